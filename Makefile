@@ -1,0 +1,174 @@
+# mdlc: builds the compiler and everything around it. GNU make.
+#
+#   make            the compiler, build/mdlc           make deps      what a build needs
+#   make demo       train the digits sample             make test      all suites
+#   make lint       layering, sizes, format             make asan      test under ASan and UBSan
+#   make cover      lines that no test runs             make golden    rewrite expected outputs
+#   make accept     the long runs                       make bench     beside PyTorch
+#   make install    DESTDIR and PREFIX are honoured     make clean
+#
+# Everything generated lies under $(BUILD). A second flavour (asan, cover) is a second folder.
+# `make V=1` shows the commands.
+MAKEFLAGS += --no-builtin-rules
+.SUFFIXES:
+.DELETE_ON_ERROR:
+
+BUILD ?= build
+PREFIX ?= /usr/local
+CC ?= cc
+ifeq ($(origin CC),default)
+CC := cc
+endif
+FLEX ?= flex
+BISON ?= bison
+HOSTCC ?= $(CC)
+OPT ?= -O2 -g
+WERROR ?= -Werror
+Q := $(if $(V),,@)
+say = $(if $(V),,@echo '  $(1)')
+
+WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wmissing-prototypes \
+        -Wstrict-prototypes $(WERROR)
+FLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L -I. -I$(BUILD)/gen $(OPT) $(EXTRA)
+CFLAGS_ALL = $(FLAGS) $(WARN) -MMD -MP $(CFLAGS)
+# The skeletons of flex and bison convert freely and hold functions that a grammar need not use.
+CFLAGS_GEN = $(FLAGS) $(filter-out -Wconversion -Wmissing-prototypes,$(WARN)) \
+             -Wno-unused-function -Wno-unused-but-set-variable -MMD -MP $(CFLAGS)
+
+SOURCES := $(sort $(wildcard lang/*.c compiler/*.c passes/*.c emit/*.c))
+MODULES := $(sort $(wildcard lang/*.mdl))
+PIECES := $(sort $(filter-out runtime/embed.c,$(wildcard runtime/*.c runtime/*.h runtime/*.def)))
+GENERATED := $(if $(wildcard lang/lex.l),$(BUILD)/gen/lex.c) \
+             $(if $(wildcard lang/parse.y),$(BUILD)/gen/parse.c) $(BUILD)/gen/embed_data.c
+HEADERS := $(if $(wildcard lang/parse.y),$(BUILD)/gen/parse.h)
+OBJECTS := $(SOURCES:%.c=$(BUILD)/obj/%.o) $(GENERATED:$(BUILD)/gen/%.c=$(BUILD)/obj/gen/%.o)
+LIBRARY := $(filter-out $(BUILD)/obj/compiler/main.o,$(OBJECTS))
+
+all: $(BUILD)/mdlc
+
+$(BUILD)/mdlc: $(OBJECTS)
+	$(call say,LINK $@)
+	$(Q)$(CC) $(OPT) $(EXTRA) $(LDFLAGS) $(OBJECTS) -lm -o $@
+
+# All of the compiler but main: what the unit tests link with.
+$(BUILD)/libmdlc.a: $(LIBRARY)
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $(LIBRARY)
+
+$(BUILD)/obj/%.o: %.c | $(HEADERS)
+	@mkdir -p $(@D)
+	$(call say,CC $<)
+	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
+
+$(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c | $(HEADERS)
+	@mkdir -p $(@D)
+	$(call say,CC $<)
+	$(Q)$(CC) $(CFLAGS_GEN) -c $< -o $@
+
+$(BUILD)/gen/lex.c: lang/lex.l
+	@mkdir -p $(@D)
+	$(call say,FLEX $<)
+	$(Q)$(FLEX) -o $@ $<
+
+# One run writes both; the grouped target keeps a parallel make from running it twice.
+$(BUILD)/gen/parse.c $(BUILD)/gen/parse.h &: lang/parse.y
+	@mkdir -p $(BUILD)/gen
+	$(call say,BISON $<)
+	$(Q)$(BISON) -Wall -Wcounterexamples -Werror --defines=$(BUILD)/gen/parse.h \
+		-o $(BUILD)/gen/parse.c $<
+
+$(BUILD)/embed: runtime/embed.c
+	@mkdir -p $(@D)
+	$(Q)$(HOSTCC) -std=c11 -O1 $(WARN) $< -o $@
+
+# The list of names is a prerequisite of its own, so that a removed file is noticed too.
+$(BUILD)/gen/embed.list: FORCE
+	@mkdir -p $(@D)
+	@printf '%s\n' $(MODULES) $(PIECES) | cmp -s - $@ || printf '%s\n' $(MODULES) $(PIECES) > $@
+
+$(BUILD)/gen/embed_data.c: $(BUILD)/embed $(BUILD)/gen/embed.list $(MODULES) $(PIECES)
+	$(call say,EMBED $@)
+	$(Q)$(BUILD)/embed $(MODULES) $(PIECES) > $@
+
+# ---- tests -----------------------------------------------------------------------------------
+
+UNIT := $(patsubst tests/unit/%.c,$(BUILD)/tests/unit/%,$(wildcard tests/unit/test_*.c))
+PIECE_TESTS := $(patsubst tests/runtime/%.c,$(BUILD)/tests/runtime/%,$(wildcard tests/runtime/test_*.c))
+TOOLS := $(patsubst tests/tools/%.c,$(BUILD)/tests/tools/%,$(wildcard tests/tools/*.c))
+HASH := \#
+has_header = $(shell printf '%s\n' '$(HASH)include <stdarg.h>' '$(HASH)include <stddef.h>' \
+        '$(HASH)include <stdint.h>' '$(HASH)include <setjmp.h>' '$(HASH)include <$(1)>' | \
+        $(CC) -fsyntax-only -x c - 2>/dev/null && echo yes)
+HAVE_CMOCKA := $(call has_header,cmocka.h)
+HAVE_ZLIB := $(call has_header,zlib.h)
+TEST_LIBS := $(if $(HAVE_ZLIB),-lz) -lm -pthread
+TEST_FLAGS := $(if $(HAVE_ZLIB),-DHAVE_ZLIB)
+TEST_BINARIES := $(if $(HAVE_CMOCKA),$(UNIT) $(PIECE_TESTS)) $(TOOLS)
+
+# Other files of tests/unit (no test_ prefix) are shared helpers, linked into every unit test.
+UNIT_SHARED := $(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c))
+UNIT_SHARED_OBJECTS := $(UNIT_SHARED:%.c=$(BUILD)/obj/%.o)
+
+$(UNIT): $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_SHARED_OBJECTS) $(BUILD)/libmdlc.a
+	@mkdir -p $(@D)
+	$(call say,LINK $@)
+	$(Q)$(CC) $(OPT) $(EXTRA) $(LDFLAGS) $(filter %.o,$^) $(BUILD)/libmdlc.a -lcmocka $(TEST_LIBS) -o $@
+
+# A runtime test includes the pieces that it tests: they are text for other programs, not objects.
+$(PIECE_TESTS): $(BUILD)/tests/runtime/%: tests/runtime/%.c
+	@mkdir -p $(@D)
+	$(call say,CC $<)
+	$(Q)$(CC) $(CFLAGS_ALL) $(TEST_FLAGS) $(PIECE_FLAGS) $< $(LDFLAGS) -lcmocka $(TEST_LIBS) -MF $@.d -o $@
+
+$(TOOLS): $(BUILD)/tests/tools/%: tests/tools/%.c
+	@mkdir -p $(@D)
+	$(call say,CC $<)
+	$(Q)$(CC) $(CFLAGS_ALL) $< $(LDFLAGS) -lm -MF $@.d -o $@
+
+# What the shell parts of the tests see.
+TEST_ENV = BUILD=$(BUILD) MDLC=$(BUILD)/mdlc CC="$(CC)" HAVE_CMOCKA=$(HAVE_CMOCKA)
+
+test: $(BUILD)/mdlc $(TEST_BINARIES)
+	@$(TEST_ENV) sh tests/run.sh
+
+golden: $(BUILD)/mdlc
+	@$(TEST_ENV) sh tests/cases.sh --golden
+
+# Leaks are looked for in the compiler; arenas are given back at its end.
+asan:
+	@$(MAKE) --no-print-directory BUILD=build/asan OPT="-O1 -g" \
+		EXTRA="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer" \
+		test
+
+cover:
+	@$(MAKE) --no-print-directory BUILD=build/cover OPT="-O0 -g" EXTRA="--coverage" test; \
+		sh tests/cover.sh build/cover
+
+deps:
+	@sh tests/deps.sh
+
+lint:
+	@sh tests/lint.sh
+
+demo: $(BUILD)/mdlc
+	@$(TEST_ENV) sh tests/demo.sh
+
+accept: $(BUILD)/mdlc $(TOOLS)
+	@$(TEST_ENV) sh tests/accept.sh
+
+bench: $(BUILD)/mdlc
+	@$(TEST_ENV) sh tests/bench/bench.sh
+
+install: $(BUILD)/mdlc
+	mkdir -p "$(DESTDIR)$(PREFIX)/bin"
+	install -m 755 $(BUILD)/mdlc "$(DESTDIR)$(PREFIX)/bin/mdlc"
+
+clean:
+	rm -rf build
+
+FORCE:
+.PHONY: all deps demo test lint asan cover golden bench accept install clean FORCE
+.SECONDARY:
+
+-include $(OBJECTS:.o=.d) $(UNIT:$(BUILD)/tests/unit/%=$(BUILD)/obj/tests/unit/%.d) \
+	$(UNIT_SHARED_OBJECTS:.o=.d) $(PIECE_TESTS:=.d) $(TOOLS:=.d)

@@ -1,0 +1,206 @@
+/* base: arenas, strings, growing texts, hashes and the internal-fault exit.
+ *
+ * An arena is a list of zeroed chunks; the newest one serves requests until it is full. Nothing is
+ * handed back before the whole arena goes, so memory past the mark of a chunk is always zero and a
+ * block at the mark can grow where it stands.
+ * Needs nothing, gives memory that lives as long as its arena, changes no values. */
+#include "compiler/base.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct ArenaChunk {
+    ArenaChunk *next;
+    size_t size, used;
+    max_align_t data[];
+};
+
+enum { CHUNK_DEFAULT = 64 * 1024, DISTANCE_LONGEST = 63 };
+
+static size_t round_up(size_t bytes) {
+    size_t unit = sizeof(max_align_t);
+    return (bytes + unit - 1) / unit * unit;
+}
+
+static void exit_out_of_memory(size_t bytes) {
+    fprintf(stderr, "mdlc: out of memory (%zu bytes wanted)\n", bytes);
+    exit(EXIT_BUG);
+}
+
+void *arena_alloc(Arena *arena, size_t bytes) {
+    if (bytes > SIZE_MAX / 4)
+        exit_out_of_memory(bytes);
+    size_t need = round_up(bytes ? bytes : 1);
+    ArenaChunk *chunk = arena->head;
+    if (!chunk || chunk->size - chunk->used < need) {
+        size_t size = round_up(arena->chunk_bytes ? arena->chunk_bytes : CHUNK_DEFAULT);
+        if (size < need)
+            size = need;
+        chunk = calloc(1, sizeof *chunk + size);
+        if (!chunk)
+            exit_out_of_memory(size);
+        chunk->size = size;
+        chunk->next = arena->head;
+        arena->head = chunk;
+    }
+    void *block = (char *)chunk->data + chunk->used;
+    chunk->used += need;
+    arena->used_bytes += need;
+    return block;
+}
+
+void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t bytes) {
+    if (!old)
+        return arena_alloc(arena, bytes);
+    if (bytes <= old_bytes)
+        return old;
+    ArenaChunk *chunk = arena->head;
+    size_t old_need = round_up(old_bytes ? old_bytes : 1), need = round_up(bytes);
+    if (need <= old_need)
+        return old;
+    if (chunk && (char *)old + old_need == (char *)chunk->data + chunk->used &&
+        chunk->size - chunk->used >= need - old_need) {
+        chunk->used += need - old_need;
+        arena->used_bytes += need - old_need;
+        return old;
+    }
+    void *block = arena_alloc(arena, bytes);
+    memcpy(block, old, old_bytes);
+    return block;
+}
+
+void arena_free(Arena *arena) {
+    while (arena->head) {
+        ArenaChunk *chunk = arena->head;
+        arena->head = chunk->next;
+        free(chunk);
+    }
+    arena->used_bytes = 0;
+}
+
+char *str_ndup(Arena *arena, const char *s, size_t n) {
+    char *copy = arena_alloc(arena, n + 1);
+    if (n)
+        memcpy(copy, s, n);
+    return copy;
+}
+
+char *str_dup(Arena *arena, const char *s) {
+    return str_ndup(arena, s, strlen(s));
+}
+
+char *str_vprintf(Arena *arena, const char *fmt, va_list ap) {
+    va_list again;
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    if (n < 0)
+        BUG("bad format '%s'", fmt);
+    char *s = arena_alloc(arena, (size_t)n + 1);
+    vsnprintf(s, (size_t)n + 1, fmt, ap);
+    return s;
+}
+
+char *str_printf(Arena *arena, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    char *s = str_vprintf(arena, fmt, ap);
+    va_end(ap);
+    return s;
+}
+
+bool str_eq(const char *a, const char *b) {
+    return a == b || (a && b && strcmp(a, b) == 0);
+}
+
+static int min_int(int a, int b) {
+    return a < b ? a : b;
+}
+
+/* Three rows of the usual table are enough: a swap looks two rows back. */
+int str_distance(const char *a, const char *b, int limit) {
+    size_t la = strlen(a), lb = strlen(b);
+    if (la > DISTANCE_LONGEST || lb > DISTANCE_LONGEST)
+        return str_eq(a, b) ? 0 : limit + 1;
+    int row[3][DISTANCE_LONGEST + 1];
+    for (size_t j = 0; j <= lb; j++)
+        row[0][j] = (int)j;
+    for (size_t i = 1; i <= la; i++) {
+        int *now = row[i % 3], *last = row[(i + 2) % 3], *before = row[(i + 1) % 3];
+        now[0] = (int)i;
+        for (size_t j = 1; j <= lb; j++) {
+            int best = last[j - 1] + (a[i - 1] != b[j - 1]);
+            best = min_int(best, min_int(last[j], now[j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                best = min_int(best, before[j - 2] + 1);
+            now[j] = best;
+        }
+    }
+    return min_int(row[la % 3][lb], limit + 1);
+}
+
+static void text_reserve(Text *text, size_t more) {
+    size_t need = text->len + more + 1;
+    if (need <= text->capacity)
+        return;
+    size_t capacity = text->capacity ? 2 * text->capacity : 128;
+    if (capacity < need)
+        capacity = need;
+    text->at = arena_grow(text->arena, text->at, text->capacity, capacity);
+    text->capacity = capacity;
+}
+
+void text_addn(Text *text, const char *s, size_t n) {
+    text_reserve(text, n);
+    if (n)
+        memcpy(text->at + text->len, s, n);
+    text->len += n;
+    text->at[text->len] = '\0';
+}
+
+void text_add(Text *text, const char *s) {
+    text_addn(text, s, strlen(s));
+}
+
+void text_vprintf(Text *text, const char *fmt, va_list ap) {
+    va_list again;
+    va_copy(again, ap);
+    int n = vsnprintf(NULL, 0, fmt, again);
+    va_end(again);
+    if (n < 0)
+        BUG("bad format '%s'", fmt);
+    text_reserve(text, (size_t)n);
+    vsnprintf(text->at + text->len, (size_t)n + 1, fmt, ap);
+    text->len += (size_t)n;
+}
+
+void text_printf(Text *text, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    text_vprintf(text, fmt, ap);
+    va_end(ap);
+}
+
+uint64_t hash_bytes(uint64_t hash, const void *data, size_t n) {
+    const unsigned char *p = data;
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ p[i]) * 0x100000001b3u;
+    return hash;
+}
+
+/* The final NUL is hashed too, so that chained strings do not run together. */
+uint64_t hash_str(uint64_t hash, const char *s) {
+    return hash_bytes(hash, s, strlen(s) + 1);
+}
+
+void bug_at(const char *file, int line, const char *fmt, ...) {
+    fflush(stdout);
+    fprintf(stderr, "mdlc: internal fault at %s:%d: ", file, line);
+    va_list ap;
+    va_start(ap, fmt);
+    vfprintf(stderr, fmt, ap);
+    va_end(ap);
+    fputs("\nThis is a fault of mdlc, not of the model; please report it.\n", stderr);
+    exit(EXIT_BUG);
+}

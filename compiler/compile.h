@@ -1,0 +1,60 @@
+/* compile: one run of the compiler. All state hangs off this, so several may run in one process. */
+#ifndef MDLC_COMPILER_COMPILE_H
+#define MDLC_COMPILER_COMPILE_H
+
+#include "compiler/diag.h"
+#include "compiler/type.h"
+
+typedef struct {
+    const char *name;  /* of a top-level dim or const */
+    const char *value; /* text of an .mdl expression without names */
+} Override;
+
+typedef enum {
+    COMMAND_COMPILE,
+    COMMAND_CHECK,
+    COMMAND_REPORT,
+    COMMAND_TEST,
+    COMMAND_RUN,
+    COMMAND_FMT
+} Command;
+
+typedef enum { REPORT_NONE, REPORT_TEXT, REPORT_JSON } ReportFormat;
+
+typedef struct {
+    const char *name; /* of an input of `mdlc run`, or of an output */
+    const char *path;
+} Binding;
+
+typedef struct {
+    Command command;
+    const char *input;   /* path of the model file */
+    const char *output;  /* -o; NULL: nothing is written; "-": stdout */
+    const char *header;  /* -H */
+    const char *prefix;  /* of emitted names; NULL: file stem */
+    const char *depfile; /* -MF; NULL with depend: output with .d */
+    bool depend;         /* -MD */
+    bool no_main;
+    bool openblas;
+    int threads;      /* the most threads the bound provides for */
+    Elem float_type;  /* TY_F32 or TY_F64: what an unmarked float type means */
+    int64_t budget;   /* --budget in bytes, -1: as the source says */
+    Override *override;
+    int noverride;
+    const char *dump;    /* --dump=STAGE: print after that stage to stdout and end */
+    bool stats;          /* --stats: counts on stdout */
+    ReportFormat report; /* beside a compile: to stdout; command report: the format asked for */
+    const char *entry;   /* run: which entry; NULL: the first */
+    uint64_t seed;       /* run, test */
+    int64_t calls;       /* run: how many times */
+    Binding *binding;    /* run: --in NAME=FILE.npy */
+    int nbinding;
+} Options;
+
+typedef struct Compile {
+    Arena arena; /* everything that lives as long as the compile */
+    Diag diag;
+    Options opt;
+} Compile;
+
+#endif

@@ -1,0 +1,441 @@
+/* eval: regions, values and their memory; see eval.h. The rules are in eval_map.c (elementwise),
+ * eval_view.c (leaves, views, places), eval_call.c (folds, calls, random) and, for LOOP and marks,
+ * at the end of this file.
+ *
+ * Memory: buffers with a reference count, cut from the arena in size classes (four to an octave)
+ * and kept in free lists. A frame holds what is known of a region: which nodes its results need and
+ * how often each is read; it is made once per region. */
+#include "compiler/eval_rule.h"
+
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum { CLASSES = 256 };
+
+typedef struct Buffer Buffer;
+struct Buffer {
+    Buffer *next; /* of its free list */
+    int refs, cls;
+};
+
+typedef struct {
+    const Region *region;
+    int nnode, nout; /* as they were when the frame was made */
+    VEC(const Node *) order;
+    int *uses, *left; /* by node id: reads in all; reads to come in this run */
+    Value *value;     /* by node id */
+    Value *in;        /* operands of the node at hand */
+} Frame;
+
+typedef struct {
+    const Slot *slot;
+    Value value;
+} Bound;
+
+struct Eval {
+    Arena *arena;
+    EvalOptions opt;
+    Buffer *unused[CLASSES];
+    VEC(Bound) bound;
+    VEC(Frame *) frame;
+    const Node *not_finite;
+};
+
+const EvalRule eval_rule[OP_COUNT] = {
+#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, spelling)                        \
+    [OP_##NAME] = eval_##eval,
+#include "compiler/op.def"
+#undef OP
+};
+
+/* --- memory ----------------------------------------------------------------------------------- */
+
+static int size_class(size_t bytes, size_t *rounded) {
+    size_t size = 64;
+    int cls = 0;
+    while (size < bytes) {
+        for (size_t q = 4; q < 8; q++, cls++) {
+            if (size / 4 * q >= bytes) {
+                *rounded = size / 4 * q;
+                return cls;
+            }
+        }
+        size *= 2;
+    }
+    *rounded = size;
+    return cls;
+}
+
+static void *buffer_new(Eval *ev, size_t bytes) {
+    size_t rounded;
+    int cls = size_class(bytes, &rounded);
+    if (cls >= CLASSES) {
+        BUG("a value of %zu bytes", bytes);
+    }
+    Buffer *b = ev->unused[cls];
+    if (b) {
+        ev->unused[cls] = b->next;
+    } else {
+        b = arena_alloc(ev->arena, sizeof *b + rounded);
+        b->cls = cls;
+    }
+    b->refs = 1;
+    return b + 1;
+}
+
+static Buffer *buffer_of(Value v) {
+    return (Buffer *)(v.part ? (void *)v.part : (void *)v.at) - 1;
+}
+
+Value eval_new(Eval *ev, Type type) {
+    Value v = {.type = type};
+    v.at = buffer_new(ev, sizeof(Num) * (size_t)type_count(type));
+    return v;
+}
+
+Value eval_share(Eval *ev, Value value) {
+    (void)ev;
+    buffer_of(value)->refs++;
+    return value;
+}
+
+void eval_drop(Eval *ev, Value value) {
+    Buffer *b = buffer_of(value);
+    if (--b->refs > 0) {
+        return;
+    }
+    for (int i = 0; i < value.nparts; i++) {
+        eval_drop(ev, value.part[i]);
+    }
+    b->next = ev->unused[b->cls];
+    ev->unused[b->cls] = b;
+}
+
+Num *eval_out(EvalCall *c) {
+    if (!c->result.at) {
+        c->result = eval_new(c->ev, c->type);
+    }
+    return c->result.at;
+}
+
+/* --- numbers ---------------------------------------------------------------------------------- */
+
+/* Rounds to `bits` of significand, ties to even; `least` is the exponent of the smallest normal. */
+static double round_to(double x, int bits, int least, double largest) {
+    if (x == 0 || !isfinite(x)) {
+        return x;
+    }
+    int e;
+    frexp(x, &e);
+    if (e - 1 < least) {
+        e = least + 1;
+    }
+    double unit = ldexp(1, e - bits);
+    double y = rint(x / unit) * unit;
+    return fabs(y) > largest ? copysign(INFINITY, y) : y;
+}
+
+double num_round(Elem elem, double x) {
+    switch (elem) {
+    case TY_F32: return (double)(float)x;
+    case TY_F16: return round_to(x, 11, -14, 65504);
+    case TY_BF16: return round_to(x, 8, -126, ldexp(255, 120));
+    default: return x;
+    }
+}
+
+int64_t num_wrap(Elem elem, int64_t x) {
+    switch (elem) {
+    case TY_BOOL: return x != 0;
+    case TY_I8: return (int8_t)(uint64_t)x;
+    case TY_I16: return (int16_t)(uint64_t)x;
+    case TY_I32: return (int32_t)(uint64_t)x;
+    case TY_U8: return (uint8_t)(uint64_t)x;
+    case TY_U16: return (uint16_t)(uint64_t)x;
+    case TY_U32: return (uint32_t)(uint64_t)x;
+    default: return x;
+    }
+}
+
+double value_get(Value value, int64_t i) {
+    return elem_is_float(value.type.elem) ? value.at[i].f : (double)value.at[i].i;
+}
+
+void value_strides(Type type, int64_t *stride) {
+    int64_t n = 1;
+    for (int i = type.rank - 1; i >= 0; i--) {
+        stride[i] = n;
+        n *= type.dim[i];
+    }
+}
+
+bool value_step(int64_t *index, const int64_t *dim, int rank) {
+    for (int i = rank - 1; i >= 0; i--) {
+        if (++index[i] < dim[i]) {
+            return true;
+        }
+        index[i] = 0;
+    }
+    return false;
+}
+
+/* --- regions ---------------------------------------------------------------------------------- */
+
+static Frame *frame_make(Eval *ev, const Region *region) {
+    Frame *f = ARENA_NEW(ev->arena, Frame);
+    int n = region->node.count, most = 1;
+    f->region = region;
+    f->nnode = n;
+    f->nout = region->out.count;
+    f->uses = ARENA_ARRAY(ev->arena, int, n + 1);
+    f->left = ARENA_ARRAY(ev->arena, int, n + 1);
+    f->value = ARENA_ARRAY(ev->arena, Value, n + 1);
+    for (int k = 0; k < region->out.count; k++) {
+        f->uses[region->out.at[k]->id]++;
+    }
+    for (int i = n - 1; i >= 0; i--) {
+        const Node *node = region->node.at[i];
+        for (int k = 0; f->uses[node->id] > 0 && k < node->nin; k++) {
+            f->uses[node->in[k]->id]++;
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        const Node *node = region->node.at[i];
+        if (f->uses[node->id] > 0 && node->op != OP_BODY_PARAM) {
+            VEC_PUSH(ev->arena, &f->order, node);
+            most = node->nin > most ? node->nin : most;
+        }
+    }
+    f->in = ARENA_ARRAY(ev->arena, Value, most);
+    return f;
+}
+
+static Frame *frame_of(Eval *ev, const Region *region) {
+    for (int i = 0; i < ev->frame.count; i++) {
+        Frame *f = ev->frame.at[i];
+        if (f->region == region && f->nnode == region->node.count && f->nout == region->out.count) {
+            return f;
+        }
+    }
+    Frame *f = frame_make(ev, region);
+    VEC_PUSH(ev->arena, &ev->frame, f);
+    return f;
+}
+
+static void finish_floats(Eval *ev, const Node *node, Value v) {
+    if (v.part || !elem_is_float(v.type.elem)) {
+        return;
+    }
+    int64_t n = type_count(v.type);
+    if (ev->opt.round && v.type.elem != TY_F64) {
+        for (int64_t i = 0; i < n; i++) {
+            v.at[i].f = num_round(v.type.elem, v.at[i].f);
+        }
+    }
+    for (int64_t i = 0; ev->opt.check_nan && !ev->not_finite && i < n; i++) {
+        if (!isfinite(v.at[i].f)) {
+            ev->not_finite = node;
+        }
+    }
+}
+
+void eval_run(Eval *ev, const Region *region, const Value *param, Value *out) {
+    Frame *f = frame_of(ev, region);
+    memcpy(f->left, f->uses, sizeof *f->left * (size_t)region->node.count);
+    for (int i = 0; i < region->param.count; i++) {
+        uint32_t id = region->param.at[i]->id;
+        if (f->left[id] > 0) {
+            f->value[id] = eval_share(ev, param[i]);
+        }
+    }
+    for (int i = 0; i < f->order.count; i++) {
+        const Node *node = f->order.at[i];
+        for (int k = 0; k < node->nin; k++) {
+            f->in[k] = f->value[node->in[k]->id];
+        }
+        EvalCall c = {.ev = ev,
+                      .node = node,
+                      .attr = node->attr,
+                      .type = node->type,
+                      .in = f->in,
+                      .nin = node->nin};
+        eval_rule[node->op](&c);
+        f->value[node->id] = c.result;
+        finish_floats(ev, node, c.result);
+        for (int k = 0; k < node->nin; k++) {
+            uint32_t id = node->in[k]->id;
+            if (--f->left[id] == 0) {
+                eval_drop(ev, f->value[id]);
+            }
+        }
+    }
+    for (int k = 0; k < region->out.count; k++) {
+        out[k] = eval_share(ev, f->value[region->out.at[k]->id]);
+    }
+    for (int k = 0; k < region->out.count; k++) {
+        uint32_t id = region->out.at[k]->id;
+        if (--f->left[id] == 0) {
+            eval_drop(ev, f->value[id]);
+        }
+    }
+}
+
+Eval *eval_open(Arena *arena, EvalOptions options) {
+    Eval *ev = ARENA_NEW(arena, Eval);
+    ev->arena = arena;
+    ev->opt = options;
+    return ev;
+}
+
+void eval_region(Eval *ev, const Region *region, Value *out) {
+    eval_run(ev, region, NULL, out);
+}
+
+static Bound *find_bound(const Eval *ev, const Slot *slot) {
+    for (int i = 0; i < ev->bound.count; i++) {
+        if (ev->bound.at[i].slot == slot) {
+            return &ev->bound.at[i];
+        }
+    }
+    return NULL;
+}
+
+static void bind(Eval *ev, const Slot *slot, Value value) {
+    if (!type_equal(slot->type, value.type)) {
+        BUG("slot '%s' bound to a value of another type", slot->name);
+    }
+    Bound *b = find_bound(ev, slot);
+    if (b) {
+        eval_drop(ev, b->value);
+        b->value = value;
+    } else {
+        VEC_PUSH(ev->arena, &ev->bound, ((Bound){slot, value}));
+    }
+}
+
+void eval_bind(Eval *ev, const Slot *slot, const double *data) {
+    Value v = eval_new(ev, slot->type);
+    int64_t n = type_count(slot->type);
+    bool is_float = elem_is_float(slot->type.elem);
+    for (int64_t i = 0; i < n; i++) {
+        if (is_float) {
+            v.at[i].f = ev->opt.round ? num_round(slot->type.elem, data[i]) : data[i];
+        } else {
+            v.at[i].i = num_wrap(slot->type.elem, (int64_t)data[i]);
+        }
+    }
+    bind(ev, slot, v);
+}
+
+void eval_bind_int(Eval *ev, const Slot *slot, int64_t value) {
+    Value v = eval_new(ev, slot->type);
+    v.at[0].i = num_wrap(slot->type.elem, value);
+    bind(ev, slot, v);
+}
+
+void eval_bind_value(Eval *ev, const Slot *slot, Value value) {
+    bind(ev, slot, eval_share(ev, value));
+}
+
+bool eval_bound(const Eval *ev, const Slot *slot, Value *value) {
+    const Bound *b = find_bound(ev, slot);
+    if (b) {
+        *value = b->value;
+    }
+    return b != NULL;
+}
+
+const Node *eval_not_finite(const Eval *ev) {
+    return ev->not_finite;
+}
+
+/* --- rules: slots, loops and marks ------------------------------------------------------------ */
+
+void eval_slot(EvalCall *c) {
+    const Bound *b = find_bound(c->ev, c->attr->slot);
+    if (!b) {
+        BUG("slot '%s' is not bound", c->attr->slot->name);
+    }
+    c->result = eval_share(c->ev, b->value);
+}
+
+void eval_body_param(EvalCall *c) {
+    BUG("param %d is not set", c->attr->axis);
+}
+
+/* Element `at` of the leading axis of `stack`. */
+static Value slice_of(Eval *ev, Value stack, Type type, int64_t at) {
+    Value v = eval_new(ev, type);
+    int64_t n = type_count(type);
+    memcpy(v.at, stack.at + at * n, sizeof(Num) * (size_t)n);
+    return v;
+}
+
+void eval_loop(EvalCall *c) {
+    Eval *ev = c->ev;
+    const Attr *a = c->attr;
+    const Region *body = c->node->body;
+    int nparam = 1 + a->ncarry + a->ninv + a->nxs, nout = a->ncarry + a->nys;
+    size_t bytes = sizeof(Value) * (size_t)(nparam + 2 * nout + 1);
+    Value *param = buffer_new(ev, bytes), *out = param + nparam;
+    Value tuple = {.type = c->type,
+                   .part = buffer_new(ev, sizeof(Value) * (size_t)(nout + 1)),
+                   .nparts = nout};
+    Value index = eval_new(ev, type_scalar(TY_I32));
+    param[0] = index;
+    for (int k = 0; k < a->ncarry; k++) {
+        param[1 + k] = eval_share(ev, c->in[k]);
+    }
+    for (int k = 0; k < a->ninv; k++) {
+        param[1 + a->ncarry + k] = c->in[a->ncarry + k];
+    }
+    for (int k = 0; k < a->nys; k++) {
+        Type slice = body->out.at[a->ncarry + k]->type,
+             stack = {.elem = slice.elem, .rank = slice.rank + 1};
+        stack.dim[0] = a->trip;
+        memcpy(stack.dim + 1, slice.dim, sizeof *slice.dim * (size_t)slice.rank);
+        tuple.part[a->ncarry + k] = eval_new(ev, stack);
+    }
+    for (int64_t t = 0; t < a->trip; t++) {
+        int64_t at = a->reverse ? a->trip - 1 - t : t;
+        index.at[0].i = at;
+        for (int k = 0; k < a->nxs; k++) {
+            int p = 1 + a->ncarry + a->ninv + k;
+            param[p] = slice_of(ev, c->in[p - 1], body->param.at[p]->type, at);
+        }
+        eval_run(ev, body, param, out);
+        for (int k = 0; k < a->nxs; k++) {
+            eval_drop(ev, param[1 + a->ncarry + a->ninv + k]);
+        }
+        for (int k = 0; k < a->ncarry; k++) {
+            eval_drop(ev, param[1 + k]);
+            param[1 + k] = out[k];
+        }
+        for (int k = a->ncarry; k < nout; k++) {
+            int64_t n = type_count(out[k].type);
+            memcpy(tuple.part[k].at + at * n, out[k].at, sizeof(Num) * (size_t)n);
+            eval_drop(ev, out[k]);
+        }
+    }
+    memcpy(tuple.part, param + 1, sizeof *param * (size_t)a->ncarry);
+    eval_drop(ev, index);
+    eval_drop(ev, (Value){.part = param});
+    c->result = tuple;
+}
+
+void eval_pick(EvalCall *c) {
+    c->result = eval_share(c->ev, c->in[0].part[c->attr->axis]);
+}
+
+void eval_stop(EvalCall *c) {
+    c->result = eval_share(c->ev, c->in[0]);
+}
+
+void eval_custom(EvalCall *c) {
+    c->result = eval_share(c->ev, c->in[0]);
+}
+
+void eval_grad(EvalCall *c) {
+    BUG("a derivative of type %s was not expanded", elem_name(c->type.elem));
+}

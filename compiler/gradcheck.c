@@ -1,0 +1,107 @@
+/* gradcheck: see gradcheck.h.
+ *
+ * Technique: along a random direction d (elements of +-1), (f(x + h d) - f(x - h d)) / 2h to
+ * fourth order is compared with the sum of gradient times d. The error is relative to the norm of
+ * the gradient, which is the size that this sum has for a random d; a gradient of nearly zero is
+ * measured against a part of the value. Several h are tried and the best agreement counts: a wrong
+ * gradient agrees at none, while one h alone may step over a kink or drown in rounding. Needs a
+ * differentiated region and bound slots; gives the worst error; changes nothing. */
+#include "compiler/gradcheck.h"
+
+#include <math.h>
+
+static uint64_t bits(uint64_t *state) {
+    uint64_t x = *state += UINT64_C(0x9E3779B97F4A7C15);
+    x = (x ^ x >> 30) * UINT64_C(0xBF58476D1CE4E5B9);
+    x = (x ^ x >> 27) * UINT64_C(0x94D049BB133111EB);
+    return x ^ x >> 31;
+}
+
+typedef struct {
+    Eval *ev;
+    const Region *value; /* the first result alone */
+    const Slot *slot;
+    Value start, moved;
+    const double *direction;
+} Line;
+
+/* The scalar at start + t * direction. */
+static double value_at(const Line *line, double t) {
+    int64_t n = type_count(line->slot->type);
+    for (int64_t i = 0; i < n; i++) {
+        line->moved.at[i].f = line->start.at[i].f + t * line->direction[i];
+    }
+    eval_bind_value(line->ev, line->slot, line->moved);
+    Value out;
+    eval_region(line->ev, line->value, &out);
+    double f = value_get(out, 0);
+    eval_drop(line->ev, out);
+    return f;
+}
+
+static double slope(const Line *line, double h) {
+    return (8 * (value_at(line, h) - value_at(line, -h)) -
+            (value_at(line, 2 * h) - value_at(line, -2 * h))) /
+           (12 * h);
+}
+
+static void check_line(const Line *line, Value gradient, double f, GradCheck *check) {
+    static const double steps[] = {1e-3, 1e-4, 1e-5, 1e-6};
+    double analytic = 0, square = 0, best = INFINITY, at_best = NAN;
+    for (int64_t i = 0, n = type_count(line->slot->type); i < n; i++) {
+        double g = value_get(gradient, i);
+        analytic += g * line->direction[i];
+        square += g * g;
+    }
+    double size = fmax(sqrt(square), 1e-6 * fabs(f));
+    for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
+        double numeric = slope(line, steps[k]), gap = fabs(numeric - analytic);
+        double error = gap == 0 ? 0 : gap / size;
+        if (!isfinite(gap)) { /* stepped out of the domain, or the gradient itself is bad */
+            continue;
+        }
+        if (error < best) {
+            best = error;
+            at_best = numeric;
+        }
+    }
+    if (!isfinite(best)) {
+        best = NAN;
+    }
+    if (!check->worst || !(best <= check->error)) {
+        *check = (GradCheck){best, line->slot, analytic, at_best};
+    }
+}
+
+GradCheck gradcheck_region(Eval *ev, Arena *arena, const Region *region, Slot *const *slot,
+                           int nslot, uint64_t seed, int directions) {
+    GradCheck check = {0};
+    Region *value = ARENA_NEW(arena, Region);
+    *value = *region;
+    value->out.count = 1;
+    Value *out = ARENA_ARRAY(arena, Value, region->out.count);
+    eval_region(ev, region, out);
+    for (int k = 0; k < nslot; k++) {
+        int64_t n = type_count(slot[k]->type);
+        double *direction = ARENA_ARRAY(arena, double, n);
+        Line line = {.ev = ev, .value = value, .slot = slot[k], .direction = direction};
+        line.moved = eval_new(ev, slot[k]->type);
+        if (!eval_bound(ev, slot[k], &line.start)) {
+            BUG("slot '%s' is not bound", slot[k]->name);
+        }
+        line.start = eval_share(ev, line.start);
+        for (int d = 0; d < directions; d++) {
+            for (int64_t i = 0; i < n; i++) {
+                direction[i] = bits(&seed) & 1 ? 1 : -1;
+            }
+            check_line(&line, out[1 + k], value_get(out[0], 0), &check);
+        }
+        eval_bind_value(ev, slot[k], line.start);
+        eval_drop(ev, line.start);
+        eval_drop(ev, line.moved);
+    }
+    for (int k = 0; k < region->out.count; k++) {
+        eval_drop(ev, out[k]);
+    }
+    return check;
+}

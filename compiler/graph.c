@@ -1,0 +1,569 @@
+/* graph: the hash-consing builder.
+ * Contract: needs operands of the current region or of one that encloses it; gives the one node of the
+ * current region with that operation, operands and attributes; never changes an existing node except
+ * to give it its first name. */
+#include "compiler/graph.h"
+
+#include "compiler/eval_scalar.h"
+#include "compiler/loop_builder.h"
+#include "compiler/shape.h"
+
+#include <string.h>
+
+const OpInfo op_info[OP_COUNT] = {
+#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, spelling)                        \
+    [OP_##NAME] = {name, nin, CLASS_##cls, spelling},
+#include "compiler/op.def"
+#undef OP
+};
+
+static const Attr no_attr;
+
+Graph *graph_new(Arena *arena, Elem float_type) {
+    Graph *g = ARENA_NEW(arena, Graph);
+    g->arena = arena;
+    g->loc = LOC_NONE;
+    g->float_type = float_type;
+    return g;
+}
+
+Region *region_new(Graph *g, Region *up) {
+    Region *region = ARENA_NEW(g->arena, Region);
+    region->graph = g;
+    region->up = up;
+    return region;
+}
+
+Region *graph_enter(Graph *g, Region *region) {
+    Region *before = g->region;
+    g->region = region;
+    return before;
+}
+
+void graph_leave(Graph *g, Region *before) { g->region = before; }
+
+/* --- hash-consing ---------------------------------------------------------------------------- */
+
+static uint64_t node_hash(OpCode op, Node *const *in, int nin, const Attr *attr, const Type *type) {
+    uint64_t h = hash_bytes(HASH_START, &op, sizeof op);
+    for (int i = 0; i < nin; i++) {
+        h = hash_bytes(h, &in[i]->id, sizeof in[i]->id);
+    }
+    h = hash_bytes(h, attr, sizeof *attr);
+    return hash_bytes(h, type, sizeof *type);
+}
+
+static bool node_is(const Node *node, OpCode op, Node *const *in, int nin, const Attr *attr,
+                    const Type *type) {
+    return node->op == op && node->nin == nin && type_equal(node->type, *type) &&
+           memcmp(node->attr, attr, sizeof *attr) == 0 &&
+           (nin == 0 || memcmp(node->in, in, sizeof *in * (size_t)nin) == 0);
+}
+
+static void cons_put(Region *region, Node *node) {
+    uint64_t h = node_hash(node->op, node->in, node->nin, node->attr, &node->type);
+    uint64_t mask = (uint64_t)region->cons_size - 1;
+    while (region->cons[h & mask]) {
+        h++;
+    }
+    region->cons[h & mask] = node;
+    region->cons_used++;
+}
+
+static void cons_grow(Region *region) {
+    Node **old = region->cons;
+    int size = region->cons_size;
+    region->cons_size = size ? 2 * size : 64;
+    region->cons = ARENA_ARRAY(region->graph->arena, Node *, region->cons_size);
+    region->cons_used = 0;
+    for (int i = 0; i < size; i++) {
+        if (old[i]) {
+            cons_put(region, old[i]);
+        }
+    }
+}
+
+static Node *cons_find(const Region *region, OpCode op, Node *const *in, int nin, const Attr *attr,
+                       const Type *type) {
+    if (region->cons_size == 0) {
+        return NULL;
+    }
+    uint64_t h = node_hash(op, in, nin, attr, type);
+    uint64_t mask = (uint64_t)region->cons_size - 1;
+    for (; region->cons[h & mask]; h++) {
+        if (node_is(region->cons[h & mask], op, in, nin, attr, type)) {
+            return region->cons[h & mask];
+        }
+    }
+    return NULL;
+}
+
+static const Attr *attr_keep(Graph *g, const Attr *attr) {
+    if (memcmp(attr, &no_attr, sizeof *attr) == 0) {
+        return &no_attr;
+    }
+    Attr *copy = ARENA_NEW(g->arena, Attr);
+    *copy = *attr;
+    return copy;
+}
+
+/* Appends without looking for an equal node: loops, marks with bodies, body parameters. */
+Node *graph_append(Graph *g, OpCode op, Node *const *in, int nin, const Attr *attr, Region *body,
+                   Type type) {
+    Region *region = g->region;
+    Node *node = ARENA_NEW(g->arena, Node);
+    node->op = op;
+    node->id = (uint32_t)region->node.count;
+    node->type = type;
+    node->nin = nin;
+    node->in = ARENA_ARRAY(g->arena, Node *, nin);
+    if (nin > 0) {
+        memcpy(node->in, in, sizeof *in * (size_t)nin);
+    }
+    node->attr = attr_keep(g, attr);
+    node->region = region;
+    node->body = body;
+    node->loc = g->loc;
+    VEC_PUSH(g->arena, &region->node, node);
+    return node;
+}
+
+/* --- local identities ------------------------------------------------------------------------ */
+
+/* The scalar constant that `node` repeats, or NULL. */
+static Node *uniform_constant(Node *node) {
+    if (node->op == OP_CONST) {
+        return node;
+    }
+    if (node->op == OP_BROADCAST && node->in[0]->op == OP_CONST) {
+        return node->in[0];
+    }
+    return NULL;
+}
+
+static Node *scalar_broadcast(Graph *g, Node *scalar, Type type) {
+    return type.rank == 0 ? scalar
+                          : node_broadcast(g, scalar, (1u << type.rank) - 1, type.rank, type.dim);
+}
+
+/* Folds an elementwise op whose operands are all constants, whatever their shape. */
+static Node *fold_map(Graph *g, OpCode op, Node *const *in, int nin, const Attr *attr, Type type) {
+    const Node *scalar[3];
+    if (nin < 1 || nin > 3) {
+        return NULL;
+    }
+    for (int i = 0; i < nin; i++) {
+        scalar[i] = uniform_constant(in[i]);
+        if (!scalar[i]) {
+            return NULL;
+        }
+    }
+    double value = 0;
+    int64_t ivalue = 0;
+    if (!eval_scalar(op, type_scalar(type.elem), attr, scalar, &value, &ivalue)) {
+        return NULL;
+    }
+    Node *folded = elem_is_int(type.elem) ? node_int(g, type.elem, ivalue)
+                                          : node_const(g, type.elem, value);
+    return scalar_broadcast(g, folded, type);
+}
+
+static bool view_is_identity(OpCode op, const Node *a, const Attr *attr, Type type) {
+    switch (op) { /* the identities of views; lint knows this file as part of the builder */
+    case OP_RESHAPE:
+        return type_equal(type, a->type);
+    case OP_PERMUTE:
+        for (int i = 0; i < a->type.rank; i++) {
+            if (attr->map[i] != i) {
+                return false;
+            }
+        }
+        return true;
+    case OP_SLICE:
+        return type_equal(type, a->type);
+    case OP_PAD:
+        return type_equal(type, a->type);
+    case OP_BROADCAST:
+        return attr->axes == 0;
+    case OP_FLIP:
+        return attr->axes == 0;
+    case OP_CAST:
+        return type.elem == a->type.elem;
+    default:
+        return false;
+    }
+}
+
+/* Views of a repeated constant are repeated constants. */
+static Node *view_of_constant(Graph *g, OpCode op, Node *a, const Attr *attr, Type type) {
+    Node *scalar = uniform_constant(a);
+    if (!scalar || op == OP_BROADCAST) {
+        return NULL;
+    }
+    if ((op == OP_PAD || op == OP_WINDOW) && attr->border == BORDER_VALUE) {
+        bool same = elem_is_int(scalar->type.elem) ? (double)scalar->attr->ivalue == attr->value
+                                                   : scalar->attr->value == attr->value;
+        if (!same) {
+            return NULL;
+        }
+    }
+    return scalar_broadcast(g, scalar, type);
+}
+
+Node *graph_add(Graph *g, OpCode op, Node *const *in, int nin, const Attr *attr, Type type) {
+    Node *local[64], **operand = nin <= 64 ? local : ARENA_ARRAY(g->arena, Node *, nin);
+    if (op == OP_SLOT) {
+        return node_slot(g, attr->slot);
+    }
+    for (int i = 0; i < nin; i++) {
+        operand[i] = graph_import(g, in[i]);
+    }
+    if (!attr) {
+        attr = &no_attr;
+    }
+    if (op == OP_LOOP || op == OP_CUSTOM || op == OP_BODY_PARAM) {
+        BUG("%s is not made by graph_add", op_info[op].name);
+    }
+    Type t = shape_infer(op, operand, nin, attr, NULL, type);
+    if (nin == 1 && view_is_identity(op, operand[0], attr, t)) {
+        return operand[0];
+    }
+    Node *other = NULL;
+    if (op_info[op].cls == CLASS_MAP) {
+        other = fold_map(g, op, operand, nin, attr, t);
+    } else if (op_info[op].cls == CLASS_VIEW) {
+        other = view_of_constant(g, op, operand[0], attr, t);
+    }
+    if (op == OP_RESHAPE && operand[0]->op == OP_RESHAPE && !operand[0]->name) {
+        other = graph_add(g, op, operand[0]->in, 1, attr, t);
+    }
+    if (op == OP_CONCAT && nin == 1) {
+        other = operand[0];
+    }
+    if (other) {
+        return other;
+    }
+    Region *region = g->region;
+    Node *found = cons_find(region, op, operand, nin, attr, &t);
+    if (found) {
+        return found;
+    }
+    Node *node = graph_append(g, op, operand, nin, attr, NULL, t);
+    if (2 * (region->cons_used + 1) > region->cons_size) {
+        cons_grow(region);
+    }
+    cons_put(region, node);
+    return node;
+}
+
+Node *graph_name(Node *node, const char *name) {
+    if (!node->name && node->op != OP_CONST) {
+        node->name = name;
+    }
+    return node;
+}
+
+/* --- regions --------------------------------------------------------------------------------- */
+
+Node *region_param(Region *region, Type type) {
+    Graph *g = region->graph;
+    Region *before = graph_enter(g, region);
+    Attr attr = {.axis = region->param.count};
+    Node *node = graph_append(g, OP_BODY_PARAM, NULL, 0, &attr, NULL, type);
+    VEC_PUSH(g->arena, &region->param, node);
+    graph_leave(g, before);
+    return node;
+}
+
+void region_result(Region *region, Node *node) {
+    if (node->region != region) {
+        BUG("result %u of another region", node->id);
+    }
+    VEC_PUSH(region->graph->arena, &region->out, node);
+}
+
+static bool encloses(const Region *outer, const Region *inner) {
+    for (; inner; inner = inner->up) {
+        if (inner == outer) {
+            return true;
+        }
+    }
+    return false;
+}
+
+Node *graph_import(Graph *g, Node *node) {
+    Region *here = g->region;
+    if (node->region == here) {
+        return node;
+    }
+    /* Constants are made again wherever they are needed. */
+    if (node->op == OP_CONST || node->op == OP_TABLE || node->op == OP_IOTA ||
+        (node->op == OP_BROADCAST && node->in[0]->op == OP_CONST)) {
+        Loc loc = g->loc;
+        g->loc = node->loc;
+        Node *copy = graph_add(g, node->op, node->in, node->nin, node->attr, node->type);
+        g->loc = loc;
+        return copy;
+    }
+    if (!encloses(node->region, here)) {
+        BUG("operand '%s' (%s) belongs to a region that does not enclose the current one",
+            node->name ? node->name : "", op_info[node->op].name);
+    }
+    if (!here->loop) {
+        BUG("a body that is no open loop reads '%s' (%s) from outside",
+            node->name ? node->name : "", op_info[node->op].name);
+    }
+    Region *before = graph_enter(g, here->up);
+    Node *outer = graph_import(g, node);
+    graph_leave(g, before);
+    return loop_capture(here->loop, outer);
+}
+
+/* --- makers ---------------------------------------------------------------------------------- */
+
+Node *node_const(Graph *g, Elem elem, double value) {
+    if (elem_is_int(elem)) {
+        return node_int(g, elem, (int64_t)value);
+    }
+    Attr attr = {.value = elem == TY_F32 ? (double)(float)value : value};
+    return graph_add(g, OP_CONST, NULL, 0, &attr, type_scalar(elem));
+}
+
+Node *node_int(Graph *g, Elem elem, int64_t value) {
+    Attr attr = {.ivalue = value};
+    return graph_add(g, OP_CONST, NULL, 0, &attr, type_scalar(elem));
+}
+
+Node *node_full(Graph *g, Type type, double value) {
+    return scalar_broadcast(g, node_const(g, type.elem, value), type);
+}
+
+Node *node_table(Graph *g, Type type, const double *data) {
+    Attr attr = {.data = data};
+    return graph_add(g, OP_TABLE, NULL, 0, &attr, type);
+}
+
+Node *node_slot(Graph *g, Slot *slot) {
+    Region *here = g->region, *top = here;
+    while (top->up) {
+        top = top->up;
+    }
+    Attr attr = {.slot = slot};
+    Region *before = graph_enter(g, top);
+    Node *node = cons_find(top, OP_SLOT, NULL, 0, &attr, &slot->type);
+    if (!node) {
+        node = graph_append(g, OP_SLOT, NULL, 0, &attr, NULL, slot->type);
+        node->loc = slot->loc;
+        node->name = slot->name;
+        if (2 * (top->cons_used + 1) > top->cons_size) {
+            cons_grow(top);
+        }
+        cons_put(top, node);
+    }
+    graph_leave(g, before);
+    return graph_import(g, node);
+}
+
+Node *node_iota(Graph *g, Type type, int axis) {
+    Attr attr = {.axis = axis};
+    return graph_add(g, OP_IOTA, NULL, 0, &attr, type);
+}
+
+Node *node_map1(Graph *g, OpCode op, Node *a) {
+    return graph_add(g, op, &a, 1, NULL, type_scalar(TY_ERROR));
+}
+
+Node *node_broadcast_to(Graph *g, Node *a, Type like) {
+    if (a->type.rank == 0 && like.rank > 0) {
+        return scalar_broadcast(g, graph_import(g, a), like);
+    }
+    if (like.rank > 0 && !type_same_shape(a->type, like)) {
+        BUG("only a scalar broadcasts by itself");
+    }
+    return a;
+}
+
+Node *node_map2(Graph *g, OpCode op, Node *a, Node *b) {
+    Node *in[2] = {node_broadcast_to(g, a, b->type), node_broadcast_to(g, b, a->type)};
+    return graph_add(g, op, in, 2, NULL, type_scalar(TY_ERROR));
+}
+
+Node *node_select(Graph *g, Node *c, Node *a, Node *b) {
+    Type like = c->type.rank > 0 ? c->type : a->type.rank > 0 ? a->type : b->type;
+    Node *in[3] = {node_broadcast_to(g, c, like), node_broadcast_to(g, a, like),
+                   node_broadcast_to(g, b, like)};
+    return graph_add(g, OP_SELECT, in, 3, NULL, type_scalar(TY_ERROR));
+}
+
+Node *node_cast(Graph *g, Node *a, Elem elem) {
+    return graph_add(g, OP_CAST, &a, 1, NULL, type_scalar(elem));
+}
+
+Node *node_reshape(Graph *g, Node *a, int rank, const int64_t *dim) {
+    return graph_add(g, OP_RESHAPE, &a, 1, NULL, type_make(a->type.elem, rank, dim));
+}
+
+Node *node_permute(Graph *g, Node *a, const int *map) {
+    Attr attr = {0};
+    memcpy(attr.map, map, sizeof *map * (size_t)a->type.rank);
+    return graph_add(g, OP_PERMUTE, &a, 1, &attr, a->type);
+}
+
+Node *node_slice(Graph *g, Node *a, const int64_t *lo, const int64_t *extent, const int64_t *step) {
+    Attr attr = {0};
+    for (int i = 0; i < a->type.rank; i++) {
+        attr.lo[i] = lo[i];
+        attr.hi[i] = extent[i];
+        attr.step[i] = step ? step[i] : 1;
+    }
+    return graph_add(g, OP_SLICE, &a, 1, &attr, a->type);
+}
+
+Node *node_slice_axis(Graph *g, Node *a, int axis, int64_t lo, int64_t extent, int64_t step) {
+    int64_t los[MD_RANK] = {0}, extents[MD_RANK], steps[MD_RANK];
+    for (int i = 0; i < a->type.rank; i++) {
+        extents[i] = a->type.dim[i];
+        steps[i] = 1;
+    }
+    los[axis] = lo;
+    extents[axis] = extent;
+    steps[axis] = step;
+    return node_slice(g, a, los, extents, steps);
+}
+
+Node *node_index_axis(Graph *g, Node *a, int axis, int64_t at) {
+    Node *one = node_slice_axis(g, a, axis, at, 1, 1);
+    int64_t dim[MD_RANK];
+    int rank = 0;
+    for (int i = 0; i < a->type.rank; i++) {
+        if (i != axis) {
+            dim[rank++] = a->type.dim[i];
+        }
+    }
+    return node_reshape(g, one, rank, dim);
+}
+
+Node *node_pad(Graph *g, Node *a, const int64_t *lo, const int64_t *hi, Border border, double value) {
+    Attr attr = {.border = border, .value = value};
+    memcpy(attr.lo, lo, sizeof *lo * (size_t)a->type.rank);
+    memcpy(attr.hi, hi, sizeof *hi * (size_t)a->type.rank);
+    return graph_add(g, OP_PAD, &a, 1, &attr, a->type);
+}
+
+Node *node_broadcast(Graph *g, Node *a, uint32_t axes, int rank, const int64_t *dim) {
+    a = graph_import(g, a);
+    uint32_t merged = axes;
+    /* Axes new in either step are new in the merged one. A named value stays what it is: a derivative
+     * to it may be asked for. */
+    if (a->op == OP_BROADCAST && !a->name) {
+        int from = 0;
+        for (int i = 0; i < rank; i++) {
+            if (!(axes >> i & 1)) {
+                merged |= (a->attr->axes >> from & 1u) << i;
+                from++;
+            }
+        }
+        a = a->in[0];
+    }
+    Attr attr = {.axes = merged};
+    return graph_add(g, OP_BROADCAST, &a, 1, &attr, type_make(a->type.elem, rank, dim));
+}
+
+Node *node_flip(Graph *g, Node *a, uint32_t axes) {
+    Attr attr = {.axes = axes};
+    return graph_add(g, OP_FLIP, &a, 1, &attr, a->type);
+}
+
+Node *node_window(Graph *g, Node *a, int axis, int64_t s, int64_t d, int64_t p, int64_t count,
+                  int64_t taps, Border border, double value) {
+    Attr attr = {.axis = axis, .s = s, .d = d, .p = p, .count = count, .taps = taps,
+                 .taps_n = a->type.dim[axis], .border = border, .value = value};
+    return graph_add(g, OP_WINDOW, &a, 1, &attr, a->type);
+}
+
+Node *node_overlap_add(Graph *g, Node *a, const Attr *window_attr) {
+    return graph_add(g, OP_OVERLAP_ADD, &a, 1, window_attr, a->type);
+}
+
+Node *node_concat(Graph *g, Node *const *in, int nin, int axis) {
+    Attr attr = {.axis = axis};
+    return graph_add(g, OP_CONCAT, in, nin, &attr, type_scalar(TY_ERROR));
+}
+
+Node *node_fold(Graph *g, OpCode op, Node *a, uint32_t axes) {
+    if (axes == 0) {
+        return graph_import(g, a);
+    }
+    Attr attr = {.axes = axes};
+    return graph_add(g, op, &a, 1, &attr, type_scalar(TY_ERROR));
+}
+
+Node *node_argfold(Graph *g, OpCode op, Node *a, int axis) {
+    Attr attr = {.axis = axis};
+    return graph_add(g, op, &a, 1, &attr, type_scalar(TY_ERROR));
+}
+
+Node *node_cumsum(Graph *g, Node *a, int axis, bool reverse, bool exclusive) {
+    Attr attr = {.axis = axis, .reverse = reverse, .exclusive = exclusive};
+    return graph_add(g, OP_CUMSUM, &a, 1, &attr, a->type);
+}
+
+Node *node_contract(Graph *g, Node *a, Node *b, const int8_t *la, const int8_t *lb,
+                    const int8_t *lo, int rank) {
+    Attr attr = {0};
+    memcpy(attr.la, la, (size_t)a->type.rank);
+    memcpy(attr.lb, lb, (size_t)b->type.rank);
+    memcpy(attr.lo_, lo, (size_t)rank);
+    Node *in[2] = {a, b};
+    Type type = {.elem = a->type.elem, .rank = rank};
+    return graph_add(g, OP_CONTRACT, in, 2, &attr, type);
+}
+
+int contract_labels(const Node *contract, int64_t *extent) {
+    const Attr *at = contract->attr;
+    int n = 0;
+    const int8_t *list[2] = {at->la, at->lb};
+    for (int k = 0; k < 2; k++) {
+        const Type *t = &contract->in[k]->type;
+        for (int i = 0; i < t->rank; i++) {
+            int label = list[k][i];
+            extent[label] = t->dim[i];
+            n = label >= n ? label + 1 : n;
+        }
+    }
+    return n;
+}
+
+Node *node_gather(Graph *g, Node *x, Node *index, int batch) {
+    Attr attr = {.batch = batch};
+    Node *in[2] = {x, index};
+    return graph_add(g, OP_GATHER, in, 2, &attr, type_scalar(TY_ERROR));
+}
+
+Node *node_scatter_add(Graph *g, Node *u, Node *index, int batch, Type type) {
+    Attr attr = {.batch = batch};
+    Node *in[2] = {u, index};
+    return graph_add(g, OP_SCATTER_ADD, in, 2, &attr, type);
+}
+
+Node *node_random(Graph *g, Dist dist, uint64_t site, Node *const *key, int nkey, Type type) {
+    Attr attr = {.dist = dist, .site = site};
+    return graph_add(g, OP_RANDOM, key, nkey, &attr, type);
+}
+
+Node *node_stop(Graph *g, Node *a) { return node_map1(g, OP_STOP, a); }
+
+Node *node_grad(Graph *g, Node *value, Node *point, Node *cotangent) {
+    Node *in[3] = {value, point, node_broadcast_to(g, cotangent, value->type)};
+    return graph_add(g, OP_GRAD, in, 3, NULL, type_scalar(TY_ERROR));
+}
+
+Node *node_custom(Graph *g, Node *value, Node *const *arg, int narg, Region *body) {
+    Node **in = ARENA_ARRAY(g->arena, Node *, narg + 1);
+    in[0] = graph_import(g, value);
+    for (int i = 0; i < narg; i++) {
+        in[i + 1] = graph_import(g, arg[i]);
+    }
+    Type type = shape_infer(OP_CUSTOM, in, narg + 1, &no_attr, body, value->type);
+    return graph_append(g, OP_CUSTOM, in, narg + 1, &no_attr, body, type);
+}

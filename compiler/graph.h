@@ -1,0 +1,326 @@
+/* graph: the program as regions of nodes, and the one builder that makes them.
+ *
+ * Semantics
+ *  - Values are immutable tensors. Elements are of Node.type.elem; floats follow IEEE, integers wrap
+ *    in two's complement. Sums may be reassociated by a kernel in a fixed way that depends on shapes
+ *    only, never on the number of threads.
+ *  - A Region is a list of nodes in topological order. A node reads only nodes of its own region. What
+ *    a loop body needs from outside is an operand of the LOOP (carry, invariant or stacked input) and a
+ *    BODY_PARAM inside; constants (CONST, TABLE, IOTA) are made again in each region.
+ *  - LOOP: operands = carry starts[ncarry], invariants[ninv], stacks xs[nxs] (leading extent `trip`);
+ *    body params in the order: index (i32 scalar, 0..trip-1), carries, invariants, xs slices;
+ *    body results = next carries[ncarry], ys slices[nys]; results of the node (through PICK) = final
+ *    carries, then ys stacked in front [trip, ...]. With `reverse` the index runs from trip-1 down to
+ *    0 and ys land at their index.
+ *  - SLOT reads a parameter, a state or an input as it was when the entry began. Writing is a
+ *    property of the entry (Entry.out[k].slot), never of a node: an entry is a pure function.
+ *  - RANDOM is a pure function of (seed, counter, site, loop indices, element index).
+ *
+ * The builder (graph_add and the makers below) infers the type, folds constants, applies a few local
+ * identities and hash-conses, so equal nodes of one region are one node and a pass *rebuilds* rather
+ * than mutates. Where an operand belongs to an enclosing region, the builder threads it through the
+ * open loops as an invariant by itself (memoised); an operand of any other region is a BUG.
+ * The shape rules BUG on misuse: the elaborator has reported the user's mistakes before. */
+#ifndef MDLC_COMPILER_GRAPH_H
+#define MDLC_COMPILER_GRAPH_H
+
+#include "compiler/base.h"
+#include "compiler/diag.h"
+#include "compiler/type.h"
+
+typedef enum { CLASS_LEAF, CLASS_VIEW, CLASS_PLACE, CLASS_MAP, CLASS_FOLD, CLASS_CALL, CLASS_LOOP, CLASS_MARK } OpClass;
+
+typedef enum {
+#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, spelling) OP_##NAME,
+#include "compiler/op.def"
+#undef OP
+    OP_COUNT
+} OpCode;
+
+typedef struct {
+    const char *name;
+    int nin;
+    OpClass cls;
+    const char *spelling;
+} OpInfo;
+extern const OpInfo op_info[OP_COUNT];
+
+typedef enum { BORDER_NONE, BORDER_VALUE, BORDER_EDGE, BORDER_WRAP } Border;
+typedef enum { DIST_BITS, DIST_UNIFORM, DIST_NORMAL } Dist; /* u32; [0, 1); mean 0, deviation 1 */
+
+typedef struct Node Node;
+typedef struct Region Region;
+typedef struct Graph Graph;
+typedef struct Slot Slot;
+typedef struct Entry Entry;
+
+/* Only the fields that the op's row names are used; all others are zero, so attributes compare as
+ * bytes. */
+typedef struct {
+    uint32_t axes;                        /* mask */
+    int axis;                             /* also: index of PICK and BODY_PARAM */
+    Border border;                        /* PAD, WINDOW */
+    Dist dist;                            /* RANDOM */
+    bool reverse, exclusive;              /* CUMSUM, LOOP */
+    uint8_t pad_[2];                      /* no hidden padding: attributes compare as bytes */
+    int batch;                            /* GATHER, SCATTER_ADD */
+    double value;                         /* CONST of a float or bool; border value */
+    int64_t ivalue;                       /* CONST of an integer */
+    uint64_t site;                        /* RANDOM */
+    const double *data;                   /* TABLE: type_count(type) numbers */
+    Slot *slot;                           /* SLOT */
+    int64_t lo[MD_RANK], hi[MD_RANK];     /* SLICE: start, extent; PAD: added before, after */
+    int64_t step[MD_RANK];                /* SLICE */
+    int map[MD_RANK];                     /* PERMUTE */
+    /* WINDOW, OVERLAP_ADD: axis of extent taps_n read at s*i + d*k - p, i < count, k < taps.
+     * BORDER_NONE: all reads are inside. */
+    int64_t s, d, p, count, taps, taps_n;
+    /* CONTRACT: a label 0..nlabel-1 for every axis of both operands and of the result. A label in
+     * the result and both operands is a batch axis; in the result and one operand a row or column;
+     * in both operands only, summed. No label stands twice in one list or in one operand alone. */
+    int8_t la[MD_RANK], lb[MD_RANK], lo_[MD_RANK], pad2_[4];
+    /* LOOP */
+    int64_t trip;
+    int ncarry, ninv, nxs, nys;
+} Attr;
+
+struct Node {
+    OpCode op;
+    uint32_t id; /* position in its region; unique in it */
+    Type type;
+    Node **in;
+    int nin;
+    const Attr *attr; /* never NULL */
+    Region *region;   /* owner */
+    Region *body;     /* LOOP, CUSTOM */
+    Loc loc;          /* of the first construct that made it */
+    const char *name; /* of the source variable it was bound to, or NULL */
+    void *note;       /* free for one pass at a time; passes use side tables by id where they can */
+};
+
+struct Region {
+    Graph *graph;
+    Region *up;      /* the region whose LOOP or CUSTOM holds this one; NULL: an entry */
+    VEC(Node *) param; /* BODY_PARAM nodes in order */
+    VEC(Node *) node;  /* all nodes, topological */
+    VEC(Node *) out;   /* results */
+    struct LoopBuilder *loop; /* while it is being built */
+    Node **cons;              /* hash table of the builder */
+    int cons_size, cons_used;
+};
+
+typedef enum {
+    SLOT_PARAM, /* region params, in the weights file */
+    SLOT_STATE, /* region state */
+    SLOT_INPUT  /* a pointer of the entry's *_in struct; read only */
+} SlotKind;
+
+typedef enum {
+    STATE_NONE,
+    STATE_LAYER,     /* running statistics: in the weights file */
+    STATE_OPTIMIZER, /* slots of (train, parameter): checkpoints only */
+    STATE_COUNTER,   /* step, seed, call counters, hyper-parameters: scalars, checkpoints only */
+    STATE_MODEL      /* declared by `state` at top level or in an entry */
+} StateRole;
+
+struct Slot {
+    SlotKind kind;
+    StateRole role;
+    const char *name;      /* full path with the model: net.fc1.weight, fit.step, fit.fc1.weight.m */
+    const char *file_name; /* name in safetensors files: fc1.weight */
+    const char *c_name;    /* inputs: the field of the *_in struct */
+    const char *doc;
+    Type type;
+    int stacked;           /* leading axes that come from `repeat` */
+    bool frozen;           /* a parameter no train may change */
+    bool trainable;        /* a parameter some train updates */
+    int64_t lo, hi;        /* declared range lo..hi of an integer input (hi exclusive); lo == hi: none */
+    double initial;        /* scalar counters and hyper-parameters: value after init */
+    const char *label;     /* role COUNTER: "step", "steps", "seed", "calls", or a hyper-parameter's name */
+    Entry *entry;          /* inputs, counters, optimizer slots: whose; NULL: the module's */
+    Loc loc;
+    int index;             /* position in Module.slot */
+};
+
+typedef enum {
+    ENTRY_INIT,     /* writes every parameter and state from the seed */
+    ENTRY_TRAIN,    /* one optimizer update */
+    ENTRY_EVAL,     /* infer mode over rows <= B: partial sums of the train's loss and metrics */
+    ENTRY_EVAL_END, /* accumulated sums -> loss and metrics */
+    ENTRY_CALL,     /* `entry` of the source */
+    ENTRY_LOAD,     /* one row of a data set's field: raw -> declared type */
+    ENTRY_TEST      /* an expectation: only the evaluator runs it */
+} EntryKind;
+
+typedef enum { OUT_RESULT, OUT_LOSS, OUT_METRIC, OUT_GRAD_NORM, OUT_WRITE, OUT_SUM, OUT_EXPECT } OutRole;
+
+typedef struct {
+    const char *name; /* field of the *_out struct; NULL for OUT_WRITE */
+    OutRole role;
+    Slot *slot; /* OUT_WRITE: region result k becomes this slot's next value */
+    Loc loc;
+} EntryOut;
+
+struct Entry {
+    EntryKind kind;
+    const char *name; /* fit, predict; of EVAL and EVAL_END: the train's name */
+    const char *doc;
+    Region *region;   /* region->out[k] belongs to out[k] */
+    VEC(Slot *) input;
+    VEC(EntryOut) out;
+    int dataset;          /* index in Module.dataset, -1: none */
+    int64_t rows;         /* batch rows B */
+    Entry *train;         /* of EVAL, EVAL_END */
+    Slot *rows_slot;      /* EVAL: i32 scalar input, the rows in use */
+    int64_t steps, epochs; /* TRAIN: clause or -1 */
+    int64_t budget;        /* TRAIN: bytes or -1 */
+    /* TEST: gradcheck(train) < tolerance. The region is the train's loss (out[0]) and its gradient to
+     * each updated parameter (out[k].slot), in train mode. NULL: expectations. */
+    Entry *gradcheck;
+    double tolerance;
+    Loc budget_loc, loc;
+};
+
+typedef enum { FILE_AUTO, FILE_CSV, FILE_NPY, FILE_IDX, FILE_TEXT, FILE_TOKENS } FileKind;
+typedef enum { FIELD_COLUMNS, FIELD_RECORD, FIELD_WINDOW } FieldSource;
+
+typedef struct {
+    const char *name; /* of the `file` clause */
+    const char *path[2]; /* train, held-out or NULL */
+    Loc loc;
+} DataFile;
+
+typedef struct {
+    const char *name;
+    int file;            /* index in DataSet.file */
+    FieldSource source;
+    int64_t first, count; /* FIELD_COLUMNS: column range */
+    int64_t length, offset, stride; /* FIELD_WINDOW */
+    Type type;           /* of one row */
+    int64_t lo, hi;      /* declared range, lo == hi: none */
+    Elem raw;            /* element type handed to `load` */
+    int64_t raw_count;   /* elements of a raw row */
+    Entry *load;         /* NULL: a plain conversion raw -> type.elem */
+    Loc loc;
+} DataField;
+
+typedef struct {
+    const char *name;
+    VEC(DataFile) file;
+    VEC(DataField) field;
+    int64_t holdout; /* every k-th row is held out; 0: none */
+    bool shuffle;
+    Loc loc;
+} DataSet;
+
+/* Everything that the front end gives and the pipeline carries. */
+typedef struct {
+    Arena *arena;
+    Graph *graph;
+    const char *name; /* prefix of emitted names */
+    const char *doc;
+    VEC(Slot *) slot;     /* parameters and states in layout order; inputs are in Entry.input */
+    VEC(Entry *) entry;   /* INIT first */
+    VEC(DataSet) dataset;
+    VEC(const char *) phase; /* names in order of `phase`, alternating; empty: none */
+} Module;
+
+struct Graph {
+    Arena *arena;
+    Region *region; /* where the makers below put nodes: the innermost open one */
+    Loc loc;        /* given to new nodes */
+    Elem float_type;
+    uint32_t next_table;
+};
+
+/* --- building -------------------------------------------------------------------------------- */
+Graph *graph_new(Arena *arena, Elem float_type);
+Region *region_new(Graph *g, Region *up);
+/* Makes `region` the current one; returns the one before it. */
+Region *graph_enter(Graph *g, Region *region);
+void graph_leave(Graph *g, Region *before);
+
+/* The general maker: every other one calls it. `type` is used by ops whose rows say so. */
+Node *graph_add(Graph *g, OpCode op, Node *const *in, int nin, const Attr *attr, Type type);
+Node *graph_name(Node *node, const char *name); /* keeps the first name; returns node */
+/* The same value seen from the current region: itself, or the invariant that carries it. */
+Node *graph_import(Graph *g, Node *node);
+
+Node *node_const(Graph *g, Elem elem, double value);
+Node *node_int(Graph *g, Elem elem, int64_t value);
+Node *node_full(Graph *g, Type type, double value); /* CONST, broadcast */
+Node *node_table(Graph *g, Type type, const double *data);
+Node *node_slot(Graph *g, Slot *slot);
+Node *node_iota(Graph *g, Type type, int axis);      /* elem of type is i32 (or any integer) */
+Node *node_map1(Graph *g, OpCode op, Node *a);
+Node *node_map2(Graph *g, OpCode op, Node *a, Node *b); /* a scalar operand is broadcast */
+Node *node_select(Graph *g, Node *c, Node *a, Node *b); /* scalars are broadcast */
+Node *node_cast(Graph *g, Node *a, Elem elem);
+Node *node_reshape(Graph *g, Node *a, int rank, const int64_t *dim);
+Node *node_permute(Graph *g, Node *a, const int *map);
+Node *node_slice(Graph *g, Node *a, const int64_t *lo, const int64_t *extent, const int64_t *step);
+Node *node_slice_axis(Graph *g, Node *a, int axis, int64_t lo, int64_t extent, int64_t step);
+Node *node_index_axis(Graph *g, Node *a, int axis, int64_t at); /* drops the axis */
+Node *node_pad(Graph *g, Node *a, const int64_t *lo, const int64_t *hi, Border border, double value);
+/* Result axis i is new when bit i of `axes` is set (its extent from dim), else the next of a's. */
+Node *node_broadcast(Graph *g, Node *a, uint32_t axes, int rank, const int64_t *dim);
+Node *node_broadcast_to(Graph *g, Node *a, Type like); /* a or like is a scalar, or equal shapes */
+Node *node_flip(Graph *g, Node *a, uint32_t axes);
+Node *node_window(Graph *g, Node *a, int axis, int64_t s, int64_t d, int64_t p, int64_t count, int64_t taps,
+                  Border border, double value);
+Node *node_overlap_add(Graph *g, Node *a, const Attr *window_attr);
+Node *node_concat(Graph *g, Node *const *in, int nin, int axis);
+Node *node_fold(Graph *g, OpCode op, Node *a, uint32_t axes);
+Node *node_argfold(Graph *g, OpCode op, Node *a, int axis);
+Node *node_cumsum(Graph *g, Node *a, int axis, bool reverse, bool exclusive);
+Node *node_contract(Graph *g, Node *a, Node *b, const int8_t *la, const int8_t *lb, const int8_t *lo, int rank);
+Node *node_gather(Graph *g, Node *x, Node *index, int batch);
+Node *node_scatter_add(Graph *g, Node *u, Node *index, int batch, Type type);
+Node *node_random(Graph *g, Dist dist, uint64_t site, Node *const *key, int nkey, Type type);
+Node *node_stop(Graph *g, Node *a);
+Node *node_grad(Graph *g, Node *value, Node *point, Node *cotangent);
+/* `body` was made by region_new(g, current region) with its params added by region_param; it holds the
+ * adjoint: params (args..., u) and one result for each arg (NULL is not allowed: give zeros). */
+Node *node_custom(Graph *g, Node *value, Node *const *arg, int narg, Region *body);
+Node *region_param(Region *region, Type type); /* the next BODY_PARAM */
+void region_result(Region *region, Node *node);
+
+/* --- loops ----------------------------------------------------------------------------------- */
+/* Usage: open; carry/xs (their starts belong to the outer region); build the body with the makers (the
+ * current region is the body); next/emit; close gives the LOOP in the outer region. Carries may be added
+ * while the body is built. Values of outer regions used in the body become invariants by themselves. */
+typedef struct LoopBuilder LoopBuilder;
+LoopBuilder *loop_open(Graph *g, int64_t trip, bool reverse);
+Node *loop_index(LoopBuilder *loop);               /* i32 scalar */
+int loop_carry(LoopBuilder *loop, Node *start);    /* its number; value: loop_carry_value */
+Node *loop_carry_value(LoopBuilder *loop, int carry);
+Node *loop_xs(LoopBuilder *loop, Node *stack);     /* the slice of this iteration */
+void loop_next(LoopBuilder *loop, int carry, Node *next);
+int loop_emit(LoopBuilder *loop, Node *slice);     /* its number among ys */
+Node *loop_close(LoopBuilder *loop);
+Node *loop_final(Graph *g, Node *loop, int carry);
+Node *loop_stack(Graph *g, Node *loop, int y);
+
+/* --- rebuilding ------------------------------------------------------------------------------ */
+/* Copies what the results of `old` reach into a new region, dead nodes, carries, invariants, stacks left
+ * behind. `visit` (may be NULL) sees every node but LOOP, BODY_PARAM after its operands were made new
+ * (current region of g is set) and returns the new node; returning NULL asks for the plain copy. */
+typedef Node *(*RebuildVisit)(void *ctx, Graph *g, const Node *old, Node *const *in);
+Region *region_rebuild(Graph *g, const Region *old, RebuildVisit visit, void *ctx);
+/* Copies node `old` with new operands into the current region through the builder. */
+Node *graph_copy(Graph *g, const Node *old, Node *const *in);
+/* Instantiates region `body` in the current region with `arg` in place of its params; the results go to
+ * out[body->out.count]. */
+void region_inline(Graph *g, const Region *body, Node *const *arg, Node **out);
+
+/* BUGs with stage and node when `region` breaks an invariant of its stage. */
+typedef enum { STAGE_BUILT, STAGE_GRAD, STAGE_OPTIMISED } GraphStage;
+void region_verify(const Region *region, GraphStage stage);
+/* Straight-line text, for --dump. */
+void module_dump(const Module *module, FILE *out);
+void region_dump(const Region *region, FILE *out, int indent);
+
+/* Label extents of a CONTRACT; extent[] has 3*MD_RANK places. Returns the number of labels. */
+int contract_labels(const Node *contract, int64_t *extent);
+
+#endif

@@ -1,0 +1,346 @@
+/* loop: makers of kernels: arguments, axes, hash-consed expressions, statements. */
+#include "compiler/loop.h"
+
+#include <string.h>
+
+enum { KIDS_MAX = 32 };
+
+Kernel *kernel_new(Arena *arena, int threads) {
+    Kernel *k = ARENA_NEW(arena, Kernel);
+    k->arena = arena;
+    k->threads = threads > 0 ? threads : 1;
+    index_open(&k->index, arena);
+    return k;
+}
+
+Arg *kernel_arg(Kernel *k, Buf *buf, int mode) {
+    for (int i = 0; i < k->arg.count; i++) {
+        if (k->arg.at[i]->buf == buf) {
+            k->arg.at[i]->mode |= mode;
+            return k->arg.at[i];
+        }
+    }
+    Arg *arg = ARENA_NEW(k->arena, Arg);
+    *arg = (Arg){.buf = buf, .id = k->arg.count, .mode = mode, .name = buf->name};
+    VEC_PUSH(k->arena, &k->arg, arg);
+    return arg;
+}
+
+int kernel_axis(Kernel *k, int64_t extent, const char *name) {
+    if (k->naxis == AXES_MAX) {
+        BUG("a kernel with more than %d axes", AXES_MAX);
+    }
+    k->axis[k->naxis] = (Axis){extent, name};
+    return k->naxis++;
+}
+
+const Index *kernel_axis_index(Kernel *k, int axis) {
+    return index_axis(&k->index, axis, k->axis[axis].extent);
+}
+
+const Index *kernel_loop_index(Kernel *k, const Step *loop) {
+    int at = 0;
+    while (at < k->loop.count && k->loop.at[at]->index < loop->index) {
+        at++;
+    }
+    if (at == k->loop.count || k->loop.at[at] != loop) {
+        VEC_PUSH(k->arena, &k->loop, loop);
+        for (int i = k->loop.count - 1; i > at; i--) {
+            k->loop.at[i] = k->loop.at[i - 1];
+        }
+        k->loop.at[at] = loop;
+    }
+    return index_loop(&k->index, loop->index, loop->trip);
+}
+
+/* --- expressions ------------------------------------------------------------------------------- */
+
+static uint64_t expr_hash(const Expr *e) {
+    uint64_t h = hash_bytes(HASH_START, &e->kind, sizeof e->kind);
+    h = hash_bytes(h, &e->op, sizeof e->op);
+    h = hash_bytes(h, &e->elem, sizeof e->elem);
+    h = hash_bytes(h, &e->value, sizeof e->value);
+    h = hash_bytes(h, &e->ivalue, sizeof e->ivalue);
+    h = hash_bytes(h, &e->site, sizeof e->site);
+    h = hash_bytes(h, &e->fold, sizeof e->fold);
+    for (int i = 0; i < e->nin; i++) {
+        h = hash_bytes(h, &e->in[i]->id, sizeof e->in[i]->id);
+    }
+    if (e->index) {
+        h = hash_bytes(h, &e->index->base, sizeof e->index->base);
+        h = hash_bytes(h, &e->index->nterm, sizeof e->index->nterm);
+        for (int i = 0; i < e->index->nterm; i++) {
+            h = hash_bytes(h, &e->index->term[i].atom->id, sizeof e->index->term[i].atom->id);
+            h = hash_bytes(h, &e->index->term[i].mul, sizeof e->index->term[i].mul);
+        }
+    }
+    return e->arg ? hash_bytes(h, &e->arg->id, sizeof e->arg->id) : h;
+}
+
+static bool expr_is(const Expr *a, const Expr *b) {
+    if (a->kind != b->kind || a->op != b->op || a->elem != b->elem || a->nin != b->nin ||
+        memcmp(&a->value, &b->value, sizeof a->value) != 0 || a->ivalue != b->ivalue ||
+        a->lo != b->lo || a->hi != b->hi || a->site != b->site || a->dist != b->dist ||
+        a->index != b->index || a->arg != b->arg || a->fold != b->fold) {
+        return false;
+    }
+    for (int i = 0; i < a->nin; i++) {
+        if (a->in[i] != b->in[i]) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void cons_put(Kernel *k, int id) {
+    uint64_t h = expr_hash(k->expr.at[id]), mask = (uint64_t)k->cons_size - 1;
+    while (k->cons[h & mask]) {
+        h++;
+    }
+    k->cons[h & mask] = id + 1;
+}
+
+int index_kids(const Index *index, const Expr **kid, int n, int most) {
+    for (int i = 0; i < index->nterm; i++) {
+        const Atom *atom = index->term[i].atom;
+        if (atom->of) {
+            n = index_kids(atom->of, kid, n, most);
+        }
+        bool known = atom->value == NULL;
+        for (int j = 0; j < n; j++) {
+            known = known || kid[j] == atom->value;
+        }
+        if (!known) {
+            if (n == most) {
+                BUG("an index with more than %d values", most);
+            }
+            kid[n++] = atom->value;
+        }
+    }
+    return n;
+}
+
+/* Keeps one of each; works out axes and cost of a new one. */
+static const Expr *expr_keep(Kernel *k, Expr like) {
+    if (2 * k->expr.count >= k->cons_size) {
+        k->cons_size = k->cons_size ? 2 * k->cons_size : 128;
+        k->cons = ARENA_ARRAY(k->arena, int, k->cons_size);
+        for (int i = 0; i < k->expr.count; i++) {
+            cons_put(k, i);
+        }
+    }
+    uint64_t h = expr_hash(&like), mask = (uint64_t)k->cons_size - 1;
+    for (; k->cons[h & mask]; h++) {
+        Expr *old = k->expr.at[k->cons[h & mask] - 1];
+        if (expr_is(old, &like)) {
+            return old;
+        }
+    }
+    Expr *e = ARENA_NEW(k->arena, Expr);
+    *e = like;
+    e->id = k->expr.count;
+    const Expr *kid[KIDS_MAX];
+    for (int i = 0; i < like.nin; i++) {
+        kid[i] = like.in[i];
+    }
+    e->nkid = like.index ? index_kids(like.index, kid, like.nin, KIDS_MAX) : like.nin;
+    e->kid = ARENA_ARRAY(k->arena, const Expr *, e->nkid);
+    e->in = e->kid;
+    e->axes = like.index ? like.index->axes : 0;
+    for (int i = 0; i < e->nkid; i++) {
+        e->kid[i] = kid[i];
+        e->axes |= kid[i]->axes;
+        e->cost += kid[i]->cost;
+    }
+    e->axes &= ~like.fold;
+    if (e->cost > 1 << 20) {
+        e->cost = 1 << 20;
+    }
+    VEC_PUSH(k->arena, &k->expr, e);
+    k->cons[h & mask] = e->id + 1;
+    return e;
+}
+
+const Expr *expr_const(Kernel *k, Elem elem, double value) {
+    if (elem_is_int(elem)) {
+        return expr_int(k, elem, (int64_t)value);
+    }
+    return expr_keep(k, (Expr){.kind = EXPR_CONST, .elem = elem, .value = value});
+}
+
+const Expr *expr_int(Kernel *k, Elem elem, int64_t value) {
+    return expr_keep(k, (Expr){.kind = EXPR_CONST, .elem = elem, .ivalue = value});
+}
+
+const Expr *expr_index(Kernel *k, Elem elem, const Index *index) {
+    int64_t value;
+    if (index_is_const(index, &value)) {
+        return expr_int(k, elem, value);
+    }
+    return expr_keep(k, (Expr){.kind = EXPR_INDEX, .elem = elem, .index = index});
+}
+
+const Expr *expr_within(Kernel *k, const Index *index, int64_t lo, int64_t hi) {
+    bool always = index->least >= lo && index->most < hi;
+    if (always || index->most < lo || index->least >= hi) {
+        return expr_const(k, TY_BOOL, always ? 1 : 0);
+    }
+    return expr_keep(k, (Expr){.kind = EXPR_WITHIN, .elem = TY_BOOL, .index = index, .lo = lo,
+                               .hi = hi, .cost = 1});
+}
+
+bool expr_is_true(const Expr *e) {
+    return e == NULL || (e->kind == EXPR_CONST && e->elem == TY_BOOL && e->value != 0);
+}
+
+bool expr_is_false(const Expr *e) {
+    return e != NULL && e->kind == EXPR_CONST && e->elem == TY_BOOL && e->value == 0;
+}
+
+const Expr *expr_and(Kernel *k, const Expr *a, const Expr *b) {
+    if (expr_is_true(a) || a == b) {
+        return b;
+    }
+    if (expr_is_true(b)) {
+        return a;
+    }
+    if (expr_is_false(a) || expr_is_false(b)) {
+        return expr_const(k, TY_BOOL, 0);
+    }
+    const Expr *in[2] = {a, b};
+    return expr_map(k, OP_AND, TY_BOOL, in, 2);
+}
+
+const Expr *expr_load(Kernel *k, const Arg *arg, const Index *index, const Expr *guard) {
+    Elem elem = arg->buf->type.elem;
+    if (expr_is_true(guard)) {
+        return expr_keep(k, (Expr){.kind = EXPR_LOAD, .elem = elem, .arg = arg, .index = index});
+    }
+    const Expr *in[2] = {guard, elem_is_int(elem) ? expr_int(k, elem, 0) : expr_const(k, elem, 0)};
+    if (expr_is_false(guard)) {
+        return in[1];
+    }
+    return expr_keep(k, (Expr){.kind = EXPR_LOAD, .elem = elem, .arg = arg, .index = index,
+                               .in = in, .nin = 2});
+}
+
+int elem_cost(OpCode op) {
+    static const struct {
+        OpCode op;
+        int cost;
+    } dear[] = {
+        {OP_DIV, 4},   {OP_IDIV, 8}, {OP_IREM, 8}, {OP_POW, 60}, {OP_EXP, 12},
+        {OP_EXPM1, 14}, {OP_LOG, 14}, {OP_LOG1P, 18}, {OP_SQRT, 5}, {OP_RSQRT, 8},
+        {OP_SIN, 50},  {OP_COS, 50}, {OP_TANH, 20}, {OP_ERF, 24}, {OP_FLOOR, 1},
+    };
+    for (size_t i = 0; i < sizeof dear / sizeof *dear; i++) {
+        if (dear[i].op == op) {
+            return dear[i].cost;
+        }
+    }
+    return op == OP_CAST ? 0 : 1;
+}
+
+/* Few rules: what guards and borders leave behind. */
+static const Expr *map_simpler(Kernel *k, OpCode op, Elem elem, const Expr *const *in) {
+    if (op == OP_SELECT && in[0]->kind == EXPR_CONST) {
+        return in[in[0]->value != 0 ? 1 : 2];
+    }
+    if (op == OP_SELECT && in[1] == in[2]) {
+        return in[1];
+    }
+    /* The border of a guarded load replaces its zero. */
+    if (op == OP_SELECT && in[1]->kind == EXPR_LOAD && in[1]->nin == 2 && in[1]->in[0] == in[0]) {
+        const Expr *with[2] = {in[0], in[2]};
+        Expr load = *in[1];
+        load.in = with;
+        load.cost = 0;
+        load.name = NULL;
+        return expr_keep(k, load);
+    }
+    if (op == OP_NOT && in[0]->kind == EXPR_CONST) {
+        return expr_const(k, TY_BOOL, in[0]->value == 0);
+    }
+    if (op == OP_CAST && in[0]->elem == elem) {
+        return in[0];
+    }
+    if (op == OP_CAST && in[0]->kind == EXPR_INDEX && elem_is_int(elem) && elem_bytes(elem) >= 4) {
+        return expr_index(k, elem, in[0]->index);
+    }
+    return NULL;
+}
+
+const Expr *expr_map(Kernel *k, OpCode op, Elem elem, const Expr *const *in, int nin) {
+    const Expr *simple = map_simpler(k, op, elem, in);
+    if (simple) {
+        return simple;
+    }
+    return expr_keep(k, (Expr){.kind = EXPR_MAP, .op = op, .elem = elem, .nin = nin,
+                               .in = (const Expr **)(uintptr_t)in, .cost = elem_cost(op)});
+}
+
+const Expr *expr_key(Kernel *k, uint64_t site, const Expr *const *in, int nin) {
+    return expr_keep(k, (Expr){.kind = EXPR_KEY, .elem = TY_TUPLE, .site = site, .nin = nin,
+                               .in = (const Expr **)(uintptr_t)in, .cost = 40});
+}
+
+const Expr *expr_draw(Kernel *k, Dist dist, Elem elem, const Expr *key, const Index *index) {
+    return expr_keep(k, (Expr){.kind = EXPR_DRAW, .elem = elem, .dist = dist, .nin = 1, .in = &key,
+                               .index = index, .cost = dist == DIST_NORMAL ? 60 : 25});
+}
+
+const Expr *expr_fold(Kernel *k, OpCode op, Elem elem, const Expr *body, AxisSet axes) {
+    return expr_keep(k, (Expr){.kind = EXPR_FOLD, .op = op, .elem = elem, .nin = 1, .in = &body,
+                               .fold = axes, .cost = 1000});
+}
+
+const Expr *expr_first(Kernel *k, OpCode op, const Expr *body, const Expr *best, AxisSet axes,
+                       const Index *position) {
+    const Expr *in[2] = {body, best};
+    return expr_keep(k, (Expr){.kind = EXPR_FOLD, .op = op, .elem = TY_I32, .nin = 2, .in = in,
+                               .fold = axes, .index = position, .cost = 1000});
+}
+
+void expr_name(const Expr *e, const char *name) {
+    if (e->name == NULL && name != NULL) {
+        ((Expr *)(uintptr_t)e)->name = name; /* a label: no part of the value or its hash */
+    }
+}
+
+/* --- statements -------------------------------------------------------------------------------- */
+
+static Stmt *stmt_new(Kernel *k, StmtList *list, StmtKind kind) {
+    Stmt *s = ARENA_NEW(k->arena, Stmt);
+    s->kind = kind;
+    s->add = OP_CONST;
+    s->lanes = 1;
+    VEC_PUSH(k->arena, list, s);
+    return s;
+}
+
+Stmt *stmt_for(Kernel *k, StmtList *list, int axis) {
+    Stmt *s = stmt_new(k, list, STMT_FOR);
+    s->axis = axis;
+    return s;
+}
+
+Stmt *stmt_let(Kernel *k, StmtList *list, const Expr *e, const Expr *as) {
+    Stmt *s = stmt_new(k, list, STMT_LET);
+    s->expr = e;
+    s->as = as;
+    return s;
+}
+
+Stmt *stmt_store(Kernel *k, StmtList *list, const Arg *arg, const Index *index, const Expr *e) {
+    Stmt *s = stmt_new(k, list, STMT_STORE);
+    s->arg = arg;
+    s->index = index;
+    s->expr = e;
+    return s;
+}
+
+Stmt *stmt_fold(Kernel *k, StmtList *list, int axis) {
+    Stmt *s = stmt_new(k, list, STMT_FOLD);
+    VEC_PUSH(k->arena, &s->axes, axis);
+    return s;
+}

@@ -1,0 +1,146 @@
+/* loop: kernels as small loop programs, made by lowering and printed by emit.
+ *
+ * Semantics
+ *  - A Kernel is a function of its arguments (one a Buf, in the order outputs, workspaces, inputs), the
+ *    indices of the loops around its step and nothing else. Its body is structured: statements have
+ *    effects, expressions have none. Memory is arguments and flat indices only.
+ *  - Axes are numbered; a FOR or a FOLD binds one, an Index names it by number. An axis may be bound by
+ *    several loops one after another, never by two nested ones.
+ *  - Every Expr of one kernel exists once; expressions form a DAG. LET binds an expression to a name
+ *    in the block it stands in: printing it later in that block prints the name.
+ *  - FOR with `parallel` promises independent iterations; with `simd` that no iteration reads what
+ *    another writes, so that a compiler may vectorise without looking. All loads of one iteration come
+ *    before its stores, so an argument may share storage with one whose elements it reads at the same
+ *    place (see Step.inplace).
+ *  - FOLD runs the accumulators of `fold` over the given axes, the last one innermost, in `lanes` parts
+ *    that are combined in a fixed tree: the order depends on extents only.
+ *  - A guarded load reads only where its guard holds and gives `other` elsewhere. */
+#ifndef MDLC_COMPILER_LOOP_H
+#define MDLC_COMPILER_LOOP_H
+
+#include "compiler/index.h"
+#include "compiler/program.h"
+
+typedef struct Expr Expr;
+typedef struct Stmt Stmt;
+
+typedef struct {
+    Buf *buf;
+    int id;           /* position in Kernel.arg */
+    int mode;         /* ACCESS_READ, ACCESS_WRITE */
+    const char *name; /* of the parameter */
+    bool thread;      /* a workspace of which each thread uses its own part */
+    int64_t part;     /* elements of one thread's part */
+} Arg;
+
+typedef struct {
+    int64_t extent;
+    const char *name;
+} Axis;
+
+typedef enum {
+    EXPR_CONST,  /* value of a float or bool, ivalue of an integer */
+    EXPR_INDEX,  /* index as a number */
+    EXPR_WITHIN, /* lo <= index < hi; bool */
+    EXPR_LOAD,   /* arg[index]; guarded when nin == 2: in[0] ? arg[index] : in[1] */
+    EXPR_MAP,    /* op of in[] */
+    EXPR_KEY,    /* of random draws: site, in[0] seed, in[1] counter, in[2..] loop indices; no elem */
+    EXPR_DRAW,   /* element `index` of the draw with key in[0] and distribution dist */
+    EXPR_FOLD    /* op over the axes `fold` of in[0]; OP_ARGMAX, OP_ARGMIN: the first `index` at which
+                    in[0] equals in[1], which is the extreme value */
+} ExprKind;
+
+struct Expr {
+    ExprKind kind;
+    OpCode op;
+    Elem elem;
+    int id; /* position in Kernel.expr */
+    int nin, nkid;
+    const Expr **in;
+    const Expr **kid; /* in[], then the values that stand in the index: all that it is made of */
+    double value;
+    int64_t ivalue, lo, hi;
+    uint64_t site;
+    Dist dist;
+    const Index *index;
+    const Arg *arg;
+    AxisSet fold; /* axes that this FOLD binds */
+    AxisSet axes; /* axes that it depends on */
+    int cost;     /* of computing it from loads, about one addition each */
+    const char *name; /* of the source variable, or NULL */
+};
+
+typedef enum { STMT_FOR, STMT_LET, STMT_STORE, STMT_FOLD, STMT_TILE } StmtKind;
+typedef VEC(Stmt *) StmtList;
+
+typedef struct Tile Tile;
+
+struct Stmt {
+    StmtKind kind;
+    int axis;           /* FOR */
+    const Index *begin; /* FOR, outermost axis of a FOLD: starts here; NULL: 0 */
+    int64_t span;       /* and runs over this many, cut off at the extent; 0: to the extent */
+    int parallel;       /* FOR: this many nested loops, from this one on, run in parallel; 0: serial */
+    bool simd;
+    StmtList body;      /* FOR; FOLD: what each iteration does before it accumulates */
+    const Expr *expr;   /* LET: what is bound; STORE: the value */
+    const Expr *as;     /* LET: how it is computed here; NULL: as `expr` says */
+    const Arg *arg;     /* STORE */
+    const Index *index; /* STORE */
+    OpCode add;         /* STORE: OP_ADD, OP_MUL, OP_MAX, OP_MIN combines; OP_CONST overwrites */
+    VEC(const Expr *) fold; /* FOLD: EXPR_FOLD of the same axes */
+    VEC(int) axes;      /* FOLD: outermost first */
+    int lanes;          /* FOLD: 1: plain */
+    Tile *tile;         /* TILE */
+};
+
+struct Kernel {
+    Arena *arena;
+    const char *where; /* file:line for the comment, or NULL */
+    const char *text;  /* what it computes */
+    VEC(Arg *) arg;
+    Axis axis[AXES_MAX];
+    int naxis;
+    VEC(const Step *) loop; /* enclosing loops whose indices it uses, outermost first */
+    StmtList body;
+    int threads;            /* the most threads that its loops may use */
+    IndexTable index;
+    VEC(Expr *) expr;
+    int *cons;
+    int cons_size;
+};
+
+Kernel *kernel_new(Arena *arena, int threads);
+Arg *kernel_arg(Kernel *k, Buf *buf, int mode); /* one a Buf; modes merge */
+int kernel_axis(Kernel *k, int64_t extent, const char *name);
+const Index *kernel_axis_index(Kernel *k, int axis);
+const Index *kernel_loop_index(Kernel *k, const Step *loop);
+
+const Expr *expr_const(Kernel *k, Elem elem, double value);
+const Expr *expr_int(Kernel *k, Elem elem, int64_t value);
+const Expr *expr_index(Kernel *k, Elem elem, const Index *index);
+/* A constant when ranges decide. */
+const Expr *expr_within(Kernel *k, const Index *index, int64_t lo, int64_t hi);
+const Expr *expr_load(Kernel *k, const Arg *arg, const Index *index, const Expr *guard);
+const Expr *expr_map(Kernel *k, OpCode op, Elem elem, const Expr *const *in, int nin);
+const Expr *expr_key(Kernel *k, uint64_t site, const Expr *const *in, int nin);
+const Expr *expr_draw(Kernel *k, Dist dist, Elem elem, const Expr *key, const Index *index);
+const Expr *expr_fold(Kernel *k, OpCode op, Elem elem, const Expr *body, AxisSet axes);
+/* Position of the first extreme of `body` along axis: `best` is its fold. */
+const Expr *expr_first(Kernel *k, OpCode op, const Expr *body, const Expr *best, AxisSet axes,
+                       const Index *position);
+const Expr *expr_and(Kernel *k, const Expr *a, const Expr *b); /* NULL is true */
+/* Values read at run time that stand in `index`, each once, added to kid[0..n); gives the new n. */
+int index_kids(const Index *index, const Expr **kid, int n, int most);
+bool expr_is_true(const Expr *e);
+bool expr_is_false(const Expr *e);
+void expr_name(const Expr *e, const char *name); /* keeps the first */
+
+Stmt *stmt_for(Kernel *k, StmtList *list, int axis);
+Stmt *stmt_let(Kernel *k, StmtList *list, const Expr *e, const Expr *as);
+Stmt *stmt_store(Kernel *k, StmtList *list, const Arg *arg, const Index *index, const Expr *e);
+Stmt *stmt_fold(Kernel *k, StmtList *list, int axis);
+
+int elem_cost(OpCode op);
+
+#endif

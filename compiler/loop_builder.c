@@ -1,0 +1,193 @@
+/* loop_builder: LOOP nodes. While a loop is open its body parameters are made in the order of use; at
+ * close they are put into the order that graph.h promises (index, carries, invariants, stacks). */
+#include "compiler/loop_builder.h"
+
+#include "compiler/shape.h"
+
+typedef struct {
+    Node *outer; /* value in the region around */
+    Node *param; /* in the body */
+} Capture;
+
+typedef struct {
+    Node *start, *param, *next;
+} Carry;
+
+struct LoopBuilder {
+    Graph *graph;
+    Region *body, *outer;
+    Node *index;
+    int64_t trip;
+    bool reverse;
+    VEC(Carry) carry;
+    VEC(Capture) inv;
+    VEC(Capture) xs;
+    VEC(Node *) ys;
+};
+
+/* A body parameter whose place in the list is settled at close. */
+static Node *loose_param(LoopBuilder *loop, Type type) {
+    Region *before = graph_enter(loop->graph, loop->body);
+    Attr attr = {0};
+    Node *node = graph_append(loop->graph, OP_BODY_PARAM, NULL, 0, &attr, NULL, type);
+    graph_leave(loop->graph, before);
+    return node;
+}
+
+LoopBuilder *loop_open(Graph *g, int64_t trip, bool reverse) {
+    LoopBuilder *loop = ARENA_NEW(g->arena, LoopBuilder);
+    loop->graph = g;
+    loop->outer = g->region;
+    loop->body = region_new(g, g->region);
+    loop->body->loop = loop;
+    loop->trip = trip;
+    loop->reverse = reverse;
+    loop->index = loose_param(loop, type_scalar(TY_I32));
+    graph_enter(g, loop->body);
+    return loop;
+}
+
+Node *loop_index(LoopBuilder *loop) {
+    return loop->index;
+}
+
+static Node *in_outer(LoopBuilder *loop, Node *node) {
+    Region *before = graph_enter(loop->graph, loop->outer);
+    Node *outer = graph_import(loop->graph, node);
+    graph_leave(loop->graph, before);
+    return outer;
+}
+
+int loop_carry(LoopBuilder *loop, Node *start) {
+    start = in_outer(loop, start);
+    Carry carry = {start, loose_param(loop, start->type), NULL};
+    carry.param->name = start->name;
+    VEC_PUSH(loop->graph->arena, &loop->carry, carry);
+    return loop->carry.count - 1;
+}
+
+Node *loop_carry_value(LoopBuilder *loop, int carry) {
+    return loop->carry.at[carry].param;
+}
+
+static Type without_front(Type t) {
+    Type s = {.elem = t.elem, .rank = t.rank - 1};
+    for (int i = 0; i < s.rank; i++) {
+        s.dim[i] = t.dim[i + 1];
+    }
+    return s;
+}
+
+Node *loop_xs(LoopBuilder *loop, Node *stack) {
+    stack = in_outer(loop, stack);
+    if (stack->type.rank == 0 || stack->type.dim[0] != loop->trip) {
+        BUG("a stack of %lld slices is needed", (long long)loop->trip);
+    }
+    for (int i = 0; i < loop->xs.count; i++) {
+        if (loop->xs.at[i].outer == stack) {
+            return loop->xs.at[i].param;
+        }
+    }
+    Capture xs = {stack, loose_param(loop, without_front(stack->type))};
+    xs.param->name = stack->name;
+    xs.param->loc = stack->loc;
+    VEC_PUSH(loop->graph->arena, &loop->xs, xs);
+    return xs.param;
+}
+
+Node *loop_capture(LoopBuilder *loop, Node *outer) {
+    for (int i = 0; i < loop->inv.count; i++) {
+        if (loop->inv.at[i].outer == outer) {
+            return loop->inv.at[i].param;
+        }
+    }
+    Capture inv = {outer, loose_param(loop, outer->type)};
+    inv.param->name = outer->name;
+    inv.param->loc = outer->loc;
+    VEC_PUSH(loop->graph->arena, &loop->inv, inv);
+    return inv.param;
+}
+
+Node *loop_captured(const LoopBuilder *loop, const Node *param) {
+    for (int i = 0; i < loop->inv.count; i++) {
+        if (loop->inv.at[i].param == param) {
+            return loop->inv.at[i].outer;
+        }
+    }
+    return NULL;
+}
+
+static Node *in_body(LoopBuilder *loop, Node *node) {
+    Region *before = graph_enter(loop->graph, loop->body);
+    Node *inner = graph_import(loop->graph, node);
+    graph_leave(loop->graph, before);
+    return inner;
+}
+
+void loop_next(LoopBuilder *loop, int carry, Node *next) {
+    loop->carry.at[carry].next = in_body(loop, next);
+}
+
+int loop_emit(LoopBuilder *loop, Node *slice) {
+    slice = in_body(loop, slice);
+    for (int i = 0; i < loop->ys.count; i++) {
+        if (loop->ys.at[i] == slice) {
+            return i;
+        }
+    }
+    VEC_PUSH(loop->graph->arena, &loop->ys, slice);
+    return loop->ys.count - 1;
+}
+
+static void place_param(LoopBuilder *loop, Node *param) {
+    Attr *attr = ARENA_NEW(loop->graph->arena, Attr);
+    attr->axis = loop->body->param.count;
+    param->attr = attr;
+    VEC_PUSH(loop->graph->arena, &loop->body->param, param);
+}
+
+Node *loop_close(LoopBuilder *loop) {
+    Graph *g = loop->graph;
+    Region *body = loop->body;
+    VEC(Node *) in = {0};
+    place_param(loop, loop->index);
+    for (int i = 0; i < loop->carry.count; i++) {
+        Carry *carry = &loop->carry.at[i];
+        place_param(loop, carry->param);
+        VEC_PUSH(g->arena, &in, carry->start);
+        region_result(body, carry->next ? carry->next : carry->param);
+    }
+    for (int i = 0; i < loop->inv.count; i++) {
+        place_param(loop, loop->inv.at[i].param);
+        VEC_PUSH(g->arena, &in, loop->inv.at[i].outer);
+    }
+    for (int i = 0; i < loop->xs.count; i++) {
+        place_param(loop, loop->xs.at[i].param);
+        VEC_PUSH(g->arena, &in, loop->xs.at[i].outer);
+    }
+    for (int i = 0; i < loop->ys.count; i++) {
+        region_result(body, loop->ys.at[i]);
+    }
+    Attr attr = {.trip = loop->trip,
+                 .reverse = loop->reverse,
+                 .ncarry = loop->carry.count,
+                 .ninv = loop->inv.count,
+                 .nxs = loop->xs.count,
+                 .nys = loop->ys.count};
+    graph_leave(g, loop->outer);
+    body->loop = NULL;
+    Type type = shape_infer(OP_LOOP, in.at, in.count, &attr, body, type_scalar(TY_TUPLE));
+    return graph_append(g, OP_LOOP, in.at, in.count, &attr, body, type);
+}
+
+static Node *pick(Graph *g, Node *loop, int k) {
+    Attr attr = {.axis = k};
+    return graph_add(g, OP_PICK, &loop, 1, &attr, type_scalar(TY_ERROR));
+}
+
+Node *loop_final(Graph *g, Node *loop, int carry) {
+    return pick(g, loop, carry);
+}
+Node *loop_stack(Graph *g, Node *loop, int y) {
+    return pick(g, loop, loop->attr->ncarry + y);
+}

@@ -1,0 +1,16 @@
+/* loop_builder: the part of loop construction that the builder and the rebuilder share. */
+#ifndef MDLC_COMPILER_LOOP_BUILDER_H
+#define MDLC_COMPILER_LOOP_BUILDER_H
+
+#include "compiler/graph.h"
+
+/* The body's view of a value of the region around the loop; the same one for the same value. */
+Node *loop_capture(LoopBuilder *loop, Node *outer);
+/* The value of the region around that the body parameter `param` stands for as an invariant; NULL
+ * when it is none. */
+Node *loop_captured(const LoopBuilder *loop, const Node *param);
+/* Appends a node without hash-consing. */
+Node *graph_append(Graph *g, OpCode op, Node *const *in, int nin, const Attr *attr, Region *body,
+                   Type type);
+
+#endif

@@ -1,0 +1,370 @@
+/* main: the command line. Turns argv into Options and hands over to the pipeline. */
+#include "compiler/pipeline.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#define VERSION "0.1.0"
+
+static const char usage_text[] =
+    "usage: mdlc [COMMAND] [OPTIONS] FILE.mdl\n"
+    "\n"
+    "commands:\n"
+    "  compile            write the C file (the default)\n"
+    "  check              report errors only\n"
+    "  report             memory of every entry, --format=text|json\n"
+    "  test               run the test blocks in the reference evaluator\n"
+    "  run                evaluate an entry: --entry NAME --in NAME=FILE.npy --seed S --calls N\n"
+    "  fmt                print the file in canonical layout\n"
+    "\n"
+    "options:\n"
+    "  -o FILE            output; '-' is stdout\n"
+    "  -H FILE            header for embedding\n"
+    "  -D NAME=VALUE      override a top-level dim or scalar const\n"
+    "  --budget=SIZE      most bytes for all regions, e.g. '160 MiB'\n"
+    "  --precision=TYPE   f32 (default) or f64\n"
+    "  --blas=LIBRARY     builtin (default) or openblas\n"
+    "  --threads=N        the most threads that the bound provides for (8)\n"
+    "  --no-main          the model part only\n"
+    "  --prefix=NAME      of emitted names (file stem)\n"
+    "  -MD, -MF FILE      write a make dependency file\n"
+    "  --report[=FORMAT]  print the memory report beside a compile\n"
+    "  --dump=STAGE       print the program after STAGE: ast, build, grad, simplify, lower, plan\n"
+    "  --stats            print counts of kernels, loops, buffers, bytes and FLOPs\n"
+    "  -Werror            warnings are errors\n"
+    "  --color=WHEN       auto (default), always, never\n"
+    "  --version, --help\n"
+    "exit: 0 ok, 1 error in the source, 2 usage, 3 budget, 4 file, 70 fault of the compiler\n";
+
+static int usage_error(const char *message, const char *what) {
+    fprintf(stderr, "mdlc: %s%s%s%s\n", message, what ? " '" : "", what ? what : "", what ? "'" : "");
+    fprintf(stderr, "try 'mdlc --help'\n");
+    return EXIT_USAGE;
+}
+
+/* The options that take a value, `--name=VALUE` or `--name VALUE`, or `-xVALUE` or `-x VALUE`. */
+typedef enum {
+    O_OUT, O_HEADER, O_DEFINE, O_MF, O_BUDGET, O_PRECISION, O_BLAS, O_THREADS, O_PREFIX, O_DUMP,
+    O_FORMAT, O_COLOR, O_ENTRY, O_IN, O_SEED, O_CALLS, O_TARGET, O_CHECKS
+} ValueOption;
+static const struct {
+    const char *name;
+    ValueOption id;
+} value_options[] = {
+    {"-o", O_OUT},           {"-H", O_HEADER},          {"-D", O_DEFINE},   {"-MF", O_MF},
+    {"--budget", O_BUDGET},  {"--precision", O_PRECISION}, {"--blas", O_BLAS}, {"--threads", O_THREADS},
+    {"--prefix", O_PREFIX},  {"--dump", O_DUMP},        {"--format", O_FORMAT}, {"--color", O_COLOR},
+    {"--entry", O_ENTRY},    {"--in", O_IN},            {"--seed", O_SEED}, {"--calls", O_CALLS},
+    {"--target", O_TARGET},  {"--checks", O_CHECKS},
+};
+static const char *const flag_options[] = {"--no-main", "-MD", "--report", "--stats", "-Werror",
+                                           "--help", "--version"};
+static const struct {
+    const char *name;
+    Command command;
+} commands[] = {{"compile", COMMAND_COMPILE}, {"check", COMMAND_CHECK}, {"report", COMMAND_REPORT},
+                {"test", COMMAND_TEST},       {"run", COMMAND_RUN},     {"fmt", COMMAND_FMT}};
+
+static bool parse_integer(const char *text, int64_t lo, int64_t hi, int64_t *value) {
+    char *end;
+    errno = 0;
+    long long v = strtoll(text, &end, 10);
+    *value = v;
+    return end != text && *end == 0 && errno == 0 && v >= lo && v <= hi;
+}
+
+/* "160 MiB", "900kB", "4096". */
+static bool parse_size(const char *text, int64_t *bytes) {
+    static const struct {
+        const char *name;
+        double factor;
+    } units[] = {{"", 1},      {"B", 1},         {"kB", 1e3},        {"KB", 1e3},
+                 {"MB", 1e6},  {"GB", 1e9},      {"KiB", 1024},      {"MiB", 1048576},
+                 {"GiB", 1073741824.0}};
+    char *end;
+    double v = strtod(text, &end);
+    while (*end == ' ') {
+        end++;
+    }
+    for (size_t i = 0; i < sizeof units / sizeof *units; i++) {
+        if (end != text && str_eq(end, units[i].name) && v >= 0 && v * units[i].factor < 9e18) {
+            *bytes = (int64_t)(v * units[i].factor);
+            return true;
+        }
+    }
+    return false;
+}
+
+static int set_precision(Options *opt, const char *value) {
+    if (str_eq(value, "f32")) {
+        opt->float_type = TY_F32;
+    } else if (str_eq(value, "f64")) {
+        opt->float_type = TY_F64;
+    } else if (str_eq(value, "bf16") || str_eq(value, "f16")) {
+        return usage_error("this precision is not supported yet (f32 and f64 are):", value);
+    } else {
+        return usage_error("unknown precision", value);
+    }
+    return EXIT_OK;
+}
+
+static int add_override(Compile *c, const char *value) {
+    const char *eq = strchr(value, '=');
+    if (!eq || eq == value || eq[1] == 0) {
+        return usage_error("-D wants NAME=VALUE, got", value);
+    }
+    Options *opt = &c->opt;
+    opt->override = arena_grow(&c->arena, opt->override, sizeof(Override) * (size_t)opt->noverride,
+                               sizeof(Override) * (size_t)(opt->noverride + 1));
+    opt->override[opt->noverride].name = str_ndup(&c->arena, value, (size_t)(eq - value));
+    opt->override[opt->noverride++].value = eq + 1;
+    return EXIT_OK;
+}
+
+static int add_binding(Compile *c, const char *value) {
+    const char *eq = strchr(value, '=');
+    if (!eq || eq == value || eq[1] == 0) {
+        return usage_error("--in wants NAME=FILE.npy, got", value);
+    }
+    Options *opt = &c->opt;
+    opt->binding = arena_grow(&c->arena, opt->binding, sizeof(Binding) * (size_t)opt->nbinding,
+                              sizeof(Binding) * (size_t)(opt->nbinding + 1));
+    opt->binding[opt->nbinding].name = str_ndup(&c->arena, value, (size_t)(eq - value));
+    opt->binding[opt->nbinding++].path = eq + 1;
+    return EXIT_OK;
+}
+
+static int set_report(Options *opt, const char *value) {
+    if (str_eq(value, "text")) {
+        opt->report = REPORT_TEXT;
+    } else if (str_eq(value, "json")) {
+        opt->report = REPORT_JSON;
+    } else if (str_eq(value, "html")) {
+        return usage_error("this report format is not supported yet (text and json are):", value);
+    } else {
+        return usage_error("unknown report format", value);
+    }
+    return EXIT_OK;
+}
+
+static int set_value(Compile *c, ValueOption id, const char *value) {
+    Options *opt = &c->opt;
+    int64_t n;
+    switch (id) {
+    case O_OUT:
+        opt->output = value;
+        break;
+    case O_HEADER:
+        opt->header = value;
+        break;
+    case O_DEFINE:
+        return add_override(c, value);
+    case O_MF:
+        opt->depfile = value;
+        opt->depend = true;
+        break;
+    case O_BUDGET:
+        if (!parse_size(value, &opt->budget)) {
+            return usage_error("--budget wants a size such as '160 MiB', got", value);
+        }
+        break;
+    case O_PRECISION:
+        return set_precision(opt, value);
+    case O_BLAS:
+        if (!str_eq(value, "builtin") && !str_eq(value, "openblas")) {
+            return usage_error("--blas is builtin or openblas, got", value);
+        }
+        opt->openblas = str_eq(value, "openblas");
+        break;
+    case O_THREADS:
+        if (!parse_integer(value, 1, 1024, &n)) {
+            return usage_error("--threads wants a number from 1 to 1024, got", value);
+        }
+        opt->threads = (int)n;
+        break;
+    case O_PREFIX:
+        opt->prefix = value;
+        break;
+    case O_DUMP:
+        opt->dump = value;
+        break;
+    case O_FORMAT:
+        return set_report(opt, value);
+    case O_COLOR:
+        if (!str_eq(value, "auto") && !str_eq(value, "always") && !str_eq(value, "never")) {
+            return usage_error("--color is auto, always or never, got", value);
+        }
+        if (!str_eq(value, "auto")) {
+            c->diag.color = str_eq(value, "always");
+        }
+        break;
+    case O_ENTRY:
+        opt->entry = value;
+        break;
+    case O_IN:
+        return add_binding(c, value);
+    case O_SEED:
+        if (!parse_integer(value, 0, INT64_MAX, &n)) {
+            return usage_error("--seed wants a number, got", value);
+        }
+        opt->seed = (uint64_t)n;
+        break;
+    case O_CALLS:
+        if (!parse_integer(value, 1, INT64_MAX, &opt->calls)) {
+            return usage_error("--calls wants a positive number, got", value);
+        }
+        break;
+    case O_TARGET:
+        if (str_eq(value, "cuda")) {
+            return usage_error("--target=cuda is not supported yet; the target is c", NULL);
+        }
+        if (!str_eq(value, "c")) {
+            return usage_error("unknown target", value);
+        }
+        break;
+    case O_CHECKS:
+        if (!str_eq(value, "none")) {
+            return usage_error("these run-time checks are not supported yet:", value);
+        }
+        break;
+    }
+    return EXIT_OK;
+}
+
+static int set_flag(Compile *c, const char *name) {
+    if (str_eq(name, "--no-main")) {
+        c->opt.no_main = true;
+    } else if (str_eq(name, "-MD")) {
+        c->opt.depend = true;
+    } else if (str_eq(name, "--report")) {
+        c->opt.report = REPORT_TEXT;
+    } else if (str_eq(name, "--stats")) {
+        c->opt.stats = true;
+    } else {
+        c->diag.warnings_are_errors = true;
+    }
+    return EXIT_OK;
+}
+
+static int unknown_option(const char *name, size_t length) {
+    char word[64];
+    snprintf(word, sizeof word, "%.*s", (int)(length < 60 ? length : 60), name);
+    const char *best = NULL;
+    int least = 3;
+    for (size_t i = 0; i < sizeof value_options / sizeof *value_options; i++) {
+        int d = str_distance(word, value_options[i].name, 2);
+        if (d < least) {
+            least = d;
+            best = value_options[i].name;
+        }
+    }
+    for (size_t i = 0; i < sizeof flag_options / sizeof *flag_options; i++) {
+        int d = str_distance(word, flag_options[i], 2);
+        if (d < least) {
+            least = d;
+            best = flag_options[i];
+        }
+    }
+    if (best && word[1] == '-') {
+        fprintf(stderr, "mdlc: unknown option '%s'; did you mean '%s'?\n", word, best);
+        return EXIT_USAGE;
+    }
+    return usage_error("unknown option", word);
+}
+
+/* Handles argv[*i], which starts with '-'; moves *i past a value taken from the next word. */
+static int parse_option(Compile *c, int argc, char **argv, int *i) {
+    const char *word = argv[*i];
+    size_t length = strcspn(word, "=");
+    for (size_t k = 0; k < sizeof flag_options / sizeof *flag_options; k++) {
+        if (str_eq(word, flag_options[k])) {
+            return set_flag(c, word);
+        }
+    }
+    if (strncmp(word, "--report=", 9) == 0) {
+        return set_report(&c->opt, word + 9);
+    }
+    for (size_t k = 0; k < sizeof value_options / sizeof *value_options; k++) {
+        const char *name = value_options[k].name;
+        size_t n = strlen(name);
+        if (name[1] == '-') {
+            if (n == length && strncmp(word, name, n) == 0 && word[n] == '=') {
+                return set_value(c, value_options[k].id, word + n + 1);
+            }
+        } else if (strlen(name) == 2 && strncmp(word, name, 2) == 0 && word[2]) {
+            return set_value(c, value_options[k].id, word + 2);
+        }
+        if (str_eq(word, name)) {
+            if (*i + 1 >= argc) {
+                return usage_error("a value is missing after", word);
+            }
+            return set_value(c, value_options[k].id, argv[++*i]);
+        }
+    }
+    return unknown_option(word, length);
+}
+
+static int parse_args(Compile *c, int argc, char **argv) {
+    bool options = true, have_command = false;
+    for (int i = 1; i < argc; i++) {
+        const char *word = argv[i];
+        if (options && str_eq(word, "--")) {
+            options = false;
+        } else if (options && word[0] == '-' && word[1]) {
+            int code = parse_option(c, argc, argv, &i);
+            if (code != EXIT_OK) {
+                return code;
+            }
+        } else {
+            bool command = false;
+            for (size_t k = 0; !have_command && !c->opt.input && k < sizeof commands / sizeof *commands;
+                 k++) {
+                if (str_eq(word, commands[k].name)) {
+                    c->opt.command = commands[k].command;
+                    have_command = command = true;
+                }
+            }
+            if (!command && !have_command && (str_eq(word, "diff") || str_eq(word, "explain"))) {
+                return usage_error("this command is not supported yet:", word);
+            }
+            if (!command && c->opt.input) {
+                return usage_error("one model file at a time; a second one is", word);
+            }
+            if (!command) {
+                c->opt.input = word;
+            }
+        }
+    }
+    if (!c->opt.input) {
+        return usage_error("no model file given", NULL);
+    }
+    return EXIT_OK;
+}
+
+int main(int argc, char **argv) {
+    Compile c = {0};
+    diag_open(&c.diag, &c.arena, stderr);
+    c.diag.color = isatty(STDERR_FILENO) != 0;
+    c.opt.threads = 8;
+    c.opt.float_type = TY_F32;
+    c.opt.budget = -1;
+    c.opt.calls = 1;
+    for (int i = 1; i < argc; i++) {
+        if (str_eq(argv[i], "--help")) {
+            fputs(usage_text, stdout);
+            return EXIT_OK;
+        }
+        if (str_eq(argv[i], "--version")) {
+            puts("mdlc " VERSION);
+            return EXIT_OK;
+        }
+    }
+    int code = parse_args(&c, argc, argv);
+    if (code == EXIT_OK) {
+        code = pipeline_run(&c);
+    }
+    arena_free(&c.arena);
+    return code;
+}

@@ -1,0 +1,237 @@
+/* pipeline: every stage in order, one screen; a verifier behind each arrow. */
+#include "compiler/pipeline.h"
+
+#include "compiler/graph.h"
+#include "compiler/program.h"
+#include "compiler/run.h"
+#include "emit/module.h"
+#include "emit/report.h"
+#include "lang/elab.h"
+#include "lang/fmt.h"
+#include "passes/check.h"
+#include "passes/grad.h"
+#include "passes/hoist.h"
+#include "passes/inplace.h"
+#include "passes/lower.h"
+#include "passes/order.h"
+#include "passes/plan.h"
+#include "passes/simplify.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+static int file_error(Compile *c, const char *what, const char *path) {
+    fprintf(c->diag.out, "mdlc: cannot %s '%s': %s\n", what, path, strerror(errno));
+    return EXIT_FILE;
+}
+
+/* Reads the whole model file into the compile's arena. */
+static int read_source(Compile *c, uint32_t *source) {
+    FILE *in = fopen(c->opt.input, "rb");
+    if (!in) {
+        return file_error(c, "open", c->opt.input);
+    }
+    Text text = {.arena = &c->arena};
+    char block[65536];
+    size_t n;
+    while ((n = fread(block, 1, sizeof block, in)) > 0) {
+        text_addn(&text, block, n);
+    }
+    bool bad = ferror(in) != 0;
+    fclose(in);
+    if (bad) {
+        return file_error(c, "read", c->opt.input);
+    }
+    *source = diag_add_source(&c->diag, c->opt.input, text.at ? text.at : "", text.len);
+    return EXIT_OK;
+}
+
+static int write_text(Compile *c, const char *path, const Text *text) {
+    FILE *out = str_eq(path, "-") ? stdout : fopen(path, "wb");
+    if (!out) {
+        return file_error(c, "write", path);
+    }
+    bool bad = fwrite(text->at, 1, text->len, out) != text->len;
+    bad |= (out == stdout ? fflush(out) : fclose(out)) != 0;
+    return bad ? file_error(c, "write", path) : EXIT_OK;
+}
+
+static bool dump_wanted(const Compile *c, const char *stage) {
+    return c->opt.dump && str_eq(c->opt.dump, stage);
+}
+
+typedef Region *(*GraphPass)(Graph *g, const Region *region);
+
+static Region *grad(Graph *g, const Region *region) { return pass_grad(g, region, GRAD_SAVE_CALLS); }
+
+/* The graph passes in order. A name may be given to --dump. */
+static const struct {
+    const char *name;
+    GraphPass run;
+    GraphStage stage;
+} graph_passes[] = {
+    {"match", pass_simplify, STAGE_BUILT}, /* before differentiation: composites and contractions */
+    {"grad", grad, STAGE_GRAD},
+    {"simplify", pass_simplify, STAGE_OPTIMISED},
+    {"hoist", pass_hoist, STAGE_OPTIMISED},
+    {"clean", pass_simplify, STAGE_OPTIMISED},
+};
+static const char *const other_stages[] = {"ast", "build", "lower", "plan"};
+
+static bool stage_exists(const char *name) {
+    for (size_t i = 0; i < sizeof graph_passes / sizeof *graph_passes; i++) {
+        if (str_eq(name, graph_passes[i].name)) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < sizeof other_stages / sizeof *other_stages; i++) {
+        if (str_eq(name, other_stages[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void module_verify(const Module *module, GraphStage stage) {
+    for (int i = 0; i < module->entry.count; i++) {
+        region_verify(module->entry.at[i]->region, stage);
+    }
+}
+
+/* Graph -> Graph. Returns false when a dump was printed and the work ends here. */
+static bool optimise(Compile *c, Module *module) {
+    for (size_t p = 0; p < sizeof graph_passes / sizeof *graph_passes; p++) {
+        for (int i = 0; i < module->entry.count; i++) {
+            Entry *entry = module->entry.at[i];
+            entry->region = graph_passes[p].run(module->graph, entry->region);
+        }
+        module_verify(module, graph_passes[p].stage);
+        if (dump_wanted(c, graph_passes[p].name)) {
+            module_dump(module, stdout);
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Graph -> Program, planned and proved. */
+static Program *make_program(Compile *c, Module *module) {
+    Program *p = pass_lower(c, &c->arena, module);
+    if (dump_wanted(c, "lower")) {
+        program_dump(p, stdout);
+        return NULL;
+    }
+    for (int i = 0; i < p->entry.count; i++) {
+        pass_order(p, p->entry.at[i]);
+        pass_inplace(p, p->entry.at[i]);
+        pass_plan(p, p->entry.at[i]);
+    }
+    plan_regions(p, !c->opt.no_main);
+    if (dump_wanted(c, "plan")) {
+        program_dump(p, stdout);
+        return NULL;
+    }
+    Arena scratch = {0};
+    const char *fault = check_program(&scratch, p);
+    if (fault) {
+        BUG("the memory plan is wrong: %s", fault);
+    }
+    arena_free(&scratch);
+    return p;
+}
+
+/* Program -> text. */
+static int emit(Compile *c, const Program *p, uint32_t source) {
+    const Source *text = &c->diag.sources.at[source];
+    if (c->opt.stats) {
+        emit_stats(stdout, p);
+    }
+    if (c->opt.report != REPORT_NONE || c->opt.command == COMMAND_REPORT) {
+        Text report = {.arena = &c->arena};
+        emit_report(&report, c, p, text, c->opt.report == REPORT_JSON);
+        int code = write_text(c, "-", &report);
+        if (code != EXIT_OK) {
+            return code;
+        }
+    }
+    int code = budget_check(c, p);
+    if (code != EXIT_OK || c->opt.command == COMMAND_REPORT) {
+        return code;
+    }
+    if (c->opt.output) {
+        Text out = {.arena = &c->arena};
+        emit_module(&out, c, p, text);
+        code = write_text(c, c->opt.output, &out);
+    }
+    if (code == EXIT_OK && c->opt.header) {
+        Text out = {.arena = &c->arena};
+        emit_header(&out, c, p, text);
+        code = write_text(c, c->opt.header, &out);
+    }
+    if (code == EXIT_OK && c->opt.depend) {
+        Text out = {.arena = &c->arena};
+        emit_depend(&out, c, p);
+        const char *path = c->opt.depfile ? c->opt.depfile
+                           : c->opt.output ? str_printf(&c->arena, "%s.d", c->opt.output)
+                                           : "-";
+        code = write_text(c, path, &out);
+    }
+    return code;
+}
+
+/* Source text -> what the command asks for. */
+static int stages(Compile *c) {
+    uint32_t source;
+    int code = read_source(c, &source);
+    if (code != EXIT_OK) {
+        return code;
+    }
+    if (c->opt.command == COMMAND_FMT) {
+        Text out = {.arena = &c->arena};
+        const char *text = fmt_source(c, &c->arena, source);
+        if (text) {
+            text_add(&out, text);
+        }
+        return c->diag.errors ? EXIT_SOURCE : write_text(c, c->opt.output ? c->opt.output : "-", &out);
+    }
+    Ast *ast = parse_file(c, &c->arena, source);
+    if (dump_wanted(c, "ast")) {
+        ast_dump(ast, stdout);
+        return c->diag.errors ? EXIT_SOURCE : EXIT_OK;
+    }
+    Module *module = c->diag.errors ? NULL : elaborate(c, &c->arena, ast);
+    if (c->diag.errors || !module) {
+        return EXIT_SOURCE;
+    }
+    module_verify(module, STAGE_BUILT);
+    if (dump_wanted(c, "build")) {
+        module_dump(module, stdout);
+        return EXIT_OK;
+    }
+    if (!optimise(c, module) || c->opt.command == COMMAND_CHECK) {
+        return EXIT_OK;
+    }
+    if (c->opt.command == COMMAND_TEST) {
+        return run_tests(c, module, stdout);
+    }
+    if (c->opt.command == COMMAND_RUN) {
+        return run_entry(c, module, stdout);
+    }
+    Program *p = make_program(c, module);
+    return p ? emit(c, p, source) : EXIT_OK;
+}
+
+int pipeline_run(Compile *c) {
+    if (c->opt.dump && !stage_exists(c->opt.dump)) {
+        fprintf(c->diag.out, "mdlc: there is no stage '%s'; stages: ast build", c->opt.dump);
+        for (size_t i = 0; i < sizeof graph_passes / sizeof *graph_passes; i++) {
+            fprintf(c->diag.out, " %s", graph_passes[i].name);
+        }
+        fprintf(c->diag.out, " lower plan\n");
+        return EXIT_USAGE;
+    }
+    int code = stages(c);
+    diag_close(&c->diag);
+    return code;
+}

@@ -1,0 +1,518 @@
+/* program: makers and walkers of the Program, unique names, and its dump. */
+#include "compiler/program.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+int64_t align_up(int64_t bytes, int64_t to) {
+    return (bytes + to - 1) / to * to;
+}
+
+/* ---- names ---------------------------------------------------------------------------------- */
+
+/* A set of (scope, name). Three scopes matter for Bufs: one entry, the program (slots and tables,
+ * seen by every entry), and `any` (everything named so far, which a name of the program must avoid
+ * because entries may have taken it already). Emitted functions have a scope of their own. */
+typedef struct {
+    const void *scope;
+    const char *name;
+} NameKey;
+
+struct NameSet {
+    NameKey *slot;
+    int size, used;
+};
+
+static const char scope_any, scope_program, scope_function;
+
+static NameKey *names_find(struct NameSet *set, const void *scope, const char *name) {
+    uint64_t hash = hash_str(HASH_START, name);
+    hash = hash_bytes(hash, &scope, sizeof scope);
+    int at = (int)(hash & (uint64_t)(set->size - 1));
+    while (set->slot[at].name != NULL &&
+           (set->slot[at].scope != scope || strcmp(set->slot[at].name, name) != 0)) {
+        at = (at + 1) & (set->size - 1);
+    }
+    return &set->slot[at];
+}
+
+static bool names_has(struct NameSet *set, const void *scope, const char *name) {
+    return names_find(set, scope, name)->name != NULL;
+}
+
+static void names_add(Arena *arena, struct NameSet *set, const void *scope, const char *name) {
+    if (2 * set->used >= set->size) {
+        struct NameSet grown = {ARENA_ARRAY(arena, NameKey, 2 * set->size), 2 * set->size, 0};
+        for (int i = 0; i < set->size; i++) {
+            if (set->slot[i].name != NULL) {
+                *names_find(&grown, set->slot[i].scope, set->slot[i].name) = set->slot[i];
+                grown.used++;
+            }
+        }
+        *set = grown;
+    }
+    NameKey *key = names_find(set, scope, name);
+    if (key->name == NULL) {
+        *key = (NameKey){scope, name};
+        set->used++;
+    }
+}
+
+static int word_compare(const void *key, const void *item) {
+    return strcmp(key, *(const char *const *)item);
+}
+
+bool name_is_reserved(const char *name) {
+    /* Sorted. Words of C11 and C++17, then names of the headers that emitted files include. */
+    static const char *const words[] = {
+        "NULL", "alignas", "alignof", "and", "and_eq", "asm", "atan2", "auto", "bitand", "bitor",
+        "bool", "break", "case", "catch", "ceil", "char", "char16_t", "char32_t", "class", "compl",
+        "const", "const_cast", "constexpr", "continue", "cos", "cosh", "decltype", "default",
+        "delete", "div", "do", "double", "dynamic_cast", "else", "enum", "erf", "errno", "exit",
+        "exp", "explicit", "export", "extern", "fabs", "false", "float", "floor", "fmax", "fmin",
+        "fmod", "for", "free", "friend", "gamma", "goto", "hypot", "if", "index", "inline", "int",
+        "isfinite", "isinf", "isnan", "j0", "j1", "jn", "lgamma", "log", "logb", "long", "main",
+        "malloc", "md", "memchr", "memcmp", "memcpy", "memmove", "memory", "memset", "mutable",
+        "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq",
+        "pow", "printf", "private", "protected", "public", "rand", "read", "register",
+        "reinterpret_cast", "remainder", "restrict", "return", "rindex", "rint", "round", "scalb",
+        "short", "signal", "signed", "signgam", "significand", "sin", "sinh", "size_t", "sizeof",
+        "sqrt", "static", "static_assert", "static_cast", "stderr", "stdin", "stdout", "strlen",
+        "struct", "switch", "system", "tan", "tanh", "template", "tgamma", "this", "thread_local",
+        "throw", "time", "true", "trunc", "try", "typedef", "typeid", "typename", "union", "unix",
+        "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "write", "xor",
+        "xor_eq", "y0", "y1", "yn",
+    };
+    return bsearch(name, words, sizeof words / sizeof *words, sizeof *words, word_compare) != NULL;
+}
+
+/* Names that entry functions use for themselves. */
+static bool name_is_local(const char *name) {
+    static const char *const words[] = {"arena", "in", "m", "out", "rows", "seed", "status"};
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        if (strcmp(name, words[i]) == 0) {
+            return true;
+        }
+    }
+    return name[0] == 'i' && name[1] != 0 && strspn(name + 1, "0123456789") == strlen(name + 1);
+}
+
+static bool is_word_byte(char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
+}
+
+static char *name_identifier(Arena *arena, const char *name) {
+    Text text = {.arena = arena};
+    if (name[0] == 0 || (name[0] >= '0' && name[0] <= '9')) {
+        text_add(&text, "v");
+    }
+    for (const char *s = name; *s != 0; s++) {
+        char c = is_word_byte(*s) ? *s : '_';
+        /* Two underscores in a row belong to the C++ library, one in front to C's. */
+        if (c != '_' || (text.len > 0 && text.at[text.len - 1] != '_')) {
+            text_addn(&text, &c, 1);
+        }
+    }
+    while (text.len > 0 && text.at[text.len - 1] == '_') {
+        text.at[--text.len] = 0;
+    }
+    if (text.len == 0) {
+        text_add(&text, "v");
+    }
+    if (strncmp(text.at, "md_", 3) == 0 || strncmp(text.at, "MD_", 3) == 0) {
+        return str_printf(arena, "v_%s", text.at);
+    }
+    if (name_is_reserved(text.at) || name_is_local(text.at)) {
+        return str_printf(arena, "%s_", text.at);
+    }
+    return text.at;
+}
+
+typedef bool (*NameTaken)(const Program *p, const void *scope, const char *name);
+
+static const char *name_unique(Program *p, const void *scope, const char *base, NameTaken taken) {
+    const char *name = base;
+    for (int n = 2; taken(p, scope, name); n++) {
+        bool joined = base[strlen(base) - 1] == '_';
+        name = str_printf(p->arena, joined ? "%s%d" : "%s_%d", base, n);
+    }
+    return name;
+}
+
+static bool buf_name_taken(const Program *p, const void *scope, const char *name) {
+    return scope == &scope_program
+               ? names_has(p->names, &scope_any, name)
+               : names_has(p->names, scope, name) || names_has(p->names, &scope_program, name);
+}
+
+static bool function_name_taken(const Program *p, const void *scope, const char *name) {
+    return names_has(p->names, scope, name);
+}
+
+static const char *function_name(Program *p, const char *base) {
+    const char *name = name_unique(p, &scope_function, base, function_name_taken);
+    names_add(p->arena, p->names, &scope_function, name);
+    return name;
+}
+
+static void name_kernel(void *ctx, Step *step, int depth) {
+    Program *p = ctx;
+    (void)depth;
+    if (step->kind == STEP_KERNEL) {
+        const char *base = step->name != NULL ? step->name : "kernel";
+        size_t length = strlen(p->prefix);
+        bool prefixed = strncmp(base, p->prefix, length) == 0 && base[length] == '_';
+        base = prefixed ? name_identifier(p->arena, base)
+                        : str_printf(p->arena, "%s_%s", p->prefix, name_identifier(p->arena, base));
+        step->name = function_name(p, base);
+    }
+}
+
+/* An entry NAME owns NAME, NAME_in, NAME_out and, of a train, NAME_eval and NAME_eval_out. */
+static bool entry_name_taken(const Program *p, const void *scope, const char *name) {
+    static const char *const suffix[] = {"", "_in", "_out", "_eval", "_eval_out"};
+    char text[256];
+    for (size_t i = 0; i < sizeof suffix / sizeof *suffix; i++) {
+        int n = snprintf(text, sizeof text, "%s%s", name, suffix[i]);
+        if (n < (int)sizeof text && names_has(p->names, scope, text)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static const char *entry_suffix(EntryKind kind) {
+    switch (kind) {
+    case ENTRY_INIT: return "init";
+    case ENTRY_EVAL: return "eval";
+    case ENTRY_EVAL_END: return "eval_end";
+    case ENTRY_LOAD: return "load_row";
+    case ENTRY_TEST: return "test";
+    case ENTRY_TRAIN:
+    case ENTRY_CALL: break;
+    }
+    return NULL;
+}
+
+void program_names(Program *p) {
+    static const char *const api[] = {"init", "bind",     "save",   "load", "tensors", "tensor",
+                                      "main", "strerror", "memory", "model", "scratch"};
+    for (size_t i = 0; i < sizeof api / sizeof *api; i++) {
+        names_add(p->arena, p->names, &scope_function,
+                  str_printf(p->arena, "%s_%s", p->prefix, api[i]));
+    }
+    /* What callers see first, so that it keeps its plain name. */
+    for (int i = 0; i < p->entry.count; i++) {
+        ProgramEntry *e = p->entry.at[i];
+        if (e->entry->kind != ENTRY_TRAIN && e->entry->kind != ENTRY_CALL) {
+            continue;
+        }
+        const char *base = str_printf(p->arena, "%s_%s", p->prefix, e->entry->name);
+        if (entry_name_taken(p, &scope_function, base)) {
+            base = str_printf(p->arena, "%s_entry", base);
+        }
+        e->c_name = name_unique(p, &scope_function, base, entry_name_taken);
+        static const char *const suffix[] = {"", "_in", "_out", "_eval", "_eval_out"};
+        for (int k = 0; k < (e->entry->kind == ENTRY_TRAIN ? 5 : 3); k++) {
+            names_add(p->arena, p->names, &scope_function,
+                      str_printf(p->arena, "%s%s", e->c_name, suffix[k]));
+        }
+    }
+    for (int i = 0; i < p->entry.count; i++) {
+        ProgramEntry *e = p->entry.at[i];
+        const char *suffix = entry_suffix(e->entry->kind);
+        if (suffix == NULL) {
+            continue;
+        }
+        const char *base = str_printf(p->arena, "%s_%s", p->prefix, suffix);
+        if (e->entry->train != NULL) {
+            for (int k = 0; k < p->entry.count; k++) {
+                if (p->entry.at[k]->entry == e->entry->train) {
+                    base = str_printf(p->arena, "%s_%s", p->entry.at[k]->c_name, suffix);
+                }
+            }
+            e->c_name = e->entry->kind == ENTRY_EVAL ? base : function_name(p, base);
+        } else if (e->entry->kind == ENTRY_INIT) {
+            e->c_name = base;
+        } else {
+            e->c_name = function_name(p, str_printf(p->arena, "%s_%s_%s", p->prefix, suffix,
+                                                    name_identifier(p->arena, e->entry->name)));
+        }
+    }
+    for (int i = 0; i < p->entry.count; i++) {
+        steps_visit(&p->entry.at[i]->step, name_kernel, p);
+    }
+}
+
+/* ---- bufs ----------------------------------------------------------------------------------- */
+
+Program *program_new(Arena *arena, Module *module) {
+    Program *p = ARENA_NEW(arena, Program);
+    p->arena = arena;
+    p->module = module;
+    p->prefix = module->name;
+    p->names = ARENA_NEW(arena, struct NameSet);
+    p->names->size = 64;
+    p->names->slot = ARENA_ARRAY(arena, NameKey, p->names->size);
+    names_add(arena, p->names, &scope_program, p->prefix); /* the type of an instance */
+    names_add(arena, p->names, &scope_any, p->prefix);
+    return p;
+}
+
+Buf *buf_new(Program *p, ProgramEntry *e, BufKind kind, Type type, const char *name) {
+    Buf *buf = ARENA_NEW(p->arena, Buf);
+    buf->id = p->nbuf++;
+    buf->kind = kind;
+    buf->type = type;
+    buf->bytes = type_bytes(type);
+    buf->out = -1;
+    buf->root = buf;
+    buf->loc = LOC_NONE;
+    buf->offset = kind == BUF_INPUT ? -1 : 0;
+    int64_t stride = 1;
+    for (int i = type.rank - 1; i >= 0; i--) {
+        buf->stride[i] = stride;
+        stride *= type.dim[i];
+    }
+    const void *scope = e != NULL ? (const void *)e : &scope_program;
+    buf->name = name_unique(p, scope, name_identifier(p->arena, name != NULL ? name : "v"),
+                            buf_name_taken);
+    names_add(p->arena, p->names, scope, buf->name);
+    names_add(p->arena, p->names, &scope_any, buf->name);
+    if (e != NULL) {
+        VEC_PUSH(p->arena, &e->buf, buf);
+    } else if (kind == BUF_CONST) {
+        VEC_PUSH(p->arena, &p->table, buf);
+    } else {
+        VEC_PUSH(p->arena, &p->slot, buf);
+    }
+    return buf;
+}
+
+Buf *buf_root(const Buf *buf) {
+    Buf *root = buf->root;
+    while (root->root != root) {
+        root = root->root;
+    }
+    return root;
+}
+
+int64_t buf_extent(const Buf *buf) {
+    if (type_count(buf->type) == 0) {
+        return 0;
+    }
+    int64_t last = 0;
+    for (int i = 0; i < buf->type.rank; i++) {
+        last += (buf->type.dim[i] - 1) * buf->stride[i];
+    }
+    return (last + 1) * (int64_t)elem_bytes(buf->type.elem);
+}
+
+bool buf_in_arena(const Buf *buf) {
+    BufKind kind = buf_root(buf)->kind;
+    return kind == BUF_TEMP || kind == BUF_WORK;
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+Step *step_new(Program *p, StepKind kind, Loc loc) {
+    Step *step = ARENA_NEW(p->arena, Step);
+    step->kind = kind;
+    step->loc = loc;
+    step->trip = 1;
+    if (kind == STEP_LOOP) {
+        step->index = p->nindex++;
+    }
+    return step;
+}
+
+void step_access_slice(Program *p, Step *step, Buf *buf, int mode, const Step *const *slice,
+                       int nslice) {
+    Access access = {.buf = buf, .mode = mode};
+    for (int i = 0; i < nslice && i < ACCESS_SLICES; i++) {
+        access.slice[i] = slice[i];
+    }
+    for (int i = 0; i < step->access.count; i++) {
+        Access *old = &step->access.at[i];
+        if (old->buf != buf) {
+            continue;
+        }
+        /* One whole write makes the union whole. */
+        bool whole = ((old->mode | mode) & ACCESS_WRITE) != 0 &&
+                     (((old->mode & ACCESS_WRITE) != 0 && (old->mode & ACCESS_PART) == 0) ||
+                      ((mode & ACCESS_WRITE) != 0 && (mode & ACCESS_PART) == 0));
+        old->mode |= mode;
+        if (whole) {
+            old->mode &= ~ACCESS_PART;
+        }
+        bool same = true;
+        for (int k = 0; k < ACCESS_SLICES; k++) {
+            same = same && old->slice[k] == access.slice[k];
+            if (!same) {
+                old->slice[k] = NULL;
+            }
+        }
+        return;
+    }
+    VEC_PUSH(p->arena, &step->access, access);
+}
+
+void step_access(Program *p, Step *step, Buf *buf, int mode) {
+    step_access_slice(p, step, buf, mode, NULL, 0);
+}
+
+static bool loop_holds(const Step *loop, const Step *other) {
+    if (loop == other) {
+        return true;
+    }
+    for (int i = 0; i < loop->body.count; i++) {
+        if (loop->body.at[i]->kind == STEP_LOOP && loop_holds(loop->body.at[i], other)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void step_access_body(Program *p, Step *loop) {
+    for (int i = 0; i < loop->body.count; i++) {
+        const Step *step = loop->body.at[i];
+        for (int k = 0; k < step->access.count; k++) {
+            const Access *access = &step->access.at[k];
+            if (access->buf->kind == BUF_WORK ||
+                (access->buf->loop != NULL && loop_holds(loop, access->buf->loop))) {
+                continue;
+            }
+            /* Axes picked by this loop run over all positions, seen from outside. */
+            int n = 0;
+            while (n < ACCESS_SLICES && access->slice[n] != NULL && access->slice[n] != loop) {
+                n++;
+            }
+            step_access_slice(p, loop, access->buf, access->mode, access->slice, n);
+        }
+    }
+}
+
+const Access *step_find(const Step *step, const Buf *buf) {
+    for (int i = 0; i < step->access.count; i++) {
+        if (step->access.at[i].buf == buf) {
+            return &step->access.at[i];
+        }
+    }
+    return NULL;
+}
+
+int step_end(const Step *step) {
+    return step->body.count == 0 ? step->id + 1 : step_end(step->body.at[step->body.count - 1]);
+}
+
+static void visit_list(const StepList *list, StepVisit visit, void *ctx, int depth) {
+    for (int i = 0; i < list->count; i++) {
+        visit(ctx, list->at[i], depth);
+        visit_list(&list->at[i]->body, visit, ctx, depth + 1);
+    }
+}
+
+void steps_visit(const StepList *list, StepVisit visit, void *ctx) {
+    visit_list(list, visit, ctx, 0);
+}
+
+static void number_list(StepList *list, Step *up, int *next) {
+    for (int i = 0; i < list->count; i++) {
+        list->at[i]->id = (*next)++;
+        list->at[i]->up = up;
+        number_list(&list->at[i]->body, list->at[i], next);
+    }
+}
+
+void program_number(ProgramEntry *e) {
+    e->nstep = 0;
+    number_list(&e->step, NULL, &e->nstep);
+}
+
+/* ---- dump ----------------------------------------------------------------------------------- */
+
+static void dump_type(Type type, FILE *out) {
+    fprintf(out, "%s[", elem_name(type.elem));
+    for (int i = 0; i < type.rank; i++) {
+        fprintf(out, "%s%lld", i > 0 ? ", " : "", (long long)type.dim[i]);
+    }
+    fputc(']', out);
+}
+
+static void dump_buf(const Buf *buf, FILE *out) {
+    static const char *const kind[] = {"param", "state", "input", "result", "const", "temp", "work"};
+    fprintf(out, "  %-6s %s: ", kind[buf->kind], buf->name);
+    dump_type(buf->type, out);
+    fprintf(out, " bytes %lld", (long long)buf->bytes);
+    if (buf->kind != BUF_CONST && buf->offset >= 0) {
+        fprintf(out, " at %lld", (long long)buf->offset);
+    }
+    if (buf->kind == BUF_TEMP || buf->kind == BUF_WORK) {
+        fprintf(out, " live %d..%d", buf->first, buf->last);
+    }
+    if (buf->root != buf) {
+        fprintf(out, " in %s", buf->root->name);
+    }
+    if (buf->dest != NULL) {
+        fprintf(out, " to %s", buf->dest->name);
+    }
+    if (buf->loop != NULL) {
+        fprintf(out, " loop %d", buf->loop->index);
+    }
+    if (buf->per_thread > 0) {
+        fprintf(out, " threads %d", buf->per_thread);
+    }
+    fprintf(out, "%s\n", buf->saved ? " saved" : "");
+}
+
+static void dump_step(void *ctx, Step *step, int depth) {
+    FILE *out = ctx;
+    static const char *const kind[] = {"kernel", "loop", "copy", "check"};
+    fprintf(out, "  %*s%d: %s", 2 * depth, "", step->id, kind[step->kind]);
+    if (step->name != NULL) {
+        fprintf(out, " %s", step->name);
+    }
+    if (step->kind == STEP_LOOP) {
+        fprintf(out, " i%d < %lld%s", step->index, (long long)step->trip,
+                step->reverse ? " reverse" : "");
+    }
+    for (int i = 0; i < step->access.count; i++) {
+        const Access *access = &step->access.at[i];
+        fprintf(out, " %s%s%s:%s", access->mode & ACCESS_READ ? "r" : "",
+                access->mode & ACCESS_WRITE ? "w" : "", access->mode & ACCESS_PART ? "p" : "",
+                access->buf->name);
+        for (int k = 0; k < ACCESS_SLICES && access->slice[k] != NULL; k++) {
+            fprintf(out, "[i%d]", access->slice[k]->index);
+        }
+    }
+    for (int i = 0; i < step->inplace.count; i++) {
+        fprintf(out, " (%s over %s)", step->inplace.at[i].out->name, step->inplace.at[i].in->name);
+    }
+    if (step->text != NULL) {
+        fprintf(out, "  // %s", step->text);
+    }
+    fputc('\n', out);
+}
+
+void program_dump(const Program *p, FILE *out) {
+    fprintf(out, "program %s params %lld state %lld io %lld arena %lld total %lld\n", p->prefix,
+            (long long)p->params_bytes, (long long)p->state_bytes, (long long)p->io_bytes,
+            (long long)p->arena_bytes, (long long)p->total_bytes);
+    for (int i = 0; i < p->slot.count; i++) {
+        dump_buf(p->slot.at[i], out);
+    }
+    for (int i = 0; i < p->table.count; i++) {
+        dump_buf(p->table.at[i], out);
+    }
+    for (int i = 0; i < p->entry.count; i++) {
+        const ProgramEntry *e = p->entry.at[i];
+        fprintf(out, "entry %s arena %lld lower_bound %lld steps %d flops %lld order %s\n",
+                e->c_name != NULL ? e->c_name : e->entry->name, (long long)e->arena_bytes,
+                (long long)e->lower_bound_bytes, e->nstep, (long long)e->flops,
+                e->order_name != NULL ? e->order_name : "-");
+        for (int k = 0; k < e->buf.count; k++) {
+            dump_buf(e->buf.at[k], out);
+        }
+        steps_visit(&e->step, dump_step, out);
+    }
+}

@@ -1,0 +1,252 @@
+/* rebuild: copies what is needed of a region through the builder. Dead nodes, unused results of loops,
+ * carries that never change and what only they needed stay behind.
+ * Contract: needs a verified region; gives an equal one (up to what `visit` changes); changes no values. */
+#include "compiler/graph.h"
+#include "compiler/loop_builder.h"
+
+#include <string.h>
+
+/* What of a region is needed. */
+typedef struct Live Live;
+typedef struct {
+    bool *result;        /* of the LOOP: used by somebody */
+    bool *param;         /* body parameters that are read */
+    Live *body;
+} LoopLive;
+struct Live {
+    bool *node;
+    LoopLive **loop; /* by node id, for LOOP nodes */
+};
+
+static Live *live_new(Arena *scratch, const Region *region) {
+    Live *live = ARENA_NEW(scratch, Live);
+    live->node = ARENA_ARRAY(scratch, bool, region->node.count);
+    live->loop = ARENA_ARRAY(scratch, LoopLive *, region->node.count);
+    return live;
+}
+
+static void live_mark(Arena *scratch, const Region *region, Live *live);
+
+/* Which results of the loop are used is known; finds what its body and so its operands need. */
+static void live_loop(Arena *scratch, const Node *loop, Live *live) {
+    LoopLive *ll = live->loop[loop->id];
+    const Region *body = loop->body;
+    const Attr *at = loop->attr;
+    bool *wanted = ARENA_ARRAY(scratch, bool, body->out.count);
+    memcpy(wanted, ll->result, sizeof *wanted * (size_t)body->out.count);
+    for (bool again = true; again;) {
+        again = false;
+        ll->body = live_new(scratch, body);
+        for (int k = 0; k < body->out.count; k++) {
+            if (wanted[k]) {
+                ll->body->node[body->out.at[k]->id] = true;
+            }
+        }
+        live_mark(scratch, body, ll->body);
+        for (int k = 0; k < at->ncarry; k++) {
+            bool read = ll->body->node[body->param.at[1 + k]->id];
+            if ((read || ll->result[k]) && !wanted[k]) {
+                wanted[k] = again = true;
+            }
+        }
+    }
+    for (int k = 0; k < loop->nin; k++) {
+        bool needed = ll->body->node[body->param.at[1 + k]->id] || (k < at->ncarry && wanted[k]);
+        ll->param[1 + k] = needed;
+        if (needed) {
+            live->node[loop->in[k]->id] = true;
+        }
+    }
+}
+
+static void live_mark(Arena *scratch, const Region *region, Live *live) {
+    for (int i = region->node.count - 1; i >= 0; i--) {
+        const Node *node = region->node.at[i];
+        if (!live->node[i]) {
+            continue;
+        }
+        if (node->op == OP_PICK) {
+            const Node *loop = node->in[0];
+            LoopLive **ll = &live->loop[loop->id];
+            if (!*ll) {
+                *ll = ARENA_NEW(scratch, LoopLive);
+                (*ll)->result = ARENA_ARRAY(scratch, bool, loop->body->out.count);
+                (*ll)->param = ARENA_ARRAY(scratch, bool, loop->body->param.count);
+            }
+            (*ll)->result[node->attr->axis] = true;
+        }
+        if (node->op == OP_LOOP) {
+            if (live->loop[i]) { /* else no result is used: nothing of it is needed */
+                live_loop(scratch, node, live);
+            }
+            continue;
+        }
+        for (int k = 0; k < node->nin; k++) {
+            live->node[node->in[k]->id] = true;
+        }
+    }
+}
+
+typedef struct {
+    Graph *graph;
+    RebuildVisit visit;
+    void *ctx;
+    Arena *scratch;
+} Rebuild;
+
+static void copy_nodes(Rebuild *r, const Region *old, const Live *live, Node **map);
+
+/* The new values of the results of a loop. */
+typedef struct {
+    Node **result;
+} LoopMap;
+
+static LoopMap *copy_loop(Rebuild *r, const Node *loop, const LoopLive *ll, Node **map) {
+    Graph *g = r->graph;
+    const Region *body = loop->body;
+    const Attr *at = loop->attr;
+    Node **inner = ARENA_ARRAY(r->scratch, Node *, body->node.count);
+    int *carry = ARENA_ARRAY(r->scratch, int, at->ncarry);
+    int *emitted = ARENA_ARRAY(r->scratch, int, body->out.count);
+    LoopBuilder *lb = loop_open(g, at->trip, at->reverse);
+    inner[body->param.at[0]->id] = loop_index(lb);
+    for (int k = 0; k < loop->nin; k++) {
+        const Node *param = body->param.at[1 + k];
+        if (!ll->param[1 + k]) {
+            continue;
+        }
+        Node *outer = map[loop->in[k]->id];
+        if (k < at->ncarry && body->out.at[k] != param) {
+            carry[k] = loop_carry(lb, outer);
+            inner[param->id] = loop_carry_value(lb, carry[k]);
+            inner[param->id]->name = param->name;
+        } else if (k < at->ncarry + at->ninv) { /* an unchanging carry is an invariant */
+            inner[param->id] = graph_import(g, outer);
+        } else {
+            inner[param->id] = loop_xs(lb, outer);
+        }
+    }
+    copy_nodes(r, body, ll->body, inner);
+    for (int k = 0; k < body->out.count; k++) {
+        Node *value = inner[body->out.at[k]->id];
+        if (k < at->ncarry) {
+            if (ll->param[1 + k] && body->out.at[k] != body->param.at[1 + k]) {
+                loop_next(lb, carry[k], value);
+            }
+        } else if (ll->result[k]) {
+            emitted[k] = loop_emit(lb, value);
+        }
+    }
+    Node *copy = loop_close(lb);
+    copy->loc = loop->loc;
+    LoopMap *lm = ARENA_NEW(r->scratch, LoopMap);
+    lm->result = ARENA_ARRAY(r->scratch, Node *, body->out.count);
+    for (int k = 0; k < body->out.count; k++) {
+        if (!ll->result[k]) {
+            continue;
+        }
+        if (k >= at->ncarry) {
+            lm->result[k] = loop_stack(g, copy, emitted[k]);
+        } else if (body->out.at[k] == body->param.at[1 + k]) {
+            lm->result[k] = map[loop->in[k]->id];
+        } else {
+            lm->result[k] = loop_final(g, copy, carry[k]);
+        }
+    }
+    return lm;
+}
+
+static void copy_nodes(Rebuild *r, const Region *old, const Live *live, Node **map) {
+    Graph *g = r->graph;
+    LoopMap **loops = ARENA_ARRAY(r->scratch, LoopMap *, old->node.count);
+    for (int i = 0; i < old->node.count; i++) {
+        const Node *node = old->node.at[i];
+        if (!live->node[i] || map[i]) {
+            continue;
+        }
+        g->loc = node->loc;
+        if (node->op == OP_BODY_PARAM) {
+            continue; /* dead ones that nobody mapped */
+        }
+        if (node->op == OP_LOOP) {
+            if (live->loop[i]) {
+                loops[i] = copy_loop(r, node, live->loop[i], map);
+            }
+            continue;
+        }
+        if (node->op == OP_PICK) {
+            map[i] = loops[node->in[0]->id]->result[node->attr->axis];
+        } else {
+            Node *local[64];
+            Node **in = node->nin <= 64 ? local : ARENA_ARRAY(r->scratch, Node *, node->nin);
+            for (int k = 0; k < node->nin; k++) {
+                in[k] = map[node->in[k]->id];
+            }
+            map[i] = r->visit ? r->visit(r->ctx, g, node, in) : NULL;
+            if (!map[i]) {
+                map[i] = graph_copy(g, node, in);
+            }
+        }
+        if (node->name) {
+            graph_name(map[i], node->name);
+        }
+    }
+}
+
+Node *graph_copy(Graph *g, const Node *old, Node *const *in) {
+    if (old->op == OP_CUSTOM) {
+        Region *body = region_rebuild(g, old->body, NULL, NULL);
+        body->up = g->region;
+        return node_custom(g, in[0], in + 1, old->nin - 1, body);
+    }
+    if (old->op == OP_LOOP || old->op == OP_BODY_PARAM) {
+        BUG("%s is not copied alone", op_info[old->op].name);
+    }
+    return graph_add(g, old->op, in, old->nin, old->attr, old->type);
+}
+
+Region *region_rebuild(Graph *g, const Region *old, RebuildVisit visit, void *ctx) {
+    Arena scratch = {0};
+    Live *live = live_new(&scratch, old);
+    for (int k = 0; k < old->out.count; k++) {
+        live->node[old->out.at[k]->id] = true;
+    }
+    live_mark(&scratch, old, live);
+    Loc loc = g->loc;
+    Region *fresh = region_new(g, NULL);
+    Region *before = graph_enter(g, fresh);
+    Node **map = ARENA_ARRAY(&scratch, Node *, old->node.count);
+    for (int k = 0; k < old->param.count; k++) {
+        map[old->param.at[k]->id] = region_param(fresh, old->param.at[k]->type);
+    }
+    Rebuild r = {g, visit, ctx, &scratch};
+    copy_nodes(&r, old, live, map);
+    for (int k = 0; k < old->out.count; k++) {
+        region_result(fresh, map[old->out.at[k]->id]);
+    }
+    graph_leave(g, before);
+    g->loc = loc;
+    arena_free(&scratch);
+    return fresh;
+}
+
+void region_inline(Graph *g, const Region *body, Node *const *arg, Node **out) {
+    Arena scratch = {0};
+    Live *live = live_new(&scratch, body);
+    for (int k = 0; k < body->out.count; k++) {
+        live->node[body->out.at[k]->id] = true;
+    }
+    live_mark(&scratch, body, live);
+    Node **map = ARENA_ARRAY(&scratch, Node *, body->node.count);
+    for (int k = 0; k < body->param.count; k++) {
+        map[body->param.at[k]->id] = graph_import(g, arg[k]);
+    }
+    Loc loc = g->loc;
+    Rebuild r = {g, NULL, NULL, &scratch};
+    copy_nodes(&r, body, live, map);
+    g->loc = loc;
+    for (int k = 0; k < body->out.count; k++) {
+        out[k] = map[body->out.at[k]->id];
+    }
+    arena_free(&scratch);
+}

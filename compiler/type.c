@@ -1,0 +1,110 @@
+/* type: facts about element types, and shapes by value.
+ *
+ * One table row per element type; everything else is arithmetic on a Type. Needs nothing, gives
+ * answers, changes no values. */
+#include "compiler/type.h"
+
+#include "compiler/base.h"
+
+#include <string.h>
+
+typedef enum { CLASS_NONE, CLASS_BOOL, CLASS_INT, CLASS_UINT, CLASS_FLOAT } ElemClass;
+
+typedef struct {
+    const char *name, *c_name;
+    size_t bytes;
+    ElemClass class;
+} ElemRow;
+
+/* f16 and bf16 are 16-bit patterns in C; the runtime converts. */
+static const ElemRow table[TY_COUNT] = {
+    [TY_ERROR] = {"error", NULL, 0, CLASS_NONE},
+    [TY_BOOL] = {"bool", "uint8_t", 1, CLASS_BOOL},
+    [TY_I8] = {"i8", "int8_t", 1, CLASS_INT},
+    [TY_I16] = {"i16", "int16_t", 2, CLASS_INT},
+    [TY_I32] = {"i32", "int32_t", 4, CLASS_INT},
+    [TY_I64] = {"i64", "int64_t", 8, CLASS_INT},
+    [TY_U8] = {"u8", "uint8_t", 1, CLASS_UINT},
+    [TY_U16] = {"u16", "uint16_t", 2, CLASS_UINT},
+    [TY_U32] = {"u32", "uint32_t", 4, CLASS_UINT},
+    [TY_F16] = {"f16", "uint16_t", 2, CLASS_FLOAT},
+    [TY_BF16] = {"bf16", "uint16_t", 2, CLASS_FLOAT},
+    [TY_F32] = {"f32", "float", 4, CLASS_FLOAT},
+    [TY_F64] = {"f64", "double", 8, CLASS_FLOAT},
+    [TY_TUPLE] = {"tuple", NULL, 0, CLASS_NONE},
+};
+
+static const ElemRow *elem_row(Elem elem) {
+    if ((unsigned)elem >= TY_COUNT)
+        BUG("no element type %d", (int)elem);
+    return &table[elem];
+}
+
+Type type_make(Elem elem, int rank, const int64_t *dim) {
+    if (rank < 0 || rank > MD_RANK)
+        BUG("rank %d is outside 0..%d", rank, MD_RANK);
+    Type t = {.elem = elem, .rank = rank, .dim = {0}};
+    for (int i = 0; i < rank; i++)
+        t.dim[i] = dim[i];
+    return t;
+}
+
+Type type_scalar(Elem elem) {
+    return type_make(elem, 0, NULL);
+}
+
+bool type_same_shape(Type a, Type b) {
+    return a.rank == b.rank && memcmp(a.dim, b.dim, sizeof a.dim) == 0;
+}
+
+bool type_equal(Type a, Type b) {
+    return a.elem == b.elem && type_same_shape(a, b);
+}
+
+int64_t type_count(Type t) {
+    int64_t n = 1;
+    for (int i = 0; i < t.rank; i++)
+        n *= t.dim[i];
+    return n;
+}
+
+int64_t type_bytes(Type t) {
+    return type_count(t) * (int64_t)elem_bytes(t.elem);
+}
+
+size_t elem_bytes(Elem elem) {
+    return elem_row(elem)->bytes;
+}
+
+bool elem_is_float(Elem elem) {
+    return elem_row(elem)->class == CLASS_FLOAT;
+}
+
+bool elem_is_int(Elem elem) {
+    return elem_row(elem)->class == CLASS_INT || elem_row(elem)->class == CLASS_UINT;
+}
+
+bool elem_is_signed(Elem elem) {
+    return elem_row(elem)->class == CLASS_INT || elem_row(elem)->class == CLASS_FLOAT;
+}
+
+const char *elem_name(Elem elem) {
+    return elem_row(elem)->name;
+}
+
+const char *elem_c_name(Elem elem) {
+    const char *name = elem_row(elem)->c_name;
+    if (!name)
+        BUG("'%s' has no C type", elem_name(elem));
+    return name;
+}
+
+bool elem_from_name(const char *name, Elem *elem) {
+    for (int i = 0; i < TY_COUNT; i++) {
+        if (table[i].class != CLASS_NONE && str_eq(table[i].name, name)) {
+            *elem = (Elem)i;
+            return true;
+        }
+    }
+    return false;
+}

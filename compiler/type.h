@@ -1,0 +1,50 @@
+/* type: element type and shape, by value. Dims are sizes here; their nominal identity lives in
+ * lang/ until the graph is built. */
+#ifndef MDLC_COMPILER_TYPE_H
+#define MDLC_COMPILER_TYPE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#define MD_RANK 12 /* the most axes a tensor or an index space may have */
+
+typedef enum {
+    TY_ERROR, /* poison: whatever it touches stays silent */
+    TY_BOOL,
+    TY_I8,
+    TY_I16,
+    TY_I32,
+    TY_I64,
+    TY_U8,
+    TY_U16,
+    TY_U32,
+    TY_F16,
+    TY_BF16,
+    TY_F32,
+    TY_F64,
+    TY_TUPLE, /* of a LOOP: its results are taken with PICK */
+    TY_COUNT
+} Elem;
+
+typedef struct {
+    Elem elem;
+    int rank;
+    int64_t dim[MD_RANK]; /* entries past rank are 0, so that types compare as bytes */
+} Type;
+
+Type type_scalar(Elem elem);
+Type type_make(Elem elem, int rank, const int64_t *dim);
+bool type_equal(Type a, Type b);
+bool type_same_shape(Type a, Type b);
+int64_t type_count(Type t);            /* elements */
+int64_t type_bytes(Type t);            /* elements x element bytes, dense */
+size_t elem_bytes(Elem elem);
+bool elem_is_float(Elem elem);
+bool elem_is_int(Elem elem);           /* not bool */
+bool elem_is_signed(Elem elem);
+const char *elem_name(Elem elem);      /* "f32" */
+const char *elem_c_name(Elem elem);    /* "float" */
+bool elem_from_name(const char *name, Elem *elem);
+
+#endif

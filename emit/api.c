@@ -1,0 +1,223 @@
+/* api: see the header. The names and meanings are a contract with programs that embed a model. */
+#include "emit/api.h"
+
+#include <string.h>
+
+const ApiStatus *api_status(int *count) {
+    static const ApiStatus table[] = {
+        {"OK", 0, "ok"},
+        {"ERR_ARGUMENT", 1, "a null pointer or a value outside its documented range"},
+        {"ERR_SIZE", 2, "a memory region is smaller than declared"},
+        {"ERR_ALIGN", 3, "a memory region is not aligned as declared"},
+        {"ERR_READ", 4, "the reader failed or ended early"},
+        {"ERR_WRITE", 5, "the writer failed"},
+        {"ERR_FORMAT", 6, "not a safetensors file"},
+        {"ERR_NAME", 7, "a tensor is missing or unknown"},
+        {"ERR_SHAPE", 8, "a tensor has another type or shape"},
+        {"ERR_RANGE", 9, "an input is outside its declared range"},
+        {"ERR_NONFINITE", 10, "the loss or the gradient norm is NaN or infinite"},
+        {"ERR_STATE", 11, "the instance is not bound to memory"},
+    };
+    *count = (int)(sizeof table / sizeof *table);
+    return table;
+}
+
+bool api_has_inputs(const ProgramEntry *entry) {
+    for (int i = 0; i < entry->entry->input.count; i++) {
+        if (!is_rows(entry, entry->entry->input.at[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool api_has_results(const ProgramEntry *entry) {
+    for (int i = 0; i < entry->entry->out.count; i++) {
+        if (entry->entry->out.at[i].role != OUT_WRITE) {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *api_in_type(const Emit *e, const ProgramEntry *entry) {
+    const ProgramEntry *owner = entry->entry->kind == ENTRY_EVAL ? entry_of(e->p, entry->entry->train)
+                                                                  : entry;
+    return str_printf(e->arena, "%s_in", owner->c_name);
+}
+
+const char *api_out_type(const Emit *e, const ProgramEntry *entry) {
+    return str_printf(e->arena, "%s_out", entry->c_name);
+}
+
+void api_parameters(const Emit *e, const ProgramEntry *entry, Text *out) {
+    text_printf(out, "%s *m", e->prefix);
+    if (entry->entry->kind == ENTRY_INIT) {
+        text_add(out, ", uint64_t seed");
+        return;
+    }
+    if (api_has_inputs(entry)) {
+        text_printf(out, ", const %s *in", api_in_type(e, entry));
+    }
+    if (entry->entry->kind == ENTRY_EVAL) {
+        text_add(out, ", int64_t rows");
+    }
+    if (api_has_results(entry)) {
+        text_printf(out, ", %s *out", api_out_type(e, entry));
+    }
+}
+
+bool api_settable(const Slot *slot, const Entry *entry) {
+    return slot->kind == SLOT_STATE && slot->role == STATE_COUNTER && slot->entry == entry &&
+           slot->label != NULL && !str_eq(slot->label, "step") && !str_eq(slot->label, "seed") &&
+           !str_eq(slot->label, "calls");
+}
+
+/* ---- pieces of the declarations ------------------------------------------------------------- */
+
+static void print_sizes(const Emit *e, Text *out) {
+    const Program *p = e->p;
+    text_printf(out, "#define %s_ALIGN %d\n", e->upper, MD_ALIGN);
+    text_printf(out, "#define %s_PARAMS_BYTES %lld /* weights */\n", e->upper,
+                (long long)p->params_bytes);
+    text_printf(out, "#define %s_STATE_BYTES %lld /* optimizer slots, states, counters */\n", e->upper,
+                (long long)p->state_bytes);
+    text_printf(out, "#define %s_IO_BYTES %lld /* %sresults */\n", e->upper, (long long)p->io_bytes,
+                e->c->opt.no_main ? "" : "batch staging, ");
+    text_printf(out, "#define %s_ARENA_BYTES %lld /* scratch, dead between calls */\n", e->upper,
+                (long long)p->arena_bytes);
+    for (int i = 0; i < p->entry.count; i++) {
+        const ProgramEntry *entry = p->entry.at[i];
+        EntryKind kind = entry->entry->kind;
+        if (kind == ENTRY_TRAIN || kind == ENTRY_CALL || kind == ENTRY_EVAL || kind == ENTRY_INIT) {
+            char *name = str_dup(e->arena, entry->c_name + strlen(e->prefix) + 1);
+            for (char *s = name; *s != 0; s++) {
+                *s = (char)(*s >= 'a' && *s <= 'z' ? *s - 'a' + 'A' : *s);
+            }
+            text_printf(out, "#define %s_ARENA_%s_BYTES %lld\n", e->upper, name,
+                        (long long)entry->arena_bytes);
+        }
+    }
+    text_add(out, "\n");
+}
+
+static void print_status(const Emit *e, Text *out) {
+    int n;
+    const ApiStatus *status = api_status(&n);
+    text_add(out, "/* What every function returns. */\nenum {\n");
+    for (int i = 0; i < n; i++) {
+        text_printf(out, "    %s_%s = %d%s /* %s */\n", e->upper, status[i].name, status[i].code,
+                    i + 1 < n ? "," : "", status[i].text);
+    }
+    text_add(out, "};\n\n");
+}
+
+static void print_field(const Emit *e, Text *out, const char *name, Type type, const char *doc) {
+    text_doc(out, "    ", doc);
+    if (type.rank == 0) {
+        text_printf(out, "    %s %s;\n", elem_c_name(type.elem), field_name(e, name));
+    } else {
+        text_printf(out, "    const %s *%s; /* ", elem_c_name(type.elem), field_name(e, name));
+        text_shape(out, type);
+        text_add(out, " */\n");
+    }
+}
+
+static void print_structs(const Emit *e, const ProgramEntry *entry, Text *out) {
+    if (api_has_inputs(entry) && entry->entry->kind != ENTRY_EVAL) {
+        text_printf(out, "typedef struct %s {\n", api_in_type(e, entry));
+        for (int i = 0; i < entry->entry->input.count; i++) {
+            const Slot *slot = entry->entry->input.at[i];
+            print_field(e, out, slot->c_name, slot->type, slot->doc);
+        }
+        text_printf(out, "} %s;\n\n", api_in_type(e, entry));
+    }
+    if (api_has_results(entry)) {
+        text_printf(out, "typedef struct %s {\n", api_out_type(e, entry));
+        for (int i = 0; i < entry->entry->out.count; i++) {
+            const EntryOut *field = &entry->entry->out.at[i];
+            if (field->role != OUT_WRITE) {
+                print_field(e, out, field->name, result_buf(entry, i)->type, NULL);
+            }
+        }
+        text_printf(out, "} %s;\n\n", api_out_type(e, entry));
+    }
+}
+
+static void print_prototype(const Emit *e, const ProgramEntry *entry, Text *out) {
+    switch (entry->entry->kind) {
+    case ENTRY_TRAIN:
+        text_doc(out, "", entry->entry->doc);
+        text_add(out, "/* One update of the parameters. */\n");
+        break;
+    case ENTRY_EVAL:
+        text_printf(out, "/* Sums of loss and metrics over the first `rows` rows, at most %lld. */\n",
+                    (long long)entry->entry->rows);
+        break;
+    case ENTRY_CALL: text_doc(out, "", entry->entry->doc); break;
+    case ENTRY_INIT:
+        text_add(out, "/* Every weight and state from the seed. */\n");
+        break;
+    case ENTRY_EVAL_END:
+    case ENTRY_LOAD:
+    case ENTRY_TEST: break;
+    }
+    text_printf(out, "int %s(", entry->c_name);
+    api_parameters(e, entry, out);
+    text_add(out, ");\n");
+}
+
+static void print_setters(const Emit *e, const ProgramEntry *entry, Text *out) {
+    for (int i = 0; i < e->p->slot.count; i++) {
+        const Slot *slot = e->p->slot.at[i]->slot;
+        if (api_settable(slot, entry->entry)) {
+            text_printf(out, "int %s_set_%s(%s *m, %s value);\n", entry->c_name, slot->label, e->prefix,
+                        elem_c_name(slot->type.elem));
+        }
+    }
+}
+
+void api_print(const Emit *e, Text *out) {
+    print_sizes(e, out);
+    print_status(e, out);
+    text_printf(out, "enum { %s_SAVE_PARAMS = MD_SAVE_PARAMS, %s_SAVE_ALL = MD_SAVE_ALL };\n\n", e->upper,
+                e->upper);
+    text_printf(out, "typedef md_memory %s_memory;\n\n", e->prefix);
+    text_doc(out, "", e->p->module->doc);
+    text_printf(out,
+                "/* An instance. The caller owns it and its memory; one call at a time. */\n"
+                "typedef struct %s {\n"
+                "    unsigned char *params, *state, *io, *arena;\n"
+                "    int bound;\n"
+                "} %s;\n\n",
+                e->prefix, e->prefix);
+    for (int i = 0; i < e->p->entry.count; i++) {
+        EntryKind kind = e->p->entry.at[i]->entry->kind;
+        if (kind == ENTRY_TRAIN || kind == ENTRY_CALL || kind == ENTRY_EVAL) {
+            print_structs(e, e->p->entry.at[i], out);
+        }
+    }
+    text_add(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
+    text_printf(out, "/* Checks presence, sizes and alignment; allocates nothing. */\n"
+                     "int %s_bind(%s *m, const %s_memory *mem);\n",
+                e->prefix, e->prefix, e->prefix);
+    for (int i = 0; i < e->p->entry.count; i++) {
+        const ProgramEntry *entry = e->p->entry.at[i];
+        EntryKind kind = entry->entry->kind;
+        if (kind == ENTRY_INIT || kind == ENTRY_TRAIN || kind == ENTRY_CALL || kind == ENTRY_EVAL) {
+            print_prototype(e, entry, out);
+        }
+        if (kind == ENTRY_TRAIN || kind == ENTRY_CALL) {
+            print_setters(e, entry, out);
+        }
+    }
+    text_printf(out,
+                "/* A safetensors file: %s_SAVE_PARAMS, or %s_SAVE_ALL for an exact resume. */\n"
+                "int %s_save(const %s *m, unsigned what, md_write_fn write, void *user);\n"
+                "/* Checks every name, type and shape before it writes a byte. */\n"
+                "int %s_load(%s *m, md_read_fn read, void *user);\n"
+                "const md_tensor *%s_tensors(size_t *count);\n"
+                "const char *%s_strerror(int code);\n",
+                e->upper, e->upper, e->prefix, e->prefix, e->prefix, e->prefix, e->prefix, e->prefix);
+    text_add(out, "#ifdef __cplusplus\n}\n#endif\n\n");
+}

@@ -1,0 +1,26 @@
+/* api: the declarations of an emitted file, in the file itself and as a header of their own. */
+#ifndef MDLC_EMIT_API_H
+#define MDLC_EMIT_API_H
+
+#include "emit/write.h"
+
+/* Size macros, status codes, structs, prototypes. Needs runtime/tensor.h printed before. */
+void api_print(const Emit *e, Text *out);
+/* The parameters of an entry's function: "net *m, const net_fit_in *in, net_fit_out *out". */
+void api_parameters(const Emit *e, const ProgramEntry *entry, Text *out);
+bool api_has_inputs(const ProgramEntry *entry);
+bool api_has_results(const ProgramEntry *entry);
+/* The type that *_out of an entry has; of an evaluation that of its sums. */
+const char *api_in_type(const Emit *e, const ProgramEntry *entry);
+const char *api_out_type(const Emit *e, const ProgramEntry *entry);
+/* A hyper-parameter or counter that may be set from outside between calls. */
+bool api_settable(const Slot *slot, const Entry *entry);
+
+typedef struct {
+    const char *name; /* behind the prefix: ERR_SIZE */
+    int code;         /* of runtime/md.h */
+    const char *text;
+} ApiStatus;
+const ApiStatus *api_status(int *count);
+
+#endif

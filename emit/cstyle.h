@@ -1,0 +1,34 @@
+/* cstyle: expressions, indices and names of kernels in C-like languages. */
+#ifndef MDLC_EMIT_CSTYLE_H
+#define MDLC_EMIT_CSTYLE_H
+
+#include "compiler/loop.h"
+
+typedef struct {
+    Text *out;
+    const Kernel *k;
+    int depth;          /* indentation */
+    const char **bound; /* by Expr.id: the name a LET gave it, in scope */
+    const char **axis;  /* by axis number */
+    const char **arg;   /* by Arg.id */
+    const char **used;  /* every name of the function */
+    int nused, most;
+} Style;
+
+Style style_open(Text *out, const Kernel *k);
+/* `base` made a fresh name of this function. */
+const char *style_name(Style *s, const char *base);
+/* The name for a bound expression: of the source where it has one. */
+const char *style_expr_name(Style *s, const Expr *e, const char *base);
+void style_indent(Style *s);
+void style_index(Style *s, const Index *index);
+void style_expr(Style *s, const Expr *e);          /* as a full expression */
+void style_value(Style *s, const Expr *e, int level); /* in parentheses where the context binds tighter */
+void style_number(Text *out, Elem elem, double value, int64_t ivalue);
+/* C type of a local variable: bools are int there. */
+const char *style_type(Elem elem);
+const char *style_fold_word(OpCode op); /* what the result of a fold is called: "sum" */
+/* a = a combined with b, by the op of a fold or an accumulating store, as a statement. */
+void style_combine(Style *s, OpCode op, Elem elem, const char *a, const char *b);
+
+#endif

@@ -1,0 +1,466 @@
+/* entry: see the header. A function checks its arguments, names its memory, calls its kernels in order
+ * and hands out its results: a table of contents. It decides nothing; the Program says where all lies. */
+#include "emit/entry.h"
+
+#include "emit/api.h"
+
+#include <math.h>
+#include <string.h>
+
+/* ---- tables --------------------------------------------------------------------------------- */
+
+static void print_number(Text *out, Elem elem, double value) {
+    if (elem == TY_BF16 || elem == TY_F16) {
+        BUG("a table of %s", elem_name(elem));
+    }
+    if (!elem_is_float(elem)) {
+        text_printf(out, "%lld", (long long)value);
+    } else if (elem == TY_F64) {
+        text_double(out, value);
+    } else if (isnan(value) || isinf(value)) {
+        text_add(out, isnan(value) ? "NAN" : value < 0 ? "-INFINITY" : "INFINITY");
+    } else {
+        char text[64];
+        snprintf(text, sizeof text, "%.9g", (double)(float)value);
+        text_printf(out, "%s%sf", text, strpbrk(text, ".e") != NULL ? "" : ".0");
+    }
+}
+
+void entry_tables(const Emit *e, Text *out) {
+    for (int i = 0; i < e->p->table.count; i++) {
+        const Buf *buf = e->p->table.at[i];
+        int64_t n = type_count(buf->type);
+        text_printf(out, "/* ");
+        text_shape(out, buf->type);
+        text_printf(out, " */\nstatic const %s %s_%s[%lld] = {", elem_c_name(buf->type.elem),
+                    e->prefix, buf->name, (long long)(n > 0 ? n : 1));
+        for (int64_t k = 0; k < n; k++) {
+            text_add(out, k % 8 == 0 ? "\n    " : " ");
+            print_number(out, buf->type.elem, buf->data[k]);
+            text_add(out, k + 1 < n ? "," : "\n");
+        }
+        text_printf(out, "%s};\n\n", n > 0 ? "" : "0");
+    }
+}
+
+/* ---- range checks --------------------------------------------------------------------------- */
+
+static bool is_ranged(const Slot *slot) {
+    return slot->lo < slot->hi && elem_is_int(slot->type.elem);
+}
+
+static bool is_api(const ProgramEntry *entry) {
+    EntryKind kind = entry->entry->kind;
+    return kind == ENTRY_TRAIN || kind == ENTRY_CALL || kind == ENTRY_EVAL;
+}
+
+void entry_helpers(const Emit *e, Text *out) {
+    bool done[TY_COUNT] = {false};
+    for (int i = 0; i < e->p->entry.count; i++) {
+        const ProgramEntry *entry = e->p->entry.at[i];
+        for (int k = 0; is_api(entry) && k < entry->entry->input.count; k++) {
+            const Slot *slot = entry->entry->input.at[k];
+            Elem elem = slot->type.elem;
+            if (!is_ranged(slot) || is_rows(entry, slot) || done[elem]) {
+                continue;
+            }
+            done[elem] = true;
+            text_printf(out,
+                        "static int %s_outside_%s(const %s *x, int64_t count, int64_t lo, int64_t hi) {\n"
+                        "    int outside = 0;\n"
+                        "    for (int64_t i = 0; i < count; i++) {\n"
+                        "        outside |= (int64_t)x[i] < lo || (int64_t)x[i] >= hi;\n"
+                        "    }\n"
+                        "    return outside;\n"
+                        "}\n\n",
+                        e->prefix, elem_name(elem), elem_c_name(elem));
+        }
+    }
+}
+
+static void print_checks(const Emit *e, const ProgramEntry *entry, Text *out) {
+    const Entry *source = entry->entry;
+    bool in = api_has_inputs(entry), results = api_has_results(entry);
+    text_printf(out, "    if (m == NULL%s%s", in ? " || in == NULL" : "",
+                results ? " || out == NULL" : "");
+    if (source->kind == ENTRY_EVAL) {
+        text_printf(out, " || rows < 1 || rows > %lld", (long long)source->rows);
+    }
+    text_printf(out, ") {\n        return %s_ERR_ARGUMENT;\n    }\n", e->upper);
+    text_printf(out, "    if (!m->bound) {\n        return %s_ERR_STATE;\n    }\n", e->upper);
+    for (int i = 0; i < source->input.count; i++) {
+        const Slot *slot = source->input.at[i];
+        const char *field = field_name(e, slot->c_name);
+        if (is_rows(entry, slot)) {
+            continue;
+        }
+        if (slot->type.rank > 0) {
+            text_printf(out, "    if (in->%s == NULL) {\n        return %s_ERR_ARGUMENT;\n    }\n", field,
+                        e->upper);
+        }
+        if (is_ranged(slot)) {
+            text_printf(out, "    if (%s_outside_%s(%sin->%s, %lld, %lld, %lld)) {\n", e->prefix,
+                        elem_name(slot->type.elem), slot->type.rank == 0 ? "&" : "", field,
+                        (long long)type_count(slot->type), (long long)slot->lo, (long long)slot->hi);
+            text_printf(out, "        return %s_ERR_RANGE;\n    }\n", e->upper);
+        }
+    }
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+typedef struct {
+    const Emit *e;
+    const ProgramEntry *entry;
+    bool *used; /* by Buf.id: a step names it */
+    const char *arena; /* expression */
+} Names;
+
+static void note_used(void *ctx, Step *step, int depth) {
+    Names *names = ctx;
+    (void)depth;
+    for (int i = 0; step->kind != STEP_LOOP && i < step->access.count; i++) {
+        names->used[step->access.at[i].buf->id] = true;
+    }
+}
+
+static Names names_open(const Emit *e, const ProgramEntry *entry, const char *arena) {
+    Names names = {e, entry, ARENA_ARRAY(e->arena, bool, e->p->nbuf + 1), arena};
+    steps_visit(&entry->step, note_used, &names);
+    return names;
+}
+
+/* TYPE NAME = (TYPE)(BASE + OFFSET); what it is */
+static void print_pointer(const Names *names, const Buf *buf, const char *base, bool constant,
+                          Text *out) {
+    const char *type = str_printf(names->e->arena, "%s%s *", constant ? "const " : "",
+                                  elem_c_name(buf->type.elem));
+    text_printf(out, "    %s%s = (%s)(%svoid *)(%s + %lld); /* ", type, buf->name, type,
+                constant ? "const " : "", base, (long long)buf->offset);
+    if (buf->type.rank > 0) {
+        text_shape(out, buf->type);
+    } else {
+        text_add(out, elem_name(buf->type.elem));
+    }
+}
+
+static void print_slots(const Names *names, Text *out) {
+    static const struct {
+        BufKind kind;
+        const char *name;
+    } regions[] = {{BUF_PARAM, "params"}, {BUF_STATE, "state"}};
+    for (int r = 0; r < 2; r++) {
+        bool first = true;
+        for (int i = 0; i < names->e->p->slot.count; i++) {
+            const Buf *buf = names->e->p->slot.at[i];
+            if (buf->kind != regions[r].kind || !names->used[buf->id]) {
+                continue;
+            }
+            text_printf(out, "%s", first ? str_printf(names->e->arena, "    /* %s */\n", regions[r].name)
+                                         : "");
+            first = false;
+            print_pointer(names, buf, str_printf(names->e->arena, "m->%s", regions[r].name),
+                          !buf_written(names->entry, buf), out);
+            text_add(out, " ");
+            text_comment(out, buf->slot->name);
+            text_add(out, " */\n");
+        }
+    }
+    for (int i = 0; i < names->e->p->table.count; i++) {
+        const Buf *buf = names->e->p->table.at[i];
+        if (names->used[buf->id]) {
+            text_printf(out, "    const %s *%s = %s_%s;\n", elem_c_name(buf->type.elem), buf->name,
+                        names->e->prefix, buf->name);
+        }
+    }
+}
+
+static void print_temp(const Names *names, const Buf *buf, Text *out) {
+    const Buf *root = buf_root(buf);
+    switch (root->kind) {
+    case BUF_PARAM:
+    case BUF_STATE:
+        print_pointer(names, buf, root->kind == BUF_PARAM ? "m->params" : "m->state", false, out);
+        text_printf(out, " in place of %s */\n", root->name);
+        return;
+    case BUF_RESULT:
+        if (names->entry->entry->kind == ENTRY_EVAL_END || names->entry->entry->kind == ENTRY_LOAD) {
+            text_printf(out, "    %s *%s = %s;\n", elem_c_name(buf->type.elem), buf->name, root->name);
+            return;
+        }
+        print_pointer(names, buf, "m->io", false, out);
+        text_printf(out, " result %s */\n", root->name);
+        return;
+    case BUF_TEMP:
+    case BUF_WORK:
+    case BUF_INPUT:
+    case BUF_CONST: break;
+    }
+    print_pointer(names, buf, names->arena, false, out);
+    text_printf(out, " to %lld, steps %d..%d", (long long)(buf->offset + buf->bytes), buf->first,
+                buf->last - 1);
+    if (root != buf) {
+        text_printf(out, ", in place of %s", root->name);
+    } else if (buf->kind == BUF_WORK) {
+        text_add(out, ", workspace");
+    } else if (buf->why != NULL) {
+        text_add(out, ", ");
+        text_comment(out, buf->why);
+    }
+    text_add(out, " */\n");
+}
+
+static void print_temps(const Names *names, Text *out) {
+    bool first = true;
+    for (int i = 0; i < names->entry->buf.count; i++) {
+        const Buf *buf = names->entry->buf.at[i];
+        if ((buf->kind == BUF_TEMP || buf->kind == BUF_WORK) && names->used[buf->id]) {
+            text_add(out, first ? "    /* arena */\n" : "");
+            first = false;
+            print_temp(names, buf, out);
+        }
+    }
+}
+
+/* Inputs and results of a function of the API. */
+static void print_ports(const Names *names, Text *out) {
+    const ProgramEntry *entry = names->entry;
+    bool first = true;
+    for (int i = 0; i < entry->buf.count; i++) {
+        const Buf *buf = entry->buf.at[i];
+        if (buf->kind != BUF_INPUT || !names->used[buf->id]) {
+            continue;
+        }
+        text_add(out, first ? "    /* inputs */\n" : "");
+        first = false;
+        const char *type = elem_c_name(buf->type.elem);
+        if (entry->entry->kind == ENTRY_INIT || is_rows(entry, buf->slot)) {
+            text_printf(out, "    const %s %s[1] = {(%s)%s};\n", type, buf->name, type,
+                        entry->entry->kind == ENTRY_INIT ? "seed" : "rows");
+            continue;
+        }
+        text_printf(out, "    const %s *%s = %sin->%s; /* ", type, buf->name,
+                    buf->type.rank == 0 ? "&" : "", field_name(names->e, buf->slot->c_name));
+        text_shape(out, buf->type);
+        text_add(out, " */\n");
+    }
+    first = true;
+    for (int i = 0; i < entry->buf.count; i++) {
+        const Buf *buf = entry->buf.at[i];
+        if (buf->kind == BUF_RESULT) {
+            text_add(out, first ? "    /* results */\n" : "");
+            first = false;
+            print_pointer(names, buf, "m->io", !names->used[buf->id], out);
+            text_add(out, " */\n");
+        }
+    }
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+static void print_check(const Names *names, const Step *step, Text *out, const char *indent) {
+    const Entry *source = names->entry->entry;
+    for (int i = 0; i < step->access.count; i++) {
+        const Buf *buf = step->access.at[i].buf;
+        const Buf *result = buf->kind == BUF_RESULT ? buf : buf->dest;
+        if (result != NULL && result->kind == BUF_RESULT) {
+            text_printf(out, "%sout->%s = *%s;\n", indent,
+                        field_name(names->e, source->out.at[result->out].name), buf->name);
+        }
+    }
+    text_printf(out, "%sif (", indent);
+    for (int i = 0; i < step->access.count; i++) {
+        text_printf(out, "%s!isfinite(*%s)", i > 0 ? " || " : "", step->access.at[i].buf->name);
+    }
+    text_printf(out, ") {\n%s    return %s_ERR_NONFINITE; /* nothing is updated */\n%s}\n", indent,
+                names->e->upper, indent);
+}
+
+static void print_steps(const Names *names, const Printer *printer, const StepList *list, int depth,
+                        Text *out) {
+    const char *indent = str_printf(names->e->arena, "%*s", 4 * depth, "");
+    for (int i = 0; i < list->count; i++) {
+        const Step *step = list->at[i];
+        switch (step->kind) {
+        case STEP_KERNEL: {
+            text_add(out, indent);
+            printer->call(out, names->e->p, step);
+            text_printf(out, " /* %d", step->id);
+            int line = loc_line_of(names->e, step->loc);
+            if (line > 0) {
+                text_printf(out, ", line %d", line);
+            }
+            if (step->text != NULL) {
+                text_add(out, ": ");
+                text_comment(out, step->text);
+            }
+            text_add(out, " */\n");
+            break;
+        }
+        case STEP_COPY:
+            text_printf(out, "%smemcpy(%s, %s, %lld);\n", indent, step->dst->name, step->src->name,
+                        (long long)step->src->bytes);
+            break;
+        case STEP_CHECK: print_check(names, step, out, indent); break;
+        case STEP_LOOP:
+            if (step->reverse) {
+                text_printf(out, "%sfor (int64_t i%d = %lld; i%d >= 0; i%d--) {", indent, step->index,
+                            (long long)step->trip - 1, step->index, step->index);
+            } else {
+                text_printf(out, "%sfor (int64_t i%d = 0; i%d < %lld; i%d++) {", indent, step->index,
+                            step->index, (long long)step->trip, step->index);
+            }
+            if (step->text != NULL) {
+                text_add(out, " /* ");
+                text_comment(out, step->text);
+                text_add(out, " */");
+            }
+            text_add(out, "\n");
+            print_steps(names, printer, &step->body, depth + 1, out);
+            text_printf(out, "%s}\n", indent);
+            break;
+        }
+    }
+}
+
+static void print_results(const Names *names, Text *out) {
+    const Entry *source = names->entry->entry;
+    for (int i = 0; i < source->out.count; i++) {
+        if (source->out.at[i].role != OUT_WRITE) {
+            const Buf *buf = result_buf(names->entry, i);
+            text_printf(out, "    out->%s = %s%s;\n", field_name(names->e, source->out.at[i].name),
+                        buf->type.rank == 0 ? "*" : "", buf->name);
+        }
+    }
+}
+
+/* Counters start at their values, the seed at the seed; then the entry draws the rest. */
+static void print_counters(const Emit *e, const Names *names, Text *out) {
+    bool seeded = false;
+    for (int i = 0; i < names->entry->buf.count; i++) {
+        const Buf *buf = names->entry->buf.at[i];
+        seeded = seeded || (buf->kind == BUF_INPUT && names->used[buf->id]);
+    }
+    for (int i = 0; i < e->p->slot.count; i++) {
+        const Buf *buf = e->p->slot.at[i];
+        const Slot *slot = buf->slot;
+        if (slot->kind != SLOT_STATE || slot->role != STATE_COUNTER) {
+            continue;
+        }
+        const char *type = elem_c_name(slot->type.elem);
+        text_printf(out, "    *(%s *)(void *)(m->state + %lld) = ", type, (long long)buf->offset);
+        if (slot->label != NULL && str_eq(slot->label, "seed")) {
+            text_printf(out, "(%s)seed", type);
+            seeded = true;
+        } else {
+            print_number(out, slot->type.elem, slot->initial);
+        }
+        text_add(out, "; /* ");
+        text_comment(out, slot->name);
+        text_add(out, " */\n");
+    }
+    if (!seeded) {
+        text_add(out, "    (void)seed;\n");
+    }
+}
+
+void entry_function(const Emit *e, const Printer *printer, const ProgramEntry *entry, Text *out) {
+    const Entry *source = entry->entry;
+    Names names = names_open(e, entry, "m->arena");
+    text_printf(out, "/* %s: %d steps, %lld bytes of arena, %lld FLOPs", entry->c_name, entry->nstep,
+                (long long)entry->arena_bytes, (long long)entry->flops);
+    int line = loc_line_of(e, source->loc);
+    if (line > 0) {
+        text_printf(out, ", line %d", line);
+    }
+    text_printf(out, " */\nint %s(", entry->c_name);
+    api_parameters(e, entry, out);
+    text_add(out, ") {\n");
+    print_checks(e, entry, out);
+    if (source->kind == ENTRY_INIT) {
+        print_counters(e, &names, out);
+    }
+    print_ports(&names, out);
+    print_slots(&names, out);
+    print_temps(&names, out);
+    text_add(out, "\n");
+    print_steps(&names, printer, &entry->step, 1, out);
+    print_results(&names, out);
+    text_printf(out, "    return %s_OK;\n}\n\n", e->upper);
+}
+
+/* ---- functions without an instance ---------------------------------------------------------- */
+
+/* Scratch of its own: these run where no instance is at hand. */
+static const char *print_scratch(const ProgramEntry *entry, Text *out) {
+    enum { STACK_MOST = 16384 };
+    if (entry->arena_bytes == 0) {
+        return "NULL";
+    }
+    text_printf(out, "    %sunion {\n        double align;\n        unsigned char bytes[%lld];\n    } scratch;\n",
+                entry->arena_bytes > STACK_MOST ? "static " : "", (long long)entry->arena_bytes);
+    return "scratch.bytes";
+}
+
+void entry_load(const Emit *e, const Printer *printer, const ProgramEntry *entry, Text *out) {
+    text_printf(out, "/* One row of %s as it is read -> as the model sees it. */\n", entry->entry->name);
+    text_printf(out, "static void %s(const void *raw, void *field) {\n", entry->c_name);
+    Names names = names_open(e, entry, print_scratch(entry, out));
+    for (int i = 0; i < entry->buf.count; i++) {
+        const Buf *buf = entry->buf.at[i];
+        const char *type = elem_c_name(buf->type.elem);
+        if (buf->kind == BUF_INPUT && names.used[buf->id]) {
+            text_printf(out, "    const %s *%s = (const %s *)raw;\n", type, buf->name, type);
+        } else if (buf->kind == BUF_INPUT) {
+            text_add(out, "    (void)raw;\n");
+        } else if (buf->kind == BUF_RESULT) {
+            text_printf(out, "    %s *%s = (%s *)field;\n", type, buf->name, type);
+        }
+    }
+    print_slots(&names, out);
+    print_temps(&names, out);
+    print_steps(&names, printer, &entry->step, 1, out);
+    text_add(out, "}\n\n");
+}
+
+static void print_value(const Names *names, OutRole role, int *index, Text *out) {
+    const Entry *source = names->entry->entry;
+    for (int i = 0; i < source->out.count; i++) {
+        if (source->out.at[i].role == role) {
+            text_printf(out, "    values[%d] = (double)*%s;\n", (*index)++,
+                        result_buf(names->entry, i)->name);
+        }
+    }
+}
+
+void entry_eval_end(const Emit *e, const Printer *printer, const ProgramEntry *entry, Text *out) {
+    text_printf(out, "/* Sums over all rows -> loss and metrics of %s. */\n", entry->entry->name);
+    text_printf(out, "static void %s(const double *sums, double *values) {\n", entry->c_name);
+    Names names = names_open(e, entry, print_scratch(entry, out));
+    bool reads = false;
+    for (int i = 0; i < entry->entry->input.count; i++) {
+        const Buf *buf = input_buf(entry, entry->entry->input.at[i]);
+        if (buf != NULL && names.used[buf->id]) {
+            const char *type = elem_c_name(buf->type.elem);
+            text_printf(out, "    const %s %s[1] = {(%s)sums[%d]};\n", type, buf->name, type, i);
+            reads = true;
+        }
+    }
+    if (!reads) {
+        text_add(out, "    (void)sums;\n");
+    }
+    for (int i = 0; i < entry->buf.count; i++) {
+        const Buf *buf = entry->buf.at[i];
+        if (buf->kind == BUF_RESULT) {
+            text_printf(out, "    %s %s[%lld];\n", elem_c_name(buf->type.elem), buf->name,
+                        (long long)type_count(buf->type));
+        }
+    }
+    print_slots(&names, out);
+    print_temps(&names, out);
+    print_steps(&names, printer, &entry->step, 1, out);
+    int index = 0;
+    print_value(&names, OUT_LOSS, &index, out);
+    print_value(&names, OUT_METRIC, &index, out);
+    text_add(out, "}\n\n");
+}

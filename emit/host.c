@@ -1,0 +1,413 @@
+/* host: see the header. Every initialiser follows the order of the fields in runtime/model.h: C++ knows
+ * no designated ones before C++20. */
+#include "emit/host.h"
+
+#include "emit/api.h"
+#include "emit/entry.h"
+
+#include <string.h>
+
+const char *host_dtype(Elem elem) {
+    static const char *const names[TY_COUNT] = {
+        [TY_BOOL] = "MD_BOOL", [TY_I8] = "MD_I8",   [TY_I16] = "MD_I16", [TY_I32] = "MD_I32",
+        [TY_I64] = "MD_I64",   [TY_U8] = "MD_U8",   [TY_U16] = "MD_U16", [TY_U32] = "MD_U32",
+        [TY_F16] = "MD_F16",   [TY_BF16] = "MD_BF16", [TY_F32] = "MD_F32", [TY_F64] = "MD_F64",
+    };
+    if (names[elem] == NULL) {
+        BUG("%s has no dtype", elem_name(elem));
+    }
+    return names[elem];
+}
+
+/* "MD_F32, 2, {8, 3}, 96" */
+static void print_type(Text *out, Type type) {
+    text_printf(out, "%s, %d, {", host_dtype(type.elem), type.rank);
+    for (int i = 0; i < type.rank; i++) {
+        text_printf(out, "%s%lld", i > 0 ? ", " : "", (long long)type.dim[i]);
+    }
+    text_printf(out, "%s}, %lld", type.rank == 0 ? "0" : "", (long long)type_bytes(type));
+}
+
+/* ---- adapters ------------------------------------------------------------------------------- */
+
+static void print_in(const Emit *e, const ProgramEntry *entry, const ProgramEntry *owner, Text *out) {
+    if (!api_has_inputs(entry)) {
+        return;
+    }
+    text_printf(out, "    %s in;\n    memset(&in, 0, sizeof in);\n", api_in_type(e, entry));
+    for (int i = 0; i < owner->entry->input.count; i++) {
+        const Slot *slot = owner->entry->input.at[i];
+        const char *type = elem_c_name(slot->type.elem);
+        text_printf(out, "    in.%s = %s(const %s *)call->in[%d];\n", field_name(e, slot->c_name),
+                    slot->type.rank == 0 ? "*" : "", type, i);
+    }
+}
+
+static void print_values(const Emit *e, const Entry *entry, OutRole role, int *index, Text *out) {
+    for (int i = 0; i < entry->out.count; i++) {
+        if (entry->out.at[i].role == role) {
+            text_printf(out, "    call->values[%d] = (double)out.%s;\n", (*index)++,
+                        field_name(e, entry->out.at[i].name));
+        }
+    }
+}
+
+/* A result of a train that is one number goes to the log beside the metrics. */
+static bool is_extra(const ProgramEntry *entry, int out) {
+    OutRole role = entry->entry->out.at[out].role;
+    return role == OUT_GRAD_NORM ||
+           (role == OUT_RESULT && result_buf(entry, out)->type.rank == 0);
+}
+
+static void print_adapter(const Emit *e, const ProgramEntry *entry, Text *out) {
+    const Entry *source = entry->entry;
+    const ProgramEntry *owner = source->kind == ENTRY_EVAL ? entry_of(e->p, source->train) : entry;
+    bool results = api_has_results(entry), inputs = api_has_inputs(entry);
+    text_printf(out, "static int %s_call(void *net, const md_call *call) {\n", entry->c_name);
+    print_in(e, entry, owner, out);
+    if (results) {
+        text_printf(out, "    %s out;\n    memset(&out, 0, sizeof out);\n", api_out_type(e, entry));
+    } else if (!inputs) {
+        text_add(out, "    (void)call;\n");
+    }
+    text_printf(out, "    int code = %s((%s *)net%s%s%s);\n", entry->c_name, e->prefix,
+                inputs ? ", &in" : "", source->kind == ENTRY_EVAL ? ", call->rows" : "",
+                results ? ", &out" : "");
+    int index = 0;
+    if (source->kind == ENTRY_TRAIN) {
+        print_values(e, source, OUT_LOSS, &index, out);
+        print_values(e, source, OUT_METRIC, &index, out);
+        for (int i = 0; i < source->out.count; i++) {
+            if (is_extra(entry, i)) {
+                text_printf(out, "    call->values[%d] = (double)out.%s;\n", index++,
+                            field_name(e, source->out.at[i].name));
+            }
+        }
+    } else if (source->kind == ENTRY_EVAL) {
+        print_values(e, source, OUT_SUM, &index, out);
+    } else {
+        for (int i = 0; i < source->out.count; i++) {
+            if (source->out.at[i].role != OUT_WRITE) { /* scalars too: where they lie */
+                text_printf(out, "    call->out[%d] = ((%s *)net)->io + %lld;\n", index++, e->prefix,
+                            (long long)result_buf(entry, i)->offset);
+            }
+        }
+        if (results) {
+            text_add(out, "    (void)out;\n");
+        }
+    }
+    text_add(out, "    return code;\n}\n\n");
+}
+
+/* ---- data sets ------------------------------------------------------------------------------ */
+
+static void print_dataset(const Emit *e, const DataSet *set, int index, Text *out) {
+    text_printf(out, "static const md_file %s_files_%d[] = {\n    /* name, train, held_out, format */\n",
+                e->prefix, index);
+    for (int i = 0; i < set->file.count; i++) {
+        text_add(out, "    {");
+        text_literal(out, set->file.at[i].name);
+        text_add(out, ", ");
+        text_literal(out, set->file.at[i].path[0]);
+        text_add(out, ", ");
+        text_literal(out, set->file.at[i].path[1]);
+        text_add(out, ", MD_FORMAT_AUTO},\n");
+    }
+    text_printf(out, "};\n\nstatic const md_field %s_fields_%d[] = {\n", e->prefix, index);
+    text_add(out, "    /* name, file, source, first, count, stride, raw, dtype, rank, shape, row_bytes,\n"
+                  "     * lo, hi, load */\n");
+    for (int i = 0; i < set->field.count; i++) {
+        static const char *const source[] = {"MD_COLUMNS", "MD_RECORD", "MD_WINDOW"};
+        const DataField *field = &set->field.at[i];
+        bool window = field->source == FIELD_WINDOW;
+        text_add(out, "    {");
+        text_literal(out, field->name);
+        text_printf(out, ", %d, %s, %lld, %lld, %lld, %s, ", field->file, source[field->source],
+                    (long long)(window ? field->offset : field->first), (long long)field->raw_count,
+                    (long long)(window ? field->stride : 0), host_dtype(field->raw));
+        print_type(out, field->type);
+        const ProgramEntry *load = field->load != NULL ? entry_of(e->p, field->load) : NULL;
+        text_printf(out, ", %lld, %lld, %s},\n", (long long)field->lo, (long long)field->hi,
+                    load != NULL ? load->c_name : "NULL");
+    }
+    text_add(out, "};\n\n");
+}
+
+static void print_datasets(const Emit *e, Text *out) {
+    const Module *module = e->p->module;
+    for (int i = 0; i < module->dataset.count; i++) {
+        print_dataset(e, &module->dataset.at[i], i, out);
+    }
+    if (module->dataset.count == 0) {
+        return;
+    }
+    text_printf(out, "static const md_dataset %s_datasets[] = {\n"
+                     "    /* name, files, file_count, fields, field_count, holdout, shuffle */\n",
+                e->prefix);
+    for (int i = 0; i < module->dataset.count; i++) {
+        const DataSet *set = &module->dataset.at[i];
+        text_add(out, "    {");
+        text_literal(out, set->name);
+        text_printf(out, ", %s_files_%d, %d, %s_fields_%d, %d, %lld, %d},\n", e->prefix, i,
+                    set->file.count, e->prefix, i, set->field.count, (long long)set->holdout,
+                    set->shuffle);
+    }
+    text_add(out, "};\n\n");
+}
+
+/* ---- entries -------------------------------------------------------------------------------- */
+
+static int field_of(const Emit *e, const Entry *entry, const Slot *slot) {
+    if (entry->dataset >= 0) {
+        const DataSet *set = &e->p->module->dataset.at[entry->dataset];
+        for (int i = 0; i < set->field.count; i++) {
+            if (str_eq(set->field.at[i].name, slot->c_name)) {
+                return i;
+            }
+        }
+    }
+    return -1;
+}
+
+static void print_port(Text *out, const char *name, Type type, int field, int64_t offset, int64_t lo,
+                       int64_t hi) {
+    text_add(out, "    {");
+    text_literal(out, name);
+    text_add(out, ", ");
+    print_type(out, type);
+    text_printf(out, ", %d, %lld, %lld, %lld},\n", field, (long long)offset, (long long)lo, (long long)hi);
+}
+
+/* Tables of one entry; each is left out when it would be empty. */
+typedef struct {
+    int inputs, outputs, hypers, metrics, extras;
+    const Buf *plan, *epoch;
+} Counts;
+
+static bool is_hyper(const Slot *slot, const Entry *entry) {
+    return api_settable(slot, entry) && !str_eq(slot->label, "steps") && !str_eq(slot->label, "epoch");
+}
+
+static void print_scalar(const char *name, const Buf *buf, Text *out) {
+    text_add(out, "{");
+    text_literal(out, name);
+    text_printf(out, ", %s, %lld, ", host_dtype(buf->type.elem), (long long)buf->offset);
+    text_double(out, buf->slot->initial);
+    text_add(out, "}");
+}
+
+static const Buf *counter_of(const Emit *e, const Entry *entry, const char *label) {
+    for (int i = 0; i < e->p->slot.count; i++) {
+        const Slot *slot = e->p->slot.at[i]->slot;
+        if (slot->kind == SLOT_STATE && slot->role == STATE_COUNTER && slot->entry == entry &&
+            slot->label != NULL && str_eq(slot->label, label)) {
+            return e->p->slot.at[i];
+        }
+    }
+    return NULL;
+}
+
+static void print_names(const Emit *e, const ProgramEntry *entry, bool extras, int *count, Text *out) {
+    Text list = {.arena = e->arena};
+    for (int i = 0; i < entry->entry->out.count; i++) {
+        const EntryOut *field = &entry->entry->out.at[i];
+        if (extras ? is_extra(entry, i) : field->role == OUT_METRIC) {
+            text_add(&list, (*count)++ > 0 ? ", " : "");
+            text_literal(&list, field->name);
+        }
+    }
+    if (*count > 0) {
+        text_printf(out, "static const char *const %s_%s[] = {%s};\n", entry->c_name,
+                    extras ? "extras" : "metrics", list.at);
+    }
+}
+
+static Counts print_entry_tables(const Emit *e, const ProgramEntry *entry, Text *out) {
+    const Entry *source = entry->entry;
+    Counts n = {0};
+    static const char columns[] = "    /* name, dtype, rank, shape, bytes, field, io_offset, lo, hi */\n";
+    for (int i = 0; i < source->input.count; i++) {
+        const Slot *slot = source->input.at[i];
+        if (n.inputs++ == 0) {
+            text_printf(out, "static const md_port %s_inputs[] = {\n%s", entry->c_name, columns);
+        }
+        print_port(out, slot->c_name, slot->type, field_of(e, source, slot),
+                   input_buf(entry, slot)->offset, slot->lo, slot->hi);
+    }
+    text_add(out, n.inputs > 0 ? "};\n" : "");
+    for (int i = 0; source->kind == ENTRY_CALL && i < source->out.count; i++) {
+        if (source->out.at[i].role != OUT_WRITE) {
+            if (n.outputs++ == 0) {
+                text_printf(out, "static const md_port %s_outputs[] = {\n%s", entry->c_name, columns);
+            }
+            print_port(out, source->out.at[i].name, result_buf(entry, i)->type, -1, 0, 0, 0);
+        }
+    }
+    text_add(out, n.outputs > 0 ? "};\n" : "");
+    for (int i = 0; i < e->p->slot.count; i++) {
+        if (is_hyper(e->p->slot.at[i]->slot, source)) {
+            if (n.hypers++ == 0) {
+                text_printf(out, "static const md_scalar %s_hypers[] = {\n"
+                                 "    /* name, dtype, offset, initial */\n",
+                            entry->c_name);
+            }
+            text_add(out, "    ");
+            print_scalar(e->p->slot.at[i]->slot->label, e->p->slot.at[i], out);
+            text_add(out, ",\n");
+        }
+    }
+    text_add(out, n.hypers > 0 ? "};\n" : "");
+    n.plan = counter_of(e, source, "steps");
+    n.epoch = counter_of(e, source, "epoch");
+    for (int k = 0; k < 2; k++) {
+        const Buf *buf = k == 0 ? n.plan : n.epoch;
+        if (buf != NULL) {
+            text_printf(out, "static const md_scalar %s_%s = ", entry->c_name, k == 0 ? "plan" : "epoch");
+            print_scalar(buf->slot->label, buf, out);
+            text_add(out, ";\n");
+        }
+    }
+    if (source->kind == ENTRY_TRAIN) {
+        print_names(e, entry, false, &n.metrics, out);
+        print_names(e, entry, true, &n.extras, out);
+    }
+    text_add(out, "\n");
+    return n;
+}
+
+static const char *table_name(const Emit *e, const ProgramEntry *entry, const char *table, int count) {
+    return count > 0 ? str_printf(e->arena, "%s_%s, %d", entry->c_name, table, count) : "NULL, 0";
+}
+
+static int sums_of(const ProgramEntry *eval) {
+    int n = 0;
+    for (int i = 0; i < eval->entry->out.count; i++) {
+        n += eval->entry->out.at[i].role == OUT_SUM;
+    }
+    return n;
+}
+
+static void print_entry(const Emit *e, const ProgramEntry *entry, const Counts *n, Text *out) {
+    const Entry *source = entry->entry;
+    bool train = source->kind == ENTRY_TRAIN;
+    const ProgramEntry *eval = train ? entry_eval(e->p, source, ENTRY_EVAL) : NULL;
+    const ProgramEntry *end = train ? entry_eval(e->p, source, ENTRY_EVAL_END) : NULL;
+    bool data = train && source->dataset >= 0;
+    text_add(out, "    {");
+    text_literal(out, source->name);
+    text_printf(out, ", %s, %s_call, %lld, %lld,\n     %s, %s, %s,\n", train ? "MD_TRAIN" : "MD_ENTRY",
+                entry->c_name, (long long)entry->arena_bytes, (long long)entry->flops,
+                table_name(e, entry, "inputs", n->inputs), table_name(e, entry, "outputs", n->outputs),
+                table_name(e, entry, "hypers", n->hypers));
+    text_printf(out, "     %d, %lld, %lld, %lld, %lld, %s, %s,\n", data ? source->dataset : -1,
+                (long long)(data ? source->rows : 0),
+                (long long)(data && eval != NULL ? eval->entry->rows : data ? source->rows : 0),
+                (long long)(train && source->steps > 0 ? source->steps : 0),
+                (long long)(train && source->epochs > 0 ? source->epochs : 0),
+                n->plan != NULL ? str_printf(e->arena, "&%s_plan", entry->c_name) : "NULL",
+                n->epoch != NULL ? str_printf(e->arena, "&%s_epoch", entry->c_name) : "NULL");
+    bool whole = eval != NULL && end != NULL;
+    text_printf(out, "     %s, %s, %s, %d, %s},\n", table_name(e, entry, "metrics", n->metrics),
+                table_name(e, entry, "extras", n->extras),
+                whole ? str_printf(e->arena, "%s_call", eval->c_name) : "NULL",
+                whole ? sums_of(eval) : 0, whole ? end->c_name : "NULL");
+}
+
+static void print_entries(const Emit *e, Text *out, int *count) {
+    Text tables = {.arena = e->arena}, rows = {.arena = e->arena};
+    for (int i = 0; i < e->p->entry.count; i++) {
+        const ProgramEntry *entry = e->p->entry.at[i];
+        if (entry->entry->kind == ENTRY_TRAIN || entry->entry->kind == ENTRY_CALL) {
+            Counts n = print_entry_tables(e, entry, &tables);
+            print_entry(e, entry, &n, &rows);
+            (*count)++;
+        }
+    }
+    if (*count == 0) {
+        return;
+    }
+    text_add(out, tables.at);
+    text_printf(out,
+                "static const md_entry %s_entries[] = {\n"
+                "    /* name, kind, call, arena_bytes, flops,\n"
+                "     * inputs, input_count, outputs, output_count, hypers, hyper_count,\n"
+                "     * dataset, rows, eval_rows, steps, epochs, plan, epoch,\n"
+                "     * metrics, metric_count, extras, extra_count, eval, eval_sums, eval_end */\n%s};\n\n",
+                e->prefix, rows.at);
+}
+
+/* ---- layers --------------------------------------------------------------------------------- */
+
+/* Parameters by the path that owns them: net.fc1.weight belongs to net.fc1. */
+static int print_layers(const Emit *e, Text *out) {
+    int count = 0;
+    const char *open = NULL;
+    int64_t params = 0;
+    for (int i = 0; i <= e->p->slot.count; i++) {
+        const Slot *slot = i < e->p->slot.count ? e->p->slot.at[i]->slot : NULL;
+        const char *dot = slot != NULL && slot->kind == SLOT_PARAM ? strrchr(slot->name, '.') : NULL;
+        const char *path = dot != NULL ? str_ndup(e->arena, slot->name, (size_t)(dot - slot->name))
+                           : slot != NULL && slot->kind == SLOT_PARAM ? slot->name
+                                                                      : NULL;
+        if (open != NULL && (path == NULL || !str_eq(path, open))) {
+            text_printf(out, "%s    {", count++ == 0 ? str_printf(e->arena,
+                        "static const md_layer %s_layers[] = {\n"
+                        "    /* path, shape, params, activation_bytes, flops */\n", e->prefix) : "");
+            text_literal(out, open);
+            text_printf(out, ", \"\", %lld, 0, 0},\n", (long long)params);
+            open = NULL;
+            params = 0;
+        }
+        if (path != NULL) {
+            open = path;
+            params += type_count(slot->type);
+        }
+    }
+    text_add(out, count > 0 ? "};\n\n" : "");
+    return count;
+}
+
+/* ---- the whole ------------------------------------------------------------------------------ */
+
+void host_print(const Emit *e, const Printer *printer, Text *out) {
+    for (int i = 0; i < e->p->entry.count; i++) {
+        const ProgramEntry *entry = e->p->entry.at[i];
+        switch (entry->entry->kind) {
+        case ENTRY_LOAD: entry_load(e, printer, entry, out); break;
+        case ENTRY_EVAL_END: entry_eval_end(e, printer, entry, out); break;
+        case ENTRY_TRAIN:
+        case ENTRY_CALL:
+        case ENTRY_EVAL: print_adapter(e, entry, out); break;
+        case ENTRY_INIT:
+        case ENTRY_TEST: break;
+        }
+    }
+    text_printf(out,
+                "static int %s_host_bind(void *net, const md_memory *memory) {\n"
+                "    return %s_bind((%s *)net, memory);\n}\n\n"
+                "static int %s_host_init(void *net, uint64_t seed) {\n"
+                "    return %s_init((%s *)net, seed);\n}\n\n",
+                e->prefix, e->prefix, e->prefix, e->prefix, e->prefix, e->prefix);
+    print_datasets(e, out);
+    int entries = 0, datasets = e->p->module->dataset.count;
+    print_entries(e, out, &entries);
+    int layers = print_layers(e, out);
+    text_printf(out, "int main(int argc, char **argv) {\n    static %s instance;\n", e->prefix);
+    text_printf(out, "    size_t tensors = 0;\n    const md_tensor *table = %s_tensors(&tensors);\n",
+                e->prefix);
+    text_add(out, "    const md_model model = {\n        ");
+    text_literal(out, e->prefix);
+    text_add(out, ", ");
+    text_literal(out, path_base(e->source->name));
+    text_printf(out, ", &instance, %s_host_bind, %s_host_init, %s_strerror,\n", e->prefix, e->prefix,
+                e->prefix);
+    text_printf(out, "        %s_PARAMS_BYTES, %s_STATE_BYTES, %s_IO_BYTES, %s_ARENA_BYTES, %s_ALIGN,\n",
+                e->upper, e->upper, e->upper, e->upper, e->upper);
+    text_printf(out, "        %lld, %d, /* stack_bytes, threads */\n        table, tensors,\n",
+                (long long)e->p->stack_bytes, e->c->opt.threads);
+    text_printf(out, "        %s, %d, %s, %d, %s, %d,\n    };\n",
+                datasets > 0 ? str_printf(e->arena, "%s_datasets", e->prefix) : "NULL", datasets,
+                entries > 0 ? str_printf(e->arena, "%s_entries", e->prefix) : "NULL", entries,
+                layers > 0 ? str_printf(e->arena, "%s_layers", e->prefix) : "NULL", layers);
+    text_add(out, "    return md_main(&model, argc, argv);\n}\n");
+}

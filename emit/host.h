@@ -1,0 +1,12 @@
+/* host: the tables and adapters by which the generic `main` of the runtime drives a model. */
+#ifndef MDLC_EMIT_HOST_H
+#define MDLC_EMIT_HOST_H
+
+#include "emit/printer.h"
+#include "emit/write.h"
+
+/* Kernels of rows and sums, adapters, the descriptor, main(). Needs runtime/main.h before. */
+void host_print(const Emit *e, const Printer *printer, Text *out);
+const char *host_dtype(Elem elem); /* MD_F32 */
+
+#endif

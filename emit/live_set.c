@@ -1,0 +1,130 @@
+/* live_set: see the header. */
+#include "emit/live_set.h"
+
+#include <stdlib.h>
+
+typedef struct {
+    int id;
+    Step *found;
+} IdSearch;
+
+static void search_id(void *ctx, Step *step, int depth) {
+    IdSearch *search = ctx;
+    (void)depth;
+    search->found = step->id == search->id ? step : search->found;
+}
+
+const Step *step_at(const ProgramEntry *entry, int id) {
+    IdSearch search = {id, NULL};
+    steps_visit(&entry->step, search_id, &search);
+    return search.found;
+}
+
+const char *step_word(const Step *step) {
+    switch (step->kind) {
+    case STEP_COPY: return "copy";
+    case STEP_CHECK: return "check of the loss";
+    case STEP_LOOP: return "loop";
+    case STEP_KERNEL: break;
+    }
+    return op_info[step->op].name;
+}
+
+/* The next step behind the peak that reads a storage. */
+typedef struct {
+    const Buf *root;
+    int after;
+    const Step *found;
+    bool here; /* the step of the peak touches it */
+} ReaderSearch;
+
+static void search_reader(void *ctx, Step *step, int depth) {
+    ReaderSearch *search = ctx;
+    (void)depth;
+    for (int i = 0; step->kind != STEP_LOOP && i < step->access.count; i++) {
+        const Access *access = &step->access.at[i];
+        if (buf_root(access->buf) != search->root) {
+            continue;
+        }
+        search->here = search->here || step->id == search->after;
+        if ((access->mode & ACCESS_READ) && step->id > search->after && search->found == NULL) {
+            search->found = step;
+        }
+    }
+}
+
+static const char *place(const Emit *e, Loc loc) {
+    int line = loc_line_of(e, loc);
+    return line > 0 ? str_printf(e->arena, ", line %d", line) : "";
+}
+
+static const char *reason(const Emit *e, const ProgramEntry *entry, const Buf *buf) {
+    if (buf->why != NULL) {
+        return buf->why;
+    }
+    if (buf->kind == BUF_WORK) {
+        return buf->per_thread > 1 ? str_printf(e->arena, "workspace of %d threads", buf->per_thread)
+                                   : "workspace";
+    }
+    ReaderSearch search = {buf, entry->peak_step, NULL, false};
+    steps_visit(&entry->step, search_reader, &search);
+    if (search.found == NULL) {
+        return search.here ? "used here for the last time" : "used in the next iteration of its loop";
+    }
+    return str_printf(e->arena, "%s%s by %s%s", search.here ? "used here, then " : "",
+                      buf->saved ? "saved, then read" : "read later", step_word(search.found),
+                      place(e, search.found->loc));
+}
+
+static int compare(const void *a, const void *b) {
+    const LiveItem *x = a, *y = b;
+    if (x->bytes != y->bytes) {
+        return x->bytes > y->bytes ? -1 : 1;
+    }
+    return x->buf->id < y->buf->id ? -1 : 1;
+}
+
+LiveSet live_set(const Emit *e, const ProgramEntry *entry) {
+    LiveSet set = {0};
+    for (int i = 0; i < entry->buf.count; i++) {
+        const Buf *buf = entry->buf.at[i];
+        if ((buf->kind == BUF_TEMP || buf->kind == BUF_WORK) && buf->root == buf &&
+            buf->first <= entry->peak_step && entry->peak_step < buf->last) {
+            const char *name = buf->node != NULL && buf->node->name != NULL ? buf->node->name : buf->name;
+            LiveItem item = {buf, name, reason(e, entry, buf), align_up(buf->bytes, MD_ALIGN)};
+            VEC_PUSH(e->arena, &set, item);
+        }
+    }
+    if (set.count > 0) {
+        qsort(set.at, (size_t)set.count, sizeof *set.at, compare);
+    }
+    return set;
+}
+
+/* The most bytes live at one step when per-thread workspaces are made for `threads`. */
+static int64_t peak_with(const Emit *e, const ProgramEntry *entry, int threads) {
+    int64_t *change = ARENA_ARRAY(e->arena, int64_t, entry->nstep + 2);
+    for (int i = 0; i < entry->buf.count; i++) {
+        const Buf *buf = entry->buf.at[i];
+        if ((buf->kind != BUF_TEMP && buf->kind != BUF_WORK) || buf->root != buf ||
+            buf->first >= buf->last) {
+            continue;
+        }
+        int64_t bytes = buf->bytes;
+        if (buf->kind == BUF_WORK && buf->per_thread > 0) {
+            bytes = bytes / buf->per_thread * threads;
+        }
+        change[buf->first] += align_up(bytes, MD_ALIGN);
+        change[buf->last] -= align_up(bytes, MD_ALIGN);
+    }
+    int64_t live = 0, most = 0;
+    for (int i = 0; i < entry->nstep; i++) {
+        live += change[i];
+        most = live > most ? live : most;
+    }
+    return most;
+}
+
+int64_t thread_adds(const Emit *e, const ProgramEntry *entry, int threads) {
+    return peak_with(e, entry, threads + 1) - peak_with(e, entry, threads);
+}

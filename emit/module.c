@@ -1,0 +1,451 @@
+/* module: puts the emitted file together: header comment, declarations, the runtime pieces that the
+ * kernels use and no others, tables, kernels, entry functions, services, and `main` unless it is not
+ * wanted. Needs a checked Program; the same input gives the same bytes. */
+#include "emit/module.h"
+
+#include "compiler/sha256.h"
+#include "compiler/version.h"
+#include "emit/api.h"
+#include "emit/entry.h"
+#include "emit/host.h"
+#include "emit/pieces.h"
+
+#include <string.h>
+
+/* ---- header comment ------------------------------------------------------------------------- */
+
+static const char *stem(Arena *arena, const char *path) {
+    const char *base = path_base(path), *dot = strrchr(base, '.');
+    return dot != NULL && dot != base ? str_ndup(arena, base, (size_t)(dot - base)) : base;
+}
+
+static void print_options(const Emit *e, Text *out) {
+    const Options *opt = &e->c->opt;
+    text_printf(out, " * Options: --threads=%d", opt->threads);
+    if (opt->float_type != TY_F32) {
+        text_printf(out, " --precision=%s", elem_name(opt->float_type));
+    }
+    if (opt->openblas) {
+        text_add(out, " --blas=openblas");
+    }
+    if (opt->no_main) {
+        text_add(out, " --no-main");
+    }
+    if (opt->budget >= 0) {
+        text_printf(out, " --budget=%lld", (long long)opt->budget);
+    }
+    for (int i = 0; i < opt->noverride; i++) {
+        text_printf(out, " -D %s=", opt->override[i].name);
+        text_comment(out, opt->override[i].value);
+    }
+    text_add(out, "\n");
+}
+
+static void print_build(const Emit *e, Text *out) {
+    static const char flags[] =
+        "cc -O3 -march=native -fopenmp -ffp-contract=fast -fno-math-errno -fno-trapping-math";
+    const Options *opt = &e->c->opt;
+    bool file = opt->output != NULL && !str_eq(opt->output, "-");
+    const char *name = file ? path_base(opt->output) : str_printf(e->arena, "%s.c", e->prefix);
+    const char *to = stem(e->arena, name);
+    text_add(out, " * Build:\n *     ");
+    text_add(out, flags);
+    text_add(out, " ");
+    text_comment(out, name);
+    if (opt->no_main) {
+        text_add(out, " -c -o ");
+        text_comment(out, to);
+        text_add(out, ".o\n");
+    } else {
+        text_printf(out, "%s -lm -o ", opt->openblas ? " -lopenblas" : "");
+        text_comment(out, to);
+        text_add(out, "\n");
+    }
+    text_add(out, " * It also builds and runs, slower, without any of these flags.\n");
+}
+
+static void print_comment(const Emit *e, Text *out) {
+    const Program *p = e->p;
+    char hash[SHA256_TEXT];
+    sha256_text(e->source->text, e->source->length, hash);
+    text_printf(out, "/* %s: emitted by mdlc %s from ", e->prefix, MDLC_VERSION);
+    text_comment(out, path_base(e->source->name));
+    text_printf(out, ".\n * Source sha256: %s\n", hash);
+    print_options(e, out);
+    print_build(e, out);
+    text_add(out, " *\n * Memory in bytes; all of it is the caller's, nothing is allocated:\n");
+    const struct {
+        const char *name, *what;
+        int64_t bytes;
+    } row[] = {
+        {"params", "weights", p->params_bytes},
+        {"state", "optimizer slots, states, counters", p->state_bytes},
+        {"io", e->c->opt.no_main ? "results" : "batch staging and results", p->io_bytes},
+        {"arena", "scratch, dead between calls", p->arena_bytes},
+        {"total", "", p->total_bytes},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        text_printf(out, " *   %-8s %14lld%s%s\n", row[i].name, (long long)row[i].bytes,
+                    row[i].what[0] != 0 ? "  " : "", row[i].what);
+    }
+    text_printf(out, " * and at most %lld bytes of stack a thread, for up to %d threads.\n *\n",
+                (long long)p->stack_bytes, e->c->opt.threads);
+    text_add(out, " *   entry                     arena    least possible          FLOPs    bytes moved\n");
+    for (int i = 0; i < p->entry.count; i++) {
+        const ProgramEntry *entry = p->entry.at[i];
+        text_printf(out, " *   %-18s %12lld %17lld %14lld %14lld\n", entry->c_name,
+                    (long long)entry->arena_bytes, (long long)entry->lower_bound_bytes,
+                    (long long)entry->flops, (long long)entry->bytes_moved);
+    }
+    text_add(out, " */\n");
+}
+
+/* ---- services: bind, save, load, tensors, strerror ------------------------------------------- */
+
+static void print_bind(const Emit *e, Text *out) {
+    static const char *const region[] = {"params", "state", "io", "arena"};
+    static const char *const upper[] = {"PARAMS", "STATE", "IO", "ARENA"};
+    const int64_t bytes[] = {e->p->params_bytes, e->p->state_bytes, e->p->io_bytes, e->p->arena_bytes};
+    text_printf(out, "int %s_bind(%s *m, const %s_memory *mem) {\n", e->prefix, e->prefix, e->prefix);
+    text_printf(out, "    if (m == NULL || mem == NULL) {\n        return %s_ERR_ARGUMENT;\n    }\n"
+                     "    m->bound = 0;\n",
+                e->upper);
+    for (int i = 0; i < 4; i++) {
+        if (bytes[i] == 0) { /* nothing is asked for, anything will do */
+            continue;
+        }
+        text_printf(out, "    if (mem->%s == NULL) {\n        return %s_ERR_ARGUMENT;\n    }\n", region[i],
+                    e->upper);
+        text_printf(out, "    if (mem->%s_bytes < %s_%s_BYTES) {\n        return %s_ERR_SIZE;\n    }\n",
+                    region[i], e->upper, upper[i], e->upper);
+        text_printf(out, "    if ((uintptr_t)mem->%s %% %s_ALIGN != 0) {\n        return %s_ERR_ALIGN;\n"
+                         "    }\n",
+                    region[i], e->upper, e->upper);
+    }
+    for (int i = 0; i < 4; i++) {
+        text_printf(out, "    m->%s = (unsigned char *)mem->%s;\n", region[i], region[i]);
+    }
+    text_printf(out, "    m->bound = 1;\n    return %s_OK;\n}\n\n", e->upper);
+}
+
+static void print_tensor(const Emit *e, const Buf *buf, Text *out) {
+    const Slot *slot = buf->slot;
+    bool layer = slot->kind == SLOT_STATE && slot->role == STATE_LAYER;
+    const char *name = slot->file_name;
+    if (slot->kind == SLOT_STATE && !layer && strncmp(name, "mdlc.", 5) != 0) {
+        name = str_printf(e->arena, "mdlc.%s", name); /* reserved: checkpoints only */
+    }
+    text_add(out, "    {");
+    text_literal(out, name);
+    text_printf(out, ", %s, %s, %s, %d, %d, {", host_dtype(slot->type.elem),
+                slot->kind == SLOT_PARAM ? "MD_PARAMS" : "MD_STATE",
+                slot->kind == SLOT_PARAM ? "MD_PARAM" : layer ? "MD_LAYER_STATE" : "MD_SLOT",
+                slot->trainable && !slot->frozen, slot->type.rank);
+    for (int i = 0; i < slot->type.rank; i++) {
+        text_printf(out, "%s%lld", i > 0 ? ", " : "", (long long)slot->type.dim[i]);
+    }
+    text_printf(out, "%s}, %lld, %lld},\n", slot->type.rank == 0 ? "0" : "", (long long)buf->offset,
+                (long long)type_bytes(slot->type));
+}
+
+static void print_tensors(const Emit *e, Text *out) {
+    int n = e->p->slot.count;
+    if (n > 0) {
+        text_printf(out,
+                    "static const md_tensor %s_tensor_table[%d] = {\n"
+                    "    /* name, dtype, region, kind, trainable, rank, shape, offset, bytes */\n",
+                    e->prefix, n);
+        for (int i = 0; i < n; i++) {
+            print_tensor(e, e->p->slot.at[i], out);
+        }
+        text_add(out, "};\n\n");
+    }
+    text_printf(out, "const md_tensor *%s_tensors(size_t *count) {\n", e->prefix);
+    text_printf(out, "    if (count != NULL) {\n        *count = %d;\n    }\n", n);
+    text_printf(out, "    return %s;\n}\n\n",
+                n > 0 ? str_printf(e->arena, "%s_tensor_table", e->prefix) : "NULL");
+}
+
+static void print_save_load(const Emit *e, Text *out) {
+    const char *x = e->prefix, *X = e->upper;
+    int n = e->p->slot.count;
+    text_printf(out,
+                "static md_memory %s_regions(const %s *m) {\n"
+                "    md_memory memory;\n"
+                "    memory.params = m->params;\n"
+                "    memory.state = m->state;\n"
+                "    memory.io = m->io;\n"
+                "    memory.arena = m->arena;\n"
+                "    memory.params_bytes = %s_PARAMS_BYTES;\n"
+                "    memory.state_bytes = %s_STATE_BYTES;\n"
+                "    memory.io_bytes = %s_IO_BYTES;\n"
+                "    memory.arena_bytes = %s_ARENA_BYTES;\n"
+                "    return memory;\n"
+                "}\n\n",
+                x, x, X, X, X, X);
+    text_printf(out,
+                "int %s_save(const %s *m, unsigned what, md_write_fn write, void *user) {\n"
+                "    if (m == NULL || write == NULL || (what != %s_SAVE_PARAMS && what != %s_SAVE_ALL)) {\n"
+                "        return %s_ERR_ARGUMENT;\n"
+                "    }\n"
+                "    if (!m->bound) {\n"
+                "        return %s_ERR_STATE;\n"
+                "    }\n"
+                "    md_memory memory = %s_regions(m);\n"
+                "    size_t count = 0;\n"
+                "    const md_tensor *table = %s_tensors(&count);\n"
+                "    return md_save_tensors(table, count, &memory, what, write, user);\n"
+                "}\n\n",
+                x, x, X, X, X, X, x, x);
+    text_printf(out,
+                "int %s_load(%s *m, md_read_fn read, void *user) {\n"
+                "    if (m == NULL || read == NULL) {\n"
+                "        return %s_ERR_ARGUMENT;\n"
+                "    }\n"
+                "    if (!m->bound) {\n"
+                "        return %s_ERR_STATE;\n"
+                "    }\n"
+                "    md_memory memory = %s_regions(m);\n"
+                "    unsigned char seen[%d];\n"
+                "    size_t count = 0;\n"
+                "    const md_tensor *table = %s_tensors(&count);\n"
+                "    /* A checkpoint if it is one, else weights. */\n"
+                "    int code = md_load_tensors(table, count, &memory, MD_SAVE_ALL, seen, read, user, NULL);\n"
+                "    if (code == %s_ERR_NAME) {\n"
+                "        code = md_load_tensors(table, count, &memory, MD_SAVE_PARAMS, seen, read, user, NULL);\n"
+                "    }\n"
+                "    return code;\n"
+                "}\n\n",
+                x, x, X, X, x, n > 0 ? n : 1, x, X);
+}
+
+static void print_strerror(const Emit *e, Text *out) {
+    int n;
+    const ApiStatus *status = api_status(&n);
+    text_printf(out, "const char *%s_strerror(int code) {\n    switch (code) {\n", e->prefix);
+    for (int i = 0; i < n; i++) {
+        text_printf(out, "    case %s_%s: return ", e->upper, status[i].name);
+        text_literal(out, status[i].text);
+        text_add(out, ";\n");
+    }
+    text_add(out, "    default: return \"unknown status\";\n    }\n}\n\n");
+}
+
+static void print_setters(const Emit *e, Text *out) {
+    for (int i = 0; i < e->p->entry.count; i++) {
+        const ProgramEntry *entry = e->p->entry.at[i];
+        for (int k = 0; k < e->p->slot.count; k++) {
+            const Buf *buf = e->p->slot.at[k];
+            if (!api_settable(buf->slot, entry->entry)) {
+                continue;
+            }
+            const char *type = elem_c_name(buf->type.elem);
+            text_printf(out,
+                        "int %s_set_%s(%s *m, %s value) {\n"
+                        "    if (m == NULL) {\n        return %s_ERR_ARGUMENT;\n    }\n"
+                        "    if (!m->bound) {\n        return %s_ERR_STATE;\n    }\n"
+                        "    *(%s *)(void *)(m->state + %lld) = value;\n"
+                        "    return %s_OK;\n}\n\n",
+                        entry->c_name, buf->slot->label, e->prefix, type, e->upper, e->upper, type,
+                        (long long)buf->offset, e->upper);
+        }
+    }
+}
+
+/* ---- kernels and entries -------------------------------------------------------------------- */
+
+typedef struct {
+    const Emit *e;
+    const Printer *printer;
+    Text *out;
+} KernelWalk;
+
+static void print_kernel(void *ctx, Step *step, int depth) {
+    KernelWalk *walk = ctx;
+    (void)depth;
+    if (step->kind == STEP_KERNEL) {
+        walk->printer->kernel(walk->out, walk->e->p, step);
+        text_add(walk->out, "\n");
+    }
+}
+
+static bool is_main_only(EntryKind kind) {
+    return kind == ENTRY_LOAD || kind == ENTRY_EVAL_END;
+}
+
+static void print_kernels(const Emit *e, const Printer *printer, bool main_only, Text *out) {
+    KernelWalk walk = {e, printer, out};
+    for (int i = 0; i < e->p->entry.count; i++) {
+        const ProgramEntry *entry = e->p->entry.at[i];
+        if (entry->entry->kind != ENTRY_TEST && is_main_only(entry->entry->kind) == main_only) {
+            steps_visit(&entry->step, print_kernel, &walk);
+        }
+    }
+}
+
+/* Kernels, entry functions and services of the model part. */
+static void print_model(const Emit *e, const Printer *printer, Text *out) {
+    entry_tables(e, out);
+    print_kernels(e, printer, false, out);
+    entry_helpers(e, out);
+    bool init = false;
+    for (int i = 0; i < e->p->entry.count; i++) {
+        EntryKind kind = e->p->entry.at[i]->entry->kind;
+        init = init || kind == ENTRY_INIT;
+        if (!is_main_only(kind) && kind != ENTRY_TEST) {
+            entry_function(e, printer, e->p->entry.at[i], out);
+        }
+    }
+    if (!init) {
+        BUG("a module without its init entry");
+    }
+    print_setters(e, out);
+    print_tensors(e, out);
+    print_bind(e, out);
+    print_save_load(e, out);
+    print_strerror(e, out);
+}
+
+static void print_includes(Text *out) {
+    text_add(out, "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n");
+}
+
+void emit_module_with(Text *out, Compile *c, const Program *p, const Source *source,
+                      const Printer *printer) {
+    Emit e = emit_open(c, p, source);
+    Text model = {.arena = e.arena}, host = {.arena = e.arena};
+    print_model(&e, printer, &model);
+    if (!c->opt.no_main) {
+        print_kernels(&e, printer, true, &host);
+        host_print(&e, printer, &host);
+    }
+    print_comment(&e, out);
+    if (!c->opt.no_main) {
+        text_add(out, "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE 1\n#endif\n");
+    }
+    print_includes(out);
+    /* The runtime comes first: a local variable in it may have the name of the model's type. */
+    Pieces *pieces = pieces_new(e.arena);
+    pieces_need(pieces, "runtime/tensor.h");
+    pieces_need(pieces, "runtime/md.h");
+    pieces_scan(pieces, model.at, model.len);
+    pieces_scan(pieces, host.at, host.len);
+    pieces_print(pieces, out);
+    text_add(out, "/* ---- interface ---- */\n\n");
+    api_print(&e, out);
+    text_add(out, "/* ---- model ---- */\n\n");
+    text_addn(out, model.at, model.len);
+    if (!c->opt.no_main) {
+        text_add(out, "/* ---- program ---- */\n\n");
+        text_addn(out, host.at, host.len);
+    }
+}
+
+void emit_module(Text *out, Compile *c, const Program *p, const Source *source) {
+    emit_module_with(out, c, p, source, &printer_c);
+}
+
+void emit_header(Text *out, Compile *c, const Program *p, const Source *source) {
+    Emit e = emit_open(c, p, source);
+    text_printf(out, "/* %s: declarations of a model emitted by mdlc %s from ", e.prefix, MDLC_VERSION);
+    text_comment(out, path_base(source->name));
+    text_printf(out, ". */\n#ifndef %s_MODEL_H\n#define %s_MODEL_H\n\n", e.upper, e.upper);
+    text_add(out, "#include <stddef.h>\n#include <stdint.h>\n\n");
+    Pieces *pieces = pieces_new(e.arena);
+    pieces_need(pieces, "runtime/tensor.h");
+    pieces_print(pieces, out);
+    api_print(&e, out);
+    text_add(out, "#endif\n");
+}
+
+/* ---- dependency file ------------------------------------------------------------------------ */
+
+static void print_path(Text *out, const char *path) {
+    for (; *path != 0; path++) {
+        if (*path == '$') {
+            text_add(out, "$");
+        } else if (*path == ' ' || *path == '#' || *path == '\\') {
+            text_add(out, "\\");
+        }
+        text_addn(out, path, 1);
+    }
+}
+
+void emit_depend(Text *out, Compile *c, const Program *p) {
+    Text list = {.arena = p->arena};
+    for (int i = 0; i < c->diag.sources.count; i++) {
+        const char *name = c->diag.sources.at[i].name;
+        if (name[0] != '<') { /* a module of the library is part of the compiler */
+            text_add(&list, " \\\n  ");
+            print_path(&list, name);
+        }
+    }
+    for (int i = 0; i < p->module->dataset.count; i++) {
+        const DataSet *set = &p->module->dataset.at[i];
+        for (int k = 0; k < set->file.count; k++) {
+            for (int part = 0; part < 2 && set->file.at[k].path[part] != NULL; part++) {
+                text_add(&list, " \\\n  ");
+                print_path(&list, set->file.at[k].path[part]);
+            }
+        }
+    }
+    print_path(out, c->opt.output != NULL ? c->opt.output : str_printf(p->arena, "%s.c", p->prefix));
+    text_printf(out, ":%s\n", list.at != NULL ? list.at : "");
+}
+
+/* ---- prefix --------------------------------------------------------------------------------- */
+
+static bool is_identifier(const char *s) {
+    if (*s >= '0' && *s <= '9') {
+        return false;
+    }
+    for (const char *at = s; *at != 0; at++) {
+        if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9') ||
+              *at == '_')) {
+            return false;
+        }
+    }
+    return *s != 0;
+}
+
+/* The name of a model is a type of the emitted file, beside what the system headers declare. */
+static bool is_declared(const char *s) {
+    static const char *const names[] = {
+        "abs",    "access", "alarm", "brk",    "calloc", "chdir",  "chmod",    "chown", "clock",  "close",
+        "creat",  "daemon", "div_t", "drand48", "dup",   "environ", "fcntl",   "ffs",   "fileno", "flock",
+        "fork",   "fputs",  "fread", "fstat",  "getc",   "getenv", "gets",   "int8_t",   "ioctl", "isatty", "kill",
+        "labs",   "link",   "lockf", "lseek",  "lstat",  "mkdir",  "mlock",    "mmap",  "nice",   "open",
+        "optarg", "pause",  "perror", "pipe",  "putc",   "puts",   "qsort",    "raise", "random", "realloc",
+        "remove", "rename", "rmdir", "scanf",  "select", "send",   "setenv",   "sleep", "srand",  "stat",
+        "strcat", "strcpy", "strdup", "strtod", "swab",  "symlink", "sync",    "times", "truncate", "umask",
+        "ungetc", "unlink", "usleep", "vfork", "wait",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i], s) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool is_taken(const char *s) {
+    return name_is_reserved(s) || is_declared(s) || strcmp(s, "md") == 0 || strncmp(s, "md_", 3) == 0 || s[0] == '_';
+}
+
+const char *emit_prefix(Compile *c) {
+    if (c->opt.prefix != NULL) {
+        if (!is_identifier(c->opt.prefix) || is_taken(c->opt.prefix)) {
+            diag_error(&c->diag, LOC_NONE, 701, "--prefix=%s is not a free C identifier", c->opt.prefix);
+            return NULL;
+        }
+        return c->opt.prefix;
+    }
+    char *name = str_dup(&c->arena, stem(&c->arena, c->opt.input));
+    for (char *s = name; *s != 0; s++) {
+        char one[2] = {*s, 0};
+        if (!is_identifier(one) && !(*s >= '0' && *s <= '9')) {
+            *s = '_';
+        }
+    }
+    return !is_identifier(name) || is_taken(name) ? str_printf(&c->arena, "net_%s", name) : name;
+}

@@ -1,0 +1,355 @@
+/* report: see the header. Numbers are integers of bytes and FLOPs; the JSON is a contract. */
+#include "emit/report.h"
+
+#include "compiler/sha256.h"
+#include "compiler/version.h"
+#include "emit/live_set.h"
+
+#include <string.h>
+
+/* ---- JSON ----------------------------------------------------------------------------------- */
+
+static void json_string(Text *out, const char *s) {
+    text_add(out, "\"");
+    for (; *s != 0; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\') {
+            text_printf(out, "\\%c", c);
+        } else if (c < 32) {
+            text_printf(out, "\\u%04x", c);
+        } else {
+            text_addn(out, s, 1);
+        }
+    }
+    text_add(out, "\"");
+}
+
+static void json_number(Text *out, const char *key, int64_t value) {
+    text_printf(out, ",\"%s\":%lld", key, (long long)value);
+}
+
+static void json_shape(Text *out, Type type) {
+    text_add(out, ",\"shape\":[");
+    for (int i = 0; i < type.rank; i++) {
+        text_printf(out, "%s%lld", i > 0 ? "," : "", (long long)type.dim[i]);
+    }
+    text_printf(out, "],\"dtype\":\"%s\"", elem_name(type.elem));
+}
+
+static const char *kind_word(EntryKind kind) {
+    switch (kind) {
+    case ENTRY_INIT: return "init";
+    case ENTRY_TRAIN: return "train";
+    case ENTRY_EVAL: return "eval";
+    case ENTRY_EVAL_END: return "eval_end";
+    case ENTRY_LOAD: return "load";
+    case ENTRY_TEST: return "test";
+    case ENTRY_CALL: break;
+    }
+    return "entry";
+}
+
+/* What has memory of the instance. */
+static bool is_shown(const ProgramEntry *entry) {
+    EntryKind kind = entry->entry->kind;
+    return kind == ENTRY_TRAIN || kind == ENTRY_CALL || kind == ENTRY_EVAL || kind == ENTRY_INIT;
+}
+
+static void json_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
+    text_add(out, "{\"name\":");
+    json_string(out, entry->entry->name);
+    text_printf(out, ",\"kind\":\"%s\"", kind_word(entry->entry->kind));
+    json_number(out, "arena_bytes", entry->arena_bytes);
+    json_number(out, "lower_bound_bytes", entry->lower_bound_bytes);
+    json_number(out, "further_thread_bytes", thread_adds(e, entry, e->c->opt.threads));
+    json_number(out, "flops", entry->flops);
+    json_number(out, "bytes_moved", entry->bytes_moved);
+    json_number(out, "recomputed_flops", entry->recomputed_flops);
+    json_number(out, "steps", entry->nstep);
+    text_add(out, ",\"order\":");
+    json_string(out, entry->order_name != NULL ? entry->order_name : "as lowered");
+    const Step *step = step_at(entry, entry->peak_step);
+    text_printf(out, ",\n   \"peak\":{\"step\":%d,\"op\":", entry->peak_step);
+    json_string(out, step != NULL ? step_word(step) : "none");
+    json_number(out, "line", step != NULL ? loc_line_of(e, step->loc) : 0);
+    text_add(out, ",\"live\":[");
+    LiveSet set = live_set(e, entry);
+    for (int i = 0; i < set.count; i++) {
+        text_printf(out, "%s\n    {\"name\":", i > 0 ? "," : "");
+        json_string(out, set.at[i].name);
+        json_number(out, "line", loc_line_of(e, set.at[i].buf->loc));
+        json_shape(out, set.at[i].buf->type);
+        json_number(out, "bytes", set.at[i].bytes);
+        text_add(out, ",\"why\":");
+        json_string(out, set.at[i].why);
+        text_add(out, "}");
+    }
+    text_add(out, "]}}");
+}
+
+static int64_t row_bytes(const DataSet *set) {
+    int64_t bytes = 0;
+    for (int i = 0; i < set->field.count; i++) {
+        bytes += type_bytes(set->field.at[i].type);
+    }
+    return bytes;
+}
+
+static void report_json(const Emit *e, Text *out) {
+    const Program *p = e->p;
+    const Options *opt = &e->c->opt;
+    char hash[SHA256_TEXT];
+    sha256_text(e->source->text, e->source->length, hash);
+    text_add(out, "{\"version\":1,\"model\":");
+    json_string(out, p->prefix);
+    text_printf(out, ",\"source_sha256\":\"%s\",\"compiler\":\"%s\",\n", hash, MDLC_VERSION);
+    text_printf(out, " \"options\":{\"threads\":%d,\"precision\":\"%s\",\"blas\":\"%s\",\"main\":%s,\"define\":{",
+                opt->threads, elem_name(opt->float_type), opt->openblas ? "openblas" : "builtin",
+                opt->no_main ? "false" : "true");
+    for (int i = 0; i < opt->noverride; i++) {
+        text_add(out, i > 0 ? "," : "");
+        json_string(out, opt->override[i].name);
+        text_add(out, ":");
+        json_string(out, opt->override[i].value);
+    }
+    text_printf(out,
+                "}},\n \"regions\":{\"params\":%lld,\"state\":%lld,\"io\":%lld,\"arena\":%lld,\"total\":%lld},\n",
+                (long long)p->params_bytes, (long long)p->state_bytes, (long long)p->io_bytes,
+                (long long)p->arena_bytes, (long long)p->total_bytes);
+    text_printf(out, " \"stack_per_thread\":%lld,\"threads\":%d,\"data_row_bytes\":{",
+                (long long)p->stack_bytes, opt->threads);
+    for (int i = 0; i < p->module->dataset.count; i++) {
+        text_add(out, i > 0 ? "," : "");
+        json_string(out, p->module->dataset.at[i].name);
+        text_printf(out, ":%lld", (long long)row_bytes(&p->module->dataset.at[i]));
+    }
+    text_add(out, "},\n \"entries\":[");
+    bool first = true;
+    for (int i = 0; i < p->entry.count; i++) {
+        if (is_shown(p->entry.at[i])) {
+            text_add(out, first ? "\n  " : ",\n  ");
+            json_entry(e, p->entry.at[i], out);
+            first = false;
+        }
+    }
+    text_add(out, "],\n \"tensors\":[");
+    for (int i = 0; i < p->slot.count; i++) {
+        const Buf *buf = p->slot.at[i];
+        text_add(out, i > 0 ? ",\n  {\"name\":" : "\n  {\"name\":");
+        json_string(out, buf->slot->file_name);
+        text_printf(out, ",\"dtype\":\"%s\",\"shape\":[", elem_name(buf->type.elem));
+        for (int k = 0; k < buf->type.rank; k++) {
+            text_printf(out, "%s%lld", k > 0 ? "," : "", (long long)buf->type.dim[k]);
+        }
+        text_printf(out, "],\"region\":\"%s\"", buf->kind == BUF_PARAM ? "params" : "state");
+        json_number(out, "offset", buf->offset);
+        json_number(out, "bytes", buf->bytes);
+        text_printf(out, ",\"trainable\":%s}", buf->slot->trainable && !buf->slot->frozen ? "true" : "false");
+    }
+    text_add(out, "]}\n");
+}
+
+/* ---- text ----------------------------------------------------------------------------------- */
+
+static void print_live(const Emit *e, const ProgramEntry *entry, int most, Text *out) {
+    LiveSet set = live_set(e, entry);
+    int64_t rest = 0;
+    for (int i = 0; i < set.count; i++) {
+        const LiveItem *item = &set.at[i];
+        if (i >= most) {
+            rest += item->bytes;
+            continue;
+        }
+        text_printf(out, "    %12lld  %-20s %s", (long long)item->bytes, item->name,
+                    elem_name(item->buf->type.elem));
+        text_shape(out, item->buf->type);
+        int line = loc_line_of(e, item->buf->loc);
+        if (line > 0) {
+            text_printf(out, " line %d", line);
+        }
+        text_printf(out, "; %s\n", item->why);
+    }
+    if (set.count > most) {
+        text_printf(out, "    %12lld  in %d smaller ones\n", (long long)rest, set.count - most);
+    }
+}
+
+static void print_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
+    text_printf(out, "\n%s %s: arena %lld bytes", kind_word(entry->entry->kind), entry->entry->name,
+                (long long)entry->arena_bytes);
+    text_printf(out, " (least possible in this order %lld), %d steps, %lld FLOPs, %lld bytes moved\n",
+                (long long)entry->lower_bound_bytes, entry->nstep, (long long)entry->flops,
+                (long long)entry->bytes_moved);
+    if (entry->lower_bound_bytes == 0) {
+        return;
+    }
+    const Step *step = step_at(entry, entry->peak_step);
+    int line = step != NULL ? loc_line_of(e, step->loc) : 0;
+    text_printf(out, "  peak at step %d, %s", entry->peak_step, step != NULL ? step_word(step) : "none");
+    if (line > 0) {
+        text_printf(out, ", line %d", line);
+    }
+    text_printf(out, "; each further thread adds %lld bytes; order: %s\n",
+                (long long)thread_adds(e, entry, e->c->opt.threads),
+                entry->order_name != NULL ? entry->order_name : "as lowered");
+    print_live(e, entry, 12, out);
+}
+
+static void print_region(Text *out, const char *name, int64_t bytes, const char *what) {
+    text_printf(out, "  %-8s %14lld  %s\n", name, (long long)bytes, what);
+}
+
+static void report_text(const Emit *e, Text *out) {
+    const Program *p = e->p;
+    text_printf(out, "memory of %s, bytes, for up to %d threads\n", p->prefix, e->c->opt.threads);
+    print_region(out, "params", p->params_bytes, "weights");
+    print_region(out, "state", p->state_bytes, "optimizer slots, states, counters");
+    print_region(out, "io", p->io_bytes, e->c->opt.no_main ? "results" : "batch staging and results");
+    print_region(out, "arena", p->arena_bytes, "scratch, the most of any entry");
+    print_region(out, "total", p->total_bytes, "");
+    text_printf(out, "  stack of a thread at most %lld\n", (long long)p->stack_bytes);
+    for (int i = 0; i < p->module->dataset.count; i++) {
+        const DataSet *set = &p->module->dataset.at[i];
+        text_printf(out, "  data set %s: %lld bytes a row, beside the total\n", set->name,
+                    (long long)row_bytes(set));
+    }
+    for (int i = 0; i < p->entry.count; i++) {
+        if (is_shown(p->entry.at[i])) {
+            print_entry(e, p->entry.at[i], out);
+        }
+    }
+}
+
+void emit_report(Text *out, Compile *c, const Program *p, const Source *source, bool json) {
+    Emit e = emit_open(c, p, source);
+    if (json) {
+        report_json(&e, out);
+    } else {
+        report_text(&e, out);
+    }
+}
+
+/* ---- counts --------------------------------------------------------------------------------- */
+
+typedef struct {
+    int kernels, loops, copies, buffers;
+    int64_t flops, bytes_moved;
+} Stats;
+
+static void count_step(void *ctx, Step *step, int depth) {
+    Stats *stats = ctx;
+    (void)depth;
+    stats->kernels += step->kind == STEP_KERNEL;
+    stats->loops += step->kind == STEP_LOOP;
+    stats->copies += step->kind == STEP_COPY;
+}
+
+static void print_stats(FILE *out, const char *prefix, const char *dot, const Stats *s, int64_t arena,
+                        int64_t bound) {
+    fprintf(out, "%s%skernels: %d\n%s%sloops: %d\n%s%scopies: %d\n%s%sbuffers: %d\n", prefix, dot,
+            s->kernels, prefix, dot, s->loops, prefix, dot, s->copies, prefix, dot, s->buffers);
+    fprintf(out, "%s%sarena: %lld\n%s%slower_bound: %lld\n%s%sflops: %lld\n%s%sbytes_moved: %lld\n", prefix,
+            dot, (long long)arena, prefix, dot, (long long)bound, prefix, dot, (long long)s->flops, prefix,
+            dot, (long long)s->bytes_moved);
+}
+
+void emit_stats(FILE *out, const Program *p) {
+    Stats all = {0};
+    int64_t bound = 0;
+    for (int i = 0; i < p->entry.count; i++) {
+        const ProgramEntry *entry = p->entry.at[i];
+        Stats one = {.flops = entry->flops, .bytes_moved = entry->bytes_moved};
+        steps_visit(&entry->step, count_step, &one);
+        for (int k = 0; k < entry->buf.count; k++) {
+            const Buf *buf = entry->buf.at[k];
+            one.buffers += buf_in_arena(buf) && buf->root == buf && buf->first < buf->last;
+        }
+        all.kernels += one.kernels;
+        all.loops += one.loops;
+        all.copies += one.copies;
+        all.buffers += one.buffers;
+        all.flops += one.flops;
+        all.bytes_moved += one.bytes_moved;
+        bound = entry->lower_bound_bytes > bound ? entry->lower_bound_bytes : bound;
+        if (is_shown(entry)) {
+            print_stats(out, entry->c_name != NULL ? entry->c_name : entry->entry->name, ".", &one,
+                        entry->arena_bytes, entry->lower_bound_bytes);
+        }
+    }
+    print_stats(out, "", "", &all, p->arena_bytes, bound);
+    fprintf(out, "params: %lld\nstate: %lld\nio: %lld\ntotal: %lld\n", (long long)p->params_bytes,
+            (long long)p->state_bytes, (long long)p->io_bytes, (long long)p->total_bytes);
+}
+
+/* ---- budget --------------------------------------------------------------------------------- */
+
+static int64_t least_total(const Program *p) {
+    int64_t arena = 0;
+    for (int i = 0; i < p->entry.count; i++) {
+        int64_t bound = p->entry.at[i]->lower_bound_bytes;
+        arena = bound > arena ? bound : arena;
+    }
+    return p->total_bytes - p->arena_bytes + arena;
+}
+
+/* The entry that decides how large the arena is. */
+static const ProgramEntry *largest(const Program *p) {
+    const ProgramEntry *most = NULL;
+    for (int i = 0; i < p->entry.count; i++) {
+        if (most == NULL || p->entry.at[i]->arena_bytes > most->arena_bytes) {
+            most = p->entry.at[i];
+        }
+    }
+    return most;
+}
+
+static void budget_message(Compile *c, const Program *p, int64_t budget, Loc loc) {
+    Emit e = emit_open(c, p, &c->diag.sources.at[0]);
+    const ProgramEntry *entry = largest(p);
+    diag_error(&c->diag, loc, 601, "needs %lld bytes, %lld more than the budget of %lld",
+               (long long)p->total_bytes, (long long)(p->total_bytes - budget), (long long)budget);
+    diag_note(&c->diag, LOC_NONE, "params %lld, state %lld, io %lld, arena %lld bytes",
+              (long long)p->params_bytes, (long long)p->state_bytes, (long long)p->io_bytes,
+              (long long)p->arena_bytes);
+    diag_note(&c->diag, LOC_NONE, "the least possible total in this order of steps is %lld bytes",
+              (long long)least_total(p));
+    LiveSet set = live_set(&e, entry);
+    for (int i = 0; i < set.count && i < 8; i++) {
+        const LiveItem *item = &set.at[i];
+        Text shape = {.arena = e.arena};
+        text_shape(&shape, item->buf->type);
+        diag_note(&c->diag, item->buf->loc, "at the peak of '%s': %lld bytes for %s %s%s, %s",
+                  entry->entry->name, (long long)item->bytes, item->name, elem_name(item->buf->type.elem),
+                  shape.at, item->why);
+    }
+    int64_t adds = thread_adds(&e, entry, c->opt.threads), over = p->total_bytes - budget;
+    int64_t scaled = p->io_bytes + p->arena_bytes, fixed = p->params_bytes + p->state_bytes;
+    if (adds > 0 && over <= adds * (c->opt.threads - 1)) {
+        diag_hint(&c->diag, "--threads=%lld fits: each thread takes %lld bytes of the arena",
+                  (long long)(c->opt.threads - (over + adds - 1) / adds), (long long)adds);
+    } else if (entry->entry->rows > 1 && budget > fixed && scaled > 0) {
+        int64_t rows = (int64_t)((double)entry->entry->rows * (double)(budget - fixed) / (double)scaled);
+        if (rows >= 1 && rows < entry->entry->rows) {
+            diag_hint(&c->diag, "io and arena grow with the batch: about %lld rows instead of %lld would fit",
+                      (long long)rows, (long long)entry->entry->rows);
+        }
+    }
+}
+
+int budget_check(Compile *c, const Program *p) {
+    if (c->opt.budget >= 0) {
+        if (p->total_bytes > c->opt.budget) {
+            budget_message(c, p, c->opt.budget, LOC_NONE);
+            return EXIT_BUDGET;
+        }
+        return EXIT_OK;
+    }
+    for (int i = 0; i < p->entry.count; i++) {
+        const Entry *entry = p->entry.at[i]->entry;
+        if (entry->kind == ENTRY_TRAIN && entry->budget >= 0 && p->total_bytes > entry->budget) {
+            budget_message(c, p, entry->budget, entry->budget_loc);
+            return EXIT_BUDGET;
+        }
+    }
+    return EXIT_OK;
+}

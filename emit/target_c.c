@@ -1,0 +1,435 @@
+/* target_c: kernels as static C functions: heads, loops, folds, calls.
+ *
+ * Loops over a grid run on OpenMP threads by a static schedule where the kernel says so; folds keep
+ * their lanes in a local array that a C compiler holds in registers. Needs a planned Program (storage
+ * that two arguments share must not be called restrict); gives readable C; decides nothing. */
+#include "emit/cstyle.h"
+#include "emit/printer.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <string.h>
+
+static void print_list(Style *s, const StmtList *list);
+
+static void line(Style *s, const char *fmt, ...) MDLC_PRINTF(2, 3);
+static void line(Style *s, const char *fmt, ...) {
+    style_indent(s);
+    va_list ap;
+    va_start(ap, fmt);
+    text_vprintf(s->out, fmt, ap);
+    va_end(ap);
+    text_add(s->out, "\n");
+}
+
+/* A sub-text: what style_* would print, as a string. */
+static const char *index_text(Style *s, const Index *index) {
+    Text *out = s->out, text = {.arena = out->arena};
+    s->out = &text;
+    style_index(s, index);
+    s->out = out;
+    return text.at;
+}
+
+static const char *expr_text(Style *s, const Expr *e) {
+    Text *out = s->out, text = {.arena = out->arena};
+    s->out = &text;
+    style_expr(s, e);
+    s->out = out;
+    return text.at;
+}
+
+/* --- simple statements ------------------------------------------------------------------------- */
+
+static void print_let(Style *s, const Stmt *st) {
+    const Expr *e = st->expr;
+    bool key = e->kind == EXPR_KEY;
+    const char *text = expr_text(s, st->as ? st->as : e);
+    const char *name = style_expr_name(s, e, key ? "key" : "t");
+    line(s, "const %s %s = %s;", key ? "md_key" : style_type(e->elem), name, text);
+    s->bound[e->id] = name;
+}
+
+static void print_store(Style *s, const Stmt *st) {
+    const char *at = index_text(s, st->index), *value = expr_text(s, st->expr);
+    const char *place = str_printf(s->out->arena, "%s[%s]", s->arg[st->arg->id], at);
+    Elem elem = st->arg->buf->type.elem;
+    style_indent(s);
+    if (st->add != OP_CONST) {
+        style_combine(s, st->add, elem, place, value);
+    } else if (elem == TY_BOOL) {
+        text_printf(s->out, "%s = (uint8_t)(%s);", place, value);
+    } else {
+        text_printf(s->out, "%s = %s;", place, value);
+    }
+    text_add(s->out, "\n");
+}
+
+static void unbind(Style *s, const StmtList *list) {
+    for (int i = 0; i < list->count; i++) {
+        const Stmt *st = list->at[i];
+        if (st->kind == STMT_LET) {
+            s->bound[st->expr->id] = NULL;
+        }
+        for (int k = 0; st->kind == STMT_FOLD && k < st->fold.count; k++) {
+            s->bound[st->fold.at[k]->id] = NULL;
+        }
+    }
+}
+
+static void print_block(Style *s, const StmtList *list) {
+    s->depth++;
+    print_list(s, list);
+    unbind(s, list);
+    s->depth--;
+}
+
+/* --- loops ------------------------------------------------------------------------------------- */
+
+/* First and end of a loop that may begin later and end earlier than its axis, as text. */
+static void loop_bounds(Style *s, int axis, const Index *begin, int64_t span, const char **first,
+                        const char **end) {
+    int64_t extent = s->k->axis[axis].extent;
+    Arena *arena = s->out->arena;
+    *first = "0";
+    *end = str_printf(arena, "%" PRId64, extent);
+    int64_t value;
+    if (begin && index_is_const(begin, &value)) {
+        *first = str_printf(arena, "%" PRId64, value);
+        *end = str_printf(arena, "%" PRId64, value + span < extent ? value + span : extent);
+    } else if (begin) {
+        *first = index_text(s, begin);
+        *end = style_name(s, str_printf(arena, "%s_end", s->axis[axis]));
+        if (begin->most + span <= extent) {
+            line(s, "const int64_t %s = %s + %" PRId64 ";", *end, *first, span);
+        } else {
+            line(s, "const int64_t %s = %s + %" PRId64 " < %" PRId64 " ? %s + %" PRId64 " : %" PRId64
+                    ";", *end, *first, span, extent, *first, span, extent);
+        }
+    }
+}
+
+/* Each thread's own part of a workspace. */
+static void print_thread_args(Style *s) {
+    for (int i = 0; i < s->k->arg.count; i++) {
+        const Arg *arg = s->k->arg.at[i];
+        if (arg->thread) {
+            const char *own = style_name(s, str_printf(s->out->arena, "%s_own", arg->name));
+            line(s, "%s *%s = %s + md_thread_index() * %" PRId64 ";",
+                 elem_c_name(arg->buf->type.elem), own, arg->name, arg->part);
+            s->arg[arg->id] = own;
+        }
+    }
+}
+
+static void print_for(Style *s, const Stmt *st, int inside) {
+    const char *name = s->axis[st->axis], *first, *end;
+    loop_bounds(s, st->axis, st->begin, st->span, &first, &end);
+    if (st->parallel > 0) {
+        const char *collapse =
+            st->parallel > 1 ? str_printf(s->out->arena, " collapse(%d)", st->parallel) : "";
+        line(s, "MD_OMP(parallel for%s schedule(static) num_threads(md_threads(%d)))", collapse,
+             s->k->threads);
+        inside = st->parallel;
+    } else if (st->simd) {
+        line(s, "MD_IVDEP");
+    }
+    line(s, "for (int64_t %s = %s; %s < %s; %s++) {", name, first, name, end, name);
+    if (inside == 1) {
+        s->depth++;
+        print_thread_args(s);
+        s->depth--;
+    }
+    if (inside > 1) {
+        s->depth++;
+        print_for(s, st->body.at[0], inside - 1);
+        s->depth--;
+    } else {
+        print_block(s, &st->body);
+    }
+    line(s, "}");
+    if (st->parallel > 0) {
+        for (int i = 0; i < s->k->arg.count; i++) {
+            const Arg *arg = s->k->arg.at[i];
+            s->arg[arg->id] = arg->thread ? arg->name : s->arg[arg->id];
+        }
+    }
+}
+
+/* --- folds ------------------------------------------------------------------------------------- */
+
+static void fold_start(Text *out, OpCode op, Elem elem) {
+    if (op == OP_FMAX || op == OP_FMIN) {
+        if (elem_is_float(elem)) {
+            style_number(out, elem, op == OP_FMAX ? -INFINITY : INFINITY, 0);
+        } else {
+            int bits = 8 * (int)elem_bytes(elem) - elem_is_signed(elem);
+            int64_t most = bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
+            style_number(out, elem, 0, op == OP_FMIN ? most : elem_is_signed(elem) ? -most - 1 : 0);
+        }
+    } else {
+        style_number(out, elem, op == OP_PROD, op == OP_PROD);
+    }
+}
+
+static const char *start_text(Style *s, OpCode op, Elem elem) {
+    Text text = {.arena = s->out->arena};
+    fold_start(&text, op, elem);
+    return text.at;
+}
+
+/* The body of one iteration and what it adds to place[k]. */
+static void fold_body(Style *s, const Stmt *st, const char **place) {
+    s->depth++;
+    print_list(s, &st->body);
+    for (int k = 0; k < st->fold.count; k++) {
+        const Expr *e = st->fold.at[k];
+        const char *value = expr_text(s, e->in[0]);
+        style_indent(s);
+        style_combine(s, e->op, e->elem, place[k], value);
+        text_add(s->out, "\n");
+    }
+    unbind(s, &st->body);
+    s->depth--;
+}
+
+/* Opens the loops over all axes but the last; the last one's bounds are printed too. */
+static void fold_outer(Style *s, const Stmt *st, const char **first, const char **end) {
+    int n = st->axes.count;
+    for (int i = 0; i < n; i++) {
+        loop_bounds(s, st->axes.at[i], i == 0 ? st->begin : NULL, st->span, first, end);
+        if (i < n - 1) {
+            const char *name = s->axis[st->axes.at[i]];
+            line(s, "for (int64_t %s = %s; %s < %s; %s++) {", name, *first, name, *end, name);
+            s->depth++;
+        }
+    }
+}
+
+static void fold_close(Style *s, const Stmt *st) {
+    for (int i = 0; i < st->axes.count - 1; i++) {
+        s->depth--;
+        line(s, "}");
+    }
+}
+
+/* The first position where the value is the extreme one. */
+static void print_search(Style *s, const Stmt *st) {
+    const char *first, *end;
+    const char **place = ARENA_ARRAY(s->out->arena, const char *, st->fold.count);
+    const char **found = ARENA_ARRAY(s->out->arena, const char *, st->fold.count);
+    for (int k = 0; k < st->fold.count; k++) {
+        place[k] = style_expr_name(s, st->fold.at[k], style_fold_word(st->fold.at[k]->op));
+        found[k] = style_name(s, "found");
+        line(s, "int32_t %s = 0;", place[k]);
+        line(s, "int %s = 0;", found[k]);
+    }
+    fold_outer(s, st, &first, &end);
+    const char *name = s->axis[st->axes.at[st->axes.count - 1]];
+    style_indent(s);
+    text_printf(s->out, "for (int64_t %s = %s; %s < %s && !(", name, first, name, end);
+    for (int k = 0; k < st->fold.count; k++) {
+        text_printf(s->out, "%s%s", k ? " && " : "", found[k]);
+    }
+    text_printf(s->out, "); %s++) {\n", name);
+    s->depth++;
+    print_list(s, &st->body);
+    for (int k = 0; k < st->fold.count; k++) {
+        const Expr *e = st->fold.at[k];
+        const char *value = expr_text(s, e->in[0]), *best = expr_text(s, e->in[1]);
+        line(s, "if (!%s && %s == %s) {", found[k], value, best);
+        line(s, "    %s = (int32_t)(%s);", place[k], index_text(s, e->index));
+        line(s, "    %s = 1;", found[k]);
+        line(s, "}");
+    }
+    unbind(s, &st->body);
+    s->depth--;
+    line(s, "}");
+    fold_close(s, st);
+    for (int k = 0; k < st->fold.count; k++) {
+        s->bound[st->fold.at[k]->id] = place[k];
+    }
+}
+
+static void print_plain_fold(Style *s, const Stmt *st) {
+    const char *first, *end;
+    const char **place = ARENA_ARRAY(s->out->arena, const char *, st->fold.count);
+    for (int k = 0; k < st->fold.count; k++) {
+        const Expr *e = st->fold.at[k];
+        place[k] = style_expr_name(s, e, style_fold_word(e->op));
+        line(s, "%s %s = %s;", elem_c_name(e->elem), place[k], start_text(s, e->op, e->elem));
+    }
+    fold_outer(s, st, &first, &end);
+    const char *name = s->axis[st->axes.at[st->axes.count - 1]];
+    line(s, "for (int64_t %s = %s; %s < %s; %s++) {", name, first, name, end, name);
+    fold_body(s, st, place);
+    line(s, "}");
+    fold_close(s, st);
+    for (int k = 0; k < st->fold.count; k++) {
+        s->bound[st->fold.at[k]->id] = place[k];
+    }
+}
+
+/* Lanes: element i of every `lanes` goes to sum i; the rest of a row fills the first lanes. */
+static void print_lanes_fold(Style *s, const Stmt *st) {
+    Arena *arena = s->out->arena;
+    const char *first, *end;
+    const char **lane = ARENA_ARRAY(arena, const char *, st->fold.count);
+    const char **place = ARENA_ARRAY(arena, const char *, st->fold.count);
+    const char *l = style_name(s, "l");
+    for (int k = 0; k < st->fold.count; k++) {
+        const Expr *e = st->fold.at[k];
+        lane[k] = style_name(s, str_printf(arena, "%s_part", style_fold_word(e->op)));
+        place[k] = str_printf(arena, "%s[%s]", lane[k], l);
+        line(s, "%s %s[%d];", elem_c_name(e->elem), lane[k], st->lanes);
+    }
+    line(s, "for (int64_t %s = 0; %s < %d; %s++) {", l, l, st->lanes, l);
+    for (int k = 0; k < st->fold.count; k++) {
+        const Expr *e = st->fold.at[k];
+        line(s, "    %s = %s;", place[k], start_text(s, e->op, e->elem));
+    }
+    line(s, "}");
+    fold_outer(s, st, &first, &end);
+    int last = st->axes.at[st->axes.count - 1];
+    const char *name = s->axis[last];
+    const char *base = style_name(s, str_printf(arena, "%s_base", name));
+    int64_t extent = s->k->axis[last].extent;
+    bool whole = st->axes.count > 1 || !st->begin; /* bounds are known numbers */
+    line(s, "int64_t %s = %s;", base, first);
+    line(s, "for (; %s + %d <= %s; %s += %d) {", base, st->lanes, end, base, st->lanes);
+    s->depth++;
+    line(s, "for (int64_t %s = 0; %s < %d; %s++) {", l, l, st->lanes, l);
+    line(s, "    const int64_t %s = %s + %s;", name, base, l);
+    fold_body(s, st, place);
+    line(s, "}");
+    s->depth--;
+    line(s, "}");
+    if (!whole || extent % st->lanes != 0) {
+        line(s, "for (int64_t %s = 0; %s < %s - %s; %s++) {", l, l, end, base, l);
+        line(s, "    const int64_t %s = %s + %s;", name, base, l);
+        fold_body(s, st, place);
+        line(s, "}");
+    }
+    fold_close(s, st);
+    for (int k = 0; k < st->fold.count; k++) {
+        const Expr *e = st->fold.at[k];
+        const char *word = e->op == OP_SUM ? "add" : e->op == OP_PROD ? "mul"
+                         : e->op == OP_FMAX ? "max" : "min";
+        const char *result = style_expr_name(s, e, style_fold_word(e->op));
+        line(s, "const %s %s = md_lanes_%s%s(%s, %d);", elem_c_name(e->elem), result, word,
+             e->elem == TY_F64 ? "" : "f", lane[k], st->lanes);
+        s->bound[e->id] = result;
+    }
+}
+
+static void print_fold(Style *s, const Stmt *st) {
+    bool floats = true;
+    for (int k = 0; k < st->fold.count; k++) {
+        floats = floats && elem_is_float(st->fold.at[k]->elem);
+    }
+    if (st->fold.at[0]->nin == 2) {
+        print_search(s, st);
+    } else if (st->lanes > 1 && floats) {
+        print_lanes_fold(s, st);
+    } else {
+        print_plain_fold(s, st);
+    }
+}
+
+static void print_list(Style *s, const StmtList *list) {
+    for (int i = 0; i < list->count; i++) {
+        const Stmt *st = list->at[i];
+        switch (st->kind) {
+        case STMT_FOR: print_for(s, st, 0); break;
+        case STMT_LET: print_let(s, st); break;
+        case STMT_STORE: print_store(s, st); break;
+        case STMT_FOLD: print_fold(s, st); break;
+        case STMT_TILE: break;
+        }
+    }
+}
+
+/* --- functions --------------------------------------------------------------------------------- */
+
+/* No other argument lies in the same bytes. */
+static bool is_alone(const Kernel *k, const Arg *arg) {
+    for (int i = 0; i < k->arg.count; i++) {
+        if (k->arg.at[i] != arg && buf_root(k->arg.at[i]->buf) == buf_root(arg->buf)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static void kernel_head(Style *s, const Step *step) {
+    const Kernel *k = s->k;
+    Text head = {.arena = s->out->arena};
+    text_printf(&head, "static void %s(", step->name);
+    size_t indent = head.len, start = 0;
+    for (int i = 0; i < k->arg.count + k->loop.count; i++) {
+        Text one = {.arena = s->out->arena};
+        if (i < k->arg.count) {
+            const Arg *arg = k->arg.at[i];
+            text_printf(&one, "%s%s *%s%s", arg->mode & ACCESS_WRITE ? "" : "const ",
+                        elem_c_name(arg->buf->type.elem), is_alone(k, arg) ? "MD_RESTRICT " : "",
+                        s->arg[arg->id]);
+        } else {
+            text_printf(&one, "int64_t i%d", k->loop.at[i - k->arg.count]->index);
+        }
+        if (i > 0) {
+            text_add(&head, ",");
+            if (head.len - start + one.len + 4 > 100) {
+                text_printf(&head, "\n%*s", (int)indent, "");
+                start = head.len - indent;
+            } else {
+                text_add(&head, " ");
+            }
+        }
+        text_addn(&head, one.at, one.len);
+    }
+    text_addn(s->out, head.at, head.len);
+    text_add(s->out, k->arg.count + k->loop.count ? ") {\n" : "void) {\n");
+}
+
+/* The text of the source, made harmless inside a comment. */
+static void comment(Text *out, const char *text) {
+    for (const char *c = text; *c; c++) {
+        if ((c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*')) {
+            text_addn(out, c++, 1);
+            text_add(out, " ");
+            text_addn(out, c, 1);
+        } else if ((unsigned char)*c >= ' ' && *c != '\\' && !(c[0] == '?' && c[1] == '?')) {
+            text_addn(out, c, 1);
+        }
+    }
+}
+
+static void print_kernel(Text *out, const Program *p, const Step *step) {
+    (void)p;
+    Style s = style_open(out, step->kernel);
+    text_add(out, "/* ");
+    if (step->kernel->where) {
+        comment(out, step->kernel->where);
+        text_add(out, "  ");
+    }
+    comment(out, step->kernel->text ? step->kernel->text : "");
+    text_add(out, " */\n");
+    kernel_head(&s, step);
+    print_block(&s, &step->kernel->body);
+    text_add(out, "}\n");
+}
+
+static void print_call(Text *out, const Program *p, const Step *step) {
+    (void)p;
+    const Kernel *k = step->kernel;
+    text_printf(out, "%s(", step->name);
+    for (int i = 0; i < k->arg.count; i++) {
+        text_printf(out, "%s%s", i ? ", " : "", k->arg.at[i]->buf->name);
+    }
+    for (int i = 0; i < k->loop.count; i++) {
+        text_printf(out, "%si%d", i || k->arg.count ? ", " : "", k->loop.at[i]->index);
+    }
+    text_add(out, ");");
+}
+
+const Printer printer_c = {print_kernel, print_call};

@@ -1,0 +1,187 @@
+/* write: see the header. */
+#include "emit/write.h"
+
+#include <math.h>
+#include <string.h>
+
+Emit emit_open(Compile *c, const Program *p, const Source *source) {
+    Emit e = {c, p, source, p->arena, p->prefix, NULL};
+    char *upper = str_dup(e.arena, p->prefix);
+    for (char *s = upper; *s != 0; s++) {
+        *s = (char)(*s >= 'a' && *s <= 'z' ? *s - 'a' + 'A' : *s);
+    }
+    e.upper = upper;
+    return e;
+}
+
+const char *path_base(const char *path) {
+    const char *slash = strrchr(path, '/');
+    return slash != NULL ? slash + 1 : path;
+}
+
+void text_comment(Text *out, const char *s) {
+    for (; *s != 0; s++) {
+        char pair[3] = {s[0], s[1], 0};
+        text_addn(out, s, 1);
+        if (strcmp(pair, "*/") == 0 || strcmp(pair, "/*") == 0) {
+            text_add(out, " ");
+        }
+    }
+}
+
+void text_doc(Text *out, const char *indent, const char *doc) {
+    if (doc == NULL || doc[0] == 0) {
+        return;
+    }
+    text_printf(out, "%s/* ", indent);
+    while (*doc != 0) {
+        size_t n = strcspn(doc, "\n");
+        Text line = {.arena = out->arena};
+        text_addn(&line, doc, n);
+        text_comment(out, n > 0 ? line.at : "");
+        doc += n + (doc[n] == '\n');
+        if (*doc != 0) {
+            text_printf(out, "\n%s * ", indent);
+        }
+    }
+    text_add(out, " */\n");
+}
+
+void text_literal(Text *out, const char *s) {
+    if (s == NULL) {
+        text_add(out, "NULL");
+        return;
+    }
+    text_add(out, "\"");
+    for (; *s != 0; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '\\' || c == '"' || c == '?') {
+            text_printf(out, "\\%c", c);
+        } else if (c < 32 || c > 126) {
+            text_printf(out, "\\%03o", c);
+        } else {
+            text_addn(out, s, 1);
+        }
+    }
+    text_add(out, "\"");
+}
+
+void text_double(Text *out, double value) {
+    if (isnan(value)) {
+        text_add(out, "(double)NAN");
+    } else if (isinf(value)) {
+        text_add(out, value < 0 ? "-(double)INFINITY" : "(double)INFINITY");
+    } else if (value == floor(value) && fabs(value) < 1e15) {
+        text_printf(out, "%s%.1f", value == 0 && signbit(value) ? "-" : "", fabs(value) == 0 ? 0 : value);
+    } else {
+        text_printf(out, "%.17g", value);
+    }
+}
+
+void text_shape(Text *out, Type type) {
+    text_add(out, "[");
+    for (int i = 0; i < type.rank; i++) {
+        text_printf(out, "%s%lld", i > 0 ? ", " : "", (long long)type.dim[i]);
+    }
+    text_add(out, "]");
+}
+
+void text_bytes(Text *out, int64_t bytes) {
+    static const char *const unit[] = {"KiB", "MiB", "GiB", "TiB"};
+    text_printf(out, "%lld B", (long long)bytes);
+    double scaled = (double)bytes;
+    int at = -1;
+    while (scaled >= 1024 && at < 3) {
+        scaled /= 1024;
+        at++;
+    }
+    if (at >= 0) {
+        text_printf(out, " = %.1f %s", scaled, unit[at]);
+    }
+}
+
+int loc_line_of(const Emit *e, Loc loc) {
+    int line = 0, col = 0;
+    if (loc.source < (uint32_t)e->c->diag.sources.count) {
+        loc_line(&e->c->diag, loc, &line, &col);
+    }
+    return line;
+}
+
+const char *field_name(const Emit *e, const char *name) {
+    Text text = {.arena = e->arena};
+    for (const char *s = name; *s != 0; s++) {
+        bool word = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') || *s == '_' ||
+                    (*s >= '0' && *s <= '9' && s > name);
+        text_addn(&text, word ? s : "_", 1);
+    }
+    if (text.len == 0) {
+        text_add(&text, "value");
+    }
+    if (name_is_reserved(text.at)) {
+        text_add(&text, "_");
+    }
+    return text.at;
+}
+
+typedef struct {
+    const Buf *buf;
+    bool written;
+} WriteSearch;
+
+static void search_write(void *ctx, Step *step, int depth) {
+    WriteSearch *search = ctx;
+    (void)depth;
+    for (int i = 0; i < step->access.count && !search->written; i++) {
+        const Access *access = &step->access.at[i];
+        search->written = (access->mode & ACCESS_WRITE) != 0 &&
+                          (access->buf == search->buf || buf_root(access->buf) == search->buf);
+    }
+}
+
+bool buf_written(const ProgramEntry *e, const Buf *buf) {
+    WriteSearch search = {buf, false};
+    steps_visit(&e->step, search_write, &search);
+    return search.written;
+}
+
+const ProgramEntry *entry_of(const Program *p, const Entry *entry) {
+    for (int i = 0; i < p->entry.count; i++) {
+        if (p->entry.at[i]->entry == entry) {
+            return p->entry.at[i];
+        }
+    }
+    return NULL;
+}
+
+const ProgramEntry *entry_eval(const Program *p, const Entry *train, EntryKind kind) {
+    for (int i = 0; i < p->entry.count; i++) {
+        const Entry *entry = p->entry.at[i]->entry;
+        if (entry->kind == kind && entry->train == train) {
+            return p->entry.at[i];
+        }
+    }
+    return NULL;
+}
+
+bool is_rows(const ProgramEntry *e, const Slot *slot) {
+    return e->entry->kind == ENTRY_EVAL && slot == e->entry->rows_slot;
+}
+
+Buf *input_buf(const ProgramEntry *e, const Slot *slot) {
+    for (int i = 0; i < e->buf.count; i++) {
+        if (e->buf.at[i]->kind == BUF_INPUT && e->buf.at[i]->slot == slot) {
+            return e->buf.at[i];
+        }
+    }
+    return NULL;
+}
+
+Buf *result_buf(const ProgramEntry *e, int out) {
+    for (int i = 0; i < e->buf.count; i++) {
+        if (e->buf.at[i]->kind == BUF_RESULT && e->buf.at[i]->out == out) {
+            return e->buf.at[i];
+        }
+    }
+    return NULL;
+}

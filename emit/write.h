@@ -1,0 +1,40 @@
+/* write: small things that all emitted text is made of. */
+#ifndef MDLC_EMIT_WRITE_H
+#define MDLC_EMIT_WRITE_H
+
+#include "compiler/compile.h"
+#include "compiler/program.h"
+
+/* What the parts of one emitted file share. */
+typedef struct {
+    Compile *c;
+    const Program *p;
+    const Source *source;
+    Arena *arena;
+    const char *prefix, *upper; /* net, NET */
+} Emit;
+
+Emit emit_open(Compile *c, const Program *p, const Source *source);
+
+const char *path_base(const char *path); /* behind the last slash */
+/* For a comment: no end and no start of a comment inside. */
+void text_comment(Text *out, const char *s);
+/* Doc comment in front of a declaration, or nothing. */
+void text_doc(Text *out, const char *indent, const char *doc);
+void text_literal(Text *out, const char *s); /* with quotes; NULL prints NULL */
+void text_double(Text *out, double value);   /* a C constant that gives these bits back */
+void text_shape(Text *out, Type type);       /* [128, 64] */
+void text_bytes(Text *out, int64_t bytes);   /* 1048576 B = 1.0 MiB */
+int loc_line_of(const Emit *e, Loc loc);     /* 0: none */
+
+/* A field of *_in or *_out: the name of the source unless C has it. */
+const char *field_name(const Emit *e, const char *name);
+bool buf_written(const ProgramEntry *e, const Buf *buf); /* it, or what lies in its bytes */
+const ProgramEntry *entry_of(const Program *p, const Entry *entry);
+const ProgramEntry *entry_eval(const Program *p, const Entry *train, EntryKind kind);
+/* Declared inputs of an entry: without the rows in use of an evaluation. */
+bool is_rows(const ProgramEntry *e, const Slot *slot);
+Buf *input_buf(const ProgramEntry *e, const Slot *slot); /* NULL: nothing reads it */
+Buf *result_buf(const ProgramEntry *e, int out);
+
+#endif

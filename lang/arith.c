@@ -1,0 +1,760 @@
+/* arith: elementwise arithmetic. Numbers that are known now are computed now; everything else is one
+ * MAP node over operands that were brought to one element type, one span and one shape.
+ *
+ * Spans are joined lazily: `x[b,k] * w[k]` broadcasts w only here, so a product under a sum can still
+ * be taken apart into a contraction (fold.c). */
+#include "lang/arith.h"
+
+#include "lang/evaluation.h"
+#include "lang/dims.h"
+#include "lang/notation.h"
+
+#include <math.h>
+#include <string.h>
+
+/* --- numbers --------------------------------------------------------------------------------- */
+
+static const Value *overflow(Elab *e, Loc loc) {
+    return elab_error(e, loc, 320, "a compile-time integer leaves the range of 64 bits");
+}
+
+static const Value *int_divide(Elab *e, Loc loc, bool remainder, int64_t a, int64_t b) {
+    if (b == 0) {
+        return elab_error(e, loc, 321, "division by zero");
+    }
+    if (a == INT64_MIN && b == -1) {
+        return overflow(e, loc);
+    }
+    int64_t q = a / b, r = a % b;
+    if (r != 0 && (r < 0) != (b < 0)) { /* floors, and the remainder has the sign of b */
+        q--;
+        r += b;
+    }
+    return value_int(e->arena, remainder ? r : q);
+}
+
+static const Value *int_power(Elab *e, Loc loc, int64_t a, int64_t b) {
+    int64_t r = 1;
+    for (int64_t i = 0; i < b; i++) {
+        if (__builtin_mul_overflow(r, a, &r)) {
+            return overflow(e, loc);
+        }
+        if (r == 0 || (r == 1 && a == 1)) {
+            break;
+        }
+        if (a == -1) {
+            return value_int(e->arena, b % 2 ? -1 : 1);
+        }
+    }
+    return value_int(e->arena, r);
+}
+
+static bool is_compare(AstOp op) { return op >= AO_LT && op <= AO_NE; }
+
+static bool number_compare(AstOp op, double a, double b) {
+    switch (op) {
+    case AO_LT: return a < b;
+    case AO_GT: return a > b;
+    case AO_LE: return a <= b;
+    case AO_GE: return a >= b;
+    case AO_EQ: return a == b;
+    default: return a != b;
+    }
+}
+
+static const Value *numbers(Elab *e, Loc loc, AstOp op, const Value *a, const Value *b) {
+    if (is_compare(op)) {
+        if (a->kind == V_INT && b->kind == V_INT && (op == AO_EQ || op == AO_NE)) {
+            return value_bool(e->arena, (a->integer == b->integer) == (op == AO_EQ));
+        }
+        return value_bool(e->arena, number_compare(op, value_number(a), value_number(b)));
+    }
+    if (a->kind == V_INT && b->kind == V_INT) {
+        int64_t x = a->integer, y = b->integer, r = 0;
+        bool over = false;
+        switch (op) {
+        case AO_ADD: over = __builtin_add_overflow(x, y, &r); break;
+        case AO_SUB: over = __builtin_sub_overflow(x, y, &r); break;
+        case AO_MUL: over = __builtin_mul_overflow(x, y, &r); break;
+        case AO_MOD: return int_divide(e, loc, true, x, y);
+        case AO_DIV:
+            if (y != 0 && x % y == 0 && y != -1) {
+                return value_int(e->arena, x / y);
+            }
+            return value_real(e->arena, (double)x / (double)y);
+        case AO_POW:
+            if (y >= 0) {
+                return int_power(e, loc, x, y);
+            }
+            return value_real(e->arena, pow((double)x, (double)y));
+        default: BUG("arithmetic operator %d", op);
+        }
+        return over ? overflow(e, loc) : value_int(e->arena, r);
+    }
+    double x = value_number(a), y = value_number(b), r = 0;
+    switch (op) {
+    case AO_ADD: r = x + y; break;
+    case AO_SUB: r = x - y; break;
+    case AO_MUL: r = x * y; break;
+    case AO_DIV: r = x / y; break;
+    case AO_POW: r = pow(x, y); break;
+    case AO_MOD: return elab_error(e, loc, 322, "'%%' is for integers");
+    default: BUG("arithmetic operator %d", op);
+    }
+    return value_real(e->arena, r);
+}
+
+/* --- tensors --------------------------------------------------------------------------------- */
+
+const Value *arith_tensor(Elab *e, Loc loc, const Value *v, Elem elem) {
+    if (v->kind == V_TENSOR || v->kind == V_POISON) {
+        return v;
+    }
+    if (v->kind == V_BOOL && elem == TY_BOOL) {
+        return value_scalar(e->arena, node_const(e->g, TY_BOOL, v->truth ? 1 : 0));
+    }
+    if (v->kind == V_INT && elem_is_int(elem)) {
+        const Value *t = value_scalar(e->arena, node_int(e->g, elem, v->integer));
+        return value_ranged(e->arena, t, v->integer, v->integer + 1);
+    }
+    if (value_is_number(v) && elem_is_float(elem)) {
+        return value_scalar(e->arena, node_const(e->g, elem, value_number(v)));
+    }
+    if (v->kind == V_REAL && elem_is_int(elem)) {
+        return elab_error(e, loc, 323, "%g is no integer, and the other operand is one", v->real);
+    }
+    return elab_error(e, loc, 324, "%s cannot be used as %s", value_kind_text(v),
+                      elem_is_float(elem) ? "a number" : elem == TY_BOOL ? "a bool" : "an integer");
+}
+
+const Value *arith_lift(Elab *e, Loc loc, const Value *v) {
+    return arith_tensor(e, loc, v, v->kind == V_INT    ? TY_I32
+                                   : v->kind == V_BOOL ? TY_BOOL
+                                                       : e->g->float_type);
+}
+
+static int span_place(Index *const *span, int n, const Index *ix) {
+    for (int i = 0; i < n; i++) {
+        if (span[i] == ix) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+Node *arith_spread(Elab *e, const Value *v, Index *const *span, int nspan, int rank,
+                   const Dim *dim) {
+    if (v->nspan == 0 && v->rank == 0) {
+        int64_t to[MD_RANK];
+        for (int i = 0; i < nspan + rank; i++) {
+            to[i] = i < nspan ? span[i]->extent.size : dim[i - nspan].size;
+        }
+        return node_broadcast_to(e->g, v->node,
+                                 type_make(v->node->type.elem, nspan + rank, to));
+    }
+    int map[MD_RANK] = {0}, n = 0;
+    uint32_t fresh = 0;
+    int64_t to[MD_RANK];
+    for (int i = 0; i < nspan; i++) {
+        int from = span_place(v->span, v->nspan, span[i]);
+        to[i] = span[i]->extent.size;
+        if (from >= 0) {
+            map[n++] = from;
+        } else {
+            fresh |= 1u << i;
+        }
+    }
+    for (int i = 0; i < rank; i++) {
+        to[nspan + i] = dim[i].size;
+        if (v->rank > 0) {
+            map[n++] = v->nspan + i;
+        } else {
+            fresh |= 1u << (nspan + i);
+        }
+    }
+    Node *node = node_permute(e->g, v->node, map);
+    return fresh ? node_broadcast(e->g, node, fresh, nspan + rank, to) : node;
+}
+
+static void join_spans(const Value *const *v, int n, Value *like) {
+    int most = 0;
+    for (int i = 1; i < n; i++) {
+        if (v[i]->nspan > v[most]->nspan) {
+            most = i;
+        }
+    }
+    like->nspan = v[most]->nspan;
+    memcpy(like->span, v[most]->span, sizeof like->span);
+    bool grown = false;
+    for (int i = 0; i < n; i++) {
+        for (int k = 0; k < v[i]->nspan; k++) {
+            if (span_place(like->span, like->nspan, v[i]->span[k]) < 0 && like->nspan < MD_RANK) {
+                like->span[like->nspan++] = v[i]->span[k];
+                grown = true;
+            }
+        }
+    }
+    if (!grown) {
+        return; /* one operand has them all: its order costs no permutation */
+    }
+    for (int i = 1; i < like->nspan; i++) {
+        for (int k = i; k > 0 && like->span[k - 1]->seq > like->span[k]->seq; k--) {
+            Index *swap = like->span[k];
+            like->span[k] = like->span[k - 1];
+            like->span[k - 1] = swap;
+        }
+    }
+}
+
+bool arith_join(Elab *e, Loc loc, const Value *const *v, int n, Value *like) {
+    *like = (Value){.kind = V_TENSOR};
+    join_spans(v, n, like);
+    const Value *first = NULL;
+    for (int i = 0; i < n; i++) {
+        if (v[i]->rank == 0) {
+            continue;
+        }
+        if (!first) {
+            first = v[i];
+            like->rank = first->rank;
+            memcpy(like->dim, first->dim, sizeof like->dim);
+            continue;
+        }
+        if (v[i]->rank != like->rank) {
+            elab_error(e, loc, 325, "shapes %s and %s do not fit", 
+                       shape_text(e->arena, first->rank, first->dim),
+                       shape_text(e->arena, v[i]->rank, v[i]->dim));
+            diag_hint(&e->c->diag, "whole tensors need equal shapes; write a broadcast with an index: "
+                                   "z[i, j] = x[i, j] + y[j]");
+            return false;
+        }
+        for (int k = 0; k < like->rank; k++) {
+            if (!dims_agree(like->dim[k], v[i]->dim[k])) {
+                elab_error(e, loc, 326, "shapes %s and %s differ in axis %d",
+                           shape_text(e->arena, like->rank, like->dim),
+                           shape_text(e->arena, v[i]->rank, v[i]->dim), k);
+                elab_note_dim(e, like->dim[k]);
+                elab_note_dim(e, v[i]->dim[k]);
+                return false;
+            }
+            like->dim[k] = dims_join(like->dim[k], v[i]->dim[k]);
+        }
+    }
+    if (like->rank + like->nspan > MD_RANK) {
+        elab_error(e, loc, 327, "this spans more than %d axes", MD_RANK);
+        return false;
+    }
+    return true;
+}
+
+const Value *arith_node(Elab *e, Loc loc, OpCode op, const Value *const *v, int n) {
+    const Value *side[3] = {NULL};
+    Region *before = NULL;
+    bool end = false;
+    for (int i = 0; i < n; i++) {
+        if (!elab_ok(v[i])) {
+            return v[i];
+        }
+        side[i] = v[i];
+        end = end || v[i]->end;
+    }
+    if (end) { /* scalars of the end of an evaluation are computed there */
+        for (int i = 0; i < n; i++) {
+            side[i] = evaluation_at_end(e, loc, v[i]);
+            if (!elab_ok(side[i])) {
+                return side[i];
+            }
+        }
+        before = graph_enter(e->g, evaluation_end_region(e));
+    }
+    Value like;
+    if (!arith_join(e, loc, side, n, &like)) {
+        return &value_poison;
+    }
+    Node *in[3];
+    for (int i = 0; i < n; i++) {
+        bool scalar = side[i]->nspan == 0 && side[i]->rank == 0;
+        in[i] = scalar ? side[i]->node
+                       : arith_spread(e, side[i], like.span, like.nspan, like.rank, like.dim);
+    }
+    Node *node = n == 1   ? node_map1(e->g, op, in[0])
+                 : n == 2 ? node_map2(e->g, op, in[0], in[1])
+                          : node_select(e->g, in[0], in[1], in[2]);
+    Value *r = ARENA_NEW(e->arena, Value);
+    *r = like;
+    r->node = node;
+    r->end = end;
+    if (before) {
+        graph_leave(e->g, before);
+    }
+    return r;
+}
+
+static int elem_width(Elem elem) { return (int)elem_bytes(elem); }
+
+/* The common element type of two operands; TY_ERROR after a message. */
+static Elem common_elem(Elab *e, Loc loc, const Value *a, const Value *b) {
+    if (a->kind != V_TENSOR && b->kind != V_TENSOR) {
+        return a->kind == V_BOOL && b->kind == V_BOOL ? TY_BOOL
+               : a->kind == V_INT && b->kind == V_INT ? TY_I32
+                                                      : e->g->float_type;
+    }
+    if (a->kind == V_TENSOR && b->kind == V_TENSOR) {
+        Elem x = value_elem(a), y = value_elem(b);
+        if (x == y) {
+            return x;
+        }
+        if (elem_is_int(x) && elem_is_int(y)) {
+            bool wide = x == TY_I64 || y == TY_I64 || x == TY_U32 || y == TY_U32;
+            return wide ? TY_I64 : TY_I32;
+        }
+        if (elem_is_float(x) && elem_is_float(y)) {
+            elab_error(e, loc, 328, "float types %s and %s are mixed", elem_name(x), elem_name(y));
+        } else if (x == TY_BOOL || y == TY_BOOL) {
+            elab_error(e, loc, 329, "a bool and %s %s are mixed", x == TY_BOOL ? "an" : "an",
+                       elem_name(x == TY_BOOL ? y : x));
+            diag_hint(&e->c->diag, "f32(c) is 1 where c is true, 0 elsewhere");
+        } else {
+            elab_error(e, loc, 330, "run-time integers (%s) and floats (%s) are mixed",
+                       elem_name(elem_is_int(x) ? x : y), elem_name(elem_is_int(x) ? y : x));
+            diag_hint(&e->c->diag, "f32(i) converts");
+        }
+        return TY_ERROR;
+    }
+    const Value *t = a->kind == V_TENSOR ? a : b, *n = a->kind == V_TENSOR ? b : a;
+    Elem elem = value_elem(t);
+    if (n->kind == V_BOOL || elem == TY_BOOL) {
+        if (n->kind == V_BOOL && elem == TY_BOOL) {
+            return TY_BOOL;
+        }
+        elab_error(e, loc, 331, "a bool and a number are mixed");
+        return TY_ERROR;
+    }
+    if (elem_is_int(elem) && n->kind == V_REAL) {
+        elab_error(e, loc, 332, "a run-time integer (%s) and the real number %g are mixed",
+                   elem_name(elem), n->real);
+        diag_hint(&e->c->diag, "f32(i) converts");
+        return TY_ERROR;
+    }
+    if (elem_is_int(elem) && elem_width(elem) < 4) {
+        return TY_I32; /* a compile-time integer counts as i32 */
+    }
+    if (elem == TY_U32) {
+        return TY_I64;
+    }
+    return elem;
+}
+
+static const Value *to_elem(Elab *e, Loc loc, const Value *v, Elem elem) {
+    v = arith_tensor(e, loc, v, elem);
+    if (elab_ok(v) && value_elem(v) != elem) {
+        return arith_cast(e, loc, elem, v);
+    }
+    return v;
+}
+
+/* --- ranges of integers ---------------------------------------------------------------------- */
+
+static bool range_of(const Value *v, int64_t *lo, int64_t *hi) {
+    if (v->kind == V_INT) {
+        *lo = v->integer;
+        *hi = v->integer;
+        return true;
+    }
+    if (v->kind == V_TENSOR && v->ranged) {
+        *lo = v->lo;
+        *hi = v->hi - 1;
+        return true;
+    }
+    return false;
+}
+
+static int64_t least(const int64_t *p, int n) {
+    int64_t r = p[0];
+    for (int i = 1; i < n; i++) {
+        r = p[i] < r ? p[i] : r;
+    }
+    return r;
+}
+
+static int64_t most(const int64_t *p, int n) {
+    int64_t r = p[0];
+    for (int i = 1; i < n; i++) {
+        r = p[i] > r ? p[i] : r;
+    }
+    return r;
+}
+
+static const Value *ranged(Elab *e, const Value *v, int64_t lo, int64_t hi) {
+    const int64_t limit = INT32_MAX;
+    if (lo < -limit || hi >= limit) {
+        return v;
+    }
+    return value_ranged(e->arena, v, lo, hi + 1);
+}
+
+static const Value *range_binary(Elab *e, AstOp op, const Value *r, const Value *a,
+                                 const Value *b) {
+    int64_t al, ah, bl, bh;
+    const int64_t limit = INT32_MAX;
+    if (!elab_ok(r) || !range_of(a, &al, &ah) || !range_of(b, &bl, &bh)) {
+        return r;
+    }
+    if (al < -limit || ah > limit || bl < -limit || bh > limit) {
+        return r;
+    }
+    if (op == AO_ADD) {
+        return ranged(e, r, al + bl, ah + bh);
+    }
+    if (op == AO_SUB) {
+        return ranged(e, r, al - bh, ah - bl);
+    }
+    if (op == AO_MUL) {
+        int64_t p[4] = {al * bl, al * bh, ah * bl, ah * bh};
+        return ranged(e, r, least(p, 4), most(p, 4));
+    }
+    return r;
+}
+
+/* --- operators ------------------------------------------------------------------------------- */
+
+static const Value *reciprocal_power(Elab *e, Loc loc, const Value *a, const Value *b) {
+    /* x^2, x^3, x^-1, x^0.5: what people write most has cheaper and more exact forms. */
+    double p = value_number(b);
+    Elem elem = value_elem(a);
+    bool small = p == (double)(int)p && p >= -4 && p <= 4;
+    if (p == 0.5 && elem_is_float(elem)) {
+        return arith_node(e, loc, OP_SQRT, &a, 1);
+    }
+    if (p == -0.5 && elem_is_float(elem)) {
+        return arith_node(e, loc, OP_RSQRT, &a, 1);
+    }
+    if (!small) {
+        return NULL;
+    }
+    int n = (int)(p < 0 ? -p : p);
+    if (n == 0) {
+        return to_elem(e, loc, value_int(e->arena, 1), elem);
+    }
+    const Value *r = a;
+    for (int i = 1; i < n; i++) {
+        r = n == 4 && i == 2 ? arith_binary(e, loc, AO_MUL, r, r) : arith_binary(e, loc, AO_MUL, r, a);
+        if (n == 4 && i == 2) {
+            break;
+        }
+    }
+    return p < 0 ? arith_binary(e, loc, AO_DIV, value_int(e->arena, 1), r) : r;
+}
+
+static const Value *power(Elab *e, Loc loc, const Value *a, const Value *b) {
+    if (a->kind == V_TENSOR && value_is_number(b)) {
+        if (elem_is_int(value_elem(a)) && (b->kind != V_INT || b->integer < 1 || b->integer > 4)) {
+            return elab_error(e, loc, 333, "a run-time integer has only the powers 1 to 4");
+        }
+        const Value *r = reciprocal_power(e, loc, a, b);
+        if (r) {
+            return r;
+        }
+    }
+    Elem elem = common_elem(e, loc, a, b);
+    if (elem == TY_ERROR) {
+        return &value_poison;
+    }
+    if (!elem_is_float(elem)) {
+        return elab_error(e, loc, 334, "the power of run-time integers is not defined");
+    }
+    const Value *v[2] = {to_elem(e, loc, a, elem), to_elem(e, loc, b, elem)};
+    return arith_node(e, loc, OP_POW, v, 2);
+}
+
+static const Value *logic(Elab *e, Loc loc, AstOp op, const Value *a, const Value *b) {
+    const Value *v[2] = {a, b};
+    for (int i = 0; i < 2; i++) {
+        bool is = v[i]->kind == V_BOOL || (v[i]->kind == V_TENSOR && value_elem(v[i]) == TY_BOOL);
+        if (!is) {
+            return elab_error(e, loc, 335, "'%s' needs bools, found %s", ast_op_name(op),
+                              value_text(e->arena, v[i]));
+        }
+    }
+    if (a->kind == V_BOOL && b->kind == V_BOOL) {
+        return value_bool(e->arena, op == AO_AND ? a->truth && b->truth : a->truth || b->truth);
+    }
+    for (int i = 0; i < 2; i++) {
+        v[i] = arith_tensor(e, loc, v[i], TY_BOOL);
+    }
+    return arith_node(e, loc, op == AO_AND ? OP_AND : OP_OR, v, 2);
+}
+
+static const Value *compare(Elab *e, Loc loc, AstOp op, const Value *a, const Value *b) {
+    Elem elem = common_elem(e, loc, a, b);
+    if (elem == TY_ERROR) {
+        return &value_poison;
+    }
+    if (elem == TY_BOOL) {
+        if (op != AO_EQ && op != AO_NE) {
+            return elab_error(e, loc, 336, "bools have no order");
+        }
+        elem = TY_I32;
+        a = arith_cast(e, loc, elem, arith_tensor(e, loc, a, TY_BOOL));
+        b = arith_cast(e, loc, elem, arith_tensor(e, loc, b, TY_BOOL));
+    }
+    bool swap = op == AO_GT || op == AO_GE;
+    const Value *v[2] = {to_elem(e, loc, swap ? b : a, elem), to_elem(e, loc, swap ? a : b, elem)};
+    OpCode code = op == AO_LT || op == AO_GT ? OP_LT : op == AO_LE || op == AO_GE ? OP_LE : OP_EQ;
+    const Value *r = arith_node(e, loc, code, v, 2);
+    return op == AO_NE && elab_ok(r) ? arith_node(e, loc, OP_NOT, &r, 1) : r;
+}
+
+static const Value *arith_operand(Elab *e, Loc loc, const Value *v) {
+    if (v->kind == V_TENSOR || v->kind == V_BOOL || value_is_number(v) || !elab_ok(v)) {
+        return v;
+    }
+    elab_error(e, loc, 337, "%s is no operand of arithmetic", value_kind_text(v));
+    if (v->kind == V_RECORD) {
+        diag_hint(&e->c->diag, "its results are '.%s'%s and so on", v->field[0],
+                  v->count > 1 ? str_printf(e->arena, ", '.%s'", v->field[1]) : "");
+    }
+    return &value_poison;
+}
+
+const Value *arith_binary(Elab *e, Loc loc, AstOp op, const Value *a, const Value *b) {
+    a = arith_operand(e, loc, a);
+    b = arith_operand(e, loc, b);
+    if (!elab_ok(a) || !elab_ok(b)) {
+        return &value_poison;
+    }
+    if (op == AO_OR || op == AO_AND) {
+        return logic(e, loc, op, a, b);
+    }
+    if (value_is_number(a) && value_is_number(b)) {
+        return numbers(e, loc, op, a, b);
+    }
+    if (is_compare(op)) {
+        if (a->kind == V_BOOL && b->kind == V_BOOL && (op == AO_EQ || op == AO_NE)) {
+            return value_bool(e->arena, (a->truth == b->truth) == (op == AO_EQ));
+        }
+        return compare(e, loc, op, a, b);
+    }
+    if (op == AO_POW) {
+        return power(e, loc, a, b);
+    }
+    if (op == AO_MOD) {
+        return arith_divide(e, loc, true, a, b);
+    }
+    Elem elem = common_elem(e, loc, a, b);
+    if (elem == TY_ERROR) {
+        return &value_poison;
+    }
+    if (elem == TY_BOOL) {
+        elab_error(e, loc, 338, "'%s' is not defined for bools", ast_op_name(op));
+        diag_hint(&e->c->diag, "f32(c) is 1 where c is true, 0 elsewhere");
+        return &value_poison;
+    }
+    if (op == AO_DIV && !elem_is_float(elem)) {
+        elab_error(e, loc, 339, "'/' is not defined for run-time integers");
+        diag_hint(&e->c->diag, "'div(a, b)' divides and rounds down; 'f32(a) / b' gives a fraction");
+        return &value_poison;
+    }
+    const Value *v[2] = {to_elem(e, loc, a, elem), to_elem(e, loc, b, elem)};
+    OpCode code = op == AO_ADD   ? OP_ADD
+                  : op == AO_SUB ? OP_SUB
+                  : op == AO_MUL ? OP_MUL
+                                 : OP_DIV;
+    const Value *r = arith_node(e, loc, code, v, 2);
+    return elem_is_int(elem) ? range_binary(e, op, r, a, b) : r;
+}
+
+const Value *arith_divide(Elab *e, Loc loc, bool remainder, const Value *a, const Value *b) {
+    const char *what = remainder ? "%" : "div";
+    if (!elab_ok(a) || !elab_ok(b)) {
+        return &value_poison;
+    }
+    if (a->kind == V_INT && b->kind == V_INT) {
+        return int_divide(e, loc, remainder, a->integer, b->integer);
+    }
+    const Value *v[2] = {a, b};
+    for (int i = 0; i < 2; i++) {
+        bool is = v[i]->kind == V_INT || (v[i]->kind == V_TENSOR && elem_is_int(value_elem(v[i])));
+        if (!is) {
+            return elab_error(e, loc, 340, "'%s' needs integers, found %s", what,
+                              value_text(e->arena, v[i]));
+        }
+    }
+    if (b->kind == V_INT && b->integer == 0) {
+        return elab_error(e, loc, 341, "division by zero");
+    }
+    Elem elem = common_elem(e, loc, a, b);
+    v[0] = to_elem(e, loc, a, elem);
+    v[1] = to_elem(e, loc, b, elem);
+    const Value *r = arith_node(e, loc, remainder ? OP_IREM : OP_IDIV, v, 2);
+    int64_t lo, hi;
+    if (elab_ok(r) && b->kind == V_INT && b->integer > 0) {
+        if (remainder) {
+            return ranged(e, r, 0, b->integer - 1);
+        }
+        if (range_of(a, &lo, &hi)) {
+            const Value *l = int_divide(e, loc, false, lo, b->integer);
+            const Value *h = int_divide(e, loc, false, hi, b->integer);
+            return ranged(e, r, l->integer, h->integer);
+        }
+    }
+    return r;
+}
+
+const Value *arith_unary(Elab *e, Loc loc, AstOp op, const Value *a) {
+    a = arith_operand(e, loc, a);
+    if (!elab_ok(a)) {
+        return a;
+    }
+    if (op == AO_NOT) {
+        if (a->kind == V_BOOL) {
+            return value_bool(e->arena, !a->truth);
+        }
+        if (a->kind != V_TENSOR || value_elem(a) != TY_BOOL) {
+            return elab_error(e, loc, 342, "'not' needs a bool, found %s", value_text(e->arena, a));
+        }
+        return arith_node(e, loc, OP_NOT, &a, 1);
+    }
+    if (a->kind == V_INT) {
+        return a->integer == INT64_MIN ? overflow(e, loc) : value_int(e->arena, -a->integer);
+    }
+    if (a->kind == V_REAL) {
+        return value_real(e->arena, -a->real);
+    }
+    if (a->kind == V_BOOL || value_elem(a) == TY_BOOL) {
+        return elab_error(e, loc, 343, "'-' is not defined for bools");
+    }
+    int64_t lo, hi;
+    bool known = range_of(a, &lo, &hi);
+    if (elem_is_int(value_elem(a)) && elem_width(value_elem(a)) < 4) {
+        a = arith_cast(e, loc, TY_I32, a);
+    }
+    const Value *r = arith_node(e, loc, OP_NEG, &a, 1);
+    return known ? ranged(e, r, -hi, -lo) : r;
+}
+
+const Value *arith_select(Elab *e, Loc loc, const Value *c, const Value *a, const Value *b) {
+    c = arith_operand(e, loc, c);
+    a = arith_operand(e, loc, a);
+    b = arith_operand(e, loc, b);
+    if (!elab_ok(a) || !elab_ok(b) || !elab_ok(c)) {
+        return &value_poison;
+    }
+    bool is = c->kind == V_BOOL || (c->kind == V_TENSOR && value_elem(c) == TY_BOOL);
+    if (!is) {
+        return elab_error(e, loc, 344, "select(condition, a, b) needs a bool first, found %s",
+                          value_text(e->arena, c));
+    }
+    if (c->kind == V_BOOL && a->kind != V_TENSOR && b->kind != V_TENSOR) {
+        return c->truth ? a : b;
+    }
+    Elem elem = common_elem(e, loc, a, b);
+    if (elem == TY_ERROR) {
+        return &value_poison;
+    }
+    const Value *v[3] = {arith_tensor(e, loc, c, TY_BOOL), to_elem(e, loc, a, elem),
+                         to_elem(e, loc, b, elem)};
+    const Value *r = arith_node(e, loc, OP_SELECT, v, 3);
+    int64_t al, ah, bl, bh;
+    if (elab_ok(r) && elem_is_int(elem) && range_of(a, &al, &ah) && range_of(b, &bl, &bh)) {
+        return ranged(e, r, al < bl ? al : bl, ah > bh ? ah : bh);
+    }
+    return r;
+}
+
+const Value *arith_minmax(Elab *e, Loc loc, bool max, const Value *a, const Value *b) {
+    a = arith_operand(e, loc, a);
+    b = arith_operand(e, loc, b);
+    if (!elab_ok(a) || !elab_ok(b)) {
+        return &value_poison;
+    }
+    if (value_is_number(a) && value_is_number(b)) {
+        bool first = max ? value_number(a) > value_number(b) : value_number(a) < value_number(b);
+        const Value *r = first ? a : b;
+        /* max(1, 2.5) and max(1.0, 2) are reals both */
+        return a->kind == b->kind ? r : value_real(e->arena, value_number(r));
+    }
+    Elem elem = common_elem(e, loc, a, b);
+    if (elem == TY_ERROR) {
+        return &value_poison;
+    }
+    if (elem == TY_BOOL) {
+        return elab_error(e, loc, 345, "'%s' is not defined for bools", max ? "max" : "min");
+    }
+    const Value *v[2] = {to_elem(e, loc, a, elem), to_elem(e, loc, b, elem)};
+    const Value *r = arith_node(e, loc, max ? OP_MAX : OP_MIN, v, 2);
+    int64_t al, ah, bl, bh;
+    if (elab_ok(r) && elem_is_int(elem)) {
+        bool ka = range_of(a, &al, &ah), kb = range_of(b, &bl, &bh);
+        if (ka && kb) {
+            return max ? ranged(e, r, al > bl ? al : bl, ah > bh ? ah : bh)
+                       : ranged(e, r, al < bl ? al : bl, ah < bh ? ah : bh);
+        }
+    }
+    return r;
+}
+
+const Value *arith_map(Elab *e, Loc loc, const char *name, OpCode op, double (*number)(double),
+                       const Value *a) {
+    if (!elab_ok(a)) {
+        return a;
+    }
+    if (value_is_number(a)) {
+        bool keeps = op == OP_ABS || op == OP_SIGN || op == OP_FLOOR || op == OP_ROUND;
+        double r = number(value_number(a));
+        return a->kind == V_INT && keeps ? value_int(e->arena, (int64_t)r) : value_real(e->arena, r);
+    }
+    bool integers = op == OP_ABS || op == OP_SIGN;
+    bool fits = a->kind == V_TENSOR &&
+                (elem_is_float(value_elem(a)) || (integers && elem_is_int(value_elem(a))));
+    if (!fits) {
+        elab_error(e, loc, 346, "'%s' needs floats, found %s", name, value_text(e->arena, a));
+        if (a->kind == V_TENSOR && elem_is_int(value_elem(a))) {
+            diag_hint(&e->c->diag, "f32(i) converts");
+        }
+        return &value_poison;
+    }
+    return arith_node(e, loc, op, &a, 1);
+}
+
+const Value *arith_cast(Elab *e, Loc loc, Elem elem, const Value *a) {
+    if (!elab_ok(a)) {
+        return a;
+    }
+    if (value_is_number(a)) {
+        if (elem_is_float(elem)) {
+            return value_real(e->arena, value_number(a));
+        }
+        if (elem == TY_BOOL) {
+            return elab_error(e, loc, 347, "a number is no bool; compare it: x != 0");
+        }
+        return a->kind == V_INT ? a : value_int(e->arena, (int64_t)a->real);
+    }
+    if (a->kind == V_BOOL) {
+        return elem == TY_BOOL            ? a
+               : elem_is_float(elem) ? value_real(e->arena, a->truth ? 1 : 0)
+                                     : value_int(e->arena, a->truth ? 1 : 0);
+    }
+    if (a->kind != V_TENSOR) {
+        return elab_error(e, loc, 348, "%s cannot be converted to %s", value_kind_text(a),
+                          elem_name(elem));
+    }
+    if (value_elem(a) == elem) {
+        return a;
+    }
+    if (elem == TY_BOOL) {
+        return elab_error(e, loc, 349, "a number is no bool; compare it: x != 0");
+    }
+    Region *before = a->end ? graph_enter(e->g, evaluation_end_region(e)) : NULL;
+    Value *r = ARENA_NEW(e->arena, Value);
+    *r = *a;
+    r->node = node_cast(e->g, a->node, elem);
+    if (!elem_is_int(elem)) {
+        r->ranged = false;
+    }
+    r->loop = NULL;
+    if (before) {
+        graph_leave(e->g, before);
+    }
+    return r;
+}

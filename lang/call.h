@@ -1,0 +1,29 @@
+/* call: ops, layers, models and instances are inlined at each call. */
+#ifndef MDLC_LANG_CALL_H
+#define MDLC_LANG_CALL_H
+
+#include "lang/context.h"
+
+/* `piped` is the first argument of a stage of `|>`, or NULL. */
+const Value *call_eval(Elab *e, const Ast *call, const Value *piped);
+/* `f = new layer(...)`. */
+const Value *call_new(Elab *e, const Ast *ast, const char *name);
+/* Calls item with values: (p, g) of an optimizer and its written arguments. */
+typedef struct {
+    const char *name; /* NULL: positional */
+    Loc loc;
+    const Value *value;
+    const Ast *ast; /* not yet evaluated, or NULL */
+} Argument;
+typedef VEC(Argument) Arguments;
+/* Enters the body of `item` with its parameters bound: a new scope and frame are in force. False
+ * after an error (nothing to leave then). */
+bool call_enter(Elab *e, const Item *item, Arguments *args, Loc loc, Frame *frame);
+void call_leave(Elab *e, Frame *frame, Scope *before);
+/* One parameter set of a model, made if no entry has made it yet: for paths into it. */
+bool call_ensure_model(Elab *e, const Item *model, Loc loc);
+/* Adds a path segment to the frame; an error if it is taken. */
+bool call_segment(Elab *e, Frame *frame, const char *name, Loc loc, const char *what);
+bool call_is_callable(const Item *item);
+
+#endif

@@ -1,0 +1,92 @@
+/* context: messages with the calls they were met in, and the slots of a module. */
+#include "lang/context.h"
+
+#include <string.h>
+
+enum { NOTED_CALLS = 3 };
+
+static File *file_of(const Elab *e, Loc loc) {
+    for (int i = 0; i < e->file.count; i++) {
+        if (e->file.at[i]->ast->loc.source == loc.source) {
+            return e->file.at[i];
+        }
+    }
+    return NULL;
+}
+
+const Value *elab_error(Elab *e, Loc loc, int id, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    char *text = str_vprintf(e->arena, fmt, ap);
+    va_end(ap);
+    diag_error(&e->c->diag, loc, id, "%s", text);
+    int left = NOTED_CALLS;
+    for (const Frame *f = e->frame; f && f->item && left > 0; f = f->up, left--) {
+        diag_note(&e->c->diag, f->call, "in this call of '%s'", f->item->name);
+    }
+    return &value_poison;
+}
+
+void elab_hint_nearest(Elab *e, const Nearest *n) {
+    if (n->best) {
+        diag_hint(&e->c->diag, "did you mean '%s'?", n->best);
+    }
+}
+
+void elab_note_dim(Elab *e, Dim dim) {
+    if (dim.name && dim.name->kind == AST_DIMS) {
+        diag_note(&e->c->diag, dim.name->loc, "%s = %lld is declared here", dim.name->name,
+                  (long long)dim.size);
+    }
+}
+
+bool elab_ok(const Value *v) { return v->kind != V_POISON; }
+
+bool elab_plain(Elab *e, Loc loc, const Value *v) {
+    if (v->kind == V_TENSOR && v->end) {
+        elab_error(e, loc, 551,
+                   "a fold over the batch is used here together with single rows; an evaluation over "
+                   "several batches knows it only at the end");
+        diag_hint(&e->c->diag, "write the metric with outermost folds, for example "
+                               "sum(y^2) - sum(y)^2 / count(y) for a variance");
+        return false;
+    }
+    return v->kind != V_POISON;
+}
+
+Loc elab_at(Elab *e, Loc loc) {
+    Loc before = e->g->loc;
+    const File *file = file_of(e, loc);
+    if (!file || !file->library) {
+        e->g->loc = loc;
+    }
+    return before;
+}
+
+Arena *elab_arena(Elab *e) { return e->arena; }
+
+Slot *elab_state_slot(Elab *e, StateRole role, const char *name, Type type, Entry *entry, Loc loc) {
+    for (int i = 0; i < e->state.count; i++) {
+        if (str_eq(e->state.at[i]->name, name)) {
+            return e->state.at[i];
+        }
+    }
+    Slot *slot = ARENA_NEW(e->arena, Slot);
+    slot->kind = SLOT_STATE;
+    slot->role = role;
+    slot->name = name;
+    slot->file_name = name;
+    slot->type = type;
+    slot->entry = entry;
+    slot->loc = loc;
+    VEC_PUSH(e->arena, &e->state, slot);
+    return slot;
+}
+
+Slot *elab_counter(Elab *e, const char *label, const char *name, Elem elem, double initial,
+                   Entry *entry, Loc loc) {
+    Slot *slot = elab_state_slot(e, STATE_COUNTER, name, type_scalar(elem), entry, loc);
+    slot->label = label;
+    slot->initial = initial;
+    return slot;
+}

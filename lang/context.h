@@ -1,0 +1,205 @@
+/* context: the state of one elaboration and what all of its files need.
+ *
+ * Elaboration is a typed abstract interpretation: statements are run once with values that are
+ * numbers or graph nodes; ops and layers are inlined at each call with their dim variables bound to
+ * the shapes of the arguments. */
+#ifndef MDLC_LANG_CONTEXT_H
+#define MDLC_LANG_CONTEXT_H
+
+#include "compiler/compile.h"
+#include "lang/scope.h"
+
+typedef struct Elab Elab;
+typedef struct Frame Frame;
+typedef struct EntryScope EntryScope;
+typedef struct IndexNotation IndexNotation;
+typedef struct Evaluation Evaluation;
+typedef struct Training Training;
+
+typedef struct {
+    const char *name;
+    Loc loc;
+} Segment;
+
+typedef struct {
+    const char *name;
+    const Value *value;
+} Given;
+
+/* A state inside a loop: a carry, or (stacked by `repeat`) a slice in and a slice out. */
+typedef struct {
+    Slot *slot;
+    Node *value;
+    bool stacked, written;
+    int number; /* of the carry or stack */
+} LoopState;
+
+typedef struct {
+    const char *path;
+    int count;
+} Visit;
+
+typedef struct {
+    Slot *slot;
+    Node *node;
+    Loc loc;
+} SlotWrite;
+
+typedef struct {
+    const Item *item;
+    Dim dim;
+    Loc loc;
+} Rebind;
+
+typedef struct {
+    Slot *slot;
+    Node *node;
+} InitialValue;
+
+/* One body that is being inlined: of an op, layer, model, optimizer, entry or train. */
+struct Frame {
+    Frame *up;        /* the caller; NULL: an entry */
+    const Item *item; /* NULL: an entry or train */
+    Loc call;
+    const char *path; /* where its parameters live: "net.fc1"; NULL: it cannot own any */
+    bool frozen;
+    Frame *names;          /* whose labels: its own, or with the label `_` the caller's */
+    VEC(Segment) segment; /* labels and parameters used so far */
+    /* `...` of the signature */
+    bool pack_bound;
+    int npack;
+    Dim pack[MD_RANK];
+    /* stacking of parameters: loops opened inside this call count, then those of the home */
+    LoopScope *call_loop;
+    const Instance *instance; /* the home, if it is not the caller */
+    bool root;                /* a model: nothing outside counts */
+    /* draws */
+    Frame *draw_owner; /* whose path and counter number the draws */
+    const char *draw_path;
+    int draws;
+    bool returned;
+    const Value *result;
+};
+
+/* `new`: a layer with its arguments, called later. */
+struct Instance {
+    const Item *item;
+    const char *path;
+    const Ast *args;
+    Loc loc;
+    bool frozen;
+    Frame *frame;    /* home */
+    LoopScope *loop; /* home */
+    Scope *scope;    /* where the arguments are evaluated */
+    VEC(Given) given; /* by `new` */
+};
+
+typedef struct {
+    const char *name;
+    Loc loc;
+    const Value *value; /* of the iteration: nodes of the loop's body */
+    int position;       /* place of the stacked axis */
+    int number;         /* among the ys of the loop */
+} Emitted;
+
+struct LoopScope {
+    LoopScope *up;
+    LoopBuilder *builder;
+    Region *outer, *body;
+    Dim trip;
+    bool repeat; /* parameters inside are stacked */
+    const char *index_name;
+    const Value *index;
+    Scope *scope; /* of its body */
+    int depth;
+    VEC(Emitted) emitted;
+    VEC(LoopState) state;
+};
+
+/* A state as the next statement of the entry sees it, outside of all loops. */
+typedef struct {
+    Slot *slot;
+    Node *value;
+    bool written;
+} StateValue;
+
+typedef struct {
+    const Item *item;
+    const Instance *instance;
+    Region *region;
+    int narg;
+    const Value **arg;
+    bool frozen;
+    const char *path;
+    const Value *result;
+} ModelCall;
+
+/* What an entry point of the module needs while its body runs. */
+struct EntryScope {
+    Entry *entry;
+    bool train; /* mode: train or infer */
+    const char *name;
+    Slot *calls; /* counter of an entry that draws, made on first use */
+    Slot *step, *steps;
+    bool in_update; /* `step` counts the update at hand */
+    VEC(ModelCall) call;
+    VEC(Visit) visit;
+    VEC(StateValue) state;
+    VEC(SlotWrite) write; /* parameters assigned by `<-` */
+    Evaluation *evaluation; /* NULL: not an evaluation */
+    Training *training;     /* NULL: not a train */
+    Entry *train_entry;     /* whose counters and hyper-parameters it reads */
+    VEC(const Ast *) gradcheck; /* of a test */
+};
+
+typedef struct {
+    Slot *slot;
+    const Item *model;
+    Dim dim[MD_RANK]; /* as written, without stacking axes */
+    int rank;
+    int order;
+    Node *initial; /* in the INIT region */
+} Parameter;
+
+struct Elab {
+    Compile *c;
+    Arena *arena;
+    Module *module;
+    Graph *g;
+    File *root;
+    VEC(File *) file;
+    Scope *scope;
+    Frame *frame;
+    LoopScope *loop;
+    IndexNotation *index;
+    EntryScope *entry;
+    int stamp; /* of the rebinding in force */
+    VEC(Rebind) rebind;
+    int next_index, depth;
+    VEC(Parameter *) param;
+    VEC(Slot *) state; /* all other slots */
+    Entry *init;
+    VEC(InitialValue) initial; /* of `state`, in the INIT region */
+    Slot *seed;
+    int nmodel; /* models in the root file */
+    bool in_adjoint;
+};
+
+/* One error, with the calls it was met in as notes. Returns poison, so that it can be returned. */
+const Value *elab_error(Elab *e, Loc loc, int id, const char *fmt, ...) MDLC_PRINTF(4, 5);
+void elab_hint_nearest(Elab *e, const Nearest *n);
+/* A note that says where a declared dim comes from; nothing for a plain size. */
+void elab_note_dim(Elab *e, Dim dim);
+bool elab_ok(const Value *v); /* not poison */
+/* False and an error if v is known only at the end of an evaluation. */
+bool elab_plain(Elab *e, Loc loc, const Value *v);
+/* Sets the place of new nodes; texts of the library keep the place of the call. */
+Loc elab_at(Elab *e, Loc loc);
+Arena *elab_arena(Elab *e);
+
+/* A slot of the module that is no parameter. */
+Slot *elab_state_slot(Elab *e, StateRole role, const char *name, Type type, Entry *entry, Loc loc);
+Slot *elab_counter(Elab *e, const char *label, const char *name, Elem elem, double initial,
+                   Entry *entry, Loc loc);
+
+#endif

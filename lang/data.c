@@ -1,0 +1,390 @@
+/* data: where rows come from. A field is a source (columns, the whole record, a window) and an
+ * elementwise expression of it; the expression becomes an entry of its own that loads one row. */
+#include "lang/data.h"
+
+#include "lang/arith.h"
+#include "lang/dims.h"
+#include "lang/entry.h"
+#include "lang/expr.h"
+#include "lang/stmt.h"
+
+#include <string.h>
+
+bool data_has_held_out(const DataSet *set) {
+    for (int i = 0; i < set->file.count; i++) {
+        if (set->file.at[i].path[1]) {
+            return true;
+        }
+    }
+    return set->holdout > 0;
+}
+
+/* --- clauses --------------------------------------------------------------------------------- */
+
+static void file_clause(Elab *e, DataSet *set, const Ast *clause) {
+    const Ast *args = clause->kid[0];
+    DataFile file = {.loc = clause->loc};
+    for (int i = 0; args && i < args->nkid; i++) {
+        const Ast *arg = args->kid[i], *path = arg->kind == AST_ARG ? arg->kid[0] : arg;
+        if (i == 0 ? arg->kind != AST_ARG : arg->kind == AST_ARG) {
+            elab_error(e, arg->loc, 570, "a file is written: file f = \"train.csv\", \"test.csv\";");
+            return;
+        }
+        if (path->kind != AST_STRING || i > 1) {
+            elab_error(e, path->loc, 571, i > 1 ? "a file has at most two paths: training rows, held-out "
+                                                  "rows"
+                                                : "the path of a file is a string");
+            return;
+        }
+        if (i == 0) {
+            file.name = arg->name;
+        }
+        file.path[i] = path->text;
+    }
+    for (int i = 0; i < set->file.count; i++) {
+        if (str_eq(set->file.at[i].name, file.name)) {
+            elab_error(e, clause->loc, 572, "file '%s' is declared twice", file.name);
+            return;
+        }
+    }
+    VEC_PUSH(e->arena, &set->file, file);
+}
+
+static void holdout_clause(Elab *e, DataSet *set, const Ast *clause) {
+    const Ast *args = clause->kid[0], *call = args && args->nkid == 1 ? args->kid[0] : NULL;
+    bool every = call && call->kind == AST_CALL && call->kid[0]->kind == AST_NAME &&
+                 str_eq(call->kid[0]->name, "every") && call->kid[1] && call->kid[1]->nkid == 1;
+    if (!every) {
+        elab_error(e, clause->loc, 573, "'holdout' is written: holdout every(5);");
+        return;
+    }
+    if (elab_int(e, call->kid[1]->kid[0], "the argument of 'every'", &set->holdout) && set->holdout < 2) {
+        elab_error(e, call->kid[1]->kid[0]->loc, 574, "holdout every(k) needs k >= 2");
+        set->holdout = 0;
+    }
+}
+
+static void clause(Elab *e, DataSet *set, const Ast *ast) {
+    const Ast *args = ast->kid[0];
+    if (str_eq(ast->name, "file")) {
+        file_clause(e, set, ast);
+    } else if (str_eq(ast->name, "holdout")) {
+        holdout_clause(e, set, ast);
+    } else if (str_eq(ast->name, "shuffle")) {
+        bool on;
+        if (!args || args->nkid != 1) {
+            elab_error(e, ast->loc, 575, "'shuffle' is true or false");
+        } else if (elab_condition(e, args->kid[0], &on)) {
+            set->shuffle = on;
+        }
+    } else {
+        elab_error(e, ast->loc, 576, "'%s' may not stand in a dataset", ast->name);
+    }
+}
+
+/* --- fields ---------------------------------------------------------------------------------- */
+
+static int file_number(const DataSet *set, const Ast *ast) {
+    for (int i = 0; ast->kind == AST_NAME && i < set->file.count; i++) {
+        if (str_eq(set->file.at[i].name, ast->name)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* The part of the expression that names a file: `f` or `f.columns(...)`. */
+static const Ast *find_source(const DataSet *set, const Ast *ast, int *file) {
+    if (!ast) {
+        return NULL;
+    }
+    if (ast->kind == AST_CALL && ast->kid[0]->kind == AST_DOT &&
+        file_number(set, ast->kid[0]->kid[0]) >= 0) {
+        *file = file_number(set, ast->kid[0]->kid[0]);
+        return ast;
+    }
+    if (file_number(set, ast) >= 0) {
+        *file = file_number(set, ast);
+        return ast;
+    }
+    for (int i = 0; i < ast->nkid; i++) {
+        const Ast *found = find_source(set, ast->kid[i], file);
+        if (found) {
+            return found;
+        }
+    }
+    return NULL;
+}
+
+/* The tree with `part` exchanged for `with`. */
+static const Ast *exchange(Elab *e, const Ast *ast, const Ast *part, const Ast *with) {
+    if (ast == part) {
+        return with;
+    }
+    if (!ast) {
+        return NULL;
+    }
+    Ast *copy = ARENA_NEW(e->arena, Ast);
+    *copy = *ast;
+    copy->kid = ARENA_ARRAY(e->arena, Ast *, ast->nkid);
+    for (int i = 0; i < ast->nkid; i++) {
+        copy->kid[i] = (Ast *)exchange(e, ast->kid[i], part, with);
+    }
+    return copy;
+}
+
+static bool ends_with(const char *s, const char *end) {
+    size_t n = strlen(s), m = strlen(end);
+    return n >= m && strcmp(s + n - m, end) == 0;
+}
+
+/* What a row's elements are before `load`, by the name of the file. */
+static Elem raw_elem(const Elab *e, const char *path) {
+    static const struct {
+        const char *end;
+        Elem elem;
+    } known[] = {{"ubyte", TY_U8}, {"ubyte.gz", TY_U8}, {".idx", TY_U8}, {".idx.gz", TY_U8},
+                 {".txt", TY_U8},  {".u8", TY_U8},      {".u16", TY_U16}, {".i32", TY_I32}};
+    for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
+        if (ends_with(path, known[i].end)) {
+            return known[i].elem;
+        }
+    }
+    return e->g->float_type;
+}
+
+static bool window_source(Elab *e, DataField *f, const Ast *args) {
+    f->source = FIELD_WINDOW;
+    f->stride = -1;
+    bool sized = false;
+    for (int i = 0; args && i < args->nkid; i++) {
+        const Ast *arg = args->kid[i];
+        int64_t n, *to = &f->length;
+        if (arg->kind == AST_ARG) {
+            to = str_eq(arg->name, "offset") ? &f->offset : str_eq(arg->name, "stride") ? &f->stride : NULL;
+            arg = arg->kid[0];
+        } else {
+            to = sized ? NULL : to;
+            sized = true;
+        }
+        if (!to) {
+            elab_error(e, arg->loc, 577, "a window is written: f.window(T, offset = 1, stride = T)");
+            return false;
+        }
+        if (!elab_int(e, arg, "an argument of 'window'", &n)) {
+            return false;
+        }
+        if (n < (to == &f->offset ? 0 : 1)) {
+            elab_error(e, arg->loc, 578, "this argument of 'window' must be positive");
+            return false;
+        }
+        *to = n;
+    }
+    if (!sized) {
+        elab_error(e, f->loc, 579, "'window' needs its length: f.window(T)");
+        return false;
+    }
+    if (f->stride < 0) {
+        f->stride = f->length;
+    }
+    return true;
+}
+
+/* `f.columns(a..b)`, `f.column(c)`, `f.window(T)`; rank and extents of the raw row. */
+static bool method_source(Elab *e, DataField *f, const Ast *call, int *rank, Dim *dim) {
+    const char *name = call->kid[0]->name;
+    const Ast *args = call->kid[1], *arg = args && args->nkid == 1 ? args->kid[0] : NULL;
+    if (str_eq(name, "columns") && arg && arg->kind == AST_RANGE_EXPR) {
+        int64_t hi;
+        if (!elab_int(e, arg->kid[0], "the first column", &f->first) ||
+            !elab_int(e, arg->kid[1], "the end of the columns", &hi)) {
+            return false;
+        }
+        if (f->first < 0 || hi <= f->first) {
+            elab_error(e, arg->loc, 580, "columns %lld..%lld are none", (long long)f->first, (long long)hi);
+            return false;
+        }
+        f->source = FIELD_COLUMNS;
+        f->count = hi - f->first;
+        *rank = 1;
+        dim[0] = (Dim){.size = f->count};
+        return true;
+    }
+    if (str_eq(name, "column") && arg) {
+        f->source = FIELD_COLUMNS;
+        f->count = 1;
+        *rank = 0;
+        if (!elab_int(e, arg, "a column", &f->first)) {
+            return false;
+        }
+        if (f->first < 0) {
+            elab_error(e, arg->loc, 581, "there is no column %lld", (long long)f->first);
+            return false;
+        }
+        return true;
+    }
+    if (str_eq(name, "window")) {
+        *rank = 1;
+        bool ok = window_source(e, f, args);
+        dim[0] = (Dim){.size = f->length};
+        return ok;
+    }
+    if (str_eq(name, "stream")) {
+        elab_error(e, call->loc, 582, "'stream' is not supported yet; 'window' is");
+        return false;
+    }
+    elab_error(e, call->loc, 583, "a file has columns(a..b), column(c) and window(T)");
+    return false;
+}
+
+/* The row loader of an expression that is more than a conversion. */
+static Entry *load_entry(Elab *e, DataField *f, const Ast *expr, const Ast *source, const Ast *ast,
+                         int rank, const Dim *dim) {
+    Ast name = {.kind = AST_NAME, .loc = source->loc, .name = "the row"};
+    EntryScope *scope = entry_open(e, ENTRY_LOAD, f->name, ast);
+    Entry *entry = scope->entry;
+    Slot *slot = entry_input_slot(e, "row", dims_type(f->raw, rank, dim), source->loc);
+    scope_add(e->arena, e->scope, name.name, source->loc, BIND_ARGUMENT,
+              value_tensor(e->arena, node_slot(e->g, slot), rank, dim));
+    const Value *v = elab_expr(e, exchange(e, expr, source, &name));
+    Type want = f->type;
+    if (elab_ok(v)) {
+        v = arith_lift(e, expr->loc, v);
+    }
+    bool shape = elab_ok(v) && v->rank == want.rank;
+    for (int i = 0; shape && i < v->rank; i++) {
+        shape = v->dim[i].size == want.dim[i];
+    }
+    if (elab_ok(v) && (!shape || value_elem(v) != want.elem)) {
+        elab_error(e, expr->loc, 584, "field '%s' is declared as %s, but this is %s", f->name,
+                   value_text(e->arena, value_tensor(e->arena, node_full(e->g, want, 0), 0, NULL)),
+                   value_text(e->arena, v));
+        if (elab_ok(v) && shape) {
+            diag_hint(&e->c->diag, "%s(...) converts", elem_name(want.elem));
+        } else {
+            diag_hint(&e->c->diag, "'as [..]' gives a row another shape");
+        }
+        v = &value_poison;
+    }
+    if (elab_ok(v)) {
+        entry_out(e, OUT_RESULT, f->name, NULL, v->node, expr->loc);
+    }
+    entry_close(e);
+    return elab_ok(v) ? entry : NULL;
+}
+
+static bool field(Elab *e, DataSet *set, const Ast *ast) {
+    DataField f = {.name = ast->name, .loc = ast->loc};
+    const Ast *expr = ast->kid[2];
+    Dim want[MD_RANK], raw[MD_RANK];
+    int rank, raw_rank;
+    Elem elem;
+    for (int i = 0; i < set->field.count; i++) {
+        if (str_eq(set->field.at[i].name, f.name)) {
+            elab_error(e, ast->loc, 585, "field '%s' is declared twice", f.name);
+            return false;
+        }
+    }
+    if (!dims_elem(e, ast->kid[0], &elem) || !dims_eval_type(e, ast->kid[0], &rank, want)) {
+        return false;
+    }
+    f.type = dims_type(elem == TY_ERROR ? TY_I32 : elem, rank, want);
+    if (ast->kid[1]) {
+        if (!dims_range(e, ast->kid[1], &f.lo, &f.hi)) {
+            return false;
+        }
+        if (!elem_is_int(f.type.elem)) {
+            elab_error(e, ast->kid[1]->loc, 586, "only integers have a range");
+            return false;
+        }
+    }
+    const Ast *source = find_source(set, expr, &f.file);
+    if (!source) {
+        if (expr->kind != AST_ERROR) {
+            elab_error(e, expr->loc, 587, "a field names a file of its data set: f.columns(0..4)");
+        }
+        return false;
+    }
+    int other;
+    static const Ast gone = {.kind = AST_ERROR};
+    if (find_source(set, exchange(e, expr, source, &gone), &other)) {
+        elab_error(e, expr->loc, 588, "a field reads one part of one file");
+        return false;
+    }
+    f.source = FIELD_RECORD;
+    raw_rank = rank;
+    memcpy(raw, want, sizeof raw);
+    if (source->kind == AST_CALL && !method_source(e, &f, source, &raw_rank, raw)) {
+        return false;
+    }
+    f.raw = raw_elem(e, set->file.at[f.file].path[0]);
+    f.raw_count = 1;
+    for (int i = 0; i < raw_rank; i++) {
+        f.raw_count *= raw[i].size;
+    }
+    const Ast *core = expr;
+    while (core->kind == AST_AS) {
+        core = core->kid[0];
+    }
+    if (core == source) { /* a plain conversion; the row keeps its order */
+        if (f.raw_count != type_count(f.type)) {
+            elab_error(e, expr->loc, 589, "field '%s' has %lld elements, but its source has %lld", f.name,
+                       (long long)type_count(f.type), (long long)f.raw_count);
+            return false;
+        }
+    } else if (f.source == FIELD_WINDOW) {
+        elab_error(e, expr->loc, 590, "a window is taken as it is; compute with the field in the train");
+        return false;
+    } else {
+        f.load = load_entry(e, &f, expr, source, ast, raw_rank, raw);
+        if (!f.load) {
+            return false;
+        }
+    }
+    VEC_PUSH(e->arena, &set->field, f);
+    return true;
+}
+
+int data_set(Elab *e, Item *item) {
+    for (int i = 0; i < e->module->dataset.count; i++) {
+        if (str_eq(e->module->dataset.at[i].name, item->name)) {
+            return item->failed ? -1 : i;
+        }
+    }
+    DataSet set = {.name = item->name, .shuffle = true, .loc = item->loc};
+    const Ast *block = item->ast->kid[0];
+    Frame frame = {0};
+    int errors = e->c->diag.errors;
+    for (int pass = 0; pass < 2; pass++) { /* files first */
+        for (int i = 0; i < block->nkid; i++) {
+            const Ast *ast = block->kid[i];
+            e->scope = scope_new(e->arena, NULL, item->file);
+            e->frame = &frame;
+            if (pass == 0) {
+                stmt_attributes(e, ast);
+            }
+            if (ast->kind == AST_CLAUSE) {
+                if (pass == 0) {
+                    clause(e, &set, ast);
+                }
+            } else if (ast->kind == AST_DATA_FIELD) {
+                if (pass == 1) {
+                    field(e, &set, ast);
+                }
+            } else if (pass == 0 && ast->kind != AST_ERROR) {
+                elab_error(e, ast->loc, 591, "a dataset holds 'file', 'holdout', 'shuffle' and fields "
+                                             "'x: f32[4] = ...'");
+            }
+        }
+    }
+    e->scope = NULL;
+    e->frame = NULL;
+    if (set.file.count == 0 && e->c->diag.errors == errors) {
+        elab_error(e, item->loc, 592, "data set '%s' has no file", item->name);
+    } else if (set.field.count == 0 && e->c->diag.errors == errors) {
+        elab_error(e, item->loc, 593, "data set '%s' has no fields", item->name);
+    }
+    item->failed = e->c->diag.errors != errors; /* trains on it stay silent */
+    VEC_PUSH(e->arena, &e->module->dataset, set);
+    return item->failed ? -1 : e->module->dataset.count - 1;
+}

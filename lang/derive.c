@@ -1,0 +1,89 @@
+/* derive: derivatives are taken of values: a placeholder node (value, point, cotangent) that the
+ * grad pass expands. */
+#include "lang/derive.h"
+
+#include "lang/arith.h"
+
+/* `seen` is one mark a node of the region, by id. */
+static bool reaches(const Node *node, const Node *point, bool *seen) {
+    if (node == point) {
+        return true;
+    }
+    if (seen[node->id] || node->op == OP_STOP || !(elem_is_float(node->type.elem) ||
+                                                   node->type.elem == TY_TUPLE)) {
+        return false;
+    }
+    seen[node->id] = true;
+    for (int i = 0; i < node->nin; i++) {
+        if (reaches(node->in[i], point, seen)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool derive_reaches(Elab *e, Node *value, Node *point) {
+    if (value->region != point->region) {
+        Region *before = graph_enter(e->g, value->region);
+        point = graph_import(e->g, point);
+        graph_leave(e->g, before);
+    }
+    bool *seen = ARENA_ARRAY(e->arena, bool, value->region->node.count);
+    return reaches(value, point, seen);
+}
+
+const Value *derive_call(Elab *e, const char *name, const Value *const *v, int n, Loc loc) {
+    bool stop = str_eq(name, "stop_gradient"), vjp = str_eq(name, "vjp");
+    int want = stop ? 1 : vjp ? 3 : 2;
+    if (n != want) {
+        return elab_error(e, loc, 450, "'%s' takes %d argument%s", name, want, want == 1 ? "" : "s");
+    }
+    if (stop && v[0]->kind != V_TENSOR) {
+        return v[0];
+    }
+    for (int i = 0; i < n; i++) {
+        if (i == 2 && value_is_number(v[i])) {
+            continue;
+        }
+        bool floats = v[i]->kind == V_TENSOR && elem_is_float(value_elem(v[i]));
+        if (!stop && !floats) {
+            return elab_error(e, loc, 451, "'%s' needs float tensors, found %s", name,
+                              value_text(e->arena, v[i]));
+        }
+        if (!elab_plain(e, loc, v[i])) {
+            return &value_poison;
+        }
+    }
+    if (stop) {
+        return elem_is_float(value_elem(v[0])) ? value_with(e->arena, v[0], node_stop(e->g, v[0]->node))
+                                               : v[0];
+    }
+    if (v[0]->nspan > 0 || v[1]->nspan > 0) {
+        return elab_error(e, loc, 452, "'%s' is for whole tensors, outside of index notation", name);
+    }
+    if (!vjp && v[0]->rank > 0) {
+        elab_error(e, loc, 453, "grad(v, x) needs a scalar v, found %s", value_text(e->arena, v[0]));
+        diag_hint(&e->c->diag, "vjp(v, x, u) takes a cotangent u of the shape of v");
+        return &value_poison;
+    }
+    Node *value = graph_import(e->g, v[0]->node), *point = graph_import(e->g, v[1]->node);
+    if (!derive_reaches(e, value, point)) {
+        return elab_error(e, loc, 454, "the first argument of '%s' was not computed from the second one",
+                          name);
+    }
+    const Value *u = vjp ? v[2] : value_real(e->arena, 1);
+    u = arith_tensor(e, loc, u, value_elem(v[0]));
+    if (!elab_ok(u)) {
+        return u;
+    }
+    bool fits = u->nspan == 0 && value_elem(u) == value_elem(v[0]) &&
+                (u->rank == 0 || u->rank == v[0]->rank);
+    for (int i = 0; fits && i < u->rank; i++) {
+        fits = u->dim[i].size == v[0]->dim[i].size;
+    }
+    if (!fits) {
+        return elab_error(e, loc, 455, "the cotangent is %s, but the value is %s",
+                          value_text(e->arena, u), value_text(e->arena, v[0]));
+    }
+    return value_with(e->arena, v[1], node_grad(e->g, value, point, u->node));
+}

@@ -1,0 +1,314 @@
+/* dims: unification of extents. A lower-case name that nothing else declares is a dim variable of
+ * the signature: its first use binds it, every other one must agree. */
+#include "lang/dims.h"
+
+#include "lang/expr.h"
+
+#include <string.h>
+
+bool dims_agree(Dim a, Dim b) { return a.size == b.size && (!a.name || !b.name || a.name == b.name); }
+
+Dim dims_join(Dim a, Dim b) {
+    Dim d = a.name ? a : b;
+    if (a.batch != b.batch) {
+        d.batch = a.batch == 0 ? b.batch : b.batch == 0 ? a.batch : BATCH_LOST;
+    }
+    return d;
+}
+
+bool dims_eval(Elab *e, const Ast *expr, Dim *dim) {
+    *dim = (Dim){.size = -1};
+    const Value *v = elab_expr(e, expr);
+    if (!elab_ok(v)) {
+        return false;
+    }
+    if (v->kind == V_TENSOR) {
+        elab_error(e, expr->loc, 301, "a shape needs a compile-time integer, but %s is known only at "
+                                      "run time", expr->kind == AST_NAME ? expr->name : "this");
+        return false;
+    }
+    if (v->kind != V_INT) {
+        elab_error(e, expr->loc, 302, "a shape needs a compile-time integer, found %s",
+                   v->kind == V_REAL ? str_printf(e->arena, "%g", v->real) : value_kind_text(v));
+        if (v->kind == V_REAL) {
+            diag_hint(&e->c->diag, "'div(a, b)' divides integers and rounds down");
+        }
+        return false;
+    }
+    if (v->integer < 0 || v->integer > (int64_t)1 << 40) {
+        elab_error(e, expr->loc, 303, "an extent of %lld is not possible", (long long)v->integer);
+        return false;
+    }
+    *dim = value_to_dim(v);
+    return true;
+}
+
+bool dims_eval_type(Elab *e, const Ast *type, int *rank, Dim *dim) {
+    *rank = 0;
+    bool ok = true;
+    for (int i = 0; i < type->nkid; i++) {
+        const Ast *axis = type->kid[i];
+        int n = 1;
+        if (axis->kind == AST_PACK) {
+            if (!e->frame || !e->frame->pack_bound) {
+                elab_error(e, axis->loc, 304, "'...' has no axes here: no argument has bound it");
+                return false;
+            }
+            n = e->frame->npack;
+        }
+        if (*rank + n > MD_RANK) {
+            elab_error(e, type->loc, 305, "a tensor has at most %d axes", MD_RANK);
+            return false;
+        }
+        if (axis->kind == AST_PACK) {
+            for (int k = 0; k < n; k++) {
+                dim[(*rank)++] = e->frame->pack[k];
+            }
+        } else {
+            ok = dims_eval(e, axis, &dim[(*rank)++]) && ok;
+        }
+    }
+    return ok;
+}
+
+bool dims_elem(Elab *e, const Ast *type, Elem *elem) {
+    *elem = e->g->float_type;
+    if (!type->name) {
+        return true;
+    }
+    if (str_eq(type->name, "int")) {
+        *elem = TY_ERROR;
+        return true;
+    }
+    if (str_eq(type->name, "real")) {
+        return true;
+    }
+    if (!elem_from_name(type->name, elem)) {
+        elab_error(e, type->name_loc, 306, "unknown element type '%s'", type->name);
+        Nearest n = nearest_start(type->name);
+        static const char *const names[] = {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32",
+                                            "f16", "bf16", "f32", "f64", "int", "real"};
+        for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+            nearest_add(&n, names[i]);
+        }
+        elab_hint_nearest(e, &n);
+        return false;
+    }
+    if (*elem == TY_F32) {
+        *elem = e->g->float_type;
+    }
+    if (*elem == TY_F16 || *elem == TY_BF16) {
+        elab_error(e, type->name_loc, 307, "the element type '%s' is not supported yet", type->name);
+        return false;
+    }
+    return true;
+}
+
+Type dims_type(Elem elem, int rank, const Dim *dim) {
+    Type t = {.elem = elem, .rank = rank};
+    for (int i = 0; i < rank; i++) {
+        t.dim[i] = dim[i].size;
+    }
+    return t;
+}
+
+bool dims_range(Elab *e, const Ast *range, int64_t *lo, int64_t *hi) {
+    const Value *v[2];
+    for (int i = 0; i < 2; i++) {
+        v[i] = elab_expr(e, range->kid[i]);
+        if (!elab_ok(v[i])) {
+            return false;
+        }
+        if (v[i]->kind != V_INT) {
+            elab_error(e, range->kid[i]->loc, 308, "a range needs compile-time integers, found %s",
+                       value_kind_text(v[i]));
+            return false;
+        }
+    }
+    *lo = v[0]->integer;
+    *hi = v[1]->integer;
+    if (*lo >= *hi) {
+        elab_error(e, range->loc, 309, "the range %lld..%lld is empty: its end is not in it",
+                   (long long)*lo, (long long)*hi);
+        return false;
+    }
+    return true;
+}
+
+/* Is `name` a parameter of the signature that is being bound? Its value may come later. */
+static bool is_signature_name(const Elab *e, const char *name) {
+    const Item *item = e->frame ? e->frame->item : NULL;
+    if (!item || item->kind == AST_CONSTS || item->kind == AST_DIMS) {
+        return false;
+    }
+    const Ast *params = item->ast->kid[0];
+    for (int i = 0; params && i < params->nkid; i++) {
+        if (str_eq(params->kid[i]->name, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool lower_case(const char *name) {
+    return (name[0] >= 'a' && name[0] <= 'z') || name[0] == '_';
+}
+
+/* Is this axis a dim variable of the signature (bound here or not yet)? */
+static bool is_variable(Elab *e, const Ast *axis) {
+    return axis->kind == AST_NAME && lower_case(axis->name) && !is_signature_name(e, axis->name) &&
+           !file_find(e->scope->file, axis->name);
+}
+
+static bool mismatch(Elab *e, Loc loc, const char *what, int axis, Dim want, Dim have) {
+    elab_error(e, loc, 310, "axis %d of %s has extent %s, expected %s", axis, what,
+               dim_text(e->arena, have), dim_text(e->arena, want));
+    elab_note_dim(e, want);
+    elab_note_dim(e, have);
+    if (want.size == have.size) {
+        diag_note(&e->c->diag, LOC_NONE, "the sizes are equal, but declared dimensions are compared "
+                                         "by name");
+    }
+    return false;
+}
+
+static bool unify_axis(Elab *e, const Ast *axis, int number, Loc loc, const char *what,
+                       DimsPass pass, Dim *dim) {
+    if (is_variable(e, axis)) {
+        if (pass == DIMS_LATE) {
+            return true;
+        }
+        ScopeName *bound = scope_find_here(e->scope, axis->name);
+        if (!bound) {
+            scope_add(e->arena, e->scope, axis->name, axis->loc, BIND_DIM_VARIABLE,
+                      value_dim(e->arena, *dim));
+            return true;
+        }
+        Dim want;
+        if (!dims_eval(e, axis, &want)) {
+            return false;
+        }
+        if (!dims_agree(want, *dim)) {
+            return mismatch(e, loc, what, number, want, *dim);
+        }
+        *dim = dims_join(want, *dim);
+        bound->value = value_dim(e->arena, *dim);
+        return true;
+    }
+    bool late = axis->kind != AST_NAME && axis->kind != AST_NUMBER;
+    if (axis->kind == AST_NAME && is_signature_name(e, axis->name) &&
+        !scope_find_here(e->scope, axis->name)) {
+        late = true;
+    }
+    if (late != (pass == DIMS_LATE)) {
+        return true;
+    }
+    Dim want;
+    if (!dims_eval(e, axis, &want)) {
+        return false;
+    }
+    if (!dims_agree(want, *dim)) {
+        return mismatch(e, loc, what, number, want, *dim);
+    }
+    *dim = dims_join(want, *dim);
+    return true;
+}
+
+static bool unify_pack(Elab *e, int n, Loc loc, const char *what, int first, Dim *dim) {
+    Frame *f = e->frame;
+    if (!f->pack_bound) {
+        f->pack_bound = true;
+        f->npack = n;
+        memcpy(f->pack, dim, sizeof *dim * (size_t)n);
+        return true;
+    }
+    if (f->npack != n) {
+        elab_error(e, loc, 311, "'...' stands for %d axes %s in this call, but %s has %d there",
+                   f->npack, shape_text(e->arena, f->npack, f->pack), what, n);
+        return false;
+    }
+    for (int i = 0; i < n; i++) {
+        if (!dims_agree(f->pack[i], dim[i])) {
+            return mismatch(e, loc, what, first + i, f->pack[i], dim[i]);
+        }
+        dim[i] = f->pack[i] = dims_join(f->pack[i], dim[i]);
+    }
+    return true;
+}
+
+bool dims_unify(Elab *e, const Ast *type, const Value *v, Loc loc, const char *what, DimsPass pass,
+                Dim *out) {
+    int fixed = 0, packs = 0;
+    for (int i = 0; i < type->nkid; i++) {
+        packs += type->kid[i]->kind == AST_PACK;
+        fixed += type->kid[i]->kind != AST_PACK;
+    }
+    if (packs > 1) {
+        elab_error(e, type->loc, 312, "'...' may stand once in a type");
+        return false;
+    }
+    if (packs ? v->rank < fixed : v->rank != fixed) {
+        elab_error(e, loc, 313, "%s has shape %s, which has %d axes; %s%d are needed", what,
+                   shape_text(e->arena, v->rank, v->dim), v->rank, packs ? "at least " : "", fixed);
+        diag_note(&e->c->diag, type->loc, "the shape is written here");
+        return false;
+    }
+    int at = 0;
+    for (int i = 0; i < type->nkid; i++) {
+        if (type->kid[i]->kind == AST_PACK) {
+            int n = v->rank - fixed;
+            if (pass == DIMS_BIND && !unify_pack(e, n, loc, what, at, &out[at])) {
+                return false;
+            }
+            at += n;
+        } else if (!unify_axis(e, type->kid[i], at, loc, what, pass, &out[at])) {
+            diag_note(&e->c->diag, type->kid[i]->loc, "the extent is written here");
+            return false;
+        } else {
+            at++;
+        }
+    }
+    return true;
+}
+
+const Value *dims_annotate(Elab *e, const Ast *type, const Value *v, Loc loc, const char *what) {
+    Elem elem;
+    if (!elab_ok(v)) {
+        return v;
+    }
+    if (!dims_elem(e, type, &elem)) {
+        return &value_poison;
+    }
+    if (v->kind != V_TENSOR) {
+        bool number = value_is_number(v) || v->kind == V_BOOL;
+        if (!number || type->nkid > 0) {
+            return elab_error(e, loc, 314, "%s is %s, a tensor is expected", what, value_kind_text(v));
+        }
+        return v;
+    }
+    Elem have = value_elem(v);
+    bool fits = elem == TY_ERROR ? elem_is_int(have) : !type->name ? elem_is_float(have) : elem == have;
+    if (!fits) {
+        return elab_error(e, loc, 315, "%s has elements of type %s, expected %s", what,
+                          elem_name(have), elem == TY_ERROR ? "an integer type" : elem_name(elem));
+    }
+    for (int i = 0; i < type->nkid; i++) {
+        Dim dim;
+        if (type->kid[i]->kind == AST_NAME && is_variable(e, type->kid[i]) &&
+            !scope_find(e->scope, type->kid[i]->name) && !dims_eval(e, type->kid[i], &dim)) {
+            return &value_poison; /* nothing binds this name: dims_eval has said so */
+        }
+    }
+    Value *r = ARENA_NEW(e->arena, Value);
+    *r = *v;
+    if (!dims_unify(e, type, v, loc, what, DIMS_BIND, r->dim)) {
+        return &value_poison;
+    }
+    Dim joined[MD_RANK];
+    memcpy(joined, r->dim, sizeof joined);
+    if (!dims_unify(e, type, r, loc, what, DIMS_LATE, joined)) {
+        return &value_poison;
+    }
+    memcpy(r->dim, joined, sizeof joined);
+    return r;
+}

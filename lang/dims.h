@@ -1,0 +1,29 @@
+/* dims: identity of extents, written shapes, and types of signatures. */
+#ifndef MDLC_LANG_DIMS_H
+#define MDLC_LANG_DIMS_H
+
+#include "lang/context.h"
+
+/* Declared against declared by name, anything else by size; the name wins. */
+bool dims_agree(Dim a, Dim b);
+Dim dims_join(Dim a, Dim b);
+
+/* The value of a written extent. Names must be known here. size < 0 after an error. */
+bool dims_eval(Elab *e, const Ast *expr, Dim *dim);
+/* The extents of a TYPE whose axes are all known, `...` from the frame. False after an error. */
+bool dims_eval_type(Elab *e, const Ast *type, int *rank, Dim *dim);
+/* The element type a TYPE names: unmarked is the build's float; TY_ERROR for `int` (any integer). */
+bool dims_elem(Elab *e, const Ast *type, Elem *elem);
+Type dims_type(Elem elem, int rank, const Dim *dim);
+/* `in a..b`; false after an error. */
+bool dims_range(Elab *e, const Ast *range, int64_t *lo, int64_t *hi);
+
+/* Unifies the axes of `type` with those of v, binding dim variables and the pack in e->scope and
+ * e->frame. Axes that are no plain names are left for `late`. Gives the joined dims. */
+typedef enum { DIMS_BIND, DIMS_LATE } DimsPass;
+bool dims_unify(Elab *e, const Ast *type, const Value *v, Loc loc, const char *what, DimsPass pass,
+                Dim *out);
+/* dims_unify where every name is known: results and annotations. */
+const Value *dims_annotate(Elab *e, const Ast *type, const Value *v, Loc loc, const char *what);
+
+#endif

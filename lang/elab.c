@@ -1,0 +1,144 @@
+/* elab: items in order: data sets, then trains and entries as they stand in the file (each elaborated
+ * as a whole), then tests; last the slots are put into their order.
+ * Contract: needs a parsed file; gives regions that hold at STAGE_BUILT; after an error the module is
+ * not to be used. */
+#include "lang/elab.h"
+
+#include "lang/context.h"
+#include "lang/data.h"
+#include "lang/entry.h"
+#include "lang/evaluation.h"
+#include "lang/expr.h"
+#include "lang/modules.h"
+#include "lang/params.h"
+#include "lang/stmt.h"
+#include "lang/test.h"
+#include "lang/train.h"
+
+#include <string.h>
+
+/* -D NAME=VALUE: the value takes the place of the written one. */
+static void overrides(Elab *e) {
+    for (int i = 0; i < e->c->opt.noverride; i++) {
+        const Override *o = &e->c->opt.override[i];
+        const char *name = str_printf(e->arena, "<-D %s>", o->name);
+        uint32_t source = diag_add_source(&e->c->diag, name, o->value, strlen(o->value));
+        Loc all = {source, 0, (uint32_t)strlen(o->value)};
+        int errors = e->c->diag.errors;
+        Ast *value = parse_expr(e->c, e->arena, source);
+        if (!value || e->c->diag.errors != errors) {
+            continue;
+        }
+        Item *item = file_find_own(e->root, o->name);
+        bool scalar = item && (item->kind == AST_DIMS || item->kind == AST_CONSTS) && !item->ast->kid[0];
+        if (!scalar) {
+            elab_error(e, all, 2109, item ? "-D sets a dim or a scalar const; '%s' is none"
+                                         : "there is no dim or const '%s' for -D", o->name);
+            Nearest n = nearest_start(o->name);
+            for (int k = 0; !item && k < e->root->item.count; k++) {
+                const Item *other = e->root->item.at[k];
+                if (other->kind == AST_DIMS || other->kind == AST_CONSTS) {
+                    nearest_add(&n, other->name);
+                }
+            }
+            elab_hint_nearest(e, &n);
+            continue;
+        }
+        Ast *def = ARENA_NEW(e->arena, Ast);
+        *def = *item->ast;
+        def->kid = ARENA_ARRAY(e->arena, Ast *, 2);
+        def->kid[1] = value;
+        item->ast = def;
+    }
+}
+
+/* Dims and constants that nothing uses are checked too. */
+static void check_constants(Elab *e) {
+    for (int i = 0; i < e->root->item.count; i++) {
+        Item *item = e->root->item.at[i];
+        if ((item->kind == AST_DIMS || item->kind == AST_CONSTS) && !item->ast->kid[0]) {
+            e->scope = scope_new(e->arena, NULL, e->root);
+            elab_constant(e, item, item->loc);
+            e->scope = NULL;
+        }
+    }
+}
+
+static void unused_models(Elab *e) {
+    for (int i = 0; i < e->root->item.count; i++) {
+        const Item *item = e->root->item.at[i];
+        if (item->kind == AST_MODEL && !item->used && e->c->diag.errors == 0) {
+            diag_warn(&e->c->diag, item->loc, 2106, "model '%s' is used by no train or entry, so it has no "
+                                                    "parameters", item->name);
+        }
+    }
+}
+
+static void elaborate_items(Elab *e) {
+    for (int i = 0; i < e->root->ast->nkid; i++) {
+        const Ast *ast = e->root->ast->kid[i];
+        stmt_attributes(e, ast);
+        Item *item = ast->name ? file_find_own(e->root, ast->name) : NULL;
+        if (ast->kind == AST_DATASET && item && item->ast == ast) {
+            data_set(e, item);
+        } else if (ast->kind == AST_RING) {
+            elab_error(e, ast->loc, 2107, "rings ('%s') are not supported yet", ast->name);
+        } else if (ast->kind == AST_PHASE) {
+            elab_error(e, ast->loc, 2108, "'phase' is not supported yet");
+        }
+    }
+    for (int i = 0; i < e->root->ast->nkid; i++) {
+        const Ast *ast = e->root->ast->kid[i];
+        const Item *item = ast->name ? file_find_own(e->root, ast->name) : NULL;
+        if (!item || item->ast != ast) {
+            continue;
+        }
+        if (ast->kind == AST_TRAIN) {
+            train_entry(e, ast);
+        } else if (ast->kind == AST_ENTRY) {
+            entry_item(e, ast);
+        }
+    }
+    for (int i = 0; i < e->root->ast->nkid && e->c->diag.errors == 0; i++) {
+        if (e->root->ast->kid[i]->kind == AST_TEST) {
+            test_item(e, e->root->ast->kid[i]);
+        }
+    }
+}
+
+static const char *stem_of(Elab *e, const char *path) {
+    const char *slash = strrchr(path, '/');
+    const char *name = slash ? slash + 1 : path, *dot = strrchr(name, '.');
+    return dot && dot > name ? str_ndup(e->arena, name, (size_t)(dot - name)) : name;
+}
+
+Module *elaborate(Compile *c, Arena *arena, const Ast *ast) {
+    Elab *e = ARENA_NEW(arena, Elab);
+    Elem float_type = c->opt.float_type == TY_F64 ? TY_F64 : TY_F32;
+    e->c = c;
+    e->arena = arena;
+    e->g = graph_new(arena, float_type);
+    e->module = ARENA_NEW(arena, Module);
+    e->module->arena = arena;
+    e->module->graph = e->g;
+    e->module->doc = ast->doc;
+    e->module->name = c->opt.prefix ? c->opt.prefix : c->opt.input ? stem_of(e, c->opt.input) : "net";
+    e->stamp = 1;
+    e->root = modules_root(e, ast, c->opt.input);
+    for (int i = 0; i < e->root->item.count; i++) {
+        e->nmodel += e->root->item.at[i]->kind == AST_MODEL;
+    }
+    overrides(e);
+    params_start(e);
+    VEC_PUSH(arena, &e->module->entry, e->init);
+    check_constants(e);
+    if (c->diag.errors > 0) {
+        return e->module;
+    }
+    elaborate_items(e);
+    unused_models(e);
+    if (c->diag.errors == 0) {
+        params_finish(e);
+    }
+    return e->module;
+}

@@ -1,0 +1,289 @@
+/* entry: what entry points share, `entry` items and tests. */
+#include "lang/entry.h"
+
+#include "lang/arith.h"
+#include "lang/data.h"
+#include "lang/dims.h"
+#include "lang/expr.h"
+#include "lang/params.h"
+#include "lang/stmt.h"
+
+#include <string.h>
+
+EntryScope *entry_open(Elab *e, EntryKind kind, const char *name, const Ast *ast) {
+    EntryScope *scope = ARENA_NEW(e->arena, EntryScope);
+    Entry *entry = ARENA_NEW(e->arena, Entry);
+    entry->kind = kind;
+    entry->name = name;
+    entry->doc = ast->doc;
+    entry->region = region_new(e->g, NULL);
+    entry->dataset = -1;
+    entry->steps = entry->epochs = entry->budget = -1;
+    entry->budget_loc = entry->loc = ast->loc;
+    scope->entry = entry;
+    scope->name = name;
+    scope->train = kind == ENTRY_TRAIN;
+    Frame *frame = ARENA_NEW(e->arena, Frame);
+    frame->draw_owner = frame;
+    frame->names = frame;
+    frame->draw_path = name;
+    e->entry = scope;
+    e->frame = frame;
+    e->scope = scope_new(e->arena, NULL, e->root);
+    e->loop = NULL;
+    e->index = NULL;
+    graph_enter(e->g, entry->region);
+    return scope;
+}
+
+void entry_close(Elab *e) {
+    Entry *entry = e->entry->entry;
+    if (entry->kind != ENTRY_TEST || entry->out.count > 0) {
+        VEC_PUSH(e->arena, &e->module->entry, entry);
+    }
+    e->entry = NULL;
+    e->frame = NULL;
+    e->scope = NULL;
+    if (e->rebind.count > 0) {
+        e->rebind.count = 0;
+        e->stamp++;
+    }
+    graph_enter(e->g, NULL);
+}
+
+void entry_out(Elab *e, OutRole role, const char *name, Slot *slot, Node *node, Loc loc) {
+    Entry *entry = e->entry->entry;
+    region_result(entry->region, graph_import(e->g, node));
+    EntryOut out = {.name = name, .role = role, .slot = slot, .loc = loc};
+    VEC_PUSH(e->arena, &entry->out, out);
+}
+
+Slot *entry_input_slot(Elab *e, const char *name, Type type, Loc loc) {
+    Slot *slot = ARENA_NEW(e->arena, Slot);
+    slot->kind = SLOT_INPUT;
+    slot->name = slot->file_name = slot->c_name = name;
+    slot->type = type;
+    slot->entry = e->entry->entry;
+    slot->loc = loc;
+    slot->index = e->entry->entry->input.count;
+    VEC_PUSH(e->arena, &e->entry->entry->input, slot);
+    return slot;
+}
+
+static void bind_input(Elab *e, const char *name, Loc loc, Slot *slot, int rank, const Dim *dim) {
+    const Value *v = value_tensor(e->arena, node_slot(e->g, slot), rank, dim);
+    if (slot->lo < slot->hi) {
+        v = value_ranged(e->arena, v, slot->lo, slot->hi);
+    }
+    if (scope_find_here(e->scope, name)) {
+        elab_error(e, loc, 501, "'%s' is declared twice", name);
+        return;
+    }
+    scope_add(e->arena, e->scope, name, loc, BIND_ARGUMENT, v);
+}
+
+/* `lr: real = 3e-3` of a train: a scalar that lives between calls. */
+static bool hyper_parameter(Elab *e, const Ast *param) {
+    const Value *v = param->kid[2] ? elab_expr(e, param->kid[2]) : NULL;
+    if (!v || (elab_ok(v) && !value_is_number(v))) {
+        elab_error(e, param->loc, 502, "hyper-parameter '%s' needs a compile-time number: '%s: real = "
+                                       "...'", param->name, param->name);
+        return false;
+    }
+    if (!elab_ok(v)) {
+        return false;
+    }
+    Entry *train = e->entry->train_entry;
+    const char *path = str_printf(e->arena, "%s.%s", train->name, param->name);
+    Slot *slot = elab_counter(e, param->name, path, e->g->float_type, value_number(v), train, param->loc);
+    slot->doc = param->doc;
+    scope_add(e->arena, e->scope, param->name, param->name_loc, BIND_ARGUMENT,
+              value_scalar(e->arena, node_slot(e->g, slot)));
+    return true;
+}
+
+static bool input(Elab *e, const Ast *param) {
+    const Ast *type = param->kid[0];
+    Elem elem;
+    int rank = 0;
+    Dim dim[MD_RANK];
+    if (!dims_elem(e, type, &elem) || !dims_eval_type(e, type, &rank, dim)) {
+        return false;
+    }
+    if (elem == TY_ERROR && !(type->flags & AST_SHAPED)) {
+        elab_error(e, type->loc, 503, "inputs are run-time values; write i32 for a run-time integer, or "
+                                      "'const' for a compile-time one");
+        return false;
+    }
+    if (param->kid[2]) {
+        elab_error(e, param->kid[2]->loc, 504, "an input has no default value");
+        return false;
+    }
+    Slot *slot = entry_input_slot(e, param->name, dims_type(elem == TY_ERROR ? TY_I32 : elem, rank, dim),
+                                  param->loc);
+    slot->doc = param->doc;
+    if (param->kid[1]) {
+        if (!elem_is_int(slot->type.elem)) {
+            elab_error(e, param->kid[1]->loc, 505, "only integers have a range");
+            return false;
+        }
+        if (!dims_range(e, param->kid[1], &slot->lo, &slot->hi)) {
+            return false;
+        }
+    }
+    bind_input(e, param->name, param->name_loc, slot, rank, dim);
+    return true;
+}
+
+bool entry_inputs(Elab *e, const Ast *params) {
+    bool ok = true;
+    for (int i = 0; params && i < params->nkid; i++) {
+        const Ast *param = params->kid[i], *type = param->kid[0];
+        bool real = type->name && str_eq(type->name, "real") && !(type->flags & AST_SHAPED);
+        ok = (real && e->entry->train_entry ? hyper_parameter(e, param) : input(e, param)) && ok;
+    }
+    return ok;
+}
+
+bool entry_rebind(Elab *e, const Ast *at) {
+    bool ok = true;
+    for (int i = 0; at && i < at->nkid; i++) {
+        const Ast *def = at->kid[i];
+        const Item *item = file_find(e->root, def->name);
+        if (!item || item->kind != AST_DIMS) {
+            elab_error(e, def->loc, 506, "'at' sets a declared dim; '%s' is none", def->name);
+            ok = false;
+            continue;
+        }
+        Dim dim;
+        if (!dims_eval(e, def->kid[1], &dim)) {
+            ok = false;
+            continue;
+        }
+        if (dim.size < 1) {
+            elab_error(e, def->loc, 507, "dim '%s' must be positive", def->name);
+            ok = false;
+            continue;
+        }
+        Rebind r = {item, {.size = dim.size, .name = item}, def->loc};
+        VEC_PUSH(e->arena, &e->rebind, r);
+    }
+    e->stamp++;
+    return ok;
+}
+
+bool entry_data(Elab *e, const Ast *on) {
+    Item *item = file_find(e->root, on->name);
+    if (!item || item->kind != AST_DATASET) {
+        bool ring = item && item->kind == AST_RING;
+        elab_error(e, on->loc, 508, ring ? "rings ('%s') are not supported yet" : "unknown data set '%s'",
+                   on->name);
+        Nearest n = nearest_start(on->name);
+        for (int i = 0; i < e->root->item.count; i++) {
+            if (e->root->item.at[i]->kind == AST_DATASET) {
+                nearest_add(&n, e->root->item.at[i]->name);
+            }
+        }
+        if (!ring) {
+            elab_hint_nearest(e, &n);
+        }
+        return false;
+    }
+    int number = data_set(e, item);
+    Dim rows;
+    if (number < 0 || !dims_eval(e, on->kid[0], &rows)) {
+        return false;
+    }
+    if (rows.size < 1) {
+        elab_error(e, on->kid[0]->loc, 509, "a batch has at least one row");
+        return false;
+    }
+    rows.batch = e->entry->evaluation ? 1 : 0;
+    const DataSet *set = &e->module->dataset.at[number];
+    e->entry->entry->dataset = number;
+    e->entry->entry->rows = rows.size;
+    int field = 0;
+    const Ast *block = item->ast->kid[0];
+    for (int i = 0; i < block->nkid; i++) {
+        const Ast *ast = block->kid[i];
+        if (ast->kind != AST_DATA_FIELD) {
+            continue;
+        }
+        const DataField *f = &set->field.at[field++];
+        Dim dim[MD_RANK] = {rows};
+        int rank;
+        if (!dims_eval_type(e, ast->kid[0], &rank, dim + 1)) {
+            return false;
+        }
+        if (rank + 1 > MD_RANK ||
+            !type_same_shape(dims_type(f->type.elem, rank, dim + 1), f->type)) {
+            elab_error(e, on->loc, 510, "field '%s' has another shape under 'at' than its data set",
+                       f->name);
+            return false;
+        }
+        Slot *slot = entry_input_slot(e, f->name, dims_type(f->type.elem, rank + 1, dim), ast->loc);
+        slot->lo = f->lo;
+        slot->hi = f->hi;
+        bind_input(e, f->name, ast->name_loc, slot, rank + 1, dim);
+    }
+    return true;
+}
+
+void entry_writes(Elab *e) {
+    EntryScope *scope = e->entry;
+    for (int i = 0; i < scope->write.count; i++) {
+        entry_out(e, OUT_WRITE, NULL, scope->write.at[i].slot, scope->write.at[i].node,
+                  scope->write.at[i].loc);
+    }
+    for (int i = 0; i < scope->state.count; i++) {
+        if (scope->state.at[i].written) {
+            entry_out(e, OUT_WRITE, NULL, scope->state.at[i].slot, scope->state.at[i].value,
+                      scope->state.at[i].slot->loc);
+        }
+    }
+    if (scope->calls) {
+        Node *next = node_map2(e->g, OP_ADD, node_slot(e->g, scope->calls), node_int(e->g, TY_I64, 1));
+        entry_out(e, OUT_WRITE, NULL, scope->calls, next, scope->calls->loc);
+    }
+}
+
+static void result_out(Elab *e, const char *name, const Value *v, Loc loc) {
+    if (!elab_ok(v)) {
+        return;
+    }
+    if (v->kind == V_TENSOR || value_is_number(v) || v->kind == V_BOOL) {
+        v = arith_lift(e, loc, v);
+        entry_out(e, OUT_RESULT, name, NULL, v->node, loc);
+        return;
+    }
+    elab_error(e, loc, 511, "result '%s' is %s; an entry returns tensors and numbers", name,
+               value_kind_text(v));
+}
+
+void entry_item(Elab *e, const Ast *ast) {
+    const Ast *params = ast->kid[0], *of = ast->kid[1], *on = ast->kid[2], *at = ast->kid[3];
+    EntryScope *scope = entry_open(e, ENTRY_CALL, ast->name, ast);
+    if (of) {
+        elab_error(e, of->loc, 512, "'of' belongs to a train; an entry may use any model");
+    }
+    bool ok = entry_rebind(e, at);
+    ok = (!on || entry_data(e, on)) && ok;
+    ok = entry_inputs(e, params) && ok;
+    if (ok) {
+        stmt_block(e, ast->kid[4]);
+        const Value *r = e->frame->result;
+        if (r && r->kind == V_RECORD) {
+            for (int i = 0; i < r->count; i++) {
+                result_out(e, r->field[i], r->item[i], ast->loc);
+            }
+        } else if (r) {
+            result_out(e, "out", r, ast->loc);
+        }
+        if (!r && scope->write.count == 0 && scope->state.count == 0 && e->c->diag.errors == 0) {
+            diag_warn(&e->c->diag, ast->loc, 513, "entry '%s' returns nothing and assigns nothing",
+                      ast->name);
+        }
+        entry_writes(e);
+    }
+    entry_close(e);
+}

@@ -1,0 +1,191 @@
+/* evaluation: masked sums over the rows in use, and what is made of them at the end. */
+#include "lang/evaluation.h"
+
+#include "lang/arith.h"
+#include "lang/entry.h"
+#include "lang/init.h"
+#include "lang/notation.h"
+#include "lang/stmt.h"
+#include "lang/training.h"
+
+typedef struct {
+    Node *node; /* in the evaluation's region */
+    Slot *slot; /* input of the end entry */
+} RowSum;
+
+struct Evaluation {
+    Entry *end;
+    Slot *rows;
+    const Item *batch; /* the declared dim of the batch, if it has one */
+    VEC(RowSum) sum;
+};
+
+Region *evaluation_end_region(Elab *e) { return e->entry->evaluation->end->region; }
+
+const Value *evaluation_at_end(Elab *e, Loc loc, const Value *v) {
+    if (v->end || !elab_ok(v)) {
+        return v;
+    }
+    if (v->rank == 0 && v->nspan == 0) {
+        Node *node = init_transplant(e, v->node, evaluation_end_region(e), true);
+        if (node) {
+            Value *r = ARENA_NEW(e->arena, Value);
+            *r = *value_with(e->arena, v, node);
+            r->end = true;
+            return r;
+        }
+    }
+    elab_error(e, loc, 554, "a fold over the batch meets single rows or other values of one batch here; an "
+                            "evaluation over several batches knows it only at the end");
+    diag_hint(&e->c->diag, "write it with outermost folds, for example sum(y^2) - sum(y)^2 / count(y)");
+    return &value_poison;
+}
+
+bool evaluation_masks(Elab *e, Dim dim) {
+    const Evaluation *ev = e->entry ? e->entry->evaluation : NULL;
+    return ev && (dim.batch != 0 || (dim.name && dim.name == ev->batch));
+}
+
+/* The sum of all batches of a scalar node, as the end entry sees it. */
+static Node *sum_at_end(Elab *e, Node *node, Loc loc) {
+    Evaluation *ev = e->entry->evaluation;
+    Slot *slot = NULL;
+    for (int i = 0; i < ev->sum.count; i++) {
+        if (ev->sum.at[i].node == node) {
+            slot = ev->sum.at[i].slot;
+        }
+    }
+    if (!slot) {
+        const char *name = str_printf(e->arena, "sum%d", ev->sum.count);
+        slot = ARENA_NEW(e->arena, Slot);
+        slot->kind = SLOT_INPUT;
+        slot->name = slot->file_name = slot->c_name = name;
+        slot->type = type_scalar(e->g->float_type);
+        slot->entry = ev->end;
+        slot->loc = loc;
+        slot->index = ev->end->input.count;
+        VEC_PUSH(e->arena, &ev->end->input, slot);
+        entry_out(e, OUT_SUM, name, NULL, node, loc);
+        RowSum sum = {node, slot};
+        VEC_PUSH(e->arena, &ev->sum, sum);
+    }
+    Region *before = graph_enter(e->g, ev->end->region);
+    Node *r = node_slot(e->g, slot);
+    graph_leave(e->g, before);
+    return r;
+}
+
+static Dim axis_dim(const Value *v, int i) {
+    return i < v->nspan ? v->span[i]->extent : v->dim[i - v->nspan];
+}
+
+const Value *evaluation_fold(Elab *e, const char *name, const Value *v, uint32_t axes, Loc loc) {
+    Graph *g = e->g;
+    Evaluation *ev = e->entry->evaluation;
+    int rank = v->node->type.rank, row_axis = -1;
+    int64_t factor = 0, rest = 1;
+    if (!str_eq(name, "sum") && !str_eq(name, "mean")) {
+        return elab_error(e, loc, 555, "'%s' over the batch is not defined in an evaluation over several "
+                                       "batches; sums and means are", name);
+    }
+    for (int i = 0; i < rank; i++) {
+        Dim dim = axis_dim(v, i);
+        bool rows = evaluation_masks(e, dim);
+        if (rows && (row_axis >= 0 || dim.batch == BATCH_LOST)) {
+            return elab_error(e, loc, 556, "the rows of the batch cannot be told apart here, which an "
+                                           "evaluation on fewer rows needs");
+        }
+        if (rows) {
+            row_axis = i;
+            factor = dim.batch > 0 ? dim.batch : 1;
+        } else {
+            rest *= axes >> i & 1 ? dim.size : 1;
+        }
+    }
+    if (axes != (rank > 0 ? (1u << rank) - 1 : 0) || e->loop) {
+        elab_error(e, loc, 557, "an evaluation over several batches keeps one number a fold over the batch, "
+                                "but this one %s",
+                   e->loop ? "stands in a loop" : "leaves a tensor");
+        diag_hint(&e->c->diag, "fold over everything: mean(x)");
+        return &value_poison;
+    }
+    Type index = v->node->type;
+    index.elem = TY_I32;
+    Node *limit = node_map2(g, OP_MUL, node_slot(g, ev->rows), node_int(g, TY_I32, factor));
+    Node *inside = node_map2(g, OP_LT, node_iota(g, index, row_axis), limit);
+    Elem elem = v->node->type.elem;
+    Node *masked = node_select(g, inside, v->node, node_const(g, elem, 0));
+    bool integer = elem_is_int(elem);
+    if (integer) {
+        masked = node_cast(g, masked, TY_I32);
+    }
+    Node *sum = node_fold(g, OP_SUM, masked, axes);
+    if (integer) {
+        sum = node_cast(g, sum, g->float_type);
+    }
+    Node *rows = str_eq(name, "mean")
+                     ? sum_at_end(e, node_cast(g, node_slot(g, ev->rows), g->float_type), loc)
+                     : NULL;
+    Node *total = sum_at_end(e, sum, loc);
+    Region *before = graph_enter(g, ev->end->region);
+    if (rows) {
+        Node *per_row = node_const(g, g->float_type, (double)(rest * factor));
+        total = node_map2(g, OP_DIV, total, node_map2(g, OP_MUL, rows, per_row));
+    } else if (integer) {
+        total = node_cast(g, total, TY_I32);
+    }
+    graph_leave(g, before);
+    Value *r = ARENA_NEW(e->arena, Value);
+    *r = *value_scalar(e->arena, total);
+    r->end = true;
+    return r;
+}
+
+static void end_out(Elab *e, OutRole role, const char *name, const Value *v, Loc loc) {
+    Evaluation *ev = e->entry->evaluation;
+    if (!v || !elab_ok(v)) {
+        return;
+    }
+    v = evaluation_at_end(e, loc, v);
+    if (!elab_ok(v)) {
+        return;
+    }
+    region_result(ev->end->region, v->node);
+    EntryOut out = {.name = name, .role = role, .loc = loc};
+    VEC_PUSH(e->arena, &ev->end->out, out);
+}
+
+void evaluation_entry(Elab *e, const Ast *ast, Entry *train) {
+    const Ast *params = ast->kid[0], *on = ast->kid[2], *at = ast->kid[3];
+    Training t = {.ast = ast};
+    Evaluation ev = {0};
+    EntryScope *scope = entry_open(e, ENTRY_EVAL, ast->name, ast);
+    scope->evaluation = &ev;
+    scope->entry->train = train;
+    train_counters(e, &t, train);
+    ev.end = ARENA_NEW(e->arena, Entry);
+    *ev.end = (Entry){.kind = ENTRY_EVAL_END, .name = ast->name, .region = region_new(e->g, NULL),
+                      .dataset = -1, .steps = -1, .epochs = -1, .budget = -1, .train = train,
+                      .budget_loc = ast->loc, .loc = ast->loc};
+    int errors = e->c->diag.errors;
+    if (entry_rebind(e, at) && entry_data(e, on) && entry_inputs(e, params)) {
+        const Slot *field = scope->entry->input.count > 0 ? scope->entry->input.at[0] : NULL;
+        const ScopeName *first = field ? scope_find_here(e->scope, field->name) : NULL;
+        ev.batch = first && first->value->rank > 0 ? first->value->dim[0].name : NULL;
+        ev.rows = entry_input_slot(e, "rows", type_scalar(TY_I32), ast->loc);
+        ev.rows->lo = 1;
+        ev.rows->hi = scope->entry->rows + 1;
+        scope->entry->rows_slot = ev.rows;
+        stmt_block(e, ast->kid[4]);
+        end_out(e, OUT_LOSS, "loss", t.loss, t.loss_loc);
+        for (int i = 0; i < t.metric.count; i++) {
+            end_out(e, OUT_METRIC, t.metric.at[i].name, t.metric.at[i].value, t.metric.at[i].loc);
+        }
+    }
+    if (e->c->diag.errors != errors) {
+        diag_note(&e->c->diag, ast->loc, "this concerns the evaluation of '%s' on held-out rows",
+                  ast->name);
+    }
+    entry_close(e);
+    VEC_PUSH(e->arena, &e->module->entry, ev.end);
+}

@@ -1,0 +1,22 @@
+/* evaluation: a train's loss and metrics over held-out rows, in infer mode.
+ *
+ * One entry sees up to B rows of one batch and gives sums over the rows in use; a second entry turns
+ * the sums of all batches into the loss and the metrics. Folds over the batch become such sums, and
+ * arithmetic on them happens in the second entry. */
+#ifndef MDLC_LANG_EVALUATION_H
+#define MDLC_LANG_EVALUATION_H
+
+#include "lang/context.h"
+
+/* Where scalars that need all rows are computed. */
+Region *evaluation_end_region(Elab *e);
+/* v as the end entry sees it; poison after an error. */
+const Value *evaluation_at_end(Elab *e, Loc loc, const Value *v);
+/* Is an axis with this extent a fold over the rows of an evaluation? */
+bool evaluation_masks(Elab *e, Dim dim);
+/* A fold over all axes in `axes` (of v's node), some of which hold the batch. */
+const Value *evaluation_fold(Elab *e, const char *name, const Value *v, uint32_t axes, Loc loc);
+/* Elaborates the evaluation of `train` from its source. */
+void evaluation_entry(Elab *e, const Ast *ast, Entry *train);
+
+#endif

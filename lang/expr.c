@@ -1,0 +1,437 @@
+/* expr: one function a kind of expression. */
+#include "lang/expr.h"
+
+#include "lang/arith.h"
+#include "lang/call.h"
+#include "lang/dims.h"
+#include "lang/notation.h"
+#include "lang/params.h"
+#include "lang/prelude.h"
+#include "lang/train.h"
+
+#include <string.h>
+
+enum { MAX_DEPTH = 2000 };
+
+/* --- names ----------------------------------------------------------------------------------- */
+
+static bool rebound(const Elab *e, const Item *item, Dim *dim) {
+    for (int i = 0; i < e->rebind.count; i++) {
+        if (e->rebind.at[i].item == item) {
+            *dim = e->rebind.at[i].dim;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* A table `const t[s < S] = ...`: made again where it is used, since it is a tensor. */
+static const Value *table_item(Elab *e, Item *item) {
+    const Value *v = notation_statement(e, item->ast->kid[0], item->ast->kid[1], NULL);
+    if (elab_ok(v)) {
+        graph_name(v->node, item->name);
+    }
+    return v;
+}
+
+static const Value *item_value(Elab *e, Item *item, Loc loc) {
+    Scope *scope = e->scope;
+    Frame *frame = e->frame;
+    IndexNotation *index = notation_save(e);
+    e->scope = scope_new(e->arena, NULL, item->file);
+    e->frame = NULL;
+    item->busy = true;
+    const Value *v = item->ast->kid[0] ? table_item(e, item) : elab_expr(e, item->ast->kid[1]);
+    item->busy = false;
+    e->scope = scope;
+    e->frame = frame;
+    notation_restore(e, index);
+    if (item->kind == AST_DIMS && elab_ok(v)) {
+        if (v->kind != V_INT || v->integer < 1) {
+            return elab_error(e, item->ast->kid[1]->loc, 201,
+                              "dim '%s' must be a positive compile-time integer, found %s",
+                              item->name, value_text(e->arena, v));
+        }
+        return value_dim(e->arena, (Dim){.size = v->integer, .name = item});
+    }
+    if (elab_ok(v) && v->kind == V_TENSOR && !item->ast->kid[0]) {
+        elab_error(e, loc, 202, "const '%s' is known only at run time", item->name);
+        return &value_poison;
+    }
+    return v;
+}
+
+const Value *elab_constant(Elab *e, Item *item, Loc loc) {
+    bool before = item->loc.source == loc.source && loc.at < item->loc.at;
+    if (before && item->file->ast->loc.source == loc.source) {
+        elab_error(e, loc, 203, "'%s' is used before it is declared", item->name);
+        diag_note(&e->c->diag, item->loc, "it is declared here");
+        return &value_poison;
+    }
+    if (item->busy) {
+        return elab_error(e, item->loc, 204, "'%s' is declared in terms of itself", item->name);
+    }
+    Dim dim;
+    if (rebound(e, item, &dim)) {
+        return value_dim(e->arena, dim);
+    }
+    if (item->ast->kid[0]) {
+        return item_value(e, item, loc);
+    }
+    if (!item->value || item->stamp != e->stamp) {
+        item->value = item_value(e, item, loc);
+        item->stamp = e->stamp;
+    }
+    return item->value;
+}
+
+static const Value *unknown_name(Elab *e, const char *name, Loc loc) {
+    elab_error(e, loc, 205, "unknown name '%s'", name);
+    Nearest n = nearest_start(name);
+    nearest_scope(&n, e->scope);
+    nearest_file(&n, e->scope->file);
+    prelude_nearest(&n);
+    elab_hint_nearest(e, &n);
+    return &value_poison;
+}
+
+static const Value *named_item(Elab *e, Item *item, Loc loc) {
+    switch (item->kind) {
+    case AST_DIMS:
+    case AST_CONSTS: return elab_constant(e, item, loc);
+    case AST_MODEL: {
+        Value *v = ARENA_NEW(e->arena, Value);
+        v->kind = V_PATH;
+        v->text = item->name;
+        return v;
+    }
+    case AST_STATE: {
+        const StateUse *use = params_top_state(e, item, loc);
+        return use ? params_state_value(e, use) : &value_poison;
+    }
+    default:
+        return elab_error(e, loc, 206, "'%s' is %s, not a value", item->name,
+                          item->kind == AST_OP      ? "an op: call it"
+                          : item->kind == AST_LAYER ? "a layer: call it"
+                          : item->kind == AST_ENTRY ? "an entry"
+                                                    : ast_kind_name(item->kind));
+    }
+}
+
+const Value *elab_name(Elab *e, const Ast *ast) {
+    const char *name = ast->name;
+    Index *ix = notation_find(e, name);
+    if (ix) {
+        return notation_value(e, ix);
+    }
+    ScopeName *bound = scope_find(e->scope, name);
+    if (bound) {
+        if (bound->next) {
+            elab_error(e, ast->loc, 207, "'%s' is read after its '<-': it has its new value only in the "
+                                         "next %s", name,
+                       bound->kind == BIND_CARRY ? "iteration" : "call");
+            diag_note(&e->c->diag, bound->next_loc, "it is set here");
+            diag_hint(&e->c->diag, "give the new value a name, read that, and set '%s' last", name);
+            return &value_poison;
+        }
+        if (bound->kind == BIND_STATE) {
+            return params_state_value(e, bound->ref);
+        }
+        return bound->value;
+    }
+    Item *item = file_find(e->scope->file, name);
+    if (item) {
+        return named_item(e, item, ast->loc);
+    }
+    const Value *v = prelude_constant(e, name, ast->loc);
+    return v ? v : unknown_name(e, name, ast->loc);
+}
+
+const char *elab_path(Elab *e, const Ast *ast) {
+    if (ast->kind == AST_NAME || ast->kind == AST_PATH) {
+        return ast->name;
+    }
+    if (ast->kind == AST_DOT) {
+        const char *head = elab_path(e, ast->kid[0]);
+        return head ? str_printf(e->arena, "%s.%s", head, ast->name) : NULL;
+    }
+    return NULL;
+}
+
+static const Value *eval_dot(Elab *e, const Ast *ast) {
+    const Value *v = elab_expr(e, ast->kid[0]);
+    if (!elab_ok(v)) {
+        return v;
+    }
+    if (v->kind == V_RECORD) {
+        Nearest n = nearest_start(ast->name);
+        for (int i = 0; i < v->count; i++) {
+            if (str_eq(v->field[i], ast->name)) {
+                return v->item[i];
+            }
+            nearest_add(&n, v->field[i]);
+        }
+        elab_error(e, ast->name_loc, 208, "there is no result '%s'", ast->name);
+        elab_hint_nearest(e, &n);
+        return &value_poison;
+    }
+    if (v->kind == V_PATH) {
+        return params_by_path(e, str_printf(e->arena, "%s.%s", v->text, ast->name), ast->loc);
+    }
+    if (v->kind == V_INSTANCE) {
+        return params_of_instance(e, v->instance, ast->name, ast->loc);
+    }
+    return elab_error(e, ast->name_loc, 209, "%s has no field '%s'", value_kind_text(v), ast->name);
+}
+
+/* --- shapes ---------------------------------------------------------------------------------- */
+
+bool elab_shape(Elab *e, const Value *v, Loc loc, int *rank, Dim *dim) {
+    *rank = 0;
+    if (!elab_ok(v)) {
+        return false;
+    }
+    if (v->kind == V_INT && v->integer >= 0) {
+        dim[(*rank)++] = value_to_dim(v);
+        return true;
+    }
+    if (v->kind != V_LIST) {
+        elab_error(e, loc, 350, "a shape is a list of extents such as [B, 64], found %s",
+                   value_kind_text(v));
+        return false;
+    }
+    if (v->from_shape) {
+        elab_error(e, loc, 351, "the shape of a scalar in index notation is not known here");
+        diag_hint(&e->c->diag, "make the tensor first, outside of the index notation");
+        return false;
+    }
+    for (int i = 0; i < v->count; i++) {
+        if (!elab_ok(v->item[i])) {
+            return false;
+        }
+        if (v->item[i]->kind != V_INT || v->item[i]->integer < 0 || *rank == MD_RANK) {
+            elab_error(e, loc, 352, "extent %d of a shape is %s, not a compile-time integer", i,
+                       value_text(e->arena, v->item[i]));
+            return false;
+        }
+        dim[(*rank)++] = value_to_dim(v->item[i]);
+    }
+    return true;
+}
+
+/* Which extents of the result hold the batch, when rows of one are told apart at run time. */
+static void reshape_batch(const Value *v, int rank, Dim *dim) {
+    int i = 0, k = 0;
+    while (i < v->rank && k < rank) {
+        int first = i, to = k;
+        int64_t a = v->dim[i++].size, b = dim[k++].size;
+        while (a != b && (a < b ? i < v->rank : k < rank)) {
+            if (a < b) {
+                a *= v->dim[i++].size;
+            } else {
+                b *= dim[k++].size;
+            }
+        }
+        for (int j = first; j < i; j++) {
+            int64_t batch = v->dim[j].batch;
+            if (batch == 0) {
+                continue;
+            }
+            int64_t rows = batch > 0 ? v->dim[j].size / batch : 0;
+            bool outer = batch > 0 && j == first && rows > 0 && dim[to].size % rows == 0;
+            dim[to].batch = outer ? dim[to].size / rows : BATCH_LOST;
+        }
+    }
+}
+
+static const Value *eval_as(Elab *e, const Ast *ast) {
+    const Value *v = elab_expr(e, ast->kid[0]);
+    const Ast *type = ast->kid[1];
+    if (!elab_ok(v)) {
+        return v;
+    }
+    if (v->kind != V_TENSOR) {
+        return elab_error(e, ast->kid[0]->loc, 353, "'as' needs a tensor, found %s",
+                          value_kind_text(v));
+    }
+    if (!elab_plain(e, ast->loc, v)) {
+        return &value_poison;
+    }
+    Dim dim[MD_RANK];
+    int rank = 0;
+    int64_t have = 1, want = 1;
+    for (int i = 0; i < v->rank; i++) {
+        have *= v->dim[i].size;
+    }
+    for (int i = 0; i < type->nkid; i++) {
+        Dim d;
+        if (type->kid[i]->kind != AST_PACK) {
+            if (!dims_eval(e, type->kid[i], &d)) {
+                return &value_poison;
+            }
+            want *= d.size;
+        }
+    }
+    for (int i = 0; i < type->nkid; i++) {
+        if (type->kid[i]->kind == AST_PACK) {
+            /* The leading axes whose product is what the written ones leave. */
+            int64_t rest = want > 0 ? have / want : 0, product = 1;
+            int n = 0;
+            while (n < v->rank && product != rest) {
+                product *= v->dim[n++].size;
+            }
+            if (i != 0 || product != rest || rest * want != have) {
+                return elab_error(e, type->kid[i]->loc, 354,
+                                  "'...' after 'as' stands first, for leading axes that stay; it does "
+                                  "not fit %s", shape_text(e->arena, v->rank, v->dim));
+            }
+            for (int k = 0; k < n; k++) {
+                dim[rank++] = v->dim[k];
+                want *= v->dim[k].size;
+            }
+        } else if (rank == MD_RANK || !dims_eval(e, type->kid[i], &dim[rank++])) {
+            return &value_poison;
+        }
+    }
+    if (want != have) {
+        return elab_error(e, ast->loc, 355, "%s has %lld elements, but %s has %lld",
+                          shape_text(e->arena, v->rank, v->dim), (long long)have,
+                          shape_text(e->arena, rank, dim), (long long)want);
+    }
+    if (rank + v->nspan > MD_RANK) {
+        return elab_error(e, ast->loc, 356, "a tensor has at most %d axes", MD_RANK);
+    }
+    reshape_batch(v, rank, dim);
+    int64_t to[MD_RANK];
+    for (int i = 0; i < v->nspan; i++) {
+        to[i] = v->node->type.dim[i];
+    }
+    for (int i = 0; i < rank; i++) {
+        to[v->nspan + i] = dim[i].size;
+    }
+    Value *r = ARENA_NEW(e->arena, Value);
+    *r = *v;
+    r->node = node_reshape(e->g, v->node, v->nspan + rank, to);
+    r->rank = rank;
+    memset(r->dim, 0, sizeof r->dim);
+    memcpy(r->dim, dim, sizeof *dim * (size_t)rank);
+    r->loop = NULL;
+    return r;
+}
+
+/* --- the rest -------------------------------------------------------------------------------- */
+
+static const Value *eval_binary(Elab *e, const Ast *ast) {
+    const Value *a = elab_expr(e, ast->kid[0]);
+    /* A condition that is already decided does not look at its right side. */
+    if (a->kind == V_BOOL && ((ast->op == AO_AND && !a->truth) || (ast->op == AO_OR && a->truth))) {
+        return a;
+    }
+    const Value *b = elab_expr(e, ast->kid[1]);
+    Loc at = ast->name_loc.source == ast->loc.source && ast->name_loc.len ? ast->name_loc : ast->loc;
+    return arith_binary(e, at, ast->op, a, b);
+}
+
+static const Value *eval_list(Elab *e, const Ast *ast) {
+    const Value **item = ARENA_ARRAY(e->arena, const Value *, ast->nkid);
+    for (int i = 0; i < ast->nkid; i++) {
+        item[i] = elab_expr(e, ast->kid[i]);
+        if (!elab_ok(item[i])) {
+            return &value_poison;
+        }
+    }
+    return value_list(e->arena, item, ast->nkid);
+}
+
+static const Value *eval_number(Elab *e, const Ast *ast) {
+    if (!(ast->flags & AST_INTEGER)) {
+        return value_real(e->arena, ast->number);
+    }
+    if (ast->number >= 9.2e18) {
+        return elab_error(e, ast->loc, 357, "%s is too large for an integer; write %s.0", ast->text,
+                          ast->text);
+    }
+    int64_t value = 0;
+    for (const char *p = ast->text; *p >= '0' && *p <= '9'; p++) {
+        value = 10 * value + (*p - '0');
+    }
+    return value_int(e->arena, value);
+}
+
+static const Value *eval(Elab *e, const Ast *ast) {
+    switch (ast->kind) {
+    case AST_NAME: return elab_name(e, ast);
+    case AST_NUMBER: return eval_number(e, ast);
+    case AST_SIZE: return value_int(e->arena, (int64_t)ast->number);
+    case AST_STRING: return value_string(e->arena, ast->text);
+    case AST_BINARY: return eval_binary(e, ast);
+    case AST_UNARY: return arith_unary(e, ast->loc, ast->op, elab_expr(e, ast->kid[0]));
+    case AST_FOLD: return notation_fold(e, ast);
+    case AST_CALL: return call_eval(e, ast, NULL);
+    case AST_PIPE: {
+        const Value *v = elab_expr(e, ast->kid[0]);
+        return elab_ok(v) ? call_eval(e, ast->kid[1], v) : v;
+    }
+    case AST_NEW:
+        elab_error(e, ast->loc, 210, "'new' makes an instance and needs a name");
+        diag_hint(&e->c->diag, "f = new %s(...); then call f(x)", ast->name);
+        return &value_poison;
+    case AST_DOT: return eval_dot(e, ast);
+    case AST_INDEXED: return notation_access(e, ast);
+    case AST_AS: return eval_as(e, ast);
+    case AST_LIST: return eval_list(e, ast);
+    case AST_ERROR: return &value_poison;
+    case AST_RANGE_EXPR:
+        return elab_error(e, ast->loc, 358, "a range may stand only as an index, as an argument or "
+                                            "after 'in'");
+    case AST_ARG:
+        return elab_error(e, ast->loc, 359, "'%s = ' is not possible here", ast->name);
+    default:
+        return elab_error(e, ast->loc, 360, "%s is no expression", ast_kind_name(ast->kind));
+    }
+}
+
+const Value *elab_expr(Elab *e, const Ast *ast) {
+    if (e->depth > MAX_DEPTH) {
+        return elab_error(e, ast->loc, 361, "expressions and calls are nested too deeply");
+    }
+    e->depth++;
+    Loc before = elab_at(e, ast->loc);
+    const Value *v = eval(e, ast);
+    e->g->loc = before;
+    e->depth--;
+    return v;
+}
+
+bool elab_int(Elab *e, const Ast *ast, const char *what, int64_t *out) {
+    const Value *v = elab_expr(e, ast);
+    if (!elab_ok(v)) {
+        return false;
+    }
+    if (v->kind != V_INT) {
+        elab_error(e, ast->loc, 362, "%s must be a compile-time integer, found %s", what,
+                   v->kind == V_TENSOR && ast->kind == AST_NAME
+                       ? str_printf(e->arena, "the run-time value '%s'", ast->name)
+                       : value_kind_text(v));
+        return false;
+    }
+    *out = v->integer;
+    return true;
+}
+
+bool elab_condition(Elab *e, const Ast *ast, bool *out) {
+    const Value *v = elab_expr(e, ast);
+    if (!elab_ok(v)) {
+        return false;
+    }
+    if (v->kind != V_BOOL) {
+        elab_error(e, ast->loc, 363, "the condition of 'when' must be known at compile time, found %s",
+                   value_text(e->arena, v));
+        if (v->kind == V_TENSOR) {
+            diag_hint(&e->c->diag, "select(c, a, b) chooses between values at run time");
+        }
+        return false;
+    }
+    *out = v->truth;
+    return true;
+}

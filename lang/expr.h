@@ -1,0 +1,19 @@
+/* expr: expressions to values. */
+#ifndef MDLC_LANG_EXPR_H
+#define MDLC_LANG_EXPR_H
+
+#include "lang/context.h"
+
+const Value *elab_expr(Elab *e, const Ast *ast);
+/* The compile-time value of a dim or const item under the rebinding in force. */
+const Value *elab_constant(Elab *e, Item *item, Loc loc);
+/* Compile-time integer, bool or number; false after an error. `what` names it in messages. */
+bool elab_int(Elab *e, const Ast *ast, const char *what, int64_t *out);
+bool elab_condition(Elab *e, const Ast *ast, bool *out);
+/* A list of extents as written in a call: `[B, 64]` or shape(x). */
+bool elab_shape(Elab *e, const Value *v, Loc loc, int *rank, Dim *dim);
+const Value *elab_name(Elab *e, const Ast *ast);
+/* The dotted path of a NAME or DOT chain, or NULL. */
+const char *elab_path(Elab *e, const Ast *ast);
+
+#endif

@@ -1,0 +1,459 @@
+/* fold: reductions. A product under a sum is taken apart: factors without a fold index move out,
+ * a fold index of one factor alone is summed there, and two remaining factors are a contraction whose
+ * operands carry only their own axes. */
+#include "lang/fold.h"
+
+#include "lang/arith.h"
+#include "lang/dims.h"
+#include "lang/evaluation.h"
+#include "lang/expr.h"
+#include "lang/notation.h"
+
+#include <string.h>
+
+bool fold_is_name(const char *name) {
+    static const char *const names[] = {"sum", "min", "max", "mean", "prod", "argmax", "argmin"};
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (str_eq(names[i], name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool spans(const Value *v, const Index *ix) {
+    for (int i = 0; i < v->nspan; i++) {
+        if (v->span[i] == ix) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool spans_any(const Value *v, Index *const *ix, int n) {
+    for (int i = 0; i < n; i++) {
+        if (spans(v, ix[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* v without the node axes in `axes`, by op. */
+static const Value *reduced(Elab *e, OpCode op, const Value *v, uint32_t axes) {
+    Value *r = ARENA_NEW(e->arena, Value);
+    r->kind = V_TENSOR;
+    r->node = node_fold(e->g, op, v->node, axes);
+    for (int i = 0; i < v->nspan; i++) {
+        if (!(axes >> i & 1)) {
+            r->span[r->nspan++] = v->span[i];
+        }
+    }
+    for (int i = 0; i < v->rank; i++) {
+        if (!(axes >> (v->nspan + i) & 1)) {
+            r->dim[r->rank++] = v->dim[i];
+        }
+    }
+    return r;
+}
+
+static Dim axis_dim(const Value *v, int i) {
+    return i < v->nspan ? v->span[i]->extent : v->dim[i - v->nspan];
+}
+
+static int64_t folded_count(const Value *v, uint32_t axes) {
+    int64_t n = 1;
+    for (int i = 0; i < v->nspan + v->rank; i++) {
+        n *= axes >> i & 1 ? axis_dim(v, i).size : 1;
+    }
+    return n;
+}
+
+static const Value *scaled(Elab *e, Loc loc, const Value *v, int64_t count) {
+    if (!elab_ok(v) || count == 1) {
+        return v;
+    }
+    return arith_binary(e, loc, AO_MUL, v, value_real(e->arena, 1.0 / (double)count));
+}
+
+/* The fold `name` over axes of v's node. */
+static const Value *fold_node(Elab *e, const char *name, const Value *v, uint32_t axes, Loc loc) {
+    Elem elem = value_elem(v);
+    bool arg = str_eq(name, "argmax") || str_eq(name, "argmin");
+    if (elem == TY_BOOL) {
+        elab_error(e, loc, 400, "'%s' is not defined for bools", name);
+        diag_hint(&e->c->diag, "f32(c) is 1 where c is true: %s(f32(c))", name);
+        return &value_poison;
+    }
+    if (str_eq(name, "mean") && !elem_is_float(elem)) {
+        elab_error(e, loc, 401, "the mean of integers is not defined");
+        diag_hint(&e->c->diag, "mean(f32(i))");
+        return &value_poison;
+    }
+    if (!elab_plain(e, loc, v)) {
+        return &value_poison;
+    }
+    bool rows = false;
+    for (int i = 0; i < v->nspan + v->rank; i++) {
+        if (axes >> i & 1) {
+            rows = rows || evaluation_masks(e, axis_dim(v, i));
+            if (axis_dim(v, i).size == 0 && !str_eq(name, "sum")) {
+                return elab_error(e, loc, 402, "'%s' over an empty axis", name);
+            }
+        }
+    }
+    if (rows) {
+        return evaluation_fold(e, name, v, axes, loc);
+    }
+    if (arg) {
+        int axis = 0, n = 0;
+        for (int i = 0; i < v->nspan + v->rank; i++) {
+            if (axes >> i & 1) {
+                axis = i;
+                n++;
+            }
+        }
+        if (n != 1) {
+            return elab_error(e, loc, 403, "'%s' takes one index or axis", name);
+        }
+        Value *r = ARENA_NEW(e->arena, Value);
+        *r = *v;
+        r->node = node_argfold(e->g, str_eq(name, "argmax") ? OP_ARGMAX : OP_ARGMIN, v->node, axis);
+        if (axis < v->nspan) {
+            memmove(&r->span[axis], &r->span[axis + 1],
+                    sizeof r->span[0] * (size_t)(v->nspan - axis - 1));
+            r->nspan--;
+        } else {
+            int at = axis - v->nspan;
+            memmove(&r->dim[at], &r->dim[at + 1], sizeof r->dim[0] * (size_t)(v->rank - at - 1));
+            r->rank--;
+        }
+        r->loop = NULL;
+        return value_ranged(e->arena, r, 0, axis_dim(v, axis).size);
+    }
+    bool sum = str_eq(name, "sum") || str_eq(name, "mean") || str_eq(name, "prod");
+    if (sum && elem_is_int(elem) && elem_bytes(elem) < 4) {
+        v = arith_cast(e, loc, TY_I32, v);
+    }
+    OpCode op = str_eq(name, "max")    ? OP_FMAX
+                : str_eq(name, "min")  ? OP_FMIN
+                : str_eq(name, "prod") ? OP_PROD
+                                       : OP_SUM;
+    const Value *r = reduced(e, op, v, axes);
+    if ((op == OP_FMAX || op == OP_FMIN) && v->ranged) {
+        r = value_ranged(e->arena, r, v->lo, v->hi);
+    }
+    return str_eq(name, "mean") ? scaled(e, loc, r, folded_count(v, axes)) : r;
+}
+
+const Value *fold_axes(Elab *e, const char *name, const Value *v, uint32_t axes, Loc loc) {
+    if (!elab_ok(v)) {
+        return v;
+    }
+    if (v->kind != V_TENSOR) {
+        if (value_is_number(v)) {
+            return v;
+        }
+        return elab_error(e, loc, 404, "'%s' folds a tensor, found %s", name, value_kind_text(v));
+    }
+    if (v->rank == 0) {
+        if (str_eq(name, "argmax") || str_eq(name, "argmin")) {
+            return elab_error(e, loc, 405, "'%s' of a scalar", name);
+        }
+        return v;
+    }
+    return fold_node(e, name, v, axes << v->nspan, loc);
+}
+
+/* --- products under a sum -------------------------------------------------------------------- */
+
+typedef VEC(const Value *) Factors;
+
+/* Splits a product into factors; a divisor becomes a factor 1/x. False after an error. */
+static bool factors_of(Elab *e, const Ast *body, Index *const *ix, int n, Factors *out) {
+    if (body->kind == AST_BINARY && body->op == AO_MUL) {
+        return factors_of(e, body->kid[0], ix, n, out) && factors_of(e, body->kid[1], ix, n, out);
+    }
+    if (body->kind == AST_UNARY && body->op == AO_NEG) {
+        VEC_PUSH(e->arena, out, value_int(e->arena, -1));
+        return factors_of(e, body->kid[0], ix, n, out);
+    }
+    if (body->kind == AST_BINARY && body->op == AO_DIV) {
+        const Value *by = elab_expr(e, body->kid[1]);
+        if (!elab_ok(by)) {
+            return false;
+        }
+        if (spans_any(by, ix, n)) {
+            const Value *v = arith_binary(e, body->loc, AO_DIV, elab_expr(e, body->kid[0]), by);
+            VEC_PUSH(e->arena, out, v);
+            return elab_ok(v);
+        }
+        const Value *inverse = arith_binary(e, body->loc, AO_DIV, value_int(e->arena, 1), by);
+        VEC_PUSH(e->arena, out, inverse);
+        return elab_ok(inverse) && factors_of(e, body->kid[0], ix, n, out);
+    }
+    const Value *v = elab_expr(e, body);
+    if (v->kind == V_BOOL) {
+        v = elab_error(e, body->loc, 406, "a bool is no factor of a sum");
+    }
+    VEC_PUSH(e->arena, out, v);
+    return elab_ok(v);
+}
+
+/* Sums over those fold indices that only v has. */
+static const Value *sum_own(Elab *e, const Value *v, const Value *other, Index *const *ix, int n) {
+    uint32_t axes = 0;
+    for (int i = 0; i < v->nspan; i++) {
+        for (int k = 0; k < n; k++) {
+            if (v->span[i] == ix[k] && !spans(other, ix[k])) {
+                axes |= 1u << i;
+            }
+        }
+    }
+    return axes ? reduced(e, OP_SUM, v, axes) : v;
+}
+
+static bool free_axis_only_in(const Value *v, const Value *other, Index *const *ix, int n) {
+    for (int i = 0; i < v->nspan; i++) {
+        bool folded = false;
+        for (int k = 0; k < n; k++) {
+            folded = folded || v->span[i] == ix[k];
+        }
+        if (!folded && !spans(other, v->span[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* sum over ix of a * b as one contraction. */
+static const Value *contract(Elab *e, const Value *a, const Value *b, Index *const *ix, int n) {
+    Index *all[2 * MD_RANK];
+    int nall = 0;
+    int8_t la[MD_RANK], lb[MD_RANK], lo[MD_RANK];
+    for (int i = 0; i < a->nspan; i++) {
+        la[i] = (int8_t)nall;
+        all[nall++] = a->span[i];
+    }
+    for (int i = 0; i < b->nspan; i++) {
+        int k = 0;
+        while (k < nall && all[k] != b->span[i]) {
+            k++;
+        }
+        if (k == nall) {
+            all[nall++] = b->span[i];
+        }
+        lb[i] = (int8_t)k;
+    }
+    Value *r = ARENA_NEW(e->arena, Value);
+    r->kind = V_TENSOR;
+    for (int i = 0; i < nall; i++) {
+        bool folded = false;
+        for (int k = 0; k < n; k++) {
+            folded = folded || all[i] == ix[k];
+        }
+        if (!folded) {
+            int at = r->nspan++;
+            while (at > 0 && r->span[at - 1]->seq > all[i]->seq) {
+                r->span[at] = r->span[at - 1];
+                lo[at] = lo[at - 1];
+                at--;
+            }
+            r->span[at] = all[i];
+            lo[at] = (int8_t)i;
+        }
+    }
+    r->node = node_contract(e->g, a->node, b->node, la, lb, lo, r->nspan);
+    return r;
+}
+
+static int64_t joint_size(const Value *a, const Value *b) {
+    int64_t n = 1;
+    for (int i = 0; i < a->nspan; i++) {
+        n *= a->span[i]->extent.size;
+    }
+    for (int i = 0; i < b->nspan; i++) {
+        n *= spans(a, b->span[i]) ? 1 : b->span[i]->extent.size;
+    }
+    return n;
+}
+
+/* Multiplies the pair that makes the least tensor until two are left. */
+static bool pair_up(Elab *e, Factors *f, Loc loc) {
+    while (f->count > 2) {
+        int x = 0, y = 1;
+        for (int i = 0; i < f->count; i++) {
+            for (int k = i + 1; k < f->count; k++) {
+                if (joint_size(f->at[i], f->at[k]) < joint_size(f->at[x], f->at[y])) {
+                    x = i;
+                    y = k;
+                }
+            }
+        }
+        const Value *v = arith_binary(e, loc, AO_MUL, f->at[x], f->at[y]);
+        if (!elab_ok(v)) {
+            return false;
+        }
+        f->at[x] = v;
+        f->at[y] = f->at[f->count - 1];
+        f->count--;
+    }
+    return true;
+}
+
+static bool any_rows(Elab *e, Index *const *ix, int n) {
+    for (int i = 0; i < n; i++) {
+        if (evaluation_masks(e, ix[i]->extent)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static uint32_t span_mask(const Value *v, Index *const *ix, int n) {
+    uint32_t axes = 0;
+    for (int i = 0; i < v->nspan; i++) {
+        for (int k = 0; k < n; k++) {
+            axes |= v->span[i] == ix[k] ? 1u << i : 0;
+        }
+    }
+    return axes;
+}
+
+/* v broadcast over those fold indices that it lost (a body that became constant). */
+static const Value *with_indices(Elab *e, const Value *v, Index *const *ix, int n, Loc loc) {
+    Index *span[2 * MD_RANK];
+    int nspan = v->nspan;
+    memcpy(span, v->span, sizeof *span * (size_t)nspan);
+    for (int i = 0; i < n; i++) {
+        if (!spans(v, ix[i])) {
+            span[nspan++] = ix[i];
+        }
+    }
+    if (nspan == v->nspan) {
+        return v;
+    }
+    if (nspan > MD_RANK) {
+        return elab_error(e, loc, 407, "this spans more than %d axes", MD_RANK);
+    }
+    Value *r = ARENA_NEW(e->arena, Value);
+    *r = *v;
+    r->node = arith_spread(e, v, span, nspan, 0, NULL);
+    memcpy(r->span, span, sizeof *span * (size_t)nspan);
+    r->nspan = nspan;
+    return r;
+}
+
+static const Value *plain_fold(Elab *e, const char *name, const Value *v, Index *const *ix, int n,
+                               Loc loc) {
+    v = arith_lift(e, loc, v);
+    if (!elab_ok(v)) {
+        return v;
+    }
+    if (v->rank > 0) {
+        elab_error(e, loc, 408, "the body of '%s[..]' is a scalar with free indices, found shape %s",
+                   name, shape_text(e->arena, v->rank, v->dim));
+        diag_hint(&e->c->diag, "'%s(x)' folds a whole tensor", name);
+        return &value_poison;
+    }
+    v = with_indices(e, v, ix, n, loc);
+    return elab_ok(v) ? fold_node(e, name, v, span_mask(v, ix, n), loc) : v;
+}
+
+/* Numbers first, so that they are multiplied now. */
+static const Value *product_of(Elab *e, const Factors *f, Loc loc) {
+    const Value *product = NULL;
+    for (int pass = 0; pass < 2; pass++) {
+        for (int i = 0; i < f->count; i++) {
+            if (value_is_number(f->at[i]) == (pass == 0)) {
+                product = product ? arith_binary(e, loc, AO_MUL, product, f->at[i]) : f->at[i];
+            }
+        }
+    }
+    return product;
+}
+
+static const Value *sum_product(Elab *e, const char *name, const Ast *body, Index *const *ix, int n,
+                                Loc loc) {
+    Factors all = {0}, in = {0}, out = {0};
+    if (!factors_of(e, body, ix, n, &all)) {
+        return &value_poison;
+    }
+    bool floats = true;
+    for (int i = 0; i < all.count; i++) {
+        const Value *v = all.at[i];
+        bool inside = v->kind == V_TENSOR && spans_any(v, ix, n);
+        if (v->kind == V_TENSOR && v->rank > 0) {
+            return plain_fold(e, name, v, ix, n, loc); /* says what is wrong */
+        }
+        if (inside && !elem_is_float(value_elem(v))) {
+            floats = false;
+        }
+        if (v->kind == V_TENSOR && !elab_plain(e, loc, v)) {
+            return &value_poison;
+        }
+        if (inside) {
+            VEC_PUSH(e->arena, &in, v);
+        } else {
+            VEC_PUSH(e->arena, &out, v);
+        }
+    }
+    int64_t count = 1;
+    for (int i = 0; i < n; i++) {
+        count *= ix[i]->extent.size;
+    }
+    const Value *r;
+    if (in.count == 2 && in.at[0]->node == in.at[1]->node && in.at[0]->nspan == in.at[1]->nspan &&
+        memcmp(in.at[0]->span, in.at[1]->span, sizeof in.at[0]->span) == 0) {
+        floats = false; /* a square */
+    }
+    bool mean = str_eq(name, "mean");
+    if (in.count < 2 || !floats || any_rows(e, ix, n)) {
+        if (in.count == 0) {
+            in = out;
+            out.count = 0;
+        }
+        const Value *product = product_of(e, &in, loc);
+        r = elab_ok(product) ? plain_fold(e, name, product, ix, n, loc) : product;
+        mean = false;
+    } else {
+        if (!pair_up(e, &in, loc)) {
+            return &value_poison;
+        }
+        Elem x = value_elem(in.at[0]), y = value_elem(in.at[1]);
+        if (x != y) {
+            return arith_binary(e, loc, AO_MUL, in.at[0], in.at[1]); /* says what is wrong */
+        }
+        const Value *a = sum_own(e, in.at[0], in.at[1], ix, n);
+        const Value *b = sum_own(e, in.at[1], in.at[0], ix, n);
+        bool rows = free_axis_only_in(a, b, ix, n), columns = free_axis_only_in(b, a, ix, n);
+        if ((rows || columns) && spans_any(a, ix, n)) {
+            r = contract(e, a, b, ix, n);
+        } else { /* neither rows nor columns: a dot product, a plain nest */
+            const Value *v = arith_binary(e, loc, AO_MUL, a, b);
+            r = elab_ok(v) ? reduced(e, OP_SUM, v, span_mask(v, ix, n)) : v;
+        }
+        /* A fold index that no factor has counts how often the rest is added. */
+        for (int i = 0; i < n && elab_ok(r); i++) {
+            if (!spans(in.at[0], ix[i]) && !spans(in.at[1], ix[i])) {
+                r = arith_binary(e, loc, AO_MUL, r, value_real(e->arena, (double)ix[i]->extent.size));
+            }
+        }
+    }
+    if (mean) {
+        r = scaled(e, loc, r, count);
+    }
+    if (out.count > 0 && elab_ok(r)) {
+        r = arith_binary(e, loc, AO_MUL, product_of(e, &out, loc), r);
+    }
+    return r;
+}
+
+const Value *fold_indices(Elab *e, const char *name, const Ast *body, Index *const *ix, int n,
+                          Loc loc) {
+    if (str_eq(name, "sum") || str_eq(name, "mean")) {
+        return sum_product(e, name, body, ix, n, loc);
+    }
+    const Value *v = elab_expr(e, body);
+    return elab_ok(v) ? plain_fold(e, name, v, ix, n, loc) : v;
+}

@@ -1,0 +1,14 @@
+/* fold: sums, means and the like, over indices or whole axes; products under a sum. */
+#ifndef MDLC_LANG_FOLD_H
+#define MDLC_LANG_FOLD_H
+
+#include "lang/context.h"
+
+/* `name[indices] body` with the indices already in scope. */
+const Value *fold_indices(Elab *e, const char *name, const Ast *body, Index *const *ix, int n,
+                          Loc loc);
+/* `name(x, axis = ...)`: a mask of x's own axes. */
+const Value *fold_axes(Elab *e, const char *name, const Value *v, uint32_t axes, Loc loc);
+bool fold_is_name(const char *name);
+
+#endif

@@ -1,0 +1,285 @@
+/* loop: the body of a loop is elaborated once; carries are names of its scope, and what it uses from
+ * outside becomes an invariant of the LOOP by itself. */
+#include "lang/loop.h"
+
+#include "lang/arith.h"
+#include "lang/dims.h"
+#include "lang/expr.h"
+#include "lang/notation.h"
+#include "lang/params.h"
+#include "lang/stmt.h"
+
+#include <string.h>
+
+typedef struct {
+    const char *name;
+    Loc loc;
+    const Value *start;
+    int number;
+    ScopeName *outer; /* `carry x`: the name that goes on */
+} CarryVar;
+typedef VEC(CarryVar) CarryVars;
+
+Node *loop_slice(LoopScope *loop, Node *stack) { return loop_xs(loop->builder, stack); }
+
+LoopScope *loop_scope_open(Elab *e, Dim trip, bool repeat) {
+    LoopScope *loop = ARENA_NEW(e->arena, LoopScope);
+    loop->up = e->loop;
+    loop->outer = e->g->region;
+    loop->builder = loop_open(e->g, trip.size, false);
+    loop->body = e->g->region;
+    loop->trip = trip;
+    loop->repeat = repeat;
+    loop->depth = e->loop ? e->loop->depth + 1 : 0;
+    loop->scope = e->scope;
+    Value *index = ARENA_NEW(e->arena, Value);
+    *index = *value_ranged(e->arena, value_scalar(e->arena, loop_index(loop->builder)), 0,
+                           trip.size > 0 ? trip.size : 1);
+    index->loop = loop;
+    loop->index = index;
+    e->loop = loop;
+    return loop;
+}
+
+Node *loop_scope_close(Elab *e, LoopScope *loop) {
+    params_loop_closing(e, loop);
+    e->loop = loop->up;
+    Node *node = loop_close(loop->builder);
+    params_loop_closed(e, loop, node);
+    return node;
+}
+
+static bool read_trip(Elab *e, const Ast *expr, Dim *trip, const char **index) {
+    *index = NULL;
+    if (expr->kind == AST_BINARY && expr->op == AO_LT && expr->kid[0]->kind == AST_NAME) {
+        *index = expr->kid[0]->name;
+        expr = expr->kid[1];
+    }
+    const Value *v = elab_expr(e, expr);
+    if (!elab_ok(v)) {
+        return false;
+    }
+    if (v->kind != V_INT) {
+        elab_error(e, expr->loc, 461, "the number of iterations must be a compile-time integer, found %s",
+                   v->kind == V_TENSOR && expr->kind == AST_NAME
+                       ? str_printf(e->arena, "the run-time value '%s'", expr->name)
+                       : value_kind_text(v));
+        return false;
+    }
+    if (v->integer < 0 || v->integer > INT32_MAX) {
+        elab_error(e, expr->loc, 462, "%lld iterations are not possible", (long long)v->integer);
+        return false;
+    }
+    *trip = value_to_dim(v);
+    return true;
+}
+
+static bool read_carries(Elab *e, const Ast *carry, CarryVars *vars) {
+    bool ok = true;
+    for (int i = 0; carry && i < carry->nkid; i++) {
+        const Ast *ast = carry->kid[i];
+        CarryVar var = {.name = ast->name, .loc = ast->loc};
+        const Value *start;
+        if (ast->kid[0]) {
+            const ScopeName *old = scope_find_here(e->scope, ast->name);
+            if (old) {
+                elab_error(e, ast->loc, 295, "'%s' has a value already, and after the loop the carry "
+                                             "would give it another", ast->name);
+                diag_note(&e->c->diag, old->loc, "it is set here");
+                diag_hint(&e->c->diag, "'carry %s' alone goes on with that value", ast->name);
+                ok = false;
+            }
+            start = elab_expr(e, ast->kid[0]);
+        } else {
+            var.outer = scope_find_here(e->scope, ast->name);
+            Ast name = *ast;
+            name.kind = AST_NAME;
+            start = elab_name(e, &name);
+            if (var.outer && (var.outer->kind == BIND_CARRY || var.outer->kind == BIND_STATE)) {
+                elab_error(e, ast->loc, 296, "'%s' is a carry or state here; give the inner loop's carry "
+                                             "another name: 'carry y = %s'", ast->name, ast->name);
+                ok = false;
+            }
+        }
+        if (elab_ok(start)) {
+            start = arith_lift(e, ast->loc, start);
+        }
+        ok = elab_ok(start) && elab_plain(e, ast->loc, start) && ok;
+        for (int k = 0; k < vars->count; k++) {
+            if (str_eq(vars->at[k].name, var.name)) {
+                elab_error(e, ast->loc, 297, "carry '%s' is named twice", var.name);
+                ok = false;
+            }
+        }
+        var.start = start;
+        VEC_PUSH(e->arena, vars, var);
+    }
+    return ok;
+}
+
+static void bind_result(Elab *e, const char *name, Loc loc, ScopeName *outer, const Value *v) {
+    if (outer) {
+        outer->value = v;
+    } else if (!scope_find_here(e->scope, name)) {
+        scope_add(e->arena, e->scope, name, loc, BIND_VALUE, v);
+    }
+    if (v->kind == V_TENSOR && v->nspan == 0) {
+        graph_name(v->node, name);
+    }
+}
+
+/* After an error the loop's names exist, as poison. */
+static void poison_names(Elab *e, const CarryVars *vars, const Ast *body) {
+    for (int i = 0; i < vars->count; i++) {
+        bind_result(e, vars->at[i].name, vars->at[i].loc, vars->at[i].outer, &value_poison);
+    }
+    for (int i = 0; i < body->nkid; i++) {
+        const Ast *ast = body->kid[i];
+        if (ast->kind == AST_EMIT) {
+            const Ast *target = ast->kid[0]->kind == AST_INDEXED ? ast->kid[0]->kid[0] : ast->kid[0];
+            if (target->kind == AST_NAME && !scope_find_here(e->scope, target->name)) {
+                scope_add(e->arena, e->scope, target->name, target->loc, BIND_VALUE, &value_poison);
+            }
+        }
+    }
+}
+
+/* The stacked axis of an emit moves from the front to where the left side named the loop's index. */
+static const Value *emitted_value(Elab *e, const LoopScope *loop, const Emitted *em, Node *node) {
+    Node *stack = loop_stack(e->g, node, em->number);
+    const Value *v = em->value;
+    if (v->rank + v->nspan + 1 > MD_RANK) {
+        return elab_error(e, em->loc, 463, "a tensor has at most %d axes", MD_RANK);
+    }
+    int map[MD_RANK], n = 0, place = v->nspan + em->position;
+    Value *r = ARENA_NEW(e->arena, Value);
+    r->kind = V_TENSOR;
+    r->nspan = v->nspan;
+    memcpy(r->span, v->span, sizeof r->span);
+    r->ranged = v->ranged;
+    r->lo = v->lo;
+    r->hi = v->hi;
+    for (int i = 0; i < v->nspan + v->rank; i++) {
+        if (n == place) {
+            map[n++] = 0;
+        }
+        map[n++] = i + 1;
+    }
+    if (n == place) {
+        map[n++] = 0;
+    }
+    for (int i = 0, k = 0; i <= v->rank; i++) {
+        r->dim[r->rank++] = i == em->position ? loop->trip : v->dim[k++];
+    }
+    r->node = node_permute(e->g, stack, map);
+    return r;
+}
+
+void loop_statement(Elab *e, const Ast *ast) {
+    const Ast *carry = ast->kid[1], *body = ast->kid[2];
+    Dim trip;
+    const char *index;
+    CarryVars vars = {0};
+    bool ok = read_trip(e, ast->kid[0], &trip, &index);
+    ok = read_carries(e, carry, &vars) && ok;
+    if (!ok) {
+        poison_names(e, &vars, body);
+        return;
+    }
+    if (trip.size == 0) { /* no iteration: the carries keep their start */
+        poison_names(e, &vars, body);
+        for (int i = 0; i < vars.count; i++) {
+            ScopeName *n = scope_find_here(e->scope, vars.at[i].name);
+            n->value = vars.at[i].start;
+        }
+        return;
+    }
+    LoopScope *loop = loop_scope_open(e, trip, ast->kind == AST_REPEAT);
+    Scope *outer = e->scope;
+    e->scope = scope_new(e->arena, outer, outer->file);
+    loop->scope = e->scope;
+    loop->index_name = index;
+    if (index) {
+        scope_add(e->arena, e->scope, index, ast->kid[0]->kid[0]->loc, BIND_VALUE, loop->index);
+    }
+    for (int i = 0; i < vars.count; i++) {
+        vars.at[i].number = loop_carry(loop->builder, vars.at[i].start->node);
+        Node *node = loop_carry_value(loop->builder, vars.at[i].number);
+        graph_name(node, vars.at[i].name);
+        scope_add(e->arena, e->scope, vars.at[i].name, vars.at[i].loc, BIND_CARRY,
+                  value_with(e->arena, vars.at[i].start, node));
+    }
+    int errors = e->c->diag.errors;
+    stmt_block(e, body);
+    for (int i = 0; i < vars.count; i++) {
+        ScopeName *n = scope_find_here(e->scope, vars.at[i].name);
+        if (!n->next) {
+            if (e->c->diag.errors == errors) {
+                diag_warn(&e->c->diag, vars.at[i].loc, 298, "carry '%s' is never set: it keeps its start",
+                          n->name);
+            }
+        } else if (elab_ok(n->next)) {
+            loop_next(loop->builder, vars.at[i].number, n->next->node);
+        }
+    }
+    e->scope = outer;
+    for (int i = 0; i < loop->emitted.count; i++) {
+        loop->emitted.at[i].number =
+            loop_emit(loop->builder, loop->emitted.at[i].value->node);
+    }
+    Node *node = loop_scope_close(e, loop);
+    for (int i = 0; i < vars.count; i++) {
+        const Value *v = value_with(e->arena, vars.at[i].start,
+                                    loop_final(e->g, node, vars.at[i].number));
+        bind_result(e, vars.at[i].name, vars.at[i].loc, vars.at[i].outer, v);
+    }
+    for (int i = 0; i < loop->emitted.count; i++) {
+        const Emitted *em = &loop->emitted.at[i];
+        stmt_bind(e, em->name, em->loc, emitted_value(e, loop, em, node));
+    }
+    if (e->c->diag.errors != errors) {
+        poison_names(e, &vars, body);
+    }
+}
+
+void loop_emit_statement(Elab *e, const Ast *ast) {
+    const Ast *target = ast->kid[0], *right = ast->kid[1];
+    if (!e->loop || e->loop == e->frame->call_loop) {
+        elab_error(e, ast->loc, 299, "'emit' stands in the body of 'repeat' or 'scan'");
+        return;
+    }
+    const Ast *name = target->kind == AST_INDEXED ? target->kid[0] : target;
+    if (name->kind != AST_NAME) {
+        elab_error(e, target->loc, 267, "'emit' names a new tensor: 'emit y = ...' or 'emit y[i, t] = "
+                                         "...'");
+        return;
+    }
+    Emitted em = {.name = name->name, .loc = name->loc};
+    if (target->kind == AST_INDEXED) {
+        em.position = -1;
+        em.value = notation_statement(e, target->kid[1], right, &em.position);
+        if (em.position < 0 && elab_ok(em.value)) {
+            elab_error(e, target->loc, 464, "the left side of 'emit' names no index of the loop, so it is "
+                                            "not clear where the stacked axis goes");
+            diag_hint(&e->c->diag, e->loop->index_name ? "put '%s' among the indices"
+                                                       : "name the loop's index: 'scan %s < n'",
+                      e->loop->index_name ? e->loop->index_name : "t");
+            return;
+        }
+    } else {
+        em.value = elab_expr(e, right);
+    }
+    if (elab_ok(em.value)) {
+        em.value = arith_lift(e, right->loc, em.value);
+    }
+    if (!elab_ok(em.value) || !elab_plain(e, right->loc, em.value)) {
+        return;
+    }
+    for (int i = 0; i < e->loop->emitted.count; i++) {
+        if (str_eq(e->loop->emitted.at[i].name, em.name)) {
+            elab_error(e, target->loc, 268, "'%s' is emitted twice", em.name);
+            return;
+        }
+    }
+    VEC_PUSH(e->arena, &e->loop->emitted, em);
+}

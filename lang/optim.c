@@ -1,0 +1,243 @@
+/* optim: the first clause whose `on` holds for a parameter updates it. A parameter that `repeat` has
+ * stacked is updated in loops over its leading axes, so that norms, ranks and shapes are those of one
+ * layer. Slots belong to (train, parameter). */
+#include "lang/optim.h"
+
+#include "lang/arith.h"
+#include "lang/call.h"
+#include "lang/dims.h"
+#include "lang/expr.h"
+#include "lang/init.h"
+#include "lang/loop.h"
+#include "lang/params.h"
+#include "lang/stmt.h"
+#include "lang/train.h"
+
+typedef struct {
+    const Ast *clause;
+    Item *item;
+    Arguments args; /* evaluated once; the same for all parameters */
+} Optimizer;
+
+const Value *train_under(Elab *e, const Ast *path) {
+    const Training *t = e->entry ? e->entry->training : NULL;
+    if (!t || !t->at) {
+        return elab_error(e, path->loc, 539, "under(path) stands behind 'on' of an optimizer");
+    }
+    const char *prefix = elab_path(e, path);
+    if (!prefix || !elab_ok(elab_expr(e, path))) {
+        return prefix ? &value_poison
+                      : elab_error(e, path->loc, 540, "under(path) takes a path: under(net.fc1)");
+    }
+    return value_bool(e->arena, params_under(t->at->slot->name, prefix));
+}
+
+/* `optimizer adamw(lr = 1e-3) on rank >= 2;` */
+static bool read_clause(Elab *e, const Ast *clause, Optimizer *out) {
+    const Ast *args = clause->kid[0], *call = args && args->nkid == 1 ? args->kid[0] : NULL;
+    *out = (Optimizer){.clause = clause};
+    if (!call || call->kind != AST_CALL || call->kid[0]->kind != AST_NAME) {
+        elab_error(e, clause->loc, 541, "'optimizer' takes a call: optimizer adamw(lr = 3e-3);");
+        return false;
+    }
+    const char *name = call->kid[0]->name;
+    out->item = file_find(e->root, name);
+    if (!out->item || out->item->kind != AST_OPTIMIZER) {
+        elab_error(e, call->kid[0]->loc, 542, out->item ? "'%s' is no optimizer" : "unknown optimizer '%s'",
+                   name);
+        Nearest n = nearest_start(name);
+        for (int u = -1; u < e->root->use.count; u++) {
+            const File *file = u < 0 ? e->root : e->root->use.at[u];
+            for (int i = 0; i < file->item.count; i++) {
+                if (file->item.at[i]->kind == AST_OPTIMIZER) {
+                    nearest_add(&n, file->item.at[i]->name);
+                }
+            }
+        }
+        elab_hint_nearest(e, &n);
+        return false;
+    }
+    const Ast *params = out->item->ast->kid[0];
+    if (!params || params->nkid < 2) {
+        elab_error(e, out->item->loc, 543, "an optimizer takes the parameter and its gradient first: "
+                                           "optimizer %s(p: [...], g: [...], ...)", name);
+        return false;
+    }
+    bool ok = true;
+    for (int i = 0; i < 2; i++) { /* p and g; their values come for each parameter */
+        Argument arg = {.name = params->kid[i]->name, .loc = clause->loc};
+        VEC_PUSH(e->arena, &out->args, arg);
+    }
+    for (int i = 0; call->kid[1] && i < call->kid[1]->nkid; i++) {
+        const Ast *a = call->kid[1]->kid[i];
+        Argument arg = {.loc = a->loc};
+        if (a->kind == AST_ARG) {
+            arg.name = a->name;
+            a = a->kid[0];
+        }
+        arg.value = elab_expr(e, a);
+        ok = elab_ok(arg.value) && ok;
+        VEC_PUSH(e->arena, &out->args, arg);
+    }
+    return ok;
+}
+
+/* Does `on` hold for this parameter? -1 after an error. */
+static int applies(Elab *e, Training *t, const Optimizer *o, const Parameter *p) {
+    const Ast *on = o->clause->kid[1];
+    if (!on) {
+        return 1;
+    }
+    Scope *before = e->scope;
+    e->scope = scope_new(e->arena, before, before->file);
+    scope_add(e->arena, e->scope, "rank", on->loc, BIND_VALUE, value_int(e->arena, p->rank));
+    t->at = p;
+    bool holds;
+    int errors = e->c->diag.errors;
+    bool ok = elab_condition(e, on, &holds);
+    t->at = NULL;
+    e->scope = before;
+    if (!ok && e->c->diag.errors == errors) {
+        return -1;
+    }
+    return ok ? holds : -1;
+}
+
+void train_optimizer_state(Elab *e, const Ast *ast) {
+    Training *t = e->entry->training;
+    const Parameter *p = t->at;
+    const Value *v = &value_poison;
+    Elem elem;
+    int rank;
+    Dim dim[MD_RANK];
+    Slot *slot = NULL;
+    if (e->loop != e->frame->call_loop) {
+        elab_error(e, ast->loc, 544, "'state' of an optimizer may not stand in a loop");
+    } else if (!ast->kid[0]) {
+        elab_error(e, ast->loc, 545, "'state %s' needs a type: state %s: [...] = 0;", ast->name, ast->name);
+    } else if (ast->flags & AST_DRAW) {
+        elab_error(e, ast->loc, 546, "the state of an optimizer starts from a value ('='), not a draw");
+    } else if (dims_elem(e, ast->kid[0], &elem) && dims_eval_type(e, ast->kid[0], &rank, dim)) {
+        Type type = {.elem = elem == TY_ERROR ? TY_I32 : elem};
+        for (int i = 0; i < p->slot->stacked + rank && i < MD_RANK; i++) {
+            int own = i - p->slot->stacked;
+            type.dim[type.rank++] = own >= 0 ? dim[own].size : p->slot->type.dim[i];
+        }
+        const char *name = str_printf(e->arena, "%s.%s.%s", e->entry->name,
+                                      params_file_name(e, p->slot->name), ast->name);
+        slot = elab_state_slot(e, STATE_OPTIMIZER, name, type, e->entry->entry, ast->loc);
+        slot->stacked = p->slot->stacked;
+        Node *initial = init_value(e, ast->kid[2], type);
+        if (initial) {
+            params_set_initial(e, slot, initial);
+            LoopScope *loop[MD_RANK];
+            int n = 0, at = 0;
+            for (LoopScope *l = e->loop; l; l = l->up) {
+                n++;
+            }
+            at = n;
+            for (LoopScope *l = e->loop; l; l = l->up) {
+                loop[--at] = l;
+            }
+            Node *node = params_slices(e, slot, loop, n);
+            v = value_tensor(e->arena, node, rank, dim);
+        }
+    }
+    ScopeName *n = scope_add(e->arena, e->scope, ast->name, ast->name_loc,
+                             elab_ok(v) ? BIND_UPDATED : BIND_VALUE, v);
+    n->ref = slot;
+}
+
+/* The written body for one tensor: values of the innermost loop. False after an error. */
+static bool run_body(Elab *e, Training *t, Optimizer *o, Update *u, Node *p, Node *g) {
+    Frame *frame = ARENA_NEW(e->arena, Frame);
+    Scope *before = e->scope;
+    frame->draw_owner = frame;
+    frame->draw_path = str_printf(e->arena, "update %s", u->param->slot->name);
+    o->args.at[0].value = value_tensor(e->arena, p, u->param->rank, u->param->dim);
+    o->args.at[1].value = value_tensor(e->arena, g, u->param->rank, u->param->dim);
+    int errors = e->c->diag.errors;
+    if (!call_enter(e, o->item, &o->args, o->clause->loc, frame)) {
+        return false;
+    }
+    const char *name = o->item->ast->kid[0]->kid[0]->name;
+    ScopeName *updated = scope_find_here(e->scope, name);
+    updated->kind = BIND_UPDATED;
+    t->at = u->param;
+    stmt_block(e, o->item->ast->kid[1]);
+    t->at = NULL;
+    if (!updated->next && e->c->diag.errors == errors) {
+        elab_error(e, o->item->loc, 547, "optimizer '%s' never sets '%s <- ...'", o->item->name, name);
+    }
+    if (e->c->diag.errors == errors) {
+        u->next = updated->next->node;
+        for (int i = 0; i < e->scope->name.count; i++) {
+            const ScopeName *s = e->scope->name.at[i];
+            if (s->kind == BIND_UPDATED && s->ref) {
+                SlotUpdate state = {s->ref, s->next ? s->next->node : s->value->node};
+                VEC_PUSH(e->arena, &u->state, state);
+            }
+        }
+    }
+    call_leave(e, frame, before);
+    return e->c->diag.errors == errors;
+}
+
+/* One loop for each stacking axis that is left, then the body. */
+static bool update_stack(Elab *e, Training *t, Optimizer *o, Update *u, int left, Node *p, Node *g) {
+    if (left == 0) {
+        return run_body(e, t, o, u, p, g);
+    }
+    LoopScope *loop = loop_scope_open(e, (Dim){.size = p->type.dim[0]}, false);
+    bool ok = update_stack(e, t, o, u, left - 1, loop_xs(loop->builder, p), loop_xs(loop->builder, g));
+    int next = 0, state[64];
+    for (int i = 0; ok && i < u->state.count && i < 64; i++) {
+        state[i] = loop_emit(loop->builder, u->state.at[i].next);
+    }
+    if (ok) {
+        next = loop_emit(loop->builder, u->next);
+    }
+    Node *node = loop_scope_close(e, loop);
+    if (ok) {
+        u->next = loop_stack(e->g, node, next);
+        for (int i = 0; i < u->state.count && i < 64; i++) {
+            u->state.at[i].next = loop_stack(e->g, node, state[i]);
+        }
+    }
+    return ok;
+}
+
+void optim_apply(Elab *e, Training *t) {
+    VEC(Optimizer) optimizers = {0};
+    for (int i = 0; i < t->optimizer.count; i++) {
+        Optimizer o;
+        if (!read_clause(e, t->optimizer.at[i], &o)) {
+            return;
+        }
+        VEC_PUSH(e->arena, &optimizers, o);
+    }
+    for (int i = 0; i < t->update.count; i++) {
+        Update *u = &t->update.at[i];
+        Optimizer *first = NULL;
+        for (int k = 0; !first && k < optimizers.count; k++) {
+            int holds = applies(e, t, &optimizers.at[k], u->param);
+            if (holds < 0) {
+                return;
+            }
+            first = holds ? &optimizers.at[k] : NULL;
+        }
+        if (!first) {
+            elab_error(e, t->ast->loc, 548, "no optimizer of '%s' is for parameter '%s'", e->entry->name,
+                       u->param->slot->name);
+            diag_note(&e->c->diag, u->param->slot->loc, "it is declared here");
+            diag_hint(&e->c->diag, "a last clause without 'on' takes what is left");
+            return;
+        }
+        Loc before = elab_at(e, first->clause->loc);
+        bool ok = update_stack(e, t, first, u, u->param->slot->stacked, u->point, u->grad);
+        e->g->loc = before;
+        if (!ok) {
+            return;
+        }
+    }
+}

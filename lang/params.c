@@ -1,0 +1,516 @@
+/* params: what lives between calls. A parameter is made where it is first met and found again by its
+ * path; inside `repeat` it is stored stacked, and a body sees the slice of its iteration.
+ *
+ * A state is threaded through the calls of an entry in program order: each textual call and each
+ * iteration sees what the one before wrote. In a `scan` that is a carry, in a `repeat` a stack. */
+#include "lang/params.h"
+
+#include "lang/call.h"
+#include "lang/dims.h"
+#include "lang/evaluation.h"
+#include "lang/expr.h"
+#include "lang/notation.h"
+#include "lang/init.h"
+#include "lang/loop.h"
+#include "lang/train.h"
+
+#include <string.h>
+
+void params_start(Elab *e) {
+    e->init = ARENA_NEW(e->arena, Entry);
+    e->init->kind = ENTRY_INIT;
+    e->init->name = "init";
+    e->init->region = region_new(e->g, NULL);
+    e->init->dataset = -1;
+    e->init->steps = e->init->epochs = e->init->budget = -1;
+    e->init->loc = LOC_NONE;
+    e->seed = elab_counter(e, "seed", "seed", TY_I64, 0, NULL, LOC_NONE);
+}
+
+Parameter *params_find(const Elab *e, const char *path) {
+    for (int i = 0; i < e->param.count; i++) {
+        if (str_eq(e->param.at[i]->slot->name, path)) {
+            return e->param.at[i];
+        }
+    }
+    return NULL;
+}
+
+bool params_under(const char *path, const char *prefix) {
+    size_t n = strlen(prefix);
+    return strncmp(path, prefix, n) == 0 && (path[n] == '\0' || path[n] == '.');
+}
+
+const char *params_file_name(Elab *e, const char *path) {
+    const char *dot = strchr(path, '.');
+    return e->nmodel == 1 && dot ? dot + 1 : path;
+}
+
+/* The `repeat` loops that stack what frame `f` declares under `loop`, outermost first. */
+static int stacking_loops(Frame *f, LoopScope *loop, LoopScope **out) {
+    LoopScope *found[MD_RANK];
+    int n = 0;
+    while (f) {
+        for (; loop != f->call_loop; loop = loop->up) {
+            if (loop->repeat && n < MD_RANK) {
+                found[n++] = loop;
+            }
+        }
+        if (f->root) {
+            break;
+        }
+        if (f->instance) {
+            loop = f->instance->loop;
+            f = f->instance->frame;
+        } else {
+            f = f->up;
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        out[i] = found[n - 1 - i];
+    }
+    return n;
+}
+
+static Type stacked_type(Elem elem, LoopScope *const *loop, int nloop, int rank, const Dim *dim) {
+    Type t = {.elem = elem, .rank = nloop + rank};
+    for (int i = 0; i < nloop; i++) {
+        t.dim[i] = loop[i]->trip.size;
+    }
+    for (int i = 0; i < rank; i++) {
+        t.dim[nloop + i] = dim[i].size;
+    }
+    return t;
+}
+
+Node *params_slices(Elab *e, Slot *slot, LoopScope *const *loop, int nloop) {
+    if (nloop == 0) {
+        return node_slot(e->g, slot);
+    }
+    Region *before = graph_enter(e->g, loop[0]->outer);
+    Node *node = node_slot(e->g, slot);
+    graph_leave(e->g, before);
+    for (int i = 0; i < nloop; i++) {
+        node = loop_slice(loop[i], node);
+    }
+    return node;
+}
+
+/* --- parameters ------------------------------------------------------------------------------ */
+
+static const Item *model_of(const Frame *f) {
+    while (f && !f->root) {
+        f = f->instance ? f->instance->frame : f->up;
+    }
+    return f ? f->item : NULL;
+}
+
+static bool same_shape(Elab *e, const Parameter *p, Type type, const Dim *dim, Loc loc) {
+    if (type_equal(p->slot->type, type)) {
+        return true;
+    }
+    elab_error(e, loc, 410, "parameter '%s' has shape %s here, but %s where it was made", p->slot->name,
+               shape_text(e->arena, p->rank, dim), shape_text(e->arena, p->rank, p->dim));
+    for (int i = 0; i < e->rebind.count; i++) {
+        diag_note(&e->c->diag, e->rebind.at[i].loc, "'at %s = %lld' sets the dim that its shape depends "
+                                                    "on", e->rebind.at[i].item->name,
+                  (long long)e->rebind.at[i].dim.size);
+    }
+    return false;
+}
+
+static Parameter *param_new(Elab *e, const Ast *ast, const char *path, Type type, int nloop, int rank,
+                            const Dim *dim) {
+    Parameter *p = ARENA_NEW(e->arena, Parameter);
+    Slot *slot = ARENA_NEW(e->arena, Slot);
+    slot->kind = SLOT_PARAM;
+    slot->name = path;
+    slot->file_name = params_file_name(e, path);
+    slot->doc = ast->doc;
+    slot->type = type;
+    slot->stacked = nloop;
+    slot->frozen = e->frame->frozen || (ast->flags & AST_FROZEN) != 0;
+    slot->loc = ast->loc;
+    p->slot = slot;
+    p->model = model_of(e->frame);
+    p->rank = rank;
+    memcpy(p->dim, dim, sizeof *dim * (size_t)rank);
+    p->order = e->param.count;
+    p->initial = ast->flags & AST_DRAW ? init_draw(e, ast->kid[1], type, rank, dim, path)
+                                       : init_value(e, ast->kid[1], type);
+    VEC_PUSH(e->arena, &e->param, p);
+    return p;
+}
+
+void params_declare(Elab *e, const Ast *ast) {
+    const Ast *written = ast->kid[0];
+    Elem elem;
+    int rank;
+    Dim dim[MD_RANK];
+    const Value *v = &value_poison;
+    LoopScope *loop[MD_RANK];
+    if (!e->frame->path) {
+        elab_error(e, ast->loc, 247, "'param' may stand only in a layer or model");
+    } else if (e->loop != e->frame->call_loop) {
+        elab_error(e, ast->loc, 248, "'param' may not stand in a loop; put it into a layer that the loop "
+                                     "calls");
+    } else if (call_segment(e, e->frame, ast->name, ast->name_loc, "parameter") &&
+               dims_elem(e, written, &elem) && dims_eval_type(e, written, &rank, dim)) {
+        const char *path = str_printf(e->arena, "%s.%s", e->frame->path, ast->name);
+        int nloop = stacking_loops(e->frame, e->loop, loop);
+        if (elem == TY_ERROR || !elem_is_float(elem)) {
+            elab_error(e, written->loc, 411, "a parameter has float elements; 'state' keeps integers");
+        } else if (nloop + rank > MD_RANK) {
+            elab_error(e, written->loc, 412, "a tensor has at most %d axes", MD_RANK);
+        } else {
+            Type type = stacked_type(elem, loop, nloop, rank, dim);
+            Parameter *p = params_find(e, path);
+            if (!p) {
+                p = param_new(e, ast, path, type, nloop, rank, dim);
+            } else if (!same_shape(e, p, type, dim, ast->loc)) {
+                p = NULL;
+            }
+            if (p && p->initial) {
+                v = value_tensor(e->arena, params_slices(e, p->slot, loop, nloop), rank, dim);
+            }
+        }
+    }
+    scope_add(e->arena, e->scope, ast->name, ast->name_loc, BIND_PARAMETER, v);
+}
+
+const Value *params_whole(Elab *e, const Parameter *p) {
+    Dim dim[MD_RANK];
+    int rank = p->slot->type.rank;
+    for (int i = 0; i < rank; i++) {
+        int own = i - p->slot->stacked;
+        dim[i] = own >= 0 ? p->dim[own] : (Dim){.size = p->slot->type.dim[i]};
+    }
+    Node *node = node_slot(e->g, p->slot);
+    for (int i = 0; e->entry && i < e->entry->write.count; i++) {
+        if (e->entry->write.at[i].slot == p->slot) {
+            node = e->entry->write.at[i].node;
+        }
+    }
+    return value_tensor(e->arena, node, rank, dim);
+}
+
+static const Value *path_value(Elab *e, const char *path) {
+    const Parameter *p = params_find(e, path);
+    if (p) {
+        return params_whole(e, p);
+    }
+    for (int i = 0; i < e->state.count; i++) {
+        Slot *slot = e->state.at[i];
+        if (slot->role == STATE_LAYER && str_eq(slot->name, path)) {
+            Dim dim[MD_RANK];
+            for (int k = 0; k < slot->type.rank; k++) {
+                dim[k] = (Dim){.size = slot->type.dim[k]};
+            }
+            return value_tensor(e->arena, node_slot(e->g, slot), slot->type.rank, dim);
+        }
+    }
+    for (int i = 0; i < e->param.count; i++) {
+        if (params_under(e->param.at[i]->slot->name, path)) {
+            Value *v = ARENA_NEW(e->arena, Value);
+            v->kind = V_PATH;
+            v->text = path;
+            return v;
+        }
+    }
+    return NULL;
+}
+
+const Value *params_by_path(Elab *e, const char *path, Loc loc) {
+    size_t head = strcspn(path, ".");
+    const Item *model = file_find(e->root, str_ndup(e->arena, path, head));
+    if (!model || model->kind != AST_MODEL) {
+        return elab_error(e, loc, 249, "'%s' is no path of a model", path);
+    }
+    if (!call_ensure_model(e, model, loc)) {
+        return &value_poison;
+    }
+    const Value *v = path_value(e, path);
+    if (v) {
+        return v;
+    }
+    elab_error(e, loc, 250, "'%s' has no parameter or part '%s'", model->name, path);
+    Nearest n = nearest_start(path);
+    for (int i = 0; i < e->param.count; i++) {
+        nearest_add(&n, e->param.at[i]->slot->name);
+    }
+    elab_hint_nearest(e, &n);
+    return &value_poison;
+}
+
+const Value *params_of_instance(Elab *e, const Instance *instance, const char *field, Loc loc) {
+    const char *path = str_printf(e->arena, "%s.%s", instance->path, field);
+    const Parameter *p = params_find(e, path);
+    if (!p) {
+        elab_error(e, loc, 251, "'%s' has no parameter '%s'", instance->path, field);
+        Nearest n = nearest_start(path);
+        bool any = false;
+        for (int i = 0; i < e->param.count; i++) {
+            any = any || params_under(e->param.at[i]->slot->name, instance->path);
+            nearest_add(&n, e->param.at[i]->slot->name);
+        }
+        if (any) {
+            elab_hint_nearest(e, &n);
+        } else {
+            diag_hint(&e->c->diag, "an instance gets its parameters with its first call; call it before");
+        }
+        return &value_poison;
+    }
+    LoopScope *loop[MD_RANK];
+    int nloop = stacking_loops(instance->frame, instance->loop, loop);
+    Node *node = params_slices(e, p->slot, loop, nloop);
+    const Value *whole = params_whole(e, p);
+    return value_tensor(e->arena, node, whole->rank - nloop, whole->dim + nloop);
+}
+
+/* --- states ---------------------------------------------------------------------------------- */
+
+void params_set_initial(Elab *e, Slot *slot, Node *node) {
+    InitialValue v = {slot, node};
+    VEC_PUSH(e->arena, &e->initial, v);
+}
+
+static bool has_initial(const Elab *e, const Slot *slot) {
+    for (int i = 0; i < e->initial.count; i++) {
+        if (e->initial.at[i].slot == slot) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The slot of a written state, made on first use; NULL after an error. */
+static StateUse *state_use(Elab *e, const Ast *ast, StateRole role, const char *path,
+                           LoopScope *const *loop, int nloop) {
+    StateUse *use = ARENA_NEW(e->arena, StateUse);
+    Elem elem;
+    if (!ast->kid[0]) {
+        elab_error(e, ast->loc, 252, "a second parameter set of a model ('state %s = ...' without a "
+                                     "type) is not supported yet", ast->name);
+        return NULL;
+    }
+    if (!dims_elem(e, ast->kid[0], &elem) || !dims_eval_type(e, ast->kid[0], &use->rank, use->dim)) {
+        return NULL;
+    }
+    if (elem == TY_ERROR) {
+        elem = TY_I32;
+    }
+    if (ast->flags & AST_DRAW) {
+        elab_error(e, ast->loc, 253, "a drawn initial value of a state is not supported yet");
+        return NULL;
+    }
+    if (ast->kid[1]) {
+        elab_error(e, ast->kid[1]->loc, 254, "a range of a state is not supported yet");
+        return NULL;
+    }
+    Type type = stacked_type(elem, loop, nloop, use->rank, use->dim);
+    use->slot = elab_state_slot(e, role, path, type, NULL, ast->loc);
+    use->slot->stacked = nloop;
+    use->slot->file_name = role == STATE_LAYER ? params_file_name(e, path) : path;
+    if (!type_equal(use->slot->type, type)) {
+        elab_error(e, ast->loc, 413, "state '%s' has another shape here than where it was made", path);
+        return NULL;
+    }
+    if (!has_initial(e, use->slot)) {
+        Node *node = init_value(e, ast->kid[2], type);
+        if (!node) {
+            return NULL;
+        }
+        params_set_initial(e, use->slot, node);
+    }
+    use->nloop = nloop;
+    memcpy(use->loop, loop, sizeof *loop * (size_t)nloop);
+    return use;
+}
+
+void params_declare_state(Elab *e, const Ast *ast) {
+    StateUse *use = NULL;
+    LoopScope *loop[MD_RANK];
+    if (!e->frame->path) {
+        elab_error(e, ast->loc, 255, "'state' may stand in a layer, a model, an optimizer or at the top "
+                                     "level");
+    } else if (e->loop != e->frame->call_loop) {
+        elab_error(e, ast->loc, 256, "'state' may not stand in a loop; put it into a layer that the loop "
+                                     "calls");
+    } else if (call_segment(e, e->frame, ast->name, ast->name_loc, "state")) {
+        int nloop = stacking_loops(e->frame, e->loop, loop);
+        use = state_use(e, ast, STATE_LAYER, str_printf(e->arena, "%s.%s", e->frame->path, ast->name),
+                        loop, nloop);
+    }
+    ScopeName *n = scope_add(e->arena, e->scope, ast->name, ast->name_loc,
+                             use ? BIND_STATE : BIND_VALUE, &value_poison);
+    n->ref = use;
+}
+
+const StateUse *params_top_state(Elab *e, Item *item, Loc loc) {
+    Scope *scope = e->scope;
+    IndexNotation *index = notation_save(e);
+    e->scope = scope_new(e->arena, NULL, item->file);
+    LoopScope *none[1] = {NULL};
+    const StateUse *use = state_use(e, item->ast, STATE_MODEL, item->name, none, 0);
+    e->scope = scope;
+    notation_restore(e, index);
+    if (use && !e->entry) {
+        elab_error(e, loc, 257, "state '%s' is not known at compile time", item->name);
+        return NULL;
+    }
+    return use;
+}
+
+static StateValue *entry_state(Elab *e, Slot *slot) {
+    for (int i = 0; i < e->entry->state.count; i++) {
+        if (e->entry->state.at[i].slot == slot) {
+            return &e->entry->state.at[i];
+        }
+    }
+    StateValue v = {.slot = slot, .value = node_slot(e->g, slot)};
+    VEC_PUSH(e->arena, &e->entry->state, v);
+    return &e->entry->state.at[e->entry->state.count - 1];
+}
+
+static bool is_stacking(const StateUse *use, const LoopScope *loop) {
+    for (int i = 0; i < use->nloop; i++) {
+        if (use->loop[i] == loop) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The state inside `loop`, which becomes a carry or a stack of the loop on first use. */
+static LoopState *loop_state(Elab *e, const StateUse *use, LoopScope *loop) {
+    for (int i = 0; i < loop->state.count; i++) {
+        if (loop->state.at[i].slot == use->slot) {
+            return &loop->state.at[i];
+        }
+    }
+    Region *before = graph_enter(e->g, loop->outer);
+    Node *outer = loop->up ? loop_state(e, use, loop->up)->value : entry_state(e, use->slot)->value;
+    graph_leave(e->g, before);
+    LoopState s = {.slot = use->slot, .stacked = is_stacking(use, loop)};
+    if (s.stacked) {
+        s.value = loop_xs(loop->builder, outer);
+    } else {
+        s.number = loop_carry(loop->builder, outer);
+        s.value = loop_carry_value(loop->builder, s.number);
+    }
+    VEC_PUSH(e->arena, &loop->state, s);
+    return &loop->state.at[loop->state.count - 1];
+}
+
+const Value *params_state_value(Elab *e, const StateUse *use) {
+    Node *node = e->loop ? loop_state(e, use, e->loop)->value : entry_state(e, use->slot)->value;
+    return value_tensor(e->arena, node, use->rank, use->dim);
+}
+
+void params_state_write(Elab *e, const StateUse *use, const Value *next) {
+    if (e->entry->evaluation || !train_writes_state(e, use->slot)) {
+        return;
+    }
+    if (e->loop) {
+        LoopState *s = loop_state(e, use, e->loop);
+        s->value = next->node;
+        s->written = true;
+    } else {
+        StateValue *s = entry_state(e, use->slot);
+        s->value = next->node;
+        s->written = true;
+    }
+}
+
+void params_loop_closing(Elab *e, LoopScope *loop) {
+    (void)e;
+    for (int i = 0; i < loop->state.count; i++) {
+        LoopState *s = &loop->state.at[i];
+        if (!s->stacked) {
+            loop_next(loop->builder, s->number, s->value);
+        } else if (s->written) {
+            s->number = loop_emit(loop->builder, s->value);
+        }
+    }
+}
+
+void params_loop_closed(Elab *e, LoopScope *loop, Node *node) {
+    for (int i = 0; i < loop->state.count; i++) {
+        const LoopState *s = &loop->state.at[i];
+        if (!s->written) {
+            continue;
+        }
+        Node *value = s->stacked ? loop_stack(e->g, node, s->number) : loop_final(e->g, node, s->number);
+        if (loop->up) {
+            for (int k = 0; k < loop->up->state.count; k++) {
+                if (loop->up->state.at[k].slot == s->slot) {
+                    loop->up->state.at[k].value = value;
+                    loop->up->state.at[k].written = true;
+                }
+            }
+        } else {
+            StateValue *outer = entry_state(e, s->slot);
+            outer->value = value;
+            outer->written = true;
+        }
+    }
+}
+
+/* --- the end --------------------------------------------------------------------------------- */
+
+static int model_order(const Parameter *p) { return p->model ? p->model->order : -1; }
+
+static bool param_before(const Parameter *a, const Parameter *b) {
+    int x = model_order(a), y = model_order(b);
+    return x != y ? x < y : a->order < b->order;
+}
+
+static void init_write(Elab *e, Slot *slot, Node *node) {
+    if (node->region != e->init->region) {
+        BUG("the initial value of '%s' is not in the init region", slot->name);
+    }
+    region_result(e->init->region, node);
+    EntryOut out = {.role = OUT_WRITE, .slot = slot, .loc = slot->loc};
+    VEC_PUSH(e->arena, &e->init->out, out);
+}
+
+static void add_slot(Elab *e, Slot *slot) {
+    slot->index = e->module->slot.count;
+    VEC_PUSH(e->arena, &e->module->slot, slot);
+}
+
+void params_finish(Elab *e) {
+    for (int i = 1; i < e->param.count; i++) { /* stable, by declaration of the model */
+        for (int k = i; k > 0 && param_before(e->param.at[k], e->param.at[k - 1]); k--) {
+            Parameter *swap = e->param.at[k];
+            e->param.at[k] = e->param.at[k - 1];
+            e->param.at[k - 1] = swap;
+        }
+    }
+    Region *before = graph_enter(e->g, e->init->region);
+    for (int i = 0; i < e->param.count; i++) {
+        add_slot(e, e->param.at[i]->slot);
+        if (e->param.at[i]->initial) {
+            init_write(e, e->param.at[i]->slot, e->param.at[i]->initial);
+        }
+    }
+    for (StateRole role = STATE_LAYER; role <= STATE_MODEL; role++) {
+        /* layer states, optimizer slots, counters, states of the model */
+        for (int i = 0; i < e->state.count; i++) {
+            Slot *slot = e->state.at[i];
+            if (slot->role != role) {
+                continue;
+            }
+            add_slot(e, slot);
+            if (role == STATE_COUNTER && slot != e->seed) {
+                init_write(e, slot, node_const(e->g, slot->type.elem, slot->initial));
+            }
+            for (int k = 0; k < e->initial.count; k++) {
+                if (e->initial.at[k].slot == slot) {
+                    init_write(e, slot, e->initial.at[k].node);
+                }
+            }
+        }
+    }
+    graph_leave(e->g, before);
+}

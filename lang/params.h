@@ -1,0 +1,45 @@
+/* params: parameters, states and their paths. */
+#ifndef MDLC_LANG_PARAMS_H
+#define MDLC_LANG_PARAMS_H
+
+#include "lang/context.h"
+
+/* A state as one body sees it: its slot, and the loops that stack it (outermost first). */
+typedef struct {
+    Slot *slot;
+    int rank, nloop;
+    Dim dim[MD_RANK];
+    LoopScope *loop[MD_RANK];
+} StateUse;
+
+void params_start(Elab *e);
+/* `param w: [n] ~ ...;` in the body at hand. */
+void params_declare(Elab *e, const Ast *param);
+/* `state m: [n] = 0;` of a layer or model. */
+void params_declare_state(Elab *e, const Ast *state);
+const Value *params_state_value(Elab *e, const StateUse *use);
+/* The value for the next call or iteration. */
+void params_state_write(Elab *e, const StateUse *use, const Value *next);
+/* Carries and stacks of the states that a loop body used; `node` is the finished LOOP. */
+void params_loop_closing(Elab *e, LoopScope *loop);
+void params_loop_closed(Elab *e, LoopScope *loop, Node *node);
+/* The slot's slice in the iteration at hand of the loops that stack it, outermost first. */
+Node *params_slices(Elab *e, Slot *slot, LoopScope *const *loop, int nloop);
+/* A state declared at the top level; NULL after an error. */
+const StateUse *params_top_state(Elab *e, Item *item, Loc loc);
+/* net.fc1.weight, or a longer path of the model. */
+const Value *params_by_path(Elab *e, const char *path, Loc loc);
+const Value *params_of_instance(Elab *e, const Instance *instance, const char *field, Loc loc);
+Parameter *params_find(const Elab *e, const char *path);
+/* Is `path` `prefix` or below it? */
+bool params_under(const char *path, const char *prefix);
+/* A parameter with its stacking axes. */
+const Value *params_whole(Elab *e, const Parameter *p);
+/* The name in files: without the model if the file has only one. */
+const char *params_file_name(Elab *e, const char *path);
+/* Initial value of a slot that is no parameter. */
+void params_set_initial(Elab *e, Slot *slot, Node *node);
+/* Orders all slots into the module and completes the INIT entry. */
+void params_finish(Elab *e);
+
+#endif

@@ -1,0 +1,661 @@
+/* prelude: one table row a function: its parameters by name, then what it does. */
+#include "lang/prelude.h"
+
+#include "lang/arith.h"
+#include "lang/derive.h"
+#include "lang/dims.h"
+#include "lang/draw.h"
+#include "lang/expr.h"
+#include "lang/fold.h"
+#include "lang/notation.h"
+#include "lang/train.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { MAX_PARAMS = 6 };
+
+typedef struct {
+    Elab *e;
+    const char *name;
+    Loc loc;
+    const Ast *call;
+    const Value *arg[MAX_PARAMS]; /* NULL: not given */
+    Loc at[MAX_PARAMS];
+} Call;
+
+typedef const Value *(*Builtin)(Call *c);
+
+typedef struct {
+    const char *name;
+    int required, nparam;
+    const char *param[MAX_PARAMS];
+    Builtin make;
+} Row;
+
+/* --- shapes ---------------------------------------------------------------------------------- */
+
+static bool tensor_argument(Call *c, int k) {
+    if (c->arg[k]->kind != V_TENSOR) {
+        elab_error(c->e, c->at[k], 420, "'%s' needs a tensor, found %s", c->name,
+                   value_kind_text(c->arg[k]));
+        return false;
+    }
+    return elab_plain(c->e, c->at[k], c->arg[k]);
+}
+
+/* An axis of x; negative ones count from the end. */
+static bool axis_argument(Call *c, int k, int rank, int preset, int *axis) {
+    *axis = preset;
+    if (c->arg[k]) {
+        if (c->arg[k]->kind != V_INT) {
+            elab_error(c->e, c->at[k], 421, "an axis is a compile-time integer, found %s",
+                       value_kind_text(c->arg[k]));
+            return false;
+        }
+        *axis = (int)(c->arg[k]->integer < 0 ? c->arg[k]->integer + rank : c->arg[k]->integer);
+        if (c->arg[k]->integer < -rank || c->arg[k]->integer >= rank) {
+            elab_error(c->e, c->at[k], 422, "axis %lld of a tensor with %d axes",
+                       (long long)c->arg[k]->integer, rank);
+            return false;
+        }
+    }
+    if (*axis < 0 || *axis >= rank) {
+        elab_error(c->e, c->loc, 423, "'%s' needs a tensor with axes, found a scalar", c->name);
+        return false;
+    }
+    return true;
+}
+
+static const Value *make_shape(Call *c) {
+    const Value *x = c->arg[0], *item[MD_RANK];
+    if (x->kind != V_TENSOR) {
+        return value_list(c->e->arena, NULL, 0);
+    }
+    for (int i = 0; i < x->rank; i++) {
+        item[i] = value_dim(c->e->arena, x->dim[i]);
+    }
+    Value *v = ARENA_NEW(c->e->arena, Value);
+    *v = *value_list(c->e->arena, item, x->rank);
+    v->from_shape = x->nspan > 0;
+    return v;
+}
+
+static const Value *make_count(Call *c) {
+    int64_t n = 1;
+    for (int i = 0; c->arg[0]->kind == V_TENSOR && i < c->arg[0]->rank; i++) {
+        n *= c->arg[0]->dim[i].size;
+    }
+    return value_int(c->e->arena, n);
+}
+
+static const Value *filled(Call *c, const Value *number, const Value *shape, Loc loc) {
+    int rank;
+    Dim dim[MD_RANK];
+    if (shape->kind == V_LIST && shape->from_shape) {
+        /* a constant is the same for all indices */
+        Value *plain = ARENA_NEW(c->e->arena, Value);
+        *plain = *shape;
+        plain->from_shape = false;
+        shape = plain;
+    }
+    number = arith_lift(c->e, c->loc, number);
+    if (!elab_ok(number) || !elab_shape(c->e, shape, loc, &rank, dim)) {
+        return &value_poison;
+    }
+    if (number->rank > 0 || number->nspan > 0) {
+        return elab_error(c->e, c->loc, 424, "'%s' fills with a scalar, found %s", c->name,
+                          value_text(c->e->arena, number));
+    }
+    if (!elab_plain(c->e, c->loc, number)) {
+        return &value_poison;
+    }
+    Node *node = node_broadcast_to(c->e->g, number->node, dims_type(value_elem(number), rank, dim));
+    const Value *v = value_tensor(c->e->arena, node, rank, dim);
+    return number->ranged ? value_ranged(c->e->arena, v, number->lo, number->hi) : v;
+}
+
+static const Value *make_zeros(Call *c) {
+    return filled(c, value_real(c->e->arena, 0), c->arg[0], c->at[0]);
+}
+static const Value *make_ones(Call *c) {
+    return filled(c, value_real(c->e->arena, 1), c->arg[0], c->at[0]);
+}
+static const Value *make_full(Call *c) { return filled(c, c->arg[0], c->arg[1], c->at[1]); }
+
+/* Drops axes of extent 1; declared dims stay, whatever their size. */
+static const Value *make_squeeze(Call *c) {
+    const Value *x = c->arg[0];
+    int axis = -1;
+    if (!tensor_argument(c, 0) || (c->arg[1] && !axis_argument(c, 1, x->rank, 0, &axis))) {
+        return &value_poison;
+    }
+    if (axis >= 0 && x->dim[axis].size != 1) {
+        return elab_error(c->e, c->at[1], 425, "axis %d has extent %s, only 1 can be dropped", axis,
+                          dim_text(c->e->arena, x->dim[axis]));
+    }
+    Value *v = ARENA_NEW(c->e->arena, Value);
+    *v = *x;
+    v->rank = 0;
+    v->loop = NULL;
+    int64_t to[MD_RANK];
+    for (int i = 0; i < x->nspan; i++) {
+        to[i] = x->node->type.dim[i];
+    }
+    for (int i = 0; i < x->rank; i++) {
+        bool drop = axis >= 0 ? i == axis : x->dim[i].size == 1 && !x->dim[i].name && !x->dim[i].batch;
+        if (!drop) {
+            to[x->nspan + v->rank] = x->dim[i].size;
+            v->dim[v->rank++] = x->dim[i];
+        }
+    }
+    memset(v->dim + v->rank, 0, sizeof v->dim[0] * (size_t)(MD_RANK - v->rank));
+    v->node = node_reshape(c->e->g, x->node, x->nspan + v->rank, to);
+    return v;
+}
+
+static const Value *make_flip(Call *c) {
+    int axis;
+    const Value *x = c->arg[0];
+    if (!tensor_argument(c, 0) || !axis_argument(c, 1, x->rank, x->rank - 1, &axis)) {
+        return &value_poison;
+    }
+    const Value *v = value_with(c->e->arena, x, node_flip(c->e->g, x->node, 1u << (x->nspan + axis)));
+    return x->ranged ? value_ranged(c->e->arena, v, x->lo, x->hi) : v;
+}
+
+static bool flag_argument(Call *c, int k, bool *out) {
+    *out = false;
+    if (c->arg[k] && c->arg[k]->kind != V_BOOL) {
+        elab_error(c->e, c->at[k], 426, "this is true or false at compile time, found %s",
+                   value_kind_text(c->arg[k]));
+        return false;
+    }
+    *out = c->arg[k] && c->arg[k]->truth;
+    return true;
+}
+
+static const Value *make_cumsum(Call *c) {
+    int axis;
+    bool reverse, exclusive;
+    const Value *x = c->arg[0];
+    if (!tensor_argument(c, 0) || !axis_argument(c, 1, x->rank, x->rank - 1, &axis) ||
+        !flag_argument(c, 2, &reverse) || !flag_argument(c, 3, &exclusive)) {
+        return &value_poison;
+    }
+    if (value_elem(x) == TY_BOOL) {
+        return elab_error(c->e, c->at[0], 427, "'cumsum' is not defined for bools");
+    }
+    if (c->e->entry && c->e->entry->evaluation && x->dim[axis].batch) {
+        return elab_error(c->e, c->loc, 553, "an evaluation may run on fewer rows than the batch, so a "
+                                             "running sum over the batch is not defined in it");
+    }
+    return value_with(c->e->arena, x, node_cumsum(c->e->g, x->node, x->nspan + axis, reverse, exclusive));
+}
+
+/* --- elementwise ----------------------------------------------------------------------------- */
+
+static const Value *make_select(Call *c) {
+    return arith_select(c->e, c->loc, c->arg[0], c->arg[1], c->arg[2]);
+}
+static const Value *make_div(Call *c) {
+    return arith_divide(c->e, c->loc, false, c->arg[0], c->arg[1]);
+}
+static const Value *make_rem(Call *c) {
+    return arith_divide(c->e, c->loc, true, c->arg[0], c->arg[1]);
+}
+static const Value *make_pow(Call *c) {
+    return arith_binary(c->e, c->loc, AO_POW, c->arg[0], c->arg[1]);
+}
+
+/* a + (b - a) * t */
+static const Value *make_lerp(Call *c) {
+    const Value *d = arith_binary(c->e, c->loc, AO_SUB, c->arg[1], c->arg[0]);
+    return arith_binary(c->e, c->loc, AO_ADD, c->arg[0], arith_binary(c->e, c->loc, AO_MUL, d, c->arg[2]));
+}
+
+static const Value *make_clamp(Call *c) {
+    const Value *v = arith_minmax(c->e, c->loc, true, c->arg[0], c->arg[1]);
+    v = arith_minmax(c->e, c->loc, false, v, c->arg[2]);
+    if (v->kind == V_TENSOR && elem_is_int(value_elem(v)) && c->arg[1]->kind == V_INT &&
+        c->arg[2]->kind == V_INT && c->arg[1]->integer <= c->arg[2]->integer) {
+        int64_t lo = c->arg[1]->integer, hi = c->arg[2]->integer + 1;
+        if (c->arg[0]->ranged) {
+            lo = c->arg[0]->lo > lo ? c->arg[0]->lo : lo;
+            hi = c->arg[0]->hi < hi ? c->arg[0]->hi : hi;
+        }
+        return lo < hi ? value_ranged(c->e->arena, v, lo, hi) : v;
+    }
+    return v;
+}
+
+static const Value *make_real(Call *c) {
+    if (!value_is_number(c->arg[0])) {
+        elab_error(c->e, c->loc, 428, "'real' converts compile-time numbers, found %s",
+                   value_text(c->e->arena, c->arg[0]));
+        diag_hint(&c->e->c->diag, "f32(x) converts at run time");
+        return &value_poison;
+    }
+    return value_real(c->e->arena, value_number(c->arg[0]));
+}
+
+static const Value *make_isfinite(Call *c) {
+    const Value *x = c->arg[0];
+    if (value_is_number(x)) {
+        return value_bool(c->e->arena, isfinite(value_number(x)) != 0);
+    }
+    if (x->kind != V_TENSOR || !elem_is_float(value_elem(x))) {
+        return elab_error(c->e, c->loc, 429, "'isfinite' needs floats");
+    }
+    return arith_node(c->e, c->loc, OP_ISFINITE, &x, 1);
+}
+
+/* --- draws ----------------------------------------------------------------------------------- */
+
+static const Value *drawn(Call *c, Dist dist, int shape) {
+    int rank;
+    Dim dim[MD_RANK];
+    if (!elab_shape(c->e, c->arg[shape], c->at[shape], &rank, dim)) {
+        return &value_poison;
+    }
+    Node *node = draw_node(c->e, c->loc, dist, rank, dim);
+    return node ? value_tensor(c->e->arena, node, rank, dim) : &value_poison;
+}
+
+static const Value *make_bernoulli(Call *c) {
+    const Value *u = drawn(c, DIST_UNIFORM, 1);
+    return arith_binary(c->e, c->loc, AO_LT, u, c->arg[0]);
+}
+
+static const Value *make_uniform(Call *c) {
+    const Value *u = drawn(c, DIST_UNIFORM, 2);
+    const Value *width = arith_binary(c->e, c->loc, AO_SUB, c->arg[1], c->arg[0]);
+    return arith_binary(c->e, c->loc, AO_ADD, c->arg[0], arith_binary(c->e, c->loc, AO_MUL, u, width));
+}
+
+static const Value *make_normal(Call *c) {
+    const Value *z = drawn(c, DIST_NORMAL, 2);
+    return arith_binary(c->e, c->loc, AO_ADD, c->arg[0],
+                        arith_binary(c->e, c->loc, AO_MUL, z, c->arg[1]));
+}
+
+static const Value *make_randint(Call *c) {
+    Elab *e = c->e;
+    if (c->arg[0]->kind != V_INT || c->arg[1]->kind != V_INT ||
+        c->arg[0]->integer >= c->arg[1]->integer ||
+        c->arg[1]->integer - c->arg[0]->integer > (1 << 24)) {
+        return elab_error(e, c->loc, 430, "randint(lo, hi, shape) needs compile-time integers lo < hi, at "
+                                          "most 2^24 apart");
+    }
+    const Value *u = drawn(c, DIST_UNIFORM, 2);
+    if (!elab_ok(u)) {
+        return u;
+    }
+    int64_t n = c->arg[1]->integer - c->arg[0]->integer;
+    const Value *k = arith_cast(e, c->loc, TY_I32,
+                                arith_binary(e, c->loc, AO_MUL, u, value_real(e->arena, (double)n)));
+    k = arith_minmax(e, c->loc, false, k, value_int(e->arena, n - 1)); /* u * n may round up to n */
+    k = arith_binary(e, c->loc, AO_ADD, k, c->arg[0]);
+    return elab_ok(k) ? value_ranged(e->arena, k, c->arg[0]->integer, c->arg[1]->integer) : k;
+}
+
+/* The index of the largest of logit + Gumbel noise along the last axis. */
+static const Value *make_categorical(Call *c) {
+    Elab *e = c->e;
+    const Value *x = c->arg[0];
+    int axis;
+    if (!tensor_argument(c, 0) || !axis_argument(c, 1, x->rank, x->rank - 1, &axis)) {
+        return &value_poison;
+    }
+    Node *u = x->nspan == 0 ? draw_node(e, c->loc, DIST_UNIFORM, x->rank, x->dim) : NULL;
+    if (!u) {
+        return x->nspan == 0 ? &value_poison
+                             : elab_error(e, c->loc, 431, "'categorical' is for whole tensors");
+    }
+    const Value *v = value_tensor(e->arena, u, x->rank, x->dim);
+    for (int i = 0; i < 2; i++) {
+        v = arith_map(e, c->loc, "log", OP_LOG, log, v);
+        v = arith_unary(e, c->loc, AO_NEG, v);
+    }
+    v = arith_binary(e, c->loc, AO_ADD, x, v);
+    return fold_axes(e, "argmax", v, 1u << axis, c->loc);
+}
+
+static const Row rows[] = {
+    {"shape", 1, 1, {"x"}, make_shape},
+    {"count", 1, 1, {"x"}, make_count},
+    {"zeros", 1, 1, {"shape"}, make_zeros},
+    {"ones", 1, 1, {"shape"}, make_ones},
+    {"full", 2, 2, {"value", "shape"}, make_full},
+    {"squeeze", 1, 2, {"x", "axis"}, make_squeeze},
+    {"flip", 1, 2, {"x", "axis"}, make_flip},
+    {"cumsum", 1, 4, {"x", "axis", "reverse", "exclusive"}, make_cumsum},
+    {"select", 3, 3, {"condition", "a", "b"}, make_select},
+    {"div", 2, 2, {"a", "b"}, make_div},
+    {"rem", 2, 2, {"a", "b"}, make_rem},
+    {"pow", 2, 2, {"a", "b"}, make_pow},
+    {"lerp", 3, 3, {"a", "b", "t"}, make_lerp},
+    {"clamp", 3, 3, {"x", "lo", "hi"}, make_clamp},
+    {"real", 1, 1, {"x"}, make_real},
+    {"isfinite", 1, 1, {"x"}, make_isfinite},
+    {"bernoulli", 2, 2, {"p", "shape"}, make_bernoulli},
+    {"uniform", 3, 3, {"a", "b", "shape"}, make_uniform},
+    {"normal", 3, 3, {"mean", "std", "shape"}, make_normal},
+    {"randint", 3, 3, {"lo", "hi", "shape"}, make_randint},
+    {"categorical", 1, 2, {"logits", "axis"}, make_categorical},
+};
+enum { NROW = sizeof rows / sizeof *rows };
+
+/* --- one-operand maps ------------------------------------------------------------------------ */
+
+static double rsqrt_of(double x) { return 1 / sqrt(x); }
+static double sign_of(double x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
+static double round_of(double x) { return nearbyint(x); } /* ties to even */
+
+static const struct {
+    const char *name;
+    OpCode op;
+    double (*number)(double);
+} maps[] = {
+    {"abs", OP_ABS, fabs},       {"exp", OP_EXP, exp},         {"expm1", OP_EXPM1, expm1},
+    {"log", OP_LOG, log},        {"log1p", OP_LOG1P, log1p},   {"sqrt", OP_SQRT, sqrt},
+    {"rsqrt", OP_RSQRT, rsqrt_of}, {"sin", OP_SIN, sin},       {"cos", OP_COS, cos},
+    {"tanh", OP_TANH, tanh},     {"erf", OP_ERF, erf},         {"floor", OP_FLOOR, floor},
+    {"round", OP_ROUND, round_of}, {"sign", OP_SIGN, sign_of},
+};
+enum { NMAP = sizeof maps / sizeof *maps };
+
+/* Known names without a meaning yet: better than "unknown". */
+static const char *const later[] = {"top_k", "sort", "scatter_add", "jvp"};
+enum { NLATER = sizeof later / sizeof *later };
+
+static const char *const special[] = {"concat", "stack", "stop_gradient", "grad", "vjp", "under",
+                                      "gradcheck"};
+enum { NSPECIAL = sizeof special / sizeof *special };
+static const char *const constants[] = {"inf", "nan", "pi", "true", "false", "train", "infer", "step",
+                                        "steps"};
+enum { NCONSTANT = sizeof constants / sizeof *constants };
+
+static bool listed(const char *const *list, int n, const char *name) {
+    for (int i = 0; i < n; i++) {
+        if (str_eq(list[i], name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool prelude_has(const char *name) {
+    Elem elem;
+    for (int i = 0; i < NROW; i++) {
+        if (str_eq(rows[i].name, name)) {
+            return true;
+        }
+    }
+    for (int i = 0; i < NMAP; i++) {
+        if (str_eq(maps[i].name, name)) {
+            return true;
+        }
+    }
+    return fold_is_name(name) || listed(later, NLATER, name) || listed(special, NSPECIAL, name) ||
+           elem_from_name(name, &elem);
+}
+
+void prelude_nearest(Nearest *n) {
+    for (int i = 0; i < NROW; i++) {
+        nearest_add(n, rows[i].name);
+    }
+    for (int i = 0; i < NMAP; i++) {
+        nearest_add(n, maps[i].name);
+    }
+    for (int i = 0; i < NSPECIAL; i++) {
+        nearest_add(n, special[i]);
+    }
+    for (int i = 0; i < NCONSTANT; i++) {
+        nearest_add(n, constants[i]);
+    }
+    static const char *const folds[] = {"sum", "min", "max", "mean", "prod", "argmax", "argmin"};
+    for (size_t i = 0; i < sizeof folds / sizeof *folds; i++) {
+        nearest_add(n, folds[i]);
+    }
+}
+
+const Value *prelude_constant(Elab *e, const char *name, Loc loc) {
+    if (str_eq(name, "inf")) {
+        return value_real(e->arena, INFINITY);
+    }
+    if (str_eq(name, "nan")) {
+        return value_real(e->arena, NAN);
+    }
+    if (str_eq(name, "pi")) {
+        return value_real(e->arena, 3.14159265358979323846);
+    }
+    if (str_eq(name, "true") || str_eq(name, "false")) {
+        return value_bool(e->arena, name[0] == 't');
+    }
+    if (str_eq(name, "train") || str_eq(name, "infer")) {
+        return value_bool(e->arena, (e->entry && e->entry->train) == (name[0] == 't'));
+    }
+    if (str_eq(name, "step") || str_eq(name, "steps")) {
+        return train_step(e, name[4] == 's', loc);
+    }
+    return NULL;
+}
+
+/* --- calls with any number of arguments ------------------------------------------------------ */
+
+typedef struct {
+    const Value *v[64];
+    Loc at[64];
+    int n;
+    const Value *axis;
+    Loc axis_at;
+} Several;
+
+static bool several(Elab *e, const char *name, Arguments *args, Several *out) {
+    *out = (Several){0};
+    for (int i = 0; i < args->count; i++) {
+        Argument *arg = &args->at[i];
+        const Value *v = arg->value ? arg->value : elab_expr(e, arg->ast);
+        if (!elab_ok(v)) {
+            return false;
+        }
+        if (arg->name && str_eq(arg->name, "axis")) {
+            out->axis = v;
+            out->axis_at = arg->loc;
+        } else if (arg->name || out->n == 64) {
+            elab_error(e, arg->loc, 432, "'%s' has no parameter '%s'", name, arg->name ? arg->name : "");
+            return false;
+        } else {
+            out->v[out->n] = v;
+            out->at[out->n++] = arg->loc;
+        }
+    }
+    return true;
+}
+
+static const Value *call_concat(Elab *e, const char *name, Several *s, Loc loc) {
+    bool stack = str_eq(name, "stack");
+    Node *in[64];
+    Call c = {.e = e, .name = name, .loc = loc, .arg = {s->axis}, .at = {s->axis_at}};
+    if (s->n == 0) {
+        return elab_error(e, loc, 433, "'%s' needs tensors", name);
+    }
+    for (int i = 0; i < s->n; i++) {
+        if (s->v[i]->kind != V_TENSOR || s->v[i]->nspan > 0) {
+            return elab_error(e, s->at[i], 434, "'%s' needs whole tensors, found %s", name,
+                              value_kind_text(s->v[i]));
+        }
+        if (!elab_plain(e, s->at[i], s->v[i])) {
+            return &value_poison;
+        }
+    }
+    const Value *first = s->v[0];
+    int rank = first->rank + (stack ? 1 : 0), axis;
+    if (!axis_argument(&c, 0, rank, stack ? 0 : rank - 1, &axis)) {
+        return &value_poison;
+    }
+    if (rank > MD_RANK) {
+        return elab_error(e, loc, 435, "a tensor has at most %d axes", MD_RANK);
+    }
+    Value *v = ARENA_NEW(e->arena, Value);
+    v->kind = V_TENSOR;
+    v->rank = rank;
+    for (int i = 0, k = 0; i < rank; i++) {
+        v->dim[i] = stack && i == axis ? (Dim){.size = s->n} : first->dim[k++];
+    }
+    int64_t total = 0;
+    for (int i = 0; i < s->n; i++) {
+        const Value *x = s->v[i];
+        bool fits = x->rank == first->rank && value_elem(x) == value_elem(first);
+        for (int k = 0; fits && k < x->rank; k++) {
+            fits = (!stack && k == axis) || dims_agree(x->dim[k], first->dim[k]);
+        }
+        if (!fits) {
+            return elab_error(e, s->at[i], 436, "'%s' of %s and %s: they differ outside axis %d", name,
+                              value_text(e->arena, first), value_text(e->arena, x), axis);
+        }
+        in[i] = x->node;
+        if (stack) {
+            int64_t one[MD_RANK];
+            for (int k = 0; k < rank; k++) {
+                one[k] = k == axis ? 1 : v->dim[k].size;
+            }
+            in[i] = node_reshape(e->g, x->node, rank, one);
+        } else {
+            total += x->dim[axis].size;
+        }
+    }
+    if (!stack) {
+        v->dim[axis] = s->n == 1 ? first->dim[axis] : (Dim){.size = total};
+    }
+    v->node = node_concat(e->g, in, s->n, axis);
+    return v;
+}
+
+static const Value *call_fold(Elab *e, const char *name, Several *s, Loc loc) {
+    bool two = s->n >= 2 && (str_eq(name, "max") || str_eq(name, "min"));
+    if (two && !s->axis) {
+        const Value *v = s->v[0];
+        for (int i = 1; i < s->n; i++) {
+            v = arith_minmax(e, loc, str_eq(name, "max"), v, s->v[i]);
+        }
+        return v;
+    }
+    if (s->n != 1) {
+        return elab_error(e, loc, 437, "'%s' folds one tensor, found %d arguments", name, s->n);
+    }
+    const Value *v = s->v[0];
+    int rank = v->kind == V_TENSOR ? v->rank : 0, axis;
+    uint32_t axes = rank > 0 ? (1u << rank) - 1 : 0;
+    Call c = {.e = e, .name = name, .loc = loc, .arg = {s->axis}, .at = {s->axis_at}};
+    if (s->axis && s->axis->kind == V_LIST) {
+        axes = 0;
+        for (int i = 0; i < s->axis->count; i++) {
+            c.arg[0] = s->axis->item[i];
+            if (!axis_argument(&c, 0, rank, 0, &axis)) {
+                return &value_poison;
+            }
+            axes |= 1u << axis;
+        }
+    } else if (s->axis || str_eq(name, "argmax") || str_eq(name, "argmin")) {
+        if (!axis_argument(&c, 0, rank, rank - 1, &axis)) {
+            return &value_poison;
+        }
+        axes = 1u << axis;
+    }
+    return fold_axes(e, name, v, axes, loc);
+}
+
+static const Value *call_row(Elab *e, const Row *row, const Ast *call, Arguments *args) {
+    Call c = {.e = e, .name = row->name, .loc = call->loc, .call = call};
+    int next = 0;
+    bool ok = true;
+    for (int i = 0; i < args->count; i++) {
+        Argument *arg = &args->at[i];
+        int k = next;
+        if (arg->name) {
+            k = 0;
+            while (k < row->nparam && !str_eq(row->param[k], arg->name)) {
+                k++;
+            }
+        } else {
+            next++;
+        }
+        if (k >= row->nparam || c.arg[k]) {
+            return elab_error(e, arg->loc, 438,
+                              arg->name ? "'%s' has no parameter '%s'" : "'%s' takes fewer arguments%s",
+                              row->name, arg->name ? arg->name : "");
+        }
+        c.arg[k] = arg->value ? arg->value : elab_expr(e, arg->ast);
+        c.at[k] = arg->loc;
+        ok = elab_ok(c.arg[k]) && ok;
+    }
+    for (int k = 0; k < row->required; k++) {
+        if (!c.arg[k]) {
+            return elab_error(e, call->loc, 439, "'%s' needs its argument '%s'", row->name,
+                              row->param[k]);
+        }
+    }
+    return ok ? row->make(&c) : &value_poison;
+}
+
+static const Value *call_unary(Elab *e, const char *name, const Ast *call, Arguments *args) {
+    Several s;
+    if (!several(e, name, args, &s)) {
+        return &value_poison;
+    }
+    if (s.n != 1 || s.axis) {
+        return elab_error(e, call->loc, 440, "'%s' takes one argument", name);
+    }
+    for (int i = 0; i < NMAP; i++) {
+        if (str_eq(maps[i].name, name)) {
+            return arith_map(e, call->loc, name, maps[i].op, maps[i].number, s.v[0]);
+        }
+    }
+    Elem elem;
+    if (!elem_from_name(name, &elem)) {
+        BUG("prelude function %s", name);
+    }
+    if (elem == TY_F16 || elem == TY_BF16) {
+        return elab_error(e, call->loc, 441, "the element type '%s' is not supported yet", name);
+    }
+    return arith_cast(e, call->loc, elem == TY_F32 ? e->g->float_type : elem, s.v[0]);
+}
+
+const Value *prelude_call(Elab *e, const char *name, const Ast *call, Arguments *args) {
+    for (int i = 0; i < NROW; i++) {
+        if (str_eq(rows[i].name, name)) {
+            return call_row(e, &rows[i], call, args);
+        }
+    }
+    if (listed(later, NLATER, name)) {
+        return elab_error(e, call->loc, 442, "'%s' is not supported yet", name);
+    }
+    if (str_eq(name, "under")) {
+        if (args->count != 1 || !args->at[0].ast) {
+            return elab_error(e, call->loc, 443, "under(path) takes one path");
+        }
+        return train_under(e, args->at[0].ast);
+    }
+    if (str_eq(name, "gradcheck")) {
+        return elab_error(e, call->loc, 444, "gradcheck(...) stands in a test: expect gradcheck(fit) < "
+                                             "1e-5;");
+    }
+    bool folds = fold_is_name(name), joins = str_eq(name, "concat") || str_eq(name, "stack");
+    bool derives = str_eq(name, "stop_gradient") || str_eq(name, "grad") || str_eq(name, "vjp");
+    if (!folds && !joins && !derives) {
+        return call_unary(e, name, call, args);
+    }
+    Several s;
+    if (!several(e, name, args, &s)) {
+        return &value_poison;
+    }
+    if (folds) {
+        return call_fold(e, name, &s, call->loc);
+    }
+    if (joins) {
+        return call_concat(e, name, &s, call->loc);
+    }
+    return derive_call(e, name, s.v, s.n, call->loc);
+}

@@ -1,0 +1,95 @@
+/* scope: lookup of names, and the nearest one when there is none. */
+#include "lang/scope.h"
+
+#include <string.h>
+
+Scope *scope_new(Arena *arena, Scope *up, File *file) {
+    Scope *scope = ARENA_NEW(arena, Scope);
+    scope->up = up;
+    scope->file = file;
+    return scope;
+}
+
+ScopeName *scope_add(Arena *arena, Scope *scope, const char *name, Loc loc, BindKind kind,
+                     const Value *value) {
+    ScopeName *n = ARENA_NEW(arena, ScopeName);
+    n->name = name;
+    n->loc = loc;
+    n->kind = kind;
+    n->value = value;
+    VEC_PUSH(arena, &scope->name, n);
+    return n;
+}
+
+ScopeName *scope_find_here(const Scope *scope, const char *name) {
+    for (int i = scope->name.count - 1; i >= 0; i--) {
+        if (str_eq(scope->name.at[i]->name, name)) {
+            return scope->name.at[i];
+        }
+    }
+    return NULL;
+}
+
+ScopeName *scope_find(const Scope *scope, const char *name) {
+    for (; scope; scope = scope->up) {
+        ScopeName *n = scope_find_here(scope, name);
+        if (n) {
+            return n;
+        }
+    }
+    return NULL;
+}
+
+Item *file_find_own(const File *file, const char *name) {
+    for (int i = 0; i < file->item.count; i++) {
+        if (str_eq(file->item.at[i]->name, name)) {
+            return file->item.at[i];
+        }
+    }
+    return NULL;
+}
+
+Item *file_find(const File *file, const char *name) {
+    Item *item = file_find_own(file, name);
+    for (int i = 0; !item && i < file->use.count; i++) {
+        item = file_find_own(file->use.at[i], name);
+    }
+    return item;
+}
+
+Nearest nearest_start(const char *name) {
+    size_t length = strlen(name);
+    /* A short name has many neighbours: only close ones are worth a word. */
+    int limit = length <= 2 ? 0 : length <= 4 ? 1 : length <= 8 ? 2 : 3;
+    return (Nearest){name, NULL, limit + 1};
+}
+
+void nearest_add(Nearest *n, const char *candidate) {
+    if (n->distance <= 1 && n->best) {
+        return;
+    }
+    int d = str_distance(n->name, candidate, n->distance - 1);
+    if (d < n->distance && d > 0) {
+        n->distance = d;
+        n->best = candidate;
+    }
+}
+
+void nearest_scope(Nearest *n, const Scope *scope) {
+    for (; scope; scope = scope->up) {
+        for (int i = 0; i < scope->name.count; i++) {
+            nearest_add(n, scope->name.at[i]->name);
+        }
+    }
+}
+
+void nearest_file(Nearest *n, const File *file) {
+    for (int i = 0; i < file->item.count; i++) {
+        nearest_add(n, file->item.at[i]->name);
+    }
+    for (int u = 0; u < file->use.count; u++) {
+        for (int i = 0; i < file->use.at[u]->item.count; i++) {
+            nearest_add(n, file->use.at[u]->item.at[i]->name);
+        }
+    }
+}

@@ -1,0 +1,83 @@
+/* scope: files, their items, and the names of bodies. */
+#ifndef MDLC_LANG_SCOPE_H
+#define MDLC_LANG_SCOPE_H
+
+#include "lang/ast.h"
+#include "lang/value.h"
+
+typedef struct File File;
+
+/* A named thing at the top level of a file. */
+struct Item {
+    AstKind kind; /* of the declaration: AST_DIMS for a dim, AST_CONSTS for a const, AST_OP, ... */
+    const char *name;
+    Loc loc;  /* of the name */
+    Ast *ast; /* the DEF of a dim or const, else the item */
+    File *file;
+    int order; /* in its file */
+    /* dims and constants: the value under the rebinding of the entry at hand */
+    const Value *value;
+    int stamp;
+    bool busy;       /* it is being elaborated */
+    bool in_adjoint; /* its adjoint is: calls inside give the plain op */
+    bool used;       /* a model: its parameters exist */
+    bool failed;     /* it has an error that was reported */
+};
+
+struct File {
+    const char *name; /* module name, or path as given */
+    const char *path;
+    bool library;
+    bool loading;
+    Ast *ast;
+    VEC(Item *) item;
+    VEC(File *) use;
+};
+
+typedef enum {
+    BIND_VALUE,
+    BIND_ARGUMENT,
+    BIND_DIM_VARIABLE,
+    BIND_CARRY,
+    BIND_STATE,     /* a state slot: `ref` is its StateSlot */
+    BIND_PARAMETER, /* of a layer */
+    BIND_UPDATED    /* `p` of an optimizer */
+} BindKind;
+
+typedef struct {
+    const char *name;
+    Loc loc;
+    BindKind kind;
+    const Value *value;
+    const Value *next; /* after `<-` */
+    Loc next_loc;
+    void *ref;
+} ScopeName;
+
+typedef struct Scope Scope;
+struct Scope {
+    Scope *up; /* NULL: the outermost of a body; then come the items of the file */
+    File *file;
+    VEC(ScopeName *) name;
+};
+
+Scope *scope_new(Arena *arena, Scope *up, File *file);
+ScopeName *scope_add(Arena *arena, Scope *scope, const char *name, Loc loc, BindKind kind,
+                     const Value *value);
+ScopeName *scope_find_here(const Scope *scope, const char *name);
+ScopeName *scope_find(const Scope *scope, const char *name);
+/* Own items first, then those of used modules. */
+Item *file_find(const File *file, const char *name);
+Item *file_find_own(const File *file, const char *name);
+
+/* Collects the candidate nearest to a name that was not found. */
+typedef struct {
+    const char *name, *best;
+    int distance;
+} Nearest;
+Nearest nearest_start(const char *name);
+void nearest_add(Nearest *n, const char *candidate);
+void nearest_scope(Nearest *n, const Scope *scope);
+void nearest_file(Nearest *n, const File *file);
+
+#endif

@@ -1,0 +1,348 @@
+/* stmt: statements run in order; each sees the names before it. */
+#include "lang/stmt.h"
+
+#include "lang/arith.h"
+#include "lang/call.h"
+#include "lang/dims.h"
+#include "lang/expr.h"
+#include "lang/notation.h"
+#include "lang/loop.h"
+#include "lang/params.h"
+#include "lang/train.h"
+
+void stmt_attributes(Elab *e, const Ast *ast) {
+    static const char *const known[] = {"keep", "remat", "checkpoint", "f32", "name", "bound"};
+    for (int i = 0; i < ast->nattr; i++) {
+        const char *name = ast->attr[i]->name;
+        Nearest n = nearest_start(name);
+        bool found = false;
+        for (size_t k = 0; k < sizeof known / sizeof *known; k++) {
+            found = found || str_eq(known[k], name);
+            nearest_add(&n, known[k]);
+        }
+        if (!found) {
+            diag_warn(&e->c->diag, ast->attr[i]->loc, 270, "unknown attribute '@%s' has no effect", name);
+            elab_hint_nearest(e, &n);
+        }
+    }
+}
+
+bool stmt_bind(Elab *e, const char *name, Loc loc, const Value *v) {
+    const ScopeName *old = scope_find_here(e->scope, name);
+    if (old) {
+        elab_error(e, loc, 271, "'%s' has a value already", name);
+        diag_note(&e->c->diag, old->loc, "it is set here");
+        if (old->kind == BIND_CARRY || old->kind == BIND_STATE || old->kind == BIND_UPDATED) {
+            diag_hint(&e->c->diag, "'%s <- ...' sets the value for the next %s", name,
+                      old->kind == BIND_CARRY ? "iteration" : "call");
+        } else {
+            diag_hint(&e->c->diag, "a name has one '='; use another name, or chain with '|>'");
+        }
+        return false;
+    }
+    if (v->kind == V_TENSOR && v->nspan == 0 && v->rank > 0) {
+        graph_name(v->node, name);
+    }
+    scope_add(e->arena, e->scope, name, loc, BIND_VALUE, v);
+    return true;
+}
+
+/* --- = ---------------------------------------------------------------------------------------- */
+
+static void assign_several(Elab *e, const Ast *left, const Ast *right) {
+    const Value *v = elab_expr(e, right);
+    if (elab_ok(v) && (v->kind != V_RECORD || v->count != left->nkid)) {
+        v = elab_error(e, right->loc, 272, "%d names on the left, %d result%s on the right", left->nkid,
+                       v->kind == V_RECORD ? v->count : 1,
+                       v->kind == V_RECORD && v->count > 1 ? "s" : "");
+    }
+    for (int i = 0; i < left->nkid; i++) {
+        if (left->kid[i]->kind != AST_NAME) {
+            elab_error(e, left->kid[i]->loc, 273, "several results are bound to plain names");
+            continue;
+        }
+        stmt_bind(e, left->kid[i]->name, left->kid[i]->loc, elab_ok(v) ? v->item[i] : v);
+    }
+}
+
+static void assign(Elab *e, const Ast *ast) {
+    const Ast *left = ast->kid[0], *right = ast->kid[1];
+    if (left->nkid > 1) {
+        assign_several(e, left, right);
+        return;
+    }
+    const Ast *target = left->kid[0];
+    if (target->kind == AST_NAME) {
+        const Value *v = right->kind == AST_NEW ? call_new(e, right, target->name)
+                                                : elab_expr(e, right);
+        stmt_bind(e, target->name, target->loc, v);
+        return;
+    }
+    if (target->kind == AST_INDEXED && target->kid[0]->kind == AST_NAME) {
+        const Value *v = notation_statement(e, target->kid[1], right, NULL);
+        stmt_bind(e, target->kid[0]->name, target->kid[0]->loc, v);
+        return;
+    }
+    if (target->kind == AST_ERROR) {
+        return;
+    }
+    elab_error(e, target->loc, 274, "the left side of '=' is a name, or a name with indices");
+}
+
+/* --- <- --------------------------------------------------------------------------------------- */
+
+/* Brings `next` to the type and shape of what it replaces; NULL after an error. */
+static const Value *like(Elab *e, const Value *old, const Value *next, const char *name, Loc loc) {
+    if (!elab_ok(next) || !elab_ok(old)) {
+        return NULL;
+    }
+    next = arith_tensor(e, loc, next, value_elem(old));
+    if (!elab_ok(next) || !elab_plain(e, loc, next)) {
+        return NULL;
+    }
+    bool fits = next->kind == V_TENSOR && value_elem(next) == value_elem(old) &&
+                (next->rank == old->rank || next->rank == 0) && next->nspan <= old->nspan;
+    for (int i = 0; fits && i < next->rank; i++) {
+        fits = dims_agree(next->dim[i], old->dim[i]);
+    }
+    if (!fits) {
+        elab_error(e, loc, 460, "the next value of '%s' is %s, but it is %s", name,
+                   value_text(e->arena, next), value_text(e->arena, old));
+        return NULL;
+    }
+    Node *node = arith_spread(e, next, old->span, old->nspan, old->rank, old->dim);
+    return value_with(e->arena, old, node);
+}
+
+static void update_parameter(Elab *e, const Ast *target, const Ast *right) {
+    const char *path = elab_path(e, target);
+    const Value *next = elab_expr(e, right), *old = path ? elab_expr(e, target) : NULL;
+    if (!old) {
+        elab_error(e, target->loc, 275, "the left side of '<-' is a carry, a state, a parameter or 'p' of "
+                                        "an optimizer");
+        return;
+    }
+    if (!elab_ok(old) || !elab_ok(next)) {
+        return;
+    }
+    Parameter *p = params_find(e, path);
+    if (!p || !e->entry || !e->entry->entry || e->entry->entry->kind != ENTRY_CALL || e->loop) {
+        elab_error(e, target->loc, 276, p ? "a parameter is assigned only in an 'entry', outside of loops"
+                                          : "'%s' is no parameter", path);
+        return;
+    }
+    next = like(e, old, next, path, right->loc);
+    if (!next) {
+        return;
+    }
+    for (int i = 0; i < e->entry->write.count; i++) {
+        if (e->entry->write.at[i].slot == p->slot) {
+            elab_error(e, target->loc, 277, "'%s' is assigned twice", path);
+            return;
+        }
+    }
+    SlotWrite w = {p->slot, next->node, target->loc};
+    VEC_PUSH(e->arena, &e->entry->write, w);
+}
+
+static void update_name(Elab *e, ScopeName *n, const Ast *target, const Ast *right) {
+    const Value *old = n->kind == BIND_STATE ? params_state_value(e, n->ref) : n->value;
+    const Value *next = elab_expr(e, right);
+    if (n->next) {
+        elab_error(e, target->loc, 278, "'%s' has its next value already", n->name);
+        diag_note(&e->c->diag, n->next_loc, "it is set here");
+        return;
+    }
+    next = like(e, old, next, n->name, right->loc);
+    n->next = next ? next : &value_poison;
+    n->next_loc = target->loc;
+    if (next && n->kind == BIND_STATE) {
+        params_state_write(e, n->ref, next);
+    }
+}
+
+static bool can_update(BindKind kind) {
+    return kind == BIND_CARRY || kind == BIND_STATE || kind == BIND_UPDATED;
+}
+
+static void update(Elab *e, const Ast *ast) {
+    const Ast *left = ast->kid[0], *right = ast->kid[1], *target = left->kid[0];
+    if (left->nkid > 1) {
+        elab_error(e, left->loc, 279, "'<-' sets one name");
+        return;
+    }
+    if (target->kind != AST_NAME) {
+        if (target->kind != AST_ERROR) {
+            update_parameter(e, target, right);
+        }
+        return;
+    }
+    ScopeName *n = scope_find(e->scope, target->name);
+    if (n && can_update(n->kind)) {
+        if (n->kind != BIND_STATE && !scope_find_here(e->scope, target->name)) {
+            elab_error(e, target->loc, 280, "'%s' belongs to an outer loop; it is set in its own body",
+                       target->name);
+            return;
+        }
+        update_name(e, n, target, right);
+        return;
+    }
+    if (n) {
+        if (n->kind == BIND_VALUE && !elab_ok(n->value)) {
+            return; /* a state or carry whose declaration failed */
+        }
+        elab_error(e, target->loc, 281, "'%s' is no carry, state or parameter, so '<-' cannot set it",
+                   target->name);
+        diag_note(&e->c->diag, n->loc, "it is set here");
+        return;
+    }
+    Item *item = file_find(e->scope->file, target->name);
+    if (item && item->kind == AST_STATE) {
+        const StateUse *use = params_top_state(e, item, target->loc);
+        if (use) {
+            /* bound here, so that reading it afterwards is seen */
+            n = scope_add(e->arena, e->scope, item->name, item->loc, BIND_STATE, &value_poison);
+            n->ref = (void *)use;
+            update_name(e, n, target, right);
+        }
+        return;
+    }
+    if (item && item->kind == AST_MODEL) {
+        elab_error(e, target->loc, 282, "assigning a whole model is not supported yet");
+        return;
+    }
+    elab_error(e, target->loc, 283, "unknown name '%s' before '<-'", target->name);
+    Nearest near = nearest_start(target->name);
+    nearest_scope(&near, e->scope);
+    elab_hint_nearest(e, &near);
+}
+
+/* --- the rest --------------------------------------------------------------------------------- */
+
+static void when_statement(Elab *e, const Ast *ast) {
+    bool condition;
+    if (!elab_condition(e, ast->kid[0], &condition)) {
+        return;
+    }
+    const Ast *taken = condition ? ast->kid[1] : ast->kid[2];
+    if (!taken) {
+        return;
+    }
+    if (taken->kind == AST_WHEN) {
+        when_statement(e, taken);
+    } else {
+        stmt_block(e, taken); /* its names stay visible after it */
+    }
+}
+
+static void constants(Elab *e, const Ast *ast) {
+    for (int i = 0; i < ast->nkid; i++) {
+        const Ast *def = ast->kid[i];
+        const Value *v = def->kid[0] ? notation_statement(e, def->kid[0], def->kid[1], NULL)
+                                     : elab_expr(e, def->kid[1]);
+        if (v->kind == V_TENSOR && !def->kid[0]) {
+            v = elab_error(e, def->kid[1]->loc, 284, "const '%s' is known only at run time", def->name);
+            diag_hint(&e->c->diag, "without 'const' it is an ordinary name");
+        }
+        stmt_bind(e, def->name, def->name_loc, v);
+    }
+}
+
+const Value *stmt_results(Elab *e, const Ast *ast, Loc loc) {
+    int n = ast->nkid;
+    if (n == 0) {
+        return elab_error(e, loc, 285, "'return' needs a value");
+    }
+    if (n == 1 && ast->kid[0]->kind != AST_ARG) {
+        return elab_expr(e, ast->kid[0]);
+    }
+    Value *r = ARENA_NEW(e->arena, Value);
+    r->kind = V_RECORD;
+    r->count = n;
+    r->item = ARENA_ARRAY(e->arena, const Value *, n);
+    r->field = ARENA_ARRAY(e->arena, const char *, n);
+    bool ok = true;
+    for (int i = 0; i < n; i++) {
+        const Ast *arg = ast->kid[i];
+        bool named = arg->kind == AST_ARG;
+        r->field[i] = named ? arg->name : arg->kind == AST_NAME ? arg->name
+                                                                : str_printf(e->arena, "out%d", i);
+        r->item[i] = elab_expr(e, named ? arg->kid[0] : arg);
+        ok = elab_ok(r->item[i]) && ok;
+        for (int k = 0; k < i; k++) {
+            if (str_eq(r->field[k], r->field[i])) {
+                elab_error(e, arg->loc, 286, "result '%s' is returned twice", r->field[i]);
+                ok = false;
+            }
+        }
+    }
+    return ok ? r : &value_poison;
+}
+
+static void return_statement(Elab *e, const Ast *ast) {
+    if (e->loop != e->frame->call_loop) {
+        elab_error(e, ast->loc, 287, "'return' may not stand in a loop; what a loop gives are its carries "
+                                     "and emits");
+        e->frame->result = &value_poison;
+    } else {
+        e->frame->result = stmt_results(e, ast, ast->loc);
+    }
+    e->frame->returned = true;
+}
+
+static void expression(Elab *e, const Ast *ast) {
+    for (int i = 0; i < ast->nkid; i++) {
+        const Value *v = elab_expr(e, ast->kid[i]);
+        if (elab_ok(v)) {
+            diag_warn(&e->c->diag, ast->kid[i]->loc, 288, "the value of this expression is not used");
+        }
+    }
+}
+
+static void statement(Elab *e, const Ast *ast) {
+    stmt_attributes(e, ast);
+    switch (ast->kind) {
+    case AST_ASSIGN: assign(e, ast); break;
+    case AST_UPDATE: update(e, ast); break;
+    case AST_EXPR_STMT: expression(e, ast); break;
+    case AST_CONSTS: constants(e, ast); break;
+    case AST_PARAM: params_declare(e, ast); break;
+    case AST_STATE:
+        if (e->frame->item && e->frame->item->kind == AST_OPTIMIZER) {
+            train_optimizer_state(e, ast);
+        } else {
+            params_declare_state(e, ast);
+        }
+        break;
+    case AST_EMIT: loop_emit_statement(e, ast); break;
+    case AST_RETURN: return_statement(e, ast); break;
+    case AST_CLAUSE: train_clause(e, ast); break;
+    case AST_WHEN: when_statement(e, ast); break;
+    case AST_REPEAT:
+    case AST_SCAN: loop_statement(e, ast); break;
+    case AST_WHILE: elab_error(e, ast->loc, 289, "'while' loops are not supported yet"); break;
+    case AST_ODE: elab_error(e, ast->loc, 290, "'ode' is not supported yet"); break;
+    case AST_DERIV:
+        elab_error(e, ast->loc, 291, "a derivative y' = ... stands only in 'ode'");
+        break;
+    case AST_DATA_FIELD:
+        elab_error(e, ast->loc, 292, "'%s: type = ...' stands only in a dataset", ast->name);
+        diag_hint(&e->c->diag, "in a body write '%s = ...'; 'as [..]' gives a shape", ast->name);
+        break;
+    case AST_ERROR: break;
+    default: elab_error(e, ast->loc, 293, "%s may not stand here", ast_kind_name(ast->kind));
+    }
+}
+
+void stmt_block(Elab *e, const Ast *block) {
+    for (int i = 0; i < block->nkid; i++) {
+        const Ast *ast = block->kid[i];
+        if (e->frame->returned) {
+            elab_error(e, ast->loc, 294, "nothing may follow 'return'");
+            return;
+        }
+        Loc before = elab_at(e, ast->loc);
+        statement(e, ast);
+        e->g->loc = before;
+    }
+}

@@ -1,0 +1,15 @@
+/* stmt: statements of bodies. */
+#ifndef MDLC_LANG_STMT_H
+#define MDLC_LANG_STMT_H
+
+#include "lang/context.h"
+
+void stmt_block(Elab *e, const Ast *block);
+/* Binds a new name in the current scope; an error if it has a value already. */
+bool stmt_bind(Elab *e, const char *name, Loc loc, const Value *v);
+/* Attributes: known ones are hints, others warn. */
+void stmt_attributes(Elab *e, const Ast *ast);
+/* The arguments of a `return`: one value, or a record. */
+const Value *stmt_results(Elab *e, const Ast *args_holder, Loc loc);
+
+#endif

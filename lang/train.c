@@ -1,0 +1,449 @@
+/* train: one update. The body runs like any entry in train mode; its clauses are collected. Then come
+ * the gradients of the loss, clipping, and the written optimizer for each parameter tensor. */
+#include "lang/train.h"
+
+#include "lang/arith.h"
+#include "lang/data.h"
+#include "lang/derive.h"
+#include "lang/entry.h"
+#include "lang/evaluation.h"
+#include "lang/expr.h"
+#include "lang/optim.h"
+#include "lang/params.h"
+#include "lang/stmt.h"
+#include "lang/test.h"
+#include "lang/training.h"
+
+#include <string.h>
+
+/* --- step and steps -------------------------------------------------------------------------- */
+
+const Value *train_step(Elab *e, bool steps, Loc loc) {
+    const char *name = steps ? "steps" : "step";
+    if (e->in_adjoint) {
+        return elab_error(e, loc, 514, "'%s' may not be used in an adjoint; pass it as an argument", name);
+    }
+    Slot *slot = !e->entry ? NULL : steps ? e->entry->steps : e->entry->step;
+    if (!slot && e->entry) { /* another entry: the one train's counter */
+        const Ast *train = NULL;
+        int n = 0;
+        for (int i = 0; i < e->root->item.count; i++) {
+            if (e->root->item.at[i]->kind == AST_TRAIN) {
+                train = e->root->item.at[i]->ast;
+                n++;
+            }
+        }
+        if (n == 1) {
+            const char *path = str_printf(e->arena, "%s.%s", train->name, name);
+            slot = elab_counter(e, name, path, TY_I64, 0, NULL, train->loc);
+        }
+    }
+    if (!slot) {
+        return elab_error(e, loc, 515, "'%s' counts the updates of a train, and there is none here", name);
+    }
+    Node *node = node_slot(e->g, slot);
+    if (!steps && e->entry->in_update) {
+        node = node_map2(e->g, OP_ADD, node, node_int(e->g, TY_I64, 1));
+    }
+    return value_scalar(e->arena, node);
+}
+
+/* --- clauses --------------------------------------------------------------------------------- */
+
+static const Ast *only_argument(Elab *e, const Ast *clause) {
+    const Ast *args = clause->kid[0];
+    if (!args || args->nkid != 1 || args->kid[0]->kind == AST_ARG) {
+        elab_error(e, clause->loc, 516, "'%s' takes one argument", clause->name);
+        return NULL;
+    }
+    return args->kid[0];
+}
+
+/* A float scalar of the train; poison after an error. */
+static const Value *scalar_of(Elab *e, const Ast *expr, const char *what) {
+    const Value *v = elab_expr(e, expr);
+    if (!elab_ok(v)) {
+        return v;
+    }
+    if (value_is_number(v)) {
+        return arith_lift(e, expr->loc, value_real(e->arena, value_number(v)));
+    }
+    if (v->kind != V_TENSOR || v->rank > 0 || !elem_is_float(value_elem(v))) {
+        elab_error(e, expr->loc, 517, "%s must be a float scalar, found %s", what, value_text(e->arena, v));
+        if (v->kind == V_TENSOR && v->rank > 0) {
+            diag_hint(&e->c->diag, "mean(...) or sum(...) makes it one number");
+        }
+        return &value_poison;
+    }
+    return v;
+}
+
+static void loss_clause(Elab *e, Training *t, const Ast *clause) {
+    const Ast *expr = only_argument(e, clause);
+    if (!expr) {
+        return;
+    }
+    if (t->loss) {
+        elab_error(e, clause->loc, 518, "a train has one loss; add several with '+'");
+        diag_note(&e->c->diag, t->loss_loc, "the first is here");
+        return;
+    }
+    t->loss = scalar_of(e, expr, "the loss");
+    t->loss_loc = expr->loc;
+    if (!scope_find_here(e->scope, "loss")) {
+        scope_add(e->arena, e->scope, "loss", expr->loc, BIND_VALUE, t->loss);
+    }
+}
+
+static void metric_clause(Elab *e, Training *t, const Ast *clause) {
+    const Ast *args = clause->kid[0];
+    for (int i = 0; args && i < args->nkid; i++) {
+        const Ast *arg = args->kid[i];
+        if (arg->kind != AST_ARG) {
+            elab_error(e, arg->loc, 519, "a metric has a name: metric acc = ...");
+            continue;
+        }
+        for (int k = 0; k < t->metric.count; k++) {
+            if (str_eq(t->metric.at[k].name, arg->name)) {
+                elab_error(e, arg->loc, 520, "metric '%s' is defined twice", arg->name);
+            }
+        }
+        Metric m = {arg->name, scalar_of(e, arg->kid[0], "a metric"), arg->loc};
+        VEC_PUSH(e->arena, &t->metric, m);
+    }
+}
+
+static void clip_clause(Elab *e, Training *t, const Ast *clause) {
+    const Ast *call = only_argument(e, clause);
+    const char *name = call && call->kind == AST_CALL && call->kid[0]->kind == AST_NAME &&
+                               call->kid[1] && call->kid[1]->nkid == 1
+                           ? call->kid[0]->name
+                           : "";
+    if (!call) {
+        return;
+    }
+    if (!str_eq(name, "norm") && !str_eq(name, "value")) {
+        elab_error(e, call->loc, 521, "'clip' takes norm(c) or value(c)");
+        return;
+    }
+    if (t->clip) {
+        elab_error(e, clause->loc, 522, "a train has one 'clip'");
+        return;
+    }
+    t->clip = str_eq(name, "norm") ? CLIP_NORM : CLIP_VALUE;
+    t->clip_limit = scalar_of(e, call->kid[1]->kid[0], "the limit of 'clip'");
+}
+
+static void count_clause(Elab *e, const Ast *clause, int64_t *out) {
+    const Ast *expr = only_argument(e, clause);
+    int64_t n;
+    if (!expr || !elab_int(e, expr, str_printf(e->arena, "'%s'", clause->name), &n)) {
+        return;
+    }
+    if (n < 1) {
+        elab_error(e, expr->loc, 523, "'%s' must be positive", clause->name);
+        return;
+    }
+    *out = n;
+}
+
+static void precision_clause(Elab *e, const Ast *clause) {
+    const Ast *expr = only_argument(e, clause);
+    Elem elem = TY_ERROR;
+    if (!expr) {
+        return;
+    }
+    if (expr->kind == AST_NAME && elem_from_name(expr->name, &elem) && elem == e->g->float_type) {
+        return;
+    }
+    if (elem == TY_F64 || elem == TY_F32) {
+        elab_error(e, expr->loc, 524, "this train wants %s, but the build computes in %s", elem_name(elem),
+                   elem_name(e->g->float_type));
+        diag_hint(&e->c->diag, "compile with --precision=%s", elem_name(elem));
+    } else {
+        elab_error(e, expr->loc, 525, "this precision is not supported yet; f32 and f64 are");
+    }
+}
+
+static void freeze_clause(Elab *e, Training *t, const Ast *clause) {
+    const Ast *args = clause->kid[0];
+    for (int i = 0; args && i < args->nkid; i++) {
+        const char *path = elab_path(e, args->kid[i]);
+        if (!path || !elab_ok(elab_expr(e, args->kid[i]))) {
+            if (!path) {
+                elab_error(e, args->kid[i]->loc, 526, "'freeze' takes paths: freeze net.fc1;");
+            }
+            continue;
+        }
+        VEC_PUSH(e->arena, &t->freeze, path);
+    }
+}
+
+void train_clause(Elab *e, const Ast *clause) {
+    const char *name = clause->name;
+    Training *t = e->entry ? e->entry->training : NULL;
+    if (str_eq(name, "expect")) {
+        if (e->entry && e->entry->entry && e->entry->entry->kind == ENTRY_TEST) {
+            test_expect(e, clause);
+        } else {
+            elab_error(e, clause->loc, 527, "'expect' stands in a test");
+        }
+        return;
+    }
+    if (str_eq(name, "budget") && e->entry && e->entry->entry) {
+        count_clause(e, clause, &e->entry->entry->budget);
+        e->entry->entry->budget_loc = clause->loc;
+        return;
+    }
+    if (!t) {
+        elab_error(e, clause->loc, 528, "'%s' stands in a train", name);
+        return;
+    }
+    if (str_eq(name, "loss")) {
+        loss_clause(e, t, clause);
+    } else if (str_eq(name, "metric")) {
+        metric_clause(e, t, clause);
+    } else if (str_eq(name, "freeze")) {
+        freeze_clause(e, t, clause);
+    } else if (e->entry->evaluation) {
+        return; /* the rest concerns updates */
+    } else if (str_eq(name, "optimizer")) {
+        VEC_PUSH(e->arena, &t->optimizer, clause);
+    } else if (str_eq(name, "clip")) {
+        clip_clause(e, t, clause);
+    } else if (str_eq(name, "steps")) {
+        count_clause(e, clause, &e->entry->entry->steps);
+    } else if (str_eq(name, "epochs")) {
+        count_clause(e, clause, &e->entry->entry->epochs);
+    } else if (str_eq(name, "precision")) {
+        precision_clause(e, clause);
+    } else if (str_eq(name, "accumulate") || str_eq(name, "ema")) {
+        elab_error(e, clause->loc, 529, "'%s' is not supported yet", name);
+    } else {
+        elab_error(e, clause->loc, 530, "'%s' may not stand in a train", name);
+    }
+}
+
+/* --- which parameters ------------------------------------------------------------------------ */
+
+static bool read_of(Elab *e, Training *t, const Ast *of, const Ast *train) {
+    if (!of) {
+        elab_error(e, train->loc, 531, "train '%s' does not say what it updates", train->name);
+        diag_hint(&e->c->diag, "train %s of MODEL ...", train->name);
+        return false;
+    }
+    for (int i = 0; i < of->nkid; i++) {
+        const char *path = of->kid[i]->name, *dot = strchr(path, '.');
+        const char *model = str_ndup(e->arena, path, dot ? (size_t)(dot - path) : strlen(path));
+        const Item *item = file_find(e->root, model);
+        if (!item || item->kind != AST_MODEL) {
+            elab_error(e, of->kid[i]->loc, 532, item ? "'%s' is no model" : "unknown model '%s'", model);
+            Nearest n = nearest_start(model);
+            for (int k = 0; k < e->root->item.count; k++) {
+                if (e->root->item.at[k]->kind == AST_MODEL) {
+                    nearest_add(&n, e->root->item.at[k]->name);
+                }
+            }
+            elab_hint_nearest(e, &n);
+            return false;
+        }
+        VEC_PUSH(e->arena, &t->of, path);
+    }
+    return true;
+}
+
+static bool under_any(const Paths *paths, const char *path) {
+    for (int i = 0; i < paths->count; i++) {
+        if (params_under(path, paths->at[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool train_writes_state(Elab *e, const Slot *slot) {
+    const Training *t = e->entry->training;
+    if (slot->role != STATE_LAYER) {
+        return true;
+    }
+    return t && under_any(&t->of, slot->name);
+}
+
+static void warn_paths(Elab *e, const Training *t, const Ast *of) {
+    for (int i = 0; i < t->of.count; i++) {
+        bool any = false;
+        for (int k = 0; k < e->param.count; k++) {
+            any = any || params_under(e->param.at[k]->slot->name, t->of.at[i]);
+        }
+        if (!any) {
+            elab_error(e, of->kid[i]->loc, 533, "'%s' has no parameters in this train", t->of.at[i]);
+        }
+    }
+}
+
+/* The parameters that this train updates and the gradients of the loss. */
+static void gradients(Elab *e, Training *t, bool quiet) {
+    for (int i = 0; i < e->param.count; i++) {
+        Parameter *p = e->param.at[i];
+        if (!under_any(&t->of, p->slot->name) || p->slot->frozen || !p->initial ||
+            under_any(&t->freeze, p->slot->name)) {
+            continue;
+        }
+        Node *point = node_slot(e->g, p->slot);
+        if (!derive_reaches(e, t->loss->node, point)) {
+            if (!quiet) {
+                diag_warn(&e->c->diag, p->slot->loc, 534, "the loss of '%s' does not depend on parameter "
+                                                          "'%s', which is not updated",
+                          e->entry->name, p->slot->name);
+            }
+            continue;
+        }
+        p->slot->trainable = true;
+        Update u = {.param = p, .point = point};
+        u.grad = node_grad(e->g, t->loss->node, point, node_const(e->g, value_elem(t->loss), 1));
+        VEC_PUSH(e->arena, &t->update, u);
+    }
+}
+
+static void clip(Elab *e, Training *t) {
+    Graph *g = e->g;
+    if (!t->clip || !elab_ok(t->clip_limit)) {
+        return;
+    }
+    Node *limit = t->clip_limit->node;
+    if (t->clip == CLIP_VALUE) {
+        for (int i = 0; i < t->update.count; i++) {
+            Node *grad = t->update.at[i].grad;
+            grad = node_map2(g, OP_MIN, grad, limit);
+            t->update.at[i].grad = node_map2(g, OP_MAX, grad, node_map1(g, OP_NEG, limit));
+        }
+        return;
+    }
+    Node *total = NULL;
+    for (int i = 0; i < t->update.count; i++) {
+        Node *grad = t->update.at[i].grad;
+        Node *sum = node_map2(g, OP_MUL, grad, grad);
+        sum = node_fold(g, OP_SUM, sum, (1u << sum->type.rank) - 1);
+        total = total ? node_map2(g, OP_ADD, total, sum) : sum;
+    }
+    Elem elem = total->type.elem;
+    t->norm = node_map1(g, OP_SQRT, total);
+    Node *scale = node_map2(g, OP_ADD, t->norm, node_const(g, elem, 1e-6));
+    scale = node_map2(g, OP_MIN, node_map2(g, OP_DIV, limit, scale), node_const(g, elem, 1));
+    for (int i = 0; i < t->update.count; i++) {
+        t->update.at[i].grad = node_map2(g, OP_MUL, t->update.at[i].grad, scale);
+    }
+}
+
+static void outputs(Elab *e, Training *t) {
+    entry_out(e, OUT_LOSS, "loss", NULL, t->loss->node, t->loss_loc);
+    for (int i = 0; i < t->metric.count; i++) {
+        if (elab_ok(t->metric.at[i].value)) {
+            entry_out(e, OUT_METRIC, t->metric.at[i].name, NULL, t->metric.at[i].value->node,
+                      t->metric.at[i].loc);
+        }
+    }
+    if (t->norm) {
+        entry_out(e, OUT_GRAD_NORM, "grad_norm", NULL, t->norm, t->loss_loc);
+    }
+    for (int i = 0; i < t->update.count; i++) {
+        const Update *u = &t->update.at[i];
+        entry_out(e, OUT_WRITE, NULL, u->param->slot, u->next, u->param->slot->loc);
+        for (int k = 0; k < u->state.count; k++) {
+            entry_out(e, OUT_WRITE, NULL, u->state.at[k].slot, u->state.at[k].next,
+                      u->state.at[k].slot->loc);
+        }
+    }
+    Slot *step = e->entry->step;
+    Node *next = node_map2(e->g, OP_ADD, node_slot(e->g, step), node_int(e->g, TY_I64, 1));
+    entry_out(e, OUT_WRITE, NULL, step, next, step->loc);
+}
+
+void train_counters(Elab *e, Training *t, Entry *train) {
+    EntryScope *scope = e->entry;
+    const char *step = str_printf(e->arena, "%s.step", train->name);
+    const char *steps = str_printf(e->arena, "%s.steps", train->name);
+    scope->training = t;
+    scope->train_entry = train;
+    scope->step = elab_counter(e, "step", step, TY_I64, 0, train, train->loc);
+    scope->steps = elab_counter(e, "steps", steps, TY_I64, train->steps > 0 ? (double)train->steps : 0,
+                                train, train->loc);
+    scope->step->entry = scope->steps->entry = train; /* another entry may have met them before */
+}
+
+void train_gradcheck(Elab *e, const Ast *ast, Entry *train, const char *title, double tolerance,
+                     Loc loc) {
+    const Ast *params = ast->kid[0], *of = ast->kid[1], *on = ast->kid[2], *at = ast->kid[3];
+    int errors = e->c->diag.errors;
+    Training t = {.ast = ast};
+    EntryScope *scope = entry_open(e, ENTRY_TEST, title, ast);
+    scope->train = true;
+    scope->name = ast->name; /* the draws of the train */
+    scope->entry->gradcheck = train;
+    scope->entry->tolerance = tolerance;
+    scope->entry->loc = loc;
+    train_counters(e, &t, train);
+    scope->in_update = true;
+    bool ok = read_of(e, &t, of, ast) && entry_rebind(e, at) && (!on || entry_data(e, on)) &&
+              entry_inputs(e, params);
+    if (ok) {
+        stmt_block(e, ast->kid[4]);
+    }
+    if (ok && e->c->diag.errors == errors && t.loss) {
+        bool quiet = true;
+        gradients(e, &t, quiet);
+        entry_out(e, OUT_LOSS, "loss", NULL, t.loss->node, t.loss_loc);
+        for (int i = 0; i < t.update.count; i++) {
+            const Update *u = &t.update.at[i];
+            entry_out(e, OUT_RESULT, u->param->slot->name, u->param->slot, u->grad, u->param->slot->loc);
+        }
+    }
+    entry_close(e);
+}
+
+void train_entry(Elab *e, const Ast *ast) {
+    const Ast *params = ast->kid[0], *of = ast->kid[1], *on = ast->kid[2], *at = ast->kid[3];
+    int errors = e->c->diag.errors;
+    Training t = {.ast = ast};
+    EntryScope *scope = entry_open(e, ENTRY_TRAIN, ast->name, ast);
+    Entry *entry = scope->entry;
+    train_counters(e, &t, entry);
+    scope->in_update = true;
+    bool ok = read_of(e, &t, of, ast);
+    ok = entry_rebind(e, at) && ok;
+    ok = (!on || entry_data(e, on)) && ok;
+    ok = entry_inputs(e, params) && ok;
+    if (ok) {
+        stmt_block(e, ast->kid[4]);
+        scope->steps->initial = entry->steps > 0 ? (double)entry->steps : 0;
+        if (!t.loss) {
+            elab_error(e, ast->loc, 535, "train '%s' has no loss", ast->name);
+        }
+        if (t.optimizer.count == 0) {
+            elab_error(e, ast->loc, 536, "train '%s' has no optimizer", ast->name);
+            diag_hint(&e->c->diag, "optimizer adamw(lr = 3e-3);");
+        }
+        if (e->frame->returned) {
+            elab_error(e, ast->loc, 537, "a train returns nothing; its results are loss and metrics");
+        }
+    }
+    if (ok && e->c->diag.errors == errors) {
+        warn_paths(e, &t, of);
+        gradients(e, &t, false);
+        if (t.update.count == 0) {
+            elab_error(e, ast->loc, 538, "the loss of '%s' depends on no parameter that it may update",
+                       ast->name);
+        } else {
+            clip(e, &t);
+            optim_apply(e, &t);
+        }
+    }
+    if (ok && e->c->diag.errors == errors) {
+        outputs(e, &t);
+        entry_writes(e);
+    }
+    entry_close(e);
+    if (on && ok && e->c->diag.errors == errors && data_has_held_out(&e->module->dataset.at[entry->dataset])) {
+        evaluation_entry(e, ast, entry);
+    }
+}

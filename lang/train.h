@@ -1,0 +1,22 @@
+/* train: training blocks: loss, metrics, gradients, clipping, optimizers. */
+#ifndef MDLC_LANG_TRAIN_H
+#define MDLC_LANG_TRAIN_H
+
+#include "lang/context.h"
+
+void train_entry(Elab *e, const Ast *ast);
+/* An entry that gives the train's loss and gradients, for expect gradcheck(train) < tolerance. */
+void train_gradcheck(Elab *e, const Ast *ast, Entry *train, const char *title, double tolerance,
+                     Loc loc);
+/* `step` and `steps`; NULL where there is no train. */
+const Value *train_step(Elab *e, bool steps, Loc loc);
+/* A clause of a train, met by the statement walker. */
+void train_clause(Elab *e, const Ast *clause);
+/* `state m: [...] = 0;` in an optimizer. */
+void train_optimizer_state(Elab *e, const Ast *state);
+/* under(path) in the `on` of an optimizer. */
+const Value *train_under(Elab *e, const Ast *path);
+/* May the entry at hand write this layer state? */
+bool train_writes_state(Elab *e, const Slot *slot);
+
+#endif

@@ -1,0 +1,45 @@
+/* training: what a train collects while its body runs. */
+#ifndef MDLC_LANG_TRAINING_H
+#define MDLC_LANG_TRAINING_H
+
+#include "lang/context.h"
+
+typedef struct {
+    const char *name;
+    const Value *value;
+    Loc loc;
+} Metric;
+
+typedef struct {
+    Slot *slot;
+    Node *next;
+} SlotUpdate;
+
+/* One parameter tensor of one train. */
+typedef struct {
+    Parameter *param;
+    Node *point, *grad, *next;
+    VEC(SlotUpdate) state;
+} Update;
+
+typedef enum { CLIP_NONE, CLIP_NORM, CLIP_VALUE } Clip;
+typedef VEC(const char *) Paths;
+
+struct Training {
+    const Ast *ast;
+    Paths of, freeze;
+    const Value *loss;
+    Loc loss_loc;
+    VEC(Metric) metric;
+    VEC(const Ast *) optimizer; /* the clauses */
+    Clip clip;
+    const Value *clip_limit;
+    Node *norm; /* of all gradients, before clipping */
+    VEC(Update) update;
+    const Parameter *at; /* whose `on` or update is being elaborated */
+};
+
+/* The counters that `step` and `steps` read in the entry at hand. */
+void train_counters(Elab *e, Training *t, Entry *train);
+
+#endif

@@ -1,0 +1,19 @@
+/* alloc: offsets for blocks that live during half-open intervals of time, so that no two blocks
+ * that live at once share a byte. Knows nothing of programs: the planner and the tests feed it. */
+#ifndef MDLC_PASSES_ALLOC_H
+#define MDLC_PASSES_ALLOC_H
+
+#include "compiler/base.h"
+
+typedef struct {
+    int64_t lower, upper; /* lives in [lower, upper) */
+    int64_t size;         /* already rounded to the alignment that the caller wants */
+} AllocItem;
+
+/* The most bytes live at one time: no placement can be lower. */
+int64_t alloc_lower_bound(Arena *scratch, const AllocItem *item, int n);
+/* Fills offset[n] and returns the height. Stops at the first placement whose height is the lower
+ * bound, which proves it the best; otherwise after `rounds` rounds of improvement. */
+int64_t alloc_place(Arena *scratch, const AllocItem *item, int n, int rounds, int64_t *offset);
+
+#endif

@@ -1,0 +1,57 @@
+/* fuse: which nodes of a region get storage, and which of them one kernel computes. */
+#ifndef MDLC_PASSES_FUSE_H
+#define MDLC_PASSES_FUSE_H
+
+#include "compiler/graph.h"
+
+typedef enum {
+    UNIT_NEST,     /* grid of rows; stages over each row; see Unit.rows */
+    UNIT_COLUMN,   /* folds over axes in front of kept ones */
+    UNIT_FULL,     /* folds of everything into one number */
+    UNIT_CONTRACT, /* a product, then what follows it elementwise */
+    UNIT_SCAN,     /* CUMSUM */
+    UNIT_SCATTER,  /* SCATTER_ADD */
+    UNIT_CONCAT,
+    UNIT_LOOP
+} UnitKind;
+
+typedef struct Unit Unit;
+struct Unit {
+    UnitKind kind;
+    int id;
+    VEC(const Node *) atom; /* what it computes, topological; the first of a CONTRACT is the product */
+    int64_t rows;           /* NEST: number of rows; 0: elementwise over any rows that fit */
+    int64_t count;          /* NEST of rows 0: elements of every atom */
+    Unit *into;             /* merged into that one */
+    uint64_t *deps;         /* nodes that it reads: atoms of other units and leaves in memory */
+};
+
+typedef struct {
+    bool live;
+    bool leaf;   /* memory holds it from the start: slot, table, parameter, result of a loop */
+    bool atom;   /* has a unit; not inlined into its users */
+    bool sink;   /* must be stored whoever reads it */
+    bool stored; /* read by another unit, or a sink */
+    bool made;   /* depends on no tensor in memory: draws, indices, constants */
+    Unit *unit;
+    int uses;    /* by nodes that are no views; repeated reads count more */
+    int cost;    /* of computing one element from atoms and leaves */
+    int loads;   /* tensors that are read for it */
+} NodeInfo;
+
+typedef struct {
+    const Region *region;
+    NodeInfo *info; /* by Node.id */
+    VEC(Unit *) unit; /* in an order that respects what they read */
+} Fusion;
+
+/* fuse: needs a region without marks; gives units that cover every live node that is computed, with
+ * `stored` decided; changes no values. */
+Fusion *pass_fuse(Arena *arena, const Region *region);
+
+/* Index vector of `node` at row r, position j of it: the leading axes whose extents multiply to
+ * `rows` are digits of r, the others of j. False when there are no such leading axes. */
+struct Index;
+bool fuse_split(Type type, int64_t rows, int *leading);
+
+#endif

@@ -1,0 +1,346 @@
+/* grad_loop: the adjoint of LOOP is a loop that runs the other way; see grad.h.
+ *
+ * The adjoint of a carry is a carry, of an invariant a carry that sums, of a stacked input a
+ * stacked output, of a stacked output a stacked input. Its body is a reverse sweep over the loop's
+ * body. What rules read of the forward iteration is replayed there: by reading it again
+ * (invariants, stacked inputs, index), by computing it again, or from a stack that the forward
+ * loop is made to emit; one function decides which, and only for what a rule asks for.
+ *
+ * The forward loop is still private to the pass, so it is extended in place: results are added
+ * behind the others, which changes no existing node. Loops inside loops go the same way: an inner
+ * stack is a value of the outer body, and is saved or computed again like any other. */
+#include "compiler/loop_builder.h"
+#include "passes/grad_rule.h"
+
+#include <string.h>
+
+struct Replay {
+    Graph *g;
+    Arena *scratch;
+    GradSave save;
+    Node *loop;           /* the forward loop */
+    Sweep *outer;         /* how what surrounds the forward loop is read; NULL: as it is */
+    LoopBuilder *adjoint; /* the loop being built, */
+    Region *at;           /* and its body */
+    Node **value;         /* by id in the forward body */
+    int nvalue;
+    bool *constant; /* the same in every iteration, by id */
+    int nconstant;
+};
+
+/* --- activity --------------------------------------------------------------------------------- */
+
+/* A sweep over the body with its params active where operands are; carries to a fixed point. */
+static Sweep *body_sweep(Sweep *s, const Node *loop, const bool *operand, Replay *replay) {
+    const Region *body = loop->body;
+    const Attr *a = loop->attr;
+    bool *carry = ARENA_ARRAY(s->scratch, bool, a->ncarry);
+    memcpy(carry, operand, sizeof *carry * (size_t)a->ncarry);
+    for (;;) {
+        Sweep *b = sweep_new(s->g, s->scratch, s->save, body, body->node.count, replay);
+        for (int k = 0; k < loop->nin; k++) {
+            b->active[body->param.at[1 + k]->id] = k < a->ncarry ? carry[k] : operand[k];
+        }
+        sweep_activate(b);
+        bool grown = false;
+        for (int k = 0; k < a->ncarry; k++) {
+            if (b->active[body->out.at[k]->id] && !carry[k]) {
+                carry[k] = grown = true;
+            }
+        }
+        if (!grown) {
+            return b;
+        }
+    }
+}
+
+void loop_activity(Sweep *s, const Node *loop, const bool *operand, bool *result) {
+    Sweep *b = body_sweep(s, loop, operand, NULL);
+    for (int k = 0; k < loop->body->out.count; k++) {
+        result[k] = b->active[loop->body->out.at[k]->id];
+        if (k < loop->attr->ncarry) { /* the start is a result when the trip count is 0 */
+            result[k] = result[k] || operand[k];
+        }
+    }
+}
+
+/* Which nodes of the body may get a cotangent when the results `wanted` have one; adds the carries
+ * whose next value is then asked for. */
+static bool *reach(Sweep *b, const Node *loop, bool *wanted) {
+    const Region *body = loop->body;
+    for (;;) {
+        bool *reached = ARENA_ARRAY(b->scratch, bool, b->count), grown = false;
+        for (int k = 0; k < body->out.count; k++) {
+            reached[body->out.at[k]->id] |= wanted[k];
+        }
+        for (int i = b->count - 1; i >= 0; i--) {
+            const Node *n = body->node.at[i];
+            reached[i] = reached[i] && b->active[i];
+            for (int k = 0; reached[i] && k < n->nin; k++) {
+                reached[n->in[k]->id] |= sweep_wants(b, n, k);
+            }
+        }
+        for (int k = 0; k < loop->attr->ncarry; k++) {
+            if (reached[body->param.at[1 + k]->id] && !wanted[k]) {
+                wanted[k] = grown = true;
+            }
+        }
+        if (!grown) {
+            return reached;
+        }
+    }
+}
+
+/* --- replay ----------------------------------------------------------------------------------- */
+
+/* The one decision: is `n` of a forward body computed again in the adjoint (from what it reads), or
+ * stacked by the forward loop? `constant`: it is the same in every iteration. */
+static bool computed_again(GradSave save, const Node *n, bool constant) {
+    OpClass cls = op_info[n->op].cls;
+    if (cls == CLASS_LEAF || cls == CLASS_VIEW || cls == CLASS_MARK || n->op == OP_RANDOM ||
+        constant) {
+        return true;
+    }
+    if (cls == CLASS_MAP && (n->type.elem == TY_BOOL || n->op == OP_CAST || n->nin == 0)) {
+        return true;
+    }
+    switch (save) {
+    case GRAD_SAVE_ALL: return false;
+    case GRAD_SAVE_CALLS: return cls == CLASS_MAP || cls == CLASS_PLACE;
+    case GRAD_SAVE_CARRIES: return true;
+    }
+    return false;
+}
+
+static Node *outer_value(Replay *r, Node *n) {
+    return r->outer ? sweep_value(r->outer, n) : n;
+}
+
+/* Result k of the forward loop, as the adjoint loop reads it. */
+static Node *forward_result(Replay *r, int k) {
+    Region *before = graph_enter(r->g, r->loop->region);
+    Attr attr = {.axis = k};
+    Node *pick = graph_add(r->g, OP_PICK, &r->loop, 1, &attr, type_scalar(TY_ERROR));
+    graph_leave(r->g, before);
+    return outer_value(r, pick);
+}
+
+/* Makes the forward loop emit `n` of its body, if it does not yet. */
+static Node *saved_stack(Replay *r, Node *n) {
+    Region *body = r->loop->body;
+    for (int k = r->loop->attr->ncarry; k < body->out.count; k++) {
+        if (body->out.at[k] == n) {
+            return forward_result(r, k);
+        }
+    }
+    Attr *attr = ARENA_NEW(r->g->arena, Attr);
+    *attr = *r->loop->attr;
+    attr->nys++;
+    r->loop->attr = attr;
+    VEC_PUSH(r->g->arena, &body->out, n);
+    return forward_result(r, body->out.count - 1);
+}
+
+static void replay_grow(Replay *r) {
+    int count = r->loop->body->node.count;
+    if (count <= r->nvalue) {
+        return;
+    }
+    r->value = arena_grow(r->scratch, r->value, sizeof *r->value * (size_t)r->nvalue,
+                          sizeof *r->value * (size_t)count);
+    memset(r->value + r->nvalue, 0, sizeof *r->value * (size_t)(count - r->nvalue));
+    r->nvalue = count;
+}
+
+/* A faithful copy of `from` into the current region, which is a fresh body with equal params. */
+static void copy_body(Replay *r, const Region *from);
+
+static Node *copy_loop(Replay *r, const Node *loop, Node *const *in) {
+    Graph *g = r->g;
+    Region *body = region_new(g, g->region);
+    Region *before = graph_enter(g, body);
+    for (int k = 0; k < loop->body->param.count; k++) {
+        const Node *param = loop->body->param.at[k];
+        graph_name(region_param(body, param->type), param->name);
+    }
+    copy_body(r, loop->body);
+    graph_leave(g, before);
+    Node *copy = graph_append(g, OP_LOOP, in, loop->nin, loop->attr, body, loop->type);
+    copy->loc = loop->loc;
+    return copy;
+}
+
+static void copy_body(Replay *r, const Region *from) {
+    Region *to = r->g->region;
+    Node **map = ARENA_ARRAY(r->scratch, Node *, from->node.count);
+    for (int k = 0; k < from->param.count; k++) {
+        map[from->param.at[k]->id] = to->param.at[k];
+    }
+    for (int i = 0; i < from->node.count; i++) {
+        const Node *n = from->node.at[i];
+        if (n->op == OP_BODY_PARAM) {
+            continue;
+        }
+        Node **in = ARENA_ARRAY(r->scratch, Node *, n->nin);
+        for (int k = 0; k < n->nin; k++) {
+            in[k] = map[n->in[k]->id];
+        }
+        map[i] = n->op == OP_LOOP ? copy_loop(r, n, in) : graph_copy(r->g, n, in);
+    }
+    for (int k = 0; k < from->out.count; k++) {
+        region_result(to, map[from->out.at[k]->id]);
+    }
+}
+
+static Node *replay_param(Replay *r, Node *param) {
+    const Attr *a = r->loop->attr;
+    int k = param->attr->axis;
+    if (k == 0) {
+        return loop_index(r->adjoint);
+    }
+    if (k <= a->ncarry) {
+        return loop_xs(r->adjoint, saved_stack(r, param));
+    }
+    Node *operand = outer_value(r, r->loop->in[k - 1]);
+    return k <= a->ncarry + a->ninv ? graph_import(r->g, operand) : loop_xs(r->adjoint, operand);
+}
+
+static Node *replay_again(Replay *r, Node *n) {
+    Node **in = ARENA_ARRAY(r->scratch, Node *, n->nin);
+    for (int k = 0; k < n->nin; k++) {
+        in[k] = replay_value(r, n->in[k]);
+    }
+    return n->op == OP_LOOP ? copy_loop(r, n, in) : graph_copy(r->g, n, in);
+}
+
+static bool same_every_time(Replay *r, const Node *n) {
+    return (int)n->id < r->nconstant && r->constant[n->id];
+}
+
+Node *replay_value(Replay *r, Node *n) {
+    replay_grow(r);
+    if (r->value[n->id]) {
+        return r->value[n->id];
+    }
+    Region *before = graph_enter(r->g, r->at);
+    const Node *decides = n->op == OP_PICK ? n->in[0] : n;
+    Node *value;
+    if (n->op == OP_BODY_PARAM) {
+        value = replay_param(r, n);
+    } else if (n->op == OP_LOOP || computed_again(r->save, decides, same_every_time(r, decides))) {
+        value = replay_again(r, n);
+    } else {
+        value = loop_xs(r->adjoint, saved_stack(r, n));
+    }
+    graph_leave(r->g, before);
+    replay_grow(r); /* saving may have added a node to the forward body */
+    r->value[n->id] = value;
+    return value;
+}
+
+static void find_constants(Replay *r) {
+    const Region *body = r->loop->body;
+    const Attr *a = r->loop->attr;
+    r->nconstant = body->node.count;
+    r->constant = ARENA_ARRAY(r->scratch, bool, r->nconstant);
+    for (int i = 0; i < r->nconstant; i++) {
+        const Node *n = body->node.at[i];
+        bool same = n->op != OP_BODY_PARAM ||
+                    (n->attr->axis > a->ncarry && n->attr->axis <= a->ncarry + a->ninv);
+        for (int k = 0; k < n->nin; k++) {
+            same = same && r->constant[n->in[k]->id];
+        }
+        r->constant[i] = same;
+    }
+}
+
+/* --- the adjoint loop ------------------------------------------------------------------------- */
+
+void vjp_pick(Sweep *s, Node *n, Node *u) {
+    LoopSweep *ls = s->loop[n->in[0]->id];
+    int k = n->attr->axis;
+    if (k < ls->nresults && ls->active[k]) {
+        ls->cot[k] = ls->cot[k] ? node_map2(s->g, OP_ADD, ls->cot[k], u) : u;
+    }
+}
+
+/* The cotangent of a body node at the end of its sweep, or zeros. */
+static Node *cotangent_of(Sweep *b, const Node *n) {
+    return b->cot[n->id] ? b->cot[n->id] : node_full(b->g, n->type, 0);
+}
+
+/* `n` is met after all its results; their cotangents are in s->loop. */
+void vjp_loop(Sweep *s, Node *n, Node *u) {
+    (void)u;
+    Graph *g = s->g;
+    const LoopSweep *ls = s->loop[n->id];
+    int nresults = ls->nresults, nin = n->nin, ncarry = n->attr->ncarry, ninv = n->attr->ninv;
+    bool *wanted = ARENA_ARRAY(s->scratch, bool, nresults), any = false;
+    for (int k = 0; k < nresults; k++) {
+        wanted[k] = ls->cot[k] != NULL;
+        any = any || wanted[k];
+    }
+    if (!any) {
+        return;
+    }
+    Replay *r = ARENA_NEW(s->scratch, Replay);
+    *r = (Replay){.g = g, .scratch = s->scratch, .save = s->save, .loop = n, .outer = s};
+    if (s->replay && computed_again(s->save, n, same_every_time(s->replay, n))) {
+        r->loop = sweep_value(s, n);
+        r->outer = NULL;
+    }
+    bool *operand = ARENA_ARRAY(s->scratch, bool, nin);
+    for (int k = 0; k < nin; k++) {
+        operand[k] = s->active[n->in[k]->id];
+    }
+    find_constants(r);
+    Sweep *b = body_sweep(s, r->loop, operand, r);
+    bool *reached = reach(b, r->loop, wanted);
+    const Region *body = r->loop->body;
+
+    LoopBuilder *loop = loop_open(g, n->attr->trip, !n->attr->reverse);
+    r->adjoint = loop;
+    r->at = g->region;
+    int *carry = ARENA_ARRAY(s->scratch, int, nin);
+    for (int k = 0; k < nin; k++) { /* of carries that can be reached, and sums for invariants */
+        const Node *param = body->param.at[1 + k];
+        carry[k] = -1;
+        if (k < ncarry ? b->active[param->id] && wanted[k]
+                       : k < ncarry + ninv && reached[param->id]) {
+            Node *start = k < ncarry ? ls->cot[k] : NULL;
+            Region *before = graph_enter(g, r->at->up);
+            start = start ? start : node_full(g, param->type, 0);
+            graph_leave(g, before);
+            carry[k] = loop_carry(loop, start);
+        }
+    }
+    for (int k = 0; k < nresults; k++) {
+        if (k < ncarry && carry[k] >= 0) {
+            sweep_add(b, body->out.at[k], loop_carry_value(loop, carry[k]));
+        } else if (k >= ncarry && ls->cot[k]) {
+            sweep_add(b, body->out.at[k], loop_xs(loop, ls->cot[k]));
+        }
+    }
+    sweep_run(b);
+    int *emitted = ARENA_ARRAY(s->scratch, int, nin);
+    for (int k = 0; k < nin; k++) {
+        const Node *param = body->param.at[1 + k];
+        emitted[k] = -1;
+        if (k < ncarry && carry[k] >= 0) {
+            loop_next(loop, carry[k], cotangent_of(b, param));
+        } else if (carry[k] >= 0) {
+            Node *sum = loop_carry_value(loop, carry[k]), *more = b->cot[param->id];
+            loop_next(loop, carry[k], more ? node_map2(g, OP_ADD, sum, more) : sum);
+        } else if (k >= ncarry + ninv && b->cot[param->id]) {
+            emitted[k] = loop_emit(loop, b->cot[param->id]);
+        }
+    }
+    Node *adjoint = loop_close(loop);
+    for (int k = 0; k < nin; k++) {
+        if (carry[k] >= 0) {
+            sweep_give(s, n, k, loop_final(g, adjoint, carry[k]));
+        } else if (emitted[k] >= 0) {
+            sweep_give(s, n, k, loop_stack(g, adjoint, emitted[k]));
+        }
+    }
+}

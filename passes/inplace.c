@@ -1,0 +1,205 @@
+/* inplace: resolves destinations, then lets results take over the bytes of operands that die.
+ *
+ * A destination (parameter, state, carry, result) is taken over by the temporary that makes its next
+ * value when every read of the old value comes first; otherwise a copy at the end of the list moves
+ * it. A result takes over an operand of the same layout when the step says that it may and nothing
+ * reads the operand later. The test for both is the same: in the list that declares the new Buf, all
+ * readers of the old bytes stand before its first writer, or are that writer and name the pair; inside
+ * a loop that addresses both by slices of its index the test is made for one iteration.
+ * Needs an ordered, numbered entry; gives Buf.root and STEP_COPYs; changes no values. */
+#include "passes/inplace.h"
+
+#include "passes/live.h"
+
+#include <string.h>
+
+static bool same_layout(const Buf *a, const Buf *b) {
+    return a->bytes == b->bytes && elem_bytes(a->type.elem) == elem_bytes(b->type.elem) &&
+           type_count(a->type) == type_count(b->type) && buf_extent(a) == buf_extent(b) &&
+           (type_same_shape(a->type, b->type)
+                ? memcmp(a->stride, b->stride, sizeof a->stride) == 0
+                : buf_extent(a) == type_bytes(a->type) && buf_extent(b) == type_bytes(b->type));
+}
+
+static bool writes(const Step *step, const Buf *buf) {
+    const Access *access = step_find(step, buf);
+    return access != NULL && (access->mode & ACCESS_WRITE) != 0;
+}
+
+/* A read of `old` bytes in a list, where old is a root: by any Buf that uses them, `next` aside. */
+static bool reads_old(const Access *access, const Buf *old, const Buf *next) {
+    return (access->mode & ACCESS_READ) != 0 && access->buf != next && buf_root(access->buf) == old;
+}
+
+static bool pair_named(const Step *step, const Buf *in, const Buf *out) {
+    for (int i = 0; i < step->inplace.count; i++) {
+        if (step->inplace.at[i].in == in && step->inplace.at[i].out == out) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Every access to the old or the new bytes inside `loop` is to the slice of its iteration. */
+static bool sliced_by(const Step *top, const Step *loop, const Buf *old, const Buf *next, int level) {
+    for (int i = 0; i < loop->body.count; i++) {
+        const Step *step = loop->body.at[i];
+        if (step->kind == STEP_LOOP) {
+            if (!sliced_by(top, step, old, next, level)) {
+                return false;
+            }
+            continue;
+        }
+        for (int k = 0; k < step->access.count; k++) {
+            const Access *access = &step->access.at[k];
+            if ((access->buf == next || buf_root(access->buf) == old) &&
+                access->slice[level] != top) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+static bool order_allows(const StepList *list, const Buf *old, const Buf *next, int level) {
+    int writer = 0;
+    while (writer < list->count && !writes(list->at[writer], next)) {
+        writer++;
+    }
+    for (int i = writer; i < list->count; i++) {
+        const Step *step = list->at[i];
+        for (int k = 0; k < step->access.count; k++) {
+            const Access *access = &step->access.at[k];
+            if (!reads_old(access, old, next)) {
+                continue;
+            }
+            if (i > writer || step->kind == STEP_COPY) {
+                return false;
+            }
+            if (step->kind == STEP_KERNEL) {
+                if (!pair_named(step, access->buf, next)) {
+                    return false;
+                }
+            } else if (level == ACCESS_SLICES || !sliced_by(step, step, old, next, level) ||
+                       !order_allows(&step->body, old, next, level + 1)) {
+                return false;
+            }
+        }
+    }
+    return true;
+}
+
+/* ---- destinations --------------------------------------------------------------------------- */
+
+static int check_position(const ProgramEntry *e) {
+    for (int i = 0; i < e->step.count; i++) {
+        if (e->step.at[i]->kind == STEP_CHECK) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static bool after_check(const ProgramEntry *e, const Buf *buf) {
+    int check = check_position(e);
+    for (int i = 0; i < check; i++) {
+        if (writes(e->step.at[i], buf)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The list in which a Buf is declared, and the loop that holds that loop. */
+static StepList *list_of(ProgramEntry *e, const Buf *buf) {
+    return buf->loop != NULL ? &buf->loop->body : &e->step;
+}
+
+/* A destination may have a destination itself: the final value of a carry that goes to a parameter. */
+static bool dest_can_be_root(ProgramEntry *e, const Buf *buf) {
+    const Buf *dest = buf->dest, *old = buf_root(dest);
+    if (buf->root != buf || !same_layout(buf, dest) || !same_layout(dest, old)) {
+        return false;
+    }
+    if (dest->kind == BUF_RESULT) {
+        return buf->loop == NULL;
+    }
+    if (dest->kind == BUF_TEMP) { /* a carry of the loop that declares buf */
+        if (buf->loop == NULL || buf->loop->up != dest->loop) {
+            return false;
+        }
+    } else if (buf->loop != NULL || !after_check(e, buf)) {
+        return false;
+    }
+    return order_allows(list_of(e, buf), old, buf, 0);
+}
+
+static void append_copy(Program *p, ProgramEntry *e, Buf *buf) {
+    if (!type_same_shape(buf->type, buf->dest->type) || buf->bytes != buf->dest->bytes) {
+        BUG("%s cannot become %s: their layouts differ", buf->name, buf->dest->name);
+    }
+    Step *copy = step_new(p, STEP_COPY, buf->loc);
+    copy->src = buf;
+    copy->dst = buf->dest;
+    copy->lowered = INT32_MAX; /* ends its list */
+    copy->bytes_moved = 2 * buf->bytes;
+    copy->text = str_printf(p->arena, "%s = %s", buf->dest->name, buf->name);
+    step_access(p, copy, buf, ACCESS_READ);
+    step_access(p, copy, buf->dest, ACCESS_WRITE);
+    VEC_PUSH(p->arena, list_of(e, buf), copy);
+    for (Step *loop = buf->loop; loop != NULL; loop = loop->up) {
+        step_access_body(p, loop);
+    }
+}
+
+/* ---- operands that die ---------------------------------------------------------------------- */
+
+/* The step of the list that declares `buf` in which `inner` lies. */
+static const Step *step_holding(const Buf *buf, const Step *inner) {
+    while (inner != NULL && inner->up != buf->loop) {
+        inner = inner->up;
+    }
+    return inner;
+}
+
+static void take_over(ProgramEntry *e, const Step *step, const InplacePair *pair) {
+    Buf *in = pair->in, *out = pair->out, *root = buf_root(in);
+    if (in->kind != BUF_TEMP || out->kind != BUF_TEMP || root->kind != BUF_TEMP ||
+        out->root != out || out == root || root->loop != out->loop || !same_layout(in, out)) {
+        return;
+    }
+    const Step *at = step_holding(out, step);
+    if (at == NULL || root->last != step_end(at) || out->first != at->id ||
+        !order_allows(list_of(e, out), root, out, 0)) {
+        return;
+    }
+    out->root = root;
+    root->last = out->last > root->last ? out->last : root->last;
+}
+
+static void visit_pairs(void *ctx, Step *step, int depth) {
+    (void)depth;
+    for (int i = 0; step->kind == STEP_KERNEL && i < step->inplace.count; i++) {
+        take_over(ctx, step, &step->inplace.at[i]);
+    }
+}
+
+void pass_inplace(Program *p, ProgramEntry *e) {
+    int nbuf = e->buf.count;
+    for (int i = 0; i < nbuf; i++) {
+        Buf *buf = e->buf.at[i];
+        if (buf->dest != NULL && dest_can_be_root(e, buf)) {
+            buf->root = buf->dest;
+        }
+    }
+    for (int i = 0; i < nbuf; i++) {
+        Buf *buf = e->buf.at[i];
+        if (buf->dest != NULL && buf->root != buf->dest) {
+            append_copy(p, e, buf);
+        }
+    }
+    program_number(e);
+    live_ranges(e);
+    steps_visit(&e->step, visit_pairs, e);
+    live_ranges(e);
+}

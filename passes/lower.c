@@ -1,0 +1,555 @@
+/* lower: Graph -> Program. Regions become lists of steps, LOOP nodes become STEP_LOOP, units of the
+ * Fusion become kernels; every value that needs memory gets its home.
+ *
+ * Homes: a value stored once lives where its first user needs it: in a temporary, in the result that
+ * the caller sees, in the slice of a stack that belongs to the iteration. What must end in another
+ * storage (a parameter, a state, a carry) lives in a temporary with Buf.dest. Contract in lower.h. */
+#include "passes/lower.h"
+
+#include "passes/lower_kernel.h"
+#include "passes/view.h"
+
+#include <string.h>
+
+/* --- names and places -------------------------------------------------------------------------- */
+
+/* The last part of a path: fc1.weight -> weight keeps its layer when it has one. */
+static const char *short_name(Arena *arena, const Node *node) {
+    if (node->op == OP_SLOT) {
+        const char *name = node->attr->slot->name, *dot = strchr(name, '.');
+        return str_dup(arena, dot ? dot + 1 : name);
+    }
+    return node->name ? node->name : op_info[node->op].name;
+}
+
+static Buf *temp_new(Frame *f, const Node *node, Type type, const char *name) {
+    Buf *buf = buf_new(f->l->p, f->l->e, BUF_TEMP, type, name);
+    buf->loop = f->loop;
+    buf->node = node;
+    buf->loc = node->loc;
+    return buf;
+}
+
+static Buf *slot_buf(Lower *l, const Slot *slot) {
+    if (slot->kind != SLOT_INPUT) {
+        return l->p->slot.at[slot->index];
+    }
+    for (int i = 0; i < l->e->buf.count; i++) {
+        if (l->e->buf.at[i]->slot == slot) {
+            return l->e->buf.at[i];
+        }
+    }
+    BUG("input '%s' belongs to another entry", slot->name);
+}
+
+static Buf *table_buf(Lower *l, const Node *node) {
+    for (int i = 0; i < l->p->table.count; i++) {
+        if (l->p->table.at[i]->data == node->attr->data &&
+            type_equal(l->p->table.at[i]->type, node->type)) {
+            return l->p->table.at[i];
+        }
+    }
+    Buf *buf = buf_new(l->p, NULL, BUF_CONST, node->type, short_name(l->arena, node));
+    buf->data = node->attr->data;
+    buf->node = node;
+    buf->loc = node->loc;
+    return buf;
+}
+
+/* --- loads and stores -------------------------------------------------------------------------- */
+
+const Index *kernel_touch(KernelBuild *b, const Arg *arg, int mode, const Index *const *at) {
+    const Buf *buf = arg->buf;
+    const Index *flat = index_const(&b->k->index, 0);
+    Touch touch = {.arg = arg, .mode = mode};
+    bool leading = true;
+    for (int i = 0; i < buf->type.rank; i++) {
+        flat = index_add(&b->k->index, flat, index_scale(&b->k->index, at[i], buf->stride[i]));
+        const Step *loop = NULL;
+        bool lone = at[i]->nterm == 1 && at[i]->base == 0 && at[i]->term[0].mul == 1 &&
+                    at[i]->term[0].atom->kind == ATOM_LOOP;
+        for (int k = 0; lone && k < b->k->loop.count; k++) {
+            if (b->k->loop.at[k]->index == at[i]->term[0].atom->number &&
+                b->k->loop.at[k]->trip == buf->type.dim[i]) {
+                loop = b->k->loop.at[k];
+            }
+        }
+        leading = leading && loop != NULL;
+        if (leading && i < ACCESS_SLICES) {
+            touch.slice[i] = loop;
+        }
+    }
+    VEC_PUSH(b->scratch, &b->touch, touch);
+    return flat;
+}
+
+/* The index vector of a home: its loops, then `at`. */
+static void home_index(KernelBuild *b, const Home *home, const Index *const *at,
+                       const Index **full) {
+    for (int i = 0; i < home->nprefix; i++) {
+        full[i] = kernel_loop_index(b->k, home->prefix[i]);
+    }
+    for (int i = home->nprefix; i < home->buf->type.rank; i++) {
+        full[i] = at[i - home->nprefix];
+    }
+}
+
+static const Expr *load_home(KernelBuild *b, Values *v, const Home *home, const Index *const *at) {
+    const Index *full[MD_RANK];
+    home_index(b, home, at, full);
+    const Arg *arg = kernel_arg(b->k, home->buf, ACCESS_READ);
+    return expr_load(b->k, arg, kernel_touch(b, arg, ACCESS_READ, full), v->guard);
+}
+
+static const Expr *load_outer(KernelBuild *b, Values *v, const Node *outer,
+                              const Index *const *at) {
+    Frame *here = b->at;
+    b->at = here->up;
+    const Expr *e = value_at(v, outer, at);
+    b->at = here;
+    return e;
+}
+
+static const Expr *load_param(KernelBuild *b, Values *v, const Node *node,
+                              const Index *const *at) {
+    const Frame *f = b->at;
+    int k = node->attr->axis - 1;
+    if (k < 0) {
+        return expr_index(b->k, node->type.elem, kernel_loop_index(b->k, f->loop));
+    }
+    if (k < f->node->attr->ncarry) {
+        return load_home(b, v, &f->result[k].at[0], at);
+    }
+    const Node *outer = f->node->in[k];
+    if (k < f->node->attr->ncarry + f->node->attr->ninv) {
+        return load_outer(b, v, outer, at);
+    }
+    const Index *full[MD_RANK];
+    full[0] = kernel_loop_index(b->k, f->loop);
+    memcpy(full + 1, at, sizeof *full * (size_t)node->type.rank);
+    return load_outer(b, v, outer, full);
+}
+
+const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *const *at) {
+    KernelBuild *b = ctx;
+    const Frame *f = b->at;
+    switch (node->op) {
+    case OP_SLOT: {
+        Home home = {.buf = slot_buf(b->l, node->attr->slot)};
+        return load_home(b, v, &home, at);
+    }
+    case OP_TABLE: {
+        Home home = {.buf = table_buf(b->l, node)};
+        return load_home(b, v, &home, at);
+    }
+    case OP_BODY_PARAM: return load_param(b, v, node, at);
+    case OP_PICK:
+        return load_home(b, v, &f->loop_result[node->in[0]->id][node->attr->axis].at[0], at);
+    default: break;
+    }
+    const NodeInfo *info = &f->fusion->info[node->id];
+    if (!info->atom || (f == b->frame && info->unit == b->unit && node != b->product)) {
+        return NULL;
+    }
+    if (f->home[node->id].count == 0) {
+        BUG("%s (node %u) is read but stored nowhere", op_info[node->op].name, node->id);
+    }
+    return load_home(b, v, &f->home[node->id].at[0], at);
+}
+
+static void store_home(KernelBuild *b, RootList *roots, const Home *home, const Index *const *at,
+                       const Expr *value) {
+    const Index *full[MD_RANK];
+    home_index(b, home, at, full);
+    const Arg *arg = kernel_arg(b->k, home->buf, ACCESS_WRITE);
+    Root root = {.arg = arg, .index = kernel_touch(b, arg, ACCESS_WRITE, full), .value = value,
+                 .add = OP_CONST};
+    VEC_PUSH(b->scratch, roots, root);
+}
+
+void kernel_store(KernelBuild *b, RootList *roots, const Node *node, const Index *const *at,
+                  const Expr *value) {
+    const HomeList *homes = b->copy ? b->copy : &b->frame->home[node->id];
+    for (int i = 0; i < homes->count; i++) {
+        store_home(b, roots, &homes->at[i], at, value);
+    }
+}
+
+Buf *kernel_work(KernelBuild *b, Type type, int parts, const char *name) {
+    if (parts > 0) {
+        int64_t line = MD_ALIGN / (int64_t)elem_bytes(type.elem);
+        type = (Type){.elem = type.elem, .rank = 2,
+                      .dim = {parts, align_up(type_count(type), line)}};
+    }
+    if (b->nwork < b->work.count && type_equal(b->work.at[b->nwork]->type, type)) {
+        return b->work.at[b->nwork++];
+    }
+    if (b->nwork < b->work.count) {
+        BUG("a kernel changed its workspaces");
+    }
+    Buf *buf = buf_new(b->l->p, b->l->e, BUF_WORK, type, name);
+    buf->loop = b->frame->loop;
+    buf->per_thread = parts;
+    VEC_PUSH(b->scratch, &b->work, buf);
+    b->nwork++;
+    return buf;
+}
+
+/* --- steps ------------------------------------------------------------------------------------- */
+
+/* The line of the source that made the node, and its place. */
+static void step_text(Lower *l, Step *step, const Node *node) {
+    step->op = node->op;
+    step->loc = node->loc;
+    Text text = {.arena = l->arena};
+    if (node->loc.source < (uint32_t)l->c->diag.sources.count) {
+        const Source *source = &l->c->diag.sources.at[node->loc.source];
+        size_t begin = node->loc.at, end = node->loc.at;
+        while (begin > 0 && source->text[begin - 1] != '\n') {
+            begin--;
+        }
+        while (end < source->length && source->text[end] != '\n') {
+            end++;
+        }
+        while (begin < end && (source->text[begin] == ' ' || source->text[begin] == '\t')) {
+            begin++;
+        }
+        while (end > begin && strchr(" \t\r;", source->text[end - 1])) {
+            end--;
+        }
+        text_addn(&text, source->text + begin, end - begin < 90 ? end - begin : 90);
+    } else {
+        text_printf(&text, "%s", op_info[node->op].name);
+    }
+    text_add(&text, "  [");
+    for (int i = 0; i < node->type.rank; i++) {
+        text_printf(&text, "%s%lld", i ? ", " : "", (long long)node->type.dim[i]);
+    }
+    text_add(&text, "]");
+    step->text = text.at;
+}
+
+static const Node *main_atom(const Fusion *f, const Unit *u) {
+    for (int i = u->atom.count - 1; i >= 0; i--) {
+        const NodeInfo *n = &f->info[u->atom.at[i]->id];
+        if (n->stored && u->atom.at[i]->name) {
+            return u->atom.at[i];
+        }
+    }
+    return u->atom.at[u->kind == UNIT_CONTRACT ? 0 : u->atom.count - 1];
+}
+
+/* A kernel for `unit` (or a copy of `node` into `copy`), as a step at the end of the frame's list. */
+static void lower_kernel(Frame *f, const Unit *unit, const Node *main, const HomeList *copy) {
+    Lower *l = f->l;
+    Arena scratch = {0};
+    KernelBuild b = {.l = l, .frame = f, .unit = unit, .scratch = &scratch, .copy = copy};
+    unit_build(&b);
+    if (b.k->body.count == 0) {
+        arena_free(&scratch);
+        return;
+    }
+    b.step = step_new(l->p, STEP_KERNEL, main->loc);
+    step_text(l, b.step, main);
+    b.step->name = str_printf(l->arena, "%s_%s", l->e->entry->name ? l->e->entry->name : "init",
+                              short_name(l->arena, main));
+    int line = 0, col = 0;
+    if (main->loc.source < (uint32_t)l->c->diag.sources.count) {
+        loc_line(&l->c->diag, main->loc, &line, &col);
+        b.k->where = str_printf(l->arena, "%s:%d", loc_file(&l->c->diag, main->loc), line);
+    }
+    b.k->text = b.step->text;
+    b.step->kernel = b.k;
+    kernel_finish(&b);
+    VEC_PUSH(l->p->arena, f->list, b.step);
+    arena_free(&scratch);
+}
+
+static void lower_copy(Frame *f, const Node *node, Home to) {
+    HomeList homes = {.at = &to, .count = 1};
+    Unit unit = {.kind = UNIT_NEST, .count = type_count(node->type)};
+    const Node *atom[1] = {node};
+    unit.atom.at = atom;
+    unit.atom.count = 1;
+    lower_kernel(f, &unit, node, &homes);
+}
+
+/* --- where results go -------------------------------------------------------------------------- */
+
+/* Where a result of a region must be: in a home of its own, or at last in `dest`. */
+typedef struct {
+    Home home;
+    Buf *dest;
+} Target;
+typedef VEC(Target) TargetList;
+
+static void lower_region(Frame *f, const TargetList *targets);
+
+static Home target_home(Frame *f, const Target *t, const Node *node) {
+    if (!t->dest) {
+        return t->home;
+    }
+    Buf *buf = temp_new(f, node, t->dest->type,
+                        str_printf(f->l->arena, "%s_next", t->dest->name));
+    buf->dest = t->dest;
+    return (Home){.buf = buf};
+}
+
+/* What the results of LOOP `node` must reach: filled from the results of its region. */
+static TargetList *loop_targets(Frame *f, const Node *node, const TargetList *targets) {
+    TargetList *list = ARENA_ARRAY(f->l->arena, TargetList, node->body->out.count + 1);
+    for (int k = 0; k < f->region->out.count; k++) {
+        const Node *out = f->region->out.at[k];
+        for (int i = 0; i < targets[k].count; i++) {
+            if (out->op == OP_PICK && out->in[0] == node) {
+                VEC_PUSH(f->l->arena, &list[out->attr->axis], targets[k].at[i]);
+            }
+        }
+    }
+    return list;
+}
+
+static const char *result_name(Frame *f, const Node *loop, int k) {
+    for (int i = 0; i < f->region->node.count; i++) {
+        const Node *n = f->region->node.at[i];
+        if (n->op == OP_PICK && n->in[0] == loop && n->attr->axis == k && n->name) {
+            return n->name;
+        }
+    }
+    const Node *inner = loop->body->out.at[k];
+    return inner->name ? inner->name : op_info[inner->op].name;
+}
+
+/* Storage of result k of a loop: a stack goes straight to where it is wanted when it can. */
+static Home loop_home(Frame *f, const Node *loop, int k, const TargetList *t, int *taken) {
+    Type type = loop->body->out.at[k]->type;
+    bool carry = k < loop->attr->ncarry;
+    *taken = -1;
+    if (!carry) {
+        for (int i = type.rank; i > 0; i--) {
+            type.dim[i] = type.dim[i - 1];
+        }
+        type.dim[0] = loop->attr->trip;
+        type.rank++;
+    }
+    for (int i = 0; i < t->count; i++) {
+        if (!carry && !t->at[i].dest) {
+            *taken = i;
+            return t->at[i].home;
+        }
+    }
+    Buf *buf = temp_new(f, loop->body->out.at[k], type, result_name(f, loop, k));
+    for (int i = 0; i < t->count && *taken < 0; i++) {
+        const Target *to = &t->at[i];
+        if (to->dest || to->home.nprefix == 0) {
+            buf->dest = to->dest ? to->dest : to->home.buf;
+            *taken = i;
+        }
+    }
+    return (Home){.buf = buf};
+}
+
+static void sum_steps(Step *loop) {
+    for (int i = 0; i < loop->body.count; i++) {
+        loop->flops += loop->trip * loop->body.at[i]->flops;
+        loop->bytes_moved += loop->trip * loop->body.at[i]->bytes_moved;
+    }
+}
+
+static void lower_loop(Frame *f, const Node *node, const TargetList *targets) {
+    Lower *l = f->l;
+    const Attr *a = node->attr;
+    const Region *body = node->body;
+    Step *step = step_new(l->p, STEP_LOOP, node->loc);
+    step->trip = a->trip;
+    step->reverse = a->reverse;
+    step_text(l, step, node);
+    TargetList *wanted = loop_targets(f, node, targets);
+    HomeList *result = f->loop_result[node->id];
+    int *taken = ARENA_ARRAY(l->arena, int, body->out.count + 1);
+    for (int k = 0; k < body->out.count; k++) {
+        /* The carry's storage may have been made for the kernel that writes its start. */
+        if (result[k].count == 0) {
+            Home home = loop_home(f, node, k, &wanted[k], &taken[k]);
+            VEC_PUSH(l->arena, &result[k], home);
+            if (k < a->ncarry) {
+                lower_copy(f, node->in[k], home);
+            }
+            continue;
+        }
+        taken[k] = -1;
+        for (int i = 0; i < wanted[k].count && taken[k] < 0; i++) {
+            const Target *to = &wanted[k].at[i];
+            if (to->dest || to->home.nprefix == 0) {
+                result[k].at[0].buf->dest = to->dest ? to->dest : to->home.buf;
+                taken[k] = i;
+            }
+        }
+    }
+    Frame inner = {.l = l, .region = body, .up = f, .node = node, .loop = step,
+                   .list = &step->body, .result = result};
+    TargetList *to = ARENA_ARRAY(l->arena, TargetList, body->out.count + 1);
+    for (int k = 0; k < body->out.count; k++) {
+        Target t = {.dest = k < a->ncarry ? result[k].at[0].buf : NULL};
+        if (k >= a->ncarry) {
+            t.home = result[k].at[0];
+            t.home.prefix[t.home.nprefix++] = step;
+        }
+        if (k >= a->ncarry || body->out.at[k] != body->param.at[1 + k]) {
+            VEC_PUSH(l->arena, &to[k], t);
+        }
+    }
+    VEC_PUSH(l->p->arena, f->list, step);
+    lower_region(&inner, to);
+    step_access_body(l->p, step);
+    sum_steps(step);
+    for (int k = 0; k < body->out.count; k++) {
+        for (int i = 0; i < wanted[k].count; i++) {
+            if (i != taken[k]) {
+                for (int j = 0; j < f->region->node.count; j++) {
+                    const Node *n = f->region->node.at[j];
+                    if (n->op == OP_PICK && n->in[0] == node && n->attr->axis == k) {
+                        lower_copy(f, n, target_home(f, &wanted[k].at[i], n));
+                        break;
+                    }
+                }
+            }
+        }
+    }
+}
+
+/* --- regions ----------------------------------------------------------------------------------- */
+
+/* Homes of what the region stores, results first. */
+static void give_homes(Frame *f, const TargetList *targets) {
+    for (int k = 0; k < f->region->out.count; k++) {
+        const Node *out = f->region->out.at[k];
+        for (int i = 0; i < targets[k].count && out->op != OP_PICK; i++) {
+            Home home = target_home(f, &targets[k].at[i], out);
+            VEC_PUSH(f->l->arena, &f->home[out->id], home);
+        }
+    }
+    for (int i = 0; i < f->region->node.count; i++) {
+        const Node *node = f->region->node.at[i];
+        if (node->op != OP_LOOP || !f->fusion->info[i].live) {
+            continue;
+        }
+        f->loop_result[i] = ARENA_ARRAY(f->l->arena, HomeList, node->body->out.count + 1);
+        for (int k = 0; k < node->attr->ncarry; k++) {
+            const Node *start = node->in[k];
+            const NodeInfo *n = &f->fusion->info[start->id];
+            if (!n->atom || n->leaf) {
+                continue; /* copied in front of the loop */
+            }
+            Home carry = {.buf = temp_new(f, node->body->out.at[k], start->type,
+                                          result_name(f, node, k))};
+            VEC_PUSH(f->l->arena, &f->loop_result[i][k], carry);
+            if (n->uses > 1 && f->home[start->id].count == 0) {
+                Home own = {.buf = temp_new(f, start, start->type, short_name(f->l->arena, start))};
+                VEC_PUSH(f->l->arena, &f->home[start->id], own);
+            }
+            VEC_PUSH(f->l->arena, &f->home[start->id], carry);
+        }
+    }
+    for (int i = 0; i < f->region->node.count; i++) {
+        const Node *node = f->region->node.at[i];
+        const NodeInfo *n = &f->fusion->info[i];
+        if (n->stored && f->home[i].count == 0 && !n->leaf && node->op != OP_LOOP) {
+            Home home = {.buf = temp_new(f, node, node->type, short_name(f->l->arena, node))};
+            VEC_PUSH(f->l->arena, &f->home[i], home);
+        }
+    }
+}
+
+static void lower_region(Frame *f, const TargetList *targets) {
+    int n = f->region->node.count;
+    f->fusion = pass_fuse(f->l->arena, f->region);
+    f->home = ARENA_ARRAY(f->l->arena, HomeList, n + 1);
+    f->loop_result = ARENA_ARRAY(f->l->arena, HomeList *, n + 1);
+    give_homes(f, targets);
+    for (int i = 0; i < f->fusion->unit.count; i++) {
+        const Unit *u = f->fusion->unit.at[i];
+        if (u->kind == UNIT_LOOP) {
+            lower_loop(f, u->atom.at[0], targets);
+        } else {
+            lower_kernel(f, u, main_atom(f->fusion, u), NULL);
+        }
+    }
+}
+
+/* --- entries ----------------------------------------------------------------------------------- */
+
+static void refuse_types(Compile *c, const Region *region) {
+    for (int i = 0; i < region->node.count; i++) {
+        const Node *node = region->node.at[i];
+        if (node->type.elem == TY_F16 || node->type.elem == TY_BF16) {
+            diag_error(&c->diag, node->loc, 601, "emitted programs do not compute in %s yet",
+                       elem_name(node->type.elem));
+            return;
+        }
+        if (node->body) {
+            refuse_types(c, node->body);
+        }
+    }
+}
+
+static void lower_entry(Compile *c, Program *p, Entry *entry) {
+    refuse_types(c, entry->region);
+    if (c->diag.errors > 0) {
+        return;
+    }
+    ProgramEntry *e = ARENA_NEW(p->arena, ProgramEntry);
+    e->entry = entry;
+    VEC_PUSH(p->arena, &p->entry, e);
+    Lower l = {.c = c, .p = p, .e = e, .arena = p->arena};
+    for (int i = 0; i < entry->input.count; i++) {
+        Slot *slot = entry->input.at[i];
+        const char *name = slot->c_name ? slot->c_name : slot->name;
+        Buf *buf = buf_new(p, e, BUF_INPUT, slot->type, name);
+        buf->slot = slot;
+        buf->loc = slot->loc;
+    }
+    TargetList *targets = ARENA_ARRAY(p->arena, TargetList, entry->out.count + 1);
+    for (int k = 0; k < entry->out.count; k++) {
+        const EntryOut *out = &entry->out.at[k];
+        const Node *node = entry->region->out.at[k];
+        Target t = {.dest = NULL};
+        if (out->role == OUT_WRITE) {
+            if (node->op == OP_SLOT && node->attr->slot == out->slot) {
+                continue;
+            }
+            t.dest = slot_buf(&l, out->slot);
+        } else {
+            Buf *buf = buf_new(p, e, BUF_RESULT, node->type, out->name ? out->name : "result");
+            buf->out = k;
+            buf->node = node;
+            buf->loc = out->loc;
+            t.home.buf = buf;
+        }
+        VEC_PUSH(p->arena, &targets[k], t);
+    }
+    Frame f = {.l = &l, .region = entry->region, .list = &e->step};
+    lower_region(&f, targets);
+    for (int i = 0; i < e->step.count; i++) {
+        e->flops += e->step.at[i]->flops;
+        e->bytes_moved += e->step.at[i]->bytes_moved;
+    }
+}
+
+Program *pass_lower(Compile *c, Arena *arena, Module *module) {
+    Program *p = program_new(arena, module);
+    for (int i = 0; i < module->slot.count; i++) {
+        Slot *slot = module->slot.at[i];
+        const char *dot = strchr(slot->name, '.');
+        Buf *buf = buf_new(p, NULL, slot->kind == SLOT_PARAM ? BUF_PARAM : BUF_STATE, slot->type,
+                           dot ? dot + 1 : slot->name);
+        buf->slot = slot;
+        buf->loc = slot->loc;
+    }
+    for (int i = 0; i < module->entry.count; i++) {
+        if (module->entry.at[i]->kind != ENTRY_TEST) {
+            lower_entry(c, p, module->entry.at[i]);
+        }
+    }
+    return p;
+}

@@ -1,0 +1,266 @@
+/* lower_finish: facts about a finished kernel, read off its statements: which arguments and loop
+ * indices it uses, which operand may share storage with which result, operations and bytes.
+ * Needs the statements of one kernel; gives Step.access, Step.inplace, flops and bytes; changes no
+ * statement. */
+#include "passes/lower_kernel.h"
+
+#include <string.h>
+
+/* One load or store, in textual order: all of one innermost loop have one `loop`. */
+typedef struct {
+    const Arg *arg;
+    const Index *index;
+    int loop;
+    bool store, add;
+} Reach;
+
+typedef struct {
+    KernelBuild *b;
+    bool *bound;  /* by Expr.id */
+    int loop;     /* number of the current innermost loop */
+    int nloop;
+    int64_t times; /* iterations of the current block */
+    VEC(Reach) reach;
+    bool *arg_used;
+    bool *loop_used; /* by position in Kernel.loop */
+    int64_t flops;
+} Walk;
+
+static void walk_index(Walk *w, const Index *index) {
+    for (int i = 0; i < index->nterm; i++) {
+        const Atom *atom = index->term[i].atom;
+        if (atom->of) {
+            walk_index(w, atom->of);
+        }
+        for (int k = 0; atom->kind == ATOM_LOOP && k < w->b->k->loop.count; k++) {
+            w->loop_used[k] = w->loop_used[k] || w->b->k->loop.at[k]->index == atom->number;
+        }
+    }
+}
+
+static void walk_expr(Walk *w, const Expr *e) {
+    if (w->bound[e->id]) {
+        return;
+    }
+    if (e->index) {
+        walk_index(w, e->index);
+    }
+    if (e->kind == EXPR_LOAD) {
+        Reach r = {.arg = e->arg, .index = e->index, .loop = w->loop};
+        VEC_PUSH(w->b->scratch, &w->reach, r);
+        w->arg_used[e->arg->id] = true;
+    }
+    if (e->kind == EXPR_FOLD) {
+        BUG("a fold is used outside of its scope");
+    }
+    w->flops += e->kind == EXPR_MAP && elem_is_float(e->elem) ? w->times : 0;
+    for (int i = 0; i < e->nkid; i++) {
+        walk_expr(w, e->kid[i]);
+    }
+}
+
+static int64_t trip_of(const Kernel *k, int axis, int64_t span) {
+    int64_t extent = k->axis[axis].extent;
+    return span > 0 && span < extent ? span : extent;
+}
+
+static void walk_list(Walk *w, const StmtList *list);
+
+static void walk_stmt(Walk *w, const Stmt *s) {
+    const Kernel *k = w->b->k;
+    int64_t times = w->times;
+    int loop = w->loop;
+    if (s->begin) {
+        walk_index(w, s->begin);
+    }
+    switch (s->kind) {
+    case STMT_FOR:
+        w->times *= trip_of(k, s->axis, s->span);
+        w->loop = ++w->nloop;
+        walk_list(w, &s->body);
+        break;
+    case STMT_LET:
+        walk_expr(w, s->as ? s->as : s->expr);
+        w->bound[s->expr->id] = true;
+        break;
+    case STMT_STORE: {
+        walk_index(w, s->index);
+        const Expr *kid[MD_RANK];
+        int n = index_kids(s->index, kid, 0, MD_RANK);
+        for (int i = 0; i < n; i++) {
+            walk_expr(w, kid[i]);
+        }
+        walk_expr(w, s->expr);
+        Reach r = {s->arg, s->index, w->loop, true, s->add != OP_CONST};
+        VEC_PUSH(w->b->scratch, &w->reach, r);
+        w->arg_used[s->arg->id] = true;
+        w->flops += s->add != OP_CONST ? w->times : 0;
+        break;
+    }
+    case STMT_FOLD:
+        for (int i = 0; i < s->axes.count; i++) {
+            w->times *= trip_of(k, s->axes.at[i], i == 0 ? s->span : 0);
+        }
+        w->loop = ++w->nloop;
+        walk_list(w, &s->body);
+        for (int i = 0; i < s->fold.count; i++) {
+            const Expr *e = s->fold.at[i];
+            for (int j = 0; j < e->nkid; j++) {
+                walk_expr(w, e->kid[j]);
+            }
+            if (e->index) {
+                walk_index(w, e->index);
+            }
+            w->flops += w->times;
+        }
+        for (int i = 0; i < s->body.count; i++) {
+            if (s->body.at[i]->kind == STMT_LET) {
+                w->bound[s->body.at[i]->expr->id] = false;
+            }
+        }
+        for (int i = 0; i < s->fold.count; i++) {
+            w->bound[s->fold.at[i]->id] = true;
+        }
+        break;
+    case STMT_TILE: break;
+    }
+    w->times = times;
+    w->loop = loop;
+}
+
+static void unbind_list(Walk *w, const StmtList *list) {
+    for (int i = 0; i < list->count; i++) {
+        const Stmt *s = list->at[i];
+        if (s->kind == STMT_LET) {
+            w->bound[s->expr->id] = false;
+        }
+        for (int j = 0; s->kind == STMT_FOLD && j < s->fold.count; j++) {
+            w->bound[s->fold.at[j]->id] = false;
+        }
+    }
+}
+
+static void walk_list(Walk *w, const StmtList *list) {
+    for (int i = 0; i < list->count; i++) {
+        const Stmt *s = list->at[i];
+        walk_stmt(w, s);
+        if (s->kind == STMT_FOR) {
+            unbind_list(w, &s->body);
+        }
+    }
+}
+
+/* May `out` lie in the bytes of `in`: each element of `in` is read at the place and not after the time
+ * at which that of `out` is written, and in no other way. */
+static bool may_share(const Walk *w, const Arg *in, const Arg *out) {
+    if (elem_bytes(in->buf->type.elem) != elem_bytes(out->buf->type.elem)) {
+        return false;
+    }
+    const Reach *store = NULL;
+    for (int i = 0; i < w->reach.count; i++) {
+        const Reach *r = &w->reach.at[i];
+        if (r->arg == in && r->store) {
+            return false;
+        }
+        if (r->arg == out && r->store) {
+            if (store || r->add) {
+                return false;
+            }
+            store = r;
+        }
+    }
+    if (!store) {
+        return false;
+    }
+    bool read = false;
+    for (int i = 0; i < w->reach.count; i++) {
+        const Reach *r = &w->reach.at[i];
+        if (r->arg == in) {
+            if (r->index != store->index || r->loop > store->loop) {
+                return false;
+            }
+            read = true;
+        }
+    }
+    return read;
+}
+
+static int arg_rank(const Arg *arg) {
+    if (arg->buf->kind == BUF_WORK) {
+        return 1;
+    }
+    return arg->mode & ACCESS_WRITE ? 0 : 2;
+}
+
+static int64_t touched_bytes(const Access *access) {
+    int64_t bytes = access->buf->bytes;
+    for (int k = 0; k < ACCESS_SLICES && access->slice[k]; k++) {
+        bytes /= access->buf->type.dim[k] > 0 ? access->buf->type.dim[k] : 1;
+    }
+    int times = (access->mode & ACCESS_READ ? 1 : 0) + (access->mode & ACCESS_WRITE ? 1 : 0);
+    return bytes * times;
+}
+
+static void set_accesses(KernelBuild *b, const Walk *w) {
+    Step *step = b->step;
+    Program *p = b->l->p;
+    for (int i = 0; i < b->touch.count; i++) {
+        const Touch *t = &b->touch.at[i];
+        int n = 0;
+        while (n < ACCESS_SLICES && t->slice[n]) {
+            n++;
+        }
+        if (w->arg_used[t->arg->id]) {
+            step_access_slice(p, step, t->arg->buf, t->mode, t->slice, n);
+        }
+    }
+    for (int i = 0; i < b->k->arg.count; i++) {
+        const Arg *arg = b->k->arg.at[i];
+        if (w->arg_used[arg->id] && arg->buf->kind == BUF_WORK) {
+            step_access(p, step, arg->buf, ACCESS_READ | ACCESS_WRITE);
+        }
+    }
+    for (int i = 0; i < step->access.count; i++) {
+        const Access *access = &step->access.at[i];
+        step->bytes_moved += access->buf->kind == BUF_WORK ? 0 : touched_bytes(access);
+    }
+    for (int i = 0; i < b->k->arg.count; i++) {
+        for (int j = 0; j < b->k->arg.count; j++) {
+            const Arg *in = b->k->arg.at[i], *out = b->k->arg.at[j];
+            if (i != j && arg_rank(in) == 2 && arg_rank(out) == 0 && may_share(w, in, out)) {
+                InplacePair pair = {in->buf, out->buf};
+                VEC_PUSH(p->arena, &step->inplace, pair);
+            }
+        }
+    }
+}
+
+void kernel_finish(KernelBuild *b) {
+    Kernel *k = b->k;
+    Walk w = {.b = b, .times = 1};
+    w.bound = ARENA_ARRAY(b->scratch, bool, k->expr.count + 1);
+    w.arg_used = ARENA_ARRAY(b->scratch, bool, k->arg.count + 1);
+    w.loop_used = ARENA_ARRAY(b->scratch, bool, k->loop.count + 1);
+    walk_list(&w, &k->body);
+    b->step->flops = w.flops;
+    set_accesses(b, &w);
+    VEC(Arg *) args = {0};
+    for (int rank = 0; rank < 3; rank++) {
+        for (int i = 0; i < k->arg.count; i++) {
+            Arg *arg = k->arg.at[i];
+            if (w.arg_used[arg->id] && arg_rank(arg) == rank) {
+                VEC_PUSH(k->arena, &args, arg);
+            }
+        }
+    }
+    k->arg.at = args.at;
+    k->arg.count = args.count;
+    k->arg.capacity = args.capacity;
+    int n = 0;
+    for (int i = 0; i < k->loop.count; i++) {
+        if (w.loop_used[i]) {
+            k->loop.at[n++] = k->loop.at[i];
+        }
+    }
+    k->loop.count = n;
+}

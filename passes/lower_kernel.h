@@ -1,0 +1,125 @@
+/* lower_kernel: what the files of lowering share: where values live, and a kernel under construction. */
+#ifndef MDLC_PASSES_LOWER_KERNEL_H
+#define MDLC_PASSES_LOWER_KERNEL_H
+
+#include "compiler/compile.h"
+#include "passes/fuse.h"
+#include "passes/lower_value.h"
+
+/* Where a value lives: a Buf, or the part of a stack that the loops in `prefix` pick. */
+typedef struct {
+    Buf *buf;
+    int nprefix;
+    const Step *prefix[MD_RANK];
+} Home;
+typedef VEC(Home) HomeList;
+
+typedef struct {
+    Compile *c;
+    Program *p;
+    ProgramEntry *e;
+    Arena *arena;
+} Lower;
+
+/* One region being lowered: the entry's, or the body of a LOOP. */
+typedef struct Frame Frame;
+struct Frame {
+    Lower *l;
+    const Region *region;
+    Fusion *fusion;
+    Frame *up;
+    const Node *node; /* the LOOP whose body this is */
+    Step *loop;
+    StepList *list;
+    HomeList *home;  /* by node id; the first is where users read it */
+    HomeList *result; /* of the LOOP `node`: by result, carries first (homes in frame `up`) */
+    HomeList **loop_result; /* by node id of a LOOP of this region */
+};
+
+/* A flat index space and the axes that its digits became. */
+typedef struct {
+    int64_t count;
+    const char *name;
+    int n;
+    int64_t digit[MD_RANK]; /* outermost first */
+    int axis[MD_RANK];
+    AxisSet set;
+} Radix;
+
+typedef struct {
+    const Arg *arg;
+    int mode;
+    const Step *slice[ACCESS_SLICES];
+} Touch;
+
+/* A value on its way to memory. */
+typedef struct {
+    const Arg *arg;
+    const Index *index;
+    const Expr *value;
+    OpCode add; /* OP_CONST: overwrites */
+} Root;
+typedef VEC(Root) RootList;
+
+typedef struct {
+    Lower *l;
+    Frame *frame;
+    const Unit *unit;
+    const Node *product;  /* of a CONTRACT unit, once it is in memory: what follows loads it */
+    const HomeList *copy; /* stores go here instead of to the homes of their nodes */
+    Arena *scratch;
+    Kernel *k;
+    Values v;
+    Frame *at; /* the frame whose nodes are being asked for */
+    VEC(Touch) touch;
+    VEC(Buf *) work; /* workspaces of this step; an attempt uses the first nwork */
+    int nwork;
+    int first_space; /* number of the first index space of the nest being built */
+    VEC(Radix) radix;  /* kept from one attempt to the next */
+    Step *step;
+    bool *bound; /* by Expr.id: a LET in scope */
+    bool *forced;
+    int *uses;
+    int nbound;
+} KernelBuild;
+
+/* --- lower.c --- */
+const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *const *at);
+/* Adds the access, gives the flat index. */
+const Index *kernel_touch(KernelBuild *b, const Arg *arg, int mode, const Index *const *at);
+/* Stores `value` of `node` at `at` into every home of it. */
+void kernel_store(KernelBuild *b, RootList *roots, const Node *node, const Index *const *at,
+                  const Expr *value);
+/* A workspace of this step; with `parts` that many of the type, one a thread. */
+Buf *kernel_work(KernelBuild *b, Type type, int parts, const char *name);
+
+/* --- lower_finish.c --- */
+/* Drops what the statements do not use; orders arguments; sets the accesses, pairs and counts of the
+ * step. */
+void kernel_finish(KernelBuild *b);
+
+/* --- lower_nest.c: spaces and schedules --- */
+/* The axes of a flat space of `count`: number `which` of this kernel. */
+Radix *kernel_space(KernelBuild *b, int which, int64_t count, const char *name);
+const Index *radix_flat(KernelBuild *b, const Radix *r);
+/* True when some quotient of an axis asks for digits: the kernel must be built again. */
+bool kernel_refine(KernelBuild *b, const RootList *roots);
+/* Loops over `grid` (outermost first), in them the stages that make `roots`; the last grid axis is the
+ * vector loop when `flat`. */
+void nest_emit(KernelBuild *b, const int *grid, int ngrid, bool flat, const RootList *roots);
+/* Binds what `roots` need outside of the axes of inner loops, in `list`, where `scope` is bound. */
+void nest_lets(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots);
+void nest_stage(KernelBuild *b, StmtList *list, AxisSet scope, const int *axis, int naxis,
+                const RootList *roots);
+void nest_rows(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots);
+void nest_open(KernelBuild *b, const RootList *roots);
+bool kernel_parallel(const KernelBuild *b, int64_t work); /* is it worth several threads */
+AxisSet root_axes(const Root *root);
+/* Opens nested FORs over the axes; gives the innermost body. */
+StmtList *nest_loops(KernelBuild *b, StmtList *list, const int *axis, int n, bool parallel);
+
+/* --- lower_unit.c --- */
+/* The kernel of a unit; runs until the index spaces need no more digits. */
+void unit_build(KernelBuild *b);
+
+#endif

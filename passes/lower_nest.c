@@ -1,0 +1,763 @@
+/* lower_nest: from values that must reach memory to a loop nest with stages.
+ *
+ * Technique: each expression is computed in the outermost block where the axes that it depends on
+ * are bound. Inside the rows of a grid the folds over a row come first, by the depth of their
+ * dependence on each other; folds of one depth over the same axes share one loop, and stores whose
+ * values are ready share it too. What a later stage of the same row needs and is dear is kept in a
+ * row of workspace, or read back from the output that holds it.
+ * Needs roots whose index vectors use the grid and inner axes; gives statements; changes no values
+ * beyond the order of sums. */
+#include "passes/lower_kernel.h"
+#include "passes/view.h"
+
+#include <string.h>
+
+enum {
+    KEEP_COST = 10,      /* of an element: worth a store and a load of a cached row */
+    PARALLEL_WORK = 1 << 17, /* about 20 us of one thread */
+    FLAT_CHUNK = 1024,   /* least elements of one piece of a flat loop */
+    FLAT_CHUNKS = 64
+};
+
+/* --- index spaces ------------------------------------------------------------------------------ */
+
+Radix *kernel_space(KernelBuild *b, int which, int64_t count, const char *name) {
+    while (b->radix.count <= which) {
+        Radix r = {.count = count, .name = name, .n = 1, .digit = {count}};
+        VEC_PUSH(b->scratch, &b->radix, r);
+    }
+    Radix *r = &b->radix.at[which];
+    r->set = 0;
+    for (int i = 0; i < r->n; i++) {
+        r->axis[i] = kernel_axis(b->k, r->digit[i], r->name);
+        r->set |= (AxisSet)1 << r->axis[i];
+    }
+    return r;
+}
+
+const Index *radix_flat(KernelBuild *b, const Radix *r) {
+    const Index *flat = index_const(&b->k->index, 0);
+    for (int i = 0; i < r->n; i++) {
+        flat = index_add(&b->k->index, index_scale(&b->k->index, flat, r->digit[i]),
+                         kernel_axis_index(b->k, r->axis[i]));
+    }
+    return flat;
+}
+
+/* Splits the digit of an axis that stands alone under a quotient. */
+static bool refine_index(KernelBuild *b, const Index *index) {
+    for (int i = 0; i < index->nterm; i++) {
+        const Atom *atom = index->term[i].atom;
+        if (!atom->of) {
+            continue;
+        }
+        if (refine_index(b, atom->of)) {
+            return true;
+        }
+        const Index *of = atom->of;
+        if (of->nterm != 1 || of->base != 0 || of->term[0].mul != 1 ||
+            of->term[0].atom->kind != ATOM_AXIS) {
+            continue;
+        }
+        for (int r = 0; r < b->radix.count; r++) {
+            Radix *x = &b->radix.at[r];
+            for (int d = 0; d < x->n; d++) {
+                if (x->axis[d] != of->term[0].atom->number || x->digit[d] % atom->by != 0 ||
+                    x->n == MD_RANK) {
+                    continue;
+                }
+                memmove(&x->digit[d + 1], &x->digit[d], sizeof *x->digit * (size_t)(x->n - d));
+                x->digit[d] /= atom->by;
+                x->digit[d + 1] = atom->by;
+                x->n++;
+                return true;
+            }
+        }
+    }
+    return false;
+}
+
+static bool refine_expr(KernelBuild *b, const Expr *e, bool *seen) {
+    if (seen[e->id]) {
+        return false;
+    }
+    seen[e->id] = true;
+    if (e->index && refine_index(b, e->index)) {
+        return true;
+    }
+    for (int i = 0; i < e->nkid; i++) {
+        if (refine_expr(b, e->kid[i], seen)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+bool kernel_refine(KernelBuild *b, const RootList *roots) {
+    bool *seen = ARENA_ARRAY(b->scratch, bool, b->k->expr.count + 1);
+    for (int i = 0; i < roots->count; i++) {
+        if (refine_index(b, roots->at[i].index) || refine_expr(b, roots->at[i].value, seen)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- bindings ---------------------------------------------------------------------------------- */
+
+AxisSet root_axes(const Root *root) { return root->index->axes | root->value->axes; }
+
+/* Loads under a choice are bound in front of it: a C compiler may not make a load that the source
+ * makes only sometimes, and then cannot vectorise; ours are always inside. */
+static void force_loads(KernelBuild *b, const Expr *e) {
+    if (b->forced[e->id]) {
+        return;
+    }
+    b->forced[e->id] = true;
+    for (int i = 0; e->kind == EXPR_MAP && e->axes != 0 && i < e->nkid; i++) {
+        force_loads(b, e->kid[i]);
+    }
+}
+
+static void count_use(KernelBuild *b, const Expr *e) {
+    if (b->uses[e->id]++ > 0) {
+        return;
+    }
+    for (int i = 1; e->kind == EXPR_MAP && e->op == OP_SELECT && i < e->nin; i++) {
+        force_loads(b, e->in[i]);
+    }
+    for (int i = 0; i < e->nkid; i++) {
+        count_use(b, e->kid[i]);
+    }
+}
+
+static void count_root(KernelBuild *b, const Root *root) {
+    const Expr *kid[MD_RANK];
+    int n = index_kids(root->index, kid, 0, MD_RANK);
+    for (int i = 0; i < n; i++) {
+        count_use(b, kid[i]);
+    }
+    count_use(b, root->value);
+}
+
+/* Room for expressions that scheduling itself makes: loads of kept rows. */
+static void room(KernelBuild *b) {
+    if (b->nbound >= b->k->expr.count) {
+        return;
+    }
+    int n = b->k->expr.count + 64;
+    b->bound = arena_grow(b->scratch, b->bound, sizeof *b->bound * (size_t)b->nbound,
+                          sizeof *b->bound * (size_t)n);
+    b->uses = arena_grow(b->scratch, b->uses, sizeof *b->uses * (size_t)b->nbound,
+                         sizeof *b->uses * (size_t)n);
+    b->forced = arena_grow(b->scratch, b->forced, sizeof *b->forced * (size_t)b->nbound,
+                           sizeof *b->forced * (size_t)n);
+    memset(b->forced + b->nbound, 0, sizeof *b->forced * (size_t)(n - b->nbound));
+    memset(b->bound + b->nbound, 0, sizeof *b->bound * (size_t)(n - b->nbound));
+    memset(b->uses + b->nbound, 0, sizeof *b->uses * (size_t)(n - b->nbound));
+    b->nbound = n;
+}
+
+void nest_open(KernelBuild *b, const RootList *roots) {
+    b->nbound = 0;
+    b->bound = NULL;
+    b->uses = NULL;
+    b->forced = NULL;
+    room(b);
+    for (int i = 0; i < roots->count; i++) {
+        count_root(b, &roots->at[i]);
+    }
+}
+
+static bool is_plain(const Expr *e) {
+    return e->kind == EXPR_CONST || e->kind == EXPR_INDEX;
+}
+
+typedef VEC(const Expr *) ExprList;
+
+typedef struct {
+    KernelBuild *b;
+    StmtList *list;
+    AxisSet scope;
+    bool *seen;
+    ExprList *made; /* what was bound here, to be unbound when the block ends; may be NULL */
+    bool early;     /* the loops of folds come later: leave alone what holds one */
+} Binder;
+
+static bool holds_fold(const KernelBuild *b, const Expr *e, bool *seen) {
+    if (seen[e->id] || b->bound[e->id]) {
+        return false;
+    }
+    seen[e->id] = true;
+    for (int i = 0; i < e->nkid; i++) {
+        if (holds_fold(b, e->kid[i], seen)) {
+            return true;
+        }
+    }
+    return e->kind == EXPR_FOLD;
+}
+
+static void bind(Binder *x, const Expr *e, bool deeper) {
+    KernelBuild *b = x->b;
+    if (b->bound[e->id] || is_plain(e)) {
+        return;
+    }
+    bool here = (e->axes & ~x->scope) == 0;
+    bool wanted = here && (deeper || b->uses[e->id] > 1 || e->kind == EXPR_KEY ||
+                           (b->forced[e->id] && e->kind == EXPR_LOAD && e->nin == 0));
+    if (x->seen[e->id] && !wanted) {
+        return;
+    }
+    if (here && x->early &&
+        holds_fold(b, e, ARENA_ARRAY(b->scratch, bool, b->nbound))) {
+        wanted = false;
+    } else if (e->kind == EXPR_FOLD && here) {
+        BUG("a fold is used before its loop");
+    }
+    x->seen[e->id] = true;
+    for (int i = 0; i < e->nkid; i++) {
+        bind(x, e->kid[i], !here);
+    }
+    if (wanted) {
+        stmt_let(b->k, x->list, e, NULL);
+        b->bound[e->id] = true;
+        if (x->made) {
+            VEC_PUSH(b->scratch, x->made, e);
+        }
+    }
+}
+
+static Binder binder(KernelBuild *b, StmtList *list, AxisSet scope, ExprList *made) {
+    room(b);
+    return (Binder){b, list, scope, ARENA_ARRAY(b->scratch, bool, b->nbound), made, false};
+}
+
+static void bind_root(Binder *x, const Root *root) {
+    const Expr *kid[MD_RANK];
+    int n = index_kids(root->index, kid, 0, MD_RANK);
+    bool deeper = (root_axes(root) & ~x->scope) != 0;
+    for (int i = 0; i < n; i++) {
+        bind(x, kid[i], deeper);
+    }
+    bind(x, root->value, deeper);
+}
+
+static void unbind(KernelBuild *b, const ExprList *made) {
+    for (int i = 0; i < made->count; i++) {
+        b->bound[made->at[i]->id] = false;
+    }
+}
+
+/* --- stages ------------------------------------------------------------------------------------ */
+
+typedef struct {
+    AxisSet set;       /* inner axes; 0: no loop */
+    int depth;
+    bool search;       /* the folds are OP_ARGMAX or OP_ARGMIN: a loop of their own */
+    ExprList fold;
+    RootList root;
+    ExprList keep;     /* row values that this stage leaves for later ones */
+    ExprList kept_as;  /* loads of them */
+    ExprList take;     /* what it reads of those */
+} Stage;
+typedef VEC(Stage) StageList;
+
+typedef struct {
+    KernelBuild *b;
+    AxisSet scope;
+    int *depth;  /* by Expr.id: number of folds of this scope under it, -1: unknown */
+    int ndepth;
+    StageList stage;
+} Rows;
+
+static bool is_row_fold(const Rows *x, const Expr *e) {
+    return e->kind == EXPR_FOLD && (e->axes & ~x->scope) == 0 && !x->b->bound[e->id];
+}
+
+/* Folds of this scope under `e`, the deepest chain; files them under their stages. */
+static int fold_depth(Rows *x, const Expr *e) {
+    if (x->b->bound[e->id]) {
+        return 0;
+    }
+    if (x->depth[e->id] >= 0) {
+        return x->depth[e->id];
+    }
+    int depth = 0;
+    for (int i = 0; i < e->nkid; i++) {
+        int d = fold_depth(x, e->kid[i]);
+        depth = d > depth ? d : depth;
+    }
+    if (is_row_fold(x, e)) {
+        bool search = e->nin == 2;
+        int at = 0;
+        while (at < x->stage.count &&
+               (x->stage.at[at].set != e->fold || x->stage.at[at].depth != depth ||
+                x->stage.at[at].search != search)) {
+            at++;
+        }
+        if (at == x->stage.count) {
+            Stage s = {.set = e->fold, .depth = depth, .search = search};
+            VEC_PUSH(x->b->scratch, &x->stage, s);
+        }
+        VEC_PUSH(x->b->scratch, &x->stage.at[at].fold, e);
+        depth++;
+    }
+    x->depth[e->id] = depth;
+    return depth;
+}
+
+static int root_depth(Rows *x, const Root *root) {
+    const Expr *kid[MD_RANK];
+    int n = index_kids(root->index, kid, 0, MD_RANK), depth = fold_depth(x, root->value);
+    for (int i = 0; i < n; i++) {
+        int d = fold_depth(x, kid[i]);
+        depth = d > depth ? d : depth;
+    }
+    return depth;
+}
+
+/* Stores join the first loop over their axes that comes late enough, else get one of their own. */
+static void place_roots(Rows *x, const RootList *roots) {
+    int *depth = ARENA_ARRAY(x->b->scratch, int, roots->count);
+    for (int i = 0; i < roots->count; i++) {
+        depth[i] = root_depth(x, &roots->at[i]);
+    }
+    for (int i = 0; i < roots->count; i++) {
+        AxisSet set = root_axes(&roots->at[i]) & ~x->scope;
+        int best = -1;
+        for (int s = 0; s < x->stage.count && set != 0; s++) {
+            const Stage *stage = &x->stage.at[s];
+            if (stage->set == set && stage->depth >= depth[i] && !stage->search &&
+                (best < 0 || stage->depth < x->stage.at[best].depth)) {
+                best = s;
+            }
+        }
+        if (best < 0) {
+            Stage s = {.set = set, .depth = set == 0 ? 1 << 20 : depth[i]};
+            VEC_PUSH(x->b->scratch, &x->stage, s);
+            best = x->stage.count - 1;
+        }
+        VEC_PUSH(x->b->scratch, &x->stage.at[best].root, roots->at[i]);
+    }
+    /* By depth; loops with folds first, so that their values are there. Stable. */
+    for (int i = 1; i < x->stage.count; i++) {
+        for (int j = i; j > 0; j--) {
+            Stage *a = &x->stage.at[j - 1], *c = &x->stage.at[j];
+            if (a->depth < c->depth || (a->depth == c->depth && a->search <= c->search)) {
+                break;
+            }
+            Stage t = *a;
+            *a = *c;
+            *c = t;
+        }
+    }
+}
+
+/* Cost of the part of `e` that depends on inner axes. */
+static int inner_cost(const Rows *x, const Expr *e, bool *seen) {
+    if (seen[e->id] || x->b->bound[e->id] || (e->axes & ~x->scope) == 0) {
+        return 0;
+    }
+    seen[e->id] = true;
+    int cost = e->kind == EXPR_MAP ? elem_cost(e->op)
+               : e->kind == EXPR_DRAW ? e->cost - e->in[0]->cost
+               : e->kind == EXPR_FOLD ? 1000 : 0;
+    for (int i = 0; i < e->nkid; i++) {
+        cost += inner_cost(x, e->kid[i], seen);
+    }
+    return cost;
+}
+
+typedef struct {
+    Rows *rows;
+    int *first; /* by Expr.id: 1 + the first stage that computes it */
+    bool *seen;
+    int stage;
+} Keeper;
+
+/* Decides what stage `stage` takes from an earlier one. */
+static void keep_visit(Keeper *x, const Expr *e) {
+    Rows *r = x->rows;
+    if (x->seen[e->id] || (e->axes & ~r->scope) == 0 || e->kind == EXPR_LOAD || is_plain(e)) {
+        return;
+    }
+    x->seen[e->id] = true;
+    int first = x->first[e->id] - 1;
+    if (first >= 0 && first < x->stage) {
+        bool *seen = ARENA_ARRAY(r->b->scratch, bool, r->b->nbound);
+        Stage *from = &r->stage.at[first];
+        if (from->set == r->stage.at[x->stage].set && inner_cost(r, e, seen) >= KEEP_COST) {
+            bool known = false;
+            for (int i = 0; i < from->keep.count; i++) {
+                known = known || from->keep.at[i] == e;
+            }
+            if (!known) {
+                VEC_PUSH(r->b->scratch, &from->keep, e);
+            }
+            VEC_PUSH(r->b->scratch, &r->stage.at[x->stage].take, e);
+            return;
+        }
+    }
+    if (first < 0) {
+        x->first[e->id] = x->stage + 1;
+    }
+    for (int i = 0; i < e->nkid; i++) {
+        keep_visit(x, e->kid[i]);
+    }
+}
+
+static void plan_keeps(Rows *r) {
+    Keeper x = {.rows = r, .first = ARENA_ARRAY(r->b->scratch, int, r->b->nbound)};
+    for (int s = 0; s < r->stage.count; s++) {
+        const Stage *stage = &r->stage.at[s];
+        x.seen = ARENA_ARRAY(r->b->scratch, bool, r->b->nbound);
+        x.stage = s;
+        for (int i = 0; i < stage->fold.count; i++) {
+            for (int k = 0; k < stage->fold.at[i]->nkid; k++) {
+                keep_visit(&x, stage->fold.at[i]->kid[k]);
+            }
+        }
+        for (int i = 0; i < stage->root.count; i++) {
+            keep_visit(&x, stage->root.at[i].value);
+        }
+    }
+}
+
+static int set_axes(AxisSet set, int *axis) {
+    int n = 0;
+    for (int i = 0; i < AXES_MAX; i++) {
+        if (set >> i & 1) {
+            axis[n++] = i; /* axes of one space are numbered outermost first */
+        }
+    }
+    return n;
+}
+
+/* Where a kept row value lives: the output that the stage writes anyway, or a workspace. */
+static void place_keep(Rows *r, Stage *stage, const Expr *e) {
+    KernelBuild *b = r->b;
+    for (int i = 0; i < stage->root.count; i++) {
+        const Root *root = &stage->root.at[i];
+        if (root->value == e && root->add == OP_CONST) {
+            const Expr *load = expr_load(b->k, root->arg, root->index, NULL);
+            VEC_PUSH(b->scratch, &stage->kept_as, load);
+            return;
+        }
+    }
+    int axis[AXES_MAX], n = set_axes(stage->set, axis);
+    const Index *flat = index_const(&b->k->index, 0);
+    int64_t count = 1;
+    for (int i = 0; i < n; i++) {
+        flat = index_add(&b->k->index, index_scale(&b->k->index, flat, b->k->axis[axis[i]].extent),
+                         kernel_axis_index(b->k, axis[i]));
+        count *= b->k->axis[axis[i]].extent;
+    }
+    Type row = {.elem = e->elem, .rank = 1, .dim = {count}};
+    Buf *buf = kernel_work(b, row, b->k->threads, "row");
+    Arg *arg = kernel_arg(b->k, buf, ACCESS_READ | ACCESS_WRITE);
+    arg->thread = true;
+    arg->part = buf->type.dim[buf->type.rank - 1];
+    Root root = {.arg = arg, .index = flat, .value = e, .add = OP_CONST};
+    VEC_PUSH(b->scratch, &stage->root, root);
+    const Expr *load = expr_load(b->k, arg, flat, NULL);
+    VEC_PUSH(b->scratch, &stage->kept_as, load);
+}
+
+static int lanes_of(int64_t extent) {
+    return extent >= 64 ? 64 : extent >= 32 ? 32 : extent >= 16 ? 16 : 1;
+}
+
+/* Values before stores: a store may overwrite what another value of this iteration reads. */
+static void emit_body(KernelBuild *b, StmtList *into, AxisSet scope, const RootList *roots,
+                      const ExprList *folds) {
+    ExprList made = {0};
+    Binder x = binder(b, into, scope, &made);
+    for (int i = 0; folds && i < folds->count; i++) {
+        const Expr *fold = folds->at[i];
+        for (int k = 0; k < fold->nkid; k++) {
+            bind(&x, fold->kid[k], false);
+        }
+    }
+    for (int i = 0; i < roots->count; i++) {
+        bind_root(&x, &roots->at[i]);
+    }
+    for (int i = 0; i < roots->count && roots->count > 1; i++) {
+        const Expr *e = roots->at[i].value;
+        if (!b->bound[e->id] && !is_plain(e)) {
+            stmt_let(b->k, into, e, NULL);
+            b->bound[e->id] = true;
+            VEC_PUSH(b->scratch, &made, e);
+        }
+    }
+    for (int i = 0; i < roots->count; i++) {
+        const Root *root = &roots->at[i];
+        Stmt *s = stmt_store(b->k, into, root->arg, root->index, root->value);
+        s->add = root->add;
+    }
+    unbind(b, &made);
+}
+
+/* Nested folds: those whose axes are bound only inside this loop become loops of their own in it. */
+static void emit_nested(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots,
+                        const ExprList *folds);
+
+StmtList *nest_loops(KernelBuild *b, StmtList *list, const int *axis, int n, bool parallel) {
+    int team = 0;
+    int64_t width = 1;
+    for (int i = 0; parallel && i < n && width < 16; i++) {
+        width *= b->k->axis[axis[i]].extent;
+        team = i + 1;
+    }
+    for (int i = 0; i < n; i++) {
+        Stmt *s = stmt_for(b->k, list, axis[i]);
+        s->parallel = i == 0 && width > 1 ? team : 0;
+        list = &s->body;
+    }
+    return list;
+}
+
+/* One loop over `axis`: its folds, what it stores. */
+static void emit_stage(KernelBuild *b, StmtList *list, AxisSet scope, const int *axis, int naxis,
+                       const RootList *roots, const ExprList *folds) {
+    for (int i = 0; i < naxis; i++) {
+        scope |= (AxisSet)1 << axis[i];
+    }
+    if (folds && folds->count > 0) {
+        Stmt *s = stmt_fold(b->k, list, axis[0]);
+        for (int i = 1; i < naxis; i++) {
+            VEC_PUSH(b->k->arena, &s->axes, axis[i]);
+        }
+        for (int i = 0; i < folds->count; i++) {
+            VEC_PUSH(b->k->arena, &s->fold, folds->at[i]);
+            b->bound[folds->at[i]->id] = false;
+        }
+        s->lanes = folds->at[0]->nin == 2 ? 1 : lanes_of(b->k->axis[axis[naxis - 1]].extent);
+        emit_nested(b, &s->body, scope, roots, folds);
+        for (int i = 0; i < folds->count; i++) {
+            b->bound[folds->at[i]->id] = true;
+        }
+        return;
+    }
+    StmtList *body = nest_loops(b, list, axis, naxis, false);
+    emit_nested(b, body, scope, roots, NULL);
+    if (naxis > 0) {
+        Stmt *inner = list->at[list->count - 1];
+        while (inner->axis != axis[naxis - 1]) {
+            inner = inner->body.at[inner->body.count - 1];
+        }
+        inner->simd = true;
+    }
+}
+
+static void emit_nested(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots,
+                        const ExprList *folds) {
+    Rows r = {.b = b, .scope = scope};
+    room(b);
+    r.depth = ARENA_ARRAY(b->scratch, int, b->nbound);
+    memset(r.depth, -1, sizeof *r.depth * (size_t)b->nbound);
+    for (int i = 0; folds && i < folds->count; i++) {
+        for (int k = 0; k < folds->at[i]->nkid; k++) {
+            fold_depth(&r, folds->at[i]->kid[k]);
+        }
+    }
+    for (int i = 0; i < roots->count; i++) {
+        root_depth(&r, &roots->at[i]);
+    }
+    ExprList made = {0};
+    RootList none = {0};
+    for (int d = 0, left = r.stage.count; left > 0; d++) {
+        for (int s = 0; s < r.stage.count; s++) {
+            Stage *stage = &r.stage.at[s];
+            if (stage->depth != d) {
+                continue;
+            }
+            Binder x = binder(b, list, scope, &made);
+            for (int i = 0; i < stage->fold.count; i++) {
+                for (int k = 0; k < stage->fold.at[i]->nkid; k++) {
+                    bind(&x, stage->fold.at[i]->kid[k], true);
+                }
+            }
+            int axis[AXES_MAX], n = set_axes(stage->set, axis);
+            emit_stage(b, list, scope, axis, n, &none, &stage->fold);
+            for (int i = 0; i < stage->fold.count; i++) {
+                VEC_PUSH(b->scratch, &made, stage->fold.at[i]);
+            }
+            left--;
+        }
+    }
+    emit_body(b, list, scope, roots, folds);
+    unbind(b, &made);
+}
+
+void nest_lets(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots) {
+    Binder x = binder(b, list, scope, NULL);
+    x.early = true;
+    for (int i = 0; i < roots->count; i++) {
+        bind_root(&x, &roots->at[i]);
+    }
+}
+
+void nest_stage(KernelBuild *b, StmtList *list, AxisSet scope, const int *axis, int naxis,
+                const RootList *roots) {
+    emit_stage(b, list, scope, axis, naxis, roots, NULL);
+}
+
+/* How the value `e`, kept by a stage before `s`, is read. */
+static const Expr *kept_load(const Rows *r, int s, const Expr *e) {
+    for (int i = 0; i < s; i++) {
+        const Stage *from = &r->stage.at[i];
+        for (int j = 0; j < from->keep.count; j++) {
+            if (from->keep.at[j] == e) {
+                return from->kept_as.at[j];
+            }
+        }
+    }
+    BUG("a kept row is lost");
+}
+
+/* The innermost loop of the statement that a stage has just added. */
+static Stmt *inner_loop(const StmtList *list, int last) {
+    Stmt *loop = list->at[list->count - 1];
+    while (loop->kind == STMT_FOR && loop->axis != last) {
+        loop = loop->body.at[loop->body.count - 1];
+    }
+    return loop;
+}
+
+static void emit_row_stage(Rows *r, StmtList *list, int s) {
+    KernelBuild *b = r->b;
+    Stage *stage = &r->stage.at[s];
+    for (int i = 0; i < stage->take.count; i++) {
+        b->bound[stage->take.at[i]->id] = true;
+    }
+    Binder x = binder(b, list, r->scope, NULL);
+    for (int i = 0; i < stage->fold.count; i++) {
+        for (int k = 0; k < stage->fold.at[i]->nkid; k++) {
+            bind(&x, stage->fold.at[i]->kid[k], true);
+        }
+    }
+    for (int i = 0; i < stage->root.count; i++) {
+        bind_root(&x, &stage->root.at[i]);
+    }
+    int axis[AXES_MAX], n = set_axes(stage->set, axis);
+    emit_stage(b, list, r->scope, axis, n, &stage->root, &stage->fold);
+    if (stage->take.count > 0) {
+        Stmt *loop = inner_loop(list, axis[n - 1]);
+        StmtList body = {0};
+        for (int i = 0; i < stage->take.count; i++) {
+            stmt_let(b->k, &body, stage->take.at[i], kept_load(r, s, stage->take.at[i]));
+        }
+        for (int i = 0; i < loop->body.count; i++) {
+            VEC_PUSH(b->k->arena, &body, loop->body.at[i]);
+        }
+        loop->body = body;
+    }
+    unbind(b, &stage->take);
+}
+
+/* All stages of one row. */
+void nest_rows(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots) {
+    Rows r = {.b = b, .scope = scope};
+    room(b);
+    r.depth = ARENA_ARRAY(b->scratch, int, b->nbound);
+    memset(r.depth, -1, sizeof *r.depth * (size_t)b->nbound);
+    place_roots(&r, roots);
+    plan_keeps(&r);
+    for (int s = 0; s < r.stage.count; s++) {
+        for (int i = 0; i < r.stage.at[s].keep.count; i++) {
+            place_keep(&r, &r.stage.at[s], r.stage.at[s].keep.at[i]);
+        }
+    }
+    room(b);
+    for (int s = 0; s < r.stage.count; s++) {
+        emit_row_stage(&r, list, s);
+    }
+}
+
+/* --- nests ------------------------------------------------------------------------------------- */
+
+bool kernel_parallel(const KernelBuild *b, int64_t work) {
+    return work >= PARALLEL_WORK && b->k->threads > 1;
+}
+
+static int64_t nest_work(KernelBuild *b, const RootList *roots) {
+    int64_t work = 0;
+    bool *seen = ARENA_ARRAY(b->scratch, bool, b->nbound);
+    for (int i = 0; i < roots->count; i++) {
+        const Root *root = &roots->at[i];
+        AxisSet axes = root_axes(root);
+        int64_t count = 1;
+        for (int a = 0; a < b->k->naxis; a++) {
+            count *= axes >> a & 1 ? b->k->axis[a].extent : 1;
+        }
+        const Expr *e = root->value;
+        work += count * (2 + (e->kind == EXPR_FOLD || seen[e->id] ? 0 : e->cost % 1000));
+        seen[e->id] = true;
+    }
+    return work;
+}
+
+/* Sums the work of folds under the roots. */
+static int64_t fold_work(KernelBuild *b, const Expr *e, bool *seen) {
+    if (seen[e->id]) {
+        return 0;
+    }
+    seen[e->id] = true;
+    int64_t work = 0;
+    for (int i = 0; i < e->nkid; i++) {
+        work += fold_work(b, e->kid[i], seen);
+    }
+    if (e->kind == EXPR_FOLD) {
+        int64_t count = 1;
+        for (int a = 0; a < b->k->naxis; a++) {
+            count *= (e->fold | e->axes) >> a & 1 ? b->k->axis[a].extent : 1;
+        }
+        work += count * (1 + e->in[0]->cost % 1000);
+    }
+    return work;
+}
+
+void nest_emit(KernelBuild *b, const int *grid, int ngrid, bool flat, const RootList *roots) {
+    if (roots->count == 0) {
+        return;
+    }
+    nest_open(b, roots);
+    int64_t work = nest_work(b, roots);
+    bool *seen = ARENA_ARRAY(b->scratch, bool, b->nbound);
+    for (int i = 0; i < roots->count; i++) {
+        work += fold_work(b, roots->at[i].value, seen);
+    }
+    bool parallel = kernel_parallel(b, work);
+    AxisSet scope = 0;
+    StmtList *list = &b->k->body;
+    /* Folds of everything have no rows around them: they run before the grid opens. */
+    nest_lets(b, list, 0, roots);
+    if (flat && ngrid > 0) {
+        int last = grid[ngrid - 1];
+        int64_t extent = b->k->axis[last].extent;
+        if (ngrid == 1 && parallel && extent >= 2 * FLAT_CHUNK) {
+            int64_t span = align_up((extent + FLAT_CHUNKS - 1) / FLAT_CHUNKS, 64);
+            span = span < FLAT_CHUNK ? FLAT_CHUNK : span;
+            int chunk = kernel_axis(b->k, (extent + span - 1) / span, "c");
+            list = nest_loops(b, list, &chunk, 1, true);
+            int before = list->count;
+            emit_stage(b, list, 0, &last, 1, roots, NULL);
+            Stmt *loop = list->at[before];
+            loop->begin = index_scale(&b->k->index, kernel_axis_index(b->k, chunk), span);
+            loop->span = span;
+            return;
+        }
+        for (int i = 0; i < ngrid - 1; i++) {
+            scope |= (AxisSet)1 << grid[i];
+        }
+        list = nest_loops(b, list, grid, ngrid - 1, parallel);
+        nest_lets(b, list, scope, roots);
+        emit_stage(b, list, scope, &last, 1, roots, NULL);
+        return;
+    }
+    for (int i = 0; i < ngrid; i++) {
+        scope |= (AxisSet)1 << grid[i];
+    }
+    list = nest_loops(b, list, grid, ngrid, parallel);
+    nest_rows(b, list, scope, roots);
+}

@@ -1,0 +1,192 @@
+/* plan: lifetimes to offsets.
+ *
+ * One arena an entry. A loop's list is one stretch of step numbers, so what its body declares shares
+ * one set of offsets in all iterations, beside everything that lives through the loop. Sizes are
+ * rounded to MD_ALIGN, which aligns every offset. Params and state are dense in the order of their
+ * slots; io holds, for each entry, its staged inputs and then its results, and entries overlay each
+ * other there because results are valid until the next call only.
+ * Needs roots and lifetimes, gives offsets and totals, changes no values. */
+#include "passes/plan.h"
+
+#include "passes/alloc.h"
+#include "passes/live.h"
+
+#include <string.h>
+
+enum { IMPROVE_WORK = 40000000 }; /* pairs of blocks looked at by improvement rounds */
+
+static bool is_arena_root(const Buf *buf) {
+    return buf->root == buf && (buf->kind == BUF_TEMP || buf->kind == BUF_WORK) &&
+           buf->first < buf->last;
+}
+
+static int peak_step(const AllocItem *item, int n, int nstep, Arena *scratch) {
+    int64_t *change = ARENA_ARRAY(scratch, int64_t, nstep + 2);
+    for (int i = 0; i < n; i++) {
+        change[item[i].lower] += item[i].size;
+        change[item[i].upper] -= item[i].size;
+    }
+    int64_t live = 0, most = -1;
+    int at = 0;
+    for (int i = 0; i < nstep; i++) {
+        live += change[i];
+        if (live > most) {
+            most = live;
+            at = i;
+        }
+    }
+    return at;
+}
+
+static void add_work(ProgramEntry *e, const StepList *list, int64_t times) {
+    for (int i = 0; i < list->count; i++) {
+        const Step *step = list->at[i];
+        if (step->kind == STEP_LOOP) {
+            add_work(e, &step->body, times * step->trip);
+        } else {
+            e->flops += times * step->flops;
+            e->bytes_moved += times * step->bytes_moved;
+        }
+    }
+}
+
+void pass_plan(Program *p, ProgramEntry *e) {
+    (void)p;
+    Arena scratch = {0};
+    live_ranges(e);
+    AllocItem *item = ARENA_ARRAY(&scratch, AllocItem, e->buf.count + 1);
+    Buf **owner = ARENA_ARRAY(&scratch, Buf *, e->buf.count + 1);
+    int n = 0;
+    for (int i = 0; i < e->buf.count; i++) {
+        Buf *buf = e->buf.at[i];
+        if (is_arena_root(buf)) {
+            item[n] = (AllocItem){buf->first, buf->last, align_up(buf->bytes, MD_ALIGN)};
+            owner[n++] = buf;
+        }
+    }
+    int64_t *offset = ARENA_ARRAY(&scratch, int64_t, n + 1);
+    int64_t pairs = (int64_t)n * n / 2 + 1;
+    e->arena_bytes = alloc_place(&scratch, item, n, (int)(IMPROVE_WORK / pairs), offset);
+    e->lower_bound_bytes = alloc_lower_bound(&scratch, item, n);
+    e->peak_step = peak_step(item, n, e->nstep, &scratch);
+    for (int i = 0; i < n; i++) {
+        owner[i]->offset = offset[i];
+    }
+    e->flops = e->bytes_moved = 0;
+    add_work(e, &e->step, 1);
+    arena_free(&scratch);
+}
+
+/* ---- regions -------------------------------------------------------------------------------- */
+
+/* The input of the train that an input of its evaluation shares the staging with. */
+static const Buf *staged_input(const Program *p, const Entry *train, const Buf *input) {
+    for (int i = 0; i < p->entry.count; i++) {
+        const ProgramEntry *e = p->entry.at[i];
+        for (int k = 0; e->entry == train && k < e->buf.count; k++) {
+            const Buf *buf = e->buf.at[k];
+            if (buf->kind == BUF_INPUT && str_eq(buf->slot->c_name, input->slot->c_name)) {
+                return buf;
+            }
+        }
+    }
+    return NULL;
+}
+
+static int64_t staged_bytes(const Program *p, const Entry *train) {
+    int64_t end = 0;
+    for (int i = 0; i < p->entry.count; i++) {
+        const ProgramEntry *e = p->entry.at[i];
+        for (int k = 0; e->entry == train && k < e->buf.count; k++) {
+            const Buf *buf = e->buf.at[k];
+            if (buf->kind == BUF_INPUT && buf->offset + buf->bytes > end) {
+                end = align_up(buf->offset + buf->bytes, MD_ALIGN);
+            }
+        }
+    }
+    return end;
+}
+
+/* Callers hand over every declared input, also one that no step reads. */
+static void add_unread_inputs(Program *p, ProgramEntry *e) {
+    for (int i = 0; i < e->entry->input.count; i++) {
+        Slot *slot = e->entry->input.at[i];
+        bool found = false;
+        for (int k = 0; k < e->buf.count; k++) {
+            found = found || (e->buf.at[k]->kind == BUF_INPUT && e->buf.at[k]->slot == slot);
+        }
+        if (!found) {
+            Buf *buf = buf_new(p, e, BUF_INPUT, slot->type, slot->c_name);
+            buf->slot = slot;
+            buf->loc = slot->loc;
+        }
+    }
+}
+
+static void plan_io(Program *p, ProgramEntry *e, bool staging) {
+    EntryKind kind = e->entry->kind;
+    int64_t at = 0;
+    for (int i = 0; i < e->buf.count; i++) {
+        Buf *buf = e->buf.at[i];
+        if (buf->kind != BUF_INPUT) {
+            continue;
+        }
+        buf->offset = -1;
+        if (staging && (kind == ENTRY_TRAIN || kind == ENTRY_CALL)) {
+            buf->offset = at;
+            at += align_up(buf->bytes, MD_ALIGN);
+        } else if (staging && kind == ENTRY_EVAL && buf->slot != e->entry->rows_slot) {
+            const Buf *train = staged_input(p, e->entry->train, buf);
+            if (train != NULL && train->bytes >= buf->bytes) {
+                buf->offset = train->offset;
+            }
+        }
+    }
+    if (staging && kind == ENTRY_EVAL) { /* leave all that is staged for the train */
+        at = staged_bytes(p, e->entry->train);
+    }
+    for (int i = 0; i < e->buf.count; i++) {
+        Buf *buf = e->buf.at[i];
+        if (buf->kind == BUF_RESULT) {
+            buf->offset = at;
+            at += align_up(buf->bytes, MD_ALIGN);
+        }
+    }
+    e->io_bytes = at;
+    /* The functions that turn data rows and sums into values have no region: their callers pass
+     * pointers. */
+    if (kind != ENTRY_LOAD && kind != ENTRY_EVAL_END) {
+        p->io_bytes = at > p->io_bytes ? at : p->io_bytes;
+    }
+}
+
+void plan_regions(Program *p, bool staging) {
+    p->params_bytes = p->state_bytes = p->io_bytes = p->arena_bytes = 0;
+    for (int i = 0; i < p->slot.count; i++) {
+        Buf *buf = p->slot.at[i];
+        int64_t *region = buf->kind == BUF_PARAM ? &p->params_bytes : &p->state_bytes;
+        buf->offset = *region;
+        *region += align_up(buf->bytes, MD_ALIGN);
+    }
+    for (int i = 0; i < p->entry.count; i++) {
+        add_unread_inputs(p, p->entry.at[i]);
+    }
+    for (int pass = 0; pass < 2; pass++) { /* trains before the evaluations that share with them */
+        for (int i = 0; i < p->entry.count; i++) {
+            if ((p->entry.at[i]->entry->kind == ENTRY_EVAL) == (pass == 1)) {
+                plan_io(p, p->entry.at[i], staging);
+            }
+        }
+    }
+    for (int i = 0; i < p->entry.count; i++) {
+        ProgramEntry *e = p->entry.at[i];
+        p->arena_bytes = e->arena_bytes > p->arena_bytes ? e->arena_bytes : p->arena_bytes;
+        for (int k = 0; k < e->buf.count; k++) {
+            Buf *root = buf_root(e->buf.at[k]);
+            if (root != e->buf.at[k]) {
+                e->buf.at[k]->offset = root->offset;
+            }
+        }
+    }
+    p->total_bytes = p->params_bytes + p->state_bytes + p->io_bytes + p->arena_bytes;
+}

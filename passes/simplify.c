@@ -1,0 +1,138 @@
+/* simplify: algebra and strength reduction as tables of small local rules.
+ *
+ * Technique: a rebuild offers every node to the rules of its op; the first that applies gives the
+ * node to use instead. Rebuilds go on until no rule applies, so a rule may leave its result for
+ * another one. No two rules are inverse, every rule makes the work or the nesting of views smaller,
+ * and the number of rounds is bounded all the same.
+ *
+ * Before grad, a rule must not look through the point of a derivative (the value would no longer be
+ * computed from it) nor make another value equal to it, so a program that takes derivatives to values
+ * that it computes is left as it is until they are expanded.
+ * Needs and gives: see simplify.h. */
+#include "passes/simplify.h"
+
+#include "passes/simplify_rule.h"
+
+#include <math.h>
+
+enum { ROUNDS = 24 };
+
+bool is_uniform(const Node *n, double *value) {
+    if (n->op == OP_BROADCAST) {
+        n = n->in[0];
+    }
+    if (n->op != OP_CONST) {
+        return false;
+    }
+    *value = elem_is_int(n->type.elem) ? (double)n->attr->ivalue : n->attr->value;
+    return true;
+}
+
+bool is_number(const Node *n, double value) {
+    double x;
+    return is_uniform(n, &x) && x == value;
+}
+
+Node *same_op(Graph *g, const Node *n, Node *const *in, Type type) {
+    return graph_add(g, n->op, in, n->nin, n->attr, type);
+}
+
+Type without_axes(Type t, uint32_t axes) {
+    Type r = {.elem = t.elem};
+    for (int i = 0; i < t.rank; i++) {
+        if (!(axes >> i & 1)) {
+            r.dim[r.rank++] = t.dim[i];
+        }
+    }
+    return r;
+}
+
+uint32_t axes_without(uint32_t axes, uint32_t dropped, int rank) {
+    uint32_t r = 0;
+    for (int i = 0, k = 0; i < rank; i++) {
+        if (!(dropped >> i & 1)) {
+            r |= (axes >> i & 1) << k++;
+        }
+    }
+    return r;
+}
+
+static Node *first_rule(Graph *g, const SimplifyRow *row, const Node *n, Node *const *in) {
+    for (; row->rule; row++) {
+        bool fits = row->op == n->op || (row->op == OP_COUNT && op_info[n->op].cls == CLASS_MAP);
+        Node *made = fits ? row->rule(g, n, in) : NULL;
+        if (made) {
+            if (!type_equal(made->type, n->type)) {
+                BUG("a rule for %s changed its type", op_info[n->op].name);
+            }
+            return made;
+        }
+    }
+    return NULL;
+}
+
+/* --- points of derivatives -------------------------------------------------------------------- */
+
+/* Whether a derivative is taken to a value that no rule can change or make equal to another one: a
+ * parameter, state or input, a carry, a hidden constant. `loop`: whose body this is, or NULL; then
+ * what is borrowed from outside is noted in borrowed[], by operand. */
+static bool point_is_fixed(const Node *point, const Node *loop, bool *borrowed) {
+    if (point->op == OP_BODY_PARAM && loop && point->attr->axis > loop->attr->ncarry) {
+        borrowed[point->attr->axis - 1] = true; /* as fixed as it is outside */
+        return true;
+    }
+    const Node *behind = point->op == OP_STOP ? point->in[0] : NULL;
+    double x;
+    bool hidden = behind && is_uniform(behind, &x);
+    return point->op == OP_SLOT || point->op == OP_BODY_PARAM || hidden;
+}
+
+/* The same of all GRAD nodes of `region` and its bodies. */
+static bool points_are_fixed(const Region *region, const Node *loop, bool *borrowed) {
+    for (int i = region->node.count - 1; i >= 0; i--) {
+        const Node *n = region->node.at[i];
+        const Node *point = n->op == OP_GRAD ? n->in[1] : NULL;
+        if (n->body) {
+            bool *of_body = ARENA_ARRAY(region->graph->arena, bool, n->nin + 1);
+            if (!points_are_fixed(n->body, n->op == OP_LOOP ? n : NULL, of_body)) {
+                return false;
+            }
+            for (int k = 0; n->op == OP_LOOP && k < n->nin; k++) {
+                if (of_body[k] && !point_is_fixed(n->in[k], loop, borrowed)) {
+                    return false;
+                }
+            }
+        }
+        if (point && !point_is_fixed(point, loop, borrowed)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* --- the pass --------------------------------------------------------------------------------- */
+
+static Node *simplify_node(void *ctx, Graph *g, const Node *n, Node *const *in) {
+    static const SimplifyRow *const tables[] = {simplify_maps, simplify_views, simplify_folds};
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) {
+        Node *made = first_rule(g, tables[t], n, in);
+        if (made) {
+            ++*(int *)ctx;
+            return made;
+        }
+    }
+    return NULL;
+}
+
+Region *pass_simplify(Graph *g, const Region *region) {
+    if (!points_are_fixed(region, NULL, NULL)) {
+        return region_rebuild(g, region, NULL, NULL);
+    }
+    Region *now = NULL;
+    int applied = 1;
+    for (int round = 0; round < ROUNDS && applied > 0; round++) {
+        applied = 0;
+        now = region_rebuild(g, now ? now : region, simplify_node, &applied);
+    }
+    return now;
+}

@@ -1,0 +1,407 @@
+/* simplify_fold: rules for folds, contractions and scatters; see simplify.c. */
+#include "passes/simplify_rule.h"
+
+#include <string.h>
+
+/* --- sums ------------------------------------------------------------------------------------- */
+
+/* A fold over axes of extent 1 is a matter of shape. */
+static Node *fold_of_ones(Graph *g, const Node *n, Node *const *in) {
+    Node *x = in[0];
+    uint32_t ones = 0, axes = n->attr->axes;
+    for (int i = 0; i < x->type.rank; i++) {
+        ones |= (uint32_t)(axes >> i & 1 && x->type.dim[i] == 1) << i;
+    }
+    if (!ones) {
+        return NULL;
+    }
+    Type t = without_axes(x->type, ones);
+    return node_fold(g, n->op, node_reshape(g, x, t.rank, t.dim),
+                     axes_without(axes, ones, x->type.rank));
+}
+
+/* A fold of a fold of the same kind. */
+static Node *fold_of_fold(Graph *g, const Node *n, Node *const *in) {
+    Node *x = in[0];
+    if (x->op != n->op) {
+        return NULL;
+    }
+    uint32_t axes = x->attr->axes;
+    for (int i = 0, k = 0; i < x->in[0]->type.rank; i++) {
+        if (!(x->attr->axes >> i & 1)) {
+            axes |= (n->attr->axes >> k++ & 1) << i;
+        }
+    }
+    return node_fold(g, n->op, x->in[0], axes);
+}
+
+/* Folding over axes along which a value is repeated: a sum multiplies, an extreme forgets them. */
+static Node *fold_of_broadcast(Graph *g, const Node *n, Node *const *in) {
+    Node *x = in[0];
+    uint32_t both = x->op == OP_BROADCAST ? x->attr->axes & n->attr->axes : 0;
+    if (!both || n->op == OP_PROD) {
+        return NULL;
+    }
+    double count = 1;
+    for (int i = 0; i < x->type.rank; i++) {
+        count *= both >> i & 1 ? (double)x->type.dim[i] : 1;
+    }
+    if (count == 0) {
+        return NULL;
+    }
+    Type t = without_axes(x->type, both);
+    Node *small =
+        node_broadcast(g, x->in[0], axes_without(x->attr->axes, both, x->type.rank), t.rank, t.dim);
+    if (n->op == OP_SUM) {
+        small = node_map2(g, OP_MUL, small, node_const(g, t.elem, count));
+    }
+    return node_fold(g, n->op, small, axes_without(n->attr->axes, both, x->type.rank));
+}
+
+static Node *sum_of_neg(Graph *g, const Node *n, Node *const *in) {
+    return in[0]->op == OP_NEG
+               ? node_map1(g, OP_NEG, node_fold(g, OP_SUM, in[0]->in[0], n->attr->axes))
+               : NULL;
+}
+
+/* A factor or divisor that is the same along all summed axes goes outside. */
+static Node *sum_of_scaled(Graph *g, const Node *n, Node *const *in) {
+    Node *x = in[0];
+    uint32_t axes = n->attr->axes;
+    for (int k = 0; (x->op == OP_MUL || x->op == OP_DIV) && k < 2; k++) {
+        Node *scale = x->in[k];
+        bool divides = x->op == OP_DIV;
+        if ((divides && k == 0) || scale->op != OP_BROADCAST ||
+            (scale->attr->axes & axes) != axes) {
+            continue;
+        }
+        Type t = without_axes(x->type, axes);
+        uint32_t kept = axes_without(scale->attr->axes, axes, x->type.rank);
+        Node *outside = node_broadcast(g, scale->in[0], kept, t.rank, t.dim);
+        return node_map2(g, x->op, node_fold(g, OP_SUM, x->in[1 - k], axes), outside);
+    }
+    return NULL;
+}
+
+/* The sum of a value padded with zeros. */
+static Node *sum_of_pad(Graph *g, const Node *n, Node *const *in) {
+    Node *x = in[0];
+    int64_t lo[MD_RANK] = {0}, hi[MD_RANK] = {0};
+    bool summed = false;
+    if (x->op != OP_PAD || x->attr->border != BORDER_VALUE || x->attr->value != 0) {
+        return NULL;
+    }
+    for (int i = 0, k = 0; i < x->type.rank; i++) {
+        bool folded = n->attr->axes >> i & 1;
+        summed = summed || (folded && (x->attr->lo[i] > 0 || x->attr->hi[i] > 0));
+        if (!folded) {
+            lo[k] = x->attr->lo[i];
+            hi[k++] = x->attr->hi[i];
+        }
+    }
+    if (!summed) {
+        return NULL;
+    }
+    return node_pad(g, node_fold(g, OP_SUM, x->in[0], n->attr->axes), lo, hi, BORDER_VALUE, 0);
+}
+
+/* --- products that are contractions ----------------------------------------------------------- */
+
+/* Labels of any numbers, at most one byte each, renumbered in the order of the operands. */
+static Node *contract(Graph *g, Node *a, Node *b, const int8_t *la, const int8_t *lb,
+                      const int8_t *lo, int rank) {
+    int8_t number[128], fresh[3][MD_RANK] = {{0}}, next = 0;
+    memset(number, -1, sizeof number);
+    const int8_t *list[3] = {la, lb, lo};
+    const int count[3] = {a->type.rank, b->type.rank, rank};
+    for (int k = 0; k < 3; k++) {
+        for (int i = 0; i < count[k]; i++) {
+            int8_t *to = &number[list[k][i]];
+            if (*to < 0) {
+                *to = next++;
+            }
+            fresh[k][i] = *to;
+        }
+    }
+    return node_contract(g, a, b, fresh[0], fresh[1], fresh[2], rank);
+}
+
+/* A value seen through permutes and broadcasts: its axes by the axis of the view where each
+ * appears. */
+typedef struct {
+    Node *base;
+    int8_t label[MD_RANK];
+    uint32_t seen; /* axes of the view that the base has */
+} Traced;
+
+static Traced trace(Node *x) {
+    Traced t = {.base = x};
+    for (int i = 0; i < x->type.rank; i++) {
+        t.label[i] = (int8_t)i;
+    }
+    for (;; t.base = t.base->in[0]) {
+        int8_t label[MD_RANK] = {0};
+        const Node *view = t.base;
+        if (view->op == OP_PERMUTE) {
+            for (int i = 0; i < view->type.rank; i++) {
+                label[view->attr->map[i]] = t.label[i];
+            }
+        } else if (view->op == OP_BROADCAST) {
+            for (int i = 0, k = 0; i < view->type.rank; i++) {
+                if (!(view->attr->axes >> i & 1)) {
+                    label[k++] = t.label[i];
+                }
+            }
+        } else {
+            break;
+        }
+        memcpy(t.label, label, sizeof label);
+    }
+    for (int i = 0; i < t.base->type.rank; i++) {
+        t.seen |= 1u << t.label[i];
+    }
+    return t;
+}
+
+/* sum(a * b) where neither operand has all the axes: a contraction. What has, stays a fold, which
+ * fuses with its neighbours. */
+static Node *sum_is_contraction(Graph *g, const Node *n, Node *const *in) {
+    Node *x = in[0];
+    if (x->op != OP_MUL || !elem_is_float(x->type.elem)) {
+        return NULL;
+    }
+    Traced a = trace(x->in[0]), b = trace(x->in[1]);
+    uint32_t all = (1u << x->type.rank) - 1, summed = n->attr->axes;
+    if ((a.seen | b.seen) != all || (a.seen & b.seen & summed) != summed || a.seen == all ||
+        b.seen == all) {
+        return NULL;
+    }
+    int8_t out[MD_RANK];
+    int rank = 0;
+    for (int i = 0; i < x->type.rank; i++) {
+        if (!(summed >> i & 1)) {
+            out[rank++] = (int8_t)i;
+        }
+    }
+    return contract(g, a.base, b.base, a.label, b.label, out, rank);
+}
+
+/* --- contractions ----------------------------------------------------------------------------- */
+
+static int find_label(const int8_t *list, int n, int label) {
+    for (int i = 0; i < n; i++) {
+        if (list[i] == label) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* Operand k seen through permutes is relabelled. */
+static Node *contract_of_permute(Graph *g, const Node *n, Node *const *in) {
+    for (int k = 0; k < 2; k++) {
+        if (in[k]->op == OP_PERMUTE) {
+            const int8_t *list = k ? n->attr->lb : n->attr->la;
+            int8_t label[MD_RANK] = {0};
+            for (int i = 0; i < in[k]->type.rank; i++) {
+                label[in[k]->attr->map[i]] = list[i];
+            }
+            return k ? contract(g, in[0], in[1]->in[0], n->attr->la, label, n->attr->lo_,
+                                n->type.rank)
+                     : contract(g, in[0]->in[0], in[1], label, n->attr->lb, n->attr->lo_,
+                                n->type.rank);
+        }
+    }
+    return NULL;
+}
+
+/* Contracts a with b, where labels may stand in one list alone: such ones are summed in their
+ * operand first, and those of the result that no operand has are repeated. */
+static Node *contract_loose(Graph *g, Node *a, Node *b, const int8_t *la, const int8_t *lb,
+                            const int8_t *lo, Type result) {
+    Node *x[2] = {a, b};
+    int8_t label[2][MD_RANK] = {{0}};
+    memcpy(label[0], la, (size_t)a->type.rank);
+    memcpy(label[1], lb, (size_t)b->type.rank);
+    for (int k = 0; k < 2; k++) {
+        uint32_t alone = 0;
+        int8_t kept[MD_RANK] = {0};
+        int rank = 0;
+        for (int i = 0; i < x[k]->type.rank; i++) {
+            int l = label[k][i];
+            if (find_label(label[1 - k], x[1 - k]->type.rank, l) < 0 &&
+                find_label(lo, result.rank, l) < 0) {
+                alone |= 1u << i;
+            } else {
+                kept[rank++] = (int8_t)l;
+            }
+        }
+        x[k] = node_fold(g, OP_SUM, x[k], alone);
+        memcpy(label[k], kept, sizeof kept);
+    }
+    int8_t out[MD_RANK] = {0};
+    uint32_t repeated = 0;
+    int rank = 0;
+    for (int i = 0; i < result.rank; i++) {
+        bool has = find_label(label[0], x[0]->type.rank, lo[i]) >= 0 ||
+                   find_label(label[1], x[1]->type.rank, lo[i]) >= 0;
+        if (has) {
+            out[rank++] = lo[i];
+        } else {
+            repeated |= 1u << i;
+        }
+    }
+    Node *c = contract(g, x[0], x[1], label[0], label[1], out, rank);
+    return node_broadcast(g, c, repeated, result.rank, result.dim);
+}
+
+/* A repeated operand has no say along its new axes. */
+static Node *contract_of_broadcast(Graph *g, const Node *n, Node *const *in) {
+    for (int k = 0; k < 2; k++) {
+        if (in[k]->op != OP_BROADCAST) {
+            continue;
+        }
+        const int8_t *list = k ? n->attr->lb : n->attr->la;
+        int8_t label[MD_RANK] = {0};
+        for (int i = 0, j = 0; i < in[k]->type.rank; i++) {
+            if (!(in[k]->attr->axes >> i & 1)) {
+                label[j++] = list[i];
+            }
+        }
+        return k ? contract_loose(g, in[0], in[1]->in[0], n->attr->la, label, n->attr->lo_, n->type)
+                 : contract_loose(g, in[0]->in[0], in[1], label, n->attr->lb, n->attr->lo_,
+                                  n->type);
+    }
+    return NULL;
+}
+
+/* `x` with axes labelled `list` as a value with axes `lo`. */
+static Node *spread(Graph *g, Node *x, const int8_t *list, const int8_t *lo, Type result) {
+    int map[MD_RANK] = {0}, rank = 0;
+    uint32_t missing = 0;
+    for (int i = 0; i < result.rank; i++) {
+        int from = find_label(list, x->type.rank, lo[i]);
+        if (from < 0) {
+            missing |= 1u << i;
+        } else {
+            map[rank++] = from;
+        }
+    }
+    return node_broadcast(g, node_permute(g, x, map), missing, result.rank, result.dim);
+}
+
+/* Without a summed label it is an elementwise product. */
+static Node *contract_is_product(Graph *g, const Node *n, Node *const *in) {
+    const Attr *a = n->attr;
+    for (int i = 0; i < in[0]->type.rank; i++) {
+        if (find_label(a->lo_, n->type.rank, a->la[i]) < 0) {
+            return NULL;
+        }
+    }
+    return node_map2(g, OP_MUL, spread(g, in[0], a->la, a->lo_, n->type),
+                     spread(g, in[1], a->lb, a->lo_, n->type));
+}
+
+/* A constant factor of an operand goes to the result where that is smaller. */
+static Node *contract_of_scaled(Graph *g, const Node *n, Node *const *in) {
+    double scale;
+    for (int k = 0; k < 2; k++) {
+        for (int j = 0; in[k]->op == OP_MUL && j < 2; j++) {
+            if (is_uniform(in[k]->in[j], &scale) && type_count(n->type) < type_count(in[k]->type)) {
+                Node *operand[2] = {in[0], in[1]};
+                operand[k] = in[k]->in[1 - j];
+                return node_map2(g, OP_MUL, same_op(g, n, operand, n->type),
+                                 node_const(g, n->type.elem, scale));
+            }
+        }
+    }
+    return NULL;
+}
+
+/* A summed label of extent 1 sums nothing: the axis goes. */
+static Node *contract_of_ones(Graph *g, const Node *n, Node *const *in) {
+    const Attr *a = n->attr;
+    for (int i = 0; i < in[0]->type.rank; i++) {
+        int j = find_label(a->lb, in[1]->type.rank, a->la[i]);
+        if (in[0]->type.dim[i] != 1 || j < 0 || find_label(a->lo_, n->type.rank, a->la[i]) >= 0) {
+            continue;
+        }
+        int at[2] = {i, j};
+        int8_t label[2][MD_RANK] = {{0}};
+        Node *x[2];
+        for (int k = 0; k < 2; k++) {
+            const int8_t *list = k ? a->lb : a->la;
+            Type t = without_axes(in[k]->type, 1u << at[k]);
+            x[k] = node_reshape(g, in[k], t.rank, t.dim);
+            memcpy(label[k], list, (size_t)at[k]);
+            memcpy(label[k] + at[k], list + at[k] + 1, (size_t)(t.rank - at[k]));
+        }
+        return contract(g, x[0], x[1], label[0], label[1], a->lo_, n->type.rank);
+    }
+    return NULL;
+}
+
+/* Summing a result axis of a contraction: a shared label becomes a summed one, another is summed
+ * in its operand first. */
+static Node *sum_of_contraction(Graph *g, const Node *n, Node *const *in) {
+    Node *c = in[0];
+    if (c->op != OP_CONTRACT) {
+        return NULL;
+    }
+    int8_t lo[MD_RANK] = {0};
+    int rank = 0;
+    for (int i = 0; i < c->type.rank; i++) {
+        if (!(n->attr->axes >> i & 1)) {
+            lo[rank++] = c->attr->lo_[i];
+        }
+    }
+    return contract_loose(g, c->in[0], c->in[1], c->attr->la, c->attr->lb, lo, n->type);
+}
+
+/* --- scatters --------------------------------------------------------------------------------- */
+
+/* One index for each batch element: every place of the result knows whether it is the one. */
+static Node *scatter_is_select(Graph *g, const Node *n, Node *const *in) {
+    int batch = n->attr->batch;
+    Node *u = in[0], *index = in[1];
+    if (index->type.rank != batch || !elem_is_float(n->type.elem)) {
+        return NULL;
+    }
+    Type place = n->type;
+    place.elem = elem_bytes(index->type.elem) < 4 ? TY_I32 : index->type.elem;
+    uint32_t behind = 0;
+    for (int i = batch; i < place.rank; i++) {
+        behind |= 1u << i;
+    }
+    Node *wanted =
+        node_broadcast(g, node_cast(g, index, place.elem), behind, place.rank, place.dim);
+    Node *hit = node_map2(g, OP_EQ, node_iota(g, place, batch), wanted);
+    Node *spread_u = node_broadcast(g, u, 1u << batch, place.rank, place.dim);
+    return node_select(g, hit, spread_u, node_const(g, n->type.elem, 0));
+}
+
+const SimplifyRow simplify_folds[] = {
+    {OP_SUM, fold_of_ones},
+    {OP_PROD, fold_of_ones},
+    {OP_FMAX, fold_of_ones},
+    {OP_FMIN, fold_of_ones},
+    {OP_SUM, fold_of_fold},
+    {OP_PROD, fold_of_fold},
+    {OP_FMAX, fold_of_fold},
+    {OP_FMIN, fold_of_fold},
+    {OP_SUM, fold_of_broadcast},
+    {OP_FMAX, fold_of_broadcast},
+    {OP_FMIN, fold_of_broadcast},
+    {OP_SUM, sum_of_neg},
+    {OP_SUM, sum_of_scaled},
+    {OP_SUM, sum_of_pad},
+    {OP_SUM, sum_of_contraction},
+    {OP_SUM, sum_is_contraction},
+    {OP_CONTRACT, contract_of_permute},
+    {OP_CONTRACT, contract_of_broadcast},
+    {OP_CONTRACT, contract_of_ones},
+    {OP_CONTRACT, contract_is_product},
+    {OP_CONTRACT, contract_of_scaled},
+    {OP_SCATTER_ADD, scatter_is_select},
+    {OP_COUNT, NULL},
+};

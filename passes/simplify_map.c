@@ -1,0 +1,292 @@
+/* simplify_map: rules for elementwise ops; see simplify.c. */
+#include "passes/simplify_rule.h"
+
+#include <math.h>
+
+static Node *map1(Graph *g, OpCode op, Node *a) {
+    return node_map1(g, op, a);
+}
+static Node *map2(Graph *g, OpCode op, Node *a, Node *b) {
+    return node_map2(g, op, a, b);
+}
+
+static bool is_float(const Node *n) {
+    return elem_is_float(n->type.elem);
+}
+
+/* The constant behind a broadcast, or NULL. */
+static Node *constant_of(Node *n) {
+    Node *c = n->op == OP_BROADCAST ? n->in[0] : n;
+    return c->op == OP_CONST ? c : NULL;
+}
+
+/* op over operands that are all repeated along the same new axes: once, then repeated. */
+static Node *narrow_map(Graph *g, const Node *n, Node *const *in) {
+    uint32_t common = UINT32_MAX;
+    bool any = false;
+    for (int k = 0; k < n->nin; k++) {
+        common &= in[k]->op == OP_BROADCAST ? in[k]->attr->axes : 0;
+        any = any || !constant_of(in[k]);
+    }
+    if (n->nin == 0 || n->nin > 3 || n->op == OP_RANDOM || common == 0 || !any) {
+        return NULL;
+    }
+    Node *small[3];
+    for (int k = 0; k < n->nin; k++) {
+        uint32_t kept = axes_without(in[k]->attr->axes, common, n->type.rank);
+        Type t = without_axes(in[k]->type, common);
+        small[k] = node_broadcast(g, in[k]->in[0], kept, t.rank, t.dim);
+    }
+    Node *once = same_op(g, n, small, type_scalar(n->type.elem));
+    return node_broadcast(g, once, common, n->type.rank, n->type.dim);
+}
+
+static Node *add_rule(Graph *g, const Node *n, Node *const *in) {
+    (void)n;
+    for (int k = 0; k < 2; k++) {
+        if (is_number(in[k], 0)) {
+            return in[1 - k];
+        }
+        if (in[k]->op == OP_NEG) {
+            return map2(g, OP_SUB, in[1 - k], in[k]->in[0]);
+        }
+    }
+    return in[0] == in[1] && is_float(in[0])
+               ? map2(g, OP_MUL, in[0], node_const(g, in[0]->type.elem, 2))
+               : NULL;
+}
+
+/* Two values padded with zeros to ranges of one axis that touch: their concatenation. */
+static bool padded_axis(const Node *n, int *axis) {
+    int found = -1;
+    if (n->op != OP_PAD || n->attr->border != BORDER_VALUE || n->attr->value != 0) {
+        return false;
+    }
+    for (int i = 0; i < n->type.rank; i++) {
+        if (n->attr->lo[i] != 0 || n->attr->hi[i] != 0) {
+            if (found >= 0) {
+                return false;
+            }
+            found = i;
+        }
+    }
+    *axis = found;
+    return found >= 0;
+}
+
+static Node *add_pads(Graph *g, const Node *n, Node *const *in) {
+    int axis, other;
+    if (!padded_axis(in[0], &axis) || !padded_axis(in[1], &other) || axis != other) {
+        return NULL;
+    }
+    for (int k = 0; k < 2; k++) {
+        const Node *a = in[k], *b = in[1 - k];
+        int64_t from = a->attr->lo[axis] + a->in[0]->type.dim[axis];
+        if (from != b->attr->lo[axis]) {
+            continue;
+        }
+        Node *part[2] = {a->in[0], b->in[0]};
+        int64_t lo[MD_RANK] = {0}, hi[MD_RANK] = {0};
+        lo[axis] = a->attr->lo[axis];
+        hi[axis] = b->attr->hi[axis];
+        Node *both = node_concat(g, part, 2, axis);
+        Node *whole = node_pad(g, both, lo, hi, BORDER_VALUE, 0);
+        return type_equal(whole->type, n->type) ? whole : NULL;
+    }
+    return NULL;
+}
+
+static Node *sub_rule(Graph *g, const Node *n, Node *const *in) {
+    if (is_number(in[1], 0)) {
+        return in[0];
+    }
+    if (is_number(in[0], 0)) {
+        return map1(g, OP_NEG, in[1]);
+    }
+    if (in[1]->op == OP_NEG) {
+        return map2(g, OP_ADD, in[0], in[1]->in[0]);
+    }
+    return in[0] == in[1] && !is_float(in[0]) ? node_full(g, n->type, 0) : NULL;
+}
+
+static Node *mul_rule(Graph *g, const Node *n, Node *const *in) {
+    for (int k = 0; k < 2; k++) {
+        Node *x = in[1 - k], *c = constant_of(in[k]);
+        if (in[k]->op == OP_NEG && x->op == OP_NEG) {
+            return map2(g, OP_MUL, in[k]->in[0], x->in[0]);
+        }
+        if (in[k]->op == OP_NEG && !c && !constant_of(x)) {
+            return map1(g, OP_NEG, map2(g, OP_MUL, in[k]->in[0], x));
+        }
+        if (!c) {
+            continue;
+        }
+        if (is_number(in[k], 1)) {
+            return x;
+        }
+        if (is_number(in[k], -1)) {
+            return map1(g, OP_NEG, x);
+        }
+        if (is_number(in[k], 0) && !is_float(x)) {
+            return node_full(g, n->type, 0);
+        }
+        if (x->op == OP_NEG) {
+            return map2(g, OP_MUL, x->in[0], map1(g, OP_NEG, c));
+        }
+        for (int j = 0; x->op == OP_MUL && j < 2; j++) {
+            Node *d = constant_of(x->in[j]);
+            if (d) {
+                return map2(g, OP_MUL, x->in[1 - j], map2(g, OP_MUL, c, d));
+            }
+        }
+    }
+    return NULL;
+}
+
+static Node *div_rule(Graph *g, const Node *n, Node *const *in) {
+    (void)n;
+    double y, fraction;
+    int exponent;
+    if (is_number(in[1], 1)) {
+        return in[0];
+    }
+    if (is_uniform(in[1], &y) && isfinite(y)) {
+        fraction = frexp(y, &exponent);
+        if (fabs(fraction) == 0.5 && exponent > -100 &&
+            exponent < 100) { /* the reciprocal is exact */
+            return map2(g, OP_MUL, in[0], node_const(g, in[0]->type.elem, 1 / y));
+        }
+    }
+    if (in[0]->op == OP_NEG && in[1]->op == OP_NEG) {
+        return map2(g, OP_DIV, in[0]->in[0], in[1]->in[0]);
+    }
+    for (int k = 0; k < 2; k++) {
+        if (in[k]->op == OP_NEG) {
+            Node *a = k == 0 ? in[0]->in[0] : in[0], *b = k == 1 ? in[1]->in[0] : in[1];
+            return map1(g, OP_NEG, map2(g, OP_DIV, a, b));
+        }
+    }
+    return NULL;
+}
+
+static Node *neg_rule(Graph *g, const Node *n, Node *const *in) {
+    (void)n;
+    Node *x = in[0];
+    if (x->op == OP_NEG) {
+        return x->in[0];
+    }
+    if (x->op == OP_SUB) {
+        return map2(g, OP_SUB, x->in[1], x->in[0]);
+    }
+    for (int k = 0; (x->op == OP_MUL || x->op == OP_DIV) && k < 2; k++) {
+        Node *c = constant_of(x->in[k]);
+        if (c) {
+            Node *minus = map1(g, OP_NEG, c), *other = x->in[1 - k];
+            return k == 0 ? map2(g, x->op, minus, other) : map2(g, x->op, other, minus);
+        }
+    }
+    return NULL;
+}
+
+static Node *pow_rule(Graph *g, const Node *n, Node *const *in) {
+    Node *x = in[0];
+    double y;
+    if (!is_uniform(in[1], &y)) {
+        return NULL;
+    }
+    if (y == 0) {
+        return node_full(g, n->type, 1);
+    }
+    if (y == 1) {
+        return x;
+    }
+    if (y == 2) {
+        return map2(g, OP_MUL, x, x);
+    }
+    if (y == 3 || y == 4) {
+        Node *square = map2(g, OP_MUL, x, x);
+        return map2(g, OP_MUL, square, y == 3 ? x : square);
+    }
+    if (y == 0.5) {
+        return map1(g, OP_SQRT, x);
+    }
+    if (y == -0.5) {
+        return map1(g, OP_RSQRT, x);
+    }
+    if (y == -1 || y == -2) {
+        Node *one = node_const(g, x->type.elem, 1);
+        return map2(g, OP_DIV, one, y == -1 ? x : map2(g, OP_MUL, x, x));
+    }
+    return NULL;
+}
+
+static Node *select_rule(Graph *g, const Node *n, Node *const *in) {
+    (void)n;
+    double c;
+    if (is_uniform(in[0], &c)) {
+        return in[c != 0 ? 1 : 2];
+    }
+    if (in[1] == in[2]) {
+        return in[1];
+    }
+    if (in[0]->op == OP_NOT) {
+        return node_select(g, in[0]->in[0], in[2], in[1]);
+    }
+    for (int k = 1; k <= 2; k++) { /* the same question asked again */
+        if (in[k]->op == OP_SELECT && in[k]->in[0] == in[0]) {
+            Node *branch = in[k]->in[k];
+            return k == 1 ? node_select(g, in[0], branch, in[2])
+                          : node_select(g, in[0], in[1], branch);
+        }
+    }
+    return NULL;
+}
+
+static Node *extreme_rule(Graph *g, const Node *n, Node *const *in) {
+    (void)g, (void)n;
+    return in[0] == in[1] ? in[0] : NULL;
+}
+
+static Node *logic_rule(Graph *g, const Node *n, Node *const *in) {
+    double absorbing = n->op == OP_OR; /* true or x, false and x */
+    for (int k = 0; k < 2; k++) {
+        if (is_number(in[k], absorbing)) {
+            return node_full(g, n->type, absorbing);
+        }
+        if (is_number(in[k], 1 - absorbing)) {
+            return in[1 - k];
+        }
+    }
+    return in[0] == in[1] ? in[0] : NULL;
+}
+
+static Node *not_rule(Graph *g, const Node *n, Node *const *in) {
+    (void)g, (void)n;
+    return in[0]->op == OP_NOT ? in[0]->in[0] : NULL;
+}
+
+/* A conversion there and back through a type that holds every value. */
+static Node *cast_rule(Graph *g, const Node *n, Node *const *in) {
+    (void)g;
+    const Node *x = in[0];
+    if (x->op != OP_CAST || x->in[0]->type.elem != n->type.elem) {
+        return NULL;
+    }
+    Elem narrow = n->type.elem, wide = x->type.elem;
+    bool floats = elem_is_float(narrow) && elem_is_float(wide);
+    bool ints = elem_is_int(narrow) && elem_is_int(wide);
+    bool holds = (floats && wide == TY_F64) || (floats && wide == TY_F32 && narrow != TY_F64) ||
+                 (ints && elem_bytes(wide) >= elem_bytes(narrow)) ||
+                 (narrow == TY_BOOL && wide != TY_BOOL) ||
+                 (elem_is_int(narrow) && wide == TY_F64 && elem_bytes(narrow) <= 4);
+    return holds ? x->in[0] : NULL;
+}
+
+const SimplifyRow simplify_maps[] = {
+    {OP_ADD, add_rule},     {OP_ADD, add_pads},       {OP_SUB, sub_rule},
+    {OP_MUL, mul_rule},     {OP_DIV, div_rule},       {OP_NEG, neg_rule},
+    {OP_POW, pow_rule},     {OP_SELECT, select_rule}, {OP_MIN, extreme_rule},
+    {OP_MAX, extreme_rule}, {OP_AND, logic_rule},     {OP_OR, logic_rule},
+    {OP_NOT, not_rule},     {OP_CAST, cast_rule},     {OP_COUNT, narrow_map},
+    {OP_COUNT, NULL},
+};

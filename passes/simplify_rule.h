@@ -1,0 +1,28 @@
+/* simplify_rule: the rules of passes/simplify*.c and what they share. */
+#ifndef MDLC_PASSES_SIMPLIFY_RULE_H
+#define MDLC_PASSES_SIMPLIFY_RULE_H
+
+#include "compiler/graph.h"
+
+/* `n` tells the op, attributes and type, `in` the operands to use (already rebuilt). Gives an equal
+ * node that is less work, or NULL when the rule does not apply. */
+typedef Node *(*SimplifyRule)(Graph *g, const Node *n, Node *const *in);
+
+typedef struct {
+    OpCode op; /* OP_COUNT: every elementwise op */
+    SimplifyRule rule;
+} SimplifyRow;
+
+extern const SimplifyRow simplify_maps[], simplify_views[],
+    simplify_folds[]; /* end with rule NULL */
+
+/* Whether every element of `n` is one constant, and which (integers below 2^53). */
+bool is_uniform(const Node *n, double *value);
+bool is_number(const Node *n, double value);
+/* `a` with another operand list; same op and attributes as `n`, type inferred from `type`. */
+Node *same_op(Graph *g, const Node *n, Node *const *in, Type type);
+Type without_axes(Type t, uint32_t axes);
+/* `axes` of the result of a node, counted among those that are not in `dropped`. */
+uint32_t axes_without(uint32_t axes, uint32_t dropped, int rank);
+
+#endif

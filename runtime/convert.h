@@ -1,0 +1,230 @@
+/* SPDX-License-Identifier: 0BSD */
+/* convert: rows of numbers from one element type to another, as data files need it.
+ *
+ * A conversion never loses an integer: what the target cannot hold is reported by its position.
+ * Floats may be rounded to a narrower float; a float becomes an integer only if it is one.
+ * Needs host.h for numbers in text and tensor.h; gives values by value and rows in place. Source
+ * data may be unaligned and big-endian. */
+#ifndef MD_CONVERT_H
+#define MD_CONVERT_H
+
+#include "runtime/host.h"
+#include "runtime/safetensors.h"
+
+/* A number as it came: integers exact, the rest as a double. */
+typedef struct md_number {
+    int is_int;
+    int64_t i;
+    double f; /* always set */
+} md_number;
+
+/* A finite number from text; 0 when the text is none. */
+MD_FN int md_parse_value(const char *text, md_number *n) {
+    n->i = 0;
+    n->is_int = md_parse_integer(text, &n->i);
+    n->f = (double)n->i;
+    return n->is_int || (md_parse_number(text, &n->f) && isfinite(n->f));
+}
+
+MD_FN int md_is_float(md_dtype t) {
+    return t == MD_F16 || t == MD_BF16 || t == MD_F32 || t == MD_F64;
+}
+
+MD_FN size_t md_dtype_bytes(md_dtype t) {
+    return md_dtype_get(t)->bytes;
+}
+
+MD_FN float md_from_f16(uint16_t h) {
+    uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
+    uint32_t exponent = h >> 10 & 31u;
+    uint32_t fraction = h & 0x3FFu;
+    uint32_t bits = sign | (exponent + 112) << 23 | fraction << 13;
+    float f;
+    if (exponent == 31) {
+        bits = sign | 0x7F800000u | fraction << 13;
+    } else if (exponent == 0) {
+        f = (float)fraction * (1.0f / 16777216.0f); /* subnormal: fraction x 2^-24 */
+        return sign != 0 ? -f : f;
+    }
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+MD_FN float md_from_bf16(uint16_t h) {
+    uint32_t bits = (uint32_t)h << 16;
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+/* Round to nearest even. */
+MD_FN uint16_t md_to_bf16(float f) {
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    if (f != f) {
+        return (uint16_t)(bits >> 16 | 0x40u);
+    }
+    return (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
+}
+
+/* Round to nearest even; what is too large becomes infinite. */
+MD_FN uint16_t md_to_f16(float f) {
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    uint32_t sign = bits >> 16 & 0x8000u;
+    float a = fabsf(f);
+    if (f != f) {
+        return (uint16_t)(sign | 0x7E00u);
+    }
+    if (a >= 65520.0f) {
+        return (uint16_t)(sign | 0x7C00u);
+    }
+    if (a < 6.103515625e-5f) { /* below 2^-14: subnormal, a multiple of 2^-24 */
+        return (uint16_t)(sign | (uint32_t)lrintf(a * 16777216.0f));
+    }
+    uint32_t rounded = (bits & 0x7FFFFFFFu) + 0xFFFu + (bits >> 13 & 1u);
+    return (uint16_t)(sign | ((rounded >> 13) - (112u << 10)));
+}
+
+/* Reads one element. A u64 beyond int64 is given as a double. */
+MD_FN md_number md_get_number(const void *from, md_dtype type, int swap) {
+    unsigned char b[8];
+    size_t width = md_dtype_bytes(type);
+    uint64_t u = 0;
+    md_number n;
+    memcpy(b, from, width);
+    for (size_t k = 0; k < width; k++) {
+        u |= (uint64_t)b[swap ? width - 1 - k : k] << 8 * k;
+    }
+    n.is_int = 1;
+    n.i = (int64_t)u;
+    n.f = 0;
+    if (type == MD_I8) {
+        n.i = (int8_t)u;
+    } else if (type == MD_I16) {
+        n.i = (int16_t)u;
+    } else if (type == MD_I32) {
+        n.i = (int32_t)u;
+    } else if (type == MD_BOOL) {
+        n.i = u != 0;
+    } else if (type == MD_U64 && u > (uint64_t)INT64_MAX) {
+        n.is_int = 0;
+        n.f = (double)u;
+    } else if (md_is_float(type)) {
+        float f = 0;
+        uint32_t u32 = (uint32_t)u;
+        n.is_int = 0;
+        if (type == MD_F64) {
+            memcpy(&n.f, &u, sizeof n.f);
+            return n;
+        }
+        if (type == MD_F32) {
+            memcpy(&f, &u32, sizeof f);
+        } else {
+            f = type == MD_F16 ? md_from_f16((uint16_t)u) : md_from_bf16((uint16_t)u);
+        }
+        n.f = (double)f;
+    }
+    n.f = n.is_int ? (double)n.i : n.f;
+    return n;
+}
+
+/* Stores one element; 0 when the type cannot hold the value. */
+MD_FN int md_put_number(void *to, md_dtype type, md_number n) {
+    if (type == MD_F64) {
+        memcpy(to, &n.f, sizeof n.f);
+        return 1;
+    }
+    if (md_is_float(type)) {
+        float f = (float)n.f;
+        uint16_t h = type == MD_F16 ? md_to_f16(f) : md_to_bf16(f);
+        if (type == MD_F32) {
+            memcpy(to, &f, sizeof f);
+        } else {
+            memcpy(to, &h, sizeof h);
+        }
+        return 1;
+    }
+    if (!n.is_int) {
+        if (!(n.f >= -9007199254740992.0 && n.f <= 9007199254740992.0) || n.f != floor(n.f)) {
+            return 0;
+        }
+        n.i = (int64_t)n.f;
+    }
+    int64_t low = type == MD_I8    ? INT8_MIN
+                  : type == MD_I16 ? INT16_MIN
+                  : type == MD_I32 ? INT32_MIN
+                  : type == MD_I64 ? INT64_MIN
+                                   : 0;
+    int64_t high = type == MD_BOOL  ? 1
+                   : type == MD_I8  ? INT8_MAX
+                   : type == MD_U8  ? UINT8_MAX
+                   : type == MD_I16 ? INT16_MAX
+                   : type == MD_U16 ? UINT16_MAX
+                   : type == MD_I32 ? INT32_MAX
+                   : type == MD_U32 ? (int64_t)UINT32_MAX
+                                    : INT64_MAX;
+    if (n.i < low || n.i > high) {
+        return 0;
+    }
+    /* Little-endian: the low bytes are the value in every width. */
+    memcpy(to, &n.i, md_dtype_bytes(type));
+    return 1;
+}
+
+/* Converts `count` elements. Gives -1, or the position of the first one that does not fit. */
+MD_FN int64_t md_convert(void *to, md_dtype to_type, const void *from, md_dtype from_type, int swap,
+                         int64_t count) {
+    const unsigned char *source = (const unsigned char *)from;
+    unsigned char *target = (unsigned char *)to;
+    size_t from_width = md_dtype_bytes(from_type);
+    size_t to_width = md_dtype_bytes(to_type);
+    if (to_type == from_type && !(swap && from_width > 1)) {
+        memcpy(target, source, from_width * (size_t)count);
+        return -1;
+    }
+    if (from_type == MD_U8 && to_type == MD_F32) { /* images: worth a loop of their own */
+        for (int64_t i = 0; i < count; i++) {
+            float f = (float)source[i];
+            memcpy(target + 4 * i, &f, sizeof f);
+        }
+        return -1;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        md_number n = md_get_number(source + (size_t)i * from_width, from_type, swap);
+        if (!md_put_number(target + (size_t)i * to_width, to_type, n)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* Are all of these inside? Tokens come in millions, so this is a loop that vectorises. */
+MD_FN int md_bytes_inside(const unsigned char *at, int64_t count, int64_t lo, int64_t hi) {
+    unsigned char least = 255, most = 0;
+    for (int64_t i = 0; i < count; i++) {
+        least = at[i] < least ? at[i] : least;
+        most = at[i] > most ? at[i] : most;
+    }
+    return least >= lo && most < hi;
+}
+
+/* The first element that is outside lo..hi (hi excluded), or -1. */
+MD_FN int64_t md_out_of_range(const void *data, md_dtype type, int swap, int64_t count, int64_t lo,
+                              int64_t hi) {
+    const unsigned char *at = (const unsigned char *)data;
+    size_t width = md_dtype_bytes(type);
+    if (type == MD_U8 && md_bytes_inside(at, count, lo, hi)) {
+        return -1;
+    }
+    for (int64_t i = 0; i < count; i++) {
+        md_number n = md_get_number(at + (size_t)i * width, type, swap);
+        int inside = n.is_int ? n.i >= lo && n.i < hi : n.f >= (double)lo && n.f < (double)hi;
+        if (!inside) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+#endif

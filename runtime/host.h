@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: 0BSD */
+/* host: what all parts of an emitted `main` share: exit codes, messages, numbers as text, memory
+ * mappings, buffered reading.
+ *
+ * Nothing here calls malloc or uses a FILE: memory comes from mmap before the first step, output
+ * goes through write(2) from fixed buffers, so that a run takes no memory after it has started.
+ * Functions that can fail give an exit code and leave one message in an md_text.
+ * Needs POSIX 2008 with MAP_ANONYMOUS (_GNU_SOURCE before the first include). */
+#ifndef MD_HOST_H
+#define MD_HOST_H
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "runtime/model.h"
+#include "runtime/text.h"
+
+#ifndef MAP_ANONYMOUS
+#error "define _GNU_SOURCE before the first #include"
+#endif
+
+#if defined(__GNUC__)
+#define MD_PRINTF(f, a) __attribute__((format(printf, f, a)))
+#else
+#define MD_PRINTF(f, a)
+#endif
+
+/* Exit codes of the program. */
+enum {
+    MD_EXIT_OK = 0,
+    MD_EXIT_DATA = 1,   /* a file or the data in it */
+    MD_EXIT_USAGE = 2,  /* the command line */
+    MD_EXIT_NUMBER = 4, /* a loss or a norm became NaN or infinite */
+    MD_EXIT_MEMORY = 5  /* the memory could not be had */
+};
+
+enum {
+    MD_MESSAGE_BYTES = 2048,
+    MD_LINE_BYTES = 4096,
+    MD_PATH_BYTES = 4096,
+    MD_STREAM_BYTES = 16384
+};
+
+MD_PRINTF(2, 3) MD_FN void md_text_format(md_text *t, const char *format, ...) {
+    char piece[MD_MESSAGE_BYTES];
+    va_list list;
+    va_start(list, format);
+    int n = vsnprintf(piece, sizeof piece, format, list);
+    va_end(list);
+    if (n > 0) {
+        md_text_bytes(t, piece, (size_t)n < sizeof piece ? (size_t)n : sizeof piece - 1);
+    }
+}
+
+/* Leaves a message and gives `code`, so that a caller can `return md_fail(...)`. The first message
+ * stays: what fails later is a consequence. */
+MD_PRINTF(3, 4) MD_FN int md_fail(md_text *t, int code, const char *format, ...) {
+    char piece[MD_MESSAGE_BYTES];
+    va_list list;
+    if (t->used > 0) {
+        return code;
+    }
+    va_start(list, format);
+    int n = vsnprintf(piece, sizeof piece, format, list);
+    va_end(list);
+    if (n > 0) {
+        md_text_bytes(t, piece, (size_t)n < sizeof piece ? (size_t)n : sizeof piece - 1);
+    }
+    return code;
+}
+
+/* All of the bytes; 0 or an errno. */
+MD_FN int md_write_fd(int fd, const char *bytes, size_t count) {
+    while (count > 0) {
+        ssize_t n = write(fd, bytes, count);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return n < 0 ? errno : EIO;
+        }
+        bytes += n;
+        count -= (size_t)n;
+    }
+    return 0;
+}
+
+/* ---- numbers -------------------------------------------------------------------------------- */
+
+/* The shortest text that reads back as the same number; most values here began as a float. */
+MD_FN void md_text_number(md_text *t, double value) {
+    char piece[40];
+    int is_float = (double)(float)value == value;
+    int digits = 1;
+    do {
+        snprintf(piece, sizeof piece, "%.*g", digits++, value);
+    } while (digits <= 17 && isfinite(value) &&
+             (is_float ? strtof(piece, NULL) != (float)value : strtod(piece, NULL) != value));
+    md_text_add(t, piece);
+}
+
+/* 1,234,567 */
+MD_FN void md_text_grouped(md_text *t, uint64_t value) {
+    char piece[32];
+    int n = snprintf(piece, sizeof piece, "%llu", (unsigned long long)value);
+    for (int i = 0; i < n; i++) {
+        md_text_bytes(t, &piece[i], 1);
+        if ((n - i) % 3 == 1 && i + 1 < n) {
+            md_text_add(t, ",");
+        }
+    }
+}
+
+/* A number in the C form, nothing around it but blanks. Gives 0 when the text is none; words like
+ * nan and inf and hexadecimal forms are none. */
+MD_FN int md_parse_number(const char *s, double *value) {
+    const char *p = s;
+    int digits = 0;
+    while (*p == ' ' || *p == '\t') {
+        p++;
+    }
+    const char *first = p;
+    p += *p == '-' || *p == '+';
+    for (; *p >= '0' && *p <= '9'; p++) {
+        digits++;
+    }
+    p += *p == '.';
+    for (; *p >= '0' && *p <= '9'; p++) {
+        digits++;
+    }
+    if (digits > 0 && (*p == 'e' || *p == 'E')) {
+        const char *e = p + 1;
+        e += *e == '-' || *e == '+';
+        if (*e >= '0' && *e <= '9') {
+            for (p = e; *p >= '0' && *p <= '9'; p++) {
+            }
+        }
+    }
+    const char *end = p;
+    while (*p == ' ' || *p == '\t') {
+        p++;
+    }
+    if (digits == 0 || *p != 0) {
+        return 0;
+    }
+    char *stop = NULL;
+    *value = strtod(first, &stop);
+    return stop == end;
+}
+
+/* A whole number in decimal; exact over all of int64. */
+MD_FN int md_parse_integer(const char *s, int64_t *value) {
+    uint64_t n = 0;
+    while (*s == ' ' || *s == '\t') {
+        s++;
+    }
+    int minus = *s == '-';
+    s += *s == '-' || *s == '+';
+    const char *digits = s;
+    for (; *s >= '0' && *s <= '9'; s++) {
+        uint64_t digit = (uint64_t)(*s - '0');
+        if (n > ((uint64_t)INT64_MAX - digit) / 10) {
+            return 0;
+        }
+        n = n * 10 + digit;
+    }
+    int some = s > digits;
+    while (*s == ' ' || *s == '\t') {
+        s++;
+    }
+    *value = minus ? -(int64_t)n : (int64_t)n;
+    return some && *s == 0;
+}
+
+MD_FN double md_seconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
+}
+
+/* ---- mappings ------------------------------------------------------------------------------- */
+
+MD_FN size_t md_page(void) {
+    return (size_t)sysconf(_SC_PAGESIZE);
+}
+
+MD_FN size_t md_round(size_t bytes, size_t unit) {
+    return (bytes + unit - 1) / unit * unit;
+}
+
+/* Zeroed memory, or NULL. A size of 0 gives a page, so that NULL always means failure. */
+MD_FN void *md_map(size_t bytes) {
+    if (bytes > (size_t)PTRDIFF_MAX - md_page()) {
+        return NULL;
+    }
+    void *p = mmap(NULL, md_round(bytes + (bytes == 0), md_page()), PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    return p == MAP_FAILED ? NULL : p;
+}
+
+MD_FN void md_unmap(void *p, size_t bytes) {
+    if (p != NULL) {
+        munmap(p, md_round(bytes + (bytes == 0), md_page()));
+    }
+}
+
+/* Reads a byte of every page, so that a file lies in memory before the first step. */
+MD_FN void md_touch_read(const void *p, size_t bytes) {
+    const volatile unsigned char *byte = (const volatile unsigned char *)p;
+    for (size_t i = 0; i < bytes; i += 4096) {
+        (void)byte[i];
+    }
+}
+
+/* Writes a byte of every page of zeroed memory. */
+MD_FN void md_touch_write(void *p, size_t bytes) {
+    volatile unsigned char *byte = (volatile unsigned char *)p;
+    for (size_t i = 0; i < bytes; i += 4096) {
+        byte[i] = 0;
+    }
+}
+
+/* One mapping that is cut into pieces while the program sets itself up. */
+typedef struct md_block_mem {
+    char *at;
+    size_t used, size;
+} md_block_mem;
+
+/* A zeroed piece, aligned for any vector, or NULL when the block was sized too small. */
+MD_FN void *md_take(md_block_mem *b, size_t bytes) {
+    size_t need = md_round(bytes, 64);
+    if (need > b->size - b->used) {
+        return NULL;
+    }
+    void *p = b->at + b->used;
+    b->used += need;
+    return p;
+}
+
+/* ---- reading -------------------------------------------------------------------------------- */
+
+/* A file that is read once from front to back through a small buffer. */
+typedef struct md_stream {
+    int fd;
+    const char *path;
+    int error; /* errno of a failed read */
+    size_t pos, have;
+    unsigned char buffer[MD_STREAM_BYTES];
+} md_stream;
+
+/* Opens for reading; a folder is an error here already. */
+MD_FN int md_open(const char *path, md_text *message, int *fd, uint64_t *bytes) {
+    struct stat info;
+    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (*fd < 0) {
+        return md_fail(message, MD_EXIT_DATA, "cannot open '%s': %s", path, strerror(errno));
+    }
+    if (fstat(*fd, &info) != 0 || !S_ISREG(info.st_mode)) {
+        close(*fd);
+        *fd = -1;
+        return md_fail(message, MD_EXIT_DATA, "cannot read '%s': not a regular file", path);
+    }
+    *bytes = (uint64_t)info.st_size;
+    return MD_EXIT_OK;
+}
+
+MD_FN int md_stream_open(md_stream *s, const char *path, md_text *message) {
+    uint64_t bytes;
+    s->path = path;
+    s->error = 0;
+    s->pos = 0;
+    s->have = 0;
+    return md_open(path, message, &s->fd, &bytes);
+}
+
+/* The next byte; -1 at the end and after an error. */
+MD_FN int md_stream_next(md_stream *s) {
+    if (s->pos == s->have) {
+        ssize_t n;
+        do {
+            n = read(s->fd, s->buffer, sizeof s->buffer);
+        } while (n < 0 && errno == EINTR);
+        if (n <= 0) {
+            s->error = n < 0 ? errno : 0;
+            return -1;
+        }
+        s->pos = 0;
+        s->have = (size_t)n;
+    }
+    return s->buffer[s->pos++];
+}
+
+/* Closes; an error while reading becomes the message. */
+MD_FN int md_stream_close(md_stream *s, md_text *message) {
+    close(s->fd);
+    if (s->error != 0) {
+        return md_fail(message, MD_EXIT_DATA, "cannot read '%s': %s", s->path, strerror(s->error));
+    }
+    return MD_EXIT_OK;
+}
+
+/* Bytes at an offset; 0 when all of them came. An md_read_fn over a descriptor. */
+MD_FN int md_read_fd(void *user, uint64_t offset, void *data, size_t bytes) {
+    int fd = *(const int *)user;
+    char *to = (char *)data;
+    while (bytes > 0) {
+        ssize_t n = pread(fd, to, bytes, (off_t)offset);
+        if (n < 0 && errno == EINTR) {
+            continue;
+        }
+        if (n <= 0) {
+            return 1;
+        }
+        to += n;
+        offset += (uint64_t)n;
+        bytes -= (size_t)n;
+    }
+    return 0;
+}
+
+#endif

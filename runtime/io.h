@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: 0BSD */
+/* io: opens a data file of records as an array: .npy, IDX (also gzip), text and raw elements.
+ *
+ * Files are mapped read-only; only packed ones are unpacked into memory of their own. The format
+ * follows from the extension, or from the first bytes where that says nothing.
+ * Needs npy.h and inflate.h, gives md_array; csv has csv.h. */
+#ifndef MD_IO_H
+#define MD_IO_H
+
+#include "runtime/inflate.h"
+#include "runtime/npy.h"
+
+MD_FN int md_ends_with(const char *s, const char *tail) {
+    size_t n = strlen(s);
+    size_t k = strlen(tail);
+    return n >= k && strcmp(s + n - k, tail) == 0;
+}
+
+/* The format by the extension; MD_FORMAT_AUTO when it says nothing. */
+MD_FN md_format md_format_of(const char *path) {
+    static const struct {
+        const char *tail;
+        md_format format;
+    } table[] = {
+        {".csv", MD_FORMAT_CSV},   {".npy", MD_FORMAT_NPY}, {".u8", MD_FORMAT_U8},
+        {".txt", MD_FORMAT_U8},    {".bin", MD_FORMAT_U8},  {".md", MD_FORMAT_U8},
+        {".u16", MD_FORMAT_U16},   {".i32", MD_FORMAT_I32}, {".idx", MD_FORMAT_IDX},
+        {"-ubyte", MD_FORMAT_IDX}, {".gz", MD_FORMAT_IDX},
+    };
+    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
+        if (md_ends_with(path, table[i].tail)) {
+            return table[i].format;
+        }
+    }
+    return MD_FORMAT_AUTO;
+}
+
+/* The format by the first bytes; what looks like nothing else is bytes. */
+MD_FN int md_format_sniff(const char *path, md_format *format, md_text *message) {
+    int fd;
+    uint64_t bytes;
+    unsigned char head[8];
+    int rc = md_open(path, message, &fd, &bytes);
+    if (rc != MD_EXIT_OK) {
+        return rc;
+    }
+    *format = MD_FORMAT_U8;
+    if (md_read_fd(&fd, 0, head, sizeof head) == 0) {
+        if (memcmp(head, "\x93NUMPY", 6) == 0) {
+            *format = MD_FORMAT_NPY;
+        } else if (head[0] == 0x1F && head[1] == 0x8B) {
+            *format = MD_FORMAT_IDX;
+        } else if (head[0] == 0 && head[1] == 0 && head[2] >= 8 && head[2] <= 14 && head[3] > 0) {
+            *format = MD_FORMAT_IDX;
+        }
+    }
+    close(fd);
+    return MD_EXIT_OK;
+}
+
+/* Raw elements: one record each. */
+MD_FN int md_raw_open(md_array *a, const char *path, md_dtype dtype, md_text *message) {
+    int fd;
+    uint64_t bytes;
+    memset(a, 0, sizeof *a);
+    a->path = path;
+    a->dtype = dtype;
+    int rc = md_open(path, message, &fd, &bytes);
+    if (rc != MD_EXIT_OK) {
+        return rc;
+    }
+    uint64_t width = md_dtype_bytes(dtype);
+    if (bytes == 0 || bytes % width != 0) {
+        rc = md_fail(message, MD_EXIT_DATA,
+                     "%s: %llu bytes are no whole number of elements of %llu bytes", path,
+                     (unsigned long long)bytes, (unsigned long long)width);
+    } else {
+        rc = md_array_map(a, path, fd, bytes, message);
+        a->rank = 1;
+        a->shape[0] = (int64_t)(bytes / width);
+        md_array_bytes(a);
+    }
+    close(fd);
+    return rc;
+}
+
+/* The header of IDX content in a->map: 0 0 type rank, then sizes, all big-endian. */
+MD_FN int md_idx_parse(md_array *a, md_text *message) {
+    static const unsigned char codes[] = {0x08, 0x09, 0x0B, 0x0C, 0x0D, 0x0E};
+    static const md_dtype types[] = {MD_U8, MD_I8, MD_I16, MD_I32, MD_F32, MD_F64};
+    const unsigned char *p = (const unsigned char *)a->map;
+    int type = -1;
+    for (int i = 0; i < 6 && a->map_bytes >= 4; i++) {
+        type = p[0] == 0 && p[1] == 0 && p[2] == codes[i] ? i : type;
+    }
+    if (type < 0 || p[3] == 0 || p[3] > MD_MAX_RANK || a->map_bytes < 4 + 4 * (size_t)p[3]) {
+        return md_fail(message, MD_EXIT_DATA, "%s: not an IDX file", a->path);
+    }
+    a->dtype = types[type];
+    a->swap = 1;
+    a->rank = p[3];
+    for (int i = 0; i < a->rank; i++) {
+        const unsigned char *b = p + 4 + 4 * i;
+        a->shape[i] =
+            (int64_t)b[0] << 24 | (int64_t)b[1] << 16 | (int64_t)b[2] << 8 | (int64_t)b[3];
+    }
+    size_t start = 4 + 4 * (size_t)a->rank;
+    uint64_t need = md_array_bytes(a);
+    if (need == 0 || a->map_bytes - start != need) {
+        return md_fail(message, MD_EXIT_DATA,
+                       "%s: %s: its header promises %llu bytes of data, found %llu", a->path,
+                       a->map_bytes - start < need ? "cut short" : "too long or empty",
+                       (unsigned long long)need, (unsigned long long)(a->map_bytes - start));
+    }
+    a->data = p + start;
+    return MD_EXIT_OK;
+}
+
+/* Unpacks into memory whose size stands in the last four bytes of the file. */
+MD_FN int md_gzip_map(md_array *a, const char *path, int fd, uint64_t bytes, md_stream *stream,
+                      md_text *message) {
+    unsigned char tail[4] = {0, 0, 0, 0};
+    if (bytes < 18 || md_read_fd(&fd, bytes - 4, tail, 4) != 0) {
+        return md_fail(message, MD_EXIT_DATA, "%s: cannot unpack: it is cut short", path);
+    }
+    size_t size =
+        (size_t)tail[0] | (size_t)tail[1] << 8 | (size_t)tail[2] << 16 | (size_t)tail[3] << 24;
+    if (size > 1100 * bytes) { /* deflate reaches 1032 to 1 */
+        return md_fail(message, MD_EXIT_DATA, "%s: cannot unpack: its length is damaged", path);
+    }
+    a->map_bytes = size;
+    a->map = md_map(size);
+    if (a->map == NULL) {
+        return md_fail(message, MD_EXIT_MEMORY, "no memory for %zu bytes of '%s'", size, path);
+    }
+    int rc = md_stream_open(stream, path, message);
+    if (rc != MD_EXIT_OK) {
+        return rc;
+    }
+    const char *why = md_gunzip(stream, (unsigned char *)a->map, size);
+    rc = md_stream_close(stream, message);
+    if (rc == MD_EXIT_OK && why != NULL) {
+        rc = md_fail(message, MD_EXIT_DATA, "%s: cannot unpack: %s", path, why);
+    }
+    return rc;
+}
+
+MD_FN int md_idx_open(md_array *a, const char *path, md_stream *stream, md_text *message) {
+    int fd;
+    uint64_t bytes;
+    unsigned char magic[2] = {0, 0};
+    memset(a, 0, sizeof *a);
+    a->path = path;
+    int rc = md_open(path, message, &fd, &bytes);
+    if (rc != MD_EXIT_OK) {
+        return rc;
+    }
+    (void)md_read_fd(&fd, 0, magic, 2);
+    if (magic[0] == 0x1F && magic[1] == 0x8B) {
+        rc = md_gzip_map(a, path, fd, bytes, stream, message);
+    } else if (bytes == 0) {
+        rc = md_fail(message, MD_EXIT_DATA, "%s: the file is empty", path);
+    } else {
+        rc = md_array_map(a, path, fd, bytes, message);
+    }
+    close(fd);
+    return rc == MD_EXIT_OK ? md_idx_parse(a, message) : rc;
+}
+
+/* Opens any format but csv. */
+MD_FN int md_array_open(md_array *a, const char *path, md_format format, md_stream *stream,
+                        md_text *message) {
+    switch (format) {
+    case MD_FORMAT_NPY: return md_npy_open(a, path, message);
+    case MD_FORMAT_IDX: return md_idx_open(a, path, stream, message);
+    case MD_FORMAT_U16: return md_raw_open(a, path, MD_U16, message);
+    case MD_FORMAT_I32: return md_raw_open(a, path, MD_I32, message);
+    default: return md_raw_open(a, path, MD_U8, message);
+    }
+}
+
+#endif

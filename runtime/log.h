@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: 0BSD */
+/* log: what a run prints: the memory table, progress, evaluations, the end; as text or as JSON.
+ *
+ * md_run, all that a run knows, is defined here. Lines are built in a fixed buffer and written
+ * with one write(2) each. Needs the other parts of the host; changes nothing but the terminal. */
+#ifndef MD_LOG_H
+#define MD_LOG_H
+
+#include "runtime/data.h"
+#include "runtime/options.h"
+#include "runtime/regions.h"
+#include "runtime/save.h"
+
+typedef struct md_run {
+    const md_model *model;
+    const md_entry *entry;
+    md_options options;
+    md_text message, line;
+    char message_bytes[MD_MESSAGE_BYTES];
+    char line_bytes[MD_LINE_BYTES];
+    int lost;     /* errno of output that could not be written */
+    int terminal; /* stdout is one */
+    int drawn;    /* a progress line stands on the terminal */
+    md_stream stream;
+    md_out out;
+    /* memory */
+    md_regions regions;
+    md_data data;
+    int has_data;
+    md_block_mem block; /* the arrays below */
+    size_t array_bytes; /* mappings of --in files */
+    int threads;
+    uint64_t process, libraries; /* measured */
+    unsigned char *seen;         /* one byte a tensor, for load */
+    md_array *arrays;            /* --in, one an input */
+    int64_t *slices;             /* calls that each --in file holds, 0: none given */
+    const void **in, **results;
+    int64_t *rows; /* numbers of the staged rows */
+    double *values, *eval_values, *sums, *part_sums;
+    /* progress */
+    int64_t steps, per_epoch, step; /* step: finished updates */
+    int64_t train_rows, held_rows;
+    int64_t staged; /* first staged row when the order is fixed; -1: none */
+    int64_t log_every, saved_step;
+    int evaluated; /* eval_values are set */
+    double start, shown;
+    int64_t pages_early;
+    int64_t pages_late;
+} md_run;
+
+MD_FN md_text *md_line(md_run *r) {
+    r->line = md_text_make(r->line_bytes, sizeof r->line_bytes);
+    return &r->line;
+}
+
+MD_FN void md_print(md_run *r) {
+    if (r->drawn) {
+        (void)md_write_fd(STDOUT_FILENO, "\r\033[K", 4);
+        r->drawn = 0;
+    }
+    int error = md_write_fd(STDOUT_FILENO, r->line.at, r->line.used);
+    r->lost = r->lost == 0 ? error : r->lost;
+}
+
+/* "digits: message" on stderr. */
+MD_FN void md_complain(md_run *r, const char *kind) {
+    md_text *t = md_line(r);
+    if (r->drawn) {
+        (void)md_write_fd(STDOUT_FILENO, "\n", 1);
+        r->drawn = 0;
+    }
+    md_text_format(t, "%s: %s%s\n", r->model->name, kind, r->message.at);
+    (void)md_write_fd(STDERR_FILENO, t->at, t->used);
+    r->message = md_text_make(r->message_bytes, sizeof r->message_bytes);
+}
+
+/* ---- JSON ----------------------------------------------------------------------------------- */
+
+MD_FN void md_json_count(md_text *t, const char *key, uint64_t value) {
+    md_text_format(t, ",\"%s\":%llu", key, (unsigned long long)value);
+}
+
+MD_FN void md_json_value(md_text *t, const char *key, double value) {
+    md_text_format(t, ",\"%s\":", key);
+    if (isfinite(value)) {
+        md_text_number(t, value);
+    } else {
+        md_text_add(t, "null");
+    }
+}
+
+MD_FN void md_json_metrics(md_text *t, const md_entry *e, const double *values) {
+    md_text_add(t, ",\"metrics\":{");
+    for (int i = 0; i < e->metric_count; i++) {
+        char piece[512];
+        md_text one = md_text_make(piece, sizeof piece);
+        md_json_value(&one, e->metrics[i], values[1 + i]);
+        md_text_add(t, piece + (i == 0)); /* the first one without its comma */
+    }
+    md_text_add(t, "}");
+}
+
+/* ---- memory --------------------------------------------------------------------------------- */
+
+MD_FN size_t md_data_bytes(const md_run *r) {
+    return (r->has_data ? r->data.resident : 0) + r->array_bytes +
+           md_round(r->block.size, md_page());
+}
+
+MD_FN void md_memory_row(md_text *t, const char *name, uint64_t bytes, const char *what) {
+    char number[40];
+    md_text digits = md_text_make(number, sizeof number);
+    md_text_grouped(&digits, bytes);
+    md_text_format(t, "  %-10s %16s  %s\n", name, number, what);
+}
+
+MD_FN void md_log_memory(md_run *r) {
+    const md_model *m = r->model;
+    md_text *t = md_line(r);
+    size_t pad = r->regions.mapped - r->regions.total;
+    if (r->options.log == MD_LOG_JSON) {
+        md_text_format(t, "{\"event\":\"memory\",\"params\":%llu",
+                       (unsigned long long)m->params_bytes);
+        md_json_count(t, "state", m->state_bytes);
+        md_json_count(t, "io", m->io_bytes);
+        md_json_count(t, "arena", m->arena_bytes);
+        md_json_count(t, "total", r->regions.total);
+        md_json_count(t, "pad", pad);
+        md_json_count(t, "stack_per_thread", m->stack_bytes);
+        md_json_count(t, "threads", (uint64_t)r->threads);
+        md_json_count(t, "libraries", r->libraries);
+        md_json_count(t, "data", md_data_bytes(r));
+        md_json_count(t, "process", r->process);
+        md_text_add(t, "}\n");
+    } else if (r->options.log == MD_LOG_TEXT) {
+        md_text_format(t, "memory of '%s' in bytes, all of it taken before step 0\n", m->name);
+        md_memory_row(t, "params", m->params_bytes, "weights");
+        md_memory_row(t, "state", m->state_bytes, "optimizer slots, counters, statistics");
+        md_memory_row(t, "io", m->io_bytes, "batch and results");
+        md_memory_row(t, "arena", m->arena_bytes, "scratch of the largest entry");
+        md_memory_row(t, "total", r->regions.total, "the declared bound");
+        md_memory_row(t, "pad", pad, "up to whole pages");
+        md_text_format(t, "  %-10s %16llu  per thread; threads: %d\n", "stack",
+                       (unsigned long long)m->stack_bytes, r->threads);
+        md_memory_row(t, "libraries", r->libraries, "threads and their stacks, measured");
+        md_memory_row(t, "data", md_data_bytes(r), "rows in memory, file mappings, bookkeeping");
+        md_memory_row(t, "process", r->process, "program and C library, measured at the start");
+    }
+    if (t->used > 0) {
+        md_print(r);
+    }
+}
+
+/* ---- steps ---------------------------------------------------------------------------------- */
+
+MD_FN void md_text_values(md_text *t, const md_entry *e, const double *values, int extras) {
+    char piece[64];
+    for (int i = 0; i < 1 + e->metric_count + extras; i++) {
+        const char *name = i == 0                 ? "loss"
+                           : i <= e->metric_count ? e->metrics[i - 1]
+                                                  : e->extras[i - 1 - e->metric_count];
+        snprintf(piece, sizeof piece, "%.5g", values[i]);
+        md_text_format(t, "  %s %s", name, piece);
+    }
+}
+
+MD_FN int64_t md_epoch(const md_run *r, int64_t step) {
+    return r->per_epoch > 0 ? step / r->per_epoch : 0;
+}
+
+MD_FN void md_text_step(md_run *r, md_text *t) {
+    md_text_format(t, "step %lld", (long long)r->step);
+    if (r->per_epoch > 0) {
+        md_text_format(t, "  epoch %lld", (long long)md_epoch(r, r->step));
+    }
+    md_text_values(t, r->entry, r->values, r->entry->extra_count);
+}
+
+MD_FN void md_log_step(md_run *r) {
+    const md_entry *e = r->entry;
+    md_text *t = md_line(r);
+    if (r->options.log == MD_LOG_JSON) {
+        md_text_format(t, "{\"event\":\"step\",\"entry\":\"%s\",\"step\":%lld,\"epoch\":%lld",
+                       e->name, (long long)r->step, (long long)md_epoch(r, r->step));
+        md_json_value(t, "loss", r->values[0]);
+        for (int i = 0; i < e->extra_count; i++) {
+            md_json_value(t, e->extras[i], r->values[1 + e->metric_count + i]);
+        }
+        md_json_metrics(t, e, r->values);
+        md_text_add(t, "}\n");
+    } else {
+        md_text_step(r, t);
+        md_text_add(t, "\n");
+    }
+    md_print(r);
+}
+
+/* The line that a terminal shows, drawn over itself at most ten times a second. */
+MD_FN void md_log_progress(md_run *r) {
+    double now = md_seconds();
+    if (now - r->shown < 0.1) {
+        return;
+    }
+    double rate = (double)r->step / (now - r->start);
+    double left = (double)(r->steps - r->step) / rate;
+    md_text *t = md_line(r);
+    r->shown = now;
+    md_text_add(t, "\r");
+    md_text_step(r, t);
+    md_text_format(t, "  %.4g steps/s  %lld:%02d left\033[K", rate, (long long)left / 60,
+                   (int)((long long)left % 60));
+    (void)md_write_fd(STDOUT_FILENO, t->at, t->used);
+    r->drawn = 1;
+}
+
+MD_FN void md_log_eval(md_run *r, int64_t rows) {
+    const md_entry *e = r->entry;
+    const char *set = r->model->datasets[e->dataset].name;
+    md_text *t = md_line(r);
+    if (r->options.log == MD_LOG_JSON) {
+        md_text_format(t, "{\"event\":\"eval\",\"step\":%lld,\"data\":\"%s\",\"rows\":%lld",
+                       (long long)r->step, set, (long long)rows);
+        md_json_value(t, "loss", r->eval_values[0]);
+        md_json_metrics(t, e, r->eval_values);
+        md_text_add(t, "}\n");
+        md_print(r);
+    } else if (r->options.log == MD_LOG_TEXT) {
+        md_text_format(t, "eval at step %lld: %s, %lld rows:", (long long)r->step, set,
+                       (long long)rows);
+        md_text_values(t, e, r->eval_values, 0);
+        md_text_add(t, "\n");
+        md_print(r);
+    }
+}
+
+MD_FN void md_log_end(md_run *r) {
+    const md_entry *e = r->entry;
+    md_text *t = md_line(r);
+    double seconds = md_seconds() - r->start;
+    uint64_t peak = md_peak_bytes();
+    uint64_t other = r->process + r->libraries + md_data_bytes(r);
+    uint64_t over = peak > other ? peak - other : 0;
+    int64_t growth = r->step > 2 ? r->pages_late - r->pages_early : 0;
+    if (r->options.log == MD_LOG_JSON) {
+        md_text_format(t, "{\"event\":\"end\",\"entry\":\"%s\",\"steps\":%lld", e->name,
+                       (long long)r->step);
+        md_json_value(t, "seconds", (double)(float)seconds);
+        md_json_value(t, "loss", r->values[0]);
+        md_json_metrics(t, e, r->evaluated ? r->eval_values : r->values);
+        md_json_count(t, "bound_bytes", r->regions.mapped);
+        md_json_count(t, "peak_over_process_bytes", over);
+        md_json_count(t, "peak_rss_bytes", peak);
+        md_text_format(t, ",\"resident_growth_pages\":%lld}\n", (long long)growth);
+        md_print(r);
+    } else if (r->options.log == MD_LOG_TEXT) {
+        char number[40];
+        md_text digits = md_text_make(number, sizeof number);
+        md_text_format(t, "%lld steps in %.2f s (%.4g steps/s)\n", (long long)r->step, seconds,
+                       seconds > 0 ? (double)r->step / seconds : 0.0);
+        md_text_grouped(&digits, r->regions.mapped);
+        md_text_format(t, "memory: bound with pad %s bytes, measured peak ", number);
+        digits = md_text_make(number, sizeof number);
+        md_text_grouped(&digits, over);
+        md_text_format(t, "%s over process, libraries and data; pages added since step 2: %lld\n",
+                       number, (long long)growth);
+        md_print(r);
+    }
+}
+
+#endif

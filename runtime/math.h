@@ -1,0 +1,321 @@
+/* SPDX-License-Identifier: 0BSD */
+/* math: branch-free elementary functions in f32; f64 code calls libm.
+ *
+ * Each is a straight line of products, ternaries and bit casts, so gcc and clang vectorise it inside
+ * a plain loop (with the flags of the build line; -fno-trapping-math matters). Errors, whole range,
+ * subnormal arguments and results included, against the exact value: at most 2 ulp each, with and
+ * without fused products; tests/runtime/test_math.c sweeps and prints them. NaN gives NaN; infinities,
+ * signed zeros, overflow and underflow as in C. errno and exception flags are left alone.
+ * Needs md.h and round-to-nearest, gives pure functions. */
+#ifndef MD_MATH_H
+#define MD_MATH_H
+
+#include <float.h>
+
+#include "runtime/md.h"
+
+MD_INLINE uint32_t md_bits_of_f32(float x) {
+    uint32_t u;
+    memcpy(&u, &x, sizeof u);
+    return u;
+}
+
+MD_INLINE float md_f32_of_bits(uint32_t u) {
+    float x;
+    memcpy(&x, &u, sizeof x);
+    return x;
+}
+
+/* 2^n as f32 for -126 <= n <= 127. */
+MD_INLINE float md_pow2_f32(int32_t n) {
+    return md_f32_of_bits((uint32_t)(n + 127) << 23);
+}
+
+/* The magnitude of `a` with the sign of `s`. */
+MD_INLINE float md_signed_f32(float a, float s) {
+    return md_f32_of_bits((md_bits_of_f32(a) & UINT32_C(0x7FFFFFFF)) |
+                          (md_bits_of_f32(s) & UINT32_C(0x80000000)));
+}
+
+/* x = n ln 2 + r with |r| <= ln 2 / 2: adding 1.5 * 2^23 rounds, and its low bits are then n. */
+MD_INLINE float md_exp_reduce(float x, int32_t *n) {
+    const float magic = 12582912.0f;
+    float t = x * 1.44269504f + magic;
+    *n = (int32_t)(md_bits_of_f32(t) - UINT32_C(0x4B400000));
+    t -= magic;
+    return (x - t * 0.693359375f) - t * -2.12194440e-4f;
+}
+
+/* e^x. */
+MD_INLINE float md_expf(float x) {
+    float c = x > 89.0f ? 89.0f : x;
+    c = c < -104.0f ? -104.0f : c;
+    int32_t n;
+    float r = md_exp_reduce(c, &n);
+    float q = 1.39475998e-3f;
+    q = q * r + 8.36724695e-3f;
+    q = q * r + 4.16662656e-2f;
+    q = q * r + 0.166665375f;
+    q = q * r + 0.5f;
+    float y = (q * r * r + r) + 1.0f;
+    int32_t half = n >> 1; /* two steps, because 2^n alone may be subnormal or infinite */
+    return y * md_pow2_f32(half) * md_pow2_f32(n - half);
+}
+
+/* e^x - 1. */
+MD_INLINE float md_expm1f(float x) {
+    float c = x > 89.0f ? 89.0f : x;
+    c = c < -20.0f ? -20.0f : c;
+    int32_t n;
+    float r = md_exp_reduce(c, &n);
+    float q = 1.99156231e-4f;
+    q = q * r + 1.39420456e-3f;
+    q = q * r + 8.33327044e-3f;
+    q = q * r + 4.16663438e-2f;
+    q = q * r + 0.166666672f;
+    q = q * r + 0.5f;
+    float p = q * r * r + r;
+    int32_t top = n > 127 ? 1 : 0;
+    float s = md_pow2_f32(n - top);
+    float y = s * p + (s - 1.0f);
+    y = top != 0 ? y * 2.0f : y;
+    return x == 0.0f ? x : y; /* keeps the sign of zero */
+}
+
+/* log(1 + f) - f for sqrt(1/2) <= 1 + f <= sqrt(2). */
+MD_INLINE float md_log_tail(float f) {
+    float q = -7.85960928e-2f;
+    q = q * f + 0.128816471f;
+    q = q * f - 0.13128756f;
+    q = q * f + 0.141811922f;
+    q = q * f - 0.166245535f;
+    q = q * f + 0.200022861f;
+    q = q * f - 0.250008106f;
+    q = q * f + 0.333333164f;
+    return q * f * f * f - 0.5f * f * f;
+}
+
+/* The natural logarithm. */
+MD_INLINE float md_logf(float x) {
+    int small = x < FLT_MIN;
+    float t = small ? x * 8388608.0f : x;
+    uint32_t u = md_bits_of_f32(t);
+    int32_t e = (int32_t)(u - UINT32_C(0x3F3504F3)) >> 23; /* of sqrt(1/2) */
+    float f = md_f32_of_bits(u - ((uint32_t)e << 23)) - 1.0f;
+    float k = (float)(e - (small ? 23 : 0));
+    float y = (md_log_tail(f) + k * -2.12194440e-4f) + f + k * 0.693359375f;
+    y = x < INFINITY ? y : x;
+    y = x > 0.0f ? y : (x == 0.0f ? -INFINITY : NAN);
+    return x != x ? x : y;
+}
+
+/* log(1 + x), with the rounding error of 1 + x put back into the reduced argument. */
+MD_INLINE float md_log1pf(float x) {
+    float s = 1.0f + x;
+    uint32_t u = md_bits_of_f32(s);
+    int32_t e = (int32_t)(u - UINT32_C(0x3F3504F3)) >> 23;
+    float m = md_f32_of_bits(u - ((uint32_t)e << 23));
+    float lost = s > 2.0f ? 1.0f - (s - x) : x - (s - 1.0f);
+    int32_t down = e > 126 ? 126 : e;
+    float f = (m - 1.0f) + lost * md_pow2_f32(-down);
+    float k = (float)e;
+    float y = (md_log_tail(f) + k * -2.12194440e-4f) + f + k * 0.693359375f;
+    y = x < INFINITY ? y : x;
+    y = x > -1.0f ? y : (x == -1.0f ? -INFINITY : NAN);
+    y = x == 0.0f ? x : y;
+    return x != x ? x : y;
+}
+
+/* The hyperbolic tangent: an odd polynomial near zero, 1 - 2 / (e^2x + 1) elsewhere. */
+MD_INLINE float md_tanhf(float x) {
+    float a = fabsf(x);
+    float z = a * a;
+    float q = -5.52863348e-3f;
+    q = q * z + 2.04833169e-2f;
+    q = q * z - 5.36929667e-2f;
+    q = q * z + 0.133308992f;
+    q = q * z - 0.333332628f;
+    float near = q * z * a + a;
+    float c = a > 10.0f ? 10.0f : a;
+    float far = 1.0f - 2.0f / (md_expf(2.0f * c) + 1.0f);
+    return md_signed_f32(a < 0.65f ? near : far, x);
+}
+
+/* 1 / (1 + e^-x), without overflow and with full relative precision on both sides. */
+MD_INLINE float md_sigmoidf(float x) {
+    float e = md_expf(-fabsf(x));
+    float t = e / (1.0f + e);
+    float n = x < 0.0f ? e : 1.0f;
+    return n - n * t; /* one rounding less than n / (1 + e) */
+}
+
+/* The error function: an odd polynomial below 0.93, 1 - e^-p(x) above. */
+MD_INLINE float md_erff(float x) {
+    float a = fabsf(x);
+    float z = a * a;
+    float q = 8.34522798e-5f;
+    q = q * z - 8.13743856e-4f;
+    q = q * z + 5.20063424e-3f;
+    q = q * z - 2.68592704e-2f;
+    q = q * z + 0.112836942f;
+    q = q * z - 0.376126349f;
+    q = q * z + 0.128379166f;
+    float near = q * a + a;
+    float t = a > 4.0f ? 4.0f : a;
+    float p = -2.13532097e-4f;
+    p = p * t + 3.21131153e-3f;
+    p = p * t - 2.28785928e-2f;
+    p = p * t + 0.105244637f;
+    p = p * t + 0.635730922f;
+    p = p * t + 0.128510758f;
+    float far = 1.0f - md_expf(-(p * t + t));
+    return md_signed_f32(a < 0.93f ? near : far, x);
+}
+
+/* sin r and cos r for |r| <= pi / 4. */
+MD_INLINE float md_sin_core(float r) {
+    float z = r * r;
+    float q = -1.95166562e-4f;
+    q = q * z + 8.33217334e-3f;
+    q = q * z - 0.166666552f;
+    return q * z * r + r;
+}
+
+MD_INLINE float md_cos_core(float r) {
+    float z = r * r;
+    float q = 2.44377297e-5f;
+    q = q * z - 1.38873619e-3f;
+    q = q * z + 4.16666456e-2f;
+    return (q * z * z - 0.5f * z) + 1.0f;
+}
+
+/* |x| = (4 k + quadrant) pi / 2 + r for every finite x (Payne and Hanek): the 24 bits of x times the
+ * 96 bits of 2 / pi that matter at its exponent, kept modulo 4. Branch-free, without a table: the
+ * words of 1 / pi are chosen by masks. */
+MD_INLINE float md_trig_reduce(float x, uint32_t *quadrant) {
+    const uint32_t d1 = UINT32_C(0x517CC1B7);
+    const uint32_t d2 = UINT32_C(0x517CC1B7) ^ UINT32_C(0x27220A94);
+    const uint32_t d3 = UINT32_C(0x27220A94) ^ UINT32_C(0xFE13ABE8);
+    const uint32_t d4 = UINT32_C(0xFE13ABE8) ^ UINT32_C(0xFA9A6EE0);
+    const uint32_t d5 = UINT32_C(0xFA9A6EE0) ^ UINT32_C(0x6DB14ACC);
+    const uint32_t d6 = UINT32_C(0x6DB14ACC) ^ UINT32_C(0x9E21C820);
+    uint32_t u = md_bits_of_f32(x) & UINT32_C(0x7FFFFFFF);
+    float a = md_f32_of_bits(u);
+    int32_t e = (int32_t)(u >> 23) - 127;
+    uint32_t m = (u << 8) | UINT32_C(0x80000000);
+    uint32_t below = (uint32_t)e >> 31; /* [pi/4, 1) has exponent -1 */
+    m >>= below & 1u;
+    e = e < 0 ? 0 : e;
+    /* Four words of 1 / pi from word e / 32 - 1 on, as sums of differences under masks. */
+    uint32_t m1 = (uint32_t)0 - (uint32_t)(e >= 32);
+    uint32_t m2 = (uint32_t)0 - (uint32_t)(e >= 64);
+    uint32_t m3 = (uint32_t)0 - (uint32_t)(e >= 96);
+    uint32_t w0 = (d1 & m1) ^ (d2 & m2) ^ (d3 & m3);
+    uint32_t w1 = d1 ^ (d2 & m1) ^ (d3 & m2) ^ (d4 & m3);
+    uint32_t w2 = d1 ^ d2 ^ (d3 & m1) ^ (d4 & m2) ^ (d5 & m3);
+    uint32_t w3 = d1 ^ d2 ^ d3 ^ (d4 & m1) ^ (d5 & m2) ^ (d6 & m3);
+    uint32_t s = (uint32_t)e & 31u;
+    uint32_t back = 31u - s;
+    uint32_t high = (w0 << s) | ((w1 >> 1) >> back);
+    uint32_t mid = (w1 << s) | ((w2 >> 1) >> back);
+    uint32_t low = (w2 << s) | ((w3 >> 1) >> back);
+    uint64_t p = (((uint64_t)m * low) >> 32) + (uint64_t)m * mid + ((uint64_t)(m * high) << 32);
+    uint32_t q = (uint32_t)((p + (UINT64_C(1) << 61)) >> 62);
+    p -= (uint64_t)q << 62;
+    /* As double through two int32, which every vector unit converts; one low bit is dropped. */
+    double d = (double)(int32_t)(uint32_t)(p >> 32) * 4294967296.0 +
+               (double)(int32_t)((uint32_t)p >> 1) * 2.0;
+    float r = (float)(d * 3.4061215800304185e-19); /* pi / 2 * 2^-62 */
+    int direct = a < 0.785398163f;
+    *quadrant = direct ? 0 : q & 3u;
+    return direct ? a : r;
+}
+
+MD_INLINE float md_trig_choose(float r, uint32_t quadrant) {
+    float y = (quadrant & 1u) != 0 ? md_cos_core(r) : md_sin_core(r);
+    return md_f32_of_bits(md_bits_of_f32(y) ^ ((quadrant & 2u) << 30));
+}
+
+MD_INLINE float md_sinf(float x) {
+    uint32_t q;
+    float r = md_trig_reduce(x, &q);
+    float y = md_trig_choose(r, q);
+    y = md_f32_of_bits(md_bits_of_f32(y) ^ (md_bits_of_f32(x) & UINT32_C(0x80000000)));
+    return fabsf(x) < INFINITY ? y : x - x;
+}
+
+MD_INLINE float md_cosf(float x) {
+    uint32_t q;
+    float r = md_trig_reduce(x, &q);
+    float y = md_trig_choose(r, q + 1u);
+    return fabsf(x) < INFINITY ? y : x - x;
+}
+
+/* cos(2 pi u) for 0 <= u <= 1: the reduction is exact. */
+MD_INLINE float md_cos_turnf(float u) {
+    const float magic = 12582912.0f;
+    float t = 4.0f * u;
+    float n = t + magic;
+    uint32_t q = md_bits_of_f32(n);
+    float r = (t - (n - magic)) * 1.57079633f;
+    return md_trig_choose(r, q + 1u);
+}
+
+/* x^y as exp2(y log2 x) in double: below 1 ulp, special cases of C99 annex F. Vectorises at half
+ * the width of the others. */
+MD_INLINE float md_powf(float x, float y) {
+    double a = (double)fabsf(x);
+    /* log2 a: odd series in s = (m - 1) / (m + 1), |s| <= 0.1716; subnormal f32 are normal here. */
+    uint64_t u;
+    memcpy(&u, &a, sizeof u);
+    int32_t e = (int32_t)(u >> 32) - INT32_C(0x3FE6A09E);
+    e = e >> 20;
+    u -= (uint64_t)(uint32_t)e << 52;
+    double m;
+    memcpy(&m, &u, sizeof m);
+    double s = (m - 1.0) / (m + 1.0);
+    double z = s * s;
+    double q = 1.0 / 13.0;
+    q = q * z + 1.0 / 11.0;
+    q = q * z + 1.0 / 9.0;
+    q = q * z + 1.0 / 7.0;
+    q = q * z + 1.0 / 5.0;
+    q = q * z + 1.0 / 3.0;
+    double l = (q * z * s + s) * 2.8853900817779268147 + (double)e;
+    l = x == 0.0f ? -(double)INFINITY : l;
+    l = a < (double)INFINITY ? l : a;
+    double t = l * (double)y;
+    t = a == 1.0 ? 0.0 : t;
+    /* 2^t: clamped where f32 is long since 0 or infinite. */
+    double c = t > 400.0 ? 400.0 : t;
+    c = c < -400.0 ? -400.0 : c;
+    const double magic = 6755399441055744.0; /* 1.5 * 2^52 */
+    double k = c + magic;
+    uint64_t v;
+    memcpy(&v, &k, sizeof v);
+    double r = (c - (k - magic)) * 0.69314718055994530942;
+    double p = 1.0 / 40320.0;
+    p = p * r + 1.0 / 5040.0;
+    p = p * r + 1.0 / 720.0;
+    p = p * r + 1.0 / 120.0;
+    p = p * r + 1.0 / 24.0;
+    p = p * r + 1.0 / 6.0;
+    p = p * r + 0.5;
+    p = p * r * r + r + 1.0;
+    v = (v << 52) + UINT64_C(0x3FF0000000000000);
+    double scale;
+    memcpy(&scale, &v, sizeof scale);
+    float w = (float)(p * scale);
+    /* Signs and the cases that the formula does not give. */
+    float b = fabsf(y);
+    float half = 0.5f * b;
+    int whole = b >= 8388608.0f || (float)(int32_t)(b < 8388608.0f ? b : 0.0f) == b;
+    int even = b >= 16777216.0f || (float)(int32_t)(half < 8388608.0f ? half : 0.0f) == half;
+    float sign = md_signed_f32(1.0f, x);
+    w = (whole & !even) ? w * sign : w;
+    w = ((x < 0.0f) & !whole & (a < (double)INFINITY)) ? NAN : w;
+    w = ((x != x) | (y != y)) ? x + y : w;
+    return ((x == 1.0f) | (y == 0.0f)) ? 1.0f : w;
+}
+
+#endif

@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: 0BSD */
+/* md: what every other runtime piece stands on.
+ *
+ * Function markers, OpenMP behind macros (a build without it is clean and correct), the width of
+ * vectors that the C compiler may use, status codes. Valid C11 and C++17, warning-free as a header
+ * and pasted into a .c file. Needs nothing, gives the names below, holds no state. */
+#ifndef MD_MD_H
+#define MD_MD_H
+
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+#ifdef _OPENMP
+#include <omp.h>
+#endif
+
+/* MD_FN: a function of the runtime, fine to leave unused. MD_INLINE: one that must disappear into
+ * its caller, because the caller's constants shape its loops (or because it takes vectors).
+ * MD_NOINLINE: one copy is enough. */
+#if defined(__GNUC__)
+#define MD_FN static inline __attribute__((unused))
+#define MD_INLINE static inline __attribute__((always_inline, unused))
+#if !defined(__clang__) && __GNUC__ >= 8
+#define MD_NOINLINE static __attribute__((noipa, unused)) /* nor copied for constant arguments */
+#else
+#define MD_NOINLINE static __attribute__((noinline, unused))
+#endif
+#define MD_RESTRICT __restrict
+#define MD_LIKELY(x) __builtin_expect(!!(x), 1)
+#define MD_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#define MD_PREFETCH(p) __builtin_prefetch(p)
+#else
+#define MD_FN static inline
+#define MD_INLINE static inline
+#define MD_NOINLINE static
+#define MD_RESTRICT
+#define MD_LIKELY(x) (x)
+#define MD_UNLIKELY(x) (x)
+#define MD_PREFETCH(p) ((void)(p))
+#endif
+
+/* MD_OMP(parallel for ...) is that pragma under OpenMP and nothing otherwise. */
+#define MD_PRAGMA(x) _Pragma(#x)
+#ifdef _OPENMP
+#define MD_OMP(...) MD_PRAGMA(omp __VA_ARGS__)
+#else
+#define MD_OMP(...)
+#endif
+
+/* How many threads a parallel region started here may have, at most `limit` (the number that the
+ * workspace was planned for). */
+MD_FN int md_threads(int limit) {
+#ifdef _OPENMP
+    int n = omp_in_parallel() ? 1 : omp_get_max_threads();
+#else
+    int n = 1;
+#endif
+    return n < limit ? n : limit > 1 ? limit : 1;
+}
+
+/* The number of the calling thread in its team. */
+MD_FN int md_thread_index(void) {
+#ifdef _OPENMP
+    return omp_get_thread_num();
+#else
+    return 0;
+#endif
+}
+
+/* Vectors: MD_VBYTES is what the compiler may use in one register, 0 when there are no vector
+ * extensions; then every piece takes its plain loops. Types of the wrong size are 10 to 50 times
+ * slower, so nothing wider is ever used. Vectors never cross a function that is not MD_INLINE. */
+#if !defined(MD_VBYTES)
+#if !defined(__GNUC__)
+#define MD_VBYTES 0
+#elif defined(__AVX512F__)
+#define MD_VBYTES 64
+#elif defined(__AVX__)
+#define MD_VBYTES 32
+#elif defined(__SSE2__) || defined(__ARM_NEON) || defined(__ALTIVEC__) || defined(__wasm_simd128__)
+#define MD_VBYTES 16
+#else
+#define MD_VBYTES 0
+#endif
+#endif
+
+#if MD_VBYTES > 0
+/* The _u types are the same vectors at any address that fits one element, and may alias. */
+typedef float md_vf32 __attribute__((vector_size(MD_VBYTES)));
+typedef double md_vf64 __attribute__((vector_size(MD_VBYTES)));
+typedef int32_t md_vi32 __attribute__((vector_size(MD_VBYTES)));
+typedef int64_t md_vi64 __attribute__((vector_size(MD_VBYTES)));
+typedef float md_vf32_u __attribute__((vector_size(MD_VBYTES), aligned(4), may_alias));
+typedef double md_vf64_u __attribute__((vector_size(MD_VBYTES), aligned(8), may_alias));
+#endif
+
+/* What runtime functions return. Every code but MD_OK leaves the destination unspecified. */
+enum {
+    MD_OK = 0,
+    MD_ERR_ARGUMENT = 1,  /* a null pointer, or a value outside its documented range */
+    MD_ERR_SIZE = 2,      /* a region or a buffer is smaller than declared */
+    MD_ERR_ALIGN = 3,     /* a region is not aligned as declared */
+    MD_ERR_READ = 4,      /* the reader failed or ended early */
+    MD_ERR_WRITE = 5,     /* the writer failed */
+    MD_ERR_FORMAT = 6,    /* a file is not of the promised format */
+    MD_ERR_NAME = 7,      /* a tensor is missing or unknown */
+    MD_ERR_SHAPE = 8,     /* a tensor has another type or shape */
+    MD_ERR_RANGE = 9,     /* a value is outside the declared range (a label, an index) */
+    MD_ERR_NONFINITE = 10, /* a loss or a norm is NaN or infinite */
+    MD_ERR_STATE = 11     /* called too early, for instance training before enough rows */
+};
+
+/* Start of a run of `total` items that belongs to part `part` of `parts`: contiguous, even to one
+ * item, and end(part) == start(part + 1). */
+MD_FN int64_t md_split(int64_t total, int64_t part, int64_t parts) {
+    int64_t low = total / parts;
+    int64_t rest = total % parts;
+    return part * low + (part < rest ? part : rest);
+}
+
+#endif

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: 0BSD */
+/* model: the constant table by which the generic `main` (main.h) drives an emitted model.
+ *
+ * The compiler prints one `static const md_model` with positional initialisers (C++ knows no others
+ * before C++20) and, for each entry, an adapter of a few lines from `md_call` to the typed
+ * function of the API. Everything that the command line, the data reader, the log and the files
+ * need to know stands here; main.h knows nothing of the model besides.
+ * Needs tensor.h, gives declarations only. */
+#ifndef MD_MODEL_H
+#define MD_MODEL_H
+
+#include "runtime/tensor.h"
+
+/* ---- data sets ------------------------------------------------------------------------------ */
+
+typedef enum md_source {
+    MD_COLUMNS, /* columns first .. first + count - 1 of a csv row, or elements of a flat record */
+    MD_RECORD,  /* a whole record of `count` elements (all columns, one image, one label) */
+    MD_WINDOW   /* row i is the `count` elements from i * stride + first on */
+} md_source;
+
+typedef enum md_format {
+    MD_FORMAT_AUTO, /* by the extension of the path, else by its first bytes, else by the fields */
+    MD_FORMAT_CSV,
+    MD_FORMAT_NPY,
+    MD_FORMAT_IDX, /* also gzip */
+    MD_FORMAT_U8,  /* text and raw bytes */
+    MD_FORMAT_U16, /* raw little-endian elements */
+    MD_FORMAT_I32
+} md_format;
+
+/* One `file` clause. */
+typedef struct md_file {
+    const char *name;     /* of the clause, for messages and --data: "img" */
+    const char *train;    /* path as written in the source */
+    const char *held_out; /* second path; NULL: none */
+    md_format format;     /* MD_FORMAT_AUTO unless the source says otherwise */
+} md_file;
+
+/* One field of a data set. The raw row (`count` elements of type `raw`, whatever type the file
+ * has) goes through `load` and becomes one row of type `dtype` and shape `shape`. */
+typedef struct md_field {
+    const char *name;
+    int file; /* index in md_dataset.files */
+    md_source source;
+    int64_t first;  /* MD_COLUMNS: first column; MD_WINDOW: offset; else 0 */
+    int64_t count;  /* raw elements of a row */
+    int64_t stride; /* MD_WINDOW: elements from row to row; else 0 */
+    md_dtype raw;   /* element type that `load` reads */
+    md_dtype dtype; /* element type of the field */
+    int rank;       /* of one row, without the batch axis */
+    int64_t shape[MD_MAX_RANK];
+    size_t row_bytes; /* of one row of the field */
+    int64_t lo, hi;   /* declared range lo..hi, hi excluded; lo == hi: none */
+    void (*load)(const void *raw, void *field); /* one row; NULL: convert element by element */
+} md_field;
+
+typedef struct md_dataset {
+    const char *name;
+    const md_file *files;
+    int file_count;
+    const md_field *fields;
+    int field_count;
+    int64_t holdout; /* k: rows i with i % k == k - 1 are held out; 0: none */
+    int shuffle;     /* 1: a fresh order in every epoch */
+} md_dataset;
+
+/* ---- entries -------------------------------------------------------------------------------- */
+
+/* What one call is given. Arrays are in the order of the tables of md_entry. */
+typedef struct md_call {
+    const void *const *in; /* one pointer an input, 64-byte aligned */
+    const void **out;      /* MD_ENTRY: the call stores a pointer to each result */
+    double *values; /* MD_TRAIN: loss, metrics, extras; eval: the partial sums of this batch */
+    int64_t rows;   /* eval: rows in use, 1 .. eval_rows; else 0 */
+} md_call;
+
+/* One tensor that goes in (a field of *_in) or comes out (a field of *_out). */
+typedef struct md_port {
+    const char *name;
+    md_dtype dtype;
+    int rank; /* with the batch axis; 0: a scalar */
+    int64_t shape[MD_MAX_RANK];
+    size_t bytes;
+    int field; /* input: index in the fields of the entry's data set; -1: from --in or --set */
+    size_t io_offset; /* input: where in the io region it is staged; output: unused, 0 */
+    int64_t lo, hi;   /* input: declared range, hi excluded; lo == hi: none */
+} md_port;
+
+/* A scalar in the state region that is set from outside between `init` and the first call. */
+typedef struct md_scalar {
+    const char *name; /* as --set names it */
+    md_dtype dtype;
+    size_t offset;  /* in the state region */
+    double initial; /* for `info`; init has already written it */
+} md_scalar;
+
+typedef enum md_entry_kind { MD_TRAIN, MD_ENTRY } md_entry_kind;
+
+typedef struct md_entry {
+    const char *name;
+    md_entry_kind kind;
+    int (*call)(void *net, const md_call *call); /* one update, or one call; 0 or a status code */
+    size_t arena_bytes;
+    int64_t flops;         /* of one call; 0: not counted */
+    const md_port *inputs; /* of `call` and of `eval` */
+    int input_count;
+    const md_port *outputs; /* MD_ENTRY only */
+    int output_count;
+    const md_scalar *hypers; /* run-time hyper-parameters, set by --set */
+    int hyper_count;
+    /* The rest is for MD_TRAIN only: dataset -1 and zeros for an MD_ENTRY. */
+    int dataset;            /* index in md_model.datasets; -1: none */
+    int64_t rows;           /* rows of data that one call takes (accumulate k: k * B) */
+    int64_t eval_rows;      /* rows of data that one call of `eval` takes at most: B */
+    int64_t steps, epochs;  /* clause of the source; 0: not given; at most one of them */
+    const md_scalar *plan;  /* where the planned number of updates goes; NULL: nobody reads it */
+    const md_scalar *epoch; /* where the number of finished epochs goes; NULL: nobody reads it */
+    const char *const *metrics; /* values[1 ...] of a step and of an evaluation */
+    int metric_count;
+    const char *const *extras; /* further values of a step: "lr", "grad_norm" */
+    int extra_count;
+    int (*eval)(void *net, const md_call *call);          /* NULL: no evaluation */
+    int eval_sums;                                        /* numbers that `eval` stores */
+    void (*eval_end)(const double *sums, double *values); /* sums over all rows -> loss, metrics */
+} md_entry;
+
+/* ---- the model ------------------------------------------------------------------------------ */
+
+/* One line of the summary by layer that `info` prints. */
+typedef struct md_layer {
+    const char *path;  /* "net.fc1" */
+    const char *shape; /* of its result: "[128, 64]" */
+    int64_t params;    /* elements */
+    int64_t activation_bytes;
+    int64_t flops;
+} md_layer;
+
+typedef struct md_model {
+    const char *name;   /* "digits" */
+    const char *source; /* file name of the model text, as given to the compiler */
+    void *net;          /* the instance that main owns */
+    int (*bind)(void *net, const md_memory *memory);
+    int (*init)(void *net, uint64_t seed);
+    const char *(*error)(int code);                          /* text of a status code */
+    size_t params_bytes, state_bytes, io_bytes, arena_bytes; /* arena: maximum over the entries */
+    size_t align;                                            /* of every region, a power of two */
+    size_t stack_bytes;                                      /* per thread, of any call */
+    int threads;                                             /* the most the bound provides for */
+    const md_tensor *tensors;
+    size_t tensor_count;
+    const md_dataset *datasets;
+    int dataset_count;
+    const md_entry *entries; /* in the order of the source */
+    int entry_count;
+    const md_layer *layers; /* may be empty */
+    int layer_count;
+} md_model;
+
+#endif

@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: 0BSD */
+/* npy: arrays in NumPy's format 1.0 and 2.0, C order, little-endian (or one byte an element).
+ *
+ * An array is mapped, not copied. Headers are Python literals; the reader takes exactly the three
+ * keys that NumPy writes, in any order. Needs host.h and convert.h, gives md_array. */
+#ifndef MD_NPY_H
+#define MD_NPY_H
+
+#include "runtime/convert.h"
+#include "runtime/host.h"
+
+enum { MD_NPY_HEADER = 4096 };
+
+/* An open file of numbers. `data` is not aligned to anything. */
+typedef struct md_array {
+    const char *path;
+    md_dtype dtype;
+    int swap; /* elements are big-endian */
+    int rank;
+    int64_t shape[MD_MAX_RANK];
+    int64_t rows, width; /* records along the first axis, elements of each */
+    const unsigned char *data;
+    void *map;
+    size_t map_bytes;
+} md_array;
+
+MD_FN void md_array_close(md_array *a) {
+    md_unmap(a->map, a->map_bytes);
+    memset(a, 0, sizeof *a);
+}
+
+/* Maps a file and has all of it in memory. */
+MD_FN int md_array_map(md_array *a, const char *path, int fd, uint64_t bytes, md_text *message) {
+    a->path = path;
+    a->map_bytes = (size_t)bytes;
+    a->map = mmap(NULL, a->map_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (a->map == MAP_FAILED) {
+        a->map = NULL;
+        return md_fail(message, MD_EXIT_MEMORY, "cannot map '%s' (%llu bytes): %s", path,
+                       (unsigned long long)bytes, strerror(errno));
+    }
+    md_touch_read(a->map, a->map_bytes);
+    a->data = (const unsigned char *)a->map;
+    return MD_EXIT_OK;
+}
+
+/* Fills rows and width from the shape. Gives the number of bytes, or 0 for an empty or absurd
+ * array. */
+MD_FN uint64_t md_array_bytes(md_array *a) {
+    uint64_t count = 1;
+    for (int i = 0; i < a->rank; i++) {
+        if (a->shape[i] <= 0 || count > (UINT64_C(1) << 56) / (uint64_t)a->shape[i]) {
+            return 0;
+        }
+        count *= (uint64_t)a->shape[i];
+    }
+    a->rows = a->rank > 0 ? a->shape[0] : 1;
+    a->width = (int64_t)count / a->rows;
+    return count * md_dtype_bytes(a->dtype);
+}
+
+typedef struct md_npy_code {
+    const char *code;
+    md_dtype dtype;
+} md_npy_code;
+
+/* Codes as NumPy writes them; bf16 has none and travels as f32. */
+MD_FN const md_npy_code *md_npy_codes(void) {
+    static const md_npy_code table[] = {
+        {"|b1", MD_BOOL}, {"|i1", MD_I8},  {"<i2", MD_I16}, {"<i4", MD_I32}, {"<i8", MD_I64},
+        {"|u1", MD_U8},   {"<u2", MD_U16}, {"<u4", MD_U32}, {"<u8", MD_U64}, {"<f2", MD_F16},
+        {"<f4", MD_F32},  {"<f8", MD_F64}, {NULL, MD_BOOL},
+    };
+    return table;
+}
+
+/* A small scanner over the header text. */
+typedef struct md_npy_scan {
+    const char *p;
+    int bad;
+} md_npy_scan;
+
+MD_FN int md_npy_take(md_npy_scan *s, char c) {
+    while (*s->p == ' ' || *s->p == '\n') {
+        s->p++;
+    }
+    if (*s->p != c || c == 0) {
+        return 0;
+    }
+    s->p++;
+    return 1;
+}
+
+MD_FN void md_npy_word(md_npy_scan *s, char *out, size_t size) {
+    size_t n = 0;
+    char quote = md_npy_take(s, '\'') ? '\'' : md_npy_take(s, '"') ? '"' : (char)0;
+    while (quote != 0 && *s->p != 0 && *s->p != quote && n + 1 < size) {
+        out[n++] = *s->p++;
+    }
+    out[n] = 0;
+    s->bad |= quote == 0 || *s->p != quote;
+    s->p += *s->p != 0;
+}
+
+MD_FN void md_npy_shape(md_npy_scan *s, md_array *a) {
+    s->bad |= !md_npy_take(s, '(');
+    a->rank = 0;
+    while (!s->bad && !md_npy_take(s, ')')) {
+        int64_t n = 0;
+        int digits = 0;
+        md_npy_take(s, ' ');
+        for (; *s->p >= '0' && *s->p <= '9' && n < INT64_MAX / 16; s->p++, digits++) {
+            n = n * 10 + (*s->p - '0');
+        }
+        s->bad |= digits == 0 || a->rank == MD_MAX_RANK;
+        if (!s->bad) {
+            a->shape[a->rank++] = n;
+        }
+        if (!md_npy_take(s, ',')) {
+            s->bad |= !md_npy_take(s, ')');
+            return;
+        }
+    }
+}
+
+/* The literal {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }. */
+MD_FN int md_npy_parse(md_array *a, const char *text, md_text *message) {
+    md_npy_scan s;
+    char key[32];
+    char code[64] = "";
+    int have = 0, fortran = 0;
+    s.p = text;
+    s.bad = 0;
+    s.bad |= !md_npy_take(&s, '{');
+    while (!s.bad && !md_npy_take(&s, '}')) {
+        md_npy_word(&s, key, sizeof key);
+        s.bad |= !md_npy_take(&s, ':');
+        if (strcmp(key, "descr") == 0 && !(have & 1)) {
+            have |= 1;
+            md_npy_take(&s, ' ');
+            if (*s.p == '[') {
+                return md_fail(message, MD_EXIT_DATA,
+                               "%s: records with named fields are not supported", a->path);
+            }
+            md_npy_word(&s, code, sizeof code);
+        } else if (strcmp(key, "fortran_order") == 0 && !(have & 2)) {
+            have |= 2;
+            md_npy_take(&s, ' ');
+            fortran = strncmp(s.p, "True", 4) == 0;
+            s.bad |= !fortran && strncmp(s.p, "False", 5) != 0;
+            s.p += s.bad ? 0 : fortran ? 4 : 5;
+        } else if (strcmp(key, "shape") == 0 && !(have & 4)) {
+            have |= 4;
+            md_npy_shape(&s, a);
+        } else {
+            s.bad = 1;
+        }
+        if (!md_npy_take(&s, ',')) {
+            s.bad |= !md_npy_take(&s, '}');
+            break;
+        }
+    }
+    while (*s.p == ' ' || *s.p == '\n') {
+        s.p++;
+    }
+    if (s.bad || have != 7 || *s.p != 0) {
+        return md_fail(message, MD_EXIT_DATA, "%s: the header of this .npy file is damaged",
+                       a->path);
+    }
+    const md_npy_code *known = md_npy_codes();
+    while (known->code != NULL && strcmp(known->code, code) != 0 &&
+           !(known->code[0] == '|' && code[0] == '<' && strcmp(known->code + 1, code + 1) == 0)) {
+        known++;
+    }
+    if (known->code == NULL) {
+        return md_fail(message, MD_EXIT_DATA, "%s: element type '%s' is not supported%s", a->path,
+                       code,
+                       code[0] == '>'                     ? "; convert to little-endian first"
+                       : code[0] == '|' && code[1] == 'O' ? "; save numbers, not Python objects"
+                                                          : "");
+    }
+    if (fortran && a->rank > 1) {
+        return md_fail(message, MD_EXIT_DATA,
+                       "%s: stored in Fortran order; save numpy.ascontiguousarray(x)", a->path);
+    }
+    a->dtype = known->dtype;
+    return MD_EXIT_OK;
+}
+
+/* Reads the header from an open file; `start` is where the data begin. */
+MD_FN int md_npy_head(md_array *a, int fd, uint64_t *start, md_text *message) {
+    unsigned char fixed[12];
+    char text[MD_NPY_HEADER];
+    if (md_read_fd(&fd, 0, fixed, 10) != 0 || memcmp(fixed, "\x93NUMPY", 6) != 0) {
+        return md_fail(message, MD_EXIT_DATA, "%s: not a .npy file", a->path);
+    }
+    uint64_t length = (uint64_t)fixed[8] | (uint64_t)fixed[9] << 8;
+    *start = 10;
+    if (fixed[6] == 2 && md_read_fd(&fd, 10, fixed + 10, 2) == 0) {
+        length |= (uint64_t)fixed[10] << 16 | (uint64_t)fixed[11] << 24;
+        *start = 12;
+    } else if (fixed[6] != 1) {
+        return md_fail(message, MD_EXIT_DATA, "%s: version %d.%d of .npy is not supported", a->path,
+                       fixed[6], fixed[7]);
+    }
+    if (length >= sizeof text || md_read_fd(&fd, *start, text, (size_t)length) != 0) {
+        return md_fail(message, MD_EXIT_DATA,
+                       "%s: the header of this .npy file is cut short or too long", a->path);
+    }
+    text[length] = 0;
+    *start += length;
+    if (strlen(text) != length) {
+        return md_fail(message, MD_EXIT_DATA, "%s: the header of this .npy file is damaged",
+                       a->path);
+    }
+    return md_npy_parse(a, text, message);
+}
+
+MD_FN int md_npy_open(md_array *a, const char *path, md_text *message) {
+    int fd = -1;
+    uint64_t bytes = 0, start = 0;
+    memset(a, 0, sizeof *a);
+    a->path = path;
+    int rc = md_open(path, message, &fd, &bytes);
+    if (rc != MD_EXIT_OK) {
+        return rc;
+    }
+    rc = md_npy_head(a, fd, &start, message);
+    if (rc == MD_EXIT_OK) {
+        uint64_t need = md_array_bytes(a);
+        if (need == 0) {
+            rc = md_fail(message, MD_EXIT_DATA, "%s: the array is empty", path);
+        } else if (bytes - start != need) {
+            rc = md_fail(message, MD_EXIT_DATA,
+                         "%s: %s: %llu bytes of data were expected, found %llu", path,
+                         bytes - start < need ? "cut short" : "too long", (unsigned long long)need,
+                         (unsigned long long)(bytes - start));
+        } else {
+            rc = md_array_map(a, path, fd, bytes, message);
+            a->data = a->map == NULL ? NULL : a->data + start;
+        }
+    }
+    close(fd);
+    return rc;
+}
+
+/* Header of an array about to be written, a multiple of 64 bytes. */
+MD_FN void md_npy_header(md_text *t, md_dtype dtype, int rank, const int64_t *shape) {
+    const md_npy_code *known = md_npy_codes();
+    while (known->code != NULL && known->dtype != dtype) {
+        known++;
+    }
+    md_text_bytes(t, "\x93NUMPY\x01\x00\x00\x00", 10);
+    md_text_add(t, "{'descr': '");
+    md_text_add(t, known->code == NULL ? "<f4" : known->code);
+    md_text_add(t, "', 'fortran_order': False, 'shape': (");
+    for (int i = 0; i < rank; i++) {
+        md_text_i64(t, shape[i]);
+        md_text_add(t, i + 1 < rank ? ", " : rank == 1 ? "," : "");
+    }
+    md_text_add(t, "), }");
+    while (t->used % 64 != 63) {
+        md_text_add(t, " ");
+    }
+    md_text_add(t, "\n");
+    t->at[8] = (char)(unsigned char)((t->used - 10) & 0xFF);
+    t->at[9] = (char)(unsigned char)((t->used - 10) >> 8);
+}
+
+#endif

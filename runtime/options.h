@@ -1,0 +1,428 @@
+/* SPDX-License-Identifier: 0BSD */
+/* options: the command line of an emitted program.
+ *
+ *     PROGRAM [ENTRY | eval [TRAIN] | predict [ENTRY] | info] [--option VALUE | --option=VALUE]...
+ *
+ * Options that name something (--set, --data, --in, --out) stay in argv and are looked up there.
+ * Everything is checked before anything is opened. Needs model.h and host.h, gives md_options. */
+#ifndef MD_OPTIONS_H
+#define MD_OPTIONS_H
+
+#include "runtime/host.h"
+
+typedef enum md_command {
+    MD_RUN_TRAIN,
+    MD_RUN_EVAL,
+    MD_RUN_ENTRY,
+    MD_RUN_INFO,
+    MD_RUN_HELP
+} md_command;
+typedef enum md_log { MD_LOG_TEXT, MD_LOG_JSON, MD_LOG_NONE } md_log;
+
+typedef struct md_options {
+    int argc;
+    char **argv;
+    md_command command;
+    const md_entry *entry; /* NULL for info */
+    int64_t steps, epochs; /* 0: as the source says */
+    int64_t seed;
+    int64_t save_every, eval_every, log_every; /* 0: not asked for */
+    int64_t threads;                           /* 0: as the bound provides */
+    const char *load, *save;
+    md_log log;
+} md_options;
+
+/* Where an option makes sense. */
+enum { MD_IN_TRAIN = 1, MD_IN_EVAL = 2, MD_IN_ENTRY = 4, MD_IN_RUNS = 7 };
+
+typedef enum md_option_kind { MD_OPT_COUNT, MD_OPT_TEXT, MD_OPT_PAIR, MD_OPT_LATER } md_option_kind;
+
+typedef struct md_option {
+    const char *name;
+    md_option_kind kind;
+    unsigned where;
+    const char *value; /* for the help text */
+    const char *help;
+} md_option;
+
+MD_FN const md_option *md_option_table(void) {
+    static const md_option table[] = {
+        {"--steps", MD_OPT_COUNT, MD_IN_TRAIN, "N", "updates to make"},
+        {"--epochs", MD_OPT_COUNT, MD_IN_TRAIN, "N", "passes over the data to make"},
+        {"--seed", MD_OPT_COUNT, MD_IN_RUNS, "S", "of weights, order and draws (0)"},
+        {"--set", MD_OPT_PAIR, MD_IN_RUNS, "NAME=VALUE", "a hyper-parameter or scalar input"},
+        {"--data", MD_OPT_PAIR, MD_IN_TRAIN | MD_IN_EVAL, "NAME=PATH[,HELD_OUT]",
+         "another data file"},
+        {"--load", MD_OPT_TEXT, MD_IN_RUNS, "FILE", "weights to start from (safetensors)"},
+        {"--save", MD_OPT_TEXT, MD_IN_TRAIN | MD_IN_ENTRY, "FILE",
+         "where the weights go at the end"},
+        {"--save-every", MD_OPT_COUNT, MD_IN_TRAIN, "N", "save every N steps too"},
+        {"--eval-every", MD_OPT_COUNT, MD_IN_TRAIN, "N", "evaluate every N steps too"},
+        {"--in", MD_OPT_PAIR, MD_IN_TRAIN | MD_IN_ENTRY, "NAME=FILE.npy", "an input"},
+        {"--out", MD_OPT_PAIR, MD_IN_ENTRY, "[NAME=]FILE.npy", "where a result goes"},
+        {"--log", MD_OPT_TEXT, MD_IN_RUNS, "text|json|none", "what is printed (text)"},
+        {"--log-every", MD_OPT_COUNT, MD_IN_TRAIN, "N", "a line every N steps"},
+        {"--threads", MD_OPT_COUNT, MD_IN_RUNS, "N", "threads to use at most"},
+        {"--resume", MD_OPT_LATER, MD_IN_TRAIN, "FILE", NULL},
+        {"--only", MD_OPT_LATER, MD_IN_TRAIN, "PATH", NULL},
+        {NULL, MD_OPT_TEXT, 0, NULL, NULL},
+    };
+    return table;
+}
+
+/* Splits "--name=value" or "--name value"; *i moves over what was taken. */
+MD_FN const md_option *md_option_at(const md_options *o, int *i, const char **value) {
+    const char *arg = o->argv[*i];
+    const char *equals = strchr(arg, '=');
+    size_t n = equals == NULL ? strlen(arg) : (size_t)(equals - arg);
+    const md_option *option = md_option_table();
+    while (option->name != NULL &&
+           (strlen(option->name) != n || strncmp(option->name, arg, n) != 0)) {
+        option++;
+    }
+    *value = NULL;
+    if (option->name != NULL && equals != NULL) {
+        *value = equals + 1;
+    } else if (option->name != NULL && *i + 1 < o->argc) {
+        *value = o->argv[++*i];
+    }
+    return option->name == NULL ? NULL : option;
+}
+
+/* The next NAME=VALUE of a repeated option after position *at (start with 0); NULL at the end. */
+MD_FN const char *md_option_pair(const md_options *o, const char *name, int *at) {
+    for (int i = *at + 1; i < o->argc; i++) {
+        const char *value = NULL;
+        if (o->argv[i][0] != '-') {
+            continue;
+        }
+        const md_option *option = md_option_at(o, &i, &value);
+        if (option != NULL && strcmp(option->name, name) == 0) {
+            *at = i;
+            return value;
+        }
+    }
+    return NULL;
+}
+
+/* The value that a repeated option gives to `name`; the last one wins. NULL: none. */
+MD_FN const char *md_option_value(const md_options *o, const char *option, const char *name) {
+    int at = 0;
+    size_t n = strlen(name);
+    const char *pair, *found = NULL;
+    while ((pair = md_option_pair(o, option, &at)) != NULL) {
+        if (strncmp(pair, name, n) == 0 && pair[n] == '=') {
+            found = pair + n + 1;
+        }
+    }
+    return found;
+}
+
+MD_FN int md_option_count(md_options *o, const md_option *option, const char *value,
+                          md_text *message) {
+    int64_t n = 0;
+    int64_t least = strcmp(option->name, "--seed") == 0 ? 0 : 1;
+    if (!md_parse_integer(value, &n) || n < least) {
+        return md_fail(message, MD_EXIT_USAGE, "%s needs a whole number from %d up, not '%s'",
+                       option->name, (int)least, value);
+    }
+    const struct {
+        const char *name;
+        int64_t *to;
+    } fields[] = {{"--steps", &o->steps},
+                  {"--epochs", &o->epochs},
+                  {"--seed", &o->seed},
+                  {"--save-every", &o->save_every},
+                  {"--eval-every", &o->eval_every},
+                  {"--log-every", &o->log_every},
+                  {"--threads", &o->threads}};
+    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+        if (strcmp(fields[i].name, option->name) == 0) {
+            *fields[i].to = n;
+        }
+    }
+    return MD_EXIT_OK;
+}
+
+MD_FN int md_option_text(md_options *o, const md_option *option, const char *value,
+                         md_text *message) {
+    if (strcmp(option->name, "--load") == 0) {
+        o->load = value;
+    } else if (strcmp(option->name, "--save") == 0) {
+        o->save = value;
+    } else if (strcmp(value, "text") == 0) {
+        o->log = MD_LOG_TEXT;
+    } else if (strcmp(value, "json") == 0) {
+        o->log = MD_LOG_JSON;
+    } else if (strcmp(value, "none") == 0) {
+        o->log = MD_LOG_NONE;
+    } else if (strncmp(value, "csv", 3) == 0) {
+        return md_fail(message, MD_EXIT_USAGE,
+                       "--log csv is not supported yet; --log json writes one object a line");
+    } else {
+        return md_fail(message, MD_EXIT_USAGE, "--log takes text, json or none, not '%s'", value);
+    }
+    return MD_EXIT_OK;
+}
+
+/* May a command mean this entry? */
+MD_FN int md_option_means(md_command command, const md_entry *e) {
+    return command == MD_RUN_ENTRY  ? e->kind == MD_ENTRY
+           : command == MD_RUN_EVAL ? e->kind == MD_TRAIN && e->eval != NULL
+                                    : e->kind == MD_TRAIN;
+}
+
+/* One of several candidates must be meant when no name is given. */
+MD_FN int md_option_only(md_options *o, const md_model *m, md_text *message) {
+    int found = 0;
+    for (int i = 0; i < m->entry_count; i++) {
+        if (md_option_means(o->command, &m->entries[i]) && found++ == 0) {
+            o->entry = &m->entries[i];
+        }
+    }
+    if (found == 1) {
+        return MD_EXIT_OK;
+    }
+    o->entry = NULL;
+    if (found == 0) {
+        return md_fail(message, MD_EXIT_USAGE, "'%s' has nothing to %s", m->name,
+                       o->command == MD_RUN_ENTRY  ? "call"
+                       : o->command == MD_RUN_EVAL ? "evaluate"
+                                                   : "train");
+    }
+    md_text_add(message, "say which:");
+    for (int i = 0; i < m->entry_count; i++) {
+        if (md_option_means(o->command, &m->entries[i])) {
+            md_text_format(message, " %s", m->entries[i].name);
+        }
+    }
+    return MD_EXIT_USAGE;
+}
+
+/* The words in front of the options. An entry of the source wins over a command of that name. */
+MD_FN int md_option_words(md_options *o, const md_model *m, const char *const *words, int count,
+                          md_text *message) {
+    const char *name = count == 0 ? "" : words[count - 1];
+    const md_entry *named = NULL;
+    for (int i = 0; i < m->entry_count; i++) {
+        if (strcmp(m->entries[i].name, name) == 0) {
+            named = &m->entries[i];
+        }
+    }
+    if (count == 0) {
+        int trains = 0;
+        for (int i = 0; i < m->entry_count; i++) {
+            trains += m->entries[i].kind == MD_TRAIN;
+        }
+        o->command = trains > 0 ? MD_RUN_TRAIN : MD_RUN_ENTRY;
+        return md_option_only(o, m, message);
+    }
+    if (count == 1 && named != NULL) {
+        o->entry = named;
+        o->command = named->kind == MD_TRAIN ? MD_RUN_TRAIN : MD_RUN_ENTRY;
+        return MD_EXIT_OK;
+    }
+    int eval = strcmp(words[0], "eval") == 0;
+    if (count <= 2 && (eval || strcmp(words[0], "predict") == 0)) {
+        o->command = eval ? MD_RUN_EVAL : MD_RUN_ENTRY;
+        if (count == 1) {
+            return md_option_only(o, m, message);
+        }
+        if (named != NULL && md_option_means(o->command, named)) {
+            o->entry = named;
+            return MD_EXIT_OK;
+        }
+    } else if (count == 1 && strcmp(name, "info") == 0) {
+        o->command = MD_RUN_INFO;
+        return MD_EXIT_OK;
+    }
+    md_text_format(message, "'%s' cannot be run; there are:", name);
+    for (int i = 0; i < m->entry_count; i++) {
+        md_text_format(message, " %s", m->entries[i].name);
+    }
+    md_text_add(message, "; and the commands eval, predict, info");
+    return MD_EXIT_USAGE;
+}
+
+MD_FN unsigned md_option_where(md_command command) {
+    return command == MD_RUN_TRAIN   ? (unsigned)MD_IN_TRAIN
+           : command == MD_RUN_EVAL  ? (unsigned)MD_IN_EVAL
+           : command == MD_RUN_ENTRY ? (unsigned)MD_IN_ENTRY
+                                     : 0u;
+}
+
+MD_FN int md_option_one(md_options *o, const md_option *option, const char *value,
+                        md_text *message) {
+    if ((option->where & md_option_where(o->command)) == 0) {
+        return md_fail(message, MD_EXIT_USAGE, "%s makes no sense here; see --help", option->name);
+    }
+    if (option->kind == MD_OPT_LATER) {
+        return md_fail(message, MD_EXIT_USAGE, "%s is not supported yet", option->name);
+    }
+    if (value == NULL || value[0] == 0) {
+        return md_fail(message, MD_EXIT_USAGE, "%s needs a value: %s", option->name, option->value);
+    }
+    if (option->kind == MD_OPT_COUNT) {
+        return md_option_count(o, option, value, message);
+    }
+    if (option->kind == MD_OPT_TEXT) {
+        return md_option_text(o, option, value, message);
+    }
+    if (strcmp(option->name, "--out") != 0 && strchr(value, '=') == NULL) {
+        return md_fail(message, MD_EXIT_USAGE, "%s needs %s, not '%s'", option->name, option->value,
+                       value);
+    }
+    return MD_EXIT_OK;
+}
+
+/* Does the name in front of '=' equal this one? */
+MD_FN int md_pair_names(const char *pair, const char *name) {
+    size_t n = strlen(name);
+    return strncmp(pair, name, n) == 0 && pair[n] == '=';
+}
+
+MD_FN int md_pair_known(const md_model *m, const md_entry *e, const char *option,
+                        const char *pair) {
+    int known = 0;
+    if (strcmp(option, "--set") == 0) {
+        for (int i = 0; i < e->hyper_count; i++) {
+            known |= md_pair_names(pair, e->hypers[i].name);
+        }
+    }
+    for (int i = 0; i < e->input_count; i++) {
+        int fits =
+            strcmp(option, "--in") == 0 || (strcmp(option, "--set") == 0 && e->inputs[i].rank == 0);
+        known |= fits && e->inputs[i].field < 0 && md_pair_names(pair, e->inputs[i].name);
+    }
+    for (int i = 0; i < e->output_count && strcmp(option, "--out") == 0; i++) {
+        known |= md_pair_names(pair, e->outputs[i].name);
+    }
+    if (strcmp(option, "--data") == 0 && e->dataset >= 0) {
+        const md_dataset *set = &m->datasets[e->dataset];
+        for (int i = 0; i < set->file_count; i++) {
+            known |= md_pair_names(pair, set->files[i].name);
+        }
+        known |= set->file_count == 1 && md_pair_names(pair, set->name);
+    }
+    return known;
+}
+
+/* What may stand in front of '=' of an option, for a message. */
+MD_FN void md_pair_names_list(const md_model *m, const md_entry *e, const char *option,
+                              md_text *t) {
+    for (int i = 0; i < e->hyper_count && strcmp(option, "--set") == 0; i++) {
+        md_text_format(t, " %s", e->hypers[i].name);
+    }
+    for (int i = 0; i < e->input_count; i++) {
+        int fits =
+            strcmp(option, "--in") == 0 || (strcmp(option, "--set") == 0 && e->inputs[i].rank == 0);
+        if (fits && e->inputs[i].field < 0) {
+            md_text_format(t, " %s", e->inputs[i].name);
+        }
+    }
+    for (int i = 0; i < e->output_count && strcmp(option, "--out") == 0; i++) {
+        md_text_format(t, " %s", e->outputs[i].name);
+    }
+    if (strcmp(option, "--data") == 0 && e->dataset >= 0) {
+        const md_dataset *set = &m->datasets[e->dataset];
+        for (int i = 0; i < set->file_count; i++) {
+            md_text_format(t, " %s", set->files[i].name);
+        }
+        if (set->file_count == 1) {
+            md_text_format(t, " %s", set->name);
+        }
+    }
+}
+
+/* Every name of --set, --data, --in and --out must be one that the entry has. */
+MD_FN int md_options_names(const md_options *o, const md_model *m, md_text *message) {
+    static const char *const repeated[] = {"--set", "--data", "--in", "--out"};
+    for (size_t k = 0; k < sizeof repeated / sizeof *repeated; k++) {
+        int at = 0;
+        const char *pair;
+        while ((pair = md_option_pair(o, repeated[k], &at)) != NULL) {
+            int bare = k == 3 && o->entry->output_count == 1 && strchr(pair, '=') == NULL;
+            if (bare || md_pair_known(m, o->entry, repeated[k], pair)) {
+                continue;
+            }
+            md_text names;
+            char buffer[512];
+            names = md_text_make(buffer, sizeof buffer);
+            md_pair_names_list(m, o->entry, repeated[k], &names);
+            return md_fail(message, MD_EXIT_USAGE, "%s %s: '%s' has no such name%s%s", repeated[k],
+                           pair, o->entry->name, names.used > 0 ? "; there are:" : "", buffer);
+        }
+    }
+    return MD_EXIT_OK;
+}
+
+MD_FN int md_options_parse(md_options *o, const md_model *m, int argc, char **argv,
+                           md_text *message) {
+    const char *words[3] = {NULL, NULL, NULL};
+    int count = 0;
+    memset(o, 0, sizeof *o);
+    o->argc = argc;
+    o->argv = argv;
+    for (int i = 1; i < argc; i++) {
+        const char *value;
+        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) {
+            o->command = MD_RUN_HELP;
+            return MD_EXIT_OK;
+        }
+        if (argv[i][0] != '-') {
+            if (count == 3) {
+                return md_fail(message, MD_EXIT_USAGE, "too many words: '%s'", argv[i]);
+            }
+            words[count++] = argv[i];
+        } else if (md_option_at(o, &i, &value) == NULL) {
+            return md_fail(message, MD_EXIT_USAGE, "unknown option '%s'; see --help", argv[i]);
+        }
+    }
+    int rc = md_option_words(o, m, words, count, message);
+    for (int i = 1; i < argc && rc == MD_EXIT_OK; i++) {
+        const char *value;
+        if (argv[i][0] == '-') {
+            const md_option *option = md_option_at(o, &i, &value);
+            rc = md_option_one(o, option, value, message);
+        }
+    }
+    if (rc != MD_EXIT_OK || o->entry == NULL) {
+        return rc;
+    }
+    if (o->steps > 0 && o->epochs > 0) {
+        return md_fail(message, MD_EXIT_USAGE, "--steps and --epochs exclude each other");
+    }
+    if (o->save_every > 0 && o->save == NULL) {
+        return md_fail(message, MD_EXIT_USAGE, "--save-every needs --save FILE");
+    }
+    if (o->threads > m->threads) {
+        return md_fail(message, MD_EXIT_USAGE,
+                       "--threads %lld: the memory bound provides for %d (a choice of the "
+                       "compiler: --threads=N)",
+                       (long long)o->threads, m->threads);
+    }
+    if (o->command != MD_RUN_TRAIN && o->load == NULL && m->params_bytes > 0) {
+        return md_fail(message, MD_EXIT_USAGE, "'%s' needs weights: --load FILE", o->entry->name);
+    }
+    return md_options_names(o, m, message);
+}
+
+MD_FN void md_options_help(const md_model *m, const char *program, md_text *t) {
+    md_text_format(t, "usage: %s [COMMAND] [OPTION]...\ncommands:\n", program);
+    for (int i = 0; i < m->entry_count; i++) {
+        md_text_format(t, "  %-22s %s\n", m->entries[i].name,
+                       m->entries[i].kind == MD_TRAIN ? "train" : "call this entry");
+    }
+    md_text_add(t, "  eval [TRAIN]           evaluate the weights of --load\n");
+    md_text_add(t, "  predict [ENTRY]        call an entry\n");
+    md_text_add(t, "  info                   memory, layers, tensors\noptions:\n");
+    for (const md_option *o = md_option_table(); o->name != NULL; o++) {
+        if (o->kind != MD_OPT_LATER) {
+            char left[64];
+            snprintf(left, sizeof left, "%s %s", o->name, o->value);
+            md_text_format(t, "  %-30s %s\n", left, o->help);
+        }
+    }
+}
+
+#endif

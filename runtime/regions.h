@@ -1,0 +1,253 @@
+/* SPDX-License-Identifier: 0BSD */
+/* regions: the memory of a run, taken before the first step and measured.
+ *
+ * One mapping holds the four regions, with a page that cannot be touched on both sides. Everything
+ * that a run will use is made resident first (the mapping, the program's own code and data, thread
+ * stacks), so that the run itself adds no page. Measurements come from /proc and are 0 without it.
+ * Needs host.h; gives md_regions and the measured numbers. */
+#ifndef MD_REGIONS_H
+#define MD_REGIONS_H
+
+#include "runtime/host.h"
+
+#if defined(__linux__)
+#include <link.h>
+#include <sys/resource.h>
+#endif
+
+enum { MD_HUGE_PAGE = 2 << 20, MD_HUGE_FROM = 8 << 20, MD_STACK_MARGIN = 48 << 10 };
+
+typedef struct md_regions {
+    md_memory memory;
+    char *base;
+    size_t mapped; /* without the guards */
+    size_t total;  /* the sum of the regions, as the compiler printed it */
+} md_regions;
+
+/* Offsets of the regions in the mapping; gives its size in whole pages. */
+MD_FN size_t md_regions_layout(const size_t *bytes, size_t align, size_t *offset, int *huge) {
+    size_t at = 0;
+    *huge = 0;
+    for (int i = 0; i < MD_REGIONS; i++) {
+        int large = bytes[i] >= MD_HUGE_FROM;
+        *huge |= large;
+        at = md_round(at, large ? (size_t)MD_HUGE_PAGE : align);
+        offset[i] = at;
+        at += bytes[i];
+    }
+    return md_round(at + (at == 0), md_page());
+}
+
+MD_FN int md_regions_map(md_regions *r, const md_model *model, md_text *message) {
+    size_t bytes[MD_REGIONS] = {model->params_bytes, model->state_bytes, model->io_bytes,
+                                model->arena_bytes};
+    size_t offset[MD_REGIONS];
+    size_t page = md_page();
+    int huge;
+    memset(r, 0, sizeof *r);
+    r->mapped = md_regions_layout(bytes, model->align, offset, &huge);
+    r->total = bytes[0] + bytes[1] + bytes[2] + bytes[3];
+    /* Reserve with room to align, give back what is not needed, then open the middle. */
+    size_t unit = huge ? (size_t)MD_HUGE_PAGE : page;
+    size_t room = r->mapped + 2 * page + (unit - page);
+    char *start = (char *)mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if ((void *)start == MAP_FAILED) {
+        return md_fail(message, MD_EXIT_MEMORY, "no memory for %zu bytes: %s", r->mapped,
+                       strerror(errno));
+    }
+    size_t skip = (size_t)(md_round((uintptr_t)start + page, unit) - ((uintptr_t)start + page));
+    r->base = start + skip + page;
+    if (skip > 0) {
+        munmap(start, skip);
+    }
+    if (unit - page > skip) {
+        munmap(r->base + r->mapped + page, unit - page - skip);
+    }
+    if (mprotect(r->base, r->mapped, PROT_READ | PROT_WRITE) != 0) {
+        return md_fail(message, MD_EXIT_MEMORY, "no memory for %zu bytes: %s", r->mapped,
+                       strerror(errno));
+    }
+#ifdef MADV_HUGEPAGE
+    for (int i = 0; i < MD_REGIONS; i++) {
+        if (bytes[i] >= MD_HUGE_FROM) {
+            (void)madvise(r->base + offset[i], md_round(bytes[i], page), MADV_HUGEPAGE);
+        }
+    }
+#endif
+    r->memory.params = r->base + offset[MD_PARAMS];
+    r->memory.state = r->base + offset[MD_STATE];
+    r->memory.io = r->base + offset[MD_IO];
+    r->memory.arena = r->base + offset[MD_ARENA];
+    r->memory.params_bytes = bytes[MD_PARAMS];
+    r->memory.state_bytes = bytes[MD_STATE];
+    r->memory.io_bytes = bytes[MD_IO];
+    r->memory.arena_bytes = bytes[MD_ARENA];
+    return MD_EXIT_OK;
+}
+
+/* ---- residency ------------------------------------------------------------------------------ */
+
+#if defined(__SANITIZE_ADDRESS__)
+#define MD_UNCHECKED __attribute__((no_sanitize_address))
+#elif defined(__clang__)
+#define MD_UNCHECKED __attribute__((no_sanitize("address")))
+#else
+#define MD_UNCHECKED
+#endif
+
+#if defined(__linux__)
+/* Touches every page of one loaded object: code by reading, its writable data by writing back what
+ * is there. What the loader made read-only again is only read. */
+MD_UNCHECKED static int md_resident_object(struct dl_phdr_info *info, size_t size, void *user) {
+    uintptr_t page = md_page();
+    uintptr_t fixed = 0, fixed_end = 0;
+    (void)size;
+    (void)user;
+    for (int i = 0; i < (int)info->dlpi_phnum; i++) {
+        if (info->dlpi_phdr[i].p_type == PT_GNU_RELRO) {
+            fixed = (uintptr_t)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr) / page * page;
+            fixed_end = md_round((uintptr_t)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr +
+                                             info->dlpi_phdr[i].p_memsz),
+                                 page);
+        }
+    }
+    for (int i = 0; i < (int)info->dlpi_phnum; i++) {
+        uintptr_t at = (uintptr_t)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr);
+        uintptr_t end = at + (uintptr_t)info->dlpi_phdr[i].p_memsz;
+        unsigned flags = (unsigned)info->dlpi_phdr[i].p_flags;
+        if (info->dlpi_phdr[i].p_type != PT_LOAD || (flags & PF_R) == 0 ||
+            end - at > ((uintptr_t)64 << 20)) {
+            continue;
+        }
+        for (; at < end; at = (at / page + 1) * page) {
+            volatile unsigned char *byte = (volatile unsigned char *)at;
+            unsigned char value = *byte;
+            if ((flags & PF_W) != 0 && !(at >= fixed && at < fixed_end)) {
+                *byte = value;
+            }
+        }
+    }
+    return 0;
+}
+#endif
+
+/* Uses `bytes` of stack, so that the pages are there. */
+MD_UNCHECKED MD_NOINLINE int md_resident_stack(size_t bytes) {
+    volatile char frame[2048];
+    frame[0] = 1;
+    frame[sizeof frame - 1] = 1;
+    int below = bytes > sizeof frame ? md_resident_stack(bytes - sizeof frame) : 0;
+    return below + frame[0]; /* the frame is needed after the call: no tail call */
+}
+
+/* The program as loaded, and the stack of this thread. */
+MD_FN void md_resident_program(size_t stack_bytes) {
+#if defined(__linux__)
+    (void)dl_iterate_phdr(md_resident_object, NULL);
+#endif
+    (void)md_resident_stack(stack_bytes + MD_STACK_MARGIN);
+}
+
+/* Starts the threads of the run and has their stacks resident. Gives how many there are. */
+MD_FN int md_resident_threads(int wanted, size_t stack_bytes) {
+    int threads = 1;
+#ifdef _OPENMP
+    omp_set_dynamic(0);
+    omp_set_num_threads(wanted);
+#else
+    (void)wanted;
+#endif
+    /* Twice: behind the second region every thread has been through the waiting of the first. */
+    for (int round = 0; round < 2; round++) {
+        MD_OMP(parallel) {
+            (void)md_resident_stack(stack_bytes + MD_STACK_MARGIN);
+            MD_OMP(master) {
+#ifdef _OPENMP
+                threads = omp_get_num_threads();
+#endif
+            }
+        }
+    }
+    return threads;
+}
+
+/* Thread stacks that cannot be had would end the program inside the thread library, without a
+ * message of ours; so see first whether there is room. */
+MD_FN int md_threads_fit(int threads) {
+#if defined(_OPENMP) && defined(__linux__)
+    struct rlimit stack;
+    size_t each = (size_t)8 << 20;
+    if (getrlimit(RLIMIT_STACK, &stack) == 0) {
+        each = stack.rlim_cur == RLIM_INFINITY ? (size_t)2 << 20 : (size_t)stack.rlim_cur;
+    }
+    if (threads > 1) {
+        size_t bytes = (each + md_page()) * (size_t)(threads - 1);
+        void *p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+        if (p == MAP_FAILED) {
+            return 0;
+        }
+        munmap(p, bytes);
+    }
+#else
+    (void)threads;
+#endif
+    return 1;
+}
+
+/* ---- measuring ------------------------------------------------------------------------------ */
+
+/* The number behind `key` in a file of /proc, or 0. */
+MD_FN uint64_t md_proc_number(const char *path, const char *key) {
+    char text[8192];
+    size_t have = 0;
+    uint64_t value = 0;
+    int fd = open(path, O_RDONLY | O_CLOEXEC);
+    if (fd < 0) {
+        return 0;
+    }
+    for (ssize_t n = 1; n > 0 && have<sizeof text - 1; have += n> 0 ? (size_t)n : 0) {
+        n = read(fd, text + have, sizeof text - 1 - have);
+    }
+    close(fd);
+    text[have] = 0;
+    const char *p = strstr(text, key);
+    if (p != NULL) {
+        for (p += strlen(key); *p == ' ' || *p == '\t'; p++) {
+        }
+        for (; *p >= '0' && *p <= '9'; p++) {
+            value = value * 10 + (uint64_t)(*p - '0');
+        }
+    }
+    return value;
+}
+
+/* Resident pages by the kernel's running count: the second number of statm. */
+MD_FN int64_t md_statm_pages(void) {
+    char text[128];
+    int64_t value = 0;
+    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
+    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
+    if (fd >= 0) {
+        close(fd);
+    }
+    text[n > 0 ? n : 0] = 0;
+    const char *p = strchr(text, ' ');
+    for (p = p == NULL ? "" : p + 1; *p >= '0' && *p <= '9'; p++) {
+        value = value * 10 + (*p - '0');
+    }
+    return value;
+}
+
+/* Resident bytes, by a walk over all pages where the kernel offers one: exact. */
+MD_FN uint64_t md_resident_bytes(void) {
+    uint64_t exact = md_proc_number("/proc/self/smaps_rollup", "Rss:") * 1024;
+    return exact > 0 ? exact : (uint64_t)md_statm_pages() * md_page();
+}
+
+MD_FN uint64_t md_peak_bytes(void) {
+    uint64_t peak = md_proc_number("/proc/self/status", "VmHWM:") * 1024;
+    uint64_t now = md_resident_bytes();
+    return peak > now ? peak : now;
+}
+
+#endif

@@ -1,0 +1,527 @@
+/* SPDX-License-Identifier: 0BSD */
+/* safetensors: writes and reads the file format of that name (8 bytes of header length, a JSON
+ * header, raw little-endian data), as the Python package of that name does.
+ *
+ * Both stream through callbacks and need no memory but a few kilobytes of stack. A load walks the
+ * header twice: the first walk checks every name, type, shape and offset, the second one reads the
+ * data straight into the regions; so a file that does not fit changes nothing.
+ * Needs tensor.h and json.h, gives md_save_tensors and md_load_tensors, allocates nothing. */
+#ifndef MD_SAFETENSORS_H
+#define MD_SAFETENSORS_H
+
+#include "runtime/json.h"
+
+#if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
+#error "weights files are little-endian, and so must be the machine"
+#endif
+
+enum { MD_NAME_BYTES = 512, MD_HEADER_MAX = 100000000, MD_HEADER_WALKS = 4096 };
+
+typedef struct md_dtype_info {
+    md_dtype dtype;
+    const char *name; /* in safetensors files */
+    size_t bytes;
+} md_dtype_info;
+
+MD_FN const md_dtype_info *md_dtype_table(void) {
+    static const md_dtype_info table[] = {
+        {MD_BOOL, "BOOL", 1}, {MD_I8, "I8", 1},   {MD_I16, "I16", 2},   {MD_I32, "I32", 4},
+        {MD_I64, "I64", 8},   {MD_U8, "U8", 1},   {MD_U16, "U16", 2},   {MD_U32, "U32", 4},
+        {MD_U64, "U64", 8},   {MD_F16, "F16", 2}, {MD_BF16, "BF16", 2}, {MD_F32, "F32", 4},
+        {MD_F64, "F64", 8},   {MD_BOOL, NULL, 0},
+    };
+    return table;
+}
+
+MD_FN const md_dtype_info *md_dtype_get(md_dtype dtype) {
+    return md_dtype_table() + ((int)dtype - 1);
+}
+
+/* ---- saving --------------------------------------------------------------------------------- */
+
+typedef struct md_save {
+    md_write_fn write; /* NULL: only count */
+    void *user;
+    uint64_t count; /* header bytes so far */
+    int rc;
+} md_save;
+
+MD_FN void md_save_bytes(md_save *s, const char *bytes, size_t count) {
+    s->count += count;
+    if (s->write != NULL && s->rc == 0 && count > 0) {
+        s->rc = s->write(s->user, bytes, count);
+    }
+}
+
+/* A JSON string with quotes; names are ours, yet nothing is taken on trust. */
+MD_FN void md_save_string(md_save *s, const char *text) {
+    static const char hex[] = "0123456789abcdef";
+    md_save_bytes(s, "\"", 1);
+    for (; *text != 0; text++) {
+        unsigned char c = (unsigned char)*text;
+        char escape[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
+        if (c == '"' || c == '\\') {
+            md_save_bytes(s, "\\", 1);
+            md_save_bytes(s, text, 1);
+        } else if (c < 0x20) {
+            md_save_bytes(s, escape, sizeof escape);
+        } else {
+            md_save_bytes(s, text, 1);
+        }
+    }
+    md_save_bytes(s, "\"", 1);
+}
+
+MD_FN int md_kind_in(const md_tensor *t, unsigned what) {
+    return (what >> (unsigned)t->kind & 1u) != 0;
+}
+
+/* Calls for each tensor in file order: wide elements first, so that every tensor is aligned
+ * without the gaps that the format forbids; among equals the order of the table. */
+MD_FN const md_tensor *md_save_next(const md_tensor *tensors, size_t count, unsigned what,
+                                    size_t *width, size_t *index) {
+    while (*width > 0) {
+        while (*index < count) {
+            const md_tensor *t = &tensors[(*index)++];
+            if (md_kind_in(t, what) && md_dtype_get(t->dtype)->bytes == *width) {
+                return t;
+            }
+        }
+        *width /= 2;
+        *index = 0;
+    }
+    return NULL;
+}
+
+MD_FN void md_save_header(md_save *s, const md_tensor *tensors, size_t count, unsigned what) {
+    char buffer[512];
+    uint64_t at = 0;
+    size_t width = 8, index = 0;
+    const md_tensor *t;
+    static const char first[] = "{\"__metadata__\":{\"format\":\"pt\",\"producer\":\"mdlc\"}";
+    md_save_bytes(s, first, sizeof first - 1);
+    while ((t = md_save_next(tensors, count, what, &width, &index)) != NULL) {
+        md_text line = md_text_make(buffer, sizeof buffer);
+        md_save_bytes(s, ",", 1);
+        md_save_string(s, t->name);
+        md_text_add(&line, ":{\"dtype\":\"");
+        md_text_add(&line, md_dtype_get(t->dtype)->name);
+        md_text_add(&line, "\",\"shape\":[");
+        for (int i = 0; i < t->rank; i++) {
+            md_text_add(&line, i > 0 ? "," : "");
+            md_text_i64(&line, t->shape[i]);
+        }
+        md_text_add(&line, "],\"data_offsets\":[");
+        md_text_u64(&line, at);
+        at += t->bytes;
+        md_text_add(&line, ",");
+        md_text_u64(&line, at);
+        md_text_add(&line, "]}");
+        md_save_bytes(s, line.at, line.used);
+    }
+    md_save_bytes(s, "}", 1);
+}
+
+MD_FN char *md_tensor_data(const md_tensor *t, const md_memory *memory) {
+    return (char *)(t->region == MD_PARAMS ? memory->params : memory->state) + t->offset;
+}
+
+/* Writes the tensors whose kind is in `what` (MD_SAVE_PARAMS, MD_SAVE_ALL). Gives MD_OK or
+ * MD_ERR_WRITE. */
+MD_FN int md_save_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
+                          unsigned what, md_write_fn write, void *user) {
+    md_save s;
+    memset(&s, 0, sizeof s);
+    md_save_header(&s, tensors, count, what);
+    uint64_t length = (s.count + 7) / 8 * 8;
+    uint64_t padding = length - s.count;
+    char prefix[8];
+    for (int i = 0; i < 8; i++) {
+        prefix[i] = (char)(unsigned char)(length >> 8 * i & 0xFF);
+    }
+    s.write = write;
+    s.user = user;
+    md_save_bytes(&s, prefix, sizeof prefix);
+    md_save_header(&s, tensors, count, what);
+    md_save_bytes(&s, "        ", (size_t)padding);
+    size_t width = 8, index = 0;
+    const md_tensor *t;
+    while ((t = md_save_next(tensors, count, what, &width, &index)) != NULL) {
+        md_save_bytes(&s, md_tensor_data(t, memory), t->bytes);
+    }
+    return s.rc == 0 ? MD_OK : MD_ERR_WRITE;
+}
+
+/* ---- loading -------------------------------------------------------------------------------- */
+
+/* One member of a header. */
+typedef struct md_entry_head {
+    char name[MD_NAME_BYTES];
+    char dtype[16];
+    int rank;
+    uint64_t shape[MD_MAX_RANK];
+    uint64_t begin, end; /* from the start of the data */
+} md_entry_head;
+
+typedef struct md_load {
+    const md_tensor *tensors;
+    size_t count;
+    unsigned what;
+    unsigned char *seen; /* one byte a tensor */
+    md_json json;
+    md_entry_head head;
+    md_read_fn read;
+    void *user;
+    uint64_t header; /* length of the JSON text */
+    uint64_t data;   /* length of the data, by the offsets */
+    uint64_t chain;  /* the data up to here belong to one tensor each */
+    uint64_t filled; /* tensors with data */
+    uint64_t linked; /* those of them before `chain` */
+    size_t hint;     /* where the next name most likely stands in the table */
+    int faults;
+    int code;
+    md_text *message;
+} md_load;
+
+MD_FN md_text *md_load_fault(md_load *l, int code) {
+    md_text_add(l->message, l->faults > 0 ? "; " : "");
+    l->faults++;
+    l->code = l->code == MD_OK ? code : l->code;
+    return l->message;
+}
+
+MD_FN void md_load_head_field(md_load *l, unsigned *have) {
+    md_json *j = &l->json;
+    md_entry_head *h = &l->head;
+    char key[32];
+    uint64_t offsets[2] = {0, 0};
+    unsigned bit = 0;
+    md_json_string(j, key, sizeof key);
+    md_json_expect(j, ':', "':' was expected");
+    if (strcmp(key, "dtype") == 0) {
+        bit = 1;
+        md_json_string(j, h->dtype, sizeof h->dtype);
+    } else if (strcmp(key, "shape") == 0) {
+        bit = 2;
+        h->rank = md_json_integers(j, h->shape, MD_MAX_RANK);
+    } else if (strcmp(key, "data_offsets") == 0) {
+        bit = 4;
+        if (md_json_integers(j, offsets, 2) != 2) {
+            md_json_fault(j, "data_offsets needs two numbers");
+        }
+        h->begin = offsets[0];
+        h->end = offsets[1];
+    } else {
+        md_json_skip(j);
+    }
+    if ((*have & bit) != 0) {
+        md_json_fault(j, "a key stands twice");
+    }
+    *have |= bit;
+}
+
+/* Reads the next tensor of the header into l->head. Gives 0 at its end and after a fault;
+ * *members counts the members so far, *metadata the "__metadata__" among them. */
+MD_FN int md_load_head(md_load *l, uint64_t *members, int *metadata) {
+    md_json *j = &l->json;
+    md_entry_head *h = &l->head;
+    for (;;) {
+        if (md_json_take(j, '}')) {
+            if (md_json_ahead(j) >= 0) {
+                md_json_fault(j, "text behind the header's end");
+            }
+            return 0;
+        }
+        if (*members > 0) {
+            md_json_expect(j, ',', "',' was expected");
+        }
+        (*members)++;
+        md_json_string(j, h->name, sizeof h->name);
+        md_json_expect(j, ':', "':' was expected");
+        if (j->why != NULL) {
+            return 0;
+        }
+        if (strcmp(h->name, "__metadata__") != 0) {
+            break;
+        }
+        if ((*metadata)++ > 0) {
+            md_json_fault(j, "__metadata__ stands twice");
+        }
+        md_json_skip(j);
+    }
+    unsigned have = 0;
+    md_json_expect(j, '{', "a tensor's description was expected");
+    do {
+        md_load_head_field(l, &have);
+    } while (md_json_take(j, ','));
+    md_json_expect(j, '}', "a tensor's description does not end");
+    if (have != 7) {
+        md_json_fault(j, "a tensor needs dtype, shape and data_offsets");
+    }
+    return j->why == NULL;
+}
+
+MD_FN void md_load_rewind(md_load *l) {
+    md_json_start(&l->json, l->read, l->user, 8, 8 + l->header);
+    md_json_expect(&l->json, '{', "the header must be a JSON object");
+    l->hint = 0;
+}
+
+/* Index of a name in the table, or count. */
+MD_FN size_t md_load_find(md_load *l, const char *name) {
+    for (size_t k = 0; k < l->count; k++) {
+        size_t i = (l->hint + k) % l->count;
+        if (strcmp(l->tensors[i].name, name) == 0) {
+            l->hint = (i + 1) % l->count;
+            return i;
+        }
+    }
+    return l->count;
+}
+
+/* Names that may stand in a file that is loaded without them: slots of a checkpoint of which only
+ * the weights are wanted, and PyTorch's batch counters. */
+MD_FN int md_load_ignored(const char *name) {
+    static const char tail[] = "num_batches_tracked";
+    size_t n = strlen(name);
+    size_t k = sizeof tail - 1;
+    return strncmp(name, "mdlc.", 5) == 0 ||
+           (n >= k && strcmp(name + n - k, tail) == 0 && (n == k || name[n - k - 1] == '.'));
+}
+
+MD_FN void md_load_text_head(md_text *t, const md_entry_head *h) {
+    int64_t shape[MD_MAX_RANK];
+    for (int i = 0; i < h->rank; i++) {
+        shape[i] = (int64_t)h->shape[i];
+    }
+    md_text_add(t, h->dtype);
+    md_text_shape(t, shape, h->rank);
+}
+
+/* The head against itself: known type, shape that fits the offsets. */
+MD_FN int md_load_sane(md_load *l) {
+    const md_entry_head *h = &l->head;
+    const md_dtype_info *info = md_dtype_table();
+    while (info->name != NULL && strcmp(info->name, h->dtype) != 0) {
+        info++;
+    }
+    uint64_t bytes = info->bytes;
+    int known = info->name != NULL;
+    int empty = 0;
+    for (int i = 0; i < h->rank; i++) {
+        empty |= h->shape[i] == 0;
+    }
+    for (int i = 0; i < h->rank && !empty; i++) {
+        known &= bytes <= (uint64_t)INT64_MAX / h->shape[i];
+        bytes *= h->shape[i];
+    }
+    bytes = empty ? 0 : bytes;
+    if (h->end < h->begin || (known && h->end - h->begin != bytes)) {
+        known = 0;
+    }
+    if (info->name == NULL && h->end >= h->begin && md_load_ignored(h->name)) {
+        known = 1; /* a type that we do not know, of a tensor that nobody asks for */
+    }
+    if (!known) {
+        md_text *t = md_load_fault(l, MD_ERR_FORMAT);
+        md_text_add(t, "tensor '");
+        md_text_add(t, h->name);
+        md_text_add(t, info->name == NULL ? "' has the unknown type "
+                                          : "' has offsets that do not fit ");
+        md_load_text_head(t, h);
+    }
+    return known;
+}
+
+/* The head against the table. */
+MD_FN void md_load_compare(md_load *l) {
+    const md_entry_head *h = &l->head;
+    size_t i = md_load_find(l, h->name);
+    if (i == l->count) {
+        if (!md_load_ignored(h->name)) {
+            md_text *t = md_load_fault(l, MD_ERR_NAME);
+            md_text_add(t, "unknown tensor '");
+            md_text_add(t, h->name);
+            md_text_add(t, "'");
+        }
+        return;
+    }
+    const md_tensor *want = &l->tensors[i];
+    if (l->seen[i]++ > 0) {
+        l->seen[i] = 1;
+        md_text *t = md_load_fault(l, MD_ERR_FORMAT);
+        md_text_add(t, "tensor '");
+        md_text_add(t, h->name);
+        md_text_add(t, "' stands twice");
+        return;
+    }
+    const char *type = md_dtype_get(want->dtype)->name;
+    int other_type = strcmp(type, h->dtype) != 0;
+    int other = other_type || h->rank != want->rank;
+    for (int k = 0; k < want->rank && !other; k++) {
+        other = h->shape[k] != (uint64_t)want->shape[k];
+    }
+    if (other && md_kind_in(want, l->what)) {
+        md_text *t = md_load_fault(l, MD_ERR_SHAPE);
+        md_text_add(t, "tensor '");
+        md_text_add(t, h->name);
+        md_text_add(t, "' is ");
+        md_load_text_head(t, h);
+        md_text_add(t, " in the file and ");
+        md_text_add(t, type);
+        md_text_shape(t, want->shape, want->rank);
+        md_text_add(t, " in the model");
+        if (other_type && type[0] == 'F' && h->dtype[0] == 'F') {
+            md_text_add(t, " (the precision is fixed when the model is compiled)");
+        }
+    }
+}
+
+/* First walk: everything but the gaps. */
+MD_FN void md_load_check(md_load *l) {
+    uint64_t members = 0;
+    int metadata = 0;
+    md_load_rewind(l);
+    while (md_load_head(l, &members, &metadata)) {
+        const md_entry_head *h = &l->head;
+        md_load_compare(l);
+        if (md_load_sane(l) && h->end > h->begin) {
+            l->filled++;
+            l->data = h->end > l->data ? h->end : l->data;
+            if (h->begin == l->chain) {
+                l->chain = h->end;
+                l->linked++;
+            }
+        }
+    }
+    int slots = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        slots |= l->seen[i] && l->tensors[i].kind == MD_SLOT;
+    }
+    for (size_t i = 0; i < l->count && l->json.why == NULL; i++) {
+        const md_tensor *t = &l->tensors[i];
+        int optional = t->kind == MD_LAYER_STATE || (t->kind == MD_SLOT && !slots);
+        if (!l->seen[i] && md_kind_in(t, l->what) && !optional) {
+            md_text *m = md_load_fault(l, MD_ERR_NAME);
+            md_text_add(m, "tensor '");
+            md_text_add(m, t->name);
+            md_text_add(m, "' is missing");
+        }
+    }
+}
+
+/* The format wants the tensors to tile the data. Headers stand in data order as a rule, and then
+ * the first walk has linked all of them; otherwise walk again as long as that links more. */
+MD_FN void md_load_tiles(md_load *l) {
+    uint64_t before = 0;
+    for (int walk = 0; walk < MD_HEADER_WALKS && l->linked != l->filled && l->linked != before;
+         walk++) {
+        uint64_t members = 0;
+        int metadata = 0;
+        before = l->linked;
+        md_load_rewind(l);
+        while (md_load_head(l, &members, &metadata)) {
+            if (l->head.begin == l->chain && l->head.end > l->head.begin) {
+                l->chain = l->head.end;
+                l->linked++;
+            }
+        }
+    }
+    if (l->linked != l->filled || l->chain != l->data) {
+        md_text_add(md_load_fault(l, MD_ERR_FORMAT),
+                    "the data of its tensors overlap or leave gaps");
+    }
+}
+
+/* The file ends where the data end. */
+MD_FN void md_load_length(md_load *l) {
+    unsigned char byte;
+    uint64_t end = 8 + l->header + l->data;
+    if (l->data > 0 && l->read(l->user, end - 1, &byte, 1) != 0) {
+        md_text *t = md_load_fault(l, MD_ERR_READ);
+        md_text_add(t, "the file is cut short: its header promises ");
+        md_text_u64(t, end);
+        md_text_add(t, " bytes");
+    } else if (l->read(l->user, end, &byte, 1) == 0) {
+        md_text *t = md_load_fault(l, MD_ERR_FORMAT);
+        md_text_add(t, "the file goes on behind its data, which end at byte ");
+        md_text_u64(t, end);
+    }
+}
+
+/* Second walk: data into the regions. The file may have changed meanwhile, so only what still
+ * fits is read. */
+MD_FN void md_load_data(md_load *l, const md_memory *memory) {
+    uint64_t members = 0;
+    int metadata = 0;
+    md_load_rewind(l);
+    while (md_load_head(l, &members, &metadata) && l->code == MD_OK) {
+        size_t i = md_load_find(l, l->head.name);
+        if (i == l->count || !md_kind_in(&l->tensors[i], l->what)) {
+            continue;
+        }
+        const md_tensor *t = &l->tensors[i];
+        if (l->head.end - l->head.begin != t->bytes ||
+            (t->bytes > 0 && l->read(l->user, 8 + l->header + l->head.begin,
+                                     md_tensor_data(t, memory), t->bytes) != 0)) {
+            md_text *m = md_load_fault(l, MD_ERR_READ);
+            md_text_add(m, "tensor '");
+            md_text_add(m, t->name);
+            md_text_add(m, "' could not be read");
+        }
+    }
+}
+
+/* Loads the tensors whose kind is in `what`. A file must have every parameter; statistics of layers
+ * stay as they are where it has none; of slots it has all or none. All names, types, shapes and
+ * offsets are checked before a byte of the regions changes. `seen` is scratch of `count` bytes and
+ * tells afterwards which tensors the file has. Gives MD_OK or a status code, and then all that was
+ * wrong in `message` (which may be NULL). */
+MD_FN int md_load_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
+                          unsigned what, unsigned char *seen, md_read_fn read, void *user,
+                          md_text *message) {
+    md_load l;
+    unsigned char prefix[8];
+    memset(&l, 0, sizeof l);
+    memset(seen, 0, count);
+    l.tensors = tensors;
+    l.count = count;
+    l.what = what;
+    l.seen = seen;
+    l.read = read;
+    l.user = user;
+    l.message = message;
+    if (read(user, 0, prefix, sizeof prefix) != 0) {
+        md_text_add(md_load_fault(&l, MD_ERR_READ),
+                    "shorter than the 8 bytes of its header length");
+        return l.code;
+    }
+    for (int i = 0; i < 8; i++) {
+        l.header |= (uint64_t)prefix[i] << 8 * i;
+    }
+    if (l.header > MD_HEADER_MAX) {
+        md_text_add(md_load_fault(&l, MD_ERR_FORMAT),
+                    "not a safetensors file: its header length is absurd");
+        return l.code;
+    }
+    md_load_check(&l);
+    if (l.code == MD_OK && l.json.why == NULL) {
+        md_load_tiles(&l);
+    }
+    if (l.code == MD_OK && l.json.why == NULL) {
+        md_load_length(&l);
+    }
+    if (l.code == MD_OK && l.json.why == NULL) {
+        md_load_data(&l, memory);
+    }
+    if (l.json.why != NULL) {
+        md_text *t = md_load_fault(&l, MD_ERR_FORMAT);
+        md_text_add(t, "not a safetensors file: ");
+        md_text_add(t, l.json.why);
+        md_text_add(t, " at byte ");
+        md_text_u64(t, l.json.where);
+    }
+    return l.code;
+}
+
+#endif

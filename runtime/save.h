@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: 0BSD */
+/* save: a file that is replaced as a whole or not at all.
+ *
+ * Bytes go to a temporary file in the same folder, which is synced and then renamed over the old
+ * one, and the folder is synced; a full disk or a power cut leaves the old file or the new one.
+ * What is no regular file (a device, a pipe) is written in place.
+ * Needs host.h and safetensors.h; allocates nothing. */
+#ifndef MD_SAVE_H
+#define MD_SAVE_H
+
+#include "runtime/host.h"
+#include "runtime/safetensors.h"
+
+enum { MD_OUT_BYTES = 4096, MD_LINKS = 8 };
+
+typedef struct md_out {
+    int fd;
+    int error;   /* errno of the first failure */
+    int special; /* no regular file: written in place */
+    const char *path;
+    char target[MD_PATH_BYTES];    /* path with links followed */
+    char temp[MD_PATH_BYTES + 32]; /* next to it */
+    size_t used;
+    char buffer[MD_OUT_BYTES];
+} md_out;
+
+/* Follows symbolic links of the last part, so that a link stays a link. */
+MD_FN int md_out_resolve(md_out *o, const char *path) {
+    size_t n = strlen(path);
+    if (n >= sizeof o->target) {
+        return ENAMETOOLONG;
+    }
+    memcpy(o->target, path, n + 1);
+    for (int i = 0; i < MD_LINKS; i++) {
+        ssize_t got = readlink(o->target, o->temp, MD_PATH_BYTES - 1);
+        if (got < 0) {
+            return 0; /* not a link */
+        }
+        char *slash = strrchr(o->target, '/');
+        size_t folder = o->temp[0] == '/' || slash == NULL ? 0 : (size_t)(slash - o->target) + 1;
+        if (folder + (size_t)got >= sizeof o->target) {
+            return ENAMETOOLONG;
+        }
+        memcpy(o->target + folder, o->temp, (size_t)got);
+        o->target[folder + (size_t)got] = 0;
+    }
+    return ELOOP;
+}
+
+MD_FN int md_out_fail(md_out *o, md_text *message) {
+    return md_fail(message, MD_EXIT_DATA, "cannot write '%s': %s%s", o->path, strerror(o->error),
+                   o->special || access(o->path, F_OK) != 0 ? "" : "; the file is as it was");
+}
+
+MD_FN int md_out_open(md_out *o, const char *path, md_text *message) {
+    struct stat old;
+    int exists;
+    o->path = path;
+    o->used = 0;
+    o->special = 0;
+    o->fd = -1;
+    o->error = md_out_resolve(o, path);
+    if (o->error != 0) {
+        return md_out_fail(o, message);
+    }
+    exists = stat(o->target, &old) == 0;
+    if (exists && !S_ISREG(old.st_mode)) {
+        o->special = 1;
+        o->fd = open(o->target, O_WRONLY | O_CLOEXEC);
+    } else {
+        snprintf(o->temp, sizeof o->temp, "%s.tmp%ld", o->target, (long)getpid());
+        o->fd = open(o->temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+        if (o->fd >= 0 && exists) {
+            (void)fchmod(o->fd, old.st_mode & 07777);
+        }
+    }
+    o->error = o->fd < 0 ? errno : 0;
+    return o->fd < 0 ? md_out_fail(o, message) : MD_EXIT_OK;
+}
+
+MD_FN void md_out_flush(md_out *o) {
+    if (o->error == 0) {
+        o->error = md_write_fd(o->fd, o->buffer, o->used);
+    }
+    o->used = 0;
+}
+
+/* An md_write_fn: collects small pieces, passes large ones on. */
+MD_FN int md_out_write(void *user, const void *data, size_t bytes) {
+    md_out *o = (md_out *)user;
+    if (o->used + bytes > sizeof o->buffer) {
+        md_out_flush(o);
+    }
+    if (bytes > sizeof o->buffer) {
+        if (o->error == 0) {
+            o->error = md_write_fd(o->fd, (const char *)data, bytes);
+        }
+    } else {
+        memcpy(o->buffer + o->used, data, bytes);
+        o->used += bytes;
+    }
+    return o->error;
+}
+
+MD_FN void md_out_sync_folder(md_out *o) {
+    char *slash = strrchr(o->target, '/');
+    const char *folder = slash == NULL ? "." : slash == o->target ? "/" : o->target;
+    if (slash != NULL && slash != o->target) {
+        *slash = 0;
+    }
+    int fd = open(folder, O_RDONLY | O_CLOEXEC);
+    if (fd >= 0) {
+        (void)fsync(fd); /* some file systems cannot; the rename has happened all the same */
+        close(fd);
+    }
+}
+
+/* Ends the file: puts it in place, or takes it away again after a failure. */
+MD_FN int md_out_close(md_out *o, md_text *message) {
+    md_out_flush(o);
+    if (o->error == 0 && !o->special && fsync(o->fd) != 0) {
+        o->error = errno;
+    }
+    if (close(o->fd) != 0 && o->error == 0) {
+        o->error = errno;
+    }
+    o->fd = -1;
+    if (o->error == 0 && !o->special && rename(o->temp, o->target) != 0) {
+        o->error = errno;
+    }
+    if (o->error != 0) {
+        if (!o->special) {
+            unlink(o->temp);
+        }
+        return md_out_fail(o, message);
+    }
+    if (!o->special) {
+        md_out_sync_folder(o);
+    }
+    return MD_EXIT_OK;
+}
+
+/* Weights (MD_SAVE_PARAMS) or all that persists (MD_SAVE_ALL) to a safetensors file. `out` is
+ * scratch. */
+MD_FN int md_save_file(md_out *out, const char *path, const md_model *model,
+                       const md_memory *memory, unsigned what, md_text *message) {
+    int rc = md_out_open(out, path, message);
+    if (rc != MD_EXIT_OK) {
+        return rc;
+    }
+    (void)md_save_tensors(model->tensors, model->tensor_count, memory, what, md_out_write, out);
+    return md_out_close(out, message);
+}
+
+/* Loads weights; `seen` is scratch of one byte a tensor. */
+MD_FN int md_load_file(const char *path, const md_model *model, const md_memory *memory,
+                       unsigned what, unsigned char *seen, md_text *message) {
+    int fd;
+    uint64_t bytes;
+    char buffer[MD_MESSAGE_BYTES - 256];
+    md_text why = md_text_make(buffer, sizeof buffer);
+    int rc = md_open(path, message, &fd, &bytes);
+    if (rc != MD_EXIT_OK) {
+        return rc;
+    }
+    int code = md_load_tensors(model->tensors, model->tensor_count, memory, what, seen, md_read_fd,
+                               &fd, &why);
+    close(fd);
+    if (code != MD_OK) {
+        return md_fail(message, MD_EXIT_DATA, "%s: does not fit '%s': %s", path, model->name,
+                       why.at);
+    }
+    return MD_EXIT_OK;
+}
+
+#endif

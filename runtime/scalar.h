@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: 0BSD */
+/* scalar: what generated loops say about one element: the f64 names of math.h, extremes that keep
+ * NaN, floored integer division, and the fixed trees that combine the lanes of a fold.
+ * Needs md.h and math.h, gives pure functions. */
+#ifndef MD_SCALAR_H
+#define MD_SCALAR_H
+
+#include "runtime/math.h"
+#include "runtime/md.h"
+
+/* MD_IVDEP before a loop: no iteration reads what another one writes. */
+#if defined(__GNUC__) && !defined(__clang__)
+#define MD_IVDEP MD_PRAGMA(GCC ivdep)
+#else
+#define MD_IVDEP
+#endif
+
+/* ---- f32 and f64 under one spelling -------------------------------------------------------- */
+
+MD_INLINE float md_sqrtf(float x) { return sqrtf(x); }
+MD_INLINE float md_floorf(float x) { return floorf(x); }
+MD_INLINE float md_roundf(float x) { return rintf(x); }
+MD_INLINE double md_exp(double x) { return exp(x); }
+MD_INLINE double md_expm1(double x) { return expm1(x); }
+MD_INLINE double md_log(double x) { return log(x); }
+MD_INLINE double md_log1p(double x) { return log1p(x); }
+MD_INLINE double md_sqrt(double x) { return sqrt(x); }
+MD_INLINE double md_sin(double x) { return sin(x); }
+MD_INLINE double md_cos(double x) { return cos(x); }
+MD_INLINE double md_tanh(double x) { return tanh(x); }
+MD_INLINE double md_erf(double x) { return erf(x); }
+MD_INLINE double md_pow(double x, double y) { return pow(x, y); }
+MD_INLINE double md_floor(double x) { return floor(x); }
+MD_INLINE double md_round(double x) { return rint(x); }
+
+MD_INLINE int md_isfinitef(float x) { return fabsf(x) < INFINITY; }
+MD_INLINE int md_isfinite(double x) { return fabs(x) < (double)INFINITY; }
+
+/* -1, 0, 1; NaN stays. */
+MD_INLINE float md_signf(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x != x ? x : 0.0f; }
+MD_INLINE double md_sign(double x) { return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x != x ? x : 0.0; }
+
+/* The other operand when they are equal; NaN of either stays. */
+MD_INLINE float md_maxf(float a, float b) { return ((a > b) | (a != a)) ? a : b; }
+MD_INLINE float md_minf(float a, float b) { return ((a < b) | (a != a)) ? a : b; }
+MD_INLINE double md_max(double a, double b) { return ((a > b) | (a != a)) ? a : b; }
+MD_INLINE double md_min(double a, double b) { return ((a < b) | (a != a)) ? a : b; }
+
+/* ---- integers ------------------------------------------------------------------------------ */
+
+MD_INLINE int64_t md_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
+MD_INLINE int64_t md_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
+MD_INLINE int64_t md_abs_i64(int64_t a) { return a < 0 ? (int64_t)(0 - (uint64_t)a) : a; }
+MD_INLINE int64_t md_sign_i64(int64_t a) { return (a > 0) - (a < 0); }
+
+/* Floors; x div 0 = 0. */
+MD_INLINE int64_t md_idiv(int64_t x, int64_t y) {
+    if (y == 0 || y == -1) {
+        return y == 0 ? 0 : (int64_t)(0 - (uint64_t)x);
+    }
+    int64_t q = x / y;
+    return q - (x % y != 0 && (x < 0) != (y < 0));
+}
+
+/* Has the sign of the divisor; x rem 0 = 0. */
+MD_INLINE int64_t md_irem(int64_t x, int64_t y) {
+    if (y == 0 || y == -1) {
+        return 0;
+    }
+    int64_t r = x % y;
+    return r != 0 && (r < 0) != (y < 0) ? r + y : r;
+}
+
+/* ---- lanes --------------------------------------------------------------------------------- */
+
+/* Combines a[0 .. n), n a power of two, by halves: always the same tree. */
+#define MD_LANES_FOLD(name, type, combine)                                                         \
+    MD_INLINE type name(type *a, int n) {                                                          \
+        for (int half = n / 2; half > 0; half /= 2) {                                              \
+            for (int l = 0; l < half; l++) {                                                       \
+                type x = a[l];                                                                     \
+                type y = a[l + half];                                                              \
+                a[l] = combine;                                                                    \
+            }                                                                                      \
+        }                                                                                          \
+        return a[0];                                                                               \
+    }
+MD_LANES_FOLD(md_lanes_addf, float, x + y)
+MD_LANES_FOLD(md_lanes_mulf, float, x *y)
+MD_LANES_FOLD(md_lanes_maxf, float, md_maxf(x, y))
+MD_LANES_FOLD(md_lanes_minf, float, md_minf(x, y))
+MD_LANES_FOLD(md_lanes_add, double, x + y)
+MD_LANES_FOLD(md_lanes_mul, double, x *y)
+MD_LANES_FOLD(md_lanes_max, double, md_max(x, y))
+MD_LANES_FOLD(md_lanes_min, double, md_min(x, y))
+#undef MD_LANES_FOLD
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: 0BSD */
+/* stage: brings what a call takes into the io region: rows of a data set, arrays from --in,
+ * scalars from --set. Nothing is allocated; order is a keyed permutation that stores nothing.
+ * Needs log.h and rng.h, gives the input pointers of the next call. */
+#ifndef MD_STAGE_H
+#define MD_STAGE_H
+
+#include "runtime/log.h"
+#include "runtime/rng.h"
+
+MD_FN char *md_staging(md_run *r, const md_port *port) {
+    return (char *)r->regions.memory.io + port->io_offset;
+}
+
+/* How many calls an array holds for an input: its shape is that of the input, or has one more axis
+ * in front, or a longer first axis. 0: it does not fit. */
+MD_FN int64_t md_slices_of(const md_port *port, const md_array *a) {
+    int lead = a->rank - port->rank;
+    int same = lead == 0 || lead == 1;
+    for (int i = same ? lead : 0; i < a->rank && same; i++) {
+        int first = lead == 0 && i == 0;
+        same = first ? a->shape[0] % port->shape[0] == 0 : a->shape[i] == port->shape[i - lead];
+    }
+    if (!same) {
+        return 0;
+    }
+    return lead == 1 ? a->shape[0] : port->rank == 0 ? 1 : a->shape[0] / port->shape[0];
+}
+
+/* Opens and checks the array of one input. */
+MD_FN int md_stage_open(md_run *r, int index, const char *path) {
+    const md_port *port = &r->entry->inputs[index];
+    md_array *a = &r->arrays[index];
+    int64_t per_call = (int64_t)(port->bytes / md_dtype_bytes(port->dtype));
+    int rc = md_npy_open(a, path, &r->message);
+    if (rc != MD_EXIT_OK) {
+        return rc;
+    }
+    r->array_bytes += md_round(a->map_bytes, md_page());
+    r->slices[index] = md_slices_of(port, a);
+    if (r->slices[index] == 0) {
+        char have[256], want[256];
+        md_text th = md_text_make(have, sizeof have);
+        md_text tw = md_text_make(want, sizeof want);
+        md_text_shape(&th, a->shape, a->rank);
+        md_text_shape(&tw, port->shape, port->rank);
+        return md_fail(&r->message, MD_EXIT_DATA, "%s: shape %s; input '%s' of '%s' takes %s", path,
+                       have, port->name, r->entry->name, want);
+    }
+    size_t width = md_dtype_bytes(a->dtype);
+    char *to = md_staging(r, port);
+    for (int64_t s = 0; s < r->slices[index]; s++) {
+        const unsigned char *from = a->data + (size_t)(s * per_call) * width;
+        int64_t bad = md_convert(to, port->dtype, from, a->dtype, a->swap, per_call);
+        if (bad < 0 && port->lo < port->hi) {
+            bad = md_out_of_range(to, port->dtype, 0, per_call, port->lo, port->hi);
+        }
+        if (bad >= 0) {
+            md_number n = md_get_number(from + (size_t)bad * width, a->dtype, a->swap);
+            md_text_format(&r->message, "%s: element %lld is %.17g, which input '%s' (%s", path,
+                           (long long)(s * per_call + bad), n.f, port->name,
+                           md_dtype_get(port->dtype)->name);
+            if (port->lo < port->hi) {
+                md_text_format(&r->message, " in %lld..%lld", (long long)port->lo,
+                               (long long)port->hi);
+            }
+            md_text_add(&r->message, ") cannot take");
+            return MD_EXIT_DATA;
+        }
+    }
+    return MD_EXIT_OK;
+}
+
+/* A scalar input from --set. */
+MD_FN int md_stage_scalar(md_run *r, int index, const char *text) {
+    const md_port *port = &r->entry->inputs[index];
+    md_number n;
+    int ok = md_parse_value(text, &n) && md_put_number(md_staging(r, port), port->dtype, n);
+    if (ok && port->lo < port->hi) {
+        ok = md_out_of_range(md_staging(r, port), port->dtype, 0, 1, port->lo, port->hi) < 0;
+    }
+    if (!ok) {
+        return md_fail(&r->message, MD_EXIT_USAGE, "--set %s=%s: not a value of %s", port->name,
+                       text, md_dtype_get(port->dtype)->name);
+    }
+    return MD_EXIT_OK;
+}
+
+/* Every input that no data set feeds, before the first step. Staging also proves the region. */
+MD_FN int md_stage_setup(md_run *r) {
+    const md_entry *e = r->entry;
+    for (int i = 0; i < e->input_count; i++) {
+        const md_port *port = &e->inputs[i];
+        r->in[i] = md_staging(r, port);
+        if (port->field >= 0) {
+            continue;
+        }
+        const char *path = md_option_value(&r->options, "--in", port->name);
+        const char *text =
+            port->rank == 0 ? md_option_value(&r->options, "--set", port->name) : NULL;
+        int rc;
+        if (path != NULL) {
+            rc = md_stage_open(r, i, path);
+        } else if (text != NULL) {
+            rc = md_stage_scalar(r, i, text);
+        } else {
+            char shape[256];
+            md_text t = md_text_make(shape, sizeof shape);
+            md_text_shape(&t, port->shape, port->rank);
+            rc = md_fail(&r->message, MD_EXIT_USAGE,
+                         "'%s' needs input '%s', %s%s: --in %s=FILE.npy%s", e->name, port->name,
+                         md_dtype_get(port->dtype)->name, port->rank > 0 ? shape : "", port->name,
+                         port->rank == 0 ? " or --set NAME=VALUE" : "");
+        }
+        if (rc != MD_EXIT_OK) {
+            return rc;
+        }
+    }
+    return MD_EXIT_OK;
+}
+
+/* The arrays of --in for call number `call`; files with fewer slices start again. */
+MD_FN void md_stage_arrays(md_run *r, int64_t call) {
+    const md_entry *e = r->entry;
+    for (int i = 0; i < e->input_count; i++) {
+        const md_port *port = &e->inputs[i];
+        if (port->field >= 0 || r->slices[i] == 0) {
+            continue;
+        }
+        const md_array *a = &r->arrays[i];
+        int64_t per_call = (int64_t)(port->bytes / md_dtype_bytes(port->dtype));
+        const unsigned char *from =
+            a->data + (size_t)(call % r->slices[i] * per_call) * md_dtype_bytes(a->dtype);
+        (void)md_convert(md_staging(r, port), port->dtype, from, a->dtype, a->swap, per_call);
+    }
+}
+
+MD_FN uint64_t md_order_key(const md_run *r, int64_t epoch) {
+    uint64_t key = UINT64_C(0xCBF29CE484222325);
+    for (const char *p = r->data.set->name; *p != 0; p++) { /* FNV-1a: by name, not by position */
+        key = (key ^ (unsigned char)*p) * UINT64_C(0x100000001B3);
+    }
+    key = md_mix64(key ^ md_mix64((uint64_t)r->options.seed));
+    return md_mix64(key + (uint64_t)epoch);
+}
+
+MD_FN void md_stage_rows(md_run *r, int part, int64_t count, int consecutive) {
+    const md_entry *e = r->entry;
+    for (int i = 0; i < e->input_count; i++) {
+        if (e->inputs[i].field >= 0) {
+            md_data_gather(&r->data, e->inputs[i].field, part, r->rows, count, consecutive,
+                           md_staging(r, &e->inputs[i]));
+        }
+    }
+}
+
+/* The rows of an update; `update` counts from 0. */
+MD_FN void md_stage_batch(md_run *r, int64_t update) {
+    int64_t count = r->entry->rows;
+    int64_t epoch = update / r->per_epoch;
+    int64_t first = update % r->per_epoch * count;
+    int shuffle = r->data.set->shuffle;
+    if (!shuffle && r->staged == first) {
+        return; /* the same rows lie there already */
+    }
+    uint64_t key = md_order_key(r, epoch);
+    for (int64_t i = 0; i < count; i++) {
+        int64_t j = first + i;
+        if (shuffle) {
+            j = (int64_t)md_permute(key, (uint64_t)r->train_rows, (uint64_t)j);
+        }
+        r->rows[i] = md_data_index(&r->data, MD_PART_TRAIN, j);
+    }
+    int consecutive = !shuffle && r->rows[count - 1] - r->rows[0] == count - 1;
+    md_stage_rows(r, MD_PART_TRAIN, count, consecutive);
+    r->staged = shuffle ? -1 : first;
+}
+
+/* `used` rows from `first` on of a part, in their order; the rest of the batch repeats row 0. */
+MD_FN void md_stage_eval(md_run *r, int part, int64_t first, int64_t used) {
+    int64_t count = r->entry->eval_rows;
+    for (int64_t i = 0; i < count; i++) {
+        r->rows[i] = md_data_index(&r->data, part, first + (i < used ? i : 0));
+    }
+    md_stage_rows(r, part, count, used == count && r->rows[count - 1] - r->rows[0] == count - 1);
+    r->staged = -1;
+}
+
+#endif

@@ -1,0 +1,70 @@
+/* SPDX-License-Identifier: 0BSD */
+/* tensor: the types that an emitted model shares with whoever embeds it: element types, the table
+ * of its persistent tensors, the four memory regions, and the two callbacks of save and load.
+ * Several emitted headers may be included side by side, hence one guard around all of it.
+ * Needs nothing, gives declarations only. */
+#ifndef MD_TENSOR_H
+#define MD_TENSOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+enum { MD_MAX_RANK = 12 };
+
+/* Element types. The order is part of nothing: files carry names. */
+typedef enum md_dtype {
+    MD_BOOL = 1,
+    MD_I8,
+    MD_I16,
+    MD_I32,
+    MD_I64,
+    MD_U8,
+    MD_U16,
+    MD_U32,
+    MD_U64,
+    MD_F16,
+    MD_BF16,
+    MD_F32,
+    MD_F64
+} md_dtype;
+
+typedef enum md_region { MD_PARAMS, MD_STATE, MD_IO, MD_ARENA, MD_REGIONS } md_region;
+
+/* What a persistent tensor is, and with it which files carry it. */
+typedef enum md_kind {
+    MD_PARAM,       /* weight: in weights files and checkpoints */
+    MD_LAYER_STATE, /* statistics of a layer: in both; a file without it leaves it as is */
+    MD_SLOT         /* optimizer slot, counter, cursor: in checkpoints only */
+} md_kind;
+
+/* A set of kinds, for save and load. */
+enum {
+    MD_SAVE_PARAMS = 1 << MD_PARAM | 1 << MD_LAYER_STATE,
+    MD_SAVE_ALL = MD_SAVE_PARAMS | 1 << MD_SLOT
+};
+
+typedef struct md_tensor {
+    const char *name; /* as in files: "fc1.weight"; slots carry the reserved prefix "mdlc." */
+    md_dtype dtype;
+    md_region region; /* MD_PARAMS or MD_STATE */
+    md_kind kind;
+    int trainable; /* 1: some train updates it */
+    int rank;
+    int64_t shape[MD_MAX_RANK]; /* row-major, dense */
+    size_t offset;              /* from the start of its region */
+    size_t bytes;
+} md_tensor;
+
+/* The memory of one instance. The caller owns it; the arena is dead between calls. */
+typedef struct md_memory {
+    void *params, *state, *io, *arena;
+    size_t params_bytes, state_bytes, io_bytes, arena_bytes;
+} md_memory;
+
+/* Takes the next `bytes` of a file being saved; 0, or what save then returns. */
+typedef int (*md_write_fn)(void *user, const void *data, size_t bytes);
+
+/* Gives `bytes` bytes at `offset` of a file being loaded; not 0 when it has not all of them. */
+typedef int (*md_read_fn)(void *user, uint64_t offset, void *data, size_t bytes);
+
+#endif

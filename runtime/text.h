@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: 0BSD */
+/* text: builds short texts in a buffer of the caller, without stdio and without allocation.
+ *
+ * What does not fit is cut and marked with "..." at the end; a NULL text swallows everything, so
+ * that callers who want no message pass none. Needs md.h, gives NUL-terminated text. */
+#ifndef MD_TEXT_H
+#define MD_TEXT_H
+
+#include "runtime/md.h"
+
+typedef struct md_text {
+    char *at;
+    size_t size, used; /* used < size, at[used] == 0 */
+} md_text;
+
+MD_FN md_text md_text_make(char *buffer, size_t size) {
+    md_text t;
+    t.at = buffer;
+    t.size = size;
+    t.used = 0;
+    buffer[0] = 0;
+    return t;
+}
+
+MD_FN void md_text_bytes(md_text *t, const char *bytes, size_t count) {
+    if (t == NULL) {
+        return;
+    }
+    size_t room = t->size - 1 - t->used;
+    size_t take = count < room ? count : room;
+    memcpy(t->at + t->used, bytes, take);
+    t->used += take;
+    t->at[t->used] = 0;
+    if (take < count && t->used >= 3) {
+        memcpy(t->at + t->used - 3, "...", 3);
+    }
+}
+
+MD_FN void md_text_add(md_text *t, const char *s) {
+    md_text_bytes(t, s, strlen(s));
+}
+
+MD_FN void md_text_u64(md_text *t, uint64_t value) {
+    char digits[20];
+    size_t n = sizeof digits;
+    do {
+        digits[--n] = (char)('0' + (int)(value % 10));
+        value /= 10;
+    } while (value != 0);
+    md_text_bytes(t, digits + n, sizeof digits - n);
+}
+
+MD_FN void md_text_i64(md_text *t, int64_t value) {
+    if (value < 0) {
+        md_text_add(t, "-");
+        md_text_u64(t, (uint64_t)0 - (uint64_t)value);
+    } else {
+        md_text_u64(t, (uint64_t)value);
+    }
+}
+
+/* "[128, 64]" */
+MD_FN void md_text_shape(md_text *t, const int64_t *shape, int rank) {
+    md_text_add(t, "[");
+    for (int i = 0; i < rank; i++) {
+        md_text_add(t, i > 0 ? ", " : "");
+        md_text_i64(t, shape[i]);
+    }
+    md_text_add(t, "]");
+}
+
+#endif

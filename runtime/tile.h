@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: 0BSD */
+/* tile: a planned contraction C[m, n] (+)= sum over k of A[m, k] * B[k, n], and its thread loop.
+ *
+ * A product is a shape (tile_plan.h) turned into the md_tile below by md_tile_plan when the program
+ * is emitted; the emitted program holds the finished plan as a static const, whose fields the
+ * compiler folds into the arithmetic of tile_kernel.h. One product is written
+ *
+ *     static const md_tile s = {...};
+ *     static void s_part(const md_tile_call *call, int part) {
+ *         md_tile_part_f32(&s, call, part, my_epilogue);
+ *     }
+ *     ... md_tile_run(&s, s_part, a, b, c, &my_context, work, threads);
+ *
+ * where `work` has md_tile_workspace(&s, threads) bytes, 64-byte aligned, and C overlaps neither A,
+ * B nor work. Every element of C is one chain of multiply-adds over k in order (or `chunks` chains
+ * added in order): a function of the plan alone. Threads share rows, columns and chunks, so the
+ * same bits come out for any number of them. Needs md.h. */
+#ifndef MD_TILE_H
+#define MD_TILE_H
+
+#include "runtime/md.h"
+
+/* The plan, for any machine. X is the operand that gives rows and is broadcast, Y the one that gives
+ * vectors: A and B, or the other way round when `swapped`; then the strip is C transposed, rows are
+ * columns of C. Strides count elements. All fields are int64_t, so a plan prints as a plain list. */
+typedef struct {
+    int64_t b1, b2;                                   /* batch axes */
+    int64_t r1, r2, cols;                             /* rows r = i1 * r2 + i2; columns */
+    int64_t k0, k1, k2;                               /* summed axes, k2 the fastest */
+    int64_t x_b1, x_b2, x_r1, x_r2, x_k0, x_k1, x_k2; /* strides of X */
+    int64_t y_b1, y_b2, y_k0, y_k1, y_k2, y_c;        /* strides of Y */
+    int64_t c_b1, c_b2, c_m1, c_m2, c_n;              /* strides of C */
+    int64_t m2;                                       /* row m of C is at m / m2, m % m2 */
+    int64_t elem;                                     /* bytes of an element: 4, 8 */
+    int64_t add, stored;                              /* C += ...; C is stored at all */
+    int64_t inplace;                                  /* the strip is C itself */
+    int64_t swapped, packed;                          /* roles; Y goes through packed panels */
+    int64_t dots;                                     /* few rows: vectors run along k2 */
+    int64_t all;                                      /* blocks and tasks span all columns */
+    int64_t wide;                                     /* vectors across a panel: 2, 3 or 4 */
+    int64_t kb1, kb2;                                 /* blocks of k1 and k2 */
+    int64_t chunks;                                   /* of the summed axes, added in order */
+    int64_t block_rows, block_cols;                   /* what the epilogue gets at most */
+    int64_t strip_at, turned_at, slice;               /* elements: workspace of one worker */
+    int64_t partial;                                  /* elements: partial sums of the chunks */
+} md_tile;
+
+/* What a part function receives. */
+typedef struct {
+    const void *a;
+    const void *b;
+    void *c;
+    void *ctx;      /* handed on to the epilogue */
+    void *work;
+    int64_t gm, gn; /* the tasks of one batch element: row ranges x column ranges */
+    int parts;      /* workers; worker w owns slice w of the workspace */
+    int sum;        /* second phase: adds the partial sums of the chunks */
+} md_tile_call;
+
+typedef void (*md_tile_part_fn)(const md_tile_call *call, int part);
+
+/* Below this many products one thread is faster: 2^18 take some 2 us, a parallel region 1 us. */
+enum { MD_TILE_SERIAL = 262144 };
+
+MD_INLINE int64_t md_tile_min(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+
+/* Bytes of workspace for up to `threads` threads. */
+MD_FN size_t md_tile_workspace(const md_tile *s, int threads) {
+    return (size_t)((s->partial + s->slice * (threads > 1 ? threads : 1)) * s->elem);
+}
+
+/* Cuts the tasks for `parts` workers so that the busiest has least to do; ties go to cuts between
+ * columns, whose panels are then packed only once. */
+MD_FN void md_tile_grid(const md_tile *s, md_tile_call *call) {
+    int64_t batch = s->b1 * s->b2 * s->chunks;
+    int64_t tiles = (s->r1 * s->r2 + 13) / 14;
+    int64_t width = s->wide * (64 / s->elem);
+    int64_t panels = (s->cols + width - 1) / width;
+    int64_t parts = call->parts;
+    int64_t best = INT64_MAX;
+    for (int64_t gm = 1; gm <= md_tile_min(parts, tiles); gm++) {
+        int64_t gn = s->all ? 1 : md_tile_min((parts + gm - 1) / gm, panels);
+        int64_t cost = (batch * gm * gn + parts - 1) / parts * ((tiles + gm - 1) / gm) *
+                       ((panels + gn - 1) / gn);
+        if (cost < best) {
+            best = cost;
+            call->gm = gm;
+            call->gn = gn;
+        }
+    }
+    call->parts = (int)md_tile_min(parts, batch * call->gm * call->gn);
+}
+
+/* Runs every part of one product on up to `threads` threads (what work was sized for). Inside a
+ * parallel region it runs on the calling thread. */
+MD_FN void md_tile_run(const md_tile *s, md_tile_part_fn fn, const void *a, const void *b, void *c,
+                       void *ctx, void *work, int threads) {
+    int64_t products = s->b1 * s->b2 * s->r1 * s->r2 * s->cols * s->k0 * s->k1 * s->k2;
+    md_tile_call call;
+    call.a = a;
+    call.b = b;
+    call.c = c;
+    call.ctx = ctx;
+    call.work = work;
+    call.gm = 1;
+    call.gn = 1;
+    call.parts = products < MD_TILE_SERIAL ? 1 : md_threads(threads);
+    if (call.parts > 1) {
+        md_tile_grid(s, &call);
+    }
+    for (call.sum = 0; call.sum < (s->chunks > 1 ? 2 : 1); call.sum++) {
+        if (call.parts == 1) {
+            fn(&call, 0);
+            continue;
+        }
+        MD_OMP(parallel for schedule(static, 1) num_threads(call.parts))
+        for (int part = 0; part < call.parts; part++) {
+            fn(&call, part);
+        }
+    }
+}
+
+#endif

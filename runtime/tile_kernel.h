@@ -1,0 +1,700 @@
+/* SPDX-License-Identifier: 0BSD */
+/* tile_kernel: the arithmetic of tile.h for one element type. Include it once as it is for f32, and
+ * once more after `#define MD_TILE_REAL 64` for f64; it has no guard for that reason.
+ *
+ * A register tile of up to 14 rows x 2 vectors (6 x 2 where there are 16 registers; also x 1 for the
+ * last columns, 8 x 3 and 3 x 4, see md_tile_wide) keeps its sums in named variables and runs over
+ * two nested summed axes: one broadcast element of the row operand times the vectors of the column
+ * operand. Every row count has a body of its own; md_tile_part_* is inlined into its caller, whose
+ * constant plan chooses the bodies, turns strides into displacements and drops all other code.
+ * Without vector extensions plain loops take the place of the bodies. Needs tile.h.
+ *
+ * Gives md_tile_part_f32, md_tile_none_f32 (an epilogue that does nothing) and md_tile_epi_f32. */
+#include "runtime/tile.h"
+
+#if !defined(MD_TILE_REAL) || MD_TILE_REAL == 32
+#undef MD_TILE_REAL
+#define MD_TILE_REAL 32
+#define MD_TN(name) md_tile_##name##_f32
+#define MD_REAL float
+#else
+#define MD_TN(name) md_tile_##name##_f64
+#define MD_REAL double
+#endif
+#define MD_ELEM (MD_TILE_REAL / 8)
+
+#if MD_VBYTES > 0
+#define MD_LANES (MD_VBYTES / MD_ELEM)
+#if MD_TILE_REAL == 32
+#define MD_VEC md_vf32
+#define MD_VEC_U md_vf32_u
+#else
+#define MD_VEC md_vf64
+#define MD_VEC_U md_vf64_u
+#endif
+#else
+#define MD_LANES 4
+#endif
+
+/* Called with each finished block: rows m0 .. m0 + rows of columns n0 .. n0 + cols of batch element
+ * `batch` = i1 * b2 + i2 lie at strip[r * ld + c], in cache, and may be changed in place; what it
+ * leaves there is stored in C (the strip is C itself where C is contiguous along n). */
+typedef void (*MD_TN(epi))(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
+                           int64_t cols, MD_REAL *strip, int64_t ld);
+
+MD_FN void MD_TN(none)(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0, int64_t cols,
+                       MD_REAL *strip, int64_t ld) {
+    (void)ctx;
+    (void)batch;
+    (void)m0;
+    (void)rows;
+    (void)n0;
+    (void)cols;
+    (void)strip;
+    (void)ld;
+}
+
+/* ---- register tiles ----------------------------------------------------------------------------- */
+
+/* Rows r of a tile lie at x + r / rm * xr1 + r % rm * xr2. The sums start at zero or at the strip;
+ * `lanes` of the last vector are loaded and stored. */
+#define MD_TILE_PARAMS                                                                             \
+    const MD_REAL *x, int64_t rm, int64_t xr1, int64_t xr2, int64_t xk1, int64_t xk2,              \
+        const MD_REAL *y, int64_t yk1, int64_t yk2, int64_t nk1, int64_t nk2, MD_REAL *strip,      \
+        int64_t ld, int64_t lanes, int first
+
+typedef void (*MD_TN(body_fn))(MD_TILE_PARAMS);
+
+#if MD_VBYTES > 0
+
+MD_INLINE void MD_TN(load)(MD_VEC *v, const MD_REAL *p, int64_t lanes) {
+    if (lanes == MD_LANES) {
+        *v = *(const MD_VEC_U *)(const void *)p;
+    } else {
+        MD_REAL part[MD_LANES] = {0};
+        memcpy(part, p, (size_t)lanes * sizeof *p);
+        memcpy(v, part, sizeof *v);
+    }
+}
+
+MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
+    if (lanes == MD_LANES) {
+        *(MD_VEC_U *)(void *)p = *v;
+    } else {
+        MD_REAL part[MD_LANES];
+        memcpy(part, v, sizeof *v);
+        memcpy(p, part, (size_t)lanes * sizeof *p);
+    }
+}
+
+#ifndef MD_TILE_MACROS
+#define MD_TILE_MACROS
+#define MD_ROWS1(F) F(0)
+#define MD_ROWS2(F) MD_ROWS1(F) F(1)
+#define MD_ROWS3(F) MD_ROWS2(F) F(2)
+#define MD_ROWS4(F) MD_ROWS3(F) F(3)
+#define MD_ROWS5(F) MD_ROWS4(F) F(4)
+#define MD_ROWS6(F) MD_ROWS5(F) F(5)
+#define MD_ROWS7(F) MD_ROWS6(F) F(6)
+#define MD_ROWS8(F) MD_ROWS7(F) F(7)
+#define MD_ROWS9(F) MD_ROWS8(F) F(8)
+#define MD_ROWS10(F) MD_ROWS9(F) F(9)
+#define MD_ROWS11(F) MD_ROWS10(F) F(10)
+#define MD_ROWS12(F) MD_ROWS11(F) F(11)
+#define MD_ROWS13(F) MD_ROWS12(F) F(12)
+#define MD_ROWS14(F) MD_ROWS13(F) F(13)
+
+#define MD_SUM1(r) MD_VEC c##r##_0 = zero;
+#define MD_SUM2(r) MD_SUM1(r) MD_VEC c##r##_1 = zero;
+#define MD_SUM3(r) MD_SUM2(r) MD_VEC c##r##_2 = zero;
+#define MD_SUM4(r) MD_SUM3(r) MD_VEC c##r##_3 = zero;
+
+#define MD_GET(r, v, n) MD_TN(load)(&c##r##_##v, strip + r * ld + v * MD_LANES, n);
+#define MD_GET1(r) MD_GET(r, 0, lanes)
+#define MD_GET2(r) MD_GET(r, 0, MD_LANES) MD_GET(r, 1, lanes)
+#define MD_GET3(r) MD_GET(r, 0, MD_LANES) MD_GET(r, 1, MD_LANES) MD_GET(r, 2, lanes)
+#define MD_GET4(r)                                                                                 \
+    MD_GET(r, 0, MD_LANES) MD_GET(r, 1, MD_LANES) MD_GET(r, 2, MD_LANES) MD_GET(r, 3, lanes)
+
+#define MD_PUT(r, v, n) MD_TN(store)(strip + r * ld + v * MD_LANES, &c##r##_##v, n);
+#define MD_PUT1(r) MD_PUT(r, 0, lanes)
+#define MD_PUT2(r) MD_PUT(r, 0, MD_LANES) MD_PUT(r, 1, lanes)
+#define MD_PUT3(r) MD_PUT(r, 0, MD_LANES) MD_PUT(r, 1, MD_LANES) MD_PUT(r, 2, lanes)
+#define MD_PUT4(r)                                                                                 \
+    MD_PUT(r, 0, MD_LANES) MD_PUT(r, 1, MD_LANES) MD_PUT(r, 2, MD_LANES) MD_PUT(r, 3, lanes)
+
+#define MD_COL(v) MD_VEC y##v = *(const MD_VEC_U *)(const void *)(q + v * MD_LANES);
+#define MD_COLS1 MD_COL(0)
+#define MD_COLS2 MD_COLS1 MD_COL(1)
+#define MD_COLS3 MD_COLS2 MD_COL(2)
+#define MD_COLS4 MD_COLS3 MD_COL(3)
+
+#define MD_MAC(r, v) c##r##_##v += e * y##v;
+#define MD_OFFSET(r)                                                                               \
+    const int64_t o##r = outer + inner * xr2;                                                      \
+    inner = inner + 1 == rm ? 0 : inner + 1;                                                       \
+    outer = inner == 0 ? outer + xr1 : outer;
+#define MD_ROW(r) const MD_REAL e = p[o##r];
+#define MD_MAC1(r) { MD_ROW(r) MD_MAC(r, 0) }
+#define MD_MAC2(r) { MD_ROW(r) MD_MAC(r, 0) MD_MAC(r, 1) }
+#define MD_MAC3(r) { MD_ROW(r) MD_MAC(r, 0) MD_MAC(r, 1) MD_MAC(r, 2) }
+#define MD_MAC4(r) { MD_ROW(r) MD_MAC(r, 0) MD_MAC(r, 1) MD_MAC(r, 2) MD_MAC(r, 3) }
+
+#define MD_BODY(R, V)                                                                              \
+    MD_INLINE void MD_TN(body_##R##_##V)(MD_TILE_PARAMS) {                                         \
+        const MD_VEC zero = {0};                                                                   \
+        int64_t outer = 0;                                                                         \
+        int64_t inner = 0;                                                                         \
+        MD_ROWS##R(MD_OFFSET) MD_ROWS##R(MD_SUM##V)                                                \
+        if (!first) {                                                                              \
+            MD_ROWS##R(MD_GET##V)                                                                  \
+        }                                                                                          \
+        for (int64_t i = 0; i < nk1; i++) {                                                        \
+            const MD_REAL *MD_RESTRICT p = x + i * xk1;                                            \
+            const MD_REAL *MD_RESTRICT q = y + i * yk1;                                            \
+            for (int64_t j = 0; j < nk2; j++) {                                                    \
+                MD_COLS##V MD_ROWS##R(MD_MAC##V) p += xk2;                                         \
+                q += yk2;                                                                          \
+            }                                                                                      \
+        }                                                                                          \
+        MD_ROWS##R(MD_PUT##V)                                                                      \
+    }
+#define MD_CASE(R, V)                                                                              \
+    case R * 8 + V:                                                                                \
+        return MD_TN(body_##R##_##V);
+#define MD_FEW_ROWS(F, V) F(1, V) F(2, V) F(3, V)
+#define MD_SIX_ROWS(F, V) MD_FEW_ROWS(F, V) F(4, V) F(5, V) F(6, V)
+#define MD_ALL_ROWS(F, V)                                                                          \
+    MD_SIX_ROWS(F, V) F(7, V) F(8, V) F(9, V) F(10, V) F(11, V) F(12, V) F(13, V) F(14, V)
+#if MD_VBYTES == 64
+#define MD_BODIES(F)                                                                               \
+    MD_ALL_ROWS(F, 1) MD_ALL_ROWS(F, 2) MD_SIX_ROWS(F, 3) F(7, 3) F(8, 3) MD_FEW_ROWS(F, 4)
+#elif defined(__aarch64__)
+#define MD_BODIES(F) MD_ALL_ROWS(F, 1) MD_ALL_ROWS(F, 2) MD_FEW_ROWS(F, 3) MD_FEW_ROWS(F, 4)
+#else
+#define MD_BODIES(F) MD_SIX_ROWS(F, 1) MD_SIX_ROWS(F, 2) MD_FEW_ROWS(F, 3) MD_FEW_ROWS(F, 4)
+#endif
+#endif
+
+MD_BODIES(MD_BODY)
+
+/* The body for rows x nv vectors. Both are constants after inlining, so what comes back is one
+ * function, and that alone is inlined in its turn: a switch over calls would copy them all. */
+MD_INLINE MD_TN(body_fn) MD_TN(body)(int64_t rows, int64_t nv) {
+    switch (rows * 8 + nv) {
+        MD_BODIES(MD_CASE)
+    default:
+        return NULL;
+    }
+}
+
+#define MD_TILE_BODY(rows, nv, ...) MD_TN(body)(rows, nv)(__VA_ARGS__)
+
+#else
+
+/* Plain loops for any number of rows and columns. */
+MD_FN void MD_TN(plain)(int64_t rows, int64_t nv, MD_TILE_PARAMS) {
+    int64_t cols = (nv - 1) * MD_LANES + lanes;
+    for (int64_t r = 0; r < rows; r++) {
+        const MD_REAL *row = x + r / rm * xr1 + r % rm * xr2;
+        for (int64_t c = 0; c < cols; c++) {
+            MD_REAL sum = first ? 0 : strip[r * ld + c];
+            for (int64_t i = 0; i < nk1; i++) {
+                for (int64_t j = 0; j < nk2; j++) {
+                    sum += row[i * xk1 + j * xk2] * y[i * yk1 + j * yk2 + c];
+                }
+            }
+            strip[r * ld + c] = sum;
+        }
+    }
+}
+#define MD_TILE_BODY(rows, nv, ...) MD_TN(plain)(rows, nv, __VA_ARGS__)
+
+#endif
+
+/* ---- moving blocks: transposes and packing ------------------------------------------------------ */
+
+#if MD_VBYTES > 0 && defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define MD_TURN_VECTORS
+#endif
+#endif
+
+#ifdef MD_TURN_VECTORS
+#define MD_SH __builtin_shufflevector
+/* Inside 16-byte lanes: interleave low or high elements (and pairs); whole lanes: even or odd. */
+#if MD_TILE_REAL == 32 && MD_VBYTES == 64
+#define MD_LO(a, b) MD_SH(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
+#define MD_HI(a, b) MD_SH(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
+#define MD_LO2(a, b) MD_SH(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
+#define MD_HI2(a, b) MD_SH(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31)
+#define MD_EV(a, b) MD_SH(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
+#define MD_OD(a, b) MD_SH(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
+#elif MD_TILE_REAL == 32 && MD_VBYTES == 32
+#define MD_LO(a, b) MD_SH(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
+#define MD_HI(a, b) MD_SH(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
+#define MD_LO2(a, b) MD_SH(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
+#define MD_HI2(a, b) MD_SH(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
+#define MD_EV(a, b) MD_SH(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
+#define MD_OD(a, b) MD_SH(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
+#elif MD_TILE_REAL == 32
+#define MD_LO(a, b) MD_SH(a, b, 0, 4, 1, 5)
+#define MD_HI(a, b) MD_SH(a, b, 2, 6, 3, 7)
+#define MD_LO2(a, b) MD_SH(a, b, 0, 1, 4, 5)
+#define MD_HI2(a, b) MD_SH(a, b, 2, 3, 6, 7)
+#elif MD_VBYTES == 64
+#define MD_LO(a, b) MD_SH(a, b, 0, 8, 2, 10, 4, 12, 6, 14)
+#define MD_HI(a, b) MD_SH(a, b, 1, 9, 3, 11, 5, 13, 7, 15)
+#define MD_EV(a, b) MD_SH(a, b, 0, 1, 4, 5, 8, 9, 12, 13)
+#define MD_OD(a, b) MD_SH(a, b, 2, 3, 6, 7, 10, 11, 14, 15)
+#elif MD_VBYTES == 32
+#define MD_LO(a, b) MD_SH(a, b, 0, 4, 2, 6)
+#define MD_HI(a, b) MD_SH(a, b, 1, 5, 3, 7)
+#define MD_EV(a, b) MD_SH(a, b, 0, 1, 4, 5)
+#define MD_OD(a, b) MD_SH(a, b, 2, 3, 6, 7)
+#else
+#define MD_LO(a, b) MD_SH(a, b, 0, 2)
+#define MD_HI(a, b) MD_SH(a, b, 1, 3)
+#endif
+
+/* to[j * to_ld + i] (+)= from[i * from_ld + j] for a square of MD_LANES, in registers; rows from
+ * `rows` on are not read and count as zero. */
+MD_NOINLINE void MD_TN(square)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
+                               const MD_REAL *MD_RESTRICT from, int64_t from_ld, int64_t rows,
+                               int add) {
+    enum { N = MD_LANES, E = 16 / MD_ELEM };
+    const MD_VEC zero = {0};
+    MD_VEC u[N];
+    MD_VEC w[N];
+    for (int i = 0; i < N; i++) {
+        u[i] = zero;
+        if (i < rows) {
+            u[i] = *(const MD_VEC_U *)(const void *)(from + i * from_ld);
+        }
+    }
+    for (int i = 0; i < N; i += 2) {
+        w[i] = MD_LO(u[i], u[i + 1]);
+        w[i + 1] = MD_HI(u[i], u[i + 1]);
+    }
+#if MD_TILE_REAL == 32
+    for (int i = 0; i < N; i += 4) {
+        u[i] = MD_LO2(w[i], w[i + 2]);
+        u[i + 1] = MD_HI2(w[i], w[i + 2]);
+        u[i + 2] = MD_LO2(w[i + 1], w[i + 3]);
+        u[i + 3] = MD_HI2(w[i + 1], w[i + 3]);
+    }
+#else
+    for (int i = 0; i < N; i++) {
+        u[i] = w[i];
+    }
+#endif
+    /* u[E * g + c], lane l: column E * l + c of rows E * g .. E * g + E - 1. */
+#if MD_VBYTES == 64
+    for (int c = 0; c < E; c++) {
+        w[c] = MD_EV(u[c], u[E + c]);
+        w[E + c] = MD_OD(u[c], u[E + c]);
+        w[2 * E + c] = MD_EV(u[2 * E + c], u[3 * E + c]);
+        w[3 * E + c] = MD_OD(u[2 * E + c], u[3 * E + c]);
+        u[c] = MD_EV(w[c], w[2 * E + c]);
+        u[2 * E + c] = MD_OD(w[c], w[2 * E + c]);
+        u[E + c] = MD_EV(w[E + c], w[3 * E + c]);
+        u[3 * E + c] = MD_OD(w[E + c], w[3 * E + c]);
+    }
+#elif MD_VBYTES == 32
+    for (int c = 0; c < E; c++) {
+        w[c] = MD_EV(u[c], u[E + c]);
+        w[E + c] = MD_OD(u[c], u[E + c]);
+        u[c] = w[c];
+        u[E + c] = w[E + c];
+    }
+#endif
+    for (int i = 0; i < N; i++) {
+        MD_VEC_U *at = (MD_VEC_U *)(void *)(to + i * to_ld);
+        if (add) {
+            u[i] += *at;
+        }
+        *at = u[i];
+    }
+}
+#undef MD_SH
+#undef MD_LO
+#undef MD_HI
+#undef MD_LO2
+#undef MD_HI2
+#undef MD_EV
+#undef MD_OD
+#else
+MD_FN void MD_TN(square)(MD_REAL *MD_RESTRICT to, int64_t to_ld, const MD_REAL *MD_RESTRICT from,
+                         int64_t from_ld, int64_t rows, int add) {
+    for (int64_t j = 0; j < MD_LANES; j++) {
+        for (int64_t i = 0; i < MD_LANES; i++) {
+            MD_REAL old = add ? to[j * to_ld + i] : 0;
+            to[j * to_ld + i] = old + (i < rows ? from[i * from_ld + j] : 0);
+        }
+    }
+}
+#endif
+#undef MD_TURN_VECTORS
+
+/* to[j * to_ld + i] (+)= from[i * from_ld + j], i < rows, j < cols. `pad`: rows of `to` have room for
+ * whole vectors, and zeros are wanted there. */
+MD_NOINLINE void MD_TN(turn)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
+                             const MD_REAL *MD_RESTRICT from, int64_t from_ld, int64_t rows,
+                             int64_t cols, int add, int pad) {
+    for (int64_t i = 0; i < rows; i += MD_LANES) {
+        const int64_t n = md_tile_min(MD_LANES, rows - i);
+        int64_t j = 0;
+        for (; (n == MD_LANES || pad) && j + MD_LANES <= cols; j += MD_LANES) {
+            MD_TN(square)(to + j * to_ld + i, to_ld, from + i * from_ld + j, from_ld, n, add);
+        }
+        for (; j < cols; j++) {
+            for (int64_t r = 0; r < (pad ? MD_LANES : n); r++) {
+                MD_REAL *at = to + j * to_ld + i + r;
+                MD_REAL old = add ? *at : 0;
+                *at = old + (r < n ? from[(i + r) * from_ld + j] : 0);
+            }
+        }
+    }
+}
+
+/* panel[(i * nk2 + j) * width + c] = y[i * yk1 + j * yk2 + c * yc], zero for cols <= c < width, which
+ * is cols rounded up to MD_LANES or more. */
+MD_INLINE void MD_TN(pack)(MD_REAL *MD_RESTRICT panel, int64_t width, const MD_REAL *y, int64_t yk1,
+                           int64_t yk2, int64_t yc, int64_t nk1, int64_t nk2, int64_t cols) {
+    for (int64_t i = 0; i < nk1; i++) {
+        const MD_REAL *from = y + i * yk1;
+        MD_REAL *to = panel + i * nk2 * width;
+        if (yc != 1 && yk2 == 1) {
+            MD_TN(turn)(to, width, from, yc, cols, nk2, 0, 1);
+            continue;
+        }
+        for (int64_t j = 0; j < nk2; j++) {
+            MD_REAL *at = to + j * width;
+            if (yc == 1) {
+                memcpy(at, from + j * yk2, (size_t)cols * sizeof *to);
+            } else {
+                for (int64_t c = 0; c < cols; c++) {
+                    at[c] = from[j * yk2 + c * yc];
+                }
+            }
+            for (int64_t c = cols; c < width; c++) {
+                at[c] = 0;
+            }
+        }
+    }
+}
+
+/* strip (+)= C and C = strip for rows m0 .. of any strides. */
+MD_NOINLINE void MD_TN(gather)(const md_tile *s, MD_REAL *MD_RESTRICT strip, int64_t ld,
+                               const MD_REAL *c, int64_t m0, int64_t rows, int64_t n0, int64_t cols,
+                               int add) {
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t m = m0 + r;
+        const MD_REAL *from = c + m / s->m2 * s->c_m1 + m % s->m2 * s->c_m2 + n0 * s->c_n;
+        for (int64_t j = 0; j < cols; j++) {
+            MD_REAL old = add ? strip[r * ld + j] : 0;
+            strip[r * ld + j] = old + from[j * s->c_n];
+        }
+    }
+}
+
+MD_NOINLINE void MD_TN(scatter)(const md_tile *s, const MD_REAL *MD_RESTRICT strip, int64_t ld,
+                                MD_REAL *c, int64_t m0, int64_t rows, int64_t n0, int64_t cols) {
+    for (int64_t r = 0; r < rows; r++) {
+        const int64_t m = m0 + r;
+        MD_REAL *to = c + m / s->m2 * s->c_m1 + m % s->m2 * s->c_m2 + n0 * s->c_n;
+        for (int64_t j = 0; j < cols; j++) {
+            to[j * s->c_n] = strip[r * ld + j];
+        }
+    }
+}
+
+/* ---- dot products -------------------------------------------------------------------------------- */
+
+/* The same sums for operands that are both contiguous along k2: rows one by one, eight columns at a
+ * time, lanes of partial sums added by halves at the end. */
+#if MD_VBYTES > 0
+#define MD_DOT_EACH(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
+#define MD_DOT_BEGIN(i)                                                                            \
+    const MD_REAL *y##i = y + md_tile_min(c + i, cols - 1) * yc;                                   \
+    MD_VEC s##i = zero;
+#define MD_DOT_STEP(i) s##i += e * *(const MD_VEC_U *)(const void *)(y##i + at + j);
+#define MD_DOT_LAST(i)                                                                             \
+    MD_TN(load)(&v, y##i + at + j, nk2 - j);                                                       \
+    s##i += e * v;
+#define MD_DOT_END(i) memcpy(part[i], &s##i, sizeof zero);
+MD_NOINLINE void MD_TN(dots)(int64_t rows, int64_t cols, const MD_REAL *x, int64_t xr2, int64_t xk1,
+                             const MD_REAL *y, int64_t yc, int64_t yk1, int64_t nk1, int64_t nk2,
+                             MD_REAL *strip, int64_t ld, int first) {
+    const MD_VEC zero = {0};
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t c = 0; c < cols; c += 8) {
+            MD_DOT_EACH(MD_DOT_BEGIN)
+            for (int64_t i = 0; i < nk1; i++) {
+                const MD_REAL *p = x + r * xr2 + i * xk1;
+                const int64_t at = i * yk1;
+                MD_VEC e;
+                MD_VEC v;
+                int64_t j = 0;
+                for (; j + MD_LANES <= nk2; j += MD_LANES) {
+                    e = *(const MD_VEC_U *)(const void *)(p + j);
+                    MD_DOT_EACH(MD_DOT_STEP)
+                }
+                if (j < nk2) {
+                    MD_TN(load)(&e, p + j, nk2 - j);
+                    MD_DOT_EACH(MD_DOT_LAST)
+                }
+            }
+            MD_REAL part[8][MD_LANES];
+            MD_DOT_EACH(MD_DOT_END)
+            for (int64_t i = 0; i < md_tile_min(8, cols - c); i++) {
+                for (int half = MD_LANES / 2; half > 0; half /= 2) {
+                    for (int l = 0; l < half; l++) {
+                        part[i][l] += part[i][l + half];
+                    }
+                }
+                MD_REAL *to = strip + r * ld + c + i;
+                *to = first ? part[i][0] : *to + part[i][0];
+            }
+        }
+    }
+}
+#undef MD_DOT_EACH
+#undef MD_DOT_BEGIN
+#undef MD_DOT_STEP
+#undef MD_DOT_LAST
+#undef MD_DOT_END
+#else
+MD_FN void MD_TN(dots)(int64_t rows, int64_t cols, const MD_REAL *x, int64_t xr2, int64_t xk1,
+                       const MD_REAL *y, int64_t yc, int64_t yk1, int64_t nk1, int64_t nk2,
+                       MD_REAL *strip, int64_t ld, int first) {
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t c = 0; c < cols; c++) {
+            MD_REAL sum = first ? 0 : strip[r * ld + c];
+            for (int64_t i = 0; i < nk1; i++) {
+                for (int64_t j = 0; j < nk2; j++) {
+                    sum += x[r * xr2 + i * xk1 + j] * y[c * yc + i * yk1 + j];
+                }
+            }
+            strip[r * ld + c] = sum;
+        }
+    }
+}
+#endif
+
+/* ---- blocks ------------------------------------------------------------------------------------- */
+
+/* How rows are cut into tiles on this machine. Tiles are even to one row: the `cut` axis (i2, or i1
+ * where r2 is short and a tile holds several whole i1, `unit` rows each) is split into `cuts` parts;
+ * tiles have `big` rows or `little` ones. */
+typedef struct {
+    int64_t nr, rm, cut, cuts, unit, big, little, count;
+} MD_TN(cut);
+
+MD_INLINE MD_TN(cut) MD_TN(cut_rows)(const md_tile *s) {
+    MD_TN(cut) u;
+    int64_t nv = s->wide == 3 && MD_VBYTES != 64 ? 2 : s->wide;
+#if MD_VBYTES == 64 || defined(__aarch64__)
+    int64_t mr = nv == 4 ? 3 : nv == 3 ? 8 : 14;
+#else
+    int64_t mr = nv == 4 ? 3 : 6;
+#endif
+    int64_t group = s->r1 > 1 ? mr / s->r2 : 0;
+    u.nr = nv * MD_LANES;
+    u.rm = group > 1 ? s->r2 : 64; /* rows of one i1 in a tile */
+    u.cut = group > 1 ? s->r1 : s->r2;
+    u.unit = group > 1 ? s->r2 : 1;
+    u.cuts = group > 1 ? (s->r1 + group - 1) / group : (s->r2 + mr - 1) / mr;
+    u.big = (u.cut + u.cuts - 1) / u.cuts * u.unit;
+    u.little = u.cut / u.cuts * u.unit;
+    u.count = group > 1 ? u.cuts : s->r1 * u.cuts;
+    return u;
+}
+
+/* First flat row of tile t; `count` gives the end of the last. */
+MD_INLINE int64_t MD_TN(row)(const md_tile *s, MD_TN(cut) u, int64_t t) {
+    if (u.count == u.cuts) {
+        return md_split(u.cut, t, u.cuts) * u.unit;
+    }
+    return t / u.cuts * s->r2 + md_split(s->r2, t % u.cuts, u.cuts);
+}
+
+/* Row tiles t0 .. t1 x panels p0 .. p1 over the blocks q0 .. q1 of the summed axes, into a strip
+ * whose element (0, 0) is the first row of t0 and the first column of p0. `room`: the strip has
+ * room for full vectors in its last panel. */
+MD_INLINE void MD_TN(block)(const md_tile *s, const MD_REAL *x, const MD_REAL *y, int64_t t0,
+                            int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
+                            MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room) {
+    const MD_TN(cut) u = MD_TN(cut_rows)(s);
+    const int64_t nr = u.nr;
+    const int64_t n1 = (s->k1 + s->kb1 - 1) / s->kb1;
+    const int64_t n2 = (s->k2 + s->kb2 - 1) / s->kb2;
+    const int held = s->packed && s->swapped; /* all panels packed first, then tiles outermost */
+    const int64_t row0 = MD_TN(row)(s, u, t0);
+    const int64_t outer = held ? t1 - t0 : p1 - p0;
+    const int64_t inner = held ? p1 - p0 : t1 - t0;
+    for (int64_t q = q0; q < q1; q++) {
+        const int64_t i2 = q % n2 * s->kb2;
+        const int64_t i1 = q / n2 % n1 * s->kb1;
+        const int64_t i0 = q / n2 / n1;
+        const int64_t nk1 = md_tile_min(s->kb1, s->k1 - i1);
+        const int64_t nk2 = md_tile_min(s->kb2, s->k2 - i2);
+        const MD_REAL *xq = x + i0 * s->x_k0 + i1 * s->x_k1 + i2 * s->x_k2;
+        const MD_REAL *yq = y + i0 * s->y_k0 + i1 * s->y_k1 + i2 * s->y_k2;
+        const int first = q == q0 && !add;
+        for (int64_t i = 0; i < outer; i++) {
+            for (int64_t j = 0; j < inner; j++) {
+                const int64_t t = t0 + (held ? i : j);
+                const int64_t p = p0 + (held ? j : i);
+                const int64_t row = MD_TN(row)(s, u, t);
+                const int64_t rows = MD_TN(row)(s, u, t + 1) - row;
+                MD_REAL *panel = panels + (held ? (p - p0) * nk1 * nk2 * nr : 0);
+                const MD_REAL *yp = yq + p * nr * s->y_c;
+                const MD_REAL *xt = xq + row / s->r2 * s->x_r1 + row % s->r2 * s->x_r2;
+                MD_REAL *st = strip + (row - row0) * ld + (p - p0) * nr;
+/* The panel and the tile with constants for rows and columns. */
+#define MD_TILE_RUN(ROWS)                                                                          \
+    MD_TILE_BODY(ROWS, vectors, xt, u.rm, s->x_r1, s->x_r2, s->x_k1, s->x_k2,                      \
+                 through ? panel : yp, through ? nk2 * width : s->y_k1,                            \
+                 through ? width : s->y_k2, nk1, nk2, st, ld, room ? MD_LANES : last, first)
+#define MD_TILE_PANEL(COLS)                                                                        \
+    {                                                                                              \
+        const int64_t vectors = ((COLS) + MD_LANES - 1) / MD_LANES;                                \
+        const int64_t last = (COLS) - (vectors - 1) * MD_LANES;                                    \
+        const int64_t width = held ? nr : vectors * MD_LANES;                                      \
+        const int through = s->packed || last != MD_LANES;                                         \
+        if (through && (held ? i : j) == 0) {                                                      \
+            MD_TN(pack)(panel, width, yp, s->y_k1, s->y_k2, s->y_c, nk1, nk2, (COLS));             \
+        }                                                                                          \
+        if (u.big == u.little || rows == u.big) {                                                  \
+            MD_TILE_RUN(u.big);                                                                    \
+        } else {                                                                                   \
+            MD_TILE_RUN(u.little);                                                                 \
+        }                                                                                          \
+    }
+                if (s->dots) {
+                    MD_TN(dots)(rows, md_tile_min(nr, s->cols - p * nr), xt, s->x_r2, s->x_k1, yp, s->y_c,
+                                s->y_k1, nk1, nk2, st, ld, first);
+                } else if (s->cols % nr == 0 || p * nr + nr <= s->cols) {
+                    MD_TILE_PANEL(nr)
+                } else {
+                    MD_TILE_PANEL(s->cols % nr)
+                }
+#undef MD_TILE_RUN
+#undef MD_TILE_PANEL
+            }
+        }
+    }
+}
+
+/* Adds the partial sums of the other chunks, in order, to those of the first. */
+MD_NOINLINE void MD_TN(sum)(const md_tile *s, MD_REAL *total, int64_t ld, int64_t step,
+                            int64_t rows, int64_t cols) {
+    for (int64_t chunk = 1; chunk < s->chunks; chunk++) {
+        const MD_REAL *next = total + chunk * step;
+        for (int64_t r = 0; r < rows; r++) {
+            for (int64_t i = 0; i < cols; i++) {
+                total[r * ld + i] += next[r * ld + i];
+            }
+        }
+    }
+}
+
+/* The share of worker `part`: its tasks, each by blocks, each block finished by the epilogue. With
+ * chunks the products go to the partial sums, and the second phase finishes those. Inlined: the
+ * caller passes a static const plan and an epilogue. */
+MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part,
+                           MD_TN(epi) epi) {
+    const MD_TN(cut) u = MD_TN(cut_rows)(s);
+    const int64_t panels = (s->cols + u.nr - 1) / u.nr;
+    const int64_t batches = s->b1 * s->b2;
+    const int64_t kblocks = s->k0 * ((s->k1 + s->kb1 - 1) / s->kb1) *
+                            ((s->k2 + s->kb2 - 1) / s->kb2);
+    const int64_t pitch = (s->cols + 64 / MD_ELEM - 1) / (64 / MD_ELEM) * (64 / MD_ELEM);
+    const int64_t step = batches * s->r1 * s->r2 * pitch; /* from chunk to chunk */
+    const int64_t dt = s->chunks > 1 ? u.count : s->block_rows / u.big;
+    const int64_t dp = s->chunks > 1 ? panels : s->block_cols / u.nr;
+    MD_REAL *partial = (MD_REAL *)call->work;
+    MD_REAL *slice = partial + s->partial + part * s->slice;
+    const int summing = s->chunks > 1 && call->sum != 0;
+    const int64_t tasks = batches * call->gm * call->gn * (summing ? 1 : s->chunks);
+    const int64_t end = md_split(tasks, part + 1, call->parts);
+    for (int64_t i = md_split(tasks, part, call->parts); i < end; i++) {
+        const int64_t in = i % call->gn;
+        const int64_t im = i / call->gn % call->gm;
+        const int64_t batch = i / call->gn / call->gm % batches;
+        const int64_t chunk = i / call->gn / call->gm / batches;
+        const int64_t i1 = batch / s->b2;
+        const int64_t i2 = batch % s->b2;
+        const MD_REAL *x = (const MD_REAL *)(s->swapped ? call->b : call->a) + i1 * s->x_b1 +
+                           i2 * s->x_b2;
+        const MD_REAL *y = (const MD_REAL *)(s->swapped ? call->a : call->b) + i1 * s->y_b1 +
+                           i2 * s->y_b2;
+        MD_REAL *c = s->stored ? (MD_REAL *)call->c + i1 * s->c_b1 + i2 * s->c_b2 : NULL;
+        const int64_t t1 = md_split(u.count, im + 1, call->gm);
+        const int64_t p1 = md_split(panels, in + 1, call->gn);
+        for (int64_t t = md_split(u.count, im, call->gm); t < t1; t += dt) {
+            const int64_t te = md_tile_min(t + dt, t1);
+            const int64_t row = MD_TN(row)(s, u, t);
+            const int64_t rows = MD_TN(row)(s, u, te) - row;
+            for (int64_t p = md_split(panels, in, call->gn); p < p1; p += dp) {
+                const int64_t pe = md_tile_min(p + dp, p1);
+                const int64_t col = p * u.nr;
+                const int64_t cols = md_tile_min(pe * u.nr, s->cols) - col;
+                /* Where the products go. */
+                const int direct = s->inplace && !s->swapped && s->chunks == 1;
+                const int64_t ld = direct ? s->c_m2 : s->chunks > 1 ? pitch : s->block_cols;
+                MD_REAL *strip = slice + s->strip_at;
+                if (direct) {
+                    strip = c + row * s->c_m2 + col;
+                } else if (s->chunks > 1) {
+                    strip = partial + chunk * step + (batch * s->r1 * s->r2 + row) * pitch + col;
+                } else if (s->add && !s->swapped) {
+                    MD_TN(gather)(s, strip, ld, c, row, rows, col, cols, 0);
+                }
+                if (!summing) {
+                    MD_TN(block)(s, x, y, t, te, p, pe, md_split(kblocks, chunk, s->chunks),
+                                 md_split(kblocks, chunk + 1, s->chunks), strip, ld, slice,
+                                 s->add && !s->swapped && s->chunks == 1, !direct);
+                    if (s->chunks > 1) {
+                        continue;
+                    }
+                } else {
+                    MD_TN(sum)(s, strip, ld, step, rows, cols);
+                    if (s->add) {
+                        MD_TN(gather)(s, strip, ld, c, row, rows, col, cols, 1);
+                    }
+                }
+                /* What the epilogue sees: the strip, or its transpose. */
+                MD_REAL *done = strip;
+                int64_t done_ld = ld;
+                if (s->swapped) {
+                    done = s->inplace ? c + col * s->c_m2 + row : slice + s->turned_at;
+                    done_ld = s->inplace ? s->c_m2 : s->block_rows;
+                    MD_TN(turn)(done, done_ld, strip, ld, rows, cols, s->inplace && s->add, 0);
+                    if (s->add && !s->inplace) {
+                        MD_TN(gather)(s, done, done_ld, c, col, cols, row, rows, 1);
+                    }
+                }
+                const int64_t m0 = s->swapped ? col : row;
+                const int64_t n0 = s->swapped ? row : col;
+                const int64_t nm = s->swapped ? cols : rows;
+                const int64_t nn = s->swapped ? rows : cols;
+                epi(call->ctx, batch, m0, nm, n0, nn, done, done_ld);
+                if (s->stored && !direct && !(s->swapped && s->inplace)) {
+                    MD_TN(scatter)(s, done, done_ld, c, m0, nm, n0, nn);
+                }
+            }
+        }
+    }
+}
+
+#undef MD_TN
+#undef MD_REAL
+#undef MD_ELEM
+#undef MD_LANES
+#undef MD_VEC
+#undef MD_VEC_U
+#undef MD_TILE_PARAMS
+#undef MD_TILE_BODY
+#undef MD_TILE_REAL

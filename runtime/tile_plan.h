@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: 0BSD */
+/* tile_plan: from the shape of a contraction to its plan (tile.h), the same for every machine.
+ *
+ * Runs in the compiler, so emitted programs need not contain it: it chooses roles, packing, blocks
+ * and chunks and counts the workspace. Gives md_tile_normal and md_tile_plan, pure functions. */
+#ifndef MD_TILE_PLAN_H
+#define MD_TILE_PLAN_H
+
+#include "runtime/tile.h"
+
+/* Extents of absent axes are 1. Strides count elements, may be zero or negative, and are those of
+ * whole indices: A[b1, b2, m1, m2, k0, k1, k2] lies at a + b1 * a_b1 + ... . Flat row
+ * m = i1 * m2 + i2. */
+typedef struct {
+    int64_t b1, b2;                                   /* batch axes: every operand may have them */
+    int64_t m1, m2, n;                                /* rows and columns of C */
+    int64_t k0, k1, k2;                               /* summed axes, k2 the fastest */
+    int64_t a_b1, a_b2, a_m1, a_m2, a_k0, a_k1, a_k2; /* strides of A */
+    int64_t b_b1, b_b2, b_k0, b_k1, b_k2, b_n;        /* strides of B */
+    int64_t c_b1, c_b2, c_m1, c_m2, c_n;              /* strides of C */
+    int flags;                                        /* MD_TILE_ADD and so on, or 0 */
+} md_tile_shape;
+
+enum {
+    MD_TILE_ADD = 1,  /* C += the product */
+    MD_TILE_ROWS = 2, /* the epilogue gets whole rows (n0 = 0, cols = n) */
+    MD_TILE_NO_C = 4  /* C is not stored, the epilogue alone uses the strip; c may be null */
+};
+
+/* Merges axes that lie behind one another in every operand and moves single ones inwards. The
+ * index spaces, and so the pointers and the epilogue's m and n, stay what they were. */
+MD_FN md_tile_shape md_tile_normal(md_tile_shape s) {
+    if (s.m2 == 1 || s.m1 == 1 || (s.a_m1 == s.m2 * s.a_m2 && s.c_m1 == s.m2 * s.c_m2)) {
+        s.a_m2 = s.m2 == 1 ? s.a_m1 : s.a_m2;
+        s.c_m2 = s.m2 == 1 ? s.c_m1 : s.c_m2;
+        s.m2 *= s.m1;
+        s.m1 = 1;
+    }
+    if (s.b2 == 1 || s.b1 == 1 || (s.a_b1 == s.b2 * s.a_b2 && s.b_b1 == s.b2 * s.b_b2 &&
+                                   s.c_b1 == s.b2 * s.c_b2)) {
+        s.a_b2 = s.b2 == 1 ? s.a_b1 : s.a_b2;
+        s.b_b2 = s.b2 == 1 ? s.b_b1 : s.b_b2;
+        s.c_b2 = s.b2 == 1 ? s.c_b1 : s.c_b2;
+        s.b2 *= s.b1;
+        s.b1 = 1;
+    }
+    for (int pass = 0; pass < 2; pass++) {
+        if (s.k2 == 1 || s.k1 == 1 || (s.a_k1 == s.k2 * s.a_k2 && s.b_k1 == s.k2 * s.b_k2)) {
+            s.a_k2 = s.k2 == 1 ? s.a_k1 : s.a_k2;
+            s.b_k2 = s.k2 == 1 ? s.b_k1 : s.b_k2;
+            s.k2 *= s.k1;
+            s.k1 = 1;
+        }
+        if (s.k1 == 1 || s.k0 == 1 || (s.a_k0 == s.k1 * s.a_k1 && s.b_k0 == s.k1 * s.b_k1)) {
+            s.a_k1 = s.k1 == 1 ? s.a_k0 : s.a_k1;
+            s.b_k1 = s.k1 == 1 ? s.b_k0 : s.b_k1;
+            s.k1 *= s.k0;
+            s.k0 = 1;
+        }
+    }
+    return s;
+}
+
+MD_FN int64_t md_tile_up(int64_t n, int64_t to) {
+    return (n + to - 1) / to * to;
+}
+
+/* Should the roles be swapped, C^T = B^T A^T? Yes for a B that is contiguous along k (a weight stored
+ * [out, in]) and a small batch, because then only the small A is packed, and for an A contiguous
+ * along m. Counted in FMAs of one 64-byte vector, two of which take a cycle; moving an element by a
+ * register transpose costs about 1/3 of a cycle. */
+MD_FN int md_tile_swaps(const md_tile_shape *s, int64_t lanes) {
+    int64_t m = s->m2;
+    int64_t k = s->k0 * s->k1 * s->k2;
+    if (s->b_n == 1 || s->n == 1 || s->m1 != 1 || (s->flags & MD_TILE_ROWS) != 0 || m < 4) {
+        return 0;
+    }
+    double turn = 0.6;
+    double straight = (double)md_tile_up(s->n, lanes) / (double)lanes * (double)m * (double)k +
+                      turn * (double)s->n * (double)k;
+    double swapped = (double)md_tile_up(m, lanes) / (double)lanes * (double)s->n * (double)k +
+                     turn * (double)m * (double)s->n;
+    if (s->a_m2 != 1) {
+        swapped += turn * (double)m * (double)k;
+        if (m > 160) {
+            return 0; /* the packed A would leave the second-level cache */
+        }
+    }
+    return swapped < straight;
+}
+
+/* The plan of a shape in normal form (see md_tile_normal; others are right but slower). elem is
+ * sizeof(float) or sizeof(double). */
+MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
+    int64_t lanes = 64 / elem;
+    md_tile p;
+    memset(&p, 0, sizeof p);
+    p.b1 = s.b1;
+    p.b2 = s.b2;
+    p.k0 = s.k0;
+    p.k1 = s.k1;
+    p.k2 = s.k2;
+    p.c_b1 = s.c_b1;
+    p.c_b2 = s.c_b2;
+    p.c_m1 = s.c_m1;
+    p.c_m2 = s.c_m2;
+    p.c_n = s.c_n;
+    p.m2 = s.m2;
+    p.elem = elem;
+    p.add = (s.flags & MD_TILE_ADD) != 0;
+    p.stored = (s.flags & MD_TILE_NO_C) == 0;
+    p.inplace = p.stored && (s.c_n == 1 || s.n == 1) && (s.m1 == 1 || s.c_m1 == s.m2 * s.c_m2);
+    p.swapped = md_tile_swaps(&s, lanes);
+    if (p.swapped) {
+        p.r1 = 1;
+        p.r2 = s.n;
+        p.cols = s.m2;
+        p.x_b1 = s.b_b1;
+        p.x_b2 = s.b_b2;
+        p.x_r1 = 0;
+        p.x_r2 = s.b_n;
+        p.x_k0 = s.b_k0;
+        p.x_k1 = s.b_k1;
+        p.x_k2 = s.b_k2;
+        p.y_b1 = s.a_b1;
+        p.y_b2 = s.a_b2;
+        p.y_k0 = s.a_k0;
+        p.y_k1 = s.a_k1;
+        p.y_k2 = s.a_k2;
+        p.y_c = s.a_m2;
+    } else {
+        p.r1 = s.m1;
+        p.r2 = s.m2;
+        p.cols = s.n;
+        p.x_b1 = s.a_b1;
+        p.x_b2 = s.a_b2;
+        p.x_r1 = s.a_m1;
+        p.x_r2 = s.a_m2;
+        p.x_k0 = s.a_k0;
+        p.x_k1 = s.a_k1;
+        p.x_k2 = s.a_k2;
+        p.y_b1 = s.b_b1;
+        p.y_b2 = s.b_b2;
+        p.y_k0 = s.b_k0;
+        p.y_k1 = s.b_k1;
+        p.y_k2 = s.b_k2;
+        p.y_c = s.n == 1 ? 1 : s.b_n;
+    }
+    int64_t rows = p.r1 * p.r2;
+
+    /* Y must be packed where its elements are not neighbours along the columns, and should be where a
+     * pitch of 4096 bytes makes its rows evict each other. */
+    p.packed = p.y_c != 1 || (rows >= 48 && p.k2 >= 64 && p.y_k2 * elem % 4096 == 0);
+
+    /* One to three rows times a Y that is contiguous along k (a weight stored [out, in]): packing
+     * would cost more than the product, so these are dot products. */
+    p.dots = rows <= 3 && p.r1 == 1 && p.y_c != 1 && p.y_k2 == 1 && p.x_k2 == 1 && p.k2 >= lanes;
+    p.packed = p.packed && !p.dots;
+
+    /* More vectors for few rows, to keep enough sums in flight, and for a row pitch of 4096 bytes of
+     * X, where fewer rows share a set of the first-level cache. */
+    p.wide = rows <= 3 ? 4 : rows > 8 && p.x_r2 != 0 && p.x_r2 * elem % 4096 == 0 ? 3 : 2;
+
+    /* Blocks of the summed axes: about 3072 bytes of k2 at a time, or several k1 where k2 is short. */
+    int64_t most = 3072 / elem;
+    int64_t blocks = (p.k2 + most - 1) / most;
+    p.kb2 = blocks <= 1 ? p.k2 : md_tile_up((p.k2 + blocks - 1) / blocks, 16);
+    most /= p.k2 > 0 ? p.k2 : 1;
+    blocks = most <= 1 ? p.k1 : (p.k1 + most - 1) / most;
+    p.kb1 = blocks <= 1 ? p.k1 : (p.k1 + blocks - 1) / blocks;
+
+    /* Chunks only where C is too small to give threads work and the sum is long. */
+    int64_t tiles = p.b1 * p.b2 * ((rows + 13) / 14) * ((p.cols + 31) / 32);
+    double products = (double)p.b1 * (double)p.b2 * (double)rows * (double)p.cols * (double)p.k0 *
+                      (double)p.k1 * (double)p.k2;
+    p.chunks = 1;
+    if (!p.swapped && tiles < 16 && products >= 4194304.0) {
+        int64_t kblocks = p.k0 * ((p.k1 + p.kb1 - 1) / p.kb1) * ((p.k2 + p.kb2 - 1) / p.kb2);
+        p.chunks = md_tile_min((15 + tiles) / tiles, kblocks);
+    }
+
+    /* A block is what is multiplied by one set of panels and what the epilogue gets: small enough
+     * for the second-level cache. */
+    int64_t panel = p.wide * lanes;
+    p.all = (s.flags & MD_TILE_ROWS) != 0 || (p.swapped && p.packed);
+    p.block_cols = md_tile_up(p.cols, panel);
+    p.block_rows = 224;
+    if (!p.all) {
+        p.block_cols = md_tile_min(p.block_cols, panel * (p.inplace ? 8 : 4));
+    }
+    if ((s.flags & MD_TILE_ROWS) != 0) {
+        int64_t fit = 65536 / p.block_cols;
+        p.block_rows = fit < 14 ? 14 : md_tile_min(fit, 224);
+    }
+    p.block_rows = md_tile_min(p.block_rows, rows);
+
+    /* The slice of a worker: packed panels (of one panel, or of all of Y when swapped; a direct Y
+     * needs one for last columns that do not fill a vector), strip, transposed strip. */
+    int64_t k = p.kb1 * p.kb2;
+    p.strip_at = !p.packed ? (p.cols % lanes != 0 && !p.dots ? k * panel : 0)
+                           : k * (p.swapped ? p.block_cols : panel);
+    int64_t strip = p.swapped || (!p.inplace && p.chunks == 1) ? p.block_rows * p.block_cols : 0;
+    p.turned_at = p.strip_at + strip;
+    p.slice = md_tile_up(p.turned_at + (p.swapped && !p.inplace ? strip : 0), lanes);
+    p.partial = p.chunks > 1 ? p.chunks * p.b1 * p.b2 * rows * md_tile_up(p.cols, lanes) : 0;
+    return p;
+}
+
+#endif

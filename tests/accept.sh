@@ -1,0 +1,46 @@
+#!/bin/sh
+# The long runs: digits over five seeds, a million steps of linear regression with two optimizers.
+# Minutes, not seconds; `make test` runs short forms of them. Run from the root by `make accept`.
+set -u
+. tests/lib.sh
+
+build_sample() { # NAME
+    "$MDLC" "samples/$1.mdl" -o "$scratch/$1.c" && emitted "$scratch/$1.c" "$scratch/$1"
+}
+end_line() { grep '"event":"end"' "$1"; }
+
+# Digits: 660 steps, the median of five seeds at least 97.8 % of 359 held-out rows.
+if build_sample digits; then
+    : >"$scratch/acc"
+    for seed in 0 1 2 3 4; do
+        "$scratch/digits" --seed $seed --log json >"$scratch/log" || fail "digits seed $seed" "exit status $?"
+        line=$(end_line "$scratch/log")
+        echo "digits seed $seed: $(number "$line" steps) steps, accuracy $(number "$line" acc), $(number "$line" seconds) s," \
+            "bound $(number "$line" bound_bytes) B, peak $(number "$line" peak_over_process_bytes) B"
+        [ "$(number "$line" steps)" = 660 ] && pass || fail "digits seed $seed" "not 660 steps"
+        [ "$(number "$line" resident_growth_pages)" = 0 ] && pass || fail "digits seed $seed" "resident memory grew"
+        number "$line" acc >>"$scratch/acc"
+    done
+    median=$(sort -n "$scratch/acc" | sed -n 3p)
+    echo "digits: median accuracy $median"
+    awk -v a="$median" 'BEGIN { exit !(a * 359 >= 351.5) }' && pass || fail digits "median accuracy $median is below 352 of 359"
+else
+    fail digits "does not build"
+fi
+
+# Diabetes: both optimizers end at the least-squares optimum.
+if build_sample diabetes; then
+    for train in fit adam_fit; do
+        "$scratch/diabetes" $train --seed 0 --log json >"$scratch/log" || fail "diabetes $train" "exit status $?"
+        line=$(end_line "$scratch/log")
+        # The loss of the last step is that before its update, at the optimum like the one after it.
+        error=$(awk -v m="$(number "$line" loss)" 'BEGIN { e = m / 2859.69634758675 - 1; printf "%.3g", e < 0 ? -e : e }')
+        echo "diabetes $train: $(number "$line" steps) steps, MSE $(number "$line" loss), relative error $error, $(number "$line" seconds) s"
+        [ "$(number "$line" steps)" = 1000000 ] && pass || fail "diabetes $train" "not a million steps"
+        awk -v e="$error" 'BEGIN { exit !(e <= 1e-5) }' && pass || fail "diabetes $train" "relative error $error"
+        [ "$(number "$line" resident_growth_pages)" = 0 ] && pass || fail "diabetes $train" "resident memory grew"
+    done
+else
+    fail diabetes "does not build"
+fi
+summary accept

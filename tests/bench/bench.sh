@@ -1,0 +1,59 @@
+#!/bin/sh
+# `make bench`: the time of a training step beside PyTorch, eager and compiled, on this machine.
+#
+# Two nets: digits (batch 128) and 784-512-512-10 (batch 64, AdamW), with 1 and 2 threads for all
+# three. PyTorch comes from the virtual environment MDLC_VENV (default ~/.cache/mdlc-bench), which
+# lies outside of the tree; without it mdlc alone is timed.
+#
+# The limit printed is max(FLOPs / measured multiply-add rate, bytes / measured copy rate), with
+#   FLOPs = 2 B (3 sum(in*out) - in*out of the first layer): forward, weight and input gradients
+#   bytes = 24 a parameter: AdamW reads and writes p, m and v
+set -u
+. tests/lib.sh
+venv=${MDLC_VENV:-$HOME/.cache/mdlc-bench}
+python=$venv/bin/python
+if [ ! -x "$python" ] || ! "$python" -c 'import torch' 2>/dev/null; then
+    python=
+    echo "bench: no PyTorch in $venv; python3 -m venv $venv && $venv/bin/pip install torch numpy"
+fi
+
+# shellcheck disable=SC2086
+$CC $EMITTED_FLAGS -D_POSIX_C_SOURCE=200809L tests/bench/limit.c -o "$scratch/limit" || exit 1
+
+build() { # NAME SOURCE BATCH WIDTH
+    upper=$(printf '%s' "$1" | tr '[:lower:]' '[:upper:]')
+    "$MDLC" --no-main --prefix "$1" "$2" -o "$scratch/$1.c" -H "$scratch/$1.h" || exit 1
+    # shellcheck disable=SC2086
+    $CC $EMITTED_FLAGS -D_POSIX_C_SOURCE=200809L -std=gnu11 -I"$scratch" "-DMODEL_HEADER=\"$1.h\"" \
+        "-DMODEL=$1" "-DM(x)=$1_##x" "-DM_MACRO(x)=${upper}_##x" -DBATCH="$3" -DWIDTH="$4" -DCLASSES=10 \
+        tests/bench/step.c "$scratch/$1.c" -lm -o "$scratch/$1" || exit 1
+}
+build digits samples/digits.mdl 128 64
+build mlp tests/bench/mlp.mdl 64 784
+
+echo "net     threads   mdlc us   eager us   compiled us   ratio   limit us (flops, bytes)   of the limit"
+for name in digits mlp; do
+    case $name in
+    digits) batch=128 products=$((64 * 128 + 128 * 128 + 128 * 10)) first=$((64 * 128)) params=26122 ;;
+    mlp) batch=64 products=$((784 * 512 + 512 * 512 + 512 * 10)) first=$((784 * 512)) params=669706 ;;
+    esac
+    for threads in 1 2; do
+        OMP_NUM_THREADS=$threads
+        export OMP_NUM_THREADS
+        rates=$("$scratch/limit" 2>/dev/null)
+        if [ -n "$python" ]; then
+            times=$("$python" tests/bench/torch_bench.py $name $threads "$scratch/$name") || exit 1
+        else
+            "$scratch/$name" 0.5 >/dev/null
+            times="$("$scratch/$name" 2) nan nan"
+        fi
+        echo "$name $threads $times $rates" | awk -v batch=$batch -v products=$products -v first=$first -v params=$params '{
+            flops = 2 * batch * (3 * products - first) / ($6 * 1e9) * 1e6
+            bytes = 24 * params / ($7 * 1e9) * 1e6
+            limit = flops > bytes ? flops : bytes
+            best = $4; if ($5 == $5 + 0 && $5 + 0 < best + 0) best = $5
+            ratio = best == best + 0 ? sprintf("%.2f", best / $3) : "-"
+            printf "%-7s %7d %9.1f %10s %13s %7s   %.1f (%.1f, %.1f) %15.0f %%\n", $1, $2, $3, $4, $5, ratio, limit, flops, bytes, 100 * limit / $3
+        }'
+    done
+done

@@ -1,0 +1,84 @@
+/* step: times one update of an emitted model, called through its header.
+ *
+ *     step SECONDS        prints the median time of a step in microseconds
+ *
+ * Compiled with -DMODEL_HEADER="mlp.h" -DMODEL=mlp -DM(x)=mlp_##x -DM_MACRO(x)=MLP_##x -DBATCH=64
+ * -DWIDTH=784 -DCLASSES=10; the model has a train `fit` with inputs x [BATCH, WIDTH] and
+ * y u8 [BATCH]. */
+#include MODEL_HEADER
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+enum { WARM_UP = 50, MOST = 200000 };
+
+static double now(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+static void *block(size_t bytes) {
+    size_t rounded = (bytes + M_MACRO(ALIGN) - 1) / M_MACRO(ALIGN) * M_MACRO(ALIGN);
+    void *p = aligned_alloc(M_MACRO(ALIGN), rounded ? rounded : M_MACRO(ALIGN));
+    if (p == NULL) {
+        exit(5);
+    }
+    memset(p, 0, rounded);
+    return p;
+}
+
+static int by_size(const void *a, const void *b) {
+    double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+int main(int argc, char **argv) {
+    double seconds = argc > 1 ? strtod(argv[1], NULL) : 1;
+    static MODEL m;
+    M(memory) memory = {0};
+    memory.params_bytes = M_MACRO(PARAMS_BYTES), memory.params = block(memory.params_bytes);
+    memory.state_bytes = M_MACRO(STATE_BYTES), memory.state = block(memory.state_bytes);
+    memory.io_bytes = M_MACRO(IO_BYTES), memory.io = block(memory.io_bytes);
+    memory.arena_bytes = M_MACRO(ARENA_BYTES), memory.arena = block(memory.arena_bytes);
+    int code = M(bind)(&m, &memory);
+    if (code == 0) {
+        code = M(init)(&m, 1);
+    }
+    float *x = block(sizeof(float) * BATCH * WIDTH);
+    uint8_t *y = block(BATCH);
+    unsigned draw = 12345;
+    for (int i = 0; i < BATCH * WIDTH; i++) {
+        draw = draw * 1664525u + 1013904223u;
+        x[i] = (float)(draw >> 8) / 16777216.0f;
+    }
+    for (int i = 0; i < BATCH; i++) {
+        y[i] = (uint8_t)(i % CLASSES);
+    }
+    M(fit_in) in = {0};
+    in.x = x;
+    in.y = y;
+    M(fit_out) out;
+    double *took = malloc(sizeof *took * MOST);
+    if (took == NULL) {
+        return 5;
+    }
+    int n = 0;
+    double end = now() + seconds;
+    for (int i = 0; code == 0 && n < MOST && (i < 2 * WARM_UP || now() < end); i++) {
+        double start = now();
+        code = M(fit)(&m, &in, &out);
+        if (i >= WARM_UP) {
+            took[n++] = now() - start;
+        }
+    }
+    if (code != 0) {
+        fprintf(stderr, "step: %s\n", M(strerror)(code));
+        return 1;
+    }
+    qsort(took, (size_t)n, sizeof *took, by_size);
+    printf("%.2f\n", 1e6 * took[n / 2]);
+    return 0;
+}

@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""Times one training step of PyTorch, eager and compiled, between runs of an emitted program.
+
+    torch_bench.py digits|mlp THREADS PROGRAM
+
+PROGRAM prints the median time of a step in microseconds (tests/bench/step.c). The three take turns,
+with pauses so that no thread of one still spins while another is timed. Prints one line:
+mdlc, eager and compiled time in microseconds, medians over the rounds. `-` for PROGRAM leaves it out.
+"""
+import math
+import os
+import subprocess
+import sys
+import time
+
+case, threads, program = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+os.environ["OMP_NUM_THREADS"] = str(threads)
+
+import torch  # noqa: E402  (reads OMP_NUM_THREADS when it is loaded)
+from torch import nn  # noqa: E402
+from torch.nn import functional as F  # noqa: E402
+
+ROUNDS, SECONDS = 5, 1.0
+torch.set_num_threads(threads)
+torch.manual_seed(0)
+
+
+class Digits(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.fc2, self.head = nn.Linear(64, 128), nn.Linear(128, 128), nn.Linear(128, 10)
+
+    def forward(self, x):
+        x = F.dropout(F.gelu(self.fc1(x)), 0.1, self.training)
+        x = F.dropout(F.gelu(self.fc2(x)), 0.1, self.training)
+        return self.head(x)
+
+
+class Mlp(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.fc1, self.fc2, self.fc3 = nn.Linear(784, 512), nn.Linear(512, 512), nn.Linear(512, 10)
+
+    def forward(self, x):
+        return self.fc3(torch.relu(self.fc2(torch.relu(self.fc1(x)))))
+
+
+def make_step(compiled):
+    digits = case == "digits"
+    net = Digits() if digits else Mlp()
+    batch, width = (128, 64) if digits else (64, 784)
+    x, y = torch.rand(batch, width), torch.arange(batch) % 10
+    optimizer = torch.optim.AdamW(net.parameters(), lr=3e-3 if digits else 1e-3,
+                                  weight_decay=0.01, fused=True)
+    rate = torch.optim.lr_scheduler.LambdaLR(
+        optimizer, lambda k: 0.5 * (1 + math.cos(math.pi * min(1, k / 660)))) if digits else None
+
+    def loss_of(x, y):
+        return F.cross_entropy(net(x), y, label_smoothing=0.1 if digits else 0.0)
+
+    if compiled:
+        loss_of = torch.compile(loss_of)
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        loss_of(x, y).backward()
+        if digits:
+            torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+        if rate:
+            rate.step()
+
+    for _ in range(30):
+        step()
+    return step
+
+
+def median_of(step):
+    took, end = [], time.perf_counter() + SECONDS
+    while time.perf_counter() < end:
+        start = time.perf_counter()
+        step()
+        took.append(time.perf_counter() - start)
+    return 1e6 * sorted(took)[len(took) // 2]
+
+
+def median(values):
+    return sorted(values)[len(values) // 2] if values else math.nan
+
+
+steps = [make_step(False)]
+try:
+    steps.append(make_step(True))
+except Exception as error:  # no C++ compiler, or a version without inductor
+    print(f"torch.compile: {type(error).__name__}: {error}", file=sys.stderr)
+times = [[] for _ in steps]
+ours = []
+for _ in range(ROUNDS):
+    for values, step in zip(times, steps):
+        values.append(median_of(step))
+        time.sleep(0.3)
+    if program != "-":
+        ours.append(float(subprocess.run([program, str(SECONDS)], check=True, text=True,
+                                         stdout=subprocess.PIPE).stdout))
+        time.sleep(0.1)
+print(f"{median(ours):.2f} {median(times[0]):.2f} {median(times[1]) if len(times) > 1 else math.nan:.2f}")

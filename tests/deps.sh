@@ -1,0 +1,124 @@
+#!/bin/sh
+# Installs what a build and its tests need and is not here yet, through the system's package
+# manager. Says what it does; does nothing, at once, when nothing is missing.
+#
+# Needed: a C compiler, make, flex, bison (3.7 or newer), cmocka, zlib.
+# Optional (MDLC_DEPS_OPTIONAL=1 installs them too): clang, python3, openblas. Without them the
+# tests that use them are skipped and say so.
+set -u
+
+have() { command -v "$1" >/dev/null 2>&1; }
+
+has_header() {
+    have "${CC:-cc}" && printf '%s\n' "#include <stdarg.h>" "#include <stddef.h>" \
+        "#include <stdint.h>" "#include <setjmp.h>" "#include <$1>" |
+        "${CC:-cc}" -fsyntax-only -x c - >/dev/null 2>&1
+}
+
+bison_is_new() {
+    have bison && bison --version | awk 'NR == 1 {
+        split($NF, v, "."); exit !(v[1] > 3 || (v[1] == 3 && v[2] >= 7)) }'
+}
+
+has_blas() { has_header cblas.h || has_header openblas/cblas.h || has_header x86_64-linux-gnu/cblas.h; }
+
+missing=''
+optional=''
+have "${CC:-cc}" || missing="$missing compiler"
+have make || missing="$missing make"
+have flex || missing="$missing flex"
+bison_is_new || missing="$missing bison"
+has_header cmocka.h || missing="$missing cmocka"
+has_header zlib.h || missing="$missing zlib"
+have clang || optional="$optional clang"
+have python3 || optional="$optional python"
+has_blas || optional="$optional openblas"
+
+if [ "${MDLC_DEPS_OPTIONAL:-0}" != 0 ]; then
+    want="$missing$optional"
+else
+    want="$missing"
+    [ -z "$optional" ] || echo "deps: optional, not installed:$optional (MDLC_DEPS_OPTIONAL=1 make deps)"
+fi
+if [ -z "$want" ]; then
+    echo "deps: nothing is missing"
+    exit 0
+fi
+
+if have apt-get; then manager=apt
+elif have dnf; then manager=dnf
+elif have pacman; then manager=pacman
+elif have brew; then manager=brew
+else
+    echo "deps: missing:$want" >&2
+    echo "deps: none of apt-get, dnf, pacman and brew was found; please install these by hand" >&2
+    exit 1
+fi
+
+# One row a thing: its package under apt, dnf, pacman, brew.
+package() {
+    case $1 in
+    compiler) set -- "gcc libc6-dev" "gcc glibc-devel" gcc gcc ;;
+    make) set -- make make make make ;;
+    flex) set -- flex flex flex flex ;;
+    bison) set -- bison bison bison bison ;;
+    cmocka) set -- libcmocka-dev libcmocka-devel cmocka cmocka ;;
+    zlib) set -- zlib1g-dev zlib-devel zlib zlib ;;
+    clang) set -- clang clang clang llvm ;;
+    python) set -- python3 python3 python python ;;
+    openblas) set -- libopenblas-dev openblas-devel openblas openblas ;;
+    esac
+    case $manager in
+    apt) echo "$1" ;;
+    dnf) echo "$2" ;;
+    pacman) echo "$3" ;;
+    brew) echo "$4" ;;
+    esac
+}
+
+sudo=
+if [ "$manager" != brew ] && [ "$(id -u)" != 0 ]; then
+    if ! have sudo; then
+        echo "deps: missing:$want; not root and no sudo here, please install them by hand" >&2
+        exit 1
+    fi
+    sudo=sudo
+fi
+
+updated=0
+install() {
+    echo "deps: $manager installs: $*"
+    case $manager in
+    apt)
+        if [ "$updated" = 0 ]; then
+            # The lists may be absent or old: the first failure refreshes them, once.
+            if $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+                --no-install-recommends "$@" >/dev/null 2>&1; then
+                return 0
+            fi
+            updated=1
+            echo "deps: apt-get update"
+            $sudo apt-get update -qq || return 1
+        fi
+        $sudo env DEBIAN_FRONTEND=noninteractive apt-get install -y -qq \
+            --no-install-recommends "$@" >/dev/null ;;
+    dnf) $sudo dnf install -y -q "$@" ;;
+    pacman) $sudo pacman -S --needed --noconfirm "$@" ;;
+    brew) brew install "$@" ;;
+    esac
+}
+
+if [ -n "$missing" ]; then
+    list=
+    for thing in $missing; do list="$list $(package "$thing")"; done
+    # shellcheck disable=SC2086
+    install $list || { echo "deps: could not install:$list" >&2; exit 1; }
+fi
+if [ "${MDLC_DEPS_OPTIONAL:-0}" != 0 ]; then
+    for thing in $optional; do
+        # shellcheck disable=SC2046
+        install $(package "$thing") || echo "deps: optional $thing could not be installed; going on"
+    done
+fi
+bison_is_new || { echo "deps: bison 3.7 or newer is needed, found: $(bison --version | head -n 1)" >&2; exit 1; }
+echo "deps: done"

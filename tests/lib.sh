@@ -1,0 +1,60 @@
+# Shared by the test scripts: counting, and a scratch folder that goes away.
+# A suite sources this file, calls pass, fail or skip once a case, and ends with `summary`.
+: "${BUILD:=build}" "${MDLC:=$BUILD/mdlc}" "${CC:=cc}"
+passed=0 failed=0 skipped=0
+scratch=$(mktemp -d "${TMPDIR:-/tmp}/mdlc-test.XXXXXX") || exit 1
+trap 'rm -rf "$scratch"' EXIT
+trap 'exit 130' INT TERM
+
+# The line that interface.md promises for emitted programs; one place for all suites.
+EMITTED_FLAGS="-O3 -march=native -fopenmp -ffp-contract=fast -fno-math-errno -fno-trapping-math"
+STRICT_FLAGS="-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
+
+pass() { passed=$((passed + 1)); }
+fail() { # NAME [REASON]
+    failed=$((failed + 1))
+    echo "FAIL $1${2:+: $2}"
+}
+skip() { # NAME REASON
+    skipped=$((skipped + 1))
+    echo "skip $1: $2"
+}
+have() { command -v "$1" >/dev/null 2>&1; }
+
+# check NAME COMMAND...: passes when the command does; what it printed is shown when it fails.
+check() {
+    check_name=$1
+    shift
+    if "$@" >"$scratch/check.log" 2>&1; then
+        pass
+    else
+        fail "$check_name" "$*"
+        sed 's/^/    /' "$scratch/check.log" | head -n 20
+    fi
+}
+
+# same NAME EXPECTED ACTUAL: two files with the same bytes.
+same() {
+    if cmp -s "$2" "$3"; then
+        pass
+    else
+        fail "$1" "differs from $2"
+        diff -u "$2" "$3" 2>&1 | sed 's/^/    /' | head -n 30
+    fi
+}
+
+# Builds an emitted file as its header comment says: emitted IN OUT [FLAG...].
+emitted() {
+    emitted_in=$1 emitted_out=$2
+    shift 2
+    # shellcheck disable=SC2086
+    $CC $EMITTED_FLAGS "$@" "$emitted_in" -lm -o "$emitted_out"
+}
+
+# The value of a key in a line of JSON: number "$line" loss
+number() { printf '%s\n' "$1" | sed -n "s/.*\"$2\":\\([-+0-9.eE]*\\).*/\\1/p"; }
+
+summary() {
+    echo "$1: $passed passed, $failed failed, $skipped skipped"
+    [ "$failed" -eq 0 ]
+}

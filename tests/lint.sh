@@ -1,0 +1,92 @@
+#!/bin/sh
+# Checks of the sources that no compiler makes: layering, sizes, words, format. Run from the root.
+set -u
+bad=0
+complain() {
+    echo "lint: $*"
+    bad=$((bad + 1))
+}
+
+c_files=$(find lang compiler passes emit runtime tests -name '*.[ch]' -not -path 'tests/cases/*' | sort)
+hand_written=$(find lang compiler passes emit runtime tests samples docs -type f \
+    \( -name '*.[chly]' -o -name '*.def' -o -name '*.mdl' -o -name '*.sh' -o -name '*.py' -o -name '*.md' \) \
+    -not -path 'tests/cases/*' | sort)
+
+# Who may include whom: folder, then the folders whose headers it may name.
+layer() { # FOLDER ALLOWED_PATTERN EXCEPT
+    find "$1" -name '*.[chly]' | sort | while read -r file; do
+        case " $3 " in *" $file "*) continue ;; esac
+        sed -n 's/^[ \t]*#[ \t]*include[ \t]*"\([^"]*\)".*/\1/p' "$file" | while read -r header; do
+            printf '%s\n' "$header" | grep -Eq "$2" || echo "lint: $file must not include \"$header\""
+        done
+    done
+}
+layers=$(
+    layer runtime '^runtime/' ""
+    # The evaluator reads files and draws numbers with the same code as emitted programs.
+    layer compiler '^(compiler|runtime)/' "compiler/main.c compiler/pipeline.c"
+    layer lang '^(compiler|lang)/|^parse\.h$|^lex\.h$' ""
+    layer passes '^(compiler|passes)/' ""
+    layer emit '^(compiler|emit)/' ""
+)
+if [ -n "$layers" ]; then
+    echo "$layers"
+    bad=$((bad + $(echo "$layers" | wc -l)))
+fi
+
+for file in $hand_written; do
+    lines=$(wc -l <"$file")
+    if [ "$lines" -gt 1000 ]; then
+        complain "$file has $lines lines; the cap is 1000"
+    elif [ "$lines" -gt 600 ]; then
+        echo "lint: note: $file has $lines lines; about 600 is the aim"
+    fi
+done
+
+# Work left undone belongs in docs/status.md, not in the sources.
+words='(^|[^A-Za-z])(TO''DO|FIX''ME|XX''X|NEEDS''WORK)([^A-Za-z]|$)|not imple''mented'
+found=$(echo "$hand_written" | xargs grep -nE "$words" 2>/dev/null)
+[ -z "$found" ] || { echo "$found"; complain "unfinished work is named in the sources"; }
+
+# Paths of one machine mean nothing on another.
+found=$(echo "$hand_written Makefile README.md CONTRIBUTING.md .ci/run" | xargs grep -nE '(/ho''me/|/ro''ot/|/wo''rk/)' 2>/dev/null)
+[ -z "$found" ] || { echo "$found"; complain "a path of one machine"; }
+
+# A switch on ops belongs to a column of the op table, the builder or the verifier.
+found=$(echo "$c_files" | grep -vE '^tests/' | xargs grep -nE 'case OP_' 2>/dev/null |
+    grep -vE '^(compiler/(op|graph|shape|eval[a-z_]*|verify|dump|fold)\.c|passes/(vjp[a-z_]*|lower[a-z_]*|simplify|view|grad)\.c|emit/(cstyle|spell)[a-z_]*\.c):')
+[ -z "$found" ] || { echo "$found"; complain "a switch on ops outside the op table's columns"; }
+
+found=$(grep -nE '(^|[^a-z_])(assert|abort|exit) *\(' lang/*.c passes/*.c emit/*.c 2>/dev/null | grep -v static_assert)
+[ -z "$found" ] || { echo "$found"; complain "lang, passes and emit end by diag_error or BUG only"; }
+found=$(grep -nE '(^|[^a-z_])(malloc|calloc|realloc|free) *\(' lang/*.c passes/*.c emit/*.c 2>/dev/null)
+[ -z "$found" ] || { echo "$found"; complain "memory of lang, passes and emit comes from arenas"; }
+
+found=$(echo "$hand_written" | xargs grep -nE '[ 	]+$' 2>/dev/null | head -n 20)
+[ -z "$found" ] || { echo "$found"; complain "trailing blanks"; }
+found=$(echo "$c_files" | xargs awk '
+    length($0) > 100 { if (!count[FILENAME]++) first[FILENAME] = FNR }
+    END { for (f in count) print f ":" first[f] ": " count[f] " lines over 100 columns" }' | sort)
+[ -z "$found" ] || { echo "$found"; complain "lines are too long"; }
+found=$(find lang compiler passes emit runtime -name '*.h' | while read -r file; do
+    grep -q '^#ifndef .*_H_*$' "$file" || echo "$file"
+done)
+[ -z "$found" ] || { echo "$found"; complain "headers without an include guard"; }
+
+if command -v clang-format >/dev/null 2>&1; then
+    version=$(clang-format --version | sed -n 's/.*version \([0-9]*\).*/\1/p')
+    if [ "${version:-0}" -ge 14 ]; then
+        # Versions differ in small things, so this is a report, not a failure.
+        for file in $c_files; do
+            count=$(clang-format --dry-run "$file" 2>&1 | grep -c 'warning: code should be')
+            [ "$count" -eq 0 ] || echo "lint: note: $file: clang-format would change $count places"
+        done
+    fi
+fi
+
+if [ "$bad" -eq 0 ]; then
+    echo "lint: clean"
+else
+    echo "lint: $bad complaints"
+    exit 1
+fi

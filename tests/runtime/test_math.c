@@ -1,0 +1,198 @@
+/* test_math: runtime/math.h against libm in double, over the whole range of f32.
+ *
+ * Every function is walked through all exponents and both signs by a stride that is coprime to two,
+ * denser where it is hard; the worst error in units of the last place is printed and bounded. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+
+#include "runtime/math.h"
+
+typedef float (*Approx)(float);
+typedef double (*Exact)(double);
+
+/* Functions and not macros: their addresses are taken. */
+#define WRAP(name)                                                                                 \
+    static float run_##name(float x) {                                                             \
+        return md_##name(x);                                                                       \
+    }
+WRAP(expf)
+WRAP(expm1f)
+WRAP(logf)
+WRAP(log1pf)
+WRAP(tanhf)
+WRAP(sigmoidf)
+WRAP(erff)
+WRAP(sinf)
+WRAP(cosf)
+
+static double exact_sigmoid(double x) {
+    return 1.0 / (1.0 + exp(-x));
+}
+
+/* Distance of `got` from `want` in units of the last place of an f32 of the size of `want`;
+ * 1e9 for a wrong infinity or NaN. */
+static double ulps(float got, double want) {
+    if (isnan(want)) {
+        return isnan(got) ? 0.0 : 1e9;
+    }
+    if (isnan(got)) {
+        return 1e9;
+    }
+    int e = 0;
+    frexp(want, &e);
+    double unit = ldexp(1.0, (e < -125 ? -125 : e) - 24);
+    double edge = 340282356779733661637539395458142568448.0; /* where rounding gives infinity */
+    if (isinf(got)) {
+        return (want >= edge && got > 0) || (want <= -edge && got < 0) ? 0.0
+               : fabs(want) > edge * (1 - 1e-7) && (got > 0) == (want > 0) ? 1.0
+                                                                          : 1e9;
+    }
+    if (isinf(want)) {
+        return 1e9;
+    }
+    return fabs((double)got - want) / unit;
+}
+
+typedef struct {
+    const char *name;
+    double worst;
+    float at;
+} Worst;
+
+static void look(Worst *w, float x, float got, double want) {
+    double d = ulps(got, want);
+    if (d > w->worst) {
+        w->worst = d;
+        w->at = x;
+    }
+}
+
+static void sweep(const char *name, Approx f, Exact g) {
+    Worst w = {name, 0.0, 0.0f};
+    for (uint64_t u = 0; u < UINT64_C(0x100000000); u += 1777) { /* all patterns, NaN included */
+        float x = md_f32_of_bits((uint32_t)u);
+        look(&w, x, f(x), g((double)x));
+    }
+    for (uint32_t u = UINT32_C(0x3A000000); u < UINT32_C(0x42D00000); u += 331) { /* 2^-11 .. 104 */
+        float x = md_f32_of_bits(u);
+        look(&w, x, f(x), g((double)x));
+        look(&w, -x, f(-x), g((double)-x));
+    }
+    printf("  %-10s worst %.3f ulp at %.9g\n", name, w.worst, (double)w.at);
+    assert_true(w.worst <= 2.0);
+}
+
+static void test_sweeps(void **state) {
+    (void)state;
+    sweep("exp", run_expf, exp);
+    sweep("expm1", run_expm1f, expm1);
+    sweep("log", run_logf, log);
+    sweep("log1p", run_log1pf, log1p);
+    sweep("tanh", run_tanhf, tanh);
+    sweep("sigmoid", run_sigmoidf, exact_sigmoid);
+    sweep("erf", run_erff, erf);
+    sweep("sin", run_sinf, sin);
+    sweep("cos", run_cosf, cos);
+}
+
+static void test_cos_turn(void **state) {
+    (void)state;
+    Worst w = {"cos_turn", 0.0, 0.0f};
+    for (int32_t i = 0; i <= 16777216; i += 7) {
+        float u = (float)i / 16777216.0f;
+        double want = cos(6.283185307179586477 * (double)u);
+        /* Near the zeros the reference itself is only good to 1e-16. */
+        double d = fabs((double)md_cos_turnf(u) - want);
+        d = d < 1e-15 ? 0.0 : ulps(md_cos_turnf(u), want);
+        if (d > w.worst) {
+            w.worst = d;
+            w.at = u;
+        }
+    }
+    printf("  %-10s worst %.3f ulp at %.9g\n", w.name, w.worst, (double)w.at);
+    assert_true(w.worst <= 2.0);
+}
+
+static void test_pow(void **state) {
+    (void)state;
+    Worst w = {"pow", 0.0, 0.0f};
+    uint32_t r = 12345;
+    for (int i = 0; i < 3000000; i++) {
+        r = r * 1664525u + 1013904223u;
+        float x = md_f32_of_bits(r ^ r >> 15);
+        r = r * 1664525u + 1013904223u;
+        /* Exponents that keep the result in range, then any at all. */
+        float l = fabsf(log2f(fabsf(x)));
+        float y = i % 4 == 0 ? md_f32_of_bits(r) : ((float)(r >> 8) / 8388608.0f - 1.0f) * 150.0f;
+        y = i % 4 != 0 && l > 1.0f && l < 1e9f ? y / l : y;
+        y = i % 4 == 1 ? floorf(y) : y;
+        look(&w, x, md_powf(x, y), pow((double)x, (double)y));
+    }
+    for (float x = 0.9f; x < 1.1f; x += 1e-6f) {
+        look(&w, x, md_powf(x, 800.5f), pow((double)x, 800.5));
+    }
+    static const float special[] = {0.0f, -0.0f, 1.0f, -1.0f, 2.0f, -2.0f, 3.0f, -3.0f, 0.5f,
+                                    -0.5f, 2.5f, -2.5f, INFINITY, -INFINITY, NAN, 16777215.0f,
+                                    -16777215.0f, 16777216.0f, 8388607.5f, 1e30f, -1e30f, 1e-40f,
+                                    -1e-40f, 33.0f, -33.0f};
+    enum { COUNT = sizeof special / sizeof *special };
+    for (int i = 0; i < COUNT; i++) {
+        for (int j = 0; j < COUNT; j++) {
+            float x = special[i];
+            float y = special[j];
+            double want = pow((double)x, (double)y);
+            float got = md_powf(x, y);
+            look(&w, x, got, want);
+            if (want == 0.0 || isinf((float)want)) {
+                assert_int_equal(signbit(got) != 0, signbit(want) != 0);
+            }
+        }
+    }
+    printf("  %-10s worst %.3f ulp at %.9g\n", w.name, w.worst, (double)w.at);
+    assert_true(w.worst <= 2.0);
+}
+
+static void check_special(Approx f, Exact g) {
+    static const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1.0f, -1.0f, 1e-45f,
+                                    -1e-45f, 1.17549435e-38f, 3.40282347e38f, -3.40282347e38f};
+    for (size_t i = 0; i < sizeof special / sizeof *special; i++) {
+        float got = f(special[i]);
+        double want = g((double)special[i]);
+        if (isnan(want)) {
+            assert_true(isnan(got));
+        } else if (want == 0.0 || isinf((float)want)) {
+            assert_true((double)got == (double)(float)want);
+            assert_int_equal(signbit(got) != 0, signbit(want) != 0);
+        } else {
+            assert_true(ulps(got, want) <= 2.0);
+        }
+    }
+}
+
+static void test_special(void **state) {
+    (void)state;
+    check_special(run_expf, exp);
+    check_special(run_expm1f, expm1);
+    check_special(run_logf, log);
+    check_special(run_log1pf, log1p);
+    check_special(run_tanhf, tanh);
+    check_special(run_sigmoidf, exact_sigmoid);
+    check_special(run_erff, erf);
+    check_special(run_sinf, sin);
+    check_special(run_cosf, cos);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_special),
+        cmocka_unit_test(test_sweeps),
+        cmocka_unit_test(test_cos_turn),
+        cmocka_unit_test(test_pow),
+    };
+    return cmocka_run_group_tests_name("runtime math", tests, NULL, NULL);
+}

@@ -1,0 +1,356 @@
+/* test_safetensors: the weights format: round trips, every refusal, and damaged files. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include <cmocka.h>
+
+#include "runtime/safetensors.h"
+
+/* A file in memory. */
+typedef struct {
+    unsigned char *data;
+    size_t size, capacity;
+    size_t full; /* writing past this fails; 0: never */
+} Mem;
+
+static int mem_write(void *user, const void *data, size_t bytes) {
+    Mem *m = user;
+    if ((m->full != 0 && m->size + bytes > m->full) || m->size + bytes > m->capacity) {
+        return 28;
+    }
+    memcpy(m->data + m->size, data, bytes);
+    m->size += bytes;
+    return 0;
+}
+
+static int mem_read(void *user, uint64_t offset, void *data, size_t bytes) {
+    const Mem *m = user;
+    if (offset > m->size || bytes > m->size - offset) {
+        return 1;
+    }
+    memcpy(data, m->data + offset, bytes);
+    return 0;
+}
+
+static const md_tensor table[] = {
+    {"fc.weight", MD_F32, MD_PARAMS, MD_PARAM, 1, 2, {2, 3}, 0, 24},
+    {"fc.mask", MD_U8, MD_PARAMS, MD_PARAM, 0, 1, {3}, 64, 3},
+    {"fc.bias", MD_F32, MD_PARAMS, MD_PARAM, 1, 1, {2}, 128, 8},
+    {"bn.running_mean", MD_F32, MD_STATE, MD_LAYER_STATE, 0, 1, {2}, 0, 8},
+    {"mdlc.fit.step", MD_I64, MD_STATE, MD_SLOT, 0, 0, {0}, 64, 8},
+    {"mdlc.fit.seed", MD_I64, MD_STATE, MD_SLOT, 0, 0, {0}, 112, 8},
+};
+enum { TENSORS = sizeof table / sizeof *table, PARAMS = 192, STATE = 128 };
+
+typedef struct {
+    _Alignas(64) unsigned char params[PARAMS];
+    _Alignas(64) unsigned char state[STATE];
+    md_memory memory;
+    unsigned char seen[TENSORS];
+    char text[2048];
+    unsigned char file[8192];
+    Mem mem;
+} World;
+
+static World *world_new(void) {
+    World *w = calloc(1, sizeof *w);
+    assert_non_null(w);
+    w->memory.params = w->params;
+    w->memory.state = w->state;
+    w->mem.data = w->file;
+    w->mem.capacity = sizeof w->file;
+    for (int i = 0; i < PARAMS; i++) {
+        w->params[i] = (unsigned char)(i + 1);
+    }
+    for (int i = 0; i < STATE; i++) {
+        w->state[i] = (unsigned char)(200 - i);
+    }
+    return w;
+}
+
+static int world_load(World *w, unsigned what) {
+    md_text message = md_text_make(w->text, sizeof w->text);
+    return md_load_tensors(table, TENSORS, &w->memory, what, w->seen, mem_read, &w->mem, &message);
+}
+
+static int world_save(World *w, unsigned what) {
+    w->mem.size = 0;
+    return md_save_tensors(table, TENSORS, &w->memory, what, mem_write, &w->mem);
+}
+
+/* A file from a header and a number of data bytes. */
+static void world_file(World *w, const char *header, size_t data) {
+    size_t n = strlen(header);
+    memset(w->file, 0, sizeof w->file);
+    w->file[0] = (unsigned char)(n & 255);
+    w->file[1] = (unsigned char)(n >> 8);
+    memcpy(w->file + 8, header, n);
+    memset(w->file + 8 + n, 7, data);
+    w->mem.size = 8 + n + data;
+}
+
+static void test_round_trip(void **state) {
+    (void)state;
+    World *w = world_new();
+    unsigned char params[PARAMS], before[STATE];
+    assert_int_equal(world_save(w, MD_SAVE_ALL), MD_OK);
+    memcpy(params, w->params, PARAMS);
+    memcpy(before, w->state, STATE);
+    memset(w->params, 0, PARAMS);
+    memset(w->state, 0, STATE);
+    assert_int_equal(world_load(w, MD_SAVE_ALL), MD_OK);
+    for (int i = 0; i < TENSORS; i++) {
+        const md_tensor *t = &table[i];
+        assert_memory_equal((t->region == MD_PARAMS ? w->params : w->state) + t->offset,
+                            (t->region == MD_PARAMS ? params : before) + t->offset, t->bytes);
+    }
+    /* Between the tensors nothing is written. */
+    assert_int_equal(w->params[24], 0);
+    assert_int_equal(w->params[67], 0);
+    free(w);
+}
+
+static void test_layout(void **state) {
+    (void)state;
+    World *w = world_new();
+    assert_int_equal(world_save(w, MD_SAVE_PARAMS), MD_OK);
+    size_t header = (size_t)w->file[0] | (size_t)w->file[1] << 8;
+    assert_int_equal(header % 8, 0);
+    assert_int_equal(w->mem.size, 8 + header + 24 + 8 + 8 + 3);
+    w->file[8 + header - 1] = 0; /* a space or the brace: enough to search the text */
+    const char *text = (const char *)w->file + 8;
+    assert_non_null(strstr(text, "\"__metadata__\":{\"format\":\"pt\""));
+    assert_non_null(
+        strstr(text, "\"fc.weight\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}"));
+    assert_null(strstr(text, "mdlc."));
+    /* Narrow elements come last, so that wide ones stay aligned. */
+    assert_non_null(
+        strstr(text, "\"fc.mask\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[40,43]}"));
+    free(w);
+}
+
+static void test_weights_of_a_checkpoint(void **state) {
+    (void)state;
+    World *w = world_new();
+    assert_int_equal(world_save(w, MD_SAVE_ALL), MD_OK);
+    memset(w->params, 0, PARAMS);
+    memset(w->state, 0, STATE);
+    assert_int_equal(world_load(w, MD_SAVE_PARAMS), MD_OK);
+    assert_int_equal(w->params[0], 1);
+    assert_int_equal(w->state[0], 200);
+    assert_int_equal(w->state[64], 0); /* the slot stays */
+    free(w);
+}
+
+/* Of slots a file has all or none. */
+static void test_slots(void **state) {
+    (void)state;
+    World *w = world_new();
+    assert_int_equal(world_save(w, MD_SAVE_PARAMS), MD_OK);
+    assert_int_equal(world_load(w, MD_SAVE_ALL), MD_OK);
+    assert_int_equal(w->seen[0], 1);
+    assert_int_equal(w->seen[4], 0);
+    md_text message = md_text_make(w->text, sizeof w->text);
+    w->mem.size = 0;
+    assert_int_equal(
+        md_save_tensors(table, TENSORS - 1, &w->memory, MD_SAVE_ALL, mem_write, &w->mem), MD_OK);
+    assert_int_equal(md_load_tensors(table, TENSORS, &w->memory, MD_SAVE_ALL, w->seen, mem_read,
+                                     &w->mem, &message),
+                     MD_ERR_NAME);
+    assert_string_equal(w->text, "tensor 'mdlc.fit.seed' is missing");
+    free(w);
+}
+
+static void test_write_fails(void **state) {
+    (void)state;
+    World *w = world_new();
+    assert_int_equal(world_save(w, MD_SAVE_ALL), MD_OK);
+    size_t size = w->mem.size;
+    for (size_t full = 1; full < size; full += 5) {
+        w->mem.full = full;
+        assert_int_equal(world_save(w, MD_SAVE_ALL), MD_ERR_WRITE);
+    }
+    free(w);
+}
+
+#define W "\"fc.weight\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24]}"
+#define B "\"fc.bias\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[24,32]}"
+#define M "\"fc.mask\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[32,35]}"
+
+typedef struct {
+    const char *header;
+    size_t data;
+    int code;
+    const char *text; /* part of the message */
+} Case;
+
+static void test_refusals(void **state) {
+    (void)state;
+    static const Case cases[] = {
+        /* good ones: any order of tensors and keys, escapes, metadata, padding, unknown keys */
+        {"{" W "," B "," M "}", 35, MD_OK, ""},
+        {"{" M "," B "," W "}   ", 35, MD_OK, ""},
+        {" \n{ \"__metadata__\" : {\"a\":\"b\", \"c\":[1,{\"d\":null},true,-1.5e3]} , " W "," B
+         "," M "}",
+         35, MD_OK, ""},
+        {"{\"fc.weigh\\u0074\":{\"data_offsets\":[0,24],\"x\":[],\"y\":{},\"shape\":[2,3],"
+         "\"dtype\":\"F32\"}," B "," M "}",
+         35, MD_OK, ""},
+        {"{" W "," B "," M
+         ",\"bn.num_batches_tracked\":{\"dtype\":\"I64\",\"shape\":[],\"data_offsets\":[35,43]}}",
+         43, MD_OK, ""},
+        {"{" W "," B "," M
+         ",\"mdlc.other\":{\"dtype\":\"F8\",\"shape\":[2],\"data_offsets\":[35,37]}}",
+         37, MD_OK, ""},
+        /* names */
+        {"{" W "," B "}", 32, MD_ERR_NAME, "tensor 'fc.mask' is missing"},
+        {"{" W "," B "," M ",\"zz\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[35,36]}}", 36,
+         MD_ERR_NAME, "unknown tensor 'zz'"},
+        {"{" W "," W "," B "," M "}", 35, MD_ERR_FORMAT, "'fc.weight' stands twice"},
+        {"{\"__metadata__\":{},\"__metadata__\":{}," W "," B "," M "}", 35, MD_ERR_FORMAT,
+         "stands twice"},
+        {"{}", 0, MD_ERR_NAME, "tensor 'fc.bias' is missing"},
+        /* types and shapes */
+        {"{" W "," M ",\"fc.bias\":{\"dtype\":\"F64\",\"shape\":[2],\"data_offsets\":[35,51]}}", 51,
+         MD_ERR_SHAPE, "'fc.bias' is F64[2] in the file and F32[2] in the model (the precision"},
+        {"{" W "," M ",\"fc.bias\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[24,32]}}",
+         35, MD_ERR_SHAPE, "'fc.bias' is F32[1, 2] in the file and F32[2] in the model"},
+        {"{" W "," M ",\"fc.bias\":{\"dtype\":\"X9\",\"shape\":[2],\"data_offsets\":[24,32]}}", 35,
+         MD_ERR_SHAPE, "unknown type"},
+        /* offsets */
+        {"{" W "," B ",\"fc.mask\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[31,34]}}", 34,
+         MD_ERR_FORMAT, "overlap or leave gaps"},
+        {"{" W "," B ",\"fc.mask\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[33,36]}}", 36,
+         MD_ERR_FORMAT, "overlap or leave gaps"},
+        {"{" W "," B ",\"fc.mask\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[32,36]}}", 36,
+         MD_ERR_FORMAT, "offsets that do not fit"},
+        {"{" W "," B ",\"fc.mask\":{\"dtype\":\"U8\",\"shape\":[3],\"data_offsets\":[35,32]}}", 35,
+         MD_ERR_FORMAT, "offsets that do not fit"},
+        {"{" W "," B "," M "}", 34, MD_ERR_READ, "cut short"},
+        {"{" W "," B "," M "}", 36, MD_ERR_FORMAT, "goes on behind its data"},
+        {"{" W "," B ",\"fc.mask\":{\"dtype\":\"U8\",\"shape\":[9223372036854775807,3],\"data_"
+         "offsets\":[32,35]}}",
+         35, MD_ERR_SHAPE, "in the model"},
+        /* JSON */
+        {"", 0, MD_ERR_FORMAT, "must be a JSON object"},
+        {"[]", 0, MD_ERR_FORMAT, "must be a JSON object"},
+        {"{" W "," B "," M "}x", 35, MD_ERR_FORMAT, "behind the header's end"},
+        {"{" W "," B "," M ",}", 35, MD_ERR_FORMAT, "a string was expected"},
+        {"{" W " " B "}", 35, MD_ERR_FORMAT, "',' was expected"},
+        {"{\"fc.weight\":{\"dtype\":\"F32\",\"shape\":[2,3]}}", 24, MD_ERR_FORMAT,
+         "needs dtype, shape"},
+        {"{\"fc.weight\":{\"dtype\":\"F32\",\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,"
+         "24]}}",
+         24, MD_ERR_FORMAT, "a key stands twice"},
+        {"{\"fc.weight\":{\"dtype\":\"F32\",\"shape\":[2,3.0],\"data_offsets\":[0,24]}}", 24,
+         MD_ERR_FORMAT, "whole number"},
+        {"{\"fc.weight\":{\"dtype\":\"F32\",\"shape\":[2,-3],\"data_offsets\":[0,24]}}", 24,
+         MD_ERR_FORMAT, "whole number"},
+        {"{\"fc.weight\":{\"dtype\":\"F32\",\"shape\":[02,3],\"data_offsets\":[0,24]}}", 24,
+         MD_ERR_FORMAT, "whole number"},
+        {"{\"fc.weight\":{\"dtype\":\"F32\",\"shape\":[2,99999999999999999999],\"data_offsets\":[0,"
+         "24]}}",
+         24, MD_ERR_FORMAT, "too large"},
+        {"{\"fc.weight\":{\"dtype\":\"F32\",\"shape\":[1,1,1,1,1,1,1,1,1,1,1,1,6],\"data_offsets\":"
+         "[0,24]}}",
+         24, MD_ERR_FORMAT, "too long"},
+        {"{\"fc.weight\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[24]}}", 24,
+         MD_ERR_FORMAT, "two numbers"},
+        {"{\"a\\u0000\":{}}", 0, MD_ERR_FORMAT, "a NUL"},
+        {"{\"a\\ud800\":{}}", 0, MD_ERR_FORMAT, "surrogate"},
+        {"{\"a\\x\":{}}", 0, MD_ERR_FORMAT, "unknown escape"},
+        {"{\"a\n\":{}}", 0, MD_ERR_FORMAT, "control character"},
+        {"{\"abc", 0, MD_ERR_FORMAT, "does not end"},
+        {"{\"__metadata__\":[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]}", 0, MD_ERR_FORMAT,
+         "nested too deeply"},
+    };
+    World *w = world_new();
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        unsigned char params[PARAMS], before[STATE];
+        world_file(w, cases[i].header, cases[i].data);
+        memset(w->params, 1, PARAMS);
+        memset(w->state, 2, STATE);
+        memcpy(params, w->params, PARAMS);
+        memcpy(before, w->state, STATE);
+        int code = world_load(w, MD_SAVE_PARAMS);
+        if (code != cases[i].code || strstr(w->text, cases[i].text) == NULL) {
+            fail_msg("case %zu: code %d, '%s'", i, code, w->text);
+        }
+        if (code == MD_OK) {
+            assert_int_equal(w->params[0], 7);
+            assert_int_equal(w->params[66], 7);
+            assert_int_equal(w->params[67], 1);
+        } else {
+            assert_memory_equal(w->params, params, PARAMS);
+        }
+        assert_memory_equal(w->state, before, STATE); /* statistics are optional */
+    }
+    free(w);
+}
+
+/* All faults stand in one message. */
+static void test_all_at_once(void **state) {
+    (void)state;
+    World *w = world_new();
+    world_file(w,
+               "{\"a\":{\"dtype\":\"F32\",\"shape\":[2],\"data_offsets\":[0,8]},"
+               "\"fc.bias\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[8,12]}}",
+               12);
+    assert_int_equal(world_load(w, MD_SAVE_PARAMS), MD_ERR_NAME);
+    assert_string_equal(
+        w->text, "unknown tensor 'a'; tensor 'fc.bias' is F32[1] in the file and F32[2] in the "
+                 "model; tensor 'fc.weight' is missing; tensor 'fc.mask' is missing");
+    free(w);
+}
+
+/* Damaged files never crash and change nothing unless they are accepted; the seed is fixed. */
+static void test_damage(void **state) {
+    (void)state;
+    World *w = world_new();
+    unsigned char good[8192];
+    uint32_t random = 1;
+    assert_int_equal(world_save(w, MD_SAVE_ALL), MD_OK);
+    size_t size = w->mem.size;
+    memcpy(good, w->file, sizeof good);
+    for (int round = 0; round < 20000; round++) {
+        unsigned char params[PARAMS];
+        memcpy(w->file, good, sizeof good);
+        w->mem.size = size;
+        for (int k = 0; k < 1 + round % 3; k++) {
+            random = random * 1664525u + 1013904223u;
+            size_t at = (random >> 8) % size;
+            random = random * 1664525u + 1013904223u;
+            w->file[at] = round % 2 == 0
+                              ? (unsigned char)(random >> 16)
+                              : (unsigned char)"{}[]\",:0123456789 \\u"[(random >> 16) % 20];
+        }
+        if (round % 7 == 0) {
+            w->mem.size = (random >> 4) % size;
+        }
+        memset(w->params, 9, PARAMS);
+        memcpy(params, w->params, PARAMS);
+        if (world_load(w, MD_SAVE_ALL) != MD_OK) {
+            assert_memory_equal(w->params, params, PARAMS);
+            assert_true(w->text[0] != 0);
+        }
+    }
+    free(w);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_write_fails),
+        cmocka_unit_test(test_slots),
+        cmocka_unit_test(test_weights_of_a_checkpoint),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_all_at_once),
+        cmocka_unit_test(test_damage),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

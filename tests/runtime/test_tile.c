@@ -1,0 +1,584 @@
+/* test_tile: runtime/tile_kernel.h against plain loops in double.
+ *
+ * Random shapes with random strides (permuted axes, gaps, broadcast, reversed), flags and batch axes
+ * go through a part function whose plan is known only at run time; fixed shapes go through ones that
+ * are specialised as in an emitted program. Checked: every value, nothing written elsewhere (C and the
+ * workspace lie between canaries), the epilogue sees every element once, and the bits do not depend
+ * on the number of workers. test_tile_plain.c and test_tile_wide.c run the same with other widths. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "runtime/tile_kernel.h"
+#ifndef TEST_F32_ONLY
+#define MD_TILE_REAL 64
+#include "runtime/tile_kernel.h"
+#endif
+#include "runtime/tile_plan.h"
+
+static uint64_t seed = 1;
+
+static int64_t draw(int64_t from, int64_t to) { /* inclusive */
+    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return from + (int64_t)((seed >> 33) % (uint64_t)(to - from + 1));
+}
+
+/* Small multiples of 1/8, so that short sums are exact in any order. */
+static double value(void) {
+    return (double)draw(-16, 16) / 8.0;
+}
+
+/* One product, the same code for both types: arrays are kept as double and converted. */
+typedef struct {
+    md_tile_shape shape;
+    md_tile plan;
+    int elem;
+    double *a, *b;   /* a_size, b_size elements */
+    double *c;       /* before */
+    double *want;    /* after, without the epilogue */
+    double *bound;   /* sum of |a b|, for the tolerance */
+    int64_t a_size, b_size, c_size, a_zero, b_zero, c_zero; /* element index of (0, ..., 0) */
+    unsigned char *seen; /* by the epilogue, [batch][m][n] */
+    double *taken;       /* values that the epilogue saw */
+    int scale;           /* the epilogue doubles the strip */
+} Case;
+
+/* ---- part functions ----------------------------------------------------------------------------- */
+
+static void look(Case *t, int64_t batch, int64_t m, int64_t n, double x) {
+    int64_t rows = t->shape.m1 * t->shape.m2;
+    assert_true(batch >= 0 && batch < t->shape.b1 * t->shape.b2);
+    assert_true(m >= 0 && m < rows && n >= 0 && n < t->shape.n);
+    int64_t at = (batch * rows + m) * t->shape.n + n;
+    t->seen[at]++;
+    t->taken[at] = x;
+}
+
+static void epi_f32(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0, int64_t cols,
+                    float *strip, int64_t ld) {
+    Case *t = (Case *)ctx;
+    assert_true((t->shape.flags & MD_TILE_ROWS) == 0 || (n0 == 0 && cols == t->shape.n));
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t j = 0; j < cols; j++) {
+            look(t, batch, m0 + r, n0 + j, (double)strip[r * ld + j]);
+            strip[r * ld + j] *= t->scale ? 2.0f : 1.0f;
+        }
+    }
+}
+
+static void part_f32(const md_tile_call *call, int part) {
+    md_tile_part_f32(&((const Case *)call->ctx)->plan, call, part, epi_f32);
+}
+
+#ifndef TEST_F32_ONLY
+static void epi_f64(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0, int64_t cols,
+                    double *strip, int64_t ld) {
+    Case *t = (Case *)ctx;
+    assert_true((t->shape.flags & MD_TILE_ROWS) == 0 || (n0 == 0 && cols == t->shape.n));
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t j = 0; j < cols; j++) {
+            look(t, batch, m0 + r, n0 + j, strip[r * ld + j]);
+            strip[r * ld + j] *= t->scale ? 2.0 : 1.0;
+        }
+    }
+}
+
+static void part_f64(const md_tile_call *call, int part) {
+    md_tile_part_f64(&((const Case *)call->ctx)->plan, call, part, epi_f64);
+}
+enum { ELEM_MAX = 8 };
+#else
+#define part_f64 part_f32
+enum { ELEM_MAX = 4 };
+#endif
+
+/* ---- cases -------------------------------------------------------------------------------------- */
+
+/* Random strides for the axes that matter: axes are laid out in random order with random gaps;
+ * `broadcast` allows stride 0, reversed axes get negative strides. Gives the size and the place of
+ * index zero. */
+static void lay_out(int64_t *const *stride, const int64_t *extent, int n, int broadcast, int64_t *size,
+                    int64_t *zero) {
+    int order[8];
+    for (int i = 0; i < n; i++) {
+        order[i] = i;
+    }
+    for (int i = n - 1; i > 0; i--) {
+        int j = (int)draw(0, i);
+        int o = order[i];
+        order[i] = order[j];
+        order[j] = o;
+    }
+    int64_t step = draw(0, 9) == 0 ? 2 : 1;
+    *zero = 0;
+    for (int i = 0; i < n; i++) {
+        int axis = order[i];
+        *stride[axis] = step;
+        if (broadcast && draw(0, 15) == 0) {
+            *stride[axis] = 0;
+            continue;
+        }
+        if (draw(0, 15) == 0) {
+            *zero += step * (extent[axis] - 1);
+            *stride[axis] = -step;
+        }
+        step *= extent[axis];
+        step += draw(0, 5) == 0 ? draw(1, 3) : 0;
+    }
+    *size = step;
+}
+
+static double *doubles(int64_t n) {
+    double *p = (double *)calloc((size_t)(n > 0 ? n : 1), sizeof *p);
+    assert_non_null(p);
+    return p;
+}
+
+static int64_t index3(int64_t batch, const md_tile_shape *s, int64_t s1, int64_t s2) {
+    return batch / s->b2 * s1 + batch % s->b2 * s2;
+}
+
+/* Fills the operands and computes what must come out. */
+static void case_fill(Case *t) {
+    md_tile_shape *s = &t->shape;
+    int64_t rows = s->m1 * s->m2;
+    int64_t batches = s->b1 * s->b2;
+    t->a = doubles(t->a_size);
+    t->b = doubles(t->b_size);
+    t->c = doubles(t->c_size);
+    t->want = doubles(t->c_size);
+    t->bound = doubles(t->c_size);
+    t->seen = (unsigned char *)calloc((size_t)(batches * rows * s->n), 1);
+    t->taken = doubles(batches * rows * s->n);
+    assert_non_null(t->seen);
+    for (int64_t i = 0; i < t->a_size; i++) {
+        t->a[i] = value();
+    }
+    for (int64_t i = 0; i < t->b_size; i++) {
+        t->b[i] = value();
+    }
+    for (int64_t i = 0; i < t->c_size; i++) {
+        t->c[i] = value();
+        t->want[i] = t->c[i];
+    }
+    for (int64_t i = 0; i < batches * rows * s->n; i++) {
+        int64_t batch = i / s->n / rows;
+        int64_t m = i / s->n % rows;
+        int64_t n = i % s->n;
+        int64_t pa = t->a_zero + index3(batch, s, s->a_b1, s->a_b2) + m / s->m2 * s->a_m1 +
+                     m % s->m2 * s->a_m2;
+        int64_t pb = t->b_zero + index3(batch, s, s->b_b1, s->b_b2) + n * s->b_n;
+        int64_t pc = t->c_zero + index3(batch, s, s->c_b1, s->c_b2) + m / s->m2 * s->c_m1 +
+                     m % s->m2 * s->c_m2 + n * s->c_n;
+        double sum = (s->flags & MD_TILE_ADD) != 0 ? t->c[pc] : 0.0;
+        double size = fabs(sum);
+        for (int64_t k0 = 0; k0 < s->k0; k0++) {
+            for (int64_t k1 = 0; k1 < s->k1; k1++) {
+                for (int64_t k2 = 0; k2 < s->k2; k2++) {
+                    double x = t->a[pa + k0 * s->a_k0 + k1 * s->a_k1 + k2 * s->a_k2] *
+                               t->b[pb + k0 * s->b_k0 + k1 * s->b_k1 + k2 * s->b_k2];
+                    sum += x;
+                    size += fabs(x);
+                }
+            }
+        }
+        t->want[pc] = sum;
+        t->bound[pc] = size;
+    }
+}
+
+static void case_free(Case *t) {
+    free(t->a);
+    free(t->b);
+    free(t->c);
+    free(t->want);
+    free(t->bound);
+    free(t->seen);
+    free(t->taken);
+}
+
+/* As md_tile_run, with a given number of workers, one after another. */
+static void run_parts(const md_tile *p, md_tile_part_fn fn, const void *a, const void *b, void *c,
+                      void *ctx, void *work, int parts) {
+    md_tile_call call = {a, b, c, ctx, work, 1, 1, parts, 0};
+    if (parts > 1) {
+        md_tile_grid(p, &call);
+    }
+    assert_true(call.parts >= 1 && call.parts <= parts);
+    for (call.sum = 0; call.sum < (p->chunks > 1 ? 2 : 1); call.sum++) {
+        for (int part = 0; part < call.parts; part++) {
+            fn(&call, part);
+        }
+    }
+}
+
+enum { CANARY = 64 };
+
+static void put(void *p, int elem, int64_t i, double x) {
+    if (elem == 4) {
+        ((float *)p)[i] = (float)x;
+    } else {
+        ((double *)p)[i] = x;
+    }
+}
+
+static double get(const void *p, int elem, int64_t i) {
+    return elem == 4 ? (double)((const float *)p)[i] : ((const double *)p)[i];
+}
+
+/* Runs a filled case with `parts` workers (0: md_tile_run with three threads) and checks all of it.
+ * Gives the bytes of C. */
+static unsigned char *case_run(Case *t, md_tile_part_fn fn, int parts) {
+    size_t elem = (size_t)t->elem;
+    void *a = malloc((size_t)(t->a_size + 1) * elem);
+    void *b = malloc((size_t)(t->b_size + 1) * elem);
+    unsigned char *c = (unsigned char *)malloc((size_t)(t->c_size + 1) * elem);
+    size_t bytes = md_tile_workspace(&t->plan, parts == 0 ? 3 : parts);
+    unsigned char *memory = (unsigned char *)malloc(bytes + 2 * CANARY + 64);
+    assert_true(a != NULL && b != NULL && c != NULL && memory != NULL);
+    unsigned char *work = memory + CANARY;
+    work += (64 - (uintptr_t)work % 64) % 64;
+    memset(memory, 0xA5, bytes + 2 * CANARY + 64); /* also poisons the workspace with odd numbers */
+    memset(work, 0xFF, bytes);                     /* NaN */
+    for (int64_t i = 0; i < t->a_size; i++) {
+        put(a, t->elem, i, t->a[i]);
+    }
+    for (int64_t i = 0; i < t->b_size; i++) {
+        put(b, t->elem, i, t->b[i]);
+    }
+    for (int64_t i = 0; i < t->c_size; i++) {
+        put(c, t->elem, i, t->c[i]);
+    }
+    const md_tile_shape *s = &t->shape;
+    int64_t count = s->b1 * s->b2 * s->m1 * s->m2 * s->n;
+    memset(t->seen, 0, (size_t)count);
+    int stored = (s->flags & MD_TILE_NO_C) == 0;
+    const void *a0 = (const char *)a + t->a_zero * t->elem;
+    const void *b0 = (const char *)b + t->b_zero * t->elem;
+    void *c0 = stored ? c + t->c_zero * t->elem : NULL;
+    if (parts == 0) {
+        md_tile_run(&t->plan, fn, a0, b0, c0, t, work, 3);
+    } else {
+        run_parts(&t->plan, fn, a0, b0, c0, t, work, parts);
+    }
+    for (size_t i = 0; i < CANARY; i++) {
+        assert_int_equal(work[(ptrdiff_t)i - CANARY], 0xA5);
+        assert_int_equal(work[bytes + i], 0xA5);
+    }
+    double eps = t->elem == 4 ? 3e-7 : 1e-15;
+    for (int64_t i = 0; i < count; i++) {
+        int64_t batch = i / s->n / (s->m1 * s->m2);
+        int64_t m = i / s->n % (s->m1 * s->m2);
+        int64_t pc = t->c_zero + index3(batch, s, s->c_b1, s->c_b2) + m / s->m2 * s->c_m1 +
+                     m % s->m2 * s->c_m2 + i % s->n * s->c_n;
+        assert_int_equal(t->seen[i], 1);
+        assert_true(fabs(t->taken[i] - t->want[pc]) <= eps * t->bound[pc]);
+        if (stored) {
+            assert_true(get(c, t->elem, pc) == (t->scale ? 2.0 : 1.0) * t->taken[i]);
+            put(c, t->elem, pc, t->c[pc]); /* what is left must be as before */
+        }
+    }
+    for (int64_t i = 0; i < t->c_size; i++) {
+        assert_true(get(c, t->elem, i) == t->c[i]);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        put(c, t->elem, i < t->c_size ? i : 0, t->taken[i]);
+    }
+    free(a);
+    free(b);
+    free(memory);
+    return c;
+}
+
+/* All numbers of workers give the same bits. */
+static void case_check(Case *t) {
+    md_tile_part_fn fn = t->elem == 4 ? part_f32 : part_f64;
+    size_t bytes = (size_t)(t->c_size * t->elem);
+    unsigned char *first = case_run(t, fn, 1);
+    static const int workers[] = {2, 3, 7, 0};
+    for (int i = 0; i < 4; i++) {
+        unsigned char *next = case_run(t, fn, workers[i]);
+        assert_memory_equal(first, next, bytes);
+        free(next);
+    }
+    free(first);
+}
+
+static Case case_random(void) {
+    Case t;
+    memset(&t, 0, sizeof t);
+    md_tile_shape *s = &t.shape;
+    int big = (int)draw(0, 5);
+    s->b1 = draw(0, 3) == 0 ? draw(1, 3) : 1;
+    s->b2 = draw(0, 3) == 0 ? draw(1, 3) : 1;
+    s->m1 = draw(0, 2) == 0 ? draw(1, 9) : 1;
+    s->m2 = big == 0 && s->m1 == 1 ? draw(1, 300) : draw(1, s->m1 > 5 ? 7 : 40);
+    s->n = big == 1 ? draw(1, 400) : draw(1, 70);
+    s->k0 = draw(0, 4) == 0 ? draw(1, 3) : 1;
+    s->k1 = draw(0, 2) == 0 ? draw(1, 6) : 1;
+    s->k2 = big == 2 ? draw(1, 1700) : draw(1, 40);
+    if (big == 2) {
+        s->m2 = draw(1, 20);
+        s->n = draw(1, 20);
+    }
+    s->flags = (draw(0, 2) == 0 ? MD_TILE_ADD : 0) | (draw(0, 3) == 0 ? MD_TILE_ROWS : 0);
+    if ((s->flags & MD_TILE_ADD) == 0 && draw(0, 3) == 0) {
+        s->flags |= MD_TILE_NO_C;
+    }
+    int64_t ea[] = {s->b1, s->b2, s->m1, s->m2, s->k0, s->k1, s->k2};
+    int64_t *sa[] = {&s->a_b1, &s->a_b2, &s->a_m1, &s->a_m2, &s->a_k0, &s->a_k1, &s->a_k2};
+    int64_t eb[] = {s->b1, s->b2, s->k0, s->k1, s->k2, s->n};
+    int64_t *sb[] = {&s->b_b1, &s->b_b2, &s->b_k0, &s->b_k1, &s->b_k2, &s->b_n};
+    int64_t ec[] = {s->b1, s->b2, s->m1, s->m2, s->n};
+    int64_t *sc[] = {&s->c_b1, &s->c_b2, &s->c_m1, &s->c_m2, &s->c_n};
+    lay_out(sa, ea, 7, 1, &t.a_size, &t.a_zero);
+    lay_out(sb, eb, 6, 1, &t.b_size, &t.b_zero);
+    lay_out(sc, ec, 5, 0, &t.c_size, &t.c_zero);
+    t.elem = draw(0, 3) == 0 ? ELEM_MAX : 4;
+    t.scale = (int)draw(0, 1);
+    return t;
+}
+
+static void test_random(void **state) {
+    (void)state;
+    int swapped = 0, packed = 0, chunks = 0, wide = 0, groups = 0;
+    for (int i = 0; i < 700; i++) {
+        Case t = case_random();
+        md_tile_shape s = draw(0, 3) == 0 ? t.shape : md_tile_normal(t.shape);
+        t.plan = md_tile_plan(s, t.elem);
+        swapped += t.plan.swapped != 0;
+        packed += t.plan.packed != 0;
+        chunks += t.plan.chunks > 1;
+        wide += t.plan.wide > 2;
+        groups += t.plan.r1 > 1 && t.plan.r2 < 4;
+        case_fill(&t);
+        case_check(&t);
+        case_free(&t);
+    }
+    printf("  of 700: swapped %d, packed %d, wide %d, short rows %d, chunked %d\n", swapped, packed,
+           wide, groups, chunks);
+    assert_true(swapped > 20 && packed > 100 && wide > 20 && groups > 20);
+}
+
+/* Dense operands: 'n' as they are written, 't' transposed. */
+static Case case_dense(char ta, char tb, int64_t m, int64_t n, int64_t k, int flags, int elem) {
+    Case t;
+    memset(&t, 0, sizeof t);
+    md_tile_shape s = {1, 1, 1, m, n, 1, 1, k, 0, 0, 0, k, 0, 0, 1,
+                       0, 0, 0, 0, n, 1, 0, 0, 0, n, 1, flags};
+    if (ta == 't') {
+        s.a_m2 = 1;
+        s.a_k2 = m;
+    }
+    if (tb == 't') {
+        s.b_k2 = 1;
+        s.b_n = k;
+    }
+    t.shape = s;
+    t.plan = md_tile_plan(md_tile_normal(s), elem);
+    t.elem = elem;
+    t.a_size = m * k;
+    t.b_size = n * k;
+    t.c_size = m * n;
+    return t;
+}
+
+static void check_dense(char ta, char tb, int64_t m, int64_t n, int64_t k, int flags) {
+    for (int elem = 4; elem <= ELEM_MAX; elem += 4) {
+        Case t = case_dense(ta, tb, m, n, k, flags, elem);
+        case_fill(&t);
+        case_check(&t);
+        case_free(&t);
+    }
+}
+
+/* Every row count, column tail and short sum; all four layouts. */
+static void test_tails(void **state) {
+    (void)state;
+    static const char layouts[4][3] = {"nn", "nt", "tn", "tt"};
+    for (int l = 0; l < 4; l++) {
+        for (int64_t m = 1; m <= 30; m++) {
+            check_dense(layouts[l][0], layouts[l][1], m, 1 + m * 7 % 50, 1 + m * 5 % 23,
+                        m % 3 == 0 ? MD_TILE_ADD : 0);
+        }
+        for (int64_t n = 1; n <= 67; n++) {
+            check_dense(layouts[l][0], layouts[l][1], 1 + n * 5 % 17, n, 1 + n * 3 % 20,
+                        n % 4 == 0 ? MD_TILE_ROWS : 0);
+        }
+    }
+}
+
+/* Few rows: dot products where both operands are contiguous along the sum, wide panels otherwise. */
+static void test_few_rows(void **state) {
+    (void)state;
+    for (int64_t m = 1; m <= 4; m++) {
+        for (int64_t k = 14; k <= 40; k += 3) {
+            check_dense('n', 't', m, 1 + k % 11, k, k % 2 ? MD_TILE_ADD : 0);
+        }
+        check_dense('n', 't', m, 100, 1700, 0);
+        check_dense('n', 'n', m, 200, 900, 0);
+        check_dense('t', 't', m, 70, 33, MD_TILE_NO_C);
+    }
+}
+
+/* Larger than one block in every direction, pitches of 4096 bytes, partial sums in chunks. */
+static void test_blocks(void **state) {
+    (void)state;
+    check_dense('n', 'n', 300, 70, 50, 0);
+    check_dense('n', 'n', 20, 600, 50, MD_TILE_ADD);
+    check_dense('n', 't', 70, 40, 900, 0);
+    check_dense('n', 't', 170, 33, 40, 0);
+    check_dense('n', 'n', 60, 1024, 70, 0);
+    check_dense('n', 't', 20, 30, 1024, 0);
+    check_dense('n', 'n', 20, 30, 2048, MD_TILE_ADD);
+    Case t = case_dense('t', 'n', 10, 30, 20000, 0, 4);
+    assert_true(t.plan.chunks > 4);
+    case_fill(&t);
+    case_check(&t);
+    case_free(&t);
+    t = case_dense('t', 'n', 10, 30, 20000, MD_TILE_ADD | MD_TILE_ROWS, 4);
+    t.scale = 1;
+    case_fill(&t);
+    case_check(&t);
+    case_free(&t);
+    t = case_dense('n', 'n', 3, 3, 600000, MD_TILE_NO_C, ELEM_MAX);
+    assert_true(t.plan.chunks > 4);
+    case_fill(&t);
+    case_check(&t);
+    case_free(&t);
+}
+
+/* A window product, as a convolution is written: rows (y, x) with two strides, sums (ky, (kx, c)). */
+static void test_window(void **state) {
+    (void)state;
+    for (int64_t width = 3; width <= 20; width += 4) {
+        for (int64_t step = 1; step <= 2; step++) {
+            Case t;
+            memset(&t, 0, sizeof t);
+            const int64_t c = 3, out = 20, height = 5, kh = 3, kw = 3;
+            const int64_t w = (width - 1) * step + kw;
+            const int64_t h = (height - 1) * step + kh;
+            md_tile_shape s = {2, 1, height, width, out, 1, kh, kw * c,
+                               h * w * c, 0, step * w * c, step * c, 0, w * c, 1,
+                               0, 0, 0, kw * c * out, out, 1,
+                               height * width * out, 0, width * out, out, 1, 0};
+            t.shape = s;
+            t.elem = 4;
+            t.plan = md_tile_plan(md_tile_normal(s), 4);
+            assert_true(t.plan.r1 == height && t.plan.k1 == kh);
+            t.a_size = 2 * h * w * c;
+            t.b_size = kh * kw * c * out;
+            t.c_size = 2 * height * width * out;
+            case_fill(&t);
+            case_check(&t);
+            case_free(&t);
+        }
+    }
+}
+
+/* ---- specialised as in an emitted program -------------------------------------------------------- */
+
+/* What the compiler prints for linear(64 -> 128) of a batch of 128, [out, in] weights, then for the
+ * gradients of its weight and of its input. */
+static const md_tile forward = {
+    1, 1, 1, 128, 128, 1, 1, 64, 0, 0, 0, 64, 0, 0, 1, 0, 0, 0, 0, 1, 64, 0, 0, 0, 128, 1, 128, 4,
+    0, 1, 1, 0, 1, 0, 0, 2, 1, 64, 1, 128, 128, 2048, 2048, 2048, 0};
+static const md_tile weights = {
+    1, 1, 1, 128, 64, 1, 1, 128, 0, 0, 0, 1, 0, 0, 128, 0, 0, 0, 0, 64, 1, 0, 0, 0, 64, 1, 128, 4,
+    0, 1, 1, 0, 0, 0, 0, 2, 1, 128, 1, 128, 64, 0, 0, 0, 0};
+static const md_tile narrow = {
+    1, 1, 1, 128, 10, 1, 1, 40, 0, 0, 0, 40, 0, 0, 1, 0, 0, 0, 0, 1, 40, 0, 0, 0, 10, 1, 128, 4,
+    0, 1, 1, 0, 1, 0, 0, 2, 1, 40, 1, 128, 32, 1280, 1280, 1280, 0};
+
+static void forward_part(const md_tile_call *call, int part) {
+    md_tile_part_f32(&forward, call, part, epi_f32);
+}
+static void weights_part(const md_tile_call *call, int part) {
+    md_tile_part_f32(&weights, call, part, epi_f32);
+}
+static void narrow_part(const md_tile_call *call, int part) {
+    md_tile_part_f32(&narrow, call, part, epi_f32);
+}
+
+static void check_fixed(const md_tile *plan, md_tile_part_fn fn, char ta, char tb, int64_t m,
+                        int64_t n, int64_t k) {
+    Case t = case_dense(ta, tb, m, n, k, 0, 4);
+    const int64_t *a = (const int64_t *)(const void *)plan;
+    const int64_t *b = (const int64_t *)(const void *)&t.plan;
+    for (size_t i = 0; i < sizeof t.plan / sizeof *a; i++) {
+        if (a[i] != b[i]) {
+            fail_msg("field %d of the plan is %lld, printed as %lld", (int)i, (long long)b[i],
+                     (long long)a[i]);
+        }
+    }
+    case_fill(&t);
+    unsigned char *x = case_run(&t, fn, 1);
+    unsigned char *y = case_run(&t, fn, 2);
+    unsigned char *z = case_run(&t, part_f32, 3); /* the same bits as the general code */
+    assert_memory_equal(x, y, (size_t)t.c_size * 4);
+    assert_memory_equal(x, z, (size_t)t.c_size * 4);
+    free(x);
+    free(y);
+    free(z);
+    case_free(&t);
+}
+
+static void test_specialised(void **state) {
+    (void)state;
+    check_fixed(&forward, forward_part, 'n', 't', 128, 128, 64);
+    check_fixed(&weights, weights_part, 't', 'n', 128, 64, 128);
+    check_fixed(&narrow, narrow_part, 'n', 't', 128, 10, 40);
+}
+
+/* Merging keeps every address. */
+static void test_normal(void **state) {
+    (void)state;
+    for (int i = 0; i < 2000; i++) {
+        Case t = case_random();
+        md_tile_shape s = t.shape;
+        if (draw(0, 1) == 0) { /* make merges likely */
+            s.a_m1 = s.m2 * s.a_m2;
+            s.c_m1 = s.m2 * s.c_m2;
+            s.a_k1 = s.k2 * s.a_k2;
+            s.b_k1 = s.k2 * s.b_k2;
+            s.a_k0 = s.k1 * s.a_k1;
+            s.b_k0 = s.k1 * s.b_k1;
+        }
+        md_tile_shape u = md_tile_normal(s);
+        assert_int_equal(s.m1 * s.m2, u.m1 * u.m2);
+        assert_int_equal(s.k0 * s.k1 * s.k2, u.k0 * u.k1 * u.k2);
+        assert_int_equal(s.b1 * s.b2, u.b1 * u.b2);
+        for (int64_t m = 0; m < s.m1 * s.m2; m++) {
+            assert_int_equal(m / s.m2 * s.a_m1 + m % s.m2 * s.a_m2,
+                             m / u.m2 * u.a_m1 + m % u.m2 * u.a_m2);
+            assert_int_equal(m / s.m2 * s.c_m1 + m % s.m2 * s.c_m2,
+                             m / u.m2 * u.c_m1 + m % u.m2 * u.c_m2);
+        }
+        for (int64_t k = 0; k < s.k0 * s.k1 * s.k2; k++) {
+            assert_int_equal(k / s.k2 / s.k1 * s.a_k0 + k / s.k2 % s.k1 * s.a_k1 + k % s.k2 * s.a_k2,
+                             k / u.k2 / u.k1 * u.a_k0 + k / u.k2 % u.k1 * u.a_k1 + k % u.k2 * u.a_k2);
+            assert_int_equal(k / s.k2 / s.k1 * s.b_k0 + k / s.k2 % s.k1 * s.b_k1 + k % s.k2 * s.b_k2,
+                             k / u.k2 / u.k1 * u.b_k0 + k / u.k2 % u.k1 * u.b_k1 + k % u.k2 * u.b_k2);
+        }
+        for (int64_t b = 0; b < s.b1 * s.b2; b++) {
+            assert_int_equal(index3(b, &s, s.a_b1, s.a_b2), index3(b, &u, u.a_b1, u.a_b2));
+            assert_int_equal(index3(b, &s, s.b_b1, s.b_b2), index3(b, &u, u.b_b1, u.b_b2));
+            assert_int_equal(index3(b, &s, s.c_b1, s.c_b2), index3(b, &u, u.c_b1, u.c_b2));
+        }
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_normal),      cmocka_unit_test(test_tails),
+        cmocka_unit_test(test_few_rows),    cmocka_unit_test(test_window),
+        cmocka_unit_test(test_blocks),      cmocka_unit_test(test_specialised),
+        cmocka_unit_test(test_random),
+    };
+    return cmocka_run_group_tests_name("runtime tile", tests, NULL, NULL);
+}

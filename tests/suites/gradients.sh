@@ -1,0 +1,16 @@
+#!/bin/sh
+# `mdlc test`: derivatives of samples and of the library against finite differences, and the values
+# of the library against those of PyTorch. One case a test block.
+set -u
+. tests/lib.sh
+
+for file in samples/*.mdl tests/library/*.mdl; do
+    blocks=$(grep -c '^test "' "$file")
+    if "$MDLC" test "$file" >"$scratch/log" 2>&1; then
+        [ "$blocks" -gt 0 ] && passed=$((passed + blocks)) || fail "$file" "has no test block"
+    else
+        fail "$file"
+        head -n 20 "$scratch/log" | sed 's/^/    /'
+    fi
+done
+summary gradients

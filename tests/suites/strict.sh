@@ -1,0 +1,52 @@
+#!/bin/sh
+# Emitted C under strict flags: gcc and clang, with and without OpenMP, with and without main, and
+# as C++17; no allocator in the model part, no variable-length arrays; the same bytes each time.
+set -u
+. tests/lib.sh
+
+allowed='^(mem(cpy|set|move|cmp)|expf?|expm1f?|logf?|log1pf?|powf?|sqrtf?|sinf?|cosf?|tanhf?|erff?|floorf?|rintf?|nearbyintf?|roundf?|fmodf?|fabsf?|fmaf?|GOMP_.*|__kmpc_.*|omp_.*|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail)$'
+names=
+for file in samples/*.mdl tests/parity/parity.mdl; do
+    name=$(basename "$file" .mdl)
+    if "$MDLC" "$file" -o "$scratch/$name.c" && "$MDLC" --no-main "$file" -o "$scratch/${name}_model.c" &&
+        "$MDLC" "$file" -o "$scratch/$name.c" -H "$scratch/$name.h"; then
+        pass
+        names="$names $name"
+    else
+        fail "$file" "does not compile"
+    fi
+done
+
+for name in $names; do
+    for compiler in gcc clang; do
+        have $compiler || { skip "$name with $compiler" "not installed"; continue; }
+        for openmp in "" -fopenmp; do
+            # A compiler may come without its OpenMP runtime; its headers are what a compile needs.
+            [ -z "$openmp" ] || printf '#include <omp.h>\n' | $compiler $openmp -fsyntax-only -x c - 2>/dev/null ||
+                { skip "$name with $compiler $openmp" "no omp.h"; continue; }
+            check "$name with $compiler $openmp" $compiler $STRICT_FLAGS -Wvla $openmp -O1 -c "$scratch/$name.c" -o "$scratch/x.o"
+            check "$name --no-main with $compiler $openmp" $compiler $STRICT_FLAGS -Wvla $openmp -O1 \
+                -c "$scratch/${name}_model.c" -o "$scratch/${name}_model.o"
+        done
+    done
+    for compiler in g++ clang++; do
+        have $compiler || { skip "$name with $compiler" "not installed"; continue; }
+        check "$name as C++17 with $compiler" $compiler -x c++ -std=c++17 -Wall -Wextra -Werror -fsyntax-only "$scratch/$name.c"
+    done
+    # The header alone, and its text beside the model's.
+    printf '#include "%s.h"\n' "$name" >"$scratch/use.c"
+    check "$name.h alone" "$CC" $STRICT_FLAGS -I"$scratch" -c "$scratch/use.c" -o "$scratch/x.o"
+    # No plain -std flag: the line of the header comment is what people use.
+    check "$name as its header comment says" emitted "$scratch/${name}_model.c" "$scratch/${name}_fast.o" -c
+    wrong=$(nm -u "$scratch/${name}_fast.o" | awk '{ sub(/@.*/, "", $2); print $2 }' | grep -Ev "$allowed")
+    [ -z "$wrong" ] && pass || fail "$name: symbols of the model part" "$(echo $wrong)"
+    # The same bytes from another folder and by another path.
+    source=samples/$name.mdl
+    [ -f "$source" ] || source=tests/parity/$name.mdl
+    root=$(pwd)
+    case $MDLC in /*) compiler=$MDLC ;; *) compiler=$root/$MDLC ;; esac
+    (cd "$scratch" && "$compiler" "$root/$source" -o again.c)
+    same "$name: same bytes from another folder" "$scratch/$name.c" "$scratch/again.c"
+    grep -qF "$root" "$scratch/$name.c" && fail "$name: holds a path of this machine" || pass
+done
+summary strict

@@ -1,0 +1,170 @@
+#include "lowered.h"
+
+#include "emit/printer.h"
+#include "passes/lower.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+void lowered_open(Lowered *l, Compile *c) {
+    *l = (Lowered){.c = c};
+    l->text.arena = l->main.arena = &l->arena;
+    text_add(&l->text, "#include \"runtime/rng.h\"\n#include \"runtime/scalar.h\"\n"
+                       "#include <stdio.h>\n\n");
+}
+
+Program *lowered_program(Lowered *l, Region *region, Slot *const *slot, int nslot) {
+    Module *module = ARENA_NEW(&l->arena, Module);
+    module->arena = &l->arena;
+    module->graph = region->graph;
+    module->name = str_printf(&l->arena, "c%d", l->program.count);
+    Entry *entry = ARENA_NEW(&l->arena, Entry);
+    entry->kind = ENTRY_CALL;
+    entry->name = "run";
+    entry->region = region;
+    for (int i = 0; i < nslot; i++) {
+        VEC_PUSH(&l->arena, &entry->input, slot[i]);
+    }
+    for (int i = 0; i < region->out.count; i++) {
+        EntryOut out = {.name = str_printf(&l->arena, "out%d", i), .role = OUT_RESULT,
+                        .loc = LOC_NONE};
+        VEC_PUSH(&l->arena, &entry->out, out);
+    }
+    VEC_PUSH(&l->arena, &module->entry, entry);
+    Program *p = pass_lower(l->c, &l->arena, module);
+    program_names(p);
+    return p;
+}
+
+static void print_list(Lowered *l, const Program *p, const StepList *list, const Step *loop) {
+    Text *out = &l->text;
+    for (int i = 0; i < list->count; i++) {
+        const Step *s = list->at[i];
+        text_add(out, "    ");
+        if (s->kind == STEP_LOOP) {
+            text_printf(out, "for (int64_t i%d = %lld; i%d %s; i%d%s) {\n", s->index,
+                        s->reverse ? (long long)s->trip - 1 : 0, s->index,
+                        s->reverse ? ">= 0" : str_printf(&l->arena, "< %lld", (long long)s->trip),
+                        s->index, s->reverse ? "--" : "++");
+            print_list(l, p, &s->body, s);
+            text_add(out, "    }\n");
+        } else {
+            printer_c.call(out, p, s);
+            text_add(out, "\n");
+        }
+    }
+    const ProgramEntry *e = p->entry.at[0];
+    for (int i = 0; i < e->buf.count; i++) {
+        const Buf *b = e->buf.at[i];
+        if (b->dest && b->loop == loop) {
+            text_printf(out, "    memcpy(%s, %s, %lld);\n", b->dest->name, b->name,
+                        (long long)b->bytes);
+        }
+    }
+}
+
+static void print_kernel(void *ctx, Step *step, int depth) {
+    Lowered *l = ctx;
+    (void)depth;
+    if (step->kind == STEP_KERNEL) {
+        printer_c.kernel(&l->text, NULL, step);
+        text_add(&l->text, "\n");
+    }
+}
+
+int lowered_add(Lowered *l, Program *p, double *const *data) {
+    int id = l->program.count;
+    VEC_PUSH(&l->arena, &l->program, p);
+    const ProgramEntry *e = p->entry.at[0];
+    Text *out = &l->text;
+    steps_visit(&e->step, print_kernel, l);
+    text_printf(out, "static void run_%d(void) {\n", id);
+    for (int i = 0; i < p->table.count + e->buf.count; i++) {
+        const Buf *b = i < p->table.count ? p->table.at[i] : e->buf.at[i - p->table.count];
+        int64_t n = buf_extent(b) / (int64_t)elem_bytes(b->type.elem);
+        text_printf(out, "    static %s %s[%lld];\n    (void)%s;\n", elem_c_name(b->type.elem),
+                    b->name, (long long)(n > 0 ? n : 1), b->name);
+        const double *from = b->data;
+        int input = 0;
+        for (int k = 0; k < e->entry->input.count; k++) {
+            if (e->entry->input.at[k] == b->slot) {
+                input = k;
+                from = data[k];
+            }
+        }
+        if (b->kind == BUF_INPUT || b->kind == BUF_CONST) {
+            text_printf(out, "    static const double from_%s_%d[] = {", b->name, input);
+            for (int64_t k = 0; k < type_count(b->type); k++) {
+                text_printf(out, "%.17g,%s", from[k], k % 8 == 7 ? "\n" : " ");
+            }
+            text_printf(out, "0};\n    for (int k = 0; k < %lld; k++) {\n"
+                             "        %s[k] = (%s)from_%s_%d[k];\n    }\n",
+                        (long long)n, b->name, elem_c_name(b->type.elem), b->name, input);
+        } else if (b->kind == BUF_TEMP || b->kind == BUF_WORK || b->kind == BUF_RESULT) {
+            /* What is read before it is written shows. */
+            text_printf(out, "    memset(%s, 0x%s, sizeof %s);\n", b->name,
+                        elem_is_float(b->type.elem) ? "ff" : "00", b->name);
+        }
+    }
+    print_list(l, p, &e->step, NULL);
+    for (int i = 0; i < e->buf.count; i++) {
+        const Buf *b = e->buf.at[i];
+        if (b->kind == BUF_RESULT) {
+            text_printf(out, "    for (int k = 0; k < %lld; k++) {\n"
+                             "        double x = (double)%s[k];\n"
+                             "        fwrite(&x, sizeof x, 1, stdout);\n    }\n",
+                        (long long)type_count(b->type), b->name);
+        }
+    }
+    text_add(out, "}\n\n");
+    text_printf(&l->main, "    run_%d();\n", id);
+    return id;
+}
+
+static bool command(const char *text) {
+    return system(text) == 0;
+}
+
+bool lowered_run(Lowered *l, const char *flags) {
+    char dir[] = "/tmp/mdlc_lowered_XXXXXX";
+    if (!mkdtemp(dir)) {
+        return false;
+    }
+    Text *out = &l->text;
+    text_printf(out, "int main(void) {\n%s    return 0;\n}\n", l->main.at ? l->main.at : "");
+    FILE *file = fopen(str_printf(&l->arena, "%s/x.c", dir), "wb");
+    if (!file) {
+        return false;
+    }
+    fwrite(out->at, 1, out->len, file);
+    fclose(file);
+    const char *cc = getenv("CC") ? getenv("CC") : "cc";
+    bool ok = command(str_printf(&l->arena, "%s -I. %s %s/x.c -lm -o %s/x", cc, flags, dir, dir)) &&
+              command(str_printf(&l->arena, "%s/x > %s/out", dir, dir));
+    file = ok ? fopen(str_printf(&l->arena, "%s/out", dir), "rb") : NULL;
+    for (int i = 0; ok && i < l->program.count; i++) {
+        const Region *region = l->program.at[i]->entry.at[0]->entry->region;
+        double **result = ARENA_ARRAY(&l->arena, double *, region->out.count);
+        for (int k = 0; k < region->out.count && ok; k++) {
+            size_t n = (size_t)type_count(region->out.at[k]->type);
+            result[k] = ARENA_ARRAY(&l->arena, double, n + 1);
+            ok = fread(result[k], sizeof **result, n, file) == n;
+        }
+        VEC_PUSH(&l->arena, &l->result, result);
+    }
+    if (file) {
+        fclose(file);
+    }
+    if (ok && !getenv("MDLC_KEEP")) {
+        ok = command(str_printf(&l->arena, "rm -r %s", dir));
+    } else {
+        printf("kept %s\n", dir);
+    }
+    return ok;
+}
+
+void lowered_close(Lowered *l) {
+    arena_free(&l->arena);
+}

@@ -1,0 +1,493 @@
+/* The emitted file around the kernels: a program made by hand, a line fitted to points, is emitted,
+ * compiled with strict flags as C and as C++, embedded and run. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "compiler/sha256.h"
+#include "emit/module.h"
+#include "emit/report.h"
+#include "passes/check.h"
+#include "passes/inplace.h"
+#include "passes/order.h"
+#include "passes/plan.h"
+
+/* ---- a printer for kernels that are texts --------------------------------------------------- */
+
+typedef struct {
+    const char *body;
+} TextKernel;
+
+static void text_kernel(Text *out, const Program *p, const Step *step) {
+    (void)p;
+    text_printf(out, "static void %s(", step->name);
+    for (int i = 0; i < step->access.count; i++) {
+        const Access *access = &step->access.at[i];
+        bool write = (access->mode & ACCESS_WRITE) != 0;
+        text_printf(out, "%s%s%s *%c", i > 0 ? ", " : "", write ? "" : "const ",
+                    elem_c_name(access->buf->type.elem), 'a' + i);
+    }
+    text_printf(out, ") {\n    %s\n}\n", ((const TextKernel *)(const void *)step->kernel)->body);
+}
+
+static void text_call(Text *out, const Program *p, const Step *step) {
+    (void)p;
+    text_printf(out, "%s(", step->name);
+    for (int i = 0; i < step->access.count; i++) {
+        text_printf(out, "%s%s", i > 0 ? ", " : "", step->access.at[i].buf->name);
+    }
+    text_add(out, ");");
+}
+
+static const Printer text_printer = {text_kernel, text_call};
+
+/* ---- the program ---------------------------------------------------------------------------- */
+
+typedef struct {
+    Compile c;
+    Arena *arena;
+    Module *module;
+    Program *p;
+} Case;
+
+static Type f32(int rank, int64_t a, int64_t b) {
+    return type_make(TY_F32, rank, (int64_t[]){a, b});
+}
+
+static Buf *slot_add(Case *t, SlotKind kind, StateRole role, const char *name, const char *file,
+                     Type type, const char *label, Entry *entry) {
+    Slot *slot = ARENA_NEW(t->arena, Slot);
+    *slot = (Slot){.kind = kind, .role = role, .name = name, .file_name = file, .type = type,
+                   .label = label, .entry = entry, .loc = LOC_NONE,
+                   .trainable = kind == SLOT_PARAM, .index = t->module->slot.count};
+    VEC_PUSH(t->arena, &t->module->slot, slot);
+    Buf *buf = buf_new(t->p, NULL, kind == SLOT_PARAM ? BUF_PARAM : BUF_STATE, type, file);
+    buf->slot = slot;
+    return buf;
+}
+
+static ProgramEntry *entry_add(Case *t, EntryKind kind, const char *name) {
+    Entry *entry = ARENA_NEW(t->arena, Entry);
+    *entry = (Entry){.kind = kind, .name = name, .dataset = -1, .rows = 8, .steps = -1, .epochs = -1,
+                     .budget = -1, .loc = LOC_NONE};
+    VEC_PUSH(t->arena, &t->module->entry, entry);
+    ProgramEntry *e = ARENA_NEW(t->arena, ProgramEntry);
+    e->entry = entry;
+    VEC_PUSH(t->arena, &t->p->entry, e);
+    return e;
+}
+
+static Buf *input_add(Case *t, ProgramEntry *e, const char *name, Type type) {
+    Slot *slot = ARENA_NEW(t->arena, Slot);
+    *slot = (Slot){.kind = SLOT_INPUT, .name = name, .c_name = name, .type = type, .loc = LOC_NONE};
+    VEC_PUSH(t->arena, &e->entry->input, slot);
+    Buf *buf = buf_new(t->p, e, BUF_INPUT, type, name);
+    buf->slot = slot;
+    return buf;
+}
+
+static Buf *temp_add(Case *t, ProgramEntry *e, const char *name, Type type, Buf *dest) {
+    Buf *buf = buf_new(t->p, e, BUF_TEMP, type, name);
+    buf->dest = dest;
+    if (dest != NULL && dest->slot != NULL) {
+        VEC_PUSH(t->arena, &e->entry->out, ((EntryOut){.role = OUT_WRITE, .slot = dest->slot}));
+    }
+    return buf;
+}
+
+static Buf *result_add(Case *t, ProgramEntry *e, OutRole role, const char *name, Type type) {
+    VEC_PUSH(t->arena, &e->entry->out, ((EntryOut){.name = name, .role = role}));
+    Buf *buf = buf_new(t->p, e, BUF_RESULT, type, name);
+    buf->out = e->entry->out.count - 1;
+    return buf;
+}
+
+/* Operands of the kernel text are a, b, c ... in the order of the list; the first is written. */
+static Step *kernel_add(Case *t, StepList *list, const char *name, const char *body, int n,
+                        Buf *const *buf) {
+    Step *step = step_new(t->p, STEP_KERNEL, LOC_NONE);
+    TextKernel *kernel = ARENA_NEW(t->arena, TextKernel);
+    kernel->body = body;
+    step->kernel = (Kernel *)(void *)kernel;
+    step->name = name;
+    step->text = name;
+    for (int i = 0; i < n; i++) {
+        step_access(t->p, step, buf[i], i == 0 ? ACCESS_WRITE : ACCESS_READ);
+    }
+    VEC_PUSH(t->arena, list, step);
+    return step;
+}
+#define KERNEL(t, list, name, body, ...)                                                           \
+    kernel_add(t, list, name, body, (int)(sizeof((Buf *[]){__VA_ARGS__}) / sizeof(Buf *)),          \
+               (Buf *[]){__VA_ARGS__})
+
+/* y = w x + c, squares, plain gradient descent with a rate that --set changes. */
+static void case_open(Case *t, Arena *arena, bool no_main) {
+    memset(t, 0, sizeof *t);
+    t->arena = arena;
+    diag_open(&t->c.diag, arena, stderr);
+    t->c.opt = (Options){.input = "line.mdl", .output = "line.c", .threads = 8, .float_type = TY_F32,
+                         .budget = -1, .no_main = no_main};
+    static const char text[] = "model line() { }\n";
+    diag_add_source(&t->c.diag, "line.mdl", text, sizeof text - 1);
+    t->module = ARENA_NEW(arena, Module);
+    t->module->arena = arena;
+    t->module->name = "line";
+    t->module->doc = "A line through points.\nIts comment may hold */ and /* too.";
+    t->p = program_new(arena, t->module);
+    t->p->stack_bytes = 4096;
+
+    ProgramEntry *init = entry_add(t, ENTRY_INIT, "init");
+    ProgramEntry *fit = entry_add(t, ENTRY_TRAIN, "fit");
+    ProgramEntry *eval = entry_add(t, ENTRY_EVAL, "fit");
+    ProgramEntry *end = entry_add(t, ENTRY_EVAL_END, "fit");
+    ProgramEntry *predict = entry_add(t, ENTRY_CALL, "init"); /* a name of the API */
+    eval->entry->train = end->entry->train = fit->entry;
+    Type scalar = f32(0, 0, 0), rows = f32(1, 8, 0);
+    Buf *w = slot_add(t, SLOT_PARAM, STATE_NONE, "net.w", "w", scalar, NULL, NULL);
+    Buf *c = slot_add(t, SLOT_PARAM, STATE_NONE, "net.c", "c", scalar, NULL, NULL);
+    Buf *step = slot_add(t, SLOT_STATE, STATE_COUNTER, "fit.step", "fit.step", type_scalar(TY_I64),
+                         "step", fit->entry);
+    Buf *rate = slot_add(t, SLOT_STATE, STATE_COUNTER, "fit.lr", "fit.lr", scalar, "lr", fit->entry);
+    rate->slot->initial = 0.1;
+
+    Buf *w0 = temp_add(t, init, "w0", scalar, w), *c0 = temp_add(t, init, "c0", scalar, c);
+    KERNEL(t, &init->step, "draw_w", "*a = 0.5f;", w0);
+    KERNEL(t, &init->step, "draw_c", "*a = 0;", c0);
+
+    Buf *x = input_add(t, fit, "x", rows), *y = input_add(t, fit, "y", rows);
+    Buf *d = temp_add(t, fit, "d", rows, NULL);
+    Buf *loss = result_add(t, fit, OUT_LOSS, "loss", scalar);
+    Buf *loss_t = temp_add(t, fit, "loss_value", scalar, loss);
+    Buf *next_step = temp_add(t, fit, "next_step", type_scalar(TY_I64), step);
+    Buf *next_w = temp_add(t, fit, "next_w", scalar, w), *next_c = temp_add(t, fit, "next_c", scalar, c);
+    KERNEL(t, &fit->step, "differ", "for (int i = 0; i < 8; i++) { a[i] = *b * c[i] + *d - e[i]; }", d, w,
+           x, c, y);
+    KERNEL(t, &fit->step, "square", "*a = 0; for (int i = 0; i < 8; i++) { *a += b[i] * b[i] / 8; }",
+           loss_t, d);
+    KERNEL(t, &fit->step, "update_w",
+           "float g = 0; for (int i = 0; i < 8; i++) { g += 2 * b[i] * c[i] / 8; } *a = *d - *e * g;",
+           next_w, d, x, w, rate);
+    KERNEL(t, &fit->step, "update_c",
+           "float g = 0; for (int i = 0; i < 8; i++) { g += 2 * b[i] / 8; } *a = *c - *d * g;", next_c, d, c,
+           rate);
+    KERNEL(t, &fit->step, "count", "*a = *b + 1;", next_step, step);
+    for (int i = 2; i < 5; i++) {
+        Step *s = fit->step.at[i];
+        Buf *in = i == 2 ? w : i == 3 ? c : step;
+        VEC_PUSH(arena, &s->inplace, ((InplacePair){in, s->access.at[0].buf}));
+        s->flops = 32;
+    }
+
+    Buf *ex = input_add(t, eval, "x", rows), *ey = input_add(t, eval, "y", rows);
+    Buf *n = input_add(t, eval, "rows", type_scalar(TY_I32));
+    eval->entry->rows_slot = n->slot;
+    Buf *sum = result_add(t, eval, OUT_SUM, "sum", scalar);
+    Buf *sum_t = temp_add(t, eval, "sum_value", scalar, sum);
+    Buf *count = result_add(t, eval, OUT_SUM, "count", scalar);
+    Buf *count_t = temp_add(t, eval, "count_value", scalar, count);
+    KERNEL(t, &eval->step, "eval_sum",
+           "*a = 0; for (int i = 0; i < *f; i++) { float e1 = *b * c[i] + *d - e[i]; *a += e1 * e1; }", sum_t,
+           w, ex, c, ey, n);
+    KERNEL(t, &eval->step, "eval_count", "*a = (float)*b;", count_t, n);
+
+    Buf *s0 = input_add(t, end, "sum", scalar), *s1 = input_add(t, end, "count", scalar);
+    Buf *mean = result_add(t, end, OUT_LOSS, "loss", scalar);
+    Buf *mean_t = temp_add(t, end, "loss_value", scalar, mean);
+    KERNEL(t, &end->step, "mean", "*a = *b / *c;", mean_t, s0, s1);
+
+    Buf *px = input_add(t, predict, "x", rows);
+    Buf *label = input_add(t, predict, "kind", type_scalar(TY_U8));
+    label->slot->hi = 3;
+    Buf *out = result_add(t, predict, OUT_RESULT, "double", rows); /* a word of C */
+    Buf *mid = temp_add(t, predict, "mid", rows, NULL), *out_t = temp_add(t, predict, "y", rows, out);
+    KERNEL(t, &predict->step, "scale", "for (int i = 0; i < 8; i++) { a[i] = *b * c[i] + *d; }", mid, w, px,
+           label);
+    KERNEL(t, &predict->step, "shift", "for (int i = 0; i < 8; i++) { a[i] = b[i] + *c; }", out_t, mid, c);
+    for (int i = 0; i < t->p->entry.count; i++) {
+        pass_order(t->p, t->p->entry.at[i]);
+        pass_inplace(t->p, t->p->entry.at[i]);
+        pass_plan(t->p, t->p->entry.at[i]);
+    }
+    plan_regions(t->p, !no_main);
+    program_names(t->p);
+    const char *fault = check_program(arena, t->p);
+    if (fault != NULL) {
+        fail_msg("%s", fault);
+    }
+}
+
+/* ---- compilers ------------------------------------------------------------------------------ */
+
+static char folder[] = "/tmp/mdlc-module-XXXXXX";
+
+static char *in_folder(Arena *arena, const char *name) {
+    return str_printf(arena, "%s/%s", folder, name);
+}
+
+static void write_file(Arena *arena, const char *name, const char *text, size_t length) {
+    FILE *out = fopen(in_folder(arena, name), "wb");
+    assert_non_null(out);
+    assert_int_equal(fwrite(text, 1, length, out), length);
+    assert_int_equal(fclose(out), 0);
+}
+
+static void write_case(Arena *arena, const char *name, bool no_main) {
+    Case t;
+    case_open(&t, arena, no_main);
+    Text text = {.arena = arena};
+    emit_module_with(&text, &t.c, t.p, &t.c.diag.sources.at[0], &text_printer);
+    write_file(arena, name, text.at, text.len);
+    Text header = {.arena = arena};
+    emit_header(&header, &t.c, t.p, &t.c.diag.sources.at[0]);
+    write_file(arena, "line.h", header.at, header.len);
+}
+
+static int shell(Arena *arena, const char *fmt, const char *a) {
+    char *command = str_printf(arena, "cd %s && %s >log 2>&1", folder, str_printf(arena, fmt, a));
+    int status = system(command);
+    int code = WIFEXITED(status) ? WEXITSTATUS(status) : 128;
+    if (code != 0) {
+        print_message("%s\n", command);
+        status = system(str_printf(arena, "head -n 30 %s/log", folder));
+    }
+    return code;
+}
+
+#define STRICT "-Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror "
+
+static bool have(Arena *arena, const char *program) {
+    return system(str_printf(arena, "command -v %s >/dev/null 2>&1", program)) == 0;
+}
+
+static void test_strict(void **state) {
+    (void)state;
+    Arena arena = {0};
+    write_case(&arena, "line.c", false);
+    write_case(&arena, "model.c", true);
+    static const char *const compilers[] = {"gcc", "clang"};
+    int tried = 0;
+    for (int i = 0; i < 2; i++) {
+        if (have(&arena, compilers[i])) {
+            tried++;
+            assert_int_equal(shell(&arena, "%s -std=c11 " STRICT "-O1 -c line.c -o line.o", compilers[i]), 0);
+            assert_int_equal(shell(&arena, "%s -std=c11 " STRICT "-fsyntax-only model.c", compilers[i]), 0);
+            assert_int_equal(shell(&arena, "%s -std=c11 -O1 -fopenmp " STRICT "-fsyntax-only model.c",
+                                   compilers[i]), 0);
+            assert_int_equal(shell(&arena, "%s -std=c++17 -x c++ " STRICT "-fsyntax-only line.c",
+                                   compilers[i]), 0);
+        }
+    }
+    if (tried == 0) {
+        skip();
+    }
+    arena_free(&arena);
+}
+
+/* Uses every function of the API; prints what the assertions below read. */
+static const char embedder[] =
+    "#include \"line.h\"\n"
+    "#include <stdio.h>\n"
+    "#include <string.h>\n"
+    "static _Alignas(64) unsigned char bytes[LINE_PARAMS_BYTES + LINE_STATE_BYTES + LINE_IO_BYTES + "
+    "LINE_ARENA_BYTES + 64];\n"
+    "static unsigned char file[4096];\n"
+    "static size_t length;\n"
+    "static int put(void *user, const void *data, size_t n) {\n"
+    "    (void)user;\n"
+    "    memcpy(file + length, data, n);\n"
+    "    length += n;\n"
+    "    return 0;\n"
+    "}\n"
+    "static int get(void *user, uint64_t at, void *data, size_t n) {\n"
+    "    (void)user;\n"
+    "    if (at + n > length) return 1;\n"
+    "    memcpy(data, file + at, n);\n"
+    "    return 0;\n"
+    "}\n"
+    "#define WANT(x) do { if (!(x)) { printf(\"line %d: %s\\n\", __LINE__, #x); return 1; } } while (0)\n"
+    "int main(void) {\n"
+    "    line m;\n"
+    "    memset(&m, 0, sizeof m);\n"
+    "    line_memory mem = {bytes, bytes + LINE_PARAMS_BYTES, bytes + LINE_PARAMS_BYTES + LINE_STATE_BYTES,\n"
+    "        bytes + LINE_PARAMS_BYTES + LINE_STATE_BYTES + LINE_IO_BYTES, LINE_PARAMS_BYTES,\n"
+    "        LINE_STATE_BYTES, LINE_IO_BYTES, LINE_ARENA_BYTES};\n"
+    "    WANT(line_init(&m, 1) == LINE_ERR_STATE);\n"
+    "    mem.io_bytes--;\n"
+    "    WANT(line_bind(&m, &mem) == LINE_ERR_SIZE);\n"
+    "    mem.io_bytes++;\n"
+    "    mem.params = bytes + 4;\n"
+    "    WANT(line_bind(&m, &mem) == LINE_ERR_ALIGN);\n"
+    "    mem.params = NULL;\n"
+    "    WANT(line_bind(&m, &mem) == LINE_ERR_ARGUMENT);\n"
+    "    mem.params = bytes;\n"
+    "    WANT(line_bind(&m, &mem) == LINE_OK && line_init(&m, 1) == LINE_OK);\n"
+    "    float x[8], y[8];\n"
+    "    for (int i = 0; i < 8; i++) { x[i] = (float)i / 4; y[i] = 3 * x[i] - 1; }\n"
+    "    line_fit_in in = {x, y};\n"
+    "    line_fit_out out;\n"
+    "    WANT(line_fit(&m, NULL, &out) == LINE_ERR_ARGUMENT);\n"
+    "    WANT(line_fit_set_lr(&m, 0.3f) == LINE_OK);\n"
+    "    for (int i = 0; i < 400; i++) { WANT(line_fit(&m, &in, &out) == LINE_OK); }\n"
+    "    WANT(out.loss < 1e-9f);\n"
+    "    line_fit_eval_out sums;\n"
+    "    WANT(line_fit_eval(&m, &in, 9, &sums) == LINE_ERR_ARGUMENT);\n"
+    "    WANT(line_fit_eval(&m, &in, 5, &sums) == LINE_OK && sums.count == 5 && sums.sum < 1e-8f);\n"
+    "    line_init_entry_in pin = {x, 0};\n"
+    "    line_init_entry_out pout;\n"
+    "    WANT(line_init_entry(&m, &pin, &pout) == LINE_OK && pout.double_[4] > 1.99f && pout.double_[4] < 2.01f);\n"
+    "    pin.kind = 3;\n"
+    "    WANT(line_init_entry(&m, &pin, &pout) == LINE_ERR_RANGE);\n"
+    "    WANT(line_save(&m, LINE_SAVE_ALL, put, NULL) == LINE_OK);\n"
+    "    float kept[2] = {*(float *)(void *)bytes, *(float *)(void *)(bytes + 64)};\n"
+    "    WANT(line_init(&m, 2) == LINE_OK && *(float *)(void *)bytes == 0.5f);\n"
+    "    WANT(line_load(&m, get, NULL) == LINE_OK);\n"
+    "    WANT(*(float *)(void *)bytes == kept[0] && *(float *)(void *)(bytes + 64) == kept[1]);\n"
+    "    length = 0;\n"
+    "    WANT(line_save(&m, LINE_SAVE_PARAMS, put, NULL) == LINE_OK && line_init(&m, 2) == LINE_OK);\n"
+    "    WANT(line_load(&m, get, NULL) == LINE_OK && *(float *)(void *)bytes == kept[0]);\n"
+    "    file[20] ^= 1;\n"
+    "    WANT(line_load(&m, get, NULL) != LINE_OK);\n"
+    "    size_t n;\n"
+    "    const md_tensor *t = line_tensors(&n);\n"
+    "    WANT(n == 4 && strcmp(t[0].name, \"w\") == 0 && strcmp(t[2].name, \"mdlc.fit.step\") == 0);\n"
+    "    WANT(*(int64_t *)(void *)(bytes + LINE_PARAMS_BYTES + t[2].offset) == 0);\n"
+    "    x[3] = 1e30f;\n"
+    "    WANT(line_fit(&m, &in, &out) == LINE_ERR_NONFINITE && out.loss > 1e38f);\n"
+    "    WANT(*(float *)(void *)bytes == kept[0]);\n"
+    "    WANT(strlen(line_strerror(LINE_ERR_NONFINITE)) > 10 && strlen(line_strerror(99)) > 3);\n"
+    "    return 0;\n"
+    "}\n";
+
+static void test_embedded(void **state) {
+    (void)state;
+    Arena arena = {0};
+    const char *cc = getenv("CC") != NULL ? getenv("CC") : "cc";
+    write_case(&arena, "line.c", true);
+    write_file(&arena, "embed.c", embedder, sizeof embedder - 1);
+    assert_int_equal(shell(&arena, "%s -std=c11 -O1 " STRICT
+                           "-fsanitize=undefined -fno-sanitize-recover=all line.c embed.c -lm -o embed", cc), 0);
+    assert_int_equal(shell(&arena, "%s", "./embed"), 0);
+    assert_int_equal(shell(&arena, "%s -std=c11 -O1 -c line.c -o line.o", cc), 0);
+    /* What the model part may ask of the outside: no allocator, no stdio. */
+    assert_int_equal(shell(&arena, "%s", "! nm -u line.o | grep -Ev ' (mem(cpy|set|move|cmp)|str(len|n?cmp|chr)|"
+                           "__stack_chk_fail|_GLOBAL_OFFSET_TABLE_)$'"), 0);
+    arena_free(&arena);
+}
+
+static void test_main_part(void **state) {
+    (void)state;
+    Arena arena = {0};
+    const char *cc = getenv("CC") != NULL ? getenv("CC") : "cc";
+    write_case(&arena, "line.c", false);
+    assert_int_equal(shell(&arena, "%s -std=c11 -O1 line.c -lm -o line", cc), 0);
+    assert_int_equal(shell(&arena, "%s", "./line info"), 0);
+    assert_int_equal(shell(&arena, "%s", "./line info | grep -q 'mdlc.fit.lr'"), 0);
+    arena_free(&arena);
+}
+
+static void test_same_bytes(void **state) {
+    (void)state;
+    Arena arena = {0};
+    write_case(&arena, "one.c", false);
+    write_case(&arena, "two.c", false);
+    assert_int_equal(shell(&arena, "cmp one.c two.c%s", ""), 0);
+    arena_free(&arena);
+}
+
+/* ---- report, names -------------------------------------------------------------------------- */
+
+static void test_report(void **state) {
+    (void)state;
+    Arena arena = {0};
+    Case t;
+    case_open(&t, &arena, false);
+    Text json = {.arena = &arena}, text = {.arena = &arena};
+    emit_report(&json, &t.c, t.p, &t.c.diag.sources.at[0], true);
+    emit_report(&text, &t.c, t.p, &t.c.diag.sources.at[0], false);
+    char *total = str_printf(&arena, "\"total\":%lld}", (long long)t.p->total_bytes);
+    assert_non_null(strstr(json.at, total));
+    assert_non_null(strstr(json.at, "{\"name\":\"w\",\"dtype\":\"f32\",\"shape\":[],\"region\":\"params\""));
+    assert_non_null(strstr(text.at, "fit"));
+    write_file(&arena, "report.json", json.at, json.len);
+    if (have(&arena, "python3")) {
+        assert_int_equal(shell(&arena, "python3 -c \"import json;json.load(open('report.json'))\"%s", ""), 0);
+    }
+    assert_int_equal(budget_check(&t.c, t.p), EXIT_OK);
+    t.c.diag.out = fopen("/dev/null", "w");
+    t.c.opt.budget = t.p->total_bytes;
+    assert_int_equal(budget_check(&t.c, t.p), EXIT_OK);
+    t.c.opt.budget = t.p->total_bytes - 1;
+    assert_int_equal(budget_check(&t.c, t.p), EXIT_BUDGET);
+    fclose(t.c.diag.out);
+    arena_free(&arena);
+}
+
+static void test_prefix(void **state) {
+    (void)state;
+    static const char *const pair[][2] = {
+        {"a/b/net.mdl", "net"}, {"my-net.v2.mdl", "my_net_v2"}, {"2fast.mdl", "net_2fast"},
+        {"int.mdl", "net_int"}, {"exp.mdl", "net_exp"},         {"md.mdl", "net_md"},
+        {"_x.mdl", "net__x"},
+    };
+    Arena arena = {0};
+    Compile c = {0};
+    diag_open(&c.diag, &c.arena, fopen("/dev/null", "w"));
+    for (size_t i = 0; i < sizeof pair / sizeof *pair; i++) {
+        c.opt.input = pair[i][0];
+        assert_string_equal(emit_prefix(&c), pair[i][1]);
+    }
+    c.opt.prefix = "while";
+    assert_null(emit_prefix(&c));
+    c.opt.prefix = "a-b";
+    assert_null(emit_prefix(&c));
+    c.opt.prefix = "ab";
+    assert_string_equal(emit_prefix(&c), "ab");
+    assert_int_equal(c.diag.errors, 2);
+    fclose(c.diag.out);
+    arena_free(&c.arena);
+    arena_free(&arena);
+}
+
+static void test_sha256(void **state) {
+    (void)state;
+    char text[SHA256_TEXT];
+    sha256_text("", 0, text);
+    assert_string_equal(text, "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855");
+    sha256_text("abc", 3, text);
+    assert_string_equal(text, "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+    const char *two = "abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq";
+    sha256_text(two, strlen(two), text);
+    assert_string_equal(text, "248d6a61d20638b8e5c026930c3e6039a33ce45964ff2167f6ecedd419db06c1");
+}
+
+static int open_folder(void **state) {
+    (void)state;
+    return mkdtemp(folder) == NULL;
+}
+
+static int close_folder(void **state) {
+    (void)state;
+    Arena arena = {0};
+    int status = system(str_printf(&arena, "rm -rf %s", folder));
+    arena_free(&arena);
+    return status;
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_sha256),    cmocka_unit_test(test_prefix),    cmocka_unit_test(test_strict),
+        cmocka_unit_test(test_embedded),  cmocka_unit_test(test_main_part), cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_report),
+    };
+    return cmocka_run_group_tests(tests, open_folder, close_folder);
+}

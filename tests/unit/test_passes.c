@@ -1,0 +1,612 @@
+/* Graph passes change no values: what a region gives before simplify and hoist it gives after, on
+ * the op samples, their derivatives, and random programs; and what they are for happens. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "compiler/gradcheck.h"
+#include "op_sample.h"
+#include "passes/grad.h"
+#include "passes/hoist.h"
+#include "passes/simplify.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t seed(void) {
+    const char *text = getenv("MDLC_SEED");
+    return text ? strtoull(text, NULL, 10) : 20240608;
+}
+
+typedef struct {
+    Arena arena;
+    Graph *g;
+    Region *region;
+    Sample s;
+} Fixture;
+
+static void fixture_open(Fixture *f, Elem elem, uint64_t number) {
+    memset(f, 0, sizeof *f);
+    f->g = graph_new(&f->arena, elem);
+    f->region = region_new(f->g, NULL);
+    graph_enter(f->g, f->region);
+    f->s = (Sample){.g = f->g, .rng = seed() + number, .elem = elem};
+}
+
+static void evaluate(Fixture *f, const Region *region, Value *out) {
+    Eval *ev = eval_open(&f->arena, (EvalOptions){0});
+    for (int k = 0; k < f->s.nslot; k++) {
+        eval_bind(ev, f->s.slot[k], f->s.data[k]);
+    }
+    eval_region(ev, region, out);
+}
+
+static Region *optimise(Fixture *f, const Region *region) {
+    Region *now = pass_simplify(f->g, region);
+    region_verify(now, STAGE_GRAD);
+    now = pass_hoist(f->g, now);
+    region_verify(now, STAGE_GRAD);
+    now = pass_simplify(f->g, now);
+    region_verify(now, STAGE_GRAD);
+    return now;
+}
+
+/* The largest difference of the results, relative to the size of each. */
+static double difference(Fixture *f, const Region *a, const Region *b) {
+    int n = a->out.count;
+    Value *x = ARENA_ARRAY(&f->arena, Value, n), *y = ARENA_ARRAY(&f->arena, Value, n);
+    double worst = 0;
+    evaluate(f, a, x);
+    evaluate(f, b, y);
+    for (int k = 0; k < n; k++) {
+        double size = 1e-3, gap = 0;
+        assert_true(type_equal(x[k].type, y[k].type));
+        for (int64_t i = 0; i < type_count(x[k].type); i++) {
+            double p = value_get(x[k], i), q = value_get(y[k], i);
+            size = fmax(size, fabs(p));
+            gap = fmax(gap, p == q || (isnan(p) && isnan(q)) ? 0 : fabs(p - q));
+        }
+        worst = fmax(worst, isnan(gap) ? INFINITY : gap / size);
+    }
+    return worst;
+}
+
+static Node *total(Fixture *f, Node *a) {
+    return a->type.rank == 0 ? a : node_fold(f->g, OP_SUM, a, (1u << a->type.rank) - 1);
+}
+
+/* Adds the derivatives of a random functional of result 0 to the results. */
+static void add_gradients(Fixture *f) {
+    Node *out = f->region->out.at[0];
+    if (!elem_is_float(out->type.elem)) {
+        return;
+    }
+    Node *value = total(f, node_map2(f->g, OP_MUL, out, sample_table(&f->s, out->type, -1, 1)));
+    for (int k = 0; k < f->s.nslot; k++) {
+        if (elem_is_float(f->s.slot[k]->type.elem)) {
+            Node *slot = node_slot(f->g, f->s.slot[k]);
+            region_result(f->region,
+                          node_grad(f->g, value, slot, node_const(f->g, value->type.elem, 1)));
+        }
+    }
+}
+
+static void check(Fixture *f, const char *what, int number) {
+    Region *plain = pass_grad(f->g, f->region, GRAD_SAVE_ALL);
+    Region *early = pass_simplify(f->g, f->region);
+    region_verify(early, STAGE_BUILT);
+    Region *after = optimise(f, pass_grad(f->g, early, GRAD_SAVE_CALLS));
+    double gap = difference(f, plain, after);
+    if (!(gap < 1e-10)) {
+        region_dump(plain, stderr, 0);
+        fprintf(stderr, "---- after\n");
+        region_dump(after, stderr, 0);
+        fail_msg("%s %d: values differ by %g (MDLC_SEED=%llu)", what, number, gap,
+                 (unsigned long long)seed());
+    }
+}
+
+static void test_samples(void **state) {
+    (void)state;
+    for (int op = 0; op < OP_COUNT; op++) {
+        for (int variant = 0;; variant++) {
+            Fixture f;
+            fixture_open(&f, TY_F64, (uint64_t)(1000 * op + variant));
+            Node *node = sample_build(&f.s, (OpCode)op, variant);
+            if (node) {
+                region_result(f.region, node);
+                add_gradients(&f);
+                check(&f, op_info[op].name, variant);
+            }
+            arena_free(&f.arena);
+            if (!node) {
+                break;
+            }
+        }
+    }
+}
+
+/* --- random programs -------------------------------------------------------------------------- */
+
+enum { POOL = 64 };
+
+typedef struct {
+    Fixture *f;
+    Node *pool[POOL]; /* float values of the current region */
+    int npool;
+} Random;
+
+static int64_t below(Random *r, int64_t n) {
+    return sample_below(&r->f->s, n);
+}
+static Node *any(Random *r) {
+    return r->pool[below(r, r->npool)];
+}
+
+static void keep(Random *r, Node *node) {
+    if (type_count(node->type) > 400 || node->type.rank > 5) {
+        return;
+    }
+    r->pool[r->npool < POOL ? r->npool++ : (int)below(r, POOL)] = node;
+}
+
+/* `a` as a value of type `like`, by whatever view fits. */
+static Node *fit(Random *r, Node *a, Type like) {
+    Graph *g = r->f->g;
+    if (type_same_shape(a->type, like)) {
+        return a;
+    }
+    uint32_t axes = 0;
+    int k = 0;
+    for (int i = 0; i < like.rank; i++) {
+        if (k < a->type.rank && a->type.dim[k] == like.dim[i]) {
+            k++;
+        } else {
+            axes |= 1u << i;
+        }
+    }
+    return k == a->type.rank ? node_broadcast(g, a, axes, like.rank, like.dim)
+                             : node_broadcast_to(g, total(r->f, a), like);
+}
+
+static Node *squash(Random *r, Node *a) {
+    return node_map1(r->f->g, below(r, 2) ? OP_SIN : OP_TANH, a);
+}
+
+static Node *random_constant(Random *r) {
+    static const double values[] = {0, 1, -1, 2, 0.5, -0.25, 3};
+    return node_const(r->f->g, r->f->s.elem, values[below(r, 7)]);
+}
+
+static Node *random_view(Random *r, Node *a) {
+    Graph *g = r->f->g;
+    int rank = a->type.rank, axis = rank ? (int)below(r, rank) : 0;
+    int64_t lo[MD_RANK] = {0}, hi[MD_RANK] = {0};
+    int map[MD_RANK];
+    switch (below(r, rank ? 8 : 1)) {
+    case 0: {
+        int64_t dim[MD_RANK] = {1 + below(r, 3)};
+        memcpy(dim + 1, a->type.dim, sizeof *dim * (size_t)rank);
+        return node_broadcast(g, a, 1, rank + 1, dim);
+    }
+    case 1: {
+        for (int i = 0; i < rank; i++) {
+            map[i] = (i + axis) % rank;
+        }
+        return node_permute(g, a, map);
+    }
+    case 2: {
+        int64_t from = below(r, a->type.dim[axis]), extent = 1 + below(r, a->type.dim[axis] - from);
+        return node_slice_axis(g, a, axis, from, extent, 1);
+    }
+    case 3:
+        lo[axis] = below(r, 2);
+        hi[axis] = below(r, 3);
+        return node_pad(g, a, lo, hi, BORDER_VALUE, 0);
+    case 4: return node_flip(g, a, 1u << axis);
+    case 5: return node_reshape(g, a, 1, (int64_t[]){type_count(a->type)});
+    case 6: return node_concat(g, (Node *[]){a, a}, 2, axis);
+    default: return node_slice_axis(g, a, axis, 0, (a->type.dim[axis] + 1) / 2, 2);
+    }
+}
+
+static Node *random_product(Random *r, Node *a, Node *b) {
+    int8_t la[MD_RANK], lb[MD_RANK], lo[MD_RANK];
+    int n = 0, rank = 0;
+    for (int i = 0; i < a->type.rank; i++) {
+        la[i] = (int8_t)n++;
+    }
+    uint32_t shared = 0;
+    for (int j = 0; j < b->type.rank; j++) {
+        lb[j] = -1;
+        for (int i = 0; i < a->type.rank && lb[j] < 0; i++) {
+            if (a->type.dim[i] == b->type.dim[j] && !(shared >> i & 1) && below(r, 3)) {
+                lb[j] = (int8_t)i;
+                shared |= 1u << i;
+            }
+        }
+        if (lb[j] < 0) {
+            lb[j] = (int8_t)n++;
+        }
+    }
+    for (int l = n - 1; l >= 0; l--) { /* shared labels are summed, or batch axes */
+        if (!(shared >> l & 1) || !below(r, 3)) {
+            lo[rank++] = (int8_t)l;
+        }
+    }
+    return rank <= 5 ? node_contract(r->f->g, a, b, la, lb, lo, rank) : a;
+}
+
+static Node *random_node(Random *r, int depth);
+
+static Node *random_loop(Random *r, int depth) {
+    Graph *g = r->f->g;
+    Node *start = any(r), *stack = any(r), *used = any(r);
+    int64_t trip = stack->type.rank > 0 ? stack->type.dim[0] : 1 + below(r, 3);
+    LoopBuilder *loop = loop_open(g, trip, below(r, 2));
+    Random inner = {.f = r->f};
+    int c = loop_carry(loop, start);
+    keep(&inner, loop_carry_value(loop, c));
+    keep(&inner, graph_import(g, used));
+    keep(&inner, node_cast(g, loop_index(loop), r->f->s.elem));
+    if (stack->type.rank > 0) {
+        keep(&inner, loop_xs(loop, stack));
+    }
+    for (int i = 0, n = 2 + (int)below(r, 6); i < n; i++) {
+        keep(&inner, random_node(&inner, depth - 1));
+    }
+    Node *next = node_map2(g, OP_ADD, loop_carry_value(loop, c),
+                           fit(&inner, squash(&inner, any(&inner)), start->type));
+    loop_next(loop, c, squash(&inner, next));
+    int y = loop_emit(loop, squash(&inner, any(&inner)));
+    Node *done = loop_close(loop);
+    return below(r, 2) ? loop_final(g, done, c) : loop_stack(g, done, y);
+}
+
+static Node *random_node(Random *r, int depth) {
+    static const OpCode two[] = {OP_ADD, OP_SUB, OP_MUL, OP_MUL, OP_ADD};
+    static const OpCode one[] = {OP_NEG, OP_SIN, OP_TANH, OP_NEG, OP_EXP};
+    Graph *g = r->f->g;
+    Node *a = any(r), *b = any(r);
+    switch (below(r, depth > 0 ? 10 : 9)) {
+    case 0:
+    case 1: return node_map2(g, two[below(r, 5)], a, fit(r, b, a->type));
+    case 2: return node_map1(g, one[below(r, 4)], a);
+    case 3:
+        return node_map2(
+            g, below(r, 3) ? OP_MUL : OP_DIV, a,
+            node_map2(g, OP_ADD, random_constant(r), node_const(g, a->type.elem, 0.0625)));
+    case 4: return random_view(r, a);
+    case 5: return random_view(r, random_view(r, a));
+    case 6:
+        return a->type.rank
+                   ? node_fold(g, OP_SUM, a, 1 + (uint32_t)below(r, (1 << a->type.rank) - 1))
+                   : a;
+    case 7: return random_product(r, a, b);
+    case 8: {
+        Node *wide = node_map2(g, OP_MUL, a, fit(r, b, a->type));
+        return wide->type.rank
+                   ? node_fold(g, OP_SUM, squash(r, wide), 1u << below(r, wide->type.rank))
+                   : wide;
+    }
+    default: return random_loop(r, depth);
+    }
+}
+
+/* Gives the sum over everything that was made, squashed; the region has no result yet. */
+static Node *random_program(Fixture *f, Random *r, int number, int nodes) {
+    fixture_open(f, TY_F64, (uint64_t)number * 7919);
+    *r = (Random){.f = f};
+    keep(r, sample_input(&f->s, type_make(TY_F64, 2, (int64_t[]){2, 3}), -1, 1));
+    keep(r, sample_input(&f->s, type_make(TY_F64, 1, (int64_t[]){3}), -1, 1));
+    keep(r, sample_input(&f->s, type_scalar(TY_F64), -1, 1));
+    keep(r, sample_input(&f->s, type_make(TY_F64, 3, (int64_t[]){2, 1, 3}), -1, 1));
+    Node *sum = node_const(f->g, TY_F64, 0);
+    for (int i = 0; i < nodes; i++) {
+        keep(r, random_node(r, 2));
+    }
+    for (int i = 0; i < r->npool; i++) {
+        sum = node_map2(f->g, OP_ADD, sum, total(f, squash(r, r->pool[i])));
+    }
+    return sum;
+}
+
+static int program_count(int usual) {
+    const char *count = getenv("MDLC_PROGRAMS");
+    return count ? atoi(count) : usual;
+}
+
+static void test_random_programs(void **state) {
+    (void)state;
+    int programs = program_count(150);
+    for (int number = 0; number < programs; number++) {
+        Fixture f;
+        Random r;
+        Node *sum = random_program(&f, &r, number, 20);
+        region_result(f.region, sum);
+        add_gradients(&f);
+        for (int k = 0; number % 3 == 0 && k < 3; k++) { /* to values inside */
+            region_result(f.region, node_grad(f.g, sum, any(&r), node_const(f.g, TY_F64, 1)));
+        }
+        check(&f, "program", number);
+        arena_free(&f.arena);
+    }
+    printf("%d random programs\n", programs);
+}
+
+/* First and second derivatives of random programs, loops in loops included, against differences. */
+static void test_random_derivatives(void **state) {
+    (void)state;
+    int programs = program_count(60);
+    double worst[2] = {0};
+    for (int number = 0; number < programs; number++) {
+        Fixture f;
+        Random r;
+        Node *value = random_program(&f, &r, number + 100000, 8),
+             *unit = node_const(f.g, TY_F64, 1);
+        for (int order = 0; order < 2; order++) {
+            Node *next = node_const(f.g, TY_F64, 0);
+            f.region->out.count = 0;
+            region_result(f.region, value);
+            for (int k = 0; k < f.s.nslot; k++) {
+                Node *slope = node_grad(f.g, value, node_slot(f.g, f.s.slot[k]), unit);
+                region_result(f.region, slope);
+                next = node_map2(f.g, OP_ADD, next, total(&f, node_map1(f.g, OP_TANH, slope)));
+            }
+            Eval *ev = eval_open(&f.arena, (EvalOptions){0});
+            for (int k = 0; k < f.s.nslot; k++) {
+                eval_bind(ev, f.s.slot[k], f.s.data[k]);
+            }
+            Region *region = optimise(&f, pass_grad(f.g, f.region, (GradSave)(number % 3)));
+            GradCheck c = gradcheck_region(ev, &f.arena, region, f.s.slot, f.s.nslot, seed(), 2);
+            worst[order] = fmax(worst[order], c.error);
+            if (!(c.error < 1e-5)) {
+                fail_msg("program %d, derivative %d: error %g (MDLC_SEED=%llu)", number, order + 1,
+                         c.error, (unsigned long long)seed());
+            }
+            value = next;
+        }
+        arena_free(&f.arena);
+    }
+    printf("worst first derivative %.2g, second %.2g\n", worst[0], worst[1]);
+}
+
+/* --- what the passes are for ------------------------------------------------------------------ */
+
+static int count_op(const Region *region, OpCode op) {
+    int n = 0;
+    for (int i = 0; i < region->node.count; i++) {
+        n += region->node.at[i]->op == op;
+    }
+    return n;
+}
+
+static Node *matrix(Fixture *f, int64_t a, int64_t b) {
+    return sample_input(&f->s, type_make(f->s.elem, 2, (int64_t[]){a, b}), -1, 1);
+}
+
+/* sum[k] x[i, k] * w[j, k] written as a sum of products becomes a contraction, and so do its
+ * adjoints. */
+static void test_products_become_contractions(void **state) {
+    (void)state;
+    Fixture f;
+    fixture_open(&f, TY_F64, 1);
+    Node *x = matrix(&f, 5, 7), *w = matrix(&f, 3, 7);
+    Node *wide[2] = {node_broadcast(f.g, x, 2, 3, (int64_t[]){5, 3, 7}),
+                     node_broadcast(f.g, w, 1, 3, (int64_t[]){5, 3, 7})};
+    Node *y = node_fold(f.g, OP_SUM, node_map2(f.g, OP_MUL, wide[0], wide[1]), 4);
+    region_result(f.region, node_map1(f.g, OP_TANH, y));
+    add_gradients(&f);
+    Region *after = optimise(&f, pass_grad(f.g, f.region, GRAD_SAVE_ALL));
+    assert_int_equal(count_op(after, OP_CONTRACT), 3);
+    assert_int_equal(count_op(after, OP_BROADCAST),
+                     count_op(after, OP_CONST)); /* of constants alone */
+    assert_int_equal(count_op(after, OP_SUM), 0);
+    check(&f, "products", 0);
+    arena_free(&f.arena);
+}
+
+/* Gradients of slices side by side are put together, not padded and added. */
+static void test_pads_become_concat(void **state) {
+    (void)state;
+    Fixture f;
+    fixture_open(&f, TY_F64, 2);
+    Node *x = matrix(&f, 4, 6), *y = NULL;
+    for (int k = 0; k < 3; k++) {
+        Node *part =
+            node_map1(f.g, k == 1 ? OP_SIN : OP_TANH, node_slice_axis(f.g, x, 1, 2 * k, 2, 1));
+        y = y ? node_map2(f.g, OP_MUL, y, part) : part;
+    }
+    region_result(f.region, y);
+    add_gradients(&f);
+    Region *after = optimise(&f, pass_grad(f.g, f.region, GRAD_SAVE_ALL));
+    assert_int_equal(count_op(after, OP_PAD), 0);
+    assert_int_equal(count_op(after, OP_CONCAT), 1);
+    check(&f, "pads", 0);
+    arena_free(&f.arena);
+}
+
+/* The gradient of picking one element in each row needs no scatter. */
+static void test_scatter_becomes_select(void **state) {
+    (void)state;
+    Fixture f;
+    fixture_open(&f, TY_F64, 3);
+    Node *x = matrix(&f, 5, 7),
+         *label = sample_input(&f.s, type_make(TY_U8, 1, (int64_t[]){5}), 0, 7);
+    region_result(f.region, node_gather(f.g, x, label, 1));
+    add_gradients(&f);
+    Region *after = optimise(&f, pass_grad(f.g, f.region, GRAD_SAVE_ALL));
+    assert_int_equal(count_op(after, OP_SCATTER_ADD), 0);
+    assert_int_equal(count_op(after, OP_SELECT), 1);
+    check(&f, "scatter", 0);
+    arena_free(&f.arena);
+}
+
+/* Scalar identities: what each of these becomes, in the words of a dump of its op. */
+static Node *negated(Graph *g, Node *a) {
+    return node_map1(g, OP_NEG, a);
+}
+static Node *two(Graph *g, OpCode op, Node *a, Node *b) {
+    return node_map2(g, op, a, b);
+}
+
+static void test_identities(void **state) {
+    (void)state;
+    Fixture f;
+    fixture_open(&f, TY_F32, 5);
+    Graph *g = f.g;
+    Node *x = matrix(&f, 3, 5), *y = matrix(&f, 3, 5);
+    Node *c = sample_input(&f.s, type_make(TY_BOOL, 2, (int64_t[]){3, 5}), 0, 2);
+    Node *i = sample_input(&f.s, type_make(TY_I32, 2, (int64_t[]){3, 5}), -50, 50);
+    Node *zero = node_const(g, TY_F32, 0), *one = node_const(g, TY_F32, 1),
+         *yes = node_full(g, c->type, 1);
+    struct {
+        Node *from;
+        OpCode to;
+        Node *is; /* or NULL */
+    } cases[] = {
+        {two(g, OP_SUB, x, zero), OP_SLOT, x},
+        {two(g, OP_SUB, zero, x), OP_NEG, NULL},
+        {two(g, OP_SUB, x, negated(g, y)), OP_ADD, NULL},
+        {two(g, OP_ADD, x, negated(g, y)), OP_SUB, NULL},
+        {two(g, OP_ADD, x, x), OP_MUL, NULL},
+        {two(g, OP_DIV, x, one), OP_SLOT, x},
+        {two(g, OP_DIV, x, node_const(g, TY_F32, 4)), OP_MUL, NULL},
+        {two(g, OP_DIV, x, node_const(g, TY_F32, 3)), OP_DIV, NULL},
+        {two(g, OP_DIV, negated(g, x), negated(g, y)), OP_DIV, NULL},
+        {two(g, OP_DIV, x, negated(g, y)), OP_NEG, NULL},
+        {two(g, OP_MUL, negated(g, x), negated(g, y)), OP_MUL, NULL},
+        {two(g, OP_MUL, i, node_int(g, TY_I32, 0)), OP_BROADCAST, NULL},
+        {two(g, OP_SUB, i, i), OP_BROADCAST, NULL},
+        {negated(g, negated(g, x)), OP_SLOT, x},
+        {negated(g, two(g, OP_SUB, x, y)), OP_SUB, NULL},
+        {two(g, OP_POW, x, node_const(g, TY_F32, 2)), OP_MUL, NULL},
+        {two(g, OP_POW, x, node_const(g, TY_F32, 0.5)), OP_SQRT, NULL},
+        {two(g, OP_POW, x, node_const(g, TY_F32, -0.5)), OP_RSQRT, NULL},
+        {two(g, OP_POW, x, one), OP_SLOT, x},
+        {two(g, OP_POW, x, node_const(g, TY_F32, 2.5)), OP_POW, NULL},
+        {two(g, OP_MAX, x, x), OP_SLOT, x},
+        {node_select(g, c, x, x), OP_SLOT, x},
+        {node_select(g, yes, x, y), OP_SLOT, x},
+        {node_select(g, node_map1(g, OP_NOT, c), x, y), OP_SELECT, NULL},
+        {node_select(g, c, node_select(g, c, x, y), y), OP_SELECT, NULL},
+        {node_map1(g, OP_NOT, node_map1(g, OP_NOT, c)), OP_SLOT, c},
+        {two(g, OP_AND, c, yes), OP_SLOT, c},
+        {two(g, OP_OR, c, yes), OP_BROADCAST, NULL},
+        {two(g, OP_AND, c, c), OP_SLOT, c},
+        {node_cast(g, node_cast(g, x, TY_F64), TY_F32), OP_SLOT, x},
+        {node_cast(g, node_cast(g, i, TY_I64), TY_I32), OP_SLOT, i},
+        {node_cast(g, node_cast(g, i, TY_F32), TY_I32), OP_CAST, NULL},
+        {node_flip(g, node_flip(g, x, 1), 1), OP_SLOT, x},
+        {node_permute(g, node_permute(g, x, (int[]){1, 0}), (int[]){1, 0}), OP_SLOT, x},
+        {node_window(g, x, 1, 2, 1, 0, 3, 1, BORDER_NONE, 0), OP_RESHAPE, NULL},
+    };
+    enum { CASES = (int)(sizeof cases / sizeof *cases) };
+    for (int k = 0; k < CASES; k++) {
+        region_result(f.region, cases[k].from);
+    }
+    Region *after = pass_simplify(g, f.region);
+    region_verify(after, STAGE_GRAD);
+    for (int k = 0; k < CASES; k++) {
+        const Node *to = after->out.at[k];
+        if (to->op != cases[k].to) {
+            fail_msg("case %d became %s, not %s", k, op_info[to->op].name,
+                     op_info[cases[k].to].name);
+        }
+        if (cases[k].is) {
+            assert_ptr_equal(to->attr->slot, cases[k].is->attr->slot);
+        }
+    }
+    double gap = difference(&f, f.region, after);
+    assert_true(gap < 1e-12);
+    arena_free(&f.arena);
+}
+
+/* Before grad: what derivatives are taken to stays on the way to the value. */
+static void test_points_stay(void **state) {
+    (void)state;
+    Fixture f;
+    fixture_open(&f, TY_F64, 6);
+    Graph *g = f.g;
+    Node *x = matrix(&f, 3, 5), *w = matrix(&f, 7, 5), *unit = node_const(g, TY_F64, 1);
+    Node *point[4];
+    point[0] = graph_name(node_permute(g, x, (int[]){1, 0}), "p");
+    point[1] = graph_name(two(g, OP_MUL, x, unit), "q");
+    point[2] = graph_name(node_reshape(g, x, 1, (int64_t[]){15}), "r");
+    point[3] = graph_name(node_broadcast(g, x, 1, 3, (int64_t[]){2, 3, 5}), "s");
+    int8_t l[3][2] = {{2, 0}, {1, 2}, {0, 1}};
+    Node *value[4];
+    value[0] = node_contract(g, point[0], w, l[0], l[1], l[2], 2);
+    value[1] = two(g, OP_MUL, two(g, OP_ADD, point[1], x), x);
+    value[2] = node_map1(g, OP_SIN, node_reshape(g, point[2], 3, (int64_t[]){5, 1, 3}));
+    value[3] = node_broadcast(g, point[3], 2, 4, (int64_t[]){2, 4, 3, 5});
+    for (int k = 0; k < 4; k++) {
+        Node *sum = total(&f, node_map1(g, OP_EXP, value[k]));
+        region_result(f.region, node_grad(g, sum, point[k], unit));
+    }
+    Region *plain = pass_grad(g, f.region, GRAD_SAVE_ALL);
+    Region *before = pass_simplify(g, f.region);
+    region_verify(before, STAGE_BUILT);
+    Region *after = pass_simplify(g, pass_grad(g, before, GRAD_SAVE_ALL));
+    assert_true(difference(&f, plain, after) < 1e-12);
+    for (int k = 0; k < 4; k++) {
+        assert_false(after->out.at[k]->op == OP_BROADCAST && k != 3); /* not zeros */
+    }
+    arena_free(&f.arena);
+}
+
+static const Node *only_loop(const Region *region) {
+    for (int i = 0; i < region->node.count; i++) {
+        if (region->node.at[i]->op == OP_LOOP) {
+            return region->node.at[i];
+        }
+    }
+    return NULL;
+}
+
+/* A product of invariants moves out of two loops; what depends on a carry stays. */
+static void test_hoist(void **state) {
+    (void)state;
+    Fixture f;
+    fixture_open(&f, TY_F64, 4);
+    Node *x = matrix(&f, 3, 3), *w = matrix(&f, 3, 3);
+    LoopBuilder *outer = loop_open(f.g, 4, false);
+    int c = loop_carry(outer, x);
+    LoopBuilder *inner = loop_open(f.g, 2, false);
+    int d = loop_carry(inner, loop_carry_value(outer, c));
+    int8_t l[3][2] = {{0, 1}, {1, 2}, {0, 2}};
+    Node *square = node_contract(f.g, w, node_permute(f.g, w, (int[]){1, 0}), l[0], l[1], l[2], 2);
+    loop_next(
+        inner, d,
+        node_map1(f.g, OP_TANH,
+                  node_contract(f.g, loop_carry_value(inner, d), square, l[0], l[1], l[2], 2)));
+    loop_next(outer, c, loop_final(f.g, loop_close(inner), d));
+    region_result(f.region, loop_final(f.g, loop_close(outer), c));
+    Region *after = optimise(&f, f.region);
+    assert_int_equal(count_op(after, OP_CONTRACT), 1);
+    const Node *loop = only_loop(after);
+    assert_int_equal(count_op(loop->body, OP_CONTRACT), 0);
+    assert_int_equal(count_op(only_loop(loop->body)->body, OP_CONTRACT), 1);
+    check(&f, "hoist", 0);
+    arena_free(&f.arena);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_samples),
+        cmocka_unit_test(test_random_programs),
+        cmocka_unit_test(test_random_derivatives),
+        cmocka_unit_test(test_products_become_contractions),
+        cmocka_unit_test(test_pads_become_concat),
+        cmocka_unit_test(test_scatter_becomes_select),
+        cmocka_unit_test(test_identities),
+        cmocka_unit_test(test_points_stay),
+        cmocka_unit_test(test_hoist),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,471 @@
+/* The planner and its checker: allocation against brute force and recorded problems, random Programs
+ * that must pass the checker and compute what they mean, and corrupted plans that it must refuse. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "passes/alloc.h"
+#include "passes/check.h"
+#include "passes/inplace.h"
+#include "passes/order.h"
+#include "passes/plan.h"
+#include "random_program.h"
+
+/* ---- allocation ----------------------------------------------------------------------------- */
+
+static bool meets(const AllocItem *a, const AllocItem *b) {
+    return a->lower < b->upper && b->lower < a->upper;
+}
+
+static void assert_apart(const AllocItem *item, int n, const int64_t *offset, int64_t height) {
+    for (int i = 0; i < n; i++) {
+        assert_true(offset[i] >= 0 && offset[i] + item[i].size <= height);
+        for (int k = 0; k < i; k++) {
+            assert_true(!meets(&item[i], &item[k]) || offset[i] + item[i].size <= offset[k] ||
+                        offset[k] + item[k].size <= offset[i]);
+        }
+    }
+}
+
+/* The least height over all orders of placing each block at its lowest free place. */
+static int64_t best_height(const AllocItem *item, int n, int64_t *offset, unsigned placed,
+                           int64_t best) {
+    int64_t height = 0;
+    for (int i = 0; i < n; i++) {
+        int64_t top = (placed >> i & 1) ? offset[i] + item[i].size : 0;
+        height = top > height ? top : height;
+    }
+    if (height >= best || placed == (1u << n) - 1) {
+        return height < best ? height : best;
+    }
+    for (int i = 0; i < n; i++) {
+        if (placed >> i & 1) {
+            continue;
+        }
+        int64_t at = 0;
+        for (bool moved = true; moved;) {
+            moved = false;
+            for (int k = 0; k < n; k++) {
+                if ((placed >> k & 1) && meets(&item[i], &item[k]) &&
+                    at < offset[k] + item[k].size && offset[k] < at + item[i].size) {
+                    at = offset[k] + item[k].size;
+                    moved = true;
+                }
+            }
+        }
+        offset[i] = at;
+        best = best_height(item, n, offset, placed | 1u << i, best);
+    }
+    return best;
+}
+
+static void test_alloc_small(void **state) {
+    (void)state;
+    uint64_t random = 1;
+    int optimal = 0, cases = 400;
+    for (int round = 0; round < cases; round++) {
+        Arena arena = {0};
+        AllocItem item[7];
+        int n = 1 + (int)(random_next(&random) % 7);
+        for (int i = 0; i < n; i++) {
+            int64_t lower = (int64_t)(random_next(&random) % 8);
+            item[i] = (AllocItem){lower, lower + 1 + (int64_t)(random_next(&random) % 5),
+                                  (int64_t)(random_next(&random) % 6)};
+        }
+        int64_t offset[7], scratch[7];
+        int64_t height = alloc_place(&arena, item, n, 200, offset);
+        int64_t bound = alloc_lower_bound(&arena, item, n);
+        assert_apart(item, n, offset, height);
+        assert_true(height >= bound);
+        int64_t best = best_height(item, n, scratch, 0, INT64_MAX);
+        assert_true(height >= best && best >= bound);
+        optimal += height == best;
+        arena_free(&arena);
+    }
+    assert_int_equal(optimal, cases);
+}
+
+static void test_alloc_same_size(void **state) {
+    (void)state;
+    /* Intervals of one size are coloured optimally by their start. */
+    uint64_t random = 7;
+    Arena arena = {0};
+    enum { N = 300 };
+    AllocItem item[N];
+    int64_t offset[N];
+    for (int i = 0; i < N; i++) {
+        int64_t lower = (int64_t)(random_next(&random) % 1000);
+        item[i] = (AllocItem){lower, lower + 1 + (int64_t)(random_next(&random) % 90), 64};
+    }
+    int64_t height = alloc_place(&arena, item, N, 0, offset);
+    assert_apart(item, N, offset, height);
+    assert_int_equal(height, alloc_lower_bound(&arena, item, N));
+    assert_int_equal(alloc_place(&arena, item, 0, 10, offset), 0);
+    arena_free(&arena);
+}
+
+static int read_problem(Arena *arena, const char *path, AllocItem **item) {
+    FILE *in = fopen(path, "r");
+    if (in == NULL) {
+        return -1;
+    }
+    VEC(AllocItem) all = {0};
+    char line[256];
+    assert_non_null(fgets(line, sizeof line, in));
+    while (fgets(line, sizeof line, in) != NULL) {
+        char *at = line;
+        int64_t value[4];
+        for (int i = 0; i < 4; i++) {
+            value[i] = strtoll(at, &at, 10);
+            at++;
+        }
+        VEC_PUSH(arena, &all, ((AllocItem){value[1], value[2], value[3]}));
+    }
+    fclose(in);
+    *item = all.at;
+    return all.count;
+}
+
+static void test_alloc_recorded(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        int rounds;
+        double ratio; /* of the lower bound, at most */
+    } problem[] = {
+        {"somas_resnet50.csv", 60, 1.0035}, {"A.1048576.csv", 400, 1.35},
+        {"B.1048576.csv", 400, 1.35},      {"C.1048576.csv", 400, 1.35},
+        {"D.1048576.csv", 400, 1.35},      {"E.1048576.csv", 400, 1.35},
+    };
+    const char *folder = getenv("MDLC_DATA");
+    int found = 0;
+    for (size_t i = 0; i < sizeof problem / sizeof *problem; i++) {
+        Arena arena = {0};
+        AllocItem *item;
+        char *path = str_printf(&arena, "%s/alloc/%s", folder != NULL ? folder : "../shared/data",
+                                problem[i].name);
+        int n = read_problem(&arena, path, &item);
+        if (n > 0) {
+            found++;
+            int64_t *offset = ARENA_ARRAY(&arena, int64_t, n);
+            int64_t height = alloc_place(&arena, item, n, problem[i].rounds, offset);
+            int64_t bound = alloc_lower_bound(&arena, item, n);
+            assert_apart(item, n, offset, height);
+            double ratio = (double)height / (double)bound;
+            if (ratio > problem[i].ratio) {
+                fail_msg("%s: %.4f of the lower bound", problem[i].name, ratio);
+            }
+        }
+        arena_free(&arena);
+    }
+    if (found == 0) {
+        print_message("no recorded allocation problems in ../shared/data/alloc\n");
+        skip();
+    }
+}
+
+/* ---- plans ---------------------------------------------------------------------------------- */
+
+static void plan_all(Program *p) {
+    for (int i = 0; i < p->entry.count; i++) {
+        pass_order(p, p->entry.at[i]);
+        pass_inplace(p, p->entry.at[i]);
+        pass_plan(p, p->entry.at[i]);
+    }
+    plan_regions(p, true);
+}
+
+static void test_random_plans(void **state) {
+    (void)state;
+    int64_t arena_sum = 0, bound_sum = 0;
+    int copies = 0, shared = 0;
+    for (uint64_t seed = 1; seed <= 600; seed++) {
+        Arena arena = {0};
+        Program *p = random_program(&arena, seed, 3 + (int)(seed % 20));
+        uint64_t meant = program_run_private(&arena, p);
+        plan_all(p);
+        const char *fault = check_program(&arena, p);
+        if (fault != NULL) {
+            program_dump(p, stderr);
+            fail_msg("seed %llu: %s", (unsigned long long)seed, fault);
+        }
+        if (program_run_planned(&arena, p) != meant) {
+            program_dump(p, stderr);
+            fail_msg("seed %llu computes something else", (unsigned long long)seed);
+        }
+        const ProgramEntry *e = p->entry.at[0];
+        assert_true(e->arena_bytes >= e->lower_bound_bytes);
+        arena_sum += e->arena_bytes;
+        bound_sum += e->lower_bound_bytes;
+        for (int i = 0; i < e->buf.count; i++) {
+            shared += e->buf.at[i]->root != e->buf.at[i];
+            copies += e->buf.at[i]->dest != NULL && e->buf.at[i]->root != e->buf.at[i]->dest;
+        }
+        arena_free(&arena);
+    }
+    assert_true((double)arena_sum <= 1.01 * (double)bound_sum);
+    assert_true(shared > 1000 && copies > 50); /* both ways were taken */
+}
+
+static void test_plans_are_deterministic(void **state) {
+    (void)state;
+    char *text[2];
+    size_t length[2];
+    for (int i = 0; i < 2; i++) {
+        Arena arena = {0};
+        FILE *out = open_memstream(&text[i], &length[i]);
+        Program *p = random_program(&arena, 99, 40);
+        plan_all(p);
+        program_dump(p, out);
+        fclose(out);
+        arena_free(&arena);
+    }
+    assert_string_equal(text[0], text[1]);
+    free(text[0]);
+    free(text[1]);
+}
+
+/* ---- corrupted plans ------------------------------------------------------------------------ */
+
+typedef VEC(StepList *) Lists;
+
+static void collect_lists(Arena *arena, StepList *list, Lists *lists) {
+    VEC_PUSH(arena, lists, list);
+    for (int i = 0; i < list->count; i++) {
+        if (list->at[i]->kind == STEP_LOOP) {
+            collect_lists(arena, &list->at[i]->body, lists);
+        }
+    }
+}
+
+static void move_storage(ProgramEntry *e, const Buf *root, int64_t offset) {
+    for (int i = 0; i < e->buf.count; i++) {
+        if (buf_root(e->buf.at[i]) == root) {
+            e->buf.at[i]->offset = offset;
+        }
+    }
+}
+
+/* One random fault of a kind that keeps every access inside the regions; false when it found no place
+ * for one. */
+static bool corrupt(Arena *arena, Program *p, uint64_t *random, int kind) {
+    ProgramEntry *e = p->entry.at[0];
+    Buf *buf = e->buf.at[random_next(random) % (uint64_t)e->buf.count];
+    bool root = buf->root == buf && (buf->kind == BUF_TEMP || buf->kind == BUF_WORK);
+    Lists lists = {0};
+    collect_lists(arena, &e->step, &lists);
+    StepList *list = lists.at[random_next(random) % (uint64_t)lists.count];
+    switch (kind) {
+    case 0: { /* another offset */
+        int64_t places = (e->arena_bytes - align_up(buf->bytes, 64)) / 64 + 1;
+        int64_t offset = places > 0 ? (int64_t)(random_next(random) % (uint64_t)places) * 64 : 0;
+        if (!root || offset == buf->offset || buf->first == buf->last) {
+            return false;
+        }
+        move_storage(e, buf, offset);
+        return true;
+    }
+    case 1: { /* two steps in the other order */
+        if (list->count < 2) {
+            return false;
+        }
+        int at = (int)(random_next(random) % (uint64_t)(list->count - 1));
+        Step *step = list->at[at];
+        list->at[at] = list->at[at + 1];
+        list->at[at + 1] = step;
+        program_number(e);
+        for (int i = 0; i < e->buf.count; i++) { /* lifetimes that would not show it */
+            e->buf.at[i]->first = 0;
+            e->buf.at[i]->last = e->nstep;
+        }
+        return true;
+    }
+    case 2: { /* a storage over another one */
+        Buf *other = e->buf.at[random_next(random) % (uint64_t)e->buf.count];
+        if (!root || buf->kind != BUF_TEMP || other->kind != BUF_TEMP || buf_root(other) == buf ||
+            other->bytes < buf->bytes || buf->first == buf->last || other->first == other->last) {
+            return false;
+        }
+        buf->root = buf_root(other);
+        for (int i = 0; i < e->buf.count; i++) {
+            e->buf.at[i]->offset = buf_root(e->buf.at[i])->offset;
+            e->buf.at[i]->first = 0;
+            e->buf.at[i]->last = e->nstep;
+        }
+        return true;
+    }
+    case 3: { /* two storages in each other's place */
+        Buf *other = e->buf.at[random_next(random) % (uint64_t)e->buf.count];
+        if (!root || other->root != other || other->kind != BUF_TEMP || other == buf ||
+            align_up(other->bytes, 64) != align_up(buf->bytes, 64) ||
+            other->offset == buf->offset || buf->first == buf->last || other->first == other->last) {
+            return false;
+        }
+        int64_t offset = buf->offset;
+        move_storage(e, buf, other->offset);
+        move_storage(e, other, offset);
+        return true;
+    }
+    default: { /* an in-place pair is withdrawn */
+        Step *step = list->count > 0 ? list->at[random_next(random) % (uint64_t)list->count] : NULL;
+        if (step == NULL || step->inplace.count == 0) {
+            return false;
+        }
+        step->inplace.count--;
+        return true;
+    }
+    }
+}
+
+/* What the checker lets pass must compute the same; and most faults it must see. */
+static void test_random_faults(void **state) {
+    (void)state;
+    int made = 0, refused = 0, harmful = 0;
+    uint64_t random = 3;
+    for (uint64_t seed = 1; seed <= 2500; seed++) {
+        Arena arena = {0};
+        Program *p = random_program(&arena, seed, 3 + (int)(seed % 16));
+        uint64_t meant = program_run_private(&arena, p);
+        plan_all(p);
+        assert_null(check_program(&arena, p));
+        if (corrupt(&arena, p, &random, (int)(seed % 5))) {
+            made++;
+            if (seed % 5 == 4) { /* the kernel itself means something else now */
+                meant = program_run_private(&arena, p);
+            }
+            bool differs = program_run_planned(&arena, p) != meant;
+            const char *fault = check_program(&arena, p);
+            refused += fault != NULL;
+            harmful += differs;
+            if (differs && fault == NULL) {
+                program_dump(p, stderr);
+                fail_msg("seed %llu: a harmful fault passes", (unsigned long long)seed);
+            }
+        }
+        arena_free(&arena);
+    }
+    assert_true(made > 1000 && harmful > 200 && refused >= harmful);
+    print_message("%d faults, %d harmful, %d refused\n", made, harmful, refused);
+}
+
+/* x = f(in); y = g(x); loss = h(x, y); p' = u(p, y) */
+typedef struct {
+    Program *p;
+    ProgramEntry *e;
+    Buf *param, *x, *y, *loss, *next, *work;
+} Tiny;
+
+static Tiny tiny_program(Arena *arena) {
+    Tiny t = {0};
+    Program *p = t.p = random_program(arena, 5, 0); /* its module, slots and entry serve */
+    ProgramEntry *e = t.e = p->entry.at[0];
+    e->step.count = e->buf.count = e->entry->out.count = 0;
+    t.param = p->slot.at[0];
+    Type row = type_make(TY_F32, 1, (int64_t[]){64});
+    t.x = buf_new(p, e, BUF_TEMP, row, "x");
+    t.y = buf_new(p, e, BUF_TEMP, row, "y");
+    t.work = buf_new(p, e, BUF_WORK, row, "work");
+    t.next = buf_new(p, e, BUF_TEMP, t.param->type, "next");
+    t.loss = buf_new(p, e, BUF_TEMP, type_scalar(TY_F32), "loss");
+    Buf *result = buf_new(p, e, BUF_RESULT, type_scalar(TY_F32), "loss_out");
+    result->out = 0;
+    t.loss->dest = result;
+    t.next->dest = t.param;
+    VEC_PUSH(arena, &e->entry->out, ((EntryOut){.name = "loss", .role = OUT_LOSS}));
+    Buf *list[4][4] = {{t.x}, {t.y, t.x, t.work}, {t.loss, t.x, t.y}, {t.next, t.param, t.y}};
+    for (int i = 0; i < 4; i++) {
+        Step *step = step_new(p, STEP_KERNEL, LOC_NONE);
+        step->name = str_printf(arena, "s%d", i);
+        for (int k = 0; k < 4 && list[i][k] != NULL; k++) {
+            bool work = list[i][k] == t.work;
+            step_access(p, step, list[i][k], k == 0 || work ? ACCESS_WRITE : ACCESS_READ);
+        }
+        VEC_PUSH(arena, &e->step, step);
+    }
+    VEC_PUSH(arena, &e->step.at[3]->inplace, ((InplacePair){t.param, t.next}));
+    plan_all(p);
+    return t;
+}
+
+typedef enum {
+    FAULT_NONE, FAULT_OFFSET, FAULT_ALIGN, FAULT_BOUND, FAULT_LIFE, FAULT_SHRINK, FAULT_ALIAS,
+    FAULT_WORK, FAULT_ORDER, FAULT_CHECK, FAULT_DEST, FAULT_TOTAL, FAULT_NUMBER, FAULT_PAIR,
+    FAULT_INPUT, FAULTS
+} Fault;
+
+static void test_each_fault(void **state) {
+    (void)state;
+    for (int fault = FAULT_NONE; fault < FAULTS; fault++) {
+        Arena arena = {0};
+        Tiny t = tiny_program(&arena);
+        assert_int_equal(t.e->step.count, 5); /* with the check */
+        assert_ptr_equal(t.next->root, t.param);
+        switch ((Fault)fault) {
+        case FAULT_OFFSET: t.y->offset = t.x->offset; break;
+        case FAULT_ALIGN: t.x->offset += 32; break;
+        case FAULT_BOUND: t.e->arena_bytes -= 64; break;
+        case FAULT_LIFE: t.x->last--; break;
+        case FAULT_SHRINK: t.x->bytes -= 4; break;
+        case FAULT_ALIAS:
+            t.y->root = t.x;
+            t.y->offset = t.x->offset;
+            break;
+        case FAULT_WORK: t.work->offset = t.x->offset; break;
+        case FAULT_ORDER: {
+            Step *step = t.e->step.at[0];
+            t.e->step.at[0] = t.e->step.at[1];
+            t.e->step.at[1] = step;
+            program_number(t.e);
+            break;
+        }
+        case FAULT_CHECK: {
+            Step *step = t.e->step.at[3];
+            assert_int_equal(step->kind, STEP_CHECK);
+            t.e->step.at[3] = t.e->step.at[4];
+            t.e->step.at[4] = step;
+            program_number(t.e);
+            t.next->first = 0;
+            break;
+        }
+        case FAULT_DEST:
+            t.next->root = t.next;
+            t.next->offset = 0;
+            break;
+        case FAULT_TOTAL: t.p->total_bytes -= 64; break;
+        case FAULT_NUMBER: t.e->step.at[2]->id = 7; break;
+        case FAULT_PAIR: t.e->step.at[4]->inplace.count = 0; break;
+        case FAULT_INPUT: step_access(t.p, t.e->step.at[0], t.p->table.count > 0 ? t.p->table.at[0]
+                                      : buf_new(t.p, NULL, BUF_CONST, t.x->type, "table"),
+                                      ACCESS_WRITE);
+            break;
+        case FAULT_NONE:
+        case FAULTS: break;
+        }
+        const char *message = check_program(&arena, t.p);
+        if ((message == NULL) != (fault == FAULT_NONE)) {
+            program_dump(t.p, stderr);
+            fail_msg("fault %d: %s", fault, message != NULL ? message : "passes");
+        }
+        arena_free(&arena);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_alloc_small),
+        cmocka_unit_test(test_alloc_same_size),
+        cmocka_unit_test(test_alloc_recorded),
+        cmocka_unit_test(test_random_plans),
+        cmocka_unit_test(test_plans_are_deterministic),
+        cmocka_unit_test(test_random_faults),
+        cmocka_unit_test(test_each_fault),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
