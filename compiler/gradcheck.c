@@ -46,15 +46,15 @@ static double slope(const Line *line, double h) {
 }
 
 static void check_line(const Line *line, Value gradient, double f, GradCheck *check) {
-    static const double steps[] = {1e-3, 1e-4, 1e-5, 1e-6};
+    static const double steps[] = {1e-4, 1e-5, 1e-3, 1e-6}, good = 1e-8;
     double analytic = 0, square = 0, best = INFINITY, at_best = NAN;
     for (int64_t i = 0, n = type_count(line->slot->type); i < n; i++) {
         double g = value_get(gradient, i);
         analytic += g * line->direction[i];
         square += g * g;
     }
-    double size = fmax(sqrt(square), 1e-6 * fabs(f));
-    for (size_t k = 0; k < sizeof steps / sizeof *steps; k++) {
+    double size = fmax(sqrt(square), 1e-5 * fabs(f));
+    for (size_t k = 0; best > good && k < sizeof steps / sizeof *steps; k++) {
         double numeric = slope(line, steps[k]), gap = fabs(numeric - analytic);
         double error = gap == 0 ? 0 : gap / size;
         if (!isfinite(gap)) { /* stepped out of the domain, or the gradient itself is bad */

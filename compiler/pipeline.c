@@ -118,6 +118,9 @@ static bool optimise(Compile *c, Module *module) {
 /* Graph -> Program, planned and proved. */
 static Program *make_program(Compile *c, Module *module) {
     Program *p = pass_lower(c, &c->arena, module);
+    if (c->diag.errors) {
+        return NULL;
+    }
     if (dump_wanted(c, "lower")) {
         program_dump(p, stdout);
         return NULL;
@@ -128,6 +131,8 @@ static Program *make_program(Compile *c, Module *module) {
         pass_plan(p, p->entry.at[i]);
     }
     plan_regions(p, !c->opt.no_main);
+    program_names(p);
+    program_names(p);
     if (dump_wanted(c, "plan")) {
         program_dump(p, stdout);
         return NULL;
@@ -204,6 +209,10 @@ static int stages(Compile *c) {
     if (c->diag.errors || !module) {
         return EXIT_SOURCE;
     }
+    module->name = emit_prefix(c);
+    if (!module->name) {
+        return EXIT_USAGE;
+    }
     module_verify(module, STAGE_BUILT);
     if (dump_wanted(c, "build")) {
         module_dump(module, stdout);
@@ -218,8 +227,12 @@ static int stages(Compile *c) {
     if (c->opt.command == COMMAND_RUN) {
         return run_entry(c, module, stdout);
     }
+    module->name = emit_prefix(c);
+    if (!module->name) {
+        return EXIT_USAGE;
+    }
     Program *p = make_program(c, module);
-    return p ? emit(c, p, source) : EXIT_OK;
+    return p ? emit(c, p, source) : c->diag.errors ? EXIT_SOURCE : EXIT_OK;
 }
 
 int pipeline_run(Compile *c) {

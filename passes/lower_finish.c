@@ -210,7 +210,9 @@ static void set_accesses(KernelBuild *b, const Walk *w) {
         while (n < ACCESS_SLICES && t->slice[n]) {
             n++;
         }
-        if (w->arg_used[t->arg->id]) {
+        /* What it writes it reads back only: values never change, so nothing is read and replaced. */
+        bool back = t->mode == ACCESS_READ && (t->arg->mode & ACCESS_WRITE) != 0;
+        if (w->arg_used[t->arg->id] && t->arg->buf->kind != BUF_WORK && !back) {
             step_access_slice(p, step, t->arg->buf, t->mode, t->slice, n);
         }
     }

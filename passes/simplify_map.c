@@ -41,6 +41,20 @@ static Node *narrow_map(Graph *g, const Node *n, Node *const *in) {
     return node_broadcast(g, once, common, n->type.rank, n->type.dim);
 }
 
+/* x + c or x - c of x = y + d or y - d, in integers: one constant. */
+static Node *int_offset(Graph *g, const Node *n, Node *const *in) {
+    Node *c = constant_of(in[1]), *x = in[0];
+    if (is_float(in[0]) || !c || (x->op != OP_ADD && x->op != OP_SUB)) {
+        return NULL;
+    }
+    Node *d = constant_of(x->in[1]);
+    if (!d) {
+        return NULL;
+    }
+    Node *both = map2(g, x->op == n->op ? OP_ADD : OP_SUB, c, d);
+    return map2(g, n->op, x->in[0], both);
+}
+
 static Node *add_rule(Graph *g, const Node *n, Node *const *in) {
     (void)n;
     for (int k = 0; k < 2; k++) {
@@ -144,18 +158,18 @@ static Node *mul_rule(Graph *g, const Node *n, Node *const *in) {
 }
 
 static Node *div_rule(Graph *g, const Node *n, Node *const *in) {
-    (void)n;
-    double y, fraction;
-    int exponent;
+    enum { SHARED = 4 }; /* elements to a divisor, at least */
+    double y;
     if (is_number(in[1], 1)) {
         return in[0];
     }
-    if (is_uniform(in[1], &y) && isfinite(y)) {
-        fraction = frexp(y, &exponent);
-        if (fabs(fraction) == 0.5 && exponent > -100 &&
-            exponent < 100) { /* the reciprocal is exact */
-            return map2(g, OP_MUL, in[0], node_const(g, in[0]->type.elem, 1 / y));
-        }
+    /* One division for all elements that share the divisor. */
+    bool shared =
+        in[1]->op == OP_BROADCAST && type_count(in[1]->in[0]->type) <= type_count(n->type) / SHARED;
+    if (shared && !is_number(in[0], 1) && (!is_uniform(in[1], &y) || isnormal(1 / y))) {
+        Node *inverse = map2(g, OP_DIV, node_const(g, n->type.elem, 1), in[1]->in[0]);
+        uint32_t axes = in[1]->attr->axes;
+        return map2(g, OP_MUL, in[0], node_broadcast(g, inverse, axes, n->type.rank, n->type.dim));
     }
     if (in[0]->op == OP_NEG && in[1]->op == OP_NEG) {
         return map2(g, OP_DIV, in[0]->in[0], in[1]->in[0]);
@@ -283,10 +297,10 @@ static Node *cast_rule(Graph *g, const Node *n, Node *const *in) {
 }
 
 const SimplifyRow simplify_maps[] = {
-    {OP_ADD, add_rule},     {OP_ADD, add_pads},       {OP_SUB, sub_rule},
-    {OP_MUL, mul_rule},     {OP_DIV, div_rule},       {OP_NEG, neg_rule},
-    {OP_POW, pow_rule},     {OP_SELECT, select_rule}, {OP_MIN, extreme_rule},
-    {OP_MAX, extreme_rule}, {OP_AND, logic_rule},     {OP_OR, logic_rule},
-    {OP_NOT, not_rule},     {OP_CAST, cast_rule},     {OP_COUNT, narrow_map},
-    {OP_COUNT, NULL},
+    {OP_ADD, add_rule},       {OP_ADD, add_pads},     {OP_ADD, int_offset},
+    {OP_SUB, int_offset},     {OP_SUB, sub_rule},     {OP_MUL, mul_rule},
+    {OP_DIV, div_rule},       {OP_NEG, neg_rule},     {OP_POW, pow_rule},
+    {OP_SELECT, select_rule}, {OP_MIN, extreme_rule}, {OP_MAX, extreme_rule},
+    {OP_AND, logic_rule},     {OP_OR, logic_rule},    {OP_NOT, not_rule},
+    {OP_CAST, cast_rule},     {OP_COUNT, narrow_map}, {OP_COUNT, NULL},
 };

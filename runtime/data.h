@@ -61,11 +61,11 @@ MD_FN int md_data_block(md_data *d, md_text *message) {
         raw = bytes > raw ? bytes : raw;
         row = f->row_bytes > row ? f->row_bytes : row;
     }
-    size_t columns = md_round(sizeof(md_column) * (size_t)set->field_count, 64);
-    size_t arrays = md_round(sizeof(md_array) * (size_t)set->file_count, 64);
+    size_t columns = md_round_up(sizeof(md_column) * (size_t)set->field_count, 64);
+    size_t arrays = md_round_up(sizeof(md_array) * (size_t)set->file_count, 64);
     md_block_mem b;
     b.used = 0;
-    b.size = MD_PARTS * (columns + arrays) + md_round(raw, 64) + md_round(row, 64);
+    b.size = MD_PARTS * (columns + arrays) + md_round_up(raw, 64) + md_round_up(row, 64);
     b.at = (char *)md_map(b.size);
     if (b.at == NULL) {
         return md_fail(message, MD_EXIT_MEMORY, "no memory for data set '%s'", set->name);
@@ -73,7 +73,7 @@ MD_FN int md_data_block(md_data *d, md_text *message) {
     md_touch_write(b.at, b.size);
     d->block = b.at;
     d->block_bytes = b.size;
-    d->resident += md_round(b.size, md_page());
+    d->resident += md_round_up(b.size, md_page());
     for (int p = 0; p < MD_PARTS; p++) {
         d->columns[p] = (md_column *)md_take(&b, columns);
         d->arrays[p] = (md_array *)md_take(&b, arrays);
@@ -119,7 +119,7 @@ MD_FN int md_data_csv(md_data *d, int part, int file, const char *path, md_strea
     /* The scratch of one record stays in the mapping: what is printed is all that is ever taken. */
     size_t pointers = sizeof(unsigned char *) * (size_t)set->field_count;
     size_t numbers = sizeof(md_number) * (size_t)c.columns;
-    size_t slack = 64 * (size_t)set->field_count + md_round(pointers, 64) + md_round(numbers, 64);
+    size_t slack = 64 * (size_t)set->field_count + md_round_up(pointers, 64) + md_round_up(numbers, 64);
     if ((uint64_t)c.rows > ((uint64_t)PTRDIFF_MAX - slack) / (row_bytes + 1)) {
         return md_fail(message, MD_EXIT_MEMORY, "%s: too large", path);
     }
@@ -286,7 +286,7 @@ MD_FN int md_data_part(md_data *d, int part, md_path_fn path_of, void *user, md_
         } else if (rc == MD_EXIT_OK) {
             rc = md_array_open(a, path, format, stream, message);
         }
-        d->resident += a->map == NULL ? 0 : md_round(a->map_bytes, md_page());
+        d->resident += a->map == NULL ? 0 : md_round_up(a->map_bytes, md_page());
         for (int i = 0; i < set->field_count && rc == MD_EXIT_OK; i++) {
             const md_field *f = &set->fields[i];
             if (f->file != file) {

@@ -192,7 +192,7 @@ MD_FN size_t md_page(void) {
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
-MD_FN size_t md_round(size_t bytes, size_t unit) {
+MD_FN size_t md_round_up(size_t bytes, size_t unit) {
     return (bytes + unit - 1) / unit * unit;
 }
 
@@ -201,14 +201,14 @@ MD_FN void *md_map(size_t bytes) {
     if (bytes > (size_t)PTRDIFF_MAX - md_page()) {
         return NULL;
     }
-    void *p = mmap(NULL, md_round(bytes + (bytes == 0), md_page()), PROT_READ | PROT_WRITE,
+    void *p = mmap(NULL, md_round_up(bytes + (bytes == 0), md_page()), PROT_READ | PROT_WRITE,
                    MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     return p == MAP_FAILED ? NULL : p;
 }
 
 MD_FN void md_unmap(void *p, size_t bytes) {
     if (p != NULL) {
-        munmap(p, md_round(bytes + (bytes == 0), md_page()));
+        munmap(p, md_round_up(bytes + (bytes == 0), md_page()));
     }
 }
 
@@ -236,7 +236,7 @@ typedef struct md_block_mem {
 
 /* A zeroed piece, aligned for any vector, or NULL when the block was sized too small. */
 MD_FN void *md_take(md_block_mem *b, size_t bytes) {
-    size_t need = md_round(bytes, 64);
+    size_t need = md_round_up(bytes, 64);
     if (need > b->size - b->used) {
         return NULL;
     }

@@ -104,7 +104,7 @@ MD_FN void md_json_metrics(md_text *t, const md_entry *e, const double *values) 
 
 MD_FN size_t md_data_bytes(const md_run *r) {
     return (r->has_data ? r->data.resident : 0) + r->array_bytes +
-           md_round(r->block.size, md_page());
+           md_round_up(r->block.size, md_page());
 }
 
 MD_FN void md_memory_row(md_text *t, const char *name, uint64_t bytes, const char *what) {

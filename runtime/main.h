@@ -80,11 +80,11 @@ MD_FN int md_setup_block(md_run *r) {
     size_t values = 1 + (size_t)e->metric_count + (size_t)e->extra_count;
     size_t rows = (size_t)(e->rows > e->eval_rows ? e->rows : e->eval_rows);
     md_block_mem *b = &r->block;
-    b->size = md_round(r->model->tensor_count, 64) + md_round(inputs * sizeof(md_array), 64) +
-              2 * md_round(inputs * sizeof(int64_t), 64) +
-              md_round((size_t)e->output_count * sizeof(void *), 64) +
-              md_round(rows * sizeof(int64_t), 64) + 2 * md_round(values * sizeof(double), 64) +
-              2 * md_round((size_t)e->eval_sums * sizeof(double), 64);
+    b->size = md_round_up(r->model->tensor_count, 64) + md_round_up(inputs * sizeof(md_array), 64) +
+              2 * md_round_up(inputs * sizeof(int64_t), 64) +
+              md_round_up((size_t)e->output_count * sizeof(void *), 64) +
+              md_round_up(rows * sizeof(int64_t), 64) + 2 * md_round_up(values * sizeof(double), 64) +
+              2 * md_round_up((size_t)e->eval_sums * sizeof(double), 64);
     b->used = 0;
     b->at = (char *)md_map(b->size);
     if (b->at == NULL) {

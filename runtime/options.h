@@ -17,7 +17,7 @@ typedef enum md_command {
     MD_RUN_INFO,
     MD_RUN_HELP
 } md_command;
-typedef enum md_log { MD_LOG_TEXT, MD_LOG_JSON, MD_LOG_NONE } md_log;
+typedef enum md_log_form { MD_LOG_TEXT, MD_LOG_JSON, MD_LOG_NONE } md_log_form;
 
 typedef struct md_options {
     int argc;
@@ -29,7 +29,7 @@ typedef struct md_options {
     int64_t save_every, eval_every, log_every; /* 0: not asked for */
     int64_t threads;                           /* 0: as the bound provides */
     const char *load, *save;
-    md_log log;
+    md_log_form log;
 } md_options;
 
 /* Where an option makes sense. */

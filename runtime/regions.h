@@ -31,11 +31,11 @@ MD_FN size_t md_regions_layout(const size_t *bytes, size_t align, size_t *offset
     for (int i = 0; i < MD_REGIONS; i++) {
         int large = bytes[i] >= MD_HUGE_FROM;
         *huge |= large;
-        at = md_round(at, large ? (size_t)MD_HUGE_PAGE : align);
+        at = md_round_up(at, large ? (size_t)MD_HUGE_PAGE : align);
         offset[i] = at;
         at += bytes[i];
     }
-    return md_round(at + (at == 0), md_page());
+    return md_round_up(at + (at == 0), md_page());
 }
 
 MD_FN int md_regions_map(md_regions *r, const md_model *model, md_text *message) {
@@ -55,7 +55,7 @@ MD_FN int md_regions_map(md_regions *r, const md_model *model, md_text *message)
         return md_fail(message, MD_EXIT_MEMORY, "no memory for %zu bytes: %s", r->mapped,
                        strerror(errno));
     }
-    size_t skip = (size_t)(md_round((uintptr_t)start + page, unit) - ((uintptr_t)start + page));
+    size_t skip = (size_t)(md_round_up((uintptr_t)start + page, unit) - ((uintptr_t)start + page));
     r->base = start + skip + page;
     if (skip > 0) {
         munmap(start, skip);
@@ -70,7 +70,7 @@ MD_FN int md_regions_map(md_regions *r, const md_model *model, md_text *message)
 #ifdef MADV_HUGEPAGE
     for (int i = 0; i < MD_REGIONS; i++) {
         if (bytes[i] >= MD_HUGE_FROM) {
-            (void)madvise(r->base + offset[i], md_round(bytes[i], page), MADV_HUGEPAGE);
+            (void)madvise(r->base + offset[i], md_round_up(bytes[i], page), MADV_HUGEPAGE);
         }
     }
 #endif
@@ -106,7 +106,7 @@ MD_UNCHECKED static int md_resident_object(struct dl_phdr_info *info, size_t siz
     for (int i = 0; i < (int)info->dlpi_phnum; i++) {
         if (info->dlpi_phdr[i].p_type == PT_GNU_RELRO) {
             fixed = (uintptr_t)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr) / page * page;
-            fixed_end = md_round((uintptr_t)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr +
+            fixed_end = md_round_up((uintptr_t)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr +
                                              info->dlpi_phdr[i].p_memsz),
                                  page);
         }

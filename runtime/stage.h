@@ -36,7 +36,7 @@ MD_FN int md_stage_open(md_run *r, int index, const char *path) {
     if (rc != MD_EXIT_OK) {
         return rc;
     }
-    r->array_bytes += md_round(a->map_bytes, md_page());
+    r->array_bytes += md_round_up(a->map_bytes, md_page());
     r->slices[index] = md_slices_of(port, a);
     if (r->slices[index] == 0) {
         char have[256], want[256];
