@@ -19,7 +19,7 @@ struct ArenaChunk {
 enum { CHUNK_DEFAULT = 64 * 1024, DISTANCE_LONGEST = 63 };
 
 static size_t round_up(size_t bytes) {
-    size_t unit = sizeof(max_align_t);
+    size_t unit = _Alignof(max_align_t);
     return (bytes + unit - 1) / unit * unit;
 }
 

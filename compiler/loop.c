@@ -21,7 +21,7 @@ Arg *kernel_arg(Kernel *k, Buf *buf, int mode) {
         }
     }
     Arg *arg = ARENA_NEW(k->arena, Arg);
-    *arg = (Arg){.buf = buf, .id = k->arg.count, .mode = mode, .name = buf->name};
+    *arg = (Arg){.buf = buf, .id = k->nargs++, .mode = mode, .name = buf->name};
     VEC_PUSH(k->arena, &k->arg, arg);
     return arg;
 }
@@ -342,5 +342,11 @@ Stmt *stmt_store(Kernel *k, StmtList *list, const Arg *arg, const Index *index, 
 Stmt *stmt_fold(Kernel *k, StmtList *list, int axis) {
     Stmt *s = stmt_new(k, list, STMT_FOLD);
     VEC_PUSH(k->arena, &s->axes, axis);
+    return s;
+}
+
+Stmt *stmt_tile(Kernel *k, StmtList *list) {
+    Stmt *s = stmt_new(k, list, STMT_TILE);
+    s->tile = ARENA_NEW(k->arena, Tile);
     return s;
 }

@@ -23,12 +23,14 @@
 
 typedef struct Expr Expr;
 typedef struct Stmt Stmt;
+typedef struct Tile Tile;
 
 typedef struct {
     Buf *buf;
-    int id;           /* position in Kernel.arg */
+    int id;           /* below Kernel.nargs */
     int mode;         /* ACCESS_READ, ACCESS_WRITE */
     const char *name; /* of the parameter */
+    bool strip;       /* no parameter: the finished block of a TILE, read at its column axis */
     bool thread;      /* a workspace of which each thread uses its own part */
     int64_t part;     /* elements of one thread's part */
 } Arg;
@@ -73,7 +75,20 @@ struct Expr {
 typedef enum { STMT_FOR, STMT_LET, STMT_STORE, STMT_FOLD, STMT_TILE } StmtKind;
 typedef VEC(Stmt *) StmtList;
 
-typedef struct Tile Tile;
+enum { TILE_PLAN = 64 };
+
+/* A product by runtime/tile.h: C = A B, block by block; `body` then runs over each block, which is the
+ * argument `strip`, and may change it in place. Its loops over `row` and `column` are those of the
+ * block; `batch` is known in it. */
+struct Tile {
+    int64_t plan[TILE_PLAN]; /* the fields of md_tile in order */
+    int nplan;
+    const Arg *a, *b, *c, *work, *strip; /* c, work, strip: NULL where there is none */
+    const Index *at_a, *at_b, *at_c;     /* offsets of the first element */
+    int batch, row, column;              /* axes */
+    int64_t flops;
+    StmtList body;
+};
 
 struct Stmt {
     StmtKind kind;
@@ -99,6 +114,7 @@ struct Kernel {
     const char *where; /* file:line for the comment, or NULL */
     const char *text;  /* what it computes */
     VEC(Arg *) arg;
+    int nargs; /* ids of arguments in use */
     Axis axis[AXES_MAX];
     int naxis;
     VEC(const Step *) loop; /* enclosing loops whose indices it uses, outermost first */
@@ -140,6 +156,7 @@ Stmt *stmt_for(Kernel *k, StmtList *list, int axis);
 Stmt *stmt_let(Kernel *k, StmtList *list, const Expr *e, const Expr *as);
 Stmt *stmt_store(Kernel *k, StmtList *list, const Arg *arg, const Index *index, const Expr *e);
 Stmt *stmt_fold(Kernel *k, StmtList *list, int axis);
+Stmt *stmt_tile(Kernel *k, StmtList *list);
 
 int elem_cost(OpCode op);
 

@@ -132,7 +132,6 @@ static Program *make_program(Compile *c, Module *module) {
     }
     plan_regions(p, !c->opt.no_main);
     program_names(p);
-    program_names(p);
     if (dump_wanted(c, "plan")) {
         program_dump(p, stdout);
         return NULL;
@@ -226,10 +225,6 @@ static int stages(Compile *c) {
     }
     if (c->opt.command == COMMAND_RUN) {
         return run_entry(c, module, stdout);
-    }
-    module->name = emit_prefix(c);
-    if (!module->name) {
-        return EXIT_USAGE;
     }
     Program *p = make_program(c, module);
     return p ? emit(c, p, source) : c->diag.errors ? EXIT_SOURCE : EXIT_OK;

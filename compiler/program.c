@@ -64,31 +64,35 @@ static int word_compare(const void *key, const void *item) {
 
 bool name_is_reserved(const char *name) {
     /* Sorted. Words of C11 and C++17, then names of the headers that emitted files include. */
+    /* clang-format off */
     static const char *const words[] = {
-        "NULL", "alignas", "alignof", "and", "and_eq", "asm", "atan2", "auto", "bitand", "bitor",
-        "bool", "break", "case", "catch", "ceil", "char", "char16_t", "char32_t", "class", "compl",
-        "const", "const_cast", "constexpr", "continue", "cos", "cosh", "decltype", "default",
-        "delete", "div", "do", "double", "dynamic_cast", "else", "enum", "erf", "errno", "exit",
-        "exp", "explicit", "export", "extern", "fabs", "false", "float", "floor", "fmax", "fmin",
-        "fmod", "for", "free", "friend", "gamma", "goto", "hypot", "if", "index", "inline", "int",
-        "isfinite", "isinf", "isnan", "j0", "j1", "jn", "lgamma", "log", "logb", "long", "main",
-        "malloc", "md", "memchr", "memcmp", "memcpy", "memmove", "memory", "memset", "mutable",
-        "namespace", "new", "noexcept", "not", "not_eq", "nullptr", "operator", "or", "or_eq",
-        "pow", "printf", "private", "protected", "public", "rand", "read", "register",
-        "reinterpret_cast", "remainder", "restrict", "return", "rindex", "rint", "round", "scalb",
-        "short", "signal", "signed", "signgam", "significand", "sin", "sinh", "size_t", "sizeof",
-        "sqrt", "static", "static_assert", "static_cast", "stderr", "stdin", "stdout", "strlen",
-        "struct", "switch", "system", "tan", "tanh", "template", "tgamma", "this", "thread_local",
-        "throw", "time", "true", "trunc", "try", "typedef", "typeid", "typename", "union", "unix",
-        "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while", "write", "xor",
-        "xor_eq", "y0", "y1", "yn",
+        "NULL", "alignas", "alignof", "and", "and_eq", "asm", "atan2", "auto", "bitand",
+        "bitor", "bool", "break", "case", "catch", "ceil", "char", "char16_t", "char32_t",
+        "class", "compl", "const", "const_cast", "constexpr", "continue", "cos", "cosh",
+        "decltype", "default", "delete", "div", "do", "double", "dynamic_cast", "else", "enum",
+        "erf", "errno", "exit", "exp", "explicit", "export", "extern", "fabs", "false",
+        "float", "floor", "fmax", "fmin", "fmod", "for", "free", "friend", "gamma", "goto",
+        "hypot", "if", "index", "inline", "int", "isfinite", "isinf", "isnan", "j0", "j1",
+        "jn", "lgamma", "log", "logb", "long", "main", "malloc", "md", "memchr", "memcmp",
+        "memcpy", "memmove", "memory", "memset", "mutable", "namespace", "new", "noexcept",
+        "not", "not_eq", "nullptr", "operator", "or", "or_eq", "pow", "printf", "private",
+        "protected", "public", "rand", "read", "register", "reinterpret_cast", "remainder",
+        "restrict", "return", "rindex", "rint", "round", "scalb", "short", "signal", "signed",
+        "signgam", "significand", "sin", "sinh", "size_t", "sizeof", "sqrt", "static",
+        "static_assert", "static_cast", "stderr", "stdin", "stdout", "strlen", "struct",
+        "switch", "system", "tan", "tanh", "template", "tgamma", "this", "thread_local",
+        "throw", "time", "true", "trunc", "try", "typedef", "typeid", "typename", "union",
+        "unix", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while",
+        "write", "xor", "xor_eq", "y0", "y1", "yn",
     };
+    /* clang-format on */
     return bsearch(name, words, sizeof words / sizeof *words, sizeof *words, word_compare) != NULL;
 }
 
 /* Names that entry functions use for themselves. */
 static bool name_is_local(const char *name) {
-    static const char *const words[] = {"arena", "in", "m", "out", "rows", "seed", "status"};
+    static const char *const words[] = {"arena", "field",   "in",   "m",    "out",   "raw",
+                                        "rows",  "scratch", "seed", "sums", "values"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
         if (strcmp(name, words[i]) == 0) {
             return true;
@@ -195,7 +199,7 @@ static const char *entry_suffix(EntryKind kind) {
 }
 
 void program_names(Program *p) {
-    static const char *const api[] = {"init", "bind",     "save",   "load", "tensors", "tensor",
+    static const char *const api[] = {"init", "bind",     "save",   "load",  "tensors", "tensor",
                                       "main", "strerror", "memory", "model", "scratch"};
     for (size_t i = 0; i < sizeof api / sizeof *api; i++) {
         names_add(p->arena, p->names, &scope_function,
@@ -275,8 +279,8 @@ Buf *buf_new(Program *p, ProgramEntry *e, BufKind kind, Type type, const char *n
         stride *= type.dim[i];
     }
     const void *scope = e != NULL ? (const void *)e : &scope_program;
-    buf->name = name_unique(p, scope, name_identifier(p->arena, name != NULL ? name : "v"),
-                            buf_name_taken);
+    buf->name =
+        name_unique(p, scope, name_identifier(p->arena, name != NULL ? name : "v"), buf_name_taken);
     names_add(p->arena, p->names, scope, buf->name);
     names_add(p->arena, p->names, &scope_any, buf->name);
     if (e != NULL) {
@@ -440,7 +444,8 @@ static void dump_type(Type type, FILE *out) {
 }
 
 static void dump_buf(const Buf *buf, FILE *out) {
-    static const char *const kind[] = {"param", "state", "input", "result", "const", "temp", "work"};
+    static const char *const kind[] = {"param", "state", "input", "result",
+                                       "const", "temp",  "work"};
     fprintf(out, "  %-6s %s: ", kind[buf->kind], buf->name);
     dump_type(buf->type, out);
     fprintf(out, " bytes %lld", (long long)buf->bytes);

@@ -1,12 +1,12 @@
-/* program: what runs, in which order, over which bytes. Made by lowering, completed by order, in-place
- * and plan, proved by check, printed by emit, which decides nothing.
+/* program: what runs, in which order, over which bytes. Made by lowering, completed by order,
+ * in-place and plan, proved by check, printed by emit, which decides nothing.
  *
  * Semantics
- *  - A Buf is a storage: a range of bytes in one of the regions. A temporary (BUF_TEMP) is written by
- *    one step (or by several that each write their own part: concat) before any step reads it.
+ *  - A Buf is a storage: a range of bytes in one of the regions. A temporary (BUF_TEMP) is written
+ *    by one step (or by several that each write their own part: concat) before any step reads it.
  *  - Steps of a list run in order. A STEP_LOOP runs its list `trip` times with its index variable
- *    0..trip-1 (or down with `reverse`); steps inside address slices of stacked buffers with it.
- *    A Buf declared inside the loop (Buf.loop == that step) lives within one iteration.
+ *    0..trip-1 (or down with `reverse`); steps inside address slices of stacked buffers with it. A
+ *    Buf declared inside the loop (Buf.loop == that step) lives within one iteration.
  *  - Carries: the carry Buf belongs to the list outside the loop, is written there before the loop,
  *    read in the body, and overwritten at the end of the body by the step that makes the next value
  *    (Buf.dest, see below).
@@ -16,14 +16,15 @@
  *    an in-place pair) or appends a STEP_COPY at the end of the list.
  *  - An in-place pair (in, out) of a step says that the step reads element i of `in` only before it
  *    writes element i of `out`, same bytes: they may share storage if `in` dies here.
- *  - An Access may say which slices it touches: slice[k] is the enclosing loop whose index picks the
- *    position on axis k of the Buf, for its leading axes. A pair of a step in a loop whose accesses
- *    are such slices lets whole stacks share storage: iteration i touches slice i of both alone.
- *  - Workspaces are Bufs of kind BUF_WORK, written and read by one step alone; `per_thread` ones are
- *    already multiplied by the thread count of the bound.
+ *  - An Access may say which slices it touches: slice[k] is the enclosing loop whose index picks
+ *    the position on axis k of the Buf, for its leading axes. A pair of a step in a loop whose
+ *    accesses are such slices lets whole stacks share storage: iteration i touches slice i of both
+ *    alone.
+ *  - Workspaces are Bufs of kind BUF_WORK, written and read by one step alone; `per_thread` ones
+ *    are already multiplied by the thread count of the bound.
  *  - STEP_CHECK stands in the list of a train: the entry ends with a status, nothing written to
- *    parameters or states, unless every Buf that it reads (loss, gradient norm) is finite. The order
- *    pass makes it; no byte of a parameter or a state is written before it. */
+ *    parameters or states, unless every Buf that it reads (loss, gradient norm) is finite. The
+ *    order pass makes it; no byte of a parameter or a state is written before it. */
 #ifndef MDLC_COMPILER_PROGRAM_H
 #define MDLC_COMPILER_PROGRAM_H
 
@@ -57,23 +58,23 @@ struct Buf {
     Step *loop;              /* the innermost loop it is declared in; NULL: the entry's list */
     const Node *node;        /* whose value it holds, for names, lines and reports */
     Loc loc;
-    const char *why;         /* for reports: "saved for the backward of gelu" or NULL */
-    int per_thread;          /* WORK: number of equal parts, one a thread; 0: one */
-    bool saved;              /* lives from the forward to the backward part */
+    const char *why; /* for reports: "saved for the backward of gelu" or NULL */
+    int per_thread;  /* WORK: number of equal parts, one a thread; 0: one */
+    bool saved;      /* lives from the forward to the backward part */
     /* made by the in-place pass and the planner */
-    Buf *root;      /* itself, or the Buf whose bytes it uses */
-    int64_t offset; /* bytes from the start of its region; INPUT: of its staging in io, -1: none */
+    Buf *root;       /* itself, or the Buf whose bytes it uses */
+    int64_t offset;  /* bytes from the start of its region; INPUT: of its staging in io, -1: none */
     int first, last; /* half-open in linear step numbers: [first, last) */
 };
 
 typedef enum { STEP_KERNEL, STEP_LOOP, STEP_COPY, STEP_CHECK } StepKind;
-typedef enum { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_PART = 4 } AccessMode; /* PART: writes its own part only */
+typedef enum { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_PART = 4 /* only its part */ } AccessMode;
 
 enum { ACCESS_SLICES = 3 };
 typedef struct {
     Buf *buf;
     int mode;
-    const Step *slice[ACCESS_SLICES]; /* see above; NULL from the first axis on that is not sliced */
+    const Step *slice[ACCESS_SLICES]; /* NULL from the first axis on that is not sliced */
 } Access;
 
 typedef struct {
@@ -84,21 +85,21 @@ typedef VEC(Step *) StepList;
 
 struct Step {
     StepKind kind;
-    int id; /* linear number after order: depth first, 0-based */
+    int id;      /* linear number after order: depth first, 0-based */
     int lowered; /* position in its list before order moved it; the checker compares */
-    Step *up; /* the loop whose body holds it, NULL: the entry; made with id by program_number */
+    Step *up;    /* the loop whose body holds it, NULL: the entry; made with id by program_number */
     const char *name; /* of the emitted function; unique in the program */
     OpCode op;        /* main operation, for reports */
     const char *text; /* readable expression for comments: "gelu(x * w + b)" */
     Loc loc;
-    VEC(Access) access; /* every Buf it touches, workspaces included; a loop: the union of its body's outer ones */
+    VEC(Access) access; /* every Buf it touches, workspaces included; a loop: what its body does */
     VEC(InplacePair) inplace;
-    Kernel *kernel;     /* KERNEL */
-    StepList body;      /* LOOP */
-    int64_t trip;       /* LOOP */
+    Kernel *kernel; /* KERNEL */
+    StepList body;  /* LOOP */
+    int64_t trip;   /* LOOP */
     bool reverse;
-    int index;          /* LOOP: number of its index variable: printed as i<index> */
-    Buf *dst, *src;     /* COPY of whole buffers of equal type */
+    int index;                  /* LOOP: number of its index variable: printed as i<index> */
+    Buf *dst, *src;             /* COPY of whole buffers of equal type */
     int64_t flops, bytes_moved; /* of one execution */
 };
 
@@ -120,11 +121,11 @@ typedef struct {
     Arena *arena;
     const char *prefix; /* of emitted names */
     VEC(ProgramEntry *) entry;
-    VEC(Buf *) slot; /* one Buf a Module.slot, same order; BUF_PARAM and BUF_STATE */
+    VEC(Buf *) slot;  /* one Buf a Module.slot, same order; BUF_PARAM and BUF_STATE */
     VEC(Buf *) table; /* BUF_CONST */
     int64_t params_bytes, state_bytes, io_bytes, arena_bytes, total_bytes;
-    int64_t stack_bytes; /* worst chain of emitted frames, a bound that is tested */
-    int nbuf, nindex;    /* counters for ids */
+    int64_t stack_bytes;   /* worst chain of emitted frames, a bound that is tested */
+    int nbuf, nindex;      /* counters for ids */
     struct NameSet *names; /* of Bufs, see buf_new */
 } Program;
 
@@ -132,16 +133,19 @@ typedef struct {
 int64_t align_up(int64_t bytes, int64_t to);
 
 Program *program_new(Arena *arena, Module *module);
-/* Makes `name` a C identifier and unique: in the entry and beside the Bufs of the program (e NULL). */
+/* Makes `name` a C identifier and unique: in the entry and beside the Bufs of the program (e
+ * NULL). */
 Buf *buf_new(Program *p, ProgramEntry *e, BufKind kind, Type type, const char *name);
 Buf *buf_root(const Buf *buf);
-int64_t buf_extent(const Buf *buf); /* bytes from the first to the last element: stride x (dim - 1) */
-bool buf_in_arena(const Buf *buf); /* TEMP or WORK whose root is too */
+int64_t buf_extent(const Buf *buf); /* bytes from the first to the last element */
+bool buf_in_arena(const Buf *buf);  /* TEMP or WORK whose root is too */
 Step *step_new(Program *p, StepKind kind, Loc loc); /* a LOOP gets its index number */
-void step_access(Program *p, Step *step, Buf *buf, int mode); /* merges with an access already there */
-/* The same, saying that axis k is picked by the index of slice[k], k < nslice; merging keeps the axes
- * on which both agree. */
-void step_access_slice(Program *p, Step *step, Buf *buf, int mode, const Step *const *slice, int nslice);
+/* Merges with an access already there. */
+void step_access(Program *p, Step *step, Buf *buf, int mode);
+/* The same, saying that axis k is picked by the index of slice[k], k < nslice; merging keeps the
+ * axes on which both agree. */
+void step_access_slice(Program *p, Step *step, Buf *buf, int mode, const Step *const *slice,
+                       int nslice);
 /* Adds what the body of `loop` touches and what was declared outside it. */
 void step_access_body(Program *p, Step *loop);
 const Access *step_find(const Step *step, const Buf *buf);

@@ -41,8 +41,8 @@ bool api_has_results(const ProgramEntry *entry) {
 }
 
 const char *api_in_type(const Emit *e, const ProgramEntry *entry) {
-    const ProgramEntry *owner = entry->entry->kind == ENTRY_EVAL ? entry_of(e->p, entry->entry->train)
-                                                                  : entry;
+    const ProgramEntry *owner =
+        entry->entry->kind == ENTRY_EVAL ? entry_of(e->p, entry->entry->train) : entry;
     return str_printf(e->arena, "%s_in", owner->c_name);
 }
 
@@ -80,8 +80,8 @@ static void print_sizes(const Emit *e, Text *out) {
     text_printf(out, "#define %s_ALIGN %d\n", e->upper, MD_ALIGN);
     text_printf(out, "#define %s_PARAMS_BYTES %lld /* weights */\n", e->upper,
                 (long long)p->params_bytes);
-    text_printf(out, "#define %s_STATE_BYTES %lld /* optimizer slots, states, counters */\n", e->upper,
-                (long long)p->state_bytes);
+    text_printf(out, "#define %s_STATE_BYTES %lld /* optimizer slots, states, counters */\n",
+                e->upper, (long long)p->state_bytes);
     text_printf(out, "#define %s_IO_BYTES %lld /* %sresults */\n", e->upper, (long long)p->io_bytes,
                 e->c->opt.no_main ? "" : "batch staging, ");
     text_printf(out, "#define %s_ARENA_BYTES %lld /* scratch, dead between calls */\n", e->upper,
@@ -151,13 +151,12 @@ static void print_prototype(const Emit *e, const ProgramEntry *entry, Text *out)
         text_add(out, "/* One update of the parameters. */\n");
         break;
     case ENTRY_EVAL:
-        text_printf(out, "/* Sums of loss and metrics over the first `rows` rows, at most %lld. */\n",
+        text_printf(out,
+                    "/* Sums of loss and metrics over the first `rows` rows, at most %lld. */\n",
                     (long long)entry->entry->rows);
         break;
     case ENTRY_CALL: text_doc(out, "", entry->entry->doc); break;
-    case ENTRY_INIT:
-        text_add(out, "/* Every weight and state from the seed. */\n");
-        break;
+    case ENTRY_INIT: text_add(out, "/* Every weight and state from the seed. */\n"); break;
     case ENTRY_EVAL_END:
     case ENTRY_LOAD:
     case ENTRY_TEST: break;
@@ -171,8 +170,8 @@ static void print_setters(const Emit *e, const ProgramEntry *entry, Text *out) {
     for (int i = 0; i < e->p->slot.count; i++) {
         const Slot *slot = e->p->slot.at[i]->slot;
         if (api_settable(slot, entry->entry)) {
-            text_printf(out, "int %s_set_%s(%s *m, %s value);\n", entry->c_name, slot->label, e->prefix,
-                        elem_c_name(slot->type.elem));
+            text_printf(out, "int %s_set_%s(%s *m, %s value);\n", entry->c_name, slot->label,
+                        e->prefix, elem_c_name(slot->type.elem));
         }
     }
 }
@@ -180,8 +179,8 @@ static void print_setters(const Emit *e, const ProgramEntry *entry, Text *out) {
 void api_print(const Emit *e, Text *out) {
     print_sizes(e, out);
     print_status(e, out);
-    text_printf(out, "enum { %s_SAVE_PARAMS = MD_SAVE_PARAMS, %s_SAVE_ALL = MD_SAVE_ALL };\n\n", e->upper,
-                e->upper);
+    text_printf(out, "enum { %s_SAVE_PARAMS = MD_SAVE_PARAMS, %s_SAVE_ALL = MD_SAVE_ALL };\n\n",
+                e->upper, e->upper);
     text_printf(out, "typedef md_memory %s_memory;\n\n", e->prefix);
     text_doc(out, "", e->p->module->doc);
     text_printf(out,
@@ -198,8 +197,9 @@ void api_print(const Emit *e, Text *out) {
         }
     }
     text_add(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
-    text_printf(out, "/* Checks presence, sizes and alignment; allocates nothing. */\n"
-                     "int %s_bind(%s *m, const %s_memory *mem);\n",
+    text_printf(out,
+                "/* Checks presence, sizes and alignment; allocates nothing. */\n"
+                "int %s_bind(%s *m, const %s_memory *mem);\n",
                 e->prefix, e->prefix, e->prefix);
     for (int i = 0; i < e->p->entry.count; i++) {
         const ProgramEntry *entry = e->p->entry.at[i];
@@ -218,6 +218,7 @@ void api_print(const Emit *e, Text *out) {
                 "int %s_load(%s *m, md_read_fn read, void *user);\n"
                 "const md_tensor *%s_tensors(size_t *count);\n"
                 "const char *%s_strerror(int code);\n",
-                e->upper, e->upper, e->prefix, e->prefix, e->prefix, e->prefix, e->prefix, e->prefix);
+                e->upper, e->upper, e->prefix, e->prefix, e->prefix, e->prefix, e->prefix,
+                e->prefix);
     text_add(out, "#ifdef __cplusplus\n}\n#endif\n\n");
 }

@@ -61,11 +61,7 @@ Style style_open(Text *out, const Kernel *k) {
     Style s = {.out = out, .k = k};
     s.bound = ARENA_ARRAY(out->arena, const char *, k->expr.count + 1);
     s.axis = ARENA_ARRAY(out->arena, const char *, k->naxis + 1);
-    int most = 0;
-    for (int i = 0; i < k->arg.count; i++) {
-        most = k->arg.at[i]->id > most ? k->arg.at[i]->id : most;
-    }
-    s.arg = ARENA_ARRAY(out->arena, const char *, most + 1);
+    s.arg = ARENA_ARRAY(out->arena, const char *, k->nargs + 1);
     for (int i = 0; i < k->arg.count; i++) {
         s.arg[k->arg.at[i]->id] = style_name(&s, k->arg.at[i]->name);
     }
@@ -396,14 +392,18 @@ static int expr_level(const Expr *e) {
     return LEVEL_UNARY + 1;
 }
 
+void style_place(Style *s, const Arg *arg, const Index *index) {
+    text_printf(s->out, "%s[", s->arg[arg->id]);
+    style_index(s, index);
+    text_add(s->out, arg->strip ? " - n0]" : "]");
+}
+
 static void load(Style *s, const Expr *e) {
     if (e->nin == 2) {
         style_value(s, e->in[0], LEVEL_CHOICE + 1);
         text_add(s->out, " ? ");
     }
-    text_printf(s->out, "%s[", s->arg[e->arg->id]);
-    style_index(s, e->index);
-    text_add(s->out, "]");
+    style_place(s, e->arg, e->index);
     if (e->nin == 2) {
         text_add(s->out, " : ");
         style_value(s, e->in[1], LEVEL_CHOICE + 1);

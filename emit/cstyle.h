@@ -7,6 +7,7 @@
 typedef struct {
     Text *out;
     const Kernel *k;
+    const char *name;   /* of the function */
     int depth;          /* indentation */
     const char **bound; /* by Expr.id: the name a LET gave it, in scope */
     const char **axis;  /* by axis number */
@@ -22,6 +23,7 @@ const char *style_name(Style *s, const char *base);
 const char *style_expr_name(Style *s, const Expr *e, const char *base);
 void style_indent(Style *s);
 void style_index(Style *s, const Index *index);
+void style_place(Style *s, const Arg *arg, const Index *index); /* an element of memory */
 void style_expr(Style *s, const Expr *e);          /* as a full expression */
 void style_value(Style *s, const Expr *e, int level); /* in parentheses where the context binds tighter */
 void style_number(Text *out, Elem elem, double value, int64_t ivalue);

@@ -1,5 +1,6 @@
-/* entry: see the header. A function checks its arguments, names its memory, calls its kernels in order
- * and hands out its results: a table of contents. It decides nothing; the Program says where all lies. */
+/* entry: see the header. A function checks its arguments, names its memory, calls its kernels in
+ * order and hands out its results: a table of contents. It decides nothing; the Program says where
+ * all lies. */
 #include "emit/entry.h"
 
 #include "emit/api.h"
@@ -65,15 +66,16 @@ void entry_helpers(const Emit *e, Text *out) {
                 continue;
             }
             done[elem] = true;
-            text_printf(out,
-                        "static int %s_outside_%s(const %s *x, int64_t count, int64_t lo, int64_t hi) {\n"
-                        "    int outside = 0;\n"
-                        "    for (int64_t i = 0; i < count; i++) {\n"
-                        "        outside |= (int64_t)x[i] < lo || (int64_t)x[i] >= hi;\n"
-                        "    }\n"
-                        "    return outside;\n"
-                        "}\n\n",
-                        e->prefix, elem_name(elem), elem_c_name(elem));
+            text_printf(
+                out,
+                "static int %s_outside_%s(const %s *x, int64_t count, int64_t lo, int64_t hi) {\n"
+                "    int outside = 0;\n"
+                "    for (int64_t i = 0; i < count; i++) {\n"
+                "        outside |= (int64_t)x[i] < lo || (int64_t)x[i] >= hi;\n"
+                "    }\n"
+                "    return outside;\n"
+                "}\n\n",
+                e->prefix, elem_name(elem), elem_c_name(elem));
         }
     }
 }
@@ -95,13 +97,14 @@ static void print_checks(const Emit *e, const ProgramEntry *entry, Text *out) {
             continue;
         }
         if (slot->type.rank > 0) {
-            text_printf(out, "    if (in->%s == NULL) {\n        return %s_ERR_ARGUMENT;\n    }\n", field,
-                        e->upper);
+            text_printf(out, "    if (in->%s == NULL) {\n        return %s_ERR_ARGUMENT;\n    }\n",
+                        field, e->upper);
         }
         if (is_ranged(slot)) {
             text_printf(out, "    if (%s_outside_%s(%sin->%s, %lld, %lld, %lld)) {\n", e->prefix,
                         elem_name(slot->type.elem), slot->type.rank == 0 ? "&" : "", field,
-                        (long long)type_count(slot->type), (long long)slot->lo, (long long)slot->hi);
+                        (long long)type_count(slot->type), (long long)slot->lo,
+                        (long long)slot->hi);
             text_printf(out, "        return %s_ERR_RANGE;\n    }\n", e->upper);
         }
     }
@@ -112,7 +115,7 @@ static void print_checks(const Emit *e, const ProgramEntry *entry, Text *out) {
 typedef struct {
     const Emit *e;
     const ProgramEntry *entry;
-    bool *used; /* by Buf.id: a step names it */
+    bool *used;        /* by Buf.id: a step names it */
     const char *arena; /* expression */
 } Names;
 
@@ -156,8 +159,9 @@ static void print_slots(const Names *names, Text *out) {
             if (buf->kind != regions[r].kind || !names->used[buf->id]) {
                 continue;
             }
-            text_printf(out, "%s", first ? str_printf(names->e->arena, "    /* %s */\n", regions[r].name)
-                                         : "");
+            text_printf(out, "%s",
+                        first ? str_printf(names->e->arena, "    /* %s */\n", regions[r].name)
+                              : "");
             first = false;
             print_pointer(names, buf, str_printf(names->e->arena, "m->%s", regions[r].name),
                           !buf_written(names->entry, buf), out);
@@ -184,8 +188,10 @@ static void print_temp(const Names *names, const Buf *buf, Text *out) {
         text_printf(out, " in place of %s */\n", root->name);
         return;
     case BUF_RESULT:
-        if (names->entry->entry->kind == ENTRY_EVAL_END || names->entry->entry->kind == ENTRY_LOAD) {
-            text_printf(out, "    %s *%s = %s;\n", elem_c_name(buf->type.elem), buf->name, root->name);
+        if (names->entry->entry->kind == ENTRY_EVAL_END ||
+            names->entry->entry->kind == ENTRY_LOAD) {
+            text_printf(out, "    %s *%s = %s;\n", elem_c_name(buf->type.elem), buf->name,
+                        root->name);
             return;
         }
         print_pointer(names, buf, "m->io", false, out);
@@ -222,6 +228,17 @@ static void print_temps(const Names *names, Text *out) {
     }
 }
 
+/* An evaluation takes the inputs of its train. */
+static void require_field(const Names *names, const Slot *slot) {
+    const ProgramEntry *owner = entry_of(names->e->p, names->entry->entry->train);
+    for (int i = 0; owner != NULL && i < owner->entry->input.count; i++) {
+        if (str_eq(owner->entry->input.at[i]->c_name, slot->c_name)) {
+            return;
+        }
+    }
+    BUG("%s reads %s, which its train does not take", names->entry->c_name, slot->c_name);
+}
+
 /* Inputs and results of a function of the API. */
 static void print_ports(const Names *names, Text *out) {
     const ProgramEntry *entry = names->entry;
@@ -238,6 +255,9 @@ static void print_ports(const Names *names, Text *out) {
             text_printf(out, "    const %s %s[1] = {(%s)%s};\n", type, buf->name, type,
                         entry->entry->kind == ENTRY_INIT ? "seed" : "rows");
             continue;
+        }
+        if (entry->entry->kind == ENTRY_EVAL) {
+            require_field(names, buf->slot);
         }
         text_printf(out, "    const %s *%s = %sin->%s; /* ", type, buf->name,
                     buf->type.rank == 0 ? "&" : "", field_name(names->e, buf->slot->c_name));
@@ -304,11 +324,11 @@ static void print_steps(const Names *names, const Printer *printer, const StepLi
         case STEP_CHECK: print_check(names, step, out, indent); break;
         case STEP_LOOP:
             if (step->reverse) {
-                text_printf(out, "%sfor (int64_t i%d = %lld; i%d >= 0; i%d--) {", indent, step->index,
-                            (long long)step->trip - 1, step->index, step->index);
+                text_printf(out, "%sfor (int64_t i%d = %lld; i%d >= 0; i%d--) {", indent,
+                            step->index, (long long)step->trip - 1, step->index, step->index);
             } else {
-                text_printf(out, "%sfor (int64_t i%d = 0; i%d < %lld; i%d++) {", indent, step->index,
-                            step->index, (long long)step->trip, step->index);
+                text_printf(out, "%sfor (int64_t i%d = 0; i%d < %lld; i%d++) {", indent,
+                            step->index, step->index, (long long)step->trip, step->index);
             }
             if (step->text != NULL) {
                 text_add(out, " /* ");
@@ -367,8 +387,8 @@ static void print_counters(const Emit *e, const Names *names, Text *out) {
 void entry_function(const Emit *e, const Printer *printer, const ProgramEntry *entry, Text *out) {
     const Entry *source = entry->entry;
     Names names = names_open(e, entry, "m->arena");
-    text_printf(out, "/* %s: %d steps, %lld bytes of arena, %lld FLOPs", entry->c_name, entry->nstep,
-                (long long)entry->arena_bytes, (long long)entry->flops);
+    text_printf(out, "/* %s: %d steps, %lld bytes of arena, %lld FLOPs", entry->c_name,
+                entry->nstep, (long long)entry->arena_bytes, (long long)entry->flops);
     int line = loc_line_of(e, source->loc);
     if (line > 0) {
         text_printf(out, ", line %d", line);
@@ -397,13 +417,16 @@ static const char *print_scratch(const ProgramEntry *entry, Text *out) {
     if (entry->arena_bytes == 0) {
         return "NULL";
     }
-    text_printf(out, "    %sunion {\n        double align;\n        unsigned char bytes[%lld];\n    } scratch;\n",
+    text_printf(out,
+                "    %sunion {\n        double align;\n        unsigned char bytes[%lld];\n    } "
+                "scratch;\n",
                 entry->arena_bytes > STACK_MOST ? "static " : "", (long long)entry->arena_bytes);
     return "scratch.bytes";
 }
 
 void entry_load(const Emit *e, const Printer *printer, const ProgramEntry *entry, Text *out) {
-    text_printf(out, "/* One row of %s as it is read -> as the model sees it. */\n", entry->entry->name);
+    text_printf(out, "/* One row of %s as it is read -> as the model sees it. */\n",
+                entry->entry->name);
     text_printf(out, "static void %s(const void *raw, void *field) {\n", entry->c_name);
     Names names = names_open(e, entry, print_scratch(entry, out));
     for (int i = 0; i < entry->buf.count; i++) {

@@ -1,5 +1,5 @@
-/* host: see the header. Every initialiser follows the order of the fields in runtime/model.h: C++ knows
- * no designated ones before C++20. */
+/* host: see the header. Every initialiser follows the order of the fields in runtime/model.h: C++
+ * knows no designated ones before C++20. */
 #include "emit/host.h"
 
 #include "emit/api.h"
@@ -9,8 +9,8 @@
 
 const char *host_dtype(Elem elem) {
     static const char *const names[TY_COUNT] = {
-        [TY_BOOL] = "MD_BOOL", [TY_I8] = "MD_I8",   [TY_I16] = "MD_I16", [TY_I32] = "MD_I32",
-        [TY_I64] = "MD_I64",   [TY_U8] = "MD_U8",   [TY_U16] = "MD_U16", [TY_U32] = "MD_U32",
+        [TY_BOOL] = "MD_BOOL", [TY_I8] = "MD_I8",     [TY_I16] = "MD_I16", [TY_I32] = "MD_I32",
+        [TY_I64] = "MD_I64",   [TY_U8] = "MD_U8",     [TY_U16] = "MD_U16", [TY_U32] = "MD_U32",
         [TY_F16] = "MD_F16",   [TY_BF16] = "MD_BF16", [TY_F32] = "MD_F32", [TY_F64] = "MD_F64",
     };
     if (names[elem] == NULL) {
@@ -30,7 +30,8 @@ static void print_type(Text *out, Type type) {
 
 /* ---- adapters ------------------------------------------------------------------------------- */
 
-static void print_in(const Emit *e, const ProgramEntry *entry, const ProgramEntry *owner, Text *out) {
+static void print_in(const Emit *e, const ProgramEntry *entry, const ProgramEntry *owner,
+                     Text *out) {
     if (!api_has_inputs(entry)) {
         return;
     }
@@ -55,8 +56,7 @@ static void print_values(const Emit *e, const Entry *entry, OutRole role, int *i
 /* A result of a train that is one number goes to the log beside the metrics. */
 static bool is_extra(const ProgramEntry *entry, int out) {
     OutRole role = entry->entry->out.at[out].role;
-    return role == OUT_GRAD_NORM ||
-           (role == OUT_RESULT && result_buf(entry, out)->type.rank == 0);
+    return role == OUT_GRAD_NORM || (role == OUT_RESULT && result_buf(entry, out)->type.rank == 0);
 }
 
 static void print_adapter(const Emit *e, const ProgramEntry *entry, Text *out) {
@@ -88,8 +88,8 @@ static void print_adapter(const Emit *e, const ProgramEntry *entry, Text *out) {
     } else {
         for (int i = 0; i < source->out.count; i++) {
             if (source->out.at[i].role != OUT_WRITE) { /* scalars too: where they lie */
-                text_printf(out, "    call->out[%d] = ((%s *)net)->io + %lld;\n", index++, e->prefix,
-                            (long long)result_buf(entry, i)->offset);
+                text_printf(out, "    call->out[%d] = ((%s *)net)->io + %lld;\n", index++,
+                            e->prefix, (long long)result_buf(entry, i)->offset);
             }
         }
         if (results) {
@@ -102,7 +102,8 @@ static void print_adapter(const Emit *e, const ProgramEntry *entry, Text *out) {
 /* ---- data sets ------------------------------------------------------------------------------ */
 
 static void print_dataset(const Emit *e, const DataSet *set, int index, Text *out) {
-    text_printf(out, "static const md_file %s_files_%d[] = {\n    /* name, train, held_out, format */\n",
+    text_printf(out,
+                "static const md_file %s_files_%d[] = {\n    /* name, train, held_out, format */\n",
                 e->prefix, index);
     for (int i = 0; i < set->file.count; i++) {
         text_add(out, "    {");
@@ -114,8 +115,10 @@ static void print_dataset(const Emit *e, const DataSet *set, int index, Text *ou
         text_add(out, ", MD_FORMAT_AUTO},\n");
     }
     text_printf(out, "};\n\nstatic const md_field %s_fields_%d[] = {\n", e->prefix, index);
-    text_add(out, "    /* name, file, source, first, count, stride, raw, dtype, rank, shape, row_bytes,\n"
-                  "     * lo, hi, load */\n");
+    text_add(
+        out,
+        "    /* name, file, source, first, count, stride, raw, dtype, rank, shape, row_bytes,\n"
+        "     * lo, hi, load */\n");
     for (int i = 0; i < set->field.count; i++) {
         static const char *const source[] = {"MD_COLUMNS", "MD_RECORD", "MD_WINDOW"};
         const DataField *field = &set->field.at[i];
@@ -141,8 +144,9 @@ static void print_datasets(const Emit *e, Text *out) {
     if (module->dataset.count == 0) {
         return;
     }
-    text_printf(out, "static const md_dataset %s_datasets[] = {\n"
-                     "    /* name, files, file_count, fields, field_count, holdout, shuffle */\n",
+    text_printf(out,
+                "static const md_dataset %s_datasets[] = {\n"
+                "    /* name, files, file_count, fields, field_count, holdout, shuffle */\n",
                 e->prefix);
     for (int i = 0; i < module->dataset.count; i++) {
         const DataSet *set = &module->dataset.at[i];
@@ -169,13 +173,14 @@ static int field_of(const Emit *e, const Entry *entry, const Slot *slot) {
     return -1;
 }
 
-static void print_port(Text *out, const char *name, Type type, int field, int64_t offset, int64_t lo,
-                       int64_t hi) {
+static void print_port(Text *out, const char *name, Type type, int field, int64_t offset,
+                       int64_t lo, int64_t hi) {
     text_add(out, "    {");
     text_literal(out, name);
     text_add(out, ", ");
     print_type(out, type);
-    text_printf(out, ", %d, %lld, %lld, %lld},\n", field, (long long)offset, (long long)lo, (long long)hi);
+    text_printf(out, ", %d, %lld, %lld, %lld},\n", field, (long long)offset, (long long)lo,
+                (long long)hi);
 }
 
 /* Tables of one entry; each is left out when it would be empty. */
@@ -185,7 +190,8 @@ typedef struct {
 } Counts;
 
 static bool is_hyper(const Slot *slot, const Entry *entry) {
-    return api_settable(slot, entry) && !str_eq(slot->label, "steps") && !str_eq(slot->label, "epoch");
+    return api_settable(slot, entry) && !str_eq(slot->label, "steps") &&
+           !str_eq(slot->label, "epoch");
 }
 
 static void print_scalar(const char *name, const Buf *buf, Text *out) {
@@ -207,7 +213,8 @@ static const Buf *counter_of(const Emit *e, const Entry *entry, const char *labe
     return NULL;
 }
 
-static void print_names(const Emit *e, const ProgramEntry *entry, bool extras, int *count, Text *out) {
+static void print_names(const Emit *e, const ProgramEntry *entry, bool extras, int *count,
+                        Text *out) {
     Text list = {.arena = e->arena};
     for (int i = 0; i < entry->entry->out.count; i++) {
         const EntryOut *field = &entry->entry->out.at[i];
@@ -225,7 +232,8 @@ static void print_names(const Emit *e, const ProgramEntry *entry, bool extras, i
 static Counts print_entry_tables(const Emit *e, const ProgramEntry *entry, Text *out) {
     const Entry *source = entry->entry;
     Counts n = {0};
-    static const char columns[] = "    /* name, dtype, rank, shape, bytes, field, io_offset, lo, hi */\n";
+    static const char columns[] =
+        "    /* name, dtype, rank, shape, bytes, field, io_offset, lo, hi */\n";
     for (int i = 0; i < source->input.count; i++) {
         const Slot *slot = source->input.at[i];
         if (n.inputs++ == 0) {
@@ -238,7 +246,8 @@ static Counts print_entry_tables(const Emit *e, const ProgramEntry *entry, Text 
     for (int i = 0; source->kind == ENTRY_CALL && i < source->out.count; i++) {
         if (source->out.at[i].role != OUT_WRITE) {
             if (n.outputs++ == 0) {
-                text_printf(out, "static const md_port %s_outputs[] = {\n%s", entry->c_name, columns);
+                text_printf(out, "static const md_port %s_outputs[] = {\n%s", entry->c_name,
+                            columns);
             }
             print_port(out, source->out.at[i].name, result_buf(entry, i)->type, -1, 0, 0, 0);
         }
@@ -247,8 +256,9 @@ static Counts print_entry_tables(const Emit *e, const ProgramEntry *entry, Text 
     for (int i = 0; i < e->p->slot.count; i++) {
         if (is_hyper(e->p->slot.at[i]->slot, source)) {
             if (n.hypers++ == 0) {
-                text_printf(out, "static const md_scalar %s_hypers[] = {\n"
-                                 "    /* name, dtype, offset, initial */\n",
+                text_printf(out,
+                            "static const md_scalar %s_hypers[] = {\n"
+                            "    /* name, dtype, offset, initial */\n",
                             entry->c_name);
             }
             text_add(out, "    ");
@@ -262,7 +272,8 @@ static Counts print_entry_tables(const Emit *e, const ProgramEntry *entry, Text 
     for (int k = 0; k < 2; k++) {
         const Buf *buf = k == 0 ? n.plan : n.epoch;
         if (buf != NULL) {
-            text_printf(out, "static const md_scalar %s_%s = ", entry->c_name, k == 0 ? "plan" : "epoch");
+            text_printf(out, "static const md_scalar %s_%s = ", entry->c_name,
+                        k == 0 ? "plan" : "epoch");
             print_scalar(buf->slot->label, buf, out);
             text_add(out, ";\n");
         }
@@ -275,7 +286,8 @@ static Counts print_entry_tables(const Emit *e, const ProgramEntry *entry, Text 
     return n;
 }
 
-static const char *table_name(const Emit *e, const ProgramEntry *entry, const char *table, int count) {
+static const char *table_name(const Emit *e, const ProgramEntry *entry, const char *table,
+                              int count) {
     return count > 0 ? str_printf(e->arena, "%s_%s, %d", entry->c_name, table, count) : "NULL, 0";
 }
 
@@ -295,13 +307,16 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, const Counts *
     bool data = train && source->dataset >= 0;
     text_add(out, "    {");
     text_literal(out, source->name);
-    text_printf(out, ", %s, %s_call, %lld, %lld,\n     %s, %s, %s,\n", train ? "MD_TRAIN" : "MD_ENTRY",
-                entry->c_name, (long long)entry->arena_bytes, (long long)entry->flops,
-                table_name(e, entry, "inputs", n->inputs), table_name(e, entry, "outputs", n->outputs),
+    text_printf(out, ", %s, %s_call, %lld, %lld,\n     %s, %s, %s,\n",
+                train ? "MD_TRAIN" : "MD_ENTRY", entry->c_name, (long long)entry->arena_bytes,
+                (long long)entry->flops, table_name(e, entry, "inputs", n->inputs),
+                table_name(e, entry, "outputs", n->outputs),
                 table_name(e, entry, "hypers", n->hypers));
     text_printf(out, "     %d, %lld, %lld, %lld, %lld, %s, %s,\n", data ? source->dataset : -1,
                 (long long)(data ? source->rows : 0),
-                (long long)(data && eval != NULL ? eval->entry->rows : data ? source->rows : 0),
+                (long long)(data && eval != NULL ? eval->entry->rows
+                            : data               ? source->rows
+                                                 : 0),
                 (long long)(train && source->steps > 0 ? source->steps : 0),
                 (long long)(train && source->epochs > 0 ? source->epochs : 0),
                 n->plan != NULL ? str_printf(e->arena, "&%s_plan", entry->c_name) : "NULL",
@@ -327,13 +342,14 @@ static void print_entries(const Emit *e, Text *out, int *count) {
         return;
     }
     text_add(out, tables.at);
-    text_printf(out,
-                "static const md_entry %s_entries[] = {\n"
-                "    /* name, kind, call, arena_bytes, flops,\n"
-                "     * inputs, input_count, outputs, output_count, hypers, hyper_count,\n"
-                "     * dataset, rows, eval_rows, steps, epochs, plan, epoch,\n"
-                "     * metrics, metric_count, extras, extra_count, eval, eval_sums, eval_end */\n%s};\n\n",
-                e->prefix, rows.at);
+    text_printf(
+        out,
+        "static const md_entry %s_entries[] = {\n"
+        "    /* name, kind, call, arena_bytes, flops,\n"
+        "     * inputs, input_count, outputs, output_count, hypers, hyper_count,\n"
+        "     * dataset, rows, eval_rows, steps, epochs, plan, epoch,\n"
+        "     * metrics, metric_count, extras, extra_count, eval, eval_sums, eval_end */\n%s};\n\n",
+        e->prefix, rows.at);
 }
 
 /* ---- layers --------------------------------------------------------------------------------- */
@@ -345,14 +361,19 @@ static int print_layers(const Emit *e, Text *out) {
     int64_t params = 0;
     for (int i = 0; i <= e->p->slot.count; i++) {
         const Slot *slot = i < e->p->slot.count ? e->p->slot.at[i]->slot : NULL;
-        const char *dot = slot != NULL && slot->kind == SLOT_PARAM ? strrchr(slot->name, '.') : NULL;
+        const char *dot =
+            slot != NULL && slot->kind == SLOT_PARAM ? strrchr(slot->name, '.') : NULL;
         const char *path = dot != NULL ? str_ndup(e->arena, slot->name, (size_t)(dot - slot->name))
                            : slot != NULL && slot->kind == SLOT_PARAM ? slot->name
                                                                       : NULL;
         if (open != NULL && (path == NULL || !str_eq(path, open))) {
-            text_printf(out, "%s    {", count++ == 0 ? str_printf(e->arena,
-                        "static const md_layer %s_layers[] = {\n"
-                        "    /* path, shape, params, activation_bytes, flops */\n", e->prefix) : "");
+            text_printf(out, "%s    {",
+                        count++ == 0
+                            ? str_printf(e->arena,
+                                         "static const md_layer %s_layers[] = {\n"
+                                         "    /* path, shape, params, activation_bytes, flops */\n",
+                                         e->prefix)
+                            : "");
             text_literal(out, open);
             text_printf(out, ", \"\", %lld, 0, 0},\n", (long long)params);
             open = NULL;
@@ -393,15 +414,17 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
     print_entries(e, out, &entries);
     int layers = print_layers(e, out);
     text_printf(out, "int main(int argc, char **argv) {\n    static %s instance;\n", e->prefix);
-    text_printf(out, "    size_t tensors = 0;\n    const md_tensor *table = %s_tensors(&tensors);\n",
+    text_printf(out,
+                "    size_t tensors = 0;\n    const md_tensor *table = %s_tensors(&tensors);\n",
                 e->prefix);
     text_add(out, "    const md_model model = {\n        ");
     text_literal(out, e->prefix);
     text_add(out, ", ");
     text_literal(out, path_base(e->source->name));
-    text_printf(out, ", &instance, %s_host_bind, %s_host_init, %s_strerror,\n", e->prefix, e->prefix,
-                e->prefix);
-    text_printf(out, "        %s_PARAMS_BYTES, %s_STATE_BYTES, %s_IO_BYTES, %s_ARENA_BYTES, %s_ALIGN,\n",
+    text_printf(out, ", &instance, %s_host_bind, %s_host_init, %s_strerror,\n", e->prefix,
+                e->prefix, e->prefix);
+    text_printf(out,
+                "        %s_PARAMS_BYTES, %s_STATE_BYTES, %s_IO_BYTES, %s_ARENA_BYTES, %s_ALIGN,\n",
                 e->upper, e->upper, e->upper, e->upper, e->upper);
     text_printf(out, "        %lld, %d, /* stack_bytes, threads */\n        table, tensors,\n",
                 (long long)e->p->stack_bytes, e->c->opt.threads);

@@ -63,13 +63,15 @@ static const char *reason(const Emit *e, const ProgramEntry *entry, const Buf *b
         return buf->why;
     }
     if (buf->kind == BUF_WORK) {
-        return buf->per_thread > 1 ? str_printf(e->arena, "workspace of %d threads", buf->per_thread)
-                                   : "workspace";
+        return buf->per_thread > 1
+                   ? str_printf(e->arena, "workspace of %d threads", buf->per_thread)
+                   : "workspace";
     }
     ReaderSearch search = {buf, entry->peak_step, NULL, false};
     steps_visit(&entry->step, search_reader, &search);
     if (search.found == NULL) {
-        return search.here ? "used here for the last time" : "used in the next iteration of its loop";
+        return search.here ? "used here for the last time"
+                           : "used in the next iteration of its loop";
     }
     return str_printf(e->arena, "%s%s by %s%s", search.here ? "used here, then " : "",
                       buf->saved ? "saved, then read" : "read later", step_word(search.found),
@@ -90,7 +92,8 @@ LiveSet live_set(const Emit *e, const ProgramEntry *entry) {
         const Buf *buf = entry->buf.at[i];
         if ((buf->kind == BUF_TEMP || buf->kind == BUF_WORK) && buf->root == buf &&
             buf->first <= entry->peak_step && entry->peak_step < buf->last) {
-            const char *name = buf->node != NULL && buf->node->name != NULL ? buf->node->name : buf->name;
+            const char *name =
+                buf->node != NULL && buf->node->name != NULL ? buf->node->name : buf->name;
             LiveItem item = {buf, name, reason(e, entry, buf), align_up(buf->bytes, MD_ALIGN)};
             VEC_PUSH(e->arena, &set, item);
         }

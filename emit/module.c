@@ -1,6 +1,6 @@
 /* module: puts the emitted file together: header comment, declarations, the runtime pieces that the
- * kernels use and no others, tables, kernels, entry functions, services, and `main` unless it is not
- * wanted. Needs a checked Program; the same input gives the same bytes. */
+ * kernels use and no others, tables, kernels, entry functions, services, and `main` unless it is
+ * not wanted. Needs a checked Program; the same input gives the same bytes. */
 #include "emit/module.h"
 
 #include "compiler/sha256.h"
@@ -90,7 +90,9 @@ static void print_comment(const Emit *e, Text *out) {
     }
     text_printf(out, " * and at most %lld bytes of stack a thread, for up to %d threads.\n *\n",
                 (long long)p->stack_bytes, e->c->opt.threads);
-    text_add(out, " *   entry                     arena    least possible          FLOPs    bytes moved\n");
+    text_add(
+        out,
+        " *   entry                     arena    least possible          FLOPs    bytes moved\n");
     for (int i = 0; i < p->entry.count; i++) {
         const ProgramEntry *entry = p->entry.at[i];
         text_printf(out, " *   %-18s %12lld %17lld %14lld %14lld\n", entry->c_name,
@@ -105,21 +107,26 @@ static void print_comment(const Emit *e, Text *out) {
 static void print_bind(const Emit *e, Text *out) {
     static const char *const region[] = {"params", "state", "io", "arena"};
     static const char *const upper[] = {"PARAMS", "STATE", "IO", "ARENA"};
-    const int64_t bytes[] = {e->p->params_bytes, e->p->state_bytes, e->p->io_bytes, e->p->arena_bytes};
-    text_printf(out, "int %s_bind(%s *m, const %s_memory *mem) {\n", e->prefix, e->prefix, e->prefix);
-    text_printf(out, "    if (m == NULL || mem == NULL) {\n        return %s_ERR_ARGUMENT;\n    }\n"
-                     "    m->bound = 0;\n",
+    const int64_t bytes[] = {e->p->params_bytes, e->p->state_bytes, e->p->io_bytes,
+                             e->p->arena_bytes};
+    text_printf(out, "int %s_bind(%s *m, const %s_memory *mem) {\n", e->prefix, e->prefix,
+                e->prefix);
+    text_printf(out,
+                "    if (m == NULL || mem == NULL) {\n        return %s_ERR_ARGUMENT;\n    }\n"
+                "    m->bound = 0;\n",
                 e->upper);
     for (int i = 0; i < 4; i++) {
         if (bytes[i] == 0) { /* nothing is asked for, anything will do */
             continue;
         }
-        text_printf(out, "    if (mem->%s == NULL) {\n        return %s_ERR_ARGUMENT;\n    }\n", region[i],
-                    e->upper);
-        text_printf(out, "    if (mem->%s_bytes < %s_%s_BYTES) {\n        return %s_ERR_SIZE;\n    }\n",
+        text_printf(out, "    if (mem->%s == NULL) {\n        return %s_ERR_ARGUMENT;\n    }\n",
+                    region[i], e->upper);
+        text_printf(out,
+                    "    if (mem->%s_bytes < %s_%s_BYTES) {\n        return %s_ERR_SIZE;\n    }\n",
                     region[i], e->upper, upper[i], e->upper);
-        text_printf(out, "    if ((uintptr_t)mem->%s %% %s_ALIGN != 0) {\n        return %s_ERR_ALIGN;\n"
-                         "    }\n",
+        text_printf(out,
+                    "    if ((uintptr_t)mem->%s %% %s_ALIGN != 0) {\n        return %s_ERR_ALIGN;\n"
+                    "    }\n",
                     region[i], e->upper, e->upper);
     }
     for (int i = 0; i < 4; i++) {
@@ -139,7 +146,9 @@ static void print_tensor(const Emit *e, const Buf *buf, Text *out) {
     text_literal(out, name);
     text_printf(out, ", %s, %s, %s, %d, %d, {", host_dtype(slot->type.elem),
                 slot->kind == SLOT_PARAM ? "MD_PARAMS" : "MD_STATE",
-                slot->kind == SLOT_PARAM ? "MD_PARAM" : layer ? "MD_LAYER_STATE" : "MD_SLOT",
+                slot->kind == SLOT_PARAM ? "MD_PARAM"
+                : layer                  ? "MD_LAYER_STATE"
+                                         : "MD_SLOT",
                 slot->trainable && !slot->frozen, slot->type.rank);
     for (int i = 0; i < slot->type.rank; i++) {
         text_printf(out, "%s%lld", i > 0 ? ", " : "", (long long)slot->type.dim[i]);
@@ -183,20 +192,21 @@ static void print_save_load(const Emit *e, Text *out) {
                 "    return memory;\n"
                 "}\n\n",
                 x, x, X, X, X, X);
-    text_printf(out,
-                "int %s_save(const %s *m, unsigned what, md_write_fn write, void *user) {\n"
-                "    if (m == NULL || write == NULL || (what != %s_SAVE_PARAMS && what != %s_SAVE_ALL)) {\n"
-                "        return %s_ERR_ARGUMENT;\n"
-                "    }\n"
-                "    if (!m->bound) {\n"
-                "        return %s_ERR_STATE;\n"
-                "    }\n"
-                "    md_memory memory = %s_regions(m);\n"
-                "    size_t count = 0;\n"
-                "    const md_tensor *table = %s_tensors(&count);\n"
-                "    return md_save_tensors(table, count, &memory, what, write, user);\n"
-                "}\n\n",
-                x, x, X, X, X, X, x, x);
+    text_printf(
+        out,
+        "int %s_save(const %s *m, unsigned what, md_write_fn write, void *user) {\n"
+        "    if (m == NULL || write == NULL || (what != %s_SAVE_PARAMS && what != %s_SAVE_ALL)) {\n"
+        "        return %s_ERR_ARGUMENT;\n"
+        "    }\n"
+        "    if (!m->bound) {\n"
+        "        return %s_ERR_STATE;\n"
+        "    }\n"
+        "    md_memory memory = %s_regions(m);\n"
+        "    size_t count = 0;\n"
+        "    const md_tensor *table = %s_tensors(&count);\n"
+        "    return md_save_tensors(table, count, &memory, what, write, user);\n"
+        "}\n\n",
+        x, x, X, X, X, X, x, x);
     text_printf(out,
                 "int %s_load(%s *m, md_read_fn read, void *user) {\n"
                 "    if (m == NULL || read == NULL) {\n"
@@ -210,9 +220,11 @@ static void print_save_load(const Emit *e, Text *out) {
                 "    size_t count = 0;\n"
                 "    const md_tensor *table = %s_tensors(&count);\n"
                 "    /* A checkpoint if it is one, else weights. */\n"
-                "    int code = md_load_tensors(table, count, &memory, MD_SAVE_ALL, seen, read, user, NULL);\n"
+                "    int code = md_load_tensors(table, count, &memory, MD_SAVE_ALL, seen, read, "
+                "user, NULL);\n"
                 "    if (code == %s_ERR_NAME) {\n"
-                "        code = md_load_tensors(table, count, &memory, MD_SAVE_PARAMS, seen, read, user, NULL);\n"
+                "        code = md_load_tensors(table, count, &memory, MD_SAVE_PARAMS, seen, read, "
+                "user, NULL);\n"
                 "    }\n"
                 "    return code;\n"
                 "}\n\n",
@@ -307,7 +319,9 @@ static void print_model(const Emit *e, const Printer *printer, Text *out) {
 }
 
 static void print_includes(Text *out) {
-    text_add(out, "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n");
+    text_add(
+        out,
+        "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n");
 }
 
 void emit_module_with(Text *out, Compile *c, const Program *p, const Source *source,
@@ -347,7 +361,8 @@ void emit_module(Text *out, Compile *c, const Program *p, const Source *source) 
 
 void emit_header(Text *out, Compile *c, const Program *p, const Source *source) {
     Emit e = emit_open(c, p, source);
-    text_printf(out, "/* %s: declarations of a model emitted by mdlc %s from ", e.prefix, MDLC_VERSION);
+    text_printf(out, "/* %s: declarations of a model emitted by mdlc %s from ", e.prefix,
+                MDLC_VERSION);
     text_comment(out, path_base(source->name));
     text_printf(out, ". */\n#ifndef %s_MODEL_H\n#define %s_MODEL_H\n\n", e.upper, e.upper);
     text_add(out, "#include <stddef.h>\n#include <stdint.h>\n\n");
@@ -389,7 +404,8 @@ void emit_depend(Text *out, Compile *c, const Program *p) {
             }
         }
     }
-    print_path(out, c->opt.output != NULL ? c->opt.output : str_printf(p->arena, "%s.c", p->prefix));
+    print_path(out,
+               c->opt.output != NULL ? c->opt.output : str_printf(p->arena, "%s.c", p->prefix));
     text_printf(out, ":%s\n", list.at != NULL ? list.at : "");
 }
 
@@ -400,8 +416,8 @@ static bool is_identifier(const char *s) {
         return false;
     }
     for (const char *at = s; *at != 0; at++) {
-        if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') || (*at >= '0' && *at <= '9') ||
-              *at == '_')) {
+        if (!((*at >= 'a' && *at <= 'z') || (*at >= 'A' && *at <= 'Z') ||
+              (*at >= '0' && *at <= '9') || *at == '_')) {
             return false;
         }
     }
@@ -410,16 +426,19 @@ static bool is_identifier(const char *s) {
 
 /* The name of a model is a type of the emitted file, beside what the system headers declare. */
 static bool is_declared(const char *s) {
+    /* clang-format off */
     static const char *const names[] = {
-        "abs",    "access", "alarm", "brk",    "calloc", "chdir",  "chmod",    "chown", "clock",  "close",
-        "creat",  "daemon", "div_t", "drand48", "dup",   "environ", "fcntl",   "ffs",   "fileno", "flock",
-        "fork",   "fputs",  "fread", "fstat",  "getc",   "getenv", "gets",   "int8_t",   "ioctl", "isatty", "kill",
-        "labs",   "link",   "lockf", "lseek",  "lstat",  "mkdir",  "mlock",    "mmap",  "nice",   "open",
-        "optarg", "pause",  "perror", "pipe",  "putc",   "puts",   "qsort",    "raise", "random", "realloc",
-        "remove", "rename", "rmdir", "scanf",  "select", "send",   "setenv",   "sleep", "srand",  "stat",
-        "strcat", "strcpy", "strdup", "strtod", "swab",  "symlink", "sync",    "times", "truncate", "umask",
-        "ungetc", "unlink", "usleep", "vfork", "wait",
+        "abs", "access", "alarm", "brk", "calloc", "chdir", "chmod", "chown", "clock", "close",
+        "creat", "daemon", "div_t", "drand48", "dup", "environ", "fcntl", "ffs", "fileno",
+        "flock", "fork", "fputs", "fread", "fstat", "getc", "getenv", "gets", "int8_t",
+        "ioctl", "isatty", "kill", "labs", "link", "lockf", "lseek", "lstat", "mkdir", "mlock",
+        "mmap", "nice", "open", "optarg", "pause", "perror", "pipe", "putc", "puts", "qsort",
+        "raise", "random", "realloc", "remove", "rename", "rmdir", "scanf", "select", "send",
+        "setenv", "sleep", "srand", "stat", "strcat", "strcpy", "strdup", "strtod", "swab",
+        "symlink", "sync", "times", "truncate", "umask", "ungetc", "unlink", "usleep", "vfork",
+        "wait",
     };
+    /* clang-format on */
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
         if (strcmp(names[i], s) == 0) {
             return true;
@@ -429,13 +448,15 @@ static bool is_declared(const char *s) {
 }
 
 static bool is_taken(const char *s) {
-    return name_is_reserved(s) || is_declared(s) || strcmp(s, "md") == 0 || strncmp(s, "md_", 3) == 0 || s[0] == '_';
+    return name_is_reserved(s) || is_declared(s) || strcmp(s, "md") == 0 ||
+           strncmp(s, "md_", 3) == 0 || s[0] == '_';
 }
 
 const char *emit_prefix(Compile *c) {
     if (c->opt.prefix != NULL) {
         if (!is_identifier(c->opt.prefix) || is_taken(c->opt.prefix)) {
-            diag_error(&c->diag, LOC_NONE, 701, "--prefix=%s is not a free C identifier", c->opt.prefix);
+            diag_error(&c->diag, LOC_NONE, 701, "--prefix=%s is not a free C identifier",
+                       c->opt.prefix);
             return NULL;
         }
         return c->opt.prefix;

@@ -12,8 +12,8 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
 void emit_header(Text *out, Compile *c, const Program *p, const Source *source);
 /* make rules: the output depends on the model's texts and its data files. */
 void emit_depend(Text *out, Compile *c, const Program *p);
-/* The prefix of emitted names from --prefix or the file stem. A stem that is no C identifier or means
- * something in C is altered; NULL and a message for a --prefix of that kind. */
+/* The prefix of emitted names from --prefix or the file stem. A stem that is no C identifier or
+ * means something in C is altered; NULL and a message for a --prefix of that kind. */
 const char *emit_prefix(Compile *c);
 
 #endif

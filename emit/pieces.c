@@ -1,10 +1,10 @@
 /* pieces: selects runtime texts by the names that the rest of the file uses.
  *
  * A piece defines the names that its lines at column 0 introduce, and its enumerators; it needs the
- * pieces whose #include lines it has. So the runtime is its own manifest. The #include "runtime/..."
- * lines fall away in print, all else stays as it is. One piece is a template, printed once for each
- * element type that is used: its functions are the names of the tile that no other piece defines.
- * Needs the embedded texts; gives text. */
+ * pieces whose #include lines it has. So the runtime is its own manifest. The #include
+ * "runtime/..." lines fall away in print, all else stays as it is. One piece is a template, printed
+ * once for each element type that is used: its functions are the names of the tile that no other
+ * piece defines. Needs the embedded texts; gives text. */
 #include "emit/pieces.h"
 
 #include "compiler/embed.h"

@@ -7,7 +7,7 @@
 typedef struct Pieces Pieces;
 
 Pieces *pieces_new(Arena *arena);
-void pieces_need(Pieces *pieces, const char *name);        /* "runtime/tensor.h" and what it includes */
+void pieces_need(Pieces *pieces, const char *name); /* "runtime/tensor.h" and what it includes */
 /* Every piece that defines a name (md_... or MD_...) that `text` uses. */
 void pieces_scan(Pieces *pieces, const char *text, size_t length);
 /* Prints what is needed and not printed yet, includes before includers. */

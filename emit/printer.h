@@ -1,7 +1,8 @@
 /* printer: how a kernel and its call are written in the target language.
  *
- * In an entry function every Buf that a step touches is a local pointer of the Buf's name and element
- * type (to const where nothing writes it), and the index of a loop is an int64_t i<number>. */
+ * In an entry function every Buf that a step touches is a local pointer of the Buf's name and
+ * element type (to const where nothing writes it), and the index of a loop is an int64_t
+ * i<number>. */
 #ifndef MDLC_EMIT_PRINTER_H
 #define MDLC_EMIT_PRINTER_H
 

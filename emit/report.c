@@ -103,7 +103,9 @@ static void report_json(const Emit *e, Text *out) {
     text_add(out, "{\"version\":1,\"model\":");
     json_string(out, p->prefix);
     text_printf(out, ",\"source_sha256\":\"%s\",\"compiler\":\"%s\",\n", hash, MDLC_VERSION);
-    text_printf(out, " \"options\":{\"threads\":%d,\"precision\":\"%s\",\"blas\":\"%s\",\"main\":%s,\"define\":{",
+    text_printf(out,
+                " \"options\":{\"threads\":%d,\"precision\":\"%s\",\"blas\":\"%s\",\"main\":%s,"
+                "\"define\":{",
                 opt->threads, elem_name(opt->float_type), opt->openblas ? "openblas" : "builtin",
                 opt->no_main ? "false" : "true");
     for (int i = 0; i < opt->noverride; i++) {
@@ -112,10 +114,12 @@ static void report_json(const Emit *e, Text *out) {
         text_add(out, ":");
         json_string(out, opt->override[i].value);
     }
-    text_printf(out,
-                "}},\n \"regions\":{\"params\":%lld,\"state\":%lld,\"io\":%lld,\"arena\":%lld,\"total\":%lld},\n",
-                (long long)p->params_bytes, (long long)p->state_bytes, (long long)p->io_bytes,
-                (long long)p->arena_bytes, (long long)p->total_bytes);
+    text_printf(
+        out,
+        "}},\n "
+        "\"regions\":{\"params\":%lld,\"state\":%lld,\"io\":%lld,\"arena\":%lld,\"total\":%lld},\n",
+        (long long)p->params_bytes, (long long)p->state_bytes, (long long)p->io_bytes,
+        (long long)p->arena_bytes, (long long)p->total_bytes);
     text_printf(out, " \"stack_per_thread\":%lld,\"threads\":%d,\"data_row_bytes\":{",
                 (long long)p->stack_bytes, opt->threads);
     for (int i = 0; i < p->module->dataset.count; i++) {
@@ -144,7 +148,8 @@ static void report_json(const Emit *e, Text *out) {
         text_printf(out, "],\"region\":\"%s\"", buf->kind == BUF_PARAM ? "params" : "state");
         json_number(out, "offset", buf->offset);
         json_number(out, "bytes", buf->bytes);
-        text_printf(out, ",\"trainable\":%s}", buf->slot->trainable && !buf->slot->frozen ? "true" : "false");
+        text_printf(out, ",\"trainable\":%s}",
+                    buf->slot->trainable && !buf->slot->frozen ? "true" : "false");
     }
     text_add(out, "]}\n");
 }
@@ -177,7 +182,8 @@ static void print_live(const Emit *e, const ProgramEntry *entry, int most, Text 
 static void print_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
     text_printf(out, "\n%s %s: arena %lld bytes", kind_word(entry->entry->kind), entry->entry->name,
                 (long long)entry->arena_bytes);
-    text_printf(out, " (least possible in this order %lld), %d steps, %lld FLOPs, %lld bytes moved\n",
+    text_printf(out,
+                " (least possible in this order %lld), %d steps, %lld FLOPs, %lld bytes moved\n",
                 (long long)entry->lower_bound_bytes, entry->nstep, (long long)entry->flops,
                 (long long)entry->bytes_moved);
     if (entry->lower_bound_bytes == 0) {
@@ -185,7 +191,8 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
     }
     const Step *step = step_at(entry, entry->peak_step);
     int line = step != NULL ? loc_line_of(e, step->loc) : 0;
-    text_printf(out, "  peak at step %d, %s", entry->peak_step, step != NULL ? step_word(step) : "none");
+    text_printf(out, "  peak at step %d, %s", entry->peak_step,
+                step != NULL ? step_word(step) : "none");
     if (line > 0) {
         text_printf(out, ", line %d", line);
     }
@@ -204,7 +211,8 @@ static void report_text(const Emit *e, Text *out) {
     text_printf(out, "memory of %s, bytes, for up to %d threads\n", p->prefix, e->c->opt.threads);
     print_region(out, "params", p->params_bytes, "weights");
     print_region(out, "state", p->state_bytes, "optimizer slots, states, counters");
-    print_region(out, "io", p->io_bytes, e->c->opt.no_main ? "results" : "batch staging and results");
+    print_region(out, "io", p->io_bytes,
+                 e->c->opt.no_main ? "results" : "batch staging and results");
     print_region(out, "arena", p->arena_bytes, "scratch, the most of any entry");
     print_region(out, "total", p->total_bytes, "");
     text_printf(out, "  stack of a thread at most %lld\n", (long long)p->stack_bytes);
@@ -244,13 +252,13 @@ static void count_step(void *ctx, Step *step, int depth) {
     stats->copies += step->kind == STEP_COPY;
 }
 
-static void print_stats(FILE *out, const char *prefix, const char *dot, const Stats *s, int64_t arena,
-                        int64_t bound) {
+static void print_stats(FILE *out, const char *prefix, const char *dot, const Stats *s,
+                        int64_t arena, int64_t bound) {
     fprintf(out, "%s%skernels: %d\n%s%sloops: %d\n%s%scopies: %d\n%s%sbuffers: %d\n", prefix, dot,
             s->kernels, prefix, dot, s->loops, prefix, dot, s->copies, prefix, dot, s->buffers);
-    fprintf(out, "%s%sarena: %lld\n%s%slower_bound: %lld\n%s%sflops: %lld\n%s%sbytes_moved: %lld\n", prefix,
-            dot, (long long)arena, prefix, dot, (long long)bound, prefix, dot, (long long)s->flops, prefix,
-            dot, (long long)s->bytes_moved);
+    fprintf(out, "%s%sarena: %lld\n%s%slower_bound: %lld\n%s%sflops: %lld\n%s%sbytes_moved: %lld\n",
+            prefix, dot, (long long)arena, prefix, dot, (long long)bound, prefix, dot,
+            (long long)s->flops, prefix, dot, (long long)s->bytes_moved);
 }
 
 void emit_stats(FILE *out, const Program *p) {
@@ -319,8 +327,8 @@ static void budget_message(Compile *c, const Program *p, int64_t budget, Loc loc
         Text shape = {.arena = e.arena};
         text_shape(&shape, item->buf->type);
         diag_note(&c->diag, item->buf->loc, "at the peak of '%s': %lld bytes for %s %s%s, %s",
-                  entry->entry->name, (long long)item->bytes, item->name, elem_name(item->buf->type.elem),
-                  shape.at, item->why);
+                  entry->entry->name, (long long)item->bytes, item->name,
+                  elem_name(item->buf->type.elem), shape.at, item->why);
     }
     int64_t adds = thread_adds(&e, entry, c->opt.threads), over = p->total_bytes - budget;
     int64_t scaled = p->io_bytes + p->arena_bytes, fixed = p->params_bytes + p->state_bytes;
@@ -328,9 +336,11 @@ static void budget_message(Compile *c, const Program *p, int64_t budget, Loc loc
         diag_hint(&c->diag, "--threads=%lld fits: each thread takes %lld bytes of the arena",
                   (long long)(c->opt.threads - (over + adds - 1) / adds), (long long)adds);
     } else if (entry->entry->rows > 1 && budget > fixed && scaled > 0) {
-        int64_t rows = (int64_t)((double)entry->entry->rows * (double)(budget - fixed) / (double)scaled);
+        int64_t rows =
+            (int64_t)((double)entry->entry->rows * (double)(budget - fixed) / (double)scaled);
         if (rows >= 1 && rows < entry->entry->rows) {
-            diag_hint(&c->diag, "io and arena grow with the batch: about %lld rows instead of %lld would fit",
+            diag_hint(&c->diag,
+                      "io and arena grow with the batch: about %lld rows instead of %lld would fit",
                       (long long)rows, (long long)entry->entry->rows);
         }
     }

@@ -51,8 +51,12 @@ static void print_let(Style *s, const Stmt *st) {
 }
 
 static void print_store(Style *s, const Stmt *st) {
-    const char *at = index_text(s, st->index), *value = expr_text(s, st->expr);
-    const char *place = str_printf(s->out->arena, "%s[%s]", s->arg[st->arg->id], at);
+    const char *value = expr_text(s, st->expr);
+    Text *out = s->out, text = {.arena = out->arena};
+    s->out = &text;
+    style_place(s, st->arg, st->index);
+    s->out = out;
+    const char *place = text.at;
     Elem elem = st->arg->buf->type.elem;
     style_indent(s);
     if (st->add != OP_CONST) {
@@ -336,6 +340,216 @@ static void print_fold(Style *s, const Stmt *st) {
     }
 }
 
+/* --- products ---------------------------------------------------------------------------------- */
+
+/* What an epilogue reads and writes: the arguments, loop indices and axes around it. */
+typedef struct {
+    const Kernel *k;
+    bool *arg;      /* by Arg.id */
+    AxisSet axes;
+    bool loop[64];  /* by position in Kernel.loop */
+} Needs;
+
+static void need_index(Needs *n, const Index *index);
+
+static void need_expr(Needs *n, const Expr *e) {
+    if (e->arg) {
+        n->arg[e->arg->id] = true;
+    }
+    if (e->index) {
+        need_index(n, e->index);
+    }
+    for (int i = 0; i < e->nkid; i++) {
+        need_expr(n, e->kid[i]);
+    }
+}
+
+static void need_index(Needs *n, const Index *index) {
+    n->axes |= index->axes;
+    for (int i = 0; i < index->nterm; i++) {
+        const Atom *atom = index->term[i].atom;
+        if (atom->of) {
+            need_index(n, atom->of);
+        }
+        for (int k = 0; atom->kind == ATOM_LOOP && k < n->k->loop.count; k++) {
+            n->loop[k] = n->loop[k] || n->k->loop.at[k]->index == atom->number;
+        }
+    }
+}
+
+static void need_list(Needs *n, const StmtList *list) {
+    for (int i = 0; i < list->count; i++) {
+        const Stmt *st = list->at[i];
+        need_list(n, &st->body);
+        if (st->expr) {
+            need_expr(n, st->expr);
+        }
+        if (st->index) {
+            need_index(n, st->index);
+        }
+        if (st->arg) {
+            n->arg[st->arg->id] = true;
+        }
+    }
+}
+
+static Needs tile_needs(Style *s, const Tile *tile) {
+    Needs n = {.k = s->k, .arg = ARENA_ARRAY(s->out->arena, bool, s->k->nargs + 1)};
+    need_list(&n, &tile->body);
+    n.axes &= ~((AxisSet)1 << tile->batch | (AxisSet)1 << tile->row | (AxisSet)1 << tile->column);
+    return n;
+}
+
+static const Tile *find_tile(const StmtList *list) {
+    for (int i = 0; i < list->count; i++) {
+        const Tile *tile = list->at[i]->kind == STMT_TILE ? list->at[i]->tile
+                                                          : find_tile(&list->at[i]->body);
+        if (tile) {
+            return tile;
+        }
+    }
+    return NULL;
+}
+
+static const char *const block_parameters =
+    "(void *ctx, int64_t %s, int64_t m0, int64_t rows, int64_t n0,\n"
+    "    int64_t cols, %s *strip, int64_t ld) {\n";
+
+/* The struct that carries the kernel's arguments to the epilogue, and the epilogue. */
+static void print_epilogue(Text *out, const Step *step, const Tile *tile) {
+    const Kernel *k = step->kernel;
+    Style s = style_open(out, k);
+    static const char *const own[] = {"ctx", "m0", "rows", "n0", "cols", "strip", "ld", "args",
+                                      "block"};
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
+        style_name(&s, own[i]);
+    }
+    Needs n = tile_needs(&s, tile);
+    text_add(out, "typedef struct {\n");
+    s.depth = 1;
+    for (int i = 0; i < k->arg.count; i++) {
+        const Arg *arg = k->arg.at[i];
+        if (n.arg[arg->id]) {
+            line(&s, "%s%s *%s;", arg->mode & ACCESS_WRITE ? "" : "const ",
+                 elem_c_name(arg->buf->type.elem), s.arg[arg->id]);
+        }
+    }
+    for (int i = 0; i < k->naxis + k->loop.count; i++) {
+        if (i < k->naxis ? n.axes >> i & 1 : n.loop[i - k->naxis]) {
+            line(&s, "int64_t %s;", i < k->naxis ? s.axis[i]
+                 : str_printf(out->arena, "i%d", k->loop.at[i - k->naxis]->index));
+        }
+    }
+    text_printf(out, "} %s_args;\n\nstatic void %s_epilogue", step->name, step->name);
+    const char *batch = s.axis[tile->batch], *row = s.axis[tile->row], *col = s.axis[tile->column];
+    text_printf(out, block_parameters, batch, elem_c_name(tile->strip->buf->type.elem));
+    line(&s, "const %s_args *args = (const %s_args *)ctx;", step->name, step->name);
+    for (int i = 0; i < k->arg.count; i++) {
+        const Arg *arg = k->arg.at[i];
+        if (n.arg[arg->id]) {
+            line(&s, "%s%s *%s = args->%s;", arg->mode & ACCESS_WRITE ? "" : "const ",
+                 elem_c_name(arg->buf->type.elem), s.arg[arg->id], s.arg[arg->id]);
+        }
+    }
+    for (int i = 0; i < k->naxis + k->loop.count; i++) {
+        if (i < k->naxis ? n.axes >> i & 1 : n.loop[i - k->naxis]) {
+            const char *name = i < k->naxis ? s.axis[i]
+                : str_printf(out->arena, "i%d", k->loop.at[i - k->naxis]->index);
+            line(&s, "const int64_t %s = args->%s;", name, name);
+        }
+    }
+    line(&s, "(void)%s;", batch);
+    s.arg[tile->strip->id] = "block";
+    for (int i = 0; i < tile->body.count; i++) {
+        const Stmt *st = tile->body.at[i];
+        if (st->kind != STMT_FOR) {
+            print_let(&s, st);
+            continue;
+        }
+        line(&s, "for (int64_t %s = m0; %s < m0 + rows; %s++) {", row, row, row);
+        s.depth++;
+        line(&s, "%s *block = strip + (%s - m0) * ld;", elem_c_name(tile->strip->buf->type.elem), row);
+        for (int j = 0; j < st->body.count; j++) {
+            const Stmt *inner = st->body.at[j];
+            if (inner->kind != STMT_FOR) {
+                print_let(&s, inner);
+                continue;
+            }
+            line(&s, "MD_IVDEP");
+            line(&s, "for (int64_t %s = n0; %s < n0 + cols; %s++) {", col, col, col);
+            print_block(&s, &inner->body);
+            line(&s, "}");
+        }
+        unbind(&s, &st->body);
+        s.depth--;
+        line(&s, "}");
+    }
+    text_add(out, "}\n\n");
+}
+
+static const char *tile_suffix(const Tile *tile) {
+    return tile->strip->buf->type.elem == TY_F64 ? "f64" : "f32";
+}
+
+/* What stands in front of the kernel's function. */
+static void print_plan(Text *out, const Step *step, const Tile *tile) {
+    text_printf(out, "static const md_tile %s_tile = {\n    ", step->name);
+    for (int i = 0; i < tile->nplan; i++) {
+        text_printf(out, "%" PRId64 "%s", tile->plan[i],
+                    i + 1 == tile->nplan ? "\n};\n\n" : i % 16 == 15 ? ",\n    " : ", ");
+    }
+    if (tile->body.count > 0) {
+        print_epilogue(out, step, tile);
+    }
+    const char *suffix = tile_suffix(tile);
+    text_printf(out, "static void %s_part(const md_tile_call *call, int part) {\n"
+                     "    md_tile_part_%s(&%s_tile, call, part, ", step->name, suffix, step->name);
+    if (tile->body.count > 0) {
+        text_printf(out, "%s_epilogue);\n}\n\n", step->name);
+    } else {
+        text_printf(out, "md_tile_none_%s);\n}\n\n", suffix);
+    }
+}
+
+/* `x + offset`, without an offset of zero. */
+static const char *operand_text(Style *s, const Arg *arg, const Index *at) {
+    int64_t value;
+    if (!arg) {
+        return "NULL";
+    }
+    if (index_is_const(at, &value) && value == 0) {
+        return s->arg[arg->id];
+    }
+    return str_printf(s->out->arena, "%s + (%s)", s->arg[arg->id], index_text(s, at));
+}
+
+static void print_tile(Style *s, const Tile *tile) {
+    const Kernel *k = s->k;
+    const char *context = "NULL";
+    if (tile->body.count > 0) {
+        context = "&args";
+        Needs n = tile_needs(s, tile);
+        line(s, "%s_args args;", s->name);
+        for (int i = 0; i < k->arg.count; i++) {
+            if (n.arg[k->arg.at[i]->id]) {
+                const char *name = s->arg[k->arg.at[i]->id];
+                line(s, "args.%s = %s;", name, name);
+            }
+        }
+        for (int i = 0; i < k->naxis + k->loop.count; i++) {
+            if (i < k->naxis ? n.axes >> i & 1 : n.loop[i - k->naxis]) {
+                const char *name = i < k->naxis ? s->axis[i]
+                    : str_printf(s->out->arena, "i%d", k->loop.at[i - k->naxis]->index);
+                line(s, "args.%s = %s;", name, name);
+            }
+        }
+    }
+    line(s, "md_tile_run(&%s_tile, %s_part, %s, %s, %s, %s, %s, %d);", s->name, s->name,
+         operand_text(s, tile->a, tile->at_a), operand_text(s, tile->b, tile->at_b),
+         operand_text(s, tile->c, tile->at_c), context, tile->work ? s->arg[tile->work->id] : "NULL",
+         k->threads);
+}
+
 static void print_list(Style *s, const StmtList *list) {
     for (int i = 0; i < list->count; i++) {
         const Stmt *st = list->at[i];
@@ -344,7 +558,7 @@ static void print_list(Style *s, const StmtList *list) {
         case STMT_LET: print_let(s, st); break;
         case STMT_STORE: print_store(s, st); break;
         case STMT_FOLD: print_fold(s, st); break;
-        case STMT_TILE: break;
+        case STMT_TILE: print_tile(s, st->tile); break;
         }
     }
 }
@@ -406,7 +620,7 @@ static void comment(Text *out, const char *text) {
 
 static void print_kernel(Text *out, const Program *p, const Step *step) {
     (void)p;
-    Style s = style_open(out, step->kernel);
+    const Tile *tile = find_tile(&step->kernel->body);
     text_add(out, "/* ");
     if (step->kernel->where) {
         comment(out, step->kernel->where);
@@ -414,6 +628,11 @@ static void print_kernel(Text *out, const Program *p, const Step *step) {
     }
     comment(out, step->kernel->text ? step->kernel->text : "");
     text_add(out, " */\n");
+    if (tile) {
+        print_plan(out, step, tile);
+    }
+    Style s = style_open(out, step->kernel);
+    s.name = step->name;
     kernel_head(&s, step);
     print_block(&s, &step->kernel->body);
     text_add(out, "}\n");

@@ -72,7 +72,8 @@ void text_double(Text *out, double value) {
     } else if (isinf(value)) {
         text_add(out, value < 0 ? "-(double)INFINITY" : "(double)INFINITY");
     } else if (value == floor(value) && fabs(value) < 1e15) {
-        text_printf(out, "%s%.1f", value == 0 && signbit(value) ? "-" : "", fabs(value) == 0 ? 0 : value);
+        text_printf(out, "%s%.1f", value == 0 && signbit(value) ? "-" : "",
+                    fabs(value) == 0 ? 0 : value);
     } else {
         text_printf(out, "%.17g", value);
     }

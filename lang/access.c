@@ -203,11 +203,13 @@ static void label_insert(Access *a, int at, Label label) {
 }
 
 static bool outside(Access *a, const AxisUse *use, int64_t lo, int64_t hi) {
-    elab_error(a->e, use->at->loc, 382, "this index runs over %lld..%lld, but axis %d of %s has extent "
-                                        "%s",
+    elab_error(a->e, use->at->loc, 382,
+               "this index runs over %lld..%lld, but axis %d of %s has extent "
+               "%s",
                (long long)lo, (long long)hi + 1, use->number, object_name(a),
                dim_text(a->e->arena, use->dim));
-    diag_hint(&a->e->c->diag, "a border gives the values outside: x[...] else 0, else edge, else wrap");
+    diag_hint(&a->e->c->diag,
+              "a border gives the values outside: x[...] else 0, else edge, else wrap");
     return false;
 }
 
@@ -404,10 +406,14 @@ static const Value *data_index(Access *a, AxisUse *use, const Value **mask) {
             outside(a, use, v->lo, v->hi - 1);
             return &value_poison;
         }
-        elab_error(e, loc, 384, "this index is data, and nothing says that it stays inside axis %d of "
-                                "%s (0..%lld)", use->number, object_name(a), (long long)n);
-        diag_hint(&e->c->diag, "declare a range where it enters ('in 0..%lld'), or write "
-                               "clamp(i, 0, %lld)", (long long)n, (long long)(n - 1));
+        elab_error(e, loc, 384,
+                   "this index is data, and nothing says that it stays inside axis %d of "
+                   "%s (0..%lld)",
+                   use->number, object_name(a), (long long)n);
+        diag_hint(&e->c->diag,
+                  "declare a range where it enters ('in 0..%lld'), or write "
+                  "clamp(i, 0, %lld)",
+                  (long long)n, (long long)(n - 1));
         return &value_poison;
     }
     const Value *last = value_int(e->arena, n - 1), *zero = value_int(e->arena, 0);
@@ -564,8 +570,8 @@ static bool read_axes(Access *a, const Value *v, AxisUse *use, bool slices) {
         fixed += list->kid[i]->kind != AST_PACK;
     }
     if (packs > 1 || (packs ? v->rank < fixed : v->rank != fixed)) {
-        elab_error(e, a->ast->loc, 387, "%s has %d axes %s, but %d indices are written", object_name(a),
-                   v->rank, shape_text(e->arena, v->rank, v->dim), fixed);
+        elab_error(e, a->ast->loc, 387, "%s has %d axes %s, but %d indices are written",
+                   object_name(a), v->rank, shape_text(e->arena, v->rank, v->dim), fixed);
         return false;
     }
     IndexScope *pack = NULL;
@@ -595,18 +601,16 @@ static bool read_axes(Access *a, const Value *v, AxisUse *use, bool slices) {
                     return false;
                 }
                 if (lo < 0 || hi < lo || hi > u->dim.size) {
-                    elab_error(e, entry->loc, 389, "the slice %lld..%lld leaves axis %d of %s (0..%lld)",
-                               (long long)lo, (long long)hi, axis, object_name(a),
-                               (long long)u->dim.size);
+                    elab_error(e, entry->loc, 389,
+                               "the slice %lld..%lld leaves axis %d of %s (0..%lld)", (long long)lo,
+                               (long long)hi, axis, object_name(a), (long long)u->dim.size);
                     return false;
                 }
                 u->kind = AXIS_RANGE;
                 u->lo = lo;
                 u->extent = hi - lo;
             } else if (access_affine(e, entry, &u->affine)) {
-                u->kind = u->affine.n > 0    ? AXIS_AFFINE
-                          : u->affine.loop ? AXIS_LOOP
-                                           : AXIS_CONST;
+                u->kind = u->affine.n > 0 ? AXIS_AFFINE : u->affine.loop ? AXIS_LOOP : AXIS_CONST;
             } else {
                 u->kind = AXIS_DATA;
             }
@@ -620,13 +624,15 @@ static bool read_axes(Access *a, const Value *v, AxisUse *use, bool slices) {
                           u->affine.c == 0 && u->affine.term[0].coef == 1 &&
                           u->affine.term[0].ix->extent.size == u->dim.size);
             if (!plain && is_runtime_row(e, u)) {
-                elab_error(e, entry->loc, 552, "an evaluation may run on fewer rows than the batch, so "
-                                               "single rows cannot be picked from the batch axis");
+                elab_error(e, entry->loc, 552,
+                           "an evaluation may run on fewer rows than the batch, so "
+                           "single rows cannot be picked from the batch axis");
                 return false;
             }
             if (slices && (u->kind == AXIS_AFFINE || u->kind == AXIS_DATA)) {
-                elab_error(e, entry->loc, 390, "a list with ':' or '..' takes constants and loop indices "
-                                               "beside them");
+                elab_error(e, entry->loc, 390,
+                           "a list with ':' or '..' takes constants and loop indices "
+                           "beside them");
                 return false;
             }
         }
@@ -744,7 +750,8 @@ const Value *access_eval(Elab *e, const Ast *indexed) {
         } else if (use[i].kind == AXIS_AFFINE) {
             ok = window_axis(&a, &use[i], place_of(&a, &use[i]), use[i].affine);
         } else if (use[i].kind == AXIS_RANGE) {
-            a.node = node_slice_axis(e->g, a.node, place_of(&a, &use[i]), use[i].lo, use[i].extent, 1);
+            a.node =
+                node_slice_axis(e->g, a.node, place_of(&a, &use[i]), use[i].lo, use[i].extent, 1);
         }
         if (!ok) {
             return &value_poison;
@@ -755,6 +762,7 @@ const Value *access_eval(Elab *e, const Ast *indexed) {
     }
     diagonals(&a);
     const Value *r = gather(&a, use, v->rank);
-    bool widened = a.border == BORDER_VALUE && (a.value < (double)v->lo || a.value >= (double)v->hi);
+    bool widened =
+        a.border == BORDER_VALUE && (a.value < (double)v->lo || a.value >= (double)v->hi);
     return elab_ok(r) && v->ranged && !widened ? value_ranged(e->arena, r, v->lo, v->hi) : r;
 }

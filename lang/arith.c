@@ -1,12 +1,12 @@
-/* arith: elementwise arithmetic. Numbers that are known now are computed now; everything else is one
- * MAP node over operands that were brought to one element type, one span and one shape.
+/* arith: elementwise arithmetic. Numbers that are known now are computed now; everything else is
+ * one MAP node over operands that were brought to one element type, one span and one shape.
  *
- * Spans are joined lazily: `x[b,k] * w[k]` broadcasts w only here, so a product under a sum can still
- * be taken apart into a contraction (fold.c). */
+ * Spans are joined lazily: `x[b,k] * w[k]` broadcasts w only here, so a product under a sum can
+ * still be taken apart into a contraction (fold.c). */
 #include "lang/arith.h"
 
-#include "lang/evaluation.h"
 #include "lang/dims.h"
+#include "lang/evaluation.h"
 #include "lang/notation.h"
 
 #include <math.h>
@@ -49,7 +49,9 @@ static const Value *int_power(Elab *e, Loc loc, int64_t a, int64_t b) {
     return value_int(e->arena, r);
 }
 
-static bool is_compare(AstOp op) { return op >= AO_LT && op <= AO_NE; }
+static bool is_compare(AstOp op) {
+    return op >= AO_LT && op <= AO_NE;
+}
 
 static bool number_compare(AstOp op, double a, double b) {
     switch (op) {
@@ -124,13 +126,16 @@ const Value *arith_tensor(Elab *e, Loc loc, const Value *v, Elem elem) {
         return elab_error(e, loc, 323, "%g is no integer, and the other operand is one", v->real);
     }
     return elab_error(e, loc, 324, "%s cannot be used as %s", value_kind_text(v),
-                      elem_is_float(elem) ? "a number" : elem == TY_BOOL ? "a bool" : "an integer");
+                      elem_is_float(elem) ? "a number"
+                      : elem == TY_BOOL   ? "a bool"
+                                          : "an integer");
 }
 
 const Value *arith_lift(Elab *e, Loc loc, const Value *v) {
-    return arith_tensor(e, loc, v, v->kind == V_INT    ? TY_I32
-                                   : v->kind == V_BOOL ? TY_BOOL
-                                                       : e->g->float_type);
+    return arith_tensor(e, loc, v,
+                        v->kind == V_INT    ? TY_I32
+                        : v->kind == V_BOOL ? TY_BOOL
+                                            : e->g->float_type);
 }
 
 static int span_place(Index *const *span, int n, const Index *ix) {
@@ -149,8 +154,7 @@ Node *arith_spread(Elab *e, const Value *v, Index *const *span, int nspan, int r
         for (int i = 0; i < nspan + rank; i++) {
             to[i] = i < nspan ? span[i]->extent.size : dim[i - nspan].size;
         }
-        return node_broadcast_to(e->g, v->node,
-                                 type_make(v->node->type.elem, nspan + rank, to));
+        return node_broadcast_to(e->g, v->node, type_make(v->node->type.elem, nspan + rank, to));
     }
     int map[MD_RANK] = {0}, n = 0;
     uint32_t fresh = 0;
@@ -221,11 +225,12 @@ bool arith_join(Elab *e, Loc loc, const Value *const *v, int n, Value *like) {
             continue;
         }
         if (v[i]->rank != like->rank) {
-            elab_error(e, loc, 325, "shapes %s and %s do not fit", 
+            elab_error(e, loc, 325, "shapes %s and %s do not fit",
                        shape_text(e->arena, first->rank, first->dim),
                        shape_text(e->arena, v[i]->rank, v[i]->dim));
-            diag_hint(&e->c->diag, "whole tensors need equal shapes; write a broadcast with an index: "
-                                   "z[i, j] = x[i, j] + y[j]");
+            diag_hint(&e->c->diag,
+                      "whole tensors need equal shapes; write a broadcast with an index: "
+                      "z[i, j] = x[i, j] + y[j]");
             return false;
         }
         for (int k = 0; k < like->rank; k++) {
@@ -290,7 +295,9 @@ const Value *arith_node(Elab *e, Loc loc, OpCode op, const Value *const *v, int 
     return r;
 }
 
-static int elem_width(Elem elem) { return (int)elem_bytes(elem); }
+static int elem_width(Elem elem) {
+    return (int)elem_bytes(elem);
+}
 
 /* The common element type of two operands; TY_ERROR after a message. */
 static Elem common_elem(Elab *e, Loc loc, const Value *a, const Value *b) {
@@ -438,7 +445,8 @@ static const Value *reciprocal_power(Elab *e, Loc loc, const Value *a, const Val
     }
     const Value *r = a;
     for (int i = 1; i < n; i++) {
-        r = n == 4 && i == 2 ? arith_binary(e, loc, AO_MUL, r, r) : arith_binary(e, loc, AO_MUL, r, a);
+        r = n == 4 && i == 2 ? arith_binary(e, loc, AO_MUL, r, r)
+                             : arith_binary(e, loc, AO_MUL, r, a);
         if (n == 4 && i == 2) {
             break;
         }
@@ -552,14 +560,12 @@ const Value *arith_binary(Elab *e, Loc loc, AstOp op, const Value *a, const Valu
     }
     if (op == AO_DIV && !elem_is_float(elem)) {
         elab_error(e, loc, 339, "'/' is not defined for run-time integers");
-        diag_hint(&e->c->diag, "'div(a, b)' divides and rounds down; 'f32(a) / b' gives a fraction");
+        diag_hint(&e->c->diag,
+                  "'div(a, b)' divides and rounds down; 'f32(a) / b' gives a fraction");
         return &value_poison;
     }
     const Value *v[2] = {to_elem(e, loc, a, elem), to_elem(e, loc, b, elem)};
-    OpCode code = op == AO_ADD   ? OP_ADD
-                  : op == AO_SUB ? OP_SUB
-                  : op == AO_MUL ? OP_MUL
-                                 : OP_DIV;
+    OpCode code = op == AO_ADD ? OP_ADD : op == AO_SUB ? OP_SUB : op == AO_MUL ? OP_MUL : OP_DIV;
     const Value *r = arith_node(e, loc, code, v, 2);
     return elem_is_int(elem) ? range_binary(e, op, r, a, b) : r;
 }
@@ -702,7 +708,8 @@ const Value *arith_map(Elab *e, Loc loc, const char *name, OpCode op, double (*n
     if (value_is_number(a)) {
         bool keeps = op == OP_ABS || op == OP_SIGN || op == OP_FLOOR || op == OP_ROUND;
         double r = number(value_number(a));
-        return a->kind == V_INT && keeps ? value_int(e->arena, (int64_t)r) : value_real(e->arena, r);
+        return a->kind == V_INT && keeps ? value_int(e->arena, (int64_t)r)
+                                         : value_real(e->arena, r);
     }
     bool integers = op == OP_ABS || op == OP_SIGN;
     bool fits = a->kind == V_TENSOR &&
@@ -731,7 +738,7 @@ const Value *arith_cast(Elab *e, Loc loc, Elem elem, const Value *a) {
         return a->kind == V_INT ? a : value_int(e->arena, (int64_t)a->real);
     }
     if (a->kind == V_BOOL) {
-        return elem == TY_BOOL            ? a
+        return elem == TY_BOOL       ? a
                : elem_is_float(elem) ? value_real(e->arena, a->truth ? 1 : 0)
                                      : value_int(e->arena, a->truth ? 1 : 0);
     }

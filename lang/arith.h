@@ -19,8 +19,8 @@ const Value *arith_divide(Elab *e, Loc loc, bool remainder, const Value *a, cons
 const Value *arith_tensor(Elab *e, Loc loc, const Value *v, Elem elem);
 /* A compile-time value as a tensor of its own kind: i32, the build's float, or bool. */
 const Value *arith_lift(Elab *e, Loc loc, const Value *v);
-/* The node of v with axes span[nspan] (a superset of v's, in that order) and then the axes dim[rank]
- * (v's own, or v is a scalar). */
+/* The node of v with axes span[nspan] (a superset of v's, in that order) and then the axes
+ * dim[rank] (v's own, or v is a scalar). */
 Node *arith_spread(Elab *e, const Value *v, Index *const *span, int nspan, int rank,
                    const Dim *dim);
 /* The union of spans and shapes. False after an error. */

@@ -16,6 +16,16 @@ typedef struct {
     const Ast *ast; /* not yet evaluated, or NULL */
 } Argument;
 typedef VEC(Argument) Arguments;
+enum { CALL_PARAMS = 64 };
+
+/* The written arguments, a piped one in front; then their values (false after an error). */
+void call_arguments(Elab *e, const Ast *args, const Value *piped, Loc loc, Arguments *out);
+bool call_evaluate(Elab *e, Arguments *args);
+/* Which argument each parameter gets; `only_numbers` (new): positional ones go to int, real and
+ * bool parameters. */
+bool call_match(Elab *e, const Item *item, const Arguments *args, bool only_numbers,
+                const Argument **out);
+int call_parameter(const Ast *params, const char *name); /* its place, or -1 */
 /* Enters the body of `item` with its parameters bound: a new scope and frame are in force. False
  * after an error (nothing to leave then). */
 bool call_enter(Elab *e, const Item *item, Arguments *args, Loc loc, Frame *frame);

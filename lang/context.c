@@ -14,7 +14,24 @@ static File *file_of(const Elab *e, Loc loc) {
     return NULL;
 }
 
+static bool said_before(Elab *e, Loc loc, int id) {
+    for (int i = 0; i < e->said.count; i++) {
+        const Said *s = &e->said.at[i];
+        if (s->id == id && s->loc.source == loc.source && s->loc.at == loc.at) {
+            e->c->diag.muted = true; /* nor are its notes */
+            return true;
+        }
+    }
+    Said s = {loc, id};
+    VEC_PUSH(e->arena, &e->said, s);
+    return false;
+}
+
 const Value *elab_error(Elab *e, Loc loc, int id, const char *fmt, ...) {
+    e->errors++;
+    if (said_before(e, loc, id)) {
+        return &value_poison;
+    }
     va_list ap;
     va_start(ap, fmt);
     char *text = str_vprintf(e->arena, fmt, ap);
@@ -25,6 +42,17 @@ const Value *elab_error(Elab *e, Loc loc, int id, const char *fmt, ...) {
         diag_note(&e->c->diag, f->call, "in this call of '%s'", f->item->name);
     }
     return &value_poison;
+}
+
+void elab_warn(Elab *e, Loc loc, int id, const char *fmt, ...) {
+    if (said_before(e, loc, id)) {
+        return;
+    }
+    va_list ap;
+    va_start(ap, fmt);
+    char *text = str_vprintf(e->arena, fmt, ap);
+    va_end(ap);
+    diag_warn(&e->c->diag, loc, id, "%s", text);
 }
 
 void elab_hint_nearest(Elab *e, const Nearest *n) {
@@ -40,13 +68,16 @@ void elab_note_dim(Elab *e, Dim dim) {
     }
 }
 
-bool elab_ok(const Value *v) { return v->kind != V_POISON; }
+bool elab_ok(const Value *v) {
+    return v->kind != V_POISON;
+}
 
 bool elab_plain(Elab *e, Loc loc, const Value *v) {
     if (v->kind == V_TENSOR && v->end) {
-        elab_error(e, loc, 551,
-                   "a fold over the batch is used here together with single rows; an evaluation over "
-                   "several batches knows it only at the end");
+        elab_error(
+            e, loc, 551,
+            "a fold over the batch is used here together with single rows; an evaluation over "
+            "several batches knows it only at the end");
         diag_hint(&e->c->diag, "write the metric with outermost folds, for example "
                                "sum(y^2) - sum(y)^2 / count(y) for a variance");
         return false;
@@ -63,7 +94,9 @@ Loc elab_at(Elab *e, Loc loc) {
     return before;
 }
 
-Arena *elab_arena(Elab *e) { return e->arena; }
+Arena *elab_arena(Elab *e) {
+    return e->arena;
+}
 
 Slot *elab_state_slot(Elab *e, StateRole role, const char *name, Type type, Entry *entry, Loc loc) {
     for (int i = 0; i < e->state.count; i++) {

@@ -63,7 +63,7 @@ struct Frame {
     Loc call;
     const char *path; /* where its parameters live: "net.fc1"; NULL: it cannot own any */
     bool frozen;
-    Frame *names;          /* whose labels: its own, or with the label `_` the caller's */
+    Frame *names;         /* whose labels: its own, or with the label `_` the caller's */
     VEC(Segment) segment; /* labels and parameters used so far */
     /* `...` of the signature */
     bool pack_bound;
@@ -88,9 +88,9 @@ struct Instance {
     const Ast *args;
     Loc loc;
     bool frozen;
-    Frame *frame;    /* home */
-    LoopScope *loop; /* home */
-    Scope *scope;    /* where the arguments are evaluated */
+    Frame *frame;     /* home */
+    LoopScope *loop;  /* home */
+    Scope *scope;     /* where the arguments are evaluated */
     VEC(Given) given; /* by `new` */
 };
 
@@ -145,10 +145,10 @@ struct EntryScope {
     VEC(ModelCall) call;
     VEC(Visit) visit;
     VEC(StateValue) state;
-    VEC(SlotWrite) write; /* parameters assigned by `<-` */
-    Evaluation *evaluation; /* NULL: not an evaluation */
-    Training *training;     /* NULL: not a train */
-    Entry *train_entry;     /* whose counters and hyper-parameters it reads */
+    VEC(SlotWrite) write;       /* parameters assigned by `<-` */
+    Evaluation *evaluation;     /* NULL: not an evaluation */
+    Training *training;         /* NULL: not a train */
+    Entry *train_entry;         /* whose counters and hyper-parameters it reads */
     VEC(const Ast *) gradcheck; /* of a test */
 };
 
@@ -160,6 +160,12 @@ typedef struct {
     int order;
     Node *initial; /* in the INIT region */
 } Parameter;
+
+/* A body is elaborated once a call: what was said of a place is not said again. */
+typedef struct {
+    Loc loc;
+    int id;
+} Said;
 
 struct Elab {
     Compile *c;
@@ -183,10 +189,13 @@ struct Elab {
     Slot *seed;
     int nmodel; /* models in the root file */
     bool in_adjoint;
+    int errors; /* every one, also those that were said before and are not printed again */
+    VEC(Said) said;
 };
 
 /* One error, with the calls it was met in as notes. Returns poison, so that it can be returned. */
 const Value *elab_error(Elab *e, Loc loc, int id, const char *fmt, ...) MDLC_PRINTF(4, 5);
+void elab_warn(Elab *e, Loc loc, int id, const char *fmt, ...) MDLC_PRINTF(4, 5);
 void elab_hint_nearest(Elab *e, const Nearest *n);
 /* A note that says where a declared dim comes from; nothing for a plain size. */
 void elab_note_dim(Elab *e, Dim dim);

@@ -27,13 +27,15 @@ static void file_clause(Elab *e, DataSet *set, const Ast *clause) {
     for (int i = 0; args && i < args->nkid; i++) {
         const Ast *arg = args->kid[i], *path = arg->kind == AST_ARG ? arg->kid[0] : arg;
         if (i == 0 ? arg->kind != AST_ARG : arg->kind == AST_ARG) {
-            elab_error(e, arg->loc, 570, "a file is written: file f = \"train.csv\", \"test.csv\";");
+            elab_error(e, arg->loc, 570,
+                       "a file is written: file f = \"train.csv\", \"test.csv\";");
             return;
         }
         if (path->kind != AST_STRING || i > 1) {
-            elab_error(e, path->loc, 571, i > 1 ? "a file has at most two paths: training rows, held-out "
-                                                  "rows"
-                                                : "the path of a file is a string");
+            elab_error(e, path->loc, 571,
+                       i > 1 ? "a file has at most two paths: training rows, held-out "
+                               "rows"
+                             : "the path of a file is a string");
             return;
         }
         if (i == 0) {
@@ -58,7 +60,8 @@ static void holdout_clause(Elab *e, DataSet *set, const Ast *clause) {
         elab_error(e, clause->loc, 573, "'holdout' is written: holdout every(5);");
         return;
     }
-    if (elab_int(e, call->kid[1]->kid[0], "the argument of 'every'", &set->holdout) && set->holdout < 2) {
+    if (elab_int(e, call->kid[1]->kid[0], "the argument of 'every'", &set->holdout) &&
+        set->holdout < 2) {
         elab_error(e, call->kid[1]->kid[0]->loc, 574, "holdout every(k) needs k >= 2");
         set->holdout = 0;
     }
@@ -143,7 +146,7 @@ static Elem raw_elem(const Elab *e, const char *path) {
     static const struct {
         const char *end;
         Elem elem;
-    } known[] = {{"ubyte", TY_U8}, {"ubyte.gz", TY_U8}, {".idx", TY_U8}, {".idx.gz", TY_U8},
+    } known[] = {{"ubyte", TY_U8}, {"ubyte.gz", TY_U8}, {".idx", TY_U8},  {".idx.gz", TY_U8},
                  {".txt", TY_U8},  {".u8", TY_U8},      {".u16", TY_U16}, {".i32", TY_I32}};
     for (size_t i = 0; i < sizeof known / sizeof *known; i++) {
         if (ends_with(path, known[i].end)) {
@@ -161,14 +164,17 @@ static bool window_source(Elab *e, DataField *f, const Ast *args) {
         const Ast *arg = args->kid[i];
         int64_t n, *to = &f->length;
         if (arg->kind == AST_ARG) {
-            to = str_eq(arg->name, "offset") ? &f->offset : str_eq(arg->name, "stride") ? &f->stride : NULL;
+            to = str_eq(arg->name, "offset")   ? &f->offset
+                 : str_eq(arg->name, "stride") ? &f->stride
+                                               : NULL;
             arg = arg->kid[0];
         } else {
             to = sized ? NULL : to;
             sized = true;
         }
         if (!to) {
-            elab_error(e, arg->loc, 577, "a window is written: f.window(T, offset = 1, stride = T)");
+            elab_error(e, arg->loc, 577,
+                       "a window is written: f.window(T, offset = 1, stride = T)");
             return false;
         }
         if (!elab_int(e, arg, "an argument of 'window'", &n)) {
@@ -201,7 +207,8 @@ static bool method_source(Elab *e, DataField *f, const Ast *call, int *rank, Dim
             return false;
         }
         if (f->first < 0 || hi <= f->first) {
-            elab_error(e, arg->loc, 580, "columns %lld..%lld are none", (long long)f->first, (long long)hi);
+            elab_error(e, arg->loc, 580, "columns %lld..%lld are none", (long long)f->first,
+                       (long long)hi);
             return false;
         }
         f->source = FIELD_COLUMNS;
@@ -328,12 +335,13 @@ static bool field(Elab *e, DataSet *set, const Ast *ast) {
     }
     if (core == source) { /* a plain conversion; the row keeps its order */
         if (f.raw_count != type_count(f.type)) {
-            elab_error(e, expr->loc, 589, "field '%s' has %lld elements, but its source has %lld", f.name,
-                       (long long)type_count(f.type), (long long)f.raw_count);
+            elab_error(e, expr->loc, 589, "field '%s' has %lld elements, but its source has %lld",
+                       f.name, (long long)type_count(f.type), (long long)f.raw_count);
             return false;
         }
     } else if (f.source == FIELD_WINDOW) {
-        elab_error(e, expr->loc, 590, "a window is taken as it is; compute with the field in the train");
+        elab_error(e, expr->loc, 590,
+                   "a window is taken as it is; compute with the field in the train");
         return false;
     } else {
         f.load = load_entry(e, &f, expr, source, ast, raw_rank, raw);
@@ -354,7 +362,7 @@ int data_set(Elab *e, Item *item) {
     DataSet set = {.name = item->name, .shuffle = true, .loc = item->loc};
     const Ast *block = item->ast->kid[0];
     Frame frame = {0};
-    int errors = e->c->diag.errors;
+    int errors = e->errors;
     for (int pass = 0; pass < 2; pass++) { /* files first */
         for (int i = 0; i < block->nkid; i++) {
             const Ast *ast = block->kid[i];
@@ -372,19 +380,20 @@ int data_set(Elab *e, Item *item) {
                     field(e, &set, ast);
                 }
             } else if (pass == 0 && ast->kind != AST_ERROR) {
-                elab_error(e, ast->loc, 591, "a dataset holds 'file', 'holdout', 'shuffle' and fields "
-                                             "'x: f32[4] = ...'");
+                elab_error(e, ast->loc, 591,
+                           "a dataset holds 'file', 'holdout', 'shuffle' and fields "
+                           "'x: f32[4] = ...'");
             }
         }
     }
     e->scope = NULL;
     e->frame = NULL;
-    if (set.file.count == 0 && e->c->diag.errors == errors) {
+    if (set.file.count == 0 && e->errors == errors) {
         elab_error(e, item->loc, 592, "data set '%s' has no file", item->name);
-    } else if (set.field.count == 0 && e->c->diag.errors == errors) {
+    } else if (set.field.count == 0 && e->errors == errors) {
         elab_error(e, item->loc, 593, "data set '%s' has no fields", item->name);
     }
-    item->failed = e->c->diag.errors != errors; /* trains on it stay silent */
+    item->failed = e->errors != errors; /* trains on it stay silent */
     VEC_PUSH(e->arena, &e->module->dataset, set);
     return item->failed ? -1 : e->module->dataset.count - 1;
 }

@@ -9,8 +9,8 @@ static bool reaches(const Node *node, const Node *point, bool *seen) {
     if (node == point) {
         return true;
     }
-    if (seen[node->id] || node->op == OP_STOP || !(elem_is_float(node->type.elem) ||
-                                                   node->type.elem == TY_TUPLE)) {
+    if (seen[node->id] || node->op == OP_STOP ||
+        !(elem_is_float(node->type.elem) || node->type.elem == TY_TUPLE)) {
         return false;
     }
     seen[node->id] = true;
@@ -36,7 +36,8 @@ const Value *derive_call(Elab *e, const char *name, const Value *const *v, int n
     bool stop = str_eq(name, "stop_gradient"), vjp = str_eq(name, "vjp");
     int want = stop ? 1 : vjp ? 3 : 2;
     if (n != want) {
-        return elab_error(e, loc, 450, "'%s' takes %d argument%s", name, want, want == 1 ? "" : "s");
+        return elab_error(e, loc, 450, "'%s' takes %d argument%s", name, want,
+                          want == 1 ? "" : "s");
     }
     if (stop && v[0]->kind != V_TENSOR) {
         return v[0];
@@ -55,21 +56,24 @@ const Value *derive_call(Elab *e, const char *name, const Value *const *v, int n
         }
     }
     if (stop) {
-        return elem_is_float(value_elem(v[0])) ? value_with(e->arena, v[0], node_stop(e->g, v[0]->node))
-                                               : v[0];
+        return elem_is_float(value_elem(v[0]))
+                   ? value_with(e->arena, v[0], node_stop(e->g, v[0]->node))
+                   : v[0];
     }
     if (v[0]->nspan > 0 || v[1]->nspan > 0) {
-        return elab_error(e, loc, 452, "'%s' is for whole tensors, outside of index notation", name);
+        return elab_error(e, loc, 452, "'%s' is for whole tensors, outside of index notation",
+                          name);
     }
     if (!vjp && v[0]->rank > 0) {
-        elab_error(e, loc, 453, "grad(v, x) needs a scalar v, found %s", value_text(e->arena, v[0]));
+        elab_error(e, loc, 453, "grad(v, x) needs a scalar v, found %s",
+                   value_text(e->arena, v[0]));
         diag_hint(&e->c->diag, "vjp(v, x, u) takes a cotangent u of the shape of v");
         return &value_poison;
     }
     Node *value = graph_import(e->g, v[0]->node), *point = graph_import(e->g, v[1]->node);
     if (!derive_reaches(e, value, point)) {
-        return elab_error(e, loc, 454, "the first argument of '%s' was not computed from the second one",
-                          name);
+        return elab_error(e, loc, 454,
+                          "the first argument of '%s' was not computed from the second one", name);
     }
     const Value *u = vjp ? v[2] : value_real(e->arena, 1);
     u = arith_tensor(e, loc, u, value_elem(v[0]));

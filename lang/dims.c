@@ -6,7 +6,9 @@
 
 #include <string.h>
 
-bool dims_agree(Dim a, Dim b) { return a.size == b.size && (!a.name || !b.name || a.name == b.name); }
+bool dims_agree(Dim a, Dim b) {
+    return a.size == b.size && (!a.name || !b.name || a.name == b.name);
+}
 
 Dim dims_join(Dim a, Dim b) {
     Dim d = a.name ? a : b;
@@ -23,8 +25,10 @@ bool dims_eval(Elab *e, const Ast *expr, Dim *dim) {
         return false;
     }
     if (v->kind == V_TENSOR) {
-        elab_error(e, expr->loc, 301, "a shape needs a compile-time integer, but %s is known only at "
-                                      "run time", expr->kind == AST_NAME ? expr->name : "this");
+        elab_error(e, expr->loc, 301,
+                   "a shape needs a compile-time integer, but %s is known only at "
+                   "run time",
+                   expr->kind == AST_NAME ? expr->name : "this");
         return false;
     }
     if (v->kind != V_INT) {
@@ -86,8 +90,8 @@ bool dims_elem(Elab *e, const Ast *type, Elem *elem) {
     if (!elem_from_name(type->name, elem)) {
         elab_error(e, type->name_loc, 306, "unknown element type '%s'", type->name);
         Nearest n = nearest_start(type->name);
-        static const char *const names[] = {"bool", "i8", "i16", "i32", "i64", "u8", "u16", "u32",
-                                            "f16", "bf16", "f32", "f64", "int", "real"};
+        static const char *const names[] = {"bool", "i8",  "i16",  "i32", "i64", "u8",  "u16",
+                                            "u32",  "f16", "bf16", "f32", "f64", "int", "real"};
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
             nearest_add(&n, names[i]);
         }
@@ -98,7 +102,8 @@ bool dims_elem(Elab *e, const Ast *type, Elem *elem) {
         *elem = e->g->float_type;
     }
     if (*elem == TY_F16 || *elem == TY_BF16) {
-        elab_error(e, type->name_loc, 307, "the element type '%s' is not supported yet", type->name);
+        elab_error(e, type->name_loc, 307, "the element type '%s' is not supported yet",
+                   type->name);
         return false;
     }
     return true;
@@ -135,6 +140,42 @@ bool dims_range(Elab *e, const Ast *range, int64_t *lo, int64_t *hi) {
     return true;
 }
 
+bool dims_within(Elab *e, const Ast *range, const Value *v, Loc loc, const char *what) {
+    int64_t lo, hi;
+    if (!range) {
+        return true;
+    }
+    if (!dims_range(e, range, &lo, &hi)) {
+        return false;
+    }
+    if (v->kind == V_INT) {
+        if (v->integer < lo || v->integer >= hi) {
+            elab_error(e, loc, 219, "%s is %lld, outside %lld..%lld", what, (long long)v->integer,
+                       (long long)lo, (long long)hi);
+            return false;
+        }
+        return true;
+    }
+    if (v->kind != V_TENSOR || !elem_is_int(value_elem(v))) {
+        elab_error(e, range->loc, 220, "only integers have a range");
+        return false;
+    }
+    if (!v->ranged) {
+        elab_error(e, loc, 221,
+                   "%s must be in %lld..%lld, but the range of this value is not known", what,
+                   (long long)lo, (long long)hi);
+        diag_hint(&e->c->diag, "declare it where the value enters ('in %lld..%lld'), or clamp it",
+                  (long long)lo, (long long)hi);
+        return false;
+    }
+    if (v->lo < lo || v->hi > hi) {
+        elab_error(e, loc, 222, "%s must be in %lld..%lld, but this value is in %lld..%lld", what,
+                   (long long)lo, (long long)hi, (long long)v->lo, (long long)v->hi);
+        return false;
+    }
+    return true;
+}
+
 /* Is `name` a parameter of the signature that is being bound? Its value may come later. */
 static bool is_signature_name(const Elab *e, const char *name) {
     const Item *item = e->frame ? e->frame->item : NULL;
@@ -160,14 +201,19 @@ static bool is_variable(Elab *e, const Ast *axis) {
            !file_find(e->scope->file, axis->name);
 }
 
-static bool mismatch(Elab *e, Loc loc, const char *what, int axis, Dim want, Dim have) {
+static bool mismatch(Elab *e, Loc loc, const char *what, int axis, Dim want, Dim have,
+                     const Ast *written) {
     elab_error(e, loc, 310, "axis %d of %s has extent %s, expected %s", axis, what,
                dim_text(e->arena, have), dim_text(e->arena, want));
     elab_note_dim(e, want);
     elab_note_dim(e, have);
+    if (written) {
+        diag_note(&e->c->diag, written->loc, "the expected extent is written here");
+    }
     if (want.size == have.size) {
-        diag_note(&e->c->diag, LOC_NONE, "the sizes are equal, but declared dimensions are compared "
-                                         "by name");
+        diag_note(&e->c->diag, LOC_NONE,
+                  "the sizes are equal, but declared dimensions are compared "
+                  "by name");
     }
     return false;
 }
@@ -189,7 +235,7 @@ static bool unify_axis(Elab *e, const Ast *axis, int number, Loc loc, const char
             return false;
         }
         if (!dims_agree(want, *dim)) {
-            return mismatch(e, loc, what, number, want, *dim);
+            return mismatch(e, loc, what, number, want, *dim, axis);
         }
         *dim = dims_join(want, *dim);
         bound->value = value_dim(e->arena, *dim);
@@ -208,7 +254,7 @@ static bool unify_axis(Elab *e, const Ast *axis, int number, Loc loc, const char
         return false;
     }
     if (!dims_agree(want, *dim)) {
-        return mismatch(e, loc, what, number, want, *dim);
+        return mismatch(e, loc, what, number, want, *dim, axis);
     }
     *dim = dims_join(want, *dim);
     return true;
@@ -229,7 +275,7 @@ static bool unify_pack(Elab *e, int n, Loc loc, const char *what, int first, Dim
     }
     for (int i = 0; i < n; i++) {
         if (!dims_agree(f->pack[i], dim[i])) {
-            return mismatch(e, loc, what, first + i, f->pack[i], dim[i]);
+            return mismatch(e, loc, what, first + i, f->pack[i], dim[i], NULL);
         }
         dim[i] = f->pack[i] = dims_join(f->pack[i], dim[i]);
     }
@@ -262,7 +308,6 @@ bool dims_unify(Elab *e, const Ast *type, const Value *v, Loc loc, const char *w
             }
             at += n;
         } else if (!unify_axis(e, type->kid[i], at, loc, what, pass, &out[at])) {
-            diag_note(&e->c->diag, type->kid[i]->loc, "the extent is written here");
             return false;
         } else {
             at++;
@@ -282,12 +327,15 @@ const Value *dims_annotate(Elab *e, const Ast *type, const Value *v, Loc loc, co
     if (v->kind != V_TENSOR) {
         bool number = value_is_number(v) || v->kind == V_BOOL;
         if (!number || type->nkid > 0) {
-            return elab_error(e, loc, 314, "%s is %s, a tensor is expected", what, value_kind_text(v));
+            return elab_error(e, loc, 314, "%s is %s, a tensor is expected", what,
+                              value_kind_text(v));
         }
         return v;
     }
     Elem have = value_elem(v);
-    bool fits = elem == TY_ERROR ? elem_is_int(have) : !type->name ? elem_is_float(have) : elem == have;
+    bool fits = elem == TY_ERROR ? elem_is_int(have)
+                : !type->name    ? elem_is_float(have)
+                                 : elem == have;
     if (!fits) {
         return elab_error(e, loc, 315, "%s has elements of type %s, expected %s", what,
                           elem_name(have), elem == TY_ERROR ? "an integer type" : elem_name(elem));

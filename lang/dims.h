@@ -12,11 +12,15 @@ Dim dims_join(Dim a, Dim b);
 bool dims_eval(Elab *e, const Ast *expr, Dim *dim);
 /* The extents of a TYPE whose axes are all known, `...` from the frame. False after an error. */
 bool dims_eval_type(Elab *e, const Ast *type, int *rank, Dim *dim);
-/* The element type a TYPE names: unmarked is the build's float; TY_ERROR for `int` (any integer). */
+/* The element type a TYPE names: unmarked is the build's float; TY_ERROR for `int` (any integer).
+ */
 bool dims_elem(Elab *e, const Ast *type, Elem *elem);
 Type dims_type(Elem elem, int rank, const Dim *dim);
 /* `in a..b`; false after an error. */
 bool dims_range(Elab *e, const Ast *range, int64_t *lo, int64_t *hi);
+
+/* Is v known to be in `range` (NULL: none)? False after an error, which calls it `what`. */
+bool dims_within(Elab *e, const Ast *range, const Value *v, Loc loc, const char *what);
 
 /* Unifies the axes of `type` with those of v, binding dim variables and the pack in e->scope and
  * e->frame. Axes that are no plain names are left for `late`. Gives the joined dims. */

@@ -1,5 +1,6 @@
 /* draw: keys and sites of random numbers. The site is a hash of the entry, the label path and the
- * ordinal of the draw in that call, fixed here; equal sites never meet, so equal draws never merge. */
+ * ordinal of the draw in that call, fixed here; equal sites never meet, so equal draws never merge.
+ */
 #include "lang/draw.h"
 
 #include "lang/dims.h"
@@ -11,8 +12,8 @@ static Node *counter_node(Elab *e) {
     }
     if (entry->entry && entry->entry->kind == ENTRY_CALL) {
         if (!entry->calls) {
-            entry->calls = elab_counter(e, "calls", str_printf(e->arena, "%s.calls", entry->name), TY_I64,
-                                        0, entry->entry, entry->entry->loc);
+            entry->calls = elab_counter(e, "calls", str_printf(e->arena, "%s.calls", entry->name),
+                                        TY_I64, 0, entry->entry, entry->entry->loc);
         }
         return node_slot(e->g, entry->calls);
     }
@@ -21,11 +22,11 @@ static Node *counter_node(Elab *e) {
 
 Node *draw_node(Elab *e, Loc loc, Dist dist, int rank, const Dim *dim) {
     if (!e->entry || !e->frame) {
-        elab_error(e, loc, 265, "a draw is not known at compile time");
+        elab_error(e, loc, 477, "a draw is not known at compile time");
         return NULL;
     }
     if (e->in_adjoint) {
-        elab_error(e, loc, 266, "an adjoint may not draw");
+        elab_error(e, loc, 478, "an adjoint may not draw");
         return NULL;
     }
     Node *key[2 + 64];

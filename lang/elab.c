@@ -1,7 +1,7 @@
-/* elab: items in order: data sets, then trains and entries as they stand in the file (each elaborated
- * as a whole), then tests; last the slots are put into their order.
- * Contract: needs a parsed file; gives regions that hold at STAGE_BUILT; after an error the module is
- * not to be used. */
+/* elab: items in order: data sets, then trains and entries as they stand in the file (each
+ * elaborated as a whole), then tests; last the slots are put into their order. Contract: needs a
+ * parsed file; gives regions that hold at STAGE_BUILT; after an error the module is not to be used.
+ */
 #include "lang/elab.h"
 
 #include "lang/context.h"
@@ -30,10 +30,13 @@ static void overrides(Elab *e) {
             continue;
         }
         Item *item = file_find_own(e->root, o->name);
-        bool scalar = item && (item->kind == AST_DIMS || item->kind == AST_CONSTS) && !item->ast->kid[0];
+        bool scalar =
+            item && (item->kind == AST_DIMS || item->kind == AST_CONSTS) && !item->ast->kid[0];
         if (!scalar) {
-            elab_error(e, all, 2109, item ? "-D sets a dim or a scalar const; '%s' is none"
-                                         : "there is no dim or const '%s' for -D", o->name);
+            elab_error(e, all, 265,
+                       item ? "-D sets a dim or a scalar const; '%s' is none"
+                            : "there is no dim or const '%s' for -D",
+                       o->name);
             Nearest n = nearest_start(o->name);
             for (int k = 0; !item && k < e->root->item.count; k++) {
                 const Item *other = e->root->item.at[k];
@@ -67,9 +70,11 @@ static void check_constants(Elab *e) {
 static void unused_models(Elab *e) {
     for (int i = 0; i < e->root->item.count; i++) {
         const Item *item = e->root->item.at[i];
-        if (item->kind == AST_MODEL && !item->used && e->c->diag.errors == 0) {
-            diag_warn(&e->c->diag, item->loc, 2106, "model '%s' is used by no train or entry, so it has no "
-                                                    "parameters", item->name);
+        if (item->kind == AST_MODEL && !item->used && e->errors == 0) {
+            elab_warn(e, item->loc, 262,
+                      "model '%s' is used by no train or entry, so it has no "
+                      "parameters",
+                      item->name);
         }
     }
 }
@@ -82,9 +87,9 @@ static void elaborate_items(Elab *e) {
         if (ast->kind == AST_DATASET && item && item->ast == ast) {
             data_set(e, item);
         } else if (ast->kind == AST_RING) {
-            elab_error(e, ast->loc, 2107, "rings ('%s') are not supported yet", ast->name);
+            elab_error(e, ast->loc, 263, "rings ('%s') are not supported yet", ast->name);
         } else if (ast->kind == AST_PHASE) {
-            elab_error(e, ast->loc, 2108, "'phase' is not supported yet");
+            elab_error(e, ast->loc, 264, "'phase' is not supported yet");
         }
     }
     for (int i = 0; i < e->root->ast->nkid; i++) {
@@ -99,7 +104,7 @@ static void elaborate_items(Elab *e) {
             entry_item(e, ast);
         }
     }
-    for (int i = 0; i < e->root->ast->nkid && e->c->diag.errors == 0; i++) {
+    for (int i = 0; i < e->root->ast->nkid && e->errors == 0; i++) {
         if (e->root->ast->kid[i]->kind == AST_TEST) {
             test_item(e, e->root->ast->kid[i]);
         }
@@ -122,7 +127,9 @@ Module *elaborate(Compile *c, Arena *arena, const Ast *ast) {
     e->module->arena = arena;
     e->module->graph = e->g;
     e->module->doc = ast->doc;
-    e->module->name = c->opt.prefix ? c->opt.prefix : c->opt.input ? stem_of(e, c->opt.input) : "net";
+    e->module->name = c->opt.prefix  ? c->opt.prefix
+                      : c->opt.input ? stem_of(e, c->opt.input)
+                                     : "net";
     e->stamp = 1;
     e->root = modules_root(e, ast, c->opt.input);
     for (int i = 0; i < e->root->item.count; i++) {
@@ -132,7 +139,7 @@ Module *elaborate(Compile *c, Arena *arena, const Ast *ast) {
     params_start(e);
     VEC_PUSH(arena, &e->module->entry, e->init);
     check_constants(e);
-    if (c->diag.errors > 0) {
+    if (e->errors > 0 || c->diag.errors > 0) {
         return e->module;
     }
     elaborate_items(e);

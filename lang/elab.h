@@ -1,4 +1,5 @@
-/* elab: from a checked-by-grammar-only tree to the module: graph regions, slots, entries, data sets. */
+/* elab: from a checked-by-grammar-only tree to the module: graph regions, slots, entries, data
+ * sets. */
 #ifndef MDLC_LANG_ELAB_H
 #define MDLC_LANG_ELAB_H
 

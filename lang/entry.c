@@ -86,8 +86,10 @@ static void bind_input(Elab *e, const char *name, Loc loc, Slot *slot, int rank,
 static bool hyper_parameter(Elab *e, const Ast *param) {
     const Value *v = param->kid[2] ? elab_expr(e, param->kid[2]) : NULL;
     if (!v || (elab_ok(v) && !value_is_number(v))) {
-        elab_error(e, param->loc, 502, "hyper-parameter '%s' needs a compile-time number: '%s: real = "
-                                       "...'", param->name, param->name);
+        elab_error(e, param->loc, 502,
+                   "hyper-parameter '%s' needs a compile-time number: '%s: real = "
+                   "...'",
+                   param->name, param->name);
         return false;
     }
     if (!elab_ok(v)) {
@@ -95,7 +97,8 @@ static bool hyper_parameter(Elab *e, const Ast *param) {
     }
     Entry *train = e->entry->train_entry;
     const char *path = str_printf(e->arena, "%s.%s", train->name, param->name);
-    Slot *slot = elab_counter(e, param->name, path, e->g->float_type, value_number(v), train, param->loc);
+    Slot *slot =
+        elab_counter(e, param->name, path, e->g->float_type, value_number(v), train, param->loc);
     slot->doc = param->doc;
     scope_add(e->arena, e->scope, param->name, param->name_loc, BIND_ARGUMENT,
               value_scalar(e->arena, node_slot(e->g, slot)));
@@ -111,16 +114,17 @@ static bool input(Elab *e, const Ast *param) {
         return false;
     }
     if (elem == TY_ERROR && !(type->flags & AST_SHAPED)) {
-        elab_error(e, type->loc, 503, "inputs are run-time values; write i32 for a run-time integer, or "
-                                      "'const' for a compile-time one");
+        elab_error(e, type->loc, 503,
+                   "inputs are run-time values; write i32 for a run-time integer, or "
+                   "'const' for a compile-time one");
         return false;
     }
     if (param->kid[2]) {
         elab_error(e, param->kid[2]->loc, 504, "an input has no default value");
         return false;
     }
-    Slot *slot = entry_input_slot(e, param->name, dims_type(elem == TY_ERROR ? TY_I32 : elem, rank, dim),
-                                  param->loc);
+    Slot *slot = entry_input_slot(
+        e, param->name, dims_type(elem == TY_ERROR ? TY_I32 : elem, rank, dim), param->loc);
     slot->doc = param->doc;
     if (param->kid[1]) {
         if (!elem_is_int(slot->type.elem)) {
@@ -175,8 +179,10 @@ bool entry_rebind(Elab *e, const Ast *at) {
 bool entry_data(Elab *e, const Ast *on) {
     Item *item = file_find(e->root, on->name);
     if (!item || item->kind != AST_DATASET) {
-        bool ring = item && item->kind == AST_RING;
-        elab_error(e, on->loc, 508, ring ? "rings ('%s') are not supported yet" : "unknown data set '%s'",
+        if (item && item->kind == AST_RING) {
+            return false; /* said at its declaration */
+        }
+        elab_error(e, on->loc, 508, item ? "'%s' is no data set" : "unknown data set '%s'",
                    on->name);
         Nearest n = nearest_start(on->name);
         for (int i = 0; i < e->root->item.count; i++) {
@@ -184,9 +190,7 @@ bool entry_data(Elab *e, const Ast *on) {
                 nearest_add(&n, e->root->item.at[i]->name);
             }
         }
-        if (!ring) {
-            elab_hint_nearest(e, &n);
-        }
+        elab_hint_nearest(e, &n);
         return false;
     }
     int number = data_set(e, item);
@@ -242,7 +246,8 @@ void entry_writes(Elab *e) {
         }
     }
     if (scope->calls) {
-        Node *next = node_map2(e->g, OP_ADD, node_slot(e->g, scope->calls), node_int(e->g, TY_I64, 1));
+        Node *next =
+            node_map2(e->g, OP_ADD, node_slot(e->g, scope->calls), node_int(e->g, TY_I64, 1));
         entry_out(e, OUT_WRITE, NULL, scope->calls, next, scope->calls->loc);
     }
 }
@@ -279,8 +284,8 @@ void entry_item(Elab *e, const Ast *ast) {
         } else if (r) {
             result_out(e, "out", r, ast->loc);
         }
-        if (!r && scope->write.count == 0 && scope->state.count == 0 && e->c->diag.errors == 0) {
-            diag_warn(&e->c->diag, ast->loc, 513, "entry '%s' returns nothing and assigns nothing",
+        if (!r && scope->write.count == 0 && scope->state.count == 0 && e->errors == 0) {
+            elab_warn(e, ast->loc, 513, "entry '%s' returns nothing and assigns nothing",
                       ast->name);
         }
         entry_writes(e);

@@ -20,7 +20,9 @@ struct Evaluation {
     VEC(RowSum) sum;
 };
 
-Region *evaluation_end_region(Elab *e) { return e->entry->evaluation->end->region; }
+Region *evaluation_end_region(Elab *e) {
+    return e->entry->evaluation->end->region;
+}
 
 const Value *evaluation_at_end(Elab *e, Loc loc, const Value *v) {
     if (v->end || !elab_ok(v)) {
@@ -35,9 +37,11 @@ const Value *evaluation_at_end(Elab *e, Loc loc, const Value *v) {
             return r;
         }
     }
-    elab_error(e, loc, 554, "a fold over the batch meets single rows or other values of one batch here; an "
-                            "evaluation over several batches knows it only at the end");
-    diag_hint(&e->c->diag, "write it with outermost folds, for example sum(y^2) - sum(y)^2 / count(y)");
+    elab_error(e, loc, 554,
+               "a fold over the batch meets single rows or other values of one batch here; an "
+               "evaluation over several batches knows it only at the end");
+    diag_hint(&e->c->diag,
+              "write it with outermost folds, for example sum(y^2) - sum(y)^2 / count(y)");
     return &value_poison;
 }
 
@@ -85,15 +89,18 @@ const Value *evaluation_fold(Elab *e, const char *name, const Value *v, uint32_t
     int rank = v->node->type.rank, row_axis = -1;
     int64_t factor = 0, rest = 1;
     if (!str_eq(name, "sum") && !str_eq(name, "mean")) {
-        return elab_error(e, loc, 555, "'%s' over the batch is not defined in an evaluation over several "
-                                       "batches; sums and means are", name);
+        return elab_error(e, loc, 555,
+                          "'%s' over the batch is not defined in an evaluation over several "
+                          "batches; sums and means are",
+                          name);
     }
     for (int i = 0; i < rank; i++) {
         Dim dim = axis_dim(v, i);
         bool rows = evaluation_masks(e, dim);
         if (rows && (row_axis >= 0 || dim.batch == BATCH_LOST)) {
-            return elab_error(e, loc, 556, "the rows of the batch cannot be told apart here, which an "
-                                           "evaluation on fewer rows needs");
+            return elab_error(e, loc, 556,
+                              "the rows of the batch cannot be told apart here, which an "
+                              "evaluation on fewer rows needs");
         }
         if (rows) {
             row_axis = i;
@@ -103,8 +110,9 @@ const Value *evaluation_fold(Elab *e, const char *name, const Value *v, uint32_t
         }
     }
     if (axes != (rank > 0 ? (1u << rank) - 1 : 0) || e->loop) {
-        elab_error(e, loc, 557, "an evaluation over several batches keeps one number a fold over the batch, "
-                                "but this one %s",
+        elab_error(e, loc, 557,
+                   "an evaluation over several batches keeps one number a fold over the batch, "
+                   "but this one %s",
                    e->loop ? "stands in a loop" : "leaves a tensor");
         diag_hint(&e->c->diag, "fold over everything: mean(x)");
         return &value_poison;
@@ -164,10 +172,17 @@ void evaluation_entry(Elab *e, const Ast *ast, Entry *train) {
     scope->entry->train = train;
     train_counters(e, &t, train);
     ev.end = ARENA_NEW(e->arena, Entry);
-    *ev.end = (Entry){.kind = ENTRY_EVAL_END, .name = ast->name, .region = region_new(e->g, NULL),
-                      .dataset = -1, .steps = -1, .epochs = -1, .budget = -1, .train = train,
-                      .budget_loc = ast->loc, .loc = ast->loc};
-    int errors = e->c->diag.errors;
+    *ev.end = (Entry){.kind = ENTRY_EVAL_END,
+                      .name = ast->name,
+                      .region = region_new(e->g, NULL),
+                      .dataset = -1,
+                      .steps = -1,
+                      .epochs = -1,
+                      .budget = -1,
+                      .train = train,
+                      .budget_loc = ast->loc,
+                      .loc = ast->loc};
+    int errors = e->errors;
     if (entry_rebind(e, at) && entry_data(e, on) && entry_inputs(e, params)) {
         const Slot *field = scope->entry->input.count > 0 ? scope->entry->input.at[0] : NULL;
         const ScopeName *first = field ? scope_find_here(e->scope, field->name) : NULL;
@@ -182,7 +197,7 @@ void evaluation_entry(Elab *e, const Ast *ast, Entry *train) {
             end_out(e, OUT_METRIC, t.metric.at[i].name, t.metric.at[i].value, t.metric.at[i].loc);
         }
     }
-    if (e->c->diag.errors != errors) {
+    if (e->errors != errors) {
         diag_note(&e->c->diag, ast->loc, "this concerns the evaluation of '%s' on held-out rows",
                   ast->name);
     }

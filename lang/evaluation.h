@@ -1,8 +1,8 @@
 /* evaluation: a train's loss and metrics over held-out rows, in infer mode.
  *
- * One entry sees up to B rows of one batch and gives sums over the rows in use; a second entry turns
- * the sums of all batches into the loss and the metrics. Folds over the batch become such sums, and
- * arithmetic on them happens in the second entry. */
+ * One entry sees up to B rows of one batch and gives sums over the rows in use; a second entry
+ * turns the sums of all batches into the loss and the metrics. Folds over the batch become such
+ * sums, and arithmetic on them happens in the second entry. */
 #ifndef MDLC_LANG_EVALUATION_H
 #define MDLC_LANG_EVALUATION_H
 

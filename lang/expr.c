@@ -127,9 +127,10 @@ const Value *elab_name(Elab *e, const Ast *ast) {
     ScopeName *bound = scope_find(e->scope, name);
     if (bound) {
         if (bound->next) {
-            elab_error(e, ast->loc, 207, "'%s' is read after its '<-': it has its new value only in the "
-                                         "next %s", name,
-                       bound->kind == BIND_CARRY ? "iteration" : "call");
+            elab_error(e, ast->loc, 207,
+                       "'%s' is read after its '<-': it has its new value only in the "
+                       "next %s",
+                       name, bound->kind == BIND_CARRY ? "iteration" : "call");
             diag_note(&e->c->diag, bound->next_loc, "it is set here");
             diag_hint(&e->c->diag, "give the new value a name, read that, and set '%s' last", name);
             return &value_poison;
@@ -211,7 +212,7 @@ bool elab_shape(Elab *e, const Value *v, Loc loc, int *rank, Dim *dim) {
         }
         if (v->item[i]->kind != V_INT || v->item[i]->integer < 0 || *rank == MD_RANK) {
             elab_error(e, loc, 352, "extent %d of a shape is %s, not a compile-time integer", i,
-                       value_text(e->arena, v->item[i]));
+                       value_kind_text(v->item[i]));
             return false;
         }
         dim[(*rank)++] = value_to_dim(v->item[i]);
@@ -281,9 +282,11 @@ static const Value *eval_as(Elab *e, const Ast *ast) {
                 product *= v->dim[n++].size;
             }
             if (i != 0 || product != rest || rest * want != have) {
-                return elab_error(e, type->kid[i]->loc, 354,
-                                  "'...' after 'as' stands first, for leading axes that stay; it does "
-                                  "not fit %s", shape_text(e->arena, v->rank, v->dim));
+                return elab_error(
+                    e, type->kid[i]->loc, 354,
+                    "'...' after 'as' stands first, for leading axes that stay; it does "
+                    "not fit %s",
+                    shape_text(e->arena, v->rank, v->dim));
             }
             for (int k = 0; k < n; k++) {
                 dim[rank++] = v->dim[k];
@@ -328,7 +331,8 @@ static const Value *eval_binary(Elab *e, const Ast *ast) {
         return a;
     }
     const Value *b = elab_expr(e, ast->kid[1]);
-    Loc at = ast->name_loc.source == ast->loc.source && ast->name_loc.len ? ast->name_loc : ast->loc;
+    Loc at =
+        ast->name_loc.source == ast->loc.source && ast->name_loc.len ? ast->name_loc : ast->loc;
     return arith_binary(e, at, ast->op, a, b);
 }
 
@@ -382,12 +386,11 @@ static const Value *eval(Elab *e, const Ast *ast) {
     case AST_LIST: return eval_list(e, ast);
     case AST_ERROR: return &value_poison;
     case AST_RANGE_EXPR:
-        return elab_error(e, ast->loc, 358, "a range may stand only as an index, as an argument or "
-                                            "after 'in'");
-    case AST_ARG:
-        return elab_error(e, ast->loc, 359, "'%s = ' is not possible here", ast->name);
-    default:
-        return elab_error(e, ast->loc, 360, "%s is no expression", ast_kind_name(ast->kind));
+        return elab_error(e, ast->loc, 358,
+                          "a range may stand only as an index, as an argument or "
+                          "after 'in'");
+    case AST_ARG: return elab_error(e, ast->loc, 359, "'%s = ' is not possible here", ast->name);
+    default: return elab_error(e, ast->loc, 360, "%s is no expression", ast_kind_name(ast->kind));
     }
 }
 
@@ -419,14 +422,35 @@ bool elab_int(Elab *e, const Ast *ast, const char *what, int64_t *out) {
     return true;
 }
 
+/* The first name in the expression that is known only at run time, or NULL. */
+static const char *runtime_name(Elab *e, const Ast *ast) {
+    if (!ast) {
+        return NULL;
+    }
+    if (ast->kind == AST_NAME) {
+        const ScopeName *n = scope_find(e->scope, ast->name);
+        bool runtime = n && n->value && n->value->kind == V_TENSOR;
+        return runtime || str_eq(ast->name, "step") || str_eq(ast->name, "steps") ? ast->name
+                                                                                  : NULL;
+    }
+    const char *name = NULL;
+    for (int i = ast->kind == AST_CALL ? 1 : 0; i < ast->nkid && !name; i++) {
+        name = runtime_name(e, ast->kid[i]);
+    }
+    return name;
+}
+
 bool elab_condition(Elab *e, const Ast *ast, bool *out) {
     const Value *v = elab_expr(e, ast);
     if (!elab_ok(v)) {
         return false;
     }
     if (v->kind != V_BOOL) {
-        elab_error(e, ast->loc, 363, "the condition of 'when' must be known at compile time, found %s",
-                   value_text(e->arena, v));
+        const char *name = v->kind == V_TENSOR ? runtime_name(e, ast) : NULL;
+        elab_error(e, ast->loc, 363,
+                   "the condition of 'when' must be known at compile time, but %s%s%s is %s",
+                   name ? "'" : "", name ? name : "it", name ? "'" : "",
+                   v->kind == V_TENSOR ? "a run-time value" : value_kind_text(v));
         if (v->kind == V_TENSOR) {
             diag_hint(&e->c->diag, "select(c, a, b) chooses between values at run time");
         }

@@ -1,6 +1,6 @@
 /* fold: reductions. A product under a sum is taken apart: factors without a fold index move out,
- * a fold index of one factor alone is summed there, and two remaining factors are a contraction whose
- * operands carry only their own axes. */
+ * a fold index of one factor alone is summed there, and two remaining factors are a contraction
+ * whose operands carry only their own axes. */
 #include "lang/fold.h"
 
 #include "lang/arith.h"
@@ -351,8 +351,9 @@ static const Value *plain_fold(Elab *e, const char *name, const Value *v, Index 
         return v;
     }
     if (v->rank > 0) {
-        elab_error(e, loc, 408, "the body of '%s[..]' is a scalar with free indices, found shape %s",
-                   name, shape_text(e->arena, v->rank, v->dim));
+        elab_error(e, loc, 408,
+                   "the body of '%s[..]' is a scalar with free indices, found shape %s", name,
+                   shape_text(e->arena, v->rank, v->dim));
         diag_hint(&e->c->diag, "'%s(x)' folds a whole tensor", name);
         return &value_poison;
     }
@@ -436,7 +437,8 @@ static const Value *sum_product(Elab *e, const char *name, const Ast *body, Inde
         /* A fold index that no factor has counts how often the rest is added. */
         for (int i = 0; i < n && elab_ok(r); i++) {
             if (!spans(in.at[0], ix[i]) && !spans(in.at[1], ix[i])) {
-                r = arith_binary(e, loc, AO_MUL, r, value_real(e->arena, (double)ix[i]->extent.size));
+                r = arith_binary(e, loc, AO_MUL, r,
+                                 value_real(e->arena, (double)ix[i]->extent.size));
             }
         }
     }

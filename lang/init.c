@@ -22,7 +22,12 @@ typedef struct {
 static const Initializer initializers[] = {
     {"uniform", DIST_UNIFORM, 2, {"a", "b"}, {0}, {false}},
     {"normal", DIST_NORMAL, 2, {"mean", "std"}, {0}, {false}},
-    {"trunc_normal", DIST_UNIFORM, 4, {"mean", "std", "a", "b"}, {0, 1, -2, 2}, {true, true, true, true}},
+    {"trunc_normal",
+     DIST_UNIFORM,
+     4,
+     {"mean", "std", "a", "b"},
+     {0, 1, -2, 2},
+     {true, true, true, true}},
     {"kaiming_uniform", DIST_UNIFORM, 1, {"gain"}, {1.4142135623730951}, {true}},
     {"kaiming_normal", DIST_NORMAL, 1, {"gain"}, {1.4142135623730951}, {true}},
     {"xavier_uniform", DIST_UNIFORM, 1, {"gain"}, {1}, {true}},
@@ -40,12 +45,13 @@ static const Initializer *find_initializer(Elab *e, const Ast *call) {
             }
             nearest_add(&n, initializers[i].name);
         }
-        elab_error(e, callee->loc, 258, "unknown initial distribution '%s'", callee->name);
+        elab_error(e, callee->loc, 470, "unknown initial distribution '%s'", callee->name);
         elab_hint_nearest(e, &n);
         return NULL;
     }
-    elab_error(e, call->loc, 259, "after '~' stands a distribution such as normal(0, 0.02); '=' sets a "
-                                  "value");
+    elab_error(e, call->loc, 471,
+               "after '~' stands a distribution such as normal(0, 0.02); '=' sets a "
+               "value");
     return NULL;
 }
 
@@ -65,7 +71,7 @@ static bool initializer_arguments(Elab *e, const Initializer *in, const Ast *cal
             next++;
         }
         if (k >= in->nparam || given[k]) {
-            elab_error(e, arg->loc, 260, "'%s' does not take this argument", in->name);
+            elab_error(e, arg->loc, 472, "'%s' does not take this argument", in->name);
             return false;
         }
         const Value *v = elab_expr(e, arg->kind == AST_ARG ? arg->kid[0] : arg);
@@ -73,7 +79,7 @@ static bool initializer_arguments(Elab *e, const Initializer *in, const Ast *cal
             return false;
         }
         if (!value_is_number(v)) {
-            elab_error(e, arg->loc, 261, "'%s' of '%s' must be a compile-time number, found %s",
+            elab_error(e, arg->loc, 473, "'%s' of '%s' must be a compile-time number, found %s",
                        in->param[k], in->name, value_text(e->arena, v));
             return false;
         }
@@ -82,7 +88,7 @@ static bool initializer_arguments(Elab *e, const Initializer *in, const Ast *cal
     }
     for (int k = 0; k < in->nparam; k++) {
         if (!given[k] && !in->has_preset[k]) {
-            elab_error(e, call->loc, 262, "'%s' needs its argument '%s'", in->name, in->param[k]);
+            elab_error(e, call->loc, 474, "'%s' needs its argument '%s'", in->name, in->param[k]);
             return false;
         }
         out[k] = given[k] ? out[k] : in->preset[k];
@@ -104,25 +110,30 @@ static Node *polynomial(Graph *g, Node *x, const double *c, int n) {
     return p;
 }
 
-/* The inverse of erf (Giles 2012, "Approximating the erfinv function"), to about single precision. */
+/* The inverse of erf (Giles 2012, "Approximating the erfinv function"), to about single precision.
+ */
 static Node *erfinv(Graph *g, Node *x) {
-    static const double near[] = {2.81022636e-08, 3.43273939e-07, -3.5233877e-06,
-                                  -4.39150654e-06, 0.00021858087, -0.00125372503,
-                                  -0.00417768164, 0.246640727, 1.50140941};
+    static const double near[] = {2.81022636e-08,  3.43273939e-07, -3.5233877e-06,
+                                  -4.39150654e-06, 0.00021858087,  -0.00125372503,
+                                  -0.00417768164,  0.246640727,    1.50140941};
     static const double far[] = {-0.000200214257, 0.000100950558, 0.00134934322,
-                                 -0.00367342844, 0.00573950773, -0.0076224613,
-                                 0.00943887047, 1.00167406, 2.83297682};
+                                 -0.00367342844,  0.00573950773,  -0.0076224613,
+                                 0.00943887047,   1.00167406,     2.83297682};
     Elem elem = x->type.elem;
     Node *one = node_const(g, elem, 1);
-    Node *w = node_map1(g, OP_NEG, node_map1(g, OP_LOG, node_map2(g, OP_MUL, node_map2(g, OP_SUB, one, x),
-                                                                  node_map2(g, OP_ADD, one, x))));
+    Node *w = node_map1(g, OP_NEG,
+                        node_map1(g, OP_LOG,
+                                  node_map2(g, OP_MUL, node_map2(g, OP_SUB, one, x),
+                                            node_map2(g, OP_ADD, one, x))));
     Node *p = polynomial(g, affine_map(g, w, 1, -2.5), near, 9);
     Node *q = polynomial(g, affine_map(g, node_map1(g, OP_SQRT, w), 1, -3), far, 9);
     Node *small = node_map2(g, OP_LT, w, node_const(g, elem, 5));
     return node_map2(g, OP_MUL, node_select(g, small, p, q), x);
 }
 
-static double normal_cdf(double x) { return 0.5 * (1 + erf(x / sqrt(2))); }
+static double normal_cdf(double x) {
+    return 0.5 * (1 + erf(x / sqrt(2)));
+}
 
 /* By the inverse distribution function between a and b, which are absolute, as PyTorch does. */
 static Node *truncated(Graph *g, Node *u, const double *arg) {
@@ -138,7 +149,8 @@ static Node *truncated(Graph *g, Node *u, const double *arg) {
                      node_const(g, elem, b));
 }
 
-Node *init_draw(Elab *e, const Ast *call, Type type, int rank, const Dim *written, const char *path) {
+Node *init_draw(Elab *e, const Ast *call, Type type, int rank, const Dim *written,
+                const char *path) {
     const Initializer *in = find_initializer(e, call);
     double arg[4] = {0};
     if (!in || !initializer_arguments(e, in, call, arg)) {
@@ -146,7 +158,7 @@ Node *init_draw(Elab *e, const Ast *call, Type type, int rank, const Dim *writte
     }
     bool fans = in->nparam == 1;
     if (fans && rank < 2) {
-        elab_error(e, call->loc, 263, "'%s' needs a shape with at least two axes [out, in, ...]",
+        elab_error(e, call->loc, 475, "'%s' needs a shape with at least two axes [out, in, ...]",
                    in->name);
         return NULL;
     }
@@ -204,7 +216,8 @@ static Node *transplant(Elab *e, Node *node, bool slots, MovedList *moved) {
             return NULL;
         }
     }
-    Node *made = node->op == OP_SLOT ? node_slot(e->g, node->attr->slot) : graph_copy(e->g, node, in);
+    Node *made =
+        node->op == OP_SLOT ? node_slot(e->g, node->attr->slot) : graph_copy(e->g, node, in);
     Moved m = {node, made};
     VEC_PUSH(e->arena, moved, m);
     return made;
@@ -235,7 +248,8 @@ Node *init_value(Elab *e, const Ast *expr, Type type) {
     }
     node = v->nspan == 0 ? init_transplant(e, v->node, e->init->region, false) : NULL;
     if (!node) {
-        elab_error(e, expr->loc, 264, "an initial value may not depend on inputs, parameters or draws");
+        elab_error(e, expr->loc, 476,
+                   "an initial value may not depend on inputs, parameters or draws");
         return NULL;
     }
     int lead = type.rank - v->rank;
@@ -244,7 +258,8 @@ Node *init_value(Elab *e, const Ast *expr, Type type) {
         fits = v->dim[i].size == type.dim[lead + i];
     }
     if (!fits) {
-        elab_error(e, expr->loc, 414, "the initial value is %s, which does not fit the declared type",
+        elab_error(e, expr->loc, 414,
+                   "the initial value is %s, which does not fit the declared type",
                    value_text(e->arena, v));
         return NULL;
     }

@@ -6,7 +6,8 @@
 
 /* `~ normal(0, 0.02)`: a node of the INIT region. `written` is the shape in the layer, `type` the
  * whole with stacking axes. NULL after an error. */
-Node *init_draw(Elab *e, const Ast *call, Type type, int rank, const Dim *written, const char *path);
+Node *init_draw(Elab *e, const Ast *call, Type type, int rank, const Dim *written,
+                const char *path);
 /* `= e`: e is evaluated here and its nodes are made again in the INIT region. */
 Node *init_value(Elab *e, const Ast *expr, Type type);
 /* Makes `node` again in `region`; NULL if it depends on an input, a parameter or a draw (parameters

@@ -1,5 +1,5 @@
-/* loop: the body of a loop is elaborated once; carries are names of its scope, and what it uses from
- * outside becomes an invariant of the LOOP by itself. */
+/* loop: the body of a loop is elaborated once; carries are names of its scope, and what it uses
+ * from outside becomes an invariant of the LOOP by itself. */
 #include "lang/loop.h"
 
 #include "lang/arith.h"
@@ -20,7 +20,9 @@ typedef struct {
 } CarryVar;
 typedef VEC(CarryVar) CarryVars;
 
-Node *loop_slice(LoopScope *loop, Node *stack) { return loop_xs(loop->builder, stack); }
+Node *loop_slice(LoopScope *loop, Node *stack) {
+    return loop_xs(loop->builder, stack);
+}
 
 LoopScope *loop_scope_open(Elab *e, Dim trip, bool repeat) {
     LoopScope *loop = ARENA_NEW(e->arena, LoopScope);
@@ -60,7 +62,8 @@ static bool read_trip(Elab *e, const Ast *expr, Dim *trip, const char **index) {
         return false;
     }
     if (v->kind != V_INT) {
-        elab_error(e, expr->loc, 461, "the number of iterations must be a compile-time integer, found %s",
+        elab_error(e, expr->loc, 461,
+                   "the number of iterations must be a compile-time integer, found %s",
                    v->kind == V_TENSOR && expr->kind == AST_NAME
                        ? str_printf(e->arena, "the run-time value '%s'", expr->name)
                        : value_kind_text(v));
@@ -83,8 +86,10 @@ static bool read_carries(Elab *e, const Ast *carry, CarryVars *vars) {
         if (ast->kid[0]) {
             const ScopeName *old = scope_find_here(e->scope, ast->name);
             if (old) {
-                elab_error(e, ast->loc, 295, "'%s' has a value already, and after the loop the carry "
-                                             "would give it another", ast->name);
+                elab_error(e, ast->loc, 295,
+                           "'%s' has a value already, and after the loop the carry "
+                           "would give it another",
+                           ast->name);
                 diag_note(&e->c->diag, old->loc, "it is set here");
                 diag_hint(&e->c->diag, "'carry %s' alone goes on with that value", ast->name);
                 ok = false;
@@ -96,8 +101,10 @@ static bool read_carries(Elab *e, const Ast *carry, CarryVars *vars) {
             name.kind = AST_NAME;
             start = elab_name(e, &name);
             if (var.outer && (var.outer->kind == BIND_CARRY || var.outer->kind == BIND_STATE)) {
-                elab_error(e, ast->loc, 296, "'%s' is a carry or state here; give the inner loop's carry "
-                                             "another name: 'carry y = %s'", ast->name, ast->name);
+                elab_error(e, ast->loc, 296,
+                           "'%s' is a carry or state here; give the inner loop's carry "
+                           "another name: 'carry y = %s'",
+                           ast->name, ast->name);
                 ok = false;
             }
         }
@@ -123,28 +130,13 @@ static void bind_result(Elab *e, const char *name, Loc loc, ScopeName *outer, co
     } else if (!scope_find_here(e->scope, name)) {
         scope_add(e->arena, e->scope, name, loc, BIND_VALUE, v);
     }
-    if (v->kind == V_TENSOR && v->nspan == 0) {
+    if (v->kind == V_TENSOR && v->nspan == 0 && !e->scope->file->library) {
         graph_name(v->node, name);
     }
 }
 
-/* After an error the loop's names exist, as poison. */
-static void poison_names(Elab *e, const CarryVars *vars, const Ast *body) {
-    for (int i = 0; i < vars->count; i++) {
-        bind_result(e, vars->at[i].name, vars->at[i].loc, vars->at[i].outer, &value_poison);
-    }
-    for (int i = 0; i < body->nkid; i++) {
-        const Ast *ast = body->kid[i];
-        if (ast->kind == AST_EMIT) {
-            const Ast *target = ast->kid[0]->kind == AST_INDEXED ? ast->kid[0]->kid[0] : ast->kid[0];
-            if (target->kind == AST_NAME && !scope_find_here(e->scope, target->name)) {
-                scope_add(e->arena, e->scope, target->name, target->loc, BIND_VALUE, &value_poison);
-            }
-        }
-    }
-}
-
-/* The stacked axis of an emit moves from the front to where the left side named the loop's index. */
+/* The stacked axis of an emit moves from the front to where the left side named the loop's index.
+ */
 static const Value *emitted_value(Elab *e, const LoopScope *loop, const Emitted *em, Node *node) {
     Node *stack = loop_stack(e->g, node, em->number);
     const Value *v = em->value;
@@ -183,14 +175,12 @@ void loop_statement(Elab *e, const Ast *ast) {
     bool ok = read_trip(e, ast->kid[0], &trip, &index);
     ok = read_carries(e, carry, &vars) && ok;
     if (!ok) {
-        poison_names(e, &vars, body);
+        stmt_poison(e, ast);
         return;
     }
     if (trip.size == 0) { /* no iteration: the carries keep their start */
-        poison_names(e, &vars, body);
         for (int i = 0; i < vars.count; i++) {
-            ScopeName *n = scope_find_here(e->scope, vars.at[i].name);
-            n->value = vars.at[i].start;
+            bind_result(e, vars.at[i].name, vars.at[i].loc, vars.at[i].outer, vars.at[i].start);
         }
         return;
     }
@@ -209,13 +199,13 @@ void loop_statement(Elab *e, const Ast *ast) {
         scope_add(e->arena, e->scope, vars.at[i].name, vars.at[i].loc, BIND_CARRY,
                   value_with(e->arena, vars.at[i].start, node));
     }
-    int errors = e->c->diag.errors;
+    int errors = e->errors;
     stmt_block(e, body);
     for (int i = 0; i < vars.count; i++) {
         ScopeName *n = scope_find_here(e->scope, vars.at[i].name);
         if (!n->next) {
-            if (e->c->diag.errors == errors) {
-                diag_warn(&e->c->diag, vars.at[i].loc, 298, "carry '%s' is never set: it keeps its start",
+            if (e->errors == errors) {
+                elab_warn(e, vars.at[i].loc, 298, "carry '%s' is never set: it keeps its start",
                           n->name);
             }
         } else if (elab_ok(n->next)) {
@@ -224,21 +214,24 @@ void loop_statement(Elab *e, const Ast *ast) {
     }
     e->scope = outer;
     for (int i = 0; i < loop->emitted.count; i++) {
-        loop->emitted.at[i].number =
-            loop_emit(loop->builder, loop->emitted.at[i].value->node);
+        if (!elab_ok(loop->emitted.at[i].value)) {
+            continue;
+        }
+        loop->emitted.at[i].number = loop_emit(loop->builder, loop->emitted.at[i].value->node);
     }
     Node *node = loop_scope_close(e, loop);
     for (int i = 0; i < vars.count; i++) {
-        const Value *v = value_with(e->arena, vars.at[i].start,
-                                    loop_final(e->g, node, vars.at[i].number));
+        const Value *v =
+            value_with(e->arena, vars.at[i].start, loop_final(e->g, node, vars.at[i].number));
         bind_result(e, vars.at[i].name, vars.at[i].loc, vars.at[i].outer, v);
     }
     for (int i = 0; i < loop->emitted.count; i++) {
         const Emitted *em = &loop->emitted.at[i];
-        stmt_bind(e, em->name, em->loc, emitted_value(e, loop, em, node));
+        const Value *v = elab_ok(em->value) ? emitted_value(e, loop, em, node) : em->value;
+        stmt_bind(e, em->name, em->loc, v);
     }
-    if (e->c->diag.errors != errors) {
-        poison_names(e, &vars, body);
+    if (e->errors != errors) {
+        stmt_poison(e, ast);
     }
 }
 
@@ -250,8 +243,9 @@ void loop_emit_statement(Elab *e, const Ast *ast) {
     }
     const Ast *name = target->kind == AST_INDEXED ? target->kid[0] : target;
     if (name->kind != AST_NAME) {
-        elab_error(e, target->loc, 267, "'emit' names a new tensor: 'emit y = ...' or 'emit y[i, t] = "
-                                         "...'");
+        elab_error(e, target->loc, 267,
+                   "'emit' names a new tensor: 'emit y = ...' or 'emit y[i, t] = "
+                   "...'");
         return;
     }
     Emitted em = {.name = name->name, .loc = name->loc};
@@ -259,10 +253,12 @@ void loop_emit_statement(Elab *e, const Ast *ast) {
         em.position = -1;
         em.value = notation_statement(e, target->kid[1], right, &em.position);
         if (em.position < 0 && elab_ok(em.value)) {
-            elab_error(e, target->loc, 464, "the left side of 'emit' names no index of the loop, so it is "
-                                            "not clear where the stacked axis goes");
-            diag_hint(&e->c->diag, e->loop->index_name ? "put '%s' among the indices"
-                                                       : "name the loop's index: 'scan %s < n'",
+            elab_error(e, target->loc, 464,
+                       "the left side of 'emit' names no index of the loop, so it is "
+                       "not clear where the stacked axis goes");
+            diag_hint(&e->c->diag,
+                      e->loop->index_name ? "put '%s' among the indices"
+                                          : "name the loop's index: 'scan %s < n'",
                       e->loop->index_name ? e->loop->index_name : "t");
             return;
         }
@@ -272,8 +268,8 @@ void loop_emit_statement(Elab *e, const Ast *ast) {
     if (elab_ok(em.value)) {
         em.value = arith_lift(e, right->loc, em.value);
     }
-    if (!elab_ok(em.value) || !elab_plain(e, right->loc, em.value)) {
-        return;
+    if (elab_ok(em.value) && !elab_plain(e, right->loc, em.value)) {
+        em.value = &value_poison;
     }
     for (int i = 0; i < e->loop->emitted.count; i++) {
         if (str_eq(e->loop->emitted.at[i].name, em.name)) {

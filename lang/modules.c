@@ -35,7 +35,9 @@ static void add_item(Elab *e, File *file, AstKind kind, Ast *ast) {
     VEC_PUSH(e->arena, &file->item, item);
 }
 
-static bool upper_case(const char *name) { return name[0] >= 'A' && name[0] <= 'Z'; }
+static bool upper_case(const char *name) {
+    return name[0] >= 'A' && name[0] <= 'Z';
+}
 
 static void load(Elab *e, File *file, const Ast *use);
 
@@ -50,10 +52,11 @@ static void add_items(Elab *e, File *file) {
             for (int k = 0; k < ast->nkid; k++) {
                 Ast *def = ast->kid[k];
                 if (ast->kind == AST_DIMS && !upper_case(def->name)) {
-                    elab_error(e, def->name_loc, 200, "the name of a dim starts with an upper-case "
-                                                       "letter; lower-case names are dim variables");
+                    elab_error(e, def->name_loc, 200,
+                               "the name of a dim starts with an upper-case "
+                               "letter; lower-case names are dim variables");
                 } else if (ast->kind == AST_DIMS && def->kid[0]) {
-                    elab_error(e, def->loc, 2102, "a dim is one number; 'const' makes a table");
+                    elab_error(e, def->loc, 258, "a dim is one number; 'const' makes a table");
                 } else {
                     add_item(e, file, ast->kind, def);
                 }
@@ -120,8 +123,10 @@ static const char *read_text(Elab *e, const char *path, size_t *length) {
 }
 
 static void unknown_module(Elab *e, const Ast *use, const char *path) {
-    elab_error(e, use->loc, 2103, "there is no module '%s': it is none of the library, and '%s' cannot be "
-                                  "read", use->name, path);
+    elab_error(e, use->loc, 259,
+               "there is no module '%s': it is none of the library, and '%s' cannot be "
+               "read",
+               use->name, path);
     Nearest n = nearest_start(use->name);
     for (size_t i = 0; i < nembeds; i++) {
         size_t length = strlen(embeds[i].name);
@@ -174,7 +179,8 @@ static void load(Elab *e, File *file, const Ast *use) {
         return;
     }
     if (module->loading) {
-        elab_error(e, use->loc, 2104, "module '%s' uses itself, directly or through others", use->name);
+        elab_error(e, use->loc, 260, "module '%s' uses itself, directly or through others",
+                   use->name);
         return;
     }
     for (int i = 0; i < file->use.count; i++) {
@@ -184,8 +190,9 @@ static void load(Elab *e, File *file, const Ast *use) {
         for (int k = 0; k < module->item.count; k++) {
             const Item *mine = module->item.at[k];
             if (file_find_own(file->use.at[i], mine->name)) {
-                elab_error(e, use->loc, 2105, "'%s' is declared both in module '%s' and in module '%s'",
-                           mine->name, file->use.at[i]->name, module->name);
+                elab_error(e, use->loc, 261,
+                           "'%s' is declared both in module '%s' and in module '%s'", mine->name,
+                           file->use.at[i]->name, module->name);
                 return;
             }
         }

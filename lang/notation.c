@@ -1,8 +1,8 @@
 /* notation: binding of indices and their extents.
  *
  * A statement is walked once before it is elaborated: objects are evaluated (once; their values are
- * kept by syntax node), folds get their indices, and every use of an index as an axis is noted. From
- * the uses the extents follow; then the expression is evaluated like any other. */
+ * kept by syntax node), folds get their indices, and every use of an index as an axis is noted.
+ * From the uses the extents follow; then the expression is evaluated like any other. */
 #include "lang/notation.h"
 
 #include "lang/access.h"
@@ -17,7 +17,9 @@ IndexNotation *notation_save(Elab *e) {
     return before;
 }
 
-void notation_restore(Elab *e, IndexNotation *before) { e->index = before; }
+void notation_restore(Elab *e, IndexNotation *before) {
+    e->index = before;
+}
 
 Index *notation_find(Elab *e, const char *name) {
     for (IndexScope *s = e->index ? e->index->scope : NULL; s; s = s->up) {
@@ -188,7 +190,8 @@ static void walk_indexed(Elab *e, const Ast *ast) {
     int axis = 0;
     for (int i = 0; i < list->nkid; i++) {
         const Ast *entry = list->kid[i];
-        IndexUse use = {.border = ast->kid[2] != NULL, .at = entry, .object = object, .number = axis};
+        IndexUse use = {
+            .border = ast->kid[2] != NULL, .at = entry, .object = object, .number = axis};
         if (entry->kind == AST_COLON || entry->kind == AST_RANGE_EXPR) {
             return;
         }
@@ -203,8 +206,9 @@ static void walk_indexed(Elab *e, const Ast *ast) {
         }
         IndexScope *scope = pack_scope(e);
         if (!scope) {
-            elab_error(e, entry->loc, 374, "'...' is not bound here: put it on the left side or in the "
-                                           "brackets of a fold");
+            elab_error(e, entry->loc, 374,
+                       "'...' is not bound here: put it on the left side or in the "
+                       "brackets of a fold");
             e->index->failed = true;
             return;
         }
@@ -271,16 +275,18 @@ static void resolve_bare(Elab *e, Index *ix) {
             continue;
         }
         if (!dims_agree(ix->extent, use->axis)) {
-            elab_error(e, use->at->loc, 375, "index '%s' ranges over %s in axis %d of %s but over %s in "
-                                             "axis %d of %s",
+            elab_error(e, use->at->loc, 375,
+                       "index '%s' ranges over %s in axis %d of %s but over %s in "
+                       "axis %d of %s",
                        ix->name, dim_text(e->arena, first->axis), first->number,
                        object_text(e, first->object), dim_text(e->arena, use->axis), use->number,
                        object_text(e, use->object));
             elab_note_dim(e, first->axis);
             elab_note_dim(e, use->axis);
             if (ix->extent.size == use->axis.size) {
-                diag_note(&e->c->diag, LOC_NONE, "the sizes are equal, but declared dimensions are "
-                                                 "compared by name");
+                diag_note(&e->c->diag, LOC_NONE,
+                          "the sizes are equal, but declared dimensions are "
+                          "compared by name");
             }
             e->index->failed = true;
             return;
@@ -314,9 +320,7 @@ static int64_t largest_extent(Elab *e, const Index *ix, const IndexUse *use) {
         lo += last < 0 ? last : 0;
         hi += last > 0 ? last : 0;
     }
-    int64_t n = coef > 0   ? (use->axis.size - 1 - hi) / coef + 1
-                : coef < 0 ? lo / -coef + 1
-                           : 0;
+    int64_t n = coef > 0 ? (use->axis.size - 1 - hi) / coef + 1 : coef < 0 ? lo / -coef + 1 : 0;
     bool start_inside = coef > 0 ? lo >= 0 && hi < use->axis.size : hi < use->axis.size && lo >= 0;
     return start_inside && n > 0 ? n : -1;
 }
@@ -346,16 +350,41 @@ static bool resolve_affine(Elab *e, Index *ix) {
 }
 
 static void unresolved(Elab *e, const Index *ix) {
-    elab_error(e, ix->loc, 376, "the extent of index '%s' is not known", ix->name);
-    for (int i = 0; i < ix->use.count; i++) {
-        int64_t n = largest_extent(e, ix, &ix->use.at[i]);
-        if (n > 0) {
-            diag_hint(&e->c->diag, "write it: '%s < %lld' is the largest that stays inside", ix->name,
-                      (long long)n);
-            return;
+    int64_t n = -1;
+    for (int i = 0; i < ix->use.count && n < 0; i++) {
+        n = largest_extent(e, ix, &ix->use.at[i]);
+    }
+    if (!ix->seen) {
+        elab_error(e, ix->loc, 394,
+                   "index '%s' does not occur on the right side, so its extent must be "
+                   "written",
+                   ix->name);
+    } else {
+        elab_error(e, ix->loc, 376, "the extent of index '%s' is not known", ix->name);
+    }
+    if (n > 0) {
+        diag_hint(&e->c->diag, "write it: '%s < %lld' is the largest that stays inside", ix->name,
+                  (long long)n);
+    } else {
+        diag_hint(&e->c->diag, "write it: '%s < n'", ix->name);
+    }
+}
+
+/* A fold over an index that its body does not use is a mistake. */
+static void check_folds(Elab *e) {
+    for (int f = 0; f < e->index->fold.count && !e->index->failed; f++) {
+        const IndexScope *scope = e->index->fold.at[f].scope;
+        for (int i = 0; i < scope->index.count && !e->index->failed; i++) {
+            const Index *ix = scope->index.at[i];
+            if (!ix->seen) {
+                elab_error(e, ix->loc, 377, "index '%s' does not occur in the body of its fold",
+                           ix->name);
+                diag_hint(&e->c->diag, "the body of sum[..] ends before '+' and '-'; put it in "
+                                       "parentheses if it goes on");
+                e->index->failed = true;
+            }
         }
     }
-    diag_hint(&e->c->diag, "write it: '%s < n'", ix->name);
 }
 
 typedef VEC(Index *) IndexList;
@@ -409,26 +438,13 @@ static void resolve(Elab *e, const IndexScope *left) {
             more = resolve_affine(e, list.at[i]) || more;
         }
     }
-    bool quiet = e->index->failed;
+    check_folds(e);
     for (int i = 0; i < list.count; i++) {
         if (!list.at[i]->known) {
-            if (!quiet) {
+            if (!e->index->failed) {
                 unresolved(e, list.at[i]);
             }
             e->index->failed = true;
-        }
-    }
-    for (int f = 0; f < e->index->fold.count; f++) {
-        const IndexScope *scope = e->index->fold.at[f].scope;
-        for (int i = 0; i < scope->index.count; i++) {
-            const Index *ix = scope->index.at[i];
-            if (!ix->seen && !e->index->failed) {
-                elab_error(e, ix->loc, 377, "index '%s' does not occur in the body of its fold",
-                           ix->name);
-                diag_hint(&e->c->diag, "the body of sum[..] ends before '+' and '-'; put it in "
-                                       "parentheses if it goes on");
-                e->index->failed = true;
-            }
         }
     }
 }

@@ -1,5 +1,5 @@
-/* notation: index notation. An expression with free indices is a scalar whose value has one axis for
- * each index it depends on; the left side or the brackets of a fold bind the indices. */
+/* notation: index notation. An expression with free indices is a scalar whose value has one axis
+ * for each index it depends on; the left side or the brackets of a fold bind the indices. */
 #ifndef MDLC_LANG_NOTATION_H
 #define MDLC_LANG_NOTATION_H
 
@@ -19,7 +19,7 @@ typedef struct {
 struct Index {
     const char *name;
     Loc loc;
-    int seq; /* order of binding: outer before inner, left before right */
+    int seq;            /* order of binding: outer before inner, left before right */
     const Ast *written; /* of `i < n` */
     bool known;
     Dim extent;
@@ -31,7 +31,7 @@ struct Index {
 typedef struct IndexScope IndexScope;
 struct IndexScope {
     IndexScope *up;
-    VEC(Index *) index; /* without the pack */
+    VEC(Index *) index;     /* without the pack */
     VEC(const Ast *) order; /* as written: a name, `i < n`, PACK or a loop index */
     bool has_pack, pack_known;
     int npack;
@@ -51,7 +51,7 @@ typedef struct {
 
 /* One statement (or stand-alone fold) in index notation. */
 struct IndexNotation {
-    IndexScope *scope; /* innermost while an expression is evaluated */
+    IndexScope *scope;       /* innermost while an expression is evaluated */
     VEC(ObjectValue) object; /* of `object[...]`, evaluated once */
     VEC(FoldScope) fold;
     bool failed;
@@ -61,7 +61,8 @@ struct IndexNotation {
 Index *notation_find(Elab *e, const char *name);
 const Value *notation_value(Elab *e, Index *ix);
 /* `left[i, j < n] = right`, the name bound to the tensor; `loop` axes are left out (emit). */
-const Value *notation_statement(Elab *e, const Ast *left_index, const Ast *right, int *loop_position);
+const Value *notation_statement(Elab *e, const Ast *left_index, const Ast *right,
+                                int *loop_position);
 const Value *notation_fold(Elab *e, const Ast *fold);
 const Value *notation_access(Elab *e, const Ast *indexed);
 /* Is it a list of scalar indices (else slices)? */

@@ -1,6 +1,6 @@
-/* optim: the first clause whose `on` holds for a parameter updates it. A parameter that `repeat` has
- * stacked is updated in loops over its leading axes, so that norms, ranks and shapes are those of one
- * layer. Slots belong to (train, parameter). */
+/* optim: the first clause whose `on` holds for a parameter updates it. A parameter that `repeat`
+ * has stacked is updated in loops over its leading axes, so that norms, ranks and shapes are those
+ * of one layer. Slots belong to (train, parameter). */
 #include "lang/optim.h"
 
 #include "lang/arith.h"
@@ -43,8 +43,8 @@ static bool read_clause(Elab *e, const Ast *clause, Optimizer *out) {
     const char *name = call->kid[0]->name;
     out->item = file_find(e->root, name);
     if (!out->item || out->item->kind != AST_OPTIMIZER) {
-        elab_error(e, call->kid[0]->loc, 542, out->item ? "'%s' is no optimizer" : "unknown optimizer '%s'",
-                   name);
+        elab_error(e, call->kid[0]->loc, 542,
+                   out->item ? "'%s' is no optimizer" : "unknown optimizer '%s'", name);
         Nearest n = nearest_start(name);
         for (int u = -1; u < e->root->use.count; u++) {
             const File *file = u < 0 ? e->root : e->root->use.at[u];
@@ -59,8 +59,10 @@ static bool read_clause(Elab *e, const Ast *clause, Optimizer *out) {
     }
     const Ast *params = out->item->ast->kid[0];
     if (!params || params->nkid < 2) {
-        elab_error(e, out->item->loc, 543, "an optimizer takes the parameter and its gradient first: "
-                                           "optimizer %s(p: [...], g: [...], ...)", name);
+        elab_error(e, out->item->loc, 543,
+                   "an optimizer takes the parameter and its gradient first: "
+                   "optimizer %s(p: [...], g: [...], ...)",
+                   name);
         return false;
     }
     bool ok = true;
@@ -93,11 +95,11 @@ static int applies(Elab *e, Training *t, const Optimizer *o, const Parameter *p)
     scope_add(e->arena, e->scope, "rank", on->loc, BIND_VALUE, value_int(e->arena, p->rank));
     t->at = p;
     bool holds;
-    int errors = e->c->diag.errors;
+    int errors = e->errors;
     bool ok = elab_condition(e, on, &holds);
     t->at = NULL;
     e->scope = before;
-    if (!ok && e->c->diag.errors == errors) {
+    if (!ok && e->errors == errors) {
         return -1;
     }
     return ok ? holds : -1;
@@ -114,9 +116,11 @@ void train_optimizer_state(Elab *e, const Ast *ast) {
     if (e->loop != e->frame->call_loop) {
         elab_error(e, ast->loc, 544, "'state' of an optimizer may not stand in a loop");
     } else if (!ast->kid[0]) {
-        elab_error(e, ast->loc, 545, "'state %s' needs a type: state %s: [...] = 0;", ast->name, ast->name);
+        elab_error(e, ast->loc, 545, "'state %s' needs a type: state %s: [...] = 0;", ast->name,
+                   ast->name);
     } else if (ast->flags & AST_DRAW) {
-        elab_error(e, ast->loc, 546, "the state of an optimizer starts from a value ('='), not a draw");
+        elab_error(e, ast->loc, 546,
+                   "the state of an optimizer starts from a value ('='), not a draw");
     } else if (dims_elem(e, ast->kid[0], &elem) && dims_eval_type(e, ast->kid[0], &rank, dim)) {
         Type type = {.elem = elem == TY_ERROR ? TY_I32 : elem};
         for (int i = 0; i < p->slot->stacked + rank && i < MD_RANK; i++) {
@@ -148,6 +152,17 @@ void train_optimizer_state(Elab *e, const Ast *ast) {
     n->ref = slot;
 }
 
+/* The first rate, if it is one number for the whole train, is a result of the update. */
+static void keep_rate(Elab *e, Training *t, const Value *v) {
+    Region *before = graph_enter(e->g, e->entry->entry->region);
+    if (value_is_number(v)) {
+        t->rate = arith_lift(e, e->g->loc, value_real(e->arena, value_number(v)));
+    } else if (v->kind == V_TENSOR && v->rank == 0 && v->node->region == e->g->region) {
+        t->rate = v;
+    }
+    graph_leave(e->g, before);
+}
+
 /* The written body for one tensor: values of the innermost loop. False after an error. */
 static bool run_body(Elab *e, Training *t, Optimizer *o, Update *u, Node *p, Node *g) {
     Frame *frame = ARENA_NEW(e->arena, Frame);
@@ -156,9 +171,13 @@ static bool run_body(Elab *e, Training *t, Optimizer *o, Update *u, Node *p, Nod
     frame->draw_path = str_printf(e->arena, "update %s", u->param->slot->name);
     o->args.at[0].value = value_tensor(e->arena, p, u->param->rank, u->param->dim);
     o->args.at[1].value = value_tensor(e->arena, g, u->param->rank, u->param->dim);
-    int errors = e->c->diag.errors;
+    int errors = e->errors;
     if (!call_enter(e, o->item, &o->args, o->clause->loc, frame)) {
         return false;
+    }
+    const ScopeName *rate = scope_find_here(e->scope, "lr");
+    if (!t->rate && rate) {
+        keep_rate(e, t, rate->value);
     }
     const char *name = o->item->ast->kid[0]->kid[0]->name;
     ScopeName *updated = scope_find_here(e->scope, name);
@@ -166,10 +185,11 @@ static bool run_body(Elab *e, Training *t, Optimizer *o, Update *u, Node *p, Nod
     t->at = u->param;
     stmt_block(e, o->item->ast->kid[1]);
     t->at = NULL;
-    if (!updated->next && e->c->diag.errors == errors) {
-        elab_error(e, o->item->loc, 547, "optimizer '%s' never sets '%s <- ...'", o->item->name, name);
+    if (!updated->next && e->errors == errors) {
+        elab_error(e, o->item->loc, 547, "optimizer '%s' never sets '%s <- ...'", o->item->name,
+                   name);
     }
-    if (e->c->diag.errors == errors) {
+    if (e->errors == errors) {
         u->next = updated->next->node;
         for (int i = 0; i < e->scope->name.count; i++) {
             const ScopeName *s = e->scope->name.at[i];
@@ -180,16 +200,18 @@ static bool run_body(Elab *e, Training *t, Optimizer *o, Update *u, Node *p, Nod
         }
     }
     call_leave(e, frame, before);
-    return e->c->diag.errors == errors;
+    return e->errors == errors;
 }
 
 /* One loop for each stacking axis that is left, then the body. */
-static bool update_stack(Elab *e, Training *t, Optimizer *o, Update *u, int left, Node *p, Node *g) {
+static bool update_stack(Elab *e, Training *t, Optimizer *o, Update *u, int left, Node *p,
+                         Node *g) {
     if (left == 0) {
         return run_body(e, t, o, u, p, g);
     }
     LoopScope *loop = loop_scope_open(e, (Dim){.size = p->type.dim[0]}, false);
-    bool ok = update_stack(e, t, o, u, left - 1, loop_xs(loop->builder, p), loop_xs(loop->builder, g));
+    bool ok =
+        update_stack(e, t, o, u, left - 1, loop_xs(loop->builder, p), loop_xs(loop->builder, g));
     int next = 0, state[64];
     for (int i = 0; ok && i < u->state.count && i < 64; i++) {
         state[i] = loop_emit(loop->builder, u->state.at[i].next);
@@ -227,8 +249,8 @@ void optim_apply(Elab *e, Training *t) {
             first = holds ? &optimizers.at[k] : NULL;
         }
         if (!first) {
-            elab_error(e, t->ast->loc, 548, "no optimizer of '%s' is for parameter '%s'", e->entry->name,
-                       u->param->slot->name);
+            elab_error(e, t->ast->loc, 548, "no optimizer of '%s' is for parameter '%s'",
+                       e->entry->name, u->param->slot->name);
             diag_note(&e->c->diag, u->param->slot->loc, "it is declared here");
             diag_hint(&e->c->diag, "a last clause without 'on' takes what is left");
             return;

@@ -1,5 +1,5 @@
-/* params: what lives between calls. A parameter is made where it is first met and found again by its
- * path; inside `repeat` it is stored stacked, and a body sees the slice of its iteration.
+/* params: what lives between calls. A parameter is made where it is first met and found again by
+ * its path; inside `repeat` it is stored stacked, and a body sees the slice of its iteration.
  *
  * A state is threaded through the calls of an entry in program order: each textual call and each
  * iteration sees what the one before wrote. In a `scan` that is a carry, in a `repeat` a stack. */
@@ -9,9 +9,9 @@
 #include "lang/dims.h"
 #include "lang/evaluation.h"
 #include "lang/expr.h"
-#include "lang/notation.h"
 #include "lang/init.h"
 #include "lang/loop.h"
+#include "lang/notation.h"
 #include "lang/train.h"
 
 #include <string.h>
@@ -109,18 +109,20 @@ static bool same_shape(Elab *e, const Parameter *p, Type type, const Dim *dim, L
     if (type_equal(p->slot->type, type)) {
         return true;
     }
-    elab_error(e, loc, 410, "parameter '%s' has shape %s here, but %s where it was made", p->slot->name,
-               shape_text(e->arena, p->rank, dim), shape_text(e->arena, p->rank, p->dim));
+    elab_error(e, loc, 410, "parameter '%s' has shape %s here, but %s where it was made",
+               p->slot->name, shape_text(e->arena, p->rank, dim),
+               shape_text(e->arena, p->rank, p->dim));
     for (int i = 0; i < e->rebind.count; i++) {
-        diag_note(&e->c->diag, e->rebind.at[i].loc, "'at %s = %lld' sets the dim that its shape depends "
-                                                    "on", e->rebind.at[i].item->name,
-                  (long long)e->rebind.at[i].dim.size);
+        diag_note(&e->c->diag, e->rebind.at[i].loc,
+                  "'at %s = %lld' sets the dim that its shape depends "
+                  "on",
+                  e->rebind.at[i].item->name, (long long)e->rebind.at[i].dim.size);
     }
     return false;
 }
 
-static Parameter *param_new(Elab *e, const Ast *ast, const char *path, Type type, int nloop, int rank,
-                            const Dim *dim) {
+static Parameter *param_new(Elab *e, const Ast *ast, const char *path, Type type, int nloop,
+                            int rank, const Dim *dim) {
     Parameter *p = ARENA_NEW(e->arena, Parameter);
     Slot *slot = ARENA_NEW(e->arena, Slot);
     slot->kind = SLOT_PARAM;
@@ -152,14 +154,16 @@ void params_declare(Elab *e, const Ast *ast) {
     if (!e->frame->path) {
         elab_error(e, ast->loc, 247, "'param' may stand only in a layer or model");
     } else if (e->loop != e->frame->call_loop) {
-        elab_error(e, ast->loc, 248, "'param' may not stand in a loop; put it into a layer that the loop "
-                                     "calls");
+        elab_error(e, ast->loc, 248,
+                   "'param' may not stand in a loop; put it into a layer that the loop "
+                   "calls");
     } else if (call_segment(e, e->frame, ast->name, ast->name_loc, "parameter") &&
                dims_elem(e, written, &elem) && dims_eval_type(e, written, &rank, dim)) {
         const char *path = str_printf(e->arena, "%s.%s", e->frame->path, ast->name);
         int nloop = stacking_loops(e->frame, e->loop, loop);
         if (elem == TY_ERROR || !elem_is_float(elem)) {
-            elab_error(e, written->loc, 411, "a parameter has float elements; 'state' keeps integers");
+            elab_error(e, written->loc, 411,
+                       "a parameter has float elements; 'state' keeps integers");
         } else if (nloop + rank > MD_RANK) {
             elab_error(e, written->loc, 412, "a tensor has at most %d axes", MD_RANK);
         } else {
@@ -256,7 +260,8 @@ const Value *params_of_instance(Elab *e, const Instance *instance, const char *f
         if (any) {
             elab_hint_nearest(e, &n);
         } else {
-            diag_hint(&e->c->diag, "an instance gets its parameters with its first call; call it before");
+            diag_hint(&e->c->diag,
+                      "an instance gets its parameters with its first call; call it before");
         }
         return &value_poison;
     }
@@ -289,11 +294,14 @@ static StateUse *state_use(Elab *e, const Ast *ast, StateRole role, const char *
     StateUse *use = ARENA_NEW(e->arena, StateUse);
     Elem elem;
     if (!ast->kid[0]) {
-        elab_error(e, ast->loc, 252, "a second parameter set of a model ('state %s = ...' without a "
-                                     "type) is not supported yet", ast->name);
+        elab_error(e, ast->loc, 252,
+                   "a second parameter set of a model ('state %s = ...' without a "
+                   "type) is not supported yet",
+                   ast->name);
         return NULL;
     }
-    if (!dims_elem(e, ast->kid[0], &elem) || !dims_eval_type(e, ast->kid[0], &use->rank, use->dim)) {
+    if (!dims_elem(e, ast->kid[0], &elem) ||
+        !dims_eval_type(e, ast->kid[0], &use->rank, use->dim)) {
         return NULL;
     }
     if (elem == TY_ERROR) {
@@ -312,7 +320,8 @@ static StateUse *state_use(Elab *e, const Ast *ast, StateRole role, const char *
     use->slot->stacked = nloop;
     use->slot->file_name = role == STATE_LAYER ? params_file_name(e, path) : path;
     if (!type_equal(use->slot->type, type)) {
-        elab_error(e, ast->loc, 413, "state '%s' has another shape here than where it was made", path);
+        elab_error(e, ast->loc, 413, "state '%s' has another shape here than where it was made",
+                   path);
         return NULL;
     }
     if (!has_initial(e, use->slot)) {
@@ -331,15 +340,17 @@ void params_declare_state(Elab *e, const Ast *ast) {
     StateUse *use = NULL;
     LoopScope *loop[MD_RANK];
     if (!e->frame->path) {
-        elab_error(e, ast->loc, 255, "'state' may stand in a layer, a model, an optimizer or at the top "
-                                     "level");
+        elab_error(e, ast->loc, 255,
+                   "'state' may stand in a layer, a model, an optimizer or at the top "
+                   "level");
     } else if (e->loop != e->frame->call_loop) {
-        elab_error(e, ast->loc, 256, "'state' may not stand in a loop; put it into a layer that the loop "
-                                     "calls");
+        elab_error(e, ast->loc, 256,
+                   "'state' may not stand in a loop; put it into a layer that the loop "
+                   "calls");
     } else if (call_segment(e, e->frame, ast->name, ast->name_loc, "state")) {
         int nloop = stacking_loops(e->frame, e->loop, loop);
-        use = state_use(e, ast, STATE_LAYER, str_printf(e->arena, "%s.%s", e->frame->path, ast->name),
-                        loop, nloop);
+        use = state_use(e, ast, STATE_LAYER,
+                        str_printf(e->arena, "%s.%s", e->frame->path, ast->name), loop, nloop);
     }
     ScopeName *n = scope_add(e->arena, e->scope, ast->name, ast->name_loc,
                              use ? BIND_STATE : BIND_VALUE, &value_poison);
@@ -347,6 +358,9 @@ void params_declare_state(Elab *e, const Ast *ast) {
 }
 
 const StateUse *params_top_state(Elab *e, Item *item, Loc loc) {
+    if (item->failed) {
+        return NULL;
+    }
     Scope *scope = e->scope;
     IndexNotation *index = notation_save(e);
     e->scope = scope_new(e->arena, NULL, item->file);
@@ -354,6 +368,7 @@ const StateUse *params_top_state(Elab *e, Item *item, Loc loc) {
     const StateUse *use = state_use(e, item->ast, STATE_MODEL, item->name, none, 0);
     e->scope = scope;
     notation_restore(e, index);
+    item->failed = !use;
     if (use && !e->entry) {
         elab_error(e, loc, 257, "state '%s' is not known at compile time", item->name);
         return NULL;
@@ -440,7 +455,8 @@ void params_loop_closed(Elab *e, LoopScope *loop, Node *node) {
         if (!s->written) {
             continue;
         }
-        Node *value = s->stacked ? loop_stack(e->g, node, s->number) : loop_final(e->g, node, s->number);
+        Node *value =
+            s->stacked ? loop_stack(e->g, node, s->number) : loop_final(e->g, node, s->number);
         if (loop->up) {
             for (int k = 0; k < loop->up->state.count; k++) {
                 if (loop->up->state.at[k].slot == s->slot) {
@@ -458,7 +474,9 @@ void params_loop_closed(Elab *e, LoopScope *loop, Node *node) {
 
 /* --- the end --------------------------------------------------------------------------------- */
 
-static int model_order(const Parameter *p) { return p->model ? p->model->order : -1; }
+static int model_order(const Parameter *p) {
+    return p->model ? p->model->order : -1;
+}
 
 static bool param_before(const Parameter *a, const Parameter *b) {
     int x = model_order(a), y = model_order(b);

@@ -121,7 +121,9 @@ static const Value *make_zeros(Call *c) {
 static const Value *make_ones(Call *c) {
     return filled(c, value_real(c->e->arena, 1), c->arg[0], c->at[0]);
 }
-static const Value *make_full(Call *c) { return filled(c, c->arg[0], c->arg[1], c->at[1]); }
+static const Value *make_full(Call *c) {
+    return filled(c, c->arg[0], c->arg[1], c->at[1]);
+}
 
 /* Drops axes of extent 1; declared dims stay, whatever their size. */
 static const Value *make_squeeze(Call *c) {
@@ -143,7 +145,8 @@ static const Value *make_squeeze(Call *c) {
         to[i] = x->node->type.dim[i];
     }
     for (int i = 0; i < x->rank; i++) {
-        bool drop = axis >= 0 ? i == axis : x->dim[i].size == 1 && !x->dim[i].name && !x->dim[i].batch;
+        bool drop =
+            axis >= 0 ? i == axis : x->dim[i].size == 1 && !x->dim[i].name && !x->dim[i].batch;
         if (!drop) {
             to[x->nspan + v->rank] = x->dim[i].size;
             v->dim[v->rank++] = x->dim[i];
@@ -160,7 +163,8 @@ static const Value *make_flip(Call *c) {
     if (!tensor_argument(c, 0) || !axis_argument(c, 1, x->rank, x->rank - 1, &axis)) {
         return &value_poison;
     }
-    const Value *v = value_with(c->e->arena, x, node_flip(c->e->g, x->node, 1u << (x->nspan + axis)));
+    const Value *v =
+        value_with(c->e->arena, x, node_flip(c->e->g, x->node, 1u << (x->nspan + axis)));
     return x->ranged ? value_ranged(c->e->arena, v, x->lo, x->hi) : v;
 }
 
@@ -187,10 +191,12 @@ static const Value *make_cumsum(Call *c) {
         return elab_error(c->e, c->at[0], 427, "'cumsum' is not defined for bools");
     }
     if (c->e->entry && c->e->entry->evaluation && x->dim[axis].batch) {
-        return elab_error(c->e, c->loc, 553, "an evaluation may run on fewer rows than the batch, so a "
-                                             "running sum over the batch is not defined in it");
+        return elab_error(c->e, c->loc, 553,
+                          "an evaluation may run on fewer rows than the batch, so a "
+                          "running sum over the batch is not defined in it");
     }
-    return value_with(c->e->arena, x, node_cumsum(c->e->g, x->node, x->nspan + axis, reverse, exclusive));
+    return value_with(c->e->arena, x,
+                      node_cumsum(c->e->g, x->node, x->nspan + axis, reverse, exclusive));
 }
 
 /* --- elementwise ----------------------------------------------------------------------------- */
@@ -211,7 +217,8 @@ static const Value *make_pow(Call *c) {
 /* a + (b - a) * t */
 static const Value *make_lerp(Call *c) {
     const Value *d = arith_binary(c->e, c->loc, AO_SUB, c->arg[1], c->arg[0]);
-    return arith_binary(c->e, c->loc, AO_ADD, c->arg[0], arith_binary(c->e, c->loc, AO_MUL, d, c->arg[2]));
+    return arith_binary(c->e, c->loc, AO_ADD, c->arg[0],
+                        arith_binary(c->e, c->loc, AO_MUL, d, c->arg[2]));
 }
 
 static const Value *make_clamp(Call *c) {
@@ -270,7 +277,8 @@ static const Value *make_bernoulli(Call *c) {
 static const Value *make_uniform(Call *c) {
     const Value *u = drawn(c, DIST_UNIFORM, 2);
     const Value *width = arith_binary(c->e, c->loc, AO_SUB, c->arg[1], c->arg[0]);
-    return arith_binary(c->e, c->loc, AO_ADD, c->arg[0], arith_binary(c->e, c->loc, AO_MUL, u, width));
+    return arith_binary(c->e, c->loc, AO_ADD, c->arg[0],
+                        arith_binary(c->e, c->loc, AO_MUL, u, width));
 }
 
 static const Value *make_normal(Call *c) {
@@ -284,16 +292,17 @@ static const Value *make_randint(Call *c) {
     if (c->arg[0]->kind != V_INT || c->arg[1]->kind != V_INT ||
         c->arg[0]->integer >= c->arg[1]->integer ||
         c->arg[1]->integer - c->arg[0]->integer > (1 << 24)) {
-        return elab_error(e, c->loc, 430, "randint(lo, hi, shape) needs compile-time integers lo < hi, at "
-                                          "most 2^24 apart");
+        return elab_error(e, c->loc, 430,
+                          "randint(lo, hi, shape) needs compile-time integers lo < hi, at "
+                          "most 2^24 apart");
     }
     const Value *u = drawn(c, DIST_UNIFORM, 2);
     if (!elab_ok(u)) {
         return u;
     }
     int64_t n = c->arg[1]->integer - c->arg[0]->integer;
-    const Value *k = arith_cast(e, c->loc, TY_I32,
-                                arith_binary(e, c->loc, AO_MUL, u, value_real(e->arena, (double)n)));
+    const Value *k = arith_cast(
+        e, c->loc, TY_I32, arith_binary(e, c->loc, AO_MUL, u, value_real(e->arena, (double)n)));
     k = arith_minmax(e, c->loc, false, k, value_int(e->arena, n - 1)); /* u * n may round up to n */
     k = arith_binary(e, c->loc, AO_ADD, k, c->arg[0]);
     return elab_ok(k) ? value_ranged(e->arena, k, c->arg[0]->integer, c->arg[1]->integer) : k;
@@ -348,19 +357,25 @@ enum { NROW = sizeof rows / sizeof *rows };
 
 /* --- one-operand maps ------------------------------------------------------------------------ */
 
-static double rsqrt_of(double x) { return 1 / sqrt(x); }
-static double sign_of(double x) { return x > 0 ? 1 : x < 0 ? -1 : 0; }
-static double round_of(double x) { return nearbyint(x); } /* ties to even */
+static double rsqrt_of(double x) {
+    return 1 / sqrt(x);
+}
+static double sign_of(double x) {
+    return x > 0 ? 1 : x < 0 ? -1 : 0;
+}
+static double round_of(double x) {
+    return nearbyint(x);
+} /* ties to even */
 
 static const struct {
     const char *name;
     OpCode op;
     double (*number)(double);
 } maps[] = {
-    {"abs", OP_ABS, fabs},       {"exp", OP_EXP, exp},         {"expm1", OP_EXPM1, expm1},
-    {"log", OP_LOG, log},        {"log1p", OP_LOG1P, log1p},   {"sqrt", OP_SQRT, sqrt},
+    {"abs", OP_ABS, fabs},         {"exp", OP_EXP, exp},       {"expm1", OP_EXPM1, expm1},
+    {"log", OP_LOG, log},          {"log1p", OP_LOG1P, log1p}, {"sqrt", OP_SQRT, sqrt},
     {"rsqrt", OP_RSQRT, rsqrt_of}, {"sin", OP_SIN, sin},       {"cos", OP_COS, cos},
-    {"tanh", OP_TANH, tanh},     {"erf", OP_ERF, erf},         {"floor", OP_FLOOR, floor},
+    {"tanh", OP_TANH, tanh},       {"erf", OP_ERF, erf},       {"floor", OP_FLOOR, floor},
     {"round", OP_ROUND, round_of}, {"sign", OP_SIGN, sign_of},
 };
 enum { NMAP = sizeof maps / sizeof *maps };
@@ -369,11 +384,11 @@ enum { NMAP = sizeof maps / sizeof *maps };
 static const char *const later[] = {"top_k", "sort", "scatter_add", "jvp"};
 enum { NLATER = sizeof later / sizeof *later };
 
-static const char *const special[] = {"concat", "stack", "stop_gradient", "grad", "vjp", "under",
-                                      "gradcheck"};
+static const char *const special[] = {"concat", "stack", "stop_gradient", "grad",
+                                      "vjp",    "under", "gradcheck"};
 enum { NSPECIAL = sizeof special / sizeof *special };
-static const char *const constants[] = {"inf", "nan", "pi", "true", "false", "train", "infer", "step",
-                                        "steps"};
+static const char *const constants[] = {"inf",   "nan",   "pi",   "true", "false",
+                                        "train", "infer", "step", "steps"};
 enum { NCONSTANT = sizeof constants / sizeof *constants };
 
 static bool listed(const char *const *list, int n, const char *name) {
@@ -464,7 +479,8 @@ static bool several(Elab *e, const char *name, Arguments *args, Several *out) {
             out->axis = v;
             out->axis_at = arg->loc;
         } else if (arg->name || out->n == 64) {
-            elab_error(e, arg->loc, 432, "'%s' has no parameter '%s'", name, arg->name ? arg->name : "");
+            elab_error(e, arg->loc, 432, "'%s' has no parameter '%s'", name,
+                       arg->name ? arg->name : "");
             return false;
         } else {
             out->v[out->n] = v;
@@ -512,8 +528,8 @@ static const Value *call_concat(Elab *e, const char *name, Several *s, Loc loc) 
             fits = (!stack && k == axis) || dims_agree(x->dim[k], first->dim[k]);
         }
         if (!fits) {
-            return elab_error(e, s->at[i], 436, "'%s' of %s and %s: they differ outside axis %d", name,
-                              value_text(e->arena, first), value_text(e->arena, x), axis);
+            return elab_error(e, s->at[i], 436, "'%s' of %s and %s: they differ outside axis %d",
+                              name, value_text(e->arena, first), value_text(e->arena, x), axis);
         }
         in[i] = x->node;
         if (stack) {
@@ -584,7 +600,8 @@ static const Value *call_row(Elab *e, const Row *row, const Ast *call, Arguments
         }
         if (k >= row->nparam || c.arg[k]) {
             return elab_error(e, arg->loc, 438,
-                              arg->name ? "'%s' has no parameter '%s'" : "'%s' takes fewer arguments%s",
+                              arg->name ? "'%s' has no parameter '%s'"
+                                        : "'%s' takes fewer arguments%s",
                               row->name, arg->name ? arg->name : "");
         }
         c.arg[k] = arg->value ? arg->value : elab_expr(e, arg->ast);
@@ -639,8 +656,9 @@ const Value *prelude_call(Elab *e, const char *name, const Ast *call, Arguments 
         return train_under(e, args->at[0].ast);
     }
     if (str_eq(name, "gradcheck")) {
-        return elab_error(e, call->loc, 444, "gradcheck(...) stands in a test: expect gradcheck(fit) < "
-                                             "1e-5;");
+        return elab_error(e, call->loc, 444,
+                          "gradcheck(...) stands in a test: expect gradcheck(fit) < "
+                          "1e-5;");
     }
     bool folds = fold_is_name(name), joins = str_eq(name, "concat") || str_eq(name, "stack");
     bool derives = str_eq(name, "stop_gradient") || str_eq(name, "grad") || str_eq(name, "vjp");

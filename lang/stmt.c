@@ -5,8 +5,8 @@
 #include "lang/call.h"
 #include "lang/dims.h"
 #include "lang/expr.h"
-#include "lang/notation.h"
 #include "lang/loop.h"
+#include "lang/notation.h"
 #include "lang/params.h"
 #include "lang/train.h"
 
@@ -21,7 +21,7 @@ void stmt_attributes(Elab *e, const Ast *ast) {
             nearest_add(&n, known[k]);
         }
         if (!found) {
-            diag_warn(&e->c->diag, ast->attr[i]->loc, 270, "unknown attribute '@%s' has no effect", name);
+            elab_warn(e, ast->attr[i]->loc, 270, "unknown attribute '@%s' has no effect", name);
             elab_hint_nearest(e, &n);
         }
     }
@@ -40,7 +40,7 @@ bool stmt_bind(Elab *e, const char *name, Loc loc, const Value *v) {
         }
         return false;
     }
-    if (v->kind == V_TENSOR && v->nspan == 0 && v->rank > 0) {
+    if (v->kind == V_TENSOR && v->nspan == 0 && v->rank > 0 && !e->scope->file->library) {
         graph_name(v->node, name);
     }
     scope_add(e->arena, e->scope, name, loc, BIND_VALUE, v);
@@ -52,8 +52,8 @@ bool stmt_bind(Elab *e, const char *name, Loc loc, const Value *v) {
 static void assign_several(Elab *e, const Ast *left, const Ast *right) {
     const Value *v = elab_expr(e, right);
     if (elab_ok(v) && (v->kind != V_RECORD || v->count != left->nkid)) {
-        v = elab_error(e, right->loc, 272, "%d names on the left, %d result%s on the right", left->nkid,
-                       v->kind == V_RECORD ? v->count : 1,
+        v = elab_error(e, right->loc, 272, "%d names on the left, %d result%s on the right",
+                       left->nkid, v->kind == V_RECORD ? v->count : 1,
                        v->kind == V_RECORD && v->count > 1 ? "s" : "");
     }
     for (int i = 0; i < left->nkid; i++) {
@@ -73,8 +73,8 @@ static void assign(Elab *e, const Ast *ast) {
     }
     const Ast *target = left->kid[0];
     if (target->kind == AST_NAME) {
-        const Value *v = right->kind == AST_NEW ? call_new(e, right, target->name)
-                                                : elab_expr(e, right);
+        const Value *v =
+            right->kind == AST_NEW ? call_new(e, right, target->name) : elab_expr(e, right);
         stmt_bind(e, target->name, target->loc, v);
         return;
     }
@@ -118,8 +118,9 @@ static void update_parameter(Elab *e, const Ast *target, const Ast *right) {
     const char *path = elab_path(e, target);
     const Value *next = elab_expr(e, right), *old = path ? elab_expr(e, target) : NULL;
     if (!old) {
-        elab_error(e, target->loc, 275, "the left side of '<-' is a carry, a state, a parameter or 'p' of "
-                                        "an optimizer");
+        elab_error(e, target->loc, 275,
+                   "the left side of '<-' is a carry, a state, a parameter or 'p' of "
+                   "an optimizer");
         return;
     }
     if (!elab_ok(old) || !elab_ok(next)) {
@@ -127,8 +128,10 @@ static void update_parameter(Elab *e, const Ast *target, const Ast *right) {
     }
     Parameter *p = params_find(e, path);
     if (!p || !e->entry || !e->entry->entry || e->entry->entry->kind != ENTRY_CALL || e->loop) {
-        elab_error(e, target->loc, 276, p ? "a parameter is assigned only in an 'entry', outside of loops"
-                                          : "'%s' is no parameter", path);
+        elab_error(e, target->loc, 276,
+                   p ? "a parameter is assigned only in an 'entry', outside of loops"
+                     : "'%s' is no parameter",
+                   path);
         return;
     }
     next = like(e, old, next, path, right->loc);
@@ -180,8 +183,8 @@ static void update(Elab *e, const Ast *ast) {
     ScopeName *n = scope_find(e->scope, target->name);
     if (n && can_update(n->kind)) {
         if (n->kind != BIND_STATE && !scope_find_here(e->scope, target->name)) {
-            elab_error(e, target->loc, 280, "'%s' belongs to an outer loop; it is set in its own body",
-                       target->name);
+            elab_error(e, target->loc, 280,
+                       "'%s' belongs to an outer loop; it is set in its own body", target->name);
             return;
         }
         update_name(e, n, target, right);
@@ -191,8 +194,8 @@ static void update(Elab *e, const Ast *ast) {
         if (n->kind == BIND_VALUE && !elab_ok(n->value)) {
             return; /* a state or carry whose declaration failed */
         }
-        elab_error(e, target->loc, 281, "'%s' is no carry, state or parameter, so '<-' cannot set it",
-                   target->name);
+        elab_error(e, target->loc, 281,
+                   "'%s' is no carry, state or parameter, so '<-' cannot set it", target->name);
         diag_note(&e->c->diag, n->loc, "it is set here");
         return;
     }
@@ -219,9 +222,70 @@ static void update(Elab *e, const Ast *ast) {
 
 /* --- the rest --------------------------------------------------------------------------------- */
 
+static bool has_return(const Ast *ast) {
+    bool found = ast && ast->kind == AST_RETURN;
+    for (int i = 0; ast && !found && i < ast->nkid; i++) {
+        found = has_return(ast->kid[i]);
+    }
+    return found;
+}
+
+/* What a block that could not be elaborated would have named is poison, so that nothing cascades.
+ */
+void stmt_poison(Elab *e, const Ast *ast) {
+    if (!ast) {
+        return;
+    }
+    const char *name = NULL;
+    if (ast->kind == AST_ASSIGN) {
+        for (int i = 0; i < ast->kid[0]->nkid; i++) {
+            stmt_poison(e, ast->kid[0]->kid[i]);
+        }
+        return;
+    }
+    if (ast->kind == AST_EMIT) {
+        stmt_poison(e, ast->kid[0]);
+        return;
+    }
+    if (ast->kind == AST_INDEXED) {
+        stmt_poison(e, ast->kid[0]);
+        return;
+    }
+    if (ast->kind == AST_NAME || ast->kind == AST_PARAM || ast->kind == AST_STATE ||
+        ast->kind == AST_DEF || ast->kind == AST_CARRY_VAR) {
+        name = ast->name;
+    } else if (ast->kind == AST_WHEN || ast->kind == AST_BLOCK || ast->kind == AST_CONSTS ||
+               ast->kind == AST_CARRY) {
+        for (int i = ast->kind == AST_WHEN ? 1 : 0; i < ast->nkid; i++) {
+            stmt_poison(e, ast->kid[i]);
+        }
+    } else if (ast->kind == AST_REPEAT || ast->kind == AST_SCAN || ast->kind == AST_WHILE ||
+               ast->kind == AST_ODE) {
+        /* after a loop its carries and emits are named */
+        const Ast *body = ast->kid[ast->nkid - 1];
+        stmt_poison(e, ast->kid[ast->nkid - 2]);
+        for (int i = 0; i < body->nkid; i++) {
+            if (body->kid[i]->kind == AST_EMIT) {
+                stmt_poison(e, body->kid[i]);
+            }
+        }
+    }
+    ScopeName *old = name ? scope_find_here(e->scope, name) : NULL;
+    if (old && ast->kind == AST_CARRY_VAR) {
+        old->value = &value_poison;
+    } else if (name && !old) {
+        scope_add(e->arena, e->scope, name, ast->loc, BIND_VALUE, &value_poison);
+    }
+}
+
 static void when_statement(Elab *e, const Ast *ast) {
     bool condition;
     if (!elab_condition(e, ast->kid[0], &condition)) {
+        stmt_poison(e, ast);
+        e->frame->returned = e->frame->returned || has_return(ast);
+        if (e->frame->returned && !e->frame->result) {
+            e->frame->result = &value_poison;
+        }
         return;
     }
     const Ast *taken = condition ? ast->kid[1] : ast->kid[2];
@@ -241,7 +305,8 @@ static void constants(Elab *e, const Ast *ast) {
         const Value *v = def->kid[0] ? notation_statement(e, def->kid[0], def->kid[1], NULL)
                                      : elab_expr(e, def->kid[1]);
         if (v->kind == V_TENSOR && !def->kid[0]) {
-            v = elab_error(e, def->kid[1]->loc, 284, "const '%s' is known only at run time", def->name);
+            v = elab_error(e, def->kid[1]->loc, 284, "const '%s' is known only at run time",
+                           def->name);
             diag_hint(&e->c->diag, "without 'const' it is an ordinary name");
         }
         stmt_bind(e, def->name, def->name_loc, v);
@@ -265,8 +330,9 @@ const Value *stmt_results(Elab *e, const Ast *ast, Loc loc) {
     for (int i = 0; i < n; i++) {
         const Ast *arg = ast->kid[i];
         bool named = arg->kind == AST_ARG;
-        r->field[i] = named ? arg->name : arg->kind == AST_NAME ? arg->name
-                                                                : str_printf(e->arena, "out%d", i);
+        r->field[i] = named                   ? arg->name
+                      : arg->kind == AST_NAME ? arg->name
+                                              : str_printf(e->arena, "out%d", i);
         r->item[i] = elab_expr(e, named ? arg->kid[0] : arg);
         ok = elab_ok(r->item[i]) && ok;
         for (int k = 0; k < i; k++) {
@@ -281,8 +347,9 @@ const Value *stmt_results(Elab *e, const Ast *ast, Loc loc) {
 
 static void return_statement(Elab *e, const Ast *ast) {
     if (e->loop != e->frame->call_loop) {
-        elab_error(e, ast->loc, 287, "'return' may not stand in a loop; what a loop gives are its carries "
-                                     "and emits");
+        elab_error(e, ast->loc, 287,
+                   "'return' may not stand in a loop; what a loop gives are its carries "
+                   "and emits");
         e->frame->result = &value_poison;
     } else {
         e->frame->result = stmt_results(e, ast, ast->loc);
@@ -294,9 +361,18 @@ static void expression(Elab *e, const Ast *ast) {
     for (int i = 0; i < ast->nkid; i++) {
         const Value *v = elab_expr(e, ast->kid[i]);
         if (elab_ok(v)) {
-            diag_warn(&e->c->diag, ast->kid[i]->loc, 288, "the value of this expression is not used");
+            elab_warn(e, ast->kid[i]->loc, 288, "the value of this expression is not used");
         }
     }
+}
+
+/* The first line of a loop: its text up to the body. */
+static Loc head_of(const Ast *ast) {
+    Loc loc = ast->loc, body = ast->kid[ast->nkid - 1]->loc;
+    if (body.source == loc.source && body.at > loc.at) {
+        loc.len = body.at - loc.at;
+    }
+    return loc;
 }
 
 static void statement(Elab *e, const Ast *ast) {
@@ -320,8 +396,12 @@ static void statement(Elab *e, const Ast *ast) {
     case AST_WHEN: when_statement(e, ast); break;
     case AST_REPEAT:
     case AST_SCAN: loop_statement(e, ast); break;
-    case AST_WHILE: elab_error(e, ast->loc, 289, "'while' loops are not supported yet"); break;
-    case AST_ODE: elab_error(e, ast->loc, 290, "'ode' is not supported yet"); break;
+    case AST_WHILE:
+    case AST_ODE:
+        elab_error(e, head_of(ast), 289, "'%s' loops are not supported yet",
+                   ast->kind == AST_ODE ? "ode" : "while");
+        stmt_poison(e, ast);
+        break;
     case AST_DERIV:
         elab_error(e, ast->loc, 291, "a derivative y' = ... stands only in 'ode'");
         break;

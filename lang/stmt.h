@@ -7,6 +7,8 @@
 void stmt_block(Elab *e, const Ast *block);
 /* Binds a new name in the current scope; an error if it has a value already. */
 bool stmt_bind(Elab *e, const char *name, Loc loc, const Value *v);
+/* Names what `ast` would have named, as poison. */
+void stmt_poison(Elab *e, const Ast *ast);
 /* Attributes: known ones are hints, others warn. */
 void stmt_attributes(Elab *e, const Ast *ast);
 /* The arguments of a `return`: one value, or a record. */

@@ -1,5 +1,5 @@
-/* test: expectations become the results of entries that only the evaluator runs. `gradcheck(fit) < t`
- * is no expression: the test driver compares the train's gradients with differences. */
+/* test: expectations become the results of entries that only the evaluator runs. `gradcheck(fit) <
+ * t` is no expression: the test driver compares the train's gradients with differences. */
 #include "lang/test.h"
 
 #include "lang/arith.h"
@@ -30,10 +30,12 @@ static bool contains_gradcheck(const Ast *ast) {
 }
 
 static void gradcheck(Elab *e, const Ast *test, const Ast *expect) {
-    const Ast *call = expect->kind == AST_BINARY && expect->op == AO_LT ? gradcheck_call(expect->kid[0])
-                                                                        : NULL;
-    if (!call || !call->kid[1] || call->kid[1]->nkid != 1 || call->kid[1]->kid[0]->kind != AST_NAME) {
-        elab_error(e, expect->loc, 560, "a gradient check is written: expect gradcheck(fit) < 1e-5;");
+    const Ast *call =
+        expect->kind == AST_BINARY && expect->op == AO_LT ? gradcheck_call(expect->kid[0]) : NULL;
+    if (!call || !call->kid[1] || call->kid[1]->nkid != 1 ||
+        call->kid[1]->kid[0]->kind != AST_NAME) {
+        elab_error(e, expect->loc, 560,
+                   "a gradient check is written: expect gradcheck(fit) < 1e-5;");
         return;
     }
     const char *name = call->kid[1]->kid[0]->name;
@@ -44,7 +46,8 @@ static void gradcheck(Elab *e, const Ast *test, const Ast *expect) {
         return;
     }
     if (!value_is_number(limit)) {
-        elab_error(e, expect->kid[1]->loc, 561, "the limit of a gradient check is a compile-time number");
+        elab_error(e, expect->kid[1]->loc, 561,
+                   "the limit of a gradient check is a compile-time number");
         return;
     }
     Nearest n = nearest_start(name);
@@ -54,13 +57,14 @@ static void gradcheck(Elab *e, const Ast *test, const Ast *expect) {
             continue;
         }
         if (str_eq(train->name, name)) {
-            train_gradcheck(e, file_find(e->root, name)->ast, train, test->text, value_number(limit),
-                            expect->loc);
+            train_gradcheck(e, file_find(e->root, name)->ast, train, test->text,
+                            value_number(limit), expect->loc);
             return;
         }
         nearest_add(&n, train->name);
     }
-    elab_error(e, call->kid[1]->loc, 562, "unknown train '%s' (a test stands behind what it tests)", name);
+    elab_error(e, call->kid[1]->loc, 562, "unknown train '%s' (a test stands behind what it tests)",
+               name);
     elab_hint_nearest(e, &n);
 }
 
@@ -79,7 +83,8 @@ void test_expect(Elab *e, const Ast *clause) {
     if (!elab_ok(v)) {
         return;
     }
-    bool is = v->kind == V_BOOL || (v->kind == V_TENSOR && value_elem(v) == TY_BOOL && v->rank == 0);
+    bool is =
+        v->kind == V_BOOL || (v->kind == V_TENSOR && value_elem(v) == TY_BOOL && v->rank == 0);
     if (!is) {
         elab_error(e, expect->loc, 565, "'expect' needs a scalar condition, found %s",
                    value_text(e->arena, v));

@@ -1,5 +1,5 @@
-/* train: one update. The body runs like any entry in train mode; its clauses are collected. Then come
- * the gradients of the loss, clipping, and the written optimizer for each parameter tensor. */
+/* train: one update. The body runs like any entry in train mode; its clauses are collected. Then
+ * come the gradients of the loss, clipping, and the written optimizer for each parameter tensor. */
 #include "lang/train.h"
 
 #include "lang/arith.h"
@@ -21,7 +21,8 @@
 const Value *train_step(Elab *e, bool steps, Loc loc) {
     const char *name = steps ? "steps" : "step";
     if (e->in_adjoint) {
-        return elab_error(e, loc, 514, "'%s' may not be used in an adjoint; pass it as an argument", name);
+        return elab_error(e, loc, 514, "'%s' may not be used in an adjoint; pass it as an argument",
+                          name);
     }
     Slot *slot = !e->entry ? NULL : steps ? e->entry->steps : e->entry->step;
     if (!slot && e->entry) { /* another entry: the one train's counter */
@@ -39,7 +40,8 @@ const Value *train_step(Elab *e, bool steps, Loc loc) {
         }
     }
     if (!slot) {
-        return elab_error(e, loc, 515, "'%s' counts the updates of a train, and there is none here", name);
+        return elab_error(e, loc, 515, "'%s' counts the updates of a train, and there is none here",
+                          name);
     }
     Node *node = node_slot(e->g, slot);
     if (!steps && e->entry->in_update) {
@@ -69,7 +71,8 @@ static const Value *scalar_of(Elab *e, const Ast *expr, const char *what) {
         return arith_lift(e, expr->loc, value_real(e->arena, value_number(v)));
     }
     if (v->kind != V_TENSOR || v->rank > 0 || !elem_is_float(value_elem(v))) {
-        elab_error(e, expr->loc, 517, "%s must be a float scalar, found %s", what, value_text(e->arena, v));
+        elab_error(e, expr->loc, 517, "%s must be a float scalar, found %s", what,
+                   value_text(e->arena, v));
         if (v->kind == V_TENSOR && v->rank > 0) {
             diag_hint(&e->c->diag, "mean(...) or sum(...) makes it one number");
         }
@@ -157,8 +160,8 @@ static void precision_clause(Elab *e, const Ast *clause) {
         return;
     }
     if (elem == TY_F64 || elem == TY_F32) {
-        elab_error(e, expr->loc, 524, "this train wants %s, but the build computes in %s", elem_name(elem),
-                   elem_name(e->g->float_type));
+        elab_error(e, expr->loc, 524, "this train wants %s, but the build computes in %s",
+                   elem_name(elem), elem_name(e->g->float_type));
         diag_hint(&e->c->diag, "compile with --precision=%s", elem_name(elem));
     } else {
         elab_error(e, expr->loc, 525, "this precision is not supported yet; f32 and f64 are");
@@ -237,7 +240,8 @@ static bool read_of(Elab *e, Training *t, const Ast *of, const Ast *train) {
         const char *model = str_ndup(e->arena, path, dot ? (size_t)(dot - path) : strlen(path));
         const Item *item = file_find(e->root, model);
         if (!item || item->kind != AST_MODEL) {
-            elab_error(e, of->kid[i]->loc, 532, item ? "'%s' is no model" : "unknown model '%s'", model);
+            elab_error(e, of->kid[i]->loc, 532, item ? "'%s' is no model" : "unknown model '%s'",
+                       model);
             Nearest n = nearest_start(model);
             for (int k = 0; k < e->root->item.count; k++) {
                 if (e->root->item.at[k]->kind == AST_MODEL) {
@@ -276,13 +280,16 @@ static void warn_paths(Elab *e, const Training *t, const Ast *of) {
             any = any || params_under(e->param.at[k]->slot->name, t->of.at[i]);
         }
         if (!any) {
-            elab_error(e, of->kid[i]->loc, 533, "'%s' has no parameters in this train", t->of.at[i]);
+            elab_error(e, of->kid[i]->loc, 533, "'%s' has no parameters in this train",
+                       t->of.at[i]);
         }
     }
 }
 
 /* The parameters that this train updates and the gradients of the loss. */
 static void gradients(Elab *e, Training *t, bool quiet) {
+    Text apart = {.arena = e->arena};
+    int napart = 0;
     for (int i = 0; i < e->param.count; i++) {
         Parameter *p = e->param.at[i];
         if (!under_any(&t->of, p->slot->name) || p->slot->frozen || !p->initial ||
@@ -291,17 +298,17 @@ static void gradients(Elab *e, Training *t, bool quiet) {
         }
         Node *point = node_slot(e->g, p->slot);
         if (!derive_reaches(e, t->loss->node, point)) {
-            if (!quiet) {
-                diag_warn(&e->c->diag, p->slot->loc, 534, "the loss of '%s' does not depend on parameter "
-                                                          "'%s', which is not updated",
-                          e->entry->name, p->slot->name);
-            }
+            text_printf(&apart, napart++ ? ", '%s'" : "'%s'", p->slot->name);
             continue;
         }
         p->slot->trainable = true;
         Update u = {.param = p, .point = point};
         u.grad = node_grad(e->g, t->loss->node, point, node_const(e->g, value_elem(t->loss), 1));
         VEC_PUSH(e->arena, &t->update, u);
+    }
+    if (napart > 0 && t->update.count > 0 && !quiet) {
+        elab_warn(e, t->loss_loc, 534, "the loss of '%s' does not depend on %s, so %s not updated",
+                  e->entry->name, apart.at, napart == 1 ? "it is" : "they are");
     }
 }
 
@@ -346,6 +353,9 @@ static void outputs(Elab *e, Training *t) {
     if (t->norm) {
         entry_out(e, OUT_GRAD_NORM, "grad_norm", NULL, t->norm, t->loss_loc);
     }
+    if (t->rate && elab_ok(t->rate)) {
+        entry_out(e, OUT_RESULT, "lr", NULL, t->rate->node, t->loss_loc);
+    }
     for (int i = 0; i < t->update.count; i++) {
         const Update *u = &t->update.at[i];
         entry_out(e, OUT_WRITE, NULL, u->param->slot, u->next, u->param->slot->loc);
@@ -366,15 +376,15 @@ void train_counters(Elab *e, Training *t, Entry *train) {
     scope->training = t;
     scope->train_entry = train;
     scope->step = elab_counter(e, "step", step, TY_I64, 0, train, train->loc);
-    scope->steps = elab_counter(e, "steps", steps, TY_I64, train->steps > 0 ? (double)train->steps : 0,
-                                train, train->loc);
+    scope->steps = elab_counter(e, "steps", steps, TY_I64,
+                                train->steps > 0 ? (double)train->steps : 0, train, train->loc);
     scope->step->entry = scope->steps->entry = train; /* another entry may have met them before */
 }
 
 void train_gradcheck(Elab *e, const Ast *ast, Entry *train, const char *title, double tolerance,
                      Loc loc) {
     const Ast *params = ast->kid[0], *of = ast->kid[1], *on = ast->kid[2], *at = ast->kid[3];
-    int errors = e->c->diag.errors;
+    int errors = e->errors;
     Training t = {.ast = ast};
     EntryScope *scope = entry_open(e, ENTRY_TEST, title, ast);
     scope->train = true;
@@ -389,13 +399,14 @@ void train_gradcheck(Elab *e, const Ast *ast, Entry *train, const char *title, d
     if (ok) {
         stmt_block(e, ast->kid[4]);
     }
-    if (ok && e->c->diag.errors == errors && t.loss) {
+    if (ok && e->errors == errors && t.loss) {
         bool quiet = true;
         gradients(e, &t, quiet);
         entry_out(e, OUT_LOSS, "loss", NULL, t.loss->node, t.loss_loc);
         for (int i = 0; i < t.update.count; i++) {
             const Update *u = &t.update.at[i];
-            entry_out(e, OUT_RESULT, u->param->slot->name, u->param->slot, u->grad, u->param->slot->loc);
+            entry_out(e, OUT_RESULT, u->param->slot->name, u->param->slot, u->grad,
+                      u->param->slot->loc);
         }
     }
     entry_close(e);
@@ -403,7 +414,7 @@ void train_gradcheck(Elab *e, const Ast *ast, Entry *train, const char *title, d
 
 void train_entry(Elab *e, const Ast *ast) {
     const Ast *params = ast->kid[0], *of = ast->kid[1], *on = ast->kid[2], *at = ast->kid[3];
-    int errors = e->c->diag.errors;
+    int errors = e->errors;
     Training t = {.ast = ast};
     EntryScope *scope = entry_open(e, ENTRY_TRAIN, ast->name, ast);
     Entry *entry = scope->entry;
@@ -424,26 +435,28 @@ void train_entry(Elab *e, const Ast *ast) {
             diag_hint(&e->c->diag, "optimizer adamw(lr = 3e-3);");
         }
         if (e->frame->returned) {
-            elab_error(e, ast->loc, 537, "a train returns nothing; its results are loss and metrics");
+            elab_error(e, ast->loc, 537,
+                       "a train returns nothing; its results are loss and metrics");
         }
     }
-    if (ok && e->c->diag.errors == errors) {
+    if (ok && e->errors == errors) {
         warn_paths(e, &t, of);
         gradients(e, &t, false);
         if (t.update.count == 0) {
-            elab_error(e, ast->loc, 538, "the loss of '%s' depends on no parameter that it may update",
-                       ast->name);
+            elab_error(e, ast->loc, 538,
+                       "the loss of '%s' depends on no parameter that it may update", ast->name);
         } else {
             clip(e, &t);
             optim_apply(e, &t);
         }
     }
-    if (ok && e->c->diag.errors == errors) {
+    if (ok && e->errors == errors) {
         outputs(e, &t);
         entry_writes(e);
     }
     entry_close(e);
-    if (on && ok && e->c->diag.errors == errors && data_has_held_out(&e->module->dataset.at[entry->dataset])) {
+    if (on && ok && e->errors == errors &&
+        data_has_held_out(&e->module->dataset.at[entry->dataset])) {
         evaluation_entry(e, ast, entry);
     }
 }

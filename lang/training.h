@@ -34,7 +34,8 @@ struct Training {
     VEC(const Ast *) optimizer; /* the clauses */
     Clip clip;
     const Value *clip_limit;
-    Node *norm; /* of all gradients, before clipping */
+    const Value *rate; /* `lr` of the first optimizer that has one, for logs */
+    Node *norm;        /* of all gradients, before clipping */
     VEC(Update) update;
     const Parameter *at; /* whose `on` or update is being elaborated */
 };

@@ -63,7 +63,9 @@ const Value *value_tensor(Arena *arena, Node *node, int rank, const Dim *dim) {
     return v;
 }
 
-const Value *value_scalar(Arena *arena, Node *node) { return value_tensor(arena, node, 0, NULL); }
+const Value *value_scalar(Arena *arena, Node *node) {
+    return value_tensor(arena, node, 0, NULL);
+}
 
 const Value *value_ranged(Arena *arena, const Value *v, int64_t lo, int64_t hi) {
     Value *r = ARENA_NEW(arena, Value);
@@ -83,15 +85,25 @@ const Value *value_with(Arena *arena, const Value *v, Node *node) {
     return r;
 }
 
-bool value_is_number(const Value *v) { return v->kind == V_INT || v->kind == V_REAL; }
+bool value_is_number(const Value *v) {
+    return v->kind == V_INT || v->kind == V_REAL;
+}
 
-double value_number(const Value *v) { return v->kind == V_INT ? (double)v->integer : v->real; }
+double value_number(const Value *v) {
+    return v->kind == V_INT ? (double)v->integer : v->real;
+}
 
-bool value_is_tensor(const Value *v) { return v->kind == V_TENSOR; }
+bool value_is_tensor(const Value *v) {
+    return v->kind == V_TENSOR;
+}
 
-Elem value_elem(const Value *v) { return v->node->type.elem; }
+Elem value_elem(const Value *v) {
+    return v->node->type.elem;
+}
 
-Dim value_to_dim(const Value *v) { return (Dim){.size = v->integer, .name = v->dim_of}; }
+Dim value_to_dim(const Value *v) {
+    return (Dim){.size = v->integer, .name = v->dim_of};
+}
 
 const char *dim_text(Arena *arena, Dim dim) {
     return dim.name ? str_printf(arena, "%s = %lld", dim.name->name, (long long)dim.size)

@@ -30,7 +30,7 @@ typedef enum {
     V_REAL,
     V_BOOL,
     V_STRING,
-    V_LIST,     /* [a, b]: shapes, mostly */
+    V_LIST, /* [a, b]: shapes, mostly */
     V_TENSOR,
     V_RECORD,   /* several results */
     V_INSTANCE, /* `new` */
@@ -45,7 +45,7 @@ struct Value {
     const Item *dim_of; /* INT: the declared dim that it is the size of, or NULL */
     double real;
     bool truth;
-    const char *text; /* STRING, PATH */
+    const char *text;   /* STRING, PATH */
     const Value **item; /* LIST, RECORD */
     const char **field; /* RECORD */
     int count;

@@ -1,10 +1,11 @@
-/* alloc: a portfolio of greedy placements, then a squeaky wheel.
+/* alloc: a portfolio of greedy placements, then a search over orders.
  *
  * Greedy: take the blocks in some order; put each into a gap between the blocks that are already
- * placed and live at the same time (the lowest gap, or the tightest). Four orders by two rules. The
- * squeaky wheel moves the blocks that stick out above the lower bound to the front of the order and
- * places all again; restarts take turns over the base orders. Everything counts rounds, never time,
- * so the result depends on the input alone.
+ * placed and live at the same time (the lowest gap, or the tightest). Four orders by two rules.
+ * When none of them reaches the lower bound, a squeaky wheel with threshold accepting: a block that
+ * sticks out above the bound moves forward to a random place of the order, or two blocks change
+ * places; an order that is worse by more than a threshold, which falls to nothing, is taken back.
+ * Everything counts rounds, never time, so the result depends on the input alone.
  * Needs sizes >= 0 and lower < upper; gives offsets >= 0 that keep live blocks apart. */
 #include "passes/alloc.h"
 
@@ -134,60 +135,84 @@ static uint64_t random_next(uint64_t *state) {
     return *state;
 }
 
-/* Moves every block that ends above `target` towards the front: to a place between the front and
- * half of where it stood. */
-static void order_squeak(const Placer *p, int *order, int64_t target, Ranked *ranked,
-                         uint64_t *random) {
-    for (int k = 0; k < p->n; k++) {
-        int i = order[k];
-        int64_t key = -(int64_t)k * 1024;
-        if (p->offset[i] + p->item[i].size > target) {
-            key = key / 2 + (int64_t)(random_next(random) % 1024) * (k + 1) / 2;
+/* What the search makes small: the height, and how much sticks out above the bound. */
+static int64_t excess(const Placer *p, int64_t height, int64_t bound) {
+    int64_t sum = 0;
+    for (int i = 0; i < p->n; i++) {
+        int64_t top = p->offset[i] + p->item[i].size;
+        sum += top > bound ? top - bound : 0;
+    }
+    return height - bound + sum / 16;
+}
+
+static void order_move(int *order, int from, int to) {
+    int block = order[from];
+    memmove(&order[to + 1], &order[to], sizeof *order * (size_t)(from - to));
+    order[to] = block;
+}
+
+/* A neighbour of `order`, whose placement is in p. */
+static void order_change(const Placer *p, int *order, int64_t bound, uint64_t *random) {
+    uint64_t n = (uint64_t)p->n;
+    int at = (int)(random_next(random) % n);
+    if (random_next(random) % 3 == 0) {
+        int other = (int)(random_next(random) % n), block = order[at];
+        order[at] = order[other];
+        order[other] = block;
+        return;
+    }
+    for (int tries = 0; tries < 20; tries++) {
+        int i = order[at];
+        if (p->offset[i] + p->item[i].size > bound) {
+            break;
         }
-        ranked[k] = (Ranked){key, 0, i};
+        at = (int)(random_next(random) % n);
     }
-    qsort(ranked, (size_t)p->n, sizeof *ranked, ranked_compare);
-    for (int k = 0; k < p->n; k++) {
-        order[k] = ranked[k].index;
+    order_move(order, at, (int)(random_next(random) % (uint64_t)(at + 1)));
+}
+
+/* Improves on `best` from `order` on; fills offset when it does. */
+static int64_t search_orders(Placer *p, int *order, bool best_fit, int64_t bound, int64_t best,
+                             int rounds, int *next, int64_t *offset) {
+    uint64_t random = 0x9e3779b97f4a7c15u;
+    int64_t now = excess(p, place_all(p, order, best_fit), bound);
+    for (int round = 0; round < rounds && best > bound; round++) {
+        int64_t threshold = bound / 64 * (rounds - round) / rounds;
+        memcpy(next, order, sizeof *next * (size_t)p->n);
+        order_change(p, next, bound, &random);
+        int64_t height = place_all(p, next, best_fit);
+        int64_t cost = excess(p, height, bound);
+        if (height < best) {
+            best = height;
+            memcpy(offset, p->offset, sizeof *offset * (size_t)p->n);
+        }
+        if (cost <= now + (int64_t)(random_next(&random) % (uint64_t)(threshold + 1))) {
+            memcpy(order, next, sizeof *order * (size_t)p->n);
+            now = cost;
+        }
     }
+    return best;
 }
 
 int64_t alloc_place(Arena *scratch, const AllocItem *item, int n, int rounds, int64_t *offset) {
     int64_t bound = alloc_lower_bound(scratch, item, n);
     Placer p = {item, n, ARENA_ARRAY(scratch, int, n + 1), ARENA_ARRAY(scratch, int64_t, n + 1)};
-    int *order[BASE_ORDERS], *current = ARENA_ARRAY(scratch, int, n + 1);
+    int *order = ARENA_ARRAY(scratch, int, n + 1), *start = ARENA_ARRAY(scratch, int, n + 1);
     Ranked *ranked = ARENA_ARRAY(scratch, Ranked, n + 1);
-    int64_t best = INT64_MAX, first[2 * BASE_ORDERS];
-    for (int k = 0; k < 2 * BASE_ORDERS; k++) {
-        if (k % 2 == 0) {
-            order[k / 2] = ARENA_ARRAY(scratch, int, n + 1);
-            order_base(item, n, k / 2, ranked, order[k / 2]);
-        }
-        first[k] = place_all(&p, order[k / 2], k % 2 == 1);
-        if (first[k] < best) {
-            best = first[k];
-            memcpy(offset, p.offset, sizeof *offset * (size_t)n);
-        }
-        if (best == bound) {
-            return best;
-        }
-    }
-    /* Restarts take the base orders in turn, the better ones with the same share: which of them
-     * leads to the bound is not the one that starts nearest to it. */
-    enum { RESTART = 64 };
-    uint64_t random = 0x9e3779b97f4a7c15u;
-    for (int round = 0; round < rounds && best > bound; round++) {
-        int which = round / RESTART % (2 * BASE_ORDERS);
-        if (round % RESTART == 0) {
-            memcpy(current, order[which / 2], sizeof *current * (size_t)n);
-            (void)place_all(&p, current, which % 2 == 1);
-        }
-        order_squeak(&p, current, bound, ranked, &random);
-        int64_t height = place_all(&p, current, which % 2 == 1);
+    int64_t best = INT64_MAX;
+    bool best_fit = false;
+    for (int k = 0; k < 2 * BASE_ORDERS && best > bound; k++) {
+        order_base(item, n, k / 2, ranked, order);
+        int64_t height = place_all(&p, order, k % 2 == 1);
         if (height < best) {
             best = height;
+            best_fit = k % 2 == 1;
+            memcpy(start, order, sizeof *start * (size_t)n);
             memcpy(offset, p.offset, sizeof *offset * (size_t)n);
         }
     }
-    return best;
+    if (best == bound || n < 2) {
+        return n > 0 ? best : 0;
+    }
+    return search_orders(&p, start, best_fit, bound, best, rounds, order, offset);
 }

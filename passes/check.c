@@ -1,18 +1,18 @@
 /* check: abstract execution of the finished Program. Shares nothing with order, in-place and plan.
  *
- * Every write makes a new token for the value of its Buf. For each region a map says which token each
- * byte holds. A step that reads a Buf must find the token of that Buf's last write in all bytes that it
- * may read; so a clobbered, moved, shrunk or too early read value shows. Copies move tokens; at the end
- * of a list every destination must hold the token of the value meant for it, and every parameter and
- * state that nothing was meant for must hold the token it began with.
+ * Every write makes a new token for the value of its Buf. For each region a map says which token
+ * each byte holds. A step that reads a Buf must find the token of that Buf's last write in all
+ * bytes that it may read; so a clobbered, moved, shrunk or too early read value shows. Copies move
+ * tokens; at the end of a list every destination must hold the token of the value meant for it, and
+ * every parameter and state that nothing was meant for must hold the token it began with.
  *
- * Loops: two iterations suffice. The first sees what came before the loop. Each later one starts from
- * what an iteration left behind; it addresses the same bytes, but for slices, where it addresses the
- * next position. So the map before iteration k >= 2, seen from what iteration k may touch, is the map
- * before iteration 1 with other token numbers, and the same steps give the same verdict. What slices
- * add is checked for all positions at once: a read demands its token in the positions still to come,
- * and when a loop ends, the positions that the two iterations did not write must be untouched since its
- * start; then they are filled.
+ * Loops: two iterations suffice. The first sees what came before the loop. Each later one starts
+ * from what an iteration left behind; it addresses the same bytes, but for slices, where it
+ * addresses the next position. So the map before iteration k >= 2, seen from what iteration k may
+ * touch, is the map before iteration 1 with other token numbers, and the same steps give the same
+ * verdict. What slices add is checked for all positions at once: a read demands its token in the
+ * positions still to come, and when a loop ends, the positions that the two iterations did not
+ * write must be untouched since its start; then they are filled.
  *
  * Needs a planned Program, changes nothing. */
 #include "passes/check.h"
@@ -259,8 +259,7 @@ static bool demand(Check *c, const Step *step, const Buf *buf, int64_t lo, int64
     }
     const Origin *origin = &c->origin.at[other - 1];
     return fail(c, "step %d (%s) reads %s, but step %d has written %s there", step->id,
-                step->name != NULL ? step->name : "-", buf->name, origin->step,
-                origin->buf->name);
+                step->name != NULL ? step->name : "-", buf->name, origin->step, origin->buf->name);
 }
 
 static bool complete(const Value *v) {
@@ -349,8 +348,7 @@ static bool check_operands(Check *c, const Step *step) {
     for (int i = 0; i < step->access.count; i++) {
         const Access *x = &step->access.at[i];
         int64_t xlo, xhi;
-        if (region_of(x->buf) < 0 ||
-            (!(x->mode & ACCESS_WRITE) && x->buf->kind != BUF_WORK)) {
+        if (region_of(x->buf) < 0 || (!(x->mode & ACCESS_WRITE) && x->buf->kind != BUF_WORK)) {
             continue;
         }
         if (!block_of(c, step, x, &xlo, &xhi)) {
@@ -581,8 +579,8 @@ static bool check_access_order(Check *c, const Step *item, const Step *step, Pro
     return true;
 }
 
-/* Steps that touch the same Buf, one of them writing, stand in the order in which they were lowered;
- * of a carry, the loop that makes its next values writes it. */
+/* Steps that touch the same Buf, one of them writing, stand in the order in which they were
+ * lowered; of a carry, the loop that makes its next values writes it. */
 static bool check_order(Check *c, const StepList *list) {
     Progress *progress = ARENA_ARRAY(c->arena, Progress, c->p->nbuf + 1);
     for (int i = 0; i < c->p->nbuf; i++) {
@@ -712,8 +710,8 @@ static bool close_entry(Check *c) {
             continue;
         }
         int64_t token = c->value[buf->id].token;
-        if (token == 0 || span_other(&c->map[IO], buf->offset, buf->offset + buf->bytes, token) !=
-                              token) {
+        if (token == 0 ||
+            span_other(&c->map[IO], buf->offset, buf->offset + buf->bytes, token) != token) {
             return fail(c, "the result %s is not there at the end", buf->name);
         }
         bool loss = c->e->entry->kind == ENTRY_TRAIN && elem_is_float(buf->type.elem) &&
@@ -735,9 +733,8 @@ const char *check_program(Arena *scratch, const Program *p) {
     }
     for (int i = 0; i < p->entry.count; i++) {
         c.e = p->entry.at[i];
-        if (!open_entry(&c) || !check_order(&c, &c.e->step) ||
-            !run_list(&c, &c.e->step, NULL) || !check_dests(&c, NULL) ||
-            !close_entry(&c)) {
+        if (!open_entry(&c) || !check_order(&c, &c.e->step) || !run_list(&c, &c.e->step, NULL) ||
+            !check_dests(&c, NULL) || !close_entry(&c)) {
             return c.fault;
         }
     }

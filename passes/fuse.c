@@ -100,6 +100,23 @@ static void mark_required(Fuse *s) {
     }
 }
 
+/* A train ends without any change when its loss or gradient norm is not finite, so what that check
+ * waits for and what it lets through are never one kernel. */
+static void mark_check(Fuse *s, const EntryOut *out) {
+    const Region *region = s->f->region;
+    for (int i = 0; out && i < region->out.count; i++) {
+        NodeInfo *n = info_of(s, region->out.at[i]);
+        n->early = n->early || out[i].role == OUT_LOSS || out[i].role == OUT_GRAD_NORM;
+        n->late = n->late || out[i].role == OUT_WRITE;
+    }
+    for (int i = region->node.count - 1; i >= 0; i--) {
+        const Node *node = region->node.at[i];
+        for (int k = 0; s->f->info[i].early && k < node->nin; k++) {
+            info_of(s, node->in[k])->early = true;
+        }
+    }
+}
+
 /* How often the users read each element, about: a broadcast or a window makes it more than once. */
 static void count_uses(Fuse *s) {
     const Region *region = s->f->region;
@@ -432,6 +449,30 @@ static bool rows_fit(const Unit *u, int64_t rows) {
     return true;
 }
 
+static bool check_between(Fuse *s, const Unit *a, const Unit *b) {
+    bool early = false, late = false;
+    for (int i = 0; i < a->atom.count + b->atom.count; i++) {
+        const Node *atom = i < a->atom.count ? a->atom.at[i] : b->atom.at[i - a->atom.count];
+        early = early || info_of(s, atom)->early;
+        late = late || info_of(s, atom)->late;
+    }
+    return early && late;
+}
+
+/* One row is worth a kernel of rows only when all of it has one length. */
+static bool single_row_fits(const Unit *a, const Unit *b) {
+    int64_t length = 0;
+    for (int i = 0; i < a->atom.count + b->atom.count; i++) {
+        const Node *atom = i < a->atom.count ? a->atom.at[i] : b->atom.at[i - a->atom.count];
+        int64_t inner = is_fold(atom) ? fold_count(atom) : type_count(atom->type);
+        if (inner > 1 && length > 0 && inner != length) {
+            return false;
+        }
+        length = inner > 1 ? inner : length;
+    }
+    return true;
+}
+
 static bool same_fold_space(const Unit *a, const Unit *b) {
     const Node *x = a->atom.at[0], *y = b->atom.at[0];
     return type_same_shape(x->in[0]->type, y->in[0]->type) && folded_axes(x) == folded_axes(y);
@@ -491,7 +532,7 @@ static bool try_merge(Fuse *s, Unit *a, Unit *b) {
     if (!epilogue && a->kind != b->kind) {
         return false;
     }
-    if (a->atom.count + b->atom.count > MOST_ATOMS) {
+    if (a->atom.count + b->atom.count > MOST_ATOMS || check_between(s, a, b)) {
         return false;
     }
     int64_t rows = 0;
@@ -502,6 +543,9 @@ static bool try_merge(Fuse *s, Unit *a, Unit *b) {
             return false;
         }
         if (rows > 0 && (!rows_fit(a, rows) || !rows_fit(b, rows))) {
+            return false;
+        }
+        if (rows == 1 && !single_row_fits(a, b)) {
             return false;
         }
     } else if (a->kind == UNIT_COLUMN || a->kind == UNIT_FULL) {
@@ -590,7 +634,7 @@ static void order_units(Fuse *s) {
     }
 }
 
-Fusion *pass_fuse(Arena *arena, const Region *region) {
+Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out) {
     Fuse s = {.arena = arena};
     s.f = ARENA_NEW(arena, Fusion);
     s.f->region = region;
@@ -598,6 +642,7 @@ Fusion *pass_fuse(Arena *arena, const Region *region) {
     s.words = region->node.count / 64 + 1;
     mark_live(&s);
     mark_required(&s);
+    mark_check(&s, out);
     count_uses(&s);
     choose_atoms(&s);
     make_units(&s);

@@ -32,6 +32,8 @@ typedef struct {
     bool atom;   /* has a unit; not inlined into its users */
     bool sink;   /* must be stored whoever reads it */
     bool stored; /* read by another unit, or a sink */
+    bool early;  /* the check of a train's loss and gradient norm waits for it */
+    bool late;   /* becomes a parameter or state: no byte of it may be written before that check */
     bool made;   /* depends on no tensor in memory: draws, indices, constants */
     Unit *unit;
     int uses;    /* by nodes that are no views; repeated reads count more */
@@ -45,13 +47,11 @@ typedef struct {
     VEC(Unit *) unit; /* in an order that respects what they read */
 } Fusion;
 
-/* fuse: needs a region without marks; gives units that cover every live node that is computed, with
- * `stored` decided; changes no values. */
-Fusion *pass_fuse(Arena *arena, const Region *region);
+/* fuse: needs a region without marks, and what its results are for (NULL: the body of a loop); gives
+ * units that cover every live node that is computed, with `stored` decided; changes no values. */
+Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out);
 
-/* Index vector of `node` at row r, position j of it: the leading axes whose extents multiply to
- * `rows` are digits of r, the others of j. False when there are no such leading axes. */
-struct Index;
+/* The number of leading axes whose extents multiply to `rows`; false when there is none. */
 bool fuse_split(Type type, int64_t rows, int *leading);
 
 #endif

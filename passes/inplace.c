@@ -1,12 +1,12 @@
 /* inplace: resolves destinations, then lets results take over the bytes of operands that die.
  *
- * A destination (parameter, state, carry, result) is taken over by the temporary that makes its next
- * value when every read of the old value comes first; otherwise a copy at the end of the list moves
- * it. A result takes over an operand of the same layout when the step says that it may and nothing
- * reads the operand later. The test for both is the same: in the list that declares the new Buf, all
- * readers of the old bytes stand before its first writer, or are that writer and name the pair; inside
- * a loop that addresses both by slices of its index the test is made for one iteration.
- * Needs an ordered, numbered entry; gives Buf.root and STEP_COPYs; changes no values. */
+ * A destination (parameter, state, carry, result) is taken over by the temporary that makes its
+ * next value when every read of the old value comes first; otherwise a copy at the end of the list
+ * moves it. A result takes over an operand of the same layout when the step says that it may and
+ * nothing reads the operand later. The test for both is the same: in the list that declares the new
+ * Buf, all readers of the old bytes stand before its first writer, or are that writer and name the
+ * pair; inside a loop that addresses both by slices of its index the test is made for one
+ * iteration. Needs an ordered, numbered entry; gives Buf.root and STEP_COPYs; changes no values. */
 #include "passes/inplace.h"
 
 #include "passes/live.h"
@@ -41,7 +41,8 @@ static bool pair_named(const Step *step, const Buf *in, const Buf *out) {
 }
 
 /* Every access to the old or the new bytes inside `loop` is to the slice of its iteration. */
-static bool sliced_by(const Step *top, const Step *loop, const Buf *old, const Buf *next, int level) {
+static bool sliced_by(const Step *top, const Step *loop, const Buf *old, const Buf *next,
+                      int level) {
     for (int i = 0; i < loop->body.count; i++) {
         const Step *step = loop->body.at[i];
         if (step->kind == STEP_LOOP) {
@@ -115,7 +116,8 @@ static StepList *list_of(ProgramEntry *e, const Buf *buf) {
     return buf->loop != NULL ? &buf->loop->body : &e->step;
 }
 
-/* A destination may have a destination itself: the final value of a carry that goes to a parameter. */
+/* A destination may have a destination itself: the final value of a carry that goes to a
+ * parameter. */
 static bool dest_can_be_root(ProgramEntry *e, const Buf *buf) {
     const Buf *dest = buf->dest, *old = buf_root(dest);
     if (buf->root != buf || !same_layout(buf, dest) || !same_layout(dest, old)) {

@@ -1,9 +1,9 @@
 /* live: lifetimes from Access lists.
  *
  * A Buf lives from its first to its last access, seen in the list that declares it: an access from
- * inside a loop counts for the whole loop, because the next iteration may make it again. What a loop
- * declares lives within one iteration. A root lives as long as all that use its bytes.
- * Needs numbered steps and Buf.root; gives Buf.first and Buf.last, half-open; changes no values. */
+ * inside a loop counts for the whole loop, because the next iteration may make it again. What a
+ * loop declares lives within one iteration. A root lives as long as all that use its bytes. Needs
+ * numbered steps and Buf.root; gives Buf.first and Buf.last, half-open; changes no values. */
 #include "passes/live.h"
 
 enum { LOOP_DEPTH = 64 };

@@ -151,6 +151,12 @@ const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *c
     if (!info->atom || (f == b->frame && info->unit == b->unit && node != b->product)) {
         return NULL;
     }
+    if (node == b->product && f == b->frame && b->strip) {
+        for (int i = 0; i < node->type.rank; i++) {
+            b->plain = b->plain || at[i] != b->strip_at[i]; /* a place that the block does not hold */
+        }
+        return b->strip;
+    }
     if (f->home[node->id].count == 0) {
         BUG("%s (node %u) is read but stored nowhere", op_info[node->op].name, node->id);
     }
@@ -463,7 +469,7 @@ static void give_homes(Frame *f, const TargetList *targets) {
 
 static void lower_region(Frame *f, const TargetList *targets) {
     int n = f->region->node.count;
-    f->fusion = pass_fuse(f->l->arena, f->region);
+    f->fusion = pass_fuse(f->l->arena, f->region, f->up ? NULL : f->l->e->entry->out.at);
     f->home = ARENA_ARRAY(f->l->arena, HomeList, n + 1);
     f->loop_result = ARENA_ARRAY(f->l->arena, HomeList *, n + 1);
     give_homes(f, targets);

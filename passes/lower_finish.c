@@ -65,6 +65,32 @@ static int64_t trip_of(const Kernel *k, int axis, int64_t span) {
 }
 
 static void walk_list(Walk *w, const StmtList *list);
+static void unbind_list(Walk *w, const StmtList *list);
+
+/* An operand of a product is read in no order that another could rely on; the result is written in
+ * several goes. */
+static void walk_operand(Walk *w, const Arg *arg, const Index *at, bool store) {
+    if (arg) {
+        w->arg_used[arg->id] = true;
+        Reach r = {.arg = arg, .loop = w->loop, .store = store, .add = store};
+        VEC_PUSH(w->b->scratch, &w->reach, r);
+    }
+    if (at) {
+        walk_index(w, at);
+    }
+}
+
+static void walk_tile(Walk *w, const Tile *tile) {
+    w->loop = ++w->nloop;
+    walk_operand(w, tile->a, tile->at_a, false);
+    walk_operand(w, tile->b, tile->at_b, false);
+    walk_operand(w, tile->c, tile->at_c, true);
+    walk_operand(w, tile->work, NULL, true);
+    w->flops += w->times * tile->flops;
+    w->times *= w->b->k->axis[tile->batch].extent;
+    walk_list(w, &tile->body);
+    unbind_list(w, &tile->body);
+}
 
 static void walk_stmt(Walk *w, const Stmt *s) {
     const Kernel *k = w->b->k;
@@ -122,7 +148,7 @@ static void walk_stmt(Walk *w, const Stmt *s) {
             w->bound[s->fold.at[i]->id] = true;
         }
         break;
-    case STMT_TILE: break;
+    case STMT_TILE: walk_tile(w, s->tile); break;
     }
     w->times = times;
     w->loop = loop;
@@ -218,7 +244,7 @@ static void set_accesses(KernelBuild *b, const Walk *w) {
     }
     for (int i = 0; i < b->k->arg.count; i++) {
         const Arg *arg = b->k->arg.at[i];
-        if (w->arg_used[arg->id] && arg->buf->kind == BUF_WORK) {
+        if (w->arg_used[arg->id] && !arg->strip && arg->buf->kind == BUF_WORK) {
             step_access(p, step, arg->buf, ACCESS_READ | ACCESS_WRITE);
         }
     }
@@ -229,7 +255,7 @@ static void set_accesses(KernelBuild *b, const Walk *w) {
     for (int i = 0; i < b->k->arg.count; i++) {
         for (int j = 0; j < b->k->arg.count; j++) {
             const Arg *in = b->k->arg.at[i], *out = b->k->arg.at[j];
-            if (i != j && arg_rank(in) == 2 && arg_rank(out) == 0 && may_share(w, in, out)) {
+            if (i != j && !in->strip && !out->strip && arg_rank(in) == 2 && arg_rank(out) == 0 && may_share(w, in, out)) {
                 InplacePair pair = {in->buf, out->buf};
                 VEC_PUSH(p->arena, &step->inplace, pair);
             }
@@ -241,7 +267,7 @@ void kernel_finish(KernelBuild *b) {
     Kernel *k = b->k;
     Walk w = {.b = b, .times = 1};
     w.bound = ARENA_ARRAY(b->scratch, bool, k->expr.count + 1);
-    w.arg_used = ARENA_ARRAY(b->scratch, bool, k->arg.count + 1);
+    w.arg_used = ARENA_ARRAY(b->scratch, bool, k->nargs + 1);
     w.loop_used = ARENA_ARRAY(b->scratch, bool, k->loop.count + 1);
     walk_list(&w, &k->body);
     b->step->flops = w.flops;
@@ -250,7 +276,7 @@ void kernel_finish(KernelBuild *b) {
     for (int rank = 0; rank < 3; rank++) {
         for (int i = 0; i < k->arg.count; i++) {
             Arg *arg = k->arg.at[i];
-            if (w.arg_used[arg->id] && arg_rank(arg) == rank) {
+            if (w.arg_used[arg->id] && !arg->strip && arg_rank(arg) == rank) {
                 VEC_PUSH(k->arena, &args, arg);
             }
         }

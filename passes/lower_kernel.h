@@ -66,6 +66,9 @@ typedef struct {
     Frame *frame;
     const Unit *unit;
     const Node *product;  /* of a CONTRACT unit, once it is in memory: what follows loads it */
+    const Expr *strip;    /* what stands for it in the epilogue of a tile */
+    const Index *strip_at[MD_RANK]; /* where */
+    bool plain;           /* no tile: plain loops */
     const HomeList *copy; /* stores go here instead of to the homes of their nodes */
     Arena *scratch;
     Kernel *k;
@@ -118,7 +121,21 @@ AxisSet root_axes(const Root *root);
 /* Opens nested FORs over the axes; gives the innermost body. */
 StmtList *nest_loops(KernelBuild *b, StmtList *list, const int *axis, int n, bool parallel);
 
+/* --- lower_contract.c --- */
+/* A product and what follows it; true: build again. */
+bool build_contract(KernelBuild *b);
+
 /* --- lower_unit.c --- */
+/* Index of each of the given dims from a flat space. */
+void space_digits(KernelBuild *b, const Radix *r, int n, const int64_t *dim, const Index **at);
+int space_axes(const Radix *r); /* axes worth a loop: none of a space of one element */
+AxisSet space_set(const Radix *r);
+int64_t count_dims(int n, const int64_t *dim);
+/* The nest of a unit's atoms from number `from` on; true: build again. */
+bool build_nest(KernelBuild *b, int from);
+/* Loops of a fold whose result is a vector: outer rows g, summed rows f, the vector v. */
+void emit_column(KernelBuild *b, const Radix *g, const Radix *f, const Radix *v,
+                 const RootList *roots);
 /* The kernel of a unit; runs until the index spaces need no more digits. */
 void unit_build(KernelBuild *b);
 

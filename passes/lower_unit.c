@@ -20,18 +20,16 @@ static const NodeInfo *info_of(const KernelBuild *b, const Node *node) {
     return &b->frame->fusion->info[node->id];
 }
 
-/* Index of each of the given dims from a flat space. */
-static void space_digits(KernelBuild *b, const Radix *r, int n, const int64_t *dim,
+void space_digits(KernelBuild *b, const Radix *r, int n, const int64_t *dim,
                          const Index **at) {
     index_unflatten(&b->k->index, radix_flat(b, r), n, dim, at);
 }
 
-/* Axes worth a loop: none of a space of one element. */
-static int space_axes(const Radix *r) { return r->count == 1 ? 0 : r->n; }
+int space_axes(const Radix *r) { return r->count == 1 ? 0 : r->n; }
 
-static AxisSet space_set(const Radix *r) { return r->count == 1 ? 0 : r->set; }
+AxisSet space_set(const Radix *r) { return r->count == 1 ? 0 : r->set; }
 
-static int64_t count_dims(int n, const int64_t *dim) {
+int64_t count_dims(int n, const int64_t *dim) {
     int64_t count = 1;
     for (int i = 0; i < n; i++) {
         count *= dim[i];
@@ -99,7 +97,7 @@ static void row_index(KernelBuild *b, const Node *node, int64_t rows, const Radi
                     at + leading);
 }
 
-static bool build_nest(KernelBuild *b, int from) {
+bool build_nest(KernelBuild *b, int from) {
     const Unit *u = b->unit;
     bool flat = u->rows == 0;
     int64_t rows = flat ? u->count : u->rows;
@@ -131,8 +129,7 @@ static bool build_nest(KernelBuild *b, int from) {
 
 /* --- folds over leading axes ------------------------------------------------------------------- */
 
-/* Loops of a fold whose result is a vector: outer rows g, summed rows f, the vector v. */
-static void emit_column(KernelBuild *b, const Radix *g, const Radix *f, const Radix *v,
+void emit_column(KernelBuild *b, const Radix *g, const Radix *f, const Radix *v,
                         const RootList *roots) {
     nest_open(b, roots);
     int64_t work = 0;
@@ -308,81 +305,6 @@ static bool build_full(KernelBuild *b) {
     nest_open(b, &last);
     nest_rows(b, &b->k->body, 0, &last);
     return false;
-}
-
-/* --- products ---------------------------------------------------------------------------------- */
-
-/* The plain form of a product: outer labels, summed labels, and a vector of trailing labels. */
-static bool build_product(KernelBuild *b) {
-    const Node *node = b->unit->atom.at[0];
-    const Attr *a = node->attr;
-    int64_t extent[3 * MD_RANK], dim[3][MD_RANK];
-    int nlabel = contract_labels(node, extent), n[3] = {0}, label[3][MD_RANK];
-    int tail = node->type.rank;
-    for (bool go = true; go && tail > 0; tail -= go) {
-        go = false;
-        for (int i = 0; i < node->in[1]->type.rank; i++) {
-            go = go || a->lb[i] == a->lo_[tail - 1];
-        }
-        for (int i = 0; i < node->in[0]->type.rank; i++) {
-            go = go && a->la[i] != a->lo_[tail - 1];
-        }
-    }
-    for (int l = 0; l < nlabel; l++) {
-        int part = 1;
-        for (int i = 0; i < node->type.rank; i++) {
-            part = a->lo_[i] == l ? (i < tail ? 0 : 2) : part;
-        }
-        label[part][n[part]] = l;
-        dim[part][n[part]++] = extent[l];
-    }
-    /* Result labels in the order of the result. */
-    for (int i = 0; i < node->type.rank; i++) {
-        int part = i < tail ? 0 : 2, at = i < tail ? i : i - tail;
-        label[part][at] = a->lo_[i];
-        dim[part][at] = node->type.dim[i];
-    }
-    static const char *const names[3] = {"r", "k", "j"};
-    Radix space[3];
-    const Index *at[3 * MD_RANK], *out[MD_RANK];
-    for (int p = 0; p < 3; p++) {
-        const Index *digit[MD_RANK];
-        space[p] = *kernel_space(b, p, count_dims(n[p], dim[p]), names[p]);
-        space_digits(b, &space[p], n[p], dim[p], digit);
-        for (int i = 0; i < n[p]; i++) {
-            at[label[p][i]] = digit[i];
-        }
-    }
-    for (int i = 0; i < node->type.rank; i++) {
-        out[i] = at[a->lo_[i]];
-    }
-    RootList roots = {0};
-    kernel_store(b, &roots, node, out, value_product(&b->v, node, at));
-    if (kernel_refine(b, &roots)) {
-        return true;
-    }
-    for (int i = 0; i < roots.count; i++) {
-        roots.at[i].add = OP_ADD;
-    }
-    emit_column(b, &space[0], &space[1], &space[2], &roots);
-    return false;
-}
-
-/* The product, in memory, then a nest for what follows it. */
-static bool build_contract(KernelBuild *b) {
-    const Node *node = b->unit->atom.at[0];
-    if (!info_of(b, node)->stored) {
-        HomeList *home = &b->frame->home[node->id];
-        Home work = {.buf = kernel_work(b, node->type, 0, "product")};
-        home->count = 0;
-        VEC_PUSH(b->l->arena, home, work);
-    }
-    if (build_product(b)) {
-        return true;
-    }
-    b->product = node;
-    b->first_space = 3;
-    return b->unit->atom.count > 1 && build_nest(b, 1);
 }
 
 /* --- cumulative sums --------------------------------------------------------------------------- */
@@ -568,6 +490,7 @@ void unit_build(KernelBuild *b) {
         b->touch.count = 0;
         b->nwork = 0;
         b->product = NULL;
+        b->strip = NULL;
         b->first_space = 0;
     } while (build(b));
 }

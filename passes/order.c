@@ -1,272 +1,14 @@
-/* order: a portfolio of step orders; the one with the lowest liveness peak wins.
+/* order: a portfolio of step orders; the one with the lowest liveness peak wins, and is then
+ * improved by moving single steps.
  *
- * Each list (the entry's, then each loop's body) is ordered by itself; a loop is one item of the list
- * around it. Dependencies come from the Access lists: reads after writes, writes after reads, writes
- * after writes, while writers of different parts of one Buf commute. Two kinds of wishes are added where
- * they close no cycle: the readers of an old value come before the step that makes the next one, so
- * that it can take its place, and what a train writes comes after the check of its loss.
- * Needs lists in any legal order; gives legal orders, STEP_CHECK, numbers; changes no values. */
+ * Each list (the entry's, then each loop's body) is ordered by itself; a loop is one item of the
+ * list around it, with the peak of its body inside. Needs lists in any legal order; gives legal
+ * orders, STEP_CHECK, numbers; changes no values. */
 #include "passes/order.h"
 
+#include "passes/sched.h"
+
 #include <string.h>
-
-typedef VEC(int) Ints;
-
-typedef struct {
-    Buf *buf;
-    int64_t size;     /* in the arena; 0 when its value is made in its destination */
-    Ints read, write; /* items */
-    bool local;       /* declared in this list: comes and goes with it */
-    bool kept;        /* lives to the end of the list: a copy to its destination reads it there */
-} Use;
-
-typedef struct {
-    Step *step;
-    Ints succ, touch; /* items; uses that are local */
-    int npred;
-    int64_t inner; /* peak inside a loop's body */
-    bool update;   /* all that it makes ends in parameters and states */
-    int stamp;
-} Item;
-
-typedef struct {
-    Arena *arena;
-    ProgramEntry *e;
-    Step *loop; /* whose list it is */
-    StepList *list;
-    Item *item;
-    int n;
-    VEC(Use) use;
-    int *use_of; /* by Buf.id, -1 */
-    int stamp;
-} Sched;
-
-/* ---- dependencies --------------------------------------------------------------------------- */
-
-static int use_find(Sched *s, Buf *buf) {
-    if (s->use_of[buf->id] < 0) {
-        Use use = {.buf = buf};
-        use.local = (buf->kind == BUF_TEMP || buf->kind == BUF_WORK) && buf->loop == s->loop;
-        use.size = use.local ? align_up(buf->bytes, MD_ALIGN) : 0;
-        s->use_of[buf->id] = s->use.count;
-        VEC_PUSH(s->arena, &s->use, use);
-    }
-    return s->use_of[buf->id];
-}
-
-static void add_edge(Sched *s, int from, int to) {
-    Item *item = &s->item[from];
-    if (from == to || (item->succ.count > 0 && item->succ.at[item->succ.count - 1] == to)) {
-        return;
-    }
-    VEC_PUSH(s->arena, &item->succ, to);
-    s->item[to].npred++;
-}
-
-static bool reaches(Sched *s, int from, int to) {
-    Ints stack = {0};
-    s->stamp++;
-    VEC_PUSH(s->arena, &stack, from);
-    s->item[from].stamp = s->stamp;
-    while (stack.count > 0) {
-        int at = stack.at[--stack.count];
-        if (at == to) {
-            return true;
-        }
-        for (int i = 0; i < s->item[at].succ.count; i++) {
-            int next = s->item[at].succ.at[i];
-            if (s->item[next].stamp != s->stamp) {
-                s->item[next].stamp = s->stamp;
-                VEC_PUSH(s->arena, &stack, next);
-            }
-        }
-    }
-    return false;
-}
-
-static void add_edges(Sched *s, const Ints *from, int to) {
-    for (int i = 0; i < from->count; i++) {
-        add_edge(s, from->at[i], to);
-    }
-}
-
-static void build_items(Sched *s) {
-    typedef struct {
-        Ints read, write; /* since the last whole write */
-    } Recent;
-    VEC(Recent) recent = {0};
-    for (int i = 0; i < s->n; i++) {
-        Item *item = &s->item[i];
-        item->step = s->list->at[i];
-        for (int k = 0; k < item->step->access.count; k++) {
-            const Access *access = &item->step->access.at[k];
-            int u = use_find(s, access->buf);
-            while (recent.count <= u) {
-                VEC_PUSH(s->arena, &recent, (Recent){0});
-            }
-            Recent *r = &recent.at[u];
-            if (access->mode & ACCESS_READ) {
-                add_edges(s, &r->write, i);
-                VEC_PUSH(s->arena, &s->use.at[u].read, i);
-            }
-            if (access->mode & ACCESS_WRITE) {
-                add_edges(s, &r->read, i);
-                if (!(access->mode & ACCESS_PART) || r->read.count > 0) {
-                    add_edges(s, &r->write, i);
-                    r->write.count = r->read.count = 0;
-                }
-                VEC_PUSH(s->arena, &r->write, i);
-                VEC_PUSH(s->arena, &s->use.at[u].write, i);
-            }
-            if (access->mode & ACCESS_READ) {
-                VEC_PUSH(s->arena, &r->read, i);
-            }
-            if (s->use.at[u].local) {
-                VEC_PUSH(s->arena, &item->touch, u);
-            }
-        }
-    }
-}
-
-static bool is_slot(const Buf *buf) {
-    return buf->kind == BUF_PARAM || buf->kind == BUF_STATE;
-}
-
-/* Lets the next value of a destination come after all readers of the old one, and of a parameter or
- * state after the check too. Where that is impossible a copy will be made at the end of the list. */
-static void add_wishes(Sched *s) {
-    int check = -1;
-    for (int i = 0; i < s->n; i++) {
-        check = s->item[i].step->kind == STEP_CHECK ? i : check;
-    }
-    for (int u = 0; u < s->use.count; u++) {
-        Use *use = &s->use.at[u];
-        Buf *dest = use->buf->dest;
-        if (!use->local || dest == NULL) {
-            continue;
-        }
-        bool taken = true;
-        for (int k = 0; k < use->write.count; k++) {
-            int writer = use->write.at[k];
-            if (is_slot(dest) && check >= 0) {
-                if (reaches(s, writer, check)) {
-                    taken = false;
-                } else {
-                    add_edge(s, check, writer);
-                }
-            }
-            int d = s->use_of[dest->id];
-            for (int r = 0; d >= 0 && r < s->use.at[d].read.count; r++) {
-                int reader = s->use.at[d].read.at[r];
-                if (reader == writer) {
-                    continue;
-                }
-                if (reaches(s, writer, reader)) {
-                    taken = false;
-                } else {
-                    add_edge(s, reader, writer);
-                }
-            }
-        }
-        if (taken) {
-            use->size = 0;
-        } else {
-            use->kept = true;
-        }
-    }
-}
-
-/* Marks what serves updates alone, from the end: every result goes to a parameter or a state, or to
- * steps that are marked already. The list is in a legal order here. */
-static void mark_updates(Sched *s) {
-    for (int i = s->n - 1; i >= 0; i--) {
-        Item *item = &s->item[i];
-        bool any = false, all = true;
-        for (int k = 0; k < item->step->access.count; k++) {
-            const Access *access = &item->step->access.at[k];
-            if (!(access->mode & ACCESS_WRITE) || access->buf->kind == BUF_WORK) {
-                continue;
-            }
-            any = true;
-            const Buf *dest = access->buf->dest != NULL ? access->buf->dest : access->buf;
-            const Use *use = &s->use.at[s->use_of[access->buf->id]];
-            bool serves = is_slot(dest) || use->read.count > 0;
-            for (int r = 0; r < use->read.count; r++) {
-                serves = serves && (use->read.at[r] == i || s->item[use->read.at[r]].update);
-            }
-            all = all && serves && dest->kind != BUF_RESULT;
-        }
-        item->update = any && all;
-    }
-}
-
-/* ---- simulation ----------------------------------------------------------------------------- */
-
-/* What is live while items are taken one after the other. */
-typedef struct {
-    int64_t live, peak;
-    int *left; /* touches to come, by use */
-    bool *born;
-} Sim;
-
-static void sim_open(const Sched *s, Sim *sim) {
-    sim->live = sim->peak = 0;
-    memset(sim->left, 0, sizeof *sim->left * (size_t)s->use.count);
-    memset(sim->born, 0, sizeof *sim->born * (size_t)s->use.count);
-    for (int i = 0; i < s->n; i++) {
-        for (int k = 0; k < s->item[i].touch.count; k++) {
-            sim->left[s->item[i].touch.at[k]]++;
-        }
-    }
-    for (int u = 0; u < s->use.count; u++) {
-        sim->left[u] += s->use.at[u].kept;
-    }
-}
-
-/* Bytes that the item adds while it runs, and bytes that are gone when it has run. */
-static void sim_effect(const Sched *s, const Sim *sim, int i, int64_t *adds, int64_t *frees) {
-    const Item *item = &s->item[i];
-    *adds = item->inner;
-    *frees = item->inner;
-    for (int k = 0; k < item->touch.count; k++) {
-        int u = item->touch.at[k];
-        if (!sim->born[u]) {
-            *adds += s->use.at[u].size;
-        }
-        if (sim->left[u] == 1) {
-            *frees += s->use.at[u].size;
-        }
-    }
-    for (int k = 0; k < item->step->inplace.count; k++) {
-        int in = s->use_of[item->step->inplace.at[k].in->id];
-        int out = s->use_of[item->step->inplace.at[k].out->id];
-        if (in >= 0 && out >= 0 && sim->left[in] == 1 && sim->born[in] && !sim->born[out] &&
-            s->use.at[in].size == s->use.at[out].size && s->use.at[out].local) {
-            *adds -= s->use.at[out].size;
-            *frees -= s->use.at[in].size;
-        }
-    }
-}
-
-static void sim_take(const Sched *s, Sim *sim, int i) {
-    int64_t adds, frees;
-    sim_effect(s, sim, i, &adds, &frees);
-    sim->peak = sim->live + adds > sim->peak ? sim->live + adds : sim->peak;
-    sim->live += adds - frees;
-    for (int k = 0; k < s->item[i].touch.count; k++) {
-        int u = s->item[i].touch.at[k];
-        sim->born[u] = true;
-        sim->left[u]--;
-    }
-}
-
-static int64_t sim_peak(const Sched *s, Sim *sim, const int *order) {
-    sim_open(s, sim);
-    for (int i = 0; i < s->n; i++) {
-        sim_take(s, sim, order[i]);
-    }
-    return sim->peak;
-}
 
 /* ---- orders --------------------------------------------------------------------------------- */
 
@@ -301,7 +43,7 @@ static void order_greedy(const Sched *s, Sim *sim, Rule rule, int *left, int *re
     int nready = 0, done = 0;
     sim_open(s, sim);
     for (int i = 0; i < s->n; i++) {
-        left[i] = s->item[i].npred;
+        left[i] = s->item[i].pred.count;
         if (left[i] == 0) {
             ready[nready++] = i;
         }
@@ -333,32 +75,32 @@ static void order_greedy(const Sched *s, Sim *sim, Rule rule, int *left, int *re
 
 typedef struct {
     const Sched *s;
-    Ints *pred;
     int64_t *need; /* memory to make the subtree of an item */
     bool *done;
     int *order;
     int count;
+    Ints stack;
 } Post;
 
 static void post_visit(Post *post, int i) {
     /* Depth is the longest chain of steps; an explicit stack keeps deep models off the C stack. */
-    VEC(int) stack = {0};
     Arena *arena = post->s->arena;
-    VEC_PUSH(arena, &stack, i);
-    while (stack.count > 0) {
-        int at = stack.at[stack.count - 1];
+    post->stack.count = 0;
+    VEC_PUSH(arena, &post->stack, i);
+    while (post->stack.count > 0) {
+        int at = post->stack.at[post->stack.count - 1];
         int next = -1;
-        for (int k = 0; !post->done[at] && k < post->pred[at].count; k++) {
-            int pred = post->pred[at].at[k];
+        for (int k = 0; !post->done[at] && k < post->s->item[at].pred.count; k++) {
+            int pred = post->s->item[at].pred.at[k];
             if (!post->done[pred] && (next < 0 || post->need[pred] > post->need[next])) {
                 next = pred;
             }
         }
         if (next >= 0) {
-            VEC_PUSH(arena, &stack, next);
+            VEC_PUSH(arena, &post->stack, next);
             continue;
         }
-        stack.count--;
+        post->stack.count--;
         if (!post->done[at]) {
             post->done[at] = true;
             post->order[post->count++] = at;
@@ -369,7 +111,6 @@ static void post_visit(Post *post, int i) {
 /* Post-order from the sinks, the operand with the largest subtree first. */
 static void order_post(const Sched *s, const int *legal, bool last_sink_first, int *order) {
     Post post = {.s = s, .order = order};
-    post.pred = ARENA_ARRAY(s->arena, Ints, s->n + 1);
     post.need = ARENA_ARRAY(s->arena, int64_t, s->n + 1);
     post.done = ARENA_ARRAY(s->arena, bool, s->n + 1);
     for (int k = 0; k < s->n; k++) {
@@ -380,14 +121,11 @@ static void order_post(const Sched *s, const int *legal, bool last_sink_first, i
             makes += use->write.count > 0 && use->write.at[0] == i ? use->size : 0;
         }
         int64_t most = 0;
-        for (int t = 0; t < post.pred[i].count; t++) {
-            int64_t need = post.need[post.pred[i].at[t]];
+        for (int t = 0; t < s->item[i].pred.count; t++) {
+            int64_t need = post.need[s->item[i].pred.at[t]];
             most = need > most ? need : most;
         }
         post.need[i] = most + makes;
-        for (int t = 0; t < s->item[i].succ.count; t++) {
-            VEC_PUSH(s->arena, &post.pred[s->item[i].succ.at[t]], i);
-        }
     }
     for (int k = 0; k < s->n; k++) {
         int i = last_sink_first ? s->n - 1 - k : k;
@@ -397,44 +135,101 @@ static void order_post(const Sched *s, const int *legal, bool last_sink_first, i
     }
 }
 
+/* ---- improvement ---------------------------------------------------------------------------- */
+
+enum { IMPROVE_PASSES = 4, IMPROVE_PLACES = 12, IMPROVE_STEPS = 20000000 };
+
+static void order_move(int *order, int from, int to) {
+    int item = order[from];
+    for (; from < to; from++) {
+        order[from] = order[from + 1];
+    }
+    for (; from > to; from--) {
+        order[from] = order[from - 1];
+    }
+    order[to] = item;
+}
+
+/* Moves single items inside the window that their dependencies leave, as long as the peak falls, or
+ * what stands near it. */
+static int64_t order_improve(const Sched *s, Sim *sim, int *order, int64_t peak) {
+    int *at = ARENA_ARRAY(s->arena, int, s->n + 1);
+    int64_t line = peak - peak / 10, above, budget = IMPROVE_STEPS;
+    (void)sim_peak(s, sim, order, line, &above);
+    bool changed = true;
+    for (int pass = 0; pass < IMPROVE_PASSES && changed; pass++) {
+        changed = false;
+        for (int item = 0; item < s->n && budget > 0; item++) {
+            for (int k = 0; k < s->n; k++) {
+                at[order[k]] = k;
+            }
+            int lo = 0, hi = s->n - 1, here = at[item];
+            for (int k = 0; k < s->item[item].succ.count; k++) {
+                int other = at[s->item[item].succ.at[k]];
+                hi = other - 1 < hi ? other - 1 : hi;
+            }
+            for (int k = 0; k < s->item[item].pred.count; k++) {
+                int other = at[s->item[item].pred.at[k]];
+                lo = other + 1 > lo ? other + 1 : lo;
+            }
+            int stride = (hi - lo) / IMPROVE_PLACES + 1, best = here;
+            for (int to = lo; to <= hi; to += stride) {
+                if (to == here) {
+                    continue;
+                }
+                int64_t other_above;
+                order_move(order, here, to);
+                int64_t other = sim_peak(s, sim, order, line, &other_above);
+                order_move(order, to, here);
+                budget -= s->n;
+                if (other < peak || (other == peak && other_above < above)) {
+                    peak = other;
+                    above = other_above;
+                    best = to;
+                }
+            }
+            if (best != here) {
+                order_move(order, here, best);
+                changed = true;
+            }
+        }
+    }
+    return peak;
+}
+
 /* ---- lists ---------------------------------------------------------------------------------- */
 
 static int64_t order_list(Program *p, ProgramEntry *e, Step *loop, StepList *list, Arena *arena,
                           const char **name) {
-    Sched s = {.arena = arena, .e = e, .loop = loop, .list = list, .n = list->count};
-    s.item = ARENA_ARRAY(arena, Item, s.n + 1);
-    s.use_of = ARENA_ARRAY(arena, int, p->nbuf + 1);
-    for (int i = 0; i < p->nbuf; i++) {
-        s.use_of[i] = -1;
-    }
+    Sched s = sched_open(p, e, loop, list, arena);
     for (int i = 0; i < s.n; i++) {
         const char *inner_name;
-        Step *step = list->at[i];
+        Step *step = s.item[i].step;
         if (step->kind == STEP_LOOP) {
             s.item[i].inner = order_list(p, e, step, &step->body, arena, &inner_name);
         }
     }
-    build_items(&s);
-    add_wishes(&s);
-    Sim sim = {.left = ARENA_ARRAY(arena, int, s.use.count + 1),
-               .born = ARENA_ARRAY(arena, bool, s.use.count + 1)};
+    Sim sim = sim_new(&s);
     int *left = ARENA_ARRAY(arena, int, s.n + 1), *ready = ARENA_ARRAY(arena, int, s.n + 1);
     int *order = ARENA_ARRAY(arena, int, s.n + 1), *best = ARENA_ARRAY(arena, int, s.n + 1);
     int *legal = ARENA_ARRAY(arena, int, s.n + 1);
-    mark_updates(&s);
     static const char *const names[RULES + 2] = {
-        "as lowered",   "updates first",          "least peak first",
-        "most freed",   "updates, most freed",    "post-order, first sink first",
+        "as lowered",
+        "updates first",
+        "least peak first",
+        "most freed",
+        "updates, most freed",
+        "post-order, first sink first",
         "post-order, last sink first",
     };
-    int64_t lowest = INT64_MAX;
+    int64_t lowest = INT64_MAX, above;
     for (int k = 0; k < RULES + 2; k++) {
         if (k < RULES) {
             order_greedy(&s, &sim, (Rule)k, left, ready, order);
         } else {
             order_post(&s, legal, k == RULES + 1, order);
         }
-        int64_t peak = sim_peak(&s, &sim, order);
+        int64_t peak = sim_peak(&s, &sim, order, INT64_MAX, &above);
         if (peak < lowest) {
             lowest = peak;
             memcpy(best, order, sizeof *best * (size_t)s.n);
@@ -444,10 +239,14 @@ static int64_t order_list(Program *p, ProgramEntry *e, Step *loop, StepList *lis
             memcpy(legal, order, sizeof *legal * (size_t)s.n);
         }
     }
+    int64_t moved = order_improve(&s, &sim, best, lowest);
+    if (moved < lowest) {
+        *name = str_printf(p->arena, "%s, improved", *name);
+    }
     for (int i = 0; i < s.n; i++) {
         list->at[i] = s.item[best[i]].step;
     }
-    return lowest;
+    return moved;
 }
 
 /* ---- the check of the loss ------------------------------------------------------------------ */
@@ -495,8 +294,9 @@ static void add_check(Program *p, ProgramEntry *e) {
     e->step.at[after + 1] = check;
 }
 
-/* Notes where each step stands, and makes the Access list of every loop the union of its body's, carries included: the body makes
- * their next values, so who reads one behind the loop comes behind the loop. */
+/* Notes where each step stands, and makes the Access list of every loop the union of its body's,
+ * carries included: the body makes their next values, so who reads one behind the loop comes behind
+ * the loop. */
 static void complete_loops(Program *p, const StepList *list) {
     for (int i = 0; i < list->count; i++) {
         list->at[i]->lowered = i;

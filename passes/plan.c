@@ -1,11 +1,11 @@
 /* plan: lifetimes to offsets.
  *
- * One arena an entry. A loop's list is one stretch of step numbers, so what its body declares shares
- * one set of offsets in all iterations, beside everything that lives through the loop. Sizes are
- * rounded to MD_ALIGN, which aligns every offset. Params and state are dense in the order of their
- * slots; io holds, for each entry, its staged inputs and then its results, and entries overlay each
- * other there because results are valid until the next call only.
- * Needs roots and lifetimes, gives offsets and totals, changes no values. */
+ * One arena an entry. A loop's list is one stretch of step numbers, so what its body declares
+ * shares one set of offsets in all iterations, beside everything that lives through the loop. Sizes
+ * are rounded to MD_ALIGN, which aligns every offset. Params and state are dense in the order of
+ * their slots; io holds, for each entry, its staged inputs and then its results, and entries
+ * overlay each other there because results are valid until the next call only. Needs roots and
+ * lifetimes, gives offsets and totals, changes no values. */
 #include "passes/plan.h"
 
 #include "passes/alloc.h"
@@ -160,7 +160,19 @@ static void plan_io(Program *p, ProgramEntry *e, bool staging) {
     }
 }
 
+/* A bound for the frames of any call on one thread: services and kernels keep small arrays, an
+ * entry function one pointer for each Buf that it names, load one byte for each tensor. */
+static int64_t stack_bound(const Program *p) {
+    enum { FRAMES = 8192, POINTER = 16 };
+    int most = 0;
+    for (int i = 0; i < p->entry.count; i++) {
+        most = p->entry.at[i]->buf.count > most ? p->entry.at[i]->buf.count : most;
+    }
+    return align_up(FRAMES + POINTER * (most + p->slot.count), MD_ALIGN);
+}
+
 void plan_regions(Program *p, bool staging) {
+    p->stack_bytes = stack_bound(p);
     p->params_bytes = p->state_bytes = p->io_bytes = p->arena_bytes = 0;
     for (int i = 0; i < p->slot.count; i++) {
         Buf *buf = p->slot.at[i];

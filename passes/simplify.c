@@ -2,13 +2,13 @@
  *
  * Technique: a rebuild offers every node to the rules of its op; the first that applies gives the
  * node to use instead. Rebuilds go on until no rule applies, so a rule may leave its result for
- * another one. No two rules are inverse, every rule makes the work or the nesting of views smaller,
- * and the number of rounds is bounded all the same.
+ * another one. No two rules are inverse, every rule makes the work or the nesting of views
+ * smaller, and the number of rounds is bounded all the same.
  *
- * Before grad, a rule must not look through the point of a derivative (the value would no longer be
- * computed from it) nor make another value equal to it, so a program that takes derivatives to values
- * that it computes is left as it is until they are expanded.
- * Needs and gives: see simplify.h. */
+ * Before grad, a rule must not look through the point of a derivative (the value would no longer
+ * be computed from it) nor make another value equal to it, so a program that takes derivatives to
+ * values that it computes is left as it is until they are expanded. Needs and gives: see
+ * simplify.h. */
 #include "passes/simplify.h"
 
 #include "passes/simplify_rule.h"
@@ -112,12 +112,20 @@ static bool points_are_fixed(const Region *region, const Node *loop, bool *borro
 
 /* --- the pass --------------------------------------------------------------------------------- */
 
+typedef struct {
+    int applied;
+    bool late; /* also the rules that wait for the others */
+} Round;
+
 static Node *simplify_node(void *ctx, Graph *g, const Node *n, Node *const *in) {
-    static const SimplifyRow *const tables[] = {simplify_maps, simplify_views, simplify_folds};
-    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++) {
+    static const SimplifyRow *const tables[] = {simplify_maps, simplify_views, simplify_folds,
+                                                simplify_late};
+    Round *round = ctx;
+    size_t count = sizeof tables / sizeof *tables;
+    for (size_t t = 0; t < (round->late ? count : count - 1); t++) {
         Node *made = first_rule(g, tables[t], n, in);
         if (made) {
-            ++*(int *)ctx;
+            round->applied++;
             return made;
         }
     }
@@ -125,14 +133,16 @@ static Node *simplify_node(void *ctx, Graph *g, const Node *n, Node *const *in) 
 }
 
 Region *pass_simplify(Graph *g, const Region *region) {
-    if (!points_are_fixed(region, NULL, NULL)) {
-        return region_rebuild(g, region, NULL, NULL);
-    }
-    Region *now = NULL;
-    int applied = 1;
-    for (int round = 0; round < ROUNDS && applied > 0; round++) {
-        applied = 0;
-        now = region_rebuild(g, now ? now : region, simplify_node, &applied);
+    Region *now = region_rebuild(g, region, NULL, NULL);
+    Round round = {0};
+    int rounds = points_are_fixed(region, NULL, NULL) ? ROUNDS : 0;
+    for (int i = 0; i < rounds; i++) {
+        round.applied = 0;
+        now = region_rebuild(g, now, simplify_node, &round);
+        if (round.applied == 0 && round.late) {
+            break;
+        }
+        round.late = round.late || round.applied == 0;
     }
     return now;
 }

@@ -83,6 +83,35 @@ static Node *sum_of_scaled(Graph *g, const Node *n, Node *const *in) {
     return NULL;
 }
 
+/* One index for each batch element: a row of the result has one element of it, and zeros. */
+static bool scatters_one(const Node *n) {
+    return n->op == OP_SCATTER_ADD && n->in[1]->type.rank == n->attr->batch;
+}
+
+static Node *sum_of_one(Graph *g, const Node *n, Node *const *in) {
+    Node *x = in[0];
+    int axis = x->attr->batch;
+    if (!scatters_one(x) || !(n->attr->axes >> axis & 1)) {
+        return NULL;
+    }
+    return node_fold(g, OP_SUM, x->in[0], axes_without(n->attr->axes, 1u << axis, x->type.rank));
+}
+
+/* A summand that is the same along all summed axes, or almost all zeros, is summed by itself. */
+static Node *sum_of_sum(Graph *g, const Node *n, Node *const *in) {
+    Node *x = in[0];
+    uint32_t axes = n->attr->axes;
+    for (int k = 0; (x->op == OP_ADD || x->op == OP_SUB) && k < 2; k++) {
+        const Node *part = x->in[k];
+        bool same = part->op == OP_BROADCAST && (part->attr->axes & axes) == axes;
+        if (same || (scatters_one(part) && axes >> part->attr->batch & 1)) {
+            return node_map2(g, x->op, node_fold(g, OP_SUM, x->in[0], axes),
+                             node_fold(g, OP_SUM, x->in[1], axes));
+        }
+    }
+    return NULL;
+}
+
 /* The sum of a value padded with zeros. */
 static Node *sum_of_pad(Graph *g, const Node *n, Node *const *in) {
     Node *x = in[0];
@@ -360,11 +389,11 @@ static Node *sum_of_contraction(Graph *g, const Node *n, Node *const *in) {
 
 /* --- scatters --------------------------------------------------------------------------------- */
 
-/* One index for each batch element: every place of the result knows whether it is the one. */
+/* Every place of a row knows whether it is the one that an index means. */
 static Node *scatter_is_select(Graph *g, const Node *n, Node *const *in) {
     int batch = n->attr->batch;
     Node *u = in[0], *index = in[1];
-    if (index->type.rank != batch || !elem_is_float(n->type.elem)) {
+    if (!scatters_one(n) || !elem_is_float(n->type.elem)) {
         return NULL;
     }
     Type place = n->type;
@@ -395,6 +424,8 @@ const SimplifyRow simplify_folds[] = {
     {OP_SUM, sum_of_neg},
     {OP_SUM, sum_of_scaled},
     {OP_SUM, sum_of_pad},
+    {OP_SUM, sum_of_sum},
+    {OP_SUM, sum_of_one},
     {OP_SUM, sum_of_contraction},
     {OP_SUM, sum_is_contraction},
     {OP_CONTRACT, contract_of_permute},
@@ -402,6 +433,11 @@ const SimplifyRow simplify_folds[] = {
     {OP_CONTRACT, contract_of_ones},
     {OP_CONTRACT, contract_is_product},
     {OP_CONTRACT, contract_of_scaled},
+
+    {OP_COUNT, NULL},
+};
+
+const SimplifyRow simplify_late[] = {
     {OP_SCATTER_ADD, scatter_is_select},
     {OP_COUNT, NULL},
 };

@@ -13,8 +13,8 @@ typedef struct {
     SimplifyRule rule;
 } SimplifyRow;
 
-extern const SimplifyRow simplify_maps[], simplify_views[],
-    simplify_folds[]; /* end with rule NULL */
+/* They end with rule NULL. The late ones wait until no other rule applies. */
+extern const SimplifyRow simplify_maps[], simplify_views[], simplify_folds[], simplify_late[];
 
 /* Whether every element of `n` is one constant, and which (integers below 2^53). */
 bool is_uniform(const Node *n, double *value);

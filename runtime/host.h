@@ -259,6 +259,7 @@ typedef struct md_stream {
 /* Opens for reading; a folder is an error here already. */
 MD_FN int md_open(const char *path, md_text *message, int *fd, uint64_t *bytes) {
     struct stat info;
+    *bytes = 0;
     *fd = open(path, O_RDONLY | O_CLOEXEC);
     if (*fd < 0) {
         return md_fail(message, MD_EXIT_DATA, "cannot open '%s': %s", path, strerror(errno));

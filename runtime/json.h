@@ -161,7 +161,11 @@ MD_FN void md_json_string(md_json *j, char *out, size_t size) {
             static const char from[] = "\"\\/bfnrt";
             static const char to[] = "\"\\/\b\f\n\r\t";
             int e = md_json_next(j);
-            const char *known = e > 0 ? strchr(from, e) : NULL;
+            const char *known = from;
+            while (*known != 0 && *known != e) {
+                known++;
+            }
+            known = *known == 0 ? NULL : known;
             if (e == 'u') {
                 uint32_t point = md_json_escape(j);
                 if (point == 0) {

@@ -133,8 +133,9 @@ MD_FN int md_setup_data(md_run *r, md_paths *paths) {
 MD_FN int md_setup_threads(md_run *r) {
     uint64_t before = md_resident_bytes();
     int wanted = md_threads(r->model->threads);
-    if (r->options.threads > 0 && r->options.threads < wanted) {
-        wanted = (int)r->options.threads;
+    if (r->options.threads > 0) { /* more threads than cores are the user's right */
+        int64_t most = r->model->threads;
+        wanted = (int)(r->options.threads < most ? r->options.threads : most);
     }
     if (!md_threads_fit(wanted)) {
         return md_fail(&r->message, MD_EXIT_MEMORY,

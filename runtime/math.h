@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: 0BSD */
 /* math: branch-free elementary functions in f32; f64 code calls libm.
  *
- * Each is a straight line of products, ternaries and bit casts, so gcc and clang vectorise it inside
- * a plain loop (with the flags of the build line; -fno-trapping-math matters). Errors, whole range,
- * subnormal arguments and results included, against the exact value: at most 2 ulp each, with and
- * without fused products; tests/runtime/test_math.c sweeps and prints them. NaN gives NaN; infinities,
- * signed zeros, overflow and underflow as in C. errno and exception flags are left alone.
- * Needs md.h and round-to-nearest, gives pure functions. */
+ * Each is a straight line of products, ternaries and bit casts, so gcc and clang vectorise it
+ * inside a plain loop (with the flags of the build line; -fno-trapping-math matters). Errors,
+ * whole range, subnormal arguments and results included, against the exact value: at most 2 ulp
+ * each, with and without fused products; tests/runtime/test_math.c sweeps and prints them. NaN
+ * gives NaN; infinities, signed zeros, overflow and underflow as in C. errno and exception flags
+ * are left alone. Needs md.h and round-to-nearest, gives pure functions. */
 #ifndef MD_MATH_H
 #define MD_MATH_H
 
@@ -189,9 +189,9 @@ MD_INLINE float md_cos_core(float r) {
     return (q * z * z - 0.5f * z) + 1.0f;
 }
 
-/* |x| = (4 k + quadrant) pi / 2 + r for every finite x (Payne and Hanek): the 24 bits of x times the
- * 96 bits of 2 / pi that matter at its exponent, kept modulo 4. Branch-free, without a table: the
- * words of 1 / pi are chosen by masks. */
+/* |x| = (4 k + quadrant) pi / 2 + r for every finite x (Payne and Hanek): the 24 bits of x times
+ * the 96 bits of 2 / pi that matter at its exponent, kept modulo 4. Branch-free, without a
+ * table: the words of 1 / pi are chosen by masks. */
 MD_INLINE float md_trig_reduce(float x, uint32_t *quadrant) {
     const uint32_t d1 = UINT32_C(0x517CC1B7);
     const uint32_t d2 = UINT32_C(0x517CC1B7) ^ UINT32_C(0x27220A94);

@@ -98,17 +98,17 @@ typedef double md_vf64_u __attribute__((vector_size(MD_VBYTES), aligned(8), may_
 /* What runtime functions return. Every code but MD_OK leaves the destination unspecified. */
 enum {
     MD_OK = 0,
-    MD_ERR_ARGUMENT = 1,  /* a null pointer, or a value outside its documented range */
-    MD_ERR_SIZE = 2,      /* a region or a buffer is smaller than declared */
-    MD_ERR_ALIGN = 3,     /* a region is not aligned as declared */
-    MD_ERR_READ = 4,      /* the reader failed or ended early */
-    MD_ERR_WRITE = 5,     /* the writer failed */
-    MD_ERR_FORMAT = 6,    /* a file is not of the promised format */
-    MD_ERR_NAME = 7,      /* a tensor is missing or unknown */
-    MD_ERR_SHAPE = 8,     /* a tensor has another type or shape */
-    MD_ERR_RANGE = 9,     /* a value is outside the declared range (a label, an index) */
+    MD_ERR_ARGUMENT = 1,   /* a null pointer, or a value outside its documented range */
+    MD_ERR_SIZE = 2,       /* a region or a buffer is smaller than declared */
+    MD_ERR_ALIGN = 3,      /* a region is not aligned as declared */
+    MD_ERR_READ = 4,       /* the reader failed or ended early */
+    MD_ERR_WRITE = 5,      /* the writer failed */
+    MD_ERR_FORMAT = 6,     /* a file is not of the promised format */
+    MD_ERR_NAME = 7,       /* a tensor is missing or unknown */
+    MD_ERR_SHAPE = 8,      /* a tensor has another type or shape */
+    MD_ERR_RANGE = 9,      /* a value is outside the declared range (a label, an index) */
     MD_ERR_NONFINITE = 10, /* a loss or a norm is NaN or infinite */
-    MD_ERR_STATE = 11     /* called too early, for instance training before enough rows */
+    MD_ERR_STATE = 11      /* called too early, for instance training before enough rows */
 };
 
 /* Start of a run of `total` items that belongs to part `part` of `parts`: contiguous, even to one

@@ -172,7 +172,7 @@ MD_FN int md_option_means(md_command command, const md_entry *e) {
                                     : e->kind == MD_TRAIN;
 }
 
-/* One of several candidates must be meant when no name is given. */
+/* Without a name the first train of the source is meant; otherwise the only candidate. */
 MD_FN int md_option_only(md_options *o, const md_model *m, md_text *message) {
     int found = 0;
     for (int i = 0; i < m->entry_count; i++) {
@@ -180,7 +180,7 @@ MD_FN int md_option_only(md_options *o, const md_model *m, md_text *message) {
             o->entry = &m->entries[i];
         }
     }
-    if (found == 1) {
+    if (found == 1 || (found > 1 && o->command == MD_RUN_TRAIN)) {
         return MD_EXIT_OK;
     }
     o->entry = NULL;

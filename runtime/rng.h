@@ -39,10 +39,12 @@ MD_INLINE md_block md_philox(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3,
         k0 += UINT32_C(0x9E3779B9);                                                                \
         k1 += UINT32_C(0xBB67AE85);                                                                \
     }
+    /* clang-format off */
     MD_PHILOX_ROUND MD_PHILOX_ROUND MD_PHILOX_ROUND MD_PHILOX_ROUND MD_PHILOX_ROUND
     MD_PHILOX_ROUND MD_PHILOX_ROUND MD_PHILOX_ROUND MD_PHILOX_ROUND MD_PHILOX_ROUND
+    /* clang-format on */
 #undef MD_PHILOX_ROUND
-    md_block b;
+            md_block b;
     b.w[0] = (uint32_t)x0;
     b.w[1] = (uint32_t)x1;
     b.w[2] = (uint32_t)x2;
@@ -50,7 +52,8 @@ MD_INLINE md_block md_philox(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3,
     return b;
 }
 
-/* A bijective 64-bit mix (the finaliser of splitmix64): every input bit reaches every output bit. */
+/* A bijective 64-bit mix (the finaliser of splitmix64): every input bit reaches every output
+ * bit. */
 MD_FN uint64_t md_mix64(uint64_t x) {
     x ^= x >> 30;
     x *= UINT64_C(0xBF58476D1CE4E5B9);

@@ -198,13 +198,13 @@ MD_FN void md_load_head_field(md_load *l, unsigned *have) {
     unsigned bit = 0;
     md_json_string(j, key, sizeof key);
     md_json_expect(j, ':', "':' was expected");
-    if (strcmp(key, "dtype") == 0) {
+    if (md_text_same(key, "dtype")) {
         bit = 1;
         md_json_string(j, h->dtype, sizeof h->dtype);
-    } else if (strcmp(key, "shape") == 0) {
+    } else if (md_text_same(key, "shape")) {
         bit = 2;
         h->rank = md_json_integers(j, h->shape, MD_MAX_RANK);
-    } else if (strcmp(key, "data_offsets") == 0) {
+    } else if (md_text_same(key, "data_offsets")) {
         bit = 4;
         if (md_json_integers(j, offsets, 2) != 2) {
             md_json_fault(j, "data_offsets needs two numbers");
@@ -241,7 +241,7 @@ MD_FN int md_load_head(md_load *l, uint64_t *members, int *metadata) {
         if (j->why != NULL) {
             return 0;
         }
-        if (strcmp(h->name, "__metadata__") != 0) {
+        if (!md_text_same(h->name, "__metadata__")) {
             break;
         }
         if ((*metadata)++ > 0) {
@@ -271,7 +271,7 @@ MD_FN void md_load_rewind(md_load *l) {
 MD_FN size_t md_load_find(md_load *l, const char *name) {
     for (size_t k = 0; k < l->count; k++) {
         size_t i = (l->hint + k) % l->count;
-        if (strcmp(l->tensors[i].name, name) == 0) {
+        if (md_text_same(l->tensors[i].name, name)) {
             l->hint = (i + 1) % l->count;
             return i;
         }
@@ -282,11 +282,11 @@ MD_FN size_t md_load_find(md_load *l, const char *name) {
 /* Names that may stand in a file that is loaded without them: slots of a checkpoint of which only
  * the weights are wanted, and PyTorch's batch counters. */
 MD_FN int md_load_ignored(const char *name) {
-    static const char tail[] = "num_batches_tracked";
-    size_t n = strlen(name);
-    size_t k = sizeof tail - 1;
-    return strncmp(name, "mdlc.", 5) == 0 ||
-           (n >= k && strcmp(name + n - k, tail) == 0 && (n == k || name[n - k - 1] == '.'));
+    const char *last = name; /* behind the last dot */
+    for (const char *c = name; *c != 0; c++) {
+        last = *c == '.' ? c + 1 : last;
+    }
+    return md_text_starts(name, "mdlc.") || md_text_same(last, "num_batches_tracked");
 }
 
 MD_FN void md_load_text_head(md_text *t, const md_entry_head *h) {
@@ -302,7 +302,7 @@ MD_FN void md_load_text_head(md_text *t, const md_entry_head *h) {
 MD_FN int md_load_sane(md_load *l) {
     const md_entry_head *h = &l->head;
     const md_dtype_info *info = md_dtype_table();
-    while (info->name != NULL && strcmp(info->name, h->dtype) != 0) {
+    while (info->name != NULL && !md_text_same(info->name, h->dtype)) {
         info++;
     }
     uint64_t bytes = info->bytes;
@@ -356,7 +356,7 @@ MD_FN void md_load_compare(md_load *l) {
         return;
     }
     const char *type = md_dtype_get(want->dtype)->name;
-    int other_type = strcmp(type, h->dtype) != 0;
+    int other_type = !md_text_same(type, h->dtype);
     int other = other_type || h->rank != want->rank;
     for (int k = 0; k < want->rank && !other; k++) {
         other = h->shape[k] != (uint64_t)want->shape[k];

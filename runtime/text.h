@@ -36,8 +36,27 @@ MD_FN void md_text_bytes(md_text *t, const char *bytes, size_t count) {
     }
 }
 
+/* The model part calls nothing of <string.h> but mem*: it must link without a C library. */
+MD_FN int md_text_same(const char *a, const char *b) {
+    while (*a != 0 && *a == *b) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
+MD_FN int md_text_starts(const char *s, const char *prefix) {
+    while (*prefix != 0 && *s == *prefix) {
+        s++;
+        prefix++;
+    }
+    return *prefix == 0;
+}
+
 MD_FN void md_text_add(md_text *t, const char *s) {
-    md_text_bytes(t, s, strlen(s));
+    for (; *s != 0; s++) {
+        md_text_bytes(t, s, 1);
+    }
 }
 
 MD_FN void md_text_u64(md_text *t, uint64_t value) {

@@ -20,9 +20,10 @@
 
 #include "runtime/md.h"
 
-/* The plan, for any machine. X is the operand that gives rows and is broadcast, Y the one that gives
- * vectors: A and B, or the other way round when `swapped`; then the strip is C transposed, rows are
- * columns of C. Strides count elements. All fields are int64_t, so a plan prints as a plain list. */
+/* The plan, for any machine. X is the operand that gives rows and is broadcast, Y the one that
+ * gives vectors: A and B, or the other way round when `swapped`; then the strip is C transposed,
+ * rows are columns of C. Strides count elements. All fields are int64_t, so a plan prints as a
+ * plain list. */
 typedef struct {
     int64_t b1, b2;                                   /* batch axes */
     int64_t r1, r2, cols;                             /* rows r = i1 * r2 + i2; columns */
@@ -50,7 +51,7 @@ typedef struct {
     const void *a;
     const void *b;
     void *c;
-    void *ctx;      /* handed on to the epilogue */
+    void *ctx; /* handed on to the epilogue */
     void *work;
     int64_t gm, gn; /* the tasks of one batch element: row ranges x column ranges */
     int parts;      /* workers; worker w owns slice w of the workspace */

@@ -1,26 +1,36 @@
 /* SPDX-License-Identifier: 0BSD */
-/* tile_kernel: the arithmetic of tile.h for one element type. Include it once as it is for f32, and
- * once more after `#define MD_TILE_REAL 64` for f64; it has no guard for that reason.
+/* tile_kernel: the arithmetic of tile.h for one element type. Include it as it is for f32, and
+ * once more after `#define MD_TILE_REAL 64` for f64: each type has a guard of its own.
  *
- * A register tile of up to 14 rows x 2 vectors (6 x 2 where there are 16 registers; also x 1 for the
- * last columns, 8 x 3 and 3 x 4, see md_tile_wide) keeps its sums in named variables and runs over
- * two nested summed axes: one broadcast element of the row operand times the vectors of the column
- * operand. Every row count has a body of its own; md_tile_part_* is inlined into its caller, whose
- * constant plan chooses the bodies, turns strides into displacements and drops all other code.
- * Without vector extensions plain loops take the place of the bodies. Needs tile.h.
+ * A register tile of up to 14 rows x 2 vectors (6 x 2 where there are 16 registers; also x 1 for
+ * the last columns, 8 x 3 and 3 x 4, see `wide` in tile_plan.h) keeps its sums in named
+ * variables and runs over two nested summed axes: one broadcast element of the row operand times
+ * the vectors of the column operand. Every row count has a body of its own; md_tile_part_* is
+ * inlined into its caller, whose constant plan chooses the bodies, turns strides into
+ * displacements and drops all other code. Without vector extensions plain loops take the place
+ * of the bodies. Needs tile.h.
  *
  * Gives md_tile_part_f32, md_tile_none_f32 (an epilogue that does nothing) and md_tile_epi_f32. */
 #include "runtime/tile.h"
 
-#if !defined(MD_TILE_REAL) || MD_TILE_REAL == 32
-#undef MD_TILE_REAL
+#ifndef MD_TILE_REAL
 #define MD_TILE_REAL 32
+#endif
+#if MD_TILE_REAL == 32
+#ifndef MD_TILE_F32_H
+#define MD_TILE_F32_H
 #define MD_TN(name) md_tile_##name##_f32
 #define MD_REAL float
+#endif
 #else
+#ifndef MD_TILE_F64_H
+#define MD_TILE_F64_H
 #define MD_TN(name) md_tile_##name##_f64
 #define MD_REAL double
 #endif
+#endif
+
+#ifdef MD_REAL
 #define MD_ELEM (MD_TILE_REAL / 8)
 
 #if MD_VBYTES > 0
@@ -54,7 +64,7 @@ MD_FN void MD_TN(none)(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64
     (void)ld;
 }
 
-/* ---- register tiles ----------------------------------------------------------------------------- */
+/* ---- register tiles -------------------------------------------------------------------------- */
 
 /* Rows r of a tile lie at x + r / rm * xr1 + r % rm * xr2. The sums start at zero or at the strip;
  * `lanes` of the last vector are loaded and stored. */
@@ -135,18 +145,21 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
     inner = inner + 1 == rm ? 0 : inner + 1;                                                       \
     outer = inner == 0 ? outer + xr1 : outer;
 #define MD_ROW(r) const MD_REAL e = p[o##r];
-#define MD_MAC1(r) { MD_ROW(r) MD_MAC(r, 0) }
-#define MD_MAC2(r) { MD_ROW(r) MD_MAC(r, 0) MD_MAC(r, 1) }
-#define MD_MAC3(r) { MD_ROW(r) MD_MAC(r, 0) MD_MAC(r, 1) MD_MAC(r, 2) }
-#define MD_MAC4(r) { MD_ROW(r) MD_MAC(r, 0) MD_MAC(r, 1) MD_MAC(r, 2) MD_MAC(r, 3) }
+#define MD_MAC1(r)                                                                                 \
+    { MD_ROW(r) MD_MAC(r, 0) }
+#define MD_MAC2(r)                                                                                 \
+    { MD_ROW(r) MD_MAC(r, 0) MD_MAC(r, 1) }
+#define MD_MAC3(r)                                                                                 \
+    { MD_ROW(r) MD_MAC(r, 0) MD_MAC(r, 1) MD_MAC(r, 2) }
+#define MD_MAC4(r)                                                                                 \
+    { MD_ROW(r) MD_MAC(r, 0) MD_MAC(r, 1) MD_MAC(r, 2) MD_MAC(r, 3) }
 
 #define MD_BODY(R, V)                                                                              \
     MD_INLINE void MD_TN(body_##R##_##V)(MD_TILE_PARAMS) {                                         \
         const MD_VEC zero = {0};                                                                   \
         int64_t outer = 0;                                                                         \
         int64_t inner = 0;                                                                         \
-        MD_ROWS##R(MD_OFFSET) MD_ROWS##R(MD_SUM##V)                                                \
-        if (!first) {                                                                              \
+        MD_ROWS##R(MD_OFFSET) MD_ROWS##R(MD_SUM##V) if (!first) {                                  \
             MD_ROWS##R(MD_GET##V)                                                                  \
         }                                                                                          \
         for (int64_t i = 0; i < nk1; i++) {                                                        \
@@ -183,8 +196,7 @@ MD_BODIES(MD_BODY)
 MD_INLINE MD_TN(body_fn) MD_TN(body)(int64_t rows, int64_t nv) {
     switch (rows * 8 + nv) {
         MD_BODIES(MD_CASE)
-    default:
-        return NULL;
+    default: return NULL;
     }
 }
 
@@ -212,7 +224,7 @@ MD_FN void MD_TN(plain)(int64_t rows, int64_t nv, MD_TILE_PARAMS) {
 
 #endif
 
-/* ---- moving blocks: transposes and packing ------------------------------------------------------ */
+/* ---- moving blocks: transposes and packing --------------------------------------------------- */
 
 #if MD_VBYTES > 0 && defined(__has_builtin)
 #if __has_builtin(__builtin_shufflevector)
@@ -336,8 +348,8 @@ MD_FN void MD_TN(square)(MD_REAL *MD_RESTRICT to, int64_t to_ld, const MD_REAL *
 #endif
 #undef MD_TURN_VECTORS
 
-/* to[j * to_ld + i] (+)= from[i * from_ld + j], i < rows, j < cols. `pad`: rows of `to` have room for
- * whole vectors, and zeros are wanted there. */
+/* to[j * to_ld + i] (+)= from[i * from_ld + j], i < rows, j < cols. `pad`: rows of `to` have
+ * room for whole vectors, and zeros are wanted there. */
 MD_NOINLINE void MD_TN(turn)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
                              const MD_REAL *MD_RESTRICT from, int64_t from_ld, int64_t rows,
                              int64_t cols, int add, int pad) {
@@ -357,8 +369,8 @@ MD_NOINLINE void MD_TN(turn)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
     }
 }
 
-/* panel[(i * nk2 + j) * width + c] = y[i * yk1 + j * yk2 + c * yc], zero for cols <= c < width, which
- * is cols rounded up to MD_LANES or more. */
+/* panel[(i * nk2 + j) * width + c] = y[i * yk1 + j * yk2 + c * yc], zero for cols <= c < width,
+ * which is cols rounded up to MD_LANES or more. */
 MD_INLINE void MD_TN(pack)(MD_REAL *MD_RESTRICT panel, int64_t width, const MD_REAL *y, int64_t yk1,
                            int64_t yk2, int64_t yc, int64_t nk1, int64_t nk2, int64_t cols) {
     for (int64_t i = 0; i < nk1; i++) {
@@ -409,7 +421,7 @@ MD_NOINLINE void MD_TN(scatter)(const md_tile *s, const MD_REAL *MD_RESTRICT str
     }
 }
 
-/* ---- dot products -------------------------------------------------------------------------------- */
+/* ---- dot products ---------------------------------------------------------------------------- */
 
 /* The same sums for operands that are both contiguous along k2: rows one by one, eight columns at a
  * time, lanes of partial sums added by halves at the end. */
@@ -482,11 +494,11 @@ MD_FN void MD_TN(dots)(int64_t rows, int64_t cols, const MD_REAL *x, int64_t xr2
 }
 #endif
 
-/* ---- blocks ------------------------------------------------------------------------------------- */
+/* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* How rows are cut into tiles on this machine. Tiles are even to one row: the `cut` axis (i2, or i1
- * where r2 is short and a tile holds several whole i1, `unit` rows each) is split into `cuts` parts;
- * tiles have `big` rows or `little` ones. */
+/* How rows are cut into tiles on this machine. Tiles are even to one row: the `cut` axis (i2, or
+ * i1 where r2 is short and a tile holds several whole i1, `unit` rows each) is split into `cuts`
+ * parts; tiles have `big` rows or `little` ones. */
 typedef struct {
     int64_t nr, rm, cut, cuts, unit, big, little, count;
 } MD_TN(cut);
@@ -555,8 +567,8 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const MD_REAL *x, const MD_REAL *y
 /* The panel and the tile with constants for rows and columns. */
 #define MD_TILE_RUN(ROWS)                                                                          \
     MD_TILE_BODY(ROWS, vectors, xt, u.rm, s->x_r1, s->x_r2, s->x_k1, s->x_k2,                      \
-                 through ? panel : yp, through ? nk2 * width : s->y_k1,                            \
-                 through ? width : s->y_k2, nk1, nk2, st, ld, room ? MD_LANES : last, first)
+                 through ? panel : yp, through ? nk2 *width : s->y_k1, through ? width : s->y_k2,  \
+                 nk1, nk2, st, ld, room ? MD_LANES : last, first)
 #define MD_TILE_PANEL(COLS)                                                                        \
     {                                                                                              \
         const int64_t vectors = ((COLS) + MD_LANES - 1) / MD_LANES;                                \
@@ -573,8 +585,9 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const MD_REAL *x, const MD_REAL *y
         }                                                                                          \
     }
                 if (s->dots) {
-                    MD_TN(dots)(rows, md_tile_min(nr, s->cols - p * nr), xt, s->x_r2, s->x_k1, yp, s->y_c,
-                                s->y_k1, nk1, nk2, st, ld, first);
+                    MD_TN(dots)
+                    (rows, md_tile_min(nr, s->cols - p * nr), xt, s->x_r2, s->x_k1, yp, s->y_c,
+                     s->y_k1, nk1, nk2, st, ld, first);
                 } else if (s->cols % nr == 0 || p * nr + nr <= s->cols) {
                     MD_TILE_PANEL(nr)
                 } else {
@@ -603,13 +616,12 @@ MD_NOINLINE void MD_TN(sum)(const md_tile *s, MD_REAL *total, int64_t ld, int64_
 /* The share of worker `part`: its tasks, each by blocks, each block finished by the epilogue. With
  * chunks the products go to the partial sums, and the second phase finishes those. Inlined: the
  * caller passes a static const plan and an epilogue. */
-MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part,
-                           MD_TN(epi) epi) {
+MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part, MD_TN(epi) epi) {
     const MD_TN(cut) u = MD_TN(cut_rows)(s);
     const int64_t panels = (s->cols + u.nr - 1) / u.nr;
     const int64_t batches = s->b1 * s->b2;
-    const int64_t kblocks = s->k0 * ((s->k1 + s->kb1 - 1) / s->kb1) *
-                            ((s->k2 + s->kb2 - 1) / s->kb2);
+    const int64_t kblocks =
+        s->k0 * ((s->k1 + s->kb1 - 1) / s->kb1) * ((s->k2 + s->kb2 - 1) / s->kb2);
     const int64_t pitch = (s->cols + 64 / MD_ELEM - 1) / (64 / MD_ELEM) * (64 / MD_ELEM);
     const int64_t step = batches * s->r1 * s->r2 * pitch; /* from chunk to chunk */
     const int64_t dt = s->chunks > 1 ? u.count : s->block_rows / u.big;
@@ -626,10 +638,10 @@ MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part,
         const int64_t chunk = i / call->gn / call->gm / batches;
         const int64_t i1 = batch / s->b2;
         const int64_t i2 = batch % s->b2;
-        const MD_REAL *x = (const MD_REAL *)(s->swapped ? call->b : call->a) + i1 * s->x_b1 +
-                           i2 * s->x_b2;
-        const MD_REAL *y = (const MD_REAL *)(s->swapped ? call->a : call->b) + i1 * s->y_b1 +
-                           i2 * s->y_b2;
+        const MD_REAL *x =
+            (const MD_REAL *)(s->swapped ? call->b : call->a) + i1 * s->x_b1 + i2 * s->x_b2;
+        const MD_REAL *y =
+            (const MD_REAL *)(s->swapped ? call->a : call->b) + i1 * s->y_b1 + i2 * s->y_b2;
         MD_REAL *c = s->stored ? (MD_REAL *)call->c + i1 * s->c_b1 + i2 * s->c_b2 : NULL;
         const int64_t t1 = md_split(u.count, im + 1, call->gm);
         const int64_t p1 = md_split(panels, in + 1, call->gn);
@@ -653,9 +665,10 @@ MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part,
                     MD_TN(gather)(s, strip, ld, c, row, rows, col, cols, 0);
                 }
                 if (!summing) {
-                    MD_TN(block)(s, x, y, t, te, p, pe, md_split(kblocks, chunk, s->chunks),
-                                 md_split(kblocks, chunk + 1, s->chunks), strip, ld, slice,
-                                 s->add && !s->swapped && s->chunks == 1, !direct);
+                    MD_TN(block)
+                    (s, x, y, t, te, p, pe, md_split(kblocks, chunk, s->chunks),
+                     md_split(kblocks, chunk + 1, s->chunks), strip, ld, slice,
+                     s->add && !s->swapped && s->chunks == 1, !direct);
                     if (s->chunks > 1) {
                         continue;
                     }
@@ -697,4 +710,5 @@ MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part,
 #undef MD_VEC_U
 #undef MD_TILE_PARAMS
 #undef MD_TILE_BODY
+#endif
 #undef MD_TILE_REAL

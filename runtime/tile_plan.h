@@ -36,8 +36,8 @@ MD_FN md_tile_shape md_tile_normal(md_tile_shape s) {
         s.m2 *= s.m1;
         s.m1 = 1;
     }
-    if (s.b2 == 1 || s.b1 == 1 || (s.a_b1 == s.b2 * s.a_b2 && s.b_b1 == s.b2 * s.b_b2 &&
-                                   s.c_b1 == s.b2 * s.c_b2)) {
+    if (s.b2 == 1 || s.b1 == 1 ||
+        (s.a_b1 == s.b2 * s.a_b2 && s.b_b1 == s.b2 * s.b_b2 && s.c_b1 == s.b2 * s.c_b2)) {
         s.a_b2 = s.b2 == 1 ? s.a_b1 : s.a_b2;
         s.b_b2 = s.b2 == 1 ? s.b_b1 : s.b_b2;
         s.c_b2 = s.b2 == 1 ? s.c_b1 : s.c_b2;
@@ -65,10 +65,10 @@ MD_FN int64_t md_tile_up(int64_t n, int64_t to) {
     return (n + to - 1) / to * to;
 }
 
-/* Should the roles be swapped, C^T = B^T A^T? Yes for a B that is contiguous along k (a weight stored
- * [out, in]) and a small batch, because then only the small A is packed, and for an A contiguous
- * along m. Counted in FMAs of one 64-byte vector, two of which take a cycle; moving an element by a
- * register transpose costs about 1/3 of a cycle. */
+/* Should the roles be swapped, C^T = B^T A^T? Yes for a B that is contiguous along k (a weight
+ * stored [out, in]) and a small batch, because then only the small A is packed, and for an A
+ * contiguous along m. Counted in FMAs of one 64-byte vector, two of which take a cycle; moving
+ * an element by a register transpose costs about 1/3 of a cycle. */
 MD_FN int md_tile_swaps(const md_tile_shape *s, int64_t lanes) {
     int64_t m = s->m2;
     int64_t k = s->k0 * s->k1 * s->k2;
@@ -148,8 +148,8 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     }
     int64_t rows = p.r1 * p.r2;
 
-    /* Y must be packed where its elements are not neighbours along the columns, and should be where a
-     * pitch of 4096 bytes makes its rows evict each other. */
+    /* Y must be packed where its elements are not neighbours along the columns, and should be
+     * where a pitch of 4096 bytes makes its rows evict each other. */
     p.packed = p.y_c != 1 || (rows >= 48 && p.k2 >= 64 && p.y_k2 * elem % 4096 == 0);
 
     /* One to three rows times a Y that is contiguous along k (a weight stored [out, in]): packing
@@ -157,11 +157,12 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     p.dots = rows <= 3 && p.r1 == 1 && p.y_c != 1 && p.y_k2 == 1 && p.x_k2 == 1 && p.k2 >= lanes;
     p.packed = p.packed && !p.dots;
 
-    /* More vectors for few rows, to keep enough sums in flight, and for a row pitch of 4096 bytes of
-     * X, where fewer rows share a set of the first-level cache. */
+    /* More vectors for few rows, to keep enough sums in flight, and for a row pitch of 4096
+     * bytes of X, where fewer rows share a set of the first-level cache. */
     p.wide = rows <= 3 ? 4 : rows > 8 && p.x_r2 != 0 && p.x_r2 * elem % 4096 == 0 ? 3 : 2;
 
-    /* Blocks of the summed axes: about 3072 bytes of k2 at a time, or several k1 where k2 is short. */
+    /* Blocks of the summed axes: about 3072 bytes of k2 at a time, or several k1 where k2 is
+     * short. */
     int64_t most = 3072 / elem;
     int64_t blocks = (p.k2 + most - 1) / most;
     p.kb2 = blocks <= 1 ? p.k2 : md_tile_up((p.k2 + blocks - 1) / blocks, 16);

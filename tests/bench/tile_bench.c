@@ -11,6 +11,7 @@
 
 #include "runtime/tile_plan.h"
 
+/* clang-format off */
 #define PRODUCTS(X)                                                                                \
     X(0, "nn", 64, 512, 784) X(1, "nn", 128, 128, 64) X(2, "nn", 128, 128, 128)                    \
     X(3, "nn", 64, 512, 512) X(4, "nt", 64, 512, 784) X(5, "nt", 128, 128, 64)                     \
@@ -20,14 +21,15 @@
     X(15, "nt", 256, 3072, 768) X(16, "nt", 256, 768, 3072) X(17, "nn", 256, 3072, 768)            \
     X(18, "tn", 768, 768, 256) X(19, "tn", 10, 27, 100000) X(20, "nt", 1, 512, 784)                \
     X(21, "nn", 1, 512, 784)
+/* clang-format on */
 
 #ifdef PLANS
 
 static void print(int id, const char *layout, int64_t m, int64_t n, int64_t k) {
     int ta = layout[0] == 't';
     int tb = layout[1] == 't';
-    md_tile_shape s = {1, 1, 1, m, n, 1, 1, k, 0, 0, 0, ta ? 1 : k, 0, 0, ta ? m : 1,
-                       0, 0, 0, 0, tb ? 1 : n, tb ? k : 1, 0, 0, 0, n, 1, 0};
+    md_tile_shape s = {1,          1, 1, m, n, 1,          1,          k, 0, 0, 0, ta ? 1 : k, 0, 0,
+                       ta ? m : 1, 0, 0, 0, 0, tb ? 1 : n, tb ? k : 1, 0, 0, 0, n, 1,          0};
     md_tile p = md_tile_plan(md_tile_normal(s), 4);
     const int64_t *field = (const int64_t *)(const void *)&p;
     printf("static const md_tile plan_%d = {", id);

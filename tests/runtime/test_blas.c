@@ -1,5 +1,5 @@
-/* test_blas: runtime/blas.h and blas_plan.h. A gemm of plain loops stands in for the library, checks
- * its arguments as one would, and the result is compared with the contraction itself. */
+/* test_blas: runtime/blas.h and blas_plan.h. A gemm of plain loops stands in for the library,
+ * checks its arguments as one would, and the result is compared with the contraction itself. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -81,7 +81,8 @@ static void check(md_tile_shape s) {
         for (int64_t k = 0; k < s.k1 * s.k2; k++) {
             int64_t pa = i1 * s.a_b1 + i2 * s.a_b2 + m / s.m2 * s.a_m1 + m % s.m2 * s.a_m2 +
                          k / s.k2 * s.a_k1 + k % s.k2 * s.a_k2;
-            int64_t pb = i1 * s.b_b1 + i2 * s.b_b2 + k / s.k2 * s.b_k1 + k % s.k2 * s.b_k2 + n * s.b_n;
+            int64_t pb =
+                i1 * s.b_b1 + i2 * s.b_b2 + k / s.k2 * s.b_k1 + k % s.k2 * s.b_k2 + n * s.b_n;
             sum += (double)(a[pa] * b[pb]);
         }
         assert_true((double)c[pc] == sum + 1.0);
@@ -91,8 +92,8 @@ static void check(md_tile_shape s) {
 }
 
 static md_tile_shape dense(int64_t m, int64_t n, int64_t k, int ta, int tb, int flags) {
-    md_tile_shape s = {1, 1, 1, m, n, 1, 1, k, 0, 0, 0, k, 0, 0, 1,
-                       0, 0, 0, 0, n, 1, 0, 0, 0, n, 1, flags};
+    md_tile_shape s = {1, 1, 1, m, n, 1, 1, k, 0, 0, 0, k, 0,    0,
+                       1, 0, 0, 0, 0, n, 1, 0, 0, 0, n, 1, flags};
     if (ta) {
         s.a_m2 = 1;
         s.a_k2 = m;
@@ -114,8 +115,8 @@ static void test_layouts(void **state) {
         check(dense(7, 9, 1, i & 1, i & 2, flags));
     }
     /* Two batch axes, heads of a row: pitches larger than the rows. */
-    md_tile_shape s = {2, 3, 1, 5, 5, 1, 1, 4, 60, 4, 0, 12, 0, 0, 1,
-                       60, 4, 0, 0, 1, 12, 75, 25, 0, 5, 1, 0};
+    md_tile_shape s = {2, 3,  1, 5, 5, 1, 1,  4,  60, 4, 0, 12, 0, 0,
+                       1, 60, 4, 0, 0, 1, 12, 75, 25, 0, 5, 1,  0};
     check(s);
     /* Rows and sums that merge. */
     md_tile_shape u = dense(12, 5, 6, 0, 0, 0);

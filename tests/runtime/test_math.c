@@ -48,9 +48,9 @@ static double ulps(float got, double want) {
     double unit = ldexp(1.0, (e < -125 ? -125 : e) - 24);
     double edge = 340282356779733661637539395458142568448.0; /* where rounding gives infinity */
     if (isinf(got)) {
-        return (want >= edge && got > 0) || (want <= -edge && got < 0) ? 0.0
+        return (want >= edge && got > 0) || (want <= -edge && got < 0)     ? 0.0
                : fabs(want) > edge * (1 - 1e-7) && (got > 0) == (want > 0) ? 1.0
-                                                                          : 1e9;
+                                                                           : 1e9;
     }
     if (isinf(want)) {
         return 1e9;
@@ -136,10 +136,11 @@ static void test_pow(void **state) {
     for (float x = 0.9f; x < 1.1f; x += 1e-6f) {
         look(&w, x, md_powf(x, 800.5f), pow((double)x, 800.5));
     }
-    static const float special[] = {0.0f, -0.0f, 1.0f, -1.0f, 2.0f, -2.0f, 3.0f, -3.0f, 0.5f,
-                                    -0.5f, 2.5f, -2.5f, INFINITY, -INFINITY, NAN, 16777215.0f,
-                                    -16777215.0f, 16777216.0f, 8388607.5f, 1e30f, -1e30f, 1e-40f,
-                                    -1e-40f, 33.0f, -33.0f};
+    static const float special[] = {0.0f,        -0.0f,        1.0f,        -1.0f,      2.0f,
+                                    -2.0f,       3.0f,         -3.0f,       0.5f,       -0.5f,
+                                    2.5f,        -2.5f,        INFINITY,    -INFINITY,  NAN,
+                                    16777215.0f, -16777215.0f, 16777216.0f, 8388607.5f, 1e30f,
+                                    -1e30f,      1e-40f,       -1e-40f,     33.0f,      -33.0f};
     enum { COUNT = sizeof special / sizeof *special };
     for (int i = 0; i < COUNT; i++) {
         for (int j = 0; j < COUNT; j++) {
@@ -158,8 +159,9 @@ static void test_pow(void **state) {
 }
 
 static void check_special(Approx f, Exact g) {
-    static const float special[] = {0.0f, -0.0f, INFINITY, -INFINITY, NAN, 1.0f, -1.0f, 1e-45f,
-                                    -1e-45f, 1.17549435e-38f, 3.40282347e38f, -3.40282347e38f};
+    static const float special[] = {
+        0.0f,    -0.0f,           INFINITY,       -INFINITY,      NAN, 1.0f, -1.0f, 1e-45f,
+        -1e-45f, 1.17549435e-38f, 3.40282347e38f, -3.40282347e38f};
     for (size_t i = 0; i < sizeof special / sizeof *special; i++) {
         float got = f(special[i]);
         double want = g((double)special[i]);

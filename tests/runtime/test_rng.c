@@ -1,5 +1,6 @@
-/* test_rng: runtime/rng.h. Known answers of Philox, ranges and moments of the draws, independence of
- * keys, and the keyed permutation: a bijection for every n, and every order about equally often. */
+/* test_rng: runtime/rng.h. Known answers of Philox, ranges and moments of the draws,
+ * independence of keys, and the keyed permutation: a bijection for every n, and every order
+ * about equally often. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -153,8 +154,8 @@ static void test_permute(void **state) {
             check_bijection(key * UINT64_C(0x123456789ABCDEF), n);
         }
     }
-    static const uint32_t sizes[] = {511, 512, 513, 1438, 1797, 4096, 60000, 65535, 65536, 65537,
-                                     100003, 200000};
+    static const uint32_t sizes[] = {511,   512,   513,   1438,  1797,   4096,
+                                     60000, 65535, 65536, 65537, 100003, 200000};
     for (size_t i = 0; i < sizeof sizes / sizeof *sizes; i++) {
         check_bijection(99 + i, sizes[i]);
     }

@@ -1,10 +1,11 @@
 /* test_tile: runtime/tile_kernel.h against plain loops in double.
  *
- * Random shapes with random strides (permuted axes, gaps, broadcast, reversed), flags and batch axes
- * go through a part function whose plan is known only at run time; fixed shapes go through ones that
- * are specialised as in an emitted program. Checked: every value, nothing written elsewhere (C and the
- * workspace lie between canaries), the epilogue sees every element once, and the bits do not depend
- * on the number of workers. test_tile_plain.c and test_tile_wide.c run the same with other widths. */
+ * Random shapes with random strides (permuted axes, gaps, broadcast, reversed), flags and batch
+ * axes go through a part function whose plan is known only at run time; fixed shapes go through
+ * ones that are specialised as in an emitted program. Checked: every value, nothing written
+ * elsewhere (C and the workspace lie between canaries), the epilogue sees every element once,
+ * and the bits do not depend on the number of workers. test_tile_plain.c and test_tile_wide.c
+ * run the same with other widths. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,17 +39,17 @@ typedef struct {
     md_tile_shape shape;
     md_tile plan;
     int elem;
-    double *a, *b;   /* a_size, b_size elements */
-    double *c;       /* before */
-    double *want;    /* after, without the epilogue */
-    double *bound;   /* sum of |a b|, for the tolerance */
+    double *a, *b;                                          /* a_size, b_size elements */
+    double *c;                                              /* before */
+    double *want;                                           /* after, without the epilogue */
+    double *bound;                                          /* sum of |a b|, for the tolerance */
     int64_t a_size, b_size, c_size, a_zero, b_zero, c_zero; /* element index of (0, ..., 0) */
-    unsigned char *seen; /* by the epilogue, [batch][m][n] */
-    double *taken;       /* values that the epilogue saw */
-    int scale;           /* the epilogue doubles the strip */
+    unsigned char *seen;                                    /* by the epilogue, [batch][m][n] */
+    double *taken;                                          /* values that the epilogue saw */
+    int scale;                                              /* the epilogue doubles the strip */
 } Case;
 
-/* ---- part functions ----------------------------------------------------------------------------- */
+/* ---- part functions -------------------------------------------------------------------------- */
 
 static void look(Case *t, int64_t batch, int64_t m, int64_t n, double x) {
     int64_t rows = t->shape.m1 * t->shape.m2;
@@ -97,13 +98,13 @@ enum { ELEM_MAX = 8 };
 enum { ELEM_MAX = 4 };
 #endif
 
-/* ---- cases -------------------------------------------------------------------------------------- */
+/* ---- cases ----------------------------------------------------------------------------------- */
 
 /* Random strides for the axes that matter: axes are laid out in random order with random gaps;
  * `broadcast` allows stride 0, reversed axes get negative strides. Gives the size and the place of
  * index zero. */
-static void lay_out(int64_t *const *stride, const int64_t *extent, int n, int broadcast, int64_t *size,
-                    int64_t *zero) {
+static void lay_out(int64_t *const *stride, const int64_t *extent, int n, int broadcast,
+                    int64_t *size, int64_t *zero) {
     int order[8];
     for (int i = 0; i < n; i++) {
         order[i] = i;
@@ -369,8 +370,8 @@ static void test_random(void **state) {
 static Case case_dense(char ta, char tb, int64_t m, int64_t n, int64_t k, int flags, int elem) {
     Case t;
     memset(&t, 0, sizeof t);
-    md_tile_shape s = {1, 1, 1, m, n, 1, 1, k, 0, 0, 0, k, 0, 0, 1,
-                       0, 0, 0, 0, n, 1, 0, 0, 0, n, 1, flags};
+    md_tile_shape s = {1, 1, 1, m, n, 1, 1, k, 0, 0, 0, k, 0,    0,
+                       1, 0, 0, 0, 0, n, 1, 0, 0, 0, n, 1, flags};
     if (ta == 't') {
         s.a_m2 = 1;
         s.a_k2 = m;
@@ -413,7 +414,8 @@ static void test_tails(void **state) {
     }
 }
 
-/* Few rows: dot products where both operands are contiguous along the sum, wide panels otherwise. */
+/* Few rows: dot products where both operands are contiguous along the sum, wide panels
+ * otherwise. */
 static void test_few_rows(void **state) {
     (void)state;
     for (int64_t m = 1; m <= 4; m++) {
@@ -453,7 +455,8 @@ static void test_blocks(void **state) {
     case_free(&t);
 }
 
-/* A window product, as a convolution is written: rows (y, x) with two strides, sums (ky, (kx, c)). */
+/* A window product, as a convolution is written: rows (y, x) with two strides, sums (ky, (kx,
+ * c)). */
 static void test_window(void **state) {
     (void)state;
     for (int64_t width = 3; width <= 20; width += 4) {
@@ -463,10 +466,12 @@ static void test_window(void **state) {
             const int64_t c = 3, out = 20, height = 5, kh = 3, kw = 3;
             const int64_t w = (width - 1) * step + kw;
             const int64_t h = (height - 1) * step + kh;
+            /* clang-format off */
             md_tile_shape s = {2, 1, height, width, out, 1, kh, kw * c,
                                h * w * c, 0, step * w * c, step * c, 0, w * c, 1,
                                0, 0, 0, kw * c * out, out, 1,
                                height * width * out, 0, width * out, out, 1, 0};
+            /* clang-format on */
             t.shape = s;
             t.elem = 4;
             t.plan = md_tile_plan(md_tile_normal(s), 4);
@@ -481,19 +486,19 @@ static void test_window(void **state) {
     }
 }
 
-/* ---- specialised as in an emitted program -------------------------------------------------------- */
+/* ---- specialised as in an emitted program ---------------------------------------------------- */
 
 /* What the compiler prints for linear(64 -> 128) of a batch of 128, [out, in] weights, then for the
  * gradients of its weight and of its input. */
-static const md_tile forward = {
-    1, 1, 1, 128, 128, 1, 1, 64, 0, 0, 0, 64, 0, 0, 1, 0, 0, 0, 0, 1, 64, 0, 0, 0, 128, 1, 128, 4,
-    0, 1, 1, 0, 1, 0, 0, 2, 1, 64, 1, 128, 128, 2048, 2048, 2048, 0};
-static const md_tile weights = {
-    1, 1, 1, 128, 64, 1, 1, 128, 0, 0, 0, 1, 0, 0, 128, 0, 0, 0, 0, 64, 1, 0, 0, 0, 64, 1, 128, 4,
-    0, 1, 1, 0, 0, 0, 0, 2, 1, 128, 1, 128, 64, 0, 0, 0, 0};
-static const md_tile narrow = {
-    1, 1, 1, 128, 10, 1, 1, 40, 0, 0, 0, 40, 0, 0, 1, 0, 0, 0, 0, 1, 40, 0, 0, 0, 10, 1, 128, 4,
-    0, 1, 1, 0, 1, 0, 0, 2, 1, 40, 1, 128, 32, 1280, 1280, 1280, 0};
+static const md_tile forward = {1, 1, 1, 128, 128, 1,  1, 64, 0, 0,   0,   64,   0,    0,    1,
+                                0, 0, 0, 0,   1,   64, 0, 0,  0, 128, 1,   128,  4,    0,    1,
+                                1, 0, 1, 0,   0,   2,  1, 64, 1, 128, 128, 2048, 2048, 2048, 0};
+static const md_tile weights = {1, 1, 1, 128, 64, 1, 1, 128, 0, 0,   0,  1,   0, 0, 128,
+                                0, 0, 0, 0,   64, 1, 0, 0,   0, 64,  1,  128, 4, 0, 1,
+                                1, 0, 0, 0,   0,  2, 1, 128, 1, 128, 64, 0,   0, 0, 0};
+static const md_tile narrow = {1, 1, 1, 128, 10, 1,  1, 40, 0, 0,   0,  40,   0,    0,    1,
+                               0, 0, 0, 0,   1,  40, 0, 0,  0, 10,  1,  128,  4,    0,    1,
+                               1, 0, 1, 0,   0,  2,  1, 40, 1, 128, 32, 1280, 1280, 1280, 0};
 
 static void forward_part(const md_tile_call *call, int part) {
     md_tile_part_f32(&forward, call, part, epi_f32);
@@ -560,10 +565,12 @@ static void test_normal(void **state) {
                              m / u.m2 * u.c_m1 + m % u.m2 * u.c_m2);
         }
         for (int64_t k = 0; k < s.k0 * s.k1 * s.k2; k++) {
-            assert_int_equal(k / s.k2 / s.k1 * s.a_k0 + k / s.k2 % s.k1 * s.a_k1 + k % s.k2 * s.a_k2,
-                             k / u.k2 / u.k1 * u.a_k0 + k / u.k2 % u.k1 * u.a_k1 + k % u.k2 * u.a_k2);
-            assert_int_equal(k / s.k2 / s.k1 * s.b_k0 + k / s.k2 % s.k1 * s.b_k1 + k % s.k2 * s.b_k2,
-                             k / u.k2 / u.k1 * u.b_k0 + k / u.k2 % u.k1 * u.b_k1 + k % u.k2 * u.b_k2);
+            assert_int_equal(
+                k / s.k2 / s.k1 * s.a_k0 + k / s.k2 % s.k1 * s.a_k1 + k % s.k2 * s.a_k2,
+                k / u.k2 / u.k1 * u.a_k0 + k / u.k2 % u.k1 * u.a_k1 + k % u.k2 * u.a_k2);
+            assert_int_equal(
+                k / s.k2 / s.k1 * s.b_k0 + k / s.k2 % s.k1 * s.b_k1 + k % s.k2 * s.b_k2,
+                k / u.k2 / u.k1 * u.b_k0 + k / u.k2 % u.k1 * u.b_k1 + k % u.k2 * u.b_k2);
         }
         for (int64_t b = 0; b < s.b1 * s.b2; b++) {
             assert_int_equal(index3(b, &s, s.a_b1, s.a_b2), index3(b, &u, u.a_b1, u.a_b2));
@@ -575,9 +582,9 @@ static void test_normal(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_normal),      cmocka_unit_test(test_tails),
-        cmocka_unit_test(test_few_rows),    cmocka_unit_test(test_window),
-        cmocka_unit_test(test_blocks),      cmocka_unit_test(test_specialised),
+        cmocka_unit_test(test_normal),   cmocka_unit_test(test_tails),
+        cmocka_unit_test(test_few_rows), cmocka_unit_test(test_window),
+        cmocka_unit_test(test_blocks),   cmocka_unit_test(test_specialised),
         cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests_name("runtime tile", tests, NULL, NULL);

@@ -19,7 +19,7 @@ typedef struct {
     ProgramEntry *e;
     uint64_t random;
     int nstep;
-    VEC(Buf *) seen; /* readable now: written in this list or an enclosing one */
+    VEC(Buf *) seen;  /* readable now: written in this list or an enclosing one */
     VEC(Step *) loop; /* open ones */
 } Gen;
 
@@ -61,8 +61,8 @@ static void read_any(Gen *g, Step *step) {
         return;
     }
     const Step *loop = g->loop.count > 0 ? g->loop.at[g->loop.count - 1] : NULL;
-    if (loop != NULL && buf->loop != loop && buf->type.rank == 2 && buf->type.dim[0] == loop->trip &&
-        pick(g, 5) > 0) {
+    if (loop != NULL && buf->loop != loop && buf->type.rank == 2 &&
+        buf->type.dim[0] == loop->trip && pick(g, 5) > 0) {
         step_access_slice(g->p, step, buf, ACCESS_READ, &loop, 1);
     } else {
         step_access(g->p, step, buf, ACCESS_READ);
@@ -110,7 +110,7 @@ static void make_list(Gen *g, StepList *list, int size, int depth);
 
 static void make_loop(Gen *g, StepList *list, int size, int depth) {
     int64_t trip = 1 + pick(g, 5), ncarry = pick(g, 3), nys = pick(g, 2);
-    Buf *carry[2], *ys[1], *xs = NULL;
+    Buf *carry[2], *ys[1] = {NULL}, *xs = NULL;
     int64_t n = pick(g, 2) ? 4 : 1 + pick(g, 3);
     for (int i = 0; i < ncarry; i++) {
         carry[i] = make_value(g, list, 2, words(0, n));
@@ -280,7 +280,7 @@ Program *random_program(Arena *arena, uint64_t seed, int size) {
 typedef struct {
     const Program *p;
     const ProgramEntry *e;
-    uint64_t **at;     /* by Buf.id */
+    uint64_t **at; /* by Buf.id */
     const Step *loop[8];
     int64_t index[8];
     int depth;

@@ -18,7 +18,7 @@ static void test_arena(void **state) {
     char *first = arena_alloc(&arena, 3);
     for (int size = 1; size < 3000; size += 37) {
         unsigned char *block = arena_alloc(&arena, (size_t)size);
-        assert_int_equal((uintptr_t)block % sizeof(max_align_t), 0);
+        assert_int_equal((uintptr_t)block % _Alignof(max_align_t), 0);
         for (int i = 0; i < size; i++)
             assert_int_equal(block[i], 0);
         memset(block, 0xaa, (size_t)size);

@@ -66,9 +66,16 @@ static Type f32(int rank, int64_t a, int64_t b) {
 static Buf *slot_add(Case *t, SlotKind kind, StateRole role, const char *name, const char *file,
                      Type type, const char *label, Entry *entry) {
     Slot *slot = ARENA_NEW(t->arena, Slot);
-    *slot = (Slot){.kind = kind, .role = role, .name = name, .file_name = file, .type = type,
-                   .label = label, .entry = entry, .loc = LOC_NONE,
-                   .trainable = kind == SLOT_PARAM, .index = t->module->slot.count};
+    *slot = (Slot){.kind = kind,
+                   .role = role,
+                   .name = name,
+                   .file_name = file,
+                   .type = type,
+                   .label = label,
+                   .entry = entry,
+                   .loc = LOC_NONE,
+                   .trainable = kind == SLOT_PARAM,
+                   .index = t->module->slot.count};
     VEC_PUSH(t->arena, &t->module->slot, slot);
     Buf *buf = buf_new(t->p, NULL, kind == SLOT_PARAM ? BUF_PARAM : BUF_STATE, type, file);
     buf->slot = slot;
@@ -77,8 +84,14 @@ static Buf *slot_add(Case *t, SlotKind kind, StateRole role, const char *name, c
 
 static ProgramEntry *entry_add(Case *t, EntryKind kind, const char *name) {
     Entry *entry = ARENA_NEW(t->arena, Entry);
-    *entry = (Entry){.kind = kind, .name = name, .dataset = -1, .rows = 8, .steps = -1, .epochs = -1,
-                     .budget = -1, .loc = LOC_NONE};
+    *entry = (Entry){.kind = kind,
+                     .name = name,
+                     .dataset = -1,
+                     .rows = 8,
+                     .steps = -1,
+                     .epochs = -1,
+                     .budget = -1,
+                     .loc = LOC_NONE};
     VEC_PUSH(t->arena, &t->module->entry, entry);
     ProgramEntry *e = ARENA_NEW(t->arena, ProgramEntry);
     e->entry = entry;
@@ -127,16 +140,66 @@ static Step *kernel_add(Case *t, StepList *list, const char *name, const char *b
     return step;
 }
 #define KERNEL(t, list, name, body, ...)                                                           \
-    kernel_add(t, list, name, body, (int)(sizeof((Buf *[]){__VA_ARGS__}) / sizeof(Buf *)),          \
+    kernel_add(t, list, name, body, (int)(sizeof((Buf *[]){__VA_ARGS__}) / sizeof(Buf *)),         \
                (Buf *[]){__VA_ARGS__})
+
+/* A carry of a loop, a table, a copy at the end of the body: total = 11.5. */
+static void case_loop(Case *t) {
+    static const double half[] = {0.25, 0.5};
+    ProgramEntry *e = entry_add(t, ENTRY_CALL, "count");
+    Type scalar = f32(0, 0, 0);
+    Buf *table = buf_new(t->p, NULL, BUF_CONST, f32(1, 2, 0), "half");
+    table->data = half;
+    Buf *total = result_add(t, e, OUT_RESULT, "total", scalar);
+    Buf *carry = temp_add(t, e, "carry", scalar, total);
+    KERNEL(t, &e->step, "start", "*a = 1;", carry);
+    Step *loop = step_new(t->p, STEP_LOOP, LOC_NONE);
+    loop->trip = 3;
+    loop->reverse = true;
+    loop->text = "three times";
+    VEC_PUSH(t->arena, &e->step, loop);
+    Buf *next = temp_add(t, e, "next", scalar, carry);
+    next->loop = loop;
+    KERNEL(t, &loop->body, "advance", "*a = *b * 2 + c[1];", next, carry, table);
+}
+
+/* Rows of points.csv: a number as it stands, and one that is halved on the way in. */
+static void case_data(Case *t, Entry *fit) {
+    Type scalar = f32(0, 0, 0);
+    ProgramEntry *e = entry_add(t, ENTRY_LOAD, "points.y");
+    Buf *raw = input_add(t, e, "raw", f32(1, 1, 0));
+    Buf *field = result_add(t, e, OUT_RESULT, "y", scalar);
+    Buf *twice = temp_add(t, e, "twice", scalar, NULL);
+    Buf *value = temp_add(t, e, "value", scalar, field);
+    KERNEL(t, &e->step, "quarter", "*a = b[0] / 4;", twice, raw);
+    KERNEL(t, &e->step, "double_it", "*a = *b * 2;", value, twice);
+    DataSet set = {.name = "points", .holdout = 5, .loc = LOC_NONE};
+    VEC_PUSH(t->arena, &set.file, ((DataFile){.name = "f", .path = {"points.csv", NULL}}));
+    VEC_PUSH(t->arena, &set.field,
+             ((DataField){.name = "x", .count = 1, .type = scalar, .raw = TY_F32, .raw_count = 1}));
+    VEC_PUSH(t->arena, &set.field,
+             ((DataField){.name = "y",
+                          .first = 1,
+                          .count = 1,
+                          .type = scalar,
+                          .raw = TY_F32,
+                          .raw_count = 1,
+                          .load = e->entry}));
+    VEC_PUSH(t->arena, &t->module->dataset, set);
+    fit->dataset = 0;
+}
 
 /* y = w x + c, squares, plain gradient descent with a rate that --set changes. */
 static void case_open(Case *t, Arena *arena, bool no_main) {
     memset(t, 0, sizeof *t);
     t->arena = arena;
     diag_open(&t->c.diag, arena, stderr);
-    t->c.opt = (Options){.input = "line.mdl", .output = "line.c", .threads = 8, .float_type = TY_F32,
-                         .budget = -1, .no_main = no_main};
+    t->c.opt = (Options){.input = "line.mdl",
+                         .output = "line.c",
+                         .threads = 8,
+                         .float_type = TY_F32,
+                         .budget = -1,
+                         .no_main = no_main};
     static const char text[] = "model line() { }\n";
     diag_add_source(&t->c.diag, "line.mdl", text, sizeof text - 1);
     t->module = ARENA_NEW(arena, Module);
@@ -157,7 +220,8 @@ static void case_open(Case *t, Arena *arena, bool no_main) {
     Buf *c = slot_add(t, SLOT_PARAM, STATE_NONE, "net.c", "c", scalar, NULL, NULL);
     Buf *step = slot_add(t, SLOT_STATE, STATE_COUNTER, "fit.step", "fit.step", type_scalar(TY_I64),
                          "step", fit->entry);
-    Buf *rate = slot_add(t, SLOT_STATE, STATE_COUNTER, "fit.lr", "fit.lr", scalar, "lr", fit->entry);
+    Buf *rate =
+        slot_add(t, SLOT_STATE, STATE_COUNTER, "fit.lr", "fit.lr", scalar, "lr", fit->entry);
     rate->slot->initial = 0.1;
 
     Buf *w0 = temp_add(t, init, "w0", scalar, w), *c0 = temp_add(t, init, "c0", scalar, c);
@@ -169,17 +233,19 @@ static void case_open(Case *t, Arena *arena, bool no_main) {
     Buf *loss = result_add(t, fit, OUT_LOSS, "loss", scalar);
     Buf *loss_t = temp_add(t, fit, "loss_value", scalar, loss);
     Buf *next_step = temp_add(t, fit, "next_step", type_scalar(TY_I64), step);
-    Buf *next_w = temp_add(t, fit, "next_w", scalar, w), *next_c = temp_add(t, fit, "next_c", scalar, c);
-    KERNEL(t, &fit->step, "differ", "for (int i = 0; i < 8; i++) { a[i] = *b * c[i] + *d - e[i]; }", d, w,
-           x, c, y);
-    KERNEL(t, &fit->step, "square", "*a = 0; for (int i = 0; i < 8; i++) { *a += b[i] * b[i] / 8; }",
-           loss_t, d);
-    KERNEL(t, &fit->step, "update_w",
-           "float g = 0; for (int i = 0; i < 8; i++) { g += 2 * b[i] * c[i] / 8; } *a = *d - *e * g;",
-           next_w, d, x, w, rate);
+    Buf *next_w = temp_add(t, fit, "next_w", scalar, w),
+        *next_c = temp_add(t, fit, "next_c", scalar, c);
+    KERNEL(t, &fit->step, "differ", "for (int i = 0; i < 8; i++) { a[i] = *b * c[i] + *d - e[i]; }",
+           d, w, x, c, y);
+    KERNEL(t, &fit->step, "square",
+           "*a = 0; for (int i = 0; i < 8; i++) { *a += b[i] * b[i] / 8; }", loss_t, d);
+    KERNEL(
+        t, &fit->step, "update_w",
+        "float g = 0; for (int i = 0; i < 8; i++) { g += 2 * b[i] * c[i] / 8; } *a = *d - *e * g;",
+        next_w, d, x, w, rate);
     KERNEL(t, &fit->step, "update_c",
-           "float g = 0; for (int i = 0; i < 8; i++) { g += 2 * b[i] / 8; } *a = *c - *d * g;", next_c, d, c,
-           rate);
+           "float g = 0; for (int i = 0; i < 8; i++) { g += 2 * b[i] / 8; } *a = *c - *d * g;",
+           next_c, d, c, rate);
     KERNEL(t, &fit->step, "count", "*a = *b + 1;", next_step, step);
     for (int i = 2; i < 5; i++) {
         Step *s = fit->step.at[i];
@@ -195,9 +261,10 @@ static void case_open(Case *t, Arena *arena, bool no_main) {
     Buf *sum_t = temp_add(t, eval, "sum_value", scalar, sum);
     Buf *count = result_add(t, eval, OUT_SUM, "count", scalar);
     Buf *count_t = temp_add(t, eval, "count_value", scalar, count);
-    KERNEL(t, &eval->step, "eval_sum",
-           "*a = 0; for (int i = 0; i < *f; i++) { float e1 = *b * c[i] + *d - e[i]; *a += e1 * e1; }", sum_t,
-           w, ex, c, ey, n);
+    KERNEL(
+        t, &eval->step, "eval_sum",
+        "*a = 0; for (int i = 0; i < *f; i++) { float e1 = *b * c[i] + *d - e[i]; *a += e1 * e1; }",
+        sum_t, w, ex, c, ey, n);
     KERNEL(t, &eval->step, "eval_count", "*a = (float)*b;", count_t, n);
 
     Buf *s0 = input_add(t, end, "sum", scalar), *s1 = input_add(t, end, "count", scalar);
@@ -209,10 +276,14 @@ static void case_open(Case *t, Arena *arena, bool no_main) {
     Buf *label = input_add(t, predict, "kind", type_scalar(TY_U8));
     label->slot->hi = 3;
     Buf *out = result_add(t, predict, OUT_RESULT, "double", rows); /* a word of C */
-    Buf *mid = temp_add(t, predict, "mid", rows, NULL), *out_t = temp_add(t, predict, "y", rows, out);
-    KERNEL(t, &predict->step, "scale", "for (int i = 0; i < 8; i++) { a[i] = *b * c[i] + *d; }", mid, w, px,
-           label);
-    KERNEL(t, &predict->step, "shift", "for (int i = 0; i < 8; i++) { a[i] = b[i] + *c; }", out_t, mid, c);
+    Buf *mid = temp_add(t, predict, "mid", rows, NULL),
+        *out_t = temp_add(t, predict, "y", rows, out);
+    KERNEL(t, &predict->step, "scale", "for (int i = 0; i < 8; i++) { a[i] = *b * c[i] + *d; }",
+           mid, w, px, label);
+    KERNEL(t, &predict->step, "shift", "for (int i = 0; i < 8; i++) { a[i] = b[i] + *c; }", out_t,
+           mid, c);
+    case_loop(t);
+    case_data(t, fit->entry);
     for (int i = 0; i < t->p->entry.count; i++) {
         pass_order(t->p, t->p->entry.at[i]);
         pass_inplace(t->p, t->p->entry.at[i]);
@@ -279,12 +350,17 @@ static void test_strict(void **state) {
     for (int i = 0; i < 2; i++) {
         if (have(&arena, compilers[i])) {
             tried++;
-            assert_int_equal(shell(&arena, "%s -std=c11 " STRICT "-O1 -c line.c -o line.o", compilers[i]), 0);
-            assert_int_equal(shell(&arena, "%s -std=c11 " STRICT "-fsyntax-only model.c", compilers[i]), 0);
-            assert_int_equal(shell(&arena, "%s -std=c11 -O1 -fopenmp " STRICT "-fsyntax-only model.c",
-                                   compilers[i]), 0);
-            assert_int_equal(shell(&arena, "%s -std=c++17 -x c++ " STRICT "-fsyntax-only line.c",
-                                   compilers[i]), 0);
+            assert_int_equal(
+                shell(&arena, "%s -std=c11 " STRICT "-O1 -c line.c -o line.o", compilers[i]), 0);
+            assert_int_equal(
+                shell(&arena, "%s -std=c11 " STRICT "-fsyntax-only model.c", compilers[i]), 0);
+            assert_int_equal(shell(&arena,
+                                   "%s -std=c11 -O1 -fopenmp " STRICT "-fsyntax-only model.c",
+                                   compilers[i]),
+                             0);
+            assert_int_equal(
+                shell(&arena, "%s -std=c++17 -x c++ " STRICT "-fsyntax-only line.c", compilers[i]),
+                0);
         }
     }
     if (tried == 0) {
@@ -298,7 +374,8 @@ static const char embedder[] =
     "#include \"line.h\"\n"
     "#include <stdio.h>\n"
     "#include <string.h>\n"
-    "static _Alignas(64) unsigned char bytes[LINE_PARAMS_BYTES + LINE_STATE_BYTES + LINE_IO_BYTES + "
+    "static _Alignas(64) unsigned char bytes[LINE_PARAMS_BYTES + LINE_STATE_BYTES + LINE_IO_BYTES "
+    "+ "
     "LINE_ARENA_BYTES + 64];\n"
     "static unsigned char file[4096];\n"
     "static size_t length;\n"
@@ -314,11 +391,13 @@ static const char embedder[] =
     "    memcpy(data, file + at, n);\n"
     "    return 0;\n"
     "}\n"
-    "#define WANT(x) do { if (!(x)) { printf(\"line %d: %s\\n\", __LINE__, #x); return 1; } } while (0)\n"
+    "#define WANT(x) do { if (!(x)) { printf(\"line %d: %s\\n\", __LINE__, #x); return 1; } } "
+    "while (0)\n"
     "int main(void) {\n"
     "    line m;\n"
     "    memset(&m, 0, sizeof m);\n"
-    "    line_memory mem = {bytes, bytes + LINE_PARAMS_BYTES, bytes + LINE_PARAMS_BYTES + LINE_STATE_BYTES,\n"
+    "    line_memory mem = {bytes, bytes + LINE_PARAMS_BYTES, bytes + LINE_PARAMS_BYTES + "
+    "LINE_STATE_BYTES,\n"
     "        bytes + LINE_PARAMS_BYTES + LINE_STATE_BYTES + LINE_IO_BYTES, LINE_PARAMS_BYTES,\n"
     "        LINE_STATE_BYTES, LINE_IO_BYTES, LINE_ARENA_BYTES};\n"
     "    WANT(line_init(&m, 1) == LINE_ERR_STATE);\n"
@@ -341,10 +420,12 @@ static const char embedder[] =
     "    WANT(out.loss < 1e-9f);\n"
     "    line_fit_eval_out sums;\n"
     "    WANT(line_fit_eval(&m, &in, 9, &sums) == LINE_ERR_ARGUMENT);\n"
-    "    WANT(line_fit_eval(&m, &in, 5, &sums) == LINE_OK && sums.count == 5 && sums.sum < 1e-8f);\n"
+    "    WANT(line_fit_eval(&m, &in, 5, &sums) == LINE_OK && sums.count == 5 && sums.sum < "
+    "1e-8f);\n"
     "    line_init_entry_in pin = {x, 0};\n"
     "    line_init_entry_out pout;\n"
-    "    WANT(line_init_entry(&m, &pin, &pout) == LINE_OK && pout.double_[4] > 1.99f && pout.double_[4] < 2.01f);\n"
+    "    WANT(line_init_entry(&m, &pin, &pout) == LINE_OK && pout.double_[4] > 1.99f && "
+    "pout.double_[4] < 2.01f);\n"
     "    pin.kind = 3;\n"
     "    WANT(line_init_entry(&m, &pin, &pout) == LINE_ERR_RANGE);\n"
     "    WANT(line_save(&m, LINE_SAVE_ALL, put, NULL) == LINE_OK);\n"
@@ -353,13 +434,15 @@ static const char embedder[] =
     "    WANT(line_load(&m, get, NULL) == LINE_OK);\n"
     "    WANT(*(float *)(void *)bytes == kept[0] && *(float *)(void *)(bytes + 64) == kept[1]);\n"
     "    length = 0;\n"
-    "    WANT(line_save(&m, LINE_SAVE_PARAMS, put, NULL) == LINE_OK && line_init(&m, 2) == LINE_OK);\n"
+    "    WANT(line_save(&m, LINE_SAVE_PARAMS, put, NULL) == LINE_OK && line_init(&m, 2) == "
+    "LINE_OK);\n"
     "    WANT(line_load(&m, get, NULL) == LINE_OK && *(float *)(void *)bytes == kept[0]);\n"
     "    file[20] ^= 1;\n"
     "    WANT(line_load(&m, get, NULL) != LINE_OK);\n"
     "    size_t n;\n"
     "    const md_tensor *t = line_tensors(&n);\n"
-    "    WANT(n == 4 && strcmp(t[0].name, \"w\") == 0 && strcmp(t[2].name, \"mdlc.fit.step\") == 0);\n"
+    "    WANT(n == 4 && strcmp(t[0].name, \"w\") == 0 && strcmp(t[2].name, \"mdlc.fit.step\") == "
+    "0);\n"
     "    WANT(*(int64_t *)(void *)(bytes + LINE_PARAMS_BYTES + t[2].offset) == 0);\n"
     "    x[3] = 1e30f;\n"
     "    WANT(line_fit(&m, &in, &out) == LINE_ERR_NONFINITE && out.loss > 1e38f);\n"
@@ -374,13 +457,19 @@ static void test_embedded(void **state) {
     const char *cc = getenv("CC") != NULL ? getenv("CC") : "cc";
     write_case(&arena, "line.c", true);
     write_file(&arena, "embed.c", embedder, sizeof embedder - 1);
-    assert_int_equal(shell(&arena, "%s -std=c11 -O1 " STRICT
-                           "-fsanitize=undefined -fno-sanitize-recover=all line.c embed.c -lm -o embed", cc), 0);
+    assert_int_equal(
+        shell(&arena,
+              "%s -std=c11 -O1 " STRICT
+              "-fsanitize=undefined -fno-sanitize-recover=all line.c embed.c -lm -o embed",
+              cc),
+        0);
     assert_int_equal(shell(&arena, "%s", "./embed"), 0);
     assert_int_equal(shell(&arena, "%s -std=c11 -O1 -c line.c -o line.o", cc), 0);
     /* What the model part may ask of the outside: no allocator, no stdio. */
-    assert_int_equal(shell(&arena, "%s", "! nm -u line.o | grep -Ev ' (mem(cpy|set|move|cmp)|str(len|n?cmp|chr)|"
-                           "__stack_chk_fail|_GLOBAL_OFFSET_TABLE_)$'"), 0);
+    assert_int_equal(shell(&arena, "%s",
+                           "! nm -u line.o | grep -Ev ' (mem(cpy|set|move|cmp)|str(len|n?cmp|chr)|"
+                           "__stack_chk_fail|_GLOBAL_OFFSET_TABLE_)$'"),
+                     0);
     arena_free(&arena);
 }
 
@@ -392,6 +481,24 @@ static void test_main_part(void **state) {
     assert_int_equal(shell(&arena, "%s -std=c11 -O1 line.c -lm -o line", cc), 0);
     assert_int_equal(shell(&arena, "%s", "./line info"), 0);
     assert_int_equal(shell(&arena, "%s", "./line info | grep -q 'mdlc.fit.lr'"), 0);
+    Text rows = {.arena = &arena};
+    for (int i = 0; i < 45; i++) {
+        text_printf(&rows, "%d,%d\n", i % 5, 2 * (3 * (i % 5) - 1));
+    }
+    write_file(&arena, "points.csv", rows.at, rows.len);
+    /* Trains, evaluates the rows held out in a full batch and a part, saves, loads. */
+    static const char train[] =
+        "./line fit --steps 900 --set lr=0.05 --save w.safetensors --log json";
+    assert_int_equal(shell(&arena, "(%s > run.json)", train), 0);
+    assert_int_equal(
+        shell(&arena, "%s", "grep -q '\"event\":\"eval\".*\"rows\":9,\"loss\":[0-9.]*e-' run.json"),
+        0);
+    assert_int_equal(shell(&arena, "%s", "(./line eval --load w.safetensors --log json > eval.json)"),
+                     0);
+    assert_int_equal(shell(&arena, "%s", "grep -q '\"loss\":[0-9.]*e-' eval.json"), 0);
+    assert_int_equal(shell(&arena, "%s", "./line count | grep -q 'total = 11.5'"), 0);
+    /* A loss that is not finite ends with status 4. */
+    assert_int_equal(shell(&arena, "%s", "./line fit --steps 900 --set lr=1e20"), 4);
     arena_free(&arena);
 }
 
@@ -416,11 +523,13 @@ static void test_report(void **state) {
     emit_report(&text, &t.c, t.p, &t.c.diag.sources.at[0], false);
     char *total = str_printf(&arena, "\"total\":%lld}", (long long)t.p->total_bytes);
     assert_non_null(strstr(json.at, total));
-    assert_non_null(strstr(json.at, "{\"name\":\"w\",\"dtype\":\"f32\",\"shape\":[],\"region\":\"params\""));
+    assert_non_null(
+        strstr(json.at, "{\"name\":\"w\",\"dtype\":\"f32\",\"shape\":[],\"region\":\"params\""));
     assert_non_null(strstr(text.at, "fit"));
     write_file(&arena, "report.json", json.at, json.len);
     if (have(&arena, "python3")) {
-        assert_int_equal(shell(&arena, "python3 -c \"import json;json.load(open('report.json'))\"%s", ""), 0);
+        assert_int_equal(
+            shell(&arena, "python3 -c \"import json;json.load(open('report.json'))\"%s", ""), 0);
     }
     assert_int_equal(budget_check(&t.c, t.p), EXIT_OK);
     t.c.diag.out = fopen("/dev/null", "w");
@@ -485,8 +594,9 @@ static int close_folder(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_sha256),    cmocka_unit_test(test_prefix),    cmocka_unit_test(test_strict),
-        cmocka_unit_test(test_embedded),  cmocka_unit_test(test_main_part), cmocka_unit_test(test_same_bytes),
+        cmocka_unit_test(test_sha256),    cmocka_unit_test(test_prefix),
+        cmocka_unit_test(test_strict),    cmocka_unit_test(test_embedded),
+        cmocka_unit_test(test_main_part), cmocka_unit_test(test_same_bytes),
         cmocka_unit_test(test_report),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);

@@ -1,0 +1,126 @@
+/* adjoint: an op with a written adjoint becomes CUSTOM(value, arguments) with the adjoint as its
+ * body. */
+#include "lang/adjoint.h"
+
+#include "lang/arith.h"
+#include "lang/call.h"
+#include "lang/stmt.h"
+
+/* The cotangent v with the axes of `like`: what it spans more is summed, what it lacks repeated. */
+static Node *cotangent(Elab *e, const Value *v, const Value *like, Loc loc) {
+    v = arith_tensor(e, loc, v, value_elem(like));
+    if (!elab_ok(v)) {
+        return NULL;
+    }
+    if (value_elem(v) != value_elem(like) || (v->rank != 0 && v->rank != like->rank)) {
+        elab_error(e, loc, 232, "the cotangent is %s, but the argument is %s",
+                   value_text(e->arena, v), value_text(e->arena, like));
+        return NULL;
+    }
+    for (int i = 0; i < v->rank; i++) {
+        if (v->dim[i].size != like->dim[i].size) {
+            elab_error(e, loc, 233, "the cotangent is %s, but the argument is %s",
+                       value_text(e->arena, v), value_text(e->arena, like));
+            return NULL;
+        }
+    }
+    uint32_t axes = 0;
+    Value *w = ARENA_NEW(e->arena, Value);
+    *w = *v;
+    w->nspan = 0;
+    for (int i = 0; i < v->nspan; i++) {
+        bool kept = false;
+        for (int k = 0; k < like->nspan; k++) {
+            kept = kept || like->span[k] == v->span[i];
+        }
+        if (kept) {
+            w->span[w->nspan++] = v->span[i];
+        } else {
+            axes |= 1u << i;
+        }
+    }
+    w->node = node_fold(e->g, OP_SUM, v->node, axes);
+    return arith_spread(e, w, like->span, like->nspan, like->rank, like->dim);
+}
+
+const Value *adjoint_wrap(Elab *e, Item *item, const Value *v) {
+    const Ast *adjoint = item->ast->kid[3], *params = item->ast->kid[0];
+    if (v->kind != V_TENSOR || v->end || !elem_is_float(value_elem(v))) {
+        return v;
+    }
+    if (!adjoint->kid[0] || adjoint->kid[0]->nkid != 1) {
+        return elab_error(e, adjoint->loc, 234,
+                          "an adjoint takes one parameter: the cotangent of the "
+                          "result");
+    }
+    const Value *arg[CALL_PARAMS];
+    Node *in[CALL_PARAMS], *out[CALL_PARAMS] = {0};
+    int n = 0, nfloat = 0, which[CALL_PARAMS];
+    Scope *inner = scope_new(e->arena, NULL, item->file), *before = e->scope;
+    Region *body = region_new(e->g, e->g->region);
+    for (int i = 0; i < before->name.count; i++) {
+        const ScopeName *s = before->name.at[i];
+        bool param = call_parameter(params, s->name) >= 0;
+        if (!param && s->kind != BIND_DIM_VARIABLE) {
+            continue;
+        }
+        const Value *seen = s->value;
+        if (seen->kind == V_TENSOR) {
+            arg[n] = seen;
+            in[n] = seen->node;
+            seen = value_with(e->arena, seen, region_param(body, seen->node->type));
+            if (arg[n]->ranged) {
+                seen = value_ranged(e->arena, seen, arg[n]->lo, arg[n]->hi);
+            }
+            if (elem_is_float(value_elem(seen))) {
+                which[nfloat++] = n;
+            }
+            n++;
+        }
+        scope_add(e->arena, inner, s->name, s->loc, s->kind, seen);
+    }
+    const Ast *u = adjoint->kid[0]->kid[0];
+    scope_add(e->arena, inner, u->name, u->loc, BIND_ARGUMENT,
+              value_with(e->arena, v, region_param(body, v->node->type)));
+    Region *region = graph_enter(e->g, body);
+    bool nested = e->in_adjoint;
+    const Value *result = e->frame->result;
+    e->scope = inner;
+    e->in_adjoint = true;
+    item->in_adjoint = true;
+    e->frame->returned = false;
+    e->frame->result = NULL;
+    stmt_block(e, adjoint->kid[1]);
+    const Value *g = e->frame->result;
+    bool ok = g && elab_ok(g);
+    if (!g) {
+        elab_error(e, adjoint->loc, 235, "the adjoint of '%s' returns nothing", item->name);
+    } else if (ok && (g->kind == V_RECORD ? g->count : 1) != nfloat) {
+        elab_error(e, adjoint->loc, 236,
+                   "the adjoint of '%s' returns %d cotangents, its float "
+                   "arguments are %d",
+                   item->name, g->kind == V_RECORD ? g->count : 1, nfloat);
+        ok = false;
+    }
+    for (int i = 0; ok && i < nfloat; i++) {
+        out[which[i]] =
+            cotangent(e, g->kind == V_RECORD ? g->item[i] : g, arg[which[i]], adjoint->loc);
+        ok = out[which[i]] != NULL;
+    }
+    for (int i = 0; ok && i < n; i++) {
+        Node *node = out[i] ? out[i] : node_full(e->g, in[i]->type, 0);
+        region_result(body, graph_import(e->g, node));
+    }
+    graph_leave(e->g, region);
+    e->scope = before;
+    e->in_adjoint = nested;
+    item->in_adjoint = false;
+    e->frame->result = result;
+    if (!ok) {
+        return &value_poison;
+    }
+    Value *r = ARENA_NEW(e->arena, Value);
+    *r = *v;
+    r->node = node_custom(e->g, v->node, in, n, body);
+    return r;
+}

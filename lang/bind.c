@@ -1,0 +1,337 @@
+/* bind: arguments to parameters, and the shapes of arguments to dim variables. */
+#include "lang/call.h"
+
+#include "lang/arith.h"
+#include "lang/dims.h"
+#include "lang/expr.h"
+#include "lang/notation.h"
+
+#include <string.h>
+
+enum { MAX_CALLS = 200, MAX_PARAMS = CALL_PARAMS };
+
+void call_arguments(Elab *e, const Ast *args, const Value *piped, Loc loc, Arguments *out) {
+    if (piped) {
+        Argument first = {.loc = loc, .value = piped};
+        VEC_PUSH(e->arena, out, first);
+    }
+    for (int i = 0; args && i < args->nkid; i++) {
+        const Ast *a = args->kid[i];
+        Argument arg = {.loc = a->loc, .ast = a};
+        if (a->kind == AST_ARG) {
+            arg.name = a->name;
+            arg.ast = a->kid[0];
+        }
+        VEC_PUSH(e->arena, out, arg);
+    }
+}
+
+bool call_evaluate(Elab *e, Arguments *args) {
+    bool ok = true;
+    for (int i = 0; i < args->count; i++) {
+        if (!args->at[i].value) {
+            args->at[i].value = elab_expr(e, args->at[i].ast);
+        }
+        ok = elab_ok(args->at[i].value) && ok;
+    }
+    return ok;
+}
+
+static bool is_compile_time(const Ast *param) {
+    const Ast *type = param->kid[0];
+    return !(type->flags & AST_SHAPED) && type->name &&
+           (str_eq(type->name, "int") || str_eq(type->name, "real") || str_eq(type->name, "bool"));
+}
+
+int call_parameter(const Ast *params, const char *name) {
+    for (int i = 0; params && i < params->nkid; i++) {
+        if (str_eq(params->kid[i]->name, name)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static bool unknown_parameter(Elab *e, const Item *item, const Argument *arg) {
+    elab_error(e, arg->loc, 211, "'%s' has no parameter '%s'", item->name, arg->name);
+    Nearest n = nearest_start(arg->name);
+    const Ast *params = item->ast->kid[0];
+    for (int i = 0; params && i < params->nkid; i++) {
+        nearest_add(&n, params->kid[i]->name);
+    }
+    elab_hint_nearest(e, &n);
+    diag_note(&e->c->diag, item->loc, "'%s' is declared here", item->name);
+    return false;
+}
+
+bool call_match(Elab *e, const Item *item, const Arguments *args, bool only_numbers,
+                const Argument **out) {
+    const Ast *params = item->ast->kid[0];
+    int n = params ? params->nkid : 0, next = 0;
+    for (int i = 0; i < args->count; i++) {
+        const Argument *arg = &args->at[i];
+        if (!arg->name) {
+            continue;
+        }
+        int k = call_parameter(params, arg->name);
+        if (k < 0) {
+            return unknown_parameter(e, item, arg);
+        }
+        if (out[k]) {
+            elab_error(e, arg->loc, 212, "parameter '%s' of '%s' is given twice", arg->name,
+                       item->name);
+            return false;
+        }
+        out[k] = arg;
+    }
+    for (int i = 0; i < args->count; i++) {
+        const Argument *arg = &args->at[i];
+        if (arg->name) {
+            continue;
+        }
+        while (next < n && (out[next] || (only_numbers && !is_compile_time(params->kid[next])))) {
+            next++;
+        }
+        if (next == n) {
+            elab_error(e, arg->loc, 213, "'%s' takes %d argument%s, this is one more", item->name,
+                       n, n == 1 ? "" : "s");
+            diag_note(&e->c->diag, item->loc, "'%s' is declared here", item->name);
+            return false;
+        }
+        out[next++] = arg;
+    }
+    return true;
+}
+
+static const char *what_of(Elab *e, const Item *item, const Ast *param) {
+    return str_printf(e->arena, "argument '%s' of '%s'", param->name, item->name);
+}
+
+/* int, real, bool and element types without a shape. */
+static const Value *bind_scalar(Elab *e, const Item *item, const Ast *param, const Value *v,
+                                Loc loc) {
+    const char *name = param->kid[0]->name, *what = what_of(e, item, param);
+    if (!elab_ok(v)) {
+        return v;
+    }
+    bool runtime = v->kind == V_TENSOR && v->rank == 0;
+    if (str_eq(name, "int")) {
+        if (v->kind == V_INT) {
+            return v;
+        }
+        elab_error(e, loc, 214, "%s must be a compile-time integer, found %s", what,
+                   runtime ? "a run-time scalar" : value_text(e->arena, v));
+        return &value_poison;
+    }
+    if (str_eq(name, "bool")) {
+        if (v->kind == V_BOOL || (runtime && value_elem(v) == TY_BOOL)) {
+            return v;
+        }
+        return elab_error(e, loc, 215, "%s must be true or false, found %s", what,
+                          value_text(e->arena, v));
+    }
+    if (str_eq(name, "real")) {
+        if (value_is_number(v) || (runtime && elem_is_float(value_elem(v)))) {
+            return v;
+        }
+        elab_error(e, loc, 216, "%s must be a number, found %s", what, value_text(e->arena, v));
+        if (runtime && elem_is_int(value_elem(v))) {
+            diag_hint(&e->c->diag, "f32(i) converts");
+        }
+        return &value_poison;
+    }
+    Elem elem;
+    if (!dims_elem(e, param->kid[0], &elem)) {
+        return &value_poison;
+    }
+    bool number = elem_is_float(elem) ? value_is_number(v) : elem_is_int(elem) && v->kind == V_INT;
+    if (number || (elem == TY_BOOL && v->kind == V_BOOL) || (runtime && value_elem(v) == elem)) {
+        return v;
+    }
+    if (runtime && elem_is_int(elem) && elem_is_int(value_elem(v)) &&
+        elem_bytes(value_elem(v)) < elem_bytes(elem)) {
+        return arith_cast(e, loc, elem, v);
+    }
+    return elab_error(e, loc, 217, "%s must be a scalar %s, found %s", what, elem_name(elem),
+                      value_text(e->arena, v));
+}
+
+/* Brings the elements of v to those of a shaped parameter. */
+static const Value *bind_elem(Elab *e, const Item *item, const Ast *param, const Value *v,
+                              Loc loc) {
+    Elem elem, have = value_elem(v);
+    if (!dims_elem(e, param->kid[0], &elem)) {
+        return &value_poison;
+    }
+    bool unmarked = !param->kid[0]->name;
+    if (unmarked ? elem_is_float(have) : elem == TY_ERROR ? elem_is_int(have) : have == elem) {
+        return v;
+    }
+    if (!unmarked && elem != TY_ERROR && elem_is_int(elem) && elem_is_int(have) &&
+        elem_bytes(have) < elem_bytes(elem)) {
+        return arith_cast(e, loc, elem, v);
+    }
+    elab_error(e, loc, 218, "%s has elements of type %s, expected %s", what_of(e, item, param),
+               elem_name(have),
+               unmarked           ? "floats"
+               : elem == TY_ERROR ? "integers"
+                                  : elem_name(elem));
+    if (elem_is_int(have) && unmarked) {
+        diag_hint(&e->c->diag, "f32(i) converts");
+    }
+    return &value_poison;
+}
+
+static ScopeName *bound_name(Elab *e, const Ast *param, const Value *v) {
+    return scope_add(e->arena, e->scope, param->name, param->name_loc, BIND_ARGUMENT, v);
+}
+
+/* A number where a tensor is expected has the shape that the others gave. */
+static const Value *fill(Elab *e, const Ast *param, const Value *v, Loc loc) {
+    Elem elem;
+    int rank;
+    Dim dim[MD_RANK];
+    if (!dims_elem(e, param->kid[0], &elem)) {
+        return &value_poison;
+    }
+    v = arith_tensor(e, loc, v, elem == TY_ERROR ? TY_I32 : elem);
+    bool lone = param->kid[0]->nkid == 1 && param->kid[0]->kid[0]->kind == AST_PACK &&
+                !e->frame->pack_bound;
+    if (!elab_ok(v) || lone || !dims_eval_type(e, param->kid[0], &rank, dim)) {
+        return elab_ok(v) && lone ? v : &value_poison;
+    }
+    const Value *full = value_tensor(
+        e->arena, node_broadcast_to(e->g, v->node, dims_type(value_elem(v), rank, dim)), rank, dim);
+    return v->ranged ? value_ranged(e->arena, full, v->lo, v->hi) : full;
+}
+
+/* Binds all parameters in the scope and frame at hand. */
+static bool bind_all(Elab *e, const Item *item, const Argument **given, Loc loc) {
+    const Ast *params = item->ast->kid[0];
+    int n = params ? params->nkid : 0;
+    ScopeName *bound[MAX_PARAMS] = {0};
+    if (n > MAX_PARAMS) {
+        elab_error(e, item->loc, 223, "'%s' has more than %d parameters", item->name, MAX_PARAMS);
+        return false;
+    }
+    for (int i = 0; i < n; i++) { /* what is known first: shapes may name it */
+        const Ast *param = params->kid[i];
+        if (given[i] && !(param->kid[0]->flags & AST_SHAPED)) {
+            const Value *v = bind_scalar(e, item, param, given[i]->value, given[i]->loc);
+            bound[i] = bound_name(e, param, v);
+            if (!elab_ok(v)) {
+                return false;
+            }
+        }
+    }
+    Dim dim[MAX_PARAMS][MD_RANK];
+    for (int i = 0; i < n; i++) {
+        const Ast *param = params->kid[i];
+        if (!given[i] || bound[i] || given[i]->value->kind != V_TENSOR) {
+            continue;
+        }
+        const Value *v = bind_elem(e, item, param, given[i]->value, given[i]->loc);
+        if (!elab_ok(v)) {
+            return false;
+        }
+        memcpy(dim[i], v->dim, sizeof dim[i]);
+        if (!dims_unify(e, param->kid[0], v, given[i]->loc, what_of(e, item, param), DIMS_BIND,
+                        dim[i])) {
+            return false;
+        }
+        bound[i] = bound_name(e, param, v);
+    }
+    for (int i = 0; i < n; i++) {
+        const Ast *param = params->kid[i];
+        if (given[i] && !bound[i]) {
+            const Value *v = given[i]->value;
+            if (!value_is_number(v) && v->kind != V_BOOL) {
+                elab_error(e, given[i]->loc, 224, "%s must be a tensor, found %s",
+                           what_of(e, item, param), value_kind_text(v));
+                return false;
+            }
+            continue;
+        }
+        if (given[i]) {
+            continue;
+        }
+        if (!param->kid[2]) {
+            elab_error(e, loc, 225, "'%s' needs its parameter '%s'", item->name, param->name);
+            diag_note(&e->c->diag, param->loc, "it is declared here");
+            return false;
+        }
+        const Value *v = elab_expr(e, param->kid[2]);
+        if (!(param->kid[0]->flags & AST_SHAPED)) {
+            v = bind_scalar(e, item, param, v, param->kid[2]->loc);
+        }
+        bound[i] = bound_name(e, param, v);
+        if (!elab_ok(v)) {
+            return false;
+        }
+    }
+    for (int i = 0; i < n; i++) {
+        const Ast *param = params->kid[i];
+        Loc at = given[i] ? given[i]->loc : param->loc;
+        bool shaped = (param->kid[0]->flags & AST_SHAPED) != 0;
+        if (!bound[i] || (shaped && bound[i]->value->kind != V_TENSOR)) {
+            const Value *v = bound[i] ? bound[i]->value : given[i]->value;
+            v = fill(e, param, v, at);
+            if (bound[i]) {
+                bound[i]->value = v;
+            } else {
+                bound[i] = bound_name(e, param, v);
+            }
+            if (!elab_ok(v)) {
+                return false;
+            }
+        } else if (shaped && given[i]) {
+            const char *what = what_of(e, item, param);
+            Value *named = ARENA_NEW(e->arena, Value);
+            *named = *bound[i]->value;
+            if (!dims_unify(e, param->kid[0], named, at, what, DIMS_LATE, dim[i])) {
+                return false;
+            }
+            memcpy(named->dim, dim[i], sizeof named->dim);
+            bound[i]->value = named;
+        }
+        if (!dims_within(e, param->kid[1], bound[i]->value, at, what_of(e, item, param))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+bool call_enter(Elab *e, const Item *item, Arguments *args, Loc loc, Frame *frame) {
+    const Argument *given[MAX_PARAMS] = {0};
+    const Ast *params = item->ast->kid[0];
+    if ((params && params->nkid > MAX_PARAMS) || !call_match(e, item, args, false, given)) {
+        return false;
+    }
+    int depth = 0;
+    for (const Frame *f = e->frame; f; f = f->up) {
+        depth++;
+    }
+    if (depth > MAX_CALLS) {
+        elab_error(e, loc, 226, "calls are nested more than %d deep", MAX_CALLS);
+        return false;
+    }
+    Scope *scope = e->scope;
+    frame->up = e->frame;
+    frame->item = item;
+    frame->call = loc;
+    frame->call_loop = e->loop;
+    e->scope = scope_new(e->arena, NULL, item->file);
+    e->frame = frame;
+    IndexNotation *index = notation_save(e);
+    bool ok = bind_all(e, item, given, loc);
+    notation_restore(e, index);
+    if (!ok) {
+        call_leave(e, frame, scope);
+    }
+    return ok;
+}
+
+void call_leave(Elab *e, Frame *frame, Scope *before) {
+    e->frame = frame->up;
+    e->scope = before;
+}

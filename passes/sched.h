@@ -1,0 +1,56 @@
+/* sched: the steps of one list as a dependency graph, and the simulation of what is live while they
+ * are taken in some order. Used by order alone. */
+#ifndef MDLC_PASSES_SCHED_H
+#define MDLC_PASSES_SCHED_H
+
+#include "compiler/program.h"
+
+typedef VEC(int) Ints;
+
+typedef struct {
+    Buf *buf;
+    int64_t size;     /* in the arena; 0 when its value is made in its destination */
+    Ints read, write; /* items */
+    bool local;       /* declared in this list: comes and goes with it */
+    bool kept;        /* lives to the end of the list: a copy to its destination reads it there */
+} Use;
+
+typedef struct {
+    Step *step;
+    Ints succ, pred, touch; /* items; items; uses that are local */
+    int64_t inner;          /* peak inside a loop's body */
+    bool update;            /* all that it makes ends in parameters and states */
+    int stamp;
+} Item;
+
+typedef struct {
+    Arena *arena;
+    ProgramEntry *e;
+    Step *loop; /* whose list it is */
+    StepList *list;
+    Item *item;
+    int n;
+    VEC(Use) use;
+    int *use_of; /* by Buf.id, -1 */
+    int stamp;
+    Ints stack; /* of searches */
+} Sched;
+
+/* What is live while items are taken one after the other. */
+typedef struct {
+    int64_t live, peak;
+    int *left; /* touches to come, by use */
+    bool *born;
+} Sim;
+
+/* Items, uses, dependencies and wishes of `list`, whose loop is `loop`. */
+Sched sched_open(Program *p, ProgramEntry *e, Step *loop, StepList *list, Arena *arena);
+Sim sim_new(const Sched *s);
+void sim_open(const Sched *s, Sim *sim);
+/* Bytes that the item adds while it runs, and bytes that are gone when it has run. */
+void sim_effect(const Sched *s, const Sim *sim, int i, int64_t *adds, int64_t *frees);
+void sim_take(const Sched *s, Sim *sim, int i);
+/* The most bytes live in this order, and how far the steps stand above `line` together. */
+int64_t sim_peak(const Sched *s, Sim *sim, const int *order, int64_t line, int64_t *above);
+
+#endif
