@@ -62,7 +62,8 @@ typedef struct {
     Border border;                        /* PAD, WINDOW */
     Dist dist;                            /* RANDOM */
     bool reverse, exclusive;              /* CUMSUM, LOOP */
-    uint8_t pad_[2];                      /* no hidden padding: attributes compare as bytes */
+    bool checkpoint;                      /* LOOP: only carries are kept for its adjoint */
+    uint8_t pad_[1];                      /* no hidden padding: attributes compare as bytes */
     int batch;                            /* GATHER, SCATTER_ADD */
     double value;                         /* CONST of a float or bool; border value */
     int64_t ivalue;                       /* CONST of an integer */
@@ -291,6 +292,7 @@ void region_result(Region *region, Node *node);
  * while the body is built. Values of outer regions used in the body become invariants by themselves. */
 typedef struct LoopBuilder LoopBuilder;
 LoopBuilder *loop_open(Graph *g, int64_t trip, bool reverse);
+void loop_checkpoint(LoopBuilder *loop, bool on); /* Attr.checkpoint; off at first */
 Node *loop_index(LoopBuilder *loop);               /* i32 scalar */
 int loop_carry(LoopBuilder *loop, Node *start);    /* its number; value: loop_carry_value */
 Node *loop_carry_value(LoopBuilder *loop, int carry);

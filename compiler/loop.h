@@ -83,7 +83,9 @@ enum { TILE_PLAN = 64 };
 struct Tile {
     int64_t plan[TILE_PLAN]; /* the fields of md_tile in order */
     int nplan;
-    const Arg *a, *b, *c, *work, *strip; /* c, work, strip: NULL where there is none */
+    const Arg *a, *b, *c, *work, *strip; /* c, work: NULL where there is none */
+    const Arg *add;                      /* C begins as this, from offset at_c on; NULL: as nothing */
+    int64_t count;                       /* elements of C */
     const Index *at_a, *at_b, *at_c;     /* offsets of the first element */
     int batch, row, column;              /* axes */
     int64_t flops;

@@ -18,7 +18,7 @@ struct LoopBuilder {
     Region *body, *outer;
     Node *index;
     int64_t trip;
-    bool reverse;
+    bool reverse, checkpoint;
     VEC(Carry) carry;
     VEC(Capture) inv;
     VEC(Capture) xs;
@@ -46,6 +46,8 @@ LoopBuilder *loop_open(Graph *g, int64_t trip, bool reverse) {
     graph_enter(g, loop->body);
     return loop;
 }
+
+void loop_checkpoint(LoopBuilder *loop, bool on) { loop->checkpoint = on; }
 
 Node *loop_index(LoopBuilder *loop) {
     return loop->index;
@@ -170,6 +172,7 @@ Node *loop_close(LoopBuilder *loop) {
     }
     Attr attr = {.trip = loop->trip,
                  .reverse = loop->reverse,
+                 .checkpoint = loop->checkpoint,
                  .ncarry = loop->carry.count,
                  .ninv = loop->inv.count,
                  .nxs = loop->xs.count,

@@ -109,6 +109,7 @@ static LoopMap *copy_loop(Rebuild *r, const Node *loop, const LoopLive *ll, Node
     int *carry = ARENA_ARRAY(r->scratch, int, at->ncarry);
     int *emitted = ARENA_ARRAY(r->scratch, int, body->out.count);
     LoopBuilder *lb = loop_open(g, at->trip, at->reverse);
+    loop_checkpoint(lb, at->checkpoint);
     inner[body->param.at[0]->id] = loop_index(lb);
     for (int k = 0; k < loop->nin; k++) {
         const Node *param = body->param.at[1 + k];

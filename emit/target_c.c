@@ -544,6 +544,14 @@ static void print_tile(Style *s, const Tile *tile) {
             }
         }
     }
+    if (tile->add) {
+        const char *to = operand_text(s, tile->c, tile->at_c);
+        const char *from = operand_text(s, tile->add, tile->at_c);
+        line(s, "if (%s != %s) {", s->arg[tile->c->id], s->arg[tile->add->id]);
+        line(s, "    memcpy(%s, %s, %" PRId64 ");", to, from,
+             tile->count * (int64_t)elem_bytes(tile->c->buf->type.elem));
+        line(s, "}");
+    }
     line(s, "md_tile_run(&%s_tile, %s_part, %s, %s, %s, %s, %s, %d);", s->name, s->name,
          operand_text(s, tile->a, tile->at_a), operand_text(s, tile->b, tile->at_b),
          operand_text(s, tile->c, tile->at_c), context, tile->work ? s->arg[tile->work->id] : "NULL",

@@ -226,7 +226,11 @@ static bool pad_axis(Access *a, const AxisUse *use, int at, int64_t lo, int64_t 
     }
     before[at] = lo < 0 ? -lo : 0;
     after[at] = hi >= n ? hi - n + 1 : 0;
-    if (before[at] + after[at] > ((int64_t)1 << 32)) {
+    double elements = 1;
+    for (int i = 0; i < a->rank; i++) {
+        elements *= (double)(a->node->type.dim[i] + before[i] + after[i]);
+    }
+    if (elements > 1e13) {
         return outside(a, use, lo, hi);
     }
     a->node = node_pad(a->e->g, a->node, before, after, a->border, a->value);

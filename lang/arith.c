@@ -249,7 +249,7 @@ bool arith_join(Elab *e, Loc loc, const Value *const *v, int n, Value *like) {
         elab_error(e, loc, 327, "this spans more than %d axes", MD_RANK);
         return false;
     }
-    return true;
+    return dims_possible(e, loc, like);
 }
 
 const Value *arith_node(Elab *e, Loc loc, OpCode op, const Value *const *v, int n) {

@@ -3,6 +3,7 @@
 #include "lang/dims.h"
 
 #include "lang/expr.h"
+#include "lang/notation.h"
 
 #include <string.h>
 
@@ -47,6 +48,21 @@ bool dims_eval(Elab *e, const Ast *expr, Dim *dim) {
     return true;
 }
 
+bool dims_possible(Elab *e, Loc loc, const Value *like) {
+    double n = 1;
+    for (int i = 0; i < like->nspan; i++) {
+        n *= (double)like->span[i]->extent.size;
+    }
+    for (int i = 0; i < like->rank; i++) {
+        n *= (double)like->dim[i].size;
+    }
+    if (n > 1e13) {
+        elab_error(e, loc, 395, "a tensor of %.3g elements is not possible", n);
+        return false;
+    }
+    return true;
+}
+
 bool dims_eval_type(Elab *e, const Ast *type, int *rank, Dim *dim) {
     *rank = 0;
     bool ok = true;
@@ -71,6 +87,11 @@ bool dims_eval_type(Elab *e, const Ast *type, int *rank, Dim *dim) {
         } else {
             ok = dims_eval(e, axis, &dim[(*rank)++]) && ok;
         }
+    }
+    if (ok) {
+        Value like = {.rank = *rank};
+        memcpy(like.dim, dim, sizeof *dim * (size_t)*rank);
+        ok = dims_possible(e, type->loc, &like);
     }
     return ok;
 }

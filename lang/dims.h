@@ -15,6 +15,8 @@ bool dims_eval_type(Elab *e, const Ast *type, int *rank, Dim *dim);
 /* The element type a TYPE names: unmarked is the build's float; TY_ERROR for `int` (any integer).
  */
 bool dims_elem(Elab *e, const Ast *type, Elem *elem);
+/* Is the tensor small enough to count its bytes? False after an error. `like` needs no node. */
+bool dims_possible(Elab *e, Loc loc, const Value *like);
 Type dims_type(Elem elem, int rank, const Dim *dim);
 /* `in a..b`; false after an error. */
 bool dims_range(Elab *e, const Ast *range, int64_t *lo, int64_t *hi);

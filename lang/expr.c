@@ -217,7 +217,9 @@ bool elab_shape(Elab *e, const Value *v, Loc loc, int *rank, Dim *dim) {
         }
         dim[(*rank)++] = value_to_dim(v->item[i]);
     }
-    return true;
+    Value like = {.rank = *rank};
+    memcpy(like.dim, dim, sizeof *dim * (size_t)*rank);
+    return dims_possible(e, loc, &like);
 }
 
 /* Which extents of the result hold the batch, when rows of one are told apart at run time. */

@@ -61,19 +61,19 @@ static Dim axis_dim(const Value *v, int i) {
     return i < v->nspan ? v->span[i]->extent : v->dim[i - v->nspan];
 }
 
-static int64_t folded_count(const Value *v, uint32_t axes) {
-    int64_t n = 1;
+static double folded_count(const Value *v, uint32_t axes) {
+    double n = 1;
     for (int i = 0; i < v->nspan + v->rank; i++) {
-        n *= axes >> i & 1 ? axis_dim(v, i).size : 1;
+        n *= axes >> i & 1 ? (double)axis_dim(v, i).size : 1;
     }
     return n;
 }
 
-static const Value *scaled(Elab *e, Loc loc, const Value *v, int64_t count) {
+static const Value *scaled(Elab *e, Loc loc, const Value *v, double count) {
     if (!elab_ok(v) || count == 1) {
         return v;
     }
-    return arith_binary(e, loc, AO_MUL, v, value_real(e->arena, 1.0 / (double)count));
+    return arith_binary(e, loc, AO_MUL, v, value_real(e->arena, 1.0 / count));
 }
 
 /* The fold `name` over axes of v's node. */
@@ -263,17 +263,20 @@ static const Value *contract(Elab *e, const Value *a, const Value *b, Index *con
             lo[at] = (int8_t)i;
         }
     }
+    if (!dims_possible(e, e->g->loc, r)) {
+        return &value_poison;
+    }
     r->node = node_contract(e->g, a->node, b->node, la, lb, lo, r->nspan);
     return r;
 }
 
-static int64_t joint_size(const Value *a, const Value *b) {
-    int64_t n = 1;
+static double joint_size(const Value *a, const Value *b) {
+    double n = 1;
     for (int i = 0; i < a->nspan; i++) {
-        n *= a->span[i]->extent.size;
+        n *= (double)a->span[i]->extent.size;
     }
     for (int i = 0; i < b->nspan; i++) {
-        n *= spans(a, b->span[i]) ? 1 : b->span[i]->extent.size;
+        n *= spans(a, b->span[i]) ? 1 : (double)b->span[i]->extent.size;
     }
     return n;
 }
@@ -399,9 +402,9 @@ static const Value *sum_product(Elab *e, const char *name, const Ast *body, Inde
             VEC_PUSH(e->arena, &out, v);
         }
     }
-    int64_t count = 1;
+    double count = 1;
     for (int i = 0; i < n; i++) {
-        count *= ix[i]->extent.size;
+        count *= (double)ix[i]->extent.size;
     }
     const Value *r;
     if (in.count == 2 && in.at[0]->node == in.at[1]->node && in.at[0]->nspan == in.at[1]->nspan &&

@@ -185,6 +185,7 @@ void loop_statement(Elab *e, const Ast *ast) {
         return;
     }
     LoopScope *loop = loop_scope_open(e, trip, ast->kind == AST_REPEAT);
+    loop_checkpoint(loop->builder, stmt_has_attribute(ast, "checkpoint"));
     Scope *outer = e->scope;
     e->scope = scope_new(e->arena, outer, outer->file);
     loop->scope = e->scope;

@@ -11,6 +11,8 @@
 #include "lang/expr.h"
 #include "lang/fold.h"
 
+#include <string.h>
+
 IndexNotation *notation_save(Elab *e) {
     IndexNotation *before = e->index;
     e->index = NULL;
@@ -516,6 +518,11 @@ static const Value *bind_axes(Elab *e, const IndexScope *scope, const Value *v, 
     for (int i = 0; i < n; i++) {
         r->dim[i] = own[i]->extent;
         span[nspan + i] = own[i];
+    }
+    Value all = *r;
+    memcpy(all.span, span, sizeof *span * (size_t)nspan);
+    if (!dims_possible(e, loc, &all)) {
+        return &value_poison;
     }
     r->node = nspan + n > 0 ? arith_spread(e, v, span, nspan + n, 0, NULL) : v->node;
     return r;

@@ -27,6 +27,15 @@ void stmt_attributes(Elab *e, const Ast *ast) {
     }
 }
 
+bool stmt_has_attribute(const Ast *ast, const char *name) {
+    for (int i = 0; i < ast->nattr; i++) {
+        if (str_eq(ast->attr[i]->name, name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 bool stmt_bind(Elab *e, const char *name, Loc loc, const Value *v) {
     const ScopeName *old = scope_find_here(e->scope, name);
     if (old) {

@@ -11,6 +11,7 @@ bool stmt_bind(Elab *e, const char *name, Loc loc, const Value *v);
 void stmt_poison(Elab *e, const Ast *ast);
 /* Attributes: known ones are hints, others warn. */
 void stmt_attributes(Elab *e, const Ast *ast);
+bool stmt_has_attribute(const Ast *ast, const char *name);
 /* The arguments of a `return`: one value, or a record. */
 const Value *stmt_results(Elab *e, const Ast *args_holder, Loc loc);
 

@@ -55,10 +55,7 @@ static bool is_call(const Node *node) {
 /* Memory must hold what a view is taken of. */
 static void require_base(Fuse *s, const Node *node) {
     const Node *base = view_base(node);
-    if (base->op == OP_CONST) {
-        base = node;
-    }
-    if (!is_leaf(base)) {
+    if (!is_leaf(base) && base->op != OP_CONST) {
         info_of(s, base)->sink = true;
     }
 }
@@ -88,6 +85,13 @@ static void mark_required(Fuse *s) {
         if (node->op == OP_CONTRACT && is_call(node)) {
             require_base(s, node->in[0]);
             require_base(s, node->in[1]);
+        } else if (node->op == OP_CONCAT) {
+            /* Computed straight into its part. */
+            for (int k = 0; k < node->nin; k++) {
+                const Node *base = view_base(node->in[k]);
+                NodeInfo *n = info_of(s, node->in[k]);
+                n->sink = n->sink || (!is_leaf(base) && base->op != OP_CONST);
+            }
         } else if (node->op == OP_LOOP) {
             for (int k = 0; k < node->nin; k++) {
                 if (k >= node->attr->ncarry) {
@@ -127,7 +131,7 @@ static void count_uses(Fuse *s) {
         for (int k = 0; n->live && k < node->nin; k++) {
             NodeInfo *in = info_of(s, node->in[k]);
             bool again = type_count(node->type) > type_count(node->in[k]->type);
-            in->uses += view ? n->uses * (again ? 2 : 1) + n->sink : again ? 2 : 1;
+            in->uses += (view && !n->sink ? n->uses : 1) * (again ? 2 : 1);
         }
     }
 }
@@ -177,9 +181,10 @@ static void choose_atoms(Fuse *s) {
         n->atom = n->sink || is_fold(node) || is_call(node) ||
                   (map && !n->made && n->uses > 1 && dear);
         if (n->atom) {
+            n->again = view_base(node)->op == OP_CONST;
             n->cost = 0;
-            n->loads = type_count(node->type) > 1;
-            n->made = false;
+            n->loads = !n->again && type_count(node->type) > 1;
+            n->made = n->again;
         }
     }
 }
@@ -233,7 +238,7 @@ static void collect_deps(Fuse *s, const Node *node, uint64_t *deps, uint64_t *se
             continue;
         }
         set_add(seen, in->id);
-        if (n->atom || n->leaf) {
+        if ((n->atom && !n->again) || n->leaf) {
             set_add(deps, in->id);
             if (in->op == OP_PICK) { /* the loop makes it */
                 set_add(deps, in->in[0]->id);
@@ -357,7 +362,7 @@ static bool trial_at(Trial *t, Values *v, const Node *node, const Index **at) {
 static const Expr *trial_stored(void *ctx, Values *v, const Node *node, const Index *const *at) {
     Trial *t = ctx;
     const NodeInfo *n = info_of(t->fuse, node);
-    if (!n->leaf && (node == t->root || !n->atom)) {
+    if (!n->leaf && (node == t->root || !n->atom || n->again)) {
         return NULL;
     }
     if (n->unit == t->unit && node != t->root) {

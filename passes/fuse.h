@@ -31,6 +31,7 @@ typedef struct {
     bool leaf;   /* memory holds it from the start: slot, table, parameter, result of a loop */
     bool atom;   /* has a unit; not inlined into its users */
     bool sink;   /* must be stored whoever reads it */
+    bool again;  /* a constant all over: users write it out, even where memory holds it too */
     bool stored; /* read by another unit, or a sink */
     bool early;  /* the check of a train's loss and gradient norm waits for it */
     bool late;   /* becomes a parameter or state: no byte of it may be written before that check */

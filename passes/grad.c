@@ -251,6 +251,7 @@ static Node **expand_loop(Expand *e, const Node *n) {
     const Attr *a = n->attr;
     const Region *body = n->body;
     LoopBuilder *loop = loop_open(g, a->trip, a->reverse);
+    loop_checkpoint(loop, a->checkpoint);
     Expand inner = {.g = g,
                     .scratch = e->scratch,
                     .save = e->save,

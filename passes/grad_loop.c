@@ -37,7 +37,8 @@ static Sweep *body_sweep(Sweep *s, const Node *loop, const bool *operand, Replay
     bool *carry = ARENA_ARRAY(s->scratch, bool, a->ncarry);
     memcpy(carry, operand, sizeof *carry * (size_t)a->ncarry);
     for (;;) {
-        Sweep *b = sweep_new(s->g, s->scratch, s->save, body, body->node.count, replay);
+        GradSave save = replay ? replay->save : s->save;
+        Sweep *b = sweep_new(s->g, s->scratch, save, body, body->node.count, replay);
         for (int k = 0; k < loop->nin; k++) {
             b->active[body->param.at[1 + k]->id] = k < a->ncarry ? carry[k] : operand[k];
         }
@@ -284,7 +285,8 @@ void vjp_loop(Sweep *s, Node *n, Node *u) {
         return;
     }
     Replay *r = ARENA_NEW(s->scratch, Replay);
-    *r = (Replay){.g = g, .scratch = s->scratch, .save = s->save, .loop = n, .outer = s};
+    GradSave save = n->attr->checkpoint ? GRAD_SAVE_CARRIES : s->save;
+    *r = (Replay){.g = g, .scratch = s->scratch, .save = save, .loop = n, .outer = s};
     if (s->replay && computed_again(s->save, n, same_every_time(s->replay, n))) {
         r->loop = sweep_value(s, n);
         r->outer = NULL;

@@ -90,8 +90,18 @@ static void home_index(KernelBuild *b, const Home *home, const Index *const *at,
         full[i] = kernel_loop_index(b->k, home->prefix[i]);
     }
     for (int i = home->nprefix; i < home->buf->type.rank; i++) {
-        full[i] = at[i - home->nprefix];
+        full[i] = index_offset(&b->k->index, at[i - home->nprefix], home->at[i - home->nprefix]);
     }
+}
+
+const Index *home_place(KernelBuild *b, const Home *home, const Index *const *at) {
+    const Index *full[MD_RANK], *flat = index_const(&b->k->index, 0);
+    home_index(b, home, at, full);
+    for (int i = 0; i < home->buf->type.rank; i++) {
+        const Index *term = index_scale(&b->k->index, full[i], home->buf->stride[i]);
+        flat = index_add(&b->k->index, flat, term);
+    }
+    return flat;
 }
 
 static const Expr *load_home(KernelBuild *b, Values *v, const Home *home, const Index *const *at) {
@@ -148,7 +158,7 @@ const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *c
     default: break;
     }
     const NodeInfo *info = &f->fusion->info[node->id];
-    if (!info->atom || (f == b->frame && info->unit == b->unit && node != b->product)) {
+    if (!info->atom || info->again || (f == b->frame && info->unit == b->unit && node != b->product)) {
         return NULL;
     }
     if (node == b->product && f == b->frame && b->strip) {
@@ -168,7 +178,8 @@ static void store_home(KernelBuild *b, RootList *roots, const Home *home, const 
     const Index *full[MD_RANK];
     home_index(b, home, at, full);
     const Arg *arg = kernel_arg(b->k, home->buf, ACCESS_WRITE);
-    Root root = {.arg = arg, .index = kernel_touch(b, arg, ACCESS_WRITE, full), .value = value,
+    int mode = ACCESS_WRITE | (home->part ? ACCESS_PART : 0);
+    Root root = {.arg = arg, .index = kernel_touch(b, arg, mode, full), .value = value,
                  .add = OP_CONST};
     VEC_PUSH(b->scratch, roots, root);
 }
@@ -426,6 +437,27 @@ static void lower_loop(Frame *f, const Node *node, const TargetList *targets) {
 
 /* --- regions ----------------------------------------------------------------------------------- */
 
+/* The kernels of the operands of a concatenation write their parts of it. */
+static void place_parts(Frame *f, const Node *node) {
+    HomeList *whole = &f->home[node->id];
+    if (whole->count == 0) {
+        Home home = {.buf = temp_new(f, node, node->type, short_name(f->l->arena, node))};
+        VEC_PUSH(f->l->arena, whole, home);
+    }
+    int64_t begin = 0;
+    for (int k = 0; k < node->nin; k++) {
+        const NodeInfo *n = &f->fusion->info[node->in[k]->id];
+        if (n->atom && !n->leaf && !n->again && k < 64 && whole->count == 1) {
+            Home part = whole->at[0];
+            part.part = true;
+            part.at[node->attr->axis] += begin;
+            VEC_PUSH(f->l->arena, &f->home[node->in[k]->id], part);
+            f->placed[node->id] |= (uint64_t)1 << k;
+        }
+        begin += node->in[k]->type.dim[node->attr->axis];
+    }
+}
+
 /* Homes of what the region stores, results first. */
 static void give_homes(Frame *f, const TargetList *targets) {
     for (int k = 0; k < f->region->out.count; k++) {
@@ -450,11 +482,17 @@ static void give_homes(Frame *f, const TargetList *targets) {
             Home carry = {.buf = temp_new(f, node->body->out.at[k], start->type,
                                           result_name(f, node, k))};
             VEC_PUSH(f->l->arena, &f->loop_result[i][k], carry);
-            if (n->uses > 1 && f->home[start->id].count == 0) {
+            if (n->uses > 1 && !n->again && f->home[start->id].count == 0) {
                 Home own = {.buf = temp_new(f, start, start->type, short_name(f->l->arena, start))};
                 VEC_PUSH(f->l->arena, &f->home[start->id], own);
             }
             VEC_PUSH(f->l->arena, &f->home[start->id], carry);
+        }
+    }
+    for (int i = f->region->node.count - 1; i >= 0; i--) {
+        const Node *node = f->region->node.at[i];
+        if (node->op == OP_CONCAT && f->fusion->info[i].stored) {
+            place_parts(f, node);
         }
     }
     for (int i = 0; i < f->region->node.count; i++) {
@@ -472,6 +510,7 @@ static void lower_region(Frame *f, const TargetList *targets) {
     f->fusion = pass_fuse(f->l->arena, f->region, f->up ? NULL : f->l->e->entry->out.at);
     f->home = ARENA_ARRAY(f->l->arena, HomeList, n + 1);
     f->loop_result = ARENA_ARRAY(f->l->arena, HomeList *, n + 1);
+    f->placed = ARENA_ARRAY(f->l->arena, uint64_t, n + 1);
     give_homes(f, targets);
     for (int i = 0; i < f->fusion->unit.count; i++) {
         const Unit *u = f->fusion->unit.at[i];

@@ -119,7 +119,10 @@ typedef struct {
     const Index *label[3 * MD_RANK];
     Radix space[3 * MD_RANK];
     int nlabel;
-    const Index *out_flat;   /* dense place in the result */
+    const Index *out_flat;   /* place in the storage that takes the result */
+    const Buf *place;        /* that storage, when it is known */
+    bool dense;              /* it holds the elements one after another */
+    const Index *block_flat; /* dense place of the block's element */
 } Product;
 
 static bool list_has(const int8_t *list, int n, int label) {
@@ -348,6 +351,7 @@ static void epilogue_roots(Product *p, Tile *tile, RootList *roots) {
     b->strip = expr_load(b->k, strip, kernel_axis_index(b->k, tile->column), NULL);
     memcpy(b->strip_at, at, sizeof at);
     const Index *flat = index_flatten(&b->k->index, node->type.rank, node->type.dim, at);
+    p->block_flat = flat;
     for (int i = 0; i < b->unit->atom.count; i++) {
         const Node *atom = b->unit->atom.at[i];
         const Index *here[MD_RANK];
@@ -359,25 +363,65 @@ static void epilogue_roots(Product *p, Tile *tile, RootList *roots) {
     }
 }
 
-static bool is_update(const Arg *arg) {
-    const Buf *dest = arg->buf->dest;
-    return dest && (dest->kind == BUF_PARAM || dest->kind == BUF_STATE);
+static bool loads_at(const Expr *e, const Buf *buf, const Index *index) {
+    if (e->kind == EXPR_LOAD && e->arg->buf == buf && e->index == index) {
+        return true;
+    }
+    for (int i = 0; i < e->nkid; i++) {
+        if (loads_at(e->kid[i], buf, index)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The next value of a storage that is computed from the old one, element by element: it wants that
+ * place, so the product must not be put there first. */
+static bool is_update(const Root *root) {
+    const Buf *dest = root->arg->buf->dest;
+    return dest && loads_at(root->value, dest, root->index);
+}
+
+/* The strides that the plan was made for. */
+static bool has_strides(const Product *p, const Root *root) {
+    IndexTable *t = &p->b->k->index;
+    if (!p->dense) {
+        return root->arg->buf == p->place;
+    }
+    return index_add(t, root->index, index_scale(t, p->block_flat, -1))->axes == 0;
 }
 
 /* The root whose storage takes the product and is finished in place: the product itself, else the
- * first that replaces no parameter or state (those want the place of the old value); -1: none. */
+ * first that does not update; -1: none. */
 static int root_in_place(const Product *p, const RootList *roots, Elem elem) {
     for (int i = 0; i < roots->count; i++) {
-        if (roots->at[i].value == p->b->strip) {
+        if (roots->at[i].value == p->b->strip && has_strides(p, &roots->at[i])) {
             return i;
         }
     }
     for (int i = 0; i < roots->count; i++) {
-        if (roots->at[i].arg->buf->type.elem == elem && !is_update(roots->at[i].arg)) {
+        if (roots->at[i].arg->buf->type.elem == elem && !is_update(&roots->at[i]) &&
+            has_strides(p, &roots->at[i])) {
             return i;
         }
     }
     return -1;
+}
+
+/* A sum of the product and something of its layout, and nothing else: C begins as that. */
+static const Arg *added(const Product *p, const RootList *roots) {
+    const Expr *e = roots->count == 1 ? roots->at[0].value : NULL;
+    for (int c = 0; c < SUMMED; c++) {
+        e = p->class[c].loops > 0 ? NULL : e;
+    }
+    if (!e || e->kind != EXPR_MAP || e->op != OP_ADD) {
+        return NULL;
+    }
+    const Expr *other = e->in[0] == p->b->strip ? e->in[1] : e->in[0];
+    bool fits = (e->in[0] == p->b->strip) != (e->in[1] == p->b->strip) &&
+                other->kind == EXPR_LOAD && other->nin == 0 && other->index == roots->at[0].index &&
+                p->dense && has_strides(p, &roots->at[0]) && other->arg != p->load[0]->arg && other->arg != p->load[1]->arg;
+    return fits ? other->arg : NULL;
 }
 
 /* The epilogue as statements; a root in place is stored through the strip. */
@@ -409,6 +453,27 @@ static void emit_epilogue(Product *p, Tile *tile, RootList *roots, int in_place)
     nest_stage(b, row, scope, &tile->column, 1, roots);
 }
 
+/* Strides of C, before roles are chosen: those of the first storage that could take it. */
+static void find_place(Product *p, const Index *const *out) {
+    IndexTable *t = &p->b->k->index;
+    const Node *node = p->node;
+    const Index *dense = index_flatten(t, node->type.rank, node->type.dim, out);
+    p->out_flat = dense;
+    p->dense = true;
+    for (int i = 0; i < p->b->unit->atom.count; i++) {
+        const Node *atom = p->b->unit->atom.at[i];
+        const HomeList *home = &p->b->frame->home[atom->id];
+        if (home->count > 0 && atom->type.elem == node->type.elem) {
+            const Index *at[MD_RANK];
+            index_unflatten(t, dense, atom->type.rank, atom->type.dim, at);
+            p->out_flat = home_place(p->b, &home->at[0], i == 0 ? out : at);
+            p->dense = !home->at[0].part;
+            p->place = home->at[0].buf;
+            return;
+        }
+    }
+}
+
 /* --- tiles ------------------------------------------------------------------------------------- */
 
 typedef enum { TILE_DONE, TILE_AGAIN, TILE_PLAIN } TileOutcome;
@@ -427,7 +492,7 @@ static TileOutcome build_tile(KernelBuild *b) {
     for (int i = 0; i < node->type.rank; i++) {
         out[i] = p.label[node->attr->lo_[i]];
     }
-    p.out_flat = index_flatten(t, node->type.rank, node->type.dim, out);
+    find_place(&p, out);
     RootList loads = {0};
     for (int k = 0; k < 2; k++) {
         const Index *at[MD_RANK];
@@ -464,6 +529,10 @@ static TileOutcome build_tile(KernelBuild *b) {
         return TILE_AGAIN;
     }
     int in_place = root_in_place(&p, &roots, node->type.elem);
+    const Arg *add = added(&p, &roots);
+    in_place = add ? 0 : in_place;
+    tile->add = add;
+    tile->count = type_count(node->type);
     tile->a = p.load[p.swapped]->arg;
     tile->b = p.load[!p.swapped]->arg;
     tile->at_a = plan_offset(&p, p.load[p.swapped]->index);
@@ -481,8 +550,10 @@ static TileOutcome build_tile(KernelBuild *b) {
         }
         tile->at_c = at;
     }
-    emit_epilogue(&p, tile, &roots, in_place);
-    int flags = in_place < 0 ? MD_TILE_NO_C : 0;
+    if (!add) {
+        emit_epilogue(&p, tile, &roots, in_place);
+    }
+    int flags = add ? MD_TILE_ADD : in_place < 0 ? MD_TILE_NO_C : 0;
     md_tile plan = md_tile_plan(md_tile_normal(plan_shape(&p, flags)),
                                 (int)elem_bytes(node->type.elem));
     tile->nplan = (int)(sizeof plan / sizeof(int64_t));

@@ -24,6 +24,7 @@ typedef struct {
     bool *arg_used;
     bool *loop_used; /* by position in Kernel.loop */
     int64_t flops;
+    const Tile *sum; /* C is added to: it may begin as the storage of what is added */
 } Walk;
 
 static void walk_index(Walk *w, const Index *index) {
@@ -85,6 +86,10 @@ static void walk_tile(Walk *w, const Tile *tile) {
     walk_operand(w, tile->a, tile->at_a, false);
     walk_operand(w, tile->b, tile->at_b, false);
     walk_operand(w, tile->c, tile->at_c, true);
+    if (tile->add) {
+        walk_operand(w, tile->add, tile->at_c, false);
+        w->sum = tile;
+    }
     walk_operand(w, tile->work, NULL, true);
     w->flops += w->times * tile->flops;
     w->times *= w->b->k->axis[tile->batch].extent;
@@ -251,6 +256,10 @@ static void set_accesses(KernelBuild *b, const Walk *w) {
     for (int i = 0; i < step->access.count; i++) {
         const Access *access = &step->access.at[i];
         step->bytes_moved += access->buf->kind == BUF_WORK ? 0 : touched_bytes(access);
+    }
+    if (w->sum) {
+        InplacePair pair = {w->sum->add->buf, w->sum->c->buf};
+        VEC_PUSH(p->arena, &step->inplace, pair);
     }
     for (int i = 0; i < b->k->arg.count; i++) {
         for (int j = 0; j < b->k->arg.count; j++) {

@@ -6,11 +6,14 @@
 #include "passes/fuse.h"
 #include "passes/lower_value.h"
 
-/* Where a value lives: a Buf, or the part of a stack that the loops in `prefix` pick. */
+/* Where a value lives: a Buf, the slice of a stack that the loops in `prefix` pick, or a part of a
+ * concatenation that begins at `at`. */
 typedef struct {
     Buf *buf;
     int nprefix;
     const Step *prefix[MD_RANK];
+    bool part;
+    int64_t at[MD_RANK]; /* on the axes behind the prefix */
 } Home;
 typedef VEC(Home) HomeList;
 
@@ -33,6 +36,7 @@ struct Frame {
     StepList *list;
     HomeList *home;  /* by node id; the first is where users read it */
     HomeList *result; /* of the LOOP `node`: by result, carries first (homes in frame `up`) */
+    uint64_t *placed;       /* by node id of a CONCAT: operands whose kernels write their part */
     HomeList **loop_result; /* by node id of a LOOP of this region */
 };
 
@@ -90,6 +94,8 @@ typedef struct {
 const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *const *at);
 /* Adds the access, gives the flat index. */
 const Index *kernel_touch(KernelBuild *b, const Arg *arg, int mode, const Index *const *at);
+/* Flat index of element `at` in a home of it. */
+const Index *home_place(KernelBuild *b, const Home *home, const Index *const *at);
 /* Stores `value` of `node` at `at` into every home of it. */
 void kernel_store(KernelBuild *b, RootList *roots, const Node *node, const Index *const *at,
                   const Expr *value);

@@ -442,11 +442,14 @@ static bool build_concat(KernelBuild *b) {
         Type type = node->in[i]->type;
         space[i] = *kernel_space(b, i, type_count(type), "i");
         space_digits(b, &space[i], type.rank, type.dim, at);
-        const Expr *value = type_count(type) > 0 ? value_at(&b->v, node->in[i], at) : NULL;
+        bool placed = i < 64 && (b->frame->placed[node->id] >> i & 1) != 0;
+        const Expr *value =
+            type_count(type) > 0 && !placed ? value_at(&b->v, node->in[i], at) : NULL;
         at[axis] = index_offset(&b->k->index, at[axis], begin);
         begin += type.dim[axis];
         if (value) {
             kernel_store(b, &part[i], node, at, value);
+            b->touch.at[b->touch.count - 1].mode |= ACCESS_PART; /* never all of it in one go */
         }
         for (int k = 0; k < part[i].count; k++) {
             VEC_PUSH(b->scratch, &all, part[i].at[k]);
