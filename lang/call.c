@@ -337,6 +337,68 @@ static const Value *unknown_callee(Elab *e, const Ast *callee) {
     return &value_poison;
 }
 
+/* `axis = n` for an op that works along the last axis of its first argument. */
+static bool has_axis(const Item *item, const Arguments *args) {
+    const Ast *params = item->ast->kid[0];
+    const Ast *type = params && params->nkid > 0 ? params->kid[0]->kid[0] : NULL;
+    bool along = item->kind == AST_OP && type && type->nkid == 2 &&
+                 type->kid[0]->kind == AST_PACK && type->kid[1]->kind == AST_NAME;
+    for (int i = 0; along && i < args->count; i++) {
+        if (args->at[i].name && str_eq(args->at[i].name, "axis")) {
+            return call_parameter(params, "axis") < 0;
+        }
+    }
+    return false;
+}
+
+/* v with its own axis `from` moved to `to`. */
+static const Value *move_axis(Elab *e, const Value *v, int from, int to) {
+    int map[MD_RANK], n = 0;
+    Value *r = ARENA_NEW(e->arena, Value);
+    *r = *v;
+    for (int i = 0; i < v->nspan; i++) {
+        map[n++] = i;
+    }
+    for (int i = 0, next = 0; i < v->rank; i++) {
+        next += next == from;
+        int axis = i == to ? from : next++;
+        r->dim[i] = v->dim[axis];
+        map[n++] = v->nspan + axis;
+    }
+    r->node = node_permute(e->g, v->node, map);
+    return r;
+}
+
+static const Value *call_along(Elab *e, Item *item, const Ast *call, Arguments *args) {
+    Arguments rest = {0};
+    const Value *at = NULL;
+    Loc loc = call->loc;
+    for (int i = 0; i < args->count; i++) {
+        if (args->at[i].name && str_eq(args->at[i].name, "axis")) {
+            at = args->at[i].value;
+            loc = args->at[i].loc;
+        } else {
+            VEC_PUSH(e->arena, &rest, args->at[i]);
+        }
+    }
+    Argument *first = rest.count > 0 && !rest.at[0].name ? &rest.at[0] : NULL;
+    if (!first || first->value->kind != V_TENSOR || at->kind != V_INT) {
+        return elab_error(e, loc, 243, "'axis' is a compile-time integer, beside a tensor");
+    }
+    int rank = first->value->rank;
+    int axis = (int)(at->integer < 0 ? at->integer + rank : at->integer);
+    if (at->integer < -rank || at->integer >= rank) {
+        return elab_error(e, loc, 290, "axis %lld of a tensor with %d axes", (long long)at->integer,
+                          rank);
+    }
+    if (!elab_plain(e, loc, first->value)) {
+        return &value_poison;
+    }
+    first->value = move_axis(e, first->value, axis, rank - 1);
+    const Value *v = inline_item(e, item, call, &rest, NULL);
+    return v->kind == V_TENSOR && v->rank == rank ? move_axis(e, v, rank - 1, axis) : v;
+}
+
 /* f.columns(...), replay.push(...) */
 static const Value *call_method(Elab *e, const Ast *call) {
     const Ast *callee = call->kid[0];
@@ -371,7 +433,11 @@ const Value *call_eval(Elab *e, const Ast *call, const Value *piped) {
     }
     Item *item = file_find(e->scope->file, callee->name);
     if (item && call_is_callable(item)) {
-        return call_evaluate(e, &args) ? inline_item(e, item, call, &args, NULL) : &value_poison;
+        if (!call_evaluate(e, &args)) {
+            return &value_poison;
+        }
+        return has_axis(item, &args) ? call_along(e, item, call, &args)
+                                     : inline_item(e, item, call, &args, NULL);
     }
     if (prelude_has(callee->name)) {
         if (call->flags & AST_FROZEN) {

@@ -94,10 +94,6 @@ Loc elab_at(Elab *e, Loc loc) {
     return before;
 }
 
-Arena *elab_arena(Elab *e) {
-    return e->arena;
-}
-
 Slot *elab_state_slot(Elab *e, StateRole role, const char *name, Type type, Entry *entry, Loc loc) {
     for (int i = 0; i < e->state.count; i++) {
         if (str_eq(e->state.at[i]->name, name)) {

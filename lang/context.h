@@ -85,12 +85,10 @@ struct Frame {
 struct Instance {
     const Item *item;
     const char *path;
-    const Ast *args;
     Loc loc;
     bool frozen;
     Frame *frame;     /* home */
     LoopScope *loop;  /* home */
-    Scope *scope;     /* where the arguments are evaluated */
     VEC(Given) given; /* by `new` */
 };
 
@@ -204,7 +202,6 @@ bool elab_ok(const Value *v); /* not poison */
 bool elab_plain(Elab *e, Loc loc, const Value *v);
 /* Sets the place of new nodes; texts of the library keep the place of the call. */
 Loc elab_at(Elab *e, Loc loc);
-Arena *elab_arena(Elab *e);
 
 /* A slot of the module that is no parameter. */
 Slot *elab_state_slot(Elab *e, StateRole role, const char *name, Type type, Entry *entry, Loc loc);

@@ -44,7 +44,7 @@ LoopScope *loop_scope_open(Elab *e, Dim trip, bool repeat) {
 }
 
 Node *loop_scope_close(Elab *e, LoopScope *loop) {
-    params_loop_closing(e, loop);
+    params_loop_closing(loop);
     e->loop = loop->up;
     Node *node = loop_close(loop->builder);
     params_loop_closed(e, loop, node);

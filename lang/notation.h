@@ -13,7 +13,6 @@ typedef struct {
     bool known;                /* least and most are */
     const Ast *at, *object;
     int number; /* of the axis */
-    int axis_kind;
 } IndexUse;
 
 struct Index {

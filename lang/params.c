@@ -437,8 +437,7 @@ void params_state_write(Elab *e, const StateUse *use, const Value *next) {
     }
 }
 
-void params_loop_closing(Elab *e, LoopScope *loop) {
-    (void)e;
+void params_loop_closing(LoopScope *loop) {
     for (int i = 0; i < loop->state.count; i++) {
         LoopState *s = &loop->state.at[i];
         if (!s->stacked) {

@@ -21,7 +21,7 @@ const Value *params_state_value(Elab *e, const StateUse *use);
 /* The value for the next call or iteration. */
 void params_state_write(Elab *e, const StateUse *use, const Value *next);
 /* Carries and stacks of the states that a loop body used; `node` is the finished LOOP. */
-void params_loop_closing(Elab *e, LoopScope *loop);
+void params_loop_closing(LoopScope *loop);
 void params_loop_closed(Elab *e, LoopScope *loop, Node *node);
 /* The slot's slice in the iteration at hand of the loops that stack it, outermost first. */
 Node *params_slices(Elab *e, Slot *slot, LoopScope *const *loop, int nloop);

@@ -121,8 +121,11 @@ static const Value *make_zeros(Call *c) {
 static const Value *make_ones(Call *c) {
     return filled(c, value_real(c->e->arena, 1), c->arg[0], c->at[0]);
 }
+/* An integer known now fills with floats, like zeros and ones. */
 static const Value *make_full(Call *c) {
-    return filled(c, c->arg[0], c->arg[1], c->at[1]);
+    const Value *v = c->arg[0];
+    v = v->kind == V_INT ? value_real(c->e->arena, value_number(v)) : v;
+    return filled(c, v, c->arg[1], c->at[1]);
 }
 
 /* Drops axes of extent 1; declared dims stay, whatever their size. */

@@ -132,7 +132,6 @@ const char *value_kind_text(const Value *v) {
     case V_RECORD: return "a record of several results";
     case V_INSTANCE: return "an instance";
     case V_PATH: return "a model or a part of one";
-    case V_FILE: return "a file";
     }
     return "";
 }

@@ -34,14 +34,13 @@ typedef enum {
     V_TENSOR,
     V_RECORD,   /* several results */
     V_INSTANCE, /* `new` */
-    V_PATH,     /* net, net.fc1: a model or a part of it */
-    V_FILE      /* of a data set */
+    V_PATH      /* net, net.fc1: a model or a part of it */
 } ValueKind;
 
 typedef struct Value Value;
 struct Value {
     ValueKind kind;
-    int64_t integer;    /* INT; FILE: its number */
+    int64_t integer;    /* INT */
     const Item *dim_of; /* INT: the declared dim that it is the size of, or NULL */
     double real;
     bool truth;

@@ -522,7 +522,9 @@ static TileOutcome build_tile(KernelBuild *b) {
     Tile *tile = stmt_tile(b->k, list)->tile;
     tile->batch = kernel_axis(b->k, class_count(&p.class[BATCH]), "batch");
     tile->row = kernel_axis(b->k, class_count(&p.class[ROWS]), "m");
-    tile->column = kernel_axis(b->k, class_count(&p.class[COLUMNS]), "n");
+    /* The block is read at its column even where there is only one: an index of 0 has no place. */
+    int64_t columns = class_count(&p.class[COLUMNS]);
+    tile->column = kernel_axis(b->k, columns > 1 ? columns : 2, "n");
     RootList roots = {0};
     epilogue_roots(&p, tile, &roots);
     if (b->plain) {

@@ -1,7 +1,11 @@
 #include "lowered.h"
 
 #include "emit/printer.h"
+#include "passes/check.h"
+#include "passes/inplace.h"
 #include "passes/lower.h"
+#include "passes/order.h"
+#include "passes/plan.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -40,6 +44,36 @@ Program *lowered_program(Lowered *l, Region *region, Slot *const *slot, int nslo
     return p;
 }
 
+static bool planned(const Program *p) {
+    return p->total_bytes > 0;
+}
+
+void lowered_plan(Lowered *l, Program *p) {
+    pass_order(p, p->entry.at[0]);
+    pass_inplace(p, p->entry.at[0]);
+    pass_plan(p, p->entry.at[0]);
+    plan_regions(p, false);
+    const char *fault = check_program(&l->arena, p);
+    if (fault) {
+        BUG("the memory plan is wrong: %s", fault);
+    }
+}
+
+/* The storage of a Buf as a local name. */
+static void print_buf(Text *out, const Program *p, const Buf *b) {
+    const char *type = elem_c_name(b->type.elem);
+    const Buf *root = buf_root(b);
+    bool placed = root->kind == BUF_TEMP || root->kind == BUF_WORK || root->kind == BUF_RESULT;
+    if (planned(p) && placed) {
+        text_printf(out, "    %s *%s = (%s *)(void *)(%s + %lld);\n", type, b->name, type,
+                    root->kind == BUF_RESULT ? "io" : "arena", (long long)root->offset);
+    } else {
+        int64_t n = buf_extent(b) / (int64_t)elem_bytes(b->type.elem);
+        text_printf(out, "    static %s %s[%lld];\n", type, b->name, (long long)(n > 0 ? n : 1));
+    }
+    text_printf(out, "    (void)%s;\n", b->name);
+}
+
 static void print_list(Lowered *l, const Program *p, const StepList *list, const Step *loop) {
     Text *out = &l->text;
     for (int i = 0; i < list->count; i++) {
@@ -52,13 +86,16 @@ static void print_list(Lowered *l, const Program *p, const StepList *list, const
                         s->index, s->reverse ? "--" : "++");
             print_list(l, p, &s->body, s);
             text_add(out, "    }\n");
+        } else if (s->kind == STEP_COPY) {
+            text_printf(out, "memcpy(%s, %s, %lld);\n", s->dst->name, s->src->name,
+                        (long long)s->src->bytes);
         } else {
             printer_c.call(out, p, s);
             text_add(out, "\n");
         }
     }
     const ProgramEntry *e = p->entry.at[0];
-    for (int i = 0; i < e->buf.count; i++) {
+    for (int i = 0; i < e->buf.count && !planned(p); i++) {
         const Buf *b = e->buf.at[i];
         if (b->dest && b->loop == loop) {
             text_printf(out, "    memcpy(%s, %s, %lld);\n", b->dest->name, b->name,
@@ -83,11 +120,17 @@ int lowered_add(Lowered *l, Program *p, double *const *data) {
     Text *out = &l->text;
     steps_visit(&e->step, print_kernel, l);
     text_printf(out, "static void run_%d(void) {\n", id);
+    if (planned(p)) {
+        text_printf(out, "    static double arena_at[%lld], io_at[%lld];\n"
+                         "    unsigned char *arena = (unsigned char *)arena_at;\n"
+                         "    unsigned char *io = (unsigned char *)io_at;\n"
+                         "    memset(arena, 0xff, sizeof arena_at);\n    (void)io;\n",
+                    (long long)(p->arena_bytes / 8 + 8), (long long)(p->io_bytes / 8 + 8));
+    }
     for (int i = 0; i < p->table.count + e->buf.count; i++) {
         const Buf *b = i < p->table.count ? p->table.at[i] : e->buf.at[i - p->table.count];
         int64_t n = buf_extent(b) / (int64_t)elem_bytes(b->type.elem);
-        text_printf(out, "    static %s %s[%lld];\n    (void)%s;\n", elem_c_name(b->type.elem),
-                    b->name, (long long)(n > 0 ? n : 1), b->name);
+        print_buf(out, p, b);
         const double *from = b->data;
         int input = 0;
         for (int k = 0; k < e->entry->input.count; k++) {
@@ -104,7 +147,7 @@ int lowered_add(Lowered *l, Program *p, double *const *data) {
             text_printf(out, "0};\n    for (int k = 0; k < %lld; k++) {\n"
                              "        %s[k] = (%s)from_%s_%d[k];\n    }\n",
                         (long long)n, b->name, elem_c_name(b->type.elem), b->name, input);
-        } else if (b->kind == BUF_TEMP || b->kind == BUF_WORK || b->kind == BUF_RESULT) {
+        } else if (!planned(p)) {
             /* What is read before it is written shows. */
             text_printf(out, "    memset(%s, 0x%s, sizeof %s);\n", b->name,
                         elem_is_float(b->type.elem) ? "ff" : "00", b->name);

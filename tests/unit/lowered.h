@@ -1,5 +1,6 @@
 /* lowered: regions as compiled C, a batch at a time. Each region is lowered and printed with a storage
- * of its own for every Buf, so that kernels are tested without order, in-place and plan. */
+ * of its own for every Buf, so that kernels are tested without order, in-place and plan; or planned,
+ * so that what lowering says about storage is tested too. */
 #ifndef MDLC_TESTS_LOWERED_H
 #define MDLC_TESTS_LOWERED_H
 
@@ -18,6 +19,8 @@ typedef struct {
 void lowered_open(Lowered *l, Compile *c);
 /* An entry with the given inputs (slots of kind SLOT_INPUT) whose results are the region's. */
 Program *lowered_program(Lowered *l, Region *region, Slot *const *slot, int nslot);
+/* Order, in-place, plan and check of the program; its storage is then the planned one. */
+void lowered_plan(Lowered *l, Program *p);
 /* Prints it as the next case of the batch, on `data` for the inputs. Gives its number. */
 int lowered_add(Lowered *l, Program *p, double *const *data);
 /* Compiles with `flags`, runs, reads the results. False when either fails. */
