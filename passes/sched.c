@@ -9,11 +9,33 @@
 
 /* ---- dependencies --------------------------------------------------------------------------- */
 
+/* The order, and with it the emitted text, must not depend on how often a loop runs: a stack counts
+ * as if its loops ran twice. */
+static int64_t size_of(const Sched *s, const Buf *buf) {
+    int64_t slices = s->slices[buf->id];
+    return align_up(slices > 2 ? 2 * (buf->bytes / slices) : buf->bytes, MD_ALIGN);
+}
+
+static void find_slices(void *ctx, Step *step, int depth) {
+    Sched *s = ctx;
+    (void)depth;
+    for (int i = 0; i < step->access.count; i++) {
+        const Access *access = &step->access.at[i];
+        int64_t slices = 1;
+        for (int k = 0; k < ACCESS_SLICES && access->slice[k]; k++) {
+            slices *= access->slice[k]->trip;
+        }
+        if (slices > s->slices[access->buf->id]) {
+            s->slices[access->buf->id] = slices;
+        }
+    }
+}
+
 static int use_find(Sched *s, Buf *buf) {
     if (s->use_of[buf->id] < 0) {
         Use use = {.buf = buf};
         use.local = (buf->kind == BUF_TEMP || buf->kind == BUF_WORK) && buf->loop == s->loop;
-        use.size = use.local ? align_up(buf->bytes, MD_ALIGN) : 0;
+        use.size = use.local ? size_of(s, buf) : 0;
         s->use_of[buf->id] = s->use.count;
         VEC_PUSH(s->arena, &s->use, use);
     }
@@ -174,6 +196,8 @@ Sched sched_open(Program *p, ProgramEntry *e, Step *loop, StepList *list, Arena 
     for (int i = 0; i < p->nbuf; i++) {
         s.use_of[i] = -1;
     }
+    s.slices = ARENA_ARRAY(arena, int64_t, p->nbuf + 1);
+    steps_visit(&e->step, find_slices, &s);
     build_items(&s);
     add_wishes(&s);
     mark_updates(&s);

@@ -32,6 +32,7 @@ typedef struct {
     int n;
     VEC(Use) use;
     int *use_of; /* by Buf.id, -1 */
+    int64_t *slices; /* by Buf.id: in how many slices loops take it, 0 or 1: whole */
     int stamp;
     Ints stack; /* of searches */
 } Sched;
