@@ -85,17 +85,16 @@ static void print_comment(const Emit *e, Text *out) {
         {"total", "", p->total_bytes},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
-        text_printf(out, " *   %-8s %14lld%s%s\n", row[i].name, (long long)row[i].bytes,
+        /* Numbers are not padded: the text is the same for any depth but for its digits. */
+        text_printf(out, " *   %-8s %lld%s%s\n", row[i].name, (long long)row[i].bytes,
                     row[i].what[0] != 0 ? "  " : "", row[i].what);
     }
     text_printf(out, " * and at most %lld bytes of stack a thread, for up to %d threads.\n *\n",
                 (long long)p->stack_bytes, e->c->opt.threads);
-    text_add(
-        out,
-        " *   entry                     arena    least possible          FLOPs    bytes moved\n");
     for (int i = 0; i < p->entry.count; i++) {
         const ProgramEntry *entry = p->entry.at[i];
-        text_printf(out, " *   %-18s %12lld %17lld %14lld %14lld\n", entry->c_name,
+        text_printf(out, " *   %s: arena %lld (least possible %lld), FLOPs %lld, bytes moved %lld\n",
+                    entry->c_name,
                     (long long)entry->arena_bytes, (long long)entry->lower_bound_bytes,
                     (long long)entry->flops, (long long)entry->bytes_moved);
     }

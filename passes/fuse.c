@@ -596,6 +596,20 @@ static void merge_units(Fuse *s) {
 
 /* --- the result -------------------------------------------------------------------------------- */
 
+/* What a loop only carries on is copied into the carry, not read there. */
+static bool reads_value(const Unit *u, const Node *node) {
+    const Node *loop = u->atom.at[0];
+    if (u->kind != UNIT_LOOP) {
+        return true;
+    }
+    for (int i = loop->attr->ncarry; i < loop->nin; i++) {
+        if (loop->in[i] == node || view_base(loop->in[i]) == node) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void decide_stored(Fuse *s) {
     for (int i = 0; i < s->unit.count; i++) {
         const Unit *u = s->unit.at[i];
@@ -603,6 +617,7 @@ static void decide_stored(Fuse *s) {
             NodeInfo *n = &s->f->info[k];
             if (n->atom && n->unit != u && set_has(u->deps, (uint32_t)k)) {
                 n->stored = true;
+                n->read = n->read || reads_value(u, s->f->region->node.at[k]);
             }
         }
     }

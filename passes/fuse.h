@@ -33,6 +33,7 @@ typedef struct {
     bool sink;   /* must be stored whoever reads it */
     bool again;  /* a constant all over: users write it out, even where memory holds it too */
     bool stored; /* read by another unit, or a sink */
+    bool read;   /* by a unit that wants it for more than the start of a carry */
     bool early;  /* the check of a train's loss and gradient norm waits for it */
     bool late;   /* becomes a parameter or state: no byte of it may be written before that check */
     bool made;   /* depends on no tensor in memory: draws, indices, constants */

@@ -482,7 +482,7 @@ static void give_homes(Frame *f, const TargetList *targets) {
             Home carry = {.buf = temp_new(f, node->body->out.at[k], start->type,
                                           result_name(f, node, k))};
             VEC_PUSH(f->l->arena, &f->loop_result[i][k], carry);
-            if (n->uses > 1 && !n->again && f->home[start->id].count == 0) {
+            if (n->read && f->home[start->id].count == 0) {
                 Home own = {.buf = temp_new(f, start, start->type, short_name(f->l->arena, start))};
                 VEC_PUSH(f->l->arena, &f->home[start->id], own);
             }

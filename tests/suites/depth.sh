@@ -4,14 +4,15 @@
 set -u
 . tests/lib.sh
 
-pair() { # NAME OPTION OTHER
-    "$MDLC" -D "$2" "samples/$1.mdl" -o "$scratch/a.c" && "$MDLC" -D "$3" "samples/$1.mdl" -o "$scratch/b.c" ||
+pair() { # FILE OPTION OTHER
+    mkdir -p "$scratch/a" "$scratch/b"
+    "$MDLC" -D "$2" "$1" -o "$scratch/a/x.c" && "$MDLC" -D "$3" "$1" -o "$scratch/b/x.c" ||
         { fail "$1 with $2 and $3" "does not compile"; return; }
-    sed -E 's/[0-9]+/N/g' "$scratch/a.c" >"$scratch/a.n"
-    sed -E 's/[0-9]+/N/g' "$scratch/b.c" >"$scratch/b.n"
-    cmp -s "$scratch/a.c" "$scratch/b.c" && fail "$1" "$2 changes nothing"
+    cmp -s "$scratch/a/x.c" "$scratch/b/x.c" && fail "$1" "$2 changes nothing"
+    sed -E 's/[0-9]+/N/g' "$scratch/a/x.c" >"$scratch/a.n"
+    sed -E 's/[0-9]+/N/g' "$scratch/b/x.c" >"$scratch/b.n"
     same "$1 with $2 and $3" "$scratch/a.n" "$scratch/b.n"
 }
-pair residual depth=2 depth=48
-pair chars T=8 T=512
+pair samples/residual.mdl depth=2 depth=48
+pair tests/suites/feedback.mdl STEPS=8 STEPS=512
 summary depth

@@ -55,6 +55,7 @@ void lowered_plan(Lowered *l, Program *p) {
     plan_regions(p, false);
     const char *fault = check_program(&l->arena, p);
     if (fault) {
+        program_dump(p, stdout);
         BUG("the memory plan is wrong: %s", fault);
     }
 }
