@@ -32,7 +32,7 @@ static int64_t gcd(int64_t a, int64_t b) {
 
 void index_open(IndexTable *t, Arena *arena) { *t = (IndexTable){.arena = arena}; }
 
-/* --- hash-consing ------------------------------------------------------------------------------ */
+/* --- hash-consing ----------------------------------------------------------------------------- */
 
 static uint64_t sum_hash(int64_t base, int n, const Term *term) {
     uint64_t h = hash_bytes(HASH_START, &base, sizeof base);
@@ -120,7 +120,7 @@ static const Index *of_atom(IndexTable *t, const Atom *atom) {
     return sum_keep(t, 0, 1, &one);
 }
 
-/* --- sums -------------------------------------------------------------------------------------- */
+/* --- sums ------------------------------------------------------------------------------------- */
 
 static void sum_term(Sum *s, const Atom *atom, int64_t mul) {
     int i = 0;
@@ -233,7 +233,7 @@ const Index *index_offset(IndexTable *t, const Index *a, int64_t by) {
     return sum_done(t, &s);
 }
 
-/* --- quotients and remainders ------------------------------------------------------------------ */
+/* --- quotients and remainders ----------------------------------------------------------------- */
 
 static int64_t sum_least(const Sum *s) {
     int64_t least = s->base;
@@ -375,7 +375,7 @@ const Index *index_mod(IndexTable *t, const Index *a, int64_t by) {
     return of_atom(t, atom_keep(t, atom));
 }
 
-/* --- reading ----------------------------------------------------------------------------------- */
+/* --- reading ---------------------------------------------------------------------------------- */
 
 const Index *index_subst(IndexTable *t, const Index *a, int number, const Index *with) {
     if (!(a->axes >> number & 1)) {

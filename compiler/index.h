@@ -60,7 +60,8 @@ void index_open(IndexTable *t, Arena *arena);
 const Index *index_const(IndexTable *t, int64_t value);
 const Index *index_axis(IndexTable *t, int number, int64_t extent);
 const Index *index_loop(IndexTable *t, int number, int64_t trip);
-const Index *index_value(IndexTable *t, const void *value, AxisSet axes, int64_t least, int64_t most);
+const Index *index_value(IndexTable *t, const void *value, AxisSet axes, int64_t least,
+                         int64_t most);
 const Index *index_add(IndexTable *t, const Index *a, const Index *b);
 const Index *index_scale(IndexTable *t, const Index *a, int64_t by);
 const Index *index_offset(IndexTable *t, const Index *a, int64_t by);

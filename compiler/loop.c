@@ -53,7 +53,7 @@ const Index *kernel_loop_index(Kernel *k, const Step *loop) {
     return index_loop(&k->index, loop->index, loop->trip);
 }
 
-/* --- expressions ------------------------------------------------------------------------------- */
+/* --- expressions ------------------------------------------------------------------------------ */
 
 static uint64_t expr_hash(const Expr *e) {
     uint64_t h = hash_bytes(HASH_START, &e->kind, sizeof e->kind);
@@ -307,7 +307,7 @@ void expr_name(const Expr *e, const char *name) {
     }
 }
 
-/* --- statements -------------------------------------------------------------------------------- */
+/* --- statements ------------------------------------------------------------------------------- */
 
 static Stmt *stmt_new(Kernel *k, StmtList *list, StmtKind kind) {
     Stmt *s = ARENA_NEW(k->arena, Stmt);

@@ -1,19 +1,19 @@
 /* loop: kernels as small loop programs, made by lowering and printed by emit.
  *
  * Semantics
- *  - A Kernel is a function of its arguments (one a Buf, in the order outputs, workspaces, inputs), the
- *    indices of the loops around its step and nothing else. Its body is structured: statements have
- *    effects, expressions have none. Memory is arguments and flat indices only.
- *  - Axes are numbered; a FOR or a FOLD binds one, an Index names it by number. An axis may be bound by
- *    several loops one after another, never by two nested ones.
- *  - Every Expr of one kernel exists once; expressions form a DAG. LET binds an expression to a name
- *    in the block it stands in: printing it later in that block prints the name.
+ *  - A Kernel is a function of its arguments (one a Buf, in the order outputs, workspaces, inputs),
+ *    the indices of the loops around its step and nothing else. Its body is structured: statements
+ *    have effects, expressions have none. Memory is arguments and flat indices only.
+ *  - Axes are numbered; a FOR or a FOLD binds one, an Index names it by number. An axis may be
+ *    bound by several loops one after another, never by two nested ones.
+ *  - Every Expr of one kernel exists once; expressions form a DAG. LET binds an expression to a
+ *    name in the block it stands in: printing it later in that block prints the name.
  *  - FOR with `parallel` promises independent iterations; with `simd` that no iteration reads what
- *    another writes, so that a compiler may vectorise without looking. All loads of one iteration come
- *    before its stores, so an argument may share storage with one whose elements it reads at the same
- *    place (see Step.inplace).
- *  - FOLD runs the accumulators of `fold` over the given axes, the last one innermost, in `lanes` parts
- *    that are combined in a fixed tree: the order depends on extents only.
+ *    another writes, so that a compiler may vectorise without looking. All loads of one iteration
+ *    come before its stores, so an argument may share storage with one whose elements it reads at
+ *    the same place (see Step.inplace).
+ *  - FOLD runs the accumulators of `fold` over the given axes, the last one innermost, in `lanes`
+ *    parts that are combined in a fixed tree: the order depends on extents only.
  *  - A guarded load reads only where its guard holds and gives `other` elsewhere. */
 #ifndef MDLC_COMPILER_LOOP_H
 #define MDLC_COMPILER_LOOP_H
@@ -46,10 +46,10 @@ typedef enum {
     EXPR_WITHIN, /* lo <= index < hi; bool */
     EXPR_LOAD,   /* arg[index]; guarded when nin == 2: in[0] ? arg[index] : in[1] */
     EXPR_MAP,    /* op of in[] */
-    EXPR_KEY,    /* of random draws: site, in[0] seed, in[1] counter, in[2..] loop indices; no elem */
+    EXPR_KEY,    /* of draws: site, in[0] seed, in[1] counter, in[2..] loop indices; no elem */
     EXPR_DRAW,   /* element `index` of the draw with key in[0] and distribution dist */
-    EXPR_FOLD    /* op over the axes `fold` of in[0]; OP_ARGMAX, OP_ARGMIN: the first `index` at which
-                    in[0] equals in[1], which is the extreme value */
+    EXPR_FOLD    /* op over the axes `fold` of in[0]; OP_ARGMAX, OP_ARGMIN: the first `index`
+                    at which in[0] equals in[1], which is the extreme value */
 } ExprKind;
 
 struct Expr {
@@ -77,14 +77,14 @@ typedef VEC(Stmt *) StmtList;
 
 enum { TILE_PLAN = 64 };
 
-/* A product by runtime/tile.h: C = A B, block by block; `body` then runs over each block, which is the
- * argument `strip`, and may change it in place. Its loops over `row` and `column` are those of the
- * block; `batch` is known in it. */
+/* A product by runtime/tile.h: C = A B, block by block; `body` then runs over each block, which is
+ * the argument `strip`, and may change it in place. Its loops over `row` and `column` are those of
+ * the block; `batch` is known in it. */
 struct Tile {
     int64_t plan[TILE_PLAN]; /* the fields of md_tile in order */
     int nplan;
     const Arg *a, *b, *c, *work, *strip; /* c, work: NULL where there is none */
-    const Arg *add;                      /* C begins as this, from offset at_c on; NULL: as nothing */
+    const Arg *add;                      /* C begins as this, from at_c on; NULL: as nothing */
     int64_t count;                       /* elements of C */
     const Index *at_a, *at_b, *at_c;     /* offsets of the first element */
     int batch, row, column;              /* axes */
@@ -97,7 +97,7 @@ struct Stmt {
     int axis;           /* FOR */
     const Index *begin; /* FOR, outermost axis of a FOLD: starts here; NULL: 0 */
     int64_t span;       /* and runs over this many, cut off at the extent; 0: to the extent */
-    int parallel;       /* FOR: this many nested loops, from this one on, run in parallel; 0: serial */
+    int parallel;       /* FOR: so many nested loops, from this one on, in parallel; 0: serial */
     bool simd;
     StmtList body;      /* FOR; FOLD: what each iteration does before it accumulates */
     const Expr *expr;   /* LET: what is bound; STORE: the value */

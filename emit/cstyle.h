@@ -14,6 +14,9 @@ typedef struct {
     const char **arg;   /* by Arg.id */
     const char **used;  /* every name of the function */
     int nused, most;
+    Text *before;       /* functions that this one calls */
+    int nloop;          /* how many of its loops became functions */
+    const char *part, *parts; /* in such a loop: the number of the thread's part, and of all */
 } Style;
 
 Style style_open(Text *out, const Kernel *k);

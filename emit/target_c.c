@@ -4,6 +4,8 @@
  * their lanes in a local array that a C compiler holds in registers. Needs a planned Program (storage
  * that two arguments share must not be called restrict); gives readable C; decides nothing. */
 #include "emit/cstyle.h"
+#include "emit/draws.h"
+#include "emit/needs.h"
 #include "emit/printer.h"
 
 #include <inttypes.h>
@@ -119,45 +121,167 @@ static void print_thread_args(Style *s) {
         const Arg *arg = s->k->arg.at[i];
         if (arg->thread) {
             const char *own = style_name(s, str_printf(s->out->arena, "%s_own", arg->name));
-            line(s, "%s *%s = %s + md_thread_index() * %" PRId64 ";",
-                 elem_c_name(arg->buf->type.elem), own, arg->name, arg->part);
+            line(s, "%s *%s = %s + (int64_t)%s * %" PRId64 ";", elem_c_name(arg->buf->type.elem), own,
+                 arg->name, s->part, arg->part);
             s->arg[arg->id] = own;
         }
     }
 }
 
-static void print_for(Style *s, const Stmt *st, int inside) {
+typedef VEC(const char *) Words;
+
+/* "first(a, b, c" in lines of at most 100 columns, those behind the first one indented. */
+static void print_words(Text *out, const char *first, const Words *words, int indent) {
+    size_t column = strlen(first);
+    text_add(out, first);
+    for (int i = 0; i < words->count; i++) {
+        size_t length = strlen(words->at[i]);
+        if (i > 0 && column + length + 5 > 100) {
+            text_printf(out, ",\n%*s", indent, "");
+            column = (size_t)indent;
+        } else if (i > 0) {
+            text_add(out, ", ");
+            column += 2;
+        }
+        text_add(out, words->at[i]);
+        column += length;
+    }
+}
+
+/* No other argument lies in the same bytes. */
+static bool is_alone(const Kernel *k, const Arg *arg) {
+    for (int i = 0; i < k->arg.count; i++) {
+        if (k->arg.at[i] != arg && buf_root(k->arg.at[i]->buf) == buf_root(arg->buf)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+static const char *arg_parameter(Style *s, const Arg *arg) {
+    return str_printf(s->out->arena, "%s%s *%s%s", arg->mode & ACCESS_WRITE ? "" : "const ",
+                      elem_c_name(arg->buf->type.elem), is_alone(s->k, arg) ? "MD_RESTRICT " : "",
+                      s->arg[arg->id]);
+}
+
+/* The part of a parallel loop that falls to one thread, as a function of its own. */
+static void print_loop_part(Style *s, const Stmt *st, const char *name, const Words *parameters) {
+    Arena *arena = s->out->arena;
+    const char *first = str_printf(arena, "MD_NOINLINE void %s(", name);
+    print_words(s->out, first, parameters, (int)strlen(first));
+    text_add(s->out, ") {\n");
+    s->depth = 1;
+    int64_t total = 1;
+    const Stmt *inner = st;
+    for (int i = 0; i < st->parallel; i++) {
+        inner = i > 0 ? inner->body.at[0] : st;
+        total *= s->k->axis[inner->axis].extent;
+        if (inner->begin) {
+            BUG("a parallel loop that does not begin at 0");
+        }
+    }
+    const char *at = st->parallel > 1 ? style_name(s, "at") : s->axis[st->axis];
+    const char *end = style_name(s, str_printf(arena, "%s_end", at));
+    line(s, "const int64_t %s = md_split(%" PRId64 ", %s + 1, %s);", end, total, s->part, s->parts);
+    print_thread_args(s);
+    line(s, "for (int64_t %s = md_split(%" PRId64 ", %s, %s); %s < %s; %s++) {", at, total, s->part,
+         s->parts, at, end, at);
+    inner = st;
+    for (int i = 0; i < st->parallel && st->parallel > 1; i++) {
+        inner = i > 0 ? inner->body.at[0] : st;
+        int64_t extent = s->k->axis[inner->axis].extent;
+        const char *rest = total == extent ? at : str_printf(arena, "%s / %" PRId64, at, total / extent);
+        total /= extent;
+        line(s, "    const int64_t %s = %s%s;", s->axis[inner->axis], rest,
+             i > 0 ? str_printf(arena, " %% %" PRId64, extent) : "");
+    }
+    print_block(s, &inner->body);
+    line(s, "}");
+    text_add(s->out, "}\n\n");
+    for (int i = 0; i < s->k->arg.count; i++) {
+        const Arg *arg = s->k->arg.at[i];
+        s->arg[arg->id] = arg->thread ? arg->name : s->arg[arg->id];
+    }
+}
+
+/* A loop on several threads. A team of one is no team: libraries take memory for each. */
+static void print_parallel(Style *s, const Stmt *st) {
+    Arena *arena = s->out->arena;
+    const Stmt *block[1] = {st};
+    StmtList list = {.at = (Stmt **)block, .count = 1};
+    Needs n = needs_of(arena, s->k, &list, s->bound);
+    Words parameters = {0}, words = {0};
+    for (int i = 0; i < s->k->arg.count; i++) {
+        const Arg *arg = s->k->arg.at[i];
+        if (n.arg[arg->id]) {
+            VEC_PUSH(arena, &parameters, arg_parameter(s, arg));
+            VEC_PUSH(arena, &words, s->arg[arg->id]);
+        }
+    }
+    for (int i = 0; i < n.value.count; i++) {
+        const Expr *e = n.value.at[i];
+        const char *name = s->bound[e->id];
+        VEC_PUSH(arena, &parameters,
+                 str_printf(arena, "%s %s", e->kind == EXPR_KEY ? "md_key" : style_type(e->elem), name));
+        VEC_PUSH(arena, &words, name);
+    }
+    for (int i = 0; i < s->k->loop.count; i++) {
+        if (n.loop[i]) {
+            const char *name = str_printf(arena, "i%d", s->k->loop.at[i]->index);
+            VEC_PUSH(arena, &parameters, str_printf(arena, "int64_t %s", name));
+            VEC_PUSH(arena, &words, name);
+        }
+    }
+    s->part = style_name(s, "part");
+    s->parts = style_name(s, "parts");
+    VEC_PUSH(arena, &parameters, str_printf(arena, "int %s", s->part));
+    VEC_PUSH(arena, &parameters, str_printf(arena, "int %s", s->parts));
+    const char *name = str_printf(arena, s->nloop > 0 ? "%s_loop_%d" : "%s_loop", s->name, s->nloop + 1);
+    s->nloop++;
+    Text *out = s->out;
+    int depth = s->depth;
+    s->out = s->before;
+    print_loop_part(s, st, name, &parameters);
+    s->out = out;
+    s->depth = depth;
+
+    VEC_PUSH(arena, &words, "0");
+    VEC_PUSH(arena, &words, "1");
+    line(s, "const int %s = md_threads(%d);", s->parts, s->k->threads);
+    line(s, "if (%s == 1) {", s->parts);
+    for (int i = 0; i < 2; i++) {
+        int indent = 4 * (depth + 1 + i);
+        print_words(out, str_printf(arena, "%*s%s(", indent, "", name), &words, indent + 4);
+        text_add(out, ");\n");
+        words.at[words.count - 2] = s->part;
+        words.at[words.count - 1] = s->parts;
+        if (i == 0) {
+            line(s, "} else {");
+            line(s, "    MD_OMP(parallel for schedule(static, 1) num_threads(%s))", s->parts);
+            line(s, "    for (int %s = 0; %s < %s; %s++) {", s->part, s->part, s->parts, s->part);
+        }
+    }
+    line(s, "    }");
+    line(s, "}");
+}
+
+static void print_for(Style *s, const Stmt *st) {
+    if (st->parallel > 0) {
+        print_parallel(s, st);
+        return;
+    }
     const char *name = s->axis[st->axis], *first, *end;
     loop_bounds(s, st->axis, st->begin, st->span, &first, &end);
-    if (st->parallel > 0) {
-        const char *collapse =
-            st->parallel > 1 ? str_printf(s->out->arena, " collapse(%d)", st->parallel) : "";
-        line(s, "MD_OMP(parallel for%s schedule(static) num_threads(md_threads(%d)))", collapse,
-             s->k->threads);
-        inside = st->parallel;
-    } else if (st->simd) {
+    int64_t extent = s->k->axis[st->axis].extent;
+    int64_t most = st->begin && st->span < extent ? st->span : extent;
+    Draws draws = draws_open(s, st->axis, first, end, most, &st->body);
+    if (st->simd) {
         line(s, "MD_IVDEP");
     }
     line(s, "for (int64_t %s = %s; %s < %s; %s++) {", name, first, name, end, name);
-    if (inside == 1) {
-        s->depth++;
-        print_thread_args(s);
-        s->depth--;
-    }
-    if (inside > 1) {
-        s->depth++;
-        print_for(s, st->body.at[0], inside - 1);
-        s->depth--;
-    } else {
-        print_block(s, &st->body);
-    }
+    print_block(s, &st->body);
     line(s, "}");
-    if (st->parallel > 0) {
-        for (int i = 0; i < s->k->arg.count; i++) {
-            const Arg *arg = s->k->arg.at[i];
-            s->arg[arg->id] = arg->thread ? arg->name : s->arg[arg->id];
-        }
-    }
+    draws_close(s, &draws);
 }
 
 /* --- folds ------------------------------------------------------------------------------------- */
@@ -343,59 +467,8 @@ static void print_fold(Style *s, const Stmt *st) {
 /* --- products ---------------------------------------------------------------------------------- */
 
 /* What an epilogue reads and writes: the arguments, loop indices and axes around it. */
-typedef struct {
-    const Kernel *k;
-    bool *arg;      /* by Arg.id */
-    AxisSet axes;
-    bool loop[64];  /* by position in Kernel.loop */
-} Needs;
-
-static void need_index(Needs *n, const Index *index);
-
-static void need_expr(Needs *n, const Expr *e) {
-    if (e->arg) {
-        n->arg[e->arg->id] = true;
-    }
-    if (e->index) {
-        need_index(n, e->index);
-    }
-    for (int i = 0; i < e->nkid; i++) {
-        need_expr(n, e->kid[i]);
-    }
-}
-
-static void need_index(Needs *n, const Index *index) {
-    n->axes |= index->axes;
-    for (int i = 0; i < index->nterm; i++) {
-        const Atom *atom = index->term[i].atom;
-        if (atom->of) {
-            need_index(n, atom->of);
-        }
-        for (int k = 0; atom->kind == ATOM_LOOP && k < n->k->loop.count; k++) {
-            n->loop[k] = n->loop[k] || n->k->loop.at[k]->index == atom->number;
-        }
-    }
-}
-
-static void need_list(Needs *n, const StmtList *list) {
-    for (int i = 0; i < list->count; i++) {
-        const Stmt *st = list->at[i];
-        need_list(n, &st->body);
-        if (st->expr) {
-            need_expr(n, st->expr);
-        }
-        if (st->index) {
-            need_index(n, st->index);
-        }
-        if (st->arg) {
-            n->arg[st->arg->id] = true;
-        }
-    }
-}
-
 static Needs tile_needs(Style *s, const Tile *tile) {
-    Needs n = {.k = s->k, .arg = ARENA_ARRAY(s->out->arena, bool, s->k->nargs + 1)};
-    need_list(&n, &tile->body);
+    Needs n = needs_of(s->out->arena, s->k, &tile->body, NULL);
     n.axes &= ~((AxisSet)1 << tile->batch | (AxisSet)1 << tile->row | (AxisSet)1 << tile->column);
     return n;
 }
@@ -475,10 +548,13 @@ static void print_epilogue(Text *out, const Step *step, const Tile *tile) {
                 print_let(&s, inner);
                 continue;
             }
+            int64_t most = k->axis[tile->column].extent;
+            Draws draws = draws_open(&s, tile->column, "n0", "n0 + cols", most, &inner->body);
             line(&s, "MD_IVDEP");
             line(&s, "for (int64_t %s = n0; %s < n0 + cols; %s++) {", col, col, col);
             print_block(&s, &inner->body);
             line(&s, "}");
+            draws_close(&s, &draws);
         }
         unbind(&s, &st->body);
         s.depth--;
@@ -562,7 +638,7 @@ static void print_list(Style *s, const StmtList *list) {
     for (int i = 0; i < list->count; i++) {
         const Stmt *st = list->at[i];
         switch (st->kind) {
-        case STMT_FOR: print_for(s, st, 0); break;
+        case STMT_FOR: print_for(s, st); break;
         case STMT_LET: print_let(s, st); break;
         case STMT_STORE: print_store(s, st); break;
         case STMT_FOLD: print_fold(s, st); break;
@@ -573,44 +649,19 @@ static void print_list(Style *s, const StmtList *list) {
 
 /* --- functions --------------------------------------------------------------------------------- */
 
-/* No other argument lies in the same bytes. */
-static bool is_alone(const Kernel *k, const Arg *arg) {
-    for (int i = 0; i < k->arg.count; i++) {
-        if (k->arg.at[i] != arg && buf_root(k->arg.at[i]->buf) == buf_root(arg->buf)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static void kernel_head(Style *s, const Step *step) {
     const Kernel *k = s->k;
-    Text head = {.arena = s->out->arena};
-    text_printf(&head, "static void %s(", step->name);
-    size_t indent = head.len, start = 0;
-    for (int i = 0; i < k->arg.count + k->loop.count; i++) {
-        Text one = {.arena = s->out->arena};
-        if (i < k->arg.count) {
-            const Arg *arg = k->arg.at[i];
-            text_printf(&one, "%s%s *%s%s", arg->mode & ACCESS_WRITE ? "" : "const ",
-                        elem_c_name(arg->buf->type.elem), is_alone(k, arg) ? "MD_RESTRICT " : "",
-                        s->arg[arg->id]);
-        } else {
-            text_printf(&one, "int64_t i%d", k->loop.at[i - k->arg.count]->index);
-        }
-        if (i > 0) {
-            text_add(&head, ",");
-            if (head.len - start + one.len + 4 > 100) {
-                text_printf(&head, "\n%*s", (int)indent, "");
-                start = head.len - indent;
-            } else {
-                text_add(&head, " ");
-            }
-        }
-        text_addn(&head, one.at, one.len);
+    Arena *arena = s->out->arena;
+    Words words = {0};
+    for (int i = 0; i < k->arg.count; i++) {
+        VEC_PUSH(arena, &words, arg_parameter(s, k->arg.at[i]));
     }
-    text_addn(s->out, head.at, head.len);
-    text_add(s->out, k->arg.count + k->loop.count ? ") {\n" : "void) {\n");
+    for (int i = 0; i < k->loop.count; i++) {
+        VEC_PUSH(arena, &words, str_printf(arena, "int64_t i%d", k->loop.at[i]->index));
+    }
+    const char *first = str_printf(arena, "static void %s(", step->name);
+    print_words(s->out, first, &words, (int)strlen(first));
+    text_add(s->out, words.count > 0 ? ") {\n" : "void) {\n");
 }
 
 /* The text of the source, made harmless inside a comment. */
@@ -639,10 +690,13 @@ static void print_kernel(Text *out, const Program *p, const Step *step) {
     if (tile) {
         print_plan(out, step, tile);
     }
-    Style s = style_open(out, step->kernel);
+    Text whole = {.arena = out->arena};
+    Style s = style_open(&whole, step->kernel);
     s.name = step->name;
+    s.before = out;
     kernel_head(&s, step);
     print_block(&s, &step->kernel->body);
+    text_addn(out, whole.at, whole.len);
     text_add(out, "}\n");
 }
 

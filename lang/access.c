@@ -46,6 +46,7 @@ const Value *access_object(Elab *e, const Ast *ast) {
         }
     }
     const Value *v = elab_expr(e, ast);
+    v = elab_single(e, ast, v);
     ObjectValue known = {ast, v};
     VEC_PUSH(e->arena, &e->index->object, known);
     return v;

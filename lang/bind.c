@@ -53,6 +53,10 @@ int call_parameter(const Ast *params, const char *name) {
 }
 
 static bool unknown_parameter(Elab *e, const Item *item, const Argument *arg) {
+    if (!item->file->library &&
+        !elab_first(e, 211, str_printf(e->arena, "%s.%s", item->name, arg->name))) {
+        return false;
+    }
     elab_error(e, arg->loc, 211, "'%s' has no parameter '%s'", item->name, arg->name);
     Nearest n = nearest_start(arg->name);
     const Ast *params = item->ast->kid[0];
@@ -301,9 +305,10 @@ static bool bind_all(Elab *e, const Item *item, const Argument **given, Loc loc)
     return true;
 }
 
-bool call_enter(Elab *e, const Item *item, Arguments *args, Loc loc, Frame *frame) {
+bool call_enter(Elab *e, Item *item, Arguments *args, Loc loc, Frame *frame) {
     const Argument *given[MAX_PARAMS] = {0};
     const Ast *params = item->ast->kid[0];
+    item->called = true;
     if ((params && params->nkid > MAX_PARAMS) || !call_match(e, item, args, false, given)) {
         return false;
     }

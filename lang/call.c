@@ -259,9 +259,12 @@ static const Value *inline_item(Elab *e, Item *item, const Ast *call, Arguments 
     return v;
 }
 
-static const Value *call_instance(Elab *e, const Instance *instance, const Ast *call,
-                                  Arguments *args) {
+static const Value *call_instance(Elab *e, Instance *instance, const Ast *call, Arguments *args) {
     Arguments all = {0};
+    if (instance->failed) {
+        e->errors++; /* said at its first call */
+        return &value_poison;
+    }
     for (int i = 0; i < instance->given.count; i++) {
         Argument arg = {.name = instance->given.at[i].name,
                         .loc = instance->loc,
@@ -271,7 +274,9 @@ static const Value *call_instance(Elab *e, const Instance *instance, const Ast *
     for (int i = 0; i < args->count; i++) {
         VEC_PUSH(e->arena, &all, args->at[i]);
     }
-    return inline_item(e, (Item *)instance->item, call, &all, instance);
+    const Value *v = inline_item(e, instance->item, call, &all, instance);
+    instance->failed = !elab_ok(v);
+    return v;
 }
 
 const Value *call_new(Elab *e, const Ast *ast, const char *name) {
@@ -315,7 +320,7 @@ const Value *call_new(Elab *e, const Ast *ast, const char *name) {
     return v;
 }
 
-static const Value *unknown_callee(Elab *e, const Ast *callee) {
+const Value *call_unknown(Elab *e, const Ast *callee) {
     const ScopeName *bound = scope_find(e->scope, callee->name);
     const Item *item = file_find(e->scope->file, callee->name);
     if (bound ? !elab_ok(bound->value) : item && item->failed) {
@@ -324,6 +329,9 @@ static const Value *unknown_callee(Elab *e, const Ast *callee) {
     if (bound || item) {
         return elab_error(e, callee->loc, 241, "'%s' is %s and cannot be called", callee->name,
                           bound ? value_kind_text(bound->value) : ast_kind_name(item->kind));
+    }
+    if (!elab_first_in_body(e, 242, callee->name)) {
+        return &value_poison;
     }
     elab_error(e, callee->loc, 242, "unknown op or layer '%s'", callee->name);
     Nearest n = nearest_start(callee->name);
@@ -445,14 +453,17 @@ const Value *call_eval(Elab *e, const Ast *call, const Value *piped) {
         }
         return prelude_call(e, callee->name, call, &args);
     }
-    return unknown_callee(e, callee);
+    return call_unknown(e, callee);
 }
 
-bool call_ensure_model(Elab *e, const Item *model, Loc loc) {
+bool call_ensure_model(Elab *e, Item *model, Loc loc) {
     if (model->used || model->failed) {
         return !model->failed;
     }
-    /* Its parameters follow from its signature: one call with inputs of the declared types. */
+    return call_model_alone(e, model, loc, false);
+}
+
+bool call_model_alone(Elab *e, Item *model, Loc loc, bool train) {
     const Ast *params = model->ast->kid[0];
     Arguments args = {0};
     EntryScope *entry = e->entry;
@@ -460,7 +471,7 @@ bool call_ensure_model(Elab *e, const Item *model, Loc loc) {
     Frame *frame = e->frame;
     LoopScope *loop = e->loop;
     IndexNotation *index = notation_save(e);
-    EntryScope scratch = {.name = model->name};
+    EntryScope scratch = {.name = model->name, .train = train};
     Region *before = graph_enter(e->g, region_new(e->g, NULL));
     e->entry = &scratch;
     e->scope = scope_new(e->arena, NULL, model->file);
@@ -495,7 +506,7 @@ bool call_ensure_model(Elab *e, const Item *model, Loc loc) {
     }
     if (ok) {
         Ast call = {.kind = AST_CALL, .loc = loc};
-        ok = elab_ok(inline_item(e, (Item *)model, &call, &args, NULL));
+        ok = elab_ok(inline_item(e, model, &call, &args, NULL));
     }
     graph_leave(e->g, before);
     e->entry = entry;

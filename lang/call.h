@@ -28,10 +28,15 @@ bool call_match(Elab *e, const Item *item, const Arguments *args, bool only_numb
 int call_parameter(const Ast *params, const char *name); /* its place, or -1 */
 /* Enters the body of `item` with its parameters bound: a new scope and frame are in force. False
  * after an error (nothing to leave then). */
-bool call_enter(Elab *e, const Item *item, Arguments *args, Loc loc, Frame *frame);
+bool call_enter(Elab *e, Item *item, Arguments *args, Loc loc, Frame *frame);
 void call_leave(Elab *e, Frame *frame, Scope *before);
+/* The error about a name that cannot be called. */
+const Value *call_unknown(Elab *e, const Ast *callee);
+/* One call of a model with inputs of the declared types, outside of all entries; false after an
+ * error. */
+bool call_model_alone(Elab *e, Item *model, Loc loc, bool train);
 /* One parameter set of a model, made if no entry has made it yet: for paths into it. */
-bool call_ensure_model(Elab *e, const Item *model, Loc loc);
+bool call_ensure_model(Elab *e, Item *model, Loc loc);
 /* Adds a path segment to the frame; an error if it is taken. */
 bool call_segment(Elab *e, Frame *frame, const char *name, Loc loc, const char *what);
 bool call_is_callable(const Item *item);

@@ -27,21 +27,65 @@ static bool said_before(Elab *e, Loc loc, int id) {
     return false;
 }
 
-const Value *elab_error(Elab *e, Loc loc, int id, const char *fmt, ...) {
-    e->errors++;
-    if (said_before(e, loc, id)) {
-        return &value_poison;
-    }
-    va_list ap;
-    va_start(ap, fmt);
-    char *text = str_vprintf(e->arena, fmt, ap);
-    va_end(ap);
+static void say(Elab *e, Loc loc, int id, const char *text) {
     diag_error(&e->c->diag, loc, id, "%s", text);
     int left = NOTED_CALLS;
     for (const Frame *f = e->frame; f && f->item && left > 0; f = f->up, left--) {
+        if (f->call.source == f->item->loc.source && f->call.at == f->item->loc.at) {
+            break; /* elaborated alone, by no call */
+        }
         diag_note(&e->c->diag, f->call, "in this call of '%s'", f->item->name);
     }
+}
+
+/* Is it about how the call fits the signature of an item of the user's own? The item may be at fault,
+ * and then all calls are: one message is enough. */
+static bool about_signature(const Elab *e, Loc loc) {
+    const Frame *f = e->frame;
+    return f && f->item && !f->item->file->library && f->call.source == loc.source &&
+           loc.at >= f->call.at && loc.at + loc.len <= f->call.at + f->call.len;
+}
+
+const Value *elab_error(Elab *e, Loc loc, int id, const char *fmt, ...) {
+    if (about_signature(e, loc) && !elab_first(e, id, e->frame->item->name)) {
+        return &value_poison;
+    }
+    e->errors++;
+    if (!said_before(e, loc, id)) {
+        va_list ap;
+        va_start(ap, fmt);
+        say(e, loc, id, str_vprintf(e->arena, fmt, ap));
+        va_end(ap);
+    }
     return &value_poison;
+}
+
+const Value *elab_later(Elab *e, Loc loc, int id, const char *fmt, ...) {
+    va_list ap;
+    va_start(ap, fmt);
+    const char *text = str_vprintf(e->arena, fmt, ap);
+    va_end(ap);
+    if (elab_first(e, id, text)) {
+        e->errors++;
+        say(e, loc, id, text);
+    }
+    return &value_poison;
+}
+
+bool elab_first(Elab *e, int id, const char *what) {
+    Loc anywhere = {UINT32_MAX, (uint32_t)hash_str(HASH_START, what), 0};
+    if (said_before(e, anywhere, id)) {
+        e->errors++;
+        return false;
+    }
+    return true;
+}
+
+bool elab_first_in_body(Elab *e, int id, const char *what) {
+    const char *body = e->frame && e->frame->item ? e->frame->item->name
+                       : e->entry                 ? e->entry->name
+                                                  : "";
+    return elab_first(e, id, str_printf(e->arena, "%s in %s", what, body));
 }
 
 void elab_warn(Elab *e, Loc loc, int id, const char *fmt, ...) {

@@ -237,7 +237,7 @@ static bool method_source(Elab *e, DataField *f, const Ast *call, int *rank, Dim
         return ok;
     }
     if (str_eq(name, "stream")) {
-        elab_error(e, call->loc, 582, "'stream' is not supported yet; 'window' is");
+        elab_later(e, call->loc, 582, "'stream' is not supported yet; 'window' is");
         return false;
     }
     elab_error(e, call->loc, 583, "a file has columns(a..b), column(c) and window(T)");
@@ -280,7 +280,8 @@ static Entry *load_entry(Elab *e, DataField *f, const Ast *expr, const Ast *sour
     return elab_ok(v) ? entry : NULL;
 }
 
-static bool field(Elab *e, DataSet *set, const Ast *ast) {
+/* `broken`: a file may be missing because of an error before. */
+static bool field(Elab *e, DataSet *set, const Ast *ast, bool broken) {
     DataField f = {.name = ast->name, .loc = ast->loc};
     const Ast *expr = ast->kid[2];
     Dim want[MD_RANK], raw[MD_RANK];
@@ -307,7 +308,7 @@ static bool field(Elab *e, DataSet *set, const Ast *ast) {
     }
     const Ast *source = find_source(set, expr, &f.file);
     if (!source) {
-        if (expr->kind != AST_ERROR) {
+        if (expr->kind != AST_ERROR && !broken) {
             elab_error(e, expr->loc, 587, "a field names a file of its data set: f.columns(0..4)");
         }
         return false;
@@ -364,6 +365,7 @@ int data_set(Elab *e, Item *item) {
     Frame frame = {0};
     int errors = e->errors;
     for (int pass = 0; pass < 2; pass++) { /* files first */
+        bool broken = e->errors != errors;
         for (int i = 0; i < block->nkid; i++) {
             const Ast *ast = block->kid[i];
             e->scope = scope_new(e->arena, NULL, item->file);
@@ -377,7 +379,7 @@ int data_set(Elab *e, Item *item) {
                 }
             } else if (ast->kind == AST_DATA_FIELD) {
                 if (pass == 1) {
-                    field(e, &set, ast);
+                    field(e, &set, ast, broken);
                 }
             } else if (pass == 0 && ast->kind != AST_ERROR) {
                 elab_error(e, ast->loc, 591,

@@ -123,7 +123,7 @@ bool dims_elem(Elab *e, const Ast *type, Elem *elem) {
         *elem = e->g->float_type;
     }
     if (*elem == TY_F16 || *elem == TY_BF16) {
-        elab_error(e, type->name_loc, 307, "the element type '%s' is not supported yet",
+        elab_later(e, type->name_loc, 307, "the element type '%s' is not supported yet",
                    type->name);
         return false;
     }

@@ -14,6 +14,7 @@
 #include "lang/stmt.h"
 #include "lang/test.h"
 #include "lang/train.h"
+#include "lang/unused.h"
 
 #include <string.h>
 
@@ -67,18 +68,6 @@ static void check_constants(Elab *e) {
     }
 }
 
-static void unused_models(Elab *e) {
-    for (int i = 0; i < e->root->item.count; i++) {
-        const Item *item = e->root->item.at[i];
-        if (item->kind == AST_MODEL && !item->used && e->errors == 0) {
-            elab_warn(e, item->loc, 262,
-                      "model '%s' is used by no train or entry, so it has no "
-                      "parameters",
-                      item->name);
-        }
-    }
-}
-
 static void elaborate_items(Elab *e) {
     for (int i = 0; i < e->root->ast->nkid; i++) {
         const Ast *ast = e->root->ast->kid[i];
@@ -87,9 +76,9 @@ static void elaborate_items(Elab *e) {
         if (ast->kind == AST_DATASET && item && item->ast == ast) {
             data_set(e, item);
         } else if (ast->kind == AST_RING) {
-            elab_error(e, ast->loc, 263, "rings ('%s') are not supported yet", ast->name);
+            elab_later(e, ast->name_loc, 263, "'ring' is not supported yet");
         } else if (ast->kind == AST_PHASE) {
-            elab_error(e, ast->loc, 264, "'phase' is not supported yet");
+            elab_later(e, ast->loc, 264, "'phase' is not supported yet");
         }
     }
     for (int i = 0; i < e->root->ast->nkid; i++) {
@@ -143,7 +132,7 @@ Module *elaborate(Compile *c, Arena *arena, const Ast *ast) {
         return e->module;
     }
     elaborate_items(e);
-    unused_models(e);
+    unused_check(e);
     if (c->diag.errors == 0) {
         params_finish(e);
     }

@@ -85,7 +85,10 @@ const Value *elab_constant(Elab *e, Item *item, Loc loc) {
     return item->value;
 }
 
-static const Value *unknown_name(Elab *e, const char *name, Loc loc) {
+const Value *elab_unknown_name(Elab *e, const char *name, Loc loc) {
+    if (!elab_first_in_body(e, 205, name)) {
+        return &value_poison;
+    }
     elab_error(e, loc, 205, "unknown name '%s'", name);
     Nearest n = nearest_start(name);
     nearest_scope(&n, e->scope);
@@ -145,7 +148,7 @@ const Value *elab_name(Elab *e, const Ast *ast) {
         return named_item(e, item, ast->loc);
     }
     const Value *v = prelude_constant(e, name, ast->loc);
-    return v ? v : unknown_name(e, name, ast->loc);
+    return v ? v : elab_unknown_name(e, name, ast->loc);
 }
 
 const char *elab_path(Elab *e, const Ast *ast) {
@@ -406,6 +409,22 @@ const Value *elab_expr(Elab *e, const Ast *ast) {
     e->g->loc = before;
     e->depth--;
     return v;
+}
+
+const Value *elab_single(Elab *e, const Ast *ast, const Value *v) {
+    if (v->kind != V_RECORD) {
+        return v;
+    }
+    if (ast->kind == AST_NAME && !elab_first_in_body(e, 364, ast->name)) {
+        return &value_poison;
+    }
+    elab_error(e, ast->loc, 364, "these are %d results, and one is needed here", v->count);
+    Text names = {.arena = e->arena};
+    for (int i = 0; i < v->count; i++) {
+        text_printf(&names, "%s%s", i > 0 ? ", " : "", v->field[i]);
+    }
+    diag_hint(&e->c->diag, "choose one by its name with a '.', or name all: '%s = ...'", names.at);
+    return &value_poison;
 }
 
 bool elab_int(Elab *e, const Ast *ast, const char *what, int64_t *out) {

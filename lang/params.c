@@ -226,7 +226,7 @@ static const Value *path_value(Elab *e, const char *path) {
 
 const Value *params_by_path(Elab *e, const char *path, Loc loc) {
     size_t head = strcspn(path, ".");
-    const Item *model = file_find(e->root, str_ndup(e->arena, path, head));
+    Item *model = file_find(e->root, str_ndup(e->arena, path, head));
     if (!model || model->kind != AST_MODEL) {
         return elab_error(e, loc, 249, "'%s' is no path of a model", path);
     }
@@ -236,6 +236,9 @@ const Value *params_by_path(Elab *e, const char *path, Loc loc) {
     const Value *v = path_value(e, path);
     if (v) {
         return v;
+    }
+    if (!elab_first(e, 250, path)) {
+        return &value_poison;
     }
     elab_error(e, loc, 250, "'%s' has no parameter or part '%s'", model->name, path);
     Nearest n = nearest_start(path);
@@ -249,6 +252,10 @@ const Value *params_by_path(Elab *e, const char *path, Loc loc) {
 const Value *params_of_instance(Elab *e, const Instance *instance, const char *field, Loc loc) {
     const char *path = str_printf(e->arena, "%s.%s", instance->path, field);
     const Parameter *p = params_find(e, path);
+    if (!p && instance->failed) {
+        e->errors++;
+        return &value_poison;
+    }
     if (!p) {
         elab_error(e, loc, 251, "'%s' has no parameter '%s'", instance->path, field);
         Nearest n = nearest_start(path);
@@ -294,7 +301,7 @@ static StateUse *state_use(Elab *e, const Ast *ast, StateRole role, const char *
     StateUse *use = ARENA_NEW(e->arena, StateUse);
     Elem elem;
     if (!ast->kid[0]) {
-        elab_error(e, ast->loc, 252,
+        elab_later(e, ast->loc, 252,
                    "a second parameter set of a model ('state %s = ...' without a "
                    "type) is not supported yet",
                    ast->name);
@@ -308,11 +315,11 @@ static StateUse *state_use(Elab *e, const Ast *ast, StateRole role, const char *
         elem = TY_I32;
     }
     if (ast->flags & AST_DRAW) {
-        elab_error(e, ast->loc, 253, "a drawn initial value of a state is not supported yet");
+        elab_later(e, ast->loc, 253, "a drawn initial value of a state is not supported yet");
         return NULL;
     }
     if (ast->kid[1]) {
-        elab_error(e, ast->kid[1]->loc, 254, "a range of a state is not supported yet");
+        elab_later(e, ast->kid[1]->loc, 254, "a range of a state is not supported yet");
         return NULL;
     }
     Type type = stacked_type(elem, loop, nloop, use->rank, use->dim);

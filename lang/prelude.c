@@ -419,6 +419,10 @@ bool prelude_has(const char *name) {
            elem_from_name(name, &elem);
 }
 
+bool prelude_has_constant(const char *name) {
+    return listed(constants, NCONSTANT, name);
+}
+
 void prelude_nearest(Nearest *n) {
     for (int i = 0; i < NROW; i++) {
         nearest_add(n, rows[i].name);
@@ -638,7 +642,7 @@ static const Value *call_unary(Elab *e, const char *name, const Ast *call, Argum
         BUG("prelude function %s", name);
     }
     if (elem == TY_F16 || elem == TY_BF16) {
-        return elab_error(e, call->loc, 441, "the element type '%s' is not supported yet", name);
+        return elab_later(e, call->loc, 441, "the element type '%s' is not supported yet", name);
     }
     return arith_cast(e, call->loc, elem == TY_F32 ? e->g->float_type : elem, s.v[0]);
 }
@@ -650,7 +654,7 @@ const Value *prelude_call(Elab *e, const char *name, const Ast *call, Arguments 
         }
     }
     if (listed(later, NLATER, name)) {
-        return elab_error(e, call->loc, 442, "'%s' is not supported yet", name);
+        return elab_later(e, call->loc, 442, "'%s' is not supported yet", name);
     }
     if (str_eq(name, "under")) {
         if (args->count != 1 || !args->at[0].ast) {

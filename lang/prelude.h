@@ -6,7 +6,8 @@
 
 /* NULL: no such constant. */
 const Value *prelude_constant(Elab *e, const char *name, Loc loc);
-bool prelude_has(const char *name);
+bool prelude_has(const char *name); /* a function */
+bool prelude_has_constant(const char *name);
 const Value *prelude_call(Elab *e, const char *name, const Ast *call, Arguments *args);
 void prelude_nearest(Nearest *n);
 

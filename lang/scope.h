@@ -21,6 +21,7 @@ struct Item {
     bool busy;       /* it is being elaborated */
     bool in_adjoint; /* its adjoint is: calls inside give the plain op */
     bool used;       /* a model: its parameters exist */
+    bool called;     /* an op, layer, model or optimizer, rightly or not */
     bool failed;     /* it has an error that was reported */
 };
 

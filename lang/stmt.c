@@ -159,7 +159,7 @@ static void update_parameter(Elab *e, const Ast *target, const Ast *right) {
 
 static void update_name(Elab *e, ScopeName *n, const Ast *target, const Ast *right) {
     const Value *old = n->kind == BIND_STATE ? params_state_value(e, n->ref) : n->value;
-    const Value *next = elab_expr(e, right);
+    const Value *next = elab_single(e, right, elab_expr(e, right));
     if (n->next) {
         elab_error(e, target->loc, 278, "'%s' has its next value already", n->name);
         diag_note(&e->c->diag, n->next_loc, "it is set here");
@@ -223,6 +223,9 @@ static void update(Elab *e, const Ast *ast) {
         elab_error(e, target->loc, 282, "assigning a whole model is not supported yet");
         return;
     }
+    if (!elab_first_in_body(e, 205, target->name)) {
+        return;
+    }
     elab_error(e, target->loc, 283, "unknown name '%s' before '<-'", target->name);
     Nearest near = nearest_start(target->name);
     nearest_scope(&near, e->scope);
@@ -260,7 +263,7 @@ void stmt_poison(Elab *e, const Ast *ast) {
         stmt_poison(e, ast->kid[0]);
         return;
     }
-    if (ast->kind == AST_NAME || ast->kind == AST_PARAM || ast->kind == AST_STATE ||
+    if (ast->kind == AST_NAME || ast->kind == AST_PARAM || ast->kind == AST_DATA_FIELD || ast->kind == AST_STATE ||
         ast->kind == AST_DEF || ast->kind == AST_CARRY_VAR) {
         name = ast->name;
     } else if (ast->kind == AST_WHEN || ast->kind == AST_BLOCK || ast->kind == AST_CONSTS ||
@@ -407,7 +410,7 @@ static void statement(Elab *e, const Ast *ast) {
     case AST_SCAN: loop_statement(e, ast); break;
     case AST_WHILE:
     case AST_ODE:
-        elab_error(e, head_of(ast), 289, "'%s' loops are not supported yet",
+        elab_later(e, head_of(ast), 289, "'%s' loops are not supported yet",
                    ast->kind == AST_ODE ? "ode" : "while");
         stmt_poison(e, ast);
         break;
@@ -417,6 +420,7 @@ static void statement(Elab *e, const Ast *ast) {
     case AST_DATA_FIELD:
         elab_error(e, ast->loc, 292, "'%s: type = ...' stands only in a dataset", ast->name);
         diag_hint(&e->c->diag, "in a body write '%s = ...'; 'as [..]' gives a shape", ast->name);
+        stmt_poison(e, ast);
         break;
     case AST_ERROR: break;
     default: elab_error(e, ast->loc, 293, "%s may not stand here", ast_kind_name(ast->kind));

@@ -163,8 +163,11 @@ static void precision_clause(Elab *e, const Ast *clause) {
         elab_error(e, expr->loc, 524, "this train wants %s, but the build computes in %s",
                    elem_name(elem), elem_name(e->g->float_type));
         diag_hint(&e->c->diag, "compile with --precision=%s", elem_name(elem));
+    } else if (elem == TY_F16 || elem == TY_BF16) {
+        elab_later(e, expr->loc, 525, "precision %s is not supported yet; f32 and f64 are",
+                   elem_name(elem));
     } else {
-        elab_error(e, expr->loc, 525, "this precision is not supported yet; f32 and f64 are");
+        elab_error(e, expr->loc, 549, "'precision' takes a float type: f32 or f64");
     }
 }
 
@@ -221,7 +224,7 @@ void train_clause(Elab *e, const Ast *clause) {
     } else if (str_eq(name, "precision")) {
         precision_clause(e, clause);
     } else if (str_eq(name, "accumulate") || str_eq(name, "ema")) {
-        elab_error(e, clause->loc, 529, "'%s' is not supported yet", name);
+        elab_later(e, clause->loc, 529, "'%s' is not supported yet", name);
     } else {
         elab_error(e, clause->loc, 530, "'%s' may not stand in a train", name);
     }
@@ -273,7 +276,8 @@ bool train_writes_state(Elab *e, const Slot *slot) {
     return t && under_any(&t->of, slot->name);
 }
 
-static void warn_paths(Elab *e, const Training *t, const Ast *of) {
+static bool check_paths(Elab *e, const Training *t, const Ast *of) {
+    int errors = e->errors;
     for (int i = 0; i < t->of.count; i++) {
         bool any = false;
         for (int k = 0; k < e->param.count; k++) {
@@ -284,6 +288,7 @@ static void warn_paths(Elab *e, const Training *t, const Ast *of) {
                        t->of.at[i]);
         }
     }
+    return e->errors == errors;
 }
 
 /* The parameters that this train updates and the gradients of the loss. */
@@ -399,7 +404,7 @@ void train_gradcheck(Elab *e, const Ast *ast, Entry *train, const char *title, d
     if (ok) {
         stmt_block(e, ast->kid[4]);
     }
-    if (ok && e->errors == errors && t.loss) {
+    if (ok && e->errors == errors && t.loss && elab_ok(t.loss)) {
         bool quiet = true;
         gradients(e, &t, quiet);
         entry_out(e, OUT_LOSS, "loss", NULL, t.loss->node, t.loss_loc);
@@ -439,8 +444,8 @@ void train_entry(Elab *e, const Ast *ast) {
                        "a train returns nothing; its results are loss and metrics");
         }
     }
-    if (ok && e->errors == errors) {
-        warn_paths(e, &t, of);
+    ok = ok && t.loss && elab_ok(t.loss); /* poison: what it needs has an error said before */
+    if (ok && e->errors == errors && check_paths(e, &t, of)) {
         gradients(e, &t, false);
         if (t.update.count == 0) {
             elab_error(e, ast->loc, 538,

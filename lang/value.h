@@ -48,7 +48,7 @@ struct Value {
     const Value **item; /* LIST, RECORD */
     const char **field; /* RECORD */
     int count;
-    const Instance *instance;
+    Instance *instance;
     /* TENSOR */
     Node *node;
     int nspan, rank;

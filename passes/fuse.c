@@ -3,10 +3,10 @@
  * Technique: atoms are the nodes that are computed once (folds, products, what must be in memory,
  * maps too dear to compute again for each user); everything else is written out inside the
  * expressions of its users. Each atom starts as a unit of its own; two units merge where one reads
- * the other or both read the same tensor, they have the same rows, every value of one that the other
- * uses is at the same row (tried out by asking for the values symbolically), and no third unit
- * stands between. Views always vanish.
- * Needs a region without marks; gives the Fusion of fuse.h; changes no values. */
+ * the other or both read the same tensor, they have the same rows, every value of one that the
+ * other uses is at the same row (tried out by asking for the values symbolically), and no third
+ * unit stands between. Views always vanish. Needs a region without marks; gives the Fusion of
+ * fuse.h; changes no values. */
 #include "passes/fuse.h"
 
 #include "passes/lower_value.h"
@@ -35,16 +35,13 @@ static NodeInfo *info_of(Fuse *s, const Node *node) { return &s->f->info[node->i
 static bool set_has(const uint64_t *set, uint32_t id) { return set[id / 64] >> (id % 64) & 1; }
 static void set_add(uint64_t *set, uint32_t id) { set[id / 64] |= (uint64_t)1 << (id % 64); }
 
-/* --- atoms ------------------------------------------------------------------------------------- */
+/* --- atoms ------------------------------------------------------------------------------------ */
 
 static bool is_leaf(const Node *node) {
     return node->op == OP_SLOT || node->op == OP_TABLE || node->op == OP_BODY_PARAM ||
            node->op == OP_PICK;
 }
 
-static bool is_fold(const Node *node) {
-    return folded_axes(node) != 0 && !fold_is_tiny(node);
-}
 
 static bool is_call(const Node *node) {
     return (node->op == OP_CONTRACT && !fold_is_tiny(node)) || node->op == OP_CUMSUM ||
@@ -52,11 +49,14 @@ static bool is_call(const Node *node) {
            (node->op == OP_SCATTER_ADD && !scatter_is_select(node));
 }
 
-/* Memory must hold what a view is taken of. */
+/* Memory must hold what a view is taken of: the nearest value behind the views that it holds
+ * anyway, or the last. */
 static void require_base(Fuse *s, const Node *node) {
-    const Node *base = view_base(node);
-    if (!is_leaf(base) && base->op != OP_CONST) {
-        info_of(s, base)->sink = true;
+    while (op_info[node->op].cls == CLASS_VIEW && !info_of(s, node)->sink) {
+        node = node->in[0];
+    }
+    if (!is_leaf(node) && node->op != OP_CONST) {
+        info_of(s, node)->sink = true;
     }
 }
 
@@ -75,6 +75,21 @@ static void mark_live(Fuse *s) {
     }
 }
 
+/* Values with a place of their own: starts of carries, parts of concatenations. */
+static void mark_places(Fuse *s) {
+    const Region *region = s->f->region;
+    for (int i = 0; i < region->node.count; i++) {
+        const Node *node = region->node.at[i];
+        int n = node->op == OP_CONCAT ? node->nin : node->op == OP_LOOP ? node->attr->ncarry : 0;
+        for (int k = 0; s->f->info[i].live && k < n; k++) {
+            const Node *in = node->in[k];
+            const Node *base = node->op == OP_LOOP ? in : view_base(in);
+            bool copied = is_leaf(base) || (node->op == OP_CONCAT && base->op == OP_CONST);
+            info_of(s, in)->sink = info_of(s, in)->sink || !copied;
+        }
+    }
+}
+
 static void mark_required(Fuse *s) {
     const Region *region = s->f->region;
     for (int i = 0; i < region->node.count; i++) {
@@ -85,20 +100,9 @@ static void mark_required(Fuse *s) {
         if (node->op == OP_CONTRACT && is_call(node)) {
             require_base(s, node->in[0]);
             require_base(s, node->in[1]);
-        } else if (node->op == OP_CONCAT) {
-            /* Computed straight into its part. */
-            for (int k = 0; k < node->nin; k++) {
-                const Node *base = view_base(node->in[k]);
-                NodeInfo *n = info_of(s, node->in[k]);
-                n->sink = n->sink || (!is_leaf(base) && base->op != OP_CONST);
-            }
         } else if (node->op == OP_LOOP) {
-            for (int k = 0; k < node->nin; k++) {
-                if (k >= node->attr->ncarry) {
-                    require_base(s, node->in[k]);
-                } else if (!is_leaf(node->in[k])) {
-                    info_of(s, node->in[k])->sink = true;
-                }
+            for (int k = node->attr->ncarry; k < node->nin; k++) {
+                require_base(s, node->in[k]);
             }
         }
     }
@@ -112,11 +116,14 @@ static void mark_check(Fuse *s, const EntryOut *out) {
         NodeInfo *n = info_of(s, region->out.at[i]);
         n->early = n->early || out[i].role == OUT_LOSS || out[i].role == OUT_GRAD_NORM;
         n->late = n->late || out[i].role == OUT_WRITE;
+        n->forward = n->forward || out[i].role == OUT_LOSS;
     }
     for (int i = region->node.count - 1; i >= 0; i--) {
         const Node *node = region->node.at[i];
-        for (int k = 0; s->f->info[i].early && k < node->nin; k++) {
-            info_of(s, node->in[k])->early = true;
+        for (int k = 0; k < node->nin; k++) {
+            NodeInfo *in = info_of(s, node->in[k]);
+            in->early = in->early || s->f->info[i].early;
+            in->forward = in->forward || s->f->info[i].forward;
         }
     }
 }
@@ -178,7 +185,7 @@ static void choose_atoms(Fuse *s) {
         sum_costs(s, node, n);
         bool map = op_info[node->op].cls != CLASS_VIEW && node->op != OP_CONST;
         bool dear = n->cost > CHEAP || n->loads > CHEAP_LOADS;
-        n->atom = n->sink || is_fold(node) || is_call(node) ||
+        n->atom = n->sink || fold_is_loop(node) || is_call(node) ||
                   (map && !n->made && n->uses > 1 && dear);
         if (n->atom) {
             n->again = view_base(node)->op == OP_CONST;
@@ -189,7 +196,7 @@ static void choose_atoms(Fuse *s) {
     }
 }
 
-/* --- units ------------------------------------------------------------------------------------- */
+/* --- units ------------------------------------------------------------------------------------ */
 
 static bool folds_trailing(const Node *node) {
     bool folded = false;
@@ -220,7 +227,7 @@ static UnitKind unit_kind(const Node *node) {
         break;
     default: return UNIT_NEST;
     }
-    if (!is_fold(node) || node->op == OP_ARGMAX || node->op == OP_ARGMIN) {
+    if (!fold_is_loop(node) || node->op == OP_ARGMAX || node->op == OP_ARGMIN) {
         return UNIT_NEST;
     }
     if (!folds_trailing(node)) {
@@ -261,7 +268,7 @@ static void make_units(Fuse *s) {
         *u = (Unit){.kind = unit_kind(node), .id = s->unit.count};
         u->deps = ARENA_ARRAY(s->arena, uint64_t, s->words);
         u->count = type_count(node->type);
-        u->rows = u->kind == UNIT_NEST && is_fold(node) ? u->count : 0;
+        u->rows = u->kind == UNIT_NEST && fold_is_loop(node) ? u->count : 0;
         if (n->leaf) { /* a copy of what memory holds */
             set_add(u->deps, node->id);
             if (node->op == OP_PICK) {
@@ -315,7 +322,7 @@ static bool path_between(Fuse *s, const Unit *from, const Unit *to, bool *seen) 
     return false;
 }
 
-/* --- do two units have the same rows ----------------------------------------------------------- */
+/* --- do two units have the same rows ---------------------------------------------------------- */
 
 bool fuse_split(Type type, int64_t rows, int *leading) {
     int64_t product = 1;
@@ -329,8 +336,8 @@ bool fuse_split(Type type, int64_t rows, int *leading) {
     return false;
 }
 
-/* Trial of a unit: values are asked for symbolically on one row axis and one axis for each length of
- * a row, and every use of one of its own atoms must be where that atom is computed. */
+/* Trial of a unit: values are asked for symbolically on one row axis and one axis for each length
+ * of a row, and every use of one of its own atoms must be where that atom is computed. */
 typedef struct {
     Fuse *fuse;
     const Unit *unit;
@@ -393,8 +400,8 @@ static void trial_inner(Trial *t, Values *v, int64_t count) {
     VEC_PUSH(v->scratch, &v->inner, inner);
 }
 
-/* True when the atoms of `u` and of what was merged into it can run row by row together. The product
- * of a CONTRACT unit counts as something that memory holds. */
+/* True when the atoms of `u` and of what was merged into it can run row by row together. The
+ * product of a CONTRACT unit counts as something that memory holds. */
 static bool trial_fits(Fuse *s, const Unit *u, int64_t rows) {
     Arena scratch = {0};
     Kernel *k = kernel_new(&scratch, 1);
@@ -408,7 +415,7 @@ static bool trial_fits(Fuse *s, const Unit *u, int64_t rows) {
     for (int i = 0; i < u->atom.count; i++) {
         const Node *node = u->atom.at[i];
         int64_t inner = type_count(node->type) / (rows > 0 ? rows : 1);
-        if (is_fold(node)) {
+        if (fold_is_loop(node)) {
             trial_inner(&t, &v, fold_count(node));
         } else if (inner > 1) {
             trial_inner(&t, &v, inner);
@@ -469,7 +476,7 @@ static bool single_row_fits(const Unit *a, const Unit *b) {
     int64_t length = 0;
     for (int i = 0; i < a->atom.count + b->atom.count; i++) {
         const Node *atom = i < a->atom.count ? a->atom.at[i] : b->atom.at[i - a->atom.count];
-        int64_t inner = is_fold(atom) ? fold_count(atom) : type_count(atom->type);
+        int64_t inner = fold_is_loop(atom) ? fold_count(atom) : type_count(atom->type);
         if (inner > 1 && length > 0 && inner != length) {
             return false;
         }
@@ -483,7 +490,7 @@ static bool same_fold_space(const Unit *a, const Unit *b) {
     return type_same_shape(x->in[0]->type, y->in[0]->type) && folded_axes(x) == folded_axes(y);
 }
 
-/* --- merging ----------------------------------------------------------------------------------- */
+/* --- merging ---------------------------------------------------------------------------------- */
 
 static void unit_absorb(Fuse *s, Unit *a, Unit *b, int64_t rows) {
     VEC(const Node *) all = {0};
@@ -533,7 +540,8 @@ static bool merged_fits(Fuse *s, Unit *a, Unit *b, int64_t rows) {
 
 static bool try_merge(Fuse *s, Unit *a, Unit *b) {
     bool reads = unit_reads(s, b, a);
-    bool epilogue = a->kind == UNIT_CONTRACT && b->kind == UNIT_NEST && reads;
+    bool epilogue = b->kind == UNIT_NEST && reads &&
+                    (a->kind == UNIT_CONTRACT || a->kind == UNIT_COLUMN || a->kind == UNIT_FULL);
     if (!epilogue && a->kind != b->kind) {
         return false;
     }
@@ -553,7 +561,7 @@ static bool try_merge(Fuse *s, Unit *a, Unit *b) {
         if (rows == 1 && !single_row_fits(a, b)) {
             return false;
         }
-    } else if (a->kind == UNIT_COLUMN || a->kind == UNIT_FULL) {
+    } else if (!epilogue && (a->kind == UNIT_COLUMN || a->kind == UNIT_FULL)) {
         if (reads || !units_share(s, a, b) || !same_fold_space(a, b)) {
             return false;
         }
@@ -594,16 +602,24 @@ static void merge_units(Fuse *s) {
     }
 }
 
-/* --- the result -------------------------------------------------------------------------------- */
+/* --- the result ------------------------------------------------------------------------------- */
 
-/* What a loop only carries on is copied into the carry, not read there. */
+/* What a loop only carries on is copied into the carry, what is only put together is written into
+ * its part: neither is read from a place of its own. */
 static bool reads_value(const Unit *u, const Node *node) {
-    const Node *loop = u->atom.at[0];
+    const Node *main = u->atom.at[0];
+    if (u->kind == UNIT_CONCAT) {
+        for (int i = 0; i < main->nin; i++) {
+            if (main->in[i] == node) {
+                return false;
+            }
+        }
+    }
     if (u->kind != UNIT_LOOP) {
         return true;
     }
-    for (int i = loop->attr->ncarry; i < loop->nin; i++) {
-        if (loop->in[i] == node || view_base(loop->in[i]) == node) {
+    for (int i = main->attr->ncarry; i < main->nin; i++) {
+        if (main->in[i] == node || view_base(main->in[i]) == node) {
             return true;
         }
     }
@@ -661,6 +677,7 @@ Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out) {
     s.f->info = ARENA_ARRAY(arena, NodeInfo, region->node.count + 1);
     s.words = region->node.count / 64 + 1;
     mark_live(&s);
+    mark_places(&s);
     mark_required(&s);
     mark_check(&s, out);
     count_uses(&s);

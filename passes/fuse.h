@@ -19,7 +19,7 @@ typedef struct Unit Unit;
 struct Unit {
     UnitKind kind;
     int id;
-    VEC(const Node *) atom; /* what it computes, topological; the first of a CONTRACT is the product */
+    VEC(const Node *) atom; /* what it computes, topological; of a CONTRACT the product first */
     int64_t rows;           /* NEST: number of rows; 0: elementwise over any rows that fit */
     int64_t count;          /* NEST of rows 0: elements of every atom */
     Unit *into;             /* merged into that one */
@@ -33,7 +33,8 @@ typedef struct {
     bool sink;   /* must be stored whoever reads it */
     bool again;  /* a constant all over: users write it out, even where memory holds it too */
     bool stored; /* read by another unit, or a sink */
-    bool read;   /* by a unit that wants it for more than the start of a carry */
+    bool read;   /* by a unit that wants it for more than a carry's start or a part */
+    bool forward; /* the loss depends on it */
     bool early;  /* the check of a train's loss and gradient norm waits for it */
     bool late;   /* becomes a parameter or state: no byte of it may be written before that check */
     bool made;   /* depends on no tensor in memory: draws, indices, constants */
@@ -49,8 +50,9 @@ typedef struct {
     VEC(Unit *) unit; /* in an order that respects what they read */
 } Fusion;
 
-/* fuse: needs a region without marks, and what its results are for (NULL: the body of a loop); gives
- * units that cover every live node that is computed, with `stored` decided; changes no values. */
+/* fuse: needs a region without marks, and what its results are for (NULL: the body of a loop);
+ * gives units that cover every live node that is computed, with `stored` decided; changes no
+ * values. */
 Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out);
 
 /* The number of leading axes whose extents multiply to `rows`; false when there is none. */

@@ -1,9 +1,10 @@
 /* lower: Graph -> Program. Regions become lists of steps, LOOP nodes become STEP_LOOP, units of the
  * Fusion become kernels; every value that needs memory gets its home.
  *
- * Homes: a value stored once lives where its first user needs it: in a temporary, in the result that
- * the caller sees, in the slice of a stack that belongs to the iteration. What must end in another
- * storage (a parameter, a state, a carry) lives in a temporary with Buf.dest. Contract in lower.h. */
+ * Homes: a value stored once lives where its first user needs it: in a temporary, in the result
+ * that the caller sees, in the slice of a stack that belongs to the iteration. What must end in
+ * another storage (a parameter, a state, a carry) lives in a temporary with Buf.dest. Contract in
+ * lower.h. */
 #include "passes/lower.h"
 
 #include "passes/lower_kernel.h"
@@ -11,10 +12,10 @@
 
 #include <string.h>
 
-/* --- names and places -------------------------------------------------------------------------- */
+/* --- names and places ------------------------------------------------------------------------- */
 
 /* The last part of a path: fc1.weight -> weight keeps its layer when it has one. */
-static const char *short_name(Arena *arena, const Node *node) {
+const char *short_name(Arena *arena, const Node *node) {
     if (node->op == OP_SLOT) {
         const char *name = node->attr->slot->name, *dot = strchr(name, '.');
         return str_dup(arena, dot ? dot + 1 : name);
@@ -30,189 +31,7 @@ static Buf *temp_new(Frame *f, const Node *node, Type type, const char *name) {
     return buf;
 }
 
-static Buf *slot_buf(Lower *l, const Slot *slot) {
-    if (slot->kind != SLOT_INPUT) {
-        return l->p->slot.at[slot->index];
-    }
-    for (int i = 0; i < l->e->buf.count; i++) {
-        if (l->e->buf.at[i]->slot == slot) {
-            return l->e->buf.at[i];
-        }
-    }
-    BUG("input '%s' belongs to another entry", slot->name);
-}
-
-static Buf *table_buf(Lower *l, const Node *node) {
-    for (int i = 0; i < l->p->table.count; i++) {
-        if (l->p->table.at[i]->data == node->attr->data &&
-            type_equal(l->p->table.at[i]->type, node->type)) {
-            return l->p->table.at[i];
-        }
-    }
-    Buf *buf = buf_new(l->p, NULL, BUF_CONST, node->type, short_name(l->arena, node));
-    buf->data = node->attr->data;
-    buf->node = node;
-    buf->loc = node->loc;
-    return buf;
-}
-
-/* --- loads and stores -------------------------------------------------------------------------- */
-
-const Index *kernel_touch(KernelBuild *b, const Arg *arg, int mode, const Index *const *at) {
-    const Buf *buf = arg->buf;
-    const Index *flat = index_const(&b->k->index, 0);
-    Touch touch = {.arg = arg, .mode = mode};
-    bool leading = true;
-    for (int i = 0; i < buf->type.rank; i++) {
-        flat = index_add(&b->k->index, flat, index_scale(&b->k->index, at[i], buf->stride[i]));
-        const Step *loop = NULL;
-        bool lone = at[i]->nterm == 1 && at[i]->base == 0 && at[i]->term[0].mul == 1 &&
-                    at[i]->term[0].atom->kind == ATOM_LOOP;
-        for (int k = 0; lone && k < b->k->loop.count; k++) {
-            if (b->k->loop.at[k]->index == at[i]->term[0].atom->number &&
-                b->k->loop.at[k]->trip == buf->type.dim[i]) {
-                loop = b->k->loop.at[k];
-            }
-        }
-        leading = leading && loop != NULL;
-        if (leading && i < ACCESS_SLICES) {
-            touch.slice[i] = loop;
-        }
-    }
-    VEC_PUSH(b->scratch, &b->touch, touch);
-    return flat;
-}
-
-/* The index vector of a home: its loops, then `at`. */
-static void home_index(KernelBuild *b, const Home *home, const Index *const *at,
-                       const Index **full) {
-    for (int i = 0; i < home->nprefix; i++) {
-        full[i] = kernel_loop_index(b->k, home->prefix[i]);
-    }
-    for (int i = home->nprefix; i < home->buf->type.rank; i++) {
-        full[i] = index_offset(&b->k->index, at[i - home->nprefix], home->at[i - home->nprefix]);
-    }
-}
-
-const Index *home_place(KernelBuild *b, const Home *home, const Index *const *at) {
-    const Index *full[MD_RANK], *flat = index_const(&b->k->index, 0);
-    home_index(b, home, at, full);
-    for (int i = 0; i < home->buf->type.rank; i++) {
-        const Index *term = index_scale(&b->k->index, full[i], home->buf->stride[i]);
-        flat = index_add(&b->k->index, flat, term);
-    }
-    return flat;
-}
-
-static const Expr *load_home(KernelBuild *b, Values *v, const Home *home, const Index *const *at) {
-    const Index *full[MD_RANK];
-    home_index(b, home, at, full);
-    const Arg *arg = kernel_arg(b->k, home->buf, ACCESS_READ);
-    return expr_load(b->k, arg, kernel_touch(b, arg, ACCESS_READ, full), v->guard);
-}
-
-static const Expr *load_outer(KernelBuild *b, Values *v, const Node *outer,
-                              const Index *const *at) {
-    Frame *here = b->at;
-    b->at = here->up;
-    const Expr *e = value_at(v, outer, at);
-    b->at = here;
-    return e;
-}
-
-static const Expr *load_param(KernelBuild *b, Values *v, const Node *node,
-                              const Index *const *at) {
-    const Frame *f = b->at;
-    int k = node->attr->axis - 1;
-    if (k < 0) {
-        return expr_index(b->k, node->type.elem, kernel_loop_index(b->k, f->loop));
-    }
-    if (k < f->node->attr->ncarry) {
-        return load_home(b, v, &f->result[k].at[0], at);
-    }
-    const Node *outer = f->node->in[k];
-    if (k < f->node->attr->ncarry + f->node->attr->ninv) {
-        return load_outer(b, v, outer, at);
-    }
-    const Index *full[MD_RANK];
-    full[0] = kernel_loop_index(b->k, f->loop);
-    memcpy(full + 1, at, sizeof *full * (size_t)node->type.rank);
-    return load_outer(b, v, outer, full);
-}
-
-const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *const *at) {
-    KernelBuild *b = ctx;
-    const Frame *f = b->at;
-    switch (node->op) {
-    case OP_SLOT: {
-        Home home = {.buf = slot_buf(b->l, node->attr->slot)};
-        return load_home(b, v, &home, at);
-    }
-    case OP_TABLE: {
-        Home home = {.buf = table_buf(b->l, node)};
-        return load_home(b, v, &home, at);
-    }
-    case OP_BODY_PARAM: return load_param(b, v, node, at);
-    case OP_PICK:
-        return load_home(b, v, &f->loop_result[node->in[0]->id][node->attr->axis].at[0], at);
-    default: break;
-    }
-    const NodeInfo *info = &f->fusion->info[node->id];
-    if (!info->atom || info->again || (f == b->frame && info->unit == b->unit && node != b->product)) {
-        return NULL;
-    }
-    if (node == b->product && f == b->frame && b->strip) {
-        for (int i = 0; i < node->type.rank; i++) {
-            b->plain = b->plain || at[i] != b->strip_at[i]; /* a place that the block does not hold */
-        }
-        return b->strip;
-    }
-    if (f->home[node->id].count == 0) {
-        BUG("%s (node %u) is read but stored nowhere", op_info[node->op].name, node->id);
-    }
-    return load_home(b, v, &f->home[node->id].at[0], at);
-}
-
-static void store_home(KernelBuild *b, RootList *roots, const Home *home, const Index *const *at,
-                       const Expr *value) {
-    const Index *full[MD_RANK];
-    home_index(b, home, at, full);
-    const Arg *arg = kernel_arg(b->k, home->buf, ACCESS_WRITE);
-    int mode = ACCESS_WRITE | (home->part ? ACCESS_PART : 0);
-    Root root = {.arg = arg, .index = kernel_touch(b, arg, mode, full), .value = value,
-                 .add = OP_CONST};
-    VEC_PUSH(b->scratch, roots, root);
-}
-
-void kernel_store(KernelBuild *b, RootList *roots, const Node *node, const Index *const *at,
-                  const Expr *value) {
-    const HomeList *homes = b->copy ? b->copy : &b->frame->home[node->id];
-    for (int i = 0; i < homes->count; i++) {
-        store_home(b, roots, &homes->at[i], at, value);
-    }
-}
-
-Buf *kernel_work(KernelBuild *b, Type type, int parts, const char *name) {
-    if (parts > 0) {
-        int64_t line = MD_ALIGN / (int64_t)elem_bytes(type.elem);
-        type = (Type){.elem = type.elem, .rank = 2,
-                      .dim = {parts, align_up(type_count(type), line)}};
-    }
-    if (b->nwork < b->work.count && type_equal(b->work.at[b->nwork]->type, type)) {
-        return b->work.at[b->nwork++];
-    }
-    if (b->nwork < b->work.count) {
-        BUG("a kernel changed its workspaces");
-    }
-    Buf *buf = buf_new(b->l->p, b->l->e, BUF_WORK, type, name);
-    buf->loop = b->frame->loop;
-    buf->per_thread = parts;
-    VEC_PUSH(b->scratch, &b->work, buf);
-    b->nwork++;
-    return buf;
-}
-
-/* --- steps ------------------------------------------------------------------------------------- */
+/* --- steps ------------------------------------------------------------------------------------ */
 
 /* The line of the source that made the node, and its place. */
 static void step_text(Lower *l, Step *step, const Node *node) {
@@ -256,7 +75,46 @@ static const Node *main_atom(const Fusion *f, const Unit *u) {
     return u->atom.at[u->kind == UNIT_CONTRACT ? 0 : u->atom.count - 1];
 }
 
-/* A kernel for `unit` (or a copy of `node` into `copy`), as a step at the end of the frame's list. */
+/* The parameter or state that `node` is a view of, seen through loops; NULL: none. */
+static const Slot *slot_behind(const Frame *f, const Node *node) {
+    node = view_base(node);
+    while (node->op == OP_BODY_PARAM && node->attr->axis > f->node->attr->ncarry) {
+        node = view_base(f->node->in[node->attr->axis - 1]);
+        f = f->up;
+    }
+    bool slot = node->op == OP_SLOT && node->attr->slot->kind == SLOT_PARAM;
+    return slot ? node->attr->slot : NULL;
+}
+
+/* fc1, fc1_back, fc1_weight_update: the layer whose parameter a product reads, or what is made. */
+static const char *kernel_label(const Frame *f, const Unit *unit, const Node *main) {
+    Arena *arena = f->l->arena;
+    for (int i = 0; i < unit->atom.count; i++) {
+        const HomeList *homes = &f->home[unit->atom.at[i]->id];
+        const Buf *dest = homes->count > 0 ? homes->at[0].buf->dest : NULL;
+        if (dest && dest->slot && dest->slot->kind == SLOT_PARAM) {
+            bool init = f->l->e->entry->kind == ENTRY_INIT;
+            return str_printf(arena, init ? "%s" : "%s_update", dest->name);
+        }
+    }
+    const Slot *slot = NULL;
+    for (int k = 0; main->op == OP_CONTRACT && k < main->nin && !slot; k++) {
+        slot = slot_behind(f, main->in[k]);
+    }
+    const char *name = short_name(arena, main);
+    const char *from = slot ? strchr(slot->name, '.') : NULL;
+    const char *to = slot ? strrchr(slot->name, '.') : NULL;
+    if (from && to > from) {
+        /* What the loss of a train waits for is forward. */
+        bool forward = f->l->e->entry->kind != ENTRY_TRAIN ||
+                       (f->loop ? !f->loop->reverse : f->fusion->info[main->id].forward);
+        return str_printf(arena, forward ? "%.*s" : "%.*s_back", (int)(to - from - 1), from + 1);
+    }
+    return name;
+}
+
+/* A kernel for `unit` (or a copy of `node` into `copy`), as a step at the end of the frame's list.
+ * */
 static void lower_kernel(Frame *f, const Unit *unit, const Node *main, const HomeList *copy) {
     Lower *l = f->l;
     Arena scratch = {0};
@@ -269,11 +127,13 @@ static void lower_kernel(Frame *f, const Unit *unit, const Node *main, const Hom
     b.step = step_new(l->p, STEP_KERNEL, main->loc);
     step_text(l, b.step, main);
     b.step->name = str_printf(l->arena, "%s_%s", l->e->entry->name ? l->e->entry->name : "init",
-                              short_name(l->arena, main));
+                              kernel_label(f, unit, main));
     int line = 0, col = 0;
     if (main->loc.source < (uint32_t)l->c->diag.sources.count) {
         loc_line(&l->c->diag, main->loc, &line, &col);
-        b.k->where = str_printf(l->arena, "%s:%d", loc_file(&l->c->diag, main->loc), line);
+        /* The base name: emitted text does not depend on how the model was named. */
+        const char *file = loc_file(&l->c->diag, main->loc), *slash = strrchr(file, '/');
+        b.k->where = str_printf(l->arena, "%s:%d", slash != NULL ? slash + 1 : file, line);
     }
     b.k->text = b.step->text;
     b.step->kernel = b.k;
@@ -291,7 +151,7 @@ static void lower_copy(Frame *f, const Node *node, Home to) {
     lower_kernel(f, &unit, node, &homes);
 }
 
-/* --- where results go -------------------------------------------------------------------------- */
+/* --- where results go ------------------------------------------------------------------------- */
 
 /* Where a result of a region must be: in a home of its own, or at last in `dest`. */
 typedef struct {
@@ -435,7 +295,7 @@ static void lower_loop(Frame *f, const Node *node, const TargetList *targets) {
     }
 }
 
-/* --- regions ----------------------------------------------------------------------------------- */
+/* --- regions ---------------------------------------------------------------------------------- */
 
 /* The kernels of the operands of a concatenation write their parts of it. */
 static void place_parts(Frame *f, const Node *node) {
@@ -448,6 +308,12 @@ static void place_parts(Frame *f, const Node *node) {
     for (int k = 0; k < node->nin; k++) {
         const NodeInfo *n = &f->fusion->info[node->in[k]->id];
         if (n->atom && !n->leaf && !n->again && k < 64 && whole->count == 1) {
+            /* Nobody may read a part before all of them are there. */
+            if (n->read && f->home[node->in[k]->id].count == 0) {
+                Home own = {.buf = temp_new(f, node->in[k], node->in[k]->type,
+                                            short_name(f->l->arena, node->in[k]))};
+                VEC_PUSH(f->l->arena, &f->home[node->in[k]->id], own);
+            }
             Home part = whole->at[0];
             part.part = true;
             part.at[node->attr->axis] += begin;
@@ -522,7 +388,7 @@ static void lower_region(Frame *f, const TargetList *targets) {
     }
 }
 
-/* --- entries ----------------------------------------------------------------------------------- */
+/* --- entries ---------------------------------------------------------------------------------- */
 
 static void refuse_types(Compile *c, const Region *region) {
     for (int i = 0; i < region->node.count; i++) {

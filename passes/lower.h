@@ -5,9 +5,10 @@
 #include "compiler/compile.h"
 #include "compiler/loop.h"
 
-/* lower: needs a module without marks whose entries are verified; gives a Program of bufs, steps and
- * kernels for every entry but tests, steps in one legal order, Buf.dest and every Access set; offsets
- * and names of functions are left to order, in-place, plan and program_names. Changes no values. */
+/* lower: needs a module without marks whose entries are verified; gives a Program of bufs, steps
+ * and kernels for every entry but tests, steps in one legal order, Buf.dest and every Access set;
+ * offsets and names of functions are left to order, in-place, plan and program_names. Changes no
+ * values. */
 Program *pass_lower(Compile *c, Arena *arena, Module *module);
 
 #endif

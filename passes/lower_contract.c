@@ -1,11 +1,13 @@
-/* lower_contract: products. A CONTRACT becomes a plan of runtime/tile_plan.h where both operands are
- * loads at strides, and what follows it elementwise runs on each finished block; else plain loops.
+/* lower_contract: products. A CONTRACT becomes a plan of runtime/tile_plan.h where both operands
+ * are loads at strides, and what follows it elementwise runs on each finished block; else plain
+ * loops.
  *
  * Technique: every label of the product gets axes; the operands are asked for at these, and the
- * strides are read off the loads. Axes of a class (batch, rows, columns, summed) that lie behind one
- * another in all operands merge; what the plan has no room for becomes loops around it. The result
- * itself is finished in place where one of the values wanted has its layout; else in a strip.
- * Needs a CONTRACT unit with homes; gives its kernel; changes no values beyond the order of sums. */
+ * strides are read off the loads. Axes of a class (batch, rows, columns, summed) that lie behind
+ * one another in all operands merge; what the plan has no room for becomes loops around it. The
+ * result itself is finished in place where one of the values wanted has its layout; else in a
+ * strip. Needs a CONTRACT unit with homes; gives its kernel; changes no values beyond the order of
+ * sums. */
 #include "passes/lower_kernel.h"
 #include "passes/view.h"
 #include "runtime/tile_plan.h"
@@ -16,7 +18,7 @@ static const NodeInfo *info_of(const KernelBuild *b, const Node *node) {
     return &b->frame->fusion->info[node->id];
 }
 
-/* --- plain loops ------------------------------------------------------------------------------- */
+/* --- plain loops ------------------------------------------------------------------------------ */
 
 /* The plain form of a product: outer labels, summed labels, and a vector of trailing labels. */
 static bool build_product(KernelBuild *b) {
@@ -78,20 +80,17 @@ static bool build_product(KernelBuild *b) {
 static bool build_plain(KernelBuild *b) {
     const Node *node = b->unit->atom.at[0];
     if (!info_of(b, node)->stored) {
-        HomeList *home = &b->frame->home[node->id];
-        Home work = {.buf = kernel_work(b, node->type, 0, "product")};
-        home->count = 0;
-        VEC_PUSH(b->l->arena, home, work);
+        kernel_home(b, node, "product");
     }
     if (build_product(b)) {
         return true;
     }
-    b->product = node;
+    b->known = true;
     b->first_space = 3;
-    return b->unit->atom.count > 1 && build_nest(b, 1);
+    return b->unit->atom.count > 1 && build_nest(b);
 }
 
-/* --- labels to axes ---------------------------------------------------------------------------- */
+/* --- labels to axes --------------------------------------------------------------------------- */
 
 enum { BATCH, ROWS, COLUMNS, SUMMED, CLASSES };
 enum { DIGITS = 2 * MD_RANK };
@@ -252,7 +251,7 @@ static bool choose_roles(Product *p) {
     return p->class[SUMMED].loops == 0;
 }
 
-/* --- the plan ---------------------------------------------------------------------------------- */
+/* --- the plan --------------------------------------------------------------------------------- */
 
 static Digit group_at(const Class *c, int from_last) {
     Digit one = {.axis = -1, .extent = 1};
@@ -298,7 +297,7 @@ static const Index *plan_offset(const Product *p, const Index *at) {
     return at;
 }
 
-/* --- what follows the product ------------------------------------------------------------------ */
+/* --- what follows the product ----------------------------------------------------------------- */
 
 /* Index of every label inside the epilogue: digits of the block's batch, row and column. */
 static void epilogue_labels(Product *p, Tile *tile, const Index **label) {
@@ -347,7 +346,7 @@ static void epilogue_roots(Product *p, Tile *tile, RootList *roots) {
     Arg *strip = kernel_arg(b->k, block, ACCESS_READ | ACCESS_WRITE);
     strip->strip = true;
     tile->strip = strip;
-    b->product = node;
+    b->known = true;
     b->strip = expr_load(b->k, strip, kernel_axis_index(b->k, tile->column), NULL);
     memcpy(b->strip_at, at, sizeof at);
     const Index *flat = index_flatten(&b->k->index, node->type.rank, node->type.dim, at);
@@ -418,9 +417,10 @@ static const Arg *added(const Product *p, const RootList *roots) {
         return NULL;
     }
     const Expr *other = e->in[0] == p->b->strip ? e->in[1] : e->in[0];
-    bool fits = (e->in[0] == p->b->strip) != (e->in[1] == p->b->strip) &&
+    bool operand = other->arg == p->load[0]->arg || other->arg == p->load[1]->arg;
+    bool fits = (e->in[0] == p->b->strip) != (e->in[1] == p->b->strip) && !operand &&
                 other->kind == EXPR_LOAD && other->nin == 0 && other->index == roots->at[0].index &&
-                p->dense && has_strides(p, &roots->at[0]) && other->arg != p->load[0]->arg && other->arg != p->load[1]->arg;
+                p->dense && has_strides(p, &roots->at[0]);
     return fits ? other->arg : NULL;
 }
 
@@ -474,7 +474,7 @@ static void find_place(Product *p, const Index *const *out) {
     }
 }
 
-/* --- tiles ------------------------------------------------------------------------------------- */
+/* --- tiles ------------------------------------------------------------------------------------ */
 
 typedef enum { TILE_DONE, TILE_AGAIN, TILE_PLAIN } TileOutcome;
 
@@ -565,13 +565,13 @@ static TileOutcome build_tile(KernelBuild *b) {
     memcpy(tile->plan, &plan, sizeof plan);
     tile->flops = 2 * class_count(&p.class[BATCH]) * class_count(&p.class[ROWS]) *
                   class_count(&p.class[COLUMNS]) * class_count(&p.class[SUMMED]);
-    int64_t work = (int64_t)md_tile_workspace(&plan, b->k->threads);
+    int workers = md_tile_workers(&plan, b->k->threads);
+    int64_t work = (int64_t)md_tile_workspace(&plan, workers);
     if (work > 0) {
         int64_t elems = work / (int64_t)elem_bytes(node->type.elem);
-        bool shares = plan.partial == 0 && elems % b->k->threads == 0;
-        Type type = {.elem = node->type.elem, .rank = 1,
-                     .dim = {shares ? elems / b->k->threads : elems}};
-        Buf *buf = kernel_work(b, type, shares ? b->k->threads : 0, "panels");
+        bool shares = workers > 1 && plan.partial == 0 && elems % workers == 0;
+        Type type = {.elem = node->type.elem, .rank = 1, .dim = {shares ? elems / workers : elems}};
+        Buf *buf = kernel_work(b, type, shares ? workers : 0, "panels");
         tile->work = kernel_arg(b->k, buf, ACCESS_READ | ACCESS_WRITE);
     }
     return TILE_DONE;

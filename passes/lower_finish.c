@@ -181,8 +181,8 @@ static void walk_list(Walk *w, const StmtList *list) {
     }
 }
 
-/* May `out` lie in the bytes of `in`: each element of `in` is read at the place and not after the time
- * at which that of `out` is written, and in no other way. */
+/* May `out` lie in the bytes of `in`: each element of `in` is read at the place and not after the
+ * time at which that of `out` is written, and in no other way. */
 static bool may_share(const Walk *w, const Arg *in, const Arg *out) {
     if (elem_bytes(in->buf->type.elem) != elem_bytes(out->buf->type.elem)) {
         return false;
@@ -241,7 +241,8 @@ static void set_accesses(KernelBuild *b, const Walk *w) {
         while (n < ACCESS_SLICES && t->slice[n]) {
             n++;
         }
-        /* What it writes it reads back only: values never change, so nothing is read and replaced. */
+        /* What it writes it reads back only: values never change, so nothing is read and replaced.
+         * */
         bool back = t->mode == ACCESS_READ && (t->arg->mode & ACCESS_WRITE) != 0;
         if (w->arg_used[t->arg->id] && t->arg->buf->kind != BUF_WORK && !back) {
             step_access_slice(p, step, t->arg->buf, t->mode, t->slice, n);
@@ -264,7 +265,8 @@ static void set_accesses(KernelBuild *b, const Walk *w) {
     for (int i = 0; i < b->k->arg.count; i++) {
         for (int j = 0; j < b->k->arg.count; j++) {
             const Arg *in = b->k->arg.at[i], *out = b->k->arg.at[j];
-            if (i != j && !in->strip && !out->strip && arg_rank(in) == 2 && arg_rank(out) == 0 && may_share(w, in, out)) {
+            if (i != j && !in->strip && !out->strip && arg_rank(in) == 2 && arg_rank(out) == 0 &&
+                may_share(w, in, out)) {
                 InplacePair pair = {in->buf, out->buf};
                 VEC_PUSH(p->arena, &step->inplace, pair);
             }

@@ -1,4 +1,5 @@
-/* lower_kernel: what the files of lowering share: where values live, and a kernel under construction. */
+/* lower_kernel: what the files of lowering share: where values live, and a kernel under
+ * construction. */
 #ifndef MDLC_PASSES_LOWER_KERNEL_H
 #define MDLC_PASSES_LOWER_KERNEL_H
 
@@ -69,8 +70,9 @@ typedef struct {
     Lower *l;
     Frame *frame;
     const Unit *unit;
-    const Node *product;  /* of a CONTRACT unit, once it is in memory: what follows loads it */
-    const Expr *strip;    /* what stands for it in the epilogue of a tile */
+    bool known;           /* product or folds of the unit are there: what follows takes them */
+    const Expr **known_value; /* by node id; NULL: from memory */
+    const Expr *strip;    /* what stands for the product in the epilogue of a tile */
     const Index *strip_at[MD_RANK]; /* where */
     bool plain;           /* no tile: plain loops */
     const HomeList *copy; /* stores go here instead of to the homes of their nodes */
@@ -91,6 +93,12 @@ typedef struct {
 } KernelBuild;
 
 /* --- lower.c --- */
+/* What a value is called: of the source, else its operation. */
+const char *short_name(Arena *arena, const Node *node);
+
+/* --- lower_access.c --- */
+Buf *slot_buf(Lower *l, const Slot *slot);
+bool kernel_known(const KernelBuild *b, const Node *node);
 const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *const *at);
 /* Adds the access, gives the flat index. */
 const Index *kernel_touch(KernelBuild *b, const Arg *arg, int mode, const Index *const *at);
@@ -103,27 +111,54 @@ void kernel_store(KernelBuild *b, RootList *roots, const Node *node, const Index
 Buf *kernel_work(KernelBuild *b, Type type, int parts, const char *name);
 
 /* --- lower_finish.c --- */
-/* Drops what the statements do not use; orders arguments; sets the accesses, pairs and counts of the
- * step. */
+/* Drops what the statements do not use; orders arguments; sets the accesses, pairs and counts of
+ * the step. */
 void kernel_finish(KernelBuild *b);
 
-/* --- lower_nest.c: spaces and schedules --- */
+/* --- lower_space.c --- */
 /* The axes of a flat space of `count`: number `which` of this kernel. */
 Radix *kernel_space(KernelBuild *b, int which, int64_t count, const char *name);
 const Index *radix_flat(KernelBuild *b, const Radix *r);
 /* True when some quotient of an axis asks for digits: the kernel must be built again. */
 bool kernel_refine(KernelBuild *b, const RootList *roots);
-/* Loops over `grid` (outermost first), in them the stages that make `roots`; the last grid axis is the
- * vector loop when `flat`. */
+/* Index of each of the given dims from a flat space. */
+void space_digits(KernelBuild *b, const Radix *r, int n, const int64_t *dim, const Index **at);
+int space_axes(const Radix *r); /* axes worth a loop: none of a space of one element */
+AxisSet space_set(const Radix *r);
+int64_t count_dims(int n, const int64_t *dim);
+
+/* --- lower_bind.c --- */
+typedef VEC(const Expr *) ExprList;
+
+typedef struct {
+    KernelBuild *b;
+    StmtList *list;
+    AxisSet scope;
+    bool *seen;
+    ExprList *made; /* what was bound here, to be unbound when the block ends; may be NULL */
+    bool early;     /* the loops of folds come later: leave alone what holds one */
+} Binder;
+
+AxisSet root_axes(const Root *root);
+void nest_open(KernelBuild *b, const RootList *roots); /* counts uses; nothing is bound */
+void bind_room(KernelBuild *b); /* for expressions that scheduling itself has made */
+bool expr_is_plain(const Expr *e); /* a number or an index: never worth a name */
+Binder bind_open(KernelBuild *b, StmtList *list, AxisSet scope, ExprList *made);
+/* Binds what `e` needs; `deeper`: it is used in a loop inside this block. */
+void bind_expr(Binder *x, const Expr *e, bool deeper);
+void bind_root(Binder *x, const Root *root);
+void bind_end(KernelBuild *b, const ExprList *made);
+
+/* --- lower_nest.c --- */
+/* Loops over `grid` (outermost first), in them the stages that make `roots`; the last grid axis is
+ * the vector loop when `flat`. */
 void nest_emit(KernelBuild *b, const int *grid, int ngrid, bool flat, const RootList *roots);
 /* Binds what `roots` need outside of the axes of inner loops, in `list`, where `scope` is bound. */
 void nest_lets(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots);
 void nest_stage(KernelBuild *b, StmtList *list, AxisSet scope, const int *axis, int naxis,
                 const RootList *roots);
 void nest_rows(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots);
-void nest_open(KernelBuild *b, const RootList *roots);
 bool kernel_parallel(const KernelBuild *b, int64_t work); /* is it worth several threads */
-AxisSet root_axes(const Root *root);
 /* Opens nested FORs over the axes; gives the innermost body. */
 StmtList *nest_loops(KernelBuild *b, StmtList *list, const int *axis, int n, bool parallel);
 
@@ -132,13 +167,10 @@ StmtList *nest_loops(KernelBuild *b, StmtList *list, const int *axis, int n, boo
 bool build_contract(KernelBuild *b);
 
 /* --- lower_unit.c --- */
-/* Index of each of the given dims from a flat space. */
-void space_digits(KernelBuild *b, const Radix *r, int n, const int64_t *dim, const Index **at);
-int space_axes(const Radix *r); /* axes worth a loop: none of a space of one element */
-AxisSet space_set(const Radix *r);
-int64_t count_dims(int n, const int64_t *dim);
-/* The nest of a unit's atoms from number `from` on; true: build again. */
-bool build_nest(KernelBuild *b, int from);
+/* The nest of a unit's atoms, those aside that are known; true: build again. */
+bool build_nest(KernelBuild *b);
+/* A place for a value of this unit that nothing else reads. */
+void kernel_home(KernelBuild *b, const Node *node, const char *name);
 /* Loops of a fold whose result is a vector: outer rows g, summed rows f, the vector v. */
 void emit_column(KernelBuild *b, const Radix *g, const Radix *f, const Radix *v,
                  const RootList *roots);

@@ -19,236 +19,7 @@ enum {
     FLAT_CHUNKS = 64
 };
 
-/* --- index spaces ------------------------------------------------------------------------------ */
-
-Radix *kernel_space(KernelBuild *b, int which, int64_t count, const char *name) {
-    while (b->radix.count <= which) {
-        Radix r = {.count = count, .name = name, .n = 1, .digit = {count}};
-        VEC_PUSH(b->scratch, &b->radix, r);
-    }
-    Radix *r = &b->radix.at[which];
-    r->set = 0;
-    for (int i = 0; i < r->n; i++) {
-        r->axis[i] = kernel_axis(b->k, r->digit[i], r->name);
-        r->set |= (AxisSet)1 << r->axis[i];
-    }
-    return r;
-}
-
-const Index *radix_flat(KernelBuild *b, const Radix *r) {
-    const Index *flat = index_const(&b->k->index, 0);
-    for (int i = 0; i < r->n; i++) {
-        flat = index_add(&b->k->index, index_scale(&b->k->index, flat, r->digit[i]),
-                         kernel_axis_index(b->k, r->axis[i]));
-    }
-    return flat;
-}
-
-/* Splits the digit of an axis that stands alone under a quotient. */
-static bool refine_index(KernelBuild *b, const Index *index) {
-    for (int i = 0; i < index->nterm; i++) {
-        const Atom *atom = index->term[i].atom;
-        if (!atom->of) {
-            continue;
-        }
-        if (refine_index(b, atom->of)) {
-            return true;
-        }
-        const Index *of = atom->of;
-        if (of->nterm != 1 || of->base != 0 || of->term[0].mul != 1 ||
-            of->term[0].atom->kind != ATOM_AXIS) {
-            continue;
-        }
-        for (int r = 0; r < b->radix.count; r++) {
-            Radix *x = &b->radix.at[r];
-            for (int d = 0; d < x->n; d++) {
-                if (x->axis[d] != of->term[0].atom->number || x->digit[d] % atom->by != 0 ||
-                    x->n == MD_RANK) {
-                    continue;
-                }
-                memmove(&x->digit[d + 1], &x->digit[d], sizeof *x->digit * (size_t)(x->n - d));
-                x->digit[d] /= atom->by;
-                x->digit[d + 1] = atom->by;
-                x->n++;
-                return true;
-            }
-        }
-    }
-    return false;
-}
-
-static bool refine_expr(KernelBuild *b, const Expr *e, bool *seen) {
-    if (seen[e->id]) {
-        return false;
-    }
-    seen[e->id] = true;
-    if (e->index && refine_index(b, e->index)) {
-        return true;
-    }
-    for (int i = 0; i < e->nkid; i++) {
-        if (refine_expr(b, e->kid[i], seen)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-bool kernel_refine(KernelBuild *b, const RootList *roots) {
-    bool *seen = ARENA_ARRAY(b->scratch, bool, b->k->expr.count + 1);
-    for (int i = 0; i < roots->count; i++) {
-        if (refine_index(b, roots->at[i].index) || refine_expr(b, roots->at[i].value, seen)) {
-            return true;
-        }
-    }
-    return false;
-}
-
-/* --- bindings ---------------------------------------------------------------------------------- */
-
-AxisSet root_axes(const Root *root) { return root->index->axes | root->value->axes; }
-
-/* Loads under a choice are bound in front of it: a C compiler may not make a load that the source
- * makes only sometimes, and then cannot vectorise; ours are always inside. */
-static void force_loads(KernelBuild *b, const Expr *e) {
-    if (b->forced[e->id]) {
-        return;
-    }
-    b->forced[e->id] = true;
-    for (int i = 0; e->kind == EXPR_MAP && e->axes != 0 && i < e->nkid; i++) {
-        force_loads(b, e->kid[i]);
-    }
-}
-
-static void count_use(KernelBuild *b, const Expr *e) {
-    if (b->uses[e->id]++ > 0) {
-        return;
-    }
-    for (int i = 1; e->kind == EXPR_MAP && e->op == OP_SELECT && i < e->nin; i++) {
-        force_loads(b, e->in[i]);
-    }
-    for (int i = 0; i < e->nkid; i++) {
-        count_use(b, e->kid[i]);
-    }
-}
-
-static void count_root(KernelBuild *b, const Root *root) {
-    const Expr *kid[MD_RANK];
-    int n = index_kids(root->index, kid, 0, MD_RANK);
-    for (int i = 0; i < n; i++) {
-        count_use(b, kid[i]);
-    }
-    count_use(b, root->value);
-}
-
-/* Room for expressions that scheduling itself makes: loads of kept rows. */
-static void room(KernelBuild *b) {
-    if (b->nbound >= b->k->expr.count) {
-        return;
-    }
-    int n = b->k->expr.count + 64;
-    b->bound = arena_grow(b->scratch, b->bound, sizeof *b->bound * (size_t)b->nbound,
-                          sizeof *b->bound * (size_t)n);
-    b->uses = arena_grow(b->scratch, b->uses, sizeof *b->uses * (size_t)b->nbound,
-                         sizeof *b->uses * (size_t)n);
-    b->forced = arena_grow(b->scratch, b->forced, sizeof *b->forced * (size_t)b->nbound,
-                           sizeof *b->forced * (size_t)n);
-    memset(b->forced + b->nbound, 0, sizeof *b->forced * (size_t)(n - b->nbound));
-    memset(b->bound + b->nbound, 0, sizeof *b->bound * (size_t)(n - b->nbound));
-    memset(b->uses + b->nbound, 0, sizeof *b->uses * (size_t)(n - b->nbound));
-    b->nbound = n;
-}
-
-void nest_open(KernelBuild *b, const RootList *roots) {
-    b->nbound = 0;
-    b->bound = NULL;
-    b->uses = NULL;
-    b->forced = NULL;
-    room(b);
-    for (int i = 0; i < roots->count; i++) {
-        count_root(b, &roots->at[i]);
-    }
-}
-
-static bool is_plain(const Expr *e) {
-    return e->kind == EXPR_CONST || e->kind == EXPR_INDEX;
-}
-
-typedef VEC(const Expr *) ExprList;
-
-typedef struct {
-    KernelBuild *b;
-    StmtList *list;
-    AxisSet scope;
-    bool *seen;
-    ExprList *made; /* what was bound here, to be unbound when the block ends; may be NULL */
-    bool early;     /* the loops of folds come later: leave alone what holds one */
-} Binder;
-
-static bool holds_fold(const KernelBuild *b, const Expr *e, bool *seen) {
-    if (seen[e->id] || b->bound[e->id]) {
-        return false;
-    }
-    seen[e->id] = true;
-    for (int i = 0; i < e->nkid; i++) {
-        if (holds_fold(b, e->kid[i], seen)) {
-            return true;
-        }
-    }
-    return e->kind == EXPR_FOLD;
-}
-
-static void bind(Binder *x, const Expr *e, bool deeper) {
-    KernelBuild *b = x->b;
-    if (b->bound[e->id] || is_plain(e)) {
-        return;
-    }
-    bool here = (e->axes & ~x->scope) == 0;
-    bool wanted = here && (deeper || b->uses[e->id] > 1 || e->kind == EXPR_KEY ||
-                           (b->forced[e->id] && e->kind == EXPR_LOAD && e->nin == 0));
-    if (x->seen[e->id] && !wanted) {
-        return;
-    }
-    if (here && x->early &&
-        holds_fold(b, e, ARENA_ARRAY(b->scratch, bool, b->nbound))) {
-        wanted = false;
-    } else if (e->kind == EXPR_FOLD && here) {
-        BUG("a fold is used before its loop");
-    }
-    x->seen[e->id] = true;
-    for (int i = 0; i < e->nkid; i++) {
-        bind(x, e->kid[i], !here);
-    }
-    if (wanted) {
-        stmt_let(b->k, x->list, e, NULL);
-        b->bound[e->id] = true;
-        if (x->made) {
-            VEC_PUSH(b->scratch, x->made, e);
-        }
-    }
-}
-
-static Binder binder(KernelBuild *b, StmtList *list, AxisSet scope, ExprList *made) {
-    room(b);
-    return (Binder){b, list, scope, ARENA_ARRAY(b->scratch, bool, b->nbound), made, false};
-}
-
-static void bind_root(Binder *x, const Root *root) {
-    const Expr *kid[MD_RANK];
-    int n = index_kids(root->index, kid, 0, MD_RANK);
-    bool deeper = (root_axes(root) & ~x->scope) != 0;
-    for (int i = 0; i < n; i++) {
-        bind(x, kid[i], deeper);
-    }
-    bind(x, root->value, deeper);
-}
-
-static void unbind(KernelBuild *b, const ExprList *made) {
-    for (int i = 0; i < made->count; i++) {
-        b->bound[made->at[i]->id] = false;
-    }
-}
-
-/* --- stages ------------------------------------------------------------------------------------ */
+/* --- stages ----------------------------------------------------------------------------------- */
 
 typedef struct {
     AxisSet set;       /* inner axes; 0: no loop */
@@ -325,9 +96,10 @@ static void place_roots(Rows *x, const RootList *roots) {
     for (int i = 0; i < roots->count; i++) {
         AxisSet set = root_axes(&roots->at[i]) & ~x->scope;
         int best = -1;
-        for (int s = 0; s < x->stage.count && set != 0; s++) {
+        for (int s = 0; s < x->stage.count; s++) {
             const Stage *stage = &x->stage.at[s];
             if (stage->set == set && stage->depth >= depth[i] && !stage->search &&
+                (set != 0 || stage->fold.count == 0) &&
                 (best < 0 || stage->depth < x->stage.at[best].depth)) {
                 best = s;
             }
@@ -378,7 +150,7 @@ typedef struct {
 /* Decides what stage `stage` takes from an earlier one. */
 static void keep_visit(Keeper *x, const Expr *e) {
     Rows *r = x->rows;
-    if (x->seen[e->id] || (e->axes & ~r->scope) == 0 || e->kind == EXPR_LOAD || is_plain(e)) {
+    if (x->seen[e->id] || (e->axes & ~r->scope) == 0 || e->kind == EXPR_LOAD || expr_is_plain(e)) {
         return;
     }
     x->seen[e->id] = true;
@@ -471,11 +243,11 @@ static int lanes_of(int64_t extent) {
 static void emit_body(KernelBuild *b, StmtList *into, AxisSet scope, const RootList *roots,
                       const ExprList *folds) {
     ExprList made = {0};
-    Binder x = binder(b, into, scope, &made);
+    Binder x = bind_open(b, into, scope, &made);
     for (int i = 0; folds && i < folds->count; i++) {
         const Expr *fold = folds->at[i];
         for (int k = 0; k < fold->nkid; k++) {
-            bind(&x, fold->kid[k], false);
+            bind_expr(&x, fold->kid[k], false);
         }
     }
     for (int i = 0; i < roots->count; i++) {
@@ -483,7 +255,7 @@ static void emit_body(KernelBuild *b, StmtList *into, AxisSet scope, const RootL
     }
     for (int i = 0; i < roots->count && roots->count > 1; i++) {
         const Expr *e = roots->at[i].value;
-        if (!b->bound[e->id] && !is_plain(e)) {
+        if (!b->bound[e->id] && !expr_is_plain(e)) {
             stmt_let(b->k, into, e, NULL);
             b->bound[e->id] = true;
             VEC_PUSH(b->scratch, &made, e);
@@ -494,10 +266,11 @@ static void emit_body(KernelBuild *b, StmtList *into, AxisSet scope, const RootL
         Stmt *s = stmt_store(b->k, into, root->arg, root->index, root->value);
         s->add = root->add;
     }
-    unbind(b, &made);
+    bind_end(b, &made);
 }
 
-/* Nested folds: those whose axes are bound only inside this loop become loops of their own in it. */
+/* Nested folds: those whose axes are bound only inside this loop become loops of their own in it.
+ * */
 static void emit_nested(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots,
                         const ExprList *folds);
 
@@ -552,7 +325,7 @@ static void emit_stage(KernelBuild *b, StmtList *list, AxisSet scope, const int 
 static void emit_nested(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots,
                         const ExprList *folds) {
     Rows r = {.b = b, .scope = scope};
-    room(b);
+    bind_room(b);
     r.depth = ARENA_ARRAY(b->scratch, int, b->nbound);
     memset(r.depth, -1, sizeof *r.depth * (size_t)b->nbound);
     for (int i = 0; folds && i < folds->count; i++) {
@@ -571,10 +344,10 @@ static void emit_nested(KernelBuild *b, StmtList *list, AxisSet scope, const Roo
             if (stage->depth != d) {
                 continue;
             }
-            Binder x = binder(b, list, scope, &made);
+            Binder x = bind_open(b, list, scope, &made);
             for (int i = 0; i < stage->fold.count; i++) {
                 for (int k = 0; k < stage->fold.at[i]->nkid; k++) {
-                    bind(&x, stage->fold.at[i]->kid[k], true);
+                    bind_expr(&x, stage->fold.at[i]->kid[k], true);
                 }
             }
             int axis[AXES_MAX], n = set_axes(stage->set, axis);
@@ -586,11 +359,11 @@ static void emit_nested(KernelBuild *b, StmtList *list, AxisSet scope, const Roo
         }
     }
     emit_body(b, list, scope, roots, folds);
-    unbind(b, &made);
+    bind_end(b, &made);
 }
 
 void nest_lets(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots) {
-    Binder x = binder(b, list, scope, NULL);
+    Binder x = bind_open(b, list, scope, NULL);
     x.early = true;
     for (int i = 0; i < roots->count; i++) {
         bind_root(&x, &roots->at[i]);
@@ -630,10 +403,10 @@ static void emit_row_stage(Rows *r, StmtList *list, int s) {
     for (int i = 0; i < stage->take.count; i++) {
         b->bound[stage->take.at[i]->id] = true;
     }
-    Binder x = binder(b, list, r->scope, NULL);
+    Binder x = bind_open(b, list, r->scope, NULL);
     for (int i = 0; i < stage->fold.count; i++) {
         for (int k = 0; k < stage->fold.at[i]->nkid; k++) {
-            bind(&x, stage->fold.at[i]->kid[k], true);
+            bind_expr(&x, stage->fold.at[i]->kid[k], true);
         }
     }
     for (int i = 0; i < stage->root.count; i++) {
@@ -652,13 +425,13 @@ static void emit_row_stage(Rows *r, StmtList *list, int s) {
         }
         loop->body = body;
     }
-    unbind(b, &stage->take);
+    bind_end(b, &stage->take);
 }
 
 /* All stages of one row. */
 void nest_rows(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots) {
     Rows r = {.b = b, .scope = scope};
-    room(b);
+    bind_room(b);
     r.depth = ARENA_ARRAY(b->scratch, int, b->nbound);
     memset(r.depth, -1, sizeof *r.depth * (size_t)b->nbound);
     place_roots(&r, roots);
@@ -668,16 +441,16 @@ void nest_rows(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *ro
             place_keep(&r, &r.stage.at[s], r.stage.at[s].keep.at[i]);
         }
     }
-    room(b);
+    bind_room(b);
     for (int s = 0; s < r.stage.count; s++) {
         emit_row_stage(&r, list, s);
     }
 }
 
-/* --- nests ------------------------------------------------------------------------------------- */
+/* --- nests ------------------------------------------------------------------------------------ */
 
-/* Initialisation runs once, and its shapes grow with the depth of `repeat`, on which the text must not
- * depend: it stays on one thread. */
+/* Initialisation runs once, and its shapes grow with the depth of `repeat`, on which the text must
+ * not depend: it stays on one thread. */
 bool kernel_parallel(const KernelBuild *b, int64_t work) {
     return work >= PARALLEL_WORK && b->k->threads > 1 && b->l->e->entry->kind != ENTRY_INIT;
 }

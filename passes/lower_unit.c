@@ -20,23 +20,6 @@ static const NodeInfo *info_of(const KernelBuild *b, const Node *node) {
     return &b->frame->fusion->info[node->id];
 }
 
-void space_digits(KernelBuild *b, const Radix *r, int n, const int64_t *dim,
-                         const Index **at) {
-    index_unflatten(&b->k->index, radix_flat(b, r), n, dim, at);
-}
-
-int space_axes(const Radix *r) { return r->count == 1 ? 0 : r->n; }
-
-AxisSet space_set(const Radix *r) { return r->count == 1 ? 0 : r->set; }
-
-int64_t count_dims(int n, const int64_t *dim) {
-    int64_t count = 1;
-    for (int i = 0; i < n; i++) {
-        count *= dim[i];
-    }
-    return count;
-}
-
 static Type vector_type(Elem elem, int64_t count) {
     return (Type){.elem = elem, .rank = 1, .dim = {count}};
 }
@@ -64,7 +47,14 @@ static void roots_identity(KernelBuild *b, const RootList *roots, RootList *init
     }
 }
 
-/* --- nests ------------------------------------------------------------------------------------- */
+void kernel_home(KernelBuild *b, const Node *node, const char *name) {
+    HomeList *home = &b->frame->home[node->id];
+    Home work = {.buf = kernel_work(b, node->type, 0, name)};
+    home->count = 0;
+    VEC_PUSH(b->l->arena, home, work);
+}
+
+/* --- nests ------------------------------------------------------------------------------------ */
 
 static void inner_space(KernelBuild *b, int64_t count) {
     for (int i = 0; i < b->v.inner.count; i++) {
@@ -97,25 +87,28 @@ static void row_index(KernelBuild *b, const Node *node, int64_t rows, const Radi
                     at + leading);
 }
 
-bool build_nest(KernelBuild *b, int from) {
+bool build_nest(KernelBuild *b) {
     const Unit *u = b->unit;
     bool flat = u->rows == 0;
     int64_t rows = flat ? u->count : u->rows;
     const Radix row = *kernel_space(b, b->first_space, rows, flat ? "i" : "r");
-    for (int i = from; i < u->atom.count; i++) {
+    for (int i = 0; i < u->atom.count; i++) {
         const Node *node = u->atom.at[i];
+        if (kernel_known(b, node)) {
+            continue;
+        }
         int64_t inner = type_count(node->type) / (rows > 0 ? rows : 1);
-        if (folded_axes(node) != 0 && !fold_is_tiny(node)) {
+        if (fold_is_loop(node)) {
             inner_space(b, fold_count(node));
         } else if (inner > 1) {
             inner_space(b, inner);
         }
     }
     RootList roots = {0};
-    for (int i = from; i < u->atom.count; i++) {
+    for (int i = 0; i < u->atom.count; i++) {
         const Node *node = u->atom.at[i];
         const Index *at[MD_RANK];
-        if (info_of(b, node)->stored || b->copy) {
+        if (!kernel_known(b, node) && (info_of(b, node)->stored || b->copy)) {
             row_index(b, node, rows, &row, at);
             kernel_store(b, &roots, node, at, value_at(&b->v, node, at));
         }
@@ -127,7 +120,7 @@ bool build_nest(KernelBuild *b, int from) {
     return false;
 }
 
-/* --- folds over leading axes ------------------------------------------------------------------- */
+/* --- folds over leading axes ------------------------------------------------------------------ */
 
 void emit_column(KernelBuild *b, const Radix *g, const Radix *f, const Radix *v,
                         const RootList *roots) {
@@ -151,7 +144,8 @@ void emit_column(KernelBuild *b, const Radix *g, const Radix *f, const Radix *v,
         Root r = roots->at[i];
         if (chunked) {
             Elem elem = r.arg->buf->type.elem;
-            Buf *buf = kernel_work(b, vector_type(elem, chunks * g->count * v->count), 0, "partial");
+            Type type = vector_type(elem, chunks * g->count * v->count);
+            Buf *buf = kernel_work(b, type, 0, "partial");
             const Arg *arg = kernel_arg(b->k, buf, ACCESS_READ | ACCESS_WRITE);
             const Index *flat = index_add(&b->k->index, index_scale(&b->k->index, c, g->count),
                                           radix_flat(b, g));
@@ -222,10 +216,18 @@ static bool build_column(KernelBuild *b) {
         space_digits(b, &space[p], n[p], dim[p], digit[p]);
     }
     RootList roots = {0};
+    int folds = 0;
     for (int i = 0; i < b->unit->atom.count; i++) {
         const Node *node = b->unit->atom.at[i];
         const Index *in[MD_RANK], *out[MD_RANK];
         int at[3] = {0}, rank = 0;
+        if (!fold_is_loop(node)) {
+            continue;
+        }
+        folds++;
+        if (!info_of(b, node)->stored) {
+            kernel_home(b, node, "column");
+        }
         for (int k = 0; k < from.rank; k++) {
             in[k] = digit[part[k]][at[part[k]]++];
             if (part[k] != 1) {
@@ -233,9 +235,7 @@ static bool build_column(KernelBuild *b) {
             }
         }
         int before = roots.count;
-        if (info_of(b, node)->stored) {
-            kernel_store(b, &roots, node, out, value_at(&b->v, node->in[0], in));
-        }
+        kernel_store(b, &roots, node, out, value_at(&b->v, node->in[0], in));
         for (int k = before; k < roots.count; k++) {
             roots.at[k].add = fold_map(node->op);
         }
@@ -244,56 +244,58 @@ static bool build_column(KernelBuild *b) {
         return true;
     }
     emit_column(b, &space[0], &space[1], &space[2], &roots);
-    return false;
+    b->known = true;
+    b->first_space = 3;
+    return b->unit->atom.count > folds && build_nest(b);
 }
 
-/* --- folds of everything ----------------------------------------------------------------------- */
+/* --- folds of everything ---------------------------------------------------------------------- */
 
 static bool build_full(KernelBuild *b) {
-    const Node *first = b->unit->atom.at[0];
-    const Radix all = *kernel_space(b, 0, fold_count(first), "i");
+    const Unit *u = b->unit;
+    const Radix all = *kernel_space(b, 0, fold_count(u->atom.at[0]), "i");
     InnerSpace inner = {.count = all.count, .naxis = all.n, .set = all.set};
     memcpy(inner.axis, all.axis, sizeof inner.axis);
     VEC_PUSH(b->scratch, &b->v.inner, inner);
-    RootList roots = {0};
-    for (int i = 0; i < b->unit->atom.count; i++) {
-        const Node *node = b->unit->atom.at[i];
-        const Index *at[MD_RANK];
-        for (int k = 0; k < node->type.rank; k++) {
-            at[k] = index_const(&b->k->index, 0);
-        }
-        if (info_of(b, node)->stored) {
-            kernel_store(b, &roots, node, at, value_at(&b->v, node, at));
+    const Expr **fold = ARENA_ARRAY(b->scratch, const Expr *, u->atom.count);
+    const Index *at[MD_RANK];
+    RootList part = {0}, last = {0};
+    for (int k = 0; k < MD_RANK; k++) {
+        at[k] = index_const(&b->k->index, 0);
+    }
+    for (int i = 0; i < u->atom.count; i++) {
+        if (fold_is_loop(u->atom.at[i])) {
+            fold[i] = value_at(&b->v, u->atom.at[i], at);
+            if (fold[i]->kind != EXPR_FOLD) {
+                BUG("a fold of everything came out as something else");
+            }
+            Root r = {.index = at[0], .value = fold[i], .add = OP_CONST};
+            VEC_PUSH(b->scratch, &part, r);
         }
     }
-    if (kernel_refine(b, &roots)) {
+    if (kernel_refine(b, &part)) {
         return true;
     }
     int64_t span = (all.digit[0] + FULL_CHUNKS - 1) / FULL_CHUNKS;
-    if (all.n == 1) {
-        span = align_up(span, 64);
-    }
+    span = all.n == 1 ? align_up(span, 64) : span;
     int64_t chunks = (all.digit[0] + span - 1) / span;
     int chunk = kernel_axis(b->k, chunks, "c"), again = kernel_axis(b->k, chunks, "c");
-    RootList part = {0}, last = {0};
-    for (int i = 0; i < roots.count; i++) {
-        const Expr *fold = roots.at[i].value;
-        if (fold->kind != EXPR_FOLD) {
-            BUG("a fold of everything came out as something else");
+    const Expr **known = ARENA_ARRAY(b->scratch, const Expr *, b->frame->region->node.count);
+    for (int i = 0, k = 0; i < u->atom.count; i++) {
+        if (!fold[i]) {
+            continue;
         }
-        Buf *buf = kernel_work(b, vector_type(fold->elem, chunks), 0, "partial");
+        Buf *buf = kernel_work(b, vector_type(fold[i]->elem, chunks), 0, "partial");
         const Arg *arg = kernel_arg(b->k, buf, ACCESS_READ | ACCESS_WRITE);
-        Root r = {.arg = arg, .index = kernel_axis_index(b->k, chunk), .value = fold,
-                  .add = OP_CONST};
-        VEC_PUSH(b->scratch, &part, r);
+        part.at[k].arg = arg;
+        part.at[k++].index = kernel_axis_index(b->k, chunk);
         const Expr *load = expr_load(b->k, arg, kernel_axis_index(b->k, again), NULL);
-        Root end = roots.at[i];
-        end.value = expr_fold(b->k, fold->op, fold->elem, load, (AxisSet)1 << again);
-        VEC_PUSH(b->scratch, &last, end);
+        known[u->atom.at[i]->id] =
+            expr_fold(b->k, fold[i]->op, fold[i]->elem, load, (AxisSet)1 << again);
     }
     nest_open(b, &part);
     nest_lets(b, &b->k->body, 0, &part);
-    int64_t work = all.count * (1 + roots.at[0].value->in[0]->cost);
+    int64_t work = all.count * (1 + part.at[0].value->in[0]->cost);
     StmtList *list = nest_loops(b, &b->k->body, &chunk, 1, kernel_parallel(b, work));
     nest_rows(b, list, (AxisSet)1 << chunk, &part);
     for (int i = 0; i < list->count; i++) {
@@ -302,12 +304,20 @@ static bool build_full(KernelBuild *b) {
             list->at[i]->span = span;
         }
     }
+    b->known = true;
+    b->known_value = known;
+    values_forget(&b->v);
+    for (int i = 0; i < u->atom.count; i++) {
+        if (info_of(b, u->atom.at[i])->stored) {
+            kernel_store(b, &last, u->atom.at[i], at, value_at(&b->v, u->atom.at[i], at));
+        }
+    }
     nest_open(b, &last);
     nest_rows(b, &b->k->body, 0, &last);
     return false;
 }
 
-/* --- cumulative sums --------------------------------------------------------------------------- */
+/* --- cumulative sums -------------------------------------------------------------------------- */
 
 static bool build_scan(KernelBuild *b) {
     const Node *node = b->unit->atom.at[0];
@@ -363,7 +373,7 @@ static bool build_scan(KernelBuild *b) {
     return false;
 }
 
-/* --- scattered sums ---------------------------------------------------------------------------- */
+/* --- scattered sums --------------------------------------------------------------------------- */
 
 static bool build_scatter(KernelBuild *b) {
     const Node *node = b->unit->atom.at[0], *index = node->in[1];
@@ -429,7 +439,7 @@ static bool build_scatter(KernelBuild *b) {
     return false;
 }
 
-/* --- concatenation ----------------------------------------------------------------------------- */
+/* --- concatenation ---------------------------------------------------------------------------- */
 
 static bool build_concat(KernelBuild *b) {
     const Node *node = b->unit->atom.at[0];
@@ -466,12 +476,12 @@ static bool build_concat(KernelBuild *b) {
     return false;
 }
 
-/* --- units ------------------------------------------------------------------------------------- */
+/* --- units ------------------------------------------------------------------------------------ */
 
 /* True when the kernel must be built again with more digits. */
 static bool build(KernelBuild *b) {
     switch (b->unit->kind) {
-    case UNIT_NEST: return build_nest(b, 0);
+    case UNIT_NEST: return build_nest(b);
     case UNIT_COLUMN: return build_column(b);
     case UNIT_FULL: return build_full(b);
     case UNIT_CONTRACT: return build_contract(b);
@@ -492,7 +502,8 @@ void unit_build(KernelBuild *b) {
         b->at = b->frame;
         b->touch.count = 0;
         b->nwork = 0;
-        b->product = NULL;
+        b->known = false;
+        b->known_value = NULL;
         b->strip = NULL;
         b->first_space = 0;
     } while (build(b));

@@ -1,9 +1,9 @@
 /* lower_value: the column `lower` of the op table: what one element of a node is, as an expression.
  *
- * Technique: demand. A value at an index vector is asked for; views change the index vector, maps ask
- * their operands at the same one, folds ask over axes of the kernel, and memory answers with loads.
- * (node, index vector, guard) is computed once. Needs regions without marks; gives hash-consed
- * expressions; changes no values beyond the order of sums. */
+ * Technique: demand. A value at an index vector is asked for; views change the index vector, maps
+ * ask their operands at the same one, folds ask over axes of the kernel, and memory answers with
+ * loads. (node, index vector, guard) is computed once. Needs regions without marks; gives
+ * hash-consed expressions; changes no values beyond the order of sums. */
 #include "passes/lower_value.h"
 
 #include "passes/view.h"
@@ -19,7 +19,7 @@ void values_open(Values *v, Kernel *k, Arena *scratch) {
     *v = (Values){.k = k, .scratch = scratch};
 }
 
-/* --- leaves ------------------------------------------------------------------------------------ */
+/* --- leaves ----------------------------------------------------------------------------------- */
 
 static const Expr *value_cnst(Values *v, const Node *node, const Index *const *at) {
     (void)at;
@@ -45,7 +45,7 @@ static const Expr *value_iota(Values *v, const Node *node, const Index *const *a
     return expr_index(v->k, node->type.elem, at[node->attr->axis]);
 }
 
-/* --- views, places, maps ----------------------------------------------------------------------- */
+/* --- views, places, maps ---------------------------------------------------------------------- */
 
 static const Expr *value_view(Values *v, const Node *node, const Index *const *at) {
     const Index *in[MD_RANK];
@@ -110,7 +110,7 @@ static const Expr *value_mark(Values *v, const Node *node, const Index *const *a
     return value_at(v, node->in[0], at);
 }
 
-/* --- folds ------------------------------------------------------------------------------------- */
+/* --- folds ------------------------------------------------------------------------------------ */
 
 uint32_t folded_axes(const Node *node) {
     switch (node->op) {
@@ -150,6 +150,10 @@ bool fold_is_tiny(const Node *node) {
     }
 }
 
+bool fold_is_loop(const Node *node) {
+    return folded_axes(node) != 0 && !fold_is_tiny(node);
+}
+
 OpCode fold_map(OpCode op) {
     switch (op) {
     case OP_PROD: return OP_MUL;
@@ -184,7 +188,8 @@ const Index *inner_flat(Values *v, const InnerSpace *inner) {
     return flat;
 }
 
-/* Index of each folded axis (outermost first) for a fold asked for at `at`; gives the set of axes. */
+/* Index of each folded axis (outermost first) for a fold asked for at `at`; gives the set of axes.
+ * */
 static AxisSet fold_space(Values *v, const Node *node, int n, const int64_t *dim, int rank,
                           const Index *const *at, const Index **pos) {
     AxisSet outer = 0, inner = 0;
@@ -351,7 +356,7 @@ static const Expr *value_overlap_add(Values *v, const Node *node, const Index *c
     return expr_fold(v->k, OP_SUM, node->type.elem, overlap_body(&body, v), set);
 }
 
-/* --- calls ------------------------------------------------------------------------------------- */
+/* --- calls ------------------------------------------------------------------------------------ */
 
 const Expr *value_product(Values *v, const Node *node, const Index *const *label) {
     const Expr *in[2];
@@ -445,10 +450,11 @@ static const Expr *value_scatter_add(Values *v, const Node *node, const Index *c
     return expr_map(v->k, OP_SELECT, node->type.elem, choice, 3);
 }
 
-/* --- the table --------------------------------------------------------------------------------- */
+/* --- the table -------------------------------------------------------------------------------- */
 
 static const ValueRule rules[OP_COUNT] = {
-#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, spelling) [OP_##NAME] = value_##lower,
+#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, spelling)                        \
+    [OP_##NAME] = value_##lower,
 #include "compiler/op.def"
 #undef OP
 };
@@ -518,6 +524,11 @@ const Expr *value_at(Values *v, const Node *node, const Index *const *at) {
     VEC_PUSH(v->scratch, &v->memo, m);
     memo_put(v, v->memo.count - 1);
     return value;
+}
+
+void values_forget(Values *v) {
+    v->memo.count = 0;
+    v->cons_size = 0;
 }
 
 const Expr *value_under(Values *v, const Expr *guard, const Node *node, const Index *const *at) {

@@ -30,8 +30,8 @@ typedef struct Values Values;
 struct Values {
     Kernel *k;
     Arena *scratch;
-    /* The value of a node that memory holds (or that the caller makes otherwise); NULL: it is computed
-     * here from its operands. Called for every node but constants. */
+    /* The value of a node that memory holds (or that the caller makes otherwise); NULL: it is
+     * computed here from its operands. Called for every node but constants. */
     const Expr *(*stored)(void *ctx, Values *v, const Node *node, const Index *const *at);
     void *ctx;
     const Expr *guard; /* the condition under which the current value is needed; NULL: always */
@@ -44,6 +44,8 @@ struct Values {
 
 void values_open(Values *v, Kernel *k, Arena *scratch);
 const Expr *value_at(Values *v, const Node *node, const Index *const *at);
+/* Asks `stored` again for what it was asked before. */
+void values_forget(Values *v);
 /* The same under a further condition (NULL: none). */
 const Expr *value_under(Values *v, const Expr *guard, const Node *node, const Index *const *at);
 /* One product of a CONTRACT, at an index for each label. */
@@ -54,6 +56,7 @@ const Index *inner_flat(Values *v, const InnerSpace *inner);
 int64_t fold_count(const Node *node);
 /* A fold or product of so few elements that it is written out in the expression. */
 bool fold_is_tiny(const Node *node);
+bool fold_is_loop(const Node *node); /* a FOLD that is not */
 /* SCATTER_ADD with one position for each element of the result's batch: a selection. */
 bool scatter_is_select(const Node *node);
 uint32_t folded_axes(const Node *node); /* mask of operand axes that a FOLD removes */

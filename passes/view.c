@@ -1,9 +1,9 @@
 /* view: VIEW nodes as index maps, composed into loads so that no view moves data.
  *
  * Reshapes go through the linear index and come back as quotients and remainders; the algebra of
- * compiler/index.h makes them affine again wherever they are. Borders become guards (value), clamped
- * (edge) or wrapped (wrap) indices. Needs an Index for each axis of the result; gives one for each
- * axis of the operand; changes no values. */
+ * compiler/index.h makes them affine again wherever they are. Borders become guards (value),
+ * clamped (edge) or wrapped (wrap) indices. Needs an Index for each axis of the result; gives one
+ * for each axis of the operand; changes no values. */
 #include "passes/view.h"
 
 const Node *view_base(const Node *node) {

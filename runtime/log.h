@@ -118,6 +118,7 @@ MD_FN void md_log_memory(md_run *r) {
     const md_model *m = r->model;
     md_text *t = md_line(r);
     size_t pad = r->regions.mapped - r->regions.total;
+    size_t reserved = 2 * md_page() + md_thread_space(r->threads);
     if (r->options.log == MD_LOG_JSON) {
         md_text_format(t, "{\"event\":\"memory\",\"params\":%llu",
                        (unsigned long long)m->params_bytes);
@@ -130,6 +131,7 @@ MD_FN void md_log_memory(md_run *r) {
         md_json_count(t, "threads", (uint64_t)r->threads);
         md_json_count(t, "libraries", r->libraries);
         md_json_count(t, "data", md_data_bytes(r));
+        md_json_count(t, "reserved", reserved);
         md_json_count(t, "process", r->process);
         md_text_add(t, "}\n");
     } else if (r->options.log == MD_LOG_TEXT) {
@@ -144,6 +146,8 @@ MD_FN void md_log_memory(md_run *r) {
                        (unsigned long long)m->stack_bytes, r->threads);
         md_memory_row(t, "libraries", r->libraries, "threads and their stacks, measured");
         md_memory_row(t, "data", md_data_bytes(r), "rows in memory, file mappings, bookkeeping");
+        md_memory_row(t, "reserved", reserved,
+                      "address space alone: guard pages, stacks as the system cuts them");
         md_memory_row(t, "process", r->process, "program and C library, measured at the start");
     }
     if (t->used > 0) {

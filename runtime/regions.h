@@ -47,22 +47,22 @@ MD_FN int md_regions_map(md_regions *r, const md_model *model, md_text *message)
     memset(r, 0, sizeof *r);
     r->mapped = md_regions_layout(bytes, model->align, offset, &huge);
     r->total = bytes[0] + bytes[1] + bytes[2] + bytes[3];
-    /* Reserve with room to align, give back what is not needed, then open the middle. */
-    size_t unit = huge ? (size_t)MD_HUGE_PAGE : page;
-    size_t room = r->mapped + 2 * page + (unit - page);
-    char *start = (char *)mmap(NULL, room, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    /* Reserved first, opened in the middle: what stays closed on both sides are the guards. */
+    size_t room = r->mapped + 2 * page;
+    int kind = MAP_PRIVATE | MAP_ANONYMOUS;
+    char *start = (char *)mmap(NULL, room, PROT_NONE, kind, -1, 0);
+    if (huge && (void *)start != MAP_FAILED) {
+        /* Once more at a place that fits huge pages, below where there was room: nothing more is
+         * ever reserved than is needed. Where the system has another idea that is fine too. */
+        uintptr_t aligned = ((uintptr_t)start + page) / MD_HUGE_PAGE * MD_HUGE_PAGE;
+        munmap(start, room);
+        start = (char *)mmap((void *)(aligned - page), room, PROT_NONE, kind, -1, 0);
+    }
     if ((void *)start == MAP_FAILED) {
         return md_fail(message, MD_EXIT_MEMORY, "no memory for %zu bytes: %s", r->mapped,
                        strerror(errno));
     }
-    size_t skip = (size_t)(md_round_up((uintptr_t)start + page, unit) - ((uintptr_t)start + page));
-    r->base = start + skip + page;
-    if (skip > 0) {
-        munmap(start, skip);
-    }
-    if (unit - page > skip) {
-        munmap(r->base + r->mapped + page, unit - page - skip);
-    }
+    r->base = start + page;
     if (mprotect(r->base, r->mapped, PROT_READ | PROT_WRITE) != 0) {
         return md_fail(message, MD_EXIT_MEMORY, "no memory for %zu bytes: %s", r->mapped,
                        strerror(errno));
@@ -148,49 +148,57 @@ MD_FN void md_resident_program(size_t stack_bytes) {
     (void)md_resident_stack(stack_bytes + MD_STACK_MARGIN);
 }
 
-/* Starts the threads of the run and has their stacks resident. Gives how many there are. */
+/* Starts the threads of the run and has their stacks resident. Gives how many there are. A team of
+ * one is never asked for: OpenMP libraries take memory for each of those. */
 MD_FN int md_resident_threads(int wanted, size_t stack_bytes) {
     int threads = 1;
 #ifdef _OPENMP
     omp_set_dynamic(0);
     omp_set_num_threads(wanted);
-#else
-    (void)wanted;
-#endif
     /* Twice: behind the second region every thread has been through the waiting of the first. */
-    for (int round = 0; round < 2; round++) {
+    for (int round = 0; round < 2 && wanted > 1; round++) {
         MD_OMP(parallel) {
             (void)md_resident_stack(stack_bytes + MD_STACK_MARGIN);
             MD_OMP(master) {
-#ifdef _OPENMP
                 threads = omp_get_num_threads();
-#endif
             }
         }
+    }
+#endif
+    if (threads == 1) {
+        (void)wanted;
+        (void)md_resident_stack(stack_bytes + MD_STACK_MARGIN);
     }
     return threads;
 }
 
-/* Thread stacks that cannot be had would end the program inside the thread library, without a
- * message of ours; so see first whether there is room. */
-MD_FN int md_threads_fit(int threads) {
+/* Address space that the stacks of the other threads take, with a page that guards each. */
+MD_FN size_t md_thread_space(int threads) {
 #if defined(_OPENMP) && defined(__linux__)
     struct rlimit stack;
     size_t each = (size_t)8 << 20;
     if (getrlimit(RLIMIT_STACK, &stack) == 0) {
         each = stack.rlim_cur == RLIM_INFINITY ? (size_t)2 << 20 : (size_t)stack.rlim_cur;
     }
-    if (threads > 1) {
-        size_t bytes = (each + md_page()) * (size_t)(threads - 1);
-        void *p = mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
-        if (p == MAP_FAILED) {
-            return 0;
-        }
-        munmap(p, bytes);
-    }
+    return threads > 1 ? (md_round_up(each, md_page()) + md_page()) * (size_t)(threads - 1) : 0;
 #else
     (void)threads;
+    return 0;
 #endif
+}
+
+/* Thread stacks that cannot be had would end the program inside the thread library, without a
+ * message of ours; so see first whether there is room. */
+MD_FN int md_threads_fit(int threads) {
+    size_t bytes = md_thread_space(threads);
+    void *p = bytes == 0 ? NULL
+                         : mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (p == MAP_FAILED) {
+        return 0;
+    }
+    if (p != NULL) {
+        munmap(p, bytes);
+    }
     return 1;
 }
 

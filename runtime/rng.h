@@ -2,9 +2,9 @@
 /* rng: random numbers without a state, Philox 4x32-10 (Salmon, Moraes, Dror, Shaw 2011).
  *
  * A draw is a function of (key, element index); a key is made of (seed, site, counter) and may be
- * folded with loop indices. Element i of a draw uses Philox block i alone: word 0, or words 0 and 1
- * where 53 bits or a pair are needed, so loops over elements vectorise and any part of a tensor can
- * be drawn again. Needs md.h and math.h, gives pure functions. */
+ * folded with loop indices. Bits and uniform f32: element i is word i mod 4 of block i / 4; 53 bits
+ * and normals use words of block i. So loops over elements vectorise and any part of a tensor can be
+ * drawn again. Needs md.h and math.h, gives pure functions. */
 #ifndef MD_RNG_H
 #define MD_RNG_H
 
@@ -92,14 +92,39 @@ MD_INLINE md_block md_rand_block(md_key key, uint64_t i) {
     return md_philox((uint32_t)i, (uint32_t)(i >> 32), key.c2, key.c3, key.k0, key.k1);
 }
 
-/* 32 random bits. */
+/* 32 random bits: a block serves four elements in a row. */
 MD_INLINE uint32_t md_rand_bits(md_key key, uint64_t i) {
-    return md_rand_block(key, i).w[0];
+    return md_rand_block(key, i >> 2).w[i & 3];
 }
 
 /* 24 bits in [0, 1); the conversion goes through int32, which every vector unit has. */
+MD_INLINE float md_rand_unit_f32(uint32_t bits) {
+    return (float)(int32_t)(bits >> 8) * (1.0f / 16777216.0f);
+}
+
 MD_INLINE float md_rand_uniform_f32(md_key key, uint64_t i) {
-    return (float)(int32_t)(md_rand_bits(key, i) >> 8) * (1.0f / 16777216.0f);
+    return md_rand_unit_f32(md_rand_bits(key, i));
+}
+
+/* out[k] = md_rand_uniform_f32(key, first + k), k < n: each block is computed once. */
+MD_FN void md_rand_fill_f32(md_key key, uint64_t first, int64_t n, float *MD_RESTRICT out) {
+    int64_t k = 0;
+    for (; k < n && ((first + (uint64_t)k) & 3) != 0; k++) {
+        out[k] = md_rand_uniform_f32(key, first + (uint64_t)k);
+    }
+    const int64_t blocks = (n - k) / 4;
+    const uint64_t block = (first + (uint64_t)k) >> 2;
+    float *MD_RESTRICT four = out + k;
+    for (int64_t b = 0; b < blocks; b++) {
+        const md_block w = md_rand_block(key, block + (uint64_t)b);
+        four[4 * b + 0] = md_rand_unit_f32(w.w[0]);
+        four[4 * b + 1] = md_rand_unit_f32(w.w[1]);
+        four[4 * b + 2] = md_rand_unit_f32(w.w[2]);
+        four[4 * b + 3] = md_rand_unit_f32(w.w[3]);
+    }
+    for (k += 4 * blocks; k < n; k++) {
+        out[k] = md_rand_uniform_f32(key, first + (uint64_t)k);
+    }
 }
 
 /* 53 bits in [0, 1). */

@@ -67,6 +67,12 @@ MD_INLINE int64_t md_tile_min(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
+/* The most workers that a product has, of `threads`: small ones do not pay for a team. */
+MD_FN int md_tile_workers(const md_tile *s, int threads) {
+    int64_t products = s->b1 * s->b2 * s->r1 * s->r2 * s->cols * s->k0 * s->k1 * s->k2;
+    return products < MD_TILE_SERIAL ? 1 : threads;
+}
+
 /* Bytes of workspace for up to `threads` threads. */
 MD_FN size_t md_tile_workspace(const md_tile *s, int threads) {
     return (size_t)((s->partial + s->slice * (threads > 1 ? threads : 1)) * s->elem);
@@ -95,10 +101,10 @@ MD_FN void md_tile_grid(const md_tile *s, md_tile_call *call) {
 }
 
 /* Runs every part of one product on up to `threads` threads (what work was sized for). Inside a
- * parallel region it runs on the calling thread. */
+ * parallel region it runs on the calling thread. A region always asks for the whole team, though
+ * some may find nothing to do: OpenMP ends and starts threads when the size of a team changes. */
 MD_FN void md_tile_run(const md_tile *s, md_tile_part_fn fn, const void *a, const void *b, void *c,
                        void *ctx, void *work, int threads) {
-    int64_t products = s->b1 * s->b2 * s->r1 * s->r2 * s->cols * s->k0 * s->k1 * s->k2;
     md_tile_call call;
     call.a = a;
     call.b = b;
@@ -107,8 +113,10 @@ MD_FN void md_tile_run(const md_tile *s, md_tile_part_fn fn, const void *a, cons
     call.work = work;
     call.gm = 1;
     call.gn = 1;
-    call.parts = products < MD_TILE_SERIAL ? 1 : md_threads(threads);
-    if (call.parts > 1) {
+    const int most = md_tile_workers(s, threads);
+    const int team = most == 1 ? 1 : md_threads(most);
+    call.parts = team;
+    if (team > 1) {
         md_tile_grid(s, &call);
     }
     for (call.sum = 0; call.sum < (s->chunks > 1 ? 2 : 1); call.sum++) {
@@ -116,7 +124,7 @@ MD_FN void md_tile_run(const md_tile *s, md_tile_part_fn fn, const void *a, cons
             fn(&call, 0);
             continue;
         }
-        MD_OMP(parallel for schedule(static, 1) num_threads(call.parts))
+        MD_OMP(parallel for schedule(static, 1) num_threads(team))
         for (int part = 0; part < call.parts; part++) {
             fn(&call, part);
         }

@@ -51,6 +51,26 @@ emitted() {
     $CC $EMITTED_FLAGS "$@" "$emitted_in" -lm -o "$emitted_out"
 }
 
+# built NAME [FLAG...]: emits samples/NAME.mdl with those flags and builds it as its header comment
+# says, once for all suites: $program, with .c, .h and .o beside it. Gives the status of the build.
+built() {
+    built_name=$1
+    shift
+    program=$BUILD/tests/emitted/$built_name$(printf '%s' "$*" | tr -c 'A-Za-z0-9=' '_')
+    built_new=$program.new/$built_name
+    rm -rf "$program.new"
+    mkdir -p "$program.new" || return
+    "$MDLC" "$@" "samples/$built_name.mdl" -o "$built_new.c" -H "$built_new.h" || return
+    echo "$CC $EMITTED_FLAGS" >"$built_new.line"
+    if ! cmp -s "$built_new.c" "$program.c" || ! cmp -s "$built_new.line" "$program.line" || [ ! -x "$program" ]; then
+        rm -f "$program"
+        cp "$built_new.c" "$program.c" && cp "$built_new.line" "$program.line" &&
+            emitted "$program.c" "$program.o" -c && $CC -fopenmp "$program.o" -lm -o "$program" || return
+    fi
+    cp "$built_new.h" "$program.h"
+    rm -rf "$program.new"
+}
+
 # The value of a key in a line of JSON: number "$line" loss
 number() { printf '%s\n' "$1" | sed -n "s/.*\"$2\":\\([-+0-9.eE]*\\).*/\\1/p"; }
 

@@ -43,11 +43,30 @@ static void test_elements(void **state) {
     for (int i = COUNT - 1; i >= 0; i--) {
         uint64_t at = first + (uint64_t)i;
         md_block b = md_philox((uint32_t)at, (uint32_t)(at >> 32), key.c2, key.c3, key.k0, key.k1);
-        assert_true(u[i] == (float)(b.w[0] >> 8) / 16777216.0f);
-        assert_true(b.w[0] == md_rand_bits(key, at));
+        md_block four = md_philox((uint32_t)(at >> 2), (uint32_t)(at >> 34), key.c2, key.c3,
+                                  key.k0, key.k1); /* serves elements 4 k .. 4 k + 3 */
+        assert_true(u[i] == (float)(four.w[at & 3] >> 8) / 16777216.0f);
+        assert_true(four.w[at & 3] == md_rand_bits(key, at));
         double r = sqrt(-2.0 * log(((double)(b.w[0] >> 8) + 1.0) / 16777216.0));
         double want = r * cos(6.283185307179586 * (double)(b.w[1] >> 8) / 16777216.0);
         assert_true(fabs((double)z[i] - want) < 2e-6);
+    }
+}
+
+/* A row is filled with the numbers that its elements have one by one, wherever it begins. */
+static void test_rows(void **state) {
+    (void)state;
+    float row[70];
+    md_key key = md_key_make(3, 5, 9);
+    for (uint64_t first = 0; first < 9; first++) {
+        for (int64_t n = 0; n <= 66; n++) {
+            row[n] = -1.0f;
+            md_rand_fill_f32(key, first, n, row);
+            for (int64_t k = 0; k < n; k++) {
+                assert_true(row[k] == md_rand_uniform_f32(key, first + (uint64_t)k));
+            }
+            assert_true(row[n] == -1.0f);
+        }
     }
 }
 
@@ -227,6 +246,7 @@ static void test_split(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known_answers), cmocka_unit_test(test_elements),
+        cmocka_unit_test(test_rows),
         cmocka_unit_test(test_moments),       cmocka_unit_test(test_extremes),
         cmocka_unit_test(test_keys),          cmocka_unit_test(test_permute),
         cmocka_unit_test(test_permute_even),  cmocka_unit_test(test_split),

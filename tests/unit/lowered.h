@@ -1,6 +1,6 @@
-/* lowered: regions as compiled C, a batch at a time. Each region is lowered and printed with a storage
- * of its own for every Buf, so that kernels are tested without order, in-place and plan; or planned,
- * so that what lowering says about storage is tested too. */
+/* lowered: regions as compiled C, a batch at a time. Each region is lowered and printed with a
+ * storage of its own for every Buf, so that kernels are tested without order, in-place and plan; or
+ * planned, so that what lowering says about storage is tested too. */
 #ifndef MDLC_TESTS_LOWERED_H
 #define MDLC_TESTS_LOWERED_H
 

@@ -86,9 +86,11 @@ static void run_all(Test *t, const char *flags, double tolerance) {
                 double err = want == got || (isnan(want) && isnan(got)) ? 0 : fabs(want - got);
                 worst = err <= worst ? worst : err; /* a NaN stays */
             }
-            double limit = elem_is_float(region->out.at[k]->type.elem) ? tolerance * (scale + 1e-3) : 0;
+            bool exact = !elem_is_float(region->out.at[k]->type.elem);
+            double limit = exact ? 0 : tolerance * (scale + 1e-3);
             if (!(worst <= limit)) {
-                printf("case %d %s, result %d: error %g of %g\n", i, t->name.at[i], k, worst, scale);
+                printf("case %d %s, result %d: error %g of %g\n", i, t->name.at[i], k, worst,
+                       scale);
                 bad++;
             }
         }
@@ -101,7 +103,7 @@ static void test_close(Test *t) {
     arena_free(&t->compile.arena);
 }
 
-/* --- every op ---------------------------------------------------------------------------------- */
+/* --- every op --------------------------------------------------------------------------------- */
 
 static void sweep(Elem elem, bool derivative, double tolerance) {
     Test t;
@@ -124,7 +126,8 @@ static void sweep(Elem elem, bool derivative, double tolerance) {
                 Node *one = node_const(t.g, y->type.elem, 1);
                 for (int k = 0; k < t.s.nslot; k++) {
                     if (elem_is_float(t.s.slot[k]->type.elem)) {
-                        region_result(t.region, node_grad(t.g, y, node_slot(t.g, t.s.slot[k]), one));
+                        Node *x = node_slot(t.g, t.s.slot[k]);
+                        region_result(t.region, node_grad(t.g, y, x, one));
                     }
                 }
                 if (t.region->out.count == 0) {
@@ -160,7 +163,7 @@ static void test_gradients(void **state) {
     sweep(TY_F64, true, 1e-12);
 }
 
-/* --- random graphs ----------------------------------------------------------------------------- */
+/* --- random graphs ---------------------------------------------------------------------------- */
 
 enum { POOL = 40 };
 
@@ -215,7 +218,8 @@ static Node *random_view(Pool *p, Node *a) {
     case 4:
         lo[axis] = sample_below(s, 3);
         hi[axis] = sample_below(s, 3);
-        return node_pad(g, a, lo, hi, (Border)(BORDER_VALUE + sample_below(s, n >= 3 ? 3 : 2)), 0.25);
+        return node_pad(g, a, lo, hi, (Border)(BORDER_VALUE + sample_below(s, n >= 3 ? 3 : 2)),
+                        0.25);
     case 5:
         memmove(&dim[axis + 1], &dim[axis], sizeof *dim * (size_t)(rank - axis));
         dim[axis] = 1 + sample_below(s, 20);
@@ -241,7 +245,8 @@ static Node *partner(Pool *p, Node *a) {
     }
     uint32_t axes = 1u + (uint32_t)sample_below(s, (1 << a->type.rank) - 1);
     OpCode op = sample_below(s, 2) ? OP_SUM : OP_FMAX;
-    return node_broadcast(g, bounded(p, node_fold(g, op, a, axes)), axes, a->type.rank, a->type.dim);
+    Node *b = bounded(p, node_fold(g, op, a, axes));
+    return node_broadcast(g, b, axes, a->type.rank, a->type.dim);
 }
 
 static Node *random_contract(Pool *p, Node *a) {
@@ -390,6 +395,204 @@ static void test_random_planned(void **state) {
     random_graphs(true, "-std=c11 -O1 -march=native");
 }
 
+/* --- patterns of training --------------------------------------------------------------------- */
+
+static Node *input2(Test *t, int64_t rows, int64_t columns, double lo, double hi) {
+    Type type = type_make(t->g->float_type, 2, (int64_t[]){rows, columns});
+    return sample_input(&t->s, type, lo, hi);
+}
+
+static Node *input1(Test *t, int64_t n) {
+    return sample_input(&t->s, type_make(t->g->float_type, 1, (int64_t[]){n}), -1, 1);
+}
+
+static Node *over_rows(Test *t, Node *a, Type type) {
+    return node_broadcast(t->g, a, 2, 2, type.dim); /* [r] -> [r, c] */
+}
+
+static Node *over_columns(Test *t, Node *a, Type type) {
+    return node_broadcast(t->g, a, 1, 2, type.dim); /* [c] -> [r, c] */
+}
+
+static Node *scaled(Test *t, Node *a, double by) {
+    return node_map2(t->g, OP_MUL, a, node_const(t->g, a->type.elem, by));
+}
+
+static Node *softmax(Test *t, Node *x) {
+    Node *m = node_stop(t->g, node_fold(t->g, OP_FMAX, x, 2));
+    Node *e = node_map1(t->g, OP_EXP, node_map2(t->g, OP_SUB, x, over_rows(t, m, x->type)));
+    Node *z = node_fold(t->g, OP_SUM, e, 2);
+    return node_map2(t->g, OP_DIV, e, over_rows(t, z, x->type));
+}
+
+static Node *layernorm(Test *t, Node *x, Node *weight, Node *bias) {
+    Graph *g = t->g;
+    double n = (double)x->type.dim[1];
+    Node *mean = scaled(t, node_fold(g, OP_SUM, x, 2), 1 / n);
+    Node *d = node_map2(g, OP_SUB, x, over_rows(t, mean, x->type));
+    Node *var = scaled(t, node_fold(g, OP_SUM, node_map2(g, OP_MUL, d, d), 2), 1 / n);
+    Node *shifted = node_map2(g, OP_ADD, var, node_const(g, var->type.elem, 1e-5));
+    Node *rstd = node_map1(g, OP_RSQRT, shifted);
+    Node *y = node_map2(g, OP_MUL, d, over_rows(t, rstd, x->type));
+    y = node_map2(g, OP_MUL, y, over_columns(t, weight, x->type));
+    return node_map2(g, OP_ADD, y, over_columns(t, bias, x->type));
+}
+
+static Node *linear(Test *t, Node *x, Node *w, Node *bias) {
+    static const int8_t la[] = {0, 2}, lb[] = {1, 2}, lo[] = {0, 1};
+    Node *y = node_contract(t->g, x, w, la, lb, lo, 2);
+    return node_map2(t->g, OP_ADD, y, over_columns(t, bias, y->type));
+}
+
+static Node *gelu(Test *t, Node *x) {
+    Node *e = node_map1(t->g, OP_ERF, scaled(t, x, 0.70710678118654752));
+    e = node_map2(t->g, OP_ADD, e, node_const(t->g, x->type.elem, 1));
+    return scaled(t, node_map2(t->g, OP_MUL, x, e), 0.5);
+}
+
+static Node *dropout(Test *t, Node *x, uint64_t site) {
+    Graph *g = t->g;
+    Node *key[2] = {node_int(g, TY_I64, 42), node_int(g, TY_I64, 3)};
+    Node *u = node_random(g, DIST_UNIFORM, site, key, 2, x->type);
+    Node *keep = node_map2(g, OP_LT, u, node_const(g, x->type.elem, 0.9));
+    return node_select(g, keep, scaled(t, x, 1 / 0.9), node_const(g, x->type.elem, 0));
+}
+
+static Node *cross_entropy(Test *t, Node *x, Node *label) {
+    Graph *g = t->g;
+    Node *m = node_stop(g, node_fold(g, OP_FMAX, x, 2));
+    Node *e = node_map1(g, OP_EXP, node_map2(g, OP_SUB, x, over_rows(t, m, x->type)));
+    Node *z = node_map2(g, OP_ADD, node_map1(g, OP_LOG, node_fold(g, OP_SUM, e, 2)), m);
+    Node *lp = node_map2(g, OP_SUB, x, over_rows(t, z, x->type));
+    Node *l = node_map1(g, OP_NEG, node_gather(g, lp, label, 1));
+    return scaled(t, node_fold(g, OP_SUM, l, 1), 1 / (double)x->type.dim[0]);
+}
+
+static Node *labels(Test *t, int64_t rows, int64_t classes) {
+    return sample_input(&t->s, type_make(TY_I32, 1, (int64_t[]){rows}), 0, (double)classes);
+}
+
+/* Weighs `y` into a loss and appends the derivatives by the first n inputs. */
+static void gradients(Test *t, Node *y, int n) {
+    if (y->type.rank > 0) {
+        Node *w = sample_table(&t->s, y->type, -1, 1);
+        y = node_fold(t->g, OP_SUM, node_map2(t->g, OP_MUL, y, w), (1u << y->type.rank) - 1);
+    }
+    for (int k = 0; k < n; k++) {
+        Node *x = node_slot(t->g, t->s.slot[k]);
+        region_result(t->region, node_grad(t->g, y, x, node_const(t->g, y->type.elem, 1)));
+    }
+}
+
+static void adamw(Test *t) {
+    Graph *g = t->g;
+    Node *p = input2(t, 37, 300, -1, 1), *d = input2(t, 37, 300, -1, 1);
+    Node *m = input2(t, 37, 300, -1, 1), *v = input2(t, 37, 300, 0, 1);
+    Node *lr = sample_input(&t->s, type_scalar(t->g->float_type), 0.001, 0.01);
+    m = node_map2(g, OP_ADD, scaled(t, m, 0.9), scaled(t, d, 0.1));
+    v = node_map2(g, OP_ADD, scaled(t, v, 0.999), scaled(t, node_map2(g, OP_MUL, d, d), 0.001));
+    Node *root = node_map2(g, OP_ADD, node_map1(g, OP_SQRT, v), node_const(g, v->type.elem, 1e-8));
+    Node *step = node_map2(g, OP_MUL, node_map2(g, OP_DIV, m, root), lr);
+    region_result(t->region, node_map2(g, OP_SUB, scaled(t, p, 0.99), step));
+    region_result(t->region, m);
+    region_result(t->region, v);
+}
+
+static void pattern_case(Test *t, const char *name, int kernels) {
+    t->region = pass_simplify(t->g, pass_grad(t->g, t->region, GRAD_SAVE_CALLS));
+    Program *p = case_lower(t, t->region, name);
+    int got = p->entry.at[0]->step.count;
+    if (got != kernels) {
+        program_dump(p, stdout);
+        printf("%s: %d kernels, expected %d\n", name, got, kernels);
+    }
+    assert_int_equal(got, kernels);
+}
+
+static void patterns(bool plan, const char *flags) {
+    Test t;
+    test_open(&t, TY_F32);
+    t.planned = plan;
+
+    case_open(&t, 1);
+    region_result(t.region, softmax(&t, input2(&t, 50, 700, -2, 2)));
+    pattern_case(&t, "softmax", 1);
+
+    case_open(&t, 2);
+    gradients(&t, softmax(&t, input2(&t, 50, 700, -2, 2)), 1);
+    pattern_case(&t, "softmax backward", 1);
+
+    case_open(&t, 3);
+    Node *x = input2(&t, 64, 384, -1, 1), *w = input1(&t, 384), *b = input1(&t, 384);
+    region_result(t.region, layernorm(&t, x, w, b));
+    pattern_case(&t, "layernorm", 1);
+
+    case_open(&t, 4);
+    x = input2(&t, 1030, 96, -1, 1), w = input1(&t, 96), b = input1(&t, 96);
+    gradients(&t, layernorm(&t, x, w, b), 3);
+    pattern_case(&t, "layernorm backward", 2); /* rows; columns of weight and bias */
+
+    case_open(&t, 5);
+    x = input2(&t, 70, 100, -1, 1), w = input2(&t, 90, 100, -1, 1), b = input1(&t, 90);
+    region_result(t.region, gelu(&t, linear(&t, x, w, b)));
+    pattern_case(&t, "linear gelu", 1);
+
+    case_open(&t, 6);
+    x = input2(&t, 70, 100, -1, 1), w = input2(&t, 90, 100, -1, 1), b = input1(&t, 90);
+    region_result(t.region, dropout(&t, gelu(&t, linear(&t, x, w, b)), 7));
+    pattern_case(&t, "linear gelu dropout", 1);
+
+    case_open(&t, 7);
+    x = input2(&t, 200, 100, -1, 1), w = input2(&t, 30, 100, -1, 1), b = input1(&t, 30);
+    gradients(&t, gelu(&t, linear(&t, x, w, b)), 3);
+    pattern_case(&t, "linear gelu backward", 4); /* y with dy; dx; dw; db */
+
+    case_open(&t, 8);
+    adamw(&t);
+    pattern_case(&t, "adamw", 1);
+
+    case_open(&t, 9);
+    x = input2(&t, 90, 500, -2, 2);
+    Node *loss = cross_entropy(&t, x, labels(&t, 90, 500));
+    region_result(t.region, loss);
+    gradients(&t, loss, 1);
+    pattern_case(&t, "cross-entropy", 2); /* rows; the mean over them */
+
+    case_open(&t, 10);
+    x = input2(&t, 300, 400, -1, 1);
+    Node *square = node_map2(t.g, OP_MUL, x, x);
+    region_result(t.region, node_fold(t.g, OP_SUM, square, 3));
+    region_result(t.region, node_fold(t.g, OP_FMAX, square, 3));
+    pattern_case(&t, "norms", 1);
+
+    case_open(&t, 11);
+    x = input2(&t, 3000, 70, -1, 1);
+    region_result(t.region, node_fold(t.g, OP_SUM, gelu(&t, x), 1));
+    pattern_case(&t, "sum over rows", 1);
+
+    case_open(&t, 12);
+    x = input2(&t, 400, 200, -1, 1);
+    Type to = x->type;
+    to.dim[0] = 50;
+    region_result(t.region, node_scatter_add(t.g, x, labels(&t, 400, 50), 0, to));
+    region_result(t.region, node_cumsum(t.g, x, 0, true, false));
+    region_result(t.region, node_cumsum(t.g, x, 1, false, true));
+    pattern_case(&t, "scatter and cumulative sums", 3);
+
+    run_all(&t, flags, 2e-5);
+    test_close(&t);
+}
+
+static void test_patterns(void **state) {
+    (void)state;
+    patterns(false, strict);
+}
+
+static void test_patterns_threads(void **state) {
+    (void)state;
+    patterns(true, "-std=c11 -O2 -march=native -ffp-contract=fast -fopenmp");
+}
+
 int main(int argc, char **argv) {
     if (argc > 1) {
         cmocka_set_test_filter(argv[1]);
@@ -398,6 +601,8 @@ int main(int argc, char **argv) {
         cmocka_unit_test(test_ops_f32),
         cmocka_unit_test(test_ops_f64),
         cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_patterns_threads),
         cmocka_unit_test(test_random_graphs),
         cmocka_unit_test(test_random_planned),
     };

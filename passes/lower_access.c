@@ -1,0 +1,195 @@
+/* lower_access: how kernels reach memory: the Bufs behind leaves, loads and stores at homes, the
+ * slices that they touch, workspaces. Needs the homes of a frame; gives loads, stores and Bufs. */
+#include "passes/lower_kernel.h"
+
+#include <string.h>
+
+Buf *slot_buf(Lower *l, const Slot *slot) {
+    if (slot->kind != SLOT_INPUT) {
+        return l->p->slot.at[slot->index];
+    }
+    for (int i = 0; i < l->e->buf.count; i++) {
+        if (l->e->buf.at[i]->slot == slot) {
+            return l->e->buf.at[i];
+        }
+    }
+    BUG("input '%s' belongs to another entry", slot->name);
+}
+
+static Buf *table_buf(Lower *l, const Node *node) {
+    for (int i = 0; i < l->p->table.count; i++) {
+        if (l->p->table.at[i]->data == node->attr->data &&
+            type_equal(l->p->table.at[i]->type, node->type)) {
+            return l->p->table.at[i];
+        }
+    }
+    Buf *buf = buf_new(l->p, NULL, BUF_CONST, node->type, short_name(l->arena, node));
+    buf->data = node->attr->data;
+    buf->node = node;
+    buf->loc = node->loc;
+    return buf;
+}
+
+const Index *kernel_touch(KernelBuild *b, const Arg *arg, int mode, const Index *const *at) {
+    const Buf *buf = arg->buf;
+    const Index *flat = index_const(&b->k->index, 0);
+    Touch touch = {.arg = arg, .mode = mode};
+    bool leading = true;
+    for (int i = 0; i < buf->type.rank; i++) {
+        flat = index_add(&b->k->index, flat, index_scale(&b->k->index, at[i], buf->stride[i]));
+        const Step *loop = NULL;
+        bool lone = at[i]->nterm == 1 && at[i]->base == 0 && at[i]->term[0].mul == 1 &&
+                    at[i]->term[0].atom->kind == ATOM_LOOP;
+        for (int k = 0; lone && k < b->k->loop.count; k++) {
+            if (b->k->loop.at[k]->index == at[i]->term[0].atom->number &&
+                b->k->loop.at[k]->trip == buf->type.dim[i]) {
+                loop = b->k->loop.at[k];
+            }
+        }
+        leading = leading && loop != NULL;
+        if (leading && i < ACCESS_SLICES) {
+            touch.slice[i] = loop;
+        }
+    }
+    VEC_PUSH(b->scratch, &b->touch, touch);
+    return flat;
+}
+
+/* The index vector of a home: its loops, then `at`. */
+static void home_index(KernelBuild *b, const Home *home, const Index *const *at,
+                       const Index **full) {
+    for (int i = 0; i < home->nprefix; i++) {
+        full[i] = kernel_loop_index(b->k, home->prefix[i]);
+    }
+    for (int i = home->nprefix; i < home->buf->type.rank; i++) {
+        full[i] = index_offset(&b->k->index, at[i - home->nprefix], home->at[i - home->nprefix]);
+    }
+}
+
+const Index *home_place(KernelBuild *b, const Home *home, const Index *const *at) {
+    const Index *full[MD_RANK], *flat = index_const(&b->k->index, 0);
+    home_index(b, home, at, full);
+    for (int i = 0; i < home->buf->type.rank; i++) {
+        const Index *term = index_scale(&b->k->index, full[i], home->buf->stride[i]);
+        flat = index_add(&b->k->index, flat, term);
+    }
+    return flat;
+}
+
+static const Expr *load_home(KernelBuild *b, Values *v, const Home *home, const Index *const *at) {
+    const Index *full[MD_RANK];
+    home_index(b, home, at, full);
+    const Arg *arg = kernel_arg(b->k, home->buf, ACCESS_READ);
+    return expr_load(b->k, arg, kernel_touch(b, arg, ACCESS_READ, full), v->guard);
+}
+
+static const Expr *load_outer(KernelBuild *b, Values *v, const Node *outer,
+                              const Index *const *at) {
+    Frame *here = b->at;
+    b->at = here->up;
+    const Expr *e = value_at(v, outer, at);
+    b->at = here;
+    return e;
+}
+
+static const Expr *load_param(KernelBuild *b, Values *v, const Node *node,
+                              const Index *const *at) {
+    const Frame *f = b->at;
+    int k = node->attr->axis - 1;
+    if (k < 0) {
+        return expr_index(b->k, node->type.elem, kernel_loop_index(b->k, f->loop));
+    }
+    if (k < f->node->attr->ncarry) {
+        return load_home(b, v, &f->result[k].at[0], at);
+    }
+    const Node *outer = f->node->in[k];
+    if (k < f->node->attr->ncarry + f->node->attr->ninv) {
+        return load_outer(b, v, outer, at);
+    }
+    const Index *full[MD_RANK];
+    full[0] = kernel_loop_index(b->k, f->loop);
+    memcpy(full + 1, at, sizeof *full * (size_t)node->type.rank);
+    return load_outer(b, v, outer, full);
+}
+
+bool kernel_known(const KernelBuild *b, const Node *node) {
+    UnitKind kind = b->unit->kind;
+    bool fold = (kind == UNIT_COLUMN || kind == UNIT_FULL) && fold_is_loop(node);
+    return b->known && (fold || (kind == UNIT_CONTRACT && node == b->unit->atom.at[0]));
+}
+
+const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *const *at) {
+    KernelBuild *b = ctx;
+    const Frame *f = b->at;
+    switch (node->op) {
+    case OP_SLOT: {
+        Home home = {.buf = slot_buf(b->l, node->attr->slot)};
+        return load_home(b, v, &home, at);
+    }
+    case OP_TABLE: {
+        Home home = {.buf = table_buf(b->l, node)};
+        return load_home(b, v, &home, at);
+    }
+    case OP_BODY_PARAM: return load_param(b, v, node, at);
+    case OP_PICK:
+        return load_home(b, v, &f->loop_result[node->in[0]->id][node->attr->axis].at[0], at);
+    default: break;
+    }
+    const NodeInfo *info = &f->fusion->info[node->id];
+    bool own = f == b->frame && info->unit == b->unit;
+    if (!info->atom || info->again || (own && !kernel_known(b, node))) {
+        return NULL;
+    }
+    if (own && b->known_value && b->known_value[node->id]) {
+        return b->known_value[node->id];
+    }
+    if (own && b->strip) {
+        for (int i = 0; i < node->type.rank; i++) {
+            b->plain = b->plain || at[i] != b->strip_at[i]; /* not a place of the block */
+        }
+        return b->strip;
+    }
+    if (f->home[node->id].count == 0) {
+        BUG("%s (node %u) is read but stored nowhere", op_info[node->op].name, node->id);
+    }
+    return load_home(b, v, &f->home[node->id].at[0], at);
+}
+
+static void store_home(KernelBuild *b, RootList *roots, const Home *home, const Index *const *at,
+                       const Expr *value) {
+    const Index *full[MD_RANK];
+    home_index(b, home, at, full);
+    const Arg *arg = kernel_arg(b->k, home->buf, ACCESS_WRITE);
+    int mode = ACCESS_WRITE | (home->part ? ACCESS_PART : 0);
+    Root root = {.arg = arg, .index = kernel_touch(b, arg, mode, full), .value = value,
+                 .add = OP_CONST};
+    VEC_PUSH(b->scratch, roots, root);
+}
+
+void kernel_store(KernelBuild *b, RootList *roots, const Node *node, const Index *const *at,
+                  const Expr *value) {
+    const HomeList *homes = b->copy ? b->copy : &b->frame->home[node->id];
+    for (int i = 0; i < homes->count; i++) {
+        store_home(b, roots, &homes->at[i], at, value);
+    }
+}
+
+Buf *kernel_work(KernelBuild *b, Type type, int parts, const char *name) {
+    if (parts > 0) {
+        int64_t line = MD_ALIGN / (int64_t)elem_bytes(type.elem);
+        type = (Type){.elem = type.elem, .rank = 2,
+                      .dim = {parts, align_up(type_count(type), line)}};
+    }
+    if (b->nwork < b->work.count && type_equal(b->work.at[b->nwork]->type, type)) {
+        return b->work.at[b->nwork++];
+    }
+    if (b->nwork < b->work.count) {
+        BUG("a kernel changed its workspaces");
+    }
+    Buf *buf = buf_new(b->l->p, b->l->e, BUF_WORK, type, name);
+    buf->loop = b->frame->loop;
+    buf->per_thread = parts;
+    VEC_PUSH(b->scratch, &b->work, buf);
+    b->nwork++;
+    return buf;
+}
