@@ -1,5 +1,7 @@
 /* draws: a Philox block serves four elements in a row; a loop that asks for one element at a time would
- * compute each block four times. So the row is made first, and the loop reads it.
+ * compute each block four times. So the row is made first, and the loop reads it. Only rows of a larger
+ * whole: a flat loop over a tensor of any size stays as it is, so that its text does not depend on the
+ * size.
  * Needs an innermost loop whose bounds are printed; gives the same numbers as the draws themselves. */
 #include "emit/draws.h"
 
@@ -14,7 +16,7 @@ static void find(const Style *s, int axis, const Expr *e, Draws *draws) {
         return;
     }
     if (e->kind == EXPR_DRAW && e->dist == DIST_UNIFORM && e->elem == TY_F32 &&
-        index_stride(e->index, axis, &mul) && mul == 1) {
+        e->index->nterm > 1 && index_stride(e->index, axis, &mul) && mul == 1) {
         for (int i = 0; i < draws->count; i++) {
             if (draws->draw[i] == e) {
                 return;

@@ -51,6 +51,11 @@ emitted() {
     $CC $EMITTED_FLAGS "$@" "$emitted_in" -lm -o "$emitted_out"
 }
 
+# A call graph beside each object, where the compiler can write one (gcc 10 and newer).
+CALLGRAPH=-fcallgraph-info=su
+echo | $CC $CALLGRAPH -x c -c - -o "$scratch/empty.o" 2>/dev/null || CALLGRAPH=
+rm -f "$scratch"/empty.*
+
 # built NAME [FLAG...]: emits samples/NAME.mdl with those flags and builds it as its header comment
 # says, once for all suites: $program, with .c, .h and .o beside it. Gives the status of the build.
 built() {
@@ -65,7 +70,7 @@ built() {
     if ! cmp -s "$built_new.c" "$program.c" || ! cmp -s "$built_new.line" "$program.line" || [ ! -x "$program" ]; then
         rm -f "$program"
         cp "$built_new.c" "$program.c" && cp "$built_new.line" "$program.line" &&
-            emitted "$program.c" "$program.o" -c && $CC -fopenmp "$program.o" -lm -o "$program" || return
+            emitted "$program.c" "$program.o" -c $CALLGRAPH && $CC -fopenmp "$program.o" -lm -o "$program" || return
     fi
     cp "$built_new.h" "$program.h"
     rm -rf "$program.new"

@@ -1,0 +1,95 @@
+#!/bin/sh
+# The printed bound is what a run maps and all it needs. The regions are one mapping of exactly the
+# printed size between two pages that cannot be touched; the bytes in it are used; a run fits into
+# the printed address space, and with one page less it refuses before step 0; frames stay inside the
+# printed stack; the plan reaches the least possible size of its order.
+set -u
+. tests/lib.sh
+
+watch=-Wl,--wrap=main,--wrap=mmap,--wrap=munmap,--wrap=mprotect
+page=$(getconf PAGESIZE 2>/dev/null || echo 4096)
+
+hook() { sed -n "s/^$1 //p" "$scratch/hooks"; }
+memory() { number "$(grep '"event":"memory"' "$scratch/log")" "$1"; }
+run() { # NAME TRAIN THREADS: three steps with an evaluation, orders for hooks.c in the environment
+    rm -f "$scratch/hooks"
+    HOOK_OUT=$scratch/hooks OMP_WAIT_POLICY=passive "$scratch/$1" $2 --steps 3 --eval-every 2 --seed 1 \
+        --threads "$3" --log json >"$scratch/log" 2>"$scratch/err"
+}
+
+mapping() { # NAME TRAIN
+    run "$1" "$2" 2 || { fail "$1" "$(head -n 1 "$scratch/err")"; return; }
+    expected=$(($(memory total) + $(memory pad)))
+    [ "$(hook mapped)" = "$expected" ] && pass || fail "$1: mapping" "$(hook mapped) bytes, printed $expected"
+    [ "$(hook guards)" = 1 ] && pass || fail "$1: no closed page on both sides of the mapping"
+    found="$(hook before) $(hook first) $(hook last) $(hook after)"
+    [ "$found" = "1 0 0 1" ] && pass || fail "$1: guards" "faults before, at both ends, after: $found"
+}
+
+# The address space is limited to what it is when main starts, and what is printed.
+limits() { # NAME TRAIN
+    for threads in 1 2; do
+        run "$1" "$2" $threads || { fail "$1" "$(head -n 1 "$scratch/err")"; continue; }
+        space=$(($(memory total) + $(memory pad) + $(memory data) + $(memory reserved)))
+        HOOK_LIMIT=$space run "$1" "$2" $threads && pass ||
+            fail "$1: $threads threads in $space bytes of address space" "$(head -n 1 "$scratch/err")"
+        HOOK_LIMIT=$((space - page)) run "$1" "$2" $threads
+        rc=$?
+        if [ $rc -ne 5 ] || grep -q '"event":"step"' "$scratch/log"; then
+            fail "$1: $threads threads and a page less" "status $rc, $(head -n 1 "$scratch/err")"
+        else
+            grep -q 'no memory for .*[0-9]' "$scratch/err" && pass ||
+                fail "$1: message" "$(head -n 1 "$scratch/err")"
+        fi
+    done
+}
+
+# Bytes of the arena that hold what they held before the run, whatever that was.
+unused() { # NAME TRAIN
+    for fill in 165 90; do
+        HOOK_FILL=$fill HOOK_DUMP=$scratch/$fill run "$1" "$2" 8 || { fail "$1: filled" "$(head -n 1 "$scratch/err")"; return; }
+    done
+    arena=$(memory arena)
+    before=$(($(memory params) + $(memory state) + $(memory io)))
+    for fill in 165 90; do
+        tail -c +$((before + 1)) "$scratch/$fill" | head -c "$arena" >"$scratch/arena.$fill"
+    done
+    never=$(cmp -l "$scratch/arena.165" "$scratch/arena.90" | awk '$2 == 245 && $3 == 132' | wc -l)
+    buffers=$("$MDLC" report --format=json "samples/$1.mdl" | grep -c '"why"')
+    most=$((arena / 100 + 64 * buffers))
+    [ "$never" -le "$most" ] && pass || fail "$1: arena" "$never of $arena bytes are never written, allowed $most"
+}
+
+frames() { # NAME
+    [ -s "$program.ci" ] || { skip "$1: frames" "no call graph from $CC"; return; }
+    roots=$(sed -n "s/^[a-z].*[ *]\($1_[a-z0-9_]*\)(.*;\$/\1/p" "$program.h" | tr '\n' ' ')
+    found=$(awk -v roots="$roots" -f tests/suites/stack.awk "$program.ci")
+    stack=$(memory stack_per_thread)
+    case $found in
+    [0-9]*) [ "${found%% *}" -le "$stack" ] && pass || fail "$1: frames" "$found is above $stack" ;;
+    *) fail "$1: frames" "$found" ;;
+    esac
+}
+
+ratios() { # NAME
+    "$MDLC" report --format=json "samples/$1.mdl" | tr ',' '\n' | awk -F: '
+        /"arena_bytes"/ { arena = $2 }
+        /"lower_bound_bytes"/ { n++; if (arena > 1.05 * $2) { print arena " for at least " $2; bad = 1 } }
+        END { exit bad || n == 0 }' >"$scratch/ratios" && pass || fail "$1: arena" "$(cat "$scratch/ratios")"
+}
+
+for case in "digits:" "diabetes:fit" "chars:" "residual:"; do
+    name=${case%%:*} train=${case#*:}
+    ratios "$name"
+    built "$name" || { fail "$name" "does not build"; continue; }
+    # shellcheck disable=SC2086
+    $CC -O1 -fopenmp "$program.o" tests/suites/hooks.c $watch -lm -o "$scratch/$name" || { fail "$name" "does not link"; continue; }
+    mapping "$name" "$train"
+    frames "$name"
+    limits "$name" "$train"
+    unused "$name" "$train"
+done
+
+arena=$("$MDLC" --threads=1 report --format=json samples/digits.mdl | sed -n 's/.*"arena":\([0-9]*\),"total".*/\1/p')
+[ "${arena:-999999}" -le 560000 ] && pass || fail "digits with one thread: arena ${arena:-unknown}"
+summary bounds
