@@ -81,8 +81,9 @@ enum { TILE_PLAN = 64 };
  * the argument `strip`, and may change it in place. Its loops over `row` and `column` are those of
  * the block; `batch` is known in it. */
 struct Tile {
-    int64_t plan[TILE_PLAN]; /* the fields of md_tile in order */
+    int64_t plan[TILE_PLAN]; /* the fields of md_tile in order; with `blas` those of md_blas */
     int nplan;
+    bool blas;               /* by the library of --blas */
     const Arg *a, *b, *c, *work, *strip; /* c, work: NULL where there is none */
     const Arg *add;                      /* C begins as this, from at_c on; NULL: as nothing */
     int64_t count;                       /* elements of C */

@@ -569,13 +569,17 @@ static const char *tile_suffix(const Tile *tile) {
 
 /* What stands in front of the kernel's function. */
 static void print_plan(Text *out, const Step *step, const Tile *tile) {
-    text_printf(out, "static const md_tile %s_tile = {\n    ", step->name);
+    const char *kind = tile->blas ? "blas" : "tile";
+    text_printf(out, "static const md_%s %s_%s = {\n    ", kind, step->name, kind);
     for (int i = 0; i < tile->nplan; i++) {
         text_printf(out, "%" PRId64 "%s", tile->plan[i],
                     i + 1 == tile->nplan ? "\n};\n\n" : i % 16 == 15 ? ",\n    " : ", ");
     }
     if (tile->body.count > 0) {
         print_epilogue(out, step, tile);
+    }
+    if (tile->blas) {
+        return;
     }
     const char *suffix = tile_suffix(tile);
     text_printf(out, "static void %s_part(const md_tile_call *call, int part) {\n"
@@ -627,6 +631,17 @@ static void print_tile(Style *s, const Tile *tile) {
         line(s, "    memcpy(%s, %s, %" PRId64 ");", to, from,
              tile->count * (int64_t)elem_bytes(tile->c->buf->type.elem));
         line(s, "}");
+    }
+    if (tile->blas) {
+        const char *suffix = tile_suffix(tile);
+        const char *epilogue = str_printf(s->out->arena, "md_tile_none_%s", suffix);
+        if (tile->body.count > 0) {
+            epilogue = str_printf(s->out->arena, "%s_epilogue", s->name);
+        }
+        line(s, "md_blas_run_%s(&%s_blas, %s, %s, %s, %s, %s);", suffix, s->name, epilogue,
+             operand_text(s, tile->a, tile->at_a), operand_text(s, tile->b, tile->at_b),
+             operand_text(s, tile->c, tile->at_c), context);
+        return;
     }
     line(s, "md_tile_run(&%s_tile, %s_part, %s, %s, %s, %s, %s, %d);", s->name, s->name,
          operand_text(s, tile->a, tile->at_a), operand_text(s, tile->b, tile->at_b),

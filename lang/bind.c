@@ -60,11 +60,18 @@ static bool unknown_parameter(Elab *e, const Item *item, const Argument *arg) {
     elab_error(e, arg->loc, 211, "'%s' has no parameter '%s'", item->name, arg->name);
     Nearest n = nearest_start(arg->name);
     const Ast *params = item->ast->kid[0];
-    for (int i = 0; params && i < params->nkid; i++) {
+    Text names = {.arena = e->arena};
+    int count = 0;
+    for (int i = item->kind == AST_OPTIMIZER ? 2 : 0; params && i < params->nkid; i++) {
         nearest_add(&n, params->kid[i]->name);
+        text_printf(&names, count++ ? ", %s" : "%s", params->kid[i]->name);
     }
-    elab_hint_nearest(e, &n);
     diag_note(&e->c->diag, item->loc, "'%s' is declared here", item->name);
+    if (n.best) {
+        elab_hint_nearest(e, &n);
+    } else if (count > 0) {
+        diag_hint(&e->c->diag, "it has %s", names.at);
+    }
     return false;
 }
 

@@ -5,6 +5,7 @@
 #include "lang/adjoint.h"
 #include "lang/dims.h"
 #include "lang/expr.h"
+#include "lang/modules.h"
 #include "lang/notation.h"
 #include "lang/params.h"
 #include "lang/prelude.h"
@@ -330,18 +331,20 @@ const Value *call_unknown(Elab *e, const Ast *callee) {
         return elab_error(e, callee->loc, 241, "'%s' is %s and cannot be called", callee->name,
                           bound ? value_kind_text(bound->value) : ast_kind_name(item->kind));
     }
-    if (!elab_first_in_body(e, 242, callee->name)) {
+    const char *module = modules_with(e, callee->name);
+    if (module ? !elab_first(e, 242, module) : !elab_first_in_body(e, 242, callee->name)) {
         return &value_poison;
     }
     elab_error(e, callee->loc, 242, "unknown op or layer '%s'", callee->name);
+    if (module) {
+        diag_hint(&e->c->diag, "it is in the library: 'use %s;'", module);
+        return &value_poison;
+    }
     Nearest n = nearest_start(callee->name);
     nearest_scope(&n, e->scope);
     nearest_file(&n, e->scope->file);
     prelude_nearest(&n);
     elab_hint_nearest(e, &n);
-    if (!n.best && e->root->use.count == 0) {
-        diag_hint(&e->c->diag, "the standard library needs 'use nn;'");
-    }
     return &value_poison;
 }
 

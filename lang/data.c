@@ -264,8 +264,7 @@ static Entry *load_entry(Elab *e, DataField *f, const Ast *expr, const Ast *sour
     }
     if (elab_ok(v) && (!shape || value_elem(v) != want.elem)) {
         elab_error(e, expr->loc, 584, "field '%s' is declared as %s, but this is %s", f->name,
-                   value_text(e->arena, value_tensor(e->arena, node_full(e->g, want, 0), 0, NULL)),
-                   value_text(e->arena, v));
+                   type_text(e->arena, want), value_text(e->arena, v));
         if (elab_ok(v) && shape) {
             diag_hint(&e->c->diag, "%s(...) converts", elem_name(want.elem));
         } else {

@@ -104,6 +104,33 @@ static const char *embedded_text(Elab *e, const char *name, size_t *length) {
     return NULL;
 }
 
+static bool declares(const char *line, const char *name) {
+    static const char *const words[] = {"op ", "layer ", "optimizer "};
+    size_t length = strlen(name);
+    for (size_t i = 0; i < sizeof words / sizeof *words; i++) {
+        size_t n = strlen(words[i]);
+        if (strncmp(line, words[i], n) == 0 && strncmp(line + n, name, length) == 0 &&
+            line[n + length] == '(') {
+            return true;
+        }
+    }
+    return false;
+}
+
+const char *modules_with(Elab *e, const char *name) {
+    for (size_t i = 0; i < nembeds; i++) {
+        size_t length = strlen(embeds[i].name);
+        bool module = strncmp(embeds[i].name, "lang/", 5) == 0 && length > 9 &&
+                      strcmp(embeds[i].name + length - 4, ".mdl") == 0;
+        for (size_t k = 0; module && k < embeds[i].count; k++) {
+            if (declares(embeds[i].lines[k], name)) {
+                return str_ndup(e->arena, embeds[i].name + 5, length - 9);
+            }
+        }
+    }
+    return NULL;
+}
+
 static const char *read_text(Elab *e, const char *path, size_t *length) {
     FILE *in = fopen(path, "rb");
     if (!in) {

@@ -9,6 +9,7 @@
 #include "lang/expr.h"
 #include "lang/init.h"
 #include "lang/loop.h"
+#include "lang/modules.h"
 #include "lang/params.h"
 #include "lang/stmt.h"
 #include "lang/train.h"
@@ -43,8 +44,16 @@ static bool read_clause(Elab *e, const Ast *clause, Optimizer *out) {
     const char *name = call->kid[0]->name;
     out->item = file_find(e->root, name);
     if (!out->item || out->item->kind != AST_OPTIMIZER) {
+        const char *module = out->item ? NULL : modules_with(e, name);
+        if (module && !elab_first(e, 242, module)) {
+            return false;
+        }
         elab_error(e, call->kid[0]->loc, 542,
                    out->item ? "'%s' is no optimizer" : "unknown optimizer '%s'", name);
+        if (module) {
+            diag_hint(&e->c->diag, "it is in the library: 'use %s;'", module);
+            return false;
+        }
         Nearest n = nearest_start(name);
         for (int u = -1; u < e->root->use.count; u++) {
             const File *file = u < 0 ? e->root : e->root->use.at[u];

@@ -224,6 +224,18 @@ static const Value *path_value(Elab *e, const char *path) {
     return NULL;
 }
 
+void params_hint(Elab *e, const char *path) {
+    Nearest n = nearest_start(path);
+    for (int i = 0; i < e->param.count; i++) {
+        const char *name = e->param.at[i]->slot->name;
+        for (const char *dot = strchr(name, '.'); dot; dot = strchr(dot + 1, '.')) {
+            nearest_add(&n, str_ndup(e->arena, name, (size_t)(dot - name)));
+        }
+        nearest_add(&n, name);
+    }
+    elab_hint_nearest(e, &n);
+}
+
 const Value *params_by_path(Elab *e, const char *path, Loc loc) {
     size_t head = strcspn(path, ".");
     Item *model = file_find(e->root, str_ndup(e->arena, path, head));
@@ -241,11 +253,7 @@ const Value *params_by_path(Elab *e, const char *path, Loc loc) {
         return &value_poison;
     }
     elab_error(e, loc, 250, "'%s' has no parameter or part '%s'", model->name, path);
-    Nearest n = nearest_start(path);
-    for (int i = 0; i < e->param.count; i++) {
-        nearest_add(&n, e->param.at[i]->slot->name);
-    }
-    elab_hint_nearest(e, &n);
+    params_hint(e, path);
     return &value_poison;
 }
 
@@ -258,14 +266,12 @@ const Value *params_of_instance(Elab *e, const Instance *instance, const char *f
     }
     if (!p) {
         elab_error(e, loc, 251, "'%s' has no parameter '%s'", instance->path, field);
-        Nearest n = nearest_start(path);
         bool any = false;
         for (int i = 0; i < e->param.count; i++) {
             any = any || params_under(e->param.at[i]->slot->name, instance->path);
-            nearest_add(&n, e->param.at[i]->slot->name);
         }
         if (any) {
-            elab_hint_nearest(e, &n);
+            params_hint(e, path);
         } else {
             diag_hint(&e->c->diag,
                       "an instance gets its parameters with its first call; call it before");

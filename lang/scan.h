@@ -136,8 +136,8 @@ typedef enum {
 } WordClass;
 /* `kind` is set to the token that the word is where it is one. */
 WordClass word_class(const char *word, size_t length, int *kind);
-/* The item word nearest to what was written, or NULL. */
-const char *word_nearest_item(const char *word);
+/* The word of that class nearest to what was written, or NULL. */
+const char *word_nearest(const char *word, WordClass class);
 
 /* Constructors. Kids may be NULL where ast.def allows it. */
 Ast *node_make(Parse *ps, AstKind kind, Loc loc, Ast *const *kid, int nkid);

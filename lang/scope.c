@@ -1,6 +1,7 @@
 /* scope: lookup of names, and the nearest one when there is none. */
 #include "lang/scope.h"
 
+#include <ctype.h>
 #include <string.h>
 
 Scope *scope_new(Arena *arena, Scope *up, File *file) {
@@ -61,15 +62,37 @@ Nearest nearest_start(const char *name) {
     size_t length = strlen(name);
     /* A short name has many neighbours: only close ones are worth a word. */
     int limit = length <= 2 ? 0 : length <= 4 ? 1 : length <= 8 ? 2 : 3;
-    return (Nearest){name, NULL, limit + 1};
+    return (Nearest){name, NULL, limit + 1, limit};
+}
+
+static bool same_but_case(const char *a, const char *b) {
+    while (*a && tolower((unsigned char)*a) == tolower((unsigned char)*b)) {
+        a++;
+        b++;
+    }
+    return *a == *b;
+}
+
+/* weight_decay for decay, lrate for lr */
+static bool part_of(const char *part, const char *whole) {
+    enum { SHORTEST_START = 2, SHORTEST_PART = 4 };
+    const char *at = strstr(whole, part);
+    size_t length = strlen(part);
+    return at && (at == whole ? length >= SHORTEST_START : length >= SHORTEST_PART);
 }
 
 void nearest_add(Nearest *n, const char *candidate) {
-    if (n->distance <= 1 && n->best) {
+    if (n->distance == 0 || str_eq(n->name, candidate)) {
         return;
     }
     int d = str_distance(n->name, candidate, n->distance - 1);
-    if (d < n->distance && d > 0) {
+    if (same_but_case(n->name, candidate)) {
+        d = 0;
+    } else if (d > n->limit && n->limit > 0 &&
+               (part_of(n->name, candidate) || part_of(candidate, n->name))) {
+        d = n->limit; /* anything nearer is better */
+    }
+    if (d < n->distance) {
         n->distance = d;
         n->best = candidate;
     }

@@ -74,7 +74,7 @@ Item *file_find_own(const File *file, const char *name);
 /* Collects the candidate nearest to a name that was not found. */
 typedef struct {
     const char *name, *best;
-    int distance;
+    int distance, limit;
 } Nearest;
 Nearest nearest_start(const char *name);
 void nearest_add(Nearest *n, const char *candidate);

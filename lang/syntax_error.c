@@ -119,6 +119,11 @@ static bool report_slip(Parse *ps, Expected expected) {
     default:
         if (!is_comparison(ps->token.kind) || operand || takes(expected, "'<'"))
             return false;
+        if (takes(expected, "'='")) {
+            diag_error(diag, loc, 149, "a comparison is no statement");
+            diag_hint(diag, "'expect a < b;' checks one in a test");
+            return true;
+        }
         diag_error(diag, loc, 135, "comparisons do not chain");
         diag_hint(diag, "write a < b and b < c");
         return true;
@@ -133,7 +138,7 @@ static void report_item(Parse *ps, const char *found) {
     }
     diag_error(diag, ps->token.loc, 137,
                "expected an item such as 'dim', 'model' or 'train', found %s", found);
-    const char *near = ps->token.kind == T_NAME ? word_nearest_item(ps->token.leaf->name) : NULL;
+    const char *near = ps->token.kind == T_NAME ? word_nearest(ps->token.leaf->name, WORD_ITEM) : NULL;
     if (near)
         diag_hint(diag, "did you mean '%s'?", near);
 }
@@ -153,6 +158,26 @@ static void report_bracket(Parse *ps, const char *found, const char *close) {
         diag_note(diag, ps->brackets.at[i].loc, "to close this '%c'", kind);
 }
 
+/* A word where only clauses have a word in front: `epoch 60;` in a train. */
+static bool report_clause(Parse *ps) {
+    int open = ps->token.nbracket;
+    if (ps->last.kind != T_NAME || !ps->last.start || open == 0 ||
+        !ps->brackets.at[open - 1].clauses)
+        return false;
+    Diag *diag = &ps->c->diag;
+    const char *word = ps->last.leaf->name, *near = word_nearest(word, WORD_CLAUSE);
+    int head = ps->brackets.at[open - 1].head;
+    diag_error(diag, ps->last.loc, 150, "unknown clause '%s'", word);
+    if (near)
+        diag_hint(diag, "did you mean '%s'?", near);
+    else if (head == T_TRAIN)
+        diag_hint(diag, "a train has loss, metric, optimizer, clip, steps, epochs, freeze, budget, "
+                        "precision");
+    else if (head == T_DATASET)
+        diag_hint(diag, "a dataset has file, holdout, shuffle and fields 'x: f32[4] = ...'");
+    return true;
+}
+
 static void report_end(Parse *ps, Expected expected, const char *found) {
     Diag *diag = &ps->c->diag;
     bool ended = ps->token.first || ps->token.item || ps->token.kind == 0 ||
@@ -161,11 +186,14 @@ static void report_end(Parse *ps, Expected expected, const char *found) {
         diag_error(diag, behind_last(ps), 140, "expected ';' after this %s",
                    ps->token.nbrace ? "statement" : "declaration");
     else if (takes(expected, "'='")) {
-        diag_error(diag, ps->token.loc, 141, "expected '=', '<-' or ';', found %s", found);
         const char *word = ps->last.kind == T_NAME ? ps->last.leaf->name : "";
+        bool elsewhere = strcmp(word, "if") == 0 || strcmp(word, "for") == 0;
+        if (!elsewhere && report_clause(ps))
+            return;
+        diag_error(diag, ps->token.loc, 141, "expected '=', '<-' or ';', found %s", found);
         if (strcmp(word, "if") == 0)
             diag_hint(diag, "'when' decides at compile time, select(c, a, b) chooses data");
-        else if (strcmp(word, "for") == 0)
+        else if (elsewhere)
             diag_hint(diag, "a loop is written: scan i < n carry x = x0 { ... }");
     } else
         diag_error(diag, ps->token.loc, 142, "expected an operator or ';', found %s", found);

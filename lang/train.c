@@ -75,6 +75,8 @@ static const Value *scalar_of(Elab *e, const Ast *expr, const char *what) {
                    value_text(e->arena, v));
         if (v->kind == V_TENSOR && v->rank > 0) {
             diag_hint(&e->c->diag, "mean(...) or sum(...) makes it one number");
+        } else if (v->kind == V_TENSOR) {
+            diag_hint(&e->c->diag, "f32(...) converts");
         }
         return &value_poison;
     }
@@ -113,6 +115,9 @@ static void metric_clause(Elab *e, Training *t, const Ast *clause) {
         }
         Metric m = {arg->name, scalar_of(e, arg->kid[0], "a metric"), arg->loc};
         VEC_PUSH(e->arena, &t->metric, m);
+        if (!scope_find_here(e->scope, m.name)) {
+            scope_add(e->arena, e->scope, m.name, m.loc, BIND_VALUE, m.value);
+        }
     }
 }
 
@@ -127,6 +132,9 @@ static void clip_clause(Elab *e, Training *t, const Ast *clause) {
     }
     if (!str_eq(name, "norm") && !str_eq(name, "value")) {
         elab_error(e, call->loc, 521, "'clip' takes norm(c) or value(c)");
+        if (call->kind == AST_NUMBER) {
+            diag_hint(&e->c->diag, "clip norm(%s);", call->text);
+        }
         return;
     }
     if (t->clip) {
@@ -140,6 +148,10 @@ static void clip_clause(Elab *e, Training *t, const Ast *clause) {
 static void count_clause(Elab *e, const Ast *clause, int64_t *out) {
     const Ast *expr = only_argument(e, clause);
     int64_t n;
+    if (*out >= 0) {
+        elab_error(e, clause->loc, 558, "'%s' is said twice", clause->name);
+        return;
+    }
     if (!expr || !elab_int(e, expr, str_printf(e->arena, "'%s'", clause->name), &n)) {
         return;
     }
@@ -148,6 +160,20 @@ static void count_clause(Elab *e, const Ast *clause, int64_t *out) {
         return;
     }
     *out = n;
+}
+
+/* `steps` and `epochs`: how long a run lasts. */
+static void length_clause(Elab *e, const Ast *clause, bool steps) {
+    Entry *entry = e->entry->entry;
+    if (!steps && entry->dataset < 0) {
+        elab_error(e, clause->loc, 559, "'epochs' counts passes over a data set, and '%s' has none",
+                   entry->name);
+        diag_hint(&e->c->diag, "'steps' counts updates");
+    } else if ((steps ? entry->epochs : entry->steps) >= 0) {
+        elab_error(e, clause->loc, 563, "'steps' and 'epochs' exclude each other");
+    } else {
+        count_clause(e, clause, steps ? &entry->steps : &entry->epochs);
+    }
 }
 
 static void precision_clause(Elab *e, const Ast *clause) {
@@ -218,9 +244,9 @@ void train_clause(Elab *e, const Ast *clause) {
     } else if (str_eq(name, "clip")) {
         clip_clause(e, t, clause);
     } else if (str_eq(name, "steps")) {
-        count_clause(e, clause, &e->entry->entry->steps);
+        length_clause(e, clause, true);
     } else if (str_eq(name, "epochs")) {
-        count_clause(e, clause, &e->entry->entry->epochs);
+        length_clause(e, clause, false);
     } else if (str_eq(name, "precision")) {
         precision_clause(e, clause);
     } else if (str_eq(name, "accumulate") || str_eq(name, "ema")) {
@@ -286,6 +312,7 @@ static bool check_paths(Elab *e, const Training *t, const Ast *of) {
         if (!any) {
             elab_error(e, of->kid[i]->loc, 533, "'%s' has no parameters in this train",
                        t->of.at[i]);
+            params_hint(e, t->of.at[i]);
         }
     }
     return e->errors == errors;
@@ -458,6 +485,12 @@ void train_entry(Elab *e, const Ast *ast) {
     if (ok && e->errors == errors) {
         outputs(e, &t);
         entry_writes(e);
+        if (on && entry->steps < 0 && entry->epochs < 0 && !e->c->opt.no_main) {
+            elab_warn(e, ast->loc, 550,
+                      "train '%s' has neither 'steps' nor 'epochs'; a run will need --steps or "
+                      "--epochs",
+                      ast->name);
+        }
     }
     entry_close(e);
     if (on && ok && e->errors == errors &&

@@ -88,11 +88,12 @@ WordClass word_class(const char *word, size_t length, int *kind) {
     return WORD_NAME;
 }
 
-const char *word_nearest_item(const char *word) {
+const char *word_nearest(const char *word, WordClass class) {
     const char *best = NULL;
     int least = (int)(strlen(word) / 3) + 1; /* a slip in every third letter at most */
     for (int i = 0; i < NWORD; i++) {
-        if (words[i].class != WORD_ITEM)
+        bool both = words[i].kind == T_OPTIMIZER; /* an item, and a clause of a train */
+        if (words[i].class != class && !(both && class == WORD_CLAUSE))
             continue;
         int distance = str_distance(word, words[i].word, least);
         if (distance < least) {

@@ -10,6 +10,7 @@
  * sums. */
 #include "passes/lower_kernel.h"
 #include "passes/view.h"
+#include "runtime/blas_plan.h"
 #include "runtime/tile_plan.h"
 
 #include <string.h>
@@ -555,16 +556,23 @@ static TileOutcome build_tile(KernelBuild *b) {
     if (!add) {
         emit_epilogue(&p, tile, &roots, in_place);
     }
+    tile->flops = 2 * class_count(&p.class[BATCH]) * class_count(&p.class[ROWS]) *
+                  class_count(&p.class[COLUMNS]) * class_count(&p.class[SUMMED]);
     int flags = add ? MD_TILE_ADD : in_place < 0 ? MD_TILE_NO_C : 0;
-    md_tile plan = md_tile_plan(md_tile_normal(plan_shape(&p, flags)),
-                                (int)elem_bytes(node->type.elem));
+    md_tile_shape shape = md_tile_normal(plan_shape(&p, flags));
+    md_blas library;
+    if (b->l->c->opt.openblas && md_blas_plan(shape, &library)) {
+        tile->blas = true;
+        tile->nplan = (int)(sizeof library / sizeof(int64_t));
+        memcpy(tile->plan, &library, sizeof library);
+        return TILE_DONE;
+    }
+    md_tile plan = md_tile_plan(shape, (int)elem_bytes(node->type.elem));
     tile->nplan = (int)(sizeof plan / sizeof(int64_t));
     if (tile->nplan > TILE_PLAN) {
         BUG("the plan of a product outgrew its place");
     }
     memcpy(tile->plan, &plan, sizeof plan);
-    tile->flops = 2 * class_count(&p.class[BATCH]) * class_count(&p.class[ROWS]) *
-                  class_count(&p.class[COLUMNS]) * class_count(&p.class[SUMMED]);
     int workers = md_tile_workers(&plan, b->k->threads);
     int64_t work = (int64_t)md_tile_workspace(&plan, workers);
     if (work > 0) {

@@ -196,10 +196,13 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     p.block_rows = md_tile_min(p.block_rows, rows);
 
     /* The slice of a worker: packed panels (of one panel, or of all of Y when swapped; a direct Y
-     * needs one for last columns that do not fill a vector), strip, transposed strip. */
+     * needs one for last columns that do not fill a vector), strip, transposed strip. A panel of
+     * few columns is as wide as whole vectors need; narrower vectors never need more. */
     int64_t k = p.kb1 * p.kb2;
-    p.strip_at = !p.packed ? (p.cols % lanes != 0 && !p.dots ? k * panel : 0)
-                           : k * (p.swapped ? p.block_cols : panel);
+    int64_t rest = p.cols % lanes != 0 && !p.dots ? md_tile_up(p.cols % panel, lanes) : 0;
+    p.strip_at = k * (!p.packed   ? rest
+                      : p.swapped ? p.block_cols
+                                  : md_tile_min(panel, md_tile_up(p.cols, lanes)));
     int64_t strip = p.swapped || (!p.inplace && p.chunks == 1) ? p.block_rows * p.block_cols : 0;
     p.turned_at = p.strip_at + strip;
     p.slice = md_tile_up(p.turned_at + (p.swapped && !p.inplace ? strip : 0), lanes);
