@@ -1,12 +1,12 @@
 /* main: the command line. Turns argv into Options and hands over to the pipeline. */
 #include "compiler/pipeline.h"
+#include "compiler/version.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
-#define VERSION "0.1.0"
 
 static const char usage_text[] =
     "usage: mdlc [COMMAND] [OPTIONS] FILE.mdl\n"
@@ -357,7 +357,7 @@ int main(int argc, char **argv) {
             return EXIT_OK;
         }
         if (str_eq(argv[i], "--version")) {
-            puts("mdlc " VERSION);
+            puts("mdlc " MDLC_VERSION);
             return EXIT_OK;
         }
     }

@@ -19,14 +19,68 @@ bool call_is_callable(const Item *item) {
 
 /* --- paths ----------------------------------------------------------------------------------- */
 
+/* The unlabelled calls of that name in the tree, in the order of the text. */
+typedef VEC(const Ast *) Calls;
+static void find_calls(Elab *e, const Ast *ast, const char *name, Calls *out) {
+    if (!ast) {
+        return;
+    }
+    if (ast->kind == AST_CALL && !ast->name && str_eq(ast->kid[0]->name, name)) {
+        int i = out->count;
+        VEC_PUSH(e->arena, out, ast);
+        for (; i > 0 && out->at[i - 1]->loc.at > ast->loc.at; i--) {
+            out->at[i] = out->at[i - 1];
+            out->at[i - 1] = ast;
+        }
+    }
+    for (int i = 0; i < ast->nkid; i++) {
+        find_calls(e, ast->kid[i], name, out);
+    }
+}
+
+/* The line of `loc` with labels put in before the calls of that layer. */
+static void hint_labels(Elab *e, const Item *item, const char *name, Loc loc) {
+    const Source *source = &e->c->diag.sources.at[loc.source];
+    Calls calls = {0};
+    find_calls(e, item->ast, name, &calls);
+    uint32_t begin = loc.at, end = loc.at;
+    while (begin > 0 && source->text[begin - 1] != '\n') {
+        begin--;
+    }
+    while (end < source->length && source->text[end] != '\n' && source->text[end] != '\r') {
+        end++;
+    }
+    while (begin < end && (source->text[begin] == ' ' || source->text[begin] == '\t')) {
+        begin++;
+    }
+    Text line = {.arena = e->arena};
+    for (int i = 0; i < calls.count; i++) {
+        uint32_t at = calls.at[i]->loc.at;
+        if (at >= begin && at < end) {
+            text_addn(&line, source->text + begin, at - begin);
+            text_printf(&line, "%s%d: ", name, i + 1);
+            begin = at;
+        }
+    }
+    text_addn(&line, source->text + begin, end - begin);
+    diag_hint(&e->c->diag, "%s", line.at);
+}
+
 bool call_segment(Elab *e, Frame *frame, const char *name, Loc loc, const char *what) {
     Frame *f = frame->names ? frame->names : frame;
     for (int i = 0; i < f->segment.count; i++) {
         if (str_eq(f->segment.at[i].name, name)) {
+            if (!elab_first_in_body(e, 227, name)) {
+                return false; /* the hint has labelled them all */
+            }
             elab_error(e, loc, 227, "%s '%s' would have the same path '%s.%s' as an earlier one",
                        what, name, frame->path, name);
             diag_note(&e->c->diag, f->segment.at[i].loc, "the earlier one is here");
-            diag_hint(&e->c->diag, "give each its own label: 'a_label: %s(...)'", name);
+            if (str_eq(what, "layer") && f->item) {
+                hint_labels(e, f->item, name, loc);
+            } else {
+                diag_hint(&e->c->diag, "give each its own name");
+            }
             return false;
         }
     }

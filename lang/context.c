@@ -34,6 +34,9 @@ static void say(Elab *e, Loc loc, int id, const char *text) {
         if (f->call.source == f->item->loc.source && f->call.at == f->item->loc.at) {
             break; /* elaborated alone, by no call */
         }
+        if (f->call.source == loc.source && f->call.at == loc.at && f->call.len == loc.len) {
+            continue; /* it is the call */
+        }
         diag_note(&e->c->diag, f->call, "in this call of '%s'", f->item->name);
     }
 }

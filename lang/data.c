@@ -241,6 +241,12 @@ static bool method_source(Elab *e, DataField *f, const Ast *call, int *rank, Dim
         return false;
     }
     elab_error(e, call->loc, 583, "a file has columns(a..b), column(c) and window(T)");
+    static const char *const methods[] = {"columns", "column", "window"};
+    Nearest n = nearest_start(name);
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        nearest_add(&n, methods[i]);
+    }
+    elab_hint_nearest(e, &n);
     return false;
 }
 
@@ -279,6 +285,36 @@ static Entry *load_entry(Elab *e, DataField *f, const Ast *expr, const Ast *sour
     return elab_ok(v) ? entry : NULL;
 }
 
+/* What stands before the '.' of a method, if the expression has one. */
+static const Ast *method_object(const Ast *ast) {
+    const Ast *found = NULL;
+    if (ast && ast->kind == AST_CALL && ast->kid[0]->kind == AST_DOT) {
+        found = ast->kid[0]->kid[0];
+    }
+    for (int i = 0; ast && !found && i < ast->nkid; i++) {
+        found = method_object(ast->kid[i]);
+    }
+    return found;
+}
+
+static void unknown_source(Elab *e, const DataSet *set, const Ast *expr) {
+    const Ast *object = method_object(expr);
+    if (!object || object->kind != AST_NAME) {
+        elab_error(e, expr->loc, 587, "a field names a file of its data set: f.columns(0..4)");
+        return;
+    }
+    elab_error(e, object->loc, 594, "there is no file '%s' in data set '%s'", object->name,
+               set->name);
+    Nearest n = nearest_start(object->name);
+    for (int i = 0; i < set->file.count; i++) {
+        nearest_add(&n, set->file.at[i].name);
+    }
+    if (!n.best && set->file.count == 1) {
+        n.best = set->file.at[0].name;
+    }
+    elab_hint_nearest(e, &n);
+}
+
 /* `broken`: a file may be missing because of an error before. */
 static bool field(Elab *e, DataSet *set, const Ast *ast, bool broken) {
     DataField f = {.name = ast->name, .loc = ast->loc};
@@ -297,18 +333,14 @@ static bool field(Elab *e, DataSet *set, const Ast *ast, bool broken) {
     }
     f.type = dims_type(elem == TY_ERROR ? TY_I32 : elem, rank, want);
     if (ast->kid[1]) {
-        if (!dims_range(e, ast->kid[1], &f.lo, &f.hi)) {
-            return false;
-        }
-        if (!elem_is_int(f.type.elem)) {
-            elab_error(e, ast->kid[1]->loc, 586, "only integers have a range");
+        if (!dims_elem_range(e, ast->kid[1], f.type.elem, &f.lo, &f.hi)) {
             return false;
         }
     }
     const Ast *source = find_source(set, expr, &f.file);
     if (!source) {
         if (expr->kind != AST_ERROR && !broken) {
-            elab_error(e, expr->loc, 587, "a field names a file of its data set: f.columns(0..4)");
+            unknown_source(e, set, expr);
         }
         return false;
     }

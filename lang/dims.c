@@ -161,6 +161,26 @@ bool dims_range(Elab *e, const Ast *range, int64_t *lo, int64_t *hi) {
     return true;
 }
 
+bool dims_elem_range(Elab *e, const Ast *range, Elem elem, int64_t *lo, int64_t *hi) {
+    if (!elem_is_int(elem)) {
+        elab_error(e, range->loc, 220, "only integers have a range");
+        return false;
+    }
+    if (!dims_range(e, range, lo, hi)) {
+        return false;
+    }
+    int bits = 8 * (int)elem_bytes(elem) - (elem_is_signed(elem) ? 1 : 0);
+    int64_t most = bits < 63 ? ((int64_t)1 << bits) - 1 : INT64_MAX;
+    int64_t least = elem_is_signed(elem) ? -most - 1 : 0;
+    if (*lo < least || *hi - 1 > most) {
+        elab_error(e, range->loc, 316, "%s holds %lld..%lld, which does not contain %lld..%lld",
+                   elem_name(elem), (long long)least, (long long)(most < INT64_MAX ? most + 1 : most),
+                   (long long)*lo, (long long)*hi);
+        return false;
+    }
+    return true;
+}
+
 bool dims_within(Elab *e, const Ast *range, const Value *v, Loc loc, const char *what) {
     int64_t lo, hi;
     if (!range) {
@@ -315,7 +335,7 @@ bool dims_unify(Elab *e, const Ast *type, const Value *v, Loc loc, const char *w
         return false;
     }
     if (packs ? v->rank < fixed : v->rank != fixed) {
-        elab_error(e, loc, 313, "%s has shape %s, which has %d axes; %s%d are needed", what,
+        elab_error(e, loc, 313, "%s has shape %s with %d axes, %s%d expected", what,
                    shape_text(e->arena, v->rank, v->dim), v->rank, packs ? "at least " : "", fixed);
         diag_note(&e->c->diag, type->loc, "the shape is written here");
         return false;

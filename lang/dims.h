@@ -19,6 +19,8 @@ bool dims_elem(Elab *e, const Ast *type, Elem *elem);
 bool dims_possible(Elab *e, Loc loc, const Value *like);
 Type dims_type(Elem elem, int rank, const Dim *dim);
 /* `in a..b`; false after an error. */
+/* The range of what has integer elements of that type; false after an error. */
+bool dims_elem_range(Elab *e, const Ast *range, Elem elem, int64_t *lo, int64_t *hi);
 bool dims_range(Elab *e, const Ast *range, int64_t *lo, int64_t *hi);
 
 /* Is v known to be in `range` (NULL: none)? False after an error, which calls it `what`. */

@@ -39,13 +39,20 @@ static void overrides(Elab *e) {
                             : "there is no dim or const '%s' for -D",
                        o->name);
             Nearest n = nearest_start(o->name);
+            Text names = {.arena = e->arena};
+            int count = 0;
             for (int k = 0; !item && k < e->root->item.count; k++) {
                 const Item *other = e->root->item.at[k];
                 if (other->kind == AST_DIMS || other->kind == AST_CONSTS) {
                     nearest_add(&n, other->name);
+                    text_printf(&names, count++ ? ", %s" : "%s", other->name);
                 }
             }
-            elab_hint_nearest(e, &n);
+            if (n.best || count == 0) {
+                elab_hint_nearest(e, &n);
+            } else {
+                diag_hint(&e->c->diag, "the file has %s", names.at);
+            }
             continue;
         }
         Ast *def = ARENA_NEW(e->arena, Ast);

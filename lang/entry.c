@@ -127,11 +127,7 @@ static bool input(Elab *e, const Ast *param) {
         e, param->name, dims_type(elem == TY_ERROR ? TY_I32 : elem, rank, dim), param->loc);
     slot->doc = param->doc;
     if (param->kid[1]) {
-        if (!elem_is_int(slot->type.elem)) {
-            elab_error(e, param->kid[1]->loc, 505, "only integers have a range");
-            return false;
-        }
-        if (!dims_range(e, param->kid[1], &slot->lo, &slot->hi)) {
+        if (!dims_elem_range(e, param->kid[1], slot->type.elem, &slot->lo, &slot->hi)) {
             return false;
         }
     }

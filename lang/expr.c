@@ -436,7 +436,8 @@ bool elab_int(Elab *e, const Ast *ast, const char *what, int64_t *out) {
         elab_error(e, ast->loc, 362, "%s must be a compile-time integer, found %s", what,
                    v->kind == V_TENSOR && ast->kind == AST_NAME
                        ? str_printf(e->arena, "the run-time value '%s'", ast->name)
-                       : value_kind_text(v));
+                   : v->kind == V_REAL ? value_text(e->arena, v)
+                                       : value_kind_text(v));
         return false;
     }
     *out = v->integer;

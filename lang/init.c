@@ -32,6 +32,8 @@ static const Initializer initializers[] = {
     {"kaiming_normal", DIST_NORMAL, 1, {"gain"}, {1.4142135623730951}, {true}},
     {"xavier_uniform", DIST_UNIFORM, 1, {"gain"}, {1}, {true}},
     {"xavier_normal", DIST_NORMAL, 1, {"gain"}, {1}, {true}},
+    {"zeros", DIST_UNIFORM, 0, {0}, {0}, {false}},
+    {"ones", DIST_UNIFORM, 0, {0}, {0}, {false}},
 };
 enum { NINITIALIZER = sizeof initializers / sizeof *initializers };
 
@@ -155,6 +157,12 @@ Node *init_draw(Elab *e, const Ast *call, Type type, int rank, const Dim *writte
     double arg[4] = {0};
     if (!in || !initializer_arguments(e, in, call, arg)) {
         return NULL;
+    }
+    if (in->nparam == 0) { /* no draw at all */
+        Region *before = graph_enter(e->g, e->init->region);
+        Node *x = node_full(e->g, type, str_eq(in->name, "ones") ? 1 : 0);
+        graph_leave(e->g, before);
+        return x;
     }
     bool fans = in->nparam == 1;
     if (fans && rank < 2) {

@@ -485,16 +485,16 @@ void train_entry(Elab *e, const Ast *ast) {
     if (ok && e->errors == errors) {
         outputs(e, &t);
         entry_writes(e);
-        if (on && entry->steps < 0 && entry->epochs < 0 && !e->c->opt.no_main) {
-            elab_warn(e, ast->loc, 550,
-                      "train '%s' has neither 'steps' nor 'epochs'; a run will need --steps or "
-                      "--epochs",
-                      ast->name);
-        }
     }
     entry_close(e);
     if (on && ok && e->errors == errors &&
         data_has_held_out(&e->module->dataset.at[entry->dataset])) {
         evaluation_entry(e, ast, entry);
+    }
+    if (e->errors == 0 && on && entry->steps < 0 && entry->epochs < 0 && !e->c->opt.no_main) {
+        elab_warn(e, ast->loc, 550,
+                  "train '%s' has neither 'steps' nor 'epochs'; a run will need --steps or "
+                  "--epochs",
+                  ast->name);
     }
 }

@@ -120,6 +120,15 @@ const char *shape_text(Arena *arena, int rank, const Dim *dim) {
     return t.at;
 }
 
+const char *type_text(Arena *arena, Type type) {
+    Dim dim[MD_RANK] = {0};
+    for (int i = 0; i < type.rank; i++) {
+        dim[i].size = type.dim[i];
+    }
+    const char *shape = type.rank ? shape_text(arena, type.rank, dim) : "";
+    return str_printf(arena, "%s%s", elem_name(type.elem), shape);
+}
+
 const char *value_kind_text(const Value *v) {
     switch (v->kind) {
     case V_POISON: return "an unknown value";

@@ -85,6 +85,7 @@ Dim value_to_dim(const Value *v);
 const char *dim_text(Arena *arena, Dim dim);
 const char *shape_text(Arena *arena, int rank, const Dim *dim);
 const char *value_text(Arena *arena, const Value *v);
+const char *type_text(Arena *arena, Type type); /* "f32[64]" */
 const char *value_kind_text(const Value *v);
 
 #endif

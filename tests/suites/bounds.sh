@@ -13,7 +13,7 @@ hook() { sed -n "s/^$1 //p" "$scratch/hooks"; }
 memory() { number "$(grep '"event":"memory"' "$scratch/log")" "$1"; }
 run() { # NAME TRAIN THREADS: three steps with an evaluation, orders for hooks.c in the environment
     rm -f "$scratch/hooks"
-    HOOK_OUT=$scratch/hooks OMP_WAIT_POLICY=passive "$scratch/$1" $2 --steps 3 --eval-every 2 --seed 1 \
+    HOOK_OUT=$scratch/hooks "$scratch/$1" $2 --steps 3 --eval-every 2 --seed 1 \
         --threads "$3" --log json >"$scratch/log" 2>"$scratch/err"
 }
 

@@ -1,28 +1,36 @@
 #!/bin/sh
-# No allocation and no new page in a step: calls of the allocator and of mmap are counted in a short
-# and in a long run (evaluation, logging and saving included), and resident pages are compared.
+# No allocation and no new page in a step: calls of the allocator (by any library) and of mmap are
+# counted in a short and in a long run, evaluation, logging and saving included; the number of
+# mappings and of resident pages is compared too.
 set -u
 . tests/lib.sh
 
-wrap=-Wl,--wrap=malloc,--wrap=calloc,--wrap=realloc,--wrap=free,--wrap=mmap,--wrap=munmap
-calls() { # NAME TRAIN STEPS: the number of calls in a run
-    rm -f "$scratch/calls"
-    WRAP_OUT=$scratch/calls "$scratch/$1" $2 --steps "$3" --seed 1 --eval-every 5 --log json \
-        --save "$scratch/out.safetensors" >"$scratch/log" 2>"$scratch/err" || return 1
-    cat "$scratch/calls"
+watch=-Wl,--wrap=main,--wrap=mmap,--wrap=munmap,--wrap=mprotect
+run() { # NAME TRAIN STEPS THREADS: calls and mappings in a run
+    rm -f "$scratch/hooks"
+    # shellcheck disable=SC2086
+    HOOK_OUT=$scratch/hooks "$scratch/$1" $2 --steps "$3" --threads "$4" --seed 1 \
+        --eval-every 5 --log json --save "$scratch/out.safetensors" >"$scratch/log" 2>"$scratch/err" || return 1
+    sed -n '/^calls/p; /^maps/p' "$scratch/hooks" | tr '\n' ' '
 }
 
 for case in "digits::200" "diabetes:fit:2000" "residual::60" "chars::30"; do
     name=${case%%:*} rest=${case#*:}
     train=${rest%%:*} long=${rest#*:}
-    "$MDLC" "samples/$name.mdl" -o "$scratch/$name.c" &&
-        emitted "$scratch/$name.c" "$scratch/$name" tests/suites/wrap.c $wrap ||
-        { fail "$name" "does not build"; continue; }
-    few=$(calls $name "$train" 10) && many=$(calls $name "$train" "$long") || { fail "$name" "$(head -n 1 "$scratch/err")"; continue; }
-    # One call at least: main maps its memory. Nothing more in the longer run.
-    [ "${few:-0}" -gt 0 ] && [ "$few" = "$many" ] && pass ||
-        fail "$name: calls of the allocator" "$few in 10 steps, $many in $long"
-    growth=$(number "$(grep '"event":"end"' "$scratch/log")" resident_growth_pages)
-    [ "$growth" = 0 ] && pass || fail "$name: resident memory grew by $growth pages"
+    built "$name" || { fail "$name" "does not build"; continue; }
+    # shellcheck disable=SC2086
+    $CC -O1 -fopenmp "$program.o" tests/suites/hooks.c $watch -lm -o "$scratch/$name" || { fail "$name" "does not link"; continue; }
+    for threads in 1 2 3; do
+        few=$(run "$name" "$train" 10 $threads) && many=$(run "$name" "$train" "$long" $threads) ||
+            { fail "$name with $threads threads" "$(head -n 1 "$scratch/err")"; continue; }
+        # One call at least: main maps its memory. Nothing more in the longer run.
+        case $few in "calls 0 "*) fail "$name: nothing was counted" ;; esac
+        [ "$few" = "$many" ] && pass || fail "$name with $threads threads" "$few in 10 steps, $many in $long"
+        growth=$(number "$(grep '"event":"end"' "$scratch/log")" resident_growth_pages)
+        [ "$growth" = 0 ] && pass || fail "$name with $threads threads: resident memory grew by $growth pages"
+        end=$(grep '"event":"end"' "$scratch/log")
+        [ "$(number "$end" peak_over_process_bytes)" -le "$(number "$end" bound_bytes)" ] && pass ||
+            fail "$name with $threads threads" "peak $(number "$end" peak_over_process_bytes), bound $(number "$end" bound_bytes)"
+    done
 done
 summary memory

@@ -38,9 +38,8 @@ else
 fi
 
 # The emitted program.
-"$MDLC" samples/digits.mdl -o "$scratch/digits.c" && emitted "$scratch/digits.c" "$scratch/digits" ||
-    { fail digits "does not build"; summary mistakes; exit 1; }
-run=$scratch/digits
+built digits || { fail digits "does not build"; summary mistakes; exit 1; }
+run=$program
 status "unknown option of the program" 2 "$run" --frobnicate
 status "missing data" 1 "$run" --data digits=none.csv
 says "missing data: names the file" none.csv

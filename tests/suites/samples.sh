@@ -16,14 +16,13 @@ total_of_header() {
 sample() { # NAME TRAIN STEPS
     name=$1 train=$2 steps=$3
     check "$name: check" "$MDLC" check "samples/$name.mdl"
-    check "$name: emit" "$MDLC" "samples/$name.mdl" -o "$scratch/$name.c" -H "$scratch/$name.h" || return
-    check "$name: build" emitted "$scratch/$name.c" "$scratch/$name"
-    [ -x "$scratch/$name" ] || return
+    check "$name: emit and build" built "$name"
+    [ -x "$program" ] || return
     check "$name: report" "$MDLC" report "samples/$name.mdl"
     "$MDLC" report --format=json "samples/$name.mdl" >"$scratch/report.json" || fail "$name: report --format=json"
-    check "$name: info" "$scratch/$name" info
+    check "$name: info" "$program" info
 
-    if "$scratch/$name" $train --steps "$steps" --seed 1 --log json --save "$scratch/$name.safetensors" \
+    if "$program" $train --steps "$steps" --seed 1 --log json --save "$scratch/$name.safetensors" \
         >"$scratch/log" 2>"$scratch/err"; then
         pass
     else
@@ -35,7 +34,7 @@ sample() { # NAME TRAIN STEPS
     first=$(grep '"event":"step"' "$scratch/log" | head -n 1)
     awk -v a="$(number "$first" loss)" -v b="$(number "$end" loss)" 'BEGIN { exit !(b != "" && b + 0 < a + 0) }' &&
         pass || fail "$name: loss" "from $(number "$first" loss) to $(number "$end" loss) in $steps steps"
-    run=$(number "$memory" total) report=$(total_of_report "$scratch/report.json") header=$(total_of_header "$scratch/$name.h")
+    run=$(number "$memory" total) report=$(total_of_report "$scratch/report.json") header=$(total_of_header "$program.h")
     [ -n "$run" ] && [ "$run" = "$report" ] && [ "$run" = "$header" ] && pass ||
         fail "$name: total" "run $run, report $report, header $header"
     bound=$(number "$end" bound_bytes) peak=$(number "$end" peak_over_process_bytes)
@@ -44,25 +43,25 @@ sample() { # NAME TRAIN STEPS
         fail "$name: resident memory grew by $(number "$end" resident_growth_pages) pages (bound $bound, peak $peak)"
 
     # The same run again gives the same bytes; another seed does not.
-    "$scratch/$name" $train --steps "$steps" --seed 1 --log none --save "$scratch/again.safetensors" >/dev/null 2>&1
+    "$program" $train --steps "$steps" --seed 1 --log none --save "$scratch/again.safetensors" >/dev/null 2>&1
     cmp -s "$scratch/$name.safetensors" "$scratch/again.safetensors" && pass || fail "$name: a second run differs"
-    "$scratch/$name" $train --steps 3 --seed 1 --log none --save "$scratch/one.safetensors" >/dev/null 2>&1
-    "$scratch/$name" $train --steps 3 --seed 2 --log none --save "$scratch/two.safetensors" >/dev/null 2>&1
+    "$program" $train --steps 3 --seed 1 --log none --save "$scratch/one.safetensors" >/dev/null 2>&1
+    "$program" $train --steps 3 --seed 2 --log none --save "$scratch/two.safetensors" >/dev/null 2>&1
     cmp -s "$scratch/one.safetensors" "$scratch/two.safetensors" && fail "$name: the seed changes nothing" || pass
 }
 
 sample digits "" 110
 if [ -f "$scratch/digits.safetensors" ]; then
-    check "digits: eval" "$scratch/digits" eval --load "$scratch/digits.safetensors" --log json
+    check "digits: eval" "$BUILD/tests/emitted/digits" eval --load "$scratch/digits.safetensors" --log json
     grep -q '"rows":359' "$scratch/check.log" && pass || fail "digits: eval does not use all 359 rows"
 fi
 sample diabetes fit 2000
 if [ -f "$scratch/log" ]; then
-    "$scratch/diabetes" adam_fit --steps 20000 --seed 1 --log json >"$scratch/log" 2>/dev/null
+    "$program" adam_fit --steps 20000 --seed 1 --log json >"$scratch/log" 2>/dev/null
     line=$(grep '"event":"end"' "$scratch/log")
     awk -v m="$(number "$line" loss)" 'BEGIN { e = m / 2859.69634758675 - 1; exit !(m != "" && e < 1e-5 && e > -1e-5) }' &&
         pass || fail "diabetes: adamw ends at $(number "$line" loss)"
-    "$scratch/diabetes" fit --steps 20000 --seed 1 --log json >"$scratch/log" 2>/dev/null
+    "$program" fit --steps 20000 --seed 1 --log json >"$scratch/log" 2>/dev/null
     line=$(grep '"event":"end"' "$scratch/log")
     awk -v m="$(number "$line" loss)" 'BEGIN { e = m / 2859.69634758675 - 1; exit !(m != "" && e < 1e-5 && e > -1e-5) }' &&
         pass || fail "diabetes: sgd ends at $(number "$line" loss)"

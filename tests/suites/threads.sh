@@ -6,10 +6,9 @@ set -u
 for case in "digits::60" "diabetes:fit:300" "residual::30" "chars::20"; do
     name=${case%%:*} rest=${case#*:}
     train=${rest%%:*} steps=${rest#*:}
-    "$MDLC" "samples/$name.mdl" -o "$scratch/$name.c" && emitted "$scratch/$name.c" "$scratch/$name" ||
-        { fail "$name" "does not build"; continue; }
+    built "$name" || { fail "$name" "does not build"; continue; }
     for threads in 1 2 3; do
-        "$scratch/$name" $train --steps "$steps" --seed 3 --threads $threads --log json \
+        "$program" $train --steps "$steps" --seed 3 --threads $threads --log json \
             --save "$scratch/$name.$threads" >"$scratch/log" 2>"$scratch/err" || fail "$name with $threads threads" "$(head -n 1 "$scratch/err")"
         # Losses and metrics; times and sizes differ by nature.
         sed -n 's/.*"step":\([0-9]*\).*\("loss":[^,}]*\).*/\1 \2/p' "$scratch/log" >"$scratch/$name.$threads.log"
@@ -23,8 +22,8 @@ done
 
 if [ ! -r /proc/self/status ]; then
     skip "three threads" "no /proc here"
-elif [ -x "$scratch/digits" ]; then
-    "$scratch/digits" --steps 20000 --threads 3 --log none >/dev/null 2>&1 &
+elif built digits; then
+    "$program" --steps 20000 --threads 3 --log none >/dev/null 2>&1 &
     pid=$!
     seen=0 tries=0
     while [ $tries -lt 200 ] && kill -0 $pid 2>/dev/null; do
