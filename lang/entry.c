@@ -281,7 +281,7 @@ void entry_item(Elab *e, const Ast *ast) {
             result_out(e, "out", r, ast->loc);
         }
         if (!r && scope->write.count == 0 && scope->state.count == 0 && e->errors == 0) {
-            elab_warn(e, ast->loc, 513, "entry '%s' returns nothing and assigns nothing",
+            elab_warn(e, ast->name_loc, 513, "entry '%s' returns nothing and assigns nothing",
                       ast->name);
         }
         entry_writes(e);

@@ -391,7 +391,7 @@ static const char *const special[] = {"concat", "stack", "stop_gradient", "grad"
                                       "vjp",    "under", "gradcheck"};
 enum { NSPECIAL = sizeof special / sizeof *special };
 static const char *const constants[] = {"inf",   "nan",   "pi",   "true", "false",
-                                        "train", "infer", "step", "steps"};
+                                        "train", "infer", "step", "steps", "epoch"};
 enum { NCONSTANT = sizeof constants / sizeof *constants };
 
 static bool listed(const char *const *list, int n, const char *name) {
@@ -458,8 +458,8 @@ const Value *prelude_constant(Elab *e, const char *name, Loc loc) {
     if (str_eq(name, "train") || str_eq(name, "infer")) {
         return value_bool(e->arena, (e->entry && e->entry->train) == (name[0] == 't'));
     }
-    if (str_eq(name, "step") || str_eq(name, "steps")) {
-        return train_step(e, name[4] == 's', loc);
+    if (str_eq(name, "step") || str_eq(name, "steps") || str_eq(name, "epoch")) {
+        return train_counter(e, name, loc);
     }
     return NULL;
 }

@@ -16,35 +16,44 @@
 
 #include <string.h>
 
-/* --- step and steps -------------------------------------------------------------------------- */
+/* --- step, steps and epoch ------------------------------------------------------------------- */
 
-const Value *train_step(Elab *e, bool steps, Loc loc) {
-    const char *name = steps ? "steps" : "step";
+/* The train whose counters the entry at hand reads: its own, or the only one of the file. */
+static Slot *counter_slot(Elab *e, const char *name) {
+    EntryScope *scope = e->entry;
+    Entry *own = scope->train_entry;
+    if (own && !str_eq(name, "epoch")) {
+        return str_eq(name, "steps") ? scope->steps : scope->step;
+    }
+    const Ast *train = NULL;
+    int n = 0;
+    for (int i = 0; i < e->root->item.count; i++) {
+        if (e->root->item.at[i]->kind == AST_TRAIN) {
+            train = e->root->item.at[i]->ast;
+            n++;
+        }
+    }
+    if (!own && n != 1) {
+        return NULL;
+    }
+    const char *path = str_printf(e->arena, "%s.%s", own ? own->name : train->name, name);
+    Slot *slot = elab_counter(e, name, path, TY_I64, 0, own, own ? own->loc : train->loc);
+    slot->entry = own ? own : slot->entry; /* another entry may have met it before */
+    return slot;
+}
+
+const Value *train_counter(Elab *e, const char *name, Loc loc) {
     if (e->in_adjoint) {
         return elab_error(e, loc, 514, "'%s' may not be used in an adjoint; pass it as an argument",
                           name);
     }
-    Slot *slot = !e->entry ? NULL : steps ? e->entry->steps : e->entry->step;
-    if (!slot && e->entry) { /* another entry: the one train's counter */
-        const Ast *train = NULL;
-        int n = 0;
-        for (int i = 0; i < e->root->item.count; i++) {
-            if (e->root->item.at[i]->kind == AST_TRAIN) {
-                train = e->root->item.at[i]->ast;
-                n++;
-            }
-        }
-        if (n == 1) {
-            const char *path = str_printf(e->arena, "%s.%s", train->name, name);
-            slot = elab_counter(e, name, path, TY_I64, 0, NULL, train->loc);
-        }
-    }
+    Slot *slot = e->entry ? counter_slot(e, name) : NULL;
     if (!slot) {
-        return elab_error(e, loc, 515, "'%s' counts the updates of a train, and there is none here",
-                          name);
+        return elab_error(e, loc, 515, "'%s' counts the %s of a train, and there is none here",
+                          name, str_eq(name, "epoch") ? "epochs" : "updates");
     }
     Node *node = node_slot(e->g, slot);
-    if (!steps && e->entry->in_update) {
+    if (str_eq(name, "step") && e->entry->in_update) {
         node = node_map2(e->g, OP_ADD, node, node_int(e->g, TY_I64, 1));
     }
     return value_scalar(e->arena, node);
@@ -260,7 +269,7 @@ void train_clause(Elab *e, const Ast *clause) {
 
 static bool read_of(Elab *e, Training *t, const Ast *of, const Ast *train) {
     if (!of) {
-        elab_error(e, train->loc, 531, "train '%s' does not say what it updates", train->name);
+        elab_error(e, train->name_loc, 531, "train '%s' does not say what it updates", train->name);
         diag_hint(&e->c->diag, "train %s of MODEL ...", train->name);
         return false;
     }
@@ -460,14 +469,14 @@ void train_entry(Elab *e, const Ast *ast) {
         stmt_block(e, ast->kid[4]);
         scope->steps->initial = entry->steps > 0 ? (double)entry->steps : 0;
         if (!t.loss) {
-            elab_error(e, ast->loc, 535, "train '%s' has no loss", ast->name);
+            elab_error(e, ast->name_loc, 535, "train '%s' has no loss", ast->name);
         }
         if (t.optimizer.count == 0) {
-            elab_error(e, ast->loc, 536, "train '%s' has no optimizer", ast->name);
+            elab_error(e, ast->name_loc, 536, "train '%s' has no optimizer", ast->name);
             diag_hint(&e->c->diag, "optimizer adamw(lr = 3e-3);");
         }
         if (e->frame->returned) {
-            elab_error(e, ast->loc, 537,
+            elab_error(e, ast->name_loc, 537,
                        "a train returns nothing; its results are loss and metrics");
         }
     }
@@ -475,7 +484,7 @@ void train_entry(Elab *e, const Ast *ast) {
     if (ok && e->errors == errors && check_paths(e, &t, of)) {
         gradients(e, &t, false);
         if (t.update.count == 0) {
-            elab_error(e, ast->loc, 538,
+            elab_error(e, ast->name_loc, 538,
                        "the loss of '%s' depends on no parameter that it may update", ast->name);
         } else {
             clip(e, &t);
@@ -492,7 +501,7 @@ void train_entry(Elab *e, const Ast *ast) {
         evaluation_entry(e, ast, entry);
     }
     if (e->errors == 0 && on && entry->steps < 0 && entry->epochs < 0 && !e->c->opt.no_main) {
-        elab_warn(e, ast->loc, 550,
+        elab_warn(e, ast->name_loc, 550,
                   "train '%s' has neither 'steps' nor 'epochs'; a run will need --steps or "
                   "--epochs",
                   ast->name);

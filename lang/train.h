@@ -8,8 +8,8 @@ void train_entry(Elab *e, const Ast *ast);
 /* An entry that gives the train's loss and gradients, for expect gradcheck(train) < tolerance. */
 void train_gradcheck(Elab *e, const Ast *ast, Entry *train, const char *title, double tolerance,
                      Loc loc);
-/* `step` and `steps`; NULL where there is no train. */
-const Value *train_step(Elab *e, bool steps, Loc loc);
+/* `step`, `steps` or `epoch`; poison and an error where there is no train. */
+const Value *train_counter(Elab *e, const char *name, Loc loc);
 /* A clause of a train, met by the statement walker. */
 void train_clause(Elab *e, const Ast *clause);
 /* `state m: [...] = 0;` in an optimizer. */

@@ -26,7 +26,7 @@ layers=$(
     # The evaluator reads files and draws numbers with the same code as emitted programs.
     layer compiler '^(compiler|runtime)/' "compiler/main.c compiler/pipeline.c"
     layer lang '^(compiler|lang)/|^parse\.h$|^lex\.h$' ""
-    layer passes '^(compiler|passes)/|^runtime/tile_plan\.h$' ""
+    layer passes '^(compiler|passes)/|^runtime/(tile|blas)_plan\.h$' ""
     layer emit '^(compiler|emit)/' ""
 )
 if [ -n "$layers" ]; then

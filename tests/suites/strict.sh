@@ -28,8 +28,6 @@ for name in $names; do
             check "$name --no-main with $compiler $openmp" $compiler $STRICT_FLAGS -Wvla $openmp -fsyntax-only \
                 "$scratch/${name}_model.c"
         done
-        # Some warnings come from optimisation alone.
-        check "$name with $compiler -O2" $compiler $STRICT_FLAGS -O2 -c "$scratch/${name}_model.c" -o "$scratch/x.o"
     done
     for compiler in g++ clang++; do
         have $compiler || { skip "$name with $compiler" "not installed"; continue; }
@@ -38,8 +36,12 @@ for name in $names; do
     # The header alone, and its text beside the model's.
     printf '#include "%s.h"\n' "$name" >"$scratch/use.c"
     check "$name.h alone" "$CC" $STRICT_FLAGS -I"$scratch" -c "$scratch/use.c" -o "$scratch/x.o"
-    # No plain -std flag: the line of the header comment is what people use.
-    check "$name as its header comment says" emitted "$scratch/${name}_model.c" "$scratch/${name}_fast.o" -c
+    # No plain -std flag: the line of the header comment is what people use. Some warnings come from
+    # optimisation alone.
+    check "$name as its header comment says" emitted "$scratch/${name}_model.c" "$scratch/${name}_fast.o" -c ${STRICT_FLAGS#-std=c11}
+    if have clang; then
+        check "$name with clang -O1" clang $STRICT_FLAGS -O1 -c "$scratch/${name}_model.c" -o "$scratch/x.o"
+    fi
     wrong=$(nm -u "$scratch/${name}_fast.o" | awk '{ sub(/@.*/, "", $2); print $2 }' | grep -Ev "$allowed")
     [ -z "$wrong" ] && pass || fail "$name: symbols of the model part" "$(echo $wrong)"
     # The same bytes from another folder and by another path.
