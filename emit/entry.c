@@ -458,9 +458,18 @@ static void print_value(const Names *names, OutRole role, int *index, Text *out)
 
 void entry_eval_end(const Emit *e, const Printer *printer, const ProgramEntry *entry, Text *out) {
     text_printf(out, "/* Sums over all rows -> loss and metrics of %s. */\n", entry->entry->name);
-    text_printf(out, "static void %s(const double *sums, double *values) {\n", entry->c_name);
+    text_printf(out, "static void %s(const void *net, const double *sums, double *values) {\n",
+                entry->c_name);
     Names names = names_open(e, entry, print_scratch(entry, out));
-    bool reads = false;
+    bool reads = false, persistent = false;
+    for (int i = 0; i < e->p->slot.count; i++) {
+        persistent = persistent || names.used[e->p->slot.at[i]->id];
+    }
+    if (persistent) {
+        text_printf(out, "    const %s *m = (const %s *)net;\n", e->prefix, e->prefix);
+    } else {
+        text_add(out, "    (void)net;\n");
+    }
     for (int i = 0; i < entry->entry->input.count; i++) {
         const Buf *buf = input_buf(entry, entry->entry->input.at[i]);
         if (buf != NULL && names.used[buf->id]) {

@@ -164,6 +164,17 @@ static const Step *step_holding(const Buf *buf, const Step *inner) {
     return inner;
 }
 
+/* Another result of the same step has these bytes already: possible when that one is never read. */
+static bool taken_by_other(const Step *step, const Buf *out, const Buf *root) {
+    for (int k = 0; k < step->access.count; k++) {
+        const Access *access = &step->access.at[k];
+        if ((access->mode & ACCESS_WRITE) && access->buf != out && buf_root(access->buf) == root) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void take_over(ProgramEntry *e, const Step *step, const InplacePair *pair) {
     Buf *in = pair->in, *out = pair->out, *root = buf_root(in);
     if (in->kind != BUF_TEMP || out->kind != BUF_TEMP || root->kind != BUF_TEMP ||
@@ -172,6 +183,7 @@ static void take_over(ProgramEntry *e, const Step *step, const InplacePair *pair
     }
     const Step *at = step_holding(out, step);
     if (at == NULL || root->last != step_end(at) || out->first != at->id ||
+        taken_by_other(step, out, root) ||
         !order_allows(list_of(e, out), root, out, 0)) {
         return;
     }

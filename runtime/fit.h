@@ -68,7 +68,7 @@ MD_FN int md_evaluate(md_run *r) {
             r->sums[i] += r->part_sums[i];
         }
     }
-    e->eval_end(r->sums, r->eval_values);
+    e->eval_end(r->model->net, r->sums, r->eval_values);
     r->evaluated = 1;
     md_log_eval(r, total);
     if (!isfinite(r->eval_values[0])) {

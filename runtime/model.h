@@ -122,7 +122,8 @@ typedef struct md_entry {
     int extra_count;
     int (*eval)(void *net, const md_call *call);          /* NULL: no evaluation */
     int eval_sums;                                        /* numbers that `eval` stores */
-    void (*eval_end)(const double *sums, double *values); /* sums over all rows -> loss, metrics */
+    /* sums over all rows -> loss, metrics */
+    void (*eval_end)(const void *net, const double *sums, double *values);
 } md_entry;
 
 /* ---- the model ------------------------------------------------------------------------------ */

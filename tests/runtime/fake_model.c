@@ -233,7 +233,8 @@ static int fake_host_fit_eval(void *net, const md_call *call) {
     return code;
 }
 
-static void fake_host_fit_eval_end(const double *sums, double *values) {
+static void fake_host_fit_eval_end(const void *net, const double *sums, double *values) {
+    (void)net;
     values[0] = sums[0] / sums[2];
     values[1] = sums[1] / sums[2];
 }

@@ -474,6 +474,37 @@ static void test_each_fault(void **state) {
     }
 }
 
+/* A step makes two results over one dying operand and nobody reads the first: they must not both get
+ * its bytes. */
+static void test_two_results_of_one_operand(void **state) {
+    (void)state;
+    Arena arena = {0};
+    Tiny t = tiny_program(&arena);
+    Type row = t.x->type;
+    t.e->step.count = 0;
+    Buf *x = buf_new(t.p, t.e, BUF_TEMP, row, "x2"), *dead = buf_new(t.p, t.e, BUF_TEMP, row, "dead");
+    Buf *used = buf_new(t.p, t.e, BUF_TEMP, row, "used");
+    Buf *loss = buf_new(t.p, t.e, BUF_TEMP, type_scalar(TY_F32), "loss2");
+    loss->dest = t.loss->dest;
+    t.loss->dest = t.next->dest = NULL;
+    Buf *list[3][3] = {{x}, {dead, x}, {loss, used}};
+    for (int i = 0; i < 3; i++) {
+        Step *step = step_new(t.p, STEP_KERNEL, LOC_NONE);
+        step->name = str_printf(&arena, "t%d", i);
+        for (int k = 0; k < 3 && list[i][k] != NULL; k++) {
+            step_access(t.p, step, list[i][k], k == 0 ? ACCESS_WRITE : ACCESS_READ);
+        }
+        VEC_PUSH(&arena, &t.e->step, step);
+    }
+    Step *both = t.e->step.at[1];
+    step_access(t.p, both, used, ACCESS_WRITE);
+    VEC_PUSH(&arena, &both->inplace, ((InplacePair){x, dead}));
+    VEC_PUSH(&arena, &both->inplace, ((InplacePair){x, used}));
+    plan_all(t.p);
+    assert_ptr_not_equal(buf_root(dead), buf_root(used));
+    arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_alloc_small),
@@ -483,6 +514,7 @@ int main(void) {
         cmocka_unit_test(test_plans_are_deterministic),
         cmocka_unit_test(test_random_faults),
         cmocka_unit_test(test_each_fault),
+        cmocka_unit_test(test_two_results_of_one_operand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

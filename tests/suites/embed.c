@@ -1,0 +1,175 @@
+/* embed: a program that trains an emitted model without the emitted `main`: two instances that share
+ * one arena, each region an allocation of exactly the declared size, so that a sanitizer sees every
+ * byte outside of them. Built by embed.sh against digits.h; prints what went wrong. */
+#include "digits.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 128, WIDTH = 64, CLASSES = 10, FILE_BYTES = 1 << 20 };
+
+static int wrong;
+
+static void expect(int truth, const char *what) {
+    if (!truth) {
+        printf("wrong: %s\n", what);
+        wrong = 1;
+    }
+}
+
+static void *region(size_t bytes) {
+    void *p = NULL;
+    if (bytes > 0 && posix_memalign(&p, DIGITS_ALIGN, bytes) != 0) {
+        abort();
+    }
+    return p;
+}
+
+static digits_memory take(void *arena) {
+    digits_memory memory;
+    memory.params = region(DIGITS_PARAMS_BYTES);
+    memory.state = region(DIGITS_STATE_BYTES);
+    memory.io = region(DIGITS_IO_BYTES);
+    memory.arena = arena;
+    memory.params_bytes = DIGITS_PARAMS_BYTES;
+    memory.state_bytes = DIGITS_STATE_BYTES;
+    memory.io_bytes = DIGITS_IO_BYTES;
+    memory.arena_bytes = DIGITS_ARENA_BYTES;
+    return memory;
+}
+
+static void give(digits_memory *memory) {
+    free(memory->params);
+    free(memory->state);
+    free(memory->io);
+}
+
+/* ---- a file in memory ----------------------------------------------------------------------- */
+
+typedef struct {
+    unsigned char *at;
+    size_t bytes;
+} memory_file;
+
+static int put(void *user, const void *data, size_t bytes) {
+    memory_file *file = (memory_file *)user;
+    if (bytes > FILE_BYTES - file->bytes) {
+        return 1;
+    }
+    memcpy(file->at + file->bytes, data, bytes);
+    file->bytes += bytes;
+    return 0;
+}
+
+static int get(void *user, uint64_t offset, void *data, size_t bytes) {
+    const memory_file *file = (const memory_file *)user;
+    if (offset > file->bytes || bytes > file->bytes - offset) {
+        return 1;
+    }
+    memcpy(data, file->at + offset, bytes);
+    return 0;
+}
+
+/* ---- cases ---------------------------------------------------------------------------------- */
+
+static void check_bind(digits_memory memory) {
+    digits net;
+    digits_memory bad = memory;
+    expect(digits_bind(NULL, &memory) == DIGITS_ERR_ARGUMENT, "bind without an instance");
+    bad.params = NULL;
+    expect(digits_bind(&net, &bad) == DIGITS_ERR_ARGUMENT, "bind without params");
+    bad = memory;
+    bad.arena_bytes--;
+    expect(digits_bind(&net, &bad) == DIGITS_ERR_SIZE, "bind with a small arena");
+    bad = memory;
+    bad.state = (char *)memory.state + 4;
+    expect(digits_bind(&net, &bad) == DIGITS_ERR_ALIGN, "bind with a state that is not aligned");
+    expect(digits_init(&net, 1) == DIGITS_ERR_STATE, "init before bind");
+}
+
+int main(void) {
+    static float x[ROWS * WIDTH];
+    static uint8_t y[ROWS];
+    uint32_t random = 12345;
+    for (int i = 0; i < ROWS; i++) {
+        y[i] = (uint8_t)(i % CLASSES);
+        for (int j = 0; j < WIDTH; j++) {
+            random = random * 1664525u + 1013904223u;
+            x[i * WIDTH + j] = (float)(random >> 8) / 16777216.0f + (j % CLASSES == y[i] ? 2.0f : 0.0f);
+        }
+    }
+    unsigned char *arena = (unsigned char *)region(DIGITS_ARENA_BYTES);
+    digits_memory memory[2];
+    digits net[2];
+    for (int i = 0; i < 2; i++) {
+        memory[i] = take(arena);
+        check_bind(memory[i]);
+        expect(digits_bind(&net[i], &memory[i]) == DIGITS_OK, "bind");
+        expect(digits_init(&net[i], 7) == DIGITS_OK, "init");
+    }
+
+    digits_fit_in in;
+    in.x = x;
+    in.y = y;
+    digits_fit_out out[2];
+    float first = 0;
+    for (int step = 0; step < 30; step++) {
+        for (int i = 0; i < 2; i++) { /* whatever the arena holds is dead between calls */
+            memset(arena, step + i, DIGITS_ARENA_BYTES);
+            expect(digits_fit(&net[i], &in, &out[i]) == DIGITS_OK, "fit");
+        }
+        expect(memcmp(&out[0], &out[1], sizeof out[0]) == 0, "two instances differ");
+        first = step == 0 ? out[0].loss : first;
+    }
+    expect(out[0].loss < 0.7f * first, "the loss does not fall");
+
+    digits_fit_eval_out sums;
+    for (int rows = 1; rows <= ROWS; rows += 127) {
+        expect(digits_fit_eval(&net[0], &in, rows, &sums) == DIGITS_OK, "evaluation");
+    }
+    expect(digits_fit_eval(&net[0], &in, ROWS + 1, &sums) == DIGITS_ERR_ARGUMENT, "too many rows");
+    expect(digits_fit_eval(&net[0], &in, 0, &sums) == DIGITS_ERR_ARGUMENT, "no rows");
+
+    uint8_t kept = y[5];
+    unsigned char *before = (unsigned char *)malloc(DIGITS_PARAMS_BYTES);
+    memcpy(before, memory[0].params, DIGITS_PARAMS_BYTES);
+    y[5] = CLASSES;
+    expect(digits_fit(&net[0], &in, &out[0]) == DIGITS_ERR_RANGE, "a label out of range");
+    y[5] = kept;
+    x[17] = (float)(0.0 * 1e300 * 1e300);
+    x[17] /= x[17];
+    expect(digits_fit(&net[0], &in, &out[0]) == DIGITS_ERR_NONFINITE, "an input that is no number");
+    x[17] = 0;
+    expect(memcmp(before, memory[0].params, DIGITS_PARAMS_BYTES) == 0, "a refused step writes weights");
+    free(before);
+
+    memory_file file = {(unsigned char *)malloc(FILE_BYTES), 0};
+    expect(digits_save(&net[1], DIGITS_SAVE_ALL, put, &file) == DIGITS_OK, "save");
+    expect(digits_init(&net[0], 8) == DIGITS_OK, "init again");
+    expect(digits_load(&net[0], get, &file) == DIGITS_OK, "load");
+    for (int i = 0; i < 2; i++) {
+        expect(digits_fit(&net[i], &in, &out[i]) == DIGITS_OK, "fit after load");
+    }
+    expect(memcmp(&out[0], &out[1], sizeof out[0]) == 0, "an exact resume differs");
+    file.bytes /= 2;
+    expect(digits_load(&net[0], get, &file) != DIGITS_OK, "half a file is loaded");
+    free(file.at);
+
+    digits_predict_in one;
+    digits_predict_out answer;
+    one.x = x;
+    expect(digits_predict(&net[1], &one, &answer) == DIGITS_OK, "predict");
+    float sum = 0;
+    for (int k = 0; k < CLASSES; k++) {
+        sum += answer.prob[k];
+    }
+    expect(sum > 0.999f && sum < 1.001f, "probabilities add up to 1");
+    expect(answer.label[0] == y[0], "the label of a row it has learned");
+
+    for (int i = 0; i < 2; i++) {
+        give(&memory[i]);
+    }
+    free(arena);
+    return wrong;
+}
