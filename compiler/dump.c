@@ -1,158 +1,573 @@
-/* dump: a module as text, one node a line, for --dump=STAGE and failing tests.
+/* dump: a module as a model text that mdlc reads again, for --dump=STAGE and failing tests.
+ *
+ * `use core;` says what the text is. A slot is a `state` item, a table of numbers a `const`, the
+ * adjoint of a CUSTOM an `op`, an entry an `entry`; a node is one line, numbered as in its region,
+ * `n7: f32[4] = core.add(n3, n5);`; a loop is a `scan` whose carries are its operands. Each region
+ * has names of its own. Reading gives the same slots, entries and regions, node by node.
  * Contract: needs a module of any stage; prints it; changes nothing. */
-#include "compiler/graph.h"
+#include "compiler/graph_text.h"
 
 #include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
 
-static void print_type(Type t, FILE *out) {
-    fprintf(out, "%s", t.elem == TY_TUPLE ? "tuple" : elem_name(t.elem));
+enum { COLUMNS = 100 };
+
+typedef struct {
+    const double *data;
+    Type type;
+} DumpTable;
+
+typedef struct {
+    Arena arena;
+    FILE *out;
+    Text line;
+    const Module *module;     /* NULL: a region alone */
+    VEC(DumpTable) table;     /* t0, t1, ... */
+    VEC(const Node *) custom; /* those whose bodies are a0, a1, ... */
+} Dump;
+
+/* --- lines ------------------------------------------------------------------------------------ */
+
+/* Ends the statement in d->line: prints it, broken after commas, better not in lists, where it is
+ * too long. */
+static void line_end(Dump *d, int indent) {
+    const char *at = d->line.at;
+    bool first = true;
+    while (*at) {
+        int column = first ? indent : indent + 4, n = 0, outside = 0, inside = 0;
+        bool quoted = false, list = false;
+        for (; at[n] && (column + n < COLUMNS || outside + inside == 0); n++) {
+            quoted = quoted != (at[n] == '"' && (n == 0 || at[n - 1] != '\\'));
+            list = quoted ? list : at[n] == '[' || (list && at[n] != ']');
+            if (at[n] == ',' && at[n + 1] == ' ' && !quoted) {
+                *(list ? &inside : &outside) = n + 1;
+            }
+        }
+        n = !at[n] ? n : outside > 0 ? outside : inside;
+        fprintf(d->out, "%*s%.*s\n", column, "", n, at);
+        at += n;
+        at += *at == ' ';
+        first = false;
+    }
+    d->line.len = 0;
+}
+
+static void add_string(Dump *d, const char *s) {
+    text_add(&d->line, "\"");
+    for (; *s; s++) {
+        char c[2] = {*s, 0};
+        text_add(&d->line, *s == '\n'                ? "\\n"
+                           : *s == '\t'              ? "\\t"
+                           : *s == '"' || *s == '\\' ? "\\"
+                                                     : "");
+        text_add(&d->line, *s == '\n' || *s == '\t' ? "" : c);
+    }
+    text_add(&d->line, "\"");
+}
+
+/* Begins another argument. */
+static void add_argument(Dump *d, const char *name) {
+    text_add(&d->line, d->line.at[d->line.len - 1] == '(' ? "" : ", ");
+    if (name) {
+        text_printf(&d->line, "%s = ", name);
+    }
+}
+
+static void add_type(Dump *d, Type t) {
+    text_add(&d->line, elem_name(t.elem));
     for (int i = 0; i < t.rank; i++) {
-        fprintf(out, "%s%" PRId64 "%s", i == 0 ? "[" : ", ", t.dim[i], i == t.rank - 1 ? "]" : "");
+        text_printf(&d->line, "%s%" PRId64 "%s", i == 0 ? "[" : ", ", t.dim[i],
+                    i == t.rank - 1 ? "]" : "");
     }
 }
 
-static void print_list(FILE *out, const char *name, const int64_t *list, int n) {
-    fprintf(out, ", %s = [", name);
-    for (int i = 0; i < n; i++) {
-        fprintf(out, "%s%" PRId64, i ? ", " : "", list[i]);
+/* The shortest digits that give the same number again. */
+static void add_number(Dump *d, double x) {
+    char text[40];
+    if (isnan(x) || isinf(x)) {
+        text_printf(&d->line, "%s%s", signbit(x) ? "-" : "", isnan(x) ? "nan" : "inf");
+        return;
     }
-    fprintf(out, "]");
-}
-
-static void print_labels(FILE *out, const char *name, const int8_t *list, int n) {
-    fprintf(out, ", %s = \"", name);
-    for (int i = 0; i < n; i++) {
-        fputc('a' + list[i], out);
-    }
-    fprintf(out, "\"");
-}
-
-static void print_axes(FILE *out, uint32_t axes) {
-    fprintf(out, ", axes = [");
-    for (int i = 0, n = 0; i < MD_RANK; i++) {
-        if (axes >> i & 1) {
-            fprintf(out, "%s%d", n++ ? ", " : "", i);
+    for (int digits = 15; digits <= 17; digits++) {
+        snprintf(text, sizeof text, "%.*g", digits, x);
+        if (strtod(text, NULL) == x) {
+            break;
         }
     }
-    fprintf(out, "]");
+    text_printf(&d->line, "%s%s", text, strpbrk(text, ".e") ? "" : ".0");
 }
 
-static void print_attr(const Node *node, FILE *out) {
+static void print_doc(Dump *d, const char *doc, int indent) {
+    while (doc) {
+        const char *end = strchr(doc, '\n');
+        int n = end ? (int)(end - doc) : (int)strlen(doc);
+        fprintf(d->out, "%*s///%s%.*s\n", indent, "", n > 0 ? " " : "", n, doc);
+        doc = end ? end + 1 : NULL;
+    }
+}
+
+/* --- what stands before the regions ----------------------------------------------------------- */
+
+static int table_number(const Dump *d, const Node *node) {
+    for (int i = 0; i < d->table.count; i++) {
+        if (d->table.at[i].data == node->attr->data &&
+            type_count(d->table.at[i].type) == type_count(node->type)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+static int custom_number(const Dump *d, const Node *node) {
+    for (int i = 0; i < d->custom.count; i++) {
+        if (d->custom.at[i] == node) {
+            return i;
+        }
+    }
+    BUG("a body without a number");
+}
+
+static void collect(Dump *d, const Region *region) {
+    for (int i = 0; i < region->node.count; i++) {
+        const Node *node = region->node.at[i];
+        if (node->op == OP_TABLE && type_count(node->type) > 0 && table_number(d, node) < 0) {
+            DumpTable table = {node->attr->data, node->type};
+            VEC_PUSH(&d->arena, &d->table, table);
+        }
+        if (node->body) {
+            collect(d, node->body);
+        }
+        if (node->op == OP_CUSTOM) {
+            VEC_PUSH(&d->arena, &d->custom, node);
+        }
+    }
+}
+
+static void print_tables(Dump *d) {
+    for (int i = 0; i < d->table.count; i++) {
+        const DumpTable *table = &d->table.at[i];
+        fprintf(d->out, "%s", i ? "" : "\n");
+        text_printf(&d->line, "const t%d = [", i);
+        for (int64_t k = 0, n = type_count(table->type); k < n; k++) {
+            text_add(&d->line, k ? ", " : "");
+            add_number(d, table->data[k]);
+        }
+        text_add(&d->line, "];");
+        line_end(d, 0);
+    }
+}
+
+/* --- nodes ------------------------------------------------------------------------------------ */
+
+static void add_slot_name(Dump *d, const Slot *slot) {
+    if (slot->kind == SLOT_INPUT) {
+        text_add(&d->line, slot->name);
+    } else {
+        add_string(d, slot->name);
+    }
+}
+
+static int field_count(const AttrField *f, const Node *node) {
+    if (f->kind == ATTR_AXES) {
+        return MD_RANK;
+    }
+    return f->of == OF_RESULT ? node->type.rank : node->in[f->of]->type.rank;
+}
+
+static void add_list(Dump *d, const AttrField *f, const Node *node) {
+    int n = 0;
+    for (int k = 0; k < field_count(f, node); k++) {
+        int64_t x = attr_get(f, node->attr, k);
+        if (f->kind == ATTR_LABELS) {
+            text_printf(&d->line, "%c", (char)('a' + x));
+        } else if (f->kind != ATTR_AXES || x) {
+            text_printf(&d->line, "%s%" PRId64, n++ ? ", " : "", f->kind == ATTR_AXES ? k : x);
+        }
+    }
+}
+
+/* Flags that are off, no border and the number 0 are left out: they are what a reader assumes. */
+static void add_field(Dump *d, const AttrField *f, const Node *node) {
+    Text *line = &d->line;
+    if (f->kind == ATTR_NUMBER) {
+        double x = attr_number(f, node->attr);
+        if (x != 0 || signbit(x)) {
+            add_argument(d, f->name);
+            add_number(d, x);
+        }
+        return;
+    }
+    if (f->kind >= ATTR_AXES) {
+        add_argument(d, f->name);
+        text_add(line, f->kind == ATTR_LABELS ? "\"" : "[");
+        add_list(d, f, node);
+        text_add(line, f->kind == ATTR_LABELS ? "\"" : "]");
+        return;
+    }
+    int64_t x = attr_get(f, node->attr, 0);
+    if (x == 0 && (f->kind == ATTR_BOOL || f->kind == ATTR_BORDER)) {
+        return;
+    }
+    add_argument(d, f->name);
+    switch (f->kind) {
+    case ATTR_BOOL: text_add(line, "true"); break;
+    case ATTR_BORDER: text_add(line, border_words[x]); break;
+    case ATTR_DIST: text_add(line, dist_words[x]); break;
+    case ATTR_SITE: text_printf(line, "%" PRIu64, (uint64_t)x); break;
+    default: text_printf(line, "%" PRId64, x); break;
+    }
+}
+
+/* Attributes and the name: the tail of an argument list. */
+static void add_attributes(Dump *d, const Node *node) {
+    for (int i = 0; i < nattr_fields; i++) {
+        if (attr_fields[i].op == node->op) {
+            add_field(d, &attr_fields[i], node);
+        }
+    }
+    bool implied = node->op == OP_SLOT && str_eq(node->name, node->attr->slot->name);
+    if (node->name && !implied) {
+        add_argument(d, "name");
+        add_string(d, node->name);
+    }
+}
+
+/* What stands in place of operands. */
+static void add_leaf(Dump *d, const Node *node) {
     const Attr *at = node->attr;
-    int rank = node->nin > 0 ? node->in[0]->type.rank : 0;
-    if (node->op == OP_CONST) {
-        if (elem_is_int(node->type.elem)) {
-            fprintf(out, "%" PRId64, at->ivalue);
+    switch (node->op) { /* the leaves, and the body of a CUSTOM */
+    case OP_CONST:
+        if (node->type.elem == TY_BOOL) {
+            text_add(&d->line, at->value != 0 ? "true" : "false");
+        } else if (elem_is_int(node->type.elem)) {
+            text_printf(&d->line, "%" PRId64, at->ivalue);
         } else {
-            fprintf(out, "%.17g", at->value);
+            add_number(d, at->value);
         }
+        break;
+    case OP_TABLE:
+        if (type_count(node->type) > 0) {
+            text_printf(&d->line, "t%d", table_number(d, node));
+        }
+        break;
+    case OP_SLOT: add_slot_name(d, at->slot); break;
+    case OP_BODY_PARAM: text_printf(&d->line, "p%d", at->axis); break;
+    case OP_CUSTOM:
+        add_argument(d, "body");
+        text_printf(&d->line, "a%d", custom_number(d, node));
+        break;
+    default: break;
+    }
+}
+
+static void print_nodes(Dump *d, const Region *region, int indent);
+
+static void print_loop(Dump *d, const Node *node, int indent) {
+    text_printf(&d->line, "@loop(n%u", node->id);
+    add_attributes(d, node);
+    text_add(&d->line, ")");
+    line_end(d, indent);
+    text_printf(&d->line, "scan %" PRId64 " carry p0", node->attr->trip);
+    for (int k = 0; k < node->nin; k++) {
+        text_printf(&d->line, ", p%d = n%u", 1 + k, node->in[k]->id);
+    }
+    text_add(&d->line, " {");
+    line_end(d, indent);
+    print_nodes(d, node->body, indent + 4);
+    text_add(&d->line, "}");
+    line_end(d, indent);
+}
+
+static void print_node(Dump *d, const Node *node, int indent) {
+    Text *line = &d->line;
+    if (node->op == OP_LOOP) {
+        print_loop(d, node, indent);
         return;
     }
-    if (node->op == OP_SLOT) {
-        fprintf(out, "%s", at->slot->name);
-        return;
+    text_printf(line, "n%u: ", node->id);
+    add_type(d, node->type);
+    text_printf(line, " = core.%s(", op_info[node->op].name);
+    for (int k = 0; k < node->nin; k++) {
+        add_argument(d, NULL);
+        text_printf(line, "n%u", node->in[k]->id);
     }
-    if (at->axes) {
-        print_axes(out, at->axes);
+    add_leaf(d, node);
+    add_attributes(d, node);
+    text_add(line, ");");
+    line_end(d, indent);
+}
+
+static void print_nodes(Dump *d, const Region *region, int indent) {
+    for (int i = 0; i < region->node.count; i++) {
+        print_node(d, region->node.at[i], indent);
     }
-    switch (node->op) { /* text of attributes, the dump's own table */
-    case OP_PERMUTE: {
-        int64_t map[MD_RANK];
-        for (int i = 0; i < rank; i++) {
-            map[i] = at->map[i];
+    if (!region->up && d->module) {
+        return; /* an entry says what its results are */
+    }
+    for (int k = 0; k < region->out.count; k++) {
+        text_printf(&d->line, "%sn%u", k ? ", " : "return ", region->out.at[k]->id);
+    }
+    if (region->out.count > 0) {
+        text_add(&d->line, ";");
+        line_end(d, indent);
+    }
+}
+
+static void print_adjoints(Dump *d) {
+    for (int i = 0; i < d->custom.count; i++) {
+        const Region *body = d->custom.at[i]->body;
+        fprintf(d->out, "\n");
+        text_printf(&d->line, "op a%d(", i);
+        for (int k = 0; k < body->param.count; k++) {
+            text_printf(&d->line, "%sp%d: ", k ? ", " : "", k);
+            add_type(d, body->param.at[k]->type);
         }
-        print_list(out, "map", map, rank);
-        break;
+        text_add(&d->line, ") {");
+        line_end(d, 0);
+        print_nodes(d, body, 4);
+        text_add(&d->line, "}");
+        line_end(d, 0);
     }
-    case OP_SLICE:
-        print_list(out, "start", at->lo, rank);
-        print_list(out, "extent", at->hi, rank);
-        print_list(out, "step", at->step, rank);
-        break;
-    case OP_PAD:
-        print_list(out, "before", at->lo, rank);
-        print_list(out, "after", at->hi, rank);
-        break;
-    case OP_WINDOW:
-    case OP_OVERLAP_ADD:
-        fprintf(out, ", axis = %d, s = %" PRId64 ", d = %" PRId64 ", p = %" PRId64, at->axis, at->s,
-                at->d, at->p);
-        break;
-    case OP_CONTRACT:
-        print_labels(out, "a", at->la, node->in[0]->type.rank);
-        print_labels(out, "b", at->lb, node->in[1]->type.rank);
-        print_labels(out, "to", at->lo_, node->type.rank);
-        break;
-    case OP_LOOP:
-        fprintf(out, ", trip = %" PRId64 ", carry = %d, inv = %d, xs = %d, ys = %d%s", at->trip,
-                at->ncarry, at->ninv, at->nxs, at->nys, at->reverse ? ", reverse" : "");
-        break;
-    case OP_RANDOM:
-        fprintf(out, ", dist = %d, site = %" PRIu64, (int)at->dist, at->site);
-        break;
-    case OP_GATHER:
-    case OP_SCATTER_ADD:
-        fprintf(out, ", batch = %d", at->batch);
-        break;
-    case OP_CONCAT:
-    case OP_IOTA:
-    case OP_ARGMAX:
-    case OP_ARGMIN:
-    case OP_CUMSUM:
-    case OP_PICK:
-    case OP_BODY_PARAM:
-        fprintf(out, ", axis = %d", at->axis);
-        break;
-    default:
-        break;
+}
+
+/* --- items ------------------------------------------------------------------------------------ */
+
+static int entry_number(const Dump *d, const Entry *entry) {
+    for (int i = 0; i < d->module->entry.count; i++) {
+        if (d->module->entry.at[i] == entry) {
+            return i;
+        }
     }
-    if (at->border != BORDER_NONE) {
-        fprintf(out, ", border = %d, value = %.9g", (int)at->border, at->value);
+    BUG("an entry that is not of the module");
+}
+
+static void add_entry(Dump *d, const char *what, const Entry *entry) {
+    if (entry) {
+        text_printf(&d->line, ", %s = e%d", what, entry_number(d, entry));
     }
+}
+
+static void add_range(Dump *d, int64_t lo, int64_t hi) {
+    if (lo != hi) {
+        text_printf(&d->line, " in %" PRId64 "..%" PRId64, lo, hi);
+    }
+}
+
+static void print_slot(Dump *d, const Slot *slot, int number) {
+    Text *line = &d->line;
+    print_doc(d, slot->doc, 0);
+    text_printf(line, "state s%d: ", number);
+    add_type(d, slot->type);
+    add_range(d, slot->lo, slot->hi);
+    text_printf(line, " = core.%s(", role_words[slot->role]);
+    add_string(d, slot->name);
+    if (!str_eq(slot->file_name, slot->name)) {
+        text_add(line, ", file = ");
+        add_string(d, slot->file_name);
+    }
+    if (slot->stacked) {
+        text_printf(line, ", stacked = %d", slot->stacked);
+    }
+    text_add(line, slot->frozen ? ", fixed = true" : "");
+    text_add(line, slot->trainable ? ", trainable = true" : "");
+    if (slot->label) {
+        text_add(line, ", label = ");
+        add_string(d, slot->label);
+    }
+    if (slot->initial != 0 || signbit(slot->initial)) {
+        text_add(line, ", initial = ");
+        add_number(d, slot->initial);
+    }
+    add_entry(d, "entry", slot->entry);
+    text_add(line, ");");
+    line_end(d, 0);
+}
+
+static void print_field(Dump *d, const DataField *f) {
+    Text *line = &d->line;
+    text_printf(line, "%s: ", f->name);
+    add_type(d, f->type);
+    add_range(d, f->lo, f->hi);
+    text_printf(line, " = core.%s(%d", source_words[f->source], f->file);
+    for (int i = 0; i < ndata_numbers; i++) {
+        int64_t x;
+        memcpy(&x, (const char *)f + data_numbers[i].at, sizeof x);
+        if (x != 0) {
+            text_printf(line, ", %s = %" PRId64, data_numbers[i].name, x);
+        }
+    }
+    text_printf(line, ", raw = %s", elem_name(f->raw));
+    add_entry(d, "load", f->load);
+    text_add(line, ");");
+    line_end(d, 4);
+}
+
+static void print_data(Dump *d, const DataSet *set) {
+    fprintf(d->out, "\n");
+    text_printf(&d->line, "@graph(shuffle = %s", set->shuffle ? "true" : "false");
+    if (set->holdout) {
+        text_printf(&d->line, ", holdout = %" PRId64, set->holdout);
+    }
+    text_add(&d->line, ")");
+    line_end(d, 0);
+    text_printf(&d->line, "dataset %s {", set->name);
+    line_end(d, 0);
+    for (int i = 0; i < set->file.count; i++) {
+        const DataFile *file = &set->file.at[i];
+        text_add(&d->line, "core.file(");
+        add_string(d, file->name);
+        for (int k = 0; k < 2 && file->path[k]; k++) {
+            text_add(&d->line, ", ");
+            add_string(d, file->path[k]);
+        }
+        text_add(&d->line, ");");
+        line_end(d, 4);
+    }
+    for (int i = 0; i < set->field.count; i++) {
+        print_field(d, &set->field.at[i]);
+    }
+    text_add(&d->line, "}");
+    line_end(d, 0);
+}
+
+static void print_entry_head(Dump *d, const Entry *entry) {
+    Text *line = &d->line;
+    fprintf(d->out, "\n");
+    print_doc(d, entry->doc, 0);
+    text_printf(line, "@graph(%s, ", entry_words[entry->kind]);
+    add_string(d, entry->name);
+    if (entry->dataset >= 0) {
+        text_printf(line, ", data = %s", d->module->dataset.at[entry->dataset].name);
+    }
+    const struct {
+        const char *name;
+        int64_t value, none;
+    } number[] = {{"rows", entry->rows, 0},
+                  {"steps", entry->steps, -1},
+                  {"epochs", entry->epochs, -1},
+                  {"budget", entry->budget, -1}};
+    for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
+        if (number[i].value != number[i].none) {
+            text_printf(line, ", %s = %" PRId64, number[i].name, number[i].value);
+        }
+    }
+    add_entry(d, "train", entry->train);
+    if (entry->rows_slot) {
+        text_printf(line, ", in_use = %s", entry->rows_slot->name);
+    }
+    if (entry->gradcheck) {
+        add_entry(d, "gradcheck", entry->gradcheck);
+        text_add(line, ", tolerance = ");
+        add_number(d, entry->tolerance);
+    }
+    text_add(line, ")");
+    line_end(d, 0);
+}
+
+static void print_inputs(Dump *d, const Entry *entry) {
+    bool doc = false;
+    text_printf(&d->line, "entry e%d(", entry_number(d, entry));
+    for (int i = 0; i < entry->input.count; i++) {
+        doc = doc || entry->input.at[i]->doc;
+    }
+    if (doc) {
+        line_end(d, 0);
+    }
+    for (int i = 0; i < entry->input.count; i++) {
+        const Slot *slot = entry->input.at[i];
+        bool last = i + 1 == entry->input.count;
+        print_doc(d, slot->doc, 4);
+        text_printf(&d->line, "%s: ", slot->name);
+        add_type(d, slot->type);
+        add_range(d, slot->lo, slot->hi);
+        if (!last) {
+            text_add(&d->line, doc ? "," : ", ");
+        }
+        if (doc) {
+            line_end(d, 4);
+        }
+    }
+    text_add(&d->line, ") {");
+    line_end(d, 0);
+}
+
+static void print_entry(Dump *d, const Entry *entry) {
+    Text *line = &d->line;
+    print_entry_head(d, entry);
+    print_inputs(d, entry);
+    print_nodes(d, entry->region, 4);
+    for (int k = 0; k < entry->out.count; k++) {
+        const EntryOut *o = &entry->out.at[k];
+        if (k == 0) {
+            text_add(line, "return");
+            line_end(d, 4);
+        }
+        text_printf(line, "core.%s(n%u", out_words[o->role], entry->region->out.at[k]->id);
+        if (o->name) {
+            text_add(line, ", name = ");
+            add_string(d, o->name);
+        }
+        if (o->slot) {
+            text_add(line, ", slot = ");
+            add_slot_name(d, o->slot);
+        }
+        text_add(line, k + 1 < entry->out.count ? ")," : ");");
+        line_end(d, 8);
+    }
+    text_add(line, "}");
+    line_end(d, 0);
+}
+
+static void print_head(Dump *d) {
+    const Module *module = d->module;
+    print_doc(d, module->doc, 0);
+    text_printf(&d->line, "@graph(float = %s", elem_name(module->graph->float_type));
+    for (int i = 0; i < module->phase.count; i++) {
+        text_add(&d->line, i ? ", " : ", phase = [");
+        add_string(d, module->phase.at[i]);
+    }
+    text_add(&d->line, module->phase.count > 0 ? "])" : ")");
+    line_end(d, 0);
+    text_add(&d->line, "use core;");
+    line_end(d, 0);
+    fprintf(d->out, "\n");
+}
+
+static void dump_open(Dump *d, FILE *out) {
+    *d = (Dump){.out = out};
+    d->line.arena = &d->arena;
 }
 
 void region_dump(const Region *region, FILE *out, int indent) {
-    for (int i = 0; i < region->node.count; i++) {
-        const Node *node = region->node.at[i];
-        fprintf(out, "%*sn%u: ", indent, "", node->id);
-        print_type(node->type, out);
-        fprintf(out, " = %s(", op_info[node->op].name);
-        for (int k = 0; k < node->nin; k++) {
-            fprintf(out, "%sn%u", k ? ", " : "", node->in[k]->id);
-        }
-        print_attr(node, out);
-        fprintf(out, ")");
-        if (node->body) {
-            fprintf(out, " {\n");
-            region_dump(node->body, out, indent + 4);
-            fprintf(out, "%*s}", indent, "");
-        }
-        fprintf(out, ";%s%s\n", node->name ? " // " : "", node->name ? node->name : "");
-    }
-    fprintf(out, "%*sreturn", indent, "");
-    for (int k = 0; k < region->out.count; k++) {
-        fprintf(out, "%s n%u", k ? "," : "", region->out.at[k]->id);
-    }
-    fprintf(out, ";\n");
+    Dump d;
+    dump_open(&d, out);
+    collect(&d, region);
+    print_tables(&d);
+    print_adjoints(&d);
+    print_nodes(&d, region, indent);
+    arena_free(&d.arena);
 }
 
 void module_dump(const Module *module, FILE *out) {
-    static const char *const kinds[] = {"init", "train", "eval", "eval_end", "entry", "load", "test"};
-    for (int i = 0; i < module->slot.count; i++) {
-        const Slot *slot = module->slot.at[i];
-        fprintf(out, "%s %s: ", slot->kind == SLOT_PARAM ? "param" : "state", slot->name);
-        print_type(slot->type, out);
-        fprintf(out, ";\n");
-    }
+    Dump d;
+    dump_open(&d, out);
+    d.module = module;
     for (int i = 0; i < module->entry.count; i++) {
-        const Entry *entry = module->entry.at[i];
-        fprintf(out, "%s %s {\n", kinds[entry->kind], entry->name);
-        region_dump(entry->region, out, 4);
-        for (int k = 0; k < entry->out.count; k++) {
-            const EntryOut *o = &entry->out.at[k];
-            fprintf(out, "    // result %d: %s %s\n", k, o->slot ? "writes" : "gives",
-                    o->slot ? o->slot->name : o->name);
-        }
-        fprintf(out, "}\n");
+        collect(&d, module->entry.at[i]->region);
     }
+    print_head(&d);
+    for (int i = 0; i < module->slot.count; i++) {
+        print_slot(&d, module->slot.at[i], i);
+    }
+    for (int i = 0; i < module->dataset.count; i++) {
+        print_data(&d, &module->dataset.at[i]);
+    }
+    print_tables(&d);
+    print_adjoints(&d);
+    for (int i = 0; i < module->entry.count; i++) {
+        print_entry(&d, module->entry.at[i]);
+    }
+    arena_free(&d.arena);
 }

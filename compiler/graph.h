@@ -318,7 +318,7 @@ void region_inline(Graph *g, const Region *body, Node *const *arg, Node **out);
 /* BUGs with stage and node when `region` breaks an invariant of its stage. */
 typedef enum { STAGE_BUILT, STAGE_GRAD, STAGE_OPTIMISED } GraphStage;
 void region_verify(const Region *region, GraphStage stage);
-/* Straight-line text, for --dump. */
+/* A model text that is read again as the same graph, for --dump. */
 void module_dump(const Module *module, FILE *out);
 void region_dump(const Region *region, FILE *out, int indent);
 

@@ -149,8 +149,34 @@ static bool buf_name_taken(const Program *p, const void *scope, const char *name
                : names_has(p->names, scope, name) || names_has(p->names, &scope_program, name);
 }
 
+/* An entry NAME owns NAME, NAME_in, NAME_out and, of a train, NAME_eval and NAME_eval_out; a kernel
+ * the functions and tables that it is cut into. */
+static const char *const entry_names[] = {"", "_in", "_out", "_eval", "_eval_out", NULL};
+static const char *const kernel_names[] = {"",          "_part", "_args",   "_tile",
+                                           "_epilogue", "_loop", "_loop_2", NULL};
+
+static bool any_taken(const Program *p, const void *scope, const char *name,
+                      const char *const *suffix) {
+    char text[256];
+    for (; *suffix != NULL; suffix++) {
+        int n = snprintf(text, sizeof text, "%s%s", name, *suffix);
+        if (n < (int)sizeof text && names_has(p->names, scope, text)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool function_name_taken(const Program *p, const void *scope, const char *name) {
     return names_has(p->names, scope, name);
+}
+
+static bool entry_name_taken(const Program *p, const void *scope, const char *name) {
+    return any_taken(p, scope, name, entry_names);
+}
+
+static bool kernel_name_taken(const Program *p, const void *scope, const char *name) {
+    return any_taken(p, scope, name, kernel_names);
 }
 
 static const char *function_name(Program *p, const char *base) {
@@ -168,21 +194,12 @@ static void name_kernel(void *ctx, Step *step, int depth) {
         bool prefixed = strncmp(base, p->prefix, length) == 0 && base[length] == '_';
         base = prefixed ? name_identifier(p->arena, base)
                         : str_printf(p->arena, "%s_%s", p->prefix, name_identifier(p->arena, base));
-        step->name = function_name(p, base);
-    }
-}
-
-/* An entry NAME owns NAME, NAME_in, NAME_out and, of a train, NAME_eval and NAME_eval_out. */
-static bool entry_name_taken(const Program *p, const void *scope, const char *name) {
-    static const char *const suffix[] = {"", "_in", "_out", "_eval", "_eval_out"};
-    char text[256];
-    for (size_t i = 0; i < sizeof suffix / sizeof *suffix; i++) {
-        int n = snprintf(text, sizeof text, "%s%s", name, suffix[i]);
-        if (n < (int)sizeof text && names_has(p->names, scope, text)) {
-            return true;
+        step->name = name_unique(p, &scope_function, base, kernel_name_taken);
+        for (int i = 0; kernel_names[i] != NULL; i++) {
+            names_add(p->arena, p->names, &scope_function,
+                      str_printf(p->arena, "%s%s", step->name, kernel_names[i]));
         }
     }
-    return false;
 }
 
 static const char *entry_suffix(EntryKind kind) {
@@ -216,10 +233,9 @@ void program_names(Program *p) {
             base = str_printf(p->arena, "%s_entry", base);
         }
         e->c_name = name_unique(p, &scope_function, base, entry_name_taken);
-        static const char *const suffix[] = {"", "_in", "_out", "_eval", "_eval_out"};
         for (int k = 0; k < (e->entry->kind == ENTRY_TRAIN ? 5 : 3); k++) {
             names_add(p->arena, p->names, &scope_function,
-                      str_printf(p->arena, "%s%s", e->c_name, suffix[k]));
+                      str_printf(p->arena, "%s%s", e->c_name, entry_names[k]));
         }
     }
     for (int i = 0; i < p->entry.count; i++) {

@@ -121,8 +121,8 @@ static void print_thread_args(Style *s) {
         const Arg *arg = s->k->arg.at[i];
         if (arg->thread) {
             const char *own = style_name(s, str_printf(s->out->arena, "%s_own", arg->name));
-            line(s, "%s *%s = %s + (int64_t)%s * %" PRId64 ";", elem_c_name(arg->buf->type.elem), own,
-                 arg->name, s->part, arg->part);
+            line(s, "%s *%s = %s + (int64_t)%s * %" PRId64 ";",
+                 elem_c_name(arg->buf->type.elem), own, arg->name, s->part, arg->part);
             s->arg[arg->id] = own;
         }
     }
@@ -190,9 +190,9 @@ static void print_loop_part(Style *s, const Stmt *st, const char *name, const Wo
     for (int i = 0; i < st->parallel && st->parallel > 1; i++) {
         inner = i > 0 ? inner->body.at[0] : st;
         int64_t extent = s->k->axis[inner->axis].extent;
-        const char *rest = total == extent ? at : str_printf(arena, "%s / %" PRId64, at, total / extent);
         total /= extent;
-        line(s, "    const int64_t %s = %s%s;", s->axis[inner->axis], rest,
+        line(s, "    const int64_t %s = %s%s;", s->axis[inner->axis],
+             total == 1 ? at : str_printf(arena, "%s / %" PRId64, at, total),
              i > 0 ? str_printf(arena, " %% %" PRId64, extent) : "");
     }
     print_block(s, &inner->body);
@@ -221,8 +221,8 @@ static void print_parallel(Style *s, const Stmt *st) {
     for (int i = 0; i < n.value.count; i++) {
         const Expr *e = n.value.at[i];
         const char *name = s->bound[e->id];
-        VEC_PUSH(arena, &parameters,
-                 str_printf(arena, "%s %s", e->kind == EXPR_KEY ? "md_key" : style_type(e->elem), name));
+        const char *type = e->kind == EXPR_KEY ? "md_key" : style_type(e->elem);
+        VEC_PUSH(arena, &parameters, str_printf(arena, "%s %s", type, name));
         VEC_PUSH(arena, &words, name);
     }
     for (int i = 0; i < s->k->loop.count; i++) {
@@ -236,8 +236,10 @@ static void print_parallel(Style *s, const Stmt *st) {
     s->parts = style_name(s, "parts");
     VEC_PUSH(arena, &parameters, str_printf(arena, "int %s", s->part));
     VEC_PUSH(arena, &parameters, str_printf(arena, "int %s", s->parts));
-    const char *name = str_printf(arena, s->nloop > 0 ? "%s_loop_%d" : "%s_loop", s->name, s->nloop + 1);
-    s->nloop++;
+    const char *name = str_printf(arena, s->nloop == 0 ? "%s_loop" : "%s_loop_2", s->name);
+    if (s->nloop++ == 2) {
+        BUG("three parallel loops in a kernel: names are reserved for two");
+    }
     Text *out = s->out;
     int depth = s->depth;
     s->out = s->before;

@@ -161,8 +161,11 @@ Slot *elab_state_slot(Elab *e, StateRole role, const char *name, Type type, Entr
 
 Slot *elab_counter(Elab *e, const char *label, const char *name, Elem elem, double initial,
                    Entry *entry, Loc loc) {
+    int known = e->state.count;
     Slot *slot = elab_state_slot(e, STATE_COUNTER, name, type_scalar(elem), entry, loc);
-    slot->label = label;
-    slot->initial = initial;
+    if (e->state.count > known) {
+        slot->label = label;
+        slot->initial = initial;
+    }
     return slot;
 }

@@ -174,8 +174,8 @@ bool dims_elem_range(Elab *e, const Ast *range, Elem elem, int64_t *lo, int64_t 
     int64_t least = elem_is_signed(elem) ? -most - 1 : 0;
     if (*lo < least || *hi - 1 > most) {
         elab_error(e, range->loc, 316, "%s holds %lld..%lld, which does not contain %lld..%lld",
-                   elem_name(elem), (long long)least, (long long)(most < INT64_MAX ? most + 1 : most),
-                   (long long)*lo, (long long)*hi);
+                   elem_name(elem), (long long)least,
+                   (long long)(most < INT64_MAX ? most + 1 : most), (long long)*lo, (long long)*hi);
         return false;
     }
     return true;

@@ -11,6 +11,7 @@
 #include "lang/expr.h"
 #include "lang/modules.h"
 #include "lang/params.h"
+#include "lang/raw.h"
 #include "lang/stmt.h"
 #include "lang/test.h"
 #include "lang/train.h"
@@ -84,6 +85,8 @@ static void elaborate_items(Elab *e) {
             data_set(e, item);
         } else if (ast->kind == AST_RING) {
             elab_later(e, ast->name_loc, 263, "'ring' is not supported yet");
+        } else if (ast->kind == AST_STATE && !ast->kid[0]) {
+            params_untyped_state(e, ast);
         } else if (ast->kind == AST_PHASE) {
             elab_later(e, ast->loc, 264, "'phase' is not supported yet");
         }
@@ -126,6 +129,10 @@ Module *elaborate(Compile *c, Arena *arena, const Ast *ast) {
     e->module->name = c->opt.prefix  ? c->opt.prefix
                       : c->opt.input ? stem_of(e, c->opt.input)
                                      : "net";
+    if (raw_is(ast)) {
+        raw_module(c, e->module, ast);
+        return e->module;
+    }
     e->stamp = 1;
     e->root = modules_root(e, ast, c->opt.input);
     for (int i = 0; i < e->root->item.count; i++) {

@@ -452,8 +452,8 @@ static const char *runtime_name(Elab *e, const Ast *ast) {
     if (ast->kind == AST_NAME) {
         const ScopeName *n = scope_find(e->scope, ast->name);
         bool runtime = n && n->value && n->value->kind == V_TENSOR;
-        bool counter = str_eq(ast->name, "step") || str_eq(ast->name, "steps") ||
-                       str_eq(ast->name, "epoch");
+        bool counter =
+            str_eq(ast->name, "step") || str_eq(ast->name, "steps") || str_eq(ast->name, "epoch");
         return runtime || (counter && !n) ? ast->name : NULL;
     }
     const char *name = NULL;

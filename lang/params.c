@@ -301,16 +301,26 @@ static bool has_initial(const Elab *e, const Slot *slot) {
     return false;
 }
 
+void params_untyped_state(Elab *e, const Ast *ast) {
+    const Ast *from = ast->kid[2];
+    const Item *model = from->kind == AST_NAME ? file_find(e->root, from->name) : NULL;
+    if (model && model->kind == AST_MODEL) {
+        elab_later(e, ast->loc, 252,
+                   "a second parameter set of a model ('state %s = %s') is not supported yet",
+                   ast->name, model->name);
+    } else if (from->kind != AST_ERROR) {
+        elab_error(e, ast->loc, 266, "state '%s' needs a type: state %s: f32 = ...", ast->name,
+                   ast->name);
+    }
+}
+
 /* The slot of a written state, made on first use; NULL after an error. */
 static StateUse *state_use(Elab *e, const Ast *ast, StateRole role, const char *path,
                            LoopScope *const *loop, int nloop) {
     StateUse *use = ARENA_NEW(e->arena, StateUse);
     Elem elem;
     if (!ast->kid[0]) {
-        elab_later(e, ast->loc, 252,
-                   "a second parameter set of a model ('state %s = ...' without a "
-                   "type) is not supported yet",
-                   ast->name);
+        params_untyped_state(e, ast);
         return NULL;
     }
     if (!dims_elem(e, ast->kid[0], &elem) ||

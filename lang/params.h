@@ -25,6 +25,8 @@ void params_loop_closing(LoopScope *loop);
 void params_loop_closed(Elab *e, LoopScope *loop, Node *node);
 /* The slot's slice in the iteration at hand of the loops that stack it, outermost first. */
 Node *params_slices(Elab *e, Slot *slot, LoopScope *const *loop, int nloop);
+/* The error about a state without a type: `state target = net;` and others. */
+void params_untyped_state(Elab *e, const Ast *state);
 /* A state declared at the top level; NULL after an error. */
 const StateUse *params_top_state(Elab *e, Item *item, Loc loc);
 /* net.fc1.weight, or a longer path of the model. */

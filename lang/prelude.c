@@ -390,7 +390,7 @@ enum { NLATER = sizeof later / sizeof *later };
 static const char *const special[] = {"concat", "stack", "stop_gradient", "grad",
                                       "vjp",    "under", "gradcheck"};
 enum { NSPECIAL = sizeof special / sizeof *special };
-static const char *const constants[] = {"inf",   "nan",   "pi",   "true", "false",
+static const char *const constants[] = {"inf",   "nan",   "pi",   "true",  "false",
                                         "train", "infer", "step", "steps", "epoch"};
 enum { NCONSTANT = sizeof constants / sizeof *constants };
 

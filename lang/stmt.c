@@ -263,8 +263,8 @@ void stmt_poison(Elab *e, const Ast *ast) {
         stmt_poison(e, ast->kid[0]);
         return;
     }
-    if (ast->kind == AST_NAME || ast->kind == AST_PARAM || ast->kind == AST_DATA_FIELD || ast->kind == AST_STATE ||
-        ast->kind == AST_DEF || ast->kind == AST_CARRY_VAR) {
+    if (ast->kind == AST_NAME || ast->kind == AST_PARAM || ast->kind == AST_DATA_FIELD ||
+        ast->kind == AST_STATE || ast->kind == AST_DEF || ast->kind == AST_CARRY_VAR) {
         name = ast->name;
     } else if (ast->kind == AST_WHEN || ast->kind == AST_BLOCK || ast->kind == AST_CONSTS ||
                ast->kind == AST_CARRY) {

@@ -138,7 +138,8 @@ static void report_item(Parse *ps, const char *found) {
     }
     diag_error(diag, ps->token.loc, 137,
                "expected an item such as 'dim', 'model' or 'train', found %s", found);
-    const char *near = ps->token.kind == T_NAME ? word_nearest(ps->token.leaf->name, WORD_ITEM) : NULL;
+    const char *near =
+        ps->token.kind == T_NAME ? word_nearest(ps->token.leaf->name, WORD_ITEM) : NULL;
     if (near)
         diag_hint(diag, "did you mean '%s'?", near);
 }

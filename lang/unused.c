@@ -126,9 +126,7 @@ static void check_names(Elab *e, const Item *item) {
     Frame frame = {.item = item, .call = item->loc};
     e->frame = &frame;
     e->scope = scope_new(e->arena, NULL, item->file);
-    for (int i = 0; i < item->ast->nkid; i++) {
-        bind_names(e, item->ast->kid[i]);
-    }
+    bind_names(e, item->ast);
     for (int i = 0; i < item->ast->nkid; i++) {
         look_up(e, item->ast->kid[i]);
     }
@@ -200,7 +198,8 @@ void unused_check(Elab *e) {
     for (int i = 0; i < e->root->item.count; i++) {
         const Item *item = e->root->item.at[i];
         bool body = item->kind == AST_OP || item->kind == AST_LAYER || item->kind == AST_OPTIMIZER;
-        if (body && !item->called) {
+        bool table = item->kind == AST_CONSTS && item->ast->kid[0];
+        if ((body && !item->called) || table) {
             check_names(e, item);
         }
     }

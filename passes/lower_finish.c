@@ -181,8 +181,8 @@ static void walk_list(Walk *w, const StmtList *list) {
     }
 }
 
-/* May `out` lie in the bytes of `in`: each element of `in` is read at the place and not after the
- * time at which that of `out` is written, and in no other way. */
+/* May `out` lie in the bytes of `in`: each element of `in` is read at the place at which that of
+ * `out` is written, in a loop and a statement not behind that of the store, and in no other way. */
 static bool may_share(const Walk *w, const Arg *in, const Arg *out) {
     if (elem_bytes(in->buf->type.elem) != elem_bytes(out->buf->type.elem)) {
         return false;
@@ -207,7 +207,7 @@ static bool may_share(const Walk *w, const Arg *in, const Arg *out) {
     for (int i = 0; i < w->reach.count; i++) {
         const Reach *r = &w->reach.at[i];
         if (r->arg == in) {
-            if (r->index != store->index || r->loop > store->loop) {
+            if (r->index != store->index || r->loop > store->loop || r > store) {
                 return false;
             }
             read = true;

@@ -49,7 +49,7 @@ enum {
     MD_STREAM_BYTES = 16384
 };
 
-MD_PRINTF(2, 3) MD_FN void md_text_format(md_text *t, const char *format, ...) {
+MD_PRINTF(2, 3) MD_COLD void md_text_format(md_text *t, const char *format, ...) {
     char piece[MD_MESSAGE_BYTES];
     va_list list;
     va_start(list, format);
@@ -62,7 +62,7 @@ MD_PRINTF(2, 3) MD_FN void md_text_format(md_text *t, const char *format, ...) {
 
 /* Leaves a message and gives `code`, so that a caller can `return md_fail(...)`. The first message
  * stays: what fails later is a consequence. */
-MD_PRINTF(3, 4) MD_FN int md_fail(md_text *t, int code, const char *format, ...) {
+MD_PRINTF(3, 4) MD_COLD int md_fail(md_text *t, int code, const char *format, ...) {
     char piece[MD_MESSAGE_BYTES];
     va_list list;
     if (t->used > 0) {
@@ -78,7 +78,7 @@ MD_PRINTF(3, 4) MD_FN int md_fail(md_text *t, int code, const char *format, ...)
 }
 
 /* All of the bytes; 0 or an errno. */
-MD_FN int md_write_fd(int fd, const char *bytes, size_t count) {
+MD_COLD int md_write_fd(int fd, const char *bytes, size_t count) {
     while (count > 0) {
         ssize_t n = write(fd, bytes, count);
         if (n < 0 && errno == EINTR) {
@@ -96,7 +96,7 @@ MD_FN int md_write_fd(int fd, const char *bytes, size_t count) {
 /* ---- numbers -------------------------------------------------------------------------------- */
 
 /* The shortest text that reads back as the same number; most values here began as a float. */
-MD_FN void md_text_number(md_text *t, double value) {
+MD_COLD void md_text_number(md_text *t, double value) {
     char piece[40];
     int is_float = (double)(float)value == value;
     int digits = 1;
@@ -108,7 +108,7 @@ MD_FN void md_text_number(md_text *t, double value) {
 }
 
 /* 1,234,567 */
-MD_FN void md_text_grouped(md_text *t, uint64_t value) {
+MD_COLD void md_text_grouped(md_text *t, uint64_t value) {
     char piece[32];
     int n = snprintf(piece, sizeof piece, "%llu", (unsigned long long)value);
     for (int i = 0; i < n; i++) {
@@ -180,7 +180,7 @@ MD_FN int md_parse_integer(const char *s, int64_t *value) {
     return some && *s == 0;
 }
 
-MD_FN double md_seconds(void) {
+MD_COLD double md_seconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + 1e-9 * (double)now.tv_nsec;
@@ -197,7 +197,7 @@ MD_FN size_t md_round_up(size_t bytes, size_t unit) {
 }
 
 /* Zeroed memory, or NULL. A size of 0 gives a page, so that NULL always means failure. */
-MD_FN void *md_map(size_t bytes) {
+MD_COLD void *md_map(size_t bytes) {
     if (bytes > (size_t)PTRDIFF_MAX - md_page()) {
         return NULL;
     }
@@ -206,14 +206,14 @@ MD_FN void *md_map(size_t bytes) {
     return p == MAP_FAILED ? NULL : p;
 }
 
-MD_FN void md_unmap(void *p, size_t bytes) {
+MD_COLD void md_unmap(void *p, size_t bytes) {
     if (p != NULL) {
         munmap(p, md_round_up(bytes + (bytes == 0), md_page()));
     }
 }
 
 /* Reads a byte of every page, so that a file lies in memory before the first step. */
-MD_FN void md_touch_read(const void *p, size_t bytes) {
+MD_COLD void md_touch_read(const void *p, size_t bytes) {
     const volatile unsigned char *byte = (const volatile unsigned char *)p;
     for (size_t i = 0; i < bytes; i += 4096) {
         (void)byte[i];
@@ -221,7 +221,7 @@ MD_FN void md_touch_read(const void *p, size_t bytes) {
 }
 
 /* Writes a byte of every page of zeroed memory. */
-MD_FN void md_touch_write(void *p, size_t bytes) {
+MD_COLD void md_touch_write(void *p, size_t bytes) {
     volatile unsigned char *byte = (volatile unsigned char *)p;
     for (size_t i = 0; i < bytes; i += 4096) {
         byte[i] = 0;
@@ -257,7 +257,7 @@ typedef struct md_stream {
 } md_stream;
 
 /* Opens for reading; a folder is an error here already. */
-MD_FN int md_open(const char *path, md_text *message, int *fd, uint64_t *bytes) {
+MD_COLD int md_open(const char *path, md_text *message, int *fd, uint64_t *bytes) {
     struct stat info;
     *bytes = 0;
     *fd = open(path, O_RDONLY | O_CLOEXEC);
@@ -273,7 +273,7 @@ MD_FN int md_open(const char *path, md_text *message, int *fd, uint64_t *bytes) 
     return MD_EXIT_OK;
 }
 
-MD_FN int md_stream_open(md_stream *s, const char *path, md_text *message) {
+MD_COLD int md_stream_open(md_stream *s, const char *path, md_text *message) {
     uint64_t bytes;
     s->path = path;
     s->error = 0;
@@ -300,7 +300,7 @@ MD_FN int md_stream_next(md_stream *s) {
 }
 
 /* Closes; an error while reading becomes the message. */
-MD_FN int md_stream_close(md_stream *s, md_text *message) {
+MD_COLD int md_stream_close(md_stream *s, md_text *message) {
     close(s->fd);
     if (s->error != 0) {
         return md_fail(message, MD_EXIT_DATA, "cannot read '%s': %s", s->path, strerror(s->error));
@@ -309,7 +309,7 @@ MD_FN int md_stream_close(md_stream *s, md_text *message) {
 }
 
 /* Bytes at an offset; 0 when all of them came. An md_read_fn over a descriptor. */
-MD_FN int md_read_fd(void *user, uint64_t offset, void *data, size_t bytes) {
+MD_COLD int md_read_fd(void *user, uint64_t offset, void *data, size_t bytes) {
     int fd = *(const int *)user;
     char *to = (char *)data;
     while (bytes > 0) {

@@ -48,12 +48,12 @@ typedef struct md_run {
     int64_t pages_late;
 } md_run;
 
-MD_FN md_text *md_line(md_run *r) {
+MD_COLD md_text *md_line(md_run *r) {
     r->line = md_text_make(r->line_bytes, sizeof r->line_bytes);
     return &r->line;
 }
 
-MD_FN void md_print(md_run *r) {
+MD_COLD void md_print(md_run *r) {
     if (r->drawn) {
         (void)md_write_fd(STDOUT_FILENO, "\r\033[K", 4);
         r->drawn = 0;
@@ -63,7 +63,7 @@ MD_FN void md_print(md_run *r) {
 }
 
 /* "digits: message" on stderr. */
-MD_FN void md_complain(md_run *r, const char *kind) {
+MD_COLD void md_complain(md_run *r, const char *kind) {
     md_text *t = md_line(r);
     if (r->drawn) {
         (void)md_write_fd(STDOUT_FILENO, "\n", 1);
@@ -76,11 +76,11 @@ MD_FN void md_complain(md_run *r, const char *kind) {
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
 
-MD_FN void md_json_count(md_text *t, const char *key, uint64_t value) {
+MD_COLD void md_json_count(md_text *t, const char *key, uint64_t value) {
     md_text_format(t, ",\"%s\":%llu", key, (unsigned long long)value);
 }
 
-MD_FN void md_json_value(md_text *t, const char *key, double value) {
+MD_COLD void md_json_value(md_text *t, const char *key, double value) {
     md_text_format(t, ",\"%s\":", key);
     if (isfinite(value)) {
         md_text_number(t, value);
@@ -89,7 +89,7 @@ MD_FN void md_json_value(md_text *t, const char *key, double value) {
     }
 }
 
-MD_FN void md_json_metrics(md_text *t, const md_entry *e, const double *values) {
+MD_COLD void md_json_metrics(md_text *t, const md_entry *e, const double *values) {
     md_text_add(t, ",\"metrics\":{");
     for (int i = 0; i < e->metric_count; i++) {
         char piece[512];
@@ -102,19 +102,19 @@ MD_FN void md_json_metrics(md_text *t, const md_entry *e, const double *values) 
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-MD_FN size_t md_data_bytes(const md_run *r) {
+MD_COLD size_t md_data_bytes(const md_run *r) {
     return (r->has_data ? r->data.resident : 0) + r->array_bytes +
            md_round_up(r->block.size, md_page());
 }
 
-MD_FN void md_memory_row(md_text *t, const char *name, uint64_t bytes, const char *what) {
+MD_COLD void md_memory_row(md_text *t, const char *name, uint64_t bytes, const char *what) {
     char number[40];
     md_text digits = md_text_make(number, sizeof number);
     md_text_grouped(&digits, bytes);
     md_text_format(t, "  %-10s %16s  %s\n", name, number, what);
 }
 
-MD_FN void md_log_memory(md_run *r) {
+MD_COLD void md_log_memory(md_run *r) {
     const md_model *m = r->model;
     md_text *t = md_line(r);
     size_t pad = r->regions.mapped - r->regions.total;
@@ -157,7 +157,7 @@ MD_FN void md_log_memory(md_run *r) {
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
-MD_FN void md_text_values(md_text *t, const md_entry *e, const double *values, int extras) {
+MD_COLD void md_text_values(md_text *t, const md_entry *e, const double *values, int extras) {
     char piece[64];
     for (int i = 0; i < 1 + e->metric_count + extras; i++) {
         const char *name = i == 0                 ? "loss"
@@ -168,11 +168,11 @@ MD_FN void md_text_values(md_text *t, const md_entry *e, const double *values, i
     }
 }
 
-MD_FN int64_t md_epoch(const md_run *r, int64_t step) {
+MD_COLD int64_t md_epoch(const md_run *r, int64_t step) {
     return r->per_epoch > 0 ? step / r->per_epoch : 0;
 }
 
-MD_FN void md_text_step(md_run *r, md_text *t) {
+MD_COLD void md_text_step(md_run *r, md_text *t) {
     md_text_format(t, "step %lld", (long long)r->step);
     if (r->per_epoch > 0) {
         md_text_format(t, "  epoch %lld", (long long)md_epoch(r, r->step));
@@ -180,7 +180,7 @@ MD_FN void md_text_step(md_run *r, md_text *t) {
     md_text_values(t, r->entry, r->values, r->entry->extra_count);
 }
 
-MD_FN void md_log_step(md_run *r) {
+MD_COLD void md_log_step(md_run *r) {
     const md_entry *e = r->entry;
     md_text *t = md_line(r);
     if (r->options.log == MD_LOG_JSON) {
@@ -200,7 +200,7 @@ MD_FN void md_log_step(md_run *r) {
 }
 
 /* The line that a terminal shows, drawn over itself at most ten times a second. */
-MD_FN void md_log_progress(md_run *r) {
+MD_COLD void md_log_progress(md_run *r) {
     double now = md_seconds();
     if (now - r->shown < 0.1) {
         return;
@@ -217,7 +217,7 @@ MD_FN void md_log_progress(md_run *r) {
     r->drawn = 1;
 }
 
-MD_FN void md_log_eval(md_run *r, int64_t rows) {
+MD_COLD void md_log_eval(md_run *r, int64_t rows) {
     const md_entry *e = r->entry;
     const char *set = r->model->datasets[e->dataset].name;
     md_text *t = md_line(r);
@@ -237,7 +237,7 @@ MD_FN void md_log_eval(md_run *r, int64_t rows) {
     }
 }
 
-MD_FN void md_log_end(md_run *r) {
+MD_COLD void md_log_end(md_run *r) {
     const md_entry *e = r->entry;
     md_text *t = md_line(r);
     double seconds = md_seconds() - r->start;

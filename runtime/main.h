@@ -24,7 +24,7 @@ typedef struct md_paths {
 } md_paths;
 
 /* A name of the source: first as it stands, then beside the executable. */
-MD_FN const char *md_path_beside(char *text, const char *name) {
+MD_COLD const char *md_path_beside(char *text, const char *name) {
     char folder[MD_PATH_TEXT];
     if (name[0] == '/' || access(name, F_OK) == 0) {
         return name;
@@ -43,7 +43,7 @@ MD_FN const char *md_path_beside(char *text, const char *name) {
 }
 
 /* The part of "TRAIN[,HELD_OUT]" for one of the two; NULL when there is none. */
-MD_FN const char *md_path_part(char *text, const char *value, int part) {
+MD_COLD const char *md_path_part(char *text, const char *value, int part) {
     const char *comma = strchr(value, ',');
     if (part == MD_PART_HELD) {
         return comma == NULL ? NULL : comma + 1;
@@ -57,7 +57,7 @@ MD_FN const char *md_path_part(char *text, const char *value, int part) {
 }
 
 /* An md_path_fn: --data by the file's name, by the data set's name, then the source. */
-MD_FN const char *md_path_of(void *user, const md_dataset *set, int file, int part) {
+MD_COLD const char *md_path_of(void *user, const md_dataset *set, int file, int part) {
     md_paths *p = (md_paths *)user;
     char *text = p->text[(file * MD_PARTS + part) % MD_PATHS];
     const char *value = md_option_value(&p->run->options, "--data", set->files[file].name);
@@ -74,7 +74,7 @@ MD_FN const char *md_path_of(void *user, const md_dataset *set, int file, int pa
 /* ---- setting up ----------------------------------------------------------------------------- */
 
 /* Arrays of the run, sized by the descriptor, in one mapping. */
-MD_FN int md_setup_block(md_run *r) {
+MD_COLD int md_setup_block(md_run *r) {
     const md_entry *e = r->entry;
     size_t inputs = (size_t)e->input_count;
     size_t values = 1 + (size_t)e->metric_count + (size_t)e->extra_count;
@@ -83,7 +83,8 @@ MD_FN int md_setup_block(md_run *r) {
     b->size = md_round_up(r->model->tensor_count, 64) + md_round_up(inputs * sizeof(md_array), 64) +
               2 * md_round_up(inputs * sizeof(int64_t), 64) +
               md_round_up((size_t)e->output_count * sizeof(void *), 64) +
-              md_round_up(rows * sizeof(int64_t), 64) + 2 * md_round_up(values * sizeof(double), 64) +
+              md_round_up(rows * sizeof(int64_t), 64) +
+              2 * md_round_up(values * sizeof(double), 64) +
               2 * md_round_up((size_t)e->eval_sums * sizeof(double), 64);
     b->used = 0;
     b->at = (char *)md_map(b->size);
@@ -105,7 +106,7 @@ MD_FN int md_setup_block(md_run *r) {
     return MD_EXIT_OK;
 }
 
-MD_FN int md_setup_data(md_run *r, md_paths *paths) {
+MD_COLD int md_setup_data(md_run *r, md_paths *paths) {
     const md_entry *e = r->entry;
     if (r->options.command == MD_RUN_EVAL && (e->eval == NULL || e->dataset < 0)) {
         return md_fail(&r->message, MD_EXIT_USAGE, "'%s' has no data set to evaluate on", e->name);
@@ -130,7 +131,7 @@ MD_FN int md_setup_data(md_run *r, md_paths *paths) {
 
 /* Threads: the least of what the bound provides for, the machine (or OMP_NUM_THREADS) offers and
  * --threads asks for. */
-MD_FN int md_setup_threads(md_run *r) {
+MD_COLD int md_setup_threads(md_run *r) {
     uint64_t before = md_resident_bytes();
     int wanted = md_threads(r->model->threads);
     if (r->options.threads > 0) { /* more threads than cores are the user's right */
@@ -148,7 +149,7 @@ MD_FN int md_setup_threads(md_run *r) {
     return MD_EXIT_OK;
 }
 
-MD_FN int md_setup_scalars(md_run *r) {
+MD_COLD int md_setup_scalars(md_run *r) {
     const md_entry *e = r->entry;
     for (int i = 0; i < e->hyper_count; i++) {
         const md_scalar *s = &e->hypers[i];
@@ -166,7 +167,7 @@ MD_FN int md_setup_scalars(md_run *r) {
     return MD_EXIT_OK;
 }
 
-MD_FN int md_setup_model(md_run *r) {
+MD_COLD int md_setup_model(md_run *r) {
     const md_model *m = r->model;
     int code = m->bind(m->net, &r->regions.memory);
     if (code == MD_OK) {
@@ -185,7 +186,7 @@ MD_FN int md_setup_model(md_run *r) {
     return md_setup_scalars(r);
 }
 
-MD_FN int md_setup(md_run *r, md_paths *paths) {
+MD_COLD int md_setup(md_run *r, md_paths *paths) {
     int rc = md_regions_map(&r->regions, r->model, &r->message);
     if (rc == MD_EXIT_OK) {
         rc = md_setup_block(r);
@@ -210,7 +211,7 @@ MD_FN int md_setup(md_run *r, md_paths *paths) {
 }
 
 /* Gives the memory back, so that leak checkers have nothing to say. */
-MD_FN void md_teardown(md_run *r) {
+MD_COLD void md_teardown(md_run *r) {
     const md_entry *e = r->entry;
     for (int i = 0; e != NULL && r->arrays != NULL && i < e->input_count; i++) {
         md_array_close(&r->arrays[i]);
@@ -226,7 +227,7 @@ MD_FN void md_teardown(md_run *r) {
 
 /* ---- info ----------------------------------------------------------------------------------- */
 
-MD_FN void md_info_entries(md_run *r) {
+MD_COLD void md_info_entries(md_run *r) {
     const md_model *m = r->model;
     md_text *t = md_line(r);
     md_text_format(t, "model '%s' from %s\n\nentries%31s %16s\n", m->name, m->source, "arena bytes",
@@ -244,7 +245,7 @@ MD_FN void md_info_entries(md_run *r) {
     md_print(r);
 }
 
-MD_FN void md_info_layers(md_run *r) {
+MD_COLD void md_info_layers(md_run *r) {
     const md_model *m = r->model;
     for (int i = 0; i < m->layer_count; i++) {
         const md_layer *l = &m->layers[i];
@@ -259,7 +260,7 @@ MD_FN void md_info_layers(md_run *r) {
     }
 }
 
-MD_FN void md_info_tensors(md_run *r) {
+MD_COLD void md_info_tensors(md_run *r) {
     static const char *const kinds[] = {"weight", "layer state", "slot"};
     const md_model *m = r->model;
     uint64_t params = 0;
@@ -284,7 +285,7 @@ MD_FN void md_info_tensors(md_run *r) {
     md_print(r);
 }
 
-MD_FN int md_info(md_run *r) {
+MD_COLD int md_info(md_run *r) {
     int rc = md_regions_map(&r->regions, r->model, &r->message);
     if (rc == MD_EXIT_OK) {
         r->threads = md_threads(r->model->threads);
@@ -298,7 +299,7 @@ MD_FN int md_info(md_run *r) {
 
 /* ---- main ----------------------------------------------------------------------------------- */
 
-MD_FN int md_dispatch(md_run *r, md_paths *paths) {
+MD_COLD int md_dispatch(md_run *r, md_paths *paths) {
     switch (r->options.command) {
     case MD_RUN_HELP:
         md_options_help(r->model, r->options.argv[0], md_line(r));
@@ -318,7 +319,7 @@ MD_FN int md_dispatch(md_run *r, md_paths *paths) {
     return r->options.command == MD_RUN_EVAL ? md_evaluate(r) : md_fit(r);
 }
 
-MD_FN int md_main(const md_model *model, int argc, char **argv) {
+MD_COLD int md_main(const md_model *model, int argc, char **argv) {
     static md_run run;
     static md_paths paths;
     md_run *r = &run;

@@ -45,7 +45,7 @@ typedef struct md_option {
     const char *help;
 } md_option;
 
-MD_FN const md_option *md_option_table(void) {
+MD_COLD const md_option *md_option_table(void) {
     static const md_option table[] = {
         {"--steps", MD_OPT_COUNT, MD_IN_TRAIN, "N", "updates to make"},
         {"--epochs", MD_OPT_COUNT, MD_IN_TRAIN, "N", "passes over the data to make"},
@@ -71,7 +71,7 @@ MD_FN const md_option *md_option_table(void) {
 }
 
 /* Splits "--name=value" or "--name value"; *i moves over what was taken. */
-MD_FN const md_option *md_option_at(const md_options *o, int *i, const char **value) {
+MD_COLD const md_option *md_option_at(const md_options *o, int *i, const char **value) {
     const char *arg = o->argv[*i];
     const char *equals = strchr(arg, '=');
     size_t n = equals == NULL ? strlen(arg) : (size_t)(equals - arg);
@@ -90,7 +90,7 @@ MD_FN const md_option *md_option_at(const md_options *o, int *i, const char **va
 }
 
 /* The next NAME=VALUE of a repeated option after position *at (start with 0); NULL at the end. */
-MD_FN const char *md_option_pair(const md_options *o, const char *name, int *at) {
+MD_COLD const char *md_option_pair(const md_options *o, const char *name, int *at) {
     for (int i = *at + 1; i < o->argc; i++) {
         const char *value = NULL;
         if (o->argv[i][0] != '-') {
@@ -106,7 +106,7 @@ MD_FN const char *md_option_pair(const md_options *o, const char *name, int *at)
 }
 
 /* The value that a repeated option gives to `name`; the last one wins. NULL: none. */
-MD_FN const char *md_option_value(const md_options *o, const char *option, const char *name) {
+MD_COLD const char *md_option_value(const md_options *o, const char *option, const char *name) {
     int at = 0;
     size_t n = strlen(name);
     const char *pair, *found = NULL;
@@ -118,7 +118,7 @@ MD_FN const char *md_option_value(const md_options *o, const char *option, const
     return found;
 }
 
-MD_FN int md_option_count(md_options *o, const md_option *option, const char *value,
+MD_COLD int md_option_count(md_options *o, const md_option *option, const char *value,
                           md_text *message) {
     int64_t n = 0;
     int64_t least = strcmp(option->name, "--seed") == 0 ? 0 : 1;
@@ -144,7 +144,7 @@ MD_FN int md_option_count(md_options *o, const md_option *option, const char *va
     return MD_EXIT_OK;
 }
 
-MD_FN int md_option_text(md_options *o, const md_option *option, const char *value,
+MD_COLD int md_option_text(md_options *o, const md_option *option, const char *value,
                          md_text *message) {
     if (strcmp(option->name, "--load") == 0) {
         o->load = value;
@@ -166,14 +166,14 @@ MD_FN int md_option_text(md_options *o, const md_option *option, const char *val
 }
 
 /* May a command mean this entry? */
-MD_FN int md_option_means(md_command command, const md_entry *e) {
+MD_COLD int md_option_means(md_command command, const md_entry *e) {
     return command == MD_RUN_ENTRY  ? e->kind == MD_ENTRY
            : command == MD_RUN_EVAL ? e->kind == MD_TRAIN && e->eval != NULL
                                     : e->kind == MD_TRAIN;
 }
 
 /* Without a name the first train of the source is meant; otherwise the only candidate. */
-MD_FN int md_option_only(md_options *o, const md_model *m, md_text *message) {
+MD_COLD int md_option_only(md_options *o, const md_model *m, md_text *message) {
     int found = 0;
     for (int i = 0; i < m->entry_count; i++) {
         if (md_option_means(o->command, &m->entries[i]) && found++ == 0) {
@@ -200,7 +200,7 @@ MD_FN int md_option_only(md_options *o, const md_model *m, md_text *message) {
 }
 
 /* The words in front of the options. An entry of the source wins over a command of that name. */
-MD_FN int md_option_words(md_options *o, const md_model *m, const char *const *words, int count,
+MD_COLD int md_option_words(md_options *o, const md_model *m, const char *const *words, int count,
                           md_text *message) {
     const char *name = count == 0 ? "" : words[count - 1];
     const md_entry *named = NULL;
@@ -244,14 +244,14 @@ MD_FN int md_option_words(md_options *o, const md_model *m, const char *const *w
     return MD_EXIT_USAGE;
 }
 
-MD_FN unsigned md_option_where(md_command command) {
+MD_COLD unsigned md_option_where(md_command command) {
     return command == MD_RUN_TRAIN   ? (unsigned)MD_IN_TRAIN
            : command == MD_RUN_EVAL  ? (unsigned)MD_IN_EVAL
            : command == MD_RUN_ENTRY ? (unsigned)MD_IN_ENTRY
                                      : 0u;
 }
 
-MD_FN int md_option_one(md_options *o, const md_option *option, const char *value,
+MD_COLD int md_option_one(md_options *o, const md_option *option, const char *value,
                         md_text *message) {
     if ((option->where & md_option_where(o->command)) == 0) {
         return md_fail(message, MD_EXIT_USAGE, "%s makes no sense here; see --help", option->name);
@@ -276,12 +276,12 @@ MD_FN int md_option_one(md_options *o, const md_option *option, const char *valu
 }
 
 /* Does the name in front of '=' equal this one? */
-MD_FN int md_pair_names(const char *pair, const char *name) {
+MD_COLD int md_pair_names(const char *pair, const char *name) {
     size_t n = strlen(name);
     return strncmp(pair, name, n) == 0 && pair[n] == '=';
 }
 
-MD_FN int md_pair_known(const md_model *m, const md_entry *e, const char *option,
+MD_COLD int md_pair_known(const md_model *m, const md_entry *e, const char *option,
                         const char *pair) {
     int known = 0;
     if (strcmp(option, "--set") == 0) {
@@ -308,7 +308,7 @@ MD_FN int md_pair_known(const md_model *m, const md_entry *e, const char *option
 }
 
 /* What may stand in front of '=' of an option, for a message. */
-MD_FN void md_pair_names_list(const md_model *m, const md_entry *e, const char *option,
+MD_COLD void md_pair_names_list(const md_model *m, const md_entry *e, const char *option,
                               md_text *t) {
     for (int i = 0; i < e->hyper_count && strcmp(option, "--set") == 0; i++) {
         md_text_format(t, " %s", e->hypers[i].name);
@@ -335,7 +335,7 @@ MD_FN void md_pair_names_list(const md_model *m, const md_entry *e, const char *
 }
 
 /* Every name of --set, --data, --in and --out must be one that the entry has. */
-MD_FN int md_options_names(const md_options *o, const md_model *m, md_text *message) {
+MD_COLD int md_options_names(const md_options *o, const md_model *m, md_text *message) {
     static const char *const repeated[] = {"--set", "--data", "--in", "--out"};
     for (size_t k = 0; k < sizeof repeated / sizeof *repeated; k++) {
         int at = 0;
@@ -356,7 +356,7 @@ MD_FN int md_options_names(const md_options *o, const md_model *m, md_text *mess
     return MD_EXIT_OK;
 }
 
-MD_FN int md_options_parse(md_options *o, const md_model *m, int argc, char **argv,
+MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **argv,
                            md_text *message) {
     const char *words[3] = {NULL, NULL, NULL};
     int count = 0;
@@ -407,7 +407,7 @@ MD_FN int md_options_parse(md_options *o, const md_model *m, int argc, char **ar
     return md_options_names(o, m, message);
 }
 
-MD_FN void md_options_help(const md_model *m, const char *program, md_text *t) {
+MD_COLD void md_options_help(const md_model *m, const char *program, md_text *t) {
     md_text_format(t, "usage: %s [COMMAND] [OPTION]...\ncommands:\n", program);
     for (int i = 0; i < m->entry_count; i++) {
         md_text_format(t, "  %-22s %s\n", m->entries[i].name,

@@ -25,7 +25,7 @@ typedef struct md_regions {
 } md_regions;
 
 /* Offsets of the regions in the mapping; gives its size in whole pages. */
-MD_FN size_t md_regions_layout(const size_t *bytes, size_t align, size_t *offset, int *huge) {
+MD_COLD size_t md_regions_layout(const size_t *bytes, size_t align, size_t *offset, int *huge) {
     size_t at = 0;
     *huge = 0;
     for (int i = 0; i < MD_REGIONS; i++) {
@@ -38,7 +38,7 @@ MD_FN size_t md_regions_layout(const size_t *bytes, size_t align, size_t *offset
     return md_round_up(at + (at == 0), md_page());
 }
 
-MD_FN int md_regions_map(md_regions *r, const md_model *model, md_text *message) {
+MD_COLD int md_regions_map(md_regions *r, const md_model *model, md_text *message) {
     size_t bytes[MD_REGIONS] = {model->params_bytes, model->state_bytes, model->io_bytes,
                                 model->arena_bytes};
     size_t offset[MD_REGIONS];
@@ -107,8 +107,8 @@ MD_UNCHECKED static int md_resident_object(struct dl_phdr_info *info, size_t siz
         if (info->dlpi_phdr[i].p_type == PT_GNU_RELRO) {
             fixed = (uintptr_t)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr) / page * page;
             fixed_end = md_round_up((uintptr_t)(info->dlpi_addr + info->dlpi_phdr[i].p_vaddr +
-                                             info->dlpi_phdr[i].p_memsz),
-                                 page);
+                                                info->dlpi_phdr[i].p_memsz),
+                                    page);
         }
     }
     for (int i = 0; i < (int)info->dlpi_phnum; i++) {
@@ -141,7 +141,7 @@ MD_UNCHECKED MD_NOINLINE int md_resident_stack(size_t bytes) {
 }
 
 /* The program as loaded, and the stack of this thread. */
-MD_FN void md_resident_program(size_t stack_bytes) {
+MD_COLD void md_resident_program(size_t stack_bytes) {
 #if defined(__linux__)
     (void)dl_iterate_phdr(md_resident_object, NULL);
 #endif
@@ -150,7 +150,7 @@ MD_FN void md_resident_program(size_t stack_bytes) {
 
 /* Starts the threads of the run and has their stacks resident. Gives how many there are. A team of
  * one is never asked for: OpenMP libraries take memory for each of those. */
-MD_FN int md_resident_threads(int wanted, size_t stack_bytes) {
+MD_COLD int md_resident_threads(int wanted, size_t stack_bytes) {
     int threads = 1;
 #ifdef _OPENMP
     omp_set_dynamic(0);
@@ -173,7 +173,7 @@ MD_FN int md_resident_threads(int wanted, size_t stack_bytes) {
 }
 
 /* Address space that the stacks of the other threads take, with a page that guards each. */
-MD_FN size_t md_thread_space(int threads) {
+MD_COLD size_t md_thread_space(int threads) {
 #if defined(_OPENMP) && defined(__linux__)
     struct rlimit stack;
     size_t each = (size_t)8 << 20;
@@ -189,10 +189,9 @@ MD_FN size_t md_thread_space(int threads) {
 
 /* Thread stacks that cannot be had would end the program inside the thread library, without a
  * message of ours; so see first whether there is room. */
-MD_FN int md_threads_fit(int threads) {
+MD_COLD int md_threads_fit(int threads) {
     size_t bytes = md_thread_space(threads);
-    void *p = bytes == 0 ? NULL
-                         : mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    void *p = bytes == 0 ? NULL : mmap(NULL, bytes, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (p == MAP_FAILED) {
         return 0;
     }
@@ -205,7 +204,7 @@ MD_FN int md_threads_fit(int threads) {
 /* ---- measuring ------------------------------------------------------------------------------ */
 
 /* The number behind `key` in a file of /proc, or 0. */
-MD_FN uint64_t md_proc_number(const char *path, const char *key) {
+MD_COLD uint64_t md_proc_number(const char *path, const char *key) {
     char text[8192];
     size_t have = 0;
     uint64_t value = 0;
@@ -230,7 +229,7 @@ MD_FN uint64_t md_proc_number(const char *path, const char *key) {
 }
 
 /* Resident pages by the kernel's running count: the second number of statm. */
-MD_FN int64_t md_statm_pages(void) {
+MD_COLD int64_t md_statm_pages(void) {
     char text[128];
     int64_t value = 0;
     int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -247,12 +246,12 @@ MD_FN int64_t md_statm_pages(void) {
 }
 
 /* Resident bytes, by a walk over all pages where the kernel offers one: exact. */
-MD_FN uint64_t md_resident_bytes(void) {
+MD_COLD uint64_t md_resident_bytes(void) {
     uint64_t exact = md_proc_number("/proc/self/smaps_rollup", "Rss:") * 1024;
     return exact > 0 ? exact : (uint64_t)md_statm_pages() * md_page();
 }
 
-MD_FN uint64_t md_peak_bytes(void) {
+MD_COLD uint64_t md_peak_bytes(void) {
     uint64_t peak = md_proc_number("/proc/self/status", "VmHWM:") * 1024;
     uint64_t now = md_resident_bytes();
     return peak > now ? peak : now;

@@ -25,7 +25,7 @@ typedef struct md_out {
 } md_out;
 
 /* Follows symbolic links of the last part, so that a link stays a link. */
-MD_FN int md_out_resolve(md_out *o, const char *path) {
+MD_COLD int md_out_resolve(md_out *o, const char *path) {
     size_t n = strlen(path);
     if (n >= sizeof o->target) {
         return ENAMETOOLONG;
@@ -47,12 +47,12 @@ MD_FN int md_out_resolve(md_out *o, const char *path) {
     return ELOOP;
 }
 
-MD_FN int md_out_fail(md_out *o, md_text *message) {
+MD_COLD int md_out_fail(md_out *o, md_text *message) {
     return md_fail(message, MD_EXIT_DATA, "cannot write '%s': %s%s", o->path, strerror(o->error),
                    o->special || access(o->path, F_OK) != 0 ? "" : "; the file is as it was");
 }
 
-MD_FN int md_out_open(md_out *o, const char *path, md_text *message) {
+MD_COLD int md_out_open(md_out *o, const char *path, md_text *message) {
     struct stat old;
     int exists;
     o->path = path;
@@ -78,7 +78,7 @@ MD_FN int md_out_open(md_out *o, const char *path, md_text *message) {
     return o->fd < 0 ? md_out_fail(o, message) : MD_EXIT_OK;
 }
 
-MD_FN void md_out_flush(md_out *o) {
+MD_COLD void md_out_flush(md_out *o) {
     if (o->error == 0) {
         o->error = md_write_fd(o->fd, o->buffer, o->used);
     }
@@ -86,7 +86,7 @@ MD_FN void md_out_flush(md_out *o) {
 }
 
 /* An md_write_fn: collects small pieces, passes large ones on. */
-MD_FN int md_out_write(void *user, const void *data, size_t bytes) {
+MD_COLD int md_out_write(void *user, const void *data, size_t bytes) {
     md_out *o = (md_out *)user;
     if (o->used + bytes > sizeof o->buffer) {
         md_out_flush(o);
@@ -102,7 +102,7 @@ MD_FN int md_out_write(void *user, const void *data, size_t bytes) {
     return o->error;
 }
 
-MD_FN void md_out_sync_folder(md_out *o) {
+MD_COLD void md_out_sync_folder(md_out *o) {
     char *slash = strrchr(o->target, '/');
     const char *folder = slash == NULL ? "." : slash == o->target ? "/" : o->target;
     if (slash != NULL && slash != o->target) {
@@ -116,7 +116,7 @@ MD_FN void md_out_sync_folder(md_out *o) {
 }
 
 /* Ends the file: puts it in place, or takes it away again after a failure. */
-MD_FN int md_out_close(md_out *o, md_text *message) {
+MD_COLD int md_out_close(md_out *o, md_text *message) {
     md_out_flush(o);
     if (o->error == 0 && !o->special && fsync(o->fd) != 0) {
         o->error = errno;
@@ -142,7 +142,7 @@ MD_FN int md_out_close(md_out *o, md_text *message) {
 
 /* Weights (MD_SAVE_PARAMS) or all that persists (MD_SAVE_ALL) to a safetensors file. `out` is
  * scratch. */
-MD_FN int md_save_file(md_out *out, const char *path, const md_model *model,
+MD_COLD int md_save_file(md_out *out, const char *path, const md_model *model,
                        const md_memory *memory, unsigned what, md_text *message) {
     int rc = md_out_open(out, path, message);
     if (rc != MD_EXIT_OK) {
@@ -153,7 +153,7 @@ MD_FN int md_save_file(md_out *out, const char *path, const md_model *model,
 }
 
 /* Loads weights; `seen` is scratch of one byte a tensor. */
-MD_FN int md_load_file(const char *path, const md_model *model, const md_memory *memory,
+MD_COLD int md_load_file(const char *path, const md_model *model, const md_memory *memory,
                        unsigned what, unsigned char *seen, md_text *message) {
     int fd;
     uint64_t bytes;

@@ -13,7 +13,7 @@ typedef struct md_text {
     size_t size, used; /* used < size, at[used] == 0 */
 } md_text;
 
-MD_FN md_text md_text_make(char *buffer, size_t size) {
+MD_COLD md_text md_text_make(char *buffer, size_t size) {
     md_text t;
     t.at = buffer;
     t.size = size;
@@ -37,7 +37,7 @@ MD_FN void md_text_bytes(md_text *t, const char *bytes, size_t count) {
 }
 
 /* The model part calls nothing of <string.h> but mem*: it must link without a C library. */
-MD_FN int md_text_same(const char *a, const char *b) {
+MD_COLD int md_text_same(const char *a, const char *b) {
     while (*a != 0 && *a == *b) {
         a++;
         b++;
@@ -45,7 +45,7 @@ MD_FN int md_text_same(const char *a, const char *b) {
     return *a == *b;
 }
 
-MD_FN int md_text_starts(const char *s, const char *prefix) {
+MD_COLD int md_text_starts(const char *s, const char *prefix) {
     while (*prefix != 0 && *s == *prefix) {
         s++;
         prefix++;
@@ -53,13 +53,13 @@ MD_FN int md_text_starts(const char *s, const char *prefix) {
     return *prefix == 0;
 }
 
-MD_FN void md_text_add(md_text *t, const char *s) {
+MD_COLD void md_text_add(md_text *t, const char *s) {
     for (; *s != 0; s++) {
         md_text_bytes(t, s, 1);
     }
 }
 
-MD_FN void md_text_u64(md_text *t, uint64_t value) {
+MD_COLD void md_text_u64(md_text *t, uint64_t value) {
     char digits[20];
     size_t n = sizeof digits;
     do {
@@ -69,7 +69,7 @@ MD_FN void md_text_u64(md_text *t, uint64_t value) {
     md_text_bytes(t, digits + n, sizeof digits - n);
 }
 
-MD_FN void md_text_i64(md_text *t, int64_t value) {
+MD_COLD void md_text_i64(md_text *t, int64_t value) {
     if (value < 0) {
         md_text_add(t, "-");
         md_text_u64(t, (uint64_t)0 - (uint64_t)value);
@@ -79,7 +79,7 @@ MD_FN void md_text_i64(md_text *t, int64_t value) {
 }
 
 /* "[128, 64]" */
-MD_FN void md_text_shape(md_text *t, const int64_t *shape, int rank) {
+MD_COLD void md_text_shape(md_text *t, const int64_t *shape, int rank) {
     md_text_add(t, "[");
     for (int i = 0; i < rank; i++) {
         md_text_add(t, i > 0 ? ", " : "");

@@ -110,7 +110,7 @@ MD_FN void md_tile_run(const md_tile *s, md_tile_part_fn fn, const void *a, cons
     call.b = b;
     call.c = c;
     call.ctx = ctx;
-    call.work = work;
+    call.work = work != NULL ? work : &call; /* not touched; offsets from null are undefined in C */
     call.gm = 1;
     call.gn = 1;
     const int most = md_tile_workers(s, threads);

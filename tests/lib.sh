@@ -10,9 +10,6 @@ trap 'exit 130' INT TERM
 EMITTED_FLAGS="-O3 -march=native -fopenmp -ffp-contract=fast -fno-math-errno -fno-trapping-math"
 STRICT_FLAGS="-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
 
-# Threads sleep while they wait: spinning ones starve each other on a machine with other work.
-export OMP_WAIT_POLICY=passive
-
 pass() { passed=$((passed + 1)); }
 fail() { # NAME [REASON]
     failed=$((failed + 1))
@@ -59,16 +56,19 @@ CALLGRAPH=-fcallgraph-info=su
 echo | $CC $CALLGRAPH -x c -c - -o "$scratch/empty.o" 2>/dev/null || CALLGRAPH=
 rm -f "$scratch"/empty.*
 
-# built NAME [FLAG...]: emits samples/NAME.mdl with those flags and builds it as its header comment
-# says, once for all suites: $program, with .c, .h and .o beside it. Gives the status of the build.
+# built NAME [FLAG...]: emits samples/NAME.mdl (or the file NAME.mdl) with those flags and builds it
+# as its header comment says, once for all suites: $program, with .c, .h and .o beside it.
 built() {
-    built_name=$1
+    case $1 in
+    *.mdl) built_source=$1 built_name=$(basename "$1" .mdl) ;;
+    *) built_source=samples/$1.mdl built_name=$1 ;;
+    esac
     shift
     program=$BUILD/tests/emitted/$built_name$(printf '%s' "$*" | tr -c 'A-Za-z0-9=' '_')
     built_new=$program.new/$built_name
     rm -rf "$program.new"
     mkdir -p "$program.new" || return
-    "$MDLC" "$@" "samples/$built_name.mdl" -o "$built_new.c" -H "$built_new.h" || return
+    "$MDLC" "$@" "$built_source" -o "$built_new.c" -H "$built_new.h" || return
     echo "$CC $EMITTED_FLAGS" >"$built_new.line"
     if ! cmp -s "$built_new.c" "$program.c" || ! cmp -s "$built_new.line" "$program.line" || [ ! -x "$program" ]; then
         rm -f "$program"

@@ -57,3 +57,19 @@ for name in digits mlp; do
         }'
     done
 done
+
+# What compiling takes: the median of eleven runs of mdlc, and one run of the C compiler.
+now() { date +%s%N; }
+echo
+echo "sample     mdlc ms   C lines   $CC -O3 s"
+for name in digits diabetes residual chars; do
+    for run in 1 2 3 4 5 6 7 8 9 10 11 12; do
+        start=$(now)
+        "$MDLC" samples/$name.mdl -o "$scratch/$name.c" || exit 1
+        [ $run = 1 ] || echo $((($(now) - start) / 1000))
+    done | sort -n >"$scratch/times"
+    start=$(now)
+    emitted "$scratch/$name.c" "$scratch/$name" || exit 1
+    echo "$name $(sed -n 6p "$scratch/times") $(wc -l <"$scratch/$name.c") $((($(now) - start) / 1000))" |
+        awk '{ printf "%-8s %9.1f %9d %11.2f\n", $1, $2 / 1000, $3, $4 / 1e6 }'
+done

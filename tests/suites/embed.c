@@ -1,6 +1,6 @@
-/* embed: a program that trains an emitted model without the emitted `main`: two instances that share
- * one arena, each region an allocation of exactly the declared size, so that a sanitizer sees every
- * byte outside of them. Built by embed.sh against digits.h; prints what went wrong. */
+/* embed: a program that trains an emitted model without the emitted `main`: two instances with one
+ * arena for both, each region an allocation of exactly the declared size, so that a sanitizer sees
+ * every byte outside of them. Built by embed.sh against digits.h; prints what went wrong. */
 #include "digits.h"
 
 #include <stdio.h>
@@ -96,7 +96,8 @@ int main(void) {
         y[i] = (uint8_t)(i % CLASSES);
         for (int j = 0; j < WIDTH; j++) {
             random = random * 1664525u + 1013904223u;
-            x[i * WIDTH + j] = (float)(random >> 8) / 16777216.0f + (j % CLASSES == y[i] ? 2.0f : 0.0f);
+            x[i * WIDTH + j] =
+                (float)(random >> 8) / 16777216.0f + (j % CLASSES == y[i] ? 2.0f : 0.0f);
         }
     }
     unsigned char *arena = (unsigned char *)region(DIGITS_ARENA_BYTES);
@@ -141,7 +142,8 @@ int main(void) {
     x[17] /= x[17];
     expect(digits_fit(&net[0], &in, &out[0]) == DIGITS_ERR_NONFINITE, "an input that is no number");
     x[17] = 0;
-    expect(memcmp(before, memory[0].params, DIGITS_PARAMS_BYTES) == 0, "a refused step writes weights");
+    expect(memcmp(before, memory[0].params, DIGITS_PARAMS_BYTES) == 0,
+           "a refused step writes weights");
     free(before);
 
     memory_file file = {(unsigned char *)malloc(FILE_BYTES), 0};

@@ -27,7 +27,7 @@ int __wrap_munmap(void *at, size_t bytes);
 int __real_mprotect(void *at, size_t bytes, int prot);
 int __wrap_mprotect(void *at, size_t bytes, int prot);
 
-static long calls;           /* of the allocator and of mmap */
+static long calls;             /* of the allocator and of mmap */
 static unsigned char *regions; /* what the program may touch */
 static size_t region_bytes;
 
@@ -99,9 +99,10 @@ static long mappings(void (*each)(size_t from, size_t to, const char *mode)) {
 
 static int before_closed, after_closed, inside_open;
 
-/* Neighbours with the same permissions show as one mapping: what counts is where permissions end. */
+/* Neighbours with the same permissions show as one mapping: what counts is where these change. */
 static void look(size_t from, size_t to, const char *mode) {
-    size_t start = (size_t)regions, end = start + region_bytes, page = (size_t)sysconf(_SC_PAGESIZE);
+    size_t start = (size_t)regions, end = start + region_bytes,
+           page = (size_t)sysconf(_SC_PAGESIZE);
     int closed = strncmp(mode, "---p", 4) == 0;
     before_closed |= closed && from <= start - page && to == start;
     after_closed |= closed && from == end && to >= end + page;
@@ -180,7 +181,8 @@ int __wrap_main(int argc, char **argv) {
         struct rlimit space;
         close(fd);
         text[n > 0 ? n : 0] = 0;
-        space.rlim_cur = strtoull(text, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE) + strtoull(limit, NULL, 10);
+        space.rlim_cur =
+            strtoull(text, NULL, 10) * (size_t)sysconf(_SC_PAGESIZE) + strtoull(limit, NULL, 10);
         space.rlim_max = space.rlim_cur;
         if (n <= 0 || setrlimit(RLIMIT_AS, &space) != 0) {
             return 99;

@@ -4,7 +4,7 @@
 set -u
 . tests/lib.sh
 
-"$MDLC" tests/parity/parity.mdl -o "$scratch/parity.c" && emitted "$scratch/parity.c" "$scratch/parity" ||
+built tests/parity/parity.mdl ||
     { fail parity "does not build"; summary parity; exit 1; }
 
 column=1
@@ -13,7 +13,7 @@ for name in sgd adam adamw; do
     for steps in 1 10; do
         tolerance=1e-5
         [ $steps = 1 ] || tolerance=1e-4
-        if ! "$scratch/parity" fit_$name --steps $steps --load tests/parity/init.safetensors \
+        if ! "$program" fit_$name --steps $steps --load tests/parity/init.safetensors \
             --save "$scratch/out.safetensors" --log json >"$scratch/log" 2>"$scratch/err"; then
             fail "$name $steps" "$(head -n 1 "$scratch/err")"
             continue

@@ -17,6 +17,19 @@ for file in samples/*.mdl tests/parity/parity.mdl; do
     fi
 done
 
+# Layers with the names that the parts of another layer's kernel get.
+cat >"$scratch/parts.mdl" <<'END'
+use nn;
+dim B = 64;
+model net(x: [B, 64]) -> [B, 64] {
+    return x |> fc: linear(out = 256) |> gelu |> fc_part: linear(out = 256) |> gelu |> fc_loop: linear(out = 256) |> gelu
+             |> fc_args: linear(out = 256) |> gelu |> fc_epilogue: linear(out = 256) |> gelu |> fc_tile: linear(out = 64);
+}
+train fit(x: [B, 64]) of net { loss mean((net(x) - x)^2); optimizer adamw(lr = 1e-3); steps 3; }
+END
+"$MDLC" "$scratch/parts.mdl" -o "$scratch/parts.c" || fail "names of parts" "does not compile"
+check "names of parts" "$CC" $STRICT_FLAGS -fsyntax-only "$scratch/parts.c"
+
 for name in $names; do
     for compiler in gcc clang; do
         have $compiler || { skip "$name with $compiler" "not installed"; continue; }

@@ -3,10 +3,11 @@
 set -u
 . tests/lib.sh
 
-for case in "digits::60" "diabetes:fit:300" "residual::30" "chars::20"; do
-    name=${case%%:*} rest=${case#*:}
+for case in "digits::60" "diabetes:fit:300" "residual::30" "chars::20" "tests/suites/nested.mdl::20"; do
+    source=${case%%:*} rest=${case#*:}
+    name=$(basename "$source" .mdl)
     train=${rest%%:*} steps=${rest#*:}
-    built "$name" || { fail "$name" "does not build"; continue; }
+    built "$source" || { fail "$name" "does not build"; continue; }
     for threads in 1 2 3; do
         "$program" $train --steps "$steps" --seed 3 --threads $threads --log json \
             --save "$scratch/$name.$threads" >"$scratch/log" 2>"$scratch/err" || fail "$name with $threads threads" "$(head -n 1 "$scratch/err")"

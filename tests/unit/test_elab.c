@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -432,6 +433,71 @@ static void test_said_once(void **state) {
     done(&m);
 }
 
+/* What is unused is elaborated for its errors alone: a warning, and nothing in the module. */
+static void test_unused(void **state) {
+    (void)state;
+    Made m = make("use nn;\ndim B = 2;\n"
+                  "op once(x: [..., n]) -> [..., n] { y[..., j] = x[..., j] * n; return y; }\n"
+                  "model a(x: [B, 3]) -> [B, 3] { return x |> fc: linear(3) |> bn: batchnorm; }\n"
+                  "model b(x: [B, 3]) -> [B, 3] { return 2 * a(x) |> dropout(0.5); }\n"
+                  "entry go(x: [B, 3]) { return x; }\n");
+    assert_non_null(m.module);
+    assert_int_equal(m.c.diag.warnings, 2);
+    assert_non_null(strstr(m.messages, "a.mdl:4:7: warning: model 'a' is used by no train"));
+    assert_int_equal(m.module->slot.count, 1); /* the seed */
+    done(&m);
+    m = make("use nn;\ndim B = 2;\n"
+             "model a(x: [b, 3]) -> [b, 3] { return x |> fc: linear(3); }\n"
+             "entry go(x: [B, 3]) { return x; }\n");
+    assert_int_equal(m.c.diag.errors, 0); /* its rows are not known: only names are looked up */
+    assert_int_equal(m.c.diag.warnings, 1);
+    done(&m);
+}
+
+/* A train on data that does not say how long a run lasts. */
+static void test_no_length(void **state) {
+    (void)state;
+    static const char text[] =
+        "use nn;\ndim B = 2;\n"
+        "dataset d { file f = \"d.csv\"; x: f32[3] = f.columns(0..3); }\n"
+        "model a(x: [B, 3]) -> [B, 1] { return x |> fc: linear(1); }\n"
+        "train fit of a on d[B] { loss mean(a(x)^2); optimizer sgd(lr = 0.1); %s }\n";
+    static const char *const clauses[] = {"", "steps 3;", "epochs 3;"};
+    for (int i = 0; i < 3; i++) {
+        char whole[512];
+        snprintf(whole, sizeof whole, text, clauses[i]);
+        Made m = make(whole);
+        assert_non_null(m.module);
+        assert_int_equal(m.c.diag.warnings, i == 0);
+        if (i == 0) {
+            assert_non_null(strstr(m.messages, "a.mdl:5:7: warning: train 'fit' has neither"));
+        }
+        done(&m);
+    }
+}
+
+/* `step`, `steps` and `epoch` are counters of the train, made when they are read. */
+static void test_counters(void **state) {
+    (void)state;
+    Made m = make("use nn;\ndim B = 2;\n"
+                  "model a(x: [B, 3]) -> [B, 1] { return x |> fc: linear(1); }\n"
+                  "train fit(x: [B, 3]) of a { loss mean(a(x)^2); metric seen = f32(epoch);\n"
+                  "    optimizer sgd(lr = 0.1); steps 7; }\n"
+                  "entry go() { return e = epoch, s = step, n = steps; }\n");
+    assert_non_null(m.module);
+    int found = 0;
+    for (int i = 0; i < m.module->slot.count; i++) {
+        const Slot *slot = m.module->slot.at[i];
+        if (str_eq(slot->name, "fit.epoch") || str_eq(slot->name, "fit.steps")) {
+            assert_true(slot->entry == entry_of(&m, ENTRY_TRAIN, "fit"));
+            assert_true(slot->initial == (str_eq(slot->name, "fit.steps") ? 7 : 0));
+            found++;
+        }
+    }
+    assert_int_equal(found, 2);
+    done(&m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stacking),   cmocka_unit_test(test_order),
@@ -439,6 +505,8 @@ int main(void) {
         cmocka_unit_test(test_sites),      cmocka_unit_test(test_contractions),
         cmocka_unit_test(test_evaluation), cmocka_unit_test(test_override),
         cmocka_unit_test(test_modules),    cmocka_unit_test(test_said_once),
+        cmocka_unit_test(test_unused),     cmocka_unit_test(test_no_length),
+        cmocka_unit_test(test_counters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -134,7 +134,8 @@ static void test_whole(void **state) {
         snprintf(programs.at, sizeof programs.at, "%s", programs.path.at[i]);
         int errors = try(programs.text.at[i], MOST_ERRORS);
         VEC_PUSH(&programs.arena, &programs.errors, errors);
-        assert_in_range(errors, 0, strncmp(programs.path.at[i], "samples/", 8) == 0 ? 0 : MOST_ERRORS);
+        assert_in_range(errors, 0,
+                        strncmp(programs.path.at[i], "samples/", 8) == 0 ? 0 : MOST_ERRORS);
     }
 }
 

@@ -1,0 +1,221 @@
+/* raw_check: dumped graphs are text, so what they say may be wrong. The shape rules look after
+ * nodes; here is what a module promises beyond them.
+ * Contract: needs slots, data sets and entries as written; gives one message where one would
+ * mislead a later stage; changes nothing. */
+#include "lang/raw_check.h"
+
+bool raw_check_slot(Raw *r, const Slot *slot) {
+    for (int i = 0; i < slot->index; i++) {
+        if (str_eq(r->module->slot.at[i]->name, slot->name)) {
+            return raw_error(r, slot->loc, 880, "slot \"%s\" is declared twice", slot->name);
+        }
+    }
+    if (slot->kind == SLOT_PARAM && !elem_is_float(slot->type.elem)) {
+        return raw_error(r, slot->loc, 881, "a parameter has float elements");
+    }
+    if (slot->role == STATE_COUNTER && (slot->type.rank > 0 || !slot->label)) {
+        return raw_error(r, slot->loc, 882, "a counter is a scalar with a label");
+    }
+    return true;
+}
+
+/* --- data ------------------------------------------------------------------------------------- */
+
+static bool load_fits(const DataField *f) {
+    const Entry *load = f->load;
+    if (!load) {
+        return f->raw_count == type_count(f->type);
+    }
+    return load->kind == ENTRY_LOAD && load->input.at[0]->type.elem == f->raw &&
+           type_count(load->input.at[0]->type) == f->raw_count &&
+           type_equal(load->region->out.at[0]->type, f->type);
+}
+
+bool raw_check_data(Raw *r, const DataSet *set) {
+    if (set->file.count == 0 || set->field.count == 0) {
+        return raw_error(r, set->loc, 883, "data set '%s' has no file or no field", set->name);
+    }
+    for (int i = 0; i < set->field.count; i++) {
+        const DataField *f = &set->field.at[i];
+        bool sized = f->source == FIELD_COLUMNS  ? f->count == f->raw_count
+                     : f->source == FIELD_WINDOW ? f->length == f->raw_count && f->stride > 0
+                                                 : true;
+        if (f->raw_count < 1 || !sized || !load_fits(f)) {
+            return raw_error(r, f->loc, 884, "the sizes of field '%s' do not agree", f->name);
+        }
+    }
+    return true;
+}
+
+/* The inputs that the data set fills have its types, with the rows in front. */
+static bool check_rows(Raw *r, const Entry *entry) {
+    const DataSet *set = &r->module->dataset.at[entry->dataset];
+    for (int i = 0; i < entry->input.count; i++) {
+        const Slot *slot = entry->input.at[i];
+        for (int k = 0; k < set->field.count; k++) {
+            Type t = set->field.at[k].type, rows = {.elem = t.elem, .rank = t.rank + 1};
+            if (!str_eq(set->field.at[k].name, slot->name)) {
+                continue;
+            }
+            rows.dim[0] = entry->rows;
+            for (int j = 0; j < t.rank && j + 1 < MD_RANK; j++) {
+                rows.dim[j + 1] = t.dim[j];
+            }
+            if (!type_equal(rows, slot->type)) {
+                return raw_error(r, slot->loc, 885, "input '%s' does not fit its data set",
+                                 slot->name);
+            }
+        }
+    }
+    return true;
+}
+
+/* --- results ---------------------------------------------------------------------------------- */
+
+/* What a kind of entry may give: a bit for each role. */
+static const unsigned roles[] = {
+    [ENTRY_INIT] = 1u << OUT_WRITE,
+    [ENTRY_TRAIN] = 1u << OUT_LOSS | 1u << OUT_METRIC | 1u << OUT_GRAD_NORM | 1u << OUT_RESULT |
+                    1u << OUT_WRITE,
+    [ENTRY_EVAL] = 1u << OUT_SUM,
+    [ENTRY_EVAL_END] = 1u << OUT_LOSS | 1u << OUT_METRIC,
+    [ENTRY_CALL] = 1u << OUT_RESULT | 1u << OUT_WRITE,
+    [ENTRY_LOAD] = 1u << OUT_RESULT,
+    [ENTRY_TEST] = 1u << OUT_LOSS | 1u << OUT_RESULT | 1u << OUT_EXPECT,
+};
+
+static bool check_out(Raw *r, const Entry *entry, int k) {
+    const EntryOut *out = &entry->out.at[k];
+    Type type = entry->region->out.at[k]->type;
+    bool number = type.rank == 0 && elem_is_float(type.elem);
+    if (!(roles[entry->kind] >> out->role & 1)) {
+        return raw_error(r, out->loc, 886, "this kind of entry has no such result");
+    }
+    if (!out->name != (out->role == OUT_WRITE) || (out->role == OUT_WRITE && !out->slot)) {
+        return raw_error(r, out->loc, 887, "a result has a name, a write has a slot");
+    }
+    if (out->slot && (out->slot->kind == SLOT_INPUT || !type_equal(out->slot->type, type))) {
+        return raw_error(r, out->loc, 888, "slot \"%s\" cannot take this value", out->slot->name);
+    }
+    if (type.elem == TY_TUPLE ||
+        (!number && (out->role == OUT_LOSS || out->role == OUT_METRIC ||
+                     out->role == OUT_GRAD_NORM || out->role == OUT_SUM))) {
+        return raw_error(r, out->loc, 889, "this result is a float scalar");
+    }
+    if (out->role == OUT_EXPECT && (type.rank > 0 || type.elem != TY_BOOL)) {
+        return raw_error(r, out->loc, 890, "an expectation is a bool scalar");
+    }
+    for (int i = 0; i < k; i++) {
+        const EntryOut *other = &entry->out.at[i];
+        if (out->role == OUT_WRITE
+                ? other->role == OUT_WRITE && other->slot == out->slot
+                : other->name && out->role != OUT_EXPECT && str_eq(other->name, out->name)) {
+            return raw_error(r, out->loc, 891, "an entry gives each result once");
+        }
+    }
+    return true;
+}
+
+/* --- kinds of entries ------------------------------------------------------------------------- */
+
+/* Every slot starts with a value; the seed is the caller's. */
+static bool check_init(Raw *r, const Entry *entry) {
+    for (int i = 0; i < r->module->slot.count; i++) {
+        const Slot *slot = r->module->slot.at[i];
+        bool written = slot->role == STATE_COUNTER && str_eq(slot->label, "seed");
+        for (int k = 0; !written && k < entry->out.count; k++) {
+            written = entry->out.at[k].slot == slot;
+        }
+        if (!written) {
+            return raw_error(r, slot->loc, 892, "the init entry does not write \"%s\"", slot->name);
+        }
+    }
+    return entry->input.count == 0 || raw_error(r, entry->loc, 893, "init takes no inputs");
+}
+
+static const Slot *input_like(const Entry *entry, const Slot *slot) {
+    for (int i = 0; i < entry->input.count; i++) {
+        const Slot *other = entry->input.at[i];
+        if (str_eq(other->name, slot->name) && type_equal(other->type, slot->type)) {
+            return other;
+        }
+    }
+    return NULL;
+}
+
+/* It takes the rows of its train, and the entry behind it what it sums. */
+static bool check_eval(Raw *r, const Entry *entry, const Entry *end) {
+    if (!entry->train || entry->train->kind != ENTRY_TRAIN || !entry->rows_slot ||
+        entry->rows_slot->type.rank > 0 || entry->rows_slot->type.elem != TY_I32) {
+        return raw_error(r, entry->loc, 894,
+                         "an eval entry has 'train' and 'in_use', an i32 input");
+    }
+    for (int i = 0; i < entry->input.count; i++) {
+        const Slot *slot = entry->input.at[i];
+        if (slot != entry->rows_slot && !input_like(entry->train, slot)) {
+            return raw_error(r, slot->loc, 895, "'%s' has no input '%s' of this type",
+                             entry->train->name, slot->name);
+        }
+    }
+    bool pair = end && end->kind == ENTRY_EVAL_END && end->train == entry->train &&
+                end->input.count == entry->out.count;
+    for (int i = 0; pair && i < entry->out.count; i++) {
+        pair = str_eq(end->input.at[i]->name, entry->out.at[i].name) &&
+               type_equal(end->input.at[i]->type, entry->region->out.at[i]->type);
+    }
+    return pair || raw_error(r, entry->loc, 896,
+                             "behind an eval entry stands its eval_end, which takes its sums");
+}
+
+static bool check_gradcheck(Raw *r, const Entry *entry) {
+    bool ok = entry->gradcheck->kind == ENTRY_TRAIN && entry->out.count > 0 &&
+              entry->out.at[0].role == OUT_LOSS;
+    for (int k = 1; ok && k < entry->out.count; k++) {
+        ok = entry->out.at[k].slot && entry->out.at[k].slot->kind == SLOT_PARAM;
+    }
+    return ok || raw_error(r, entry->loc, 897,
+                           "a gradient check gives the loss of a train, then gradients with slots");
+}
+
+static bool check_test(Raw *r, const Entry *entry) {
+    for (int k = 0; !entry->gradcheck && k < entry->out.count; k++) {
+        if (entry->out.at[k].role != OUT_EXPECT) {
+            return raw_error(r, entry->out.at[k].loc, 898, "a test gives expectations");
+        }
+    }
+    return !entry->gradcheck || check_gradcheck(r, entry);
+}
+
+bool raw_check_entry(Raw *r, int number) {
+    const Module *module = r->module;
+    const Entry *entry = module->entry.at[number];
+    const Entry *behind = number + 1 < module->entry.count ? module->entry.at[number + 1] : NULL;
+    const Entry *before = number > 0 ? module->entry.at[number - 1] : NULL;
+    if ((entry->kind == ENTRY_INIT) != (number == 0)) {
+        return raw_error(r, entry->loc, 899, "the first entry, and no other, is of kind init");
+    }
+    for (int k = 0; k < entry->out.count; k++) {
+        if (!check_out(r, entry, k)) {
+            return false;
+        }
+    }
+    if (entry->dataset >= 0 && (entry->rows < 1 || !check_rows(r, entry))) {
+        return entry->rows > 0 ? false : raw_error(r, entry->loc, 900, "'data' needs 'rows'");
+    }
+    switch (entry->kind) {
+    case ENTRY_INIT: return check_init(r, entry);
+    case ENTRY_TRAIN:
+        return (entry->out.count > 0 && entry->out.at[0].role == OUT_LOSS) ||
+               raw_error(r, entry->loc, 901, "the first result of a train is its loss");
+    case ENTRY_EVAL: return check_eval(r, entry, behind);
+    case ENTRY_EVAL_END:
+        return (before && before->kind == ENTRY_EVAL) ||
+               raw_error(r, entry->loc, 902, "before an eval_end stands its eval");
+    case ENTRY_CALL: return true;
+    case ENTRY_LOAD:
+        return (entry->input.count == 1 && entry->out.count == 1) ||
+               raw_error(r, entry->loc, 903, "a load entry makes one value of one input");
+    case ENTRY_TEST: return check_test(r, entry);
+    }
+    return true;
+}

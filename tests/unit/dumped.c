@@ -1,0 +1,124 @@
+/* dumped: see the header. */
+#include "dumped.h"
+
+#include "compiler/equal.h"
+#include "lang/elab.h"
+#include "passes/grad.h"
+#include "passes/hoist.h"
+#include "passes/simplify.h"
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+void dumped_make(Dumped *m, const char *path, const char *text, size_t length, Elem float_type) {
+    memset(m, 0, sizeof *m);
+    Compile *c = &m->c;
+    size_t n;
+    FILE *out = open_memstream(&m->messages, &n);
+    diag_open(&c->diag, &c->arena, out);
+    c->opt = (Options){.input = path, .float_type = float_type, .threads = 1, .budget = -1};
+    m->source = diag_add_source(&c->diag, path, str_ndup(&c->arena, text, length), length);
+    const Ast *ast = parse_file(c, &c->arena, m->source);
+    Module *module = c->diag.errors ? NULL : elaborate(c, &c->arena, ast);
+    m->module = c->diag.errors ? NULL : module;
+    diag_close(&c->diag);
+    fclose(out);
+}
+
+void dumped_done(Dumped *m) {
+    free(m->messages);
+    arena_free(&m->c.arena);
+}
+
+char *dumped_file(Arena *arena, const char *path, size_t *length) {
+    FILE *in = fopen(path, "rb");
+    Text text = {.arena = arena};
+    char chunk[4096];
+    text_add(&text, "");
+    for (size_t n; in && (n = fread(chunk, 1, sizeof chunk, in)) > 0;) {
+        text_addn(&text, chunk, n);
+    }
+    if (in) {
+        fclose(in);
+    }
+    *length = text.len;
+    return in ? text.at : NULL;
+}
+
+char *dumped_text(Arena *arena, const Module *module, size_t *length) {
+    char *text;
+    FILE *out = open_memstream(&text, length);
+    module_dump(module, out);
+    fclose(out);
+    char *copy = str_ndup(arena, text, *length);
+    free(text);
+    return copy;
+}
+
+static void verify(const Module *module, GraphStage stage) {
+    for (int i = 0; i < module->entry.count; i++) {
+        region_verify(module->entry.at[i]->region, stage);
+    }
+}
+
+void dumped_check(const Module *module, const char *what, const char *stage) {
+    Arena arena = {0};
+    size_t n, again;
+    char *text = dumped_text(&arena, module, &n);
+    Dumped m;
+    dumped_make(&m, "dump.mdl", text, n, module->graph->float_type);
+    if (!m.module) {
+        fail_msg("%s after %s is not read again:\n%s", what, stage, m.messages);
+    }
+    verify(m.module, STAGE_BUILT);
+    const char *difference = module_difference(module, m.module);
+    if (difference) {
+        fail_msg("%s after %s: '%s' is not the same", what, stage, difference);
+    }
+    char *second = dumped_text(&arena, m.module, &again);
+    assert_int_equal(n, again);
+    assert_memory_equal(text, second, n);
+    dumped_done(&m);
+    arena_free(&arena);
+}
+
+/* --- stages ----------------------------------------------------------------------------------- */
+
+static Region *grad(Graph *g, const Region *region) {
+    return pass_grad(g, region, GRAD_SAVE_CALLS);
+}
+
+static const struct {
+    const char *name;
+    Region *(*run)(Graph *g, const Region *region);
+    GraphStage stage;
+} passes[] = {{"match", pass_simplify, STAGE_BUILT},
+              {"grad", grad, STAGE_GRAD},
+              {"simplify", pass_simplify, STAGE_OPTIMISED},
+              {"hoist", pass_hoist, STAGE_OPTIMISED},
+              {"clean", pass_simplify, STAGE_OPTIMISED}};
+_Static_assert(sizeof passes / sizeof *passes == DUMPED_PASSES, "a pass more or less");
+
+void dumped_pass(Module *module, int pass) {
+    for (int i = 0; i < module->entry.count; i++) {
+        Entry *entry = module->entry.at[i];
+        entry->region = passes[pass].run(module->graph, entry->region);
+    }
+    verify(module, passes[pass].stage);
+}
+
+void dumped_check_stages(Module *module, const char *what) {
+    dumped_check(module, what, "build");
+    for (int p = 0; p < DUMPED_PASSES; p++) {
+        dumped_pass(module, p);
+        dumped_check(module, what, passes[p].name);
+    }
+}

@@ -1,0 +1,30 @@
+/* dumped: texts become modules, and modules texts that are read again. */
+#ifndef MDLC_TESTS_DUMPED_H
+#define MDLC_TESTS_DUMPED_H
+
+#include "compiler/compile.h"
+#include "compiler/graph.h"
+
+typedef struct {
+    Compile c;
+    uint32_t source;
+    Module *module; /* NULL after errors */
+    char *messages;
+} Dumped;
+
+enum { DUMPED_PASSES = 5 };
+
+/* Parses and elaborates. `m` stays where it is: its parts point into it. */
+void dumped_make(Dumped *m, const char *path, const char *text, size_t length, Elem float_type);
+void dumped_done(Dumped *m);
+/* Bytes of a file, in `arena`; NULL if it is not there. */
+char *dumped_file(Arena *arena, const char *path, size_t *length);
+char *dumped_text(Arena *arena, const Module *module, size_t *length);
+/* Dump, read, compare, dump again; a difference fails the test. */
+void dumped_check(const Module *module, const char *what, const char *stage);
+/* Graph pass 0.. of the pipeline, on every entry. */
+void dumped_pass(Module *module, int pass);
+/* dumped_check as built and after each pass. */
+void dumped_check_stages(Module *module, const char *what);
+
+#endif
