@@ -5,6 +5,7 @@
 #include "lang/derive.h"
 #include "lang/dims.h"
 #include "lang/draw.h"
+#include "lang/evaluation.h"
 #include "lang/expr.h"
 #include "lang/fold.h"
 #include "lang/notation.h"
@@ -81,8 +82,24 @@ static const Value *make_shape(Call *c) {
     return v;
 }
 
+/* In an evaluation the rows of the batch are known only when all batches have been seen: a sum of ones. */
+static const Value *count_rows(Call *c, const Value *v) {
+    Graph *g = c->e->g;
+    Type type = v->node->type;
+    type.elem = g->float_type;
+    Value *ones = ARENA_NEW(c->e->arena, Value);
+    *ones = *v;
+    ones->node = node_full(g, type, 1);
+    return evaluation_fold(c->e, "sum", ones, (1u << v->rank) - 1, c->loc);
+}
+
 static const Value *make_count(Call *c) {
     int64_t n = 1;
+    for (int i = 0; c->arg[0]->kind == V_TENSOR && i < c->arg[0]->rank; i++) {
+        if (c->arg[0]->nspan == 0 && !c->arg[0]->end && evaluation_masks(c->e, c->arg[0]->dim[i])) {
+            return count_rows(c, c->arg[0]);
+        }
+    }
     for (int i = 0; c->arg[0]->kind == V_TENSOR && i < c->arg[0]->rank; i++) {
         n *= c->arg[0]->dim[i].size;
     }

@@ -43,4 +43,17 @@ if build_sample diabetes; then
 else
     fail diabetes "does not build"
 fi
+
+# Ten thousand steps of the others, evaluated on the way: no page more than after the second step.
+for name in digits residual chars; do
+    build_sample $name || { fail $name "does not build"; continue; }
+    "$scratch/$name" --steps 10000 --eval-every 100 --save "$scratch/out.safetensors" --save-every 1000 \
+        --seed 0 --log json >"$scratch/log" || fail "$name: ten thousand steps" "exit status $?"
+    line=$(end_line "$scratch/log")
+    echo "$name: $(number "$line" steps) steps, loss $(number "$line" loss), $(number "$line" seconds) s," \
+        "bound $(number "$line" bound_bytes) B, peak $(number "$line" peak_over_process_bytes) B"
+    [ "$(number "$line" steps)" = 10000 ] && pass || fail "$name: not ten thousand steps"
+    [ "$(number "$line" resident_growth_pages)" = 0 ] && pass || fail "$name: resident memory grew"
+    [ "$(number "$line" peak_over_process_bytes)" -le "$(number "$line" bound_bytes)" ] && pass || fail "$name: the peak is above the bound"
+done
 summary accept

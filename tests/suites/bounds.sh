@@ -6,6 +6,7 @@
 set -u
 . tests/lib.sh
 
+[ -r /proc/self/maps ] || { skip bounds "no /proc here"; summary bounds; exit; }
 watch=-Wl,--wrap=main,--wrap=mmap,--wrap=munmap,--wrap=mprotect
 page=$(getconf PAGESIZE 2>/dev/null || echo 4096)
 

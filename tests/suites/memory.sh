@@ -5,6 +5,7 @@
 set -u
 . tests/lib.sh
 
+[ -r /proc/self/maps ] || { skip memory "no /proc here"; summary memory; exit; }
 watch=-Wl,--wrap=main,--wrap=mmap,--wrap=munmap,--wrap=mprotect
 run() { # NAME TRAIN STEPS THREADS: calls and mappings in a run
     rm -f "$scratch/hooks"

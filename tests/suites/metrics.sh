@@ -1,0 +1,89 @@
+#!/bin/sh
+# Loss and metrics that read parameters and counters: the same in a step and in the evaluation on
+# held-out rows, which puts sums of batches together at its end.
+set -u
+. tests/lib.sh
+
+cat >"$scratch/metrics.mdl" <<'END'
+use nn;
+dim B = 128, K = 10;
+dataset digits {
+    file f = "samples/data/digits.csv";
+    x: f32[64] = f.columns(0..64) / 16;
+    y: u8 in 0..K = f.column(64);
+    holdout every(5);
+}
+model net(x: [B, 64]) -> [B, K] { return x |> fc: linear(out = K); }
+train fit(beta: real = 0.5) of net on digits[B] {
+    size = sum(net.fc.weight^2);
+    ce = mean(cross_entropy(net(x), y));
+    loss ce + beta * size;
+    metric l2 = size;
+    metric rest = loss - ce;
+    metric when_ = f32(epoch);
+    metric now = f32(step);
+    optimizer sgd(lr = 0.0);
+    epochs 3;
+}
+END
+if "$MDLC" "$scratch/metrics.mdl" -o "$scratch/metrics.c" && emitted "$scratch/metrics.c" "$scratch/metrics" &&
+    "$scratch/metrics" --log json --log-every 12 >"$scratch/log"; then
+    pass
+else
+    fail "metrics" "does not run"
+    summary metrics
+    exit 1
+fi
+step=$(grep '"event":"step"' "$scratch/log" | tail -n 1)
+eval=$(grep '"event":"eval"' "$scratch/log")
+near() { # NAME A B TOLERANCE
+    awk -v a="$2" -v b="$3" -v t="$4" 'BEGIN { d = a - b; exit !(a != "" && b != "" && d <= t && d >= -t) }' && pass ||
+        fail "$1" "$2 and $3"
+}
+l2=$(number "$step" l2)
+near "parameters in an evaluation" "$l2" "$(number "$eval" l2)" 1e-5
+near "a metric that reads the loss" "$(number "$step" rest)" "$(awk -v x="$l2" 'BEGIN { print x / 2 }')" 1e-5
+near "the same in the evaluation" "$(number "$eval" rest)" "$(awk -v x="$l2" 'BEGIN { print x / 2 }')" 1e-5
+near "the last step" "$(number "$step" now)" 33 0
+near "the epoch that it belongs to" "$(number "$step" when_)" 2 0
+# The number of rows is known only at the end: 359 held out, in three batches of at most 128.
+# A metric of few classes shares storage with what is computed beside it: in each step the accuracy
+# must be what it is in an evaluation of the same rows.
+cat >"$scratch/few.mdl" <<'END'
+use nn;
+dim B = 32, K = 4;
+dataset digits {
+    file f = "samples/data/digits.csv", "samples/data/digits.csv";
+    x: f32[64] = f.columns(0..64) / 16;
+    y: u8 in 0..K = u8(min(f.column(64), 3));
+    z: f32 = f.column(64);
+    shuffle false;
+}
+model net(x: [B, 64]) -> [B, K] { return x |> fc: linear(out = K); }
+train fit of net on digits[B] {
+    l = net(x);
+    loss mean(cross_entropy(l, y));
+    metric acc = mean(f32(argmax(l) == y));
+    metric n = f32(count(z));
+    metric m = sum(z) / count(z);
+    metric mm = mean(z);
+    optimizer sgd(lr = 0.0);
+    steps 1;
+}
+END
+if "$MDLC" "$scratch/few.mdl" -o "$scratch/few.c" && emitted "$scratch/few.c" "$scratch/few"; then
+    "$scratch/few" --log json --log-every 1 --steps 56 >"$scratch/few.log"
+    grep '"event":"step"' "$scratch/few.log" | sed -n 's/.*"acc":\([0-9.e+-]*\).*/\1/p' >"$scratch/acc"
+    steps=$(awk '{ s += $1; n++ } END { if (n) print s / n }' "$scratch/acc")
+    eval_few=$(grep '"event":"eval"' "$scratch/few.log")
+    near "rows of an evaluation" "$(number "$eval_few" n)" 1797 0
+    near "sum over count is the mean" "$(number "$eval_few" m)" "$(number "$eval_few" mm)" 1e-5
+    # 56 batches of 32 are all rows but the last five.
+    near "accuracy of few classes in a step" "$steps" "$(number "$eval_few" acc)" 0.004
+    awk -v a="$steps" 'BEGIN { exit !(a > 0.02) }' && pass || fail "accuracy of few classes" "is $steps"
+else
+    fail "few classes" "does not build"
+fi
+"$scratch/metrics" --set beta=0 --log json --steps 1 >"$scratch/log"
+near "the loss without its second part" "$(number "$(grep '"event":"step"' "$scratch/log")" rest)" 0 1e-6
+summary metrics
