@@ -1,5 +1,6 @@
 /* array_file: .npy arrays through the runtime's reader, the one that emitted programs use.
- * Contract: needs a path; gives shape, element type and the elements as doubles; keeps nothing open. */
+ * Contract: needs a path; gives shape, element type and the elements as doubles; keeps nothing
+ * open. */
 #define _GNU_SOURCE
 #include "compiler/array_file.h"
 
@@ -7,8 +8,8 @@
 
 static Elem elem_of(md_dtype dtype) {
     static const Elem table[MD_F64 + 1] = {
-        [MD_BOOL] = TY_BOOL, [MD_I8] = TY_I8,   [MD_I16] = TY_I16, [MD_I32] = TY_I32,
-        [MD_I64] = TY_I64,   [MD_U8] = TY_U8,   [MD_U16] = TY_U16, [MD_U32] = TY_U32,
+        [MD_BOOL] = TY_BOOL, [MD_I8] = TY_I8,     [MD_I16] = TY_I16, [MD_I32] = TY_I32,
+        [MD_I64] = TY_I64,   [MD_U8] = TY_U8,     [MD_U16] = TY_U16, [MD_U32] = TY_U32,
         [MD_F16] = TY_F16,   [MD_BF16] = TY_BF16, [MD_F32] = TY_F32, [MD_F64] = TY_F64};
     return table[dtype];
 }

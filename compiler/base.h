@@ -54,8 +54,9 @@ int str_distance(const char *a, const char *b, int limit);
     do {                                                                                           \
         if ((vec)->count == (vec)->capacity) {                                                     \
             int vec_cap_ = (vec)->capacity ? 2 * (vec)->capacity : 8;                              \
-            (vec)->at = arena_grow((arena), (vec)->at, sizeof *(vec)->at * (size_t)(vec)->capacity, \
-                                   sizeof *(vec)->at * (size_t)vec_cap_);                          \
+            (vec)->at =                                                                            \
+                arena_grow((arena), (vec)->at, sizeof *(vec)->at * (size_t)(vec)->capacity,        \
+                           sizeof *(vec)->at * (size_t)vec_cap_);                                  \
             (vec)->capacity = vec_cap_;                                                            \
         }                                                                                          \
         (vec)->at[(vec)->count++] = (item);                                                        \

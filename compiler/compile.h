@@ -36,9 +36,9 @@ typedef struct {
     bool depend;         /* -MD */
     bool no_main;
     bool openblas;
-    int threads;      /* the most threads the bound provides for */
-    Elem float_type;  /* TY_F32 or TY_F64: what an unmarked float type means */
-    int64_t budget;   /* --budget in bytes, -1: as the source says */
+    int threads;     /* the most threads the bound provides for */
+    Elem float_type; /* TY_F32 or TY_F64: what an unmarked float type means */
+    int64_t budget;  /* --budget in bytes, -1: as the source says */
     Override *override;
     int noverride;
     const char *dump;    /* --dump=STAGE: print after that stage to stdout and end */

@@ -31,7 +31,7 @@ typedef struct {
     int errors, warnings;
     int limit; /* after this many errors the rest is counted, not printed (20) */
     bool color, warnings_are_errors;
-    bool muted;   /* the last error was past the limit: its notes are not printed either */
+    bool muted; /* the last error was past the limit: its notes are not printed either */
 } Diag;
 
 void diag_open(Diag *diag, Arena *arena, FILE *out);

@@ -1,7 +1,7 @@
 /* graph: the hash-consing builder.
- * Contract: needs operands of the current region or of one that encloses it; gives the one node of the
- * current region with that operation, operands and attributes; never changes an existing node except
- * to give it its first name. */
+ * Contract: needs operands of the current region or of one that encloses it; gives the one node of
+ * the current region with that operation, operands and attributes; never changes an existing node
+ * except to give it its first name. */
 #include "compiler/graph.h"
 
 #include "compiler/eval_scalar.h"
@@ -40,7 +40,9 @@ Region *graph_enter(Graph *g, Region *region) {
     return before;
 }
 
-void graph_leave(Graph *g, Region *before) { g->region = before; }
+void graph_leave(Graph *g, Region *before) {
+    g->region = before;
+}
 
 /* --- hash-consing ---------------------------------------------------------------------------- */
 
@@ -177,15 +179,14 @@ static Node *fold_map(Graph *g, OpCode op, Node *const *in, int nin, const Attr 
     if (!eval_scalar(op, type_scalar(type.elem), attr, scalar, &value, &ivalue)) {
         return NULL;
     }
-    Node *folded = elem_is_int(type.elem) ? node_int(g, type.elem, ivalue)
-                                          : node_const(g, type.elem, value);
+    Node *folded =
+        elem_is_int(type.elem) ? node_int(g, type.elem, ivalue) : node_const(g, type.elem, value);
     return scalar_broadcast(g, folded, type);
 }
 
 static bool view_is_identity(OpCode op, const Node *a, const Attr *attr, Type type) {
     switch (op) { /* the identities of views; lint knows this file as part of the builder */
-    case OP_RESHAPE:
-        return type_equal(type, a->type);
+    case OP_RESHAPE: return type_equal(type, a->type);
     case OP_PERMUTE:
         for (int i = 0; i < a->type.rank; i++) {
             if (attr->map[i] != i) {
@@ -193,18 +194,12 @@ static bool view_is_identity(OpCode op, const Node *a, const Attr *attr, Type ty
             }
         }
         return true;
-    case OP_SLICE:
-        return type_equal(type, a->type);
-    case OP_PAD:
-        return type_equal(type, a->type);
-    case OP_BROADCAST:
-        return attr->axes == 0;
-    case OP_FLIP:
-        return attr->axes == 0;
-    case OP_CAST:
-        return type.elem == a->type.elem;
-    default:
-        return false;
+    case OP_SLICE: return type_equal(type, a->type);
+    case OP_PAD: return type_equal(type, a->type);
+    case OP_BROADCAST: return attr->axes == 0;
+    case OP_FLIP: return attr->axes == 0;
+    case OP_CAST: return type.elem == a->type.elem;
+    default: return false;
     }
 }
 
@@ -457,7 +452,8 @@ Node *node_index_axis(Graph *g, Node *a, int axis, int64_t at) {
     return node_reshape(g, one, rank, dim);
 }
 
-Node *node_pad(Graph *g, Node *a, const int64_t *lo, const int64_t *hi, Border border, double value) {
+Node *node_pad(Graph *g, Node *a, const int64_t *lo, const int64_t *hi, Border border,
+               double value) {
     Attr attr = {.border = border, .value = value};
     memcpy(attr.lo, lo, sizeof *lo * (size_t)a->type.rank);
     memcpy(attr.hi, hi, sizeof *hi * (size_t)a->type.rank);
@@ -467,8 +463,8 @@ Node *node_pad(Graph *g, Node *a, const int64_t *lo, const int64_t *hi, Border b
 Node *node_broadcast(Graph *g, Node *a, uint32_t axes, int rank, const int64_t *dim) {
     a = graph_import(g, a);
     uint32_t merged = axes;
-    /* Axes new in either step are new in the merged one. A named value stays what it is: a derivative
-     * to it may be asked for. */
+    /* Axes new in either step are new in the merged one. A named value stays what it is: a
+     * derivative to it may be asked for. */
     if (a->op == OP_BROADCAST && !a->name) {
         int from = 0;
         for (int i = 0; i < rank; i++) {
@@ -490,8 +486,15 @@ Node *node_flip(Graph *g, Node *a, uint32_t axes) {
 
 Node *node_window(Graph *g, Node *a, int axis, int64_t s, int64_t d, int64_t p, int64_t count,
                   int64_t taps, Border border, double value) {
-    Attr attr = {.axis = axis, .s = s, .d = d, .p = p, .count = count, .taps = taps,
-                 .taps_n = a->type.dim[axis], .border = border, .value = value};
+    Attr attr = {.axis = axis,
+                 .s = s,
+                 .d = d,
+                 .p = p,
+                 .count = count,
+                 .taps = taps,
+                 .taps_n = a->type.dim[axis],
+                 .border = border,
+                 .value = value};
     return graph_add(g, OP_WINDOW, &a, 1, &attr, a->type);
 }
 
@@ -565,7 +568,9 @@ Node *node_random(Graph *g, Dist dist, uint64_t site, Node *const *key, int nkey
     return graph_add(g, OP_RANDOM, key, nkey, &attr, type);
 }
 
-Node *node_stop(Graph *g, Node *a) { return node_map1(g, OP_STOP, a); }
+Node *node_stop(Graph *g, Node *a) {
+    return node_map1(g, OP_STOP, a);
+}
 
 Node *node_grad(Graph *g, Node *value, Node *point, Node *cotangent) {
     Node *in[3] = {value, point, node_broadcast_to(g, cotangent, value->type)};

@@ -1,26 +1,28 @@
 /* graph: the program as regions of nodes, and the one builder that makes them.
  *
  * Semantics
- *  - Values are immutable tensors. Elements are of Node.type.elem; floats follow IEEE, integers wrap
- *    in two's complement. Sums may be reassociated by a kernel in a fixed way that depends on shapes
- *    only, never on the number of threads.
- *  - A Region is a list of nodes in topological order. A node reads only nodes of its own region. What
- *    a loop body needs from outside is an operand of the LOOP (carry, invariant or stacked input) and a
- *    BODY_PARAM inside; constants (CONST, TABLE, IOTA) are made again in each region.
- *  - LOOP: operands = carry starts[ncarry], invariants[ninv], stacks xs[nxs] (leading extent `trip`);
- *    body params in the order: index (i32 scalar, 0..trip-1), carries, invariants, xs slices;
- *    body results = next carries[ncarry], ys slices[nys]; results of the node (through PICK) = final
- *    carries, then ys stacked in front [trip, ...]. With `reverse` the index runs from trip-1 down to
- *    0 and ys land at their index.
+ *  - Values are immutable tensors. Elements are of Node.type.elem; floats follow IEEE, integers
+ *    wrap in two's complement. Sums may be reassociated by a kernel in a fixed way that depends
+ *    on shapes only, never on the number of threads.
+ *  - A Region is a list of nodes in topological order. A node reads only nodes of its own
+ *    region. What a loop body needs from outside is an operand of the LOOP (carry, invariant or
+ *    stacked input) and a BODY_PARAM inside; constants (CONST, TABLE, IOTA) are made again in
+ *    each region.
+ *  - LOOP: operands = carry starts[ncarry], invariants[ninv], stacks xs[nxs] (leading extent
+ *    `trip`); body params in the order: index (i32 scalar, 0..trip-1), carries, invariants, xs
+ *    slices; body results = next carries[ncarry], ys slices[nys]; results of the node (through
+ *    PICK) = final carries, then ys stacked in front [trip, ...]. With `reverse` the index runs
+ *    from trip-1 down to 0 and ys land at their index.
  *  - SLOT reads a parameter, a state or an input as it was when the entry began. Writing is a
  *    property of the entry (Entry.out[k].slot), never of a node: an entry is a pure function.
  *  - RANDOM is a pure function of (seed, counter, site, loop indices, element index).
  *
- * The builder (graph_add and the makers below) infers the type, folds constants, applies a few local
- * identities and hash-conses, so equal nodes of one region are one node and a pass *rebuilds* rather
- * than mutates. Where an operand belongs to an enclosing region, the builder threads it through the
- * open loops as an invariant by itself (memoised); an operand of any other region is a BUG.
- * The shape rules BUG on misuse: the elaborator has reported the user's mistakes before. */
+ * The builder (graph_add and the makers below) infers the type, folds constants, applies a few
+ * local identities and hash-conses, so equal nodes of one region are one node and a pass
+ * *rebuilds* rather than mutates. Where an operand belongs to an enclosing region, the builder
+ * threads it through the open loops as an invariant by itself (memoised); an operand of any other
+ * region is a BUG. The shape rules BUG on misuse: the elaborator has reported the user's mistakes
+ * before. */
 #ifndef MDLC_COMPILER_GRAPH_H
 #define MDLC_COMPILER_GRAPH_H
 
@@ -28,7 +30,16 @@
 #include "compiler/diag.h"
 #include "compiler/type.h"
 
-typedef enum { CLASS_LEAF, CLASS_VIEW, CLASS_PLACE, CLASS_MAP, CLASS_FOLD, CLASS_CALL, CLASS_LOOP, CLASS_MARK } OpClass;
+typedef enum {
+    CLASS_LEAF,
+    CLASS_VIEW,
+    CLASS_PLACE,
+    CLASS_MAP,
+    CLASS_FOLD,
+    CLASS_CALL,
+    CLASS_LOOP,
+    CLASS_MARK
+} OpClass;
 
 typedef enum {
 #define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, spelling) OP_##NAME,
@@ -57,22 +68,22 @@ typedef struct Entry Entry;
 /* Only the fields that the op's row names are used; all others are zero, so attributes compare as
  * bytes. */
 typedef struct {
-    uint32_t axes;                        /* mask */
-    int axis;                             /* also: index of PICK and BODY_PARAM */
-    Border border;                        /* PAD, WINDOW */
-    Dist dist;                            /* RANDOM */
-    bool reverse, exclusive;              /* CUMSUM, LOOP */
-    bool checkpoint;                      /* LOOP: only carries are kept for its adjoint */
-    uint8_t pad_[1];                      /* no hidden padding: attributes compare as bytes */
-    int batch;                            /* GATHER, SCATTER_ADD */
-    double value;                         /* CONST of a float or bool; border value */
-    int64_t ivalue;                       /* CONST of an integer */
-    uint64_t site;                        /* RANDOM */
-    const double *data;                   /* TABLE: type_count(type) numbers */
-    Slot *slot;                           /* SLOT */
-    int64_t lo[MD_RANK], hi[MD_RANK];     /* SLICE: start, extent; PAD: added before, after */
-    int64_t step[MD_RANK];                /* SLICE */
-    int map[MD_RANK];                     /* PERMUTE */
+    uint32_t axes;                    /* mask */
+    int axis;                         /* also: index of PICK and BODY_PARAM */
+    Border border;                    /* PAD, WINDOW */
+    Dist dist;                        /* RANDOM */
+    bool reverse, exclusive;          /* CUMSUM, LOOP */
+    bool checkpoint;                  /* LOOP: only carries are kept for its adjoint */
+    uint8_t pad_[1];                  /* no hidden padding: attributes compare as bytes */
+    int batch;                        /* GATHER, SCATTER_ADD */
+    double value;                     /* CONST of a float or bool; border value */
+    int64_t ivalue;                   /* CONST of an integer */
+    uint64_t site;                    /* RANDOM */
+    const double *data;               /* TABLE: type_count(type) numbers */
+    Slot *slot;                       /* SLOT */
+    int64_t lo[MD_RANK], hi[MD_RANK]; /* SLICE: start, extent; PAD: added before, after */
+    int64_t step[MD_RANK];            /* SLICE */
+    int map[MD_RANK];                 /* PERMUTE */
     /* WINDOW, OVERLAP_ADD: axis of extent taps_n read at s*i + d*k - p, i < count, k < taps.
      * BORDER_NONE: all reads are inside. */
     int64_t s, d, p, count, taps, taps_n;
@@ -101,10 +112,10 @@ struct Node {
 
 struct Region {
     Graph *graph;
-    Region *up;      /* the region whose LOOP or CUSTOM holds this one; NULL: an entry */
-    VEC(Node *) param; /* BODY_PARAM nodes in order */
-    VEC(Node *) node;  /* all nodes, topological */
-    VEC(Node *) out;   /* results */
+    Region *up;               /* the region whose LOOP or CUSTOM holds this one; NULL: an entry */
+    VEC(Node *) param;        /* BODY_PARAM nodes in order */
+    VEC(Node *) node;         /* all nodes, topological */
+    VEC(Node *) out;          /* results */
     struct LoopBuilder *loop; /* while it is being built */
     Node **cons;              /* hash table of the builder */
     int cons_size, cons_used;
@@ -127,20 +138,21 @@ typedef enum {
 struct Slot {
     SlotKind kind;
     StateRole role;
-    const char *name;      /* full path with the model: net.fc1.weight, fit.step, fit.fc1.weight.m */
+    const char *name; /* full path with the model: net.fc1.weight, fit.step, fit.fc1.weight.m */
     const char *file_name; /* name in safetensors files: fc1.weight */
     const char *c_name;    /* inputs: the field of the *_in struct */
     const char *doc;
     Type type;
-    int stacked;           /* leading axes that come from `repeat` */
-    bool frozen;           /* a parameter no train may change */
-    bool trainable;        /* a parameter some train updates */
-    int64_t lo, hi;        /* declared range lo..hi of an integer input (hi exclusive); lo == hi: none */
-    double initial;        /* scalar counters and hyper-parameters: value after init */
-    const char *label;     /* role COUNTER: "step", "steps", "seed", "calls", or a hyper-parameter's name */
-    Entry *entry;          /* inputs, counters, optimizer slots: whose; NULL: the module's */
+    int stacked;    /* leading axes that come from `repeat` */
+    bool frozen;    /* a parameter no train may change */
+    bool trainable; /* a parameter some train updates */
+    int64_t lo, hi; /* declared range lo..hi of an integer input (hi exclusive); lo == hi: none */
+    double initial; /* scalar counters and hyper-parameters: value after init */
+    const char
+        *label;   /* role COUNTER: "step", "steps", "seed", "calls", or a hyper-parameter's name */
+    Entry *entry; /* inputs, counters, optimizer slots: whose; NULL: the module's */
     Loc loc;
-    int index;             /* position in Module.slot */
+    int index; /* position in Module.slot */
 };
 
 typedef enum {
@@ -153,7 +165,15 @@ typedef enum {
     ENTRY_TEST      /* an expectation: only the evaluator runs it */
 } EntryKind;
 
-typedef enum { OUT_RESULT, OUT_LOSS, OUT_METRIC, OUT_GRAD_NORM, OUT_WRITE, OUT_SUM, OUT_EXPECT } OutRole;
+typedef enum {
+    OUT_RESULT,
+    OUT_LOSS,
+    OUT_METRIC,
+    OUT_GRAD_NORM,
+    OUT_WRITE,
+    OUT_SUM,
+    OUT_EXPECT
+} OutRole;
 
 typedef struct {
     const char *name; /* field of the *_out struct; NULL for OUT_WRITE */
@@ -166,17 +186,17 @@ struct Entry {
     EntryKind kind;
     const char *name; /* fit, predict; of EVAL and EVAL_END: the train's name */
     const char *doc;
-    Region *region;   /* region->out[k] belongs to out[k] */
+    Region *region; /* region->out[k] belongs to out[k] */
     VEC(Slot *) input;
     VEC(EntryOut) out;
-    int dataset;          /* index in Module.dataset, -1: none */
-    int64_t rows;         /* batch rows B */
-    Entry *train;         /* of EVAL, EVAL_END */
-    Slot *rows_slot;      /* EVAL: i32 scalar input, the rows in use */
+    int dataset;           /* index in Module.dataset, -1: none */
+    int64_t rows;          /* batch rows B */
+    Entry *train;          /* of EVAL, EVAL_END */
+    Slot *rows_slot;       /* EVAL: i32 scalar input, the rows in use */
     int64_t steps, epochs; /* TRAIN: clause or -1 */
     int64_t budget;        /* TRAIN: bytes or -1 */
-    /* TEST: gradcheck(train) < tolerance. The region is the train's loss (out[0]) and its gradient to
-     * each updated parameter (out[k].slot), in train mode. NULL: expectations. */
+    /* TEST: gradcheck(train) < tolerance. The region is the train's loss (out[0]) and its gradient
+     * to each updated parameter (out[k].slot), in train mode. NULL: expectations. */
     Entry *gradcheck;
     double tolerance;
     Loc budget_loc, loc;
@@ -186,22 +206,22 @@ typedef enum { FILE_AUTO, FILE_CSV, FILE_NPY, FILE_IDX, FILE_TEXT, FILE_TOKENS }
 typedef enum { FIELD_COLUMNS, FIELD_RECORD, FIELD_WINDOW } FieldSource;
 
 typedef struct {
-    const char *name; /* of the `file` clause */
+    const char *name;    /* of the `file` clause */
     const char *path[2]; /* train, held-out or NULL */
     Loc loc;
 } DataFile;
 
 typedef struct {
     const char *name;
-    int file;            /* index in DataSet.file */
+    int file; /* index in DataSet.file */
     FieldSource source;
-    int64_t first, count; /* FIELD_COLUMNS: column range */
+    int64_t first, count;           /* FIELD_COLUMNS: column range */
     int64_t length, offset, stride; /* FIELD_WINDOW */
-    Type type;           /* of one row */
-    int64_t lo, hi;      /* declared range, lo == hi: none */
-    Elem raw;            /* element type handed to `load` */
-    int64_t raw_count;   /* elements of a raw row */
-    Entry *load;         /* NULL: a plain conversion raw -> type.elem */
+    Type type;                      /* of one row */
+    int64_t lo, hi;                 /* declared range, lo == hi: none */
+    Elem raw;                       /* element type handed to `load` */
+    int64_t raw_count;              /* elements of a raw row */
+    Entry *load;                    /* NULL: a plain conversion raw -> type.elem */
     Loc loc;
 } DataField;
 
@@ -220,8 +240,8 @@ typedef struct {
     Graph *graph;
     const char *name; /* prefix of emitted names */
     const char *doc;
-    VEC(Slot *) slot;     /* parameters and states in layout order; inputs are in Entry.input */
-    VEC(Entry *) entry;   /* INIT first */
+    VEC(Slot *) slot;   /* parameters and states in layout order; inputs are in Entry.input */
+    VEC(Entry *) entry; /* INIT first */
     VEC(DataSet) dataset;
     VEC(const char *) phase; /* names in order of `phase`, alternating; empty: none */
 } Module;
@@ -252,7 +272,7 @@ Node *node_int(Graph *g, Elem elem, int64_t value);
 Node *node_full(Graph *g, Type type, double value); /* CONST, broadcast */
 Node *node_table(Graph *g, Type type, const double *data);
 Node *node_slot(Graph *g, Slot *slot);
-Node *node_iota(Graph *g, Type type, int axis);      /* elem of type is i32 (or any integer) */
+Node *node_iota(Graph *g, Type type, int axis); /* elem of type is i32 (or any integer) */
 Node *node_map1(Graph *g, OpCode op, Node *a);
 Node *node_map2(Graph *g, OpCode op, Node *a, Node *b); /* a scalar operand is broadcast */
 Node *node_select(Graph *g, Node *c, Node *a, Node *b); /* scalars are broadcast */
@@ -262,57 +282,62 @@ Node *node_permute(Graph *g, Node *a, const int *map);
 Node *node_slice(Graph *g, Node *a, const int64_t *lo, const int64_t *extent, const int64_t *step);
 Node *node_slice_axis(Graph *g, Node *a, int axis, int64_t lo, int64_t extent, int64_t step);
 Node *node_index_axis(Graph *g, Node *a, int axis, int64_t at); /* drops the axis */
-Node *node_pad(Graph *g, Node *a, const int64_t *lo, const int64_t *hi, Border border, double value);
+Node *node_pad(Graph *g, Node *a, const int64_t *lo, const int64_t *hi, Border border,
+               double value);
 /* Result axis i is new when bit i of `axes` is set (its extent from dim), else the next of a's. */
 Node *node_broadcast(Graph *g, Node *a, uint32_t axes, int rank, const int64_t *dim);
 Node *node_broadcast_to(Graph *g, Node *a, Type like); /* a or like is a scalar, or equal shapes */
 Node *node_flip(Graph *g, Node *a, uint32_t axes);
-Node *node_window(Graph *g, Node *a, int axis, int64_t s, int64_t d, int64_t p, int64_t count, int64_t taps,
-                  Border border, double value);
+Node *node_window(Graph *g, Node *a, int axis, int64_t s, int64_t d, int64_t p, int64_t count,
+                  int64_t taps, Border border, double value);
 Node *node_overlap_add(Graph *g, Node *a, const Attr *window_attr);
 Node *node_concat(Graph *g, Node *const *in, int nin, int axis);
 Node *node_fold(Graph *g, OpCode op, Node *a, uint32_t axes);
 Node *node_argfold(Graph *g, OpCode op, Node *a, int axis);
 Node *node_cumsum(Graph *g, Node *a, int axis, bool reverse, bool exclusive);
-Node *node_contract(Graph *g, Node *a, Node *b, const int8_t *la, const int8_t *lb, const int8_t *lo, int rank);
+Node *node_contract(Graph *g, Node *a, Node *b, const int8_t *la, const int8_t *lb,
+                    const int8_t *lo, int rank);
 Node *node_gather(Graph *g, Node *x, Node *index, int batch);
 Node *node_scatter_add(Graph *g, Node *u, Node *index, int batch, Type type);
 Node *node_random(Graph *g, Dist dist, uint64_t site, Node *const *key, int nkey, Type type);
 Node *node_stop(Graph *g, Node *a);
 Node *node_grad(Graph *g, Node *value, Node *point, Node *cotangent);
-/* `body` was made by region_new(g, current region) with its params added by region_param; it holds the
+/* `body` was made by region_new(g, current region) with its params added by region_param; it holds
+ * the
  * adjoint: params (args..., u) and one result for each arg (NULL is not allowed: give zeros). */
 Node *node_custom(Graph *g, Node *value, Node *const *arg, int narg, Region *body);
 Node *region_param(Region *region, Type type); /* the next BODY_PARAM */
 void region_result(Region *region, Node *node);
 
 /* --- loops ----------------------------------------------------------------------------------- */
-/* Usage: open; carry/xs (their starts belong to the outer region); build the body with the makers (the
- * current region is the body); next/emit; close gives the LOOP in the outer region. Carries may be added
- * while the body is built. Values of outer regions used in the body become invariants by themselves. */
+/* Usage: open; carry/xs (their starts belong to the outer region); build the body with the makers
+ * (the current region is the body); next/emit; close gives the LOOP in the outer region. Carries
+ * may be added while the body is built. Values of outer regions used in the body become invariants
+ * by themselves. */
 typedef struct LoopBuilder LoopBuilder;
 LoopBuilder *loop_open(Graph *g, int64_t trip, bool reverse);
 void loop_checkpoint(LoopBuilder *loop, bool on); /* Attr.checkpoint; off at first */
-Node *loop_index(LoopBuilder *loop);               /* i32 scalar */
-int loop_carry(LoopBuilder *loop, Node *start);    /* its number; value: loop_carry_value */
+Node *loop_index(LoopBuilder *loop);              /* i32 scalar */
+int loop_carry(LoopBuilder *loop, Node *start);   /* its number; value: loop_carry_value */
 Node *loop_carry_value(LoopBuilder *loop, int carry);
-Node *loop_xs(LoopBuilder *loop, Node *stack);     /* the slice of this iteration */
+Node *loop_xs(LoopBuilder *loop, Node *stack); /* the slice of this iteration */
 void loop_next(LoopBuilder *loop, int carry, Node *next);
-int loop_emit(LoopBuilder *loop, Node *slice);     /* its number among ys */
+int loop_emit(LoopBuilder *loop, Node *slice); /* its number among ys */
 Node *loop_close(LoopBuilder *loop);
 Node *loop_final(Graph *g, Node *loop, int carry);
 Node *loop_stack(Graph *g, Node *loop, int y);
 
 /* --- rebuilding ------------------------------------------------------------------------------ */
-/* Copies what the results of `old` reach into a new region, dead nodes, carries, invariants, stacks left
- * behind. `visit` (may be NULL) sees every node but LOOP, BODY_PARAM after its operands were made new
- * (current region of g is set) and returns the new node; returning NULL asks for the plain copy. */
+/* Copies what the results of `old` reach into a new region, dead nodes, carries, invariants,
+ * stacks left behind. `visit` (may be NULL) sees every node but LOOP, BODY_PARAM after its
+ * operands were made new (current region of g is set) and returns the new node; returning NULL
+ * asks for the plain copy. */
 typedef Node *(*RebuildVisit)(void *ctx, Graph *g, const Node *old, Node *const *in);
 Region *region_rebuild(Graph *g, const Region *old, RebuildVisit visit, void *ctx);
 /* Copies node `old` with new operands into the current region through the builder. */
 Node *graph_copy(Graph *g, const Node *old, Node *const *in);
-/* Instantiates region `body` in the current region with `arg` in place of its params; the results go to
- * out[body->out.count]. */
+/* Instantiates region `body` in the current region with `arg` in place of its params; the results
+ * go to out[body->out.count]. */
 void region_inline(Graph *g, const Region *body, Node *const *arg, Node **out);
 
 /* BUGs with stage and node when `region` breaks an invariant of its stage. */

@@ -17,7 +17,9 @@ static int64_t floor_div(int64_t a, int64_t b) {
     return q - (a % b < 0);
 }
 
-static int64_t floor_mod(int64_t a, int64_t b) { return a - b * floor_div(a, b); }
+static int64_t floor_mod(int64_t a, int64_t b) {
+    return a - b * floor_div(a, b);
+}
 
 static int64_t gcd(int64_t a, int64_t b) {
     a = a < 0 ? -a : a;
@@ -30,7 +32,9 @@ static int64_t gcd(int64_t a, int64_t b) {
     return a;
 }
 
-void index_open(IndexTable *t, Arena *arena) { *t = (IndexTable){.arena = arena}; }
+void index_open(IndexTable *t, Arena *arena) {
+    *t = (IndexTable){.arena = arena};
+}
 
 /* --- hash-consing ----------------------------------------------------------------------------- */
 
@@ -191,13 +195,17 @@ static const Index *sum_done(IndexTable *t, Sum *s) {
     return sum_keep(t, s->base, s->n, s->term);
 }
 
-const Index *index_const(IndexTable *t, int64_t value) { return sum_keep(t, value, 0, NULL); }
+const Index *index_const(IndexTable *t, int64_t value) {
+    return sum_keep(t, value, 0, NULL);
+}
 
 const Index *index_axis(IndexTable *t, int number, int64_t extent) {
     if (number < 0 || number >= AXES_MAX) {
         BUG("axis %d out of range", number);
     }
-    Atom atom = {.kind = ATOM_AXIS, .number = number, .most = extent > 0 ? extent - 1 : 0,
+    Atom atom = {.kind = ATOM_AXIS,
+                 .number = number,
+                 .most = extent > 0 ? extent - 1 : 0,
                  .axes = (AxisSet)1 << number};
     return of_atom(t, atom_keep(t, atom));
 }
@@ -269,7 +277,9 @@ static void split_multiples(const Index *a, int64_t by, Sum *whole, Sum *rest) {
     }
 }
 
-static int64_t magnitude(int64_t x) { return x < 0 ? -x : x; }
+static int64_t magnitude(int64_t x) {
+    return x < 0 ? -x : x;
+}
 
 /* rest = g * high + low with 0 <= low < g, g > 1 a divisor of `by`: the finest such g, or 1. The
  * terms with the largest multiples go into high. */
@@ -318,8 +328,12 @@ static const Index *div_atom(IndexTable *t, const Index *of, int64_t by) {
     if (lone && lone->kind == ATOM_MOD && lone->by % by == 0) {
         return index_mod(t, index_div(t, lone->of, by), lone->by / by);
     }
-    Atom atom = {.kind = ATOM_DIV, .of = of, .by = by, .axes = of->axes,
-                 .least = floor_div(of->least, by), .most = floor_div(of->most, by)};
+    Atom atom = {.kind = ATOM_DIV,
+                 .of = of,
+                 .by = by,
+                 .axes = of->axes,
+                 .least = floor_div(of->least, by),
+                 .most = floor_div(of->most, by)};
     return of_atom(t, atom_keep(t, atom));
 }
 

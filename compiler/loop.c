@@ -185,8 +185,10 @@ const Expr *expr_within(Kernel *k, const Index *index, int64_t lo, int64_t hi) {
     if (always || index->most < lo || index->least >= hi) {
         return expr_const(k, TY_BOOL, always ? 1 : 0);
     }
-    return expr_keep(k, (Expr){.kind = EXPR_WITHIN, .elem = TY_BOOL, .index = index, .lo = lo,
-                               .hi = hi, .cost = 1});
+    return expr_keep(
+        k,
+        (Expr){
+            .kind = EXPR_WITHIN, .elem = TY_BOOL, .index = index, .lo = lo, .hi = hi, .cost = 1});
 }
 
 bool expr_is_true(const Expr *e) {
@@ -220,8 +222,8 @@ const Expr *expr_load(Kernel *k, const Arg *arg, const Index *index, const Expr 
     if (expr_is_false(guard)) {
         return in[1];
     }
-    return expr_keep(k, (Expr){.kind = EXPR_LOAD, .elem = elem, .arg = arg, .index = index,
-                               .in = in, .nin = 2});
+    return expr_keep(
+        k, (Expr){.kind = EXPR_LOAD, .elem = elem, .arg = arg, .index = index, .in = in, .nin = 2});
 }
 
 int elem_cost(OpCode op) {
@@ -229,9 +231,9 @@ int elem_cost(OpCode op) {
         OpCode op;
         int cost;
     } dear[] = {
-        {OP_DIV, 4},   {OP_IDIV, 8}, {OP_IREM, 8}, {OP_POW, 60}, {OP_EXP, 12},
+        {OP_DIV, 4},    {OP_IDIV, 8}, {OP_IREM, 8},   {OP_POW, 60}, {OP_EXP, 12},
         {OP_EXPM1, 14}, {OP_LOG, 14}, {OP_LOG1P, 18}, {OP_SQRT, 5}, {OP_RSQRT, 8},
-        {OP_SIN, 50},  {OP_COS, 50}, {OP_TANH, 20}, {OP_ERF, 24}, {OP_FLOOR, 1},
+        {OP_SIN, 50},   {OP_COS, 50}, {OP_TANH, 20},  {OP_ERF, 24}, {OP_FLOOR, 1},
     };
     for (size_t i = 0; i < sizeof dear / sizeof *dear; i++) {
         if (dear[i].op == op) {
@@ -275,30 +277,54 @@ const Expr *expr_map(Kernel *k, OpCode op, Elem elem, const Expr *const *in, int
     if (simple) {
         return simple;
     }
-    return expr_keep(k, (Expr){.kind = EXPR_MAP, .op = op, .elem = elem, .nin = nin,
-                               .in = (const Expr **)(uintptr_t)in, .cost = elem_cost(op)});
+    return expr_keep(k, (Expr){.kind = EXPR_MAP,
+                               .op = op,
+                               .elem = elem,
+                               .nin = nin,
+                               .in = (const Expr **)(uintptr_t)in,
+                               .cost = elem_cost(op)});
 }
 
 const Expr *expr_key(Kernel *k, uint64_t site, const Expr *const *in, int nin) {
-    return expr_keep(k, (Expr){.kind = EXPR_KEY, .elem = TY_TUPLE, .site = site, .nin = nin,
-                               .in = (const Expr **)(uintptr_t)in, .cost = 40});
+    return expr_keep(k, (Expr){.kind = EXPR_KEY,
+                               .elem = TY_TUPLE,
+                               .site = site,
+                               .nin = nin,
+                               .in = (const Expr **)(uintptr_t)in,
+                               .cost = 40});
 }
 
 const Expr *expr_draw(Kernel *k, Dist dist, Elem elem, const Expr *key, const Index *index) {
-    return expr_keep(k, (Expr){.kind = EXPR_DRAW, .elem = elem, .dist = dist, .nin = 1, .in = &key,
-                               .index = index, .cost = dist == DIST_NORMAL ? 60 : 25});
+    return expr_keep(k, (Expr){.kind = EXPR_DRAW,
+                               .elem = elem,
+                               .dist = dist,
+                               .nin = 1,
+                               .in = &key,
+                               .index = index,
+                               .cost = dist == DIST_NORMAL ? 60 : 25});
 }
 
 const Expr *expr_fold(Kernel *k, OpCode op, Elem elem, const Expr *body, AxisSet axes) {
-    return expr_keep(k, (Expr){.kind = EXPR_FOLD, .op = op, .elem = elem, .nin = 1, .in = &body,
-                               .fold = axes, .cost = 1000});
+    return expr_keep(k, (Expr){.kind = EXPR_FOLD,
+                               .op = op,
+                               .elem = elem,
+                               .nin = 1,
+                               .in = &body,
+                               .fold = axes,
+                               .cost = 1000});
 }
 
 const Expr *expr_first(Kernel *k, OpCode op, const Expr *body, const Expr *best, AxisSet axes,
                        const Index *position) {
     const Expr *in[2] = {body, best};
-    return expr_keep(k, (Expr){.kind = EXPR_FOLD, .op = op, .elem = TY_I32, .nin = 2, .in = in,
-                               .fold = axes, .index = position, .cost = 1000});
+    return expr_keep(k, (Expr){.kind = EXPR_FOLD,
+                               .op = op,
+                               .elem = TY_I32,
+                               .nin = 2,
+                               .in = in,
+                               .fold = axes,
+                               .index = position,
+                               .cost = 1000});
 }
 
 void expr_name(const Expr *e, const char *name) {

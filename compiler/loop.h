@@ -66,9 +66,9 @@ struct Expr {
     Dist dist;
     const Index *index;
     const Arg *arg;
-    AxisSet fold; /* axes that this FOLD binds */
-    AxisSet axes; /* axes that it depends on */
-    int cost;     /* of computing it from loads, about one addition each */
+    AxisSet fold;     /* axes that this FOLD binds */
+    AxisSet axes;     /* axes that it depends on */
+    int cost;         /* of computing it from loads, about one addition each */
     const char *name; /* of the source variable, or NULL */
 };
 
@@ -83,7 +83,7 @@ enum { TILE_PLAN = 64 };
 struct Tile {
     int64_t plan[TILE_PLAN]; /* the fields of md_tile in order; with `blas` those of md_blas */
     int nplan;
-    bool blas;               /* by the library of --blas */
+    bool blas;                           /* by the library of --blas */
     const Arg *a, *b, *c, *work, *strip; /* c, work: NULL where there is none */
     const Arg *add;                      /* C begins as this, from at_c on; NULL: as nothing */
     int64_t count;                       /* elements of C */
@@ -107,9 +107,9 @@ struct Stmt {
     const Index *index; /* STORE */
     OpCode add;         /* STORE: OP_ADD, OP_MUL, OP_MAX, OP_MIN combines; OP_CONST overwrites */
     VEC(const Expr *) fold; /* FOLD: EXPR_FOLD of the same axes */
-    VEC(int) axes;      /* FOLD: outermost first */
-    int lanes;          /* FOLD: 1: plain */
-    Tile *tile;         /* TILE */
+    VEC(int) axes;          /* FOLD: outermost first */
+    int lanes;              /* FOLD: 1: plain */
+    Tile *tile;             /* TILE */
 };
 
 struct Kernel {
@@ -122,7 +122,7 @@ struct Kernel {
     int naxis;
     VEC(const Step *) loop; /* enclosing loops whose indices it uses, outermost first */
     StmtList body;
-    int threads;            /* the most threads that its loops may use */
+    int threads; /* the most threads that its loops may use */
     IndexTable index;
     VEC(Expr *) expr;
     int *cons;

@@ -1,5 +1,6 @@
-/* loop_builder: LOOP nodes. While a loop is open its body parameters are made in the order of use; at
- * close they are put into the order that graph.h promises (index, carries, invariants, stacks). */
+/* loop_builder: LOOP nodes. While a loop is open its body parameters are made in the order of use;
+ * at close they are put into the order that graph.h promises (index, carries, invariants, stacks).
+ */
 #include "compiler/loop_builder.h"
 
 #include "compiler/shape.h"
@@ -47,7 +48,9 @@ LoopBuilder *loop_open(Graph *g, int64_t trip, bool reverse) {
     return loop;
 }
 
-void loop_checkpoint(LoopBuilder *loop, bool on) { loop->checkpoint = on; }
+void loop_checkpoint(LoopBuilder *loop, bool on) {
+    loop->checkpoint = on;
+}
 
 Node *loop_index(LoopBuilder *loop) {
     return loop->index;

@@ -7,7 +7,6 @@
 #include <string.h>
 #include <unistd.h>
 
-
 static const char usage_text[] =
     "usage: mdlc [COMMAND] [OPTIONS] FILE.mdl\n"
     "\n"
@@ -39,28 +38,46 @@ static const char usage_text[] =
     "exit: 0 ok, 1 error in the source, 2 usage, 3 budget, 4 file, 70 fault of the compiler\n";
 
 static int usage_error(const char *message, const char *what) {
-    fprintf(stderr, "mdlc: %s%s%s%s\n", message, what ? " '" : "", what ? what : "", what ? "'" : "");
+    fprintf(stderr, "mdlc: %s%s%s%s\n", message, what ? " '" : "", what ? what : "",
+            what ? "'" : "");
     fprintf(stderr, "try 'mdlc --help'\n");
     return EXIT_USAGE;
 }
 
 /* The options that take a value, `--name=VALUE` or `--name VALUE`, or `-xVALUE` or `-x VALUE`. */
 typedef enum {
-    O_OUT, O_HEADER, O_DEFINE, O_MF, O_BUDGET, O_PRECISION, O_BLAS, O_THREADS, O_PREFIX, O_DUMP,
-    O_FORMAT, O_COLOR, O_ENTRY, O_IN, O_SEED, O_CALLS, O_TARGET, O_CHECKS
+    O_OUT,
+    O_HEADER,
+    O_DEFINE,
+    O_MF,
+    O_BUDGET,
+    O_PRECISION,
+    O_BLAS,
+    O_THREADS,
+    O_PREFIX,
+    O_DUMP,
+    O_FORMAT,
+    O_COLOR,
+    O_ENTRY,
+    O_IN,
+    O_SEED,
+    O_CALLS,
+    O_TARGET,
+    O_CHECKS
 } ValueOption;
 static const struct {
     const char *name;
     ValueOption id;
 } value_options[] = {
-    {"-o", O_OUT},           {"-H", O_HEADER},          {"-D", O_DEFINE},   {"-MF", O_MF},
-    {"--budget", O_BUDGET},  {"--precision", O_PRECISION}, {"--blas", O_BLAS}, {"--threads", O_THREADS},
-    {"--prefix", O_PREFIX},  {"--dump", O_DUMP},        {"--format", O_FORMAT}, {"--color", O_COLOR},
-    {"--entry", O_ENTRY},    {"--in", O_IN},            {"--seed", O_SEED}, {"--calls", O_CALLS},
-    {"--target", O_TARGET},  {"--checks", O_CHECKS},
+    {"-o", O_OUT},        {"-H", O_HEADER},         {"-D", O_DEFINE},
+    {"-MF", O_MF},        {"--budget", O_BUDGET},   {"--precision", O_PRECISION},
+    {"--blas", O_BLAS},   {"--threads", O_THREADS}, {"--prefix", O_PREFIX},
+    {"--dump", O_DUMP},   {"--format", O_FORMAT},   {"--color", O_COLOR},
+    {"--entry", O_ENTRY}, {"--in", O_IN},           {"--seed", O_SEED},
+    {"--calls", O_CALLS}, {"--target", O_TARGET},   {"--checks", O_CHECKS},
 };
-static const char *const flag_options[] = {"--no-main", "-MD", "--report", "--stats", "-Werror",
-                                           "--help", "--version"};
+static const char *const flag_options[] = {"--no-main", "-MD",    "--report", "--stats",
+                                           "-Werror",   "--help", "--version"};
 static const struct {
     const char *name;
     Command command;
@@ -80,9 +97,8 @@ static bool parse_size(const char *text, int64_t *bytes) {
     static const struct {
         const char *name;
         double factor;
-    } units[] = {{"", 1},      {"B", 1},         {"kB", 1e3},        {"KB", 1e3},
-                 {"MB", 1e6},  {"GB", 1e9},      {"KiB", 1024},      {"MiB", 1048576},
-                 {"GiB", 1073741824.0}};
+    } units[] = {{"", 1},     {"B", 1},      {"kB", 1e3},      {"KB", 1e3},          {"MB", 1e6},
+                 {"GB", 1e9}, {"KiB", 1024}, {"MiB", 1048576}, {"GiB", 1073741824.0}};
     char *end;
     double v = strtod(text, &end);
     while (*end == ' ') {
@@ -153,14 +169,9 @@ static int set_value(Compile *c, ValueOption id, const char *value) {
     Options *opt = &c->opt;
     int64_t n;
     switch (id) {
-    case O_OUT:
-        opt->output = value;
-        break;
-    case O_HEADER:
-        opt->header = value;
-        break;
-    case O_DEFINE:
-        return add_override(c, value);
+    case O_OUT: opt->output = value; break;
+    case O_HEADER: opt->header = value; break;
+    case O_DEFINE: return add_override(c, value);
     case O_MF:
         opt->depfile = value;
         opt->depend = true;
@@ -170,8 +181,7 @@ static int set_value(Compile *c, ValueOption id, const char *value) {
             return usage_error("--budget wants a size such as '160 MiB', got", value);
         }
         break;
-    case O_PRECISION:
-        return set_precision(opt, value);
+    case O_PRECISION: return set_precision(opt, value);
     case O_BLAS:
         if (!str_eq(value, "builtin") && !str_eq(value, "openblas")) {
             return usage_error("--blas is builtin or openblas, got", value);
@@ -184,14 +194,9 @@ static int set_value(Compile *c, ValueOption id, const char *value) {
         }
         opt->threads = (int)n;
         break;
-    case O_PREFIX:
-        opt->prefix = value;
-        break;
-    case O_DUMP:
-        opt->dump = value;
-        break;
-    case O_FORMAT:
-        return set_report(opt, value);
+    case O_PREFIX: opt->prefix = value; break;
+    case O_DUMP: opt->dump = value; break;
+    case O_FORMAT: return set_report(opt, value);
     case O_COLOR:
         if (!str_eq(value, "auto") && !str_eq(value, "always") && !str_eq(value, "never")) {
             return usage_error("--color is auto, always or never, got", value);
@@ -200,11 +205,8 @@ static int set_value(Compile *c, ValueOption id, const char *value) {
             c->diag.color = str_eq(value, "always");
         }
         break;
-    case O_ENTRY:
-        opt->entry = value;
-        break;
-    case O_IN:
-        return add_binding(c, value);
+    case O_ENTRY: opt->entry = value; break;
+    case O_IN: return add_binding(c, value);
     case O_SEED:
         if (!parse_integer(value, 0, INT64_MAX, &n)) {
             return usage_error("--seed wants a number, got", value);
@@ -319,8 +321,8 @@ static int parse_args(Compile *c, int argc, char **argv) {
             }
         } else {
             bool command = false;
-            for (size_t k = 0; !have_command && !c->opt.input && k < sizeof commands / sizeof *commands;
-                 k++) {
+            for (size_t k = 0;
+                 !have_command && !c->opt.input && k < sizeof commands / sizeof *commands; k++) {
                 if (str_eq(word, commands[k].name)) {
                     c->opt.command = commands[k].command;
                     have_command = command = true;

@@ -63,7 +63,9 @@ static bool dump_wanted(const Compile *c, const char *stage) {
 
 typedef Region *(*GraphPass)(Graph *g, const Region *region);
 
-static Region *grad(Graph *g, const Region *region) { return pass_grad(g, region, GRAD_SAVE_CALLS); }
+static Region *grad(Graph *g, const Region *region) {
+    return pass_grad(g, region, GRAD_SAVE_CALLS);
+}
 
 /* The graph passes in order. A name may be given to --dump. */
 static const struct {
@@ -176,7 +178,7 @@ static int emit(Compile *c, const Program *p, uint32_t source) {
     if (code == EXIT_OK && c->opt.depend) {
         Text out = {.arena = &c->arena};
         emit_depend(&out, c, p);
-        const char *path = c->opt.depfile ? c->opt.depfile
+        const char *path = c->opt.depfile  ? c->opt.depfile
                            : c->opt.output ? str_printf(&c->arena, "%s.d", c->opt.output)
                                            : "-";
         code = write_text(c, path, &out);
@@ -197,7 +199,8 @@ static int stages(Compile *c) {
         if (text) {
             text_add(&out, text);
         }
-        return c->diag.errors ? EXIT_SOURCE : write_text(c, c->opt.output ? c->opt.output : "-", &out);
+        return c->diag.errors ? EXIT_SOURCE
+                              : write_text(c, c->opt.output ? c->opt.output : "-", &out);
     }
     Ast *ast = parse_file(c, &c->arena, source);
     if (dump_wanted(c, "ast")) {

@@ -137,8 +137,8 @@ Program *program_new(Arena *arena, Module *module);
  * NULL). */
 Buf *buf_new(Program *p, ProgramEntry *e, BufKind kind, Type type, const char *name);
 Buf *buf_root(const Buf *buf);
-int64_t buf_extent(const Buf *buf); /* bytes from the first to the last element */
-bool buf_in_arena(const Buf *buf);  /* TEMP or WORK whose root is too */
+int64_t buf_extent(const Buf *buf);                 /* bytes from the first to the last element */
+bool buf_in_arena(const Buf *buf);                  /* TEMP or WORK whose root is too */
 Step *step_new(Program *p, StepKind kind, Loc loc); /* a LOOP gets its index number */
 /* Merges with an access already there. */
 void step_access(Program *p, Step *step, Buf *buf, int mode);

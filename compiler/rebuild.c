@@ -1,6 +1,7 @@
-/* rebuild: copies what is needed of a region through the builder. Dead nodes, unused results of loops,
- * carries that never change and what only they needed stay behind.
- * Contract: needs a verified region; gives an equal one (up to what `visit` changes); changes no values. */
+/* rebuild: copies what is needed of a region through the builder. Dead nodes, unused results of
+ * loops, carries that never change and what only they needed stay behind.
+ * Contract: needs a verified region; gives an equal one (up to what `visit` changes); changes no
+ * values. */
 #include "compiler/graph.h"
 #include "compiler/loop_builder.h"
 
@@ -9,8 +10,8 @@
 /* What of a region is needed. */
 typedef struct Live Live;
 typedef struct {
-    bool *result;        /* of the LOOP: used by somebody */
-    bool *param;         /* body parameters that are read */
+    bool *result; /* of the LOOP: used by somebody */
+    bool *param;  /* body parameters that are read */
     Live *body;
 } LoopLive;
 struct Live {

@@ -114,8 +114,8 @@ static const char *bind_input(Run *r, const Slot *slot, const char *path, int *c
     int64_t n = type_count(slot->type);
     for (int64_t i = 0; i < n; i++) {
         bool whole = elem_is_float(slot->type.elem) || data[i] == (double)(int64_t)data[i];
-        bool inside = slot->lo == slot->hi ||
-                      (data[i] >= (double)slot->lo && data[i] < (double)slot->hi);
+        bool inside =
+            slot->lo == slot->hi || (data[i] >= (double)slot->lo && data[i] < (double)slot->hi);
         if (!whole || !inside) {
             return str_printf(&r->arena, "input '%s': element %" PRId64 " of %s is %.9g%s",
                               slot->c_name, i, path, data[i],
@@ -155,8 +155,9 @@ int run_entry(Compile *c, const Module *module, FILE *out) {
             known |= str_eq(entry->input.at[i]->c_name, c->opt.binding[k].name);
         }
         if (!known) {
-            return fail(r, EXIT_USAGE, str_printf(&r->arena, "'%s' has no input '%s'", entry->name,
-                                                  c->opt.binding[k].name));
+            return fail(r, EXIT_USAGE,
+                        str_printf(&r->arena, "'%s' has no input '%s'", entry->name,
+                                   c->opt.binding[k].name));
         }
     }
     for (int i = 0; i < entry->input.count; i++) {
@@ -244,8 +245,8 @@ static bool run_expectations(Run *r, const Entry *test) {
         if (value_get(value[k], 0) == 0) {
             int line, col;
             loc_line(&r->c->diag, test->out.at[k].loc, &line, &col);
-            fprintf(r->out, "FAILED \"%s\": the expectation at %s:%d:%d does not hold\n", test->name,
-                    loc_file(&r->c->diag, test->out.at[k].loc), line, col);
+            fprintf(r->out, "FAILED \"%s\": the expectation at %s:%d:%d does not hold\n",
+                    test->name, loc_file(&r->c->diag, test->out.at[k].loc), line, col);
             ok = false;
         }
     }

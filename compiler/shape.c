@@ -39,7 +39,9 @@ static Type shape_slot(const Query *q) {
     return q->attr->slot->type;
 }
 
-static Type shape_body_param(const Query *q) { return q->given; }
+static Type shape_body_param(const Query *q) {
+    return q->given;
+}
 
 static Type shape_iota(const Query *q) {
     REQUIRE(q, elem_is_int(q->given.elem), "iota counts in integers");

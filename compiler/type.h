@@ -37,14 +37,14 @@ Type type_scalar(Elem elem);
 Type type_make(Elem elem, int rank, const int64_t *dim);
 bool type_equal(Type a, Type b);
 bool type_same_shape(Type a, Type b);
-int64_t type_count(Type t);            /* elements */
-int64_t type_bytes(Type t);            /* elements x element bytes, dense */
+int64_t type_count(Type t); /* elements */
+int64_t type_bytes(Type t); /* elements x element bytes, dense */
 size_t elem_bytes(Elem elem);
 bool elem_is_float(Elem elem);
-bool elem_is_int(Elem elem);           /* not bool */
+bool elem_is_int(Elem elem); /* not bool */
 bool elem_is_signed(Elem elem);
-const char *elem_name(Elem elem);      /* "f32" */
-const char *elem_c_name(Elem elem);    /* "float" */
+const char *elem_name(Elem elem);   /* "f32" */
+const char *elem_c_name(Elem elem); /* "float" */
 bool elem_from_name(const char *name, Elem *elem);
 
 #endif

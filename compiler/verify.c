@@ -1,5 +1,6 @@
 /* verify: the invariants of a region at each stage, checked behind every pass.
- * Contract: needs anything that claims to be a region; gives nothing; BUGs with the node that lies. */
+ * Contract: needs anything that claims to be a region; gives nothing; BUGs with the node that
+ * lies. */
 #include "compiler/graph.h"
 #include "compiler/shape.h"
 

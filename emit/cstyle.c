@@ -13,7 +13,8 @@
 
 enum { LEVEL_ANY, LEVEL_CHOICE, LEVEL_BITS, LEVEL_COMPARE, LEVEL_SUM, LEVEL_TERM, LEVEL_UNARY };
 
-/* --- names ------------------------------------------------------------------------------------- */
+/* --- names -------------------------------------------------------------------------------------
+ */
 
 static bool name_taken(const Style *s, const char *name) {
     for (int i = 0; i < s->nused; i++) {
@@ -21,7 +22,8 @@ static bool name_taken(const Style *s, const char *name) {
             return true;
         }
     }
-    bool loop = name[0] == 'i' && name[1] != 0 && strspn(name + 1, "0123456789") == strlen(name + 1);
+    bool loop =
+        name[0] == 'i' && name[1] != 0 && strspn(name + 1, "0123456789") == strlen(name + 1);
     return loop || name_is_reserved(name);
 }
 
@@ -81,7 +83,8 @@ const char *style_type(Elem elem) {
     return elem == TY_BOOL ? "int" : elem_c_name(elem);
 }
 
-/* --- numbers and indices ----------------------------------------------------------------------- */
+/* --- numbers and indices -----------------------------------------------------------------------
+ */
 
 static void float_number(Text *out, double value, bool wide) {
     const char *sign = signbit(value) ? "-" : "";
@@ -157,11 +160,14 @@ static bool is_ratio(const Atom *atom) {
 
 static void index_level(Style *s, const Index *index, int level) {
     int parts = index->nterm + (index->base != 0);
-    int own = parts > 1 ? LEVEL_SUM : parts == 1 && index->nterm == 1 &&
-              (index->term[0].mul != 1 || is_ratio(index->term[0].atom)) ? LEVEL_TERM : LEVEL_UNARY;
+    int own = parts > 1 ? LEVEL_SUM
+              : parts == 1 && index->nterm == 1 &&
+                      (index->term[0].mul != 1 || is_ratio(index->term[0].atom))
+                  ? LEVEL_TERM
+                  : LEVEL_UNARY;
     bool minus = index->nterm > 0 ? index->term[0].mul < 0 : index->base < 0;
-    bool parens = own < level || (own == LEVEL_TERM && level == LEVEL_TERM) ||
-                  (minus && level > LEVEL_ANY);
+    bool parens =
+        own < level || (own == LEVEL_TERM && level == LEVEL_TERM) || (minus && level > LEVEL_ANY);
     if (parens) {
         text_add(s->out, "(");
     }
@@ -199,9 +205,12 @@ static void index_level(Style *s, const Index *index, int level) {
     }
 }
 
-void style_index(Style *s, const Index *index) { index_level(s, index, LEVEL_ANY); }
+void style_index(Style *s, const Index *index) {
+    index_level(s, index, LEVEL_ANY);
+}
 
-/* --- expressions ------------------------------------------------------------------------------- */
+/* --- expressions -------------------------------------------------------------------------------
+ */
 
 static void binary(Style *s, const char *op, const Expr *a, const Expr *b, int level) {
     style_value(s, a, level);
@@ -305,13 +314,16 @@ static void map_text(Style *s, const Expr *e) {
     Arena *arena = s->out->arena;
     switch (e->op) {
     case OP_ADD:
-        is_float ? binary(s, "+", in[0], in[1], LEVEL_SUM) : wrapping(s, e->elem, "+", in[0], in[1]);
+        is_float ? binary(s, "+", in[0], in[1], LEVEL_SUM)
+                 : wrapping(s, e->elem, "+", in[0], in[1]);
         break;
     case OP_SUB:
-        is_float ? binary(s, "-", in[0], in[1], LEVEL_SUM) : wrapping(s, e->elem, "-", in[0], in[1]);
+        is_float ? binary(s, "-", in[0], in[1], LEVEL_SUM)
+                 : wrapping(s, e->elem, "-", in[0], in[1]);
         break;
     case OP_MUL:
-        is_float ? binary(s, "*", in[0], in[1], LEVEL_TERM) : wrapping(s, e->elem, "*", in[0], in[1]);
+        is_float ? binary(s, "*", in[0], in[1], LEVEL_TERM)
+                 : wrapping(s, e->elem, "*", in[0], in[1]);
         break;
     case OP_DIV: binary(s, "/", in[0], in[1], LEVEL_TERM); break;
     case OP_RSQRT:
@@ -466,7 +478,9 @@ void style_value(Style *s, const Expr *e, int level) {
     }
 }
 
-void style_expr(Style *s, const Expr *e) { style_value(s, e, LEVEL_ANY); }
+void style_expr(Style *s, const Expr *e) {
+    style_value(s, e, LEVEL_ANY);
+}
 
 void style_combine(Style *s, OpCode op, Elem elem, const char *a, const char *b) {
     bool is_float = elem_is_float(elem);

@@ -14,8 +14,8 @@ typedef struct {
     const char **arg;   /* by Arg.id */
     const char **used;  /* every name of the function */
     int nused, most;
-    Text *before;       /* functions that this one calls */
-    int nloop;          /* how many of its loops became functions */
+    Text *before;             /* functions that this one calls */
+    int nloop;                /* how many of its loops became functions */
     const char *part, *parts; /* in such a loop: the number of the thread's part, and of all */
 } Style;
 
@@ -27,8 +27,9 @@ const char *style_expr_name(Style *s, const Expr *e, const char *base);
 void style_indent(Style *s);
 void style_index(Style *s, const Index *index);
 void style_place(Style *s, const Arg *arg, const Index *index); /* an element of memory */
-void style_expr(Style *s, const Expr *e);          /* as a full expression */
-void style_value(Style *s, const Expr *e, int level); /* in parentheses where the context binds tighter */
+void style_expr(Style *s, const Expr *e);                       /* as a full expression */
+void style_value(Style *s, const Expr *e,
+                 int level); /* in parentheses where the context binds tighter */
 void style_number(Text *out, Elem elem, double value, int64_t ivalue);
 /* C type of a local variable: bools are int there. */
 const char *style_type(Elem elem);

@@ -1,8 +1,10 @@
-/* draws: a Philox block serves four elements in a row; a loop that asks for one element at a time would
- * compute each block four times. So the row is made first, and the loop reads it. Only rows of a larger
- * whole: a flat loop over a tensor of any size stays as it is, so that its text does not depend on the
- * size.
- * Needs an innermost loop whose bounds are printed; gives the same numbers as the draws themselves. */
+/* draws: a Philox block serves four elements in a row; a loop that asks for one element at a time
+ * would compute each block four times. So the row is made first, and the loop reads it. Only rows
+ * of a larger
+ * whole: a flat loop over a tensor of any size stays as it is, so that its text does not depend on
+ * the size.
+ * Needs an innermost loop whose bounds are printed; gives the same numbers as the draws
+ * themselves. */
 #include "emit/draws.h"
 
 #include <inttypes.h>
@@ -77,12 +79,12 @@ Draws draws_open(Style *s, int axis, const char *first, const char *end, int64_t
         bool sum = strncmp(end, first, n) == 0 && strncmp(end + n, " + ", 3) == 0;
         const char *count = from_zero ? end
                             : sum     ? end + n + 3
-                                      : str_printf(s->out->arena, "%s - %s", end, operand(s, first));
+                                  : str_printf(s->out->arena, "%s - %s", end, operand(s, first));
         text_printf(s->out, ", (uint64_t)(%s), %s, %s);\n", start_text(s, axis, e->index, first),
                     count, row);
-        s->bound[e->id] = from_zero
-                              ? str_printf(s->out->arena, "%s[%s]", row, s->axis[axis])
-                              : str_printf(s->out->arena, "%s[%s - %s]", row, s->axis[axis], operand(s, first));
+        s->bound[e->id] = from_zero ? str_printf(s->out->arena, "%s[%s]", row, s->axis[axis])
+                                    : str_printf(s->out->arena, "%s[%s - %s]", row, s->axis[axis],
+                                                 operand(s, first));
     }
     return draws;
 }

@@ -11,9 +11,9 @@ typedef struct {
     int count;
 } Draws;
 
-/* For a loop over `axis` from `first` to `end` (at most `most` iterations) with this body: prints a row
- * and its filling for each uniform f32 draw that goes up by one element an iteration, and binds the
- * draw to the row's element. Other draws stay as they are. */
+/* For a loop over `axis` from `first` to `end` (at most `most` iterations) with this body: prints
+ * a row and its filling for each uniform f32 draw that goes up by one element an iteration, and
+ * binds the draw to the row's element. Other draws stay as they are. */
 Draws draws_open(Style *s, int axis, const char *first, const char *end, int64_t most,
                  const StmtList *body);
 void draws_close(Style *s, const Draws *draws);

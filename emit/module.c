@@ -93,10 +93,12 @@ static void print_comment(const Emit *e, Text *out) {
                 (long long)p->stack_bytes, e->c->opt.threads);
     for (int i = 0; i < p->entry.count; i++) {
         const ProgramEntry *entry = p->entry.at[i];
-        text_printf(out, " *   %s: arena %lld (least possible %lld), FLOPs %lld, "
-                    "bytes moved %lld\n", entry->c_name,
-                    (long long)entry->arena_bytes, (long long)entry->lower_bound_bytes,
-                    (long long)entry->flops, (long long)entry->bytes_moved);
+        text_printf(out,
+                    " *   %s: arena %lld (least possible %lld), FLOPs %lld, "
+                    "bytes moved %lld\n",
+                    entry->c_name, (long long)entry->arena_bytes,
+                    (long long)entry->lower_bound_bytes, (long long)entry->flops,
+                    (long long)entry->bytes_moved);
     }
     text_add(out, " */\n");
 }

@@ -1,8 +1,9 @@
 /* target_c: kernels as static C functions: heads, loops, folds, calls.
  *
  * Loops over a grid run on OpenMP threads by a static schedule where the kernel says so; folds keep
- * their lanes in a local array that a C compiler holds in registers. Needs a planned Program (storage
- * that two arguments share must not be called restrict); gives readable C; decides nothing. */
+ * their lanes in a local array that a C compiler holds in registers. Needs a planned Program
+ * (storage that two arguments share must not be called restrict); gives readable C; decides
+ * nothing. */
 #include "emit/cstyle.h"
 #include "emit/draws.h"
 #include "emit/needs.h"
@@ -41,7 +42,8 @@ static const char *expr_text(Style *s, const Expr *e) {
     return text.at;
 }
 
-/* --- simple statements ------------------------------------------------------------------------- */
+/* --- simple statements -------------------------------------------------------------------------
+ */
 
 static void print_let(Style *s, const Stmt *st) {
     const Expr *e = st->expr;
@@ -90,7 +92,8 @@ static void print_block(Style *s, const StmtList *list) {
     s->depth--;
 }
 
-/* --- loops ------------------------------------------------------------------------------------- */
+/* --- loops -------------------------------------------------------------------------------------
+ */
 
 /* First and end of a loop that may begin later and end earlier than its axis, as text. */
 static void loop_bounds(Style *s, int axis, const Index *begin, int64_t span, const char **first,
@@ -109,8 +112,10 @@ static void loop_bounds(Style *s, int axis, const Index *begin, int64_t span, co
         if (begin->most + span <= extent) {
             line(s, "const int64_t %s = %s + %" PRId64 ";", *end, *first, span);
         } else {
-            line(s, "const int64_t %s = %s + %" PRId64 " < %" PRId64 " ? %s + %" PRId64 " : %" PRId64
-                    ";", *end, *first, span, extent, *first, span, extent);
+            line(s,
+                 "const int64_t %s = %s + %" PRId64 " < %" PRId64 " ? %s + %" PRId64 " : %" PRId64
+                 ";",
+                 *end, *first, span, extent, *first, span, extent);
         }
     }
 }
@@ -121,8 +126,8 @@ static void print_thread_args(Style *s) {
         const Arg *arg = s->k->arg.at[i];
         if (arg->thread) {
             const char *own = style_name(s, str_printf(s->out->arena, "%s_own", arg->name));
-            line(s, "%s *%s = %s + (int64_t)%s * %" PRId64 ";",
-                 elem_c_name(arg->buf->type.elem), own, arg->name, s->part, arg->part);
+            line(s, "%s *%s = %s + (int64_t)%s * %" PRId64 ";", elem_c_name(arg->buf->type.elem),
+                 own, arg->name, s->part, arg->part);
             s->arg[arg->id] = own;
         }
     }
@@ -286,7 +291,8 @@ static void print_for(Style *s, const Stmt *st) {
     draws_close(s, &draws);
 }
 
-/* --- folds ------------------------------------------------------------------------------------- */
+/* --- folds -------------------------------------------------------------------------------------
+ */
 
 static void fold_start(Text *out, OpCode op, Elem elem) {
     if (op == OP_FMAX || op == OP_FMIN) {
@@ -443,8 +449,10 @@ static void print_lanes_fold(Style *s, const Stmt *st) {
     fold_close(s, st);
     for (int k = 0; k < st->fold.count; k++) {
         const Expr *e = st->fold.at[k];
-        const char *word = e->op == OP_SUM ? "add" : e->op == OP_PROD ? "mul"
-                         : e->op == OP_FMAX ? "max" : "min";
+        const char *word = e->op == OP_SUM    ? "add"
+                           : e->op == OP_PROD ? "mul"
+                           : e->op == OP_FMAX ? "max"
+                                              : "min";
         const char *result = style_expr_name(s, e, style_fold_word(e->op));
         line(s, "const %s %s = md_lanes_%s%s(%s, %d);", elem_c_name(e->elem), result, word,
              e->elem == TY_F64 ? "" : "f", lane[k], st->lanes);
@@ -466,7 +474,8 @@ static void print_fold(Style *s, const Stmt *st) {
     }
 }
 
-/* --- products ---------------------------------------------------------------------------------- */
+/* --- products ----------------------------------------------------------------------------------
+ */
 
 /* What an epilogue reads and writes: the arguments, loop indices and axes around it. */
 static Needs tile_needs(Style *s, const Tile *tile) {
@@ -477,8 +486,8 @@ static Needs tile_needs(Style *s, const Tile *tile) {
 
 static const Tile *find_tile(const StmtList *list) {
     for (int i = 0; i < list->count; i++) {
-        const Tile *tile = list->at[i]->kind == STMT_TILE ? list->at[i]->tile
-                                                          : find_tile(&list->at[i]->body);
+        const Tile *tile =
+            list->at[i]->kind == STMT_TILE ? list->at[i]->tile : find_tile(&list->at[i]->body);
         if (tile) {
             return tile;
         }
@@ -494,8 +503,8 @@ static const char *const block_parameters =
 static void print_epilogue(Text *out, const Step *step, const Tile *tile) {
     const Kernel *k = step->kernel;
     Style s = style_open(out, k);
-    static const char *const own[] = {"ctx", "m0", "rows", "n0", "cols", "strip", "ld", "args",
-                                      "block"};
+    static const char *const own[] = {"ctx",   "m0", "rows", "n0",   "cols",
+                                      "strip", "ld", "args", "block"};
     for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
         style_name(&s, own[i]);
     }
@@ -511,8 +520,9 @@ static void print_epilogue(Text *out, const Step *step, const Tile *tile) {
     }
     for (int i = 0; i < k->naxis + k->loop.count; i++) {
         if (i < k->naxis ? n.axes >> i & 1 : n.loop[i - k->naxis]) {
-            line(&s, "int64_t %s;", i < k->naxis ? s.axis[i]
-                 : str_printf(out->arena, "i%d", k->loop.at[i - k->naxis]->index));
+            line(&s, "int64_t %s;",
+                 i < k->naxis ? s.axis[i]
+                              : str_printf(out->arena, "i%d", k->loop.at[i - k->naxis]->index));
         }
     }
     text_printf(out, "} %s_args;\n\nstatic void %s_epilogue", step->name, step->name);
@@ -528,8 +538,9 @@ static void print_epilogue(Text *out, const Step *step, const Tile *tile) {
     }
     for (int i = 0; i < k->naxis + k->loop.count; i++) {
         if (i < k->naxis ? n.axes >> i & 1 : n.loop[i - k->naxis]) {
-            const char *name = i < k->naxis ? s.axis[i]
-                : str_printf(out->arena, "i%d", k->loop.at[i - k->naxis]->index);
+            const char *name = i < k->naxis
+                                   ? s.axis[i]
+                                   : str_printf(out->arena, "i%d", k->loop.at[i - k->naxis]->index);
             line(&s, "const int64_t %s = args->%s;", name, name);
         }
     }
@@ -543,7 +554,8 @@ static void print_epilogue(Text *out, const Step *step, const Tile *tile) {
         }
         line(&s, "for (int64_t %s = m0; %s < m0 + rows; %s++) {", row, row, row);
         s.depth++;
-        line(&s, "%s *block = strip + (%s - m0) * ld;", elem_c_name(tile->strip->buf->type.elem), row);
+        line(&s, "%s *block = strip + (%s - m0) * ld;", elem_c_name(tile->strip->buf->type.elem),
+             row);
         for (int j = 0; j < st->body.count; j++) {
             const Stmt *inner = st->body.at[j];
             if (inner->kind != STMT_FOR) {
@@ -575,7 +587,9 @@ static void print_plan(Text *out, const Step *step, const Tile *tile) {
     text_printf(out, "static const md_%s %s_%s = {\n    ", kind, step->name, kind);
     for (int i = 0; i < tile->nplan; i++) {
         text_printf(out, "%" PRId64 "%s", tile->plan[i],
-                    i + 1 == tile->nplan ? "\n};\n\n" : i % 16 == 15 ? ",\n    " : ", ");
+                    i + 1 == tile->nplan ? "\n};\n\n"
+                    : i % 16 == 15       ? ",\n    "
+                                         : ", ");
     }
     if (tile->body.count > 0) {
         print_epilogue(out, step, tile);
@@ -584,8 +598,10 @@ static void print_plan(Text *out, const Step *step, const Tile *tile) {
         return;
     }
     const char *suffix = tile_suffix(tile);
-    text_printf(out, "static void %s_part(const md_tile_call *call, int part) {\n"
-                     "    md_tile_part_%s(&%s_tile, call, part, ", step->name, suffix, step->name);
+    text_printf(out,
+                "static void %s_part(const md_tile_call *call, int part) {\n"
+                "    md_tile_part_%s(&%s_tile, call, part, ",
+                step->name, suffix, step->name);
     if (tile->body.count > 0) {
         text_printf(out, "%s_epilogue);\n}\n\n", step->name);
     } else {
@@ -621,7 +637,8 @@ static void print_tile(Style *s, const Tile *tile) {
         for (int i = 0; i < k->naxis + k->loop.count; i++) {
             if (i < k->naxis ? n.axes >> i & 1 : n.loop[i - k->naxis]) {
                 const char *name = i < k->naxis ? s->axis[i]
-                    : str_printf(s->out->arena, "i%d", k->loop.at[i - k->naxis]->index);
+                                                : str_printf(s->out->arena, "i%d",
+                                                             k->loop.at[i - k->naxis]->index);
                 line(s, "args.%s = %s;", name, name);
             }
         }
@@ -647,8 +664,8 @@ static void print_tile(Style *s, const Tile *tile) {
     }
     line(s, "md_tile_run(&%s_tile, %s_part, %s, %s, %s, %s, %s, %d);", s->name, s->name,
          operand_text(s, tile->a, tile->at_a), operand_text(s, tile->b, tile->at_b),
-         operand_text(s, tile->c, tile->at_c), context, tile->work ? s->arg[tile->work->id] : "NULL",
-         k->threads);
+         operand_text(s, tile->c, tile->at_c), context,
+         tile->work ? s->arg[tile->work->id] : "NULL", k->threads);
 }
 
 static void print_list(Style *s, const StmtList *list) {
@@ -664,7 +681,8 @@ static void print_list(Style *s, const StmtList *list) {
     }
 }
 
-/* --- functions --------------------------------------------------------------------------------- */
+/* --- functions ---------------------------------------------------------------------------------
+ */
 
 static void kernel_head(Style *s, const Step *step) {
     const Kernel *k = s->k;

@@ -46,7 +46,7 @@ struct Ast {
     Loc name_loc;     /* of `name` (for BINARY: of the operator) */
     const char *name; /* interned by nobody: compare with str_eq */
     const char *text;
-    const char *doc;  /* `///` comment lines before an item or param, joined by newlines, or NULL */
+    const char *doc; /* `///` comment lines before an item or param, joined by newlines, or NULL */
     double number;
     Ast **kid;
     int nkid;

@@ -41,8 +41,8 @@ static void say(Elab *e, Loc loc, int id, const char *text) {
     }
 }
 
-/* Is it about how the call fits the signature of an item of the user's own? The item may be at fault,
- * and then all calls are: one message is enough. */
+/* Is it about how the call fits the signature of an item of the user's own? The item may be at
+ * fault, and then all calls are: one message is enough. */
 static bool about_signature(const Elab *e, Loc loc) {
     const Frame *f = e->frame;
     return f && f->item && !f->item->file->library && f->call.source == loc.source &&

@@ -194,8 +194,8 @@ struct Elab {
 
 /* One error, with the calls it was met in as notes. Returns poison, so that it can be returned. */
 const Value *elab_error(Elab *e, Loc loc, int id, const char *fmt, ...) MDLC_PRINTF(4, 5);
-/* Is this message the first of its kind about `what`, in the file or in the body at hand? If not, it
- * counts as an error and is not to be printed. */
+/* Is this message the first of its kind about `what`, in the file or in the body at hand? If not,
+ * it counts as an error and is not to be printed. */
 bool elab_first(Elab *e, int id, const char *what);
 bool elab_first_in_body(Elab *e, int id, const char *what);
 /* What is not supported yet: said once a feature, however often a file uses it. */

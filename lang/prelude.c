@@ -82,7 +82,8 @@ static const Value *make_shape(Call *c) {
     return v;
 }
 
-/* In an evaluation the rows of the batch are known only when all batches have been seen: a sum of ones. */
+/* In an evaluation the rows of the batch are known only when all batches have been seen: a sum of
+ * ones. */
 static const Value *count_rows(Call *c, const Value *v) {
     Graph *g = c->e->g;
     Type type = v->node->type;

@@ -30,10 +30,16 @@ typedef struct {
     VEC(Unit *) unit;
 } Fuse;
 
-static NodeInfo *info_of(Fuse *s, const Node *node) { return &s->f->info[node->id]; }
+static NodeInfo *info_of(Fuse *s, const Node *node) {
+    return &s->f->info[node->id];
+}
 
-static bool set_has(const uint64_t *set, uint32_t id) { return set[id / 64] >> (id % 64) & 1; }
-static void set_add(uint64_t *set, uint32_t id) { set[id / 64] |= (uint64_t)1 << (id % 64); }
+static bool set_has(const uint64_t *set, uint32_t id) {
+    return set[id / 64] >> (id % 64) & 1;
+}
+static void set_add(uint64_t *set, uint32_t id) {
+    set[id / 64] |= (uint64_t)1 << (id % 64);
+}
 
 /* --- atoms ------------------------------------------------------------------------------------ */
 
@@ -41,7 +47,6 @@ static bool is_leaf(const Node *node) {
     return node->op == OP_SLOT || node->op == OP_TABLE || node->op == OP_BODY_PARAM ||
            node->op == OP_PICK;
 }
-
 
 static bool is_call(const Node *node) {
     return (node->op == OP_CONTRACT && !fold_is_tiny(node)) || node->op == OP_CUMSUM ||
@@ -345,7 +350,7 @@ typedef struct {
     const Node *root; /* the atom that is tried */
     int row;          /* axis */
     bool fits;
-    Buf **fake;       /* by node id: something to load from */
+    Buf **fake; /* by node id: something to load from */
 } Trial;
 
 static bool trial_at(Trial *t, Values *v, const Node *node, const Index **at) {
@@ -496,8 +501,8 @@ static void unit_absorb(Fuse *s, Unit *a, Unit *b, int64_t rows) {
     VEC(const Node *) all = {0};
     int i = 0, j = 0;
     while (i < a->atom.count || j < b->atom.count) {
-        bool first = j == b->atom.count ||
-                     (i < a->atom.count && a->atom.at[i]->id < b->atom.at[j]->id);
+        bool first =
+            j == b->atom.count || (i < a->atom.count && a->atom.at[i]->id < b->atom.at[j]->id);
         const Node *next = first ? a->atom.at[i++] : b->atom.at[j++];
         VEC_PUSH(s->arena, &all, next);
     }
@@ -580,8 +585,7 @@ static bool try_merge(Fuse *s, Unit *a, Unit *b) {
     if (path_between(s, b, a, seen)) {
         return false;
     }
-    if ((a->kind == UNIT_NEST || epilogue) &&
-        !merged_fits(s, a, b, rows > 0 ? rows : a->count)) {
+    if ((a->kind == UNIT_NEST || epilogue) && !merged_fits(s, a, b, rows > 0 ? rows : a->count)) {
         return false;
     }
     unit_absorb(s, a, b, rows);

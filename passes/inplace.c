@@ -183,8 +183,7 @@ static void take_over(ProgramEntry *e, const Step *step, const InplacePair *pair
     }
     const Step *at = step_holding(out, step);
     if (at == NULL || root->last != step_end(at) || out->first != at->id ||
-        taken_by_other(step, out, root) ||
-        !order_allows(list_of(e, out), root, out, 0)) {
+        taken_by_other(step, out, root) || !order_allows(list_of(e, out), root, out, 0)) {
         return;
     }
     out->root = root;

@@ -114,7 +114,7 @@ static const char *kernel_label(const Frame *f, const Unit *unit, const Node *ma
 }
 
 /* A kernel for `unit` (or a copy of `node` into `copy`), as a step at the end of the frame's list.
- * */
+ */
 static void lower_kernel(Frame *f, const Unit *unit, const Node *main, const HomeList *copy) {
     Lower *l = f->l;
     Arena scratch = {0};
@@ -166,8 +166,7 @@ static Home target_home(Frame *f, const Target *t, const Node *node) {
     if (!t->dest) {
         return t->home;
     }
-    Buf *buf = temp_new(f, node, t->dest->type,
-                        str_printf(f->l->arena, "%s_next", t->dest->name));
+    Buf *buf = temp_new(f, node, t->dest->type, str_printf(f->l->arena, "%s_next", t->dest->name));
     buf->dest = t->dest;
     return (Home){.buf = buf};
 }
@@ -263,8 +262,13 @@ static void lower_loop(Frame *f, const Node *node, const TargetList *targets) {
             }
         }
     }
-    Frame inner = {.l = l, .region = body, .up = f, .node = node, .loop = step,
-                   .list = &step->body, .result = result};
+    Frame inner = {.l = l,
+                   .region = body,
+                   .up = f,
+                   .node = node,
+                   .loop = step,
+                   .list = &step->body,
+                   .result = result};
     TargetList *to = ARENA_ARRAY(l->arena, TargetList, body->out.count + 1);
     for (int k = 0; k < body->out.count; k++) {
         Target t = {.dest = k < a->ncarry ? result[k].at[0].buf : NULL};
@@ -345,8 +349,8 @@ static void give_homes(Frame *f, const TargetList *targets) {
             if (!n->atom || n->leaf) {
                 continue; /* copied in front of the loop */
             }
-            Home carry = {.buf = temp_new(f, node->body->out.at[k], start->type,
-                                          result_name(f, node, k))};
+            Home carry = {
+                .buf = temp_new(f, node->body->out.at[k], start->type, result_name(f, node, k))};
             VEC_PUSH(f->l->arena, &f->loop_result[i][k], carry);
             if (n->read && f->home[start->id].count == 0) {
                 Home own = {.buf = temp_new(f, start, start->type, short_name(f->l->arena, start))};

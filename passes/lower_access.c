@@ -92,8 +92,7 @@ static const Expr *load_outer(KernelBuild *b, Values *v, const Node *outer,
     return e;
 }
 
-static const Expr *load_param(KernelBuild *b, Values *v, const Node *node,
-                              const Index *const *at) {
+static const Expr *load_param(KernelBuild *b, Values *v, const Node *node, const Index *const *at) {
     const Frame *f = b->at;
     int k = node->attr->axis - 1;
     if (k < 0) {
@@ -161,8 +160,8 @@ static void store_home(KernelBuild *b, RootList *roots, const Home *home, const 
     home_index(b, home, at, full);
     const Arg *arg = kernel_arg(b->k, home->buf, ACCESS_WRITE);
     int mode = ACCESS_WRITE | (home->part ? ACCESS_PART : 0);
-    Root root = {.arg = arg, .index = kernel_touch(b, arg, mode, full), .value = value,
-                 .add = OP_CONST};
+    Root root = {
+        .arg = arg, .index = kernel_touch(b, arg, mode, full), .value = value, .add = OP_CONST};
     VEC_PUSH(b->scratch, roots, root);
 }
 
@@ -177,8 +176,8 @@ void kernel_store(KernelBuild *b, RootList *roots, const Node *node, const Index
 Buf *kernel_work(KernelBuild *b, Type type, int parts, const char *name) {
     if (parts > 0) {
         int64_t line = MD_ALIGN / (int64_t)elem_bytes(type.elem);
-        type = (Type){.elem = type.elem, .rank = 2,
-                      .dim = {parts, align_up(type_count(type), line)}};
+        type =
+            (Type){.elem = type.elem, .rank = 2, .dim = {parts, align_up(type_count(type), line)}};
     }
     if (b->nwork < b->work.count && type_equal(b->work.at[b->nwork]->type, type)) {
         return b->work.at[b->nwork++];

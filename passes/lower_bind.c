@@ -7,7 +7,9 @@
 
 #include <string.h>
 
-AxisSet root_axes(const Root *root) { return root->index->axes | root->value->axes; }
+AxisSet root_axes(const Root *root) {
+    return root->index->axes | root->value->axes;
+}
 
 /* Loads under a choice are bound in front of it: a C compiler may not make a load that the source
  * makes only sometimes, and then cannot vectorise; ours are always inside. */
@@ -99,8 +101,7 @@ void bind_expr(Binder *x, const Expr *e, bool deeper) {
     if (x->seen[e->id] && !wanted) {
         return;
     }
-    if (here && x->early &&
-        holds_fold(b, e, ARENA_ARRAY(b->scratch, bool, b->nbound))) {
+    if (here && x->early && holds_fold(b, e, ARENA_ARRAY(b->scratch, bool, b->nbound))) {
         wanted = false;
     } else if (e->kind == EXPR_FOLD && here) {
         BUG("a fold is used before its loop");

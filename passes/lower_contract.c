@@ -114,8 +114,8 @@ typedef struct {
     KernelBuild *b;
     const Node *node;
     Class class[CLASSES];
-    const Expr *load[2];     /* of A and B at the labels' axes */
-    bool swapped;            /* A is the second operand */
+    const Expr *load[2]; /* of A and B at the labels' axes */
+    bool swapped;        /* A is the second operand */
     const Index *label[3 * MD_RANK];
     Radix space[3 * MD_RANK];
     int nlabel;
@@ -267,12 +267,32 @@ static md_tile_shape plan_shape(const Product *p, int flags) {
     Digit k2 = group_at(&p->class[SUMMED], 0), k1 = group_at(&p->class[SUMMED], 1),
           k0 = group_at(&p->class[SUMMED], 2);
     md_tile_shape s = {
-        .b1 = b1.extent, .b2 = b2.extent, .m1 = m1.extent, .m2 = m2.extent, .n = n.extent,
-        .k0 = k0.extent, .k1 = k1.extent, .k2 = k2.extent,
-        .a_b1 = b1.a, .a_b2 = b2.a, .a_m1 = m1.a, .a_m2 = m2.a,
-        .a_k0 = k0.a, .a_k1 = k1.a, .a_k2 = k2.a,
-        .b_b1 = b1.b, .b_b2 = b2.b, .b_k0 = k0.b, .b_k1 = k1.b, .b_k2 = k2.b, .b_n = n.b,
-        .c_b1 = b1.c, .c_b2 = b2.c, .c_m1 = m1.c, .c_m2 = m2.c, .c_n = n.c,
+        .b1 = b1.extent,
+        .b2 = b2.extent,
+        .m1 = m1.extent,
+        .m2 = m2.extent,
+        .n = n.extent,
+        .k0 = k0.extent,
+        .k1 = k1.extent,
+        .k2 = k2.extent,
+        .a_b1 = b1.a,
+        .a_b2 = b2.a,
+        .a_m1 = m1.a,
+        .a_m2 = m2.a,
+        .a_k0 = k0.a,
+        .a_k1 = k1.a,
+        .a_k2 = k2.a,
+        .b_b1 = b1.b,
+        .b_b2 = b2.b,
+        .b_k0 = k0.b,
+        .b_k1 = k1.b,
+        .b_k2 = k2.b,
+        .b_n = n.b,
+        .c_b1 = b1.c,
+        .c_b2 = b2.c,
+        .c_m1 = m1.c,
+        .c_m2 = m2.c,
+        .c_n = n.c,
         .flags = flags,
     };
     return s;
@@ -573,7 +593,7 @@ static TileOutcome build_tile(KernelBuild *b) {
         BUG("the plan of a product outgrew its place");
     }
     memcpy(tile->plan, &plan, sizeof plan);
-    int workers = md_tile_workers(&plan, b->k->threads);
+    int workers = md_tile_most_parts(&plan, b->k->threads);
     int64_t work = (int64_t)md_tile_workspace(&plan, workers);
     if (work > 0) {
         int64_t elems = work / (int64_t)elem_bytes(node->type.elem);

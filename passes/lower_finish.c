@@ -16,8 +16,8 @@ typedef struct {
 
 typedef struct {
     KernelBuild *b;
-    bool *bound;  /* by Expr.id */
-    int loop;     /* number of the current innermost loop */
+    bool *bound; /* by Expr.id */
+    int loop;    /* number of the current innermost loop */
     int nloop;
     int64_t times; /* iterations of the current block */
     VEC(Reach) reach;
@@ -242,7 +242,7 @@ static void set_accesses(KernelBuild *b, const Walk *w) {
             n++;
         }
         /* What it writes it reads back only: values never change, so nothing is read and replaced.
-         * */
+         */
         bool back = t->mode == ACCESS_READ && (t->arg->mode & ACCESS_WRITE) != 0;
         if (w->arg_used[t->arg->id] && t->arg->buf->kind != BUF_WORK && !back) {
             step_access_slice(p, step, t->arg->buf, t->mode, t->slice, n);

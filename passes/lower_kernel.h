@@ -35,8 +35,8 @@ struct Frame {
     const Node *node; /* the LOOP whose body this is */
     Step *loop;
     StepList *list;
-    HomeList *home;  /* by node id; the first is where users read it */
-    HomeList *result; /* of the LOOP `node`: by result, carries first (homes in frame `up`) */
+    HomeList *home;         /* by node id; the first is where users read it */
+    HomeList *result;       /* of the LOOP `node`: by result, carries first (homes in frame `up`) */
     uint64_t *placed;       /* by node id of a CONCAT: operands whose kernels write their part */
     HomeList **loop_result; /* by node id of a LOOP of this region */
 };
@@ -70,12 +70,12 @@ typedef struct {
     Lower *l;
     Frame *frame;
     const Unit *unit;
-    bool known;           /* product or folds of the unit are there: what follows takes them */
+    bool known;               /* product or folds of the unit are there: what follows takes them */
     const Expr **known_value; /* by node id; NULL: from memory */
-    const Expr *strip;    /* what stands for the product in the epilogue of a tile */
+    const Expr *strip;        /* what stands for the product in the epilogue of a tile */
     const Index *strip_at[MD_RANK]; /* where */
-    bool plain;           /* no tile: plain loops */
-    const HomeList *copy; /* stores go here instead of to the homes of their nodes */
+    bool plain;                     /* no tile: plain loops */
+    const HomeList *copy;           /* stores go here instead of to the homes of their nodes */
     Arena *scratch;
     Kernel *k;
     Values v;
@@ -83,8 +83,8 @@ typedef struct {
     VEC(Touch) touch;
     VEC(Buf *) work; /* workspaces of this step; an attempt uses the first nwork */
     int nwork;
-    int first_space; /* number of the first index space of the nest being built */
-    VEC(Radix) radix;  /* kept from one attempt to the next */
+    int first_space;  /* number of the first index space of the nest being built */
+    VEC(Radix) radix; /* kept from one attempt to the next */
     Step *step;
     bool *bound; /* by Expr.id: a LET in scope */
     bool *forced;
@@ -141,7 +141,7 @@ typedef struct {
 
 AxisSet root_axes(const Root *root);
 void nest_open(KernelBuild *b, const RootList *roots); /* counts uses; nothing is bound */
-void bind_room(KernelBuild *b); /* for expressions that scheduling itself has made */
+void bind_room(KernelBuild *b);    /* for expressions that scheduling itself has made */
 bool expr_is_plain(const Expr *e); /* a number or an index: never worth a name */
 Binder bind_open(KernelBuild *b, StmtList *list, AxisSet scope, ExprList *made);
 /* Binds what `e` needs; `deeper`: it is used in a loop inside this block. */

@@ -13,31 +13,31 @@
 #include <string.h>
 
 enum {
-    KEEP_COST = 10,      /* of an element: worth a store and a load of a cached row */
+    KEEP_COST = 10,          /* of an element: worth a store and a load of a cached row */
     PARALLEL_WORK = 1 << 17, /* about 20 us of one thread */
-    BLOCK = 32, /* elements of a block of a transposed copy, each way */
-    FLAT_CHUNK = 1024,   /* least elements of one piece of a flat loop */
+    BLOCK = 32,              /* elements of a block of a transposed copy, each way */
+    FLAT_CHUNK = 1024,       /* least elements of one piece of a flat loop */
     FLAT_CHUNKS = 64
 };
 
 /* --- stages ----------------------------------------------------------------------------------- */
 
 typedef struct {
-    AxisSet set;       /* inner axes; 0: no loop */
+    AxisSet set; /* inner axes; 0: no loop */
     int depth;
-    bool search;       /* the folds are OP_ARGMAX or OP_ARGMIN: a loop of their own */
+    bool search; /* the folds are OP_ARGMAX or OP_ARGMIN: a loop of their own */
     ExprList fold;
     RootList root;
-    ExprList keep;     /* row values that this stage leaves for later ones */
-    ExprList kept_as;  /* loads of them */
-    ExprList take;     /* what it reads of those */
+    ExprList keep;    /* row values that this stage leaves for later ones */
+    ExprList kept_as; /* loads of them */
+    ExprList take;    /* what it reads of those */
 } Stage;
 typedef VEC(Stage) StageList;
 
 typedef struct {
     KernelBuild *b;
     AxisSet scope;
-    int *depth;  /* by Expr.id: number of folds of this scope under it, -1: unknown */
+    int *depth; /* by Expr.id: number of folds of this scope under it, -1: unknown */
     int ndepth;
     StageList stage;
 } Rows;
@@ -132,9 +132,10 @@ static int inner_cost(const Rows *x, const Expr *e, bool *seen) {
         return 0;
     }
     seen[e->id] = true;
-    int cost = e->kind == EXPR_MAP ? elem_cost(e->op)
+    int cost = e->kind == EXPR_MAP    ? elem_cost(e->op)
                : e->kind == EXPR_DRAW ? e->cost - e->in[0]->cost
-               : e->kind == EXPR_FOLD ? 1000 : 0;
+               : e->kind == EXPR_FOLD ? 1000
+                                      : 0;
     for (int i = 0; i < e->nkid; i++) {
         cost += inner_cost(x, e->kid[i], seen);
     }
@@ -271,7 +272,7 @@ static void emit_body(KernelBuild *b, StmtList *into, AxisSet scope, const RootL
 }
 
 /* Nested folds: those whose axes are bound only inside this loop become loops of their own in it.
- * */
+ */
 static void emit_nested(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots,
                         const ExprList *folds);
 
@@ -501,9 +502,9 @@ static int turned_axis(const KernelBuild *b, const Expr *e, const int *grid, int
     seen[e->id] = true;
     int64_t inner, outer;
     for (int i = 0; e->kind == EXPR_LOAD && i < n - 1; i++) {
-        if (index_stride(e->index, grid[n - 1], &inner) && index_stride(e->index, grid[i], &outer) &&
-            (inner >= BLOCK || inner <= -BLOCK) && (outer == 1 || outer == -1) &&
-            b->k->axis[grid[i]].extent >= 2 * BLOCK) {
+        if (index_stride(e->index, grid[n - 1], &inner) &&
+            index_stride(e->index, grid[i], &outer) && (inner >= BLOCK || inner <= -BLOCK) &&
+            (outer == 1 || outer == -1) && b->k->axis[grid[i]].extent >= 2 * BLOCK) {
             return grid[i];
         }
     }
@@ -516,7 +517,8 @@ static int turned_axis(const KernelBuild *b, const Expr *e, const int *grid, int
     return -1;
 }
 
-/* A loop over blocks of `axis`; the loop inside it that runs over one block is made by block_loop. */
+/* A loop over blocks of `axis`; the loop inside it that runs over one block is made by block_loop.
+ */
 static int block_axis(KernelBuild *b, int axis) {
     return kernel_axis(b->k, (b->k->axis[axis].extent + BLOCK - 1) / BLOCK, "c");
 }

@@ -91,14 +91,17 @@ bool kernel_refine(KernelBuild *b, const RootList *roots) {
     return false;
 }
 
-void space_digits(KernelBuild *b, const Radix *r, int n, const int64_t *dim,
-                         const Index **at) {
+void space_digits(KernelBuild *b, const Radix *r, int n, const int64_t *dim, const Index **at) {
     index_unflatten(&b->k->index, radix_flat(b, r), n, dim, at);
 }
 
-int space_axes(const Radix *r) { return r->count == 1 ? 0 : r->n; }
+int space_axes(const Radix *r) {
+    return r->count == 1 ? 0 : r->n;
+}
 
-AxisSet space_set(const Radix *r) { return r->count == 1 ? 0 : r->set; }
+AxisSet space_set(const Radix *r) {
+    return r->count == 1 ? 0 : r->set;
+}
 
 int64_t count_dims(int n, const int64_t *dim) {
     int64_t count = 1;

@@ -123,7 +123,7 @@ bool build_nest(KernelBuild *b) {
 /* --- folds over leading axes ------------------------------------------------------------------ */
 
 void emit_column(KernelBuild *b, const Radix *g, const Radix *f, const Radix *v,
-                        const RootList *roots) {
+                 const RootList *roots) {
     nest_open(b, roots);
     int64_t work = 0;
     for (int i = 0; i < roots->count; i++) {
@@ -147,8 +147,8 @@ void emit_column(KernelBuild *b, const Radix *g, const Radix *f, const Radix *v,
             Type type = vector_type(elem, chunks * g->count * v->count);
             Buf *buf = kernel_work(b, type, 0, "partial");
             const Arg *arg = kernel_arg(b->k, buf, ACCESS_READ | ACCESS_WRITE);
-            const Index *flat = index_add(&b->k->index, index_scale(&b->k->index, c, g->count),
-                                          radix_flat(b, g));
+            const Index *flat =
+                index_add(&b->k->index, index_scale(&b->k->index, c, g->count), radix_flat(b, g));
             flat = index_add(&b->k->index, index_scale(&b->k->index, flat, v->count),
                              radix_flat(b, v));
             Root end = r;

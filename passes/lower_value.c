@@ -189,7 +189,7 @@ const Index *inner_flat(Values *v, const InnerSpace *inner) {
 }
 
 /* Index of each folded axis (outermost first) for a fold asked for at `at`; gives the set of axes.
- * */
+ */
 static AxisSet fold_space(Values *v, const Node *node, int n, const int64_t *dim, int rank,
                           const Index *const *at, const Index **pos) {
     AxisSet outer = 0, inner = 0;
@@ -221,8 +221,8 @@ static AxisSet fold_space(Values *v, const Node *node, int n, const int64_t *dim
 
 /* Calls for every position of the folded axes dim[0..n); in[] is complete except for those. */
 static const Expr *fold_written_out(Values *v, OpCode op, Elem elem, int n, const int64_t *dim,
-                                    const Index **pos,
-                                    const Expr *(*body)(void *ctx, Values *v), void *ctx) {
+                                    const Index **pos, const Expr *(*body)(void *ctx, Values *v),
+                                    void *ctx) {
     int64_t index[MD_RANK] = {0}, count = 1;
     for (int i = 0; i < n; i++) {
         count *= dim[i];
@@ -445,8 +445,8 @@ static const Expr *value_scatter_add(Values *v, const Node *node, const Index *c
     }
     Elem elem = node->in[1]->type.elem;
     const Expr *same[2] = {expr_index(v->k, elem, at[nb]), value_at(v, node->in[1], at)};
-    const Expr *choice[3] = {expr_map(v->k, OP_EQ, TY_BOOL, same, 2),
-                             value_at(v, node->in[0], in), expr_const(v->k, node->type.elem, 0)};
+    const Expr *choice[3] = {expr_map(v->k, OP_EQ, TY_BOOL, same, 2), value_at(v, node->in[0], in),
+                             expr_const(v->k, node->type.elem, 0)};
     return expr_map(v->k, OP_SELECT, node->type.elem, choice, 3);
 }
 

@@ -60,6 +60,6 @@ bool fold_is_loop(const Node *node); /* a FOLD that is not */
 /* SCATTER_ADD with one position for each element of the result's batch: a selection. */
 bool scatter_is_select(const Node *node);
 uint32_t folded_axes(const Node *node); /* mask of operand axes that a FOLD removes */
-OpCode fold_map(OpCode op);           /* OP_SUM: OP_ADD and so on */
+OpCode fold_map(OpCode op);             /* OP_SUM: OP_ADD and so on */
 
 #endif

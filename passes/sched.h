@@ -31,7 +31,7 @@ typedef struct {
     Item *item;
     int n;
     VEC(Use) use;
-    int *use_of; /* by Buf.id, -1 */
+    int *use_of;     /* by Buf.id, -1 */
     int64_t *slices; /* by Buf.id: in how many slices loops take it, 0 or 1: whole */
     int stamp;
     Ints stack; /* of searches */

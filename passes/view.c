@@ -96,17 +96,18 @@ const Expr *view_index(Kernel *k, const Node *node, const Index *const *at, cons
         break;
     case OP_FLIP:
         for (int i = 0; i < to.rank; i++) {
-            in[i] = a->axes >> i & 1
-                        ? index_offset(t, index_scale(t, at[i], -1), from.dim[i] - 1)
-                        : at[i];
+            in[i] = a->axes >> i & 1 ? index_offset(t, index_scale(t, at[i], -1), from.dim[i] - 1)
+                                     : at[i];
         }
         break;
     case OP_WINDOW:
         for (int i = 0; i < from.rank; i++) {
             in[i] = at[i <= a->axis ? i : i + 1];
         }
-        in[a->axis] = index_offset(t, index_add(t, index_scale(t, at[a->axis], a->s),
-                                                index_scale(t, at[a->axis + 1], a->d)), -a->p);
+        in[a->axis] = index_offset(
+            t,
+            index_add(t, index_scale(t, at[a->axis], a->s), index_scale(t, at[a->axis + 1], a->d)),
+            -a->p);
         in[a->axis] = bordered(k, a->border, in[a->axis], a->taps_n, &guard);
         break;
     default: BUG("%s is no view", op_info[node->op].name);

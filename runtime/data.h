@@ -119,7 +119,8 @@ MD_FN int md_data_csv(md_data *d, int part, int file, const char *path, md_strea
     /* The scratch of one record stays in the mapping: what is printed is all that is ever taken. */
     size_t pointers = sizeof(unsigned char *) * (size_t)set->field_count;
     size_t numbers = sizeof(md_number) * (size_t)c.columns;
-    size_t slack = 64 * (size_t)set->field_count + md_round_up(pointers, 64) + md_round_up(numbers, 64);
+    size_t slack =
+        64 * (size_t)set->field_count + md_round_up(pointers, 64) + md_round_up(numbers, 64);
     if ((uint64_t)c.rows > ((uint64_t)PTRDIFF_MAX - slack) / (row_bytes + 1)) {
         return md_fail(message, MD_EXIT_MEMORY, "%s: too large", path);
     }

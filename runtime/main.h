@@ -202,9 +202,8 @@ MD_COLD int md_setup(md_run *r, md_paths *paths) {
     }
     if (rc == MD_EXIT_OK) {
         md_touch_write(r->regions.base, r->regions.mapped);
-        rc = r->options.save == NULL
-                 ? MD_EXIT_OK
-                 : md_out_probe(&r->out, r->options.save, &r->message);
+        rc = r->options.save == NULL ? MD_EXIT_OK
+                                     : md_out_probe(&r->out, r->options.save, &r->message);
     }
     if (rc == MD_EXIT_OK) {
         rc = md_setup_model(r);

@@ -120,8 +120,8 @@ typedef struct md_entry {
     int metric_count;
     const char *const *extras; /* further values of a step: "lr", "grad_norm" */
     int extra_count;
-    int (*eval)(void *net, const md_call *call);          /* NULL: no evaluation */
-    int eval_sums;                                        /* numbers that `eval` stores */
+    int (*eval)(void *net, const md_call *call); /* NULL: no evaluation */
+    int eval_sums;                               /* numbers that `eval` stores */
     /* sums over all rows -> loss, metrics */
     void (*eval_end)(const void *net, const double *sums, double *values);
 } md_entry;

@@ -119,7 +119,7 @@ MD_COLD const char *md_option_value(const md_options *o, const char *option, con
 }
 
 MD_COLD int md_option_count(md_options *o, const md_option *option, const char *value,
-                          md_text *message) {
+                            md_text *message) {
     int64_t n = 0;
     int64_t least = strcmp(option->name, "--seed") == 0 ? 0 : 1;
     if (!md_parse_integer(value, &n) || n < least) {
@@ -145,7 +145,7 @@ MD_COLD int md_option_count(md_options *o, const md_option *option, const char *
 }
 
 MD_COLD int md_option_text(md_options *o, const md_option *option, const char *value,
-                         md_text *message) {
+                           md_text *message) {
     if (strcmp(option->name, "--load") == 0) {
         o->load = value;
     } else if (strcmp(option->name, "--save") == 0) {
@@ -201,7 +201,7 @@ MD_COLD int md_option_only(md_options *o, const md_model *m, md_text *message) {
 
 /* The words in front of the options. An entry of the source wins over a command of that name. */
 MD_COLD int md_option_words(md_options *o, const md_model *m, const char *const *words, int count,
-                          md_text *message) {
+                            md_text *message) {
     const char *name = count == 0 ? "" : words[count - 1];
     const md_entry *named = NULL;
     for (int i = 0; i < m->entry_count; i++) {
@@ -252,7 +252,7 @@ MD_COLD unsigned md_option_where(md_command command) {
 }
 
 MD_COLD int md_option_one(md_options *o, const md_option *option, const char *value,
-                        md_text *message) {
+                          md_text *message) {
     if ((option->where & md_option_where(o->command)) == 0) {
         return md_fail(message, MD_EXIT_USAGE, "%s makes no sense here; see --help", option->name);
     }
@@ -282,7 +282,7 @@ MD_COLD int md_pair_names(const char *pair, const char *name) {
 }
 
 MD_COLD int md_pair_known(const md_model *m, const md_entry *e, const char *option,
-                        const char *pair) {
+                          const char *pair) {
     int known = 0;
     if (strcmp(option, "--set") == 0) {
         for (int i = 0; i < e->hyper_count; i++) {
@@ -309,7 +309,7 @@ MD_COLD int md_pair_known(const md_model *m, const md_entry *e, const char *opti
 
 /* What may stand in front of '=' of an option, for a message. */
 MD_COLD void md_pair_names_list(const md_model *m, const md_entry *e, const char *option,
-                              md_text *t) {
+                                md_text *t) {
     for (int i = 0; i < e->hyper_count && strcmp(option, "--set") == 0; i++) {
         md_text_format(t, " %s", e->hypers[i].name);
     }
@@ -357,7 +357,7 @@ MD_COLD int md_options_names(const md_options *o, const md_model *m, md_text *me
 }
 
 MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **argv,
-                           md_text *message) {
+                             md_text *message) {
     const char *words[3] = {NULL, NULL, NULL};
     int count = 0;
     memset(o, 0, sizeof *o);

@@ -3,8 +3,8 @@
  *
  * A draw is a function of (key, element index); a key is made of (seed, site, counter) and may be
  * folded with loop indices. Bits and uniform f32: element i is word i mod 4 of block i / 4; 53 bits
- * and normals use words of block i. So loops over elements vectorise and any part of a tensor can be
- * drawn again. Needs md.h and math.h, gives pure functions. */
+ * and normals use words of block i. So loops over elements vectorise and any part of a tensor can
+ * be drawn again. Needs md.h and math.h, gives pure functions. */
 #ifndef MD_RNG_H
 #define MD_RNG_H
 

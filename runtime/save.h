@@ -78,8 +78,8 @@ MD_COLD int md_out_open(md_out *o, const char *path, md_text *message) {
     return o->fd < 0 ? md_out_fail(o, message) : MD_EXIT_OK;
 }
 
-/* Could the file be made? Asked before a long run; leaves nothing behind. A pipe or a device is taken
- * at its word. */
+/* Could the file be made? Asked before a long run; leaves nothing behind. A pipe or a device is
+ * taken at its word. */
 MD_COLD int md_out_probe(md_out *o, const char *path, md_text *message) {
     struct stat old;
     if (stat(path, &old) == 0 && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode)) {
@@ -161,7 +161,7 @@ MD_COLD int md_out_close(md_out *o, md_text *message) {
 /* Weights (MD_SAVE_PARAMS) or all that persists (MD_SAVE_ALL) to a safetensors file. `out` is
  * scratch. */
 MD_COLD int md_save_file(md_out *out, const char *path, const md_model *model,
-                       const md_memory *memory, unsigned what, md_text *message) {
+                         const md_memory *memory, unsigned what, md_text *message) {
     int rc = md_out_open(out, path, message);
     if (rc != MD_EXIT_OK) {
         return rc;
@@ -172,7 +172,7 @@ MD_COLD int md_save_file(md_out *out, const char *path, const md_model *model,
 
 /* Loads weights; `seen` is scratch of one byte a tensor. */
 MD_COLD int md_load_file(const char *path, const md_model *model, const md_memory *memory,
-                       unsigned what, unsigned char *seen, md_text *message) {
+                         unsigned what, unsigned char *seen, md_text *message) {
     int fd;
     uint64_t bytes;
     char buffer[MD_MESSAGE_BYTES - 256];

@@ -17,41 +17,95 @@
 
 /* ---- f32 and f64 under one spelling -------------------------------------------------------- */
 
-MD_INLINE float md_sqrtf(float x) { return sqrtf(x); }
-MD_INLINE float md_floorf(float x) { return floorf(x); }
-MD_INLINE float md_roundf(float x) { return rintf(x); }
-MD_INLINE double md_exp(double x) { return exp(x); }
-MD_INLINE double md_expm1(double x) { return expm1(x); }
-MD_INLINE double md_log(double x) { return log(x); }
-MD_INLINE double md_log1p(double x) { return log1p(x); }
-MD_INLINE double md_sqrt(double x) { return sqrt(x); }
-MD_INLINE double md_sin(double x) { return sin(x); }
-MD_INLINE double md_cos(double x) { return cos(x); }
-MD_INLINE double md_tanh(double x) { return tanh(x); }
-MD_INLINE double md_erf(double x) { return erf(x); }
-MD_INLINE double md_pow(double x, double y) { return pow(x, y); }
-MD_INLINE double md_floor(double x) { return floor(x); }
-MD_INLINE double md_round(double x) { return rint(x); }
+MD_INLINE float md_sqrtf(float x) {
+    return sqrtf(x);
+}
+MD_INLINE float md_floorf(float x) {
+    return floorf(x);
+}
+MD_INLINE float md_roundf(float x) {
+    return rintf(x);
+}
+MD_INLINE double md_exp(double x) {
+    return exp(x);
+}
+MD_INLINE double md_expm1(double x) {
+    return expm1(x);
+}
+MD_INLINE double md_log(double x) {
+    return log(x);
+}
+MD_INLINE double md_log1p(double x) {
+    return log1p(x);
+}
+MD_INLINE double md_sqrt(double x) {
+    return sqrt(x);
+}
+MD_INLINE double md_sin(double x) {
+    return sin(x);
+}
+MD_INLINE double md_cos(double x) {
+    return cos(x);
+}
+MD_INLINE double md_tanh(double x) {
+    return tanh(x);
+}
+MD_INLINE double md_erf(double x) {
+    return erf(x);
+}
+MD_INLINE double md_pow(double x, double y) {
+    return pow(x, y);
+}
+MD_INLINE double md_floor(double x) {
+    return floor(x);
+}
+MD_INLINE double md_round(double x) {
+    return rint(x);
+}
 
-MD_INLINE int md_isfinitef(float x) { return fabsf(x) < INFINITY; }
-MD_INLINE int md_isfinite(double x) { return fabs(x) < (double)INFINITY; }
+MD_INLINE int md_isfinitef(float x) {
+    return fabsf(x) < INFINITY;
+}
+MD_INLINE int md_isfinite(double x) {
+    return fabs(x) < (double)INFINITY;
+}
 
 /* -1, 0, 1; NaN stays. */
-MD_INLINE float md_signf(float x) { return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x != x ? x : 0.0f; }
-MD_INLINE double md_sign(double x) { return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x != x ? x : 0.0; }
+MD_INLINE float md_signf(float x) {
+    return x > 0.0f ? 1.0f : x < 0.0f ? -1.0f : x != x ? x : 0.0f;
+}
+MD_INLINE double md_sign(double x) {
+    return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x != x ? x : 0.0;
+}
 
 /* The other operand when they are equal; NaN of either stays. */
-MD_INLINE float md_maxf(float a, float b) { return ((a > b) | (a != a)) ? a : b; }
-MD_INLINE float md_minf(float a, float b) { return ((a < b) | (a != a)) ? a : b; }
-MD_INLINE double md_max(double a, double b) { return ((a > b) | (a != a)) ? a : b; }
-MD_INLINE double md_min(double a, double b) { return ((a < b) | (a != a)) ? a : b; }
+MD_INLINE float md_maxf(float a, float b) {
+    return ((a > b) | (a != a)) ? a : b;
+}
+MD_INLINE float md_minf(float a, float b) {
+    return ((a < b) | (a != a)) ? a : b;
+}
+MD_INLINE double md_max(double a, double b) {
+    return ((a > b) | (a != a)) ? a : b;
+}
+MD_INLINE double md_min(double a, double b) {
+    return ((a < b) | (a != a)) ? a : b;
+}
 
 /* ---- integers ------------------------------------------------------------------------------ */
 
-MD_INLINE int64_t md_max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
-MD_INLINE int64_t md_min_i64(int64_t a, int64_t b) { return a < b ? a : b; }
-MD_INLINE int64_t md_abs_i64(int64_t a) { return a < 0 ? (int64_t)(0 - (uint64_t)a) : a; }
-MD_INLINE int64_t md_sign_i64(int64_t a) { return (a > 0) - (a < 0); }
+MD_INLINE int64_t md_max_i64(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+MD_INLINE int64_t md_min_i64(int64_t a, int64_t b) {
+    return a < b ? a : b;
+}
+MD_INLINE int64_t md_abs_i64(int64_t a) {
+    return a < 0 ? (int64_t)(0 - (uint64_t)a) : a;
+}
+MD_INLINE int64_t md_sign_i64(int64_t a) {
+    return (a > 0) - (a < 0);
+}
 
 /* Floors; x div 0 = 0. */
 MD_INLINE int64_t md_idiv(int64_t x, int64_t y) {

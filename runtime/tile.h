@@ -70,7 +70,7 @@ MD_INLINE int64_t md_tile_min(int64_t a, int64_t b) {
 /* The most workers that a product has, of `threads`: small ones do not pay for a team. */
 MD_FN int md_tile_workers(const md_tile *s, int threads) {
     int64_t products = s->b1 * s->b2 * s->r1 * s->r2 * s->cols * s->k0 * s->k1 * s->k2;
-    return products < MD_TILE_SERIAL ? 1 : threads;
+    return products <= MD_TILE_SERIAL ? 1 : threads;
 }
 
 /* Bytes of workspace for up to `threads` threads. */

@@ -210,4 +210,18 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     return p;
 }
 
+/* The most parts that a product is ever cut into on up to `threads` threads: what the workspace is
+ * for. A small product has fewer tiles than a large team has threads. */
+MD_FN int md_tile_most_parts(const md_tile *s, int threads) {
+    int most = 1;
+    for (int team = 2; team <= md_tile_workers(s, threads); team++) {
+        md_tile_call call;
+        memset(&call, 0, sizeof call);
+        call.parts = team;
+        md_tile_grid(s, &call);
+        most = call.parts > most ? call.parts : most;
+    }
+    return most;
+}
+
 #endif

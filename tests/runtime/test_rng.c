@@ -43,8 +43,8 @@ static void test_elements(void **state) {
     for (int i = COUNT - 1; i >= 0; i--) {
         uint64_t at = first + (uint64_t)i;
         md_block b = md_philox((uint32_t)at, (uint32_t)(at >> 32), key.c2, key.c3, key.k0, key.k1);
-        md_block four = md_philox((uint32_t)(at >> 2), (uint32_t)(at >> 34), key.c2, key.c3,
-                                  key.k0, key.k1); /* serves elements 4 k .. 4 k + 3 */
+        md_block four = md_philox((uint32_t)(at >> 2), (uint32_t)(at >> 34), key.c2, key.c3, key.k0,
+                                  key.k1); /* serves elements 4 k .. 4 k + 3 */
         assert_true(u[i] == (float)(four.w[at & 3] >> 8) / 16777216.0f);
         assert_true(four.w[at & 3] == md_rand_bits(key, at));
         double r = sqrt(-2.0 * log(((double)(b.w[0] >> 8) + 1.0) / 16777216.0));
@@ -246,10 +246,10 @@ static void test_split(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_known_answers), cmocka_unit_test(test_elements),
-        cmocka_unit_test(test_rows),
-        cmocka_unit_test(test_moments),       cmocka_unit_test(test_extremes),
-        cmocka_unit_test(test_keys),          cmocka_unit_test(test_permute),
-        cmocka_unit_test(test_permute_even),  cmocka_unit_test(test_split),
+        cmocka_unit_test(test_rows),          cmocka_unit_test(test_moments),
+        cmocka_unit_test(test_extremes),      cmocka_unit_test(test_keys),
+        cmocka_unit_test(test_permute),       cmocka_unit_test(test_permute_even),
+        cmocka_unit_test(test_split),
     };
     return cmocka_run_group_tests_name("runtime rng", tests, NULL, NULL);
 }

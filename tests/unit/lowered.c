@@ -34,8 +34,8 @@ Program *lowered_program(Lowered *l, Region *region, Slot *const *slot, int nslo
         VEC_PUSH(&l->arena, &entry->input, slot[i]);
     }
     for (int i = 0; i < region->out.count; i++) {
-        EntryOut out = {.name = str_printf(&l->arena, "out%d", i), .role = OUT_RESULT,
-                        .loc = LOC_NONE};
+        EntryOut out = {
+            .name = str_printf(&l->arena, "out%d", i), .role = OUT_RESULT, .loc = LOC_NONE};
         VEC_PUSH(&l->arena, &entry->out, out);
     }
     VEC_PUSH(&l->arena, &module->entry, entry);
@@ -122,10 +122,11 @@ int lowered_add(Lowered *l, Program *p, double *const *data) {
     steps_visit(&e->step, print_kernel, l);
     text_printf(out, "static void run_%d(void) {\n", id);
     if (planned(p)) {
-        text_printf(out, "    static double arena_at[%lld], io_at[%lld];\n"
-                         "    unsigned char *arena = (unsigned char *)arena_at;\n"
-                         "    unsigned char *io = (unsigned char *)io_at;\n"
-                         "    memset(arena, 0xff, sizeof arena_at);\n    (void)io;\n",
+        text_printf(out,
+                    "    static double arena_at[%lld], io_at[%lld];\n"
+                    "    unsigned char *arena = (unsigned char *)arena_at;\n"
+                    "    unsigned char *io = (unsigned char *)io_at;\n"
+                    "    memset(arena, 0xff, sizeof arena_at);\n    (void)io;\n",
                     (long long)(p->arena_bytes / 8 + 8), (long long)(p->io_bytes / 8 + 8));
     }
     for (int i = 0; i < p->table.count + e->buf.count; i++) {
@@ -145,8 +146,9 @@ int lowered_add(Lowered *l, Program *p, double *const *data) {
             for (int64_t k = 0; k < type_count(b->type); k++) {
                 text_printf(out, "%.17g,%s", from[k], k % 8 == 7 ? "\n" : " ");
             }
-            text_printf(out, "0};\n    for (int k = 0; k < %lld; k++) {\n"
-                             "        %s[k] = (%s)from_%s_%d[k];\n    }\n",
+            text_printf(out,
+                        "0};\n    for (int k = 0; k < %lld; k++) {\n"
+                        "        %s[k] = (%s)from_%s_%d[k];\n    }\n",
                         (long long)n, b->name, elem_c_name(b->type.elem), b->name, input);
         } else if (!planned(p)) {
             /* What is read before it is written shows. */
@@ -158,9 +160,10 @@ int lowered_add(Lowered *l, Program *p, double *const *data) {
     for (int i = 0; i < e->buf.count; i++) {
         const Buf *b = e->buf.at[i];
         if (b->kind == BUF_RESULT) {
-            text_printf(out, "    for (int k = 0; k < %lld; k++) {\n"
-                             "        double x = (double)%s[k];\n"
-                             "        fwrite(&x, sizeof x, 1, stdout);\n    }\n",
+            text_printf(out,
+                        "    for (int k = 0; k < %lld; k++) {\n"
+                        "        double x = (double)%s[k];\n"
+                        "        fwrite(&x, sizeof x, 1, stdout);\n    }\n",
                         (long long)type_count(b->type), b->name);
         }
     }

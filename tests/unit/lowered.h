@@ -10,7 +10,7 @@
 typedef struct {
     Compile *c;
     Arena arena;
-    Text text;      /* the C program */
+    Text text; /* the C program */
     Text main;
     VEC(Program *) program;
     VEC(double **) result; /* by case: out[k] as doubles */

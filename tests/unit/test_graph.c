@@ -1,4 +1,5 @@
-/* The builder: hash-consing, folding, views of constants, loops with captured values, rebuilding. */
+/* The builder: hash-consing, folding, views of constants, loops with captured values, rebuilding.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -173,7 +173,9 @@ typedef struct {
     int n;
 } Pool;
 
-static Node *any(Pool *p) { return p->node[sample_below(&p->t->s, p->n)]; }
+static Node *any(Pool *p) {
+    return p->node[sample_below(&p->t->s, p->n)];
+}
 
 static void put(Pool *p, Node *node) {
     if (node && type_count(node->type) <= 4000 && node->type.rank < MD_RANK - 1) {
@@ -182,7 +184,9 @@ static void put(Pool *p, Node *node) {
 }
 
 /* Keeps numbers small, so that errors stay comparable. */
-static Node *bounded(Pool *p, Node *a) { return node_map1(p->t->g, OP_TANH, a); }
+static Node *bounded(Pool *p, Node *a) {
+    return node_map1(p->t->g, OP_TANH, a);
+}
 
 static Node *random_view(Pool *p, Node *a) {
     Sample *s = &p->t->s;
@@ -225,8 +229,7 @@ static Node *random_view(Pool *p, Node *a) {
         dim[axis] = 1 + sample_below(s, 20);
         return node_broadcast(g, a, 1u << axis, rank + 1, dim);
     case 6: return node_flip(g, a, 1u << axis);
-    default:
-        return node_window(g, a, axis, 1, 1, 1, n, 3, BORDER_VALUE, 0);
+    default: return node_window(g, a, axis, 1, 1, 1, n, 3, BORDER_VALUE, 0);
     }
 }
 
@@ -598,12 +601,9 @@ int main(int argc, char **argv) {
         cmocka_set_test_filter(argv[1]);
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ops_f32),
-        cmocka_unit_test(test_ops_f64),
-        cmocka_unit_test(test_gradients),
-        cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_patterns_threads),
-        cmocka_unit_test(test_random_graphs),
+        cmocka_unit_test(test_ops_f32),          cmocka_unit_test(test_ops_f64),
+        cmocka_unit_test(test_gradients),        cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_patterns_threads), cmocka_unit_test(test_random_graphs),
         cmocka_unit_test(test_random_planned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -1,6 +1,7 @@
 /* Broken programs through parser and elaborator: one lost token costs at most two errors, other
  * damage any number, and nothing ends in a fault; what is still a program gives regions that hold,
- * also after differentiation. MUTANTS=n in the environment tries n times as much other damage, SEED=n starts elsewhere. */
+ * also after differentiation. MUTANTS=n in the environment tries n times as much other damage,
+ * SEED=n starts elsewhere. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

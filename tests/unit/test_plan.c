@@ -142,8 +142,8 @@ static void test_alloc_recorded(void **state) {
         double ratio; /* of the lower bound, at most */
     } problem[] = {
         {"somas_resnet50.csv", 60, 1.0031}, {"A.1048576.csv", 4000, 1.25},
-        {"B.1048576.csv", 4000, 1.25},       {"C.1048576.csv", 4000, 1.25},
-        {"D.1048576.csv", 4000, 1.25},       {"E.1048576.csv", 4000, 1.25},
+        {"B.1048576.csv", 4000, 1.25},      {"C.1048576.csv", 4000, 1.25},
+        {"D.1048576.csv", 4000, 1.25},      {"E.1048576.csv", 4000, 1.25},
     };
     const char *folder = getenv("MDLC_DATA");
     int found = 0;
@@ -474,15 +474,16 @@ static void test_each_fault(void **state) {
     }
 }
 
-/* A step makes two results over one dying operand and nobody reads the first: they must not both get
- * its bytes. */
+/* A step makes two results over one dying operand and nobody reads the first: they must not both
+ * get its bytes. */
 static void test_two_results_of_one_operand(void **state) {
     (void)state;
     Arena arena = {0};
     Tiny t = tiny_program(&arena);
     Type row = t.x->type;
     t.e->step.count = 0;
-    Buf *x = buf_new(t.p, t.e, BUF_TEMP, row, "x2"), *dead = buf_new(t.p, t.e, BUF_TEMP, row, "dead");
+    Buf *x = buf_new(t.p, t.e, BUF_TEMP, row, "x2"),
+        *dead = buf_new(t.p, t.e, BUF_TEMP, row, "dead");
     Buf *used = buf_new(t.p, t.e, BUF_TEMP, row, "used");
     Buf *loss = buf_new(t.p, t.e, BUF_TEMP, type_scalar(TY_F32), "loss2");
     loss->dest = t.loss->dest;
