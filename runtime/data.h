@@ -171,7 +171,7 @@ MD_FN int md_data_locate(const md_array *a, const md_dataset *set, const md_fiel
         return MD_EXIT_OK;
     }
     /* A flat file of elements is cut into records as long as the field wants them. */
-    int64_t record = a->rank == 1 && f->source == MD_RECORD ? f->count : a->width;
+    int64_t record = a->flat && f->source == MD_RECORD ? f->count : a->width;
     int fits = f->source == MD_RECORD ? record == f->count : f->first + f->count <= record;
     if (!fits || elements % record != 0) {
         return md_fail(

@@ -64,6 +64,7 @@ MD_FN int md_raw_open(md_array *a, const char *path, md_dtype dtype, md_text *me
     uint64_t bytes;
     memset(a, 0, sizeof *a);
     a->path = path;
+    a->flat = 1;
     a->dtype = dtype;
     int rc = md_open(path, message, &fd, &bytes);
     if (rc != MD_EXIT_OK) {

@@ -16,6 +16,7 @@ typedef struct md_array {
     const char *path;
     md_dtype dtype;
     int swap; /* elements are big-endian */
+    int flat; /* raw elements without a shape: a field says how many make a record */
     int rank;
     int64_t shape[MD_MAX_RANK];
     int64_t rows, width; /* records along the first axis, elements of each */
