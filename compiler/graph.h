@@ -303,8 +303,7 @@ Node *node_random(Graph *g, Dist dist, uint64_t site, Node *const *key, int nkey
 Node *node_stop(Graph *g, Node *a);
 Node *node_grad(Graph *g, Node *value, Node *point, Node *cotangent);
 /* `body` was made by region_new(g, current region) with its params added by region_param; it holds
- * the adjoint: params (args..., u) and one result for each arg (NULL is not allowed: give zeros).
- * */
+ * the adjoint: params (args..., u) and one result for each arg (none NULL: give zeros). */
 Node *node_custom(Graph *g, Node *value, Node *const *arg, int narg, Region *body);
 Node *region_param(Region *region, Type type); /* the next BODY_PARAM */
 void region_result(Region *region, Node *node);

@@ -1,8 +1,7 @@
 /* draws: a Philox block serves four elements in a row; a loop that asks for one element at a time
  * would compute each block four times. So the row is made first, and the loop reads it. Only rows
- * of a larger
- * whole: a flat loop over a tensor of any size stays as it is, so that its text does not depend on
- * the size.
+ * of a larger whole: a flat loop over a tensor of any size stays as it is, so that its text does
+ * not depend on the size.
  * Needs an innermost loop whose bounds are printed; gives the same numbers as the draws
  * themselves. */
 #include "emit/draws.h"

@@ -60,7 +60,7 @@ typedef struct {
 
 typedef void (*md_tile_part_fn)(const md_tile_call *call, int part);
 
-/* Below this many products one thread is faster: 2^18 take some 2 us, a parallel region 1 us. */
+/* Up to this many products one thread is faster: 2^18 take some 2 us, a parallel region 1 us. */
 enum { MD_TILE_SERIAL = 262144 };
 
 MD_INLINE int64_t md_tile_min(int64_t a, int64_t b) {
