@@ -1,0 +1,116 @@
+#!/bin/sh
+# What the tests notice: COUNT small wrong changes of the passes and of the checks of types and
+# shapes, one at a time, each built and run against the suites until one of them fails.
+#
+#     COUNT=240 SEED=1 JOBS=2 sh tests/mutate.sh          (make mutants)
+#
+# Each job works in a copy of the tracked files. A change whose object code is the same is not a
+# change and is left out; so is one that does not compile. The rest is killed (by the suite named)
+# or survives. The table is $BUILD/mutants/result, the closing line the score. A run that was cut
+# off goes on where it stopped when COUNT and SEED are the same. Status 0 when at least LEAST
+# per cent are killed.
+set -u
+: "${BUILD:=build}" "${COUNT:=240}" "${SEED:=1}" "${JOBS:=2}" "${LEAST:=85}" "${CC:=cc}"
+out=$BUILD/mutants
+tool=$BUILD/tests/tools/mutate
+sources="$(ls passes/*.c) compiler/shape.c lang/arith.c lang/dims.c lang/notation.c lang/access.c lang/bind.c lang/fold.c"
+mkdir -p "$out"
+# shellcheck disable=SC2086
+"$tool" -s "$SEED" -c "$COUNT" $sources >"$out/places.new"
+cmp -s "$out/places.new" "$out/places" || {
+    rm -f "$out"/result.*
+    cp "$out/places.new" "$out/places"
+}
+
+# From the quickest to the slowest; the random ones stand late, they cost most.
+units() {
+    ls tests/unit/test_*.c | sed 's|tests/||; s|\.c$||' |
+        awk '/lower|parse|random|mutants/ { late[++n] = $0; next } { print } END { for (i = 1; i <= n; i++) print late[i] }'
+}
+suites() {
+    units | grep -vE 'random|lower|parse'
+    echo cases
+    units | grep -E 'random|lower'
+    for suite in gradients samples metrics depth parity structure threads errors bounds; do
+        [ ! -f "tests/suites/$suite.sh" ] || echo "$suite"
+    done
+}
+
+# Prints the suite that fails, or nothing.
+killer() {
+    suites | while read -r suite; do
+        # A wrong pass may never end, or ask for all the memory there is. The later suites run
+        # sanitizers, which need address space; the early ones have met such a change by then.
+        (
+            case $suite in
+            unit/test_lower | unit/test_random) ;;
+            unit/* | cases) ulimit -v 6000000 ;;
+            esac
+            BUILD=build MDLC=build/mdlc CC="$CC" HAVE_CMOCKA=yes ONLY=$suite \
+                timeout -k 5 200 sh tests/run.sh >run.log 2>&1
+        ) || {
+            echo "$suite"
+            break
+        }
+    done
+}
+
+build() {
+    make -s BUILD=build OPT=-O1 WERROR= build/mdlc \
+        $(ls tests/unit/test_*.c tests/runtime/test_*.c tests/tools/*.c | sed 's|^|build/|; s|\.c$||') >build.log 2>&1
+}
+
+job() { # NUMBER
+    tree=$out/tree$1
+    rm -rf "$tree"
+    mkdir -p "$tree"
+    git ls-files | tar cf - -T - | tar xf - -C "$tree"
+    place=0
+    while read -r file number line rest; do
+        place=$((place + 1))
+        [ $((place % JOBS)) -eq "$1" ] || continue
+        ! grep -q "^$place " "$out"/result.* 2>/dev/null || continue
+        (
+            cd "$tree" || exit 1
+            object=build/obj/${file%.c}.o
+            if [ ! -f right.done ]; then
+                build && by=$(killer) && [ -z "$by" ] || {
+                    echo "mutants: the sources as they are fail: ${by:-the build}" >&2
+                    exit 1
+                }
+                : >right.done
+            fi
+            cp "$file" right.c
+            build && cp "$object" right.o
+            "../../../$tool" -n "$number" right.c >"$file"
+            if ! build; then
+                verdict=invalid
+            elif cmp -s "$object" right.o; then
+                verdict=same
+            else
+                by=$(killer)
+                verdict=${by:+killed:$by}
+            fi
+            cp right.c "$file"
+            echo "$place ${verdict:-survived} $file:$line $rest"
+        ) </dev/null >>"$out/result.$1" || exit 1
+    done <"$out/places"
+}
+
+j=0
+while [ $j -lt "$JOBS" ]; do
+    job $j &
+    j=$((j + 1))
+done
+trap 'kill $(jobs -p) 2>/dev/null' INT TERM
+wait
+sort -n "$out"/result.[0-9]* >"$out/result"
+grep ' survived ' "$out/result"
+awk -v least="$LEAST" '
+    $2 ~ /^killed/ { killed++ } $2 == "survived" { survived++ } $2 == "same" { same++ } $2 == "invalid" { invalid++ }
+    END {
+        all = killed + survived
+        printf "mutants: %d of %d killed, %.1f %%; %d without effect, %d do not compile\n",
+            killed, all, all ? 100 * killed / all : 0, same, invalid
+        exit !(all && 100 * killed >= least * all)
+    }' "$out/result"
