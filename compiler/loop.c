@@ -350,6 +350,18 @@ Stmt *stmt_for(Kernel *k, StmtList *list, int axis) {
     return s;
 }
 
+int stmt_team(const Kernel *k, const Stmt *s) {
+    int64_t iterations = 1;
+    for (int n = 0; n < s->parallel; n++) {
+        iterations *= k->axis[s->axis].extent;
+        s = n + 1 < s->parallel ? s->body.at[0] : s;
+        if (iterations >= k->threads) {
+            return k->threads;
+        }
+    }
+    return iterations > 1 ? (int)iterations : 1;
+}
+
 Stmt *stmt_let(Kernel *k, StmtList *list, const Expr *e, const Expr *as) {
     Stmt *s = stmt_new(k, list, STMT_LET);
     s->expr = e;

@@ -156,6 +156,8 @@ bool expr_is_false(const Expr *e);
 void expr_name(const Expr *e, const char *name); /* keeps the first */
 
 Stmt *stmt_for(Kernel *k, StmtList *list, int axis);
+/* The threads that a parallel FOR has work for, within those of the kernel. */
+int stmt_team(const Kernel *k, const Stmt *s);
 Stmt *stmt_let(Kernel *k, StmtList *list, const Expr *e, const Expr *as);
 Stmt *stmt_store(Kernel *k, StmtList *list, const Arg *arg, const Index *index, const Expr *e);
 Stmt *stmt_fold(Kernel *k, StmtList *list, int axis);

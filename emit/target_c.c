@@ -254,7 +254,7 @@ static void print_parallel(Style *s, const Stmt *st) {
 
     VEC_PUSH(arena, &words, "0");
     VEC_PUSH(arena, &words, "1");
-    line(s, "const int %s = md_threads(%d);", s->parts, s->k->threads);
+    line(s, "const int %s = md_threads(%d);", s->parts, stmt_team(s->k, st));
     line(s, "if (%s == 1) {", s->parts);
     for (int i = 0; i < 2; i++) {
         int indent = 4 * (depth + 1 + i);

@@ -274,6 +274,31 @@ static void set_accesses(KernelBuild *b, const Walk *w) {
     }
 }
 
+/* The most threads that ever run a part of these statements. */
+static int64_t most_team(const Kernel *k, const StmtList *list) {
+    int64_t most = 1;
+    for (int i = 0; i < list->count; i++) {
+        const Stmt *s = list->at[i];
+        int64_t team = s->kind == STMT_FOR && s->parallel > 0 ? stmt_team(k, s)
+                                                              : most_team(k, &s->body);
+        most = team > most ? team : most;
+    }
+    return most;
+}
+
+/* A workspace with a row for each thread was made before the loops around it were known. */
+static void trim_rows(KernelBuild *b) {
+    int64_t team = most_team(b->k, &b->k->body);
+    for (int i = 0; i < b->k->arg.count; i++) {
+        Arg *arg = b->k->arg.at[i];
+        if (arg->thread && team < arg->buf->per_thread) {
+            arg->buf->bytes = arg->buf->bytes / arg->buf->per_thread * team;
+            arg->buf->type.dim[0] = team;
+            arg->buf->per_thread = 0; /* further threads have nothing to do here */
+        }
+    }
+}
+
 void kernel_finish(KernelBuild *b) {
     Kernel *k = b->k;
     Walk w = {.b = b, .times = 1};
@@ -282,6 +307,7 @@ void kernel_finish(KernelBuild *b) {
     w.loop_used = ARENA_ARRAY(b->scratch, bool, k->loop.count + 1);
     walk_list(&w, &k->body);
     b->step->flops = w.flops;
+    trim_rows(b);
     set_accesses(b, &w);
     VEC(Arg *) args = {0};
     for (int rank = 0; rank < 3; rank++) {
