@@ -4,7 +4,8 @@
 #   cases/error/X.mdl  X.err   standard error of a compile; exit status 1
 #   cases/run/X.mdl    X.out   standard output of `mdlc run`; exit status 0
 #   cases/stats/X.mdl          a comment `// stats: kernels=3 arena<=65536` against `mdlc --stats`
-#   cases/emit/X.mdl   X.c     the model part of the emitted file, without runtime pieces
+#   cases/emit/X.mdl   X.c     kernels and entries of the emitted file, without those that draw initial
+#                              values; with `// part: whole` all of it but the runtime pieces
 #
 # A case may hold comment lines `// args: OPTIONS`, `// command: NAME` and `// exit: STATUS`.
 # `cases.sh --golden` writes the siblings anew instead of comparing. Run from the root.
@@ -43,9 +44,22 @@ compile() {
     return 1
 }
 
-# Runtime pieces stand between marker lines; a golden that held them would change with them.
-model_part() {
-    awk '/^\/\* begin runtime\// { inside = 1 } !inside { print } /^\/\* end runtime\// { inside = 0 }' "$1"
+# Runtime pieces stand between marker lines; a golden that held them would change with them. Of the
+# rest, kernels and entries are what a reader of a difference wants to see.
+model_part() { # FILE [whole]
+    awk '
+        /^\/\* begin runtime\// { inside = 1 }
+        !inside { print }
+        /^\/\* end runtime\// { inside = 0 }' "$1" |
+        if [ "${2:-}" = whole ]; then cat; else awk '
+            /^static const md_tensor .*_tensor_table\[|^int [a-z0-9_]*_set_[a-z_]*\(.*\{$/ { exit }
+            /^\/\* ---- model ---- \*\// { model = 1 }
+            # The comment above a function goes with it.
+            /^\/\*/ { comment = comment $0 "\n"; next }
+            /^[a-z].*\(/ { hidden = /^(static [a-z]+|int) [a-z0-9]+(_[a-z0-9]+)*_init(_[a-z0-9_]*)?\(/ }
+            model && !hidden { printf "%s%s\n", comment, $0 }
+            { comment = "" }'
+        fi
 }
 
 # stats_hold "kernels=3 arena<=65536" FILE: prints what does not hold.
@@ -98,7 +112,7 @@ done
 for file in tests/cases/emit/*.mdl; do
     [ -f "$file" ] || continue
     compile "$file" 0 --no-main -o "$scratch/x.c" || continue
-    model_part "$scratch/x.c" >"$scratch/model.c"
+    model_part "$scratch/x.c" "$(directive "$file" part)" >"$scratch/model.c"
     settle "$file" "${file%.mdl}.c" "$scratch/model.c"
 done
 summary cases

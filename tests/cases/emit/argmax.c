@@ -1,0 +1,51 @@
+/* ---- model ---- */
+
+/* argmax.mdl:6  hot[i, k < K] = f32(best[i] == k)  [5, 10] */
+static void argmax_main_hot(int32_t *MD_RESTRICT best, float *MD_RESTRICT hot,
+                            const float *MD_RESTRICT x) {
+    for (int64_t r = 0; r < 5; r++) {
+        float most = -INFINITY;
+        for (int64_t j = 0; j < 10; j++) {
+            const float x_2 = x[r * 10 + j];
+            most = md_maxf(x_2, most);
+        }
+        int32_t best_2 = 0;
+        int found = 0;
+        for (int64_t j = 0; j < 10 && !(found); j++) {
+            const float x_3 = x[r * 10 + j];
+            if (!found && x_3 == most) {
+                best_2 = (int32_t)(j);
+                found = 1;
+            }
+        }
+        MD_IVDEP
+        for (int64_t j = 0; j < 10; j++) {
+            hot[r * 10 + j] = (float)(best_2 == (int32_t)j);
+        }
+        best[r] = best_2;
+    }
+}
+
+/* argmax_main_entry: 1 steps, 0 bytes of arena, 150 FLOPs, line 4 */
+int argmax_main_entry(argmax *m, const argmax_main_entry_in *in, argmax_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return ARGMAX_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return ARGMAX_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return ARGMAX_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [5, 10] */
+    /* results */
+    int32_t *best = (int32_t *)(void *)(m->io + 0); /* [5] */
+    float *hot = (float *)(void *)(m->io + 64); /* [5, 10] */
+
+    argmax_main_hot(best, hot, x); /* 0, line 6: hot[i, k < K] = f32(best[i] == k)  [5, 10] */
+    out->best = best;
+    out->hot = hot;
+    return ARGMAX_OK;
+}
+

@@ -1,0 +1,78 @@
+/* ---- model ---- */
+
+/* assign.mdl:7  return sum(net.fc.bias)  [] */
+static void assign_shrink_mul(float *MD_RESTRICT out_, const float *MD_RESTRICT fc_bias) {
+    out_[0] = (fc_bias[0] + fc_bias[1] + fc_bias[2] + fc_bias[3] + fc_bias[4] + fc_bias[5]) * 0.5f;
+}
+
+/* assign.mdl:6  net.fc.bias <- net.fc.bias * 0.5  [6] */
+static void assign_shrink_fc_bias_update(float *fc_bias_next, const float *fc_bias) {
+    MD_IVDEP
+    for (int64_t i = 0; i < 6; i++) {
+        fc_bias_next[i] = fc_bias[i] * 0.5f;
+    }
+}
+
+/* assign.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(N); }  [2, 6] */
+static void assign_run_fc_out(float *MD_RESTRICT out_, const float *MD_RESTRICT x,
+                              const float *MD_RESTRICT fc_weight,
+                              const float *MD_RESTRICT fc_bias) {
+    for (int64_t i = 0; i < 2; i++) {
+        const float x_2 = x[i * 6];
+        const float x_3 = x[i * 6 + 1];
+        const float x_4 = x[i * 6 + 2];
+        const float x_5 = x[i * 6 + 3];
+        const float x_6 = x[i * 6 + 4];
+        const float x_7 = x[i * 6 + 5];
+        MD_IVDEP
+        for (int64_t i_2 = 0; i_2 < 6; i_2++) {
+            out_[i * 6 + i_2] = x_2 * fc_weight[i_2 * 6] + x_3 * fc_weight[i_2 * 6 + 1] + x_4 * fc_weight[i_2 * 6 + 2] + x_5 * fc_weight[i_2 * 6 + 3] + x_6 * fc_weight[i_2 * 6 + 4] + x_7 * fc_weight[i_2 * 6 + 5] + fc_bias[i_2];
+        }
+    }
+}
+
+/* assign_shrink: 2 steps, 0 bytes of arena, 12 FLOPs, line 5 */
+int assign_shrink(assign *m, assign_shrink_out *out) {
+    if (m == NULL || out == NULL) {
+        return ASSIGN_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return ASSIGN_ERR_STATE;
+    }
+    /* results */
+    float *out_ = (float *)(void *)(m->io + 0); /* f32 */
+    /* params */
+    float *fc_bias = (float *)(void *)(m->params + 192); /* [6] net.fc.bias */
+    /* arena */
+    float *fc_bias_next = (float *)(void *)(m->params + 192); /* [6] in place of fc_bias */
+
+    assign_shrink_mul(out_, fc_bias); /* 0, line 7: return sum(net.fc.bias)  [] */
+    assign_shrink_fc_bias_update(fc_bias_next, fc_bias); /* 1, line 6: net.fc.bias <- net.fc.bias * 0.5  [6] */
+    out->out = *out_;
+    return ASSIGN_OK;
+}
+
+/* assign_run: 1 steps, 0 bytes of arena, 144 FLOPs, line 9 */
+int assign_run(assign *m, const assign_run_in *in, assign_run_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return ASSIGN_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return ASSIGN_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return ASSIGN_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [2, 6] */
+    /* results */
+    float *out_ = (float *)(void *)(m->io + 0); /* [2, 6] */
+    /* params */
+    const float *fc_weight = (const float *)(const void *)(m->params + 0); /* [6, 6] net.fc.weight */
+    const float *fc_bias = (const float *)(const void *)(m->params + 192); /* [6] net.fc.bias */
+
+    assign_run_fc_out(out_, x, fc_weight, fc_bias); /* 0, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(N); }  [2, 6] */
+    out->out = out_;
+    return ASSIGN_OK;
+}
+

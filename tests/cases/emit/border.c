@@ -1,0 +1,31 @@
+/* ---- model ---- */
+
+/* border.mdl:4  y[i < N] = x[i - 1] else 0 + x[i + 1] else 0 - 2 * x[i]  [12] */
+static void border_main_y(float *MD_RESTRICT out_, const float *MD_RESTRICT x) {
+    MD_IVDEP
+    for (int64_t i = 0; i < 12; i++) {
+        out_[i] = ((i - 1 >= 0) ? x[i - 1] : 0.0f) + ((i < 11) ? x[i + 1] : 0.0f) - 2.0f * x[i];
+    }
+}
+
+/* border_main_entry: 1 steps, 0 bytes of arena, 36 FLOPs, line 3 */
+int border_main_entry(border *m, const border_main_entry_in *in, border_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return BORDER_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return BORDER_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return BORDER_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [12] */
+    /* results */
+    float *out_ = (float *)(void *)(m->io + 0); /* [12] */
+
+    border_main_y(out_, x); /* 0, line 4: y[i < N] = x[i - 1] else 0 + x[i + 1] else 0 - 2 * x[i]  [12] */
+    out->out = out_;
+    return BORDER_OK;
+}
+

@@ -1,0 +1,43 @@
+/* ---- model ---- */
+
+/* broadcast.mdl:4  z[i, j] = x[i, j] * sqrt(r[i]) + c[j]  [5, 70] */
+static void broadcast_main_z(float *MD_RESTRICT out_, const float *MD_RESTRICT x,
+                             const float *MD_RESTRICT r, const float *MD_RESTRICT c) {
+    for (int64_t i = 0; i < 5; i++) {
+        const float t = md_sqrtf(r[i]);
+        MD_IVDEP
+        for (int64_t i_2 = 0; i_2 < 70; i_2++) {
+            out_[i * 70 + i_2] = x[i * 70 + i_2] * t + c[i_2];
+        }
+    }
+}
+
+/* broadcast_main_entry: 1 steps, 0 bytes of arena, 705 FLOPs, line 3 */
+int broadcast_main_entry(broadcast *m, const broadcast_main_entry_in *in, broadcast_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return BROADCAST_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return BROADCAST_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return BROADCAST_ERR_ARGUMENT;
+    }
+    if (in->r == NULL) {
+        return BROADCAST_ERR_ARGUMENT;
+    }
+    if (in->c == NULL) {
+        return BROADCAST_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [5, 70] */
+    const float *r = in->r; /* [5] */
+    const float *c = in->c; /* [70] */
+    /* results */
+    float *out_ = (float *)(void *)(m->io + 0); /* [5, 70] */
+
+    broadcast_main_z(out_, x, r, c); /* 0, line 4: z[i, j] = x[i, j] * sqrt(r[i]) + c[j]  [5, 70] */
+    out->out = out_;
+    return BROADCAST_OK;
+}
+

@@ -1,0 +1,85 @@
+/* ---- model ---- */
+
+/* checkpoint.mdl:4  @checkpoint scan t < T carry h = zeros([N]) {  [8] */
+static void checkpoint_main_broadcast(float *MD_RESTRICT h) {
+    MD_IVDEP
+    for (int64_t i = 0; i < 8; i++) {
+        h[i] = 0.0f;
+    }
+}
+
+/* checkpoint.mdl:6  h <- tanh(u * u + h)  [8] */
+static void checkpoint_main_h(float *MD_RESTRICT h_2, float *h_next, const float *h,
+                              const float *MD_RESTRICT x, int64_t i0) {
+    MD_IVDEP
+    for (int64_t i = 0; i < 8; i++) {
+        const float h_3 = h[i];
+        const float u = md_expf(h_3) * x[i + i0 * 8];
+        const float t = md_tanhf(u * u + h_3);
+        h_2[i + i0 * 8] = h_3;
+        h_next[i] = t;
+    }
+}
+
+/* checkpoint.mdl:8  return grad(sum(h * h), x)  [8] */
+static void checkpoint_main_mul(float *add, const float *h) {
+    MD_IVDEP
+    for (int64_t i = 0; i < 8; i++) {
+        add[i] = h[i] * 2.0f;
+    }
+}
+
+/* checkpoint.mdl:5  u = exp(h) * x[t, :]  [8] */
+static void checkpoint_main_add(float *MD_RESTRICT out_, float *add_next, const float *add,
+                                const float *MD_RESTRICT h_2, const float *MD_RESTRICT x,
+                                int64_t i1) {
+    MD_IVDEP
+    for (int64_t i = 0; i < 8; i++) {
+        const float t = h_2[i + i1 * 8];
+        const float t_2 = md_expf(t);
+        const float x_2 = x[i + i1 * 8];
+        const float t_3 = t_2 * x_2;
+        const float t_4 = md_tanhf(t_3 * t_3 + t);
+        const float t_5 = add[i] * (1.0f - t_4 * t_4);
+        const float t_6 = t_5 * t_3 * 2.0f;
+        const float t_7 = t_6 * t_2;
+        const float t_8 = t_5 + t_6 * x_2 * t_2;
+        out_[i + i1 * 8] = t_7;
+        add_next[i] = t_8;
+    }
+}
+
+/* checkpoint_main_entry: 6 steps, 256 bytes of arena, 920 FLOPs, line 3 */
+int checkpoint_main_entry(checkpoint *m, const checkpoint_main_entry_in *in, checkpoint_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return CHECKPOINT_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return CHECKPOINT_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return CHECKPOINT_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [6, 8] */
+    /* results */
+    float *out_ = (float *)(void *)(m->io + 0); /* [6, 8] */
+    /* arena */
+    float *h = (float *)(void *)(m->arena + 192); /* [8] to 224, steps 0..5 */
+    float *add = (float *)(void *)(m->arena + 192); /* [8] to 224, steps 3..5, in place of h */
+    float *h_2 = (float *)(void *)(m->arena + 0); /* [6, 8] to 192, steps 1..5 */
+    float *h_next = (float *)(void *)(m->arena + 192); /* [8] to 224, steps 2..2, in place of h */
+    float *add_next = (float *)(void *)(m->arena + 192); /* [8] to 224, steps 5..5, in place of h */
+
+    checkpoint_main_broadcast(h); /* 0, line 4: @checkpoint scan t < T carry h = zeros([N]) {  [8] */
+    for (int64_t i0 = 0; i0 < 6; i0++) { /* h <- tanh(u * u + h)  [] */
+        checkpoint_main_h(h_2, h_next, h, x, i0); /* 2, line 6: h <- tanh(u * u + h)  [8] */
+    }
+    checkpoint_main_mul(add, h); /* 3, line 8: return grad(sum(h * h), x)  [8] */
+    for (int64_t i1 = 5; i1 >= 0; i1--) { /* h <- tanh(u * u + h)  [] */
+        checkpoint_main_add(out_, add_next, add, h_2, x, i1); /* 5, line 5: u = exp(h) * x[t, :]  [8] */
+    }
+    out->out = out_;
+    return CHECKPOINT_OK;
+}
+

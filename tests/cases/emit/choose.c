@@ -1,0 +1,38 @@
+/* ---- model ---- */
+
+/* choose.mdl:4  return select(x > y and not (x == 0), x, y)  [9] */
+static void choose_main_select(float *MD_RESTRICT out_, const float *MD_RESTRICT y,
+                               const float *MD_RESTRICT x) {
+    MD_IVDEP
+    for (int64_t i = 0; i < 9; i++) {
+        const float y_2 = y[i];
+        const float x_2 = x[i];
+        out_[i] = (y_2 < x_2) & (!(x_2 == 0.0f)) ? x_2 : y_2;
+    }
+}
+
+/* choose_main_entry: 1 steps, 0 bytes of arena, 9 FLOPs, line 3 */
+int choose_main_entry(choose *m, const choose_main_entry_in *in, choose_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return CHOOSE_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return CHOOSE_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return CHOOSE_ERR_ARGUMENT;
+    }
+    if (in->y == NULL) {
+        return CHOOSE_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [9] */
+    const float *y = in->y; /* [9] */
+    /* results */
+    float *out_ = (float *)(void *)(m->io + 0); /* [9] */
+
+    choose_main_select(out_, y, x); /* 0, line 4: return select(x > y and not (x == 0), x, y)  [9] */
+    out->out = out_;
+    return CHOOSE_OK;
+}
+

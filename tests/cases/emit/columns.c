@@ -1,0 +1,37 @@
+/* ---- model ---- */
+
+/* columns.mdl:4  s[j] = sum[i] x[i, j]  [6] */
+static void columns_main_s(float *MD_RESTRICT out_, const float *MD_RESTRICT x) {
+    MD_IVDEP
+    for (int64_t j = 0; j < 6; j++) {
+        out_[j] = 0.0f;
+    }
+    for (int64_t k = 0; k < 20; k++) {
+        MD_IVDEP
+        for (int64_t j = 0; j < 6; j++) {
+            out_[j] += x[k * 6 + j];
+        }
+    }
+}
+
+/* columns_main_entry: 1 steps, 0 bytes of arena, 120 FLOPs, line 3 */
+int columns_main_entry(columns *m, const columns_main_entry_in *in, columns_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return COLUMNS_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return COLUMNS_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return COLUMNS_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [20, 6] */
+    /* results */
+    float *out_ = (float *)(void *)(m->io + 0); /* [6] */
+
+    columns_main_s(out_, x); /* 0, line 4: s[j] = sum[i] x[i, j]  [6] */
+    out->out = out_;
+    return COLUMNS_OK;
+}
+

@@ -1,0 +1,43 @@
+/* ---- model ---- */
+
+/* convert.mdl:3  entry main(x: u8[N]) { return f32(x) / 255, i32(f32(x) * 0.5), f64(x); }  [8] */
+static void convert_main_cast(float *MD_RESTRICT out0, int32_t *MD_RESTRICT out1,
+                              double *MD_RESTRICT out2, const uint8_t *MD_RESTRICT x) {
+    MD_IVDEP
+    for (int64_t i = 0; i < 8; i++) {
+        const uint8_t x_2 = x[i];
+        const float t = (float)x_2;
+        const float t_2 = t * 0.003921569f;
+        const int32_t t_3 = (int32_t)(t * 0.5f);
+        const double t_4 = (double)x_2;
+        out0[i] = t_2;
+        out1[i] = t_3;
+        out2[i] = t_4;
+    }
+}
+
+/* convert_main_entry: 1 steps, 0 bytes of arena, 32 FLOPs, line 3 */
+int convert_main_entry(convert *m, const convert_main_entry_in *in, convert_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return CONVERT_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return CONVERT_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return CONVERT_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const uint8_t *x = in->x; /* [8] */
+    /* results */
+    float *out0 = (float *)(void *)(m->io + 0); /* [8] */
+    int32_t *out1 = (int32_t *)(void *)(m->io + 64); /* [8] */
+    double *out2 = (double *)(void *)(m->io + 128); /* [8] */
+
+    convert_main_cast(out0, out1, out2, x); /* 0, line 3: entry main(x: u8[N]) { return f32(x) / 255, i32(f32(x) * 0.5), f64(x); }  [8] */
+    out->out0 = out0;
+    out->out1 = out1;
+    out->out2 = out2;
+    return CONVERT_OK;
+}
+

@@ -1,0 +1,41 @@
+/* ---- model ---- */
+
+/* counter.mdl:7  mean_ <- mean_ + (sum(x) / N - mean_) / f32(n)  [] */
+static void counter_main_add(int64_t *count_next, float *MD_RESTRICT out_, float *mean_next,
+                             const int64_t *count, const float *MD_RESTRICT x, const float *mean) {
+    const int64_t t = (int64_t)((uint64_t)count[0] + (uint64_t)1);
+    const float t_2 = x[0] + x[1] + x[2] + x[3];
+    const float mean_ = mean[0];
+    const float t_3 = mean_ + (t_2 / 4.0f - mean_) / (float)t;
+    count_next[0] = t;
+    out_[0] = t_2;
+    mean_next[0] = t_3;
+}
+
+/* counter_main_entry: 1 steps, 0 bytes of arena, 8 FLOPs, line 5 */
+int counter_main_entry(counter *m, const counter_main_entry_in *in, counter_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return COUNTER_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return COUNTER_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return COUNTER_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [4] */
+    /* results */
+    float *out_ = (float *)(void *)(m->io + 0); /* f32 */
+    /* state */
+    int64_t *count = (int64_t *)(void *)(m->state + 64); /* i64 count */
+    float *mean = (float *)(void *)(m->state + 128); /* f32 mean_ */
+    /* arena */
+    int64_t *count_next = (int64_t *)(void *)(m->state + 64); /* i64 in place of count */
+    float *mean_next = (float *)(void *)(m->state + 128); /* f32 in place of mean */
+
+    counter_main_add(count_next, out_, mean_next, count, x, mean); /* 0, line 7: mean_ <- mean_ + (sum(x) / N - mean_) / f32(n)  [] */
+    out->out = *out_;
+    return COUNTER_OK;
+}
+

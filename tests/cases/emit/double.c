@@ -1,0 +1,32 @@
+/* ---- model ---- */
+
+/* double.mdl:4  entry main(x: [N]) { return exp(x) + sum(x); }  [6] */
+static void net_double_main_add(double *MD_RESTRICT out_, const double *MD_RESTRICT x) {
+    const double t = x[0] + x[1] + x[2] + x[3] + x[4] + x[5];
+    MD_IVDEP
+    for (int64_t i = 0; i < 6; i++) {
+        out_[i] = md_exp(x[i]) + t;
+    }
+}
+
+/* net_double_main_entry: 1 steps, 0 bytes of arena, 17 FLOPs, line 4 */
+int net_double_main_entry(net_double *m, const net_double_main_entry_in *in, net_double_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return NET_DOUBLE_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return NET_DOUBLE_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return NET_DOUBLE_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const double *x = in->x; /* [6] */
+    /* results */
+    double *out_ = (double *)(void *)(m->io + 0); /* [6] */
+
+    net_double_main_add(out_, x); /* 0, line 4: entry main(x: [N]) { return exp(x) + sum(x); }  [6] */
+    out->out = out_;
+    return NET_DOUBLE_OK;
+}
+

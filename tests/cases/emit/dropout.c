@@ -1,0 +1,120 @@
+/* ---- model ---- */
+
+static void dropout_fit_fc_part(const md_tile_call *call, int part) {
+    md_tile_part_f32(&dropout_fit_fc_tile, call, part, md_tile_none_f32);
+}
+
+static void dropout_fit_fc(float *MD_RESTRICT contract, float *MD_RESTRICT panels,
+                           const float *MD_RESTRICT x, const float *MD_RESTRICT fc_weight) {
+    md_tile_run(&dropout_fit_fc_tile, dropout_fit_fc_part, x, fc_weight, contract, NULL, panels, 8);
+}
+
+/* dropout.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */
+static void dropout_fit_select(float *MD_RESTRICT loss, float *select,
+                               const int64_t *MD_RESTRICT seed_, const int64_t *MD_RESTRICT step,
+                               const float *contract, const float *MD_RESTRICT fc_bias) {
+    const md_key key = md_key_make((uint64_t)seed_[0], UINT64_C(14094139763521864013), (uint64_t)step[0]);
+    float sum_part[16];
+    for (int64_t l = 0; l < 16; l++) {
+        sum_part[l] = 0.0f;
+    }
+    for (int64_t j = 0; j < 8; j++) {
+        int64_t j_2_base = 0;
+        for (; j_2_base + 16 <= 16; j_2_base += 16) {
+            for (int64_t l = 0; l < 16; l++) {
+                const int64_t j_2 = j_2_base + l;
+                const int t = md_rand_uniform_f32(key, (uint64_t)(j * 16 + j_2)) < 0.75f;
+                const float t_2 = contract[j * 16 + j_2];
+                const float bias = fc_bias[j_2];
+                const float t_3 = t ? (t_2 + bias) * 1.3333334f : 0.0f;
+                select[j * 16 + j_2] = t ? t_3 * 0.015625f : 0.0f;
+                sum_part[l] += t_3 * t_3;
+            }
+        }
+    }
+    const float sum = md_lanes_addf(sum_part, 16);
+    loss[0] = sum * 0.0078125f;
+}
+
+/* add  [] */
+static void dropout_fit_add(float *MD_RESTRICT lr, int64_t *step_next, const int64_t *step) {
+    const int64_t t = (int64_t)((uint64_t)step[0] + (uint64_t)1);
+    lr[0] = 0.1f;
+    step_next[0] = t;
+}
+
+/* dropout.mdl:7  optimizer sgd(lr = 0.1)  [16, 16] */
+static void dropout_fit_fc_weight_update(float *fc_weight_next, const float *fc_weight,
+                                         const float *MD_RESTRICT select,
+                                         const float *MD_RESTRICT x) {
+    for (int64_t i = 0; i < 16; i++) {
+        const float t = select[i] * 1.3333334f;
+        const float t_2 = select[i + 16] * 1.3333334f;
+        const float t_3 = select[i + 32] * 1.3333334f;
+        const float t_4 = select[i + 48] * 1.3333334f;
+        const float t_5 = select[i + 64] * 1.3333334f;
+        const float t_6 = select[i + 80] * 1.3333334f;
+        const float t_7 = select[i + 96] * 1.3333334f;
+        const float t_8 = select[i + 112] * 1.3333334f;
+        MD_IVDEP
+        for (int64_t i_2 = 0; i_2 < 16; i_2++) {
+            const float weight = fc_weight[i * 16 + i_2];
+            fc_weight_next[i * 16 + i_2] = weight - 0.1f * (t * x[i_2] + t_2 * x[i_2 + 16] + t_3 * x[i_2 + 32] + t_4 * x[i_2 + 48] + t_5 * x[i_2 + 64] + t_6 * x[i_2 + 80] + t_7 * x[i_2 + 96] + t_8 * x[i_2 + 112] + 0.0f * weight);
+        }
+    }
+}
+
+/* dropout.mdl:7  optimizer sgd(lr = 0.1)  [16] */
+static void dropout_fit_fc_bias_update(float *fc_bias_next, const float *fc_bias,
+                                       const float *MD_RESTRICT select) {
+    MD_IVDEP
+    for (int64_t i = 0; i < 16; i++) {
+        const float bias = fc_bias[i];
+        fc_bias_next[i] = bias - 0.1f * ((select[i] + select[i + 16] + select[i + 32] + select[i + 48] + select[i + 64] + select[i + 80] + select[i + 96] + select[i + 112]) * 1.3333334f + 0.0f * bias);
+    }
+}
+
+/* dropout_fit: 6 steps, 1536 bytes of arena, 10177 FLOPs, line 5 */
+int dropout_fit(dropout *m, const dropout_fit_in *in, dropout_fit_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return DROPOUT_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return DROPOUT_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return DROPOUT_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [8, 16] */
+    /* results */
+    float *loss = (float *)(void *)(m->io + 0); /* f32 */
+    float *lr = (float *)(void *)(m->io + 64); /* f32 */
+    /* params */
+    float *fc_weight = (float *)(void *)(m->params + 0); /* [16, 16] net.fc.weight */
+    float *fc_bias = (float *)(void *)(m->params + 1024); /* [16] net.fc.bias */
+    /* state */
+    const int64_t *seed_ = (const int64_t *)(const void *)(m->state + 0); /* i64 seed */
+    int64_t *step = (int64_t *)(void *)(m->state + 64); /* i64 fit.step */
+    /* arena */
+    float *fc_weight_next = (float *)(void *)(m->params + 0); /* [16, 16] in place of fc_weight */
+    float *fc_bias_next = (float *)(void *)(m->params + 1024); /* [16] in place of fc_bias */
+    int64_t *step_next = (int64_t *)(void *)(m->state + 64); /* i64 in place of step */
+    float *contract = (float *)(void *)(m->arena + 1024); /* [8, 16] to 1536, steps 0..5 */
+    float *select = (float *)(void *)(m->arena + 1024); /* [8, 16] to 1536, steps 1..5, in place of contract */
+    float *panels = (float *)(void *)(m->arena + 0); /* [256] to 1024, steps 0..0, workspace */
+
+    dropout_fit_fc(contract, panels, x, fc_weight); /* 0, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */
+    dropout_fit_select(loss, select, seed_, step, contract, fc_bias); /* 1, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */
+    out->loss = *loss;
+    if (!isfinite(*loss)) {
+        return DROPOUT_ERR_NONFINITE; /* nothing is updated */
+    }
+    dropout_fit_add(lr, step_next, step); /* 3: add  [] */
+    dropout_fit_fc_weight_update(fc_weight_next, fc_weight, select, x); /* 4, line 7: optimizer sgd(lr = 0.1)  [16, 16] */
+    dropout_fit_fc_bias_update(fc_bias_next, fc_bias, select); /* 5, line 7: optimizer sgd(lr = 0.1)  [16] */
+    out->loss = *loss;
+    out->lr = *lr;
+    return DROPOUT_OK;
+}
+

@@ -1,0 +1,50 @@
+/* ---- model ---- */
+
+/* gather.mdl:4  y[n, c] = w[i[n], c]  [7, 4] */
+static void gather_main_y(float *MD_RESTRICT out_, const uint8_t *MD_RESTRICT i,
+                          const float *MD_RESTRICT w) {
+    for (int64_t i_2 = 0; i_2 < 7; i_2++) {
+        const uint8_t i_4 = i[i_2];
+        MD_IVDEP
+        for (int64_t i_3 = 0; i_3 < 4; i_3++) {
+            out_[i_2 * 4 + i_3] = w[i_3 + (int64_t)i_4 * 4];
+        }
+    }
+}
+
+static int gather_outside_u8(const uint8_t *x, int64_t count, int64_t lo, int64_t hi) {
+    int outside = 0;
+    for (int64_t i = 0; i < count; i++) {
+        outside |= (int64_t)x[i] < lo || (int64_t)x[i] >= hi;
+    }
+    return outside;
+}
+
+/* gather_main_entry: 1 steps, 0 bytes of arena, 0 FLOPs, line 3 */
+int gather_main_entry(gather *m, const gather_main_entry_in *in, gather_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return GATHER_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return GATHER_ERR_STATE;
+    }
+    if (in->w == NULL) {
+        return GATHER_ERR_ARGUMENT;
+    }
+    if (in->i == NULL) {
+        return GATHER_ERR_ARGUMENT;
+    }
+    if (gather_outside_u8(in->i, 7, 0, 11)) {
+        return GATHER_ERR_RANGE;
+    }
+    /* inputs */
+    const float *w = in->w; /* [11, 4] */
+    const uint8_t *i = in->i; /* [7] */
+    /* results */
+    float *out_ = (float *)(void *)(m->io + 0); /* [7, 4] */
+
+    gather_main_y(out_, i, w); /* 0, line 4: y[n, c] = w[i[n], c]  [7, 4] */
+    out->out = out_;
+    return GATHER_OK;
+}
+

@@ -1,0 +1,56 @@
+/* ---- model ---- */
+
+/* gather_adjoint.mdl:4  y[n, c] = w[i[n], c]  [11, 4] */
+static void gather_adjoint_main_scatter_add(float *MD_RESTRICT out_, const uint8_t *MD_RESTRICT i,
+                                            const float *MD_RESTRICT w) {
+    for (int64_t n = 0; n < 11; n++) {
+        MD_IVDEP
+        for (int64_t j = 0; j < 4; j++) {
+            out_[j + n * 4] = 0.0f;
+        }
+    }
+    for (int64_t k = 0; k < 7; k++) {
+        const uint8_t i_2 = i[k];
+        MD_IVDEP
+        for (int64_t j = 0; j < 4; j++) {
+            out_[j + (int64_t)i_2 * 4] += w[j + (int64_t)i_2 * 4] * 2.0f;
+        }
+    }
+}
+
+static int gather_adjoint_outside_u8(const uint8_t *x, int64_t count, int64_t lo, int64_t hi) {
+    int outside = 0;
+    for (int64_t i = 0; i < count; i++) {
+        outside |= (int64_t)x[i] < lo || (int64_t)x[i] >= hi;
+    }
+    return outside;
+}
+
+/* gather_adjoint_main_entry: 1 steps, 0 bytes of arena, 56 FLOPs, line 3 */
+int gather_adjoint_main_entry(gather_adjoint *m, const gather_adjoint_main_entry_in *in, gather_adjoint_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return GATHER_ADJOINT_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return GATHER_ADJOINT_ERR_STATE;
+    }
+    if (in->w == NULL) {
+        return GATHER_ADJOINT_ERR_ARGUMENT;
+    }
+    if (in->i == NULL) {
+        return GATHER_ADJOINT_ERR_ARGUMENT;
+    }
+    if (gather_adjoint_outside_u8(in->i, 7, 0, 11)) {
+        return GATHER_ADJOINT_ERR_RANGE;
+    }
+    /* inputs */
+    const float *w = in->w; /* [11, 4] */
+    const uint8_t *i = in->i; /* [7] */
+    /* results */
+    float *out_ = (float *)(void *)(m->io + 0); /* [11, 4] */
+
+    gather_adjoint_main_scatter_add(out_, i, w); /* 0, line 4: y[n, c] = w[i[n], c]  [11, 4] */
+    out->out = out_;
+    return GATHER_ADJOINT_OK;
+}
+

@@ -1,0 +1,289 @@
+/* init: emitted by mdlc 0.1.0 from init.mdl.
+ * Source sha256: 350fd8fe7dc0ad1e2c3be66e90243cd9ecdb2624afe366dd06bde7b29c2645b3
+ * Options: --threads=8 --no-main
+ * Build:
+ *     cc -O3 -march=native -fopenmp -ffp-contract=fast -fno-math-errno -fno-trapping-math x.c -c -o x.o
+ * It also builds and runs, slower, without any of these flags.
+ *
+ * Memory in bytes; all of it is the caller's, nothing is allocated:
+ *   params   128  weights
+ *   state    64  optimizer slots, states, counters
+ *   io       64  results
+ *   arena    0  scratch, dead between calls
+ *   total    256
+ * and at most 8320 bytes of stack a thread, for up to 8 threads.
+ *
+ *   init_init: arena 0 (least possible 0), FLOPs 24, bytes moved 64
+ *   init_run: arena 0 (least possible 0), FLOPs 36, bytes moved 96
+ */
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <string.h>
+
+
+
+
+
+
+
+
+
+/* ---- interface ---- */
+
+#define INIT_ALIGN 64
+#define INIT_PARAMS_BYTES 128 /* weights */
+#define INIT_STATE_BYTES 64 /* optimizer slots, states, counters */
+#define INIT_IO_BYTES 64 /* results */
+#define INIT_ARENA_BYTES 0 /* scratch, dead between calls */
+#define INIT_ARENA_INIT_BYTES 0
+#define INIT_ARENA_RUN_BYTES 0
+
+/* What every function returns. */
+enum {
+    INIT_OK = 0, /* ok */
+    INIT_ERR_ARGUMENT = 1, /* a null pointer or a value outside its documented range */
+    INIT_ERR_SIZE = 2, /* a memory region is smaller than declared */
+    INIT_ERR_ALIGN = 3, /* a memory region is not aligned as declared */
+    INIT_ERR_READ = 4, /* the reader failed or ended early */
+    INIT_ERR_WRITE = 5, /* the writer failed */
+    INIT_ERR_FORMAT = 6, /* not a safetensors file */
+    INIT_ERR_NAME = 7, /* a tensor is missing or unknown */
+    INIT_ERR_SHAPE = 8, /* a tensor has another type or shape */
+    INIT_ERR_RANGE = 9, /* an input is outside its declared range */
+    INIT_ERR_NONFINITE = 10, /* the loss or the gradient norm is NaN or infinite */
+    INIT_ERR_STATE = 11 /* the instance is not bound to memory */
+};
+
+enum { INIT_SAVE_PARAMS = MD_SAVE_PARAMS, INIT_SAVE_ALL = MD_SAVE_ALL };
+
+typedef md_memory init_memory;
+
+/* An instance. The caller owns it and its memory; one call at a time. */
+typedef struct init {
+    unsigned char *params, *state, *io, *arena;
+    int bound;
+} init;
+
+typedef struct init_run_in {
+    const float *x; /* [2, 3] */
+} init_run_in;
+
+typedef struct init_run_out {
+    const float *y; /* [2, 3] */
+} init_run_out;
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* Checks presence, sizes and alignment; allocates nothing. */
+int init_bind(init *m, const init_memory *mem);
+/* Every weight and state from the seed. */
+int init_init(init *m, uint64_t seed);
+/* The output for one batch. */
+int init_run(init *m, const init_run_in *in, init_run_out *out);
+/* A safetensors file: INIT_SAVE_PARAMS, or INIT_SAVE_ALL for an exact resume. */
+int init_save(const init *m, unsigned what, md_write_fn write, void *user);
+/* Checks every name, type and shape before it writes a byte. */
+int init_load(init *m, md_read_fn read, void *user);
+const md_tensor *init_tensors(size_t *count);
+const char *init_strerror(int code);
+#ifdef __cplusplus
+}
+#endif
+
+/* ---- model ---- */
+
+/* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3, 3] */
+static void init_fc_weight(float *MD_RESTRICT fc_weight_next, const int64_t *MD_RESTRICT seed_) {
+    const md_key key = md_key_make((uint64_t)seed_[0], UINT64_C(18328856871208909481), (uint64_t)0);
+    MD_IVDEP
+    for (int64_t i = 0; i < 9; i++) {
+        fc_weight_next[i] = md_rand_uniform_f32(key, (uint64_t)i) * 1.1547005f + -0.57735026f;
+    }
+}
+
+/* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3] */
+static void init_fc_bias(float *MD_RESTRICT fc_bias_next, const int64_t *MD_RESTRICT seed_) {
+    const md_key key = md_key_make((uint64_t)seed_[0], UINT64_C(7944105771414287370), (uint64_t)0);
+    MD_IVDEP
+    for (int64_t i = 0; i < 3; i++) {
+        fc_bias_next[i] = md_rand_uniform_f32(key, (uint64_t)i) * 1.1547005f + -0.57735026f;
+    }
+}
+
+/* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [2, 3] */
+static void init_run_fc_out(float *MD_RESTRICT y, const float *MD_RESTRICT x,
+                            const float *MD_RESTRICT fc_weight, const float *MD_RESTRICT fc_bias) {
+    for (int64_t i = 0; i < 2; i++) {
+        const float x_2 = x[i * 3];
+        const float x_3 = x[i * 3 + 1];
+        const float x_4 = x[i * 3 + 2];
+        MD_IVDEP
+        for (int64_t i_2 = 0; i_2 < 3; i_2++) {
+            y[i * 3 + i_2] = x_2 * fc_weight[i_2 * 3] + x_3 * fc_weight[i_2 * 3 + 1] + x_4 * fc_weight[i_2 * 3 + 2] + fc_bias[i_2];
+        }
+    }
+}
+
+/* init_init: 2 steps, 0 bytes of arena, 24 FLOPs */
+int init_init(init *m, uint64_t seed) {
+    if (m == NULL) {
+        return INIT_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return INIT_ERR_STATE;
+    }
+    *(int64_t *)(void *)(m->state + 0) = (int64_t)seed; /* seed */
+    /* state */
+    const int64_t *seed_ = (const int64_t *)(const void *)(m->state + 0); /* i64 seed */
+    /* arena */
+    float *fc_weight_next = (float *)(void *)(m->params + 0); /* [3, 3] in place of fc_weight */
+    float *fc_bias_next = (float *)(void *)(m->params + 64); /* [3] in place of fc_bias */
+
+    init_fc_weight(fc_weight_next, seed_); /* 0, line 5: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3, 3] */
+    init_fc_bias(fc_bias_next, seed_); /* 1, line 5: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3] */
+    return INIT_OK;
+}
+
+/* init_run: 1 steps, 0 bytes of arena, 36 FLOPs, line 7 */
+int init_run(init *m, const init_run_in *in, init_run_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return INIT_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return INIT_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return INIT_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [2, 3] */
+    /* results */
+    float *y = (float *)(void *)(m->io + 0); /* [2, 3] */
+    /* params */
+    const float *fc_weight = (const float *)(const void *)(m->params + 0); /* [3, 3] net.fc.weight */
+    const float *fc_bias = (const float *)(const void *)(m->params + 64); /* [3] net.fc.bias */
+
+    init_run_fc_out(y, x, fc_weight, fc_bias); /* 0, line 5: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [2, 3] */
+    out->y = y;
+    return INIT_OK;
+}
+
+static const md_tensor init_tensor_table[3] = {
+    /* name, dtype, region, kind, trainable, rank, shape, offset, bytes */
+    {"fc.weight", MD_F32, MD_PARAMS, MD_PARAM, 0, 2, {3, 3}, 0, 36},
+    {"fc.bias", MD_F32, MD_PARAMS, MD_PARAM, 0, 1, {3}, 64, 12},
+    {"mdlc.seed", MD_I64, MD_STATE, MD_SLOT, 0, 0, {0}, 0, 8},
+};
+
+const md_tensor *init_tensors(size_t *count) {
+    if (count != NULL) {
+        *count = 3;
+    }
+    return init_tensor_table;
+}
+
+int init_bind(init *m, const init_memory *mem) {
+    if (m == NULL || mem == NULL) {
+        return INIT_ERR_ARGUMENT;
+    }
+    m->bound = 0;
+    if (mem->params == NULL) {
+        return INIT_ERR_ARGUMENT;
+    }
+    if (mem->params_bytes < INIT_PARAMS_BYTES) {
+        return INIT_ERR_SIZE;
+    }
+    if ((uintptr_t)mem->params % INIT_ALIGN != 0) {
+        return INIT_ERR_ALIGN;
+    }
+    if (mem->state == NULL) {
+        return INIT_ERR_ARGUMENT;
+    }
+    if (mem->state_bytes < INIT_STATE_BYTES) {
+        return INIT_ERR_SIZE;
+    }
+    if ((uintptr_t)mem->state % INIT_ALIGN != 0) {
+        return INIT_ERR_ALIGN;
+    }
+    if (mem->io == NULL) {
+        return INIT_ERR_ARGUMENT;
+    }
+    if (mem->io_bytes < INIT_IO_BYTES) {
+        return INIT_ERR_SIZE;
+    }
+    if ((uintptr_t)mem->io % INIT_ALIGN != 0) {
+        return INIT_ERR_ALIGN;
+    }
+    m->params = (unsigned char *)mem->params;
+    m->state = (unsigned char *)mem->state;
+    m->io = (unsigned char *)mem->io;
+    m->arena = (unsigned char *)mem->arena;
+    m->bound = 1;
+    return INIT_OK;
+}
+
+static md_memory init_regions(const init *m) {
+    md_memory memory;
+    memory.params = m->params;
+    memory.state = m->state;
+    memory.io = m->io;
+    memory.arena = m->arena;
+    memory.params_bytes = INIT_PARAMS_BYTES;
+    memory.state_bytes = INIT_STATE_BYTES;
+    memory.io_bytes = INIT_IO_BYTES;
+    memory.arena_bytes = INIT_ARENA_BYTES;
+    return memory;
+}
+
+int init_save(const init *m, unsigned what, md_write_fn write, void *user) {
+    if (m == NULL || write == NULL || (what != INIT_SAVE_PARAMS && what != INIT_SAVE_ALL)) {
+        return INIT_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return INIT_ERR_STATE;
+    }
+    md_memory memory = init_regions(m);
+    size_t count = 0;
+    const md_tensor *table = init_tensors(&count);
+    return md_save_tensors(table, count, &memory, what, write, user);
+}
+
+int init_load(init *m, md_read_fn read, void *user) {
+    if (m == NULL || read == NULL) {
+        return INIT_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return INIT_ERR_STATE;
+    }
+    md_memory memory = init_regions(m);
+    unsigned char seen[3];
+    size_t count = 0;
+    const md_tensor *table = init_tensors(&count);
+    /* A checkpoint if it is one, else weights. */
+    int code = md_load_tensors(table, count, &memory, MD_SAVE_ALL, seen, read, user, NULL);
+    if (code == INIT_ERR_NAME) {
+        code = md_load_tensors(table, count, &memory, MD_SAVE_PARAMS, seen, read, user, NULL);
+    }
+    return code;
+}
+
+const char *init_strerror(int code) {
+    switch (code) {
+    case INIT_OK: return "ok";
+    case INIT_ERR_ARGUMENT: return "a null pointer or a value outside its documented range";
+    case INIT_ERR_SIZE: return "a memory region is smaller than declared";
+    case INIT_ERR_ALIGN: return "a memory region is not aligned as declared";
+    case INIT_ERR_READ: return "the reader failed or ended early";
+    case INIT_ERR_WRITE: return "the writer failed";
+    case INIT_ERR_FORMAT: return "not a safetensors file";
+    case INIT_ERR_NAME: return "a tensor is missing or unknown";
+    case INIT_ERR_SHAPE: return "a tensor has another type or shape";
+    case INIT_ERR_RANGE: return "an input is outside its declared range";
+    case INIT_ERR_NONFINITE: return "the loss or the gradient norm is NaN or infinite";
+    case INIT_ERR_STATE: return "the instance is not bound to memory";
+    default: return "unknown status";
+    }
+}
+

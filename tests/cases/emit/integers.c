@@ -1,0 +1,42 @@
+/* ---- model ---- */
+
+/* integers.mdl:3  entry main(i: i32[N]) { return i * 3 + 1, div(i, 4), i % 4; }  [9] */
+static void integers_main_irem(int32_t *MD_RESTRICT out0, int32_t *MD_RESTRICT out1,
+                               int32_t *MD_RESTRICT out2, const int32_t *MD_RESTRICT i) {
+    MD_IVDEP
+    for (int64_t i_2 = 0; i_2 < 9; i_2++) {
+        const int32_t i_3 = i[i_2];
+        const int32_t t = (int32_t)((uint32_t)(int32_t)((uint32_t)i_3 * (uint32_t)3) + (uint32_t)1);
+        const int32_t t_2 = (int32_t)md_idiv(i_3, 4);
+        const int32_t t_3 = (int32_t)md_irem(i_3, 4);
+        out0[i_2] = t;
+        out1[i_2] = t_2;
+        out2[i_2] = t_3;
+    }
+}
+
+/* integers_main_entry: 1 steps, 0 bytes of arena, 0 FLOPs, line 3 */
+int integers_main_entry(integers *m, const integers_main_entry_in *in, integers_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return INTEGERS_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return INTEGERS_ERR_STATE;
+    }
+    if (in->i == NULL) {
+        return INTEGERS_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const int32_t *i = in->i; /* [9] */
+    /* results */
+    int32_t *out0 = (int32_t *)(void *)(m->io + 0); /* [9] */
+    int32_t *out1 = (int32_t *)(void *)(m->io + 64); /* [9] */
+    int32_t *out2 = (int32_t *)(void *)(m->io + 128); /* [9] */
+
+    integers_main_irem(out0, out1, out2, i); /* 0, line 3: entry main(i: i32[N]) { return i * 3 + 1, div(i, 4), i % 4; }  [9] */
+    out->out0 = out0;
+    out->out1 = out1;
+    out->out2 = out2;
+    return INTEGERS_OK;
+}
+

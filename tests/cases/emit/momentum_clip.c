@@ -1,0 +1,229 @@
+/* ---- model ---- */
+
+static void momentum_clip_fit_fc_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
+    int64_t cols, float *strip, int64_t ld) {
+    const momentum_clip_fit_fc_args *args = (const momentum_clip_fit_fc_args *)ctx;
+    const float *fc_bias = args->fc_bias;
+    const float *y = args->y;
+    (void)batch;
+    for (int64_t m = m0; m < m0 + rows; m++) {
+        float *block = strip + (m - m0) * ld;
+        MD_IVDEP
+        for (int64_t n = n0; n < n0 + cols; n++) {
+            block[n - n0] = block[n - n0] + fc_bias[n] - y[m * 24 + n];
+        }
+    }
+}
+
+static void momentum_clip_fit_fc_part(const md_tile_call *call, int part) {
+    md_tile_part_f32(&momentum_clip_fit_fc_tile, call, part, momentum_clip_fit_fc_epilogue);
+}
+
+static void momentum_clip_fit_fc(float *MD_RESTRICT sub, float *MD_RESTRICT panels,
+                                 const float *MD_RESTRICT x, const float *MD_RESTRICT fc_weight,
+                                 const float *MD_RESTRICT fc_bias, const float *MD_RESTRICT y) {
+    momentum_clip_fit_fc_args args;
+    args.fc_bias = fc_bias;
+    args.y = y;
+    md_tile_run(&momentum_clip_fit_fc_tile, momentum_clip_fit_fc_part, x, fc_weight, sub, &args, panels, 8);
+}
+
+/* momentum_clip.mdl:6  loss mean((net(x) - y)^2)  [] */
+static void momentum_clip_fit_mul(float *MD_RESTRICT loss, const float *MD_RESTRICT sub) {
+    float sum_part[64];
+    for (int64_t l = 0; l < 64; l++) {
+        sum_part[l] = 0.0f;
+    }
+    int64_t j_base = 0;
+    for (; j_base + 64 <= 768; j_base += 64) {
+        for (int64_t l = 0; l < 64; l++) {
+            const int64_t j = j_base + l;
+            const float t = sub[j];
+            sum_part[l] += t * t;
+        }
+    }
+    const float sum = md_lanes_addf(sum_part, 64);
+    loss[0] = sum * 0.0013020834f;
+}
+
+/* momentum_clip.mdl:4  model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [24] */
+static void momentum_clip_fit_sum(float *MD_RESTRICT sum, const float *MD_RESTRICT sub) {
+    MD_IVDEP
+    for (int64_t j = 0; j < 24; j++) {
+        sum[j] = 0.0f;
+    }
+    for (int64_t k = 0; k < 32; k++) {
+        MD_IVDEP
+        for (int64_t j = 0; j < 24; j++) {
+            sum[j] += sub[k * 24 + j];
+        }
+    }
+}
+
+/* momentum_clip.mdl:4  model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [24, 16] */
+static const md_tile momentum_clip_fit_contract_tile = {
+    1, 1, 1, 24, 16, 1, 1, 32, 0, 0, 0, 1, 0, 0, 24, 0,
+    0, 0, 0, 16, 1, 0, 0, 0, 16, 1, 24, 4, 0, 1, 1, 0,
+    0, 0, 0, 2, 1, 32, 1, 24, 32, 0, 0, 0, 0
+};
+
+static void momentum_clip_fit_contract_part(const md_tile_call *call, int part) {
+    md_tile_part_f32(&momentum_clip_fit_contract_tile, call, part, md_tile_none_f32);
+}
+
+static void momentum_clip_fit_contract(float *MD_RESTRICT contract, const float *MD_RESTRICT sub,
+                                       const float *MD_RESTRICT x) {
+    md_tile_run(&momentum_clip_fit_contract_tile, momentum_clip_fit_contract_part, sub, x, contract, NULL, NULL, 8);
+}
+
+/* sum  [] */
+static void momentum_clip_fit_sum_2(float *MD_RESTRICT sum_2, const float *MD_RESTRICT contract) {
+    float sum_part[64];
+    for (int64_t l = 0; l < 64; l++) {
+        sum_part[l] = 0.0f;
+    }
+    int64_t j_base = 0;
+    for (; j_base + 64 <= 384; j_base += 64) {
+        for (int64_t l = 0; l < 64; l++) {
+            const int64_t j = j_base + l;
+            const float t = contract[j] * 0.0026041667f;
+            sum_part[l] += t * t;
+        }
+    }
+    const float sum = md_lanes_addf(sum_part, 64);
+    sum_2[0] = sum;
+}
+
+/* sqrt  [] */
+static void momentum_clip_fit_sqrt(float *MD_RESTRICT grad_norm, const float *MD_RESTRICT sum_2,
+                                   const float *MD_RESTRICT sum) {
+    float sum_part[16];
+    for (int64_t l = 0; l < 16; l++) {
+        sum_part[l] = 0.0f;
+    }
+    int64_t j_base = 0;
+    for (; j_base + 16 <= 24; j_base += 16) {
+        for (int64_t l = 0; l < 16; l++) {
+            const int64_t j = j_base + l;
+            const float t = sum[j] * 0.0026041667f;
+            sum_part[l] += t * t;
+        }
+    }
+    for (int64_t l = 0; l < 24 - j_base; l++) {
+        const int64_t j = j_base + l;
+        const float t_2 = sum[j] * 0.0026041667f;
+        sum_part[l] += t_2 * t_2;
+    }
+    const float sum_3 = md_lanes_addf(sum_part, 16);
+    grad_norm[0] = md_sqrtf(sum_2[0] + sum_3);
+}
+
+/* momentum_clip.mdl:7  optimizer sgd(lr = 0.1, momentum = 0.9)  [] */
+static void momentum_clip_fit_add(float *MD_RESTRICT lr, int64_t *step_next, const int64_t *step) {
+    const int64_t t = (int64_t)((uint64_t)step[0] + (uint64_t)1);
+    lr[0] = 0.1f;
+    step_next[0] = t;
+}
+
+/* momentum_clip.mdl:7  optimizer sgd(lr = 0.1, momentum = 0.9)  [24, 16] */
+static void momentum_clip_fit_fc_weight_update(float *fc_weight_b_next, float *fc_weight_next,
+                                               const int64_t *MD_RESTRICT step_next,
+                                               const float *MD_RESTRICT contract,
+                                               const float *MD_RESTRICT grad_norm,
+                                               const float *fc_weight, const float *fc_weight_b) {
+    const int t = step_next[0] == 1;
+    const float t_2 = md_minf(1.0f / (grad_norm[0] + 1e-06f), 1.0f);
+    MD_IVDEP
+    for (int64_t i = 0; i < 384; i++) {
+        const float t_3 = contract[i];
+        const float weight = fc_weight[i];
+        const float t_4 = t_3 * 0.0026041667f * t_2 + 0.0f * weight;
+        const float b = fc_weight_b[i];
+        const float t_5 = t ? t_4 : 0.9f * b + t_4;
+        const float t_6 = weight - 0.1f * t_5;
+        fc_weight_b_next[i] = t_5;
+        fc_weight_next[i] = t_6;
+    }
+}
+
+/* momentum_clip.mdl:7  optimizer sgd(lr = 0.1, momentum = 0.9)  [24] */
+static void momentum_clip_fit_fc_bias_update(float *fc_bias_b_next, float *fc_bias_next,
+                                             const int64_t *MD_RESTRICT step_next,
+                                             const float *MD_RESTRICT sum,
+                                             const float *MD_RESTRICT grad_norm,
+                                             const float *fc_bias, const float *fc_bias_b) {
+    const int t = step_next[0] == 1;
+    const float t_2 = md_minf(1.0f / (grad_norm[0] + 1e-06f), 1.0f);
+    MD_IVDEP
+    for (int64_t i = 0; i < 24; i++) {
+        const float t_3 = sum[i];
+        const float bias = fc_bias[i];
+        const float t_4 = t_3 * 0.0026041667f * t_2 + 0.0f * bias;
+        const float b = fc_bias_b[i];
+        const float t_5 = t ? t_4 : 0.9f * b + t_4;
+        const float t_6 = bias - 0.1f * t_5;
+        fc_bias_b_next[i] = t_5;
+        fc_bias_next[i] = t_6;
+    }
+}
+
+/* momentum_clip_fit: 10 steps, 5120 bytes of arena, 57897 FLOPs, line 5 */
+int momentum_clip_fit(momentum_clip *m, const momentum_clip_fit_in *in, momentum_clip_fit_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return MOMENTUM_CLIP_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return MOMENTUM_CLIP_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return MOMENTUM_CLIP_ERR_ARGUMENT;
+    }
+    if (in->y == NULL) {
+        return MOMENTUM_CLIP_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [32, 16] */
+    const float *y = in->y; /* [32, 24] */
+    /* results */
+    float *loss = (float *)(void *)(m->io + 0); /* f32 */
+    float *grad_norm = (float *)(void *)(m->io + 64); /* f32 */
+    float *lr = (float *)(void *)(m->io + 128); /* f32 */
+    /* params */
+    float *fc_weight = (float *)(void *)(m->params + 0); /* [24, 16] net.fc.weight */
+    float *fc_bias = (float *)(void *)(m->params + 1536); /* [24] net.fc.bias */
+    /* state */
+    float *fc_weight_b = (float *)(void *)(m->state + 0); /* [24, 16] fit.fc.weight.b */
+    float *fc_bias_b = (float *)(void *)(m->state + 1536); /* [24] fit.fc.bias.b */
+    int64_t *step = (int64_t *)(void *)(m->state + 1728); /* i64 fit.step */
+    /* arena */
+    float *fc_weight_next = (float *)(void *)(m->params + 0); /* [24, 16] in place of fc_weight */
+    float *fc_weight_b_next = (float *)(void *)(m->state + 0); /* [24, 16] in place of fc_weight_b */
+    float *fc_bias_next = (float *)(void *)(m->params + 1536); /* [24] in place of fc_bias */
+    float *fc_bias_b_next = (float *)(void *)(m->state + 1536); /* [24] in place of fc_bias_b */
+    int64_t *step_next = (int64_t *)(void *)(m->state + 1728); /* i64 in place of step */
+    float *sub = (float *)(void *)(m->arena + 0); /* [32, 24] to 3072, steps 0..3 */
+    float *sum = (float *)(void *)(m->arena + 4608); /* [24] to 4704, steps 2..9 */
+    float *contract = (float *)(void *)(m->arena + 3072); /* [24, 16] to 4608, steps 3..8 */
+    float *sum_2 = (float *)(void *)(m->arena + 0); /* f32 to 4, steps 4..5 */
+    float *panels = (float *)(void *)(m->arena + 3072); /* [512] to 5120, steps 0..0, workspace */
+
+    momentum_clip_fit_fc(sub, panels, x, fc_weight, fc_bias, y); /* 0, line 4: model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [32, 24] */
+    momentum_clip_fit_mul(loss, sub); /* 1, line 6: loss mean((net(x) - y)^2)  [] */
+    momentum_clip_fit_sum(sum, sub); /* 2, line 4: model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [24] */
+    momentum_clip_fit_contract(contract, sub, x); /* 3, line 4: model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [24, 16] */
+    momentum_clip_fit_sum_2(sum_2, contract); /* 4: sum  [] */
+    momentum_clip_fit_sqrt(grad_norm, sum_2, sum); /* 5: sqrt  [] */
+    out->loss = *loss;
+    out->grad_norm = *grad_norm;
+    if (!isfinite(*loss) || !isfinite(*grad_norm)) {
+        return MOMENTUM_CLIP_ERR_NONFINITE; /* nothing is updated */
+    }
+    momentum_clip_fit_add(lr, step_next, step); /* 7, line 7: optimizer sgd(lr = 0.1, momentum = 0.9)  [] */
+    momentum_clip_fit_fc_weight_update(fc_weight_b_next, fc_weight_next, step_next, contract, grad_norm, fc_weight, fc_weight_b); /* 8, line 7: optimizer sgd(lr = 0.1, momentum = 0.9)  [24, 16] */
+    momentum_clip_fit_fc_bias_update(fc_bias_b_next, fc_bias_next, step_next, sum, grad_norm, fc_bias, fc_bias_b); /* 9, line 7: optimizer sgd(lr = 0.1, momentum = 0.9)  [24] */
+    out->loss = *loss;
+    out->grad_norm = *grad_norm;
+    out->lr = *lr;
+    return MOMENTUM_CLIP_OK;
+}
+

@@ -1,0 +1,58 @@
+/* ---- model ---- */
+
+/* nested.mdl:4  scan s < S carry a = zeros([N]) {  [5] */
+static void nested_main_broadcast(float *MD_RESTRICT a) {
+    MD_IVDEP
+    for (int64_t i = 0; i < 5; i++) {
+        a[i] = 0.0f;
+    }
+}
+
+/* nested.mdl:5  scan t < T carry b = a { b <- b * 0.5 + x[s, t, :]; }  [5] */
+static void nested_main_a(float *b, const float *a) {
+    MD_IVDEP
+    for (int64_t i = 0; i < 5; i++) {
+        b[i] = a[i];
+    }
+}
+
+/* nested.mdl:5  scan t < T carry b = a { b <- b * 0.5 + x[s, t, :]; }  [5] */
+static void nested_main_add(float *b_next, const float *b, const float *MD_RESTRICT x, int64_t i0,
+                            int64_t i1) {
+    MD_IVDEP
+    for (int64_t i = 0; i < 5; i++) {
+        b_next[i] = b[i] * 0.5f + x[i + i1 * 5 + i0 * 20];
+    }
+}
+
+/* nested_main_entry: 5 steps, 0 bytes of arena, 120 FLOPs, line 3 */
+int nested_main_entry(nested *m, const nested_main_entry_in *in, nested_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return NESTED_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return NESTED_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return NESTED_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [3, 4, 5] */
+    /* results */
+    const float *out_ = (const float *)(const void *)(m->io + 0); /* [5] */
+    /* arena */
+    float *a = (float *)(void *)(m->io + 0); /* [5] result out_ */
+    float *b = (float *)(void *)(m->io + 0); /* [5] result out_ */
+    float *b_next = (float *)(void *)(m->io + 0); /* [5] result out_ */
+
+    nested_main_broadcast(a); /* 0, line 4: scan s < S carry a = zeros([N]) {  [5] */
+    for (int64_t i0 = 0; i0 < 3; i0++) { /* scan t < T carry b = a { b <- b * 0.5 + x[s, t, :]; }  [] */
+        nested_main_a(b, a); /* 2, line 5: scan t < T carry b = a { b <- b * 0.5 + x[s, t, :]; }  [5] */
+        for (int64_t i1 = 0; i1 < 4; i1++) { /* scan t < T carry b = a { b <- b * 0.5 + x[s, t, :]; }  [] */
+            nested_main_add(b_next, b, x, i0, i1); /* 4, line 5: scan t < T carry b = a { b <- b * 0.5 + x[s, t, :]; }  [5] */
+        }
+    }
+    out->out = out_;
+    return NESTED_OK;
+}
+

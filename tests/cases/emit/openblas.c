@@ -1,0 +1,62 @@
+/* ---- model ---- */
+
+/* openblas.mdl:6  y[i, o] = sum[k] x[i, k] * w[o, k]  [64, 32] */
+static const md_blas openblas_main_y_blas = {
+    1, 1, 64, 32, 48, 48, 48, 32, 0, 1, 0, 0, 0, 0, 0, 0,
+    0, 2048
+};
+
+typedef struct {
+    const float *b;
+} openblas_main_y_args;
+
+static void openblas_main_y_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
+    int64_t cols, float *strip, int64_t ld) {
+    const openblas_main_y_args *args = (const openblas_main_y_args *)ctx;
+    const float *b = args->b;
+    (void)batch;
+    for (int64_t m = m0; m < m0 + rows; m++) {
+        float *block = strip + (m - m0) * ld;
+        MD_IVDEP
+        for (int64_t n = n0; n < n0 + cols; n++) {
+            block[n - n0] = md_maxf(block[n - n0] + b[n], 0.0f);
+        }
+    }
+}
+
+static void openblas_main_y(float *MD_RESTRICT out_, const float *MD_RESTRICT x,
+                            const float *MD_RESTRICT w, const float *MD_RESTRICT b) {
+    openblas_main_y_args args;
+    args.b = b;
+    md_blas_run_f32(&openblas_main_y_blas, openblas_main_y_epilogue, x, w, out_, &args);
+}
+
+/* openblas_main_entry: 1 steps, 0 bytes of arena, 200704 FLOPs, line 5 */
+int openblas_main_entry(openblas *m, const openblas_main_entry_in *in, openblas_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return OPENBLAS_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return OPENBLAS_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return OPENBLAS_ERR_ARGUMENT;
+    }
+    if (in->w == NULL) {
+        return OPENBLAS_ERR_ARGUMENT;
+    }
+    if (in->b == NULL) {
+        return OPENBLAS_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [64, 48] */
+    const float *w = in->w; /* [32, 48] */
+    const float *b = in->b; /* [32] */
+    /* results */
+    float *out_ = (float *)(void *)(m->io + 0); /* [64, 32] */
+
+    openblas_main_y(out_, x, w, b); /* 0, line 6: y[i, o] = sum[k] x[i, k] * w[o, k]  [64, 32] */
+    out->out = out_;
+    return OPENBLAS_OK;
+}
+

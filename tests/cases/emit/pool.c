@@ -1,0 +1,33 @@
+/* ---- model ---- */
+
+/* pool.mdl:4  y[b, i < H/2, j < W/2] = max[p < 2, q < 2] x[b, 2*i + p, 2*j + q]  [2, 3, 4] */
+static void pool_main_y(float *MD_RESTRICT out_, const float *MD_RESTRICT x) {
+    for (int64_t i = 0; i < 6; i++) {
+        MD_IVDEP
+        for (int64_t i_2 = 0; i_2 < 4; i_2++) {
+            out_[i * 4 + i_2] = md_maxf(x[i * 16 + i_2 * 2 + 9], md_maxf(x[i * 16 + i_2 * 2 + 8], md_maxf(x[i * 16 + i_2 * 2 + 1], x[i * 16 + i_2 * 2])));
+        }
+    }
+}
+
+/* pool_main_entry: 1 steps, 0 bytes of arena, 72 FLOPs, line 3 */
+int pool_main_entry(pool *m, const pool_main_entry_in *in, pool_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return POOL_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return POOL_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return POOL_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [2, 6, 8] */
+    /* results */
+    float *out_ = (float *)(void *)(m->io + 0); /* [2, 3, 4] */
+
+    pool_main_y(out_, x); /* 0, line 4: y[b, i < H/2, j < W/2] = max[p < 2, q < 2] x[b, 2*i + p, 2*j + q]  [2, 3, 4] */
+    out->out = out_;
+    return POOL_OK;
+}
+

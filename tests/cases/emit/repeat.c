@@ -1,0 +1,89 @@
+/* ---- model ---- */
+
+/* repeat.mdl:8  entry main(x: [B, C]) { return deep(x); }  [4, 16] */
+static void repeat_main_x(float *MD_RESTRICT x_2, const float *MD_RESTRICT x) {
+    MD_IVDEP
+    for (int64_t i = 0; i < 64; i++) {
+        x_2[i] = x[i];
+    }
+}
+
+/* repeat.mdl:5  repeat L carry x { x <- x + (x |> linear(C) |> tanh); }  [4, 16] */
+static const md_tile repeat_main_linear_tile = {
+    1, 1, 1, 4, 16, 1, 1, 16, 0, 0, 0, 16, 0, 0, 1, 0,
+    0, 0, 0, 1, 16, 0, 0, 0, 16, 1, 4, 4, 0, 0, 0, 0,
+    1, 0, 0, 2, 1, 16, 1, 4, 32, 256, 384, 384, 0
+};
+
+typedef struct {
+    float *x_2_next;
+    const float *x_2;
+    const float *linear_bias;
+    int64_t i0;
+} repeat_main_linear_args;
+
+static void repeat_main_linear_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
+    int64_t cols, float *strip, int64_t ld) {
+    const repeat_main_linear_args *args = (const repeat_main_linear_args *)ctx;
+    float *x_2_next = args->x_2_next;
+    const float *x_2 = args->x_2;
+    const float *linear_bias = args->linear_bias;
+    const int64_t i0 = args->i0;
+    (void)batch;
+    for (int64_t m = m0; m < m0 + rows; m++) {
+        float *block = strip + (m - m0) * ld;
+        MD_IVDEP
+        for (int64_t n = n0; n < n0 + cols; n++) {
+            x_2_next[m * 16 + n] = x_2[m * 16 + n] + md_tanhf(block[n - n0] + linear_bias[i0 * 16 + n]);
+        }
+    }
+}
+
+static void repeat_main_linear_part(const md_tile_call *call, int part) {
+    md_tile_part_f32(&repeat_main_linear_tile, call, part, repeat_main_linear_epilogue);
+}
+
+static void repeat_main_linear(float *MD_RESTRICT x_2_next, float *MD_RESTRICT panels,
+                               const float *MD_RESTRICT x_2,
+                               const float *MD_RESTRICT linear_weight,
+                               const float *MD_RESTRICT linear_bias, int64_t i0) {
+    repeat_main_linear_args args;
+    args.x_2_next = x_2_next;
+    args.x_2 = x_2;
+    args.linear_bias = linear_bias;
+    args.i0 = i0;
+    md_tile_run(&repeat_main_linear_tile, repeat_main_linear_part, x_2, linear_weight + (i0 * 256), NULL, &args, panels, 8);
+}
+
+/* repeat_main_entry: 4 steps, 1792 bytes of arena, 6720 FLOPs, line 8 */
+int repeat_main_entry(repeat *m, const repeat_main_entry_in *in, repeat_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return REPEAT_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return REPEAT_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return REPEAT_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [4, 16] */
+    /* results */
+    const float *out_ = (const float *)(const void *)(m->io + 0); /* [4, 16] */
+    /* params */
+    const float *linear_weight = (const float *)(const void *)(m->params + 0); /* [3, 16, 16] deep.linear.weight */
+    const float *linear_bias = (const float *)(const void *)(m->params + 3072); /* [3, 16] deep.linear.bias */
+    /* arena */
+    float *x_2 = (float *)(void *)(m->io + 0); /* [4, 16] result out_ */
+    float *x_2_next = (float *)(void *)(m->arena + 1536); /* [4, 16] to 1792, steps 2..3 */
+    float *panels = (float *)(void *)(m->arena + 0); /* [384] to 1536, steps 2..2, workspace */
+
+    repeat_main_x(x_2, x); /* 0, line 8: entry main(x: [B, C]) { return deep(x); }  [4, 16] */
+    for (int64_t i0 = 0; i0 < 3; i0++) { /* repeat L carry x { x <- x + (x |> linear(C) |> tanh); }  [] */
+        repeat_main_linear(x_2_next, panels, x_2, linear_weight, linear_bias, i0); /* 2, line 5: repeat L carry x { x <- x + (x |> linear(C) |> tanh); }  [4, 16] */
+        memcpy(x_2, x_2_next, 256);
+    }
+    out->out = out_;
+    return REPEAT_OK;
+}
+

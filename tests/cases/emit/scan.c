@@ -1,0 +1,57 @@
+/* ---- model ---- */
+
+/* scan.mdl:4  scan t < T carry h = zeros([N]), last = zeros([N]) {  [4] */
+static void scan_main_broadcast(float *MD_RESTRICT h_2, float *MD_RESTRICT last_2) {
+    MD_IVDEP
+    for (int64_t i = 0; i < 4; i++) {
+        h_2[i] = 0.0f;
+        last_2[i] = 0.0f;
+    }
+}
+
+/* scan.mdl:5  g = tanh(x[t, :] + h)  [4] */
+static void scan_main_g(float *MD_RESTRICT last_2_next, float *h_2_next, float *MD_RESTRICT seen,
+                        const float *h_2, const float *MD_RESTRICT x, int64_t i0) {
+    MD_IVDEP
+    for (int64_t i = 0; i < 4; i++) {
+        const float h = h_2[i];
+        const float g = md_tanhf(x[i + i0 * 4] + h);
+        last_2_next[i] = h;
+        h_2_next[i] = g;
+        seen[i + i0 * 4] = g;
+    }
+}
+
+/* scan_main_entry: 3 steps, 0 bytes of arena, 40 FLOPs, line 3 */
+int scan_main_entry(scan *m, const scan_main_entry_in *in, scan_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return SCAN_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return SCAN_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return SCAN_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [5, 4] */
+    /* results */
+    const float *h = (const float *)(const void *)(m->io + 0); /* [4] */
+    const float *last = (const float *)(const void *)(m->io + 64); /* [4] */
+    float *seen = (float *)(void *)(m->io + 128); /* [5, 4] */
+    /* arena */
+    float *h_2 = (float *)(void *)(m->io + 0); /* [4] result h */
+    float *last_2 = (float *)(void *)(m->io + 64); /* [4] result last */
+    float *h_2_next = (float *)(void *)(m->io + 0); /* [4] result h */
+    float *last_2_next = (float *)(void *)(m->io + 64); /* [4] result last */
+
+    scan_main_broadcast(h_2, last_2); /* 0, line 4: scan t < T carry h = zeros([N]), last = zeros([N]) {  [4] */
+    for (int64_t i0 = 0; i0 < 5; i0++) { /* g = tanh(x[t, :] + h)  [] */
+        scan_main_g(last_2_next, h_2_next, seen, h_2, x, i0); /* 2, line 5: g = tanh(x[t, :] + h)  [4] */
+    }
+    out->h = h;
+    out->last = last;
+    out->seen = seen;
+    return SCAN_OK;
+}
+

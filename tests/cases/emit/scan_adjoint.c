@@ -1,0 +1,77 @@
+/* ---- model ---- */
+
+/* scan_adjoint.mdl:4  scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [8] */
+static void scan_adjoint_main_broadcast(float *MD_RESTRICT h) {
+    MD_IVDEP
+    for (int64_t i = 0; i < 8; i++) {
+        h[i] = 0.0f;
+    }
+}
+
+/* scan_adjoint.mdl:4  scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [8] */
+static void scan_adjoint_main_h(float *MD_RESTRICT h_2, float *h_next, const float *h,
+                                const float *MD_RESTRICT x, int64_t i0) {
+    MD_IVDEP
+    for (int64_t i = 0; i < 8; i++) {
+        const float h_3 = h[i];
+        const float t = md_tanhf(x[i + i0 * 8] + h_3);
+        h_2[i + i0 * 8] = h_3;
+        h_next[i] = t;
+    }
+}
+
+/* scan_adjoint.mdl:5  return grad(sum(h * h), x)  [8] */
+static void scan_adjoint_main_mul(float *mul, const float *h) {
+    MD_IVDEP
+    for (int64_t i = 0; i < 8; i++) {
+        mul[i] = h[i] * 2.0f;
+    }
+}
+
+/* scan_adjoint.mdl:4  scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [8] */
+static void scan_adjoint_main_mul_2(float *mul_next, float *MD_RESTRICT out_, const float *mul,
+                                    const float *MD_RESTRICT x, const float *MD_RESTRICT h_2,
+                                    int64_t i1) {
+    MD_IVDEP
+    for (int64_t i = 0; i < 8; i++) {
+        const float t = md_tanhf(x[i + i1 * 8] + h_2[i + i1 * 8]);
+        const float t_2 = mul[i] * (1.0f - t * t);
+        mul_next[i] = t_2;
+        out_[i + i1 * 8] = t_2;
+    }
+}
+
+/* scan_adjoint_main_entry: 6 steps, 256 bytes of arena, 344 FLOPs, line 3 */
+int scan_adjoint_main_entry(scan_adjoint *m, const scan_adjoint_main_entry_in *in, scan_adjoint_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return SCAN_ADJOINT_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return SCAN_ADJOINT_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return SCAN_ADJOINT_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [6, 8] */
+    /* results */
+    float *out_ = (float *)(void *)(m->io + 0); /* [6, 8] */
+    /* arena */
+    float *h = (float *)(void *)(m->arena + 192); /* [8] to 224, steps 0..5 */
+    float *mul = (float *)(void *)(m->arena + 192); /* [8] to 224, steps 3..5, in place of h */
+    float *h_2 = (float *)(void *)(m->arena + 0); /* [6, 8] to 192, steps 1..5 */
+    float *h_next = (float *)(void *)(m->arena + 192); /* [8] to 224, steps 2..2, in place of h */
+    float *mul_next = (float *)(void *)(m->arena + 192); /* [8] to 224, steps 5..5, in place of h */
+
+    scan_adjoint_main_broadcast(h); /* 0, line 4: scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [8] */
+    for (int64_t i0 = 0; i0 < 6; i0++) { /* scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [] */
+        scan_adjoint_main_h(h_2, h_next, h, x, i0); /* 2, line 4: scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [8] */
+    }
+    scan_adjoint_main_mul(mul, h); /* 3, line 5: return grad(sum(h * h), x)  [8] */
+    for (int64_t i1 = 5; i1 >= 0; i1--) { /* scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [] */
+        scan_adjoint_main_mul_2(mul_next, out_, mul, x, h_2, i1); /* 5, line 4: scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [8] */
+    }
+    out->out = out_;
+    return SCAN_ADJOINT_OK;
+}
+

@@ -1,0 +1,79 @@
+/* ---- model ---- */
+
+/* several.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [8, 4] */
+static void several_many_tanh(float *MD_RESTRICT out_, const float *MD_RESTRICT x,
+                              const float *MD_RESTRICT fc_weight,
+                              const float *MD_RESTRICT fc_bias) {
+    for (int64_t i = 0; i < 8; i++) {
+        const float x_2 = x[i * 4];
+        const float x_3 = x[i * 4 + 1];
+        const float x_4 = x[i * 4 + 2];
+        const float x_5 = x[i * 4 + 3];
+        MD_IVDEP
+        for (int64_t i_2 = 0; i_2 < 4; i_2++) {
+            out_[i * 4 + i_2] = md_tanhf(x_2 * fc_weight[i_2 * 4] + x_3 * fc_weight[i_2 * 4 + 1] + x_4 * fc_weight[i_2 * 4 + 2] + x_5 * fc_weight[i_2 * 4 + 3] + fc_bias[i_2]);
+        }
+    }
+}
+
+/* several.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [1, 4] */
+static void several_one_tanh(float *MD_RESTRICT out_, const float *MD_RESTRICT x,
+                             const float *MD_RESTRICT fc_weight, const float *MD_RESTRICT fc_bias) {
+    const float x_2 = x[0];
+    const float x_3 = x[1];
+    const float x_4 = x[2];
+    const float x_5 = x[3];
+    MD_IVDEP
+    for (int64_t i = 0; i < 4; i++) {
+        out_[i] = md_tanhf(x_2 * fc_weight[i * 4] + x_3 * fc_weight[i * 4 + 1] + x_4 * fc_weight[i * 4 + 2] + x_5 * fc_weight[i * 4 + 3] + fc_bias[i]);
+    }
+}
+
+/* several_many: 1 steps, 0 bytes of arena, 288 FLOPs, line 5 */
+int several_many(several *m, const several_many_in *in, several_many_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return SEVERAL_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return SEVERAL_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return SEVERAL_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [8, 4] */
+    /* results */
+    float *out_ = (float *)(void *)(m->io + 0); /* [8, 4] */
+    /* params */
+    const float *fc_weight = (const float *)(const void *)(m->params + 0); /* [4, 4] net.fc.weight */
+    const float *fc_bias = (const float *)(const void *)(m->params + 64); /* [4] net.fc.bias */
+
+    several_many_tanh(out_, x, fc_weight, fc_bias); /* 0, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [8, 4] */
+    out->out = out_;
+    return SEVERAL_OK;
+}
+
+/* several_one: 1 steps, 0 bytes of arena, 36 FLOPs, line 6 */
+int several_one(several *m, const several_one_in *in, several_one_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return SEVERAL_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return SEVERAL_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return SEVERAL_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [1, 4] */
+    /* results */
+    float *out_ = (float *)(void *)(m->io + 0); /* [1, 4] */
+    /* params */
+    const float *fc_weight = (const float *)(const void *)(m->params + 0); /* [4, 4] net.fc.weight */
+    const float *fc_bias = (const float *)(const void *)(m->params + 64); /* [4] net.fc.bias */
+
+    several_one_tanh(out_, x, fc_weight, fc_bias); /* 0, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [1, 4] */
+    out->out = out_;
+    return SEVERAL_OK;
+}
+

@@ -1,0 +1,140 @@
+/* ---- model ---- */
+
+static void sgd_fit_fc_part(const md_tile_call *call, int part) {
+    md_tile_part_f32(&sgd_fit_fc_tile, call, part, md_tile_none_f32);
+}
+
+static void sgd_fit_fc(float *MD_RESTRICT contract, const float *MD_RESTRICT x,
+                       const float *MD_RESTRICT fc_weight) {
+    md_tile_run(&sgd_fit_fc_tile, sgd_fit_fc_part, fc_weight, x, contract, NULL, NULL, 8);
+}
+
+/* sgd.mdl:4  model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [1] */
+static void sgd_fit_sum(float *MD_RESTRICT loss, float *mul, float *MD_RESTRICT sum,
+                        const float *contract, const float *MD_RESTRICT fc_bias,
+                        const float *MD_RESTRICT y) {
+    const float bias = fc_bias[0];
+    float sum_part[32];
+    float sum_part_2[32];
+    for (int64_t l = 0; l < 32; l++) {
+        sum_part[l] = 0.0f;
+        sum_part_2[l] = 0.0f;
+    }
+    int64_t j_base = 0;
+    for (; j_base + 32 <= 32; j_base += 32) {
+        for (int64_t l = 0; l < 32; l++) {
+            const int64_t j = j_base + l;
+            const float t = contract[j] + bias - y[j];
+            const float t_2 = t * 0.0625f;
+            mul[j] = t_2;
+            sum_part[l] += t * t;
+            sum_part_2[l] += t_2;
+        }
+    }
+    const float sum_2 = md_lanes_addf(sum_part, 32);
+    const float sum_3 = md_lanes_addf(sum_part_2, 32);
+    const float t_3 = sum_2 * 0.03125f;
+    loss[0] = t_3;
+    sum[0] = sum_3;
+}
+
+/* add  [] */
+static void sgd_fit_fc_bias_update(float *MD_RESTRICT lr, float *fc_bias_next, int64_t *step_next,
+                                   const float *fc_bias, const float *MD_RESTRICT sum,
+                                   const int64_t *step) {
+    const float bias = fc_bias[0];
+    const float t = bias - 0.1f * (sum[0] + 0.0f * bias);
+    const int64_t t_2 = (int64_t)((uint64_t)step[0] + (uint64_t)1);
+    lr[0] = 0.1f;
+    fc_bias_next[0] = t;
+    step_next[0] = t_2;
+}
+
+/* sgd.mdl:4  model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [1, 16] */
+static const md_tile sgd_fit_fc_weight_update_tile = {
+    1, 1, 1, 1, 16, 1, 1, 32, 0, 0, 0, 0, 0, 0, 1, 0,
+    0, 0, 0, 16, 1, 0, 0, 0, 0, 1, 1, 4, 0, 0, 0, 0,
+    0, 0, 0, 4, 1, 32, 1, 1, 64, 0, 64, 64, 0
+};
+
+typedef struct {
+    float *fc_weight_next;
+    const float *fc_weight;
+} sgd_fit_fc_weight_update_args;
+
+static void sgd_fit_fc_weight_update_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
+    int64_t cols, float *strip, int64_t ld) {
+    const sgd_fit_fc_weight_update_args *args = (const sgd_fit_fc_weight_update_args *)ctx;
+    float *fc_weight_next = args->fc_weight_next;
+    const float *fc_weight = args->fc_weight;
+    (void)batch;
+    for (int64_t m = m0; m < m0 + rows; m++) {
+        float *block = strip + (m - m0) * ld;
+        MD_IVDEP
+        for (int64_t n = n0; n < n0 + cols; n++) {
+            const float weight = fc_weight[n];
+            fc_weight_next[n] = weight - 0.1f * (block[n - n0] + 0.0f * weight);
+        }
+    }
+}
+
+static void sgd_fit_fc_weight_update_part(const md_tile_call *call, int part) {
+    md_tile_part_f32(&sgd_fit_fc_weight_update_tile, call, part, sgd_fit_fc_weight_update_epilogue);
+}
+
+static void sgd_fit_fc_weight_update(float *fc_weight_next, float *MD_RESTRICT panels,
+                                     const float *MD_RESTRICT mul, const float *MD_RESTRICT x,
+                                     const float *fc_weight) {
+    sgd_fit_fc_weight_update_args args;
+    args.fc_weight_next = fc_weight_next;
+    args.fc_weight = fc_weight;
+    md_tile_run(&sgd_fit_fc_weight_update_tile, sgd_fit_fc_weight_update_part, mul, x, NULL, &args, panels, 8);
+}
+
+/* sgd_fit: 5 steps, 384 bytes of arena, 2309 FLOPs, line 5 */
+int sgd_fit(sgd *m, const sgd_fit_in *in, sgd_fit_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return SGD_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return SGD_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return SGD_ERR_ARGUMENT;
+    }
+    if (in->y == NULL) {
+        return SGD_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [32, 16] */
+    const float *y = in->y; /* [32] */
+    /* results */
+    float *loss = (float *)(void *)(m->io + 0); /* f32 */
+    float *lr = (float *)(void *)(m->io + 64); /* f32 */
+    /* params */
+    float *fc_weight = (float *)(void *)(m->params + 0); /* [1, 16] net.fc.weight */
+    float *fc_bias = (float *)(void *)(m->params + 64); /* [1] net.fc.bias */
+    /* state */
+    int64_t *step = (int64_t *)(void *)(m->state + 64); /* i64 fit.step */
+    /* arena */
+    float *fc_weight_next = (float *)(void *)(m->params + 0); /* [1, 16] in place of fc_weight */
+    float *fc_bias_next = (float *)(void *)(m->params + 64); /* [1] in place of fc_bias */
+    int64_t *step_next = (int64_t *)(void *)(m->state + 64); /* i64 in place of step */
+    float *contract = (float *)(void *)(m->arena + 256); /* [32, 1] to 384, steps 0..4 */
+    float *mul = (float *)(void *)(m->arena + 256); /* [32] to 384, steps 1..4, in place of contract */
+    float *sum = (float *)(void *)(m->arena + 0); /* [1] to 4, steps 1..3 */
+    float *panels = (float *)(void *)(m->arena + 0); /* [64] to 256, steps 4..4, workspace */
+
+    sgd_fit_fc(contract, x, fc_weight); /* 0, line 4: model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [32, 1] */
+    sgd_fit_sum(loss, mul, sum, contract, fc_bias, y); /* 1, line 4: model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [1] */
+    out->loss = *loss;
+    if (!isfinite(*loss)) {
+        return SGD_ERR_NONFINITE; /* nothing is updated */
+    }
+    sgd_fit_fc_bias_update(lr, fc_bias_next, step_next, fc_bias, sum, step); /* 3: add  [] */
+    sgd_fit_fc_weight_update(fc_weight_next, panels, mul, x, fc_weight); /* 4, line 4: model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [1, 16] */
+    out->loss = *loss;
+    out->lr = *lr;
+    return SGD_OK;
+}
+

@@ -1,0 +1,41 @@
+/* ---- model ---- */
+
+/* small.mdl:4  z[i, j] = sum[k] x[i, k] * y[k, j]  [2, 2] */
+static void small_main_z(float *MD_RESTRICT out_, const float *MD_RESTRICT x,
+                         const float *MD_RESTRICT y) {
+    for (int64_t i = 0; i < 2; i++) {
+        const float x_2 = x[i * 3];
+        const float x_3 = x[i * 3 + 1];
+        const float x_4 = x[i * 3 + 2];
+        MD_IVDEP
+        for (int64_t i_2 = 0; i_2 < 2; i_2++) {
+            out_[i * 2 + i_2] = x_2 * y[i_2] + x_3 * y[i_2 + 2] + x_4 * y[i_2 + 4];
+        }
+    }
+}
+
+/* small_main_entry: 1 steps, 0 bytes of arena, 20 FLOPs, line 3 */
+int small_main_entry(small *m, const small_main_entry_in *in, small_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return SMALL_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return SMALL_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return SMALL_ERR_ARGUMENT;
+    }
+    if (in->y == NULL) {
+        return SMALL_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [2, 3] */
+    const float *y = in->y; /* [3, 2] */
+    /* results */
+    float *out_ = (float *)(void *)(m->io + 0); /* [2, 2] */
+
+    small_main_z(out_, x, y); /* 0, line 4: z[i, j] = sum[k] x[i, k] * y[k, j]  [2, 2] */
+    out->out = out_;
+    return SMALL_OK;
+}
+

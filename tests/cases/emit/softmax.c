@@ -1,0 +1,78 @@
+/* ---- model ---- */
+
+/* softmax.mdl:4  entry main(x: [N, M]) { return softmax(x); }  [4, 33] */
+static void softmax_main_mul(float *MD_RESTRICT out_, float *MD_RESTRICT row,
+                             const float *MD_RESTRICT x) {
+    for (int64_t r = 0; r < 4; r++) {
+        float most_part[32];
+        for (int64_t l = 0; l < 32; l++) {
+            most_part[l] = -INFINITY;
+        }
+        int64_t j_base = 0;
+        for (; j_base + 32 <= 33; j_base += 32) {
+            for (int64_t l = 0; l < 32; l++) {
+                const int64_t j = j_base + l;
+                const float x_2 = x[r * 33 + j];
+                most_part[l] = md_maxf(x_2, most_part[l]);
+            }
+        }
+        for (int64_t l = 0; l < 33 - j_base; l++) {
+            const int64_t j = j_base + l;
+            const float x_3 = x[r * 33 + j];
+            most_part[l] = md_maxf(x_3, most_part[l]);
+        }
+        const float most = md_lanes_maxf(most_part, 32);
+        float sum_part[32];
+        for (int64_t l_2 = 0; l_2 < 32; l_2++) {
+            sum_part[l_2] = 0.0f;
+        }
+        int64_t j_base_2 = 0;
+        for (; j_base_2 + 32 <= 33; j_base_2 += 32) {
+            for (int64_t l_2 = 0; l_2 < 32; l_2++) {
+                const int64_t j = j_base_2 + l_2;
+                const float x_4 = x[r * 33 + j];
+                const float t = md_expf(x_4 - most);
+                row[j] = t;
+                sum_part[l_2] += t;
+            }
+        }
+        for (int64_t l_2 = 0; l_2 < 33 - j_base_2; l_2++) {
+            const int64_t j = j_base_2 + l_2;
+            const float x_5 = x[r * 33 + j];
+            const float t_2 = md_expf(x_5 - most);
+            row[j] = t_2;
+            sum_part[l_2] += t_2;
+        }
+        const float sum = md_lanes_addf(sum_part, 32);
+        const float t_3 = 1.0f / sum;
+        MD_IVDEP
+        for (int64_t j = 0; j < 33; j++) {
+            const float t_4 = row[j];
+            out_[r * 33 + j] = t_4 * t_3;
+        }
+    }
+}
+
+/* softmax_main_entry: 1 steps, 192 bytes of arena, 664 FLOPs, line 4 */
+int softmax_main_entry(softmax *m, const softmax_main_entry_in *in, softmax_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return SOFTMAX_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return SOFTMAX_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return SOFTMAX_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [4, 33] */
+    /* results */
+    float *out_ = (float *)(void *)(m->io + 0); /* [4, 33] */
+    /* arena */
+    float *row = (float *)(void *)(m->arena + 0); /* [1, 48] to 192, steps 0..0, workspace */
+
+    softmax_main_mul(out_, row, x); /* 0, line 4: entry main(x: [N, M]) { return softmax(x); }  [4, 33] */
+    out->out = out_;
+    return SOFTMAX_OK;
+}
+

@@ -1,0 +1,70 @@
+/* ---- model ---- */
+
+/* tile.mdl:5  y[i, o] = sum[k] x[i, k] * w[o, k]  [64, 32] */
+static const md_tile tile_main_y_tile = {
+    1, 1, 1, 64, 32, 1, 1, 48, 0, 0, 0, 48, 0, 0, 1, 0,
+    0, 0, 0, 1, 48, 0, 0, 0, 32, 1, 64, 4, 0, 1, 1, 0,
+    1, 0, 0, 2, 1, 48, 1, 64, 32, 1536, 1536, 1536, 0
+};
+
+typedef struct {
+    const float *b;
+} tile_main_y_args;
+
+static void tile_main_y_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
+    int64_t cols, float *strip, int64_t ld) {
+    const tile_main_y_args *args = (const tile_main_y_args *)ctx;
+    const float *b = args->b;
+    (void)batch;
+    for (int64_t m = m0; m < m0 + rows; m++) {
+        float *block = strip + (m - m0) * ld;
+        MD_IVDEP
+        for (int64_t n = n0; n < n0 + cols; n++) {
+            block[n - n0] = md_maxf(block[n - n0] + b[n], 0.0f);
+        }
+    }
+}
+
+static void tile_main_y_part(const md_tile_call *call, int part) {
+    md_tile_part_f32(&tile_main_y_tile, call, part, tile_main_y_epilogue);
+}
+
+static void tile_main_y(float *MD_RESTRICT out_, float *MD_RESTRICT panels,
+                        const float *MD_RESTRICT x, const float *MD_RESTRICT w,
+                        const float *MD_RESTRICT b) {
+    tile_main_y_args args;
+    args.b = b;
+    md_tile_run(&tile_main_y_tile, tile_main_y_part, x, w, out_, &args, panels, 8);
+}
+
+/* tile_main_entry: 1 steps, 6144 bytes of arena, 200704 FLOPs, line 4 */
+int tile_main_entry(tile *m, const tile_main_entry_in *in, tile_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return TILE_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return TILE_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return TILE_ERR_ARGUMENT;
+    }
+    if (in->w == NULL) {
+        return TILE_ERR_ARGUMENT;
+    }
+    if (in->b == NULL) {
+        return TILE_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [64, 48] */
+    const float *w = in->w; /* [32, 48] */
+    const float *b = in->b; /* [32] */
+    /* results */
+    float *out_ = (float *)(void *)(m->io + 0); /* [64, 32] */
+    /* arena */
+    float *panels = (float *)(void *)(m->arena + 0); /* [1536] to 6144, steps 0..0, workspace */
+
+    tile_main_y(out_, panels, x, w, b); /* 0, line 5: y[i, o] = sum[k] x[i, k] * w[o, k]  [64, 32] */
+    out->out = out_;
+    return TILE_OK;
+}
+

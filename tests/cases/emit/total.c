@@ -1,0 +1,55 @@
+/* ---- model ---- */
+
+/* total.mdl:3  entry main(x: [N]) { return sum(x * x), max(x); }  [] */
+static void total_main_fold_max(float *MD_RESTRICT out0, float *MD_RESTRICT out1,
+                                const float *MD_RESTRICT x) {
+    float sum_part[64];
+    float most_part[64];
+    for (int64_t l = 0; l < 64; l++) {
+        sum_part[l] = 0.0f;
+        most_part[l] = -INFINITY;
+    }
+    int64_t j_base = 0;
+    for (; j_base + 64 <= 300; j_base += 64) {
+        for (int64_t l = 0; l < 64; l++) {
+            const int64_t j = j_base + l;
+            const float x_2 = x[j];
+            sum_part[l] += x_2 * x_2;
+            most_part[l] = md_maxf(x_2, most_part[l]);
+        }
+    }
+    for (int64_t l = 0; l < 300 - j_base; l++) {
+        const int64_t j = j_base + l;
+        const float x_3 = x[j];
+        sum_part[l] += x_3 * x_3;
+        most_part[l] = md_maxf(x_3, most_part[l]);
+    }
+    const float sum = md_lanes_addf(sum_part, 64);
+    const float most = md_lanes_maxf(most_part, 64);
+    out0[0] = sum;
+    out1[0] = most;
+}
+
+/* total_main_entry: 1 steps, 0 bytes of arena, 900 FLOPs, line 3 */
+int total_main_entry(total *m, const total_main_entry_in *in, total_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return TOTAL_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return TOTAL_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return TOTAL_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [300] */
+    /* results */
+    float *out0 = (float *)(void *)(m->io + 0); /* f32 */
+    float *out1 = (float *)(void *)(m->io + 64); /* f32 */
+
+    total_main_fold_max(out0, out1, x); /* 0, line 3: entry main(x: [N]) { return sum(x * x), max(x); }  [] */
+    out->out0 = *out0;
+    out->out1 = *out1;
+    return TOTAL_OK;
+}
+

@@ -1,0 +1,33 @@
+/* ---- model ---- */
+
+/* transpose.mdl:5  return t * 2  [5, 3] */
+static void transpose_main_mul(float *MD_RESTRICT out_, const float *MD_RESTRICT x) {
+    for (int64_t i = 0; i < 5; i++) {
+        MD_IVDEP
+        for (int64_t i_2 = 0; i_2 < 3; i_2++) {
+            out_[i * 3 + i_2] = x[i + i_2 * 5] * 2.0f;
+        }
+    }
+}
+
+/* transpose_main_entry: 1 steps, 0 bytes of arena, 15 FLOPs, line 3 */
+int transpose_main_entry(transpose *m, const transpose_main_entry_in *in, transpose_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return TRANSPOSE_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return TRANSPOSE_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return TRANSPOSE_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [3, 5] */
+    /* results */
+    float *out_ = (float *)(void *)(m->io + 0); /* [5, 3] */
+
+    transpose_main_mul(out_, x); /* 0, line 5: return t * 2  [5, 3] */
+    out->out = out_;
+    return TRANSPOSE_OK;
+}
+
