@@ -279,8 +279,8 @@ static int64_t most_team(const Kernel *k, const StmtList *list) {
     int64_t most = 1;
     for (int i = 0; i < list->count; i++) {
         const Stmt *s = list->at[i];
-        int64_t team = s->kind == STMT_FOR && s->parallel > 0 ? stmt_team(k, s)
-                                                              : most_team(k, &s->body);
+        int64_t team =
+            s->kind == STMT_FOR && s->parallel > 0 ? stmt_team(k, s) : most_team(k, &s->body);
         most = team > most ? team : most;
     }
     return most;
