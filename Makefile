@@ -38,7 +38,9 @@ CFLAGS_GEN = $(FLAGS) $(filter-out -Wconversion -Wmissing-prototypes,$(WARN)) \
 
 SOURCES := $(sort $(wildcard lang/*.c compiler/*.c passes/*.c emit/*.c))
 MODULES := $(sort $(wildcard lang/*.mdl))
+PAGES := $(sort $(wildcard docs/errors/*.md))
 PIECES := $(sort $(filter-out runtime/embed.c,$(wildcard runtime/*.c runtime/*.h runtime/*.def)))
+EMBEDDED := $(PAGES) $(MODULES) $(PIECES)
 GENERATED := $(if $(wildcard lang/lex.l),$(BUILD)/gen/lex.c) \
              $(if $(wildcard lang/parse.y),$(BUILD)/gen/parse.c) $(BUILD)/gen/embed_data.c
 HEADERS := $(if $(wildcard lang/parse.y),$(BUILD)/gen/parse.h)
@@ -85,11 +87,11 @@ $(BUILD)/embed: runtime/embed.c
 # The list of names is a prerequisite of its own, so that a removed file is noticed too.
 $(BUILD)/gen/embed.list: FORCE
 	@mkdir -p $(@D)
-	@printf '%s\n' $(MODULES) $(PIECES) | cmp -s - $@ || printf '%s\n' $(MODULES) $(PIECES) > $@
+	@printf '%s\n' $(EMBEDDED) | cmp -s - $@ || printf '%s\n' $(EMBEDDED) > $@
 
-$(BUILD)/gen/embed_data.c: $(BUILD)/embed $(BUILD)/gen/embed.list $(MODULES) $(PIECES)
+$(BUILD)/gen/embed_data.c: $(BUILD)/embed $(BUILD)/gen/embed.list $(EMBEDDED)
 	$(call say,EMBED $@)
-	$(Q)$(BUILD)/embed $(MODULES) $(PIECES) > $@
+	$(Q)$(BUILD)/embed $(EMBEDDED) > $@
 
 # ---- tests -----------------------------------------------------------------------------------
 

@@ -16,7 +16,8 @@ typedef enum {
     COMMAND_REPORT,
     COMMAND_TEST,
     COMMAND_RUN,
-    COMMAND_FMT
+    COMMAND_FMT,
+    COMMAND_EXPLAIN
 } Command;
 
 typedef enum { REPORT_NONE, REPORT_TEXT, REPORT_JSON } ReportFormat;
@@ -28,7 +29,7 @@ typedef struct {
 
 typedef struct {
     Command command;
-    const char *input;   /* path of the model file */
+    const char *input;   /* path of the model file; of COMMAND_EXPLAIN a code or NULL */
     const char *output;  /* -o; NULL: nothing is written; "-": stdout */
     const char *header;  /* -H */
     const char *prefix;  /* of emitted names; NULL: file stem */

@@ -1,4 +1,5 @@
 /* main: the command line. Turns argv into Options and hands over to the pipeline. */
+#include "compiler/explain.h"
 #include "compiler/pipeline.h"
 #include "compiler/version.h"
 
@@ -17,6 +18,7 @@ static const char usage_text[] =
     "  test               run the test blocks in the reference evaluator\n"
     "  run                evaluate an entry: --entry NAME --in NAME=FILE.npy --seed S --calls N\n"
     "  fmt                print the file in canonical layout\n"
+    "  explain [CODE]     what a message such as E0205 means; without a code, all of them\n"
     "\n"
     "options:\n"
     "  -o FILE            output; '-' is stdout\n"
@@ -82,7 +84,8 @@ static const struct {
     const char *name;
     Command command;
 } commands[] = {{"compile", COMMAND_COMPILE}, {"check", COMMAND_CHECK}, {"report", COMMAND_REPORT},
-                {"test", COMMAND_TEST},       {"run", COMMAND_RUN},     {"fmt", COMMAND_FMT}};
+                {"test", COMMAND_TEST},       {"run", COMMAND_RUN},     {"fmt", COMMAND_FMT},
+                {"explain", COMMAND_EXPLAIN}};
 
 static bool parse_integer(const char *text, int64_t lo, int64_t hi, int64_t *value) {
     char *end;
@@ -328,7 +331,7 @@ static int parse_args(Compile *c, int argc, char **argv) {
                     have_command = command = true;
                 }
             }
-            if (!command && !have_command && (str_eq(word, "diff") || str_eq(word, "explain"))) {
+            if (!command && !have_command && str_eq(word, "diff")) {
                 return usage_error("this command is not supported yet:", word);
             }
             if (!command && c->opt.input) {
@@ -339,7 +342,7 @@ static int parse_args(Compile *c, int argc, char **argv) {
             }
         }
     }
-    if (!c->opt.input) {
+    if (!c->opt.input && c->opt.command != COMMAND_EXPLAIN) {
         return usage_error("no model file given", NULL);
     }
     return EXIT_OK;
@@ -365,7 +368,7 @@ int main(int argc, char **argv) {
     }
     int code = parse_args(&c, argc, argv);
     if (code == EXIT_OK) {
-        code = pipeline_run(&c);
+        code = c.opt.command == COMMAND_EXPLAIN ? explain_print(c.opt.input) : pipeline_run(&c);
     }
     arena_free(&c.arena);
     return code;

@@ -67,7 +67,7 @@ bool raw_done(RawArgs *args) {
         if (!args->taken[i]) {
             return arg->kind == AST_ARG
                        ? raw_error(args->r, arg->loc, 802, "'%s' may not be given here", arg->name)
-                       : raw_error(args->r, arg->loc, 802, "this is one argument too many");
+                       : raw_error(args->r, arg->loc, 816, "this is one argument too many");
         }
     }
     return true;

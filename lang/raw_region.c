@@ -123,7 +123,7 @@ static bool read_list(Raw *r, const AttrField *f, const Ast *expr, int n, Attr *
     bool mask = f->kind == ATTR_AXES;
     if (expr->kind != AST_LIST || (!mask && expr->nkid != n)) {
         return mask ? raw_error(r, expr->loc, 825, "a list of axes is needed here")
-                    : raw_error(r, expr->loc, 825, "a list of %d integers is needed here", n);
+                    : raw_error(r, expr->loc, 817, "a list of %d integers is needed here", n);
     }
     int64_t most = f->kind == ATTR_LIST ? (int64_t)1 << 40 : MD_RANK - 1, x;
     for (int k = 0; k < expr->nkid; k++) {
@@ -464,7 +464,9 @@ static bool make_slot(Raw *r, const Ast *expr, Line *line, Node **made) {
     }
     Slot *slot = expr ? raw_slot(r, expr) : NULL;
     if (!slot) {
-        return expr ? false : raw_error(r, line->loc, 822, "core.slot names a slot");
+        return expr ? false
+                    : raw_error(r, line->loc, 822,
+                                "the name of an input or a \"slot\" is needed here");
     }
     if (!type_equal(slot->type, line->type)) {
         return raw_error(r, line->loc, 847, "slot '%s' has another type", slot->name);

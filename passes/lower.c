@@ -398,7 +398,7 @@ static void refuse_types(Compile *c, const Region *region) {
     for (int i = 0; i < region->node.count; i++) {
         const Node *node = region->node.at[i];
         if (node->type.elem == TY_F16 || node->type.elem == TY_BF16) {
-            diag_error(&c->diag, node->loc, 601, "emitted programs do not compute in %s yet",
+            diag_error(&c->diag, node->loc, 602, "emitted programs do not compute in %s yet",
                        elem_name(node->type.elem));
             return;
         }
