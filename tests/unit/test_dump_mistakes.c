@@ -98,7 +98,7 @@ typedef struct {
 static const Mistake mistakes[] = {
     /* arguments and literals */
     {"core.table(t0)", "f(t0)", 801},
-    {"core.table(t0)", "core.table(t0, 3)", 802},
+    {"core.table(t0)", "core.table(t0, 3)", 816},
     {"core.table(t0)", "core.table(t0, axis = 3)", 802},
     {"holdout = 5", "holdout = 5.5", 803},
     {"holdout = 5", "holdout = -5", 804},
@@ -131,7 +131,7 @@ static const Mistake mistakes[] = {
     {"core.add(n1, n2)", "core.add(n1, n9)", 821},
     {"core.add(n1, n2)", "core.add(n1, 2)", 821},
     {"n3: f32[4] = core.pick(n2", "n3: f32[4] = core.pick(n5", 821},
-    {"core.slot(row)", "core.slot(row, 3)", 802},
+    {"core.slot(row)", "core.slot(row, 3)", 816},
     {"core.slot(row)", "core.slot(3)", 822},
     {"core.slot(row)", "core.slot()", 822},
     {"core.slot(row)", "core.slot(x)", 823},
@@ -139,7 +139,7 @@ static const Mistake mistakes[] = {
     {"a = \"ab\"", "a = \"abc\"", 824},
     {"a = \"ab\"", "a = \"a0\"", 824},
     {"axes = [0, 1]", "axes = 0", 825},
-    {"map = [1, 0]", "map = [1]", 825},
+    {"map = [1, 0]", "map = [1]", 817},
     {"map = [1, 0]", "map = [1, 12]", 804},
     {"core.table(t0)", "core.table()", 826},
     {"3.0, 4.0]", "3.0]", 827},

@@ -1,0 +1,220 @@
+#!/bin/sh
+# Every message has a code, every code a page in docs/errors and a case; the examples of the pages
+# do what they say; `mdlc explain` prints the pages.
+#
+# The codes are read from the sources (errors.awk), so that a new message without a page or a case
+# fails here. A page holds one example behind "Wrong:" and one behind "Right:", in a fence ```mdl
+# (a model file: tests are run, trains and entries compiled, anything else checked) or ```sh
+# (commands in an empty folder with `mdlc` on the path and `samples` beside). The wrong one gives its
+# code and no other, the right one no message at all.
+set -u
+. tests/lib.sh
+root=$(pwd)
+case $MDLC in /*) ;; *) MDLC=$root/$MDLC ;; esac
+
+# audit SITES PAGES CASES OTHERS: prints what is missing. SITES is the output of errors.awk, PAGES a
+# folder of pages, CASES one of expected messages, OTHERS a list of tests that expect codes of
+# memory, options, files and dumped graphs (600 and up), which no model file may be able to reach.
+audit() {
+    ls "$2" | sed -n 's/\.md$//p' >"$scratch/pages"
+    cat "$3"/*.err 2>/dev/null | grep -o '\[[EW][0-9]*\]' | tr -d '[]' | sort -u >"$scratch/cases"
+    # shellcheck disable=SC2086
+    cat $4 /dev/null | grep -oE '[EW]0[67][0-9]{2}|, [89][0-9]{2}[})]' | # the table of dumped graphs has numbers
+        sed 's/^, \(.*\).$/E0\1/' | sort -u >>"$scratch/cases"
+    cut -f 1 "$1" | sort -u >"$scratch/codes"
+    awk -F '\t' '
+        $1 == "fault" { print $2 ": " $3; next }
+        ($1 in text) && text[$1] != $3 {
+            print $1 ": two meanings, \"" text[$1] "\" at " place[$1] " and \"" $3 "\" at " $2
+        }
+        { text[$1] = $3; place[$1] = $2 }' "$1"
+    awk -v pages="$scratch/pages" -v cases="$scratch/cases" -v folder="$2" '
+        BEGIN {
+            while ((getline line <pages) > 0) page[line] = 1
+            while ((getline line <cases) > 0) tested[line] = 1
+        }
+        $1 == "fault" { next }
+        { code[$1] = 1 }
+        !($1 in page) { print $1 ": no page " folder "/" $1 ".md" }
+        !($1 in tested) { print $1 ": no case expects it" }
+        END { for (p in page) if (!(p in code)) print p ": a page for a code that nothing prints" }' "$scratch/codes"
+}
+
+# split PAGES FOLDER: the examples of all pages as FOLDER/CODE.wrong.mdl and so on; prints what is
+# wrong with the form of a page.
+split() {
+    awk -v folder="$2" '
+        function finish() {
+            if (page != "" && (!seen["wrong"] || !seen["right"]))
+                print code ": the page needs one example behind Wrong: and one behind Right:"
+            split("", seen)
+        }
+        FNR == 1 {
+            finish()
+            page = FILENAME
+            code = FILENAME
+            gsub(/^.*\/|\.md$/, "", code)
+            part = ""
+            inside = 0
+            if (index($0, "# " code ": ") != 1)
+                print code ": the page does not begin with \"# " code ": title\""
+        }
+        /^Wrong:$/ { part = "wrong" }
+        /^Right:$/ { part = "right" }
+        /^```/ {
+            inside = !inside
+            language = substr($0, 4)
+            if (inside && part != "") {
+                if (language != "mdl" && language != "sh")
+                    print code ": a fence of neither mdl nor sh"
+                if (seen[part]++)
+                    print code ": two examples behind " part
+                file = folder "/" code "." part "." language
+                printf "" >file
+            } else if (!inside && part != "") {
+                close(file)
+                part = ""
+            }
+            next
+        }
+        inside && part != "" { print >file }
+        END { finish() }' "$1"/*.md
+}
+
+# example FILE: runs it in an empty folder; the messages go to $scratch/said, the status is returned.
+example() {
+    rm -rf "$scratch/play"
+    mkdir "$scratch/play"
+    case $1 in
+    *.sh)
+        ln -s "$root/samples" "$scratch/play/samples"
+        (cd "$scratch/play" && PATH=$scratch/bin:$PATH sh "$1") >"$scratch/out" 2>"$scratch/said"
+        ;;
+    *)
+        if grep -q '^test "' "$1"; then
+            command=test
+        elif grep -Eq '^(train|entry) ' "$1"; then
+            command=compile
+        else
+            command=check
+        fi
+        "$MDLC" $command "$1" -o "$scratch/play/x.c" >"$scratch/out" 2>"$scratch/said"
+        ;;
+    esac
+}
+
+# holds CODE FILE: does the example do what its place on the page says? Prints why not.
+holds() {
+    example "$2"
+    holds_status=$?
+    holds_codes=$(grep -o '\[[EW][0-9]*\]$' "$scratch/said" | sort -u | tr -d '[]\n')
+    case $2 in
+    *.wrong.*)
+        [ "$holds_codes" = "$1" ] || echo "the wrong example gives '$holds_codes'"
+        case $1 in
+        E*) [ $holds_status -gt 0 ] && [ $holds_status -lt 10 ] || echo "the wrong example ends with status $holds_status" ;;
+        esac
+        ;;
+    *)
+        [ $holds_status -eq 0 ] && [ -z "$holds_codes" ] ||
+            echo "the right example ends with status $holds_status: $(head -n 1 "$scratch/said")"
+        ;;
+    esac
+}
+
+sources="lang/*.[chly] compiler/*.[ch] passes/*.[ch] emit/*.[ch]"
+# test_base.c invents codes.
+others=$(ls tests/unit/*.c tests/suites/*.sh | grep -vE "errors.sh|test_base.c")
+mkdir "$scratch/bin" "$scratch/examples"
+ln -s "$MDLC" "$scratch/bin/mdlc"
+
+# The codes, their pages and cases.
+# shellcheck disable=SC2086
+awk -f tests/suites/errors.awk $sources >"$scratch/sites"
+codes=$(cut -f 1 "$scratch/sites" | sort -u | grep -c '^[EW]')
+[ "$codes" -gt 300 ] && pass || fail "codes" "only $codes were found in the sources"
+{ audit "$scratch/sites" docs/errors tests/cases/error "$others"; split docs/errors "$scratch/examples"; } >"$scratch/faults"
+while read -r line; do fail "$line"; done <"$scratch/faults"
+passed=$((passed + codes))
+while read -r code; do
+    grep -q "^$code:" "$scratch/faults" && passed=$((passed - 1))
+done <"$scratch/codes"
+
+# The examples.
+for file in "$scratch"/examples/*; do
+    code=${file##*/}
+    code=${code%%.*}
+    why=$(holds "$code" "$file")
+    [ -z "$why" ] && pass || fail "docs/errors/$code.md" "$why"
+done
+
+# explain prints them.
+"$MDLC" explain >"$scratch/list" && pass || fail "explain" "status $?"
+sed -n 's/^# //p' docs/errors/*.md | grep -E '^[EW][0-9]+: ' >"$scratch/titles"
+same "explain: the list" "$scratch/titles" "$scratch/list"
+while IFS=: read -r code title; do
+    "$MDLC" explain "$code" >"$scratch/out" 2>&1 && [ "$(head -n 1 "$scratch/out")" = "$code:$title" ] &&
+        ! grep -q '```' "$scratch/out" && [ "$(wc -l <"$scratch/out")" -gt 8 ] ||
+        fail "explain $code" "$(head -n 1 "$scratch/out")"
+done <"$scratch/titles"
+for form in E0205 e0205 205 0205 W0205; do
+    "$MDLC" explain $form 2>&1 | grep -q '^E0205: ' && pass || fail "explain $form"
+done
+for form in E9999 frob E 20500 ''; do
+    "$MDLC" explain "$form" >"$scratch/out" 2>"$scratch/said"
+    [ $? -eq 2 ] && grep -q "no message with the code '$form'" "$scratch/said" && [ ! -s "$scratch/out" ] && pass ||
+        fail "explain '$form'" "$(cat "$scratch/said")"
+done
+
+# The audit itself: each planted fault is found, and nothing else.
+mkdir "$scratch/planted" "$scratch/planted/pages" "$scratch/planted/cases"
+cat >"$scratch/planted/a.c" <<'END'
+/* diag_error(d, loc, 990, "a comment"); */
+void diag_error(Diag *diag, Loc loc, int id, const char *fmt, ...);
+void diag_warn(Diag *diag, Loc loc, int id, const char *fmt, ...);
+void wrap(Diag *d, int id, Loc loc) {
+    diag_error(d, loc, id, "%s", text_of("a, (b"));
+}
+void other(Thing *t, int id);
+void f(Diag *d, Loc loc) {
+    diag_error(d, loc, 201, "all is well, %s", "diag_error(d, loc, 991, ...)");
+    wrap(d, a ? 202 : 203, loc);
+    diag_warn(d, loc, 204, "without page");
+    diag_error(d, loc, 205, "without case");
+    diag_error(d, loc, 206, "one");
+    diag_error(d, loc, 206, "an" "other");
+    diag_error(d, loc, chosen(7), "of unknown number");
+    other(t, 992);
+}
+END
+awk -f tests/suites/errors.awk "$scratch/planted/a.c" >"$scratch/planted/sites"
+for code in E0201 E0202 E0203 E0205 E0206 E0207; do
+    printf '# %s: a title\n\nWrong:\n\n```mdl\nx\n```\n\nRight:\n\n```mdl\ny\n```\n' $code >"$scratch/planted/pages/$code.md"
+done
+printf '# E0201 no colon\n\nWrong:\n\n```mdl\nx\n```\n' >"$scratch/planted/pages/E0201.md"
+for code in E0201 E0202 E0203 W0204 E0206; do
+    echo "a.mdl:1:1: error: m [$code]" >"$scratch/planted/cases/$code.err"
+done
+mkdir "$scratch/planted/examples"
+{
+    audit "$scratch/planted/sites" "$scratch/planted/pages" "$scratch/planted/cases" ""
+    split "$scratch/planted/pages" "$scratch/planted/examples"
+} | sed "s|$scratch/planted/||g" | sort >"$scratch/planted/found"
+cat >"$scratch/planted/expected" <<'END'
+E0201: the page does not begin with "# E0201: title"
+E0201: the page needs one example behind Wrong: and one behind Right:
+E0205: no case expects it
+E0206: two meanings, "one" at a.c:13 and "another" at a.c:14
+E0207: a page for a code that nothing prints
+W0204: no page pages/W0204.md
+a.c:15: the number of this message cannot be read
+END
+same "planted faults" "$scratch/planted/expected" "$scratch/planted/found"
+printf 'const a = b;\n' >"$scratch/planted/E0206.wrong.mdl"
+printf 'const a = b;\n' >"$scratch/planted/E0205.right.mdl"
+printf 'const a = 1;\n' >"$scratch/planted/E0205.wrong.mdl"
+for file in "$scratch"/planted/*.mdl; do
+    code=${file##*/}
+    [ -n "$(holds "${code%%.*}" "$file")" ] && pass || fail "a planted example holds" "${file##*/}"
+done
+summary errors
