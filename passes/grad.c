@@ -8,24 +8,25 @@
  * rebuild, which also leaves behind what nobody reads. */
 #include "passes/grad_rule.h"
 
-static const VjpRule rules[OP_COUNT] = {
+const VjpRule vjp_rules[OP_COUNT] = {
 #define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, spelling) [OP_##NAME] = vjp_##vjp,
 #include "compiler/op.def"
 #undef OP
 };
 
 bool vjp_is_none(OpCode op) {
-    return rules[op] == vjp_none;
+    return vjp_rules[op] == vjp_none;
 }
 
 /* --- the sweep -------------------------------------------------------------------------------- */
 
-Sweep *sweep_new(Graph *g, Arena *scratch, GradSave save, const Region *region, int count,
-                 Replay *replay) {
+Sweep *sweep_new(Graph *g, Arena *scratch, GradSave save, const VjpRule *rules,
+                 const Region *region, int count, Replay *replay) {
     Sweep *s = ARENA_NEW(scratch, Sweep);
     *s = (Sweep){.g = g,
                  .scratch = scratch,
                  .save = save,
+                 .rules = rules,
                  .region = region,
                  .count = count,
                  .replay = replay};
@@ -83,7 +84,7 @@ void sweep_run(Sweep *s) {
         }
         s->g->loc = n->loc;
         if (n->op == OP_LOOP || s->cot[i]) {
-            rules[n->op](s, n, s->cot[i]);
+            s->rules[n->op](s, n, s->cot[i]);
         }
     }
     s->g->loc = loc;
@@ -129,6 +130,7 @@ struct Expand {
     Graph *g;
     Arena *scratch;
     GradSave save;
+    const VjpRule *rules;
     const Region *old;
     Region *fresh;
     Node **map;        /* by id in `old` */
@@ -158,7 +160,7 @@ static void levels_activate(const Expand *e, Sweep **levels, int depth) {
     for (int k = 0; e->loop && depth + 1 < LEVELS && k < e->loop->attr->ninv; k++) {
         if (invariant_at(e, k, &param, &outside) && s->active[param->id]) {
             up = up ? up
-                    : sweep_new(e->g, e->scratch, e->save, outside->region,
+                    : sweep_new(e->g, e->scratch, e->save, e->rules, outside->region,
                                 outside->region->node.count, NULL);
             up->active[outside->id] = true;
         }
@@ -199,7 +201,7 @@ static void levels_run(const Expand *e, Sweep **levels) {
 static void expand_grads(Expand *e, const Node *grad) {
     Node *value = e->map[grad->in[0]->id];
     Sweep *levels[LEVELS + 1];
-    Sweep *s = sweep_new(e->g, e->scratch, e->save, e->fresh, e->fresh->node.count, NULL);
+    Sweep *s = sweep_new(e->g, e->scratch, e->save, e->rules, e->fresh, e->fresh->node.count, NULL);
     levels[0] = s;
     for (int pass = 0; pass < 2; pass++) {
         for (int i = (int)grad->id; i < e->old->node.count; i++) {
@@ -227,8 +229,12 @@ static void expand_grads(Expand *e, const Node *grad) {
 static Node *expand_custom(Expand *e, const Node *n) {
     Region *body = region_new(e->g, e->fresh);
     Region *before = graph_enter(e->g, body);
-    Expand inner = {
-        .g = e->g, .scratch = e->scratch, .save = e->save, .old = n->body, .fresh = body};
+    Expand inner = {.g = e->g,
+                    .scratch = e->scratch,
+                    .save = e->save,
+                    .rules = e->rules,
+                    .old = n->body,
+                    .fresh = body};
     inner.map = ARENA_ARRAY(e->scratch, Node *, n->body->node.count);
     for (int k = 0; k < n->body->param.count; k++) {
         inner.map[n->body->param.at[k]->id] = region_param(body, n->body->param.at[k]->type);
@@ -255,6 +261,7 @@ static Node **expand_loop(Expand *e, const Node *n) {
     Expand inner = {.g = g,
                     .scratch = e->scratch,
                     .save = e->save,
+                    .rules = e->rules,
                     .old = body,
                     .fresh = g->region,
                     .loop = n,
@@ -333,13 +340,14 @@ static Node *drop_mark(void *ctx, Graph *g, const Node *old, Node *const *in) {
     return op_info[old->op].cls == CLASS_MARK ? in[0] : NULL;
 }
 
-Region *pass_grad(Graph *g, const Region *region, GradSave save) {
+Region *grad_by_rules(Graph *g, const Region *region, GradSave save, const VjpRule *rules) {
     Arena scratch = {0};
     Loc loc = g->loc;
     const Region *old = region_rebuild(g, region, NULL, NULL); /* without what nobody reads */
     Region *marked = region_new(g, NULL);
     Region *before = graph_enter(g, marked);
-    Expand e = {.g = g, .scratch = &scratch, .save = save, .old = old, .fresh = marked};
+    Expand e = {
+        .g = g, .scratch = &scratch, .save = save, .rules = rules, .old = old, .fresh = marked};
     e.map = ARENA_ARRAY(&scratch, Node *, old->node.count);
     for (int k = 0; k < old->param.count; k++) {
         e.map[old->param.at[k]->id] = region_param(marked, old->param.at[k]->type);
@@ -352,4 +360,8 @@ Region *pass_grad(Graph *g, const Region *region, GradSave save) {
     g->loc = loc;
     arena_free(&scratch);
     return region_rebuild(g, marked, drop_mark, NULL);
+}
+
+Region *pass_grad(Graph *g, const Region *region, GradSave save) {
+    return grad_by_rules(g, region, save, vjp_rules);
 }

@@ -38,7 +38,7 @@ static Sweep *body_sweep(Sweep *s, const Node *loop, const bool *operand, Replay
     memcpy(carry, operand, sizeof *carry * (size_t)a->ncarry);
     for (;;) {
         GradSave save = replay ? replay->save : s->save;
-        Sweep *b = sweep_new(s->g, s->scratch, save, body, body->node.count, replay);
+        Sweep *b = sweep_new(s->g, s->scratch, save, s->rules, body, body->node.count, replay);
         for (int k = 0; k < loop->nin; k++) {
             b->active[body->param.at[1 + k]->id] = k < a->ncarry ? carry[k] : operand[k];
         }

@@ -7,6 +7,10 @@
 #include "passes/grad.h"
 
 typedef struct Replay Replay;
+typedef struct Sweep Sweep;
+
+/* Gives contributions to the operands of `n`, whose cotangent is `u`. */
+typedef void (*VjpRule)(Sweep *s, Node *n, Node *u);
 
 /* Of a LOOP in the region of a sweep, by result. */
 typedef struct {
@@ -17,28 +21,32 @@ typedef struct {
 
 /* One reverse sweep over the nodes of `region` from the last one on; the adjoint is built in the
  * current region of the graph. All arrays are by node id, up to `count`. */
-typedef struct {
+struct Sweep {
     Graph *g;
     Arena *scratch;
     GradSave save;
+    const VjpRule *rules; /* by op */
     const Region *region;
     int count;
     bool *active; /* a float that depends on a point */
     Node **cot;   /* cotangents so far */
     LoopSweep **loop;
     Replay *replay; /* how the adjoint sees values of `region`; NULL: it can read them */
-} Sweep;
-
-/* Gives contributions to the operands of `n`, whose cotangent is `u`. */
-typedef void (*VjpRule)(Sweep *s, Node *n, Node *u);
+};
 
 #define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, spelling)                        \
     void vjp_##vjp(Sweep *s, Node *n, Node *u);
 #include "compiler/op.def"
 #undef OP
 
-Sweep *sweep_new(Graph *g, Arena *scratch, GradSave save, const Region *region, int count,
-                 Replay *replay);
+/* Column `vjp` of the table. */
+extern const VjpRule vjp_rules[OP_COUNT];
+/* pass_grad by the given rules; `none` stands for the rows that it stands for in the table. A test
+ * of the tests hands in broken ones. */
+Region *grad_by_rules(Graph *g, const Region *region, GradSave save, const VjpRule *rules);
+
+Sweep *sweep_new(Graph *g, Arena *scratch, GradSave save, const VjpRule *rules,
+                 const Region *region, int count, Replay *replay);
 /* Fills `active` forward from the nodes that are set in it. */
 void sweep_activate(Sweep *s);
 void sweep_run(Sweep *s);

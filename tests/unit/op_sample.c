@@ -655,6 +655,30 @@ static Node *sample_loop(const Want *w) {
     }
 }
 
+/* --- marks ------------------------------------------------------------------------------------ */
+
+/* a * sin(b), cut off from both, with the derivative written out; or only that of b, where a is an
+ * integer. */
+static Node *sample_custom(const Want *w) {
+    Sample *s = w->s;
+    Graph *g = s->g;
+    if (w->variant >= 2 * NSHAPES) {
+        return NULL;
+    }
+    Type t = shaped(w->variant, s->elem), it = t;
+    bool whole = w->variant >= NSHAPES;
+    it.elem = whole ? TY_I32 : t.elem;
+    Node *arg[2] = {sample_input(s, it, -3, 3), sample_input(s, t, -2, 2)};
+    Node *value = times(g, node_cast(g, arg[0], t.elem), node_map1(g, OP_SIN, arg[1]));
+    Region *body = region_new(g, g->region), *before = graph_enter(g, body);
+    Node *a = region_param(body, it), *b = region_param(body, t), *u = region_param(body, t);
+    Node *to_a = whole ? node_full(g, it, 0) : times(g, u, node_map1(g, OP_SIN, b));
+    region_result(body, to_a);
+    region_result(body, times(g, u, times(g, node_cast(g, a, t.elem), node_map1(g, OP_COS, b))));
+    graph_leave(g, before);
+    return node_custom(g, node_stop(g, value), arg, 2, body);
+}
+
 /* --- the table -------------------------------------------------------------------------------- */
 
 typedef Node *(*SampleRule)(const Want *w);

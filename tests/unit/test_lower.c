@@ -133,10 +133,10 @@ static void sweep(Elem elem, bool derivative, double tolerance) {
                 if (t.region->out.count == 0) {
                     continue;
                 }
-                t.region = pass_grad(t.g, t.region, GRAD_SAVE_CALLS);
             } else {
                 region_result(t.region, node);
             }
+            t.region = pass_grad(t.g, t.region, GRAD_SAVE_CALLS); /* marks go there too */
             char name[64];
             snprintf(name, sizeof name, "%s %d", op_info[op].name, variant);
             case_lower(&t, t.region, str_dup(&t.compile.arena, name));
