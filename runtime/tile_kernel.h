@@ -200,7 +200,26 @@ MD_INLINE MD_TN(body_fn) MD_TN(body)(int64_t rows, int64_t nv) {
     }
 }
 
-#define MD_TILE_BODY(rows, nv, ...) MD_TN(body)(rows, nv)(__VA_ARGS__)
+/* gcc -Og makes that call a direct one and then refuses to inline it, which is an error. So what
+ * keeps the pointer opaque is dropped only where the compiler traces single bits through a branch,
+ * which gcc does at all levels but that one. `any` may be anything, and disappears with it. */
+MD_INLINE MD_TN(body_fn) MD_TN(pick)(int64_t rows, int64_t nv) {
+    MD_TN(body_fn) body = MD_TN(body)(rows, nv);
+#if !defined(__clang__)
+    int any;
+    int even = 4;
+    __asm__("" : "=r"(any));
+    if (any) {
+        even = 2;
+    }
+    if ((even & 1) != 0) {
+        __asm__("" : "+r"(body));
+    }
+#endif
+    return body;
+}
+
+#define MD_TILE_BODY(rows, nv, ...) MD_TN(pick)(rows, nv)(__VA_ARGS__)
 
 #else
 
