@@ -5,7 +5,7 @@
 #   make lint       layering, sizes, format             make asan      test under ASan and UBSan
 #   make cover      lines that no test runs             make golden    rewrite expected outputs
 #   make accept     the long runs                       make bench     beside PyTorch
-#   make mutants    which wrong changes tests notice
+#   make mutants    wrong changes noticed          make replay    what a change does to emitted C
 #   make install    DESTDIR and PREFIX are honoured     make clean
 #
 # Everything generated lies under $(BUILD). A second flavour (asan, cover) is a second folder.
@@ -160,6 +160,10 @@ demo: $(BUILD)/mdlc
 accept: $(BUILD)/mdlc $(TOOLS)
 	@$(TEST_ENV) sh tests/accept.sh
 
+# `make replay BASE=REV`: what the change since a commit does to emitted programs.
+replay: $(BUILD)/mdlc
+	@$(TEST_ENV) BASE="$(BASE)" SAME="$(SAME)" sh tests/replay.sh
+
 # COUNT, SEED and JOBS are read from the environment. Hours, not minutes: see docs/soak.md.
 mutants: $(BUILD)/tests/tools/mutate
 	@$(TEST_ENV) sh tests/mutate.sh
@@ -175,7 +179,7 @@ clean:
 	rm -rf build
 
 FORCE:
-.PHONY: all deps demo test lint asan cover golden mutants bench accept install clean FORCE
+.PHONY: all deps demo test lint asan cover golden mutants replay bench accept install clean FORCE
 .SECONDARY:
 
 -include $(OBJECTS:.o=.d) $(UNIT:$(BUILD)/tests/unit/%=$(BUILD)/obj/tests/unit/%.d) \

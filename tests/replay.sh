@@ -1,0 +1,54 @@
+#!/bin/sh
+# What a change does to emitted programs: compiles every sample and small program with the compiler of
+# BASE (any commit; the last one if not given) and with the one built here, and shows what differs.
+#
+#     BASE=REV sh tests/replay.sh          (make replay BASE=REV)
+#
+# One line a program that differs: lines taken out and put in, and the statistics that moved. The
+# whole difference stands in $BUILD/replay/diff. Runtime pieces are compared once, not in every
+# program. With SAME=1 any difference is status 1: what a commit marked [same] must not have.
+set -u
+: "${BUILD:=build}" "${MDLC:=$BUILD/mdlc}" "${BASE:=HEAD}" "${SAME:=0}"
+rev=$(git rev-parse --verify --quiet "$BASE^{commit}") || { echo "replay: no commit $BASE" >&2; exit 2; }
+out=$BUILD/replay
+old=$out/$rev
+mkdir -p "$out/was" "$out/is"
+if [ ! -x "$old/build/mdlc" ]; then
+    rm -rf "$old"
+    mkdir -p "$old"
+    git archive "$rev" | tar xf - -C "$old" || exit 2
+    make -s -C "$old" BUILD=build build/mdlc >"$out/build.log" 2>&1 || {
+        echo "replay: $BASE does not build, see $out/build.log" >&2
+        exit 2
+    }
+fi
+
+# emit COMPILER FOLDER FILE: the program without runtime pieces, and the statistics of its plans.
+emit() {
+    name=$(basename "$3" .mdl)
+    # shellcheck disable=SC2046
+    "$1" $(sed -n 's|^// args: *||p' "$3") --stats "$3" -o "$out/$name.c" >"$2/$name.stats" 2>"$2/$name.err" ||
+        { cp "$2/$name.err" "$2/$name.c"; return; }
+    awk '/^\/\* begin runtime\// { inside = 1 } !inside { print } /^\/\* end runtime\// { inside = 0 }' \
+        "$out/$name.c" >"$2/$name.c"
+}
+
+: >"$out/diff"
+all=0 differ=0
+for file in samples/*.mdl tests/bench/*.mdl tests/library/*.mdl tests/suites/*.mdl tests/cases/emit/*.mdl tests/cases/stats/*.mdl; do
+    [ -f "$file" ] || continue
+    emit "$old/build/mdlc" "$out/was" "$file"
+    emit "$MDLC" "$out/is" "$file"
+    all=$((all + 1))
+    cmp -s "$out/was/$name.c" "$out/is/$name.c" && cmp -s "$out/was/$name.stats" "$out/is/$name.stats" && continue
+    differ=$((differ + 1))
+    diff -u "$out/was/$name.c" "$out/is/$name.c" >"$out/one"
+    cat "$out/one" >>"$out/diff"
+    moved=$(paste "$out/was/$name.stats" "$out/is/$name.stats" | awk '
+        $1 == $3 && $2 != $4 && $1 !~ /\./ { printf ", %s %s to %s", $1, $2, $4 }')
+    echo "$file: $(grep -c '^-[^-]' "$out/one") lines out, $(grep -c '^+[^+]' "$out/one") in$moved"
+done
+pieces=$(git diff --stat "$rev" -- runtime | tail -n 1)
+echo "replay: $differ of $all programs differ from $(git log -1 --format='%h %s' "$rev")${pieces:+; runtime pieces:$pieces}"
+[ "$differ" -eq 0 ] || echo "replay: the difference is in $out/diff"
+[ "$SAME" = 0 ] || [ "$differ" -eq 0 ]
