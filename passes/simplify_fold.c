@@ -331,12 +331,13 @@ static Node *contract_is_product(Graph *g, const Node *n, Node *const *in) {
                      spread(g, in[1], a->lb, a->lo_, n->type));
 }
 
-/* A constant factor of an operand goes to the result where that is smaller. */
+/* A constant factor of an operand goes to the result, where it is a part of the epilogue; without it
+ * the operand is more often a value that others need too, such as the summand of a bias gradient. */
 static Node *contract_of_scaled(Graph *g, const Node *n, Node *const *in) {
     double scale;
     for (int k = 0; k < 2; k++) {
         for (int j = 0; in[k]->op == OP_MUL && j < 2; j++) {
-            if (is_uniform(in[k]->in[j], &scale) && type_count(n->type) < type_count(in[k]->type)) {
+            if (is_uniform(in[k]->in[j], &scale)) {
                 Node *operand[2] = {in[0], in[1]};
                 operand[k] = in[k]->in[1 - j];
                 return node_map2(g, OP_MUL, same_op(g, n, operand, n->type),
