@@ -331,8 +331,8 @@ static Node *contract_is_product(Graph *g, const Node *n, Node *const *in) {
                      spread(g, in[1], a->lb, a->lo_, n->type));
 }
 
-/* A constant factor of an operand goes to the result, where it is a part of the epilogue; without it
- * the operand is more often a value that others need too, such as the summand of a bias gradient. */
+/* A constant factor of an operand goes to the result, where it is a part of the epilogue. Without
+ * it the operand is more often a value that others need too: the summand of a bias gradient. */
 static Node *contract_of_scaled(Graph *g, const Node *n, Node *const *in) {
     double scale;
     for (int k = 0; k < 2; k++) {
