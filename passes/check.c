@@ -14,8 +14,13 @@
  * positions still to come, and when a loop ends, the positions that the two iterations did not
  * write must be untouched since its start; then they are filled.
  *
+ * Which result of a kernel may lie in the bytes of which operand is read off the kernel's text
+ * (check_kernel), and so is what it touches; what lowering says of both must agree.
+ *
  * Needs a planned Program, changes nothing. */
 #include "passes/check.h"
+
+#include "passes/check_kernel.h"
 
 #include <string.h>
 
@@ -54,7 +59,8 @@ typedef struct {
     const Program *p;
     const ProgramEntry *e;
     SpanMap map[REGIONS];
-    Value *value; /* by Buf.id */
+    Value *value;              /* by Buf.id */
+    const KernelSites **sites; /* by Step.id, NULL: not read yet */
     VEC(Origin) origin;
     Turn turn[MAX_TURNS];
     int depth, next_id;
@@ -334,16 +340,63 @@ static bool write_value(Check *c, const Step *step, const Access *access, int64_
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
-static bool pair_given(const Step *step, const Buf *in, const Buf *out) {
-    for (int i = 0; i < step->inplace.count; i++) {
-        if (step->inplace.at[i].in == in && step->inplace.at[i].out == out) {
-            return true;
-        }
+/* The text of a kernel, read once. */
+static const KernelSites *sites_of(Check *c, const Step *step) {
+    if (c->sites[step->id] == NULL) {
+        c->sites[step->id] = kernel_sites(c->arena, step->kernel);
     }
-    return false;
+    return c->sites[step->id];
 }
 
-/* Operands of one step may share bytes only where the step says so. */
+/* What lowering says of a kernel, held against its text: the Bufs that it touches, and the pairs
+ * that may share storage, whether the plan uses them or not. */
+static bool check_text(Check *c, const Step *step) {
+    const char *name = step->name != NULL ? step->name : "-";
+    if (step->kind != STEP_KERNEL) {
+        return step->inplace.count == 0 ||
+               fail(c, "step %d (%s) is no kernel and names pairs", step->id, name);
+    }
+    if (step->kernel == NULL) {
+        return fail(c, "step %d (%s) has no text", step->id, name);
+    }
+    if (c->sites[step->id] != NULL) {
+        return true; /* an earlier turn of the loop around it */
+    }
+    const KernelSites *sites = sites_of(c, step);
+    const char *fault = kernel_access_fault(sites, step);
+    if (fault != NULL) {
+        return fail(c, "step %d (%s): %s", step->id, name, fault);
+    }
+    for (int i = 0; i < step->inplace.count; i++) {
+        const InplacePair *pair = &step->inplace.at[i];
+        fault = kernel_share_fault(sites, pair->in, pair->out);
+        if (fault != NULL) {
+            return fail(c, "step %d (%s): the pair (%s over %s) is wrong: %s", step->id, name,
+                        pair->out->name, pair->in->name, fault);
+        }
+    }
+    return true;
+}
+
+/* Why result `x` of a step must not lie in the bytes of its operand `y`; NULL: it may. */
+static const char *share_fault(Check *c, const Step *step, const Access *x, const Access *y) {
+    if (step->kind != STEP_KERNEL) {
+        return "it is no kernel";
+    }
+    if (y->mode & ACCESS_WRITE) {
+        return "both are written";
+    }
+    if (x->buf->kind == BUF_WORK) {
+        return "a workspace belongs to its step";
+    }
+    /* Emitted parameters are restrict unless another argument has the same root. */
+    if (root_of(x->buf) != root_of(y->buf)) {
+        return "they have different roots";
+    }
+    return kernel_share_fault(sites_of(c, step), y->buf, x->buf);
+}
+
+/* Operands of one step may share bytes only where its text allows it. */
 static bool check_operands(Check *c, const Step *step) {
     for (int i = 0; i < step->access.count; i++) {
         const Access *x = &step->access.at[i];
@@ -366,10 +419,12 @@ static bool check_operands(Check *c, const Step *step) {
             if (ylo >= xhi || xlo >= yhi) {
                 continue;
             }
-            if ((y->mode & ACCESS_WRITE) || xlo != ylo || xhi != yhi ||
-                !pair_given(step, y->buf, x->buf)) {
-                return fail(c, "step %d (%s): %s and %s share bytes", step->id,
-                            step->name != NULL ? step->name : "-", x->buf->name, y->buf->name);
+            bool same = xlo == ylo && xhi == yhi;
+            const char *fault = same ? share_fault(c, step, x, y) : "at different places";
+            if (fault != NULL) {
+                return fail(c, "step %d (%s): %s and %s share bytes: %s", step->id,
+                            step->name != NULL ? step->name : "-", x->buf->name, y->buf->name,
+                            fault);
             }
         }
     }
@@ -418,7 +473,7 @@ static bool run_step(Check *c, const Step *step) {
             return false;
         }
     }
-    if (!check_operands(c, step)) {
+    if (!check_text(c, step) || !check_operands(c, step)) {
         return false;
     }
     for (int i = 0; i < step->access.count; i++) {
@@ -625,6 +680,14 @@ static bool run_list(Check *c, const StepList *list, const Step *up) {
 
 /* ---- entries -------------------------------------------------------------------------------- */
 
+static int count_steps(const StepList *list) {
+    int count = list->count;
+    for (int i = 0; i < list->count; i++) {
+        count += count_steps(&list->at[i]->body);
+    }
+    return count;
+}
+
 static void collect_writers(Check *c, const StepList *list) {
     for (int i = 0; i < list->count; i++) {
         const Step *step = list->at[i];
@@ -662,6 +725,7 @@ static bool open_entry(Check *c) {
         return fail(c, "it needs more than the regions have");
     }
     memset(c->map, 0, sizeof c->map);
+    c->sites = ARENA_ARRAY(c->arena, const KernelSites *, count_steps(&e->step) + 1);
     c->origin.count = c->depth = c->next_id = 0;
     for (int i = 0; i < p->nbuf; i++) {
         c->value[i] = (Value){0};

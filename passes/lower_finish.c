@@ -182,9 +182,11 @@ static void walk_list(Walk *w, const StmtList *list) {
 }
 
 /* May `out` lie in the bytes of `in`: each element of `in` is read at the place at which that of
- * `out` is written, in a loop and a statement not behind that of the store, and in no other way. */
+ * `out` is written, in a loop and a statement not behind that of the store, and in no other way.
+ * Both are of one type: C compilers take pointers to different types for pointers to different
+ * places, and some then move the load behind the store. */
 static bool may_share(const Walk *w, const Arg *in, const Arg *out) {
-    if (elem_bytes(in->buf->type.elem) != elem_bytes(out->buf->type.elem)) {
+    if (in->buf->type.elem != out->buf->type.elem) {
         return false;
     }
     const Reach *store = NULL;

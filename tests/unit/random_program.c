@@ -1,6 +1,8 @@
 /* random_program: see the header. */
 #include "random_program.h"
 
+#include "step_text.h"
+
 #include <string.h>
 
 uint64_t random_next(uint64_t *state) {
@@ -38,7 +40,7 @@ static Buf *temp_new(Gen *g, Type type) {
     return buf;
 }
 
-static Step *kernel_new(Gen *g, StepList *list) {
+static Step *step_add(Gen *g, StepList *list) {
     Step *step = step_new(g->p, STEP_KERNEL, LOC_NONE);
     step->name = str_printf(g->arena, "k%d", g->nstep++);
     VEC_PUSH(g->arena, list, step);
@@ -70,7 +72,7 @@ static void read_any(Gen *g, Step *step) {
 }
 
 static Buf *make_value(Gen *g, StepList *list, int reads, Type type) {
-    Step *step = kernel_new(g, list);
+    Step *step = step_add(g, list);
     for (int i = 0; i < reads; i++) {
         read_any(g, step);
     }
@@ -89,7 +91,7 @@ static Buf *make_value(Gen *g, StepList *list, int reads, Type type) {
 static void make_parts(Gen *g, StepList *list) {
     Buf *out = temp_new(g, words(0, 4));
     for (int part = 0; part < 2; part++) {
-        Step *step = kernel_new(g, list);
+        Step *step = step_add(g, list);
         read_any(g, step);
         step_access(g->p, step, out, ACCESS_WRITE | ACCESS_PART);
         step->index = part;
@@ -147,7 +149,7 @@ static void make_loop(Gen *g, StepList *list, int size, int depth) {
     int outer = g->seen.count;
     make_list(g, &loop->body, size, depth + 1);
     for (int i = 0; i < nys; i++) {
-        Step *step = kernel_new(g, &loop->body);
+        Step *step = step_add(g, &loop->body);
         read_any(g, step);
         const Step *by = loop;
         if (xs != NULL && step_find(step, xs) == NULL) {
@@ -156,7 +158,7 @@ static void make_loop(Gen *g, StepList *list, int size, int depth) {
         }
         step_access_slice(g->p, step, ys[i], ACCESS_WRITE | ACCESS_PART, &by, 1);
         if (pick(g, 3) == 0) { /* the slice is read again in the same iteration */
-            Step *again = kernel_new(g, &loop->body);
+            Step *again = step_add(g, &loop->body);
             step_access_slice(g->p, again, ys[i], ACCESS_READ, &by, 1);
             Buf *out = temp_new(g, words(0, 2));
             step_access(g->p, again, out, ACCESS_WRITE);
@@ -164,7 +166,7 @@ static void make_loop(Gen *g, StepList *list, int size, int depth) {
         }
     }
     for (int i = 0; i < ncarry; i++) {
-        Step *step = kernel_new(g, &loop->body);
+        Step *step = step_add(g, &loop->body);
         Buf *from = carry[pick(g, ncarry)]; /* itself, or the other one: a swap */
         step_access(g->p, step, from, ACCESS_READ);
         read_any(g, step);
@@ -259,7 +261,7 @@ Program *random_program(Arena *arena, uint64_t seed, int size) {
         if (is_dest(&g, slot) || pick(&g, 4) == 0) {
             continue;
         }
-        Step *step = kernel_new(&g, &g.e->step);
+        Step *step = step_add(&g, &g.e->step);
         step_access(g.p, step, slot, ACCESS_READ);
         read_any(&g, step);
         Buf *next = temp_new(&g, slot->type);
@@ -272,6 +274,7 @@ Program *random_program(Arena *arena, uint64_t seed, int size) {
     make_list(&g, &g.e->step, 2, 0);
     Buf *last = make_value(&g, &g.e->step, 3, words(0, 3));
     add_out(&g, OUT_RESULT, last, NULL);
+    entry_text(arena, g.e);
     return g.p;
 }
 

@@ -20,10 +20,12 @@
 #include "passes/inplace.h"
 #include "passes/order.h"
 #include "passes/plan.h"
+#include "step_text.h"
 
 /* ---- a printer for kernels that are texts --------------------------------------------------- */
 
 typedef struct {
+    Kernel kernel; /* what the checker reads: the first, so that a step may point here */
     const char *body;
 } TextKernel;
 
@@ -122,6 +124,17 @@ static Buf *result_add(Case *t, ProgramEntry *e, OutRole role, const char *name,
     Buf *buf = buf_new(t->p, e, BUF_RESULT, type, name);
     buf->out = e->entry->out.count - 1;
     return buf;
+}
+
+/* Statements that touch what the text does, for the checker. */
+static void checked_text(void *ctx, Step *step, int depth) {
+    (void)depth;
+    if (step->kind == STEP_KERNEL) {
+        TextKernel *kernel = (TextKernel *)(void *)step->kernel;
+        step_text(ctx, step);
+        kernel->kernel = *step->kernel;
+        step->kernel = &kernel->kernel;
+    }
 }
 
 /* Operands of the kernel text are a, b, c ... in the order of the list; the first is written. */
@@ -285,6 +298,7 @@ static void case_open(Case *t, Arena *arena, bool no_main) {
     case_loop(t);
     case_data(t, fit->entry);
     for (int i = 0; i < t->p->entry.count; i++) {
+        steps_visit(&t->p->entry.at[i]->step, checked_text, arena);
         pass_order(t->p, t->p->entry.at[i]);
         pass_inplace(t->p, t->p->entry.at[i]);
         pass_plan(t->p, t->p->entry.at[i]);

@@ -18,6 +18,7 @@
 #include "passes/order.h"
 #include "passes/plan.h"
 #include "random_program.h"
+#include "step_text.h"
 
 /* ---- allocation ----------------------------------------------------------------------------- */
 
@@ -321,6 +322,7 @@ static bool corrupt(Arena *arena, Program *p, uint64_t *random, int kind) {
             return false;
         }
         step->inplace.count--;
+        step_text(arena, step);
         return true;
     }
     }
@@ -392,6 +394,7 @@ static Tiny tiny_program(Arena *arena) {
         VEC_PUSH(arena, &e->step, step);
     }
     VEC_PUSH(arena, &e->step.at[3]->inplace, ((InplacePair){t.param, t.next}));
+    entry_text(arena, e);
     plan_all(p);
     return t;
 }
@@ -411,6 +414,8 @@ typedef enum {
     FAULT_TOTAL,
     FAULT_NUMBER,
     FAULT_PAIR,
+    FAULT_WRONG_PAIR,
+    FAULT_NO_TEXT,
     FAULT_INPUT,
     FAULTS
 } Fault;
@@ -455,7 +460,14 @@ static void test_each_fault(void **state) {
             break;
         case FAULT_TOTAL: t.p->total_bytes -= 64; break;
         case FAULT_NUMBER: t.e->step.at[2]->id = 7; break;
-        case FAULT_PAIR: t.e->step.at[4]->inplace.count = 0; break;
+        case FAULT_PAIR:
+            t.e->step.at[4]->inplace.count = 0;
+            step_text(&arena, t.e->step.at[4]);
+            break;
+        case FAULT_WRONG_PAIR:
+            VEC_PUSH(&arena, &t.e->step.at[1]->inplace, ((InplacePair){t.x, t.y}));
+            break;
+        case FAULT_NO_TEXT: t.e->step.at[0]->kernel = NULL; break;
         case FAULT_INPUT:
             step_access(t.p, t.e->step.at[0],
                         t.p->table.count > 0 ? t.p->table.at[0]
@@ -501,6 +513,7 @@ static void test_two_results_of_one_operand(void **state) {
     step_access(t.p, both, used, ACCESS_WRITE);
     VEC_PUSH(&arena, &both->inplace, ((InplacePair){x, dead}));
     VEC_PUSH(&arena, &both->inplace, ((InplacePair){x, used}));
+    entry_text(&arena, t.e);
     plan_all(t.p);
     assert_ptr_not_equal(buf_root(dead), buf_root(used));
     arena_free(&arena);

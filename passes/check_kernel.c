@@ -1,0 +1,499 @@
+/* check_kernel: which elements a kernel reads before it writes which, read off its statements.
+ *
+ * Sharing. `out` may lie in the bytes of `in` when no load of `in` finds what a store of `out` has
+ * left. Every load and every store is a site: a place in memory, the loops around it, and its turn
+ * in the text. For each load L and store S it is enough that
+ *   - they never meet at one place, or
+ *   - wherever they meet, every loop around both stands at the same iteration, and L stands before S
+ *     in the text. Then the order of iterations is of no concern, so parallel and vector loops are
+ *     covered too.
+ * Which loops stand at the same iteration is solved from the equation place(L) = place(S): an atom
+ * with the same multiple on both sides differs by at most its range; taken from the largest
+ * multiple down, one that exceeds all that the rest can make up must be equal on both sides. A
+ * known quotient bounds what it divides, with the remainder it fixes it; a known axis of a loop
+ * that begins at a block fixes the block. What cannot be solved is refused.
+ *
+ * Products are calls: their sites are those of the table call_operand.
+ *
+ * Needs a finished kernel, changes nothing. Shares nothing with lowering but the text. */
+#include "passes/check_kernel.h"
+
+#include <string.h>
+
+typedef VEC(const Stmt *) Loops;
+
+typedef struct {
+    const Arg *arg;
+    const Index *index; /* NULL: any place of the argument */
+    bool store, guarded;
+    int turn;    /* in the text; loads of a statement before its store */
+    Loops loop;  /* around it, outermost first: FOR, FOLD, TILE */
+    bool summed; /* the operand that a product begins as, or the result of such a product */
+} Site;
+
+struct KernelSites {
+    Arena *arena;
+    const Kernel *k;
+    VEC(Site) site;
+};
+
+/* When a product touches its operands, for all blocks and threads. */
+typedef enum {
+    CALL_FIRST, /* once, before anything of the product is written */
+    CALL_EARLY, /* stored from the first moment on, unfinished */
+    CALL_LATE,  /* loaded until the last block is finished */
+} CallTime;
+
+/* md_tile_run and md_blas_run alike: A and B are read block by block, in an order that depends on
+ * threads and cache sizes; C is written in several goes, each time in part; what C begins as is
+ * copied there, or is there already, before. The workspace belongs to the product alone. */
+typedef struct {
+    size_t operand; /* const Arg * in Tile */
+    size_t at;      /* const Index * in Tile: offset of its first element; 0: none */
+    bool store;
+    CallTime time;
+} CallOperand;
+
+static const CallOperand call_operand[] = {
+    {offsetof(Tile, add), offsetof(Tile, at_c), false, CALL_FIRST},
+    {offsetof(Tile, c), offsetof(Tile, at_c), true, CALL_EARLY},
+    {offsetof(Tile, work), 0, true, CALL_EARLY},
+    {offsetof(Tile, a), offsetof(Tile, at_a), false, CALL_LATE},
+    {offsetof(Tile, b), offsetof(Tile, at_b), false, CALL_LATE},
+};
+
+static const Arg *operand_arg(const Tile *tile, const CallOperand *o) {
+    return *(const Arg *const *)(const void *)((const char *)tile + o->operand);
+}
+
+static const Index *operand_at(const Tile *tile, const CallOperand *o) {
+    return o->at == 0 ? NULL : *(const Index *const *)(const void *)((const char *)tile + o->at);
+}
+
+/* ---- sites ---------------------------------------------------------------------------------- */
+
+typedef struct {
+    KernelSites *to;
+    bool *bound; /* by Expr.id: computed already, where a LET or a FOLD stands */
+    Loops loop;
+    int turn;
+} Walk;
+
+static void add_site(Walk *w, Site site) {
+    Arena *arena = w->to->arena;
+    site.turn = w->turn;
+    for (int i = 0; i < w->loop.count; i++) {
+        VEC_PUSH(arena, &site.loop, w->loop.at[i]);
+    }
+    VEC_PUSH(arena, &w->to->site, site);
+}
+
+static void walk_expr(Walk *w, const Expr *e) {
+    if (w->bound[e->id]) {
+        return;
+    }
+    for (int i = 0; i < e->nkid; i++) {
+        walk_expr(w, e->kid[i]);
+    }
+    if (e->kind == EXPR_LOAD) {
+        add_site(w, (Site){.arg = e->arg, .index = e->index, .guarded = e->nin == 2});
+    }
+}
+
+static void walk_index(Walk *w, const Index *index) {
+    for (int i = 0; index != NULL && i < index->nterm; i++) {
+        const Atom *atom = index->term[i].atom;
+        if (atom->kind == ATOM_VALUE) {
+            walk_expr(w, atom->value);
+        }
+        walk_index(w, atom->of);
+    }
+}
+
+static void walk_list(Walk *w, const StmtList *list);
+
+static void walk_product(Walk *w, const Stmt *s) {
+    const Tile *tile = s->tile;
+    for (size_t i = 0; i < sizeof call_operand / sizeof *call_operand; i++) {
+        walk_index(w, operand_at(tile, &call_operand[i]));
+    }
+    VEC_PUSH(w->to->arena, &w->loop, s);
+    for (int time = CALL_FIRST; time <= CALL_LATE; time++) {
+        w->turn++;
+        if (time == CALL_LATE) {
+            walk_list(w, &tile->body);
+            w->turn++;
+        }
+        for (size_t i = 0; i < sizeof call_operand / sizeof *call_operand; i++) {
+            const CallOperand *o = &call_operand[i];
+            const Arg *arg = operand_arg(tile, o);
+            if (arg != NULL && o->time == (CallTime)time) {
+                bool summed = tile->add != NULL && (arg == tile->add || arg == tile->c);
+                add_site(w, (Site){.arg = arg,
+                                   .store = o->store,
+                                   .summed = summed && o->time != CALL_LATE});
+            }
+        }
+    }
+    w->loop.count--;
+}
+
+/* Names end with the block that they stand in. */
+static void unbind(Walk *w, const StmtList *list) {
+    for (int i = 0; i < list->count; i++) {
+        const Stmt *s = list->at[i];
+        if (s->kind == STMT_LET) {
+            w->bound[s->expr->id] = false;
+        }
+        for (int k = 0; s->kind == STMT_FOLD && k < s->fold.count; k++) {
+            w->bound[s->fold.at[k]->id] = false;
+        }
+    }
+}
+
+static void walk_fold(Walk *w, const Stmt *s) {
+    VEC_PUSH(w->to->arena, &w->loop, s);
+    for (int i = 0; i < s->body.count; i++) {
+        StmtList one = {.at = &s->body.at[i], .count = 1};
+        walk_list(w, &one);
+    }
+    w->turn++;
+    for (int i = 0; i < s->fold.count; i++) {
+        for (int k = 0; k < s->fold.at[i]->nkid; k++) {
+            walk_expr(w, s->fold.at[i]->kid[k]);
+        }
+    }
+    unbind(w, &s->body);
+    w->loop.count--;
+    for (int i = 0; i < s->fold.count; i++) {
+        w->bound[s->fold.at[i]->id] = true;
+    }
+}
+
+static void walk_list(Walk *w, const StmtList *list) {
+    for (int i = 0; i < list->count; i++) {
+        const Stmt *s = list->at[i];
+        w->turn++;
+        walk_index(w, s->begin);
+        switch (s->kind) {
+        case STMT_FOR:
+            VEC_PUSH(w->to->arena, &w->loop, s);
+            walk_list(w, &s->body);
+            unbind(w, &s->body);
+            w->loop.count--;
+            break;
+        case STMT_LET:
+            walk_expr(w, s->as != NULL ? s->as : s->expr);
+            w->bound[s->expr->id] = true;
+            break;
+        case STMT_STORE:
+            walk_index(w, s->index);
+            walk_expr(w, s->expr);
+            w->turn++;
+            add_site(w, (Site){.arg = s->arg, .index = s->index, .store = true});
+            break;
+        case STMT_FOLD: walk_fold(w, s); break;
+        case STMT_TILE:
+            walk_product(w, s);
+            unbind(w, &s->tile->body);
+            break;
+        }
+    }
+}
+
+KernelSites *kernel_sites(Arena *arena, const Kernel *k) {
+    KernelSites *sites = ARENA_NEW(arena, KernelSites);
+    sites->arena = arena;
+    sites->k = k;
+    Walk w = {.to = sites, .bound = ARENA_ARRAY(arena, bool, k->expr.count + 1)};
+    walk_list(&w, &k->body);
+    return sites;
+}
+
+/* ---- one place, two sites ------------------------------------------------------------------- */
+
+typedef struct {
+    const Kernel *k;
+    const Site *load, *store;
+    bool *known; /* by Atom.id: the same on both sides */
+    AxisSet axes;
+    bool changed, apart;
+} Meeting;
+
+typedef struct {
+    const Atom *atom;
+    int64_t mul, width; /* both not negative */
+} Unknown;
+
+static int64_t magnitude(int64_t x) {
+    return x < 0 ? -x : x;
+}
+
+static void know(Meeting *m, const Atom *atom) {
+    if (!m->known[atom->id]) {
+        m->known[atom->id] = m->changed = true;
+        m->axes |= atom->kind == ATOM_AXIS ? (AxisSet)1 << atom->number : 0;
+    }
+}
+
+static int64_t multiple_of(const Index *index, const Atom *atom) {
+    for (int i = 0; i < index->nterm; i++) {
+        if (index->term[i].atom == atom) {
+            return index->term[i].mul;
+        }
+    }
+    return 0;
+}
+
+/* Adds mul * atom, a term of one side alone, to the range of what is left over. */
+static void spread(int64_t mul, const Atom *atom, int64_t *lo, int64_t *hi) {
+    int64_t a = mul * atom->least, b = mul * atom->most;
+    *lo += a < b ? a : b;
+    *hi += a < b ? b : a;
+}
+
+/* a, seen from one site, and b, seen from the other, differ by at most `slack`. */
+static void solve(Meeting *m, const Index *a, const Index *b, int64_t slack) {
+    enum { MOST = 128 };
+    Unknown unknown[MOST];
+    int n = 0;
+    int64_t lo = a->base - b->base - slack, hi = a->base - b->base + slack, width = 0;
+    for (int i = 0; i < a->nterm; i++) {
+        const Atom *atom = a->term[i].atom;
+        int64_t mul = a->term[i].mul;
+        if (multiple_of(b, atom) != mul) {
+            spread(mul, atom, &lo, &hi);
+            continue;
+        }
+        /* The loops around the step stand where they stand. */
+        if (atom->kind == ATOM_LOOP || m->known[atom->id]) {
+            continue;
+        }
+        if (n == MOST) {
+            return;
+        }
+        Unknown next = {atom, magnitude(mul), atom->most - atom->least};
+        int at = n++;
+        for (; at > 0 && unknown[at - 1].mul > next.mul; at--) {
+            unknown[at] = unknown[at - 1];
+        }
+        unknown[at] = next;
+        width += next.mul * next.width;
+    }
+    for (int i = 0; i < b->nterm; i++) {
+        if (multiple_of(a, b->term[i].atom) != b->term[i].mul) {
+            spread(-b->term[i].mul, b->term[i].atom, &lo, &hi);
+        }
+    }
+    m->apart = m->apart || lo > width || hi < -width;
+    int64_t rest = magnitude(lo) > magnitude(hi) ? magnitude(lo) : magnitude(hi);
+    rest += width;
+    while (n-- > 0) {
+        rest -= unknown[n].mul * unknown[n].width;
+        if (unknown[n].mul <= rest) {
+            return;
+        }
+        know(m, unknown[n].atom);
+    }
+}
+
+/* The loop around a site that binds an axis. */
+static const Stmt *binder(const Site *site, int axis) {
+    for (int i = 0; i < site->loop.count; i++) {
+        const Stmt *s = site->loop.at[i];
+        if (s->kind == STMT_FOR ? s->axis == axis : s->kind == STMT_FOLD && s->axes.at[0] == axis) {
+            return s;
+        }
+    }
+    return NULL;
+}
+
+/* An axis runs from `begin` over `span` places. */
+static void solve_blocks(Meeting *m) {
+    for (int axis = 0; axis < m->k->naxis; axis++) {
+        const Stmt *x = binder(m->load, axis), *y = binder(m->store, axis);
+        if ((m->axes >> axis & 1) && x != NULL && y != NULL && x->begin != NULL &&
+            x->begin == y->begin && x->span == y->span && x->span > 0) {
+            solve(m, x->begin, y->begin, x->span - 1);
+        }
+    }
+}
+
+static void solve_quotients(Meeting *m) {
+    const IndexTable *t = &m->k->index;
+    for (int i = 0; i < t->atom.count; i++) {
+        const Atom *div = t->atom.at[i];
+        if (div->kind != ATOM_DIV || !m->known[div->id]) {
+            continue;
+        }
+        bool whole = false;
+        for (int j = 0; j < t->atom.count; j++) {
+            const Atom *mod = t->atom.at[j];
+            whole = whole || (mod->kind == ATOM_MOD && mod->of == div->of && mod->by == div->by &&
+                              m->known[mod->id]);
+        }
+        solve(m, div->of, div->of, whole ? 0 : div->by - 1);
+    }
+}
+
+/* The axes that a loop around both sites runs over. */
+static AxisSet loop_axes(const Kernel *k, const Stmt *s) {
+    AxisSet set = 0;
+    if (s->kind == STMT_TILE) { /* the body runs block by block of rows and columns */
+        const Tile *t = s->tile;
+        set = (AxisSet)1 << t->batch | (AxisSet)1 << t->row | (AxisSet)1 << t->column;
+    } else if (s->kind == STMT_FOR) {
+        set = (AxisSet)1 << s->axis;
+    }
+    for (int i = 0; s->kind == STMT_FOLD && i < s->axes.count; i++) {
+        set |= (AxisSet)1 << s->axes.at[i];
+    }
+    for (int axis = 0; axis < k->naxis; axis++) {
+        set &= k->axis[axis].extent > 1 ? set : ~((AxisSet)1 << axis);
+    }
+    return set;
+}
+
+static const char *meeting_fault(const KernelSites *sites, const Site *load, const Site *store) {
+    const Kernel *k = sites->k;
+    Meeting m = {.k = k, .load = load, .store = store};
+    m.known = ARENA_ARRAY(sites->arena, bool, k->index.atom.count + 1);
+    if (load->index != NULL && store->index != NULL) {
+        do {
+            m.changed = false;
+            solve(&m, load->index, store->index, 0);
+            solve_blocks(&m);
+            solve_quotients(&m);
+        } while (m.changed && !m.apart);
+    }
+    if (m.apart) {
+        return NULL;
+    }
+    AxisSet open = 0;
+    int common = 0;
+    while (common < load->loop.count && common < store->loop.count &&
+           load->loop.at[common] == store->loop.at[common]) {
+        const Stmt *s = load->loop.at[common++];
+        /* What a product begins as it takes over as a whole. */
+        bool whole = s->kind == STMT_TILE && load->summed && store->summed;
+        open |= whole ? 0 : loop_axes(k, s) & ~m.axes;
+    }
+    const char *in = load->arg->name, *out = store->arg->name;
+    if (load->turn >= store->turn) {
+        return str_printf(sites->arena, "%s is read after %s is written", in, out);
+    }
+    for (int axis = 0; axis < k->naxis; axis++) {
+        if (open >> axis & 1) {
+            return str_printf(sites->arena,
+                              "an iteration of %s may read of %s what another one writes to %s",
+                              k->axis[axis].name, in, out);
+        }
+    }
+    return NULL;
+}
+
+const char *kernel_share_fault(const KernelSites *sites, const Buf *in, const Buf *out) {
+    if (in->type.elem != out->type.elem) {
+        return "their element types differ";
+    }
+    for (int i = 0; i < sites->site.count; i++) {
+        const Site *store = &sites->site.at[i];
+        if (store->store && store->arg->buf == in) {
+            return str_printf(sites->arena, "%s is written too", in->name);
+        }
+        for (int k = 0; store->store && store->arg->buf == out && k < sites->site.count; k++) {
+            const Site *load = &sites->site.at[k];
+            const char *fault =
+                !load->store && load->arg->buf == in ? meeting_fault(sites, load, store) : NULL;
+            if (fault != NULL) {
+                return fault;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* ---- what the step says --------------------------------------------------------------------- */
+
+/* The places of a site: a loop may begin later and end earlier than its axis. */
+static void site_range(const Kernel *k, const Site *site, int64_t *least, int64_t *most) {
+    *least = *most = site->index->base;
+    for (int i = 0; i < site->index->nterm; i++) {
+        Atom atom = *site->index->term[i].atom;
+        const Stmt *s = atom.kind == ATOM_AXIS ? binder(site, atom.number) : NULL;
+        if (s != NULL && s->span > 0) {
+            int64_t extent = k->axis[atom.number].extent;
+            int64_t end = (s->begin != NULL ? s->begin->most : 0) + s->span;
+            atom.least = s->begin != NULL ? s->begin->least : 0;
+            atom.most = (end < extent ? end : extent) - 1;
+        }
+        spread(site->index->term[i].mul, &atom, least, most);
+    }
+}
+
+/* The places inside one slice: what is left of the index without the loops that pick the slice. */
+static bool slice_right(const Access *access, const Site *site, int64_t least, int64_t most) {
+    const Buf *buf = access->buf;
+    int64_t room = 0;
+    for (int k = 0; k < ACCESS_SLICES && access->slice[k] != NULL; k++) {
+        const Step *loop = access->slice[k];
+        int64_t mul = 0;
+        for (int i = 0; i < site->index->nterm; i++) {
+            const Atom *atom = site->index->term[i].atom;
+            mul = atom->kind == ATOM_LOOP && atom->number == loop->index ? site->index->term[i].mul
+                                                                         : mul;
+        }
+        if (loop->trip > 1 && mul != buf->stride[k]) {
+            return false;
+        }
+        most -= (loop->trip - 1) * buf->stride[k];
+        room = buf->stride[k];
+    }
+    return room == 0 || site->guarded || (least >= 0 && most < room);
+}
+
+const char *kernel_access_fault(const KernelSites *sites, const Step *step) {
+    for (int i = 0; i < sites->site.count; i++) {
+        const Site *site = &sites->site.at[i];
+        const Buf *buf = site->arg->buf;
+        const Access *access = step_find(step, buf);
+        if (site->arg->strip) {
+            continue;
+        }
+        if (access == NULL) {
+            return str_printf(sites->arena, "it touches %s and does not say so", buf->name);
+        }
+        /* What it has written it may read back. */
+        int wanted = site->store ? ACCESS_WRITE : ACCESS_READ | ACCESS_WRITE;
+        if (!(access->mode & wanted)) {
+            return str_printf(sites->arena, "it %s %s and does not say so",
+                              site->store ? "writes" : "reads", buf->name);
+        }
+        if (site->index == NULL) {
+            continue;
+        }
+        int64_t count = buf->bytes / (int64_t)elem_bytes(buf->type.elem), least, most;
+        site_range(sites->k, site, &least, &most);
+        if (!site->guarded && (least < 0 || most >= count)) {
+            return str_printf(sites->arena,
+                              "it reaches from %lld to %lld in the %lld elements of %s",
+                              (long long)least, (long long)most, (long long)count, buf->name);
+        }
+        if (!slice_right(access, site, least, most)) {
+            return str_printf(sites->arena, "it leaves the slice of %s that it names", buf->name);
+        }
+    }
+    for (int k = 0; k < step->access.count; k++) {
+        const Access *access = &step->access.at[k];
+        bool stored = !(access->mode & ACCESS_WRITE) || access->buf->kind == BUF_WORK;
+        for (int i = 0; i < sites->site.count; i++) {
+            stored =
+                stored || (sites->site.at[i].store && sites->site.at[i].arg->buf == access->buf);
+        }
+        if (!stored) {
+            return str_printf(sites->arena, "it says that it writes %s and does not",
+                              access->buf->name);
+        }
+    }
+    return NULL;
+}

@@ -1,0 +1,40 @@
+/* compiled: see the header. */
+#include "compiled.h"
+
+#include "passes/inplace.h"
+#include "passes/lower.h"
+#include "passes/order.h"
+#include "passes/plan.h"
+
+Program *compiled_program(Dumped *m, const char *path, int threads, bool openblas) {
+    Arena arena = {0};
+    size_t length;
+    const char *text = dumped_file(&arena, path, &length);
+    if (text == NULL) {
+        return NULL;
+    }
+    dumped_make(m, path, text, length, TY_F32);
+    arena_free(&arena);
+    if (m->module == NULL) {
+        dumped_done(m);
+        return NULL;
+    }
+    m->c.opt.threads = threads;
+    m->c.opt.openblas = openblas;
+    m->module->name = "net";
+    for (int pass = 0; pass < DUMPED_PASSES; pass++) {
+        dumped_pass(m->module, pass);
+    }
+    Program *p = pass_lower(&m->c, &m->c.arena, m->module);
+    program_names(p);
+    return p;
+}
+
+void compiled_plan(Program *p) {
+    for (int i = 0; i < p->entry.count; i++) {
+        pass_order(p, p->entry.at[i]);
+        pass_inplace(p, p->entry.at[i]);
+        pass_plan(p, p->entry.at[i]);
+    }
+    plan_regions(p, true);
+}

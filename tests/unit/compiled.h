@@ -1,0 +1,14 @@
+/* compiled: model files as lowered and planned Programs, in process. */
+#ifndef MDLC_TESTS_COMPILED_H
+#define MDLC_TESTS_COMPILED_H
+
+#include "compiler/program.h"
+#include "dumped.h"
+
+/* The lowered Program of a model file; NULL when it does not compile. `m` owns it, see
+ * dumped_done. */
+Program *compiled_program(Dumped *m, const char *path, int threads, bool openblas);
+/* Order, in-place and plan of every entry, then the regions. */
+void compiled_plan(Program *p);
+
+#endif

@@ -1,0 +1,14 @@
+/* step_text: kernels for steps that were made by hand: loops that touch what the step says. */
+#ifndef MDLC_TESTS_STEP_TEXT_H
+#define MDLC_TESTS_STEP_TEXT_H
+
+#include "compiler/loop.h"
+
+/* Gives `step` a kernel that writes every result element by element and, for each element, reads an
+ * operand at the same place where the step names the pair, else all of it. Of a Buf that it writes
+ * in part and not by slices it writes half number step->index. */
+void step_text(Arena *arena, Step *step);
+/* The same for every kernel step of the entry. */
+void entry_text(Arena *arena, ProgramEntry *e);
+
+#endif
