@@ -4,9 +4,9 @@
  * left. Every load and every store is a site: a place in memory, the loops around it, and its turn
  * in the text. For each load L and store S it is enough that
  *   - they never meet at one place, or
- *   - wherever they meet, every loop around both stands at the same iteration, and L stands before S
- *     in the text. Then the order of iterations is of no concern, so parallel and vector loops are
- *     covered too.
+ *   - wherever they meet, every loop around both stands at the same iteration, and L stands before
+ *     S in the text. Then the order of iterations is of no concern, so parallel and vector loops
+ *     are covered too.
  * Which loops stand at the same iteration is solved from the equation place(L) = place(S): an atom
  * with the same multiple on both sides differs by at most its range; taken from the largest
  * multiple down, one that exceeds all that the rest can make up must be equal on both sides. A
@@ -35,6 +35,7 @@ struct KernelSites {
     Arena *arena;
     const Kernel *k;
     VEC(Site) site;
+    const char *fault;
 };
 
 /* When a product touches its operands, for all blocks and threads. */
@@ -98,6 +99,14 @@ static void walk_expr(Walk *w, const Expr *e) {
     if (e->kind == EXPR_LOAD) {
         add_site(w, (Site){.arg = e->arg, .index = e->index, .guarded = e->nin == 2});
     }
+}
+
+/* What is bound is not computed again until its block ends. */
+static void bind(Walk *w, const Expr *e) {
+    if (w->bound[e->id]) {
+        w->to->fault = "it binds a value twice";
+    }
+    w->bound[e->id] = true;
 }
 
 static void walk_index(Walk *w, const Index *index) {
@@ -166,7 +175,7 @@ static void walk_fold(Walk *w, const Stmt *s) {
     unbind(w, &s->body);
     w->loop.count--;
     for (int i = 0; i < s->fold.count; i++) {
-        w->bound[s->fold.at[i]->id] = true;
+        bind(w, s->fold.at[i]);
     }
 }
 
@@ -184,7 +193,7 @@ static void walk_list(Walk *w, const StmtList *list) {
             break;
         case STMT_LET:
             walk_expr(w, s->as != NULL ? s->as : s->expr);
-            w->bound[s->expr->id] = true;
+            bind(w, s->expr);
             break;
         case STMT_STORE:
             walk_index(w, s->index);
@@ -453,6 +462,9 @@ static bool slice_right(const Access *access, const Site *site, int64_t least, i
 }
 
 const char *kernel_access_fault(const KernelSites *sites, const Step *step) {
+    if (sites->fault != NULL) {
+        return sites->fault;
+    }
     for (int i = 0; i < sites->site.count; i++) {
         const Site *site = &sites->site.at[i];
         const Buf *buf = site->arg->buf;
