@@ -91,14 +91,20 @@ void vjp_min(Sweep *s, Node *n, Node *u) {
     give_winner(s, n, u, node_map2(s->g, OP_LT, sweep_value(s, n), x_of(s, n, 1)));
 }
 
+/* x^0 is 1 also where x is 0, but 0 * 0^-1 is not a number. There the slope is 0 * 1^-1, which has
+ * derivatives of its own, as the slope has at x^0 elsewhere. */
+static Node *pow_slope(Sweep *s, Node *x, Node *y) {
+    Graph *g = s->g;
+    Node *zero = number(s, x, 0), *one = number(s, x, 1);
+    Node *flat = node_map2(g, OP_AND, node_map2(g, OP_EQ, x, zero), node_map2(g, OP_EQ, y, zero));
+    return mul(s, y, node_map2(g, OP_POW, node_select(g, flat, one, x), sub(s, y, one)));
+}
+
 void vjp_pow(Sweep *s, Node *n, Node *u) {
     Graph *g = s->g;
     Node *x = x_of(s, n, 0), *y = x_of(s, n, 1), *zero = number(s, u, 0);
     if (sweep_wants(s, n, 0)) {
-        Node *slope = mul(s, y, node_map2(g, OP_POW, x, sub(s, y, number(s, y, 1))));
-        /* x^0 is 1 also at 0, where 0 * 0^-1 is not a number */
-        Node *flat = node_map2(g, OP_EQ, y, zero);
-        sweep_give(s, n, 0, mul(s, u, node_select(g, flat, zero, slope)));
+        sweep_give(s, n, 0, mul(s, u, pow_slope(s, x, y)));
     }
     if (sweep_wants(s, n, 1)) {
         Node *positive = node_map2(g, OP_LT, zero, x), *one = number(s, x, 1);

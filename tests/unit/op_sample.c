@@ -329,12 +329,17 @@ static Node *sample_positive1(const Want *w) {
     return unary(w, 0.2, 3);
 }
 
+/* Bases are positive under any exponent, of both signs or 0 under constants that allow it; every
+ * third exponent is 0. */
 static Node *sample_pow(const Want *w) {
     static const double exponent[] = {2, 0.5, -1, 3, 1, 0};
     Sample *s = w->s;
     if (w->variant < NSHAPES) {
         Type t = shaped(w->variant, s->elem);
         Node *in[2] = {sample_input(s, t, 0.2, 3), sample_input(s, t, -2, 2)};
+        for (int64_t i = 2; i < type_count(t); i += 3) {
+            s->data[1][i] = 0;
+        }
         return apply(s, OP_POW, in, 2);
     }
     int k = w->variant - NSHAPES;
@@ -343,6 +348,9 @@ static Node *sample_pow(const Want *w) {
     }
     Type t = dims2(s->elem, 3, 5);
     Node *x = exponent[k] == 0.5 ? sample_input(s, t, 0.2, 3) : off_zero(s, t, 2);
+    for (int64_t i = 2; exponent[k] >= 0 && exponent[k] != 0.5 && i < type_count(t); i += 3) {
+        s->data[0][i] = 0;
+    }
     return node_map2(s->g, OP_POW, x, node_const(s->g, s->elem, exponent[k]));
 }
 
@@ -601,8 +609,8 @@ static Node *loop_nested(Sample *s) {
     Node *sum = node_fold(g, OP_SUM, loop_stack(g, in, y), 1);
     loop_next(outer, c, plus(g, loop_final(g, in, d), times(g, sum, node_const(g, s->elem, 0.25))));
     int e = loop_emit(outer, sum);
-    Node *out = loop_close(outer);
-    return plus(g, loop_final(g, out, c), node_fold(g, OP_SUM, loop_stack(g, out, e), 1));
+    Node *out = loop_close(outer), *stack = times(g, loop_stack(g, out, e), x);
+    return plus(g, loop_final(g, out, c), node_fold(g, OP_SUM, stack, 1));
 }
 
 /* Two carries that swap, one that never changes, one that counts, and a draw in each iteration. */

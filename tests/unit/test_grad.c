@@ -220,6 +220,37 @@ static void test_product_with_zero(void **state) {
     }
 }
 
+/* Where a base is 0 or less, or has no end: first and second derivatives by the base, and the first
+ * by the exponent, which is 0 where the logarithm is none. */
+static void test_pow_edges(void **state) {
+    static const double at[][2] = {{0, 0},    {0, 1},    {0, 2},       {0, 3},
+                                   {-1.5, 2}, {-1.5, 0}, {INFINITY, 0}};
+    static const double expect[][3] = {{0, 0, 0},  {1, 0, 0}, {0, 2, 0},       {0, 0, 0},
+                                       {-3, 2, 0}, {0, 0, 0}, {0, 0, INFINITY}};
+    enum { N = sizeof at / sizeof *at };
+    Fixture *f = *state;
+    Node *x = vector(f, N), *y = vector(f, N);
+    for (int i = 0; i < N; i++) {
+        f->s.data[0][i] = at[i][0];
+        f->s.data[1][i] = at[i][1];
+    }
+    Node *v = total(f, node_map2(f->g, OP_POW, x, y)), *first = grad(f, v, x);
+    region_result(f->region, first);
+    region_result(f->region, grad(f, total(f, first), x));
+    region_result(f->region, grad(f, v, y));
+    region_result(f->region, grad(f, total(f, first), y));
+    Value *out = results(f, GRAD_SAVE_ALL);
+    for (int i = 0; i < N; i++) {
+        for (int k = 0; k < 3; k++) {
+            if (!isinf(expect[i][k])) {
+                assert_near(out[k].at[i].f, expect[i][k]);
+            }
+        }
+        assert_true(at[i][0] != 0 || isfinite(out[3].at[i].f)); /* no number holds for both sides */
+    }
+    assert_near(out[3].at[5].f, 1 / -1.5); /* of y x^(y-1) by y, where y is 0 */
+}
+
 /* A loop that takes a gradient in its body: Newton's method for the square root of 2. */
 static void test_gradient_in_loop(void **state) {
     Fixture *f = *state;
@@ -362,6 +393,7 @@ int main(void) {
         TEST(test_nested_derivatives),
         TEST(test_kinks),
         TEST(test_product_with_zero),
+        TEST(test_pow_edges),
         TEST(test_gradient_in_loop),
         TEST(test_gradient_across_regions),
         TEST(test_what_is_saved),
