@@ -16,8 +16,8 @@ typedef struct {
 } Directional;
 
 /* The float results of `region` (STAGE_BUILT, reads the slots of `s` alone) become [value, its
- * gradients, a functional of these, its gradients]; gradients are to every float slot in order. NULL
- * when no result or no slot is a float. */
+ * gradients, a functional of these, its gradients]; gradients are to every float slot in order.
+ * NULL when no result or no slot is a float. */
 Region *directional_region(Sample *s, const Region *region);
 /* `expanded`: what a grad pass made of directional_region. */
 Directional directional_check(Arena *arena, Sample *s, const Region *expanded);

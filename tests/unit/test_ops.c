@@ -1,6 +1,7 @@
 /* The op sweep: for every row of op.def and every sample of it, the evaluated shape is the inferred
  * one, and the first and second derivatives agree with central differences in double, alone and in
- * the body of a loop; rows without a rule have the derivative zero. MDLC_SEED=n starts elsewhere. */
+ * the body of a loop; rows without a rule have the derivative zero. MDLC_SEED=n starts elsewhere.
+ */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
