@@ -23,9 +23,18 @@ static size_t round_up(size_t bytes) {
     return (bytes + unit - 1) / unit * unit;
 }
 
+/* A fuzzer needs the stack of a fault, and a debugger the place. */
+static MDLC_NORETURN void end(void) {
+#ifdef MDLC_FAULT_ABORTS
+    abort();
+#else
+    exit(EXIT_BUG);
+#endif
+}
+
 static void exit_out_of_memory(size_t bytes) {
     fprintf(stderr, "mdlc: out of memory (%zu bytes wanted)\n", bytes);
-    exit(EXIT_BUG);
+    end();
 }
 
 void *arena_alloc(Arena *arena, size_t bytes) {
@@ -202,5 +211,5 @@ void bug_at(const char *file, int line, const char *fmt, ...) {
     vfprintf(stderr, fmt, ap);
     va_end(ap);
     fputs("\nThis is a fault of mdlc, not of the model; please report it.\n", stderr);
-    exit(EXIT_BUG);
+    end();
 }

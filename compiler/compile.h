@@ -30,7 +30,7 @@ typedef struct {
 typedef struct {
     Command command;
     const char *input;   /* path of the model file; of COMMAND_EXPLAIN a code or NULL */
-    const char *output;  /* -o; NULL: nothing is written; "-": stdout */
+    const char *output;  /* -o; NULL: nothing is written; "-": Compile.out */
     const char *header;  /* -H */
     const char *prefix;  /* of emitted names; NULL: file stem */
     const char *depfile; /* -MF; NULL with depend: output with .d */
@@ -42,9 +42,9 @@ typedef struct {
     int64_t budget;  /* --budget in bytes, -1: as the source says */
     Override *override;
     int noverride;
-    const char *dump;    /* --dump=STAGE: print after that stage to stdout and end */
-    bool stats;          /* --stats: counts on stdout */
-    ReportFormat report; /* beside a compile: to stdout; command report: the format asked for */
+    const char *dump;    /* --dump=STAGE: print after that stage and end */
+    bool stats;          /* --stats: print counts */
+    ReportFormat report; /* printed beside a compile; command report: the format asked for */
     const char *entry;   /* run: which entry; NULL: the first */
     uint64_t seed;       /* run, test */
     int64_t calls;       /* run: how many times */
@@ -55,6 +55,7 @@ typedef struct {
 typedef struct Compile {
     Arena arena; /* everything that lives as long as the compile */
     Diag diag;
+    FILE *out; /* stdout, or a memory stream in tests and fuzzers */
     Options opt;
 } Compile;
 

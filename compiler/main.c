@@ -352,6 +352,7 @@ int main(int argc, char **argv) {
     Compile c = {0};
     diag_open(&c.diag, &c.arena, stderr);
     c.diag.color = isatty(STDERR_FILENO) != 0;
+    c.out = stdout;
     c.opt.threads = 8;
     c.opt.float_type = TY_F32;
     c.opt.budget = -1;

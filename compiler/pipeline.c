@@ -26,34 +26,31 @@ static int file_error(Compile *c, const char *what, const char *path) {
     return EXIT_FILE;
 }
 
-/* Reads the whole model file into the compile's arena. */
-static int read_source(Compile *c, uint32_t *source) {
+/* Reads the model file, or as much of it as shows that it is too large. */
+static int read_text(Compile *c, Text *text) {
     FILE *in = fopen(c->opt.input, "rb");
     if (!in) {
         return file_error(c, "open", c->opt.input);
     }
-    Text text = {.arena = &c->arena};
     char block[65536];
     size_t n;
-    while ((n = fread(block, 1, sizeof block, in)) > 0) {
-        text_addn(&text, block, n);
+    text_add(text, "");
+    while (text->len <= SOURCE_LARGEST && (n = fread(block, 1, sizeof block, in)) > 0) {
+        text_addn(text, block, n);
     }
     bool bad = ferror(in) != 0;
+    int code = bad ? file_error(c, "read", c->opt.input) : EXIT_OK;
     fclose(in);
-    if (bad) {
-        return file_error(c, "read", c->opt.input);
-    }
-    *source = diag_add_source(&c->diag, c->opt.input, text.at ? text.at : "", text.len);
-    return EXIT_OK;
+    return code;
 }
 
 static int write_text(Compile *c, const char *path, const Text *text) {
-    FILE *out = str_eq(path, "-") ? stdout : fopen(path, "wb");
+    FILE *out = str_eq(path, "-") ? c->out : fopen(path, "wb");
     if (!out) {
         return file_error(c, "write", path);
     }
     bool bad = fwrite(text->at, 1, text->len, out) != text->len;
-    bad |= (out == stdout ? fflush(out) : fclose(out)) != 0;
+    bad |= (out == c->out ? fflush(out) : fclose(out)) != 0;
     return bad ? file_error(c, "write", path) : EXIT_OK;
 }
 
@@ -110,7 +107,7 @@ static bool optimise(Compile *c, Module *module) {
         }
         module_verify(module, graph_passes[p].stage);
         if (dump_wanted(c, graph_passes[p].name)) {
-            module_dump(module, stdout);
+            module_dump(module, c->out);
             return false;
         }
     }
@@ -124,7 +121,7 @@ static Program *make_program(Compile *c, Module *module) {
         return NULL;
     }
     if (dump_wanted(c, "lower")) {
-        program_dump(p, stdout);
+        program_dump(p, c->out);
         return NULL;
     }
     for (int i = 0; i < p->entry.count; i++) {
@@ -135,7 +132,7 @@ static Program *make_program(Compile *c, Module *module) {
     plan_regions(p, !c->opt.no_main);
     program_names(p);
     if (dump_wanted(c, "plan")) {
-        program_dump(p, stdout);
+        program_dump(p, c->out);
         return NULL;
     }
     Arena scratch = {0};
@@ -151,7 +148,7 @@ static Program *make_program(Compile *c, Module *module) {
 static int emit(Compile *c, const Program *p, uint32_t source) {
     const Source *text = &c->diag.sources.at[source];
     if (c->opt.stats) {
-        emit_stats(stdout, p);
+        emit_stats(c->out, p);
     }
     if (c->opt.report != REPORT_NONE || c->opt.command == COMMAND_REPORT) {
         Text report = {.arena = &c->arena};
@@ -187,12 +184,7 @@ static int emit(Compile *c, const Program *p, uint32_t source) {
 }
 
 /* Source text -> what the command asks for. */
-static int stages(Compile *c) {
-    uint32_t source;
-    int code = read_source(c, &source);
-    if (code != EXIT_OK) {
-        return code;
-    }
+static int stages(Compile *c, uint32_t source) {
     if (c->opt.command == COMMAND_FMT) {
         Text out = {.arena = &c->arena};
         const char *text = fmt_source(c, &c->arena, source);
@@ -204,7 +196,7 @@ static int stages(Compile *c) {
     }
     Ast *ast = parse_file(c, &c->arena, source);
     if (dump_wanted(c, "ast")) {
-        ast_dump(ast, stdout);
+        ast_dump(ast, c->out);
         return c->diag.errors ? EXIT_SOURCE : EXIT_OK;
     }
     Module *module = c->diag.errors ? NULL : elaborate(c, &c->arena, ast);
@@ -217,23 +209,23 @@ static int stages(Compile *c) {
     }
     module_verify(module, STAGE_BUILT);
     if (dump_wanted(c, "build")) {
-        module_dump(module, stdout);
+        module_dump(module, c->out);
         return EXIT_OK;
     }
     if (!optimise(c, module) || c->opt.command == COMMAND_CHECK) {
         return EXIT_OK;
     }
     if (c->opt.command == COMMAND_TEST) {
-        return run_tests(c, module, stdout);
+        return run_tests(c, module, c->out);
     }
     if (c->opt.command == COMMAND_RUN) {
-        return run_entry(c, module, stdout);
+        return run_entry(c, module, c->out);
     }
     Program *p = make_program(c, module);
     return p ? emit(c, p, source) : c->diag.errors ? EXIT_SOURCE : EXIT_OK;
 }
 
-int pipeline_run(Compile *c) {
+int pipeline_text(Compile *c, const char *text, size_t length) {
     if (c->opt.dump && !stage_exists(c->opt.dump)) {
         fprintf(c->diag.out, "mdlc: there is no stage '%s'; stages: ast build", c->opt.dump);
         for (size_t i = 0; i < sizeof graph_passes / sizeof *graph_passes; i++) {
@@ -242,7 +234,13 @@ int pipeline_run(Compile *c) {
         fprintf(c->diag.out, " lower plan\n");
         return EXIT_USAGE;
     }
-    int code = stages(c);
+    int code = stages(c, diag_add_source(&c->diag, c->opt.input, text, length));
     diag_close(&c->diag);
     return code;
+}
+
+int pipeline_run(Compile *c) {
+    Text text = {.arena = &c->arena};
+    int code = read_text(c, &text);
+    return code == EXIT_OK ? pipeline_text(c, text.at, text.len) : code;
 }

@@ -34,8 +34,8 @@ typedef enum {
 
 enum { AST_DRAW = 1, AST_FROZEN = 2, AST_INTEGER = 4, AST_SHAPED = 8, AST_PAREN = 16 };
 
-/* The parser accepts no deeper tree, so a pass may recurse over it. */
-enum { AST_HEIGHT = 2000 };
+/* The parser accepts no larger text (bytes), and no deeper tree, so a pass may recurse over it. */
+enum { SOURCE_LARGEST = 4 << 20, AST_HEIGHT = 2000 };
 
 typedef struct Ast Ast;
 struct Ast {

@@ -140,7 +140,7 @@ static const char *read_text(Elab *e, const char *path, size_t *length) {
     char buffer[4096];
     size_t n;
     text_add(&text, "");
-    while ((n = fread(buffer, 1, sizeof buffer, in)) > 0) {
+    while (text.len <= SOURCE_LARGEST && (n = fread(buffer, 1, sizeof buffer, in)) > 0) {
         text_addn(&text, buffer, n);
     }
     bool ok = !ferror(in);

@@ -35,8 +35,8 @@ void scan_open(Parse *ps, int start) {
     const char *nul = memchr(source->text, '\0', source->length);
     if (source->length > SOURCE_LARGEST) {
         scan_stop(ps, 101, source_loc(ps, 0, 0),
-                  str_printf(&ps->scratch, "a model text has at most %d MiB; this one has %zu MiB",
-                             SOURCE_LARGEST >> 20, source->length >> 20));
+                  str_printf(&ps->scratch, "a model text has at most %d MiB; this one has more",
+                             SOURCE_LARGEST >> 20));
     } else if (nul) {
         scan_stop(ps, 102, source_loc(ps, (uint32_t)(nul - source->text), 0),
                   "a NUL byte: this is not a model text");

@@ -8,10 +8,7 @@
 
 #include "lang/ast.h"
 
-enum {
-    SOURCE_LARGEST = 4 << 20, /* bytes of a source text */
-    BRACKET_DEPTH = 400,      /* open ( [ { at one place */
-};
+enum { BRACKET_DEPTH = 400 }; /* open ( [ { at one place */
 
 /* Kinds of LexToken that are no tokens of the grammar; those are positive. */
 enum {
@@ -136,6 +133,8 @@ typedef enum {
 } WordClass;
 /* `kind` is set to the token that the word is where it is one. */
 WordClass word_class(const char *word, size_t length, int *kind);
+/* Word i = 0.. of the table; NULL behind the last. */
+const char *word_at(int i);
 /* The word of that class nearest to what was written, or NULL. */
 const char *word_nearest(const char *word, WordClass class);
 
