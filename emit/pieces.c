@@ -192,7 +192,8 @@ void pieces_need(Pieces *p, const char *name) {
 
 void pieces_scan(Pieces *p, const char *text, size_t length) {
     size_t n;
-    for (const char *name = text; (name = next_name(name, text + length, &n)) != NULL; name += n) {
+    const char *end = length > 0 ? text + length : text; /* a Text without anything has no place */
+    for (const char *name = text; (name = next_name(name, end, &n)) != NULL; name += n) {
         const Definition *d = find(p, name, n);
         if (d->name != NULL) {
             need(p, d->piece);
