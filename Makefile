@@ -5,7 +5,8 @@
 #   make lint       layering, sizes, format             make asan      test under ASan and UBSan
 #   make cover      lines that no test runs             make golden    rewrite expected outputs
 #   make accept     the long runs                       make bench     beside PyTorch
-#   make mutants    wrong changes noticed          make replay    what a change does to emitted C
+#   make mutants    wrong changes noticed               make replay    what a change does to emitted C
+#   make soak       MINUTES=n of fuzzing, JOBS=2        make fuzzers   the targets, sanitized
 #   make install    DESTDIR and PREFIX are honoured     make clean
 #
 # Everything generated lies under $(BUILD). A second flavour (asan, cover) is a second folder.
@@ -109,7 +110,8 @@ TEST_FLAGS := $(if $(HAVE_ZLIB),-DHAVE_ZLIB)
 TEST_BINARIES := $(if $(HAVE_CMOCKA),$(UNIT) $(PIECE_TESTS)) $(TOOLS)
 
 # Other files of tests/unit (no test_ prefix) are shared helpers, linked into every unit test.
-UNIT_SHARED := $(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c))
+UNIT_SHARED := $(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c)) \
+        tests/fuzz/mutate.c
 UNIT_SHARED_OBJECTS := $(UNIT_SHARED:%.c=$(BUILD)/obj/%.o)
 
 $(UNIT): $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_SHARED_OBJECTS) $(BUILD)/libmdlc.a
@@ -128,10 +130,61 @@ $(TOOLS): $(BUILD)/tests/tools/%: tests/tools/%.c
 	$(call say,CC $<)
 	$(Q)$(CC) $(CFLAGS_ALL) $< $(LDFLAGS) -lm -MF $@.d -o $@
 
-# What the shell parts of the tests see.
-TEST_ENV = BUILD=$(BUILD) MDLC=$(BUILD)/mdlc CC="$(CC)" HAVE_CMOCKA=$(HAVE_CMOCKA)
+# ---- fuzzing ---------------------------------------------------------------------------------
 
-test: $(BUILD)/mdlc $(TEST_BINARIES)
+# A target is tests/fuzz/fuzz_NAME.c with LLVMFuzzerTestOneInput. ENGINE is what calls it: an object
+# (our driver) or a flag (libFuzzer of clang). The rest of tests/fuzz is linked where it is used.
+FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c) \
+        tests/fuzz/planted.c)
+FUZZ_SHARED := $(patsubst %.c,$(BUILD)/obj/%.o,$(addprefix tests/fuzz/,fuzz.c mutate.c dictionary.c) \
+        tests/unit/dumped.c)
+ENGINE ?= $(BUILD)/obj/tests/fuzz/driver.o
+ENGINE_FLAGS ?=
+
+$(BUILD)/libfuzz.a: $(FUZZ_SHARED)
+	@rm -f $@
+	$(Q)$(AR) rcs $@ $^
+
+$(FUZZ): $(BUILD)/tests/fuzz/%: $(BUILD)/obj/tests/fuzz/%.o $(ENGINE) $(BUILD)/libfuzz.a $(BUILD)/libmdlc.a
+	@mkdir -p $(@D)
+	$(call say,LINK $@)
+	$(Q)$(CC) $(OPT) $(EXTRA) $(LDFLAGS) $(ENGINE_FLAGS) $< $(ENGINE) $(BUILD)/libfuzz.a \
+		$(BUILD)/libmdlc.a $(TEST_LIBS) -o $@
+
+$(BUILD)/tests/fuzz/words: $(BUILD)/obj/tests/fuzz/words.o $(BUILD)/libfuzz.a $(BUILD)/libmdlc.a
+	@mkdir -p $(@D)
+	$(Q)$(CC) $(OPT) $(EXTRA) $(LDFLAGS) $^ -lm -o $@
+
+fuzz-binaries: $(FUZZ) $(BUILD)/tests/fuzz/words $(BUILD)/mdlc
+
+# The targets with our driver, in a flavour of their own unless this one has sanitizers already.
+SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
+HAVE_SANITIZE = $(shell printf 'int main(void) { return 0; }\n' | \
+        $(CC) $(SANITIZE) -x c - -o /dev/null 2>/dev/null && echo yes)
+FUZZ_BUILD := $(if $(findstring -fsanitize,$(EXTRA)),$(BUILD),build/fuzz)
+
+fuzzers:
+	@$(MAKE) --no-print-directory BUILD=$(FUZZ_BUILD) OPT="-O1 -g" WERROR=-w \
+		EXTRA="$(if $(HAVE_SANITIZE),$(SANITIZE)) -DMDLC_FAULT_ABORTS" fuzz-binaries
+
+# The same with libFuzzer, where clang has it.
+HAVE_LIBFUZZER = $(shell printf 'int LLVMFuzzerTestOneInput(const char *d, long n) { return 0; }\n' | \
+        clang -fsanitize=fuzzer,address,undefined -w -x c - -o /dev/null 2>/dev/null && echo yes)
+libfuzzers:
+	@$(MAKE) --no-print-directory BUILD=build/libfuzzer CC=clang OPT="-O1 -g" WERROR=-w ENGINE= \
+		ENGINE_FLAGS=-fsanitize=fuzzer EXTRA="-fsanitize=fuzzer-no-link $(SANITIZE) \
+		-DMDLC_FAULT_ABORTS" fuzz-binaries
+
+soak: $(BUILD)/mdlc $(TEST_BINARIES)
+	@$(MAKE) --no-print-directory $(if $(HAVE_LIBFUZZER),libfuzzers,fuzzers)
+	@$(TEST_ENV) FUZZ=$(if $(HAVE_LIBFUZZER),build/libfuzzer,$(FUZZ_BUILD)) \
+		LIBFUZZER=$(HAVE_LIBFUZZER) sh tests/soak.sh
+
+# What the shell parts of the tests see.
+TEST_ENV = BUILD=$(BUILD) MDLC=$(BUILD)/mdlc CC="$(CC)" HAVE_CMOCKA=$(HAVE_CMOCKA) \
+        FUZZ_BUILD=$(FUZZ_BUILD)
+
+test: $(BUILD)/mdlc $(TEST_BINARIES) fuzzers
 	@$(TEST_ENV) sh tests/run.sh
 
 golden: $(BUILD)/mdlc
@@ -179,8 +232,10 @@ clean:
 	rm -rf build
 
 FORCE:
-.PHONY: all deps demo test lint asan cover golden mutants replay bench accept install clean FORCE
+.PHONY: all deps demo test lint asan cover golden mutants replay bench accept install clean FORCE \
+        fuzz-binaries fuzzers libfuzzers soak
 .SECONDARY:
 
 -include $(OBJECTS:.o=.d) $(UNIT:$(BUILD)/tests/unit/%=$(BUILD)/obj/tests/unit/%.d) \
-	$(UNIT_SHARED_OBJECTS:.o=.d) $(PIECE_TESTS:=.d) $(TOOLS:=.d)
+	$(UNIT_SHARED_OBJECTS:.o=.d) $(FUZZ_SHARED:.o=.d) \
+	$(FUZZ:$(BUILD)/tests/fuzz/%=$(BUILD)/obj/tests/fuzz/%.d) $(PIECE_TESTS:=.d) $(TOOLS:=.d)

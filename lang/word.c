@@ -88,6 +88,10 @@ WordClass word_class(const char *word, size_t length, int *kind) {
     return WORD_NAME;
 }
 
+const char *word_at(int i) {
+    return i < NWORD ? words[i].word : NULL;
+}
+
 const char *word_nearest(const char *word, WordClass class) {
     const char *best = NULL;
     int least = (int)(strlen(word) / 3) + 1; /* a slip in every third letter at most */

@@ -20,11 +20,11 @@ void dumped_done(Dumped *m);
 /* Bytes of a file, in `arena`; NULL if it is not there. */
 char *dumped_file(Arena *arena, const char *path, size_t *length);
 char *dumped_text(Arena *arena, const Module *module, size_t *length);
-/* Dump, read, compare, dump again; a difference fails the test. */
-void dumped_check(const Module *module, const char *what, const char *stage);
+/* Dump, read, compare, dump again: NULL, or what is wrong, in `arena`. */
+const char *dumped_fault(Arena *arena, const Module *module, const char *stage);
 /* Graph pass 0.. of the pipeline, on every entry. */
 void dumped_pass(Module *module, int pass);
-/* dumped_check as built and after each pass. */
-void dumped_check_stages(Module *module, const char *what);
+/* The same as built and after each pass. */
+const char *dumped_stages_fault(Arena *arena, Module *module);
 
 #endif

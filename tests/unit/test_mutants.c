@@ -17,6 +17,7 @@
 #include "lang/elab.h"
 #include "lang/scan.h"
 #include "passes/grad.h"
+#include "tests/fuzz/mutate.h"
 
 enum { OTHERS = 1000, SEED = 20240, MOST_ERRORS = 2, PLACE = 200 };
 
@@ -25,22 +26,13 @@ typedef struct {
     VEC(char *) path;
     VEC(char *) text;
     VEC(int) errors; /* of the program as it is: it may use what is refused for now */
-    uint64_t seed;
+    Random random;
     long times;
     const char *now; /* what is being tried, for the message after a fault */
     char at[PLACE];
 } Programs;
 
 static Programs programs;
-
-/* xorshift64* */
-static uint64_t random_below(uint64_t n) {
-    uint64_t *s = &programs.seed;
-    *s ^= *s >> 12;
-    *s ^= *s << 25;
-    *s ^= *s >> 27;
-    return (*s * 0x2545f4914f6cdd1du >> 20) % n;
-}
 
 static void say_where(void) {
     if (programs.now) {
@@ -69,10 +61,10 @@ static int programs_open(void **state) {
     }
     globfree(&found);
     const char *seed = getenv("SEED"), *times = getenv("MUTANTS");
-    programs.seed = seed ? strtoull(seed, NULL, 10) : SEED;
-    programs.seed += programs.seed == 0;
+    uint64_t first = seed ? strtoull(seed, NULL, 10) : SEED;
+    programs.random = random_start(first);
     programs.times = times ? strtol(times, NULL, 10) : 1;
-    printf("# mutants: seed %llu, times %ld\n", (unsigned long long)programs.seed, programs.times);
+    printf("# mutants: seed %llu, times %ld\n", (unsigned long long)first, programs.times);
     atexit(say_where);
     return programs.path.count < 15; /* the programs are not there */
 }
@@ -172,50 +164,23 @@ static void test_lost_token(void **state) {
     assert_in_range(beyond, 0, tried / 500);
 }
 
-/* Tokens exchanged, doubled, replaced by others of the same program, and lines lost. */
+/* Damage of all kinds, see mutate.h. */
 static void test_other_damage(void **state) {
     (void)state;
     long good = 0, n = OTHERS * programs.times;
+    Random *r = &programs.random;
     for (long m = 0; m < n; m++) {
         Arena scratch = {0};
-        int i = (int)random_below((uint64_t)programs.path.count);
-        const char *origin = programs.text.at[i];
-        LexTokens tokens = {0};
-        lex_text(&scratch, origin, strlen(origin), &tokens);
-        uint64_t changes = random_below(3) + 1;
-        Text text = {.arena = &scratch};
-        int at[3];
-        for (uint64_t c = 0; c < changes; c++) {
-            at[c] = (int)random_below((uint64_t)tokens.count);
-        }
-        uint32_t end = 0;
-        for (int k = 0; k + 1 < tokens.count; k++) {
-            LexToken token = tokens.at[k];
-            text_addn(&text, origin + end, token.at - end);
-            end = token.at + token.len;
-            bool hit = false;
-            for (uint64_t c = 0; c < changes; c++) {
-                hit = hit || at[c] == k;
-            }
-            uint64_t kind = hit ? random_below(4) : 0;
-            LexToken other = tokens.at[random_below((uint64_t)tokens.count)];
-            if (!hit || kind > 1) {
-                text_addn(&text, origin + token.at, token.len);
-            }
-            if (hit && kind < 3) { /* replaced, replaced, or one put in */
-                text_add(&text, " ");
-                text_addn(&text, origin + other.at, other.len);
-                text_add(&text, " ");
-            } else if (hit) {
-                text_add(&text, " ");
-                text_addn(&text, origin + token.at, token.len);
-            }
-        }
-        text_add(&text, "\n");
+        int i = (int)random_below(r, (uint64_t)programs.path.count);
+        int k = (int)random_below(r, (uint64_t)programs.path.count);
+        Bytes text = {programs.text.at[i], strlen(programs.text.at[i])};
+        Bytes other = {programs.text.at[k], strlen(programs.text.at[k])};
+        int changes = 1 + (int)random_below(r, 3);
         snprintf(programs.at, sizeof programs.at, "%s, damage %ld", programs.path.at[i], m);
-        good += try(text.at, 1000) == 0;
+        good += try(mutate(&scratch, r, text, other, NULL, changes).at, 1000) == 0;
         arena_free(&scratch);
     }
+    print_message("%ld of %ld are still programs\n", good, n);
     assert_in_range(good, n / 200, n - n / 5);
 }
 
