@@ -37,6 +37,7 @@ typedef struct {
     bool depend;         /* -MD */
     bool no_main;
     bool openblas;
+    bool canary;     /* --checks=canary: guard bands in the arena, looked at after each step */
     int threads;     /* the most threads the bound provides for */
     Elem float_type; /* TY_F32 or TY_F64: what an unmarked float type means */
     int64_t budget;  /* --budget in bytes, -1: as the source says */

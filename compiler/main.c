@@ -27,6 +27,7 @@ static const char usage_text[] =
     "  --budget=SIZE      most bytes for all regions, e.g. '160 MiB'\n"
     "  --precision=TYPE   f32 (default) or f64\n"
     "  --blas=LIBRARY     builtin (default) or openblas\n"
+    "  --checks=LIST      none (default) or canary: guard bands in the arena, for debugging\n"
     "  --threads=N        the most threads that the bound provides for (8)\n"
     "  --no-main          the model part only\n"
     "  --prefix=NAME      of emitted names (file stem)\n"
@@ -168,6 +169,25 @@ static int set_report(Options *opt, const char *value) {
     return EXIT_OK;
 }
 
+/* A list: "nan,canary" is one day both. */
+static int set_checks(Options *opt, const char *value) {
+    opt->canary = false;
+    for (const char *at = value;; at++) {
+        size_t n = strcspn(at, ",");
+        if (n == 6 && strncmp(at, "canary", n) == 0) {
+            opt->canary = true;
+        } else if (n == 3 && strncmp(at, "nan", n) == 0) {
+            return usage_error("these run-time checks are not supported yet (canary is):", value);
+        } else if (!str_eq(value, "none")) {
+            return usage_error("--checks is none or canary, got", value);
+        }
+        at += n;
+        if (*at == 0) {
+            return EXIT_OK;
+        }
+    }
+}
+
 static int set_value(Compile *c, ValueOption id, const char *value) {
     Options *opt = &c->opt;
     int64_t n;
@@ -229,11 +249,7 @@ static int set_value(Compile *c, ValueOption id, const char *value) {
             return usage_error("unknown target", value);
         }
         break;
-    case O_CHECKS:
-        if (!str_eq(value, "none")) {
-            return usage_error("these run-time checks are not supported yet:", value);
-        }
-        break;
+    case O_CHECKS: return set_checks(opt, value);
     }
     return EXIT_OK;
 }

@@ -124,6 +124,7 @@ static Program *make_program(Compile *c, Module *module) {
         program_dump(p, c->out);
         return NULL;
     }
+    p->band_bytes = c->opt.canary ? MD_ALIGN : 0;
     for (int i = 0; i < p->entry.count; i++) {
         pass_order(p, p->entry.at[i]);
         pass_inplace(p, p->entry.at[i]);

@@ -222,6 +222,9 @@ void program_names(Program *p) {
         names_add(p->arena, p->names, &scope_function,
                   str_printf(p->arena, "%s_%s", p->prefix, api[i]));
     }
+    if (p->band_bytes > 0) {
+        names_add(p->arena, p->names, &scope_function, str_printf(p->arena, "%s_check", p->prefix));
+    }
     /* What callers see first, so that it keeps its plain name. */
     for (int i = 0; i < p->entry.count; i++) {
         ProgramEntry *e = p->entry.at[i];
@@ -331,6 +334,15 @@ int64_t buf_extent(const Buf *buf) {
 bool buf_in_arena(const Buf *buf) {
     BufKind kind = buf_root(buf)->kind;
     return kind == BUF_TEMP || kind == BUF_WORK;
+}
+
+bool buf_owns_arena(const Buf *buf) {
+    return buf->root == buf && (buf->kind == BUF_TEMP || buf->kind == BUF_WORK) &&
+           buf->first < buf->last;
+}
+
+int64_t arena_room(const ProgramEntry *e, int64_t bytes) {
+    return align_up(bytes, MD_ALIGN) + 2 * e->band_bytes;
 }
 
 /* ---- steps ---------------------------------------------------------------------------------- */

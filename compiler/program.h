@@ -110,7 +110,8 @@ typedef struct {
     VEC(Buf *) buf; /* temporaries, workspaces, inputs, results of this entry */
     int nstep;      /* linear step numbers in use */
     int64_t arena_bytes, lower_bound_bytes;
-    int64_t io_bytes; /* staged inputs, then results */
+    int64_t band_bytes; /* guard band on both sides of every Buf of the arena; 0: none */
+    int64_t io_bytes;   /* staged inputs, then results */
     int64_t flops, bytes_moved, recomputed_flops;
     int peak_step;
     const char *order_name; /* which order won */
@@ -124,6 +125,7 @@ typedef struct {
     VEC(Buf *) slot;  /* one Buf a Module.slot, same order; BUF_PARAM and BUF_STATE */
     VEC(Buf *) table; /* BUF_CONST */
     int64_t params_bytes, state_bytes, io_bytes, arena_bytes, total_bytes;
+    int64_t band_bytes;    /* of guard bands in the arenas of instances; 0: none */
     int64_t stack_bytes;   /* worst chain of emitted frames, a bound that is tested */
     int nbuf, nindex;      /* counters for ids */
     struct NameSet *names; /* of Bufs, see buf_new */
@@ -137,8 +139,11 @@ Program *program_new(Arena *arena, Module *module);
  * NULL). */
 Buf *buf_new(Program *p, ProgramEntry *e, BufKind kind, Type type, const char *name);
 Buf *buf_root(const Buf *buf);
-int64_t buf_extent(const Buf *buf);                 /* bytes from the first to the last element */
-bool buf_in_arena(const Buf *buf);                  /* TEMP or WORK whose root is too */
+int64_t buf_extent(const Buf *buf);  /* bytes from the first to the last element */
+bool buf_in_arena(const Buf *buf);   /* TEMP or WORK whose root is too */
+bool buf_owns_arena(const Buf *buf); /* it has bytes of the arena of its own */
+/* What `bytes` of a Buf take of the arena: rounded to the alignment, and its guard bands. */
+int64_t arena_room(const ProgramEntry *e, int64_t bytes);
 Step *step_new(Program *p, StepKind kind, Loc loc); /* a LOOP gets its index number */
 /* Merges with an access already there. */
 void step_access(Program *p, Step *step, Buf *buf, int mode);

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-const ApiStatus *api_status(int *count) {
+const ApiStatus *api_status(const Emit *e, int *count) {
     static const ApiStatus table[] = {
         {"OK", 0, "ok"},
         {"ERR_ARGUMENT", 1, "a null pointer or a value outside its documented range"},
@@ -17,8 +17,9 @@ const ApiStatus *api_status(int *count) {
         {"ERR_RANGE", 9, "an input is outside its declared range"},
         {"ERR_NONFINITE", 10, "the loss or the gradient norm is NaN or infinite"},
         {"ERR_STATE", 11, "the instance is not bound to memory"},
+        {"ERR_CANARY", 12, "a guard band of the arena was overwritten"},
     };
-    *count = (int)(sizeof table / sizeof *table);
+    *count = (int)(sizeof table / sizeof *table) - !e->c->opt.canary;
     return table;
 }
 
@@ -103,7 +104,7 @@ static void print_sizes(const Emit *e, Text *out) {
 
 static void print_status(const Emit *e, Text *out) {
     int n;
-    const ApiStatus *status = api_status(&n);
+    const ApiStatus *status = api_status(e, &n);
     text_add(out, "/* What every function returns. */\nenum {\n");
     for (int i = 0; i < n; i++) {
         text_printf(out, "    %s_%s = %d%s /* %s */\n", e->upper, status[i].name, status[i].code,
@@ -187,9 +188,9 @@ void api_print(const Emit *e, Text *out) {
                 "/* An instance. The caller owns it and its memory; one call at a time. */\n"
                 "typedef struct %s {\n"
                 "    unsigned char *params, *state, *io, *arena;\n"
-                "    int bound;\n"
+                "    int bound;\n%s"
                 "} %s;\n\n",
-                e->prefix, e->prefix);
+                e->prefix, e->c->opt.canary ? "    md_damage damage;\n" : "", e->prefix);
     for (int i = 0; i < e->p->entry.count; i++) {
         EntryKind kind = e->p->entry.at[i]->entry->kind;
         if (kind == ENTRY_TRAIN || kind == ENTRY_CALL || kind == ENTRY_EVAL) {
@@ -220,5 +221,13 @@ void api_print(const Emit *e, Text *out) {
                 "const char *%s_strerror(int code);\n",
                 e->upper, e->upper, e->prefix, e->prefix, e->prefix, e->prefix, e->prefix,
                 e->prefix);
+    if (e->c->opt.canary) {
+        text_printf(
+            out,
+            "/* What the last call found that returned %s_ERR_CANARY: that code again, and\n"
+            " * in *damage what was overwritten. %s_OK when no call did since bind. */\n"
+            "int %s_check(const %s *m, md_damage *damage);\n",
+            e->upper, e->upper, e->prefix, e->prefix);
+    }
     text_add(out, "#ifdef __cplusplus\n}\n#endif\n\n");
 }

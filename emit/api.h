@@ -21,6 +21,6 @@ typedef struct {
     int code;         /* of runtime/md.h */
     const char *text;
 } ApiStatus;
-const ApiStatus *api_status(int *count);
+const ApiStatus *api_status(const Emit *e, int *count);
 
 #endif

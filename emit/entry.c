@@ -4,6 +4,7 @@
 #include "emit/entry.h"
 
 #include "emit/api.h"
+#include "emit/guard.h"
 
 #include <math.h>
 #include <string.h>
@@ -292,7 +293,9 @@ static void print_check(const Names *names, const Step *step, Text *out, const c
     for (int i = 0; i < step->access.count; i++) {
         text_printf(out, "%s!isfinite(*%s)", i > 0 ? " || " : "", step->access.at[i].buf->name);
     }
-    text_printf(out, ") {\n%s    return %s_ERR_NONFINITE; /* nothing is updated */\n%s}\n", indent,
+    text_add(out, ") {\n");
+    guard_close(names->entry, str_printf(names->e->arena, "%s    ", indent), out);
+    text_printf(out, "%s    return %s_ERR_NONFINITE; /* nothing is updated */\n%s}\n", indent,
                 names->e->upper, indent);
 }
 
@@ -301,6 +304,7 @@ static void print_steps(const Names *names, const Printer *printer, const StepLi
     const char *indent = str_printf(names->e->arena, "%*s", 4 * depth, "");
     for (int i = 0; i < list->count; i++) {
         const Step *step = list->at[i];
+        guard_before(names->entry, step, indent, out);
         switch (step->kind) {
         case STEP_KERNEL: {
             text_add(out, indent);
@@ -340,6 +344,7 @@ static void print_steps(const Names *names, const Printer *printer, const StepLi
             text_printf(out, "%s}\n", indent);
             break;
         }
+        guard_after(names->e, names->entry, step, indent, out);
     }
 }
 
@@ -403,8 +408,10 @@ void entry_function(const Emit *e, const Printer *printer, const ProgramEntry *e
     print_ports(&names, out);
     print_slots(&names, out);
     print_temps(&names, out);
+    guard_open(entry, out);
     text_add(out, "\n");
     print_steps(&names, printer, &entry->step, 1, out);
+    guard_close(entry, "    ", out);
     print_results(&names, out);
     text_printf(out, "    return %s_OK;\n}\n\n", e->upper);
 }

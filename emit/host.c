@@ -428,9 +428,10 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
                 e->upper, e->upper, e->upper, e->upper, e->upper);
     text_printf(out, "        %lld, %d, /* stack_bytes, threads */\n        table, tensors,\n",
                 (long long)e->p->stack_bytes, e->c->opt.threads);
-    text_printf(out, "        %s, %d, %s, %d, %s, %d,\n    };\n",
+    text_printf(out, "        %s, %d, %s, %d, %s, %d,\n        %s,\n    };\n",
                 datasets > 0 ? str_printf(e->arena, "%s_datasets", e->prefix) : "NULL", datasets,
                 entries > 0 ? str_printf(e->arena, "%s_entries", e->prefix) : "NULL", entries,
-                layers > 0 ? str_printf(e->arena, "%s_layers", e->prefix) : "NULL", layers);
+                layers > 0 ? str_printf(e->arena, "%s_layers", e->prefix) : "NULL", layers,
+                e->c->opt.canary ? "&instance.damage" : "NULL");
     text_add(out, "    return md_main(&model, argc, argv);\n}\n");
 }

@@ -90,11 +90,10 @@ LiveSet live_set(const Emit *e, const ProgramEntry *entry) {
     LiveSet set = {0};
     for (int i = 0; i < entry->buf.count; i++) {
         const Buf *buf = entry->buf.at[i];
-        if ((buf->kind == BUF_TEMP || buf->kind == BUF_WORK) && buf->root == buf &&
-            buf->first <= entry->peak_step && entry->peak_step < buf->last) {
+        if (buf_owns_arena(buf) && buf->first <= entry->peak_step && entry->peak_step < buf->last) {
             const char *name =
                 buf->node != NULL && buf->node->name != NULL ? buf->node->name : buf->name;
-            LiveItem item = {buf, name, reason(e, entry, buf), align_up(buf->bytes, MD_ALIGN)};
+            LiveItem item = {buf, name, reason(e, entry, buf), arena_room(entry, buf->bytes)};
             VEC_PUSH(e->arena, &set, item);
         }
     }
@@ -109,16 +108,15 @@ static int64_t peak_with(const Emit *e, const ProgramEntry *entry, int threads) 
     int64_t *change = ARENA_ARRAY(e->arena, int64_t, entry->nstep + 2);
     for (int i = 0; i < entry->buf.count; i++) {
         const Buf *buf = entry->buf.at[i];
-        if ((buf->kind != BUF_TEMP && buf->kind != BUF_WORK) || buf->root != buf ||
-            buf->first >= buf->last) {
+        if (!buf_owns_arena(buf)) {
             continue;
         }
         int64_t bytes = buf->bytes;
         if (buf->kind == BUF_WORK && buf->per_thread > 0) {
             bytes = bytes / buf->per_thread * threads;
         }
-        change[buf->first] += align_up(bytes, MD_ALIGN);
-        change[buf->last] -= align_up(bytes, MD_ALIGN);
+        change[buf->first] += arena_room(entry, bytes);
+        change[buf->last] -= arena_room(entry, bytes);
     }
     int64_t live = 0, most = 0;
     for (int i = 0; i < entry->nstep; i++) {

@@ -28,6 +28,9 @@ static void print_options(const Emit *e, Text *out) {
     if (opt->openblas) {
         text_add(out, " --blas=openblas");
     }
+    if (opt->canary) {
+        text_add(out, " --checks=canary");
+    }
     if (opt->no_main) {
         text_add(out, " --no-main");
     }
@@ -133,6 +136,9 @@ static void print_bind(const Emit *e, Text *out) {
     for (int i = 0; i < 4; i++) {
         text_printf(out, "    m->%s = (unsigned char *)mem->%s;\n", region[i], region[i]);
     }
+    if (e->c->opt.canary) {
+        text_add(out, "    memset(&m->damage, 0, sizeof m->damage);\n");
+    }
     text_printf(out, "    m->bound = 1;\n    return %s_OK;\n}\n\n", e->upper);
 }
 
@@ -234,7 +240,7 @@ static void print_save_load(const Emit *e, Text *out) {
 
 static void print_strerror(const Emit *e, Text *out) {
     int n;
-    const ApiStatus *status = api_status(&n);
+    const ApiStatus *status = api_status(e, &n);
     text_printf(out, "const char *%s_strerror(int code) {\n    switch (code) {\n", e->prefix);
     for (int i = 0; i < n; i++) {
         text_printf(out, "    case %s_%s: return ", e->upper, status[i].name);
@@ -242,6 +248,16 @@ static void print_strerror(const Emit *e, Text *out) {
         text_add(out, ";\n");
     }
     text_add(out, "    default: return \"unknown status\";\n    }\n}\n\n");
+}
+
+static void print_damage(const Emit *e, Text *out) {
+    text_printf(out,
+                "int %s_check(const %s *m, md_damage *damage) {\n"
+                "    if (m == NULL || damage == NULL) {\n        return %s_ERR_ARGUMENT;\n    }\n"
+                "    if (!m->bound) {\n        return %s_ERR_STATE;\n    }\n"
+                "    *damage = m->damage;\n"
+                "    return m->damage.entry != NULL ? %s_ERR_CANARY : %s_OK;\n}\n\n",
+                e->prefix, e->prefix, e->upper, e->upper, e->upper, e->upper);
 }
 
 static void print_setters(const Emit *e, Text *out) {
@@ -316,6 +332,9 @@ static void print_model(const Emit *e, const Printer *printer, Text *out) {
     print_tensors(e, out);
     print_bind(e, out);
     print_save_load(e, out);
+    if (e->c->opt.canary) {
+        print_damage(e, out);
+    }
     print_strerror(e, out);
 }
 
@@ -343,6 +362,9 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
     Pieces *pieces = pieces_new(e.arena);
     pieces_need(pieces, "runtime/tensor.h");
     pieces_need(pieces, "runtime/md.h");
+    if (c->opt.canary) {
+        pieces_need(pieces, "runtime/damage.h");
+    }
     pieces_scan(pieces, model.at, model.len);
     pieces_scan(pieces, host.at, host.len);
     pieces_print(pieces, out);
@@ -369,6 +391,9 @@ void emit_header(Text *out, Compile *c, const Program *p, const Source *source) 
     text_add(out, "#include <stddef.h>\n#include <stdint.h>\n\n");
     Pieces *pieces = pieces_new(e.arena);
     pieces_need(pieces, "runtime/tensor.h");
+    if (c->opt.canary) {
+        pieces_need(pieces, "runtime/damage.h");
+    }
     pieces_print(pieces, out);
     api_print(&e, out);
     text_add(out, "#endif\n");

@@ -105,9 +105,9 @@ static void report_json(const Emit *e, Text *out) {
     text_printf(out, ",\"source_sha256\":\"%s\",\"compiler\":\"%s\",\n", hash, MDLC_VERSION);
     text_printf(out,
                 " \"options\":{\"threads\":%d,\"precision\":\"%s\",\"blas\":\"%s\",\"main\":%s,"
-                "\"define\":{",
+                "\"checks\":\"%s\",\"define\":{",
                 opt->threads, elem_name(opt->float_type), opt->openblas ? "openblas" : "builtin",
-                opt->no_main ? "false" : "true");
+                opt->no_main ? "false" : "true", opt->canary ? "canary" : "none");
     for (int i = 0; i < opt->noverride; i++) {
         text_add(out, i > 0 ? "," : "");
         json_string(out, opt->override[i].name);
@@ -270,7 +270,7 @@ void emit_stats(FILE *out, const Program *p) {
         steps_visit(&entry->step, count_step, &one);
         for (int k = 0; k < entry->buf.count; k++) {
             const Buf *buf = entry->buf.at[k];
-            one.buffers += buf_in_arena(buf) && buf->root == buf && buf->first < buf->last;
+            one.buffers += buf_owns_arena(buf);
         }
         all.kernels += one.kernels;
         all.loops += one.loops;

@@ -2,10 +2,10 @@
  *
  * One arena an entry. A loop's list is one stretch of step numbers, so what its body declares
  * shares one set of offsets in all iterations, beside everything that lives through the loop. Sizes
- * are rounded to MD_ALIGN, which aligns every offset. Params and state are dense in the order of
- * their slots; io holds, for each entry, its staged inputs and then its results, and entries
- * overlay each other there because results are valid until the next call only. Needs roots and
- * lifetimes, gives offsets and totals, changes no values. */
+ * are rounded to MD_ALIGN, which aligns every offset; guard bands belong to the size. Params and
+ * state are dense in the order of their slots; io holds, for each entry, its staged inputs and then
+ * its results, and entries overlay each other there because results are valid until the next call
+ * only. Needs roots and lifetimes, gives offsets and totals, changes no values. */
 #include "passes/plan.h"
 
 #include "passes/alloc.h"
@@ -14,11 +14,6 @@
 #include <string.h>
 
 enum { IMPROVE_WORK = 40000000 }; /* pairs of blocks looked at by improvement rounds */
-
-static bool is_arena_root(const Buf *buf) {
-    return buf->root == buf && (buf->kind == BUF_TEMP || buf->kind == BUF_WORK) &&
-           buf->first < buf->last;
-}
 
 static int peak_step(const AllocItem *item, int n, int nstep, Arena *scratch) {
     int64_t *change = ARENA_ARRAY(scratch, int64_t, nstep + 2);
@@ -51,16 +46,18 @@ static void add_work(ProgramEntry *e, const StepList *list, int64_t times) {
 }
 
 void pass_plan(Program *p, ProgramEntry *e) {
-    (void)p;
     Arena scratch = {0};
+    /* Rows and sums are turned into values without an instance, in scratch of their own. */
+    bool instance = e->entry->kind != ENTRY_LOAD && e->entry->kind != ENTRY_EVAL_END;
+    e->band_bytes = instance ? p->band_bytes : 0;
     live_ranges(e);
     AllocItem *item = ARENA_ARRAY(&scratch, AllocItem, e->buf.count + 1);
     Buf **owner = ARENA_ARRAY(&scratch, Buf *, e->buf.count + 1);
     int n = 0;
     for (int i = 0; i < e->buf.count; i++) {
         Buf *buf = e->buf.at[i];
-        if (is_arena_root(buf)) {
-            item[n] = (AllocItem){buf->first, buf->last, align_up(buf->bytes, MD_ALIGN)};
+        if (buf_owns_arena(buf)) {
+            item[n] = (AllocItem){buf->first, buf->last, arena_room(e, buf->bytes)};
             owner[n++] = buf;
         }
     }
@@ -70,7 +67,7 @@ void pass_plan(Program *p, ProgramEntry *e) {
     e->lower_bound_bytes = alloc_lower_bound(&scratch, item, n);
     e->peak_step = peak_step(item, n, e->nstep, &scratch);
     for (int i = 0; i < n; i++) {
-        owner[i]->offset = offset[i];
+        owner[i]->offset = offset[i] + e->band_bytes;
     }
     e->flops = e->bytes_moved = 0;
     add_work(e, &e->step, 1);

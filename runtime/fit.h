@@ -37,6 +37,14 @@ MD_FN int md_model_failed(md_run *r, int code, const char *during) {
     if (code == MD_ERR_NONFINITE) {
         return md_fail(&r->message, MD_EXIT_NUMBER, "%s: %s", during, r->model->error(code));
     }
+    if (code == MD_ERR_CANARY && r->model->damage != NULL) {
+        const md_damage *d = r->model->damage;
+        return md_fail(
+            &r->message, MD_EXIT_FAULT,
+            "%s: step %d of function '%s' wrote %s buffer '%s' of the arena: byte %zu of "
+            "its guard band is not what it was",
+            during, d->step, d->entry, d->behind ? "behind" : "in front of", d->buffer, d->byte);
+    }
     return md_fail(&r->message, MD_EXIT_DATA, "%s: %s", during, r->model->error(code));
 }
 

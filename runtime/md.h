@@ -43,6 +43,15 @@
 #define MD_PREFETCH(p) ((void)(p))
 #endif
 
+/* MD_UNCHECKED: a function that looks where the address sanitizer would stop it. */
+#if defined(__clang__)
+#define MD_UNCHECKED __attribute__((no_sanitize("address")))
+#elif defined(__SANITIZE_ADDRESS__)
+#define MD_UNCHECKED __attribute__((no_sanitize_address))
+#else
+#define MD_UNCHECKED
+#endif
+
 /* MD_OMP(parallel for ...) is that pragma under OpenMP and nothing otherwise. */
 #define MD_PRAGMA(x) _Pragma(#x)
 #ifdef _OPENMP
@@ -111,7 +120,8 @@ enum {
     MD_ERR_SHAPE = 8,      /* a tensor has another type or shape */
     MD_ERR_RANGE = 9,      /* a value is outside the declared range (a label, an index) */
     MD_ERR_NONFINITE = 10, /* a loss or a norm is NaN or infinite */
-    MD_ERR_STATE = 11      /* called too early, for instance training before enough rows */
+    MD_ERR_STATE = 11,     /* called too early, for instance training before enough rows */
+    MD_ERR_CANARY = 12     /* with --checks=canary: a guard band of the arena was overwritten */
 };
 
 /* Start of a run of `total` items that belongs to part `part` of `parts`: contiguous, even to one

@@ -9,6 +9,7 @@
 #ifndef MD_MODEL_H
 #define MD_MODEL_H
 
+#include "runtime/damage.h"
 #include "runtime/tensor.h"
 
 /* ---- data sets ------------------------------------------------------------------------------ */
@@ -156,6 +157,7 @@ typedef struct md_model {
     int entry_count;
     const md_layer *layers; /* may be empty */
     int layer_count;
+    const md_damage *damage; /* of the instance, with --checks=canary; else NULL */
 } md_model;
 
 #endif

@@ -87,14 +87,6 @@ MD_COLD int md_regions_map(md_regions *r, const md_model *model, md_text *messag
 
 /* ---- residency ------------------------------------------------------------------------------ */
 
-#if defined(__SANITIZE_ADDRESS__)
-#define MD_UNCHECKED __attribute__((no_sanitize_address))
-#elif defined(__clang__)
-#define MD_UNCHECKED __attribute__((no_sanitize("address")))
-#else
-#define MD_UNCHECKED
-#endif
-
 #if defined(__linux__)
 /* Touches every page of one loaded object: code by reading, its writable data by writing back what
  * is there. What the loader made read-only again is only read. */
