@@ -57,26 +57,32 @@ echo | $CC $CALLGRAPH -x c -c - -o "$scratch/empty.o" 2>/dev/null || CALLGRAPH=
 rm -f "$scratch"/empty.*
 
 # built NAME [FLAG...]: emits samples/NAME.mdl (or the file NAME.mdl) with those flags and builds it
-# as its header comment says, once for all suites: $program, with .c, .h and .o beside it.
+# as its header comment says, once for all suites: $program, with .c, .h and .o beside it. Suites run
+# side by side: the folder is named by what it holds, and is put in place when it is whole.
 built() {
     case $1 in
     *.mdl) built_source=$1 built_name=$(basename "$1" .mdl) ;;
     *) built_source=samples/$1.mdl built_name=$1 ;;
     esac
     shift
-    program=$BUILD/tests/emitted/$built_name$(printf '%s' "$*" | tr -c 'A-Za-z0-9=' '_')
-    built_new=$program.new/$built_name
-    rm -rf "$program.new"
-    mkdir -p "$program.new" || return
+    built_base=$BUILD/tests/emitted/$built_name$(printf '%s' "$*" | tr -c 'A-Za-z0-9=' '_')
+    built_new=$scratch/built/$built_name
+    rm -rf "$scratch/built"
+    mkdir -p "$scratch/built" "$BUILD/tests/emitted" || return
     "$MDLC" "$@" "$built_source" -o "$built_new.c" -H "$built_new.h" || return
-    echo "$CC $EMITTED_FLAGS" >"$built_new.line"
-    if ! cmp -s "$built_new.c" "$program.c" || ! cmp -s "$built_new.line" "$program.line" || [ ! -x "$program" ]; then
-        rm -f "$program"
-        cp "$built_new.c" "$program.c" && cp "$built_new.line" "$program.line" &&
-            emitted "$program.c" "$program.o" -c $CALLGRAPH && $CC -fopenmp "$program.o" -lm -o "$program" || return
-    fi
-    cp "$built_new.h" "$program.h"
-    rm -rf "$program.new"
+    built_sum=$({ echo "$CC $EMITTED_FLAGS"; cat "$built_new.c"; } | cksum | cut -d' ' -f1)
+    program=$built_base.$built_sum/$built_name
+    [ ! -x "$program" ] || return 0
+    emitted "$built_new.c" "$built_new.o" -c $CALLGRAPH && $CC -fopenmp "$built_new.o" -lm -o "$built_new" || return
+    cp -R "$scratch/built" "$built_base.$built_sum.$$.new" || return
+    [ -d "$built_base.$built_sum" ] || mv "$built_base.$built_sum.$$.new" "$built_base.$built_sum"
+    rm -rf "$built_base.$built_sum.$$.new"
+    for built_old in "$built_base".[0-9]*; do # of earlier compilers
+        case $built_old in
+        "$built_base.$built_sum" | *.new) ;;
+        *) rm -rf "$built_old" ;;
+        esac
+    done
 }
 
 # The value of a key in a line of JSON: number "$line" loss

@@ -1,81 +1,84 @@
 #!/bin/sh
-# Runs every suite and ends with one line: N passed, F failed, K skipped.
+# Runs every suite, JOBS at a time, and ends with one line: N passed, F failed, K skipped.
 #
 # Suites are the cmocka binaries of tests/unit and tests/runtime, the case folders (cases.sh) and
 # the scripts of tests/suites. Each prints "NAME: N passed, F failed, K skipped" at its end; one
-# that ends without that line counts as one failure.
+# that ends without that line counts as one failure. What a suite prints stays together. ONLY=TEXT
+# runs those whose name holds the text.
 set -u
-: "${BUILD:=build}"
+: "${BUILD:=build}" "${JOBS:=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)}"
 # Threads sleep while they wait: spinning ones starve each other on a machine with other work.
 export OMP_WAIT_POLICY=passive
-total_passed=0 total_failed=0 total_skipped=0
-log=$(mktemp "${TMPDIR:-/tmp}/mdlc-run.XXXXXX") || exit 1
-trap 'rm -f "$log"' EXIT
-trap 'exit 130' INT TERM
-
-count() { # PASSED FAILED SKIPPED
-    total_passed=$((total_passed + $1))
-    total_failed=$((total_failed + $2))
-    total_skipped=$((total_skipped + $3))
-}
 
 # cmocka in TAP mode: "ok 1 - name", "not ok 2 - name", "not ok 3 # SKIP name".
 binary() { # NAME PATH
     CMOCKA_MESSAGE_OUTPUT=TAP "$2" >"$log" 2>&1
-    binary_rc=$?
-    binary_skipped=$(grep -c '^[a-z ]*ok.*# *SKIP' "$log")
-    binary_failed=$(grep '^not ok' "$log" | grep -vc '# *SKIP')
-    binary_passed=$(grep '^ok' "$log" | grep -vc '# *SKIP')
-    if [ "$binary_rc" -ne 0 ] && [ "$binary_failed" -eq 0 ]; then
-        binary_failed=1
-        echo "FAIL $1: ended with status $binary_rc"
+    rc=$?
+    skipped=$(grep -c '^[a-z ]*ok.*# *SKIP' "$log")
+    failed=$(grep '^not ok' "$log" | grep -vc '# *SKIP')
+    passed=$(grep '^ok' "$log" | grep -vc '# *SKIP')
+    if [ "$rc" -ne 0 ] && [ "$failed" -eq 0 ]; then
+        failed=1
+        echo "FAIL $1: ended with status $rc"
     fi
-    [ "$binary_failed" -eq 0 ] || sed 's/^/    /' "$log" | grep -v '^    ok' | head -n 40
-    echo "$1: $binary_passed passed, $binary_failed failed, $binary_skipped skipped"
-    count "$binary_passed" "$binary_failed" "$binary_skipped"
+    [ "$failed" -eq 0 ] || sed 's/^/    /' "$log" | grep -v '^    ok' | head -n 40
+    closing="$1: $passed passed, $failed failed, $skipped skipped"
 }
 
 script() { # NAME PATH
-    script_start=$(date +%s)
     sh "$2" >"$log" 2>&1
-    script_rc=$?
-    sed '$d' "$log"
-    counts=$(tail -n 1 "$log" |
-        sed -n 's/^.*: \([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p')
+    rc=$?
+    closing=$(tail -n 1 "$log")
+    counts=$(echo "$closing" | sed -n 's/^.*: \([0-9]*\) passed, \([0-9]*\) failed, \([0-9]*\) skipped$/\1 \2 \3/p')
     if [ -z "$counts" ]; then
-        tail -n 1 "$log"
-        echo "$1: ended with status $script_rc and without a count"
+        cat "$log"
+        closing="$1: ended with status $rc and without a count"
         counts="0 1 0"
     else
-        echo "$(tail -n 1 "$log") ($(($(date +%s) - script_start)) s)"
+        sed '$d' "$log"
     fi
     # shellcheck disable=SC2086
-    count $counts
+    set -- $counts
+    passed=$1 failed=$2 skipped=$3
 }
 
-only=${ONLY:-}
-wanted() { case $1 in *"$only"*) return 0 ;; *) return 1 ;; esac; }
+if [ "${1:-}" = --one ]; then # NAME FOLDER
+    log=$3/$(echo "$2" | tr / .)
+    start=$(date +%s)
+    case $2 in
+    unit/* | runtime/*) binary "$2" "$BUILD/tests/$2" ;;
+    cases) script "$2" tests/cases.sh ;;
+    *) script "$2" "tests/suites/$2.sh" ;;
+    esac >"$log.out"
+    echo "$closing ($(($(date +%s) - start)) s)" >>"$log.out"
+    echo "$passed $failed $skipped" >"$log.count"
+    cat "$log.out"
+    exit 0
+fi
 
-if [ "${HAVE_CMOCKA:-}" = yes ]; then
+folder=$(mktemp -d "${TMPDIR:-/tmp}/mdlc-run.XXXXXX") || exit 1
+trap 'rm -rf "$folder"' EXIT
+trap 'exit 130' INT TERM
+
+# Scripts first: they take longer than most binaries.
+{
+    echo cases
+    ls tests/suites/*.sh | sed 's|^tests/suites/||; s|\.sh$||'
+    [ "${HAVE_CMOCKA:-}" != yes ] || ls tests/unit/test_*.c tests/runtime/test_*.c | sed 's|^tests/||; s|\.c$||'
+} | grep -F -e "${ONLY:-}" >"$folder/list"
+xargs -P "$JOBS" -I NAME sh "$0" --one NAME "$folder" <"$folder/list"
+
+if [ "${HAVE_CMOCKA:-}" != yes ]; then
     for source in tests/unit/test_*.c tests/runtime/test_*.c; do
-        [ -f "$source" ] || continue
-        name=${source#tests/}
-        name=${name%.c}
-        wanted "$name" && binary "$name" "$BUILD/tests/$name"
-    done
-else
-    for source in tests/unit/test_*.c tests/runtime/test_*.c; do
-        [ -f "$source" ] || continue
         echo "skip $source: cmocka is not installed (make deps)"
-        count 0 0 1
+        echo "0 0 1" >"$folder/$(basename "$source").count"
     done
 fi
-wanted cases && script cases tests/cases.sh
-for suite in tests/suites/*.sh; do
-    [ -f "$suite" ] || continue
-    name=$(basename "$suite" .sh)
-    wanted "$name" && script "$name" "$suite"
+# A suite that was cut off has left no count.
+for name in $(cat "$folder/list"); do
+    count=$folder/$(echo "$name" | tr / .).count
+    [ -f "$count" ] || { echo "FAIL $name: did not end"; echo "0 1 0" >"$count"; }
 done
-
-echo "$total_passed passed, $total_failed failed, $total_skipped skipped"
-[ "$total_failed" -eq 0 ] && [ "$total_passed" -gt 0 ]
+cat "$folder"/*.count | awk '
+    { passed += $1; failed += $2; skipped += $3 }
+    END { printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped; exit !(failed == 0 && passed > 0) }'

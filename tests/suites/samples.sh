@@ -52,7 +52,7 @@ sample() { # NAME TRAIN STEPS
 
 sample digits "" 110
 if [ -f "$scratch/digits.safetensors" ]; then
-    check "digits: eval" "$BUILD/tests/emitted/digits" eval --load "$scratch/digits.safetensors" --log json
+    check "digits: eval" "$program" eval --load "$scratch/digits.safetensors" --log json
     grep -q '"rows":359' "$scratch/check.log" && pass || fail "digits: eval does not use all 359 rows"
 fi
 sample diabetes fit 2000
