@@ -9,6 +9,7 @@
 #include "compiler/base.h"
 #include "compiler/embed.h"
 
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,14 +29,13 @@ static int code_number(const char *code, const char *end) {
     return is ? (int)strtol(code, NULL, 10) : -1;
 }
 
-static int list_print(void) {
+static void list_print(void) {
     for (size_t i = 0; i < nembeds; i++) {
         if (is_page(&embeds[i]) && embeds[i].count > 0) {
             const char *title = embeds[i].lines[0];
             puts(title + strspn(title, "# "));
         }
     }
-    return EXIT_OK;
 }
 
 /* Markdown as plain text: examples are set off instead of fenced, the title loses its mark. */
@@ -51,18 +51,31 @@ static void page_print(const Embed *page) {
     }
 }
 
-int explain_print(const char *code) {
-    if (!code) {
-        return list_print();
-    }
+static const Embed *page_find(const char *code) {
     int number = code_number(code, "");
     for (size_t i = 0; number >= 0 && i < nembeds; i++) {
         if (is_page(&embeds[i]) && code_number(embeds[i].name + FOLDER, ".md") == number) {
-            page_print(&embeds[i]);
-            return EXIT_OK;
+            return &embeds[i];
         }
     }
-    fprintf(stderr, "mdlc: there is no message with the code '%s'\n", code);
-    fprintf(stderr, "'mdlc explain' lists the codes\n");
-    return EXIT_USAGE;
+    return NULL;
+}
+
+int explain_print(const char *code) {
+    const Embed *page = code ? page_find(code) : NULL;
+    if (code && !page) {
+        fprintf(stderr, "mdlc: there is no message with the code '%s'\n", code);
+        fprintf(stderr, "'mdlc explain' lists the codes\n");
+        return EXIT_USAGE;
+    }
+    if (page) {
+        page_print(page);
+    } else {
+        list_print();
+    }
+    if (fflush(stdout) != 0 || ferror(stdout)) {
+        fprintf(stderr, "mdlc: cannot write standard output: %s\n", strerror(errno));
+        return EXIT_FILE;
+    }
+    return EXIT_OK;
 }

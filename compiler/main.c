@@ -88,6 +88,38 @@ static const struct {
                 {"test", COMMAND_TEST},       {"run", COMMAND_RUN},     {"fmt", COMMAND_FMT},
                 {"explain", COMMAND_EXPLAIN}};
 
+/* A word without a dot or a slash where a command may stand. */
+static bool looks_like_command(const char *word) {
+    return strpbrk(word, "./") == NULL;
+}
+
+/* Says which command was meant, if that can be guessed. */
+static bool explain_command(const char *word) {
+    static const char *const of_program[] = {"train", "fit", "eval", "predict", "info"};
+    for (size_t i = 0; i < sizeof of_program / sizeof *of_program; i++) {
+        if (str_distance(word, of_program[i], 1) <= 1) {
+            fprintf(stderr,
+                    "mdlc: there is no command '%s': the program that mdlc writes does that\n"
+                    "'mdlc FILE.mdl -o train.c' writes it; its first lines say how to build it\n",
+                    word);
+            return true;
+        }
+    }
+    const char *best = NULL;
+    int least = 3;
+    for (size_t i = 0; i < sizeof commands / sizeof *commands; i++) {
+        int d = str_distance(word, commands[i].name, 2);
+        if (d < least) {
+            least = d;
+            best = commands[i].name;
+        }
+    }
+    if (best) {
+        fprintf(stderr, "mdlc: there is no command '%s'; did you mean '%s'?\n", word, best);
+    }
+    return best != NULL;
+}
+
 static bool parse_integer(const char *text, int64_t lo, int64_t hi, int64_t *value) {
     char *end;
     errno = 0;
@@ -350,6 +382,11 @@ static int parse_args(Compile *c, int argc, char **argv) {
             if (!command && !have_command && str_eq(word, "diff")) {
                 return usage_error("this command is not supported yet:", word);
             }
+            if (!command && c->opt.input && !have_command && looks_like_command(c->opt.input)) {
+                return explain_command(c->opt.input)
+                           ? EXIT_USAGE
+                           : usage_error("there is no command", c->opt.input);
+            }
             if (!command && c->opt.input) {
                 return usage_error("one model file at a time; a second one is", word);
             }
@@ -360,6 +397,10 @@ static int parse_args(Compile *c, int argc, char **argv) {
     }
     if (!c->opt.input && c->opt.command != COMMAND_EXPLAIN) {
         return usage_error("no model file given", NULL);
+    }
+    if (!have_command && looks_like_command(c->opt.input) && access(c->opt.input, F_OK) != 0 &&
+        explain_command(c->opt.input)) {
+        return EXIT_USAGE;
     }
     return EXIT_OK;
 }

@@ -22,7 +22,8 @@
 #include <string.h>
 
 static int file_error(Compile *c, const char *what, const char *path) {
-    fprintf(c->diag.out, "mdlc: cannot %s '%s': %s\n", what, path, strerror(errno));
+    const char *quote = str_eq(path, "-") ? "" : "'", *name = *quote ? path : "standard output";
+    fprintf(c->diag.out, "mdlc: cannot %s %s%s%s: %s\n", what, quote, name, quote, strerror(errno));
     return EXIT_FILE;
 }
 
@@ -112,6 +113,20 @@ static bool optimise(Compile *c, Module *module) {
         }
     }
     return true;
+}
+
+/* Is there anything that a program could do? */
+static bool has_entry(Compile *c, const Module *module) {
+    for (int i = 0; i < module->entry.count; i++) {
+        EntryKind kind = module->entry.at[i]->kind;
+        if (kind == ENTRY_TRAIN || kind == ENTRY_CALL) {
+            return true;
+        }
+    }
+    diag_error(&c->diag, LOC_NONE, 603,
+               "'%s' has no train and no entry, so there is nothing to compile", c->opt.input);
+    diag_hint(&c->diag, "'mdlc check' looks for errors, 'mdlc test' runs the tests of a file");
+    return false;
 }
 
 /* Graph -> Program, planned and proved. */
@@ -221,6 +236,9 @@ static int stages(Compile *c, uint32_t source) {
     }
     if (c->opt.command == COMMAND_RUN) {
         return run_entry(c, module, c->out);
+    }
+    if (!has_entry(c, module)) {
+        return EXIT_SOURCE;
     }
     Program *p = make_program(c, module);
     return p ? emit(c, p, source) : c->diag.errors ? EXIT_SOURCE : EXIT_OK;

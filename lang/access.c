@@ -331,7 +331,8 @@ static bool window_axis(Access *a, const AxisUse *use, int at, Affine f) {
     Term first = f.term[0];
     int64_t n = first.ix->extent.size;
     if (a->rank >= MD_RANK) {
-        elab_error(a->e, use->at->loc, 383, "this access spans more than %d axes", MD_RANK);
+        elab_error(a->e, use->at->loc, 327, "this needs more than %d axes and indices together",
+                   MD_RANK);
         return false;
     }
     if (f.n == 2) {
@@ -518,7 +519,8 @@ static const Value *gather(Access *a, AxisUse *use, int nuse) {
         }
     }
     if (nspan + rank - nbatch - 1 > MD_RANK) {
-        return elab_error(e, a->ast->loc, 385, "this access spans more than %d axes", MD_RANK);
+        return elab_error(e, a->ast->loc, 327, "this needs more than %d axes and indices together",
+                          MD_RANK);
     }
     Node *index = arith_spread(e, at, span, nspan, 0, NULL);
     Value *r = ARENA_NEW(e->arena, Value);
@@ -574,7 +576,11 @@ static bool read_axes(Access *a, const Value *v, AxisUse *use, bool slices) {
         packs += list->kid[i]->kind == AST_PACK;
         fixed += list->kid[i]->kind != AST_PACK;
     }
-    if (packs > 1 || (packs ? v->rank < fixed : v->rank != fixed)) {
+    if (packs > 1) {
+        elab_error(e, a->ast->loc, 370, "'...' may stand once in an index list");
+        return false;
+    }
+    if (packs ? v->rank < fixed : v->rank != fixed) {
         elab_error(e, a->ast->loc, 387, "%s has %d axes %s, but %d indices are written",
                    object_name(a), v->rank, shape_text(e->arena, v->rank, v->dim), fixed);
         return false;
@@ -593,7 +599,9 @@ static bool read_axes(Access *a, const Value *v, AxisUse *use, bool slices) {
                 u->kind = AXIS_KEEP;
             } else if (entry->kind == AST_PACK) {
                 if (!pack || !pack->pack_known || k >= pack->npack) {
-                    elab_error(e, entry->loc, 388, "'...' is not bound here");
+                    elab_error(e, entry->loc, 374,
+                               "'...' is not bound here: put it on the left side or in the "
+                               "brackets of a fold");
                     return false;
                 }
                 u->kind = AXIS_AFFINE;
@@ -726,7 +734,8 @@ const Value *access_eval(Elab *e, const Ast *indexed) {
             return &value_poison;
         }
         if (at < 0 || at >= v->count) {
-            return elab_error(e, indexed->kid[1]->loc, 392, "the list has %d items", v->count);
+            return elab_error(e, indexed->kid[1]->loc, 392,
+                              "there is no item %lld: the list has %d", (long long)at, v->count);
         }
         return v->item[at];
     }

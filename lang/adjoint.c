@@ -12,17 +12,14 @@ static Node *cotangent(Elab *e, const Value *v, const Value *like, Loc loc) {
     if (!elab_ok(v)) {
         return NULL;
     }
-    if (value_elem(v) != value_elem(like) || (v->rank != 0 && v->rank != like->rank)) {
+    bool fits = value_elem(v) == value_elem(like) && (v->rank == 0 || v->rank == like->rank);
+    for (int i = 0; fits && i < v->rank; i++) {
+        fits = v->dim[i].size == like->dim[i].size;
+    }
+    if (!fits) {
         elab_error(e, loc, 232, "the cotangent is %s, but the argument is %s",
                    value_text(e->arena, v), value_text(e->arena, like));
         return NULL;
-    }
-    for (int i = 0; i < v->rank; i++) {
-        if (v->dim[i].size != like->dim[i].size) {
-            elab_error(e, loc, 233, "the cotangent is %s, but the argument is %s",
-                       value_text(e->arena, v), value_text(e->arena, like));
-            return NULL;
-        }
     }
     uint32_t axes = 0;
     Value *w = ARENA_NEW(e->arena, Value);

@@ -18,6 +18,21 @@ static const Value *overflow(Elab *e, Loc loc) {
     return elab_error(e, loc, 320, "a compile-time integer leaves the range of 64 bits");
 }
 
+static void bool_hint(Elab *e) {
+    diag_hint(&e->c->diag, "f32(c) is 1 where c is true, 0 elsewhere");
+}
+
+static void bool_mixed(Elab *e, Loc loc) {
+    elab_error(e, loc, 329, "a bool and a number are mixed");
+    bool_hint(e);
+}
+
+static const Value *not_of_bools(Elab *e, Loc loc, const char *what) {
+    elab_error(e, loc, 338, "'%s' is not defined for bools", what);
+    bool_hint(e);
+    return &value_poison;
+}
+
 static const Value *int_divide(Elab *e, Loc loc, bool remainder, int64_t a, int64_t b) {
     if (b == 0) {
         return elab_error(e, loc, 321, "division by zero");
@@ -80,13 +95,16 @@ static const Value *numbers(Elab *e, Loc loc, AstOp op, const Value *a, const Va
         case AO_MUL: over = __builtin_mul_overflow(x, y, &r); break;
         case AO_MOD: return int_divide(e, loc, true, x, y);
         case AO_DIV:
-            if (y != 0 && x % y == 0 && y != -1) {
-                return value_int(e->arena, x / y);
+            if (y == 0 || y == -1 || x % y == 0) {
+                return int_divide(e, loc, false, x, y);
             }
             return value_real(e->arena, (double)x / (double)y);
         case AO_POW:
             if (y >= 0) {
                 return int_power(e, loc, x, y);
+            }
+            if (x == 0) {
+                return int_divide(e, loc, false, 1, x);
             }
             return value_real(e->arena, pow((double)x, (double)y));
         default: BUG("arithmetic operator %d", op);
@@ -123,7 +141,7 @@ const Value *arith_tensor(Elab *e, Loc loc, const Value *v, Elem elem) {
         return value_scalar(e->arena, node_const(e->g, elem, value_number(v)));
     }
     if (v->kind == V_REAL && elem_is_int(elem)) {
-        return elab_error(e, loc, 323, "%g is no integer, and the other operand is one", v->real);
+        return elab_error(e, loc, 323, "%g is no integer, and one is needed here", v->real);
     }
     return elab_error(e, loc, 324, "%s cannot be used as %s", value_kind_text(v),
                       elem_is_float(elem) ? "a number"
@@ -180,7 +198,8 @@ Node *arith_spread(Elab *e, const Value *v, Index *const *span, int nspan, int r
     return fresh ? node_broadcast(e->g, node, fresh, nspan + rank, to) : node;
 }
 
-static void join_spans(const Value *const *v, int n, Value *like) {
+/* False: together they have more indices than a tensor may have axes. */
+static bool join_spans(const Value *const *v, int n, Value *like) {
     int most = 0;
     for (int i = 1; i < n; i++) {
         if (v[i]->nspan > v[most]->nspan) {
@@ -192,14 +211,18 @@ static void join_spans(const Value *const *v, int n, Value *like) {
     bool grown = false;
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < v[i]->nspan; k++) {
-            if (span_place(like->span, like->nspan, v[i]->span[k]) < 0 && like->nspan < MD_RANK) {
-                like->span[like->nspan++] = v[i]->span[k];
-                grown = true;
+            if (span_place(like->span, like->nspan, v[i]->span[k]) >= 0) {
+                continue;
             }
+            if (like->nspan == MD_RANK) {
+                return false;
+            }
+            like->span[like->nspan++] = v[i]->span[k];
+            grown = true;
         }
     }
     if (!grown) {
-        return; /* one operand has them all: its order costs no permutation */
+        return true; /* one operand has them all: its order costs no permutation */
     }
     for (int i = 1; i < like->nspan; i++) {
         for (int k = i; k > 0 && like->span[k - 1]->seq > like->span[k]->seq; k--) {
@@ -208,11 +231,12 @@ static void join_spans(const Value *const *v, int n, Value *like) {
             like->span[k - 1] = swap;
         }
     }
+    return true;
 }
 
 bool arith_join(Elab *e, Loc loc, const Value *const *v, int n, Value *like) {
     *like = (Value){.kind = V_TENSOR};
-    join_spans(v, n, like);
+    bool fits = join_spans(v, n, like);
     const Value *first = NULL;
     for (int i = 0; i < n; i++) {
         if (v[i]->rank == 0) {
@@ -245,8 +269,8 @@ bool arith_join(Elab *e, Loc loc, const Value *const *v, int n, Value *like) {
             like->dim[k] = dims_join(like->dim[k], v[i]->dim[k]);
         }
     }
-    if (like->rank + like->nspan > MD_RANK) {
-        elab_error(e, loc, 327, "this spans more than %d axes", MD_RANK);
+    if (!fits || like->rank + like->nspan > MD_RANK) {
+        elab_error(e, loc, 327, "this needs more than %d axes and indices together", MD_RANK);
         return false;
     }
     return dims_possible(e, loc, like);
@@ -317,10 +341,9 @@ static Elem common_elem(Elab *e, Loc loc, const Value *a, const Value *b) {
         }
         if (elem_is_float(x) && elem_is_float(y)) {
             elab_error(e, loc, 328, "float types %s and %s are mixed", elem_name(x), elem_name(y));
+            diag_hint(&e->c->diag, "convert one: %s(x)", elem_name(y));
         } else if (x == TY_BOOL || y == TY_BOOL) {
-            elab_error(e, loc, 329, "a bool and %s %s are mixed", x == TY_BOOL ? "an" : "an",
-                       elem_name(x == TY_BOOL ? y : x));
-            diag_hint(&e->c->diag, "f32(c) is 1 where c is true, 0 elsewhere");
+            bool_mixed(e, loc);
         } else {
             elab_error(e, loc, 330, "run-time integers (%s) and floats (%s) are mixed",
                        elem_name(elem_is_int(x) ? x : y), elem_name(elem_is_int(x) ? y : x));
@@ -334,7 +357,7 @@ static Elem common_elem(Elab *e, Loc loc, const Value *a, const Value *b) {
         if (n->kind == V_BOOL && elem == TY_BOOL) {
             return TY_BOOL;
         }
-        elab_error(e, loc, 331, "a bool and a number are mixed");
+        bool_mixed(e, loc);
         return TY_ERROR;
     }
     if (elem_is_int(elem) && n->kind == V_REAL) {
@@ -457,7 +480,9 @@ static const Value *reciprocal_power(Elab *e, Loc loc, const Value *a, const Val
 static const Value *power(Elab *e, Loc loc, const Value *a, const Value *b) {
     if (a->kind == V_TENSOR && value_is_number(b)) {
         if (elem_is_int(value_elem(a)) && (b->kind != V_INT || b->integer < 1 || b->integer > 4)) {
-            return elab_error(e, loc, 333, "a run-time integer has only the powers 1 to 4");
+            elab_error(e, loc, 333, "a run-time integer has only the powers 1 to 4");
+            diag_hint(&e->c->diag, "f32(i) converts");
+            return &value_poison;
         }
         const Value *r = reciprocal_power(e, loc, a, b);
         if (r) {
@@ -469,7 +494,9 @@ static const Value *power(Elab *e, Loc loc, const Value *a, const Value *b) {
         return &value_poison;
     }
     if (!elem_is_float(elem)) {
-        return elab_error(e, loc, 334, "the power of run-time integers is not defined");
+        elab_error(e, loc, 334, "the power of run-time integers is not defined");
+        diag_hint(&e->c->diag, "f32(i) converts");
+        return &value_poison;
     }
     const Value *v[2] = {to_elem(e, loc, a, elem), to_elem(e, loc, b, elem)};
     return arith_node(e, loc, OP_POW, v, 2);
@@ -554,9 +581,7 @@ const Value *arith_binary(Elab *e, Loc loc, AstOp op, const Value *a, const Valu
         return &value_poison;
     }
     if (elem == TY_BOOL) {
-        elab_error(e, loc, 338, "'%s' is not defined for bools", ast_op_name(op));
-        diag_hint(&e->c->diag, "f32(c) is 1 where c is true, 0 elsewhere");
-        return &value_poison;
+        return not_of_bools(e, loc, ast_op_name(op));
     }
     if (op == AO_DIV && !elem_is_float(elem)) {
         elab_error(e, loc, 339, "'/' is not defined for run-time integers");
@@ -587,7 +612,7 @@ const Value *arith_divide(Elab *e, Loc loc, bool remainder, const Value *a, cons
         }
     }
     if (b->kind == V_INT && b->integer == 0) {
-        return elab_error(e, loc, 341, "division by zero");
+        return elab_error(e, loc, 321, "division by zero");
     }
     Elem elem = common_elem(e, loc, a, b);
     v[0] = to_elem(e, loc, a, elem);
@@ -628,7 +653,7 @@ const Value *arith_unary(Elab *e, Loc loc, AstOp op, const Value *a) {
         return value_real(e->arena, -a->real);
     }
     if (a->kind == V_BOOL || value_elem(a) == TY_BOOL) {
-        return elab_error(e, loc, 343, "'-' is not defined for bools");
+        return not_of_bools(e, loc, "-");
     }
     int64_t lo, hi;
     bool known = range_of(a, &lo, &hi);
@@ -685,7 +710,7 @@ const Value *arith_minmax(Elab *e, Loc loc, bool max, const Value *a, const Valu
         return &value_poison;
     }
     if (elem == TY_BOOL) {
-        return elab_error(e, loc, 345, "'%s' is not defined for bools", max ? "max" : "min");
+        return not_of_bools(e, loc, max ? "max" : "min");
     }
     const Value *v[2] = {to_elem(e, loc, a, elem), to_elem(e, loc, b, elem)};
     const Value *r = arith_node(e, loc, max ? OP_MAX : OP_MIN, v, 2);
@@ -750,7 +775,7 @@ const Value *arith_cast(Elab *e, Loc loc, Elem elem, const Value *a) {
         return a;
     }
     if (elem == TY_BOOL) {
-        return elab_error(e, loc, 349, "a number is no bool; compare it: x != 0");
+        return elab_error(e, loc, 347, "a number is no bool; compare it: x != 0");
     }
     Region *before = a->end ? graph_enter(e->g, evaluation_end_region(e)) : NULL;
     Value *r = ARENA_NEW(e->arena, Value);

@@ -8,7 +8,7 @@
 
 #include <string.h>
 
-enum { MAX_CALLS = 200, MAX_PARAMS = CALL_PARAMS };
+enum { MAX_CALLS = 200 };
 
 void call_arguments(Elab *e, const Ast *args, const Value *piped, Loc loc, Arguments *out) {
     if (piped) {
@@ -79,6 +79,10 @@ bool call_match(Elab *e, const Item *item, const Arguments *args, bool only_numb
                 const Argument **out) {
     const Ast *params = item->ast->kid[0];
     int n = params ? params->nkid : 0, next = 0;
+    if (n > CALL_PARAMS) {
+        elab_error(e, item->loc, 223, "'%s' has more than %d parameters", item->name, CALL_PARAMS);
+        return false;
+    }
     for (int i = 0; i < args->count; i++) {
         const Argument *arg = &args->at[i];
         if (!arg->name) {
@@ -220,11 +224,7 @@ static const Value *fill(Elab *e, const Ast *param, const Value *v, Loc loc) {
 static bool bind_all(Elab *e, const Item *item, const Argument **given, Loc loc) {
     const Ast *params = item->ast->kid[0];
     int n = params ? params->nkid : 0;
-    ScopeName *bound[MAX_PARAMS] = {0};
-    if (n > MAX_PARAMS) {
-        elab_error(e, item->loc, 223, "'%s' has more than %d parameters", item->name, MAX_PARAMS);
-        return false;
-    }
+    ScopeName *bound[CALL_PARAMS] = {0};
     for (int i = 0; i < n; i++) { /* what is known first: shapes may name it */
         const Ast *param = params->kid[i];
         if (given[i] && !(param->kid[0]->flags & AST_SHAPED)) {
@@ -235,7 +235,7 @@ static bool bind_all(Elab *e, const Item *item, const Argument **given, Loc loc)
             }
         }
     }
-    Dim dim[MAX_PARAMS][MD_RANK];
+    Dim dim[CALL_PARAMS][MD_RANK];
     for (int i = 0; i < n; i++) {
         const Ast *param = params->kid[i];
         if (!given[i] || bound[i] || given[i]->value->kind != V_TENSOR) {
@@ -313,10 +313,9 @@ static bool bind_all(Elab *e, const Item *item, const Argument **given, Loc loc)
 }
 
 bool call_enter(Elab *e, Item *item, Arguments *args, Loc loc, Frame *frame) {
-    const Argument *given[MAX_PARAMS] = {0};
-    const Ast *params = item->ast->kid[0];
+    const Argument *given[CALL_PARAMS] = {0};
     item->called = true;
-    if ((params && params->nkid > MAX_PARAMS) || !call_match(e, item, args, false, given)) {
+    if (!call_match(e, item, args, false, given)) {
         return false;
     }
     int depth = 0;

@@ -382,8 +382,13 @@ const Value *call_unknown(Elab *e, const Ast *callee) {
         return &value_poison;
     }
     if (bound || item) {
-        return elab_error(e, callee->loc, 241, "'%s' is %s and cannot be called", callee->name,
-                          bound ? value_kind_text(bound->value) : ast_kind_name(item->kind));
+        elab_error(e, callee->loc, 241, "'%s' is %s and cannot be called", callee->name,
+                   bound ? value_kind_text(bound->value) : item_text(e->arena, item));
+        if (bound) {
+            diag_hint(&e->c->diag, "a product needs its '*', an element is read by %s[i]",
+                      callee->name);
+        }
+        return &value_poison;
     }
     const char *module = modules_with(e, callee->name);
     if (module ? !elab_first(e, 242, module) : !elab_first_in_body(e, 242, callee->name)) {
@@ -448,13 +453,14 @@ static const Value *call_along(Elab *e, Item *item, const Ast *call, Arguments *
     }
     Argument *first = rest.count > 0 && !rest.at[0].name ? &rest.at[0] : NULL;
     if (!first || first->value->kind != V_TENSOR || at->kind != V_INT) {
-        return elab_error(e, loc, 243, "'axis' is a compile-time integer, beside a tensor");
+        return elab_error(e, loc, 243,
+                          "'axis' must be a compile-time integer, and the first argument a tensor");
     }
     int rank = first->value->rank;
     int axis = (int)(at->integer < 0 ? at->integer + rank : at->integer);
     if (at->integer < -rank || at->integer >= rank) {
-        return elab_error(e, loc, 290, "axis %lld of a tensor with %d axes", (long long)at->integer,
-                          rank);
+        return elab_error(e, loc, 290, "there is no axis %lld in a tensor of rank %d",
+                          (long long)at->integer, rank);
     }
     if (!elab_plain(e, loc, first->value)) {
         return &value_poison;
@@ -477,8 +483,11 @@ static const Value *call_method(Elab *e, const Ast *call) {
     if (!elab_ok(v)) {
         return v;
     }
-    return elab_error(e, callee->loc, 244, "%s has no '%s' to call", value_kind_text(v),
-                      callee->name);
+    elab_error(e, callee->loc, 244, "%s has no '%s' to call", value_kind_text(v), callee->name);
+    if (v->kind == V_TENSOR) {
+        diag_hint(&e->c->diag, "ops are called by their names: %s(x)", callee->name);
+    }
+    return &value_poison;
 }
 
 const Value *call_eval(Elab *e, const Ast *call, const Value *piped) {
@@ -489,7 +498,9 @@ const Value *call_eval(Elab *e, const Ast *call, const Value *piped) {
         return call_method(e, call);
     }
     if (callee->kind != AST_NAME && callee->kind != AST_PATH) {
-        return elab_error(e, callee->loc, 245, "this cannot be called");
+        elab_error(e, callee->loc, 245, "only a name can be called");
+        diag_hint(&e->c->diag, "a product needs its '*'");
+        return &value_poison;
     }
     const ScopeName *bound = scope_find(e->scope, callee->name);
     if (bound && bound->value && bound->value->kind == V_INSTANCE) {

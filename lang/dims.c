@@ -19,6 +19,18 @@ Dim dims_join(Dim a, Dim b) {
     return d;
 }
 
+const Value *dims_too_many(Elab *e, Loc loc) {
+    return elab_error(e, loc, 305, "a tensor has at most %d axes", MD_RANK);
+}
+
+bool dims_extent_possible(Elab *e, int64_t extent, Loc loc) {
+    if (extent < 0 || extent > (int64_t)1 << 40) {
+        elab_error(e, loc, 303, "an extent of %lld is not possible", (long long)extent);
+        return false;
+    }
+    return true;
+}
+
 bool dims_eval(Elab *e, const Ast *expr, Dim *dim) {
     *dim = (Dim){.size = -1};
     const Value *v = elab_expr(e, expr);
@@ -27,9 +39,8 @@ bool dims_eval(Elab *e, const Ast *expr, Dim *dim) {
     }
     if (v->kind == V_TENSOR) {
         elab_error(e, expr->loc, 301,
-                   "a shape needs a compile-time integer, but %s is known only at "
-                   "run time",
-                   expr->kind == AST_NAME ? expr->name : "this");
+                   "a shape needs a compile-time integer, but %s is known only at run time",
+                   expr->kind == AST_NAME ? str_printf(e->arena, "'%s'", expr->name) : "this");
         return false;
     }
     if (v->kind != V_INT) {
@@ -40,8 +51,7 @@ bool dims_eval(Elab *e, const Ast *expr, Dim *dim) {
         }
         return false;
     }
-    if (v->integer < 0 || v->integer > (int64_t)1 << 40) {
-        elab_error(e, expr->loc, 303, "an extent of %lld is not possible", (long long)v->integer);
+    if (!dims_extent_possible(e, v->integer, expr->loc)) {
         return false;
     }
     *dim = value_to_dim(v);
@@ -77,7 +87,7 @@ bool dims_eval_type(Elab *e, const Ast *type, int *rank, Dim *dim) {
             n = e->frame->npack;
         }
         if (*rank + n > MD_RANK) {
-            elab_error(e, type->loc, 305, "a tensor has at most %d axes", MD_RANK);
+            dims_too_many(e, type->loc);
             return false;
         }
         if (axis->kind == AST_PACK) {
@@ -310,8 +320,8 @@ static bool unify_pack(Elab *e, int n, Loc loc, const char *what, int first, Dim
         return true;
     }
     if (f->npack != n) {
-        elab_error(e, loc, 311, "'...' stands for %d axes %s in this call, but %s has %d there",
-                   f->npack, shape_text(e->arena, f->npack, f->pack), what, n);
+        elab_error(e, loc, 311, "'...' stands for %s in this call, but %s has %d axes there",
+                   shape_text(e->arena, f->npack, f->pack), what, n);
         return false;
     }
     for (int i = 0; i < n; i++) {

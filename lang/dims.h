@@ -10,6 +10,9 @@ Dim dims_join(Dim a, Dim b);
 
 /* The value of a written extent. Names must be known here. size < 0 after an error. */
 bool dims_eval(Elab *e, const Ast *expr, Dim *dim);
+/* Errors: more than MD_RANK axes; an extent below 0 or out of all proportion. */
+const Value *dims_too_many(Elab *e, Loc loc);
+bool dims_extent_possible(Elab *e, int64_t extent, Loc loc);
 /* The extents of a TYPE whose axes are all known, `...` from the frame. False after an error. */
 bool dims_eval_type(Elab *e, const Ast *type, int *rank, Dim *dim);
 /* The element type a TYPE names: unmarked is the build's float; TY_ERROR for `int` (any integer).

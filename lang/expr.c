@@ -106,6 +106,7 @@ static const Value *named_item(Elab *e, Item *item, Loc loc) {
         Value *v = ARENA_NEW(e->arena, Value);
         v->kind = V_PATH;
         v->text = item->name;
+        v->model = item;
         return v;
     }
     case AST_STATE: {
@@ -113,11 +114,11 @@ static const Value *named_item(Elab *e, Item *item, Loc loc) {
         return use ? params_state_value(e, use) : &value_poison;
     }
     default:
-        return elab_error(e, loc, 206, "'%s' is %s, not a value", item->name,
-                          item->kind == AST_OP      ? "an op: call it"
-                          : item->kind == AST_LAYER ? "a layer: call it"
-                          : item->kind == AST_ENTRY ? "an entry"
-                                                    : ast_kind_name(item->kind));
+        elab_error(e, loc, 206, "'%s' is %s and no value", item->name, item_text(e->arena, item));
+        if (item->kind == AST_OP || item->kind == AST_LAYER) {
+            diag_hint(&e->c->diag, "call it: %s(x)", item->name);
+        }
+        return &value_poison;
     }
 }
 
@@ -180,24 +181,38 @@ static const Value *eval_dot(Elab *e, const Ast *ast) {
         return &value_poison;
     }
     if (v->kind == V_PATH) {
-        return params_by_path(e, str_printf(e->arena, "%s.%s", v->text, ast->name), ast->loc);
+        return params_by_path(e, v->model, str_printf(e->arena, "%s.%s", v->text, ast->name),
+                              ast->loc);
     }
     if (v->kind == V_INSTANCE) {
         return params_of_instance(e, v->instance, ast->name, ast->loc);
     }
-    return elab_error(e, ast->name_loc, 209, "%s has no field '%s'", value_kind_text(v), ast->name);
+    elab_error(e, ast->name_loc, 209, "%s has no field '%s'", value_kind_text(v), ast->name);
+    if (v->kind == V_TENSOR) {
+        diag_hint(&e->c->diag, "shape(x) gives the extents, count(x) the number of elements");
+    }
+    return &value_poison;
 }
 
 /* --- shapes ---------------------------------------------------------------------------------- */
+
+/* One more extent of a shape. */
+static bool extent(Elab *e, const Value *v, Loc loc, int *rank, Dim *dim) {
+    if (*rank == MD_RANK) {
+        dims_too_many(e, loc);
+        return false;
+    }
+    dim[(*rank)++] = value_to_dim(v);
+    return dims_extent_possible(e, v->integer, loc);
+}
 
 bool elab_shape(Elab *e, const Value *v, Loc loc, int *rank, Dim *dim) {
     *rank = 0;
     if (!elab_ok(v)) {
         return false;
     }
-    if (v->kind == V_INT && v->integer >= 0) {
-        dim[(*rank)++] = value_to_dim(v);
-        return true;
+    if (v->kind == V_INT) {
+        return extent(e, v, loc, rank, dim);
     }
     if (v->kind != V_LIST) {
         elab_error(e, loc, 350, "a shape is a list of extents such as [B, 64], found %s",
@@ -213,12 +228,14 @@ bool elab_shape(Elab *e, const Value *v, Loc loc, int *rank, Dim *dim) {
         if (!elab_ok(v->item[i])) {
             return false;
         }
-        if (v->item[i]->kind != V_INT || v->item[i]->integer < 0 || *rank == MD_RANK) {
+        if (v->item[i]->kind != V_INT) {
             elab_error(e, loc, 352, "extent %d of a shape is %s, not a compile-time integer", i,
                        value_kind_text(v->item[i]));
             return false;
         }
-        dim[(*rank)++] = value_to_dim(v->item[i]);
+        if (!extent(e, v->item[i], loc, rank, dim)) {
+            return false;
+        }
     }
     Value like = {.rank = *rank};
     memcpy(like.dim, dim, sizeof *dim * (size_t)*rank);
@@ -275,7 +292,10 @@ static const Value *eval_as(Elab *e, const Ast *ast) {
             if (!dims_eval(e, type->kid[i], &d)) {
                 return &value_poison;
             }
-            want *= d.size;
+            if (__builtin_mul_overflow(want, d.size, &want)) {
+                return elab_error(e, type->kid[i]->loc, 356,
+                                  "these extents make more than 2^63 elements");
+            }
         }
     }
     for (int i = 0; i < type->nkid; i++) {
@@ -297,7 +317,9 @@ static const Value *eval_as(Elab *e, const Ast *ast) {
                 dim[rank++] = v->dim[k];
                 want *= v->dim[k].size;
             }
-        } else if (rank == MD_RANK || !dims_eval(e, type->kid[i], &dim[rank++])) {
+        } else if (rank == MD_RANK) {
+            return dims_too_many(e, ast->loc);
+        } else if (!dims_eval(e, type->kid[i], &dim[rank++])) {
             return &value_poison;
         }
     }
@@ -307,7 +329,7 @@ static const Value *eval_as(Elab *e, const Ast *ast) {
                           shape_text(e->arena, rank, dim), (long long)want);
     }
     if (rank + v->nspan > MD_RANK) {
-        return elab_error(e, ast->loc, 356, "a tensor has at most %d axes", MD_RANK);
+        return dims_too_many(e, ast->loc);
     }
     reshape_batch(v, rank, dim);
     int64_t to[MD_RANK];
@@ -392,10 +414,14 @@ static const Value *eval(Elab *e, const Ast *ast) {
     case AST_ERROR: return &value_poison;
     case AST_RANGE_EXPR:
         return elab_error(e, ast->loc, 358,
-                          "a range may stand only as an index, as an argument or "
-                          "after 'in'");
-    case AST_ARG: return elab_error(e, ast->loc, 359, "'%s = ' is not possible here", ast->name);
-    default: return elab_error(e, ast->loc, 360, "%s is no expression", ast_kind_name(ast->kind));
+                          "a range is no value; it stands as an index, after 'in' or in "
+                          "the call that picks columns");
+    case AST_ARG:
+        elab_error(e, ast->loc, 359, "'%s = ...' gives an argument by name and is no value",
+                   ast->name);
+        diag_hint(&e->c->diag, "write '==' to compare");
+        return &value_poison;
+    default: return elab_error(e, ast->loc, 360, "'%s' is no expression", ast_kind_name(ast->kind));
     }
 }
 

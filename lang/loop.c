@@ -240,6 +240,7 @@ void loop_emit_statement(Elab *e, const Ast *ast) {
     const Ast *target = ast->kid[0], *right = ast->kid[1];
     if (!e->loop || e->loop == e->frame->call_loop) {
         elab_error(e, ast->loc, 299, "'emit' stands in the body of 'repeat' or 'scan'");
+        stmt_poison(e, ast);
         return;
     }
     const Ast *name = target->kind == AST_INDEXED ? target->kid[0] : target;

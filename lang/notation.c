@@ -192,8 +192,11 @@ static void walk_indexed(Elab *e, const Ast *ast) {
     int axis = 0;
     for (int i = 0; i < list->nkid; i++) {
         const Ast *entry = list->kid[i];
-        IndexUse use = {
-            .border = ast->kid[2] != NULL, .at = entry, .object = object, .number = axis};
+        IndexUse use = {.border = ast->kid[2] != NULL,
+                        .at = entry,
+                        .object = object,
+                        .number = axis,
+                        .scope = e->index->scope};
         if (entry->kind == AST_COLON || entry->kind == AST_RANGE_EXPR) {
             return;
         }
@@ -297,11 +300,20 @@ static void resolve_bare(Elab *e, Index *ix) {
     }
 }
 
+/* The index as an affine form of those that are bound where it stands. */
+static bool use_affine(Elab *e, const IndexUse *use, Affine *a) {
+    IndexScope *before = e->index->scope;
+    e->index->scope = use->scope;
+    bool is = access_affine(e, use->at, a);
+    e->index->scope = before;
+    return is;
+}
+
 /* The largest extent that keeps coef * ix + rest inside the axis, -1 if that is not known. */
 static int64_t largest_extent(Elab *e, const Index *ix, const IndexUse *use) {
     Affine a;
     int64_t coef = 0;
-    if (!use->known || !access_affine(e, use->at, &a)) {
+    if (!use->known || !use_affine(e, use, &a)) {
         return -1;
     }
     int64_t lo = a.c, hi = a.c;
@@ -334,7 +346,7 @@ static bool resolve_affine(Elab *e, Index *ix) {
         return false;
     }
     Affine a;
-    if (!access_affine(e, ix->use.at[0].at, &a)) {
+    if (!use_affine(e, &ix->use.at[0], &a)) {
         return false;
     }
     for (int i = 0; i < a.n; i++) {
@@ -383,6 +395,7 @@ static void check_folds(Elab *e) {
                            ix->name);
                 diag_hint(&e->c->diag, "the body of sum[..] ends before '+' and '-'; put it in "
                                        "parentheses if it goes on");
+                elab_first_in_body(e, 205, ix->name); /* where it goes on, the name is unknown */
                 e->index->failed = true;
             }
         }
@@ -421,6 +434,9 @@ static void resolve_written(Elab *e, Index *ix) {
 /* Settles every index of the scopes seen; sets `failed` after an error. */
 static void resolve(Elab *e, const IndexScope *left) {
     IndexList list = {0};
+    if (e->index->failed) {
+        return;
+    }
     if (left) {
         collect(e, left, &list);
     }
@@ -484,7 +500,7 @@ static const Value *bind_axes(Elab *e, const IndexScope *scope, const Value *v, 
             }
         }
         if (n >= MD_RANK - 1) {
-            return elab_error(e, loc, 379, "a tensor has at most %d axes", MD_RANK);
+            return dims_too_many(e, loc);
         }
     }
     Index *span[2 * MD_RANK];
@@ -502,7 +518,8 @@ static const Value *bind_axes(Elab *e, const IndexScope *scope, const Value *v, 
         return &value_poison;
     }
     if (nspan + n > MD_RANK) {
-        return elab_error(e, loc, 380, "this spans more than %d axes", MD_RANK);
+        return elab_error(e, loc, 327, "this needs more than %d axes and indices together",
+                          MD_RANK);
     }
     Value *r = ARENA_NEW(e->arena, Value);
     r->kind = V_TENSOR;

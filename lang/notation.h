@@ -6,13 +6,14 @@
 #include "lang/context.h"
 
 /* A use of an index as an axis, collected before a statement is elaborated. */
+typedef struct IndexScope IndexScope;
 typedef struct {
     bool bare, border;
     Dim axis;
-    int64_t coef, least, most; /* affine: coef * index + [least, most] */
-    bool known;                /* least and most are */
+    bool known; /* the axis is */
     const Ast *at, *object;
-    int number; /* of the axis */
+    int number;        /* of the axis */
+    IndexScope *scope; /* what is bound where it stands */
 } IndexUse;
 
 struct Index {
@@ -27,7 +28,6 @@ struct Index {
 };
 
 /* The indices bound at one place. */
-typedef struct IndexScope IndexScope;
 struct IndexScope {
     IndexScope *up;
     VEC(Index *) index;     /* without the pack */

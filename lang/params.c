@@ -198,7 +198,7 @@ const Value *params_whole(Elab *e, const Parameter *p) {
     return value_tensor(e->arena, node, rank, dim);
 }
 
-static const Value *path_value(Elab *e, const char *path) {
+static const Value *path_value(Elab *e, Item *model, const char *path) {
     const Parameter *p = params_find(e, path);
     if (p) {
         return params_whole(e, p);
@@ -218,6 +218,7 @@ static const Value *path_value(Elab *e, const char *path) {
             Value *v = ARENA_NEW(e->arena, Value);
             v->kind = V_PATH;
             v->text = path;
+            v->model = model;
             return v;
         }
     }
@@ -236,16 +237,11 @@ void params_hint(Elab *e, const char *path) {
     elab_hint_nearest(e, &n);
 }
 
-const Value *params_by_path(Elab *e, const char *path, Loc loc) {
-    size_t head = strcspn(path, ".");
-    Item *model = file_find(e->root, str_ndup(e->arena, path, head));
-    if (!model || model->kind != AST_MODEL) {
-        return elab_error(e, loc, 249, "'%s' is no path of a model", path);
-    }
+const Value *params_by_path(Elab *e, Item *model, const char *path, Loc loc) {
     if (!call_ensure_model(e, model, loc)) {
         return &value_poison;
     }
-    const Value *v = path_value(e, path);
+    const Value *v = path_value(e, model, path);
     if (v) {
         return v;
     }

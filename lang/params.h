@@ -30,7 +30,7 @@ void params_untyped_state(Elab *e, const Ast *state);
 /* A state declared at the top level; NULL after an error. */
 const StateUse *params_top_state(Elab *e, Item *item, Loc loc);
 /* net.fc1.weight, or a longer path of the model. */
-const Value *params_by_path(Elab *e, const char *path, Loc loc);
+const Value *params_by_path(Elab *e, Item *model, const char *path, Loc loc);
 const Value *params_of_instance(Elab *e, const Instance *instance, const char *field, Loc loc);
 /* Hint: the path of a parameter, or the beginning of one, that is nearest to `path`. */
 void params_hint(Elab *e, const char *path);

@@ -58,6 +58,11 @@ Item *file_find(const File *file, const char *name) {
     return item;
 }
 
+const char *item_text(Arena *arena, const Item *item) {
+    const char *kind = ast_kind_name(item->kind);
+    return str_printf(arena, "%s %s", strchr("aeiou", kind[0]) ? "an" : "a", kind);
+}
+
 Nearest nearest_start(const char *name) {
     size_t length = strlen(name);
     /* A short name has many neighbours: only close ones are worth a word. */

@@ -71,6 +71,8 @@ ScopeName *scope_find(const Scope *scope, const char *name);
 Item *file_find(const File *file, const char *name);
 Item *file_find_own(const File *file, const char *name);
 
+const char *item_text(Arena *arena, const Item *item); /* "an op" */
+
 /* Collects the candidate nearest to a name that was not found. */
 typedef struct {
     const char *name, *best;

@@ -136,11 +136,13 @@ static void update_parameter(Elab *e, const Ast *target, const Ast *right) {
         return;
     }
     Parameter *p = params_find(e, path);
-    if (!p || !e->entry || !e->entry->entry || e->entry->entry->kind != ENTRY_CALL || e->loop) {
+    if (!p) {
+        elab_error(e, target->loc, 284, "'%s' is no parameter", path);
+        return;
+    }
+    if (!e->entry || !e->entry->entry || e->entry->entry->kind != ENTRY_CALL || e->loop) {
         elab_error(e, target->loc, 276,
-                   p ? "a parameter is assigned only in an 'entry', outside of loops"
-                     : "'%s' is no parameter",
-                   path);
+                   "a parameter is assigned only in an 'entry', outside of loops");
         return;
     }
     next = like(e, old, next, path, right->loc);
@@ -317,7 +319,7 @@ static void constants(Elab *e, const Ast *ast) {
         const Value *v = def->kid[0] ? notation_statement(e, def->kid[0], def->kid[1], NULL)
                                      : elab_expr(e, def->kid[1]);
         if (v->kind == V_TENSOR && !def->kid[0]) {
-            v = elab_error(e, def->kid[1]->loc, 284, "const '%s' is known only at run time",
+            v = elab_error(e, def->kid[1]->loc, 202, "const '%s' is known only at run time",
                            def->name);
             diag_hint(&e->c->diag, "without 'const' it is an ordinary name");
         }
@@ -325,11 +327,9 @@ static void constants(Elab *e, const Ast *ast) {
     }
 }
 
-const Value *stmt_results(Elab *e, const Ast *ast, Loc loc) {
+/* The arguments of a `return`: one value, or a record. */
+static const Value *results(Elab *e, const Ast *ast) {
     int n = ast->nkid;
-    if (n == 0) {
-        return elab_error(e, loc, 285, "'return' needs a value");
-    }
     if (n == 1 && ast->kid[0]->kind != AST_ARG) {
         return elab_expr(e, ast->kid[0]);
     }
@@ -364,7 +364,7 @@ static void return_statement(Elab *e, const Ast *ast) {
                    "and emits");
         e->frame->result = &value_poison;
     } else {
-        e->frame->result = stmt_results(e, ast, ast->loc);
+        e->frame->result = results(e, ast);
     }
     e->frame->returned = true;
 }
@@ -423,7 +423,7 @@ static void statement(Elab *e, const Ast *ast) {
         stmt_poison(e, ast);
         break;
     case AST_ERROR: break;
-    default: elab_error(e, ast->loc, 293, "%s may not stand here", ast_kind_name(ast->kind));
+    default: BUG("%s is no statement", ast_kind_name(ast->kind));
     }
 }
 

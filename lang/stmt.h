@@ -12,7 +12,5 @@ void stmt_poison(Elab *e, const Ast *ast);
 /* Attributes: known ones are hints, others warn. */
 void stmt_attributes(Elab *e, const Ast *ast);
 bool stmt_has_attribute(const Ast *ast, const char *name);
-/* The arguments of a `return`: one value, or a record. */
-const Value *stmt_results(Elab *e, const Ast *args_holder, Loc loc);
 
 #endif

@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-enum { EXPECTED_LISTED = 5, FOUND_LONGEST = 30 };
+enum { FOUND_LONGEST = 30 };
 
 typedef struct {
     const char *const *name;
@@ -52,26 +52,21 @@ static bool is_operator(const char *name) {
     return false;
 }
 
-/* "';', ',' or '='". After an operand, what goes on with the expression goes without saying.
- * NULL: too many to be of use. */
+/* "';', ',' or '='". After an operand, what goes on with the expression goes without saying. */
 static const char *expected_text(Parse *ps, Expected expected) {
-    const char *listed[EXPECTED_LISTED];
-    int n = 0;
     bool after_operand = takes(expected, "'+'");
+    int left = 0;
+    for (int i = 0; i < expected.count; i++)
+        left += !after_operand || !is_operator(expected.name[i]);
+    Text text = {.arena = &ps->scratch};
     for (int i = 0; i < expected.count; i++) {
         if (after_operand && is_operator(expected.name[i]))
             continue;
-        if (n == EXPECTED_LISTED)
-            return NULL;
-        listed[n++] = expected.name[i];
+        text_add(&text, expected.name[i]);
+        left--;
+        text_add(&text, left > 1 ? ", " : left == 1 ? " or " : "");
     }
-    Text text = {.arena = &ps->scratch};
-    for (int i = 0; i < n; i++) {
-        if (i > 0)
-            text_add(&text, i + 1 < n ? ", " : " or ");
-        text_add(&text, listed[i]);
-    }
-    return text.at;
+    return text.at ? text.at : "nothing more";
 }
 
 static Loc behind_last(const Parse *ps) {
@@ -91,7 +86,7 @@ static bool report_slip(Parse *ps, Expected expected) {
         if (ps->last.kind == T_CLAUSE) {
             diag_error(diag, loc, 130, "'%s' begins a clause here and cannot be set",
                        ps->last.leaf->name);
-            diag_hint(diag, "choose another name");
+            diag_hint(diag, "a clause has no '=' behind its word; a value needs another name");
             return true;
         }
         if (operand)
@@ -206,7 +201,7 @@ void parse_error(Parse *ps, const char *const *names, int n) {
     if (ps->stopped || ps->token.quiet || ps->silent)
         return;
     ps->silent = true;
-    const char *found = found_text(ps), *list;
+    const char *found = found_text(ps);
     Loc loc = ps->token.loc;
     if (report_slip(ps, expected))
         return;
@@ -226,10 +221,8 @@ void parse_error(Parse *ps, const char *const *names, int n) {
         diag_error(diag, loc, 145, "expected an expression, found %s", found);
     else if (takes(expected, "a name"))
         diag_error(diag, loc, 146, "expected a name, found %s", found);
-    else if ((list = expected_text(ps, expected)))
-        diag_error(diag, loc, 147, "expected %s, found %s", list, found);
     else
-        diag_error(diag, loc, 148, "unexpected %s", found);
+        diag_error(diag, loc, 147, "expected %s, found %s", expected_text(ps, expected), found);
     if (takes(expected, "a name") && is_reserved(ps))
         diag_hint(diag, "%s is a reserved word and cannot be a name", found);
 }

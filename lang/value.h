@@ -49,6 +49,7 @@ struct Value {
     const char **field; /* RECORD */
     int count;
     Instance *instance;
+    Item *model; /* PATH: where it begins */
     /* TENSOR */
     Node *node;
     int nspan, rank;

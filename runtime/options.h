@@ -409,12 +409,18 @@ MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **
 
 MD_COLD void md_options_help(const md_model *m, const char *program, md_text *t) {
     md_text_format(t, "usage: %s [COMMAND] [OPTION]...\ncommands:\n", program);
+    int named = 0;
     for (int i = 0; i < m->entry_count; i++) {
-        md_text_format(t, "  %-22s %s\n", m->entries[i].name,
-                       m->entries[i].kind == MD_TRAIN ? "train" : "call this entry");
+        if (strcmp(m->entries[i].name, "predict") == 0) {
+            named = 1;
+        } else {
+            md_text_format(t, "  %-22s %s\n", m->entries[i].name,
+                           m->entries[i].kind == MD_TRAIN ? "train" : "call this entry");
+        }
     }
     md_text_add(t, "  eval [TRAIN]           evaluate the weights of --load\n");
-    md_text_add(t, "  predict [ENTRY]        call an entry\n");
+    md_text_format(t, "  predict [ENTRY]        call an entry%s\n",
+                   named ? "; without a name the one called predict" : "");
     md_text_add(t, "  info                   memory, layers, tensors\noptions:\n");
     for (const md_option *o = md_option_table(); o->name != NULL; o++) {
         if (o->kind != MD_OPT_LATER) {
