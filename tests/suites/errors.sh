@@ -12,14 +12,16 @@ set -u
 root=$(pwd)
 case $MDLC in /*) ;; *) MDLC=$root/$MDLC ;; esac
 
-# audit SITES PAGES CASES OTHERS: prints what is missing. SITES is the output of errors.awk, PAGES a
-# folder of pages, CASES one of expected messages, OTHERS a list of tests that expect codes of
-# memory, options, files and dumped graphs (600 and up), which no model file may be able to reach.
+# audit SITES PAGES CASES EXAMPLES OTHERS: prints what is missing. SITES is the output of errors.awk,
+# PAGES a folder of pages, CASES one of expected messages. Where one model file cannot show a mistake
+# a case is also the example of a page that is a command (in the folder EXAMPLES), and for memory,
+# options, files and dumped graphs (600 and up) the code in one of the tests OTHERS.
 audit() {
     ls "$2" | sed -n 's/\.md$//p' >"$scratch/pages"
     cat "$3"/*.err 2>/dev/null | grep -o '\[[EW][0-9]*\]' | tr -d '[]' | sort -u >"$scratch/cases"
+    ls "$4" | sed -n 's/\.wrong\.sh$//p' >>"$scratch/cases"
     # shellcheck disable=SC2086
-    cat $4 /dev/null | grep -oE '[EW]0[67][0-9]{2}|, [89][0-9]{2}[})]' | # the table of dumped graphs has numbers
+    cat $5 /dev/null | grep -oE '[EW]0[67][0-9]{2}|, [89][0-9]{2}[})]' | # the table of dumped graphs has numbers
         sed 's/^, \(.*\).$/E0\1/' | sort -u >>"$scratch/cases"
     cut -f 1 "$1" | sort -u >"$scratch/codes"
     awk -F '\t' '
@@ -133,7 +135,8 @@ ln -s "$MDLC" "$scratch/bin/mdlc"
 awk -f tests/suites/errors.awk $sources >"$scratch/sites"
 codes=$(cut -f 1 "$scratch/sites" | sort -u | grep -c '^[EW]')
 [ "$codes" -gt 300 ] && pass || fail "codes" "only $codes were found in the sources"
-{ audit "$scratch/sites" docs/errors tests/cases/error "$others"; split docs/errors "$scratch/examples"; } >"$scratch/faults"
+split docs/errors "$scratch/examples" >"$scratch/faults"
+audit "$scratch/sites" docs/errors tests/cases/error "$scratch/examples" "$others" >>"$scratch/faults"
 while read -r line; do fail "$line"; done <"$scratch/faults"
 passed=$((passed + codes))
 while read -r code; do
@@ -166,6 +169,35 @@ for form in E9999 frob E 20500 ''; do
         fail "explain '$form'" "$(cat "$scratch/said")"
 done
 
+# Command lines that are nearly right name the cure.
+says() { # STATUS PATTERN ARGUMENT...
+    says_status=$1 says_pattern=$2
+    shift 2
+    (cd "$scratch/play" && "$MDLC" "$@" >"$scratch/out" 2>"$scratch/said")
+    [ $? -eq "$says_status" ] && grep -q "$says_pattern" "$scratch/said" && pass || fail "mdlc $*" "$(cat "$scratch/said")"
+}
+rm -rf "$scratch/play"
+mkdir "$scratch/play"
+: >"$scratch/play/empty.mdl"
+says 2 "no command 'chekc'; did you mean 'check'?" chekc empty.mdl
+says 2 "no command 'chekc'; did you mean 'check'?" chekc
+says 2 "no command 'trian': the program" trian empty.mdl
+says 2 "no command 'frobnicate'" frobnicate empty.mdl
+says 2 "a second one is 'b.mdl'" a.mdl b.mdl
+says 2 "no command 'fit': the program" fit
+says 4 "cannot open './fit'" ./fit
+says 4 "cannot open 'frobnicate'" frobnicate
+says 1 "'empty.mdl' has no train and no entry.*E0603" empty.mdl -o empty.c
+says 2 'not supported yet' diff a.mdl
+if [ -w /dev/full ]; then
+    "$MDLC" samples/digits.mdl -o - 2>"$scratch/said" >/dev/full
+    [ $? -eq 4 ] && grep -q 'write standard output' "$scratch/said" && pass || fail "full standard output" "$(cat "$scratch/said")"
+    "$MDLC" explain 2>"$scratch/said" >/dev/full
+    [ $? -eq 4 ] && grep -q 'write standard output' "$scratch/said" && pass || fail "full output of explain" "$(cat "$scratch/said")"
+else
+    skip "full standard output" "no /dev/full"
+fi
+
 # The audit itself: each planted fault is found, and nothing else.
 mkdir "$scratch/planted" "$scratch/planted/pages" "$scratch/planted/cases"
 cat >"$scratch/planted/a.c" <<'END'
@@ -197,8 +229,8 @@ for code in E0201 E0202 E0203 W0204 E0206; do
 done
 mkdir "$scratch/planted/examples"
 {
-    audit "$scratch/planted/sites" "$scratch/planted/pages" "$scratch/planted/cases" ""
     split "$scratch/planted/pages" "$scratch/planted/examples"
+    audit "$scratch/planted/sites" "$scratch/planted/pages" "$scratch/planted/cases" "$scratch/planted/examples" ""
 } | sed "s|$scratch/planted/||g" | sort >"$scratch/planted/found"
 cat >"$scratch/planted/expected" <<'END'
 E0201: the page does not begin with "# E0201: title"
