@@ -441,22 +441,30 @@ bool prelude_has_constant(const char *name) {
     return listed(constants, NCONSTANT, name);
 }
 
-void prelude_nearest(Nearest *n) {
+void prelude_each(void (*visit)(void *ctx, const char *name), void *ctx) {
+    static const char *const folds[] = {"sum", "min", "max", "mean", "prod", "argmax", "argmin"};
     for (int i = 0; i < NROW; i++) {
-        nearest_add(n, rows[i].name);
+        visit(ctx, rows[i].name);
     }
     for (int i = 0; i < NMAP; i++) {
-        nearest_add(n, maps[i].name);
+        visit(ctx, maps[i].name);
     }
     for (int i = 0; i < NSPECIAL; i++) {
-        nearest_add(n, special[i]);
+        visit(ctx, special[i]);
     }
+    for (size_t i = 0; i < sizeof folds / sizeof *folds; i++) {
+        visit(ctx, folds[i]);
+    }
+}
+
+static void add_near(void *ctx, const char *name) {
+    nearest_add(ctx, name);
+}
+
+void prelude_nearest(Nearest *n) {
+    prelude_each(add_near, n);
     for (int i = 0; i < NCONSTANT; i++) {
         nearest_add(n, constants[i]);
-    }
-    static const char *const folds[] = {"sum", "min", "max", "mean", "prod", "argmax", "argmin"};
-    for (size_t i = 0; i < sizeof folds / sizeof *folds; i++) {
-        nearest_add(n, folds[i]);
     }
 }
 

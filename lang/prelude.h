@@ -3,6 +3,7 @@
 #define MDLC_LANG_PRELUDE_H
 
 #include "lang/call.h"
+#include "lang/prelude_names.h"
 
 /* NULL: no such constant. */
 const Value *prelude_constant(Elab *e, const char *name, Loc loc);
