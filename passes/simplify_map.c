@@ -20,6 +20,12 @@ static Node *constant_of(Node *n) {
     return c->op == OP_CONST ? c : NULL;
 }
 
+/* Whether x, rounded to that type, has all its digits and does not stand for 0 or infinity: a
+ * constant made of others must, or it would make a NaN of x * 1e30 * 1e30 where x is 0. */
+static bool is_normal(double x, Elem elem) {
+    return elem == TY_F32 ? isnormal((float)x) : isnormal(x);
+}
+
 /* op over operands that are all repeated along the same new axes: once, then repeated. */
 static Node *narrow_map(Graph *g, const Node *n, Node *const *in) {
     uint32_t common = UINT32_MAX;
@@ -148,9 +154,9 @@ static Node *mul_rule(Graph *g, const Node *n, Node *const *in) {
             return map2(g, OP_MUL, x->in[0], map1(g, OP_NEG, c));
         }
         for (int j = 0; x->op == OP_MUL && j < 2; j++) {
-            Node *d = constant_of(x->in[j]);
-            if (d) {
-                return map2(g, OP_MUL, x->in[1 - j], map2(g, OP_MUL, c, d));
+            Node *d = constant_of(x->in[j]), *both = d ? map2(g, OP_MUL, c, d) : NULL;
+            if (both && (!is_float(x) || is_normal(both->attr->value, n->type.elem))) {
+                return map2(g, OP_MUL, x->in[1 - j], both);
             }
         }
     }
@@ -166,7 +172,8 @@ static Node *div_rule(Graph *g, const Node *n, Node *const *in) {
     /* One division for all elements that share the divisor. */
     bool shared =
         in[1]->op == OP_BROADCAST && type_count(in[1]->in[0]->type) <= type_count(n->type) / SHARED;
-    if (shared && !is_number(in[0], 1) && (!is_uniform(in[1], &y) || isnormal(1 / y))) {
+    if (shared && !is_number(in[0], 1) &&
+        (!is_uniform(in[1], &y) || is_normal(1 / y, n->type.elem))) {
         Node *inverse = map2(g, OP_DIV, node_const(g, n->type.elem, 1), in[1]->in[0]);
         uint32_t axes = in[1]->attr->axes;
         return map2(g, OP_MUL, in[0], node_broadcast(g, inverse, axes, n->type.rank, n->type.dim));
