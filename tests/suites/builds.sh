@@ -1,41 +1,96 @@
 #!/bin/sh
-# Emitted programs built in other ways than their header comment says: levels of optimisation with
-# each compiler. They build without a warning and train to the loss of the ordinary build but for
-# rounding. LONG=1 takes every sample, level and compiler.
+# Emitted programs built in other ways than their header comment says. Under the address and the
+# undefined-behaviour sanitizers of gcc and clang every sample trains, evaluates and saves without a
+# report; with --checks=canary, one thread or two, to the same weights bit for bit. At other levels of
+# optimisation they build without a warning and train to the same loss but for rounding.
+# LONG=1: every sample at every level, with vectors and all checks under every sanitizer.
 set -u
 . tests/lib.sh
 : "${LONG:=0}"
 
-# How each sample is run for a few steps; the loss of the last one.
 train_of() { case $1 in diabetes) echo fit ;; esac; }
-loss() { # PROGRAM NAME
-    # shellcheck disable=SC2046
-    "$1" $(train_of "$2") --steps 5 --seed 1 --threads 2 --log json >"$scratch/log" 2>"$scratch/err" || return 1
-    number "$(grep '"event":"end"' "$scratch/log")" loss
-}
-near() { awk -v a="$1" -v b="$2" 'BEGIN { e = a - b; m = a < 0 ? -a : a; exit !(a != "" && b != "" && e * e <= 1e-6 * m * m) }'; }
-
-variant() { # NAME EXPECTED COMPILER FLAG...
-    variant_name=$1 variant_loss=$2
+# build NAME SOURCE COMPILER FLAG...: $scratch/NAME, in the background
+build() {
+    build_name=$1 build_source=$2
     shift 2
-    rm -f "$scratch/program"
-    if ! "$@" -Wall -Wextra -Werror "$scratch/$variant_name.c" -lm -o "$scratch/program" 2>"$scratch/err"; then
-        fail "$variant_name with $*" "$(grep -m 1 -e error -e warning "$scratch/err")"
-        return
-    fi
-    found=$(loss "$scratch/program" "$variant_name") || { fail "$variant_name with $*" "$(head -n 1 "$scratch/err")"; return; }
-    near "$variant_loss" "$found" && pass || fail "$variant_name with $*" "loss $found, elsewhere $variant_loss"
+    "$@" -Wall -Wextra -Werror "$scratch/$build_source.c" -lm -o "$scratch/$build_name" 2>"$scratch/$build_name.err" &
 }
+# train PROGRAM NAME THREADS: weights in PROGRAM.THREADS, log in log
+train() {
+    # shellcheck disable=SC2046
+    [ -x "$scratch/$1" ] && "$scratch/$1" $(train_of "$2") --steps 3 --eval-every 2 --save-every 2 --seed 2 --threads "$3" --log json \
+        --log-every 1 --save "$scratch/$1.$3" >"$scratch/log" 2>"$scratch/err"
+}
+why() { # PROGRAM: what went wrong, as far as it said
+    grep -h -m 1 -e 'error' -e 'ERROR' -e 'warning' "$scratch/$1.err" "$scratch/err" 2>/dev/null | head -n 1
+}
+loss() { number "$(grep '"event":"end"' "$scratch/log")" loss; }
+near() { awk -v a="$1" -v b="$2" 'BEGIN { e = a - b; exit !(a != "" && b != "" && e * e <= 1e-6 * a * a) }'; }
 
-[ "$LONG" = 1 ] && names=$(basename -s .mdl samples/*.mdl) levels="-O0 -Og -O1 -Os -O2" compilers="gcc clang" ||
-    names=digits levels="-O0 -Og" compilers=gcc
+echo 'int main(void) { return 0; }' >"$scratch/empty.c"
+undefined="-fsanitize=address,undefined -fno-sanitize-recover=all"
+strict="-fsanitize=implicit-conversion,integer-divide-by-zero,float-divide-by-zero,float-cast-overflow,local-bounds,nullability"
+sanitizes=
+for compiler in gcc clang; do
+    # shellcheck disable=SC2086
+    have $compiler && $compiler $undefined "$scratch/empty.c" -o "$scratch/empty" 2>/dev/null && "$scratch/empty" 2>/dev/null &&
+        sanitizes="$sanitizes $compiler"
+done
+names=
+for source in samples/*.mdl; do
+    name=$(basename "$source" .mdl)
+    "$MDLC" "$source" -o "$scratch/$name.c" && "$MDLC" --checks=canary "$source" -o "$scratch/$name.bands.c" &&
+        names="$names $name" || fail "$name" "does not compile"
+done
+
+# ---- sanitizers, bands ----
 for name in $names; do
-    built "$name" && cp "$program.c" "$scratch/$name.c" || { fail "$name" "does not build"; continue; }
-    expected=$(loss "$program" "$name") || { fail "$name" "$(head -n 1 "$scratch/err")"; continue; }
-    for compiler in $compilers; do
-        have $compiler || { skip "$name with $compiler" "not installed"; continue; }
-        for level in $levels; do
-            variant "$name" "$expected" $compiler $level -march=native
+    # The tile kernel with vectors takes a sanitizer seconds to compile; gcc's checks of values too.
+    vectors=-march=native checks=$undefined clang_vectors=-march=native
+    if [ "$LONG" != 1 ]; then
+        [ "$name" = digits ] || { vectors=-DMD_VBYTES=0 checks=-fsanitize=address; }
+        [ "$name" = residual ] || clang_vectors=-DMD_VBYTES=0
+    fi
+    build "$name.plain" "$name" "$CC" -O0 -fopenmp $vectors
+    # shellcheck disable=SC2086
+    case $sanitizes in *gcc*) build "$name.gcc" "$name.bands" gcc -O0 -fopenmp $vectors $checks ;; esac
+    # shellcheck disable=SC2086
+    case $sanitizes in *clang*) build "$name.clang" "$name" clang -O0 $clang_vectors $undefined $strict ;; esac
+    wait
+    train "$name.plain" "$name" 2 || { fail "$name" "$(why "$name.plain")"; continue; }
+    expected=$(loss)
+    case $sanitizes in
+    *gcc*)
+        for threads in 1 2; do
+            train "$name.gcc" "$name" $threads && [ ! -s "$scratch/err" ] && pass || fail "$name with gcc's sanitizers" "$(why "$name.gcc")"
+            cmp -s "$scratch/$name.plain.2" "$scratch/$name.gcc.$threads" && pass || fail "$name with $threads threads" "bands change the numbers"
+        done ;;
+    *) skip "$name with gcc's sanitizers" "not available" ;;
+    esac
+    case $sanitizes in
+    *clang*)
+        train "$name.clang" "$name" 1 && [ ! -s "$scratch/err" ] && near "$expected" "$(loss)" && pass ||
+            fail "$name with clang's sanitizers" "$(why "$name.clang")" ;;
+    *) skip "$name with clang's sanitizers" "not available" ;;
+    esac
+done
+
+# ---- levels ----
+level() { # NAME COMPILER LEVEL
+    have "$2" || { skip "$1 with $2 $3" "not installed"; return; }
+    build "$1.level" "$1" "$2" "$3" -march=native
+    wait
+    train "$1.level" "$1" 1 && near "$expected" "$(loss)" && pass || fail "$1 with $2 $3" "$(why "$1.level")"
+    rm -f "$scratch/$1.level"
+}
+[ "$LONG" = 1 ] || names=digits
+for name in $names; do
+    train "$name.plain" "$name" 2 || continue
+    expected=$(loss)
+    for compiler in gcc clang; do
+        for optimised in -Og -O1 -Os -O2; do
+            [ "$LONG" = 1 ] || [ "$compiler $optimised" = "gcc -Og" ] || continue
+            level "$name" $compiler $optimised
         done
     done
 done
