@@ -16,7 +16,8 @@ export SEED
 # `target NAME`: a fuzz target. Its seeds are what tests/fuzz/fuzz_NAME.sh FOLDER makes, or the model
 # texts of the tree without such a script.
 # `seeded PROGRAM [NAME=VALUE...]`: a program that ends by itself, run again and again with another
-# SEED (also as MDLC_SEED); a status other than 0 is a finding. `executions N` in its output counts.
+# SEED (also as MDLC_SEED), and with SECONDS for those that can use them up in one run; a status other
+# than 0 is a finding. `executions N` in its output counts.
 table() {
     for source in tests/fuzz/fuzz_*.c; do
         name=$(basename "$source" .c)
@@ -29,6 +30,8 @@ random_passes seeded $BUILD/tests/unit/test_passes MDLC_PROGRAMS=200
 random_kernels seeded $BUILD/tests/unit/test_lower MDLC_COUNT=40
 random_ops seeded $BUILD/tests/unit/test_ops
 END
+    [ ! -f tests/unit/test_random.c ] || echo "random_graphs seeded $BUILD/tests/unit/test_random"
+    [ ! -f tests/unit/test_plan_random.c ] || echo "random_plans seeded $BUILD/tests/unit/test_plan_random"
 }
 
 work=build/soak
@@ -40,8 +43,8 @@ count=$(wc -l <"$work/run/table")
 [ "$count" -gt 0 ] || { echo "soak: nothing is called '$ONLY'"; exit 2; }
 total=$((MINUTES * 60))
 share=$((total * JOBS / count))
-# A slice long enough that starting costs little; the last one of a line takes what is left.
-slice=$((share < 150 ? share : 120))
+# Long slices: libFuzzer begins each with all it has learned.
+slice=$((share < 600 ? share : 300))
 [ "$slice" -ge 5 ] || slice=5
 begin=$(date +%s)
 end=$((begin + total))
@@ -92,7 +95,7 @@ target() { # NAME
     while [ "$(left)" -ge 2 ]; do
         target_start=$(date +%s)
         target_run "$1" "$target_seeds" "-max_total_time=$(left)" "-seed=$SEED" -timeout=30 -rss_limit_mb=2048 \
-            -max_len=32768 "-artifact_prefix=$findings/$1-"
+            -max_len=20000 "-artifact_prefix=$findings/$1-"
         target_status=$?
         target_runs=$(sed -n 's/^stat::number_of_executed_units: *//p; s/^driver: .* executions \([0-9]*\).*/\1/p' "$log" | tail -n 1)
         target_cov=$(sed -n 's/.* cov: \([0-9]*\) .*/\1/p' "$log" | tail -n 1)
@@ -112,11 +115,13 @@ seeded() { # PROGRAM [NAME=VALUE...]
     shift
     while [ "$(left)" -ge 1 ]; do
         seeded_start=$(date +%s) seeded_found=0
-        run 1800 env CMOCKA_MESSAGE_OUTPUT=TAP "SEED=$SEED" "MDLC_SEED=$SEED" "$@" "$seeded_program"
+        run 1800 env CMOCKA_MESSAGE_OUTPUT=TAP "SEED=$SEED" "MDLC_SEED=$SEED" "SECONDS=$(left)" \
+            "$@" "$seeded_program"
         seeded_status=$?
         if [ $seeded_status -ne 0 ] && [ -z "$stopping" ]; then
             echo "SEED=$SEED $* $seeded_program: status $seeded_status" >>"$log"
-            seeded_found=1
+            seeded_found=$(sed -n 's/.*findings \([0-9]*\).*/\1/p' "$log" | tail -n 1)
+            [ "${seeded_found:-0}" -gt 0 ] || seeded_found=1
             found
         fi
         seeded_runs=$(sed -n 's/.*executions \([0-9]*\).*/\1/p' "$log" | tail -n 1)
