@@ -1,8 +1,16 @@
 /* program: makers and walkers of the Program, unique names, and its dump. */
 #include "compiler/program.h"
 
+#include "compiler/loop.h"
+
 #include <stdlib.h>
 #include <string.h>
+
+int64_t count_add(int64_t sum, int64_t times, int64_t n) {
+    int64_t r;
+    return __builtin_mul_overflow(times, n, &r) || __builtin_add_overflow(sum, r, &r) ? INT64_MAX
+                                                                                      : r;
+}
 
 int64_t align_up(int64_t bytes, int64_t to) {
     return (bytes + to - 1) / to * to;
@@ -66,27 +74,38 @@ bool name_is_reserved(const char *name) {
     /* Sorted. Words of C11 and C++17, then names of the headers that emitted files include. */
     /* clang-format off */
     static const char *const words[] = {
-        "NULL", "alignas", "alignof", "and", "and_eq", "asm", "atan2", "auto", "bitand",
-        "bitor", "bool", "break", "case", "catch", "ceil", "char", "char16_t", "char32_t",
-        "class", "compl", "const", "const_cast", "constexpr", "continue", "cos", "cosh",
-        "decltype", "default", "delete", "div", "do", "double", "dynamic_cast", "else", "enum",
-        "erf", "errno", "exit", "exp", "explicit", "export", "extern", "fabs", "false",
-        "float", "floor", "fmax", "fmin", "fmod", "for", "free", "friend", "gamma", "goto",
-        "hypot", "if", "index", "inline", "int", "isfinite", "isinf", "isnan", "j0", "j1",
-        "jn", "lgamma", "log", "logb", "long", "main", "malloc", "md", "memchr", "memcmp",
-        "memcpy", "memmove", "memory", "memset", "mutable", "namespace", "new", "noexcept",
-        "not", "not_eq", "nullptr", "operator", "or", "or_eq", "pow", "printf", "private",
-        "protected", "public", "rand", "read", "register", "reinterpret_cast", "remainder",
-        "restrict", "return", "rindex", "rint", "round", "scalb", "short", "signal", "signed",
-        "signgam", "significand", "sin", "sinh", "size_t", "sizeof", "sqrt", "static",
-        "static_assert", "static_cast", "stderr", "stdin", "stdout", "strlen", "struct",
-        "switch", "system", "tan", "tanh", "template", "tgamma", "this", "thread_local",
-        "throw", "time", "true", "trunc", "try", "typedef", "typeid", "typename", "union",
-        "unix", "unsigned", "using", "virtual", "void", "volatile", "wchar_t", "while",
-        "write", "xor", "xor_eq", "y0", "y1", "yn",
+        "La_x32_regs", "La_x32_retval", "NULL", "alignas", "alignof", "and", "and_eq", "asm",
+        "atan2", "auto", "bitand", "bitor", "bool", "break", "case", "catch", "ceil", "char",
+        "char16_t", "char32_t", "class", "compl", "const", "const_cast", "constexpr", "continue",
+        "cos", "cosh", "decltype", "default", "delete", "div", "do", "double", "dynamic_cast",
+        "else", "enum", "erf", "errno", "exit", "exp", "explicit", "export", "extern", "fabs",
+        "false", "float", "floor", "fmax", "fmin", "fmod", "for", "free", "friend", "gamma",
+        "goto", "hypot", "if", "index", "inline", "int", "int16_t", "int32_t", "int64_t",
+        "int8_t", "intptr_t", "isfinite", "isinf", "isnan", "j0", "j1", "jn", "lgamma", "linux",
+        "log", "logb", "long", "main", "malloc", "math_errhandling", "md", "memchr", "memcmp",
+        "memcpy", "memmove", "memory", "memset", "mutable", "namespace", "new", "noexcept", "not",
+        "not_eq", "nullptr", "operator", "or", "or_eq", "pow", "printf", "private", "protected",
+        "ptrdiff_t", "public", "rand", "read", "register", "reinterpret_cast", "remainder",
+        "restrict", "return", "rindex", "rint", "round", "sa_handler", "sa_sigaction", "scalb",
+        "short", "si_addr", "si_addr_lsb", "si_arch", "si_band", "si_call_addr", "si_fd",
+        "si_int", "si_lower", "si_overrun", "si_pid", "si_pkey", "si_ptr", "si_status",
+        "si_stime", "si_syscall", "si_timerid", "si_uid", "si_upper", "si_utime", "si_value",
+        "sigev_notify_attributes", "sigev_notify_function", "signal", "signed", "signgam",
+        "significand", "sin", "sinh", "size_t", "sizeof", "sqrt", "st_atime", "st_ctime",
+        "st_mtime", "static", "static_assert", "static_cast", "stderr", "stdin", "stdout",
+        "strlen", "struct", "switch", "system", "tan", "tanh", "template", "tgamma", "this",
+        "thread_local", "throw", "time", "true", "trunc", "try", "typedef", "typeid", "typename",
+        "uint16_t", "uint32_t", "uint64_t", "uint8_t", "uintptr_t", "union", "unix", "unsigned",
+        "using", "virtual", "void", "volatile", "wchar_t", "while", "write", "xor", "xor_eq",
+        "y0", "y1", "yn",
     };
     /* clang-format on */
     return bsearch(name, words, sizeof words / sizeof *words, sizeof *words, word_compare) != NULL;
+}
+
+bool name_is_macro(const char *name) {
+    size_t capitals = strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789");
+    return capitals > 0 && (name[capitals] == '_' || (name[capitals] == 0 && capitals > 1));
 }
 
 /* Names that entry functions use for themselves. */
@@ -123,7 +142,8 @@ static char *name_identifier(Arena *arena, const char *name) {
     if (text.len == 0) {
         text_add(&text, "v");
     }
-    if (strncmp(text.at, "md_", 3) == 0 || strncmp(text.at, "MD_", 3) == 0) {
+    if (strncmp(text.at, "md_", 3) == 0 || strncmp(text.at, "MD_", 3) == 0 ||
+        name_is_macro(text.at)) {
         return str_printf(arena, "v_%s", text.at);
     }
     if (name_is_reserved(text.at) || name_is_local(text.at)) {
@@ -152,15 +172,12 @@ static bool buf_name_taken(const Program *p, const void *scope, const char *name
 /* An entry NAME owns NAME, NAME_in, NAME_out and, of a train, NAME_eval and NAME_eval_out; a kernel
  * the functions and tables that it is cut into. */
 static const char *const entry_names[] = {"", "_in", "_out", "_eval", "_eval_out", NULL};
-static const char *const kernel_names[] = {"",          "_part", "_args",   "_tile",
-                                           "_epilogue", "_loop", "_loop_2", NULL};
+static const char *const kernel_names[] = {"", "_part", "_args", "_tile", "_epilogue", NULL};
 
-static bool any_taken(const Program *p, const void *scope, const char *name,
-                      const char *const *suffix) {
-    char text[256];
+static bool any_taken(const Program *p, const char *name, const char *const *suffix) {
     for (; *suffix != NULL; suffix++) {
-        int n = snprintf(text, sizeof text, "%s%s", name, *suffix);
-        if (n < (int)sizeof text && names_has(p->names, scope, text)) {
+        const char *text = str_printf(p->arena, "%s%s", name, *suffix);
+        if (names_has(p->names, &scope_function, text)) {
             return true;
         }
     }
@@ -172,11 +189,34 @@ static bool function_name_taken(const Program *p, const void *scope, const char 
 }
 
 static bool entry_name_taken(const Program *p, const void *scope, const char *name) {
-    return any_taken(p, scope, name, entry_names);
+    (void)scope;
+    return any_taken(p, name, entry_names);
 }
 
+/* How many loops of the statements run on several threads; each becomes a function. */
+static int parallel_loops(const StmtList *list) {
+    int n = 0;
+    for (int i = 0; i < list->count; i++) {
+        const Stmt *s = list->at[i];
+        n += (s->kind == STMT_FOR && s->parallel > 0) + parallel_loops(&s->body);
+        n += s->tile != NULL ? parallel_loops(&s->tile->body) : 0;
+    }
+    return n;
+}
+
+const char *kernel_loop_name(Arena *arena, const char *kernel, int k) {
+    return k == 0 ? str_printf(arena, "%s_loop", kernel)
+                  : str_printf(arena, "%s_loop_%d", kernel, k + 1);
+}
+
+/* `scope` is the number of the kernel's parallel loops. */
 static bool kernel_name_taken(const Program *p, const void *scope, const char *name) {
-    return any_taken(p, scope, name, kernel_names);
+    const int *loops = scope;
+    bool taken = any_taken(p, name, kernel_names);
+    for (int k = 0; k < *loops && !taken; k++) {
+        taken = names_has(p->names, &scope_function, kernel_loop_name(p->arena, name, k));
+    }
+    return taken;
 }
 
 static const char *function_name(Program *p, const char *base) {
@@ -194,10 +234,15 @@ static void name_kernel(void *ctx, Step *step, int depth) {
         bool prefixed = strncmp(base, p->prefix, length) == 0 && base[length] == '_';
         base = prefixed ? name_identifier(p->arena, base)
                         : str_printf(p->arena, "%s_%s", p->prefix, name_identifier(p->arena, base));
-        step->name = name_unique(p, &scope_function, base, kernel_name_taken);
+        int loops = parallel_loops(&step->kernel->body);
+        step->name = name_unique(p, &loops, base, kernel_name_taken);
         for (int i = 0; kernel_names[i] != NULL; i++) {
             names_add(p->arena, p->names, &scope_function,
                       str_printf(p->arena, "%s%s", step->name, kernel_names[i]));
+        }
+        for (int k = 0; k < loops; k++) {
+            names_add(p->arena, p->names, &scope_function,
+                      kernel_loop_name(p->arena, step->name, k));
         }
     }
 }

@@ -131,6 +131,9 @@ typedef struct {
     struct NameSet *names; /* of Bufs, see buf_new */
 } Program;
 
+/* sum + times * n, none negative; stays at the largest number instead of leaving the range. */
+int64_t count_add(int64_t sum, int64_t times, int64_t n);
+
 #define MD_ALIGN 64
 int64_t align_up(int64_t bytes, int64_t to);
 
@@ -161,7 +164,12 @@ void steps_visit(const StepList *list, StepVisit visit, void *ctx);
 void program_number(ProgramEntry *e); /* Step.id, Step.up and nstep from the lists */
 /* Unique emitted names of entries and kernels, none of them one of the API. */
 void program_names(Program *p);
+/* The function of the k-th parallel loop of a kernel, k from 0. */
+const char *kernel_loop_name(Arena *arena, const char *kernel, int k);
 bool name_is_reserved(const char *name); /* a word of C or C++, or a name of their libraries */
+/* Capitals alone, or before the first '_': such names belong to the macros of C's headers, which
+ * differ from system to system. */
+bool name_is_macro(const char *name);
 void program_dump(const Program *p, FILE *out);
 
 #endif

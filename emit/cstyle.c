@@ -49,7 +49,7 @@ const char *style_expr_name(Style *s, const Expr *e, const char *base) {
         name = dot ? dot + 1 : name;
         bool fine = name[0] != 0 && !(name[0] >= '0' && name[0] <= '9') &&
                     strncmp(name, "md_", 3) != 0 && strncmp(name, "MD_", 3) != 0 &&
-                    strstr(name, "__") == NULL && name[0] != '_';
+                    strstr(name, "__") == NULL && name[0] != '_' && !name_is_macro(name);
         for (const char *c = name; *c && fine; c++) {
             fine = (*c >= 'a' && *c <= 'z') || (*c >= 'A' && *c <= 'Z') ||
                    (*c >= '0' && *c <= '9') || *c == '_';

@@ -241,10 +241,7 @@ static void print_parallel(Style *s, const Stmt *st) {
     s->parts = style_name(s, "parts");
     VEC_PUSH(arena, &parameters, str_printf(arena, "int %s", s->part));
     VEC_PUSH(arena, &parameters, str_printf(arena, "int %s", s->parts));
-    const char *name = str_printf(arena, s->nloop == 0 ? "%s_loop" : "%s_loop_2", s->name);
-    if (s->nloop++ == 2) {
-        BUG("three parallel loops in a kernel: names are reserved for two");
-    }
+    const char *name = kernel_loop_name(arena, s->name, s->nloop++);
     Text *out = s->out;
     int depth = s->depth;
     s->out = s->before;

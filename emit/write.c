@@ -119,7 +119,18 @@ const char *field_name(const Emit *e, const char *name) {
     if (text.len == 0) {
         text_add(&text, "value");
     }
-    if (name_is_reserved(text.at)) {
+    /* What C or a header claims gets a letter in front or a '_' behind, and so does what looks
+     * like such a result: different names stay different. */
+    const char *rest = text.at + strspn(text.at, "v");
+    if (rest[0] == '_' && (rest[1] == '_' || (rest[1] >= 'A' && rest[1] <= 'Z'))) {
+        return str_printf(e->arena, "v%s", text.at);
+    }
+    size_t length = text.len;
+    while (length > 1 && text.at[length - 1] == '_') {
+        length--;
+    }
+    const char *stem = str_ndup(e->arena, text.at, length);
+    if (name_is_reserved(stem) || name_is_macro(stem)) {
         text_add(&text, "_");
     }
     return text.at;

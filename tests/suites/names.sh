@@ -1,0 +1,120 @@
+#!/bin/sh
+# Names of the model meet C: words and macros of its headers, names that would be equal once they
+# are identifiers, very long names, kernels that become many functions. Each emitted file must
+# compile without warnings, under -std=c11 and under the compiler's own dialect.
+set -u
+. tests/lib.sh
+
+# compiles NAME FILE.mdl: emits, then checks the C file in both dialects.
+compiles() {
+    if ! "$MDLC" "$2" -o "$scratch/x.c" >"$scratch/log" 2>&1; then
+        fail "$1" "mdlc: $(head -n 1 "$scratch/log")"
+        return
+    fi
+    # shellcheck disable=SC2086
+    check "$1, C11" $CC $STRICT_FLAGS -fsyntax-only "$scratch/x.c"
+    check "$1, own dialect" $CC -Wall -Wextra -Wshadow -Werror -fsyntax-only "$scratch/x.c"
+}
+
+# entry_of NAME...: an entry with an input and a result of each name.
+entry_of() {
+    printf 'entry e('
+    for word in "$@"; do printf '%s: [2], ' "$word"; done
+    printf ') {\n    return '
+    comma=
+    for word in "$@"; do
+        printf '%s%s = %s * 2' "$comma" "$word" "$word"
+        comma=', '
+    done
+    printf ';\n}\n'
+}
+
+# The words of C and C++ that are no words of mdlc.
+entry_of int char float double void static struct union enum for do if switch case default break \
+    continue goto typedef extern register volatile const signed unsigned short long auto sizeof \
+    inline restrict main exit malloc free printf int64_t uint64_t uint8_t size_t class template this \
+    delete try catch throw namespace bool asm near far linux unix errno environ index y0 j1 gamma \
+    params state io arena bytes name rows seed x u prefix m out memory self part parts ctx args block \
+    ld >"$scratch/words.mdl"
+compiles "words of C" "$scratch/words.mdl"
+
+# Every macro that is visible where the model's names stand, whatever the system's headers have: the
+# small ones, and a part of the capital ones, of which there are thousands.
+"$MDLC" samples/digits.mdl -o "$scratch/digits.c"
+$CC -dM -E "$scratch/digits.c" | sed -n 's/^#define \([A-Za-z][A-Za-z0-9_]*\) .*/\1/p' |
+    grep -v '^[mM][dD]_\|^DIGITS_\|^digits_' | sort -u >"$scratch/macros"
+if [ "$(wc -l <"$scratch/macros")" -gt 200 ]; then
+    # shellcheck disable=SC2046
+    entry_of $(grep '^[a-z]' "$scratch/macros") $(grep '^[A-Z]' "$scratch/macros" | awk 'NR % 25 == 1') \
+        >"$scratch/macro.mdl"
+    compiles "macros of the headers" "$scratch/macro.mdl"
+else
+    skip "macros of the headers" "$CC does not list them (-dM -E)"
+fi
+
+# Different names stay different.
+entry_of int int_ int__ main main_ EOF EOF_ EOF_2 v_EOF NAN v_NAN a_b a__b a_ a__ a_2 _a _Bool v_Bool >"$scratch/equal.mdl"
+compiles "names that meet as identifiers" "$scratch/equal.mdl"
+cat >"$scratch/items.mdl" <<'END'
+layer double(x: [4]) -> [4] { param static: [4] = 1; return x * static; }
+layer a_b(x: [4]) -> [4] { param c: [4] = 1; return x * c; }
+layer a(x: [4]) -> [4] { param b_c: [4] = 1; return x * b_c; }
+model struct(x: [4]) -> [4] { param a_b_c: [4] = 2; return double(x) + (p: a_b(x)) + (p_c: a(x)) * a_b_c; }
+train for(x: [4]) of struct {
+    y = struct(x);
+    loss mean(y^2);
+    metric int = max(y);
+    metric errno = min(y);
+    optimizer volatile(lr = 0.1);
+    steps 2;
+}
+optimizer volatile(p: [...], g: [...], lr: real) { state void: [...] = 0; void <- g; p <- p - lr * g; }
+entry for_eval(x: [4]) { return struct(x); }
+entry for_in(x: [4]) { return struct(x); }
+entry main(x: [4]) { return struct(x); }
+entry init(x: [4]) { return struct(x); }
+entry bind(x: [4]) { return struct(x); }
+entry save(x: [4]) { return struct(x); }
+entry tensors(x: [4]) { return struct(x); }
+entry strerror(x: [4]) { return struct(x); }
+entry memory(x: [4]) { return struct(x); }
+END
+compiles "items named by words of C" "$scratch/items.mdl"
+
+# Names of 1,900 letters that differ in the last one, in every place that makes an identifier: a path
+# of two of them is the longest string that C promises to take.
+long=$(awk 'BEGIN { while (i++ < 1899) printf "n" }')
+cat >"$scratch/long.mdl" <<END
+layer ${long}l(x: [40, 50]) -> [40, 50] { param ${long}p: [40, 50] = 1; return exp(x) * ${long}p; }
+model net(${long}x: [40, 50]) -> [40, 50] {
+    ${long}a = ${long}l(${long}x);
+    ${long}b = softmax_of(${long}a);
+    return ${long}b;
+}
+op softmax_of(x: [n, k]) -> [n, k] { m = sum(x, axis = 1); y[i, j] = x[i, j] / m[i]; return y; }
+entry ${long}e(${long}x: [40, 50], ${long}y: [40, 50]) {
+    return ${long}x = net(${long}x), ${long}y = net(${long}y);
+}
+entry ${long}f(${long}x: [40, 50]) { return ${long}z = net(${long}x); }
+END
+compiles "names of 1,900 letters" "$scratch/long.mdl"
+
+# A concatenation runs one parallel loop for each operand, and each becomes a function.
+cat >"$scratch/join.mdl" <<'END'
+const ramp[i < 300000] = f32(i);
+state s: [300000] = ramp;
+entry join() {
+    t = s as [1000, 300];
+    u = concat(t, t, t, t, t);
+    return u = u;
+}
+END
+compiles "five parallel loops" "$scratch/join.mdl"
+element() { od -A n -j $((128 + 4 * $1)) -N 4 -t f4 "$scratch/u.npy" | tr -d ' '; } # behind the header
+if emitted "$scratch/x.c" "$scratch/join" && "$scratch/join" join --out "u=$scratch/u.npy" >"$scratch/out" 2>&1; then
+    got="$(element $((7 * 1500 + 299))) $(element $((8 * 1500 + 300))) $(element $((999 * 1500 + 1499)))"
+    [ "$got" = "2399 2400 299999" ] && pass || fail "five parallel loops: values" "$got"
+else
+    fail "five parallel loops" "does not run"
+fi
+summary names
