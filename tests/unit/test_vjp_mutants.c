@@ -518,9 +518,8 @@ static void test_mutants(void **state) {
         } else {
             try_all(-1, GRAD_SAVE_ALL, &tally);
         }
-        printf("%-12s %3d caught", op_info[op].name, tally.caught);
-        printf(tally.equivalent ? ", %d equivalent" : "", tally.equivalent);
-        printf(tally.idle ? ", %d without effect\n" : "\n", tally.idle);
+        printf("%-12s %3d caught, %d equivalent, %d without effect\n", op_info[op].name,
+               tally.caught, tally.equivalent, tally.idle);
         assert_true(tally.by_damage[GIVE_NEGATED] > 0 && tally.by_damage[GIVE_TWICE] > 0);
         assert_true(tally.by_damage[GIVE_THOUSANDTH_MORE] > 0 && tally.by_damage[GIVE_NOTHING] > 0);
         for (int d = LOOP_ZERO_START; op == OP_LOOP && d < DAMAGES; d++) {
