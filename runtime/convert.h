@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: 0BSD */
 /* convert: rows of numbers from one element type to another, as data files need it.
  *
- * A conversion never loses an integer: what the target cannot hold is reported by its position.
- * Floats may be rounded to a narrower float; a float becomes an integer only if it is one.
+ * An integer type gets exactly the number that was there, or the position of the one that it cannot
+ * hold is reported: a float becomes an integer only if it is one. A float type gets the nearest
+ * value; a finite number that would become infinite is reported too.
  * Needs host.h for numbers in text and tensor.h; gives values by value and rows in place. Source
  * data may be unaligned and big-endian. */
 #ifndef MD_CONVERT_H
@@ -22,7 +23,7 @@ typedef struct md_number {
 MD_FN int md_parse_value(const char *text, md_number *n) {
     n->i = 0;
     n->is_int = md_parse_integer(text, &n->i);
-    n->f = (double)n->i;
+    n->f = n->i == 0 && strchr(text, '-') != NULL ? -0.0 : (double)n->i;
     return n->is_int || (md_parse_number(text, &n->f) && isfinite(n->f));
 }
 
@@ -129,6 +130,30 @@ MD_FN md_number md_get_number(const void *from, md_dtype type, int swap) {
     return n;
 }
 
+/* A number for a message: all digits of an integer, the shortest text of the rest. */
+enum { MD_NUMBER_TEXT = 40 };
+MD_COLD const char *md_number_text(char *buffer, md_number n) {
+    md_text t = md_text_make(buffer, MD_NUMBER_TEXT);
+    if (n.is_int) {
+        md_text_i64(&t, n.i);
+    } else {
+        md_text_number(&t, n.f);
+    }
+    return buffer;
+}
+
+/* The first element that is NaN or infinite, or -1. */
+MD_FN int64_t md_find_nonfinite(const void *data, md_dtype type, int swap, int64_t count) {
+    size_t width = md_dtype_bytes(type);
+    for (int64_t i = 0; md_is_float(type) && i < count; i++) {
+        md_number n = md_get_number((const unsigned char *)data + (size_t)i * width, type, swap);
+        if (!isfinite(n.f)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 /* Stores one element; 0 when the type cannot hold the value. */
 MD_FN int md_put_number(void *to, md_dtype type, md_number n) {
     if (type == MD_F64) {
@@ -137,13 +162,14 @@ MD_FN int md_put_number(void *to, md_dtype type, md_number n) {
     }
     if (md_is_float(type)) {
         float f = (float)n.f;
-        uint16_t h = type == MD_F16 ? md_to_f16(f) : md_to_bf16(f);
         if (type == MD_F32) {
             memcpy(to, &f, sizeof f);
         } else {
+            uint16_t h = type == MD_F16 ? md_to_f16(f) : md_to_bf16(f);
+            f = type == MD_F16 ? md_from_f16(h) : md_from_bf16(h);
             memcpy(to, &h, sizeof h);
         }
-        return 1;
+        return isfinite(f) || !isfinite(n.f);
     }
     if (!n.is_int) {
         if (!(n.f >= -9007199254740992.0 && n.f <= 9007199254740992.0) || n.f != floor(n.f)) {
@@ -179,7 +205,7 @@ MD_FN int64_t md_convert(void *to, md_dtype to_type, const void *from, md_dtype 
     unsigned char *target = (unsigned char *)to;
     size_t from_width = md_dtype_bytes(from_type);
     size_t to_width = md_dtype_bytes(to_type);
-    if (to_type == from_type && !(swap && from_width > 1)) {
+    if (to_type == from_type && !(swap && from_width > 1) && to_type != MD_BOOL) {
         memcpy(target, source, from_width * (size_t)count);
         return -1;
     }

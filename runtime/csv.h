@@ -23,7 +23,8 @@ typedef struct md_csv {
     int64_t column; /* of the cell that was read last, from 0 */
     int64_t lines;  /* line ends so far */
     char cell[MD_CELL_BYTES];
-    int long_cell; /* the cell did not fit */
+    int long_cell;   /* the cell did not fit */
+    const char *why; /* what was wrong with the cell */
     /* What the first pass finds. */
     int64_t rows, columns;
     int header;
@@ -42,17 +43,24 @@ MD_FN int md_csv_at_end(const md_csv *c) {
 
 MD_FN int md_csv_open(md_csv *c, const char *path, md_text *message) {
     int rc = md_stream_open(c->stream, path, message);
-    if (rc == MD_EXIT_OK) {
-        c->lines = 0;
-        c->ahead = 0;
-        md_csv_next(c);
-        if (c->ahead == 0xEF) { /* the mark that some editors put first: EF BB BF */
-            md_csv_next(c);
-            md_csv_next(c);
+    if (rc != MD_EXIT_OK) {
+        return rc;
+    }
+    c->lines = 0;
+    c->ahead = 0;
+    md_csv_next(c);
+    const unsigned char *first = c->stream->buffer; /* at least three bytes, if the file has them */
+    size_t have = c->stream->have;
+    if (have >= 3 && memcmp(first, "\xEF\xBB\xBF", 3) == 0) { /* the mark of some editors */
+        for (int i = 0; i < 3; i++) {
             md_csv_next(c);
         }
+    } else if (have >= 2 &&
+               (memcmp(first, "\xFF\xFE", 2) == 0 || memcmp(first, "\xFE\xFF", 2) == 0)) {
+        (void)md_stream_close(c->stream, message);
+        return md_fail(message, MD_EXIT_DATA, "%s: text in UTF-16; save it as UTF-8", path);
     }
-    return rc;
+    return MD_EXIT_OK;
 }
 
 /* Goes to the next record that is not blank; 0 at the end of the file. */
@@ -66,6 +74,9 @@ MD_FN int md_csv_record(md_csv *c) {
 }
 
 MD_FN void md_csv_keep(md_csv *c, size_t *used) {
+    if (c->ahead == 0) {
+        c->why = "a NUL byte; this is no text in UTF-8";
+    }
     if (*used + 1 < sizeof c->cell) {
         c->cell[(*used)++] = (char)c->ahead;
     } else {
@@ -75,12 +86,13 @@ MD_FN void md_csv_keep(md_csv *c, size_t *used) {
 }
 
 /* Reads one cell into c->cell. Gives 1 when another one follows in the record, 0 after the last
- * one, -1 when quotes are not in order. */
+ * one, -1 and c->why when it is damaged. */
 MD_FN int md_csv_cell(md_csv *c) {
+    static const char quotes[] = "a quoted cell does not end as it should";
     size_t used = 0;
-    int ok = 1;
     c->column++;
     c->long_cell = 0;
+    c->why = NULL;
     while (c->ahead == ' ' || c->ahead == '\t') {
         md_csv_next(c);
     }
@@ -88,6 +100,7 @@ MD_FN int md_csv_cell(md_csv *c) {
         md_csv_next(c);
         for (;;) {
             if (c->ahead < 0) {
+                c->why = quotes;
                 return -1;
             }
             if (c->ahead == '"') {
@@ -101,7 +114,9 @@ MD_FN int md_csv_cell(md_csv *c) {
         while (c->ahead == ' ' || c->ahead == '\t') {
             md_csv_next(c);
         }
-        ok = c->ahead == ',' || md_csv_at_end(c);
+        if (c->ahead != ',' && !md_csv_at_end(c)) {
+            c->why = quotes;
+        }
     } else {
         while (c->ahead != ',' && !md_csv_at_end(c)) {
             md_csv_keep(c, &used);
@@ -111,7 +126,7 @@ MD_FN int md_csv_cell(md_csv *c) {
     while (used > 0 && (c->cell[used - 1] == ' ' || c->cell[used - 1] == '\t')) {
         c->cell[--used] = 0;
     }
-    if (!ok) {
+    if (c->why != NULL) {
         return -1;
     }
     int more = c->ahead == ',';
@@ -158,9 +173,9 @@ MD_FN int md_csv_is_name(const char *cell) {
     return 1;
 }
 
-MD_FN int md_csv_quote_fault(const md_csv *c, md_text *message) {
-    return md_fail(message, MD_EXIT_DATA, "%s:%lld:%lld: a quoted cell does not end as it should",
-                   c->stream->path, (long long)c->line, (long long)c->column + 1);
+MD_FN int md_csv_cell_fault(const md_csv *c, md_text *message) {
+    return md_fail(message, MD_EXIT_DATA, "%s:%lld:%lld: %s", c->stream->path, (long long)c->line,
+                   (long long)c->column + 1, c->why);
 }
 
 /* First pass: rows, columns, header. */
@@ -183,7 +198,7 @@ MD_FN int md_csv_count(md_csv *c, const char *path, md_text *message) {
         c->columns = c->rows == 0 ? c->column + 1 : c->columns;
         c->rows++;
         if (more < 0) {
-            rc = md_csv_quote_fault(c, message);
+            rc = md_csv_cell_fault(c, message);
         } else if (c->column + 1 != c->columns) {
             rc = md_fail(message, MD_EXIT_DATA, "%s:%lld: %lld columns, but the first row has %lld",
                          path, (long long)c->line, (long long)c->column + 1, (long long)c->columns);
@@ -195,7 +210,14 @@ MD_FN int md_csv_count(md_csv *c, const char *path, md_text *message) {
 }
 
 MD_FN int md_csv_number(const md_csv *c, const md_field *f, md_number *n, md_text *message) {
-    if (c->long_cell || !md_parse_value(c->cell, n)) {
+    if (c->long_cell) {
+        return md_fail(message, MD_EXIT_DATA,
+                       "%s:%lld:%lld: a number has more than %d characters (field '%s' of data "
+                       "set '%s')",
+                       c->stream->path, (long long)c->line, (long long)c->column + 1,
+                       MD_CELL_BYTES - 1, f->name, c->set->name);
+    }
+    if (!md_parse_value(c->cell, n)) {
         return md_fail(message, MD_EXIT_DATA, "%s:%lld:%lld: %s%s%s (field '%s' of data set '%s')",
                        c->stream->path, (long long)c->line, (long long)c->column + 1,
                        c->cell[0] == 0 ? "the cell is empty" : "'", c->cell,
@@ -204,33 +226,40 @@ MD_FN int md_csv_number(const md_csv *c, const md_field *f, md_number *n, md_tex
     return MD_EXIT_OK;
 }
 
-/* One row of one field from the numbers of a record; `raw` is scratch for the raw row. */
+/* One row of one field from the numbers of a record; `raw` is scratch for a row that `load`
+ * finishes. Without `load` the numbers go straight into the type of the field. */
 MD_FN int md_csv_field(const md_csv *c, const md_field *f, const md_number *numbers, void *raw,
                        unsigned char *out, md_text *message) {
-    size_t width = md_dtype_bytes(f->raw);
+    md_dtype type = f->load == NULL ? f->dtype : f->raw;
+    unsigned char *to = f->load == NULL ? out : (unsigned char *)raw;
+    char shown[MD_NUMBER_TEXT];
     for (int64_t i = 0; i < f->count; i++) {
         md_number n = numbers[f->first + i];
-        if (!md_put_number((unsigned char *)raw + (size_t)i * width, f->raw, n)) {
+        if (!md_put_number(to + (size_t)i * md_dtype_bytes(type), type, n)) {
             return md_fail(message, MD_EXIT_DATA,
-                           "%s:%lld:%lld: %.17g does not fit %s (field '%s' of data set '%s')",
-                           c->stream->path, (long long)c->line, (long long)(f->first + i + 1), n.f,
-                           md_dtype_get(f->raw)->name, f->name, c->set->name);
+                           "%s:%lld:%lld: %s does not fit %s (field '%s' of data set '%s')",
+                           c->stream->path, (long long)c->line, (long long)(f->first + i + 1),
+                           md_number_text(shown, n), md_dtype_get(type)->name, f->name,
+                           c->set->name);
         }
     }
-    int64_t elements = (int64_t)(f->row_bytes / md_dtype_bytes(f->dtype));
     if (f->load != NULL) {
         f->load(raw, out);
-    } else {
-        md_convert(out, f->dtype, raw, f->raw, 0, elements);
     }
-    int64_t bad = f->lo < f->hi ? md_out_of_range(out, f->dtype, 0, elements, f->lo, f->hi) : -1;
+    int64_t elements = (int64_t)(f->row_bytes / md_dtype_bytes(f->dtype));
+    int ranged = f->lo < f->hi;
+    int64_t bad = ranged ? md_out_of_range(out, f->dtype, 0, elements, f->lo, f->hi)
+                         : md_find_nonfinite(out, f->dtype, 0, elements);
     if (bad >= 0) {
+        char range[64] = "not finite";
         md_number n = md_get_number(out + (size_t)bad * md_dtype_bytes(f->dtype), f->dtype, 0);
+        if (ranged) {
+            snprintf(range, sizeof range, "outside %lld..%lld", (long long)f->lo, (long long)f->hi);
+        }
         return md_fail(message, MD_EXIT_DATA,
-                       "%s:%lld:%lld: %.17g is outside %lld..%lld (field '%s' of data set '%s')",
-                       c->stream->path, (long long)c->line,
-                       (long long)(f->first + 1 + (f->load == NULL ? bad : 0)), n.f,
-                       (long long)f->lo, (long long)f->hi, f->name, c->set->name);
+                       "%s:%lld:%lld: %s is %s (field '%s' of data set '%s')", c->stream->path,
+                       (long long)c->line, (long long)(f->first + 1 + (f->load == NULL ? bad : 0)),
+                       md_number_text(shown, n), range, f->name, c->set->name);
     }
     return MD_EXIT_OK;
 }
@@ -253,6 +282,9 @@ MD_FN int md_csv_fill(md_csv *c, const char *path, md_number *numbers, void *raw
                 rc = md_csv_number(c, f, &numbers[c->column], message);
             }
         } while (more > 0 && rc == MD_EXIT_OK);
+        if (rc == MD_EXIT_OK && (more < 0 || c->column + 1 != c->columns)) {
+            break; /* not what the first pass saw */
+        }
         for (int i = 0; i < c->set->field_count && row >= 0 && rc == MD_EXIT_OK; i++) {
             const md_field *f = &c->set->fields[i];
             if (f->file == c->file) {

@@ -2,8 +2,8 @@
 /* data: a data set in memory: its files opened and checked, its rows by number.
  *
  * csv becomes one array of finished rows for each field; other files stay as they are, mapped, and
- * rows are converted when they are staged. All checks (missing, short, out of range, NaN) happen
- * here, before the first step. Held-out rows are a rule (every k-th row) or files of their own.
+ * rows are converted when they are staged. All checks (missing, short, out of range, not finite)
+ * happen here, before the first step. Held-out rows are a rule (every k-th row) or files of their own.
  * Needs io.h and csv.h, gives md_data. */
 #ifndef MD_DATA_H
 #define MD_DATA_H
@@ -24,6 +24,7 @@ enum { MD_PART_TRAIN, MD_PART_HELD, MD_PARTS };
 
 typedef struct md_data {
     const md_dataset *set;
+    const char *path;             /* of the first file, for messages */
     int parts;                    /* 2: files of their own for the held-out rows */
     int64_t rows[MD_PARTS];       /* of the files of each part */
     md_column *columns[MD_PARTS]; /* one a field */
@@ -110,9 +111,10 @@ MD_FN int md_data_csv(md_data *d, int part, int file, const char *path, md_strea
         if (f->source == MD_WINDOW || !whole || f->first + f->count > c.columns) {
             return md_fail(
                 message, MD_EXIT_DATA,
-                "%s: field '%s' of data set '%s' needs %s %lld columns, the file has %lld", path,
+                "%s: field '%s' of data set '%s' needs %s %lld columns, the file has %lld%s", path,
                 f->name, set->name, f->source == MD_RECORD ? "exactly" : "at least",
-                (long long)(f->first + f->count), (long long)c.columns);
+                (long long)(f->first + f->count), (long long)c.columns,
+                c.columns == 1 ? " (commas separate them)" : "");
         }
         row_bytes += f->row_bytes;
     }
@@ -158,7 +160,8 @@ MD_FN int md_data_locate(const md_array *a, const md_dataset *set, const md_fiel
     column->type = a->dtype;
     column->swap = a->swap;
     column->data = a->data + (size_t)f->first * width;
-    column->finished = f->load == NULL && a->dtype == f->dtype && !(a->swap && width > 1);
+    column->finished = f->load == NULL && a->dtype == f->dtype && !(a->swap && width > 1) &&
+                       a->dtype != MD_BOOL; /* a byte that is neither 0 nor 1 becomes 1 */
     if (f->source == MD_WINDOW) {
         if (elements < f->first + f->count) {
             return md_fail(
@@ -207,27 +210,32 @@ MD_FN int64_t md_data_row(const md_field *f, const md_column *column, int64_t ro
     return bad;
 }
 
-MD_FN int64_t md_find_nan(const void *data, md_dtype type, int64_t count) {
-    size_t width = md_dtype_bytes(type);
-    for (int64_t i = 0; md_is_float(type) && i < count; i++) {
-        md_number n = md_get_number((const unsigned char *)data + (size_t)i * width, type, 0);
-        if (n.f != n.f) {
-            return i;
-        }
-    }
-    return -1;
+/* Leaves "PATH: row 3, element 2 is 300, WHAT (field 'x' of data set 'd')", counted from 0. */
+MD_FN int md_data_fault(const md_data *d, const md_field *f, const char *path, int64_t row,
+                        int64_t element, md_number n, const char *what, md_text *message) {
+    char shown[MD_NUMBER_TEXT];
+    return md_fail(message, MD_EXIT_DATA,
+                   "%s: row %lld, element %lld is %s, %s (field '%s' of data set '%s')", path,
+                   (long long)row, (long long)element, md_number_text(shown, n), what, f->name,
+                   d->set->name);
 }
 
-/* Checks every row: conversions that lose nothing, the declared range, no NaN. */
+/* Checks every row of a file that is not csv: all numbers finite, conversions that lose nothing,
+ * the declared range. */
 MD_FN int md_data_check(md_data *d, int part, const md_field *f, const char *path,
                         md_text *message) {
     const md_column *column = &d->columns[part][f - d->set->fields];
     int64_t elements = (int64_t)(f->row_bytes / md_dtype_bytes(f->dtype));
+    size_t width = md_dtype_bytes(column->type);
+    md_dtype target = f->load == NULL ? f->dtype : f->raw;
     int ranged = f->lo < f->hi;
-    int lossy = column->type != f->raw && !md_is_float(f->raw);
-    if (!ranged && !lossy && !md_is_float(column->type)) {
+    int lossy = column->type != target && target != MD_F32 && target != MD_F64;
+    char what[96];
+    if (!ranged && !lossy && !md_is_float(column->type) &&
+        !(f->load != NULL && md_is_float(f->dtype))) {
         return MD_EXIT_OK;
     }
+    snprintf(what, sizeof what, "outside %lld..%lld", (long long)f->lo, (long long)f->hi);
     if (f->source == MD_WINDOW && column->finished && !md_is_float(f->dtype)) {
         /* Windows overlap: look at each element once. */
         int64_t all = (d->rows[part] - 1) * f->stride + f->count;
@@ -235,34 +243,31 @@ MD_FN int md_data_check(md_data *d, int part, const md_field *f, const char *pat
         if (bad < 0) {
             return MD_EXIT_OK;
         }
-        md_number n =
-            md_get_number(column->data + (size_t)bad * md_dtype_bytes(f->dtype), f->dtype, 0);
+        md_number n = md_get_number(column->data + (size_t)bad * width, f->dtype, 0);
         return md_fail(message, MD_EXIT_DATA,
-                       "%s: element %lld is %lld, outside %lld..%lld (field '%s' of data set '%s')",
-                       path, (long long)(bad + f->first), (long long)n.i, (long long)f->lo,
-                       (long long)f->hi, f->name, d->set->name);
+                       "%s: element %lld is %lld, %s (field '%s' of data set '%s')", path,
+                       (long long)(bad + f->first), (long long)n.i, what, f->name, d->set->name);
     }
     for (int64_t row = 0; row < d->rows[part]; row++) {
-        int64_t bad = md_data_row(f, column, row, d->raw, d->row);
+        const unsigned char *from = column->data + (size_t)row * column->pitch;
+        int64_t bad = md_find_nonfinite(from, column->type, column->swap, f->count);
+        const char *why = "but rows hold finite numbers";
+        if (bad < 0) {
+            bad = md_data_row(f, column, row, d->raw, d->row);
+            snprintf(what, sizeof what, "which does not fit %s", md_dtype_get(target)->name);
+            why = what;
+        }
         if (bad >= 0) {
-            return md_fail(
-                message, MD_EXIT_DATA,
-                "%s: row %lld, element %lld does not fit %s (field '%s' of data set '%s')", path,
-                (long long)row, (long long)(f->first + bad),
-                md_dtype_get(f->load == NULL ? f->dtype : f->raw)->name, f->name, d->set->name);
+            md_number n = md_get_number(from + (size_t)bad * width, column->type, column->swap);
+            return md_data_fault(d, f, path, row, f->first + bad, n, why, message);
         }
         bad = ranged ? md_out_of_range(d->row, f->dtype, 0, elements, f->lo, f->hi)
-                     : md_find_nan(d->row, f->dtype, elements);
+                     : md_find_nonfinite(d->row, f->dtype, 0, elements);
         if (bad >= 0) {
             md_number n =
                 md_get_number(d->row + (size_t)bad * md_dtype_bytes(f->dtype), f->dtype, 0);
-            md_text_format(message, "%s: row %lld, element %lld is %.17g", path, (long long)row,
-                           (long long)bad, n.f);
-            if (ranged) {
-                md_text_format(message, ", outside %lld..%lld", (long long)f->lo, (long long)f->hi);
-            }
-            md_text_format(message, " (field '%s' of data set '%s')", f->name, d->set->name);
-            return MD_EXIT_DATA;
+            snprintf(what, sizeof what, "outside %lld..%lld", (long long)f->lo, (long long)f->hi);
+            return md_data_fault(d, f, path, row, bad, n, ranged ? what : "not finite", message);
         }
     }
     return MD_EXIT_OK;
@@ -313,7 +318,9 @@ MD_FN int md_data_part(md_data *d, int part, md_path_fn path_of, void *user, md_
     d->rows[part] = least == INT64_MAX ? 0 : least;
     for (int i = 0; i < set->field_count; i++) {
         const md_field *f = &set->fields[i];
-        int rc = md_data_check(d, part, f, path_of(user, set, f->file, part), message);
+        int checked = d->columns[part][i].data == NULL || d->arrays[part][f->file].data == NULL;
+        int rc = checked ? MD_EXIT_OK /* csv, cell by cell */
+                         : md_data_check(d, part, f, path_of(user, set, f->file, part), message);
         if (rc != MD_EXIT_OK) {
             return rc;
         }
@@ -326,6 +333,7 @@ MD_FN int md_data_open(md_data *d, const md_dataset *set, md_path_fn path_of, vo
                        md_stream *stream, md_text *message) {
     memset(d, 0, sizeof *d);
     d->set = set;
+    d->path = set->file_count > 0 ? path_of(user, set, 0, MD_PART_TRAIN) : "";
     d->parts = set->file_count > 0 ? 2 : 1;
     for (int file = 0; file < set->file_count; file++) {
         if (path_of(user, set, file, MD_PART_HELD) == NULL) {

@@ -108,8 +108,9 @@ MD_FN int md_plan(md_run *r) {
         r->per_epoch = e->rows > 0 ? r->train_rows / e->rows : 0;
         if (r->per_epoch == 0) {
             return md_fail(&r->message, MD_EXIT_DATA,
-                           "data set '%s' has %lld rows to train on; one update of '%s' takes %lld",
-                           r->data.set->name, (long long)r->train_rows, e->name,
+                           "%s: data set '%s' has %lld rows to train on; one update of '%s' takes "
+                           "%lld",
+                           r->data.path, r->data.set->name, (long long)r->train_rows, e->name,
                            (long long)e->rows);
         }
     }

@@ -96,11 +96,17 @@ MD_COLD int md_write_fd(int fd, const char *bytes, size_t count) {
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 
-/* The shortest text that reads back as the same number; most values here began as a float. */
+/* The shortest text that reads back as the same number; most values here began as a float. Whole
+ * numbers of everyday size have no exponent. */
 MD_COLD void md_text_number(md_text *t, double value) {
     char piece[40];
     int is_float = (double)(float)value == value;
     int digits = 1;
+    if (value == floor(value) && fabs(value) < 1e9) {
+        snprintf(piece, sizeof piece, "%.0f", value);
+        md_text_add(t, piece);
+        return;
+    }
     do {
         snprintf(piece, sizeof piece, "%.*g", digits++, value);
     } while (digits <= 17 && isfinite(value) &&
@@ -164,11 +170,12 @@ MD_FN int md_parse_integer(const char *s, int64_t *value) {
         s++;
     }
     int minus = *s == '-';
+    uint64_t most = (uint64_t)INT64_MAX + (uint64_t)minus;
     s += *s == '-' || *s == '+';
     const char *digits = s;
     for (; *s >= '0' && *s <= '9'; s++) {
         uint64_t digit = (uint64_t)(*s - '0');
-        if (n > ((uint64_t)INT64_MAX - digit) / 10) {
+        if (n > (most - digit) / 10) {
             return 0;
         }
         n = n * 10 + digit;
@@ -177,7 +184,7 @@ MD_FN int md_parse_integer(const char *s, int64_t *value) {
     while (*s == ' ' || *s == '\t') {
         s++;
     }
-    *value = minus ? -(int64_t)n : (int64_t)n;
+    *value = minus && n > 0 ? -(int64_t)(n - 1) - 1 : (int64_t)n;
     return some && *s == 0;
 }
 
@@ -257,11 +264,12 @@ typedef struct md_stream {
     unsigned char buffer[MD_STREAM_BYTES];
 } md_stream;
 
-/* Opens for reading; a folder is an error here already. */
+/* Opens for reading; a folder is an error here already, and so is a pipe, without a wait for its
+ * writer. */
 MD_COLD int md_open(const char *path, md_text *message, int *fd, uint64_t *bytes) {
     struct stat info;
     *bytes = 0;
-    *fd = open(path, O_RDONLY | O_CLOEXEC);
+    *fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY);
     if (*fd < 0) {
         return md_fail(message, MD_EXIT_DATA, "cannot open '%s': %s", path, strerror(errno));
     }

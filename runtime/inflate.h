@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: 0BSD */
-/* inflate: unpacks one gzip file (RFC 1952) into memory of known size.
+/* inflate: unpacks a gzip file (RFC 1952) of one member into memory of known size.
  *
  * The output is the window, so nothing else is kept but three small tables. Codes of up to 9 bits
  * are looked up, longer ones are decoded bit by bit by their canonical order. The checksum and the
- * length at the end are verified. Needs host.h, gives the bytes or says what is wrong. */
+ * length at the end are verified, and the checksum of the header where there is one. Needs host.h, gives the bytes or says what is wrong. */
 #ifndef MD_INFLATE_H
 #define MD_INFLATE_H
 
@@ -24,6 +24,7 @@ typedef struct md_inflate {
     unsigned char *out;
     size_t used, size;
     const char *why; /* NULL: no fault so far */
+    uint32_t crc;    /* of the header */
     md_huff literal, distance;
 } md_inflate;
 
@@ -52,8 +53,9 @@ MD_FN uint32_t md_inflate_take(md_inflate *z, int n) {
     return value;
 }
 
-/* Builds the tables of a code from its lengths; 0 when the lengths are no prefix code. */
-MD_FN int md_huff_make(md_huff *h, const unsigned char *length, int symbols) {
+/* Builds the tables of a code from its lengths; 0 when the lengths are no complete prefix code. With
+ * `lone` the code may also be a single symbol of one bit, or none. */
+MD_FN int md_huff_make(md_huff *h, const unsigned char *length, int symbols, int lone) {
     uint16_t offset[MD_HUFF_LONGEST + 2];
     int left = 1;
     memset(h, 0, sizeof *h);
@@ -89,7 +91,7 @@ MD_FN int md_huff_make(md_huff *h, const unsigned char *length, int symbols) {
         }
         code <<= 1;
     }
-    return left == 0 || used <= 1;
+    return left == 0 || used == 0 || (lone && used == 1 && h->count[1] == 1);
 }
 
 MD_FN int md_inflate_symbol(md_inflate *z, const md_huff *h) {
@@ -126,7 +128,7 @@ MD_FN int md_inflate_symbol(md_inflate *z, const md_huff *h) {
 
 MD_FN void md_inflate_put(md_inflate *z, unsigned char byte) {
     if (z->used == z->size) {
-        md_inflate_fault(z, "it holds more than its last bytes say");
+        md_inflate_fault(z, "it holds more than its last bytes say; it may have one member only");
         return;
     }
     z->out[z->used++] = byte;
@@ -182,9 +184,9 @@ MD_FN void md_inflate_fixed(md_inflate *z) {
     for (int i = 0; i < MD_HUFF_SYMBOLS; i++) {
         length[i] = (unsigned char)(i < 144 ? 8 : i < 256 ? 9 : i < 280 ? 7 : 8);
     }
-    md_huff_make(&z->literal, length, MD_HUFF_SYMBOLS);
+    md_huff_make(&z->literal, length, MD_HUFF_SYMBOLS, 0);
     memset(length, 5, 30);
-    md_huff_make(&z->distance, length, 30);
+    md_huff_make(&z->distance, length, 30, 0);
     /* Codes 30 and 31 never occur, so this code is rightly not complete. */
     md_inflate_codes(z);
 }
@@ -201,7 +203,7 @@ MD_FN void md_inflate_dynamic(md_inflate *z) {
     for (int i = 0; i < codes; i++) {
         length[order[i]] = (unsigned char)md_inflate_take(z, 3);
     }
-    if (literals > 286 || distances > 30 || !md_huff_make(&z->literal, length, 19)) {
+    if (literals > 286 || distances > 30 || !md_huff_make(&z->literal, length, 19, 0)) {
         md_inflate_fault(z, "a code table is invalid");
         return;
     }
@@ -223,8 +225,8 @@ MD_FN void md_inflate_dynamic(md_inflate *z) {
         memset(length + i, value, (size_t)repeat);
         i += repeat;
     }
-    if (!md_huff_make(&z->literal, length, literals) || length[256] == 0 ||
-        !md_huff_make(&z->distance, length + literals, distances)) {
+    if (!md_huff_make(&z->literal, length, literals, 1) || length[256] == 0 ||
+        !md_huff_make(&z->distance, length + literals, distances, 1)) {
         md_inflate_fault(z, "a code table is invalid");
         return;
     }
@@ -259,27 +261,40 @@ MD_FN uint32_t md_crc32(const unsigned char *data, size_t bytes) {
     return crc ^ 0xFFFFFFFFu;
 }
 
+/* A byte of the header. */
+MD_FN uint32_t md_inflate_head(md_inflate *z) {
+    uint32_t byte = md_inflate_take(z, 8);
+    z->crc ^= byte;
+    for (int k = 0; k < 8; k++) {
+        z->crc = (z->crc & 1u) != 0 ? 0xEDB88320u ^ z->crc >> 1 : z->crc >> 1;
+    }
+    return byte;
+}
+
 MD_FN void md_inflate_header(md_inflate *z) {
-    uint32_t magic = md_inflate_take(z, 16);
-    uint32_t method = md_inflate_take(z, 8);
-    uint32_t flags = md_inflate_take(z, 8);
-    md_inflate_take(z, 32); /* time */
-    md_inflate_take(z, 16); /* level and system */
-    if (magic != 0x8B1F || method != 8 || (flags & 0xE0u) != 0) {
+    uint32_t fixed[10]; /* magic (2), method, flags, time (4), level, system */
+    z->crc = 0xFFFFFFFFu;
+    for (int i = 0; i < 10; i++) {
+        fixed[i] = md_inflate_head(z);
+    }
+    uint32_t flags = fixed[3];
+    if (fixed[0] != 0x1F || fixed[1] != 0x8B || fixed[2] != 8 || (flags & 0xE0u) != 0) {
         md_inflate_fault(z, "it is no gzip file");
         return;
     }
     if ((flags & 4u) != 0) {
-        for (uint32_t n = md_inflate_take(z, 16); n > 0 && z->why == NULL; n--) {
-            md_inflate_take(z, 8);
+        uint32_t low = md_inflate_head(z);
+        for (uint32_t n = low | md_inflate_head(z) << 8; n > 0 && z->why == NULL; n--) {
+            md_inflate_head(z);
         }
     }
     for (uint32_t text = 8; text <= 16; text *= 2) { /* name, comment */
-        while ((flags & text) != 0 && md_inflate_take(z, 8) != 0 && z->why == NULL) {
+        while ((flags & text) != 0 && md_inflate_head(z) != 0 && z->why == NULL) {
         }
     }
-    if ((flags & 2u) != 0) {
-        md_inflate_take(z, 16);
+    uint32_t crc = (z->crc ^ 0xFFFFFFFFu) & 0xFFFFu;
+    if ((flags & 2u) != 0 && md_inflate_take(z, 16) != crc) {
+        md_inflate_fault(z, "the checksum of its header is wrong");
     }
 }
 
@@ -314,7 +329,7 @@ MD_FN const char *md_gunzip(md_stream *stream, unsigned char *out, size_t size) 
         md_inflate_fault(&z, "its checksum or length is wrong");
     }
     if (z.why == NULL && (z.bit_count > 0 || md_stream_next(stream) >= 0)) {
-        md_inflate_fault(&z, "something follows behind its end");
+        md_inflate_fault(&z, "something follows behind its end; it may have one member only");
     }
     return z.why;
 }

@@ -71,7 +71,9 @@ MD_FN int md_raw_open(md_array *a, const char *path, md_dtype dtype, md_text *me
         return rc;
     }
     uint64_t width = md_dtype_bytes(dtype);
-    if (bytes == 0 || bytes % width != 0) {
+    if (bytes == 0) {
+        rc = md_fail(message, MD_EXIT_DATA, "%s: the file is empty", path);
+    } else if (bytes % width != 0) {
         rc = md_fail(message, MD_EXIT_DATA,
                      "%s: %llu bytes are no whole number of elements of %llu bytes", path,
                      (unsigned long long)bytes, (unsigned long long)width);
@@ -127,7 +129,11 @@ MD_FN int md_gzip_map(md_array *a, const char *path, int fd, uint64_t bytes, md_
     size_t size =
         (size_t)tail[0] | (size_t)tail[1] << 8 | (size_t)tail[2] << 16 | (size_t)tail[3] << 24;
     if (size > 1100 * bytes) { /* deflate reaches 1032 to 1 */
-        return md_fail(message, MD_EXIT_DATA, "%s: cannot unpack: its length is damaged", path);
+        return md_fail(
+            message, MD_EXIT_DATA,
+            "%s: cannot unpack: its last four bytes, the length, make no sense; it is cut "
+            "short, damaged, or goes on behind its end",
+            path);
     }
     a->map_bytes = size;
     a->map = md_map(size);

@@ -54,7 +54,7 @@ MD_FN int md_json_peek(md_json *j) {
             return -1;
         }
         if (j->read(j->user, j->next, j->window, want) != 0) {
-            md_json_fault(j, "the header could not be read");
+            md_json_fault(j, "the header is cut short or cannot be read");
             return -1;
         }
         j->next += want;
@@ -242,17 +242,42 @@ MD_FN void md_json_word(md_json *j, const char *word) {
     }
 }
 
-/* A number of any form; its value is nobody's business. */
-MD_FN void md_json_number(md_json *j) {
+/* Digits, at least one; gives the byte behind them, not taken. */
+MD_FN int md_json_digits(md_json *j) {
     int digits = 0;
     int c = md_json_peek(j);
-    while ((c >= '0' && c <= '9') || c == '-' || c == '+' || c == '.' || c == 'e' || c == 'E') {
-        digits += c >= '0' && c <= '9';
+    for (; c >= '0' && c <= '9'; digits++) {
         j->pos++;
         c = md_json_peek(j);
     }
     if (digits == 0) {
         md_json_fault(j, "a value was expected");
+    }
+    return c;
+}
+
+/* A number of any form; its value is nobody's business. */
+MD_FN void md_json_number(md_json *j) {
+    int c = md_json_peek(j);
+    if (c == '-') {
+        j->pos++;
+        c = md_json_peek(j);
+    }
+    if (c == '0') { /* nothing but a point or an exponent may follow */
+        j->pos++;
+        c = md_json_peek(j);
+    } else {
+        c = md_json_digits(j);
+    }
+    if (c == '.') {
+        j->pos++;
+        c = md_json_digits(j);
+    }
+    if (c == 'e' || c == 'E') {
+        j->pos++;
+        c = md_json_peek(j);
+        j->pos += c == '+' || c == '-';
+        (void)md_json_digits(j);
     }
 }
 

@@ -45,8 +45,8 @@ MD_FN int md_array_map(md_array *a, const char *path, int fd, uint64_t bytes, md
     return MD_EXIT_OK;
 }
 
-/* Fills rows and width from the shape. Gives the number of bytes, or 0 for an empty or absurd
- * array. */
+/* Fills rows and width from the shape. Gives the number of bytes, or 0 for an array that is empty or
+ * larger than any memory. */
 MD_FN uint64_t md_array_bytes(md_array *a) {
     uint64_t count = 1;
     for (int i = 0; i < a->rank; i++) {
@@ -197,7 +197,11 @@ MD_FN int md_npy_head(md_array *a, int fd, uint64_t *start, md_text *message) {
     }
     uint64_t length = (uint64_t)fixed[8] | (uint64_t)fixed[9] << 8;
     *start = 10;
-    if (fixed[6] == 2 && md_read_fd(&fd, 10, fixed + 10, 2) == 0) {
+    if (fixed[6] == 2) {
+        if (md_read_fd(&fd, 10, fixed + 10, 2) != 0) {
+            return md_fail(message, MD_EXIT_DATA, "%s: the header of this .npy file is cut short",
+                           a->path);
+        }
         length |= (uint64_t)fixed[10] << 16 | (uint64_t)fixed[11] << 24;
         *start = 12;
     } else if (fixed[6] != 1) {
@@ -230,7 +234,11 @@ MD_FN int md_npy_open(md_array *a, const char *path, md_text *message) {
     if (rc == MD_EXIT_OK) {
         uint64_t need = md_array_bytes(a);
         if (need == 0) {
-            rc = md_fail(message, MD_EXIT_DATA, "%s: the array is empty", path);
+            char shape[256];
+            md_text t = md_text_make(shape, sizeof shape);
+            md_text_shape(&t, a->shape, a->rank);
+            rc = md_fail(message, MD_EXIT_DATA, "%s: the array is empty or too large: shape %s",
+                         path, shape);
         } else if (bytes - start != need) {
             rc = md_fail(message, MD_EXIT_DATA,
                          "%s: %s: %llu bytes of data were expected, found %llu", path,

@@ -5,17 +5,19 @@
  * Both stream through callbacks and need no memory but a few kilobytes of stack. A load walks the
  * header twice: the first walk checks every name, type, shape and offset, the second one reads the
  * data straight into the regions; so a file that does not fit changes nothing.
- * Needs tensor.h and json.h, gives md_save_tensors and md_load_tensors, allocates nothing. */
+ * Needs tensor.h, json.h and rng.h (to hash), gives md_save_tensors and md_load_tensors, allocates
+ * nothing. */
 #ifndef MD_SAFETENSORS_H
 #define MD_SAFETENSORS_H
 
 #include "runtime/json.h"
+#include "runtime/rng.h"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "weights files are little-endian, and so must be the machine"
 #endif
 
-enum { MD_NAME_BYTES = 512, MD_HEADER_MAX = 100000000, MD_HEADER_WALKS = 4096 };
+enum { MD_NAME_BYTES = 512, MD_HEADER_MAX = 100000000, MD_FAULTS_SHOWN = 10, MD_FAULTS_TAIL = 32 };
 
 typedef struct md_dtype_info {
     md_dtype dtype;
@@ -174,19 +176,20 @@ typedef struct md_load {
     void *user;
     uint64_t header; /* length of the JSON text */
     uint64_t data;   /* length of the data, by the offsets */
-    uint64_t chain;  /* the data up to here belong to one tensor each */
-    uint64_t filled; /* tensors with data */
-    uint64_t linked; /* those of them before `chain` */
+    uint64_t ends;   /* hashes of all begins less those of all ends */
     size_t hint;     /* where the next name most likely stands in the table */
     int faults;
     int code;
     md_text *message;
 } md_load;
 
+/* Where to say what is wrong; NULL when enough was said. */
 MD_FN md_text *md_load_fault(md_load *l, int code) {
-    md_text_add(l->message, l->faults > 0 ? "; " : "");
-    l->faults++;
     l->code = l->code == MD_OK ? code : l->code;
+    if (l->faults++ >= MD_FAULTS_SHOWN) {
+        return NULL;
+    }
+    md_text_add(l->message, l->faults > 1 ? "; " : "");
     return l->message;
 }
 
@@ -386,12 +389,8 @@ MD_FN void md_load_check(md_load *l) {
         const md_entry_head *h = &l->head;
         md_load_compare(l);
         if (md_load_sane(l) && h->end > h->begin) {
-            l->filled++;
             l->data = h->end > l->data ? h->end : l->data;
-            if (h->begin == l->chain) {
-                l->chain = h->end;
-                l->linked++;
-            }
+            l->ends += md_mix64(h->begin) - md_mix64(h->end);
         }
     }
     int slots = 0;
@@ -410,24 +409,12 @@ MD_FN void md_load_check(md_load *l) {
     }
 }
 
-/* The format wants the tensors to tile the data. Headers stand in data order as a rule, and then
- * the first walk has linked all of them; otherwise walk again as long as that links more. */
+/* The format wants the tensors to tile the data, in any order. They do exactly when each offset but
+ * the first and the last occurs as often as an end as it does as a begin: then all tensors lie on
+ * one path from the first to the last. Offsets are counted by the sum of their hashes, so one walk
+ * and one number are enough. */
 MD_FN void md_load_tiles(md_load *l) {
-    uint64_t before = 0;
-    for (int walk = 0; walk < MD_HEADER_WALKS && l->linked != l->filled && l->linked != before;
-         walk++) {
-        uint64_t members = 0;
-        int metadata = 0;
-        before = l->linked;
-        md_load_rewind(l);
-        while (md_load_head(l, &members, &metadata)) {
-            if (l->head.begin == l->chain && l->head.end > l->head.begin) {
-                l->chain = l->head.end;
-                l->linked++;
-            }
-        }
-    }
-    if (l->linked != l->filled || l->chain != l->data) {
+    if (l->ends != md_mix64(0) - md_mix64(l->data)) {
         md_text_add(md_load_fault(l, MD_ERR_FORMAT),
                     "the data of its tensors overlap or leave gaps");
     }
@@ -469,19 +456,63 @@ MD_FN void md_load_data(md_load *l, const md_memory *memory) {
             md_text_add(m, t->name);
             md_text_add(m, "' could not be read");
         }
+        char *at = md_tensor_data(t, memory);
+        for (size_t k = 0; t->dtype == MD_BOOL && k < t->bytes; k++) {
+            at[k] = (char)(at[k] != 0);
+        }
+    }
+}
+
+/* All steps; a fault in the text of the header makes everything else that was said a guess. */
+MD_FN void md_load_steps(md_load *l, const md_memory *memory) {
+    size_t before = l->message == NULL ? 0 : l->message->used;
+    unsigned char prefix[8];
+    if (l->read(l->user, 0, prefix, sizeof prefix) != 0) {
+        md_text_add(md_load_fault(l, MD_ERR_READ), "shorter than the 8 bytes of its header length");
+        return;
+    }
+    for (int i = 0; i < 8; i++) {
+        l->header |= (uint64_t)prefix[i] << 8 * i;
+    }
+    if (l->header > MD_HEADER_MAX) {
+        md_text_add(md_load_fault(l, MD_ERR_FORMAT),
+                    "not a safetensors file: its header length is absurd");
+        return;
+    }
+    md_load_check(l);
+    if (l->code == MD_OK && l->json.why == NULL) {
+        md_load_tiles(l);
+    }
+    if (l->code == MD_OK && l->json.why == NULL) {
+        md_load_length(l);
+    }
+    if (l->code == MD_OK && l->json.why == NULL) {
+        md_load_data(l, memory);
+    }
+    if (l->json.why != NULL) {
+        if (l->message != NULL) {
+            l->message->used = before;
+            l->message->at[before] = 0;
+        }
+        l->code = MD_OK;
+        l->faults = 0;
+        md_text *t = md_load_fault(l, MD_ERR_FORMAT);
+        md_text_add(t, "not a safetensors file: ");
+        md_text_add(t, l->json.why);
+        md_text_add(t, " at byte ");
+        md_text_u64(t, l->json.where);
     }
 }
 
 /* Loads the tensors whose kind is in `what`. A file must have every parameter; statistics of layers
  * stay as they are where it has none; of slots it has all or none. All names, types, shapes and
  * offsets are checked before a byte of the regions changes. `seen` is scratch of `count` bytes and
- * tells afterwards which tensors the file has. Gives MD_OK or a status code, and then all that was
- * wrong in `message` (which may be NULL). */
+ * tells afterwards which tensors the file has. Gives MD_OK or a status code, and then what was
+ * wrong, as far as ten lines of it go, in `message` (which may be NULL). */
 MD_FN int md_load_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
                           unsigned what, unsigned char *seen, md_read_fn read, void *user,
                           md_text *message) {
     md_load l;
-    unsigned char prefix[8];
     memset(&l, 0, sizeof l);
     memset(seen, 0, count);
     l.tensors = tensors;
@@ -491,35 +522,18 @@ MD_FN int md_load_tensors(const md_tensor *tensors, size_t count, const md_memor
     l.read = read;
     l.user = user;
     l.message = message;
-    if (read(user, 0, prefix, sizeof prefix) != 0) {
-        md_text_add(md_load_fault(&l, MD_ERR_READ),
-                    "shorter than the 8 bytes of its header length");
-        return l.code;
+    size_t tail = message != NULL && message->size > 2 * MD_FAULTS_TAIL ? MD_FAULTS_TAIL : 0;
+    if (tail > 0) { /* however long names are, the count has its place */
+        message->size -= tail;
     }
-    for (int i = 0; i < 8; i++) {
-        l.header |= (uint64_t)prefix[i] << 8 * i;
+    md_load_steps(&l, memory);
+    if (tail > 0) {
+        message->size += tail;
     }
-    if (l.header > MD_HEADER_MAX) {
-        md_text_add(md_load_fault(&l, MD_ERR_FORMAT),
-                    "not a safetensors file: its header length is absurd");
-        return l.code;
-    }
-    md_load_check(&l);
-    if (l.code == MD_OK && l.json.why == NULL) {
-        md_load_tiles(&l);
-    }
-    if (l.code == MD_OK && l.json.why == NULL) {
-        md_load_length(&l);
-    }
-    if (l.code == MD_OK && l.json.why == NULL) {
-        md_load_data(&l, memory);
-    }
-    if (l.json.why != NULL) {
-        md_text *t = md_load_fault(&l, MD_ERR_FORMAT);
-        md_text_add(t, "not a safetensors file: ");
-        md_text_add(t, l.json.why);
-        md_text_add(t, " at byte ");
-        md_text_u64(t, l.json.where);
+    if (l.faults > MD_FAULTS_SHOWN) {
+        md_text_add(message, "; and ");
+        md_text_u64(message, (uint64_t)(l.faults - MD_FAULTS_SHOWN));
+        md_text_add(message, " more");
     }
     return l.code;
 }

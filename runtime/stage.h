@@ -57,8 +57,9 @@ MD_FN int md_stage_open(md_run *r, int index, const char *path) {
         }
         if (bad >= 0) {
             md_number n = md_get_number(from + (size_t)bad * width, a->dtype, a->swap);
-            md_text_format(&r->message, "%s: element %lld is %.17g, which input '%s' (%s", path,
-                           (long long)(s * per_call + bad), n.f, port->name,
+            char shown[MD_NUMBER_TEXT];
+            md_text_format(&r->message, "%s: element %lld is %s, which input '%s' (%s", path,
+                           (long long)(s * per_call + bad), md_number_text(shown, n), port->name,
                            md_dtype_get(port->dtype)->name);
             if (port->lo < port->hi) {
                 md_text_format(&r->message, " in %lld..%lld", (long long)port->lo,

@@ -121,6 +121,12 @@ static void test_csv_refusals(void **state) {
         {"a,b,c\n1,2,3\n4,5,10\n", "bad.csv:3:3: 10 is outside 0..10 (field 'y'"},
         {"1,2,3\n4,5,6.5\n", "bad.csv:2:3: 6.5 does not fit U8"},
         {"1,2,300\n", "bad.csv:1:3: 300 does not fit U8"},
+        {"1,2,1e30\n", "bad.csv:1:3: 1e+30 does not fit U8"},
+        {"1,1e39,3\n", "bad.csv:1:2: 1e+39 does not fit F32"},
+        {"\xFF\xFE"
+         "1,2,3\n",
+         "text in UTF-16"},
+        {"1;2;3\n", "the file has 1 (commas separate them)"},
         {"1,2\n3,4\n", "needs at least 3 columns, the file has 2"},
         {"", "no rows"},
         {"a,b,c\n", "no rows"},
@@ -137,11 +143,75 @@ static void test_csv_refusals(void **state) {
         md_data_close(&d);
     }
     md_data d;
+    static const char wide[] = "1\0,\0002\0\n\0";
+    assert_int_equal(open_set(&d, &csv_set, put("wide.csv", wide, sizeof wide - 1), NULL),
+                     MD_EXIT_DATA);
+    assert_non_null(strstr(text, "wide.csv:1:1: a NUL byte"));
+    md_data_close(&d);
+    char pipe_path[128];
+    snprintf(pipe_path, sizeof pipe_path, "%s/pipe", folder);
+    assert_int_equal(mkfifo(pipe_path, 0600), 0);
+    assert_int_equal(open_set(&d, &csv_set, pipe_path, NULL), MD_EXIT_DATA); /* no wait */
+    assert_non_null(strstr(text, "not a regular file"));
+    md_data_close(&d);
     assert_int_equal(open_set(&d, &csv_set, "/nowhere.csv", NULL), MD_EXIT_DATA);
     assert_string_equal(text, "cannot open '/nowhere.csv': No such file or directory");
     md_data_close(&d);
     assert_int_equal(open_set(&d, &csv_set, "/tmp", NULL), MD_EXIT_DATA);
     assert_string_equal(text, "cannot read '/tmp': not a regular file");
+    md_data_close(&d);
+}
+
+/* The compiler gives a field without arithmetic the raw type f32 all the same: its integers must
+ * not pass through it. */
+static const md_field whole_fields[] = {
+    {"y", 0, MD_COLUMNS, 0, 1, 0, MD_F32, MD_U8, 0, {0}, 1, 0, 10, NULL},
+    {"n", 0, MD_COLUMNS, 1, 1, 0, MD_F32, MD_I64, 0, {0}, 8, 0, 0, NULL},
+};
+static const md_dataset whole_set = {"whole", one_file, 1, whole_fields, 2, 0, 0};
+
+static void test_csv_whole(void **state) {
+    (void)state;
+    static const struct {
+        const char *csv, *text; /* NULL: taken */
+        int64_t n;
+    } cases[] = {
+        {"3,16777217\n", NULL, 16777217},
+        {"3,-9223372036854775808\n", NULL, INT64_MIN},
+        {"300,1\n", "bad.csv:1:1: 300 does not fit U8", 0},
+        {"2.5,1\n", "bad.csv:1:1: 2.5 does not fit U8", 0},
+        {"-1,1\n", "bad.csv:1:1: -1 does not fit U8", 0},
+        {"10,1\n", "bad.csv:1:1: 10 is outside 0..10", 0},
+        {"3,9223372036854775808\n", "bad.csv:1:2: ", 0},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        md_data d;
+        const char *path = put("bad.csv", cases[i].csv, strlen(cases[i].csv));
+        int rc = open_set(&d, &whole_set, path, NULL);
+        int64_t row = 0, n = 0;
+        if (rc == 0) {
+            md_data_gather(&d, 1, 0, &row, 1, 1, &n);
+        }
+        if (cases[i].text == NULL ? rc != 0 || n != cases[i].n
+                                  : rc == 0 || strstr(text, cases[i].text) == NULL) {
+            fail_msg("case %zu: rc %d, %lld, '%s'", i, rc, (long long)n, text);
+        }
+        md_data_close(&d);
+    }
+    /* The same of an array: what does not fit is not taken because the field has no range. */
+    unsigned char file[1024];
+    int64_t pair[2] = {3, 4294967296};
+    static const md_field narrow_fields[] = {
+        {"y", 0, MD_COLUMNS, 0, 2, 0, MD_F32, MD_I32, 1, {2}, 8, 0, 0, NULL}};
+    static const md_dataset narrow_set = {"narrow", one_file, 1, narrow_fields, 1, 0, 0};
+    static const int64_t shape[] = {1, 2};
+    md_data d;
+    md_text t = md_text_make((char *)file, sizeof file);
+    md_npy_header(&t, MD_I64, 2, shape);
+    memcpy(file + t.used, pair, sizeof pair);
+    assert_int_equal(open_set(&d, &narrow_set, put("n.npy", file, t.used + sizeof pair), NULL),
+                     MD_EXIT_DATA);
+    assert_non_null(strstr(text, "row 0, element 1 is 4294967296, which does not fit I32"));
     md_data_close(&d);
 }
 
@@ -389,6 +459,13 @@ static void test_convert(void **state) {
     float half_ = 0.5f, nan_ = NAN;
     assert_int_equal(md_convert(u, MD_U8, &half_, MD_F32, 0, 1), 0);
     assert_int_equal(md_convert(u, MD_U8, &nan_, MD_F32, 0, 1), 0);
+    double huge_ = 1e39, infinite = INFINITY;
+    float narrow;
+    assert_int_equal(md_convert(&narrow, MD_F32, &huge_, MD_F64, 0, 1), 0);
+    assert_int_equal(md_convert(&narrow, MD_F32, &infinite, MD_F64, 0, 1), -1);
+    unsigned char two = 2;
+    assert_int_equal(md_convert(u, MD_BOOL, &two, MD_BOOL, 0, 1), -1);
+    assert_int_equal(u[0], 1);
     uint64_t top = UINT64_MAX;
     assert_int_equal(md_convert(&back, MD_I64, &top, MD_U64, 0, 1), 0);
     /* every f16 and bf16 survives the way to f32 and back */
@@ -425,6 +502,10 @@ static void test_numbers(void **state) {
             fail_msg("'%s' was taken", bad[i]);
         }
     }
+    md_number n;
+    assert_true(md_parse_value("-9223372036854775808", &n) && n.is_int && n.i == INT64_MIN);
+    assert_true(md_parse_value("-9223372036854775809", &n) && !n.is_int);
+    assert_true(md_parse_value("-0", &n) && signbit(n.f));
     static const struct {
         double value;
         const char *text;
@@ -432,6 +513,8 @@ static void test_numbers(void **state) {
                  {0.1, "0.1"},
                  {3e-3, "0.003"},
                  {1e10, "1e+10"},
+                 {300, "300"},
+                 {-0.0, "-0"},
                  {2859.69634758675, "2859.69634758675"}};
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         char buffer[64];
@@ -501,6 +584,14 @@ static void test_gzip(void **state) {
             assert_non_null(gunzip(packed, n, out, SIZE));
         }
     }
+    /* the checksum of a header */
+    unsigned char head[] = {0x1F, 0x8B, 8, 2, 0, 0, 0, 0, 0, 3, 0, 0, 3, 0, 0, 0, 0, 0, 0, 0, 0, 0};
+    uint32_t crc = md_crc32(head, 10);
+    head[10] = (unsigned char)crc;
+    head[11] = (unsigned char)(crc >> 8);
+    assert_null(gunzip(head, sizeof head, out, 0));
+    head[11] ^= 1;
+    assert_string_equal(gunzip(head, sizeof head, out, 0), "the checksum of its header is wrong");
     /* damage: any answer but a crash */
     size_t n = deflate_all(packed, 2 * SIZE, in, 3000, 9, Z_DEFAULT_STRATEGY);
     for (size_t i = 0; i < 1500; i++) {
@@ -523,11 +614,12 @@ static void test_gzip(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_csv),      cmocka_unit_test(test_csv_refusals),
-        cmocka_unit_test(test_csv_long), cmocka_unit_test(test_window),
-        cmocka_unit_test(test_npy),      cmocka_unit_test(test_npy_header),
-        cmocka_unit_test(test_idx),      cmocka_unit_test(test_raw),
-        cmocka_unit_test(test_convert),  cmocka_unit_test(test_numbers),
+        cmocka_unit_test(test_csv),        cmocka_unit_test(test_csv_refusals),
+        cmocka_unit_test(test_csv_long),   cmocka_unit_test(test_window),
+        cmocka_unit_test(test_csv_whole),  cmocka_unit_test(test_npy),
+        cmocka_unit_test(test_npy_header), cmocka_unit_test(test_idx),
+        cmocka_unit_test(test_raw),        cmocka_unit_test(test_convert),
+        cmocka_unit_test(test_numbers),
 #ifdef HAVE_ZLIB
         cmocka_unit_test(test_gzip),
 #endif

@@ -238,6 +238,10 @@ static void test_refusals(void **state) {
         /* JSON */
         {"", 0, MD_ERR_FORMAT, "must be a JSON object"},
         {"[]", 0, MD_ERR_FORMAT, "must be a JSON object"},
+        {"{\"__metadata__\":{\"a\":1-2}," W "," B "," M "}", 35, MD_ERR_FORMAT, "',' was expected"},
+        {"{\"__metadata__\":{\"a\":01}," W "," B "," M "}", 35, MD_ERR_FORMAT, "',' was expected"},
+        {"{\"__metadata__\":{\"a\":1.}," W "," B "," M "}", 35, MD_ERR_FORMAT,
+         "a value was expected"},
         {"{" W "," B "," M "}x", 35, MD_ERR_FORMAT, "behind the header's end"},
         {"{" W "," B "," M ",}", 35, MD_ERR_FORMAT, "a string was expected"},
         {"{" W " " B "}", 35, MD_ERR_FORMAT, "',' was expected"},
@@ -307,6 +311,31 @@ static void test_all_at_once(void **state) {
     free(w);
 }
 
+/* Ten of many faults are told, then how many more there are, however long the names. */
+static void test_too_many(void **state) {
+    (void)state;
+    World *w = world_new();
+    char header[8000];
+    size_t used = 0;
+    header[used++] = '{';
+    for (int i = 0; i < 25; i++) {
+        memset(header + used, 'x', 250);
+        used += (size_t)sprintf(header + used, "%s\"%02d", i > 0 ? "," : "", i);
+        header[used] = 'x';
+        used += 200;
+        used += (size_t)sprintf(header + used,
+                                "\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[%d,%d]}", i,
+                                i + 1);
+    }
+    header[used++] = '}';
+    header[used] = 0;
+    world_file(w, header, 25);
+    assert_int_equal(world_load(w, MD_SAVE_PARAMS), MD_ERR_NAME);
+    assert_string_equal(w->text + strlen(w->text) - 13, "; and 18 more");
+    assert_non_null(strstr(w->text, "unknown tensor '00x"));
+    free(w);
+}
+
 /* Damaged files never crash and change nothing unless they are accepted; the seed is fixed. */
 static void test_damage(void **state) {
     (void)state;
@@ -350,6 +379,7 @@ int main(void) {
         cmocka_unit_test(test_weights_of_a_checkpoint),
         cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_all_at_once),
+        cmocka_unit_test(test_too_many),
         cmocka_unit_test(test_damage),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
