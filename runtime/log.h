@@ -62,9 +62,13 @@ MD_COLD void md_print(md_run *r) {
     r->lost = r->lost == 0 ? error : r->lost;
 }
 
-/* "digits: message" on stderr. */
+/* "digits: message" on stderr, one line: names and cells of files may hold anything. */
 MD_COLD void md_complain(md_run *r, const char *kind) {
     md_text *t = md_line(r);
+    for (size_t i = 0; i < r->message.used; i++) {
+        unsigned char c = (unsigned char)r->message.at[i];
+        r->message.at[i] = c < 0x20 || c == 0x7F ? '?' : r->message.at[i];
+    }
     if (r->drawn) {
         (void)md_write_fd(STDOUT_FILENO, "\n", 1);
         r->drawn = 0;

@@ -323,12 +323,23 @@ MD_COLD int md_dispatch(md_run *r, md_paths *paths) {
     return r->options.command == MD_RUN_EVAL ? md_evaluate(r) : md_fit(r);
 }
 
+/* A closed standard stream would give its number to the next file, and what is printed would land
+ * in there. Its place is taken by something that refuses what the stream is for. */
+MD_COLD void md_hold_streams(void) {
+    for (int fd = 0; fd < 3; fd++) {
+        if (fcntl(fd, F_GETFD) < 0) {
+            (void)open("/dev/null", fd == 0 ? O_WRONLY : O_RDONLY);
+        }
+    }
+}
+
 MD_COLD int md_main(const md_model *model, int argc, char **argv) {
     static md_run run;
     static md_paths paths;
     md_run *r = &run;
     memset(r, 0, sizeof *r);
     memset(&paths, 0, sizeof paths);
+    md_hold_streams();
     r->model = model;
     r->message = md_text_make(r->message_bytes, sizeof r->message_bytes);
     r->terminal = isatty(STDOUT_FILENO);

@@ -137,19 +137,40 @@ MD_FN int md_predict_call(md_run *r, int64_t index) {
     return MD_EXIT_OK;
 }
 
+/* Opens the files of the results. No two of them, nor the weights, may be one file: the last one
+ * written would take the place of the others. */
+MD_FN int md_predict_open(md_run *r, md_out *outs, int *files) {
+    const md_entry *e = r->entry;
+    int rc = MD_EXIT_OK;
+    for (int i = 0; i < e->output_count; i++) {
+        outs[i].fd = -1;
+    }
+    for (int i = 0; i < e->output_count && rc == MD_EXIT_OK; i++) {
+        const char *path = md_out_path(r, &e->outputs[i]);
+        if (path == NULL) {
+            continue;
+        }
+        rc = md_out_open(&outs[i], path, &r->message);
+        int shared = r->options.save != NULL && md_out_resolve(&r->out, r->options.save) == 0 &&
+                     strcmp(r->out.target, outs[i].target) == 0;
+        for (int k = 0; k < i; k++) {
+            shared |= outs[k].fd >= 0 && strcmp(outs[k].target, outs[i].target) == 0;
+        }
+        if (rc == MD_EXIT_OK && shared && !outs[i].special) {
+            rc = md_fail(&r->message, MD_EXIT_USAGE, "two results are to go to '%s'", path);
+        }
+        ++*files;
+    }
+    return rc;
+}
+
 /* All calls. `outs` has one file a result; a result without a path is shown if it is asked for
  * nowhere else. */
 MD_FN int md_predict_all(md_run *r, md_out *outs, int64_t calls) {
     const md_entry *e = r->entry;
-    int rc = MD_EXIT_OK;
     int files = 0;
-    for (int i = 0; i < e->output_count; i++) {
-        const char *path = md_out_path(r, &e->outputs[i]);
-        outs[i].fd = -1;
-        if (path != NULL && rc == MD_EXIT_OK) {
-            rc = md_out_open(&outs[i], path, &r->message);
-            files += rc == MD_EXIT_OK;
-        }
+    int rc = md_predict_open(r, outs, &files);
+    for (int i = 0; i < e->output_count && rc == MD_EXIT_OK; i++) {
         if (outs[i].fd >= 0) {
             md_result_header(&outs[i], &e->outputs[i], calls);
         }
@@ -165,12 +186,10 @@ MD_FN int md_predict_all(md_run *r, md_out *outs, int64_t calls) {
         }
     }
     for (int i = 0; i < e->output_count; i++) {
-        if (outs[i].fd >= 0) {
-            if (rc != MD_EXIT_OK || md_signal != 0) {
-                outs[i].error = outs[i].error == 0 ? ECANCELED : outs[i].error;
-            }
-            int closed = md_out_close(&outs[i], &r->message);
-            rc = rc == MD_EXIT_OK ? closed : rc;
+        if (outs[i].fd >= 0 && (rc != MD_EXIT_OK || md_signal != 0)) {
+            md_out_cancel(&outs[i]);
+        } else if (outs[i].fd >= 0) {
+            rc = md_out_close(&outs[i], &r->message);
         }
     }
     return rc;

@@ -3,6 +3,8 @@
  *
  * Bytes go to a temporary file in the same folder, which is synced and then renamed over the old
  * one, and the folder is synced; a full disk or a power cut leaves the old file or the new one.
+ * Where the system has files without a name (Linux), the temporary file gets one when it is
+ * complete, so that a program that is killed leaves nothing behind.
  * What is no regular file (a device, a pipe) is written in place.
  * Needs host.h and safetensors.h; allocates nothing. */
 #ifndef MD_SAVE_H
@@ -15,8 +17,9 @@ enum { MD_OUT_BYTES = 4096, MD_LINKS = 8 };
 
 typedef struct md_out {
     int fd;
-    int error;   /* errno of the first failure */
-    int special; /* no regular file: written in place */
+    int error;    /* errno of the first failure */
+    int special;  /* no regular file: written in place */
+    int nameless; /* the temporary file has no name yet */
     const char *path;
     char target[MD_PATH_BYTES];    /* path with links followed */
     char temp[MD_PATH_BYTES + 32]; /* next to it */
@@ -52,12 +55,42 @@ MD_COLD int md_out_fail(md_out *o, md_text *message) {
                    o->special || access(o->path, F_OK) != 0 ? "" : "; the file is as it was");
 }
 
+/* Opens the folder of the target. */
+MD_COLD int md_out_folder(md_out *o, int flags) {
+    char *slash = strrchr(o->target, '/');
+    char *end = slash == o->target ? slash + 1 : slash; /* of the folder's name */
+    char behind = 0;
+    if (slash != NULL) {
+        behind = *end;
+        *end = 0;
+    }
+    int fd = open(slash == NULL ? "." : o->target, flags | O_CLOEXEC, 0666);
+    int error = errno;
+    if (slash != NULL) {
+        *end = behind;
+    }
+    errno = error;
+    return fd;
+}
+
+/* The temporary file under its name, which nobody else may have. One that a dead process of the
+ * same number left is in the way. */
+MD_COLD int md_out_named(md_out *o) {
+    int flags = O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC;
+    int fd = open(o->temp, flags, 0666);
+    if (fd < 0 && errno == EEXIST && unlink(o->temp) == 0) {
+        fd = open(o->temp, flags, 0666);
+    }
+    return fd;
+}
+
 MD_COLD int md_out_open(md_out *o, const char *path, md_text *message) {
     struct stat old;
     int exists;
     o->path = path;
     o->used = 0;
     o->special = 0;
+    o->nameless = 0;
     o->fd = -1;
     o->error = md_out_resolve(o, path);
     if (o->error != 0) {
@@ -66,16 +99,31 @@ MD_COLD int md_out_open(md_out *o, const char *path, md_text *message) {
     exists = stat(o->target, &old) == 0;
     if (exists && !S_ISREG(old.st_mode)) {
         o->special = 1;
-        o->fd = open(o->target, O_WRONLY | O_CLOEXEC);
+        o->fd = open(o->target, O_WRONLY | O_CLOEXEC | O_NOCTTY);
     } else {
         snprintf(o->temp, sizeof o->temp, "%s.tmp%ld", o->target, (long)getpid());
-        o->fd = open(o->temp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+#ifdef O_TMPFILE
+        o->fd = md_out_folder(o, O_TMPFILE | O_RDWR);
+        o->nameless = o->fd >= 0;
+#endif
+        o->fd = o->fd < 0 ? md_out_named(o) : o->fd;
         if (o->fd >= 0 && exists) {
             (void)fchmod(o->fd, old.st_mode & 07777);
         }
     }
     o->error = o->fd < 0 ? errno : 0;
     return o->fd < 0 ? md_out_fail(o, message) : MD_EXIT_OK;
+}
+
+/* Takes the new file away; what was there stays. */
+MD_COLD void md_out_cancel(md_out *o) {
+    if (o->fd >= 0) {
+        close(o->fd);
+        o->fd = -1;
+    }
+    if (!o->special && !o->nameless) {
+        unlink(o->temp);
+    }
 }
 
 /* Could the file be made? Asked before a long run; leaves nothing behind. A pipe or a device is
@@ -87,11 +135,7 @@ MD_COLD int md_out_probe(md_out *o, const char *path, md_text *message) {
     }
     int rc = md_out_open(o, path, message);
     if (rc == MD_EXIT_OK) {
-        close(o->fd);
-        o->fd = -1;
-        if (!o->special) {
-            unlink(o->temp);
-        }
+        md_out_cancel(o);
     }
     return rc;
 }
@@ -120,13 +164,38 @@ MD_COLD int md_out_write(void *user, const void *data, size_t bytes) {
     return o->error;
 }
 
-MD_COLD void md_out_sync_folder(md_out *o) {
-    char *slash = strrchr(o->target, '/');
-    const char *folder = slash == NULL ? "." : slash == o->target ? "/" : o->target;
-    if (slash != NULL && slash != o->target) {
-        *slash = 0;
+/* Gives the complete file its temporary name; where that may not be, a copy of it. */
+MD_COLD void md_out_name(md_out *o) {
+    char self[48];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", o->fd);
+    o->nameless = 0;
+    for (int i = 0; i < 2; i++) {
+        if (linkat(AT_FDCWD, self, AT_FDCWD, o->temp, AT_SYMLINK_FOLLOW) == 0) {
+            return;
+        }
+        if (errno != EEXIST || unlink(o->temp) != 0) {
+            break;
+        }
     }
-    int fd = open(folder, O_RDONLY | O_CLOEXEC);
+    struct stat info;
+    int from = o->fd;
+    off_t at = 0;
+    o->fd = md_out_named(o);
+    o->error = o->fd < 0 || fstat(from, &info) != 0 ? errno : 0;
+    while (o->error == 0 && at < info.st_size) {
+        ssize_t n = pread(from, o->buffer, sizeof o->buffer, at);
+        o->error = n < 0 ? errno : n == 0 ? EIO : md_write_fd(o->fd, o->buffer, (size_t)n);
+        at += n;
+    }
+    if (o->error == 0) {
+        (void)fchmod(o->fd, info.st_mode & 07777);
+        o->error = fsync(o->fd) != 0 ? errno : 0;
+    }
+    close(from);
+}
+
+MD_COLD void md_out_sync_folder(md_out *o) {
+    int fd = md_out_folder(o, O_RDONLY);
     if (fd >= 0) {
         (void)fsync(fd); /* some file systems cannot; the rename has happened all the same */
         close(fd);
@@ -139,7 +208,10 @@ MD_COLD int md_out_close(md_out *o, md_text *message) {
     if (o->error == 0 && !o->special && fsync(o->fd) != 0) {
         o->error = errno;
     }
-    if (close(o->fd) != 0 && o->error == 0) {
+    if (o->error == 0 && o->nameless) {
+        md_out_name(o);
+    }
+    if (o->fd >= 0 && close(o->fd) != 0 && o->error == 0) {
         o->error = errno;
     }
     o->fd = -1;
@@ -147,9 +219,7 @@ MD_COLD int md_out_close(md_out *o, md_text *message) {
         o->error = errno;
     }
     if (o->error != 0) {
-        if (!o->special) {
-            unlink(o->temp);
-        }
+        md_out_cancel(o);
         return md_out_fail(o, message);
     }
     if (!o->special) {

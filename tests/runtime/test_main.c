@@ -280,6 +280,13 @@ static void test_predict(void **state) {
         run("predict --load w.st --in x=x.npy --in k=k.npy --set gain=2 --out /dev/stdout"), 0);
     assert_memory_equal(out, "\x93NUMPY", 6);
     /* refusals */
+    refuses(2, "predict --load w.st --in x=x.npy --in k=k.npy --set gain=1e39",
+            "not a value of F32");
+    refuses(2, "weights --load w.st --out w=o.npy --out c=o.npy",
+            "two results are to go to 'o.npy'");
+    refuses(2, "weights --load w.st --out w=o.npy --save o.npy",
+            "two results are to go to 'o.npy'");
+    assert_int_equal(access("o.npy", F_OK), -1);
     refuses(2, "predict --load w.st --in k=k.npy --set gain=2",
             "needs input 'x', F32[2, 3]: --in x=FILE.npy");
     refuses(2, "predict --load w.st --in x=x.npy --in k=k.npy",
@@ -402,6 +409,13 @@ static void test_weight_faults(void **state) {
             "wrong.st: does not fit 'fake': tensor 'w' is F32[4] in the file and F32[3] in "
             "the model; tensor 'c' is missing");
     refuses(1, "fit --load rows.csv", "rows.csv: does not fit 'fake': not a safetensors file");
+    static const char odd[] = "{\"a\\n\":{\"dtype\":\"F32\",\"shape\":[],\"data_offsets\":[0,4]}} ";
+    file[0] = sizeof odd - 1;
+    memcpy(file + 8, odd, sizeof odd - 1);
+    put("wrong.st", file, 8 + sizeof odd - 1 + 4);
+    refuses(1, "fit --load wrong.st", "unknown tensor 'a?'; "); /* one line, whatever is in it */
+    file[0] = (char)n;
+    memcpy(file + 8, header, n);
     put("wrong.st", file, 4);
     refuses(1, "fit --load wrong.st", "shorter than the 8 bytes");
     refuses(1, "fit --load none.st", "cannot open 'none.st'");
@@ -437,6 +451,25 @@ static void test_full_disk(void **state) {
                 "cannot write '/dev/full': No space left on device");
         assert_int_equal(access("/dev/full", W_OK), 0);
     }
+    /* nobody's link is followed to write a temporary file, and one that lies about is no trouble */
+    char temp[64];
+    pid_t pid = fork();
+    if (pid == 0) {
+        static md_out o;
+        md_text message = md_text_make(temp, sizeof temp);
+        char own[64];
+        snprintf(own, sizeof own, "t.st.tmp%ld", (long)getpid());
+        _exit(symlink("rows.csv", own) != 0 || md_out_open(&o, "t.st", &message) != 0 ||
+              md_out_write(&o, "new", 3) != 0 || md_out_close(&o, &message) != 0);
+    }
+    int status = 0;
+    assert_int_equal(waitpid(pid, &status, 0), pid);
+    assert_int_equal(status, 0);
+    slurp("t.st", after);
+    assert_string_equal(after, "new");
+    slurp("rows.csv", after);
+    assert_memory_equal(after, "a,b,c,k,y\n", 10);
+    assert_int_equal(system("ls t.st.tmp* 2>/dev/null | grep -q . && exit 1 || exit 0"), 0);
     refuses(1, "fit --steps 3 --log none --save nowhere/f.st",
             "cannot write 'nowhere/f.st': No such file or directory");
     /* a link stays a link */
