@@ -3,10 +3,11 @@
 #define MDLC_COMPILER_ARRAY_FILE_H
 
 #include "compiler/base.h"
-#include "compiler/type.h"
+#include "compiler/eval.h"
 
-/* Reads all of the file as doubles. On failure returns false with one message in *message. */
-bool array_file_read(Arena *arena, const char *path, Type *type, double **data,
+/* Reads all of the file as elements of one type: integers exact, floats as doubles. On failure, or
+ * when an element does not fit, returns false with one message in *message. */
+bool array_file_read(Arena *arena, const char *path, Elem elem, Type *type, Num **data,
                      const char **message);
 
 #endif

@@ -328,6 +328,19 @@ void eval_bind(Eval *ev, const Slot *slot, const double *data) {
     bind(ev, slot, v);
 }
 
+void eval_bind_num(Eval *ev, const Slot *slot, const Num *data) {
+    Value v = eval_new(ev, slot->type);
+    int64_t n = type_count(slot->type);
+    bool round = ev->opt.round && elem_is_float(slot->type.elem);
+    for (int64_t i = 0; i < n; i++) {
+        v.at[i] = data[i];
+        if (round) {
+            v.at[i].f = num_round(slot->type.elem, data[i].f);
+        }
+    }
+    bind(ev, slot, v);
+}
+
 void eval_bind_int(Eval *ev, const Slot *slot, int64_t value) {
     Value v = eval_new(ev, slot->type);
     v.at[0].i = num_wrap(slot->type.elem, value);

@@ -35,6 +35,8 @@ typedef struct Eval Eval;
 Eval *eval_open(Arena *arena, EvalOptions options);
 /* The data is copied; numbers of integer slots are converted, so they must be below 2^53. */
 void eval_bind(Eval *ev, const Slot *slot, const double *data);
+/* The same, exact; integers fit the element type. */
+void eval_bind_num(Eval *ev, const Slot *slot, const Num *data);
 void eval_bind_int(Eval *ev, const Slot *slot, int64_t value); /* a scalar, exact */
 /* `value` may be a result of eval_region; it is shared, not copied. */
 void eval_bind_value(Eval *ev, const Slot *slot, Value value);

@@ -68,7 +68,11 @@ static void print_value(FILE *out, const char *name, Value value) {
     fprintf(out, " =");
     int64_t n = type_count(value.type);
     for (int64_t i = 0; i < n; i++) {
-        fprintf(out, " %.9g", value_get(value, i));
+        if (elem_is_float(value.type.elem)) {
+            fprintf(out, " %.9g", value_get(value, i));
+        } else {
+            fprintf(out, " %" PRId64, value.at[i].i);
+        }
     }
     fprintf(out, "\n");
 }
@@ -100,11 +104,11 @@ static bool same_shape_up_to_ones(Type a, Type b) {
 /* Binds one input from its file, checked against the declared shape and range. */
 static const char *bind_input(Run *r, const Slot *slot, const char *path, int *code) {
     Type type;
-    double *data;
+    Num *data;
     const char *message;
     *code = EXIT_FILE;
-    if (!array_file_read(&r->arena, path, &type, &data, &message)) {
-        return message;
+    if (!array_file_read(&r->arena, path, slot->type.elem, &type, &data, &message)) {
+        return str_printf(&r->arena, "input '%s': %s", slot->c_name, message);
     }
     *code = EXIT_USAGE;
     if (!same_shape_up_to_ones(type, slot->type)) {
@@ -112,17 +116,16 @@ static const char *bind_input(Run *r, const Slot *slot, const char *path, int *c
                           slot->c_name, path);
     }
     int64_t n = type_count(slot->type);
+    bool ranged = slot->lo != slot->hi && !elem_is_float(slot->type.elem);
     for (int64_t i = 0; i < n; i++) {
-        bool whole = elem_is_float(slot->type.elem) || data[i] == (double)(int64_t)data[i];
-        bool inside =
-            slot->lo == slot->hi || (data[i] >= (double)slot->lo && data[i] < (double)slot->hi);
-        if (!whole || !inside) {
-            return str_printf(&r->arena, "input '%s': element %" PRId64 " of %s is %.9g%s",
-                              slot->c_name, i, path, data[i],
-                              whole ? ", outside the declared range" : ", not an integer");
+        if (ranged && (data[i].i < slot->lo || data[i].i >= slot->hi)) {
+            return str_printf(&r->arena,
+                              "input '%s': element %" PRId64 " of %s is %" PRId64
+                              ", outside %" PRId64 "..%" PRId64,
+                              slot->c_name, i, path, data[i].i, slot->lo, slot->hi);
         }
     }
-    eval_bind(r->eval, slot, data);
+    eval_bind_num(r->eval, slot, data);
     return NULL;
 }
 
