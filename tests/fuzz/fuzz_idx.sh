@@ -1,0 +1,2 @@
+# Seeds of fuzz_idx, into a folder.
+exec sh tests/fuzz/readers.sh idx "$1"

@@ -1,0 +1,187 @@
+/* JSON: a text is taken exactly when a recursive reader of RFC 8259 takes it, and a string that is
+ * asked for has the same bytes. */
+#define _GNU_SOURCE
+#include "tests/fuzz/readers.h"
+
+typedef struct {
+    const uint8_t *at, *end;
+    int bad;
+    char string[256]; /* the last one, decoded */
+    size_t length;
+} Text;
+
+static int peek(const Text *t) {
+    return t->bad || t->at == t->end ? -1 : *t->at;
+}
+
+static int next(Text *t) {
+    int c = peek(t);
+    t->at += c >= 0;
+    return c;
+}
+
+static int take(Text *t, int c) {
+    if (peek(t) != c)
+        return 0;
+    t->at++;
+    return 1;
+}
+
+static void blanks(Text *t) {
+    while (peek(t) == ' ' || peek(t) == '\n' || peek(t) == '\r' || peek(t) == '\t')
+        t->at++;
+}
+
+static void put(Text *t, unsigned c) {
+    if (t->length < sizeof t->string)
+        t->string[t->length] = (char)(unsigned char)c;
+    t->length++;
+}
+
+static unsigned hex4(Text *t) {
+    unsigned v = 0;
+    for (int i = 0; i < 4; i++) {
+        int c = next(t);
+        const char *digits = "0123456789abcdef";
+        const char *d = c > 0 ? strchr(digits, c >= 'A' && c <= 'F' ? c - 'A' + 'a' : c) : NULL;
+        t->bad |= d == NULL;
+        v = v * 16 + (d == NULL ? 0 : (unsigned)(d - digits));
+    }
+    return v;
+}
+
+static void string(Text *t) {
+    t->length = 0;
+    t->bad |= !take(t, '"');
+    while (!t->bad && peek(t) != '"') {
+        int c = next(t);
+        t->bad |= c < 0x20;
+        if (c != '\\') {
+            put(t, (unsigned)c);
+            continue;
+        }
+        int e = next(t);
+        static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+        const char *known = e > 0 ? strchr(from, e) : NULL;
+        if (known != NULL) {
+            put(t, (unsigned char)to[known - from]);
+        } else if (e == 'u') {
+            unsigned p = hex4(t);
+            if (p >= 0xD800 && p < 0xDC00) {
+                int escape = take(t, '\\') && take(t, 'u');
+                unsigned low = escape ? hex4(t) : 0;
+                t->bad |= low < 0xDC00 || low > 0xDFFF;
+                p = 0x10000 + (p - 0xD800) * 0x400 + (low - 0xDC00) % 0x400;
+            } else {
+                t->bad |= p == 0 || (p >= 0xDC00 && p < 0xE000);
+            }
+            if (p < 0x80) {
+                put(t, p);
+            } else if (p < 0x800) {
+                put(t, 0xC0 | p >> 6), put(t, 0x80 | (p & 63));
+            } else if (p < 0x10000) {
+                put(t, 0xE0 | p >> 12), put(t, 0x80 | (p >> 6 & 63)), put(t, 0x80 | (p & 63));
+            } else {
+                put(t, 0xF0 | p >> 18), put(t, 0x80 | (p >> 12 & 63));
+                put(t, 0x80 | (p >> 6 & 63)), put(t, 0x80 | (p & 63));
+            }
+        } else {
+            t->bad = 1;
+        }
+    }
+    t->bad |= !take(t, '"');
+}
+
+static void digits(Text *t) {
+    t->bad |= peek(t) < '0' || peek(t) > '9';
+    while (peek(t) >= '0' && peek(t) <= '9')
+        t->at++;
+}
+
+static void value(Text *t, int depth) {
+    blanks(t);
+    int c = peek(t), open = c == '{' || c == '[';
+    static const char *const words[] = {"true", "false", "null"};
+    if (open && depth == 0) {
+        t->bad = 1;
+    } else if (open) {
+        int close = c == '{' ? '}' : ']';
+        t->at++;
+        blanks(t);
+        if (take(t, close))
+            return;
+        do {
+            blanks(t);
+            if (c == '{') {
+                string(t);
+                blanks(t);
+                t->bad |= !take(t, ':');
+            }
+            value(t, depth - 1);
+            blanks(t);
+        } while (take(t, ','));
+        t->bad |= !take(t, close);
+    } else if (c == '"') {
+        string(t);
+    } else if (c == 't' || c == 'f' || c == 'n') {
+        const char *word = words[c == 't' ? 0 : c == 'f' ? 1 : 2];
+        for (; *word != 0; word++)
+            t->bad |= next(t) != *word;
+    } else {
+        (void)take(t, '-');
+        if (!take(t, '0'))
+            digits(t);
+        if (take(t, '.'))
+            digits(t);
+        if (take(t, 'e') || take(t, 'E')) {
+            if (!take(t, '-'))
+                (void)take(t, '+');
+            digits(t);
+        }
+    }
+}
+
+typedef struct {
+    const uint8_t *data;
+    size_t size;
+} Mem;
+
+static int mem_read(void *user, uint64_t offset, void *to, size_t bytes) {
+    const Mem *m = user;
+    if (offset > m->size || bytes > m->size - offset)
+        return 1;
+    memcpy(to, m->data + offset, bytes);
+    return 0;
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
+    Text t = {.at = data, .end = data + size};
+    Mem m = {data, size};
+    md_json j;
+    value(&t, MD_JSON_DEPTH);
+    blanks(&t);
+    int want = !t.bad && t.at == t.end;
+    md_json_start(&j, mem_read, &m, 0, size);
+    md_json_skip(&j);
+    int taken = md_json_ahead(&j) < 0 && j.why == NULL;
+    if (taken != want) {
+        finding("%s at %llu, expected the other", j.why == NULL ? "taken, or more text" : j.why,
+                (unsigned long long)j.where);
+    }
+    if (j.why != NULL && j.where > size) {
+        finding("a fault behind the end");
+    }
+    t = (Text){.at = data, .end = data + size};
+    string(&t);
+    char buffer[64];
+    md_json_start(&j, mem_read, &m, 0, size);
+    md_json_string(&j, buffer, sizeof buffer);
+    int fits = !t.bad && t.length < sizeof buffer && peek(&t) != ' ';
+    if (!t.bad && t.length < sizeof buffer && j.why != NULL) {
+        finding("a string: %s", j.why);
+    }
+    if (fits && j.why == NULL && memcmp(buffer, t.string, t.length) != 0) {
+        finding("other bytes in a string");
+    }
+    return 0;
+}

@@ -1,0 +1,2 @@
+# Seeds of fuzz_json, into a folder.
+exec sh tests/fuzz/readers.sh json "$1"
