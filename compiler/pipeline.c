@@ -116,7 +116,7 @@ static bool optimise(Compile *c, Module *module) {
 }
 
 /* Is there anything that a program could do? */
-static bool has_entry(Compile *c, const Module *module) {
+static bool has_entry(Compile *c, const Module *module, uint32_t source) {
     for (int i = 0; i < module->entry.count; i++) {
         EntryKind kind = module->entry.at[i]->kind;
         if (kind == ENTRY_TRAIN || kind == ENTRY_CALL) {
@@ -124,7 +124,8 @@ static bool has_entry(Compile *c, const Module *module) {
         }
     }
     diag_error(&c->diag, LOC_NONE, 603,
-               "'%s' has no train and no entry, so there is nothing to compile", c->opt.input);
+               "'%s' has no train and no entry, so there is nothing to compile",
+               c->diag.sources.at[source].name);
     diag_hint(&c->diag, "'mdlc check' looks for errors, 'mdlc test' runs the tests of a file");
     return false;
 }
@@ -237,7 +238,7 @@ static int stages(Compile *c, uint32_t source) {
     if (c->opt.command == COMMAND_RUN) {
         return run_entry(c, module, c->out);
     }
-    if (!has_entry(c, module)) {
+    if (!has_entry(c, module, source)) {
         return EXIT_SOURCE;
     }
     Program *p = make_program(c, module);
