@@ -11,8 +11,9 @@
  * addresses the next position. So the map before iteration k >= 2, seen from what iteration k may
  * touch, is the map before iteration 1 with other token numbers, and the same steps give the same
  * verdict. What slices add is checked for all positions at once: a read demands its token in the
- * positions still to come, and when a loop ends, the positions that the two iterations did not
- * write must be untouched since its start; then they are filled.
+ * positions still to come; a stack that the loop writes shares no byte with another root that the
+ * loop touches (check_tracks); and when a loop ends, the positions that the two iterations did not
+ * write are filled.
  *
  * Which result of a kernel may lie in the bytes of which operand is read off the kernel's text
  * (check_kernel), and so is what it touches; what lowering says of both must agree.
@@ -526,14 +527,119 @@ static bool check_dests(Check *c, const Step *loop) {
     return true;
 }
 
-/* Positions that two iterations did not reach: untouched since the loop began, now filled. */
-static bool fill_slices(Check *c, const Step *loop, const StepList *list, int64_t mark) {
+/* Where a slice that `loop` picks lies in each of its turns: `at` + position * pitch, so many
+ * bytes; a Buf that it does not pick from lies still. */
+typedef struct {
+    int64_t at, pitch, bytes;
+    bool moves;
+} Track;
+
+static Track track_of(const Check *c, const Access *access, const Step *loop) {
+    const Buf *buf = access->buf;
+    Track t = {.at = buf->offset, .bytes = buf->bytes};
+    for (int k = 0; k < ACCESS_SLICES && access->slice[k] != NULL && !t.moves; k++) {
+        int64_t pitch = buf->stride[k] * (int64_t)elem_bytes(buf->type.elem);
+        const Turn *turn = turn_of(c, access->slice[k]);
+        if (access->slice[k] == loop) {
+            t.pitch = t.bytes = pitch;
+            t.moves = true;
+        } else if (turn != NULL) {
+            t.at += position(turn, turn->turn) * pitch;
+            t.bytes = pitch;
+        } else {
+            break; /* a loop further inside: all its positions */
+        }
+    }
+    return t;
+}
+
+/* Does the slice written in some turn reach bytes that a later one reads, or its own one later?
+ * Both are of the tracks of one loop. */
+static bool reaches_later(const Step *loop, const Track *write, const Track *read, bool before) {
+    for (int64_t turn = 0; turn < loop->trip; turn++) {
+        int64_t first = turn + (before ? 0 : 1), last = loop->trip - 1;
+        if (first > last) {
+            return false;
+        }
+        int64_t j = loop->reverse ? last - turn : turn;
+        int64_t from = loop->reverse ? 0 : first, to = loop->reverse ? last - first : last;
+        int64_t lo = write->at + j * write->pitch, hi = lo + write->bytes;
+        if (lo < read->at + to * read->pitch + read->bytes && read->at + from * read->pitch < hi) {
+            return true;
+        }
+    }
+    return false;
+}
+
+typedef struct {
+    const Step *step;
+    const Access *access;
+} Touch;
+typedef VEC(Touch) TouchList;
+
+static void collect_touches(Check *c, const StepList *list, TouchList *touch) {
+    for (int i = 0; i < list->count; i++) {
+        const Step *step = list->at[i];
+        collect_touches(c, &step->body, touch);
+        for (int k = 0; step->kind != STEP_LOOP && k < step->access.count; k++) {
+            if (region_of(step->access.at[k].buf) >= 0) {
+                VEC_PUSH(c->arena, touch, ((Touch){step, &step->access.at[k]}));
+            }
+        }
+    }
+}
+
+static bool whole_tracks_meet(const Step *loop, const Track *a, const Track *b) {
+    int64_t a_end = a->at + (loop->trip - 1) * a->pitch + a->bytes;
+    int64_t b_end = b->at + (loop->trip - 1) * b->pitch + b->bytes;
+    return a->at < b_end && b->at < a_end;
+}
+
+/* While a loop runs, a stack that it writes shares bytes with nothing that the loop touches, but
+ * for what has the same root: there a slice must leave alone what later turns read of values made
+ * before the loop. The two turns see their own slices alone. */
+static bool check_tracks(Check *c, const Step *loop) {
+    TouchList touch = {0};
+    collect_touches(c, &loop->body, &touch);
+    for (int i = 0; i < touch.count; i++) {
+        const Touch *w = &touch.at[i];
+        const Buf *stack = w->access->buf;
+        Track write = track_of(c, w->access, loop);
+        for (int k = 0; k < touch.count && write.moves && (w->access->mode & ACCESS_WRITE); k++) {
+            const Touch *t = &touch.at[k];
+            const Buf *buf = t->access->buf;
+            Track other = track_of(c, t->access, loop);
+            if (buf == stack || region_of(buf) != region_of(stack)) {
+                continue;
+            }
+            if (root_of(buf) != root_of(stack)) {
+                if (whole_tracks_meet(loop, &write, &other)) {
+                    return fail(
+                        c, "step %d touches %s, which shares bytes with %s, a stack of loop %d",
+                        t->step->id, buf->name, stack->name, loop->id);
+                }
+                continue;
+            }
+            /* In one step they share bytes as the first turn has shown, or not at all. */
+            bool same =
+                write.at == other.at && write.pitch == other.pitch && write.bytes == other.bytes;
+            bool before = w->step->id < t->step->id || (w->step == t->step && !same);
+            if ((t->access->mode & ACCESS_READ) && !written_inside(c, buf, loop) &&
+                reaches_later(loop, &write, &other, before)) {
+                return fail(c, "step %d writes %s over %s, which step %d reads in a later turn",
+                            w->step->id, stack->name, buf->name, t->step->id);
+            }
+        }
+    }
+    return true;
+}
+
+/* Positions that two iterations did not reach are filled. */
+static void fill_slices(Check *c, const Step *loop, const StepList *list) {
     for (int i = 0; i < list->count; i++) {
         const Step *step = list->at[i];
         if (step->kind == STEP_LOOP) {
-            if (!fill_slices(c, loop, &step->body, mark)) {
-                return false;
-            }
+            fill_slices(c, loop, &step->body);
             continue;
         }
         for (int k = 0; k < step->access.count; k++) {
@@ -556,18 +662,9 @@ static bool fill_slices(Check *c, const Step *loop, const StepList *list, int64_
             int64_t lo = base + (loop->reverse ? 0 : 2) * pitch;
             int64_t hi = base + (loop->reverse ? loop->trip - 2 : loop->trip) * pitch;
             int64_t token = c->value[buf->id].token;
-            const SpanMap *map = &c->map[region_of(buf)];
-            for (int s = span_at(map, lo); s < map->count && map->at[s].lo < hi; s++) {
-                if (map->at[s].token > mark && map->at[s].token != token) {
-                    const Origin *origin = &c->origin.at[map->at[s].token - 1];
-                    return fail(c, "step %d writes %s into slices of %s that other iterations own",
-                                origin->step, origin->buf->name, buf->name);
-                }
-            }
             span_set(c->arena, &c->map[region_of(buf)], lo, hi, token);
         }
     }
-    return true;
 }
 
 static bool run_list(Check *c, const StepList *list, const Step *up);
@@ -576,7 +673,6 @@ static bool run_loop(Check *c, const Step *loop) {
     if (c->depth == MAX_TURNS) {
         return fail(c, "loops are nested deeper than %d", MAX_TURNS);
     }
-    int64_t mark = c->origin.count;
     int first_id = c->next_id;
     Turn *turn = &c->turn[c->depth++];
     turn->loop = loop;
@@ -597,7 +693,10 @@ static bool run_loop(Check *c, const Step *loop) {
         }
     }
     c->depth--;
-    return loop->trip <= 2 || fill_slices(c, loop, &loop->body, mark);
+    if (loop->trip > 2) {
+        fill_slices(c, loop, &loop->body);
+    }
+    return check_tracks(c, loop);
 }
 
 /* How far the accesses to a Buf have come in one list, by positions as lowered. */

@@ -8,8 +8,9 @@
 /* `place` is an element, or -1: all of them. */
 typedef void (*KernelTouch)(void *ctx, const Arg *arg, int64_t place, bool store);
 
-/* `backward`: all loops but folds run from their end. Of a product what runtime/tile.h allows: what
- * C begins as is loaded, C is stored, the epilogue runs over blocks, A and B are loaded again. */
+/* `backward`: all loops but folds run from their end. Of a product, what runtime/tile.h allows:
+ * what C begins as is loaded, C is stored, the epilogue runs over blocks, A and B are loaded
+ * again. */
 void kernel_walk(const Kernel *k, bool backward, KernelTouch touch, void *ctx);
 /* True when, with `out` in the bytes of `in`, some load of `in` finds what a store of `out` left:
  * found by running the loops forward and backward. */
