@@ -1,5 +1,5 @@
-/* array_file: .npy arrays through the runtime's reader and by its conversions, the ones that emitted
- * programs use.
+/* array_file: .npy arrays through the runtime's reader and by its conversions, those of emitted
+ * programs.
  * Contract: needs a path and the element type that is wanted; gives shape and elements; keeps
  * nothing open. */
 #define _GNU_SOURCE

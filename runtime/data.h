@@ -3,8 +3,8 @@
  *
  * csv becomes one array of finished rows for each field; other files stay as they are, mapped, and
  * rows are converted when they are staged. All checks (missing, short, out of range, not finite)
- * happen here, before the first step. Held-out rows are a rule (every k-th row) or files of their own.
- * Needs io.h and csv.h, gives md_data. */
+ * happen here, before the first step. Held-out rows are a rule (every k-th row) or files of
+ * their own. Needs io.h and csv.h, gives md_data. */
 #ifndef MD_DATA_H
 #define MD_DATA_H
 

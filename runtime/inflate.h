@@ -3,7 +3,8 @@
  *
  * The output is the window, so nothing else is kept but three small tables. Codes of up to 9 bits
  * are looked up, longer ones are decoded bit by bit by their canonical order. The checksum and the
- * length at the end are verified, and the checksum of the header where there is one. Needs host.h, gives the bytes or says what is wrong. */
+ * length at the end are verified, and the checksum of the header where there is one. Needs host.h,
+ * gives the bytes or says what is wrong. */
 #ifndef MD_INFLATE_H
 #define MD_INFLATE_H
 
@@ -53,8 +54,8 @@ MD_FN uint32_t md_inflate_take(md_inflate *z, int n) {
     return value;
 }
 
-/* Builds the tables of a code from its lengths; 0 when the lengths are no complete prefix code. With
- * `lone` the code may also be a single symbol of one bit, or none. */
+/* Builds the tables of a code from its lengths; 0 when the lengths are no complete prefix code.
+ * With `lone` the code may also be a single symbol of one bit, or none. */
 MD_FN int md_huff_make(md_huff *h, const unsigned char *length, int symbols, int lone) {
     uint16_t offset[MD_HUFF_LONGEST + 2];
     int left = 1;

@@ -45,8 +45,8 @@ MD_FN int md_array_map(md_array *a, const char *path, int fd, uint64_t bytes, md
     return MD_EXIT_OK;
 }
 
-/* Fills rows and width from the shape. Gives the number of bytes, or 0 for an array that is empty or
- * larger than any memory. */
+/* Fills rows and width from the shape. Gives the number of bytes, or 0 for an array that is empty
+ * or larger than any memory. */
 MD_FN uint64_t md_array_bytes(md_array *a) {
     uint64_t count = 1;
     for (int i = 0; i < a->rank; i++) {

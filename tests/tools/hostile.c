@@ -1,7 +1,7 @@
 /* hostile FOLDER PROGRAM SEED PART PARTS KILLS: runs the program of tests/suites/hostile.mdl, built
- * with sanitizers and with tests/suites/faults.c, on several hundred damaged, odd and hostile files,
- * each in a process of its own; then it saves while system calls fail, while files may not grow,
- * and is killed KILLS times. PART of PARTS takes its share of the runs.
+ * with sanitizers and with tests/suites/faults.c, on several hundred damaged, odd and hostile
+ * files, each in a process of its own; then it saves while system calls fail, while files may not
+ * grow, and is killed KILLS times. PART of PARTS takes its share of the runs.
  *
  * A file is either taken, and then the program ends with 0 and has read the numbers that stand in
  * it, or it is refused: the documented status and one line on standard error that names the file,

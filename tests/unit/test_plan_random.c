@@ -6,8 +6,8 @@
  * (lifetimes, totals) agrees with them, so that nothing is refused for its records alone.
  *
  * SEED, COUNT (changes of random Programs), FIRST (the first of them), SAMPLES (changes of each
- * entry of a sample), DUMP (findings with their Programs) and SECONDS (goes on for so long, with random
- * Programs alone) come from the environment. */
+ * entry of a sample), DUMP (findings with their Programs) and SECONDS (goes on for so long, with
+ * random Programs alone) come from the environment. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
