@@ -10,9 +10,13 @@
 
 #include "runtime/host.h"
 
-#if defined(__linux__)
+/* The list of loaded objects: glibc's and musl's; tcc does not read glibc's header. */
+#if defined(__linux__) && !defined(__TINYC__)
+#define MD_OBJECT_LIST 1
 #include <link.h>
 #include <sys/resource.h>
+#else
+#define MD_OBJECT_LIST 0
 #endif
 
 enum { MD_HUGE_PAGE = 2 << 20, MD_HUGE_FROM = 8 << 20, MD_STACK_MARGIN = 48 << 10 };
@@ -87,7 +91,7 @@ MD_COLD int md_regions_map(md_regions *r, const md_model *model, md_text *messag
 
 /* ---- residency ------------------------------------------------------------------------------ */
 
-#if defined(__linux__)
+#if MD_OBJECT_LIST
 /* Touches every page of one loaded object: code by reading, its writable data by writing back what
  * is there. What the loader made read-only again is only read. */
 MD_UNCHECKED static int md_resident_object(struct dl_phdr_info *info, size_t size, void *user) {
@@ -134,7 +138,7 @@ MD_UNCHECKED MD_NOINLINE int md_resident_stack(size_t bytes) {
 
 /* The program as loaded, and the stack of this thread. */
 MD_COLD void md_resident_program(size_t stack_bytes) {
-#if defined(__linux__)
+#if MD_OBJECT_LIST
     (void)dl_iterate_phdr(md_resident_object, NULL);
 #endif
     (void)md_resident_stack(stack_bytes + MD_STACK_MARGIN);

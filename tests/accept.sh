@@ -56,4 +56,9 @@ for name in digits residual chars; do
     [ "$(number "$line" resident_growth_pages)" = 0 ] && pass || fail "$name: resident memory grew"
     [ "$(number "$line" peak_over_process_bytes)" -le "$(number "$line" bound_bytes)" ] && pass || fail "$name: the peak is above the bound"
 done
+
+# Every sample with every compiler and machine that is here.
+WIDE=1 sh tests/suites/compilers.sh >"$scratch/log"
+cat "$scratch/log"
+tail -n 1 "$scratch/log" | grep -q ' 0 failed, ' && pass || fail "compilers"
 summary accept

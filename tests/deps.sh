@@ -3,8 +3,8 @@
 # manager. Says what it does; does nothing, at once, when nothing is missing.
 #
 # Needed: a C compiler, make, flex, bison (3.7 or newer), cmocka, zlib.
-# Optional (MDLC_DEPS_OPTIONAL=1 installs them too): clang, python3, openblas. Without them the
-# tests that use them are skipped and say so.
+# Optional (MDLC_DEPS_OPTIONAL=1 installs them too): other compilers (clang, g++, tcc, for aarch64 and
+# arm), qemu-user, python3, openblas. Without them the tests that use them are skipped and say so.
 set -u
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -33,6 +33,11 @@ has_header zlib.h || missing="$missing zlib"
 have clang || optional="$optional clang"
 have python3 || optional="$optional python"
 has_blas || optional="$optional openblas"
+have g++ || optional="$optional c++"
+have tcc || optional="$optional tcc"
+have qemu-arm || optional="$optional qemu"
+have aarch64-linux-gnu-gcc || optional="$optional aarch64"
+have arm-linux-gnueabihf-gcc || optional="$optional arm32"
 
 if [ "${MDLC_DEPS_OPTIONAL:-0}" != 0 ]; then
     want="$missing$optional"
@@ -67,6 +72,11 @@ package() {
     clang) set -- clang clang clang llvm ;;
     python) set -- python3 python3 python python ;;
     openblas) set -- libopenblas-dev openblas-devel openblas openblas ;;
+    c++) set -- g++ gcc-c++ gcc gcc ;;
+    tcc) set -- "tcc libc6-dev" tcc tcc tcc ;;
+    qemu) set -- qemu-user qemu-user qemu-user qemu ;;
+    aarch64) set -- "gcc-aarch64-linux-gnu libc6-dev-arm64-cross" gcc-aarch64-linux-gnu aarch64-linux-gnu-gcc aarch64-elf-gcc ;;
+    arm32) set -- "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross" gcc-arm-linux-gnu arm-linux-gnueabihf-gcc arm-none-eabi-gcc ;;
     esac
     case $manager in
     apt) echo "$1" ;;
