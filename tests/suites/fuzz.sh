@@ -21,6 +21,11 @@ runs parse 1000 "$scratch/mdl"
 runs elab 300 "$scratch/mdl"
 runs compile 250 "$scratch/mdl"
 runs dump 200 "$scratch/mdl"
+# The readers of files in emitted programs, from the files of tests/tools/hostile.c.
+for name in csv npy idx gzip safetensors json text options; do
+    sh "tests/fuzz/fuzz_$name.sh" "$scratch/$name" || fail "seeds of $name" "cannot be made"
+    runs $name 2000 "$scratch/$name"
+done
 
 # The driver on planted faults: each kind of end is told apart, the input is saved, and alone it
 # ends the same way.
