@@ -61,4 +61,9 @@ done
 WIDE=1 sh tests/suites/compilers.sh >"$scratch/log"
 cat "$scratch/log"
 tail -n 1 "$scratch/log" | grep -q ' 0 failed, ' && pass || fail "compilers"
+
+# All hostile files from another seed, and five hundred kills while it saves.
+SEED=2 KILLS=500 sh tests/suites/hostile.sh >"$scratch/hostile.log"
+tail -n 1 "$scratch/hostile.log"
+tail -n 1 "$scratch/hostile.log" | grep -q ' 0 failed, ' && pass || fail hostile "$(grep FAIL "$scratch/hostile.log" | head -n 3)"
 summary accept

@@ -11,7 +11,8 @@
  *
  * hostile --files TARGET FOLDER: writes the files for which TARGET is the fuzz target.
  *
- * The files are made in hostile_files.h, faults of saving in hostile_saves.h. */
+ * The files are made in hostile_files.h and the headers behind it, faults of saving in
+ * hostile_saves.h. */
 #define _GNU_SOURCE
 #define LLVMFuzzerTestOneInput second_reader
 #include "tests/fuzz/fuzz_csv.c"
@@ -376,6 +377,11 @@ static void skipped(const char *kind, const char *reason) {
 }
 
 #include "tests/tools/hostile_files.h"
+
+#include "tests/tools/hostile_arrays.h"
+#include "tests/tools/hostile_packed.h"
+#include "tests/tools/hostile_weights.h"
+
 #include "tests/tools/hostile_saves.h"
 
 static void files_of_all_kinds(void) {
