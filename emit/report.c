@@ -276,8 +276,8 @@ void emit_stats(FILE *out, const Program *p) {
         all.loops += one.loops;
         all.copies += one.copies;
         all.buffers += one.buffers;
-        all.flops += one.flops;
-        all.bytes_moved += one.bytes_moved;
+        all.flops = count_add(all.flops, 1, one.flops);
+        all.bytes_moved = count_add(all.bytes_moved, 1, one.bytes_moved);
         bound = entry->lower_bound_bytes > bound ? entry->lower_bound_bytes : bound;
         if (is_shown(entry)) {
             print_stats(out, entry->c_name != NULL ? entry->c_name : entry->entry->name, ".", &one,

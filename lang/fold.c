@@ -11,6 +11,9 @@
 
 #include <string.h>
 
+/* The most products of one contraction: days of work, far from the range of the counters. */
+#define MOST_WORK 1e17
+
 bool fold_is_name(const char *name) {
     static const char *const names[] = {"sum", "min", "max", "mean", "prod", "argmax", "argmin"};
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -76,6 +79,10 @@ static const Value *scaled(Elab *e, Loc loc, const Value *v, double count) {
     return arith_binary(e, loc, AO_MUL, v, value_real(e->arena, 1.0 / count));
 }
 
+static const Value *empty_axis(Elab *e, const char *name, Loc loc) {
+    return elab_error(e, loc, 402, "'%s' over an axis without elements has no value", name);
+}
+
 /* The fold `name` over axes of v's node. */
 static const Value *fold_node(Elab *e, const char *name, const Value *v, uint32_t axes, Loc loc) {
     Elem elem = value_elem(v);
@@ -98,7 +105,7 @@ static const Value *fold_node(Elab *e, const char *name, const Value *v, uint32_
         if (axes >> i & 1) {
             rows = rows || evaluation_masks(e, axis_dim(v, i));
             if (axis_dim(v, i).size == 0 && !str_eq(name, "sum")) {
-                return elab_error(e, loc, 402, "'%s' over an empty axis", name);
+                return empty_axis(e, name, loc);
             }
         }
     }
@@ -114,7 +121,9 @@ static const Value *fold_node(Elab *e, const char *name, const Value *v, uint32_
             }
         }
         if (n != 1) {
-            return elab_error(e, loc, 403, "'%s' takes one index or axis", name);
+            elab_error(e, loc, 403, "'%s' takes one index or axis, found %d", name, n);
+            diag_hint(&e->c->diag, "x as [n] lays all elements along one axis");
+            return &value_poison;
         }
         Value *r = ARENA_NEW(e->arena, Value);
         *r = *v;
@@ -154,12 +163,13 @@ const Value *fold_axes(Elab *e, const char *name, const Value *v, uint32_t axes,
         if (value_is_number(v)) {
             return v;
         }
-        return elab_error(e, loc, 404, "'%s' folds a tensor, found %s", name, value_kind_text(v));
+        elab_error(e, loc, 404, "'%s' folds a tensor, found %s", name, value_kind_text(v));
+        if (v->kind == V_LIST) {
+            diag_hint(&e->c->diag, "max(a, b) and min(a, b) compare; stack(a, b) makes a tensor");
+        }
+        return &value_poison;
     }
     if (v->rank == 0) {
-        if (str_eq(name, "argmax") || str_eq(name, "argmin")) {
-            return elab_error(e, loc, 405, "'%s' of a scalar", name);
-        }
         return v;
     }
     return fold_node(e, name, v, axes << v->nspan, loc);
@@ -194,7 +204,8 @@ static bool factors_of(Elab *e, const Ast *body, Index *const *ix, int n, Factor
     }
     const Value *v = elab_expr(e, body);
     if (v->kind == V_BOOL) {
-        v = elab_error(e, body->loc, 406, "a bool is no factor of a sum");
+        v = elab_error(e, body->loc, 406, "a bool is no factor of a product");
+        diag_hint(&e->c->diag, "f32(c) is 1 where c is true");
     }
     VEC_PUSH(e->arena, out, v);
     return elab_ok(v);
@@ -226,8 +237,13 @@ static bool free_axis_only_in(const Value *v, const Value *other, Index *const *
     return false;
 }
 
+static const Value *too_many_axes(Elab *e, Loc loc) {
+    return elab_error(e, loc, 407, "this spans more than %d axes", MD_RANK);
+}
+
 /* sum over ix of a * b as one contraction. */
-static const Value *contract(Elab *e, const Value *a, const Value *b, Index *const *ix, int n) {
+static const Value *contract(Elab *e, const Value *a, const Value *b, Index *const *ix, int n,
+                             Loc loc) {
     Index *all[2 * MD_RANK];
     int nall = 0;
     int8_t la[MD_RANK], lb[MD_RANK], lo[MD_RANK];
@@ -247,10 +263,15 @@ static const Value *contract(Elab *e, const Value *a, const Value *b, Index *con
     }
     Value *r = ARENA_NEW(e->arena, Value);
     r->kind = V_TENSOR;
+    double work = 1;
     for (int i = 0; i < nall; i++) {
         bool folded = false;
         for (int k = 0; k < n; k++) {
             folded = folded || all[i] == ix[k];
+        }
+        work *= (double)all[i]->extent.size;
+        if (!folded && r->nspan == MD_RANK) {
+            return too_many_axes(e, loc);
         }
         if (!folded) {
             int at = r->nspan++;
@@ -263,7 +284,10 @@ static const Value *contract(Elab *e, const Value *a, const Value *b, Index *con
             lo[at] = (int8_t)i;
         }
     }
-    if (!dims_possible(e, e->g->loc, r)) {
+    if (work > MOST_WORK) {
+        return elab_error(e, loc, 409, "a sum of %.3g products is not possible", work);
+    }
+    if (!dims_possible(e, loc, r)) {
         return &value_poison;
     }
     r->node = node_contract(e->g, a->node, b->node, la, lb, lo, r->nspan);
@@ -337,7 +361,7 @@ static const Value *with_indices(Elab *e, const Value *v, Index *const *ix, int 
         return v;
     }
     if (nspan > MD_RANK) {
-        return elab_error(e, loc, 407, "this spans more than %d axes", MD_RANK);
+        return too_many_axes(e, loc);
     }
     Value *r = ARENA_NEW(e->arena, Value);
     *r = *v;
@@ -432,7 +456,7 @@ static const Value *sum_product(Elab *e, const char *name, const Ast *body, Inde
         const Value *b = sum_own(e, in.at[1], in.at[0], ix, n);
         bool rows = free_axis_only_in(a, b, ix, n), columns = free_axis_only_in(b, a, ix, n);
         if ((rows || columns) && spans_any(a, ix, n)) {
-            r = contract(e, a, b, ix, n);
+            r = contract(e, a, b, ix, n, loc);
         } else { /* neither rows nor columns: a dot product, a plain nest */
             const Value *v = arith_binary(e, loc, AO_MUL, a, b);
             r = elab_ok(v) ? reduced(e, OP_SUM, v, span_mask(v, ix, n)) : v;
@@ -456,6 +480,11 @@ static const Value *sum_product(Elab *e, const char *name, const Ast *body, Inde
 
 const Value *fold_indices(Elab *e, const char *name, const Ast *body, Index *const *ix, int n,
                           Loc loc) {
+    for (int i = 0; i < n; i++) {
+        if (ix[i]->extent.size == 0 && !str_eq(name, "sum")) {
+            return empty_axis(e, name, loc);
+        }
+    }
     if (str_eq(name, "sum") || str_eq(name, "mean")) {
         return sum_product(e, name, body, ix, n, loc);
     }

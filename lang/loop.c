@@ -140,9 +140,6 @@ static void bind_result(Elab *e, const char *name, Loc loc, ScopeName *outer, co
 static const Value *emitted_value(Elab *e, const LoopScope *loop, const Emitted *em, Node *node) {
     Node *stack = loop_stack(e->g, node, em->number);
     const Value *v = em->value;
-    if (v->rank + v->nspan + 1 > MD_RANK) {
-        return elab_error(e, em->loc, 463, "a tensor has at most %d axes", MD_RANK);
-    }
     int map[MD_RANK], n = 0, place = v->nspan + em->position;
     Value *r = ARENA_NEW(e->arena, Value);
     r->kind = V_TENSOR;
@@ -167,11 +164,30 @@ static const Value *emitted_value(Elab *e, const LoopScope *loop, const Emitted 
     return r;
 }
 
+/* Has the stack of all iterations a possible shape? */
+static bool stackable(Elab *e, const LoopScope *loop, const Value *v, Loc loc) {
+    if (v->rank + v->nspan + 1 > MD_RANK) {
+        elab_error(e, loc, 463,
+                   "one value an iteration is stacked along one more axis, but a "
+                   "tensor has at most %d axes",
+                   MD_RANK);
+        return false;
+    }
+    Value like = *v;
+    like.dim[like.rank++] = loop->trip;
+    return dims_possible(e, loc, &like);
+}
+
 void loop_statement(Elab *e, const Ast *ast) {
     const Ast *carry = ast->kid[1], *body = ast->kid[2];
     Dim trip;
     const char *index;
     CarryVars vars = {0};
+    if (e->loop && e->loop->depth + 1 >= MD_RANK) {
+        elab_error(e, ast->loc, 465, "loops stand in each other at most %d deep", MD_RANK);
+        stmt_poison(e, ast);
+        return;
+    }
     bool ok = read_trip(e, ast->kid[0], &trip, &index);
     ok = read_carries(e, carry, &vars) && ok;
     if (!ok) {
@@ -270,7 +286,8 @@ void loop_emit_statement(Elab *e, const Ast *ast) {
     if (elab_ok(em.value)) {
         em.value = arith_lift(e, right->loc, em.value);
     }
-    if (elab_ok(em.value) && !elab_plain(e, right->loc, em.value)) {
+    if (elab_ok(em.value) &&
+        (!elab_plain(e, right->loc, em.value) || !stackable(e, e->loop, em.value, name->loc))) {
         em.value = &value_poison;
     }
     for (int i = 0; i < e->loop->emitted.count; i++) {

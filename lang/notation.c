@@ -487,8 +487,12 @@ static const Value *bind_axes(Elab *e, const IndexScope *scope, const Value *v, 
     int n = 0;
     for (int i = 0; i < scope->order.count; i++) {
         const Ast *entry = scope->order.at[i];
+        int more = entry->kind != AST_PACK ? 1 : scope->pack_known ? scope->npack : 0;
+        if (n + more > MD_RANK) {
+            return dims_too_many(e, loc);
+        }
         if (entry->kind == AST_PACK) {
-            for (int k = 0; scope->pack_known && k < scope->npack; k++) {
+            for (int k = 0; k < more; k++) {
                 own[n++] = scope->pack[k];
             }
         } else {
@@ -498,9 +502,6 @@ static const Value *bind_axes(Elab *e, const IndexScope *scope, const Value *v, 
                     own[n++] = scope->index.at[k];
                 }
             }
-        }
-        if (n >= MD_RANK - 1) {
-            return dims_too_many(e, loc);
         }
     }
     Index *span[2 * MD_RANK];

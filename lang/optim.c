@@ -14,6 +14,8 @@
 #include "lang/stmt.h"
 #include "lang/train.h"
 
+#include <math.h>
+
 typedef struct {
     const Ast *clause;
     Item *item;
@@ -31,6 +33,16 @@ const Value *train_under(Elab *e, const Ast *path) {
                       : elab_error(e, path->loc, 540, "under(path) takes a path: under(net.fc1)");
     }
     return value_bool(e->arena, params_under(t->at->slot->name, prefix));
+}
+
+/* A number known now that would spoil every parameter in the first update. */
+static bool check_number(Elab *e, const Value *v, Loc loc, const char *to, const char *optimizer) {
+    bool bad = v->kind == V_REAL && (isnan(v->real) || (isinf(v->real) && str_eq(to, "lr")));
+    if (bad) {
+        elab_error(e, loc, 568, "'%s' of '%s' is %g; a finite number is needed", to, optimizer,
+                   v->real);
+    }
+    return !bad;
 }
 
 /* `optimizer adamw(lr = 1e-3) on rank >= 2;` */
@@ -67,6 +79,7 @@ static bool read_clause(Elab *e, const Ast *clause, Optimizer *out) {
         return false;
     }
     const Ast *params = out->item->ast->kid[0];
+    out->item->called = true;
     if (!params || params->nkid < 2) {
         elab_error(e, out->item->loc, 543,
                    "an optimizer takes the parameter and its gradient first: "
@@ -87,7 +100,8 @@ static bool read_clause(Elab *e, const Ast *clause, Optimizer *out) {
             a = a->kid[0];
         }
         arg.value = elab_expr(e, a);
-        ok = elab_ok(arg.value) && ok;
+        const char *to = arg.name ? arg.name : 2 + i < params->nkid ? params->kid[2 + i]->name : "";
+        ok = elab_ok(arg.value) && check_number(e, arg.value, a->loc, to, name) && ok;
         VEC_PUSH(e->arena, &out->args, arg);
     }
     return ok;
@@ -122,6 +136,15 @@ void train_optimizer_state(Elab *e, const Ast *ast) {
     int rank;
     Dim dim[MD_RANK];
     Slot *slot = NULL;
+    LoopScope *loop[MD_RANK];
+    int nloop = 0;
+    for (const LoopScope *l = e->loop; l; l = l->up) {
+        nloop++;
+    }
+    int at = nloop;
+    for (LoopScope *l = e->loop; l; l = l->up) {
+        loop[--at] = l;
+    }
     if (e->loop != e->frame->call_loop) {
         elab_error(e, ast->loc, 544, "'state' of an optimizer may not stand in a loop");
     } else if (!ast->kid[0]) {
@@ -130,9 +153,10 @@ void train_optimizer_state(Elab *e, const Ast *ast) {
     } else if (ast->flags & AST_DRAW) {
         elab_error(e, ast->loc, 546,
                    "the state of an optimizer starts from a value ('='), not a draw");
-    } else if (dims_elem(e, ast->kid[0], &elem) && dims_eval_type(e, ast->kid[0], &rank, dim)) {
+    } else if (dims_elem(e, ast->kid[0], &elem) && dims_eval_type(e, ast->kid[0], &rank, dim) &&
+               params_stackable(e, ast->kid[0]->loc, loop, nloop, rank, dim)) {
         Type type = {.elem = elem == TY_ERROR ? TY_I32 : elem};
-        for (int i = 0; i < p->slot->stacked + rank && i < MD_RANK; i++) {
+        for (int i = 0; i < p->slot->stacked + rank; i++) {
             int own = i - p->slot->stacked;
             type.dim[type.rank++] = own >= 0 ? dim[own].size : p->slot->type.dim[i];
         }
@@ -143,16 +167,7 @@ void train_optimizer_state(Elab *e, const Ast *ast) {
         Node *initial = init_value(e, ast->kid[2], type);
         if (initial) {
             params_set_initial(e, slot, initial);
-            LoopScope *loop[MD_RANK];
-            int n = 0, at = 0;
-            for (LoopScope *l = e->loop; l; l = l->up) {
-                n++;
-            }
-            at = n;
-            for (LoopScope *l = e->loop; l; l = l->up) {
-                loop[--at] = l;
-            }
-            Node *node = params_slices(e, slot, loop, n);
+            Node *node = params_slices(e, slot, loop, nloop);
             v = value_tensor(e->arena, node, rank, dim);
         }
     }
@@ -221,8 +236,8 @@ static bool update_stack(Elab *e, Training *t, Optimizer *o, Update *u, int left
     LoopScope *loop = loop_scope_open(e, (Dim){.size = p->type.dim[0]}, false);
     bool ok =
         update_stack(e, t, o, u, left - 1, loop_xs(loop->builder, p), loop_xs(loop->builder, g));
-    int next = 0, state[64];
-    for (int i = 0; ok && i < u->state.count && i < 64; i++) {
+    int next = 0, *state = ARENA_ARRAY(e->arena, int, u->state.count);
+    for (int i = 0; ok && i < u->state.count; i++) {
         state[i] = loop_emit(loop->builder, u->state.at[i].next);
     }
     if (ok) {
@@ -231,7 +246,7 @@ static bool update_stack(Elab *e, Training *t, Optimizer *o, Update *u, int left
     Node *node = loop_scope_close(e, loop);
     if (ok) {
         u->next = loop_stack(e->g, node, next);
-        for (int i = 0; i < u->state.count && i < 64; i++) {
+        for (int i = 0; i < u->state.count; i++) {
             u->state.at[i].next = loop_stack(e->g, node, state[i]);
         }
     }

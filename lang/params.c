@@ -83,6 +83,23 @@ static Type stacked_type(Elem elem, LoopScope *const *loop, int nloop, int rank,
     return t;
 }
 
+bool params_stackable(Elab *e, Loc loc, LoopScope *const *loop, int nloop, int rank,
+                      const Dim *dim) {
+    if (nloop + rank > MD_RANK) {
+        elab_error(e, loc, 412,
+                   nloop > 0 ? "stacked by the loops around it this has %d axes; a tensor has at "
+                               "most %d"
+                             : "this has %d axes; a tensor has at most %d",
+                   nloop + rank, MD_RANK);
+        return false;
+    }
+    Value like = {.rank = nloop + rank};
+    for (int i = 0; i < like.rank; i++) {
+        like.dim[i] = i < nloop ? loop[i]->trip : dim[i - nloop];
+    }
+    return dims_possible(e, loc, &like);
+}
+
 Node *params_slices(Elab *e, Slot *slot, LoopScope *const *loop, int nloop) {
     if (nloop == 0) {
         return node_slot(e->g, slot);
@@ -164,9 +181,7 @@ void params_declare(Elab *e, const Ast *ast) {
         if (elem == TY_ERROR || !elem_is_float(elem)) {
             elab_error(e, written->loc, 411,
                        "a parameter has float elements; 'state' keeps integers");
-        } else if (nloop + rank > MD_RANK) {
-            elab_error(e, written->loc, 412, "a tensor has at most %d axes", MD_RANK);
-        } else {
+        } else if (params_stackable(e, written->loc, loop, nloop, rank, dim)) {
             Type type = stacked_type(elem, loop, nloop, rank, dim);
             Parameter *p = params_find(e, path);
             if (!p) {
@@ -332,6 +347,9 @@ static StateUse *state_use(Elab *e, const Ast *ast, StateRole role, const char *
     }
     if (ast->kid[1]) {
         elab_later(e, ast->kid[1]->loc, 254, "a range of a state is not supported yet");
+        return NULL;
+    }
+    if (!params_stackable(e, ast->kid[0]->loc, loop, nloop, use->rank, use->dim)) {
         return NULL;
     }
     Type type = stacked_type(elem, loop, nloop, use->rank, use->dim);

@@ -23,6 +23,9 @@ void params_state_write(Elab *e, const StateUse *use, const Value *next);
 /* Carries and stacks of the states that a loop body used; `node` is the finished LOOP. */
 void params_loop_closing(LoopScope *loop);
 void params_loop_closed(Elab *e, LoopScope *loop, Node *node);
+/* May a tensor be stored once for each iteration of the loops? Says so if not. */
+bool params_stackable(Elab *e, Loc loc, LoopScope *const *loop, int nloop, int rank,
+                      const Dim *dim);
 /* The slot's slice in the iteration at hand of the loops that stack it, outermost first. */
 Node *params_slices(Elab *e, Slot *slot, LoopScope *const *loop, int nloop);
 /* The error about a state without a type: `state target = net;` and others. */

@@ -37,10 +37,10 @@ static void add_work(ProgramEntry *e, const StepList *list, int64_t times) {
     for (int i = 0; i < list->count; i++) {
         const Step *step = list->at[i];
         if (step->kind == STEP_LOOP) {
-            add_work(e, &step->body, times * step->trip);
+            add_work(e, &step->body, count_add(0, times, step->trip));
         } else {
-            e->flops += times * step->flops;
-            e->bytes_moved += times * step->bytes_moved;
+            e->flops = count_add(e->flops, times, step->flops);
+            e->bytes_moved = count_add(e->bytes_moved, times, step->bytes_moved);
         }
     }
 }
