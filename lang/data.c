@@ -62,7 +62,8 @@ static void holdout_clause(Elab *e, DataSet *set, const Ast *clause) {
     }
     if (elab_int(e, call->kid[1]->kid[0], "the argument of 'every'", &set->holdout) &&
         set->holdout < 2) {
-        elab_error(e, call->kid[1]->kid[0]->loc, 574, "holdout every(k) needs k >= 2");
+        elab_error(e, call->kid[1]->kid[0]->loc, 574,
+                   "holdout every(k) needs k >= 2; with less no row is left to train on");
         set->holdout = 0;
     }
 }
@@ -76,12 +77,13 @@ static void clause(Elab *e, DataSet *set, const Ast *ast) {
     } else if (str_eq(ast->name, "shuffle")) {
         bool on;
         if (!args || args->nkid != 1) {
-            elab_error(e, ast->loc, 575, "'shuffle' is true or false");
+            elab_error(e, ast->loc, 575, "'shuffle' is written: shuffle true; or shuffle false;");
         } else if (elab_condition(e, args->kid[0], &on)) {
             set->shuffle = on;
         }
     } else {
-        elab_error(e, ast->loc, 576, "'%s' may not stand in a dataset", ast->name);
+        elab_error(e, ast->loc, 576, "'%s' may not stand in a dataset; it belongs to the train",
+                   ast->name);
     }
 }
 
@@ -156,7 +158,7 @@ static Elem raw_elem(const Elab *e, const char *path) {
     return e->g->float_type;
 }
 
-static bool window_source(Elab *e, DataField *f, const Ast *args) {
+static bool window_source(Elab *e, DataField *f, const Ast *args, Loc loc) {
     f->source = FIELD_WINDOW;
     f->stride = -1;
     bool sized = false;
@@ -181,13 +183,17 @@ static bool window_source(Elab *e, DataField *f, const Ast *args) {
             return false;
         }
         if (n < (to == &f->offset ? 0 : 1)) {
-            elab_error(e, arg->loc, 578, "this argument of 'window' must be positive");
+            elab_error(e, arg->loc, 578, "the %s of a window is at least %d, found %lld",
+                       to == &f->offset   ? "offset"
+                       : to == &f->stride ? "stride"
+                                          : "length",
+                       to == &f->offset ? 0 : 1, (long long)n);
             return false;
         }
         *to = n;
     }
     if (!sized) {
-        elab_error(e, f->loc, 579, "'window' needs its length: f.window(T)");
+        elab_error(e, loc, 579, "'window' needs its length: f.window(T)");
         return false;
     }
     if (f->stride < 0) {
@@ -207,8 +213,10 @@ static bool method_source(Elab *e, DataField *f, const Ast *call, int *rank, Dim
             return false;
         }
         if (f->first < 0 || hi <= f->first) {
-            elab_error(e, arg->loc, 580, "columns %lld..%lld are none", (long long)f->first,
-                       (long long)hi);
+            elab_error(e, arg->loc, 580,
+                       "there are no columns %lld..%lld: the range starts at 0 or later and ends "
+                       "before its end",
+                       (long long)f->first, (long long)hi);
             return false;
         }
         f->source = FIELD_COLUMNS;
@@ -225,14 +233,17 @@ static bool method_source(Elab *e, DataField *f, const Ast *call, int *rank, Dim
             return false;
         }
         if (f->first < 0) {
-            elab_error(e, arg->loc, 581, "there is no column %lld", (long long)f->first);
+            elab_error(e, arg->loc, 581,
+                       "there is no column %lld: they are counted from 0 on the "
+                       "left",
+                       (long long)f->first);
             return false;
         }
         return true;
     }
     if (str_eq(name, "window")) {
         *rank = 1;
-        bool ok = window_source(e, f, args);
+        bool ok = window_source(e, f, args, call->loc);
         dim[0] = (Dim){.size = f->length};
         return ok;
     }
@@ -347,7 +358,9 @@ static bool field(Elab *e, DataSet *set, const Ast *ast, bool broken) {
     int other;
     static const Ast gone = {.kind = AST_ERROR};
     if (find_source(set, exchange(e, expr, source, &gone), &other)) {
-        elab_error(e, expr->loc, 588, "a field reads one part of one file");
+        elab_error(e, expr->loc, 588,
+                   "a field reads one part of one file; declare a field for "
+                   "each part and join them in the train");
         return false;
     }
     f.source = FIELD_RECORD;
@@ -385,6 +398,48 @@ static bool field(Elab *e, DataSet *set, const Ast *ast, bool broken) {
     return true;
 }
 
+static bool said_twice(Elab *e, const Ast *block, int at) {
+    const Ast *ast = block->kid[at];
+    for (int i = 0; i < at && !str_eq(ast->name, "file"); i++) {
+        if (block->kid[i]->kind == AST_CLAUSE && str_eq(block->kid[i]->name, ast->name)) {
+            elab_error(e, ast->loc, 586, "'%s' is said twice", ast->name);
+            diag_note(&e->c->diag, block->kid[i]->loc, "the first is here");
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Held-out rows are a rule for all files, or files of their own beside all of them. */
+static void check_held_out(Elab *e, const DataSet *set) {
+    const DataFile *with = NULL, *without = NULL;
+    for (int i = 0; i < set->file.count; i++) {
+        const DataFile *f = &set->file.at[i];
+        with = !with && f->path[1] ? f : with;
+        without = !without && !f->path[1] ? f : without;
+    }
+    if (with && set->holdout > 0) {
+        elab_error(e, with->loc, 597,
+                   "held-out rows come from '%s' or from 'holdout', not from both", with->path[1]);
+    } else if (with && without) {
+        elab_error(e, without->loc, 598, "file '%s' has no held-out rows, but file '%s' has: '%s'",
+                   without->name, with->name, with->path[1]);
+    }
+}
+
+static void check_files_read(Elab *e, const DataSet *set) {
+    for (int i = 0; i < set->file.count; i++) {
+        bool read = false;
+        for (int k = 0; k < set->field.count; k++) {
+            read = read || set->field.at[k].file == i;
+        }
+        if (!read) {
+            elab_warn(e, set->file.at[i].loc, 596, "no field reads file '%s'",
+                      set->file.at[i].name);
+        }
+    }
+}
+
 int data_set(Elab *e, Item *item) {
     for (int i = 0; i < e->module->dataset.count; i++) {
         if (str_eq(e->module->dataset.at[i].name, item->name)) {
@@ -405,7 +460,7 @@ int data_set(Elab *e, Item *item) {
                 stmt_attributes(e, ast);
             }
             if (ast->kind == AST_CLAUSE) {
-                if (pass == 0) {
+                if (pass == 0 && !said_twice(e, block, i)) {
                     clause(e, &set, ast);
                 }
             } else if (ast->kind == AST_DATA_FIELD) {
@@ -421,10 +476,14 @@ int data_set(Elab *e, Item *item) {
     }
     e->scope = NULL;
     e->frame = NULL;
+    check_held_out(e, &set);
     if (set.file.count == 0 && e->errors == errors) {
         elab_error(e, item->loc, 592, "data set '%s' has no file", item->name);
     } else if (set.field.count == 0 && e->errors == errors) {
         elab_error(e, item->loc, 593, "data set '%s' has no fields", item->name);
+        diag_hint(&e->c->diag, "x: f32[4] = %s.columns(0..4);", set.file.at[0].name);
+    } else if (e->errors == errors) {
+        check_files_read(e, &set);
     }
     item->failed = e->errors != errors; /* trains on it stay silent */
     VEC_PUSH(e->arena, &e->module->dataset, set);

@@ -76,7 +76,10 @@ static void bind_input(Elab *e, const char *name, Loc loc, Slot *slot, int rank,
         v = value_ranged(e->arena, v, slot->lo, slot->hi);
     }
     if (scope_find_here(e->scope, name)) {
-        elab_error(e, loc, 501, "'%s' is declared twice", name);
+        elab_error(e, loc, 501,
+                   "'%s' is declared twice: inputs and fields of the data set have "
+                   "names of their own",
+                   name);
         return;
     }
     scope_add(e->arena, e->scope, name, loc, BIND_ARGUMENT, v);
@@ -120,7 +123,10 @@ static bool input(Elab *e, const Ast *param) {
         return false;
     }
     if (param->kid[2]) {
-        elab_error(e, param->kid[2]->loc, 504, "an input has no default value");
+        elab_error(e, param->kid[2]->loc, 504,
+                   "input '%s' may have no default value: the caller "
+                   "gives every input",
+                   param->name);
         return false;
     }
     Slot *slot = entry_input_slot(
@@ -145,6 +151,16 @@ bool entry_inputs(Elab *e, const Ast *params) {
     return ok;
 }
 
+static void hint_dims(Elab *e, const char *name) {
+    Nearest n = nearest_start(name);
+    for (int i = 0; i < e->root->item.count; i++) {
+        if (e->root->item.at[i]->kind == AST_DIMS) {
+            nearest_add(&n, e->root->item.at[i]->name);
+        }
+    }
+    elab_hint_nearest(e, &n);
+}
+
 bool entry_rebind(Elab *e, const Ast *at) {
     bool ok = true;
     for (int i = 0; at && i < at->nkid; i++) {
@@ -152,16 +168,27 @@ bool entry_rebind(Elab *e, const Ast *at) {
         const Item *item = file_find(e->root, def->name);
         if (!item || item->kind != AST_DIMS) {
             elab_error(e, def->loc, 506, "'at' sets a declared dim; '%s' is none", def->name);
+            hint_dims(e, def->name);
             ok = false;
             continue;
         }
         Dim dim;
+        bool twice = false;
+        for (int k = 0; k < e->rebind.count; k++) {
+            twice = twice || e->rebind.at[k].item == item;
+        }
+        if (twice) {
+            elab_error(e, def->loc, 505, "'at' sets dim '%s' twice", def->name);
+            ok = false;
+            continue;
+        }
         if (!dims_eval(e, def->kid[1], &dim)) {
             ok = false;
             continue;
         }
         if (dim.size < 1) {
-            elab_error(e, def->loc, 507, "dim '%s' must be positive", def->name);
+            elab_error(e, def->loc, 507, "'at' gives dim '%s' the extent %lld; it must be positive",
+                       def->name, (long long)dim.size);
             ok = false;
             continue;
         }
@@ -195,7 +222,8 @@ bool entry_data(Elab *e, const Ast *on) {
         return false;
     }
     if (rows.size < 1) {
-        elab_error(e, on->kid[0]->loc, 509, "a batch has at least one row");
+        elab_error(e, on->kid[0]->loc, 509, "a batch has at least one row, found %lld",
+                   (long long)rows.size);
         return false;
     }
     rows.batch = e->entry->evaluation ? 1 : 0;

@@ -48,6 +48,10 @@ static bool tensor_argument(Call *c, int k) {
 /* An axis of x; negative ones count from the end. */
 static bool axis_argument(Call *c, int k, int rank, int preset, int *axis) {
     *axis = preset;
+    if (rank == 0) {
+        elab_error(c->e, c->loc, 423, "'%s' needs a tensor with axes, found a scalar", c->name);
+        return false;
+    }
     if (c->arg[k]) {
         if (c->arg[k]->kind != V_INT) {
             elab_error(c->e, c->at[k], 421, "an axis is a compile-time integer, found %s",
@@ -56,14 +60,10 @@ static bool axis_argument(Call *c, int k, int rank, int preset, int *axis) {
         }
         *axis = (int)(c->arg[k]->integer < 0 ? c->arg[k]->integer + rank : c->arg[k]->integer);
         if (c->arg[k]->integer < -rank || c->arg[k]->integer >= rank) {
-            elab_error(c->e, c->at[k], 422, "axis %lld of a tensor with %d axes",
+            elab_error(c->e, c->at[k], 422, "there is no axis %lld: the tensor has the axes 0..%d",
                        (long long)c->arg[k]->integer, rank);
             return false;
         }
-    }
-    if (*axis < 0 || *axis >= rank) {
-        elab_error(c->e, c->loc, 423, "'%s' needs a tensor with axes, found a scalar", c->name);
-        return false;
     }
     return true;
 }
@@ -122,8 +122,10 @@ static const Value *filled(Call *c, const Value *number, const Value *shape, Loc
         return &value_poison;
     }
     if (number->rank > 0 || number->nspan > 0) {
-        return elab_error(c->e, c->loc, 424, "'%s' fills with a scalar, found %s", c->name,
-                          value_text(c->e->arena, number));
+        elab_error(c->e, c->loc, 424, "'%s' fills with a scalar, found %s", c->name,
+                   value_text(c->e->arena, number));
+        diag_hint(&c->e->c->diag, "an index repeats a tensor: y[b < n, i] = x[i]");
+        return &value_poison;
     }
     if (!elab_plain(c->e, c->loc, number)) {
         return &value_poison;
@@ -192,7 +194,7 @@ static const Value *make_flip(Call *c) {
 static bool flag_argument(Call *c, int k, bool *out) {
     *out = false;
     if (c->arg[k] && c->arg[k]->kind != V_BOOL) {
-        elab_error(c->e, c->at[k], 426, "this is true or false at compile time, found %s",
+        elab_error(c->e, c->at[k], 426, "a flag of '%s' is true or false, found %s", c->name,
                    value_kind_text(c->arg[k]));
         return false;
     }
@@ -209,7 +211,9 @@ static const Value *make_cumsum(Call *c) {
         return &value_poison;
     }
     if (value_elem(x) == TY_BOOL) {
-        return elab_error(c->e, c->at[0], 427, "'cumsum' is not defined for bools");
+        elab_error(c->e, c->at[0], 427, "'cumsum' is not defined for bools");
+        diag_hint(&c->e->c->diag, "i32(c) is 1 where c is true");
+        return &value_poison;
     }
     if (c->e->entry && c->e->entry->evaluation && x->dim[axis].batch) {
         return elab_error(c->e, c->loc, 553,
@@ -273,7 +277,8 @@ static const Value *make_isfinite(Call *c) {
         return value_bool(c->e->arena, isfinite(value_number(x)) != 0);
     }
     if (x->kind != V_TENSOR || !elem_is_float(value_elem(x))) {
-        return elab_error(c->e, c->loc, 429, "'isfinite' needs floats");
+        return elab_error(c->e, c->loc, 429, "'isfinite' needs floats, found %s",
+                          value_text(c->e->arena, x));
     }
     return arith_node(c->e, c->loc, OP_ISFINITE, &x, 1);
 }
@@ -492,13 +497,22 @@ const Value *prelude_constant(Elab *e, const char *name, Loc loc) {
 
 /* --- calls with any number of arguments ------------------------------------------------------ */
 
+enum { MOST_ARGUMENTS = 64 };
+
 typedef struct {
-    const Value *v[64];
-    Loc at[64];
+    const Value *v[MOST_ARGUMENTS];
+    Loc at[MOST_ARGUMENTS];
     int n;
     const Value *axis;
     Loc axis_at;
 } Several;
+
+/* What other languages call an axis. */
+static void hint_axis(Elab *e, const char *name) {
+    if (str_eq(name, "dim") || str_eq(name, "dims") || str_eq(name, "axes")) {
+        diag_hint(&e->c->diag, "an axis is given as 'axis = n'");
+    }
+}
 
 static bool several(Elab *e, const char *name, Arguments *args, Several *out) {
     *out = (Several){0};
@@ -511,9 +525,13 @@ static bool several(Elab *e, const char *name, Arguments *args, Several *out) {
         if (arg->name && str_eq(arg->name, "axis")) {
             out->axis = v;
             out->axis_at = arg->loc;
-        } else if (arg->name || out->n == 64) {
-            elab_error(e, arg->loc, 432, "'%s' has no parameter '%s'", name,
-                       arg->name ? arg->name : "");
+        } else if (arg->name) {
+            elab_error(e, arg->loc, 432, "'%s' has no parameter '%s'", name, arg->name);
+            hint_axis(e, arg->name);
+            return false;
+        } else if (out->n == MOST_ARGUMENTS) {
+            elab_error(e, arg->loc, 445, "'%s' takes at most %d tensors; join some of them before",
+                       name, MOST_ARGUMENTS);
             return false;
         } else {
             out->v[out->n] = v;
@@ -525,15 +543,21 @@ static bool several(Elab *e, const char *name, Arguments *args, Several *out) {
 
 static const Value *call_concat(Elab *e, const char *name, Several *s, Loc loc) {
     bool stack = str_eq(name, "stack");
-    Node *in[64];
+    Node *in[MOST_ARGUMENTS];
     Call c = {.e = e, .name = name, .loc = loc, .arg = {s->axis}, .at = {s->axis_at}};
     if (s->n == 0) {
         return elab_error(e, loc, 433, "'%s' needs tensors", name);
     }
     for (int i = 0; i < s->n; i++) {
         if (s->v[i]->kind != V_TENSOR || s->v[i]->nspan > 0) {
-            return elab_error(e, s->at[i], 434, "'%s' needs whole tensors, found %s", name,
-                              value_kind_text(s->v[i]));
+            elab_error(e, s->at[i], 434, "'%s' needs whole tensors, found %s", name,
+                       s->v[i]->kind == V_TENSOR && s->v[i]->nspan > 0
+                           ? "an element in index notation"
+                           : value_kind_text(s->v[i]));
+            if (s->v[i]->kind == V_LIST) {
+                diag_hint(&e->c->diag, "they stand one after the other: %s(a, b)", name);
+            }
+            return &value_poison;
         }
         if (!elab_plain(e, s->at[i], s->v[i])) {
             return &value_poison;
@@ -561,8 +585,11 @@ static const Value *call_concat(Elab *e, const char *name, Several *s, Loc loc) 
             fits = (!stack && k == axis) || dims_agree(x->dim[k], first->dim[k]);
         }
         if (!fits) {
-            return elab_error(e, s->at[i], 436, "'%s' of %s and %s: they differ outside axis %d",
-                              name, value_text(e->arena, first), value_text(e->arena, x), axis);
+            elab_error(e, s->at[i], 436,
+                       stack ? "'%s' of %s and %s: they differ"
+                             : "'%s' of %s and %s: they differ outside axis %d",
+                       name, value_text(e->arena, first), value_text(e->arena, x), axis);
+            return &value_poison;
         }
         in[i] = x->node;
         if (stack) {
@@ -592,7 +619,12 @@ static const Value *call_fold(Elab *e, const char *name, Several *s, Loc loc) {
         return v;
     }
     if (s->n != 1) {
-        return elab_error(e, loc, 437, "'%s' folds one tensor, found %d arguments", name, s->n);
+        elab_error(e, loc, 437, "'%s' folds one tensor, found %d arguments", name, s->n);
+        if (s->n == 2 && s->v[1]->kind == V_INT) {
+            diag_hint(&e->c->diag, "an axis is given by name: axis = %lld",
+                      (long long)s->v[1]->integer);
+        }
+        return &value_poison;
     }
     const Value *v = s->v[0];
     int rank = v->kind == V_TENSOR ? v->rank : 0, axis;
@@ -632,10 +664,19 @@ static const Value *call_row(Elab *e, const Row *row, const Ast *call, Arguments
             next++;
         }
         if (k >= row->nparam || c.arg[k]) {
-            return elab_error(e, arg->loc, 438,
-                              arg->name ? "'%s' has no parameter '%s'"
-                                        : "'%s' takes fewer arguments%s",
-                              row->name, arg->name ? arg->name : "");
+            bool twice = k < row->nparam;
+            elab_error(e, arg->loc, 438,
+                       twice       ? "'%s' gets its argument '%s' twice"
+                       : arg->name ? "'%s' has no parameter '%s'"
+                                   : "'%s' takes fewer arguments%s",
+                       row->name,
+                       twice       ? row->param[k]
+                       : arg->name ? arg->name
+                                   : "");
+            if (arg->name && !twice) {
+                hint_axis(e, arg->name);
+            }
+            return &value_poison;
         }
         c.arg[k] = arg->value ? arg->value : elab_expr(e, arg->ast);
         c.at[k] = arg->loc;
@@ -656,7 +697,8 @@ static const Value *call_unary(Elab *e, const char *name, const Ast *call, Argum
         return &value_poison;
     }
     if (s.n != 1 || s.axis) {
-        return elab_error(e, call->loc, 440, "'%s' takes one argument", name);
+        return elab_error(e, call->loc, 440, "'%s' takes one argument, found %d", name,
+                          s.n + (s.axis != NULL));
     }
     for (int i = 0; i < NMAP; i++) {
         if (str_eq(maps[i].name, name)) {
@@ -684,7 +726,9 @@ const Value *prelude_call(Elab *e, const char *name, const Ast *call, Arguments 
     }
     if (str_eq(name, "under")) {
         if (args->count != 1 || !args->at[0].ast) {
-            return elab_error(e, call->loc, 443, "under(path) takes one path");
+            elab_error(e, call->loc, 443, "under(path) takes one path");
+            diag_hint(&e->c->diag, "several: under(net.fc1) or under(net.fc2)");
+            return &value_poison;
         }
         return train_under(e, args->at[0].ast);
     }

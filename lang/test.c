@@ -63,8 +63,7 @@ static void gradcheck(Elab *e, const Ast *test, const Ast *expect) {
         }
         nearest_add(&n, train->name);
     }
-    elab_error(e, call->kid[1]->loc, 562, "unknown train '%s' (a test stands behind what it tests)",
-               name);
+    elab_error(e, call->kid[1]->loc, 562, "unknown train '%s'", name);
     elab_hint_nearest(e, &n);
 }
 

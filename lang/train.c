@@ -64,7 +64,7 @@ const Value *train_counter(Elab *e, const char *name, Loc loc) {
 static const Ast *only_argument(Elab *e, const Ast *clause) {
     const Ast *args = clause->kid[0];
     if (!args || args->nkid != 1 || args->kid[0]->kind == AST_ARG) {
-        elab_error(e, clause->loc, 516, "'%s' takes one argument", clause->name);
+        elab_error(e, clause->loc, 516, "'%s' takes one value", clause->name);
         return NULL;
     }
     return args->kid[0];
@@ -95,6 +95,7 @@ static const Value *scalar_of(Elab *e, const Ast *expr, const char *what) {
 static void loss_clause(Elab *e, Training *t, const Ast *clause) {
     const Ast *expr = only_argument(e, clause);
     if (!expr) {
+        t->loss = t->loss ? t->loss : &value_poison;
         return;
     }
     if (t->loss) {
@@ -117,10 +118,21 @@ static void metric_clause(Elab *e, Training *t, const Ast *clause) {
             elab_error(e, arg->loc, 519, "a metric has a name: metric acc = ...");
             continue;
         }
+        if (str_eq(arg->name, "loss") || str_eq(arg->name, "lr") ||
+            str_eq(arg->name, "grad_norm")) {
+            elab_error(e, arg->loc, 566,
+                       "'%s' is reported by every train; give the metric "
+                       "another name",
+                       arg->name);
+            continue;
+        }
+        bool twice = false;
         for (int k = 0; k < t->metric.count; k++) {
-            if (str_eq(t->metric.at[k].name, arg->name)) {
-                elab_error(e, arg->loc, 520, "metric '%s' is defined twice", arg->name);
-            }
+            twice = twice || str_eq(t->metric.at[k].name, arg->name);
+        }
+        if (twice) {
+            elab_error(e, arg->loc, 520, "metric '%s' is defined twice", arg->name);
+            continue;
         }
         Metric m = {arg->name, scalar_of(e, arg->kid[0], "a metric"), arg->loc};
         VEC_PUSH(e->arena, &t->metric, m);
@@ -152,6 +164,11 @@ static void clip_clause(Elab *e, Training *t, const Ast *clause) {
     }
     t->clip = str_eq(name, "norm") ? CLIP_NORM : CLIP_VALUE;
     t->clip_limit = scalar_of(e, call->kid[1]->kid[0], "the limit of 'clip'");
+    const Node *limit = elab_ok(t->clip_limit) ? t->clip_limit->node : NULL;
+    if (limit && limit->op == OP_CONST && !(limit->attr->value > 0)) {
+        elab_error(e, call->kid[1]->kid[0]->loc, 567, "the limit of 'clip' must be positive");
+        diag_hint(&e->c->diag, "without clipping: leave the clause out");
+    }
 }
 
 static void count_clause(Elab *e, const Ast *clause, int64_t *out) {
@@ -165,7 +182,8 @@ static void count_clause(Elab *e, const Ast *clause, int64_t *out) {
         return;
     }
     if (n < 1) {
-        elab_error(e, expr->loc, 523, "'%s' must be positive", clause->name);
+        elab_error(e, expr->loc, 523, "'%s' must be positive, found %lld", clause->name,
+                   (long long)n);
         return;
     }
     *out = n;
@@ -261,7 +279,7 @@ void train_clause(Elab *e, const Ast *clause) {
     } else if (str_eq(name, "accumulate") || str_eq(name, "ema")) {
         elab_later(e, clause->loc, 529, "'%s' is not supported yet", name);
     } else {
-        elab_error(e, clause->loc, 530, "'%s' may not stand in a train", name);
+        elab_error(e, clause->loc, 530, "'%s' stands in a dataset, not in a train", name);
     }
 }
 
@@ -486,6 +504,9 @@ void train_entry(Elab *e, const Ast *ast) {
         if (t.update.count == 0) {
             elab_error(e, ast->name_loc, 538,
                        "the loss of '%s' depends on no parameter that it may update", ast->name);
+            if (t.freeze.count > 0) {
+                diag_hint(&e->c->diag, "'freeze' leaves none of them");
+            }
         } else {
             clip(e, &t);
             optim_apply(e, &t);

@@ -174,6 +174,16 @@ static void check_model(Elab *e, Item *model) {
     e->initial.count = ninitial;
 }
 
+static bool is_read(const Elab *e, const Item *dataset) {
+    for (int i = 0; i < e->module->entry.count; i++) {
+        int number = e->module->entry.at[i]->dataset;
+        if (number >= 0 && str_eq(e->module->dataset.at[number].name, dataset->name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 void unused_check(Elab *e) {
     VEC(Item *) model = {0}; /* listed first: one may call another */
     for (int i = 0; i < e->root->item.count; i++) {
@@ -199,6 +209,9 @@ void unused_check(Elab *e) {
         const Item *item = e->root->item.at[i];
         bool body = item->kind == AST_OP || item->kind == AST_LAYER || item->kind == AST_OPTIMIZER;
         bool table = item->kind == AST_CONSTS && item->ast->kid[0];
+        if (item->kind == AST_DATASET && !is_read(e, item) && e->errors == 0) {
+            elab_warn(e, item->loc, 595, "data set '%s' is read by no train or entry", item->name);
+        }
         if ((body && !item->called) || table) {
             check_names(e, item);
         }
