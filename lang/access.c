@@ -15,6 +15,7 @@
 #include "lang/evaluation.h"
 #include "lang/expr.h"
 #include "lang/loop.h"
+#include "lang/prelude.h"
 
 #include <string.h>
 
@@ -550,11 +551,13 @@ static bool read_border(Access *a) {
         a->border = str_eq(ast->name, "edge") ? BORDER_EDGE : BORDER_WRAP;
         return true;
     }
-    const Value *v = elab_expr(e, ast);
-    if (!elab_ok(v)) {
+    bool word = ast->kind == AST_NAME && !scope_find(e->scope, ast->name) &&
+                !file_find(e->scope->file, ast->name) && !prelude_has_constant(ast->name);
+    const Value *v = word ? NULL : elab_expr(e, ast);
+    if (v && !elab_ok(v)) {
         return false;
     }
-    if (!value_is_number(v)) {
+    if (!v || !value_is_number(v)) {
         elab_error(e, ast->loc, 386, "a border is a number, 'edge' or 'wrap'");
         return false;
     }

@@ -134,6 +134,12 @@ const Value *arith_tensor(Elab *e, Loc loc, const Value *v, Elem elem) {
         return value_scalar(e->arena, node_const(e->g, TY_BOOL, v->truth ? 1 : 0));
     }
     if (v->kind == V_INT && elem_is_int(elem)) {
+        int bits = 8 * (int)elem_bytes(elem) - (elem_is_signed(elem) ? 1 : 0);
+        int64_t most = bits < 63 ? ((int64_t)1 << bits) - 1 : INT64_MAX;
+        if (v->integer > most || v->integer < (elem_is_signed(elem) ? -most - 1 : 0)) {
+            return elab_error(e, loc, 446, "%lld does not fit %s", (long long)v->integer,
+                              elem_name(elem));
+        }
         const Value *t = value_scalar(e->arena, node_int(e->g, elem, v->integer));
         return value_ranged(e->arena, t, v->integer, v->integer + 1);
     }
@@ -759,6 +765,9 @@ const Value *arith_cast(Elab *e, Loc loc, Elem elem, const Value *a) {
         }
         if (elem == TY_BOOL) {
             return elab_error(e, loc, 347, "a number is no bool; compare it: x != 0");
+        }
+        if (a->kind == V_REAL && !(fabs(a->real) < 9e18)) {
+            return elab_error(e, loc, 447, "%g does not fit %s", a->real, elem_name(elem));
         }
         return a->kind == V_INT ? a : value_int(e->arena, (int64_t)a->real);
     }

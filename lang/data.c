@@ -75,11 +75,11 @@ static void clause(Elab *e, DataSet *set, const Ast *ast) {
     } else if (str_eq(ast->name, "holdout")) {
         holdout_clause(e, set, ast);
     } else if (str_eq(ast->name, "shuffle")) {
-        bool on;
-        if (!args || args->nkid != 1) {
+        const Value *on = args && args->nkid == 1 ? elab_expr(e, args->kid[0]) : NULL;
+        if (!on || (elab_ok(on) && on->kind != V_BOOL)) {
             elab_error(e, ast->loc, 575, "'shuffle' is written: shuffle true; or shuffle false;");
-        } else if (elab_condition(e, args->kid[0], &on)) {
-            set->shuffle = on;
+        } else if (elab_ok(on)) {
+            set->shuffle = on->truth;
         }
     } else {
         elab_error(e, ast->loc, 576, "'%s' may not stand in a dataset; it belongs to the train",

@@ -94,6 +94,10 @@ const Value *elab_unknown_name(Elab *e, const char *name, Loc loc) {
     nearest_scope(&n, e->scope);
     nearest_file(&n, e->scope->file);
     prelude_nearest(&n);
+    if (!n.best && e->index) {
+        diag_hint(&e->c->diag, "an index is bound on the left side, or by a fold: sum[%s] ...",
+                  name);
+    }
     elab_hint_nearest(e, &n);
     return &value_poison;
 }

@@ -66,7 +66,8 @@ static bool read_trip(Elab *e, const Ast *expr, Dim *trip, const char **index) {
                    "the number of iterations must be a compile-time integer, found %s",
                    v->kind == V_TENSOR && expr->kind == AST_NAME
                        ? str_printf(e->arena, "the run-time value '%s'", expr->name)
-                       : value_kind_text(v));
+                   : v->kind == V_REAL ? value_text(e->arena, v)
+                                       : value_kind_text(v));
         return false;
     }
     if (v->integer < 0 || v->integer > INT32_MAX) {
@@ -164,6 +165,18 @@ static const Value *emitted_value(Elab *e, const LoopScope *loop, const Emitted 
     return r;
 }
 
+/* A loop without iterations has no body to take the shapes of its emits from. */
+static void no_emits(Elab *e, const Ast *body) {
+    for (int i = 0; i < body->nkid; i++) {
+        const Ast *ast = body->kid[i];
+        if (ast->kind != AST_EMIT) {
+            continue;
+        }
+        elab_error(e, ast->loc, 466, "the loop has no iterations, so nothing is emitted");
+        stmt_poison(e, ast);
+    }
+}
+
 /* Has the stack of all iterations a possible shape? */
 static bool stackable(Elab *e, const LoopScope *loop, const Value *v, Loc loc) {
     if (v->rank + v->nspan + 1 > MD_RANK) {
@@ -195,6 +208,7 @@ void loop_statement(Elab *e, const Ast *ast) {
         return;
     }
     if (trip.size == 0) { /* no iteration: the carries keep their start */
+        no_emits(e, body);
         for (int i = 0; i < vars.count; i++) {
             bind_result(e, vars.at[i].name, vars.at[i].loc, vars.at[i].outer, vars.at[i].start);
         }

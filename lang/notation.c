@@ -94,6 +94,12 @@ static IndexScope *bind_indices(Elab *e, const Ast *list, int *loop_position) {
         }
         if (name->kind != AST_NAME) {
             elab_error(e, entry->loc, 371, "an index list binds names: 'i' or 'i < n'");
+            if (entry->kind == AST_NUMBER) {
+                diag_hint(&e->c->diag,
+                          "single elements are not set; the statement defines all: "
+                          "y[i] = select(i == %s, a, x[i])",
+                          entry->text);
+            }
             e->index->failed = true;
             continue;
         }

@@ -117,15 +117,19 @@ static int applies(Elab *e, Training *t, const Optimizer *o, const Parameter *p)
     e->scope = scope_new(e->arena, before, before->file);
     scope_add(e->arena, e->scope, "rank", on->loc, BIND_VALUE, value_int(e->arena, p->rank));
     t->at = p;
-    bool holds;
-    int errors = e->errors;
-    bool ok = elab_condition(e, on, &holds);
+    const Value *v = elab_expr(e, on);
     t->at = NULL;
     e->scope = before;
-    if (!ok && e->errors == errors) {
+    if (elab_ok(v) && v->kind != V_BOOL) {
+        elab_error(e, on->loc, 569, "'on' takes a condition such as rank >= 2, found %s",
+                   value_kind_text(v));
+        const char *path = v->kind == V_PATH || v->kind == V_TENSOR ? elab_path(e, on) : NULL;
+        if (path) {
+            diag_hint(&e->c->diag, "for the parameters under a path: under(%s)", path);
+        }
         return -1;
     }
-    return ok ? holds : -1;
+    return elab_ok(v) ? v->truth : -1;
 }
 
 void train_optimizer_state(Elab *e, const Ast *ast) {

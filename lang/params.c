@@ -135,6 +135,9 @@ static bool same_shape(Elab *e, const Parameter *p, Type type, const Dim *dim, L
                   "on",
                   e->rebind.at[i].item->name, (long long)e->rebind.at[i].dim.size);
     }
+    if (e->rebind.count == 0) {
+        diag_hint(&e->c->diag, "the first call settles the shape; all others take inputs like it");
+    }
     return false;
 }
 

@@ -89,13 +89,20 @@ static void assign(Elab *e, const Ast *ast) {
     }
     if (target->kind == AST_INDEXED && target->kid[0]->kind == AST_NAME) {
         const Value *v = notation_statement(e, target->kid[1], right, NULL);
-        stmt_bind(e, target->kid[0]->name, target->kid[0]->loc, v);
+        const char *name = target->kid[0]->name;
+        if (elab_ok(v) || !scope_find_here(e->scope, name)) {
+            stmt_bind(e, name, target->kid[0]->loc, v);
+        }
         return;
     }
     if (target->kind == AST_ERROR) {
         return;
     }
     elab_error(e, target->loc, 274, "the left side of '=' is a name, or a name with indices");
+    if (target->kind == AST_DOT) {
+        diag_hint(&e->c->diag, "a label names a layer and its parameters: %s: linear(x, 8)",
+                  target->name);
+    }
 }
 
 /* --- <- --------------------------------------------------------------------------------------- */
@@ -212,6 +219,12 @@ static void update(Elab *e, const Ast *ast) {
     }
     Item *item = file_find(e->scope->file, target->name);
     if (item && item->kind == AST_STATE) {
+        if (e->frame->item && e->frame->item->kind == AST_OP) {
+            elab_error(e, target->loc, 467,
+                       "an op is a pure function and sets no state; the entry or train that calls "
+                       "it does");
+            return;
+        }
         const StateUse *use = params_top_state(e, item, target->loc);
         if (use) {
             /* bound here, so that reading it afterwards is seen */
