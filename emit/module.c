@@ -473,8 +473,13 @@ static bool is_declared(const char *s) {
     return false;
 }
 
+/* R_OK of unistd.h and its like, which the codes of the emitted file would be called too. */
+static bool is_mode(const char *s) {
+    return s[0] != 0 && s[1] == 0 && strchr("rwxfRWXF", s[0]) != NULL;
+}
+
 static bool is_taken(const char *s) {
-    return name_is_reserved(s) || is_declared(s) || strcmp(s, "md") == 0 ||
+    return is_mode(s) || name_is_reserved(s) || is_declared(s) || strcmp(s, "md") == 0 ||
            strncmp(s, "md_", 3) == 0 || s[0] == '_';
 }
 

@@ -81,6 +81,12 @@ entry memory(x: [4]) { return struct(x); }
 END
 compiles "items named by words of C" "$scratch/items.mdl"
 
+# The file's name is the prefix of everything: R_OK, X_OK and others are macros of unistd.h.
+for letter in a f r w x W; do
+    printf 'entry e(x: [4]) { return x * 2; }\n' >"$scratch/$letter.mdl"
+    compiles "a file called $letter.mdl" "$scratch/$letter.mdl"
+done
+
 # Names of 1,900 letters that differ in the last one, in every place that makes an identifier: a path
 # of two of them is the longest string that C promises to take.
 long=$(awk 'BEGIN { while (i++ < 1899) printf "n" }')
