@@ -107,8 +107,15 @@ MD_FN int md_data_csv(md_data *d, int part, int file, const char *path, md_strea
         if (f->file != file) {
             continue;
         }
+        if (f->source == MD_WINDOW) {
+            return md_fail(
+                message, MD_EXIT_DATA,
+                "%s: a table, but field '%s' of data set '%s' takes windows of a text or "
+                "of tokens",
+                path, f->name, set->name);
+        }
         int whole = f->source != MD_RECORD || f->count == c.columns;
-        if (f->source == MD_WINDOW || !whole || f->first + f->count > c.columns) {
+        if (!whole || f->first + f->count > c.columns) {
             return md_fail(
                 message, MD_EXIT_DATA,
                 "%s: field '%s' of data set '%s' needs %s %lld columns, the file has %lld%s", path,

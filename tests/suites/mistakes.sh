@@ -28,6 +28,12 @@ status "unknown option" 2 "$MDLC" --frobnicate samples/digits.mdl
 status "missing model" 4 "$MDLC" samples/nothing.mdl -o "$scratch/x.c"
 status "folder that is not there" 4 "$MDLC" samples/digits.mdl -o "$scratch/none/x.c"
 status "budget" 3 "$MDLC" --budget=100kB samples/digits.mdl -o "$scratch/x.c"
+says "budget: its id" E0601
+status "prefix" 2 "$MDLC" --prefix=2fast samples/digits.mdl -o "$scratch/x.c"
+says "prefix: its id" E0701
+status "prefix that is a word of C" 2 "$MDLC" --prefix=int samples/digits.mdl -o "$scratch/x.c"
+says "prefix that is a word of C: its id" E0701
+status "prefix whose codes are macros" 2 "$MDLC" --prefix=r samples/digits.mdl -o "$scratch/x.c"
 status "unknown -D" 1 "$MDLC" -D Q=3 samples/digits.mdl -o "$scratch/x.c"
 printf 'model net(x: [4, 8]) -> [4, 2] {\n    return head: linear(y, out = 2);\n}\n' >"$scratch/bad.mdl"
 status "unknown name" 1 "$MDLC" "$scratch/bad.mdl" -o "$scratch/x.c"
@@ -55,6 +61,19 @@ status "a word for a number" 1 "$run" --steps 1 --data "digits=$scratch/word.csv
 says "a word for a number: names the row" 7
 head -n 100 samples/data/digits.csv >"$scratch/few.csv"
 status "fewer rows than a batch" 1 "$run" --steps 1 --data "digits=$scratch/few.csv"
+
+printf 'model net(x: u8[b, 2]) -> [b, 2] { param w: [2] = 1; y[i, j] = f32(x[i, j]) * w[j]; return y; }
+dataset d { file f = "d.txt"; x: u8[2] = f.window(2); }
+train fit of net on d[2] { loss mean(net(x)^2); optimizer plain(lr = 0.1); steps 1; }
+optimizer plain(p: [...], g: [...], lr: real) { p <- p - lr * g; }
+' >"$scratch/window.mdl"
+if built "$scratch/window.mdl"; then
+    status "windows of a table" 1 "$program" --data "d=samples/data/digits.csv"
+    says "windows of a table: names it" "a table"
+    status "a text shorter than a batch" 1 "$program" --data "d=/dev/null"
+else
+    fail "windows of a table" "does not build"
+fi
 
 status "weights of another model" 1 "$run" --steps 1 --load tests/parity/losses.csv
 "$run" --steps 1 --seed 1 --log none --save "$scratch/good.safetensors" >/dev/null 2>&1
