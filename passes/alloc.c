@@ -1,13 +1,18 @@
-/* alloc: a portfolio of greedy placements, then a search over orders.
+/* alloc: a portfolio of greedy placements, then searches for a lower one.
  *
  * Greedy: take the blocks in some order; put each into a gap between the blocks that are already
  * placed and live at the same time (the lowest gap, or the tightest). Four orders by two rules.
- * When none of them reaches the lower bound, a squeaky wheel with threshold accepting: a block that
- * sticks out above the bound moves forward to a random place of the order, or two blocks change
- * places; an order that is worse by more than a threshold, which falls to nothing, is taken back.
- * Everything counts rounds, never time, so the result depends on the input alone.
+ * When none of them reaches the lower bound, branch and bound (alloc_exact) tries to fit the blocks
+ * into the bound and then into capacities between it and the best height, by many orders for few
+ * steps before few for many. What is left of the steps goes to a squeaky wheel with threshold
+ * accepting: a block that sticks out above the bound moves forward to a random place of the order,
+ * or two blocks change places; an order that is worse by more than a threshold, which falls to
+ * nothing, is taken back. Everything counts steps, never time, so the result depends on the input
+ * alone.
  * Needs sizes >= 0 and lower < upper; gives offsets >= 0 that keep live blocks apart. */
 #include "passes/alloc.h"
+
+#include "passes/alloc_exact.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -194,7 +199,76 @@ static int64_t search_orders(Placer *p, int *order, bool best_fit, int64_t bound
     return best;
 }
 
-int64_t alloc_place(Arena *scratch, const AllocItem *item, int n, int rounds, int64_t *offset) {
+/* ---- the search for what fits --------------------------------------------------------------- */
+
+enum { FIT_TURN = 16, FIT_FIRST = 96, FIT_ROWS = 4000000 };
+
+typedef struct {
+    Arena *scratch;
+    const AllocItem *item;
+    int n;
+    int64_t steps;        /* left */
+    int64_t best;         /* height of the best placement so far */
+    int64_t *offset, *at; /* its offsets; room for another */
+} Fitting;
+
+/* FOUND makes a better placement. Short searches in every order before longer ones. */
+static Fit fit_below(Fitting *f, int64_t capacity, int64_t steps) {
+    Arena arena = {0};
+    Fit fit = FIT_LIMIT;
+    int64_t turn = (int64_t)f->n * FIT_FIRST;
+    for (int k = 0; fit == FIT_LIMIT && steps > 0; k++) {
+        int rule = k % FIT_TURN < 4 ? k % FIT_TURN : k; /* the pure orders every time */
+        int64_t given = turn < steps ? turn : steps, left = given;
+        fit = alloc_fit(&arena, f->item, f->n, capacity, rule, &left, f->at);
+        steps -= given - left + 1;
+        f->steps -= given - left + 1;
+        turn *= k % FIT_TURN == FIT_TURN - 1 ? 4 : 1;
+        arena_free(&arena);
+    }
+    if (fit == FIT_FOUND) {
+        f->best = 0;
+        for (int i = 0; i < f->n; i++) {
+            int64_t top = f->at[i] + f->item[i].size;
+            f->best = top > f->best ? top : f->best;
+        }
+        memcpy(f->offset, f->at, sizeof *f->offset * (size_t)f->n);
+    }
+    return fit;
+}
+
+static int64_t common_divisor(const AllocItem *item, int n) {
+    int64_t all = 0;
+    for (int i = 0; i < n; i++) {
+        int64_t a = all, b = item[i].size;
+        while (b != 0) {
+            int64_t r = a % b;
+            a = b;
+            b = r;
+        }
+        all = a;
+    }
+    return all > 0 ? all : 1;
+}
+
+/* The bound itself, then capacities between what failed and what was found. */
+static void fit_search(Fitting *f, int64_t bound) {
+    int64_t unit = common_divisor(f->item, f->n), failed = bound;
+    if (fit_below(f, bound, f->steps / 2) == FIT_FOUND) {
+        return;
+    }
+    while (f->steps > f->n && f->best - failed > unit) {
+        int64_t middle = failed + (f->best - failed) / unit / 2 * unit;
+        if (fit_below(f, middle, f->steps / 3) != FIT_FOUND) {
+            failed = middle;
+        }
+    }
+}
+
+/* ---- all together --------------------------------------------------------------------------- */
+
+static int64_t place_blocks(Arena *scratch, const AllocItem *item, int n, int64_t steps,
+                            int64_t *offset) {
     int64_t bound = alloc_lower_bound(scratch, item, n);
     Placer p = {item, n, ARENA_ARRAY(scratch, int, n + 1), ARENA_ARRAY(scratch, int64_t, n + 1)};
     int *order = ARENA_ARRAY(scratch, int, n + 1), *start = ARENA_ARRAY(scratch, int, n + 1);
@@ -214,5 +288,30 @@ int64_t alloc_place(Arena *scratch, const AllocItem *item, int n, int rounds, in
     if (best == bound || n < 2) {
         return n > 0 ? best : 0;
     }
-    return search_orders(&p, start, best_fit, bound, best, rounds, order, offset);
+    Fitting f = {scratch, item, n, steps - steps / 4, best, offset, NULL};
+    f.at = ARENA_ARRAY(scratch, int64_t, n + 1);
+    if ((int64_t)n * n <= FIT_ROWS) {
+        fit_search(&f, bound);
+    }
+    int64_t pairs = (int64_t)n * n / 2 + 1, rounds = steps / 4 / pairs;
+    return search_orders(&p, start, best_fit, bound, f.best,
+                         rounds < INT32_MAX ? (int)rounds : INT32_MAX, order, offset);
+}
+
+int64_t alloc_place(Arena *scratch, const AllocItem *item, int n, int64_t steps, int64_t *offset) {
+    AllocItem *kept = ARENA_ARRAY(scratch, AllocItem, n + 1);
+    int *of = ARENA_ARRAY(scratch, int, n + 1), count = 0;
+    int64_t *at = ARENA_ARRAY(scratch, int64_t, n + 1);
+    for (int i = 0; i < n; i++) {
+        offset[i] = 0;
+        if (item[i].size > 0) {
+            of[count] = i;
+            kept[count++] = item[i];
+        }
+    }
+    int64_t height = place_blocks(scratch, kept, count, steps, at);
+    for (int i = 0; i < count; i++) {
+        offset[of[i]] = at[i];
+    }
+    return height;
 }

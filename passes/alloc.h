@@ -13,7 +13,7 @@ typedef struct {
 /* The most bytes live at one time: no placement can be lower. */
 int64_t alloc_lower_bound(Arena *scratch, const AllocItem *item, int n);
 /* Fills offset[n] and returns the height. Stops at the first placement whose height is the lower
- * bound, which proves it the best; otherwise after `rounds` rounds of improvement. */
-int64_t alloc_place(Arena *scratch, const AllocItem *item, int n, int rounds, int64_t *offset);
+ * bound, which proves it the best; otherwise after about `steps` looks at a block. */
+int64_t alloc_place(Arena *scratch, const AllocItem *item, int n, int64_t steps, int64_t *offset);
 
 #endif

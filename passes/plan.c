@@ -13,7 +13,7 @@
 
 #include <string.h>
 
-enum { IMPROVE_WORK = 40000000 }; /* pairs of blocks looked at by improvement rounds */
+enum { ALLOC_STEPS = 100000000 }; /* one or two seconds, where the bound is not reached */
 
 static int peak_step(const AllocItem *item, int n, int nstep, Arena *scratch) {
     int64_t *change = ARENA_ARRAY(scratch, int64_t, nstep + 2);
@@ -62,8 +62,7 @@ void pass_plan(Program *p, ProgramEntry *e) {
         }
     }
     int64_t *offset = ARENA_ARRAY(&scratch, int64_t, n + 1);
-    int64_t pairs = (int64_t)n * n / 2 + 1;
-    e->arena_bytes = alloc_place(&scratch, item, n, (int)(IMPROVE_WORK / pairs), offset);
+    e->arena_bytes = alloc_place(&scratch, item, n, ALLOC_STEPS, offset);
     e->lower_bound_bytes = alloc_lower_bound(&scratch, item, n);
     e->peak_step = peak_step(item, n, e->nstep, &scratch);
     for (int i = 0; i < n; i++) {

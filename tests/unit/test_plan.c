@@ -11,166 +11,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "passes/alloc.h"
 #include "passes/check.h"
 #include "passes/inplace.h"
 #include "passes/order.h"
 #include "passes/plan.h"
 #include "random_program.h"
 #include "step_text.h"
-
-/* ---- allocation ----------------------------------------------------------------------------- */
-
-static bool meets(const AllocItem *a, const AllocItem *b) {
-    return a->lower < b->upper && b->lower < a->upper;
-}
-
-static void assert_apart(const AllocItem *item, int n, const int64_t *offset, int64_t height) {
-    for (int i = 0; i < n; i++) {
-        assert_true(offset[i] >= 0 && offset[i] + item[i].size <= height);
-        for (int k = 0; k < i; k++) {
-            assert_true(!meets(&item[i], &item[k]) || offset[i] + item[i].size <= offset[k] ||
-                        offset[k] + item[k].size <= offset[i]);
-        }
-    }
-}
-
-/* The least height over all orders of placing each block at its lowest free place. */
-static int64_t best_height(const AllocItem *item, int n, int64_t *offset, unsigned placed,
-                           int64_t best) {
-    int64_t height = 0;
-    for (int i = 0; i < n; i++) {
-        int64_t top = (placed >> i & 1) ? offset[i] + item[i].size : 0;
-        height = top > height ? top : height;
-    }
-    if (height >= best || placed == (1u << n) - 1) {
-        return height < best ? height : best;
-    }
-    for (int i = 0; i < n; i++) {
-        if (placed >> i & 1) {
-            continue;
-        }
-        int64_t at = 0;
-        for (bool moved = true; moved;) {
-            moved = false;
-            for (int k = 0; k < n; k++) {
-                if ((placed >> k & 1) && meets(&item[i], &item[k]) &&
-                    at < offset[k] + item[k].size && offset[k] < at + item[i].size) {
-                    at = offset[k] + item[k].size;
-                    moved = true;
-                }
-            }
-        }
-        offset[i] = at;
-        best = best_height(item, n, offset, placed | 1u << i, best);
-    }
-    return best;
-}
-
-static void test_alloc_small(void **state) {
-    (void)state;
-    uint64_t random = 1;
-    int optimal = 0, cases = 400;
-    for (int round = 0; round < cases; round++) {
-        Arena arena = {0};
-        AllocItem item[7];
-        int n = 1 + (int)(random_next(&random) % 7);
-        for (int i = 0; i < n; i++) {
-            int64_t lower = (int64_t)(random_next(&random) % 8);
-            item[i] = (AllocItem){lower, lower + 1 + (int64_t)(random_next(&random) % 5),
-                                  (int64_t)(random_next(&random) % 6)};
-        }
-        int64_t offset[7], scratch[7];
-        int64_t height = alloc_place(&arena, item, n, 200, offset);
-        int64_t bound = alloc_lower_bound(&arena, item, n);
-        assert_apart(item, n, offset, height);
-        assert_true(height >= bound);
-        int64_t best = best_height(item, n, scratch, 0, INT64_MAX);
-        assert_true(height >= best && best >= bound);
-        optimal += height == best;
-        arena_free(&arena);
-    }
-    assert_int_equal(optimal, cases);
-}
-
-static void test_alloc_same_size(void **state) {
-    (void)state;
-    /* Intervals of one size are coloured optimally by their start. */
-    uint64_t random = 7;
-    Arena arena = {0};
-    enum { N = 300 };
-    AllocItem item[N];
-    int64_t offset[N];
-    for (int i = 0; i < N; i++) {
-        int64_t lower = (int64_t)(random_next(&random) % 1000);
-        item[i] = (AllocItem){lower, lower + 1 + (int64_t)(random_next(&random) % 90), 64};
-    }
-    int64_t height = alloc_place(&arena, item, N, 0, offset);
-    assert_apart(item, N, offset, height);
-    assert_int_equal(height, alloc_lower_bound(&arena, item, N));
-    assert_int_equal(alloc_place(&arena, item, 0, 10, offset), 0);
-    arena_free(&arena);
-}
-
-static int read_problem(Arena *arena, const char *path, AllocItem **item) {
-    FILE *in = fopen(path, "r");
-    if (in == NULL) {
-        return -1;
-    }
-    VEC(AllocItem) all = {0};
-    char line[256];
-    assert_non_null(fgets(line, sizeof line, in));
-    while (fgets(line, sizeof line, in) != NULL) {
-        char *at = line;
-        int64_t value[4];
-        for (int i = 0; i < 4; i++) {
-            value[i] = strtoll(at, &at, 10);
-            at++;
-        }
-        VEC_PUSH(arena, &all, ((AllocItem){value[1], value[2], value[3]}));
-    }
-    fclose(in);
-    *item = all.at;
-    return all.count;
-}
-
-static void test_alloc_recorded(void **state) {
-    (void)state;
-    static const struct {
-        const char *name;
-        int rounds;
-        double ratio; /* of the lower bound, at most */
-    } problem[] = {
-        {"somas_resnet50.csv", 60, 1.0031}, {"A.1048576.csv", 4000, 1.25},
-        {"B.1048576.csv", 4000, 1.25},      {"C.1048576.csv", 4000, 1.25},
-        {"D.1048576.csv", 4000, 1.25},      {"E.1048576.csv", 4000, 1.25},
-    };
-    const char *folder = getenv("MDLC_DATA");
-    int found = 0;
-    for (size_t i = 0; i < sizeof problem / sizeof *problem; i++) {
-        Arena arena = {0};
-        AllocItem *item;
-        char *path = str_printf(&arena, "%s/alloc/%s", folder != NULL ? folder : "../shared/data",
-                                problem[i].name);
-        int n = read_problem(&arena, path, &item);
-        if (n > 0) {
-            found++;
-            int64_t *offset = ARENA_ARRAY(&arena, int64_t, n);
-            int64_t height = alloc_place(&arena, item, n, problem[i].rounds, offset);
-            int64_t bound = alloc_lower_bound(&arena, item, n);
-            assert_apart(item, n, offset, height);
-            double ratio = (double)height / (double)bound;
-            if (ratio > problem[i].ratio) {
-                fail_msg("%s: %.4f of the lower bound", problem[i].name, ratio);
-            }
-        }
-        arena_free(&arena);
-    }
-    if (found == 0) {
-        print_message("no recorded allocation problems in ../shared/data/alloc\n");
-        skip();
-    }
-}
 
 /* ---- plans ---------------------------------------------------------------------------------- */
 
@@ -443,9 +289,6 @@ static void test_two_results_of_one_operand(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_alloc_small),
-        cmocka_unit_test(test_alloc_same_size),
-        cmocka_unit_test(test_alloc_recorded),
         cmocka_unit_test(test_random_plans),
         cmocka_unit_test(test_plans_are_deterministic),
         cmocka_unit_test(test_each_fault),

@@ -1,0 +1,15 @@
+/* alloc_exact: does a set of blocks fit a capacity? Search with a count of steps for a limit. */
+#ifndef MDLC_PASSES_ALLOC_EXACT_H
+#define MDLC_PASSES_ALLOC_EXACT_H
+
+#include "passes/alloc.h"
+
+typedef enum { FIT_FOUND, FIT_NONE, FIT_LIMIT } Fit;
+
+/* FOUND: offset[n] is a placement no higher than `capacity`. NONE: there is none. LIMIT: `steps`
+ * were not enough; what is left of them is given back through it. `rule` is the order in which
+ * blocks are tried: any number, other numbers are other orders. */
+Fit alloc_fit(Arena *scratch, const AllocItem *item, int n, int64_t capacity, int rule,
+              int64_t *steps, int64_t *offset);
+
+#endif

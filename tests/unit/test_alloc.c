@@ -1,0 +1,220 @@
+/* The allocator against brute force, on intervals of one size and on recorded problems. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+
+#include "passes/alloc.h"
+#include "passes/alloc_exact.h"
+#include "random_program.h"
+
+static bool meets(const AllocItem *a, const AllocItem *b) {
+    return a->lower < b->upper && b->lower < a->upper;
+}
+
+static void assert_apart(const AllocItem *item, int n, const int64_t *offset, int64_t height) {
+    for (int i = 0; i < n; i++) {
+        assert_true(offset[i] >= 0 && offset[i] + item[i].size <= height);
+        for (int k = 0; k < i; k++) {
+            assert_true(!meets(&item[i], &item[k]) || offset[i] + item[i].size <= offset[k] ||
+                        offset[k] + item[k].size <= offset[i]);
+        }
+    }
+}
+
+/* The least height over all orders of placing each block at its lowest free place. */
+static int64_t best_height(const AllocItem *item, int n, int64_t *offset, unsigned placed,
+                           int64_t best) {
+    int64_t height = 0;
+    for (int i = 0; i < n; i++) {
+        int64_t top = (placed >> i & 1) ? offset[i] + item[i].size : 0;
+        height = top > height ? top : height;
+    }
+    if (height >= best || placed == (1u << n) - 1) {
+        return height < best ? height : best;
+    }
+    for (int i = 0; i < n; i++) {
+        if (placed >> i & 1) {
+            continue;
+        }
+        int64_t at = 0;
+        for (bool moved = true; moved;) {
+            moved = false;
+            for (int k = 0; k < n; k++) {
+                if ((placed >> k & 1) && meets(&item[i], &item[k]) &&
+                    at < offset[k] + item[k].size && offset[k] < at + item[i].size) {
+                    at = offset[k] + item[k].size;
+                    moved = true;
+                }
+            }
+        }
+        offset[i] = at;
+        best = best_height(item, n, offset, placed | 1u << i, best);
+    }
+    return best;
+}
+
+static uint64_t setting(const char *name, uint64_t other) {
+    const char *text = getenv(name);
+    return text != NULL ? strtoull(text, NULL, 0) : other;
+}
+
+/* Small problems of several shapes; half of them with sizes that share no divisor. */
+static int random_problem(uint64_t *random, AllocItem *item, int most) {
+    int n = most - (int)(random_next(random) % 4);
+    uint64_t span = 3 + random_next(random) % 8, sizes = 2 + random_next(random) % 8;
+    for (int i = 0; i < n; i++) {
+        int64_t lower = (int64_t)(random_next(random) % span);
+        int64_t life = 1 + (int64_t)(random_next(random) % (span / 3 + 2));
+        item[i] = (AllocItem){lower, lower + life, (int64_t)(random_next(random) % sizes)};
+    }
+    return n;
+}
+
+static void test_small(void **state) {
+    (void)state;
+    uint64_t seed = setting("SEED", 1), random = seed;
+    int optimal = 0, above = 0, cases = (int)setting("COUNT", 2000);
+    double worst = 1;
+    for (int round = 0; round < cases; round++) {
+        Arena arena = {0};
+        enum { MOST = 8 };
+        AllocItem item[MOST];
+        int n = random_problem(&random, item, MOST);
+        int64_t offset[MOST], scratch[MOST];
+        int64_t height = alloc_place(&arena, item, n, 100000, offset);
+        int64_t bound = alloc_lower_bound(&arena, item, n);
+        assert_apart(item, n, offset, height);
+        int64_t best = best_height(item, n, scratch, 0, INT64_MAX);
+        assert_true(height >= best && best >= bound);
+        optimal += height == best;
+        above += best > bound;
+        double ratio = best > 0 ? (double)height / (double)best : 1;
+        worst = ratio > worst ? ratio : worst;
+        arena_free(&arena);
+    }
+    print_message("SEED=%llu: %d of %d optimal, worst ratio %.4f; %d above the bound\n",
+                  (unsigned long long)seed, optimal, cases, worst, above);
+    assert_true(optimal >= cases - cases / 100 && worst <= 1.1);
+}
+
+/* What the search says of a capacity is true, whatever the order of the candidates. */
+static void test_fit(void **state) {
+    (void)state;
+    uint64_t random = setting("SEED", 1) + 77;
+    for (int round = 0; round < 500; round++) {
+        Arena arena = {0};
+        enum { MOST = 6 };
+        AllocItem item[MOST];
+        int n = random_problem(&random, item, MOST);
+        int64_t offset[MOST], scratch[MOST], steps = 1000000;
+        for (int i = 0; i < n; i++) {
+            item[i].size++;
+        }
+        int64_t best = best_height(item, n, scratch, 0, INT64_MAX);
+        int rule = round % 12;
+        assert_int_equal(alloc_fit(&arena, item, n, best, rule, &steps, offset), FIT_FOUND);
+        assert_apart(item, n, offset, best);
+        assert_int_equal(alloc_fit(&arena, item, n, best - 1, rule, &steps, offset), FIT_NONE);
+        steps = 0;
+        assert_int_equal(alloc_fit(&arena, item, n, best, rule, &steps, offset), FIT_LIMIT);
+        arena_free(&arena);
+    }
+}
+
+static void test_same_size(void **state) {
+    (void)state;
+    /* Intervals of one size are coloured optimally by their start. */
+    uint64_t random = 7;
+    Arena arena = {0};
+    enum { N = 300 };
+    AllocItem item[N];
+    int64_t offset[N];
+    for (int i = 0; i < N; i++) {
+        int64_t lower = (int64_t)(random_next(&random) % 1000);
+        item[i] = (AllocItem){lower, lower + 1 + (int64_t)(random_next(&random) % 90), 64};
+    }
+    int64_t height = alloc_place(&arena, item, N, 0, offset);
+    assert_apart(item, N, offset, height);
+    assert_int_equal(height, alloc_lower_bound(&arena, item, N));
+    assert_int_equal(alloc_place(&arena, item, 0, 10, offset), 0);
+    arena_free(&arena);
+}
+
+static int read_problem(Arena *arena, const char *path, AllocItem **item) {
+    FILE *in = fopen(path, "r");
+    if (in == NULL) {
+        return -1;
+    }
+    VEC(AllocItem) all = {0};
+    char line[256];
+    assert_non_null(fgets(line, sizeof line, in));
+    while (fgets(line, sizeof line, in) != NULL) {
+        char *at = line;
+        int64_t value[4];
+        for (int i = 0; i < 4; i++) {
+            value[i] = strtoll(at, &at, 10);
+            at++;
+        }
+        VEC_PUSH(arena, &all, ((AllocItem){value[1], value[2], value[3]}));
+    }
+    fclose(in);
+    *item = all.at;
+    return all.count;
+}
+
+static void test_recorded(void **state) {
+    (void)state;
+    static const struct {
+        const char *name;
+        int64_t height; /* at most */
+    } problem[] = {
+        {"A.1048576.csv", 1048576}, {"B.1048576.csv", 1048576}, {"C.1048576.csv", 1039360},
+        {"D.1048576.csv", 1048576}, {"E.1048576.csv", 1130000}, {"somas_resnet50.csv", 1515472556},
+    };
+    const char *folder = getenv("MDLC_DATA");
+    int found = 0, worse = 0;
+    for (size_t i = 0; i < sizeof problem / sizeof *problem; i++) {
+        Arena arena = {0};
+        AllocItem *item;
+        char *path = str_printf(&arena, "%s/alloc/%s", folder != NULL ? folder : "../shared/data",
+                                problem[i].name);
+        int n = read_problem(&arena, path, &item);
+        if (n > 0) {
+            found++;
+            int64_t *offset = ARENA_ARRAY(&arena, int64_t, n);
+            clock_t start = clock();
+            int64_t height =
+                alloc_place(&arena, item, n, (int64_t)setting("STEPS", 100000000), offset);
+            double seconds = (double)(clock() - start) / CLOCKS_PER_SEC;
+            int64_t bound = alloc_lower_bound(&arena, item, n);
+            assert_apart(item, n, offset, height);
+            print_message("%-20s %4d blocks, bound %10lld, height %10lld, ratio %.4f, %.2f s\n",
+                          problem[i].name, n, (long long)bound, (long long)height,
+                          (double)height / (double)bound, seconds);
+            worse += height > problem[i].height;
+        }
+        arena_free(&arena);
+    }
+    if (found == 0) {
+        print_message("no recorded allocation problems in ../shared/data/alloc (MDLC_DATA)\n");
+        skip();
+    }
+    assert_int_equal(worse, 0);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_small),
+        cmocka_unit_test(test_fit),
+        cmocka_unit_test(test_same_size),
+        cmocka_unit_test(test_recorded),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
