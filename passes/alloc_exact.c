@@ -89,8 +89,8 @@ static int ranked_compare(const void *a, const void *b) {
     return (x->block > y->block) - (x->block < y->block);
 }
 
-/* The first rules are orders by width, area and the bytes that live beside a block; each further one
- * is one of them with some blocks exchanged. */
+/* The first rules are orders by width, area and the bytes that live beside a block; each further
+ * one is one of them with some blocks exchanged. */
 static void rank_blocks(Search *s, int rule) {
     enum { ORDERS = 4, NEAR = 12 };
     Block *block = s->block;
@@ -101,10 +101,8 @@ static void rank_blocks(Search *s, int rule) {
             most = s->total[k] > most ? s->total[k] : most;
         }
         int64_t area = block[i].size > INT64_MAX / width ? INT64_MAX : block[i].size * width;
-        int64_t key[ORDERS][3] = {{most, width, area},
-                                  {most, area, width},
-                                  {width, area, most},
-                                  {area, most, width}};
+        int64_t key[ORDERS][3] = {
+            {most, width, area}, {most, area, width}, {width, area, most}, {area, most, width}};
         memcpy(ranked[i].key, key[rule % ORDERS], sizeof *key);
         ranked[i].block = i;
     }

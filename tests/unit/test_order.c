@@ -1,0 +1,113 @@
+/* The order of steps against all orders that their dependencies allow, on small random Programs. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "passes/order.h"
+#include "passes/sched.h"
+#include "random_program.h"
+
+enum { MOST = 9 };
+
+typedef struct {
+    const Sched *s;
+    Sim sim;
+    int order[MOST], left[MOST];
+    int64_t best;
+    int64_t orders;
+} All;
+
+/* Takes every item whose predecessors are done in turn. */
+static void try_orders(All *a, int depth) {
+    const Sched *s = a->s;
+    if (depth == s->n) {
+        int64_t above, peak = sim_peak(s, &a->sim, a->order, INT64_MAX, &above);
+        a->best = peak < a->best ? peak : a->best;
+        a->orders++;
+        return;
+    }
+    for (int i = 0; i < s->n; i++) {
+        if (a->left[i] != 0) {
+            continue;
+        }
+        a->left[i] = -1;
+        a->order[depth] = i;
+        for (int k = 0; k < s->item[i].succ.count; k++) {
+            a->left[s->item[i].succ.at[k]]--;
+        }
+        try_orders(a, depth + 1);
+        for (int k = 0; k < s->item[i].succ.count; k++) {
+            a->left[s->item[i].succ.at[k]]++;
+        }
+        a->left[i] = 0;
+    }
+}
+
+static uint64_t setting(const char *name, uint64_t other) {
+    const char *text = getenv(name);
+    return text != NULL ? strtoull(text, NULL, 0) : other;
+}
+
+static void test_all_orders(void **state) {
+    (void)state;
+    uint64_t seed = setting("SEED", 1), count = setting("COUNT", 1500);
+    int cases = 0, optimal = 0, choice = 0;
+    double worst = 1;
+    for (uint64_t i = 0; i < count; i++) {
+        Arena arena = {0};
+        Program *p = random_program(&arena, seed * 1000003 + i, (int)(i % 4));
+        ProgramEntry *e = p->entry.at[0];
+        pass_order(p, e);
+        bool flat = e->step.count <= MOST;
+        for (int k = 0; k < e->step.count; k++) {
+            flat = flat && e->step.at[k]->kind != STEP_LOOP;
+        }
+        if (flat) {
+            /* Dependencies and wishes are those of the list as lowered. */
+            int ours_order[MOST];
+            for (int k = 0; k < e->step.count; k++) {
+                ours_order[k] = e->step.at[k]->lowered;
+            }
+            VEC(Step *) made = {0};
+            for (int k = 0; k < e->step.count; k++) {
+                VEC_PUSH(&arena, &made, e->step.at[k]);
+            }
+            for (int k = 0; k < made.count; k++) {
+                e->step.at[made.at[k]->lowered] = made.at[k];
+            }
+            Sched s = sched_open(p, e, NULL, &e->step, &arena);
+            All a = {.s = &s, .sim = sim_new(&s), .best = INT64_MAX};
+            int64_t above;
+            for (int k = 0; k < s.n; k++) {
+                a.left[k] = s.item[k].pred.count;
+            }
+            int64_t ours = sim_peak(&s, &a.sim, ours_order, INT64_MAX, &above);
+            try_orders(&a, 0);
+            double ratio = a.best > 0 ? (double)ours / (double)a.best : 1;
+            assert_true(ours >= a.best);
+            cases++;
+            choice += a.orders > 1;
+            optimal += ours == a.best;
+            worst = ratio > worst ? ratio : worst;
+        }
+        arena_free(&arena);
+    }
+    print_message(
+        "SEED=%llu: %d lists of up to %d steps, %d with a choice: %d optimal, worst %.3f\n",
+        (unsigned long long)seed, cases, MOST, choice, optimal, worst);
+    assert_true(cases >= 200 || count < 1500);
+    assert_true(optimal * 100 >= cases * 99 && worst <= 1.25);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_all_orders),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
