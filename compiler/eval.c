@@ -240,6 +240,78 @@ static void finish_floats(Eval *ev, const Node *node, Value v) {
     }
 }
 
+/* Ops whose results are exact, or elements of an operand. */
+static bool is_exact(OpCode op) {
+    switch (op) { /* what picks, compares or changes the sign */
+    case OP_NEG:
+    case OP_ABS:
+    case OP_MIN:
+    case OP_MAX:
+    case OP_FLOOR:
+    case OP_ROUND:
+    case OP_SIGN:
+    case OP_SELECT:
+    case OP_FMAX:
+    case OP_FMIN:
+    case OP_GATHER: return true;
+    default: {
+        OpClass cls = op_info[op].cls;
+        return cls != CLASS_MAP && cls != CLASS_FOLD && cls != CLASS_CALL;
+    }
+    }
+}
+
+/* How many terms a result of a fold or call has, about; 0: it is no sum. */
+static double term_count(const EvalCall *c) {
+    OpClass cls = op_info[c->node->op].cls;
+    if (cls != CLASS_FOLD && cls != CLASS_CALL) {
+        return 0;
+    }
+    double n = (double)type_count(c->type), all = (double)type_count(c->in[0].type);
+    if (c->nin == 2 &&
+        elem_is_float(c->in[1].type.elem)) { /* a product: all summed ones, squared */
+        return sqrt(all * (double)type_count(c->in[1].type) / fmax(n, 1));
+    }
+    return c->nin == 2 ? (double)type_count(c->in[1].type) : ceil(all / fmax(n, 1));
+}
+
+/* The size that rounding of a sum is relative to: it drifts where terms are equal, which shows when
+ * there are many. */
+static double terms_size(const EvalCall *c) {
+    double terms = term_count(c), size = terms * sqrt(terms) * fmax(1, sqrt(terms) / 16);
+    for (int k = 0; k < c->nin && size > 0; k++) {
+        double most = 0;
+        for (int64_t i = 0; elem_is_float(c->in[k].type.elem) && i < type_count(c->in[k].type);
+             i++) {
+            most = fmax(most, fabs(c->in[k].at[i].f));
+        }
+        size *= elem_is_float(c->in[k].type.elem) ? most : 1;
+    }
+    return size;
+}
+
+/* A number of -1..1 that depends on the value and where it was computed. */
+static double noise_at(const Eval *ev, const Node *node, double x) {
+    uint64_t h = hash_bytes(ev->opt.noise_seed, &x, sizeof x);
+    h = hash_bytes(h, &node->id, sizeof node->id);
+    h = (h ^ h >> 29) * UINT64_C(0x94D049BB133111EB);
+    return (double)(int64_t)(h ^ h >> 32) * 0x1p-63;
+}
+
+static void add_noise(const Eval *ev, const EvalCall *c) {
+    Value v = c->result;
+    if (v.part || !elem_is_float(v.type.elem) || is_exact(c->node->op)) {
+        return;
+    }
+    double size = terms_size(c);
+    for (int64_t i = 0, n = type_count(v.type); i < n; i++) {
+        double x = v.at[i].f;
+        if (isfinite(x) && x != (double)(float)x) {
+            v.at[i].f = x + ev->opt.noise * noise_at(ev, c->node, x) * fmax(fabs(x), size);
+        }
+    }
+}
+
 void eval_run(Eval *ev, const Region *region, const Value *param, Value *out) {
     Frame *f = frame_of(ev, region);
     memcpy(f->left, f->uses, sizeof *f->left * (size_t)region->node.count);
@@ -262,6 +334,9 @@ void eval_run(Eval *ev, const Region *region, const Value *param, Value *out) {
                       .nin = node->nin};
         eval_rule[node->op](&c);
         f->value[node->id] = c.result;
+        if (ev->opt.noise > 0) {
+            add_noise(ev, &c);
+        }
         finish_floats(ev, node, c.result);
         for (int k = 0; k < node->nin; k++) {
             uint32_t id = node->in[k]->id;
