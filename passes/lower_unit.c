@@ -341,13 +341,18 @@ static bool build_scan(KernelBuild *b) {
     kernel_store(b, &first, node, at,
                  node->attr->exclusive ? expr_const(b->k, node->type.elem, 0)
                                        : value_at(&b->v, node->in[0], at));
-    at[axis] = node->attr->exclusive ? before : i;
-    const Expr *x = value_at(&b->v, node->in[0], at);
-    at[axis] = before;
-    const Arg *out = first.at[0].arg;
-    const Expr *both[2] = {expr_load(b->k, out, kernel_touch(b, out, ACCESS_WRITE, at), NULL), x};
-    at[axis] = i;
-    kernel_store(b, &next, node, at, expr_map(b->k, OP_ADD, node->type.elem, both, 2));
+    int64_t work = type_count(node->type);
+    if (dim[axis] > 1) { /* else there is no place before any */
+        at[axis] = node->attr->exclusive ? before : i;
+        const Expr *x = value_at(&b->v, node->in[0], at);
+        at[axis] = before;
+        const Arg *out = first.at[0].arg;
+        const Expr *both[2] = {expr_load(b->k, out, kernel_touch(b, out, ACCESS_WRITE, at), NULL),
+                               x};
+        at[axis] = i;
+        kernel_store(b, &next, node, at, expr_map(b->k, OP_ADD, node->type.elem, both, 2));
+        work *= 2 + x->cost;
+    }
     for (int k = 0; k < first.count + next.count; k++) {
         VEC_PUSH(b->scratch, &all, k < first.count ? first.at[k] : next.at[k - first.count]);
     }
@@ -356,12 +361,11 @@ static bool build_scan(KernelBuild *b) {
     }
     nest_open(b, &all);
     nest_lets(b, &b->k->body, 0, &all);
-    int64_t work = type_count(node->type) * (2 + x->cost);
     StmtList *list = nest_loops(b, &b->k->body, g.axis, space_axes(&g), kernel_parallel(b, work));
     AxisSet scope = space_set(&g);
     nest_lets(b, list, scope, &all);
     nest_stage(b, list, scope, v.axis, space_axes(&v), &first);
-    if (dim[axis] > 1) {
+    if (next.count > 0) {
         int at_loop = list->count;
         StmtList *inner = nest_loops(b, list, &steps, 1, false);
         list->at[at_loop]->begin = index_const(t, 1);
