@@ -403,6 +403,13 @@ static void print_plain_fold(Style *s, const Stmt *st) {
     }
 }
 
+/* Whether an iteration depends on where it is; equal terms may be folded too. */
+static bool reads_axis(Style *s, const Stmt *st, int axis) {
+    const Stmt *block[1] = {st};
+    StmtList list = {.at = (Stmt **)block, .count = 1};
+    return needs_of(s->out->arena, s->k, &list, s->bound).axes >> axis & 1;
+}
+
 /* Lanes: element i of every `lanes` goes to sum i; the rest of a row fills the first lanes. */
 static void print_lanes_fold(Style *s, const Stmt *st) {
     Arena *arena = s->out->arena;
@@ -428,18 +435,23 @@ static void print_lanes_fold(Style *s, const Stmt *st) {
     const char *base = style_name(s, str_printf(arena, "%s_base", name));
     int64_t extent = s->k->axis[last].extent;
     bool whole = st->axes.count > 1 || !st->begin; /* bounds are known numbers */
+    bool placed = reads_axis(s, st, last);
     line(s, "int64_t %s = %s;", base, first);
     line(s, "for (; %s + %d <= %s; %s += %d) {", base, st->lanes, end, base, st->lanes);
     s->depth++;
     line(s, "for (int64_t %s = 0; %s < %d; %s++) {", l, l, st->lanes, l);
-    line(s, "    const int64_t %s = %s + %s;", name, base, l);
+    if (placed) {
+        line(s, "    const int64_t %s = %s + %s;", name, base, l);
+    }
     fold_body(s, st, place);
     line(s, "}");
     s->depth--;
     line(s, "}");
     if (!whole || extent % st->lanes != 0) {
         line(s, "for (int64_t %s = 0; %s < %s - %s; %s++) {", l, l, end, base, l);
-        line(s, "    const int64_t %s = %s + %s;", name, base, l);
+        if (placed) {
+            line(s, "    const int64_t %s = %s + %s;", name, base, l);
+        }
         fold_body(s, st, place);
         line(s, "}");
     }
@@ -496,7 +508,41 @@ static const char *const block_parameters =
     "(void *ctx, int64_t %s, int64_t m0, int64_t rows, int64_t n0,\n"
     "    int64_t cols, %s *strip, int64_t ld) {\n";
 
-/* The struct that carries the kernel's arguments to the epilogue, and the epilogue. */
+/* An epilogue may look at its own block alone. */
+static bool needs_arguments(const Kernel *k, const Needs *n) {
+    bool any = n->axes != 0;
+    for (int i = 0; i < k->arg.count; i++) { /* the strip is none of them */
+        any = any || n->arg[k->arg.at[i]->id];
+    }
+    for (int i = 0; i < k->loop.count; i++) {
+        any = any || n->loop[i];
+    }
+    return any;
+}
+
+/* The struct that carries the kernel's arguments to the epilogue. */
+static void print_arguments(Style *s, const Step *step, const Needs *n) {
+    const Kernel *k = s->k;
+    text_add(s->out, "typedef struct {\n");
+    s->depth = 1;
+    for (int i = 0; i < k->arg.count; i++) {
+        const Arg *arg = k->arg.at[i];
+        if (n->arg[arg->id]) {
+            line(s, "%s%s *%s;", arg->mode & ACCESS_WRITE ? "" : "const ",
+                 elem_c_name(arg->buf->type.elem), s->arg[arg->id]);
+        }
+    }
+    for (int i = 0; i < k->naxis + k->loop.count; i++) {
+        if (i < k->naxis ? n->axes >> i & 1 : n->loop[i - k->naxis]) {
+            line(s, "int64_t %s;",
+                 i < k->naxis ? s->axis[i]
+                              : str_printf(s->out->arena, "i%d", k->loop.at[i - k->naxis]->index));
+        }
+    }
+    text_printf(s->out, "} %s_args;\n\n", step->name);
+}
+
+/* That struct and the epilogue. */
 static void print_epilogue(Text *out, const Step *step, const Tile *tile) {
     const Kernel *k = step->kernel;
     Style s = style_open(out, k);
@@ -506,26 +552,19 @@ static void print_epilogue(Text *out, const Step *step, const Tile *tile) {
         style_name(&s, own[i]);
     }
     Needs n = tile_needs(&s, tile);
-    text_add(out, "typedef struct {\n");
+    bool arguments = needs_arguments(k, &n);
+    if (arguments) {
+        print_arguments(&s, step, &n);
+    }
     s.depth = 1;
-    for (int i = 0; i < k->arg.count; i++) {
-        const Arg *arg = k->arg.at[i];
-        if (n.arg[arg->id]) {
-            line(&s, "%s%s *%s;", arg->mode & ACCESS_WRITE ? "" : "const ",
-                 elem_c_name(arg->buf->type.elem), s.arg[arg->id]);
-        }
-    }
-    for (int i = 0; i < k->naxis + k->loop.count; i++) {
-        if (i < k->naxis ? n.axes >> i & 1 : n.loop[i - k->naxis]) {
-            line(&s, "int64_t %s;",
-                 i < k->naxis ? s.axis[i]
-                              : str_printf(out->arena, "i%d", k->loop.at[i - k->naxis]->index));
-        }
-    }
-    text_printf(out, "} %s_args;\n\nstatic void %s_epilogue", step->name, step->name);
+    text_printf(out, "static void %s_epilogue", step->name);
     const char *batch = s.axis[tile->batch], *row = s.axis[tile->row], *col = s.axis[tile->column];
     text_printf(out, block_parameters, batch, elem_c_name(tile->strip->buf->type.elem));
-    line(&s, "const %s_args *args = (const %s_args *)ctx;", step->name, step->name);
+    if (arguments) {
+        line(&s, "const %s_args *args = (const %s_args *)ctx;", step->name, step->name);
+    } else {
+        line(&s, "(void)ctx;");
+    }
     for (int i = 0; i < k->arg.count; i++) {
         const Arg *arg = k->arg.at[i];
         if (n.arg[arg->id]) {
@@ -621,9 +660,9 @@ static const char *operand_text(Style *s, const Arg *arg, const Index *at) {
 static void print_tile(Style *s, const Tile *tile) {
     const Kernel *k = s->k;
     const char *context = "NULL";
-    if (tile->body.count > 0) {
+    Needs n = tile_needs(s, tile);
+    if (tile->body.count > 0 && needs_arguments(k, &n)) {
         context = "&args";
-        Needs n = tile_needs(s, tile);
         line(s, "%s_args args;", s->name);
         for (int i = 0; i < k->arg.count; i++) {
             if (n.arg[k->arg.at[i]->id]) {
