@@ -218,6 +218,13 @@ static void binary(Style *s, const char *op, const Expr *a, const Expr *b, int l
     style_value(s, b, level + 1);
 }
 
+/* Of truth values. C compilers take `!a | b` for a slip. */
+static void bits(Style *s, const char *op, const Expr *a, const Expr *b) {
+    style_value(s, a, a->op == OP_NOT ? LEVEL_UNARY + 1 : LEVEL_UNARY);
+    text_printf(s->out, " %s ", op);
+    style_value(s, b, LEVEL_UNARY + 1);
+}
+
 static void call(Style *s, const char *name, const Expr *const *in, int nin) {
     text_printf(s->out, "%s(", name);
     for (int i = 0; i < nin; i++) {
@@ -255,6 +262,10 @@ static void cast(Style *s, Elem elem, const Expr *a) {
     if (elem == TY_BOOL) {
         style_value(s, a, LEVEL_COMPARE + 1);
         text_add(s->out, " != 0");
+        return;
+    }
+    if (elem_is_int(elem) && elem_is_float(a->elem)) { /* C leaves open what does not fit */
+        int_call(s, elem, "md_to_i64", &a, 1);
         return;
     }
     text_printf(s->out, "(%s)", elem_c_name(elem));
@@ -360,8 +371,8 @@ static void map_text(Style *s, const Expr *e) {
     case OP_LT: binary(s, "<", in[0], in[1], LEVEL_SUM); break;
     case OP_LE: binary(s, "<=", in[0], in[1], LEVEL_SUM); break;
     case OP_EQ: binary(s, "==", in[0], in[1], LEVEL_SUM); break;
-    case OP_AND: binary(s, "&", in[0], in[1], LEVEL_UNARY); break;
-    case OP_OR: binary(s, "|", in[0], in[1], LEVEL_UNARY); break;
+    case OP_AND: bits(s, "&", in[0], in[1]); break;
+    case OP_OR: bits(s, "|", in[0], in[1]); break;
     case OP_NOT:
         text_add(s->out, "!");
         style_value(s, in[0], LEVEL_UNARY + 1);

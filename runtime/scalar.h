@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: 0BSD */
 /* scalar: what generated loops say about one element: the f64 names of math.h, extremes that keep
- * NaN, floored integer division, and the fixed trees that combine the lanes of a fold.
+ * NaN, conversions and division of integers, and the fixed trees that combine the lanes of a fold.
  * Needs md.h and math.h, gives pure functions. */
 #ifndef MD_SCALAR_H
 #define MD_SCALAR_H
@@ -105,6 +105,15 @@ MD_INLINE int64_t md_abs_i64(int64_t a) {
 }
 MD_INLINE int64_t md_sign_i64(int64_t a) {
     return (a > 0) - (a < 0);
+}
+
+/* Truncates; what does not fit is the nearest end of the range, a NaN is 0. Narrower types take the
+ * low bits. */
+MD_INLINE int64_t md_to_i64(double x) {
+    if (x >= -9223372036854775808.0 && x < 9223372036854775808.0) {
+        return (int64_t)x;
+    }
+    return x > 0.0 ? INT64_MAX : x < 0.0 ? INT64_MIN : 0;
 }
 
 /* Floors; x div 0 = 0. */
