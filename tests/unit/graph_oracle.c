@@ -1,0 +1,469 @@
+#include "graph_oracle.h"
+
+#include "compiler/equal.h"
+#include "compiler/gradcheck.h"
+#include "passes/grad.h"
+#include "passes/hoist.h"
+#include "passes/simplify.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { NOISES = 3 };
+static const double wide_noise = 0x1p-36, low_noise = 0x1p-22;
+
+static const char *const pass_names[ORACLE_PASSES] = {"match", "grad", "simplify", "hoist",
+                                                      "clean"};
+static const GraphStage pass_stages[ORACLE_PASSES] = {STAGE_BUILT, STAGE_GRAD, STAGE_OPTIMISED,
+                                                      STAGE_OPTIMISED, STAGE_OPTIMISED};
+
+static Region *grad_calls(Graph *g, const Region *region) {
+    return pass_grad(g, region, GRAD_SAVE_CALLS);
+}
+static Region *grad_carries(Graph *g, const Region *region) {
+    return pass_grad(g, region, GRAD_SAVE_CARRIES);
+}
+static Region *grad_all(Graph *g, const Region *region) {
+    return pass_grad(g, region, GRAD_SAVE_ALL);
+}
+
+OracleOptions oracle_options(void) {
+    return (OracleOptions){
+        .pass = {pass_simplify, grad_calls, pass_simplify, pass_hoist, pass_simplify}};
+}
+
+typedef struct {
+    GraphCase *c;
+    const OracleOptions *opt;
+    OracleReport *r;
+    Arena arena;
+    int n;          /* entries */
+    Region **built; /* as the case has them */
+    Region **plain; /* the reference */
+    bool low;       /* floats narrower than f64 */
+    Trace want;
+} Oracle;
+
+static bool failed(const Oracle *o) {
+    return o->r->check[0] != 0;
+}
+
+/* --- values ----------------------------------------------------------------------------------- */
+
+Trace oracle_trace(const GraphCase *c, Arena *arena, Region *const *region, int calls,
+                   EvalOptions options) {
+    const Module *module = c->module;
+    Eval *ev = eval_open(arena, options);
+    Trace trace = {.item = {0}};
+    for (int i = 0; i < c->input.count; i++) {
+        eval_bind(ev, c->input.at[i].slot, c->input.at[i].data);
+    }
+    for (int round = 0; round < calls; round++) {
+        for (int e = round == 0 ? 0 : 1; e < module->entry.count; e++) {
+            const Entry *entry = module->entry.at[e];
+            Value *out = ARENA_ARRAY(arena, Value, entry->out.count);
+            eval_region(ev, region[e], out);
+            for (int k = 0; k < entry->out.count; k++) {
+                if (entry->out.at[k].role == OUT_WRITE) {
+                    eval_bind_value(ev, entry->out.at[k].slot, out[k]);
+                } else {
+                    VEC_PUSH(arena, &trace.item, out[k]);
+                }
+            }
+        }
+    }
+    for (int i = 0; i < module->slot.count; i++) {
+        Value v;
+        if (eval_bound(ev, module->slot.at[i], &v)) {
+            VEC_PUSH(arena, &trace.item, eval_share(ev, v));
+        }
+    }
+    return trace;
+}
+
+bool oracle_same(Value want, Value got, double limit, double *gap) {
+    *gap = 0;
+    if (!type_equal(want.type, got.type)) {
+        *gap = INFINITY;
+        return false;
+    }
+    if (limit < 0) {
+        return true;
+    }
+    bool number = elem_is_float(want.type.elem);
+    for (int64_t i = 0; i < type_count(want.type); i++) {
+        double d = number                        ? fabs(want.at[i].f - got.at[i].f)
+                   : want.at[i].i == got.at[i].i ? 0
+                                                 : INFINITY;
+        *gap = d <= *gap ? *gap : d; /* a NaN stays */
+    }
+    return *gap <= limit;
+}
+
+static double size_of(Value v) {
+    double size = 0;
+    for (int64_t i = 0; elem_is_float(v.type.elem) && i < type_count(v.type); i++) {
+        size = fmax(size, fabs(v.at[i].f));
+        if (!isfinite(v.at[i].f)) {
+            return INFINITY;
+        }
+    }
+    return size;
+}
+
+/* want.limit, from how far the results move under noise. */
+static void set_limits(Oracle *o, Trace *want, Region *const *region, int calls, bool low) {
+    Trace moved[NOISES + 1];
+    double noise = low ? low_noise : wide_noise, unit = low ? 0x1p-23 : 0x1p-52;
+    for (int k = 0; k < NOISES; k++) {
+        moved[k] = oracle_trace(o->c, &o->arena, region, calls,
+                                (EvalOptions){.noise = noise, .noise_seed = (uint64_t)k + 1});
+    }
+    moved[NOISES] = oracle_trace(o->c, &o->arena, region, calls, (EvalOptions){.round = low});
+    for (int i = 0; i < want->item.count; i++) {
+        double spread = 0, gap, size = size_of(want->item.at[i]);
+        for (int k = 0; k <= NOISES; k++) {
+            oracle_same(want->item.at[i], moved[k].item.at[i], INFINITY, &gap);
+            spread = gap <= spread ? spread : gap; /* a NaN stays */
+        }
+        bool firm = isfinite(size) && spread <= (low ? 1e-2 : 1e-5) * size;
+        double limit = low ? 6 * spread : 0x1p-12 * spread;
+        limit = limit + 8 * unit * size + (low ? 1e-37 : 1e-300);
+        if (!elem_is_float(want->item.at[i].type.elem)) {
+            firm = spread == 0;
+            limit = 0;
+        }
+        VEC_PUSH(&o->arena, &want->limit, firm ? limit : -1);
+    }
+}
+
+static void compare(Oracle *o, Region *const *region, const char *check) {
+    if (failed(o)) {
+        return;
+    }
+    Trace got = oracle_trace(o->c, &o->arena, region, 1, (EvalOptions){0});
+    for (int i = 0; i < o->want.item.count; i++) {
+        double gap;
+        if (!oracle_same(o->want.item.at[i], got.item.at[i], o->want.limit.at[i], &gap)) {
+            snprintf(o->r->check, sizeof o->r->check, "values: %s", check);
+            snprintf(o->r->what, sizeof o->r->what, "result %d is off by %g, allowed is %g", i, gap,
+                     o->want.limit.at[i]);
+            return;
+        }
+    }
+}
+
+/* --- texts ------------------------------------------------------------------------------------ */
+
+static void fail_dump(Oracle *o, const char *stage, const char *what) {
+    if (!failed(o)) {
+        snprintf(o->r->check, sizeof o->r->check, "dump: %s", stage);
+        snprintf(o->r->what, sizeof o->r->what, "%s", what);
+    }
+}
+
+/* The module as it is now, dumped and read again. */
+static void check_dump(Oracle *o, const char *stage) {
+    Module *module = o->c->module;
+    size_t n, again;
+    char *text = dumped_text(&o->arena, module, &n);
+    Dumped m;
+    dumped_make(&m, "dump.mdl", text, n, module->graph->float_type);
+    if (!m.module) {
+        fail_dump(o, stage, m.messages);
+    } else {
+        const char *difference = module_difference(module, m.module);
+        char *second = dumped_text(&o->arena, m.module, &again);
+        if (difference) {
+            fail_dump(o, stage, str_printf(&o->arena, "'%s' is not the same", difference));
+        } else if (n != again || memcmp(text, second, n) != 0) {
+            fail_dump(o, stage, "the second text differs");
+        }
+    }
+    dumped_done(&m);
+}
+
+static void set_regions(Oracle *o, Region *const *region) {
+    for (int i = 0; i < o->n; i++) {
+        o->c->module->entry.at[i]->region = region[i];
+    }
+}
+
+static void check_stage(Oracle *o, Region *const *region, GraphStage stage, const char *name) {
+    for (int i = 0; i < o->n; i++) {
+        region_verify(region[i], stage);
+    }
+    set_regions(o, region);
+    check_dump(o, name);
+    set_regions(o, o->built);
+}
+
+/* --- statistics ------------------------------------------------------------------------------- */
+
+static void count_ops(OracleReport *r, const Region *region, int depth) {
+    for (int i = 0; i < region->node.count; i++) {
+        const Node *node = region->node.at[i];
+        r->seen[node->op][depth > 0 ? SEEN_LOOP : SEEN_TOP]++;
+        if (node->body) {
+            count_ops(r, node->body, depth + (node->op == OP_LOOP));
+        }
+    }
+}
+
+/* Nodes between the point and the value of a GRAD, whole bodies where a loop lies between. */
+static void count_active(Oracle *o, const Region *region) {
+    bool *from = ARENA_ARRAY(&o->arena, bool, region->node.count);
+    bool *to = ARENA_ARRAY(&o->arena, bool, region->node.count);
+    for (int i = region->node.count - 1; i >= 0; i--) {
+        const Node *node = region->node.at[i];
+        if (node->op == OP_GRAD) {
+            to[node->in[0]->id] = true;
+            from[node->in[1]->id] = true;
+        }
+        for (int k = 0; to[i] && k < node->nin; k++) {
+            to[node->in[k]->id] = true;
+        }
+    }
+    for (int i = 0; i < region->node.count; i++) {
+        const Node *node = region->node.at[i];
+        for (int k = 0; k < node->nin; k++) {
+            from[i] = from[i] || from[node->in[k]->id];
+        }
+        bool active = from[i] && to[i];
+        o->r->seen[node->op][SEEN_GRAD] += active;
+        for (int k = 0; active && node->body && k < node->body->node.count; k++) {
+            o->r->seen[node->body->node.at[k]->op][SEEN_GRAD]++;
+        }
+        if (node->body) {
+            count_active(o, node->body);
+        }
+    }
+}
+
+void oracle_add(OracleReport *to, const OracleReport *r) {
+    to->compared += r->compared;
+    to->loose += r->loose;
+    to->slopes += r->slopes;
+    to->unclear += r->unclear;
+    to->calls += r->calls;
+    for (int op = 0; op < OP_COUNT; op++) {
+        for (int k = 0; k < SEEN_KINDS; k++) {
+            to->seen[op][k] += r->seen[op][k];
+        }
+    }
+}
+
+static bool has_low(const Region *region) {
+    for (int i = 0; i < region->node.count; i++) {
+        const Node *node = region->node.at[i];
+        if ((elem_is_float(node->type.elem) && node->type.elem != TY_F64) ||
+            (node->body && has_low(node->body))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static bool has_grad(const Region *region) {
+    for (int i = 0; i < region->node.count; i++) {
+        const Node *node = region->node.at[i];
+        if (node->op == OP_GRAD || (node->body && has_grad(node->body))) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- derivatives ------------------------------------------------------------------------------ */
+
+/* How far the derivatives turn when the inputs move a little, relative to their size: more than the
+ * curvature explains is a kink nearby. */
+static double turn(Oracle *o, const Region *region, const Entry *entry, double step) {
+    double worst = 0;
+    Value out[2][64];
+    for (int side = 0; side < 2; side++) {
+        Eval *ev = eval_open(&o->arena, (EvalOptions){0});
+        uint64_t h = 7;
+        for (int i = 0; i < o->c->input.count; i++) {
+            const CaseInput *in = &o->c->input.at[i];
+            int64_t n = type_count(in->slot->type);
+            double *data = ARENA_ARRAY(&o->arena, double, n);
+            for (int64_t k = 0; k < n; k++) {
+                h = hash_bytes(h, &k, sizeof k);
+                data[k] = in->data[k];
+                data[k] +=
+                    elem_is_float(in->slot->type.elem) && h >> 40 & 1 ? (side ? step : -step) : 0;
+            }
+            eval_bind(ev, in->slot, data);
+        }
+        eval_region(ev, region, out[side]);
+    }
+    for (int k = 1; k < entry->out.count; k++) {
+        double gap;
+        oracle_same(out[0][k], out[1][k], INFINITY, &gap);
+        worst = fmax(worst, gap / fmax(size_of(out[0][k]), 1e-9));
+    }
+    return worst;
+}
+
+static void check_slopes(Oracle *o, Region *const *region) {
+    for (int e = 1; e < o->n && !failed(o); e++) {
+        const Entry *entry = o->c->module->entry.at[e];
+        if (strncmp(entry->name, "smooth", 6) != 0 || entry->out.count < 2 ||
+            entry->out.count > 64) {
+            continue;
+        }
+        Eval *ev = eval_open(&o->arena, (EvalOptions){0});
+        for (int i = 0; i < o->c->input.count; i++) {
+            eval_bind(ev, o->c->input.at[i].slot, o->c->input.at[i].data);
+        }
+        Trace start = oracle_trace(o->c, &o->arena, region, 1, (EvalOptions){0});
+        int nslot = o->c->module->slot.count, n = 0;
+        for (int i = 0; i < nslot; i++) {
+            eval_bind_value(ev, o->c->module->slot.at[i],
+                            start.item.at[start.item.count - nslot + i]);
+        }
+        Slot *slot[64];
+        const Region *built = o->built[e];
+        for (int k = 1; k < built->out.count; k++) {
+            slot[n++] = built->out.at[k]->in[1]->attr->slot;
+        }
+        GradCheck check = gradcheck_region(ev, &o->arena, region[e], slot, n, 1, 2);
+        o->r->slopes += n;
+        if (check.error < 1e-5) {
+            continue;
+        }
+        double small = turn(o, region[e], entry, 1e-6), large = turn(o, region[e], entry, 1e-4);
+        if (small > 1e-4 || large > 0.3) {
+            o->r->unclear += n;
+            continue;
+        }
+        snprintf(o->r->check, sizeof o->r->check, "slope");
+        snprintf(o->r->what, sizeof o->r->what, "%s, %s: %.12g along a direction, quotient %.12g",
+                 entry->name, check.worst->name, check.analytic, check.numeric);
+    }
+}
+
+/* --- all of it -------------------------------------------------------------------------------- */
+
+static Region **apply(Oracle *o, OraclePass pass, Region *const *region) {
+    Region **out = ARENA_ARRAY(&o->arena, Region *, o->n);
+    for (int i = 0; i < o->n; i++) {
+        out[i] = pass(o->c->module->graph, region[i]);
+    }
+    return out;
+}
+
+static void variant(Oracle *o, OraclePass first, OraclePass second, Region *const *from,
+                    const char *name) {
+    Region **region = apply(o, first, from);
+    region = second ? apply(o, second, region) : region;
+    for (int i = 0; i < o->n; i++) {
+        region_verify(region[i], STAGE_GRAD);
+    }
+    compare(o, region, name);
+}
+
+/* The passes in order; gives what the last one gave. */
+static Region **pipeline(Oracle *o) {
+    Region **region = o->built;
+    check_stage(o, region, STAGE_BUILT, "build");
+    for (int p = 0; p < ORACLE_PASSES; p++) {
+        region = apply(o, o->opt->pass[p], region);
+        check_stage(o, region, pass_stages[p], pass_names[p]);
+        if (p > 0) {
+            compare(o, region, str_printf(&o->arena, "passes up to %s", pass_names[p]));
+        }
+    }
+    return region;
+}
+
+static void write_c(Oracle *o, Region *const *region) {
+    Trace want =
+        oracle_trace(o->c, &o->arena, o->plain, ORACLE_CALLS, (EvalOptions){.round = o->low});
+    set_limits(o, &want, o->plain, ORACLE_CALLS, o->low);
+    for (int i = 0; i < want.item.count; i++) {
+        o->r->compared++;
+        o->r->loose += want.limit.at[i] < 0;
+    }
+    set_regions(o, region);
+    for (int i = 0; i < o->n; i++) {
+        const Region *top = region[i];
+        OracleReport emitted = {.check = {0}};
+        count_ops(&emitted, top, 0);
+        for (int op = 0; op < OP_COUNT; op++) {
+            o->r->seen[op][SEEN_EMITTED] +=
+                emitted.seen[op][SEEN_TOP] + emitted.seen[op][SEEN_LOOP];
+        }
+    }
+    emit_case(o->c, &o->arena, &want, o->opt, o->r);
+    set_regions(o, o->built);
+}
+
+static GraphCase *reread(Oracle *o) {
+    size_t n;
+    char *text = dumped_text(&o->arena, o->c->module, &n);
+    GraphCase *again = ARENA_NEW(&o->arena, GraphCase);
+    again->text = ARENA_NEW(&o->arena, Dumped);
+    dumped_make(again->text, "dump.mdl", text, n, o->c->module->graph->float_type);
+    again->module = again->text->module;
+    if (!again->module) {
+        fail_dump(o, "build", again->text->messages);
+        return NULL;
+    }
+    graph_case_adopt(o->c, again);
+    return again;
+}
+
+void oracle_check(GraphCase *c, const OracleOptions *opt, OracleReport *r) {
+    Oracle o = {.c = c, .opt = opt, .r = r, .n = c->module->entry.count};
+    if (opt->reread) {
+        o.c = reread(&o);
+        if (!o.c) {
+            arena_free(&o.arena);
+            return;
+        }
+    }
+    o.built = ARENA_ARRAY(&o.arena, Region *, o.n);
+    for (int i = 0; i < o.n; i++) {
+        o.built[i] = o.c->module->entry.at[i]->region;
+        region_verify(o.built[i], STAGE_BUILT);
+    }
+    o.plain = apply(&o, grad_all, o.built);
+    bool marks = false;
+    for (int i = 0; i < o.n; i++) {
+        region_verify(o.plain[i], STAGE_GRAD);
+        o.low = o.low || has_low(o.plain[i]);
+        marks = marks || has_grad(o.built[i]);
+        count_ops(r, o.plain[i], 0);
+        count_ops(r, o.built[i], 0);
+        count_active(&o, o.built[i]);
+    }
+    o.want = oracle_trace(o.c, &o.arena, o.plain, 1, (EvalOptions){0});
+    set_limits(&o, &o.want, o.plain, 1, o.low);
+    for (int i = 0; i < o.want.item.count; i++) {
+        r->compared++;
+        r->loose += o.want.limit.at[i] < 0;
+    }
+    if (!marks) {
+        compare(&o, o.built, "as built");
+    }
+    variant(&o, grad_calls, NULL, o.built, "grad, calls saved");
+    variant(&o, grad_carries, NULL, o.built, "grad, carries saved");
+    variant(&o, pass_simplify, grad_all, o.built, "match, then grad");
+    variant(&o, opt->pass[2], NULL, o.plain, "simplify");
+    variant(&o, opt->pass[3], NULL, o.plain, "hoist");
+    Region **done = failed(&o) ? NULL : pipeline(&o);
+    if (!failed(&o)) {
+        check_slopes(&o, done);
+    }
+    if (!failed(&o) && opt->write) {
+        write_c(&o, opt->plain ? o.plain : done);
+    }
+    if (opt->reread) {
+        graph_case_close(o.c);
+    }
+    arena_free(&o.arena);
+}
