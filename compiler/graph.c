@@ -4,6 +4,7 @@
  * except to give it its first name. */
 #include "compiler/graph.h"
 
+#include "compiler/eval_rule.h"
 #include "compiler/eval_scalar.h"
 #include "compiler/loop_builder.h"
 #include "compiler/shape.h"
@@ -339,7 +340,7 @@ Node *node_const(Graph *g, Elem elem, double value) {
 }
 
 Node *node_int(Graph *g, Elem elem, int64_t value) {
-    Attr attr = {.ivalue = value};
+    Attr attr = {.ivalue = num_wrap(elem, value)};
     return graph_add(g, OP_CONST, NULL, 0, &attr, type_scalar(elem));
 }
 
