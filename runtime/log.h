@@ -31,6 +31,7 @@ typedef struct md_run {
     size_t array_bytes; /* mappings of --in files */
     int threads;
     uint64_t process, libraries; /* measured */
+    size_t opened;               /* address space that the thread library took before its threads */
     unsigned char *seen;         /* one byte a tensor, for load */
     md_array *arrays;            /* --in, one an input */
     int64_t *slices;             /* calls that each --in file holds, 0: none given */
@@ -122,7 +123,7 @@ MD_COLD void md_log_memory(md_run *r) {
     const md_model *m = r->model;
     md_text *t = md_line(r);
     size_t pad = r->regions.mapped - r->regions.total;
-    size_t reserved = 2 * md_page() + md_thread_space(r->threads);
+    size_t reserved = 2 * md_page() + r->opened + md_thread_space(r->threads);
     if (r->options.log == MD_LOG_JSON) {
         md_text_format(t, "{\"event\":\"memory\",\"params\":%llu",
                        (unsigned long long)m->params_bytes);

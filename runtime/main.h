@@ -133,7 +133,13 @@ MD_COLD int md_setup_data(md_run *r, md_paths *paths) {
  * --threads asks for. */
 MD_COLD int md_setup_threads(md_run *r) {
     uint64_t before = md_resident_bytes();
-    int wanted = md_threads(r->model->threads);
+    int64_t space = md_statm(0);
+    if (!md_threads_fit(1)) {
+        return md_fail(&r->message, MD_EXIT_MEMORY, "no memory for the library of threads");
+    }
+    int wanted = md_threads(r->model->threads); /* the first call of that library */
+    space = md_statm(0) - space;
+    r->opened = space > 0 ? (size_t)space * md_page() : 0;
     if (r->options.threads > 0) { /* more threads than cores are the user's right */
         int64_t most = r->model->threads;
         wanted = (int)(r->options.threads < most ? r->options.threads : most);

@@ -168,15 +168,68 @@ MD_COLD int md_resident_threads(int wanted, size_t stack_bytes) {
     return threads;
 }
 
-/* Address space that the stacks of the other threads take, with a page that guards each. */
+#if defined(_OPENMP) && defined(__linux__)
+/* Of LLVM's OpenMP library; absent in GNU's. */
+extern size_t kmp_get_stacksize_s(void) __attribute__((weak));
+
+/* "64M", "4096", " 100 k ": units of B, K (also when there is none), M and G. 0: no size. */
+MD_COLD size_t md_stack_size(const char *text) {
+    static const char units[] = "bkmg";
+    size_t size = 0;
+    unsigned shift = 10;
+    const char *p = text + strspn(text, " \t");
+    if (*p < '0' || *p > '9') {
+        return 0;
+    }
+    for (; *p >= '0' && *p <= '9'; p++) {
+        if (size > ((size_t)1 << 40)) {
+            return 0;
+        }
+        size = size * 10 + (size_t)(*p - '0');
+    }
+    p += strspn(p, " \t");
+    if (*p != 0) {
+        const char *unit = strchr(units, *p | 32);
+        p += 1 + strspn(p + 1, " \t");
+        if (unit == NULL || *p != 0) {
+            return 0;
+        }
+        shift = 10 * (unsigned)(unit - units);
+    }
+    return size > ((size_t)1 << 46 >> shift) ? 0 : size << shift;
+}
+
+/* What the OpenMP library takes for the stack of a thread: what its own variables say, else what
+ * the C library gives a thread. A size too small for a thread is ignored there, and so here. */
+MD_COLD size_t md_thread_stack(void) {
+    static const char *const names[] = {"OMP_STACKSIZE", "GOMP_STACKSIZE"};
+    struct rlimit stack;
+    if (kmp_get_stacksize_s != NULL) {
+        return kmp_get_stacksize_s();
+    }
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        const char *text = getenv(names[i]);
+        size_t size = text == NULL ? 0 : md_stack_size(text);
+        if (size >= (size_t)sysconf(_SC_THREAD_STACK_MIN)) {
+            return size;
+        }
+    }
+    if (getrlimit(RLIMIT_STACK, &stack) != 0) {
+        return (size_t)8 << 20;
+    }
+    return stack.rlim_cur == RLIM_INFINITY ? (size_t)2 << 20 : (size_t)stack.rlim_cur;
+}
+#endif
+
+/* Address space that the stacks of the other threads take, with a page that guards each. LLVM's
+ * library keeps books of its own and waits for ever when it cannot have the room for them. */
 MD_COLD size_t md_thread_space(int threads) {
 #if defined(_OPENMP) && defined(__linux__)
-    struct rlimit stack;
-    size_t each = (size_t)8 << 20;
-    if (getrlimit(RLIMIT_STACK, &stack) == 0) {
-        each = stack.rlim_cur == RLIM_INFINITY ? (size_t)2 << 20 : (size_t)stack.rlim_cur;
-    }
-    return threads > 1 ? (md_round_up(each, md_page()) + md_page()) * (size_t)(threads - 1) : 0;
+    enum { BOOKS = 4 << 20, BOOKS_EACH = 256 << 10 };
+    size_t each = md_round_up(md_thread_stack(), md_page()) + md_page();
+    int llvm = kmp_get_stacksize_s != NULL;
+    size_t books = llvm ? (size_t)BOOKS + (size_t)BOOKS_EACH * (size_t)threads : 0;
+    return (threads > 1 ? each * (size_t)(threads - 1) : 0) + books;
 #else
     (void)threads;
     return 0;
@@ -224,8 +277,8 @@ MD_COLD uint64_t md_proc_number(const char *path, const char *key) {
     return value;
 }
 
-/* Resident pages by the kernel's running count: the second number of statm. */
-MD_COLD int64_t md_statm_pages(void) {
+/* A number of statm, in pages: 0 the address space, 1 what is resident by a running count. */
+MD_COLD int64_t md_statm(int field) {
     char text[128];
     int64_t value = 0;
     int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
@@ -234,11 +287,19 @@ MD_COLD int64_t md_statm_pages(void) {
         close(fd);
     }
     text[n > 0 ? n : 0] = 0;
-    const char *p = strchr(text, ' ');
-    for (p = p == NULL ? "" : p + 1; *p >= '0' && *p <= '9'; p++) {
+    const char *p = text;
+    for (int i = 0; i < field && p != NULL; i++) {
+        p = strchr(p, ' ');
+        p = p == NULL ? NULL : p + 1;
+    }
+    for (; p != NULL && *p >= '0' && *p <= '9'; p++) {
         value = value * 10 + (*p - '0');
     }
     return value;
+}
+
+MD_COLD int64_t md_statm_pages(void) {
+    return md_statm(1);
 }
 
 /* Resident bytes, by a walk over all pages where the kernel offers one: exact. */

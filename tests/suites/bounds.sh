@@ -91,6 +91,23 @@ for case in "digits:" "diabetes:fit" "chars:" "residual:"; do
     unused "$name" "$train"
 done
 
+# The stacks of threads: as OMP_STACKSIZE cuts them, and with LLVM's OpenMP library.
+if built diabetes; then
+    $CC -O1 -fopenmp "$program.o" tests/suites/hooks.c $watch -lm -o "$scratch/gnu" || fail "OMP_STACKSIZE" "does not link"
+    for size in 16M " 300 k "; do
+        export OMP_STACKSIZE="$size"
+        limits gnu fit
+    done
+    unset OMP_STACKSIZE
+    if have clang && clang -O0 -fopenmp "$program.c" tests/suites/hooks.c $watch -lm -o "$scratch/llvm" 2>/dev/null; then
+        limits llvm fit
+    else
+        skip "LLVM's OpenMP library" "not installed"
+    fi
+else
+    fail diabetes "does not build"
+fi
+
 arena=$("$MDLC" --threads=1 report --format=json samples/digits.mdl | sed -n 's/.*"arena":\([0-9]*\),"total".*/\1/p')
 [ "${arena:-999999}" -le 560000 ] && pass || fail "digits with one thread: arena ${arena:-unknown}"
 summary bounds
