@@ -66,4 +66,9 @@ tail -n 1 "$scratch/log" | grep -q ' 0 failed, ' && pass || fail "compilers"
 SEED=2 KILLS=500 sh tests/suites/hostile.sh >"$scratch/hostile.log"
 tail -n 1 "$scratch/hostile.log"
 tail -n 1 "$scratch/hostile.log" | grep -q ' 0 failed, ' && pass || fail hostile "$(grep FAIL "$scratch/hostile.log" | head -n 3)"
+# The long forms of suites: what a step allocates and maps, every build, Valgrind.
+for suite in memory builds valgrind; do
+    LONG=1 sh tests/suites/$suite.sh >"$scratch/log" 2>&1 && pass || fail "$suite, long"
+    cat "$scratch/log"
+done
 summary accept

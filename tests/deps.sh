@@ -4,7 +4,7 @@
 #
 # Needed: a C compiler, make, flex, bison (3.7 or newer), cmocka, zlib.
 # Optional (MDLC_DEPS_OPTIONAL=1 installs them too): other compilers (clang, g++, tcc, for aarch64 and
-# arm), qemu-user, python3, openblas. Without them the tests that use them are skipped and say so.
+# arm), qemu-user, python3, openblas, valgrind. Without them the tests that use them are skipped and say so.
 set -u
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -32,6 +32,7 @@ has_header cmocka.h || missing="$missing cmocka"
 has_header zlib.h || missing="$missing zlib"
 have clang || optional="$optional clang"
 have python3 || optional="$optional python"
+have valgrind || optional="$optional valgrind"
 has_blas || optional="$optional openblas"
 have g++ || optional="$optional c++"
 have tcc || optional="$optional tcc"
@@ -70,6 +71,7 @@ package() {
     cmocka) set -- libcmocka-dev libcmocka-devel cmocka cmocka ;;
     zlib) set -- zlib1g-dev zlib-devel zlib zlib ;;
     clang) set -- clang clang clang llvm ;;
+    valgrind) set -- valgrind valgrind valgrind valgrind ;;
     python) set -- python3 python3 python python ;;
     openblas) set -- libopenblas-dev openblas-devel openblas openblas ;;
     c++) set -- g++ gcc-c++ gcc gcc ;;
