@@ -17,6 +17,7 @@
 #include "lang/loop.h"
 #include "lang/prelude.h"
 
+#include <math.h>
 #include <string.h>
 
 /* --- index expressions ----------------------------------------------------------------------- */
@@ -541,7 +542,17 @@ static const Value *gather(Access *a, AxisUse *use, int nuse) {
 
 /* --- putting it together --------------------------------------------------------------------- */
 
-static bool read_border(Access *a) {
+/* Is x one of the values of this type? */
+static bool elem_holds(Elem elem, double x) {
+    if (elem_is_float(elem)) {
+        return true;
+    }
+    int bits = elem == TY_BOOL ? 1 : 8 * (int)elem_bytes(elem);
+    double least = elem_is_signed(elem) ? -ldexp(1, bits - 1) : 0, end = least + ldexp(1, bits);
+    return x >= least && x < end && x == floor(x);
+}
+
+static bool read_border(Access *a, Elem elem) {
     Elab *e = a->e;
     const Ast *ast = a->ast->kid[2];
     if (!ast) {
@@ -563,6 +574,11 @@ static bool read_border(Access *a) {
     }
     a->border = BORDER_VALUE;
     a->value = value_number(v);
+    if (!elem_holds(elem, a->value)) {
+        elab_error(e, ast->loc, 388, "a border of %g does not fit elements of type %s", a->value,
+                   elem_name(elem));
+        return false;
+    }
     return true;
 }
 
@@ -751,7 +767,7 @@ const Value *access_eval(Elab *e, const Ast *indexed) {
     Access a = {.e = e, .ast = indexed, .node = v->node, .rank = v->nspan + v->rank};
     AxisUse use[MD_RANK];
     bool slices = !notation_is_scalar_list(indexed->kid[1]);
-    if (!read_border(&a) || !read_axes(&a, v, use, slices)) {
+    if (!read_border(&a, value_elem(v)) || !read_axes(&a, v, use, slices)) {
         return &value_poison;
     }
     for (int i = 0; i < a.rank; i++) {
