@@ -119,6 +119,12 @@ bool elab_ok(const Value *v) {
     return v->kind != V_POISON;
 }
 
+void elab_explained(const Elab *e) {
+    if (e->errors == 0 && e->c->diag.errors == 0) {
+        BUG("a value was lost without a message");
+    }
+}
+
 bool elab_plain(Elab *e, Loc loc, const Value *v) {
     if (v->kind == V_TENSOR && v->end) {
         elab_error(

@@ -205,6 +205,9 @@ void elab_hint_nearest(Elab *e, const Nearest *n);
 /* A note that says where a declared dim comes from; nothing for a plain size. */
 void elab_note_dim(Elab *e, Dim dim);
 bool elab_ok(const Value *v); /* not poison */
+/* Called where poison ends up: some message must have explained it, or parts of the program would
+ * be missing without a word. */
+void elab_explained(const Elab *e);
 /* False and an error if v is known only at the end of an evaluation. */
 bool elab_plain(Elab *e, Loc loc, const Value *v);
 /* Sets the place of new nodes; texts of the library keep the place of the call. */

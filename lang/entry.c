@@ -278,6 +278,7 @@ void entry_writes(Elab *e) {
 
 static void result_out(Elab *e, const char *name, const Value *v, Loc loc) {
     if (!elab_ok(v)) {
+        elab_explained(e);
         return;
     }
     if (v->kind == V_TENSOR || value_is_number(v) || v->kind == V_BOOL) {
@@ -313,6 +314,8 @@ void entry_item(Elab *e, const Ast *ast) {
                       ast->name);
         }
         entry_writes(e);
+    } else {
+        elab_explained(e);
     }
     entry_close(e);
 }

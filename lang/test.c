@@ -80,6 +80,7 @@ void test_expect(Elab *e, const Ast *clause) {
     }
     const Value *v = elab_expr(e, expect);
     if (!elab_ok(v)) {
+        elab_explained(e);
         return;
     }
     bool is =

@@ -498,7 +498,10 @@ void train_entry(Elab *e, const Ast *ast) {
                        "a train returns nothing; its results are loss and metrics");
         }
     }
-    ok = ok && t.loss && elab_ok(t.loss); /* poison: what it needs has an error said before */
+    ok = ok && t.loss && elab_ok(t.loss);
+    if (!ok) {
+        elab_explained(e);
+    }
     if (ok && e->errors == errors && check_paths(e, &t, of)) {
         gradients(e, &t, false);
         if (t.update.count == 0) {
