@@ -494,22 +494,38 @@ static void memo_put(Values *v, int id) {
     v->cons[h & mask] = id + 1;
 }
 
-const Expr *value_at(Values *v, const Node *node, const Index *const *at) {
-    if (v->cons_size == 0 || 2 * v->memo.count >= v->cons_size) {
-        v->cons_size = v->cons_size ? 2 * v->cons_size : 64;
-        v->cons = ARENA_ARRAY(v->scratch, int, v->cons_size);
-        for (int i = 0; i < v->memo.count; i++) {
-            memo_put(v, i);
-        }
-    }
+/* NULL: not known yet. */
+static const Expr *memo_find(const Values *v, const Node *node, const Index *const *at) {
     uint64_t h = memo_hash(node, v->guard, at), mask = (uint64_t)v->cons_size - 1;
-    for (; v->cons[h & mask]; h++) {
+    for (; v->cons_size && v->cons[h & mask]; h++) {
         const ValueMemo *m = &v->memo.at[v->cons[h & mask] - 1];
         if (memo_is(m, node, v->guard, at)) {
             return m->value;
         }
     }
-    const Expr *value = NULL;
+    return NULL;
+}
+
+/* A long chain of operands comes here in a row, when its values are made one inside the other: the
+ * table grows with each that is added, not with each that is looked for. */
+static void memo_add(Values *v, ValueMemo m) {
+    VEC_PUSH(v->scratch, &v->memo, m);
+    if (2 * v->memo.count < v->cons_size) {
+        memo_put(v, v->memo.count - 1);
+        return;
+    }
+    v->cons_size = v->cons_size ? 2 * v->cons_size : 64;
+    v->cons = ARENA_ARRAY(v->scratch, int, v->cons_size);
+    for (int i = 0; i < v->memo.count; i++) {
+        memo_put(v, i);
+    }
+}
+
+const Expr *value_at(Values *v, const Node *node, const Index *const *at) {
+    const Expr *value = memo_find(v, node, at);
+    if (value != NULL) {
+        return value;
+    }
     if (node->op != OP_CONST) {
         value = v->stored(v->ctx, v, node, at);
     }
@@ -521,8 +537,7 @@ const Expr *value_at(Values *v, const Node *node, const Index *const *at) {
     for (int i = 0; i < node->type.rank; i++) {
         m.at[i] = at[i];
     }
-    VEC_PUSH(v->scratch, &v->memo, m);
-    memo_put(v, v->memo.count - 1);
+    memo_add(v, m);
     return value;
 }
 
