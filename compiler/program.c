@@ -21,50 +21,7 @@ int64_t align_up(int64_t bytes, int64_t to) {
 /* A set of (scope, name). Three scopes matter for Bufs: one entry, the program (slots and tables,
  * seen by every entry), and `any` (everything named so far, which a name of the program must avoid
  * because entries may have taken it already). Emitted functions have a scope of their own. */
-typedef struct {
-    const void *scope;
-    const char *name;
-} NameKey;
-
-struct NameSet {
-    NameKey *slot;
-    int size, used;
-};
-
 static const char scope_any, scope_program, scope_function;
-
-static NameKey *names_find(struct NameSet *set, const void *scope, const char *name) {
-    uint64_t hash = hash_str(HASH_START, name);
-    hash = hash_bytes(hash, &scope, sizeof scope);
-    int at = (int)(hash & (uint64_t)(set->size - 1));
-    while (set->slot[at].name != NULL &&
-           (set->slot[at].scope != scope || strcmp(set->slot[at].name, name) != 0)) {
-        at = (at + 1) & (set->size - 1);
-    }
-    return &set->slot[at];
-}
-
-static bool names_has(struct NameSet *set, const void *scope, const char *name) {
-    return names_find(set, scope, name)->name != NULL;
-}
-
-static void names_add(Arena *arena, struct NameSet *set, const void *scope, const char *name) {
-    if (2 * set->used >= set->size) {
-        struct NameSet grown = {ARENA_ARRAY(arena, NameKey, 2 * set->size), 2 * set->size, 0};
-        for (int i = 0; i < set->size; i++) {
-            if (set->slot[i].name != NULL) {
-                *names_find(&grown, set->slot[i].scope, set->slot[i].name) = set->slot[i];
-                grown.used++;
-            }
-        }
-        *set = grown;
-    }
-    NameKey *key = names_find(set, scope, name);
-    if (key->name == NULL) {
-        *key = (NameKey){scope, name};
-        set->used++;
-    }
-}
 
 static int word_compare(const void *key, const void *item) {
     return strcmp(key, *(const char *const *)item);
@@ -154,10 +111,13 @@ static char *name_identifier(Arena *arena, const char *name) {
 
 typedef bool (*NameTaken)(const Program *p, const void *scope, const char *name);
 
-static const char *name_unique(Program *p, const void *scope, const char *base, NameTaken taken) {
+/* `numbers`: within what equal names are counted. */
+static const char *name_unique(Program *p, const void *scope, const void *numbers, const char *base,
+                               NameTaken taken) {
     const char *name = base;
-    for (int n = 2; taken(p, scope, name); n++) {
-        bool joined = base[strlen(base) - 1] == '_';
+    bool joined = base[0] != '\0' && base[strlen(base) - 1] == '_';
+    while (taken(p, scope, name)) {
+        int n = names_number(p->arena, p->names, numbers, base);
         name = str_printf(p->arena, joined ? "%s%d" : "%s_%d", base, n);
     }
     return name;
@@ -220,7 +180,7 @@ static bool kernel_name_taken(const Program *p, const void *scope, const char *n
 }
 
 static const char *function_name(Program *p, const char *base) {
-    const char *name = name_unique(p, &scope_function, base, function_name_taken);
+    const char *name = name_unique(p, &scope_function, &scope_function, base, function_name_taken);
     names_add(p->arena, p->names, &scope_function, name);
     return name;
 }
@@ -235,7 +195,7 @@ static void name_kernel(void *ctx, Step *step, int depth) {
         base = prefixed ? name_identifier(p->arena, base)
                         : str_printf(p->arena, "%s_%s", p->prefix, name_identifier(p->arena, base));
         int loops = parallel_loops(&step->kernel->body);
-        step->name = name_unique(p, &loops, base, kernel_name_taken);
+        step->name = name_unique(p, &loops, &scope_function, base, kernel_name_taken);
         for (int i = 0; kernel_names[i] != NULL; i++) {
             names_add(p->arena, p->names, &scope_function,
                       str_printf(p->arena, "%s%s", step->name, kernel_names[i]));
@@ -280,7 +240,7 @@ void program_names(Program *p) {
         if (entry_name_taken(p, &scope_function, base)) {
             base = str_printf(p->arena, "%s_entry", base);
         }
-        e->c_name = name_unique(p, &scope_function, base, entry_name_taken);
+        e->c_name = name_unique(p, &scope_function, &scope_function, base, entry_name_taken);
         for (int k = 0; k < (e->entry->kind == ENTRY_TRAIN ? 5 : 3); k++) {
             names_add(p->arena, p->names, &scope_function,
                       str_printf(p->arena, "%s%s", e->c_name, entry_names[k]));
@@ -319,9 +279,7 @@ Program *program_new(Arena *arena, Module *module) {
     p->arena = arena;
     p->module = module;
     p->prefix = module->name;
-    p->names = ARENA_NEW(arena, struct NameSet);
-    p->names->size = 64;
-    p->names->slot = ARENA_ARRAY(arena, NameKey, p->names->size);
+    p->names = ARENA_NEW(arena, NameSet);
     names_add(arena, p->names, &scope_program, p->prefix); /* the type of an instance */
     names_add(arena, p->names, &scope_any, p->prefix);
     return p;
@@ -343,8 +301,8 @@ Buf *buf_new(Program *p, ProgramEntry *e, BufKind kind, Type type, const char *n
         stride *= type.dim[i];
     }
     const void *scope = e != NULL ? (const void *)e : &scope_program;
-    buf->name =
-        name_unique(p, scope, name_identifier(p->arena, name != NULL ? name : "v"), buf_name_taken);
+    buf->name = name_unique(p, scope, scope, name_identifier(p->arena, name != NULL ? name : "v"),
+                            buf_name_taken);
     names_add(p->arena, p->names, scope, buf->name);
     names_add(p->arena, p->names, &scope_any, buf->name);
     if (e != NULL) {

@@ -29,6 +29,7 @@
 #define MDLC_COMPILER_PROGRAM_H
 
 #include "compiler/graph.h"
+#include "compiler/names.h"
 
 typedef struct Buf Buf;
 typedef struct Step Step;
@@ -125,10 +126,10 @@ typedef struct {
     VEC(Buf *) slot;  /* one Buf a Module.slot, same order; BUF_PARAM and BUF_STATE */
     VEC(Buf *) table; /* BUF_CONST */
     int64_t params_bytes, state_bytes, io_bytes, arena_bytes, total_bytes;
-    int64_t band_bytes;    /* of guard bands in the arenas of instances; 0: none */
-    int64_t stack_bytes;   /* worst chain of emitted frames, a bound that is tested */
-    int nbuf, nindex;      /* counters for ids */
-    struct NameSet *names; /* of Bufs, see buf_new */
+    int64_t band_bytes;  /* of guard bands in the arenas of instances; 0: none */
+    int64_t stack_bytes; /* worst chain of emitted frames, a bound that is tested */
+    int nbuf, nindex;    /* counters for ids */
+    NameSet *names;      /* of Bufs, see buf_new */
 } Program;
 
 /* sum + times * n, none negative; stays at the largest number instead of leaving the range. */

@@ -17,10 +17,8 @@ enum { LEVEL_ANY, LEVEL_CHOICE, LEVEL_BITS, LEVEL_COMPARE, LEVEL_SUM, LEVEL_TERM
  */
 
 static bool name_taken(const Style *s, const char *name) {
-    for (int i = 0; i < s->nused; i++) {
-        if (str_eq(s->used[i], name)) {
-            return true;
-        }
+    if (names_has(&s->used, NULL, name)) {
+        return true;
     }
     bool loop =
         name[0] == 'i' && name[1] != 0 && strspn(name + 1, "0123456789") == strlen(name + 1);
@@ -29,16 +27,11 @@ static bool name_taken(const Style *s, const char *name) {
 
 const char *style_name(Style *s, const char *base) {
     const char *name = base;
-    for (int n = 2; name_taken(s, name); n++) {
+    while (name_taken(s, name)) {
+        int n = names_number(s->out->arena, &s->used, NULL, base);
         name = str_printf(s->out->arena, "%s_%d", base, n);
     }
-    if (s->nused == s->most) {
-        int most = 2 * s->most + 64;
-        s->used = arena_grow(s->out->arena, s->used, sizeof *s->used * (size_t)s->most,
-                             sizeof *s->used * (size_t)most);
-        s->most = most;
-    }
-    s->used[s->nused++] = name;
+    names_add(s->out->arena, &s->used, NULL, name);
     return name;
 }
 

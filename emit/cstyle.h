@@ -3,17 +3,17 @@
 #define MDLC_EMIT_CSTYLE_H
 
 #include "compiler/loop.h"
+#include "compiler/names.h"
 
 typedef struct {
     Text *out;
     const Kernel *k;
-    const char *name;   /* of the function */
-    int depth;          /* indentation */
-    const char **bound; /* by Expr.id: the name a LET gave it, in scope */
-    const char **axis;  /* by axis number */
-    const char **arg;   /* by Arg.id */
-    const char **used;  /* every name of the function */
-    int nused, most;
+    const char *name;         /* of the function */
+    int depth;                /* indentation */
+    const char **bound;       /* by Expr.id: the name a LET gave it, in scope */
+    const char **axis;        /* by axis number */
+    const char **arg;         /* by Arg.id */
+    NameSet used;             /* every name of the function */
     Text *before;             /* functions that this one calls */
     int nloop;                /* how many of its loops became functions */
     const char *part, *parts; /* in such a loop: the number of the thread's part, and of all */

@@ -1,0 +1,53 @@
+/* names: open hash tables of (scope, name). The numbers of a name go on where they ended, so that n
+ * equal names cost n steps. Needs names that live as long as the set, gives answers, changes no
+ * values. */
+#include "compiler/names.h"
+
+#include <string.h>
+
+enum { SIZE_FIRST = 64 };
+
+/* Its slot, or the empty one for it. */
+static NameKey *find(const NameTable *table, const void *scope, const char *name) {
+    uint64_t hash = hash_str(HASH_START, name);
+    hash = hash_bytes(hash, &scope, sizeof scope);
+    int at = (int)(hash & (uint64_t)(table->size - 1));
+    while (table->slot[at].name != NULL &&
+           (table->slot[at].scope != scope || strcmp(table->slot[at].name, name) != 0)) {
+        at = (at + 1) & (table->size - 1);
+    }
+    return &table->slot[at];
+}
+
+/* The key of the name, which is added if it is not there. */
+static NameKey *key_of(Arena *arena, NameTable *table, const void *scope, const char *name) {
+    if (2 * table->used >= table->size) {
+        NameTable grown = {.size = table->size > 0 ? 2 * table->size : SIZE_FIRST};
+        grown.slot = ARENA_ARRAY(arena, NameKey, grown.size);
+        grown.used = table->used;
+        for (int i = 0; i < table->size; i++) {
+            if (table->slot[i].name != NULL) {
+                *find(&grown, table->slot[i].scope, table->slot[i].name) = table->slot[i];
+            }
+        }
+        *table = grown;
+    }
+    NameKey *key = find(table, scope, name);
+    if (key->name == NULL) {
+        *key = (NameKey){scope, name, 1};
+        table->used++;
+    }
+    return key;
+}
+
+bool names_has(const NameSet *set, const void *scope, const char *name) {
+    return set->taken.size > 0 && find(&set->taken, scope, name)->name != NULL;
+}
+
+void names_add(Arena *arena, NameSet *set, const void *scope, const char *name) {
+    key_of(arena, &set->taken, scope, name);
+}
+
+int names_number(Arena *arena, NameSet *set, const void *scope, const char *name) {
+    return ++key_of(arena, &set->numbered, scope, name)->number;
+}

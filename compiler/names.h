@@ -1,0 +1,27 @@
+/* names: which names are taken, each in its scope, and numbers for fresh ones. */
+#ifndef MDLC_COMPILER_NAMES_H
+#define MDLC_COMPILER_NAMES_H
+
+#include "compiler/base.h"
+
+typedef struct {
+    const void *scope; /* any address that stands for it */
+    const char *name;
+    int number; /* given out last for this name */
+} NameKey;
+
+/* Empty when zeroed; memory comes from the arena that each call names, always the same one. */
+typedef struct {
+    NameKey *slot;
+    int size, used;
+} NameTable;
+typedef struct {
+    NameTable taken, numbered;
+} NameSet;
+
+bool names_has(const NameSet *set, const void *scope, const char *name);
+void names_add(Arena *arena, NameSet *set, const void *scope, const char *name);
+/* 2, then 3, ... at each call with this scope and name: what to tell equal names apart by. */
+int names_number(Arena *arena, NameSet *set, const void *scope, const char *name);
+
+#endif
