@@ -111,8 +111,9 @@ static bool affine_add(Affine *a, const Affine *b) {
 bool access_affine(Elab *e, const Ast *ast, Affine *out) {
     *out = (Affine){0};
     if (ast->kind == AST_NUMBER) {
-        out->c = (int64_t)ast->number;
-        return (ast->flags & AST_INTEGER) != 0 && ast->number < 1e12;
+        bool fits = (ast->flags & AST_INTEGER) != 0 && ast->number < 1e12;
+        out->c = fits ? (int64_t)ast->number : 0;
+        return fits;
     }
     if (ast->kind == AST_NAME) {
         Index *ix = notation_find(e, ast->name);

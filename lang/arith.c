@@ -33,6 +33,12 @@ static const Value *not_of_bools(Elab *e, Loc loc, const char *what) {
     return &value_poison;
 }
 
+const Value *arith_truncate(Elab *e, Loc loc, double x) {
+    /* 2^63 is no int64_t, and nan compares with nothing. */
+    bool fits = x >= -0x1p63 && x < 0x1p63;
+    return fits ? value_int(e->arena, (int64_t)x) : overflow(e, loc);
+}
+
 static const Value *int_divide(Elab *e, Loc loc, bool remainder, int64_t a, int64_t b) {
     if (b == 0) {
         return elab_error(e, loc, 321, "division by zero");

@@ -28,4 +28,7 @@ bool arith_join(Elab *e, Loc loc, const Value *const *v, int n, Value *like);
 /* One MAP node over joined operands of settled element types. */
 const Value *arith_node(Elab *e, Loc loc, OpCode op, const Value *const *v, int n);
 
+/* The integer towards zero; an error where it is none of 64 bits. */
+const Value *arith_truncate(Elab *e, Loc loc, double x);
+
 #endif

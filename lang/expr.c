@@ -397,7 +397,7 @@ static const Value *eval(Elab *e, const Ast *ast) {
     switch (ast->kind) {
     case AST_NAME: return elab_name(e, ast);
     case AST_NUMBER: return eval_number(e, ast);
-    case AST_SIZE: return value_int(e->arena, (int64_t)ast->number);
+    case AST_SIZE: return arith_truncate(e, ast->loc, ast->number);
     case AST_STRING: return value_string(e->arena, ast->text);
     case AST_BINARY: return eval_binary(e, ast);
     case AST_UNARY: return arith_unary(e, ast->loc, ast->op, elab_expr(e, ast->kid[0]));
