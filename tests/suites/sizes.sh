@@ -42,7 +42,7 @@ repeated() {
         printf "%s", m
         for (i = 0; i < n && b != ""; i++) printf "%s", b }'
 }
-expression() { echo "const A = $(cat);"; }
+expression() { echo "const A = $(cat); entry f(x: f32[4]) { return x; }"; }
 body() { echo "entry f(x: f32[4]) { y = x; $(cat) return y; }"; }
 
 N=100000
