@@ -452,10 +452,10 @@ static bool slice_right(const Access *access, const Site *site, int64_t least, i
             mul = atom->kind == ATOM_LOOP && atom->number == loop->index ? site->index->term[i].mul
                                                                          : mul;
         }
-        if (loop->trip > 1 && mul != buf->stride[k]) {
-            return false;
-        }
-        most -= (loop->trip - 1) * buf->stride[k];
+        /* The loop's index may also pick a place inside: what it adds beyond the slices counts. */
+        int64_t all = (loop->trip - 1) * mul, inside = all - (loop->trip - 1) * buf->stride[k];
+        least += (inside < 0 ? inside : 0) - (all < 0 ? all : 0);
+        most += (inside > 0 ? inside : 0) - (all > 0 ? all : 0);
         room = buf->stride[k];
     }
     return room == 0 || site->guarded || (least >= 0 && most < room);
