@@ -115,13 +115,10 @@ static void show_finding(uint64_t seed, Finding *f, const char *folder) {
     GraphCase c;
     char path[300], head[900];
     bool emitted = strncmp(f->check, "emitted", 7) == 0;
-    f->job.opt.write = NULL;
-    if (emitted) {
-        snprintf(path, sizeof path, "%s/0", folder);
-        f->job.opt.write = path;
-        f->job.folder = folder;
-        f->job.opt.number = 0;
-    }
+    snprintf(path, sizeof path, "%s/0", folder);
+    f->job.opt.write = path; /* lowering is part of it */
+    f->job.opt.number = 0;
+    f->job.folder = emitted ? folder : NULL;
     random_module(&c, &f->job.wish);
     int before = graph_size(&c);
     OracleReport r = reduce(f, &c);
