@@ -8,7 +8,7 @@ static void convert_main_cast(float *MD_RESTRICT out0, int32_t *MD_RESTRICT out1
         const uint8_t x_2 = x[i];
         const float t = (float)x_2;
         const float t_2 = t * 0.003921569f;
-        const int32_t t_3 = (int32_t)(t * 0.5f);
+        const int32_t t_3 = (int32_t)md_to_i64(t * 0.5f);
         const double t_4 = (double)x_2;
         out0[i] = t_2;
         out1[i] = t_3;
