@@ -296,6 +296,15 @@ static Entry *load_entry(Elab *e, DataField *f, const Ast *expr, const Ast *sour
     return elab_ok(v) ? entry : NULL;
 }
 
+/* A pipe hands its value on to `part`. */
+static bool is_piped_to(const Ast *ast, const Ast *part) {
+    bool found = ast && ast->kind == AST_PIPE && ast->kid[1] == part;
+    for (int i = 0; ast && !found && i < ast->nkid; i++) {
+        found = is_piped_to(ast->kid[i], part);
+    }
+    return found;
+}
+
 /* What stands before the '.' of a method, if the expression has one. */
 static const Ast *method_object(const Ast *ast) {
     const Ast *found = NULL;
@@ -353,6 +362,11 @@ static bool field(Elab *e, DataSet *set, const Ast *ast, bool broken) {
         if (expr->kind != AST_ERROR && !broken) {
             unknown_source(e, set, expr);
         }
+        return false;
+    }
+    if (is_piped_to(expr, source)) {
+        elab_error(e, source->loc, 599,
+                   "a part of a file takes no value; it begins the expression");
         return false;
     }
     int other;
