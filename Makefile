@@ -163,9 +163,11 @@ HAVE_SANITIZE = $(shell printf 'int main(void) { return 0; }\n' | \
         $(CC) $(SANITIZE) -x c - -o /dev/null 2>/dev/null && echo yes)
 FUZZ_BUILD := $(if $(findstring -fsanitize,$(EXTRA)),$(BUILD),build/fuzz)
 
+# Every block a chunk of its own, poisoned when it is left; tables that hash otherwise.
+HOSTILE := -DMDLC_HOSTILE_ARENAS -DHASH_TABLE=0x9e3779b97f4a7c15u
 fuzzers:
 	@$(MAKE) --no-print-directory BUILD=$(FUZZ_BUILD) OPT="-O1 -g" WERROR=-w \
-		EXTRA="$(if $(HAVE_SANITIZE),$(SANITIZE)) -DMDLC_FAULT_ABORTS" fuzz-binaries
+		EXTRA="$(if $(HAVE_SANITIZE),$(SANITIZE)) -DMDLC_FAULT_ABORTS $(HOSTILE)" fuzz-binaries
 
 # The same with libFuzzer, where clang has it.
 HAVE_LIBFUZZER = $(shell printf 'int LLVMFuzzerTestOneInput(const char *d, long n) { return 0; }\n' | \

@@ -18,6 +18,14 @@ struct ArenaChunk {
 
 enum { CHUNK_DEFAULT = 64 * 1024, DISTANCE_LONGEST = 63 };
 
+/* In a build with -DMDLC_HOSTILE_ARENAS every block is a chunk of its own, so that a sanitizer sees
+ * where it ends, and what is left behind or given back is overwritten. */
+#ifdef MDLC_HOSTILE_ARENAS
+enum { HOSTILE = 1 };
+#else
+enum { HOSTILE = 0 };
+#endif
+
 static size_t round_up(size_t bytes) {
     size_t unit = _Alignof(max_align_t);
     return (bytes + unit - 1) / unit * unit;
@@ -44,6 +52,7 @@ void *arena_alloc(Arena *arena, size_t bytes) {
     ArenaChunk *chunk = arena->head;
     if (!chunk || chunk->size - chunk->used < need) {
         size_t size = round_up(arena->chunk_bytes ? arena->chunk_bytes : CHUNK_DEFAULT);
+        size = HOSTILE ? need : size;
         if (size < need)
             size = need;
         chunk = calloc(1, sizeof *chunk + size);
@@ -76,6 +85,7 @@ void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t bytes) {
     }
     void *block = arena_alloc(arena, bytes);
     memcpy(block, old, old_bytes);
+    memset(old, 0xdd, HOSTILE ? old_bytes : 0); /* who kept a pointer into it reads nonsense */
     return block;
 }
 
@@ -83,6 +93,7 @@ void arena_free(Arena *arena) {
     while (arena->head) {
         ArenaChunk *chunk = arena->head;
         arena->head = chunk->next;
+        memset(chunk->data, 0xdd, HOSTILE ? chunk->size : 0);
         free(chunk);
     }
     arena->used_bytes = 0;

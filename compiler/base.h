@@ -73,8 +73,12 @@ void text_addn(Text *text, const char *s, size_t n);
 void text_printf(Text *text, const char *fmt, ...) MDLC_PRINTF(2, 3);
 void text_vprintf(Text *text, const char *fmt, va_list ap) MDLC_PRINTF(2, 0);
 
-/* FNV-1a, 64 bits; `hash` chains calls, start with HASH_START. */
+/* FNV-1a, 64 bits; `hash` chains calls, start with HASH_START. Tables start with HASH_TABLE: what
+ * they are asked must not depend on it. */
 #define HASH_START 0xcbf29ce484222325u
+#ifndef HASH_TABLE
+#define HASH_TABLE HASH_START
+#endif
 uint64_t hash_bytes(uint64_t hash, const void *data, size_t n);
 uint64_t hash_str(uint64_t hash, const char *s);
 

@@ -62,7 +62,7 @@ static uint64_t hash_words(uint64_t hash, const void *data, size_t bytes) {
 }
 
 static uint64_t node_hash(OpCode op, Node *const *in, int nin, const Attr *attr, const Type *type) {
-    uint64_t h = hash_bytes(HASH_START, &op, sizeof op);
+    uint64_t h = hash_bytes(HASH_TABLE, &op, sizeof op);
     for (int i = 0; i < nin; i++) {
         h = hash_bytes(h, &in[i]->id, sizeof in[i]->id);
     }

@@ -56,7 +56,7 @@ const Index *kernel_loop_index(Kernel *k, const Step *loop) {
 /* --- expressions ------------------------------------------------------------------------------ */
 
 static uint64_t expr_hash(const Expr *e) {
-    uint64_t h = hash_bytes(HASH_START, &e->kind, sizeof e->kind);
+    uint64_t h = hash_bytes(HASH_TABLE, &e->kind, sizeof e->kind);
     h = hash_bytes(h, &e->op, sizeof e->op);
     h = hash_bytes(h, &e->elem, sizeof e->elem);
     h = hash_bytes(h, &e->value, sizeof e->value);

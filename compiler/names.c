@@ -9,7 +9,7 @@ enum { SIZE_FIRST = 64 };
 
 /* Its slot, or the empty one for it. */
 static NameKey *find(const NameTable *table, const void *scope, const char *name) {
-    uint64_t hash = hash_str(HASH_START, name);
+    uint64_t hash = hash_str(HASH_TABLE, name);
     hash = hash_bytes(hash, &scope, sizeof scope);
     int at = (int)(hash & (uint64_t)(table->size - 1));
     while (table->slot[at].name != NULL &&

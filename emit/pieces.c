@@ -56,7 +56,7 @@ static const char *next_name(const char *at, const char *end, size_t *n) {
 }
 
 static Definition *find(const Pieces *p, const char *name, size_t n) {
-    int at = (int)(hash_bytes(HASH_START, name, n) & (uint64_t)(p->size - 1));
+    int at = (int)(hash_bytes(HASH_TABLE, name, n) & (uint64_t)(p->size - 1));
     while (p->slot[at].name != NULL &&
            (p->slot[at].length != n || memcmp(p->slot[at].name, name, n) != 0)) {
         at = (at + 1) & (p->size - 1);

@@ -76,7 +76,7 @@ const Value *elab_later(Elab *e, Loc loc, int id, const char *fmt, ...) {
 }
 
 bool elab_first(Elab *e, int id, const char *what) {
-    Loc anywhere = {UINT32_MAX, (uint32_t)hash_str(HASH_START, what), 0};
+    Loc anywhere = {UINT32_MAX, (uint32_t)hash_str(HASH_TABLE, what), 0};
     if (said_before(e, anywhere, id)) {
         e->errors++;
         return false;

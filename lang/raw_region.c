@@ -36,7 +36,7 @@ static bool read_block(Raw *r, const Ast *block, const RawParam *param, int npar
 /* --- names ------------------------------------------------------------------------------------ */
 
 static RawName *name_place(const RawNames *names, const char *name) {
-    uint64_t mask = (uint64_t)names->size - 1, h = hash_str(HASH_START, name);
+    uint64_t mask = (uint64_t)names->size - 1, h = hash_str(HASH_TABLE, name);
     while (names->at[h & mask].name && !str_eq(names->at[h & mask].name, name)) {
         h++;
     }

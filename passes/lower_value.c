@@ -460,7 +460,7 @@ static const ValueRule rules[OP_COUNT] = {
 };
 
 static uint64_t memo_hash(const Node *node, const Expr *guard, const Index *const *at) {
-    uint64_t h = hash_bytes(HASH_START, &node->id, sizeof node->id);
+    uint64_t h = hash_bytes(HASH_TABLE, &node->id, sizeof node->id);
     h = guard ? hash_bytes(h, &guard->id, sizeof guard->id) : h;
     for (int i = 0; i < node->type.rank; i++) {
         for (int t = 0; t < at[i]->nterm; t++) {
