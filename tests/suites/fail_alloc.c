@@ -1,5 +1,6 @@
-/* Linked with --wrap: the allocation number FAIL_AT, counted from 1 over malloc, calloc and realloc,
- * gives NULL, and so does every later one. Without FAIL_AT their number is written to ALLOC_COUNT. */
+/* Linked with --wrap: allocation number FAIL_AT, counted from 1 over malloc, calloc and realloc,
+ * gives NULL, and so does every later one. Without FAIL_AT the file ALLOC_COUNT gets their number.
+ */
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
