@@ -464,7 +464,7 @@ static const Value *reciprocal_power(Elab *e, Loc loc, const Value *a, const Val
     /* x^2, x^3, x^-1, x^0.5: what people write most has cheaper and more exact forms. */
     double p = value_number(b);
     Elem elem = value_elem(a);
-    bool small = p == (double)(int)p && p >= -4 && p <= 4;
+    bool small = p >= -4 && p <= 4 && p == (double)(int)p; /* in this order: p may be anything */
     if (p == 0.5 && elem_is_float(elem)) {
         return arith_node(e, loc, OP_SQRT, &a, 1);
     }
