@@ -22,6 +22,12 @@ binary() { # NAME PATH
         echo "FAIL $1: ended with status $rc"
     fi
     [ "$failed" -eq 0 ] || sed 's/^/    /' "$log" | grep -v '^    ok' | head -n 40
+    # A skip says why.
+    grep '^skip ' "$log" | sed "s|^skip |skip $1 |"
+    if [ "$(grep -c '^skip ' "$log")" -lt "$skipped" ]; then
+        failed=$((failed + 1))
+        echo "FAIL $1: a test was skipped without a reason"
+    fi
     closing="$1: $passed passed, $failed failed, $skipped skipped"
 }
 

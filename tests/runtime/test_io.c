@@ -13,22 +13,20 @@
 #endif
 
 #include "runtime/data.h"
+#include "tests/support.h"
 
-static char folder[64];
+static char folder[SCRATCH_PATH];
 static char text[2048];
 static md_stream stream;
 
 static int setup(void **state) {
     (void)state;
-    strcpy(folder, "/tmp/mdlc-io.XXXXXX");
-    return mkdtemp(folder) == NULL;
+    return !scratch_make(folder, "io");
 }
 
 static int teardown(void **state) {
     (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "rm -rf '%s'", folder);
-    return system(command);
+    return !scratch_remove(folder);
 }
 
 /* Writes a file into the scratch folder and gives its path. */

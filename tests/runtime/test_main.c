@@ -13,10 +13,11 @@
 
 #define FAKE_WITHOUT_MAIN
 #include "tests/runtime/fake_model.c"
+#include "tests/support.h"
 
 enum { ARGS = 24, TEXT = 1 << 16 };
 
-static char folder[64];
+static char folder[SCRATCH_PATH];
 static char out[TEXT], err[TEXT]; /* of the last run */
 
 typedef enum { PLAIN, SIGNAL, SMALL_FILES, TIGHT } Mode;
@@ -156,8 +157,7 @@ static const char *event(const char *name, int last) {
 
 static int setup(void **state) {
     (void)state;
-    strcpy(folder, "/tmp/mdlc-main.XXXXXX");
-    if (mkdtemp(folder) == NULL || chdir(folder) != 0) {
+    if (!scratch_make(folder, "main") || chdir(folder) != 0) {
         return 1;
     }
     put_rows("rows.csv", 103, "");
@@ -166,9 +166,7 @@ static int setup(void **state) {
 
 static int teardown(void **state) {
     (void)state;
-    char command[128];
-    snprintf(command, sizeof command, "cd / && rm -rf '%s'", folder);
-    return system(command);
+    return !scratch_remove(folder);
 }
 
 /* ---- what works ----------------------------------------------------------------------------- */
@@ -486,10 +484,10 @@ static void test_full_disk(void **state) {
 static void test_memory_limit(void **state) {
     (void)state;
 #if defined(__SANITIZE_ADDRESS__)
-    skip(); /* the sanitizer reserves terabytes */
+    skip_because("the sanitizer reserves terabytes");
 #elif defined(__has_feature)
 #if __has_feature(address_sanitizer)
-    skip();
+    skip_because("the sanitizer reserves terabytes");
 #endif
 #endif
     size_t page = md_page();

@@ -6,6 +6,7 @@
 #include "passes/lower.h"
 #include "passes/order.h"
 #include "passes/plan.h"
+#include "tests/support.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -177,8 +178,8 @@ static bool command(const char *text) {
 }
 
 bool lowered_run(Lowered *l, const char *flags) {
-    char dir[] = "/tmp/mdlc_lowered_XXXXXX";
-    if (!mkdtemp(dir)) {
+    char dir[SCRATCH_PATH];
+    if (!scratch_make(dir, "lowered")) {
         return false;
     }
     Text *out = &l->text;
@@ -207,7 +208,7 @@ bool lowered_run(Lowered *l, const char *flags) {
         fclose(file);
     }
     if (ok && !getenv("MDLC_KEEP")) {
-        ok = command(str_printf(&l->arena, "rm -r %s", dir));
+        ok = scratch_remove(dir);
     } else {
         printf("kept %s\n", dir);
     }

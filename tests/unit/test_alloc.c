@@ -13,6 +13,7 @@
 #include "passes/alloc.h"
 #include "passes/alloc_exact.h"
 #include "random_program.h"
+#include "tests/support.h"
 
 static bool meets(const AllocItem *a, const AllocItem *b) {
     return a->lower < b->upper && b->lower < a->upper;
@@ -203,8 +204,7 @@ static void test_recorded(void **state) {
         arena_free(&arena);
     }
     if (found == 0) {
-        print_message("no recorded allocation problems in ../shared/data/alloc (MDLC_DATA)\n");
-        skip();
+        skip_because("no recorded allocation problems in ../shared/data/alloc (MDLC_DATA)");
     }
     assert_int_equal(worse, 0);
 }

@@ -15,6 +15,7 @@
 
 #include "compiler/eval.h"
 #include "lang/elab.h"
+#include "tests/support.h"
 
 typedef struct {
     Compile c;
@@ -384,8 +385,8 @@ static void write_file(const char *path, const char *text) {
 
 static void test_modules(void **state) {
     (void)state;
-    char folder[] = "/tmp/mdlc-elab.XXXXXX", path[4][64];
-    assert_non_null(mkdtemp(folder));
+    char folder[SCRATCH_PATH], path[4][SCRATCH_PATH + 16];
+    assert_true(scratch_make(folder, "elab"));
     snprintf(path[0], sizeof path[0], "%s/mine.mdl", folder);
     snprintf(path[1], sizeof path[1], "%s/ping.mdl", folder);
     snprintf(path[2], sizeof path[2], "%s/pong.mdl", folder);
@@ -413,10 +414,7 @@ static void test_modules(void **state) {
     assert_null(m.module);
     assert_non_null(strstr(m.messages, "uses itself"));
     done(&m);
-    for (int i = 0; i < 3; i++) {
-        unlink(path[i]);
-    }
-    rmdir(folder);
+    assert_true(scratch_remove(folder));
 }
 
 static void test_said_once(void **state) {

@@ -27,6 +27,7 @@
 #include "poison.h"
 #include "random_program.h"
 #include "step_text.h"
+#include "tests/support.h"
 
 /* ---- a plan that can be put back ------------------------------------------------------------ */
 
@@ -479,7 +480,7 @@ static void test_random_programs(void **state) {
 static void test_samples(void **state) {
     (void)state;
     if (setting("SECONDS", 0) > 0) {
-        skip();
+        skip_because("SECONDS are for random programs");
     }
     static const char *const paths[] = {"samples/chars.mdl", "samples/diabetes.mdl",
                                         "samples/digits.mdl", "samples/residual.mdl"};

@@ -18,6 +18,7 @@
 #include "passes/grad_rule.h"
 #include "passes/simplify.h"
 #include "random_module.h"
+#include "tests/support.h"
 
 #include <glob.h>
 #include <stdio.h>
@@ -139,7 +140,7 @@ static void show_finding(uint64_t seed, Finding *f, const char *folder) {
 /* --- batches ---------------------------------------------------------------------------------- */
 
 typedef struct {
-    char folder[64];
+    char folder[SCRATCH_PATH];
     uint64_t seed[BATCH];
     OracleReport r[BATCH];
     int number[BATCH], count;
@@ -149,14 +150,11 @@ typedef struct {
 
 static bool session_open(Session *s) {
     memset(s, 0, sizeof *s);
-    snprintf(s->folder, sizeof s->folder, "/tmp/mdlc_graphs_XXXXXX");
-    return mkdtemp(s->folder) != NULL;
+    return scratch_make(s->folder, "graphs");
 }
 
 static void session_close(Session *s) {
-    char command[100];
-    snprintf(command, sizeof command, "rm -rf %s", s->folder);
-    if (system(command) != 0) {
+    if (!scratch_remove(s->folder)) {
         printf("%s is left\n", s->folder);
     }
 }
@@ -383,8 +381,9 @@ static int reduced_size(OracleOptions opt, const char *check, const char *path) 
  * file of it fails in the same way, and passes when the fault is gone. */
 static void test_reducer(void **state) {
     (void)state;
-    char path[] = "/tmp/mdlc_graph_XXXXXX";
-    assert_true(close(mkstemp(path)) == 0);
+    char folder[SCRATCH_PATH], path[SCRATCH_PATH + 16];
+    assert_true(scratch_make(folder, "reduced"));
+    snprintf(path, sizeof path, "%s/graph.mdl", folder);
     OracleOptions opt = oracle_options();
     opt.pass[2] = wrong_simplify;
     int size = reduced_size(opt, "values: simplify", path);
@@ -401,7 +400,7 @@ static void test_reducer(void **state) {
     run_isolated(&j, &r);
     assert_string_equal(r.check, "");
     graph_case_close(&c);
-    remove(path);
+    assert_true(scratch_remove(folder));
 }
 
 /* So is one that ends the compiler. */

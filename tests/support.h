@@ -1,0 +1,43 @@
+/* support: what tests in C share: a scratch folder, and a skip that says why. Needs POSIX; include
+ * cmocka.h before it where skip_because is used. */
+#ifndef MDLC_TESTS_SUPPORT_H
+#define MDLC_TESTS_SUPPORT_H
+
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { SCRATCH_PATH = 64 };
+
+/* Makes an empty folder, in TMPDIR where its path is short enough. */
+static inline bool scratch_make(char folder[SCRATCH_PATH], const char *name) {
+    const char *tmp = getenv("TMPDIR");
+    if (tmp == NULL || strlen(tmp) + strlen(name) + sizeof "/mdlc-.123456" > SCRATCH_PATH) {
+        tmp = "/tmp";
+    }
+    int length = snprintf(folder, SCRATCH_PATH, "%s/mdlc-%s.", tmp, name);
+    if (length < 0 || length + 7 > SCRATCH_PATH) {
+        return false;
+    }
+    memset(folder + length, 'X', 6);
+    folder[length + 6] = '\0';
+    return mkdtemp(folder) != NULL;
+}
+
+/* Removes it with all that is in it. */
+static inline bool scratch_remove(const char *folder) {
+    char command[SCRATCH_PATH + 32];
+    snprintf(command, sizeof command, "cd / && rm -rf '%s'", folder);
+    return system(command) == 0;
+}
+
+/* Ends the test; tests/run.sh shows the line, and counts a skip without one as a failure. */
+#define skip_because(reason)                                                                       \
+    do {                                                                                           \
+        printf("\nskip %s: %s\n", __func__, reason);                                               \
+        fflush(stdout);                                                                            \
+        skip();                                                                                    \
+    } while (0)
+
+#endif
