@@ -290,6 +290,31 @@ static double terms_size(const EvalCall *c) {
     return size;
 }
 
+/* The largest power of two that a finite number is a multiple of; infinity for 0. */
+static double grain_of(double x) {
+    if (x == 0) {
+        return INFINITY;
+    }
+    int exponent;
+    int64_t mantissa = (int64_t)ldexp(frexp(fabs(x), &exponent), 53), low = mantissa & -mantissa;
+    return ldexp((double)low, exponent - 53);
+}
+
+/* Does a sum of this size stay exact in 24 bits, whatever its order? A result that needs few bits
+ * may have partial sums that need more. */
+static bool sum_is_exact(const EvalCall *c, double size) {
+    double grain = 1;
+    for (int k = 0; k < c->nin && size > 0; k++) {
+        double least = INFINITY;
+        for (int64_t i = 0; elem_is_float(c->in[k].type.elem) && i < type_count(c->in[k].type);
+             i++) {
+            least = fmin(least, grain_of(c->in[k].at[i].f));
+        }
+        grain *= elem_is_float(c->in[k].type.elem) ? least : 1;
+    }
+    return !(size > grain * 0x1p24);
+}
+
 /* A number of -1..1 that depends on the value and where it was computed. */
 static double noise_at(const Eval *ev, const Node *node, double x) {
     uint64_t h = hash_bytes(ev->opt.noise_seed, &x, sizeof x);
@@ -304,9 +329,10 @@ static void add_noise(const Eval *ev, const EvalCall *c) {
         return;
     }
     double size = terms_size(c);
+    bool sum = size > 0 && !sum_is_exact(c, size);
     for (int64_t i = 0, n = type_count(v.type); i < n; i++) {
         double x = v.at[i].f;
-        if (isfinite(x) && x != (double)(float)x) {
+        if (isfinite(x) && (sum || x != (double)(float)x)) {
             v.at[i].f = x + ev->opt.noise * noise_at(ev, c->node, x) * fmax(fabs(x), size);
         }
     }

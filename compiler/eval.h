@@ -29,9 +29,9 @@ struct Value {
 typedef struct {
     bool round;     /* to the element type after each op */
     bool check_nan; /* remember the first node that gives a NaN or an infinity */
-    /* Not 0: each computed float that needs more than 24 bits is moved by up to this part of its
-     * size, of a sum that of its terms; how far the results move is how much rounding they feel.
-     * The same seed moves the same way. */
+    /* Not 0: each computed float that needs more than 24 bits, or may on the way (a sum), is moved
+     * by up to this part of its size, of a sum that of its terms; how far the results move is how
+     * much rounding they feel. The same seed moves the same way. */
     double noise;
     uint64_t noise_seed;
 } EvalOptions;

@@ -350,7 +350,10 @@ static AxisSet loop_axes(const Kernel *k, const Stmt *s) {
     AxisSet set = 0;
     if (s->kind == STMT_TILE) { /* the body runs block by block of rows and columns */
         const Tile *t = s->tile;
-        set = (AxisSet)1 << t->batch | (AxisSet)1 << t->row | (AxisSet)1 << t->column;
+        set = (AxisSet)1 << t->batch | (AxisSet)1 << t->row;
+        /* A product of one column has an axis of two, so that its places can be named. */
+        bool one = t->count == k->axis[t->batch].extent * k->axis[t->row].extent;
+        set |= one ? 0 : (AxisSet)1 << t->column;
     } else if (s->kind == STMT_FOR) {
         set = (AxisSet)1 << s->axis;
     }
