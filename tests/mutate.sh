@@ -6,15 +6,17 @@
 #
 # Each job works in a copy of the tracked files. A change whose object code is the same is not a
 # change and is left out; so is one that does not compile. The rest is killed (by the suite named)
-# or survives. The table is $BUILD/mutants/result, the closing line the score. A run that was cut
-# off goes on where it stopped when COUNT and SEED are the same. Status 0 when at least LEAST
-# per cent are killed.
+# or survives. Emitted programs that were built before are not built again. The table is
+# $BUILD/mutants/result, the closing line the score. A run that was cut off goes on where it stopped
+# when COUNT and SEED are the same. Status 0 when at least LEAST per cent are killed.
 set -u
 : "${BUILD:=build}" "${COUNT:=240}" "${SEED:=1}" "${JOBS:=2}" "${LEAST:=85}" "${CC:=cc}"
 out=$BUILD/mutants
 tool=$BUILD/tests/tools/mutate
 sources="$(ls passes/*.c) compiler/shape.c lang/arith.c lang/dims.c lang/notation.c lang/access.c lang/bind.c lang/fold.c"
 mkdir -p "$out"
+CACHE=$(pwd)/$out/cache REAL=$CC cached=$(pwd)/tests/tools/cached_cc.sh
+export CACHE REAL
 # shellcheck disable=SC2086
 "$tool" -s "$SEED" -c "$COUNT" $sources >"$out/places.new"
 cmp -s "$out/places.new" "$out/places" || {
@@ -25,13 +27,13 @@ cmp -s "$out/places.new" "$out/places" || {
 # From the quickest to the slowest; the random ones stand late, they cost most.
 units() {
     ls tests/unit/test_*.c | sed 's|tests/||; s|\.c$||' |
-        awk '/lower|parse|random|mutants/ { late[++n] = $0; next } { print } END { for (i = 1; i <= n; i++) print late[i] }'
+        awk '/lower|parse|random|mutants|ops|library|share|order/ { late[++n] = $0; next } { print } END { for (i = 1; i <= n; i++) print late[i] }'
 }
 suites() {
     units | grep -vE 'random|lower|parse'
     echo cases
     units | grep -E 'random|lower'
-    for suite in gradients samples metrics depth parity structure threads errors bounds; do
+    for suite in gradients samples metrics depth parity threads errors bounds memory canary; do
         [ ! -f "tests/suites/$suite.sh" ] || echo "$suite"
     done
 }
@@ -42,12 +44,13 @@ killer() {
         # A wrong pass may never end, or ask for all the memory there is. The later suites run
         # sanitizers, which need address space; the early ones have met such a change by then.
         (
+            ulimit -t 100
             case $suite in
             unit/test_lower | unit/test_random) ;;
             unit/* | cases) ulimit -v 6000000 ;;
             esac
-            BUILD=build MDLC=build/mdlc CC="$CC" HAVE_CMOCKA=yes ONLY=$suite \
-                timeout -k 5 200 sh tests/run.sh >run.log 2>&1
+            BUILD=build MDLC=build/mdlc CC=$cached HAVE_CMOCKA=yes ONLY=$suite \
+                timeout -k 5 900 sh tests/run.sh >run.log 2>&1
         ) || {
             echo "$suite"
             break
@@ -55,9 +58,9 @@ killer() {
     done
 }
 
-build() {
-    make -s BUILD=build OPT=-O1 WERROR= build/mdlc \
-        $(ls tests/unit/test_*.c tests/runtime/test_*.c tests/tools/*.c | sed 's|^|build/|; s|\.c$||') >build.log 2>&1
+tests=$(ls tests/unit/test_*.c tests/runtime/test_*.c tests/tools/*.c | sed 's|^|build/|; s|\.c$||')
+build() { # TARGET...
+    make -s BUILD=build OPT=-O1 WERROR= "$@" >build.log 2>&1
 }
 
 job() { # NUMBER
@@ -74,20 +77,23 @@ job() { # NUMBER
             cd "$tree" || exit 1
             object=build/obj/${file%.c}.o
             if [ ! -f right.done ]; then
-                build && by=$(killer) && [ -z "$by" ] || {
+                # shellcheck disable=SC2086
+                build build/mdlc $tests && by=$(killer) && [ -z "$by" ] || {
                     echo "mutants: the sources as they are fail: ${by:-the build}" >&2
                     exit 1
                 }
                 : >right.done
             fi
             cp "$file" right.c
-            build && cp "$object" right.o
+            build "$object" && cp "$object" right.o
             "../../../$tool" -n "$number" right.c >"$file"
-            if ! build; then
+            if ! build "$object"; then
                 verdict=invalid
             elif cmp -s "$object" right.o; then
                 verdict=same
             else
+                # shellcheck disable=SC2086
+                build build/mdlc $tests
                 by=$(killer)
                 verdict=${by:+killed:$by}
             fi
