@@ -372,6 +372,10 @@ static void print_slot(Dump *d, const Slot *slot, int number) {
     }
     text_add(line, slot->frozen ? ", fixed = true" : "");
     text_add(line, slot->trainable ? ", trainable = true" : "");
+    if (slot->copy_of) {
+        text_add(line, ", of = ");
+        add_string(d, slot->copy_of->name);
+    }
     if (slot->label) {
         text_add(line, ", label = ");
         add_string(d, slot->label);

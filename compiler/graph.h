@@ -132,7 +132,8 @@ typedef enum {
     STATE_LAYER,     /* running statistics: in the weights file */
     STATE_OPTIMIZER, /* slots of (train, parameter): checkpoints only */
     STATE_COUNTER,   /* step, seed, call counters, hyper-parameters: scalars, checkpoints only */
-    STATE_MODEL      /* declared by `state` at top level or in an entry */
+    STATE_MODEL,     /* declared by `state` at top level or in an entry */
+    STATE_COPY       /* of a parameter or layer state, `state target = q;`: checkpoints only */
 } StateRole;
 
 struct Slot {
@@ -146,6 +147,7 @@ struct Slot {
     int stacked;    /* leading axes that come from `repeat` */
     bool frozen;    /* a parameter no train may change */
     bool trainable; /* a parameter some train updates */
+    Slot *copy_of;  /* role COPY: what it begins as, and becomes when a file without it is loaded */
     int64_t lo, hi; /* declared range lo..hi of an integer input (hi exclusive); lo == hi: none */
     double initial; /* scalar counters and hyper-parameters: value after init */
     const char

@@ -160,8 +160,9 @@ static void print_tensor(const Emit *e, const Buf *buf, Text *out) {
     for (int i = 0; i < slot->type.rank; i++) {
         text_printf(out, "%s%lld", i > 0 ? ", " : "", (long long)slot->type.dim[i]);
     }
-    text_printf(out, "%s}, %lld, %lld},\n", slot->type.rank == 0 ? "0" : "", (long long)buf->offset,
-                (long long)type_bytes(slot->type));
+    text_printf(out, "%s}, %lld, %lld, %d},\n", slot->type.rank == 0 ? "0" : "",
+                (long long)buf->offset, (long long)type_bytes(slot->type),
+                slot->copy_of ? slot->copy_of->index + 1 : 0);
 }
 
 static void print_tensors(const Emit *e, Text *out) {
@@ -169,7 +170,8 @@ static void print_tensors(const Emit *e, Text *out) {
     if (n > 0) {
         text_printf(out,
                     "static const md_tensor %s_tensor_table[%d] = {\n"
-                    "    /* name, dtype, region, kind, trainable, rank, shape, offset, bytes */\n",
+                    "    /* name, dtype, region, kind, trainable, rank, shape, offset, bytes,\n"
+                    "     * copy of */\n",
                     e->prefix, n);
         for (int i = 0; i < n; i++) {
             print_tensor(e, e->p->slot.at[i], out);

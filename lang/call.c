@@ -3,6 +3,7 @@
 #include "lang/call.h"
 
 #include "lang/adjoint.h"
+#include "lang/copies.h"
 #include "lang/dims.h"
 #include "lang/expr.h"
 #include "lang/modules.h"
@@ -116,9 +117,9 @@ static bool place_frame(Elab *e, const Item *item, const Ast *call, const Instan
     frame->draw_owner = frame;
     frame->names = frame;
     if (item->kind == AST_MODEL) {
-        frame->path = item->name;
+        frame->path = instance ? instance->path : item->name;
         frame->root = true;
-        frame->draw_path = draw_path(e, item->name);
+        frame->draw_path = draw_path(e, frame->path);
         return true;
     }
     if (instance) {
@@ -228,14 +229,15 @@ static bool encloses(const Region *outer, const Region *inner) {
 static ModelCall *model_call(Elab *e, const Item *item, const Frame *frame, bool *found) {
     const Ast *params = item->ast->kid[0];
     int n = params ? params->nkid : 0;
-    ModelCall call = {.item = item, .region = e->g->region, .narg = n, .frozen = frame->frozen};
+    ModelCall call = {
+        .path = frame->path, .region = e->g->region, .narg = n, .frozen = frame->frozen};
     call.arg = ARENA_ARRAY(e->arena, const Value *, n);
     for (int i = 0; i < n; i++) {
         call.arg[i] = scope_find_here(e->scope, params->kid[i]->name)->value;
     }
     for (int i = 0; i < e->entry->call.count; i++) {
         ModelCall *old = &e->entry->call.at[i];
-        bool same = old->item == item && old->frozen == call.frozen && old->result &&
+        bool same = str_eq(old->path, call.path) && old->frozen == call.frozen && old->result &&
                     encloses(old->region, e->g->region);
         for (int k = 0; same && k < n; k++) {
             same = same_value(old->arg[k], call.arg[k]);
@@ -514,6 +516,11 @@ const Value *call_eval(Elab *e, const Ast *call, const Value *piped) {
         }
         return has_axis(item, &args) ? call_along(e, item, call, &args)
                                      : inline_item(e, item, call, &args, NULL);
+    }
+    if (item && copies_is(e, item)) {
+        Instance *copy = copies_instance(e, item, callee->loc);
+        return copy && call_evaluate(e, &args) ? call_instance(e, copy, call, &args)
+                                               : &value_poison;
     }
     if (prelude_has(callee->name)) {
         if (call->flags & AST_FROZEN) {

@@ -88,7 +88,7 @@ struct Instance {
     const char *path;
     Loc loc;
     bool frozen;
-    Frame *frame;     /* home */
+    Frame *frame;     /* home; NULL: a copy of a model */
     LoopScope *loop;  /* home */
     VEC(Given) given; /* by `new` */
 };
@@ -123,13 +123,11 @@ typedef struct {
 } StateValue;
 
 typedef struct {
-    const Item *item;
-    const Instance *instance;
+    const char *path; /* of the model, or of a copy */
     Region *region;
     int narg;
     const Value **arg;
     bool frozen;
-    const char *path;
     const Value *result;
 } ModelCall;
 
@@ -188,7 +186,8 @@ struct Elab {
     Slot *seed;
     int nmodel; /* models in the root file */
     bool in_adjoint;
-    int errors; /* every one, also those that were said before and are not printed again */
+    const char *each; /* NULL, or the path below models that stands for them: copies.h */
+    int errors;       /* every one, also those that were said before and are not printed again */
     VEC(Said) said;
 };
 

@@ -5,6 +5,7 @@
 #include "lang/elab.h"
 
 #include "lang/context.h"
+#include "lang/copies.h"
 #include "lang/data.h"
 #include "lang/entry.h"
 #include "lang/evaluation.h"
@@ -85,7 +86,7 @@ static void elaborate_items(Elab *e) {
             data_set(e, item);
         } else if (ast->kind == AST_RING) {
             elab_later(e, ast->name_loc, 263, "'ring' is not supported yet");
-        } else if (ast->kind == AST_STATE && !ast->kid[0]) {
+        } else if (ast->kind == AST_STATE && !ast->kid[0] && !copies_is(e, item)) {
             params_untyped_state(e, ast);
         } else if (ast->kind == AST_PHASE) {
             elab_later(e, ast->loc, 264, "'phase' is not supported yet");

@@ -3,6 +3,7 @@
 
 #include "lang/arith.h"
 #include "lang/call.h"
+#include "lang/copies.h"
 #include "lang/dims.h"
 #include "lang/notation.h"
 #include "lang/params.h"
@@ -106,16 +107,21 @@ static const Value *named_item(Elab *e, Item *item, Loc loc) {
     switch (item->kind) {
     case AST_DIMS:
     case AST_CONSTS: return elab_constant(e, item, loc);
+    case AST_STATE:
+        if (!copies_is(e, item)) {
+            const StateUse *use = params_top_state(e, item, loc);
+            return use ? params_state_value(e, use) : &value_poison;
+        }
+        if (!copies_instance(e, item, loc)) {
+            return &value_poison;
+        }
+        /* fall through */
     case AST_MODEL: {
         Value *v = ARENA_NEW(e->arena, Value);
         v->kind = V_PATH;
         v->text = item->name;
         v->model = item;
         return v;
-    }
-    case AST_STATE: {
-        const StateUse *use = params_top_state(e, item, loc);
-        return use ? params_state_value(e, use) : &value_poison;
     }
     default:
         elab_error(e, loc, 206, "'%s' is %s and no value", item->name, item_text(e->arena, item));
@@ -148,9 +154,10 @@ const Value *elab_name(Elab *e, const Ast *ast) {
         }
         return bound->value;
     }
-    Item *item = file_find(e->scope->file, name);
-    if (item) {
-        return named_item(e, item, ast->loc);
+    const Value *each = copies_each(e, ast);
+    Item *item = each ? NULL : file_find(e->scope->file, name);
+    if (each || item) {
+        return each ? each : named_item(e, item, ast->loc);
     }
     const Value *v = prelude_constant(e, name, ast->loc);
     return v ? v : elab_unknown_name(e, name, ast->loc);
@@ -168,6 +175,10 @@ const char *elab_path(Elab *e, const Ast *ast) {
 }
 
 static const Value *eval_dot(Elab *e, const Ast *ast) {
+    const Value *each = copies_each(e, ast);
+    if (each) {
+        return each;
+    }
     const Value *v = elab_expr(e, ast->kid[0]);
     if (!elab_ok(v)) {
         return v;

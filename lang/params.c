@@ -6,12 +6,14 @@
 #include "lang/params.h"
 
 #include "lang/call.h"
+#include "lang/copies.h"
 #include "lang/dims.h"
 #include "lang/evaluation.h"
 #include "lang/expr.h"
 #include "lang/init.h"
 #include "lang/loop.h"
 #include "lang/notation.h"
+#include "lang/stmt.h"
 #include "lang/train.h"
 
 #include <string.h>
@@ -43,7 +45,7 @@ bool params_under(const char *path, const char *prefix) {
 
 const char *params_file_name(Elab *e, const char *path) {
     const char *dot = strchr(path, '.');
-    return e->nmodel == 1 && dot ? dot + 1 : path;
+    return e->nmodel == 1 && dot && !copies_original(e, path) ? dot + 1 : path;
 }
 
 /* The `repeat` loops that stack what frame `f` declares under `loop`, outermost first. */
@@ -186,10 +188,16 @@ void params_declare(Elab *e, const Ast *ast) {
                        "a parameter has float elements; 'state' keeps integers");
         } else if (params_stackable(e, written->loc, loop, nloop, rank, dim)) {
             Type type = stacked_type(elem, loop, nloop, rank, dim);
+            const char *original = copies_original(e, path);
             Parameter *p = params_find(e, path);
-            if (!p) {
+            if (!p && original) { /* one that the model has in this mode only */
+                p = params_find(e, original);
+                p = p ? p : param_new(e, ast, original, type, nloop, rank, dim);
+                p = copies_parameter(e, p, path);
+            } else if (!p) {
                 p = param_new(e, ast, path, type, nloop, rank, dim);
-            } else if (!same_shape(e, p, type, dim, ast->loc)) {
+            }
+            if (!same_shape(e, p, type, dim, ast->loc)) {
                 p = NULL;
             }
             if (p && p->initial) {
@@ -216,20 +224,33 @@ const Value *params_whole(Elab *e, const Parameter *p) {
     return value_tensor(e->arena, node, rank, dim);
 }
 
-static const Value *path_value(Elab *e, Item *model, const char *path) {
-    const Parameter *p = params_find(e, path);
-    if (p) {
-        return params_whole(e, p);
-    }
+static Slot *layer_state(const Elab *e, const char *path) {
     for (int i = 0; i < e->state.count; i++) {
         Slot *slot = e->state.at[i];
-        if (slot->role == STATE_LAYER && str_eq(slot->name, path)) {
-            Dim dim[MD_RANK];
-            for (int k = 0; k < slot->type.rank; k++) {
-                dim[k] = (Dim){.size = slot->type.dim[k]};
-            }
-            return value_tensor(e->arena, node_slot(e->g, slot), slot->type.rank, dim);
+        if ((slot->role == STATE_LAYER || slot->role == STATE_COPY) && str_eq(slot->name, path)) {
+            return slot;
         }
+    }
+    return NULL;
+}
+
+const Value *params_at(Elab *e, const char *path) {
+    const Parameter *p = params_find(e, path);
+    Slot *slot = p ? NULL : layer_state(e, path);
+    if (slot) {
+        Dim dim[MD_RANK];
+        for (int k = 0; k < slot->type.rank; k++) {
+            dim[k] = (Dim){.size = slot->type.dim[k]};
+        }
+        return value_tensor(e->arena, node_slot(e->g, slot), slot->type.rank, dim);
+    }
+    return p ? params_whole(e, p) : NULL;
+}
+
+static const Value *path_value(Elab *e, Item *model, const char *path) {
+    const Value *at = params_at(e, path);
+    if (at) {
+        return at;
     }
     for (int i = 0; i < e->param.count; i++) {
         if (params_under(e->param.at[i]->slot->name, path)) {
@@ -256,7 +277,8 @@ void params_hint(Elab *e, const char *path) {
 }
 
 const Value *params_by_path(Elab *e, Item *model, const char *path, Loc loc) {
-    if (!call_ensure_model(e, model, loc)) {
+    if (model->kind == AST_MODEL ? !call_ensure_model(e, model, loc)
+                                 : !copies_instance(e, model, loc)) {
         return &value_poison;
     }
     const Value *v = path_value(e, model, path);
@@ -316,13 +338,7 @@ static bool has_initial(const Elab *e, const Slot *slot) {
 }
 
 void params_untyped_state(Elab *e, const Ast *ast) {
-    const Ast *from = ast->kid[2];
-    const Item *model = from->kind == AST_NAME ? file_find(e->root, from->name) : NULL;
-    if (model && model->kind == AST_MODEL) {
-        elab_later(e, ast->loc, 252,
-                   "a second parameter set of a model ('state %s = %s') is not supported yet",
-                   ast->name, model->name);
-    } else if (from->kind != AST_ERROR) {
+    if (ast->kid[2]->kind != AST_ERROR) {
         elab_error(e, ast->loc, 266, "state '%s' needs a type: state %s: f32 = ...", ast->name,
                    ast->name);
     }
@@ -356,7 +372,11 @@ static StateUse *state_use(Elab *e, const Ast *ast, StateRole role, const char *
         return NULL;
     }
     Type type = stacked_type(elem, loop, nloop, use->rank, use->dim);
-    use->slot = elab_state_slot(e, role, path, type, NULL, ast->loc);
+    const char *original = copies_original(e, path);
+    if (original && layer_state(e, original) && !layer_state(e, path)) {
+        copies_state(e, layer_state(e, original), path);
+    }
+    use->slot = elab_state_slot(e, original ? STATE_COPY : role, path, type, NULL, ast->loc);
     use->slot->stacked = nloop;
     use->slot->file_name = role == STATE_LAYER ? params_file_name(e, path) : path;
     if (!type_equal(use->slot->type, type)) {
@@ -414,6 +434,39 @@ const StateUse *params_top_state(Elab *e, Item *item, Loc loc) {
         return NULL;
     }
     return use;
+}
+
+/* --- assignments ----------------------------------------------------------------------------- */
+
+bool params_write(Elab *e, Slot *slot, Node *next, Loc loc) {
+    for (int i = 0; i < e->entry->write.count; i++) {
+        if (e->entry->write.at[i].slot == slot) {
+            elab_error(e, loc, 277, "'%s' is assigned twice", slot->name);
+            return false;
+        }
+    }
+    SlotWrite w = {slot, next, loc};
+    VEC_PUSH(e->arena, &e->entry->write, w);
+    return true;
+}
+
+void params_assign(Elab *e, const char *path, const Value *next, Loc loc, Loc right) {
+    Parameter *p = params_find(e, path);
+    Slot *slot = p ? p->slot : layer_state(e, path);
+    if (!slot) {
+        elab_error(e, loc, 284, "'%s' is no parameter", path);
+        return;
+    }
+    EntryKind kind = e->entry && e->entry->entry ? e->entry->entry->kind : ENTRY_INIT;
+    bool train = slot->role == STATE_COPY && e->entry && e->entry->training;
+    if (e->loop || (kind != ENTRY_CALL && !train)) {
+        elab_error(e, loc, 276, "a parameter is assigned only in an 'entry', outside of loops");
+        return;
+    }
+    next = stmt_like(e, params_at(e, path), next, path, right);
+    if (next && kind != ENTRY_EVAL) {
+        params_write(e, slot, next->node, loc);
+    }
 }
 
 static StateValue *entry_state(Elab *e, Slot *slot) {
@@ -546,13 +599,16 @@ void params_finish(Elab *e) {
     }
     Region *before = graph_enter(e->g, e->init->region);
     for (int i = 0; i < e->param.count; i++) {
-        add_slot(e, e->param.at[i]->slot);
-        if (e->param.at[i]->initial) {
-            init_write(e, e->param.at[i]->slot, e->param.at[i]->initial);
+        const Parameter *p = e->param.at[i];
+        if (p->slot->kind == SLOT_PARAM) {
+            add_slot(e, p->slot);
+            if (p->initial) {
+                init_write(e, p->slot, p->initial);
+            }
         }
     }
-    for (StateRole role = STATE_LAYER; role <= STATE_MODEL; role++) {
-        /* layer states, optimizer slots, counters, states of the model */
+    for (StateRole role = STATE_LAYER; role <= STATE_COPY; role++) {
+        /* layer states, optimizer slots, counters, states of the model, copies */
         for (int i = 0; i < e->state.count; i++) {
             Slot *slot = e->state.at[i];
             if (slot->role != role) {

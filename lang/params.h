@@ -28,7 +28,7 @@ bool params_stackable(Elab *e, Loc loc, LoopScope *const *loop, int nloop, int r
                       const Dim *dim);
 /* The slot's slice in the iteration at hand of the loops that stack it, outermost first. */
 Node *params_slices(Elab *e, Slot *slot, LoopScope *const *loop, int nloop);
-/* The error about a state without a type: `state target = net;` and others. */
+/* The error about a state that has no type and is no copy of a model. */
 void params_untyped_state(Elab *e, const Ast *state);
 /* A state declared at the top level; NULL after an error. */
 const StateUse *params_top_state(Elab *e, Item *item, Loc loc);
@@ -44,6 +44,12 @@ bool params_under(const char *path, const char *prefix);
 const Value *params_whole(Elab *e, const Parameter *p);
 /* The name in files: without the model if the file has only one. */
 const char *params_file_name(Elab *e, const char *path);
+/* The parameter or layer state at a whole path; NULL: there is none. */
+const Value *params_at(Elab *e, const char *path);
+/* `path <- next;`, with the places of both sides. */
+void params_assign(Elab *e, const char *path, const Value *next, Loc loc, Loc right);
+/* What a slot holds after this call; false and an error if that is set already. */
+bool params_write(Elab *e, Slot *slot, Node *next, Loc loc);
 /* Initial value of a slot that is no parameter. */
 void params_set_initial(Elab *e, Slot *slot, Node *node);
 /* Orders all slots into the module and completes the INIT entry. */

@@ -18,11 +18,12 @@ struct Item {
     /* dims and constants: the value under the rebinding of the entry at hand */
     const Value *value;
     int stamp;
-    bool busy;       /* it is being elaborated */
-    bool in_adjoint; /* its adjoint is: calls inside give the plain op */
-    bool used;       /* a model: its parameters exist */
-    bool called;     /* an op, layer, model or optimizer, rightly or not */
-    bool failed;     /* it has an error that was reported */
+    bool busy;          /* it is being elaborated */
+    bool in_adjoint;    /* its adjoint is: calls inside give the plain op */
+    bool used;          /* a model: its parameters exist */
+    bool called;        /* an op, layer, model or optimizer, rightly or not */
+    bool failed;        /* it has an error that was reported */
+    Instance *instance; /* a state that copies a model: once it was met */
 };
 
 struct File {

@@ -3,6 +3,7 @@
 
 #include "lang/arith.h"
 #include "lang/call.h"
+#include "lang/copies.h"
 #include "lang/dims.h"
 #include "lang/expr.h"
 #include "lang/loop.h"
@@ -107,8 +108,7 @@ static void assign(Elab *e, const Ast *ast) {
 
 /* --- <- --------------------------------------------------------------------------------------- */
 
-/* Brings `next` to the type and shape of what it replaces; NULL after an error. */
-static const Value *like(Elab *e, const Value *old, const Value *next, const char *name, Loc loc) {
+const Value *stmt_like(Elab *e, const Value *old, const Value *next, const char *name, Loc loc) {
     if (!elab_ok(next) || !elab_ok(old)) {
         return NULL;
     }
@@ -132,38 +132,19 @@ static const Value *like(Elab *e, const Value *old, const Value *next, const cha
 
 static void update_parameter(Elab *e, const Ast *target, const Ast *right) {
     const char *path = elab_path(e, target);
-    const Value *next = elab_expr(e, right), *old = path ? elab_expr(e, target) : NULL;
+    const Value *old = path ? elab_expr(e, target) : NULL;
+    if (old && old->kind == V_PATH) {
+        copies_assign(e, old->model, path, target, right);
+        return;
+    }
+    const Value *next = elab_expr(e, right);
     if (!old) {
         elab_error(e, target->loc, 275,
                    "the left side of '<-' is a carry, a state, a parameter or 'p' of "
                    "an optimizer");
-        return;
+    } else if (elab_ok(old) && elab_ok(next)) {
+        params_assign(e, path, next, target->loc, right->loc);
     }
-    if (!elab_ok(old) || !elab_ok(next)) {
-        return;
-    }
-    Parameter *p = params_find(e, path);
-    if (!p) {
-        elab_error(e, target->loc, 284, "'%s' is no parameter", path);
-        return;
-    }
-    if (!e->entry || !e->entry->entry || e->entry->entry->kind != ENTRY_CALL || e->loop) {
-        elab_error(e, target->loc, 276,
-                   "a parameter is assigned only in an 'entry', outside of loops");
-        return;
-    }
-    next = like(e, old, next, path, right->loc);
-    if (!next) {
-        return;
-    }
-    for (int i = 0; i < e->entry->write.count; i++) {
-        if (e->entry->write.at[i].slot == p->slot) {
-            elab_error(e, target->loc, 277, "'%s' is assigned twice", path);
-            return;
-        }
-    }
-    SlotWrite w = {p->slot, next->node, target->loc};
-    VEC_PUSH(e->arena, &e->entry->write, w);
 }
 
 static void update_name(Elab *e, ScopeName *n, const Ast *target, const Ast *right) {
@@ -174,7 +155,7 @@ static void update_name(Elab *e, ScopeName *n, const Ast *target, const Ast *rig
         diag_note(&e->c->diag, n->next_loc, "it is set here");
         return;
     }
-    next = like(e, old, next, n->name, right->loc);
+    next = stmt_like(e, old, next, n->name, right->loc);
     n->next = next ? next : &value_poison;
     n->next_loc = target->loc;
     if (next && n->kind == BIND_STATE) {
@@ -218,6 +199,10 @@ static void update(Elab *e, const Ast *ast) {
         return;
     }
     Item *item = file_find(e->scope->file, target->name);
+    if (item && (item->kind == AST_MODEL || copies_is(e, item))) {
+        copies_assign(e, item, item->name, target, right);
+        return;
+    }
     if (item && item->kind == AST_STATE) {
         if (e->frame->item && e->frame->item->kind == AST_OP) {
             elab_error(e, target->loc, 467,
@@ -232,10 +217,6 @@ static void update(Elab *e, const Ast *ast) {
             n->ref = (void *)use;
             update_name(e, n, target, right);
         }
-        return;
-    }
-    if (item && item->kind == AST_MODEL) {
-        elab_error(e, target->loc, 282, "assigning a whole model is not supported yet");
         return;
     }
     if (!elab_first_in_body(e, 205, target->name)) {

@@ -12,5 +12,7 @@ void stmt_poison(Elab *e, const Ast *ast);
 /* Attributes: known ones are hints, others warn. */
 void stmt_attributes(Elab *e, const Ast *ast);
 bool stmt_has_attribute(const Ast *ast, const char *name);
+/* Brings `next` to the type and shape of what it replaces, `name`; NULL after an error. */
+const Value *stmt_like(Elab *e, const Value *old, const Value *next, const char *name, Loc loc);
 
 #endif

@@ -3,6 +3,7 @@
 #include "lang/train.h"
 
 #include "lang/arith.h"
+#include "lang/copies.h"
 #include "lang/data.h"
 #include "lang/derive.h"
 #include "lang/entry.h"
@@ -70,8 +71,7 @@ static const Ast *only_argument(Elab *e, const Ast *clause) {
     return args->kid[0];
 }
 
-/* A float scalar of the train; poison after an error. */
-static const Value *scalar_of(Elab *e, const Ast *expr, const char *what) {
+const Value *train_scalar(Elab *e, const Ast *expr, const char *what) {
     const Value *v = elab_expr(e, expr);
     if (!elab_ok(v)) {
         return v;
@@ -103,7 +103,7 @@ static void loss_clause(Elab *e, Training *t, const Ast *clause) {
         diag_note(&e->c->diag, t->loss_loc, "the first is here");
         return;
     }
-    t->loss = scalar_of(e, expr, "the loss");
+    t->loss = train_scalar(e, expr, "the loss");
     t->loss_loc = expr->loc;
     if (!scope_find_here(e->scope, "loss")) {
         scope_add(e->arena, e->scope, "loss", expr->loc, BIND_VALUE, t->loss);
@@ -134,7 +134,7 @@ static void metric_clause(Elab *e, Training *t, const Ast *clause) {
             elab_error(e, arg->loc, 520, "metric '%s' is defined twice", arg->name);
             continue;
         }
-        Metric m = {arg->name, scalar_of(e, arg->kid[0], "a metric"), arg->loc};
+        Metric m = {arg->name, train_scalar(e, arg->kid[0], "a metric"), arg->loc};
         VEC_PUSH(e->arena, &t->metric, m);
         if (!scope_find_here(e->scope, m.name)) {
             scope_add(e->arena, e->scope, m.name, m.loc, BIND_VALUE, m.value);
@@ -163,7 +163,7 @@ static void clip_clause(Elab *e, Training *t, const Ast *clause) {
         return;
     }
     t->clip = str_eq(name, "norm") ? CLIP_NORM : CLIP_VALUE;
-    t->clip_limit = scalar_of(e, call->kid[1]->kid[0], "the limit of 'clip'");
+    t->clip_limit = train_scalar(e, call->kid[1]->kid[0], "the limit of 'clip'");
     const Node *limit = elab_ok(t->clip_limit) ? t->clip_limit->node : NULL;
     if (limit && limit->op == OP_CONST && !(limit->attr->value > 0)) {
         elab_error(e, call->kid[1]->kid[0]->loc, 567, "the limit of 'clip' must be positive");
@@ -276,7 +276,9 @@ void train_clause(Elab *e, const Ast *clause) {
         length_clause(e, clause, false);
     } else if (str_eq(name, "precision")) {
         precision_clause(e, clause);
-    } else if (str_eq(name, "accumulate") || str_eq(name, "ema")) {
+    } else if (str_eq(name, "ema")) {
+        copies_ema_clause(e, t, clause);
+    } else if (str_eq(name, "accumulate")) {
         elab_later(e, clause->loc, 529, "'%s' is not supported yet", name);
     } else {
         elab_error(e, clause->loc, 530, "'%s' stands in a dataset, not in a train", name);
@@ -323,7 +325,7 @@ static bool under_any(const Paths *paths, const char *path) {
 
 bool train_writes_state(Elab *e, const Slot *slot) {
     const Training *t = e->entry->training;
-    if (slot->role != STATE_LAYER) {
+    if (slot->role != STATE_LAYER && slot->role != STATE_COPY) {
         return true;
     }
     return t && under_any(&t->of, slot->name);
@@ -513,6 +515,7 @@ void train_entry(Elab *e, const Ast *ast) {
         } else {
             clip(e, &t);
             optim_apply(e, &t);
+            copies_ema(e, &t);
         }
     }
     if (ok && e->errors == errors) {

@@ -12,6 +12,8 @@ void train_gradcheck(Elab *e, const Ast *ast, Entry *train, const char *title, d
 const Value *train_counter(Elab *e, const char *name, Loc loc);
 /* A clause of a train, met by the statement walker. */
 void train_clause(Elab *e, const Ast *clause);
+/* A float scalar of a train, for the messages `what`; poison after an error. */
+const Value *train_scalar(Elab *e, const Ast *expr, const char *what);
 /* `state m: [...] = 0;` in an optimizer. */
 void train_optimizer_state(Elab *e, const Ast *state);
 /* under(path) in the `on` of an optimizer. */

@@ -22,6 +22,13 @@ typedef struct {
     VEC(SlotUpdate) state;
 } Update;
 
+/* `ema avg = d;` */
+typedef struct {
+    Item *item; /* the copy */
+    const Value *decay;
+    Loc loc;
+} Average;
+
 typedef enum { CLIP_NONE, CLIP_NORM, CLIP_VALUE } Clip;
 typedef VEC(const char *) Paths;
 
@@ -37,6 +44,7 @@ struct Training {
     const Value *rate; /* `lr` of the first optimizer that has one, for logs */
     Node *norm;        /* of all gradients, before clipping */
     VEC(Update) update;
+    VEC(Average) average;
     const Parameter *at; /* whose `on` or update is being elaborated */
 };
 

@@ -463,6 +463,17 @@ MD_FN void md_load_data(md_load *l, const md_memory *memory) {
     }
 }
 
+/* Second sets of parameters that did not come with the file begin as the first. */
+MD_FN void md_load_copies(const md_load *l, const md_memory *memory) {
+    for (size_t i = 0; i < l->count; i++) {
+        const md_tensor *t = &l->tensors[i];
+        if (t->copy_of > 0 && !(l->seen[i] && md_kind_in(t, l->what))) {
+            memcpy(md_tensor_data(t, memory), md_tensor_data(&l->tensors[t->copy_of - 1], memory),
+                   t->bytes);
+        }
+    }
+}
+
 /* All steps; a fault in the text of the header makes everything else that was said a guess. */
 MD_FN void md_load_steps(md_load *l, const md_memory *memory) {
     size_t before = l->message == NULL ? 0 : l->message->used;
@@ -488,6 +499,9 @@ MD_FN void md_load_steps(md_load *l, const md_memory *memory) {
     }
     if (l->code == MD_OK && l->json.why == NULL) {
         md_load_data(l, memory);
+    }
+    if (l->code == MD_OK && l->json.why == NULL) {
+        md_load_copies(l, memory);
     }
     if (l->json.why != NULL) {
         if (l->message != NULL) {

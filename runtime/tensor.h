@@ -53,6 +53,8 @@ typedef struct md_tensor {
     int64_t shape[MD_MAX_RANK]; /* row-major, dense */
     size_t offset;              /* from the start of its region */
     size_t bytes;
+    size_t copy_of; /* 1 + the place in the table of the tensor whose value it takes on when a file
+                       without it is loaded; 0: none */
 } md_tensor;
 
 /* The memory of one instance. The caller owns it; the arena is dead between calls. */

@@ -10,7 +10,7 @@
 # $BUILD/mutants/result, the closing line the score. A run that was cut off goes on where it stopped
 # when COUNT and SEED are the same. Status 0 when at least LEAST per cent are killed.
 set -u
-: "${BUILD:=build}" "${COUNT:=240}" "${SEED:=1}" "${JOBS:=2}" "${LEAST:=85}" "${CC:=cc}"
+: "${BUILD:=build}" "${COUNT:=220}" "${SEED:=1}" "${JOBS:=2}" "${LEAST:=85}" "${CC:=cc}"
 out=$BUILD/mutants
 tool=$BUILD/tests/tools/mutate
 sources="$(ls passes/*.c) compiler/shape.c lang/arith.c lang/dims.c lang/notation.c lang/access.c lang/bind.c lang/fold.c"
@@ -24,23 +24,34 @@ cmp -s "$out/places.new" "$out/places" || {
     cp "$out/places.new" "$out/places"
 }
 
-# From the quickest to the slowest; the random ones stand late, they cost most.
+# What is run against a change, from the quickest to the slowest. Suites that take minutes, or have
+# nothing to do with the file, are left out: the score is what these few notice, and no more.
 units() {
     ls tests/unit/test_*.c | sed 's|tests/||; s|\.c$||' |
-        awk '/lower|parse|random|mutants|ops|library|share|order/ { late[++n] = $0; next } { print } END { for (i = 1; i <= n; i++) print late[i] }'
+        awk '/parse|test_mutants|base/ { next }
+             /lower|random|ops|library|share|vjp|module/ { late[++n] = $0; next } { print }
+             END { for (i = 1; i <= n; i++) print late[i] }'
 }
-suites() {
-    units | grep -vE 'random|lower|parse'
+suites() { # FILE
+    units | grep -vE 'test_random|lower'
     echo cases
-    units | grep -E 'random|lower'
-    for suite in gradients samples metrics depth parity threads errors bounds memory canary; do
-        [ ! -f "tests/suites/$suite.sh" ] || echo "$suite"
-    done
+    units | grep -E 'test_random|lower'
+    case $1 in lang/*) echo errors ;; *) printf 'threads\nbounds\n' ;; esac
+    printf 'gradients\nsamples\nparity\n'
+}
+
+tools=$(ls tests/tools/*.c | sed 's|^|build/|; s|\.c$||')
+build() { # TARGET...
+    make -s BUILD=build OPT=-O1 WERROR= "$@" >build.log 2>&1
 }
 
 # Prints the suite that fails, or nothing.
-killer() {
-    suites | while read -r suite; do
+killer() { # FILE
+    suites "$1" | while read -r suite; do
+        case $suite in
+        unit/*) build "build/tests/$suite" ;;
+        *) build build/mdlc $tools ;;
+        esac
         # A wrong pass may never end, or ask for all the memory there is. The later suites run
         # sanitizers, which need address space; the early ones have met such a change by then.
         (
@@ -58,11 +69,6 @@ killer() {
     done
 }
 
-tests=$(ls tests/unit/test_*.c tests/runtime/test_*.c tests/tools/*.c | sed 's|^|build/|; s|\.c$||')
-build() { # TARGET...
-    make -s BUILD=build OPT=-O1 WERROR= "$@" >build.log 2>&1
-}
-
 job() { # NUMBER
     tree=$out/tree$1
     rm -rf "$tree"
@@ -78,7 +84,7 @@ job() { # NUMBER
             object=build/obj/${file%.c}.o
             if [ ! -f right.done ]; then
                 # shellcheck disable=SC2086
-                build build/mdlc $tests && by=$(killer) && [ -z "$by" ] || {
+                build build/mdlc $tools && by=$(killer "$file") && [ -z "$by" ] || {
                     echo "mutants: the sources as they are fail: ${by:-the build}" >&2
                     exit 1
                 }
@@ -92,9 +98,7 @@ job() { # NUMBER
             elif cmp -s "$object" right.o; then
                 verdict=same
             else
-                # shellcheck disable=SC2086
-                build build/mdlc $tests
-                by=$(killer)
+                by=$(killer "$file")
                 verdict=${by:+killed:$by}
             fi
             cp right.c "$file"

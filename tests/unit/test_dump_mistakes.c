@@ -21,6 +21,7 @@ static const char right[] =
     "state s0: f32[4] = core.parameter(\"net.w\", trainable = true);\n"
     "state s1: i64 = core.counter(\"seed\", label = \"seed\");\n"
     "state s2: i64 = core.counter(\"fit.step\", label = \"step\", entry = e1);\n"
+    "state s3: f32[4] = core.copy(\"old.w\", of = \"net.w\");\n"
     "@graph(shuffle = true, holdout = 5)\n"
     "dataset rows {\n"
     "    core.file(\"f\", \"a.csv\");\n"
@@ -36,7 +37,8 @@ static const char right[] =
     "entry e0() {\n"
     "    n0: f32[4] = core.table(t0);\n"
     "    n1: i64 = core.const(-1);\n"
-    "    return core.write(n0, slot = \"net.w\"), core.write(n1, slot = \"fit.step\");\n"
+    "    return core.write(n0, slot = \"net.w\"), core.write(n1, slot = \"fit.step\"),\n"
+    "        core.write(n0, slot = \"old.w\");\n"
     "}\n"
     "@graph(train, \"fit\", data = rows, rows = 2)\n"
     "entry e1(x: f32[2, 3], k: i32 in 0..9) {\n"
@@ -192,6 +194,8 @@ static const Mistake mistakes[] = {
     /* items */
     {"@graph(shuffle", "@grph(shuffle", 860},
     {"float = f32", "float = f64", 861},
+    {"of = \"net.w\"", "of = \"net.v\"", 819},
+    {"state s3: f32[4]", "state s3: f32[3]", 819},
     {"const t0 = [1.0, 2.0, 3.0, 4.0];", "const t0 = 1;", 862},
     {"const t0", "const t0 = [1.0], t0", 863},
     {"op a0(p0: f32[4], p1: f32[4]) {", "op a0() { } op a0(p0: f32[4], p1: f32[4]) {", 863},

@@ -1,0 +1,221 @@
+/* copies: `state target = q;` is a second set of the parameters and layer states of model q, under
+ * the paths target.* . It begins with the same values (the same draws), can be called like q, and
+ * is no parameter of any train; only `<-` and `ema` change it. A copy is an instance whose layer is
+ * the model. Its slots are made from those of the model when it is first met, so that they all
+ * exist, in the model's order, even if no entry calls it. */
+#include "lang/copies.h"
+
+#include "lang/arith.h"
+#include "lang/call.h"
+#include "lang/expr.h"
+#include "lang/params.h"
+#include "lang/stmt.h"
+#include "lang/train.h"
+#include "lang/training.h"
+
+#include <string.h>
+
+static Item *copied_model(const Elab *e, const Item *item) {
+    const Ast *from =
+        item && item->kind == AST_STATE && !item->ast->kid[0] ? item->ast->kid[2] : NULL;
+    Item *model = from && from->kind == AST_NAME ? file_find(e->root, from->name) : NULL;
+    return model && model->kind == AST_MODEL ? model : NULL;
+}
+
+bool copies_is(const Elab *e, const Item *item) {
+    return copied_model(e, item) != NULL;
+}
+
+static Item *head_item(const Elab *e, const char *path) {
+    const char *dot = strchr(path, '.');
+    return file_find(e->root, dot ? str_ndup(e->arena, path, (size_t)(dot - path)) : path);
+}
+
+const char *copies_original(Elab *e, const char *path) {
+    const char *dot = strchr(path, '.');
+    const Item *model = dot ? copied_model(e, head_item(e, path)) : NULL;
+    return model ? str_printf(e->arena, "%s%s", model->name, dot) : NULL;
+}
+
+/* --- slots ----------------------------------------------------------------------------------- */
+
+static Slot *copy_slot(Elab *e, Slot *from, const char *path) {
+    Slot *slot = elab_state_slot(e, STATE_COPY, path, from->type, NULL, from->loc);
+    slot->stacked = from->stacked;
+    slot->doc = from->doc;
+    slot->copy_of = from;
+    return slot;
+}
+
+Parameter *copies_parameter(Elab *e, Parameter *p, const char *path) {
+    Parameter *copy = ARENA_NEW(e->arena, Parameter);
+    *copy = *p;
+    copy->slot = copy_slot(e, p->slot, path);
+    copy->order = e->param.count;
+    if (copy->initial) {
+        params_set_initial(e, copy->slot, copy->initial);
+    }
+    VEC_PUSH(e->arena, &e->param, copy);
+    return copy;
+}
+
+void copies_state(Elab *e, Slot *from, const char *path) {
+    Slot *slot = copy_slot(e, from, path);
+    for (int i = 0; i < e->initial.count; i++) {
+        if (e->initial.at[i].slot == from) {
+            params_set_initial(e, slot, e->initial.at[i].node);
+            return;
+        }
+    }
+}
+
+static const char *path_in(Elab *e, const char *path, const Item *model, const Item *copy) {
+    return str_printf(e->arena, "%s%s", copy->name, path + strlen(model->name));
+}
+
+Instance *copies_instance(Elab *e, Item *item, Loc loc) {
+    if (item->instance || item->failed) {
+        return item->instance;
+    }
+    Item *model = copied_model(e, item);
+    if (!call_ensure_model(e, model, loc)) {
+        item->failed = true;
+        return NULL;
+    }
+    int n = e->param.count, nstate = e->state.count;
+    for (int i = 0; i < n; i++) {
+        Parameter *p = e->param.at[i];
+        if (p->slot->kind == SLOT_PARAM && params_under(p->slot->name, model->name)) {
+            copies_parameter(e, p, path_in(e, p->slot->name, model, item));
+        }
+    }
+    for (int i = 0; i < nstate; i++) {
+        Slot *slot = e->state.at[i];
+        if (slot->role == STATE_LAYER && params_under(slot->name, model->name)) {
+            copies_state(e, slot, path_in(e, slot->name, model, item));
+        }
+    }
+    Instance *instance = ARENA_NEW(e->arena, Instance);
+    instance->item = model;
+    instance->path = item->name;
+    instance->loc = item->loc;
+    item->instance = instance;
+    return instance;
+}
+
+/* --- whole assignments ----------------------------------------------------------------------- */
+
+static bool ensure(Elab *e, Item *head, Loc loc) {
+    return head->kind == AST_MODEL ? call_ensure_model(e, head, loc)
+                                   : copies_instance(e, head, loc) != NULL;
+}
+
+const Value *copies_each(Elab *e, const Ast *ast) {
+    const char *path = e->each ? elab_path(e, ast) : NULL;
+    Item *head = path ? head_item(e, path) : NULL;
+    if (!head || (head->kind != AST_MODEL && !copies_is(e, head)) ||
+        scope_find(e->scope, head->name)) {
+        return NULL;
+    }
+    if (!ensure(e, head, ast->loc)) {
+        return &value_poison;
+    }
+    const Value *v = params_at(e, path);
+    return v ? v : params_by_path(e, head, str_printf(e->arena, "%s.%s", path, e->each), ast->loc);
+}
+
+static void assign_each(Elab *e, const char *path, const char *rel, const Ast *target,
+                        const Ast *right) {
+    const char *full = str_printf(e->arena, "%s.%s", path, rel);
+    e->each = rel;
+    const Value *next = elab_single(e, right, elab_expr(e, right));
+    e->each = NULL;
+    params_assign(e, full, next, target->loc, right->loc);
+}
+
+void copies_assign(Elab *e, Item *head, const char *path, const Ast *target, const Ast *right) {
+    if (!ensure(e, head, target->loc)) {
+        return;
+    }
+    int errors = e->errors, n = e->param.count, nstate = e->state.count;
+    size_t skip = strlen(path) + 1;
+    for (int i = 0; i < n && e->errors == errors; i++) {
+        const char *name = e->param.at[i]->slot->name;
+        if (params_under(name, path)) {
+            assign_each(e, path, name + skip, target, right);
+        }
+    }
+    for (int i = 0; i < nstate && e->errors == errors; i++) {
+        const Slot *slot = e->state.at[i];
+        bool layer = slot->role == STATE_LAYER || slot->role == STATE_COPY;
+        if (layer && params_under(slot->name, path) && !params_find(e, slot->name)) {
+            assign_each(e, path, slot->name + skip, target, right);
+        }
+    }
+}
+
+/* --- moving averages ------------------------------------------------------------------------- */
+
+void copies_ema_clause(Elab *e, Training *t, const Ast *clause) {
+    const Ast *args = clause->kid[0];
+    for (int i = 0; args && i < args->nkid; i++) {
+        const Ast *arg = args->kid[i];
+        Item *item = arg->kind == AST_ARG ? file_find(e->root, arg->name) : NULL;
+        if (!copies_is(e, item)) {
+            elab_error(e, arg->loc, 480,
+                       "'ema' moves a second set of parameters: ema NAME = 0.999; with "
+                       "'state NAME = MODEL;' at the top level");
+            continue;
+        }
+        bool trained = false;
+        for (int k = 0; k < t->of.count; k++) {
+            trained = trained || params_under(t->of.at[k], copied_model(e, item)->name);
+        }
+        if (!trained) {
+            elab_error(e, arg->loc, 481, "'%s' is a copy of '%s', which this train does not update",
+                       item->name, copied_model(e, item)->name);
+            continue;
+        }
+        Average a = {item, train_scalar(e, arg->kid[0], "the decay of 'ema'"), arg->loc};
+        VEC_PUSH(e->arena, &t->average, a);
+    }
+}
+
+/* What the slot holds after this update. */
+static Node *next_value(Elab *e, const Training *t, Slot *slot) {
+    for (int i = 0; i < t->update.count; i++) {
+        if (t->update.at[i].param->slot == slot) {
+            return t->update.at[i].next;
+        }
+    }
+    for (int i = 0; i < e->entry->state.count; i++) {
+        if (e->entry->state.at[i].slot == slot) {
+            return e->entry->state.at[i].value;
+        }
+    }
+    return node_slot(e->g, slot);
+}
+
+void copies_ema(Elab *e, Training *t) {
+    for (int i = 0; i < t->average.count; i++) {
+        const Average *a = &t->average.at[i];
+        if (!elab_ok(a->decay) || !copies_instance(e, a->item, a->loc)) {
+            continue;
+        }
+        for (int k = 0; k < e->state.count; k++) {
+            Slot *slot = e->state.at[k];
+            if (slot->role != STATE_COPY || !params_under(slot->name, a->item->name)) {
+                continue;
+            }
+            Node *next = next_value(e, t, slot->copy_of);
+            if (slot->copy_of->kind == SLOT_PARAM) { /* avg + (1 - d) * (p - avg) */
+                Elem elem = slot->type.elem;
+                Node *now = node_slot(e->g, slot);
+                Node *part = node_map2(e->g, OP_SUB, node_const(e->g, elem, 1), a->decay->node);
+                Node *move = node_map2(e->g, OP_MUL, part, node_map2(e->g, OP_SUB, next, now));
+                next = node_map2(e->g, OP_ADD, now, move);
+            }
+            params_write(e, slot, next, a->loc);
+        }
+    }
+}

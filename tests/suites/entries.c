@@ -1,0 +1,176 @@
+/* entries: a program that calls the entries of entries.mdl and looks at the stored bytes: what
+ * second parameter sets begin as, which entry changes which, and what files carry of them. Built by
+ * entries.sh against entries.h; prints what went wrong. */
+#include "entries.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { ROWS = 8, FILE_BYTES = 1 << 16, MOST = 64 };
+
+static int wrong;
+
+static void expect(int truth, const char *what) {
+    if (!truth) {
+        printf("wrong: %s\n", what);
+        wrong = 1;
+    }
+}
+
+static _Alignas(ENTRIES_ALIGN) unsigned char params[ENTRIES_PARAMS_BYTES],
+    state[ENTRIES_STATE_BYTES], io[ENTRIES_IO_BYTES], arena[ENTRIES_ARENA_BYTES];
+
+/* All floats of the tensors whose name begins so, one behind the other. */
+typedef struct {
+    int n;
+    float at[256];
+} floats;
+
+static floats read_set(const char *prefix, const char *part) {
+    floats set = {0};
+    size_t count;
+    const md_tensor *t = entries_tensors(&count);
+    for (size_t i = 0; i < count; i++) {
+        const char *name = t[i].name;
+        if (strncmp(name, prefix, strlen(prefix)) == 0 && strstr(name, part) != NULL &&
+            (prefix[0] != 0 || strncmp(name, "mdlc.", 5) != 0) && t[i].dtype == MD_F32) {
+            memcpy(&set.at[set.n], (t[i].region == MD_PARAMS ? params : state) + t[i].offset,
+                   t[i].bytes);
+            set.n += (int)(t[i].bytes / sizeof(float));
+        }
+    }
+    return set;
+}
+
+static int same(floats a, floats b) {
+    return a.n == b.n && a.n > 0 && memcmp(a.at, b.at, sizeof(float) * (size_t)a.n) == 0;
+}
+
+/* Is `got` what lerp(from, to, t) gives, to rounding? */
+static int between(floats got, floats from, floats to, float t) {
+    for (int i = 0; i < got.n; i++) {
+        float want = from.at[i] + t * (to.at[i] - from.at[i]);
+        if (fabsf(got.at[i] - want) > 1e-6f * (1 + fabsf(want))) {
+            return 0;
+        }
+    }
+    return got.n == from.n && got.n > 0;
+}
+
+typedef struct {
+    unsigned char at[FILE_BYTES];
+    size_t bytes;
+} memory_file;
+
+static int put(void *user, const void *data, size_t bytes) {
+    memory_file *file = user;
+    if (bytes > FILE_BYTES - file->bytes) {
+        return 1;
+    }
+    memcpy(file->at + file->bytes, data, bytes);
+    file->bytes += bytes;
+    return 0;
+}
+
+static int get(void *user, uint64_t offset, void *data, size_t bytes) {
+    memory_file *file = user;
+    if (offset > file->bytes || bytes > file->bytes - offset) {
+        return 1;
+    }
+    memcpy(data, file->at + offset, bytes);
+    return 0;
+}
+
+static float obs[ROWS * 4], reward[ROWS];
+static int32_t act[ROWS];
+
+static void learn(entries *m) {
+    entries_learn_in in = {.obs = obs, .act = act, .reward = reward};
+    entries_learn_out out;
+    expect(entries_learn(m, &in, &out) == 0, "learn");
+    expect(isfinite(out.loss), "the loss of learn");
+}
+
+static void check_files(entries *m) {
+    static memory_file weights, all;
+    floats avg = read_set("mdlc.avg.", ""), q = read_set("", "");
+    expect(entries_save(m, ENTRIES_SAVE_PARAMS, put, &weights) == 0, "saving weights");
+    expect(entries_save(m, ENTRIES_SAVE_ALL, put, &all) == 0, "saving everything");
+    expect(entries_init(m, 99) == 0, "init with another seed");
+    expect(!same(read_set("", ""), q), "another seed draws other weights");
+    expect(entries_load(m, get, &weights) == 0, "loading weights");
+    expect(same(read_set("", ""), q), "weights come back");
+    expect(same(read_set("mdlc.avg.", ""), q) && same(read_set("mdlc.target.", ""), q),
+           "second sets begin as loaded weights");
+    expect(entries_load(m, get, &all) == 0, "loading everything");
+    expect(same(read_set("mdlc.avg.", ""), avg), "a checkpoint has second sets of its own");
+}
+
+int main(void) {
+    static entries m;
+    entries_memory memory = {.params = params,
+                             .state = state,
+                             .io = io,
+                             .arena = arena,
+                             .params_bytes = sizeof params,
+                             .state_bytes = sizeof state,
+                             .io_bytes = sizeof io,
+                             .arena_bytes = sizeof arena};
+    expect(entries_bind(&m, &memory) == 0 && entries_init(&m, 1) == 0, "bind and init");
+    for (int i = 0; i < ROWS * 4; i++) {
+        obs[i] = (float)(i * 7 % 11) / 11 - 0.4f;
+    }
+    for (int i = 0; i < ROWS; i++) {
+        act[i] = i % 2;
+        reward[i] = (float)i / ROWS;
+    }
+    floats start = read_set("", "");
+    expect(same(read_set("mdlc.target.", ""), start) && same(read_set("mdlc.avg.", ""), start),
+           "second sets begin as the model");
+
+    learn(&m);
+    floats q = read_set("", "weight"), before = read_set("mdlc.avg.", "weight");
+    expect(same(read_set("mdlc.target.", ""), start), "no gradient reaches the target");
+    expect(between(before, read_set("mdlc.target.", "weight"), q, 0.1f), "ema after one update");
+    expect(same(read_set("mdlc.avg.", "running"), read_set("norm.running", "")),
+           "statistics of an average follow the model's");
+    learn(&m);
+    expect(between(read_set("mdlc.avg.", "weight"), before, read_set("", "weight"), 0.1f),
+           "ema after two updates");
+
+    entries_soft_in soft = {.tau = 0.5f};
+    floats half = read_set("mdlc.target.", "");
+    expect(entries_soft(&m, &soft) == 0, "soft");
+    expect(between(read_set("mdlc.target.", ""), half, read_set("", ""), 0.5f), "lerp of all");
+    expect(entries_sync(&m) == 0 && same(read_set("mdlc.target.", ""), read_set("", "")), "sync");
+
+    floats other = read_set("mdlc.target.l2.", "");
+    expect(entries_part(&m) == 0, "part");
+    floats twice = read_set("l1.", ""), got = read_set("mdlc.target.l1.", "");
+    for (int i = 0; i < twice.n; i++) {
+        twice.at[i] *= 2;
+    }
+    expect(same(got, twice), "a part is assigned");
+    expect(same(read_set("mdlc.target.l2.", ""), other), "what is beside the part is not");
+
+    entries_follow_in follow = {.obs = obs};
+    entries_follow_out follow_out;
+    floats target = read_set("mdlc.target.", "weight"), l1 = read_set("l1.", "");
+    q = read_set("", "weight");
+    expect(entries_follow(&m, &follow, &follow_out) == 0, "follow");
+    expect(between(read_set("mdlc.target.", "weight"), target, q, 0.25f), "lerp in a train");
+    expect(same(read_set("l1.", ""), l1), "a train moves its part alone");
+
+    entries_both_in in = {.obs = obs};
+    entries_both_out out;
+    expect(entries_both(&m, &in, &out) == 0, "both");
+    expect(memcmp(out.a, out.b, sizeof(float) * ROWS * 2) != 0, "the sets give other results");
+    check_files(&m);
+    expect(entries_publish(&m) == 0 && same(read_set("", ""), read_set("mdlc.avg.", "")),
+           "the average becomes the model");
+    expect(entries_both(&m, &in, &out) == 0 && memcmp(out.a, out.c, sizeof(float) * ROWS * 2) == 0,
+           "equal sets give equal results");
+    return wrong;
+}
