@@ -372,6 +372,10 @@ static void print_slot(Dump *d, const Slot *slot, int number) {
     }
     text_add(line, slot->frozen ? ", fixed = true" : "");
     text_add(line, slot->trainable ? ", trainable = true" : "");
+    if (slot->cursor) {
+        text_add(line, ", cursor = ");
+        add_string(d, slot->cursor->name);
+    }
     if (slot->copy_of) {
         text_add(line, ", of = ");
         add_string(d, slot->copy_of->name);

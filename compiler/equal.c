@@ -88,6 +88,7 @@ static bool slot_equal(const Slot *a, const Slot *b) {
            type_equal(a->type, b->type) && a->stacked == b->stacked && a->frozen == b->frozen &&
            a->trainable == b->trainable && a->lo == b->lo && a->hi == b->hi &&
            number_equal(a->initial, b->initial) && text_equal(a->label, b->label) &&
+           !a->cursor == !b->cursor && (!a->cursor || slot_same(a->cursor, b->cursor)) &&
            !a->copy_of == !b->copy_of && (!a->copy_of || slot_same(a->copy_of, b->copy_of)) &&
            entry_same(a->entry, b->entry) && a->index == b->index;
 }

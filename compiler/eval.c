@@ -452,6 +452,33 @@ void eval_bind_value(Eval *ev, const Slot *slot, Value value) {
     bind(ev, slot, eval_share(ev, value));
 }
 
+/* The ring with rows behind those that its cursor has counted. */
+static Value pushed(Eval *ev, const Slot *slot, Value rows) {
+    Value v = eval_new(ev, slot->type);
+    const Bound *ring = find_bound(ev, slot), *cursor = find_bound(ev, slot->cursor);
+    int64_t n = type_count(slot->type), capacity = slot->type.dim[0], row = n / capacity;
+    memcpy(v.at, ring->value.at, sizeof(Num) * (size_t)n);
+    for (int64_t i = 0; i < rows.type.dim[0]; i++) {
+        int64_t at = (cursor->value.at[0].i + i) % capacity;
+        memcpy(v.at + at * row, rows.at + i * row, sizeof(Num) * (size_t)row);
+    }
+    return v;
+}
+
+void eval_store(Eval *ev, const Entry *entry, const Value *out) {
+    for (int k = 0; k < entry->out.count; k++) { /* before the cursors move */
+        if (entry->out.at[k].role == OUT_PUSH) {
+            const Slot *slot = entry->out.at[k].slot;
+            bind(ev, slot, pushed(ev, slot, out[k]));
+        }
+    }
+    for (int k = 0; k < entry->out.count; k++) {
+        if (entry->out.at[k].role == OUT_WRITE) {
+            eval_bind_value(ev, entry->out.at[k].slot, out[k]);
+        }
+    }
+}
+
 bool eval_bound(const Eval *ev, const Slot *slot, Value *value) {
     const Bound *b = find_bound(ev, slot);
     if (b) {

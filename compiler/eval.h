@@ -38,6 +38,8 @@ typedef struct {
 
 typedef struct Eval Eval;
 Eval *eval_open(Arena *arena, EvalOptions options);
+/* Keeps what an entry's results say is stored: `out` is as eval_region gave it. */
+void eval_store(Eval *ev, const Entry *entry, const Value *out);
 /* The data is copied; numbers of integer slots are converted, so they must be below 2^53. */
 void eval_bind(Eval *ev, const Slot *slot, const double *data);
 /* The same, exact; integers fit the element type. */

@@ -133,7 +133,8 @@ typedef enum {
     STATE_OPTIMIZER, /* slots of (train, parameter): checkpoints only */
     STATE_COUNTER,   /* step, seed, call counters, hyper-parameters: scalars, checkpoints only */
     STATE_MODEL,     /* declared by `state` at top level or in an entry */
-    STATE_COPY       /* of a parameter or layer state, `state target = q;`: checkpoints only */
+    STATE_COPY,      /* of a parameter or layer state, `state target = q;`: checkpoints only */
+    STATE_RING       /* rows of a ring, and how many were pushed: in files that ask for rings */
 } StateRole;
 
 struct Slot {
@@ -147,6 +148,7 @@ struct Slot {
     int stacked;    /* leading axes that come from `repeat` */
     bool frozen;    /* a parameter no train may change */
     bool trainable; /* a parameter some train updates */
+    Slot *cursor;   /* role RING: the counter of pushes, whose next row is cursor % capacity */
     Slot *copy_of;  /* role COPY: what it begins as, and becomes when a file without it is loaded */
     int64_t lo, hi; /* declared range lo..hi of an integer input (hi exclusive); lo == hi: none */
     double initial; /* scalar counters and hyper-parameters: value after init */
@@ -174,15 +176,22 @@ typedef enum {
     OUT_GRAD_NORM,
     OUT_WRITE,
     OUT_SUM,
-    OUT_EXPECT
+    OUT_EXPECT,
+    OUT_PUSH, /* rows that go into a ring's slot behind those of its cursor */
+    OUT_NEED  /* a constant: the entry is refused while its slot, a cursor, is less */
 } OutRole;
 
 typedef struct {
-    const char *name; /* field of the *_out struct; NULL for OUT_WRITE */
+    const char *name; /* field of the *_out struct; NULL for those with a slot */
     OutRole role;
     Slot *slot; /* OUT_WRITE: region result k becomes this slot's next value */
     Loc loc;
 } EntryOut;
+
+/* Is it a result that the caller sees? */
+static inline bool out_is_result(OutRole role) {
+    return role != OUT_WRITE && role != OUT_PUSH && role != OUT_NEED;
+}
 
 struct Entry {
     EntryKind kind;

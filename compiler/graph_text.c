@@ -65,11 +65,11 @@ const int nattr_fields = (int)(sizeof attr_fields / sizeof *attr_fields);
 const char *const border_words[] = {"none", "value", "edge", "wrap", NULL};
 const char *const dist_words[] = {"bits", "uniform", "normal", NULL};
 const char *const role_words[] = {"parameter", "layer", "optimizer", "counter",
-                                  "model",     "copy",  NULL};
+                                  "model",     "copy",  "ring",      NULL};
 const char *const entry_words[] = {"init", "train", "eval", "eval_end",
                                    "call", "load",  "test", NULL};
-const char *const out_words[] = {"result", "loss", "metric", "grad_norm",
-                                 "write",  "sum",  "expect", NULL};
+const char *const out_words[] = {"result", "loss",   "metric", "grad_norm", "write",
+                                 "sum",    "expect", "push",   "need",      NULL};
 const char *const source_words[] = {"columns", "record", "window", NULL};
 
 const DataNumber data_numbers[] = {

@@ -27,11 +27,7 @@ static Value *call(Run *r, const Entry *entry) {
     int n = entry->region->out.count;
     Value *value = ARENA_ARRAY(&r->arena, Value, n);
     eval_region(r->eval, entry->region, value);
-    for (int k = 0; k < n; k++) {
-        if (entry->out.at[k].role == OUT_WRITE) {
-            eval_bind_value(r->eval, entry->out.at[k].slot, value[k]);
-        }
-    }
+    eval_store(r->eval, entry, value);
     return value;
 }
 

@@ -16,7 +16,7 @@ const ApiStatus *api_status(const Emit *e, int *count) {
         {"ERR_SHAPE", 8, "a tensor has another type or shape"},
         {"ERR_RANGE", 9, "an input is outside its declared range"},
         {"ERR_NONFINITE", 10, "the loss or the gradient norm is NaN or infinite"},
-        {"ERR_STATE", 11, "the instance is not bound to memory"},
+        {"ERR_STATE", 11, "called too early: no memory is bound, or a ring has too few rows"},
         {"ERR_CANARY", 12, "a guard band of the arena was overwritten"},
     };
     *count = (int)(sizeof table / sizeof *table) - !e->c->opt.canary;
@@ -34,7 +34,7 @@ bool api_has_inputs(const ProgramEntry *entry) {
 
 bool api_has_results(const ProgramEntry *entry) {
     for (int i = 0; i < entry->entry->out.count; i++) {
-        if (entry->entry->out.at[i].role != OUT_WRITE) {
+        if (out_is_result(entry->entry->out.at[i].role)) {
             return true;
         }
     }
@@ -137,7 +137,7 @@ static void print_structs(const Emit *e, const ProgramEntry *entry, Text *out) {
         text_printf(out, "typedef struct %s {\n", api_out_type(e, entry));
         for (int i = 0; i < entry->entry->out.count; i++) {
             const EntryOut *field = &entry->entry->out.at[i];
-            if (field->role != OUT_WRITE) {
+            if (out_is_result(field->role)) {
                 print_field(e, out, field->name, result_buf(entry, i)->type, NULL);
             }
         }
@@ -180,8 +180,10 @@ static void print_setters(const Emit *e, const ProgramEntry *entry, Text *out) {
 void api_print(const Emit *e, Text *out) {
     print_sizes(e, out);
     print_status(e, out);
-    text_printf(out, "enum { %s_SAVE_PARAMS = MD_SAVE_PARAMS, %s_SAVE_ALL = MD_SAVE_ALL };\n\n",
-                e->upper, e->upper);
+    text_printf(out,
+                "enum {\n    %s_SAVE_PARAMS = MD_SAVE_PARAMS,\n    %s_SAVE_ALL = MD_SAVE_ALL,\n"
+                "    %s_SAVE_RINGS = MD_SAVE_RINGS\n};\n\n",
+                e->upper, e->upper, e->upper);
     text_printf(out, "typedef md_memory %s_memory;\n\n", e->prefix);
     text_doc(out, "", e->p->module->doc);
     text_printf(out,
@@ -213,13 +215,14 @@ void api_print(const Emit *e, Text *out) {
         }
     }
     text_printf(out,
-                "/* A safetensors file: %s_SAVE_PARAMS, or %s_SAVE_ALL for an exact resume. */\n"
+                "/* A safetensors file: %s_SAVE_PARAMS, or %s_SAVE_ALL for an exact resume (with\n"
+                " * | %s_SAVE_RINGS the rows of rings too). */\n"
                 "int %s_save(const %s *m, unsigned what, md_write_fn write, void *user);\n"
                 "/* Checks every name, type and shape before it writes a byte. */\n"
                 "int %s_load(%s *m, md_read_fn read, void *user);\n"
                 "const md_tensor *%s_tensors(size_t *count);\n"
                 "const char *%s_strerror(int code);\n",
-                e->upper, e->upper, e->prefix, e->prefix, e->prefix, e->prefix, e->prefix,
+                e->upper, e->upper, e->upper, e->prefix, e->prefix, e->prefix, e->prefix, e->prefix,
                 e->prefix);
     if (e->c->opt.canary) {
         text_printf(

@@ -111,6 +111,56 @@ static void print_checks(const Emit *e, const ProgramEntry *entry, Text *out) {
     }
 }
 
+static const Buf *slot_buf(const Emit *e, const Slot *slot) {
+    return e->p->slot.at[slot->index];
+}
+
+/* Rings hold what the entry samples; `at_NAME` is the row that a push begins with. */
+static void print_rings(const Emit *e, const ProgramEntry *entry, Text *out) {
+    const Entry *source = entry->entry;
+    for (int i = 0; i < source->out.count; i++) {
+        const EntryOut *o = &source->out.at[i];
+        if (o->role == OUT_NEED) {
+            text_printf(out,
+                        "    if (*(const int64_t *)(const void *)(m->state + %lld) < %lld) { /* ",
+                        (long long)slot_buf(e, o->slot)->offset,
+                        (long long)source->region->out.at[i]->attr->ivalue);
+            text_comment(out, o->slot->name);
+            text_printf(out, " */\n        return %s_ERR_STATE;\n    }\n", e->upper);
+        }
+    }
+    for (int i = 0; i < source->out.count; i++) {
+        const EntryOut *o = &source->out.at[i];
+        if (o->role == OUT_PUSH) {
+            text_printf(out,
+                        "    const int64_t %s_at = *(const int64_t *)(const void *)(m->state + "
+                        "%lld) %% %lld;\n",
+                        slot_buf(e, o->slot)->name, (long long)slot_buf(e, o->slot->cursor)->offset,
+                        (long long)o->slot->type.dim[0]);
+        }
+    }
+}
+
+/* Behind all steps, so that they have read what was there. */
+static void print_pushes(const Emit *e, const ProgramEntry *entry, Text *out) {
+    const Entry *source = entry->entry;
+    for (int i = 0; i < source->out.count; i++) {
+        if (source->out.at[i].role != OUT_PUSH) {
+            continue;
+        }
+        const Buf *to = slot_buf(e, source->out.at[i].slot), *from = result_buf(entry, i);
+        long long capacity = to->type.dim[0], rows = from->type.dim[0];
+        long long row = (long long)type_bytes(to->type) / capacity;
+        text_printf(out, "    for (int64_t row = 0; row < %lld; row++) { /* ", rows);
+        text_comment(out, to->slot->name);
+        text_printf(out,
+                    " */\n"
+                    "        memcpy(m->state + %lld + (%s_at + row) %% %lld * %lld,\n"
+                    "               (const unsigned char *)%s + row * %lld, %lld);\n    }\n",
+                    (long long)to->offset, to->name, capacity, row, from->name, row, row);
+    }
+}
+
 /* ---- memory --------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -351,7 +401,7 @@ static void print_steps(const Names *names, const Printer *printer, const StepLi
 static void print_results(const Names *names, Text *out) {
     const Entry *source = names->entry->entry;
     for (int i = 0; i < source->out.count; i++) {
-        if (source->out.at[i].role != OUT_WRITE) {
+        if (out_is_result(source->out.at[i].role)) {
             const Buf *buf = result_buf(names->entry, i);
             text_printf(out, "    out->%s = %s%s;\n", field_name(names->e, source->out.at[i].name),
                         buf->type.rank == 0 ? "*" : "", buf->name);
@@ -402,6 +452,7 @@ void entry_function(const Emit *e, const Printer *printer, const ProgramEntry *e
     api_parameters(e, entry, out);
     text_add(out, ") {\n");
     print_checks(e, entry, out);
+    print_rings(e, entry, out);
     if (source->kind == ENTRY_INIT) {
         print_counters(e, &names, out);
     }
@@ -412,6 +463,7 @@ void entry_function(const Emit *e, const Printer *printer, const ProgramEntry *e
     text_add(out, "\n");
     print_steps(&names, printer, &entry->step, 1, out);
     guard_close(entry, "    ", out);
+    print_pushes(e, entry, out);
     print_results(&names, out);
     text_printf(out, "    return %s_OK;\n}\n\n", e->upper);
 }

@@ -87,7 +87,7 @@ static void print_adapter(const Emit *e, const ProgramEntry *entry, Text *out) {
         print_values(e, source, OUT_SUM, &index, out);
     } else {
         for (int i = 0; i < source->out.count; i++) {
-            if (source->out.at[i].role != OUT_WRITE) { /* scalars too: where they lie */
+            if (out_is_result(source->out.at[i].role)) { /* scalars too: where they lie */
                 text_printf(out, "    call->out[%d] = ((%s *)net)->io + %lld;\n", index++,
                             e->prefix, (long long)result_buf(entry, i)->offset);
             }
@@ -244,7 +244,7 @@ static Counts print_entry_tables(const Emit *e, const ProgramEntry *entry, Text 
     }
     text_add(out, n.inputs > 0 ? "};\n" : "");
     for (int i = 0; source->kind == ENTRY_CALL && i < source->out.count; i++) {
-        if (source->out.at[i].role != OUT_WRITE) {
+        if (out_is_result(source->out.at[i].role)) {
             if (n.outputs++ == 0) {
                 text_printf(out, "static const md_port %s_outputs[] = {\n%s", entry->c_name,
                             columns);

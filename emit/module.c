@@ -153,9 +153,10 @@ static void print_tensor(const Emit *e, const Buf *buf, Text *out) {
     text_literal(out, name);
     text_printf(out, ", %s, %s, %s, %d, %d, {", host_dtype(slot->type.elem),
                 slot->kind == SLOT_PARAM ? "MD_PARAMS" : "MD_STATE",
-                slot->kind == SLOT_PARAM ? "MD_PARAM"
-                : layer                  ? "MD_LAYER_STATE"
-                                         : "MD_SLOT",
+                slot->kind == SLOT_PARAM   ? "MD_PARAM"
+                : layer                    ? "MD_LAYER_STATE"
+                : slot->role == STATE_RING ? "MD_RING"
+                                           : "MD_SLOT",
                 slot->trainable && !slot->frozen, slot->type.rank);
     for (int i = 0; i < slot->type.rank; i++) {
         text_printf(out, "%s%lld", i > 0 ? ", " : "", (long long)slot->type.dim[i]);
@@ -201,21 +202,23 @@ static void print_save_load(const Emit *e, Text *out) {
                 "    return memory;\n"
                 "}\n\n",
                 x, x, X, X, X, X);
-    text_printf(
-        out,
-        "int %s_save(const %s *m, unsigned what, md_write_fn write, void *user) {\n"
-        "    if (m == NULL || write == NULL || (what != %s_SAVE_PARAMS && what != %s_SAVE_ALL)) {\n"
-        "        return %s_ERR_ARGUMENT;\n"
-        "    }\n"
-        "    if (!m->bound) {\n"
-        "        return %s_ERR_STATE;\n"
-        "    }\n"
-        "    md_memory memory = %s_regions(m);\n"
-        "    size_t count = 0;\n"
-        "    const md_tensor *table = %s_tensors(&count);\n"
-        "    return md_save_tensors(table, count, &memory, what, write, user);\n"
-        "}\n\n",
-        x, x, X, X, X, X, x, x);
+    text_printf(out,
+                "int %s_save(const %s *m, unsigned what, md_write_fn write, void *user) {\n"
+                "    if (m == NULL || write == NULL ||\n"
+                "        (what != %s_SAVE_PARAMS && (what | %s_SAVE_RINGS) != (%s_SAVE_ALL | "
+                "%s_SAVE_RINGS))) "
+                "{\n"
+                "        return %s_ERR_ARGUMENT;\n"
+                "    }\n"
+                "    if (!m->bound) {\n"
+                "        return %s_ERR_STATE;\n"
+                "    }\n"
+                "    md_memory memory = %s_regions(m);\n"
+                "    size_t count = 0;\n"
+                "    const md_tensor *table = %s_tensors(&count);\n"
+                "    return md_save_tensors(table, count, &memory, what, write, user);\n"
+                "}\n\n",
+                x, x, X, X, X, X, X, X, x, x);
     text_printf(out,
                 "int %s_load(%s *m, md_read_fn read, void *user) {\n"
                 "    if (m == NULL || read == NULL) {\n"
@@ -229,8 +232,8 @@ static void print_save_load(const Emit *e, Text *out) {
                 "    size_t count = 0;\n"
                 "    const md_tensor *table = %s_tensors(&count);\n"
                 "    /* A checkpoint if it is one, else weights. */\n"
-                "    int code = md_load_tensors(table, count, &memory, MD_SAVE_ALL, seen, read, "
-                "user, NULL);\n"
+                "    int code = md_load_tensors(table, count, &memory, MD_SAVE_ALL | "
+                "MD_SAVE_RINGS,\n                               seen, read, user, NULL);\n"
                 "    if (code == %s_ERR_NAME) {\n"
                 "        code = md_load_tensors(table, count, &memory, MD_SAVE_PARAMS, seen, read, "
                 "user, NULL);\n"

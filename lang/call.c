@@ -10,6 +10,7 @@
 #include "lang/notation.h"
 #include "lang/params.h"
 #include "lang/prelude.h"
+#include "lang/ring.h"
 #include "lang/stmt.h"
 
 #include <string.h>
@@ -475,11 +476,9 @@ static const Value *call_along(Elab *e, Item *item, const Ast *call, Arguments *
 /* f.columns(...), replay.push(...) */
 static const Value *call_method(Elab *e, const Ast *call) {
     const Ast *callee = call->kid[0];
-    if (callee->kid[0]->kind == AST_NAME) {
-        const Item *item = file_find(e->scope->file, callee->kid[0]->name);
-        if (item && item->kind == AST_RING) {
-            return &value_poison; /* said at its declaration */
-        }
+    Item *ring = ring_named(e, callee->kid[0]);
+    if (ring) {
+        return ring_call(e, ring, call);
     }
     const Value *v = elab_expr(e, callee->kid[0]);
     if (!elab_ok(v)) {

@@ -45,6 +45,13 @@ typedef struct {
     Loc loc;
 } SlotWrite;
 
+/* A ring must hold so many rows before the entry may be called. */
+typedef struct {
+    Slot *cursor;
+    int64_t rows;
+    Loc loc;
+} RowNeed;
+
 typedef struct {
     const Item *item;
     Dim dim;
@@ -142,7 +149,9 @@ struct EntryScope {
     VEC(ModelCall) call;
     VEC(Visit) visit;
     VEC(StateValue) state;
-    VEC(SlotWrite) write;       /* parameters assigned by `<-` */
+    VEC(SlotWrite) write; /* parameters assigned by `<-` */
+    VEC(SlotWrite) push;  /* rows of rings */
+    VEC(RowNeed) need;
     Evaluation *evaluation;     /* NULL: not an evaluation */
     Training *training;         /* NULL: not a train */
     Entry *train_entry;         /* whose counters and hyper-parameters it reads */

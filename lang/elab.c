@@ -13,6 +13,7 @@
 #include "lang/modules.h"
 #include "lang/params.h"
 #include "lang/raw.h"
+#include "lang/ring.h"
 #include "lang/stmt.h"
 #include "lang/test.h"
 #include "lang/train.h"
@@ -84,8 +85,8 @@ static void elaborate_items(Elab *e) {
         Item *item = ast->name ? file_find_own(e->root, ast->name) : NULL;
         if (ast->kind == AST_DATASET && item && item->ast == ast) {
             data_set(e, item);
-        } else if (ast->kind == AST_RING) {
-            elab_later(e, ast->name_loc, 263, "'ring' is not supported yet");
+        } else if (ast->kind == AST_RING && item && item->ast == ast) {
+            ring_item(e, item);
         } else if (ast->kind == AST_STATE && !ast->kid[0] && !copies_is(e, item)) {
             params_untyped_state(e, ast);
         } else if (ast->kind == AST_PHASE) {

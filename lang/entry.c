@@ -202,11 +202,11 @@ bool entry_rebind(Elab *e, const Ast *at) {
 bool entry_data(Elab *e, const Ast *on) {
     Item *item = file_find(e->root, on->name);
     if (!item || item->kind != AST_DATASET) {
-        if (item && item->kind == AST_RING) {
-            return false; /* said at its declaration */
-        }
         elab_error(e, on->loc, 508, item ? "'%s' is no data set" : "unknown data set '%s'",
                    on->name);
+        if (item && item->kind == AST_RING) {
+            diag_hint(&e->c->diag, "rows of a ring: b = %s.sample(n);", on->name);
+        }
         Nearest n = nearest_start(on->name);
         for (int i = 0; i < e->root->item.count; i++) {
             if (e->root->item.at[i]->kind == AST_DATASET) {
@@ -268,6 +268,14 @@ void entry_writes(Elab *e) {
             entry_out(e, OUT_WRITE, NULL, scope->state.at[i].slot, scope->state.at[i].value,
                       scope->state.at[i].slot->loc);
         }
+    }
+    for (int i = 0; i < scope->push.count; i++) {
+        const SlotWrite *w = &scope->push.at[i];
+        entry_out(e, OUT_PUSH, NULL, w->slot, w->node, w->loc);
+    }
+    for (int i = 0; i < scope->need.count; i++) {
+        const RowNeed *need = &scope->need.at[i];
+        entry_out(e, OUT_NEED, NULL, need->cursor, node_int(e->g, TY_I64, need->rows), need->loc);
     }
     if (scope->calls) {
         Node *next =

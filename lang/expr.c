@@ -8,6 +8,7 @@
 #include "lang/notation.h"
 #include "lang/params.h"
 #include "lang/prelude.h"
+#include "lang/ring.h"
 #include "lang/train.h"
 
 #include <string.h>
@@ -178,6 +179,10 @@ static const Value *eval_dot(Elab *e, const Ast *ast) {
     const Value *each = copies_each(e, ast);
     if (each) {
         return each;
+    }
+    Item *ring = ring_named(e, ast->kid[0]);
+    if (ring) {
+        return ring_field(e, ring, ast);
     }
     const Value *v = elab_expr(e, ast->kid[0]);
     if (!elab_ok(v)) {

@@ -607,8 +607,8 @@ void params_finish(Elab *e) {
             }
         }
     }
-    for (StateRole role = STATE_LAYER; role <= STATE_COPY; role++) {
-        /* layer states, optimizer slots, counters, states of the model, copies */
+    for (StateRole role = STATE_LAYER; role <= STATE_RING; role++) {
+        /* layer states, optimizer slots, counters, states of the model, copies, rings */
         for (int i = 0; i < e->state.count; i++) {
             Slot *slot = e->state.at[i];
             if (slot->role != role) {

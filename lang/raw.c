@@ -177,20 +177,18 @@ static bool named_entry(RawArgs *args, const char *name, Entry **out) {
     return !expr || raw_error(r, expr->loc, 867, "the name of an entry is needed here");
 }
 
-/* `of = "net.w"` of a copy: a slot of its type further up. */
-static bool copied_slot(RawArgs *args, Slot *slot) {
+/* `of = "net.w"` of a copy, `cursor = "ring.count"`: a slot of that type further up. */
+static bool upper_slot(RawArgs *args, const char *name, Type type, Slot **out) {
     const char *path = NULL;
     const Module *module = args->r->module;
-    if (!raw_named_name(args, "of", true, &path)) {
+    if (!raw_named_name(args, name, true, &path)) {
         return false;
     }
     for (int i = 0; path && i < module->slot.count; i++) {
         Slot *from = module->slot.at[i];
-        if (str_eq(from->name, path) && type_equal(from->type, slot->type)) {
-            slot->copy_of = from;
-        }
+        *out = str_eq(from->name, path) && type_equal(from->type, type) ? from : *out;
     }
-    return !path || slot->copy_of ||
+    return !path || *out ||
            raw_error(args->r, args->loc, 819, "there is no slot \"%s\" of this type above", path);
 }
 
@@ -204,7 +202,9 @@ static bool slot_fields(RawArgs *args, Slot *slot) {
     ok = ok && raw_named_name(args, "file", true, &slot->file_name) &&
          raw_named_int(args, "stacked", 0, slot->type.rank, &stacked) &&
          raw_named_flag(args, "fixed", &slot->frozen) &&
-         raw_named_flag(args, "trainable", &slot->trainable) && copied_slot(args, slot) &&
+         raw_named_flag(args, "trainable", &slot->trainable) &&
+         upper_slot(args, "of", slot->type, &slot->copy_of) &&
+         upper_slot(args, "cursor", type_scalar(TY_I64), &slot->cursor) &&
          raw_named_name(args, "label", false, &slot->label) &&
          named_entry(args, "entry", &slot->entry);
     slot->stacked = (int)stacked;

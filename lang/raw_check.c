@@ -76,10 +76,10 @@ static bool check_rows(Raw *r, const Entry *entry) {
 static const unsigned roles[] = {
     [ENTRY_INIT] = 1u << OUT_WRITE,
     [ENTRY_TRAIN] = 1u << OUT_LOSS | 1u << OUT_METRIC | 1u << OUT_GRAD_NORM | 1u << OUT_RESULT |
-                    1u << OUT_WRITE,
+                    1u << OUT_WRITE | 1u << OUT_PUSH | 1u << OUT_NEED,
     [ENTRY_EVAL] = 1u << OUT_SUM,
     [ENTRY_EVAL_END] = 1u << OUT_LOSS | 1u << OUT_METRIC,
-    [ENTRY_CALL] = 1u << OUT_RESULT | 1u << OUT_WRITE,
+    [ENTRY_CALL] = 1u << OUT_RESULT | 1u << OUT_WRITE | 1u << OUT_PUSH | 1u << OUT_NEED,
     [ENTRY_LOAD] = 1u << OUT_RESULT,
     [ENTRY_TEST] = 1u << OUT_LOSS | 1u << OUT_RESULT | 1u << OUT_EXPECT,
 };
@@ -91,10 +91,17 @@ static bool check_out(Raw *r, const Entry *entry, int k) {
     if (!(roles[entry->kind] >> out->role & 1)) {
         return raw_error(r, out->loc, 886, "this kind of entry has no such result");
     }
-    if (!out->name != (out->role == OUT_WRITE) || (out->role == OUT_WRITE && !out->slot)) {
+    bool stored = !out_is_result(out->role);
+    if (!out->name != stored || (stored && !out->slot)) {
         return raw_error(r, out->loc, 887, "a result has a name, a write has a slot");
     }
-    if (out->slot && (out->slot->kind == SLOT_INPUT || !type_equal(out->slot->type, type))) {
+    Type want = out->slot ? out->slot->type : type;
+    if (out->role == OUT_PUSH && out->slot->cursor && type.rank > 0 && want.dim[0] >= type.dim[0]) {
+        want.dim[0] = type.dim[0];
+    }
+    bool need = out->role == OUT_NEED && entry->region->out.at[k]->op != OP_CONST;
+    if (out->slot && (out->slot->kind == SLOT_INPUT || !type_equal(want, type) || need ||
+                      (out->role == OUT_PUSH && !out->slot->cursor))) {
         return raw_error(r, out->loc, 888, "slot \"%s\" cannot take this value", out->slot->name);
     }
     if (type.elem == TY_TUPLE ||
@@ -107,9 +114,8 @@ static bool check_out(Raw *r, const Entry *entry, int k) {
     }
     for (int i = 0; i < k; i++) {
         const EntryOut *other = &entry->out.at[i];
-        if (out->role == OUT_WRITE
-                ? other->role == OUT_WRITE && other->slot == out->slot
-                : other->name && out->role != OUT_EXPECT && str_eq(other->name, out->name)) {
+        if (stored ? other->role == out->role && other->slot == out->slot
+                   : other->name && out->role != OUT_EXPECT && str_eq(other->name, out->name)) {
             return raw_error(r, out->loc, 891, "an entry gives each result once");
         }
     }

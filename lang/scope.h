@@ -6,6 +6,7 @@
 #include "lang/value.h"
 
 typedef struct File File;
+typedef struct Ring Ring;
 
 /* A named thing at the top level of a file. */
 struct Item {
@@ -24,6 +25,7 @@ struct Item {
     bool called;        /* an op, layer, model or optimizer, rightly or not */
     bool failed;        /* it has an error that was reported */
     Instance *instance; /* a state that copies a model: once it was met */
+    Ring *ring;         /* of a ring: once it was met */
 };
 
 struct File {

@@ -366,7 +366,7 @@ static void return_statement(Elab *e, const Ast *ast) {
 static void expression(Elab *e, const Ast *ast) {
     for (int i = 0; i < ast->nkid; i++) {
         const Value *v = elab_expr(e, ast->kid[i]);
-        if (elab_ok(v)) {
+        if (elab_ok(v) && v != &value_nothing) {
             elab_warn(e, ast->kid[i]->loc, 288, "the value of this expression is not used");
         }
     }

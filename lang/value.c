@@ -4,6 +4,7 @@
 #include "lang/scope.h"
 
 const Value value_poison = {.kind = V_POISON};
+const Value value_nothing = {.kind = V_RECORD};
 
 const Value *value_int(Arena *arena, int64_t i) {
     Value *v = ARENA_NEW(arena, Value);

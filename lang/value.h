@@ -63,6 +63,7 @@ struct Value {
 };
 
 extern const Value value_poison;
+extern const Value value_nothing; /* of a call that only does something */
 
 const Value *value_int(Arena *arena, int64_t i);
 const Value *value_dim(Arena *arena, Dim dim); /* a V_INT that remembers its name */

@@ -431,6 +431,8 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
                 continue;
             }
             t.dest = slot_buf(&l, out->slot);
+        } else if (out->role == OUT_NEED) {
+            continue;
         } else {
             Buf *buf = buf_new(p, e, BUF_RESULT, node->type, out->name ? out->name : "result");
             buf->out = k;

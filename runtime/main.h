@@ -271,7 +271,7 @@ MD_COLD void md_info_layers(md_run *r) {
 }
 
 MD_COLD void md_info_tensors(md_run *r) {
-    static const char *const kinds[] = {"weight", "layer state", "slot"};
+    static const char *const kinds[] = {"weight", "layer state", "slot", "ring"};
     const md_model *m = r->model;
     uint64_t params = 0;
     for (size_t i = 0; i < m->tensor_count; i++) {

@@ -393,13 +393,14 @@ MD_FN void md_load_check(md_load *l) {
             l->ends += md_mix64(h->begin) - md_mix64(h->end);
         }
     }
-    int slots = 0;
+    unsigned kinds = 0; /* that the file has any of */
     for (size_t i = 0; i < l->count; i++) {
-        slots |= l->seen[i] && l->tensors[i].kind == MD_SLOT;
+        kinds |= l->seen[i] ? 1u << (unsigned)l->tensors[i].kind : 0;
     }
     for (size_t i = 0; i < l->count && l->json.why == NULL; i++) {
         const md_tensor *t = &l->tensors[i];
-        int optional = t->kind == MD_LAYER_STATE || (t->kind == MD_SLOT && !slots);
+        int group = t->kind == MD_SLOT || t->kind == MD_RING; /* all or none */
+        int optional = t->kind == MD_LAYER_STATE || (group && !md_kind_in(t, kinds));
         if (!l->seen[i] && md_kind_in(t, l->what) && !optional) {
             md_text *m = md_load_fault(l, MD_ERR_NAME);
             md_text_add(m, "tensor '");
@@ -519,10 +520,11 @@ MD_FN void md_load_steps(md_load *l, const md_memory *memory) {
 }
 
 /* Loads the tensors whose kind is in `what`. A file must have every parameter; statistics of layers
- * stay as they are where it has none; of slots it has all or none. All names, types, shapes and
- * offsets are checked before a byte of the regions changes. `seen` is scratch of `count` bytes and
- * tells afterwards which tensors the file has. Gives MD_OK or a status code, and then what was
- * wrong, as far as ten lines of it go, in `message` (which may be NULL). */
+ * stay as they are where it has none; of slots, and of rings, it has all or none; copies that it
+ * lacks become what they copy. All names, types, shapes and offsets are checked before a byte of the
+ * regions changes. `seen` is scratch of `count` bytes and tells afterwards which tensors the file
+ * has. Gives MD_OK or a status code, and then what was wrong, as far as ten lines of it go, in
+ * `message` (which may be NULL). */
 MD_FN int md_load_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
                           unsigned what, unsigned char *seen, md_read_fn read, void *user,
                           md_text *message) {

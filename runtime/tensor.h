@@ -34,13 +34,15 @@ typedef enum md_region { MD_PARAMS, MD_STATE, MD_IO, MD_ARENA, MD_REGIONS } md_r
 typedef enum md_kind {
     MD_PARAM,       /* weight: in weights files and checkpoints */
     MD_LAYER_STATE, /* statistics of a layer: in both; a file without it leaves it as is */
-    MD_SLOT         /* optimizer slot, counter, cursor: in checkpoints only */
+    MD_SLOT,        /* optimizer slot, counter, cursor: in checkpoints only */
+    MD_RING         /* rows of a ring: in checkpoints that ask for them */
 } md_kind;
 
 /* A set of kinds, for save and load. */
 enum {
     MD_SAVE_PARAMS = 1 << MD_PARAM | 1 << MD_LAYER_STATE,
-    MD_SAVE_ALL = MD_SAVE_PARAMS | 1 << MD_SLOT
+    MD_SAVE_ALL = MD_SAVE_PARAMS | 1 << MD_SLOT,
+    MD_SAVE_RINGS = 1 << MD_RING /* beside MD_SAVE_ALL */
 };
 
 typedef struct md_tensor {

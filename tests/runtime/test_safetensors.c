@@ -37,12 +37,12 @@ static int mem_read(void *user, uint64_t offset, void *data, size_t bytes) {
 }
 
 static const md_tensor table[] = {
-    {"fc.weight", MD_F32, MD_PARAMS, MD_PARAM, 1, 2, {2, 3}, 0, 24},
-    {"fc.mask", MD_U8, MD_PARAMS, MD_PARAM, 0, 1, {3}, 64, 3},
-    {"fc.bias", MD_F32, MD_PARAMS, MD_PARAM, 1, 1, {2}, 128, 8},
-    {"bn.running_mean", MD_F32, MD_STATE, MD_LAYER_STATE, 0, 1, {2}, 0, 8},
-    {"mdlc.fit.step", MD_I64, MD_STATE, MD_SLOT, 0, 0, {0}, 64, 8},
-    {"mdlc.fit.seed", MD_I64, MD_STATE, MD_SLOT, 0, 0, {0}, 112, 8},
+    {"fc.weight", MD_F32, MD_PARAMS, MD_PARAM, 1, 2, {2, 3}, 0, 24, 0},
+    {"fc.mask", MD_U8, MD_PARAMS, MD_PARAM, 0, 1, {3}, 64, 3, 0},
+    {"fc.bias", MD_F32, MD_PARAMS, MD_PARAM, 1, 1, {2}, 128, 8, 0},
+    {"bn.running_mean", MD_F32, MD_STATE, MD_LAYER_STATE, 0, 1, {2}, 0, 8, 0},
+    {"mdlc.fit.step", MD_I64, MD_STATE, MD_SLOT, 0, 0, {0}, 64, 8, 0},
+    {"mdlc.fit.seed", MD_I64, MD_STATE, MD_SLOT, 0, 0, {0}, 112, 8, 0},
 };
 enum { TENSORS = sizeof table / sizeof *table, PARAMS = 192, STATE = 128 };
 

@@ -108,6 +108,121 @@ static void check_files(entries *m) {
     expect(same(read_set("mdlc.avg.", ""), avg), "a checkpoint has second sets of its own");
 }
 
+/* ---- rings ---------------------------------------------------------------------------------- */
+
+enum { CAPACITY = 5 };
+
+/* The ring as it should be: row i was the i-th push, most[i % CAPACITY]. */
+typedef struct {
+    long pushed;
+    float x[CAPACITY][2];
+    int32_t k[CAPACITY];
+    unsigned char flag[CAPACITY];
+} mirror;
+
+static void remember(mirror *r, const float *x, int32_t k, int flag) {
+    long at = r->pushed++ % CAPACITY;
+    memcpy(r->x[at], x, sizeof r->x[at]);
+    r->k[at] = k;
+    r->flag[at] = (unsigned char)flag;
+}
+
+static void check_held(entries *m, const mirror *r) {
+    entries_held_out out;
+    expect(entries_held(m, &out) == 0, "held");
+    expect(out.n == (r->pushed < CAPACITY ? r->pushed : CAPACITY), "the count of a ring");
+    expect(memcmp(out.x, r->x, sizeof r->x) == 0 && memcmp(out.k, r->k, sizeof r->k) == 0 &&
+               memcmp(out.flag, r->flag, sizeof r->flag) == 0,
+           "the rows of a ring");
+}
+
+/* A sample has rows that are there, and many samples have all of them. */
+static void check_samples(entries *m, const mirror *r) {
+    int seen[CAPACITY] = {0}, all = 1;
+    for (int round = 0; round < 50; round++) {
+        entries_some_out out;
+        expect(entries_some(m, &out) == 0, "some");
+        for (int i = 0; i < 4; i++) {
+            int at = 0;
+            while (at < CAPACITY && (memcmp(r->x[at], out.x + 2 * i, sizeof r->x[at]) != 0 ||
+                                     r->k[at] != out.k[i])) {
+                at++;
+            }
+            expect(at < CAPACITY, "a sampled row is in the ring");
+            seen[at < CAPACITY ? at : 0]++;
+        }
+    }
+    for (int i = 0; i < CAPACITY; i++) {
+        all = all && seen[i] > 15 && seen[i] < 75; /* 40 expected, 5.7 standard deviation */
+    }
+    expect(all, "all rows are drawn, about equally often");
+}
+
+static void check_rings(entries *m) {
+    static memory_file file;
+    mirror r = {.k = {1, 1, 1, 1, 1}};
+    check_held(m, &r);
+    entries_from_rows_out trained;
+    for (int i = 0; i < 12; i++) {
+        entries_some_out out;
+        int enough = r.pushed >= 4;
+        expect(entries_some(m, &out) == (enough ? ENTRIES_OK : ENTRIES_ERR_STATE),
+               "a sample wants its rows");
+        expect(entries_from_rows(m, &trained) == (enough ? ENTRIES_OK : ENTRIES_ERR_STATE),
+               "a train wants its rows");
+        entries_put_in in = {.x = (float[2]){(float)i, 0.5f}, .k = 1 + i % 8, .flag = i % 2};
+        expect(entries_put(m, &in) == 0, "put");
+        remember(&r, in.x, in.k, in.flag);
+        check_held(m, &r);
+        if (i % 3 == 0) {
+            float x[3][2] = {{10.f * (float)i, 1}, {20.f * (float)i, 2}, {30.f * (float)i, 3}};
+            int32_t k[3] = {2, 3, 4};
+            entries_put3_in three = {.x = x[0], .k = k};
+            expect(entries_put3(m, &three) == 0, "put3");
+            for (int n = 0; n < 3; n++) {
+                remember(&r, x[n], k[n], n != 1);
+            }
+            check_held(m, &r);
+        }
+    }
+    entries_put_in wrong_k = {.x = (float[2]){0, 0}, .k = 9};
+    expect(entries_put(m, &wrong_k) == ENTRIES_ERR_RANGE, "a row outside its range");
+    check_held(m, &r);
+    check_samples(m, &r);
+
+    entries_swap_in swap = {.x = (float[2]){-1, -2}};
+    entries_swap_out swapped;
+    float first[2] = {r.x[0][0], r.x[0][1]};
+    for (int i = 0; i < CAPACITY; i++) {
+        expect(entries_swap(m, &swap, &swapped) == 0, "swap");
+        expect(swapped.n == CAPACITY && (i > 0 || memcmp(swapped.first, first, sizeof first) == 0),
+               "a call reads what was there before its push");
+        remember(&r, swap.x, 1, 0);
+        first[0] = r.x[0][0];
+    }
+    check_held(m, &r);
+
+    expect(entries_save(m, ENTRIES_SAVE_ALL, put, &file) == 0, "saving without rings");
+    size_t without = file.bytes;
+    mirror later = r;
+    entries_put_in in = {.x = (float[2]){7, 7}, .k = 7};
+    expect(entries_put(m, &in) == 0, "put");
+    remember(&later, in.x, in.k, 0);
+    expect(entries_load(m, get, &file) == 0, "loading without rings");
+    check_held(m, &later);
+    file.bytes = 0;
+    expect(entries_save(m, ENTRIES_SAVE_ALL | ENTRIES_SAVE_RINGS, put, &file) == 0 &&
+               file.bytes > without,
+           "saving with rings");
+    expect(entries_init(m, 3) == 0, "init");
+    check_held(m, &(mirror){.k = {1, 1, 1, 1, 1}});
+    expect(entries_load(m, get, &file) == 0, "loading with rings");
+    check_held(m, &later);
+    expect(entries_save(m, ENTRIES_SAVE_PARAMS | ENTRIES_SAVE_RINGS, put, &file) ==
+               ENTRIES_ERR_ARGUMENT,
+           "weights with rings are no checkpoint");
+}
+
 int main(void) {
     static entries m;
     entries_memory memory = {.params = params,
@@ -172,5 +287,6 @@ int main(void) {
            "the average becomes the model");
     expect(entries_both(&m, &in, &out) == 0 && memcmp(out.a, out.c, sizeof(float) * ROWS * 2) == 0,
            "equal sets give equal results");
+    check_rings(&m);
     return wrong;
 }

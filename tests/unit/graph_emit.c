@@ -98,7 +98,7 @@ static bool write_order(const GraphCase *c, const char *path) {
             const Entry *entry = module->entry.at[e];
             fputc('s', out);
             for (int k = 0; k < entry->out.count; k++) {
-                if (entry->out.at[k].role != OUT_WRITE) {
+                if (out_is_result(entry->out.at[k].role)) {
                     fputc('i', out);
                 }
             }
@@ -129,7 +129,7 @@ static void drive_entry(const GraphCase *c, const ProgramEntry *e, int number, T
     bool results = false;
     text_printf(out, "    memset(arena, 0xff, sizeof arena - 64);\n    {\n");
     for (int k = 0; k < entry->out.count; k++) {
-        results = results || entry->out.at[k].role != OUT_WRITE;
+        results = results || out_is_result(entry->out.at[k].role);
     }
     if (entry->input.count > 0) {
         text_printf(out, "        const %s_in in = {", name);
@@ -149,7 +149,7 @@ static void drive_entry(const GraphCase *c, const ProgramEntry *e, int number, T
                 entry->input.count > 0 ? ", &in" : "", results ? ", &out" : "");
     text_add(out, "        fwrite(&status, sizeof status, 1, got);\n");
     for (int k = 0; k < entry->out.count; k++) {
-        if (entry->out.at[k].role != OUT_WRITE) {
+        if (out_is_result(entry->out.at[k].role)) {
             Type t = entry->region->out.at[k]->type;
             text_printf(out, "        fwrite(%sout.%s, %lld, 1, got);\n", t.rank ? "" : "&",
                         entry->out.at[k].name, (long long)type_bytes(t));

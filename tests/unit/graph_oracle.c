@@ -65,10 +65,9 @@ Trace oracle_trace(const GraphCase *c, Arena *arena, Region *const *region, int 
             const Entry *entry = module->entry.at[e];
             Value *out = ARENA_ARRAY(arena, Value, entry->out.count);
             eval_region(ev, region[e], out);
+            eval_store(ev, entry, out);
             for (int k = 0; k < entry->out.count; k++) {
-                if (entry->out.at[k].role == OUT_WRITE) {
-                    eval_bind_value(ev, entry->out.at[k].slot, out[k]);
-                } else {
+                if (out_is_result(entry->out.at[k].role)) {
                     VEC_PUSH(arena, &trace.item, out[k]);
                 }
             }

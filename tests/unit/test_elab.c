@@ -496,6 +496,53 @@ static void test_counters(void **state) {
     done(&m);
 }
 
+/* The evaluator keeps what entries store, as emitted programs do (tests/suites/entries.c). */
+static void test_stored(void **state) {
+    (void)state;
+    Made m = make("ring r[3] { x: f32[2]; k: i32 in 1..4; }\n"
+                  "state n: i32 = 7;\n"
+                  "entry put(x: f32[2, 2], k: i32[2] in 1..4) { r.push(x, k); n <- n + 1; }\n"
+                  "entry get() { b = r.sample(2); return n = n, b = b.x; }\n");
+    Arena arena = {0};
+    Eval *ev = eval_open(&arena, (EvalOptions){0});
+    Value out[16];
+    const Entry *init = entry_of(&m, ENTRY_INIT, NULL), *put = entry_of(&m, ENTRY_CALL, "put");
+    const Entry *get = entry_of(&m, ENTRY_CALL, "get");
+    for (int i = 0; i < m.module->slot.count; i++) {
+        if (m.module->slot.at[i]->role == STATE_COUNTER) {
+            eval_bind_int(ev, m.module->slot.at[i], 0);
+        }
+    }
+    eval_region(ev, init->region, out);
+    eval_store(ev, init, out);
+    for (int i = 0; i < 2; i++) {
+        double x[4] = {i + 1.0, 2, i + 3.0, 4}, k[2] = {1 + i, 2 + i};
+        eval_bind(ev, put->input.at[0], x);
+        eval_bind(ev, put->input.at[1], k);
+        eval_region(ev, put->region, out);
+        eval_store(ev, put, out);
+    }
+    static const double want_x[6] = {4, 4, 3, 4, 2, 2}; /* the fourth row came round */
+    static const int64_t want_k[3] = {3, 2, 2};
+    for (int i = 0; i < m.module->slot.count; i++) {
+        Value v;
+        const Slot *slot = m.module->slot.at[i];
+        assert_true(eval_bound(ev, slot, &v));
+        for (int k = 0; k < 6 && str_eq(slot->name, "r.x"); k++) {
+            assert_true(v.at[k].f == want_x[k]);
+        }
+        for (int k = 0; k < 3 && str_eq(slot->name, "r.k"); k++) {
+            assert_int_equal(v.at[k].i, want_k[k]);
+        }
+        assert_true(!str_eq(slot->name, "r.count") || v.at[0].i == 4);
+        assert_true(!str_eq(slot->name, "n") || v.at[0].i == 9);
+    }
+    assert_int_equal(get->out.at[get->out.count - 2].role, OUT_NEED);
+    assert_int_equal(get->region->out.at[get->out.count - 2]->attr->ivalue, 2);
+    arena_free(&arena);
+    done(&m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_stacking),   cmocka_unit_test(test_order),
@@ -504,7 +551,7 @@ int main(void) {
         cmocka_unit_test(test_evaluation), cmocka_unit_test(test_override),
         cmocka_unit_test(test_modules),    cmocka_unit_test(test_said_once),
         cmocka_unit_test(test_unused),     cmocka_unit_test(test_no_length),
-        cmocka_unit_test(test_counters),
+        cmocka_unit_test(test_counters),   cmocka_unit_test(test_stored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -305,11 +305,7 @@ typedef struct {
 static void write_back(Run *r, const Entry *entry, const Region *region) {
     r->out = ARENA_ARRAY(&r->arena, Value, region->out.count);
     eval_region(r->ev, region, r->out);
-    for (int k = 0; k < region->out.count; k++) {
-        if (entry->out.at[k].role == OUT_WRITE) {
-            eval_bind_value(r->ev, entry->out.at[k].slot, r->out[k]);
-        }
-    }
+    eval_store(r->ev, entry, r->out);
 }
 
 static void run_open(Run *r, const char *train) {

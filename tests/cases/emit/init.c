@@ -52,10 +52,14 @@ enum {
     INIT_ERR_SHAPE = 8, /* a tensor has another type or shape */
     INIT_ERR_RANGE = 9, /* an input is outside its declared range */
     INIT_ERR_NONFINITE = 10, /* the loss or the gradient norm is NaN or infinite */
-    INIT_ERR_STATE = 11 /* the instance is not bound to memory */
+    INIT_ERR_STATE = 11 /* called too early: no memory is bound, or a ring has too few rows */
 };
 
-enum { INIT_SAVE_PARAMS = MD_SAVE_PARAMS, INIT_SAVE_ALL = MD_SAVE_ALL };
+enum {
+    INIT_SAVE_PARAMS = MD_SAVE_PARAMS,
+    INIT_SAVE_ALL = MD_SAVE_ALL,
+    INIT_SAVE_RINGS = MD_SAVE_RINGS
+};
 
 typedef md_memory init_memory;
 
@@ -82,7 +86,8 @@ int init_bind(init *m, const init_memory *mem);
 int init_init(init *m, uint64_t seed);
 /* The output for one batch. */
 int init_run(init *m, const init_run_in *in, init_run_out *out);
-/* A safetensors file: INIT_SAVE_PARAMS, or INIT_SAVE_ALL for an exact resume. */
+/* A safetensors file: INIT_SAVE_PARAMS, or INIT_SAVE_ALL for an exact resume (with
+ * | INIT_SAVE_RINGS the rows of rings too). */
 int init_save(const init *m, unsigned what, md_write_fn write, void *user);
 /* Checks every name, type and shape before it writes a byte. */
 int init_load(init *m, md_read_fn read, void *user);
@@ -239,7 +244,8 @@ static md_memory init_regions(const init *m) {
 }
 
 int init_save(const init *m, unsigned what, md_write_fn write, void *user) {
-    if (m == NULL || write == NULL || (what != INIT_SAVE_PARAMS && what != INIT_SAVE_ALL)) {
+    if (m == NULL || write == NULL ||
+        (what != INIT_SAVE_PARAMS && (what | INIT_SAVE_RINGS) != (INIT_SAVE_ALL | INIT_SAVE_RINGS))) {
         return INIT_ERR_ARGUMENT;
     }
     if (!m->bound) {
@@ -263,7 +269,8 @@ int init_load(init *m, md_read_fn read, void *user) {
     size_t count = 0;
     const md_tensor *table = init_tensors(&count);
     /* A checkpoint if it is one, else weights. */
-    int code = md_load_tensors(table, count, &memory, MD_SAVE_ALL, seen, read, user, NULL);
+    int code = md_load_tensors(table, count, &memory, MD_SAVE_ALL | MD_SAVE_RINGS,
+                               seen, read, user, NULL);
     if (code == INIT_ERR_NAME) {
         code = md_load_tensors(table, count, &memory, MD_SAVE_PARAMS, seen, read, user, NULL);
     }
@@ -283,7 +290,7 @@ const char *init_strerror(int code) {
     case INIT_ERR_SHAPE: return "a tensor has another type or shape";
     case INIT_ERR_RANGE: return "an input is outside its declared range";
     case INIT_ERR_NONFINITE: return "the loss or the gradient norm is NaN or infinite";
-    case INIT_ERR_STATE: return "the instance is not bound to memory";
+    case INIT_ERR_STATE: return "called too early: no memory is bound, or a ring has too few rows";
     default: return "unknown status";
     }
 }
