@@ -521,10 +521,10 @@ MD_FN void md_load_steps(md_load *l, const md_memory *memory) {
 
 /* Loads the tensors whose kind is in `what`. A file must have every parameter; statistics of layers
  * stay as they are where it has none; of slots, and of rings, it has all or none; copies that it
- * lacks become what they copy. All names, types, shapes and offsets are checked before a byte of the
- * regions changes. `seen` is scratch of `count` bytes and tells afterwards which tensors the file
- * has. Gives MD_OK or a status code, and then what was wrong, as far as ten lines of it go, in
- * `message` (which may be NULL). */
+ * lacks become what they copy. All names, types, shapes and offsets are checked before a byte of
+ * the regions changes. `seen` is scratch of `count` bytes and tells afterwards which tensors the
+ * file has. Gives MD_OK or a status code, and then what was wrong, as far as ten lines of it go,
+ * in `message` (which may be NULL). */
 MD_FN int md_load_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
                           unsigned what, unsigned char *seen, md_read_fn read, void *user,
                           md_text *message) {

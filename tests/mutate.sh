@@ -60,7 +60,7 @@ killer() { # FILE
             unit/test_lower | unit/test_random) ;;
             unit/* | cases) ulimit -v 6000000 ;;
             esac
-            BUILD=build MDLC=build/mdlc CC=$cached HAVE_CMOCKA=yes ONLY=$suite \
+            BUILD=build MDLC=build/mdlc CC=$cached HAVE_CMOCKA=yes EXACT=yes ONLY=$suite \
                 timeout -k 5 900 sh tests/run.sh >run.log 2>&1
         ) || {
             echo "$suite"

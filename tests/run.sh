@@ -4,7 +4,7 @@
 # Suites are the cmocka binaries of tests/unit and tests/runtime, the case folders (cases.sh) and
 # the scripts of tests/suites. Each prints "NAME: N passed, F failed, K skipped" at its end; one
 # that ends without that line counts as one failure. What a suite prints stays together. ONLY=TEXT
-# runs those whose name holds the text.
+# runs those whose name holds the text, with EXACT=yes the one of that name.
 set -u
 : "${BUILD:=build}" "${JOBS:=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 1)}"
 # Threads sleep while they wait: spinning ones starve each other on a machine with other work.
@@ -71,7 +71,7 @@ trap 'exit 130' INT TERM
     echo cases
     ls tests/suites/*.sh | sed 's|^tests/suites/||; s|\.sh$||'
     [ "${HAVE_CMOCKA:-}" != yes ] || ls tests/unit/test_*.c tests/runtime/test_*.c | sed 's|^tests/||; s|\.c$||'
-} | grep -F -e "${ONLY:-}" >"$folder/list"
+} | grep -F ${EXACT:+-x} -e "${ONLY:-}" >"$folder/list"
 xargs -P "$JOBS" -I NAME sh "$0" --one NAME "$folder" <"$folder/list"
 
 if [ "${HAVE_CMOCKA:-}" != yes ]; then
