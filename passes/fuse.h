@@ -23,7 +23,11 @@ struct Unit {
     int64_t rows;           /* NEST: number of rows; 0: elementwise over any rows that fit */
     int64_t count;          /* NEST of rows 0: elements of every atom */
     Unit *into;             /* merged into that one */
-    uint64_t *deps;         /* nodes that it reads: atoms of other units and leaves in memory */
+    VEC(uint32_t) dep;      /* ids of what it reads, ascending: atoms and leaves in memory */
+    int written;            /* nodes that its expressions hold */
+    bool early, late;       /* some atom is */
+    int level;              /* above the levels of all that it reads */
+    int changed, tried;     /* when it last merged, when it was last tried with all before it */
 };
 
 typedef struct {
@@ -42,6 +46,7 @@ typedef struct {
     int uses;  /* by nodes that are no views; repeated reads count more */
     int cost;  /* of computing one element from atoms and leaves */
     int loads; /* tensors that are read for it */
+    int written; /* nodes that the expression of one element holds */
 } NodeInfo;
 
 typedef struct {

@@ -1,0 +1,342 @@
+/* fuse_merge: which units become one kernel.
+ *
+ * Technique: each unit is tried with those that it reads, those that read the same tensor, and, of
+ * scalars, all others, the nearest first. Two merge when they have the same rows, every value of
+ * one that the other uses is at the same row (tried out by asking for the values symbolically), and
+ * no third unit stands between. What did not fit is tried again only when one of the two has
+ * changed. Needs connected units; gives merged ones. */
+#include "passes/fuse_units.h"
+
+#include "passes/lower_value.h"
+#include "passes/view.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    MOST_ATOMS = 24,     /* of one kernel */
+    MOST_WRITTEN = 4096, /* nodes that the expressions of one kernel hold */
+    FEW_ROWS = 8,        /* rows of fewer and */
+    LONG_ROW = 8192,     /* longer rows than this are no rows for a kernel of rows */
+    /* On problems too large to try everything: */
+    MOST_READERS = 512, /* of a tensor that are all tried; of more, so many before and behind */
+    NEAR_READERS = 128, /* the one that asks */
+    TRIAL_WORK = 500,   /* what a trial that fails takes from Fuse.work */
+    FEW_TRIALS = 4      /* of a unit with others that may fail when the work is spent */
+};
+
+/* --- do two units have the same rows ---------------------------------------------------------- */
+
+bool fuse_split(Type type, int64_t rows, int *leading) {
+    int64_t product = 1;
+    for (int i = 0; i <= type.rank; i++) {
+        if (product == rows) {
+            *leading = i;
+            return true;
+        }
+        product *= i < type.rank ? type.dim[i] : 1;
+    }
+    return false;
+}
+
+/* Trial of a unit: values are asked for symbolically on one row axis and one axis for each length
+ * of a row, and every use of one of its own atoms must be where that atom is computed. */
+typedef struct {
+    Fuse *fuse;
+    const Unit *unit;
+    int64_t rows;
+    const Node *root; /* the atom that is tried */
+    int row;          /* axis */
+    bool fits;
+} Trial;
+
+static bool trial_at(Trial *t, Values *v, const Node *node, const Index **at) {
+    int leading;
+    if (!fuse_split(node->type, t->rows, &leading)) {
+        return false;
+    }
+    IndexTable *table = &v->k->index;
+    index_unflatten(table, kernel_axis_index(v->k, t->row), leading, node->type.dim, at);
+    int64_t inner = type_count(node->type) / (t->rows > 0 ? t->rows : 1);
+    const Index *flat = index_const(table, 0);
+    for (int i = 0; inner > 1 && i < v->inner.count; i++) {
+        if (v->inner.at[i].count == inner) {
+            flat = inner_flat(v, &v->inner.at[i]);
+        }
+    }
+    index_unflatten(table, flat, node->type.rank - leading, node->type.dim + leading, at + leading);
+    return true;
+}
+
+static const Expr *trial_stored(void *ctx, Values *v, const Node *node, const Index *const *at) {
+    Trial *t = ctx;
+    const NodeInfo *n = info_of(t->fuse, node);
+    if (!n->leaf && (node == t->root || !n->atom || n->again)) {
+        return NULL;
+    }
+    if (n->unit == t->unit && node != t->root) {
+        const Index *here[MD_RANK];
+        bool same = trial_at(t, v, node, here);
+        for (int i = 0; same && i < node->type.rank; i++) {
+            same = here[i] == at[i];
+        }
+        t->fits = t->fits && same;
+    }
+    Buf **fake = &t->fuse->fake[node->id];
+    if (!*fake) {
+        *fake = ARENA_NEW(t->fuse->scratch, Buf);
+        (*fake)->type = node->type;
+    }
+    const Index *flat = index_flatten(&v->k->index, node->type.rank, node->type.dim, at);
+    return expr_load(v->k, kernel_arg(v->k, *fake, ACCESS_READ), flat, v->guard);
+}
+
+static void trial_inner(Trial *t, Values *v, int64_t count) {
+    for (int i = 0; i < v->inner.count; i++) {
+        if (v->inner.at[i].count == count) {
+            return;
+        }
+    }
+    (void)t;
+    int axis = kernel_axis(v->k, count, "j");
+    InnerSpace inner = {.count = count, .naxis = 1, .axis = {axis}, .set = (AxisSet)1 << axis};
+    VEC_PUSH(v->scratch, &v->inner, inner);
+}
+
+/* True when the atoms of `u` and of what was merged into it can run row by row together. The
+ * product of a CONTRACT unit counts as something that memory holds. */
+static bool trial_fits(Fuse *s, const Unit *u, int64_t rows) {
+    Arena scratch = {0};
+    Kernel *k = kernel_new(&scratch, 1);
+    Values v;
+    values_open(&v, k, &scratch);
+    Trial t = {.fuse = s, .unit = u, .rows = rows, .fits = true};
+    t.row = kernel_axis(k, rows, "r");
+    v.stored = trial_stored;
+    v.ctx = &t;
+    for (int i = 0; i < u->atom.count; i++) {
+        const Node *node = u->atom.at[i];
+        int64_t inner = type_count(node->type) / (rows > 0 ? rows : 1);
+        if (fold_is_loop(node)) {
+            trial_inner(&t, &v, fold_count(node));
+        } else if (inner > 1) {
+            trial_inner(&t, &v, inner);
+        }
+    }
+    for (int i = 0; t.fits && i < u->atom.count; i++) {
+        const Index *at[MD_RANK];
+        t.root = u->atom.at[i];
+        t.fits = trial_at(&t, &v, t.root, at);
+        if (t.fits && !is_call(t.root)) {
+            value_at(&v, t.root, at);
+        }
+    }
+    bool fits = t.fits;
+    arena_free(&scratch);
+    return fits;
+}
+
+/* The rows of both together, or 0. */
+static int64_t common_rows(const Unit *a, const Unit *b) {
+    if (a->rows != 0 && b->rows != 0) {
+        return a->rows == b->rows ? a->rows : -1;
+    }
+    if (a->rows == 0 && b->rows == 0) {
+        return a->count == b->count ? 0 : -1;
+    }
+    return a->rows != 0 ? a->rows : b->rows;
+}
+
+/* Every atom has the rows, and rows are worth it. */
+static bool rows_fit(const Unit *u, int64_t rows) {
+    for (int i = 0; i < u->atom.count; i++) {
+        int leading;
+        Type type = u->atom.at[i]->type;
+        if (!fuse_split(type, rows, &leading)) {
+            return false;
+        }
+        int64_t inner = type_count(type) / (rows > 0 ? rows : 1);
+        if (rows < FEW_ROWS && inner > LONG_ROW) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What the check of a train waits for and what it lets through are never one kernel. */
+static bool check_between(const Unit *a, const Unit *b) {
+    return (a->early || b->early) && (a->late || b->late);
+}
+
+/* One row is worth a kernel of rows only when all of it has one length. */
+static bool single_row_fits(const Unit *a, const Unit *b) {
+    int64_t length = 0;
+    for (int i = 0; i < a->atom.count + b->atom.count; i++) {
+        const Node *atom = i < a->atom.count ? a->atom.at[i] : b->atom.at[i - a->atom.count];
+        int64_t inner = fold_is_loop(atom) ? fold_count(atom) : type_count(atom->type);
+        if (inner > 1 && length > 0 && inner != length) {
+            return false;
+        }
+        length = inner > 1 ? inner : length;
+    }
+    return true;
+}
+
+static bool same_fold_space(const Unit *a, const Unit *b) {
+    const Node *x = a->atom.at[0], *y = b->atom.at[0];
+    return type_same_shape(x->in[0]->type, y->in[0]->type) && folded_axes(x) == folded_axes(y);
+}
+
+/* --- merging ---------------------------------------------------------------------------------- */
+
+/* Tries the merged atoms without keeping them. */
+static bool merged_fits(Fuse *s, Unit *a, Unit *b, int64_t rows) {
+    Unit both = {.kind = UNIT_NEST};
+    for (int i = 0; i < a->atom.count; i++) {
+        VEC_PUSH(s->scratch, &both.atom, a->atom.at[i]);
+    }
+    for (int i = 0; i < b->atom.count; i++) {
+        VEC_PUSH(s->scratch, &both.atom, b->atom.at[i]);
+        info_of(s, b->atom.at[i])->unit = a; /* for the trial */
+    }
+    both.into = NULL;
+    for (int i = 0; i < both.atom.count; i++) {
+        info_of(s, both.atom.at[i])->unit = &both;
+    }
+    bool fits = trial_fits(s, &both, rows);
+    for (int i = 0; i < a->atom.count; i++) {
+        info_of(s, a->atom.at[i])->unit = a;
+    }
+    for (int i = 0; i < b->atom.count; i++) {
+        info_of(s, b->atom.at[i])->unit = b;
+    }
+    return fits;
+}
+
+static bool try_merge(Fuse *s, Unit *a, Unit *b, int *trials) {
+    bool reads = unit_reads(b, a);
+    bool epilogue = b->kind == UNIT_NEST && reads &&
+                    (a->kind == UNIT_CONTRACT || a->kind == UNIT_COLUMN || a->kind == UNIT_FULL);
+    if (!epilogue && a->kind != b->kind) {
+        return false;
+    }
+    if (a->atom.count + b->atom.count > MOST_ATOMS || a->written + b->written > MOST_WRITTEN ||
+        check_between(a, b)) {
+        return false;
+    }
+    int64_t rows = 0;
+    if (a->kind == UNIT_NEST) {
+        rows = common_rows(a, b);
+        bool scalars = a->count == 1 && b->count == 1 && rows == 0;
+        if (rows < 0 || (!reads && !scalars && !units_share(s, a, b))) {
+            return false;
+        }
+        if (rows > 0 && (!rows_fit(a, rows) || !rows_fit(b, rows))) {
+            return false;
+        }
+        if (rows == 1 && !single_row_fits(a, b)) {
+            return false;
+        }
+    } else if (!epilogue && (a->kind == UNIT_COLUMN || a->kind == UNIT_FULL)) {
+        if (reads || !units_share(s, a, b) || !same_fold_space(a, b)) {
+            return false;
+        }
+    } else if (epilogue) {
+        if (b->rows != 0 || a->count != b->count) {
+            return false;
+        }
+    } else {
+        return false;
+    }
+    if (path_between(s, a, b) || path_between(s, b, a)) {
+        return false;
+    }
+    if (a->kind == UNIT_NEST || epilogue) {
+        if (s->work <= 0 && *trials == 0) {
+            return false;
+        }
+        if (!merged_fits(s, a, b, rows > 0 ? rows : a->count)) {
+            s->work -= TRIAL_WORK;
+            --*trials;
+            return false;
+        }
+    }
+    return unit_absorb(s, a, b, rows);
+}
+
+/* --- candidates ------------------------------------------------------------------------------- */
+
+static void candidate_add(Fuse *s, const Unit *b, UnitIds *list, Unit *u) {
+    if (u && u->id < b->id && s->seen[u->id] != s->search) {
+        s->seen[u->id] = s->search;
+        VEC_PUSH(s->scratch, list, u->id);
+    }
+}
+
+/* Units by id; of very many, those that are near `b`. */
+static void candidates_among(Fuse *s, const Unit *b, const UnitIds *among, UnitIds *list) {
+    int from = 0, to = among->count;
+    if (to > MOST_READERS) {
+        int lo = 0;
+        while (lo < to && to - lo > 1) {
+            int mid = (lo + to) / 2;
+            if (among->at[mid] <= b->id) {
+                lo = mid;
+            } else {
+                to = mid;
+            }
+        }
+        from = lo > NEAR_READERS ? lo - NEAR_READERS : 0;
+        to = lo + NEAR_READERS < among->count ? lo + NEAR_READERS : among->count;
+    }
+    for (int i = from; i < to; i++) {
+        candidate_add(s, b, list, unit_now(s->unit.at[among->at[i]]));
+    }
+}
+
+static int descending(const void *a, const void *b) {
+    const int *x = a, *y = b;
+    return (*x < *y) - (*x > *y);
+}
+
+/* Merges `b` into one of the units before it, the nearest that fits. */
+static bool merge_unit(Fuse *s, Unit *b, const UnitIds *scalar, UnitIds *list) {
+    s->search++;
+    list->count = 0;
+    for (int i = 0; i < b->dep.count; i++) {
+        const Node *node = s->f->region->node.at[b->dep.at[i]];
+        candidate_add(s, b, list, unit_of(s, node->id));
+        if (node->op != OP_LOOP && type_count(node->type) > 1) {
+            candidates_among(s, b, &s->reader[node->id], list);
+        }
+    }
+    if (b->kind == UNIT_NEST && b->count == 1) {
+        candidates_among(s, b, scalar, list);
+    }
+    qsort(list->at, (size_t)list->count, sizeof *list->at, descending);
+    int tried = b->tried, trials = FEW_TRIALS;
+    b->tried = s->clock;
+    for (int i = 0; i < list->count; i++) {
+        Unit *a = s->unit.at[list->at[i]];
+        if ((a->changed > tried || b->changed > tried) && try_merge(s, a, b, &trials)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void merge_units(Fuse *s) {
+    UnitIds scalar = {0}, list = {0};
+    for (int i = 0; i < s->unit.count; i++) {
+        if (s->unit.at[i]->kind == UNIT_NEST && s->unit.at[i]->count == 1) {
+            VEC_PUSH(s->scratch, &scalar, i);
+        }
+    }
+    for (bool again = true; again;) {
+        again = false;
+        for (int i = 1; i < s->unit.count; i++) {
+            Unit *b = s->unit.at[i];
+            again = (!b->into && merge_unit(s, b, &scalar, &list)) || again;
+        }
+    }
+}

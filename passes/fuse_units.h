@@ -1,0 +1,54 @@
+/* fuse_units: what the files of fuse share: the units under way and the graph that they make. */
+#ifndef MDLC_PASSES_FUSE_UNITS_H
+#define MDLC_PASSES_FUSE_UNITS_H
+
+#include "compiler/program.h"
+#include "passes/fuse.h"
+
+typedef VEC(int) UnitIds;
+
+typedef struct {
+    Arena *arena;   /* of the result */
+    Arena *scratch; /* of the pass */
+    Fusion *f;
+    VEC(Unit *) unit; /* merged ones too; ids ascend like those of their first atoms */
+    UnitIds *reader;  /* by node id: the units that were made with it among what they read */
+    int *seen;        /* by unit id: the last search that met it */
+    int search;
+    UnitIds stack;
+    Buf **fake;   /* by node id: something to load from, for trials */
+    int clock;    /* number of merges so far */
+    int64_t work; /* left for far searches and trials that fail */
+} Fuse;
+
+/* Steps of all far searches of a region; no usual model comes near. */
+enum { FUSE_WORK = 20000000 };
+
+static inline NodeInfo *info_of(Fuse *s, const Node *node) {
+    return &s->f->info[node->id];
+}
+
+/* --- fuse.c --- */
+bool is_call(const Node *node); /* made by a kernel of its own kind, never written out */
+
+/* --- fuse_graph.c --- */
+/* The unit that `u` has become. */
+Unit *unit_now(Unit *u);
+/* The unit that makes node `id`; NULL: memory holds it from the start. */
+Unit *unit_of(const Fuse *s, uint32_t id);
+bool unit_reads(const Unit *u, const Unit *from);
+/* Both read one tensor that is not tiny. */
+bool units_share(const Fuse *s, const Unit *a, const Unit *b);
+/* Readers and levels of fresh units. */
+void units_connect(Fuse *s);
+/* True when `from` is read by `to` through at least one unit other than the two, or when it would
+ * take too long to find out. */
+bool path_between(Fuse *s, const Unit *from, const Unit *to);
+/* Makes `b` part of `a`, which no path through others joins; false: what comes behind them is too
+ * much to renumber, and nothing has changed. */
+bool unit_absorb(Fuse *s, Unit *a, Unit *b, int64_t rows);
+
+/* --- fuse_merge.c --- */
+void merge_units(Fuse *s);
+
+#endif
