@@ -4,32 +4,28 @@
 
 #include "lang/arith.h"
 
-/* `seen` is one mark a node of the region, by id. */
-static bool reaches(const Node *node, const Node *point, bool *seen) {
-    if (node == point) {
-        return true;
-    }
-    if (seen[node->id] || node->op == OP_STOP ||
-        !(elem_is_float(node->type.elem) || node->type.elem == TY_TUPLE)) {
-        return false;
-    }
-    seen[node->id] = true;
-    for (int i = 0; i < node->nin; i++) {
-        if (reaches(node->in[i], point, seen)) {
-            return true;
+Upstream derive_upstream(Elab *e, Node *value) {
+    Upstream u = {.region = value->region, .count = (int)value->id + 1};
+    u.mark = ARENA_ARRAY(e->arena, bool, u.count);
+    u.mark[value->id] = true;
+    for (int i = u.count - 1; i >= 0; i--) {
+        const Node *node = value->region->node.at[i];
+        bool flows = node->op != OP_STOP &&
+                     (elem_is_float(node->type.elem) || node->type.elem == TY_TUPLE);
+        for (int k = 0; u.mark[i] && flows && k < node->nin; k++) {
+            u.mark[node->in[k]->id] = true;
         }
     }
-    return false;
+    return u;
 }
 
-bool derive_reaches(Elab *e, Node *value, Node *point) {
-    if (value->region != point->region) {
-        Region *before = graph_enter(e->g, value->region);
+bool upstream_has(Elab *e, const Upstream *u, Node *point) {
+    if (u->region != point->region) {
+        Region *before = graph_enter(e->g, u->region);
         point = graph_import(e->g, point);
         graph_leave(e->g, before);
     }
-    bool *seen = ARENA_ARRAY(e->arena, bool, value->region->node.count);
-    return reaches(value, point, seen);
+    return (int)point->id < u->count && u->mark[point->id];
 }
 
 const Value *derive_call(Elab *e, const char *name, const Value *const *v, int n, Loc loc) {
@@ -71,7 +67,8 @@ const Value *derive_call(Elab *e, const char *name, const Value *const *v, int n
         return &value_poison;
     }
     Node *value = graph_import(e->g, v[0]->node), *point = graph_import(e->g, v[1]->node);
-    if (!derive_reaches(e, value, point)) {
+    Upstream upstream = derive_upstream(e, value);
+    if (!upstream_has(e, &upstream, point)) {
         return elab_error(e, loc, 454,
                           "the first argument of '%s' was not computed from the second one", name);
     }

@@ -5,8 +5,14 @@
 #include "lang/context.h"
 
 const Value *derive_call(Elab *e, const char *name, const Value *const *v, int n, Loc loc);
-/* Does a derivative flow from `value` back to `point`? Both are nodes of one region, or `point` of
- * an enclosing one. */
-bool derive_reaches(Elab *e, Node *value, Node *point);
+/* The nodes of a value's region to which a derivative flows back from it. */
+typedef struct {
+    Region *region;
+    int count;
+    bool *mark; /* by node id */
+} Upstream;
+Upstream derive_upstream(Elab *e, Node *value);
+/* `point` is a node of that region or of an enclosing one. */
+bool upstream_has(Elab *e, const Upstream *u, Node *point);
 
 #endif

@@ -351,6 +351,7 @@ static bool check_paths(Elab *e, const Training *t, const Ast *of) {
 static void gradients(Elab *e, Training *t, bool quiet) {
     Text apart = {.arena = e->arena};
     int napart = 0;
+    Upstream upstream = derive_upstream(e, t->loss->node);
     for (int i = 0; i < e->param.count; i++) {
         Parameter *p = e->param.at[i];
         if (!under_any(&t->of, p->slot->name) || p->slot->frozen || !p->initial ||
@@ -358,7 +359,7 @@ static void gradients(Elab *e, Training *t, bool quiet) {
             continue;
         }
         Node *point = node_slot(e->g, p->slot);
-        if (!derive_reaches(e, t->loss->node, point)) {
+        if (!upstream_has(e, &upstream, point)) {
             text_printf(&apart, napart++ ? ", '%s'" : "'%s'", p->slot->name);
             continue;
         }

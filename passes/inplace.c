@@ -6,7 +6,8 @@
  * nothing reads the operand later. The test for both is the same: in the list that declares the new
  * Buf, all readers of the old bytes stand before its first writer, or are that writer and name the
  * pair; inside a loop that addresses both by slices of its index the test is made for one
- * iteration. Needs an ordered, numbered entry; gives Buf.root and STEP_COPYs; changes no values. */
+ * iteration. The reads of the bytes of each root are kept in order of steps, so that a test looks
+ * at the late ones alone. Needs an ordered, numbered entry; gives Buf.root and STEP_COPYs; changes no values. */
 #include "passes/inplace.h"
 
 #include "passes/live.h"
@@ -21,14 +22,68 @@ static bool same_layout(const Buf *a, const Buf *b) {
                 : buf_extent(a) == type_bytes(a->type) && buf_extent(b) == type_bytes(b->type));
 }
 
-static bool writes(const Step *step, const Buf *buf) {
-    const Access *access = step_find(step, buf);
-    return access != NULL && (access->mode & ACCESS_WRITE) != 0;
+/* A read of bytes by a step, or inside it. */
+typedef struct {
+    const Step *step;
+    const Access *access;
+} Reading;
+
+/* Who touches what, by Buf.id. */
+typedef struct {
+    Arena *scratch;
+    ProgramEntry *e;
+    VEC(Reading) *read;        /* of the bytes of a root, by Step.id */
+    VEC(const Step *) *writer; /* of a Buf alone, by Step.id */
+    const Step *check;         /* NULL: none */
+} Uses;
+
+static void uses_note(void *ctx, Step *step, int depth) {
+    Uses *u = ctx;
+    (void)depth;
+    for (int i = 0; i < step->access.count; i++) {
+        const Access *access = &step->access.at[i];
+        if (access->mode & ACCESS_READ) {
+            VEC_PUSH(u->scratch, &u->read[buf_root(access->buf)->id], ((Reading){step, access}));
+        }
+        if (access->mode & ACCESS_WRITE) {
+            VEC_PUSH(u->scratch, &u->writer[access->buf->id], step);
+        }
+    }
+    u->check = step->kind == STEP_CHECK ? step : u->check;
 }
 
-/* A read of `old` bytes in a list, where old is a root: by any Buf that uses them, `next` aside. */
-static bool reads_old(const Access *access, const Buf *old, const Buf *next) {
-    return (access->mode & ACCESS_READ) != 0 && access->buf != next && buf_root(access->buf) == old;
+/* Needs numbered steps. */
+static Uses uses_of(Arena *scratch, const Program *p, ProgramEntry *e) {
+    Uses u = {.scratch = scratch, .e = e};
+    u.read = arena_alloc(scratch, sizeof *u.read * (size_t)(p->nbuf + 1));
+    u.writer = arena_alloc(scratch, sizeof *u.writer * (size_t)(p->nbuf + 1));
+    steps_visit(&e->step, uses_note, &u);
+    return u;
+}
+
+/* From now on `buf` has the bytes of `root`. */
+static void uses_join(Uses *u, Buf *buf, Buf *root) {
+    Buf *old = buf_root(root);
+    buf->root = root;
+    for (int i = 0; i < u->read[buf->id].count; i++) {
+        Reading reading = u->read[buf->id].at[i];
+        VEC_PUSH(u->scratch, &u->read[old->id], reading);
+        int at = u->read[old->id].count - 1;
+        for (; at > 0 && u->read[old->id].at[at - 1].step->id > reading.step->id; at--) {
+            u->read[old->id].at[at] = u->read[old->id].at[at - 1];
+        }
+        u->read[old->id].at[at] = reading;
+    }
+}
+
+/* The first step of the list of `loop` that writes `buf`, or holds one that does. */
+static const Step *first_writer(const Uses *u, const Buf *buf, const Step *loop) {
+    for (int i = 0; i < u->writer[buf->id].count; i++) {
+        if (u->writer[buf->id].at[i]->up == loop) {
+            return u->writer[buf->id].at[i];
+        }
+    }
+    return NULL;
 }
 
 static bool pair_named(const Step *step, const Buf *in, const Buf *out) {
@@ -62,29 +117,29 @@ static bool sliced_by(const Step *top, const Step *loop, const Buf *old, const B
     return true;
 }
 
-static bool order_allows(const StepList *list, const Buf *old, const Buf *next, int level) {
-    int writer = 0;
-    while (writer < list->count && !writes(list->at[writer], next)) {
-        writer++;
-    }
-    for (int i = writer; i < list->count; i++) {
-        const Step *step = list->at[i];
-        for (int k = 0; k < step->access.count; k++) {
-            const Access *access = &step->access.at[k];
-            if (!reads_old(access, old, next)) {
-                continue;
-            }
-            if (i > writer || step->kind == STEP_COPY) {
+/* In the list of `loop`, where `old` is a root. */
+static bool order_allows(const Uses *u, const Step *loop, const Buf *old, const Buf *next,
+                         int level) {
+    const Step *writer = first_writer(u, next, loop);
+    for (int i = u->read[old->id].count - 1; writer && i >= 0; i--) {
+        const Step *step = u->read[old->id].at[i].step;
+        const Access *access = u->read[old->id].at[i].access;
+        if (step->id < writer->id) {
+            break;
+        }
+        if (step->up != loop || access->buf == next) {
+            continue;
+        }
+        if (step != writer || step->kind == STEP_COPY) {
+            return false;
+        }
+        if (step->kind == STEP_KERNEL) {
+            if (!pair_named(step, access->buf, next)) {
                 return false;
             }
-            if (step->kind == STEP_KERNEL) {
-                if (!pair_named(step, access->buf, next)) {
-                    return false;
-                }
-            } else if (level == ACCESS_SLICES || !sliced_by(step, step, old, next, level) ||
-                       !order_allows(&step->body, old, next, level + 1)) {
-                return false;
-            }
+        } else if (level == ACCESS_SLICES || !sliced_by(step, step, old, next, level) ||
+                   !order_allows(u, step, old, next, level + 1)) {
+            return false;
         }
     }
     return true;
@@ -92,23 +147,9 @@ static bool order_allows(const StepList *list, const Buf *old, const Buf *next, 
 
 /* ---- destinations --------------------------------------------------------------------------- */
 
-static int check_position(const ProgramEntry *e) {
-    for (int i = 0; i < e->step.count; i++) {
-        if (e->step.at[i]->kind == STEP_CHECK) {
-            return i;
-        }
-    }
-    return -1;
-}
-
-static bool after_check(const ProgramEntry *e, const Buf *buf) {
-    int check = check_position(e);
-    for (int i = 0; i < check; i++) {
-        if (writes(e->step.at[i], buf)) {
-            return false;
-        }
-    }
-    return true;
+static bool after_check(const Uses *u, const Buf *buf) {
+    const Step *writer = first_writer(u, buf, NULL);
+    return !u->check || !writer || writer->id > u->check->id;
 }
 
 /* The list in which a Buf is declared, and the loop that holds that loop. */
@@ -118,7 +159,7 @@ static StepList *list_of(ProgramEntry *e, const Buf *buf) {
 
 /* A destination may have a destination itself: the final value of a carry that goes to a
  * parameter. */
-static bool dest_can_be_root(ProgramEntry *e, const Buf *buf) {
+static bool dest_can_be_root(const Uses *u, const Buf *buf) {
     const Buf *dest = buf->dest, *old = buf_root(dest);
     if (buf->root != buf || !same_layout(buf, dest) || !same_layout(dest, old)) {
         return false;
@@ -130,10 +171,10 @@ static bool dest_can_be_root(ProgramEntry *e, const Buf *buf) {
         if (buf->loop == NULL || buf->loop->up != dest->loop) {
             return false;
         }
-    } else if (buf->loop != NULL || !after_check(e, buf)) {
+    } else if (buf->loop != NULL || !after_check(u, buf)) {
         return false;
     }
-    return order_allows(list_of(e, buf), old, buf, 0);
+    return order_allows(u, buf->loop, old, buf, 0);
 }
 
 static void append_copy(Program *p, ProgramEntry *e, Buf *buf) {
@@ -175,7 +216,7 @@ static bool taken_by_other(const Step *step, const Buf *out, const Buf *root) {
     return false;
 }
 
-static void take_over(ProgramEntry *e, const Step *step, const InplacePair *pair) {
+static void take_over(Uses *u, const Step *step, const InplacePair *pair) {
     Buf *in = pair->in, *out = pair->out, *root = buf_root(in);
     if (in->kind != BUF_TEMP || out->kind != BUF_TEMP || root->kind != BUF_TEMP ||
         out->root != out || out == root || root->loop != out->loop || !same_layout(in, out)) {
@@ -183,10 +224,10 @@ static void take_over(ProgramEntry *e, const Step *step, const InplacePair *pair
     }
     const Step *at = step_holding(out, step);
     if (at == NULL || root->last != step_end(at) || out->first != at->id ||
-        taken_by_other(step, out, root) || !order_allows(list_of(e, out), root, out, 0)) {
+        taken_by_other(step, out, root) || !order_allows(u, out->loop, root, out, 0)) {
         return;
     }
-    out->root = root;
+    uses_join(u, out, root);
     root->last = out->last > root->last ? out->last : root->last;
 }
 
@@ -199,10 +240,12 @@ static void visit_pairs(void *ctx, Step *step, int depth) {
 
 void pass_inplace(Program *p, ProgramEntry *e) {
     int nbuf = e->buf.count;
+    Arena scratch = {0};
+    Uses uses = uses_of(&scratch, p, e);
     for (int i = 0; i < nbuf; i++) {
         Buf *buf = e->buf.at[i];
-        if (buf->dest != NULL && dest_can_be_root(e, buf)) {
-            buf->root = buf->dest;
+        if (buf->dest != NULL && dest_can_be_root(&uses, buf)) {
+            uses_join(&uses, buf, buf->dest);
         }
     }
     for (int i = 0; i < nbuf; i++) {
@@ -213,6 +256,8 @@ void pass_inplace(Program *p, ProgramEntry *e) {
     }
     program_number(e);
     live_ranges(e);
-    steps_visit(&e->step, visit_pairs, e);
+    uses = uses_of(&scratch, p, e);
+    steps_visit(&e->step, visit_pairs, &uses);
     live_ranges(e);
+    arena_free(&scratch);
 }

@@ -6,6 +6,7 @@
  * orders, STEP_CHECK, numbers; changes no values. */
 #include "passes/order.h"
 
+#include "passes/improve.h"
 #include "passes/sched.h"
 
 #include <string.h>
@@ -38,33 +39,103 @@ static bool key_less(Key x, Key y) {
     return x.a != y.a ? x.a < y.a : x.b != y.b ? x.b < y.b : x.c < y.c;
 }
 
-/* Takes, of the items whose predecessors are done, the best by the rule. */
-static void order_greedy(const Sched *s, Sim *sim, Rule rule, int *left, int *ready, int *order) {
-    int nready = 0, done = 0;
-    sim_open(s, sim);
-    for (int i = 0; i < s->n; i++) {
-        left[i] = s->item[i].pred.count;
-        if (left[i] == 0) {
-            ready[nready++] = i;
+/* The items whose predecessors are done, as a heap by the rule. */
+typedef struct {
+    const Sched *s;
+    Sim *sim;
+    Rule rule;
+    int *left; /* predecessors to come, by item */
+    int *heap, count;
+    int *place; /* in the heap, by item; -1: not there */
+    Key *key;   /* by item */
+} Ready;
+
+static Ready ready_new(const Sched *s, Sim *sim) {
+    return (Ready){.s = s,
+                   .sim = sim,
+                   .left = ARENA_ARRAY(s->arena, int, s->n + 1),
+                   .heap = ARENA_ARRAY(s->arena, int, s->n + 1),
+                   .place = ARENA_ARRAY(s->arena, int, s->n + 1),
+                   .key = ARENA_ARRAY(s->arena, Key, s->n + 1)};
+}
+
+static void ready_put(Ready *r, int at, int item) {
+    r->heap[at] = item;
+    r->place[item] = at;
+}
+
+/* Moves the item to where it belongs, from the free place `at`. */
+static void ready_settle(Ready *r, int at, int item) {
+    for (; at > 0 && key_less(r->key[item], r->key[r->heap[(at - 1) / 2]]); at = (at - 1) / 2) {
+        ready_put(r, at, r->heap[(at - 1) / 2]);
+    }
+    for (int k; (k = 2 * at + 1) < r->count; at = k) {
+        k += k + 1 < r->count && key_less(r->key[r->heap[k + 1]], r->key[r->heap[k]]);
+        if (!key_less(r->key[r->heap[k]], r->key[item])) {
+            break;
+        }
+        ready_put(r, at, r->heap[k]);
+    }
+    ready_put(r, at, item);
+}
+
+static void ready_add(Ready *r, int item) {
+    r->key[item] = rule_key(r->s, r->sim, r->rule, item);
+    ready_settle(r, r->count++, item);
+}
+
+static int ready_take(Ready *r) {
+    int first = r->heap[0], last = r->heap[--r->count];
+    r->place[first] = -1;
+    if (r->count > 0) {
+        ready_settle(r, 0, last);
+    }
+    return first;
+}
+
+static void ready_renew(Ready *r, const Ints *items) {
+    for (int i = 0; i < items->count; i++) {
+        int item = items->at[i];
+        if (r->place[item] >= 0) {
+            r->key[item] = rule_key(r->s, r->sim, r->rule, item);
+            ready_settle(r, r->place[item], item);
         }
     }
-    while (nready > 0) {
-        int best = 0;
-        Key key = rule_key(s, sim, rule, ready[0]);
-        for (int k = 1; k < nready; k++) {
-            Key other = rule_key(s, sim, rule, ready[k]);
-            if (key_less(other, key)) {
-                key = other;
-                best = k;
+}
+
+/* Takes, of the items whose predecessors are done, the best by the rule. What an item adds and
+ * frees changes when something it touches comes to life or waits for one item alone. */
+static void order_greedy(Ready *r, Rule rule, int *order) {
+    const Sched *s = r->s;
+    int done = 0;
+    r->rule = rule;
+    r->count = 0;
+    sim_open(s, r->sim);
+    for (int i = 0; i < s->n; i++) {
+        r->left[i] = s->item[i].pred.count;
+        r->place[i] = -1;
+    }
+    for (int i = 0; i < s->n; i++) {
+        if (r->left[i] == 0) {
+            ready_add(r, i);
+        }
+    }
+    while (r->count > 0) {
+        int i = ready_take(r);
+        const Item *item = &s->item[i];
+        sim_take(s, r->sim, i);
+        order[done++] = i;
+        for (int k = 0; k < item->touch.count; k++) {
+            const Use *use = &s->use.at[item->touch.at[k]];
+            int left = r->sim->left[item->touch.at[k]];
+            if (left == 1 || left + 1 == use->touches + use->kept) {
+                ready_renew(r, &use->read);
+                ready_renew(r, &use->write);
             }
         }
-        int i = ready[best];
-        ready[best] = ready[--nready];
-        sim_take(s, sim, i);
-        order[done++] = i;
-        for (int k = 0; k < s->item[i].succ.count; k++) {
-            if (--left[s->item[i].succ.at[k]] == 0) {
-                ready[nready++] = s->item[i].succ.at[k];
+        for (int k = 0; k < item->succ.count; k++) {
+            if (--r->left[item->succ.at[k]] == 0) {
+                ready_add(r, item->succ.at[k]);
             }
         }
     }
@@ -135,68 +206,6 @@ static void order_post(const Sched *s, const int *legal, bool last_sink_first, i
     }
 }
 
-/* ---- improvement ---------------------------------------------------------------------------- */
-
-enum { IMPROVE_PASSES = 4, IMPROVE_PLACES = 12, IMPROVE_STEPS = 20000000 };
-
-static void order_move(int *order, int from, int to) {
-    int item = order[from];
-    for (; from < to; from++) {
-        order[from] = order[from + 1];
-    }
-    for (; from > to; from--) {
-        order[from] = order[from - 1];
-    }
-    order[to] = item;
-}
-
-/* Moves single items inside the window that their dependencies leave, as long as the peak falls, or
- * what stands near it. */
-static int64_t order_improve(const Sched *s, Sim *sim, int *order, int64_t peak) {
-    int *at = ARENA_ARRAY(s->arena, int, s->n + 1);
-    int64_t line = peak - peak / 10, above, budget = IMPROVE_STEPS;
-    (void)sim_peak(s, sim, order, line, &above);
-    bool changed = true;
-    for (int pass = 0; pass < IMPROVE_PASSES && changed; pass++) {
-        changed = false;
-        for (int item = 0; item < s->n && budget > 0; item++) {
-            for (int k = 0; k < s->n; k++) {
-                at[order[k]] = k;
-            }
-            int lo = 0, hi = s->n - 1, here = at[item];
-            for (int k = 0; k < s->item[item].succ.count; k++) {
-                int other = at[s->item[item].succ.at[k]];
-                hi = other - 1 < hi ? other - 1 : hi;
-            }
-            for (int k = 0; k < s->item[item].pred.count; k++) {
-                int other = at[s->item[item].pred.at[k]];
-                lo = other + 1 > lo ? other + 1 : lo;
-            }
-            int stride = (hi - lo) / IMPROVE_PLACES + 1, best = here;
-            for (int to = lo; to <= hi; to += stride) {
-                if (to == here) {
-                    continue;
-                }
-                int64_t other_above;
-                order_move(order, here, to);
-                int64_t other = sim_peak(s, sim, order, line, &other_above);
-                order_move(order, to, here);
-                budget -= s->n;
-                if (other < peak || (other == peak && other_above < above)) {
-                    peak = other;
-                    above = other_above;
-                    best = to;
-                }
-            }
-            if (best != here) {
-                order_move(order, here, best);
-                changed = true;
-            }
-        }
-    }
-    return peak;
-}
-
 /* ---- lists ---------------------------------------------------------------------------------- */
 
 static int64_t order_list(Program *p, ProgramEntry *e, Step *loop, StepList *list, Arena *arena,
@@ -210,7 +219,7 @@ static int64_t order_list(Program *p, ProgramEntry *e, Step *loop, StepList *lis
         }
     }
     Sim sim = sim_new(&s);
-    int *left = ARENA_ARRAY(arena, int, s.n + 1), *ready = ARENA_ARRAY(arena, int, s.n + 1);
+    Ready ready = ready_new(&s, &sim);
     int *order = ARENA_ARRAY(arena, int, s.n + 1), *best = ARENA_ARRAY(arena, int, s.n + 1);
     int *legal = ARENA_ARRAY(arena, int, s.n + 1);
     static const char *const names[RULES + 2] = {
@@ -222,14 +231,14 @@ static int64_t order_list(Program *p, ProgramEntry *e, Step *loop, StepList *lis
         "post-order, first sink first",
         "post-order, last sink first",
     };
-    int64_t lowest = INT64_MAX, above;
+    int64_t lowest = INT64_MAX;
     for (int k = 0; k < RULES + 2; k++) {
         if (k < RULES) {
-            order_greedy(&s, &sim, (Rule)k, left, ready, order);
+            order_greedy(&ready, (Rule)k, order);
         } else {
             order_post(&s, legal, k == RULES + 1, order);
         }
-        int64_t peak = sim_peak(&s, &sim, order, INT64_MAX, &above);
+        int64_t peak = sim_peak(&s, &sim, order);
         if (peak < lowest) {
             lowest = peak;
             memcpy(best, order, sizeof *best * (size_t)s.n);
@@ -239,7 +248,7 @@ static int64_t order_list(Program *p, ProgramEntry *e, Step *loop, StepList *lis
             memcpy(legal, order, sizeof *legal * (size_t)s.n);
         }
     }
-    int64_t moved = order_improve(&s, &sim, best, lowest);
+    int64_t moved = order_improve(&s, best, lowest);
     if (moved < lowest) {
         *name = str_printf(p->arena, "%s, improved", *name);
     }

@@ -111,7 +111,20 @@ static void build_items(Sched *s) {
             }
             if (s->use.at[u].local) {
                 VEC_PUSH(s->arena, &item->touch, u);
+                s->use.at[u].touches++;
             }
+        }
+    }
+}
+
+/* Pairs of which both come and go with the list. */
+static void note_pairs(Sched *s, Item *item) {
+    for (int k = 0; k < item->step->inplace.count; k++) {
+        int in = s->use_of[item->step->inplace.at[k].in->id];
+        int out = s->use_of[item->step->inplace.at[k].out->id];
+        if (in >= 0 && out >= 0 && s->use.at[in].local && s->use.at[out].local) {
+            VEC_PUSH(s->arena, &item->over, in);
+            VEC_PUSH(s->arena, &item->over, out);
         }
     }
 }
@@ -201,6 +214,9 @@ Sched sched_open(Program *p, ProgramEntry *e, Step *loop, StepList *list, Arena 
     build_items(&s);
     add_wishes(&s);
     mark_updates(&s);
+    for (int i = 0; i < s.n; i++) {
+        note_pairs(&s, &s.item[i]);
+    }
     return s;
 }
 
@@ -213,15 +229,9 @@ Sim sim_new(const Sched *s) {
 
 void sim_open(const Sched *s, Sim *sim) {
     sim->live = sim->peak = 0;
-    memset(sim->left, 0, sizeof *sim->left * (size_t)s->use.count);
     memset(sim->born, 0, sizeof *sim->born * (size_t)s->use.count);
-    for (int i = 0; i < s->n; i++) {
-        for (int k = 0; k < s->item[i].touch.count; k++) {
-            sim->left[s->item[i].touch.at[k]]++;
-        }
-    }
     for (int u = 0; u < s->use.count; u++) {
-        sim->left[u] += s->use.at[u].kept;
+        sim->left[u] = s->use.at[u].touches + s->use.at[u].kept;
     }
 }
 
@@ -238,11 +248,10 @@ void sim_effect(const Sched *s, const Sim *sim, int i, int64_t *adds, int64_t *f
             *frees += s->use.at[u].size;
         }
     }
-    for (int k = 0; k < item->step->inplace.count; k++) {
-        int in = s->use_of[item->step->inplace.at[k].in->id];
-        int out = s->use_of[item->step->inplace.at[k].out->id];
-        if (in >= 0 && out >= 0 && sim->left[in] == 1 && sim->born[in] && !sim->born[out] &&
-            s->use.at[in].size == s->use.at[out].size && s->use.at[out].local) {
+    for (int k = 0; k < item->over.count; k += 2) {
+        int in = item->over.at[k], out = item->over.at[k + 1];
+        if (sim->left[in] == 1 && sim->born[in] && !sim->born[out] &&
+            s->use.at[in].size == s->use.at[out].size) {
             *adds -= s->use.at[out].size;
             *frees -= s->use.at[in].size;
         }
@@ -261,15 +270,10 @@ void sim_take(const Sched *s, Sim *sim, int i) {
     }
 }
 
-int64_t sim_peak(const Sched *s, Sim *sim, const int *order, int64_t line, int64_t *above) {
+int64_t sim_peak(const Sched *s, Sim *sim, const int *order) {
     sim_open(s, sim);
-    *above = 0;
     for (int i = 0; i < s->n; i++) {
-        int64_t before = sim->peak;
-        sim->peak = 0;
         sim_take(s, sim, order[i]);
-        *above += sim->peak > line ? sim->peak - line : 0;
-        sim->peak = sim->peak > before ? sim->peak : before;
     }
     return sim->peak;
 }

@@ -11,6 +11,7 @@ typedef struct {
     Buf *buf;
     int64_t size;     /* in the arena; 0 when its value is made in its destination */
     Ints read, write; /* items */
+    int touches;      /* items that read or write it */
     bool local;       /* declared in this list: comes and goes with it */
     bool kept;        /* lives to the end of the list: a copy to its destination reads it there */
 } Use;
@@ -18,6 +19,7 @@ typedef struct {
 typedef struct {
     Step *step;
     Ints succ, pred, touch; /* items; items; uses that are local */
+    Ints over;              /* pairs of uses: an operand that dies, what may take its bytes */
     int64_t inner;          /* peak inside a loop's body */
     bool update;            /* all that it makes ends in parameters and states */
     int stamp;
@@ -51,7 +53,7 @@ void sim_open(const Sched *s, Sim *sim);
 /* Bytes that the item adds while it runs, and bytes that are gone when it has run. */
 void sim_effect(const Sched *s, const Sim *sim, int i, int64_t *adds, int64_t *frees);
 void sim_take(const Sched *s, Sim *sim, int i);
-/* The most bytes live in this order, and how far the steps stand above `line` together. */
-int64_t sim_peak(const Sched *s, Sim *sim, const int *order, int64_t line, int64_t *above);
+/* The most bytes live in this order. */
+int64_t sim_peak(const Sched *s, Sim *sim, const int *order);
 
 #endif
