@@ -167,19 +167,27 @@ typedef struct {
     const Emit *e;
     const ProgramEntry *entry;
     bool *used;        /* by Buf.id: a step names it */
+    bool *written;     /* by Buf.id: a step writes it, or what lies in its bytes */
     const char *arena; /* expression */
+    Arena scratch;
 } Names;
 
 static void note_used(void *ctx, Step *step, int depth) {
     Names *names = ctx;
     (void)depth;
     for (int i = 0; step->kind != STEP_LOOP && i < step->access.count; i++) {
-        names->used[step->access.at[i].buf->id] = true;
+        const Buf *buf = step->access.at[i].buf;
+        names->used[buf->id] = true;
+        if (step->access.at[i].mode & ACCESS_WRITE) {
+            names->written[buf->id] = names->written[buf_root(buf)->id] = true;
+        }
     }
 }
 
 static Names names_open(const Emit *e, const ProgramEntry *entry, const char *arena) {
-    Names names = {e, entry, ARENA_ARRAY(e->arena, bool, e->p->nbuf + 1), arena};
+    Names names = {.e = e, .entry = entry, .arena = arena};
+    names.used = ARENA_ARRAY(&names.scratch, bool, e->p->nbuf + 1);
+    names.written = ARENA_ARRAY(&names.scratch, bool, e->p->nbuf + 1);
     steps_visit(&entry->step, note_used, &names);
     return names;
 }
@@ -215,7 +223,7 @@ static void print_slots(const Names *names, Text *out) {
                               : "");
             first = false;
             print_pointer(names, buf, str_printf(names->e->arena, "m->%s", regions[r].name),
-                          !buf_written(names->entry, buf), out);
+                          !names->written[buf->id], out);
             text_add(out, " ");
             text_comment(out, buf->slot->name);
             text_add(out, " */\n");
@@ -466,6 +474,7 @@ void entry_function(const Emit *e, const Printer *printer, const ProgramEntry *e
     print_pushes(e, entry, out);
     print_results(&names, out);
     text_printf(out, "    return %s_OK;\n}\n\n", e->upper);
+    arena_free(&names.scratch);
 }
 
 /* ---- functions without an instance ---------------------------------------------------------- */
@@ -503,6 +512,7 @@ void entry_load(const Emit *e, const Printer *printer, const ProgramEntry *entry
     print_temps(&names, out);
     print_steps(&names, printer, &entry->step, 1, out);
     text_add(out, "}\n\n");
+    arena_free(&names.scratch);
 }
 
 static void print_value(const Names *names, OutRole role, int *index, Text *out) {
@@ -554,4 +564,5 @@ void entry_eval_end(const Emit *e, const Printer *printer, const ProgramEntry *e
     print_value(&names, OUT_LOSS, &index, out);
     print_value(&names, OUT_METRIC, &index, out);
     text_add(out, "}\n\n");
+    arena_free(&names.scratch);
 }

@@ -136,27 +136,6 @@ const char *field_name(const Emit *e, const char *name) {
     return text.at;
 }
 
-typedef struct {
-    const Buf *buf;
-    bool written;
-} WriteSearch;
-
-static void search_write(void *ctx, Step *step, int depth) {
-    WriteSearch *search = ctx;
-    (void)depth;
-    for (int i = 0; i < step->access.count && !search->written; i++) {
-        const Access *access = &step->access.at[i];
-        search->written = (access->mode & ACCESS_WRITE) != 0 &&
-                          (access->buf == search->buf || buf_root(access->buf) == search->buf);
-    }
-}
-
-bool buf_written(const ProgramEntry *e, const Buf *buf) {
-    WriteSearch search = {buf, false};
-    steps_visit(&e->step, search_write, &search);
-    return search.written;
-}
-
 const ProgramEntry *entry_of(const Program *p, const Entry *entry) {
     for (int i = 0; i < p->entry.count; i++) {
         if (p->entry.at[i]->entry == entry) {

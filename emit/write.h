@@ -29,7 +29,6 @@ int loc_line_of(const Emit *e, Loc loc);     /* 0: none */
 
 /* A field of *_in or *_out: the name of the source unless C has it. */
 const char *field_name(const Emit *e, const char *name);
-bool buf_written(const ProgramEntry *e, const Buf *buf); /* it, or what lies in its bytes */
 const ProgramEntry *entry_of(const Program *p, const Entry *entry);
 const ProgramEntry *entry_eval(const Program *p, const Entry *train, EntryKind kind);
 /* Declared inputs of an entry: without the rows in use of an evaluation. */
