@@ -22,7 +22,7 @@ static const Attr no_attr;
 
 Graph *graph_new(Arena *arena, Elem float_type) {
     Graph *g = ARENA_NEW(arena, Graph);
-    g->arena = arena;
+    g->arena = g->keep = arena;
     g->loc = LOC_NONE;
     g->float_type = float_type;
     return g;
@@ -61,13 +61,47 @@ static uint64_t hash_words(uint64_t hash, const void *data, size_t bytes) {
     return hash;
 }
 
-static uint64_t node_hash(OpCode op, Node *const *in, int nin, const Attr *attr, const Type *type) {
+/* Attributes are large, and few of them differ: equal ones are one. */
+static const Attr *attr_keep(Graph *g, const Attr *attr) {
+    if (memcmp(attr, &no_attr, sizeof *attr) == 0) {
+        return &no_attr;
+    }
+    if (2 * g->nattr >= g->attr_size) {
+        const Attr **old = g->attr;
+        int size = g->attr_size;
+        g->attr_size = size ? 2 * size : 64;
+        g->attr = ARENA_ARRAY(g->keep, const Attr *, g->attr_size);
+        for (int i = 0; i < size; i++) {
+            uint64_t h = old[i] ? hash_words(HASH_TABLE, old[i], sizeof *attr) : 0;
+            while (old[i] && g->attr[h & (uint64_t)(g->attr_size - 1)]) {
+                h++;
+            }
+            if (old[i]) {
+                g->attr[h & (uint64_t)(g->attr_size - 1)] = old[i];
+            }
+        }
+    }
+    uint64_t h = hash_words(HASH_TABLE, attr, sizeof *attr), mask = (uint64_t)g->attr_size - 1;
+    for (; g->attr[h & mask]; h++) {
+        if (memcmp(g->attr[h & mask], attr, sizeof *attr) == 0) {
+            return g->attr[h & mask];
+        }
+    }
+    Attr *copy = ARENA_NEW(g->keep, Attr);
+    *copy = *attr;
+    g->nattr++;
+    g->attr[h & mask] = copy;
+    return copy;
+}
+
+static uint32_t node_hash(OpCode op, Node *const *in, int nin, const Attr *attr, const Type *type) {
     uint64_t h = hash_bytes(HASH_TABLE, &op, sizeof op);
     for (int i = 0; i < nin; i++) {
         h = hash_bytes(h, &in[i]->id, sizeof in[i]->id);
     }
     h = hash_words(h, attr, sizeof *attr);
-    return hash_words(h, type, sizeof *type);
+    h = hash_words(h, type, sizeof *type);
+    return (uint32_t)(h ^ h >> 32);
 }
 
 static bool node_is(const Node *node, OpCode op, Node *const *in, int nin, const Attr *attr,
@@ -78,8 +112,7 @@ static bool node_is(const Node *node, OpCode op, Node *const *in, int nin, const
 }
 
 static void cons_put(Region *region, Node *node) {
-    uint64_t h = node_hash(node->op, node->in, node->nin, node->attr, &node->type);
-    uint64_t mask = (uint64_t)region->cons_size - 1;
+    uint32_t h = node->hash, mask = (uint32_t)region->cons_size - 1;
     while (region->cons[h & mask]) {
         h++;
     }
@@ -100,28 +133,28 @@ static void cons_grow(Region *region) {
     }
 }
 
-static Node *cons_find(const Region *region, OpCode op, Node *const *in, int nin, const Attr *attr,
-                       const Type *type) {
+/* Adds what graph_append has made. */
+static void cons_add(Region *region, Node *node, uint32_t hash) {
+    node->hash = hash;
+    if (2 * (region->cons_used + 1) > region->cons_size) {
+        cons_grow(region);
+    }
+    cons_put(region, node);
+}
+
+static Node *cons_find(const Region *region, uint32_t hash, OpCode op, Node *const *in, int nin,
+                       const Attr *attr, const Type *type) {
     if (region->cons_size == 0) {
         return NULL;
     }
-    uint64_t h = node_hash(op, in, nin, attr, type);
-    uint64_t mask = (uint64_t)region->cons_size - 1;
-    for (; region->cons[h & mask]; h++) {
-        if (node_is(region->cons[h & mask], op, in, nin, attr, type)) {
+    uint32_t mask = (uint32_t)region->cons_size - 1;
+    for (uint32_t h = hash; region->cons[h & mask]; h++) {
+        if (region->cons[h & mask]->hash == hash &&
+            node_is(region->cons[h & mask], op, in, nin, attr, type)) {
             return region->cons[h & mask];
         }
     }
     return NULL;
-}
-
-static const Attr *attr_keep(Graph *g, const Attr *attr) {
-    if (memcmp(attr, &no_attr, sizeof *attr) == 0) {
-        return &no_attr;
-    }
-    Attr *copy = ARENA_NEW(g->arena, Attr);
-    *copy = *attr;
-    return copy;
 }
 
 /* Appends without looking for an equal node: loops, marks with bodies, body parameters. */
@@ -254,16 +287,13 @@ Node *graph_add(Graph *g, OpCode op, Node *const *in, int nin, const Attr *attr,
         return other;
     }
     Region *region = g->region;
-    Node *found = cons_find(region, op, operand, nin, attr, &t);
-    if (found) {
-        return found;
+    uint32_t hash = node_hash(op, operand, nin, attr, &t);
+    Node *found = cons_find(region, hash, op, operand, nin, attr, &t);
+    if (!found) {
+        found = graph_append(g, op, operand, nin, attr, NULL, t);
+        cons_add(region, found, hash);
     }
-    Node *node = graph_append(g, op, operand, nin, attr, NULL, t);
-    if (2 * (region->cons_used + 1) > region->cons_size) {
-        cons_grow(region);
-    }
-    cons_put(region, node);
-    return node;
+    return found;
 }
 
 Node *graph_name(Node *node, const char *name) {
@@ -360,15 +390,13 @@ Node *node_slot(Graph *g, Slot *slot) {
     }
     Attr attr = {.slot = slot};
     Region *before = graph_enter(g, top);
-    Node *node = cons_find(top, OP_SLOT, NULL, 0, &attr, &slot->type);
+    uint32_t hash = node_hash(OP_SLOT, NULL, 0, &attr, &slot->type);
+    Node *node = cons_find(top, hash, OP_SLOT, NULL, 0, &attr, &slot->type);
     if (!node) {
         node = graph_append(g, OP_SLOT, NULL, 0, &attr, NULL, slot->type);
         node->loc = slot->loc;
         node->name = slot->name;
-        if (2 * (top->cons_used + 1) > top->cons_size) {
-            cons_grow(top);
-        }
-        cons_put(top, node);
+        cons_add(top, node, hash);
     }
     graph_leave(g, before);
     return graph_import(g, node);

@@ -102,6 +102,7 @@ struct Node {
     Type type;
     Node **in;
     int nin;
+    uint32_t hash;    /* of the builder */
     const Attr *attr; /* never NULL */
     Region *region;   /* owner */
     Region *body;     /* LOOP, CUSTOM */
@@ -258,7 +259,10 @@ typedef struct {
 } Module;
 
 struct Graph {
-    Arena *arena;
+    Arena *arena;       /* of regions and nodes; a stage may put another in its place */
+    Arena *keep;        /* of attributes, which go from stage to stage */
+    const Attr **attr;  /* hash table of them */
+    int nattr, attr_size;
     Region *region; /* where the makers below put nodes: the innermost open one */
     Loc loc;        /* given to new nodes */
     Elem float_type;

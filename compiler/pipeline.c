@@ -99,14 +99,17 @@ static void module_verify(const Module *module, GraphStage stage) {
     }
 }
 
-/* Graph -> Graph. Returns false when a dump was printed and the work ends here. */
-static bool optimise(Compile *c, Module *module) {
+/* Graph -> Graph. The regions of a pass lie in the arena that its turn has; those of the pass before
+ * it are given back. Returns false when a dump was printed and the work ends here. */
+static bool optimise(Compile *c, Module *module, Arena *turn) {
     for (size_t p = 0; p < sizeof graph_passes / sizeof *graph_passes; p++) {
+        module->graph->arena = &turn[p % 2];
         for (int i = 0; i < module->entry.count; i++) {
             Entry *entry = module->entry.at[i];
             entry->region = graph_passes[p].run(module->graph, entry->region);
         }
         module_verify(module, graph_passes[p].stage);
+        arena_free(&turn[(p + 1) % 2]);
         if (dump_wanted(c, graph_passes[p].name)) {
             module_dump(module, c->out);
             return false;
@@ -200,8 +203,8 @@ static int emit(Compile *c, const Program *p, uint32_t source) {
     return code;
 }
 
-/* Source text -> what the command asks for. */
-static int stages(Compile *c, uint32_t source) {
+/* Source text -> what the command asks for; `turn` holds two arenas. */
+static int stages(Compile *c, uint32_t source, Arena *turn) {
     if (c->opt.command == COMMAND_FMT) {
         Text out = {.arena = &c->arena};
         const char *text = fmt_source(c, &c->arena, source);
@@ -229,7 +232,7 @@ static int stages(Compile *c, uint32_t source) {
         module_dump(module, c->out);
         return EXIT_OK;
     }
-    if (!optimise(c, module) || c->opt.command == COMMAND_CHECK) {
+    if (!optimise(c, module, turn) || c->opt.command == COMMAND_CHECK) {
         return EXIT_OK;
     }
     if (c->opt.command == COMMAND_TEST) {
@@ -254,7 +257,10 @@ int pipeline_text(Compile *c, const char *text, size_t length) {
         fprintf(c->diag.out, " lower plan\n");
         return EXIT_USAGE;
     }
-    int code = stages(c, diag_add_source(&c->diag, c->opt.input, text, length));
+    Arena turn[2] = {{0}, {0}};
+    int code = stages(c, diag_add_source(&c->diag, c->opt.input, text, length), turn);
+    arena_free(&turn[0]);
+    arena_free(&turn[1]);
     diag_close(&c->diag);
     return code;
 }

@@ -425,9 +425,9 @@ static const Value *data_index(Access *a, AxisUse *use, const Value **mask) {
                   (long long)n, (long long)(n - 1));
         return &value_poison;
     }
-    const Value *last = value_int(e->arena, n - 1), *zero = value_int(e->arena, 0);
+    const Value *last = value_int(e->scratch, n - 1), *zero = value_int(e->scratch, 0);
     if (a->border == BORDER_WRAP) {
-        return arith_divide(e, loc, true, v, value_int(e->arena, n));
+        return arith_divide(e, loc, true, v, value_int(e->scratch, n));
     }
     if (a->border == BORDER_VALUE) {
         const Value *in = arith_binary(e, loc, AO_AND, arith_binary(e, loc, AO_GE, v, zero),
@@ -453,7 +453,7 @@ static const Value *gather(Access *a, AxisUse *use, int nuse) {
         data[ndata++] = place_of(a, &use[i]);
         if (at) {
             Loc loc = use[i].at->loc;
-            const Value *n = value_int(e->arena, use[i].dim.size);
+            const Value *n = value_int(e->scratch, use[i].dim.size);
             at = arith_binary(e, loc, AO_ADD, arith_binary(e, loc, AO_MUL, at, n), v);
         } else {
             at = v;
@@ -461,7 +461,7 @@ static const Value *gather(Access *a, AxisUse *use, int nuse) {
         merged *= use[i].dim.size;
     }
     if (ndata == 0) {
-        Value *r = ARENA_NEW(e->arena, Value);
+        Value *r = ARENA_NEW(e->scratch, Value);
         r->kind = V_TENSOR;
         r->node = a->node;
         r->nspan = a->rank;
@@ -526,7 +526,7 @@ static const Value *gather(Access *a, AxisUse *use, int nuse) {
                           MD_RANK);
     }
     Node *index = arith_spread(e, at, span, nspan, 0, NULL);
-    Value *r = ARENA_NEW(e->arena, Value);
+    Value *r = ARENA_NEW(e->scratch, Value);
     r->kind = V_TENSOR;
     r->node = node_gather(e->g, x, index, nbatch);
     for (int i = nbatch + ndata; i < n; i++) {
@@ -535,7 +535,7 @@ static const Value *gather(Access *a, AxisUse *use, int nuse) {
     r->nspan = nspan;
     memcpy(r->span, span, sizeof *span * (size_t)nspan);
     if (mask) {
-        const Value *other = value_scalar(e->arena, node_const(e->g, value_elem(r), a->value));
+        const Value *other = value_scalar(e->scratch, node_const(e->g, value_elem(r), a->value));
         return arith_select(e, a->ast->loc, mask, r, other);
     }
     return r;
@@ -722,7 +722,7 @@ static bool settle_loops(Access *a, AxisUse *use, int n) {
 
 /* Slices: what is left are the object's own axes. */
 static const Value *sliced(Access *a, const Value *v) {
-    Value *r = ARENA_NEW(a->e->arena, Value);
+    Value *r = ARENA_NEW(a->e->scratch, Value);
     r->kind = V_TENSOR;
     r->node = a->node;
     r->ranged = v->ranged;
@@ -798,5 +798,5 @@ const Value *access_eval(Elab *e, const Ast *indexed) {
     const Value *r = gather(&a, use, v->rank);
     bool widened =
         a.border == BORDER_VALUE && (a.value < (double)v->lo || a.value >= (double)v->hi);
-    return elab_ok(r) && v->ranged && !widened ? value_ranged(e->arena, r, v->lo, v->hi) : r;
+    return elab_ok(r) && v->ranged && !widened ? value_ranged(e->scratch, r, v->lo, v->hi) : r;
 }

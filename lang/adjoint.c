@@ -22,7 +22,7 @@ static Node *cotangent(Elab *e, const Value *v, const Value *like, Loc loc) {
         return NULL;
     }
     uint32_t axes = 0;
-    Value *w = ARENA_NEW(e->arena, Value);
+    Value *w = ARENA_NEW(e->scratch, Value);
     *w = *v;
     w->nspan = 0;
     for (int i = 0; i < v->nspan; i++) {
@@ -53,7 +53,7 @@ const Value *adjoint_wrap(Elab *e, Item *item, const Value *v) {
     const Value *arg[CALL_PARAMS];
     Node *in[CALL_PARAMS], *out[CALL_PARAMS] = {0};
     int n = 0, nfloat = 0, which[CALL_PARAMS];
-    Scope *inner = scope_new(e->arena, NULL, item->file), *before = e->scope;
+    Scope *inner = scope_new(e->scratch, NULL, item->file), *before = e->scope;
     Region *body = region_new(e->g, e->g->region);
     for (int i = 0; i < before->name.count; i++) {
         const ScopeName *s = before->name.at[i];
@@ -65,20 +65,20 @@ const Value *adjoint_wrap(Elab *e, Item *item, const Value *v) {
         if (seen->kind == V_TENSOR) {
             arg[n] = seen;
             in[n] = seen->node;
-            seen = value_with(e->arena, seen, region_param(body, seen->node->type));
+            seen = value_with(e->scratch, seen, region_param(body, seen->node->type));
             if (arg[n]->ranged) {
-                seen = value_ranged(e->arena, seen, arg[n]->lo, arg[n]->hi);
+                seen = value_ranged(e->scratch, seen, arg[n]->lo, arg[n]->hi);
             }
             if (elem_is_float(value_elem(seen))) {
                 which[nfloat++] = n;
             }
             n++;
         }
-        scope_add(e->arena, inner, s->name, s->loc, s->kind, seen);
+        scope_add(e->scratch, inner, s->name, s->loc, s->kind, seen);
     }
     const Ast *u = adjoint->kid[0]->kid[0];
-    scope_add(e->arena, inner, u->name, u->loc, BIND_ARGUMENT,
-              value_with(e->arena, v, region_param(body, v->node->type)));
+    scope_add(e->scratch, inner, u->name, u->loc, BIND_ARGUMENT,
+              value_with(e->scratch, v, region_param(body, v->node->type)));
     Region *region = graph_enter(e->g, body);
     bool nested = e->in_adjoint;
     const Value *result = e->frame->result;
@@ -116,7 +116,7 @@ const Value *adjoint_wrap(Elab *e, Item *item, const Value *v) {
     if (!ok) {
         return &value_poison;
     }
-    Value *r = ARENA_NEW(e->arena, Value);
+    Value *r = ARENA_NEW(e->scratch, Value);
     *r = *v;
     r->node = node_custom(e->g, v->node, in, n, body);
     return r;

@@ -36,7 +36,7 @@ static const Value *not_of_bools(Elab *e, Loc loc, const char *what) {
 const Value *arith_truncate(Elab *e, Loc loc, double x) {
     /* 2^63 is no int64_t, and nan compares with nothing. */
     bool fits = x >= -0x1p63 && x < 0x1p63;
-    return fits ? value_int(e->arena, (int64_t)x) : overflow(e, loc);
+    return fits ? value_int(e->scratch, (int64_t)x) : overflow(e, loc);
 }
 
 static const Value *int_divide(Elab *e, Loc loc, bool remainder, int64_t a, int64_t b) {
@@ -51,7 +51,7 @@ static const Value *int_divide(Elab *e, Loc loc, bool remainder, int64_t a, int6
         q--;
         r += b;
     }
-    return value_int(e->arena, remainder ? r : q);
+    return value_int(e->scratch, remainder ? r : q);
 }
 
 static const Value *int_power(Elab *e, Loc loc, int64_t a, int64_t b) {
@@ -64,10 +64,10 @@ static const Value *int_power(Elab *e, Loc loc, int64_t a, int64_t b) {
             break;
         }
         if (a == -1) {
-            return value_int(e->arena, b % 2 ? -1 : 1);
+            return value_int(e->scratch, b % 2 ? -1 : 1);
         }
     }
-    return value_int(e->arena, r);
+    return value_int(e->scratch, r);
 }
 
 static bool is_compare(AstOp op) {
@@ -88,9 +88,9 @@ static bool number_compare(AstOp op, double a, double b) {
 static const Value *numbers(Elab *e, Loc loc, AstOp op, const Value *a, const Value *b) {
     if (is_compare(op)) {
         if (a->kind == V_INT && b->kind == V_INT && (op == AO_EQ || op == AO_NE)) {
-            return value_bool(e->arena, (a->integer == b->integer) == (op == AO_EQ));
+            return value_bool(e->scratch, (a->integer == b->integer) == (op == AO_EQ));
         }
-        return value_bool(e->arena, number_compare(op, value_number(a), value_number(b)));
+        return value_bool(e->scratch, number_compare(op, value_number(a), value_number(b)));
     }
     if (a->kind == V_INT && b->kind == V_INT) {
         int64_t x = a->integer, y = b->integer, r = 0;
@@ -104,7 +104,7 @@ static const Value *numbers(Elab *e, Loc loc, AstOp op, const Value *a, const Va
             if (y == 0 || y == -1 || x % y == 0) {
                 return int_divide(e, loc, false, x, y);
             }
-            return value_real(e->arena, (double)x / (double)y);
+            return value_real(e->scratch, (double)x / (double)y);
         case AO_POW:
             if (y >= 0) {
                 return int_power(e, loc, x, y);
@@ -112,10 +112,10 @@ static const Value *numbers(Elab *e, Loc loc, AstOp op, const Value *a, const Va
             if (x == 0) {
                 return int_divide(e, loc, false, 1, x);
             }
-            return value_real(e->arena, pow((double)x, (double)y));
+            return value_real(e->scratch, pow((double)x, (double)y));
         default: BUG("arithmetic operator %d", op);
         }
-        return over ? overflow(e, loc) : value_int(e->arena, r);
+        return over ? overflow(e, loc) : value_int(e->scratch, r);
     }
     double x = value_number(a), y = value_number(b), r = 0;
     switch (op) {
@@ -127,7 +127,7 @@ static const Value *numbers(Elab *e, Loc loc, AstOp op, const Value *a, const Va
     case AO_MOD: return elab_error(e, loc, 322, "'%%' is for integers");
     default: BUG("arithmetic operator %d", op);
     }
-    return value_real(e->arena, r);
+    return value_real(e->scratch, r);
 }
 
 /* --- tensors --------------------------------------------------------------------------------- */
@@ -137,7 +137,7 @@ const Value *arith_tensor(Elab *e, Loc loc, const Value *v, Elem elem) {
         return v;
     }
     if (v->kind == V_BOOL && elem == TY_BOOL) {
-        return value_scalar(e->arena, node_const(e->g, TY_BOOL, v->truth ? 1 : 0));
+        return value_scalar(e->scratch, node_const(e->g, TY_BOOL, v->truth ? 1 : 0));
     }
     if (v->kind == V_INT && elem_is_int(elem)) {
         int bits = 8 * (int)elem_bytes(elem) - (elem_is_signed(elem) ? 1 : 0);
@@ -146,11 +146,11 @@ const Value *arith_tensor(Elab *e, Loc loc, const Value *v, Elem elem) {
             return elab_error(e, loc, 446, "%lld does not fit %s", (long long)v->integer,
                               elem_name(elem));
         }
-        const Value *t = value_scalar(e->arena, node_int(e->g, elem, v->integer));
-        return value_ranged(e->arena, t, v->integer, v->integer + 1);
+        const Value *t = value_scalar(e->scratch, node_int(e->g, elem, v->integer));
+        return value_ranged(e->scratch, t, v->integer, v->integer + 1);
     }
     if (value_is_number(v) && elem_is_float(elem)) {
-        return value_scalar(e->arena, node_const(e->g, elem, value_number(v)));
+        return value_scalar(e->scratch, node_const(e->g, elem, value_number(v)));
     }
     if (v->kind == V_REAL && elem_is_int(elem)) {
         return elab_error(e, loc, 323, "%g is no integer, and one is needed here", v->real);
@@ -321,7 +321,7 @@ const Value *arith_node(Elab *e, Loc loc, OpCode op, const Value *const *v, int 
     Node *node = n == 1   ? node_map1(e->g, op, in[0])
                  : n == 2 ? node_map2(e->g, op, in[0], in[1])
                           : node_select(e->g, in[0], in[1], in[2]);
-    Value *r = ARENA_NEW(e->arena, Value);
+    Value *r = ARENA_NEW(e->scratch, Value);
     *r = like;
     r->node = node;
     r->end = end;
@@ -432,7 +432,7 @@ static const Value *ranged(Elab *e, const Value *v, int64_t lo, int64_t hi) {
     if (lo < -limit || hi >= limit) {
         return v;
     }
-    return value_ranged(e->arena, v, lo, hi + 1);
+    return value_ranged(e->scratch, v, lo, hi + 1);
 }
 
 static const Value *range_binary(Elab *e, AstOp op, const Value *r, const Value *a,
@@ -476,7 +476,7 @@ static const Value *reciprocal_power(Elab *e, Loc loc, const Value *a, const Val
     }
     int n = (int)(p < 0 ? -p : p);
     if (n == 0) {
-        return to_elem(e, loc, value_int(e->arena, 1), elem);
+        return to_elem(e, loc, value_int(e->scratch, 1), elem);
     }
     const Value *r = a;
     for (int i = 1; i < n; i++) {
@@ -486,7 +486,7 @@ static const Value *reciprocal_power(Elab *e, Loc loc, const Value *a, const Val
             break;
         }
     }
-    return p < 0 ? arith_binary(e, loc, AO_DIV, value_int(e->arena, 1), r) : r;
+    return p < 0 ? arith_binary(e, loc, AO_DIV, value_int(e->scratch, 1), r) : r;
 }
 
 static const Value *power(Elab *e, Loc loc, const Value *a, const Value *b) {
@@ -524,7 +524,7 @@ static const Value *logic(Elab *e, Loc loc, AstOp op, const Value *a, const Valu
         }
     }
     if (a->kind == V_BOOL && b->kind == V_BOOL) {
-        return value_bool(e->arena, op == AO_AND ? a->truth && b->truth : a->truth || b->truth);
+        return value_bool(e->scratch, op == AO_AND ? a->truth && b->truth : a->truth || b->truth);
     }
     for (int i = 0; i < 2; i++) {
         v[i] = arith_tensor(e, loc, v[i], TY_BOOL);
@@ -578,7 +578,7 @@ const Value *arith_binary(Elab *e, Loc loc, AstOp op, const Value *a, const Valu
     }
     if (is_compare(op)) {
         if (a->kind == V_BOOL && b->kind == V_BOOL && (op == AO_EQ || op == AO_NE)) {
-            return value_bool(e->arena, (a->truth == b->truth) == (op == AO_EQ));
+            return value_bool(e->scratch, (a->truth == b->truth) == (op == AO_EQ));
         }
         return compare(e, loc, op, a, b);
     }
@@ -651,7 +651,7 @@ const Value *arith_unary(Elab *e, Loc loc, AstOp op, const Value *a) {
     }
     if (op == AO_NOT) {
         if (a->kind == V_BOOL) {
-            return value_bool(e->arena, !a->truth);
+            return value_bool(e->scratch, !a->truth);
         }
         if (a->kind != V_TENSOR || value_elem(a) != TY_BOOL) {
             return elab_error(e, loc, 342, "'not' needs a bool, found %s", value_text(e->arena, a));
@@ -659,10 +659,10 @@ const Value *arith_unary(Elab *e, Loc loc, AstOp op, const Value *a) {
         return arith_node(e, loc, OP_NOT, &a, 1);
     }
     if (a->kind == V_INT) {
-        return a->integer == INT64_MIN ? overflow(e, loc) : value_int(e->arena, -a->integer);
+        return a->integer == INT64_MIN ? overflow(e, loc) : value_int(e->scratch, -a->integer);
     }
     if (a->kind == V_REAL) {
-        return value_real(e->arena, -a->real);
+        return value_real(e->scratch, -a->real);
     }
     if (a->kind == V_BOOL || value_elem(a) == TY_BOOL) {
         return not_of_bools(e, loc, "-");
@@ -715,7 +715,7 @@ const Value *arith_minmax(Elab *e, Loc loc, bool max, const Value *a, const Valu
         bool first = max ? value_number(a) > value_number(b) : value_number(a) < value_number(b);
         const Value *r = first ? a : b;
         /* max(1, 2.5) and max(1.0, 2) are reals both */
-        return a->kind == b->kind ? r : value_real(e->arena, value_number(r));
+        return a->kind == b->kind ? r : value_real(e->scratch, value_number(r));
     }
     Elem elem = common_elem(e, loc, a, b);
     if (elem == TY_ERROR) {
@@ -745,8 +745,8 @@ const Value *arith_map(Elab *e, Loc loc, const char *name, OpCode op, double (*n
     if (value_is_number(a)) {
         bool keeps = op == OP_ABS || op == OP_SIGN || op == OP_FLOOR || op == OP_ROUND;
         double r = number(value_number(a));
-        return a->kind == V_INT && keeps ? value_int(e->arena, (int64_t)r)
-                                         : value_real(e->arena, r);
+        return a->kind == V_INT && keeps ? value_int(e->scratch, (int64_t)r)
+                                         : value_real(e->scratch, r);
     }
     bool integers = op == OP_ABS || op == OP_SIGN;
     bool fits = a->kind == V_TENSOR &&
@@ -767,7 +767,7 @@ const Value *arith_cast(Elab *e, Loc loc, Elem elem, const Value *a) {
     }
     if (value_is_number(a)) {
         if (elem_is_float(elem)) {
-            return value_real(e->arena, value_number(a));
+            return value_real(e->scratch, value_number(a));
         }
         if (elem == TY_BOOL) {
             return elab_error(e, loc, 347, "a number is no bool; compare it: x != 0");
@@ -775,12 +775,12 @@ const Value *arith_cast(Elab *e, Loc loc, Elem elem, const Value *a) {
         if (a->kind == V_REAL && !(fabs(a->real) < 9e18)) {
             return elab_error(e, loc, 447, "%g does not fit %s", a->real, elem_name(elem));
         }
-        return a->kind == V_INT ? a : value_int(e->arena, (int64_t)a->real);
+        return a->kind == V_INT ? a : value_int(e->scratch, (int64_t)a->real);
     }
     if (a->kind == V_BOOL) {
         return elem == TY_BOOL       ? a
-               : elem_is_float(elem) ? value_real(e->arena, a->truth ? 1 : 0)
-                                     : value_int(e->arena, a->truth ? 1 : 0);
+               : elem_is_float(elem) ? value_real(e->scratch, a->truth ? 1 : 0)
+                                     : value_int(e->scratch, a->truth ? 1 : 0);
     }
     if (a->kind != V_TENSOR) {
         return elab_error(e, loc, 348, "%s cannot be converted to %s", value_kind_text(a),
@@ -793,7 +793,7 @@ const Value *arith_cast(Elab *e, Loc loc, Elem elem, const Value *a) {
         return elab_error(e, loc, 347, "a number is no bool; compare it: x != 0");
     }
     Region *before = a->end ? graph_enter(e->g, evaluation_end_region(e)) : NULL;
-    Value *r = ARENA_NEW(e->arena, Value);
+    Value *r = ARENA_NEW(e->scratch, Value);
     *r = *a;
     r->node = node_cast(e->g, a->node, elem);
     if (!elem_is_int(elem)) {

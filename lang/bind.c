@@ -13,7 +13,7 @@ enum { MAX_CALLS = 200 };
 void call_arguments(Elab *e, const Ast *args, const Value *piped, Loc loc, Arguments *out) {
     if (piped) {
         Argument first = {.loc = loc, .value = piped};
-        VEC_PUSH(e->arena, out, first);
+        VEC_PUSH(e->scratch, out, first);
     }
     for (int i = 0; args && i < args->nkid; i++) {
         const Ast *a = args->kid[i];
@@ -22,7 +22,7 @@ void call_arguments(Elab *e, const Ast *args, const Value *piped, Loc loc, Argum
             arg.name = a->name;
             arg.ast = a->kid[0];
         }
-        VEC_PUSH(e->arena, out, arg);
+        VEC_PUSH(e->scratch, out, arg);
     }
 }
 
@@ -198,7 +198,7 @@ static const Value *bind_elem(Elab *e, const Item *item, const Ast *param, const
 }
 
 static ScopeName *bound_name(Elab *e, const Ast *param, const Value *v) {
-    return scope_add(e->arena, e->scope, param->name, param->name_loc, BIND_ARGUMENT, v);
+    return scope_add(e->scratch, e->scope, param->name, param->name_loc, BIND_ARGUMENT, v);
 }
 
 /* A number where a tensor is expected has the shape that the others gave. */
@@ -217,7 +217,7 @@ static const Value *fill(Elab *e, const Ast *param, const Value *v, Loc loc) {
     }
     const Value *full = value_tensor(
         e->arena, node_broadcast_to(e->g, v->node, dims_type(value_elem(v), rank, dim)), rank, dim);
-    return v->ranged ? value_ranged(e->arena, full, v->lo, v->hi) : full;
+    return v->ranged ? value_ranged(e->scratch, full, v->lo, v->hi) : full;
 }
 
 /* Binds all parameters in the scope and frame at hand. */
@@ -297,7 +297,7 @@ static bool bind_all(Elab *e, const Item *item, const Argument **given, Loc loc)
             }
         } else if (shaped && given[i]) {
             const char *what = what_of(e, item, param);
-            Value *named = ARENA_NEW(e->arena, Value);
+            Value *named = ARENA_NEW(e->scratch, Value);
             *named = *bound[i]->value;
             if (!dims_unify(e, param->kid[0], named, at, what, DIMS_LATE, dim[i])) {
                 return false;
@@ -331,7 +331,7 @@ bool call_enter(Elab *e, Item *item, Arguments *args, Loc loc, Frame *frame) {
     frame->item = item;
     frame->call = loc;
     frame->call_loop = e->loop;
-    e->scope = scope_new(e->arena, NULL, item->file);
+    e->scope = scope_new(e->scratch, NULL, item->file);
     e->frame = frame;
     IndexNotation *index = notation_save(e);
     bool ok = bind_all(e, item, given, loc);

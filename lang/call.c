@@ -173,7 +173,7 @@ static const Value *declared_results(Elab *e, const Item *item, const Value *v, 
         return elab_error(e, loc, 230, "'%s' declares %d results, this returns %d", item->name,
                           result->nkid, v->kind == V_RECORD ? v->count : 1);
     }
-    Value *r = ARENA_NEW(e->arena, Value);
+    Value *r = ARENA_NEW(e->scratch, Value);
     *r = *v;
     r->item = ARENA_ARRAY(e->arena, const Value *, v->count);
     r->field = ARENA_ARRAY(e->arena, const char *, v->count);
@@ -274,7 +274,7 @@ static const Value *inline_item(Elab *e, Item *item, const Ast *call, Arguments 
     if (item->kind == AST_MODEL && item->failed) {
         return &value_poison;
     }
-    Frame *frame = ARENA_NEW(e->arena, Frame);
+    Frame *frame = ARENA_NEW(e->scratch, Frame);
     Scope *before = e->scope;
     if (!place_frame(e, item, call, instance, frame) ||
         !call_enter(e, item, args, call->loc, frame)) {
@@ -327,10 +327,10 @@ static const Value *call_instance(Elab *e, Instance *instance, const Ast *call, 
         Argument arg = {.name = instance->given.at[i].name,
                         .loc = instance->loc,
                         .value = instance->given.at[i].value};
-        VEC_PUSH(e->arena, &all, arg);
+        VEC_PUSH(e->scratch, &all, arg);
     }
     for (int i = 0; i < args->count; i++) {
-        VEC_PUSH(e->arena, &all, args->at[i]);
+        VEC_PUSH(e->scratch, &all, args->at[i]);
     }
     const Value *v = inline_item(e, instance->item, call, &all, instance);
     instance->failed = !elab_ok(v);
@@ -359,7 +359,7 @@ const Value *call_new(Elab *e, const Ast *ast, const char *name) {
         !call_segment(e, e->frame, name, ast->loc, "instance")) {
         return &value_poison;
     }
-    Instance *instance = ARENA_NEW(e->arena, Instance);
+    Instance *instance = ARENA_NEW(e->scratch, Instance);
     instance->item = item;
     instance->path = str_printf(e->arena, "%s.%s", e->frame->path, name);
     instance->loc = ast->loc;
@@ -372,7 +372,7 @@ const Value *call_new(Elab *e, const Ast *ast, const char *name) {
             VEC_PUSH(e->arena, &instance->given, g);
         }
     }
-    Value *v = ARENA_NEW(e->arena, Value);
+    Value *v = ARENA_NEW(e->scratch, Value);
     v->kind = V_INSTANCE;
     v->instance = instance;
     return v;
@@ -427,7 +427,7 @@ static bool has_axis(const Item *item, const Arguments *args) {
 /* v with its own axis `from` moved to `to`. */
 static const Value *move_axis(Elab *e, const Value *v, int from, int to) {
     int map[MD_RANK], n = 0;
-    Value *r = ARENA_NEW(e->arena, Value);
+    Value *r = ARENA_NEW(e->scratch, Value);
     *r = *v;
     for (int i = 0; i < v->nspan; i++) {
         map[n++] = i;
@@ -451,7 +451,7 @@ static const Value *call_along(Elab *e, Item *item, const Ast *call, Arguments *
             at = args->at[i].value;
             loc = args->at[i].loc;
         } else {
-            VEC_PUSH(e->arena, &rest, args->at[i]);
+            VEC_PUSH(e->scratch, &rest, args->at[i]);
         }
     }
     Argument *first = rest.count > 0 && !rest.at[0].name ? &rest.at[0] : NULL;
@@ -548,7 +548,7 @@ bool call_model_alone(Elab *e, Item *model, Loc loc, bool train) {
     EntryScope scratch = {.name = model->name, .train = train};
     Region *before = graph_enter(e->g, region_new(e->g, NULL));
     e->entry = &scratch;
-    e->scope = scope_new(e->arena, NULL, model->file);
+    e->scope = scope_new(e->scratch, NULL, model->file);
     e->loop = NULL;
     Frame top = {0};
     top.draw_owner = &top;
@@ -569,10 +569,10 @@ bool call_model_alone(Elab *e, Item *model, Loc loc, bool train) {
             slot->kind = SLOT_INPUT;
             slot->name = p->name;
             slot->type = dims_type(elem == TY_ERROR ? TY_I32 : elem, rank, dim);
-            const Value *v = value_tensor(e->arena, node_slot(e->g, slot), rank, dim);
+            const Value *v = value_tensor(e->scratch, node_slot(e->g, slot), rank, dim);
             int64_t lo, hi;
             if (p->kid[1] && dims_range(e, p->kid[1], &lo, &hi)) {
-                v = value_ranged(e->arena, v, lo, hi);
+                v = value_ranged(e->scratch, v, lo, hi);
             }
             Argument arg = {.name = p->name, .loc = p->loc, .value = v};
             VEC_PUSH(e->arena, &args, arg);

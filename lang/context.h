@@ -175,7 +175,8 @@ typedef struct {
 
 struct Elab {
     Compile *c;
-    Arena *arena;
+    Arena *arena;   /* of the module and its texts */
+    Arena *scratch; /* of values, scopes and calls: until the module is there */
     Module *module;
     Graph *g;
     File *root;

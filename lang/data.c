@@ -268,8 +268,8 @@ static Entry *load_entry(Elab *e, DataField *f, const Ast *expr, const Ast *sour
     EntryScope *scope = entry_open(e, ENTRY_LOAD, f->name, ast);
     Entry *entry = scope->entry;
     Slot *slot = entry_input_slot(e, "row", dims_type(f->raw, rank, dim), source->loc);
-    scope_add(e->arena, e->scope, name.name, source->loc, BIND_ARGUMENT,
-              value_tensor(e->arena, node_slot(e->g, slot), rank, dim));
+    scope_add(e->scratch, e->scope, name.name, source->loc, BIND_ARGUMENT,
+              value_tensor(e->scratch, node_slot(e->g, slot), rank, dim));
     const Value *v = elab_expr(e, exchange(e, expr, source, &name));
     Type want = f->type;
     if (elab_ok(v)) {
@@ -468,7 +468,7 @@ int data_set(Elab *e, Item *item) {
         bool broken = e->errors != errors;
         for (int i = 0; i < block->nkid; i++) {
             const Ast *ast = block->kid[i];
-            e->scope = scope_new(e->arena, NULL, item->file);
+            e->scope = scope_new(e->scratch, NULL, item->file);
             e->frame = &frame;
             if (pass == 0) {
                 stmt_attributes(e, ast);

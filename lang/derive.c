@@ -53,7 +53,7 @@ const Value *derive_call(Elab *e, const char *name, const Value *const *v, int n
     }
     if (stop) {
         return elem_is_float(value_elem(v[0]))
-                   ? value_with(e->arena, v[0], node_stop(e->g, v[0]->node))
+                   ? value_with(e->scratch, v[0], node_stop(e->g, v[0]->node))
                    : v[0];
     }
     if (v[0]->nspan > 0 || v[1]->nspan > 0) {
@@ -72,7 +72,7 @@ const Value *derive_call(Elab *e, const char *name, const Value *const *v, int n
         return elab_error(e, loc, 454,
                           "the first argument of '%s' was not computed from the second one", name);
     }
-    const Value *u = vjp ? v[2] : value_real(e->arena, 1);
+    const Value *u = vjp ? v[2] : value_real(e->scratch, 1);
     u = arith_tensor(e, loc, u, value_elem(v[0]));
     if (!elab_ok(u)) {
         return u;
@@ -86,5 +86,5 @@ const Value *derive_call(Elab *e, const char *name, const Value *const *v, int n
         return elab_error(e, loc, 455, "the cotangent is %s, but the value is %s",
                           value_text(e->arena, u), value_text(e->arena, v[0]));
     }
-    return value_with(e->arena, v[1], node_grad(e->g, value, point, u->node));
+    return value_with(e->scratch, v[1], node_grad(e->g, value, point, u->node));
 }

@@ -277,8 +277,8 @@ static bool unify_axis(Elab *e, const Ast *axis, int number, Loc loc, const char
         }
         ScopeName *bound = scope_find_here(e->scope, axis->name);
         if (!bound) {
-            scope_add(e->arena, e->scope, axis->name, axis->loc, BIND_DIM_VARIABLE,
-                      value_dim(e->arena, *dim));
+            scope_add(e->scratch, e->scope, axis->name, axis->loc, BIND_DIM_VARIABLE,
+                      value_dim(e->scratch, *dim));
             return true;
         }
         Dim want;
@@ -289,7 +289,7 @@ static bool unify_axis(Elab *e, const Ast *axis, int number, Loc loc, const char
             return mismatch(e, loc, what, number, want, *dim, axis);
         }
         *dim = dims_join(want, *dim);
-        bound->value = value_dim(e->arena, *dim);
+        bound->value = value_dim(e->scratch, *dim);
         return true;
     }
     bool late = axis->kind != AST_NAME && axis->kind != AST_NUMBER;
@@ -398,7 +398,7 @@ const Value *dims_annotate(Elab *e, const Ast *type, const Value *v, Loc loc, co
             return &value_poison; /* nothing binds this name: dims_eval has said so */
         }
     }
-    Value *r = ARENA_NEW(e->arena, Value);
+    Value *r = ARENA_NEW(e->scratch, Value);
     *r = *v;
     if (!dims_unify(e, type, v, loc, what, DIMS_BIND, r->dim)) {
         return &value_poison;

@@ -71,7 +71,7 @@ static void check_constants(Elab *e) {
     for (int i = 0; i < e->root->item.count; i++) {
         Item *item = e->root->item.at[i];
         if ((item->kind == AST_DIMS || item->kind == AST_CONSTS) && !item->ast->kid[0]) {
-            e->scope = scope_new(e->arena, NULL, e->root);
+            e->scope = scope_new(e->scratch, NULL, e->root);
             elab_constant(e, item, item->loc);
             e->scope = NULL;
         }
@@ -118,11 +118,12 @@ static const char *stem_of(Elab *e, const char *path) {
     return dot && dot > name ? str_ndup(e->arena, name, (size_t)(dot - name)) : name;
 }
 
-Module *elaborate(Compile *c, Arena *arena, const Ast *ast) {
+static Module *elaborate_file(Compile *c, Arena *arena, Arena *scratch, const Ast *ast) {
     Elab *e = ARENA_NEW(arena, Elab);
     Elem float_type = c->opt.float_type == TY_F64 ? TY_F64 : TY_F32;
     e->c = c;
     e->arena = arena;
+    e->scratch = scratch;
     e->g = graph_new(arena, float_type);
     e->module = ARENA_NEW(arena, Module);
     e->module->arena = arena;
@@ -153,4 +154,11 @@ Module *elaborate(Compile *c, Arena *arena, const Ast *ast) {
         params_finish(e);
     }
     return e->module;
+}
+
+Module *elaborate(Compile *c, Arena *arena, const Ast *ast) {
+    Arena scratch = {0};
+    Module *module = elaborate_file(c, arena, &scratch, ast);
+    arena_free(&scratch);
+    return module;
 }

@@ -23,13 +23,13 @@ EntryScope *entry_open(Elab *e, EntryKind kind, const char *name, const Ast *ast
     scope->entry = entry;
     scope->name = name;
     scope->train = kind == ENTRY_TRAIN;
-    Frame *frame = ARENA_NEW(e->arena, Frame);
+    Frame *frame = ARENA_NEW(e->scratch, Frame);
     frame->draw_owner = frame;
     frame->names = frame;
     frame->draw_path = name;
     e->entry = scope;
     e->frame = frame;
-    e->scope = scope_new(e->arena, NULL, e->root);
+    e->scope = scope_new(e->scratch, NULL, e->root);
     e->loop = NULL;
     e->index = NULL;
     graph_enter(e->g, entry->region);
@@ -71,9 +71,9 @@ Slot *entry_input_slot(Elab *e, const char *name, Type type, Loc loc) {
 }
 
 static void bind_input(Elab *e, const char *name, Loc loc, Slot *slot, int rank, const Dim *dim) {
-    const Value *v = value_tensor(e->arena, node_slot(e->g, slot), rank, dim);
+    const Value *v = value_tensor(e->scratch, node_slot(e->g, slot), rank, dim);
     if (slot->lo < slot->hi) {
-        v = value_ranged(e->arena, v, slot->lo, slot->hi);
+        v = value_ranged(e->scratch, v, slot->lo, slot->hi);
     }
     if (scope_find_here(e->scope, name)) {
         elab_error(e, loc, 501,
@@ -82,7 +82,7 @@ static void bind_input(Elab *e, const char *name, Loc loc, Slot *slot, int rank,
                    name);
         return;
     }
-    scope_add(e->arena, e->scope, name, loc, BIND_ARGUMENT, v);
+    scope_add(e->scratch, e->scope, name, loc, BIND_ARGUMENT, v);
 }
 
 /* `lr: real = 3e-3` of a train: a scalar that lives between calls. */
@@ -103,8 +103,8 @@ static bool hyper_parameter(Elab *e, const Ast *param) {
     Slot *slot =
         elab_counter(e, param->name, path, e->g->float_type, value_number(v), train, param->loc);
     slot->doc = param->doc;
-    scope_add(e->arena, e->scope, param->name, param->name_loc, BIND_ARGUMENT,
-              value_scalar(e->arena, node_slot(e->g, slot)));
+    scope_add(e->scratch, e->scope, param->name, param->name_loc, BIND_ARGUMENT,
+              value_scalar(e->scratch, node_slot(e->g, slot)));
     return true;
 }
 

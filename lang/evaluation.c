@@ -31,8 +31,8 @@ const Value *evaluation_at_end(Elab *e, Loc loc, const Value *v) {
     if (v->rank == 0 && v->nspan == 0) {
         Node *node = init_transplant(e, v->node, evaluation_end_region(e), true);
         if (node) {
-            Value *r = ARENA_NEW(e->arena, Value);
-            *r = *value_with(e->arena, v, node);
+            Value *r = ARENA_NEW(e->scratch, Value);
+            *r = *value_with(e->scratch, v, node);
             r->end = true;
             return r;
         }
@@ -143,8 +143,8 @@ const Value *evaluation_fold(Elab *e, const char *name, const Value *v, uint32_t
         total = node_cast(g, total, TY_I32);
     }
     graph_leave(g, before);
-    Value *r = ARENA_NEW(e->arena, Value);
-    *r = *value_scalar(e->arena, total);
+    Value *r = ARENA_NEW(e->scratch, Value);
+    *r = *value_scalar(e->scratch, total);
     r->end = true;
     return r;
 }

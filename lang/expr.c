@@ -40,7 +40,7 @@ static const Value *item_value(Elab *e, Item *item, Loc loc) {
     Scope *scope = e->scope;
     Frame *frame = e->frame;
     IndexNotation *index = notation_save(e);
-    e->scope = scope_new(e->arena, NULL, item->file);
+    e->scope = scope_new(e->scratch, NULL, item->file);
     e->frame = NULL;
     item->busy = true;
     const Value *v = item->ast->kid[0] ? table_item(e, item) : elab_expr(e, item->ast->kid[1]);
@@ -54,7 +54,7 @@ static const Value *item_value(Elab *e, Item *item, Loc loc) {
                               "dim '%s' must be a positive compile-time integer, found %s",
                               item->name, value_text(e->arena, v));
         }
-        return value_dim(e->arena, (Dim){.size = v->integer, .name = item});
+        return value_dim(e->scratch, (Dim){.size = v->integer, .name = item});
     }
     if (elab_ok(v) && v->kind == V_TENSOR && !item->ast->kid[0]) {
         elab_error(e, loc, 202, "const '%s' is known only at run time", item->name);
@@ -75,7 +75,7 @@ const Value *elab_constant(Elab *e, Item *item, Loc loc) {
     }
     Dim dim;
     if (rebound(e, item, &dim)) {
-        return value_dim(e->arena, dim);
+        return value_dim(e->scratch, dim);
     }
     if (item->ast->kid[0]) {
         return item_value(e, item, loc);
@@ -118,7 +118,7 @@ static const Value *named_item(Elab *e, Item *item, Loc loc) {
         }
         /* fall through */
     case AST_MODEL: {
-        Value *v = ARENA_NEW(e->arena, Value);
+        Value *v = ARENA_NEW(e->scratch, Value);
         v->kind = V_PATH;
         v->text = item->name;
         v->model = item;
@@ -359,7 +359,7 @@ static const Value *eval_as(Elab *e, const Ast *ast) {
     for (int i = 0; i < rank; i++) {
         to[v->nspan + i] = dim[i].size;
     }
-    Value *r = ARENA_NEW(e->arena, Value);
+    Value *r = ARENA_NEW(e->scratch, Value);
     *r = *v;
     r->node = node_reshape(e->g, v->node, v->nspan + rank, to);
     r->rank = rank;
@@ -391,12 +391,12 @@ static const Value *eval_list(Elab *e, const Ast *ast) {
             return &value_poison;
         }
     }
-    return value_list(e->arena, item, ast->nkid);
+    return value_list(e->scratch, item, ast->nkid);
 }
 
 static const Value *eval_number(Elab *e, const Ast *ast) {
     if (!(ast->flags & AST_INTEGER)) {
-        return value_real(e->arena, ast->number);
+        return value_real(e->scratch, ast->number);
     }
     if (ast->number >= 9.2e18) {
         return elab_error(e, ast->loc, 357, "%s is too large for an integer; write %s.0", ast->text,
@@ -406,7 +406,7 @@ static const Value *eval_number(Elab *e, const Ast *ast) {
     for (const char *p = ast->text; *p >= '0' && *p <= '9'; p++) {
         value = 10 * value + (*p - '0');
     }
-    return value_int(e->arena, value);
+    return value_int(e->scratch, value);
 }
 
 static const Value *eval(Elab *e, const Ast *ast) {
@@ -414,7 +414,7 @@ static const Value *eval(Elab *e, const Ast *ast) {
     case AST_NAME: return elab_name(e, ast);
     case AST_NUMBER: return eval_number(e, ast);
     case AST_SIZE: return arith_truncate(e, ast->loc, ast->number);
-    case AST_STRING: return value_string(e->arena, ast->text);
+    case AST_STRING: return value_string(e->scratch, ast->text);
     case AST_BINARY: return eval_binary(e, ast);
     case AST_UNARY: return arith_unary(e, ast->loc, ast->op, elab_expr(e, ast->kid[0]));
     case AST_FOLD: return notation_fold(e, ast);

@@ -44,7 +44,7 @@ static bool spans_any(const Value *v, Index *const *ix, int n) {
 
 /* v without the node axes in `axes`, by op. */
 static const Value *reduced(Elab *e, OpCode op, const Value *v, uint32_t axes) {
-    Value *r = ARENA_NEW(e->arena, Value);
+    Value *r = ARENA_NEW(e->scratch, Value);
     r->kind = V_TENSOR;
     r->node = node_fold(e->g, op, v->node, axes);
     for (int i = 0; i < v->nspan; i++) {
@@ -76,7 +76,7 @@ static const Value *scaled(Elab *e, Loc loc, const Value *v, double count) {
     if (!elab_ok(v) || count == 1) {
         return v;
     }
-    return arith_binary(e, loc, AO_MUL, v, value_real(e->arena, 1.0 / count));
+    return arith_binary(e, loc, AO_MUL, v, value_real(e->scratch, 1.0 / count));
 }
 
 static const Value *empty_axis(Elab *e, const char *name, Loc loc) {
@@ -125,7 +125,7 @@ static const Value *fold_node(Elab *e, const char *name, const Value *v, uint32_
             diag_hint(&e->c->diag, "x as [n] lays all elements along one axis");
             return &value_poison;
         }
-        Value *r = ARENA_NEW(e->arena, Value);
+        Value *r = ARENA_NEW(e->scratch, Value);
         *r = *v;
         r->node = node_argfold(e->g, str_eq(name, "argmax") ? OP_ARGMAX : OP_ARGMIN, v->node, axis);
         if (axis < v->nspan) {
@@ -138,7 +138,7 @@ static const Value *fold_node(Elab *e, const char *name, const Value *v, uint32_
             r->rank--;
         }
         r->loop = NULL;
-        return value_ranged(e->arena, r, 0, axis_dim(v, axis).size);
+        return value_ranged(e->scratch, r, 0, axis_dim(v, axis).size);
     }
     bool sum = str_eq(name, "sum") || str_eq(name, "mean") || str_eq(name, "prod");
     if (sum && elem_is_int(elem) && elem_bytes(elem) < 4) {
@@ -150,7 +150,7 @@ static const Value *fold_node(Elab *e, const char *name, const Value *v, uint32_
                                        : OP_SUM;
     const Value *r = reduced(e, op, v, axes);
     if ((op == OP_FMAX || op == OP_FMIN) && v->ranged) {
-        r = value_ranged(e->arena, r, v->lo, v->hi);
+        r = value_ranged(e->scratch, r, v->lo, v->hi);
     }
     return str_eq(name, "mean") ? scaled(e, loc, r, folded_count(v, axes)) : r;
 }
@@ -185,7 +185,7 @@ static bool factors_of(Elab *e, const Ast *body, Index *const *ix, int n, Factor
         return factors_of(e, body->kid[0], ix, n, out) && factors_of(e, body->kid[1], ix, n, out);
     }
     if (body->kind == AST_UNARY && body->op == AO_NEG) {
-        VEC_PUSH(e->arena, out, value_int(e->arena, -1));
+        VEC_PUSH(e->arena, out, value_int(e->scratch, -1));
         return factors_of(e, body->kid[0], ix, n, out);
     }
     if (body->kind == AST_BINARY && body->op == AO_DIV) {
@@ -198,7 +198,7 @@ static bool factors_of(Elab *e, const Ast *body, Index *const *ix, int n, Factor
             VEC_PUSH(e->arena, out, v);
             return elab_ok(v);
         }
-        const Value *inverse = arith_binary(e, body->loc, AO_DIV, value_int(e->arena, 1), by);
+        const Value *inverse = arith_binary(e, body->loc, AO_DIV, value_int(e->scratch, 1), by);
         VEC_PUSH(e->arena, out, inverse);
         return elab_ok(inverse) && factors_of(e, body->kid[0], ix, n, out);
     }
@@ -261,7 +261,7 @@ static const Value *contract(Elab *e, const Value *a, const Value *b, Index *con
         }
         lb[i] = (int8_t)k;
     }
-    Value *r = ARENA_NEW(e->arena, Value);
+    Value *r = ARENA_NEW(e->scratch, Value);
     r->kind = V_TENSOR;
     double work = 1;
     for (int i = 0; i < nall; i++) {
@@ -363,7 +363,7 @@ static const Value *with_indices(Elab *e, const Value *v, Index *const *ix, int 
     if (nspan > MD_RANK) {
         return too_many_axes(e, loc);
     }
-    Value *r = ARENA_NEW(e->arena, Value);
+    Value *r = ARENA_NEW(e->scratch, Value);
     *r = *v;
     r->node = arith_spread(e, v, span, nspan, 0, NULL);
     memcpy(r->span, span, sizeof *span * (size_t)nspan);
@@ -465,7 +465,7 @@ static const Value *sum_product(Elab *e, const char *name, const Ast *body, Inde
         for (int i = 0; i < n && elab_ok(r); i++) {
             if (!spans(in.at[0], ix[i]) && !spans(in.at[1], ix[i])) {
                 r = arith_binary(e, loc, AO_MUL, r,
-                                 value_real(e->arena, (double)ix[i]->extent.size));
+                                 value_real(e->scratch, (double)ix[i]->extent.size));
             }
         }
     }

@@ -25,7 +25,7 @@ Node *loop_slice(LoopScope *loop, Node *stack) {
 }
 
 LoopScope *loop_scope_open(Elab *e, Dim trip, bool repeat) {
-    LoopScope *loop = ARENA_NEW(e->arena, LoopScope);
+    LoopScope *loop = ARENA_NEW(e->scratch, LoopScope);
     loop->up = e->loop;
     loop->outer = e->g->region;
     loop->builder = loop_open(e->g, trip.size, false);
@@ -34,8 +34,8 @@ LoopScope *loop_scope_open(Elab *e, Dim trip, bool repeat) {
     loop->repeat = repeat;
     loop->depth = e->loop ? e->loop->depth + 1 : 0;
     loop->scope = e->scope;
-    Value *index = ARENA_NEW(e->arena, Value);
-    *index = *value_ranged(e->arena, value_scalar(e->arena, loop_index(loop->builder)), 0,
+    Value *index = ARENA_NEW(e->scratch, Value);
+    *index = *value_ranged(e->scratch, value_scalar(e->scratch, loop_index(loop->builder)), 0,
                            trip.size > 0 ? trip.size : 1);
     index->loop = loop;
     loop->index = index;
@@ -129,7 +129,7 @@ static void bind_result(Elab *e, const char *name, Loc loc, ScopeName *outer, co
     if (outer) {
         outer->value = v;
     } else if (!scope_find_here(e->scope, name)) {
-        scope_add(e->arena, e->scope, name, loc, BIND_VALUE, v);
+        scope_add(e->scratch, e->scope, name, loc, BIND_VALUE, v);
     }
     if (v->kind == V_TENSOR && v->nspan == 0 && !e->scope->file->library) {
         graph_name(v->node, name);
@@ -142,7 +142,7 @@ static const Value *emitted_value(Elab *e, const LoopScope *loop, const Emitted 
     Node *stack = loop_stack(e->g, node, em->number);
     const Value *v = em->value;
     int map[MD_RANK], n = 0, place = v->nspan + em->position;
-    Value *r = ARENA_NEW(e->arena, Value);
+    Value *r = ARENA_NEW(e->scratch, Value);
     r->kind = V_TENSOR;
     r->nspan = v->nspan;
     memcpy(r->span, v->span, sizeof r->span);
@@ -217,18 +217,18 @@ void loop_statement(Elab *e, const Ast *ast) {
     LoopScope *loop = loop_scope_open(e, trip, ast->kind == AST_REPEAT);
     loop_checkpoint(loop->builder, stmt_has_attribute(ast, "checkpoint"));
     Scope *outer = e->scope;
-    e->scope = scope_new(e->arena, outer, outer->file);
+    e->scope = scope_new(e->scratch, outer, outer->file);
     loop->scope = e->scope;
     loop->index_name = index;
     if (index) {
-        scope_add(e->arena, e->scope, index, ast->kid[0]->kid[0]->loc, BIND_VALUE, loop->index);
+        scope_add(e->scratch, e->scope, index, ast->kid[0]->kid[0]->loc, BIND_VALUE, loop->index);
     }
     for (int i = 0; i < vars.count; i++) {
         vars.at[i].number = loop_carry(loop->builder, vars.at[i].start->node);
         Node *node = loop_carry_value(loop->builder, vars.at[i].number);
         graph_name(node, vars.at[i].name);
-        scope_add(e->arena, e->scope, vars.at[i].name, vars.at[i].loc, BIND_CARRY,
-                  value_with(e->arena, vars.at[i].start, node));
+        scope_add(e->scratch, e->scope, vars.at[i].name, vars.at[i].loc, BIND_CARRY,
+                  value_with(e->scratch, vars.at[i].start, node));
     }
     int errors = e->errors;
     stmt_block(e, body);
@@ -253,7 +253,7 @@ void loop_statement(Elab *e, const Ast *ast) {
     Node *node = loop_scope_close(e, loop);
     for (int i = 0; i < vars.count; i++) {
         const Value *v =
-            value_with(e->arena, vars.at[i].start, loop_final(e->g, node, vars.at[i].number));
+            value_with(e->scratch, vars.at[i].start, loop_final(e->g, node, vars.at[i].number));
         bind_result(e, vars.at[i].name, vars.at[i].loc, vars.at[i].outer, v);
     }
     for (int i = 0; i < loop->emitted.count; i++) {

@@ -40,7 +40,7 @@ const Value *notation_value(Elab *e, Index *ix) {
         return &value_poison;
     }
     Type type = {.elem = TY_I32, .rank = 1, .dim = {ix->extent.size}};
-    Value *v = ARENA_NEW(e->arena, Value);
+    Value *v = ARENA_NEW(e->scratch, Value);
     v->kind = V_TENSOR;
     v->node = node_iota(e->g, type, 0);
     v->nspan = 1;
@@ -528,7 +528,7 @@ static const Value *bind_axes(Elab *e, const IndexScope *scope, const Value *v, 
         return elab_error(e, loc, 327, "this needs more than %d axes and indices together",
                           MD_RANK);
     }
-    Value *r = ARENA_NEW(e->arena, Value);
+    Value *r = ARENA_NEW(e->scratch, Value);
     r->kind = V_TENSOR;
     r->nspan = nspan;
     r->rank = n;

@@ -32,7 +32,7 @@ const Value *train_under(Elab *e, const Ast *path) {
         return prefix ? &value_poison
                       : elab_error(e, path->loc, 540, "under(path) takes a path: under(net.fc1)");
     }
-    return value_bool(e->arena, params_under(t->at->slot->name, prefix));
+    return value_bool(e->scratch, params_under(t->at->slot->name, prefix));
 }
 
 /* A number known now that would spoil every parameter in the first update. */
@@ -114,8 +114,8 @@ static int applies(Elab *e, Training *t, const Optimizer *o, const Parameter *p)
         return 1;
     }
     Scope *before = e->scope;
-    e->scope = scope_new(e->arena, before, before->file);
-    scope_add(e->arena, e->scope, "rank", on->loc, BIND_VALUE, value_int(e->arena, p->rank));
+    e->scope = scope_new(e->scratch, before, before->file);
+    scope_add(e->scratch, e->scope, "rank", on->loc, BIND_VALUE, value_int(e->scratch, p->rank));
     t->at = p;
     const Value *v = elab_expr(e, on);
     t->at = NULL;
@@ -172,10 +172,10 @@ void train_optimizer_state(Elab *e, const Ast *ast) {
         if (initial) {
             params_set_initial(e, slot, initial);
             Node *node = params_slices(e, slot, loop, nloop);
-            v = value_tensor(e->arena, node, rank, dim);
+            v = value_tensor(e->scratch, node, rank, dim);
         }
     }
-    ScopeName *n = scope_add(e->arena, e->scope, ast->name, ast->name_loc,
+    ScopeName *n = scope_add(e->scratch, e->scope, ast->name, ast->name_loc,
                              elab_ok(v) ? BIND_UPDATED : BIND_VALUE, v);
     n->ref = slot;
 }
@@ -184,7 +184,7 @@ void train_optimizer_state(Elab *e, const Ast *ast) {
 static void keep_rate(Elab *e, Training *t, const Value *v) {
     Region *before = graph_enter(e->g, e->entry->entry->region);
     if (value_is_number(v)) {
-        t->rate = arith_lift(e, e->g->loc, value_real(e->arena, value_number(v)));
+        t->rate = arith_lift(e, e->g->loc, value_real(e->scratch, value_number(v)));
     } else if (v->kind == V_TENSOR && v->rank == 0 && v->node->region == e->g->region) {
         t->rate = v;
     }
@@ -193,12 +193,12 @@ static void keep_rate(Elab *e, Training *t, const Value *v) {
 
 /* The written body for one tensor: values of the innermost loop. False after an error. */
 static bool run_body(Elab *e, Training *t, Optimizer *o, Update *u, Node *p, Node *g) {
-    Frame *frame = ARENA_NEW(e->arena, Frame);
+    Frame *frame = ARENA_NEW(e->scratch, Frame);
     Scope *before = e->scope;
     frame->draw_owner = frame;
     frame->draw_path = str_printf(e->arena, "update %s", u->param->slot->name);
-    o->args.at[0].value = value_tensor(e->arena, p, u->param->rank, u->param->dim);
-    o->args.at[1].value = value_tensor(e->arena, g, u->param->rank, u->param->dim);
+    o->args.at[0].value = value_tensor(e->scratch, p, u->param->rank, u->param->dim);
+    o->args.at[1].value = value_tensor(e->scratch, g, u->param->rank, u->param->dim);
     int errors = e->errors;
     if (!call_enter(e, o->item, &o->args, o->clause->loc, frame)) {
         return false;

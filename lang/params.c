@@ -201,11 +201,11 @@ void params_declare(Elab *e, const Ast *ast) {
                 p = NULL;
             }
             if (p && p->initial) {
-                v = value_tensor(e->arena, params_slices(e, p->slot, loop, nloop), rank, dim);
+                v = value_tensor(e->scratch, params_slices(e, p->slot, loop, nloop), rank, dim);
             }
         }
     }
-    scope_add(e->arena, e->scope, ast->name, ast->name_loc, BIND_PARAMETER, v);
+    scope_add(e->scratch, e->scope, ast->name, ast->name_loc, BIND_PARAMETER, v);
 }
 
 const Value *params_whole(Elab *e, const Parameter *p) {
@@ -221,7 +221,7 @@ const Value *params_whole(Elab *e, const Parameter *p) {
             node = e->entry->write.at[i].node;
         }
     }
-    return value_tensor(e->arena, node, rank, dim);
+    return value_tensor(e->scratch, node, rank, dim);
 }
 
 static Slot *layer_state(const Elab *e, const char *path) {
@@ -242,7 +242,7 @@ const Value *params_at(Elab *e, const char *path) {
         for (int k = 0; k < slot->type.rank; k++) {
             dim[k] = (Dim){.size = slot->type.dim[k]};
         }
-        return value_tensor(e->arena, node_slot(e->g, slot), slot->type.rank, dim);
+        return value_tensor(e->scratch, node_slot(e->g, slot), slot->type.rank, dim);
     }
     return p ? params_whole(e, p) : NULL;
 }
@@ -254,7 +254,7 @@ static const Value *path_value(Elab *e, Item *model, const char *path) {
     }
     for (int i = 0; i < e->param.count; i++) {
         if (params_under(e->param.at[i]->slot->name, path)) {
-            Value *v = ARENA_NEW(e->arena, Value);
+            Value *v = ARENA_NEW(e->scratch, Value);
             v->kind = V_PATH;
             v->text = path;
             v->model = model;
@@ -318,7 +318,7 @@ const Value *params_of_instance(Elab *e, const Instance *instance, const char *f
     int nloop = stacking_loops(instance->frame, instance->loop, loop);
     Node *node = params_slices(e, p->slot, loop, nloop);
     const Value *whole = params_whole(e, p);
-    return value_tensor(e->arena, node, whole->rank - nloop, whole->dim + nloop);
+    return value_tensor(e->scratch, node, whole->rank - nloop, whole->dim + nloop);
 }
 
 /* --- states ---------------------------------------------------------------------------------- */
@@ -412,7 +412,7 @@ void params_declare_state(Elab *e, const Ast *ast) {
         use = state_use(e, ast, STATE_LAYER,
                         str_printf(e->arena, "%s.%s", e->frame->path, ast->name), loop, nloop);
     }
-    ScopeName *n = scope_add(e->arena, e->scope, ast->name, ast->name_loc,
+    ScopeName *n = scope_add(e->scratch, e->scope, ast->name, ast->name_loc,
                              use ? BIND_STATE : BIND_VALUE, &value_poison);
     n->ref = use;
 }
@@ -423,7 +423,7 @@ const StateUse *params_top_state(Elab *e, Item *item, Loc loc) {
     }
     Scope *scope = e->scope;
     IndexNotation *index = notation_save(e);
-    e->scope = scope_new(e->arena, NULL, item->file);
+    e->scope = scope_new(e->scratch, NULL, item->file);
     LoopScope *none[1] = {NULL};
     const StateUse *use = state_use(e, item->ast, STATE_MODEL, item->name, none, 0);
     e->scope = scope;
@@ -512,7 +512,7 @@ static LoopState *loop_state(Elab *e, const StateUse *use, LoopScope *loop) {
 
 const Value *params_state_value(Elab *e, const StateUse *use) {
     Node *node = e->loop ? loop_state(e, use, e->loop)->value : entry_state(e, use->slot)->value;
-    return value_tensor(e->arena, node, use->rank, use->dim);
+    return value_tensor(e->scratch, node, use->rank, use->dim);
 }
 
 void params_state_write(Elab *e, const StateUse *use, const Value *next) {

@@ -71,13 +71,13 @@ static bool axis_argument(Call *c, int k, int rank, int preset, int *axis) {
 static const Value *make_shape(Call *c) {
     const Value *x = c->arg[0], *item[MD_RANK];
     if (x->kind != V_TENSOR) {
-        return value_list(c->e->arena, NULL, 0);
+        return value_list(c->e->scratch, NULL, 0);
     }
     for (int i = 0; i < x->rank; i++) {
-        item[i] = value_dim(c->e->arena, x->dim[i]);
+        item[i] = value_dim(c->e->scratch, x->dim[i]);
     }
-    Value *v = ARENA_NEW(c->e->arena, Value);
-    *v = *value_list(c->e->arena, item, x->rank);
+    Value *v = ARENA_NEW(c->e->scratch, Value);
+    *v = *value_list(c->e->scratch, item, x->rank);
     v->from_shape = x->nspan > 0;
     return v;
 }
@@ -88,7 +88,7 @@ static const Value *count_rows(Call *c, const Value *v) {
     Graph *g = c->e->g;
     Type type = v->node->type;
     type.elem = g->float_type;
-    Value *ones = ARENA_NEW(c->e->arena, Value);
+    Value *ones = ARENA_NEW(c->e->scratch, Value);
     *ones = *v;
     ones->node = node_full(g, type, 1);
     return evaluation_fold(c->e, "sum", ones, (1u << v->rank) - 1, c->loc);
@@ -104,7 +104,7 @@ static const Value *make_count(Call *c) {
     for (int i = 0; c->arg[0]->kind == V_TENSOR && i < c->arg[0]->rank; i++) {
         n *= c->arg[0]->dim[i].size;
     }
-    return value_int(c->e->arena, n);
+    return value_int(c->e->scratch, n);
 }
 
 static const Value *filled(Call *c, const Value *number, const Value *shape, Loc loc) {
@@ -112,7 +112,7 @@ static const Value *filled(Call *c, const Value *number, const Value *shape, Loc
     Dim dim[MD_RANK];
     if (shape->kind == V_LIST && shape->from_shape) {
         /* a constant is the same for all indices */
-        Value *plain = ARENA_NEW(c->e->arena, Value);
+        Value *plain = ARENA_NEW(c->e->scratch, Value);
         *plain = *shape;
         plain->from_shape = false;
         shape = plain;
@@ -131,20 +131,20 @@ static const Value *filled(Call *c, const Value *number, const Value *shape, Loc
         return &value_poison;
     }
     Node *node = node_broadcast_to(c->e->g, number->node, dims_type(value_elem(number), rank, dim));
-    const Value *v = value_tensor(c->e->arena, node, rank, dim);
-    return number->ranged ? value_ranged(c->e->arena, v, number->lo, number->hi) : v;
+    const Value *v = value_tensor(c->e->scratch, node, rank, dim);
+    return number->ranged ? value_ranged(c->e->scratch, v, number->lo, number->hi) : v;
 }
 
 static const Value *make_zeros(Call *c) {
-    return filled(c, value_real(c->e->arena, 0), c->arg[0], c->at[0]);
+    return filled(c, value_real(c->e->scratch, 0), c->arg[0], c->at[0]);
 }
 static const Value *make_ones(Call *c) {
-    return filled(c, value_real(c->e->arena, 1), c->arg[0], c->at[0]);
+    return filled(c, value_real(c->e->scratch, 1), c->arg[0], c->at[0]);
 }
 /* An integer known now fills with floats, like zeros and ones. */
 static const Value *make_full(Call *c) {
     const Value *v = c->arg[0];
-    v = v->kind == V_INT ? value_real(c->e->arena, value_number(v)) : v;
+    v = v->kind == V_INT ? value_real(c->e->scratch, value_number(v)) : v;
     return filled(c, v, c->arg[1], c->at[1]);
 }
 
@@ -159,7 +159,7 @@ static const Value *make_squeeze(Call *c) {
         return elab_error(c->e, c->at[1], 425, "axis %d has extent %s, only 1 can be dropped", axis,
                           dim_text(c->e->arena, x->dim[axis]));
     }
-    Value *v = ARENA_NEW(c->e->arena, Value);
+    Value *v = ARENA_NEW(c->e->scratch, Value);
     *v = *x;
     v->rank = 0;
     v->loop = NULL;
@@ -187,8 +187,8 @@ static const Value *make_flip(Call *c) {
         return &value_poison;
     }
     const Value *v =
-        value_with(c->e->arena, x, node_flip(c->e->g, x->node, 1u << (x->nspan + axis)));
-    return x->ranged ? value_ranged(c->e->arena, v, x->lo, x->hi) : v;
+        value_with(c->e->scratch, x, node_flip(c->e->g, x->node, 1u << (x->nspan + axis)));
+    return x->ranged ? value_ranged(c->e->scratch, v, x->lo, x->hi) : v;
 }
 
 static bool flag_argument(Call *c, int k, bool *out) {
@@ -220,7 +220,7 @@ static const Value *make_cumsum(Call *c) {
                           "an evaluation may run on fewer rows than the batch, so a "
                           "running sum over the batch is not defined in it");
     }
-    return value_with(c->e->arena, x,
+    return value_with(c->e->scratch, x,
                       node_cumsum(c->e->g, x->node, x->nspan + axis, reverse, exclusive));
 }
 
@@ -256,7 +256,7 @@ static const Value *make_clamp(Call *c) {
             lo = c->arg[0]->lo > lo ? c->arg[0]->lo : lo;
             hi = c->arg[0]->hi < hi ? c->arg[0]->hi : hi;
         }
-        return lo < hi ? value_ranged(c->e->arena, v, lo, hi) : v;
+        return lo < hi ? value_ranged(c->e->scratch, v, lo, hi) : v;
     }
     return v;
 }
@@ -268,13 +268,13 @@ static const Value *make_real(Call *c) {
         diag_hint(&c->e->c->diag, "f32(x) converts at run time");
         return &value_poison;
     }
-    return value_real(c->e->arena, value_number(c->arg[0]));
+    return value_real(c->e->scratch, value_number(c->arg[0]));
 }
 
 static const Value *make_isfinite(Call *c) {
     const Value *x = c->arg[0];
     if (value_is_number(x)) {
-        return value_bool(c->e->arena, isfinite(value_number(x)) != 0);
+        return value_bool(c->e->scratch, isfinite(value_number(x)) != 0);
     }
     if (x->kind != V_TENSOR || !elem_is_float(value_elem(x))) {
         return elab_error(c->e, c->loc, 429, "'isfinite' needs floats, found %s",
@@ -292,7 +292,7 @@ static const Value *drawn(Call *c, Dist dist, int shape) {
         return &value_poison;
     }
     Node *node = draw_node(c->e, c->loc, dist, rank, dim);
-    return node ? value_tensor(c->e->arena, node, rank, dim) : &value_poison;
+    return node ? value_tensor(c->e->scratch, node, rank, dim) : &value_poison;
 }
 
 static const Value *make_bernoulli(Call *c) {
@@ -328,10 +328,10 @@ static const Value *make_randint(Call *c) {
     }
     int64_t n = c->arg[1]->integer - c->arg[0]->integer;
     const Value *k = arith_cast(
-        e, c->loc, TY_I32, arith_binary(e, c->loc, AO_MUL, u, value_real(e->arena, (double)n)));
-    k = arith_minmax(e, c->loc, false, k, value_int(e->arena, n - 1)); /* u * n may round up to n */
+        e, c->loc, TY_I32, arith_binary(e, c->loc, AO_MUL, u, value_real(e->scratch, (double)n)));
+    k = arith_minmax(e, c->loc, false, k, value_int(e->scratch, n - 1)); /* u * n may round up to n */
     k = arith_binary(e, c->loc, AO_ADD, k, c->arg[0]);
-    return elab_ok(k) ? value_ranged(e->arena, k, c->arg[0]->integer, c->arg[1]->integer) : k;
+    return elab_ok(k) ? value_ranged(e->scratch, k, c->arg[0]->integer, c->arg[1]->integer) : k;
 }
 
 /* The index of the largest of logit + Gumbel noise along the last axis. */
@@ -347,7 +347,7 @@ static const Value *make_categorical(Call *c) {
         return x->nspan == 0 ? &value_poison
                              : elab_error(e, c->loc, 431, "'categorical' is for whole tensors");
     }
-    const Value *v = value_tensor(e->arena, u, x->rank, x->dim);
+    const Value *v = value_tensor(e->scratch, u, x->rank, x->dim);
     for (int i = 0; i < 2; i++) {
         v = arith_map(e, c->loc, "log", OP_LOG, log, v);
         v = arith_unary(e, c->loc, AO_NEG, v);
@@ -475,19 +475,19 @@ void prelude_nearest(Nearest *n) {
 
 const Value *prelude_constant(Elab *e, const char *name, Loc loc) {
     if (str_eq(name, "inf")) {
-        return value_real(e->arena, INFINITY);
+        return value_real(e->scratch, INFINITY);
     }
     if (str_eq(name, "nan")) {
-        return value_real(e->arena, NAN);
+        return value_real(e->scratch, NAN);
     }
     if (str_eq(name, "pi")) {
-        return value_real(e->arena, 3.14159265358979323846);
+        return value_real(e->scratch, 3.14159265358979323846);
     }
     if (str_eq(name, "true") || str_eq(name, "false")) {
-        return value_bool(e->arena, name[0] == 't');
+        return value_bool(e->scratch, name[0] == 't');
     }
     if (str_eq(name, "train") || str_eq(name, "infer")) {
-        return value_bool(e->arena, (e->entry && e->entry->train) == (name[0] == 't'));
+        return value_bool(e->scratch, (e->entry && e->entry->train) == (name[0] == 't'));
     }
     if (str_eq(name, "step") || str_eq(name, "steps") || str_eq(name, "epoch")) {
         return train_counter(e, name, loc);
@@ -571,7 +571,7 @@ static const Value *call_concat(Elab *e, const char *name, Several *s, Loc loc) 
     if (rank > MD_RANK) {
         return elab_error(e, loc, 435, "a tensor has at most %d axes", MD_RANK);
     }
-    Value *v = ARENA_NEW(e->arena, Value);
+    Value *v = ARENA_NEW(e->scratch, Value);
     v->kind = V_TENSOR;
     v->rank = rank;
     for (int i = 0, k = 0; i < rank; i++) {

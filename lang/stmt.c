@@ -53,7 +53,7 @@ bool stmt_bind(Elab *e, const char *name, Loc loc, const Value *v) {
     if (v->kind == V_TENSOR && v->nspan == 0 && v->rank > 0 && !e->scope->file->library) {
         graph_name(v->node, name);
     }
-    scope_add(e->arena, e->scope, name, loc, BIND_VALUE, v);
+    scope_add(e->scratch, e->scope, name, loc, BIND_VALUE, v);
     return true;
 }
 
@@ -127,7 +127,7 @@ const Value *stmt_like(Elab *e, const Value *old, const Value *next, const char 
         return NULL;
     }
     Node *node = arith_spread(e, next, old->span, old->nspan, old->rank, old->dim);
-    return value_with(e->arena, old, node);
+    return value_with(e->scratch, old, node);
 }
 
 static void update_parameter(Elab *e, const Ast *target, const Ast *right) {
@@ -213,7 +213,7 @@ static void update(Elab *e, const Ast *ast) {
         const StateUse *use = params_top_state(e, item, target->loc);
         if (use) {
             /* bound here, so that reading it afterwards is seen */
-            n = scope_add(e->arena, e->scope, item->name, item->loc, BIND_STATE, &value_poison);
+            n = scope_add(e->scratch, e->scope, item->name, item->loc, BIND_STATE, &value_poison);
             n->ref = (void *)use;
             update_name(e, n, target, right);
         }
@@ -282,7 +282,7 @@ void stmt_poison(Elab *e, const Ast *ast) {
     if (old && ast->kind == AST_CARRY_VAR) {
         old->value = &value_poison;
     } else if (name && !old) {
-        scope_add(e->arena, e->scope, name, ast->loc, BIND_VALUE, &value_poison);
+        scope_add(e->scratch, e->scope, name, ast->loc, BIND_VALUE, &value_poison);
     }
 }
 
@@ -327,7 +327,7 @@ static const Value *results(Elab *e, const Ast *ast) {
     if (n == 1 && ast->kid[0]->kind != AST_ARG) {
         return elab_expr(e, ast->kid[0]);
     }
-    Value *r = ARENA_NEW(e->arena, Value);
+    Value *r = ARENA_NEW(e->scratch, Value);
     r->kind = V_RECORD;
     r->count = n;
     r->item = ARENA_ARRAY(e->arena, const Value *, n);

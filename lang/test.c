@@ -39,7 +39,7 @@ static void gradcheck(Elab *e, const Ast *test, const Ast *expect) {
         return;
     }
     const char *name = call->kid[1]->kid[0]->name;
-    e->scope = scope_new(e->arena, NULL, e->root);
+    e->scope = scope_new(e->scratch, NULL, e->root);
     const Value *limit = elab_expr(e, expect->kid[1]);
     e->scope = NULL;
     if (!elab_ok(limit)) {

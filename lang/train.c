@@ -57,7 +57,7 @@ const Value *train_counter(Elab *e, const char *name, Loc loc) {
     if (str_eq(name, "step") && e->entry->in_update) {
         node = node_map2(e->g, OP_ADD, node, node_int(e->g, TY_I64, 1));
     }
-    return value_scalar(e->arena, node);
+    return value_scalar(e->scratch, node);
 }
 
 /* --- clauses --------------------------------------------------------------------------------- */
@@ -77,7 +77,7 @@ const Value *train_scalar(Elab *e, const Ast *expr, const char *what) {
         return v;
     }
     if (value_is_number(v)) {
-        return arith_lift(e, expr->loc, value_real(e->arena, value_number(v)));
+        return arith_lift(e, expr->loc, value_real(e->scratch, value_number(v)));
     }
     if (v->kind != V_TENSOR || v->rank > 0 || !elem_is_float(value_elem(v))) {
         elab_error(e, expr->loc, 517, "%s must be a float scalar, found %s", what,
@@ -106,7 +106,7 @@ static void loss_clause(Elab *e, Training *t, const Ast *clause) {
     t->loss = train_scalar(e, expr, "the loss");
     t->loss_loc = expr->loc;
     if (!scope_find_here(e->scope, "loss")) {
-        scope_add(e->arena, e->scope, "loss", expr->loc, BIND_VALUE, t->loss);
+        scope_add(e->scratch, e->scope, "loss", expr->loc, BIND_VALUE, t->loss);
     }
 }
 
@@ -137,7 +137,7 @@ static void metric_clause(Elab *e, Training *t, const Ast *clause) {
         Metric m = {arg->name, train_scalar(e, arg->kid[0], "a metric"), arg->loc};
         VEC_PUSH(e->arena, &t->metric, m);
         if (!scope_find_here(e->scope, m.name)) {
-            scope_add(e->arena, e->scope, m.name, m.loc, BIND_VALUE, m.value);
+            scope_add(e->scratch, e->scope, m.name, m.loc, BIND_VALUE, m.value);
         }
     }
 }

@@ -12,7 +12,7 @@
 
 static void bind(Elab *e, const Ast *ast) {
     if (ast->name && !scope_find_here(e->scope, ast->name)) {
-        scope_add(e->arena, e->scope, ast->name, ast->loc, BIND_VALUE, &value_poison);
+        scope_add(e->scratch, e->scope, ast->name, ast->loc, BIND_VALUE, &value_poison);
     }
 }
 
@@ -125,7 +125,7 @@ static void look_up(Elab *e, const Ast *ast) {
 static void check_names(Elab *e, const Item *item) {
     Frame frame = {.item = item, .call = item->loc};
     e->frame = &frame;
-    e->scope = scope_new(e->arena, NULL, item->file);
+    e->scope = scope_new(e->scratch, NULL, item->file);
     bind_names(e, item->ast);
     for (int i = 0; i < item->ast->nkid; i++) {
         look_up(e, item->ast->kid[i]);
