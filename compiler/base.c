@@ -16,7 +16,7 @@ struct ArenaChunk {
     max_align_t data[];
 };
 
-enum { CHUNK_DEFAULT = 64 * 1024, DISTANCE_LONGEST = 63 };
+enum { CHUNK_DEFAULT = 64 * 1024, DISTANCE_LONGEST = 63, TEXT_LARGE = 1 << 20 };
 
 /* In a build with -DMDLC_HOSTILE_ARENAS every block is a chunk of its own, so that a sanitizer sees
  * where it ends, and what is left behind or given back is overwritten. */
@@ -83,6 +83,18 @@ void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t bytes) {
         arena->used_bytes += need - old_need;
         return old;
     }
+    if (!HOSTILE && chunk && old == (void *)chunk->data && chunk->used == old_need &&
+        old_need >= CHUNK_DEFAULT) { /* alone in its chunk: the system moves pages, not bytes */
+        size_t size = chunk->size;
+        chunk = realloc(chunk, sizeof *chunk + need);
+        if (!chunk)
+            exit_out_of_memory(need);
+        memset((char *)chunk->data + size, 0, need - size);
+        chunk->size = chunk->used = need;
+        arena->used_bytes += need - old_need;
+        arena->head = chunk;
+        return chunk->data;
+    }
     void *block = arena_alloc(arena, bytes);
     memcpy(block, old, old_bytes);
     memset(old, 0xdd, HOSTILE ? old_bytes : 0); /* who kept a pointer into it reads nonsense */
@@ -97,6 +109,20 @@ void arena_free(Arena *arena) {
         free(chunk);
     }
     arena->used_bytes = 0;
+}
+
+void arena_adopt(Arena *arena, Arena *from) {
+    ArenaChunk **last = &from->head;
+    while (*last) {
+        last = &(*last)->next;
+    }
+    /* Behind the newest chunk, which goes on serving. */
+    ArenaChunk **at = arena->head ? &arena->head->next : &arena->head;
+    *last = *at;
+    *at = from->head;
+    arena->used_bytes += from->used_bytes;
+    from->head = NULL;
+    from->used_bytes = 0;
 }
 
 char *str_ndup(Arena *arena, const char *s, size_t n) {
@@ -165,6 +191,8 @@ static void text_reserve(Text *text, size_t more) {
     if (need <= text->capacity)
         return;
     size_t capacity = text->capacity ? 2 * text->capacity : 128;
+    if (capacity > TEXT_LARGE)
+        capacity = need + need / 4;
     if (capacity < need)
         capacity = need;
     text->at = arena_grow(text->arena, text->at, text->capacity, capacity);

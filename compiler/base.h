@@ -31,6 +31,8 @@ void *arena_alloc(Arena *arena, size_t bytes);
 /* Grows the block `old` of `old_bytes` to `bytes`, in place when it is the last one handed out. */
 void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t bytes);
 void arena_free(Arena *arena); /* gives everything back; the arena may be used again */
+/* All that `from` holds belongs to `arena` from now on; `from` is empty. */
+void arena_adopt(Arena *arena, Arena *from);
 
 #define ARENA_NEW(arena, T) ((T *)arena_alloc((arena), sizeof(T)))
 #define ARENA_ARRAY(arena, T, n) ((T *)arena_alloc((arena), sizeof(T) * (size_t)(n)))

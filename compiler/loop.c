@@ -13,6 +13,11 @@ Kernel *kernel_new(Arena *arena, int threads) {
     return k;
 }
 
+void kernel_keep(Kernel *k, Arena *arena) {
+    arena_adopt(arena, k->arena);
+    k->arena = k->index.arena = arena;
+}
+
 Arg *kernel_arg(Kernel *k, Buf *buf, int mode) {
     for (int i = 0; i < k->arg.count; i++) {
         if (k->arg.at[i]->buf == buf) {

@@ -130,6 +130,8 @@ struct Kernel {
 };
 
 Kernel *kernel_new(Arena *arena, int threads);
+/* All that lies in the kernel's arena belongs to `arena` from now on. */
+void kernel_keep(Kernel *k, Arena *arena);
 Arg *kernel_arg(Kernel *k, Buf *buf, int mode); /* one a Buf; modes merge */
 int kernel_axis(Kernel *k, int64_t extent, const char *name);
 const Index *kernel_axis_index(Kernel *k, int axis);

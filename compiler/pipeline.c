@@ -183,9 +183,11 @@ static int emit(Compile *c, const Program *p, uint32_t source) {
         return code;
     }
     if (c->opt.output) {
-        Text out = {.arena = &c->arena};
+        Arena arena = {0};
+        Text out = {.arena = &arena};
         emit_module(&out, c, p, text);
         code = write_text(c, c->opt.output, &out);
+        arena_free(&arena);
     }
     if (code == EXIT_OK && c->opt.header) {
         Text out = {.arena = &c->arena};

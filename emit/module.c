@@ -352,7 +352,9 @@ static void print_includes(Text *out) {
 void emit_module_with(Text *out, Compile *c, const Program *p, const Source *source,
                       const Printer *printer) {
     Emit e = emit_open(c, p, source);
-    Text model = {.arena = e.arena}, host = {.arena = e.arena};
+    /* Arenas of their own: the texts may be large, and grow where they stand. */
+    Arena model_arena = {0}, host_arena = {0};
+    Text model = {.arena = &model_arena}, host = {.arena = &host_arena};
     print_model(&e, printer, &model);
     if (!c->opt.no_main) {
         print_kernels(&e, printer, true, &host);
@@ -381,6 +383,8 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
         text_add(out, "/* ---- program ---- */\n\n");
         text_addn(out, host.at, host.len);
     }
+    arena_free(&model_arena);
+    arena_free(&host_arena);
 }
 
 void emit_module(Text *out, Compile *c, const Program *p, const Source *source) {

@@ -748,9 +748,11 @@ static void comment(Text *out, const char *text) {
     }
 }
 
-static void print_kernel(Text *out, const Program *p, const Step *step) {
+static void print_kernel(Text *to, const Program *p, const Step *step) {
     (void)p;
     const Tile *tile = find_tile(&step->kernel->body);
+    Arena scratch = {0};
+    Text text = {.arena = &scratch}, whole = {.arena = &scratch}, *out = &text;
     text_add(out, "/* ");
     if (step->kernel->where) {
         comment(out, step->kernel->where);
@@ -761,14 +763,15 @@ static void print_kernel(Text *out, const Program *p, const Step *step) {
     if (tile) {
         print_plan(out, step, tile);
     }
-    Text whole = {.arena = out->arena};
     Style s = style_open(&whole, step->kernel);
     s.name = step->name;
     s.before = out;
     kernel_head(&s, step);
     print_block(&s, &step->kernel->body);
-    text_addn(out, whole.at, whole.len);
-    text_add(out, "}\n");
+    text_addn(to, text.at, text.len);
+    text_addn(to, whole.at, whole.len);
+    text_add(to, "}\n");
+    arena_free(&scratch);
 }
 
 static void print_call(Text *out, const Program *p, const Step *step) {

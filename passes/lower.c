@@ -117,11 +117,18 @@ static const char *kernel_label(const Frame *f, const Unit *unit, const Node *ma
  */
 static void lower_kernel(Frame *f, const Unit *unit, const Node *main, const HomeList *copy) {
     Lower *l = f->l;
-    Arena scratch = {0};
-    KernelBuild b = {.l = l, .frame = f, .unit = unit, .scratch = &scratch, .copy = copy};
+    enum { KERNEL_CHUNK = 4096 };
+    Arena scratch = {0}, attempt = {.chunk_bytes = KERNEL_CHUNK};
+    KernelBuild b = {.l = l,
+                     .frame = f,
+                     .unit = unit,
+                     .scratch = &scratch,
+                     .attempt = &attempt,
+                     .copy = copy};
     unit_build(&b);
     if (b.k->body.count == 0) {
         arena_free(&scratch);
+        arena_free(&attempt);
         return;
     }
     b.step = step_new(l->p, STEP_KERNEL, main->loc);
@@ -138,6 +145,7 @@ static void lower_kernel(Frame *f, const Unit *unit, const Node *main, const Hom
     b.k->text = b.step->text;
     b.step->kernel = b.k;
     kernel_finish(&b);
+    kernel_keep(b.k, l->p->arena);
     VEC_PUSH(l->p->arena, f->list, b.step);
     arena_free(&scratch);
 }
@@ -173,12 +181,12 @@ static Home target_home(Frame *f, const Target *t, const Node *node) {
 
 /* What the results of LOOP `node` must reach: filled from the results of its region. */
 static TargetList *loop_targets(Frame *f, const Node *node, const TargetList *targets) {
-    TargetList *list = ARENA_ARRAY(f->l->arena, TargetList, node->body->out.count + 1);
+    TargetList *list = ARENA_ARRAY(f->l->scratch, TargetList, node->body->out.count + 1);
     for (int k = 0; k < f->region->out.count; k++) {
         const Node *out = f->region->out.at[k];
         for (int i = 0; i < targets[k].count; i++) {
             if (out->op == OP_PICK && out->in[0] == node) {
-                VEC_PUSH(f->l->arena, &list[out->attr->axis], targets[k].at[i]);
+                VEC_PUSH(f->l->scratch, &list[out->attr->axis], targets[k].at[i]);
             }
         }
     }
@@ -243,12 +251,12 @@ static void lower_loop(Frame *f, const Node *node, const TargetList *targets) {
     step_text(l, step, node);
     TargetList *wanted = loop_targets(f, node, targets);
     HomeList *result = f->loop_result[node->id];
-    int *taken = ARENA_ARRAY(l->arena, int, body->out.count + 1);
+    int *taken = ARENA_ARRAY(l->scratch, int, body->out.count + 1);
     for (int k = 0; k < body->out.count; k++) {
         /* The carry's storage may have been made for the kernel that writes its start. */
         if (result[k].count == 0) {
             Home home = loop_home(f, node, k, &wanted[k], &taken[k]);
-            VEC_PUSH(l->arena, &result[k], home);
+            VEC_PUSH(l->scratch, &result[k], home);
             if (k < a->ncarry) {
                 lower_copy(f, node->in[k], home);
             }
@@ -270,7 +278,7 @@ static void lower_loop(Frame *f, const Node *node, const TargetList *targets) {
                    .loop = step,
                    .list = &step->body,
                    .result = result};
-    TargetList *to = ARENA_ARRAY(l->arena, TargetList, body->out.count + 1);
+    TargetList *to = ARENA_ARRAY(l->scratch, TargetList, body->out.count + 1);
     for (int k = 0; k < body->out.count; k++) {
         Target t = {.dest = k < a->ncarry ? result[k].at[0].buf : NULL};
         if (k >= a->ncarry) {
@@ -278,7 +286,7 @@ static void lower_loop(Frame *f, const Node *node, const TargetList *targets) {
             t.home.prefix[t.home.nprefix++] = step;
         }
         if (k >= a->ncarry || body->out.at[k] != body->param.at[1 + k]) {
-            VEC_PUSH(l->arena, &to[k], t);
+            VEC_PUSH(l->scratch, &to[k], t);
         }
     }
     VEC_PUSH(l->p->arena, f->list, step);
@@ -307,7 +315,7 @@ static void place_parts(Frame *f, const Node *node) {
     HomeList *whole = &f->home[node->id];
     if (whole->count == 0) {
         Home home = {.buf = temp_new(f, node, node->type, short_name(f->l->arena, node))};
-        VEC_PUSH(f->l->arena, whole, home);
+        VEC_PUSH(f->l->scratch, whole, home);
     }
     int64_t begin = 0;
     for (int k = 0; k < node->nin; k++) {
@@ -317,12 +325,12 @@ static void place_parts(Frame *f, const Node *node) {
             if (n->read && f->home[node->in[k]->id].count == 0) {
                 Home own = {.buf = temp_new(f, node->in[k], node->in[k]->type,
                                             short_name(f->l->arena, node->in[k]))};
-                VEC_PUSH(f->l->arena, &f->home[node->in[k]->id], own);
+                VEC_PUSH(f->l->scratch, &f->home[node->in[k]->id], own);
             }
             Home part = whole->at[0];
             part.part = true;
             part.at[node->attr->axis] += begin;
-            VEC_PUSH(f->l->arena, &f->home[node->in[k]->id], part);
+            VEC_PUSH(f->l->scratch, &f->home[node->in[k]->id], part);
             f->placed[node->id] |= (uint64_t)1 << k;
         }
         begin += node->in[k]->type.dim[node->attr->axis];
@@ -335,7 +343,7 @@ static void give_homes(Frame *f, const TargetList *targets) {
         const Node *out = f->region->out.at[k];
         for (int i = 0; i < targets[k].count && out->op != OP_PICK; i++) {
             Home home = target_home(f, &targets[k].at[i], out);
-            VEC_PUSH(f->l->arena, &f->home[out->id], home);
+            VEC_PUSH(f->l->scratch, &f->home[out->id], home);
         }
     }
     for (int i = 0; i < f->region->node.count; i++) {
@@ -343,7 +351,7 @@ static void give_homes(Frame *f, const TargetList *targets) {
         if (node->op != OP_LOOP || !f->fusion->info[i].live) {
             continue;
         }
-        f->loop_result[i] = ARENA_ARRAY(f->l->arena, HomeList, node->body->out.count + 1);
+        f->loop_result[i] = ARENA_ARRAY(f->l->scratch, HomeList, node->body->out.count + 1);
         for (int k = 0; k < node->attr->ncarry; k++) {
             const Node *start = node->in[k];
             const NodeInfo *n = &f->fusion->info[start->id];
@@ -352,12 +360,12 @@ static void give_homes(Frame *f, const TargetList *targets) {
             }
             Home carry = {
                 .buf = temp_new(f, node->body->out.at[k], start->type, result_name(f, node, k))};
-            VEC_PUSH(f->l->arena, &f->loop_result[i][k], carry);
+            VEC_PUSH(f->l->scratch, &f->loop_result[i][k], carry);
             if (n->read && f->home[start->id].count == 0) {
                 Home own = {.buf = temp_new(f, start, start->type, short_name(f->l->arena, start))};
-                VEC_PUSH(f->l->arena, &f->home[start->id], own);
+                VEC_PUSH(f->l->scratch, &f->home[start->id], own);
             }
-            VEC_PUSH(f->l->arena, &f->home[start->id], carry);
+            VEC_PUSH(f->l->scratch, &f->home[start->id], carry);
         }
     }
     for (int i = f->region->node.count - 1; i >= 0; i--) {
@@ -371,17 +379,17 @@ static void give_homes(Frame *f, const TargetList *targets) {
         const NodeInfo *n = &f->fusion->info[i];
         if (n->stored && f->home[i].count == 0 && !n->leaf && node->op != OP_LOOP) {
             Home home = {.buf = temp_new(f, node, node->type, short_name(f->l->arena, node))};
-            VEC_PUSH(f->l->arena, &f->home[i], home);
+            VEC_PUSH(f->l->scratch, &f->home[i], home);
         }
     }
 }
 
 static void lower_region(Frame *f, const TargetList *targets) {
     int n = f->region->node.count;
-    f->fusion = pass_fuse(f->l->arena, f->region, f->up ? NULL : f->l->e->entry->out.at);
-    f->home = ARENA_ARRAY(f->l->arena, HomeList, n + 1);
-    f->loop_result = ARENA_ARRAY(f->l->arena, HomeList *, n + 1);
-    f->placed = ARENA_ARRAY(f->l->arena, uint64_t, n + 1);
+    f->fusion = pass_fuse(f->l->scratch, f->region, f->up ? NULL : f->l->e->entry->out.at);
+    f->home = ARENA_ARRAY(f->l->scratch, HomeList, n + 1);
+    f->loop_result = ARENA_ARRAY(f->l->scratch, HomeList *, n + 1);
+    f->placed = ARENA_ARRAY(f->l->scratch, uint64_t, n + 1);
     give_homes(f, targets);
     for (int i = 0; i < f->fusion->unit.count; i++) {
         const Unit *u = f->fusion->unit.at[i];
@@ -413,7 +421,8 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
     ProgramEntry *e = ARENA_NEW(p->arena, ProgramEntry);
     e->entry = entry;
     VEC_PUSH(p->arena, &p->entry, e);
-    Lower l = {.c = c, .p = p, .e = e, .arena = p->arena};
+    Arena scratch = {0};
+    Lower l = {.c = c, .p = p, .e = e, .arena = p->arena, .scratch = &scratch};
     for (int i = 0; i < entry->input.count; i++) {
         Slot *slot = entry->input.at[i];
         const char *name = slot->c_name ? slot->c_name : slot->name;
@@ -421,7 +430,7 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
         buf->slot = slot;
         buf->loc = slot->loc;
     }
-    TargetList *targets = ARENA_ARRAY(p->arena, TargetList, entry->out.count + 1);
+    TargetList *targets = ARENA_ARRAY(&scratch, TargetList, entry->out.count + 1);
     for (int k = 0; k < entry->out.count; k++) {
         const EntryOut *out = &entry->out.at[k];
         const Node *node = entry->region->out.at[k];
@@ -440,7 +449,7 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
             buf->loc = out->loc;
             t.home.buf = buf;
         }
-        VEC_PUSH(p->arena, &targets[k], t);
+        VEC_PUSH(&scratch, &targets[k], t);
     }
     Frame f = {.l = &l, .region = entry->region, .list = &e->step};
     lower_region(&f, targets);
@@ -448,6 +457,7 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
         e->flops = count_add(e->flops, 1, e->step.at[i]->flops);
         e->bytes_moved = count_add(e->bytes_moved, 1, e->step.at[i]->bytes_moved);
     }
+    arena_free(&scratch);
 }
 
 Program *pass_lower(Compile *c, Arena *arena, Module *module) {

@@ -22,7 +22,8 @@ typedef struct {
     Compile *c;
     Program *p;
     ProgramEntry *e;
-    Arena *arena;
+    Arena *arena;   /* of the program */
+    Arena *scratch; /* of this entry */
 } Lower;
 
 /* One region being lowered: the entry's, or the body of a LOOP. */
@@ -77,6 +78,7 @@ typedef struct {
     bool plain;                     /* no tile: plain loops */
     const HomeList *copy;           /* stores go here instead of to the homes of their nodes */
     Arena *scratch;
+    Arena *attempt; /* of the kernel, until it is the last one */
     Kernel *k;
     Values v;
     Frame *at; /* the frame whose nodes are being asked for */

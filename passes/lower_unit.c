@@ -51,7 +51,7 @@ void kernel_home(KernelBuild *b, const Node *node, const char *name) {
     HomeList *home = &b->frame->home[node->id];
     Home work = {.buf = kernel_work(b, node->type, 0, name)};
     home->count = 0;
-    VEC_PUSH(b->l->arena, home, work);
+    VEC_PUSH(b->l->scratch, home, work);
 }
 
 /* --- nests ------------------------------------------------------------------------------------ */
@@ -499,7 +499,8 @@ static bool build(KernelBuild *b) {
 
 void unit_build(KernelBuild *b) {
     do {
-        b->k = kernel_new(b->l->arena, b->l->c->opt.threads);
+        arena_free(b->attempt);
+        b->k = kernel_new(b->attempt, b->l->c->opt.threads);
         values_open(&b->v, b->k, b->scratch);
         b->v.stored = kernel_stored;
         b->v.ctx = b;
