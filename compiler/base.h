@@ -84,6 +84,15 @@ void text_vprintf(Text *text, const char *fmt, va_list ap) MDLC_PRINTF(2, 0);
 uint64_t hash_bytes(uint64_t hash, const void *data, size_t n);
 uint64_t hash_str(uint64_t hash, const char *s);
 
+/* Sizes that decide how something is computed, never what: thresholds, blocks, chunks. A build with
+ * -DMDLC_ODD_SIZES takes small odd ones, so that small tensors reach each path and each edge. */
+#ifdef MDLC_ODD_SIZES
+enum { ODD_SIZES = 1 };
+#else
+enum { ODD_SIZES = 0 };
+#endif
+#define TUNED(usual, odd) (ODD_SIZES ? (odd) : (usual))
+
 /* A fault of the compiler itself: prints where and exits 70. Never for what a user wrote. */
 void bug_at(const char *file, int line, const char *fmt, ...) MDLC_PRINTF(3, 4) MDLC_NORETURN;
 #define BUG(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)

@@ -4,7 +4,7 @@
 
 #include "emit/cstyle.h"
 
-enum { DRAWS_ROW = 1024 }; /* most elements of a row on the stack: 4 KiB */
+enum { DRAWS_ROW = TUNED(1024, 7) }; /* most elements of a row on the stack: 4 KiB */
 
 typedef struct {
     const Expr *draw[4];

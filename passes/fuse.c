@@ -13,10 +13,10 @@
 #include <stdlib.h>
 
 enum {
-    CHEAP = 40,        /* what may be computed again for each user (an erf and its neighbours) */
-    CHEAP_LOADS = 2,   /* while it reads no more than this many tensors */
-    MOST_NODES = 1024, /* an expression of more is cut */
-    FULL_COUNT = 16384 /* sums of at least so many elements are split into chunks */
+    CHEAP = TUNED(40, 6),         /* what each user may compute again (an erf and its neighbours) */
+    CHEAP_LOADS = TUNED(2, 1),    /* while it reads no more than this many tensors */
+    MOST_NODES = TUNED(1024, 12), /* an expression of more is cut */
+    FULL_COUNT = TUNED(16384, 40) /* sums of at least so many elements are split into chunks */
 };
 
 /* --- atoms ------------------------------------------------------------------------------------ */
@@ -174,8 +174,7 @@ static void choose_atoms(Fuse *s) {
         bool map = op_info[node->op].cls != CLASS_VIEW && node->op != OP_CONST;
         bool dear = n->cost > CHEAP || n->loads > CHEAP_LOADS;
         n->atom = n->sink || fold_is_loop(node) || is_call(node) ||
-                  (map && !n->made && n->uses > 1 && dear) ||
-                  (map && n->written > MOST_NODES);
+                  (map && !n->made && n->uses > 1 && dear) || (map && n->written > MOST_NODES);
         if (n->atom) {
             n->again = view_base(node)->op == OP_CONST;
             n->cost = 0;

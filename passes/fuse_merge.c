@@ -14,10 +14,10 @@
 #include <string.h>
 
 enum {
-    MOST_ATOMS = 24,     /* of one kernel */
-    MOST_WRITTEN = 4096, /* nodes that the expressions of one kernel hold */
-    FEW_ROWS = 8,        /* rows of fewer and */
-    LONG_ROW = 8192,     /* longer rows than this are no rows for a kernel of rows */
+    MOST_ATOMS = TUNED(24, 3), /* of one kernel */
+    MOST_WRITTEN = 4096,       /* nodes that the expressions of one kernel hold */
+    FEW_ROWS = TUNED(8, 3),    /* rows of fewer and */
+    LONG_ROW = TUNED(8192, 6), /* longer rows than this are no rows for a kernel of rows */
     /* On problems too large to try everything: */
     MOST_READERS = 512, /* of a tensor that are all tried; of more, so many before and behind */
     NEAR_READERS = 128, /* the one that asks */

@@ -58,6 +58,9 @@ typedef struct {
     const Step *slice[ACCESS_SLICES];
 } Touch;
 
+/* The pieces of a flat loop are multiples of this: whole cache lines. */
+enum { CHUNK_UNIT = TUNED(64, 1) };
+
 /* A value on its way to memory. */
 typedef struct {
     const Arg *arg;

@@ -13,11 +13,13 @@
 #include <string.h>
 
 enum {
-    KEEP_COST = 10,          /* of an element: worth a store and a load of a cached row */
-    PARALLEL_WORK = 1 << 17, /* about 20 us of one thread */
-    BLOCK = 32,              /* elements of a block of a transposed copy, each way */
-    FLAT_CHUNK = 1024,       /* least elements of one piece of a flat loop */
-    FLAT_CHUNKS = 64
+    KEEP_COST = TUNED(10, 1),          /* of an element: worth a store and a load of a cached row */
+    PARALLEL_WORK = TUNED(1 << 17, 1), /* about 20 us of one thread */
+    TEAM = TUNED(16, 1000),            /* iterations that are enough for any team of threads */
+    LANES = TUNED(64, 8),              /* most partial sums of a fold */
+    BLOCK = TUNED(32, 3),              /* elements of a block of a transposed copy, each way */
+    FLAT_CHUNK = TUNED(1024, 5),       /* least elements of one piece of a flat loop */
+    FLAT_CHUNKS = TUNED(64, 3)
 };
 
 /* --- stages ----------------------------------------------------------------------------------- */
@@ -238,7 +240,12 @@ static void place_keep(Rows *r, Stage *stage, const Expr *e) {
 }
 
 static int lanes_of(int64_t extent) {
-    return extent >= 64 ? 64 : extent >= 32 ? 32 : extent >= 16 ? 16 : 1;
+    for (int lanes = LANES; lanes >= LANES / 4; lanes /= 2) {
+        if (extent >= lanes) {
+            return lanes;
+        }
+    }
+    return 1;
 }
 
 /* Values before stores: a store may overwrite what another value of this iteration reads. */
@@ -279,7 +286,7 @@ static void emit_nested(KernelBuild *b, StmtList *list, AxisSet scope, const Roo
 StmtList *nest_loops(KernelBuild *b, StmtList *list, const int *axis, int n, bool parallel) {
     int team = 0;
     int64_t width = 1;
-    for (int i = 0; parallel && i < n && width < 16; i++) {
+    for (int i = 0; parallel && i < n && width < TEAM; i++) {
         width *= b->k->axis[axis[i]].extent;
         team = i + 1;
     }
@@ -572,7 +579,7 @@ void nest_emit(KernelBuild *b, const int *grid, int ngrid, bool flat, const Root
         int last = grid[ngrid - 1];
         int64_t extent = b->k->axis[last].extent;
         if (ngrid == 1 && parallel && extent >= 2 * FLAT_CHUNK) {
-            int64_t span = align_up((extent + FLAT_CHUNKS - 1) / FLAT_CHUNKS, 64);
+            int64_t span = align_up((extent + FLAT_CHUNKS - 1) / FLAT_CHUNKS, CHUNK_UNIT);
             span = span < FLAT_CHUNK ? FLAT_CHUNK : span;
             int chunk = kernel_axis(b->k, (extent + span - 1) / span, "c");
             list = nest_loops(b, list, &chunk, 1, true);

@@ -10,10 +10,11 @@
 #include <string.h>
 
 enum {
-    COLUMN_CHUNKS = 16,
-    COLUMN_ROWS = 16, /* outer rows from which no chunks are needed */
-    FULL_CHUNKS = 64,
-    SCATTER_SPAN = 64
+    COLUMN_CHUNKS = TUNED(16, 3),
+    COLUMN_ROWS = TUNED(16, 100), /* outer rows from which no chunks are needed */
+    FULL_CHUNKS = TUNED(64, 3),
+    SCATTER_SPAN = TUNED(64, 2),
+    SCATTER_BATCH = TUNED(4, 100) /* batch elements from which no spans are needed */
 };
 
 static const NodeInfo *info_of(const KernelBuild *b, const Node *node) {
@@ -277,7 +278,7 @@ static bool build_full(KernelBuild *b) {
         return true;
     }
     int64_t span = (all.digit[0] + FULL_CHUNKS - 1) / FULL_CHUNKS;
-    span = all.n == 1 ? align_up(span, 64) : span;
+    span = all.n == 1 ? align_up(span, CHUNK_UNIT) : span;
     int64_t chunks = (all.digit[0] + span - 1) / span;
     int chunk = kernel_axis(b->k, chunks, "c"), again = kernel_axis(b->k, chunks, "c");
     const Expr **known = ARENA_ARRAY(b->scratch, const Expr *, b->frame->region->node.count);
@@ -422,7 +423,7 @@ static bool build_scatter(KernelBuild *b) {
     nest_open(b, &add);
     nest_lets(b, &b->k->body, 0, &add);
     bool parallel = kernel_parallel(b, work);
-    bool split = parallel && batch.count < 4 && rest.digit[0] >= 2 * SCATTER_SPAN;
+    bool split = parallel && batch.count < SCATTER_BATCH && rest.digit[0] >= 2 * SCATTER_SPAN;
     list = &b->k->body;
     int chunk = 0;
     if (split) {

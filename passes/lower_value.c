@@ -11,7 +11,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { TINY_FOLD = 8 };
+enum { TINY_FOLD = TUNED(8, 2) };
 
 typedef const Expr *(*ValueRule)(Values *v, const Node *node, const Index *const *at);
 

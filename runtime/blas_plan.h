@@ -47,7 +47,7 @@ MD_FN int md_blas_plan(md_tile_shape s, md_blas *p) {
     p->b_b2 = s.b_b2;
     p->c_b1 = s.c_b1;
     p->c_b2 = s.c_b2;
-    p->rows = s.n < 65536 ? 65536 / s.n : 1;
+    p->rows = s.n < MD_TILE_BLOCK_SIZE ? MD_TILE_BLOCK_SIZE / s.n : 1;
     return 1;
 }
 

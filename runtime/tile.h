@@ -41,6 +41,7 @@ typedef struct {
     int64_t wide;                                     /* vectors across a panel: 2, 3 or 4 */
     int64_t kb1, kb2;                                 /* blocks of k1 and k2 */
     int64_t chunks;                                   /* of the summed axes, added in order */
+    int64_t shared;                                   /* work enough for several threads */
     int64_t block_rows, block_cols;                   /* what the epilogue gets at most */
     int64_t strip_at, turned_at, slice;               /* elements: workspace of one worker */
     int64_t partial;                                  /* elements: partial sums of the chunks */
@@ -60,8 +61,8 @@ typedef struct {
 
 typedef void (*md_tile_part_fn)(const md_tile_call *call, int part);
 
-/* Up to this many products one thread is faster: 2^18 take some 2 us, a parallel region 1 us. */
-enum { MD_TILE_SERIAL = 262144 };
+/* Rows of the highest register tile of any machine. A block holds one tile at least. */
+enum { MD_TILE_HIGH = 14 };
 
 MD_INLINE int64_t md_tile_min(int64_t a, int64_t b) {
     return a < b ? a : b;
@@ -69,8 +70,7 @@ MD_INLINE int64_t md_tile_min(int64_t a, int64_t b) {
 
 /* The most workers that a product has, of `threads`: small ones do not pay for a team. */
 MD_FN int md_tile_workers(const md_tile *s, int threads) {
-    int64_t products = s->b1 * s->b2 * s->r1 * s->r2 * s->cols * s->k0 * s->k1 * s->k2;
-    return products <= MD_TILE_SERIAL ? 1 : threads;
+    return s->shared ? threads : 1;
 }
 
 /* Bytes of workspace for up to `threads` threads. */
@@ -82,7 +82,7 @@ MD_FN size_t md_tile_workspace(const md_tile *s, int threads) {
  * columns, whose panels are then packed only once. */
 MD_FN void md_tile_grid(const md_tile *s, md_tile_call *call) {
     int64_t batch = s->b1 * s->b2 * s->chunks;
-    int64_t tiles = (s->r1 * s->r2 + 13) / 14;
+    int64_t tiles = (s->r1 * s->r2 + MD_TILE_HIGH - 1) / MD_TILE_HIGH;
     int64_t width = s->wide * (64 / s->elem);
     int64_t panels = (s->cols + width - 1) / width;
     int64_t parts = call->parts;

@@ -526,7 +526,7 @@ MD_INLINE MD_TN(cut) MD_TN(cut_rows)(const md_tile *s) {
     MD_TN(cut) u;
     int64_t nv = s->wide == 3 && MD_VBYTES != 64 ? 2 : s->wide;
 #if MD_VBYTES == 64 || defined(__aarch64__)
-    int64_t mr = nv == 4 ? 3 : nv == 3 ? 8 : 14;
+    int64_t mr = nv == 4 ? 3 : nv == 3 ? 8 : MD_TILE_HIGH;
 #else
     int64_t mr = nv == 4 ? 3 : 6;
 #endif

@@ -27,6 +27,28 @@ enum {
     MD_TILE_NO_C = 4  /* C is not stored, the epilogue alone uses the strip; c may be null */
 };
 
+/* Sizes that decide how a product is cut, not what it is. With MDLC_ODD_SIZES they are so small that
+ * small products have several blocks of everything, and ragged ones. */
+#ifdef MDLC_ODD_SIZES
+#define MD_TUNED(usual, odd) (odd)
+#else
+#define MD_TUNED(usual, odd) (usual)
+#endif
+enum {
+    /* Up to this many products one thread is faster: 2^18 take some 2 us, a parallel region 1 us. */
+    MD_TILE_SERIAL = MD_TUNED(262144, 1),
+    MD_TILE_PITCH = MD_TUNED(4096, 8),        /* bytes: rows so far apart evict each other */
+    MD_TILE_K_BYTES = MD_TUNED(3072, 40),     /* of a block of the summed axes, about */
+    MD_TILE_K_UNIT = MD_TUNED(16, 3),         /* such blocks are multiples of this */
+    MD_TILE_CHUNKED = MD_TUNED(4194304, 200), /* products from which the sum is cut */
+    MD_TILE_BLOCK_ROWS = MD_TUNED(224, 15),   /* of a block, at most */
+    MD_TILE_BLOCK_SIZE = MD_TUNED(65536, 40), /* elements of a block of whole rows, about */
+    MD_TILE_BLOCK_IN = MD_TUNED(8, 1),        /* panels of a block in place, */
+    MD_TILE_BLOCK_OUT = MD_TUNED(4, 1)        /* of another */
+};
+/* A block lower than its tiles would be passed over without an end. */
+_Static_assert((int)MD_TILE_BLOCK_ROWS >= (int)MD_TILE_HIGH, "a block holds a register tile");
+
 /* Merges axes that lie behind one another in every operand and moves single ones inwards. The
  * index spaces, and so the pointers and the epilogue's m and n, stay what they were. */
 MD_FN md_tile_shape md_tile_normal(md_tile_shape s) {
@@ -150,7 +172,8 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
 
     /* Y must be packed where its elements are not neighbours along the columns, and should be
      * where a pitch of 4096 bytes makes its rows evict each other. */
-    p.packed = p.y_c != 1 || (rows >= 48 && p.k2 >= 64 && p.y_k2 * elem % 4096 == 0);
+    p.packed = p.y_c != 1 || (rows >= MD_TUNED(48, 4) && p.k2 >= MD_TUNED(64, 3) &&
+                              p.y_k2 * elem % MD_TILE_PITCH == 0);
 
     /* One to three rows times a Y that is contiguous along k (a weight stored [out, in]): packing
      * would cost more than the product, so these are dot products. */
@@ -159,23 +182,23 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
 
     /* More vectors for few rows, to keep enough sums in flight, and for a row pitch of 4096
      * bytes of X, where fewer rows share a set of the first-level cache. */
-    p.wide = rows <= 3 ? 4 : rows > 8 && p.x_r2 != 0 && p.x_r2 * elem % 4096 == 0 ? 3 : 2;
+    p.wide = rows <= 3 ? 4 : rows > 8 && p.x_r2 != 0 && p.x_r2 * elem % MD_TILE_PITCH == 0 ? 3 : 2;
 
-    /* Blocks of the summed axes: about 3072 bytes of k2 at a time, or several k1 where k2 is
-     * short. */
-    int64_t most = 3072 / elem;
+    /* Blocks of the summed axes: some of k2 at a time, or several k1 where k2 is short. */
+    int64_t most = MD_TILE_K_BYTES / elem;
     int64_t blocks = (p.k2 + most - 1) / most;
-    p.kb2 = blocks <= 1 ? p.k2 : md_tile_up((p.k2 + blocks - 1) / blocks, 16);
+    p.kb2 = blocks <= 1 ? p.k2 : md_tile_up((p.k2 + blocks - 1) / blocks, MD_TILE_K_UNIT);
     most /= p.k2 > 0 ? p.k2 : 1;
     blocks = most <= 1 ? p.k1 : (p.k1 + most - 1) / most;
     p.kb1 = blocks <= 1 ? p.k1 : (p.k1 + blocks - 1) / blocks;
 
     /* Chunks only where C is too small to give threads work and the sum is long. */
-    int64_t tiles = p.b1 * p.b2 * ((rows + 13) / 14) * ((p.cols + 31) / 32);
+    int64_t tiles = p.b1 * p.b2 * ((rows + MD_TILE_HIGH - 1) / MD_TILE_HIGH) * ((p.cols + 31) / 32);
     double products = (double)p.b1 * (double)p.b2 * (double)rows * (double)p.cols * (double)p.k0 *
                       (double)p.k1 * (double)p.k2;
+    p.shared = products > MD_TILE_SERIAL;
     p.chunks = 1;
-    if (!p.swapped && tiles < 16 && products >= 4194304.0) {
+    if (!p.swapped && tiles < 16 && products >= MD_TILE_CHUNKED) {
         int64_t kblocks = p.k0 * ((p.k1 + p.kb1 - 1) / p.kb1) * ((p.k2 + p.kb2 - 1) / p.kb2);
         p.chunks = md_tile_min((15 + tiles) / tiles, kblocks);
     }
@@ -185,13 +208,14 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     int64_t panel = p.wide * lanes;
     p.all = (s.flags & MD_TILE_ROWS) != 0 || (p.swapped && p.packed);
     p.block_cols = md_tile_up(p.cols, panel);
-    p.block_rows = 224;
+    p.block_rows = MD_TILE_BLOCK_ROWS;
     if (!p.all) {
-        p.block_cols = md_tile_min(p.block_cols, panel * (p.inplace ? 8 : 4));
+        p.block_cols =
+            md_tile_min(p.block_cols, panel * (p.inplace ? MD_TILE_BLOCK_IN : MD_TILE_BLOCK_OUT));
     }
     if ((s.flags & MD_TILE_ROWS) != 0) {
-        int64_t fit = 65536 / p.block_cols;
-        p.block_rows = fit < 14 ? 14 : md_tile_min(fit, 224);
+        int64_t fit = MD_TILE_BLOCK_SIZE / p.block_cols;
+        p.block_rows = fit < MD_TILE_HIGH ? MD_TILE_HIGH : md_tile_min(fit, p.block_rows);
     }
     p.block_rows = md_tile_min(p.block_rows, rows);
 

@@ -357,6 +357,7 @@ static void test_random(void **state) {
         chunks += t.plan.chunks > 1;
         wide += t.plan.wide > 2;
         groups += t.plan.r1 > 1 && t.plan.r2 < 4;
+        assert_true(t.plan.block_rows >= md_tile_min(MD_TILE_HIGH, t.plan.r1 * t.plan.r2));
         case_fill(&t);
         case_check(&t);
         case_free(&t);
@@ -490,15 +491,15 @@ static void test_window(void **state) {
 
 /* What the compiler prints for linear(64 -> 128) of a batch of 128, [out, in] weights, then for the
  * gradients of its weight and of its input. */
-static const md_tile forward = {1, 1, 1, 128, 128, 1,  1, 64, 0, 0,   0,   64,   0,    0,    1,
-                                0, 0, 0, 0,   1,   64, 0, 0,  0, 128, 1,   128,  4,    0,    1,
-                                1, 0, 1, 0,   0,   2,  1, 64, 1, 128, 128, 2048, 2048, 2048, 0};
-static const md_tile weights = {1, 1, 1, 128, 64, 1, 1, 128, 0, 0,   0,  1,   0, 0, 128,
-                                0, 0, 0, 0,   64, 1, 0, 0,   0, 64,  1,  128, 4, 0, 1,
-                                1, 0, 0, 0,   0,  2, 1, 128, 1, 128, 64, 0,   0, 0, 0};
-static const md_tile narrow = {1, 1, 1, 128, 10, 1,  1, 40, 0, 0,   0,  40,  0,   0,   1,
-                               0, 0, 0, 0,   1,  40, 0, 0,  0, 10,  1,  128, 4,   0,   1,
-                               1, 0, 1, 0,   0,  2,  1, 40, 1, 128, 32, 640, 640, 640, 0};
+static const md_tile forward = {1, 1, 1, 128, 128, 1,  1, 64, 0,   0,   0,    64,   0,    0, 1, 0,
+                                0, 0, 0, 1,   64,  0,  0, 0,  128, 1,   128,  4,    0,    1, 1, 0,
+                                1, 0, 0, 2,   1,   64, 1, 1,  128, 128, 2048, 2048, 2048, 0};
+static const md_tile weights = {1, 1, 1, 128, 64, 1,   1, 128, 0,   0,  0,   1, 0, 0, 128, 0,
+                                0, 0, 0, 64,  1,  0,   0, 0,   64,  1,  128, 4, 0, 1, 1,   0,
+                                0, 0, 0, 2,   1,  128, 1, 1,   128, 64, 0,   0, 0, 0};
+static const md_tile narrow = {1, 1, 1, 128, 10, 1,  1, 40, 0,   0,  0,   40,  0,   0, 1, 0,
+                               0, 0, 0, 1,   40, 0,  0, 0,  10,  1,  128, 4,   0,   1, 1, 0,
+                               1, 0, 0, 2,   1,  40, 1, 0,  128, 32, 640, 640, 640, 0};
 
 static void forward_part(const md_tile_call *call, int part) {
     md_tile_part_f32(&forward, call, part, epi_f32);
@@ -513,6 +514,9 @@ static void narrow_part(const md_tile_call *call, int part) {
 static void check_fixed(const md_tile *plan, md_tile_part_fn fn, char ta, char tb, int64_t m,
                         int64_t n, int64_t k) {
     Case t = case_dense(ta, tb, m, n, k, 0, 4);
+#ifdef MDLC_ODD_SIZES
+    t.plan = *plan; /* those above have the usual sizes */
+#endif
     const int64_t *a = (const int64_t *)(const void *)plan;
     const int64_t *b = (const int64_t *)(const void *)&t.plan;
     for (size_t i = 0; i < sizeof t.plan / sizeof *a; i++) {
