@@ -209,6 +209,21 @@ static void print_loop_part(Style *s, const Stmt *st, const char *name, const Wo
     }
 }
 
+/* How many parts the loop has here; gives the team that they run on. A region asks for the whole
+ * team even where some of it find nothing to do: OpenMP ends and starts threads when the size of a
+ * team changes. */
+static const char *print_team(Style *s, const Stmt *st) {
+    int most = stmt_team(s->k, st);
+    if (most == s->k->threads) {
+        line(s, "const int %s = md_threads(%d);", s->parts, most);
+        return s->parts;
+    }
+    const char *team = style_name(s, "team");
+    line(s, "const int %s = md_threads(%d);", team, s->k->threads);
+    line(s, "const int %s = %s < %d ? %s : %d;", s->parts, team, most, team, most);
+    return team;
+}
+
 /* A loop on several threads. A team of one is no team: libraries take memory for each. */
 static void print_parallel(Style *s, const Stmt *st) {
     Arena *arena = s->out->arena;
@@ -251,7 +266,7 @@ static void print_parallel(Style *s, const Stmt *st) {
 
     VEC_PUSH(arena, &words, "0");
     VEC_PUSH(arena, &words, "1");
-    line(s, "const int %s = md_threads(%d);", s->parts, stmt_team(s->k, st));
+    const char *team = print_team(s, st);
     line(s, "if (%s == 1) {", s->parts);
     for (int i = 0; i < 2; i++) {
         int indent = 4 * (depth + 1 + i);
@@ -261,7 +276,7 @@ static void print_parallel(Style *s, const Stmt *st) {
         words.at[words.count - 1] = s->parts;
         if (i == 0) {
             line(s, "} else {");
-            line(s, "    MD_OMP(parallel for schedule(static, 1) num_threads(%s))", s->parts);
+            line(s, "    MD_OMP(parallel for schedule(static, 1) num_threads(%s))", team);
             line(s, "    for (int %s = 0; %s < %s; %s++) {", s->part, s->part, s->parts, s->part);
         }
     }

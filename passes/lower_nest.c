@@ -458,10 +458,8 @@ void nest_rows(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *ro
 
 /* --- nests ------------------------------------------------------------------------------------ */
 
-/* Initialisation runs once, and its shapes grow with the depth of `repeat`, on which the text must
- * not depend: it stays on one thread. */
 bool kernel_parallel(const KernelBuild *b, int64_t work) {
-    return work >= PARALLEL_WORK && b->k->threads > 1 && b->l->e->entry->kind != ENTRY_INIT;
+    return work >= PARALLEL_WORK && b->k->threads > 1;
 }
 
 static int64_t nest_work(KernelBuild *b, const RootList *roots) {

@@ -498,10 +498,19 @@ static bool build(KernelBuild *b) {
     BUG("a loop is no kernel");
 }
 
+/* Initialisation runs once, and its shapes grow with the depth of `repeat`, on which the text must
+ * not depend: it stays on one thread. What has no instance may run before the threads of the run
+ * are there and counted, as when the rows of a file are checked. */
+static int entry_threads(const Lower *l) {
+    EntryKind kind = l->e->entry->kind;
+    bool alone = kind == ENTRY_INIT || kind == ENTRY_LOAD || kind == ENTRY_EVAL_END;
+    return alone ? 1 : l->c->opt.threads;
+}
+
 void unit_build(KernelBuild *b) {
     do {
         arena_free(b->attempt);
-        b->k = kernel_new(b->attempt, b->l->c->opt.threads);
+        b->k = kernel_new(b->attempt, entry_threads(b->l));
         values_open(&b->v, b->k, b->scratch);
         b->v.stored = kernel_stored;
         b->v.ctx = b;
