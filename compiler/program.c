@@ -436,6 +436,15 @@ const Access *step_find(const Step *step, const Buf *buf) {
     return NULL;
 }
 
+bool step_pairs(const Step *step, const Buf *in, const Buf *out) {
+    for (int i = 0; i < step->inplace.count; i++) {
+        if (step->inplace.at[i].in == in && step->inplace.at[i].out == out) {
+            return true;
+        }
+    }
+    return false;
+}
+
 int step_end(const Step *step) {
     return step->body.count == 0 ? step->id + 1 : step_end(step->body.at[step->body.count - 1]);
 }

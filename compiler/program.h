@@ -158,6 +158,8 @@ void step_access_slice(Program *p, Step *step, Buf *buf, int mode, const Step *c
 /* Adds what the body of `loop` touches and what was declared outside it. */
 void step_access_body(Program *p, Step *loop);
 const Access *step_find(const Step *step, const Buf *buf);
+/* The step says that `out` may take over the bytes of `in`. */
+bool step_pairs(const Step *step, const Buf *in, const Buf *out);
 int step_end(const Step *step); /* linear number behind the step and its body */
 /* Visits every step depth first, loops before their bodies. */
 typedef void (*StepVisit)(void *ctx, Step *step, int depth);

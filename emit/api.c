@@ -68,6 +68,13 @@ void api_parameters(const Emit *e, const ProgramEntry *entry, Text *out) {
     }
 }
 
+void api_refusals(const Emit *e, const char *cannot_be, Text *out) {
+    text_printf(out,
+                "    if (%s) {\n        return %s_ERR_ARGUMENT;\n    }\n"
+                "    if (!m->bound) {\n        return %s_ERR_STATE;\n    }\n",
+                cannot_be, e->upper, e->upper);
+}
+
 bool api_settable(const Slot *slot, const Entry *entry) {
     return slot->kind == SLOT_STATE && slot->role == STATE_COUNTER && slot->entry == entry &&
            slot->label != NULL && !str_eq(slot->label, "step") && !str_eq(slot->label, "seed") &&

@@ -13,6 +13,8 @@ bool api_has_results(const ProgramEntry *entry);
 /* The type that *_out of an entry has; of an evaluation that of its sums. */
 const char *api_in_type(const Emit *e, const ProgramEntry *entry);
 const char *api_out_type(const Emit *e, const ProgramEntry *entry);
+/* How functions of the API begin: what cannot be is refused, then a model without memory. */
+void api_refusals(const Emit *e, const char *cannot_be, Text *out);
 /* A hyper-parameter or counter that may be set from outside between calls. */
 bool api_settable(const Slot *slot, const Entry *entry);
 

@@ -84,13 +84,14 @@ void entry_helpers(const Emit *e, Text *out) {
 static void print_checks(const Emit *e, const ProgramEntry *entry, Text *out) {
     const Entry *source = entry->entry;
     bool in = api_has_inputs(entry), results = api_has_results(entry);
-    text_printf(out, "    if (m == NULL%s%s", in ? " || in == NULL" : "",
-                results ? " || out == NULL" : "");
+    const char *rows = "";
     if (source->kind == ENTRY_EVAL) {
-        text_printf(out, " || rows < 1 || rows > %lld", (long long)source->rows);
+        rows = str_printf(e->arena, " || rows < 1 || rows > %lld", (long long)source->rows);
     }
-    text_printf(out, ") {\n        return %s_ERR_ARGUMENT;\n    }\n", e->upper);
-    text_printf(out, "    if (!m->bound) {\n        return %s_ERR_STATE;\n    }\n", e->upper);
+    api_refusals(e,
+                 str_printf(e->arena, "m == NULL%s%s%s", in ? " || in == NULL" : "",
+                            results ? " || out == NULL" : "", rows),
+                 out);
     for (int i = 0; i < source->input.count; i++) {
         const Slot *slot = source->input.at[i];
         const char *field = field_name(e, slot->c_name);

@@ -202,31 +202,24 @@ static void print_save_load(const Emit *e, Text *out) {
                 "    return memory;\n"
                 "}\n\n",
                 x, x, X, X, X, X);
+    text_printf(out, "int %s_save(const %s *m, unsigned what, md_write_fn write, void *user) {\n",
+                x, x);
+    const char *kinds = str_printf(
+        e->arena,
+        "what != %s_SAVE_PARAMS && (what | %s_SAVE_RINGS) != (%s_SAVE_ALL | %s_SAVE_RINGS)", X, X,
+        X, X);
+    api_refusals(e, str_printf(e->arena, "m == NULL || write == NULL ||\n        (%s)", kinds),
+                 out);
     text_printf(out,
-                "int %s_save(const %s *m, unsigned what, md_write_fn write, void *user) {\n"
-                "    if (m == NULL || write == NULL ||\n"
-                "        (what != %s_SAVE_PARAMS && (what | %s_SAVE_RINGS) != (%s_SAVE_ALL | "
-                "%s_SAVE_RINGS))) "
-                "{\n"
-                "        return %s_ERR_ARGUMENT;\n"
-                "    }\n"
-                "    if (!m->bound) {\n"
-                "        return %s_ERR_STATE;\n"
-                "    }\n"
                 "    md_memory memory = %s_regions(m);\n"
                 "    size_t count = 0;\n"
                 "    const md_tensor *table = %s_tensors(&count);\n"
                 "    return md_save_tensors(table, count, &memory, what, write, user);\n"
                 "}\n\n",
-                x, x, X, X, X, X, X, X, x, x);
+                x, x);
+    text_printf(out, "int %s_load(%s *m, md_read_fn read, void *user) {\n", x, x);
+    api_refusals(e, "m == NULL || read == NULL", out);
     text_printf(out,
-                "int %s_load(%s *m, md_read_fn read, void *user) {\n"
-                "    if (m == NULL || read == NULL) {\n"
-                "        return %s_ERR_ARGUMENT;\n"
-                "    }\n"
-                "    if (!m->bound) {\n"
-                "        return %s_ERR_STATE;\n"
-                "    }\n"
                 "    md_memory memory = %s_regions(m);\n"
                 "    unsigned char seen[%d];\n"
                 "    size_t count = 0;\n"
@@ -240,7 +233,7 @@ static void print_save_load(const Emit *e, Text *out) {
                 "    }\n"
                 "    return code;\n"
                 "}\n\n",
-                x, x, X, X, x, n > 0 ? n : 1, x, X);
+                x, n > 0 ? n : 1, x, X);
 }
 
 static void print_strerror(const Emit *e, Text *out) {
@@ -256,13 +249,12 @@ static void print_strerror(const Emit *e, Text *out) {
 }
 
 static void print_damage(const Emit *e, Text *out) {
+    text_printf(out, "int %s_check(const %s *m, md_damage *damage) {\n", e->prefix, e->prefix);
+    api_refusals(e, "m == NULL || damage == NULL", out);
     text_printf(out,
-                "int %s_check(const %s *m, md_damage *damage) {\n"
-                "    if (m == NULL || damage == NULL) {\n        return %s_ERR_ARGUMENT;\n    }\n"
-                "    if (!m->bound) {\n        return %s_ERR_STATE;\n    }\n"
                 "    *damage = m->damage;\n"
                 "    return m->damage.entry != NULL ? %s_ERR_CANARY : %s_OK;\n}\n\n",
-                e->prefix, e->prefix, e->upper, e->upper, e->upper, e->upper);
+                e->upper, e->upper);
 }
 
 static void print_setters(const Emit *e, Text *out) {
@@ -274,14 +266,13 @@ static void print_setters(const Emit *e, Text *out) {
                 continue;
             }
             const char *type = elem_c_name(buf->type.elem);
+            text_printf(out, "int %s_set_%s(%s *m, %s value) {\n", entry->c_name, buf->slot->label,
+                        e->prefix, type);
+            api_refusals(e, "m == NULL", out);
             text_printf(out,
-                        "int %s_set_%s(%s *m, %s value) {\n"
-                        "    if (m == NULL) {\n        return %s_ERR_ARGUMENT;\n    }\n"
-                        "    if (!m->bound) {\n        return %s_ERR_STATE;\n    }\n"
                         "    *(%s *)(void *)(m->state + %lld) = value;\n"
                         "    return %s_OK;\n}\n\n",
-                        entry->c_name, buf->slot->label, e->prefix, type, e->upper, e->upper, type,
-                        (long long)buf->offset, e->upper);
+                        type, (long long)buf->offset, e->upper);
         }
     }
 }

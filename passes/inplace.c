@@ -86,15 +86,6 @@ static const Step *first_writer(const Uses *u, const Buf *buf, const Step *loop)
     return NULL;
 }
 
-static bool pair_named(const Step *step, const Buf *in, const Buf *out) {
-    for (int i = 0; i < step->inplace.count; i++) {
-        if (step->inplace.at[i].in == in && step->inplace.at[i].out == out) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Every access to the old or the new bytes inside `loop` is to the slice of its iteration. */
 static bool sliced_by(const Step *top, const Step *loop, const Buf *old, const Buf *next,
                       int level) {
@@ -134,7 +125,7 @@ static bool order_allows(const Uses *u, const Step *loop, const Buf *old, const 
             return false;
         }
         if (step->kind == STEP_KERNEL) {
-            if (!pair_named(step, access->buf, next)) {
+            if (!step_pairs(step, access->buf, next)) {
                 return false;
             }
         } else if (level == ACCESS_SLICES || !sliced_by(step, step, old, next, level) ||

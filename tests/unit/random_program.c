@@ -311,15 +311,6 @@ static uint64_t *block(const Run *r, const Access *access, int64_t *count) {
     return at;
 }
 
-static bool is_pair(const Step *step, const Buf *in, const Buf *out) {
-    for (int i = 0; i < step->inplace.count; i++) {
-        if (step->inplace.at[i].in == in && step->inplace.at[i].out == out) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* Word i of a result: reads all of every operand again, word i alone of one that is named a pair;
  * so an operand that shares bytes without leave spoils what comes after the first word. */
 static uint64_t make_word(const Run *r, const Step *step, const Buf *out, int64_t i) {
@@ -331,7 +322,7 @@ static uint64_t make_word(const Run *r, const Step *step, const Buf *out, int64_
         }
         int64_t n;
         const uint64_t *at = block(r, access, &n);
-        if (is_pair(step, access->buf, out)) {
+        if (step_pairs(step, access->buf, out)) {
             hash = mix(hash, at[i]);
         } else {
             for (int64_t w = 0; w < n; w++) {
@@ -356,10 +347,9 @@ static void run_kernel(const Run *r, const Step *step) {
         if (!(access->mode & ACCESS_WRITE) || access->buf->kind == BUF_WORK) {
             continue;
         }
-        int64_t n;
+        int64_t n, from, to;
         uint64_t *at = block(r, access, &n);
-        bool half = (access->mode & ACCESS_PART) && access->slice[0] == NULL;
-        int64_t from = half ? step->index * n / 2 : 0, to = half ? from + n / 2 : n;
+        step_written(step, access, n, &from, &to);
         for (int64_t i = from; i < to; i++) {
             at[i] = make_word(r, step, access->buf, i);
         }

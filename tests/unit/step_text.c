@@ -13,15 +13,6 @@ static const Index *block_index(Kernel *k, const Access *access, int64_t *count)
     return at;
 }
 
-static bool is_pair(const Step *step, const Buf *in, const Buf *out) {
-    for (int i = 0; i < step->inplace.count; i++) {
-        if (step->inplace.at[i].in == in && step->inplace.at[i].out == out) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* The sum of one operand, in a loop in `list`. */
 static const Expr *whole_operand(Kernel *k, StmtList *list, const Access *access) {
     int64_t count;
@@ -36,15 +27,19 @@ static const Expr *whole_operand(Kernel *k, StmtList *list, const Access *access
     return fold;
 }
 
+void step_written(const Step *step, const Access *out, int64_t count, int64_t *from, int64_t *to) {
+    bool half = (out->mode & ACCESS_PART) && out->slice[0] == NULL;
+    *from = half && step->index > 0 ? count / 2 : 0;
+    *to = half && step->index == 0 ? count / 2 : count;
+}
+
 static void write_result(Kernel *k, const Step *step, const Access *out) {
     int64_t count;
     const Index *at = block_index(k, out, &count);
-    if ((out->mode & ACCESS_PART) && out->slice[0] == NULL) {
-        int64_t half = count / 2;
-        at = index_offset(&k->index, at, step->index * half);
-        count = step->index == 0 ? half : count - half;
-    }
-    int axis = kernel_axis(k, count, "i");
+    int64_t from, to;
+    step_written(step, out, count, &from, &to);
+    at = index_offset(&k->index, at, from);
+    int axis = kernel_axis(k, to - from, "i");
     Stmt *loop = stmt_for(k, &k->body, axis);
     const Expr *sum = expr_const(k, out->buf->type.elem, 1);
     for (int i = 0; i < step->access.count; i++) {
@@ -54,7 +49,7 @@ static void write_result(Kernel *k, const Step *step, const Access *out) {
         }
         int64_t n;
         const Expr *value;
-        if (is_pair(step, in->buf, out->buf)) {
+        if (step_pairs(step, in->buf, out->buf)) {
             const Index *place = block_index(k, in, &n);
             place = index_add(&k->index, place, kernel_axis_index(k, axis));
             value = expr_load(k, kernel_arg(k, in->buf, ACCESS_READ), place, NULL);

@@ -10,5 +10,7 @@
 void step_text(Arena *arena, Step *step);
 /* The same for every kernel step of the entry. */
 void entry_text(Arena *arena, ProgramEntry *e);
+/* The elements from..to-1 of a block of `count` that the step writes: all, or its half. */
+void step_written(const Step *step, const Access *out, int64_t count, int64_t *from, int64_t *to);
 
 #endif
