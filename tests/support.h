@@ -1,5 +1,5 @@
-/* support: what tests in C share: a scratch folder, and a skip that says why. Needs POSIX; include
- * cmocka.h before it where skip_because is used. */
+/* support: what tests in C share: scratch folders, files, and a skip that says why. Needs POSIX;
+ * include cmocka.h before it where skip_because is used. */
 #ifndef MDLC_TESTS_SUPPORT_H
 #define MDLC_TESTS_SUPPORT_H
 
@@ -30,6 +30,12 @@ static inline bool scratch_remove(const char *folder) {
     char command[SCRATCH_PATH + 32];
     snprintf(command, sizeof command, "cd / && rm -rf '%s'", folder);
     return system(command) == 0;
+}
+
+static inline bool file_write(const char *path, const void *data, size_t bytes) {
+    FILE *out = fopen(path, "wb");
+    bool ok = out != NULL && fwrite(data, 1, bytes, out) == bytes;
+    return out != NULL && fclose(out) == 0 && ok;
 }
 
 /* Ends the test; tests/run.sh shows the line, and counts a skip without one as a failure. */

@@ -2,6 +2,7 @@
  * asked for has the same bytes. */
 #define _GNU_SOURCE
 #include "tests/fuzz/readers.h"
+#include "tests/memory_file.h"
 
 typedef struct {
     const uint8_t *at, *end;
@@ -141,27 +142,14 @@ static void value(Text *t, int depth) {
     }
 }
 
-typedef struct {
-    const uint8_t *data;
-    size_t size;
-} Mem;
-
-static int mem_read(void *user, uint64_t offset, void *to, size_t bytes) {
-    const Mem *m = user;
-    if (offset > m->size || bytes > m->size - offset)
-        return 1;
-    memcpy(to, m->data + offset, bytes);
-    return 0;
-}
-
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Text t = {.at = data, .end = data + size};
-    Mem m = {data, size};
+    MemoryFile m = {.data = data, .size = size};
     md_json j;
     value(&t, MD_JSON_DEPTH);
     blanks(&t);
     int want = !t.bad && t.at == t.end;
-    md_json_start(&j, mem_read, &m, 0, size);
+    md_json_start(&j, memory_read, &m, 0, size);
     md_json_skip(&j);
     int taken = md_json_ahead(&j) < 0 && j.why == NULL;
     if (taken != want) {
@@ -174,7 +162,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     t = (Text){.at = data, .end = data + size};
     string(&t);
     char buffer[64];
-    md_json_start(&j, mem_read, &m, 0, size);
+    md_json_start(&j, memory_read, &m, 0, size);
     md_json_string(&j, buffer, sizeof buffer);
     int fits = !t.bad && t.length < sizeof buffer && peek(&t) != ' ';
     if (!t.bad && t.length < sizeof buffer && j.why != NULL) {

@@ -35,10 +35,7 @@ static const char *put(const char *name, const void *bytes, size_t count) {
     static int turn;
     char *p = path[turn++ % 16];
     snprintf(p, sizeof path[0], "%s/%s", folder, name);
-    FILE *f = fopen(p, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(bytes, 1, count, f), count);
-    assert_int_equal(fclose(f), 0);
+    assert_true(file_write(p, bytes, count));
     return p;
 }
 

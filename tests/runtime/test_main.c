@@ -94,10 +94,7 @@ static void refuses(int code, const char *line, const char *text) {
 }
 
 static void put(const char *name, const void *bytes, size_t count) {
-    FILE *f = fopen(name, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(bytes, 1, count, f), count);
-    assert_int_equal(fclose(f), 0);
+    assert_true(file_write(name, bytes, count));
 }
 
 static void put_npy(const char *name, md_dtype dtype, int rank, const int64_t *shape,

@@ -11,8 +11,8 @@ set -u
 . tests/lib.sh
 root=$(pwd)
 case $MDLC in /*) ;; *) MDLC=$root/$MDLC ;; esac
-# Frames under ASan are several times as large, and E0361 nests 2000 levels of calls and expressions.
-case $BUILD in *asan*) ulimit -s 65536 ;; esac
+# Frames under ASan or without optimisation are several times as large, and E0361 nests 2000 levels of calls and expressions.
+case $BUILD in *asan* | *cover*) ulimit -s 65536 ;; esac
 
 # audit SITES PAGES CASES EXAMPLES OTHERS: prints what is missing. SITES is the output of errors.awk,
 # PAGES a folder of pages, CASES one of expected messages. Where one model file cannot show a mistake

@@ -16,6 +16,7 @@
 #define _GNU_SOURCE
 #define LLVMFuzzerTestOneInput second_reader
 #include "tests/fuzz/fuzz_csv.c"
+#include "tests/support.h"
 
 #include <dirent.h>
 #include <signal.h>
@@ -52,8 +53,7 @@ static uint64_t below(uint64_t n) {
 /* ---- files ---------------------------------------------------------------------------------- */
 
 static void write_file(const char *path, const void *bytes, size_t size) {
-    FILE *f = fopen(path, "wb");
-    if (f == NULL || (size > 0 && fwrite(bytes, 1, size, f) != size) || fclose(f) != 0) {
+    if (!file_write(path, bytes, size)) {
         perror(path);
         exit(2);
     }

@@ -11,14 +11,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-void dumped_make(Dumped *m, const char *path, const char *text, size_t length, Elem float_type) {
+void dumped_make_with(Dumped *m, Options options, const char *text, size_t length) {
     memset(m, 0, sizeof *m);
     Compile *c = &m->c;
     size_t n;
     FILE *out = open_memstream(&m->messages, &n);
     diag_open(&c->diag, &c->arena, out);
-    c->opt = (Options){.input = path, .float_type = float_type, .threads = 1, .budget = -1};
-    m->source = diag_add_source(&c->diag, path, str_ndup(&c->arena, text, length), length);
+    c->opt = options;
+    m->source = diag_add_source(&c->diag, options.input, str_ndup(&c->arena, text, length), length);
     const Ast *ast = parse_file(c, &c->arena, m->source);
     Module *module = c->diag.errors ? NULL : elaborate(c, &c->arena, ast);
     m->module = c->diag.errors ? NULL : module;
@@ -26,9 +26,33 @@ void dumped_make(Dumped *m, const char *path, const char *text, size_t length, E
     fclose(out);
 }
 
+void dumped_make(Dumped *m, const char *path, const char *text, size_t length, Elem float_type) {
+    Options options = {.input = path, .float_type = float_type, .threads = 1, .budget = -1};
+    dumped_make_with(m, options, text, length);
+}
+
 void dumped_done(Dumped *m) {
     free(m->messages);
     arena_free(&m->c.arena);
+}
+
+Entry *module_entry(const Module *module, EntryKind kind, const char *name) {
+    for (int i = 0; i < module->entry.count; i++) {
+        Entry *entry = module->entry.at[i];
+        if (entry->kind == kind && (!name || str_eq(entry->name, name))) {
+            return entry;
+        }
+    }
+    return NULL;
+}
+
+int region_count(const Region *region, OpCode op) {
+    int n = 0;
+    for (int i = 0; i < region->node.count; i++) {
+        const Node *node = region->node.at[i];
+        n += (node->op == op) + (node->body ? region_count(node->body, op) : 0);
+    }
+    return n;
 }
 
 char *dumped_file(Arena *arena, const char *path, size_t *length) {

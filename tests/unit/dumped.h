@@ -16,7 +16,12 @@ enum { DUMPED_PASSES = 5 };
 
 /* Parses and elaborates. `m` stays where it is: its parts point into it. */
 void dumped_make(Dumped *m, const char *path, const char *text, size_t length, Elem float_type);
+/* The same under any options; `input` names the text. */
+void dumped_make_with(Dumped *m, Options options, const char *text, size_t length);
 void dumped_done(Dumped *m);
+/* The first entry of this kind and, unless NULL, of this name; NULL if there is none. */
+Entry *module_entry(const Module *module, EntryKind kind, const char *name);
+int region_count(const Region *region, OpCode op); /* nodes, those in bodies too */
 /* Bytes of a file, in `arena`; NULL if it is not there. */
 char *dumped_file(Arena *arena, const char *path, size_t *length);
 char *dumped_text(Arena *arena, const Module *module, size_t *length);

@@ -11,6 +11,7 @@
 #include "passes/lower.h"
 #include "passes/order.h"
 #include "passes/plan.h"
+#include "tests/support.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -20,12 +21,6 @@
 #include <unistd.h>
 
 /* --- writing ---------------------------------------------------------------------------------- */
-
-static bool write_file(const char *path, const void *data, size_t bytes) {
-    FILE *out = fopen(path, "wb");
-    bool ok = out && fwrite(data, 1, bytes, out) == bytes;
-    return out && fclose(out) == 0 && ok;
-}
 
 /* One element in the bytes that the emitted program has for it. */
 static size_t put_element(Elem elem, Num x, unsigned char *to) {
@@ -86,7 +81,7 @@ static bool write_data(const GraphCase *c, Arena *arena, const char *path) {
             at += put_element(t.elem, n, data + at);
         }
     }
-    return write_file(path, data, at);
+    return file_write(path, data, at);
 }
 
 /* A letter for each thing that the driver writes: a status or an item. */
@@ -252,7 +247,7 @@ bool emit_case(GraphCase *c, Arena *arena, const Trace *want, const OracleOption
         Text out = {.arena = &compile.arena};
         emit_module(&out, &compile, p, &compile.diag.sources.at[source]);
         drive(c, p, opt->number, &out);
-        ok = write_file(str_printf(arena, "%s.c", opt->write), out.at, out.len) &&
+        ok = file_write(str_printf(arena, "%s.c", opt->write), out.at, out.len) &&
              write_data(c, arena, str_printf(arena, "%s.data", opt->write)) &&
              write_order(c, str_printf(arena, "%s.order", opt->write)) &&
              write_want(want, str_printf(arena, "%s.want", opt->write));
@@ -375,7 +370,7 @@ static bool build(Arena *arena, const char *folder, const int *number, int count
                     number[i], number[i]);
     }
     text_add(&main, "    return bad;\n}\n");
-    write_file(str_printf(arena, "%s/all.c", folder), main.at, main.len);
+    file_write(str_printf(arena, "%s/all.c", folder), main.at, main.len);
     const char *cc = getenv("CC") ? getenv("CC") : "cc";
     return command(arena, folder, str_printf(arena, "%s %s all.c -lm -o all", cc, flags)) == 0;
 }

@@ -14,76 +14,37 @@
 #include <unistd.h>
 
 #include "compiler/eval.h"
-#include "lang/elab.h"
+#include "dumped.h"
 #include "tests/support.h"
 
-typedef struct {
-    Compile c;
-    Module *module; /* NULL after errors */
-    char *messages;
-} Made;
-
-static Made make_with(const char *path, const char *text, Elem float_type, const char *name,
-                      const char *value) {
-    Made m = {0};
-    size_t n;
-    Override override = {name, value};
-    FILE *out = open_memstream(&m.messages, &n);
-    diag_open(&m.c.diag, &m.c.arena, out);
-    m.c.opt.input = path;
-    m.c.opt.float_type = float_type;
-    if (name) {
-        m.c.opt.override = &override;
-        m.c.opt.noverride = 1;
+/* What is made is verified too. */
+static void make_with(Dumped *m, Options options, const char *text) {
+    dumped_make_with(m, options, text, strlen(text));
+    for (int i = 0; m->module && i < m->module->entry.count; i++) {
+        region_verify(m->module->entry.at[i]->region, STAGE_BUILT);
     }
-    char *copy = str_dup(&m.c.arena, text);
-    uint32_t source = diag_add_source(&m.c.diag, "a.mdl", copy, strlen(copy));
-    const Ast *ast = parse_file(&m.c, &m.c.arena, source);
-    Module *module = m.c.diag.errors ? NULL : elaborate(&m.c, &m.c.arena, ast);
-    m.module = m.c.diag.errors ? NULL : module;
-    diag_close(&m.c.diag);
-    fclose(out);
-    for (int i = 0; m.module && i < m.module->entry.count; i++) {
-        region_verify(m.module->entry.at[i]->region, STAGE_BUILT);
-    }
-    return m;
 }
 
-static Made make(const char *text) {
-    return make_with("a.mdl", text, TY_F32, NULL, NULL);
+static void make_at(Dumped *m, const char *path, const char *text) {
+    make_with(m, (Options){.input = path, .float_type = TY_F32}, text);
 }
 
-static void done(Made *m) {
-    free(m->messages);
-    arena_free(&m->c.arena);
+static void make(Dumped *m, const char *text) {
+    make_at(m, "a.mdl", text);
 }
 
-static const Slot *slot_at(const Made *m, int i, const char *name) {
+static const Slot *slot_at(const Dumped *m, int i, const char *name) {
     assert_non_null(m->module);
     assert_true(i < m->module->slot.count);
     assert_string_equal(m->module->slot.at[i]->name, name);
     return m->module->slot.at[i];
 }
 
-static Entry *entry_of(const Made *m, EntryKind kind, const char *name) {
+static Entry *entry_of(const Dumped *m, EntryKind kind, const char *name) {
     assert_non_null(m->module);
-    for (int i = 0; i < m->module->entry.count; i++) {
-        Entry *e = m->module->entry.at[i];
-        if (e->kind == kind && (!name || str_eq(e->name, name))) {
-            return e;
-        }
-    }
-    fail_msg("no entry %s", name ? name : "");
-    return NULL;
-}
-
-static int count_op(const Region *region, OpCode op) {
-    int n = 0;
-    for (int i = 0; i < region->node.count; i++) {
-        n += region->node.at[i]->op == op;
-        n += region->node.at[i]->body ? count_op(region->node.at[i]->body, op) : 0;
-    }
-    return n;
+    Entry *entry = module_entry(m->module, kind, name);
+    assert_non_null(entry);
+    return entry;
 }
 
 static void assert_shape(const Slot *slot, int rank, const int64_t *dim) {
@@ -111,7 +72,8 @@ static const char stacked_text[] =
 
 static void test_stacking(void **state) {
     (void)state;
-    Made m = make(stacked_text);
+    Dumped m;
+    make(&m, stacked_text);
     assert_shape(slot_at(&m, 0, "deep.f.weight"), 2, (int64_t[]){5, 5});
     const Slot *w = slot_at(&m, 2, "deep.two.blk.fc.weight");
     assert_shape(w, 4, (int64_t[]){3, 2, 5, 5});
@@ -120,17 +82,18 @@ static void test_stacking(void **state) {
     assert_true(w->trainable);
     assert_shape(slot_at(&m, 4, "deep.cell.weight"), 2, (int64_t[]){5, 5});
     assert_shape(slot_at(&m, 8, "fit.two.blk.fc.weight.b"), 4, (int64_t[]){3, 2, 5, 5});
-    done(&m);
+    dumped_done(&m);
 }
 
 static void test_order(void **state) {
     (void)state;
     /* the order of models, not that of their use; then states, with counters labelled */
-    Made m = make("use nn;\ndim B = 2;\n"
-                  "model a(x: [B, 3]) -> [B, 3] { return x |> fc: linear(3); }\n"
-                  "model b(x: [B, 3]) -> [B, 3] { return x |> fc: linear(3); }\n"
-                  "train fit(x: [B, 3], lr: real = 0.5) of b { loss mean(b(a(x))); "
-                  "optimizer sgd(lr = lr); steps 9; }\n");
+    Dumped m;
+    make(&m, "use nn;\ndim B = 2;\n"
+             "model a(x: [B, 3]) -> [B, 3] { return x |> fc: linear(3); }\n"
+             "model b(x: [B, 3]) -> [B, 3] { return x |> fc: linear(3); }\n"
+             "train fit(x: [B, 3], lr: real = 0.5) of b { loss mean(b(a(x))); "
+             "optimizer sgd(lr = lr); steps 9; }\n");
     slot_at(&m, 0, "a.fc.weight");
     slot_at(&m, 2, "b.fc.weight");
     assert_false(m.module->slot.at[0]->trainable);
@@ -140,14 +103,14 @@ static void test_order(void **state) {
     assert_string_equal(slot_at(&m, 5, "fit.step")->label, "step");
     assert_int_equal((int)slot_at(&m, 6, "fit.steps")->initial, 9);
     assert_true(slot_at(&m, 7, "fit.lr")->initial == 0.5);
-    assert_int_equal(count_op(entry_of(&m, ENTRY_TRAIN, "fit")->region, OP_GRAD), 2);
-    done(&m);
+    assert_int_equal(region_count(entry_of(&m, ENTRY_TRAIN, "fit")->region, OP_GRAD), 2);
+    dumped_done(&m);
 }
 
 static void test_frozen(void **state) {
     (void)state;
-    Made m =
-        make("use nn;\ndim B = 2;\n"
+    Dumped m;
+    make(&m, "use nn;\ndim B = 2;\n"
              "model a(x: [B, 3]) -> [B, 3] { return x |> fc: frozen linear(3) |> up: linear(3); }\n"
              "train fit(x: [B, 3]) of a { loss mean(a(x)); optimizer sgd(lr = 1.0); "
              "freeze a.up.bias; }\n");
@@ -155,17 +118,18 @@ static void test_frozen(void **state) {
     assert_false(m.module->slot.at[0]->trainable);
     assert_true(slot_at(&m, 2, "a.up.weight")->trainable);
     assert_false(slot_at(&m, 3, "a.up.bias")->trainable);
-    done(&m);
+    dumped_done(&m);
 }
 
 static void test_f64(void **state) {
     (void)state;
-    Made m = make_with("a.mdl", stacked_text, TY_F64, NULL, NULL);
+    Dumped m;
+    make_with(&m, (Options){.input = "a.mdl", .float_type = TY_F64}, stacked_text);
     const Region *region = entry_of(&m, ENTRY_TRAIN, "fit")->region;
     for (int i = 0; i < region->node.count; i++) {
         assert_int_not_equal(region->node.at[i]->type.elem, TY_F32);
     }
-    done(&m);
+    dumped_done(&m);
 }
 
 /* --- draws ----------------------------------------------------------------------------------- */
@@ -187,11 +151,12 @@ static void test_sites(void **state) {
                               "loss mean(a(x) + a(y) + a(x)); optimizer sgd(lr = 0.1); }\n";
     char text[600];
     snprintf(text, sizeof text, "%s%s", start, end);
-    Made m = make(text);
+    Dumped m;
+    make(&m, text);
     const Region *region = entry_of(&m, ENTRY_TRAIN, "fit")->region;
     /* two draws in a(x), two others in a(y); the second a(x) is the first */
-    assert_int_equal(count_op(region, OP_RANDOM), 4);
-    assert_int_equal(count_op(region, OP_CONTRACT), 2);
+    assert_int_equal(region_count(region, OP_RANDOM), 4);
+    assert_int_equal(region_count(region, OP_CONTRACT), 2);
     for (int i = 0; i < 4; i++) {
         for (int k = 0; k < i; k++) {
             assert_true(nth_site(region, i) != nth_site(region, k));
@@ -199,13 +164,13 @@ static void test_sites(void **state) {
     }
     uint64_t weight = nth_site(entry_of(&m, ENTRY_INIT, NULL)->region, 0);
     uint64_t bias = nth_site(entry_of(&m, ENTRY_INIT, NULL)->region, 1);
-    done(&m);
+    dumped_done(&m);
     snprintf(text, sizeof text, "%s |> more: linear(3)%s", start, end);
-    m = make(text); /* a new layer changes no draw of the others */
+    make(&m, text); /* a new layer changes no draw of the others */
     assert_true(nth_site(entry_of(&m, ENTRY_INIT, NULL)->region, 0) == weight);
     assert_true(nth_site(entry_of(&m, ENTRY_INIT, NULL)->region, 1) == bias);
     assert_true(nth_site(entry_of(&m, ENTRY_INIT, NULL)->region, 2) != weight);
-    done(&m);
+    dumped_done(&m);
 }
 
 /* --- index notation -------------------------------------------------------------------------- */
@@ -232,16 +197,17 @@ static void test_contractions(void **state) {
         char text[400];
         snprintf(text, sizeof text, "entry go(x: [4, 6], w: [5, 6], c: [4]) { %s return y; }\n",
                  cases[k].body);
-        Made m = make(text);
+        Dumped m;
+        make(&m, text);
         if (!m.module) {
             fail_msg("%s: %s", cases[k].body, m.messages);
         }
         const Region *region = entry_of(&m, ENTRY_CALL, "go")->region;
-        if (count_op(region, OP_CONTRACT) != cases[k].contract ||
-            count_op(region, OP_SUM) != cases[k].sum ||
-            count_op(region, OP_GATHER) != cases[k].gather ||
-            count_op(region, OP_WINDOW) != cases[k].window ||
-            count_op(region, OP_LOOP) != cases[k].loop) {
+        if (region_count(region, OP_CONTRACT) != cases[k].contract ||
+            region_count(region, OP_SUM) != cases[k].sum ||
+            region_count(region, OP_GATHER) != cases[k].gather ||
+            region_count(region, OP_WINDOW) != cases[k].window ||
+            region_count(region, OP_LOOP) != cases[k].loop) {
             region_dump(region, stderr, 0);
             fail_msg("%s", cases[k].body);
         }
@@ -255,7 +221,7 @@ static void test_contractions(void **state) {
                 assert_int_equal(node->attr->ninv, 0);
             }
         }
-        done(&m);
+        dumped_done(&m);
     }
 }
 
@@ -263,8 +229,8 @@ static void test_contractions(void **state) {
 
 static void test_evaluation(void **state) {
     (void)state;
-    Made m =
-        make("use nn;\ndim B = 4;\n"
+    Dumped m;
+    make(&m, "use nn;\ndim B = 4;\n"
              "dataset d { file f = \"d.csv\"; x: f32[3] = f.columns(0..3); y: f32 = f.column(3); "
              "holdout every(5); }\n"
              "model a(x: [B, 3]) -> [B, 3] { param w: [3] = 2; z[b, k] = x[b, k] * w[k]; "
@@ -278,21 +244,21 @@ static void test_evaluation(void **state) {
              "    optimizer sgd(lr = 0.1);\n"
              "}\n");
     assert_null(m.module); /* n is used before it has a value */
-    done(&m);
-    m = make(
-        "use nn;\ndim B = 4;\n"
-        "dataset d { file f = \"d.csv\"; x: f32[3] = f.columns(0..3); y: f32 = f.column(3); "
-        "holdout every(5); }\n"
-        "model a(x: [B, 3]) -> [B, 3] { param w: [3] = 2; z[b, k] = x[b, k] * w[k]; return z; }\n"
-        "train fit of a on d[B] {\n"
-        "    z = a(x);\n"
-        "    n = sum(i32(y * 0) + 1);\n"
-        "    loss mean(z^2) + 0.5 * sum(a.w^2);\n"
-        "    metric r2 = 1 - sum((z[:, 0] - y)^2) / (sum(y^2) - sum(y)^2 / f32(n));\n"
-        "    metric flat = sqrt(mean(z as [B * 3]));\n"
-        "    metric twice = 2 * loss;\n"
-        "    optimizer sgd(lr = 0.1);\n"
-        "}\n");
+    dumped_done(&m);
+    make(&m,
+         "use nn;\ndim B = 4;\n"
+         "dataset d { file f = \"d.csv\"; x: f32[3] = f.columns(0..3); y: f32 = f.column(3); "
+         "holdout every(5); }\n"
+         "model a(x: [B, 3]) -> [B, 3] { param w: [3] = 2; z[b, k] = x[b, k] * w[k]; return z; }\n"
+         "train fit of a on d[B] {\n"
+         "    z = a(x);\n"
+         "    n = sum(i32(y * 0) + 1);\n"
+         "    loss mean(z^2) + 0.5 * sum(a.w^2);\n"
+         "    metric r2 = 1 - sum((z[:, 0] - y)^2) / (sum(y^2) - sum(y)^2 / f32(n));\n"
+         "    metric flat = sqrt(mean(z as [B * 3]));\n"
+         "    metric twice = 2 * loss;\n"
+         "    optimizer sgd(lr = 0.1);\n"
+         "}\n");
     if (!m.module) {
         fail_msg("%s", m.messages);
     }
@@ -359,7 +325,7 @@ static void test_evaluation(void **state) {
     assert_true(fabs(value_get(out[2], 0) - sqrt(total / (3 * ROWS))) < 1e-6);
     assert_true(fabs(value_get(out[3], 0) - 2 * loss) < 1e-6 * loss);
     arena_free(&arena);
-    done(&m);
+    dumped_done(&m);
 }
 
 /* --- overrides, modules, messages ------------------------------------------------------------ */
@@ -367,20 +333,22 @@ static void test_evaluation(void **state) {
 static void test_override(void **state) {
     (void)state;
     static const char text[] = "dim N = 4;\nconst k = 2;\nentry go(x: [N]) { return x * k; }\n";
-    Made m = make_with("a.mdl", text, TY_F32, "N", "3 * 2");
+    Override override = {"N", "3 * 2"};
+    Options options = {
+        .input = "a.mdl", .float_type = TY_F32, .override = &override, .noverride = 1};
+    Dumped m;
+    make_with(&m, options, text);
     assert_int_equal(entry_of(&m, ENTRY_CALL, "go")->input.at[0]->type.dim[0], 6);
-    done(&m);
-    m = make_with("a.mdl", text, TY_F32, "M", "1");
+    dumped_done(&m);
+    override.name = "M";
+    make_with(&m, options, text);
     assert_null(m.module);
     assert_non_null(strstr(m.messages, "no dim or const 'M'"));
-    done(&m);
+    dumped_done(&m);
 }
 
-static void write_file(const char *path, const char *text) {
-    FILE *out = fopen(path, "w");
-    assert_non_null(out);
-    fputs(text, out);
-    fclose(out);
+static void write_text(const char *path, const char *text) {
+    assert_true(file_write(path, text, strlen(text)));
 }
 
 static void test_modules(void **state) {
@@ -391,65 +359,67 @@ static void test_modules(void **state) {
     snprintf(path[1], sizeof path[1], "%s/ping.mdl", folder);
     snprintf(path[2], sizeof path[2], "%s/pong.mdl", folder);
     snprintf(path[3], sizeof path[3], "%s/main.mdl", folder);
-    write_file(path[0], "use nn;\nop twice(x: [...]) -> [...] { return 2 * relu(x); }\n");
-    write_file(path[1], "use pong;\n");
-    write_file(path[2], "use ping;\n");
+    write_text(path[0], "use nn;\nop twice(x: [...]) -> [...] { return 2 * relu(x); }\n");
+    write_text(path[1], "use pong;\n");
+    write_text(path[2], "use ping;\n");
     static const char text[] = "use mine;\nentry go(x: [3]) { return twice(x); }\n";
-    Made m = make_with(path[3], text, TY_F32, NULL, NULL);
-    assert_int_equal(count_op(entry_of(&m, ENTRY_CALL, "go")->region, OP_MAX), 1);
+    Dumped m;
+    make_at(&m, path[3], text);
+    assert_int_equal(region_count(entry_of(&m, ENTRY_CALL, "go")->region, OP_MAX), 1);
     assert_string_equal(m.module->name, "main");
-    done(&m);
+    dumped_done(&m);
     /* what a module uses is its own affair */
-    m = make_with(path[3], "use mine;\nentry go(x: [3]) { return relu(x); }\n", TY_F32, NULL, NULL);
+    make_at(&m, path[3], "use mine;\nentry go(x: [3]) { return relu(x); }\n");
     assert_non_null(strstr(m.messages, "unknown op or layer 'relu'"));
-    done(&m);
+    dumped_done(&m);
     /* an item of the file hides that of a module */
-    m = make_with(path[3],
-                  "use mine;\nop twice(x: [...]) -> [...] { return x; }\n"
-                  "entry go(x: [3]) { return twice(x); }\n",
-                  TY_F32, NULL, NULL);
-    assert_int_equal(count_op(entry_of(&m, ENTRY_CALL, "go")->region, OP_MAX), 0);
-    done(&m);
-    m = make_with(path[3], "use ping;\n", TY_F32, NULL, NULL);
+    make_at(&m, path[3],
+            "use mine;\nop twice(x: [...]) -> [...] { return x; }\n"
+            "entry go(x: [3]) { return twice(x); }\n");
+    assert_int_equal(region_count(entry_of(&m, ENTRY_CALL, "go")->region, OP_MAX), 0);
+    dumped_done(&m);
+    make_at(&m, path[3], "use ping;\n");
     assert_null(m.module);
     assert_non_null(strstr(m.messages, "uses itself"));
-    done(&m);
+    dumped_done(&m);
     assert_true(scratch_remove(folder));
 }
 
 static void test_said_once(void **state) {
     (void)state;
     /* the layer is elaborated by a train and an entry, in a loop and outside; one message */
-    Made m = make("use nn;\ndim B = 2;\n"
-                  "layer bad(x: [b, c]) -> [b, c] { return x + nothing; }\n"
-                  "model a(x: [B, 3]) -> [B, 3] { y = one: bad(x); return y |> two: bad; }\n"
-                  "train fit(x: [B, 3]) of a { loss mean(a(x)); optimizer sgd(lr = 0.1); }\n"
-                  "entry go(x: [B, 3]) { return a(x), w = a.one.weight; }\n");
+    Dumped m;
+    make(&m, "use nn;\ndim B = 2;\n"
+             "layer bad(x: [b, c]) -> [b, c] { return x + nothing; }\n"
+             "model a(x: [B, 3]) -> [B, 3] { y = one: bad(x); return y |> two: bad; }\n"
+             "train fit(x: [B, 3]) of a { loss mean(a(x)); optimizer sgd(lr = 0.1); }\n"
+             "entry go(x: [B, 3]) { return a(x), w = a.one.weight; }\n");
     assert_null(m.module);
     assert_int_equal(m.c.diag.errors, 1);
     assert_non_null(strstr(m.messages, "a.mdl:3:45: error: unknown name 'nothing' [E0205]"));
-    done(&m);
+    dumped_done(&m);
 }
 
 /* What is unused is elaborated for its errors alone: a warning, and nothing in the module. */
 static void test_unused(void **state) {
     (void)state;
-    Made m = make("use nn;\ndim B = 2;\n"
-                  "op once(x: [..., n]) -> [..., n] { y[..., j] = x[..., j] * n; return y; }\n"
-                  "model a(x: [B, 3]) -> [B, 3] { return x |> fc: linear(3) |> bn: batchnorm; }\n"
-                  "model b(x: [B, 3]) -> [B, 3] { return 2 * a(x) |> dropout(0.5); }\n"
-                  "entry go(x: [B, 3]) { return x; }\n");
+    Dumped m;
+    make(&m, "use nn;\ndim B = 2;\n"
+             "op once(x: [..., n]) -> [..., n] { y[..., j] = x[..., j] * n; return y; }\n"
+             "model a(x: [B, 3]) -> [B, 3] { return x |> fc: linear(3) |> bn: batchnorm; }\n"
+             "model b(x: [B, 3]) -> [B, 3] { return 2 * a(x) |> dropout(0.5); }\n"
+             "entry go(x: [B, 3]) { return x; }\n");
     assert_non_null(m.module);
     assert_int_equal(m.c.diag.warnings, 2);
     assert_non_null(strstr(m.messages, "a.mdl:4:7: warning: model 'a' is used by no train"));
     assert_int_equal(m.module->slot.count, 1); /* the seed */
-    done(&m);
-    m = make("use nn;\ndim B = 2;\n"
+    dumped_done(&m);
+    make(&m, "use nn;\ndim B = 2;\n"
              "model a(x: [b, 3]) -> [b, 3] { return x |> fc: linear(3); }\n"
              "entry go(x: [B, 3]) { return x; }\n");
     assert_int_equal(m.c.diag.errors, 0); /* its rows are not known: only names are looked up */
     assert_int_equal(m.c.diag.warnings, 1);
-    done(&m);
+    dumped_done(&m);
 }
 
 /* A train on data that does not say how long a run lasts. */
@@ -464,24 +434,26 @@ static void test_no_length(void **state) {
     for (int i = 0; i < 3; i++) {
         char whole[512];
         snprintf(whole, sizeof whole, text, clauses[i]);
-        Made m = make(whole);
+        Dumped m;
+        make(&m, whole);
         assert_non_null(m.module);
         assert_int_equal(m.c.diag.warnings, i == 0);
         if (i == 0) {
             assert_non_null(strstr(m.messages, "a.mdl:5:7: warning: train 'fit' has neither"));
         }
-        done(&m);
+        dumped_done(&m);
     }
 }
 
 /* `step`, `steps` and `epoch` are counters of the train, made when they are read. */
 static void test_counters(void **state) {
     (void)state;
-    Made m = make("use nn;\ndim B = 2;\n"
-                  "model a(x: [B, 3]) -> [B, 1] { return x |> fc: linear(1); }\n"
-                  "train fit(x: [B, 3]) of a { loss mean(a(x)^2); metric seen = f32(epoch);\n"
-                  "    optimizer sgd(lr = 0.1); steps 7; }\n"
-                  "entry go() { return e = epoch, s = step, n = steps; }\n");
+    Dumped m;
+    make(&m, "use nn;\ndim B = 2;\n"
+             "model a(x: [B, 3]) -> [B, 1] { return x |> fc: linear(1); }\n"
+             "train fit(x: [B, 3]) of a { loss mean(a(x)^2); metric seen = f32(epoch);\n"
+             "    optimizer sgd(lr = 0.1); steps 7; }\n"
+             "entry go() { return e = epoch, s = step, n = steps; }\n");
     assert_non_null(m.module);
     int found = 0;
     for (int i = 0; i < m.module->slot.count; i++) {
@@ -493,7 +465,7 @@ static void test_counters(void **state) {
         }
     }
     assert_int_equal(found, 2);
-    done(&m);
+    dumped_done(&m);
 }
 
 /* The evaluator keeps what entries store, as emitted programs do (tests/suites/entries.c). */

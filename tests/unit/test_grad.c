@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "compiler/gradcheck.h"
+#include "dumped.h"
 #include "op_sample.h"
 #include "passes/grad.h"
 
@@ -86,17 +87,6 @@ static void assert_near(double a, double b) {
     }
 }
 
-static int count_op(const Region *region, OpCode op) {
-    int n = 0;
-    for (int i = 0; i < region->node.count; i++) {
-        n += region->node.at[i]->op == op;
-        if (region->node.at[i]->body) {
-            n += count_op(region->node.at[i]->body, op);
-        }
-    }
-    return n;
-}
-
 static void test_stop(void **state) {
     Fixture *f = *state;
     Node *x = vector(f, 3), *y = times(f, x, node_stop(f->g, x));
@@ -149,7 +139,7 @@ static void test_points(void **state) {
         assert_true(out[3].at[i].f == 0);
     }
     assert_near(out[2].at[0].f, 1);
-    assert_int_equal(count_op(f->done, OP_SIN), 0);
+    assert_int_equal(region_count(f->done, OP_SIN), 0);
 }
 
 /* jvp by two reverse sweeps: the derivative of vjp(v, x, u) . d to u, wherever u is. */

@@ -159,14 +159,11 @@ static void test_derivatives(void **state) {
 }
 
 static const Entry *entry_of(const Module *module, EntryKind kind, const char *name) {
-    for (int i = 0; i < module->entry.count; i++) {
-        const Entry *entry = module->entry.at[i];
-        if (entry->kind == kind && (!name || str_eq(entry->name, name))) {
-            return entry;
-        }
+    const Entry *entry = module_entry(module, kind, name);
+    if (!entry) {
+        fail_msg("%s has no '%s'", path, name ? name : "init");
     }
-    fail_msg("%s has no '%s'", path, name ? name : "init");
-    return NULL;
+    return entry;
 }
 
 /* @checkpoint in the text: NAME and NAME_checkpoint have the same bits. */

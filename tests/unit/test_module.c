@@ -321,10 +321,7 @@ static char *in_folder(Arena *arena, const char *name) {
 }
 
 static void write_file(Arena *arena, const char *name, const char *text, size_t length) {
-    FILE *out = fopen(in_folder(arena, name), "wb");
-    assert_non_null(out);
-    assert_int_equal(fwrite(text, 1, length, out), length);
-    assert_int_equal(fclose(out), 0);
+    assert_true(file_write(in_folder(arena, name), text, length));
 }
 
 static void write_case(Arena *arena, const char *name, bool no_main) {
