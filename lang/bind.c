@@ -220,14 +220,49 @@ static const Value *fill(Elab *e, const Ast *param, const Value *v, Loc loc) {
     return v->ranged ? value_ranged(e->scratch, full, v->lo, v->hi) : full;
 }
 
+/* A list of numbers where a tensor is expected is a constant tensor with one axis. */
+static const Value *list_tensor(Elab *e, const Ast *param, const Value *v, Loc loc) {
+    Elem elem;
+    if (!dims_elem(e, param->kid[0], &elem)) {
+        return &value_poison;
+    }
+    elem = elem == TY_ERROR ? TY_I32 : elem;
+    double *number = ARENA_ARRAY(e->arena, double, v->count);
+    int64_t lo = INT64_MAX, hi = INT64_MIN;
+    for (int i = 0; i < v->count; i++) {
+        const Value *item = v->item[i];
+        if (!value_is_number(item)) {
+            return v;
+        }
+        if (!elab_ok(arith_tensor(e, loc, item, elem))) {
+            return &value_poison;
+        }
+        number[i] = value_number(item);
+        lo = item->integer < lo ? item->integer : lo;
+        hi = item->integer >= hi ? item->integer + 1 : hi;
+    }
+    Dim dim = {.size = v->count};
+    const Value *t =
+        value_tensor(e->arena, node_table(e->g, dims_type(elem, 1, &dim), number), 1, &dim);
+    return elem_is_int(elem) && v->count > 0 ? value_ranged(e->arena, t, lo, hi) : t;
+}
+
 /* Binds all parameters in the scope and frame at hand. */
 static bool bind_all(Elab *e, const Item *item, const Argument **given, Loc loc) {
     const Ast *params = item->ast->kid[0];
     int n = params ? params->nkid : 0;
     ScopeName *bound[CALL_PARAMS] = {0};
+    const Value *value[CALL_PARAMS] = {0};
     for (int i = 0; i < n; i++) { /* what is known first: shapes may name it */
         const Ast *param = params->kid[i];
-        if (given[i] && !(param->kid[0]->flags & AST_SHAPED)) {
+        bool shaped = (param->kid[0]->flags & AST_SHAPED) != 0;
+        value[i] = given[i] ? given[i]->value : NULL;
+        if (value[i] && shaped && value[i]->kind == V_LIST) {
+            value[i] = list_tensor(e, param, value[i], given[i]->loc);
+            if (!elab_ok(value[i])) {
+                return false;
+            }
+        } else if (value[i] && !shaped) {
             const Value *v = bind_scalar(e, item, param, given[i]->value, given[i]->loc);
             bound[i] = bound_name(e, param, v);
             if (!elab_ok(v)) {
@@ -238,10 +273,10 @@ static bool bind_all(Elab *e, const Item *item, const Argument **given, Loc loc)
     Dim dim[CALL_PARAMS][MD_RANK];
     for (int i = 0; i < n; i++) {
         const Ast *param = params->kid[i];
-        if (!given[i] || bound[i] || given[i]->value->kind != V_TENSOR) {
+        if (!given[i] || bound[i] || value[i]->kind != V_TENSOR) {
             continue;
         }
-        const Value *v = bind_elem(e, item, param, given[i]->value, given[i]->loc);
+        const Value *v = bind_elem(e, item, param, value[i], given[i]->loc);
         if (!elab_ok(v)) {
             return false;
         }
@@ -255,7 +290,7 @@ static bool bind_all(Elab *e, const Item *item, const Argument **given, Loc loc)
     for (int i = 0; i < n; i++) {
         const Ast *param = params->kid[i];
         if (given[i] && !bound[i]) {
-            const Value *v = given[i]->value;
+            const Value *v = value[i];
             if (!value_is_number(v) && v->kind != V_BOOL) {
                 elab_error(e, given[i]->loc, 224, "%s must be a tensor, found %s",
                            what_of(e, item, param), value_kind_text(v));
@@ -285,7 +320,7 @@ static bool bind_all(Elab *e, const Item *item, const Argument **given, Loc loc)
         Loc at = given[i] ? given[i]->loc : param->loc;
         bool shaped = (param->kid[0]->flags & AST_SHAPED) != 0;
         if (!bound[i] || (shaped && bound[i]->value->kind != V_TENSOR)) {
-            const Value *v = bound[i] ? bound[i]->value : given[i]->value;
+            const Value *v = bound[i] ? bound[i]->value : value[i];
             v = fill(e, param, v, at);
             if (bound[i]) {
                 bound[i]->value = v;

@@ -96,6 +96,9 @@ static const Value *count_rows(Call *c, const Value *v) {
 
 static const Value *make_count(Call *c) {
     int64_t n = 1;
+    if (c->arg[0]->kind == V_LIST) {
+        return value_int(c->e->arena, c->arg[0]->count);
+    }
     for (int i = 0; c->arg[0]->kind == V_TENSOR && i < c->arg[0]->rank; i++) {
         if (c->arg[0]->nspan == 0 && !c->arg[0]->end && evaluation_masks(c->e, c->arg[0]->dim[i])) {
             return count_rows(c, c->arg[0]);
