@@ -38,7 +38,7 @@ CFLAGS_GEN = $(FLAGS) $(filter-out -Wconversion -Wmissing-prototypes,$(WARN)) \
              -Wno-unused-function -Wno-unused-but-set-variable -MMD -MP $(CFLAGS)
 
 SOURCES := $(sort $(wildcard lang/*.c compiler/*.c passes/*.c emit/*.c))
-MODULES := $(sort $(wildcard lang/*.mdl))
+MODULES := $(sort $(wildcard lang/*.mdl lang/*/*.mdl))
 PAGES := $(sort $(wildcard docs/errors/*.md))
 PIECES := $(sort $(filter-out runtime/embed.c,$(wildcard runtime/*.c runtime/*.h runtime/*.def)))
 EMBEDDED := $(PAGES) $(MODULES) $(PIECES)

@@ -1,5 +1,6 @@
-/* modules: files and their items. The library is part of the compiler; any other module is a file
- * NAME.mdl beside the file that uses it. */
+/* modules: files and their items. The library is part of the compiler: `nn` is lang/nn.mdl, its part
+ * `nn.losses` is lang/nn/losses.mdl. Any other module is a file NAME.mdl beside the file that uses
+ * it. */
 #include "lang/modules.h"
 
 #include "compiler/embed.h"
@@ -117,14 +118,18 @@ static bool declares(const char *line, const char *name) {
     return false;
 }
 
+/* lang/nn.mdl, lang/nn/losses.mdl */
+static bool is_module(const Embed *embed) {
+    size_t length = strlen(embed->name);
+    return strncmp(embed->name, "lang/", 5) == 0 && length > 9 &&
+           strcmp(embed->name + length - 4, ".mdl") == 0;
+}
+
 const char *modules_with(Elab *e, const char *name) {
     for (size_t i = 0; i < nembeds; i++) {
-        size_t length = strlen(embeds[i].name);
-        bool module = strncmp(embeds[i].name, "lang/", 5) == 0 && length > 9 &&
-                      strcmp(embeds[i].name + length - 4, ".mdl") == 0;
-        for (size_t k = 0; module && k < embeds[i].count; k++) {
+        for (size_t k = 0; is_module(&embeds[i]) && k < embeds[i].count; k++) {
             if (declares(embeds[i].lines[k], name)) {
-                return str_ndup(e->arena, embeds[i].name + 5, length - 9);
+                return str_ndup(e->arena, embeds[i].name + 5, strcspn(embeds[i].name + 5, "/."));
             }
         }
     }
@@ -156,10 +161,13 @@ static void unknown_module(Elab *e, const Ast *use, const char *path) {
                use->name, path);
     Nearest n = nearest_start(use->name);
     for (size_t i = 0; i < nembeds; i++) {
-        size_t length = strlen(embeds[i].name);
-        if (strncmp(embeds[i].name, "lang/", 5) == 0 && length > 9 &&
-            strcmp(embeds[i].name + length - 4, ".mdl") == 0) {
-            nearest_add(&n, str_ndup(e->arena, embeds[i].name + 5, length - 9));
+        if (is_module(&embeds[i])) {
+            size_t length = strlen(embeds[i].name);
+            char *name = str_ndup(e->arena, embeds[i].name + 5, length - 9);
+            for (char *slash = name; (slash = strchr(slash, '/')) != NULL;) {
+                *slash = '.';
+            }
+            nearest_add(&n, name);
         }
     }
     elab_hint_nearest(e, &n);
@@ -200,6 +208,32 @@ static File *open_module(Elab *e, File *user, const Ast *use) {
     return file;
 }
 
+static bool uses(const File *file, const File *module) {
+    for (int i = 0; i < file->use.count; i++) {
+        if (file->use.at[i] == module) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The items of one module, unless another one that is in use has declared such a name. */
+static bool take(Elab *e, File *file, File *module, const Ast *use) {
+    for (int i = 0; i < file->use.count; i++) {
+        for (int k = 0; k < module->item.count; k++) {
+            const Item *mine = module->item.at[k];
+            if (file_find_own(file->use.at[i], mine->name)) {
+                elab_error(e, use->loc, 261,
+                           "'%s' is declared both in module '%s' and in module '%s'", mine->name,
+                           file->use.at[i]->name, module->name);
+                return false;
+            }
+        }
+    }
+    VEC_PUSH(e->arena, &file->use, module);
+    return true;
+}
+
 static void load(Elab *e, File *file, const Ast *use) {
     File *module = open_module(e, file, use);
     if (!module) {
@@ -210,21 +244,15 @@ static void load(Elab *e, File *file, const Ast *use) {
                    use->name);
         return;
     }
-    for (int i = 0; i < file->use.count; i++) {
-        if (file->use.at[i] == module) {
+    if (!uses(file, module) && !take(e, file, module, use)) {
+        return;
+    }
+    /* The library is one module in parts: what a part of it uses, it hands on. */
+    for (int i = 0; module->library && i < module->use.count; i++) {
+        if (!uses(file, module->use.at[i]) && !take(e, file, module->use.at[i], use)) {
             return;
         }
-        for (int k = 0; k < module->item.count; k++) {
-            const Item *mine = module->item.at[k];
-            if (file_find_own(file->use.at[i], mine->name)) {
-                elab_error(e, use->loc, 261,
-                           "'%s' is declared both in module '%s' and in module '%s'", mine->name,
-                           file->use.at[i]->name, module->name);
-                return;
-            }
-        }
     }
-    VEC_PUSH(e->arena, &file->use, module);
 }
 
 File *modules_root(Elab *e, const Ast *ast, const char *path) {
