@@ -313,29 +313,32 @@ static const Value *eval_as(Elab *e, const Ast *ast) {
                 return &value_poison;
             }
             if (__builtin_mul_overflow(want, d.size, &want)) {
-                return elab_error(e, type->kid[i]->loc, 356,
-                                  "these extents make more than 2^63 elements");
+                want = INT64_MAX; /* too many, as elab_reshape says */
             }
         }
     }
     for (int i = 0; i < type->nkid; i++) {
         if (type->kid[i]->kind == AST_PACK) {
-            /* The leading axes whose product is what the written ones leave. */
+            /* The leading or trailing axes whose product is what the written ones leave. */
+            bool trailing = i > 0;
             int64_t rest = want > 0 ? have / want : 0, product = 1;
             int n = 0;
             while (n < v->rank && product != rest) {
-                product *= v->dim[n++].size;
+                product *= v->dim[trailing ? v->rank - 1 - n : n].size;
+                n++;
             }
-            if (i != 0 || product != rest || rest * want != have) {
+            if ((trailing && i != type->nkid - 1) || product != rest || rest * want != have) {
                 return elab_error(
                     e, type->kid[i]->loc, 354,
-                    "'...' after 'as' stands first, for leading axes that stay; it does "
-                    "not fit %s",
+                    "'...' after 'as' stands first or last, for leading or trailing axes that "
+                    "stay; it does not fit %s",
                     shape_text(e->arena, v->rank, v->dim));
             }
+            if (rank + n > MD_RANK) {
+                return dims_too_many(e, ast->loc);
+            }
             for (int k = 0; k < n; k++) {
-                dim[rank++] = v->dim[k];
-                want *= v->dim[k].size;
+                dim[rank++] = v->dim[trailing ? v->rank - n + k : k];
             }
         } else if (rank == MD_RANK) {
             return dims_too_many(e, ast->loc);
@@ -343,13 +346,26 @@ static const Value *eval_as(Elab *e, const Ast *ast) {
             return &value_poison;
         }
     }
+    return elab_reshape(e, ast->loc, v, rank, dim);
+}
+
+const Value *elab_reshape(Elab *e, Loc loc, const Value *v, int rank, Dim *dim) {
+    int64_t have = 1, want = 1;
+    for (int i = 0; i < v->rank; i++) {
+        have *= v->dim[i].size;
+    }
+    for (int i = 0; i < rank; i++) {
+        if (__builtin_mul_overflow(want, dim[i].size, &want)) {
+            return elab_error(e, loc, 356, "these extents make more than 2^63 elements");
+        }
+    }
     if (want != have) {
-        return elab_error(e, ast->loc, 355, "%s has %lld elements, but %s has %lld",
+        return elab_error(e, loc, 355, "%s has %lld elements, but %s has %lld",
                           shape_text(e->arena, v->rank, v->dim), (long long)have,
                           shape_text(e->arena, rank, dim), (long long)want);
     }
     if (rank + v->nspan > MD_RANK) {
-        return dims_too_many(e, ast->loc);
+        return dims_too_many(e, loc);
     }
     reshape_batch(v, rank, dim);
     int64_t to[MD_RANK];

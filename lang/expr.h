@@ -14,6 +14,8 @@ const Value *elab_single(Elab *e, const Ast *ast, const Value *v);
 bool elab_condition(Elab *e, const Ast *ast, bool *out);
 /* A list of extents as written in a call: `[B, 64]` or shape(x). */
 bool elab_shape(Elab *e, const Value *v, Loc loc, int *rank, Dim *dim);
+/* The elements of a tensor, in order, in another shape; poison and an error if it has others. */
+const Value *elab_reshape(Elab *e, Loc loc, const Value *v, int rank, Dim *dim);
 const Value *elab_name(Elab *e, const Ast *ast);
 /* The error, with the nearest name in scope. */
 const Value *elab_unknown_name(Elab *e, const char *name, Loc loc);

@@ -153,6 +153,17 @@ static Node *truncated(Graph *g, Node *u, const double *arg) {
 
 Node *init_draw(Elab *e, const Ast *call, Type type, int rank, const Dim *written,
                 const char *path) {
+    if (call->kind == AST_BINARY && call->op == AO_MUL) { /* normal(0, 1) * mask */
+        Node *x = init_draw(e, call->kid[0], type, rank, written, path);
+        Node *factor = x ? init_value(e, call->kid[1], type) : NULL;
+        if (!factor) {
+            return NULL;
+        }
+        Region *before = graph_enter(e->g, e->init->region);
+        x = node_map2(e->g, OP_MUL, x, factor);
+        graph_leave(e->g, before);
+        return x;
+    }
     const Initializer *in = find_initializer(e, call);
     double arg[4] = {0};
     if (!in || !initializer_arguments(e, in, call, arg)) {

@@ -183,6 +183,15 @@ static const Value *make_squeeze(Call *c) {
     return v;
 }
 
+static const Value *make_reshape(Call *c) {
+    int rank;
+    Dim dim[MD_RANK];
+    if (!tensor_argument(c, 0) || !elab_shape(c->e, c->arg[1], c->at[1], &rank, dim)) {
+        return &value_poison;
+    }
+    return elab_reshape(c->e, c->loc, c->arg[0], rank, dim);
+}
+
 static const Value *make_flip(Call *c) {
     int axis;
     const Value *x = c->arg[0];
@@ -365,6 +374,7 @@ static const Row rows[] = {
     {"zeros", 1, 1, {"shape"}, make_zeros},
     {"ones", 1, 1, {"shape"}, make_ones},
     {"full", 2, 2, {"value", "shape"}, make_full},
+    {"reshape", 2, 2, {"x", "shape"}, make_reshape},
     {"squeeze", 1, 2, {"x", "axis"}, make_squeeze},
     {"flip", 1, 2, {"x", "axis"}, make_flip},
     {"cumsum", 1, 4, {"x", "axis", "reverse", "exclusive"}, make_cumsum},
