@@ -246,10 +246,15 @@ static bool lower_case(const char *name) {
     return (name[0] >= 'a' && name[0] <= 'z') || name[0] == '_';
 }
 
+bool dims_is_variable(const File *file, const char *name) {
+    const Item *item = file_find(file, name);
+    return lower_case(name) && !(item && item->kind == AST_CONSTS);
+}
+
 /* Is this axis a dim variable of the signature (bound here or not yet)? */
 static bool is_variable(Elab *e, const Ast *axis) {
-    return axis->kind == AST_NAME && lower_case(axis->name) && !is_signature_name(e, axis->name) &&
-           !file_find(e->scope->file, axis->name);
+    return axis->kind == AST_NAME && !is_signature_name(e, axis->name) &&
+           dims_is_variable(e->scope->file, axis->name);
 }
 
 static bool mismatch(Elab *e, Loc loc, const char *what, int axis, Dim want, Dim have,

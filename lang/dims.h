@@ -29,6 +29,9 @@ bool dims_range(Elab *e, const Ast *range, int64_t *lo, int64_t *hi);
 /* Is v known to be in `range` (NULL: none)? False after an error, which calls it `what`. */
 bool dims_within(Elab *e, const Ast *range, const Value *v, Loc loc, const char *what);
 
+/* Is such a name in a shape of a signature a dim variable? In `file`, constants are numbers. */
+bool dims_is_variable(const File *file, const char *name);
+
 /* Unifies the axes of `type` with those of v, binding dim variables and the pack in e->scope and
  * e->frame. Axes that are no plain names are left for `late`. Gives the joined dims. */
 typedef enum { DIMS_BIND, DIMS_LATE } DimsPass;

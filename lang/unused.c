@@ -5,6 +5,7 @@
 #include "lang/unused.h"
 
 #include "lang/call.h"
+#include "lang/dims.h"
 #include "lang/expr.h"
 #include "lang/prelude.h"
 
@@ -149,8 +150,8 @@ static bool is_concrete(const Item *model) {
         }
         for (int k = 0; k < type->nkid; k++) {
             const Ast *axis = type->kid[k];
-            bool variable = axis->kind == AST_NAME && !file_find(model->file, axis->name) &&
-                            !(axis->name[0] >= 'A' && axis->name[0] <= 'Z');
+            bool variable =
+                axis->kind == AST_NAME && dims_is_variable(model->file, axis->name);
             if (variable || axis->kind == AST_PACK) {
                 return false;
             }
