@@ -99,8 +99,8 @@ static void module_verify(const Module *module, GraphStage stage) {
     }
 }
 
-/* Graph -> Graph. The regions of a pass lie in the arena that its turn has; those of the pass before
- * it are given back. Returns false when a dump was printed and the work ends here. */
+/* Graph -> Graph. The regions of a pass lie in the arena that its turn has; those of the pass
+ * before it are given back. Returns false when a dump was printed and the work ends here. */
 static bool optimise(Compile *c, Module *module, Arena *turn) {
     for (size_t p = 0; p < sizeof graph_passes / sizeof *graph_passes; p++) {
         module->graph->arena = &turn[p % 2];

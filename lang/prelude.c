@@ -341,7 +341,8 @@ static const Value *make_randint(Call *c) {
     int64_t n = c->arg[1]->integer - c->arg[0]->integer;
     const Value *k = arith_cast(
         e, c->loc, TY_I32, arith_binary(e, c->loc, AO_MUL, u, value_real(e->scratch, (double)n)));
-    k = arith_minmax(e, c->loc, false, k, value_int(e->scratch, n - 1)); /* u * n may round up to n */
+    k = arith_minmax(e, c->loc, false, k,
+                     value_int(e->scratch, n - 1)); /* u * n may round up to n */
     k = arith_binary(e, c->loc, AO_ADD, k, c->arg[0]);
     return elab_ok(k) ? value_ranged(e->scratch, k, c->arg[0]->integer, c->arg[1]->integer) : k;
 }

@@ -1,8 +1,8 @@
 /* fuse_graph: the units of a region as a graph: who reads whom, and is there a way around.
  *
  * Technique: every unit has a level, above the levels of all that it reads; a path from one unit to
- * another can only lead through levels between theirs, which keeps searches short. Merging two units
- * raises what comes behind them. Long searches are paid from Fuse.work; when that is spent, a long
+ * another can only lead through levels between theirs, which keeps searches short. Merging two
+ * units raises what comes behind them. Long searches are paid from Fuse.work; when that is spent, a long
  * one is given up, and who asked takes the answer that merges less. Needs the dependencies of
  * units; gives answers and merged units. */
 #include "passes/fuse_units.h"
@@ -167,7 +167,9 @@ bool unit_absorb(Fuse *s, Unit *a, Unit *b, int64_t rows) {
     for (int i = 0; i < b->dep.count; i++) {
         VEC_PUSH(s->arena, &a->dep, b->dep.at[i]);
     }
-    qsort(a->dep.at, (size_t)a->dep.count, sizeof *a->dep.at, id_compare);
+    if (a->dep.count > 0) {
+        qsort(a->dep.at, (size_t)a->dep.count, sizeof *a->dep.at, id_compare);
+    }
     int n = 0;
     for (int i = 0; i < a->dep.count; i++) {
         if (n == 0 || a->dep.at[n - 1] != a->dep.at[i]) {

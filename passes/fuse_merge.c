@@ -313,7 +313,9 @@ static bool merge_unit(Fuse *s, Unit *b, const UnitIds *scalar, UnitIds *list) {
     if (b->kind == UNIT_NEST && b->count == 1) {
         candidates_among(s, b, scalar, list);
     }
-    qsort(list->at, (size_t)list->count, sizeof *list->at, descending);
+    if (list->count > 0) {
+        qsort(list->at, (size_t)list->count, sizeof *list->at, descending);
+    }
     int tried = b->tried, trials = FEW_TRIALS;
     b->tried = s->clock;
     for (int i = 0; i < list->count; i++) {

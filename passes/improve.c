@@ -2,8 +2,8 @@
  * falls, or what stands near it.
  *
  * A move changes what is live only between its two places, so only the steps there are simulated
- * again; what was born before and dies behind is read off first and last places. Counts steps, never
- * time. Contract in improve.h. */
+ * again; what was born before and dies behind is read off first and last places. Counts steps,
+ * never time. Contract in improve.h. */
 #include "passes/improve.h"
 
 enum { IMPROVE_PASSES = 4, IMPROVE_PLACES = 12, IMPROVE_STEPS = 20000000 };

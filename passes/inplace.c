@@ -7,7 +7,8 @@
  * Buf, all readers of the old bytes stand before its first writer, or are that writer and name the
  * pair; inside a loop that addresses both by slices of its index the test is made for one
  * iteration. The reads of the bytes of each root are kept in order of steps, so that a test looks
- * at the late ones alone. Needs an ordered, numbered entry; gives Buf.root and STEP_COPYs; changes no values. */
+ * at the late ones alone. Needs an ordered, numbered entry; gives Buf.root and STEP_COPYs; changes
+ * no values. */
 #include "passes/inplace.h"
 
 #include "passes/live.h"

@@ -119,12 +119,8 @@ static void lower_kernel(Frame *f, const Unit *unit, const Node *main, const Hom
     Lower *l = f->l;
     enum { KERNEL_CHUNK = 4096 };
     Arena scratch = {0}, attempt = {.chunk_bytes = KERNEL_CHUNK};
-    KernelBuild b = {.l = l,
-                     .frame = f,
-                     .unit = unit,
-                     .scratch = &scratch,
-                     .attempt = &attempt,
-                     .copy = copy};
+    KernelBuild b = {
+        .l = l, .frame = f, .unit = unit, .scratch = &scratch, .attempt = &attempt, .copy = copy};
     unit_build(&b);
     if (b.k->body.count == 0) {
         arena_free(&scratch);

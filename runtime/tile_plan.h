@@ -27,15 +27,15 @@ enum {
     MD_TILE_NO_C = 4  /* C is not stored, the epilogue alone uses the strip; c may be null */
 };
 
-/* Sizes that decide how a product is cut, not what it is. With MDLC_ODD_SIZES they are so small that
- * small products have several blocks of everything, and ragged ones. */
+/* Sizes that decide how a product is cut, not what it is. With MDLC_ODD_SIZES they are so small
+ * that small products have several blocks of everything, and ragged ones. */
 #ifdef MDLC_ODD_SIZES
 #define MD_TUNED(usual, odd) (odd)
 #else
 #define MD_TUNED(usual, odd) (usual)
 #endif
 enum {
-    /* Up to this many products one thread is faster: 2^18 take some 2 us, a parallel region 1 us. */
+    /* Up to so many products one thread is faster: 2^18 take some 2 us, a parallel region 1 us. */
     MD_TILE_SERIAL = MD_TUNED(262144, 1),
     MD_TILE_PITCH = MD_TUNED(4096, 8),        /* bytes: rows so far apart evict each other */
     MD_TILE_K_BYTES = MD_TUNED(3072, 40),     /* of a block of the summed axes, about */

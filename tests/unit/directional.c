@@ -220,3 +220,44 @@ Region *directional_looped(Sample *s, const Region *region, bool reverse, bool c
     graph_leave(g, before);
     return made;
 }
+
+double directional_turn(Arena *arena, const Region *region, Slot *const *slot,
+                        const double *const *data, int nslot, double step) {
+    double worst = 0;
+    int nout = region->out.count;
+    Value *out[2];
+    for (int side = 0; side < 2; side++) {
+        Eval *ev = eval_open(arena, (EvalOptions){0});
+        uint64_t h = 7;
+        for (int i = 0; i < nslot; i++) {
+            int64_t n = type_count(slot[i]->type);
+            double *moved = ARENA_ARRAY(arena, double, n + 1);
+            for (int64_t k = 0; k < n; k++) {
+                h = hash_bytes(h, &k, sizeof k);
+                double way = (h >> 40 & 1) ? step : -step;
+                bool moves = elem_is_float(slot[i]->type.elem);
+                moved[k] = data[i][k] + (moves ? (side ? way : -way) : 0);
+            }
+            eval_bind(ev, slot[i], moved);
+        }
+        out[side] = ARENA_ARRAY(arena, Value, nout);
+        eval_region(ev, region, out[side]);
+    }
+    for (int k = 1; k < nout; k++) {
+        double gap = 0, size = 1e-9;
+        int64_t n = elem_is_float(out[0][k].type.elem) ? type_count(out[0][k].type) : 0;
+        for (int64_t i = 0; i < n; i++) {
+            double d = fabs(out[0][k].at[i].f - out[1][k].at[i].f);
+            gap = d <= gap ? gap : d; /* a NaN stays */
+            size = fmax(size, fabs(out[0][k].at[i].f));
+        }
+        worst = gap / size <= worst ? worst : gap / size;
+    }
+    return worst;
+}
+
+bool directional_unclear(Arena *arena, const Region *region, Slot *const *slot,
+                         const double *const *data, int nslot) {
+    return !(directional_turn(arena, region, slot, data, nslot, 1e-6) <= 1e-4 &&
+             directional_turn(arena, region, slot, data, nslot, 1e-4) <= 0.3);
+}

@@ -27,4 +27,12 @@ Value *directional_values(Arena *arena, const Sample *s, const Region *region);
  * invariants, a carry that every result goes into moves the first one, and results are stacked. */
 Region *directional_looped(Sample *s, const Region *region, bool reverse, bool checkpoint);
 
+/* How far results 1.. of a region turn, relative to their size, when its inputs move by `step`:
+ * more than curvature explains is a kink nearby, where differences say nothing of a derivative. */
+double directional_turn(Arena *arena, const Region *region, Slot *const *slot,
+                        const double *const *data, int nslot, double step);
+/* Is the failed check of a derivative one of those? */
+bool directional_unclear(Arena *arena, const Region *region, Slot *const *slot,
+                         const double *const *data, int nslot);
+
 #endif

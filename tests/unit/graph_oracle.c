@@ -2,6 +2,7 @@
 
 #include "compiler/equal.h"
 #include "compiler/gradcheck.h"
+#include "directional.h"
 #include "passes/grad.h"
 #include "passes/hoist.h"
 #include "passes/simplify.h"
@@ -277,36 +278,6 @@ static bool has_grad(const Region *region) {
 
 /* --- derivatives ------------------------------------------------------------------------------ */
 
-/* How far the derivatives turn when the inputs move a little, relative to their size: more than the
- * curvature explains is a kink nearby. */
-static double turn(Oracle *o, const Region *region, const Entry *entry, double step) {
-    double worst = 0;
-    Value out[2][64];
-    for (int side = 0; side < 2; side++) {
-        Eval *ev = eval_open(&o->arena, (EvalOptions){0});
-        uint64_t h = 7;
-        for (int i = 0; i < o->c->input.count; i++) {
-            const CaseInput *in = &o->c->input.at[i];
-            int64_t n = type_count(in->slot->type);
-            double *data = ARENA_ARRAY(&o->arena, double, n);
-            for (int64_t k = 0; k < n; k++) {
-                h = hash_bytes(h, &k, sizeof k);
-                data[k] = in->data[k];
-                data[k] +=
-                    elem_is_float(in->slot->type.elem) && h >> 40 & 1 ? (side ? step : -step) : 0;
-            }
-            eval_bind(ev, in->slot, data);
-        }
-        eval_region(ev, region, out[side]);
-    }
-    for (int k = 1; k < entry->out.count; k++) {
-        double gap;
-        oracle_same(out[0][k], out[1][k], INFINITY, &gap);
-        worst = fmax(worst, gap / fmax(size_of(out[0][k]), 1e-9));
-    }
-    return worst;
-}
-
 static void check_slopes(Oracle *o, Region *const *region) {
     for (int e = 1; e < o->n && !failed(o); e++) {
         const Entry *entry = o->c->module->entry.at[e];
@@ -334,8 +305,14 @@ static void check_slopes(Oracle *o, Region *const *region) {
         if (check.error < 1e-5) {
             continue;
         }
-        double small = turn(o, region[e], entry, 1e-6), large = turn(o, region[e], entry, 1e-4);
-        if (small > 1e-4 || large > 0.3) {
+        Slot *input[64];
+        const double *data[64];
+        int ninput = o->c->input.count < 64 ? o->c->input.count : 64;
+        for (int i = 0; i < ninput; i++) {
+            input[i] = o->c->input.at[i].slot;
+            data[i] = o->c->input.at[i].data;
+        }
+        if (directional_unclear(&o->arena, region[e], input, data, ninput)) {
             o->r->unclear += n;
             continue;
         }

@@ -471,10 +471,11 @@ static void test_counters(void **state) {
 /* The evaluator keeps what entries store, as emitted programs do (tests/suites/entries.c). */
 static void test_stored(void **state) {
     (void)state;
-    Made m = make("ring r[3] { x: f32[2]; k: i32 in 1..4; }\n"
-                  "state n: i32 = 7;\n"
-                  "entry put(x: f32[2, 2], k: i32[2] in 1..4) { r.push(x, k); n <- n + 1; }\n"
-                  "entry get() { b = r.sample(2); return n = n, b = b.x; }\n");
+    Dumped m;
+    make(&m, "ring r[3] { x: f32[2]; k: i32 in 1..4; }\n"
+             "state n: i32 = 7;\n"
+             "entry put(x: f32[2, 2], k: i32[2] in 1..4) { r.push(x, k); n <- n + 1; }\n"
+             "entry get() { b = r.sample(2); return n = n, b = b.x; }\n");
     Arena arena = {0};
     Eval *ev = eval_open(&arena, (EvalOptions){0});
     Value out[16];
@@ -512,7 +513,7 @@ static void test_stored(void **state) {
     assert_int_equal(get->out.at[get->out.count - 2].role, OUT_NEED);
     assert_int_equal(get->region->out.at[get->out.count - 2]->attr->ivalue, 2);
     arena_free(&arena);
-    done(&m);
+    dumped_done(&m);
 }
 
 int main(void) {

@@ -8,6 +8,7 @@
 #include <cmocka.h>
 
 #include "compiler/gradcheck.h"
+#include "directional.h"
 #include "op_sample.h"
 #include "passes/grad.h"
 #include "passes/hoist.h"
@@ -168,6 +169,7 @@ static void test_random_programs(void **state) {
 static void test_random_derivatives(void **state) {
     (void)state;
     int programs = program_count(60);
+    int unclear = 0; /* near kinks */
     double worst[2] = {0};
     for (int number = 0; number < programs; number++) {
         Fixture f;
@@ -189,16 +191,26 @@ static void test_random_derivatives(void **state) {
             }
             Region *region = optimise(&f, pass_grad(f.g, f.region, (GradSave)(number % 3)));
             GradCheck c = gradcheck_region(ev, &f.arena, region, f.s.slot, f.s.nslot, seed(), 2);
+            bool fails = !(c.error < 1e-5);
+            if (fails && directional_unclear(&f.arena, region, f.s.slot,
+                                             (const double *const *)f.s.data, f.s.nslot)) {
+                unclear++;
+                break;
+            }
             worst[order] = fmax(worst[order], c.error);
-            if (!(c.error < 1e-5)) {
-                fail_msg("program %d, derivative %d: error %g (MDLC_SEED=%llu)", number, order + 1,
-                         c.error, (unsigned long long)seed());
+            if (fails) {
+                fail_msg("program %d, derivative %d: error %g, %.9g along a direction, quotient "
+                         "%.9g (MDLC_SEED=%llu)",
+                         number, order + 1, c.error, c.analytic, c.numeric,
+                         (unsigned long long)seed());
             }
             value = next;
         }
         arena_free(&f.arena);
     }
-    printf("worst first derivative %.2g, second %.2g\n", worst[0], worst[1]);
+    printf("worst first derivative %.2g, second %.2g, %d near kinks\n", worst[0], worst[1],
+           unclear);
+    assert_true(unclear <= 1 + programs / 50);
 }
 
 /* --- what the passes are for ------------------------------------------------------------------ */

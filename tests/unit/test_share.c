@@ -505,7 +505,7 @@ typedef struct {
     const char *path;
 } Pairs;
 
-static void step_pairs(void *ctx, Step *step, int depth) {
+static void visit_pairs(void *ctx, Step *step, int depth) {
     Pairs *pairs = ctx;
     Arena arena = {0};
     (void)depth;
@@ -555,7 +555,7 @@ static void test_programs(void **state) {
                     continue; /* a text that needs settings */
                 }
                 for (int e = 0; e < p->entry.count; e++) {
-                    steps_visit(&p->entry.at[e]->step, step_pairs, &pairs);
+                    steps_visit(&p->entry.at[e]->step, visit_pairs, &pairs);
                 }
                 programs++;
                 dumped_done(&m);
