@@ -1,6 +1,6 @@
 /* modules: files and their items. The library is part of the compiler: `nn` is lang/nn.mdl, its
- * part `nn.losses` is lang/nn/losses.mdl. Any other module is a file NAME.mdl beside the file that uses
- * it. */
+ * part `nn.losses` is lang/nn/losses.mdl. Any other module is a file NAME.mdl beside the file that
+ * uses it. */
 #include "lang/modules.h"
 
 #include "compiler/embed.h"

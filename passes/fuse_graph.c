@@ -2,8 +2,8 @@
  *
  * Technique: every unit has a level, above the levels of all that it reads; a path from one unit to
  * another can only lead through levels between theirs, which keeps searches short. Merging two
- * units raises what comes behind them. Long searches are paid from Fuse.work; when that is spent, a long
- * one is given up, and who asked takes the answer that merges less. Needs the dependencies of
+ * units raises what comes behind them. Long searches are paid from Fuse.work; when that is spent, a
+ * long one is given up, and who asked takes the answer that merges less. Needs the dependencies of
  * units; gives answers and merged units. */
 #include "passes/fuse_units.h"
 

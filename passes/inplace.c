@@ -33,9 +33,9 @@ typedef struct {
 typedef struct {
     Arena *scratch;
     ProgramEntry *e;
-    VEC(Reading) *read;        /* of the bytes of a root, by Step.id */
-    VEC(const Step *) *writer; /* of a Buf alone, by Step.id */
-    const Step *check;         /* NULL: none */
+    VEC(Reading) * read;        /* of the bytes of a root, by Step.id */
+    VEC(const Step *) * writer; /* of a Buf alone, by Step.id */
+    const Step *check;          /* NULL: none */
 } Uses;
 
 static void uses_note(void *ctx, Step *step, int depth) {
