@@ -212,6 +212,10 @@ lint:
 demo: $(BUILD)/mdlc
 	@$(TEST_ENV) sh tests/demo.sh
 
+# One seed of the agent of samples/dqn.mdl: SEED=n STEPS=n.
+dqn: $(BUILD)/mdlc
+	@$(TEST_ENV) sh tests/dqn.sh
+
 accept: $(BUILD)/mdlc $(TOOLS)
 	@$(TEST_ENV) sh tests/accept.sh
 
@@ -234,7 +238,7 @@ clean:
 	rm -rf build
 
 FORCE:
-.PHONY: all deps demo test lint asan cover golden mutants replay bench accept install clean FORCE \
+.PHONY: all deps demo test lint asan cover golden mutants replay bench accept dqn install clean FORCE \
         fuzz-binaries fuzzers libfuzzers soak
 .SECONDARY:
 

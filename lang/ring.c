@@ -283,7 +283,9 @@ static const Value *sample(Elab *e, Ring *ring, const Ast *call, const Arguments
     const Value *at = arith_cast(
         e, call->loc, TY_I32,
         arith_binary(e, call->loc, AO_MUL, u, arith_cast(e, call->loc, e->g->float_type, count)));
-    at = arith_minmax(e, call->loc, false, at, most);
+    /* An empty ring has no rows, but a check of derivatives may ask for them: then the first. */
+    at = arith_minmax(e, call->loc, true, arith_minmax(e, call->loc, false, at, most),
+                      value_int(e->arena, 0));
     Value *r = ARENA_NEW(e->arena, Value);
     r->kind = V_RECORD;
     r->count = ring->field.count;

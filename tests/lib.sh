@@ -10,6 +10,9 @@ trap 'exit 130' INT TERM
 EMITTED_FLAGS="-O3 -march=native -fopenmp -ffp-contract=fast -fno-math-errno -fno-trapping-math"
 STRICT_FLAGS="-std=c11 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror"
 
+# Samples that their own main can train: those with data.
+trained() { grep -l '^dataset' samples/*.mdl; }
+
 pass() { passed=$((passed + 1)); }
 fail() { # NAME [REASON]
     failed=$((failed + 1))

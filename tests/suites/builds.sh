@@ -44,7 +44,7 @@ for compiler in gcc clang; do
         sanitizes="$sanitizes $compiler"
 done
 names=
-for source in samples/*.mdl; do
+for source in $(trained); do
     name=$(basename "$source" .mdl)
     "$MDLC" "$source" -o "$scratch/$name.c" && "$MDLC" --checks=canary "$source" -o "$scratch/$name.bands.c" &&
         names="$names $name" || fail "$name" "does not compile"

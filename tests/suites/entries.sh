@@ -17,4 +17,17 @@ for flags in "-O2 -Wall -Wextra -Werror" "-O0 -g -fsanitize=address,undefined -f
     fi
     check "entries $flags" "$scratch/entries"
 done
+# The sample agent: a few thousand updates, the same bits twice, flat memory, inside its figure.
+if BUILD=$scratch MDLC=$MDLC STEPS=14000 sh tests/dqn.sh >"$scratch/first" 2>"$scratch/err"; then
+    "$scratch/dqn/dqn" 0 14000 >"$scratch/second"
+    sed 's/, [0-9.]* s,/,/' "$scratch/first" >"$scratch/first.bits"
+    sed 's/, [0-9.]* s,/,/' "$scratch/second" >"$scratch/second.bits"
+    same "dqn twice" "$scratch/first.bits" "$scratch/second.bits"
+    bytes=$(sed -n 's/.* declared \([0-9]*\) bytes.*/\1/p' "$scratch/first")
+    [ "${bytes:-900001}" -le 900000 ] && pass || fail "dqn" "$bytes bytes declared, more than 900,000"
+    # Every step but the first 10,000 and its updates, whose pages are there by then.
+    grep -q 'growth 0 pages$' "$scratch/second" && pass || fail "dqn" "$(tail -n 1 "$scratch/second")"
+else
+    fail "dqn" "$(head -n 3 "$scratch/err")"
+fi
 summary entries
