@@ -154,23 +154,32 @@ const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *c
     return load_home(b, v, &f->home[node->id].at[0], at);
 }
 
-static void store_home(KernelBuild *b, RootList *roots, const Home *home, const Index *const *at,
-                       const Expr *value) {
+/* Where element `at` is stored in a home. */
+static Root place_in(KernelBuild *b, const Home *home, const Index *const *at) {
     const Index *full[MD_RANK];
     home_index(b, home, at, full);
     const Arg *arg = kernel_arg(b->k, home->buf, ACCESS_WRITE);
     int mode = ACCESS_WRITE | (home->part ? ACCESS_PART : 0);
-    Root root = {
-        .arg = arg, .index = kernel_touch(b, arg, mode, full), .value = value, .add = OP_CONST};
-    VEC_PUSH(b->scratch, roots, root);
+    return (Root){.arg = arg, .index = kernel_touch(b, arg, mode, full), .add = OP_CONST};
+}
+
+static const HomeList *homes_of(const KernelBuild *b, const Node *node) {
+    return b->copy ? b->copy : &b->frame->home[node->id];
 }
 
 void kernel_store(KernelBuild *b, RootList *roots, const Node *node, const Index *const *at,
                   const Expr *value) {
-    const HomeList *homes = b->copy ? b->copy : &b->frame->home[node->id];
+    const HomeList *homes = homes_of(b, node);
     for (int i = 0; i < homes->count; i++) {
-        store_home(b, roots, &homes->at[i], at, value);
+        Root root = place_in(b, &homes->at[i], at);
+        root.value = value;
+        VEC_PUSH(b->scratch, roots, root);
     }
+}
+
+const Expr *kernel_reload(KernelBuild *b, const Node *node, const Index *const *at) {
+    Root root = place_in(b, &homes_of(b, node)->at[0], at);
+    return expr_load(b->k, root.arg, root.index, NULL);
 }
 
 Buf *kernel_work(KernelBuild *b, Type type, int parts, const char *name) {

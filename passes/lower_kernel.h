@@ -112,6 +112,8 @@ const Index *home_place(KernelBuild *b, const Home *home, const Index *const *at
 /* Stores `value` of `node` at `at` into every home of it. */
 void kernel_store(KernelBuild *b, RootList *roots, const Node *node, const Index *const *at,
                   const Expr *value);
+/* What this kernel has stored of `node` at `at`. */
+const Expr *kernel_reload(KernelBuild *b, const Node *node, const Index *const *at);
 /* A workspace of this step; with `parts` that many of the type, one a thread. */
 Buf *kernel_work(KernelBuild *b, Type type, int parts, const char *name);
 

@@ -347,9 +347,7 @@ static bool build_scan(KernelBuild *b) {
         at[axis] = node->attr->exclusive ? before : i;
         const Expr *x = value_at(&b->v, node->in[0], at);
         at[axis] = before;
-        const Arg *out = first.at[0].arg;
-        const Expr *both[2] = {expr_load(b->k, out, kernel_touch(b, out, ACCESS_WRITE, at), NULL),
-                               x};
+        const Expr *both[2] = {kernel_reload(b, node, at), x};
         at[axis] = i;
         kernel_store(b, &next, node, at, expr_map(b->k, OP_ADD, node->type.elem, both, 2));
         work *= 2 + x->cost;
