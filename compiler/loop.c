@@ -248,8 +248,39 @@ int elem_cost(OpCode op) {
     return op == OP_CAST ? 0 : 1;
 }
 
+/* What is known of an integer or bool without running. */
+static void value_range(const Expr *e, int64_t *least, int64_t *most) {
+    elem_range(e->elem, least, most);
+    if (e->kind == EXPR_CONST) {
+        *least = *most = e->elem == TY_BOOL ? e->value != 0 : e->ivalue;
+    } else if (e->kind == EXPR_INDEX && e->index->least >= *least && e->index->most <= *most) {
+        *least = e->index->least;
+        *most = e->index->most;
+    }
+}
+
+/* Comparisons of integers that come out the same for all values: C compilers warn of them. */
+static const Expr *compare_simpler(Kernel *k, OpCode op, const Expr *a, const Expr *b) {
+    int64_t least[2], most[2];
+    if (elem_is_float(a->elem)) {
+        return NULL; /* NaN */
+    }
+    if (a == b) {
+        return expr_const(k, TY_BOOL, op != OP_LT);
+    }
+    value_range(a, &least[0], &most[0]);
+    value_range(b, &least[1], &most[1]);
+    bool below = op == OP_LT ? most[0] < least[1] : op == OP_LE && most[0] <= least[1];
+    bool above = op == OP_LT ? least[0] >= most[1] : least[0] > most[1];
+    bool apart = above || (op == OP_EQ && most[0] < least[1]);
+    return below || apart ? expr_const(k, TY_BOOL, below) : NULL;
+}
+
 /* Few rules: what guards and borders leave behind. */
 static const Expr *map_simpler(Kernel *k, OpCode op, Elem elem, const Expr *const *in) {
+    if (op == OP_LT || op == OP_LE || op == OP_EQ) {
+        return compare_simpler(k, op, in[0], in[1]);
+    }
     if (op == OP_SELECT && in[0]->kind == EXPR_CONST) {
         return in[in[0]->value != 0 ? 1 : 2];
     }

@@ -88,6 +88,12 @@ bool elem_is_signed(Elem elem) {
     return elem_row(elem)->class == CLASS_INT || elem_row(elem)->class == CLASS_FLOAT;
 }
 
+void elem_range(Elem elem, int64_t *least, int64_t *most) {
+    int64_t bits = elem == TY_BOOL ? 1 : 8 * (int64_t)elem_bytes(elem) - elem_is_signed(elem);
+    *most = bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
+    *least = elem_is_signed(elem) ? -*most - 1 : 0;
+}
+
 const char *elem_name(Elem elem) {
     return elem_row(elem)->name;
 }

@@ -43,6 +43,7 @@ size_t elem_bytes(Elem elem);
 bool elem_is_float(Elem elem);
 bool elem_is_int(Elem elem); /* not bool */
 bool elem_is_signed(Elem elem);
+void elem_range(Elem elem, int64_t *least, int64_t *most); /* of an integer or bool */
 const char *elem_name(Elem elem);   /* "f32" */
 const char *elem_c_name(Elem elem); /* "float" */
 bool elem_from_name(const char *name, Elem *elem);

@@ -311,9 +311,9 @@ static void fold_start(Text *out, OpCode op, Elem elem) {
         if (elem_is_float(elem)) {
             style_number(out, elem, op == OP_FMAX ? -INFINITY : INFINITY, 0);
         } else {
-            int bits = 8 * (int)elem_bytes(elem) - elem_is_signed(elem);
-            int64_t most = bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
-            style_number(out, elem, 0, op == OP_FMIN ? most : elem_is_signed(elem) ? -most - 1 : 0);
+            int64_t least, most;
+            elem_range(elem, &least, &most);
+            style_number(out, elem, 0, op == OP_FMIN ? most : least);
         }
     } else {
         style_number(out, elem, op == OP_PROD, op == OP_PROD);

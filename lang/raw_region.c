@@ -202,9 +202,9 @@ static bool read_const(Raw *r, const Ast *expr, Line *line) {
     if (!elem_is_int(elem)) {
         return raw_number(r, expr, &line->attr.value);
     }
-    int bits = 8 * (int)elem_bytes(elem) - elem_is_signed(elem);
-    int64_t most = bits == 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
-    return raw_int(r, expr, elem_is_signed(elem) ? -most - 1 : 0, most, &line->attr.ivalue);
+    int64_t least, most;
+    elem_range(elem, &least, &most);
+    return raw_int(r, expr, least, most, &line->attr.ivalue);
 }
 
 static bool read_table(Raw *r, const Ast *expr, Line *line) {

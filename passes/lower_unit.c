@@ -27,13 +27,13 @@ static Type vector_type(Elem elem, int64_t count) {
 
 static const Expr *identity_of(Kernel *k, OpCode op, Elem elem) {
     bool is_float = elem_is_float(elem);
-    int64_t bits = 8 * (int64_t)elem_bytes(elem) - elem_is_signed(elem);
-    int64_t most = bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
+    int64_t least = 0, most = 0;
+    if (!is_float) {
+        elem_range(elem, &least, &most);
+    }
     switch (op) {
     case OP_MUL: return expr_const(k, elem, 1);
-    case OP_MAX:
-        return is_float ? expr_const(k, elem, -INFINITY)
-                        : expr_int(k, elem, elem_is_signed(elem) ? -most - 1 : 0);
+    case OP_MAX: return is_float ? expr_const(k, elem, -INFINITY) : expr_int(k, elem, least);
     case OP_MIN: return is_float ? expr_const(k, elem, INFINITY) : expr_int(k, elem, most);
     default: return expr_const(k, elem, 0);
     }

@@ -213,6 +213,18 @@ static bool fault(OracleReport *r, const char *check, const char *what) {
     return false;
 }
 
+/* The texts that places of nodes point into; gives the one of the module. */
+static uint32_t add_sources(Diag *diag, const GraphCase *c, const char *name) {
+    if (!c->text) {
+        return diag_add_source(diag, name, "", 0);
+    }
+    const Diag *from = &c->text->c.diag;
+    for (int i = 0; i < from->sources.count; i++) {
+        diag_add_source(diag, name, from->sources.at[i].text, from->sources.at[i].length);
+    }
+    return c->text->source;
+}
+
 bool emit_case(GraphCase *c, Arena *arena, const Trace *want, const OracleOptions *opt,
                OracleReport *r) {
     Compile compile = {.opt = {.threads = 4, .budget = -1, .no_main = true}};
@@ -223,7 +235,7 @@ bool emit_case(GraphCase *c, Arena *arena, const Trace *want, const OracleOption
     char *name = str_printf(arena, "g%d", opt->number);
     compile.opt.input = compile.opt.output = name;
     compile.opt.float_type = c->module->graph->float_type;
-    uint32_t source = diag_add_source(&compile.diag, name, "", 0);
+    uint32_t source = add_sources(&compile.diag, c, name);
     c->module->name = name;
     Program *p = pass_lower(&compile, &compile.arena, c->module);
     if (compile.diag.errors) {
