@@ -7,6 +7,7 @@
 #   make accept     the long runs                       make bench     beside PyTorch
 #   make mutants    wrong changes noticed               make replay    what a change does to emitted C
 #   make soak       MINUTES=n of fuzzing, JOBS=2        make fuzzers   the targets, sanitized
+#   make odd        tests with small odd block sizes
 #   make install    DESTDIR and PREFIX are honoured     make clean
 #
 # Everything generated lies under $(BUILD). A second flavour (asan, cover) is a second folder.
@@ -184,9 +185,21 @@ soak: $(BUILD)/mdlc $(TEST_BINARIES)
 
 # What the shell parts of the tests see.
 TEST_ENV = BUILD=$(BUILD) MDLC=$(BUILD)/mdlc CC="$(CC)" HAVE_CMOCKA=$(HAVE_CMOCKA) \
-        FUZZ_BUILD=$(FUZZ_BUILD)
+        FUZZ_BUILD=$(FUZZ_BUILD) ODD_BUILD=$(ODD_BUILD)
 
-test: $(BUILD)/mdlc $(TEST_BINARIES) fuzzers
+# Small odd thresholds, blocks and chunks (TUNED in compiler/base.h): small tensors reach each path.
+ODD_BUILD := build/odd
+in_odd = $(MAKE) --no-print-directory BUILD=$(ODD_BUILD) OPT="-O1 -g" WERROR=-w EXTRA=-DMDLC_ODD_SIZES
+odd-binaries:
+	+@$(in_odd) $(ODD_BUILD)/mdlc $(if $(HAVE_CMOCKA),$(addprefix $(ODD_BUILD)/tests/,unit/test_lower runtime/test_tile))
+
+# What does not ask for the usual sizes.
+odd:
+	+@$(in_odd) ONLY="unit/test_ runtime/test_tile samples threads gradients metrics memory parity strict" odd-tests
+odd-tests: $(BUILD)/mdlc $(TEST_BINARIES)
+	@$(TEST_ENV) ONLY="$$(echo $(ONLY) | tr ' ' '\n')" sh tests/run.sh
+
+test: $(BUILD)/mdlc $(TEST_BINARIES) fuzzers odd-binaries
 	@$(TEST_ENV) sh tests/run.sh
 
 golden: $(BUILD)/mdlc
@@ -239,7 +252,7 @@ clean:
 
 FORCE:
 .PHONY: all deps demo test lint asan cover golden mutants replay bench accept dqn install clean FORCE \
-        fuzz-binaries fuzzers libfuzzers soak
+        fuzz-binaries fuzzers libfuzzers soak odd odd-binaries odd-tests
 .SECONDARY:
 
 -include $(OBJECTS:.o=.d) $(UNIT:$(BUILD)/tests/unit/%=$(BUILD)/obj/tests/unit/%.d) \

@@ -277,6 +277,12 @@ static void make_units(Fuse *s) {
         if (u->dep.count > 1) {
             qsort(u->dep.at, (size_t)u->dep.count, sizeof *u->dep.at, id_compare);
         }
+        /* What a carry starts from is there before the loop, also what others compute again. */
+        for (int k = 0; u->kind == UNIT_LOOP && k < node->attr->ncarry; k++) {
+            if (info_of(s, node->in[k])->atom) {
+                set_add(u->deps, node->in[k]->id);
+            }
+        }
         VEC_PUSH(s->arena, &u->atom, node);
         VEC_PUSH(s->scratch, &s->unit, u);
         n->unit = u;
