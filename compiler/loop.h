@@ -116,6 +116,7 @@ struct Kernel {
     Arena *arena;
     const char *where; /* file:line for the comment, or NULL */
     const char *text;  /* what it computes */
+    const char *model; /* the type of an instance: no local has this name; or NULL */
     VEC(Arg *) arg;
     int nargs; /* ids of arguments in use */
     Axis axis[AXES_MAX];

@@ -57,6 +57,9 @@ Style style_open(Text *out, const Kernel *k) {
     s.bound = ARENA_ARRAY(out->arena, const char *, k->expr.count + 1);
     s.axis = ARENA_ARRAY(out->arena, const char *, k->naxis + 1);
     s.arg = ARENA_ARRAY(out->arena, const char *, k->nargs + 1);
+    if (k->model) {
+        names_add(out->arena, &s.used, NULL, k->model);
+    }
     for (int i = 0; i < k->arg.count; i++) {
         s.arg[k->arg.at[i]->id] = style_name(&s, k->arg.at[i]->name);
     }

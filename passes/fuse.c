@@ -250,6 +250,15 @@ static int id_compare(const void *a, const void *b) {
     return (*x > *y) - (*x < *y);
 }
 
+static bool has_dep(const Unit *u, uint32_t id) {
+    for (int i = 0; i < u->dep.count; i++) {
+        if ((uint32_t)u->dep.at[i] == id) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void make_units(Fuse *s) {
     const Region *region = s->f->region;
     int *seen = ARENA_ARRAY(s->scratch, int, region->node.count + 1);
@@ -274,14 +283,14 @@ static void make_units(Fuse *s) {
         } else {
             collect_deps(s, node, u, seen);
         }
-        if (u->dep.count > 1) {
-            qsort(u->dep.at, (size_t)u->dep.count, sizeof *u->dep.at, id_compare);
-        }
         /* What a carry starts from is there before the loop, also what others compute again. */
         for (int k = 0; u->kind == UNIT_LOOP && k < node->attr->ncarry; k++) {
-            if (info_of(s, node->in[k])->atom) {
-                set_add(u->deps, node->in[k]->id);
+            if (info_of(s, node->in[k])->atom && !has_dep(u, node->in[k]->id)) {
+                VEC_PUSH(s->arena, &u->dep, node->in[k]->id);
             }
+        }
+        if (u->dep.count > 1) {
+            qsort(u->dep.at, (size_t)u->dep.count, sizeof *u->dep.at, id_compare);
         }
         VEC_PUSH(s->arena, &u->atom, node);
         VEC_PUSH(s->scratch, &s->unit, u);

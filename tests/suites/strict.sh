@@ -30,6 +30,13 @@ END
 "$MDLC" "$scratch/parts.mdl" -o "$scratch/parts.c" || fail "names of parts" "does not compile"
 check "names of parts" "$CC" $STRICT_FLAGS -fsyntax-only "$scratch/parts.c"
 
+# Models with the names that locals of a kernel get.
+for name in parts sum row; do
+    cp tests/suites/wide.mdl "$scratch/$name.mdl"
+    "$MDLC" "$scratch/$name.mdl" -o "$scratch/$name.c" || fail "a model called $name" "does not compile"
+    check "a model called $name" "$CC" $STRICT_FLAGS -fsyntax-only "$scratch/$name.c"
+done
+
 for name in $names; do
     for compiler in gcc clang; do
         have $compiler || { skip "$name with $compiler" "not installed"; continue; }
