@@ -252,7 +252,7 @@ static int id_compare(const void *a, const void *b) {
 
 static bool has_dep(const Unit *u, uint32_t id) {
     for (int i = 0; i < u->dep.count; i++) {
-        if ((uint32_t)u->dep.at[i] == id) {
+        if (u->dep.at[i] == id) {
             return true;
         }
     }
