@@ -427,19 +427,32 @@ const char *kernel_share_fault(const KernelSites *sites, const Buf *in, const Bu
 
 /* ---- what the step says --------------------------------------------------------------------- */
 
-/* The places of a site: a loop may begin later and end earlier than its axis. */
-static void site_range(const Kernel *k, const Site *site, int64_t *least, int64_t *most) {
-    *least = *most = site->index->base;
-    for (int i = 0; i < site->index->nterm; i++) {
-        Atom atom = *site->index->term[i].atom;
+static int64_t floored(int64_t a, int64_t by) {
+    return a / by - (a % by < 0);
+}
+
+/* The values of an index at a site: a loop may begin later and end earlier than its axis, which
+ * also holds inside quotients and remainders. */
+static void site_range(const Kernel *k, const Site *site, const Index *index, int64_t *least,
+                       int64_t *most) {
+    *least = *most = index->base;
+    for (int i = 0; i < index->nterm; i++) {
+        Atom atom = *index->term[i].atom;
         const Stmt *s = atom.kind == ATOM_AXIS ? binder(site, atom.number) : NULL;
+        int64_t lo, hi;
         if (s != NULL && s->span > 0) {
             int64_t extent = k->axis[atom.number].extent;
             int64_t end = (s->begin != NULL ? s->begin->most : 0) + s->span;
             atom.least = s->begin != NULL ? s->begin->least : 0;
             atom.most = (end < extent ? end : extent) - 1;
+        } else if (atom.kind == ATOM_DIV) {
+            site_range(k, site, atom.of, &lo, &hi);
+            lo = floored(lo, atom.by);
+            hi = floored(hi, atom.by);
+            atom.least = lo > atom.least ? lo : atom.least;
+            atom.most = hi < atom.most ? hi : atom.most;
         }
-        spread(site->index->term[i].mul, &atom, least, most);
+        spread(index->term[i].mul, &atom, least, most);
     }
 }
 
@@ -488,7 +501,7 @@ const char *kernel_access_fault(const KernelSites *sites, const Step *step) {
             continue;
         }
         int64_t count = buf->bytes / (int64_t)elem_bytes(buf->type.elem), least, most;
-        site_range(sites->k, site, &least, &most);
+        site_range(sites->k, site, site->index, &least, &most);
         if (!site->guarded && (least < 0 || most >= count)) {
             return str_printf(sites->arena,
                               "it reaches from %lld to %lld in the %lld elements of %s",
