@@ -9,6 +9,7 @@
 
 #include <signal.h>
 
+#include "runtime/checkpoint.h"
 #include "runtime/stage.h"
 
 static volatile sig_atomic_t md_signal; /* the first SIGINT or SIGTERM */
@@ -189,6 +190,14 @@ MD_FN int md_save_weights(md_run *r) {
     return rc;
 }
 
+MD_FN int md_save_all(md_run *r) {
+    int rc = r->options.save != NULL ? md_save_weights(r) : MD_EXIT_OK;
+    if (rc == MD_EXIT_OK && r->options.checkpoint != NULL) {
+        rc = md_checkpoint_save(r);
+    }
+    return rc;
+}
+
 /* What is due behind a step; the last step has its own place. */
 MD_FN int md_after_step(md_run *r) {
     const md_options *o = &r->options;
@@ -209,7 +218,7 @@ MD_FN int md_after_step(md_run *r) {
         }
     }
     if (o->save_every > 0 && r->step % o->save_every == 0 && !last) {
-        if (md_save_weights(r) != MD_EXIT_OK) {
+        if (md_save_all(r) != MD_EXIT_OK) {
             md_complain(r, "warning: "); /* the run is worth more than one copy of it */
         }
     }
@@ -239,7 +248,8 @@ MD_FN int md_fit(md_run *r) {
             r->step++;
             rc = md_after_step(r);
         }
-        if (r->step == 2) {
+        r->made++;
+        if (r->made == 2) {
             r->pages_early = md_statm_pages();
         }
     }
@@ -247,8 +257,8 @@ MD_FN int md_fit(md_run *r) {
     if (rc != MD_EXIT_OK) {
         return rc;
     }
-    if (r->options.save != NULL && r->step > 0) {
-        rc = md_save_weights(r);
+    if (r->step > 0) {
+        rc = md_save_all(r);
     }
     md_log_end(r);
     return rc != MD_EXIT_OK ? rc : md_signal != 0 ? 128 + (int)md_signal : MD_EXIT_OK;

@@ -40,6 +40,7 @@ typedef struct md_run {
     double *values, *eval_values, *sums, *part_sums;
     /* progress */
     int64_t steps, per_epoch, step; /* step: finished updates */
+    int64_t made;                   /* of them by this run */
     int64_t train_rows, held_rows;
     int64_t staged; /* first staged row when the order is fixed; -1: none */
     int64_t log_every, saved_step;
@@ -249,7 +250,7 @@ MD_COLD void md_log_end(md_run *r) {
     uint64_t peak = md_peak_bytes();
     uint64_t other = r->process + r->libraries + md_data_bytes(r);
     uint64_t over = peak > other ? peak - other : 0;
-    int64_t growth = r->step > 2 ? r->pages_late - r->pages_early : 0;
+    int64_t growth = r->made > 2 ? r->pages_late - r->pages_early : 0;
     if (r->options.log == MD_LOG_JSON) {
         md_text_format(t, "{\"event\":\"end\",\"entry\":\"%s\",\"steps\":%lld", e->name,
                        (long long)r->step);

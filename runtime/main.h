@@ -182,7 +182,12 @@ MD_COLD int md_setup_model(md_run *r) {
     if (code != MD_OK) {
         return md_model_failed(r, code, "setting up");
     }
-    if (r->options.load != NULL) {
+    if (r->options.resume != NULL) {
+        int rc = md_checkpoint_resume(r);
+        if (rc != MD_EXIT_OK) {
+            return rc;
+        }
+    } else if (r->options.load != NULL) {
         int rc = md_load_file(r->options.load, m, &r->regions.memory, MD_SAVE_PARAMS, r->seen,
                               &r->message);
         if (rc != MD_EXIT_OK) {
@@ -210,6 +215,9 @@ MD_COLD int md_setup(md_run *r, md_paths *paths) {
         md_touch_write(r->regions.base, r->regions.mapped);
         rc = r->options.save == NULL ? MD_EXIT_OK
                                      : md_out_probe(&r->out, r->options.save, &r->message);
+    }
+    if (rc == MD_EXIT_OK && r->options.checkpoint != NULL) {
+        rc = md_out_probe(&r->out, r->options.checkpoint, &r->message);
     }
     if (rc == MD_EXIT_OK) {
         rc = md_setup_model(r);

@@ -28,7 +28,7 @@ typedef struct md_options {
     int64_t seed;
     int64_t save_every, eval_every, log_every; /* 0: not asked for */
     int64_t threads;                           /* 0: as the bound provides */
-    const char *load, *save;
+    const char *load, *save, *checkpoint, *resume;
     md_log_form log;
 } md_options;
 
@@ -56,6 +56,9 @@ MD_COLD const md_option *md_option_table(void) {
         {"--load", MD_OPT_TEXT, MD_IN_RUNS, "FILE", "weights to start from (safetensors)"},
         {"--save", MD_OPT_TEXT, MD_IN_TRAIN | MD_IN_ENTRY, "FILE",
          "where the weights go at the end"},
+        {"--checkpoint", MD_OPT_TEXT, MD_IN_TRAIN, "FILE",
+         "where all that a resume needs goes; the one before stays as FILE.old"},
+        {"--resume", MD_OPT_TEXT, MD_IN_TRAIN, "FILE", "a checkpoint to go on from"},
         {"--save-every", MD_OPT_COUNT, MD_IN_TRAIN, "N", "save every N steps too"},
         {"--eval-every", MD_OPT_COUNT, MD_IN_TRAIN, "N", "evaluate every N steps too"},
         {"--in", MD_OPT_PAIR, MD_IN_TRAIN | MD_IN_ENTRY, "NAME=FILE.npy",
@@ -64,7 +67,6 @@ MD_COLD const md_option *md_option_table(void) {
         {"--log", MD_OPT_TEXT, MD_IN_RUNS, "text|json|none", "what is printed (text)"},
         {"--log-every", MD_OPT_COUNT, MD_IN_TRAIN, "N", "a line every N steps"},
         {"--threads", MD_OPT_COUNT, MD_IN_RUNS, "N", "threads to use at most"},
-        {"--resume", MD_OPT_LATER, MD_IN_TRAIN, "FILE", NULL},
         {"--only", MD_OPT_LATER, MD_IN_TRAIN, "PATH", NULL},
         {NULL, MD_OPT_TEXT, 0, NULL, NULL},
     };
@@ -151,6 +153,10 @@ MD_COLD int md_option_text(md_options *o, const md_option *option, const char *v
         o->load = value;
     } else if (strcmp(option->name, "--save") == 0) {
         o->save = value;
+    } else if (strcmp(option->name, "--checkpoint") == 0) {
+        o->checkpoint = value;
+    } else if (strcmp(option->name, "--resume") == 0) {
+        o->resume = value;
     } else if (strcmp(value, "text") == 0) {
         o->log = MD_LOG_TEXT;
     } else if (strcmp(value, "json") == 0) {
@@ -393,8 +399,15 @@ MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **
     if (o->steps > 0 && o->epochs > 0) {
         return md_fail(message, MD_EXIT_USAGE, "--steps and --epochs exclude each other");
     }
-    if (o->save_every > 0 && o->save == NULL) {
-        return md_fail(message, MD_EXIT_USAGE, "--save-every needs --save FILE");
+    if (o->save_every > 0 && o->save == NULL && o->checkpoint == NULL) {
+        return md_fail(message, MD_EXIT_USAGE,
+                       "--save-every needs --save FILE or --checkpoint FILE");
+    }
+    int seeded = 0;
+    if (o->resume != NULL && (o->load != NULL || md_option_pair(o, "--seed", &seeded) != NULL)) {
+        return md_fail(message, MD_EXIT_USAGE,
+                       "--resume goes on with the weights and the seed of its file; --load and "
+                       "--seed begin a new run");
     }
     if (o->threads > m->threads) {
         return md_fail(message, MD_EXIT_USAGE,

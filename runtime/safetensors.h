@@ -95,13 +95,45 @@ MD_FN const md_tensor *md_save_next(const md_tensor *tensors, size_t count, unsi
     return NULL;
 }
 
-MD_FN void md_save_header(md_save *s, const md_tensor *tensors, size_t count, unsigned what) {
+/* A checksum of data in order of the file; pieces but the last of a tensor are whole words. */
+MD_FN uint64_t md_sum(uint64_t sum, const char *data, size_t bytes) {
+    while (bytes > 0) {
+        uint64_t word = 0;
+        size_t n = bytes < sizeof word ? bytes : sizeof word;
+        memcpy(&word, data, n);
+        sum = (sum ^ word ^ (uint64_t)n << 56) * UINT64_C(0x9E3779B97F4A7C15);
+        sum ^= sum >> 32;
+        data += n;
+        bytes -= n;
+    }
+    return sum;
+}
+
+MD_FN void md_sum_text(md_text *t, uint64_t sum) {
+    static const char hex[] = "0123456789abcdef";
+    for (int i = 60; i >= 0; i -= 4) {
+        char digit[2] = {hex[sum >> i & 15], 0};
+        md_text_add(t, digit);
+    }
+}
+
+/* `sum`: of the data, or NULL: the file carries none. */
+MD_FN void md_save_header(md_save *s, const md_tensor *tensors, size_t count, unsigned what,
+                          const uint64_t *sum) {
     char buffer[512];
     uint64_t at = 0;
     size_t width = 8, index = 0;
     const md_tensor *t;
-    static const char first[] = "{\"__metadata__\":{\"format\":\"pt\",\"producer\":\"mdlc\"}";
+    static const char first[] = "{\"__metadata__\":{\"format\":\"pt\",\"producer\":\"mdlc\"";
     md_save_bytes(s, first, sizeof first - 1);
+    if (sum != NULL) {
+        md_text line = md_text_make(buffer, sizeof buffer);
+        md_text_add(&line, ",\"mdlc.checksum\":\"");
+        md_sum_text(&line, *sum);
+        md_text_add(&line, "\"");
+        md_save_bytes(s, line.at, line.used);
+    }
+    md_save_bytes(s, "}", 1);
     while ((t = md_save_next(tensors, count, what, &width, &index)) != NULL) {
         md_text line = md_text_make(buffer, sizeof buffer);
         md_save_bytes(s, ",", 1);
@@ -133,8 +165,15 @@ MD_FN char *md_tensor_data(const md_tensor *t, const md_memory *memory) {
 MD_FN int md_save_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
                           unsigned what, md_write_fn write, void *user) {
     md_save s;
+    uint64_t sum = 0;
+    size_t width = 8, index = 0;
+    const md_tensor *t;
+    int sums = (what >> MD_SLOT & 1u) != 0; /* a checkpoint */
+    while (sums && (t = md_save_next(tensors, count, what, &width, &index)) != NULL) {
+        sum = md_sum(sum, md_tensor_data(t, memory), t->bytes);
+    }
     memset(&s, 0, sizeof s);
-    md_save_header(&s, tensors, count, what);
+    md_save_header(&s, tensors, count, what, sums ? &sum : NULL);
     uint64_t length = (s.count + 7) / 8 * 8;
     uint64_t padding = length - s.count;
     char prefix[8];
@@ -144,10 +183,10 @@ MD_FN int md_save_tensors(const md_tensor *tensors, size_t count, const md_memor
     s.write = write;
     s.user = user;
     md_save_bytes(&s, prefix, sizeof prefix);
-    md_save_header(&s, tensors, count, what);
+    md_save_header(&s, tensors, count, what, sums ? &sum : NULL);
     md_save_bytes(&s, "        ", (size_t)padding);
-    size_t width = 8, index = 0;
-    const md_tensor *t;
+    width = 8;
+    index = 0;
     while ((t = md_save_next(tensors, count, what, &width, &index)) != NULL) {
         md_save_bytes(&s, md_tensor_data(t, memory), t->bytes);
     }
@@ -176,6 +215,7 @@ typedef struct md_load {
     void *user;
     uint64_t header; /* length of the JSON text */
     uint64_t data;   /* length of the data, by the offsets */
+    char sum[20];    /* the checksum as written; empty: none */
     uint64_t ends;   /* hashes of all begins less those of all ends */
     size_t hint;     /* where the next name most likely stands in the table */
     int faults;
@@ -223,6 +263,28 @@ MD_FN void md_load_head_field(md_load *l, unsigned *have) {
     *have |= bit;
 }
 
+/* Takes our checksum out of what else stands there. */
+MD_FN void md_load_metadata(md_load *l) {
+    md_json *j = &l->json;
+    char key[32];
+    if (!md_json_take(j, '{')) {
+        md_json_skip(j);
+        return;
+    }
+    for (int members = 0; j->why == NULL && !md_json_take(j, '}'); members++) {
+        if (members > 0) {
+            md_json_expect(j, ',', "',' was expected");
+        }
+        md_json_string(j, key, sizeof key);
+        md_json_expect(j, ':', "':' was expected");
+        if (md_text_same(key, "mdlc.checksum")) {
+            md_json_string(j, l->sum, sizeof l->sum);
+        } else {
+            md_json_skip(j);
+        }
+    }
+}
+
 /* Reads the next tensor of the header into l->head. Gives 0 at its end and after a fault;
  * *members counts the members so far, *metadata the "__metadata__" among them. */
 MD_FN int md_load_head(md_load *l, uint64_t *members, int *metadata) {
@@ -250,7 +312,7 @@ MD_FN int md_load_head(md_load *l, uint64_t *members, int *metadata) {
         if ((*metadata)++ > 0) {
             md_json_fault(j, "__metadata__ stands twice");
         }
-        md_json_skip(j);
+        md_load_metadata(l);
     }
     unsigned have = 0;
     md_json_expect(j, '{', "a tensor's description was expected");
@@ -437,6 +499,31 @@ MD_FN void md_load_length(md_load *l) {
     }
 }
 
+/* The data against the checksum, before any of it is taken. */
+MD_FN void md_load_verify(md_load *l) {
+    char buffer[2048], text[20];
+    uint64_t members = 0, sum = 0;
+    int metadata = 0;
+    md_load_rewind(l);
+    while (md_load_head(l, &members, &metadata) && l->code == MD_OK) {
+        for (uint64_t at = l->head.begin; at < l->head.end;) {
+            uint64_t left = l->head.end - at;
+            size_t n = left < sizeof buffer ? (size_t)left : sizeof buffer;
+            if (l->read(l->user, 8 + l->header + at, buffer, n) != 0) {
+                md_text_add(md_load_fault(l, MD_ERR_READ), "its data could not be read");
+                return;
+            }
+            sum = md_sum(sum, buffer, n);
+            at += n;
+        }
+    }
+    md_text want = md_text_make(text, sizeof text);
+    md_sum_text(&want, sum);
+    if (!md_text_same(text, l->sum)) {
+        md_text_add(md_load_fault(l, MD_ERR_FORMAT), "damaged: its checksum is another one");
+    }
+}
+
 /* Second walk: data into the regions. The file may have changed meanwhile, so only what still
  * fits is read. */
 MD_FN void md_load_data(md_load *l, const md_memory *memory) {
@@ -497,6 +584,9 @@ MD_FN void md_load_steps(md_load *l, const md_memory *memory) {
     }
     if (l->code == MD_OK && l->json.why == NULL) {
         md_load_length(l);
+    }
+    if (l->code == MD_OK && l->json.why == NULL && l->sum[0] != 0) {
+        md_load_verify(l);
     }
     if (l->code == MD_OK && l->json.why == NULL) {
         md_load_data(l, memory);

@@ -21,6 +21,7 @@ typedef struct md_out {
     int special;  /* no regular file: written in place */
     int nameless; /* the temporary file has no name yet */
     const char *path;
+    char keep[MD_PATH_BYTES + 8];  /* not empty: what was there gets this name */
     char target[MD_PATH_BYTES];    /* path with links followed */
     char temp[MD_PATH_BYTES + 32]; /* next to it */
     size_t used;
@@ -164,13 +165,18 @@ MD_COLD int md_out_write(void *user, const void *data, size_t bytes) {
     return o->error;
 }
 
-/* Gives the complete file its temporary name; where that may not be, a copy of it. */
-MD_COLD void md_out_name(md_out *o) {
+/* Gives a file without a name this one, if nothing has it. */
+MD_COLD int md_out_link(const md_out *o, const char *name) {
     char self[48];
     snprintf(self, sizeof self, "/proc/self/fd/%d", o->fd);
+    return linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+}
+
+/* Gives the complete file its temporary name; where that may not be, a copy of it. */
+MD_COLD void md_out_name(md_out *o) {
     o->nameless = 0;
     for (int i = 0; i < 2; i++) {
-        if (linkat(AT_FDCWD, self, AT_FDCWD, o->temp, AT_SYMLINK_FOLLOW) == 0) {
+        if (md_out_link(o, o->temp) == 0) {
             return;
         }
         if (errno != EEXIST || unlink(o->temp) != 0) {
@@ -208,18 +214,26 @@ MD_COLD int md_out_close(md_out *o, md_text *message) {
     if (o->error == 0 && !o->special && fsync(o->fd) != 0) {
         o->error = errno;
     }
-    if (o->error == 0 && o->nameless) {
+    int placed = 0;
+    if (o->error == 0 && !o->special && o->keep[0] != 0) {
+        (void)rename(o->target, o->keep); /* there may be none */
+        placed = o->nameless && md_out_link(o, o->target) == 0;
+    }
+    if (o->error == 0 && o->nameless && !placed) {
         md_out_name(o);
     }
     if (o->fd >= 0 && close(o->fd) != 0 && o->error == 0) {
         o->error = errno;
     }
     o->fd = -1;
-    if (o->error == 0 && !o->special && rename(o->temp, o->target) != 0) {
+    if (o->error == 0 && !o->special && !placed && rename(o->temp, o->target) != 0) {
         o->error = errno;
     }
     if (o->error != 0) {
         md_out_cancel(o);
+        if (o->keep[0] != 0 && access(o->target, F_OK) != 0) {
+            (void)rename(o->keep, o->target); /* it is the best there is */
+        }
         return md_out_fail(o, message);
     }
     if (!o->special) {

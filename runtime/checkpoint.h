@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: 0BSD */
+/* checkpoint: everything that an exact resume needs, in two files by turns.
+ *
+ * A new checkpoint is complete and synced before the one at its path gets the name PATH.old and it
+ * the name PATH; so whatever happens when, one of the two is whole. Both carry a checksum. A resume
+ * takes PATH, or PATH.old where PATH is missing or damaged, and says so.
+ * Needs log.h; gives exit codes; allocates nothing. */
+#ifndef MD_CHECKPOINT_H
+#define MD_CHECKPOINT_H
+
+#include "runtime/log.h"
+
+enum { MD_CHECKPOINT = MD_SAVE_ALL | MD_SAVE_RINGS };
+
+MD_COLD int md_checkpoint_save(md_run *r) {
+    snprintf(r->out.keep, sizeof r->out.keep, "%s.old", r->options.checkpoint);
+    int rc = md_save_file(&r->out, r->options.checkpoint, r->model, &r->regions.memory,
+                          MD_CHECKPOINT, &r->message);
+    r->out.keep[0] = 0;
+    return rc;
+}
+
+/* A scalar i64 of the state by its name in files; -1: there is none, or the file had none. */
+MD_COLD int64_t md_checkpoint_number(const md_run *r, const char *name) {
+    for (size_t i = 0; i < r->model->tensor_count; i++) {
+        const md_tensor *t = &r->model->tensors[i];
+        if (r->seen[i] && t->dtype == MD_I64 && t->rank == 0 && strcmp(t->name, name) == 0) {
+            int64_t value;
+            memcpy(&value, md_tensor_data(t, &r->regions.memory), sizeof value);
+            return value;
+        }
+    }
+    return -1;
+}
+
+MD_COLD int md_checkpoint_load(md_run *r, const char *path) {
+    char name[512];
+    int rc = md_load_file(path, r->model, &r->regions.memory, MD_CHECKPOINT, r->seen, &r->message);
+    if (rc != MD_EXIT_OK) {
+        return rc;
+    }
+    snprintf(name, sizeof name, "mdlc.%s.step", r->entry->name);
+    int64_t step = md_checkpoint_number(r, name), seed = md_checkpoint_number(r, "mdlc.seed");
+    if (step < 0 || seed < 0) {
+        return md_fail(&r->message, MD_EXIT_DATA,
+                       "%s: a file of weights, not a checkpoint of '%s'; --load FILE starts a new "
+                       "run from it",
+                       path, r->entry->name);
+    }
+    r->step = step;
+    r->options.seed = seed;
+    return MD_EXIT_OK;
+}
+
+/* Goes on from --resume FILE: weights, slots, counters, seed, rings, and the place in the data. */
+MD_COLD int md_checkpoint_resume(md_run *r) {
+    char first[MD_MESSAGE_BYTES], old[MD_PATH_BYTES + 8];
+    const char *path = r->options.resume;
+    int rc = md_checkpoint_load(r, path);
+    if (rc == MD_EXIT_OK || strlen(path) >= MD_PATH_BYTES) {
+        return rc;
+    }
+    snprintf(first, sizeof first, "%s", r->message.at);
+    snprintf(old, sizeof old, "%s.old", path);
+    if (access(old, F_OK) != 0) {
+        return rc;
+    }
+    r->message = md_text_make(r->message_bytes, sizeof r->message_bytes);
+    if (md_checkpoint_load(r, old) == MD_EXIT_OK) {
+        md_text_format(&r->message, "%.200s; going on from '%s', step %lld", first, old,
+                       (long long)r->step);
+        md_complain(r, "warning: ");
+        return MD_EXIT_OK;
+    }
+    r->message = md_text_make(r->message_bytes, sizeof r->message_bytes);
+    return md_fail(&r->message, rc, "%.300s; '%s' does not help either", first, old);
+}
+
+#endif

@@ -1,0 +1,92 @@
+#!/bin/sh
+# Checkpoints: a run that was stopped and resumed ends with the same bytes as one that was not; a
+# program that is killed while it saves leaves a checkpoint that is whole; damage is seen and the
+# checkpoint before is taken. LONG=1 stops at 20 steps and kills 200 times.
+set -u
+. tests/lib.sh
+: "${LONG:=0}" "${SEED:=1}"
+[ "$LONG" = 1 ] && stops=20 kills=200 || stops=5 kills=12
+echo "resume: SEED=$SEED"
+
+"$MDLC" tests/suites/resume.mdl -o "$scratch/resume.c" &&
+    $CC -O1 -march=native -fopenmp "$scratch/resume.c" -lm -o "$scratch/resume" ||
+    { fail resume "does not build"; summary resume; exit 1; }
+program=$scratch/resume
+fit() { "$program" fit --log none "$@" 2>"$scratch/err"; }
+numbers() { # COUNT MOST: as many numbers from 1 to MOST
+    awk -v n="$1" -v most="$2" -v seed="$SEED" 'BEGIN { srand(seed); for (i = 0; i < n; i++) print 1 + int(rand() * most) }'
+}
+
+fit --steps 40 --seed 5 --checkpoint "$scratch/whole" --save "$scratch/whole.w" || fail "whole run" "$(cat "$scratch/err")"
+for stop in $(numbers $stops 39); do
+    rm -f "$scratch"/part*
+    fit --steps "$stop" --seed 5 --checkpoint "$scratch/part" &&
+        fit --steps 40 --resume "$scratch/part" --checkpoint "$scratch/part" --save "$scratch/part.w" ||
+        { fail "stopped at $stop" "$(cat "$scratch/err")"; continue; }
+    cmp -s "$scratch/part.w" "$scratch/whole.w" && cmp -s "$scratch/part" "$scratch/whole" && pass ||
+        fail "stopped at $stop" "other bytes than without the stop"
+done
+# Another number of threads, and a signal, make no difference either.
+rm -f "$scratch"/part*
+fit --steps 17 --seed 5 --threads 1 --checkpoint "$scratch/part" && fit --steps 40 --threads 2 --resume "$scratch/part" --save "$scratch/part.w" &&
+    same "other threads" "$scratch/whole.w" "$scratch/part.w"
+rm -f "$scratch"/part*
+"$program" fit --steps 100000000 --seed 5 --log none --checkpoint "$scratch/part" 2>/dev/null & child=$!
+sleep 0.4
+kill -TERM $child
+wait $child
+[ $? -eq 143 ] && fit --steps 1 --resume "$scratch/part" && pass || fail "a signal" "$(cat "$scratch/err")"
+
+# Killed while it saves, at any moment: one of the two files is whole.
+rm -f "$scratch"/part*
+fit --steps 1 --seed 5 --checkpoint "$scratch/part"
+for pause in $(numbers $kills 40); do
+    "$program" fit --steps 100000000 --log none --resume "$scratch/part" --checkpoint "$scratch/part" --save-every 1 2>/dev/null & child=$!
+    sleep "0.$((100 + pause * 3))"
+    kill -KILL $child
+    wait $child 2>/dev/null
+    fit --steps 1 --resume "$scratch/part" && pass || { fail "killed" "$(cat "$scratch/err")"; break; }
+done
+[ "$(find "$scratch" -name 'part*' | wc -l)" -le 2 ] && pass || fail "killed" "files are left behind"
+
+# Damage.
+says() { # NAME STATUS PATTERN COMMAND...
+    says_name=$1 says_want=$2 says_text=$3
+    shift 3
+    "$@"
+    says_rc=$?
+    if [ $says_rc -ne "$says_want" ]; then
+        fail "$says_name" "status $says_rc, not $says_want: $(cat "$scratch/err")"
+    else
+        grep -q "$says_text" "$scratch/err" && pass || fail "$says_name" "$(cat "$scratch/err")"
+    fi
+}
+rm -f "$scratch"/part*
+fit --steps 10 --seed 5 --checkpoint "$scratch/part" && fit --steps 20 --resume "$scratch/part" --checkpoint "$scratch/part"
+cp "$scratch/part" "$scratch/good"
+size=$(wc -c <"$scratch/good")
+for at in $(numbers 4 $((size - 5000))); do
+    cp "$scratch/good" "$scratch/part"
+    # The last byte of a header and data; a bit that is turned is another byte in any case.
+    byte=$(od -An -tu1 -j $((4000 + at)) -N1 "$scratch/good")
+    # shellcheck disable=SC2059
+    printf "\\$(printf %o $(((byte ^ 4) & 255)))" | dd of="$scratch/part" bs=1 seek=$((4000 + at)) conv=notrunc 2>/dev/null
+    says "a bit turned at $((4000 + at))" 0 "going on from .*part.old', step 10" fit --steps 40 --resume "$scratch/part" --save "$scratch/part.w"
+    same "a bit turned" "$scratch/whole.w" "$scratch/part.w"
+done
+head -c 3000 "$scratch/good" >"$scratch/part"
+says "cut" 0 "going on from .*part.old', step 10" fit --steps 12 --resume "$scratch/part"
+rm "$scratch/part"
+says "missing" 0 "going on from .*part.old', step 10" fit --steps 12 --resume "$scratch/part"
+head -c 3000 "$scratch/good" >"$scratch/part"
+cp "$scratch/part" "$scratch/part.old"
+says "both damaged" 1 "does not help either" fit --steps 12 --resume "$scratch/part"
+says "weights" 1 "not a checkpoint" fit --steps 12 --resume "$scratch/whole.w"
+says "with --seed" 2 "goes on with" fit --steps 12 --resume "$scratch/good" --seed 3
+says "no folder" 1 "cannot write" fit --steps 12 --checkpoint "$scratch/none/x"
+cp "$scratch/good" "$scratch/part"
+check "nothing left to do" fit --steps 5 --resume "$scratch/part" --save "$scratch/part.w"
+# A checkpoint is a weights file too.
+"$program" eval --load "$scratch/good" --log json >"$scratch/eval" 2>"$scratch/err" && grep -q '"event":"eval"' "$scratch/eval" && pass ||
+    fail "eval of a checkpoint" "$(cat "$scratch/err")"
+summary resume
