@@ -87,20 +87,6 @@ void text_shape(Text *out, Type type) {
     text_add(out, "]");
 }
 
-void text_bytes(Text *out, int64_t bytes) {
-    static const char *const unit[] = {"KiB", "MiB", "GiB", "TiB"};
-    text_printf(out, "%lld B", (long long)bytes);
-    double scaled = (double)bytes;
-    int at = -1;
-    while (scaled >= 1024 && at < 3) {
-        scaled /= 1024;
-        at++;
-    }
-    if (at >= 0) {
-        text_printf(out, " = %.1f %s", scaled, unit[at]);
-    }
-}
-
 int loc_line_of(const Emit *e, Loc loc) {
     int line = 0, col = 0;
     if (loc.source < (uint32_t)e->c->diag.sources.count) {

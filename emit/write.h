@@ -24,7 +24,6 @@ void text_doc(Text *out, const char *indent, const char *doc);
 void text_literal(Text *out, const char *s); /* with quotes; NULL prints NULL */
 void text_double(Text *out, double value);   /* a C constant that gives these bits back */
 void text_shape(Text *out, Type type);       /* [128, 64] */
-void text_bytes(Text *out, int64_t bytes);   /* 1048576 B = 1.0 MiB */
 int loc_line_of(const Emit *e, Loc loc);     /* 0: none */
 
 /* A field of *_in or *_out: the name of the source unless C has it. */

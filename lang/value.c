@@ -94,10 +94,6 @@ double value_number(const Value *v) {
     return v->kind == V_INT ? (double)v->integer : v->real;
 }
 
-bool value_is_tensor(const Value *v) {
-    return v->kind == V_TENSOR;
-}
-
 Elem value_elem(const Value *v) {
     return v->node->type.elem;
 }

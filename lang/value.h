@@ -79,7 +79,6 @@ const Value *value_with(Arena *arena, const Value *v, Node *node);
 
 bool value_is_number(const Value *v); /* INT or REAL */
 double value_number(const Value *v);
-bool value_is_tensor(const Value *v);
 Elem value_elem(const Value *v); /* of a tensor */
 Dim value_to_dim(const Value *v);
 

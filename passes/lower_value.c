@@ -38,6 +38,7 @@ static const Expr *value_memory(Values *v, const Node *node, const Index *const 
 #define value_slot value_memory
 #define value_body_param value_memory
 #define value_loop value_memory
+#define value_concat value_memory
 #define value_pick value_memory
 #define value_cumsum value_memory
 
@@ -60,26 +61,6 @@ static const Expr *value_view(Values *v, const Node *node, const Index *const *a
     }
     const Expr *choice[3] = {guard, inside, border};
     return expr_map(v->k, OP_SELECT, node->type.elem, choice, 3);
-}
-
-static const Expr *value_concat(Values *v, const Node *node, const Index *const *at) {
-    int axis = node->attr->axis;
-    const Index *in[MD_RANK];
-    memcpy(in, at, sizeof *in * (size_t)node->type.rank);
-    int64_t end = node->type.dim[axis];
-    const Expr *value = NULL;
-    for (int i = node->nin - 1; i >= 0; i--) {
-        int64_t begin = end - node->in[i]->type.dim[axis];
-        in[axis] = index_offset(&v->k->index, at[axis], -begin);
-        const Expr *here = expr_within(v->k, at[axis], begin, end);
-        if (!expr_is_false(here)) {
-            const Expr *part = value_under(v, here, node->in[i], in);
-            const Expr *choice[3] = {here, part, value};
-            value = value ? expr_map(v->k, OP_SELECT, node->type.elem, choice, 3) : part;
-        }
-        end = begin;
-    }
-    return value;
 }
 
 static const Expr *value_map(Values *v, const Node *node, const Index *const *at) {
@@ -371,8 +352,11 @@ const Expr *value_product(Values *v, const Node *node, const Index *const *label
     return expr_map(v->k, OP_MUL, node->type.elem, in, 2);
 }
 
-/* A product inside an element's expression: for tiny ones, and the meaning of all others. */
+/* A tiny product inside an element's expression: of one factor, or written out. */
 static const Expr *value_contract(Values *v, const Node *node, const Index *const *at) {
+    if (!fold_is_tiny(node)) {
+        return value_memory(v, node, at);
+    }
     int64_t extent[3 * MD_RANK], dim[MD_RANK];
     int n = contract_labels(node, extent), nsum = 0;
     const Index *label[3 * MD_RANK] = {0};
@@ -389,27 +373,19 @@ static const Expr *value_contract(Values *v, const Node *node, const Index *cons
     if (nsum == 0) {
         return value_product(v, node, label);
     }
+    /* Positions are read through label[], so that one vector serves: flat over the sum. */
     const Index *pos[MD_RANK];
-    if (fold_is_tiny(node)) {
-        /* Positions are read through label[], so that one vector serves: flat over the sum. */
-        int64_t count = fold_count(node);
-        const Expr *value = NULL;
-        for (int64_t c = 0; c < count; c++) {
-            const Index *flat = index_const(&v->k->index, c);
-            index_unflatten(&v->k->index, flat, nsum, dim, pos);
-            for (int i = 0; i < nsum; i++) {
-                label[sum[i]] = pos[i];
-            }
-            const Expr *both[2] = {value, value_product(v, node, label)};
-            value = value ? expr_map(v->k, OP_ADD, node->type.elem, both, 2) : both[1];
+    const Expr *value = NULL;
+    for (int64_t c = 0, count = fold_count(node); c < count; c++) {
+        const Index *flat = index_const(&v->k->index, c);
+        index_unflatten(&v->k->index, flat, nsum, dim, pos);
+        for (int i = 0; i < nsum; i++) {
+            label[sum[i]] = pos[i];
         }
-        return value ? value : expr_const(v->k, node->type.elem, 0);
+        const Expr *both[2] = {value, value_product(v, node, label)};
+        value = value ? expr_map(v->k, OP_ADD, node->type.elem, both, 2) : both[1];
     }
-    AxisSet set = fold_space(v, node, nsum, dim, node->type.rank, at, pos);
-    for (int i = 0; i < nsum; i++) {
-        label[sum[i]] = pos[i];
-    }
-    return expr_fold(v->k, OP_SUM, node->type.elem, value_product(v, node, label), set);
+    return value ? value : expr_const(v->k, node->type.elem, 0);
 }
 
 static const Expr *value_gather(Values *v, const Node *node, const Index *const *at) {
