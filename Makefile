@@ -215,7 +215,7 @@ asan:
 		test
 
 cover:
-	@$(MAKE) --no-print-directory BUILD=build/cover OPT="-O0 -g" EXTRA="--coverage" test; \
+	@$(MAKE) --no-print-directory BUILD=build/cover OPT="-O0 -g" EXTRA="--coverage -DMDLC_COVERAGE" test; \
 		sh tests/cover.sh build/cover
 
 deps:

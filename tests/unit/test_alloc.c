@@ -148,6 +148,38 @@ static void test_same_size(void **state) {
     arena_free(&arena);
 }
 
+/* Larger than what is searched to the end: what is found holds, more steps never make it worse, and
+ * it stays near the bound. */
+static void test_hard(void **state) {
+    (void)state;
+    uint64_t random = setting("SEED", 1) + 5;
+    static const struct {
+        int n;
+        int64_t steps;
+    } size[] = {{60, 300000}, {200, 400000}, {2100, 30000000}};
+    enum { MOST = 2100 };
+    for (size_t k = 0; k < sizeof size / sizeof *size; k++) {
+        Arena arena = {0};
+        AllocItem *item = ARENA_ARRAY(&arena, AllocItem, MOST);
+        int64_t *offset = ARENA_ARRAY(&arena, int64_t, MOST);
+        int n = size[k].n;
+        for (int i = 0; i < n; i++) {
+            int64_t lower = (int64_t)(random_next(&random) % 40);
+            int64_t life = 1 + (int64_t)(random_next(&random) % 20);
+            item[i] = (AllocItem){lower, lower + life, 1 + (int64_t)(random_next(&random) % 1000)};
+        }
+        int64_t bound = alloc_lower_bound(&arena, item, n);
+        int64_t first = alloc_place(&arena, item, n, 0, offset);
+        assert_apart(item, n, offset, first);
+        int64_t height = alloc_place(&arena, item, n, size[k].steps, offset);
+        assert_apart(item, n, offset, height);
+        print_message("%d blocks: bound %lld, at once %lld, searched %lld\n", n, (long long)bound,
+                      (long long)first, (long long)height);
+        assert_true(bound <= height && height <= first && height <= bound + bound / 10);
+        arena_free(&arena);
+    }
+}
+
 static int read_problem(Arena *arena, const char *path, AllocItem **item) {
     FILE *in = fopen(path, "r");
     if (in == NULL) {
@@ -211,9 +243,8 @@ static void test_recorded(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_small),
-        cmocka_unit_test(test_fit),
-        cmocka_unit_test(test_same_size),
+        cmocka_unit_test(test_small),     cmocka_unit_test(test_fit),
+        cmocka_unit_test(test_same_size), cmocka_unit_test(test_hard),
         cmocka_unit_test(test_recorded),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

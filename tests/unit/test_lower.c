@@ -585,6 +585,22 @@ static void patterns(bool plan, const char *flags) {
     region_result(t.region, node_cumsum(t.g, x, 1, false, true));
     pattern_case(&t, "scatter and cumulative sums", 3);
 
+    case_open(&t, 13);
+    x = input2(&t, 70, 100, -1, 1);
+    region_result(t.region, scaled(&t, node_permute(t.g, x, (int[]){1, 0}), 2));
+    pattern_case(&t, "transpose", 1); /* by blocks, those at the ends in part */
+
+    case_open(&t, 14);
+    for (Border border = BORDER_VALUE; border <= BORDER_WRAP; border++) { /* more taps than one */
+        x = input2(&t, 6, 40, -1, 1); /* writes out: a loop of its own in each element */
+        Node *near = node_window(t.g, x, 1, 1, 1, 4, 40, 9, border, 0.5);
+        Node *weighed = node_map2(t.g, OP_MUL, near, sample_table(&t.s, near->type, -1, 1));
+        Node *sum = node_fold(t.g, OP_SUM, node_map2(t.g, OP_MUL, weighed, near), 7);
+        Node *one = node_const(t.g, sum->type.elem, 1);
+        region_result(t.region, node_grad(t.g, sum, x, one));
+    }
+    pattern_case(&t, "sums over windows, backward", 3);
+
     run_all(&t, flags, 2e-5);
     test_close(&t);
 }

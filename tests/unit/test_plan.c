@@ -138,9 +138,140 @@ typedef enum {
     FAULT_PAIR,
     FAULT_WRONG_PAIR,
     FAULT_NO_TEXT,
-    FAULT_INPUT,
+    FAULT_ACCESS,
+    FAULT_NO_ROOT,
+    FAULT_ROOT_WORK,
+    FAULT_NOT_IN_ROOT,
+    FAULT_NOT_WRITTEN,
+    FAULT_PARTS,
+    FAULT_CONSTANT,
+    FAULT_NO_KERNEL,
+    FAULT_LOOP,
+    FAULT_COPY,
+    FAULT_NO_NEXT,
+    FAULT_REGIONS,
+    FAULT_SLOT,
+    FAULT_RESULT,
+    FAULT_NO_CHECK,
     FAULTS
 } Fault;
+
+static void swap_steps(ProgramEntry *e, int i, int k) {
+    Step *step = e->step.at[i];
+    e->step.at[i] = e->step.at[k];
+    e->step.at[k] = step;
+    program_number(e);
+}
+
+static void remove_step(ProgramEntry *e, int i) {
+    memmove(&e->step.at[i], &e->step.at[i + 1], sizeof(Step *) * (size_t)(e->step.count - i - 1));
+    e->step.count--;
+    program_number(e);
+}
+
+/* A step that does this to `buf`, with its text. */
+static void touch(Arena *arena, Tiny *t, int step, Buf *buf, int mode) {
+    step_access(t->p, t->e->step.at[step], buf, mode);
+    step_text(arena, t->e->step.at[step]);
+}
+
+/* Spoils the plan; gives what the checker must say of it. */
+static const char *plant(Arena *arena, Tiny *t, Fault fault) {
+    Step *const *step = t->e->step.at;
+    Buf *more;
+    switch (fault) {
+    case FAULT_OFFSET:
+        t->y->offset = t->x->offset;
+        return "y and x_2 share bytes: they have different roots";
+    case FAULT_ALIGN: t->x->offset += 32; return "x_2 is not aligned";
+    case FAULT_BOUND: t->e->arena_bytes -= 64; return "past the bound";
+    case FAULT_LIFE: t->x->last--; return "touches x_2, which lives in";
+    case FAULT_SHRINK: t->x->bytes -= 4; return "x_2 has 252 bytes and needs 256";
+    case FAULT_ALIAS:
+        t->y->root = t->x;
+        t->y->offset = t->x->offset;
+        return "may read of x_2 what another one writes to y";
+    case FAULT_WORK: t->work->offset = t->x->offset; return "work";
+    case FAULT_ORDER: swap_steps(t->e, 0, 1); return "touches x_2 later than it may";
+    case FAULT_CHECK:
+        assert_int_equal(step[3]->kind, STEP_CHECK);
+        swap_steps(t->e, 3, 4);
+        t->next->first = 0;
+        t->loss->last++;
+        return "is written before step 4 checks the loss";
+    case FAULT_DEST:
+        t->next->root = t->next;
+        t->next->offset = 0;
+        return "next";
+    case FAULT_TOTAL: t->p->total_bytes -= 64; return "the totals do not add up";
+    case FAULT_NUMBER: step[2]->id = 7; return "step 7 is not numbered in order";
+    case FAULT_PAIR:
+        step[4]->inplace.count = 0;
+        step_text(arena, step[4]);
+        return "next";
+    case FAULT_WRONG_PAIR:
+        VEC_PUSH(arena, &step[1]->inplace, ((InplacePair){t->x, t->y}));
+        return "the pair (y over x_2) is wrong";
+    case FAULT_NO_TEXT: step[0]->kernel = NULL; return "step 0 (s0) has no text";
+    case FAULT_ACCESS: /* y, x, work */
+        step[1]->access.at[1] = step[1]->access.at[2];
+        step[1]->access.count--;
+        return "it touches x_2 and does not say so";
+    case FAULT_NO_ROOT:
+        t->x->root = t->y;
+        t->y->root = t->x;
+        return "has no root";
+    case FAULT_ROOT_WORK:
+        t->y->root = t->work;
+        t->y->offset = t->work->offset;
+        return "y must not lie in work";
+    case FAULT_NOT_IN_ROOT: t->next->offset += 64; return "does not lie in the bytes of";
+    case FAULT_NOT_WRITTEN:
+        step[0]->access.count = 0;
+        step_text(arena, step[0]);
+        return "step 1 reads x_2 before it is written";
+    case FAULT_PARTS: /* the other half comes after the loss */
+        step_access(t->p, step[1], t->y, ACCESS_PART);
+        step_access(t->p, step[4], t->y, ACCESS_WRITE | ACCESS_PART);
+        step[4]->index = 1;
+        entry_text(arena, t->e);
+        step[4]->lowered = 0;
+        return "y";
+    case FAULT_CONSTANT:
+        more = buf_new(t->p, NULL, BUF_CONST, t->x->type, "table");
+        touch(arena, t, 0, more, ACCESS_WRITE);
+        return "step 0 writes table, which is read only";
+    case FAULT_NO_KERNEL:
+        VEC_PUSH(arena, &step[3]->inplace, ((InplacePair){t->x, t->y}));
+        return "is no kernel and names pairs";
+    case FAULT_LOOP:
+        t->y->loop = step_new(t->p, STEP_LOOP, LOC_NONE);
+        return "step 1 touches y outside the loop that declares it";
+    case FAULT_COPY: /* of 64 elements into one */
+        step[2]->kind = STEP_COPY;
+        step[2]->kernel = NULL;
+        step[2]->src = t->x;
+        step[2]->dst = t->loss;
+        return "step 2 copies between unequal Bufs";
+    case FAULT_NO_NEXT: remove_step(t->e, 4); return "next, the next value of p0, is not written";
+    case FAULT_REGIONS: t->e->arena_bytes += 64; return "it needs more than the regions have";
+    case FAULT_SLOT: /* where the parameter is, and no check looks */
+        t->e->entry->kind = ENTRY_CALL;
+        step[3]->kind = STEP_KERNEL;
+        step[3]->access.count = 0;
+        step_text(arena, step[3]);
+        more = buf_new(t->p, NULL, t->param->kind, t->param->type, "other");
+        more->offset = t->param->offset;
+        t->p->slot.at[0] = more;
+        t->p->slot.at[t->p->slot.count - 1] = t->param;
+        return "other is overwritten";
+    case FAULT_RESULT: t->loss->dest = NULL; return "the result loss_out is not there at the end";
+    case FAULT_NO_CHECK: step[3]->access.at[0].buf = t->y; return "the loss is not checked";
+    case FAULT_NONE:
+    case FAULTS: break;
+    }
+    return NULL;
+}
 
 static void test_each_fault(void **state) {
     (void)state;
@@ -149,77 +280,31 @@ static void test_each_fault(void **state) {
         Tiny t = tiny_program(&arena);
         assert_int_equal(t.e->step.count, 5); /* with the check */
         assert_ptr_equal(t.next->root, t.param);
-        switch ((Fault)fault) {
-        case FAULT_OFFSET: t.y->offset = t.x->offset; break;
-        case FAULT_ALIGN: t.x->offset += 32; break;
-        case FAULT_BOUND: t.e->arena_bytes -= 64; break;
-        case FAULT_LIFE: t.x->last--; break;
-        case FAULT_SHRINK: t.x->bytes -= 4; break;
-        case FAULT_ALIAS:
-            t.y->root = t.x;
-            t.y->offset = t.x->offset;
-            break;
-        case FAULT_WORK: t.work->offset = t.x->offset; break;
-        case FAULT_ORDER: {
-            Step *step = t.e->step.at[0];
-            t.e->step.at[0] = t.e->step.at[1];
-            t.e->step.at[1] = step;
-            program_number(t.e);
-            break;
-        }
-        case FAULT_CHECK: {
-            Step *step = t.e->step.at[3];
-            assert_int_equal(step->kind, STEP_CHECK);
-            t.e->step.at[3] = t.e->step.at[4];
-            t.e->step.at[4] = step;
-            program_number(t.e);
-            t.next->first = 0;
-            break;
-        }
-        case FAULT_DEST:
-            t.next->root = t.next;
-            t.next->offset = 0;
-            break;
-        case FAULT_TOTAL: t.p->total_bytes -= 64; break;
-        case FAULT_NUMBER: t.e->step.at[2]->id = 7; break;
-        case FAULT_PAIR:
-            t.e->step.at[4]->inplace.count = 0;
-            step_text(&arena, t.e->step.at[4]);
-            break;
-        case FAULT_WRONG_PAIR:
-            VEC_PUSH(&arena, &t.e->step.at[1]->inplace, ((InplacePair){t.x, t.y}));
-            break;
-        case FAULT_NO_TEXT: t.e->step.at[0]->kernel = NULL; break;
-        case FAULT_INPUT:
-            step_access(t.p, t.e->step.at[0],
-                        t.p->table.count > 0 ? t.p->table.at[0]
-                                             : buf_new(t.p, NULL, BUF_CONST, t.x->type, "table"),
-                        ACCESS_WRITE);
-            break;
-        case FAULT_NONE:
-        case FAULTS: break;
-        }
+        const char *expected = plant(&arena, &t, (Fault)fault);
         const char *message = check_program(&arena, t.p);
-        if ((message == NULL) != (fault == FAULT_NONE)) {
+        if ((message == NULL) != (expected == NULL) || (message && !strstr(message, expected))) {
             program_dump(t.p, stderr);
-            fail_msg("fault %d: %s", fault, message != NULL ? message : "passes");
+            fail_msg("fault %d: %s; expected: %s", fault, message ? message : "passes", expected);
         }
         arena_free(&arena);
     }
 }
 
-/* A loop reads x in every turn and writes one line of a stack; a line that only a late turn writes
- * lies over x. */
-static void test_late_line(void **state) {
+/* A loop reads x in every turn and writes one line of a stack. A line that only a late turn writes
+ * lies over x; a turn reads all of what the stack takes over; the loop runs otherwise than the stack
+ * is long. */
+static void test_stacks(void **state) {
     (void)state;
-    for (int late = 0; late < 2; late++) {
+    enum { GOOD, LATE, OVER, TRIP, KINDS };
+    for (int kind = GOOD; kind < KINDS; kind++) {
         Arena arena = {0};
         Tiny t = tiny_program(&arena);
         t.e->step.count = t.e->buf.count = 0;
         t.loss->dest = t.next->dest = NULL;
         Type line = type_make(TY_F32, 1, (int64_t[]){16});
-        Buf *x = buf_new(t.p, t.e, BUF_TEMP, line, "x3");
-        Buf *stack = buf_new(t.p, t.e, BUF_TEMP, type_make(TY_F32, 2, (int64_t[]){4, 16}), "stack");
+        Type lines = type_make(TY_F32, 2, (int64_t[]){4, 16});
+        Buf *x = buf_new(t.p, t.e, BUF_TEMP, kind == OVER ? lines : line, "x3");
+        Buf *stack = buf_new(t.p, t.e, BUF_TEMP, lines, "stack");
         Buf *loss = buf_new(t.p, t.e, BUF_TEMP, type_scalar(TY_F32), "loss3");
         Buf *result = buf_new(t.p, t.e, BUF_RESULT, type_scalar(TY_F32), "loss_out3");
         loss->dest = result;
@@ -242,13 +327,24 @@ static void test_late_line(void **state) {
         entry_text(&arena, t.e);
         plan_all(t.p);
         assert_null(check_program(&arena, t.p));
-        assert_int_equal(t.e->arena_bytes, 5 * 64);
-        if (late) {
+        assert_int_equal(t.e->arena_bytes, (kind == OVER ? 8 : 5) * 64);
+        const char *expected = NULL;
+        if (kind == LATE) {
             stack->offset = 0;
             x->offset = 3 * 64;
-            const char *fault = check_program(&arena, t.p);
-            assert_non_null(fault);
-            assert_non_null(strstr(fault, "shares bytes with stack, a stack of loop 1"));
+            expected = "shares bytes with stack, a stack of loop 1";
+        } else if (kind == OVER) {
+            stack->root = x;
+            stack->offset = x->offset;
+            expected = "stack";
+        } else if (kind == TRIP) {
+            loop->trip = 3;
+            expected = "it leaves the slice of stack that it names";
+        }
+        const char *fault = check_program(&arena, t.p);
+        assert_int_equal(fault == NULL, expected == NULL);
+        if (fault && !strstr(fault, expected)) {
+            fail_msg("kind %d: %s", kind, fault);
         }
         arena_free(&arena);
     }
@@ -292,7 +388,7 @@ int main(void) {
         cmocka_unit_test(test_random_plans),
         cmocka_unit_test(test_plans_are_deterministic),
         cmocka_unit_test(test_each_fault),
-        cmocka_unit_test(test_late_line),
+        cmocka_unit_test(test_stacks),
         cmocka_unit_test(test_two_results_of_one_operand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

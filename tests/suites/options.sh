@@ -1,0 +1,133 @@
+#!/bin/sh
+# The compiler's command line: what each option does, and what each refuses. The messages of commands
+# that are nearly right are in errors.sh, those of the emitted program in mistakes.sh.
+set -u
+. tests/lib.sh
+
+# is NAME STATUS PATTERN COMMAND...: the exit status, and a line of what was printed.
+is() {
+    is_name=$1 is_status=$2 is_pattern=$3
+    shift 3
+    "$@" >"$scratch/said" 2>&1
+    is_rc=$?
+    [ $is_rc -eq "$is_status" ] && grep -qe "$is_pattern" "$scratch/said" && pass ||
+        fail "$is_name" "status $is_rc: $(head -n 2 "$scratch/said")"
+}
+
+mkdir "$scratch/a b"
+model="$scratch/a b/small #\$.mdl"
+cat >"$model" <<'END'
+use nn;
+dim N = 3;
+const scale = 2;
+entry main(x: [N], k: i32[2, N] in 0..4, c: f64) {
+    return y = x * scale, z = sum(k), c = c;
+}
+entry draw() { return u = uniform(0, 1, [4]); }
+END
+cat >"$scratch/tests.mdl" <<'END'
+test "holds" { expect 1 + 1 == 2; }
+test "does not" { expect 1 + 1 == 3; }
+END
+printf 'use nn;\ndim N = 2;\nmodel m(x: [N, 3]) -> [N, 3] { param w: [3] = 1; y[n, i] = x[n, i] * w[i]; return y; }\n' >"$scratch/slope.mdl"
+printf 'train t(x: [N, 3]) of m { loss mean(select(m(x) - x > 0, m(x), x)); optimizer sgd(lr = 0.1); }\n' >>"$scratch/slope.mdl"
+printf 'test "kink" { expect gradcheck(t) < 1e-9; }\n' >>"$scratch/slope.mdl"
+
+# ---- values that are no values ----
+while IFS='|' read -r name pattern words; do
+    # shellcheck disable=SC2086
+    is "$name" 2 "$pattern" "$MDLC" $words "$model"
+done <<'END'
+a precision to come|'bf16'|--precision=bf16
+no precision|unknown precision 'f7'|--precision f7
+no override|-D wants NAME=VALUE, got 'N'|-DN
+no binding|--in wants NAME=FILE.npy, got 'x='|run --in x=
+no report|unknown report format 'xml'|report --format=xml
+a report to come|'html'|--report=html
+no size|--budget wants a size such as '160 MiB', got 'much'|--budget=much
+a size with another unit|got '3miles'|--budget=3miles
+no library|--blas is builtin or openblas, got 'mkl'|--blas=mkl
+no number of threads|--threads wants a number from 1 to 1024, got '0'|--threads=0
+no colour|--color is auto, always or never, got 'red'|--color=red
+no seed|--seed wants a number, got 'one'|run --seed one
+no calls|--calls wants a positive number, got '0'|run --calls=0
+a target to come|--target=cuda is not supported yet|--target=cuda
+no target|unknown target 'pdf'|--target=pdf
+no checks|--checks is none or canary, got 'all'|--checks=all
+checks to come|'nan,canary'|--checks=nan,canary
+no stage|there is no stage 'tree'; stages: ast build match grad simplify hoist clean lower plan|--dump=tree
+a slip|did you mean '--threads'|--thread=2
+a slip of a flag|did you mean '--no-main'|--nomain
+END
+is "no value" 2 "a value is missing after '-o'" "$MDLC" "$model" -o
+is "no file" 2 "no model file given" "$MDLC" --threads=2
+is help 0 "^  -D NAME=VALUE " "$MDLC" --help
+is version 0 "^mdlc [0-9]" "$MDLC" --version
+
+# ---- output ----
+check "a file behind --" "$MDLC" -o "$scratch/out.c" -- "$model"
+check "a size with a blank" "$MDLC" --budget "1 MiB" "$model" -o "$scratch/out.c"
+grep -q '^ \* Options: --threads=8 --budget=1048576$' "$scratch/out.c" && pass || fail "the budget in the header comment"
+is "a fraction of a unit" 3 E0601 "$MDLC" --budget=0.01kB "$model" -o "$scratch/out.c"
+is "json: what -D says" 0 '"define":{"N":"5","scale":"1 +\\u000a2"}' \
+    "$MDLC" report --format=json -D N=5 "-Dscale=1 +
+2" "$model"
+for stage in ast build match grad simplify hoist clean lower plan; do
+    is "--dump=$stage" 0 . "$MDLC" --dump=$stage "$model"
+done
+is "fmt" 0 '^entry main(x: \[N\], k: i32\[2, N\] in 0..4, c: f64) {$' "$MDLC" fmt "$model"
+cp "$model" "$scratch/odd.mdl"
+echo 'const   odd=1 ;' >>"$scratch/odd.mdl"
+"$MDLC" fmt "$scratch/odd.mdl" -o "$scratch/even.mdl" && "$MDLC" fmt "$scratch/even.mdl" >"$scratch/again.mdl"
+same "fmt of what fmt wrote" "$scratch/even.mdl" "$scratch/again.mdl"
+echo 'entry e(x: [4]) { return y; }' >"$scratch/wrong.mdl"
+is "colours" 1 "$(printf '\033')\[" "$MDLC" --color=always check "$scratch/wrong.mdl"
+is "no colours" 1 "^[^$(printf '\033')]*E0205" "$MDLC" --color=never check "$scratch/wrong.mdl"
+
+# ---- dependencies ----
+printf '%s: \\\n  %s/a\\ b/small\\ \\#$$.mdl\n' "$scratch/a\\ b/out.c" "$scratch" >"$scratch/expected.d"
+"$MDLC" -MD "$model" -o "$scratch/a b/out.c" && same "-MD" "$scratch/expected.d" "$scratch/a b/out.c.d"
+"$MDLC" samples/digits.mdl -MF "$scratch/digits.d" -o "$scratch/digits.c"
+printf '%s: \\\n  samples/digits.mdl \\\n  samples/data/digits.csv\n' "$scratch/digits.c" >"$scratch/expected.d"
+same "-MF, with data files" "$scratch/expected.d" "$scratch/digits.d"
+is "-MD without a file" 0 '^small_[^:]*\.c: ' "$MDLC" -MD "$model"
+
+# ---- run ----
+# npy NAME TYPE SHAPE OCTAL: an array of little-endian numbers.
+npy() {
+    npy_head="{'descr': '<$2', 'fortran_order': False, 'shape': ($3), }"
+    # shellcheck disable=SC2059
+    { printf '\223NUMPY\1\0'; printf "\\$(printf %03o ${#npy_head})\\0%s$4" "$npy_head"; } >"$scratch/$1.npy"
+}
+npy x f4 3, '\0\0\200\077\0\0\0\100\0\0\100\100'                                 # 1 2 3
+npy k u1 '1, 2, 3' '\0\1\2\3\2\1'
+npy big u1 '2, 3' '\0\1\2\4\2\1'
+npy c f8 '' '\0\0\0\0\0\0\004\100'                                               # 2.5
+npy wide i8 '2, 3' '\0\0\0\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\1\0\0\0\0\0\0\0\1\0\0\0'
+in="--in x=$scratch/x.npy --in c=$scratch/c.npy"
+# shellcheck disable=SC2086
+{
+    is "run" 0 '^y f32\[3\] = 2 4 6$' "$MDLC" run $in --in "k=$scratch/k.npy" "$model"
+    is "run: an integer" 0 '^z = 9$' "$MDLC" run $in --in "k=$scratch/k.npy" "$model"
+    is "run: an input too few" 2 "'main' needs the input 'k': give --in k=FILE.npy" "$MDLC" run $in "$model"
+    is "run: an unknown input" 2 "'main' has no input 'q'" "$MDLC" run $in --in q=a.npy "$model"
+    is "run: no such file" 4 "input 'k': .*none.npy" "$MDLC" run $in --in k=none.npy "$model"
+    is "run: another shape" 2 "input 'k': .*another shape" "$MDLC" run $in --in "k=$scratch/x.npy" "$model"
+    is "run: out of range" 2 "element 3 of .* is 4, outside 0..4" "$MDLC" run $in --in "k=$scratch/big.npy" "$model"
+    is "run: too wide" 4 "element 0 is 4294967296, which i32 cannot hold" "$MDLC" run $in --in "k=$scratch/wide.npy" "$model"
+}
+is "run: no such entry" 2 "no train or entry 'mian'" "$MDLC" run --entry mian "$model"
+echo 'const a = 1;' >"$scratch/nothing.mdl"
+is "run: nothing to run" 2 "the file has no train and no entry to run" "$MDLC" run "$scratch/nothing.mdl"
+# Equal seeds draw the same, each call draws anew.
+for seed in 5 5 6; do "$MDLC" run --entry=draw --seed $seed --calls 2 "$model"; done >"$scratch/draws"
+[ "$(wc -l <"$scratch/draws")" -eq 6 ] && [ "$(sort -u "$scratch/draws" | wc -l)" -eq 4 ] && pass ||
+    fail "run: seed and calls" "$(cat "$scratch/draws")"
+
+# ---- test ----
+is "test: what fails is named" 1 'FAILED "does not": the expectation at .*tests.mdl:2:26 does not hold' "$MDLC" test "$scratch/tests.mdl"
+is "test: the rest goes on" 1 'ok "holds": 1 expectation$' "$MDLC" test "$scratch/tests.mdl"
+is "test: a derivative at a kink" 1 'FAILED "kink": gradcheck(t): .* m.w: analytic' "$MDLC" test "$scratch/slope.mdl"
+is "test: none" 0 "no test blocks in" "$MDLC" test "$scratch/nothing.mdl"
+
+summary options
