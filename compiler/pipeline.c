@@ -46,12 +46,12 @@ static int read_text(Compile *c, Text *text) {
 }
 
 static int write_text(Compile *c, const char *path, const Text *text) {
-    FILE *out = str_eq(path, "-") ? c->out : fopen(path, "wb");
-    if (!out) {
+    FILE *file = str_eq(path, "-") ? NULL : fopen(path, "wb"), *out = file ? file : c->out;
+    if (!file && !str_eq(path, "-")) {
         return file_error(c, "write", path);
     }
     bool bad = fwrite(text->at, 1, text->len, out) != text->len;
-    bad |= (out == c->out ? fflush(out) : fclose(out)) != 0;
+    bad |= (file ? fclose(file) : fflush(out)) != 0;
     return bad ? file_error(c, "write", path) : EXIT_OK;
 }
 

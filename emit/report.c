@@ -302,9 +302,9 @@ static int64_t least_total(const Program *p) {
 
 /* The entry that decides how large the arena is. */
 static const ProgramEntry *largest(const Program *p) {
-    const ProgramEntry *most = NULL;
-    for (int i = 0; i < p->entry.count; i++) {
-        if (most == NULL || p->entry.at[i]->arena_bytes > most->arena_bytes) {
+    const ProgramEntry *most = p->entry.at[0];
+    for (int i = 1; i < p->entry.count; i++) {
+        if (p->entry.at[i]->arena_bytes > most->arena_bytes) {
             most = p->entry.at[i];
         }
     }

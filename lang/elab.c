@@ -132,8 +132,9 @@ static Module *elaborate_file(Compile *c, Arena *arena, Arena *scratch, const As
     e->module->name = c->opt.prefix  ? c->opt.prefix
                       : c->opt.input ? stem_of(e, c->opt.input)
                                      : "net";
-    if (raw_is(ast)) {
-        raw_module(c, e->module, ast);
+    const Ast *core = raw_core(ast);
+    if (core) {
+        raw_module(c, e->module, ast, core);
         return e->module;
     }
     e->stamp = 1;

@@ -83,7 +83,9 @@ static void add_items(Elab *e, File *file) {
 static char *dotted_path(Elab *e, const char *name) {
     char *path = str_dup(e->arena, name);
     for (char *p = path; *p; p++) {
-        *p = *p == '.' ? '/' : *p;
+        if (*p == '.') {
+            *p = '/';
+        }
     }
     return path;
 }

@@ -56,7 +56,7 @@ static void path_text(Text *text, const Ast *path) {
 }
 
 Ast *node_path(Parse *ps, AstKind kind, Loc loc, const Ast *path, Ast *args) {
-    Ast *node = node_make(ps, kind, loc, &args, args ? 1 : 0);
+    Ast *node = args ? node_make(ps, kind, loc, &args, 1) : node_make(ps, kind, loc, NULL, 0);
     Text text = {.arena = ps->arena};
     path_text(&text, path);
     node->name = text.at;

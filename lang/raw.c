@@ -11,17 +11,13 @@
 
 #include <string.h>
 
-static const Ast *core_item(const Ast *file) {
+const Ast *raw_core(const Ast *file) {
     for (int i = 0; i < file->nkid; i++) {
         if (file->kid[i]->kind == AST_USE && str_eq(file->kid[i]->name, "core")) {
             return file->kid[i];
         }
     }
     return NULL;
-}
-
-bool raw_is(const Ast *file) {
-    return core_item(file) != NULL;
 }
 
 /* The arguments of `@graph(...)` before an item; none if there is no such attribute. */
@@ -139,7 +135,7 @@ static bool note_data(Raw *r, const Ast *item) {
 }
 
 static bool note_items(Raw *r, const Ast *file) {
-    const Ast *core = core_item(file);
+    const Ast *core = r->core;
     for (int i = 0; i < file->nkid; i++) {
         const Ast *item = file->kid[i];
         bool ok = true;
@@ -437,8 +433,7 @@ static bool read_items(Raw *r, const Ast *file) {
     Module *module = r->module;
     bool ok = note_items(r, file);
     if (ok && r->entry.count == 0) {
-        ok = raw_error(r, core_item(file)->loc, 899,
-                       "the first entry, and no other, is of kind init");
+        ok = raw_error(r, r->core->loc, 899, "the first entry, and no other, is of kind init");
     }
     for (int i = 0; ok && i < file->nkid; i++) {
         ok = file->kid[i]->kind != AST_STATE || slot_item(r, file->kid[i]);
@@ -465,11 +460,10 @@ static bool read_items(Raw *r, const Ast *file) {
     return ok;
 }
 
-void raw_module(Compile *c, Module *module, const Ast *file) {
-    Raw r = {.c = c, .arena = module->arena, .module = module, .g = module->graph};
+void raw_module(Compile *c, Module *module, const Ast *file, const Ast *core) {
+    Raw r = {.c = c, .arena = module->arena, .module = module, .g = module->graph, .core = core};
     if (c->opt.noverride > 0) {
-        raw_error(&r, core_item(file)->loc, 879,
-                  "-D changes no dumped graph: its sizes are settled");
+        raw_error(&r, core->loc, 879, "-D changes no dumped graph: its sizes are settled");
         return;
     }
     read_items(&r, file);

@@ -5,9 +5,10 @@
 #include "compiler/graph.h"
 #include "lang/ast.h"
 
-/* Is it the text of a dump? It says `use core;`. */
-bool raw_is(const Ast *file);
-/* Fills `module`, whose arena and graph are made; after an error it is not to be used. */
-void raw_module(Compile *c, Module *module, const Ast *file);
+/* The `use core;` of a dump; NULL: the file is none. */
+const Ast *raw_core(const Ast *file);
+/* Fills `module`, whose arena and graph are made; after an error it is not to be used. `core` is
+ * what raw_core gave. */
+void raw_module(Compile *c, Module *module, const Ast *file, const Ast *core);
 
 #endif

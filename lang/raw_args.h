@@ -23,6 +23,7 @@ typedef struct {
     Arena *arena;
     Module *module;
     Graph *g;
+    const Ast *core; /* use core; */
     VEC(RawBody) body;
     VEC(RawTable) table;
     VEC(const Ast *) entry; /* item k is module entry k */

@@ -333,8 +333,9 @@ static int braces_missing(Parse *ps, const Token *token) {
         return ps->token.kind != '}' || is_loop(ps->brackets.at[ps->brackets.count].head);
     }
     case T_CLAUSE: {
-        int n = inner->clauses ? 0 : blocks_inside_clauses(ps);
-        if (!inner->clauses && n == 0 && !ps->skipping)
+        bool clauses = inner && inner->clauses;
+        int n = clauses ? 0 : blocks_inside_clauses(ps);
+        if (!clauses && n == 0 && !ps->skipping)
             diag_error(&ps->c->diag, token->loc, 116,
                        "'%s' stands only in a train, an entry, a dataset or a test",
                        token->leaf->name);
