@@ -7,6 +7,7 @@
 
 #include <cmocka.h>
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -580,6 +581,33 @@ static void test_prefix(void **state) {
     arena_free(&arena);
 }
 
+/* What a C compiler reads back as the same string or number. */
+static void test_texts(void **state) {
+    (void)state;
+    Arena arena = {0};
+    static const struct {
+        double value;
+        const char *text;
+    } numbers[] = {{NAN, "(double)NAN"},
+                   {INFINITY, "(double)INFINITY"},
+                   {-INFINITY, "-(double)INFINITY"},
+                   {-0.0, "-0.0"},
+                   {0.1, "0.10000000000000001"},
+                   {-3, "-3.0"},
+                   {1e300, "1.0000000000000001e+300"}};
+    for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
+        Text text = {.arena = &arena};
+        text_double(&text, numbers[i].value);
+        assert_string_equal(text.at, numbers[i].text);
+    }
+    Text text = {.arena = &arena};
+    text_literal(&text, "a\"\\?\n\x7f z");
+    text_literal(&text, NULL);
+    assert_string_equal(text.at, "\"a\\\"\\\\\\?\\012\\177 z\"NULL");
+    assert_string_equal(field_name(&(Emit){.arena = &arena}, ""), "value");
+    arena_free(&arena);
+}
+
 static void test_sha256(void **state) {
     (void)state;
     char text[SHA256_TEXT];
@@ -607,7 +635,7 @@ int main(void) {
         cmocka_unit_test(test_sha256),    cmocka_unit_test(test_prefix),
         cmocka_unit_test(test_strict),    cmocka_unit_test(test_embedded),
         cmocka_unit_test(test_main_part), cmocka_unit_test(test_same_bytes),
-        cmocka_unit_test(test_report),
+        cmocka_unit_test(test_report),    cmocka_unit_test(test_texts),
     };
     return cmocka_run_group_tests(tests, open_folder, close_folder);
 }

@@ -490,6 +490,11 @@ static void test_expressions(void **state) {
 /* Words that are keywords somewhere are names elsewhere. */
 static void test_words(void **state) {
     (void)state;
+    int kind;
+    for (int i = 0; word_at(i); i++) { /* each word of the table is found in it */
+        assert_int_not_equal(word_class(word_at(i), strlen(word_at(i)), &kind), WORD_NAME);
+    }
+    assert_int_equal(word_class("loss_of", 7, &kind), WORD_NAME);
     static const char *const texts[] = {
         "op of(on: [at], at: int = 3) { then = on; state = then; const = 3; param = 4;\n"
         "    model = 5; train = model; from = to; ode = using; return carry; }",
