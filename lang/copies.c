@@ -78,6 +78,9 @@ Instance *copies_instance(Elab *e, Item *item, Loc loc) {
         return item->instance;
     }
     Item *model = copied_model(e, item);
+    if (!model) {
+        BUG("'%s' is no copy of a model", item->name);
+    }
     if (!call_ensure_model(e, model, loc)) {
         item->failed = true;
         return NULL;

@@ -61,6 +61,9 @@ status "a word for a number" 1 "$run" --steps 1 --data "digits=$scratch/word.csv
 says "a word for a number: names the row" 7
 head -n 100 samples/data/digits.csv >"$scratch/few.csv"
 status "fewer rows than a batch" 1 "$run" --steps 1 --data "digits=$scratch/few.csv"
+head -n 4 samples/data/digits.csv >"$scratch/four.csv"
+status "no row to hold out" 1 "$run" --steps 1 --data "digits=$scratch/four.csv"
+says "no row to hold out: names the rule" "4 rows; 'holdout every(5)' of data set 'digits' holds none"
 
 printf 'model net(x: u8[b, 2]) -> [b, 2] { param w: [2] = 1; y[i, j] = f32(x[i, j]) * w[j]; return y; }
 dataset d { file f = "d.txt"; x: u8[2] = f.window(2); }
