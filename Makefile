@@ -4,6 +4,7 @@
 #   make demo       train the digits sample             make test      all suites
 #   make lint       layering, sizes, format             make asan      test under ASan and UBSan
 #   make cover      lines that no test runs             make golden    rewrite expected outputs
+#   make analyze    gcc -fanalyzer and clang-tidy
 #   make accept     the long runs                       make bench     beside PyTorch
 #   make mutants    wrong changes noticed               make replay    what a change does to emitted C
 #   make soak       MINUTES=n of fuzzing, JOBS=2        make fuzzers   the targets, sanitized
@@ -226,6 +227,10 @@ deps:
 lint:
 	@sh tests/lint.sh
 
+# gcc -fanalyzer and clang-tidy over the compiler, gcc over emitted programs.
+analyze: $(BUILD)/mdlc
+	@$(TEST_ENV) sh tests/analyze.sh
+
 demo: $(BUILD)/mdlc
 	@$(TEST_ENV) sh tests/demo.sh
 
@@ -255,7 +260,7 @@ clean:
 	rm -rf build
 
 FORCE:
-.PHONY: all deps demo test lint asan cover golden mutants replay bench accept dqn install clean FORCE \
+.PHONY: all deps demo test lint analyze asan cover golden mutants replay bench accept dqn install clean FORCE \
         fuzz-binaries fuzzers libfuzzers soak odd odd-binaries odd-few odd-tests
 .SECONDARY:
 

@@ -87,7 +87,7 @@ static char *name_identifier(Arena *arena, const char *name) {
         text_add(&text, "v");
     }
     for (const char *s = name; *s != 0; s++) {
-        char c = is_word_byte(*s) ? *s : '_';
+        char c = (char)(is_word_byte(*s) ? *s : '_');
         /* Two underscores in a row belong to the C++ library, one in front to C's. */
         if (c != '_' || (text.len > 0 && text.at[text.len - 1] != '_')) {
             text_addn(&text, &c, 1);
