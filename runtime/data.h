@@ -352,9 +352,11 @@ MD_FN int md_data_open(md_data *d, const md_dataset *set, md_path_fn path_of, vo
         rc = md_data_part(d, part, path_of, user, stream, message);
     }
     if (rc == MD_EXIT_OK && d->parts == 1 && d->rows[0] < set->holdout) {
-        return md_fail(message, MD_EXIT_DATA,
-                       "%s: %lld rows; 'holdout every(%lld)' of data set '%s' holds none of them out",
-                       d->path, (long long)d->rows[0], (long long)set->holdout, set->name);
+        return md_fail(
+            message, MD_EXIT_DATA,
+            "%s: %lld rows; 'holdout every(%lld)' of data set '%s' holds none of them "
+                       "out", d->path,
+            (long long)d->rows[0], (long long)set->holdout, set->name);
     }
     return rc;
 }

@@ -291,8 +291,8 @@ static void test_each_fault(void **state) {
 }
 
 /* A loop reads x in every turn and writes one line of a stack. A line that only a late turn writes
- * lies over x; a turn reads all of what the stack takes over; the loop runs otherwise than the stack
- * is long. */
+ * lies over x; a turn reads all of what the stack takes over; the loop runs otherwise than the
+ * stack is long. */
 static void test_stacks(void **state) {
     (void)state;
     enum { GOOD, LATE, OVER, TRIP, KINDS };
