@@ -207,6 +207,13 @@ void text_addn(Text *text, const char *s, size_t n) {
     text->at[text->len] = '\0';
 }
 
+void text_prepend(Text *text, const char *s, size_t n) {
+    text_reserve(text, n);
+    memmove(text->at + n, text->at, text->len + 1);
+    memcpy(text->at, s, n);
+    text->len += n;
+}
+
 void text_add(Text *text, const char *s) {
     text_addn(text, s, strlen(s));
 }

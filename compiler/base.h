@@ -52,10 +52,12 @@ int str_distance(const char *a, const char *b, int limit);
         T *at;                                                                                     \
         int count, capacity;                                                                       \
     }
-#define VEC_PUSH(arena, vec, item)                                                                 \
+#define VEC_PUSH(arena, vec, item) VEC_PUSH_FROM(arena, vec, item, 8)
+/* With room for `first` items at first: of large items, few, one after the other. */
+#define VEC_PUSH_FROM(arena, vec, item, first)                                                     \
     do {                                                                                           \
         if ((vec)->count == (vec)->capacity) {                                                     \
-            int vec_cap_ = (vec)->capacity ? 2 * (vec)->capacity : 8;                              \
+            int vec_cap_ = (vec)->capacity ? 2 * (vec)->capacity : (first);                        \
             (vec)->at =                                                                            \
                 arena_grow((arena), (vec)->at, sizeof *(vec)->at * (size_t)(vec)->capacity,        \
                            sizeof *(vec)->at * (size_t)vec_cap_);                                  \
@@ -72,6 +74,7 @@ typedef struct {
 } Text;
 void text_add(Text *text, const char *s);
 void text_addn(Text *text, const char *s, size_t n);
+void text_prepend(Text *text, const char *s, size_t n);
 void text_printf(Text *text, const char *fmt, ...) MDLC_PRINTF(2, 3);
 void text_vprintf(Text *text, const char *fmt, va_list ap) MDLC_PRINTF(2, 0);
 

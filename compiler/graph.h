@@ -199,6 +199,7 @@ struct Entry {
     const char *name; /* fit, predict; of EVAL and EVAL_END: the train's name */
     const char *doc;
     Region *region; /* region->out[k] belongs to out[k] */
+    Arena nodes[2]; /* of the region, in turn: each pass frees what the one before it has made */
     VEC(Slot *) input;
     VEC(EntryOut) out;
     int dataset;           /* index in Module.dataset, -1: none */

@@ -33,7 +33,7 @@ static int64_t gcd(int64_t a, int64_t b) {
 }
 
 void index_open(IndexTable *t, Arena *arena) {
-    *t = (IndexTable){.arena = arena};
+    *t = (IndexTable){.arena = arena, .tables = arena};
 }
 
 /* --- hash-consing ----------------------------------------------------------------------------- */
@@ -63,7 +63,7 @@ static void cons_grow(IndexTable *t) {
     const Index **old = t->cons;
     int size = t->cons_size;
     t->cons_size = size ? 2 * size : 64;
-    t->cons = ARENA_ARRAY(t->arena, const Index *, t->cons_size);
+    t->cons = ARENA_ARRAY(t->tables, const Index *, t->cons_size);
     uint64_t mask = (uint64_t)t->cons_size - 1;
     for (int i = 0; i < size; i++) {
         if (old[i]) {

@@ -51,6 +51,7 @@ struct Index {
 
 typedef struct {
     Arena *arena;
+    Arena *tables; /* of the hash table: may go before the rest */
     const Index **cons;
     int cons_size, cons_used;
     VEC(const Atom *) atom;

@@ -16,6 +16,9 @@ Kernel *kernel_new(Arena *arena, int threads) {
 void kernel_keep(Kernel *k, Arena *arena) {
     arena_adopt(arena, k->arena);
     k->arena = k->index.arena = arena;
+    k->cons = NULL;
+    k->index.cons = NULL;
+    k->cons_size = k->index.cons_size = 0;
 }
 
 Arg *kernel_arg(Kernel *k, Buf *buf, int mode) {
@@ -34,6 +37,13 @@ Arg *kernel_arg(Kernel *k, Buf *buf, int mode) {
 int kernel_axis(Kernel *k, int64_t extent, const char *name) {
     if (k->naxis == AXES_MAX) {
         BUG("a kernel with more than %d axes", AXES_MAX);
+    }
+    if (k->naxis == k->axis_room) {
+        enum { AXES_FIRST = 4 };
+        int room = k->axis_room > 0 ? 2 * k->axis_room : AXES_FIRST;
+        k->axis = arena_grow(k->arena, k->axis, sizeof *k->axis * (size_t)k->axis_room,
+                             sizeof *k->axis * (size_t)room);
+        k->axis_room = room;
     }
     k->axis[k->naxis] = (Axis){extent, name};
     return k->naxis++;
@@ -129,7 +139,10 @@ int index_kids(const Index *index, const Expr **kid, int n, int most) {
 static const Expr *expr_keep(Kernel *k, Expr like) {
     if (2 * k->expr.count >= k->cons_size) {
         k->cons_size = k->cons_size ? 2 * k->cons_size : 128;
-        k->cons = ARENA_ARRAY(k->arena, int, k->cons_size);
+        if (!k->cons && k->expr.count > 0) {
+            BUG("a finished kernel grows");
+        }
+        k->cons = ARENA_ARRAY(k->index.tables, int, k->cons_size);
         for (int i = 0; i < k->expr.count; i++) {
             cons_put(k, i);
         }

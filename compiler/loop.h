@@ -119,8 +119,8 @@ struct Kernel {
     const char *model; /* the type of an instance: no local has this name; or NULL */
     VEC(Arg *) arg;
     int nargs; /* ids of arguments in use */
-    Axis axis[AXES_MAX];
-    int naxis;
+    Axis *axis;
+    int naxis, axis_room;
     VEC(const Step *) loop; /* enclosing loops whose indices it uses, outermost first */
     StmtList body;
     int threads; /* the most threads that its loops may use */
@@ -131,7 +131,7 @@ struct Kernel {
 };
 
 Kernel *kernel_new(Arena *arena, int threads);
-/* All that lies in the kernel's arena belongs to `arena` from now on. */
+/* Nothing is added to the kernel any more; all that lies in its arena belongs to `arena`. */
 void kernel_keep(Kernel *k, Arena *arena);
 Arg *kernel_arg(Kernel *k, Buf *buf, int mode); /* one a Buf; modes merge */
 int kernel_axis(Kernel *k, int64_t extent, const char *name);

@@ -99,17 +99,16 @@ static void module_verify(const Module *module, GraphStage stage) {
     }
 }
 
-/* Graph -> Graph. The regions of a pass lie in the arena that its turn has; those of the pass
- * before it are given back. Returns false when a dump was printed and the work ends here. */
-static bool optimise(Compile *c, Module *module, Arena *turn) {
+/* Graph -> Graph. Returns false when a dump was printed and the work ends here. */
+static bool optimise(Compile *c, Module *module) {
     for (size_t p = 0; p < sizeof graph_passes / sizeof *graph_passes; p++) {
-        module->graph->arena = &turn[p % 2];
         for (int i = 0; i < module->entry.count; i++) {
             Entry *entry = module->entry.at[i];
+            module->graph->arena = &entry->nodes[p % 2];
             entry->region = graph_passes[p].run(module->graph, entry->region);
+            arena_free(&entry->nodes[(p + 1) % 2]);
         }
         module_verify(module, graph_passes[p].stage);
-        arena_free(&turn[(p + 1) % 2]);
         if (dump_wanted(c, graph_passes[p].name)) {
             module_dump(module, c->out);
             return false;
@@ -135,7 +134,7 @@ static bool has_entry(Compile *c, const Module *module, uint32_t source) {
 
 /* Graph -> Program, planned and proved. */
 static Program *make_program(Compile *c, Module *module) {
-    Program *p = pass_lower(c, &c->arena, module);
+    Program *p = pass_lower(c, &c->arena, module); /* the nodes are gone now */
     if (c->diag.errors) {
         return NULL;
     }
@@ -205,8 +204,38 @@ static int emit(Compile *c, const Program *p, uint32_t source) {
     return code;
 }
 
-/* Source text -> what the command asks for; `turn` holds two arenas. */
-static int stages(Compile *c, uint32_t source, Arena *turn) {
+static void module_close(Module *module) {
+    for (int i = 0; module && i < module->entry.count; i++) {
+        arena_free(&module->entry.at[i]->nodes[0]);
+        arena_free(&module->entry.at[i]->nodes[1]);
+    }
+}
+
+/* The module -> what the command asks for. */
+static int module_stages(Compile *c, Module *module, uint32_t source) {
+    module_verify(module, STAGE_BUILT);
+    if (dump_wanted(c, "build")) {
+        module_dump(module, c->out);
+        return EXIT_OK;
+    }
+    if (!optimise(c, module) || c->opt.command == COMMAND_CHECK) {
+        return EXIT_OK;
+    }
+    if (c->opt.command == COMMAND_TEST) {
+        return run_tests(c, module, c->out);
+    }
+    if (c->opt.command == COMMAND_RUN) {
+        return run_entry(c, module, c->out);
+    }
+    if (!has_entry(c, module, source)) {
+        return EXIT_SOURCE;
+    }
+    Program *p = make_program(c, module);
+    return p ? emit(c, p, source) : c->diag.errors ? EXIT_SOURCE : EXIT_OK;
+}
+
+/* Source text -> what the command asks for. */
+static int stages(Compile *c, uint32_t source) {
     if (c->opt.command == COMMAND_FMT) {
         Text out = {.arena = &c->arena};
         const char *text = fmt_source(c, &c->arena, source);
@@ -229,25 +258,9 @@ static int stages(Compile *c, uint32_t source, Arena *turn) {
     if (!module->name) {
         return EXIT_USAGE;
     }
-    module_verify(module, STAGE_BUILT);
-    if (dump_wanted(c, "build")) {
-        module_dump(module, c->out);
-        return EXIT_OK;
-    }
-    if (!optimise(c, module, turn) || c->opt.command == COMMAND_CHECK) {
-        return EXIT_OK;
-    }
-    if (c->opt.command == COMMAND_TEST) {
-        return run_tests(c, module, c->out);
-    }
-    if (c->opt.command == COMMAND_RUN) {
-        return run_entry(c, module, c->out);
-    }
-    if (!has_entry(c, module, source)) {
-        return EXIT_SOURCE;
-    }
-    Program *p = make_program(c, module);
-    return p ? emit(c, p, source) : c->diag.errors ? EXIT_SOURCE : EXIT_OK;
+    int code = module_stages(c, module, source);
+    module_close(module);
+    return code;
 }
 
 int pipeline_text(Compile *c, const char *text, size_t length) {
@@ -259,10 +272,7 @@ int pipeline_text(Compile *c, const char *text, size_t length) {
         fprintf(c->diag.out, " lower plan\n");
         return EXIT_USAGE;
     }
-    Arena turn[2] = {{0}, {0}};
-    int code = stages(c, diag_add_source(&c->diag, c->opt.input, text, length), turn);
-    arena_free(&turn[0]);
-    arena_free(&turn[1]);
+    int code = stages(c, diag_add_source(&c->diag, c->opt.input, text, length));
     diag_close(&c->diag);
     return code;
 }

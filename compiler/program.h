@@ -57,7 +57,7 @@ struct Buf {
     const double *data;      /* CONST */
     Buf *dest;               /* see above */
     Step *loop;              /* the innermost loop it is declared in; NULL: the entry's list */
-    const Node *node;        /* whose value it holds, for names, lines and reports */
+    const char *label;       /* name in the source of the value it holds, or NULL, for reports */
     Loc loc;
     const char *why; /* for reports: "saved for the backward of gelu" or NULL */
     int per_thread;  /* WORK: number of equal parts, one a thread; 0: one */

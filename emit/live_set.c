@@ -91,8 +91,7 @@ LiveSet live_set(const Emit *e, const ProgramEntry *entry) {
     for (int i = 0; i < entry->buf.count; i++) {
         const Buf *buf = entry->buf.at[i];
         if (buf_owns_arena(buf) && buf->first <= entry->peak_step && entry->peak_step < buf->last) {
-            const char *name =
-                buf->node != NULL && buf->node->name != NULL ? buf->node->name : buf->name;
+            const char *name = buf->label != NULL ? buf->label : buf->name;
             LiveItem item = {buf, name, reason(e, entry, buf), arena_room(entry, buf->bytes)};
             VEC_PUSH(e->arena, &set, item);
         }

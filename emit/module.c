@@ -343,19 +343,20 @@ static void print_includes(Text *out) {
 void emit_module_with(Text *out, Compile *c, const Program *p, const Source *source,
                       const Printer *printer) {
     Emit e = emit_open(c, p, source);
-    /* Arenas of their own: the texts may be large, and grow where they stand. */
-    Arena model_arena = {0}, host_arena = {0};
-    Text model = {.arena = &model_arena}, host = {.arena = &host_arena};
-    print_model(&e, printer, &model);
+    if (out->len > 0) {
+        BUG("a module in the middle of a text");
+    }
+    Text front = {.arena = e.arena}, host = {.arena = e.arena};
+    print_model(&e, printer, out); /* the largest part is made where it stays */
     if (!c->opt.no_main) {
         print_kernels(&e, printer, true, &host);
         host_print(&e, printer, &host);
     }
-    print_comment(&e, out);
+    print_comment(&e, &front);
     if (!c->opt.no_main) {
-        text_add(out, "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE 1\n#endif\n");
+        text_add(&front, "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE 1\n#endif\n");
     }
-    print_includes(out);
+    print_includes(&front);
     /* The runtime comes first: a local variable in it may have the name of the model's type. */
     Pieces *pieces = pieces_new(e.arena);
     pieces_need(pieces, "runtime/tensor.h");
@@ -363,19 +364,17 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
     if (c->opt.canary) {
         pieces_need(pieces, "runtime/damage.h");
     }
-    pieces_scan(pieces, model.at, model.len);
+    pieces_scan(pieces, out->at, out->len);
     pieces_scan(pieces, host.at, host.len);
-    pieces_print(pieces, out);
-    text_add(out, "/* ---- interface ---- */\n\n");
-    api_print(&e, out);
-    text_add(out, "/* ---- model ---- */\n\n");
-    text_addn(out, model.at, model.len);
+    pieces_print(pieces, &front);
+    text_add(&front, "/* ---- interface ---- */\n\n");
+    api_print(&e, &front);
+    text_add(&front, "/* ---- model ---- */\n\n");
+    text_prepend(out, front.at, front.len);
     if (!c->opt.no_main) {
         text_add(out, "/* ---- program ---- */\n\n");
         text_addn(out, host.at, host.len);
     }
-    arena_free(&model_arena);
-    arena_free(&host_arena);
 }
 
 void emit_module(Text *out, Compile *c, const Program *p, const Source *source) {

@@ -26,7 +26,7 @@ const char *short_name(Arena *arena, const Node *node) {
 static Buf *temp_new(Frame *f, const Node *node, Type type, const char *name) {
     Buf *buf = buf_new(f->l->p, f->l->e, BUF_TEMP, type, name);
     buf->loop = f->loop;
-    buf->node = node;
+    buf->label = node->name;
     buf->loc = node->loc;
     return buf;
 }
@@ -117,7 +117,7 @@ static const char *kernel_label(const Frame *f, const Unit *unit, const Node *ma
  */
 static void lower_kernel(Frame *f, const Unit *unit, const Node *main, const HomeList *copy) {
     Lower *l = f->l;
-    enum { KERNEL_CHUNK = 4096 };
+    enum { KERNEL_CHUNK = 1024 };
     Arena scratch = {0}, attempt = {.chunk_bytes = KERNEL_CHUNK};
     KernelBuild b = {
         .l = l, .frame = f, .unit = unit, .scratch = &scratch, .attempt = &attempt, .copy = copy};
@@ -182,7 +182,7 @@ static TargetList *loop_targets(Frame *f, const Node *node, const TargetList *ta
         const Node *out = f->region->out.at[k];
         for (int i = 0; i < targets[k].count; i++) {
             if (out->op == OP_PICK && out->in[0] == node) {
-                VEC_PUSH(f->l->scratch, &list[out->attr->axis], targets[k].at[i]);
+                VEC_PUSH_FROM(f->l->scratch, &list[out->attr->axis], targets[k].at[i], 1);
             }
         }
     }
@@ -252,7 +252,7 @@ static void lower_loop(Frame *f, const Node *node, const TargetList *targets) {
         /* The carry's storage may have been made for the kernel that writes its start. */
         if (result[k].count == 0) {
             Home home = loop_home(f, node, k, &wanted[k], &taken[k]);
-            VEC_PUSH(l->scratch, &result[k], home);
+            VEC_PUSH_FROM(l->scratch, &result[k], home, 1);
             if (k < a->ncarry) {
                 lower_copy(f, node->in[k], home);
             }
@@ -282,7 +282,7 @@ static void lower_loop(Frame *f, const Node *node, const TargetList *targets) {
             t.home.prefix[t.home.nprefix++] = step;
         }
         if (k >= a->ncarry || body->out.at[k] != body->param.at[1 + k]) {
-            VEC_PUSH(l->scratch, &to[k], t);
+            VEC_PUSH_FROM(l->scratch, &to[k], t, 1);
         }
     }
     VEC_PUSH(l->p->arena, f->list, step);
@@ -311,7 +311,7 @@ static void place_parts(Frame *f, const Node *node) {
     HomeList *whole = &f->home[node->id];
     if (whole->count == 0) {
         Home home = {.buf = temp_new(f, node, node->type, short_name(f->l->arena, node))};
-        VEC_PUSH(f->l->scratch, whole, home);
+        VEC_PUSH_FROM(f->l->scratch, whole, home, 1);
     }
     int64_t begin = 0;
     for (int k = 0; k < node->nin; k++) {
@@ -321,12 +321,12 @@ static void place_parts(Frame *f, const Node *node) {
             if (n->read && f->home[node->in[k]->id].count == 0) {
                 Home own = {.buf = temp_new(f, node->in[k], node->in[k]->type,
                                             short_name(f->l->arena, node->in[k]))};
-                VEC_PUSH(f->l->scratch, &f->home[node->in[k]->id], own);
+                VEC_PUSH_FROM(f->l->scratch, &f->home[node->in[k]->id], own, 1);
             }
             Home part = whole->at[0];
             part.part = true;
             part.at[node->attr->axis] += begin;
-            VEC_PUSH(f->l->scratch, &f->home[node->in[k]->id], part);
+            VEC_PUSH_FROM(f->l->scratch, &f->home[node->in[k]->id], part, 1);
             f->placed[node->id] |= (uint64_t)1 << k;
         }
         begin += node->in[k]->type.dim[node->attr->axis];
@@ -339,7 +339,7 @@ static void give_homes(Frame *f, const TargetList *targets) {
         const Node *out = f->region->out.at[k];
         for (int i = 0; i < targets[k].count && out->op != OP_PICK; i++) {
             Home home = target_home(f, &targets[k].at[i], out);
-            VEC_PUSH(f->l->scratch, &f->home[out->id], home);
+            VEC_PUSH_FROM(f->l->scratch, &f->home[out->id], home, 1);
         }
     }
     for (int i = 0; i < f->region->node.count; i++) {
@@ -356,12 +356,12 @@ static void give_homes(Frame *f, const TargetList *targets) {
             }
             Home carry = {
                 .buf = temp_new(f, node->body->out.at[k], start->type, result_name(f, node, k))};
-            VEC_PUSH(f->l->scratch, &f->loop_result[i][k], carry);
+            VEC_PUSH_FROM(f->l->scratch, &f->loop_result[i][k], carry, 1);
             if (n->read && f->home[start->id].count == 0) {
                 Home own = {.buf = temp_new(f, start, start->type, short_name(f->l->arena, start))};
-                VEC_PUSH(f->l->scratch, &f->home[start->id], own);
+                VEC_PUSH_FROM(f->l->scratch, &f->home[start->id], own, 1);
             }
-            VEC_PUSH(f->l->scratch, &f->home[start->id], carry);
+            VEC_PUSH_FROM(f->l->scratch, &f->home[start->id], carry, 1);
         }
     }
     for (int i = f->region->node.count - 1; i >= 0; i--) {
@@ -375,7 +375,7 @@ static void give_homes(Frame *f, const TargetList *targets) {
         const NodeInfo *n = &f->fusion->info[i];
         if (n->stored && f->home[i].count == 0 && !n->leaf && node->op != OP_LOOP) {
             Home home = {.buf = temp_new(f, node, node->type, short_name(f->l->arena, node))};
-            VEC_PUSH(f->l->scratch, &f->home[i], home);
+            VEC_PUSH_FROM(f->l->scratch, &f->home[i], home, 1);
         }
     }
 }
@@ -441,11 +441,11 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
         } else {
             Buf *buf = buf_new(p, e, BUF_RESULT, node->type, out->name ? out->name : "result");
             buf->out = k;
-            buf->node = node;
+            buf->label = node->name;
             buf->loc = out->loc;
             t.home.buf = buf;
         }
-        VEC_PUSH(&scratch, &targets[k], t);
+        VEC_PUSH_FROM(&scratch, &targets[k], t, 1);
     }
     Frame f = {.l = &l, .region = entry->region, .list = &e->step};
     lower_region(&f, targets);
@@ -469,6 +469,8 @@ Program *pass_lower(Compile *c, Arena *arena, Module *module) {
     for (int i = 0; i < module->entry.count; i++) {
         if (module->entry.at[i]->kind != ENTRY_TEST) {
             lower_entry(c, p, module->entry.at[i]);
+            arena_free(&module->entry.at[i]->nodes[0]); /* a kernel holds no node */
+            arena_free(&module->entry.at[i]->nodes[1]);
         }
     }
     return p;

@@ -25,7 +25,7 @@ static Buf *table_buf(Lower *l, const Node *node) {
     }
     Buf *buf = buf_new(l->p, NULL, BUF_CONST, node->type, short_name(l->arena, node));
     buf->data = node->attr->data;
-    buf->node = node;
+    buf->label = node->name;
     buf->loc = node->loc;
     return buf;
 }

@@ -516,6 +516,7 @@ void unit_build(KernelBuild *b) {
         arena_free(b->attempt);
         b->k = kernel_new(b->attempt, entry_threads(b->l));
         b->k->model = b->l->p->prefix;
+        b->k->index.tables = b->scratch;
         values_open(&b->v, b->k, b->scratch);
         b->v.stored = kernel_stored;
         b->v.ctx = b;
