@@ -5,7 +5,7 @@
 
 #include <string.h>
 
-enum { SIZE_FIRST = 64 };
+enum { SIZE_FIRST = 64, LIST_LONG = 12 };
 
 /* Its slot, or the empty one for it. */
 static NameKey *find(const NameTable *table, const void *scope, const char *name) {
@@ -50,4 +50,24 @@ void names_add(Arena *arena, NameSet *set, const void *scope, const char *name) 
 
 int names_number(Arena *arena, NameSet *set, const void *scope, const char *name) {
     return ++key_of(arena, &set->numbered, scope, name)->number;
+}
+
+void names_push(Arena *arena, NameList *list, const char *name) {
+    VEC_PUSH(arena, &list->name, name);
+    int from = list->table.size > 0 ? list->name.count - 1 : 0;
+    for (int i = from; list->name.count > LIST_LONG && i < list->name.count; i++) {
+        key_of(arena, &list->table, NULL, list->name.at[i])->number = i + 1;
+    }
+}
+
+int names_at(const NameList *list, const char *name) {
+    if (list->table.size > 0) {
+        const NameKey *key = find(&list->table, NULL, name);
+        return key->name != NULL ? key->number - 1 : -1;
+    }
+    int i = list->name.count - 1;
+    while (i >= 0 && strcmp(list->name.at[i], name) != 0) {
+        i--;
+    }
+    return i;
 }

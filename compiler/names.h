@@ -24,4 +24,13 @@ void names_add(Arena *arena, NameSet *set, const void *scope, const char *name);
 /* 2, then 3, ... at each call with this scope and name: what to tell equal names apart by. */
 int names_number(Arena *arena, NameSet *set, const void *scope, const char *name);
 
+/* Names by position: what is looked up in a list that may be long. Empty when zeroed. */
+typedef struct {
+    VEC(const char *) name;
+    NameTable table; /* of position + 1, once the list is long */
+} NameList;
+
+void names_push(Arena *arena, NameList *list, const char *name);
+int names_at(const NameList *list, const char *name); /* the last of that name; -1: none */
+
 #endif

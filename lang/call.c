@@ -70,24 +70,24 @@ static void hint_labels(Elab *e, const Item *item, const char *name, Loc loc) {
 
 bool call_segment(Elab *e, Frame *frame, const char *name, Loc loc, const char *what) {
     Frame *f = frame->names ? frame->names : frame;
-    for (int i = 0; i < f->segment.count; i++) {
-        if (str_eq(f->segment.at[i].name, name)) {
-            if (!elab_first_in_body(e, 227, name)) {
-                return false; /* the hint has labelled them all */
-            }
-            elab_error(e, loc, 227, "%s '%s' would have the same path '%s.%s' as an earlier one",
-                       what, name, frame->path, name);
-            diag_note(&e->c->diag, f->segment.at[i].loc, "the earlier one is here");
-            if (str_eq(what, "layer") && f->item) {
-                hint_labels(e, f->item, name, loc);
-            } else {
-                diag_hint(&e->c->diag, "give each its own name");
-            }
-            return false;
+    int i = names_at(&f->segments, name);
+    if (i >= 0) {
+        if (!elab_first_in_body(e, 227, name)) {
+            return false; /* the hint has labelled them all */
         }
+        elab_error(e, loc, 227, "%s '%s' would have the same path '%s.%s' as an earlier one", what,
+                   name, frame->path, name);
+        diag_note(&e->c->diag, f->segment.at[i].loc, "the earlier one is here");
+        if (str_eq(what, "layer") && f->item) {
+            hint_labels(e, f->item, name, loc);
+        } else {
+            diag_hint(&e->c->diag, "give each its own name");
+        }
+        return false;
     }
     Segment s = {name, loc};
     VEC_PUSH(e->arena, &f->segment, s);
+    names_push(e->arena, &f->segments, name);
     return true;
 }
 
@@ -96,13 +96,13 @@ static const char *draw_path(Elab *e, const char *path) {
     if (!e->entry) {
         return path;
     }
-    for (int i = 0; i < e->entry->visit.count; i++) {
-        if (str_eq(e->entry->visit.at[i].path, path)) {
-            return str_printf(e->arena, "%s#%d", path, ++e->entry->visit.at[i].count);
-        }
+    int i = names_at(&e->entry->visits, path);
+    if (i >= 0) {
+        return str_printf(e->arena, "%s#%d", path, ++e->entry->visit.at[i].count);
     }
     Visit visit = {path, 0};
     VEC_PUSH(e->arena, &e->entry->visit, visit);
+    names_push(e->arena, &e->entry->visits, path);
     return path;
 }
 

@@ -148,10 +148,9 @@ Loc elab_at(Elab *e, Loc loc) {
 }
 
 Slot *elab_state_slot(Elab *e, StateRole role, const char *name, Type type, Entry *entry, Loc loc) {
-    for (int i = 0; i < e->state.count; i++) {
-        if (str_eq(e->state.at[i]->name, name)) {
-            return e->state.at[i];
-        }
+    int known = names_at(&e->states, name);
+    if (known >= 0) {
+        return e->state.at[known];
     }
     Slot *slot = ARENA_NEW(e->arena, Slot);
     slot->kind = SLOT_STATE;
@@ -162,6 +161,7 @@ Slot *elab_state_slot(Elab *e, StateRole role, const char *name, Type type, Entr
     slot->entry = entry;
     slot->loc = loc;
     VEC_PUSH(e->arena, &e->state, slot);
+    names_push(e->arena, &e->states, name);
     return slot;
 }
 

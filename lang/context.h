@@ -72,6 +72,7 @@ struct Frame {
     bool frozen;
     Frame *names;         /* whose labels: its own, or with the label `_` the caller's */
     VEC(Segment) segment; /* labels and parameters used so far */
+    NameList segments;    /* their names */
     /* `...` of the signature */
     bool pack_bound;
     int npack;
@@ -148,6 +149,7 @@ struct EntryScope {
     bool in_update; /* `step` counts the update at hand */
     VEC(ModelCall) call;
     VEC(Visit) visit;
+    NameList visits; /* their paths */
     VEC(StateValue) state;
     VEC(SlotWrite) write; /* parameters assigned by `<-` */
     VEC(SlotWrite) push;  /* rows of rings */
@@ -190,7 +192,9 @@ struct Elab {
     VEC(Rebind) rebind;
     int next_index, depth;
     VEC(Parameter *) param;
+    NameList params;   /* their paths */
     VEC(Slot *) state; /* all other slots */
+    NameList states;   /* their paths */
     Entry *init;
     VEC(InitialValue) initial; /* of `state`, in the INIT region */
     Slot *seed;

@@ -55,7 +55,7 @@ Parameter *copies_parameter(Elab *e, Parameter *p, const char *path) {
     if (copy->initial) {
         params_set_initial(e, copy->slot, copy->initial);
     }
-    VEC_PUSH(e->arena, &e->param, copy);
+    params_add(e, copy);
     return copy;
 }
 

@@ -34,6 +34,7 @@ static void add_item(Elab *e, File *file, AstKind kind, Ast *ast) {
     item->file = file;
     item->order = file->item.count;
     VEC_PUSH(e->arena, &file->item, item);
+    names_push(e->arena, &file->names, item->name);
 }
 
 static bool upper_case(const char *name) {

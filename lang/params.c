@@ -29,13 +29,14 @@ void params_start(Elab *e) {
     e->seed = elab_counter(e, "seed", "seed", TY_I64, 0, NULL, LOC_NONE);
 }
 
+void params_add(Elab *e, Parameter *p) {
+    VEC_PUSH(e->arena, &e->param, p);
+    names_push(e->arena, &e->params, p->slot->name);
+}
+
 Parameter *params_find(const Elab *e, const char *path) {
-    for (int i = 0; i < e->param.count; i++) {
-        if (str_eq(e->param.at[i]->slot->name, path)) {
-            return e->param.at[i];
-        }
-    }
-    return NULL;
+    int i = names_at(&e->params, path);
+    return i >= 0 ? e->param.at[i] : NULL;
 }
 
 bool params_under(const char *path, const char *prefix) {
@@ -162,7 +163,7 @@ static Parameter *param_new(Elab *e, const Ast *ast, const char *path, Type type
     p->order = e->param.count;
     p->initial = ast->flags & AST_DRAW ? init_draw(e, ast->kid[1], type, rank, dim, path)
                                        : init_value(e, ast->kid[1], type);
-    VEC_PUSH(e->arena, &e->param, p);
+    params_add(e, p);
     return p;
 }
 
@@ -225,13 +226,9 @@ const Value *params_whole(Elab *e, const Parameter *p) {
 }
 
 static Slot *layer_state(const Elab *e, const char *path) {
-    for (int i = 0; i < e->state.count; i++) {
-        Slot *slot = e->state.at[i];
-        if ((slot->role == STATE_LAYER || slot->role == STATE_COPY) && str_eq(slot->name, path)) {
-            return slot;
-        }
-    }
-    return NULL;
+    int at = names_at(&e->states, path);
+    Slot *slot = at >= 0 ? e->state.at[at] : NULL;
+    return slot && (slot->role == STATE_LAYER || slot->role == STATE_COPY) ? slot : NULL;
 }
 
 const Value *params_at(Elab *e, const char *path) {

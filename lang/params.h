@@ -38,6 +38,7 @@ const Value *params_of_instance(Elab *e, const Instance *instance, const char *f
 /* Hint: the path of a parameter, or the beginning of one, that is nearest to `path`. */
 void params_hint(Elab *e, const char *path);
 Parameter *params_find(const Elab *e, const char *path);
+void params_add(Elab *e, Parameter *p);
 /* Is `path` `prefix` or below it? */
 bool params_under(const char *path, const char *prefix);
 /* A parameter with its stacking axes. */

@@ -19,16 +19,13 @@ ScopeName *scope_add(Arena *arena, Scope *scope, const char *name, Loc loc, Bind
     n->kind = kind;
     n->value = value;
     VEC_PUSH(arena, &scope->name, n);
+    names_push(arena, &scope->names, name);
     return n;
 }
 
 ScopeName *scope_find_here(const Scope *scope, const char *name) {
-    for (int i = scope->name.count - 1; i >= 0; i--) {
-        if (str_eq(scope->name.at[i]->name, name)) {
-            return scope->name.at[i];
-        }
-    }
-    return NULL;
+    int i = name ? names_at(&scope->names, name) : -1;
+    return i >= 0 ? scope->name.at[i] : NULL;
 }
 
 ScopeName *scope_find(const Scope *scope, const char *name) {
@@ -42,12 +39,8 @@ ScopeName *scope_find(const Scope *scope, const char *name) {
 }
 
 Item *file_find_own(const File *file, const char *name) {
-    for (int i = 0; i < file->item.count; i++) {
-        if (str_eq(file->item.at[i]->name, name)) {
-            return file->item.at[i];
-        }
-    }
-    return NULL;
+    int i = name ? names_at(&file->names, name) : -1;
+    return i >= 0 ? file->item.at[i] : NULL;
 }
 
 Item *file_find(const File *file, const char *name) {

@@ -2,6 +2,7 @@
 #ifndef MDLC_LANG_SCOPE_H
 #define MDLC_LANG_SCOPE_H
 
+#include "compiler/names.h"
 #include "lang/ast.h"
 #include "lang/value.h"
 
@@ -35,6 +36,7 @@ struct File {
     bool loading;
     Ast *ast;
     VEC(Item *) item;
+    NameList names; /* of them */
     VEC(File *) use;
 };
 
@@ -63,6 +65,7 @@ struct Scope {
     Scope *up; /* NULL: the outermost of a body; then come the items of the file */
     File *file;
     VEC(ScopeName *) name;
+    NameList names; /* of them */
 };
 
 Scope *scope_new(Arena *arena, Scope *up, File *file);

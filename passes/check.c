@@ -62,6 +62,7 @@ typedef struct {
     SpanMap map[REGIONS];
     Value *value;              /* by Buf.id */
     const KernelSites **sites; /* by Step.id, NULL: not read yet */
+    Arena text;                /* of the sites, while a step of the entry's list runs */
     VEC(Origin) origin;
     Turn turn[MAX_TURNS];
     int depth, next_id;
@@ -344,7 +345,7 @@ static bool write_value(Check *c, const Step *step, const Access *access, int64_
 /* The text of a kernel, read once. */
 static const KernelSites *sites_of(Check *c, const Step *step) {
     if (c->sites[step->id] == NULL) {
-        c->sites[step->id] = kernel_sites(c->arena, step->kernel);
+        c->sites[step->id] = kernel_sites(&c->text, step->kernel);
     }
     return c->sites[step->id];
 }
@@ -773,6 +774,9 @@ static bool run_list(Check *c, const StepList *list, const Step *up) {
         if (step->kind == STEP_LOOP ? !run_loop(c, step) : !run_step(c, step)) {
             return false;
         }
+        if (up == NULL) {
+            arena_free(&c->text);
+        }
     }
     return true;
 }
@@ -898,6 +902,7 @@ const char *check_program(Arena *scratch, const Program *p) {
         c.e = p->entry.at[i];
         if (!open_entry(&c) || !check_order(&c, &c.e->step) || !run_list(&c, &c.e->step, NULL) ||
             !check_dests(&c, NULL) || !close_entry(&c)) {
+            arena_free(&c.text);
             return c.fault;
         }
     }
