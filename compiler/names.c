@@ -55,7 +55,8 @@ int names_number(Arena *arena, NameSet *set, const void *scope, const char *name
 void names_push(Arena *arena, NameList *list, const char *name) {
     VEC_PUSH(arena, &list->name, name);
     int from = list->table.size > 0 ? list->name.count - 1 : 0;
-    for (int i = from; list->name.count > LIST_LONG && i < list->name.count; i++) {
+    bool table = list->table.size > 0 || list->name.count > LIST_LONG;
+    for (int i = from; table && i < list->name.count; i++) {
         key_of(arena, &list->table, NULL, list->name.at[i])->number = i + 1;
     }
 }
@@ -63,11 +64,17 @@ void names_push(Arena *arena, NameList *list, const char *name) {
 int names_at(const NameList *list, const char *name) {
     if (list->table.size > 0) {
         const NameKey *key = find(&list->table, NULL, name);
-        return key->name != NULL ? key->number - 1 : -1;
+        int at = key->name != NULL ? key->number - 1 : -1;
+        /* What was cut off is still in the table. */
+        return at < list->name.count && (at < 0 || strcmp(list->name.at[at], name) == 0) ? at : -1;
     }
     int i = list->name.count - 1;
     while (i >= 0 && strcmp(list->name.at[i], name) != 0) {
         i--;
     }
     return i;
+}
+
+void names_cut(NameList *list, int count) {
+    list->name.count = count;
 }

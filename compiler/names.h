@@ -32,5 +32,7 @@ typedef struct {
 
 void names_push(Arena *arena, NameList *list, const char *name);
 int names_at(const NameList *list, const char *name); /* the last of that name; -1: none */
+/* Forgets all from position `count` on; the names of the list are different ones. */
+void names_cut(NameList *list, int count);
 
 #endif

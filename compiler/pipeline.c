@@ -99,8 +99,8 @@ static void module_verify(const Module *module, GraphStage stage) {
     }
 }
 
-/* Graph -> Graph. Returns false when a dump was printed and the work ends here. */
-static bool optimise(Compile *c, Module *module) {
+/* Graph -> Graph; the first pass leaves nothing in the arena `built`. Returns false when a dump was printed and the work ends here. */
+static bool optimise(Compile *c, Module *module, Arena *built) {
     for (size_t p = 0; p < sizeof graph_passes / sizeof *graph_passes; p++) {
         for (int i = 0; i < module->entry.count; i++) {
             Entry *entry = module->entry.at[i];
@@ -108,6 +108,7 @@ static bool optimise(Compile *c, Module *module) {
             entry->region = graph_passes[p].run(module->graph, entry->region);
             arena_free(&entry->nodes[(p + 1) % 2]);
         }
+        arena_free(built);
         module_verify(module, graph_passes[p].stage);
         if (dump_wanted(c, graph_passes[p].name)) {
             module_dump(module, c->out);
@@ -211,14 +212,14 @@ static void module_close(Module *module) {
     }
 }
 
-/* The module -> what the command asks for. */
-static int module_stages(Compile *c, Module *module, uint32_t source) {
+/* The module, its nodes in `built` -> what the command asks for. */
+static int module_stages(Compile *c, Module *module, Arena *built, uint32_t source) {
     module_verify(module, STAGE_BUILT);
     if (dump_wanted(c, "build")) {
         module_dump(module, c->out);
         return EXIT_OK;
     }
-    if (!optimise(c, module) || c->opt.command == COMMAND_CHECK) {
+    if (!optimise(c, module, built) || c->opt.command == COMMAND_CHECK) {
         return EXIT_OK;
     }
     if (c->opt.command == COMMAND_TEST) {
@@ -250,16 +251,15 @@ static int stages(Compile *c, uint32_t source) {
         ast_dump(ast, c->out);
         return c->diag.errors ? EXIT_SOURCE : EXIT_OK;
     }
-    Module *module = c->diag.errors ? NULL : elaborate(c, &c->arena, ast);
-    if (c->diag.errors || !module) {
-        return EXIT_SOURCE;
+    Arena built = {0};
+    Module *module = c->diag.errors ? NULL : elaborate(c, &c->arena, &built, ast);
+    int code = EXIT_SOURCE;
+    if (module && !c->diag.errors) {
+        module->name = emit_prefix(c);
+        code = module->name ? module_stages(c, module, &built, source) : EXIT_USAGE;
     }
-    module->name = emit_prefix(c);
-    if (!module->name) {
-        return EXIT_USAGE;
-    }
-    int code = module_stages(c, module, source);
     module_close(module);
+    arena_free(&built);
     return code;
 }
 

@@ -346,7 +346,8 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
     if (out->len > 0) {
         BUG("a module in the middle of a text");
     }
-    Text front = {.arena = e.arena}, host = {.arena = e.arena};
+    Arena arena[2] = {{0}, {0}};
+    Text front = {.arena = &arena[0]}, host = {.arena = &arena[1]};
     print_model(&e, printer, out); /* the largest part is made where it stays */
     if (!c->opt.no_main) {
         print_kernels(&e, printer, true, &host);
@@ -375,6 +376,8 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
         text_add(out, "/* ---- program ---- */\n\n");
         text_addn(out, host.at, host.len);
     }
+    arena_free(&arena[0]);
+    arena_free(&arena[1]);
 }
 
 void emit_module(Text *out, Compile *c, const Program *p, const Source *source) {

@@ -118,13 +118,15 @@ static const char *stem_of(Elab *e, const char *path) {
     return dot && dot > name ? str_ndup(e->arena, name, (size_t)(dot - name)) : name;
 }
 
-static Module *elaborate_file(Compile *c, Arena *arena, Arena *scratch, const Ast *ast) {
+static Module *elaborate_file(Compile *c, Arena *arena, Arena *nodes, Arena *scratch,
+                              const Ast *ast) {
     Elab *e = ARENA_NEW(arena, Elab);
     Elem float_type = c->opt.float_type == TY_F64 ? TY_F64 : TY_F32;
     e->c = c;
     e->arena = arena;
     e->scratch = scratch;
     e->g = graph_new(arena, float_type);
+    e->g->arena = nodes;
     e->module = ARENA_NEW(arena, Module);
     e->module->arena = arena;
     e->module->graph = e->g;
@@ -157,9 +159,9 @@ static Module *elaborate_file(Compile *c, Arena *arena, Arena *scratch, const As
     return e->module;
 }
 
-Module *elaborate(Compile *c, Arena *arena, const Ast *ast) {
+Module *elaborate(Compile *c, Arena *arena, Arena *nodes, const Ast *ast) {
     Arena scratch = {0};
-    Module *module = elaborate_file(c, arena, &scratch, ast);
+    Module *module = elaborate_file(c, arena, nodes, &scratch, ast);
     arena_free(&scratch);
     return module;
 }

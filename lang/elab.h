@@ -7,7 +7,7 @@
 #include "lang/ast.h"
 
 /* Needs the tree of the root file; gives the module, or NULL, or a partial one after errors (see
- * c->diag.errors). Everything lives in `arena`. */
-Module *elaborate(Compile *c, Arena *arena, const Ast *file);
+ * c->diag.errors). Regions and nodes live in `nodes`, everything else in `arena`. */
+Module *elaborate(Compile *c, Arena *arena, Arena *nodes, const Ast *file);
 
 #endif

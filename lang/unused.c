@@ -172,6 +172,8 @@ static void check_model(Elab *e, Item *model) {
     e->init = init;
     e->param.count = nparam;
     e->state.count = nstate;
+    names_cut(&e->params, nparam);
+    names_cut(&e->states, nstate);
     e->initial.count = ninitial;
 }
 

@@ -11,7 +11,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     Compile *c = &f.c;
     uint32_t source = diag_add_source(&c->diag, "fuzz.mdl", f.text, f.length);
     const Ast *ast = parse_file(c, &c->arena, source);
-    Module *module = c->diag.errors ? NULL : elaborate(c, &c->arena, ast);
+    Module *module = c->diag.errors ? NULL : elaborate(c, &c->arena, &c->arena, ast);
     for (int i = 0; module && !c->diag.errors && i < module->entry.count; i++) {
         Entry *entry = module->entry.at[i];
         region_verify(entry->region, STAGE_BUILT);

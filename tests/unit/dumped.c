@@ -20,7 +20,7 @@ void dumped_make_with(Dumped *m, Options options, const char *text, size_t lengt
     c->opt = options;
     m->source = diag_add_source(&c->diag, options.input, str_ndup(&c->arena, text, length), length);
     const Ast *ast = parse_file(c, &c->arena, m->source);
-    Module *module = c->diag.errors ? NULL : elaborate(c, &c->arena, ast);
+    Module *module = c->diag.errors ? NULL : elaborate(c, &c->arena, &c->arena, ast);
     m->module = c->diag.errors ? NULL : module;
     diag_close(&c->diag);
     fclose(out);

@@ -94,7 +94,7 @@ static int compile(const char *text, char **messages) {
     c.opt.float_type = TY_F32;
     uint32_t source = diag_add_source(&c.diag, "a.mdl", text, strlen(text));
     const Ast *ast = parse_file(&c, &c.arena, source);
-    Module *module = c.diag.errors ? NULL : elaborate(&c, &c.arena, ast);
+    Module *module = c.diag.errors ? NULL : elaborate(&c, &c.arena, &c.arena, ast);
     for (int i = 0; module && !c.diag.errors && i < module->entry.count; i++) {
         Entry *entry = module->entry.at[i];
         region_verify(entry->region, STAGE_BUILT);
