@@ -60,7 +60,7 @@ bool notation_is_scalar_list(const Ast *index) {
 }
 
 static Index *index_new(Elab *e, const char *name, Loc loc, int seq) {
-    Index *ix = ARENA_NEW(e->arena, Index);
+    Index *ix = ARENA_NEW(e->scratch, Index);
     ix->name = name;
     ix->loc = loc;
     ix->seq = seq;
@@ -70,7 +70,7 @@ static Index *index_new(Elab *e, const char *name, Loc loc, int seq) {
 /* Binds the list on a left side or in the brackets of a fold. `loop_position` (emit): the place of
  * the loop's own index, which is no new index. */
 static IndexScope *bind_indices(Elab *e, const Ast *list, int *loop_position) {
-    IndexScope *scope = ARENA_NEW(e->arena, IndexScope);
+    IndexScope *scope = ARENA_NEW(e->scratch, IndexScope);
     scope->up = e->index->scope;
     for (int i = 0; i < list->nkid; i++) {
         const Ast *entry = list->kid[i], *name = entry;
@@ -85,7 +85,7 @@ static IndexScope *bind_indices(Elab *e, const Ast *list, int *loop_position) {
             scope->pack_loc = entry->loc;
             scope->npack = e->next_index;
             e->next_index += MD_RANK;
-            VEC_PUSH(e->arena, &scope->order, entry);
+            VEC_PUSH(e->scratch, &scope->order, entry);
             continue;
         }
         if (entry->kind == AST_BINARY && entry->op == AO_LT && entry->kid[0]->kind == AST_NAME) {
@@ -119,8 +119,8 @@ static IndexScope *bind_indices(Elab *e, const Ast *list, int *loop_position) {
         }
         Index *ix = index_new(e, name->name, name->loc, e->next_index++);
         ix->written = written;
-        VEC_PUSH(e->arena, &scope->index, ix);
-        VEC_PUSH(e->arena, &scope->order, entry);
+        VEC_PUSH(e->scratch, &scope->index, ix);
+        VEC_PUSH(e->scratch, &scope->order, entry);
     }
     return scope;
 }
@@ -160,7 +160,7 @@ static bool pack_count(Elab *e, IndexScope *scope, int n, const Ast *at) {
 
 static void note_use(Elab *e, Index *ix, IndexUse use) {
     ix->seen = true;
-    VEC_PUSH(e->arena, &ix->use, use);
+    VEC_PUSH(e->scratch, &ix->use, use);
 }
 
 static void walk_entry(Elab *e, const Ast *entry, IndexUse use) {
@@ -253,7 +253,7 @@ static void walk(Elab *e, const Ast *ast) {
     if (ast->kind == AST_FOLD) {
         IndexScope *scope = bind_indices(e, ast->kid[0], NULL), *before = e->index->scope;
         FoldScope fold = {ast, scope};
-        VEC_PUSH(e->arena, &e->index->fold, fold);
+        VEC_PUSH(e->scratch, &e->index->fold, fold);
         e->index->scope = scope;
         walk(e, ast->kid[1]);
         e->index->scope = before;
@@ -269,7 +269,7 @@ static void walk(Elab *e, const Ast *ast) {
 
 static const char *object_text(Elab *e, const Ast *object) {
     const char *path = elab_path(e, object);
-    return path ? str_printf(e->arena, "'%s'", path) : "this";
+    return path ? str_printf(e->scratch, "'%s'", path) : "this";
 }
 
 static void resolve_bare(Elab *e, Index *ix) {
@@ -289,8 +289,8 @@ static void resolve_bare(Elab *e, Index *ix) {
             elab_error(e, use->at->loc, 375,
                        "index '%s' ranges over %s in axis %d of %s but over %s in "
                        "axis %d of %s",
-                       ix->name, dim_text(e->arena, first->axis), first->number,
-                       object_text(e, first->object), dim_text(e->arena, use->axis), use->number,
+                       ix->name, dim_text(e->scratch, first->axis), first->number,
+                       object_text(e, first->object), dim_text(e->scratch, use->axis), use->number,
                        object_text(e, use->object));
             elab_note_dim(e, first->axis);
             elab_note_dim(e, use->axis);
@@ -412,10 +412,10 @@ typedef VEC(Index *) IndexList;
 
 static void collect(Elab *e, const IndexScope *scope, IndexList *list) {
     for (int i = 0; i < scope->index.count; i++) {
-        VEC_PUSH(e->arena, list, scope->index.at[i]);
+        VEC_PUSH(e->scratch, list, scope->index.at[i]);
     }
     for (int i = 0; scope->pack_known && i < scope->npack; i++) {
-        VEC_PUSH(e->arena, list, scope->pack[i]);
+        VEC_PUSH(e->scratch, list, scope->pack[i]);
     }
 }
 
@@ -485,7 +485,7 @@ static const Value *bind_axes(Elab *e, const IndexScope *scope, const Value *v, 
     }
     if (v->rank > 0) {
         elab_error(e, loc, 378, "the right side has shape %s; in index notation it is a scalar",
-                   shape_text(e->arena, v->rank, v->dim));
+                   shape_text(e->scratch, v->rank, v->dim));
         diag_hint(&e->c->diag, "give every tensor its indices: x[i, j]");
         return &value_poison;
     }
@@ -554,7 +554,7 @@ static const Value *bind_axes(Elab *e, const IndexScope *scope, const Value *v, 
 
 const Value *notation_statement(Elab *e, const Ast *left, const Ast *right, int *loop_position) {
     IndexNotation *before = notation_save(e);
-    e->index = ARENA_NEW(e->arena, IndexNotation);
+    e->index = ARENA_NEW(e->scratch, IndexNotation);
     IndexScope *scope = bind_indices(e, left, loop_position);
     e->index->scope = scope;
     walk(e, right);
@@ -585,7 +585,7 @@ const Value *notation_fold(Elab *e, const Ast *fold) {
     IndexNotation *before = e->index;
     IndexScope *scope = fold_scope(e, fold);
     if (!scope) { /* it stands alone */
-        e->index = ARENA_NEW(e->arena, IndexNotation);
+        e->index = ARENA_NEW(e->scratch, IndexNotation);
         walk(e, fold);
         resolve(e, NULL);
         scope = fold_scope(e, fold);
@@ -612,7 +612,7 @@ const Value *notation_fold(Elab *e, const Ast *fold) {
 const Value *notation_access(Elab *e, const Ast *indexed) {
     IndexNotation *before = e->index;
     if (!e->index) {
-        e->index = ARENA_NEW(e->arena, IndexNotation);
+        e->index = ARENA_NEW(e->scratch, IndexNotation);
     }
     const Value *v = access_eval(e, indexed);
     e->index = before;

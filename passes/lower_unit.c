@@ -52,7 +52,7 @@ void kernel_home(KernelBuild *b, const Node *node, const char *name) {
     HomeList *home = &b->frame->home[node->id];
     Home work = {.buf = kernel_work(b, node->type, 0, name)};
     home->count = 0;
-    VEC_PUSH(b->l->scratch, home, work);
+    VEC_PUSH_FROM(b->l->scratch, home, work, 1);
 }
 
 /* --- nests ------------------------------------------------------------------------------------ */
