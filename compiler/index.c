@@ -112,7 +112,7 @@ static const Atom *atom_keep(IndexTable *t, Atom like) {
     Atom *a = ARENA_NEW(t->arena, Atom);
     *a = like;
     a->id = t->atom.count;
-    VEC_PUSH(t->arena, &t->atom, a);
+    VEC_PUSH_FROM(t->arena, &t->atom, a, 4);
     return a;
 }
 

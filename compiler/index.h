@@ -51,7 +51,7 @@ struct Index {
 
 typedef struct {
     Arena *arena;
-    Arena *tables; /* of the hash table: may go before the rest */
+    Arena *tables; /* of what finds equal ones: may go before the rest */
     const Index **cons;
     int cons_size, cons_used;
     VEC(const Atom *) atom;

@@ -17,6 +17,7 @@ void kernel_keep(Kernel *k, Arena *arena) {
     arena_adopt(arena, k->arena);
     k->arena = k->index.arena = arena;
     k->cons = NULL;
+    k->expr.at = NULL; /* found through statements */
     k->index.cons = NULL;
     k->cons_size = k->index.cons_size = 0;
 }
@@ -30,7 +31,7 @@ Arg *kernel_arg(Kernel *k, Buf *buf, int mode) {
     }
     Arg *arg = ARENA_NEW(k->arena, Arg);
     *arg = (Arg){.buf = buf, .id = k->nargs++, .mode = mode, .name = buf->name};
-    VEC_PUSH(k->arena, &k->arg, arg);
+    VEC_PUSH_FROM(k->arena, &k->arg, arg, 4);
     return arg;
 }
 
@@ -174,7 +175,7 @@ static const Expr *expr_keep(Kernel *k, Expr like) {
     if (e->cost > 1 << 20) {
         e->cost = 1 << 20;
     }
-    VEC_PUSH(k->arena, &k->expr, e);
+    VEC_PUSH(k->index.tables, &k->expr, e);
     k->cons[h & mask] = e->id + 1;
     return e;
 }
@@ -389,7 +390,7 @@ static Stmt *stmt_new(Kernel *k, StmtList *list, StmtKind kind) {
     s->kind = kind;
     s->add = OP_CONST;
     s->lanes = 1;
-    VEC_PUSH(k->arena, list, s);
+    VEC_PUSH_FROM(k->arena, list, s, 2);
     return s;
 }
 
