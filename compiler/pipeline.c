@@ -101,10 +101,12 @@ static void module_verify(const Module *module, GraphStage stage) {
 
 /* Graph -> Graph; the first pass leaves nothing in the arena `built`. Returns false when a dump was printed and the work ends here. */
 static bool optimise(Compile *c, Module *module, Arena *built) {
+    enum { NODES_CHUNK = 8192 };
     for (size_t p = 0; p < sizeof graph_passes / sizeof *graph_passes; p++) {
         for (int i = 0; i < module->entry.count; i++) {
             Entry *entry = module->entry.at[i];
             module->graph->arena = &entry->nodes[p % 2];
+            entry->nodes[p % 2].chunk_bytes = NODES_CHUNK; /* there may be many small entries */
             entry->region = graph_passes[p].run(module->graph, entry->region);
             arena_free(&entry->nodes[(p + 1) % 2]);
         }

@@ -66,6 +66,7 @@ typedef struct {
     VEC(Origin) origin;
     Turn turn[MAX_TURNS];
     int depth, next_id;
+    struct Progress *progress[MAX_TURNS + 1]; /* by nesting; by Buf.id; NULL: not needed yet */
     const char *fault;
 } Check;
 
@@ -701,10 +702,21 @@ static bool run_loop(Check *c, const Step *loop) {
 }
 
 /* How far the accesses to a Buf have come in one list, by positions as lowered. */
-typedef struct {
+typedef struct Progress {
     int last_read, last_write; /* the largest so far */
     bool whole;                /* that write was not a part */
 } Progress;
+
+/* Nothing has been seen of what the list touches. */
+static void open_progress(const StepList *list, Progress *progress) {
+    for (int i = 0; i < list->count; i++) {
+        const Step *step = list->at[i];
+        open_progress(&step->body, progress);
+        for (int k = 0; k < step->access.count; k++) {
+            progress[step->access.at[k].buf->id] = (Progress){-1, -1, false};
+        }
+    }
+}
 
 static bool check_access_order(Check *c, const Step *item, const Step *step, Progress *progress) {
     for (int i = 0; i < step->body.count; i++) {
@@ -736,10 +748,19 @@ static bool check_access_order(Check *c, const Step *item, const Step *step, Pro
 
 /* Steps that touch the same Buf, one of them writing, stand in the order in which they were
  * lowered; of a carry, the loop that makes its next values writes it. */
-static bool check_order(Check *c, const StepList *list) {
-    Progress *progress = ARENA_ARRAY(c->arena, Progress, c->p->nbuf + 1);
-    for (int i = 0; i < c->p->nbuf; i++) {
-        progress[i] = (Progress){-1, -1, false};
+static bool check_order(Check *c, const StepList *list, int depth) {
+    if (depth > MAX_TURNS) {
+        return fail(c, "loops are nested deeper than %d", MAX_TURNS);
+    }
+    if (c->progress[depth] == NULL) {
+        c->progress[depth] = ARENA_ARRAY(c->arena, Progress, c->p->nbuf + 1);
+    }
+    Progress *progress = c->progress[depth];
+    open_progress(list, progress);
+    for (int i = 0; i < c->e->buf.count; i++) { /* destinations of loops may be touched by none */
+        if (c->e->buf.at[i]->dest != NULL) {
+            progress[c->e->buf.at[i]->dest->id] = (Progress){-1, -1, false};
+        }
     }
     for (int i = 0; i < list->count; i++) {
         const Step *item = list->at[i];
@@ -758,7 +779,7 @@ static bool check_order(Check *c, const StepList *list) {
             at->last_write = item->lowered;
             at->whole = true;
         }
-        if (item->kind == STEP_LOOP && !check_order(c, &item->body)) {
+        if (item->kind == STEP_LOOP && !check_order(c, &item->body, depth + 1)) {
             return false;
         }
     }
@@ -830,8 +851,11 @@ static bool open_entry(Check *c) {
     memset(c->map, 0, sizeof c->map);
     c->sites = ARENA_ARRAY(c->arena, const KernelSites *, count_steps(&e->step) + 1);
     c->origin.count = c->depth = c->next_id = 0;
-    for (int i = 0; i < p->nbuf; i++) {
-        c->value[i] = (Value){0};
+    for (int i = 0; i < p->slot.count; i++) {
+        c->value[p->slot.at[i]->id] = (Value){0};
+    }
+    for (int i = 0; i < p->table.count; i++) {
+        c->value[p->table.at[i]->id] = (Value){0};
     }
     collect_writers(c, &e->step);
     for (int i = 0; i < p->slot.count; i++) {
@@ -860,6 +884,13 @@ static bool open_entry(Check *c) {
         }
     }
     return true;
+}
+
+/* A Buf of another entry holds nothing. */
+static void forget_entry(Check *c) {
+    for (int i = 0; i < c->e->buf.count; i++) {
+        c->value[c->e->buf.at[i]->id] = (Value){0};
+    }
 }
 
 static bool close_entry(Check *c) {
@@ -900,11 +931,12 @@ const char *check_program(Arena *scratch, const Program *p) {
     }
     for (int i = 0; i < p->entry.count; i++) {
         c.e = p->entry.at[i];
-        if (!open_entry(&c) || !check_order(&c, &c.e->step) || !run_list(&c, &c.e->step, NULL) ||
+        if (!open_entry(&c) || !check_order(&c, &c.e->step, 0) || !run_list(&c, &c.e->step, NULL) ||
             !check_dests(&c, NULL) || !close_entry(&c)) {
             arena_free(&c.text);
             return c.fault;
         }
+        forget_entry(&c);
     }
     return NULL;
 }
