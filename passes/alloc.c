@@ -51,14 +51,30 @@ typedef struct {
     int n;
     int *placed; /* by offset, then in order of placement */
     int64_t *offset;
+    int64_t work; /* blocks that were looked at */
 } Placer;
 
-static int64_t place_all(Placer *p, const int *order, bool best_fit) {
+/* Leaves out what ends before `from`. */
+static int placed_after(Placer *p, int count, int64_t from) {
+    int n = 0;
+    for (int i = 0; i < count; i++) {
+        if (p->item[p->placed[i]].upper > from) {
+            p->placed[n++] = p->placed[i];
+        }
+    }
+    return n;
+}
+
+/* `by_time`: no block of the order starts before the one in front of it. */
+static int64_t place_all(Placer *p, const int *order, bool best_fit, bool by_time) {
     int64_t height = 0;
-    for (int k = 0; k < p->n; k++) {
+    int count = 0; /* of those that are placed and may still matter */
+    for (int k = 0; k < p->n; k++, count++) {
         const AllocItem *item = &p->item[order[k]];
         int64_t cursor = 0, gap_at = -1, gap_size = INT64_MAX;
-        for (int i = 0; i < k; i++) {
+        count = by_time ? placed_after(p, count, item->lower) : count;
+        p->work += count;
+        for (int i = 0; i < count; i++) {
             const AllocItem *other = &p->item[p->placed[i]];
             if (other->lower >= item->upper || other->upper <= item->lower) {
                 continue;
@@ -76,7 +92,7 @@ static int64_t place_all(Placer *p, const int *order, bool best_fit) {
         int64_t at = gap_at >= 0 ? gap_at : cursor;
         p->offset[order[k]] = at;
         height = at + item->size > height ? at + item->size : height;
-        int lo = 0, hi = k;
+        int lo = 0, hi = count;
         while (lo < hi) {
             int mid = (lo + hi) / 2;
             if (p->offset[p->placed[mid]] <= at) {
@@ -85,7 +101,7 @@ static int64_t place_all(Placer *p, const int *order, bool best_fit) {
                 hi = mid;
             }
         }
-        memmove(&p->placed[lo + 1], &p->placed[lo], sizeof(int) * (size_t)(k - lo));
+        memmove(&p->placed[lo + 1], &p->placed[lo], sizeof(int) * (size_t)(count - lo));
         p->placed[lo] = order[k];
     }
     return height;
@@ -110,7 +126,9 @@ static int ranked_compare(const void *a, const void *b) {
     return x->index < y->index ? -1 : 1;
 }
 
-enum { BASE_ORDERS = 4 };
+/* Of more than so many blocks the order by time, which costs the least, comes first, and no other
+ * one behind PLACE_WORK. */
+enum { BASE_ORDERS = 4, ORDER_TIME = 3, MANY_BLOCKS = 12000, PLACE_WORK = 500000000 };
 
 static void order_base(const AllocItem *item, int n, int which, Ranked *ranked, int *order) {
     for (int i = 0; i < n; i++) {
@@ -121,7 +139,7 @@ static void order_base(const AllocItem *item, int n, int which, Ranked *ranked, 
             tie = item[i].size;
         } else if (which == 2) { /* area; saturates where it does not fit */
             key = item[i].size > INT64_MAX / life ? INT64_MAX : item[i].size * life;
-        } else if (which == 3) {
+        } else if (which == ORDER_TIME) {
             key = -item[i].lower;
             tie = item[i].size;
         }
@@ -180,12 +198,12 @@ static void order_change(const Placer *p, int *order, int64_t bound, uint64_t *r
 static int64_t search_orders(Placer *p, int *order, bool best_fit, int64_t bound, int64_t best,
                              int rounds, int *next, int64_t *offset) {
     uint64_t random = 0x9e3779b97f4a7c15u;
-    int64_t now = excess(p, place_all(p, order, best_fit), bound);
+    int64_t now = excess(p, place_all(p, order, best_fit, false), bound);
     for (int round = 0; round < rounds && best > bound; round++) {
         int64_t threshold = bound / 64 * (rounds - round) / rounds;
         memcpy(next, order, sizeof *next * (size_t)p->n);
         order_change(p, next, bound, &random);
-        int64_t height = place_all(p, next, best_fit);
+        int64_t height = place_all(p, next, best_fit, false);
         int64_t cost = excess(p, height, bound);
         if (height < best) {
             best = height;
@@ -270,17 +288,19 @@ static void fit_search(Fitting *f, int64_t bound) {
 static int64_t place_blocks(Arena *scratch, const AllocItem *item, int n, int64_t steps,
                             int64_t *offset) {
     int64_t bound = alloc_lower_bound(scratch, item, n);
-    Placer p = {item, n, ARENA_ARRAY(scratch, int, n + 1), ARENA_ARRAY(scratch, int64_t, n + 1)};
+    Placer p = {item, n, ARENA_ARRAY(scratch, int, n + 1), ARENA_ARRAY(scratch, int64_t, n + 1), 0};
     int *order = ARENA_ARRAY(scratch, int, n + 1), *start = ARENA_ARRAY(scratch, int, n + 1);
     Ranked *ranked = ARENA_ARRAY(scratch, Ranked, n + 1);
     int64_t best = INT64_MAX;
     bool best_fit = false;
-    for (int k = 0; k < 2 * BASE_ORDERS && best > bound; k++) {
-        order_base(item, n, k / 2, ranked, order);
-        int64_t height = place_all(&p, order, k % 2 == 1);
+    int first = n > MANY_BLOCKS ? 2 * ORDER_TIME : 0;
+    for (int k = 0; k < 2 * BASE_ORDERS && best > bound && p.work < PLACE_WORK; k++) {
+        int turn = (k + first) % (2 * BASE_ORDERS);
+        order_base(item, n, turn / 2, ranked, order);
+        int64_t height = place_all(&p, order, turn % 2 == 1, turn / 2 == ORDER_TIME);
         if (height < best) {
             best = height;
-            best_fit = k % 2 == 1;
+            best_fit = turn % 2 == 1;
             memcpy(start, order, sizeof *start * (size_t)n);
             memcpy(offset, p.offset, sizeof *offset * (size_t)n);
         }
@@ -294,6 +314,9 @@ static int64_t place_blocks(Arena *scratch, const AllocItem *item, int n, int64_
         fit_search(&f, bound);
     }
     int64_t pairs = (int64_t)n * n / 2 + 1, rounds = steps / 4 / pairs;
+    if (rounds == 0) {
+        return f.best;
+    }
     return search_orders(&p, start, best_fit, bound, f.best,
                          rounds < INT32_MAX ? (int)rounds : INT32_MAX, order, offset);
 }

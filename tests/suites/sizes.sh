@@ -1,14 +1,17 @@
 #!/bin/sh
 # Hostile sizes: each input gives a clear error, or correct work, in reasonable time and below 1 GiB.
-# Times are printed, not judged; a minute is the end of any.
+# Times are printed, not judged; a minute is the end of any. Large models are compiled whole, and what
+# is emitted for them grows as they do.
 set -u
 . tests/lib.sh
 
 # What a sanitizer reserves is no memory: its limit is not set there.
+MANY=10000
 if sh -c "ulimit -v 1048576 && \"$MDLC\" --version" >/dev/null 2>&1; then
     limited() { (ulimit -v 1048576 && exec timeout 60 "$@"); }
 else
     limited() { timeout 60 "$@"; }
+    MANY=1000
     skip "memory" "the address space cannot be limited with a sanitizer"
 fi
 
@@ -121,4 +124,93 @@ echo "model $name(x: f32[4]) -> f32[4] { $name = 2 * x; return $name; }
 entry f_$name(x: f32[4]) { return $name(x); }
 entry g_$name(x: f32[4]) { return $name(x) + 1; }" >"$in"
 sized 0 name
+
+# counted COUNT FIRST EACH LAST: FIRST, then EACH for the numbers from 1 on, LAST. In EACH a # is the
+# number and an @ the one before it, in LAST a # is COUNT.
+counted() {
+    awk -v n="$1" -v first="$2" -v each="$3" -v last="$4" 'BEGIN {
+        print first
+        for (i = 1; i <= n; i++) { s = each; gsub(/#/, i, s); gsub(/@/, i - 1, s); print s }
+        gsub(/#/, n, last)
+        print last }'
+}
+# net COUNT EACH [OPTIMIZER]: so many layers in a row, of 8 wide, trained on an input of its own.
+net() {
+    counted "$1" 'use nn; dim B = 4, W = 8;
+        op input() -> [B, W] { x[b < B, w < W] = sin(f32(8*b + w)); return x; }
+        model net(x: [B, W]) -> [B, W] { h0 = x;' "$2" "return h#; }
+        train fit of net { loss mean(net(input())^2); optimizer ${3:-sgd(lr = 1e-4)}; steps 3; }"
+}
+
+# Many of everything.
+net $MANY 'h# = relu(l#: linear(h@, W));' >"$in"
+sized 0 layers -D B=32 -D W=16
+net $((MANY / 10)) 'h# = h@ + gelu(l#: linear(h@, W));' 'adamw(lr = 1e-3)' >"$in"
+sized 0 layers_residual
+net $((MANY / 10)) 'e# = new linear(W); h# = tanh(e#(h@));' >"$in"
+sized 0 layers_new
+net 1 "repeat $MANY carry h0 { h0 <- relu(linear(h0, W)); } h1 = h0;" >"$in"
+sized 0 layers_repeat
+counted $MANY 'use nn;' 'layer y#(x: [b, n]) -> [b, n] { return linear(x, n) + #; }' \
+    'model net(x: [4, 8]) -> [4, 8] { return y1(x); } entry f(x: [4, 8]) { return net(x); }' >"$in"
+sized 0 layers_declared
+counted $MANY 'model net(x: [4]) -> [4] { y0 = x;' 'param p#: [4] = #; y# = y@ + p#;' \
+    'return y#; } entry f(x: [4]) { return net(x); }' >"$in"
+sized 0 parameters
+counted $MANY 'entry f(x: [64]) { y0 = x;' 'y# = sin(y@) + x;' 'return y#; }' >"$in"
+sized 0 statements
+counted $MANY '' 'entry f#(x: [4]) { return # * x; }' '' >"$in"
+sized 0 entries
+counted $MANY '' 'const c# = #; dim D# = #;' 'entry f(x: [4]) { return c# * x; }' >"$in"
+sized 0 constants
+counted $MANY 'const c0 = 1;' 'const c# = c@ + 1;' 'entry f(x: [4]) { return c# * x; }' >"$in"
+sized 1 constants_nested
+counted $MANY '' 'op o#(x: [...]) -> [...] { return sin(x) + #; }' 'entry f(x: [4]) { return o#(x); }' >"$in"
+sized 0 ops
+counted 199 'op o0(x: [...]) -> [...] { return sin(x); }' 'op o#(x: [...]) -> [...] { return o@(x) + #; }' \
+    'entry f(x: [4]) { return o#(x); }' >"$in"
+sized 0 ops_nested
+counted $MANY 'entry f(x: [64]) { y0 = sin(x); return' 'y# = # * x,' 'y = y0; }' >"$in"
+sized 0 results
+counted $MANY 'use nn;' 'model m#(x: [4, 8]) -> [4, 8] { return linear(x, 8); }' \
+    'entry f(x: [4, 8]) { return m#(x); }' >"$in"
+sized 0 models
+
+# What is emitted for a chain of layers is as long as the chain: the same for every layer, in kernels
+# and in operations, so nothing is computed again along it, and in text but for longer numbers.
+measured() { # LAYERS: sets kernels, flops, bytes
+    chain "$1" >"$scratch/chain.mdl"
+    "$MDLC" --stats --no-main --prefix=net "$scratch/chain.mdl" -o "$scratch/chain.c" >"$scratch/stats" || return
+    kernels=$(sed -n 's/^kernels: //p' "$scratch/stats")
+    flops=$(sed -n 's/^flops: //p' "$scratch/stats")
+    bytes=$(wc -c <"$scratch/chain.c")
+}
+linear() { # NAME
+    measured 24 && k1=$kernels f1=$flops b1=$bytes && measured 48 && k2=$kernels f2=$flops b2=$bytes &&
+        measured 96 || { fail "$1"; return; }
+    echo "sizes: $1, 24, 48, 96 layers: $k1 $k2 $kernels kernels, $f1 $f2 $flops operations, $b1 $b2 $bytes bytes"
+    [ $((kernels - k2)) -eq $((2 * (k2 - k1))) ] && pass || fail "$1: kernels"
+    [ $((flops - f2)) -eq $((2 * (f2 - f1))) ] && pass || fail "$1: operations"
+    [ $((10 * (bytes - b2))) -le $((22 * (b2 - b1))) ] && pass || fail "$1: text"
+}
+chain() { net "$1" 'h# = h@ + tanh(l#: linear(h@, W));'; }
+linear training
+chain() { net "$1" 'h# = relu(l#: linear(h@, W));' | sed '/train fit/d' && echo 'entry f(x: [B, W]) { return net(x); }'; }
+linear inference
+
+# And it is right: 60 layers give the losses of the reference evaluator.
+net 60 'h# = h@ + tanh(l#: linear(h@, W));' >"$scratch/chain.mdl"
+if "$MDLC" "$scratch/chain.mdl" -o "$scratch/chain.c" && $CC -O1 "$scratch/chain.c" -lm -o "$scratch/chain"; then
+    "$scratch/chain" fit --seed 3 --log json | sed -n '/"event":"step"/s/.*"loss":\([-+0-9.e]*\).*/\1/p' >"$scratch/ours"
+    "$MDLC" run --entry fit --seed 3 --calls 3 "$scratch/chain.mdl" | sed -n 's/^loss = //p' >"$scratch/theirs"
+    if paste "$scratch/ours" "$scratch/theirs" | awk '
+        { d = $1 - $2; worst = d * d > worst ? d * d : worst; n += NF == 2 && d * d < 1e-8 * $2 * $2 }
+        END { exit n != 3 }'; then
+        pass
+    else
+        fail "the losses of 60 layers" "$(tr '\n' ' ' <"$scratch/ours"), not $(tr '\n' ' ' <"$scratch/theirs")"
+    fi
+else
+    fail "60 layers"
+fi
 summary sizes
