@@ -260,9 +260,9 @@ typedef struct {
 } Module;
 
 struct Graph {
-    Arena *arena;       /* of regions and nodes; a stage may put another in its place */
-    Arena *keep;        /* of attributes, which go from stage to stage */
-    const Attr **attr;  /* hash table of them */
+    Arena *arena;      /* of regions and nodes; a stage may put another in its place */
+    Arena *keep;       /* of attributes, which go from stage to stage */
+    const Attr **attr; /* hash table of them */
     int nattr, attr_size;
     Region *region; /* where the makers below put nodes: the innermost open one */
     Loc loc;        /* given to new nodes */

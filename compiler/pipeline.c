@@ -99,7 +99,8 @@ static void module_verify(const Module *module, GraphStage stage) {
     }
 }
 
-/* Graph -> Graph; the first pass leaves nothing in the arena `built`. Returns false when a dump was printed and the work ends here. */
+/* Graph -> Graph; the first pass leaves nothing in the arena `built`. Returns false when a dump was
+ * printed and the work ends here. */
 static bool optimise(Compile *c, Module *module, Arena *built) {
     enum { NODES_CHUNK = 8192 };
     for (size_t p = 0; p < sizeof graph_passes / sizeof *graph_passes; p++) {

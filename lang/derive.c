@@ -10,8 +10,8 @@ Upstream derive_upstream(Elab *e, Node *value) {
     u.mark[value->id] = true;
     for (int i = u.count - 1; i >= 0; i--) {
         const Node *node = value->region->node.at[i];
-        bool flows = node->op != OP_STOP &&
-                     (elem_is_float(node->type.elem) || node->type.elem == TY_TUPLE);
+        bool flows =
+            node->op != OP_STOP && (elem_is_float(node->type.elem) || node->type.elem == TY_TUPLE);
         for (int k = 0; u.mark[i] && flows && k < node->nin; k++) {
             u.mark[node->in[k]->id] = true;
         }

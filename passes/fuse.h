@@ -43,9 +43,9 @@ typedef struct {
     bool late;    /* becomes a parameter or state: no byte of it may be written before that check */
     bool made;    /* depends on no tensor in memory: draws, indices, constants */
     Unit *unit;
-    int uses;  /* by nodes that are no views; repeated reads count more */
-    int cost;  /* of computing one element from atoms and leaves */
-    int loads; /* tensors that are read for it */
+    int uses;    /* by nodes that are no views; repeated reads count more */
+    int cost;    /* of computing one element from atoms and leaves */
+    int loads;   /* tensors that are read for it */
     int written; /* nodes that the expression of one element holds */
 } NodeInfo;
 

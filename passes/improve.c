@@ -10,9 +10,9 @@ enum { IMPROVE_PASSES = 4, IMPROVE_PLACES = 12, IMPROVE_STEPS = 20000000 };
 
 typedef struct {
     const Sched *s;
-    int *order, *at;   /* items by place, places by item */
-    int *first, *last; /* places that touch a use; behind the end: it is kept */
-    int64_t *live;     /* in front of a place */
+    int *order, *at;          /* items by place, places by item */
+    int *first, *last;        /* places that touch a use; behind the end: it is kept */
+    int64_t *live;            /* in front of a place */
     int64_t *before, *behind; /* highest peak of the places before it; of it and those behind */
     int64_t *above;           /* how far the places before it stand above the line */
     int64_t line;
@@ -141,8 +141,8 @@ int64_t order_improve(const Sched *s, int *order, int64_t peak) {
                 }
                 int64_t other_above;
                 place_move(order, here, to);
-                int64_t other = stretch_peak(&m, to < here ? to : here, to < here ? here : to,
-                                             &other_above);
+                int64_t other =
+                    stretch_peak(&m, to < here ? to : here, to < here ? here : to, &other_above);
                 place_move(order, to, here);
                 budget -= s->n;
                 if (other < peak || (other == peak && other_above < above)) {
