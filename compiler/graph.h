@@ -187,6 +187,7 @@ typedef struct {
     OutRole role;
     Slot *slot; /* OUT_WRITE: region result k becomes this slot's next value */
     Loc loc;
+    int64_t least; /* OUT_NEED: its constant, noted by lowering, which frees the nodes */
 } EntryOut;
 
 /* Is it a result that the caller sees? */

@@ -125,7 +125,7 @@ static void print_rings(const Emit *e, const ProgramEntry *entry, Text *out) {
             text_printf(out,
                         "    if (*(const int64_t *)(const void *)(m->state + %lld) < %lld) { /* ",
                         (long long)slot_buf(e, o->slot)->offset,
-                        (long long)source->region->out.at[i]->attr->ivalue);
+                        (long long)o->least);
             text_comment(out, o->slot->name);
             text_printf(out, " */\n        return %s_ERR_STATE;\n    }\n", e->upper);
         }

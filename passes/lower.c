@@ -437,6 +437,7 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
             }
             t.dest = slot_buf(&l, out->slot);
         } else if (out->role == OUT_NEED) {
+            entry->out.at[k].least = node->attr->ivalue;
             continue;
         } else {
             Buf *buf = buf_new(p, e, BUF_RESULT, node->type, out->name ? out->name : "result");
@@ -456,6 +457,15 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
     arena_free(&scratch);
 }
 
+/* No kernel holds a node. */
+static void nodes_free(Entry *entry) {
+    if (entry->nodes[0].head || entry->nodes[1].head) {
+        entry->region = NULL;
+    }
+    arena_free(&entry->nodes[0]);
+    arena_free(&entry->nodes[1]);
+}
+
 Program *pass_lower(Compile *c, Arena *arena, Module *module) {
     Program *p = program_new(arena, module);
     for (int i = 0; i < module->slot.count; i++) {
@@ -469,8 +479,7 @@ Program *pass_lower(Compile *c, Arena *arena, Module *module) {
     for (int i = 0; i < module->entry.count; i++) {
         if (module->entry.at[i]->kind != ENTRY_TEST) {
             lower_entry(c, p, module->entry.at[i]);
-            arena_free(&module->entry.at[i]->nodes[0]); /* a kernel holds no node */
-            arena_free(&module->entry.at[i]->nodes[1]);
+            nodes_free(module->entry.at[i]);
         }
     }
     return p;
