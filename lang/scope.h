@@ -27,6 +27,8 @@ struct Item {
     bool failed;        /* it has an error that was reported */
     Instance *instance; /* a state that copies a model: once it was met */
     Ring *ring;         /* of a ring: once it was met */
+    /* a layer or model: does its text declare parameters? */
+    enum { PARAMETERS_UNKNOWN, PARAMETERS_NONE, PARAMETERS_SOME } parameters;
 };
 
 struct File {
