@@ -150,8 +150,7 @@ static bool is_concrete(const Item *model) {
         }
         for (int k = 0; k < type->nkid; k++) {
             const Ast *axis = type->kid[k];
-            bool variable =
-                axis->kind == AST_NAME && dims_is_variable(model->file, axis->name);
+            bool variable = axis->kind == AST_NAME && dims_is_variable(model->file, axis->name);
             if (variable || axis->kind == AST_PACK) {
                 return false;
             }
