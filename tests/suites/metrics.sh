@@ -86,4 +86,49 @@ else
 fi
 "$scratch/metrics" --set beta=0 --log json --steps 1 >"$scratch/log"
 near "the loss without its second part" "$(number "$(grep '"event":"step"' "$scratch/log")" rest)" 0 1e-6
+
+# The library's metrics over held-out rows, in 15 batches of which the last is ragged: what they are in
+# one batch of all rows.
+cat >"$scratch/library.mdl" <<'END'
+use nn;
+dim B = 128, K = 10;
+dataset digits {
+    file f = "samples/data/digits.csv", "samples/data/digits.csv";
+    x: f32[64] = f.columns(0..64) / 16;
+    y: u8 in 0..K = f.column(64);
+    z: f32 = f.column(64);
+    shuffle false;
+}
+model net(x: [B, 64]) -> [B, K] { return x |> fc: linear(out = K); }
+train fit of net on digits[B] {
+    l = net(x);
+    v = l[:, 0];
+    loss mean(cross_entropy(l, y));
+    metric a = accuracy(l, y);
+    metric top = top_k_accuracy(l, y, 3);
+    metric p = perplexity(l, y);
+    metric e1 = mae(v, z);
+    metric e2 = rmse(v, z);
+    metric rr = r2(v, z);
+    metric pp = precision(v > 0, y == 1);
+    metric rc = recall(v > 0, y == 1);
+    metric f1 = f1(v > 0, y == 1);
+    metric w = cross_entropy_weighted(l, y, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
+    metric w2 = cross_entropy_weighted(l, y, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], smooth = 0.1);
+    optimizer sgd(lr = 0.0);
+    steps 1;
+}
+END
+if "$MDLC" "$scratch/library.mdl" -o "$scratch/library.c" && emitted "$scratch/library.c" "$scratch/library" -O1 &&
+    "$MDLC" -D B=1797 "$scratch/library.mdl" -o "$scratch/whole.c" && emitted "$scratch/whole.c" "$scratch/whole" -O1; then
+    eval_library=$("$scratch/library" --log json | grep '"event":"eval"')
+    whole=$("$scratch/whole" --log json | grep '"event":"step"')
+    for name in loss $(sed -n 's/^    metric \([a-z0-9]*\) = .*/\1/p' "$scratch/library.mdl"); do
+        near "$name over held-out rows" "$(number "$eval_library" "$name")" "$(number "$whole" "$name")" 1e-4
+    done
+    awk -v a="$(number "$whole" f1)" -v b="$(number "$whole" top)" 'BEGIN { exit !(a > 0 && b > 0.1 && b < 1) }' && pass ||
+        fail "library" "metrics are 0"
+else
+    fail "library" "does not build"
+fi
 summary metrics
