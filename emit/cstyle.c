@@ -286,7 +286,7 @@ static void choice(Style *s, const Expr *e) {
     if (narrow) {
         text_printf(s->out, "(%s)(", elem_c_name(e->elem));
     }
-    style_value(s, e->in[0], LEVEL_CHOICE + 1);
+    style_value(s, e->in[0], LEVEL_BITS + 1); /* clang warns of a & b ? c : d */
     text_add(s->out, " ? ");
     style_value(s, e->in[1], LEVEL_CHOICE + 1);
     text_add(s->out, " : ");

@@ -78,7 +78,7 @@ else
     fail "windows of a table" "does not build"
 fi
 
-status "weights of another model" 1 "$run" --steps 1 --load tests/parity/losses.csv
+status "weights of another model" 1 "$run" --steps 1 --load tests/parity/losses.txt
 "$run" --steps 1 --seed 1 --log none --save "$scratch/good.safetensors" >/dev/null 2>&1
 head -c 5000 "$scratch/good.safetensors" >"$scratch/cut.safetensors"
 status "weights cut short" 1 "$run" --steps 1 --load "$scratch/cut.safetensors"

@@ -7,7 +7,7 @@ static void choose_main_select(float *MD_RESTRICT out_, const float *MD_RESTRICT
     for (int64_t i = 0; i < 9; i++) {
         const float y_2 = y[i];
         const float x_2 = x[i];
-        out_[i] = (y_2 < x_2) & (!(x_2 == 0.0f)) ? x_2 : y_2;
+        out_[i] = ((y_2 < x_2) & (!(x_2 == 0.0f))) ? x_2 : y_2;
     }
 }
 
