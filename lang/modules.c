@@ -220,10 +220,12 @@ static bool uses(const File *file, const File *module) {
     return false;
 }
 
-/* The items of one module, unless another one that is in use has declared such a name. */
+/* The items of one module, unless another one that is in use has declared such a name. The library
+ * may grow: what it declares is hidden. */
 static bool take(Elab *e, File *file, File *module, const Ast *use) {
     for (int i = 0; i < file->use.count; i++) {
-        for (int k = 0; k < module->item.count; k++) {
+        bool both = file->use.at[i]->library == module->library;
+        for (int k = 0; both && k < module->item.count; k++) {
             const Item *mine = module->item.at[k];
             if (file_find_own(file->use.at[i], mine->name)) {
                 elab_error(e, use->loc, 261,

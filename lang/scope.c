@@ -45,8 +45,11 @@ Item *file_find_own(const File *file, const char *name) {
 
 Item *file_find(const File *file, const char *name) {
     Item *item = file_find_own(file, name);
-    for (int i = 0; !item && i < file->use.count; i++) {
-        item = file_find_own(file->use.at[i], name);
+    for (int library = 0; library < 2; library++) { /* which gives way to other modules */
+        for (int i = 0; !item && i < file->use.count; i++) {
+            bool now = file->use.at[i]->library == (library == 1);
+            item = now ? file_find_own(file->use.at[i], name) : NULL;
+        }
     }
     return item;
 }

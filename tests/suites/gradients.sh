@@ -15,4 +15,8 @@ for file in samples/*.mdl tests/library/*.mdl; do
         head -n 20 "$scratch/log" | sed 's/^/    /'
     fi
 done
+# A part of the library names nothing that it does not declare or use.
+for part in lang/nn/*.mdl; do
+    check "$part alone" "$MDLC" check "$part"
+done
 summary gradients
