@@ -80,7 +80,7 @@ typedef struct {
 
 static int programs_open(void **state) {
     static const char *const patterns[] = {"tests/unit/programs/*.mdl", "samples/*.mdl",
-                                           "lang/*.mdl", "tests/library/*.mdl"};
+                                           "lang/*.mdl", "lang/*/*.mdl", "tests/library/*.mdl"};
     Programs *programs = calloc(1, sizeof *programs);
     glob_t found = {0};
     for (size_t i = 0; i < sizeof patterns / sizeof patterns[0]; i++)
@@ -118,6 +118,11 @@ static void test_programs_parse(void **state) {
     }
 }
 
+/* Of a long text one place in so many: the time grows with the square. */
+static int stride_of(size_t length) {
+    return 1 + (int)(length / 8192);
+}
+
 static void test_one_lost_token(void **state) {
     const Programs *programs = *state;
     int most = 0;
@@ -128,7 +133,7 @@ static void test_one_lost_token(void **state) {
         LexTokens tokens = {0};
         lex_text(&scratch, text, length, &tokens);
         char *without = str_ndup(&scratch, text, length);
-        for (int k = 0; k + 1 < tokens.count; k++) {
+        for (int k = 0; k + 1 < tokens.count; k += stride_of(length)) {
             LexToken token = tokens.at[k];
             if (token.kind == LEX_COMMENT || token.kind == LEX_DOC)
                 continue;
@@ -151,7 +156,8 @@ static void test_cut_short(void **state) {
     const Programs *programs = *state;
     for (int i = 0; i < programs->path.count; i++) {
         const char *text = programs->text.at[i];
-        for (size_t n = 0; n < strlen(text); n += 3) {
+        size_t length = strlen(text), step = 3 * (size_t)stride_of(length);
+        for (size_t n = 0; n < length; n += step) {
             int errors = errors_of(text, n);
             if (errors > 3)
                 fail_msg("%s cut at byte %zu: %d errors", programs->path.at[i], n, errors);
