@@ -231,6 +231,10 @@ const Rule rules[] = {
     {"o_muon", .update = muon, .rows = 2, .momentum = 0.95, .nesterov = true, .limit = 5,
      .decay = 0.1},
     {"o_muon_tall", "tall.p", .update = muon, .rows = 3, .momentum = 0.8, .limit = 3},
+    /* From weights of 0, whose norm no rate may be a multiple of. */
+    {"o_lars_zero", "zero.p", .update = lars, .momentum = 0.9, .limit = 0.5, .eps = 1e-8},
+    {"o_lamb_zero", "zero.p", .update = lamb, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-6},
+    {"o_adafactor_zero", "zero.p", FACTOR},
     {"o_clip_norm", .update = sgd, .clip_norm = 0.7},
     {"o_clip_value", .update = sgd, .clip_value = 0.4},
 };
