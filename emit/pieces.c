@@ -136,11 +136,14 @@ static void define_piece(Pieces *p, int piece) {
         const char *from = top ? line + strcspn(line, "{") : line;
         const char *end = open != NULL ? open : line + strlen(line), *name;
         size_t n;
-        /* Enumerators; of a value that is an expression the names come from elsewhere. */
-        for (; list && (name = next_name(from, end, &n)) != NULL; from = name + n) {
+        /* Enumerators; the names in the value of one come from elsewhere. */
+        while (list && (name = next_name(from, end, &n)) != NULL) {
             if (name[0] == 'M') {
                 define(p, name, n, piece);
             }
+            from = name + n;
+            from += strcspn(from, ",");
+            from = from < end ? from : end;
         }
         list = list && strchr(line, '}') == NULL;
     }
