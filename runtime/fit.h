@@ -10,6 +10,7 @@
 #include <signal.h>
 
 #include "runtime/checkpoint.h"
+#include "runtime/table.h"
 #include "runtime/stage.h"
 
 static volatile sig_atomic_t md_signal; /* the first SIGINT or SIGTERM */
@@ -80,6 +81,7 @@ MD_FN int md_evaluate(md_run *r) {
     e->eval_end(r->model->net, r->sums, r->eval_values);
     r->evaluated = 1;
     md_log_eval(r, total);
+    md_table_row(r, "eval", r->eval_values, 0);
     if (!isfinite(r->eval_values[0])) {
         return md_fail(&r->message, MD_EXIT_NUMBER, "the loss of '%s' evaluated at step %lld is %s",
                        e->name, (long long)r->step, isnan(r->eval_values[0]) ? "NaN" : "infinite");
@@ -202,7 +204,11 @@ MD_FN int md_save_all(md_run *r) {
 MD_FN int md_after_step(md_run *r) {
     const md_options *o = &r->options;
     int last = r->step == r->steps || md_signal != 0;
-    if (o->log != MD_LOG_NONE && (last || r->step % r->log_every == 0)) {
+    int due = last || r->step % r->log_every == 0;
+    if (due) {
+        md_table_row(r, "step", r->values, 1);
+    }
+    if (o->log != MD_LOG_NONE && due) {
         if (o->log == MD_LOG_JSON || !r->terminal || last) {
             md_log_step(r);
         }

@@ -18,9 +18,10 @@ typedef struct md_run {
     md_text message, line;
     char message_bytes[MD_MESSAGE_BYTES];
     char line_bytes[MD_LINE_BYTES];
-    int lost;     /* errno of output that could not be written */
-    int terminal; /* stdout is one */
-    int drawn;    /* a progress line stands on the terminal */
+    int lost;              /* errno of output that could not be written */
+    int terminal;          /* stdout is one */
+    int table, table_lost; /* --log csv=FILE: its file, 0: none; errno of a row that is lost */
+    int drawn;             /* a progress line stands on the terminal */
     md_stream stream;
     md_out out;
     /* memory */

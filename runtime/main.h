@@ -220,6 +220,9 @@ MD_COLD int md_setup(md_run *r, md_paths *paths) {
         rc = md_out_probe(&r->out, r->options.checkpoint, &r->message);
     }
     if (rc == MD_EXIT_OK) {
+        rc = md_table_open(r);
+    }
+    if (rc == MD_EXIT_OK) {
         rc = md_setup_model(r);
     }
     if (rc == MD_EXIT_OK) {
@@ -368,6 +371,9 @@ MD_COLD int md_main(const md_model *model, int argc, char **argv) {
     if (rc == MD_EXIT_OK && r->lost != 0) {
         rc = md_fail(&r->message, MD_EXIT_DATA, "cannot write to the standard output: %s",
                      strerror(r->lost));
+    }
+    if (rc == MD_EXIT_OK) {
+        rc = md_table_close(r);
     }
     if (r->message.used > 0) {
         md_complain(r, "error: ");

@@ -28,7 +28,7 @@ typedef struct md_options {
     int64_t seed;
     int64_t save_every, eval_every, log_every; /* 0: not asked for */
     int64_t threads;                           /* 0: as the bound provides */
-    const char *load, *save, *checkpoint, *resume;
+    const char *load, *save, *checkpoint, *resume, *table;
     md_log_form log;
 } md_options;
 
@@ -64,7 +64,8 @@ MD_COLD const md_option *md_option_table(void) {
         {"--in", MD_OPT_PAIR, MD_IN_TRAIN | MD_IN_ENTRY, "NAME=FILE.npy",
          "an input; integers must fit, floats are rounded"},
         {"--out", MD_OPT_PAIR, MD_IN_ENTRY, "[NAME=]FILE.npy", "where a result goes"},
-        {"--log", MD_OPT_TEXT, MD_IN_RUNS, "text|json|none", "what is printed (text)"},
+        {"--log", MD_OPT_TEXT, MD_IN_RUNS, "text|json|none",
+         "what is printed (text); csv=FILE: a table of steps and evaluations too"},
         {"--log-every", MD_OPT_COUNT, MD_IN_TRAIN, "N", "a line every N steps"},
         {"--threads", MD_OPT_COUNT, MD_IN_RUNS, "N", "threads to use at most"},
         {"--only", MD_OPT_LATER, MD_IN_TRAIN, "PATH", NULL},
@@ -163,11 +164,11 @@ MD_COLD int md_option_text(md_options *o, const md_option *option, const char *v
         o->log = MD_LOG_JSON;
     } else if (strcmp(value, "none") == 0) {
         o->log = MD_LOG_NONE;
-    } else if (strncmp(value, "csv", 3) == 0) {
-        return md_fail(message, MD_EXIT_USAGE,
-                       "--log csv is not supported yet; --log json writes one object a line");
+    } else if (strncmp(value, "csv=", 4) == 0 && value[4] != 0) {
+        o->table = value + 4;
     } else {
-        return md_fail(message, MD_EXIT_USAGE, "--log takes text, json or none, not '%s'", value);
+        return md_fail(message, MD_EXIT_USAGE, "--log takes text, json, none or csv=FILE, not '%s'",
+                       value);
     }
     return MD_EXIT_OK;
 }
@@ -402,6 +403,9 @@ MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **
     if (o->save_every > 0 && o->save == NULL && o->checkpoint == NULL) {
         return md_fail(message, MD_EXIT_USAGE,
                        "--save-every needs --save FILE or --checkpoint FILE");
+    }
+    if (o->table != NULL && o->command != MD_RUN_TRAIN) {
+        return md_fail(message, MD_EXIT_USAGE, "--log csv=FILE is a table of a training run");
     }
     int seeded = 0;
     if (o->resume != NULL && (o->load != NULL || md_option_pair(o, "--seed", &seeded) != NULL)) {

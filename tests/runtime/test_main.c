@@ -360,8 +360,8 @@ static void test_usage(void **state) {
     refuses(2, "fit --resume x --seed 3", "--seed begin a new run");
     refuses(2, "fit --save-every 3", "needs --save FILE or --checkpoint FILE");
     refuses(2, "fit --only x", "--only is not supported yet");
-    refuses(2, "fit --log csv=x", "--log csv is not supported yet");
-    refuses(2, "fit --log xml", "--log takes text, json or none");
+    refuses(2, "fit --log csv", "json, none or csv=FILE");
+    refuses(2, "fit --log xml", "--log takes text, json, none");
     refuses(2, "fit --set rate=3", "'fit' has no such name; there are: lr");
     refuses(2, "fit --set lr", "--set needs NAME=VALUE");
     refuses(2, "fit --set lr=fast", "--set lr=fast: not a value of F32");

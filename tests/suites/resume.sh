@@ -37,6 +37,14 @@ kill -TERM $child
 wait $child
 [ $? -eq 143 ] && fit --steps 1 --resume "$scratch/part" && pass || fail "a signal" "$(cat "$scratch/err")"
 
+# The table of a run that was stopped is that of one that was not.
+fit --steps 40 --seed 5 --log csv="$scratch/whole.csv" --log-every 5 --eval-every 20
+fit --steps 20 --seed 5 --log csv="$scratch/part.csv" --log-every 5 --checkpoint "$scratch/part" &&
+    fit --steps 40 --resume "$scratch/part" --log csv="$scratch/part.csv" --log-every 5
+same "table" "$scratch/whole.csv" "$scratch/part.csv"
+[ "$(head -n 1 "$scratch/part.csv")" = event,step,epoch,loss,lr,acc ] && [ "$(wc -l <"$scratch/part.csv")" -eq 11 ] && pass ||
+    fail "table" "$(head -n 3 "$scratch/part.csv")"
+
 # Killed while it saves, at any moment: one of the two files is whole.
 rm -f "$scratch"/part*
 fit --steps 1 --seed 5 --checkpoint "$scratch/part"
@@ -84,6 +92,8 @@ says "both damaged" 1 "does not help either" fit --steps 12 --resume "$scratch/p
 says "weights" 1 "not a checkpoint" fit --steps 12 --resume "$scratch/whole.w"
 says "with --seed" 2 "goes on with" fit --steps 12 --resume "$scratch/good" --seed 3
 says "no folder" 1 "cannot write" fit --steps 12 --checkpoint "$scratch/none/x"
+says "a table that does not fit" 1 "cannot write '/dev/full'" fit --steps 12 --log csv=/dev/full
+says "a table in no folder" 1 "cannot write" fit --steps 12 --log csv="$scratch/none/x"
 cp "$scratch/good" "$scratch/part"
 check "nothing left to do" fit --steps 5 --resume "$scratch/part" --save "$scratch/part.w"
 # A checkpoint is a weights file too.
