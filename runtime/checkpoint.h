@@ -35,7 +35,8 @@ MD_COLD int64_t md_checkpoint_number(const md_run *r, const char *name) {
 
 MD_COLD int md_checkpoint_load(md_run *r, const char *path) {
     char name[512];
-    int rc = md_load_file(path, r->model, &r->regions.memory, MD_CHECKPOINT, r->seen, &r->message);
+    int rc =
+        md_load_file(path, r->model, &r->regions.memory, MD_CHECKPOINT, NULL, r->seen, &r->message);
     if (rc != MD_EXIT_OK) {
         return rc;
     }

@@ -188,8 +188,8 @@ MD_COLD int md_setup_model(md_run *r) {
             return rc;
         }
     } else if (r->options.load != NULL) {
-        int rc = md_load_file(r->options.load, m, &r->regions.memory, MD_SAVE_PARAMS, r->seen,
-                              &r->message);
+        int rc = md_load_file(r->options.load, m, &r->regions.memory, MD_SAVE_PARAMS,
+                              r->options.only, r->seen, &r->message);
         if (rc != MD_EXIT_OK) {
             return rc;
         }

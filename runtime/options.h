@@ -9,6 +9,7 @@
 #define MD_OPTIONS_H
 
 #include "runtime/host.h"
+#include "runtime/safetensors.h"
 
 typedef enum md_command {
     MD_RUN_TRAIN,
@@ -28,14 +29,14 @@ typedef struct md_options {
     int64_t seed;
     int64_t save_every, eval_every, log_every; /* 0: not asked for */
     int64_t threads;                           /* 0: as the bound provides */
-    const char *load, *save, *checkpoint, *resume, *table;
+    const char *load, *save, *checkpoint, *resume, *table, *only;
     md_log_form log;
 } md_options;
 
 /* Where an option makes sense. */
 enum { MD_IN_TRAIN = 1, MD_IN_EVAL = 2, MD_IN_ENTRY = 4, MD_IN_RUNS = 7 };
 
-typedef enum md_option_kind { MD_OPT_COUNT, MD_OPT_TEXT, MD_OPT_PAIR, MD_OPT_LATER } md_option_kind;
+typedef enum md_option_kind { MD_OPT_COUNT, MD_OPT_TEXT, MD_OPT_PAIR } md_option_kind;
 
 typedef struct md_option {
     const char *name;
@@ -68,7 +69,7 @@ MD_COLD const md_option *md_option_table(void) {
          "what is printed (text); csv=FILE: a table of steps and evaluations too"},
         {"--log-every", MD_OPT_COUNT, MD_IN_TRAIN, "N", "a line every N steps"},
         {"--threads", MD_OPT_COUNT, MD_IN_RUNS, "N", "threads to use at most"},
-        {"--only", MD_OPT_LATER, MD_IN_TRAIN, "PATH", NULL},
+        {"--only", MD_OPT_TEXT, MD_IN_RUNS, "PATH[,PATH]", "what --load takes; the rest is drawn"},
         {NULL, MD_OPT_TEXT, 0, NULL, NULL},
     };
     return table;
@@ -154,6 +155,8 @@ MD_COLD int md_option_text(md_options *o, const md_option *option, const char *v
         o->load = value;
     } else if (strcmp(option->name, "--save") == 0) {
         o->save = value;
+    } else if (strcmp(option->name, "--only") == 0) {
+        o->only = value;
     } else if (strcmp(option->name, "--checkpoint") == 0) {
         o->checkpoint = value;
     } else if (strcmp(option->name, "--resume") == 0) {
@@ -263,9 +266,6 @@ MD_COLD int md_option_one(md_options *o, const md_option *option, const char *va
                           md_text *message) {
     if ((option->where & md_option_where(o->command)) == 0) {
         return md_fail(message, MD_EXIT_USAGE, "%s makes no sense here; see --help", option->name);
-    }
-    if (option->kind == MD_OPT_LATER) {
-        return md_fail(message, MD_EXIT_USAGE, "%s is not supported yet", option->name);
     }
     if (value == NULL || value[0] == 0) {
         return md_fail(message, MD_EXIT_USAGE, "%s needs a value: %s", option->name, option->value);
@@ -407,6 +407,21 @@ MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **
     if (o->table != NULL && o->command != MD_RUN_TRAIN) {
         return md_fail(message, MD_EXIT_USAGE, "--log csv=FILE is a table of a training run");
     }
+    if (o->only != NULL) {
+        int any = 0;
+        for (size_t i = 0; i < m->tensor_count; i++) {
+            any |=
+                m->tensors[i].kind <= MD_LAYER_STATE && md_load_under(o->only, m->tensors[i].name);
+        }
+        if (o->load == NULL || !any) {
+            return md_fail(message, MD_EXIT_USAGE,
+                           o->load == NULL
+                               ? "--only says what --load takes: --load FILE --only PATH"
+                               : "--only: the model has no weights under '%s'; 'info' "
+                                 "lists them",
+                           o->only);
+        }
+    }
     int seeded = 0;
     if (o->resume != NULL && (o->load != NULL || md_option_pair(o, "--seed", &seeded) != NULL)) {
         return md_fail(message, MD_EXIT_USAGE,
@@ -441,11 +456,9 @@ MD_COLD void md_options_help(const md_model *m, const char *program, md_text *t)
                    named ? "; without a name the one called predict" : "");
     md_text_add(t, "  info                   memory, layers, tensors\noptions:\n");
     for (const md_option *o = md_option_table(); o->name != NULL; o++) {
-        if (o->kind != MD_OPT_LATER) {
-            char left[64];
-            snprintf(left, sizeof left, "%s %s", o->name, o->value);
-            md_text_format(t, "  %-30s %s\n", left, o->help);
-        }
+        char left[64];
+        snprintf(left, sizeof left, "%s %s", o->name, o->value);
+        md_text_format(t, "  %-30s %s\n", left, o->help);
     }
 }
 

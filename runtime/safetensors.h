@@ -208,6 +208,7 @@ typedef struct md_load {
     const md_tensor *tensors;
     size_t count;
     unsigned what;
+    const char *only;    /* paths with commas between them; NULL: everything */
     unsigned char *seen; /* one byte a tensor */
     md_json json;
     md_entry_head head;
@@ -222,6 +223,28 @@ typedef struct md_load {
     int code;
     md_text *message;
 } md_load;
+
+/* Is `name` one of the paths of `only`, or below one? */
+MD_FN int md_load_under(const char *only, const char *name) {
+    while (only != NULL && *only != 0) {
+        size_t n = 0;
+        while (only[n] != 0 && only[n] != ',' && only[n] == name[n]) {
+            n++;
+        }
+        if ((only[n] == 0 || only[n] == ',') && n > 0 && (name[n] == 0 || name[n] == '.')) {
+            return 1;
+        }
+        while (only[n] != 0 && only[n] != ',') {
+            n++;
+        }
+        only += n + (only[n] == ',');
+    }
+    return 0;
+}
+
+MD_FN int md_load_wanted(const md_load *l, const char *name) {
+    return l->only == NULL || md_load_under(l->only, name);
+}
 
 /* Where to say what is wrong; NULL when enough was said. */
 MD_FN md_text *md_load_fault(md_load *l, int code) {
@@ -402,6 +425,9 @@ MD_FN int md_load_sane(md_load *l) {
 MD_FN void md_load_compare(md_load *l) {
     const md_entry_head *h = &l->head;
     size_t i = md_load_find(l, h->name);
+    if (!md_load_wanted(l, h->name)) {
+        return;
+    }
     if (i == l->count) {
         if (!md_load_ignored(h->name)) {
             md_text *t = md_load_fault(l, MD_ERR_NAME);
@@ -463,7 +489,7 @@ MD_FN void md_load_check(md_load *l) {
         const md_tensor *t = &l->tensors[i];
         int group = t->kind == MD_SLOT || t->kind == MD_RING; /* all or none */
         int optional = t->kind == MD_LAYER_STATE || (group && !md_kind_in(t, kinds));
-        if (!l->seen[i] && md_kind_in(t, l->what) && !optional) {
+        if (!l->seen[i] && md_kind_in(t, l->what) && !optional && md_load_wanted(l, t->name)) {
             md_text *m = md_load_fault(l, MD_ERR_NAME);
             md_text_add(m, "tensor '");
             md_text_add(m, t->name);
@@ -532,7 +558,7 @@ MD_FN void md_load_data(md_load *l, const md_memory *memory) {
     md_load_rewind(l);
     while (md_load_head(l, &members, &metadata) && l->code == MD_OK) {
         size_t i = md_load_find(l, l->head.name);
-        if (i == l->count || !md_kind_in(&l->tensors[i], l->what)) {
+        if (i == l->count || !md_kind_in(&l->tensors[i], l->what) || !l->seen[i]) {
             continue;
         }
         const md_tensor *t = &l->tensors[i];
@@ -555,7 +581,8 @@ MD_FN void md_load_data(md_load *l, const md_memory *memory) {
 MD_FN void md_load_copies(const md_load *l, const md_memory *memory) {
     for (size_t i = 0; i < l->count; i++) {
         const md_tensor *t = &l->tensors[i];
-        if (t->copy_of > 0 && !(l->seen[i] && md_kind_in(t, l->what))) {
+        if (t->copy_of > 0 && !(l->seen[i] && md_kind_in(t, l->what)) &&
+            md_load_wanted(l, l->tensors[t->copy_of - 1].name)) {
             memcpy(md_tensor_data(t, memory), md_tensor_data(&l->tensors[t->copy_of - 1], memory),
                    t->bytes);
         }
@@ -614,16 +641,18 @@ MD_FN void md_load_steps(md_load *l, const md_memory *memory) {
  * lacks become what they copy. All names, types, shapes and offsets are checked before a byte of
  * the regions changes. `seen` is scratch of `count` bytes and tells afterwards which tensors the
  * file has. Gives MD_OK or a status code, and then what was wrong, as far as ten lines of it go,
- * in `message` (which may be NULL). */
-MD_FN int md_load_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
-                          unsigned what, unsigned char *seen, md_read_fn read, void *user,
-                          md_text *message) {
+ * in `message` (which may be NULL). With `only`, paths with commas between them, the rest of the
+ * file and of the model does not count: it may be missing, unknown or of another shape. */
+MD_FN int md_load_part(const md_tensor *tensors, size_t count, const md_memory *memory,
+                       unsigned what, const char *only, unsigned char *seen, md_read_fn read,
+                       void *user, md_text *message) {
     md_load l;
     memset(&l, 0, sizeof l);
     memset(seen, 0, count);
     l.tensors = tensors;
     l.count = count;
     l.what = what;
+    l.only = only;
     l.seen = seen;
     l.read = read;
     l.user = user;
@@ -642,6 +671,12 @@ MD_FN int md_load_tensors(const md_tensor *tensors, size_t count, const md_memor
         md_text_add(message, " more");
     }
     return l.code;
+}
+
+MD_FN int md_load_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
+                          unsigned what, unsigned char *seen, md_read_fn read, void *user,
+                          md_text *message) {
+    return md_load_part(tensors, count, memory, what, NULL, seen, read, user, message);
 }
 
 #endif

@@ -254,9 +254,9 @@ MD_COLD int md_save_file(md_out *out, const char *path, const md_model *model,
     return md_out_close(out, message);
 }
 
-/* Loads weights; `seen` is scratch of one byte a tensor. */
+/* Loads weights, with `only` those under its paths; `seen` is scratch of one byte a tensor. */
 MD_COLD int md_load_file(const char *path, const md_model *model, const md_memory *memory,
-                         unsigned what, unsigned char *seen, md_text *message) {
+                         unsigned what, const char *only, unsigned char *seen, md_text *message) {
     int fd;
     uint64_t bytes;
     char buffer[MD_MESSAGE_BYTES - 256];
@@ -265,8 +265,8 @@ MD_COLD int md_load_file(const char *path, const md_model *model, const md_memor
     if (rc != MD_EXIT_OK) {
         return rc;
     }
-    int code = md_load_tensors(model->tensors, model->tensor_count, memory, what, seen, md_read_fd,
-                               &fd, &why);
+    int code = md_load_part(model->tensors, model->tensor_count, memory, what, only, seen,
+                            md_read_fd, &fd, &why);
     close(fd);
     if (code != MD_OK) {
         return md_fail(message, MD_EXIT_DATA, "%s: does not fit '%s': %s", path, model->name,

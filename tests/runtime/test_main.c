@@ -356,10 +356,10 @@ static void test_usage(void **state) {
     refuses(2, "fit --steps 0", "--steps needs a whole number from 1 up, not '0'");
     refuses(2, "fit --steps 1e3", "--steps needs a whole number");
     refuses(2, "fit --steps 3 --epochs 2", "exclude each other");
-    refuses(2, "fit --only x", "--only is not supported yet");
+    refuses(2, "fit --only w", "--only says what --load takes");
+    refuses(2, "fit --load x --only fc", "has no weights under 'fc'");
     refuses(2, "fit --resume x --seed 3", "--seed begin a new run");
     refuses(2, "fit --save-every 3", "needs --save FILE or --checkpoint FILE");
-    refuses(2, "fit --only x", "--only is not supported yet");
     refuses(2, "fit --log csv", "json, none or csv=FILE");
     refuses(2, "fit --log xml", "--log takes text, json, none");
     refuses(2, "fit --set rate=3", "'fit' has no such name; there are: lr");

@@ -339,6 +339,35 @@ static void test_damage(void **state) {
     free(w);
 }
 
+/* A part of a file into a part of the model: what is beside it may be anything. */
+static void test_part(void **state) {
+    (void)state;
+    World *w = world_new();
+    md_text message = md_text_make(w->text, sizeof w->text);
+    assert_int_equal(world_save(w, MD_SAVE_PARAMS), MD_OK);
+    regions_fill(&w->regions, 0);
+    assert_int_equal(md_load_part(table, TENSORS, &w->regions.memory, MD_SAVE_PARAMS, "fc.bias,bn",
+                                  w->seen, memory_read, &w->mem, &message),
+                     MD_OK);
+    for (size_t i = 0; i < TENSORS; i++) {
+        int wanted =
+            strcmp(table[i].name, "fc.bias") == 0 || strncmp(table[i].name, "bn.", 3) == 0;
+        const char *at = md_tensor_data(&table[i], &w->regions.memory);
+        assert_int_equal(w->seen[i], wanted);
+        assert_true(table[i].dtype == MD_BOOL || (at[0] != 0) == wanted);
+    }
+    /* A path is no beginning of a word; what is wanted must be there. */
+    world_file(w, "{\"other\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4);
+    assert_int_equal(md_load_part(table, TENSORS, &w->regions.memory, MD_SAVE_PARAMS, "f,fc.bia",
+                                  w->seen, memory_read, &w->mem, &message),
+                     MD_OK);
+    assert_int_equal(md_load_part(table, TENSORS, &w->regions.memory, MD_SAVE_PARAMS, "fc.bias",
+                                  w->seen, memory_read, &w->mem, &message),
+                     MD_ERR_NAME);
+    assert_non_null(strstr(message.at, "'fc.bias' is missing"));
+    free(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),
@@ -350,6 +379,7 @@ int main(void) {
         cmocka_unit_test(test_all_at_once),
         cmocka_unit_test(test_too_many),
         cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
