@@ -222,7 +222,7 @@ const Rule rules[] = {
      .initial = 0.5},
     {"o_lion", .update = lion, .beta1 = 0.7, .beta2 = 0.8, .decay = 0.3},
     {"o_adafactor", FACTOR, .rows = 2},
-    {"o_adafactor_decay", .update = adafactor, .beta2 = -0.5, .eps = 1e-2, .eps2 = 1, .limit = 0.5,
+    {"o_adafactor_decay", .update = adafactor, .beta2 = -0.5, .eps = 0.5, .eps2 = 1, .limit = 0.5,
      .decay = 0.3, .rows = 2},
     {"o_adafactor_vector", "line.p", FACTOR},
     {"o_adafactor_blocks", "blocks.p", FACTOR, .rows = 1, .blocks = true},
