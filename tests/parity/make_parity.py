@@ -606,12 +606,14 @@ SCHEDULES = [
         lambda k: (k + 1) / 4 if k < 4 else 1 if k < 16 else 1 - 0.9 * (k - 16) / 8)),
     ("plateau", f"plateau({PLATEAU}, factor = 0.5, patience = 1, cooldown = 2, floor = 0.2)",
      lambda o: rates.ReduceLROnPlateau(o, factor=0.5, patience=1, cooldown=2, min_lr=0.2)),
+    ("plateau_every", f"plateau({PLATEAU}, factor = 0.5, patience = 0, every = 3)",
+     lambda o: rates.ReduceLROnPlateau(o, factor=0.5, patience=0)),
 ]
 UPDATES = 24
 
 
 def schedules():
-    rows, metrics = [], ""
+    rows, metrics = [], {"fit": "", "apart": ""}  # plateau has one set of states
     for name, text, make in SCHEDULES:
         optimizer = O.SGD([nn.Parameter(torch.zeros(1))], lr=1.0, momentum=0.9)
         scheduler = make(optimizer)
@@ -619,16 +621,20 @@ def schedules():
         for k in range(UPDATES):
             values.append(optimizer.param_groups[0]["lr"])
             optimizer.step()
-            if name.startswith("plateau"):
+            if name == "plateau_every":
+                if k % 3 == 2:
+                    scheduler.step(sum(observed(j) for j in (k - 2, k - 1, k)) / 3)
+            elif name == "plateau":
                 scheduler.step(observed(k))
             elif name != "one_cycle" and name != "one_cycle_half" or k + 1 < UPDATES:
                 scheduler.step()
         rows.append((name, values))
-        metrics += f"    metric {name}_ = {text};\n"
+        metrics["apart" if name == "plateau_every" else "fit"] += f"    metric {name}_ = {text};\n"
     write_lines("rates.txt", rows)
-    write_text("rates.mdl", "model held() -> f32 {\n    param p: [2] = 1;\n    return sum(p);\n}\n"
-               f"train fit of held {{\n    k = f32(step - 1);\n    loss held();\n{metrics}"
-               f"    optimizer sgd(lr = 0.1);\n    steps {UPDATES};\n}}\n")
+    trains = "".join(f"train {name} of held {{\n    k = f32(step - 1);\n    loss held();\n{text}"
+                     f"    optimizer sgd(lr = 0.1);\n    steps {UPDATES};\n}}\n" for name, text in metrics.items())
+    write_text("rates.mdl", "model held() -> f32 {\n    param p: [2] = 1;\n    return sum(p);\n}\n" + trains)
+
 
 
 torch.set_num_threads(1)

@@ -82,8 +82,9 @@ if program functions; then
 fi
 
 if program rates; then
-    "$scratch/rates" --log-every 1 --log json 2>"$scratch/err" | grep '"event":"step"' >"$scratch/log"
-    : >"$scratch/rates.txt"
+    for train in fit apart; do
+        "$scratch/rates" $train --log-every 1 --log json 2>"$scratch/err" | grep '"event":"step"'
+    done >"$scratch/log"
     for row in $(sed -n 's/^    metric \([a-z_]*\)_ = .*/\1/p' $parity/rates.mdl); do
         echo "$row $(sed -n "s/.*\"${row}_\":\\([-+0-9.eE]*\\).*/\\1/p" "$scratch/log" | tr '\n' ' ')"
     done >"$scratch/rates.txt"
