@@ -6,7 +6,10 @@ set -u
 . tests/lib.sh
 : "${ODD_BUILD:=build/odd}"
 
-for case in "digits::30" "diabetes:fit:200" "residual::20" "chars::10" "tests/suites/nested.mdl::20"; do
+: "${LONG:=0}"
+cases="digits::30 chars::10 tests/suites/nested.mdl::20"
+[ "$LONG" = 1 ] && cases="$cases diabetes:fit:200 residual::20"
+for case in $cases; do
     source=${case%%:*} rest=${case#*:}
     name=$(basename "$source" .mdl)
     train=${rest%%:*} steps=${rest#*:}

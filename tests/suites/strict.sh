@@ -38,6 +38,13 @@ for name in parts sum row; do
 done
 
 for name in $names; do
+    if [ "$name" = functions ]; then # a hundred small functions: their text counts, not how it is built
+        for compiler in gcc clang; do
+            have $compiler || { skip "$name with $compiler" "not installed"; continue; }
+            check "$name with $compiler" $compiler $STRICT_FLAGS -Wvla -fsyntax-only "$scratch/${name}_model.c"
+        done
+        continue
+    fi
     for compiler in gcc clang; do
         have $compiler || { skip "$name with $compiler" "not installed"; continue; }
         for openmp in "" -fopenmp; do
