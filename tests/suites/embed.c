@@ -2,6 +2,7 @@
  * arena for both, each region an allocation of exactly the declared size, so that a sanitizer sees
  * every byte outside of them. Built by embed.sh against digits.h; prints what went wrong. */
 #include "digits.h"
+#include "tests/memory_file.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -43,32 +44,6 @@ static void give(digits_memory *memory) {
     free(memory->params);
     free(memory->state);
     free(memory->io);
-}
-
-/* ---- a file in memory ----------------------------------------------------------------------- */
-
-typedef struct {
-    unsigned char *at;
-    size_t bytes;
-} memory_file;
-
-static int put(void *user, const void *data, size_t bytes) {
-    memory_file *file = (memory_file *)user;
-    if (bytes > FILE_BYTES - file->bytes) {
-        return 1;
-    }
-    memcpy(file->at + file->bytes, data, bytes);
-    file->bytes += bytes;
-    return 0;
-}
-
-static int get(void *user, uint64_t offset, void *data, size_t bytes) {
-    const memory_file *file = (const memory_file *)user;
-    if (offset > file->bytes || bytes > file->bytes - offset) {
-        return 1;
-    }
-    memcpy(data, file->at + offset, bytes);
-    return 0;
 }
 
 /* ---- cases ---------------------------------------------------------------------------------- */
@@ -146,17 +121,18 @@ int main(void) {
            "a refused step writes weights");
     free(before);
 
-    memory_file file = {(unsigned char *)malloc(FILE_BYTES), 0};
-    expect(digits_save(&net[1], DIGITS_SAVE_ALL, put, &file) == DIGITS_OK, "save");
+    unsigned char *room = (unsigned char *)malloc(FILE_BYTES);
+    MemoryFile file = {.data = room, .room = room, .most = FILE_BYTES};
+    expect(digits_save(&net[1], DIGITS_SAVE_ALL, memory_write, &file) == DIGITS_OK, "save");
     expect(digits_init(&net[0], 8) == DIGITS_OK, "init again");
-    expect(digits_load(&net[0], get, &file) == DIGITS_OK, "load");
+    expect(digits_load(&net[0], memory_read, &file) == DIGITS_OK, "load");
     for (int i = 0; i < 2; i++) {
         expect(digits_fit(&net[i], &in, &out[i]) == DIGITS_OK, "fit after load");
     }
     expect(memcmp(&out[0], &out[1], sizeof out[0]) == 0, "an exact resume differs");
-    file.bytes /= 2;
-    expect(digits_load(&net[0], get, &file) != DIGITS_OK, "half a file is loaded");
-    free(file.at);
+    file.size /= 2;
+    expect(digits_load(&net[0], memory_read, &file) != DIGITS_OK, "half a file is loaded");
+    free(room);
 
     digits_predict_in one;
     digits_predict_out answer;

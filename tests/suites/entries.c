@@ -2,6 +2,7 @@
  * second parameter sets begin as, which entry changes which, and what files carry of them. Built by
  * entries.sh against entries.h; prints what went wrong. */
 #include "entries.h"
+#include "tests/memory_file.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -59,30 +60,6 @@ static int between(floats got, floats from, floats to, float t) {
     return got.n == from.n && got.n > 0;
 }
 
-typedef struct {
-    unsigned char at[FILE_BYTES];
-    size_t bytes;
-} memory_file;
-
-static int put(void *user, const void *data, size_t bytes) {
-    memory_file *file = user;
-    if (bytes > FILE_BYTES - file->bytes) {
-        return 1;
-    }
-    memcpy(file->at + file->bytes, data, bytes);
-    file->bytes += bytes;
-    return 0;
-}
-
-static int get(void *user, uint64_t offset, void *data, size_t bytes) {
-    memory_file *file = user;
-    if (offset > file->bytes || bytes > file->bytes - offset) {
-        return 1;
-    }
-    memcpy(data, file->at + offset, bytes);
-    return 0;
-}
-
 static float obs[ROWS * 4], reward[ROWS];
 static int32_t act[ROWS];
 
@@ -94,17 +71,19 @@ static void learn(entries *m) {
 }
 
 static void check_files(entries *m) {
-    static memory_file weights, all;
+    static unsigned char room[2][FILE_BYTES];
+    MemoryFile weights = {.data = room[0], .room = room[0], .most = FILE_BYTES};
+    MemoryFile all = {.data = room[1], .room = room[1], .most = FILE_BYTES};
     floats avg = read_set("mdlc.avg.", ""), q = read_set("", "");
-    expect(entries_save(m, ENTRIES_SAVE_PARAMS, put, &weights) == 0, "saving weights");
-    expect(entries_save(m, ENTRIES_SAVE_ALL, put, &all) == 0, "saving everything");
+    expect(entries_save(m, ENTRIES_SAVE_PARAMS, memory_write, &weights) == 0, "saving weights");
+    expect(entries_save(m, ENTRIES_SAVE_ALL, memory_write, &all) == 0, "saving everything");
     expect(entries_init(m, 99) == 0, "init with another seed");
     expect(!same(read_set("", ""), q), "another seed draws other weights");
-    expect(entries_load(m, get, &weights) == 0, "loading weights");
+    expect(entries_load(m, memory_read, &weights) == 0, "loading weights");
     expect(same(read_set("", ""), q), "weights come back");
     expect(same(read_set("mdlc.avg.", ""), q) && same(read_set("mdlc.target.", ""), q),
            "second sets begin as loaded weights");
-    expect(entries_load(m, get, &all) == 0, "loading everything");
+    expect(entries_load(m, memory_read, &all) == 0, "loading everything");
     expect(same(read_set("mdlc.avg.", ""), avg), "a checkpoint has second sets of its own");
 }
 
@@ -159,7 +138,8 @@ static void check_samples(entries *m, const mirror *r) {
 }
 
 static void check_rings(entries *m) {
-    static memory_file file;
+    static unsigned char room[FILE_BYTES];
+    MemoryFile file = {.data = room, .room = room, .most = FILE_BYTES};
     mirror r = {.k = {1, 1, 1, 1, 1}};
     check_held(m, &r);
     entries_from_rows_out trained;
@@ -202,23 +182,23 @@ static void check_rings(entries *m) {
     }
     check_held(m, &r);
 
-    expect(entries_save(m, ENTRIES_SAVE_ALL, put, &file) == 0, "saving without rings");
-    size_t without = file.bytes;
+    expect(entries_save(m, ENTRIES_SAVE_ALL, memory_write, &file) == 0, "saving without rings");
+    size_t without = file.size;
     mirror later = r;
     entries_put_in in = {.x = (float[2]){7, 7}, .k = 7};
     expect(entries_put(m, &in) == 0, "put");
     remember(&later, in.x, in.k, 0);
-    expect(entries_load(m, get, &file) == 0, "loading without rings");
+    expect(entries_load(m, memory_read, &file) == 0, "loading without rings");
     check_held(m, &later);
-    file.bytes = 0;
-    expect(entries_save(m, ENTRIES_SAVE_ALL | ENTRIES_SAVE_RINGS, put, &file) == 0 &&
-               file.bytes > without,
+    file.size = 0;
+    expect(entries_save(m, ENTRIES_SAVE_ALL | ENTRIES_SAVE_RINGS, memory_write, &file) == 0 &&
+               file.size > without,
            "saving with rings");
     expect(entries_init(m, 3) == 0, "init");
     check_held(m, &(mirror){.k = {1, 1, 1, 1, 1}});
-    expect(entries_load(m, get, &file) == 0, "loading with rings");
+    expect(entries_load(m, memory_read, &file) == 0, "loading with rings");
     check_held(m, &later);
-    expect(entries_save(m, ENTRIES_SAVE_PARAMS | ENTRIES_SAVE_RINGS, put, &file) ==
+    expect(entries_save(m, ENTRIES_SAVE_PARAMS | ENTRIES_SAVE_RINGS, memory_write, &file) ==
                ENTRIES_ERR_ARGUMENT,
            "weights with rings are no checkpoint");
 }

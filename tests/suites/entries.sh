@@ -8,7 +8,7 @@ set -u
     { fail entries "does not compile"; summary entries; exit 1; }
 for flags in "-O2 -Wall -Wextra -Werror" "-O0 -g -fsanitize=address,undefined -fno-sanitize-recover=all"; do
     # shellcheck disable=SC2086
-    if ! $CC $flags -I"$scratch" tests/suites/entries.c "$scratch/entries.c" -lm -o "$scratch/entries" 2>"$scratch/err"; then
+    if ! $CC $flags -I. -I"$scratch" tests/suites/entries.c "$scratch/entries.c" -lm -o "$scratch/entries" 2>"$scratch/err"; then
         case $flags in
         *sanitize*) skip "entries $flags" "$(grep -m 1 error "$scratch/err")" ;;
         *) fail "entries $flags" "$(grep -m 1 error "$scratch/err")" ;;
