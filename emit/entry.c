@@ -116,7 +116,18 @@ static const Buf *slot_buf(const Emit *e, const Slot *slot) {
     return e->p->slot.at[slot->index];
 }
 
-/* Rings hold what the entry samples; `at_NAME` is the row that a push begins with. */
+/* The first push to a ring; its other fields follow. */
+static bool pushes_first(const Entry *source, int k) {
+    for (int i = 0; i < k; i++) {
+        const EntryOut *o = &source->out.at[i];
+        if (o->role == OUT_PUSH && o->slot->cursor == source->out.at[k].slot->cursor) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Rings hold what the entry samples; NAME_at, of the counter, is the row a push begins with. */
 static void print_rings(const Emit *e, const ProgramEntry *entry, Text *out) {
     const Entry *source = entry->entry;
     for (int i = 0; i < source->out.count; i++) {
@@ -124,19 +135,19 @@ static void print_rings(const Emit *e, const ProgramEntry *entry, Text *out) {
         if (o->role == OUT_NEED) {
             text_printf(out,
                         "    if (*(const int64_t *)(const void *)(m->state + %lld) < %lld) { /* ",
-                        (long long)slot_buf(e, o->slot)->offset,
-                        (long long)o->least);
+                        (long long)slot_buf(e, o->slot)->offset, (long long)o->least);
             text_comment(out, o->slot->name);
             text_printf(out, " */\n        return %s_ERR_STATE;\n    }\n", e->upper);
         }
     }
     for (int i = 0; i < source->out.count; i++) {
         const EntryOut *o = &source->out.at[i];
-        if (o->role == OUT_PUSH) {
+        if (o->role == OUT_PUSH && pushes_first(source, i)) {
             text_printf(out,
                         "    const int64_t %s_at = *(const int64_t *)(const void *)(m->state + "
                         "%lld) %% %lld;\n",
-                        slot_buf(e, o->slot)->name, (long long)slot_buf(e, o->slot->cursor)->offset,
+                        slot_buf(e, o->slot->cursor)->name,
+                        (long long)slot_buf(e, o->slot->cursor)->offset,
                         (long long)o->slot->type.dim[0]);
         }
     }
@@ -158,7 +169,8 @@ static void print_pushes(const Emit *e, const ProgramEntry *entry, Text *out) {
                     " */\n"
                     "        memcpy(m->state + %lld + (%s_at + row) %% %lld * %lld,\n"
                     "               (const unsigned char *)%s + row * %lld, %lld);\n    }\n",
-                    (long long)to->offset, to->name, capacity, row, from->name, row, row);
+                    (long long)to->offset, slot_buf(e, to->slot->cursor)->name, capacity, row,
+                    from->name, row, row);
     }
 }
 

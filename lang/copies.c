@@ -61,11 +61,8 @@ Parameter *copies_parameter(Elab *e, Parameter *p, const char *path) {
 
 void copies_state(Elab *e, Slot *from, const char *path) {
     Slot *slot = copy_slot(e, from, path);
-    for (int i = 0; i < e->initial.count; i++) {
-        if (e->initial.at[i].slot == from) {
-            params_set_initial(e, slot, e->initial.at[i].node);
-            return;
-        }
+    if (params_initial(e, from)) {
+        params_set_initial(e, slot, params_initial(e, from));
     }
 }
 
@@ -108,7 +105,7 @@ Instance *copies_instance(Elab *e, Item *item, Loc loc) {
 
 /* --- whole assignments ----------------------------------------------------------------------- */
 
-static bool ensure(Elab *e, Item *head, Loc loc) {
+bool copies_ensure(Elab *e, Item *head, Loc loc) {
     return head->kind == AST_MODEL ? call_ensure_model(e, head, loc)
                                    : copies_instance(e, head, loc) != NULL;
 }
@@ -120,7 +117,7 @@ const Value *copies_each(Elab *e, const Ast *ast) {
         scope_find(e->scope, head->name)) {
         return NULL;
     }
-    if (!ensure(e, head, ast->loc)) {
+    if (!copies_ensure(e, head, ast->loc)) {
         return &value_poison;
     }
     const Value *v = params_at(e, path);
@@ -137,7 +134,7 @@ static void assign_each(Elab *e, const char *path, const char *rel, const Ast *t
 }
 
 void copies_assign(Elab *e, Item *head, const char *path, const Ast *target, const Ast *right) {
-    if (!ensure(e, head, target->loc)) {
+    if (!copies_ensure(e, head, target->loc)) {
         return;
     }
     int errors = e->errors, n = e->param.count, nstate = e->state.count;

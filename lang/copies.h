@@ -8,6 +8,8 @@
 bool copies_is(const Elab *e, const Item *item);
 /* What a call of it calls; NULL after an error. All its parameters exist then. */
 Instance *copies_instance(Elab *e, Item *item, Loc loc);
+/* Are all slots of `head`, a model or a copy of one, there? False after an error. */
+bool copies_ensure(Elab *e, Item *head, Loc loc);
 /* target.fc1.weight -> q.fc1.weight; NULL if the path is in no copy. */
 const char *copies_original(Elab *e, const char *path);
 /* The parameter at `path` in a copy of the model that owns `p`. */

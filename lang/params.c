@@ -274,8 +274,7 @@ void params_hint(Elab *e, const char *path) {
 }
 
 const Value *params_by_path(Elab *e, Item *model, const char *path, Loc loc) {
-    if (model->kind == AST_MODEL ? !call_ensure_model(e, model, loc)
-                                 : !copies_instance(e, model, loc)) {
+    if (!copies_ensure(e, model, loc)) {
         return &value_poison;
     }
     const Value *v = path_value(e, model, path);
@@ -325,13 +324,13 @@ void params_set_initial(Elab *e, Slot *slot, Node *node) {
     VEC_PUSH(e->arena, &e->initial, v);
 }
 
-static bool has_initial(const Elab *e, const Slot *slot) {
+Node *params_initial(const Elab *e, const Slot *slot) {
     for (int i = 0; i < e->initial.count; i++) {
         if (e->initial.at[i].slot == slot) {
-            return true;
+            return e->initial.at[i].node;
         }
     }
-    return false;
+    return NULL;
 }
 
 void params_untyped_state(Elab *e, const Ast *ast) {
@@ -381,7 +380,7 @@ static StateUse *state_use(Elab *e, const Ast *ast, StateRole role, const char *
                    path);
         return NULL;
     }
-    if (!has_initial(e, use->slot)) {
+    if (!params_initial(e, use->slot)) {
         Node *node = init_value(e, ast->kid[2], type);
         if (!node) {
             return NULL;

@@ -51,7 +51,8 @@ const Value *params_at(Elab *e, const char *path);
 void params_assign(Elab *e, const char *path, const Value *next, Loc loc, Loc right);
 /* What a slot holds after this call; false and an error if that is set already. */
 bool params_write(Elab *e, Slot *slot, Node *next, Loc loc);
-/* Initial value of a slot that is no parameter. */
+/* Initial value of a slot that is no parameter; NULL: it has none yet. */
+Node *params_initial(const Elab *e, const Slot *slot);
 void params_set_initial(Elab *e, Slot *slot, Node *node);
 /* Orders all slots into the module and completes the INIT entry. */
 void params_finish(Elab *e);

@@ -259,6 +259,15 @@ static void need_rows(Elab *e, const Ring *ring, int64_t rows, Loc loc) {
     VEC_PUSH(e->arena, &e->entry->need, need);
 }
 
+/* Rows of a field, with its range. */
+static const Value *rows_value(Elab *e, const Field *f, Node *node, Dim rows) {
+    Dim dim[MD_RANK] = {rows};
+    memcpy(dim + 1, f->dim, sizeof *dim * (size_t)f->rank);
+    const Value *v = value_tensor(e->arena, node, f->rank + 1, dim);
+    bool ranged = f->slot->lo < f->slot->hi;
+    return ranged ? value_ranged(e->arena, v, f->slot->lo, f->slot->hi) : v;
+}
+
 static const Value *sample(Elab *e, Ring *ring, const Ast *call, const Arguments *args) {
     const Value *n = args->count == 1 && !args->at[0].name ? args->at[0].value : NULL;
     if (!n || n->kind != V_INT || n->integer < 1) {
@@ -293,13 +302,9 @@ static const Value *sample(Elab *e, Ring *ring, const Ast *call, const Arguments
     r->field = ARENA_ARRAY(e->arena, const char *, r->count);
     for (int k = 0; k < r->count; k++) {
         const Field *f = &ring->field.at[k];
-        Dim dim[MD_RANK] = {rows};
-        memcpy(dim + 1, f->dim, sizeof *dim * (size_t)f->rank);
         Node *node = node_gather(e->g, node_slot(e->g, f->slot), at->node, 0);
-        const Value *v = value_tensor(e->arena, node, f->rank + 1, dim);
-        bool ranged = f->slot->lo < f->slot->hi;
         r->field[k] = f->name;
-        r->item[k] = ranged ? value_ranged(e->arena, v, f->slot->lo, f->slot->hi) : v;
+        r->item[k] = rows_value(e, f, node, rows);
     }
     return r;
 }
@@ -320,11 +325,7 @@ const Value *ring_field(Elab *e, Item *item, const Ast *dot) {
     for (int k = 0; k < ring->field.count; k++) {
         const Field *f = &ring->field.at[k];
         if (str_eq(f->name, dot->name)) {
-            Dim dim[MD_RANK] = {{.size = ring->capacity}};
-            memcpy(dim + 1, f->dim, sizeof *dim * (size_t)f->rank);
-            const Value *v = value_tensor(e->arena, node_slot(e->g, f->slot), f->rank + 1, dim);
-            bool ranged = f->slot->lo < f->slot->hi;
-            return ranged ? value_ranged(e->arena, v, f->slot->lo, f->slot->hi) : v;
+            return rows_value(e, f, node_slot(e->g, f->slot), (Dim){.size = ring->capacity});
         }
         nearest_add(&n, f->name);
     }
