@@ -220,13 +220,13 @@ MD_COLD int md_setup(md_run *r, md_paths *paths) {
         rc = md_out_probe(&r->out, r->options.checkpoint, &r->message);
     }
     if (rc == MD_EXIT_OK) {
-        rc = md_table_open(r);
-    }
-    if (rc == MD_EXIT_OK) {
         rc = md_setup_model(r);
     }
     if (rc == MD_EXIT_OK) {
         rc = md_stage_setup(r);
+    }
+    if (rc == MD_EXIT_OK) { /* last: it empties a table that is there */
+        rc = md_table_open(r);
     }
     return rc;
 }

@@ -93,6 +93,9 @@ says "weights" 1 "not a checkpoint" fit --steps 12 --resume "$scratch/whole.w"
 says "with --seed" 2 "goes on with" fit --steps 12 --resume "$scratch/good" --seed 3
 says "no folder" 1 "cannot write" fit --steps 12 --checkpoint "$scratch/none/x"
 says "a table that does not fit" 1 "cannot write '/dev/full'" fit --steps 12 --log csv=/dev/full
+cp "$scratch/whole.csv" "$scratch/kept.csv"
+says "a table of a run that cannot begin" 1 "cannot\|No such" fit --steps 12 --load "$scratch/none" --log csv="$scratch/kept.csv"
+same "a table of a run that cannot begin" "$scratch/whole.csv" "$scratch/kept.csv"
 says "a table in no folder" 1 "cannot write" fit --steps 12 --log csv="$scratch/none/x"
 cp "$scratch/good" "$scratch/part"
 check "nothing left to do" fit --steps 5 --resume "$scratch/part" --save "$scratch/part.w"
