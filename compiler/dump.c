@@ -453,6 +453,7 @@ static void print_entry_head(Dump *d, const Entry *entry) {
         const char *name;
         int64_t value, none;
     } number[] = {{"rows", entry->rows, 0},
+                  {"accumulate", entry->accumulate, 0},
                   {"steps", entry->steps, -1},
                   {"epochs", entry->epochs, -1},
                   {"budget", entry->budget, -1}};

@@ -204,7 +204,8 @@ struct Entry {
     VEC(Slot *) input;
     VEC(EntryOut) out;
     int dataset;           /* index in Module.dataset, -1: none */
-    int64_t rows;          /* batch rows B */
+    int64_t rows;          /* of one call: the batch, or all micro-batches */
+    int64_t accumulate;    /* TRAIN: micro-batches, an axis in front of the batch; 0: none */
     Entry *train;          /* of EVAL, EVAL_END */
     Slot *rows_slot;       /* EVAL: i32 scalar input, the rows in use */
     int64_t steps, epochs; /* TRAIN: clause or -1 */

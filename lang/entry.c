@@ -1,6 +1,7 @@
 /* entry: what entry points share, `entry` items and tests. */
 #include "lang/entry.h"
 
+#include "lang/accumulate.h"
 #include "lang/arith.h"
 #include "lang/data.h"
 #include "lang/dims.h"
@@ -70,8 +71,11 @@ Slot *entry_input_slot(Elab *e, const char *name, Type type, Loc loc) {
     return slot;
 }
 
-static void bind_input(Elab *e, const char *name, Loc loc, Slot *slot, int rank, const Dim *dim) {
-    const Value *v = value_tensor(e->scratch, node_slot(e->g, slot), rank, dim);
+/* `parts`: the slot holds one value for each micro-batch. */
+static void bind_input(Elab *e, const char *name, Loc loc, Slot *slot, bool parts, int rank,
+                       const Dim *dim) {
+    Node *node = parts ? accumulate_slice(e, slot) : node_slot(e->g, slot);
+    const Value *v = value_tensor(e->scratch, node, rank, dim);
     if (slot->lo < slot->hi) {
         v = value_ranged(e->scratch, v, slot->lo, slot->hi);
     }
@@ -83,6 +87,20 @@ static void bind_input(Elab *e, const char *name, Loc loc, Slot *slot, int rank,
         return;
     }
     scope_add(e->scratch, e->scope, name, loc, BIND_ARGUMENT, v);
+}
+
+/* With 'accumulate' an input has one more axis in front. */
+static bool room_for_parts(Elab *e, int rank, const Dim *dim, Loc loc) {
+    Value like = {.rank = rank + 1, .dim = {{.size = e->entry->entry->accumulate}}};
+    if (rank + 1 > MD_RANK) {
+        elab_error(e, loc, 496,
+                   "with 'accumulate' an input has one more axis in front, but a tensor has at "
+                   "most %d",
+                   MD_RANK);
+        return false;
+    }
+    memcpy(like.dim + 1, dim, sizeof *dim * (size_t)rank);
+    return dims_possible(e, loc, &like);
 }
 
 /* `lr: real = 3e-3` of a train: a scalar that lives between calls. */
@@ -129,15 +147,24 @@ static bool input(Elab *e, const Ast *param) {
                    param->name);
         return false;
     }
-    Slot *slot = entry_input_slot(
-        e, param->name, dims_type(elem == TY_ERROR ? TY_I32 : elem, rank, dim), param->loc);
+    /* Beside a data set, what a caller gives is the same for all micro-batches. */
+    bool parts = rank > 0 && e->entry->entry->dataset < 0 && accumulate_running(e->entry);
+    if (parts) {
+        accumulate_batch(e, &dim[0]);
+    }
+    Type own = dims_type(elem == TY_ERROR ? TY_I32 : elem, rank, dim);
+    if (parts && !room_for_parts(e, rank, dim, param->loc)) {
+        return false;
+    }
+    Slot *slot =
+        entry_input_slot(e, param->name, parts ? accumulate_stacked(e, own) : own, param->loc);
     slot->doc = param->doc;
     if (param->kid[1]) {
         if (!dims_elem_range(e, param->kid[1], slot->type.elem, &slot->lo, &slot->hi)) {
             return false;
         }
     }
-    bind_input(e, param->name, param->name_loc, slot, rank, dim);
+    bind_input(e, param->name, param->name_loc, slot, parts, rank, dim);
     return true;
 }
 
@@ -227,9 +254,11 @@ bool entry_data(Elab *e, const Ast *on) {
         return false;
     }
     rows.batch = e->entry->evaluation ? 1 : 0;
+    bool parts = accumulate_running(e->entry);
+    accumulate_batch(e, &rows);
     const DataSet *set = &e->module->dataset.at[number];
     e->entry->entry->dataset = number;
-    e->entry->entry->rows = rows.size;
+    e->entry->entry->rows = parts ? rows.size * e->entry->entry->accumulate : rows.size;
     int field = 0;
     const Ast *block = item->ast->kid[0];
     for (int i = 0; i < block->nkid; i++) {
@@ -249,10 +278,15 @@ bool entry_data(Elab *e, const Ast *on) {
                        f->name);
             return false;
         }
-        Slot *slot = entry_input_slot(e, f->name, dims_type(f->type.elem, rank + 1, dim), ast->loc);
+        if (parts && !room_for_parts(e, rank + 1, dim, on->loc)) {
+            return false;
+        }
+        Type own = dims_type(f->type.elem, rank + 1, dim);
+        Slot *slot =
+            entry_input_slot(e, f->name, parts ? accumulate_stacked(e, own) : own, ast->loc);
         slot->lo = f->lo;
         slot->hi = f->hi;
-        bind_input(e, f->name, ast->name_loc, slot, rank + 1, dim);
+        bind_input(e, f->name, ast->name_loc, slot, parts, rank + 1, dim);
     }
     return true;
 }

@@ -150,6 +150,14 @@ const Value *elab_name(Elab *e, const Ast *ast) {
             diag_hint(&e->c->diag, "give the new value a name, read that, and set '%s' last", name);
             return &value_poison;
         }
+        if (bound->kind == BIND_MICRO_BATCH) {
+            elab_error(e, ast->loc, 529,
+                       "'%s' is a value of one micro-batch; behind 'accumulate' an update sees "
+                       "what all of them give: loss, metrics, and values made of sums and means",
+                       name);
+            diag_note(&e->c->diag, bound->loc, "it is set here");
+            return &value_poison;
+        }
         if (bound->kind == BIND_STATE) {
             return params_state_value(e, bound->ref);
         }

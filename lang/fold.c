@@ -3,6 +3,7 @@
  * whose operands carry only their own axes. */
 #include "lang/fold.h"
 
+#include "lang/accumulate.h"
 #include "lang/arith.h"
 #include "lang/dims.h"
 #include "lang/evaluation.h"
@@ -100,10 +101,11 @@ static const Value *fold_node(Elab *e, const char *name, const Value *v, uint32_
     if (!elab_plain(e, loc, v)) {
         return &value_poison;
     }
-    bool rows = false;
+    bool rows = false, batch = false;
     for (int i = 0; i < v->nspan + v->rank; i++) {
         if (axes >> i & 1) {
             rows = rows || evaluation_masks(e, axis_dim(v, i));
+            batch = batch || accumulate_rows(e, axis_dim(v, i));
             if (axis_dim(v, i).size == 0 && !str_eq(name, "sum")) {
                 return empty_axis(e, name, loc);
             }
@@ -152,7 +154,8 @@ static const Value *fold_node(Elab *e, const char *name, const Value *v, uint32_
     if ((op == OP_FMAX || op == OP_FMIN) && v->ranged) {
         r = value_ranged(e->scratch, r, v->lo, v->hi);
     }
-    return str_eq(name, "mean") ? scaled(e, loc, r, folded_count(v, axes)) : r;
+    r = str_eq(name, "mean") ? scaled(e, loc, r, folded_count(v, axes)) : r;
+    return batch ? accumulate_fold(e, name, r) : r;
 }
 
 const Value *fold_axes(Elab *e, const char *name, const Value *v, uint32_t axes, Loc loc) {
@@ -427,15 +430,17 @@ static const Value *sum_product(Elab *e, const char *name, const Ast *body, Inde
         }
     }
     double count = 1;
+    bool batch = false;
     for (int i = 0; i < n; i++) {
         count *= (double)ix[i]->extent.size;
+        batch = batch || accumulate_rows(e, ix[i]->extent);
     }
     const Value *r;
     if (in.count == 2 && in.at[0]->node == in.at[1]->node && in.at[0]->nspan == in.at[1]->nspan &&
         memcmp(in.at[0]->span, in.at[1]->span, sizeof in.at[0]->span) == 0) {
         floats = false; /* a square */
     }
-    bool mean = str_eq(name, "mean");
+    bool mean = str_eq(name, "mean"), folded = false;
     if (in.count < 2 || !floats || any_rows(e, ix, n)) {
         if (in.count == 0) {
             in = out;
@@ -444,6 +449,7 @@ static const Value *sum_product(Elab *e, const char *name, const Ast *body, Inde
         const Value *product = product_of(e, &in, loc);
         r = elab_ok(product) ? plain_fold(e, name, product, ix, n, loc) : product;
         mean = false;
+        folded = true;
     } else {
         if (!pair_up(e, &in, loc)) {
             return &value_poison;
@@ -471,6 +477,9 @@ static const Value *sum_product(Elab *e, const char *name, const Ast *body, Inde
     }
     if (mean) {
         r = scaled(e, loc, r, count);
+    }
+    if (batch && !folded) {
+        r = accumulate_fold(e, name, r);
     }
     if (out.count > 0 && elab_ok(r)) {
         r = arith_binary(e, loc, AO_MUL, product_of(e, &out, loc), r);

@@ -1,6 +1,7 @@
 /* prelude: one table row a function: its parameters by name, then what it does. */
 #include "lang/prelude.h"
 
+#include "lang/accumulate.h"
 #include "lang/arith.h"
 #include "lang/derive.h"
 #include "lang/dims.h"
@@ -96,6 +97,7 @@ static const Value *count_rows(Call *c, const Value *v) {
 
 static const Value *make_count(Call *c) {
     int64_t n = 1;
+    bool batch = false;
     if (c->arg[0]->kind == V_LIST) {
         return value_int(c->e->arena, c->arg[0]->count);
     }
@@ -106,8 +108,9 @@ static const Value *make_count(Call *c) {
     }
     for (int i = 0; c->arg[0]->kind == V_TENSOR && i < c->arg[0]->rank; i++) {
         n *= c->arg[0]->dim[i].size;
+        batch = batch || (c->arg[0]->nspan == 0 && accumulate_rows(c->e, c->arg[0]->dim[i]));
     }
-    return value_int(c->e->scratch, n);
+    return batch ? accumulate_count(c->e, n) : value_int(c->e->scratch, n);
 }
 
 static const Value *filled(Call *c, const Value *number, const Value *shape, Loc loc) {

@@ -373,6 +373,7 @@ static bool entry_head(Raw *r, const Ast *item, Entry *entry) {
     }
     ok = ok && entry_data(&args, entry) &&
          raw_named_int(&args, "rows", 1, INT32_MAX, &entry->rows) &&
+         raw_named_int(&args, "accumulate", 2, INT32_MAX, &entry->accumulate) &&
          raw_named_int(&args, "steps", 1, INT64_MAX, &entry->steps) &&
          raw_named_int(&args, "epochs", 1, INT64_MAX, &entry->epochs) &&
          raw_named_int(&args, "budget", 1, INT64_MAX, &entry->budget) &&

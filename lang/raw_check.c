@@ -47,20 +47,28 @@ bool raw_check_data(Raw *r, const DataSet *set) {
     return true;
 }
 
-/* The inputs that the data set fills have its types, with the rows in front. */
+/* `t` with an axis of n in front. */
+static Type in_front(int64_t n, Type t) {
+    Type r = {.elem = t.elem, .rank = t.rank + 1, .dim = {n}};
+    for (int i = 0; i < t.rank && i + 1 < MD_RANK; i++) {
+        r.dim[i + 1] = t.dim[i];
+    }
+    return r;
+}
+
+/* The inputs that the data set fills have its types, with the rows in front, in parts if the train
+ * accumulates. */
 static bool check_rows(Raw *r, const Entry *entry) {
     const DataSet *set = &r->module->dataset.at[entry->dataset];
     for (int i = 0; i < entry->input.count; i++) {
         const Slot *slot = entry->input.at[i];
         for (int k = 0; k < set->field.count; k++) {
-            Type t = set->field.at[k].type, rows = {.elem = t.elem, .rank = t.rank + 1};
             if (!str_eq(set->field.at[k].name, slot->name)) {
                 continue;
             }
-            rows.dim[0] = entry->rows;
-            for (int j = 0; j < t.rank && j + 1 < MD_RANK; j++) {
-                rows.dim[j + 1] = t.dim[j];
-            }
+            int64_t parts = entry->accumulate;
+            Type rows = in_front(parts ? entry->rows / parts : entry->rows, set->field.at[k].type);
+            rows = parts ? in_front(parts, rows) : rows;
             if (!type_equal(rows, slot->type)) {
                 return raw_error(r, slot->loc, 885, "input '%s' does not fit its data set",
                                  slot->name);
@@ -139,10 +147,14 @@ static bool check_init(Raw *r, const Entry *entry) {
     return entry->input.count == 0 || raw_error(r, entry->loc, 893, "init takes no inputs");
 }
 
+/* The input of a train that is `slot` in its evaluation, which takes no parts. */
 static const Slot *input_like(const Entry *entry, const Slot *slot) {
     for (int i = 0; i < entry->input.count; i++) {
         const Slot *other = entry->input.at[i];
-        if (str_eq(other->name, slot->name) && type_equal(other->type, slot->type)) {
+        bool same = type_equal(other->type, slot->type);
+        bool parts = entry->accumulate && slot->type.rank < MD_RANK &&
+                     type_equal(other->type, in_front(entry->accumulate, slot->type));
+        if (str_eq(other->name, slot->name) && (same || parts)) {
             return other;
         }
     }
@@ -204,6 +216,10 @@ bool raw_check_entry(Raw *r, int number) {
         if (!check_out(r, entry, k)) {
             return false;
         }
+    }
+    if (entry->accumulate && (entry->kind != ENTRY_TRAIN || entry->rows % entry->accumulate != 0)) {
+        return raw_error(r, entry->loc, 855,
+                         "'accumulate' belongs to a train, and its rows are equal parts");
     }
     if (entry->dataset >= 0 && (entry->rows < 1 || !check_rows(r, entry))) {
         return entry->rows > 0 ? false : raw_error(r, entry->loc, 900, "'data' needs 'rows'");

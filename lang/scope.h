@@ -47,9 +47,10 @@ typedef enum {
     BIND_ARGUMENT,
     BIND_DIM_VARIABLE,
     BIND_CARRY,
-    BIND_STATE,     /* a state slot: `ref` is its StateSlot */
-    BIND_PARAMETER, /* of a layer */
-    BIND_UPDATED    /* `p` of an optimizer */
+    BIND_STATE,      /* a state slot: `ref` is its StateSlot */
+    BIND_PARAMETER,  /* of a layer */
+    BIND_UPDATED,    /* `p` of an optimizer */
+    BIND_MICRO_BATCH /* behind the loop of `accumulate`: a value of one turn */
 } BindKind;
 
 typedef struct {

@@ -1,6 +1,7 @@
 /* stmt: statements run in order; each sees the names before it. */
 #include "lang/stmt.h"
 
+#include "lang/accumulate.h"
 #include "lang/arith.h"
 #include "lang/call.h"
 #include "lang/copies.h"
@@ -421,6 +422,17 @@ static void statement(Elab *e, const Ast *ast) {
     }
 }
 
+void stmt_one(Elab *e, const Ast *ast) {
+    Loc before = elab_at(e, ast->loc);
+    statement(e, ast);
+    e->g->loc = before;
+}
+
+/* An evaluation writes nothing, so what its train assigns and pushes is left out of it. */
+static bool without_effect(const Elab *e) {
+    return e->entry && e->entry->evaluation && !e->frame->up && !e->loop;
+}
+
 void stmt_block(Elab *e, const Ast *block) {
     for (int i = 0; i < block->nkid; i++) {
         const Ast *ast = block->kid[i];
@@ -428,8 +440,9 @@ void stmt_block(Elab *e, const Ast *block) {
             elab_error(e, ast->loc, 294, "nothing may follow 'return'");
             return;
         }
-        Loc before = elab_at(e, ast->loc);
-        statement(e, ast);
-        e->g->loc = before;
+        bool sets = ast->kind == AST_UPDATE || ast->kind == AST_EXPR_STMT;
+        if (!sets || (!without_effect(e) && !accumulate_defers(e, ast))) {
+            stmt_one(e, ast);
+        }
     }
 }

@@ -5,6 +5,7 @@
 #include "lang/context.h"
 
 void stmt_block(Elab *e, const Ast *block);
+void stmt_one(Elab *e, const Ast *ast);
 /* Binds a new name in the current scope; an error if it has a value already. */
 bool stmt_bind(Elab *e, const char *name, Loc loc, const Value *v);
 /* Names what `ast` would have named, as poison. */

@@ -2,6 +2,7 @@
  * come the gradients of the loss, clipping, and the written optimizer for each parameter tensor. */
 #include "lang/train.h"
 
+#include "lang/accumulate.h"
 #include "lang/arith.h"
 #include "lang/copies.h"
 #include "lang/data.h"
@@ -268,6 +269,8 @@ void train_clause(Elab *e, const Ast *clause) {
         return; /* the rest concerns updates */
     } else if (str_eq(name, "optimizer")) {
         VEC_PUSH(e->arena, &t->optimizer, clause);
+    } else if ((str_eq(name, "clip") || str_eq(name, "ema")) && accumulate_defers(e, clause)) {
+        return;
     } else if (str_eq(name, "clip")) {
         clip_clause(e, t, clause);
     } else if (str_eq(name, "steps")) {
@@ -279,7 +282,7 @@ void train_clause(Elab *e, const Ast *clause) {
     } else if (str_eq(name, "ema")) {
         copies_ema_clause(e, t, clause);
     } else if (str_eq(name, "accumulate")) {
-        elab_later(e, clause->loc, 529, "'%s' is not supported yet", name);
+        accumulate_clause(e, t, clause);
     } else {
         elab_error(e, clause->loc, 530, "'%s' stands in a dataset, not in a train", name);
     }
@@ -399,7 +402,12 @@ static void gradients(Elab *e, Training *t, bool quiet) {
         }
         p->slot->trainable = true;
         Update u = {.param = p, .point = point};
-        u.grad = node_grad(e->g, t->loss->node, point, node_const(e->g, value_elem(t->loss), 1));
+        if (accumulate_running(e->entry)) {
+            accumulate_gradient(e, t, &u);
+        } else {
+            Node *one = node_const(e->g, value_elem(t->loss), 1);
+            u.grad = node_grad(e->g, t->loss->node, point, one);
+        }
         VEC_PUSH(e->arena, &t->update, u);
     }
     if (napart > 0 && t->update.count > 0 && !quiet) {
@@ -518,6 +526,7 @@ void train_entry(Elab *e, const Ast *ast) {
     scope->in_update = true;
     bool ok = read_of(e, &t, of, ast);
     ok = entry_rebind(e, at) && ok;
+    ok = accumulate_open(e, &t, ast->kid[4]) && ok;
     ok = (!on || entry_data(e, on)) && ok;
     ok = entry_inputs(e, params) && ok;
     if (ok) {
@@ -548,6 +557,9 @@ void train_entry(Elab *e, const Ast *ast) {
                 diag_hint(&e->c->diag, "'freeze' leaves none of them");
             }
         } else {
+            if (accumulate_running(scope)) {
+                accumulate_close(e, &t);
+            }
             clip(e, &t);
             optim_apply(e, &t);
             copies_ema(e, &t);

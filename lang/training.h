@@ -31,6 +31,7 @@ typedef struct {
 
 typedef enum { CLIP_NONE, CLIP_NORM, CLIP_VALUE } Clip;
 typedef VEC(const char *) Paths;
+typedef struct Accumulation Accumulation; /* accumulate.h */
 
 struct Training {
     const Ast *ast;
@@ -45,7 +46,8 @@ struct Training {
     Node *norm;        /* of all gradients, before clipping */
     VEC(Update) update;
     VEC(Average) average;
-    const Parameter *at; /* whose `on` or update is being elaborated */
+    Accumulation *accumulation; /* NULL: the clause is not said */
+    const Parameter *at;        /* whose `on` or update is being elaborated */
 };
 
 /* The counters that `step` and `steps` read in the entry at hand. */

@@ -248,6 +248,7 @@ static const Mistake mistakes[] = {
     {", gradcheck = e1", "", 898},
     {"@graph(call", "@graph(init", 899},
     {"data = rows, rows = 2)", "data = rows)", 900},
+    {"data = rows, rows = 2)", "data = rows, rows = 2, accumulate = 4)", 855},
     {"core.loss(n5, name = \"loss\")", "core.result(n5, name = \"loss\")", 901},
     {"@graph(call, ", "@graph(eval_end, ", 886},
     {"@graph(test, \"a test\")\nentry e5() {",

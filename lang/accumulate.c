@@ -1,0 +1,456 @@
+/* accumulate: the loop over micro-batches, and the values that the update sees behind it. A value
+ * of the body goes on behind the loop if it is made of folds over the batch, whose totals are
+ * carries of the loop, and of what does not differ between the turns. */
+#include "lang/accumulate.h"
+
+#include "compiler/loop_builder.h"
+#include "lang/derive.h"
+#include "lang/expr.h"
+#include "lang/loop.h"
+#include "lang/stmt.h"
+#include "lang/train.h"
+
+/* A scalar of the body that is added up over the turns. */
+typedef struct {
+    Node *node;
+    bool mean;  /* of equally many rows each turn */
+    bool guess; /* which axis is the batch is not known: a total only if the turns differ */
+    bool none;  /* no total after all */
+    int carry;
+    Node *total; /* behind the loop; no gradient goes through it */
+} Total;
+
+/* What is known of a node of the body when it is complete. */
+typedef struct {
+    bool differs; /* from turn to turn */
+    bool linear;  /* the mean over the turns is what all rows together give */
+    bool moves;   /* it can be made behind the loop, of totals and of what does not differ */
+    int total;    /* -1: none */
+    Node *moved;
+} Fact;
+
+/* What the gradient of the loss is made of: gradients of totals, or of the loss itself. */
+typedef struct {
+    Node *value; /* in the body */
+    int total;   /* -1: the loss of a turn */
+    Upstream upstream;
+} Part;
+
+typedef struct {
+    const Slot *slot; /* of the parameter */
+    int part, carry;
+} GradientSum;
+
+struct Accumulation {
+    const Ast *clause;
+    int64_t count;
+    bool torch_compat;
+    LoopScope *loop;   /* NULL: not opened, or closed */
+    bool rows_known;   /* an input has an axis of rows */
+    const Item *batch; /* the declared dim of it, if it has one */
+    VEC(Total) total;
+    Fact *fact; /* by id; made when the body is complete */
+    bool whole; /* parts are totals */
+    VEC(Part) part;
+    VEC(GradientSum) sum;
+    VEC(const Ast *) later;
+};
+
+/* --- the clause ------------------------------------------------------------------------------ */
+
+static bool holds_clause(const Ast *ast) {
+    bool holds = ast && ast->kind == AST_CLAUSE && str_eq(ast->name, "accumulate");
+    for (int i = 0; ast && !holds && i < ast->nkid; i++) {
+        holds = holds_clause(ast->kid[i]);
+    }
+    return holds;
+}
+
+/* The first that will run. */
+static const Ast *find_clause(Elab *e, const Ast *block) {
+    for (int i = 0; block && i < block->nkid; i++) {
+        const Ast *ast = block->kid[i], *found = NULL;
+        bool condition;
+        if (ast->kind == AST_CLAUSE && holds_clause(ast)) {
+            return ast;
+        }
+        if (ast->kind == AST_WHEN && holds_clause(ast) &&
+            elab_condition(e, ast->kid[0], &condition)) {
+            found = find_clause(e, condition ? ast->kid[1] : ast->kid[2]);
+        }
+        if (found) {
+            return found;
+        }
+    }
+    return NULL;
+}
+
+static void read_clause(Elab *e, Accumulation *a) {
+    const Ast *args = a->clause->kid[0];
+    const Ast *count = args && args->nkid > 0 ? args->kid[0] : NULL;
+    const Ast *compat = args && args->nkid > 1 ? args->kid[1] : NULL;
+    bool named = compat && compat->kind == AST_ARG && str_eq(compat->name, "torch_compat");
+    if (!count || count->kind == AST_ARG || (compat && !named) || args->nkid > 2) {
+        elab_error(e, a->clause->loc, 494,
+                   "'accumulate' takes the number of micro-batches, and torch_compat = true or "
+                   "false behind it");
+        return;
+    }
+    if (elab_int(e, count, "'accumulate'", &a->count) && a->count < 1) {
+        elab_error(e, count->loc, 523, "'%s' must be positive, found %lld", a->clause->name,
+                   (long long)a->count);
+    } else if (a->count > INT32_MAX) {
+        elab_error(e, count->loc, 462, "%lld iterations are not possible", (long long)a->count);
+    }
+    if (compat) {
+        elab_condition(e, compat->kid[0], &a->torch_compat);
+    }
+}
+
+bool accumulate_open(Elab *e, Training *t, const Ast *block) {
+    int errors = e->errors;
+    const Ast *clause = find_clause(e, block);
+    if (clause) {
+        t->accumulation = ARENA_NEW(e->arena, Accumulation);
+        *t->accumulation = (Accumulation){.clause = clause, .count = 1};
+        read_clause(e, t->accumulation);
+    }
+    if (e->errors != errors) {
+        return false;
+    }
+    if (clause && t->accumulation->count > 1) {
+        Accumulation *a = t->accumulation;
+        e->entry->entry->accumulate = a->count;
+        a->loop = loop_scope_open(e, (Dim){.size = a->count}, false);
+        e->frame->call_loop = a->loop; /* a train's body is not the body of a written loop */
+    }
+    return true;
+}
+
+void accumulate_clause(Elab *e, const Training *t, const Ast *clause) {
+    bool read = t->accumulation && t->accumulation->clause == clause;
+    if (!read && t->accumulation && e->entry->entry->kind == ENTRY_TRAIN) {
+        elab_error(e, clause->loc, 558, "'%s' is said twice", clause->name);
+    }
+}
+
+/* --- in the body ----------------------------------------------------------------------------- */
+
+static Accumulation *running(const EntryScope *scope) {
+    Accumulation *a = scope && scope->training ? scope->training->accumulation : NULL;
+    return a && a->loop ? a : NULL;
+}
+
+bool accumulate_running(const EntryScope *scope) {
+    return running(scope) != NULL;
+}
+
+Type accumulate_stacked(const Elab *e, Type type) {
+    const Accumulation *a = running(e->entry);
+    Type stacked = {.elem = type.elem, .rank = type.rank + 1, .dim = {a->count}};
+    for (int i = 0; i < type.rank; i++) {
+        stacked.dim[i + 1] = type.dim[i];
+    }
+    return stacked;
+}
+
+Node *accumulate_slice(Elab *e, Slot *slot) {
+    LoopScope *loop = running(e->entry)->loop;
+    Region *before = graph_enter(e->g, loop->outer);
+    Node *stack = node_slot(e->g, slot);
+    graph_leave(e->g, before);
+    return loop_slice(loop, stack);
+}
+
+bool accumulate_defers(Elab *e, const Ast *ast) {
+    Accumulation *a = running(e->entry);
+    if (!a || e->loop != a->loop || e->frame->up) {
+        return false;
+    }
+    VEC_PUSH(e->arena, &a->later, ast);
+    return true;
+}
+
+void accumulate_batch(Elab *e, Dim *rows) {
+    Accumulation *a = running(e->entry);
+    if (a) {
+        rows->batch = 1;
+        a->batch = a->rows_known ? a->batch : rows->name;
+        a->rows_known = true;
+    }
+}
+
+bool accumulate_rows(const Elab *e, Dim dim) {
+    const Accumulation *a = running(e->entry);
+    return a && (!a->rows_known || dim.batch != 0 || (dim.name && dim.name == a->batch));
+}
+
+const Value *accumulate_fold(Elab *e, const char *name, const Value *v) {
+    Accumulation *a = running(e->entry);
+    bool mean = str_eq(name, "mean");
+    if (!elab_ok(v) || v->kind != V_TENSOR || v->rank > 0 || v->nspan > 0 ||
+        v->node->region != a->loop->body || !(mean || str_eq(name, "sum"))) {
+        return v;
+    }
+    for (int i = 0; i < a->total.count; i++) {
+        Total *total = &a->total.at[i];
+        if (total->node == v->node) { /* over one row both may be one node */
+            total->none = total->none || total->mean != mean;
+            return v;
+        }
+    }
+    Total total = {.node = v->node, .mean = mean, .guess = !a->rows_known};
+    VEC_PUSH(e->arena, &a->total, total);
+    return v;
+}
+
+const Value *accumulate_count(Elab *e, int64_t n) {
+    /* A node that is no constant: behind the loop it is the sum over the turns. */
+    Node *node = node_stop(e->g, node_const(e->g, e->g->float_type, (double)n));
+    return accumulate_fold(e, "sum", value_scalar(e->scratch, node));
+}
+
+/* --- what differs between the turns ---------------------------------------------------------- */
+
+static bool is_linear(const Fact *fact, const Node *node) {
+    const Fact *x = node->nin > 0 ? &fact[node->in[0]->id] : NULL;
+    const Fact *y = node->nin > 1 ? &fact[node->in[1]->id] : NULL;
+    bool sum = node->op == OP_ADD || node->op == OP_SUB;
+    bool product = node->op == OP_MUL || node->op == OP_DIV;
+    if (sum) {
+        return x->linear && y->linear;
+    }
+    if (product) {
+        return (x->linear && !y->differs) || (node->op == OP_MUL && !x->differs && y->linear);
+    }
+    return (node->op == OP_NEG || node->op == OP_CAST) && x->linear;
+}
+
+static void learn(Elab *e, Accumulation *a) {
+    const Region *body = a->loop->body;
+    Fact *fact = ARENA_ARRAY(e->scratch, Fact, body->node.count);
+    for (int i = 0; i < body->node.count; i++) {
+        const Node *node = body->node.at[i];
+        bool same = node->op != OP_BODY_PARAM || loop_captured(a->loop->builder, node);
+        fact[i] = (Fact){.differs = !same, .total = -1};
+        fact[i].moves = same && !node->body && node->op != OP_GRAD;
+        for (int k = 0; k < node->nin; k++) {
+            fact[i].differs = fact[i].differs || fact[node->in[k]->id].differs;
+            fact[i].moves = fact[i].moves && fact[node->in[k]->id].moves;
+        }
+        for (int k = 0; k < a->total.count; k++) {
+            Total *total = &a->total.at[k];
+            if (total->node == node) {
+                total->none = total->none || (total->guess && !fact[i].differs);
+                fact[i].total = total->none ? -1 : k;
+            }
+        }
+        int total = fact[i].total;
+        fact[i].moves = fact[i].moves || total >= 0;
+        fact[i].linear =
+            total >= 0 ? a->total.at[total].mean : !fact[i].differs || is_linear(fact, node);
+    }
+    a->fact = fact;
+}
+
+static bool moves(const Accumulation *a, const Value *v) {
+    return a->fact[v->node->id].moves;
+}
+
+static Node *moved(Elab *e, Accumulation *a, Node *node) {
+    Fact *fact = &a->fact[node->id];
+    if (!fact->moved && node->op == OP_BODY_PARAM) {
+        fact->moved = loop_captured(a->loop->builder, node);
+    } else if (!fact->moved) {
+        Node **in = ARENA_ARRAY(e->scratch, Node *, node->nin);
+        for (int i = 0; i < node->nin; i++) {
+            in[i] = moved(e, a, node->in[i]);
+        }
+        fact->moved = graph_copy(e->g, node, in);
+    }
+    return fact->moved;
+}
+
+/* --- gradients ------------------------------------------------------------------------------- */
+
+static void add_part(Elab *e, Accumulation *a, Node *value, int total) {
+    Part part = {value, total, derive_upstream(e, value)};
+    VEC_PUSH(e->arena, &a->part, part);
+}
+
+/* The totals that the loss is made of: walked back from it. */
+static void add_totals(Elab *e, Accumulation *a, const Node *loss) {
+    bool *met = ARENA_ARRAY(e->scratch, bool, (int)loss->id + 1);
+    met[loss->id] = true;
+    for (int i = (int)loss->id; i >= 0; i--) {
+        Node *node = a->loop->body->node.at[i];
+        if (met[i] && a->fact[i].total >= 0) {
+            add_part(e, a, node, a->fact[i].total);
+            continue;
+        }
+        for (int k = 0; met[i] && k < node->nin; k++) {
+            met[node->in[k]->id] = true;
+        }
+    }
+}
+
+static void find_parts(Elab *e, Accumulation *a, const Training *t) {
+    Node *loss = t->loss->node;
+    learn(e, a);
+    a->whole = !a->torch_compat && !a->fact[loss->id].linear && moves(a, t->loss);
+    if (a->whole) {
+        add_totals(e, a, loss);
+        return;
+    }
+    add_part(e, a, loss, -1);
+    if (!a->torch_compat && !a->fact[loss->id].linear) {
+        elab_warn(e, t->loss_loc, 495,
+                  "the loss of '%s' is not made of sums and means over the batch: accumulated is "
+                  "the mean of %lld losses, which is not the loss of all their rows",
+                  e->entry->name, (long long)a->count);
+    }
+}
+
+/* A carry that begins with zeros and adds up `node`. */
+static int add_up(Elab *e, Accumulation *a, Node *node) {
+    Region *before = graph_enter(e->g, a->loop->outer);
+    Node *zero = node_full(e->g, node->type, 0);
+    graph_leave(e->g, before);
+    int carry = loop_carry(a->loop->builder, zero);
+    Node *sum = node_map2(e->g, OP_ADD, loop_carry_value(a->loop->builder, carry), node);
+    loop_next(a->loop->builder, carry, sum);
+    return carry;
+}
+
+void accumulate_gradient(Elab *e, Training *t, const Update *u) {
+    Accumulation *a = t->accumulation;
+    if (!a->fact) {
+        find_parts(e, a, t);
+    }
+    for (int i = 0; i < a->part.count; i++) {
+        Part *part = &a->part.at[i];
+        if (upstream_has(e, &part->upstream, u->point)) {
+            Node *one = node_const(e->g, part->value->type.elem, 1);
+            Node *grad = node_grad(e->g, part->value, u->point, one);
+            GradientSum sum = {u->param->slot, i, add_up(e, a, grad)};
+            VEC_PUSH(e->arena, &a->sum, sum);
+        }
+    }
+}
+
+/* --- behind the loop ------------------------------------------------------------------------- */
+
+static Node *divided(Elab *e, Node *node, int64_t by) {
+    return node_map2(e->g, OP_MUL, node, node_const(e->g, node->type.elem, 1.0 / (double)by));
+}
+
+/* The totals are the values behind the loop that stand for their nodes. */
+static void make_totals(Elab *e, Accumulation *a, Node *loop) {
+    for (int i = 0; i < a->total.count; i++) {
+        Total *total = &a->total.at[i];
+        if (total->none) {
+            continue;
+        }
+        Node *sum = loop_final(e->g, loop, total->carry);
+        if (total->mean) {
+            sum = divided(e, sum, a->count);
+        }
+        /* Its gradient has been added up; none goes back through the loop. */
+        total->total = elem_is_float(sum->type.elem) ? node_stop(e->g, sum) : sum;
+        a->fact[total->node->id].moved = total->total;
+    }
+}
+
+/* v behind the loop; `sum` is the carry of the mean over the turns, -1: it moves. */
+static const Value *behind(Elab *e, Accumulation *a, const Value *v, Node *loop, int sum) {
+    if (sum >= 0) {
+        a->fact[v->node->id].moved = divided(e, loop_final(e->g, loop, sum), a->count);
+    }
+    return value_with(e->scratch, v, moved(e, a, v->node));
+}
+
+/* The gradient of the loss of all rows: those of the totals, each times how the loss changes with
+ * it, and what the loss itself says of the parameter (a penalty of weights). */
+static void set_gradient(Elab *e, Training *t, Update *u, Node *loop) {
+    Accumulation *a = t->accumulation;
+    Node *loss = t->loss->node, *grad = NULL;
+    Upstream upstream = derive_upstream(e, loss);
+    u->point = node_slot(e->g, u->param->slot);
+    for (int i = 0; i < a->sum.count; i++) {
+        const GradientSum *s = &a->sum.at[i];
+        if (s->slot != u->param->slot) {
+            continue;
+        }
+        Node *term = loop_final(e->g, loop, s->carry);
+        int total = a->part.at[s->part].total;
+        if (!a->whole || a->total.at[total].mean) {
+            term = divided(e, term, a->count);
+        }
+        if (a->whole) {
+            Node *one = node_const(e->g, loss->type.elem, 1);
+            term =
+                node_map2(e->g, OP_MUL, term, node_grad(e->g, loss, a->total.at[total].total, one));
+        }
+        grad = grad ? node_map2(e->g, OP_ADD, grad, term) : term;
+    }
+    if (a->whole && upstream_has(e, &upstream, u->point)) {
+        Node *own = node_grad(e->g, loss, u->point, node_const(e->g, loss->type.elem, 1));
+        grad = grad ? node_map2(e->g, OP_ADD, grad, own) : own;
+    }
+    u->grad = grad;
+}
+
+static bool in_body(const Accumulation *a, const Value *v) {
+    bool inside = v && v->kind == V_TENSOR && v->node->region == a->loop->body;
+    for (int i = 0; v && (v->kind == V_LIST || v->kind == V_RECORD) && i < v->count; i++) {
+        inside = inside || in_body(a, v->item[i]);
+    }
+    return inside;
+}
+
+/* The names of the body, as what comes behind the loop may read them. */
+static void move_names(Elab *e, Accumulation *a) {
+    const Scope *body = e->scope;
+    e->scope = scope_new(e->scratch, NULL, e->root);
+    for (int i = 0; i < body->name.count; i++) {
+        const ScopeName *n = body->name.at[i];
+        const Value *v = n->value;
+        BindKind kind = n->kind;
+        if (elab_ok(v) && in_body(a, v)) {
+            bool can = v->kind == V_TENSOR && v->nspan == 0 && moves(a, v);
+            kind = can ? kind : BIND_MICRO_BATCH;
+            v = can ? behind(e, a, v, NULL, -1) : v;
+        }
+        scope_add(e->scratch, e->scope, n->name, n->loc, kind, v);
+    }
+}
+
+void accumulate_close(Elab *e, Training *t) {
+    Accumulation *a = t->accumulation;
+    bool mean = a->torch_compat || !moves(a, t->loss);
+    int loss = mean ? add_up(e, a, t->loss->node) : -1;
+    int *metric = ARENA_ARRAY(e->scratch, int, t->metric.count);
+    for (int i = 0; i < a->total.count; i++) {
+        a->total.at[i].carry = a->total.at[i].none ? -1 : add_up(e, a, a->total.at[i].node);
+    }
+    for (int i = 0; i < t->metric.count; i++) {
+        const Value *v = t->metric.at[i].value;
+        metric[i] = elab_ok(v) && !moves(a, v) ? add_up(e, a, v->node) : -1;
+    }
+    e->frame->call_loop = NULL;
+    Node *loop = loop_scope_close(e, a->loop);
+    make_totals(e, a, loop);
+    t->loss = behind(e, a, t->loss, loop, loss);
+    for (int i = 0; i < t->metric.count; i++) {
+        const Value *v = t->metric.at[i].value;
+        t->metric.at[i].value = elab_ok(v) ? behind(e, a, v, loop, metric[i]) : v;
+    }
+    for (int i = 0; i < t->update.count; i++) {
+        set_gradient(e, t, &t->update.at[i], loop);
+    }
+    move_names(e, a);
+    a->loop = NULL;
+    for (int i = 0; i < a->later.count; i++) {
+        stmt_one(e, a->later.at[i]);
+    }
+}

@@ -1,0 +1,89 @@
+#!/bin/sh
+# accumulate: four times 4 rows make the update of 16 (accumulate.mdl), for losses of every form; what
+# is not a value of the update is done once; the bits do not depend on the number of threads.
+set -u
+. tests/lib.sh
+model=tests/suites/accumulate.mdl program=$scratch/accumulate
+
+# run TRAIN [OPTION...]: weights, checkpoint and steps of a run.
+run() {
+    run_train=$1
+    shift
+    "$program" "$run_train" --log json --log-every 1 --save "$scratch/$run_train.st" \
+        --checkpoint "$scratch/$run_train.ck" "$@" >"$scratch/$run_train.log" 2>"$scratch/err" </dev/null ||
+        fail "$run_train" "$(head -n 1 "$scratch/err")"
+}
+# pair FORM TOLERANCE [OPTION...]
+pair() {
+    pair_form=$1 pair_tolerance=$2
+    shift 2
+    run "whole_$pair_form" "$@"
+    run "parts_$pair_form" "$@"
+    check "$pair_form: weights" "$BUILD/tests/tools/stdiff" "$scratch/whole_$pair_form.st" "$scratch/parts_$pair_form.st" \
+        "$pair_tolerance"
+    for name in loss acc average kept square grad_norm; do
+        for side in whole parts; do
+            sed -n 's/.*"event":"step".*"'$name'":\([-+0-9.eE]*\).*/\1/p' "$scratch/${side}_$pair_form.log" >"$scratch/$side"
+        done
+        [ -s "$scratch/whole" ] || continue
+        if paste "$scratch/whole" "$scratch/parts" | awk -v t="$pair_tolerance" '
+            { d = $1 - $2; if (NF != 2 || d * d > t * t * ($1 * $1 + 1e-8)) bad = 1 } END { exit bad || NR < 10 }'; then
+            pass
+        else
+            fail "$pair_form: $name" "$(paste "$scratch/whole" "$scratch/parts" | tail -n 1)"
+        fi
+    done
+}
+
+if ! "$MDLC" $model -o "$program.c" || ! $CC -O0 -fopenmp "$program.c" -lm -o "$program"; then
+    fail accumulate "does not build"
+    summary accumulate
+    exit 1
+fi
+pair mean 1e-5
+pair ratio 1e-5
+pair root 1e-5
+pair torch 1e-5
+pair normed 1e-4 # ten updates through statistics of 4 rows
+# What is done once an update.
+[ "$(grep -c '"once":0}' "$scratch/parts_mean.log")" -ge 10 ] && pass || fail "once an update" "$(tail -n 1 "$scratch/parts_mean.log")"
+# It makes a difference which of the two rules holds.
+if "$BUILD/tests/tools/stdiff" "$scratch/parts_torch.st" "$scratch/parts_ratio.st" 1e-3 >/dev/null; then
+    fail "a pair that cannot differ"
+else
+    pass
+fi
+# Arrays: an update takes [4, 4, 64], or as many numbers of [16, 64].
+awk 'BEGIN { srand(3); for (i = 0; i < 16 * 64; i++) printf "%c", int(rand() * 100) + 1 }' >"$scratch/bytes"
+array() { # NAME SHAPE
+    array_head="{'descr': '|u1', 'fortran_order': False, 'shape': ($2), }"
+    { printf '\223NUMPY\1\0'; printf "\\$(printf %03o ${#array_head})\\0%s" "$array_head"; cat "$scratch/bytes"; } >"$scratch/$1.npy"
+}
+array whole '16, 64'
+array parts '4, 4, 64'
+run whole_given --in x="$scratch/whole.npy"
+run parts_given --in x="$scratch/parts.npy"
+check "given: weights" "$BUILD/tests/tools/stdiff" "$scratch/whole_given.st" "$scratch/parts_given.st" 1e-5
+if "$program" parts_given --in x="$scratch/whole.npy" 2>"$scratch/err" >/dev/null; then
+    fail "given: an array of another form"
+elif grep -q 'takes \[4, 4, 64\]' "$scratch/err"; then
+    pass
+else
+    fail "given: an array of another form" "$(head -n 1 "$scratch/err")"
+fi
+# The same bits with any number of threads, and a resume in the middle.
+for threads in 1 3; do
+    run parts_mean --threads $threads
+    cp "$scratch/parts_mean.ck" "$scratch/$threads.ck"
+done
+same "threads" "$scratch/1.ck" "$scratch/3.ck"
+run parts_mean --steps 4
+run parts_mean --resume "$scratch/parts_mean.ck" --steps 10
+same "resume" "$scratch/1.ck" "$scratch/parts_mean.ck"
+# Beside the rows and the gradient sums the memory does not grow with the number of micro-batches.
+for k in 4 64; do
+    sed "s/accumulate 4/accumulate $k/" $model >"$scratch/many.mdl"
+    "$MDLC" report --format=json "$scratch/many.mdl" | sed -n 's/.*"regions".*"arena":\([0-9]*\).*/\1/p' >"$scratch/arena.$k"
+done
+same "arena of 4 and of 64" "$scratch/arena.4" "$scratch/arena.64"
+summary accumulate
