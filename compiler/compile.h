@@ -37,6 +37,7 @@ typedef struct {
     bool depend;         /* -MD */
     bool no_main;
     bool openblas;
+    bool nan;        /* --checks=nan: each operation apart, its values looked at */
     bool canary;     /* --checks=canary: guard bands in the arena, looked at after each step */
     int threads;     /* the most threads the bound provides for */
     Elem float_type; /* TY_F32 or TY_F64: what an unmarked float type means */

@@ -93,6 +93,7 @@ struct Step {
     OpCode op;        /* main operation, for reports */
     const char *text; /* readable expression for comments: "gelu(x * w + b)" */
     Loc loc;
+    VEC(Loc) also; /* KERNEL of a train: places of what else it computes, a few, all distinct */
     VEC(Access) access; /* every Buf it touches, workspaces included; a loop: what its body does */
     VEC(InplacePair) inplace;
     Kernel *kernel; /* KERNEL */

@@ -1,6 +1,8 @@
 /* api: see the header. The names and meanings are a contract with programs that embed a model. */
 #include "emit/api.h"
 
+#include "emit/trace.h"
+
 #include <string.h>
 
 const ApiStatus *api_status(const Emit *e, int *count) {
@@ -197,9 +199,10 @@ void api_print(const Emit *e, Text *out) {
                 "/* An instance. The caller owns it and its memory; one call at a time. */\n"
                 "typedef struct %s {\n"
                 "    unsigned char *params, *state, *io, *arena;\n"
-                "    int bound;\n%s"
-                "} %s;\n\n",
-                e->prefix, e->c->opt.canary ? "    md_damage damage;\n" : "", e->prefix);
+                "    int bound;\n%s",
+                e->prefix, e->c->opt.canary ? "    md_damage damage;\n" : "");
+    trace_member(e, out);
+    text_printf(out, "} %s;\n\n", e->prefix);
     for (int i = 0; i < e->p->entry.count; i++) {
         EntryKind kind = e->p->entry.at[i]->entry->kind;
         if (kind == ENTRY_TRAIN || kind == ENTRY_CALL || kind == ENTRY_EVAL) {
@@ -238,6 +241,13 @@ void api_print(const Emit *e, Text *out) {
             " * in *damage what was overwritten. %s_OK when no call did since bind. */\n"
             "int %s_check(const %s *m, md_damage *damage);\n",
             e->upper, e->upper, e->prefix, e->prefix);
+    }
+    if (e->c->opt.nan && trace_notes(e) > 0) {
+        text_printf(out,
+                    "/* Where the first NaN or infinity came from, in the last train that returned\n"
+                    " * %s_ERR_NONFINITE; NULL when nothing of the kind was seen. */\n"
+                    "const md_place *%s_nonfinite(%s *m);\n",
+                    e->upper, e->prefix, e->prefix);
     }
     text_add(out, "#ifdef __cplusplus\n}\n#endif\n\n");
 }

@@ -5,6 +5,7 @@
 
 #include "emit/api.h"
 #include "emit/guard.h"
+#include "emit/trace.h"
 
 #include <math.h>
 #include <string.h>
@@ -416,6 +417,7 @@ static void print_steps(const Names *names, const Printer *printer, const StepLi
             break;
         }
         guard_after(names->e, names->entry, step, indent, out);
+        trace_after(names->e, names->entry, step, indent, out);
     }
 }
 
@@ -463,6 +465,7 @@ static void print_counters(const Emit *e, const Names *names, Text *out) {
 void entry_function(const Emit *e, const Printer *printer, const ProgramEntry *entry, Text *out) {
     const Entry *source = entry->entry;
     Names names = names_open(e, entry, "m->arena");
+    trace_table(e, entry, out);
     text_printf(out, "/* %s: %d steps, %lld bytes of arena, %lld FLOPs", entry->c_name,
                 entry->nstep, (long long)entry->arena_bytes, (long long)entry->flops);
     int line = loc_line_of(e, source->loc);
@@ -481,9 +484,11 @@ void entry_function(const Emit *e, const Printer *printer, const ProgramEntry *e
     print_slots(&names, out);
     print_temps(&names, out);
     guard_open(entry, out);
+    trace_open(e, entry, out);
     text_add(out, "\n");
     print_steps(&names, printer, &entry->step, 1, out);
     guard_close(entry, "    ", out);
+    trace_close(e, entry, out);
     print_pushes(e, entry, out);
     print_results(&names, out);
     text_printf(out, "    return %s_OK;\n}\n\n", e->upper);

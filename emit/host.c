@@ -4,6 +4,7 @@
 
 #include "emit/api.h"
 #include "emit/entry.h"
+#include "emit/trace.h"
 
 #include <string.h>
 
@@ -322,10 +323,11 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, const Counts *
                 n->plan != NULL ? str_printf(e->arena, "&%s_plan", entry->c_name) : "NULL",
                 n->epoch != NULL ? str_printf(e->arena, "&%s_epoch", entry->c_name) : "NULL");
     bool whole = eval != NULL && end != NULL;
-    text_printf(out, "     %s, %s, %s, %d, %s},\n", table_name(e, entry, "metrics", n->metrics),
+    text_printf(out, "     %s, %s, %s, %d, %s, %s},\n", table_name(e, entry, "metrics", n->metrics),
                 table_name(e, entry, "extras", n->extras),
                 whole ? str_printf(e->arena, "%s_call", eval->c_name) : "NULL",
-                whole ? sums_of(eval) : 0, whole ? end->c_name : "NULL");
+                whole ? sums_of(eval) : 0, whole ? end->c_name : "NULL",
+                train ? str_printf(e->arena, "&%s_traced", entry->c_name) : "NULL");
 }
 
 static void print_entries(const Emit *e, Text *out, int *count) {
@@ -417,6 +419,9 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
     text_printf(out,
                 "    size_t tensors = 0;\n    const md_tensor *table = %s_tensors(&tensors);\n",
                 e->prefix);
+    if (trace_notes(e) > 0 && !e->c->opt.nan) {
+        text_printf(out, "    static uint32_t notes[%d];\n", trace_notes(e));
+    }
     text_add(out, "    const md_model model = {\n        ");
     text_literal(out, e->prefix);
     text_add(out, ", ");
@@ -428,10 +433,12 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
                 e->upper, e->upper, e->upper, e->upper, e->upper);
     text_printf(out, "        %lld, %d, /* stack_bytes, threads */\n        table, tensors,\n",
                 (long long)e->p->stack_bytes, e->c->opt.threads);
-    text_printf(out, "        %s, %d, %s, %d, %s, %d,\n        %s,\n    };\n",
+    const char *notes = trace_notes(e) == 0 ? "NULL" : e->c->opt.nan ? "instance.trace" : "notes";
+    text_printf(out, "        %s, %d, %s, %d, %s, %d,\n        %s, %s, %s,\n    };\n",
                 datasets > 0 ? str_printf(e->arena, "%s_datasets", e->prefix) : "NULL", datasets,
                 entries > 0 ? str_printf(e->arena, "%s_entries", e->prefix) : "NULL", entries,
                 layers > 0 ? str_printf(e->arena, "%s_layers", e->prefix) : "NULL", layers,
-                e->c->opt.canary ? "&instance.damage" : "NULL");
+                e->c->opt.canary ? "&instance.damage" : "NULL", notes,
+                str_eq(notes, "notes") ? "&instance.trace" : "NULL");
     text_add(out, "    return md_main(&model, argc, argv);\n}\n");
 }

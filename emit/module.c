@@ -9,6 +9,7 @@
 #include "emit/entry.h"
 #include "emit/host.h"
 #include "emit/pieces.h"
+#include "emit/trace.h"
 
 #include <string.h>
 
@@ -29,7 +30,9 @@ static void print_options(const Emit *e, Text *out) {
         text_add(out, " --blas=openblas");
     }
     if (opt->canary) {
-        text_add(out, " --checks=canary");
+        text_add(out, opt->nan ? " --checks=canary,nan" : " --checks=canary");
+    } else if (opt->nan) {
+        text_add(out, " --checks=nan");
     }
     if (opt->no_main) {
         text_add(out, " --no-main");
@@ -138,6 +141,9 @@ static void print_bind(const Emit *e, Text *out) {
     }
     if (e->c->opt.canary) {
         text_add(out, "    memset(&m->damage, 0, sizeof m->damage);\n");
+    }
+    if (trace_notes(e) > 0) {
+        text_add(out, e->c->opt.nan ? "    m->traced = NULL;\n" : "    m->trace = NULL;\n");
     }
     text_printf(out, "    m->bound = 1;\n    return %s_OK;\n}\n\n", e->upper);
 }
@@ -331,6 +337,9 @@ static void print_model(const Emit *e, const Printer *printer, Text *out) {
     if (e->c->opt.canary) {
         print_damage(e, out);
     }
+    if (e->c->opt.nan && trace_notes(e) > 0) {
+        trace_accessor(e, out);
+    }
     print_strerror(e, out);
 }
 
@@ -365,6 +374,9 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
     if (c->opt.canary) {
         pieces_need(pieces, "runtime/damage.h");
     }
+    if (c->opt.nan) {
+        pieces_need(pieces, "runtime/place.h");
+    }
     pieces_scan(pieces, out->at, out->len);
     pieces_scan(pieces, host.at, host.len);
     pieces_print(pieces, &front);
@@ -395,6 +407,9 @@ void emit_header(Text *out, Compile *c, const Program *p, const Source *source) 
     pieces_need(pieces, "runtime/tensor.h");
     if (c->opt.canary) {
         pieces_need(pieces, "runtime/damage.h");
+    }
+    if (c->opt.nan) {
+        pieces_need(pieces, "runtime/place.h");
     }
     pieces_print(pieces, out);
     api_print(&e, out);

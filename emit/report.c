@@ -107,7 +107,11 @@ static void report_json(const Emit *e, Text *out) {
                 " \"options\":{\"threads\":%d,\"precision\":\"%s\",\"blas\":\"%s\",\"main\":%s,"
                 "\"checks\":\"%s\",\"define\":{",
                 opt->threads, elem_name(opt->float_type), opt->openblas ? "openblas" : "builtin",
-                opt->no_main ? "false" : "true", opt->canary ? "canary" : "none");
+                opt->no_main ? "false" : "true",
+                opt->canary && opt->nan ? "canary,nan"
+                : opt->canary           ? "canary"
+                : opt->nan              ? "nan"
+                                        : "none");
     for (int i = 0; i < opt->noverride; i++) {
         text_add(out, i > 0 ? "," : "");
         json_string(out, opt->override[i].name);

@@ -427,6 +427,7 @@ static void move_names(Elab *e, Accumulation *a) {
 
 void accumulate_close(Elab *e, Training *t) {
     Accumulation *a = t->accumulation;
+    Loc before = elab_at(e, t->loss_loc);
     bool mean = a->torch_compat || !moves(a, t->loss);
     int loss = mean ? add_up(e, a, t->loss->node) : -1;
     int *metric = ARENA_ARRAY(e->scratch, int, t->metric.count);
@@ -448,6 +449,7 @@ void accumulate_close(Elab *e, Training *t) {
     for (int i = 0; i < t->update.count; i++) {
         set_gradient(e, t, &t->update.at[i], loop);
     }
+    e->g->loc = before;
     move_names(e, a);
     a->loop = NULL;
     for (int i = 0; i < a->later.count; i++) {

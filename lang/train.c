@@ -418,16 +418,17 @@ static void gradients(Elab *e, Training *t, bool quiet) {
 
 static void clip(Elab *e, Training *t) {
     Graph *g = e->g;
-    if (!t->clip || !elab_ok(t->clip_limit)) {
+    if (t->clip && !elab_ok(t->clip_limit)) {
         return;
     }
-    Node *limit = t->clip_limit->node;
-    if (t->clip == CLIP_VALUE) {
-        for (int i = 0; i < t->update.count; i++) {
-            Node *grad = t->update.at[i].grad;
-            grad = node_map2(g, OP_MIN, grad, limit);
-            t->update.at[i].grad = node_map2(g, OP_MAX, grad, node_map1(g, OP_NEG, limit));
-        }
+    Node *limit = t->clip ? t->clip_limit->node : NULL;
+    for (int i = 0; t->clip == CLIP_VALUE && i < t->update.count; i++) {
+        Node *grad = t->update.at[i].grad;
+        grad = node_map2(g, OP_MIN, grad, limit);
+        t->update.at[i].grad = node_map2(g, OP_MAX, grad, node_map1(g, OP_NEG, limit));
+    }
+    /* The norm is checked before anything is updated: --checks=nan wants it anyway. */
+    if (t->clip != CLIP_NORM && !e->c->opt.nan) {
         return;
     }
     Node *total = NULL;
@@ -439,6 +440,9 @@ static void clip(Elab *e, Training *t) {
     }
     Elem elem = total->type.elem;
     t->norm = node_map1(g, OP_SQRT, total);
+    if (t->clip != CLIP_NORM) {
+        return;
+    }
     Node *scale = node_map2(g, OP_ADD, t->norm, node_const(g, elem, 1e-6));
     scale = node_map2(g, OP_MIN, node_map2(g, OP_DIV, limit, scale), node_const(g, elem, 1));
     for (int i = 0; i < t->update.count; i++) {

@@ -157,7 +157,7 @@ static void sum_costs(Fuse *s, const Node *node, NodeInfo *n) {
     n->written = n->written < 1 << 16 ? (n->written + 1) * times : 1 << 16;
 }
 
-static void choose_atoms(Fuse *s) {
+static void choose_atoms(Fuse *s, bool apart) {
     const Region *region = s->f->region;
     for (int i = 0; i < region->node.count; i++) {
         const Node *node = region->node.at[i];
@@ -174,7 +174,8 @@ static void choose_atoms(Fuse *s) {
         bool map = op_info[node->op].cls != CLASS_VIEW && node->op != OP_CONST;
         bool dear = n->cost > CHEAP || n->loads > CHEAP_LOADS;
         n->atom = n->sink || fold_is_loop(node) || is_call(node) ||
-                  (map && !n->made && n->uses > 1 && dear) || (map && n->written > MOST_NODES);
+                  (map && !n->made && n->uses > 1 && dear) || (map && n->written > MOST_NODES) ||
+                  (map && apart && elem_is_float(node->type.elem));
         if (n->atom) {
             n->again = view_base(node)->op == OP_CONST;
             n->cost = 0;
@@ -405,7 +406,7 @@ static void order_units(Fuse *s) {
     }
 }
 
-Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out) {
+Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out, bool apart) {
     Arena scratch = {0};
     Fuse s = {.arena = arena, .scratch = &scratch, .work = FUSE_WORK};
     s.f = ARENA_NEW(arena, Fusion);
@@ -416,10 +417,12 @@ Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out) {
     mark_required(&s);
     mark_check(&s, out);
     count_uses(&s);
-    choose_atoms(&s);
+    choose_atoms(&s, apart);
     make_units(&s);
     units_connect(&s);
-    merge_units(&s);
+    if (!apart) {
+        merge_units(&s);
+    }
     decide_stored(&s);
     order_units(&s);
     arena_free(&scratch);

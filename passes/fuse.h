@@ -57,8 +57,8 @@ typedef struct {
 
 /* fuse: needs a region without marks, and what its results are for (NULL: the body of a loop);
  * gives units that cover every live node that is computed, with `stored` decided; changes no
- * values. */
-Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out);
+ * values. `apart`: every float value gets a kernel and a place of its own, to be looked at. */
+Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out, bool apart);
 
 /* The number of leading axes whose extents multiply to `rows`; false when there is none. */
 bool fuse_split(Type type, int64_t rows, int *leading);

@@ -113,6 +113,39 @@ static const char *kernel_label(const Frame *f, const Unit *unit, const Node *ma
     return name;
 }
 
+/* Notes where the nodes are from that the unit computes besides `main`: its atoms, and what their
+ * expressions hold. */
+static void note_places(const Frame *f, const Unit *unit, const Node *main, Step *step) {
+    enum { MOST_PLACES = 24 };
+    VEC(const Node *) left = {0};
+    Arena scratch = {0};
+    bool *seen = ARENA_ARRAY(&scratch, bool, f->region->node.count + 1);
+    for (int i = 0; i < unit->atom.count; i++) {
+        seen[unit->atom.at[i]->id] = true;
+        VEC_PUSH(&scratch, &left, unit->atom.at[i]);
+    }
+    while (left.count > 0 && step->also.count < MOST_PLACES) {
+        const Node *node = left.at[--left.count];
+        bool met = node->loc.source == main->loc.source && node->loc.at == main->loc.at;
+        for (int i = 0; i < step->also.count; i++) {
+            const Loc *loc = &step->also.at[i];
+            met = met || (loc->source == node->loc.source && loc->at == node->loc.at);
+        }
+        if (!met && op_info[node->op].cls != CLASS_VIEW && node->op != OP_CONST) {
+            VEC_PUSH_FROM(f->l->p->arena, &step->also, node->loc, 2);
+        }
+        for (int k = 0; k < node->nin; k++) {
+            const Node *in = node->in[k];
+            const NodeInfo *n = &f->fusion->info[in->id];
+            if (!seen[in->id] && !n->leaf && (!n->atom || n->unit == unit)) {
+                seen[in->id] = true;
+                VEC_PUSH(&scratch, &left, in);
+            }
+        }
+    }
+    arena_free(&scratch);
+}
+
 /* A kernel for `unit` (or a copy of `node` into `copy`), as a step at the end of the frame's list.
  */
 static void lower_kernel(Frame *f, const Unit *unit, const Node *main, const HomeList *copy) {
@@ -129,6 +162,9 @@ static void lower_kernel(Frame *f, const Unit *unit, const Node *main, const Hom
     }
     b.step = step_new(l->p, STEP_KERNEL, main->loc);
     step_text(l, b.step, main);
+    if (l->e->entry->kind == ENTRY_TRAIN && copy == NULL) {
+        note_places(f, unit, main, b.step);
+    }
     b.step->name = str_printf(l->arena, "%s_%s", l->e->entry->name ? l->e->entry->name : "init",
                               kernel_label(f, unit, main));
     int line = 0, col = 0;
@@ -382,7 +418,8 @@ static void give_homes(Frame *f, const TargetList *targets) {
 
 static void lower_region(Frame *f, const TargetList *targets) {
     int n = f->region->node.count;
-    f->fusion = pass_fuse(f->l->scratch, f->region, f->up ? NULL : f->l->e->entry->out.at);
+    bool apart = f->l->c->opt.nan && f->l->e->entry->kind == ENTRY_TRAIN;
+    f->fusion = pass_fuse(f->l->scratch, f->region, f->up ? NULL : f->l->e->entry->out.at, apart);
     f->home = ARENA_ARRAY(f->l->scratch, HomeList, n + 1);
     f->loop_result = ARENA_ARRAY(f->l->scratch, HomeList *, n + 1);
     f->placed = ARENA_ARRAY(f->l->scratch, uint64_t, n + 1);

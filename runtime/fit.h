@@ -12,6 +12,7 @@
 #include "runtime/checkpoint.h"
 #include "runtime/table.h"
 #include "runtime/stage.h"
+#include "runtime/trace.h"
 
 static volatile sig_atomic_t md_signal; /* the first SIGINT or SIGTERM */
 
@@ -148,6 +149,49 @@ MD_FN void md_write_scalar(md_run *r, const md_scalar *s, int64_t value) {
     }
 }
 
+/* A step that ended without a change is made once more, and noted. */
+MD_COLD void md_run_again(md_run *r) {
+    if (r->model->trace != NULL) {
+        md_call call;
+        call.in = r->in;
+        call.out = NULL;
+        call.values = r->values;
+        call.rows = 0;
+        *r->model->trace = r->model->notes;
+        (void)r->entry->call(r->model->net, &call);
+        *r->model->trace = NULL;
+    }
+}
+
+MD_COLD void md_say_place(md_run *r, const md_place *p, const char *given, const char *made) {
+    if (p->given) {
+        md_text_format(&r->message, given, p->what);
+    } else {
+        md_text_format(&r->message, made, p->where, p->where[0] != 0 ? ": " : "", p->what);
+    }
+}
+
+/* Where the NaN, or the infinity, of the step came from. */
+MD_COLD void md_say_origin(md_run *r) {
+    const md_traced *t = r->entry->traced;
+    int infinite = -1;
+    int origin = t != NULL ? md_trace_origin(t, r->model->notes, &infinite) : -1;
+    if (origin < 0) {
+        return;
+    }
+    if (r->model->notes[1 + 2 * origin] != 0) {
+        md_say_place(r, &t->places[origin], "; %s held a NaN before the step",
+                     "; the first NaN came from %s%s%s");
+        if (infinite >= 0) {
+            md_say_place(r, &t->places[infinite], "; %s held an infinity",
+                         "; an infinity came before it, from %s%s%s");
+        }
+    } else {
+        md_say_place(r, &t->places[origin], "; %s held an infinity before the step",
+                     "; the first infinity came from %s%s%s");
+    }
+}
+
 /* The values of a step that must be finite: the loss, and a gradient norm where there is one. */
 MD_FN int md_check_values(md_run *r, int code) {
     const md_entry *e = r->entry;
@@ -168,6 +212,7 @@ MD_FN int md_check_values(md_run *r, int code) {
         snprintf(where, sizeof where, "step %lld of '%s'", (long long)r->step + 1, e->name);
         return md_model_failed(r, code, where);
     }
+    md_run_again(r);
     md_text_format(&r->message, "%s of '%s' became %s in step %lld",
                    what == NULL ? "a value" : what, e->name,
                    what == NULL   ? "NaN or infinite"
@@ -180,6 +225,7 @@ MD_FN int md_check_values(md_run *r, int code) {
     } else {
         md_text_add(&r->message, "; nothing was saved");
     }
+    md_say_origin(r);
     return MD_EXIT_NUMBER;
 }
 

@@ -10,6 +10,7 @@
 #define MD_MODEL_H
 
 #include "runtime/damage.h"
+#include "runtime/place.h"
 #include "runtime/tensor.h"
 
 /* ---- data sets ------------------------------------------------------------------------------ */
@@ -125,6 +126,7 @@ typedef struct md_entry {
     int eval_sums;                               /* numbers that `eval` stores */
     /* sums over all rows -> loss, metrics */
     void (*eval_end)(const void *net, const double *sums, double *values);
+    const md_traced *traced; /* its steps, to say where a NaN came from */
 } md_entry;
 
 /* ---- the model ------------------------------------------------------------------------------ */
@@ -158,6 +160,8 @@ typedef struct md_model {
     const md_layer *layers; /* may be empty */
     int layer_count;
     const md_damage *damage; /* of the instance, with --checks=canary; else NULL */
+    uint32_t *notes;         /* of a call that is traced; NULL: no train */
+    uint32_t **trace; /* of the instance: a train that finds &notes here is traced; NULL: all are */
 } md_model;
 
 #endif

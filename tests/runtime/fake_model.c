@@ -336,23 +336,23 @@ static const md_entry fake_entries[] = {
     /* name, kind, call, arena_bytes, flops,
      * inputs, input_count, outputs, output_count, hypers, hyper_count,
      * dataset, rows, eval_rows, steps, epochs, plan, epoch,
-     * metrics, metric_count, extras, extra_count, eval, eval_sums, eval_end */
+     * metrics, metric_count, extras, extra_count, eval, eval_sums, eval_end, traced */
     {"fit", MD_TRAIN, fake_host_fit, 64, 200,
      fake_fit_inputs, 3, NULL, 0, fake_fit_hypers, 1,
      0, 8, 8, 0, 3, &fake_fit_plan, NULL,
-     fake_fit_metrics, 1, fake_fit_extras, 1, fake_host_fit_eval, 3, fake_host_fit_eval_end},
+     fake_fit_metrics, 1, fake_fit_extras, 1, fake_host_fit_eval, 3, fake_host_fit_eval_end, NULL},
     {"feed", MD_TRAIN, fake_host_feed, 64, 200,
      fake_feed_inputs, 2, NULL, 0, fake_feed_hypers, 1,
      -1, 0, 0, 0, 0, NULL, NULL,
-     NULL, 0, NULL, 0, NULL, 0, NULL},
+     NULL, 0, NULL, 0, NULL, 0, NULL, NULL},
     {"predict", MD_ENTRY, fake_host_predict, 0, 20,
      fake_predict_inputs, 3, fake_predict_outputs, 1, NULL, 0,
      -1, 0, 0, 0, 0, NULL, NULL,
-     NULL, 0, NULL, 0, NULL, 0, NULL},
+     NULL, 0, NULL, 0, NULL, 0, NULL, NULL},
     {"weights", MD_ENTRY, fake_host_weights, 0, 0,
      NULL, 0, fake_weights_outputs, 2, NULL, 0,
      -1, 0, 0, 0, 0, NULL, NULL,
-     NULL, 0, NULL, 0, NULL, 0, NULL},
+     NULL, 0, NULL, 0, NULL, 0, NULL, NULL},
 };
 /* clang-format on */
 
@@ -370,7 +370,7 @@ static const md_model fake_descriptor = {
     /* bytes of params, state, io, arena; align; stack_bytes, threads */
     FAKE_PARAMS_BYTES, FAKE_STATE_BYTES, FAKE_IO_BYTES, FAKE_ARENA_BYTES, FAKE_ALIGN, 4096, 8,
     fake_tensor_table, sizeof fake_tensor_table / sizeof *fake_tensor_table,
-    fake_datasets, 1, fake_entries, 4, fake_layers, 1, NULL,
+    fake_datasets, 1, fake_entries, 4, fake_layers, 1, NULL, NULL, NULL,
 };
 /* clang-format on */
 

@@ -53,8 +53,8 @@ no seed|--seed wants a number, got 'one'|run --seed one
 no calls|--calls wants a positive number, got '0'|run --calls=0
 a target to come|--target=cuda is not supported yet|--target=cuda
 no target|unknown target 'pdf'|--target=pdf
-no checks|--checks is none or canary, got 'all'|--checks=all
-checks to come|'nan,canary'|--checks=nan,canary
+no checks|--checks is none, or a list of nan and canary, got 'all'|--checks=all
+no check in a list|got 'nan,all'|--checks=nan,all
 no stage|there is no stage 'tree'; stages: ast build match grad simplify hoist clean lower plan|--dump=tree
 a slip|did you mean '--threads'|--thread=2
 a slip of a flag|did you mean '--no-main'|--nomain

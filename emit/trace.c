@@ -1,0 +1,357 @@
+/* trace: see the header. A step's place is its number; behind the steps come what the train reads
+ * (parameters, states, inputs), then the loss, and last all that must be finite. What is
+ * computed from what is read off the steps' accesses; what the notes mean is runtime/trace.h. */
+#include "emit/trace.h"
+
+#include <string.h>
+
+typedef VEC(const Step *) Steps;
+
+/* What of a train can be looked at. */
+typedef struct {
+    Arena arena;
+    Steps step;             /* by number */
+    VEC(const Buf *) given; /* floats that it reads and that no step computes */
+    int *place;             /* by Buf.id: of a given one, else -1 */
+    Steps *writer;          /* by Buf.id: what gives it its values */
+    int nbuf;
+} Traced;
+
+bool trace_wanted(const Emit *e, const ProgramEntry *entry) {
+    return entry->entry->kind == ENTRY_TRAIN && (e->c->opt.nan || !e->c->opt.no_main);
+}
+
+static void add_step(void *ctx, Step *step, int depth) {
+    Traced *t = ctx;
+    (void)depth;
+    VEC_PUSH(&t->arena, &t->step, step);
+}
+
+static bool is_given(const Buf *buf) {
+    return buf->kind == BUF_PARAM || buf->kind == BUF_STATE || buf->kind == BUF_INPUT;
+}
+
+static void note_access(Traced *t, const Step *step, const Access *a) {
+    const Buf *buf = a->buf;
+    bool reads = (a->mode & ACCESS_READ) != 0, writes = (a->mode & ACCESS_WRITE) != 0;
+    if (is_given(buf) && reads && t->place[buf->id] < 0 && elem_is_float(buf->type.elem)) {
+        t->place[buf->id] = t->step.count + t->given.count;
+        VEC_PUSH(&t->arena, &t->given, buf);
+    }
+    if (writes) {
+        VEC_PUSH_FROM(&t->arena, &t->writer[buf->id], step, 1);
+    }
+    if (writes && buf->dest != NULL) { /* a carry gets its next value */
+        VEC_PUSH_FROM(&t->arena, &t->writer[buf->dest->id], step, 1);
+    }
+}
+
+static Traced traced_open(const Emit *e, const ProgramEntry *entry) {
+    Traced t = {.nbuf = e->p->nbuf + 1};
+    steps_visit(&entry->step, add_step, &t);
+    t.place = ARENA_ARRAY(&t.arena, int, t.nbuf);
+    t.writer = ARENA_ARRAY(&t.arena, Steps, t.nbuf);
+    for (int i = 0; i < t.nbuf; i++) {
+        t.place[i] = -1;
+    }
+    for (int i = 0; i < t.step.count; i++) {
+        const Step *step = t.step.at[i];
+        for (int k = 0; step->kind != STEP_LOOP && k < step->access.count; k++) {
+            note_access(&t, step, &step->access.at[k]);
+        }
+    }
+    return t;
+}
+
+/* Steps, what is given, the loss, and all that must be finite. */
+static int place_count(const Traced *t) {
+    return t->step.count + t->given.count + 2;
+}
+
+int trace_notes(const Emit *e) {
+    int most = 0;
+    for (int i = 0; i < e->p->entry.count; i++) {
+        if (trace_wanted(e, e->p->entry.at[i])) {
+            Traced t = traced_open(e, e->p->entry.at[i]);
+            int notes = 1 + 2 * place_count(&t);
+            most = notes > most ? notes : most;
+            arena_free(&t.arena);
+        }
+    }
+    return most;
+}
+
+void trace_member(const Emit *e, Text *out) {
+    int notes = trace_notes(e);
+    if (notes > 0 && e->c->opt.nan) {
+        text_printf(out, "    const md_traced *traced;\n    uint32_t trace[%d];\n", notes);
+    } else if (notes > 0) {
+        text_add(out, "    uint32_t *trace;\n");
+    }
+}
+
+/* ---- the table ------------------------------------------------------------------------------ */
+
+/* "net.mdl:14", or "net.mdl:14, 15" for what is computed together; lines ascend. */
+static const char *where_text(const Emit *e, Loc loc, const Step *step) {
+    int line[24], count = 0, also = step != NULL ? step->also.count : 0;
+    for (int i = 0; i <= also && count < 24; i++) {
+        Loc at = i == 0 ? loc : step->also.at[i - 1];
+        int number = at.source == loc.source ? loc_line_of(e, at) : 0, k = 0;
+        while (k < count && line[k] < number) {
+            k++;
+        }
+        if (number > 0 && (k == count || line[k] != number)) {
+            memmove(line + k + 1, line + k, sizeof *line * (size_t)(count - k));
+            line[k] = number;
+            count++;
+        }
+    }
+    Text where = {.arena = e->arena};
+    for (int i = 0; i < count; i++) {
+        const char *file = path_base(e->c->diag.sources.at[loc.source].name);
+        text_printf(&where, i == 0 ? "%s:%d" : "%.0s, %d", file, line[i]);
+    }
+    return count > 0 ? where.at : "";
+}
+
+/* Of a whole buffer or a slice: can its elements be reached as rows of numbers? */
+static bool is_looked_at(const Access *a) {
+    const Buf *buf = a->buf;
+    return (a->mode & ACCESS_WRITE) != 0 && (a->mode & ACCESS_PART) == 0 && buf->kind != BUF_WORK &&
+           (buf->type.elem == TY_F32 || buf->type.elem == TY_F64);
+}
+
+static const Access *looked_at(const Step *step) {
+    for (int i = 0; step->kind == STEP_KERNEL && i < step->access.count; i++) {
+        if (is_looked_at(&step->access.at[i])) {
+            return &step->access.at[i];
+        }
+    }
+    return NULL;
+}
+
+static void print_given(const Emit *e, const Buf *buf, Text *out) {
+    text_add(out, "    {");
+    text_literal(out, where_text(e, buf->loc, NULL));
+    text_add(out, ", ");
+    text_literal(out, str_printf(e->arena, "%s %s",
+                                 buf->kind == BUF_PARAM   ? "parameter"
+                                 : buf->kind == BUF_STATE ? "state"
+                                                          : "input",
+                                 buf->slot->name));
+    text_add(out, ", 1},\n");
+}
+
+static void print_places(const Emit *e, const ProgramEntry *entry, const Traced *t, Text *out) {
+    text_printf(out, "static const md_place %s_places[] = {\n", entry->c_name);
+    for (int i = 0; i < t->step.count; i++) {
+        const Step *step = t->step.at[i];
+        const char *op = op_info[step->op].name, *what = step->text ? step->text : op;
+        const char *where = where_text(e, step->loc, step);
+        if (e->c->opt.nan && step->text) { /* the kernel does nothing else */
+            what = str_printf(e->arena, "%s in '%s'", op, step->text);
+        } else if (strchr(where, ',') != NULL) {
+            what = "computed together; --checks=nan tells them apart";
+        }
+        text_add(out, "    {");
+        text_literal(out, where);
+        text_add(out, ", ");
+        text_literal(out, looked_at(step) ? what : NULL);
+        text_add(out, ", 0},\n");
+    }
+    for (int i = 0; i < t->given.count; i++) {
+        print_given(e, t->given.at[i], out);
+    }
+    text_add(out, "    {\"\", NULL, 0},\n    {\"\", NULL, 0},\n};\n");
+}
+
+typedef struct {
+    Text *out;
+    int count, first;
+} Numbers;
+
+static void add_number(Numbers *n, int number) {
+    text_printf(n->out, n->count % 16 == 0 ? "\n    %d," : " %d,", number);
+    n->count++;
+}
+
+/* The places that give what `step` reads. */
+static void print_from(const Traced *t, const Step *step, Numbers *n) {
+    for (int i = 0; step->kind != STEP_LOOP && i < step->access.count; i++) {
+        const Buf *buf = step->access.at[i].buf;
+        if ((step->access.at[i].mode & ACCESS_READ) == 0) {
+            continue;
+        }
+        if (t->place[buf->id] >= 0) {
+            add_number(n, t->place[buf->id]);
+        }
+        for (int k = 0; !is_given(buf) && k < t->writer[buf->id].count; k++) {
+            if (t->writer[buf->id].at[k] != step) {
+                add_number(n, t->writer[buf->id].at[k]->id);
+            }
+        }
+    }
+}
+
+static void print_loss(const ProgramEntry *entry, const Traced *t, Numbers *n) {
+    for (int i = 0; i < t->step.count; i++) {
+        const Step *step = t->step.at[i];
+        for (int k = 0; step->kind == STEP_KERNEL && k < step->access.count; k++) {
+            const Access *a = &step->access.at[k];
+            const Buf *to = a->buf->kind == BUF_RESULT ? a->buf : a->buf->dest;
+            bool loss = to != NULL && to->kind == BUF_RESULT &&
+                        entry->entry->out.at[to->out].role == OUT_LOSS;
+            if (loss && (a->mode & ACCESS_WRITE) != 0) {
+                add_number(n, i);
+            }
+        }
+    }
+}
+
+/* Does the step give a parameter or what an optimizer keeps its next value? */
+static bool is_update(const Step *step) {
+    for (int i = 0; step->kind != STEP_LOOP && i < step->access.count; i++) {
+        const Buf *buf = step->access.at[i].buf, *to = buf->dest != NULL ? buf->dest : buf;
+        bool kept =
+            to->kind == BUF_PARAM || (to->kind == BUF_STATE && to->slot->role == STATE_OPTIMIZER);
+        if (kept && (step->access.at[i].mode & ACCESS_WRITE) != 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void trace_table(const Emit *e, const ProgramEntry *entry, Text *out) {
+    if (!trace_wanted(e, entry)) {
+        return;
+    }
+    Traced t = traced_open(e, entry);
+    Text starts = {.arena = &t.arena}, list = {.arena = &t.arena};
+    Numbers from = {.out = &list}, first = {.out = &starts};
+    print_places(e, entry, &t, out);
+    for (int i = 0; i < t.step.count; i++) {
+        add_number(&first, from.count);
+        print_from(&t, t.step.at[i], &from);
+    }
+    for (int i = 0; i <= t.given.count; i++) {
+        add_number(&first, from.count);
+    }
+    print_loss(entry, &t, &from);
+    add_number(&first, from.count);
+    for (int i = 0; i < t.step.count; i++) {
+        if (t.step.at[i]->kind == STEP_CHECK || is_update(t.step.at[i])) {
+            add_number(&from, i);
+        }
+    }
+    add_number(&first, from.count);
+    add_number(&from, -1); /* never empty */
+    text_printf(out, "static const int %s_first[] = {%s\n};\n", entry->c_name, starts.at);
+    text_printf(out, "static const int %s_from[] = {%s\n};\n", entry->c_name, list.at);
+    text_printf(out, "static const md_traced %s_traced = {", entry->c_name);
+    text_literal(out, entry->entry->name);
+    text_printf(out, ", %s_places, %d,\n    %s_first, %s_from};\n\n", entry->c_name,
+                place_count(&t), entry->c_name, entry->c_name);
+    arena_free(&t.arena);
+}
+
+/* ---- the lines of the function -------------------------------------------------------------- */
+
+static void print_note(const Emit *e, Elem elem, int place, const char *what, const char *indent,
+                       Text *out) {
+    const char *call = e->c->opt.nan ? "md_trace_%s(m->trace" : "MD_TRACE(m->trace, %s";
+    text_add(out, indent);
+    text_printf(out, call, elem_name(elem));
+    text_printf(out, ", %d, %s);\n", place, what);
+}
+
+/* Rows, length and stride of what `a` touches behind its first `lead` axes; NULL: no such form. */
+static const char *rows_of(const Emit *e, const Buf *buf, int lead) {
+    int rank = buf->type.rank;
+    int64_t rows = 1, length = 1, dense = 1;
+    int k = rank;
+    while (k > lead && buf->stride[k - 1] == dense) {
+        length *= buf->type.dim[k - 1];
+        dense *= buf->type.dim[k - 1];
+        k--;
+    }
+    int64_t stride = k > lead ? buf->stride[k - 1] : length, next = stride;
+    for (; k > lead; k--) {
+        if (buf->stride[k - 1] != next) {
+            return NULL;
+        }
+        rows *= buf->type.dim[k - 1];
+        next *= buf->type.dim[k - 1];
+    }
+    return str_printf(e->arena, "%lld, %lld, %lld", (long long)rows, (long long)length,
+                      (long long)stride);
+}
+
+void trace_open(const Emit *e, const ProgramEntry *entry, Text *out) {
+    if (!trace_wanted(e, entry)) {
+        return;
+    }
+    Traced t = traced_open(e, entry);
+    const char *indent = e->c->opt.nan ? "    " : "        ";
+    if (e->c->opt.nan) {
+        text_printf(out, "    m->traced = &%s_traced;\n", entry->c_name);
+    } else {
+        text_add(out,
+                 "    if (m->trace != NULL) { /* this step is run again, to see more of it */\n");
+    }
+    text_printf(out, "%smd_trace_clear(m->trace, %d);\n", indent, place_count(&t));
+    for (int i = 0; i < t.given.count; i++) {
+        const Buf *buf = t.given.at[i];
+        long long n = (long long)type_count(buf->type);
+        text_printf(out, "%smd_trace_%s(m->trace, %d, %s, 1, %lld, %lld);\n", indent,
+                    elem_name(buf->type.elem), t.step.count + i, buf->name, n, n);
+    }
+    text_add(out, e->c->opt.nan ? "" : "    }\n");
+    arena_free(&t.arena);
+}
+
+void trace_after(const Emit *e, const ProgramEntry *entry, const Step *step, const char *indent,
+                 Text *out) {
+    if (!trace_wanted(e, entry) || looked_at(step) == NULL) {
+        return;
+    }
+    for (int i = 0; i < step->access.count; i++) {
+        const Access *a = &step->access.at[i];
+        if (!is_looked_at(a)) {
+            continue;
+        }
+        Text at = {.arena = e->arena};
+        int lead = 0;
+        text_add(&at, a->buf->name);
+        for (; lead < ACCESS_SLICES && a->slice[lead] != NULL; lead++) {
+            text_printf(&at, " + i%d * %lld", a->slice[lead]->index,
+                        (long long)a->buf->stride[lead]);
+        }
+        const char *rows = rows_of(e, a->buf, lead);
+        if (rows != NULL) {
+            print_note(e, a->buf->type.elem, step->id, str_printf(e->arena, "%s, %s", at.at, rows),
+                       indent, out);
+        }
+    }
+}
+
+void trace_close(const Emit *e, const ProgramEntry *entry, Text *out) {
+    if (trace_wanted(e, entry) && e->c->opt.nan) {
+        text_printf(out,
+                    "    if (md_trace_found(m->traced, m->trace)) {\n"
+                    "        return %s_ERR_NONFINITE; /* of the optimizer: they are updated */\n"
+                    "    }\n",
+                    e->upper);
+    }
+}
+
+void trace_accessor(const Emit *e, Text *out) {
+    text_printf(out,
+                "const md_place *%s_nonfinite(%s *m) {\n"
+                "    int infinite = -1;\n"
+                "    int origin = m == NULL || !m->bound || m->traced == NULL\n"
+                "                     ? -1\n"
+                "                     : md_trace_origin(m->traced, m->trace, &infinite);\n"
+                "    return origin < 0 ? NULL : &m->traced->places[origin];\n}\n\n",
+                e->prefix, e->prefix);
+}

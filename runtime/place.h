@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: 0BSD */
+/* place: where a value that is no number came from. Shared with whoever embeds a model built with
+ * --checks=nan. Needs nothing, gives declarations only. */
+#ifndef MD_PLACE_H
+#define MD_PLACE_H
+
+#include <stdint.h>
+
+/* A step of a train, or what it reads. */
+typedef struct md_place {
+    const char *where; /* "net.mdl:14"; "" where the source has no line for it */
+    const char *what;  /* "log(x * w)"; "parameter net.fc.weight"; NULL: it is not looked at */
+    int given;         /* 1: a parameter, state or input, not computed in this call */
+} md_place;
+
+/* The places of one train. What place i is computed from are the places from[first[i]] ..
+ * from[first[i + 1] - 1]. */
+typedef struct md_traced {
+    const char *entry;
+    const md_place *places;
+    int count;
+    const int *first;
+    const int *from;
+} md_traced;
+
+#endif

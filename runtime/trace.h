@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: 0BSD */
+/* trace: which step made the first NaN or infinity of a call.
+ *
+ * While a train is traced, each step looks at what it wrote and notes when it first saw a NaN and
+ * when an infinity. From the value that must not hold one the way goes back over the steps that it
+ * was computed from, as far as they hold some too; the earliest on it is the origin. A NaN that a
+ * `select` left out is not on that way.
+ *
+ * The notes are numbers of the caller: [0] is a clock, then a NaN's and an infinity's time for each
+ * place, 0 for never. Needs place.h and md.h; allocates nothing. */
+#ifndef MD_TRACE_H
+#define MD_TRACE_H
+
+#include <math.h>
+#include <stdint.h>
+
+#include "runtime/md.h"
+#include "runtime/place.h"
+
+/* In a program that traces when asked to. */
+#define MD_TRACE(notes, type, ...)                                                                 \
+    do {                                                                                           \
+        if (MD_UNLIKELY((notes) != NULL)) {                                                        \
+            md_trace_##type(notes, __VA_ARGS__);                                                   \
+        }                                                                                          \
+    } while (0)
+
+/* Of so many 32-bit numbers, for `count` places. */
+#define MD_TRACE_NOTES(count) (1 + 2 * (count))
+
+MD_COLD void md_trace_clear(uint32_t *notes, int count) {
+    for (int i = 0; i < MD_TRACE_NOTES(count); i++) {
+        notes[i] = 0;
+    }
+}
+
+MD_COLD void md_trace_note(uint32_t *notes, int place, int nan, int inf) {
+    uint32_t *at = notes + 1 + 2 * place;
+    notes[0]++;
+    at[0] = nan && at[0] == 0 ? notes[0] : at[0];
+    at[1] = inf && at[1] == 0 ? notes[0] : at[1];
+}
+
+/* Rows of `length` numbers, `stride` apart. */
+MD_COLD void md_trace_f32(uint32_t *notes, int place, const float *x, int64_t rows, int64_t length,
+                          int64_t stride) {
+    int nan = 0, inf = 0;
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t i = 0; i < length; i++) {
+            nan |= isnan(x[r * stride + i]) != 0;
+            inf |= isinf(x[r * stride + i]) != 0;
+        }
+    }
+    md_trace_note(notes, place, nan, inf);
+}
+
+MD_COLD void md_trace_f64(uint32_t *notes, int place, const double *x, int64_t rows, int64_t length,
+                          int64_t stride) {
+    int nan = 0, inf = 0;
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t i = 0; i < length; i++) {
+            nan |= isnan(x[r * stride + i]) != 0;
+            inf |= isinf(x[r * stride + i]) != 0;
+        }
+    }
+    md_trace_note(notes, place, nan, inf);
+}
+
+/* The earliest place that place `start` was computed from and that holds a NaN (kind 0) or an
+ * infinity (kind 1); -1: none. Leaves its way in the top bits of the notes. */
+MD_COLD int md_trace_back(const md_traced *t, uint32_t *notes, int start, int kind) {
+    const uint32_t reached = UINT32_C(1) << 31;
+    int origin = -1, more = 1;
+    uint32_t *at = notes + 1 + kind;
+    uint32_t earliest = 0;
+    for (int i = 0; i < t->count; i++) {
+        at[2 * i] &= ~reached;
+    }
+    at[2 * start] |= reached;
+    while (more) { /* places are few, and this happens once in a run */
+        more = 0;
+        for (int i = t->count - 1; i >= 0; i--) {
+            if ((at[2 * i] & reached) == 0) {
+                continue;
+            }
+            for (int k = t->first[i]; k < t->first[i + 1]; k++) {
+                uint32_t *from = &at[2 * t->from[k]];
+                /* A place that is not looked at, a move of bytes, is passed by. */
+                if ((*from & reached) == 0 && (*from != 0 || t->places[t->from[k]].what == NULL)) {
+                    *from |= reached;
+                    more = 1;
+                }
+            }
+        }
+    }
+    for (int i = 0; i < t->count; i++) {
+        uint32_t time = at[2 * i] & ~reached;
+        if ((at[2 * i] & reached) != 0 && time != 0 && (origin < 0 || time < earliest)) {
+            origin = i;
+            earliest = time;
+        }
+    }
+    return origin;
+}
+
+/* The origin of what must be finite and is not, the loss before the rest: of a NaN if there is one.
+ * *infinite: where an infinity came from that the NaN was made of, or -1. -1: nothing was seen. */
+MD_COLD int md_trace_origin(const md_traced *t, uint32_t *notes, int *infinite) {
+    int origin = -1;
+    *infinite = -1;
+    for (int start = t->count - 2; start < t->count && origin < 0; start++) {
+        origin = md_trace_back(t, notes, start, 0);
+        if (origin >= 0) {
+            *infinite = md_trace_back(t, notes, origin, 1);
+            *infinite = *infinite == origin ? -1 : *infinite;
+        } else {
+            origin = md_trace_back(t, notes, start, 1);
+        }
+    }
+    return origin;
+}
+
+MD_COLD int md_trace_found(const md_traced *t, uint32_t *notes) {
+    int infinite = -1;
+    return md_trace_origin(t, notes, &infinite) >= 0;
+}
+
+#endif
