@@ -207,6 +207,7 @@ test: $(BUILD)/mdlc $(TEST_BINARIES) fuzzers odd-binaries
 
 golden: $(BUILD)/mdlc
 	@$(TEST_ENV) sh tests/cases.sh --golden
+	@$(TEST_ENV) sh tests/suites/structure.sh --golden
 
 # Leaks are looked for in the compiler; arenas are given back at its end.
 asan:

@@ -244,8 +244,8 @@ void api_print(const Emit *e, Text *out) {
     }
     if (e->c->opt.nan && trace_notes(e) > 0) {
         text_printf(out,
-                    "/* Where the first NaN or infinity came from, in the last train that returned\n"
-                    " * %s_ERR_NONFINITE; NULL when nothing of the kind was seen. */\n"
+                    "/* Where the first NaN or infinity came from, in the last train that\n"
+                    " * returned %s_ERR_NONFINITE; NULL when nothing of the kind was seen. */\n"
                     "const md_place *%s_nonfinite(%s *m);\n",
                     e->upper, e->prefix, e->prefix);
     }

@@ -29,15 +29,15 @@ cmp -s "$out/places.new" "$out/places" || {
 # nothing to do with the file, are left out: the score is what these few notice, and no more.
 units() {
     ls tests/unit/test_*.c | sed 's|tests/||; s|\.c$||' |
-        awk '/parse|test_mutants|base/ { next }
-             /lower|random|ops|library|share|vjp|module/ { late[++n] = $0; next } { print }
-             END { for (i = 1; i <= n; i++) print late[i] }'
+        awk '/test_(parse|mutants|base)$/ { next }
+             /test_(ops|library|alloc)$/ { $2 = 1 } /test_(dump|plan_random|vjp_mutants|module)$/ { $2 = 3 }
+             /test_share$/ { $2 = 4 } /test_(lower|random)$/ { $2 = 5 }
+             { print $2 + 0, $1 } END { print 2, "cases"; print 2, "structure" }' | sort -n | cut -d ' ' -f 2
 }
 suites() { # FILE
-    units | grep -vE 'test_random|lower'
-    echo cases
+    units | grep -vE 'test_(random|lower)$'
     [ "$QUICK" = 0 ] || return
-    units | grep -E 'test_random|lower'
+    units | grep -E 'test_(random|lower)$'
     case $1 in lang/*) echo errors ;; *) printf 'threads\nbounds\n' ;; esac
     printf 'gradients\nsamples\nparity\n'
 }

@@ -1,4 +1,4 @@
-/* A host of a model built with --checks=nan: the place of the first NaN of each train, and no change
+/* A host of a model built with --checks=nan: the place of the first NaN of each train; no change
  * of a weight where the loss or the gradient was none. */
 #include "trace.h"
 
@@ -22,8 +22,10 @@ static int place(const char *name, int code, int same) {
 
 int main(void) {
     static float x[4 * 8], turns[3 * 4 * 8];
-    const trace_memory memory = {params, state, io, arena, sizeof params, sizeof state, sizeof io, sizeof arena};
-    int bad = trace_bind(&m, &memory) != TRACE_OK || trace_init(&m, 1) != TRACE_OK || trace_nonfinite(&m) != NULL;
+    const trace_memory memory = {params,        state,        io,        arena,
+                                 sizeof params, sizeof state, sizeof io, sizeof arena};
+    int bad = trace_bind(&m, &memory) != TRACE_OK || trace_init(&m, 1) != TRACE_OK ||
+              trace_nonfinite(&m) != NULL;
     memcpy(before, params, sizeof before);
     for (int i = 0; i < 4 * 8; i++) {
         x[i] = (float)(i % 7 + 1) / 7;
