@@ -6,7 +6,8 @@ PyTorch and NumPy installed: python3 tests/parity/make_parity.py. A new row is o
 below.
 
 steps.mdl          a train for each row of OPTIMIZERS and NETS, from the weights in steps.safetensors
-ROW_1.safetensors  the weights after one step of that row, ROW_10.safetensors after ten
+ROW_1.safetensors  the weights after one step of that row, ROW_10.safetensors after ten; of the row ema the
+                   averages, under their names in checkpoints
 losses.txt         a line for each row: its name, then the loss before each of the ten updates
 functions.mdl      values and gradients of every row of FUNCTIONS and LAYERS at the numbers and with the
                    weights of functions.safetensors; the cotangent of a result r is cos(3 r + 1)
@@ -17,6 +18,7 @@ rates.txt          a line for each row: its name, then the rate of each update, 
 Rows come from PyTorch in single precision. What it lacks (Lion, LAMB, LARS, the focal loss, metrics) or
 computes in bfloat16 (Muon) is written here from its formula and computed in double precision.
 """
+import copy
 import json
 import math
 import os
@@ -132,6 +134,7 @@ def formula(move, **options):
 
 
 O = torch.optim
+AVERAGE = 0.8  # of the row that keeps a moving average, which is what is compared
 # Name, clauses of the train, optimizer; rates are large so that the moves are as large as the weights.
 OPTIMIZERS = [
     ("sgd", "sgd(lr = 0.5)", lambda p: O.SGD(p, lr=0.5)),
@@ -173,11 +176,15 @@ OPTIMIZERS = [
     ("muon", "muon(lr = 0.1) on rank == 2; optimizer sgd(lr = 0.1)", formula(muon, lr=0.1)),
     ("muon_plain", "muon(lr = 0.1, momentum = 0.8, decay = 0.3, nesterov = false, rounds = 3) on rank == 2; "
      "optimizer sgd(lr = 0.1)", formula(muon, lr=0.1, momentum=0.8, decay=0.3, nesterov=False, rounds=3)),
+    ("ema", f"sgd(lr = 0.5); ema avg = {AVERAGE}", lambda p: O.SGD(p, lr=0.5)),
     ("clip_norm", "sgd(lr = 0.5, momentum = 0.9); clip norm(0.3)", lambda p: O.SGD(p, lr=0.5, momentum=0.9)),
     ("clip_value", "sgd(lr = 0.5, momentum = 0.9); clip value(0.02)", lambda p: O.SGD(p, lr=0.5, momentum=0.9)),
     ("schedule", "adamw(lr = cosine(0.1, warmup = 3, total = 10), decay = 0.1); clip norm(0.3)",
      lambda p: O.AdamW(p, lr=0.1, weight_decay=0.1)),
 ]
+# Micro-batches of half the rows, whose labels 3 do not count: their losses' mean, or the loss of all.
+IGNORED, HALF = 3, BATCH // 2
+ACCUMULATE = [("accumulate", ""), ("accumulate_torch", ", torch_compat = true")]
 CLIPS = {"clip_norm": lambda p: nn.utils.clip_grad_norm_(p, 0.3),
          "schedule": lambda p: nn.utils.clip_grad_norm_(p, 0.3),
          "clip_value": lambda p: nn.utils.clip_grad_value_(p, 0.02)}
@@ -251,25 +258,41 @@ def weights(name, net):
     return {f"{name}.{k}": v.clone() for k, v in net.state_dict().items() if "num_batches" not in k}
 
 
+def loss_of(name, net, x, y):
+    if name == "accumulate":
+        return F.cross_entropy(net(x), y, ignore_index=IGNORED)
+    if name == "accumulate_torch":
+        parts = [F.cross_entropy(net(x[k:k + HALF]), y[k:k + HALF], ignore_index=IGNORED) for k in (0, HALF)]
+        return sum(parts) / len(parts)
+    return F.cross_entropy(net(x), y)
+
+
 def run(name, net_name, net, make_optimizer, x, y):
     optimizer = make_optimizer(net.parameters())
     dtype = torch.float64 if getattr(optimizer, "double", False) else torch.float32
     net.to(dtype)
     scheduler = rates.LambdaLR(optimizer, RATES[name]) if name in RATES else None
+    average = torch.optim.swa_utils.AveragedModel(
+        copy.deepcopy(net), multi_avg_fn=torch.optim.swa_utils.get_ema_multi_avg_fn(AVERAGE)) if name == "ema" else None
+    if average:
+        average.n_averaged.fill_(1)  # it begins with the initial weights
     losses = []
     for i in range(STEPS):
         rows = slice(BATCH * i, BATCH * (i + 1))
-        loss = F.cross_entropy(net(x[rows].to(dtype)), y[rows])
         optimizer.zero_grad()
+        loss = loss_of(name, net, x[rows].to(dtype), y[rows])
         loss.backward()
         if name in CLIPS:
             CLIPS[name](net.parameters())
         optimizer.step()
         if scheduler:
             scheduler.step()
+        if average:
+            average.update_parameters(net)
         losses.append(loss.item())
         if i + 1 in (1, STEPS):
-            write_safetensors(f"{name}_{i + 1}.safetensors", weights(net_name, net))
+            kept = weights("mdlc.avg", average.module) if average else weights(net_name, net)
+            write_safetensors(f"{name}_{i + 1}.safetensors", kept)
     print(f"{name}: loss {losses[0]:.5f} .. {losses[-1]:.5f}")
     return losses
 
@@ -277,7 +300,7 @@ def run(name, net_name, net, make_optimizer, x, y):
 def steps():
     table = torch.tensor(np.loadtxt("samples/data/digits.csv", delimiter=",", max_rows=BATCH * STEPS))
     y = table[:, 64].long()
-    text = f"dim B = {BATCH}, K = 10;\n\n"
+    text = f"dim B = {BATCH}, K = 10;\nstate avg = flat;\n\n"
     trains, losses, first_weights = "", [], {}
     for name, module, (first, end), body in NETS:
         torch.manual_seed(3)
@@ -302,6 +325,13 @@ def steps():
             losses.append((row, run(row, name, net, make_optimizer, x, y)))
             trains += (f"train fit_{row} of {name} on digits_{name}[B] {{ "
                        f"loss mean(cross_entropy({name}(x), y)); optimizer {clauses}; steps {STEPS}; }}\n")
+        for row, switch in ACCUMULATE if name == "flat" else []:
+            net = module()
+            net.load_state_dict(start)
+            losses.append((row, run(row, name, net, lambda p: O.SGD(p, lr=0.5, momentum=0.9), x, y)))
+            trains += (f"train fit_{row} of {name} on digits_{name}[B] at B = {HALF} {{ "
+                       f"loss cross_entropy_ignore({name}(x), y, ignore = {IGNORED}); "
+                       f"optimizer sgd(lr = 0.5, momentum = 0.9); accumulate {BATCH // HALF}{switch}; steps {STEPS}; }}\n")
     write_safetensors("steps.safetensors", first_weights)
     write_text("steps.mdl", text + trains)
     write_lines("losses.txt", losses)
