@@ -545,7 +545,7 @@ static void print_value(const Names *names, OutRole role, int *index, Text *out)
 
 void entry_eval_end(const Emit *e, const Printer *printer, const ProgramEntry *entry, Text *out) {
     text_printf(out, "/* Sums over all rows -> loss and metrics of %s. */\n", entry->entry->name);
-    text_printf(out, "static void %s(const void *net, const double *sums, double *values) {\n",
+    text_printf(out, "static void %s(const void *instance, const double *sums, double *values) {\n",
                 entry->c_name);
     Names names = names_open(e, entry, print_scratch(entry, out));
     bool reads = false, persistent = false;
@@ -553,9 +553,10 @@ void entry_eval_end(const Emit *e, const Printer *printer, const ProgramEntry *e
         persistent = persistent || names.used[e->p->slot.at[i]->id];
     }
     if (persistent) {
-        text_printf(out, "    const %s *m = (const %s *)net;\n", e->prefix, e->prefix);
+        text_printf(out, "    const struct %s *m = (const struct %s *)instance;\n", e->prefix,
+                    e->prefix);
     } else {
-        text_add(out, "    (void)net;\n");
+        text_add(out, "    (void)instance;\n");
     }
     for (int i = 0; i < entry->entry->input.count; i++) {
         const Buf *buf = input_buf(entry, entry->entry->input.at[i]);

@@ -64,14 +64,14 @@ static void print_adapter(const Emit *e, const ProgramEntry *entry, Text *out) {
     const Entry *source = entry->entry;
     const ProgramEntry *owner = source->kind == ENTRY_EVAL ? entry_of(e->p, source->train) : entry;
     bool results = api_has_results(entry), inputs = api_has_inputs(entry);
-    text_printf(out, "static int %s_call(void *net, const md_call *call) {\n", entry->c_name);
+    text_printf(out, "static int %s_call(void *instance, const md_call *call) {\n", entry->c_name);
     print_in(e, entry, owner, out);
     if (results) {
         text_printf(out, "    %s out;\n    memset(&out, 0, sizeof out);\n", api_out_type(e, entry));
     } else if (!inputs) {
         text_add(out, "    (void)call;\n");
     }
-    text_printf(out, "    int code = %s((%s *)net%s%s%s);\n", entry->c_name, e->prefix,
+    text_printf(out, "    int code = %s((struct %s *)instance%s%s%s);\n", entry->c_name, e->prefix,
                 inputs ? ", &in" : "", source->kind == ENTRY_EVAL ? ", call->rows" : "",
                 results ? ", &out" : "");
     int index = 0;
@@ -89,7 +89,7 @@ static void print_adapter(const Emit *e, const ProgramEntry *entry, Text *out) {
     } else {
         for (int i = 0; i < source->out.count; i++) {
             if (out_is_result(source->out.at[i].role)) { /* scalars too: where they lie */
-                text_printf(out, "    call->out[%d] = ((%s *)net)->io + %lld;\n", index++,
+                text_printf(out, "    call->out[%d] = ((struct %s *)instance)->io + %lld;\n", index++,
                             e->prefix, (long long)result_buf(entry, i)->offset);
             }
         }
@@ -406,10 +406,10 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
         }
     }
     text_printf(out,
-                "static int %s_host_bind(void *net, const md_memory *memory) {\n"
-                "    return %s_bind((%s *)net, memory);\n}\n\n"
-                "static int %s_host_init(void *net, uint64_t seed) {\n"
-                "    return %s_init((%s *)net, seed);\n}\n\n",
+                "static int %s_host_bind(void *instance, const md_memory *memory) {\n"
+                "    return %s_bind((struct %s *)instance, memory);\n}\n\n"
+                "static int %s_host_init(void *instance, uint64_t seed) {\n"
+                "    return %s_init((struct %s *)instance, seed);\n}\n\n",
                 e->prefix, e->prefix, e->prefix, e->prefix, e->prefix, e->prefix);
     print_datasets(e, out);
     int entries = 0, datasets = e->p->module->dataset.count;
@@ -422,7 +422,7 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
     if (trace_notes(e) > 0 && !e->c->opt.nan) {
         text_printf(out, "    static uint32_t notes[%d];\n", trace_notes(e));
     }
-    text_add(out, "    const md_model model = {\n        ");
+    text_add(out, "    const md_model descriptor = {\n        ");
     text_literal(out, e->prefix);
     text_add(out, ", ");
     text_literal(out, path_base(e->source->name));
@@ -440,5 +440,5 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
                 layers > 0 ? str_printf(e->arena, "%s_layers", e->prefix) : "NULL", layers,
                 e->c->opt.canary ? "&instance.damage" : "NULL", notes,
                 str_eq(notes, "notes") ? "&instance.trace" : "NULL");
-    text_add(out, "    return md_main(&model, argc, argv);\n}\n");
+    text_add(out, "    return md_main(&descriptor, argc, argv);\n}\n");
 }

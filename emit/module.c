@@ -495,9 +495,26 @@ static bool is_mode(const char *s) {
     return s[0] != 0 && s[1] == 0 && strchr("rwxfRWXF", s[0]) != NULL;
 }
 
+/* What functions of the emitted file call their parameters and variables. */
+static bool is_local(const char *s) {
+    static const char *const names[] = {
+        "arena",   "argc",       "argv",  "block", "call",   "code", "cols",     "count",
+        "ctx",     "descriptor", "field", "hi",    "i",      "in",   "instance", "ld",
+        "lo",      "m",          "m0",    "mem",   "memory", "n0",   "notes",    "out",
+        "outside", "part",       "raw",   "read",  "rows",   "seed", "strip",    "sums",
+        "table",   "tensors",    "user",  "value", "values", "what", "write",
+    };
+    for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
+        if (strcmp(names[i], s) == 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static bool is_taken(const char *s) {
-    return is_mode(s) || name_is_reserved(s) || is_declared(s) || strcmp(s, "md") == 0 ||
-           strncmp(s, "md_", 3) == 0 || s[0] == '_';
+    return is_mode(s) || is_local(s) || name_is_reserved(s) || is_declared(s) ||
+           strcmp(s, "md") == 0 || strncmp(s, "md_", 3) == 0 || s[0] == '_';
 }
 
 const char *emit_prefix(Compile *c) {

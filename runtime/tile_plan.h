@@ -39,6 +39,7 @@ enum {
     MD_TILE_SERIAL = MD_TUNED(262144, 1),
     MD_TILE_PITCH = MD_TUNED(4096, 8),        /* bytes: rows so far apart evict each other */
     MD_TILE_K_BYTES = MD_TUNED(3072, 40),     /* of a block of the summed axes, about */
+    MD_TILE_K_ONCE = MD_TUNED(320, 40),       /* the same where packed panels are read once */
     MD_TILE_K_UNIT = MD_TUNED(16, 3),         /* such blocks are multiples of this */
     MD_TILE_CHUNKED = MD_TUNED(4194304, 200), /* products from which the sum is cut */
     MD_TILE_BLOCK_ROWS = MD_TUNED(224, 15),   /* of a block, at most */
@@ -185,7 +186,8 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     p.wide = rows <= 3 ? 4 : rows > 8 && p.x_r2 != 0 && p.x_r2 * elem % MD_TILE_PITCH == 0 ? 3 : 2;
 
     /* Blocks of the summed axes: some of k2 at a time, or several k1 where k2 is short. */
-    int64_t most = MD_TILE_K_BYTES / elem;
+    int once = p.packed && rows <= MD_TILE_HIGH; /* little would be gained by larger panels */
+    int64_t most = (once ? MD_TILE_K_ONCE : MD_TILE_K_BYTES) / elem;
     int64_t blocks = (p.k2 + most - 1) / most;
     p.kb2 = blocks <= 1 ? p.k2 : md_tile_up((p.k2 + blocks - 1) / blocks, MD_TILE_K_UNIT);
     most /= p.k2 > 0 ? p.k2 : 1;

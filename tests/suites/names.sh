@@ -7,7 +7,8 @@ set -u
 
 # compiles NAME FILE.mdl: emits, then checks the C file in both dialects.
 compiles() {
-    if ! "$MDLC" "$2" -o "$scratch/x.c" >"$scratch/log" 2>&1; then
+    # shellcheck disable=SC2086
+    if ! "$MDLC" $2 -o "$scratch/x.c" >"$scratch/log" 2>&1; then
         fail "$1" "mdlc: $(head -n 1 "$scratch/log")"
         return
     fi
@@ -86,6 +87,25 @@ for letter in a f r w x W; do
     printf 'entry e(x: [4]) { return x * 2; }\n' >"$scratch/$letter.mdl"
     compiles "a file called $letter.mdl" "$scratch/$letter.mdl"
 done
+# A file called like something in it. What the functions of an emitted program declare is no prefix.
+for word in net model data; do
+    cp samples/digits.mdl "$scratch/$word.mdl"
+    compiles "a file called $word.mdl" "$scratch/$word.mdl"
+done
+"$MDLC" samples/digits.mdl -o "$scratch/digits.c"
+sed -n '/^\/\* ---- model/,$p' "$scratch/digits.c" |
+    grep -oE '\b(void|int|int64_t|uint64_t|size_t|double|float|unsigned|md_[a-z]+|char) \**[a-z][a-z0-9_]*\b' |
+    grep -oE '[a-z][a-z0-9_]*$' | grep -v '^md_\|digits\|^fc\|^head' | sort -u >"$scratch/words"
+[ "$(wc -l <"$scratch/words")" -gt 25 ] && pass || fail "words" "$(wc -l <"$scratch/words") found"
+few=0
+while read -r word; do # those of buffers give way; a few show it
+    if "$MDLC" --prefix="$word" samples/digits.mdl -o "$scratch/x.c" 2>"$scratch/log"; then
+        few=$((few + 1))
+        [ $few -gt 3 ] || compiles "prefix $word" "--prefix=$word samples/digits.mdl"
+    else
+        grep -q E0701 "$scratch/log" && pass || fail "prefix $word" "$(head -n 1 "$scratch/log")"
+    fi
+done <"$scratch/words"
 
 # Names of 1,900 letters that differ in the last one, in every place that makes an identifier: a path
 # of two of them is the longest string that C promises to take.

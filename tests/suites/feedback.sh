@@ -1,0 +1,44 @@
+#!/bin/sh
+# A net of 72,868 weights whose output is its next input: called CALLS times (10^6 with LONG=1) by a
+# host without one page or allocation; and differentiated through 64 turns, with all of them kept and
+# with carries alone, to the same bits.
+set -u
+. tests/lib.sh
+calls=2000
+[ "${LONG:-0}" = 0 ] || calls=1000000
+model='use nn;
+dim B = 32, STEPS = 64;
+model f(x: [B, 4]) -> [B, 4] { return x |> up: linear(8096) |> relu |> down: linear(4); }'
+
+printf '%s\nentry apply(x: [B, 4]) { return f(x); }\n' "$model" >"$scratch/net.mdl"
+if "$MDLC" --no-main --threads=1 "$scratch/net.mdl" -o "$scratch/net.c" -H "$scratch/net.h" &&
+    emitted "$scratch/net.c" "$scratch/net.o" -c -I"$scratch" &&
+    $CC -O1 -I"$scratch" tests/suites/feedback.c "$scratch/net.o" -fopenmp -lm -o "$scratch/feedback"; then
+    "$scratch/feedback" $calls >"$scratch/out" || fail calls "exit status $?"
+    echo "feedback, $calls calls: $(cat "$scratch/out")"
+    read -r _ declared _ _ _ pages <"$scratch/out"
+    [ "${declared:-9999999}" -le 1340000 ] && pass || fail declared "$declared bytes, more than 1,340,000"
+    [ "${pages:-1}" = 0 ] && pass || fail pages "$pages pages more"
+    # Nothing in it could ask for memory.
+    nm -u "$scratch/net.o" | awk '{ print $2 }' | grep -vE '^(mem(cpy|set|move|cmp)|GOMP_.*|omp_.*|_GLOBAL_OFFSET_TABLE_|[a-z0-9]*f?)$' >"$scratch/odd"
+    nm -u "$scratch/net.o" | grep -E ' (malloc|calloc|realloc|free|mmap|sbrk|fopen|printf)$' >>"$scratch/odd"
+    [ -s "$scratch/odd" ] && fail symbols "$(head -n 3 "$scratch/odd")" || pass
+else
+    fail calls "does not build"
+fi
+
+for policy in '' '@checkpoint '; do
+    name=$([ -z "$policy" ] && echo all || echo carries)
+    printf '%s\ntrain fit(x: [B, 4]) of f {\n    %sscan t < STEPS carry h = x { h <- f(h); }\n    loss mean(h^2);\n    optimizer sgd(lr = 1e-4);\n    steps 3;\n}\n' \
+        "$model" "$policy" >"$scratch/$name.mdl"
+    "$MDLC" --threads=1 --prefix net "$scratch/$name.mdl" -o "$scratch/$name.c" && $CC -O1 -march=native "$scratch/$name.c" -lm -o "$scratch/$name" ||
+        { fail "$name" "does not build"; continue; }
+    head_="{'descr': '<f4', 'fortran_order': False, 'shape': (32, 4), }"
+    { printf '\223NUMPY\1\0'; printf "\\$(printf %03o ${#head_})\\0%s" "$head_"; head -c 512 /dev/zero | tr '\0' '>'; } >"$scratch/x.npy"
+    "$scratch/$name" --in x="$scratch/x.npy" --log none --save "$scratch/$name.st" >"$scratch/out" 2>&1 || fail "$name" "$(head -n 1 "$scratch/out")"
+    "$MDLC" report --threads=1 --format=json "$scratch/$name.mdl" | sed -n 's/.*"regions".*"total":\([0-9]*\).*/\1/p' >"$scratch/$name.bytes"
+done
+echo "through 64 turns: $(cat "$scratch/all.bytes") bytes with all kept, $(cat "$scratch/carries.bytes") with carries"
+same "both policies" "$scratch/all.st" "$scratch/carries.st"
+[ "$(cat "$scratch/carries.bytes")" -le 3000000 ] && pass || fail carries "more than 3.0 MB"
+summary feedback
