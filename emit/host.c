@@ -89,8 +89,8 @@ static void print_adapter(const Emit *e, const ProgramEntry *entry, Text *out) {
     } else {
         for (int i = 0; i < source->out.count; i++) {
             if (out_is_result(source->out.at[i].role)) { /* scalars too: where they lie */
-                text_printf(out, "    call->out[%d] = ((struct %s *)instance)->io + %lld;\n", index++,
-                            e->prefix, (long long)result_buf(entry, i)->offset);
+                text_printf(out, "    call->out[%d] = ((struct %s *)instance)->io + %lld;\n",
+                            index++, e->prefix, (long long)result_buf(entry, i)->offset);
             }
         }
         if (results) {

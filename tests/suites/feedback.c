@@ -25,7 +25,8 @@ static long resident(void) {
 int main(int argc, char **argv) {
     static net net_;
     static float x[32 * 4];
-    const net_memory memory = {params, state, io, arena, sizeof params, sizeof state, sizeof io, sizeof arena};
+    const net_memory memory = {params,        state,        io,        arena,
+                               sizeof params, sizeof state, sizeof io, sizeof arena};
     const long calls = argc > 1 ? strtol(argv[1], NULL, 10) : 1000;
     long before = resident(); /* the first look takes a buffer */
     if (net_bind(&net_, &memory) != NET_OK || net_init(&net_, 7) != NET_OK) {
@@ -49,7 +50,8 @@ int main(int argc, char **argv) {
     for (int i = 0; i < 32 * 4; i++) {
         sum += x[i];
     }
-    printf("declared %ld sum %.9g pages %ld\n", (long)(sizeof params + sizeof state + sizeof io + sizeof arena), (double)sum,
+    printf("declared %ld sum %.9g pages %ld\n",
+           (long)(sizeof params + sizeof state + sizeof io + sizeof arena), (double)sum,
            resident() - before);
     return !isfinite(sum);
 }
