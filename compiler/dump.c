@@ -534,10 +534,11 @@ static void print_head(Dump *d) {
     print_doc(d, module->doc, 0);
     text_printf(&d->line, "@graph(float = %s", elem_name(module->graph->float_type));
     for (int i = 0; i < module->phase.count; i++) {
-        text_add(&d->line, i ? ", " : ", phase = [");
-        add_string(d, module->phase.at[i]);
+        bool turns = i > 0 && module->phase.at[i].phase == module->phase.at[i - 1].phase;
+        text_add(&d->line, i == 0 ? ", phase = [[" : turns ? ", " : "], [");
+        add_string(d, module->phase.at[i].name);
     }
-    text_add(&d->line, module->phase.count > 0 ? "])" : ")");
+    text_add(&d->line, module->phase.count > 0 ? "]])" : ")");
     line_end(d, 0);
     text_add(&d->line, "use core;");
     line_end(d, 0);

@@ -152,7 +152,8 @@ const char *module_difference(const Module *a, const Module *b) {
         }
     }
     for (int i = 0; i < a->phase.count; i++) {
-        if (!text_equal(a->phase.at[i], b->phase.at[i])) {
+        if (!text_equal(a->phase.at[i].name, b->phase.at[i].name) ||
+            a->phase.at[i].phase != b->phase.at[i].phase) {
             return "phases";
         }
     }

@@ -249,6 +249,12 @@ typedef struct {
     Loc loc;
 } DataSet;
 
+/* A train in its place of the run that a program makes without a name. */
+typedef struct {
+    const char *name;
+    int phase; /* 0, 1, ...: one behind the other; trains of one phase take turns */
+} PhaseTrain;
+
 /* Everything that the front end gives and the pipeline carries. */
 typedef struct {
     Arena *arena;
@@ -258,7 +264,7 @@ typedef struct {
     VEC(Slot *) slot;   /* parameters and states in layout order; inputs are in Entry.input */
     VEC(Entry *) entry; /* INIT first */
     VEC(DataSet) dataset;
-    VEC(const char *) phase; /* names in order of `phase`, alternating; empty: none */
+    VEC(PhaseTrain) phase; /* in the order of `phase`; empty: none */
 } Module;
 
 struct Graph {

@@ -354,6 +354,28 @@ static void print_entries(const Emit *e, Text *out, int *count) {
         e->prefix, rows.at);
 }
 
+/* ---- phases --------------------------------------------------------------------------------- */
+
+static void print_phases(const Emit *e, Text *out) {
+    const Module *module = e->p->module;
+    for (int i = 0; i < module->phase.count; i++) {
+        if (i == 0) {
+            text_printf(out, "static const md_phase %s_phases[] = {\n    /* entry, phase */\n",
+                        e->prefix);
+        }
+        int entry = 0; /* among the rows of print_entries */
+        for (int k = 0; k < e->p->entry.count; k++) {
+            const Entry *other = e->p->entry.at[k]->entry;
+            if (other->kind == ENTRY_TRAIN && str_eq(other->name, module->phase.at[i].name)) {
+                break;
+            }
+            entry += other->kind == ENTRY_TRAIN || other->kind == ENTRY_CALL;
+        }
+        text_printf(out, "    {%d, %d},\n", entry, module->phase.at[i].phase);
+    }
+    text_add(out, module->phase.count > 0 ? "};\n\n" : "");
+}
+
 /* ---- layers --------------------------------------------------------------------------------- */
 
 /* Parameters by the path that owns them: net.fc1.weight belongs to net.fc1. */
@@ -414,7 +436,8 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
     print_datasets(e, out);
     int entries = 0, datasets = e->p->module->dataset.count;
     print_entries(e, out, &entries);
-    int layers = print_layers(e, out);
+    print_phases(e, out);
+    int phases = e->p->module->phase.count, layers = print_layers(e, out);
     text_printf(out, "int main(int argc, char **argv) {\n    static %s instance;\n", e->prefix);
     text_printf(out,
                 "    size_t tensors = 0;\n    const md_tensor *table = %s_tensors(&tensors);\n",
@@ -434,9 +457,10 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
     text_printf(out, "        %lld, %d, /* stack_bytes, threads */\n        table, tensors,\n",
                 (long long)e->p->stack_bytes, e->c->opt.threads);
     const char *notes = trace_notes(e) == 0 ? "NULL" : e->c->opt.nan ? "instance.trace" : "notes";
-    text_printf(out, "        %s, %d, %s, %d, %s, %d,\n        %s, %s, %s,\n    };\n",
+    text_printf(out, "        %s, %d, %s, %d, %s, %d, %s, %d,\n        %s, %s, %s,\n    };\n",
                 datasets > 0 ? str_printf(e->arena, "%s_datasets", e->prefix) : "NULL", datasets,
                 entries > 0 ? str_printf(e->arena, "%s_entries", e->prefix) : "NULL", entries,
+                phases > 0 ? str_printf(e->arena, "%s_phases", e->prefix) : "NULL", phases,
                 layers > 0 ? str_printf(e->arena, "%s_layers", e->prefix) : "NULL", layers,
                 e->c->opt.canary ? "&instance.damage" : "NULL", notes,
                 str_eq(notes, "notes") ? "&instance.trace" : "NULL");

@@ -12,6 +12,7 @@
 #include "lang/expr.h"
 #include "lang/modules.h"
 #include "lang/params.h"
+#include "lang/phase.h"
 #include "lang/raw.h"
 #include "lang/ring.h"
 #include "lang/stmt.h"
@@ -89,8 +90,6 @@ static void elaborate_items(Elab *e) {
             ring_item(e, item);
         } else if (ast->kind == AST_STATE && !ast->kid[0] && !copies_is(e, item)) {
             params_untyped_state(e, ast);
-        } else if (ast->kind == AST_PHASE) {
-            elab_later(e, ast->loc, 264, "'phase' is not supported yet");
         }
     }
     for (int i = 0; i < e->root->ast->nkid; i++) {
@@ -105,6 +104,7 @@ static void elaborate_items(Elab *e) {
             entry_item(e, ast);
         }
     }
+    phase_check(e);
     for (int i = 0; i < e->root->ast->nkid && e->errors == 0; i++) {
         if (e->root->ast->kid[i]->kind == AST_TEST) {
             test_item(e, e->root->ast->kid[i]);

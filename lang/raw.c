@@ -35,6 +35,24 @@ static bool attributes(Raw *r, const Ast *item, RawArgs *args) {
 
 /* --- items that are only noted ---------------------------------------------------------------- */
 
+/* `phase = [["d", "g"], ["fit"]]` */
+static bool phases(Raw *r, const Ast *list) {
+    for (int i = 0; i < list->nkid; i++) {
+        const Ast *turn = list->kid[i];
+        if (turn->kind != AST_LIST) {
+            return raw_error(r, turn->loc, 904, "a phase is a list of the trains that take turns");
+        }
+        for (int k = 0; k < turn->nkid; k++) {
+            PhaseTrain train = {NULL, i};
+            if (!raw_name(r, turn->kid[k], false, &train.name)) {
+                return false;
+            }
+            VEC_PUSH(r->arena, &r->module->phase, train);
+        }
+    }
+    return true;
+}
+
 static bool head(Raw *r, const Ast *item) {
     RawArgs args;
     r->module->doc = item->doc;
@@ -52,14 +70,7 @@ static bool head(Raw *r, const Ast *item) {
         diag_hint(&r->c->diag, "compile with --precision=%s", elem_name(written));
         return false;
     }
-    for (int i = 0; phase && i < phase->nkid; i++) {
-        const char *name;
-        if (!raw_name(r, phase->kid[i], false, &name)) {
-            return false;
-        }
-        VEC_PUSH(r->arena, &r->module->phase, name);
-    }
-    return raw_done(&args);
+    return (!phase || phases(r, phase)) && raw_done(&args);
 }
 
 /* `const t0 = [1.0, 2.0];` */
@@ -454,6 +465,7 @@ static bool read_items(Raw *r, const Ast *file) {
     for (int i = 0; ok && i < r->data.count; i++) {
         ok = raw_check_data(r, &module->dataset.at[i]);
     }
+    ok = ok && raw_check_phases(r);
     for (int i = 0; ok && i < r->body.count; i++) {
         ok = r->body.at[i].used ||
              raw_error(r, r->body.at[i].ast->loc, 878, "no core.custom has this body");

@@ -47,6 +47,25 @@ bool raw_check_data(Raw *r, const DataSet *set) {
     return true;
 }
 
+bool raw_check_phases(Raw *r) {
+    const Module *m = r->module;
+    for (int i = 0; i < m->phase.count; i++) {
+        int trains = 0, before = 0;
+        for (int k = 0; k < m->entry.count; k++) {
+            const Entry *entry = m->entry.at[k];
+            trains += entry->kind == ENTRY_TRAIN && str_eq(entry->name, m->phase.at[i].name);
+        }
+        for (int k = 0; k < i; k++) {
+            before += str_eq(m->phase.at[k].name, m->phase.at[i].name);
+        }
+        if (trains != 1 || before > 0) {
+            return raw_error(r, r->core->loc, 905, "a phase names trains, each once; found \"%s\"",
+                             m->phase.at[i].name);
+        }
+    }
+    return true;
+}
+
 /* `t` with an axis of n in front. */
 static Type in_front(int64_t n, Type t) {
     Type r = {.elem = t.elem, .rank = t.rank + 1, .dim = {n}};

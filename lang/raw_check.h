@@ -7,6 +7,7 @@
 /* Each gives false after an error. */
 bool raw_check_slot(Raw *r, const Slot *slot);
 bool raw_check_data(Raw *r, const DataSet *set);
+bool raw_check_phases(Raw *r);
 bool raw_check_entry(Raw *r, int number);
 
 #endif

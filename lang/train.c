@@ -12,6 +12,7 @@
 #include "lang/expr.h"
 #include "lang/optim.h"
 #include "lang/params.h"
+#include "lang/phase.h"
 #include "lang/stmt.h"
 #include "lang/test.h"
 #include "lang/training.h"
@@ -578,7 +579,8 @@ void train_entry(Elab *e, const Ast *ast) {
         data_has_held_out(&e->module->dataset.at[entry->dataset])) {
         evaluation_entry(e, ast, entry);
     }
-    if (e->errors == 0 && on && entry->steps < 0 && entry->epochs < 0 && !e->c->opt.no_main) {
+    if (e->errors == 0 && on && entry->steps < 0 && entry->epochs < 0 && !e->c->opt.no_main &&
+        !phase_names(e, ast->name)) {
         elab_warn(e, ast->name_loc, 550,
                   "train '%s' has neither 'steps' nor 'epochs'; a run will need --steps or "
                   "--epochs",

@@ -37,19 +37,47 @@ MD_COLD int md_checkpoint_load(md_run *r, const char *path) {
     char name[512];
     int rc =
         md_load_file(path, r->model, &r->regions.memory, MD_CHECKPOINT, NULL, r->seen, &r->message);
-    if (rc != MD_EXIT_OK) {
-        return rc;
+    int64_t seed = rc == MD_EXIT_OK ? md_checkpoint_number(r, "mdlc.seed") : 0;
+    for (int i = 0; i < r->task_count && rc == MD_EXIT_OK; i++) {
+        md_task *k = &r->tasks[i];
+        snprintf(name, sizeof name, "mdlc.%s.step", k->entry->name);
+        k->step = md_checkpoint_number(r, name);
+        if (k->step < 0 || seed < 0) {
+            rc = md_fail(&r->message, MD_EXIT_DATA,
+                         "%s: a file of weights, not a checkpoint of '%s'; --load FILE starts a "
+                         "new run from it",
+                         path, k->entry->name);
+        }
     }
-    snprintf(name, sizeof name, "mdlc.%s.step", r->entry->name);
-    int64_t step = md_checkpoint_number(r, name), seed = md_checkpoint_number(r, "mdlc.seed");
-    if (step < 0 || seed < 0) {
-        return md_fail(&r->message, MD_EXIT_DATA,
-                       "%s: a file of weights, not a checkpoint of '%s'; --load FILE starts a new "
-                       "run from it",
-                       path, r->entry->name);
+    if (rc == MD_EXIT_OK) {
+        r->options.seed = seed;
     }
-    r->step = step;
-    r->options.seed = seed;
+    return rc;
+}
+
+/* Where the phases of a run go on: trains that take turns have made as many updates, and a phase in
+ * front of one that has begun is over. What a train made alone fits only there. */
+MD_COLD int md_checkpoint_place(md_run *r) {
+    md_select(r, 0);
+    for (int i = 1; i < r->task_count; i++) {
+        const md_task *a = &r->tasks[i - 1], *b = &r->tasks[i];
+        if (a->phase == b->phase && a->step != b->step) {
+            return md_fail(&r->message, MD_EXIT_DATA,
+                           "%s: '%s' has made %lld updates and '%s' %lld, but they take turns",
+                           r->options.resume, a->entry->name, (long long)a->step, b->entry->name,
+                           (long long)b->step);
+        }
+        if (a->phase != b->phase && b->step > 0 && a->step < a->steps) {
+            return md_fail(&r->message, MD_EXIT_USAGE,
+                           "%s: '%s' has made %lld of %lld updates, but '%s' behind it has begun; "
+                           "--steps %s=N says how many it was to make",
+                           r->options.resume, a->entry->name, (long long)a->step,
+                           (long long)a->steps, b->entry->name, a->entry->name);
+        }
+        if (b->step > 0) {
+            md_select(r, i);
+        }
+    }
     return MD_EXIT_OK;
 }
 
@@ -58,7 +86,10 @@ MD_COLD int md_checkpoint_resume(md_run *r) {
     char first[MD_MESSAGE_BYTES], old[MD_PATH_BYTES + 8];
     const char *path = r->options.resume;
     int rc = md_checkpoint_load(r, path);
-    if (rc == MD_EXIT_OK || strlen(path) >= MD_PATH_BYTES) {
+    if (rc == MD_EXIT_OK) {
+        return md_checkpoint_place(r);
+    }
+    if (strlen(path) >= MD_PATH_BYTES) {
         return rc;
     }
     snprintf(first, sizeof first, "%s", r->message.at);
@@ -68,8 +99,12 @@ MD_COLD int md_checkpoint_resume(md_run *r) {
     }
     r->message = md_text_make(r->message_bytes, sizeof r->message_bytes);
     if (md_checkpoint_load(r, old) == MD_EXIT_OK) {
+        rc = md_checkpoint_place(r);
+        if (rc != MD_EXIT_OK) {
+            return rc;
+        }
         md_text_format(&r->message, "%.200s; going on from '%s', step %lld", first, old,
-                       (long long)r->step);
+                       (long long)r->task->step);
         md_complain(r, "warning: ");
         return MD_EXIT_OK;
     }

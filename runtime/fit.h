@@ -10,8 +10,8 @@
 #include <signal.h>
 
 #include "runtime/checkpoint.h"
-#include "runtime/table.h"
 #include "runtime/stage.h"
+#include "runtime/table.h"
 #include "runtime/trace.h"
 
 static volatile sig_atomic_t md_signal; /* the first SIGINT or SIGTERM */
@@ -55,37 +55,40 @@ MD_FN int md_model_failed(md_run *r, int code, const char *during) {
 
 /* Loss and metrics over the held-out rows, or over all rows if none are held out. */
 MD_FN int md_evaluate(md_run *r) {
-    const md_entry *e = r->entry;
-    int part = r->held_rows > 0 ? MD_PART_HELD : MD_PART_TRAIN;
-    int64_t total = part == MD_PART_HELD ? r->held_rows : r->train_rows;
+    const md_entry *e = r->task->entry;
+    int part = r->task->held_rows > 0 ? MD_PART_HELD : MD_PART_TRAIN;
+    int64_t total = part == MD_PART_HELD ? r->task->held_rows : r->task->train_rows;
     for (int i = 0; i < e->eval_sums; i++) {
-        r->sums[i] = 0;
+        r->task->sums[i] = 0;
     }
+    /* What no data set feeds stays that of the last update. */
+    md_stage_arrays(r, r->task->step > 0 ? r->task->step - 1 : 0);
     for (int64_t first = 0; first < total; first += e->eval_rows) {
         md_call call;
-        call.in = r->in;
+        call.in = r->task->in;
         call.out = NULL;
-        call.values = r->part_sums;
+        call.values = r->task->part_sums;
         call.rows = md_min64(e->eval_rows, total - first);
         md_stage_eval(r, part, first, call.rows);
         int code = e->eval(r->model->net, &call);
         if (code != MD_OK) {
             char where[128];
             snprintf(where, sizeof where, "evaluation of '%s' at step %lld", e->name,
-                     (long long)r->step);
+                     (long long)r->task->step);
             return md_model_failed(r, code, where);
         }
         for (int i = 0; i < e->eval_sums; i++) {
-            r->sums[i] += r->part_sums[i];
+            r->task->sums[i] += r->task->part_sums[i];
         }
     }
-    e->eval_end(r->model->net, r->sums, r->eval_values);
-    r->evaluated = 1;
+    e->eval_end(r->model->net, r->task->sums, r->task->eval_values);
+    r->task->evaluated = 1;
     md_log_eval(r, total);
-    md_table_row(r, "eval", r->eval_values, 0);
-    if (!isfinite(r->eval_values[0])) {
+    md_table_row(r, "eval", r->task->eval_values, 0);
+    if (!isfinite(r->task->eval_values[0])) {
         return md_fail(&r->message, MD_EXIT_NUMBER, "the loss of '%s' evaluated at step %lld is %s",
-                       e->name, (long long)r->step, isnan(r->eval_values[0]) ? "NaN" : "infinite");
+                       e->name, (long long)r->task->step,
+                       isnan(r->task->eval_values[0]) ? "NaN" : "infinite");
     }
     return MD_EXIT_OK;
 }
@@ -104,39 +107,104 @@ MD_FN int64_t md_log_interval(int64_t steps) {
     }
 }
 
+/* The updates of a train that the command line asks for, or else (`clause`) the source; 0: it does
+ * not say. A value of its own, --steps fit=100, goes before one for all. A train without data has
+ * no epochs, but where a train of its phase is fed it follows that one. */
+MD_FN int md_plan_updates(md_run *r, int clause, int fed, int64_t *updates) {
+    const md_task *k = r->task;
+    const md_entry *e = k->entry;
+    int64_t own_steps = md_option_number(&r->options, "--steps", e->name);
+    int64_t own_epochs = md_option_number(&r->options, "--epochs", e->name);
+    int own = own_steps > 0 || own_epochs > 0;
+    int64_t steps = clause ? e->steps : own ? own_steps : r->options.steps;
+    int64_t epochs = clause ? e->epochs : own ? own_epochs : r->options.epochs;
+    *updates = steps;
+    if (own_steps > 0 && own_epochs > 0) {
+        return md_fail(&r->message, MD_EXIT_USAGE,
+                       "--steps and --epochs of '%s' exclude each other", e->name);
+    }
+    if (epochs <= 0) {
+        return MD_EXIT_OK;
+    }
+    if (k->data == NULL) {
+        return fed && !own ? MD_EXIT_OK
+                           : md_fail(&r->message, MD_EXIT_USAGE,
+                                     "'%s' has no data set, so no epochs: --steps N", e->name);
+    }
+    if (epochs > INT64_MAX / k->per_epoch) {
+        return md_fail(&r->message, MD_EXIT_USAGE, "--epochs is too large");
+    }
+    *updates = epochs * k->per_epoch;
+    return MD_EXIT_OK;
+}
+
+/* Updates of one phase: all its trains make as many, and those that say how many agree. */
+MD_FN int md_plan_phase(md_run *r, int first, int end) {
+    const md_task *said = NULL;
+    int fed = 0;
+    for (int i = first; i < end; i++) {
+        fed |= r->tasks[i].data != NULL;
+    }
+    for (int clause = 0; clause < 2 && said == NULL; clause++) {
+        for (int i = first; i < end; i++) {
+            int64_t updates = 0;
+            md_select(r, i);
+            int rc = md_plan_updates(r, clause, fed, &updates);
+            if (rc != MD_EXIT_OK) {
+                return rc;
+            }
+            if (said != NULL && updates > 0 && updates != said->steps) {
+                return md_fail(&r->message, MD_EXIT_USAGE,
+                               "'%s' and '%s' take turns, but one is to make %lld updates and the "
+                               "other %lld: --steps N",
+                               said->entry->name, r->task->entry->name, (long long)said->steps,
+                               (long long)updates);
+            }
+            r->task->steps = updates;
+            said = updates > 0 ? r->task : said;
+        }
+    }
+    if (said == NULL) {
+        return md_fail(&r->message, MD_EXIT_USAGE,
+                       "'%s' does not say how long it trains: --steps N%s",
+                       r->tasks[first].entry->name, fed ? " or --epochs N" : "");
+    }
+    for (int i = first; i < end; i++) {
+        r->tasks[i].steps = said->steps;
+    }
+    return MD_EXIT_OK;
+}
+
+/* The task behind the last one of the phase that begins with this one. */
+MD_FN int md_phase_end(const md_run *r, int first) {
+    int end = first;
+    while (end < r->task_count && r->tasks[end].phase == r->tasks[first].phase) {
+        end++;
+    }
+    return end;
+}
+
 /* Which updates will be made: rows, epochs and steps agree from here on. */
 MD_FN int md_plan(md_run *r) {
-    const md_entry *e = r->entry;
-    const md_options *o = &r->options;
-    if (r->has_data) {
-        r->per_epoch = e->rows > 0 ? r->train_rows / e->rows : 0;
-        if (r->per_epoch == 0) {
+    for (int i = 0; i < r->task_count; i++) {
+        md_task *k = &r->tasks[i];
+        if (k->data == NULL) {
+            continue;
+        }
+        k->per_epoch = k->entry->rows > 0 ? k->train_rows / k->entry->rows : 0;
+        if (k->per_epoch == 0) {
             return md_fail(&r->message, MD_EXIT_DATA,
                            "%s: data set '%s' has %lld rows to train on; one update of '%s' takes "
                            "%lld",
-                           r->data.path, r->data.set->name, (long long)r->train_rows, e->name,
-                           (long long)e->rows);
+                           k->data->path, k->data->set->name, (long long)k->train_rows,
+                           k->entry->name, (long long)k->entry->rows);
         }
     }
-    int64_t epochs = o->epochs > 0 ? o->epochs : o->steps > 0 ? 0 : e->epochs;
-    r->steps = o->steps > 0 ? o->steps : e->steps;
-    if (epochs > 0) {
-        if (!r->has_data) {
-            return md_fail(&r->message, MD_EXIT_USAGE,
-                           "'%s' has no data set, so no epochs: --steps N", e->name);
-        }
-        if (epochs > INT64_MAX / r->per_epoch) {
-            return md_fail(&r->message, MD_EXIT_USAGE, "--epochs is too large");
-        }
-        r->steps = epochs * r->per_epoch;
+    int rc = MD_EXIT_OK;
+    for (int first = 0; first < r->task_count && rc == MD_EXIT_OK; first = md_phase_end(r, first)) {
+        rc = md_plan_phase(r, first, md_phase_end(r, first));
     }
-    if (r->steps <= 0) {
-        return md_fail(&r->message, MD_EXIT_USAGE,
-                       "'%s' does not say how long it trains: --steps N%s", e->name,
-                       r->has_data ? " or --epochs N" : "");
-    }
-    r->log_every = o->log_every > 0 ? o->log_every : md_log_interval(r->steps);
-    return MD_EXIT_OK;
+    return rc;
 }
 
 MD_FN void md_write_scalar(md_run *r, const md_scalar *s, int64_t value) {
@@ -153,12 +221,12 @@ MD_FN void md_write_scalar(md_run *r, const md_scalar *s, int64_t value) {
 MD_COLD void md_run_again(md_run *r) {
     if (r->model->trace != NULL) {
         md_call call;
-        call.in = r->in;
+        call.in = r->task->in;
         call.out = NULL;
-        call.values = r->values;
+        call.values = r->task->values;
         call.rows = 0;
         *r->model->trace = r->model->notes;
-        (void)r->entry->call(r->model->net, &call);
+        (void)r->task->entry->call(r->model->net, &call);
         *r->model->trace = NULL;
     }
 }
@@ -173,7 +241,7 @@ MD_COLD void md_say_place(md_run *r, const md_place *p, const char *given, const
 
 /* Where the NaN, or the infinity, of the step came from. */
 MD_COLD void md_say_origin(md_run *r) {
-    const md_traced *t = r->entry->traced;
+    const md_traced *t = r->task->entry->traced;
     int infinite = -1;
     int origin = t != NULL ? md_trace_origin(t, r->model->notes, &infinite) : -1;
     if (origin < 0) {
@@ -194,13 +262,13 @@ MD_COLD void md_say_origin(md_run *r) {
 
 /* The values of a step that must be finite: the loss, and a gradient norm where there is one. */
 MD_FN int md_check_values(md_run *r, int code) {
-    const md_entry *e = r->entry;
-    const char *what = isfinite(r->values[0]) ? NULL : "the loss";
-    double value = r->values[0];
+    const md_entry *e = r->task->entry;
+    const char *what = isfinite(r->task->values[0]) ? NULL : "the loss";
+    double value = r->task->values[0];
     for (int i = 0; i < e->extra_count && what == NULL; i++) {
         if (strcmp(e->extras[i], "grad_norm") == 0 &&
-            !isfinite(r->values[1 + e->metric_count + i])) {
-            value = r->values[1 + e->metric_count + i];
+            !isfinite(r->task->values[1 + e->metric_count + i])) {
+            value = r->task->values[1 + e->metric_count + i];
             what = "the gradient norm";
         }
     }
@@ -209,7 +277,7 @@ MD_FN int md_check_values(md_run *r, int code) {
     }
     if (code != MD_OK && code != MD_ERR_NONFINITE) {
         char where[128];
-        snprintf(where, sizeof where, "step %lld of '%s'", (long long)r->step + 1, e->name);
+        snprintf(where, sizeof where, "step %lld of '%s'", (long long)r->task->step + 1, e->name);
         return md_model_failed(r, code, where);
     }
     md_run_again(r);
@@ -218,10 +286,13 @@ MD_FN int md_check_values(md_run *r, int code) {
                    what == NULL   ? "NaN or infinite"
                    : isnan(value) ? "NaN"
                                   : "infinite",
-                   (long long)r->step + 1);
+                   (long long)r->task->step + 1);
     if (r->saved_step > 0) {
         md_text_format(&r->message, "; '%s' holds the weights of step %lld", r->options.save,
                        (long long)r->saved_step);
+        if (r->task_count > 1) {
+            md_text_format(&r->message, " of '%s'", r->saved_task->entry->name);
+        }
     } else {
         md_text_add(&r->message, "; nothing was saved");
     }
@@ -233,7 +304,8 @@ MD_FN int md_save_weights(md_run *r) {
     int rc = md_save_file(&r->out, r->options.save, r->model, &r->regions.memory, MD_SAVE_PARAMS,
                           &r->message);
     if (rc == MD_EXIT_OK) {
-        r->saved_step = r->step;
+        r->saved_step = r->task->step;
+        r->saved_task = r->task;
     }
     return rc;
 }
@@ -246,30 +318,35 @@ MD_FN int md_save_all(md_run *r) {
     return rc;
 }
 
-/* What is due behind a step; the last step has its own place. */
-MD_FN int md_after_step(md_run *r) {
+/* What is due behind an update of each train of the phase. */
+MD_FN int md_after_round(md_run *r, int first, int end) {
     const md_options *o = &r->options;
-    int last = r->step == r->steps || md_signal != 0;
-    int due = last || r->step % r->log_every == 0;
-    if (due) {
-        md_table_row(r, "step", r->values, 1);
-    }
-    if (o->log != MD_LOG_NONE && due) {
-        if (o->log == MD_LOG_JSON || !r->terminal || last) {
+    int64_t step = r->tasks[first].step;
+    int over = step == r->tasks[first].steps, last = over || md_signal != 0;
+    int due = last || step % r->log_every == 0;
+    for (int i = first; i < end && due; i++) {
+        md_select(r, i);
+        md_table_row(r, "step", r->task->values, 1);
+        if (o->log == MD_LOG_JSON || (o->log == MD_LOG_TEXT && (!r->terminal || last))) {
             md_log_step(r);
         }
     }
     if (o->log == MD_LOG_TEXT && r->terminal && !last) {
-        md_log_progress(r);
+        md_log_progress(r, first, end);
     }
-    int evaluates = r->entry->eval != NULL && r->held_rows > 0;
-    if (evaluates && (r->step == r->steps || (o->eval_every > 0 && r->step % o->eval_every == 0))) {
-        int rc = md_evaluate(r);
-        if (rc != MD_EXIT_OK) {
-            return rc;
+    for (int i = first; i < end && (over || (o->eval_every > 0 && step % o->eval_every == 0));
+         i++) {
+        md_select(r, i);
+        if (r->task->entry->eval != NULL && r->task->held_rows > 0) {
+            int rc = md_evaluate(r);
+            if (rc != MD_EXIT_OK) {
+                return rc;
+            }
         }
     }
-    if (o->save_every > 0 && r->step % o->save_every == 0 && !last) {
+    /* The end of the run has its own place; that of a phase is worth a copy. */
+    int save = o->save_every > 0 && step % o->save_every == 0 && !last;
+    if (save || (over && md_signal == 0 && end < r->task_count)) {
         if (md_save_all(r) != MD_EXIT_OK) {
             md_complain(r, "warning: "); /* the run is worth more than one copy of it */
         }
@@ -277,42 +354,72 @@ MD_FN int md_after_step(md_run *r) {
     return MD_EXIT_OK;
 }
 
-MD_FN int md_fit(md_run *r) {
-    const md_entry *e = r->entry;
-    int rc = MD_EXIT_OK;
+/* One update of the task at hand. */
+MD_FN int md_update(md_run *r) {
+    md_task *k = r->task;
     md_call call;
-    call.in = r->in;
+    call.in = k->in;
     call.out = NULL;
-    call.values = r->values;
+    call.values = k->values;
     call.rows = 0;
+    if (k->data != NULL) {
+        md_stage_batch(r, k->step);
+    }
+    md_stage_arrays(r, k->step);
+    md_write_scalar(r, k->entry->epoch, md_epoch(r, k->step));
+    int code = k->entry->call(r->model->net, &call);
+    int rc = md_check_values(r, code);
+    k->step += rc == MD_EXIT_OK;
+    return rc;
+}
+
+/* One update of each of its trains in the order written, until all are made. */
+MD_FN int md_fit_phase(md_run *r, int first, int end) {
+    const md_task *lead = &r->tasks[first];
+    int rc = MD_EXIT_OK;
     r->start = md_seconds();
-    r->staged = -1;
-    md_write_scalar(r, e->plan, r->steps);
-    while (r->step < r->steps && md_signal == 0 && rc == MD_EXIT_OK) {
-        if (r->has_data) {
-            md_stage_batch(r, r->step);
-        }
-        md_stage_arrays(r, r->step);
-        md_write_scalar(r, e->epoch, md_epoch(r, r->step));
-        int code = e->call(r->model->net, &call);
-        rc = md_check_values(r, code);
-        if (rc == MD_EXIT_OK) {
-            r->step++;
-            rc = md_after_step(r);
+    r->made = 0;
+    r->log_every = r->options.log_every > 0 ? r->options.log_every : md_log_interval(lead->steps);
+    while (lead->step < lead->steps && md_signal == 0 && rc == MD_EXIT_OK) {
+        for (int i = first; i < end && rc == MD_EXIT_OK; i++) {
+            md_select(r, i);
+            rc = md_update(r);
         }
         r->made++;
+        if (rc == MD_EXIT_OK) {
+            rc = md_after_round(r, first, end);
+        }
         if (r->made == 2) {
             r->pages_early = md_statm_pages();
         }
     }
     r->pages_late = md_statm_pages();
-    if (rc != MD_EXIT_OK) {
-        return rc;
+    return rc;
+}
+
+MD_FN int md_fit(md_run *r) {
+    int rc = MD_EXIT_OK, end = 0, begun = 0;
+    for (int i = 0; i < r->task_count; i++) {
+        md_write_scalar(r, r->tasks[i].entry->plan, r->tasks[i].steps);
+        begun |= r->tasks[i].step > 0;
     }
-    if (r->step > 0) {
-        rc = md_save_all(r);
+    for (int first = 0; first < r->task_count && md_signal == 0; first = end) {
+        end = md_phase_end(r, first);
+        if (end < r->task_count && r->tasks[first].step >= r->tasks[first].steps) {
+            continue; /* of a run that goes on */
+        }
+        rc = md_fit_phase(r, first, end);
+        begun |= r->made > 0;
+        if (rc != MD_EXIT_OK) {
+            return rc;
+        }
+        int over = md_signal != 0 || end == r->task_count;
+        rc = over && begun ? md_save_all(r) : MD_EXIT_OK;
+        for (int i = first; i < end; i++) {
+            md_select(r, i);
+            md_log_end(r, i + 1 == end);
+        }
     }
-    md_log_end(r);
     return rc != MD_EXIT_OK ? rc : md_signal != 0 ? 128 + (int)md_signal : MD_EXIT_OK;
 }
 

@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: 0BSD */
 /* log: what a run prints: the memory table, progress, evaluations, the end; as text or as JSON.
  *
- * md_run, all that a run knows, is defined here. Lines are built in a fixed buffer and written
- * with one write(2) each. Needs the other parts of the host; changes nothing but the terminal. */
+ * md_run, all that a run knows, and md_task, what it knows of one entry, are defined here. Lines
+ * are built in a fixed buffer and written with one write(2) each. Needs the other parts of the
+ * host; changes nothing but the terminal. */
 #ifndef MD_LOG_H
 #define MD_LOG_H
 
@@ -11,9 +12,27 @@
 #include "runtime/regions.h"
 #include "runtime/save.h"
 
+/* One entry of a run: its inputs, its data, and how far it is. A run of phases has several. */
+typedef struct md_task {
+    const md_entry *entry;
+    int phase;         /* tasks of one phase take turns */
+    md_data *data;     /* NULL: none; tasks of one data set share it */
+    md_array *arrays;  /* --in, one an input */
+    int64_t *slices;   /* calls that each --in file holds, 0: none given */
+    uint64_t *scalars; /* the bytes of --set, one an input */
+    const void **in, **results;
+    int64_t *rows; /* numbers of the staged rows */
+    double *values, *eval_values, *sums, *part_sums;
+    int64_t steps, per_epoch, step; /* step: finished updates */
+    int64_t train_rows, held_rows;
+    int64_t staged; /* first staged row when the order is fixed; -1: none */
+    int evaluated;  /* eval_values are set */
+} md_task;
+
 typedef struct md_run {
     const md_model *model;
-    const md_entry *entry;
+    md_task *tasks, *task; /* all of them in their order, and the one at hand */
+    int task_count;
     md_options options;
     md_text message, line;
     char message_bytes[MD_MESSAGE_BYTES];
@@ -26,30 +45,30 @@ typedef struct md_run {
     md_out out;
     /* memory */
     md_regions regions;
-    md_data data;
-    int has_data;
-    md_block_mem block; /* the arrays below */
+    md_data *sets; /* open data sets */
+    int set_count;
+    md_block_mem block; /* tasks, sets and their arrays */
     size_t array_bytes; /* mappings of --in files */
     int threads;
     uint64_t process, libraries; /* measured */
     size_t opened;               /* address space that the thread library took before its threads */
     unsigned char *seen;         /* one byte a tensor, for load */
-    md_array *arrays;            /* --in, one an input */
-    int64_t *slices;             /* calls that each --in file holds, 0: none given */
-    const void **in, **results;
-    int64_t *rows; /* numbers of the staged rows */
-    double *values, *eval_values, *sums, *part_sums;
     /* progress */
-    int64_t steps, per_epoch, step; /* step: finished updates */
-    int64_t made;                   /* of them by this run */
-    int64_t train_rows, held_rows;
-    int64_t staged; /* first staged row when the order is fixed; -1: none */
+    int64_t made; /* updates, or rounds of them, that this run made in the phase */
     int64_t log_every, saved_step;
-    int evaluated; /* eval_values are set */
+    const md_task *saved_task; /* whose update saved_step is */
     double start, shown;
     int64_t pages_early;
     int64_t pages_late;
 } md_run;
+
+/* The entries of a run: those of the phases, or the one that the command line names. */
+MD_COLD void md_select(md_run *r, int task) {
+    if (r->task != &r->tasks[task]) {
+        r->task = &r->tasks[task];
+        r->task->staged = -1; /* all stage in the same place */
+    }
+}
 
 MD_COLD md_text *md_line(md_run *r) {
     r->line = md_text_make(r->line_bytes, sizeof r->line_bytes);
@@ -110,8 +129,11 @@ MD_COLD void md_json_metrics(md_text *t, const md_entry *e, const double *values
 /* ---- memory --------------------------------------------------------------------------------- */
 
 MD_COLD size_t md_data_bytes(const md_run *r) {
-    return (r->has_data ? r->data.resident : 0) + r->array_bytes +
-           md_round_up(r->block.size, md_page());
+    size_t bytes = r->array_bytes + md_round_up(r->block.size, md_page());
+    for (int i = 0; i < r->set_count; i++) {
+        bytes += r->sets[i].resident;
+    }
+    return bytes;
 }
 
 MD_COLD void md_memory_row(md_text *t, const char *name, uint64_t bytes, const char *what) {
@@ -176,28 +198,36 @@ MD_COLD void md_text_values(md_text *t, const md_entry *e, const double *values,
 }
 
 MD_COLD int64_t md_epoch(const md_run *r, int64_t step) {
-    return r->per_epoch > 0 ? step / r->per_epoch : 0;
+    return r->task->per_epoch > 0 ? step / r->task->per_epoch : 0;
+}
+
+/* Which of several entries a line is about. */
+MD_COLD void md_text_task(const md_run *r, md_text *t) {
+    if (r->task_count > 1) {
+        md_text_format(t, "%s: ", r->task->entry->name);
+    }
 }
 
 MD_COLD void md_text_step(md_run *r, md_text *t) {
-    md_text_format(t, "step %lld", (long long)r->step);
-    if (r->per_epoch > 0) {
-        md_text_format(t, "  epoch %lld", (long long)md_epoch(r, r->step));
+    md_text_task(r, t);
+    md_text_format(t, "step %lld", (long long)r->task->step);
+    if (r->task->per_epoch > 0) {
+        md_text_format(t, "  epoch %lld", (long long)md_epoch(r, r->task->step));
     }
-    md_text_values(t, r->entry, r->values, r->entry->extra_count);
+    md_text_values(t, r->task->entry, r->task->values, r->task->entry->extra_count);
 }
 
 MD_COLD void md_log_step(md_run *r) {
-    const md_entry *e = r->entry;
+    const md_entry *e = r->task->entry;
     md_text *t = md_line(r);
     if (r->options.log == MD_LOG_JSON) {
         md_text_format(t, "{\"event\":\"step\",\"entry\":\"%s\",\"step\":%lld,\"epoch\":%lld",
-                       e->name, (long long)r->step, (long long)md_epoch(r, r->step));
-        md_json_value(t, "loss", r->values[0]);
+                       e->name, (long long)r->task->step, (long long)md_epoch(r, r->task->step));
+        md_json_value(t, "loss", r->task->values[0]);
         for (int i = 0; i < e->extra_count; i++) {
-            md_json_value(t, e->extras[i], r->values[1 + e->metric_count + i]);
+            md_json_value(t, e->extras[i], r->task->values[1 + e->metric_count + i]);
         }
-        md_json_metrics(t, e, r->values);
+        md_json_metrics(t, e, r->task->values);
         md_text_add(t, "}\n");
     } else {
         md_text_step(r, t);
@@ -207,45 +237,53 @@ MD_COLD void md_log_step(md_run *r) {
 }
 
 /* The line that a terminal shows, drawn over itself at most ten times a second. */
-MD_COLD void md_log_progress(md_run *r) {
+MD_COLD void md_log_progress(md_run *r, int first, int end) {
     double now = md_seconds();
     if (now - r->shown < 0.1) {
         return;
     }
-    double rate = (double)r->step / (now - r->start);
-    double left = (double)(r->steps - r->step) / rate;
+    double rate = (double)r->made / (now - r->start);
+    double left = (double)(r->tasks[first].steps - r->tasks[first].step) / rate;
     md_text *t = md_line(r);
     r->shown = now;
     md_text_add(t, "\r");
-    md_text_step(r, t);
-    md_text_format(t, "  %.4g steps/s  %lld:%02d left\033[K", rate, (long long)left / 60,
+    for (int i = first; i < end; i++) {
+        md_select(r, i);
+        md_text_step(r, t);
+        md_text_add(t, "  ");
+    }
+    md_text_format(t, "%.4g steps/s  %lld:%02d left\033[K", rate, (long long)left / 60,
                    (int)((long long)left % 60));
     (void)md_write_fd(STDOUT_FILENO, t->at, t->used);
     r->drawn = 1;
 }
 
 MD_COLD void md_log_eval(md_run *r, int64_t rows) {
-    const md_entry *e = r->entry;
+    const md_entry *e = r->task->entry;
     const char *set = r->model->datasets[e->dataset].name;
     md_text *t = md_line(r);
     if (r->options.log == MD_LOG_JSON) {
-        md_text_format(t, "{\"event\":\"eval\",\"step\":%lld,\"data\":\"%s\",\"rows\":%lld",
-                       (long long)r->step, set, (long long)rows);
-        md_json_value(t, "loss", r->eval_values[0]);
-        md_json_metrics(t, e, r->eval_values);
+        md_text_format(t,
+                       "{\"event\":\"eval\",\"entry\":\"%s\",\"step\":%lld,\"data\":\"%s\","
+                       "\"rows\":%lld",
+                       e->name, (long long)r->task->step, set, (long long)rows);
+        md_json_value(t, "loss", r->task->eval_values[0]);
+        md_json_metrics(t, e, r->task->eval_values);
         md_text_add(t, "}\n");
         md_print(r);
     } else if (r->options.log == MD_LOG_TEXT) {
-        md_text_format(t, "eval at step %lld: %s, %lld rows:", (long long)r->step, set,
+        md_text_task(r, t);
+        md_text_format(t, "eval at step %lld: %s, %lld rows:", (long long)r->task->step, set,
                        (long long)rows);
-        md_text_values(t, e, r->eval_values, 0);
+        md_text_values(t, e, r->task->eval_values, 0);
         md_text_add(t, "\n");
         md_print(r);
     }
 }
 
-MD_COLD void md_log_end(md_run *r) {
-    const md_entry *e = r->entry;
+/* The end of one entry; `last`: of those that end together. */
+MD_COLD void md_log_end(md_run *r, int last) {
+    const md_entry *e = r->task->entry;
     md_text *t = md_line(r);
     double seconds = md_seconds() - r->start;
     uint64_t peak = md_peak_bytes();
@@ -254,10 +292,10 @@ MD_COLD void md_log_end(md_run *r) {
     int64_t growth = r->made > 2 ? r->pages_late - r->pages_early : 0;
     if (r->options.log == MD_LOG_JSON) {
         md_text_format(t, "{\"event\":\"end\",\"entry\":\"%s\",\"steps\":%lld", e->name,
-                       (long long)r->step);
+                       (long long)r->task->step);
         md_json_value(t, "seconds", (double)(float)seconds);
-        md_json_value(t, "loss", r->values[0]);
-        md_json_metrics(t, e, r->evaluated ? r->eval_values : r->values);
+        md_json_value(t, "loss", r->task->values[0]);
+        md_json_metrics(t, e, r->task->evaluated ? r->task->eval_values : r->task->values);
         md_json_count(t, "bound_bytes", r->regions.mapped);
         md_json_count(t, "peak_over_process_bytes", over);
         md_json_count(t, "peak_rss_bytes", peak);
@@ -266,14 +304,18 @@ MD_COLD void md_log_end(md_run *r) {
     } else if (r->options.log == MD_LOG_TEXT) {
         char number[40];
         md_text digits = md_text_make(number, sizeof number);
-        md_text_format(t, "%lld steps in %.2f s (%.4g steps/s)\n", (long long)r->step, seconds,
-                       seconds > 0 ? (double)r->step / seconds : 0.0);
-        md_text_grouped(&digits, r->regions.mapped);
-        md_text_format(t, "memory: bound with pad %s bytes, measured peak ", number);
-        digits = md_text_make(number, sizeof number);
-        md_text_grouped(&digits, over);
-        md_text_format(t, "%s over process, libraries and data; pages added since step 2: %lld\n",
-                       number, (long long)growth);
+        md_text_task(r, t);
+        md_text_format(t, "%lld steps in %.2f s (%.4g steps/s)\n", (long long)r->task->step,
+                       seconds, seconds > 0 ? (double)r->made / seconds : 0.0);
+        if (last) {
+            md_text_grouped(&digits, r->regions.mapped);
+            md_text_format(t, "memory: bound with pad %s bytes, measured peak ", number);
+            digits = md_text_make(number, sizeof number);
+            md_text_grouped(&digits, over);
+            md_text_format(t,
+                           "%s over process, libraries and data; pages added since step 2: %lld\n",
+                           number, (long long)growth);
+        }
         md_print(r);
     }
 }

@@ -17,9 +17,10 @@
 
 enum { MD_PATHS = 32, MD_PATH_TEXT = 1024 };
 
-/* Paths of data files that are made up here: one place for each file and part. */
+/* Paths of data files that are made up here: one place for each file and part of each data set. */
 typedef struct md_paths {
     md_run *run;
+    int used; /* by the data sets that are open */
     char text[MD_PATHS][MD_PATH_TEXT];
 } md_paths;
 
@@ -59,10 +60,11 @@ MD_COLD const char *md_path_part(char *text, const char *value, int part) {
 /* An md_path_fn: --data by the file's name, by the data set's name, then the source. */
 MD_COLD const char *md_path_of(void *user, const md_dataset *set, int file, int part) {
     md_paths *p = (md_paths *)user;
-    char *text = p->text[(file * MD_PARTS + part) % MD_PATHS];
-    const char *value = md_option_value(&p->run->options, "--data", set->files[file].name);
+    char *text = p->text[(p->used + file * MD_PARTS + part) % MD_PATHS];
+    const md_options *o = &p->run->options;
+    const char *value = md_option_of(o, "--data", set->name, set->files[file].name);
     if (value == NULL && set->file_count == 1) {
-        value = md_option_value(&p->run->options, "--data", set->name);
+        value = md_option_of(o, "--data", set->name, set->name);
     }
     if (value != NULL) {
         return md_path_part(text, value, part);
@@ -73,19 +75,55 @@ MD_COLD const char *md_path_of(void *user, const md_dataset *set, int file, int 
 
 /* ---- setting up ----------------------------------------------------------------------------- */
 
-/* Arrays of the run, sized by the descriptor, in one mapping. */
+typedef struct md_task_counts {
+    size_t inputs, outputs, values, rows, sums;
+} md_task_counts;
+
+MD_COLD md_task_counts md_task_count(const md_entry *e) {
+    md_task_counts n;
+    n.inputs = (size_t)e->input_count;
+    n.outputs = (size_t)e->output_count;
+    n.values = 1 + (size_t)e->metric_count + (size_t)e->extra_count;
+    n.rows = (size_t)(e->rows > e->eval_rows ? e->rows : e->eval_rows);
+    n.sums = (size_t)e->eval_sums;
+    return n;
+}
+
+/* Room for the arrays of a task. */
+MD_COLD size_t md_task_room(const md_entry *e) {
+    md_task_counts n = md_task_count(e);
+    return md_round_up(n.inputs * sizeof(md_array), 64) +
+           3 * md_round_up(n.inputs * sizeof(int64_t), 64) +
+           md_round_up(n.outputs * sizeof(void *), 64) + md_round_up(n.rows * sizeof(int64_t), 64) +
+           2 * md_round_up(n.values * sizeof(double), 64) +
+           2 * md_round_up(n.sums * sizeof(double), 64);
+}
+
+MD_COLD void md_task_open(md_task *k, const md_entry *e, md_block_mem *b) {
+    md_task_counts n = md_task_count(e);
+    k->entry = e;
+    k->arrays = (md_array *)md_take(b, n.inputs * sizeof(md_array));
+    k->slices = (int64_t *)md_take(b, n.inputs * sizeof(int64_t));
+    k->scalars = (uint64_t *)md_take(b, n.inputs * sizeof(int64_t));
+    k->in = (const void **)md_take(b, n.inputs * sizeof(int64_t));
+    k->results = (const void **)md_take(b, n.outputs * sizeof(void *));
+    k->rows = (int64_t *)md_take(b, n.rows * sizeof(int64_t));
+    k->values = (double *)md_take(b, n.values * sizeof(double));
+    k->eval_values = (double *)md_take(b, n.values * sizeof(double));
+    k->sums = (double *)md_take(b, n.sums * sizeof(double));
+    k->part_sums = (double *)md_take(b, n.sums * sizeof(double));
+    k->staged = -1;
+}
+
+/* The tasks of the run and their arrays, sized by the descriptor, in one mapping. */
 MD_COLD int md_setup_block(md_run *r) {
-    const md_entry *e = r->entry;
-    size_t inputs = (size_t)e->input_count;
-    size_t values = 1 + (size_t)e->metric_count + (size_t)e->extra_count;
-    size_t rows = (size_t)(e->rows > e->eval_rows ? e->rows : e->eval_rows);
+    size_t count = (size_t)md_option_entries(&r->options, r->model);
     md_block_mem *b = &r->block;
-    b->size = md_round_up(r->model->tensor_count, 64) + md_round_up(inputs * sizeof(md_array), 64) +
-              2 * md_round_up(inputs * sizeof(int64_t), 64) +
-              md_round_up((size_t)e->output_count * sizeof(void *), 64) +
-              md_round_up(rows * sizeof(int64_t), 64) +
-              2 * md_round_up(values * sizeof(double), 64) +
-              2 * md_round_up((size_t)e->eval_sums * sizeof(double), 64);
+    b->size = md_round_up(r->model->tensor_count, 64) + md_round_up(count * sizeof(md_task), 64) +
+              md_round_up(count * sizeof(md_data), 64);
+    for (size_t i = 0; i < count; i++) {
+        b->size += md_task_room(md_option_entry(&r->options, r->model, (int)i));
+    }
     b->used = 0;
     b->at = (char *)md_map(b->size);
     if (b->at == NULL) {
@@ -94,37 +132,44 @@ MD_COLD int md_setup_block(md_run *r) {
     }
     md_touch_write(b->at, b->size);
     r->seen = (unsigned char *)md_take(b, r->model->tensor_count);
-    r->arrays = (md_array *)md_take(b, inputs * sizeof(md_array));
-    r->slices = (int64_t *)md_take(b, inputs * sizeof(int64_t));
-    r->in = (const void **)md_take(b, inputs * sizeof(int64_t));
-    r->results = (const void **)md_take(b, (size_t)e->output_count * sizeof(void *));
-    r->rows = (int64_t *)md_take(b, rows * sizeof(int64_t));
-    r->values = (double *)md_take(b, values * sizeof(double));
-    r->eval_values = (double *)md_take(b, values * sizeof(double));
-    r->sums = (double *)md_take(b, (size_t)e->eval_sums * sizeof(double));
-    r->part_sums = (double *)md_take(b, (size_t)e->eval_sums * sizeof(double));
+    r->sets = (md_data *)md_take(b, count * sizeof(md_data));
+    r->tasks = (md_task *)md_take(b, count * sizeof(md_task));
+    r->task_count = (int)count;
+    for (int i = 0; i < r->task_count; i++) {
+        md_task_open(&r->tasks[i], md_option_entry(&r->options, r->model, i), b);
+        r->tasks[i].phase = r->options.phases ? r->model->phases[i].phase : 0;
+    }
+    r->task = r->tasks;
     return MD_EXIT_OK;
 }
 
+/* Opens the data of the task at hand, unless another one has. */
 MD_COLD int md_setup_data(md_run *r, md_paths *paths) {
-    const md_entry *e = r->entry;
+    md_task *k = r->task;
+    const md_entry *e = k->entry;
     if (r->options.command == MD_RUN_EVAL && (e->eval == NULL || e->dataset < 0)) {
         return md_fail(&r->message, MD_EXIT_USAGE, "'%s' has no data set to evaluate on", e->name);
     }
     if (e->dataset < 0) {
         return MD_EXIT_OK;
     }
-    if (r->model->datasets[e->dataset].file_count * MD_PARTS > MD_PATHS) {
-        return md_fail(&r->message, MD_EXIT_DATA, "more than %d files in a data set",
-                       MD_PATHS / MD_PARTS);
+    const md_dataset *set = &r->model->datasets[e->dataset];
+    for (int i = 0; i < r->set_count; i++) {
+        k->data = r->sets[i].set == set ? &r->sets[i] : k->data;
     }
-    paths->run = r;
-    r->has_data = 1;
-    int rc = md_data_open(&r->data, &r->model->datasets[e->dataset], md_path_of, paths, &r->stream,
-                          &r->message);
+    int rc = MD_EXIT_OK;
+    if (k->data == NULL) {
+        if (paths->used + set->file_count * MD_PARTS > MD_PATHS) {
+            return md_fail(&r->message, MD_EXIT_DATA, "more than %d files in the data of a run",
+                           MD_PATHS / MD_PARTS);
+        }
+        k->data = &r->sets[r->set_count++];
+        rc = md_data_open(k->data, set, md_path_of, paths, &r->stream, &r->message);
+        paths->used += set->file_count * MD_PARTS;
+    }
     if (rc == MD_EXIT_OK) {
-        r->train_rows = md_data_rows(&r->data, MD_PART_TRAIN);
-        r->held_rows = md_data_rows(&r->data, MD_PART_HELD);
+        k->train_rows = md_data_rows(k->data, MD_PART_TRAIN);
+        k->held_rows = md_data_rows(k->data, MD_PART_HELD);
     }
     return rc;
 }
@@ -156,10 +201,10 @@ MD_COLD int md_setup_threads(md_run *r) {
 }
 
 MD_COLD int md_setup_scalars(md_run *r) {
-    const md_entry *e = r->entry;
+    const md_entry *e = r->task->entry;
     for (int i = 0; i < e->hyper_count; i++) {
         const md_scalar *s = &e->hypers[i];
-        const char *text = md_option_value(&r->options, "--set", s->name);
+        const char *text = md_option_of(&r->options, "--set", e->name, s->name);
         md_number n;
         if (text == NULL) {
             continue;
@@ -194,7 +239,12 @@ MD_COLD int md_setup_model(md_run *r) {
             return rc;
         }
     }
-    return md_setup_scalars(r);
+    int rc = MD_EXIT_OK;
+    for (int i = 0; i < r->task_count && rc == MD_EXIT_OK; i++) {
+        md_select(r, i);
+        rc = md_setup_scalars(r);
+    }
+    return rc;
 }
 
 MD_COLD int md_setup(md_run *r, md_paths *paths) {
@@ -202,7 +252,9 @@ MD_COLD int md_setup(md_run *r, md_paths *paths) {
     if (rc == MD_EXIT_OK) {
         rc = md_setup_block(r);
     }
-    if (rc == MD_EXIT_OK) {
+    paths->run = r;
+    for (int i = 0; i < r->task_count && rc == MD_EXIT_OK; i++) {
+        md_select(r, i);
         rc = md_setup_data(r, paths);
     }
     if (rc == MD_EXIT_OK && r->options.command == MD_RUN_TRAIN) {
@@ -222,7 +274,8 @@ MD_COLD int md_setup(md_run *r, md_paths *paths) {
     if (rc == MD_EXIT_OK) {
         rc = md_setup_model(r);
     }
-    if (rc == MD_EXIT_OK) {
+    for (int i = 0; i < r->task_count && rc == MD_EXIT_OK; i++) {
+        md_select(r, i);
         rc = md_stage_setup(r);
     }
     if (rc == MD_EXIT_OK) { /* last: it empties a table that is there */
@@ -233,12 +286,13 @@ MD_COLD int md_setup(md_run *r, md_paths *paths) {
 
 /* Gives the memory back, so that leak checkers have nothing to say. */
 MD_COLD void md_teardown(md_run *r) {
-    const md_entry *e = r->entry;
-    for (int i = 0; e != NULL && r->arrays != NULL && i < e->input_count; i++) {
-        md_array_close(&r->arrays[i]);
+    for (int i = 0; i < r->task_count; i++) {
+        for (int k = 0; k < r->tasks[i].entry->input_count; k++) {
+            md_array_close(&r->tasks[i].arrays[k]);
+        }
     }
-    if (r->has_data) {
-        md_data_close(&r->data);
+    for (int i = 0; i < r->set_count; i++) {
+        md_data_close(&r->sets[i]);
     }
     md_unmap(r->block.at, r->block.size);
     if (r->regions.base != NULL) {
@@ -364,7 +418,6 @@ MD_COLD int md_main(const md_model *model, int argc, char **argv) {
     r->process = md_resident_bytes();
     md_signals();
     int rc = md_options_parse(&r->options, model, argc, argv, &r->message);
-    r->entry = r->options.entry;
     if (rc == MD_EXIT_OK) {
         rc = md_dispatch(r, &paths);
     }

@@ -131,6 +131,12 @@ typedef struct md_entry {
 
 /* ---- the model ------------------------------------------------------------------------------ */
 
+/* A train in its place of the run without a name: those of one phase take turns. */
+typedef struct md_phase {
+    int entry; /* index in md_model.entries */
+    int phase; /* 0, 1, ... */
+} md_phase;
+
 /* One line of the summary by layer that `info` prints. */
 typedef struct md_layer {
     const char *path;  /* "net.fc1" */
@@ -157,6 +163,8 @@ typedef struct md_model {
     int dataset_count;
     const md_entry *entries; /* in the order of the source */
     int entry_count;
+    const md_phase *phases; /* in their order; may be empty */
+    int phase_count;
     const md_layer *layers; /* may be empty */
     int layer_count;
     const md_damage *damage; /* of the instance, with --checks=canary; else NULL */

@@ -24,8 +24,9 @@ typedef struct md_options {
     int argc;
     char **argv;
     md_command command;
-    const md_entry *entry; /* NULL for info */
-    int64_t steps, epochs; /* 0: as the source says */
+    const md_entry *entry; /* NULL for info; of a run of phases the first */
+    int phases;            /* the run is that of md_model.phases */
+    int64_t steps, epochs; /* of every train, 0: as the source says */
     int64_t seed;
     int64_t save_every, eval_every, log_every; /* 0: not asked for */
     int64_t threads;                           /* 0: as the bound provides */
@@ -48,8 +49,8 @@ typedef struct md_option {
 
 MD_COLD const md_option *md_option_table(void) {
     static const md_option table[] = {
-        {"--steps", MD_OPT_COUNT, MD_IN_TRAIN, "N", "updates to make"},
-        {"--epochs", MD_OPT_COUNT, MD_IN_TRAIN, "N", "passes over the data to make"},
+        {"--steps", MD_OPT_COUNT, MD_IN_TRAIN, "[TRAIN=]N", "updates to make"},
+        {"--epochs", MD_OPT_COUNT, MD_IN_TRAIN, "[TRAIN=]N", "passes over the data to make"},
         {"--seed", MD_OPT_COUNT, MD_IN_RUNS, "S", "of weights, order and draws (0)"},
         {"--set", MD_OPT_PAIR, MD_IN_RUNS, "NAME=VALUE", "a hyper-parameter or scalar input"},
         {"--data", MD_OPT_PAIR, MD_IN_TRAIN | MD_IN_EVAL, "NAME=PATH[,HELD_OUT]",
@@ -123,9 +124,38 @@ MD_COLD const char *md_option_value(const md_options *o, const char *option, con
     return found;
 }
 
+/* The same for OWNER.NAME, or else NAME alone, which means each owner that has it. */
+MD_COLD const char *md_option_of(const md_options *o, const char *option, const char *owner,
+                                 const char *name) {
+    char whole[512];
+    snprintf(whole, sizeof whole, "%s.%s", owner, name);
+    const char *value = md_option_value(o, option, whole);
+    return value != NULL ? value : md_option_value(o, option, name);
+}
+
+/* NAME=N of --steps and --epochs; 0: not asked for. Its form was checked. */
+MD_COLD int64_t md_option_number(const md_options *o, const char *option, const char *name) {
+    const char *value = md_option_value(o, option, name);
+    int64_t n = 0;
+    return value != NULL && md_parse_integer(value, &n) ? n : 0;
+}
+
+/* How many entries the run has, and one of them. */
+MD_COLD int md_option_entries(const md_options *o, const md_model *m) {
+    return o->phases ? m->phase_count : 1;
+}
+
+MD_COLD const md_entry *md_option_entry(const md_options *o, const md_model *m, int i) {
+    return o->phases ? &m->entries[m->phases[i].entry] : o->entry;
+}
+
 MD_COLD int md_option_count(md_options *o, const md_option *option, const char *value,
                             md_text *message) {
     int64_t n = 0;
+    const char *named = option->value[0] == '[' ? strchr(value, '=') : NULL;
+    if (named != NULL) { /* for one train, read again when it is planned */
+        value = named + 1;
+    }
     int64_t least = strcmp(option->name, "--seed") == 0 ? 0 : 1;
     if (!md_parse_integer(value, &n) || n < least) {
         return md_fail(message, MD_EXIT_USAGE, "%s needs a whole number from %d up, not '%s'",
@@ -141,7 +171,7 @@ MD_COLD int md_option_count(md_options *o, const md_option *option, const char *
                   {"--eval-every", &o->eval_every},
                   {"--log-every", &o->log_every},
                   {"--threads", &o->threads}};
-    for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) {
+    for (size_t i = 0; i < sizeof fields / sizeof *fields && named == NULL; i++) {
         if (strcmp(fields[i].name, option->name) == 0) {
             *fields[i].to = n;
         }
@@ -183,9 +213,15 @@ MD_COLD int md_option_means(md_command command, const md_entry *e) {
                                     : e->kind == MD_TRAIN;
 }
 
-/* Without a name the first train of the source is meant; otherwise the only candidate. */
+/* Without a name the phases are meant, or the first train of the source; otherwise the only
+ * candidate. */
 MD_COLD int md_option_only(md_options *o, const md_model *m, md_text *message) {
     int found = 0;
+    if (o->command == MD_RUN_TRAIN && m->phase_count > 0) {
+        o->phases = 1;
+        o->entry = md_option_entry(o, m, 0);
+        return MD_EXIT_OK;
+    }
     for (int i = 0; i < m->entry_count; i++) {
         if (md_option_means(o->command, &m->entries[i]) && found++ == 0) {
             o->entry = &m->entries[i];
@@ -283,82 +319,89 @@ MD_COLD int md_option_one(md_options *o, const md_option *option, const char *va
     return MD_EXIT_OK;
 }
 
-/* Does the name in front of '=' equal this one? */
-MD_COLD int md_pair_names(const char *pair, const char *name) {
-    size_t n = strlen(name);
+/* Does what stands in front of '=' equal NAME or OWNER.NAME? */
+MD_COLD int md_pair_names(const char *pair, const char *owner, const char *name) {
+    size_t n = strlen(name), front = strlen(owner);
+    if (strncmp(pair, owner, front) == 0 && pair[front] == '.' &&
+        strncmp(pair + front + 1, name, n) == 0 && pair[front + 1 + n] == '=') {
+        return 1;
+    }
     return strncmp(pair, name, n) == 0 && pair[n] == '=';
 }
 
-MD_COLD int md_pair_known(const md_model *m, const md_entry *e, const char *option,
-                          const char *pair) {
-    int known = 0;
-    if (strcmp(option, "--set") == 0) {
-        for (int i = 0; i < e->hyper_count; i++) {
-            known |= md_pair_names(pair, e->hypers[i].name);
-        }
+MD_COLD int md_pair_take(const char *const *names, const char *pair, md_text *list) {
+    if (list != NULL) {
+        md_text_format(list, " %s", names[1]);
     }
-    for (int i = 0; i < e->input_count; i++) {
-        int fits =
-            strcmp(option, "--in") == 0 || (strcmp(option, "--set") == 0 && e->inputs[i].rank == 0);
-        known |= fits && e->inputs[i].field < 0 && md_pair_names(pair, e->inputs[i].name);
+    return md_pair_names(pair, names[0], names[1]);
+}
+
+/* Looks among the names that an option of this entry takes: is that of `pair` one of them? With a
+ * text, lists them there instead. */
+MD_COLD int md_pair_known(const md_model *m, const md_entry *e, const char *option,
+                          const char *pair, md_text *list) {
+    int known = 0;
+    int in = strcmp(option, "--in") == 0, set = strcmp(option, "--set") == 0;
+    const char *names[2] = {e->name, NULL}; /* whose, and what */
+    for (int i = 0; i < e->hyper_count && set; i++) {
+        names[1] = e->hypers[i].name;
+        known |= md_pair_take(names, pair, list);
+    }
+    for (int i = 0; i < e->input_count && (in || set); i++) {
+        if ((in || e->inputs[i].rank == 0) && e->inputs[i].field < 0) {
+            names[1] = e->inputs[i].name;
+            known |= md_pair_take(names, pair, list);
+        }
     }
     for (int i = 0; i < e->output_count && strcmp(option, "--out") == 0; i++) {
-        known |= md_pair_names(pair, e->outputs[i].name);
+        names[1] = e->outputs[i].name;
+        known |= md_pair_take(names, pair, list);
     }
     if (strcmp(option, "--data") == 0 && e->dataset >= 0) {
-        const md_dataset *set = &m->datasets[e->dataset];
-        for (int i = 0; i < set->file_count; i++) {
-            known |= md_pair_names(pair, set->files[i].name);
+        const md_dataset *data = &m->datasets[e->dataset];
+        names[0] = data->name;
+        for (int i = 0; i < data->file_count; i++) {
+            names[1] = data->files[i].name;
+            known |= md_pair_take(names, pair, list);
         }
-        known |= set->file_count == 1 && md_pair_names(pair, set->name);
+        if (data->file_count == 1) {
+            names[1] = data->name;
+            known |= md_pair_take(names, pair, list);
+        }
+    }
+    if (strcmp(option, "--steps") == 0 || strcmp(option, "--epochs") == 0) {
+        names[1] = e->name;
+        known |= md_pair_take(names, pair, list);
     }
     return known;
 }
 
-/* What may stand in front of '=' of an option, for a message. */
-MD_COLD void md_pair_names_list(const md_model *m, const md_entry *e, const char *option,
-                                md_text *t) {
-    for (int i = 0; i < e->hyper_count && strcmp(option, "--set") == 0; i++) {
-        md_text_format(t, " %s", e->hypers[i].name);
-    }
-    for (int i = 0; i < e->input_count; i++) {
-        int fits =
-            strcmp(option, "--in") == 0 || (strcmp(option, "--set") == 0 && e->inputs[i].rank == 0);
-        if (fits && e->inputs[i].field < 0) {
-            md_text_format(t, " %s", e->inputs[i].name);
-        }
-    }
-    for (int i = 0; i < e->output_count && strcmp(option, "--out") == 0; i++) {
-        md_text_format(t, " %s", e->outputs[i].name);
-    }
-    if (strcmp(option, "--data") == 0 && e->dataset >= 0) {
-        const md_dataset *set = &m->datasets[e->dataset];
-        for (int i = 0; i < set->file_count; i++) {
-            md_text_format(t, " %s", set->files[i].name);
-        }
-        if (set->file_count == 1) {
-            md_text_format(t, " %s", set->name);
-        }
-    }
-}
-
-/* Every name of --set, --data, --in and --out must be one that the entry has. */
+/* Every name of --set, --data, --in and --out must be one that an entry of the run has. */
 MD_COLD int md_options_names(const md_options *o, const md_model *m, md_text *message) {
-    static const char *const repeated[] = {"--set", "--data", "--in", "--out"};
+    static const char *const repeated[] = {"--set", "--data",  "--in",
+                                           "--out", "--steps", "--epochs"};
+    int entries = md_option_entries(o, m);
     for (size_t k = 0; k < sizeof repeated / sizeof *repeated; k++) {
         int at = 0;
         const char *pair;
         while ((pair = md_option_pair(o, repeated[k], &at)) != NULL) {
-            int bare = k == 3 && o->entry->output_count == 1 && strchr(pair, '=') == NULL;
-            if (bare || md_pair_known(m, o->entry, repeated[k], pair)) {
+            int bare = strchr(pair, '=') == NULL;
+            int known = bare && (k > 3 || (k == 3 && o->entry->output_count == 1));
+            for (int i = 0; i < entries; i++) {
+                known |= md_pair_known(m, md_option_entry(o, m, i), repeated[k], pair, NULL);
+            }
+            if (known) {
                 continue;
             }
             md_text names;
             char buffer[512];
             names = md_text_make(buffer, sizeof buffer);
-            md_pair_names_list(m, o->entry, repeated[k], &names);
+            for (int i = 0; i < entries; i++) {
+                (void)md_pair_known(m, md_option_entry(o, m, i), repeated[k], pair, &names);
+            }
             return md_fail(message, MD_EXIT_USAGE, "%s %s: '%s' has no such name%s%s", repeated[k],
-                           pair, o->entry->name, names.used > 0 ? "; there are:" : "", buffer);
+                           pair, o->phases ? m->name : o->entry->name,
+                           names.used > 0 ? "; there are:" : "", buffer);
         }
     }
     return MD_EXIT_OK;
@@ -442,6 +485,15 @@ MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **
 
 MD_COLD void md_options_help(const md_model *m, const char *program, md_text *t) {
     md_text_format(t, "usage: %s [COMMAND] [OPTION]...\ncommands:\n", program);
+    for (int i = 0; i < m->phase_count; i++) {
+        int turns = i > 0 && m->phases[i].phase == m->phases[i - 1].phase;
+        md_text_format(t, "%s%s",
+                       i == 0  ? "  without a word         "
+                       : turns ? ", "
+                               : " then ",
+                       m->entries[m->phases[i].entry].name);
+    }
+    md_text_add(t, m->phase_count > 0 ? "\n" : "");
     int named = 0;
     for (int i = 0; i < m->entry_count; i++) {
         if (strcmp(m->entries[i].name, "predict") == 0) {

@@ -12,11 +12,12 @@ enum { MD_SHOWN_VALUES = 64 };
 
 /* The path that --out gives for a result; NULL: none. */
 MD_FN const char *md_out_path(const md_run *r, const md_port *port) {
-    const char *path = md_option_value(&r->options, "--out", port->name);
+    const char *path = md_option_of(&r->options, "--out", r->task->entry->name, port->name);
     int at = 0;
     const char *pair;
     while (path == NULL && (pair = md_option_pair(&r->options, "--out", &at)) != NULL) {
-        if (r->entry->output_count == 1 && !md_pair_known(r->model, r->entry, "--out", pair)) {
+        if (r->task->entry->output_count == 1 &&
+            !md_pair_known(r->model, r->task->entry, "--out", pair, NULL)) {
             path = pair;
         }
     }
@@ -27,17 +28,17 @@ MD_FN const char *md_out_path(const md_run *r, const md_port *port) {
 MD_FN int md_predict_calls(md_run *r, int64_t *calls) {
     int first = -1;
     *calls = 1;
-    for (int i = 0; i < r->entry->input_count; i++) {
-        if (r->slices[i] <= 1) {
+    for (int i = 0; i < r->task->entry->input_count; i++) {
+        if (r->task->slices[i] <= 1) {
             continue;
         }
-        if (first >= 0 && r->slices[i] != *calls) {
+        if (first >= 0 && r->task->slices[i] != *calls) {
             return md_fail(&r->message, MD_EXIT_DATA,
-                           "%s holds %lld calls of '%s', but %s holds %lld", r->arrays[i].path,
-                           (long long)r->slices[i], r->entry->name, r->arrays[first].path,
-                           (long long)*calls);
+                           "%s holds %lld calls of '%s', but %s holds %lld",
+                           r->task->arrays[i].path, (long long)r->task->slices[i],
+                           r->task->entry->name, r->task->arrays[first].path, (long long)*calls);
         }
-        *calls = r->slices[i];
+        *calls = r->task->slices[i];
         first = i;
     }
     return MD_EXIT_OK;
@@ -77,7 +78,7 @@ MD_FN void md_show_result(md_run *r, const md_port *port, int64_t call, const vo
     }
     md_text_format(
         t, "{\"event\":\"result\",\"entry\":\"%s\",\"call\":%lld,\"name\":\"%s\",\"shape\":",
-        r->entry->name, (long long)call, port->name);
+        r->task->entry->name, (long long)call, port->name);
     md_text_shape(t, port->shape, port->rank);
     md_text_add(t, ",\"values\":[");
     for (size_t i = 0; i < count; i += MD_SHOWN_VALUES) {
@@ -123,15 +124,15 @@ MD_FN void md_result_data(md_out *out, const md_port *port, const void *data) {
 /* One call with slice number `index` of the inputs. */
 MD_FN int md_predict_call(md_run *r, int64_t index) {
     md_call call;
-    call.in = r->in;
-    call.out = r->results;
+    call.in = r->task->in;
+    call.out = r->task->results;
     call.values = NULL;
     call.rows = 0;
     md_stage_arrays(r, index);
-    int code = r->entry->call(r->model->net, &call);
+    int code = r->task->entry->call(r->model->net, &call);
     if (code != MD_OK) {
         char where[128];
-        snprintf(where, sizeof where, "call %lld of '%s'", (long long)index, r->entry->name);
+        snprintf(where, sizeof where, "call %lld of '%s'", (long long)index, r->task->entry->name);
         return md_model_failed(r, code, where);
     }
     return MD_EXIT_OK;
@@ -140,7 +141,7 @@ MD_FN int md_predict_call(md_run *r, int64_t index) {
 /* Opens the files of the results. No two of them, nor the weights, may be one file: the last one
  * written would take the place of the others. */
 MD_FN int md_predict_open(md_run *r, md_out *outs, int *files) {
-    const md_entry *e = r->entry;
+    const md_entry *e = r->task->entry;
     int rc = MD_EXIT_OK;
     for (int i = 0; i < e->output_count; i++) {
         outs[i].fd = -1;
@@ -167,7 +168,7 @@ MD_FN int md_predict_open(md_run *r, md_out *outs, int *files) {
 /* All calls. `outs` has one file a result; a result without a path is shown if it is asked for
  * nowhere else. */
 MD_FN int md_predict_all(md_run *r, md_out *outs, int64_t calls) {
-    const md_entry *e = r->entry;
+    const md_entry *e = r->task->entry;
     int files = 0;
     int rc = md_predict_open(r, outs, &files);
     for (int i = 0; i < e->output_count && rc == MD_EXIT_OK; i++) {
@@ -179,9 +180,9 @@ MD_FN int md_predict_all(md_run *r, md_out *outs, int64_t calls) {
         rc = md_predict_call(r, call);
         for (int i = 0; i < e->output_count && rc == MD_EXIT_OK; i++) {
             if (outs[i].fd >= 0) {
-                md_result_data(&outs[i], &e->outputs[i], r->results[i]);
+                md_result_data(&outs[i], &e->outputs[i], r->task->results[i]);
             } else if (files == 0 && r->options.log != MD_LOG_NONE) {
-                md_show_result(r, &e->outputs[i], call, r->results[i]);
+                md_show_result(r, &e->outputs[i], call, r->task->results[i]);
             }
         }
     }
@@ -198,7 +199,7 @@ MD_FN int md_predict_all(md_run *r, md_out *outs, int64_t calls) {
 MD_FN int md_predict(md_run *r) {
     int64_t calls = 1;
     int rc = md_predict_calls(r, &calls);
-    size_t bytes = sizeof(md_out) * (size_t)r->entry->output_count;
+    size_t bytes = sizeof(md_out) * (size_t)r->task->entry->output_count;
     md_out *outs = (md_out *)md_map(bytes);
     if (outs == NULL) {
         return md_fail(&r->message, MD_EXIT_MEMORY, "no memory for %zu bytes of file buffers",

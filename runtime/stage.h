@@ -29,27 +29,27 @@ MD_FN int64_t md_slices_of(const md_port *port, const md_array *a) {
 
 /* Opens and checks the array of one input. */
 MD_FN int md_stage_open(md_run *r, int index, const char *path) {
-    const md_port *port = &r->entry->inputs[index];
-    md_array *a = &r->arrays[index];
+    const md_port *port = &r->task->entry->inputs[index];
+    md_array *a = &r->task->arrays[index];
     int64_t per_call = (int64_t)(port->bytes / md_dtype_bytes(port->dtype));
     int rc = md_npy_open(a, path, &r->message);
     if (rc != MD_EXIT_OK) {
         return rc;
     }
     r->array_bytes += md_round_up(a->map_bytes, md_page());
-    r->slices[index] = md_slices_of(port, a);
-    if (r->slices[index] == 0) {
+    r->task->slices[index] = md_slices_of(port, a);
+    if (r->task->slices[index] == 0) {
         char have[256], want[256];
         md_text th = md_text_make(have, sizeof have);
         md_text tw = md_text_make(want, sizeof want);
         md_text_shape(&th, a->shape, a->rank);
         md_text_shape(&tw, port->shape, port->rank);
         return md_fail(&r->message, MD_EXIT_DATA, "%s: shape %s; input '%s' of '%s' takes %s", path,
-                       have, port->name, r->entry->name, want);
+                       have, port->name, r->task->entry->name, want);
     }
     size_t width = md_dtype_bytes(a->dtype);
     char *to = md_staging(r, port);
-    for (int64_t s = 0; s < r->slices[index]; s++) {
+    for (int64_t s = 0; s < r->task->slices[index]; s++) {
         const unsigned char *from = a->data + (size_t)(s * per_call) * width;
         int64_t bad = md_convert(to, port->dtype, from, a->dtype, a->swap, per_call);
         if (bad < 0 && port->lo < port->hi) {
@@ -74,9 +74,10 @@ MD_FN int md_stage_open(md_run *r, int index, const char *path) {
 
 /* A scalar input from --set. */
 MD_FN int md_stage_scalar(md_run *r, int index, const char *text) {
-    const md_port *port = &r->entry->inputs[index];
+    const md_port *port = &r->task->entry->inputs[index];
     md_number n;
     int ok = md_parse_value(text, &n) && md_put_number(md_staging(r, port), port->dtype, n);
+    memcpy(&r->task->scalars[index], md_staging(r, port), port->bytes);
     if (ok && port->lo < port->hi) {
         ok = md_out_of_range(md_staging(r, port), port->dtype, 0, 1, port->lo, port->hi) < 0;
     }
@@ -89,16 +90,16 @@ MD_FN int md_stage_scalar(md_run *r, int index, const char *text) {
 
 /* Every input that no data set feeds, before the first step. Staging also proves the region. */
 MD_FN int md_stage_setup(md_run *r) {
-    const md_entry *e = r->entry;
+    const md_entry *e = r->task->entry;
     for (int i = 0; i < e->input_count; i++) {
         const md_port *port = &e->inputs[i];
-        r->in[i] = md_staging(r, port);
+        r->task->in[i] = md_staging(r, port);
         if (port->field >= 0) {
             continue;
         }
-        const char *path = md_option_value(&r->options, "--in", port->name);
+        const char *path = md_option_of(&r->options, "--in", e->name, port->name);
         const char *text =
-            port->rank == 0 ? md_option_value(&r->options, "--set", port->name) : NULL;
+            port->rank == 0 ? md_option_of(&r->options, "--set", e->name, port->name) : NULL;
         int rc;
         if (path != NULL) {
             rc = md_stage_open(r, i, path);
@@ -120,25 +121,31 @@ MD_FN int md_stage_setup(md_run *r) {
     return MD_EXIT_OK;
 }
 
-/* The arrays of --in for call number `call`; files with fewer slices start again. */
+/* What no data set feeds, for call number `call`: scalars, and arrays of --in, which start again
+ * when they end. Another entry may have staged its own in the same place. */
 MD_FN void md_stage_arrays(md_run *r, int64_t call) {
-    const md_entry *e = r->entry;
+    const md_entry *e = r->task->entry;
     for (int i = 0; i < e->input_count; i++) {
         const md_port *port = &e->inputs[i];
-        if (port->field >= 0 || r->slices[i] == 0) {
+        if (port->field >= 0) {
             continue;
         }
-        const md_array *a = &r->arrays[i];
+        if (r->task->slices[i] == 0) {
+            memcpy(md_staging(r, port), &r->task->scalars[i], port->bytes);
+            continue;
+        }
+        const md_array *a = &r->task->arrays[i];
         int64_t per_call = (int64_t)(port->bytes / md_dtype_bytes(port->dtype));
         const unsigned char *from =
-            a->data + (size_t)(call % r->slices[i] * per_call) * md_dtype_bytes(a->dtype);
+            a->data + (size_t)(call % r->task->slices[i] * per_call) * md_dtype_bytes(a->dtype);
         (void)md_convert(md_staging(r, port), port->dtype, from, a->dtype, a->swap, per_call);
     }
 }
 
 MD_FN uint64_t md_order_key(const md_run *r, int64_t epoch) {
     uint64_t key = UINT64_C(0xCBF29CE484222325);
-    for (const char *p = r->data.set->name; *p != 0; p++) { /* FNV-1a: by name, not by position */
+    for (const char *p = r->task->data->set->name; *p != 0;
+         p++) { /* FNV-1a: by name, not by position */
         key = (key ^ (unsigned char)*p) * UINT64_C(0x100000001B3);
     }
     key = md_mix64(key ^ md_mix64((uint64_t)r->options.seed));
@@ -146,45 +153,46 @@ MD_FN uint64_t md_order_key(const md_run *r, int64_t epoch) {
 }
 
 MD_FN void md_stage_rows(md_run *r, int part, int64_t count, int consecutive) {
-    const md_entry *e = r->entry;
+    const md_entry *e = r->task->entry;
     for (int i = 0; i < e->input_count; i++) {
         if (e->inputs[i].field >= 0) {
-            md_data_gather(&r->data, e->inputs[i].field, part, r->rows, count, consecutive,
-                           md_staging(r, &e->inputs[i]));
+            md_data_gather(r->task->data, e->inputs[i].field, part, r->task->rows, count,
+                           consecutive, md_staging(r, &e->inputs[i]));
         }
     }
 }
 
 /* The rows of an update; `update` counts from 0. */
 MD_FN void md_stage_batch(md_run *r, int64_t update) {
-    int64_t count = r->entry->rows;
-    int64_t epoch = update / r->per_epoch;
-    int64_t first = update % r->per_epoch * count;
-    int shuffle = r->data.set->shuffle;
-    if (!shuffle && r->staged == first) {
+    int64_t count = r->task->entry->rows;
+    int64_t epoch = update / r->task->per_epoch;
+    int64_t first = update % r->task->per_epoch * count;
+    int shuffle = r->task->data->set->shuffle;
+    if (!shuffle && r->task->staged == first) {
         return; /* the same rows lie there already */
     }
     uint64_t key = md_order_key(r, epoch);
     for (int64_t i = 0; i < count; i++) {
         int64_t j = first + i;
         if (shuffle) {
-            j = (int64_t)md_permute(key, (uint64_t)r->train_rows, (uint64_t)j);
+            j = (int64_t)md_permute(key, (uint64_t)r->task->train_rows, (uint64_t)j);
         }
-        r->rows[i] = md_data_index(&r->data, MD_PART_TRAIN, j);
+        r->task->rows[i] = md_data_index(r->task->data, MD_PART_TRAIN, j);
     }
-    int consecutive = !shuffle && r->rows[count - 1] - r->rows[0] == count - 1;
+    int consecutive = !shuffle && r->task->rows[count - 1] - r->task->rows[0] == count - 1;
     md_stage_rows(r, MD_PART_TRAIN, count, consecutive);
-    r->staged = shuffle ? -1 : first;
+    r->task->staged = shuffle ? -1 : first;
 }
 
 /* `used` rows from `first` on of a part, in their order; the rest of the batch repeats row 0. */
 MD_FN void md_stage_eval(md_run *r, int part, int64_t first, int64_t used) {
-    int64_t count = r->entry->eval_rows;
+    int64_t count = r->task->entry->eval_rows;
     for (int64_t i = 0; i < count; i++) {
-        r->rows[i] = md_data_index(&r->data, part, first + (i < used ? i : 0));
+        r->task->rows[i] = md_data_index(r->task->data, part, first + (i < used ? i : 0));
     }
-    md_stage_rows(r, part, count, used == count && r->rows[count - 1] - r->rows[0] == count - 1);
-    r->staged = -1;
+    md_stage_rows(r, part, count,
+                  used == count && r->task->rows[count - 1] - r->task->rows[0] == count - 1);
+    r->task->staged = -1;
 }
 
 #endif

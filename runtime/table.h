@@ -2,8 +2,10 @@
 /* table: `--log csv=FILE`, a table of the run for spreadsheets and plots.
  *
  * One header line, then a row for each logged step and each evaluation:
- * event,step,epoch,loss, the further values of a step (empty for an evaluation), the metrics. A row
- * is one write, so that a run that is killed leaves whole rows. A resumed run appends to the file.
+ * event,step,epoch,loss, the further values of a step (empty for an evaluation), the metrics. Runs
+ * of several trains say which in a second column, and have a column for each name that any has. A
+ * row is one write, so that a run that is killed leaves whole rows. A resumed run appends to the
+ * file.
  * Needs log.h; gives exit codes. */
 #ifndef MD_TABLE_H
 #define MD_TABLE_H
@@ -15,9 +17,38 @@ MD_COLD void md_table_write(md_run *r) {
     r->table_lost = r->table_lost == 0 ? error : r->table_lost;
 }
 
+/* The columns of an entry behind `loss`: further values of a step, then metrics. */
+MD_COLD const char *md_table_name(const md_entry *e, int column) {
+    return column < e->extra_count ? e->extras[column] : e->metrics[column - e->extra_count];
+}
+
+/* Which column of an entry has this name; -1: none. */
+MD_COLD int md_table_find(const md_entry *e, const char *name) {
+    for (int i = 0; i < e->extra_count + e->metric_count; i++) {
+        if (strcmp(md_table_name(e, i), name) == 0) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* The name of column `column` of task `task`, or NULL where an earlier task has it. */
+MD_COLD const char *md_table_column(const md_run *r, int task, int column) {
+    const char *name = md_table_name(r->tasks[task].entry, column);
+    for (int i = 0; i < task; i++) {
+        if (md_table_find(r->tasks[i].entry, name) >= 0) {
+            return NULL;
+        }
+    }
+    return name;
+}
+
+MD_COLD int md_table_columns(const md_run *r, int task) {
+    return r->tasks[task].entry->extra_count + r->tasks[task].entry->metric_count;
+}
+
 /* Opens the file before step 0. */
 MD_COLD int md_table_open(md_run *r) {
-    const md_entry *e = r->entry;
     const char *path = r->options.table;
     int flags = O_WRONLY | O_CREAT | O_CLOEXEC | (r->options.resume != NULL ? O_APPEND : O_TRUNC);
     struct stat info;
@@ -32,12 +63,14 @@ MD_COLD int md_table_open(md_run *r) {
         return MD_EXIT_OK;
     }
     md_text *t = md_line(r);
-    md_text_add(t, "event,step,epoch,loss");
-    for (int i = 0; i < e->extra_count; i++) {
-        md_text_format(t, ",%s", e->extras[i]);
-    }
-    for (int i = 0; i < e->metric_count; i++) {
-        md_text_format(t, ",%s", e->metrics[i]);
+    md_text_format(t, "event,%sstep,epoch,loss", r->task_count > 1 ? "entry," : "");
+    for (int i = 0; i < r->task_count; i++) {
+        for (int k = 0; k < md_table_columns(r, i); k++) {
+            const char *name = md_table_column(r, i, k);
+            if (name != NULL) {
+                md_text_format(t, ",%s", name);
+            }
+        }
     }
     md_text_add(t, "\n");
     md_table_write(r);
@@ -45,7 +78,6 @@ MD_COLD int md_table_open(md_run *r) {
 }
 
 MD_COLD void md_table_value(md_text *t, double value) {
-    md_text_add(t, ",");
     if (isnan(value)) {
         md_text_add(t, "nan");
     } else if (isinf(value)) {
@@ -57,22 +89,26 @@ MD_COLD void md_table_value(md_text *t, double value) {
 
 /* values: loss, metrics, extras of a step; loss and metrics of an evaluation. */
 MD_COLD void md_table_row(md_run *r, const char *event, const double *values, int extras) {
-    const md_entry *e = r->entry;
+    const md_entry *e = r->task->entry;
     if (r->table <= 0) {
         return;
     }
     md_text *t = md_line(r);
-    md_text_format(t, "%s,%lld,%lld", event, (long long)r->step, (long long)md_epoch(r, r->step));
+    md_text_format(t, "%s,%s%s%lld,%lld,", event, r->task_count > 1 ? e->name : "",
+                   r->task_count > 1 ? "," : "", (long long)r->task->step,
+                   (long long)md_epoch(r, r->task->step));
     md_table_value(t, values[0]);
-    for (int i = 0; i < e->extra_count; i++) {
-        if (extras) {
-            md_table_value(t, values[1 + e->metric_count + i]);
-        } else {
-            md_text_add(t, ",");
+    for (int i = 0; i < r->task_count; i++) {
+        for (int k = 0; k < md_table_columns(r, i); k++) {
+            const char *name = md_table_column(r, i, k);
+            int column = name == NULL ? -1 : md_table_find(e, name);
+            md_text_add(t, name == NULL ? "" : ",");
+            if (column >= e->extra_count) {
+                md_table_value(t, values[1 + column - e->extra_count]);
+            } else if (column >= 0 && extras) {
+                md_table_value(t, values[1 + e->metric_count + column]);
+            }
         }
-    }
-    for (int i = 0; i < e->metric_count; i++) {
-        md_table_value(t, values[1 + i]);
     }
     md_text_add(t, "\n");
     md_table_write(r);

@@ -349,10 +349,10 @@ static void test_signal(void **state) {
 static void test_usage(void **state) {
     (void)state;
     /* Without a name the first train runs: the option is missing, not the name. */
-    refuses(2, "--steps", "--steps needs a value: N");
+    refuses(2, "--steps", "--steps needs a value: [TRAIN=]N");
     refuses(2, "fti", "'fti' cannot be run; there are: fit feed predict weights; and the commands");
     refuses(2, "fit --stpes 3", "unknown option '--stpes'");
-    refuses(2, "fit --steps", "--steps needs a value: N");
+    refuses(2, "fit --steps", "--steps needs a value: [TRAIN=]N");
     refuses(2, "fit --steps 0", "--steps needs a whole number from 1 up, not '0'");
     refuses(2, "fit --steps 1e3", "--steps needs a whole number");
     refuses(2, "fit --steps 3 --epochs 2", "exclude each other");

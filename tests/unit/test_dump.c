@@ -334,6 +334,9 @@ static const char texts[] =
     "train fit(/// how fast\n lr: real = 0.125) of net on rows[B] {\n"
     "    loss mean(net(x)^2); optimizer adam(lr = lr); steps 7; budget 1 MiB;\n"
     "}\n"
+    "train more of net on rows[B] { loss mean(net(x)); optimizer sgd(lr = 0.1); }\n"
+    "train last of net.b { loss mean(net(zeros([B, 3]))); optimizer sgd(lr = 0.1); steps 3; }\n"
+    "phase more, fit then last;\n"
     "/// Calls.\n"
     "entry call(/// what\n/// goes in\n x: [B, 3], n: i32 in 0..9) at B = 1 { return y = net(x), k "
     "= n; }\n"
@@ -347,8 +350,7 @@ static void test_texts(void **state) {
     if (!m.module) {
         fail_msg("%s", m.messages);
     }
-    VEC_PUSH(&m.c.arena, &m.module->phase, "fit");
-    VEC_PUSH(&m.c.arena, &m.module->phase, "call");
+    assert_int_equal(m.module->phase.count, 3);
     m.module->doc = "First line\n\nthird";
     check_stages(m.module, "texts");
     dumped_done(&m);

@@ -254,6 +254,9 @@ static const Mistake mistakes[] = {
     {"@graph(test, \"a test\")\nentry e5() {",
      "@graph(eval_end, \"fit\") entry e8() { }\n@graph(test, \"a test\")\nentry e5() {", 902},
     {"entry e6(row: f32[3])", "entry e6(row: f32[3], other: f32[3])", 903},
+    {"float = f32)", "float = f32, phase = [\"fit\"])", 904},
+    {"float = f32)", "float = f32, phase = [[\"fit\"], [\"fit\"]])", 905},
+    {"float = f32)", "float = f32, phase = [[\"init\"]])", 905},
 };
 
 static void expect_error(Dumped *m, const char *what, int id) {

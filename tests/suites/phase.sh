@@ -1,0 +1,140 @@
+#!/bin/sh
+# Several trains in one run: what a run of phases does is what its trains do when they are called by
+# name, one update after the other; it can be stopped anywhere; nobody touches another's weights.
+# LONG=1 stops at 12 random moments.
+set -u
+. tests/lib.sh
+: "${LONG:=0}" "${SEED:=1}"
+[ "$LONG" = 1 ] && stops=12 || stops=2
+echo "phase: SEED=$SEED"
+
+"$MDLC" tests/suites/phase.mdl -o "$scratch/phase.c" 2>"$scratch/err" &&
+    $CC -O1 -march=native -fopenmp "$scratch/phase.c" -lm -o "$scratch/phase" ||
+    { fail phase "does not build: $(cat "$scratch/err")"; summary phase; exit 1; }
+program=$scratch/phase
+# Three slices [20, 10] of small numbers: each float is 2^-8 with two bits of its own.
+{
+    printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (60, 10), }"
+    # shellcheck disable=SC2059
+    printf "$(awk -v seed="$SEED" 'BEGIN { srand(seed); for (i = 0; i < 600; i++) printf "\\000\\%03o\\%03o\\073", rand() * 256, 128 + rand() * 64 }')"
+} >"$scratch/shift.npy"
+extra="--in shift=$scratch/shift.npy --set gain=0.5"
+run() { "$program" --log none $extra "$@" 2>"$scratch/err"; }
+fed() { "$program" g --log none $extra "$@" 2>"$scratch/err"; }
+alone() { "$program" "$@" --log none 2>"$scratch/err"; }
+says() { # NAME STATUS PATTERN COMMAND...
+    says_name=$1 says_want=$2 says_text=$3
+    shift 3
+    "$@"
+    says_rc=$?
+    if [ $says_rc -ne "$says_want" ]; then
+        fail "$says_name" "status $says_rc, not $says_want: $(cat "$scratch/err")"
+    else
+        grep -q "$says_text" "$scratch/err" && pass || fail "$says_name" "$(cat "$scratch/err")"
+    fi
+}
+
+# The same updates by name, in the order written.
+run --steps 4 --steps tune=5 --seed 7 --checkpoint "$scratch/whole" --save "$scratch/whole.w" && pass || fail "whole run" "$(cat "$scratch/err")"
+alone d --steps 1 --seed 7 --checkpoint "$scratch/chain" && fed --steps 1 --resume "$scratch/chain" --checkpoint "$scratch/chain"
+for round in 2 3 4; do
+    [ $round != 3 ] || cp "$scratch/chain" "$scratch/middle"
+    alone d --steps $round --resume "$scratch/chain" --checkpoint "$scratch/chain" &&
+        fed --steps $round --resume "$scratch/chain" --checkpoint "$scratch/chain"
+done
+cp "$scratch/chain" "$scratch/turned"
+alone tune --steps 5 --resume "$scratch/chain" --checkpoint "$scratch/chain" --save "$scratch/chain.w"
+same "updates by name" "$scratch/whole.w" "$scratch/chain.w"
+same "all that persists, by name" "$scratch/whole" "$scratch/chain"
+# The other order of turns is another run.
+fed --steps 1 --seed 7 --checkpoint "$scratch/other" && alone d --steps 1 --resume "$scratch/other" --checkpoint "$scratch/other"
+alone d --steps 1 --seed 7 --checkpoint "$scratch/first" && fed --steps 1 --resume "$scratch/first" --checkpoint "$scratch/first" --set gain=2
+cmp -s "$scratch/other" "$scratch/first" && fail "order" "makes no difference" || pass
+
+# Stopped between two rounds, between two phases, inside the second one.
+run --steps 4 --steps tune=2 --seed 7 --checkpoint "$scratch/second"
+for place in middle turned second; do
+    run --steps 4 --steps tune=5 --resume "$scratch/$place" --checkpoint "$scratch/part" --save "$scratch/part.w" ||
+        fail "resumed: $place" "$(cat "$scratch/err")"
+    same "resumed: $place" "$scratch/whole.w" "$scratch/part.w"
+    same "resumed, all that persists: $place" "$scratch/whole" "$scratch/part"
+done
+# A signal, at any moment; one that comes before the first update leaves nothing to go on from.
+run --steps 600 --steps tune=600 --seed 7 --save "$scratch/long.w"
+for pause in $(awk -v n=$stops -v seed="$SEED" 'BEGIN { srand(seed); for (i = 0; i < n; i++) printf "0.%03d\n", 20 + int(rand() * 200) }'); do
+    rm -f "$scratch"/part*
+    "$program" --log none $extra --steps 600 --steps tune=600 --seed 7 --checkpoint "$scratch/part" 2>/dev/null & child=$!
+    sleep "$pause"
+    kill -TERM $child 2>/dev/null
+    wait $child
+    from="--resume $scratch/part"
+    [ -f "$scratch/part" ] || from="--seed 7"
+    run --steps 600 --steps tune=600 $from --save "$scratch/part.w" || fail "stopped after $pause s" "$(cat "$scratch/err")"
+    same "stopped after $pause s" "$scratch/long.w" "$scratch/part.w"
+done
+
+# Whose weights an update changes: one of each from the same seed.
+alone d --steps 1 --seed 7 --save "$scratch/d" && fed --steps 1 --seed 7 --save "$scratch/g" && alone tune --steps 1 --seed 7 --save "$scratch/tune"
+for file in d g tune whole turned; do
+    alone weights --load "$scratch/$file" --out body_fc="$scratch/$file.body_fc" --out body_out="$scratch/$file.body_out" \
+        --out head_fc="$scratch/$file.head_fc" --out other_fc1="$scratch/$file.other_fc1" --out other_fc2="$scratch/$file.other_fc2" ||
+        fail "weights of $file" "$(cat "$scratch/err")"
+done
+keeps() { # FILE OTHER TENSOR...
+    keeps_a=$1 keeps_b=$2
+    shift 2
+    for tensor; do same "$tensor of $keeps_a and $keeps_b" "$scratch/$keeps_a.$tensor" "$scratch/$keeps_b.$tensor"; done
+}
+moves() {
+    moves_a=$1 moves_b=$2
+    shift 2
+    for tensor; do cmp -s "$scratch/$moves_a.$tensor" "$scratch/$moves_b.$tensor" && fail "$tensor of $moves_a and $moves_b" "is the same" || pass; done
+}
+keeps d g body_fc body_out
+keeps d tune body_fc other_fc1 other_fc2
+moves d g head_fc other_fc1 other_fc2
+moves d tune head_fc body_out
+# What the second phase freezes keeps its bytes, the rest of its models moves, others do not.
+keeps turned whole body_fc other_fc1 other_fc2
+moves turned whole body_out head_fc
+
+# What is printed: turns in their order, whose line it is, an end for each.
+# shellcheck disable=SC2086
+"$program" $extra --steps 3 --steps tune=2 --log json --log-every 1 --eval-every 2 --log csv="$scratch/table" >"$scratch/log"
+sed -n 's/.*"event":"\([a-z]*\)","entry":"\([a-z]*\)","step.*":\([0-9]*\),.*/\1 \2/p' "$scratch/log" | sed 's/,.*//' >"$scratch/lines"
+printf '%s\n' 'step d' 'step g' 'step d' 'step g' 'eval d' 'eval g' 'step d' 'step g' 'eval d' 'eval g' \
+    'end d' 'end g' 'step tune' 'step tune' 'eval tune' 'end tune' >"$scratch/expected"
+same "lines of the log" "$scratch/expected" "$scratch/lines"
+[ "$(grep -c '"resident_growth_pages":0}' "$scratch/log")" = 3 ] && pass || fail "pages" "$(grep growth "$scratch/log")"
+[ "$(head -n 1 "$scratch/table")" = event,entry,step,epoch,loss,lr,acc,grad_norm,mae ] &&
+    [ "$(awk -F, 'NF != 9' "$scratch/table" | wc -l)" = 0 ] && [ "$(wc -l <"$scratch/table")" = 14 ] && pass || fail "table" "$(cat "$scratch/table")"
+# An evaluation sees the scalars and arrays of its own train, whoever staged in between.
+loss=$(number "$(grep '"eval","entry":"g"' "$scratch/log" | tail -n 1)" mae)
+"$program" g $extra --steps 3 --log json --eval-every 2 >"$scratch/log.g"
+[ -n "$loss" ] && [ "$loss" = "$(number "$(grep '"eval"' "$scratch/log.g" | tail -n 1)" mae)" ] && pass || fail "evaluation between turns" "$loss"
+[ "$(grep '"eval","entry":"g"' "$scratch/log" | sed 's/.*"loss"/"loss"/')" = "$(grep '"eval"' "$scratch/log.g" | sed 's/.*"loss"/"loss"/')" ] && pass ||
+    fail "evaluation between turns" "other numbers than alone"
+
+# Options that name a train, and what does not fit.
+run --steps 2 --steps tune=1 --seed 7 --set lr=0.02 --save "$scratch/a" && run --steps d=2 --steps tune=1 --seed 7 --set d.lr=0.02 --set g.lr=0.02 --save "$scratch/b"
+same "a name alone means every train that has it" "$scratch/a" "$scratch/b"
+run --steps 2 --steps tune=1 --seed 7 --set lr=0.03 --set g.lr=0.02 --save "$scratch/b"
+cmp -s "$scratch/a" "$scratch/b" && fail "--set g.lr" "does nothing" || pass
+cp samples/data/diabetes.csv "$scratch/sick.csv"
+run --steps 2 --steps tune=1 --seed 7 --set lr=0.02 --data sick.f="$scratch/sick.csv" --save "$scratch/b" && same "--data SET.FILE" "$scratch/a" "$scratch/b"
+says "--data of one set" 1 "none.csv" run --steps 2 --data sick.f="$scratch/none.csv"
+says "--data of no set" 2 "no such name; there are: f digits f sick" run --steps 2 --data sack.f=x
+says "no such train" 2 "no such name; there are: d g tune" run --steps e=2
+says "no number" 2 "whole number from 1 up" run --steps d=
+says "turns of other lengths" 2 "'d' and 'g' take turns, but one is to make 2 updates and the other 3" run --steps d=2 --steps g=3
+says "epochs of other lengths" 2 "take turns, but one is to make 44 updates and the other 14" run --epochs 1
+says "steps and epochs of one" 2 "exclude each other" run --steps d=2 --epochs d=2
+says "no length" 2 "'d' does not say how long" run
+says "a name of another train" 2 "no such name" alone d --steps 1 --set gain=1
+says "an input that is missing" 2 "'g' needs input 'gain'" alone --steps 2
+says "turns that were left out" 1 "'d' has made 1 updates and 'g' 0, but they take turns" sh -c "\"$program\" d --steps 1 --checkpoint \"$scratch/out\" --log none && \"$program\" --log none $extra --steps 4 --resume \"$scratch/out\" 2>\"$scratch/err\""
+says "a phase that was left early" 2 "'g' has made 4 of 6 updates, but 'tune' behind it has begun; --steps g=N" run --steps 6 --resume "$scratch/second"
+says "weights" 1 "not a checkpoint of 'd'" run --steps 6 --resume "$scratch/whole.w"
+says "d diverges" 4 "of 'd' became .* nothing was saved" run --steps 50 --set d.lr=1e38
+says "g diverges" 4 "of 'g' became .*holds the weights of step [0-9]* of 'g'" run --steps 50 --set g.lr=1e38 --save "$scratch/x" --save-every 1
+summary phase
