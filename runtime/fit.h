@@ -369,7 +369,9 @@ MD_FN int md_update(md_run *r) {
     md_write_scalar(r, k->entry->epoch, md_epoch(r, k->step));
     int code = k->entry->call(r->model->net, &call);
     int rc = md_check_values(r, code);
-    k->step += rc == MD_EXIT_OK;
+    if (rc == MD_EXIT_OK) {
+        k->step++;
+    }
     return rc;
 }
 

@@ -54,7 +54,7 @@ hold tests/suites/wide.mdl "fit --data rows=$scratch/rows.npy" 40
 # That the counters see what they are there for: a call of the allocator, a mapping, a page a step.
 while IFS='|' read -r fault text; do
     "$MDLC" samples/diabetes.mdl -o "$scratch/fault.c" &&
-        sed "s#r->step++;#r->step++; $text#" "$scratch/fault.c" >"$scratch/faulty.c" &&
+        sed "s#k->step++;#k->step++; $text#" "$scratch/fault.c" >"$scratch/faulty.c" &&
         ! cmp -s "$scratch/fault.c" "$scratch/faulty.c" &&
         $CC -O0 "$scratch/faulty.c" tests/suites/hooks.c $watch -lm -o "$scratch/faulty" || { fail "$fault" "does not build"; continue; }
     few=$(run faulty fit 10 1) && many=$(run faulty fit 40 1) || { fail "$fault" "$(head -n 1 "$scratch/err")"; continue; }
@@ -66,7 +66,7 @@ while IFS='|' read -r fault text; do
     esac && pass || fail "$fault" "$few in 10 steps, $many in 40, $growth pages: nothing is seen"
 done <<'END'
 calls|free(malloc(64));
-maps|(void)mmap(NULL, 4096, r->step % 2 != 0 ? PROT_READ : PROT_NONE, MAP_PRIVATE + MAP_ANONYMOUS, -1, 0);
-page|{ static char *at; if (at == NULL) { at = (char *)md_map(400000); } at[r->step * 4096] = 1; }
+maps|(void)mmap(NULL, 4096, r->made % 2 != 0 ? PROT_READ : PROT_NONE, MAP_PRIVATE + MAP_ANONYMOUS, -1, 0);
+page|{ static char *at; if (at == NULL) { at = (char *)md_map(400000); } at[r->made * 4096] = 1; }
 END
 summary memory

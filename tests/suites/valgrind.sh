@@ -27,7 +27,7 @@ done
 
 # That a lost block and an allocation in a step are seen.
 "$MDLC" samples/diabetes.mdl -o "$scratch/fault.c" &&
-    sed 's#r->step++;#r->step++; if (malloc(8) == NULL) { return 1; }#' "$scratch/fault.c" >"$scratch/lost.c" &&
+    sed 's#k->step++;#k->step++; if (malloc(8) == NULL) { return 1; }#' "$scratch/fault.c" >"$scratch/lost.c" &&
     $CC -O0 "$scratch/lost.c" -lm -o "$scratch/lost" || fail "a lost block" "does not build"
 counts "$scratch/lost" 3 >"$scratch/count" && fail "a lost block" "is not seen" || pass
 [ "$(allocations)" != "${few:-}" ] && pass || fail "an allocation a step" "is not seen"
