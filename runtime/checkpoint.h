@@ -8,14 +8,16 @@
 #ifndef MD_CHECKPOINT_H
 #define MD_CHECKPOINT_H
 
-#include "runtime/log.h"
+#include "runtime/best.h"
 
 enum { MD_CHECKPOINT = MD_SAVE_ALL | MD_SAVE_RINGS };
 
 MD_COLD int md_checkpoint_save(md_run *r) {
     snprintf(r->out.keep, sizeof r->out.keep, "%s.old", r->options.checkpoint);
+    char note[MD_NOTE_BYTES];
+    int noted = md_best_note(r, note);
     int rc = md_save_file(&r->out, r->options.checkpoint, r->model, &r->regions.memory,
-                          MD_CHECKPOINT, &r->message);
+                          MD_CHECKPOINT, noted ? note : NULL, &r->message);
     r->out.keep[0] = 0;
     return rc;
 }
@@ -35,8 +37,9 @@ MD_COLD int64_t md_checkpoint_number(const md_run *r, const char *name) {
 
 MD_COLD int md_checkpoint_load(md_run *r, const char *path) {
     char name[512];
-    int rc =
-        md_load_file(path, r->model, &r->regions.memory, MD_CHECKPOINT, NULL, r->seen, &r->message);
+    char note[MD_NOTE_BYTES];
+    int rc = md_load_file(path, r->model, &r->regions.memory, MD_CHECKPOINT, NULL, r->seen, note,
+                          &r->message);
     int64_t seed = rc == MD_EXIT_OK ? md_checkpoint_number(r, "mdlc.seed") : 0;
     for (int i = 0; i < r->task_count && rc == MD_EXIT_OK; i++) {
         md_task *k = &r->tasks[i];
@@ -51,6 +54,7 @@ MD_COLD int md_checkpoint_load(md_run *r, const char *path) {
     }
     if (rc == MD_EXIT_OK) {
         r->options.seed = seed;
+        md_best_resume(r, note);
     }
     return rc;
 }

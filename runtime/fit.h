@@ -302,7 +302,7 @@ MD_FN int md_check_values(md_run *r, int code) {
 
 MD_FN int md_save_weights(md_run *r) {
     int rc = md_save_file(&r->out, r->options.save, r->model, &r->regions.memory, MD_SAVE_PARAMS,
-                          &r->message);
+                          NULL, &r->message);
     if (rc == MD_EXIT_OK) {
         r->saved_step = r->task->step;
         r->saved_task = r->task;
@@ -342,6 +342,7 @@ MD_FN int md_after_round(md_run *r, int first, int end) {
             if (rc != MD_EXIT_OK) {
                 return rc;
             }
+            md_best_seen(r);
         }
     }
     /* The end of the run has its own place; that of a phase is worth a copy. */
@@ -382,7 +383,7 @@ MD_FN int md_fit_phase(md_run *r, int first, int end) {
     r->start = md_seconds();
     r->made = 0;
     r->log_every = r->options.log_every > 0 ? r->options.log_every : md_log_interval(lead->steps);
-    while (lead->step < lead->steps && md_signal == 0 && rc == MD_EXIT_OK) {
+    while (lead->step < lead->steps && md_signal == 0 && rc == MD_EXIT_OK && !md_best_over(r)) {
         for (int i = first; i < end && rc == MD_EXIT_OK; i++) {
             md_select(r, i);
             rc = md_update(r);

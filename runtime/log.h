@@ -29,6 +29,14 @@ typedef struct md_task {
     int evaluated;  /* eval_values are set */
 } md_task;
 
+/* The best evaluation so far. */
+typedef struct md_best {
+    const md_task *task; /* whose; NULL: nothing is compared */
+    int column, sign;    /* of its eval_values; 1: more is better, -1: less */
+    double value;
+    int64_t step, waited; /* 0: none so far; evaluations since then */
+} md_best;
+
 typedef struct md_run {
     const md_model *model;
     md_task *tasks, *task; /* all of them in their order, and the one at hand */
@@ -53,6 +61,7 @@ typedef struct md_run {
     uint64_t process, libraries; /* measured */
     size_t opened;               /* address space that the thread library took before its threads */
     unsigned char *seen;         /* one byte a tensor, for load */
+    md_best best;
     /* progress */
     int64_t made; /* updates, or rounds of them, that this run made in the phase */
     int64_t log_every, saved_step;
@@ -295,6 +304,10 @@ MD_COLD void md_log_end(md_run *r, int last) {
                        (long long)r->task->step);
         md_json_value(t, "seconds", (double)(float)seconds);
         md_json_value(t, "loss", r->task->values[0]);
+        if (r->best.task == r->task && r->best.step > 0) {
+            md_json_count(t, "best_step", (uint64_t)r->best.step);
+            md_json_value(t, "best", r->best.value);
+        }
         md_json_metrics(t, e, r->task->evaluated ? r->task->eval_values : r->task->values);
         md_json_count(t, "bound_bytes", r->regions.mapped);
         md_json_count(t, "peak_over_process_bytes", over);
@@ -307,6 +320,18 @@ MD_COLD void md_log_end(md_run *r, int last) {
         md_text_task(r, t);
         md_text_format(t, "%lld steps in %.2f s (%.4g steps/s)\n", (long long)r->task->step,
                        seconds, seconds > 0 ? (double)r->made / seconds : 0.0);
+        if (r->best.task == r->task && r->best.step > 0) {
+            const char *name = r->best.column == 0 ? "loss" : e->metrics[r->best.column - 1];
+            md_text_format(t, "best: %s %.5g at step %lld", name, r->best.value,
+                           (long long)r->best.step);
+            if (r->options.best != NULL) {
+                md_text_format(t, ", in '%s'", r->options.best);
+            }
+            if (r->options.patience > 0 && r->best.waited >= r->options.patience) {
+                md_text_format(t, "; %lld evaluations were not better", (long long)r->best.waited);
+            }
+            md_text_add(t, "\n");
+        }
         if (last) {
             md_text_grouped(&digits, r->regions.mapped);
             md_text_format(t, "memory: bound with pad %s bytes, measured peak ", number);

@@ -234,7 +234,7 @@ MD_COLD int md_setup_model(md_run *r) {
         }
     } else if (r->options.load != NULL) {
         int rc = md_load_file(r->options.load, m, &r->regions.memory, MD_SAVE_PARAMS,
-                              r->options.only, r->seen, &r->message);
+                              r->options.only, r->seen, NULL, &r->message);
         if (rc != MD_EXIT_OK) {
             return rc;
         }
@@ -270,6 +270,9 @@ MD_COLD int md_setup(md_run *r, md_paths *paths) {
     }
     if (rc == MD_EXIT_OK && r->options.checkpoint != NULL) {
         rc = md_out_probe(&r->out, r->options.checkpoint, &r->message);
+    }
+    if (rc == MD_EXIT_OK) {
+        rc = md_best_setup(r);
     }
     if (rc == MD_EXIT_OK) {
         rc = md_setup_model(r);

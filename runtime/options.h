@@ -30,7 +30,8 @@ typedef struct md_options {
     int64_t seed;
     int64_t save_every, eval_every, log_every; /* 0: not asked for */
     int64_t threads;                           /* 0: as the bound provides */
-    const char *load, *save, *checkpoint, *resume, *table, *only;
+    int64_t patience;
+    const char *load, *save, *checkpoint, *resume, *table, *only, *best, *monitor;
     md_log_form log;
 } md_options;
 
@@ -63,6 +64,11 @@ MD_COLD const md_option *md_option_table(void) {
         {"--resume", MD_OPT_TEXT, MD_IN_TRAIN, "FILE", "a checkpoint to go on from"},
         {"--save-every", MD_OPT_COUNT, MD_IN_TRAIN, "N", "save every N steps too"},
         {"--eval-every", MD_OPT_COUNT, MD_IN_TRAIN, "N", "evaluate every N steps too"},
+        {"--best", MD_OPT_TEXT, MD_IN_TRAIN, "FILE", "where the weights of the best evaluation go"},
+        {"--monitor", MD_OPT_TEXT, MD_IN_TRAIN, "max:NAME|min:NAME",
+         "what makes one the best (min:loss)"},
+        {"--patience", MD_OPT_COUNT, MD_IN_TRAIN, "N",
+         "end when N evaluations bring no better one"},
         {"--in", MD_OPT_PAIR, MD_IN_TRAIN | MD_IN_ENTRY, "NAME=FILE.npy",
          "an input; integers must fit, floats are rounded"},
         {"--out", MD_OPT_PAIR, MD_IN_ENTRY, "[NAME=]FILE.npy", "where a result goes"},
@@ -170,6 +176,7 @@ MD_COLD int md_option_count(md_options *o, const md_option *option, const char *
                   {"--save-every", &o->save_every},
                   {"--eval-every", &o->eval_every},
                   {"--log-every", &o->log_every},
+                  {"--patience", &o->patience},
                   {"--threads", &o->threads}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields && named == NULL; i++) {
         if (strcmp(fields[i].name, option->name) == 0) {
@@ -191,6 +198,10 @@ MD_COLD int md_option_text(md_options *o, const md_option *option, const char *v
         o->checkpoint = value;
     } else if (strcmp(option->name, "--resume") == 0) {
         o->resume = value;
+    } else if (strcmp(option->name, "--best") == 0) {
+        o->best = value;
+    } else if (strcmp(option->name, "--monitor") == 0) {
+        o->monitor = value;
     } else if (strcmp(value, "text") == 0) {
         o->log = MD_LOG_TEXT;
     } else if (strcmp(value, "json") == 0) {
@@ -446,6 +457,18 @@ MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **
     if (o->save_every > 0 && o->save == NULL && o->checkpoint == NULL) {
         return md_fail(message, MD_EXIT_USAGE,
                        "--save-every needs --save FILE or --checkpoint FILE");
+    }
+    if ((o->best != NULL || o->patience > 0) && o->eval_every == 0) {
+        return md_fail(message, MD_EXIT_USAGE,
+                       "--best and --patience compare evaluations: --eval-every N");
+    }
+    if (o->monitor != NULL && o->best == NULL && o->patience == 0) {
+        return md_fail(message, MD_EXIT_USAGE,
+                       "--monitor says what --best FILE and --patience N compare");
+    }
+    if (o->best != NULL && o->save != NULL && strcmp(o->best, o->save) == 0) {
+        return md_fail(message, MD_EXIT_USAGE,
+                       "--save writes the last weights, --best the best ones: two files");
     }
     if (o->table != NULL && o->command != MD_RUN_TRAIN) {
         return md_fail(message, MD_EXIT_USAGE, "--log csv=FILE is a table of a training run");

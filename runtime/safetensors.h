@@ -17,7 +17,13 @@
 #error "weights files are little-endian, and so must be the machine"
 #endif
 
-enum { MD_NAME_BYTES = 512, MD_HEADER_MAX = 100000000, MD_FAULTS_SHOWN = 10, MD_FAULTS_TAIL = 32 };
+enum {
+    MD_NAME_BYTES = 512,
+    MD_HEADER_MAX = 100000000,
+    MD_FAULTS_SHOWN = 10,
+    MD_FAULTS_TAIL = 32,
+    MD_NOTE_BYTES = 256 /* what a checkpoint says beside its tensors */
+};
 
 typedef struct md_dtype_info {
     md_dtype dtype;
@@ -109,6 +115,14 @@ MD_FN uint64_t md_sum(uint64_t sum, const char *data, size_t bytes) {
     return sum;
 }
 
+/* With a note, which may be empty. */
+MD_FN uint64_t md_sum_note(uint64_t sum, const char *note) {
+    for (; *note != 0; note++) {
+        sum = md_sum(sum, note, 1);
+    }
+    return sum;
+}
+
 MD_FN void md_sum_text(md_text *t, uint64_t sum) {
     static const char hex[] = "0123456789abcdef";
     for (int i = 60; i >= 0; i -= 4) {
@@ -117,9 +131,9 @@ MD_FN void md_sum_text(md_text *t, uint64_t sum) {
     }
 }
 
-/* `sum`: of the data, or NULL: the file carries none. */
+/* `sum`: of the data and the note, or NULL: the file carries none. */
 MD_FN void md_save_header(md_save *s, const md_tensor *tensors, size_t count, unsigned what,
-                          const uint64_t *sum) {
+                          const uint64_t *sum, const char *note) {
     char buffer[512];
     uint64_t at = 0;
     size_t width = 8, index = 0;
@@ -132,6 +146,11 @@ MD_FN void md_save_header(md_save *s, const md_tensor *tensors, size_t count, un
         md_sum_text(&line, *sum);
         md_text_add(&line, "\"");
         md_save_bytes(s, line.at, line.used);
+    }
+    if (note != NULL) {
+        static const char key[] = ",\"mdlc.note\":";
+        md_save_bytes(s, key, sizeof key - 1);
+        md_save_string(s, note);
     }
     md_save_bytes(s, "}", 1);
     while ((t = md_save_next(tensors, count, what, &width, &index)) != NULL) {
@@ -160,10 +179,10 @@ MD_FN char *md_tensor_data(const md_tensor *t, const md_memory *memory) {
     return (char *)(t->region == MD_PARAMS ? memory->params : memory->state) + t->offset;
 }
 
-/* Writes the tensors whose kind is in `what` (MD_SAVE_PARAMS, MD_SAVE_ALL). Gives MD_OK or
- * MD_ERR_WRITE. */
-MD_FN int md_save_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
-                          unsigned what, md_write_fn write, void *user) {
+/* Writes the tensors whose kind is in `what` (MD_SAVE_PARAMS, MD_SAVE_ALL), with a note or NULL.
+ * Gives MD_OK or MD_ERR_WRITE. */
+MD_FN int md_save_noted(const md_tensor *tensors, size_t count, const md_memory *memory,
+                        unsigned what, const char *note, md_write_fn write, void *user) {
     md_save s;
     uint64_t sum = 0;
     size_t width = 8, index = 0;
@@ -172,8 +191,9 @@ MD_FN int md_save_tensors(const md_tensor *tensors, size_t count, const md_memor
     while (sums && (t = md_save_next(tensors, count, what, &width, &index)) != NULL) {
         sum = md_sum(sum, md_tensor_data(t, memory), t->bytes);
     }
+    sum = note != NULL ? md_sum_note(sum, note) : sum;
     memset(&s, 0, sizeof s);
-    md_save_header(&s, tensors, count, what, sums ? &sum : NULL);
+    md_save_header(&s, tensors, count, what, sums ? &sum : NULL, note);
     uint64_t length = (s.count + 7) / 8 * 8;
     uint64_t padding = length - s.count;
     char prefix[8];
@@ -183,7 +203,7 @@ MD_FN int md_save_tensors(const md_tensor *tensors, size_t count, const md_memor
     s.write = write;
     s.user = user;
     md_save_bytes(&s, prefix, sizeof prefix);
-    md_save_header(&s, tensors, count, what, sums ? &sum : NULL);
+    md_save_header(&s, tensors, count, what, sums ? &sum : NULL, note);
     md_save_bytes(&s, "        ", (size_t)padding);
     width = 8;
     index = 0;
@@ -191,6 +211,11 @@ MD_FN int md_save_tensors(const md_tensor *tensors, size_t count, const md_memor
         md_save_bytes(&s, md_tensor_data(t, memory), t->bytes);
     }
     return s.rc == 0 ? MD_OK : MD_ERR_WRITE;
+}
+
+MD_FN int md_save_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
+                          unsigned what, md_write_fn write, void *user) {
+    return md_save_noted(tensors, count, memory, what, NULL, write, user);
 }
 
 /* ---- loading -------------------------------------------------------------------------------- */
@@ -217,8 +242,9 @@ typedef struct md_load {
     uint64_t header; /* length of the JSON text */
     uint64_t data;   /* length of the data, by the offsets */
     char sum[20];    /* the checksum as written; empty: none */
-    uint64_t ends;   /* hashes of all begins less those of all ends */
-    size_t hint;     /* where the next name most likely stands in the table */
+    char note[MD_NOTE_BYTES];
+    uint64_t ends; /* hashes of all begins less those of all ends */
+    size_t hint;   /* where the next name most likely stands in the table */
     int faults;
     int code;
     md_text *message;
@@ -286,7 +312,7 @@ MD_FN void md_load_head_field(md_load *l, unsigned *have) {
     *have |= bit;
 }
 
-/* Takes our checksum out of what else stands there. */
+/* Takes our checksum and note out of what else stands there. */
 MD_FN void md_load_metadata(md_load *l) {
     md_json *j = &l->json;
     char key[32];
@@ -302,6 +328,8 @@ MD_FN void md_load_metadata(md_load *l) {
         md_json_expect(j, ':', "':' was expected");
         if (md_text_same(key, "mdlc.checksum")) {
             md_json_string(j, l->sum, sizeof l->sum);
+        } else if (md_text_same(key, "mdlc.note")) {
+            md_json_string(j, l->note, sizeof l->note);
         } else {
             md_json_skip(j);
         }
@@ -544,7 +572,7 @@ MD_FN void md_load_verify(md_load *l) {
         }
     }
     md_text want = md_text_make(text, sizeof text);
-    md_sum_text(&want, sum);
+    md_sum_text(&want, md_sum_note(sum, l->note));
     if (!md_text_same(text, l->sum)) {
         md_text_add(md_load_fault(l, MD_ERR_FORMAT), "damaged: its checksum is another one");
     }
@@ -642,10 +670,11 @@ MD_FN void md_load_steps(md_load *l, const md_memory *memory) {
  * the regions changes. `seen` is scratch of `count` bytes and tells afterwards which tensors the
  * file has. Gives MD_OK or a status code, and then what was wrong, as far as ten lines of it go,
  * in `message` (which may be NULL). With `only`, paths with commas between them, the rest of the
- * file and of the model does not count: it may be missing, unknown or of another shape. */
-MD_FN int md_load_part(const md_tensor *tensors, size_t count, const md_memory *memory,
-                       unsigned what, const char *only, unsigned char *seen, md_read_fn read,
-                       void *user, md_text *message) {
+ * file and of the model does not count: it may be missing, unknown or of another shape. The file's
+ * note goes to `note`, of MD_NOTE_BYTES or NULL; it is empty where there is none. */
+MD_FN int md_load_noted(const md_tensor *tensors, size_t count, const md_memory *memory,
+                        unsigned what, const char *only, unsigned char *seen, char *note,
+                        md_read_fn read, void *user, md_text *message) {
     md_load l;
     memset(&l, 0, sizeof l);
     memset(seen, 0, count);
@@ -670,7 +699,16 @@ MD_FN int md_load_part(const md_tensor *tensors, size_t count, const md_memory *
         md_text_u64(message, (uint64_t)(l.faults - MD_FAULTS_SHOWN));
         md_text_add(message, " more");
     }
+    if (note != NULL) {
+        memcpy(note, l.note, sizeof l.note);
+    }
     return l.code;
+}
+
+MD_FN int md_load_part(const md_tensor *tensors, size_t count, const md_memory *memory,
+                       unsigned what, const char *only, unsigned char *seen, md_read_fn read,
+                       void *user, md_text *message) {
+    return md_load_noted(tensors, count, memory, what, only, seen, NULL, read, user, message);
 }
 
 MD_FN int md_load_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,

@@ -242,21 +242,23 @@ MD_COLD int md_out_close(md_out *o, md_text *message) {
     return MD_EXIT_OK;
 }
 
-/* Weights (MD_SAVE_PARAMS) or all that persists (MD_SAVE_ALL) to a safetensors file. `out` is
- * scratch. */
+/* Weights (MD_SAVE_PARAMS) or all that persists (MD_SAVE_ALL) to a safetensors file, with a note or
+ * NULL. `out` is scratch. */
 MD_COLD int md_save_file(md_out *out, const char *path, const md_model *model,
-                         const md_memory *memory, unsigned what, md_text *message) {
+                         const md_memory *memory, unsigned what, const char *note,
+                         md_text *message) {
     int rc = md_out_open(out, path, message);
     if (rc != MD_EXIT_OK) {
         return rc;
     }
-    (void)md_save_tensors(model->tensors, model->tensor_count, memory, what, md_out_write, out);
+    (void)md_save_noted(model->tensors, model->tensor_count, memory, what, note, md_out_write, out);
     return md_out_close(out, message);
 }
 
 /* Loads weights, with `only` those under its paths; `seen` is scratch of one byte a tensor. */
 MD_COLD int md_load_file(const char *path, const md_model *model, const md_memory *memory,
-                         unsigned what, const char *only, unsigned char *seen, md_text *message) {
+                         unsigned what, const char *only, unsigned char *seen, char *note,
+                         md_text *message) {
     int fd;
     uint64_t bytes;
     char buffer[MD_MESSAGE_BYTES - 256];
@@ -265,8 +267,8 @@ MD_COLD int md_load_file(const char *path, const md_model *model, const md_memor
     if (rc != MD_EXIT_OK) {
         return rc;
     }
-    int code = md_load_part(model->tensors, model->tensor_count, memory, what, only, seen,
-                            md_read_fd, &fd, &why);
+    int code = md_load_noted(model->tensors, model->tensor_count, memory, what, only, seen, note,
+                             md_read_fd, &fd, &why);
     close(fd);
     if (code != MD_OK) {
         return md_fail(message, MD_EXIT_DATA, "%s: does not fit '%s': %s", path, model->name,

@@ -102,4 +102,46 @@ check "nothing left to do" fit --steps 5 --resume "$scratch/part" --save "$scrat
 # A checkpoint is a weights file too.
 "$program" eval --load "$scratch/good" --log json >"$scratch/eval" 2>"$scratch/err" && grep -q '"event":"eval"' "$scratch/eval" && pass ||
     fail "eval of a checkpoint" "$(cat "$scratch/err")"
+
+# The best evaluation: what the log says is best is in the file, and --patience ends where it should.
+best() { fit --seed 5 --eval-every 2 --monitor max:acc "$@"; }
+"$program" fit --steps 60 --seed 5 --eval-every 2 --log json --monitor max:acc --best "$scratch/best.w" >"$scratch/log" 2>"$scratch/err" || fail best "$(cat "$scratch/err")"
+sed -n 's/.*"event":"eval".*"step":\([0-9]*\),.*"loss":\([^,]*\),.*"acc":\([^}]*\)}.*/\1 \2 \3/p' "$scratch/log" >"$scratch/evals"
+want=$(awk '$3 > top { top = $3; at = $1 } END { print at }' "$scratch/evals")
+end=$(grep '"event":"end"' "$scratch/log")
+[ -n "$want" ] && [ "$want" -lt 60 ] && [ "$want" = "$(number "$end" best_step)" ] && pass || fail "best step" "$(number "$end" best_step), not $want"
+best --steps "$want" --save "$scratch/then.w" && same "weights of the best evaluation" "$scratch/then.w" "$scratch/best.w"
+# Stopped and resumed, it decides the same: the best so far goes with the checkpoint.
+for stop in $((want - 1)) $((want + 1)); do
+    rm -f "$scratch"/part* "$scratch/again.w"
+    best --steps $stop --best "$scratch/again.w" --checkpoint "$scratch/part" &&
+        fit --steps 60 --resume "$scratch/part" --eval-every 2 --monitor max:acc --best "$scratch/again.w" || fail "best, stopped at $stop" "$(cat "$scratch/err")"
+    same "best, stopped at $stop" "$scratch/best.w" "$scratch/again.w"
+done
+# An end: the first place where three evaluations in a row are not better.
+best() { fit --seed 5 --steps 60 --eval-every 1 --patience 3 --monitor max:acc "$@"; }
+"$program" fit --steps 60 --seed 5 --eval-every 1 --log json --best "$scratch/least.w" >"$scratch/log" 2>"$scratch/err"
+sed -n 's/.*"event":"eval".*"step":\([0-9]*\),.*"loss":\([^,]*\),.*"acc":\([^}]*\)}.*/\1 \2 \3/p' "$scratch/log" >"$scratch/evals"
+want=$(awk '$3 > top { top = $3; since = 0; next } ++since == 3 { print $1; exit }' "$scratch/evals")
+[ "${want:-60}" -lt 60 ] && pass || fail "patience" "no place where it would end; the test needs another seed"
+best --checkpoint "$scratch/ended" --best "$scratch/best.w" && "$program" --resume "$scratch/ended" --steps 60 --eval-every 1 --patience 3 --monitor max:acc \
+    --log json >"$scratch/log.end" && [ "$(number "$(grep '"event":"end"' "$scratch/log.end")" steps)" = "$want" ] && pass ||
+    fail "patience" "ends with $(tail -n 1 "$scratch/log.end"), not at $want"
+rm -f "$scratch"/part*
+best --steps $((want - 2)) --checkpoint "$scratch/part" --best "$scratch/again.w" && fit --steps 60 --eval-every 1 --patience 3 --monitor max:acc \
+    --resume "$scratch/part" --best "$scratch/again.w" --checkpoint "$scratch/part" || fail "patience" "$(cat "$scratch/err")"
+same "patience, stopped before its end" "$scratch/ended" "$scratch/part"
+same "patience, stopped before its end: the best" "$scratch/best.w" "$scratch/again.w"
+# Without --monitor it is the loss, and less is better.
+least=$(sort -g -k 2 "$scratch/evals" | head -n 1 | cut -d' ' -f1)
+[ "$(number "$(grep '"event":"end"' "$scratch/log")" best_step)" = "$least" ] && pass || fail "the least loss" "is not at $least"
+LC_ALL=C sed 's/\("mdlc.note":"+fit.acc [0-9.]* [0-9]*\) 3"/\1 0"/' "$scratch/part" >"$scratch/turned"
+cmp -s "$scratch/turned" "$scratch/part" && fail "note" "is not there" || pass
+says "a note that was changed" 1 "its checksum is another one" fit --steps 60 --resume "$scratch/turned"
+says "no evaluation" 2 "compare evaluations: --eval-every N" fit --steps 5 --best "$scratch/x"
+says "which way" 2 "say what is better, max:acc or min:acc" fit --steps 5 --eval-every 2 --best "$scratch/x" --monitor acc
+says "no such metric" 2 "no evaluation over held-out rows has 'f1'" fit --steps 5 --eval-every 2 --best "$scratch/x" --monitor max:f1
+says "nothing to monitor for" 2 "says what --best" fit --steps 5 --monitor max:acc
+says "one file for both" 2 "two files" fit --steps 5 --eval-every 2 --best "$scratch/x" --save "$scratch/x"
+says "best in no folder" 1 "cannot write" fit --steps 5 --eval-every 2 --best "$scratch/none/x"
 summary resume
