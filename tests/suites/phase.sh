@@ -138,6 +138,7 @@ says "a phase that was left early" 2 "'g' has made 4 of 6 updates, but 'tune' be
 says "weights" 1 "not a checkpoint of 'd'" run --steps 6 --resume "$scratch/whole.w"
 says "d diverges" 4 "of 'd' became .* nothing was saved" run --steps 50 --set d.lr=1e38
 says "g diverges" 4 "of 'g' became .*holds the weights of step [0-9]* of 'g'" run --steps 50 --set g.lr=1e38 --save "$scratch/x" --save-every 1
+"$program" --help | grep -q '^  without a word  *d, g then tune$' && pass || fail "--help" "does not say what a run is"
 says "the best of which train" 2 "'d' and 'g' both have 'loss'" run --steps 4 --eval-every 2 --best "$scratch/x"
 says "an early end of an early phase" 2 "'d' is not of the last phase" run --steps 4 --eval-every 2 --monitor min:d.loss --patience 2
 run --steps 4 --seed 7 --eval-every 2 --monitor min:tune.loss --best "$scratch/x" --save "$scratch/y" && pass || fail "best of a phase" "$(cat "$scratch/err")"
