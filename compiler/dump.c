@@ -370,6 +370,10 @@ static void print_slot(Dump *d, const Slot *slot, int number) {
     if (slot->stacked) {
         text_printf(line, ", stacked = %d", slot->stacked);
     }
+    if (slot->split) {
+        text_printf(line, ", split = %d", slot->split);
+    }
+    text_add(line, slot->transposed ? ", transposed = true" : "");
     text_add(line, slot->frozen ? ", fixed = true" : "");
     text_add(line, slot->trainable ? ", trainable = true" : "");
     if (slot->cursor) {

@@ -85,7 +85,8 @@ static bool entry_same(const Entry *a, const Entry *b) {
 static bool slot_equal(const Slot *a, const Slot *b) {
     return slot_same(a, b) && a->role == b->role && text_equal(a->file_name, b->file_name) &&
            text_equal(a->c_name, b->c_name) && text_equal(a->doc, b->doc) &&
-           type_equal(a->type, b->type) && a->stacked == b->stacked && a->frozen == b->frozen &&
+           type_equal(a->type, b->type) && a->stacked == b->stacked && a->split == b->split &&
+           a->transposed == b->transposed && a->frozen == b->frozen &&
            a->trainable == b->trainable && a->lo == b->lo && a->hi == b->hi &&
            number_equal(a->initial, b->initial) && text_equal(a->label, b->label) &&
            !a->cursor == !b->cursor && (!a->cursor || slot_same(a->cursor, b->cursor)) &&

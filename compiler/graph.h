@@ -142,14 +142,16 @@ struct Slot {
     SlotKind kind;
     StateRole role;
     const char *name; /* full path with the model: net.fc1.weight, fit.step, fit.fc1.weight.m */
-    const char *file_name; /* name in safetensors files: fc1.weight */
+    const char *file_name; /* name in safetensors files: fc1.weight, or a pattern: h.{}.weight */
     const char *c_name;    /* inputs: the field of the *_in struct */
     const char *doc;
     Type type;
-    int stacked;    /* leading axes that come from `repeat` */
-    bool frozen;    /* a parameter no train may change */
-    bool trainable; /* a parameter some train updates */
-    Slot *cursor;   /* role RING: the counter of pushes, whose next row is cursor % capacity */
+    int stacked;     /* leading axes that come from `repeat` */
+    int split;       /* so many are spread over files, a tensor for each place: `{}` in file_name */
+    bool transposed; /* its other axes, two, are the other way round in files */
+    bool frozen;     /* a parameter no train may change */
+    bool trainable;  /* a parameter some train updates */
+    Slot *cursor;    /* role RING: the counter of pushes, whose next row is cursor % capacity */
     Slot *copy_of;  /* role COPY: what it begins as, and becomes when a file without it is loaded */
     int64_t lo, hi; /* declared range lo..hi of an integer input (hi exclusive); lo == hi: none */
     double initial; /* scalar counters and hyper-parameters: value after init */
@@ -159,6 +161,15 @@ struct Slot {
     Loc loc;
     int index; /* position in Module.slot */
 };
+
+/* How many tensors of a file it is. */
+static inline int64_t slot_slices(const Slot *slot) {
+    int64_t n = 1;
+    for (int i = 0; i < slot->split; i++) {
+        n *= slot->type.dim[i];
+    }
+    return n;
+}
 
 typedef enum {
     ENTRY_INIT,     /* writes every parameter and state from the seed */

@@ -167,9 +167,9 @@ static void print_tensor(const Emit *e, const Buf *buf, Text *out) {
     for (int i = 0; i < slot->type.rank; i++) {
         text_printf(out, "%s%lld", i > 0 ? ", " : "", (long long)slot->type.dim[i]);
     }
-    text_printf(out, "%s}, %lld, %lld, %d},\n", slot->type.rank == 0 ? "0" : "",
+    text_printf(out, "%s}, %lld, %lld, %d, %d, %d},\n", slot->type.rank == 0 ? "0" : "",
                 (long long)buf->offset, (long long)type_bytes(slot->type),
-                slot->copy_of ? slot->copy_of->index + 1 : 0);
+                slot->copy_of ? slot->copy_of->index + 1 : 0, slot->split, slot->transposed);
 }
 
 static void print_tensors(const Emit *e, Text *out) {
@@ -178,7 +178,7 @@ static void print_tensors(const Emit *e, Text *out) {
         text_printf(out,
                     "static const md_tensor %s_tensor_table[%d] = {\n"
                     "    /* name, dtype, region, kind, trainable, rank, shape, offset, bytes,\n"
-                    "     * copy of */\n",
+                    "     * copy of, split, transposed */\n",
                     e->prefix, n);
         for (int i = 0; i < n; i++) {
             print_tensor(e, e->p->slot.at[i], out);
@@ -193,7 +193,10 @@ static void print_tensors(const Emit *e, Text *out) {
 
 static void print_save_load(const Emit *e, Text *out) {
     const char *x = e->prefix, *X = e->upper;
-    int n = e->p->slot.count;
+    int slices = 0; /* tensors of a file */
+    for (int i = 0; i < e->p->slot.count; i++) {
+        slices += (int)slot_slices(e->p->slot.at[i]->slot);
+    }
     text_printf(out,
                 "static md_memory %s_regions(const %s *m) {\n"
                 "    md_memory memory;\n"
@@ -239,7 +242,7 @@ static void print_save_load(const Emit *e, Text *out) {
                 "    }\n"
                 "    return code;\n"
                 "}\n\n",
-                x, n > 0 ? n : 1, x, X);
+                x, slices > 0 ? slices : 1, x, X);
 }
 
 static void print_strerror(const Emit *e, Text *out) {

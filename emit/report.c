@@ -152,6 +152,10 @@ static void report_json(const Emit *e, Text *out) {
         text_printf(out, "],\"region\":\"%s\"", buf->kind == BUF_PARAM ? "params" : "state");
         json_number(out, "offset", buf->offset);
         json_number(out, "bytes", buf->bytes);
+        if (buf->slot->split > 0) {
+            json_number(out, "split", buf->slot->split);
+        }
+        text_add(out, buf->slot->transposed ? ",\"transposed\":true" : "");
         text_printf(out, ",\"trainable\":%s}",
                     buf->slot->trainable && !buf->slot->frozen ? "true" : "false");
     }

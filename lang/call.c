@@ -7,6 +7,7 @@
 #include "lang/dims.h"
 #include "lang/expr.h"
 #include "lang/modules.h"
+#include "lang/naming.h"
 #include "lang/notation.h"
 #include "lang/params.h"
 #include "lang/prelude.h"
@@ -107,7 +108,7 @@ static const char *draw_path(Elab *e, const char *path) {
 }
 
 /* Where the parameters and draws of a call live. */
-static bool place_frame(Elab *e, const Item *item, const Ast *call, const Instance *instance,
+static bool place_frame(Elab *e, Item *item, const Ast *call, const Instance *instance,
                         Frame *frame) {
     const Frame *up = e->frame;
     frame->frozen = (up && up->frozen) || (call->flags & AST_FROZEN) != 0;
@@ -120,11 +121,14 @@ static bool place_frame(Elab *e, const Item *item, const Ast *call, const Instan
     if (item->kind == AST_MODEL) {
         frame->path = instance ? instance->path : item->name;
         frame->root = true;
+        naming_root(e, frame, item->name);
         frame->draw_path = draw_path(e, frame->path);
         return true;
     }
     if (instance) {
         frame->path = instance->path;
+        frame->file = instance->file;
+        frame->turn = instance->turn;
         frame->instance = instance;
         frame->frozen = frame->frozen || instance->frozen;
         frame->draw_path = draw_path(e, instance->path);
@@ -140,6 +144,7 @@ static bool place_frame(Elab *e, const Item *item, const Ast *call, const Instan
     const char *label = call->name ? call->name : item->name;
     if (str_eq(label, "_")) {
         frame->path = up->path;
+        naming_call(e, up, item, NULL, &frame->file, &frame->turn);
         frame->names = up->names;
         frame->draw_path = draw_path(e, up->draw_path);
         return true;
@@ -149,6 +154,7 @@ static bool place_frame(Elab *e, const Item *item, const Ast *call, const Instan
         return false;
     }
     frame->path = str_printf(e->arena, "%s.%s", up->path, label);
+    naming_call(e, up, item, label, &frame->file, &frame->turn);
     frame->draw_path = draw_path(e, str_printf(e->arena, "%s.%s", up->draw_path, label));
     return true;
 }
@@ -362,6 +368,7 @@ const Value *call_new(Elab *e, const Ast *ast, const char *name) {
     Instance *instance = ARENA_NEW(e->scratch, Instance);
     instance->item = item;
     instance->path = str_printf(e->arena, "%s.%s", e->frame->path, name);
+    naming_call(e, e->frame, item, name, &instance->file, &instance->turn);
     instance->loc = ast->loc;
     instance->frozen = e->frame->frozen || (ast->flags & AST_FROZEN) != 0;
     instance->frame = e->frame;

@@ -15,6 +15,7 @@ typedef struct EntryScope EntryScope;
 typedef struct IndexNotation IndexNotation;
 typedef struct Evaluation Evaluation;
 typedef struct Training Training;
+typedef struct Naming Naming;
 
 typedef struct {
     const char *name;
@@ -69,6 +70,8 @@ struct Frame {
     const Item *item; /* NULL: an entry or train */
     Loc call;
     const char *path; /* where its parameters live: "net.fc1"; NULL: it cannot own any */
+    const char *file; /* the same in files: "fc1"; "" for the only model; NULL: as `path` */
+    Naming *turn;     /* what says that tensors here are transposed in files; NULL: nothing */
     bool frozen;
     Frame *names;         /* whose labels: its own, or with the label `_` the caller's */
     VEC(Segment) segment; /* labels and parameters used so far */
@@ -93,7 +96,8 @@ struct Frame {
 struct Instance {
     Item *item;
     bool failed; /* a call of it has an error that was reported */
-    const char *path;
+    const char *path, *file;
+    Naming *turn;
     Loc loc;
     bool frozen;
     Frame *frame;     /* home; NULL: a copy of a model */
@@ -198,7 +202,9 @@ struct Elab {
     Entry *init;
     VEC(InitialValue) initial; /* of `state`, in the INIT region */
     Slot *seed;
-    int nmodel; /* models in the root file */
+    int nmodel;     /* models in the root file */
+    Naming *naming; /* of the statement at hand; NULL: it has no `@name` */
+    bool named;     /* some statement has one */
     bool in_adjoint;
     const char *each; /* NULL, or the path below models that stands for them: copies.h */
     int errors;       /* every one, also those that were said before and are not printed again */

@@ -6,6 +6,7 @@
 #include "lang/dims.h"
 #include "lang/entry.h"
 #include "lang/expr.h"
+#include "lang/naming.h"
 #include "lang/stmt.h"
 
 #include <string.h>
@@ -472,6 +473,7 @@ int data_set(Elab *e, Item *item) {
             e->frame = &frame;
             if (pass == 0) {
                 stmt_attributes(e, ast);
+                naming_refuse(e, ast);
             }
             if (ast->kind == AST_CLAUSE) {
                 if (pass == 0 && !said_twice(e, block, i)) {

@@ -11,6 +11,7 @@
 #include "lang/evaluation.h"
 #include "lang/expr.h"
 #include "lang/modules.h"
+#include "lang/naming.h"
 #include "lang/params.h"
 #include "lang/phase.h"
 #include "lang/raw.h"
@@ -83,6 +84,7 @@ static void elaborate_items(Elab *e) {
     for (int i = 0; i < e->root->ast->nkid; i++) {
         const Ast *ast = e->root->ast->kid[i];
         stmt_attributes(e, ast);
+        naming_refuse(e, ast);
         Item *item = ast->name ? file_find_own(e->root, ast->name) : NULL;
         if (ast->kind == AST_DATASET && item && item->ast == ast) {
             data_set(e, item);
@@ -155,6 +157,7 @@ static Module *elaborate_file(Compile *c, Arena *arena, Arena *nodes, Arena *scr
     unused_check(e);
     if (c->diag.errors == 0) {
         params_finish(e);
+        naming_finish(e);
     }
     return e->module;
 }

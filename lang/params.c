@@ -12,6 +12,7 @@
 #include "lang/expr.h"
 #include "lang/init.h"
 #include "lang/loop.h"
+#include "lang/naming.h"
 #include "lang/notation.h"
 #include "lang/stmt.h"
 #include "lang/train.h"
@@ -150,7 +151,7 @@ static Parameter *param_new(Elab *e, const Ast *ast, const char *path, Type type
     Slot *slot = ARENA_NEW(e->arena, Slot);
     slot->kind = SLOT_PARAM;
     slot->name = path;
-    slot->file_name = params_file_name(e, path);
+    slot->file_name = path;
     slot->doc = ast->doc;
     slot->type = type;
     slot->stacked = nloop;
@@ -200,6 +201,8 @@ void params_declare(Elab *e, const Ast *ast) {
             }
             if (!same_shape(e, p, type, dim, ast->loc)) {
                 p = NULL;
+            } else {
+                naming_slot(e, p->slot->copy_of ? p->slot->copy_of : p->slot, ast->name, ast->loc);
             }
             if (p && p->initial) {
                 v = value_tensor(e->scratch, params_slices(e, p->slot, loop, nloop), rank, dim);
@@ -374,7 +377,10 @@ static StateUse *state_use(Elab *e, const Ast *ast, StateRole role, const char *
     }
     use->slot = elab_state_slot(e, original ? STATE_COPY : role, path, type, NULL, ast->loc);
     use->slot->stacked = nloop;
-    use->slot->file_name = role == STATE_LAYER ? params_file_name(e, path) : path;
+    if (role == STATE_LAYER) {
+        Slot *first = use->slot->copy_of ? use->slot->copy_of : use->slot;
+        naming_slot(e, first, ast->name, ast->loc);
+    }
     if (!type_equal(use->slot->type, type)) {
         elab_error(e, ast->loc, 413, "state '%s' has another shape here than where it was made",
                    path);

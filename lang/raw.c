@@ -199,15 +199,30 @@ static bool upper_slot(RawArgs *args, const char *name, Type type, Slot **out) {
            raw_error(args->r, args->loc, 819, "there is no slot \"%s\" of this type above", path);
 }
 
+/* `{}` of the name, loops and axes go together. */
+static bool layout(RawArgs *args, const Slot *slot) {
+    int holes = 0;
+    for (const char *at = slot->file_name; (at = strstr(at, "{}")) != NULL; at += 2) {
+        holes++;
+    }
+    bool good = (slot->split == 0 || (slot->split == slot->stacked && slot->split == holes)) &&
+                (!slot->transposed || slot->type.rank == slot->stacked + 2);
+    return good || raw_error(args->r, args->loc, 818,
+                             "'split' is the number of '{}' in \"file\" and of loops; what is "
+                             "'transposed' has two other axes");
+}
+
 static bool slot_fields(RawArgs *args, Slot *slot) {
     Raw *r = args->r;
     const Ast *name = raw_next(args), *initial;
-    int64_t stacked = 0;
+    int64_t stacked = 0, split = 0;
     bool ok = name ? raw_name(r, name, true, &slot->name)
                    : raw_error(r, args->loc, 868, "a slot has a name");
     slot->file_name = slot->name;
-    ok = ok && raw_named_name(args, "file", true, &slot->file_name) &&
+    ok = ok && raw_named_text(args, "file", &slot->file_name) &&
          raw_named_int(args, "stacked", 0, slot->type.rank, &stacked) &&
+         raw_named_int(args, "split", 0, stacked, &split) &&
+         raw_named_flag(args, "transposed", &slot->transposed) &&
          raw_named_flag(args, "fixed", &slot->frozen) &&
          raw_named_flag(args, "trainable", &slot->trainable) &&
          upper_slot(args, "of", slot->type, &slot->copy_of) &&
@@ -215,8 +230,10 @@ static bool slot_fields(RawArgs *args, Slot *slot) {
          raw_named_name(args, "label", false, &slot->label) &&
          named_entry(args, "entry", &slot->entry);
     slot->stacked = (int)stacked;
+    slot->split = (int)split;
     initial = ok ? raw_named(args, "initial") : NULL;
-    return ok && (!initial || raw_number(r, initial, &slot->initial)) && raw_done(args);
+    return ok && layout(args, slot) && (!initial || raw_number(r, initial, &slot->initial)) &&
+           raw_done(args);
 }
 
 static bool slot_item(Raw *r, const Ast *item) {

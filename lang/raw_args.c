@@ -218,6 +218,11 @@ bool raw_named_flag(RawArgs *args, const char *name, bool *out) {
     return !expr || raw_flag(args->r, expr, out);
 }
 
+bool raw_named_text(RawArgs *args, const char *name, const char **out) {
+    const Ast *expr = raw_named(args, name);
+    return !expr || raw_string(args->r, expr, out);
+}
+
 bool raw_named_name(RawArgs *args, const char *name, bool dots, const char **out) {
     const Ast *expr = raw_named(args, name);
     return !expr || raw_name(args->r, expr, dots, out);

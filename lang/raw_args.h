@@ -67,6 +67,7 @@ bool raw_range(Raw *r, const Ast *range, int64_t *lo, int64_t *hi); /* NULL: 0, 
 /* What `name = ...` gives, if it is there. */
 bool raw_named_int(RawArgs *args, const char *name, int64_t lo, int64_t hi, int64_t *out);
 bool raw_named_flag(RawArgs *args, const char *name, bool *out);
+bool raw_named_text(RawArgs *args, const char *name, const char **out);
 bool raw_named_name(RawArgs *args, const char *name, bool dots, const char **out);
 
 #endif

@@ -8,6 +8,7 @@
 #include "lang/dims.h"
 #include "lang/expr.h"
 #include "lang/loop.h"
+#include "lang/naming.h"
 #include "lang/notation.h"
 #include "lang/params.h"
 #include "lang/train.h"
@@ -424,7 +425,9 @@ static void statement(Elab *e, const Ast *ast) {
 
 void stmt_one(Elab *e, const Ast *ast) {
     Loc before = elab_at(e, ast->loc);
+    Naming *naming = naming_open(e, ast);
     statement(e, ast);
+    naming_close(e, naming);
     e->g->loc = before;
 }
 

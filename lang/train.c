@@ -327,14 +327,13 @@ static bool under_any(const Paths *paths, const char *path) {
     return false;
 }
 
-static bool owns_parameters(Item *item);
-
 static bool names_parameters(const File *file, const Ast *ast) {
     if (!ast || ast->kind == AST_PARAM) {
         return ast != NULL;
     }
     Item *item = ast->kind == AST_NAME || ast->kind == AST_NEW ? file_find(file, ast->name) : NULL;
-    if (item && (item->kind == AST_LAYER || item->kind == AST_MODEL) && owns_parameters(item)) {
+    if (item && (item->kind == AST_LAYER || item->kind == AST_MODEL) &&
+        train_owns_parameters(item)) {
         return true;
     }
     for (int i = 0; i < ast->nkid; i++) {
@@ -345,8 +344,7 @@ static bool names_parameters(const File *file, const Ast *ast) {
     return false;
 }
 
-/* By what its text, and that of the layers that it names, says. */
-static bool owns_parameters(Item *item) {
+bool train_owns_parameters(Item *item) {
     if (item->parameters == PARAMETERS_UNKNOWN) {
         item->parameters = PARAMETERS_NONE; /* a layer that names itself adds nothing */
         item->parameters =
@@ -366,7 +364,7 @@ bool train_writes_state(Elab *e, const Slot *slot) {
     /* Statistics of another model stay as they are; one that has nothing to train runs on. */
     const char *name = str_ndup(e->arena, slot->name, strcspn(slot->name, "."));
     Item *model = file_find(e->root, name);
-    return model && !owns_parameters(model);
+    return model && !train_owns_parameters(model);
 }
 
 static bool check_paths(Elab *e, const Training *t, const Ast *of) {

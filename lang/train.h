@@ -19,6 +19,8 @@ void train_optimizer_state(Elab *e, const Ast *state);
 /* under(path) in the `on` of an optimizer. */
 const Value *train_under(Elab *e, const Ast *path);
 /* May the entry at hand write this layer state? */
+/* Has a layer or model parameters, by what its text says and that of the layers that it names? */
+bool train_owns_parameters(Item *item);
 bool train_writes_state(Elab *e, const Slot *slot);
 
 #endif

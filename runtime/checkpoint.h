@@ -24,9 +24,12 @@ MD_COLD int md_checkpoint_save(md_run *r) {
 
 /* A scalar i64 of the state by its name in files; -1: there is none, or the file had none. */
 MD_COLD int64_t md_checkpoint_number(const md_run *r, const char *name) {
+    size_t number = 0; /* of the row's first slice */
     for (size_t i = 0; i < r->model->tensor_count; i++) {
         const md_tensor *t = &r->model->tensors[i];
-        if (r->seen[i] && t->dtype == MD_I64 && t->rank == 0 && strcmp(t->name, name) == 0) {
+        size_t first = number;
+        number += md_slice_count(t);
+        if (r->seen[first] && t->dtype == MD_I64 && t->rank == 0 && strcmp(t->name, name) == 0) {
             int64_t value;
             memcpy(&value, md_tensor_data(t, &r->regions.memory), sizeof value);
             return value;

@@ -60,7 +60,7 @@ typedef struct md_run {
     int threads;
     uint64_t process, libraries; /* measured */
     size_t opened;               /* address space that the thread library took before its threads */
-    unsigned char *seen;         /* one byte a tensor, for load */
+    unsigned char *seen;         /* one byte a slice of the table, for load */
     md_best best;
     /* progress */
     int64_t made; /* updates, or rounds of them, that this run made in the phase */

@@ -119,7 +119,8 @@ MD_COLD void md_task_open(md_task *k, const md_entry *e, md_block_mem *b) {
 MD_COLD int md_setup_block(md_run *r) {
     size_t count = (size_t)md_option_entries(&r->options, r->model);
     md_block_mem *b = &r->block;
-    b->size = md_round_up(r->model->tensor_count, 64) + md_round_up(count * sizeof(md_task), 64) +
+    size_t slices = md_slice_total(r->model->tensors, r->model->tensor_count);
+    b->size = md_round_up(slices, 64) + md_round_up(count * sizeof(md_task), 64) +
               md_round_up(count * sizeof(md_data), 64);
     for (size_t i = 0; i < count; i++) {
         b->size += md_task_room(md_option_entry(&r->options, r->model, (int)i));
@@ -131,7 +132,7 @@ MD_COLD int md_setup_block(md_run *r) {
                        b->size);
     }
     md_touch_write(b->at, b->size);
-    r->seen = (unsigned char *)md_take(b, r->model->tensor_count);
+    r->seen = (unsigned char *)md_take(b, slices);
     r->sets = (md_data *)md_take(b, count * sizeof(md_data));
     r->tasks = (md_task *)md_take(b, count * sizeof(md_task));
     r->task_count = (int)count;
@@ -351,10 +352,11 @@ MD_COLD void md_info_tensors(md_run *r) {
         if (i == 0) {
             md_text_format(t, "\ntensors\n");
         }
-        md_text_format(t, "  %-34s %-5s %-18s %-6s at %10zu %12zu bytes  %s%s\n", x->name,
+        md_text_format(t, "  %-34s %-5s %-18s %-6s at %10zu %12zu bytes  %s%s%s\n", x->name,
                        md_dtype_get(x->dtype)->name, shape,
                        x->region == MD_PARAMS ? "params" : "state", x->offset, x->bytes,
-                       kinds[x->kind], x->kind == MD_PARAM && !x->trainable ? ", frozen" : "");
+                       kinds[x->kind], x->kind == MD_PARAM && !x->trainable ? ", frozen" : "",
+                       x->transposed ? ", transposed in files" : "");
         md_print(r);
         params += x->kind == MD_PARAM ? x->bytes / md_dtype_bytes(x->dtype) : 0;
     }

@@ -476,8 +476,7 @@ MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **
     if (o->only != NULL) {
         int any = 0;
         for (size_t i = 0; i < m->tensor_count; i++) {
-            any |=
-                m->tensors[i].kind <= MD_LAYER_STATE && md_load_under(o->only, m->tensors[i].name);
+            any |= m->tensors[i].kind <= MD_LAYER_STATE && md_slice_any(o->only, &m->tensors[i]);
         }
         if (o->load == NULL || !any) {
             return md_fail(message, MD_EXIT_USAGE,

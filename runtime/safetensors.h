@@ -5,13 +5,14 @@
  * Both stream through callbacks and need no memory but a few kilobytes of stack. A load walks the
  * header twice: the first walk checks every name, type, shape and offset, the second one reads the
  * data straight into the regions; so a file that does not fit changes nothing.
- * Needs tensor.h, json.h and rng.h (to hash), gives md_save_tensors and md_load_tensors, allocates
+ * Needs slices.h, json.h and rng.h (to hash), gives md_save_tensors and md_load_tensors, allocates
  * nothing. */
 #ifndef MD_SAFETENSORS_H
 #define MD_SAFETENSORS_H
 
 #include "runtime/json.h"
 #include "runtime/rng.h"
+#include "runtime/slices.h"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
 #error "weights files are little-endian, and so must be the machine"
@@ -61,20 +62,42 @@ MD_FN void md_save_bytes(md_save *s, const char *bytes, size_t count) {
     }
 }
 
-/* A JSON string with quotes; names are ours, yet nothing is taken on trust. */
-MD_FN void md_save_string(md_save *s, const char *text) {
+/* One character of a JSON string. */
+MD_FN void md_save_char(md_save *s, const char *text) {
     static const char hex[] = "0123456789abcdef";
+    unsigned char c = (unsigned char)*text;
+    char escape[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
+    if (c == '"' || c == '\\') {
+        md_save_bytes(s, "\\", 1);
+    }
+    if (c < 0x20) {
+        md_save_bytes(s, escape, sizeof escape);
+    } else {
+        md_save_bytes(s, text, 1);
+    }
+}
+
+MD_FN void md_save_string(md_save *s, const char *text) {
     md_save_bytes(s, "\"", 1);
     for (; *text != 0; text++) {
-        unsigned char c = (unsigned char)*text;
-        char escape[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
-        if (c == '"' || c == '\\') {
-            md_save_bytes(s, "\\", 1);
-            md_save_bytes(s, text, 1);
-        } else if (c < 0x20) {
-            md_save_bytes(s, escape, sizeof escape);
+        md_save_char(s, text);
+    }
+    md_save_bytes(s, "\"", 1);
+}
+
+/* The name of a slice as a JSON string; names are ours, yet nothing is taken on trust. */
+MD_FN void md_save_name(md_save *s, const md_tensor *t, size_t slice) {
+    int axis = 0;
+    md_save_bytes(s, "\"", 1);
+    for (const char *text = t->name; *text != 0; text++) {
+        if (md_slice_open(t, text, axis)) {
+            char digits[24];
+            md_text number = md_text_make(digits, sizeof digits);
+            md_text_u64(&number, md_slice_place(t, slice, axis++));
+            md_save_bytes(s, digits, number.used);
+            text++;
         } else {
-            md_save_bytes(s, text, 1);
+            md_save_char(s, text);
         }
     }
     md_save_bytes(s, "\"", 1);
@@ -84,21 +107,46 @@ MD_FN int md_kind_in(const md_tensor *t, unsigned what) {
     return (what >> (unsigned)t->kind & 1u) != 0;
 }
 
-/* Calls for each tensor in file order: wide elements first, so that every tensor is aligned
- * without the gaps that the format forbids; among equals the order of the table. */
-MD_FN const md_tensor *md_save_next(const md_tensor *tensors, size_t count, unsigned what,
-                                    size_t *width, size_t *index) {
-    while (*width > 0) {
-        while (*index < count) {
-            const md_tensor *t = &tensors[(*index)++];
-            if (md_kind_in(t, what) && md_dtype_get(t->dtype)->bytes == *width) {
-                return t;
+/* Where a walk over the tensors of a file stands. */
+typedef struct md_order {
+    const md_tensor *tensors;
+    size_t count;
+    unsigned what;
+    size_t width, index;
+    const md_tensor *t; /* whose slice is at hand; NULL: none yet */
+    size_t slice;
+} md_order;
+
+MD_FN md_order md_order_start(const md_tensor *tensors, size_t count, unsigned what) {
+    md_order o;
+    o.tensors = tensors;
+    o.count = count;
+    o.what = what;
+    o.width = 8;
+    o.index = 0;
+    o.t = NULL;
+    o.slice = 0;
+    return o;
+}
+
+/* The next slice in file order: wide elements first, so that every tensor is aligned without the
+ * gaps that the format forbids; among equals the order of the table. 0 behind the last. */
+MD_FN int md_order_next(md_order *o) {
+    if (o->t != NULL && ++o->slice < md_slice_count(o->t)) {
+        return 1;
+    }
+    o->slice = 0;
+    while (o->width > 0) {
+        while (o->index < o->count) {
+            o->t = &o->tensors[o->index++];
+            if (md_kind_in(o->t, o->what) && md_dtype_get(o->t->dtype)->bytes == o->width) {
+                return 1;
             }
         }
-        *width /= 2;
-        *index = 0;
+        o->width /= 2;
+        o->index = 0;
     }
-    return NULL;
+    return 0;
 }
 
 /* A checksum of data in order of the file; pieces but the last of a tensor are whole words. */
@@ -136,8 +184,7 @@ MD_FN void md_save_header(md_save *s, const md_tensor *tensors, size_t count, un
                           const uint64_t *sum, const char *note) {
     char buffer[512];
     uint64_t at = 0;
-    size_t width = 8, index = 0;
-    const md_tensor *t;
+    md_order order = md_order_start(tensors, count, what);
     static const char first[] = "{\"__metadata__\":{\"format\":\"pt\",\"producer\":\"mdlc\"";
     md_save_bytes(s, first, sizeof first - 1);
     if (sum != NULL) {
@@ -153,20 +200,22 @@ MD_FN void md_save_header(md_save *s, const md_tensor *tensors, size_t count, un
         md_save_string(s, note);
     }
     md_save_bytes(s, "}", 1);
-    while ((t = md_save_next(tensors, count, what, &width, &index)) != NULL) {
+    while (md_order_next(&order)) {
         md_text line = md_text_make(buffer, sizeof buffer);
+        int64_t shape[MD_MAX_RANK];
+        int rank = md_slice_shape(order.t, shape);
         md_save_bytes(s, ",", 1);
-        md_save_string(s, t->name);
+        md_save_name(s, order.t, order.slice);
         md_text_add(&line, ":{\"dtype\":\"");
-        md_text_add(&line, md_dtype_get(t->dtype)->name);
+        md_text_add(&line, md_dtype_get(order.t->dtype)->name);
         md_text_add(&line, "\",\"shape\":[");
-        for (int i = 0; i < t->rank; i++) {
+        for (int i = 0; i < rank; i++) {
             md_text_add(&line, i > 0 ? "," : "");
-            md_text_i64(&line, t->shape[i]);
+            md_text_i64(&line, shape[i]);
         }
         md_text_add(&line, "],\"data_offsets\":[");
         md_text_u64(&line, at);
-        at += t->bytes;
+        at += md_slice_bytes(order.t);
         md_text_add(&line, ",");
         md_text_u64(&line, at);
         md_text_add(&line, "]}");
@@ -176,7 +225,24 @@ MD_FN void md_save_header(md_save *s, const md_tensor *tensors, size_t count, un
 }
 
 MD_FN char *md_tensor_data(const md_tensor *t, const md_memory *memory) {
-    return (char *)(t->region == MD_PARAMS ? memory->params : memory->state) + t->offset;
+    return md_slice_data(t, 0, memory);
+}
+
+/* An md_write_fn that writes nothing and sums up. */
+MD_FN int md_sum_write(void *user, const void *data, size_t bytes) {
+    uint64_t *sum = (uint64_t *)user;
+    *sum = md_sum(*sum, (const char *)data, bytes);
+    return 0;
+}
+
+/* The data of all tensors in order of the file. */
+MD_FN int md_save_data(md_order order, const md_memory *memory, md_write_fn write, void *user) {
+    int rc = 0;
+    while (rc == 0 && md_order_next(&order)) {
+        rc = md_slice_write(order.t, md_slice_data(order.t, order.slice, memory),
+                            md_dtype_get(order.t->dtype)->bytes, write, user);
+    }
+    return rc;
 }
 
 /* Writes the tensors whose kind is in `what` (MD_SAVE_PARAMS, MD_SAVE_ALL), with a note or NULL.
@@ -185,11 +251,10 @@ MD_FN int md_save_noted(const md_tensor *tensors, size_t count, const md_memory 
                         unsigned what, const char *note, md_write_fn write, void *user) {
     md_save s;
     uint64_t sum = 0;
-    size_t width = 8, index = 0;
-    const md_tensor *t;
+    md_order order = md_order_start(tensors, count, what);
     int sums = (what >> MD_SLOT & 1u) != 0; /* a checkpoint */
-    while (sums && (t = md_save_next(tensors, count, what, &width, &index)) != NULL) {
-        sum = md_sum(sum, md_tensor_data(t, memory), t->bytes);
+    if (sums) {
+        (void)md_save_data(order, memory, md_sum_write, &sum);
     }
     sum = note != NULL ? md_sum_note(sum, note) : sum;
     memset(&s, 0, sizeof s);
@@ -205,10 +270,8 @@ MD_FN int md_save_noted(const md_tensor *tensors, size_t count, const md_memory 
     md_save_bytes(&s, prefix, sizeof prefix);
     md_save_header(&s, tensors, count, what, sums ? &sum : NULL, note);
     md_save_bytes(&s, "        ", (size_t)padding);
-    width = 8;
-    index = 0;
-    while ((t = md_save_next(tensors, count, what, &width, &index)) != NULL) {
-        md_save_bytes(&s, md_tensor_data(t, memory), t->bytes);
+    if (s.rc == 0) {
+        s.rc = md_save_data(order, memory, write, user);
     }
     return s.rc == 0 ? MD_OK : MD_ERR_WRITE;
 }
@@ -234,7 +297,7 @@ typedef struct md_load {
     size_t count;
     unsigned what;
     const char *only;    /* paths with commas between them; NULL: everything */
-    unsigned char *seen; /* one byte a tensor */
+    unsigned char *seen; /* one byte a slice */
     md_json json;
     md_entry_head head;
     md_read_fn read;
@@ -245,6 +308,7 @@ typedef struct md_load {
     char note[MD_NOTE_BYTES];
     uint64_t ends; /* hashes of all begins less those of all ends */
     size_t hint;   /* where the next name most likely stands in the table */
+    size_t passed; /* slices of the rows before it */
     int faults;
     int code;
     md_text *message;
@@ -381,18 +445,32 @@ MD_FN void md_load_rewind(md_load *l) {
     md_json_start(&l->json, l->read, l->user, 8, 8 + l->header);
     md_json_expect(&l->json, '{', "the header must be a JSON object");
     l->hint = 0;
+    l->passed = 0;
 }
 
-/* Index of a name in the table, or count. */
-MD_FN size_t md_load_find(md_load *l, const char *name) {
+/* A slice, and its place among those of all rows. */
+typedef struct md_found {
+    const md_tensor *t;
+    size_t slice, number;
+} md_found;
+
+/* The slice with this name; 0: there is none. The hint goes around the table. */
+MD_FN int md_load_find(md_load *l, const char *name, md_found *place) {
     for (size_t k = 0; k < l->count; k++) {
-        size_t i = (l->hint + k) % l->count;
-        if (md_text_same(l->tensors[i].name, name)) {
-            l->hint = (i + 1) % l->count;
-            return i;
+        const md_tensor *t = &l->tensors[l->hint];
+        int found = md_slice_match(t, name, &place->slice);
+        place->t = t;
+        place->number = l->passed + place->slice;
+        l->passed += md_slice_count(t);
+        if (++l->hint == l->count) {
+            l->hint = 0;
+            l->passed = 0;
+        }
+        if (found) {
+            return 1;
         }
     }
-    return l->count;
+    return 0;
 }
 
 /* Names that may stand in a file that is loaded without them: slots of a checkpoint of which only
@@ -452,11 +530,13 @@ MD_FN int md_load_sane(md_load *l) {
 /* The head against the table. */
 MD_FN void md_load_compare(md_load *l) {
     const md_entry_head *h = &l->head;
-    size_t i = md_load_find(l, h->name);
+    int64_t shape[MD_MAX_RANK];
+    md_found place = {NULL, 0, 0};
+    int known = md_load_find(l, h->name, &place);
     if (!md_load_wanted(l, h->name)) {
         return;
     }
-    if (i == l->count) {
+    if (!known) {
         if (!md_load_ignored(h->name)) {
             md_text *t = md_load_fault(l, MD_ERR_NAME);
             md_text_add(t, "unknown tensor '");
@@ -465,9 +545,9 @@ MD_FN void md_load_compare(md_load *l) {
         }
         return;
     }
-    const md_tensor *want = &l->tensors[i];
-    if (l->seen[i]++ > 0) {
-        l->seen[i] = 1;
+    const md_tensor *want = place.t;
+    if (l->seen[place.number]++ > 0) {
+        l->seen[place.number] = 1;
         md_text *t = md_load_fault(l, MD_ERR_FORMAT);
         md_text_add(t, "tensor '");
         md_text_add(t, h->name);
@@ -476,9 +556,10 @@ MD_FN void md_load_compare(md_load *l) {
     }
     const char *type = md_dtype_get(want->dtype)->name;
     int other_type = !md_text_same(type, h->dtype);
-    int other = other_type || h->rank != want->rank;
-    for (int k = 0; k < want->rank && !other; k++) {
-        other = h->shape[k] != (uint64_t)want->shape[k];
+    int rank = md_slice_shape(want, shape);
+    int other = other_type || h->rank != rank;
+    for (int k = 0; k < rank && !other; k++) {
+        other = h->shape[k] != (uint64_t)shape[k];
     }
     if (other && md_kind_in(want, l->what)) {
         md_text *t = md_load_fault(l, MD_ERR_SHAPE);
@@ -488,11 +569,59 @@ MD_FN void md_load_compare(md_load *l) {
         md_load_text_head(t, h);
         md_text_add(t, " in the file and ");
         md_text_add(t, type);
-        md_text_shape(t, want->shape, want->rank);
+        md_text_shape(t, shape, rank);
         md_text_add(t, " in the model");
         if (other_type && type[0] == 'F' && h->dtype[0] == 'F') {
             md_text_add(t, " (the precision is fixed when the model is compiled)");
         }
+    }
+}
+
+MD_FN int md_slice_under(const char *only, const md_tensor *t, size_t slice) {
+    char name[MD_NAME_BYTES];
+    md_text text = md_text_make(name, sizeof name);
+    md_slice_name(&text, t, slice);
+    return md_load_under(only, name);
+}
+
+/* Does `only` ask for any of its slices? */
+MD_FN int md_slice_any(const char *only, const md_tensor *t) {
+    size_t slices = md_slice_count(t);
+    int any = 0;
+    for (size_t i = 0; i < slices && !any; i++) {
+        any = md_slice_under(only, t, i);
+    }
+    return any;
+}
+
+MD_FN int md_slice_wanted(const md_load *l, const md_tensor *t, size_t slice) {
+    return l->only == NULL || md_slice_under(l->only, t, slice);
+}
+
+/* Is everything there? */
+MD_FN void md_load_complete(md_load *l) {
+    unsigned kinds = 0;    /* that the file has any of */
+    size_t number = 0, at; /* of the first slice of a row, and of one */
+    for (size_t i = 0; i < l->count; i++) {
+        for (size_t end = number + md_slice_count(&l->tensors[i]); number < end; number++) {
+            kinds |= l->seen[number] ? 1u << (unsigned)l->tensors[i].kind : 0;
+        }
+    }
+    number = 0;
+    for (size_t i = 0; i < l->count; i++) {
+        const md_tensor *t = &l->tensors[i];
+        size_t slices = md_slice_count(t);
+        int group = t->kind == MD_SLOT || t->kind == MD_RING; /* all or none */
+        int optional = t->kind == MD_LAYER_STATE || (group && !md_kind_in(t, kinds));
+        for (at = 0; at < slices && md_kind_in(t, l->what) && !optional; at++) {
+            if (!l->seen[number + at] && md_slice_wanted(l, t, at)) {
+                md_text *m = md_load_fault(l, MD_ERR_NAME);
+                md_text_add(m, "tensor '");
+                md_slice_name(m, t, at);
+                md_text_add(m, "' is missing");
+            }
+        }
+        number += slices;
     }
 }
 
@@ -509,20 +638,8 @@ MD_FN void md_load_check(md_load *l) {
             l->ends += md_mix64(h->begin) - md_mix64(h->end);
         }
     }
-    unsigned kinds = 0; /* that the file has any of */
-    for (size_t i = 0; i < l->count; i++) {
-        kinds |= l->seen[i] ? 1u << (unsigned)l->tensors[i].kind : 0;
-    }
-    for (size_t i = 0; i < l->count && l->json.why == NULL; i++) {
-        const md_tensor *t = &l->tensors[i];
-        int group = t->kind == MD_SLOT || t->kind == MD_RING; /* all or none */
-        int optional = t->kind == MD_LAYER_STATE || (group && !md_kind_in(t, kinds));
-        if (!l->seen[i] && md_kind_in(t, l->what) && !optional && md_load_wanted(l, t->name)) {
-            md_text *m = md_load_fault(l, MD_ERR_NAME);
-            md_text_add(m, "tensor '");
-            md_text_add(m, t->name);
-            md_text_add(m, "' is missing");
-        }
+    if (l->json.why == NULL) {
+        md_load_complete(l);
     }
 }
 
@@ -585,21 +702,23 @@ MD_FN void md_load_data(md_load *l, const md_memory *memory) {
     int metadata = 0;
     md_load_rewind(l);
     while (md_load_head(l, &members, &metadata) && l->code == MD_OK) {
-        size_t i = md_load_find(l, l->head.name);
-        if (i == l->count || !md_kind_in(&l->tensors[i], l->what) || !l->seen[i]) {
+        md_found place = {NULL, 0, 0};
+        if (!md_load_find(l, l->head.name, &place) || !md_kind_in(place.t, l->what) ||
+            !l->seen[place.number]) {
             continue;
         }
-        const md_tensor *t = &l->tensors[i];
-        if (l->head.end - l->head.begin != t->bytes ||
-            (t->bytes > 0 && l->read(l->user, 8 + l->header + l->head.begin,
-                                     md_tensor_data(t, memory), t->bytes) != 0)) {
+        const md_tensor *t = place.t;
+        size_t bytes = md_slice_bytes(t);
+        char *at = md_slice_data(t, place.slice, memory);
+        if (l->head.end - l->head.begin != bytes ||
+            md_slice_read(t, at, md_dtype_get(t->dtype)->bytes, l->read, l->user,
+                          8 + l->header + l->head.begin) != 0) {
             md_text *m = md_load_fault(l, MD_ERR_READ);
             md_text_add(m, "tensor '");
-            md_text_add(m, t->name);
+            md_text_add(m, l->head.name);
             md_text_add(m, "' could not be read");
         }
-        char *at = md_tensor_data(t, memory);
-        for (size_t k = 0; t->dtype == MD_BOOL && k < t->bytes; k++) {
+        for (size_t k = 0; t->dtype == MD_BOOL && k < bytes; k++) {
             at[k] = (char)(at[k] != 0);
         }
     }
@@ -607,12 +726,17 @@ MD_FN void md_load_data(md_load *l, const md_memory *memory) {
 
 /* Second sets of parameters that did not come with the file begin as the first. */
 MD_FN void md_load_copies(const md_load *l, const md_memory *memory) {
+    size_t number = 0;
     for (size_t i = 0; i < l->count; i++) {
         const md_tensor *t = &l->tensors[i];
-        if (t->copy_of > 0 && !(l->seen[i] && md_kind_in(t, l->what)) &&
-            md_load_wanted(l, l->tensors[t->copy_of - 1].name)) {
-            memcpy(md_tensor_data(t, memory), md_tensor_data(&l->tensors[t->copy_of - 1], memory),
-                   t->bytes);
+        const md_tensor *from = t->copy_of > 0 ? &l->tensors[t->copy_of - 1] : t;
+        int has = l->seen[number] && md_kind_in(t, l->what);
+        number += md_slice_count(t); /* of a copy: one */
+        for (size_t k = 0; from != t && !has && k < md_slice_count(from); k++) {
+            if (md_slice_wanted(l, from, k)) {
+                char *to = md_tensor_data(t, memory) + k * md_slice_bytes(from);
+                memcpy(to, md_slice_data(from, k, memory), md_slice_bytes(from));
+            }
         }
     }
 }
@@ -667,8 +791,8 @@ MD_FN void md_load_steps(md_load *l, const md_memory *memory) {
 /* Loads the tensors whose kind is in `what`. A file must have every parameter; statistics of layers
  * stay as they are where it has none; of slots, and of rings, it has all or none; copies that it
  * lacks become what they copy. All names, types, shapes and offsets are checked before a byte of
- * the regions changes. `seen` is scratch of `count` bytes and tells afterwards which tensors the
- * file has. Gives MD_OK or a status code, and then what was wrong, as far as ten lines of it go,
+ * the regions changes. `seen` is scratch of md_slice_total bytes and tells afterwards which tensors
+ * the file has. Gives MD_OK or a status code, and then what was wrong, as far as ten lines of it go,
  * in `message` (which may be NULL). With `only`, paths with commas between them, the rest of the
  * file and of the model does not count: it may be missing, unknown or of another shape. The file's
  * note goes to `note`, of MD_NOTE_BYTES or NULL; it is empty where there is none. */
@@ -677,7 +801,7 @@ MD_FN int md_load_noted(const md_tensor *tensors, size_t count, const md_memory 
                         md_read_fn read, void *user, md_text *message) {
     md_load l;
     memset(&l, 0, sizeof l);
-    memset(seen, 0, count);
+    memset(seen, 0, md_slice_total(tensors, count));
     l.tensors = tensors;
     l.count = count;
     l.what = what;

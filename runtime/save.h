@@ -255,7 +255,7 @@ MD_COLD int md_save_file(md_out *out, const char *path, const md_model *model,
     return md_out_close(out, message);
 }
 
-/* Loads weights, with `only` those under its paths; `seen` is scratch of one byte a tensor. */
+/* Loads weights, with `only` those under its paths; `seen` is scratch of one byte a slice. */
 MD_COLD int md_load_file(const char *path, const md_model *model, const md_memory *memory,
                          unsigned what, const char *only, unsigned char *seen, char *note,
                          md_text *message) {

@@ -46,7 +46,8 @@ enum {
 };
 
 typedef struct md_tensor {
-    const char *name; /* as in files: "fc1.weight"; slots carry the reserved prefix "mdlc." */
+    const char *name; /* as in files: "fc1.weight", or with `split` a pattern, "h.{}.weight"; slots
+                         carry the reserved prefix "mdlc." */
     md_dtype dtype;
     md_region region; /* MD_PARAMS or MD_STATE */
     md_kind kind;
@@ -57,6 +58,9 @@ typedef struct md_tensor {
     size_t bytes;
     size_t copy_of; /* 1 + the place in the table of the tensor whose value it takes on when a file
                        without it is loaded; 0: none */
+    int split;      /* so many first axes are spread over files, a tensor for each place, whose
+                       number stands for each `{}` of the name; 0: it is one tensor there too */
+    int transposed; /* 1: its other axes, two, are the other way round in files */
 } md_tensor;
 
 /* The memory of one instance. The caller owns it; the arena is dead between calls. */

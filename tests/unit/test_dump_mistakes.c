@@ -194,6 +194,9 @@ static const Mistake mistakes[] = {
     /* items */
     {"@graph(shuffle", "@grph(shuffle", 860},
     {"float = f32", "float = f64", 861},
+    {"trainable = true", "split = 1", 804},
+    {"trainable = true", "transposed = true", 818},
+    {"trainable = true", "stacked = 1, split = 1", 818},
     {"of = \"net.w\"", "of = \"net.v\"", 819},
     {"state s3: f32[4]", "state s3: f32[3]", 819},
     {"const t0 = [1.0, 2.0, 3.0, 4.0];", "const t0 = 1;", 862},

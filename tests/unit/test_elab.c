@@ -85,6 +85,64 @@ static void test_stacking(void **state) {
     dumped_done(&m);
 }
 
+/* What parameters are called in files: segments of `@name` in place of labels. */
+static void test_file_names(void **state) {
+    (void)state;
+    Dumped m;
+    make(&m, "use nn;\n"
+             "layer blk(x: [b, c]) -> [b, c] {\n"
+             "    @name(\"k\", transpose = true) p = x |> fc: linear(c);\n"
+             "    @name(\"n.m\") q = p |> norm: batchnorm;\n"
+             "    @name(\"inner\", transpose = false) return q |> last: linear(c);\n"
+             "}\n"
+             "model deep(x: [4, 5]) -> [4, 5] {\n"
+             "    @name(\"one\") f = new linear(5);\n"
+             "    @name(\"w.w\", transpose = true) param m: [5, 5] = 1;\n"
+             "    y[b, j] = sum[i] f(x)[b, i] * m[i, j];\n"
+             "    repeat 3 carry g = y {\n"
+             "        repeat 2 carry h = g { @name(\"a.{}.b{}\", transpose = true) h <- blk(h); }\n"
+             "        @name(\"flat\") g <- late: linear(h, 5);\n"
+             "    }\n"
+             "    return g;\n"
+             "}\n"
+             "state copy = deep;\n"
+             "train fit(x: [4, 5]) of deep {\n"
+             "    loss mean(deep(x));\n"
+             "    optimizer sgd(lr = 0.1, momentum = 0.9);\n"
+             "}\n"
+             "entry go(x: [4, 5]) { return copy(x); }\n");
+    static const struct {
+        const char *path, *file;
+        int split;
+        bool transposed;
+    } row[] = {
+        {"deep.f.weight", "one.weight", 0, false},
+        {"deep.f.bias", "one.bias", 0, false},
+        {"deep.m", "w.w", 0, true},
+        {"deep.blk.fc.weight", "a.{}.b{}.k.weight", 2, true},
+        {"deep.blk.fc.bias", "a.{}.b{}.k.bias", 2, false},
+        {"deep.blk.norm.weight", "a.{}.b{}.n.m.weight", 2, false},
+        {"deep.blk.norm.running_mean", "a.{}.b{}.n.m.running_mean", 2, false},
+        {"deep.blk.last.weight", "a.{}.b{}.inner.weight", 2, false},
+        {"deep.late.weight", "flat.weight", 0, false},
+        {"fit.blk.fc.weight.b", "fit.blk.fc.weight.b", 0, false},
+        {"copy.blk.fc.weight", "copy.blk.fc.weight", 0, false},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        const Slot *slot = NULL;
+        for (int k = 0; k < m.module->slot.count; k++) {
+            slot = str_eq(m.module->slot.at[k]->name, row[i].path) ? m.module->slot.at[k] : slot;
+        }
+        if (slot == NULL) {
+            fail_msg("no slot %s", row[i].path);
+        }
+        assert_string_equal(slot->file_name, row[i].file);
+        assert_int_equal(slot->split, row[i].split);
+        assert_int_equal(slot->transposed, row[i].transposed);
+    }
+    dumped_done(&m);
+}
+
 static void test_order(void **state) {
     (void)state;
     /* the order of models, not that of their use; then states, with counters labelled */
@@ -518,7 +576,8 @@ static void test_stored(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stacking),   cmocka_unit_test(test_order),
+        cmocka_unit_test(test_stacking),
+        cmocka_unit_test(test_file_names),   cmocka_unit_test(test_order),
         cmocka_unit_test(test_frozen),     cmocka_unit_test(test_f64),
         cmocka_unit_test(test_sites),      cmocka_unit_test(test_contractions),
         cmocka_unit_test(test_evaluation), cmocka_unit_test(test_override),

@@ -1,0 +1,97 @@
+#!/bin/sh
+# The outside of emitted programs: weights that PyTorch wrote load as they are and give its outputs,
+# what is saved opens in Python, and the names of `@name` hold in all files. The files of tests/parity
+# come from make_interop.py. What needs Python is skipped where it is absent.
+set -u
+. tests/lib.sh
+parity=tests/parity
+: "${PYTHON:=python3}"
+
+# numbers FILE.npy: its f32 elements, one a line.
+numbers() {
+    od -An -v -tf4 -w4 -j $((10 + $(od -An -tu2 -j8 -N2 "$1"))) "$1" | tr -d ' '
+}
+
+# near NAME FILE REFERENCE: arrays with the same header whose elements differ by at most 1e-5.
+near() {
+    cmp -s -n 128 "$2" "$3" || { fail "$1" "another type or shape"; return; }
+    numbers "$2" >"$scratch/left" && numbers "$3" >"$scratch/right"
+    near_worst=$(paste "$scratch/left" "$scratch/right" | awk '
+        NF != 2 { bad = 1 }
+        { d = $1 - $2; d = d < 0 ? -d : d; worst = d > worst ? d : worst; most += $2 * $2 }
+        END { print bad || !most || !(worst <= 1e-5) ? "no, by " worst : "yes" }')
+    [ "$near_worst" = yes ] && pass || fail "$1" "$near_worst"
+}
+says() { # NAME STATUS TEXT COMMAND...: the last line of standard error
+    says_name=$1 says_status=$2 says_text=$3
+    shift 3
+    "$@" >/dev/null 2>"$scratch/err"
+    [ $? -eq "$says_status" ] && tail -n 1 "$scratch/err" | grep -qF -e "$says_text" && pass || fail "$says_name" "$(tail -n 1 "$scratch/err")"
+}
+program() { # NAME OPTION...: samples/NAME.mdl as $scratch/NAME
+    program_name=$1
+    shift
+    "$MDLC" "$@" samples/"$program_name".mdl -o "$scratch/$program_name.c" && $CC -O0 "$scratch/$program_name.c" -lm -o "$scratch/$program_name" ||
+        { fail "$program_name" "does not build"; summary interop; exit 1; }
+}
+
+# ---- weights of PyTorch ----
+program gpt2 -D T=8 -D V=32 -D C=16 -D H=2 -D S=12
+program lenet -D wide=8
+gpt() { "$scratch/gpt2" "$@"; }
+gpt predict --load $parity/gpt2.safetensors --in tok=$parity/gpt2_tok.npy --out "$scratch/gpt2.npy" \
+    --save "$scratch/gpt2.safetensors" || fail gpt2 "does not run"
+near gpt2 "$scratch/gpt2.npy" $parity/gpt2_out.npy
+"$scratch/lenet" predict --load $parity/lenet.safetensors --in x=$parity/lenet_x.npy --out "$scratch/lenet.npy" \
+    --save "$scratch/lenet.safetensors" || fail lenet "does not run"
+near lenet "$scratch/lenet.npy" $parity/lenet_out.npy
+# What is saved are the same tensors, and no others.
+for net in gpt2 lenet; do
+    check "$net: saved" "$BUILD/tests/tools/stdiff" "$scratch/$net.safetensors" $parity/$net.safetensors 0
+    check "$net: no others" "$BUILD/tests/tools/stdiff" $parity/$net.safetensors "$scratch/$net.safetensors" 0
+done
+# That a wrong weight, and blocks in another order, would be seen.
+LC_ALL=C sed 's/h\.0\.ln_1/h.9.ln_1/; s/h\.1\.ln_1/h.0.ln_1/; s/h\.9\.ln_1/h.1.ln_1/' $parity/gpt2.safetensors >"$scratch/planted"
+gpt predict --load "$scratch/planted" --in tok=$parity/gpt2_tok.npy --out "$scratch/planted.npy" || fail planted "does not run"
+(near planted "$scratch/planted.npy" $parity/gpt2_out.npy) | grep -q 'FAIL planted: no, by' && pass || fail planted "blocks in another order are not seen"
+
+# ---- names ----
+gpt info >"$scratch/info"
+grep -q '^  h\.{}\.attn\.c_attn\.weight .*\[2, 48, 16\].* weight, transposed in files$' "$scratch/info" && pass || fail info "$(grep c_attn.weight "$scratch/info")"
+grep -q '^  mdlc\.tune\.block\.attn\.c_attn\.weight\.m ' "$scratch/info" && pass || fail info "a slot has another name"
+LC_ALL=C sed 's/h\.1\.ln_1\.bias/h.2.ln_1.bias/' $parity/gpt2.safetensors >"$scratch/other"
+says "an unknown block" 1 "unknown tensor 'h.2.ln_1.bias'; tensor 'h.1.ln_1.bias' is missing" \
+    gpt predict --load "$scratch/other" --in tok=$parity/gpt2_tok.npy
+says "of no block" 2 "the model has no weights under 'h.2'" \
+    gpt predict --load $parity/gpt2.safetensors --only h.2 --in tok=$parity/gpt2_tok.npy
+# One block of a file; the other is drawn.
+gpt predict --load "$scratch/other" --only h.0 --seed 3 --in tok=$parity/gpt2_tok.npy --out "$scratch/x.npy" --save "$scratch/part" || fail only "does not load"
+"$BUILD/tests/tools/stdiff" "$scratch/part" $parity/gpt2.safetensors 0 >"$scratch/diff"
+[ "$(grep -c "^ok *h\.0\." "$scratch/diff")" = 12 ] && [ "$(grep -c "^ok *h\.1\." "$scratch/diff")" = 0 ] && pass || fail only "$(cat "$scratch/diff")"
+
+# ---- checkpoints ----
+# The weights in them have the names of files too: one loads as weights, and a resume gives the bytes
+# of a run that was not stopped.
+cp $parity/gpt2_tok.npy "$scratch/next.npy"
+tune() { gpt tune --in tok=$parity/gpt2_tok.npy --in next="$scratch/next.npy" --log none "$@"; }
+tune --steps 6 --load $parity/gpt2.safetensors --save "$scratch/six" --checkpoint "$scratch/six.c" &&
+    tune --steps 2 --load $parity/gpt2.safetensors --checkpoint "$scratch/two.c" --save "$scratch/two" &&
+    tune --steps 6 --resume "$scratch/two.c" --save "$scratch/again" --checkpoint "$scratch/again.c" || fail checkpoint "does not run"
+same resume "$scratch/six" "$scratch/again"
+same "resume: checkpoint" "$scratch/six.c" "$scratch/again.c"
+gpt predict --load "$scratch/two.c" --in tok=$parity/gpt2_tok.npy --out "$scratch/c.npy" --save "$scratch/c" || fail "weights of a checkpoint" "do not load"
+same "weights of a checkpoint" "$scratch/two" "$scratch/c"
+cmp -s "$scratch/two" "$scratch/six" && fail "six steps" "give the weights of two" || pass
+
+# ---- Python ----
+python() { # NAME MODULES
+    have "$PYTHON" || { skip "$1" "no $PYTHON"; return 1; }
+    "$PYTHON" -c "import $2" 2>/dev/null || { skip "$1" "no Python package of: $2"; return 1; }
+}
+if python "safetensors" "safetensors, numpy"; then
+    check "safetensors" "$PYTHON" tests/suites/interop.py "$scratch/gpt2.safetensors" $parity/gpt2.safetensors
+    check "safetensors: a checkpoint" "$PYTHON" tests/suites/interop.py "$scratch/two.c" "$scratch/two"
+    LC_ALL=C sed 's/"F32"/"F23"/' "$scratch/two" >"$scratch/damaged"
+    "$PYTHON" tests/suites/interop.py "$scratch/damaged" "$scratch/two" >/dev/null 2>&1 && fail "safetensors: a damaged file" "opens" || pass
+fi
+summary interop
