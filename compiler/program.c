@@ -129,9 +129,11 @@ static bool buf_name_taken(const Program *p, const void *scope, const char *name
                : names_has(p->names, scope, name) || names_has(p->names, &scope_program, name);
 }
 
-/* An entry NAME owns NAME, NAME_in, NAME_out and, of a train, NAME_eval and NAME_eval_out; a kernel
- * the functions and tables that it is cut into. */
-static const char *const entry_names[] = {"", "_in", "_out", "_eval", "_eval_out", NULL};
+/* An entry NAME owns NAME, NAME_in, NAME_out and, of a train, those of its evaluation; a kernel the
+ * functions and tables that it is cut into. */
+static const char *const entry_names[] = {
+    "",           "_in",       "_out",      "_eval",         "_eval_out",
+    "_eval_sums", "_eval_add", "_eval_end", "_eval_end_out", NULL};
 static const char *const kernel_names[] = {"", "_part", "_args", "_tile", "_epilogue", NULL};
 
 static bool any_taken(const Program *p, const char *name, const char *const *suffix) {
@@ -241,7 +243,7 @@ void program_names(Program *p) {
             base = str_printf(p->arena, "%s_entry", base);
         }
         e->c_name = name_unique(p, &scope_function, &scope_function, base, entry_name_taken);
-        for (int k = 0; k < (e->entry->kind == ENTRY_TRAIN ? 5 : 3); k++) {
+        for (int k = 0; entry_names[k] && (e->entry->kind == ENTRY_TRAIN || k < 3); k++) {
             names_add(p->arena, p->names, &scope_function,
                       str_printf(p->arena, "%s%s", e->c_name, entry_names[k]));
         }
@@ -259,7 +261,7 @@ void program_names(Program *p) {
                     base = str_printf(p->arena, "%s_%s", p->entry.at[k]->c_name, suffix);
                 }
             }
-            e->c_name = e->entry->kind == ENTRY_EVAL ? base : function_name(p, base);
+            e->c_name = base;
         } else if (e->entry->kind == ENTRY_INIT) {
             e->c_name = base;
         } else {

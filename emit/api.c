@@ -83,6 +83,10 @@ bool api_settable(const Slot *slot, const Entry *entry) {
            !str_eq(slot->label, "calls");
 }
 
+static bool api_is_public(EntryKind kind) {
+    return kind != ENTRY_LOAD && kind != ENTRY_TEST;
+}
+
 /* ---- pieces of the declarations ------------------------------------------------------------- */
 
 static void print_sizes(const Emit *e, Text *out) {
@@ -99,7 +103,7 @@ static void print_sizes(const Emit *e, Text *out) {
     for (int i = 0; i < p->entry.count; i++) {
         const ProgramEntry *entry = p->entry.at[i];
         EntryKind kind = entry->entry->kind;
-        if (kind == ENTRY_TRAIN || kind == ENTRY_CALL || kind == ENTRY_EVAL || kind == ENTRY_INIT) {
+        if (api_is_public(kind)) {
             char *name = str_dup(e->arena, entry->c_name + strlen(e->prefix) + 1);
             for (char *s = name; *s != 0; s++) {
                 *s = (char)(*s >= 'a' && *s <= 'z' ? *s - 'a' + 'A' : *s);
@@ -134,7 +138,8 @@ static void print_field(const Emit *e, Text *out, const char *name, Type type, c
 }
 
 static void print_structs(const Emit *e, const ProgramEntry *entry, Text *out) {
-    if (api_has_inputs(entry) && entry->entry->kind != ENTRY_EVAL) {
+    bool evaluation = entry->entry->kind == ENTRY_EVAL || entry->entry->kind == ENTRY_EVAL_END;
+    if (api_has_inputs(entry) && !evaluation) {
         text_printf(out, "typedef struct %s {\n", api_in_type(e, entry));
         for (int i = 0; i < entry->entry->input.count; i++) {
             const Slot *slot = entry->entry->input.at[i];
@@ -152,6 +157,32 @@ static void print_structs(const Emit *e, const ProgramEntry *entry, Text *out) {
         }
         text_printf(out, "} %s;\n\n", api_out_type(e, entry));
     }
+    if (entry->entry->kind == ENTRY_EVAL) {
+        text_printf(out,
+                    "/* Of any number of batches; all zero at first. */\n"
+                    "typedef struct %s_sums {\n    int64_t batches;\n",
+                    entry->c_name);
+        for (int i = 0; i < entry->entry->out.count; i++) {
+            if (entry->entry->out.at[i].role == OUT_SUM) {
+                text_printf(out, "    double %s;\n", field_name(e, entry->entry->out.at[i].name));
+            }
+        }
+        text_printf(out, "} %s_sums;\n\n", entry->c_name);
+    }
+}
+
+void api_eval_add(const Emit *e, const ProgramEntry *eval, Text *out) {
+    text_printf(out, "int %s_add(%s_sums *sums", eval->c_name, eval->c_name);
+    if (api_has_results(eval)) {
+        text_printf(out, ", const %s *part", api_out_type(e, eval));
+    }
+    text_add(out, ")");
+}
+
+void api_eval_end(const Emit *e, const ProgramEntry *end, Text *out) {
+    const ProgramEntry *eval = entry_eval(e->p, end->entry->train, ENTRY_EVAL);
+    text_printf(out, "int %s(const %s *m, const %s_sums *sums, %s *out)", end->c_name, e->prefix,
+                eval->c_name, api_out_type(e, end));
 }
 
 static void print_prototype(const Emit *e, const ProgramEntry *entry, Text *out) {
@@ -162,12 +193,21 @@ static void print_prototype(const Emit *e, const ProgramEntry *entry, Text *out)
         break;
     case ENTRY_EVAL:
         text_printf(out,
-                    "/* Sums of loss and metrics over the first `rows` rows, at most %lld. */\n",
+                    "/* Sums of loss and metrics over the first `rows` rows, at most %lld; the arrays are\n"
+                    " * whole batches all the same. */\n",
                     (long long)entry->entry->rows);
         break;
     case ENTRY_CALL: text_doc(out, "", entry->entry->doc); break;
     case ENTRY_INIT: text_add(out, "/* Every weight and state from the seed. */\n"); break;
     case ENTRY_EVAL_END:
+        text_add(out,
+                 "/* Adds the sums of a batch, in whatever order; then loss and metrics of all "
+                 "rows. */\n");
+        api_eval_add(e, entry_eval(e->p, entry->entry->train, ENTRY_EVAL), out);
+        text_add(out, ";\n");
+        api_eval_end(e, entry, out);
+        text_add(out, ";\n");
+        return;
     case ENTRY_LOAD:
     case ENTRY_TEST: break;
     }
@@ -205,7 +245,7 @@ void api_print(const Emit *e, Text *out) {
     text_printf(out, "} %s;\n\n", e->prefix);
     for (int i = 0; i < e->p->entry.count; i++) {
         EntryKind kind = e->p->entry.at[i]->entry->kind;
-        if (kind == ENTRY_TRAIN || kind == ENTRY_CALL || kind == ENTRY_EVAL) {
+        if (api_is_public(kind) && kind != ENTRY_INIT) {
             print_structs(e, e->p->entry.at[i], out);
         }
     }
@@ -217,7 +257,7 @@ void api_print(const Emit *e, Text *out) {
     for (int i = 0; i < e->p->entry.count; i++) {
         const ProgramEntry *entry = e->p->entry.at[i];
         EntryKind kind = entry->entry->kind;
-        if (kind == ENTRY_INIT || kind == ENTRY_TRAIN || kind == ENTRY_CALL || kind == ENTRY_EVAL) {
+        if (api_is_public(kind)) {
             print_prototype(e, entry, out);
         }
         if (kind == ENTRY_TRAIN || kind == ENTRY_CALL) {

@@ -8,6 +8,9 @@
 void api_print(const Emit *e, Text *out);
 /* The parameters of an entry's function: "net *m, const net_fit_in *in, net_fit_out *out". */
 void api_parameters(const Emit *e, const ProgramEntry *entry, Text *out);
+/* The heads of the functions that end an evaluation. */
+void api_eval_add(const Emit *e, const ProgramEntry *eval, Text *out);
+void api_eval_end(const Emit *e, const ProgramEntry *end, Text *out);
 bool api_has_inputs(const ProgramEntry *entry);
 bool api_has_results(const ProgramEntry *entry);
 /* The type that *_out of an entry has; of an evaluation that of its sums. */

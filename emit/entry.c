@@ -533,41 +533,38 @@ void entry_load(const Emit *e, const Printer *printer, const ProgramEntry *entry
     arena_free(&names.scratch);
 }
 
-static void print_value(const Names *names, OutRole role, int *index, Text *out) {
-    const Entry *source = names->entry->entry;
-    for (int i = 0; i < source->out.count; i++) {
-        if (source->out.at[i].role == role) {
-            text_printf(out, "    values[%d] = (double)*%s;\n", (*index)++,
-                        result_buf(names->entry, i)->name);
+/* ---- sums over batches ---------------------------------------------------------------------- */
+
+static void print_add(const Emit *e, const ProgramEntry *eval, Text *out) {
+    api_eval_add(e, eval, out);
+    text_printf(out, " {\n    if (sums == NULL%s) {\n        return %s_ERR_ARGUMENT;\n    }\n",
+                api_has_results(eval) ? " || part == NULL" : "", e->upper);
+    for (int i = 0; i < eval->entry->out.count; i++) {
+        if (eval->entry->out.at[i].role == OUT_SUM) {
+            const char *field = field_name(e, eval->entry->out.at[i].name);
+            text_printf(out, "    sums->%s += (double)part->%s;\n", field, field);
         }
     }
+    text_printf(out, "    sums->batches++;\n    return %s_OK;\n}\n\n", e->upper);
 }
 
 void entry_eval_end(const Emit *e, const Printer *printer, const ProgramEntry *entry, Text *out) {
+    const ProgramEntry *eval = entry_eval(e->p, entry->entry->train, ENTRY_EVAL);
+    print_add(e, eval, out);
+    Names names = names_open(e, entry, "m->arena");
     text_printf(out, "/* Sums over all rows -> loss and metrics of %s. */\n", entry->entry->name);
-    text_printf(out, "static void %s(const void *instance, const double *sums, double *values) {\n",
-                entry->c_name);
-    Names names = names_open(e, entry, print_scratch(entry, out));
-    bool reads = false, persistent = false;
-    for (int i = 0; i < e->p->slot.count; i++) {
-        persistent = persistent || names.used[e->p->slot.at[i]->id];
-    }
-    if (persistent) {
-        text_printf(out, "    const struct %s *m = (const struct %s *)instance;\n", e->prefix,
-                    e->prefix);
-    } else {
-        text_add(out, "    (void)instance;\n");
-    }
+    api_eval_end(e, entry, out);
+    text_add(out, " {\n");
+    api_refusals(e, "m == NULL || sums == NULL || out == NULL", out);
+    text_printf(out, "    if (sums->batches < 1) {\n        return %s_ERR_STATE;\n    }\n",
+                e->upper);
     for (int i = 0; i < entry->entry->input.count; i++) {
         const Buf *buf = input_buf(entry, entry->entry->input.at[i]);
         if (buf != NULL && names.used[buf->id]) {
             const char *type = elem_c_name(buf->type.elem);
-            text_printf(out, "    const %s %s[1] = {(%s)sums[%d]};\n", type, buf->name, type, i);
-            reads = true;
+            text_printf(out, "    const %s %s[1] = {(%s)sums->%s};\n", type, buf->name, type,
+                        field_name(e, entry->entry->input.at[i]->c_name));
         }
-    }
-    if (!reads) {
-        text_add(out, "    (void)sums;\n");
     }
     for (int i = 0; i < entry->buf.count; i++) {
         const Buf *buf = entry->buf.at[i];
@@ -579,9 +576,10 @@ void entry_eval_end(const Emit *e, const Printer *printer, const ProgramEntry *e
     print_slots(&names, out);
     print_temps(&names, out);
     print_steps(&names, printer, &entry->step, 1, out);
-    int index = 0;
-    print_value(&names, OUT_LOSS, &index, out);
-    print_value(&names, OUT_METRIC, &index, out);
-    text_add(out, "}\n\n");
+    for (int i = 0; i < entry->entry->out.count; i++) {
+        text_printf(out, "    out->%s = *%s;\n", field_name(e, entry->entry->out.at[i].name),
+                    result_buf(entry, i)->name);
+    }
+    text_printf(out, "    return %s_OK;\n}\n\n", e->upper);
     arena_free(&names.scratch);
 }

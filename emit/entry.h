@@ -12,7 +12,7 @@ void entry_helpers(const Emit *e, Text *out);
 void entry_function(const Emit *e, const Printer *printer, const ProgramEntry *entry, Text *out);
 /* static void NAME(const void *raw, void *field), for the data reader of `main`. */
 void entry_load(const Emit *e, const Printer *printer, const ProgramEntry *entry, Text *out);
-/* static void NAME(const double *sums, double *values). */
+/* NAME_eval_add and NAME_eval_end of the API: what sums over batches come to. */
 void entry_eval_end(const Emit *e, const Printer *printer, const ProgramEntry *entry, Text *out);
 
 #endif

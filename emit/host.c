@@ -100,6 +100,29 @@ static void print_adapter(const Emit *e, const ProgramEntry *entry, Text *out) {
     text_add(out, "    return code;\n}\n\n");
 }
 
+static void print_end_adapter(const Emit *e, const ProgramEntry *entry, Text *out) {
+    const ProgramEntry *eval = entry_eval(e->p, entry->entry->train, ENTRY_EVAL);
+    int index = 0;
+    text_printf(out, "static void %s_call(const void *net, const double *sums, double *values) {\n",
+                entry->c_name);
+    text_printf(out, "    %s_sums all;\n    %s out;\n    all.batches = 1;\n", eval->c_name,
+                api_out_type(e, entry));
+    for (int i = 0; i < eval->entry->out.count; i++) {
+        if (eval->entry->out.at[i].role == OUT_SUM) {
+            text_printf(out, "    all.%s = sums[%d];\n", field_name(e, eval->entry->out.at[i].name),
+                        index++);
+        }
+    }
+    text_printf(out,
+                "%s    memset(&out, 0, sizeof out);\n    (void)%s((const %s *)net, &all, &out);\n",
+                index == 0 ? "    (void)sums;\n" : "", entry->c_name, e->prefix);
+    for (int i = 0; i < entry->entry->out.count; i++) {
+        text_printf(out, "    values[%d] = (double)out.%s;\n", i,
+                    field_name(e, entry->entry->out.at[i].name));
+    }
+    text_add(out, "}\n\n");
+}
+
 /* ---- data sets ------------------------------------------------------------------------------ */
 
 static void print_dataset(const Emit *e, const DataSet *set, int index, Text *out) {
@@ -326,7 +349,8 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, const Counts *
     text_printf(out, "     %s, %s, %s, %d, %s, %s},\n", table_name(e, entry, "metrics", n->metrics),
                 table_name(e, entry, "extras", n->extras),
                 whole ? str_printf(e->arena, "%s_call", eval->c_name) : "NULL",
-                whole ? sums_of(eval) : 0, whole ? end->c_name : "NULL",
+                whole ? sums_of(eval) : 0,
+                whole ? str_printf(e->arena, "%s_call", end->c_name) : "NULL",
                 train ? str_printf(e->arena, "&%s_traced", entry->c_name) : "NULL");
 }
 
@@ -419,7 +443,7 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
         const ProgramEntry *entry = e->p->entry.at[i];
         switch (entry->entry->kind) {
         case ENTRY_LOAD: entry_load(e, printer, entry, out); break;
-        case ENTRY_EVAL_END: entry_eval_end(e, printer, entry, out); break;
+        case ENTRY_EVAL_END: print_end_adapter(e, entry, out); break;
         case ENTRY_TRAIN:
         case ENTRY_CALL:
         case ENTRY_EVAL: print_adapter(e, entry, out); break;

@@ -304,7 +304,7 @@ static void print_kernel(void *ctx, Step *step, int depth) {
 }
 
 static bool is_main_only(EntryKind kind) {
-    return kind == ENTRY_LOAD || kind == ENTRY_EVAL_END;
+    return kind == ENTRY_LOAD;
 }
 
 static void print_kernels(const Emit *e, const Printer *printer, bool main_only, Text *out) {
@@ -326,7 +326,9 @@ static void print_model(const Emit *e, const Printer *printer, Text *out) {
     for (int i = 0; i < e->p->entry.count; i++) {
         EntryKind kind = e->p->entry.at[i]->entry->kind;
         init = init || kind == ENTRY_INIT;
-        if (!is_main_only(kind) && kind != ENTRY_TEST) {
+        if (kind == ENTRY_EVAL_END) {
+            entry_eval_end(e, printer, e->p->entry.at[i], out);
+        } else if (!is_main_only(kind) && kind != ENTRY_TEST) {
             entry_function(e, printer, e->p->entry.at[i], out);
         }
     }

@@ -63,6 +63,42 @@ static void check_bind(digits_memory memory) {
     expect(digits_init(&net, 1) == DIGITS_ERR_STATE, "init before bind");
 }
 
+/* Two batches of 100 and 28 rows are the same rows as one of 128. */
+static void check_sums(digits *net, const digits_fit_in *in) {
+    digits_fit_eval_out part;
+    digits_fit_eval_sums whole = {0}, parts = {0};
+    digits_fit_eval_end_out a, b;
+    digits unbound = {0};
+    digits_fit_in rest = {.x = in->x + 100 * WIDTH, .y = in->y + 100};
+    static float x[ROWS * WIDTH];
+    static uint8_t y[ROWS];
+    memcpy(x, rest.x, 28 * WIDTH * sizeof *x);
+    memcpy(y, rest.y, 28);
+    rest.x = x;
+    rest.y = y;
+    expect(digits_fit_eval_end(net, &whole, &a) == DIGITS_ERR_STATE, "no batch was added");
+    expect(digits_fit_eval(net, in, ROWS, &part) == DIGITS_OK &&
+               digits_fit_eval_add(&whole, &part) == DIGITS_OK &&
+               digits_fit_eval(net, in, 100, &part) == DIGITS_OK &&
+               digits_fit_eval_add(&parts, &part) == DIGITS_OK &&
+               digits_fit_eval(net, &rest, 28, &part) == DIGITS_OK &&
+               digits_fit_eval_add(&parts, &part) == DIGITS_OK,
+           "sums");
+    expect(digits_fit_eval_end(&unbound, &whole, &a) == DIGITS_ERR_STATE, "sums before bind");
+    expect(digits_fit_eval_end(NULL, &whole, &a) == DIGITS_ERR_ARGUMENT &&
+               digits_fit_eval_end(net, NULL, &a) == DIGITS_ERR_ARGUMENT &&
+               digits_fit_eval_end(net, &whole, NULL) == DIGITS_ERR_ARGUMENT &&
+               digits_fit_eval_add(NULL, &part) == DIGITS_ERR_ARGUMENT &&
+               digits_fit_eval_add(&whole, NULL) == DIGITS_ERR_ARGUMENT,
+           "sums that are missing");
+    expect(digits_fit_eval_end(net, &whole, &a) == DIGITS_OK &&
+               digits_fit_eval_end(net, &parts, &b) == DIGITS_OK,
+           "the end of an evaluation");
+    expect(parts.batches == 2 && a.loss > 0 && a.acc == b.acc && a.loss - b.loss < 1e-6f * a.loss &&
+               b.loss - a.loss < 1e-6f * a.loss,
+           "ragged batches");
+}
+
 int main(void) {
     static float x[ROWS * WIDTH];
     static uint8_t y[ROWS];
@@ -106,6 +142,7 @@ int main(void) {
     }
     expect(digits_fit_eval(&net[0], &in, ROWS + 1, &sums) == DIGITS_ERR_ARGUMENT, "too many rows");
     expect(digits_fit_eval(&net[0], &in, 0, &sums) == DIGITS_ERR_ARGUMENT, "no rows");
+    check_sums(&net[0], &in);
 
     uint8_t kept = y[5];
     unsigned char *before = (unsigned char *)malloc(DIGITS_PARAMS_BYTES);

@@ -1,7 +1,8 @@
 #!/bin/sh
 # The outside of emitted programs: weights that PyTorch wrote load as they are and give its outputs,
-# what is saved opens in Python, and the names of `@name` hold in all files. The files of tests/parity
-# come from make_interop.py. What needs Python is skipped where it is absent.
+# what is saved opens in Python, the names of `@name` hold in all files, and the hosts of samples/hosts
+# train a model as its own main does. The files of tests/parity come from make_interop.py. What needs
+# Python or a C++ compiler is skipped where it is absent.
 set -u
 . tests/lib.sh
 parity=tests/parity
@@ -83,6 +84,34 @@ gpt predict --load "$scratch/two.c" --in tok=$parity/gpt2_tok.npy --out "$scratc
 same "weights of a checkpoint" "$scratch/two" "$scratch/c"
 cmp -s "$scratch/two" "$scratch/six" && fail "six steps" "give the weights of two" || pass
 
+# ---- hosts ----
+# The emitted main's own run, and programs that train the same rows in the same order by the library.
+hosts=samples/hosts table=samples/data/diabetes.csv
+"$MDLC" --threads=1 $hosts/regress.mdl -o "$scratch/main.c" && $CC -O0 "$scratch/main.c" -lm -o "$scratch/main" &&
+    "$MDLC" --no-main --threads=1 $hosts/regress.mdl -o "$scratch/regress.c" -H "$scratch/regress.h" &&
+    $CC -O0 -fPIC -c "$scratch/regress.c" -o "$scratch/regress.o" &&
+    "$scratch/main" --log none --save "$scratch/main.w" || fail hosts "do not build"
+# figures NAME WEIGHTS: what a host printed of its evaluation against `eval` of its weights.
+figures() {
+    "$scratch/main" eval --load "$2" --log json >"$scratch/eval"
+    sed -n 's/^\([0-9]*\) rows: loss \(.*\), r2 \(.*\)$/\1 \2 \3/p' "$scratch/said" >"$scratch/figures"
+    echo "$(number "$(cat "$scratch/eval")" rows) $(number "$(cat "$scratch/eval")" loss) $(number "$(cat "$scratch/eval")" r2)" |
+        paste -d ' ' "$scratch/figures" - | awk '
+            function off(a, b) { return a - b > 1e-7 * b || b - a > 1e-7 * b }
+            NF == 6 && $1 == 88 && $1 == $4 && $2 > 0 && $3 > 0 && !off($2, $5) && !off($3, $6) { good = 1 }
+            END { exit !good }' && pass || fail "$1" "$(cat "$scratch/said" "$scratch/eval")"
+}
+if have g++ && "$scratch/main" info >/dev/null; then
+    check "a host in C++" g++ -std=c++17 -Wall -Wextra -Wpedantic -Wconversion -Wshadow -Werror -O0 -I"$scratch" \
+        $hosts/regress.cpp "$scratch/regress.o" -lm -o "$scratch/host"
+    "$scratch/host" $table "$scratch/host.w" >"$scratch/said" 2>&1 && pass || fail "a host in C++" "$(cat "$scratch/said")"
+    same "a host in C++: weights" "$scratch/main.w" "$scratch/host.w"
+    figures "a host in C++: evaluation" "$scratch/host.w"
+    "$scratch/host" "$scratch/none.csv" "$scratch/host.w" >/dev/null 2>&1 && fail "a host without its table" "ends well" || pass
+else
+    skip "a host in C++" "no g++"
+fi
+
 # ---- Python ----
 python() { # NAME MODULES
     have "$PYTHON" || { skip "$1" "no $PYTHON"; return 1; }
@@ -93,5 +122,12 @@ if python "safetensors" "safetensors, numpy"; then
     check "safetensors: a checkpoint" "$PYTHON" tests/suites/interop.py "$scratch/two.c" "$scratch/two"
     LC_ALL=C sed 's/"F32"/"F23"/' "$scratch/two" >"$scratch/damaged"
     "$PYTHON" tests/suites/interop.py "$scratch/damaged" "$scratch/two" >/dev/null 2>&1 && fail "safetensors: a damaged file" "opens" || pass
+fi
+if python "a host in Python" "ctypes"; then
+    $CC -shared "$scratch/regress.o" -lm -o "$scratch/regress.so" || fail "a host in Python" "no shared library"
+    "$PYTHON" -B $hosts/regress.py "$scratch/regress.so" "$scratch/regress.h" $table "$scratch/python.w" >"$scratch/said" 2>&1 && pass ||
+        fail "a host in Python" "$(cat "$scratch/said")"
+    same "a host in Python: weights" "$scratch/main.w" "$scratch/python.w"
+    figures "a host in Python: evaluation" "$scratch/python.w"
 fi
 summary interop
