@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 """Writes what tests/suites/interop.sh loads, from PyTorch: weights as a state_dict has them, inputs and
-outputs of the samples gpt2.mdl and lenet.mdl at the small sizes below.
+outputs of samples/pytorch/gpt2.mdl and lenet.mdl at the small sizes below.
 
 The files are in the repository; this script says how they came about. Run from the root, with PyTorch,
 NumPy and safetensors installed: python3 tests/parity/make_interop.py.

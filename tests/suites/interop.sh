@@ -29,11 +29,17 @@ says() { # NAME STATUS TEXT COMMAND...: the last line of standard error
     "$@" >/dev/null 2>"$scratch/err"
     [ $? -eq "$says_status" ] && tail -n 1 "$scratch/err" | grep -qF -e "$says_text" && pass || fail "$says_name" "$(tail -n 1 "$scratch/err")"
 }
-program() { # NAME OPTION...: samples/NAME.mdl as $scratch/NAME
+program() { # NAME OPTION...: samples/pytorch/NAME.mdl as $scratch/NAME
     program_name=$1
     shift
-    "$MDLC" "$@" samples/"$program_name".mdl -o "$scratch/$program_name.c" && $CC -O0 "$scratch/$program_name.c" -lm -o "$scratch/$program_name" ||
+    "$MDLC" "$@" samples/pytorch/"$program_name".mdl -o "$scratch/$program_name.c" && $CC -O0 "$scratch/$program_name.c" -lm -o "$scratch/$program_name" ||
         { fail "$program_name" "does not build"; summary interop; exit 1; }
+    check "$program_name: test" "$MDLC" test samples/pytorch/"$program_name".mdl
+    check "$program_name: strict" $CC $STRICT_FLAGS -fsyntax-only "$scratch/$program_name.c"
+    # What the names say stands in a dumped graph too.
+    "$MDLC" "$@" --dump=build samples/pytorch/"$program_name".mdl -o "$scratch/x.c" >"$scratch/dump.mdl" &&
+        "$MDLC" --dump=build "$scratch/dump.mdl" -o "$scratch/x.c" >"$scratch/dump" || fail "$program_name" "is not dumped"
+    same "$program_name: dump" "$scratch/dump.mdl" "$scratch/dump"
 }
 
 # ---- weights of PyTorch ----
