@@ -13,8 +13,9 @@
 typedef struct {
     uint32_t source; /* index into Diag.sources */
     uint32_t at, len;
+    uint32_t layer; /* of nodes: 1 + the place of their layer in Module.layer; 0: none */
 } Loc;
-#define LOC_NONE ((Loc){UINT32_MAX, 0, 0})
+#define LOC_NONE ((Loc){UINT32_MAX, 0, 0, 0})
 
 typedef struct {
     const char *name; /* as shown in messages: path as given, or <nn> for a module of the library */

@@ -266,6 +266,12 @@ typedef struct {
     int phase; /* 0, 1, ...: one behind the other; trains of one phase take turns */
 } PhaseTrain;
 
+/* A layer or model that was called. */
+typedef struct {
+    const char *path; /* net.fc1 */
+    Type result;      /* of its first call; elem TY_ERROR: it gives several, or has none yet */
+} Layer;
+
 /* Everything that the front end gives and the pipeline carries. */
 typedef struct {
     Arena *arena;
@@ -276,6 +282,7 @@ typedef struct {
     VEC(Entry *) entry; /* INIT first */
     VEC(DataSet) dataset;
     VEC(PhaseTrain) phase; /* in the order of `phase`; empty: none */
+    VEC(Layer) layer;      /* Loc.layer of nodes counts from 1 */
 } Module;
 
 struct Graph {

@@ -70,6 +70,7 @@ struct Expr {
     AxisSet axes;     /* axes that it depends on */
     int cost;         /* of computing it from loads, about one addition each */
     const char *name; /* of the source variable, or NULL */
+    uint32_t layer;   /* Loc.layer of the node that asked for it first */
 };
 
 typedef enum { STMT_FOR, STMT_LET, STMT_STORE, STMT_FOLD, STMT_TILE } StmtKind;
@@ -90,6 +91,7 @@ struct Tile {
     const Index *at_a, *at_b, *at_c;     /* offsets of the first element */
     int batch, row, column;              /* axes */
     int64_t flops;
+    uint32_t layer;
     StmtList body;
 };
 
@@ -106,6 +108,7 @@ struct Stmt {
     const Arg *arg;     /* STORE */
     const Index *index; /* STORE */
     OpCode add;         /* STORE: OP_ADD, OP_MUL, OP_MAX, OP_MIN combines; OP_CONST overwrites */
+    uint32_t layer;     /* STORE: Loc.layer of what it makes */
     VEC(const Expr *) fold; /* FOLD: EXPR_FOLD of the same axes */
     VEC(int) axes;          /* FOLD: outermost first */
     int lanes;              /* FOLD: 1: plain */
@@ -128,6 +131,7 @@ struct Kernel {
     VEC(Expr *) expr;
     int *cons;
     int cons_size;
+    uint32_t layer; /* of new expressions */
 };
 
 Kernel *kernel_new(Arena *arena, int threads);

@@ -84,6 +84,11 @@ typedef struct {
 
 typedef VEC(Step *) StepList;
 
+typedef struct {
+    uint32_t layer; /* Loc.layer */
+    int64_t flops;
+} LayerFlops;
+
 struct Step {
     StepKind kind;
     int id;      /* linear number after order: depth first, 0-based */
@@ -103,6 +108,7 @@ struct Step {
     int index;                  /* LOOP: number of its index variable: printed as i<index> */
     Buf *dst, *src;             /* COPY of whole buffers of equal type */
     int64_t flops, bytes_moved; /* of one execution */
+    VEC(LayerFlops) layer;      /* KERNEL: the flops by layer */
 };
 
 typedef struct {

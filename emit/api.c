@@ -193,8 +193,8 @@ static void print_prototype(const Emit *e, const ProgramEntry *entry, Text *out)
         break;
     case ENTRY_EVAL:
         text_printf(out,
-                    "/* Sums of loss and metrics over the first `rows` rows, at most %lld; the arrays\n"
-                    " * are whole batches all the same. */\n",
+                    "/* Sums of loss and metrics over the first `rows` rows, at most %lld; the\n"
+                    " * arrays are whole batches all the same. */\n",
                     (long long)entry->entry->rows);
         break;
     case ENTRY_CALL: text_doc(out, "", entry->entry->doc); break;

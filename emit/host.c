@@ -4,6 +4,7 @@
 
 #include "emit/api.h"
 #include "emit/entry.h"
+#include "emit/layers.h"
 #include "emit/trace.h"
 
 #include <string.h>
@@ -400,42 +401,6 @@ static void print_phases(const Emit *e, Text *out) {
     text_add(out, module->phase.count > 0 ? "};\n\n" : "");
 }
 
-/* ---- layers --------------------------------------------------------------------------------- */
-
-/* Parameters by the path that owns them: net.fc1.weight belongs to net.fc1. */
-static int print_layers(const Emit *e, Text *out) {
-    int count = 0;
-    const char *open = NULL;
-    int64_t params = 0;
-    for (int i = 0; i <= e->p->slot.count; i++) {
-        const Slot *slot = i < e->p->slot.count ? e->p->slot.at[i]->slot : NULL;
-        const char *dot =
-            slot != NULL && slot->kind == SLOT_PARAM ? strrchr(slot->name, '.') : NULL;
-        const char *path = dot != NULL ? str_ndup(e->arena, slot->name, (size_t)(dot - slot->name))
-                           : slot != NULL && slot->kind == SLOT_PARAM ? slot->name
-                                                                      : NULL;
-        if (open != NULL && (path == NULL || !str_eq(path, open))) {
-            text_printf(out, "%s    {",
-                        count++ == 0
-                            ? str_printf(e->arena,
-                                         "static const md_layer %s_layers[] = {\n"
-                                         "    /* path, shape, params, activation_bytes, flops */\n",
-                                         e->prefix)
-                            : "");
-            text_literal(out, open);
-            text_printf(out, ", \"\", %lld, 0, 0},\n", (long long)params);
-            open = NULL;
-            params = 0;
-        }
-        if (path != NULL) {
-            open = path;
-            params += type_count(slot->type);
-        }
-    }
-    text_add(out, count > 0 ? "};\n\n" : "");
-    return count;
-}
-
 /* ---- the whole ------------------------------------------------------------------------------ */
 
 void host_print(const Emit *e, const Printer *printer, Text *out) {
@@ -461,7 +426,7 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
     int entries = 0, datasets = e->p->module->dataset.count;
     print_entries(e, out, &entries);
     print_phases(e, out);
-    int phases = e->p->module->phase.count, layers = print_layers(e, out);
+    int phases = e->p->module->phase.count, layers = layers_print(e, out);
     text_printf(out, "int main(int argc, char **argv) {\n    static %s instance;\n", e->prefix);
     text_printf(out,
                 "    size_t tensors = 0;\n    const md_tensor *table = %s_tensors(&tensors);\n",

@@ -272,6 +272,18 @@ static void name_results(Elab *e, const Value *v, const char *path) {
     }
 }
 
+/* Nodes say which layer they are of, for summaries. */
+static uint32_t layer_number(Elab *e, const char *path) {
+    int i = names_at(&e->layers, path);
+    if (i < 0) {
+        Layer layer = {path, {.elem = TY_ERROR}};
+        i = e->module->layer.count;
+        VEC_PUSH(e->arena, &e->module->layer, layer);
+        names_push(e->arena, &e->layers, path);
+    }
+    return (uint32_t)i + 1;
+}
+
 static const Value *inline_item(Elab *e, Item *item, const Ast *call, Arguments *args,
                                 const Instance *instance) {
     if (item->busy && !item->in_adjoint) {
@@ -300,7 +312,9 @@ static const Value *inline_item(Elab *e, Item *item, const Ast *call, Arguments 
     IndexNotation *index = notation_save(e);
     bool busy = item->busy;
     int errors = e->errors;
+    uint32_t layer = e->g->loc.layer;
     item->busy = true;
+    e->g->loc.layer = item->kind == AST_OP ? layer : layer_number(e, frame->path);
     stmt_block(e, item->ast->kid[2]);
     const Value *v = frame->result;
     if (!v) {
@@ -310,6 +324,13 @@ static const Value *inline_item(Elab *e, Item *item, const Ast *call, Arguments 
     if (item->kind == AST_OP && item->ast->kid[3] && !item->in_adjoint && elab_ok(v)) {
         v = adjoint_wrap(e, item, v);
     }
+    if (item->kind != AST_OP) {
+        Layer *mine = &e->module->layer.at[e->g->loc.layer - 1];
+        mine->result = mine->result.elem == TY_ERROR && v->kind == V_TENSOR && v->nspan == 0
+                           ? v->node->type
+                           : mine->result;
+    }
+    e->g->loc.layer = layer;
     item->busy = busy;
     item->failed = item->kind == AST_MODEL && e->errors != errors;
     notation_restore(e, index);

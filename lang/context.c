@@ -76,7 +76,7 @@ const Value *elab_later(Elab *e, Loc loc, int id, const char *fmt, ...) {
 }
 
 bool elab_first(Elab *e, int id, const char *what) {
-    Loc anywhere = {UINT32_MAX, (uint32_t)hash_str(HASH_TABLE, what), 0};
+    Loc anywhere = {UINT32_MAX, (uint32_t)hash_str(HASH_TABLE, what), 0, 0};
     if (said_before(e, anywhere, id)) {
         e->errors++;
         return false;
@@ -142,6 +142,7 @@ Loc elab_at(Elab *e, Loc loc) {
     Loc before = e->g->loc;
     const File *file = file_of(e, loc);
     if (!file || !file->library) {
+        loc.layer = before.layer;
         e->g->loc = loc;
     }
     return before;

@@ -199,6 +199,7 @@ struct Elab {
     NameList params;   /* their paths */
     VEC(Slot *) state; /* all other slots */
     NameList states;   /* their paths */
+    NameList layers;   /* the paths of Module.layer */
     Entry *init;
     VEC(InitialValue) initial; /* of `state`, in the INIT region */
     Slot *seed;

@@ -29,7 +29,7 @@ static void overrides(Elab *e) {
         const Override *o = &e->c->opt.override[i];
         const char *name = str_printf(e->arena, "<-D %s>", o->name);
         uint32_t source = diag_add_source(&e->c->diag, name, o->value, strlen(o->value));
-        Loc all = {source, 0, (uint32_t)strlen(o->value)};
+        Loc all = {source, 0, (uint32_t)strlen(o->value), 0};
         int errors = e->c->diag.errors;
         Ast *value = parse_expr(e->c, e->arena, source);
         if (!value || e->c->diag.errors != errors) {

@@ -96,7 +96,7 @@ static void parse_run(Parse *ps, Compile *c, Arena *arena, uint32_t source, int 
 Ast *parse_file(Compile *c, Arena *arena, uint32_t source) {
     Parse ps;
     parse_run(&ps, c, arena, source, T_START_FILE);
-    Loc all = {source, 0, (uint32_t)c->diag.sources.at[source].length};
+    Loc all = {source, 0, (uint32_t)c->diag.sources.at[source].length, 0};
     Ast *file = node_of_list(&ps, AST_FILE, all, NULL, &ps.items);
     arena_free(&ps.scratch);
     return file;

@@ -45,7 +45,7 @@
 /* From the first part that is not empty to the last. */
 static Loc loc_of_rule(const Loc *rhs, int n) {
     if (n == 0)
-        return (Loc){rhs[0].source, rhs[0].at + rhs[0].len, 0};
+        return (Loc){rhs[0].source, rhs[0].at + rhs[0].len, 0, 0};
     int i = 1;
     while (i < n && rhs[i].len == 0)
         i++;

@@ -12,7 +12,7 @@
 #include <string.h>
 
 Loc source_loc(const Parse *ps, uint32_t at, uint32_t len) {
-    return (Loc){ps->source, at, len};
+    return (Loc){ps->source, at, len, 0};
 }
 
 /* Just behind the last token. */

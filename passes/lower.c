@@ -449,6 +449,28 @@ static void check_types(const Region *region) {
     }
 }
 
+/* Notes which Bufs the backward part of a train reads of the forward part: what the loss waits for
+ * and something else reads, directly or by computing from it again. */
+static void mark_saved(const Frame *f) {
+    const Region *region = f->region;
+    bool *read = ARENA_ARRAY(f->l->scratch, bool, region->node.count + 1);
+    for (int i = region->node.count - 1; i >= 0; i--) {
+        const Node *node = region->node.at[i];
+        const NodeInfo *n = &f->fusion->info[i];
+        const HomeList *homes = node->op == OP_PICK
+                                    ? &f->loop_result[node->in[0]->id][node->attr->axis]
+                                    : &f->home[i];
+        for (int k = 0; n->forward && read[i] && k < homes->count; k++) {
+            Buf *buf = homes->at[k].buf;
+            buf->saved = buf->saved || buf->kind == BUF_TEMP;
+        }
+        bool through = node->op != OP_PICK && homes->count == 0;
+        for (int k = 0; n->live && k < node->nin && (!n->forward || (read[i] && through)); k++) {
+            read[node->in[k]->id] = true;
+        }
+    }
+}
+
 static void lower_entry(Compile *c, Program *p, Entry *entry) {
     check_types(entry->region);
     ProgramEntry *e = ARENA_NEW(p->arena, ProgramEntry);
@@ -487,6 +509,9 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
     }
     Frame f = {.l = &l, .region = entry->region, .list = &e->step};
     lower_region(&f, targets);
+    if (entry->kind == ENTRY_TRAIN) {
+        mark_saved(&f);
+    }
     for (int i = 0; i < e->step.count; i++) {
         e->flops = count_add(e->flops, 1, e->step.at[i]->flops);
         e->bytes_moved = count_add(e->bytes_moved, 1, e->step.at[i]->bytes_moved);

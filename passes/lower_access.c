@@ -173,6 +173,7 @@ void kernel_store(KernelBuild *b, RootList *roots, const Node *node, const Index
     for (int i = 0; i < homes->count; i++) {
         Root root = place_in(b, &homes->at[i], at);
         root.value = value;
+        root.layer = node->loc.layer;
         VEC_PUSH(b->scratch, roots, root);
     }
 }

@@ -576,6 +576,7 @@ static TileOutcome build_tile(KernelBuild *b) {
     if (!add) {
         emit_epilogue(&p, tile, &roots, in_place);
     }
+    tile->layer = node->loc.layer;
     tile->flops = 2 * class_count(&p.class[BATCH]) * class_count(&p.class[ROWS]) *
                   class_count(&p.class[COLUMNS]) * class_count(&p.class[SUMMED]);
     int flags = add ? MD_TILE_ADD : in_place < 0 ? MD_TILE_NO_C : 0;

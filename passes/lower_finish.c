@@ -27,6 +27,19 @@ typedef struct {
     const Tile *sum; /* C is added to: it may begin as the storage of what is added */
 } Walk;
 
+static void count_flops(Walk *w, uint32_t layer, int64_t n) {
+    Step *step = w->b->step;
+    w->flops += n;
+    for (int i = 0; i < step->layer.count; i++) {
+        if (step->layer.at[i].layer == layer) {
+            step->layer.at[i].flops += n;
+            return;
+        }
+    }
+    LayerFlops part = {layer, n};
+    VEC_PUSH(w->b->l->p->arena, &step->layer, part);
+}
+
 static void walk_index(Walk *w, const Index *index) {
     for (int i = 0; i < index->nterm; i++) {
         const Atom *atom = index->term[i].atom;
@@ -54,7 +67,9 @@ static void walk_expr(Walk *w, const Expr *e) {
     if (e->kind == EXPR_FOLD) {
         BUG("a fold is used outside of its scope");
     }
-    w->flops += e->kind == EXPR_MAP && elem_is_float(e->elem) ? w->times : 0;
+    if (e->kind == EXPR_MAP && elem_is_float(e->elem)) {
+        count_flops(w, e->layer, w->times);
+    }
     for (int i = 0; i < e->nkid; i++) {
         walk_expr(w, e->kid[i]);
     }
@@ -91,7 +106,7 @@ static void walk_tile(Walk *w, const Tile *tile) {
         w->sum = tile;
     }
     walk_operand(w, tile->work, NULL, true);
-    w->flops += w->times * tile->flops;
+    count_flops(w, tile->layer, w->times * tile->flops);
     w->times *= w->b->k->axis[tile->batch].extent;
     walk_list(w, &tile->body);
     unbind_list(w, &tile->body);
@@ -125,7 +140,9 @@ static void walk_stmt(Walk *w, const Stmt *s) {
         Reach r = {s->arg, s->index, w->loop, true, s->add != OP_CONST};
         VEC_PUSH(w->b->scratch, &w->reach, r);
         w->arg_used[s->arg->id] = true;
-        w->flops += s->add != OP_CONST ? w->times : 0;
+        if (s->add != OP_CONST) {
+            count_flops(w, s->layer, w->times);
+        }
         break;
     }
     case STMT_FOLD:
@@ -142,7 +159,7 @@ static void walk_stmt(Walk *w, const Stmt *s) {
             if (e->index) {
                 walk_index(w, e->index);
             }
-            w->flops += w->times;
+            count_flops(w, e->layer, w->times);
         }
         for (int i = 0; i < s->body.count; i++) {
             if (s->body.at[i]->kind == STMT_LET) {

@@ -67,6 +67,7 @@ typedef struct {
     const Index *index;
     const Expr *value;
     OpCode add; /* OP_CONST: overwrites */
+    uint32_t layer;
 } Root;
 typedef VEC(Root) RootList;
 

@@ -274,6 +274,7 @@ static void emit_body(KernelBuild *b, StmtList *into, AxisSet scope, const RootL
         const Root *root = &roots->at[i];
         Stmt *s = stmt_store(b->k, into, root->arg, root->index, root->value);
         s->add = root->add;
+        s->layer = root->layer;
     }
     bind_end(b, &made);
 }

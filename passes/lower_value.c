@@ -341,6 +341,8 @@ static const Expr *value_overlap_add(Values *v, const Node *node, const Index *c
 
 const Expr *value_product(Values *v, const Node *node, const Index *const *label) {
     const Expr *in[2];
+    uint32_t layer = v->k->layer;
+    v->k->layer = node->loc.layer;
     for (int k = 0; k < 2; k++) {
         const int8_t *labels = k == 0 ? node->attr->la : node->attr->lb;
         const Index *at[MD_RANK];
@@ -349,7 +351,9 @@ const Expr *value_product(Values *v, const Node *node, const Index *const *label
         }
         in[k] = value_at(v, node->in[k], at);
     }
-    return expr_map(v->k, OP_MUL, node->type.elem, in, 2);
+    const Expr *product = expr_map(v->k, OP_MUL, node->type.elem, in, 2);
+    v->k->layer = layer;
+    return product;
 }
 
 /* A tiny product inside an element's expression: of one factor, or written out. */
@@ -502,12 +506,15 @@ const Expr *value_at(Values *v, const Node *node, const Index *const *at) {
     if (value != NULL) {
         return value;
     }
+    uint32_t layer = v->k->layer;
+    v->k->layer = node->loc.layer;
     if (node->op != OP_CONST) {
         value = v->stored(v->ctx, v, node, at);
     }
     if (value == NULL) {
         value = rules[node->op](v, node, at);
     }
+    v->k->layer = layer;
     expr_name(value, node->name);
     ValueMemo m = {.node = node, .guard = v->guard, .value = value};
     for (int i = 0; i < node->type.rank; i++) {

@@ -324,14 +324,24 @@ MD_COLD void md_info_entries(md_run *r) {
     md_print(r);
 }
 
+/* Of the first train, or of the first entry. */
 MD_COLD void md_info_layers(md_run *r) {
     const md_model *m = r->model;
+    int of = 0;
+    while (of < m->entry_count && m->entries[of].kind != MD_TRAIN) {
+        of++;
+    }
+    int train = of < m->entry_count;
+    const char *name = m->entry_count == 0 ? "" : m->entries[train ? of : 0].name;
     for (int i = 0; i < m->layer_count; i++) {
         const md_layer *l = &m->layers[i];
         md_text *t = md_line(r);
         if (i == 0) {
-            md_text_format(t, "\nlayers%22s %20s %12s %14s %14s\n", "", "result", "parameters",
-                           "bytes", "FLOPs");
+            md_text_format(t, train ? "\nlayers in a step of '%s': bytes kept for its backward part\n"
+                                    : "\nlayers in a call of '%s': bytes in the arena\n",
+                           name);
+            md_text_format(t, "  %-26s %20s %12s %14s %14s\n", "", "result", "parameters", "bytes",
+                           "FLOPs");
         }
         md_text_format(t, "  %-26s %20s %12lld %14lld %14lld\n", l->path, l->shape,
                        (long long)l->params, (long long)l->activation_bytes, (long long)l->flops);

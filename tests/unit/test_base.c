@@ -100,11 +100,11 @@ static void test_messages(void **state) {
     diag_open(&diag, &arena, out);
     static const char source[] = "dim A = 1;\n\tdim \xc3\xa4 = 2;\nlast";
     uint32_t s = diag_add_source(&diag, "x.mdl", source, sizeof source - 1);
-    diag_error(&diag, (Loc){s, 12, 9}, 214, "no '%s'", "name");
-    diag_note(&diag, (Loc){s, 4, 1}, "A is here");
+    diag_error(&diag, (Loc){s, 12, 9, 0}, 214, "no '%s'", "name");
+    diag_note(&diag, (Loc){s, 4, 1, 0}, "A is here");
     diag_note(&diag, LOC_NONE, "no place");
     diag_hint(&diag, "do this");
-    diag_warn(&diag, (Loc){s, 25, 100}, 7, "at the end");
+    diag_warn(&diag, (Loc){s, 25, 100, 0}, 7, "at the end");
     diag_error(&diag, LOC_NONE, 701, "no file");
     fflush(out);
     assert_string_equal(text, "x.mdl:2:2: error: no 'name' [E0214]\n"
@@ -119,11 +119,11 @@ static void test_messages(void **state) {
                               "mdlc: error: no file [E0701]\n");
     size_t before = n;
     diag.limit = 3;
-    diag_error(&diag, (Loc){s, 0, 3}, 1, "third");
-    diag_error(&diag, (Loc){s, 0, 3}, 1, "fourth");
+    diag_error(&diag, (Loc){s, 0, 3, 0}, 1, "third");
+    diag_error(&diag, (Loc){s, 0, 3, 0}, 1, "fourth");
     diag_note(&diag, LOC_NONE, "muted");
-    diag_warn(&diag, (Loc){s, 0, 3}, 1, "muted");
-    diag_error(&diag, (Loc){s, 0, 3}, 1, "fifth");
+    diag_warn(&diag, (Loc){s, 0, 3, 0}, 1, "muted");
+    diag_error(&diag, (Loc){s, 0, 3, 0}, 1, "fifth");
     diag_close(&diag);
     fclose(out);
     assert_string_equal(text + before, "x.mdl:1:1: error: third [E0001]\n"
