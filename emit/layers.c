@@ -18,6 +18,7 @@ typedef struct {
 typedef struct {
     Row *at; /* [0]: what belongs to no layer, then Module.layer, then other owners of parameters */
     int count;
+    int layers;     /* those of layers and what is outside */
     NameList paths; /* of the rows */
 } Rows;
 
@@ -35,11 +36,16 @@ static const ProgramEntry *counted(const Program *p) {
     return found;
 }
 
+/* A dumped graph does not name its layers. */
+static Row *row_of(Rows *rows, uint32_t layer) {
+    return &rows->at[(int)layer < rows->layers ? (int)layer : 0];
+}
+
 static void add_steps(Rows *rows, const StepList *list, int64_t times) {
     for (int i = 0; i < list->count; i++) {
         const Step *step = list->at[i];
         for (int k = 0; k < step->layer.count; k++) {
-            Row *row = &rows->at[step->layer.at[k].layer];
+            Row *row = row_of(rows, step->layer.at[k].layer);
             row->flops = count_add(row->flops, times, step->layer.at[k].flops);
         }
         add_steps(rows, &step->body, count_add(0, times, step->kind == STEP_LOOP ? step->trip : 0));
@@ -56,7 +62,7 @@ static void add_bytes(Rows *rows, const ProgramEntry *entry) {
         const Buf *buf = entry->buf.at[i];
         /* Of Bufs in one place the first counts. */
         if (is_kept(entry, buf) && (buf->root == buf || !is_kept(entry, buf->root))) {
-            rows->at[buf->loc.layer].bytes += buf->bytes;
+            row_of(rows, buf->loc.layer)->bytes += buf->bytes;
         }
     }
 }
@@ -84,7 +90,8 @@ static void add_params(const Emit *e, Rows *rows) {
 static Rows count_rows(const Emit *e) {
     const Module *module = e->p->module;
     Rows rows = {.at = ARENA_ARRAY(e->arena, Row, 1 + module->layer.count + e->p->slot.count),
-                 .count = 1 + module->layer.count};
+                 .count = 1 + module->layer.count,
+                 .layers = 1 + module->layer.count};
     const ProgramEntry *entry = counted(e->p);
     rows.at[0].path = "outside of layers";
     names_push(e->arena, &rows.paths, rows.at[0].path);

@@ -4,6 +4,7 @@
 #include "compiler/sha256.h"
 #include "compiler/version.h"
 #include "emit/live_set.h"
+#include "emit/sweep.h"
 
 #include <string.h>
 
@@ -66,6 +67,16 @@ static void json_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
     json_number(out, "bytes_moved", entry->bytes_moved);
     json_number(out, "recomputed_flops", entry->recomputed_flops);
     json_number(out, "steps", entry->nstep);
+    SweepList sweeps = sweeps_of(e, entry);
+    text_add(out, sweeps.count > 0 ? ",\"sparse_gradients\":[" : "");
+    for (int i = 0; i < sweeps.count; i++) {
+        text_add(out, i > 0 ? ",{\"layer\":" : "{\"layer\":");
+        json_string(out, sweeps.at[i].path);
+        json_number(out, "table_bytes", sweeps.at[i].table_bytes);
+        json_number(out, "swept_bytes", sweeps.at[i].bytes);
+        text_add(out, "}");
+    }
+    text_add(out, sweeps.count > 0 ? "]" : "");
     text_add(out, ",\"order\":");
     json_string(out, entry->order_name != NULL ? entry->order_name : "as lowered");
     const Step *step = step_at(entry, entry->peak_step);
@@ -194,6 +205,14 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
                 " (least possible in this order %lld), %d steps, %lld FLOPs, %lld bytes moved\n",
                 (long long)entry->lower_bound_bytes, entry->nstep, (long long)entry->flops,
                 (long long)entry->bytes_moved);
+    SweepList sweeps = sweeps_of(e, entry);
+    for (int i = 0; i < sweeps.count; i++) {
+        text_printf(out,
+                    "  the gradient of %s is zero but in rows that were looked up; %lld bytes a step "
+                    "are for all rows of its table of %lld\n",
+                    sweeps.at[i].path, (long long)sweeps.at[i].bytes,
+                    (long long)sweeps.at[i].table_bytes);
+    }
     if (entry->lower_bound_bytes == 0) {
         return;
     }

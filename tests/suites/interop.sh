@@ -103,6 +103,17 @@ for net in gpt2 lenet; do
         END { exit !(sum > 100000 && sum == flops[of] && bytes > 1000) }' && pass || fail "$net: layers" "are not the entry"
 done
 
+# ---- lookups ----
+# Of a table of 32,000 bytes four rows are read. SGD clears the gradient, reads it and the table and
+# writes the table; Adam's clip reads the gradient once more, and its update two slots both ways.
+"$MDLC" report tests/suites/table.mdl >"$scratch/report"
+grep -q '^  the gradient of net.table is zero but in rows that were looked up; 128000 bytes a step are for all rows of its table of 32000$' "$scratch/report" &&
+    grep -q '^  the gradient of net.table .*; 288000 bytes a step' "$scratch/report" && pass || fail "lookups" "$(grep gradient "$scratch/report")"
+"$MDLC" report --format=json tests/suites/table.mdl >"$scratch/report"
+[ "$(tr -d '\n' <"$scratch/report" | grep -o '"sparse_gradients":\[{"layer":"net.table","table_bytes":32000,"swept_bytes":[0-9]*}\]' | grep -o '[0-9]*}' | tr -d '\n')" = '128000}288000}' ] &&
+    pass || fail "lookups: JSON" "$(grep -o '"sparse_gradients":[^]]*' "$scratch/report")"
+"$MDLC" report tests/suites/layers.mdl | grep -q 'looked up' && fail "lookups" "in a program without" || pass
+
 # ---- checkpoints ----
 # The weights in them have the names of files too: one loads as weights, and a resume gives the bytes
 # of a run that was not stopped.
