@@ -1,8 +1,8 @@
-/* layers: see the header. Counted in the program as it is emitted: what a kernel computes belongs to
- * the layers whose nodes its expressions and products come from, in the derivative too; what is kept
- * between the forward and the backward part of a train, or lies in the arena of an entry, to the
- * layer that made it. Of a program with several entries the first train counts, or the first entry.
- * Needs a checked Program. */
+/* layers: see the header. Counted in the program as it is emitted: what a kernel computes belongs
+ * to the layers whose nodes its expressions and products come from, in the derivative too; what is
+ * kept between the forward and the backward part of a train, or lies in the arena of an entry, to
+ * the layer that made it. Of a program with several entries the first train counts, or the first
+ * entry. Needs a checked Program. */
 #include "emit/layers.h"
 
 #include "compiler/names.h"

@@ -208,8 +208,8 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
     SweepList sweeps = sweeps_of(e, entry);
     for (int i = 0; i < sweeps.count; i++) {
         text_printf(out,
-                    "  the gradient of %s is zero but in rows that were looked up; %lld bytes a step "
-                    "are for all rows of its table of %lld\n",
+                    "  the gradient of %s is zero but in rows that were looked up; %lld bytes a "
+                    "step are for all rows of its table of %lld\n",
                     sweeps.at[i].path, (long long)sweeps.at[i].bytes,
                     (long long)sweeps.at[i].table_bytes);
     }

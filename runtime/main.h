@@ -337,9 +337,8 @@ MD_COLD void md_info_layers(md_run *r) {
         const md_layer *l = &m->layers[i];
         md_text *t = md_line(r);
         if (i == 0) {
-            md_text_format(t, train ? "\nlayers in a step of '%s': bytes kept for its backward part\n"
-                                    : "\nlayers in a call of '%s': bytes in the arena\n",
-                           name);
+            md_text_format(t, "\nlayers in a %s of '%s': bytes %s\n", train ? "step" : "call", name,
+                           train ? "kept for its backward part" : "in the arena");
             md_text_format(t, "  %-26s %20s %12s %14s %14s\n", "", "result", "parameters", "bytes",
                            "FLOPs");
         }

@@ -137,8 +137,9 @@ typedef struct md_phase {
     int phase; /* 0, 1, ... */
 } md_phase;
 
-/* One line of the summary by layer that `info` prints: what its values cost in a step of the first
- * train (kept from the forward to the backward part) or a call of the first entry (in the arena). */
+/* One line of the summary by layer that `info` prints: what its values cost in a step of the
+ * first train (kept from the forward to the backward part) or a call of the first entry (in the
+ * arena). */
 typedef struct md_layer {
     const char *path;  /* "net.fc1", or of all that is in none */
     const char *shape; /* of its result: "[128, 64]" */
