@@ -164,7 +164,12 @@ static int64_t stack_bound(const Program *p) {
     for (int i = 0; i < p->entry.count; i++) {
         most = p->entry.at[i]->buf.count > most ? p->entry.at[i]->buf.count : most;
     }
-    return align_up(FRAMES + POINTER * (most + p->slot.count), MD_ALIGN);
+    int64_t slices = 0; /* load has a byte for each tensor of a file that is part of a slot */
+    for (int i = 0; i < p->slot.count; i++) {
+        const Slot *slot = p->slot.at[i]->slot;
+        slices += slot->split > 0 ? slot_slices(slot) : 0;
+    }
+    return align_up(FRAMES + POINTER * (most + p->slot.count) + slices, MD_ALIGN);
 }
 
 void plan_regions(Program *p, bool staging) {
