@@ -791,11 +791,11 @@ MD_FN void md_load_steps(md_load *l, const md_memory *memory) {
 /* Loads the tensors whose kind is in `what`. A file must have every parameter; statistics of layers
  * stay as they are where it has none; of slots, and of rings, it has all or none; copies that it
  * lacks become what they copy. All names, types, shapes and offsets are checked before a byte of
- * the regions changes. `seen` is scratch of md_slice_total bytes and tells afterwards which tensors
- * the file has. Gives MD_OK or a status code, and then what was wrong, as far as ten lines of it go,
- * in `message` (which may be NULL). With `only`, paths with commas between them, the rest of the
- * file and of the model does not count: it may be missing, unknown or of another shape. The file's
- * note goes to `note`, of MD_NOTE_BYTES or NULL; it is empty where there is none. */
+ * the regions changes. `seen` is scratch of md_slice_total bytes and tells afterwards which
+ * tensors the file has. Gives MD_OK or a status code, and then what was wrong, as far as ten lines
+ * of it go, in `message` (which may be NULL). With `only`, paths with commas between them, the rest
+ * of the file and of the model does not count: it may be missing, unknown or of another shape. The
+ * file's note goes to `note`, of MD_NOTE_BYTES or NULL; it is empty where there is none. */
 MD_FN int md_load_noted(const md_tensor *tensors, size_t count, const md_memory *memory,
                         unsigned what, const char *only, unsigned char *seen, char *note,
                         md_read_fn read, void *user, md_text *message) {
