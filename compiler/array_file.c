@@ -21,7 +21,7 @@ bool array_file_read(Arena *arena, const char *path, Elem elem, Type *type, Num 
     unsigned char stored[sizeof(Num)];
     md_text error = md_text_make(text, sizeof text);
     md_array array;
-    int rc = md_npy_open(&array, path, &error);
+    int rc = md_npy_open(&array, path, UINT64_MAX, &error);
     if (rc != MD_EXIT_OK) {
         *message = str_dup(arena, text);
         return false;

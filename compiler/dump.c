@@ -412,6 +412,14 @@ static void print_field(Dump *d, const DataField *f) {
     }
     text_printf(line, ", raw = %s", elem_name(f->raw));
     add_entry(d, "load", f->load);
+    if (f->centre) {
+        text_add(line, ", centre = ");
+        add_string(d, f->centre->name);
+        text_add(line, ", spread = ");
+        add_string(d, f->spread->name);
+        text_add(line, ", known = ");
+        add_string(d, f->known->name);
+    }
     text_add(line, ");");
     line_end(d, 4);
 }
@@ -419,8 +427,11 @@ static void print_field(Dump *d, const DataField *f) {
 static void print_data(Dump *d, const DataSet *set) {
     fprintf(d->out, "\n");
     text_printf(&d->line, "@graph(shuffle = %s", set->shuffle ? "true" : "false");
-    if (set->holdout) {
-        text_printf(&d->line, ", holdout = %" PRId64, set->holdout);
+    if (set->every[PART_HELD]) {
+        text_printf(&d->line, ", holdout = %" PRId64, set->every[PART_HELD]);
+    }
+    if (set->every[PART_TEST]) {
+        text_printf(&d->line, ", test = %" PRId64, set->every[PART_TEST]);
     }
     text_add(&d->line, ")");
     line_end(d, 0);
@@ -430,9 +441,14 @@ static void print_data(Dump *d, const DataSet *set) {
         const DataFile *file = &set->file.at[i];
         text_add(&d->line, "core.file(");
         add_string(d, file->name);
-        for (int k = 0; k < 2 && file->path[k]; k++) {
-            text_add(&d->line, ", ");
-            add_string(d, file->path[k]);
+        for (int part = 0; part < PARTS; part++) {
+            if (file->path[part]) {
+                text_add(&d->line, part == PART_TEST ? ", test = " : ", ");
+                add_string(d, file->path[part]);
+            }
+        }
+        if (file->rows > 0) {
+            text_printf(&d->line, ", rows = %" PRId64 ", seed = %" PRId64, file->rows, file->seed);
         }
         text_add(&d->line, ");");
         line_end(d, 4);

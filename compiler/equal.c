@@ -99,17 +99,21 @@ static bool field_equal(const DataField *a, const DataField *b) {
            a->first == b->first && a->count == b->count && a->length == b->length &&
            a->offset == b->offset && a->stride == b->stride && type_equal(a->type, b->type) &&
            a->lo == b->lo && a->hi == b->hi && a->raw == b->raw && a->raw_count == b->raw_count &&
-           entry_same(a->load, b->load);
+           entry_same(a->load, b->load) && a->norm == b->norm && !a->centre == !b->centre &&
+           (!a->centre || (slot_same(a->centre, b->centre) && slot_same(a->spread, b->spread) &&
+                           slot_same(a->known, b->known)));
 }
 
 static bool data_equal(const DataSet *a, const DataSet *b) {
-    bool same = text_equal(a->name, b->name) && a->holdout == b->holdout &&
-                a->shuffle == b->shuffle && a->file.count == b->file.count &&
-                a->field.count == b->field.count;
+    bool same = text_equal(a->name, b->name) && a->every[PART_HELD] == b->every[PART_HELD] &&
+                a->every[PART_TEST] == b->every[PART_TEST] && a->shuffle == b->shuffle &&
+                a->file.count == b->file.count && a->field.count == b->field.count;
     for (int i = 0; same && i < a->file.count; i++) {
         const DataFile *x = &a->file.at[i], *y = &b->file.at[i];
-        same = text_equal(x->name, y->name) && text_equal(x->path[0], y->path[0]) &&
-               text_equal(x->path[1], y->path[1]);
+        same = text_equal(x->name, y->name) && x->rows == y->rows && x->seed == y->seed;
+        for (int part = 0; same && part < PARTS; part++) {
+            same = text_equal(x->path[part], y->path[part]);
+        }
     }
     for (int i = 0; same && i < a->field.count; i++) {
         same = field_equal(&a->field.at[i], &b->field.at[i]);

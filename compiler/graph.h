@@ -229,11 +229,16 @@ struct Entry {
 };
 
 typedef enum { FILE_AUTO, FILE_CSV, FILE_NPY, FILE_IDX, FILE_TEXT, FILE_TOKENS } FileKind;
-typedef enum { FIELD_COLUMNS, FIELD_RECORD, FIELD_WINDOW } FieldSource;
+enum { NORM_NONE, NORM_STANDARDIZE, NORM_MINMAX };
+typedef enum { FIELD_COLUMNS, FIELD_RECORD, FIELD_WINDOW, FIELD_MADE } FieldSource;
+
+/* The parts of a data set: rows to train on, held-out rows for choices, rows for the last word. */
+enum { PART_TRAIN, PART_HELD, PART_TEST, PARTS };
 
 typedef struct {
-    const char *name;    /* of the `file` clause */
-    const char *path[2]; /* train, held-out or NULL */
+    const char *name;        /* of the `file` clause */
+    const char *path[PARTS]; /* NULL: no file for that part */
+    int64_t rows, seed;      /* rows > 0: there is no file, its fields are functions of the row */
     Loc loc;
 } DataFile;
 
@@ -248,6 +253,8 @@ typedef struct {
     Elem raw;                       /* element type handed to `load` */
     int64_t raw_count;              /* elements of a raw row */
     Entry *load;                    /* NULL: a plain conversion raw -> type.elem */
+    int64_t norm;                   /* NORM_*: (x - centre) / spread, by the rows to train on */
+    Slot *centre, *spread, *known;  /* states: of its type, rows they come from; or NULL */
     Loc loc;
 } DataField;
 
@@ -255,7 +262,7 @@ typedef struct {
     const char *name;
     VEC(DataFile) file;
     VEC(DataField) field;
-    int64_t holdout; /* every k-th row is held out; 0: none */
+    int64_t every[PARTS]; /* every k-th row belongs to this part; 0: none. PART_TRAIN: unused */
     bool shuffle;
     Loc loc;
 } DataSet;

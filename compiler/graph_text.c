@@ -70,12 +70,13 @@ const char *const entry_words[] = {"init", "train", "eval", "eval_end",
                                    "call", "load",  "test", NULL};
 const char *const out_words[] = {"result", "loss",   "metric", "grad_norm", "write",
                                  "sum",    "expect", "push",   "need",      NULL};
-const char *const source_words[] = {"columns", "record", "window", NULL};
+const char *const source_words[] = {"columns", "record", "window", "made", NULL};
 
 const DataNumber data_numbers[] = {
     {"first", offsetof(DataField, first)},   {"count", offsetof(DataField, count)},
     {"length", offsetof(DataField, length)}, {"offset", offsetof(DataField, offset)},
     {"stride", offsetof(DataField, stride)}, {"raw_count", offsetof(DataField, raw_count)},
+    {"norm", offsetof(DataField, norm)},
 };
 const int ndata_numbers = (int)(sizeof data_numbers / sizeof *data_numbers);
 

@@ -128,24 +128,26 @@ static void print_end_adapter(const Emit *e, const ProgramEntry *entry, Text *ou
 
 static void print_dataset(const Emit *e, const DataSet *set, int index, Text *out) {
     text_printf(out,
-                "static const md_file %s_files_%d[] = {\n    /* name, train, held_out, format */\n",
+                "static const md_file %s_files_%d[] = {\n    /* name, {train, held out, test}, "
+                "format, rows, seed */\n",
                 e->prefix, index);
     for (int i = 0; i < set->file.count; i++) {
         text_add(out, "    {");
         text_literal(out, set->file.at[i].name);
-        text_add(out, ", ");
-        text_literal(out, set->file.at[i].path[0]);
-        text_add(out, ", ");
-        text_literal(out, set->file.at[i].path[1]);
-        text_add(out, ", MD_FORMAT_AUTO},\n");
+        for (int part = 0; part < PARTS; part++) {
+            text_add(out, part == 0 ? ", {" : ", ");
+            text_literal(out, set->file.at[i].path[part]);
+        }
+        text_printf(out, "}, MD_FORMAT_AUTO, %lld, %lld},\n", (long long)set->file.at[i].rows,
+                    (long long)set->file.at[i].seed);
     }
     text_printf(out, "};\n\nstatic const md_field %s_fields_%d[] = {\n", e->prefix, index);
     text_add(
         out,
         "    /* name, file, source, first, count, stride, raw, dtype, rank, shape, row_bytes,\n"
-        "     * lo, hi, load */\n");
+        "     * lo, hi, load, norm, centre, spread, known */\n");
     for (int i = 0; i < set->field.count; i++) {
-        static const char *const source[] = {"MD_COLUMNS", "MD_RECORD", "MD_WINDOW"};
+        static const char *const source[] = {"MD_COLUMNS", "MD_RECORD", "MD_WINDOW", "MD_MADE"};
         const DataField *field = &set->field.at[i];
         bool window = field->source == FIELD_WINDOW;
         text_add(out, "    {");
@@ -155,8 +157,12 @@ static void print_dataset(const Emit *e, const DataSet *set, int index, Text *ou
                     (long long)(window ? field->stride : 0), host_dtype(field->raw));
         print_type(out, field->type);
         const ProgramEntry *load = field->load != NULL ? entry_of(e->p, field->load) : NULL;
-        text_printf(out, ", %lld, %lld, %s},\n", (long long)field->lo, (long long)field->hi,
-                    load != NULL ? load->c_name : "NULL");
+        static const char *const norm[] = {"MD_NORM_NONE", "MD_NORM_STANDARDIZE", "MD_NORM_MINMAX"};
+        text_printf(out, ", %lld, %lld, %s, %s, %d, %d, %d},\n", (long long)field->lo,
+                    (long long)field->hi, load != NULL ? load->c_name : "NULL", norm[field->norm],
+                    field->centre != NULL ? field->centre->index : 0,
+                    field->spread != NULL ? field->spread->index : 0,
+                    field->known != NULL ? field->known->index : 0);
     }
     text_add(out, "};\n\n");
 }
@@ -171,14 +177,15 @@ static void print_datasets(const Emit *e, Text *out) {
     }
     text_printf(out,
                 "static const md_dataset %s_datasets[] = {\n"
-                "    /* name, files, file_count, fields, field_count, holdout, shuffle */\n",
+                "    /* name, files, file_count, fields, field_count, every, shuffle */\n",
                 e->prefix);
     for (int i = 0; i < module->dataset.count; i++) {
         const DataSet *set = &module->dataset.at[i];
         text_add(out, "    {");
         text_literal(out, set->name);
-        text_printf(out, ", %s_files_%d, %d, %s_fields_%d, %d, %lld, %d},\n", e->prefix, i,
-                    set->file.count, e->prefix, i, set->field.count, (long long)set->holdout,
+        text_printf(out, ", %s_files_%d, %d, %s_fields_%d, %d, {0, %lld, %lld}, %d},\n", e->prefix,
+                    i, set->file.count, e->prefix, i, set->field.count,
+                    (long long)set->every[PART_HELD], (long long)set->every[PART_TEST],
                     set->shuffle);
     }
     text_add(out, "};\n\n");

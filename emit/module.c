@@ -446,9 +446,11 @@ void emit_depend(Text *out, Compile *c, const Program *p) {
     for (int i = 0; i < p->module->dataset.count; i++) {
         const DataSet *set = &p->module->dataset.at[i];
         for (int k = 0; k < set->file.count; k++) {
-            for (int part = 0; part < 2 && set->file.at[k].path[part] != NULL; part++) {
-                text_add(&list, " \\\n  ");
-                print_path(&list, set->file.at[k].path[part]);
+            for (int part = 0; part < PARTS; part++) {
+                if (set->file.at[k].path[part] != NULL) {
+                    text_add(&list, " \\\n  ");
+                    print_path(&list, set->file.at[k].path[part]);
+                }
             }
         }
     }

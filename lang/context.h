@@ -148,6 +148,8 @@ struct EntryScope {
     Entry *entry;
     bool train; /* mode: train or infer */
     const char *name;
+    Node *row[2];           /* of a made row: the keys of its draws, seed and number; else NULL */
+    const Value *row_shape; /* of its field: what a draw without a shape gets */
     Slot *calls; /* counter of an entry that draws, made on first use */
     Slot *step, *steps;
     bool in_update; /* `step` counts the update at hand */

@@ -6,18 +6,20 @@
 #include "lang/dims.h"
 #include "lang/entry.h"
 #include "lang/expr.h"
+#include "lang/made.h"
 #include "lang/naming.h"
+#include "lang/normalise.h"
 #include "lang/stmt.h"
 
 #include <string.h>
 
-bool data_has_held_out(const DataSet *set) {
+bool data_has_part(const DataSet *set, int part) {
     for (int i = 0; i < set->file.count; i++) {
-        if (set->file.at[i].path[1]) {
+        if (set->file.at[i].path[part]) {
             return true;
         }
     }
-    return set->holdout > 0;
+    return set->every[part] > 0;
 }
 
 /* --- clauses --------------------------------------------------------------------------------- */
@@ -27,24 +29,49 @@ static void file_clause(Elab *e, DataSet *set, const Ast *clause) {
     DataFile file = {.loc = clause->loc};
     for (int i = 0; args && i < args->nkid; i++) {
         const Ast *arg = args->kid[i], *path = arg->kind == AST_ARG ? arg->kid[0] : arg;
-        if (i == 0 ? arg->kind != AST_ARG : arg->kind == AST_ARG) {
+        bool named = arg->kind == AST_ARG, test = i > 0 && named && str_eq(arg->name, "test");
+        int part = test ? PART_TEST : i;
+        if (i == 0 ? !named : named && !test) {
             elab_error(e, arg->loc, 570,
-                       "a file is written: file f = \"train.csv\", \"test.csv\";");
+                       "a file is written: file f = \"train.csv\", \"validation.csv\", "
+                       "test = \"test.csv\";");
             return;
         }
-        if (path->kind != AST_STRING || i > 1) {
+        if (i == 0 && made_is(path)) {
+            file.name = arg->name;
+            if (args->nkid > 1 || set->file.count > 0) {
+                elab_error(e, clause->loc, 319,
+                           "a data set of rows without a file has no other file; 'holdout' keeps "
+                           "rows of it for evaluation");
+                return;
+            }
+            if (!made_file(e, &file, path)) {
+                return;
+            }
+            continue;
+        }
+        if (path->kind != AST_STRING || part > PART_TEST || file.path[part] ||
+            (part == PART_TEST && !test)) {
             elab_error(e, path->loc, 571,
-                       i > 1 ? "a file has at most two paths: training rows, held-out "
-                               "rows"
-                             : "the path of a file is a string");
+                       path->kind != AST_STRING ? "the path of a file is a string"
+                       : test                   ? "a file has one path of test rows"
+                                                : "a file has at most two paths and test rows: "
+                                                  "file f = \"train.csv\", \"validation.csv\", "
+                                                  "test = \"test.csv\";");
             return;
         }
         if (i == 0) {
             file.name = arg->name;
         }
-        file.path[i] = path->text;
+        file.path[part] = path->text;
     }
     for (int i = 0; i < set->file.count; i++) {
+        if (set->file.at[i].rows > 0) {
+            elab_error(e, clause->loc, 319,
+                       "a data set of rows without a file has no other file; 'holdout' keeps rows "
+                       "of it for evaluation");
+            return;
+        }
         if (str_eq(set->file.at[i].name, file.name)) {
             elab_error(e, clause->loc, 572, "file '%s' is declared twice", file.name);
             return;
@@ -53,19 +80,27 @@ static void file_clause(Elab *e, DataSet *set, const Ast *clause) {
     VEC_PUSH(e->arena, &set->file, file);
 }
 
+/* `holdout every(5), test = every(10);`: one of them or both. */
 static void holdout_clause(Elab *e, DataSet *set, const Ast *clause) {
-    const Ast *args = clause->kid[0], *call = args && args->nkid == 1 ? args->kid[0] : NULL;
-    bool every = call && call->kind == AST_CALL && call->kid[0]->kind == AST_NAME &&
-                 str_eq(call->kid[0]->name, "every") && call->kid[1] && call->kid[1]->nkid == 1;
-    if (!every) {
-        elab_error(e, clause->loc, 573, "'holdout' is written: holdout every(5);");
-        return;
-    }
-    if (elab_int(e, call->kid[1]->kid[0], "the argument of 'every'", &set->holdout) &&
-        set->holdout < 2) {
-        elab_error(e, call->kid[1]->kid[0]->loc, 574,
-                   "holdout every(k) needs k >= 2; with less no row is left to train on");
-        set->holdout = 0;
+    const Ast *args = clause->kid[0];
+    for (int i = 0; i == 0 || (args && i < args->nkid); i++) {
+        const Ast *arg = args ? args->kid[i] : NULL;
+        bool test = arg && arg->kind == AST_ARG && str_eq(arg->name, "test");
+        const Ast *call = test ? arg->kid[0] : arg;
+        int64_t *k = &set->every[test ? PART_TEST : PART_HELD];
+        bool every = call && call->kind == AST_CALL && call->kid[0]->kind == AST_NAME &&
+                     str_eq(call->kid[0]->name, "every") && call->kid[1] && call->kid[1]->nkid == 1;
+        if (!every || *k != 0) {
+            elab_error(e, clause->loc, 573,
+                       "'holdout' is written: holdout every(5); or "
+                       "holdout every(5), test = every(10);");
+            return;
+        }
+        if (elab_int(e, call->kid[1]->kid[0], "the argument of 'every'", k) && *k < 2) {
+            elab_error(e, call->kid[1]->kid[0]->loc, 574,
+                       "holdout every(k) needs k >= 2; with less no row is left to train on");
+            *k = 0;
+        }
     }
 }
 
@@ -262,16 +297,10 @@ static bool method_source(Elab *e, DataField *f, const Ast *call, int *rank, Dim
     return false;
 }
 
-/* The row loader of an expression that is more than a conversion. */
-static Entry *load_entry(Elab *e, DataField *f, const Ast *expr, const Ast *source, const Ast *ast,
-                         int rank, const Dim *dim) {
-    Ast name = {.kind = AST_NAME, .loc = source->loc, .name = "the row"};
-    EntryScope *scope = entry_open(e, ENTRY_LOAD, f->name, ast);
-    Entry *entry = scope->entry;
-    Slot *slot = entry_input_slot(e, "row", dims_type(f->raw, rank, dim), source->loc);
-    scope_add(e->scratch, e->scope, name.name, source->loc, BIND_ARGUMENT,
-              value_tensor(e->scratch, node_slot(e->g, slot), rank, dim));
-    const Value *v = elab_expr(e, exchange(e, expr, source, &name));
+/* Closes the entry that loads a row: its result is the expression, of the field's type. */
+static Entry *load_close(Elab *e, const DataField *f, const Ast *expr) {
+    Entry *entry = e->entry->entry;
+    const Value *v = elab_expr(e, expr);
     Type want = f->type;
     if (elab_ok(v)) {
         v = arith_lift(e, expr->loc, v);
@@ -295,6 +324,17 @@ static Entry *load_entry(Elab *e, DataField *f, const Ast *expr, const Ast *sour
     }
     entry_close(e);
     return elab_ok(v) ? entry : NULL;
+}
+
+/* The row loader of an expression that is more than a conversion. */
+static Entry *load_entry(Elab *e, const DataField *f, const Ast *expr, const Ast *source,
+                         const Ast *ast, int rank, const Dim *dim) {
+    Ast name = {.kind = AST_NAME, .loc = source->loc, .name = "the row"};
+    entry_open(e, ENTRY_LOAD, f->name, ast);
+    Slot *slot = entry_input_slot(e, "row", dims_type(f->raw, rank, dim), source->loc);
+    scope_add(e->scratch, e->scope, name.name, source->loc, BIND_ARGUMENT,
+              value_tensor(e->scratch, node_slot(e->g, slot), rank, dim));
+    return load_close(e, f, exchange(e, expr, source, &name));
 }
 
 /* A pipe hands its value on to `part`. */
@@ -358,7 +398,20 @@ static bool field(Elab *e, DataSet *set, const Ast *ast, bool broken) {
             return false;
         }
     }
-    const Ast *source = find_source(set, expr, &f.file);
+    expr = normalise_take(e, &f, expr);
+    if (expr && set->file.count > 0 && set->file.at[0].rows > 0) {
+        made_open(e, set, &f, ast, rank, want);
+        f.load = load_close(e, &f, expr);
+        if (f.load) {
+            normalise_states(e, set, &f);
+            VEC_PUSH(e->arena, &set->field, f);
+        }
+        return f.load != NULL;
+    }
+    const Ast *source = expr ? find_source(set, expr, &f.file) : NULL;
+    if (!expr) {
+        return false;
+    }
     if (!source) {
         if (expr->kind != AST_ERROR && !broken) {
             unknown_source(e, set, expr);
@@ -409,6 +462,7 @@ static bool field(Elab *e, DataSet *set, const Ast *ast, bool broken) {
             return false;
         }
     }
+    normalise_states(e, set, &f);
     VEC_PUSH(e->arena, &set->field, f);
     return true;
 }
@@ -425,25 +479,26 @@ static bool said_twice(Elab *e, const Ast *block, int at) {
     return false;
 }
 
-/* Held-out rows are a rule for all files, or files of their own beside all of them. */
-static void check_held_out(Elab *e, const DataSet *set) {
+/* The rows of a part are a rule for all files, or files of their own beside all of them. */
+static void check_part(Elab *e, const DataSet *set, int part) {
+    const char *rows = part == PART_TEST ? "test" : "held-out";
     const DataFile *with = NULL, *without = NULL;
     for (int i = 0; i < set->file.count; i++) {
         const DataFile *f = &set->file.at[i];
-        with = !with && f->path[1] ? f : with;
-        without = !without && !f->path[1] ? f : without;
+        with = !with && f->path[part] ? f : with;
+        without = !without && !f->path[part] ? f : without;
     }
-    if (with && set->holdout > 0) {
-        elab_error(e, with->loc, 597,
-                   "held-out rows come from '%s' or from 'holdout', not from both", with->path[1]);
+    if (with && set->every[part] > 0) {
+        elab_error(e, with->loc, 597, "%s rows come from '%s' or from 'holdout', not from both",
+                   rows, with->path[part]);
     } else if (with && without) {
-        elab_error(e, without->loc, 598, "file '%s' has no held-out rows, but file '%s' has: '%s'",
-                   without->name, with->name, with->path[1]);
+        elab_error(e, without->loc, 598, "file '%s' has no %s rows, but file '%s' has: '%s'",
+                   without->name, rows, with->name, with->path[part]);
     }
 }
 
 static void check_files_read(Elab *e, const DataSet *set) {
-    for (int i = 0; i < set->file.count; i++) {
+    for (int i = 0; i < set->file.count && set->file.at[i].rows == 0; i++) {
         bool read = false;
         for (int k = 0; k < set->field.count; k++) {
             read = read || set->field.at[k].file == i;
@@ -492,7 +547,8 @@ int data_set(Elab *e, Item *item) {
     }
     e->scope = NULL;
     e->frame = NULL;
-    check_held_out(e, &set);
+    check_part(e, &set, PART_HELD);
+    check_part(e, &set, PART_TEST);
     if (set.file.count == 0 && e->errors == errors) {
         elab_error(e, item->loc, 592, "data set '%s' has no file", item->name);
     } else if (set.field.count == 0 && e->errors == errors) {

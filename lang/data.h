@@ -6,6 +6,6 @@
 
 /* Elaborates the item once; -1 after an error, else its number in the module. */
 int data_set(Elab *e, Item *item);
-bool data_has_held_out(const DataSet *set);
+bool data_has_part(const DataSet *set, int part);
 
 #endif

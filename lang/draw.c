@@ -7,6 +7,9 @@
 
 static Node *counter_node(Elab *e) {
     EntryScope *entry = e->entry;
+    if (entry->row[1]) {
+        return entry->row[1];
+    }
     if (entry->step) {
         return node_slot(e->g, entry->step);
     }
@@ -31,7 +34,7 @@ Node *draw_node(Elab *e, Loc loc, Dist dist, int rank, const Dim *dim) {
     }
     Node *key[2 + 64];
     int n = 0, at;
-    key[n++] = node_slot(e->g, e->seed);
+    key[n++] = e->entry->row[0] ? e->entry->row[0] : node_slot(e->g, e->seed);
     key[n++] = counter_node(e);
     for (const LoopScope *l = e->loop; l && n < 2 + 64; l = l->up) {
         n++;

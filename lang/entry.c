@@ -6,6 +6,7 @@
 #include "lang/data.h"
 #include "lang/dims.h"
 #include "lang/expr.h"
+#include "lang/normalise.h"
 #include "lang/params.h"
 #include "lang/stmt.h"
 
@@ -71,10 +72,14 @@ Slot *entry_input_slot(Elab *e, const char *name, Type type, Loc loc) {
     return slot;
 }
 
-/* `parts`: the slot holds one value for each micro-batch. */
-static void bind_input(Elab *e, const char *name, Loc loc, Slot *slot, bool parts, int rank,
+/* What an input is in the body; `parts`: the slot holds one value for each micro-batch. */
+static Node *input_node(Elab *e, Slot *slot, bool parts) {
+    return parts ? accumulate_slice(e, slot) : node_slot(e->g, slot);
+}
+
+/* `node`: what the name stands for, the input or what is computed of it. */
+static void bind_input(Elab *e, const char *name, Loc loc, const Slot *slot, Node *node, int rank,
                        const Dim *dim) {
-    Node *node = parts ? accumulate_slice(e, slot) : node_slot(e->g, slot);
     const Value *v = value_tensor(e->scratch, node, rank, dim);
     if (slot->lo < slot->hi) {
         v = value_ranged(e->scratch, v, slot->lo, slot->hi);
@@ -164,7 +169,7 @@ static bool input(Elab *e, const Ast *param) {
             return false;
         }
     }
-    bind_input(e, param->name, param->name_loc, slot, parts, rank, dim);
+    bind_input(e, param->name, param->name_loc, slot, input_node(e, slot, parts), rank, dim);
     return true;
 }
 
@@ -286,7 +291,8 @@ bool entry_data(Elab *e, const Ast *on) {
             entry_input_slot(e, f->name, parts ? accumulate_stacked(e, own) : own, ast->loc);
         slot->lo = f->lo;
         slot->hi = f->hi;
-        bind_input(e, f->name, ast->name_loc, slot, parts, rank + 1, dim);
+        Node *node = normalise_rows(e, f, input_node(e, slot, parts));
+        bind_input(e, f->name, ast->name_loc, slot, node, rank + 1, dim);
     }
     return true;
 }

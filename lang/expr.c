@@ -5,6 +5,7 @@
 #include "lang/call.h"
 #include "lang/copies.h"
 #include "lang/dims.h"
+#include "lang/normalise.h"
 #include "lang/notation.h"
 #include "lang/params.h"
 #include "lang/prelude.h"
@@ -191,6 +192,10 @@ static const Value *eval_dot(Elab *e, const Ast *ast) {
     Item *ring = ring_named(e, ast->kid[0]);
     if (ring) {
         return ring_field(e, ring, ast);
+    }
+    const Value *constant = normalise_constant(e, ast);
+    if (constant) {
+        return constant;
     }
     const Value *v = elab_expr(e, ast->kid[0]);
     if (!elab_ok(v)) {

@@ -700,6 +700,9 @@ static const Value *call_row(Elab *e, const Row *row, const Ast *call, Arguments
         ok = elab_ok(c.arg[k]) && ok;
     }
     for (int k = 0; k < row->required; k++) {
+        if (!c.arg[k] && str_eq(row->param[k], "shape") && e->entry && e->entry->row_shape) {
+            c.arg[k] = e->entry->row_shape;
+        }
         if (!c.arg[k]) {
             return elab_error(e, call->loc, 439, "'%s' needs its argument '%s'", row->name,
                               row->param[k]);

@@ -270,11 +270,18 @@ static bool data_file(Raw *r, const Ast *line, DataSet *set) {
         return false;
     }
     const Ast *name = raw_next(&args), *path = raw_next(&args), *held = raw_next(&args);
-    if (!str_eq(word, "file") || !name || !path) {
+    const Ast *test = raw_named(&args, "test");
+    if (!raw_named_int(&args, "rows", 1, INT64_MAX, &file.rows) ||
+        !raw_named_int(&args, "seed", 0, INT64_MAX, &file.seed)) {
+        return false;
+    }
+    if (!str_eq(word, "file") || !name || !path == !file.rows) {
         return raw_error(r, line->loc, 870, "a file is written: core.file(\"f\", \"path\");");
     }
-    if (!raw_name(r, name, false, &file.name) || !raw_string(r, path, &file.path[0]) ||
-        (held && !raw_string(r, held, &file.path[1])) || !raw_done(&args)) {
+    if (!raw_name(r, name, false, &file.name) ||
+        (path && !raw_string(r, path, &file.path[PART_TRAIN])) ||
+        (held && !raw_string(r, held, &file.path[PART_HELD])) ||
+        (test && !raw_string(r, test, &file.path[PART_TEST])) || !raw_done(&args)) {
         return false;
     }
     VEC_PUSH(r->arena, &set->file, file);
@@ -312,7 +319,9 @@ static bool data_field(Raw *r, const Ast *line, DataSet *set) {
     if (!raw || !raw_elem(r, raw->name, raw->loc, &f.raw)) {
         return raw ? false : raw_error(r, line->loc, 872, "a field has 'raw', an element type");
     }
-    if (!named_entry(&args, "load", &f.load) || !raw_done(&args)) {
+    if (!named_entry(&args, "load", &f.load) || !upper_slot(&args, "centre", f.type, &f.centre) ||
+        !upper_slot(&args, "spread", f.type, &f.spread) ||
+        !upper_slot(&args, "known", type_scalar(TY_I64), &f.known) || !raw_done(&args)) {
         return false;
     }
     VEC_PUSH(r->arena, &set->field, f);
@@ -323,7 +332,8 @@ static bool data_item(Raw *r, const Ast *item, DataSet *set) {
     RawArgs args;
     const Ast *block = item->kid[0];
     if (!attributes(r, item, &args) || !raw_named_flag(&args, "shuffle", &set->shuffle) ||
-        !raw_named_int(&args, "holdout", 2, INT64_MAX, &set->holdout) || !raw_done(&args)) {
+        !raw_named_int(&args, "holdout", 2, INT64_MAX, &set->every[PART_HELD]) ||
+        !raw_named_int(&args, "test", 2, INT64_MAX, &set->every[PART_TEST]) || !raw_done(&args)) {
         return false;
     }
     for (int i = 0; i < block->nkid; i++) {

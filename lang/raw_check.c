@@ -37,10 +37,16 @@ bool raw_check_data(Raw *r, const DataSet *set) {
     }
     for (int i = 0; i < set->field.count; i++) {
         const DataField *f = &set->field.at[i];
-        bool sized = f->source == FIELD_COLUMNS  ? f->count == f->raw_count
-                     : f->source == FIELD_WINDOW ? f->length == f->raw_count && f->stride > 0
-                                                 : true;
-        if (f->raw_count < 1 || !sized || !load_fits(f)) {
+        const DataFile *file = &set->file.at[f->file];
+        bool sized = file->rows > 0               ? f->source == FIELD_MADE && f->load
+                     : f->source == FIELD_MADE    ? false
+                     : f->source == FIELD_COLUMNS ? f->count == f->raw_count
+                     : f->source == FIELD_WINDOW  ? f->length == f->raw_count && f->stride > 0
+                                                  : true;
+        bool constants = f->norm == NORM_NONE ? !f->centre && !f->spread && !f->known
+                                              : f->norm <= NORM_MINMAX && f->centre && f->spread &&
+                                                    f->known && elem_is_float(f->type.elem);
+        if (f->raw_count < 1 || !sized || !load_fits(f) || !constants) {
             return raw_error(r, f->loc, 884, "the sizes of field '%s' do not agree", f->name);
         }
     }

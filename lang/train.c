@@ -573,9 +573,11 @@ void train_entry(Elab *e, const Ast *ast) {
         entry_writes(e);
     }
     entry_close(e);
-    if (on && ok && e->errors == errors &&
-        data_has_held_out(&e->module->dataset.at[entry->dataset])) {
-        evaluation_entry(e, ast, entry);
+    if (on && ok && e->errors == errors) {
+        const DataSet *set = &e->module->dataset.at[entry->dataset];
+        if (data_has_part(set, PART_HELD) || data_has_part(set, PART_TEST)) {
+            evaluation_entry(e, ast, entry);
+        }
     }
     if (e->errors == 0 && on && entry->steps < 0 && entry->epochs < 0 && !e->c->opt.no_main &&
         !phase_names(e, ast->name)) {

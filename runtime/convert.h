@@ -142,9 +142,24 @@ MD_COLD const char *md_number_text(char *buffer, md_number n) {
     return buffer;
 }
 
+/* Are all of these finite? A loop that vectorises: data files hold many. */
+MD_FN int md_floats_finite(const unsigned char *at, int64_t count) {
+    uint32_t most = 0;
+    for (int64_t i = 0; i < count; i++) {
+        uint32_t bits;
+        memcpy(&bits, at + 4 * i, sizeof bits);
+        bits &= 0x7FFFFFFFu;
+        most = bits > most ? bits : most;
+    }
+    return most < 0x7F800000u;
+}
+
 /* The first element that is NaN or infinite, or -1. */
 MD_FN int64_t md_find_nonfinite(const void *data, md_dtype type, int swap, int64_t count) {
     size_t width = md_dtype_bytes(type);
+    if (type == MD_F32 && !swap && md_floats_finite((const unsigned char *)data, count)) {
+        return -1;
+    }
     for (int64_t i = 0; md_is_float(type) && i < count; i++) {
         md_number n = md_get_number((const unsigned char *)data + (size_t)i * width, type, swap);
         if (!isfinite(n.f)) {
@@ -216,6 +231,15 @@ MD_FN int64_t md_convert(void *to, md_dtype to_type, const void *from, md_dtype 
         }
         return -1;
     }
+    if (from_type == MD_U16 && to_type == MD_I32 && !swap) { /* tokens too */
+        for (int64_t i = 0; i < count; i++) {
+            uint16_t from_one;
+            memcpy(&from_one, source + 2 * i, sizeof from_one);
+            int32_t to_one = from_one;
+            memcpy(target + 4 * i, &to_one, sizeof to_one);
+        }
+        return -1;
+    }
     for (int64_t i = 0; i < count; i++) {
         md_number n = md_get_number(source + (size_t)i * from_width, from_type, swap);
         if (!md_put_number(target + (size_t)i * to_width, to_type, n)) {
@@ -225,7 +249,7 @@ MD_FN int64_t md_convert(void *to, md_dtype to_type, const void *from, md_dtype 
     return -1;
 }
 
-/* Are all of these inside? Tokens come in millions, so this is a loop that vectorises. */
+/* Are all of these inside? Tokens come in millions, so these are loops that vectorise. */
 MD_FN int md_bytes_inside(const unsigned char *at, int64_t count, int64_t lo, int64_t hi) {
     unsigned char least = 255, most = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -235,12 +259,36 @@ MD_FN int md_bytes_inside(const unsigned char *at, int64_t count, int64_t lo, in
     return least >= lo && most < hi;
 }
 
+MD_FN int md_u16_inside(const unsigned char *at, int64_t count, int64_t lo, int64_t hi) {
+    uint16_t least = UINT16_MAX, most = 0;
+    for (int64_t i = 0; i < count; i++) {
+        uint16_t one;
+        memcpy(&one, at + 2 * i, sizeof one);
+        least = one < least ? one : least;
+        most = one > most ? one : most;
+    }
+    return least >= lo && most < hi;
+}
+
+MD_FN int md_i32_inside(const unsigned char *at, int64_t count, int64_t lo, int64_t hi) {
+    int32_t least = INT32_MAX, most = INT32_MIN;
+    for (int64_t i = 0; i < count; i++) {
+        int32_t one;
+        memcpy(&one, at + 4 * i, sizeof one);
+        least = one < least ? one : least;
+        most = one > most ? one : most;
+    }
+    return least >= lo && most < hi;
+}
+
 /* The first element that is outside lo..hi (hi excluded), or -1. */
 MD_FN int64_t md_out_of_range(const void *data, md_dtype type, int swap, int64_t count, int64_t lo,
                               int64_t hi) {
     const unsigned char *at = (const unsigned char *)data;
     size_t width = md_dtype_bytes(type);
-    if (type == MD_U8 && md_bytes_inside(at, count, lo, hi)) {
+    if ((type == MD_U8 && md_bytes_inside(at, count, lo, hi)) ||
+        (type == MD_U16 && !swap && md_u16_inside(at, count, lo, hi)) ||
+        (type == MD_I32 && !swap && md_i32_inside(at, count, lo, hi))) {
         return -1;
     }
     for (int64_t i = 0; i < count; i++) {

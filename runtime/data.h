@@ -1,45 +1,50 @@
 /* SPDX-License-Identifier: 0BSD */
 /* data: a data set in memory: its files opened and checked, its rows by number.
  *
- * csv becomes one array of finished rows for each field; other files stay as they are, mapped, and
- * rows are converted when they are staged. All checks (missing, short, out of range, not finite)
- * happen here, before the first step. Held-out rows are a rule (every k-th row) or files of
- * their own. Needs io.h and csv.h, gives md_data. */
+ * csv becomes one array of finished rows for each field; other files stay as they are, and rows are
+ * converted when they are staged: from memory, from a large file as it is needed, or by a function
+ * of the row where there is no file. All checks (missing, short, out of range, not finite) happen
+ * here, before the first step, and again for rows that do not lie in memory. Held-out and test rows
+ * are a rule (every k-th row) or files of their own. Needs io.h and csv.h, gives md_data. */
 #ifndef MD_DATA_H
 #define MD_DATA_H
 
 #include "runtime/csv.h"
 #include "runtime/io.h"
 
-/* One field of one file: row i lies at data + i * pitch. */
+/* One field of one file: row i lies at data + i * pitch, or at those bytes of the array. */
 typedef struct md_column {
-    const unsigned char *data;
+    const unsigned char *data; /* NULL: not in memory */
+    md_array *array;           /* NULL: csv, or made */
+    uint64_t offset;           /* of row 0 in the array */
+    const char *path;          /* for messages */
+    int64_t seed;              /* MD_MADE: of the file */
     size_t pitch;
     md_dtype type; /* of what is stored */
     int swap;
     int finished; /* rows are rows of the field: nothing to convert */
 } md_column;
 
-enum { MD_PART_TRAIN, MD_PART_HELD, MD_PARTS };
-
 typedef struct md_data {
     const md_dataset *set;
     const char *path;             /* of the first file, for messages */
-    int parts;                    /* 2: files of their own for the held-out rows */
+    int own[MD_PARTS];            /* the part has files of its own */
     int64_t rows[MD_PARTS];       /* of the files of each part */
     md_column *columns[MD_PARTS]; /* one a field */
     md_array *arrays[MD_PARTS];   /* one a file; of a csv file only the mapping is used */
     unsigned char *raw, *row;     /* scratch: a raw row, a finished row */
+    double *sums; /* scratch: two numbers for each element of a row, for constants */
     void *block;
     size_t block_bytes;
     size_t resident; /* bytes of all mappings, whole pages */
+    uint64_t files;  /* bytes of files that are read as they are needed */
 } md_data;
 
 /* Which path a file of the data set is read from. */
 typedef const char *(*md_path_fn)(void *user, const md_dataset *set, int file, int part);
 
 MD_FN void md_data_close(md_data *d) {
-    for (int p = 0; p < d->parts; p++) {
+    for (int p = 0; p < MD_PARTS; p++) {
         for (int i = 0; d->block != NULL && i < d->set->file_count; i++) {
             md_array_close(&d->arrays[p][i]);
         }
@@ -55,18 +60,21 @@ MD_FN int64_t md_min64(int64_t a, int64_t b) {
 /* Bookkeeping and scratch in one mapping. */
 MD_FN int md_data_block(md_data *d, md_text *message) {
     const md_dataset *set = d->set;
-    size_t raw = 0, row = 0;
+    size_t raw = 0, row = 0, sums = 0;
     for (int i = 0; i < set->field_count; i++) {
         const md_field *f = &set->fields[i];
         size_t bytes = (size_t)f->count * md_dtype_bytes(f->raw);
         raw = bytes > raw ? bytes : raw;
         row = f->row_bytes > row ? f->row_bytes : row;
+        bytes = 2 * sizeof(double) * (f->row_bytes / md_dtype_bytes(f->dtype));
+        sums = f->norm != MD_NORM_NONE && bytes > sums ? bytes : sums;
     }
     size_t columns = md_round_up(sizeof(md_column) * (size_t)set->field_count, 64);
     size_t arrays = md_round_up(sizeof(md_array) * (size_t)set->file_count, 64);
     md_block_mem b;
     b.used = 0;
-    b.size = MD_PARTS * (columns + arrays) + md_round_up(raw, 64) + md_round_up(row, 64);
+    b.size = MD_PARTS * (columns + arrays) + md_round_up(raw, 64) + md_round_up(row, 64) +
+             md_round_up(sums, 64);
     b.at = (char *)md_map(b.size);
     if (b.at == NULL) {
         return md_fail(message, MD_EXIT_MEMORY, "no memory for data set '%s'", set->name);
@@ -81,6 +89,7 @@ MD_FN int md_data_block(md_data *d, md_text *message) {
     }
     d->raw = (unsigned char *)md_take(&b, raw);
     d->row = (unsigned char *)md_take(&b, row);
+    d->sums = (double *)md_take(&b, sums);
     return MD_EXIT_OK;
 }
 
@@ -160,13 +169,16 @@ MD_FN int md_data_csv(md_data *d, int part, int file, const char *path, md_strea
 }
 
 /* Where the rows of a field lie in an array, and how many there are. */
-MD_FN int md_data_locate(const md_array *a, const md_dataset *set, const md_field *f,
-                         md_column *column, int64_t *rows, md_text *message) {
+MD_FN int md_data_locate(md_array *a, const md_dataset *set, const md_field *f, md_column *column,
+                         int64_t *rows, md_text *message) {
     size_t width = md_dtype_bytes(a->dtype);
     int64_t elements = a->rows * a->width;
+    column->array = a;
+    column->path = a->path;
     column->type = a->dtype;
     column->swap = a->swap;
-    column->data = a->data + (size_t)f->first * width;
+    column->offset = (uint64_t)f->first * width;
+    column->data = a->data == NULL ? NULL : a->data + (size_t)column->offset;
     column->finished = f->load == NULL && a->dtype == f->dtype && !(a->swap && width > 1) &&
                        a->dtype != MD_BOOL; /* a byte that is neither 0 nor 1 becomes 1 */
     if (f->source == MD_WINDOW) {
@@ -195,20 +207,43 @@ MD_FN int md_data_locate(const md_array *a, const md_dataset *set, const md_fiel
     return MD_EXIT_OK;
 }
 
-/* One row, converted and finished, into `to`. Gives -1, or the raw element that does not fit. */
-MD_FN int64_t md_data_row(const md_field *f, const md_column *column, int64_t row,
-                          unsigned char *raw, unsigned char *to) {
-    const unsigned char *from = column->data + (size_t)row * column->pitch;
+enum { MD_ROW_FITS = -1, MD_ROW_LOST = -2 };
+
+/* The bytes of a row as they are stored; NULL with a message when they cannot be read. */
+MD_FN const unsigned char *md_column_at(const md_column *column, const md_field *f, int64_t row,
+                                        int ahead, md_text *message) {
+    if (column->data != NULL) {
+        return column->data + (size_t)row * column->pitch;
+    }
+    uint64_t at = column->offset + (uint64_t)row * column->pitch;
+    return md_array_at(column->array, at, (size_t)f->count * md_dtype_bytes(column->type), ahead,
+                       message);
+}
+
+/* One row, converted and finished, into `to`. Gives MD_ROW_FITS, the raw element that does not fit,
+ * or MD_ROW_LOST with a message. */
+MD_FN int64_t md_data_row(const md_field *f, const md_column *column, int64_t row, int ahead,
+                          unsigned char *raw, unsigned char *to, md_text *message) {
+    if (f->source == MD_MADE) {
+        const int64_t numbers[2] = {column->seed, row};
+        memcpy(raw, numbers, sizeof numbers);
+        f->load(raw, to);
+        return MD_ROW_FITS;
+    }
+    const unsigned char *from = md_column_at(column, f, row, ahead, message);
+    if (from == NULL) {
+        return MD_ROW_LOST;
+    }
     if (column->finished) {
         memcpy(to, from, f->row_bytes);
-        return -1;
+        return MD_ROW_FITS;
     }
     if (f->load == NULL) {
         return md_convert(to, f->dtype, from, column->type, column->swap, f->count);
     }
     if (column->type == f->raw && !column->swap && (uintptr_t)from % md_dtype_bytes(f->raw) == 0) {
         f->load(from, to);
-        return -1;
+        return MD_ROW_FITS;
     }
     int64_t bad = md_convert(raw, f->raw, from, column->type, column->swap, f->count);
     if (bad < 0) {
@@ -227,57 +262,105 @@ MD_FN int md_data_fault(const md_data *d, const md_field *f, const char *path, i
                    d->set->name);
 }
 
-/* Checks every row of a file that is not csv: all numbers finite, conversions that lose nothing,
- * the declared range. */
-MD_FN int md_data_check(md_data *d, int part, const md_field *f, const char *path,
-                        md_text *message) {
-    const md_column *column = &d->columns[part][f - d->set->fields];
+/* A row of the file, finished into `to` and checked: all numbers finite, conversions that lose
+ * nothing, the declared range. */
+MD_FN int md_data_checked(const md_data *d, const md_field *f, const md_column *column, int64_t row,
+                          int ahead, unsigned char *to, md_text *message) {
+    md_dtype target = f->load == NULL ? f->dtype : f->raw;
     int64_t elements = (int64_t)(f->row_bytes / md_dtype_bytes(f->dtype));
-    size_t width = md_dtype_bytes(column->type);
+    int ranged = f->lo < f->hi;
+    char what[96] = "but rows hold finite numbers";
+    if (f->source != MD_MADE) {
+        size_t width = md_dtype_bytes(column->type);
+        const unsigned char *from = md_column_at(column, f, row, ahead, message);
+        if (from == NULL) {
+            return MD_EXIT_DATA;
+        }
+        int64_t bad = md_find_nonfinite(from, column->type, column->swap, f->count);
+        if (bad < 0) {
+            bad = md_data_row(f, column, row, ahead, d->raw, to, message);
+            snprintf(what, sizeof what, "which does not fit %s", md_dtype_get(target)->name);
+        }
+        if (bad >= 0) {
+            from = md_column_at(column, f, row, ahead, message);
+            md_number n = md_get_number(from + (size_t)bad * width, column->type, column->swap);
+            return md_data_fault(d, f, column->path, row, f->first + bad, n, what, message);
+        }
+        if (bad == MD_ROW_LOST) {
+            return MD_EXIT_DATA;
+        }
+    } else {
+        (void)md_data_row(f, column, row, ahead, d->raw, to, message);
+    }
+    int64_t bad = ranged ? md_out_of_range(to, f->dtype, 0, elements, f->lo, f->hi)
+                         : md_find_nonfinite(to, f->dtype, 0, elements);
+    if (bad >= 0) {
+        md_number n = md_get_number(to + (size_t)bad * md_dtype_bytes(f->dtype), f->dtype, 0);
+        snprintf(what, sizeof what, "outside %lld..%lld", (long long)f->lo, (long long)f->hi);
+        return md_data_fault(d, f, column->path, row, bad, n, ranged ? what : "not finite",
+                             message);
+    }
+    return MD_EXIT_OK;
+}
+
+/* The elements under overlapping windows, each looked at once. */
+MD_FN int md_data_check_windows(md_data *d, int part, const md_field *f, const md_column *column,
+                                md_text *message) {
+    size_t width = md_dtype_bytes(f->dtype);
+    int64_t all = (d->rows[part] - 1) * f->stride + f->count;
+    int64_t chunk = column->data != NULL ? all : (int64_t)(MD_WINDOW_BYTES / width);
+    for (int64_t i = 0; i < all; i += chunk) {
+        int64_t count = md_min64(chunk, all - i);
+        const unsigned char *from =
+            column->data != NULL ? column->data
+                                 : md_array_at(column->array, column->offset + (uint64_t)i * width,
+                                               (size_t)count * width, 1, message);
+        if (from == NULL) {
+            return MD_EXIT_DATA;
+        }
+        int64_t bad = md_out_of_range(from, f->dtype, 0, count, f->lo, f->hi);
+        if (bad >= 0) {
+            md_number n = md_get_number(from + (size_t)bad * width, f->dtype, 0);
+            return md_fail(message, MD_EXIT_DATA,
+                           "%s: element %lld is %lld, outside %lld..%lld (field '%s' of data set "
+                           "'%s')",
+                           column->path, (long long)(i + bad + f->first), (long long)n.i,
+                           (long long)f->lo, (long long)f->hi, f->name, d->set->name);
+        }
+    }
+    return MD_EXIT_OK;
+}
+
+/* Checks every row of a file that is not csv. */
+MD_FN int md_data_check(md_data *d, int part, const md_field *f, md_text *message) {
+    const md_column *column = &d->columns[part][f - d->set->fields];
     md_dtype target = f->load == NULL ? f->dtype : f->raw;
     int ranged = f->lo < f->hi;
     int lossy = column->type != target && target != MD_F32 && target != MD_F64;
-    char what[96];
     if (!ranged && !lossy && !md_is_float(column->type) &&
         !(f->load != NULL && md_is_float(f->dtype))) {
         return MD_EXIT_OK;
     }
-    snprintf(what, sizeof what, "outside %lld..%lld", (long long)f->lo, (long long)f->hi);
     if (f->source == MD_WINDOW && column->finished && !md_is_float(f->dtype)) {
-        /* Windows overlap: look at each element once. */
-        int64_t all = (d->rows[part] - 1) * f->stride + f->count;
-        int64_t bad = md_out_of_range(column->data, f->dtype, 0, all, f->lo, f->hi);
-        if (bad < 0) {
-            return MD_EXIT_OK;
-        }
-        md_number n = md_get_number(column->data + (size_t)bad * width, f->dtype, 0);
-        return md_fail(message, MD_EXIT_DATA,
-                       "%s: element %lld is %lld, %s (field '%s' of data set '%s')", path,
-                       (long long)(bad + f->first), (long long)n.i, what, f->name, d->set->name);
+        return md_data_check_windows(d, part, f, column, message);
     }
-    for (int64_t row = 0; row < d->rows[part]; row++) {
-        const unsigned char *from = column->data + (size_t)row * column->pitch;
-        int64_t bad = md_find_nonfinite(from, column->type, column->swap, f->count);
-        const char *why = "but rows hold finite numbers";
-        if (bad < 0) {
-            bad = md_data_row(f, column, row, d->raw, d->row);
-            snprintf(what, sizeof what, "which does not fit %s", md_dtype_get(target)->name);
-            why = what;
-        }
-        if (bad >= 0) {
-            md_number n = md_get_number(from + (size_t)bad * width, column->type, column->swap);
-            return md_data_fault(d, f, path, row, f->first + bad, n, why, message);
-        }
-        bad = ranged ? md_out_of_range(d->row, f->dtype, 0, elements, f->lo, f->hi)
-                     : md_find_nonfinite(d->row, f->dtype, 0, elements);
-        if (bad >= 0) {
-            md_number n =
-                md_get_number(d->row + (size_t)bad * md_dtype_bytes(f->dtype), f->dtype, 0);
-            snprintf(what, sizeof what, "outside %lld..%lld", (long long)f->lo, (long long)f->hi);
-            return md_data_fault(d, f, path, row, bad, n, ranged ? what : "not finite", message);
+    int rc = MD_EXIT_OK;
+    for (int64_t row = 0; row < d->rows[part] && rc == MD_EXIT_OK; row++) {
+        rc = md_data_checked(d, f, column, row, 1, d->row, message);
+    }
+    return rc;
+}
+
+/* Rows without a file: each field makes its own. */
+MD_FN void md_data_made(md_data *d, int file) {
+    for (int i = 0; i < d->set->field_count; i++) {
+        md_column *column = &d->columns[MD_PART_TRAIN][i];
+        if (d->set->fields[i].file == file) {
+            column->path = d->path;
+            column->seed = d->set->files[file].seed;
+            column->type = d->set->fields[i].raw;
         }
     }
-    return MD_EXIT_OK;
 }
 
 /* All files of one part. Files of records must agree in their rows; windows give as many rows as
@@ -289,6 +372,11 @@ MD_FN int md_data_part(md_data *d, int part, md_path_fn path_of, void *user, md_
     const char *first = NULL;
     for (int file = 0; file < set->file_count; file++) {
         const char *path = path_of(user, set, file, part);
+        if (set->files[file].rows > 0) {
+            md_data_made(d, file);
+            least = set->files[file].rows;
+            continue;
+        }
         md_format format = md_format_of(path);
         format = format == MD_FORMAT_AUTO ? set->files[file].format : format;
         int rc = format == MD_FORMAT_AUTO ? md_format_sniff(path, &format, message) : MD_EXIT_OK;
@@ -297,9 +385,9 @@ MD_FN int md_data_part(md_data *d, int part, md_path_fn path_of, void *user, md_
         if (rc == MD_EXIT_OK && format == MD_FORMAT_CSV) {
             rc = md_data_csv(d, part, file, path, stream, &rows, message);
         } else if (rc == MD_EXIT_OK) {
-            rc = md_array_open(a, path, format, stream, message);
+            rc = md_array_open(a, path, format, MD_FILE_IN_MEMORY, stream, message);
         }
-        d->resident += a->map == NULL ? 0 : md_round_up(a->map_bytes, md_page());
+        size_t record = 0;
         for (int i = 0; i < set->field_count && rc == MD_EXIT_OK; i++) {
             const md_field *f = &set->fields[i];
             if (f->file != file) {
@@ -316,18 +404,25 @@ MD_FN int md_data_part(md_data *d, int part, md_path_fn path_of, void *user, md_
                 records = rows;
                 first = path;
             }
+            size_t bytes = a->file > 0 ? (size_t)f->count * md_dtype_bytes(a->dtype) : 0;
+            record = bytes > record ? bytes : record;
             least = md_min64(least, rows);
+        }
+        if (rc == MD_EXIT_OK) {
+            rc = md_array_window(a, record, message);
         }
         if (rc != MD_EXIT_OK) {
             return rc;
         }
+        d->resident += a->map == NULL ? 0 : md_round_up(a->map_bytes, md_page());
+        d->files += a->file > 0 ? a->bytes : 0;
     }
     d->rows[part] = least == INT64_MAX ? 0 : least;
     for (int i = 0; i < set->field_count; i++) {
         const md_field *f = &set->fields[i];
-        int checked = d->columns[part][i].data == NULL || d->arrays[part][f->file].data == NULL;
-        int rc = checked ? MD_EXIT_OK /* csv, cell by cell */
-                         : md_data_check(d, part, f, path_of(user, set, f->file, part), message);
+        int rc = d->columns[part][i].array == NULL /* csv, cell by cell; or made */
+                     ? MD_EXIT_OK
+                     : md_data_check(d, part, f, message);
         if (rc != MD_EXIT_OK) {
             return rc;
         }
@@ -335,67 +430,139 @@ MD_FN int md_data_part(md_data *d, int part, md_path_fn path_of, void *user, md_
     return MD_EXIT_OK;
 }
 
-/* Opens and checks a data set. `path_of` gives NULL for a held-out file that does not exist. */
+/* The rule of a part that has no file: every k-th row, or 0. */
+MD_FN int64_t md_data_every(const md_data *d, int part) {
+    return part == MD_PART_TRAIN || d->own[part] ? 0 : d->set->every[part];
+}
+
+/* How many rows a part has. */
+MD_FN int64_t md_data_rows(const md_data *d, int part) {
+    int64_t left = d->rows[MD_PART_TRAIN];
+    if (d->own[part] && part != MD_PART_TRAIN) {
+        return d->rows[part];
+    }
+    for (int p = MD_PART_TEST; p > MD_PART_TRAIN; p--) { /* test rows go first */
+        int64_t k = md_data_every(d, p);
+        int64_t taken = k > 0 ? left / k : 0;
+        if (p == part) {
+            return taken;
+        }
+        left -= taken;
+    }
+    return left;
+}
+
+/* Row number in its file of the j-th row of a part. Every k-th row is a test row; the others,
+ * numbered anew, give every k-th to the held-out rows. */
+MD_FN int64_t md_data_index(const md_data *d, int part, int64_t j) {
+    if (d->own[part] && part != MD_PART_TRAIN) {
+        return j;
+    }
+    for (int p = MD_PART_HELD; p < MD_PARTS; p++) {
+        int64_t k = md_data_every(d, p);
+        if (k > 0 && p == part) {
+            j = j * k + k - 1;
+        } else if (k > 1 && p > part) {
+            j = j / (k - 1) * k + j % (k - 1);
+        }
+    }
+    return j;
+}
+
+/* Opens and checks a data set. `path_of` gives NULL for a file that does not exist. */
 MD_FN int md_data_open(md_data *d, const md_dataset *set, md_path_fn path_of, void *user,
                        md_stream *stream, md_text *message) {
     memset(d, 0, sizeof *d);
     d->set = set;
-    d->path = set->file_count > 0 ? path_of(user, set, 0, MD_PART_TRAIN) : "";
-    d->parts = set->file_count > 0 ? 2 : 1;
-    for (int file = 0; file < set->file_count; file++) {
-        if (path_of(user, set, file, MD_PART_HELD) == NULL) {
-            d->parts = 1;
+    d->path = path_of(user, set, 0, MD_PART_TRAIN);
+    d->path = d->path == NULL ? "rows without a file" : d->path;
+    for (int part = 0; part < MD_PARTS; part++) {
+        d->own[part] = set->file_count > 0;
+        for (int file = 0; file < set->file_count; file++) {
+            d->own[part] &= path_of(user, set, file, part) != NULL;
         }
     }
     int rc = md_data_block(d, message);
-    for (int part = 0; part < d->parts && rc == MD_EXIT_OK; part++) {
-        rc = md_data_part(d, part, path_of, user, stream, message);
+    for (int part = 0; part < MD_PARTS && rc == MD_EXIT_OK; part++) {
+        if (part == MD_PART_TRAIN || d->own[part]) {
+            rc = md_data_part(d, part, path_of, user, stream, message);
+        }
     }
-    if (rc == MD_EXIT_OK && d->parts == 1 && d->rows[0] < set->holdout) {
-        return md_fail(
-            message, MD_EXIT_DATA,
-            "%s: %lld rows; 'holdout every(%lld)' of data set '%s' holds none of them "
-                       "out", d->path,
-            (long long)d->rows[0], (long long)set->holdout, set->name);
+    for (int part = MD_PART_TEST; part > MD_PART_TRAIN && rc == MD_EXIT_OK; part--) {
+        int64_t k = md_data_every(d, part);
+        if (k > 0 && md_data_rows(d, part) == 0) {
+            rc = md_fail(
+                message, MD_EXIT_DATA,
+                "%s: %lld rows; 'holdout %severy(%lld)' of data set '%s' holds none of them out",
+                d->path, (long long)d->rows[0], part == MD_PART_TEST ? "test = " : "", (long long)k,
+                set->name);
+        }
     }
     return rc;
 }
 
-/* Rows to train on, or held-out rows. */
-MD_FN int64_t md_data_rows(const md_data *d, int part) {
-    int64_t k = d->set->holdout;
-    if (d->parts == 2) {
-        return d->rows[part];
+/* The constants of a normalised field, over its rows to train on in the order of the file: the same
+ * bits for every seed and any number of threads. `centre` and `spread` have the field's type. Mean
+ * and squares by Welford's updates in double. */
+MD_FN int md_data_constants(md_data *d, const md_field *f, void *centre, void *spread,
+                            md_text *message) {
+    const md_column *column = &d->columns[MD_PART_TRAIN][f - d->set->fields];
+    size_t width = md_dtype_bytes(f->dtype), count = f->row_bytes / width;
+    int64_t rows = md_data_rows(d, MD_PART_TRAIN);
+    double *first = d->sums, *second = d->sums + count;
+    for (int64_t j = 0; j < rows; j++) {
+        int64_t row = md_data_index(d, MD_PART_TRAIN, j);
+        if (md_data_row(f, column, row, 1, d->raw, d->row, message) == MD_ROW_LOST) {
+            return MD_EXIT_DATA;
+        }
+        double share = 1 / (double)(j + 1);
+        for (size_t i = 0; i < count; i++) {
+            double x = md_get_number(d->row + i * width, f->dtype, 0).f;
+            if (f->norm == MD_NORM_STANDARDIZE) {
+                double step = j == 0 ? x : x - first[i];
+                first[i] = j == 0 ? x : first[i] + step * share;
+                second[i] = j == 0 ? 0 : second[i] + step * (x - first[i]);
+            } else {
+                first[i] = j == 0 || x < first[i] ? x : first[i];
+                second[i] = j == 0 || x > second[i] ? x : second[i];
+            }
+        }
     }
-    int64_t held = k > 0 ? d->rows[0] / k : 0;
-    return part == MD_PART_HELD ? held : d->rows[0] - held;
-}
-
-/* Row number in the file of the j-th row to train on, or of the j-th held-out row: every k-th row
- * is held out. */
-MD_FN int64_t md_data_index(const md_data *d, int part, int64_t j) {
-    int64_t k = d->set->holdout;
-    if (d->parts == 2 || k <= 0) {
-        return j;
+    for (size_t i = 0; i < count; i++) {
+        double s =
+            f->norm == MD_NORM_STANDARDIZE ? sqrt(second[i] / (double)rows) : second[i] - first[i];
+        md_number c = {0, 0, 0}, w = {0, 0, 0};
+        c.f = first[i];
+        w.f = s > 0 ? s : 1;
+        (void)md_put_number((unsigned char *)centre + i * width, f->dtype, c);
+        (void)md_put_number((unsigned char *)spread + i * width, f->dtype, w);
     }
-    return part == MD_PART_HELD ? j * k + k - 1 : k > 1 ? j / (k - 1) * k + j % (k - 1) : j;
+    return MD_EXIT_OK;
 }
 
 /* Stages `count` rows of one field, one behind the other. `rows` are numbers in the file;
- * `consecutive` says that they rise by one. */
-MD_FN void md_data_gather(const md_data *d, int field, int part, const int64_t *rows, int64_t count,
-                          int consecutive, void *to) {
+ * `consecutive` says that they rise by one. What does not lie in memory is checked again: the file
+ * may have changed, and kernels trust ranges. */
+MD_FN int md_data_gather(const md_data *d, int field, int part, const int64_t *rows, int64_t count,
+                         int consecutive, void *to, md_text *message) {
     const md_field *f = &d->set->fields[field];
-    const md_column *column = &d->columns[d->parts == 2 ? part : 0][field];
+    const md_column *column = &d->columns[d->own[part] ? part : 0][field];
     unsigned char *out = (unsigned char *)to;
     size_t bytes = f->row_bytes;
-    if (consecutive && column->finished && column->pitch == bytes) {
+    if (consecutive && column->data != NULL && column->finished && column->pitch == bytes) {
         memcpy(out, column->data + (size_t)rows[0] * bytes, bytes * (size_t)count);
-        return;
+        return MD_EXIT_OK;
     }
-    for (int64_t i = 0; i < count; i++) {
-        (void)md_data_row(f, column, rows[i], d->raw, out + (size_t)i * bytes);
+    int rc = MD_EXIT_OK;
+    for (int64_t i = 0; i < count && rc == MD_EXIT_OK; i++) {
+        unsigned char *row = out + (size_t)i * bytes;
+        if (column->data != NULL) {
+            (void)md_data_row(f, column, rows[i], 0, d->raw, row, message);
+        } else {
+            rc = md_data_checked(d, f, column, rows[i], consecutive, row, message);
+        }
     }
+    return rc;
 }
 
 #endif

@@ -53,23 +53,48 @@ MD_FN int md_model_failed(md_run *r, int code, const char *during) {
 
 /* ---- evaluation ----------------------------------------------------------------------------- */
 
-/* Loss and metrics over the held-out rows, or over all rows if none are held out. */
+/* Which rows `eval` looks at: those of --part, else the held-out ones, else the test rows, else all
+ * that there are. */
+MD_COLD int md_eval_part(md_run *r) {
+    static const int order[MD_PARTS] = {MD_PART_HELD, MD_PART_TEST, MD_PART_TRAIN};
+    const char *name = r->options.part;
+    for (int i = 0; i < MD_PARTS; i++) {
+        int wanted = name == NULL || strcmp(name, md_part_name(order[i])) == 0;
+        if (wanted && md_data_rows(r->task->data, order[i]) > 0) {
+            r->part = order[i];
+            return MD_EXIT_OK;
+        }
+    }
+    return md_fail(&r->message, MD_EXIT_USAGE, "--part %s: data set '%s' has no such rows",
+                   name == NULL ? "?" : name, r->task->data->set->name);
+}
+
+/* Loss and metrics over one part. */
 MD_FN int md_evaluate(md_run *r) {
     const md_entry *e = r->task->entry;
-    int part = r->task->held_rows > 0 ? MD_PART_HELD : MD_PART_TRAIN;
-    int64_t total = part == MD_PART_HELD ? r->task->held_rows : r->task->train_rows;
+    if (r->options.command != MD_RUN_EVAL) {
+        r->part = r->task->held_rows > 0 ? MD_PART_HELD : MD_PART_TRAIN;
+    }
+    int part = r->part;
+    int64_t total = md_data_rows(r->task->data, part);
     for (int i = 0; i < e->eval_sums; i++) {
         r->task->sums[i] = 0;
     }
     /* What no data set feeds stays that of the last update. */
-    md_stage_arrays(r, r->task->step > 0 ? r->task->step - 1 : 0);
+    int staged = md_stage_arrays(r, r->task->step > 0 ? r->task->step - 1 : 0);
+    if (staged != MD_EXIT_OK) {
+        return staged;
+    }
     for (int64_t first = 0; first < total; first += e->eval_rows) {
         md_call call;
         call.in = r->task->in;
         call.out = NULL;
         call.values = r->task->part_sums;
         call.rows = md_min64(e->eval_rows, total - first);
-        md_stage_eval(r, part, first, call.rows);
+        int rc = md_stage_eval(r, part, first, call.rows);
+        if (rc != MD_EXIT_OK) {
+            return rc;
+        }
         int code = e->eval(r->model->net, &call);
         if (code != MD_OK) {
             char where[128];
@@ -363,13 +388,14 @@ MD_FN int md_update(md_run *r) {
     call.out = NULL;
     call.values = k->values;
     call.rows = 0;
-    if (k->data != NULL) {
-        md_stage_batch(r, k->step);
+    int rc = k->data != NULL ? md_stage_batch(r, k->step) : MD_EXIT_OK;
+    rc = rc == MD_EXIT_OK ? md_stage_arrays(r, k->step) : rc;
+    if (rc != MD_EXIT_OK) {
+        return rc;
     }
-    md_stage_arrays(r, k->step);
     md_write_scalar(r, k->entry->epoch, md_epoch(r, k->step));
     int code = k->entry->call(r->model->net, &call);
-    int rc = md_check_values(r, code);
+    rc = md_check_values(r, code);
     if (rc == MD_EXIT_OK) {
         k->step++;
     }

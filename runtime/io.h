@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /* io: opens a data file of records as an array: .npy, IDX (also gzip), text and raw elements.
  *
- * Files are mapped read-only; only packed ones are unpacked into memory of their own. The format
+ * Packed files are unpacked into memory, whatever their size. The format
  * follows from the extension, or from the first bytes where that says nothing.
  * Needs npy.h and inflate.h, gives md_array; csv has csv.h. */
 #ifndef MD_IO_H
@@ -59,7 +59,8 @@ MD_FN int md_format_sniff(const char *path, md_format *format, md_text *message)
 }
 
 /* Raw elements: one record each. */
-MD_FN int md_raw_open(md_array *a, const char *path, md_dtype dtype, md_text *message) {
+MD_FN int md_raw_open(md_array *a, const char *path, md_dtype dtype, uint64_t most,
+                      md_text *message) {
     int fd;
     uint64_t bytes;
     memset(a, 0, sizeof *a);
@@ -78,7 +79,7 @@ MD_FN int md_raw_open(md_array *a, const char *path, md_dtype dtype, md_text *me
                      "%s: %llu bytes are no whole number of elements of %llu bytes", path,
                      (unsigned long long)bytes, (unsigned long long)width);
     } else {
-        rc = md_array_map(a, path, fd, bytes, message);
+        rc = md_array_take(a, fd, 0, bytes, most, message);
         a->rank = 1;
         a->shape[0] = (int64_t)(bytes / width);
         md_array_bytes(a);
@@ -87,16 +88,19 @@ MD_FN int md_raw_open(md_array *a, const char *path, md_dtype dtype, md_text *me
     return rc;
 }
 
-/* The header of IDX content in a->map: 0 0 type rank, then sizes, all big-endian. */
-MD_FN int md_idx_parse(md_array *a, md_text *message) {
+enum { MD_IDX_HEADER = 4 + 4 * MD_MAX_RANK };
+
+/* The header of IDX content of `bytes` bytes, of which `p` are the first: 0 0 type rank, then
+ * sizes, all big-endian. `start`: where the elements begin. */
+MD_FN int md_idx_parse(md_array *a, const unsigned char *p, uint64_t bytes, size_t *start,
+                       md_text *message) {
     static const unsigned char codes[] = {0x08, 0x09, 0x0B, 0x0C, 0x0D, 0x0E};
     static const md_dtype types[] = {MD_U8, MD_I8, MD_I16, MD_I32, MD_F32, MD_F64};
-    const unsigned char *p = (const unsigned char *)a->map;
     int type = -1;
-    for (int i = 0; i < 6 && a->map_bytes >= 4; i++) {
+    for (int i = 0; i < 6 && bytes >= 4; i++) {
         type = p[0] == 0 && p[1] == 0 && p[2] == codes[i] ? i : type;
     }
-    if (type < 0 || p[3] == 0 || p[3] > MD_MAX_RANK || a->map_bytes < 4 + 4 * (size_t)p[3]) {
+    if (type < 0 || p[3] == 0 || p[3] > MD_MAX_RANK || bytes < 4 + 4 * (uint64_t)p[3]) {
         return md_fail(message, MD_EXIT_DATA, "%s: not an IDX file", a->path);
     }
     a->dtype = types[type];
@@ -107,15 +111,14 @@ MD_FN int md_idx_parse(md_array *a, md_text *message) {
         a->shape[i] =
             (int64_t)b[0] << 24 | (int64_t)b[1] << 16 | (int64_t)b[2] << 8 | (int64_t)b[3];
     }
-    size_t start = 4 + 4 * (size_t)a->rank;
+    *start = 4 + 4 * (size_t)a->rank;
     uint64_t need = md_array_bytes(a);
-    if (need == 0 || a->map_bytes - start != need) {
+    if (need == 0 || bytes - *start != need) {
         return md_fail(message, MD_EXIT_DATA,
                        "%s: %s: its header promises %llu bytes of data, found %llu", a->path,
-                       a->map_bytes - start < need ? "cut short" : "too long or empty",
-                       (unsigned long long)need, (unsigned long long)(a->map_bytes - start));
+                       bytes - *start < need ? "cut short" : "too long or empty",
+                       (unsigned long long)need, (unsigned long long)(bytes - *start));
     }
-    a->data = p + start;
     return MD_EXIT_OK;
 }
 
@@ -135,12 +138,10 @@ MD_FN int md_gzip_map(md_array *a, const char *path, int fd, uint64_t bytes, md_
             "short, damaged, or goes on behind its end",
             path);
     }
-    a->map_bytes = size;
-    a->map = md_map(size);
-    if (a->map == NULL) {
-        return md_fail(message, MD_EXIT_MEMORY, "no memory for %zu bytes of '%s'", size, path);
+    int rc = md_array_memory(a, size, message);
+    if (rc == MD_EXIT_OK) {
+        rc = md_stream_open(stream, path, message);
     }
-    int rc = md_stream_open(stream, path, message);
     if (rc != MD_EXIT_OK) {
         return rc;
     }
@@ -152,37 +153,44 @@ MD_FN int md_gzip_map(md_array *a, const char *path, int fd, uint64_t bytes, md_
     return rc;
 }
 
-MD_FN int md_idx_open(md_array *a, const char *path, md_stream *stream, md_text *message) {
+MD_FN int md_idx_open(md_array *a, const char *path, uint64_t most, md_stream *stream,
+                      md_text *message) {
     int fd;
     uint64_t bytes;
-    unsigned char magic[2] = {0, 0};
+    size_t start = 0;
+    unsigned char head[MD_IDX_HEADER] = {0};
     memset(a, 0, sizeof *a);
     a->path = path;
     int rc = md_open(path, message, &fd, &bytes);
     if (rc != MD_EXIT_OK) {
         return rc;
     }
-    (void)md_read_fd(&fd, 0, magic, 2);
-    if (magic[0] == 0x1F && magic[1] == 0x8B) {
+    size_t some = bytes < sizeof head ? (size_t)bytes : sizeof head;
+    rc = md_array_read(a, fd, 0, head, some, message);
+    if (rc == MD_EXIT_OK && head[0] == 0x1F && head[1] == 0x8B) {
         rc = md_gzip_map(a, path, fd, bytes, stream, message);
-    } else if (bytes == 0) {
+        const unsigned char *unpacked = (const unsigned char *)a->map;
+        rc = rc == MD_EXIT_OK ? md_idx_parse(a, unpacked, a->map_bytes, &start, message) : rc;
+        a->data = rc == MD_EXIT_OK ? unpacked + start : NULL;
+    } else if (rc == MD_EXIT_OK && bytes == 0) {
         rc = md_fail(message, MD_EXIT_DATA, "%s: the file is empty", path);
-    } else {
-        rc = md_array_map(a, path, fd, bytes, message);
+    } else if (rc == MD_EXIT_OK) {
+        rc = md_idx_parse(a, head, bytes, &start, message);
+        rc = rc == MD_EXIT_OK ? md_array_take(a, fd, start, bytes - start, most, message) : rc;
     }
     close(fd);
-    return rc == MD_EXIT_OK ? md_idx_parse(a, message) : rc;
+    return rc;
 }
 
 /* Opens any format but csv. */
-MD_FN int md_array_open(md_array *a, const char *path, md_format format, md_stream *stream,
-                        md_text *message) {
+MD_FN int md_array_open(md_array *a, const char *path, md_format format, uint64_t most,
+                        md_stream *stream, md_text *message) {
     switch (format) {
-    case MD_FORMAT_NPY: return md_npy_open(a, path, message);
-    case MD_FORMAT_IDX: return md_idx_open(a, path, stream, message);
-    case MD_FORMAT_U16: return md_raw_open(a, path, MD_U16, message);
-    case MD_FORMAT_I32: return md_raw_open(a, path, MD_I32, message);
-    default: return md_raw_open(a, path, MD_U8, message);
+    case MD_FORMAT_NPY: return md_npy_open(a, path, most, message);
+    case MD_FORMAT_IDX: return md_idx_open(a, path, most, stream, message);
+    case MD_FORMAT_U16: return md_raw_open(a, path, MD_U16, most, message);
+    case MD_FORMAT_I32: return md_raw_open(a, path, MD_I32, most, message);
+    default: return md_raw_open(a, path, MD_U8, most, message);
     }
 }
 

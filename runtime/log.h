@@ -55,14 +55,16 @@ typedef struct md_run {
     md_regions regions;
     md_data *sets; /* open data sets */
     int set_count;
-    md_block_mem block; /* tasks, sets and their arrays */
-    size_t array_bytes; /* mappings of --in files */
+    md_block_mem block;   /* tasks, sets and their arrays */
+    size_t array_bytes;   /* memory of --in files */
+    uint64_t array_files; /* of --in files that are read as they are needed */
     int threads;
     uint64_t process, libraries; /* measured */
     size_t opened;               /* address space that the thread library took before its threads */
     unsigned char *seen;         /* one byte a slice of the table, for load */
     md_best best;
     /* progress */
+    int part;     /* that is evaluated */
     int64_t made; /* updates, or rounds of them, that this run made in the phase */
     int64_t log_every, saved_step;
     const md_task *saved_task; /* whose update saved_step is */
@@ -145,6 +147,15 @@ MD_COLD size_t md_data_bytes(const md_run *r) {
     return bytes;
 }
 
+/* Bytes of the files that are read as they are needed. */
+MD_COLD uint64_t md_data_files(const md_run *r) {
+    uint64_t bytes = r->array_files;
+    for (int i = 0; i < r->set_count; i++) {
+        bytes += r->sets[i].files;
+    }
+    return bytes;
+}
+
 MD_COLD void md_memory_row(md_text *t, const char *name, uint64_t bytes, const char *what) {
     char number[40];
     md_text digits = md_text_make(number, sizeof number);
@@ -169,6 +180,7 @@ MD_COLD void md_log_memory(md_run *r) {
         md_json_count(t, "threads", (uint64_t)r->threads);
         md_json_count(t, "libraries", r->libraries);
         md_json_count(t, "data", md_data_bytes(r));
+        md_json_count(t, "files", md_data_files(r));
         md_json_count(t, "reserved", reserved);
         md_json_count(t, "process", r->process);
         md_text_add(t, "}\n");
@@ -183,7 +195,10 @@ MD_COLD void md_log_memory(md_run *r) {
         md_text_format(t, "  %-10s %16llu  per thread; threads: %d\n", "stack",
                        (unsigned long long)m->stack_bytes, r->threads);
         md_memory_row(t, "libraries", r->libraries, "threads and their stacks, measured");
-        md_memory_row(t, "data", md_data_bytes(r), "rows in memory, file mappings, bookkeeping");
+        md_memory_row(t, "data", md_data_bytes(r), "rows in memory, windows of files, bookkeeping");
+        if (md_data_files(r) > 0) {
+            md_memory_row(t, "files", md_data_files(r), "read as they are needed, not in memory");
+        }
         md_memory_row(t, "reserved", reserved,
                       "address space alone: guard pages, stacks as the system cuts them");
         md_memory_row(t, "process", r->process, "program and C library, measured at the start");
@@ -274,16 +289,17 @@ MD_COLD void md_log_eval(md_run *r, int64_t rows) {
     if (r->options.log == MD_LOG_JSON) {
         md_text_format(t,
                        "{\"event\":\"eval\",\"entry\":\"%s\",\"step\":%lld,\"data\":\"%s\","
-                       "\"rows\":%lld",
-                       e->name, (long long)r->task->step, set, (long long)rows);
+                       "\"part\":\"%s\",\"rows\":%lld",
+                       e->name, (long long)r->task->step, set, md_part_name(r->part),
+                       (long long)rows);
         md_json_value(t, "loss", r->task->eval_values[0]);
         md_json_metrics(t, e, r->task->eval_values);
         md_text_add(t, "}\n");
         md_print(r);
     } else if (r->options.log == MD_LOG_TEXT) {
         md_text_task(r, t);
-        md_text_format(t, "eval at step %lld: %s, %lld rows:", (long long)r->task->step, set,
-                       (long long)rows);
+        md_text_format(t, "eval at step %lld: %s, %lld %s rows:", (long long)r->task->step, set,
+                       (long long)rows, md_part_name(r->part));
         md_text_values(t, e, r->task->eval_values, 0);
         md_text_add(t, "\n");
         md_print(r);

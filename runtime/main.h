@@ -15,7 +15,7 @@
 
 /* ---- paths ---------------------------------------------------------------------------------- */
 
-enum { MD_PATHS = 32, MD_PATH_TEXT = 1024 };
+enum { MD_PATHS = 48, MD_PATH_TEXT = 1024 };
 
 /* Paths of data files that are made up here: one place for each file and part of each data set. */
 typedef struct md_paths {
@@ -43,18 +43,20 @@ MD_COLD const char *md_path_beside(char *text, const char *name) {
     return access(t.at, F_OK) == 0 ? t.at : name;
 }
 
-/* The part of "TRAIN[,HELD_OUT]" for one of the two; NULL when there is none. */
+/* One path of "TRAIN[,HELD_OUT[,TEST]]"; NULL when there is none: "rows.csv,,test.csv". What stands
+ * behind the second comma is one path. */
 MD_COLD const char *md_path_part(char *text, const char *value, int part) {
     const char *comma = strchr(value, ',');
-    if (part == MD_PART_HELD) {
-        return comma == NULL ? NULL : comma + 1;
-    }
-    if (comma == NULL) {
-        return value;
+    for (int i = 0; i < part; i++) {
+        if (comma == NULL) {
+            return NULL;
+        }
+        value = comma + 1;
+        comma = i + 2 < MD_PARTS ? strchr(value, ',') : NULL;
     }
     md_text t = md_text_make(text, MD_PATH_TEXT);
-    md_text_bytes(&t, value, (size_t)(comma - value));
-    return t.at;
+    md_text_bytes(&t, value, comma == NULL ? strlen(value) : (size_t)(comma - value));
+    return t.used == 0 && part != MD_PART_TRAIN ? NULL : comma == NULL ? value : t.at;
 }
 
 /* An md_path_fn: --data by the file's name, by the data set's name, then the source. */
@@ -62,6 +64,9 @@ MD_COLD const char *md_path_of(void *user, const md_dataset *set, int file, int 
     md_paths *p = (md_paths *)user;
     char *text = p->text[(p->used + file * MD_PARTS + part) % MD_PATHS];
     const md_options *o = &p->run->options;
+    if (set->files[file].rows > 0) {
+        return NULL;
+    }
     const char *value = md_option_of(o, "--data", set->name, set->files[file].name);
     if (value == NULL && set->file_count == 1) {
         value = md_option_of(o, "--data", set->name, set->name);
@@ -69,7 +74,7 @@ MD_COLD const char *md_path_of(void *user, const md_dataset *set, int file, int 
     if (value != NULL) {
         return md_path_part(text, value, part);
     }
-    const char *name = part == MD_PART_HELD ? set->files[file].held_out : set->files[file].train;
+    const char *name = set->files[file].paths[part];
     return name == NULL ? NULL : md_path_beside(text, name);
 }
 
@@ -171,6 +176,7 @@ MD_COLD int md_setup_data(md_run *r, md_paths *paths) {
     if (rc == MD_EXIT_OK) {
         k->train_rows = md_data_rows(k->data, MD_PART_TRAIN);
         k->held_rows = md_data_rows(k->data, MD_PART_HELD);
+        rc = r->options.command == MD_RUN_EVAL ? md_eval_part(r) : MD_EXIT_OK;
     }
     return rc;
 }
@@ -219,6 +225,37 @@ MD_COLD int md_setup_scalars(md_run *r) {
     return MD_EXIT_OK;
 }
 
+/* Constants of the normalised fields of one data set: those of the file that was loaded, if it
+ * knows them, else those of the rows to train on. */
+MD_COLD int md_set_constants(md_run *r, md_data *d) {
+    const md_tensor *tensors = r->model->tensors;
+    const md_memory *memory = &r->regions.memory;
+    int rc = MD_EXIT_OK;
+    for (int i = 0; rc == MD_EXIT_OK && i < d->set->field_count; i++) {
+        const md_field *f = &d->set->fields[i];
+        if (f->norm == MD_NORM_NONE) {
+            continue;
+        }
+        char *known = md_tensor_data(&tensors[f->known], memory);
+        int64_t count, rows = md_data_rows(d, MD_PART_TRAIN);
+        memcpy(&count, known, sizeof count);
+        if (count <= 0) {
+            rc = md_data_constants(d, f, md_tensor_data(&tensors[f->centre], memory),
+                                   md_tensor_data(&tensors[f->spread], memory), &r->message);
+            memcpy(known, &rows, sizeof rows);
+        }
+    }
+    return rc;
+}
+
+MD_COLD int md_setup_constants(md_run *r) {
+    int rc = MD_EXIT_OK;
+    for (int i = 0; rc == MD_EXIT_OK && i < r->set_count; i++) {
+        rc = md_set_constants(r, &r->sets[i]);
+    }
+    return rc;
+}
+
 MD_COLD int md_setup_model(md_run *r) {
     const md_model *m = r->model;
     int code = m->bind(m->net, &r->regions.memory);
@@ -240,7 +277,7 @@ MD_COLD int md_setup_model(md_run *r) {
             return rc;
         }
     }
-    int rc = MD_EXIT_OK;
+    int rc = md_setup_constants(r);
     for (int i = 0; i < r->task_count && rc == MD_EXIT_OK; i++) {
         md_select(r, i);
         rc = md_setup_scalars(r);

@@ -18,7 +18,8 @@
 typedef enum md_source {
     MD_COLUMNS, /* columns first .. first + count - 1 of a csv row, or elements of a flat record */
     MD_RECORD,  /* a whole record of `count` elements (all columns, one image, one label) */
-    MD_WINDOW   /* row i is the `count` elements from i * stride + first on */
+    MD_WINDOW,  /* row i is the `count` elements from i * stride + first on */
+    MD_MADE     /* no file: `load` makes the row of two i64, the file's seed and the row's number */
 } md_source;
 
 typedef enum md_format {
@@ -31,13 +32,23 @@ typedef enum md_format {
     MD_FORMAT_I32
 } md_format;
 
+/* The parts of a data set. Rows to test on are looked at by `eval --part test` alone. */
+enum { MD_PART_TRAIN, MD_PART_HELD, MD_PART_TEST, MD_PARTS };
+
 /* One `file` clause. */
 typedef struct md_file {
-    const char *name;     /* of the clause, for messages and --data: "img" */
-    const char *train;    /* path as written in the source */
-    const char *held_out; /* second path; NULL: none */
-    md_format format;     /* MD_FORMAT_AUTO unless the source says otherwise */
+    const char *name;            /* of the clause, for messages and --data: "img" */
+    const char *paths[MD_PARTS]; /* as written in the source; NULL: no file for that part */
+    md_format format;            /* MD_FORMAT_AUTO unless the source says otherwise */
+    int64_t rows, seed;          /* rows > 0: no file, MD_MADE makes the rows from the seed */
 } md_file;
+
+/* Constants of a field, computed from the rows to train on. The model applies them. */
+typedef enum md_norm {
+    MD_NORM_NONE,
+    MD_NORM_STANDARDIZE, /* mean and standard deviation, over n; a deviation of 0 counts as 1 */
+    MD_NORM_MINMAX       /* least value and distance to the largest; a distance of 0 counts as 1 */
+} md_norm;
 
 /* One field of a data set. The raw row (`count` elements of type `raw`, whatever type the file
  * has) goes through `load` and becomes one row of type `dtype` and shape `shape`. */
@@ -55,6 +66,9 @@ typedef struct md_field {
     size_t row_bytes; /* of one row of the field */
     int64_t lo, hi;   /* declared range lo..hi, hi excluded; lo == hi: none */
     void (*load)(const void *raw, void *field); /* one row; NULL: convert element by element */
+    md_norm norm;
+    /* Tensors of the model: the constants of `norm`, and from how many rows they come; 0: none. */
+    int centre, spread, known;
 } md_field;
 
 typedef struct md_dataset {
@@ -63,8 +77,10 @@ typedef struct md_dataset {
     int file_count;
     const md_field *fields;
     int field_count;
-    int64_t holdout; /* k: rows i with i % k == k - 1 are held out; 0: none */
-    int shuffle;     /* 1: a fresh order in every epoch */
+    /* k: every k-th row of the training files belongs to the part; 0: none. Test rows are taken
+     * first, held-out rows from what is left. MD_PART_TRAIN: unused. */
+    int64_t every[MD_PARTS];
+    int shuffle; /* 1: a fresh order in every epoch */
 } md_dataset;
 
 /* ---- entries -------------------------------------------------------------------------------- */

@@ -1,17 +1,28 @@
 /* SPDX-License-Identifier: 0BSD */
 /* npy: arrays in NumPy's format 1.0 and 2.0, C order, little-endian (or one byte an element).
  *
- * An array is mapped, not copied. Headers are Python literals; the reader takes exactly the three
- * keys that NumPy writes, in any order. Needs host.h and convert.h, gives md_array. */
+ * Files up to a size are read into memory; of larger ones there is a window, which is read anew
+ * with pread where a row lies outside of it, so that memory stays what it is and a file that
+ * another process cuts short gives a message and no signal. Headers are Python literals; the reader
+ * takes exactly the three keys that NumPy writes, in any order. Needs host.h and convert.h, gives
+ * md_array. */
 #ifndef MD_NPY_H
 #define MD_NPY_H
 
 #include "runtime/convert.h"
 #include "runtime/host.h"
 
-enum { MD_NPY_HEADER = 4096 };
+enum {
+    MD_NPY_HEADER = 4096,
+    MD_WINDOW_BYTES = 262144 /* of a file that is read as it is needed, at least */
+};
 
-/* An open file of numbers. `data` is not aligned to anything. */
+/* The largest data file that is kept in memory. */
+#ifndef MD_FILE_IN_MEMORY
+#define MD_FILE_IN_MEMORY 268435456
+#endif
+
+/* An open file of numbers. */
 typedef struct md_array {
     const char *path;
     md_dtype dtype;
@@ -19,30 +30,93 @@ typedef struct md_array {
     int flat; /* raw elements without a shape: a field says how many make a record */
     int rank;
     int64_t shape[MD_MAX_RANK];
-    int64_t rows, width; /* records along the first axis, elements of each */
-    const unsigned char *data;
-    void *map;
+    int64_t rows, width;       /* records along the first axis, elements of each */
+    const unsigned char *data; /* all of it, not aligned to anything; NULL: by md_array_at */
+    void *map;                 /* memory: all of it, or the window */
     size_t map_bytes;
+    int file;              /* 1 + descriptor of a file that is read as it is needed; else 0 */
+    uint64_t start, bytes; /* of the elements in that file */
+    uint64_t at;           /* what the window holds: `have` bytes from here, from `start` on */
+    size_t have;
 } md_array;
 
 MD_FN void md_array_close(md_array *a) {
     md_unmap(a->map, a->map_bytes);
+    if (a->file > 0) {
+        close(a->file - 1);
+    }
     memset(a, 0, sizeof *a);
 }
 
-/* Maps a file and has all of it in memory. */
-MD_FN int md_array_map(md_array *a, const char *path, int fd, uint64_t bytes, md_text *message) {
-    a->path = path;
-    a->map_bytes = (size_t)bytes;
-    a->map = mmap(NULL, a->map_bytes, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (a->map == MAP_FAILED) {
-        a->map = NULL;
-        return md_fail(message, MD_EXIT_MEMORY, "cannot map '%s' (%llu bytes): %s", path,
-                       (unsigned long long)bytes, strerror(errno));
+MD_FN int md_array_memory(md_array *a, size_t bytes, md_text *message) {
+    a->map_bytes = bytes;
+    a->map = md_map(bytes);
+    if (a->map == NULL) {
+        return md_fail(message, MD_EXIT_MEMORY, "no memory for %zu bytes of '%s'", bytes, a->path);
     }
-    md_touch_read(a->map, a->map_bytes);
-    a->data = (const unsigned char *)a->map;
+    md_touch_write(a->map, bytes);
     return MD_EXIT_OK;
+}
+
+/* Part of a file into memory; the file had these bytes when it was opened. */
+MD_FN int md_array_read(md_array *a, int fd, uint64_t from, void *to, size_t bytes,
+                        md_text *message) {
+    errno = 0;
+    if (md_read_fd(&fd, from, to, bytes) == 0) {
+        return MD_EXIT_OK;
+    }
+    return md_fail(message, MD_EXIT_DATA, "cannot read '%s' at byte %llu: %s", a->path,
+                   (unsigned long long)from,
+                   errno != 0 ? strerror(errno) : "it is shorter than it was when it was opened");
+}
+
+/* The elements, `bytes` of the file from `start` on: in memory, or if they are more than `most`, as
+ * they are needed; then md_array_window gives the memory. */
+MD_FN int md_array_take(md_array *a, int fd, uint64_t start, uint64_t bytes, uint64_t most,
+                        md_text *message) {
+    a->start = start;
+    a->bytes = bytes;
+    if (bytes > most) {
+        int copy = fcntl(fd, F_DUPFD_CLOEXEC, 3);
+        a->file = copy + 1;
+        return copy >= 0 ? MD_EXIT_OK
+                         : md_fail(message, MD_EXIT_DATA, "cannot hold '%s' open: %s", a->path,
+                                   strerror(errno));
+    }
+    int rc = bytes > PTRDIFF_MAX / 2 ? md_fail(message, MD_EXIT_MEMORY, "%s: too large", a->path)
+                                     : md_array_memory(a, (size_t)bytes, message);
+    if (rc == MD_EXIT_OK) {
+        rc = md_array_read(a, fd, start, a->map, (size_t)bytes, message);
+        a->data = (const unsigned char *)a->map;
+    }
+    return rc;
+}
+
+/* Memory for pieces of up to `record` bytes of a file that is read as it is needed. */
+MD_FN int md_array_window(md_array *a, size_t record, md_text *message) {
+    const size_t least = MD_WINDOW_BYTES;
+    size_t bytes = record > least ? record : least;
+    return a->file == 0 || a->map != NULL ? MD_EXIT_OK : md_array_memory(a, bytes, message);
+}
+
+/* Bytes of the elements, valid until the next call; NULL with a message when they cannot be read.
+ * `ahead`: what follows will be wanted next. */
+MD_FN const unsigned char *md_array_at(md_array *a, uint64_t at, size_t bytes, int ahead,
+                                       md_text *message) {
+    if (a->data != NULL) {
+        return a->data + (size_t)at;
+    }
+    if (at < a->at || at + bytes > a->at + a->have) {
+        uint64_t left = a->bytes - at;
+        size_t want = !ahead ? bytes : left < a->map_bytes ? (size_t)left : a->map_bytes;
+        a->have = 0;
+        if (md_array_read(a, a->file - 1, a->start + at, a->map, want, message) != MD_EXIT_OK) {
+            return NULL;
+        }
+        a->at = at;
+        a->have = want;
+    }
+    return (const unsigned char *)a->map + (size_t)(at - a->at);
 }
 
 /* Fills rows and width from the shape. Gives the number of bytes, or 0 for an array that is empty
@@ -221,7 +295,7 @@ MD_FN int md_npy_head(md_array *a, int fd, uint64_t *start, md_text *message) {
     return md_npy_parse(a, text, message);
 }
 
-MD_FN int md_npy_open(md_array *a, const char *path, md_text *message) {
+MD_FN int md_npy_open(md_array *a, const char *path, uint64_t most, md_text *message) {
     int fd = -1;
     uint64_t bytes = 0, start = 0;
     memset(a, 0, sizeof *a);
@@ -245,8 +319,7 @@ MD_FN int md_npy_open(md_array *a, const char *path, md_text *message) {
                          bytes - start < need ? "cut short" : "too long", (unsigned long long)need,
                          (unsigned long long)(bytes - start));
         } else {
-            rc = md_array_map(a, path, fd, bytes, message);
-            a->data = a->map == NULL ? NULL : a->data + start;
+            rc = md_array_take(a, fd, start, need, most, message);
         }
     }
     close(fd);

@@ -31,7 +31,7 @@ typedef struct md_options {
     int64_t save_every, eval_every, log_every; /* 0: not asked for */
     int64_t threads;                           /* 0: as the bound provides */
     int64_t patience;
-    const char *load, *save, *checkpoint, *resume, *table, *only, *best, *monitor;
+    const char *load, *save, *checkpoint, *resume, *table, *only, *best, *monitor, *part;
     md_log_form log;
 } md_options;
 
@@ -54,8 +54,10 @@ MD_COLD const md_option *md_option_table(void) {
         {"--epochs", MD_OPT_COUNT, MD_IN_TRAIN, "[TRAIN=]N", "passes over the data to make"},
         {"--seed", MD_OPT_COUNT, MD_IN_RUNS, "S", "of weights, order and draws (0)"},
         {"--set", MD_OPT_PAIR, MD_IN_RUNS, "NAME=VALUE", "a hyper-parameter or scalar input"},
-        {"--data", MD_OPT_PAIR, MD_IN_TRAIN | MD_IN_EVAL, "NAME=PATH[,HELD_OUT]",
-         "another data file"},
+        {"--data", MD_OPT_PAIR, MD_IN_TRAIN | MD_IN_EVAL, "NAME=PATH[,VALIDATION[,TEST]]",
+         "other data files"},
+        {"--part", MD_OPT_TEXT, MD_IN_EVAL, "train|validation|test",
+         "rows to evaluate (validation)"},
         {"--load", MD_OPT_TEXT, MD_IN_RUNS, "FILE", "weights to start from (safetensors)"},
         {"--save", MD_OPT_TEXT, MD_IN_TRAIN | MD_IN_ENTRY, "FILE",
          "where the weights go at the end"},
@@ -186,6 +188,21 @@ MD_COLD int md_option_count(md_options *o, const md_option *option, const char *
     return MD_EXIT_OK;
 }
 
+/* As --part and the log name them. */
+MD_FN const char *md_part_name(int part) {
+    static const char *const names[MD_PARTS] = {"train", "validation", "test"};
+    return names[part];
+}
+
+MD_COLD int md_option_part(md_options *o, const char *value, md_text *message) {
+    for (int i = 0; i < MD_PARTS; i++) {
+        o->part = strcmp(value, md_part_name(i)) == 0 ? value : o->part;
+    }
+    return o->part == value ? MD_EXIT_OK
+                            : md_fail(message, MD_EXIT_USAGE,
+                                      "--part takes train, validation or test, not '%s'", value);
+}
+
 MD_COLD int md_option_text(md_options *o, const md_option *option, const char *value,
                            md_text *message) {
     if (strcmp(option->name, "--load") == 0) {
@@ -194,6 +211,8 @@ MD_COLD int md_option_text(md_options *o, const md_option *option, const char *v
         o->save = value;
     } else if (strcmp(option->name, "--only") == 0) {
         o->only = value;
+    } else if (strcmp(option->name, "--part") == 0) {
+        return md_option_part(o, value, message);
     } else if (strcmp(option->name, "--checkpoint") == 0) {
         o->checkpoint = value;
     } else if (strcmp(option->name, "--resume") == 0) {
@@ -373,9 +392,9 @@ MD_COLD int md_pair_known(const md_model *m, const md_entry *e, const char *opti
         names[0] = data->name;
         for (int i = 0; i < data->file_count; i++) {
             names[1] = data->files[i].name;
-            known |= md_pair_take(names, pair, list);
+            known |= data->files[i].rows == 0 && md_pair_take(names, pair, list);
         }
-        if (data->file_count == 1) {
+        if (data->file_count == 1 && data->files[0].rows == 0) {
             names[1] = data->name;
             known |= md_pair_take(names, pair, list);
         }

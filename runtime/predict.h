@@ -128,7 +128,10 @@ MD_FN int md_predict_call(md_run *r, int64_t index) {
     call.out = r->task->results;
     call.values = NULL;
     call.rows = 0;
-    md_stage_arrays(r, index);
+    int rc = md_stage_arrays(r, index);
+    if (rc != MD_EXIT_OK) {
+        return rc;
+    }
     int code = r->task->entry->call(r->model->net, &call);
     if (code != MD_OK) {
         char where[128];

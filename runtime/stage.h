@@ -27,16 +27,46 @@ MD_FN int64_t md_slices_of(const md_port *port, const md_array *a) {
     return lead == 1 ? a->shape[0] : port->rank == 0 ? 1 : a->shape[0] / port->shape[0];
 }
 
+/* Slice `s` of the array of one input, into its place. */
+MD_FN int md_stage_slice(md_run *r, int index, int64_t s) {
+    const md_port *port = &r->task->entry->inputs[index];
+    md_array *a = &r->task->arrays[index];
+    int64_t per_call = (int64_t)(port->bytes / md_dtype_bytes(port->dtype));
+    size_t width = md_dtype_bytes(a->dtype);
+    char *to = md_staging(r, port);
+    const unsigned char *from =
+        md_array_at(a, (uint64_t)(s * per_call) * width, (size_t)per_call * width, 0, &r->message);
+    if (from == NULL) {
+        return MD_EXIT_DATA;
+    }
+    int64_t bad = md_convert(to, port->dtype, from, a->dtype, a->swap, per_call);
+    if (bad < 0 && port->lo < port->hi) {
+        bad = md_out_of_range(to, port->dtype, 0, per_call, port->lo, port->hi);
+    }
+    if (bad < 0) {
+        return MD_EXIT_OK;
+    }
+    md_number n = md_get_number(from + (size_t)bad * width, a->dtype, a->swap);
+    char shown[MD_NUMBER_TEXT];
+    md_text_format(&r->message, "%s: element %lld is %s, which input '%s' (%s", a->path,
+                   (long long)(s * per_call + bad), md_number_text(shown, n), port->name,
+                   md_dtype_get(port->dtype)->name);
+    if (port->lo < port->hi) {
+        md_text_format(&r->message, " in %lld..%lld", (long long)port->lo, (long long)port->hi);
+    }
+    md_text_add(&r->message, ") cannot take");
+    return MD_EXIT_DATA;
+}
+
 /* Opens and checks the array of one input. */
 MD_FN int md_stage_open(md_run *r, int index, const char *path) {
     const md_port *port = &r->task->entry->inputs[index];
     md_array *a = &r->task->arrays[index];
     int64_t per_call = (int64_t)(port->bytes / md_dtype_bytes(port->dtype));
-    int rc = md_npy_open(a, path, &r->message);
+    int rc = md_npy_open(a, path, MD_FILE_IN_MEMORY, &r->message);
     if (rc != MD_EXIT_OK) {
         return rc;
     }
-    r->array_bytes += md_round_up(a->map_bytes, md_page());
     r->task->slices[index] = md_slices_of(port, a);
     if (r->task->slices[index] == 0) {
         char have[256], want[256];
@@ -48,28 +78,16 @@ MD_FN int md_stage_open(md_run *r, int index, const char *path) {
                        have, port->name, r->task->entry->name, want);
     }
     size_t width = md_dtype_bytes(a->dtype);
-    char *to = md_staging(r, port);
-    for (int64_t s = 0; s < r->task->slices[index]; s++) {
-        const unsigned char *from = a->data + (size_t)(s * per_call) * width;
-        int64_t bad = md_convert(to, port->dtype, from, a->dtype, a->swap, per_call);
-        if (bad < 0 && port->lo < port->hi) {
-            bad = md_out_of_range(to, port->dtype, 0, per_call, port->lo, port->hi);
-        }
-        if (bad >= 0) {
-            md_number n = md_get_number(from + (size_t)bad * width, a->dtype, a->swap);
-            char shown[MD_NUMBER_TEXT];
-            md_text_format(&r->message, "%s: element %lld is %s, which input '%s' (%s", path,
-                           (long long)(s * per_call + bad), md_number_text(shown, n), port->name,
-                           md_dtype_get(port->dtype)->name);
-            if (port->lo < port->hi) {
-                md_text_format(&r->message, " in %lld..%lld", (long long)port->lo,
-                               (long long)port->hi);
-            }
-            md_text_add(&r->message, ") cannot take");
-            return MD_EXIT_DATA;
-        }
+    rc = md_array_window(a, (size_t)per_call * width, &r->message);
+    if (rc != MD_EXIT_OK) {
+        return rc;
     }
-    return MD_EXIT_OK;
+    r->array_bytes += md_round_up(a->map_bytes, md_page());
+    r->array_files += a->file > 0 ? a->bytes : 0;
+    for (int64_t s = 0; s < r->task->slices[index] && rc == MD_EXIT_OK; s++) {
+        rc = md_stage_slice(r, index, s);
+    }
+    return rc;
 }
 
 /* A scalar input from --set. */
@@ -123,23 +141,21 @@ MD_FN int md_stage_setup(md_run *r) {
 
 /* What no data set feeds, for call number `call`: scalars, and arrays of --in, which start again
  * when they end. Another entry may have staged its own in the same place. */
-MD_FN void md_stage_arrays(md_run *r, int64_t call) {
+MD_FN int md_stage_arrays(md_run *r, int64_t call) {
     const md_entry *e = r->task->entry;
-    for (int i = 0; i < e->input_count; i++) {
+    int rc = MD_EXIT_OK;
+    for (int i = 0; i < e->input_count && rc == MD_EXIT_OK; i++) {
         const md_port *port = &e->inputs[i];
         if (port->field >= 0) {
             continue;
         }
         if (r->task->slices[i] == 0) {
             memcpy(md_staging(r, port), &r->task->scalars[i], port->bytes);
-            continue;
+        } else {
+            rc = md_stage_slice(r, i, call % r->task->slices[i]);
         }
-        const md_array *a = &r->task->arrays[i];
-        int64_t per_call = (int64_t)(port->bytes / md_dtype_bytes(port->dtype));
-        const unsigned char *from =
-            a->data + (size_t)(call % r->task->slices[i] * per_call) * md_dtype_bytes(a->dtype);
-        (void)md_convert(md_staging(r, port), port->dtype, from, a->dtype, a->swap, per_call);
     }
+    return rc;
 }
 
 MD_FN uint64_t md_order_key(const md_run *r, int64_t epoch) {
@@ -152,24 +168,26 @@ MD_FN uint64_t md_order_key(const md_run *r, int64_t epoch) {
     return md_mix64(key + (uint64_t)epoch);
 }
 
-MD_FN void md_stage_rows(md_run *r, int part, int64_t count, int consecutive) {
+MD_FN int md_stage_rows(md_run *r, int part, int64_t count, int consecutive) {
     const md_entry *e = r->task->entry;
-    for (int i = 0; i < e->input_count; i++) {
+    int rc = MD_EXIT_OK;
+    for (int i = 0; i < e->input_count && rc == MD_EXIT_OK; i++) {
         if (e->inputs[i].field >= 0) {
-            md_data_gather(r->task->data, e->inputs[i].field, part, r->task->rows, count,
-                           consecutive, md_staging(r, &e->inputs[i]));
+            rc = md_data_gather(r->task->data, e->inputs[i].field, part, r->task->rows, count,
+                                consecutive, md_staging(r, &e->inputs[i]), &r->message);
         }
     }
+    return rc;
 }
 
 /* The rows of an update; `update` counts from 0. */
-MD_FN void md_stage_batch(md_run *r, int64_t update) {
+MD_FN int md_stage_batch(md_run *r, int64_t update) {
     int64_t count = r->task->entry->rows;
     int64_t epoch = update / r->task->per_epoch;
     int64_t first = update % r->task->per_epoch * count;
     int shuffle = r->task->data->set->shuffle;
     if (!shuffle && r->task->staged == first) {
-        return; /* the same rows lie there already */
+        return MD_EXIT_OK; /* the same rows lie there already */
     }
     uint64_t key = md_order_key(r, epoch);
     for (int64_t i = 0; i < count; i++) {
@@ -180,19 +198,19 @@ MD_FN void md_stage_batch(md_run *r, int64_t update) {
         r->task->rows[i] = md_data_index(r->task->data, MD_PART_TRAIN, j);
     }
     int consecutive = !shuffle && r->task->rows[count - 1] - r->task->rows[0] == count - 1;
-    md_stage_rows(r, MD_PART_TRAIN, count, consecutive);
     r->task->staged = shuffle ? -1 : first;
+    return md_stage_rows(r, MD_PART_TRAIN, count, consecutive);
 }
 
 /* `used` rows from `first` on of a part, in their order; the rest of the batch repeats row 0. */
-MD_FN void md_stage_eval(md_run *r, int part, int64_t first, int64_t used) {
+MD_FN int md_stage_eval(md_run *r, int part, int64_t first, int64_t used) {
     int64_t count = r->task->entry->eval_rows;
     for (int64_t i = 0; i < count; i++) {
         r->task->rows[i] = md_data_index(r->task->data, part, first + (i < used ? i : 0));
     }
-    md_stage_rows(r, part, count,
-                  used == count && r->task->rows[count - 1] - r->task->rows[0] == count - 1);
     r->task->staged = -1;
+    return md_stage_rows(r, part, count,
+                         used == count && r->task->rows[count - 1] - r->task->rows[0] == count - 1);
 }
 
 #endif

@@ -13,13 +13,13 @@ static void halve(const void *raw, void *out) {
     }
 }
 
-static const md_file files[] = {{"f", "unused", NULL, MD_FORMAT_CSV}};
+static const md_file files[] = {{"f", {"unused", NULL, NULL}, MD_FORMAT_CSV, 0, 0}};
 static const md_field fields[] = {
-    {"x", 0, MD_COLUMNS, 0, X, 0, MD_F32, MD_F32, 1, {X}, 8, 0, 0, halve},
-    {"k", 0, MD_COLUMNS, 2, 1, 0, MD_F32, MD_U8, 0, {0}, 1, 0, 10, NULL},
-    {"n", 0, MD_COLUMNS, 3, 1, 0, MD_F32, MD_I64, 0, {0}, 8, 0, 0, NULL},
+    {"x", 0, MD_COLUMNS, 0, X, 0, MD_F32, MD_F32, 1, {X}, 8, 0, 0, halve, MD_NORM_NONE, 0, 0, 0},
+    {"k", 0, MD_COLUMNS, 2, 1, 0, MD_F32, MD_U8, 0, {0}, 1, 0, 10, NULL, MD_NORM_NONE, 0, 0, 0},
+    {"n", 0, MD_COLUMNS, 3, 1, 0, MD_F32, MD_I64, 0, {0}, 8, 0, 0, NULL, MD_NORM_NONE, 0, 0, 0},
 };
-static const md_dataset set = {"rows", files, 1, fields, 3, 0, 0};
+static const md_dataset set = {"rows", files, 1, fields, 3, {0, 0, 0}, 0};
 
 typedef struct {
     const uint8_t *at, *end;
@@ -174,9 +174,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         }
         for (int64_t i = 0; i < want; i++) {
             Row got;
-            md_data_gather(&d, 0, 0, &i, 1, 1, got.x);
-            md_data_gather(&d, 1, 0, &i, 1, 0, &got.k);
-            md_data_gather(&d, 2, 0, &i, 1, 0, &got.n);
+            reader_gather(&d, 0, i, 1, got.x);
+            reader_gather(&d, 1, i, 0, &got.k);
+            reader_gather(&d, 2, i, 0, &got.n);
             if (memcmp(got.x, rows[i].x, sizeof got.x) != 0 || got.k != rows[i].k ||
                 got.n != rows[i].n) {
                 finding("row %lld: %g %g %d %lld instead of %g %g %d %lld", (long long)i,

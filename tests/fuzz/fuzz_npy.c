@@ -36,7 +36,7 @@ static void same_header(const md_array *a) {
     memcpy(file, buffer, t.used);
     memcpy(file + t.used, a->data, bytes);
     md_text message = reader_message();
-    int rc = md_npy_open(&again, reader_file(file, t.used + bytes), &message);
+    int rc = md_npy_open(&again, reader_file(file, t.used + bytes), UINT64_MAX, &message);
     if (rc != MD_EXIT_OK || again.rank != a->rank || again.dtype != a->dtype ||
         memcmp(again.shape, a->shape, sizeof a->shape[0] * (size_t)a->rank) != 0 ||
         memcmp(again.data, file + t.used, bytes) != 0) {
@@ -147,7 +147,7 @@ static void conversions(const md_array *a) {
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     md_array a;
     md_text message = reader_message();
-    int rc = md_npy_open(&a, reader_file(data, size), &message);
+    int rc = md_npy_open(&a, reader_file(data, size), UINT64_MAX, &message);
     reader_status(rc);
     if (rc == MD_EXIT_OK) {
         int64_t shape[MD_MAX_RANK];
@@ -155,7 +155,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
         for (int i = 0; i < a.rank; i++) {
             bytes *= (uint64_t)a.shape[i];
         }
-        if (a.map_bytes != size || bytes > size ||
+        if (a.map_bytes != bytes || bytes > size ||
             a.rows * a.width * (int64_t)md_dtype_bytes(a.dtype) != (int64_t)bytes ||
             memcmp(a.data, data + (size - bytes), bytes) != 0) {
             finding("other bytes than those of the file");

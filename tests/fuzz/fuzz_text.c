@@ -14,12 +14,46 @@ static int64_t at(const uint8_t *data, size_t width, int64_t i) {
 }
 
 static void windows(const uint8_t *data, size_t size, int kind) {
-    md_file file = {"f", "unused", NULL, formats[kind]};
+    md_file file = {"f", {"unused", NULL, NULL}, formats[kind], 0, 0};
     static const md_field fields[] = {
-        {"tok", 0, MD_WINDOW, 0, T, STRIDE, MD_U8, MD_I32, 1, {T}, 4 * T, -100, 128, NULL},
-        {"tgt", 0, MD_WINDOW, 1, T, STRIDE, MD_U8, MD_U8, 1, {T}, T, 0, 0, NULL},
+        {"tok",
+         0,
+         MD_WINDOW,
+         0,
+         T,
+         STRIDE,
+         MD_U8,
+         MD_I32,
+         1,
+         {T},
+         4 * T,
+         -100,
+         128,
+         NULL,
+         MD_NORM_NONE,
+         0,
+         0,
+         0},
+        {"tgt",
+         0,
+         MD_WINDOW,
+         1,
+         T,
+         STRIDE,
+         MD_U8,
+         MD_U8,
+         1,
+         {T},
+         T,
+         0,
+         0,
+         NULL,
+         MD_NORM_NONE,
+         0,
+         0,
+         0},
     };
-    md_dataset set = {"text", &file, 1, fields, 2, 0, 0};
+    md_dataset set = {"text", &file, 1, fields, 2, {0, 0, 0}, 0};
     md_data d;
     int64_t n = (int64_t)(size / widths[kind]);
     int takes = size > 0 && size % widths[kind] == 0 && n >= T + 1;
@@ -37,8 +71,8 @@ static void windows(const uint8_t *data, size_t size, int kind) {
     for (int64_t row = 0; rc == MD_EXIT_OK && row < rows; row++) {
         int32_t tok[T];
         uint8_t tgt[T];
-        md_data_gather(&d, 0, 0, &row, 1, 1, tok);
-        md_data_gather(&d, 1, 0, &row, 1, 0, tgt);
+        reader_gather(&d, 0, row, 1, tok);
+        reader_gather(&d, 1, row, 0, tgt);
         for (int64_t i = 0; i < T; i++) {
             if (tok[i] != at(data, widths[kind], row * STRIDE + i) ||
                 tgt[i] != at(data, widths[kind], row * STRIDE + i + 1)) {

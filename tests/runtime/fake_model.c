@@ -284,18 +284,36 @@ static const md_tensor fake_tensor_table[] = {
 };
 
 static const md_file fake_rows_files[] = {
-    /* name, train, held_out, format */
-    {"f", "rows.csv", NULL, MD_FORMAT_AUTO},
+    /* name, {train, held out, test}, format, rows, seed */
+    {"f", {"rows.csv", NULL, NULL}, MD_FORMAT_AUTO, 0, 0},
 };
 static const md_field fake_rows_fields[] = {
-    /* name, file, source, first, count, stride, raw, dtype, rank, shape, row_bytes, lo, hi, load */
-    {"x", 0, MD_COLUMNS, 0, 3, 0, MD_F32, MD_F32, 1, {3}, 12, 0, 0, fake_load_rows_x},
-    {"k", 0, MD_COLUMNS, 3, 1, 0, MD_U8, MD_U8, 0, {0}, 1, 0, 4, NULL},
-    {"y", 0, MD_COLUMNS, 4, 1, 0, MD_F32, MD_F32, 0, {0}, 4, 0, 0, NULL},
+    /* name, file, source, first, count, stride, raw, dtype, rank, shape, row_bytes, lo, hi, load,
+     * norm, centre, spread, known */
+    {"x",
+     0,
+     MD_COLUMNS,
+     0,
+     3,
+     0,
+     MD_F32,
+     MD_F32,
+     1,
+     {3},
+     12,
+     0,
+     0,
+     fake_load_rows_x,
+     MD_NORM_NONE,
+     0,
+     0,
+     0},
+    {"k", 0, MD_COLUMNS, 3, 1, 0, MD_U8, MD_U8, 0, {0}, 1, 0, 4, NULL, MD_NORM_NONE, 0, 0, 0},
+    {"y", 0, MD_COLUMNS, 4, 1, 0, MD_F32, MD_F32, 0, {0}, 4, 0, 0, NULL, MD_NORM_NONE, 0, 0, 0},
 };
 static const md_dataset fake_datasets[] = {
-    /* name, files, file_count, fields, field_count, holdout, shuffle */
-    {"rows", fake_rows_files, 1, fake_rows_fields, 3, 5, 1},
+    /* name, files, file_count, fields, field_count, every, shuffle */
+    {"rows", fake_rows_files, 1, fake_rows_fields, 3, {0, 5, 0}, 1},
 };
 
 static const md_port fake_fit_inputs[] = {

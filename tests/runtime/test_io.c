@@ -12,6 +12,9 @@
 #include <zlib.h>
 #endif
 
+/* The tests run twice: with files in memory, and with files that are read as they are needed. */
+static uint64_t in_memory = UINT64_MAX;
+#define MD_FILE_IN_MEMORY in_memory
 #include "runtime/data.h"
 #include "tests/support.h"
 
@@ -49,15 +52,15 @@ static void half(const void *raw, void *out) {
     }
 }
 
-static const md_file one_file[] = {{"f", "unused", NULL, MD_FORMAT_AUTO}};
+static const md_file one_file[] = {{"f", {"unused", NULL, NULL}, MD_FORMAT_AUTO, 0, 0}};
 static const md_field csv_fields[] = {
-    {"x", 0, MD_COLUMNS, 0, 2, 0, MD_F32, MD_F32, 1, {2}, 8, 0, 0, half},
-    {"y", 0, MD_COLUMNS, 2, 1, 0, MD_U8, MD_U8, 0, {0}, 1, 0, 10, NULL},
+    {"x", 0, MD_COLUMNS, 0, 2, 0, MD_F32, MD_F32, 1, {2}, 8, 0, 0, half, MD_NORM_NONE, 0, 0, 0},
+    {"y", 0, MD_COLUMNS, 2, 1, 0, MD_U8, MD_U8, 0, {0}, 1, 0, 10, NULL, MD_NORM_NONE, 0, 0, 0},
 };
-static const md_dataset csv_set = {"rows", one_file, 1, csv_fields, 2, 3, 1};
+static const md_dataset csv_set = {"rows", one_file, 1, csv_fields, 2, {0, 3, 0}, 1};
 
 typedef struct {
-    const char *path[2][2]; /* by file and part */
+    const char *path[2][MD_PARTS]; /* by file and part */
 } Paths;
 
 static const char *path_of(void *user, const md_dataset *set, int file, int part) {
@@ -66,9 +69,17 @@ static const char *path_of(void *user, const md_dataset *set, int file, int part
 }
 
 static int open_set(md_data *d, const md_dataset *set, const char *first, const char *second) {
-    Paths paths = {{{first, NULL}, {second, NULL}}};
+    Paths paths = {{{first, NULL, NULL}, {second, NULL, NULL}}};
     md_text message = md_text_make(text, sizeof text);
     return md_data_open(d, set, path_of, &paths, &stream, &message);
+}
+
+static void gather(const md_data *d, int field, const int64_t *rows, int64_t count, int consecutive,
+                   void *to) {
+    md_text message = md_text_make(text, sizeof text);
+    if (md_data_gather(d, field, 0, rows, count, consecutive, to, &message) != 0) {
+        fail_msg("%s", text);
+    }
 }
 
 static void test_csv(void **state) {
@@ -92,12 +103,85 @@ static void test_csv(void **state) {
         float x[6];
         unsigned char y[3];
         int64_t rows[] = {2, 0, 1};
-        md_data_gather(&d, 0, 0, rows, 3, 0, x);
-        md_data_gather(&d, 1, 0, rows, 3, 0, y);
+        gather(&d, 0, rows, 3, 0, x);
+        gather(&d, 1, rows, 3, 0, y);
         assert_true(x[0] == -3.75f && x[1] == 4 && x[2] == 0.5f && x[5] == 2.5f);
         assert_true(y[0] == 9 && y[1] == 3 && y[2] == 6);
         md_data_close(&d);
     }
+}
+
+/* Rules and files in all mixes: the parts share the rows of the training files without a rest,
+ * each in rising order; test rows do not depend on the other rule. */
+static void test_parts(void **state) {
+    (void)state;
+    for (int64_t mix = 0; mix < 4 * 4 * 4; mix++) {
+        int64_t held = mix % 4 == 1 ? 0 : mix % 4 + 2,
+                test = mix / 4 % 4 == 1 ? 0 : mix / 4 % 4 + 2;
+        int own = (int)(mix / 16);
+        md_dataset set = {"rows", one_file, 1, csv_fields, 2, {0, held, test}, 1};
+        for (int64_t n = 30; n < 61; n++) {
+            md_data d;
+            int part_of[64], all = 0;
+            memset(&d, 0, sizeof d);
+            d.set = &set;
+            d.own[MD_PART_TRAIN] = 1;
+            d.own[MD_PART_HELD] = own & 1;
+            d.own[MD_PART_TEST] = own >> 1;
+            d.rows[MD_PART_TRAIN] = n;
+            d.rows[MD_PART_HELD] = d.rows[MD_PART_TEST] = 7;
+            memset(part_of, -1, sizeof part_of);
+            for (int part = 0; part < MD_PARTS; part++) {
+                int64_t rows = md_data_rows(&d, part), last = -1;
+                if (part != MD_PART_TRAIN && d.own[part]) {
+                    assert_int_equal(rows, 7);
+                    assert_int_equal(md_data_index(&d, part, 6), 6);
+                    continue;
+                }
+                for (int64_t j = 0; j < rows; j++, all++) {
+                    int64_t row = md_data_index(&d, part, j);
+                    assert_true(row > last && row < n && part_of[row] < 0);
+                    part_of[row] = part;
+                    last = row;
+                }
+            }
+            assert_int_equal(all, n);
+            for (int64_t row = 0; test > 0 && !(own >> 1) && row < n; row++) {
+                assert_int_equal(part_of[row] == MD_PART_TEST, row % test == test - 1);
+            }
+        }
+    }
+}
+
+/* Rows of a large file are checked again as they are staged: it may be cut or changed meanwhile.
+ * Rows in memory stay what they were. */
+static void test_changed(void **state) {
+    (void)state;
+    static const md_field fields[] = {
+        {"x", 0, MD_RECORD, 0, 4, 0, MD_U8, MD_U8, 1, {4}, 4, 0, 10, NULL, MD_NORM_NONE, 0, 0, 0}};
+    static const md_dataset set = {"rows", one_file, 1, fields, 1, {0, 0, 0}, 0};
+    static unsigned char bytes[MD_WINDOW_BYTES + 8];
+    unsigned char x[8];
+    const int64_t last = (int64_t)sizeof bytes / 4 - 1, rows[] = {last, 0};
+    md_data d;
+    md_text message = md_text_make(text, sizeof text);
+    const char *path = put("rows.u8", (const char *)bytes, sizeof bytes);
+    assert_int_equal(open_set(&d, &set, path, NULL), 0);
+    assert_true(d.files == (in_memory == 0 ? sizeof bytes : 0));
+    gather(&d, 0, rows, 2, 0, x);
+    FILE *file = fopen(path, "r+b");
+    assert_non_null(file);
+    fputs("\1\2\12\3", file);
+    fclose(file);
+    int rc = md_data_gather(&d, 0, 0, rows, 2, 0, x, &message);
+    assert_int_equal(rc, in_memory == 0 ? MD_EXIT_DATA : 0);
+    assert_true(in_memory > 0 || strstr(text, "rows.u8: row 0, element 2 is 10, outside 0..10"));
+    message = md_text_make(text, sizeof text);
+    assert_int_equal(truncate(path, sizeof bytes - 5), 0);
+    rc = md_data_gather(&d, 0, 0, rows, 1, 0, x, &message);
+    assert_int_equal(rc, in_memory == 0 ? MD_EXIT_DATA : 0);
+    assert_true(in_memory > 0 || strstr(text, "it is shorter than it was when it was opened"));
+    md_data_close(&d);
 }
 
 static void test_csv_refusals(void **state) {
@@ -160,10 +244,10 @@ static void test_csv_refusals(void **state) {
 /* The compiler gives a field without arithmetic the raw type f32 all the same: its integers must
  * not pass through it. */
 static const md_field whole_fields[] = {
-    {"y", 0, MD_COLUMNS, 0, 1, 0, MD_F32, MD_U8, 0, {0}, 1, 0, 10, NULL},
-    {"n", 0, MD_COLUMNS, 1, 1, 0, MD_F32, MD_I64, 0, {0}, 8, 0, 0, NULL},
+    {"y", 0, MD_COLUMNS, 0, 1, 0, MD_F32, MD_U8, 0, {0}, 1, 0, 10, NULL, MD_NORM_NONE, 0, 0, 0},
+    {"n", 0, MD_COLUMNS, 1, 1, 0, MD_F32, MD_I64, 0, {0}, 8, 0, 0, NULL, MD_NORM_NONE, 0, 0, 0},
 };
-static const md_dataset whole_set = {"whole", one_file, 1, whole_fields, 2, 0, 0};
+static const md_dataset whole_set = {"whole", one_file, 1, whole_fields, 2, {0, 0, 0}, 0};
 
 static void test_csv_whole(void **state) {
     (void)state;
@@ -185,7 +269,7 @@ static void test_csv_whole(void **state) {
         int rc = open_set(&d, &whole_set, path, NULL);
         int64_t row = 0, n = 0;
         if (rc == 0) {
-            md_data_gather(&d, 1, 0, &row, 1, 1, &n);
+            gather(&d, 1, &row, 1, 1, &n);
         }
         if (cases[i].text == NULL ? rc != 0 || n != cases[i].n
                                   : rc == 0 || strstr(text, cases[i].text) == NULL) {
@@ -196,9 +280,25 @@ static void test_csv_whole(void **state) {
     /* The same of an array: what does not fit is not taken because the field has no range. */
     unsigned char file[1024];
     int64_t pair[2] = {3, 4294967296};
-    static const md_field narrow_fields[] = {
-        {"y", 0, MD_COLUMNS, 0, 2, 0, MD_F32, MD_I32, 1, {2}, 8, 0, 0, NULL}};
-    static const md_dataset narrow_set = {"narrow", one_file, 1, narrow_fields, 1, 0, 0};
+    static const md_field narrow_fields[] = {{"y",
+                                              0,
+                                              MD_COLUMNS,
+                                              0,
+                                              2,
+                                              0,
+                                              MD_F32,
+                                              MD_I32,
+                                              1,
+                                              {2},
+                                              8,
+                                              0,
+                                              0,
+                                              NULL,
+                                              MD_NORM_NONE,
+                                              0,
+                                              0,
+                                              0}};
+    static const md_dataset narrow_set = {"narrow", one_file, 1, narrow_fields, 1, {0, 0, 0}, 0};
     static const int64_t shape[] = {1, 2};
     md_data d;
     md_text t = md_text_make((char *)file, sizeof file);
@@ -225,8 +325,8 @@ static void test_csv_long(void **state) {
     for (int64_t i = 0; i < (int64_t)rows; i++) {
         float x[2];
         unsigned char y;
-        md_data_gather(&d, 0, 0, &i, 1, 0, x);
-        md_data_gather(&d, 1, 0, &i, 1, 0, &y);
+        gather(&d, 0, &i, 1, 0, x);
+        gather(&d, 1, &i, 1, 0, &y);
         assert_true(x[0] == (float)i / 2 && x[1] == ((float)i + 0.25f) / 2 && y == i % 10);
     }
     md_data_close(&d);
@@ -236,10 +336,10 @@ static void test_csv_long(void **state) {
 /* ---- windows -------------------------------------------------------------------------------- */
 
 static const md_field window_fields[] = {
-    {"tok", 0, MD_WINDOW, 0, 4, 3, MD_U8, MD_I32, 1, {4}, 16, 0, 128, NULL},
-    {"tgt", 0, MD_WINDOW, 1, 4, 3, MD_U8, MD_U8, 1, {4}, 4, 0, 128, NULL},
+    {"tok", 0, MD_WINDOW, 0, 4, 3, MD_U8, MD_I32, 1, {4}, 16, 0, 128, NULL, MD_NORM_NONE, 0, 0, 0},
+    {"tgt", 0, MD_WINDOW, 1, 4, 3, MD_U8, MD_U8, 1, {4}, 4, 0, 128, NULL, MD_NORM_NONE, 0, 0, 0},
 };
-static const md_dataset window_set = {"text", one_file, 1, window_fields, 2, 0, 0};
+static const md_dataset window_set = {"text", one_file, 1, window_fields, 2, {0, 0, 0}, 0};
 
 static void test_window(void **state) {
     (void)state;
@@ -249,8 +349,8 @@ static void test_window(void **state) {
     int64_t rows[] = {0, 2};
     int32_t tok[8];
     char tgt[8];
-    md_data_gather(&d, 0, 0, rows, 2, 0, tok);
-    md_data_gather(&d, 1, 0, rows, 2, 0, tgt);
+    gather(&d, 0, rows, 2, 0, tok);
+    gather(&d, 1, rows, 2, 0, tgt);
     assert_memory_equal(tgt, "bcdehijk", 8);
     assert_true(tok[0] == 'a' && tok[3] == 'd' && tok[4] == 'g' && tok[7] == 'j');
     md_data_close(&d);
@@ -283,7 +383,7 @@ static int open_npy(md_array *a, const char *header, int version, const void *da
     memcpy(file + at, header, n);
     memcpy(file + at + n, data, bytes);
     md_text message = md_text_make(text, sizeof text);
-    return md_npy_open(a, put("a.npy", file, at + n + bytes), &message);
+    return md_npy_open(a, put("a.npy", file, at + n + bytes), UINT64_MAX, &message);
 }
 
 static void test_npy(void **state) {
@@ -353,7 +453,8 @@ static void test_npy_header(void **state) {
         assert_int_equal(t.used % 64, 0);
         size_t bytes = rank == 0 ? 8 : rank == 1 ? 40 : 280;
         memset(buffer + t.used, 3, bytes);
-        assert_int_equal(md_npy_open(&a, put("w.npy", buffer, t.used + bytes), &message), 0);
+        assert_int_equal(
+            md_npy_open(&a, put("w.npy", buffer, t.used + bytes), UINT64_MAX, &message), 0);
         assert_true(a.rank == rank && a.dtype == MD_I64);
         md_array_close(&a);
     }
@@ -371,13 +472,13 @@ static void scale(const void *raw, void *out) {
     }
 }
 
-static const md_file image_files[] = {{"img", "i", NULL, MD_FORMAT_AUTO},
-                                      {"lab", "l", NULL, MD_FORMAT_AUTO}};
+static const md_file image_files[] = {{"img", {"i", NULL, NULL}, MD_FORMAT_AUTO, 0, 0},
+                                      {"lab", {"l", NULL, NULL}, MD_FORMAT_AUTO, 0, 0}};
 static const md_field image_fields[] = {
-    {"x", 0, MD_RECORD, 0, 4, 0, MD_F32, MD_F32, 2, {2, 2}, 16, 0, 0, scale},
-    {"y", 1, MD_RECORD, 0, 1, 0, MD_I64, MD_I64, 0, {0}, 8, -10, 300, NULL},
+    {"x", 0, MD_RECORD, 0, 4, 0, MD_F32, MD_F32, 2, {2, 2}, 16, 0, 0, scale, MD_NORM_NONE, 0, 0, 0},
+    {"y", 1, MD_RECORD, 0, 1, 0, MD_I64, MD_I64, 0, {0}, 8, -10, 300, NULL, MD_NORM_NONE, 0, 0, 0},
 };
-static const md_dataset image_set = {"images", image_files, 2, image_fields, 2, 0, 1};
+static const md_dataset image_set = {"images", image_files, 2, image_fields, 2, {0, 0, 0}, 1};
 
 static void check_images(const char *images, const char *labels) {
     md_data d;
@@ -387,8 +488,8 @@ static void check_images(const char *images, const char *labels) {
         fail_msg("%s", text);
     }
     assert_int_equal(md_data_rows(&d, MD_PART_TRAIN), 2);
-    md_data_gather(&d, 0, 0, rows, 2, 0, x);
-    md_data_gather(&d, 1, 0, rows, 2, 0, y);
+    gather(&d, 0, rows, 2, 0, x);
+    gather(&d, 1, rows, 2, 0, y);
     assert_true(x[3] == 1.0f && x[4] == 1.0f / 255 && y[0] == -2 && y[1] == 258);
     md_data_close(&d);
 }
@@ -428,14 +529,14 @@ static void test_raw(void **state) {
     (void)state;
     md_array a;
     md_text message = md_text_make(text, sizeof text);
-    assert_int_equal(
-        md_array_open(&a, put("a.u16", "\1\0\2\1", 4), md_format_of("a.u16"), &stream, &message),
-        0);
+    assert_int_equal(md_array_open(&a, put("a.u16", "\1\0\2\1", 4), md_format_of("a.u16"),
+                                   UINT64_MAX, &stream, &message),
+                     0);
     assert_true(a.rows == 2 && a.dtype == MD_U16 && md_get_number(a.data + 2, a.dtype, 0).i == 258);
     md_array_close(&a);
-    assert_int_equal(
-        md_array_open(&a, put("a.i32", "\1\0\2", 3), md_format_of("a.i32"), &stream, &message),
-        MD_EXIT_DATA);
+    assert_int_equal(md_array_open(&a, put("a.i32", "\1\0\2", 3), md_format_of("a.i32"), UINT64_MAX,
+                                   &stream, &message),
+                     MD_EXIT_DATA);
     assert_non_null(strstr(text, "3 bytes are no whole number of elements of 4 bytes"));
     md_array_close(&a);
 }
@@ -609,7 +710,8 @@ static void test_gzip(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_csv),        cmocka_unit_test(test_csv_refusals),
+        cmocka_unit_test(test_csv),        cmocka_unit_test(test_parts),
+        cmocka_unit_test(test_changed),    cmocka_unit_test(test_csv_refusals),
         cmocka_unit_test(test_csv_long),   cmocka_unit_test(test_window),
         cmocka_unit_test(test_csv_whole),  cmocka_unit_test(test_npy),
         cmocka_unit_test(test_npy_header), cmocka_unit_test(test_idx),
@@ -619,5 +721,7 @@ int main(void) {
         cmocka_unit_test(test_gzip),
 #endif
     };
-    return cmocka_run_group_tests(tests, setup, teardown);
+    int failed = cmocka_run_group_tests_name("in memory", tests, setup, teardown);
+    in_memory = 0;
+    return failed + cmocka_run_group_tests_name("as needed", tests, setup, teardown);
 }

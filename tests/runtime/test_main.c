@@ -196,7 +196,7 @@ static void test_train(void **state) {
     assert_int_equal(number(event("end", 1), "steps"), 20);
     assert_int_equal(run("fit --steps 5"), 0);
     assert_non_null(strstr(out, "  total                 1,088  the declared bound\n"));
-    assert_non_null(strstr(out, "eval at step 5: rows, 20 rows:  loss"));
+    assert_non_null(strstr(out, "eval at step 5: rows, 20 validation rows:  loss"));
     assert_int_equal(run("fit --steps 5 --log none"), 0);
     assert_string_equal(out, "");
 }
@@ -254,7 +254,7 @@ static void test_predict(void **state) {
     md_array a;
     char buffer[512];
     md_text message = md_text_make(buffer, sizeof buffer);
-    assert_int_equal(md_npy_open(&a, "y.npy", &message), 0);
+    assert_int_equal(md_npy_open(&a, "y.npy", MD_FILE_IN_MEMORY, &message), 0);
     assert_true(a.rank == 1 && a.shape[0] == 6 && a.dtype == MD_F32);
     for (int i = 0; i < 6; i++) {
         static const double class_[] = {0, 1, -1, 2};

@@ -188,7 +188,7 @@ static void case_data(Case *t, Entry *fit) {
     Buf *value = temp_add(t, e, "value", scalar, field);
     KERNEL(t, &e->step, "quarter", "*a = b[0] / 4;", twice, raw);
     KERNEL(t, &e->step, "double_it", "*a = *b * 2;", value, twice);
-    DataSet set = {.name = "points", .holdout = 5, .loc = LOC_NONE};
+    DataSet set = {.name = "points", .every = {[PART_HELD] = 5}, .loc = LOC_NONE};
     VEC_PUSH(t->arena, &set.file, ((DataFile){.name = "f", .path = {"points.csv", NULL}}));
     VEC_PUSH(t->arena, &set.field,
              ((DataField){.name = "x", .count = 1, .type = scalar, .raw = TY_F32, .raw_count = 1}));
