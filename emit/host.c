@@ -104,7 +104,8 @@ static void print_adapter(const Emit *e, const ProgramEntry *entry, Text *out) {
 static void print_end_adapter(const Emit *e, const ProgramEntry *entry, Text *out) {
     const ProgramEntry *eval = entry_eval(e->p, entry->entry->train, ENTRY_EVAL);
     int index = 0;
-    text_printf(out, "static void %s_call(const void *net, const double *sums, double *values) {\n",
+    text_printf(out,
+                "static void %s_call(const void *instance, const double *sums, double *values) {\n",
                 entry->c_name);
     text_printf(out, "    %s_sums all;\n    %s out;\n    all.batches = 1;\n", eval->c_name,
                 api_out_type(e, entry));
@@ -115,7 +116,8 @@ static void print_end_adapter(const Emit *e, const ProgramEntry *entry, Text *ou
         }
     }
     text_printf(out,
-                "%s    memset(&out, 0, sizeof out);\n    (void)%s((const %s *)net, &all, &out);\n",
+                "%s    memset(&out, 0, sizeof out);\n"
+                "    (void)%s((const struct %s *)instance, &all, &out);\n",
                 index == 0 ? "    (void)sums;\n" : "", entry->c_name, e->prefix);
     for (int i = 0; i < entry->entry->out.count; i++) {
         text_printf(out, "    values[%d] = (double)out.%s;\n", i,

@@ -95,7 +95,7 @@ else
     fail "in another program" "$(grep -m 1 error "$scratch/err")"
 fi
 
-for wrong in canar '' canary, none,canary; do
+for wrong in nans canary,nans nans,canary canar '' canary, none,canary; do
     "$MDLC" --checks="$wrong" tests/suites/tiny.mdl -o "$scratch/x.c" 2>"$scratch/err"
     rc=$?
     [ $rc = 2 ] && grep -q 'checks' "$scratch/err" && pass || fail "--checks=$wrong" "status $rc"
