@@ -1,8 +1,8 @@
 #!/bin/sh
 # `make bench`: the time of a training step beside PyTorch, eager and compiled, on this machine.
 #
-# Two nets: digits (batch 128) and 784-512-512-10 (batch 64, AdamW), with 1 and 2 threads for all
-# three. PyTorch comes from the virtual environment MDLC_VENV (default ~/.cache/mdlc-bench), which
+# Four nets: digits (batch 128), 784-512-512-10 (batch 64, AdamW), the update of a DQN (batch 128,
+# Adam) and 4-8096-4 (batch 32, SGD), with 1 and 2 threads for all three. PyTorch comes from the virtual environment MDLC_VENV (default ~/.cache/mdlc-bench), which
 # lies outside of the tree; without it mdlc alone is timed.
 #
 # The limit printed is max(FLOPs / measured multiply-add rate, bytes / measured copy rate), with
@@ -20,22 +20,27 @@ fi
 # shellcheck disable=SC2086
 $CC $EMITTED_FLAGS -D_POSIX_C_SOURCE=200809L tests/bench/limit.c -o "$scratch/limit" || exit 1
 
-build() { # NAME SOURCE BATCH WIDTH
+build() { # NAME SOURCE BATCH WIDTH CLASSES
     upper=$(printf '%s' "$1" | tr '[:lower:]' '[:upper:]')
     "$MDLC" --no-main --prefix "$1" "$2" -o "$scratch/$1.c" -H "$scratch/$1.h" || exit 1
     # shellcheck disable=SC2086
     $CC $EMITTED_FLAGS -D_POSIX_C_SOURCE=200809L -std=gnu11 -I"$scratch" "-DMODEL_HEADER=\"$1.h\"" \
-        "-DMODEL=$1" "-DM(x)=$1_##x" "-DM_MACRO(x)=${upper}_##x" -DBATCH="$3" -DWIDTH="$4" -DCLASSES=10 \
+        "-DMODEL=$1" "-DM(x)=$1_##x" "-DM_MACRO(x)=${upper}_##x" -DBATCH="$3" -DWIDTH="$4" -DCLASSES="$5" \
         tests/bench/step.c "$scratch/$1.c" -lm -o "$scratch/$1" || exit 1
 }
-build digits samples/digits.mdl 128 64
-build mlp tests/bench/mlp.mdl 64 784
+build digits samples/digits.mdl 128 64 10
+build mlp tests/bench/mlp.mdl 64 784 10
+build dqn tests/bench/dqn.mdl 128 10 2
+build wide tests/bench/wide.mdl 32 4 4
 
 echo "net     threads   mdlc us   eager us   compiled us   ratio   limit us (flops, bytes)   of the limit"
-for name in digits mlp; do
+for name in ${NETS:-digits mlp dqn wide}; do
     case $name in
     digits) batch=128 products=$((64 * 128 + 128 * 128 + 128 * 10)) first=$((64 * 128)) params=26122 ;;
     mlp) batch=64 products=$((784 * 512 + 512 * 512 + 512 * 10)) first=$((784 * 512)) params=669706 ;;
+    # The target net runs forward too.
+    dqn) batch=128 products=10728 first=$((480 - 10728)) params=10934 ;;
+    wide) batch=32 products=64768 first=32384 params=72868 ;;
     esac
     for threads in 1 2; do
         OMP_NUM_THREADS=$threads

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times one training step of PyTorch, eager and compiled, between runs of an emitted program.
 
-    torch_bench.py digits|mlp THREADS PROGRAM
+    torch_bench.py digits|mlp|dqn|wide THREADS PROGRAM
 
 PROGRAM prints the median time of a step in microseconds (tests/bench/step.c). The three take turns,
 with pauses so that no thread of one still spins while another is timed. Prints one line:
@@ -45,7 +45,46 @@ class Mlp(nn.Module):
         return self.fc3(torch.relu(self.fc2(torch.relu(self.fc1(x)))))
 
 
+class Chain(nn.Sequential):
+    def __init__(self, *widths):
+        layers = [nn.Linear(widths[0], widths[1])]
+        for i in range(1, len(widths) - 1):
+            layers += [nn.ReLU(), nn.Linear(widths[i], widths[i + 1])]
+        super().__init__(*layers)
+
+
+def small_step(compiled):
+    """The update of a DQN on a batch that is there, or of 4-8096-4."""
+    dqn = case == "dqn"
+    net, target = (Chain(4, 120, 84, 2), Chain(4, 120, 84, 2)) if dqn else (Chain(4, 8096, 4), None)
+    x = torch.rand(128, 10) if dqn else torch.rand(32, 4)
+    act = torch.arange(128)[:, None] % 2
+    optimizer = (torch.optim.Adam(net.parameters(), lr=2.5e-4, fused=True) if dqn
+                 else torch.optim.SGD(net.parameters(), lr=1e-4, fused=True))
+
+    def loss_of(x):
+        if not dqn:
+            return ((net(x) - 1) ** 2).mean()
+        with torch.no_grad():
+            goal = x[:, 8] + 0.99 * (1 - x[:, 9]) * target(x[:, 4:8]).max(1).values
+        return F.mse_loss(net(x[:, :4]).gather(1, act).squeeze(1), goal)
+
+    if compiled:
+        loss_of = torch.compile(loss_of)
+
+    def step():
+        optimizer.zero_grad(set_to_none=True)
+        loss_of(x).backward()
+        optimizer.step()
+
+    for _ in range(30):
+        step()
+    return step
+
+
 def make_step(compiled):
+    if case in ("dqn", "wide"):
+        return small_step(compiled)
     digits = case == "digits"
     net = Digits() if digits else Mlp()
     batch, width = (128, 64) if digits else (64, 784)

@@ -1,0 +1,108 @@
+#!/bin/sh
+# One net in many settings, each a compile of the same source: what a setting adds to the state or the
+# batch is known by hand, the report must say the same, and what a running program has mapped is what
+# the report says, to the byte. LONG=1 runs every setting, else a few.
+set -u
+. tests/lib.sh
+cat >"$scratch/matrix.mdl" <<'END'
+use nn;
+dim B = 128, K = 10;
+const way = 0, fixed = false, clipped = false, parts = 1, averaged = false, drop = 0.0;
+dataset digits {
+    file f = "samples/data/digits.csv";
+    x: f32[64] = f.columns(0..64) / 16;
+    y: u8 in 0..K = f.column(64);
+}
+model net(x: [B, 64]) -> [B, K] {
+    return x |> fc1: linear(128) |> gelu |> dropout(drop) |> fc2: linear(128) |> gelu |> head: linear(K);
+}
+state avg = net;
+train fit of net on digits[B] {
+    loss mean(cross_entropy(net(x), y));
+    when way == 0 { optimizer sgd(lr = 0.1); }
+    when way == 1 { optimizer sgd(lr = 0.1, momentum = 0.9); }
+    when way == 2 { optimizer adamw(lr = 1e-3); }
+    when way == 3 { optimizer adamw(lr = 1e-3, amsgrad = true); }
+    when way == 4 { optimizer rmsprop(lr = 1e-3, centered = true, momentum = 0.9); }
+    when way == 5 { optimizer adagrad(lr = 1e-2); }
+    when way == 6 { optimizer lion(lr = 1e-4); }
+    when way == 7 { optimizer lamb(lr = 1e-3); }
+    when way == 8 { optimizer lars(lr = 1e-2); }
+    when way == 9 { optimizer muon(lr = 1e-2) on rank >= 2; optimizer sgd(lr = 1e-2); }
+    when way == 10 { optimizer adafactor(lr = 1e-2); }
+    when fixed { freeze net.fc1; }
+    when clipped { clip norm(1.0); }
+    when averaged { ema avg = 0.99; }
+    when parts > 1 { accumulate parts; }
+    steps 1_000_000;
+}
+END
+
+# bytes NAME: of the line of regions of the report in hand.
+bytes() { sed -n 's/.*"regions".*"'"$1"'":\([0-9]*\).*/\1/p' "$scratch/report"; }
+
+# The writable mapping between two that nothing may touch is the program's memory.
+mapped() { # PID
+    awk '{ split($1, at, "-"); pair[NR] = at[1] " " at[2]; kind[NR] = $2 }
+        END {
+            for (i = 2; i < NR; i++)
+                if (kind[i - 1] ~ /^---p/ && kind[i] ~ /^rw-p/ && kind[i + 1] ~ /^---p/) print pair[i]
+        }' "/proc/$1/maps"
+}
+
+# setting NAME STATE IO OPTION...: bytes that it adds to the state and the batch of plain SGD.
+setting() {
+    name=$1 state=$2 io=$3
+    shift 3
+    "$MDLC" report --format=json "$@" "$scratch/matrix.mdl" >"$scratch/report" || { fail "$name" "does not compile"; return; }
+    if [ "$name" = plain ]; then
+        plain_state=$(bytes state) plain_io=$(bytes io) plain_params=$(bytes params)
+    fi
+    [ "$(bytes state)" = $((plain_state + state)) ] && pass || fail "$name" "state $(bytes state), not $((plain_state + state))"
+    [ "$(bytes io)" = $((plain_io + io)) ] && pass || fail "$name" "batch $(bytes io), not $((plain_io + io))"
+    [ "$(bytes total)" = $(($(bytes params) + $(bytes state) + $(bytes io) + $(bytes arena))) ] &&
+        [ "$(bytes params)" = "$plain_params" ] && pass || fail "$name" "the sum"
+    case "$name ${LONG:-0}" in plain*|"adamw 0"|"accumulate 4 0"|*" 1") ;; *) return ;; esac
+    [ -r /proc/self/maps ] || { skip "$name, measured" "no /proc here"; return; }
+    "$MDLC" "$@" "$scratch/matrix.mdl" -o "$scratch/matrix.c" && $CC -O0 "$scratch/matrix.c" -lm -o "$scratch/matrix" ||
+        { fail "$name" "does not build"; return; }
+    "$scratch/matrix" --log json --log-every 1 --threads 1 >"$scratch/log" 2>&1 </dev/null &
+    pid=$!
+    tries=0
+    until grep -q '"event":"step"' "$scratch/log" || [ $tries -ge 200 ]; do
+        sleep 0.05
+        tries=$((tries + 1))
+    done
+    mapped $pid >"$scratch/maps"
+    kill $pid 2>/dev/null
+    wait $pid 2>/dev/null
+    page=$(getconf PAGESIZE)
+    want=$(((($(bytes total) + page - 1) / page) * page))
+    while read -r from to; do
+        [ $((0x$to - 0x$from)) = $want ] && echo found
+    done <"$scratch/maps" | grep -q found && pass || fail "$name" "no mapping of $want bytes: $(cat "$scratch/maps")"
+}
+
+# All parameters, each from a multiple of 64 bytes on; the matrices among them.
+all=$((32768 + 512 + 65536 + 512 + 5120 + 64)) matrices=$((32768 + 65536 + 5120))
+batch=$((128 * 64 * 4 + 128))
+setting plain 0 0
+setting momentum $all 0 -D way=1
+setting adamw $((2 * all)) 0 -D way=2
+setting amsgrad $((3 * all)) 0 -D way=3
+setting rmsprop $((3 * all)) 0 -D way=4
+setting adagrad $all 0 -D way=5
+setting lion $all 0 -D way=6
+setting lamb $((2 * all)) 0 -D way=7
+setting lars $all 0 -D way=8
+setting muon $matrices 0 -D way=9
+# A row and a column for a matrix, all of a vector.
+setting adafactor $((512 + 256 + 512 + 512 + 64 + 512 + 512 + 512 + 64)) 0 -D way=10
+setting frozen $((2 * (all - 32768 - 512))) 0 -D way=2 -D fixed=true
+setting clipped $((2 * all)) 64 -D way=2 -D clipped=true
+# The second set is kept where it is used.
+setting averaged $((3 * all)) 0 -D way=2 -D averaged=true
+setting "accumulate 2" $((2 * all)) $batch -D way=2 -D parts=2
+setting "accumulate 4" $((2 * all)) $((3 * batch)) -D way=2 -D parts=4
+setting dropout $((2 * all)) 0 -D way=2 -D drop=0.1
+summary matrix
