@@ -19,6 +19,22 @@ Upstream derive_upstream(Elab *e, Node *value) {
     return u;
 }
 
+bool derive_used(Elab *e, const Node *value) {
+    const Region *region = value->region;
+    bool *mark = ARENA_ARRAY(e->scratch, bool, (int)value->id + 1);
+    mark[value->id] = true;
+    for (int i = (int)value->id; i >= 0; i--) {
+        const Node *node = region->node.at[i];
+        if (mark[i] && node->op == OP_GRAD) {
+            return true;
+        }
+        for (int k = 0; mark[i] && k < node->nin; k++) {
+            mark[node->in[k]->id] = true;
+        }
+    }
+    return false;
+}
+
 bool upstream_has(Elab *e, const Upstream *u, Node *point) {
     if (u->region != point->region) {
         Region *before = graph_enter(e->g, u->region);
@@ -46,6 +62,10 @@ const Value *derive_call(Elab *e, const char *name, const Value *const *v, int n
         if (!stop && !floats) {
             return elab_error(e, loc, 451, "'%s' needs float tensors, found %s", name,
                               value_text(e->arena, v[i]));
+        }
+        if (v[i]->kind == V_TENSOR && v[i]->end && !stop) {
+            /* Known when all batches were seen: a metric of it is one of steps alone. */
+            return &value_poison;
         }
         if (!elab_plain(e, loc, v[i])) {
             return &value_poison;

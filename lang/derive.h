@@ -6,6 +6,8 @@
 
 const Value *derive_call(Elab *e, const char *name, const Value *const *v, int n, Loc loc);
 /* The nodes of a value's region to which a derivative flows back from it. */
+/* Is the value made of a derivative? */
+bool derive_used(Elab *e, const Node *value);
 typedef struct {
     Region *region;
     int count;

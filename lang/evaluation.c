@@ -193,7 +193,17 @@ void evaluation_entry(Elab *e, const Ast *ast, Entry *train) {
         scope->entry->rows_slot = ev.rows;
         stmt_block(e, ast->kid[4]);
         end_out(e, OUT_LOSS, "loss", t.loss, t.loss_loc);
+        if (t.loss && !elab_ok(t.loss) && e->errors == errors) {
+            elab_error(e, t.loss_loc, 499,
+                       "the loss of '%s' takes a derivative of a fold over the batch, which an "
+                       "evaluation over several batches does not have",
+                       ast->name);
+            diag_hint(&e->c->diag, "vjp(v, x, u) of a value of each row");
+        }
         for (int i = 0; i < t.metric.count; i++) {
+            if (t.metric.at[i].derived) {
+                continue;
+            }
             end_out(e, OUT_METRIC, t.metric.at[i].name, t.metric.at[i].value, t.metric.at[i].loc);
         }
     }

@@ -112,6 +112,17 @@ static void loss_clause(Elab *e, Training *t, const Ast *clause) {
     }
 }
 
+/* The keys that a line of the log has beside its metrics. */
+static bool is_key(const char *name) {
+    static const char *const keys[] = {"event", "entry", "step", "epoch", "metrics"};
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++) {
+        if (str_eq(keys[i], name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void metric_clause(Elab *e, Training *t, const Ast *clause) {
     const Ast *args = clause->kid[0];
     for (int i = 0; args && i < args->nkid; i++) {
@@ -136,7 +147,13 @@ static void metric_clause(Elab *e, Training *t, const Ast *clause) {
             elab_error(e, arg->loc, 520, "metric '%s' is defined twice", arg->name);
             continue;
         }
-        Metric m = {arg->name, train_scalar(e, arg->kid[0], "a metric"), arg->loc};
+        Metric m = {arg->name, train_scalar(e, arg->kid[0], "a metric"), arg->loc, false};
+        m.derived = elab_ok(m.value) && derive_used(e, m.value->node);
+        if (m.derived && is_key(m.name)) {
+            elab_error(e, arg->loc, 498,
+                       "'%s' is a word of the log of steps; give the metric another name", m.name);
+            continue;
+        }
         VEC_PUSH(e->arena, &t->metric, m);
         if (!scope_find_here(e->scope, m.name)) {
             scope_add(e->scratch, e->scope, m.name, m.loc, BIND_VALUE, m.value);
@@ -452,7 +469,7 @@ static void clip(Elab *e, Training *t) {
 static void outputs(Elab *e, Training *t) {
     entry_out(e, OUT_LOSS, "loss", NULL, t->loss->node, t->loss_loc);
     for (int i = 0; i < t->metric.count; i++) {
-        if (elab_ok(t->metric.at[i].value)) {
+        if (elab_ok(t->metric.at[i].value) && !t->metric.at[i].derived) {
             entry_out(e, OUT_METRIC, t->metric.at[i].name, NULL, t->metric.at[i].value->node,
                       t->metric.at[i].loc);
         }
@@ -462,6 +479,12 @@ static void outputs(Elab *e, Training *t) {
     }
     if (t->rate && elab_ok(t->rate)) {
         entry_out(e, OUT_RESULT, "lr", NULL, t->rate->node, t->loss_loc);
+    }
+    for (int i = 0; i < t->metric.count; i++) {
+        if (elab_ok(t->metric.at[i].value) && t->metric.at[i].derived) {
+            entry_out(e, OUT_RESULT, t->metric.at[i].name, NULL, t->metric.at[i].value->node,
+                      t->metric.at[i].loc);
+        }
     }
     for (int i = 0; i < t->update.count; i++) {
         const Update *u = &t->update.at[i];

@@ -8,6 +8,7 @@ typedef struct {
     const char *name;
     const Value *value;
     Loc loc;
+    bool derived; /* made of a derivative: reported of steps, not of evaluations */
 } Metric;
 
 typedef struct {

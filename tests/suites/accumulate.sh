@@ -47,6 +47,8 @@ pair torch 1e-5
 pair normed 1e-4 # ten updates through statistics of 4 rows
 # What is done once an update.
 [ "$(grep -c '"once":0}' "$scratch/parts_mean.log")" -ge 10 ] && pass || fail "once an update" "$(tail -n 1 "$scratch/parts_mean.log")"
+[ "$(grep -c '"slope":[0-9]' "$scratch/whole_mean.log")" = 10 ] && ! grep '"event":"eval"' "$scratch/whole_mean.log" | grep -q slope &&
+    pass || fail "a metric of a gradient" "$(tail -n 2 "$scratch/whole_mean.log")"
 # It makes a difference which of the two rules holds.
 if "$BUILD/tests/tools/stdiff" "$scratch/parts_torch.st" "$scratch/parts_ratio.st" 1e-3 >/dev/null; then
     fail "a pair that cannot differ"
