@@ -26,7 +26,7 @@ train fit(beta: real = 0.5) of net on digits[B] {
     epochs 3;
 }
 END
-if "$MDLC" "$scratch/metrics.mdl" -o "$scratch/metrics.c" && emitted "$scratch/metrics.c" "$scratch/metrics" &&
+if "$MDLC" "$scratch/metrics.mdl" -o "$scratch/metrics.c" && emitted "$scratch/metrics.c" "$scratch/metrics" -O0 &&
     "$scratch/metrics" --log json --log-every 12 >"$scratch/log"; then
     pass
 else
@@ -71,7 +71,7 @@ train fit of net on digits[B] {
     steps 1;
 }
 END
-if "$MDLC" "$scratch/few.mdl" -o "$scratch/few.c" && emitted "$scratch/few.c" "$scratch/few"; then
+if "$MDLC" "$scratch/few.mdl" -o "$scratch/few.c" && emitted "$scratch/few.c" "$scratch/few" -O0; then
     "$scratch/few" --log json --log-every 1 --steps 56 >"$scratch/few.log"
     grep '"event":"step"' "$scratch/few.log" | sed -n 's/.*"acc":\([0-9.e+-]*\).*/\1/p' >"$scratch/acc"
     steps=$(awk '{ s += $1; n++ } END { if (n) print s / n }' "$scratch/acc")
@@ -119,8 +119,8 @@ train fit of net on digits[B] {
     steps 1;
 }
 END
-if "$MDLC" "$scratch/library.mdl" -o "$scratch/library.c" && emitted "$scratch/library.c" "$scratch/library" -O1 &&
-    "$MDLC" -D B=1797 "$scratch/library.mdl" -o "$scratch/whole.c" && emitted "$scratch/whole.c" "$scratch/whole" -O1; then
+if "$MDLC" "$scratch/library.mdl" -o "$scratch/library.c" && emitted "$scratch/library.c" "$scratch/library" -O0 &&
+    "$MDLC" -D B=1797 "$scratch/library.mdl" -o "$scratch/whole.c" && emitted "$scratch/whole.c" "$scratch/whole" -O0; then
     eval_library=$("$scratch/library" --log json | grep '"event":"eval"')
     whole=$("$scratch/whole" --log json | grep '"event":"step"')
     for name in loss $(sed -n 's/^    metric \([a-z0-9]*\) = .*/\1/p' "$scratch/library.mdl"); do

@@ -34,7 +34,7 @@ ends() {
 }
 
 for checks in none nan nan,canary; do
-    "$MDLC" --checks=$checks $model -o "$scratch/trace.c" && $CC -O1 -fopenmp "$scratch/trace.c" -lm -o "$scratch/$checks" ||
+    "$MDLC" --checks=$checks $model -o "$scratch/trace.c" && $CC -O0 -fopenmp "$scratch/trace.c" -lm -o "$scratch/$checks" ||
         { fail "$checks" "does not build"; continue; }
     ends $checks forward x "the first NaN came from trace.mdl:"
     ends $checks overflow x "the loss of 'overflow' became infinite in step 1; nothing was saved; the first infinity came from trace.mdl:"
@@ -64,7 +64,7 @@ ends nan update x "in step 1; nothing was saved; the first NaN came from"
 
 # A host asks for the place; the weights are as they were unless the optimizer made it.
 "$MDLC" --checks=nan --no-main $model -o "$scratch/trace.c" -H "$scratch/trace.h" &&
-    $CC -O1 -Wall -Wextra -Werror -I. -I"$scratch" tests/suites/trace.c "$scratch/trace.c" -lm -o "$scratch/host" 2>"$scratch/err" ||
+    $CC -O0 -Wall -Wextra -Werror -I. -I"$scratch" tests/suites/trace.c "$scratch/trace.c" -lm -o "$scratch/host" 2>"$scratch/err" ||
     fail host "$(head -n 1 "$scratch/err")"
 check "host" "$scratch/host"
 "$scratch/host" >"$scratch/out" 2>&1
