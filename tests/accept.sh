@@ -57,6 +57,16 @@ for name in digits residual chars; do
     [ "$(number "$line" peak_over_process_bytes)" -le "$(number "$line" bound_bytes)" ] && pass || fail "$name: the peak is above the bound"
 done
 
+# A hundred thousand steps, evaluated a thousand times, saved a hundred times in three ways.
+if build_sample digits; then
+    "$scratch/digits" --steps 100000 --eval-every 100 --save "$scratch/out.safetensors" --save-every 1000 --best "$scratch/best.safetensors" \
+        --checkpoint "$scratch/out.checkpoint" --log json --log csv="$scratch/out.csv" >"$scratch/log" || fail "digits: 10^5 steps" "exit status $?"
+    line=$(end_line "$scratch/log")
+    echo "digits: $(number "$line" steps) steps, $(number "$line" seconds) s, bound $(number "$line" bound_bytes) B," \
+        "peak $(number "$line" peak_over_process_bytes) B, pages added $(number "$line" resident_growth_pages)"
+    [ "$(number "$line" steps)" = 100000 ] && [ "$(number "$line" resident_growth_pages)" = 0 ] && pass || fail "digits: 10^5 steps" "resident memory grew"
+fi
+
 # Every sample with every compiler and machine that is here.
 WIDE=1 sh tests/suites/compilers.sh >"$scratch/log"
 cat "$scratch/log"
@@ -66,8 +76,9 @@ tail -n 1 "$scratch/log" | grep -q ' 0 failed, ' && pass || fail "compilers"
 SEED=2 KILLS=500 sh tests/suites/hostile.sh >"$scratch/hostile.log"
 tail -n 1 "$scratch/hostile.log"
 tail -n 1 "$scratch/hostile.log" | grep -q ' 0 failed, ' && pass || fail hostile "$(grep FAIL "$scratch/hostile.log" | head -n 3)"
-# The long forms of suites: what a step allocates and maps, every build, Valgrind.
-for suite in memory builds valgrind; do
+# The long forms of suites: what a step allocates and maps, every build, Valgrind, stops and kills of
+# runs, a million calls, a file of 2 GiB, every setting.
+for suite in memory builds valgrind resume feedback data phase matrix; do
     LONG=1 sh tests/suites/$suite.sh >"$scratch/log" 2>&1 && pass || fail "$suite, long"
     cat "$scratch/log"
 done
