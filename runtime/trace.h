@@ -41,30 +41,22 @@ MD_COLD void md_trace_note(uint32_t *notes, int place, int nan, int inf) {
     at[1] = inf && at[1] == 0 ? notes[0] : at[1];
 }
 
-/* Rows of `length` numbers, `stride` apart. */
-MD_COLD void md_trace_f32(uint32_t *notes, int place, const float *x, int64_t rows, int64_t length,
-                          int64_t stride) {
-    int nan = 0, inf = 0;
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t i = 0; i < length; i++) {
-            nan |= isnan(x[r * stride + i]) != 0;
-            inf |= isinf(x[r * stride + i]) != 0;
-        }
+/* Looks at rows of `length` numbers, `stride` apart. */
+#define MD_TRACE_ROWS(name, type)                                                                  \
+    MD_COLD void name(uint32_t *notes, int place, const type *x, int64_t rows, int64_t length,     \
+                      int64_t stride) {                                                            \
+        int nan = 0, inf = 0;                                                                      \
+        for (int64_t r = 0; r < rows; r++) {                                                       \
+            for (int64_t i = 0; i < length; i++) {                                                 \
+                nan |= isnan(x[r * stride + i]) != 0;                                              \
+                inf |= isinf(x[r * stride + i]) != 0;                                              \
+            }                                                                                      \
+        }                                                                                          \
+        md_trace_note(notes, place, nan, inf);                                                     \
     }
-    md_trace_note(notes, place, nan, inf);
-}
-
-MD_COLD void md_trace_f64(uint32_t *notes, int place, const double *x, int64_t rows, int64_t length,
-                          int64_t stride) {
-    int nan = 0, inf = 0;
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t i = 0; i < length; i++) {
-            nan |= isnan(x[r * stride + i]) != 0;
-            inf |= isinf(x[r * stride + i]) != 0;
-        }
-    }
-    md_trace_note(notes, place, nan, inf);
-}
+MD_TRACE_ROWS(md_trace_f32, float)
+MD_TRACE_ROWS(md_trace_f64, double)
+#undef MD_TRACE_ROWS
 
 /* The earliest place that place `start` was computed from and that holds a NaN (kind 0) or an
  * infinity (kind 1); -1: none. Leaves its way in the top bits of the notes. */

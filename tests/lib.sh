@@ -36,6 +36,20 @@ check() {
     fi
 }
 
+# exits NAME STATUS PATTERN COMMAND...: the command ends with the status, and what it wrote to
+# $scratch/err holds the pattern.
+exits() {
+    exits_name=$1 exits_want=$2 exits_text=$3
+    shift 3
+    "$@"
+    exits_rc=$?
+    if [ $exits_rc -ne "$exits_want" ]; then
+        fail "$exits_name" "status $exits_rc, not $exits_want: $(cat "$scratch/err")"
+    else
+        grep -q "$exits_text" "$scratch/err" && pass || fail "$exits_name" "$(cat "$scratch/err")"
+    fi
+}
+
 # same NAME EXPECTED ACTUAL: two files with the same bytes.
 same() {
     if cmp -s "$2" "$3"; then

@@ -23,17 +23,6 @@ extra="--in shift=$scratch/shift.npy --set gain=0.5"
 run() { "$program" --log none $extra "$@" 2>"$scratch/err"; }
 fed() { "$program" g --log none $extra "$@" 2>"$scratch/err"; }
 alone() { "$program" "$@" --log none 2>"$scratch/err"; }
-says() { # NAME STATUS PATTERN COMMAND...
-    says_name=$1 says_want=$2 says_text=$3
-    shift 3
-    "$@"
-    says_rc=$?
-    if [ $says_rc -ne "$says_want" ]; then
-        fail "$says_name" "status $says_rc, not $says_want: $(cat "$scratch/err")"
-    else
-        grep -q "$says_text" "$scratch/err" && pass || fail "$says_name" "$(cat "$scratch/err")"
-    fi
-}
 
 # The same updates by name, in the order written.
 run --steps 4 --steps tune=5 --seed 7 --checkpoint "$scratch/whole" --save "$scratch/whole.w" && pass || fail "whole run" "$(cat "$scratch/err")"
@@ -123,24 +112,24 @@ run --steps 2 --steps tune=1 --seed 7 --set lr=0.03 --set g.lr=0.02 --save "$scr
 cmp -s "$scratch/a" "$scratch/b" && fail "--set g.lr" "does nothing" || pass
 cp samples/data/diabetes.csv "$scratch/sick.csv"
 run --steps 2 --steps tune=1 --seed 7 --set lr=0.02 --data sick.f="$scratch/sick.csv" --save "$scratch/b" && same "--data SET.FILE" "$scratch/a" "$scratch/b"
-says "--data of one set" 1 "none.csv" run --steps 2 --data sick.f="$scratch/none.csv"
-says "--data of no set" 2 "no such name; there are: f digits f sick" run --steps 2 --data sack.f=x
-says "no such train" 2 "no such name; there are: d g tune" run --steps e=2
-says "no number" 2 "whole number from 1 up" run --steps d=
-says "turns of other lengths" 2 "'d' and 'g' take turns, but one is to make 2 updates and the other 3" run --steps d=2 --steps g=3
-says "epochs of other lengths" 2 "take turns, but one is to make 44 updates and the other 14" run --epochs 1
-says "steps and epochs of one" 2 "exclude each other" run --steps d=2 --epochs d=2
-says "no length" 2 "'d' does not say how long" run
-says "a name of another train" 2 "no such name" alone d --steps 1 --set gain=1
-says "an input that is missing" 2 "'g' needs input 'gain'" alone --steps 2
-says "turns that were left out" 1 "'d' has made 1 updates and 'g' 0, but they take turns" sh -c "\"$program\" d --steps 1 --checkpoint \"$scratch/out\" --log none && \"$program\" --log none $extra --steps 4 --resume \"$scratch/out\" 2>\"$scratch/err\""
-says "a phase that was left early" 2 "'g' has made 4 of 6 updates, but 'tune' behind it has begun; --steps g=N" run --steps 6 --resume "$scratch/second"
-says "weights" 1 "not a checkpoint of 'd'" run --steps 6 --resume "$scratch/whole.w"
-says "d diverges" 4 "of 'd' became .* nothing was saved" run --steps 50 --set d.lr=1e38
-says "g diverges" 4 "of 'g' became .*holds the weights of step [0-9]* of 'g'" run --steps 50 --set g.lr=1e38 --save "$scratch/x" --save-every 1
+exits "--data of one set" 1 "none.csv" run --steps 2 --data sick.f="$scratch/none.csv"
+exits "--data of no set" 2 "no such name; there are: f digits f sick" run --steps 2 --data sack.f=x
+exits "no such train" 2 "no such name; there are: d g tune" run --steps e=2
+exits "no number" 2 "whole number from 1 up" run --steps d=
+exits "turns of other lengths" 2 "'d' and 'g' take turns, but one is to make 2 updates and the other 3" run --steps d=2 --steps g=3
+exits "epochs of other lengths" 2 "take turns, but one is to make 44 updates and the other 14" run --epochs 1
+exits "steps and epochs of one" 2 "exclude each other" run --steps d=2 --epochs d=2
+exits "no length" 2 "'d' does not say how long" run
+exits "a name of another train" 2 "no such name" alone d --steps 1 --set gain=1
+exits "an input that is missing" 2 "'g' needs input 'gain'" alone --steps 2
+exits "turns that were left out" 1 "'d' has made 1 updates and 'g' 0, but they take turns" sh -c "\"$program\" d --steps 1 --checkpoint \"$scratch/out\" --log none && \"$program\" --log none $extra --steps 4 --resume \"$scratch/out\" 2>\"$scratch/err\""
+exits "a phase that was left early" 2 "'g' has made 4 of 6 updates, but 'tune' behind it has begun; --steps g=N" run --steps 6 --resume "$scratch/second"
+exits "weights" 1 "not a checkpoint of 'd'" run --steps 6 --resume "$scratch/whole.w"
+exits "d diverges" 4 "of 'd' became .* nothing was saved" run --steps 50 --set d.lr=1e38
+exits "g diverges" 4 "of 'g' became .*holds the weights of step [0-9]* of 'g'" run --steps 50 --set g.lr=1e38 --save "$scratch/x" --save-every 1
 "$program" --help | grep -q '^  without a word  *d, g then tune$' && pass || fail "--help" "does not say what a run is"
-says "the best of which train" 2 "'d' and 'g' both have 'loss'" run --steps 4 --eval-every 2 --best "$scratch/x"
-says "an early end of an early phase" 2 "'d' is not of the last phase" run --steps 4 --eval-every 2 --monitor min:d.loss --patience 2
+exits "the best of which train" 2 "'d' and 'g' both have 'loss'" run --steps 4 --eval-every 2 --best "$scratch/x"
+exits "an early end of an early phase" 2 "'d' is not of the last phase" run --steps 4 --eval-every 2 --monitor min:d.loss --patience 2
 run --steps 4 --seed 7 --eval-every 2 --monitor min:tune.loss --best "$scratch/x" --save "$scratch/y" && pass || fail "best of a phase" "$(cat "$scratch/err")"
 
 # The sample: an update of one train changes every tensor of its own network and no byte of the other.

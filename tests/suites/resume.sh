@@ -58,17 +58,6 @@ done
 [ "$(find "$scratch" -name 'part*' | wc -l)" -le 2 ] && pass || fail "killed" "files are left behind"
 
 # Damage.
-says() { # NAME STATUS PATTERN COMMAND...
-    says_name=$1 says_want=$2 says_text=$3
-    shift 3
-    "$@"
-    says_rc=$?
-    if [ $says_rc -ne "$says_want" ]; then
-        fail "$says_name" "status $says_rc, not $says_want: $(cat "$scratch/err")"
-    else
-        grep -q "$says_text" "$scratch/err" && pass || fail "$says_name" "$(cat "$scratch/err")"
-    fi
-}
 rm -f "$scratch"/part*
 fit --steps 10 --seed 5 --checkpoint "$scratch/part" && fit --steps 20 --resume "$scratch/part" --checkpoint "$scratch/part"
 cp "$scratch/part" "$scratch/good"
@@ -79,24 +68,24 @@ for at in $(numbers 4 $((size - 5000))); do
     byte=$(od -An -tu1 -j $((4000 + at)) -N1 "$scratch/good")
     # shellcheck disable=SC2059
     printf "\\$(printf %o $(((byte ^ 4) & 255)))" | dd of="$scratch/part" bs=1 seek=$((4000 + at)) conv=notrunc 2>/dev/null
-    says "a bit turned at $((4000 + at))" 0 "going on from .*part.old', step 10" fit --steps 40 --resume "$scratch/part" --save "$scratch/part.w"
+    exits "a bit turned at $((4000 + at))" 0 "going on from .*part.old', step 10" fit --steps 40 --resume "$scratch/part" --save "$scratch/part.w"
     same "a bit turned" "$scratch/whole.w" "$scratch/part.w"
 done
 head -c 3000 "$scratch/good" >"$scratch/part"
-says "cut" 0 "going on from .*part.old', step 10" fit --steps 12 --resume "$scratch/part"
+exits "cut" 0 "going on from .*part.old', step 10" fit --steps 12 --resume "$scratch/part"
 rm "$scratch/part"
-says "missing" 0 "going on from .*part.old', step 10" fit --steps 12 --resume "$scratch/part"
+exits "missing" 0 "going on from .*part.old', step 10" fit --steps 12 --resume "$scratch/part"
 head -c 3000 "$scratch/good" >"$scratch/part"
 cp "$scratch/part" "$scratch/part.old"
-says "both damaged" 1 "does not help either" fit --steps 12 --resume "$scratch/part"
-says "weights" 1 "not a checkpoint" fit --steps 12 --resume "$scratch/whole.w"
-says "with --seed" 2 "goes on with" fit --steps 12 --resume "$scratch/good" --seed 3
-says "no folder" 1 "cannot write" fit --steps 12 --checkpoint "$scratch/none/x"
-says "a table that does not fit" 1 "cannot write '/dev/full'" fit --steps 12 --log csv=/dev/full
+exits "both damaged" 1 "does not help either" fit --steps 12 --resume "$scratch/part"
+exits "weights" 1 "not a checkpoint" fit --steps 12 --resume "$scratch/whole.w"
+exits "with --seed" 2 "goes on with" fit --steps 12 --resume "$scratch/good" --seed 3
+exits "no folder" 1 "cannot write" fit --steps 12 --checkpoint "$scratch/none/x"
+exits "a table that does not fit" 1 "cannot write '/dev/full'" fit --steps 12 --log csv=/dev/full
 cp "$scratch/whole.csv" "$scratch/kept.csv"
-says "a table of a run that cannot begin" 1 "cannot\|No such" fit --steps 12 --load "$scratch/none" --log csv="$scratch/kept.csv"
+exits "a table of a run that cannot begin" 1 "cannot\|No such" fit --steps 12 --load "$scratch/none" --log csv="$scratch/kept.csv"
 same "a table of a run that cannot begin" "$scratch/whole.csv" "$scratch/kept.csv"
-says "a table in no folder" 1 "cannot write" fit --steps 12 --log csv="$scratch/none/x"
+exits "a table in no folder" 1 "cannot write" fit --steps 12 --log csv="$scratch/none/x"
 cp "$scratch/good" "$scratch/part"
 check "nothing left to do" fit --steps 5 --resume "$scratch/part" --save "$scratch/part.w"
 # A checkpoint is a weights file too.
@@ -137,11 +126,11 @@ least=$(sort -g -k 2 "$scratch/evals" | head -n 1 | cut -d' ' -f1)
 [ "$(number "$(grep '"event":"end"' "$scratch/log")" best_step)" = "$least" ] && pass || fail "the least loss" "is not at $least"
 LC_ALL=C sed 's/\("mdlc.note":"+fit.acc [0-9.]* [0-9]*\) 3"/\1 0"/' "$scratch/part" >"$scratch/turned"
 cmp -s "$scratch/turned" "$scratch/part" && fail "note" "is not there" || pass
-says "a note that was changed" 1 "its checksum is another one" fit --steps 60 --resume "$scratch/turned"
-says "no evaluation" 2 "compare evaluations: --eval-every N" fit --steps 5 --best "$scratch/x"
-says "which way" 2 "say what is better, max:acc or min:acc" fit --steps 5 --eval-every 2 --best "$scratch/x" --monitor acc
-says "no such metric" 2 "no evaluation over held-out rows has 'f1'" fit --steps 5 --eval-every 2 --best "$scratch/x" --monitor max:f1
-says "nothing to monitor for" 2 "says what --best" fit --steps 5 --monitor max:acc
-says "one file for both" 2 "two files" fit --steps 5 --eval-every 2 --best "$scratch/x" --save "$scratch/x"
-says "best in no folder" 1 "cannot write" fit --steps 5 --eval-every 2 --best "$scratch/none/x"
+exits "a note that was changed" 1 "its checksum is another one" fit --steps 60 --resume "$scratch/turned"
+exits "no evaluation" 2 "compare evaluations: --eval-every N" fit --steps 5 --best "$scratch/x"
+exits "which way" 2 "say what is better, max:acc or min:acc" fit --steps 5 --eval-every 2 --best "$scratch/x" --monitor acc
+exits "no such metric" 2 "no evaluation over held-out rows has 'f1'" fit --steps 5 --eval-every 2 --best "$scratch/x" --monitor max:f1
+exits "nothing to monitor for" 2 "says what --best" fit --steps 5 --monitor max:acc
+exits "one file for both" 2 "two files" fit --steps 5 --eval-every 2 --best "$scratch/x" --save "$scratch/x"
+exits "best in no folder" 1 "cannot write" fit --steps 5 --eval-every 2 --best "$scratch/none/x"
 summary resume
