@@ -250,43 +250,28 @@ MD_FN int64_t md_convert(void *to, md_dtype to_type, const void *from, md_dtype 
 }
 
 /* Are all of these inside? Tokens come in millions, so these are loops that vectorise. */
-MD_FN int md_bytes_inside(const unsigned char *at, int64_t count, int64_t lo, int64_t hi) {
-    unsigned char least = 255, most = 0;
-    for (int64_t i = 0; i < count; i++) {
-        least = at[i] < least ? at[i] : least;
-        most = at[i] > most ? at[i] : most;
+#define MD_INSIDE(name, type, smallest, largest)                                                   \
+    MD_FN int name(const unsigned char *at, int64_t count, int64_t lo, int64_t hi) {               \
+        type least = largest, most = smallest;                                                     \
+        for (int64_t i = 0; i < count; i++) {                                                      \
+            type one;                                                                              \
+            memcpy(&one, at + (int64_t)sizeof one * i, sizeof one);                                \
+            least = one < least ? one : least;                                                     \
+            most = one > most ? one : most;                                                        \
+        }                                                                                          \
+        return least >= lo && most < hi;                                                           \
     }
-    return least >= lo && most < hi;
-}
-
-MD_FN int md_u16_inside(const unsigned char *at, int64_t count, int64_t lo, int64_t hi) {
-    uint16_t least = UINT16_MAX, most = 0;
-    for (int64_t i = 0; i < count; i++) {
-        uint16_t one;
-        memcpy(&one, at + 2 * i, sizeof one);
-        least = one < least ? one : least;
-        most = one > most ? one : most;
-    }
-    return least >= lo && most < hi;
-}
-
-MD_FN int md_i32_inside(const unsigned char *at, int64_t count, int64_t lo, int64_t hi) {
-    int32_t least = INT32_MAX, most = INT32_MIN;
-    for (int64_t i = 0; i < count; i++) {
-        int32_t one;
-        memcpy(&one, at + 4 * i, sizeof one);
-        least = one < least ? one : least;
-        most = one > most ? one : most;
-    }
-    return least >= lo && most < hi;
-}
+MD_INSIDE(md_u8_inside, uint8_t, 0, UINT8_MAX)
+MD_INSIDE(md_u16_inside, uint16_t, 0, UINT16_MAX)
+MD_INSIDE(md_i32_inside, int32_t, INT32_MIN, INT32_MAX)
+#undef MD_INSIDE
 
 /* The first element that is outside lo..hi (hi excluded), or -1. */
 MD_FN int64_t md_out_of_range(const void *data, md_dtype type, int swap, int64_t count, int64_t lo,
                               int64_t hi) {
     const unsigned char *at = (const unsigned char *)data;
     size_t width = md_dtype_bytes(type);
-    if ((type == MD_U8 && md_bytes_inside(at, count, lo, hi)) ||
+    if ((type == MD_U8 && md_u8_inside(at, count, lo, hi)) ||
         (type == MD_U16 && !swap && md_u16_inside(at, count, lo, hi)) ||
         (type == MD_I32 && !swap && md_i32_inside(at, count, lo, hi))) {
         return -1;
