@@ -34,12 +34,28 @@ units() {
              /test_share$/ { $2 = 4 } /test_(lower|random)$/ { $2 = 5 }
              { print $2 + 0, $1 } END { print 2, "cases"; print 2, "structure" }' | sort -n | cut -d ' ' -f 2
 }
-suites() { # FILE
+quick_suites() { # FILE
     units | grep -vE 'test_(random|lower)$'
-    [ "$QUICK" = 0 ] || return
+    case $1 in lang/*) echo errors ;; esac
+}
+# Sanitizers and arenas of one block a chunk see what reads beside an array.
+slow_suites() {
+    echo flavours
     units | grep -E 'test_(random|lower)$'
-    case $1 in lang/*) echo errors ;; *) printf 'threads\nbounds\n' ;; esac
-    printf 'gradients\nsamples\nparity\n'
+}
+# These build and run emitted programs. The same text behaves as it did before.
+emitted_suites() {
+    printf 'threads\nbounds\ngradients\nsamples\nparity\n'
+}
+digest() {
+    for options in --stats "--no-main --precision=f64"; do
+        for file in samples/*.mdl tests/library/*.mdl tests/parity/*.mdl tests/bench/*.mdl tests/suites/*.mdl tests/cases/*/*.mdl tests/unit/programs/*.mdl; do
+            # shellcheck disable=SC2046,SC2086
+            timeout -k 5 30 build/mdlc $options $(sed -n 's|^// args: *||p' "$file") "$file" -o build/digest.c 2>&1
+            cat build/digest.c 2>/dev/null
+            rm -f build/digest.c
+        done
+    done | cksum
 }
 
 tools=$(ls tests/tools/*.c | sed 's|^|build/|; s|\.c$||')
@@ -47,11 +63,12 @@ build() { # TARGET...
     make -s BUILD=build OPT=-O1 WERROR= "$@" >build.log 2>&1
 }
 
-# Prints the suite that fails, or nothing.
-killer() { # FILE
-    suites "$1" | while read -r suite; do
+# Prints the first of the suites on standard input that fails, or nothing.
+first_to_fail() {
+    while read -r suite; do
         case $suite in
         unit/*) build "build/tests/$suite" ;;
+        flavours) make -s WERROR=-w build/mdlc fuzzers >build.log 2>&1 ;;
         *) build build/mdlc $tools ;;
         esac
         # A wrong pass may never end, or ask for all the memory there is. The later suites run
@@ -69,6 +86,16 @@ killer() { # FILE
             break
         }
     done
+}
+
+# Prints the suite that notices the change in the tree, or nothing.
+killer() { # FILE
+    by=$(quick_suites "$1" | first_to_fail)
+    [ -n "$by" ] || [ "$QUICK" != 0 ] || by=$(slow_suites | first_to_fail)
+    if [ -z "$by" ] && [ "$QUICK" = 0 ] && [ "$(digest)" != "$(cat right.digest 2>/dev/null)" ]; then
+        by=$(emitted_suites | first_to_fail)
+    fi
+    echo "$by"
 }
 
 job() { # NUMBER
@@ -90,6 +117,7 @@ job() { # NUMBER
                     echo "mutants: the sources as they are fail: ${by:-the build}" >&2
                     exit 1
                 }
+                digest >right.digest
                 : >right.done
             fi
             cp "$file" right.c

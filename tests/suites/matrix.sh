@@ -69,7 +69,7 @@ setting() {
     "$scratch/matrix" --log json --log-every 1 --threads 1 >"$scratch/log" 2>&1 </dev/null &
     pid=$!
     tries=0
-    until grep -q '"event":"step"' "$scratch/log" || [ $tries -ge 200 ]; do
+    until grep -q '"event":"step"' "$scratch/log" || ! kill -0 $pid 2>/dev/null || [ $tries -ge 1200 ]; do
         sleep 0.05
         tries=$((tries + 1))
     done
