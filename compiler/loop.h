@@ -102,6 +102,7 @@ struct Stmt {
     int64_t span;       /* and runs over this many, cut off at the extent; 0: to the extent */
     int parallel;       /* FOR: so many nested loops, from this one on, in parallel; 0: serial */
     bool simd;
+    bool unroll;        /* FOR of a constant number of turns: written out inside a simd loop */
     StmtList body;      /* FOR; FOLD: what each iteration does before it accumulates */
     const Expr *expr;   /* LET: what is bound; STORE: the value */
     const Expr *as;     /* LET: how it is computed here; NULL: as `expr` says */

@@ -297,6 +297,9 @@ static void print_for(Style *s, const Stmt *st) {
     if (st->simd) {
         line(s, "MD_IVDEP");
     }
+    if (st->unroll) {
+        line(s, "MD_UNROLL");
+    }
     line(s, "for (int64_t %s = %s; %s < %s; %s++) {", name, first, name, end, name);
     print_block(s, &st->body);
     line(s, "}");

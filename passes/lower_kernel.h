@@ -170,6 +170,14 @@ bool kernel_parallel(const KernelBuild *b, int64_t work); /* is it worth several
 /* Opens nested FORs over the axes; gives the innermost body. */
 StmtList *nest_loops(KernelBuild *b, StmtList *list, const int *axis, int n, bool parallel);
 
+/* --- lower_block.c --- */
+/* The loops of a flat nest by blocks, where that pays; false: nothing is done. */
+bool block_emit(KernelBuild *b, const int *grid, int n, bool parallel, const RootList *roots);
+/* Loops over `grid` inside `scope`, a few rows of its last axis at a time in one vector loop over
+ * `last`, which is given back; NULL, and nothing done, where rows have too little in common. */
+Stmt *block_jam(KernelBuild *b, StmtList *list, AxisSet scope, const int *grid, int n, int last,
+                bool parallel, const RootList *roots);
+
 /* --- lower_contract.c --- */
 /* A product and what follows it; true: build again. */
 bool build_contract(KernelBuild *b);

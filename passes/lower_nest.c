@@ -17,7 +17,6 @@ enum {
     PARALLEL_WORK = TUNED(1 << 17, 1), /* about 20 us of one thread */
     TEAM = TUNED(16, 1000),            /* iterations that are enough for any team of threads */
     LANES = TUNED(64, 8),              /* most partial sums of a fold */
-    BLOCK = TUNED(32, 3),              /* elements of a block of a transposed copy, each way */
     FLAT_CHUNK = TUNED(1024, 5),       /* least elements of one piece of a flat loop */
     FLAT_CHUNKS = TUNED(64, 3)
 };
@@ -500,65 +499,6 @@ static int64_t fold_work(KernelBuild *b, const Expr *e, bool *seen) {
     return work;
 }
 
-/* The outer axis along which a load that jumps along the inner one goes step by step; -1: none. */
-static int turned_axis(const KernelBuild *b, const Expr *e, const int *grid, int n, bool *seen) {
-    if (seen[e->id]) {
-        return -1;
-    }
-    seen[e->id] = true;
-    int64_t inner, outer;
-    for (int i = 0; e->kind == EXPR_LOAD && i < n - 1; i++) {
-        if (index_stride(e->index, grid[n - 1], &inner) &&
-            index_stride(e->index, grid[i], &outer) && (inner >= BLOCK || inner <= -BLOCK) &&
-            (outer == 1 || outer == -1) && b->k->axis[grid[i]].extent >= 2 * BLOCK) {
-            return grid[i];
-        }
-    }
-    for (int i = 0; i < e->nkid; i++) {
-        int axis = turned_axis(b, e->kid[i], grid, n, seen);
-        if (axis >= 0) {
-            return axis;
-        }
-    }
-    return -1;
-}
-
-/* A loop over blocks of `axis`; the loop inside it that runs over one block is made by block_loop.
- */
-static int block_axis(KernelBuild *b, int axis) {
-    return kernel_axis(b->k, (b->k->axis[axis].extent + BLOCK - 1) / BLOCK, "c");
-}
-
-static void block_loop(KernelBuild *b, Stmt *loop, int block) {
-    loop->begin = index_scale(&b->k->index, kernel_axis_index(b->k, block), BLOCK);
-    loop->span = BLOCK;
-}
-
-/* What one loop reads along its axis another would read across: both go by blocks, so that every
- * cache line is used up while it is there. */
-static void emit_turned(KernelBuild *b, const int *grid, int n, int turned, bool parallel,
-                        const RootList *roots) {
-    int outer[AXES_MAX], nouter = 0, last = grid[n - 1];
-    AxisSet scope = 0;
-    for (int i = 0; i < n - 1; i++) {
-        scope |= (AxisSet)1 << grid[i];
-        if (grid[i] != turned) {
-            outer[nouter++] = grid[i];
-        }
-    }
-    int slow = block_axis(b, turned), fast = block_axis(b, last);
-    outer[nouter++] = slow;
-    StmtList *list = nest_loops(b, &b->k->body, outer, nouter, parallel);
-    list = nest_loops(b, list, &fast, 1, false);
-    int before = list->count;
-    StmtList *row = nest_loops(b, list, &turned, 1, false);
-    block_loop(b, list->at[before], slow);
-    nest_lets(b, row, scope, roots);
-    before = row->count;
-    emit_stage(b, row, scope, &last, 1, roots, NULL);
-    block_loop(b, row->at[before], fast);
-}
-
 void nest_emit(KernelBuild *b, const int *grid, int ngrid, bool flat, const RootList *roots) {
     if (roots->count == 0) {
         return;
@@ -589,13 +529,7 @@ void nest_emit(KernelBuild *b, const int *grid, int ngrid, bool flat, const Root
             loop->span = span;
             return;
         }
-        int turned = -1;
-        memset(seen, 0, sizeof *seen * (size_t)b->nbound);
-        for (int i = 0; extent >= 2 * BLOCK && turned < 0 && i < roots->count; i++) {
-            turned = turned_axis(b, roots->at[i].value, grid, ngrid, seen);
-        }
-        if (turned >= 0) {
-            emit_turned(b, grid, ngrid, turned, parallel, roots);
+        if (block_emit(b, grid, ngrid, parallel, roots)) {
             return;
         }
         for (int i = 0; i < ngrid - 1; i++) {

@@ -12,6 +12,9 @@
 enum {
     COLUMN_CHUNKS = TUNED(16, 3),
     COLUMN_ROWS = TUNED(16, 100), /* outer rows from which no chunks are needed */
+    COLUMN_PIECE = TUNED(64, 2),  /* least and most elements of a piece of a long vector */
+    COLUMN_PIECE_MOST = TUNED(512, 4),
+    COLUMN_SERIAL = TUNED(4096, 64), /* most terms that are added one to another */
     FULL_CHUNKS = TUNED(64, 3),
     SCATTER_SPAN = TUNED(64, 2),
     SCATTER_BATCH = TUNED(4, 100) /* batch elements from which no spans are needed */
@@ -123,6 +126,44 @@ bool build_nest(KernelBuild *b) {
 
 /* --- folds over leading axes ------------------------------------------------------------------ */
 
+/* Elements of the pieces in which a long vector of sums is made; 0: it is made as a whole. */
+static int64_t column_piece(const Radix *g, const Radix *f, const Radix *v) {
+    if (v->n != 1 || g->count >= COLUMN_ROWS || f->count > COLUMN_SERIAL ||
+        v->count < COLUMN_CHUNKS * COLUMN_PIECE) {
+        return 0;
+    }
+    int64_t span = v->count / COLUMN_CHUNKS / COLUMN_PIECE * COLUMN_PIECE;
+    return span < COLUMN_PIECE_MOST ? span : COLUMN_PIECE_MOST;
+}
+
+/* Sums of chunks of the rows: each has a vector in workspace, of which `last` gets the loads. */
+static void column_partial(KernelBuild *b, const Radix *g, const Radix *v, int chunk,
+                           const RootList *roots, RootList *acc, RootList *last) {
+    IndexTable *t = &b->k->index;
+    const Index *flat =
+        index_add(t, index_scale(t, kernel_axis_index(b->k, chunk), g->count), radix_flat(b, g));
+    flat = index_add(t, index_scale(t, flat, v->count), radix_flat(b, v));
+    for (int i = 0; i < roots->count; i++) {
+        Root r = roots->at[i], end = r;
+        int64_t count = b->k->axis[chunk].extent * g->count * v->count;
+        Buf *buf = kernel_work(b, vector_type(r.arg->buf->type.elem, count), 0, "partial");
+        const Arg *arg = kernel_arg(b->k, buf, ACCESS_READ | ACCESS_WRITE);
+        end.value = expr_load(b->k, arg, flat, NULL);
+        VEC_PUSH(b->scratch, last, end);
+        r.arg = arg;
+        r.index = flat;
+        VEC_PUSH(b->scratch, acc, r);
+    }
+}
+
+/* Sets the part of its axis that a loop runs over: piece number `piece` of `span`. */
+static void loop_piece(KernelBuild *b, Stmt *loop, int piece, int64_t span) {
+    loop->begin = index_scale(&b->k->index, kernel_axis_index(b->k, piece), span);
+    loop->span = span;
+}
+
+/* Long vectors are made piece by piece, which threads share; of short ones each chunk of the rows
+ * has its own sums, which are added in order. */
 void emit_column(KernelBuild *b, const Radix *g, const Radix *f, const Radix *v,
                  const RootList *roots) {
     nest_open(b, roots);
@@ -131,57 +172,61 @@ void emit_column(KernelBuild *b, const Radix *g, const Radix *f, const Radix *v,
         work += g->count * f->count * v->count * (1 + roots->at[i].value->cost);
     }
     bool parallel = kernel_parallel(b, work);
-    RootList init = {0}, sums = {0}, *acc = &sums;
+    RootList init = {0}, acc = {0}, last = {0};
     StmtList *list = &b->k->body;
-    AxisSet scope = 0;
     nest_lets(b, list, 0, roots);
-    bool chunked = parallel && g->count < COLUMN_ROWS && f->digit[0] >= 2 * COLUMN_CHUNKS;
+    int64_t piece_span = column_piece(g, f, v);
+    bool chunked =
+        parallel && piece_span == 0 && g->count < COLUMN_ROWS && f->digit[0] >= 2 * COLUMN_CHUNKS;
     int64_t span = (f->digit[0] + COLUMN_CHUNKS - 1) / COLUMN_CHUNKS;
-    int64_t chunks = (f->digit[0] + span - 1) / span;
-    int chunk = chunked ? kernel_axis(b->k, chunks, "c") : 0;
-    const Index *c = chunked ? kernel_axis_index(b->k, chunk) : NULL;
-    RootList last = {0};
-    for (int i = 0; i < roots->count; i++) {
-        Root r = roots->at[i];
-        if (chunked) {
-            Elem elem = r.arg->buf->type.elem;
-            Type type = vector_type(elem, chunks * g->count * v->count);
-            Buf *buf = kernel_work(b, type, 0, "partial");
-            const Arg *arg = kernel_arg(b->k, buf, ACCESS_READ | ACCESS_WRITE);
-            const Index *flat =
-                index_add(&b->k->index, index_scale(&b->k->index, c, g->count), radix_flat(b, g));
-            flat = index_add(&b->k->index, index_scale(&b->k->index, flat, v->count),
-                             radix_flat(b, v));
-            Root end = r;
-            end.value = expr_load(b->k, arg, flat, NULL);
-            VEC_PUSH(b->scratch, &last, end);
-            r.arg = arg;
-            r.index = flat;
-        }
-        VEC_PUSH(b->scratch, acc, r);
-    }
+    int chunk = chunked ? kernel_axis(b->k, (f->digit[0] + span - 1) / span, "c") : 0;
     if (chunked) {
-        list = nest_loops(b, list, &chunk, 1, true);
+        column_partial(b, g, v, chunk, roots, &acc, &last);
+    } else {
+        acc = *roots;
+    }
+    int outer[2 * MD_RANK], nouter = 0, piece = 0;
+    AxisSet scope = space_set(g);
+    if (chunked) {
         scope |= (AxisSet)1 << chunk;
+        outer[nouter++] = chunk;
     }
-    scope |= space_set(g);
-    list = nest_loops(b, list, g->axis, space_axes(g), parallel && !chunked);
-    nest_lets(b, list, scope, acc);
-    roots_identity(b, acc, &init);
-    nest_stage(b, list, scope, v->axis, space_axes(v), &init);
+    memcpy(outer + nouter, g->axis, sizeof *outer * (size_t)space_axes(g));
+    nouter += space_axes(g);
+    if (piece_span > 0) {
+        piece = kernel_axis(b->k, (v->count + piece_span - 1) / piece_span, "c");
+        outer[nouter++] = piece;
+    }
+    list = nest_loops(b, list, outer, nouter, parallel);
+    nest_lets(b, list, scope, &acc);
+    roots_identity(b, &acc, &init);
     int before = list->count;
-    StmtList *inner = nest_loops(b, list, f->axis, space_axes(f), false);
-    if (chunked) {
-        list->at[before]->begin = index_scale(&b->k->index, c, span);
-        list->at[before]->span = span;
+    nest_stage(b, list, scope, v->axis, space_axes(v), &init);
+    if (piece_span > 0) {
+        loop_piece(b, list->at[before], piece, piece_span);
     }
-    scope |= space_set(f);
-    nest_lets(b, inner, scope, acc);
-    nest_stage(b, inner, scope, v->axis, space_axes(v), acc);
+    before = list->count;
+    Stmt *vector = NULL;
+    if (!chunked && space_axes(f) > 0 && space_axes(v) == 1) {
+        vector = block_jam(b, list, scope, f->axis, space_axes(f), v->axis[0], false, &acc);
+    }
+    if (!vector) {
+        StmtList *inner = nest_loops(b, list, f->axis, space_axes(f), false);
+        if (chunked) {
+            loop_piece(b, list->at[before], chunk, span);
+        }
+        scope |= space_set(f);
+        nest_lets(b, inner, scope, &acc);
+        before = inner->count;
+        nest_stage(b, inner, scope, v->axis, space_axes(v), &acc);
+        vector = inner->at[before];
+    }
+    if (piece_span > 0) {
+        loop_piece(b, vector, piece, piece_span);
+    }
     if (!chunked) {
         return;
     }
-    /* The chunks are added in order. */
     RootList first = {0};
     for (int i = 0; i < last.count; i++) {
         Root r = last.at[i];

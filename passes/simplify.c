@@ -33,6 +33,11 @@ bool is_number(const Node *n, double value) {
     return is_uniform(n, &x) && x == value;
 }
 
+bool is_shared(const Node *n, int k) {
+    const int *reads = n->in[k]->note; /* NULL: a rule is tried by itself */
+    return reads && *reads > 1;
+}
+
 Node *same_op(Graph *g, const Node *n, Node *const *in, Type type) {
     return graph_add(g, n->op, in, n->nin, n->attr, type);
 }
@@ -110,6 +115,26 @@ static bool points_are_fixed(const Region *region, const Node *loop, bool *borro
     return true;
 }
 
+/* --- reads ------------------------------------------------------------------------------------ */
+
+/* Leaves in every node how often those that matter read it. */
+static void count_reads(Region *region, Arena *scratch) {
+    int *reads = ARENA_ARRAY(scratch, int, region->node.count);
+    for (int i = 0; i < region->out.count; i++) {
+        reads[region->out.at[i]->id]++;
+    }
+    for (int i = region->node.count - 1; i >= 0; i--) {
+        Node *n = region->node.at[i];
+        n->note = &reads[i];
+        for (int k = 0; reads[i] > 0 && k < n->nin; k++) {
+            reads[n->in[k]->id]++;
+        }
+        if (n->body) {
+            count_reads(n->body, scratch);
+        }
+    }
+}
+
 /* --- the pass --------------------------------------------------------------------------------- */
 
 typedef struct {
@@ -136,13 +161,16 @@ Region *pass_simplify(Graph *g, const Region *region) {
     Region *now = region_rebuild(g, region, NULL, NULL);
     Round round = {0};
     int rounds = points_are_fixed(region, NULL, NULL) ? ROUNDS : 0;
+    Arena scratch = {0};
     for (int i = 0; i < rounds; i++) {
         round.applied = 0;
+        count_reads(now, &scratch);
         now = region_rebuild(g, now, simplify_node, &round);
         if (round.applied == 0 && round.late) {
             break;
         }
         round.late = round.late || round.applied == 0;
     }
+    arena_free(&scratch);
     return now;
 }

@@ -97,14 +97,15 @@ static Node *sum_of_one(Graph *g, const Node *n, Node *const *in) {
     return node_fold(g, OP_SUM, x->in[0], axes_without(n->attr->axes, 1u << axis, x->type.rank));
 }
 
-/* A summand that is the same along all summed axes, or almost all zeros, is summed by itself. */
+/* A summand that is the same along all summed axes, or almost all zeros, is summed by itself. Where
+ * the whole is there for others, it is summed as it is. */
 static Node *sum_of_sum(Graph *g, const Node *n, Node *const *in) {
     Node *x = in[0];
     uint32_t axes = n->attr->axes;
     for (int k = 0; (x->op == OP_ADD || x->op == OP_SUB) && k < 2; k++) {
         const Node *part = x->in[k];
         bool same = part->op == OP_BROADCAST && (part->attr->axes & axes) == axes;
-        if (same || (scatters_one(part) && axes >> part->attr->batch & 1)) {
+        if ((same && !is_shared(n, 0)) || (scatters_one(part) && axes >> part->attr->batch & 1)) {
             return node_map2(g, x->op, node_fold(g, OP_SUM, x->in[0], axes),
                              node_fold(g, OP_SUM, x->in[1], axes));
         }
@@ -372,10 +373,10 @@ static Node *contract_of_ones(Graph *g, const Node *n, Node *const *in) {
 }
 
 /* Summing a result axis of a contraction: a shared label becomes a summed one, another is summed
- * in its operand first. */
+ * in its operand first. A product that others read is there anyway. */
 static Node *sum_of_contraction(Graph *g, const Node *n, Node *const *in) {
     Node *c = in[0];
-    if (c->op != OP_CONTRACT) {
+    if (c->op != OP_CONTRACT || is_shared(n, 0)) {
         return NULL;
     }
     int8_t lo[MD_RANK] = {0};

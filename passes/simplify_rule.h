@@ -21,6 +21,8 @@ bool is_uniform(const Node *n, double *value);
 bool is_number(const Node *n, double value);
 /* `a` with another operand list; same op and attributes as `n`, type inferred from `type`. */
 Node *same_op(Graph *g, const Node *n, Node *const *in, Type type);
+/* Whether something else than `n` reads its operand k too: it stays, whatever `n` becomes. */
+bool is_shared(const Node *n, int k);
 Type without_axes(Type t, uint32_t axes);
 /* `axes` of the result of a node, counted among those that are not in `dropped`. */
 uint32_t axes_without(uint32_t axes, uint32_t dropped, int rank);

@@ -8,11 +8,14 @@
 #include "runtime/math.h"
 #include "runtime/md.h"
 
-/* MD_IVDEP before a loop: no iteration reads what another one writes. */
+/* MD_IVDEP before a loop: no iteration reads what another one writes. MD_UNROLL before a loop of at
+ * most 8 turns: they stand one behind another. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define MD_IVDEP MD_PRAGMA(GCC ivdep)
+#define MD_UNROLL MD_PRAGMA(GCC unroll 8)
 #else
 #define MD_IVDEP
+#define MD_UNROLL
 #endif
 
 /* ---- f32 and f64 under one spelling -------------------------------------------------------- */

@@ -90,17 +90,19 @@ MD_FN int64_t md_tile_up(int64_t n, int64_t to) {
 
 /* Should the roles be swapped, C^T = B^T A^T? Yes for a B that is contiguous along k (a weight
  * stored [out, in]) and a small batch, because then only the small A is packed, and for an A
- * contiguous along m. Counted in FMAs of one 64-byte vector, two of which take a cycle; moving
- * an element by a register transpose costs about 1/3 of a cycle. */
+ * contiguous along m where the few columns of B would leave vectors empty. Counted in FMAs of one
+ * 64-byte vector, two of which take a cycle; moving an element by a register transpose costs about
+ * 1/3 of a cycle. */
 MD_FN int md_tile_swaps(const md_tile_shape *s, int64_t lanes) {
     int64_t m = s->m2;
     int64_t k = s->k0 * s->k1 * s->k2;
-    if (s->b_n == 1 || s->n == 1 || s->m1 != 1 || (s->flags & MD_TILE_ROWS) != 0 || m < 4) {
+    if (s->n == 1 || s->m1 != 1 || (s->flags & MD_TILE_ROWS) != 0 || m < 4 ||
+        (s->b_n == 1 && s->a_m2 != 1)) {
         return 0;
     }
     double turn = 0.6;
     double straight = (double)md_tile_up(s->n, lanes) / (double)lanes * (double)m * (double)k +
-                      turn * (double)s->n * (double)k;
+                      (s->b_n == 1 ? 0 : turn * (double)s->n * (double)k);
     double swapped = (double)md_tile_up(m, lanes) / (double)lanes * (double)s->n * (double)k +
                      turn * (double)m * (double)s->n;
     if (s->a_m2 != 1) {

@@ -20,6 +20,8 @@ CACHE=$(pwd)/$out/cache REAL=$CC cached=$(pwd)/tests/tools/cached_cc.sh
 export CACHE REAL
 # shellcheck disable=SC2086
 "$tool" -s "$SEED" -c "$COUNT" $sources >"$out/places.new"
+# Data beside the tree is beside its copies too.
+[ ! -d ../shared ] || ln -sfn "$(cd ../shared && pwd)" "$out/shared"
 cmp -s "$out/places.new" "$out/places" || {
     rm -f "$out"/result.*
     cp "$out/places.new" "$out/places"

@@ -1,0 +1,186 @@
+/* lower_block: nests that go through memory by blocks.
+ *
+ * Technique: where one load runs along the vector axis and another across it, both axes go by
+ * blocks, so that every cache line is used up while it is there. Where much of an element is the
+ * same in the next rows, a few rows share one vector loop (unroll and jam): what they share is
+ * loaded and computed once for all of them.
+ * Needs the roots of a flat nest, opened; gives its loops; changes no values: the order of sums
+ * stays. */
+#include "passes/lower_kernel.h"
+
+enum {
+    BLOCK = TUNED(32, 3),      /* elements of a block of a transposed copy, each way */
+    JAM_VECTOR = TUNED(64, 2), /* least extent of the vector loop */
+    JAM_SHARED = TUNED(3, 0),  /* additions, or loads, that rows must share */
+    JAM_COST = TUNED(40, 40),  /* of one row: beyond it, what is shared is little of it */
+    JUMP_COST = 4              /* most that a load across the vector axis costs */
+};
+
+/* --- transposed ------------------------------------------------------------------------------- */
+
+/* The outer axis along which a load that jumps along the inner one goes step by step; -1: none. */
+static int turned_axis(const KernelBuild *b, const Expr *e, const int *grid, int n, bool *seen) {
+    if (seen[e->id]) {
+        return -1;
+    }
+    seen[e->id] = true;
+    int64_t inner, outer;
+    for (int i = 0; e->kind == EXPR_LOAD && i < n - 1; i++) {
+        if (index_stride(e->index, grid[n - 1], &inner) &&
+            index_stride(e->index, grid[i], &outer) && (inner >= BLOCK || inner <= -BLOCK) &&
+            (outer == 1 || outer == -1) && b->k->axis[grid[i]].extent >= 2 * BLOCK) {
+            return grid[i];
+        }
+    }
+    for (int i = 0; i < e->nkid; i++) {
+        int axis = turned_axis(b, e->kid[i], grid, n, seen);
+        if (axis >= 0) {
+            return axis;
+        }
+    }
+    return -1;
+}
+
+/* A loop over blocks of `axis`; the loop inside it that runs over one block is made by block_loop.
+ */
+static int block_axis(KernelBuild *b, int axis) {
+    return kernel_axis(b->k, (b->k->axis[axis].extent + BLOCK - 1) / BLOCK, "c");
+}
+
+static void block_loop(KernelBuild *b, Stmt *loop, int block) {
+    loop->begin = index_scale(&b->k->index, kernel_axis_index(b->k, block), BLOCK);
+    loop->span = BLOCK;
+}
+
+/* What one loop reads along its axis another would read across: both go by blocks, so that every
+ * cache line is used up while it is there. */
+static void emit_turned(KernelBuild *b, const int *grid, int n, int turned, bool parallel,
+                        const RootList *roots) {
+    int outer[AXES_MAX], nouter = 0, last = grid[n - 1];
+    AxisSet scope = 0;
+    for (int i = 0; i < n - 1; i++) {
+        scope |= (AxisSet)1 << grid[i];
+        if (grid[i] != turned) {
+            outer[nouter++] = grid[i];
+        }
+    }
+    int slow = block_axis(b, turned), fast = block_axis(b, last);
+    outer[nouter++] = slow;
+    StmtList *list = nest_loops(b, &b->k->body, outer, nouter, parallel);
+    list = nest_loops(b, list, &fast, 1, false);
+    int before = list->count;
+    StmtList *row = nest_loops(b, list, &turned, 1, false);
+    block_loop(b, list->at[before], slow);
+    nest_lets(b, row, scope, roots);
+    before = row->count;
+    nest_stage(b, row, scope, &last, 1, roots);
+    block_loop(b, row->at[before], fast);
+}
+
+/* --- rows that share a vector loop ------------------------------------------------------------ */
+
+/* Rows that share a loop: as many as divide their number. */
+static int block_rows(int64_t extent) {
+    static const int rows[] = {4, 3, 5, 2, 7};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (extent % rows[i] == 0) {
+            return rows[i];
+        }
+    }
+    return 1;
+}
+
+typedef struct {
+    const KernelBuild *b;
+    AxisSet row; /* the axis of the rows */
+    int last;    /* the vector axis */
+    bool *seen;
+    int shared, own; /* cost of what all rows need, of what one row does */
+    bool fits;
+} Jam;
+
+/* Loads of what rows share, by how many cache lines they touch. */
+static void shared_loads(Jam *x, const Expr *e) {
+    if (x->seen[e->id] || !(e->axes >> x->last & 1)) {
+        return;
+    }
+    x->seen[e->id] = true;
+    if (e->kind == EXPR_LOAD) {
+        int64_t stride = 0;
+        bool plain = index_stride(e->index, x->last, &stride);
+        stride = stride < 0 ? -stride : stride;
+        x->shared += plain && stride < JUMP_COST ? (int)stride : JUMP_COST;
+    }
+    for (int i = 0; i < e->nkid; i++) {
+        shared_loads(x, e->kid[i]);
+    }
+}
+
+static void jam_visit(Jam *x, const Expr *e) {
+    if (x->b->bound[e->id] || x->seen[e->id]) {
+        return;
+    }
+    if ((e->axes & x->row) == 0) {
+        x->shared += e->axes >> x->last & 1 && e->kind != EXPR_INDEX ? e->cost : 0;
+        shared_loads(x, e);
+        return;
+    }
+    x->seen[e->id] = true;
+    x->own += e->kind == EXPR_MAP ? elem_cost(e->op) : 0;
+    /* Draws have loops of their own, and a guarded load is a branch. */
+    x->fits = x->fits && e->kind != EXPR_FOLD && e->kind != EXPR_DRAW && e->kind != EXPR_KEY &&
+              (e->kind != EXPR_LOAD || e->nin == 0);
+    for (int i = 0; i < e->nkid; i++) {
+        jam_visit(x, e->kid[i]);
+    }
+}
+
+static bool worth_jam(const KernelBuild *b, int row, int last, const RootList *roots) {
+    Jam x = {b, (AxisSet)1 << row, last, ARENA_ARRAY(b->scratch, bool, b->nbound), 0, 0, true};
+    for (int i = 0; i < roots->count; i++) {
+        jam_visit(&x, roots->at[i].value);
+        x.fits = x.fits && (root_axes(&roots->at[i]) >> last & 1);
+        x.shared += roots->at[i].add != OP_CONST ? JAM_SHARED : 0; /* the sums stay in registers */
+    }
+    return x.fits && x.shared >= JAM_SHARED && x.own <= JAM_COST;
+}
+
+Stmt *block_jam(KernelBuild *b, StmtList *list, AxisSet scope, const int *grid, int n, int last,
+                bool parallel, const RootList *roots) {
+    int row = grid[n - 1], outer[AXES_MAX], rows = block_rows(b->k->axis[row].extent);
+    if (rows == 1 || b->k->axis[last].extent < JAM_VECTOR || !worth_jam(b, row, last, roots)) {
+        return NULL;
+    }
+    for (int i = 0; i < n - 1; i++) {
+        outer[i] = grid[i];
+        scope |= (AxisSet)1 << grid[i];
+    }
+    outer[n - 1] = kernel_axis(b->k, b->k->axis[row].extent / rows, "c");
+    list = nest_loops(b, list, outer, n, parallel);
+    nest_lets(b, list, scope, roots);
+    Stmt *vector = stmt_for(b->k, list, last);
+    vector->simd = true;
+    scope |= (AxisSet)1 << last;
+    nest_lets(b, &vector->body, scope, roots);
+    int before = vector->body.count;
+    nest_stage(b, &vector->body, scope, &row, 1, roots);
+    Stmt *loop = vector->body.at[before];
+    loop->begin = index_scale(&b->k->index, kernel_axis_index(b->k, outer[n - 1]), rows);
+    loop->span = rows;
+    loop->simd = false;
+    loop->unroll = true;
+    return vector;
+}
+
+bool block_emit(KernelBuild *b, const int *grid, int n, bool parallel, const RootList *roots) {
+    int turned = -1, last = grid[n - 1];
+    bool *seen = ARENA_ARRAY(b->scratch, bool, b->nbound);
+    for (int i = 0; b->k->axis[last].extent >= 2 * BLOCK && turned < 0 && i < roots->count; i++) {
+        turned = turned_axis(b, roots->at[i].value, grid, n, seen);
+    }
+    if (turned >= 0) {
+        emit_turned(b, grid, n, turned, parallel, roots);
+        return true;
+    }
+    return n > 1 && block_jam(b, &b->k->body, 0, grid, n - 1, last, parallel, roots);
+}
