@@ -125,6 +125,8 @@ static bool blank_between(const Pieces *pieces, int left, int right) {
     int ka = a->token.kind, kb = b->token.kind;
     if (b->comment)
         return true;
+    if (kb == '.' && ka == T_NUMBER) /* "1.x" is no number */
+        return true;
     if (kb == ',' || kb == ';' || kb == ')' || kb == ']' || kb == '.' || kb == '\'')
         return false;
     if (a->comment)

@@ -259,10 +259,11 @@ static void test_format(void **state) {
 static void test_format_text(void **state) {
     (void)state;
     static const char text[] =
-        "\n\nuse nn;dim B=4;   // batch\nmodel f(x:[B , 3],\n  y : u8 [B] in 0 .. 3)"
+        "\n\nuse nn;const c=1 . w;dim B=4;   // batch\nmodel f(x:[B , 3],\n  y : u8 [B] in 0 .. 3)"
         "->[B]\n{ when x==-y^2 {z=sum [i] x [:,0]*(y+1) ;\r\n\n\n} else { w=- y; }\n"
         "@a @b(3) repeat  3 carry q = 4 { q<-q  ; } // loop\n  u' = 160MiB\n|> f; }";
     static const char wanted[] = "use nn;\n"
+                                 "const c = 1 .w;\n"
                                  "dim B = 4;  // batch\n"
                                  "model f(x: [B, 3],\n"
                                  "    y: u8[B] in 0..3) -> [B] {\n"
