@@ -14,6 +14,7 @@
 #include "lang/stmt.h"
 #include "lang/train.h"
 
+#include <float.h>
 #include <math.h>
 
 typedef struct {
@@ -132,6 +133,18 @@ static int applies(Elab *e, Training *t, const Optimizer *o, const Parameter *p)
     return elab_ok(v) ? v->truth : -1;
 }
 
+/* Averages that fade away are read as zero: subnormal numbers say nothing and are slow to multiply
+ * (docs/decisions/0010-fading-averages.md). */
+static Node *without_subnormals(Elab *e, Node *n) {
+    if (n->type.elem != TY_F32 && n->type.elem != TY_F64) {
+        return n;
+    }
+    Elem elem = n->type.elem;
+    Node *least = node_const(e->g, elem, elem == TY_F32 ? (double)FLT_MIN : DBL_MIN);
+    Node *small = node_map2(e->g, OP_LT, node_map1(e->g, OP_ABS, n), least);
+    return node_select(e->g, small, node_const(e->g, elem, 0), n);
+}
+
 void train_optimizer_state(Elab *e, const Ast *ast) {
     Training *t = e->entry->training;
     const Parameter *p = t->at;
@@ -171,7 +184,7 @@ void train_optimizer_state(Elab *e, const Ast *ast) {
         Node *initial = init_value(e, ast->kid[2], type);
         if (initial) {
             params_set_initial(e, slot, initial);
-            Node *node = params_slices(e, slot, loop, nloop);
+            Node *node = without_subnormals(e, params_slices(e, slot, loop, nloop));
             v = value_tensor(e->scratch, node, rank, dim);
         }
     }

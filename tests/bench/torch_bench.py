@@ -7,6 +7,7 @@ PROGRAM prints the median time of a step in microseconds (tests/bench/step.c). T
 with pauses so that no thread of one still spins while another is timed. Prints one line:
 mdlc, eager and compiled time in microseconds, medians over the rounds. `-` for PROGRAM leaves it out.
 """
+import itertools
 import math
 import os
 import subprocess
@@ -20,7 +21,7 @@ import torch  # noqa: E402  (reads OMP_NUM_THREADS when it is loaded)
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
-ROUNDS, SECONDS = 5, 1.0
+ROUNDS, SECONDS, BATCHES = 5, 1.0, 64  # batches take turns, see step.c
 torch.set_num_threads(threads)
 torch.manual_seed(0)
 
@@ -57,7 +58,7 @@ def small_step(compiled):
     """The update of a DQN on a batch that is there, or of 4-8096-4."""
     dqn = case == "dqn"
     net, target = (Chain(4, 120, 84, 2), Chain(4, 120, 84, 2)) if dqn else (Chain(4, 8096, 4), None)
-    x = torch.rand(128, 10) if dqn else torch.rand(32, 4)
+    batches = itertools.cycle(torch.rand(BATCHES, 128, 10) if dqn else torch.rand(BATCHES, 32, 4))
     act = torch.arange(128)[:, None] % 2
     optimizer = (torch.optim.Adam(net.parameters(), lr=2.5e-4, fused=True) if dqn
                  else torch.optim.SGD(net.parameters(), lr=1e-4, fused=True))
@@ -74,7 +75,7 @@ def small_step(compiled):
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        loss_of(x).backward()
+        loss_of(next(batches)).backward()
         optimizer.step()
 
     for _ in range(30):
@@ -88,7 +89,7 @@ def make_step(compiled):
     digits = case == "digits"
     net = Digits() if digits else Mlp()
     batch, width = (128, 64) if digits else (64, 784)
-    x, y = torch.rand(batch, width), torch.arange(batch) % 10
+    batches, y = itertools.cycle(torch.rand(BATCHES, batch, width)), torch.arange(batch) % 10
     optimizer = torch.optim.AdamW(net.parameters(), lr=3e-3 if digits else 1e-3,
                                   weight_decay=0.01, fused=True)
     rate = torch.optim.lr_scheduler.LambdaLR(
@@ -102,7 +103,7 @@ def make_step(compiled):
 
     def step():
         optimizer.zero_grad(set_to_none=True)
-        loss_of(x, y).backward()
+        loss_of(next(batches), y).backward()
         if digits:
             torch.nn.utils.clip_grad_norm_(net.parameters(), 1.0)
         optimizer.step()
