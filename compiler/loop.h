@@ -90,6 +90,7 @@ struct Tile {
     int64_t count;                       /* elements of C */
     const Index *at_a, *at_b, *at_c;     /* offsets of the first element */
     int batch, row, column;              /* axes */
+    int64_t narrow;                      /* so few columns that all stand in every block; or 0 */
     int64_t flops;
     uint32_t layer;
     StmtList body;

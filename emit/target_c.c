@@ -599,6 +599,12 @@ static void print_epilogue(Text *out, const Step *step, const Tile *tile) {
         }
     }
     line(&s, "(void)%s;", batch);
+    const char *first = "n0", *end = "n0 + cols", *pitch = "ld";
+    if (tile->narrow > 0) {
+        first = "0";
+        end = pitch = str_printf(out->arena, "%" PRId64, tile->narrow);
+        line(&s, "(void)n0, (void)cols, (void)ld;");
+    }
     s.arg[tile->strip->id] = "block";
     for (int i = 0; i < tile->body.count; i++) {
         const Stmt *st = tile->body.at[i];
@@ -606,10 +612,13 @@ static void print_epilogue(Text *out, const Step *step, const Tile *tile) {
             print_let(&s, st);
             continue;
         }
+        if (tile->narrow > 0) { /* vectors run over several rows */
+            line(&s, "MD_IVDEP");
+        }
         line(&s, "for (int64_t %s = m0; %s < m0 + rows; %s++) {", row, row, row);
         s.depth++;
-        line(&s, "%s *block = strip + (%s - m0) * ld;", elem_c_name(tile->strip->buf->type.elem),
-             row);
+        line(&s, "%s *block = strip + (%s - m0) * %s;", elem_c_name(tile->strip->buf->type.elem),
+             row, pitch);
         for (int j = 0; j < st->body.count; j++) {
             const Stmt *inner = st->body.at[j];
             if (inner->kind != STMT_FOR) {
@@ -617,9 +626,9 @@ static void print_epilogue(Text *out, const Step *step, const Tile *tile) {
                 continue;
             }
             int64_t most = k->axis[tile->column].extent;
-            Draws draws = draws_open(&s, tile->column, "n0", "n0 + cols", most, &inner->body);
-            line(&s, "MD_IVDEP");
-            line(&s, "for (int64_t %s = n0; %s < n0 + cols; %s++) {", col, col, col);
+            Draws draws = draws_open(&s, tile->column, first, end, most, &inner->body);
+            line(&s, tile->narrow > 0 ? "MD_UNROLL" : "MD_IVDEP");
+            line(&s, "for (int64_t %s = %s; %s < %s; %s++) {", col, first, col, end, col);
             print_block(&s, &inner->body);
             line(&s, "}");
             draws_close(&s, &draws);

@@ -6,7 +6,7 @@
 
 typedef enum {
     UNIT_NEST,     /* grid of rows; stages over each row; see Unit.rows */
-    UNIT_COLUMN,   /* folds over axes in front of kept ones */
+    UNIT_COLUMN,   /* folds over axes in front of kept ones, of what is made on the way; a nest */
     UNIT_FULL,     /* folds of everything into one number */
     UNIT_CONTRACT, /* a product, then what follows it elementwise */
     UNIT_SCAN,     /* CUMSUM */
@@ -59,6 +59,11 @@ typedef struct {
  * gives units that cover every live node that is computed, with `stored` decided; changes no
  * values. `apart`: every float value gets a kernel and a place of its own, to be looked at. */
 Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out, bool apart);
+
+/* The first fold of a COLUMN or FULL unit. */
+const Node *unit_fold(const Unit *u);
+/* Whether an atom of a COLUMN unit is made on the way, element by element of what is folded. */
+bool unit_folds_over(const Unit *u, const Node *atom);
 
 /* The number of leading axes whose extents multiply to `rows`; false when there is none. */
 bool fuse_split(Type type, int64_t rows, int *leading);

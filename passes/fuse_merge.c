@@ -18,6 +18,7 @@ enum {
     MOST_WRITTEN = 4096,       /* nodes that the expressions of one kernel hold */
     FEW_ROWS = TUNED(8, 3),    /* rows of fewer and */
     LONG_ROW = TUNED(8192, 6), /* longer rows than this are no rows for a kernel of rows */
+    FOLDED_ROW = TUNED(64, 2), /* elements of a row that is made while columns are folded */
     /* On problems too large to try everything: */
     MOST_READERS = 512, /* of a tensor that are all tried; of more, so many before and behind */
     NEAR_READERS = 128, /* the one that asks */
@@ -37,6 +38,20 @@ bool fuse_split(Type type, int64_t rows, int *leading) {
         product *= i < type.rank ? type.dim[i] : 1;
     }
     return false;
+}
+
+const Node *unit_fold(const Unit *u) {
+    for (int i = 0; i < u->atom.count; i++) {
+        if (fold_is_loop(u->atom.at[i])) {
+            return u->atom.at[i];
+        }
+    }
+    BUG("a unit of folds without one");
+}
+
+bool unit_folds_over(const Unit *u, const Node *atom) {
+    return u->kind == UNIT_COLUMN && !fold_is_loop(atom) &&
+           type_count(atom->type) == type_count(unit_fold(u)->in[0]->type);
 }
 
 /* Trial of a unit: values are asked for symbolically on one row axis and one axis for each length
@@ -103,9 +118,22 @@ static void trial_inner(Trial *t, Values *v, int64_t count) {
     VEC_PUSH(v->scratch, &v->inner, inner);
 }
 
+/* What of an atom is asked for: of a COLUMN unit either what is folded, element by element
+ * (`inside`), or what follows; NULL: nothing. */
+static const Node *trial_root(Fuse *s, const Unit *u, const Node *atom, bool inside) {
+    if (u->kind != UNIT_COLUMN) {
+        return atom;
+    }
+    if (!fold_is_loop(atom)) {
+        return inside == unit_folds_over(u, atom) ? atom : NULL;
+    }
+    const NodeInfo *n = info_of(s, atom->in[0]);
+    return inside && !n->atom && !n->leaf ? atom->in[0] : NULL;
+}
+
 /* True when the atoms of `u` and of what was merged into it can run row by row together. The
- * product of a CONTRACT unit counts as something that memory holds. */
-static bool trial_fits(Fuse *s, const Unit *u, int64_t rows) {
+ * product of a CONTRACT unit and the folds of a COLUMN count as something that memory holds. */
+static bool trial_fits(Fuse *s, const Unit *u, int64_t rows, bool inside) {
     Arena scratch = {0};
     Kernel *k = kernel_new(&scratch, 1);
     Values v;
@@ -115,9 +143,9 @@ static bool trial_fits(Fuse *s, const Unit *u, int64_t rows) {
     v.stored = trial_stored;
     v.ctx = &t;
     for (int i = 0; i < u->atom.count; i++) {
-        const Node *node = u->atom.at[i];
-        int64_t inner = type_count(node->type) / (rows > 0 ? rows : 1);
-        if (fold_is_loop(node)) {
+        const Node *node = trial_root(s, u, u->atom.at[i], inside);
+        int64_t inner = node ? type_count(node->type) / (rows > 0 ? rows : 1) : 0;
+        if (node && fold_is_loop(node)) {
             trial_inner(&t, &v, fold_count(node));
         } else if (inner > 1) {
             trial_inner(&t, &v, inner);
@@ -125,7 +153,10 @@ static bool trial_fits(Fuse *s, const Unit *u, int64_t rows) {
     }
     for (int i = 0; t.fits && i < u->atom.count; i++) {
         const Index *at[MD_RANK];
-        t.root = u->atom.at[i];
+        t.root = trial_root(s, u, u->atom.at[i], inside);
+        if (!t.root) {
+            continue;
+        }
         t.fits = trial_at(&t, &v, t.root, at);
         if (t.fits && !is_call(t.root)) {
             value_at(&v, t.root, at);
@@ -183,15 +214,15 @@ static bool single_row_fits(const Unit *a, const Unit *b) {
 }
 
 static bool same_fold_space(const Unit *a, const Unit *b) {
-    const Node *x = a->atom.at[0], *y = b->atom.at[0];
+    const Node *x = unit_fold(a), *y = unit_fold(b);
     return type_same_shape(x->in[0]->type, y->in[0]->type) && folded_axes(x) == folded_axes(y);
 }
 
 /* --- merging ---------------------------------------------------------------------------------- */
 
-/* Tries the merged atoms without keeping them. */
-static bool merged_fits(Fuse *s, Unit *a, Unit *b, int64_t rows) {
-    Unit both = {.kind = UNIT_NEST};
+/* Tries the merged atoms, of a unit of that kind, without keeping them. */
+static bool merged_fits(Fuse *s, Unit *a, Unit *b, UnitKind kind, int64_t rows, bool inside) {
+    Unit both = {.kind = kind};
     for (int i = 0; i < a->atom.count; i++) {
         VEC_PUSH(s->scratch, &both.atom, a->atom.at[i]);
     }
@@ -203,7 +234,7 @@ static bool merged_fits(Fuse *s, Unit *a, Unit *b, int64_t rows) {
     for (int i = 0; i < both.atom.count; i++) {
         info_of(s, both.atom.at[i])->unit = &both;
     }
-    bool fits = trial_fits(s, &both, rows);
+    bool fits = trial_fits(s, &both, rows, inside);
     for (int i = 0; i < a->atom.count; i++) {
         info_of(s, a->atom.at[i])->unit = a;
     }
@@ -213,55 +244,101 @@ static bool merged_fits(Fuse *s, Unit *a, Unit *b, int64_t rows) {
     return fits;
 }
 
-static bool try_merge(Fuse *s, Unit *a, Unit *b, int *trials) {
-    bool reads = unit_reads(b, a);
-    bool epilogue = b->kind == UNIT_NEST && reads &&
-                    (a->kind == UNIT_CONTRACT || a->kind == UNIT_COLUMN || a->kind == UNIT_FULL);
-    if (!epilogue && a->kind != b->kind) {
+/* Elements of the vectors that a COLUMN unit adds up. */
+static int64_t folded_row(const Unit *u) {
+    const Node *fold = unit_fold(u);
+    Type type = fold->in[0]->type;
+    int64_t count = 1;
+    for (int i = type.rank - 1; i >= 0 && !(folded_axes(fold) >> i & 1); i--) {
+        count *= type.dim[i];
+    }
+    return count;
+}
+
+/* Of `a`, which is a COLUMN, `b` reads only what is made before the folds. */
+static bool reads_folded_only(Fuse *s, const Unit *a, const Unit *b) {
+    for (int i = 0; i < b->dep.count; i++) {
+        const Node *node = s->f->region->node.at[b->dep.at[i]];
+        if (unit_of(s, node->id) == a && !unit_folds_over(a, node)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Whether columns can be folded while `a` makes them, or while the folds of `a` do. */
+static bool folds_fit(Fuse *s, Unit *a, Unit *b) {
+    int64_t count = type_count(unit_fold(b)->in[0]->type);
+    if (a->kind == UNIT_NEST) {
+        return s->last && a->rows == 0 && a->count == count && unit_reads(b, a) &&
+               folded_row(b) >= FOLDED_ROW;
+    }
+    return a->kind == UNIT_COLUMN && same_fold_space(a, b) &&
+           (unit_reads(b, a) ? reads_folded_only(s, a, b) : units_share(s, a, b));
+}
+
+static bool nests_fit(Fuse *s, const Unit *a, const Unit *b, int64_t *rows) {
+    *rows = common_rows(a, b);
+    bool scalars = a->count == 1 && b->count == 1 && *rows == 0;
+    if (*rows < 0 || (!unit_reads(b, a) && !scalars && !units_share(s, a, b))) {
         return false;
     }
+    if (*rows > 0 && (!rows_fit(a, *rows) || !rows_fit(b, *rows))) {
+        return false;
+    }
+    return *rows != 1 || single_row_fits(a, b);
+}
+
+static bool try_merge(Fuse *s, Unit *a, Unit *b, int *trials) {
     if (a->atom.count + b->atom.count > MOST_ATOMS || a->written + b->written > MOST_WRITTEN ||
         check_between(a, b)) {
         return false;
     }
-    int64_t rows = 0;
-    if (a->kind == UNIT_NEST) {
-        rows = common_rows(a, b);
-        bool scalars = a->count == 1 && b->count == 1 && rows == 0;
-        if (rows < 0 || (!reads && !scalars && !units_share(s, a, b))) {
+    int64_t rows = 0, trial_rows = 0; /* trial_rows 0: nothing to try */
+    bool inside = false;
+    if (b->kind == UNIT_COLUMN) {
+        if (!folds_fit(s, a, b)) {
             return false;
         }
-        if (rows > 0 && (!rows_fit(a, rows) || !rows_fit(b, rows))) {
+        inside = true;
+        trial_rows = unit_reads(b, a) ? type_count(unit_fold(b)->in[0]->type) : 0;
+    } else if (a->kind == UNIT_NEST && b->kind == UNIT_NEST) {
+        if (!nests_fit(s, a, b, &rows)) {
             return false;
         }
-        if (rows == 1 && !single_row_fits(a, b)) {
+        trial_rows = rows > 0 ? rows : a->count;
+    } else if (b->kind == UNIT_NEST) {
+        bool followed = a->kind == UNIT_CONTRACT || a->kind == UNIT_COLUMN || a->kind == UNIT_FULL;
+        if (!followed || !unit_reads(b, a) || b->rows != 0 || a->count != b->count) {
             return false;
         }
-    } else if (!epilogue && (a->kind == UNIT_COLUMN || a->kind == UNIT_FULL)) {
-        if (reads || !units_share(s, a, b) || !same_fold_space(a, b)) {
-            return false;
-        }
-    } else if (epilogue) {
-        if (b->rows != 0 || a->count != b->count) {
-            return false;
-        }
-    } else {
+        trial_rows = a->count;
+    } else if (a->kind != UNIT_FULL || b->kind != UNIT_FULL || unit_reads(b, a) ||
+               !units_share(s, a, b) || !same_fold_space(a, b)) {
         return false;
     }
     if (path_between(s, a, b) || path_between(s, b, a)) {
         return false;
     }
-    if (a->kind == UNIT_NEST || epilogue) {
+    if (trial_rows > 0) {
+        UnitKind kind = a->kind == UNIT_COLUMN ? UNIT_COLUMN : b->kind;
         if (s->work <= 0 && *trials == 0) {
             return false;
         }
-        if (!merged_fits(s, a, b, rows > 0 ? rows : a->count)) {
+        if (!merged_fits(s, a, b, kind, trial_rows, inside)) {
             s->work -= TRIAL_WORK;
             --*trials;
             return false;
         }
     }
-    return unit_absorb(s, a, b, rows);
+    if (!unit_absorb(s, a, b, rows)) {
+        return false;
+    }
+    if (b->kind == UNIT_COLUMN) { /* the results are those of the folds */
+        a->kind = b->kind;
+        a->count = b->count;
+    }
+    return true;
 }
 
 /* --- candidates ------------------------------------------------------------------------------- */
@@ -334,10 +411,12 @@ void merge_units(Fuse *s) {
             VEC_PUSH(s->scratch, &scalar, i);
         }
     }
-    for (bool again = true; again;) {
+    for (bool again = true; again || !s->last;) {
+        s->last = !again;
         again = false;
         for (int i = 1; i < s->unit.count; i++) {
             Unit *b = s->unit.at[i];
+            b->tried = s->last && b->kind == UNIT_COLUMN ? -1 : b->tried;
             again = (!b->into && merge_unit(s, b, &scalar, &list)) || again;
         }
     }

@@ -18,6 +18,7 @@ typedef struct {
     UnitIds stack;
     Buf **fake;   /* by node id: something to load from, for trials */
     int clock;    /* number of merges so far */
+    bool last;    /* all else has merged: folds take in what they fold */
     int64_t work; /* left for far searches and trials that fail */
 } Fuse;
 

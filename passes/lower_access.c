@@ -113,7 +113,8 @@ static const Expr *load_param(KernelBuild *b, Values *v, const Node *node, const
 
 bool kernel_known(const KernelBuild *b, const Node *node) {
     UnitKind kind = b->unit->kind;
-    bool fold = (kind == UNIT_COLUMN || kind == UNIT_FULL) && fold_is_loop(node);
+    bool fold = (kind == UNIT_COLUMN || kind == UNIT_FULL) &&
+                (fold_is_loop(node) || unit_folds_over(b->unit, node));
     return b->known && (fold || (kind == UNIT_CONTRACT && node == b->unit->atom.at[0]));
 }
 

@@ -11,6 +11,7 @@
 enum {
     BLOCK = TUNED(32, 3),      /* elements of a block of a transposed copy, each way */
     JAM_VECTOR = TUNED(64, 2), /* least extent of the vector loop */
+    JAM_BLOCKS = TUNED(4, 1),  /* least blocks of eight rows */
     JAM_SHARED = TUNED(3, 0),  /* additions, or loads, that rows must share */
     JAM_COST = TUNED(40, 40),  /* of one row: beyond it, what is shared is little of it */
     JUMP_COST = 4              /* most that a load across the vector axis costs */
@@ -79,10 +80,10 @@ static void emit_turned(KernelBuild *b, const int *grid, int n, int turned, bool
 
 /* --- rows that share a vector loop ------------------------------------------------------------ */
 
-/* Rows that share a loop: as many as divide their number. */
+/* Rows that share a loop: as many as divide their number, more where enough blocks are left. */
 static int block_rows(int64_t extent) {
-    static const int rows[] = {4, 3, 5, 2, 7};
-    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+    static const int rows[] = {8, 4, 3, 5, 2, 7};
+    for (size_t i = extent >= JAM_BLOCKS * 8 ? 0 : 1; i < sizeof rows / sizeof *rows; i++) {
         if (extent % rows[i] == 0) {
             return rows[i];
         }
@@ -155,8 +156,9 @@ Stmt *block_jam(KernelBuild *b, StmtList *list, AxisSet scope, const int *grid, 
         outer[i] = grid[i];
         scope |= (AxisSet)1 << grid[i];
     }
-    outer[n - 1] = kernel_axis(b->k, b->k->axis[row].extent / rows, "c");
-    list = nest_loops(b, list, outer, n, parallel);
+    int64_t blocks = b->k->axis[row].extent / rows;
+    outer[n - 1] = blocks > 1 ? kernel_axis(b->k, blocks, "c") : row;
+    list = nest_loops(b, list, outer, blocks > 1 ? n : n - 1, parallel);
     nest_lets(b, list, scope, roots);
     Stmt *vector = stmt_for(b->k, list, last);
     vector->simd = true;
@@ -165,8 +167,10 @@ Stmt *block_jam(KernelBuild *b, StmtList *list, AxisSet scope, const int *grid, 
     int before = vector->body.count;
     nest_stage(b, &vector->body, scope, &row, 1, roots);
     Stmt *loop = vector->body.at[before];
-    loop->begin = index_scale(&b->k->index, kernel_axis_index(b->k, outer[n - 1]), rows);
-    loop->span = rows;
+    if (blocks > 1) {
+        loop->begin = index_scale(&b->k->index, kernel_axis_index(b->k, outer[n - 1]), rows);
+        loop->span = rows;
+    }
     loop->simd = false;
     loop->unroll = true;
     return vector;

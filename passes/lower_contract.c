@@ -594,6 +594,7 @@ static TileOutcome build_tile(KernelBuild *b) {
         BUG("the plan of a product outgrew its place");
     }
     memcpy(tile->plan, &plan, sizeof plan);
+    tile->narrow = md_tile_narrow(&plan);
     int workers = md_tile_most_parts(&plan, b->k->threads);
     int64_t work = (int64_t)md_tile_workspace(&plan, workers);
     if (work > 0) {

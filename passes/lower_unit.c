@@ -45,9 +45,11 @@ static const Expr *identity_of(Kernel *k, OpCode op, Elem elem) {
 static void roots_identity(KernelBuild *b, const RootList *roots, RootList *init) {
     for (int i = 0; i < roots->count; i++) {
         Root r = roots->at[i];
-        r.value = identity_of(b->k, r.add, r.arg->buf->type.elem);
-        r.add = OP_CONST;
-        VEC_PUSH(b->scratch, init, r);
+        if (r.add != OP_CONST) {
+            r.value = identity_of(b->k, r.add, r.arg->buf->type.elem);
+            r.add = OP_CONST;
+            VEC_PUSH(b->scratch, init, r);
+        }
     }
 }
 
@@ -132,8 +134,9 @@ static int64_t column_piece(const Radix *g, const Radix *f, const Radix *v) {
         v->count < COLUMN_CHUNKS * COLUMN_PIECE) {
         return 0;
     }
-    int64_t span = v->count / COLUMN_CHUNKS / COLUMN_PIECE * COLUMN_PIECE;
-    return span < COLUMN_PIECE_MOST ? span : COLUMN_PIECE_MOST;
+    int64_t pieces = (v->count + COLUMN_PIECE_MOST - 1) / COLUMN_PIECE_MOST;
+    pieces = pieces < COLUMN_CHUNKS ? COLUMN_CHUNKS : pieces;
+    return align_up((v->count + pieces - 1) / pieces, COLUMN_PIECE);
 }
 
 /* Sums of chunks of the rows: each has a vector in workspace, of which `last` gets the loads. */
@@ -145,6 +148,10 @@ static void column_partial(KernelBuild *b, const Radix *g, const Radix *v, int c
     flat = index_add(t, index_scale(t, flat, v->count), radix_flat(b, v));
     for (int i = 0; i < roots->count; i++) {
         Root r = roots->at[i], end = r;
+        if (r.add == OP_CONST) { /* made on the way */
+            VEC_PUSH(b->scratch, acc, r);
+            continue;
+        }
         int64_t count = b->k->axis[chunk].extent * g->count * v->count;
         Buf *buf = kernel_work(b, vector_type(r.arg->buf->type.elem, count), 0, "partial");
         const Arg *arg = kernel_arg(b->k, buf, ACCESS_READ | ACCESS_WRITE);
@@ -242,7 +249,7 @@ void emit_column(KernelBuild *b, const Radix *g, const Radix *f, const Radix *v,
 }
 
 static bool build_column(KernelBuild *b) {
-    const Node *first = b->unit->atom.at[0];
+    const Node *first = unit_fold(b->unit);
     Type from = first->in[0]->type;
     uint32_t folded = folded_axes(first);
     int64_t dim[3][MD_RANK];
@@ -261,24 +268,28 @@ static bool build_column(KernelBuild *b) {
         space[p] = *kernel_space(b, p, count_dims(n[p], dim[p]), names[p]);
         space_digits(b, &space[p], n[p], dim[p], digit[p]);
     }
+    const Index *in[MD_RANK], *out[MD_RANK], *here[MD_RANK];
+    int at[3] = {0}, rank = 0, known = 0;
+    for (int k = 0; k < from.rank; k++) {
+        in[k] = digit[part[k]][at[part[k]]++];
+        if (part[k] != 1) {
+            out[rank++] = in[k];
+        }
+    }
+    const Index *flat = index_flatten(&b->k->index, from.rank, from.dim, in);
     RootList roots = {0};
-    int folds = 0;
     for (int i = 0; i < b->unit->atom.count; i++) {
         const Node *node = b->unit->atom.at[i];
-        const Index *in[MD_RANK], *out[MD_RANK];
-        int at[3] = {0}, rank = 0;
+        known += fold_is_loop(node) || unit_folds_over(b->unit, node);
+        if (unit_folds_over(b->unit, node) && info_of(b, node)->stored) {
+            index_unflatten(&b->k->index, flat, node->type.rank, node->type.dim, here);
+            kernel_store(b, &roots, node, here, value_at(&b->v, node, here));
+        }
         if (!fold_is_loop(node)) {
             continue;
         }
-        folds++;
         if (!info_of(b, node)->stored) {
             kernel_home(b, node, "column");
-        }
-        for (int k = 0; k < from.rank; k++) {
-            in[k] = digit[part[k]][at[part[k]]++];
-            if (part[k] != 1) {
-                out[rank++] = in[k];
-            }
         }
         int before = roots.count;
         kernel_store(b, &roots, node, out, value_at(&b->v, node->in[0], in));
@@ -292,14 +303,14 @@ static bool build_column(KernelBuild *b) {
     emit_column(b, &space[0], &space[1], &space[2], &roots);
     b->known = true;
     b->first_space = 3;
-    return b->unit->atom.count > folds && build_nest(b);
+    return b->unit->atom.count > known && build_nest(b);
 }
 
 /* --- folds of everything ---------------------------------------------------------------------- */
 
 static bool build_full(KernelBuild *b) {
     const Unit *u = b->unit;
-    const Radix all = *kernel_space(b, 0, fold_count(u->atom.at[0]), "i");
+    const Radix all = *kernel_space(b, 0, fold_count(unit_fold(u)), "i");
     InnerSpace inner = {.count = all.count, .naxis = all.n, .set = all.set};
     memcpy(inner.axis, all.axis, sizeof inner.axis);
     VEC_PUSH(b->scratch, &b->v.inner, inner);

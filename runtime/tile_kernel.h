@@ -367,11 +367,35 @@ MD_FN void MD_TN(square)(MD_REAL *MD_RESTRICT to, int64_t to_ld, const MD_REAL *
 #endif
 #undef MD_TURN_VECTORS
 
+/* A few rows become columns side by side: to[j * rows + i] = from[i * from_ld + j]. */
+#define MD_FEW(N)                                                                                  \
+    for (int64_t j = 0; j < cols; j++) {                                                           \
+        for (int i = 0; i < (N); i++) {                                                            \
+            to[j * (N) + i] = from[i * from_ld + j];                                               \
+        }                                                                                          \
+    }
+MD_NOINLINE void MD_TN(few)(MD_REAL *MD_RESTRICT to, const MD_REAL *MD_RESTRICT from,
+                            int64_t from_ld, int64_t rows, int64_t cols) {
+    switch (rows) {
+    case 2: MD_FEW(2) break;
+    case 3: MD_FEW(3) break;
+    case 4: MD_FEW(4) break;
+    case 5: MD_FEW(5) break;
+    case 6: MD_FEW(6) break;
+    default: MD_FEW(rows) break;
+    }
+}
+#undef MD_FEW
+
 /* to[j * to_ld + i] (+)= from[i * from_ld + j], i < rows, j < cols. `pad`: rows of `to` have
  * room for whole vectors, and zeros are wanted there. */
 MD_NOINLINE void MD_TN(turn)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
                              const MD_REAL *MD_RESTRICT from, int64_t from_ld, int64_t rows,
                              int64_t cols, int add, int pad) {
+    if (to_ld == rows && rows < MD_LANES && !add && !pad) {
+        MD_TN(few)(to, from, from_ld, rows, cols);
+        return;
+    }
     for (int64_t i = 0; i < rows; i += MD_LANES) {
         const int64_t n = md_tile_min(MD_LANES, rows - i);
         int64_t j = 0;

@@ -238,6 +238,13 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     return p;
 }
 
+/* Columns of C where they are so few that every block has all of them, row behind row; else 0. Up
+ * to six rows are one register tile on any machine. */
+MD_FN int64_t md_tile_narrow(const md_tile *s) {
+    int64_t pitch = s->inplace ? s->c_m2 : s->block_rows;
+    return s->swapped && s->r1 == 1 && s->r2 <= 6 && pitch == s->r2 ? s->r2 : 0;
+}
+
 /* The most parts that a product is ever cut into on up to `threads` threads: what the workspace is
  * for. A small product has fewer tiles than a large team has threads. */
 MD_FN int md_tile_most_parts(const md_tile *s, int threads) {

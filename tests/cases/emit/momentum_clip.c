@@ -139,7 +139,7 @@ static void momentum_clip_fit_fc_weight_update(float *fc_weight_b_next, float *f
         const float weight = fc_weight[i];
         const float t_4 = t_3 * 0.0026041667f * t_2 + 0.0f * weight;
         const float b = fc_weight_b[i];
-        const float t_5 = t ? t_4 : 0.9f * b + t_4;
+        const float t_5 = t ? t_4 : 0.9f * (fabsf(b) < 1.1754944e-38f ? 0.0f : b) + t_4;
         const float t_6 = weight - 0.1f * t_5;
         fc_weight_b_next[i] = t_5;
         fc_weight_next[i] = t_6;
@@ -160,14 +160,14 @@ static void momentum_clip_fit_fc_bias_update(float *fc_bias_b_next, float *fc_bi
         const float bias = fc_bias[i];
         const float t_4 = t_3 * 0.0026041667f * t_2 + 0.0f * bias;
         const float b = fc_bias_b[i];
-        const float t_5 = t ? t_4 : 0.9f * b + t_4;
+        const float t_5 = t ? t_4 : 0.9f * (fabsf(b) < 1.1754944e-38f ? 0.0f : b) + t_4;
         const float t_6 = bias - 0.1f * t_5;
         fc_bias_b_next[i] = t_5;
         fc_bias_next[i] = t_6;
     }
 }
 
-/* momentum_clip_fit: 10 steps, 5120 bytes of arena, 57897 FLOPs, line 5 */
+/* momentum_clip_fit: 10 steps, 5120 bytes of arena, 58713 FLOPs, line 5 */
 int momentum_clip_fit(momentum_clip *m, const momentum_clip_fit_in *in, momentum_clip_fit_out *out) {
     if (m == NULL || in == NULL || out == NULL) {
         return MOMENTUM_CLIP_ERR_ARGUMENT;

@@ -1,63 +1,52 @@
 /* ---- model ---- */
 
-/* rows_together.mdl:6  h[i, n] = relu(sum[k] x[i, k] * w[n, k] + b[n])  [32, 1024] */
-MD_NOINLINE void rows_together_main_h_loop(float *MD_RESTRICT h, const float *MD_RESTRICT x,
-                                           const float *MD_RESTRICT w, const float *MD_RESTRICT b,
-                                           int part, int parts) {
-    const int64_t c_end = md_split(8, part + 1, parts);
-    for (int64_t c = md_split(8, part, parts); c < c_end; c++) {
-        MD_IVDEP
-        for (int64_t i_2 = 0; i_2 < 1024; i_2++) {
-            const float w_2 = w[i_2 * 4];
-            const float w_3 = w[i_2 * 4 + 1];
-            const float w_4 = w[i_2 * 4 + 2];
-            const float w_5 = w[i_2 * 4 + 3];
-            const float b_2 = b[i_2];
-            const int64_t i_end = c * 4 + 4;
-            MD_UNROLL
-            for (int64_t i = c * 4; i < i_end; i++) {
-                h[i * 1024 + i_2] = md_maxf(x[i * 4] * w_2 + x[i * 4 + 1] * w_3 + x[i * 4 + 2] * w_4 + x[i * 4 + 3] * w_5 + b_2, 0.0f);
-            }
-        }
-    }
-}
-
-static void rows_together_main_h(float *MD_RESTRICT h, const float *MD_RESTRICT x,
-                                 const float *MD_RESTRICT w, const float *MD_RESTRICT b) {
-    const int parts = md_threads(8);
-    if (parts == 1) {
-        rows_together_main_h_loop(h, x, w, b, 0, 1);
-    } else {
-        MD_OMP(parallel for schedule(static, 1) num_threads(parts))
-        for (int part = 0; part < parts; part++) {
-            rows_together_main_h_loop(h, x, w, b, part, parts);
-        }
-    }
-}
-
 /* rows_together.mdl:7  s[n] = sum[i] h[i, n]  [1024] */
-static void rows_together_main_s(float *MD_RESTRICT s, const float *MD_RESTRICT h) {
-    for (int64_t c = 0; c < 16; c++) {
+MD_NOINLINE void rows_together_main_s_loop(float *MD_RESTRICT h, float *MD_RESTRICT s,
+                                           const float *MD_RESTRICT x, const float *MD_RESTRICT w,
+                                           const float *MD_RESTRICT b, int part, int parts) {
+    const int64_t c_end = md_split(16, part + 1, parts);
+    for (int64_t c = md_split(16, part, parts); c < c_end; c++) {
         const int64_t j_end = c * 64 + 64;
         MD_IVDEP
         for (int64_t j = c * 64; j < j_end; j++) {
             s[j] = 0.0f;
         }
-        for (int64_t c_2 = 0; c_2 < 8; c_2++) {
+        for (int64_t c_2 = 0; c_2 < 4; c_2++) {
             const int64_t j_end_2 = c * 64 + 64;
             MD_IVDEP
             for (int64_t j = c * 64; j < j_end_2; j++) {
-                const int64_t k_end = c_2 * 4 + 4;
+                const float w_2 = w[j * 4];
+                const float w_3 = w[j * 4 + 1];
+                const float w_4 = w[j * 4 + 2];
+                const float w_5 = w[j * 4 + 3];
+                const float b_2 = b[j];
+                const int64_t k_end = c_2 * 8 + 8;
                 MD_UNROLL
-                for (int64_t k = c_2 * 4; k < k_end; k++) {
-                    s[j] += h[k * 1024 + j];
+                for (int64_t k = c_2 * 8; k < k_end; k++) {
+                    const float h_2 = md_maxf(x[k * 4] * w_2 + x[k * 4 + 1] * w_3 + x[k * 4 + 2] * w_4 + x[k * 4 + 3] * w_5 + b_2, 0.0f);
+                    h[k * 1024 + j] = h_2;
+                    s[j] += h_2;
                 }
             }
         }
     }
 }
 
-/* rows_together_main_entry: 2 steps, 0 bytes of arena, 327680 FLOPs, line 5 */
+static void rows_together_main_s(float *MD_RESTRICT h, float *MD_RESTRICT s,
+                                 const float *MD_RESTRICT x, const float *MD_RESTRICT w,
+                                 const float *MD_RESTRICT b) {
+    const int parts = md_threads(8);
+    if (parts == 1) {
+        rows_together_main_s_loop(h, s, x, w, b, 0, 1);
+    } else {
+        MD_OMP(parallel for schedule(static, 1) num_threads(parts))
+        for (int part = 0; part < parts; part++) {
+            rows_together_main_s_loop(h, s, x, w, b, part, parts);
+        }
+    }
+}
+
+/* rows_together_main_entry: 1 steps, 0 bytes of arena, 327680 FLOPs, line 5 */
 int rows_together_main_entry(rows_together *m, const rows_together_main_entry_in *in, rows_together_main_entry_out *out) {
     if (m == NULL || in == NULL || out == NULL) {
         return ROWS_TOGETHER_ERR_ARGUMENT;
@@ -82,8 +71,7 @@ int rows_together_main_entry(rows_together *m, const rows_together_main_entry_in
     float *h = (float *)(void *)(m->io + 0); /* [32, 1024] */
     float *s = (float *)(void *)(m->io + 131072); /* [1024] */
 
-    rows_together_main_h(h, x, w, b); /* 0, line 6: h[i, n] = relu(sum[k] x[i, k] * w[n, k] + b[n])  [32, 1024] */
-    rows_together_main_s(s, h); /* 1, line 7: s[n] = sum[i] h[i, n]  [1024] */
+    rows_together_main_s(h, s, x, w, b); /* 0, line 7: s[n] = sum[i] h[i, n]  [1024] */
     out->h = h;
     out->s = s;
     return ROWS_TOGETHER_OK;
