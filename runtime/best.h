@@ -97,16 +97,14 @@ MD_COLD void md_best_seen(md_run *r) {
     }
 }
 
-/* "fit.acc VALUE STEP WAITED"; 0: there is nothing to note. */
-MD_COLD int md_best_note(const md_run *r, char *note) {
+/* "fit.acc VALUE STEP WAITED", where something is compared. */
+MD_COLD void md_best_note(const md_run *r, md_text *note) {
     const md_best *b = &r->best;
-    if (b->task == NULL) {
-        return 0;
+    if (b->task != NULL) {
+        md_text_format(note, "%s%s.%s %.17g %lld %lld", b->sign > 0 ? "+" : "-",
+                       b->task->entry->name, md_best_name(b), b->value, (long long)b->step,
+                       (long long)b->waited);
     }
-    int n = snprintf(note, MD_NOTE_BYTES, "%s%s.%s %.17g %lld %lld", b->sign > 0 ? "+" : "-",
-                     b->task->entry->name, md_best_name(b), b->value, (long long)b->step,
-                     (long long)b->waited);
-    return n > 0 && n < MD_NOTE_BYTES;
 }
 
 /* Takes up the note of a run that compared the same. */

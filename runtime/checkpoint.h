@@ -12,12 +12,39 @@
 
 enum { MD_CHECKPOINT = MD_SAVE_ALL | MD_SAVE_RINGS };
 
+/* Beside the tensors: what was best, and ";fit 3" for each train that has left out batches. */
+MD_COLD void md_checkpoint_note(const md_run *r, md_text *note) {
+    md_best_note(r, note);
+    for (int i = 0; i < r->task_count; i++) {
+        if (r->tasks[i].skipped > 0) {
+            md_text_format(note, ";%s %lld", r->tasks[i].entry->name,
+                           (long long)r->tasks[i].skipped);
+        }
+    }
+}
+
+MD_COLD int64_t md_checkpoint_skipped(const md_task *k, const char *note) {
+    size_t n = strlen(k->entry->name);
+    long long skipped;
+    for (const char *p = strchr(note, ';'); p != NULL; p = strchr(p + 1, ';')) {
+        if (strncmp(p + 1, k->entry->name, n) == 0 && sscanf(p + 1 + n, " %lld", &skipped) == 1) {
+            return skipped > 0 ? skipped : 0;
+        }
+    }
+    return 0;
+}
+
 MD_COLD int md_checkpoint_save(md_run *r) {
+    char bytes[MD_NOTE_BYTES];
+    md_text note = md_text_make(bytes, sizeof bytes);
+    md_checkpoint_note(r, &note);
+    if (note.used + 1 >= note.size) {
+        return md_fail(&r->message, MD_EXIT_DATA, "%s: too many trains have left out batches",
+                       r->options.checkpoint);
+    }
     snprintf(r->out.keep, sizeof r->out.keep, "%s.old", r->options.checkpoint);
-    char note[MD_NOTE_BYTES];
-    int noted = md_best_note(r, note);
     int rc = md_save_file(&r->out, r->options.checkpoint, r->model, &r->regions.memory,
-                          MD_CHECKPOINT, noted ? note : NULL, &r->message);
+                          MD_CHECKPOINT, note.used > 0 ? bytes : NULL, &r->message);
     r->out.keep[0] = 0;
     return rc;
 }
@@ -48,6 +75,7 @@ MD_COLD int md_checkpoint_load(md_run *r, const char *path) {
         md_task *k = &r->tasks[i];
         snprintf(name, sizeof name, "mdlc.%s.step", k->entry->name);
         k->step = md_checkpoint_number(r, name);
+        k->skipped = md_checkpoint_skipped(k, note);
         if (k->step < 0 || seed < 0) {
             rc = md_fail(&r->message, MD_EXIT_DATA,
                          "%s: a file of weights, not a checkpoint of '%s'; --load FILE starts a "

@@ -14,6 +14,9 @@
 #include "runtime/table.h"
 #include "runtime/trace.h"
 
+/* No exit code: a step changed nothing, and the next batch takes its place. */
+enum { MD_LEFT_OUT = -1 };
+
 static volatile sig_atomic_t md_signal; /* the first SIGINT or SIGTERM */
 
 MD_FN void md_on_signal(int number) {
@@ -81,7 +84,8 @@ MD_FN int md_evaluate(md_run *r) {
         r->task->sums[i] = 0;
     }
     /* What no data set feeds stays that of the last update. */
-    int staged = md_stage_arrays(r, r->task->step > 0 ? r->task->step - 1 : 0);
+    int64_t taken = md_batches(r->task);
+    int staged = md_stage_arrays(r, taken > 0 ? taken - 1 : 0);
     if (staged != MD_EXIT_OK) {
         return staged;
     }
@@ -285,7 +289,23 @@ MD_COLD void md_say_origin(md_run *r) {
     }
 }
 
-/* The values of a step that must be finite: the loss, and a gradient norm where there is one. */
+/* The warning of a batch that is left out; of several in a row the first is enough. */
+MD_COLD int md_leave_out(md_run *r, const char *what, double value) {
+    md_task *k = r->task;
+    k->skipped++;
+    if (++k->in_row == 1) {
+        md_run_again(r);
+        md_text_format(&r->message, "%s of '%s' became %s in step %lld, whose batch is left out",
+                       what, k->entry->name, isnan(value) ? "NaN" : "infinite",
+                       (long long)k->step + 1);
+        md_say_origin(r);
+        md_complain(r, "warning: ");
+    }
+    return MD_LEFT_OUT;
+}
+
+/* The values of a step that must be finite: the loss, and a gradient norm where there is one. A
+ * step without them has changed nothing. */
 MD_FN int md_check_values(md_run *r, int code) {
     const md_entry *e = r->task->entry;
     const char *what = isfinite(r->task->values[0]) ? NULL : "the loss";
@@ -305,6 +325,9 @@ MD_FN int md_check_values(md_run *r, int code) {
         snprintf(where, sizeof where, "step %lld of '%s'", (long long)r->task->step + 1, e->name);
         return md_model_failed(r, code, where);
     }
+    if (what != NULL && r->task->in_row < r->options.skip) {
+        return md_leave_out(r, what, value);
+    }
     md_run_again(r);
     md_text_format(&r->message, "%s of '%s' became %s in step %lld",
                    what == NULL ? "a value" : what, e->name,
@@ -312,6 +335,10 @@ MD_FN int md_check_values(md_run *r, int code) {
                    : isnan(value) ? "NaN"
                                   : "infinite",
                    (long long)r->task->step + 1);
+    if (r->task->in_row > 0) {
+        md_text_format(&r->message, ", behind %lld batches that were left out",
+                       (long long)r->task->in_row);
+    }
     if (r->saved_step > 0) {
         md_text_format(&r->message, "; '%s' holds the weights of step %lld", r->options.save,
                        (long long)r->saved_step);
@@ -380,24 +407,27 @@ MD_FN int md_after_round(md_run *r, int first, int end) {
     return MD_EXIT_OK;
 }
 
-/* One update of the task at hand. */
+/* One update of the task at hand, from the first of the next batches that gives one. */
 MD_FN int md_update(md_run *r) {
     md_task *k = r->task;
     md_call call;
+    int rc = MD_LEFT_OUT;
     call.in = k->in;
     call.out = NULL;
     call.values = k->values;
     call.rows = 0;
-    int rc = k->data != NULL ? md_stage_batch(r, k->step) : MD_EXIT_OK;
-    rc = rc == MD_EXIT_OK ? md_stage_arrays(r, k->step) : rc;
-    if (rc != MD_EXIT_OK) {
-        return rc;
+    while (rc == MD_LEFT_OUT) {
+        rc = k->data != NULL ? md_stage_batch(r, md_batches(k)) : MD_EXIT_OK;
+        rc = rc == MD_EXIT_OK ? md_stage_arrays(r, md_batches(k)) : rc;
+        if (rc != MD_EXIT_OK) {
+            return rc;
+        }
+        md_write_scalar(r, k->entry->epoch, md_epoch(r));
+        rc = md_check_values(r, k->entry->call(r->model->net, &call));
     }
-    md_write_scalar(r, k->entry->epoch, md_epoch(r, k->step));
-    int code = k->entry->call(r->model->net, &call);
-    rc = md_check_values(r, code);
     if (rc == MD_EXIT_OK) {
         k->step++;
+        k->in_row = 0;
     }
     return rc;
 }

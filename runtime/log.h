@@ -24,6 +24,7 @@ typedef struct md_task {
     int64_t *rows; /* numbers of the staged rows */
     double *values, *eval_values, *sums, *part_sums;
     int64_t steps, per_epoch, step; /* step: finished updates */
+    int64_t skipped, in_row;        /* batches left out: in all, and since the last update */
     int64_t train_rows, held_rows;
     int64_t staged; /* first staged row when the order is fixed; -1: none */
     int evaluated;  /* eval_values are set */
@@ -221,8 +222,13 @@ MD_COLD void md_text_values(md_text *t, const md_entry *e, const double *values,
     }
 }
 
-MD_COLD int64_t md_epoch(const md_run *r, int64_t step) {
-    return r->task->per_epoch > 0 ? step / r->task->per_epoch : 0;
+/* Batches that the task has taken: those of its updates and those left out. */
+MD_COLD int64_t md_batches(const md_task *k) {
+    return k->step + k->skipped;
+}
+
+MD_COLD int64_t md_epoch(const md_run *r) {
+    return r->task->per_epoch > 0 ? md_batches(r->task) / r->task->per_epoch : 0;
 }
 
 /* Which of several entries a line is about. */
@@ -236,7 +242,7 @@ MD_COLD void md_text_step(md_run *r, md_text *t) {
     md_text_task(r, t);
     md_text_format(t, "step %lld", (long long)r->task->step);
     if (r->task->per_epoch > 0) {
-        md_text_format(t, "  epoch %lld", (long long)md_epoch(r, r->task->step));
+        md_text_format(t, "  epoch %lld", (long long)md_epoch(r));
     }
     md_text_values(t, r->task->entry, r->task->values, r->task->entry->extra_count);
 }
@@ -246,7 +252,7 @@ MD_COLD void md_log_step(md_run *r) {
     md_text *t = md_line(r);
     if (r->options.log == MD_LOG_JSON) {
         md_text_format(t, "{\"event\":\"step\",\"entry\":\"%s\",\"step\":%lld,\"epoch\":%lld",
-                       e->name, (long long)r->task->step, (long long)md_epoch(r, r->task->step));
+                       e->name, (long long)r->task->step, (long long)md_epoch(r));
         md_json_value(t, "loss", r->task->values[0]);
         for (int i = 0; i < e->extra_count; i++) {
             md_json_value(t, e->extras[i], r->task->values[1 + e->metric_count + i]);
@@ -320,6 +326,9 @@ MD_COLD void md_log_end(md_run *r, int last) {
                        (long long)r->task->step);
         md_json_value(t, "seconds", (double)(float)seconds);
         md_json_value(t, "loss", r->task->values[0]);
+        if (r->task->skipped > 0) {
+            md_json_count(t, "skipped", (uint64_t)r->task->skipped);
+        }
         if (r->best.task == r->task && r->best.step > 0) {
             md_json_count(t, "best_step", (uint64_t)r->best.step);
             md_json_value(t, "best", r->best.value);
@@ -336,6 +345,10 @@ MD_COLD void md_log_end(md_run *r, int last) {
         md_text_task(r, t);
         md_text_format(t, "%lld steps in %.2f s (%.4g steps/s)\n", (long long)r->task->step,
                        seconds, seconds > 0 ? (double)r->made / seconds : 0.0);
+        if (r->task->skipped > 0) {
+            md_text_format(t, "left out: %lld batches whose loss or gradient norm is no number\n",
+                           (long long)r->task->skipped);
+        }
         if (r->best.task == r->task && r->best.step > 0) {
             const char *name = r->best.column == 0 ? "loss" : e->metrics[r->best.column - 1];
             md_text_format(t, "best: %s %.5g at step %lld", name, r->best.value,

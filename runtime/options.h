@@ -31,6 +31,7 @@ typedef struct md_options {
     int64_t save_every, eval_every, log_every; /* 0: not asked for */
     int64_t threads;                           /* 0: as the bound provides */
     int64_t patience;
+    int64_t skip; /* updates in a row that may end without a number */
     const char *load, *save, *checkpoint, *resume, *table, *only, *best, *monitor, *part;
     md_log_form log;
 } md_options;
@@ -71,6 +72,8 @@ MD_COLD const md_option *md_option_table(void) {
          "what makes one the best (min:loss)"},
         {"--patience", MD_OPT_COUNT, MD_IN_TRAIN, "N",
          "end when N evaluations bring no better one"},
+        {"--skip-nonfinite", MD_OPT_COUNT, MD_IN_TRAIN, "N",
+         "leave out up to N batches in a row whose loss is no number"},
         {"--in", MD_OPT_PAIR, MD_IN_TRAIN | MD_IN_ENTRY, "NAME=FILE.npy",
          "an input; integers must fit, floats are rounded"},
         {"--out", MD_OPT_PAIR, MD_IN_ENTRY, "[NAME=]FILE.npy", "where a result goes"},
@@ -179,6 +182,7 @@ MD_COLD int md_option_count(md_options *o, const md_option *option, const char *
                   {"--eval-every", &o->eval_every},
                   {"--log-every", &o->log_every},
                   {"--patience", &o->patience},
+                  {"--skip-nonfinite", &o->skip},
                   {"--threads", &o->threads}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields && named == NULL; i++) {
         if (strcmp(fields[i].name, option->name) == 0) {

@@ -96,7 +96,7 @@ MD_COLD void md_table_row(md_run *r, const char *event, const double *values, in
     md_text *t = md_line(r);
     md_text_format(t, "%s,%s%s%lld,%lld,", event, r->task_count > 1 ? e->name : "",
                    r->task_count > 1 ? "," : "", (long long)r->task->step,
-                   (long long)md_epoch(r, r->task->step));
+                   (long long)md_epoch(r));
     md_table_value(t, values[0]);
     for (int i = 0; i < r->task_count; i++) {
         for (int k = 0; k < md_table_columns(r, i); k++) {
