@@ -14,6 +14,9 @@ functions.mdl      values and gradients of every row of FUNCTIONS and LAYERS at 
 functions.txt      a line for each result: its name, then all its numbers
 rates.mdl          a metric for each row of SCHEDULES
 rates.txt          a line for each row: its name, then the rate of each update, for a peak of 1
+initial.mdl        the largest and the root mean square value of each parameter of INITIAL as it is drawn
+initial.txt        a line for each: its name and the two, over 50 modules; of normal draws, whose largest
+                   value is not bounded, twice the second
 
 Rows come from PyTorch in single precision. What it lacks (Lion, LAMB, LARS, the focal loss, metrics) or
 computes in bfloat16 (Muon) is written here from its formula and computed in double precision.
@@ -666,6 +669,79 @@ def schedules():
     write_text("rates.mdl", "model held() -> f32 {\n    param p: [2] = 1;\n    return sum(p);\n}\n" + trains)
 
 
+# ---- initial values -----------------------------------------------------------------------------
+
+# Name, layer of the library, PyTorch's module, bounded or not. The inputs are those of initial().
+INITIAL = [
+    ("linear", "linear(x, 300)", lambda: nn.Linear(40, 300), True),
+    ("bilinear", "bilinear(x, x, 60)", lambda: nn.Bilinear(40, 40, 60), True),
+    ("embedding", "embedding(i, 100, 50)", lambda: nn.Embedding(100, 50), False),
+    ("embedding_padding", "embedding(i, 100, 50, padding = 3)", lambda: nn.Embedding(100, 50, padding_idx=3), False),
+    ("layernorm", "layernorm(x)", lambda: nn.LayerNorm(40), True),
+    ("rmsnorm", "rmsnorm(x)", lambda: nn.RMSNorm(40), True),
+    ("batchnorm", "batchnorm(x)", lambda: nn.BatchNorm1d(40), True),
+    ("group_norm", "group_norm(m, 2)", lambda: nn.GroupNorm(2, 6), True),
+    ("instance_norm", "instance_norm(m, affine = true)", lambda: nn.InstanceNorm2d(6, affine=True), True),
+    ("prelu", "prelu(x)", lambda: nn.PReLU(), True),
+    ("conv2d", "conv2d(m, 128, 3)", lambda: nn.Conv2d(6, 128, 3), True),
+    ("conv2d_groups", "conv2d(m, 128, 3, groups = 2)", lambda: nn.Conv2d(6, 128, 3, groups=2), True),
+    ("conv1d", "conv1d(q, 128, 3)", lambda: nn.Conv1d(6, 128, 3), True),
+    ("conv_transpose2d", "conv_transpose2d(m, 128, 3)", lambda: nn.ConvTranspose2d(6, 128, 3), True),
+    ("rnn_cell", "rnn_cell(x, h)", lambda: nn.RNNCell(40, 200), True),
+    ("gru_cell", "gru_cell(x, h)", lambda: nn.GRUCell(40, 200), True),
+    ("lstm", "lstm(q, 100)", lambda: nn.LSTM(12, 100), True),
+    ("gru", "gru(q, 100)", lambda: nn.GRU(12, 100), True),
+    ("attention", "multihead_attention(t, 4)", lambda: nn.MultiheadAttention(40, 4), True),
+]
+
+
+def drawn(call):
+    """A module whose one parameter a function of torch.nn.init draws."""
+    module = nn.Module()
+    module.weight = nn.Parameter(torch.empty(160, 90))
+    call(module.weight)
+    return module
+
+
+# The initialisers behind `~`, each of a parameter [160, 90].
+DRAWS = [
+    ("kaiming_uniform", "kaiming_uniform()", lambda w: nn.init.kaiming_uniform_(w, nonlinearity="relu"), True),
+    ("kaiming_normal", "kaiming_normal()", lambda w: nn.init.kaiming_normal_(w, nonlinearity="relu"), False),
+    ("kaiming_tanh", "kaiming_uniform(gain = 5/3)", lambda w: nn.init.kaiming_uniform_(w, nonlinearity="tanh"), True),
+    ("xavier_uniform", "xavier_uniform()", lambda w: nn.init.xavier_uniform_(w), True),
+    ("xavier_normal", "xavier_normal(gain = 3/4)", lambda w: nn.init.xavier_normal_(w, 0.75), False),
+    ("trunc_normal", "trunc_normal(std = 1)", lambda w: nn.init.trunc_normal_(w), True),
+    ("trunc_small", "trunc_normal(std = 0.02)", lambda w: nn.init.trunc_normal_(w, std=0.02), False),
+]
+
+
+def initial():
+    torch.manual_seed(0)
+    rows, made, calls, results = [], "", "", []
+    for name, text, call, bounded in DRAWS:
+        made += f"layer {name}_layer(x: [b, 90]) -> [b, 160] {{\n    param weight: [160, 90] ~ {text};\n" \
+                "    y[b, o] = sum[k] x[b, k] * weight[o, k];\n    return y;\n}\n"
+    table = [row[:1] + (row[1], row[2], row[3]) for row in INITIAL]
+    table += [(name, f"{name}_layer(d)", lambda call=call: drawn(call), bounded) for name, _, call, bounded in DRAWS]
+    for name, text, make, bounded in table:
+        kept = {}
+        for _ in range(50):
+            for path, value in make().named_parameters():
+                kept.setdefault(path, []).append(value.detach().flatten().double())
+        calls += f"    y_{name} = {name}: {text};\n"
+        for path, values in kept.items():
+            whole, key = torch.cat(values), f"{name}_{path.replace('.', '_')}"
+            rms = math.sqrt(float((whole ** 2).mean()))
+            rows.append((key, [float(whole.abs().max()) if bounded else 2 * rms, rms]))
+            first = f"max(abs(net.{name}.{path}))" if bounded else f"2 * sqrt(mean(net.{name}.{path}^2))"
+            results.append(f"        {key} = pair({first}, sqrt(mean(net.{name}.{path}^2)))")
+    write_lines("initial.txt", rows)
+    write_text("initial.mdl", made + """
+op pair(a: f32, b: f32) -> [2] { r[k < 2] = select(k == 0, a, b); return r; }
+model net(x: [2, 40], d: [2, 90], i: int[2] in 0..100, m: [2, 6, 8, 8], q: [2, 6, 12], h: [2, 200], t: [2, 3, 40]) -> f32 {
+""" + calls + "    return " + " + ".join(f"mean(y_{row[0]})" for row in table) + ";\n}\nentry initial() {\n    return\n"
+               + ",\n".join(results) + ";\n}\n")
+
 
 torch.set_num_threads(1)
 if hasattr(torch.optim, "Muon"):
@@ -674,3 +750,4 @@ os.makedirs(FOLDER, exist_ok=True)
 steps()
 functions()
 schedules()
+initial()

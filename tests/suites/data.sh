@@ -241,7 +241,7 @@ steps "$scratch/tokens.log"
 cut_short() { # STATUS STEPS
     (cd "$scratch/run" && exec timeout 100 "$program" fit_tokens --steps "$2" --log-every 1000 --log json) >"$scratch/cut.log" 2>"$scratch/err" &
     run=$!
-    until grep -q '"event":"step"' "$scratch/cut.log" || ! kill -0 $run 2>/dev/null; do sleep 0.02; done
+    until grep -q '"event":"step"' "$scratch/cut.log" 2>/dev/null || ! kill -0 $run 2>/dev/null; do sleep 0.02; done
     truncate -s 1000 "$scratch/run/big.u16"
     wait $run
     rc=$?

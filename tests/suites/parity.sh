@@ -1,7 +1,8 @@
 #!/bin/sh
 # PyTorch's numbers: ten steps of small nets by each optimizer from the same weights, the weights
 # after one step and after ten; values and gradients of layers, activations, losses and metrics; the
-# rates of schedules. tests/parity/make_parity.py wrote the references, one line of a table a row.
+# rates of schedules; the spread of initial values. tests/parity/make_parity.py wrote the references,
+# one line of a table a row.
 set -u
 . tests/lib.sh
 parity=tests/parity
@@ -91,4 +92,8 @@ if program rates; then
     done >"$scratch/rates.txt"
     agree rates "$scratch/rates.txt" $parity/rates.txt 1e-6
 fi
+# As drawn: the bound and the root mean square of each parameter, from one draw of ours; a bound that is
+# sqrt(3) or a root of a fan off is far beyond.
+"$MDLC" run --entry initial $parity/initial.mdl | sed 's/ f32\[2\] =//; s/,//' >"$scratch/initial.txt"
+agree initial "$scratch/initial.txt" $parity/initial.txt 0.06
 summary parity
