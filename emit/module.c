@@ -148,6 +148,18 @@ static void print_bind(const Emit *e, Text *out) {
     text_printf(out, "    m->bound = 1;\n    return %s_OK;\n}\n\n", e->upper);
 }
 
+/* What a file may hold of a slot's integers. Counters of steps and pushes become places: they never
+ * fall below 0. */
+static void file_range(const Slot *slot, int64_t *lo, int64_t *hi) {
+    bool pushes = slot->role == STATE_RING && !slot->cursor;
+    bool steps = slot->role == STATE_COUNTER && slot->label &&
+                 (str_eq(slot->label, "step") || str_eq(slot->label, "steps") ||
+                  str_eq(slot->label, "calls"));
+    bool counts = slot->kind == SLOT_STATE && slot->type.elem == TY_I64 && (pushes || steps);
+    *lo = counts ? 0 : slot->lo;
+    *hi = counts ? INT64_MAX : slot->hi;
+}
+
 static void print_tensor(const Emit *e, const Buf *buf, Text *out) {
     const Slot *slot = buf->slot;
     bool layer = slot->kind == SLOT_STATE && slot->role == STATE_LAYER;
@@ -155,6 +167,8 @@ static void print_tensor(const Emit *e, const Buf *buf, Text *out) {
     if (slot->kind == SLOT_STATE && !layer && strncmp(name, "mdlc.", 5) != 0) {
         name = str_printf(e->arena, "mdlc.%s", name); /* reserved: checkpoints only */
     }
+    int64_t lo, hi;
+    file_range(slot, &lo, &hi);
     text_add(out, "    {");
     text_literal(out, name);
     text_printf(out, ", %s, %s, %s, %d, %d, {", host_dtype(slot->type.elem),
@@ -167,9 +181,10 @@ static void print_tensor(const Emit *e, const Buf *buf, Text *out) {
     for (int i = 0; i < slot->type.rank; i++) {
         text_printf(out, "%s%lld", i > 0 ? ", " : "", (long long)slot->type.dim[i]);
     }
-    text_printf(out, "%s}, %lld, %lld, %d, %d, %d},\n", slot->type.rank == 0 ? "0" : "",
+    text_printf(out, "%s}, %lld, %lld, %d, %d, %d, %lld, %lld},\n", slot->type.rank == 0 ? "0" : "",
                 (long long)buf->offset, (long long)type_bytes(slot->type),
-                slot->copy_of ? slot->copy_of->index + 1 : 0, slot->split, slot->transposed);
+                slot->copy_of ? slot->copy_of->index + 1 : 0, slot->split, slot->transposed,
+                (long long)lo, (long long)hi);
 }
 
 static void print_tensors(const Emit *e, Text *out) {
@@ -178,7 +193,7 @@ static void print_tensors(const Emit *e, Text *out) {
         text_printf(out,
                     "static const md_tensor %s_tensor_table[%d] = {\n"
                     "    /* name, dtype, region, kind, trainable, rank, shape, offset, bytes,\n"
-                    "     * copy of, split, transposed */\n",
+                    "     * copy of, split, transposed, lo, hi */\n",
                     e->prefix, n);
         for (int i = 0; i < n; i++) {
             print_tensor(e, e->p->slot.at[i], out);

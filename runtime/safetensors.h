@@ -695,6 +695,49 @@ MD_FN void md_load_verify(md_load *l) {
     }
 }
 
+/* The integers that have a range, before any of the data is taken: counters and fields of rings
+ * become places in memory. */
+MD_FN void md_load_ranges(md_load *l) {
+    unsigned char buffer[2048];
+    uint64_t members = 0;
+    int metadata = 0;
+    md_load_rewind(l);
+    while (md_load_head(l, &members, &metadata) && l->code == MD_OK) {
+        md_found place = {NULL, 0, 0};
+        if (!md_load_find(l, l->head.name, &place) || !md_kind_in(place.t, l->what) ||
+            !l->seen[place.number] || place.t->lo == place.t->hi) {
+            continue;
+        }
+        const md_tensor *t = place.t;
+        size_t width = md_dtype_get(t->dtype)->bytes;
+        for (uint64_t at = l->head.begin; at < l->head.end && l->code == MD_OK;) {
+            uint64_t left = l->head.end - at;
+            size_t n = left < sizeof buffer ? (size_t)left : sizeof buffer;
+            if (l->read(l->user, 8 + l->header + at, buffer, n) != 0) {
+                md_text_add(md_load_fault(l, MD_ERR_READ), "its data could not be read");
+                return;
+            }
+            int64_t bad = md_integers_outside(buffer, t->dtype, width, n / width, t->lo, t->hi);
+            if (bad >= 0) {
+                md_text *m = md_load_fault(l, MD_ERR_RANGE);
+                md_text_add(m, "tensor '");
+                md_text_add(m, l->head.name);
+                md_text_add(m, "': element ");
+                md_text_u64(m, (at - l->head.begin) / width + (uint64_t)bad);
+                md_text_add(m, " is outside of ");
+                md_text_i64(m, t->lo);
+                if (t->hi < INT64_MAX) {
+                    md_text_add(m, "..");
+                    md_text_i64(m, t->hi);
+                } else {
+                    md_text_add(m, " and up");
+                }
+            }
+            at += n;
+        }
+    }
+}
+
 /* Second walk: data into the regions. The file may have changed meanwhile, so only what still
  * fits is read. */
 MD_FN void md_load_data(md_load *l, const md_memory *memory) {
@@ -766,6 +809,9 @@ MD_FN void md_load_steps(md_load *l, const md_memory *memory) {
     }
     if (l->code == MD_OK && l->json.why == NULL && l->sum[0] != 0) {
         md_load_verify(l);
+    }
+    if (l->code == MD_OK && l->json.why == NULL) {
+        md_load_ranges(l);
     }
     if (l->code == MD_OK && l->json.why == NULL) {
         md_load_data(l, memory);

@@ -124,6 +124,24 @@ MD_FN void md_slice_turn(const md_tensor *t, char *data, size_t width, uint64_t 
     }
 }
 
+/* The first of `count` integers of `width` bytes that is not in lo..hi (hi exclusive); -1: all are. */
+MD_FN int64_t md_integers_outside(const unsigned char *from, md_dtype type, size_t width,
+                                  size_t count, int64_t lo, int64_t hi) {
+    int is_signed = type == MD_I8 || type == MD_I16 || type == MD_I32 || type == MD_I64;
+    for (size_t i = 0; i < count; i++) {
+        uint64_t u = 0;
+        for (size_t k = 0; k < width; k++) {
+            u |= (uint64_t)from[i * width + k] << 8 * k;
+        }
+        uint64_t sign = (uint64_t)1 << (8 * width - 1);
+        int64_t value = (int64_t)(is_signed ? (u ^ sign) - sign : u);
+        if (value < lo || value >= hi) {
+            return (int64_t)i;
+        }
+    }
+    return -1;
+}
+
 /* The data of a slice in order of the file: one piece, or, transposed, pieces of MD_TURN_BYTES. */
 MD_FN int md_slice_write(const md_tensor *t, char *data, size_t width, md_write_fn write,
                          void *user) {

@@ -61,6 +61,7 @@ typedef struct md_tensor {
     int split;      /* so many first axes are spread over files, a tensor for each place, whose
                        number stands for each `{}` of the name; 0: it is one tensor there too */
     int transposed; /* 1: its other axes, two, are the other way round in files */
+    int64_t lo, hi; /* its integers are at least lo and below hi; lo == hi: any */
 } md_tensor;
 
 /* The memory of one instance. The caller owns it; the arena is dead between calls. */

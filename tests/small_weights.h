@@ -4,13 +4,13 @@
 #define MDLC_TESTS_SMALL_WEIGHTS_H
 
 static const md_tensor table[] = {
-    {"fc.weight", MD_F32, MD_PARAMS, MD_PARAM, 1, 2, {2, 3}, 0, 24, 0, 0, 0},
-    {"fc.mask", MD_U8, MD_PARAMS, MD_PARAM, 0, 1, {3}, 64, 3, 0, 0, 0},
-    {"fc.bias", MD_F32, MD_PARAMS, MD_PARAM, 1, 1, {2}, 128, 8, 0, 0, 0},
-    {"bn.running_mean", MD_F32, MD_STATE, MD_LAYER_STATE, 0, 1, {2}, 0, 8, 0, 0, 0},
-    {"bn.seen", MD_BOOL, MD_STATE, MD_LAYER_STATE, 0, 1, {3}, 16, 3, 0, 0, 0},
-    {"mdlc.fit.step", MD_I64, MD_STATE, MD_SLOT, 0, 0, {0}, 64, 8, 0, 0, 0},
-    {"mdlc.fit.seed", MD_I64, MD_STATE, MD_SLOT, 0, 0, {0}, 112, 8, 0, 0, 0},
+    {"fc.weight", MD_F32, MD_PARAMS, MD_PARAM, 1, 2, {2, 3}, 0, 24, 0, 0, 0, 0, 0},
+    {"fc.mask", MD_U8, MD_PARAMS, MD_PARAM, 0, 1, {3}, 64, 3, 0, 0, 0, 0, 250},
+    {"fc.bias", MD_F32, MD_PARAMS, MD_PARAM, 1, 1, {2}, 128, 8, 0, 0, 0, 0, 0},
+    {"bn.running_mean", MD_F32, MD_STATE, MD_LAYER_STATE, 0, 1, {2}, 0, 8, 0, 0, 0, 0, 0},
+    {"bn.seen", MD_BOOL, MD_STATE, MD_LAYER_STATE, 0, 1, {3}, 16, 3, 0, 0, 0, 0, 0},
+    {"mdlc.fit.step", MD_I64, MD_STATE, MD_SLOT, 0, 0, {0}, 64, 8, 0, 0, 0, 0, 0},
+    {"mdlc.fit.seed", MD_I64, MD_STATE, MD_SLOT, 0, 0, {0}, 112, 8, 0, 0, 0, 0, 0},
 };
 enum { TENSORS = sizeof table / sizeof *table, PARAMS = 192, STATE = 128 };
 

@@ -22,7 +22,8 @@ READ = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_uint64, c.c_void_p, c.c_size_t)
 class Tensor(c.Structure):  # md_tensor
     _fields_ = [("name", c.c_char_p), *((n, c.c_int) for n in ("dtype", "region", "kind", "trainable", "rank")),
                 ("shape", c.c_int64 * 12), ("offset", c.c_size_t), ("bytes", c.c_size_t),
-                ("copy_of", c.c_size_t), ("split", c.c_int), ("transposed", c.c_int)]
+                ("copy_of", c.c_size_t), ("split", c.c_int), ("transposed", c.c_int),
+                ("lo", c.c_int64), ("hi", c.c_int64)]
 
 
 class Memory(c.Structure):  # md_memory

@@ -273,14 +273,14 @@ static int fake_host_weights(void *net, const md_call *call) {
 
 static const md_tensor fake_tensor_table[] = {
     /* name, dtype, region, kind, trainable, rank, shape, offset, bytes */
-    {"w", MD_F32, MD_PARAMS, MD_PARAM, 1, 1, {3}, 0, 12, 0, 0, 0},
-    {"c", MD_F32, MD_PARAMS, MD_PARAM, 1, 1, {4}, 64, 16, 0, 0, 0},
-    {"mdlc.fit.w.m", MD_F32, MD_STATE, MD_SLOT, 0, 1, {3}, 0, 12, 0, 0, 0},
-    {"mdlc.fit.c.m", MD_F32, MD_STATE, MD_SLOT, 0, 1, {4}, 64, 16, 0, 0, 0},
-    {"mdlc.fit.step", MD_I64, MD_STATE, MD_SLOT, 0, 0, {0}, 128, 8, 0, 0, 0},
-    {"mdlc.fit.steps", MD_I64, MD_STATE, MD_SLOT, 0, 0, {0}, 192, 8, 0, 0, 0},
-    {"mdlc.fit.lr", MD_F32, MD_STATE, MD_SLOT, 0, 0, {0}, 256, 4, 0, 0, 0},
-    {"mdlc.feed.lr", MD_F32, MD_STATE, MD_SLOT, 0, 0, {0}, 320, 4, 0, 0, 0},
+    {"w", MD_F32, MD_PARAMS, MD_PARAM, 1, 1, {3}, 0, 12, 0, 0, 0, 0, 0},
+    {"c", MD_F32, MD_PARAMS, MD_PARAM, 1, 1, {4}, 64, 16, 0, 0, 0, 0, 0},
+    {"mdlc.fit.w.m", MD_F32, MD_STATE, MD_SLOT, 0, 1, {3}, 0, 12, 0, 0, 0, 0, 0},
+    {"mdlc.fit.c.m", MD_F32, MD_STATE, MD_SLOT, 0, 1, {4}, 64, 16, 0, 0, 0, 0, 0},
+    {"mdlc.fit.step", MD_I64, MD_STATE, MD_SLOT, 0, 0, {0}, 128, 8, 0, 0, 0, 0, 0},
+    {"mdlc.fit.steps", MD_I64, MD_STATE, MD_SLOT, 0, 0, {0}, 192, 8, 0, 0, 0, 0, 0},
+    {"mdlc.fit.lr", MD_F32, MD_STATE, MD_SLOT, 0, 0, {0}, 256, 4, 0, 0, 0, 0, 0},
+    {"mdlc.feed.lr", MD_F32, MD_STATE, MD_SLOT, 0, 0, {0}, 320, 4, 0, 0, 0, 0, 0},
 };
 
 static const md_file fake_rows_files[] = {

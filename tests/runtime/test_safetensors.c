@@ -114,6 +114,40 @@ static void test_weights_of_a_checkpoint(void **state) {
     free(w);
 }
 
+/* Integers with a range are looked at before anything is taken. */
+static void test_ranges(void **state) {
+    (void)state;
+    World *w = world_new();
+    w->regions.params[64 + 2] = 250;
+    assert_int_equal(world_save(w, MD_SAVE_ALL), MD_OK);
+    memset(w->regions.params, 0, PARAMS);
+    assert_int_equal(world_load(w, MD_SAVE_ALL), MD_ERR_RANGE);
+    assert_string_equal(w->text, "tensor 'fc.mask': element 2 is outside of 0..250");
+    for (int i = 0; i < PARAMS; i++) {
+        assert_int_equal(w->regions.params[i], 0);
+    }
+    static const struct {
+        md_dtype type;
+        size_t width;
+        unsigned char bytes[16];
+        int64_t lo, hi, bad;
+    } row[] = {
+        {MD_I8, 1, {1, 2, 0x80}, 1, 3, 2},
+        {MD_I8, 1, {1, 0xff, 0x80}, -1, 3, 2},
+        {MD_U8, 1, {1, 2, 0x80}, 1, 0x81, -1},
+        {MD_I32, 4, {8, 0, 0, 0, 9, 0, 0, 0}, 1, 9, 1},
+        {MD_I64, 8, {5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80}, 0, INT64_MAX, 1},
+        {MD_U64, 8, {5, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0x80}, 0, INT64_MAX, 1},
+    };
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        size_t count = row[i].width == 1 ? 3 : 2;
+        assert_int_equal(md_integers_outside(row[i].bytes, row[i].type, row[i].width, count,
+                                             row[i].lo, row[i].hi),
+                         row[i].bad);
+    }
+    free(w);
+}
+
 /* Of slots a file has all or none. */
 static void test_slots(void **state) {
     (void)state;
@@ -350,8 +384,7 @@ static void test_part(void **state) {
                                   w->seen, memory_read, &w->mem, &message),
                      MD_OK);
     for (size_t i = 0; i < TENSORS; i++) {
-        int wanted =
-            strcmp(table[i].name, "fc.bias") == 0 || strncmp(table[i].name, "bn.", 3) == 0;
+        int wanted = strcmp(table[i].name, "fc.bias") == 0 || strncmp(table[i].name, "bn.", 3) == 0;
         const char *at = md_tensor_data(&table[i], &w->regions.memory);
         assert_int_equal(w->seen[i], wanted);
         assert_true(table[i].dtype == MD_BOOL || (at[0] != 0) == wanted);
@@ -370,15 +403,11 @@ static void test_part(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_layout),
-        cmocka_unit_test(test_write_fails),
-        cmocka_unit_test(test_slots),
-        cmocka_unit_test(test_weights_of_a_checkpoint),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_all_at_once),
-        cmocka_unit_test(test_too_many),
-        cmocka_unit_test(test_damage),
+        cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_layout),
+        cmocka_unit_test(test_write_fails), cmocka_unit_test(test_ranges),
+        cmocka_unit_test(test_slots),       cmocka_unit_test(test_weights_of_a_checkpoint),
+        cmocka_unit_test(test_refusals),    cmocka_unit_test(test_all_at_once),
+        cmocka_unit_test(test_too_many),    cmocka_unit_test(test_damage),
         cmocka_unit_test(test_part),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

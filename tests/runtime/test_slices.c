@@ -13,12 +13,12 @@
 
 /* A slice of h.{}.w is larger than the buffer that turns it over, and no whole number of it. */
 static const md_tensor table[] = {
-    {"h.{}.w", MD_F32, MD_PARAMS, MD_PARAM, 1, 3, {3, 41, 30}, 0, 14760, 0, 1, 1},
-    {"g.{}.x{}.b", MD_F64, MD_PARAMS, MD_PARAM, 1, 3, {2, 3, 5}, 14784, 240, 0, 2, 0},
-    {"h.7.w", MD_F32, MD_PARAMS, MD_PARAM, 1, 1, {2}, 15040, 8, 0, 0, 0},
-    {"t", MD_U8, MD_PARAMS, MD_PARAM, 1, 2, {3, 2}, 15104, 6, 0, 0, 1},
-    {"mdlc.copy.w", MD_F32, MD_STATE, MD_SLOT, 0, 3, {3, 41, 30}, 0, 14760, 1, 0, 0},
-    {"mdlc.step", MD_I64, MD_STATE, MD_SLOT, 0, 0, {0}, 14784, 8, 0, 0, 0},
+    {"h.{}.w", MD_F32, MD_PARAMS, MD_PARAM, 1, 3, {3, 41, 30}, 0, 14760, 0, 1, 1, 0, 0},
+    {"g.{}.x{}.b", MD_F64, MD_PARAMS, MD_PARAM, 1, 3, {2, 3, 5}, 14784, 240, 0, 2, 0, 0, 0},
+    {"h.7.w", MD_F32, MD_PARAMS, MD_PARAM, 1, 1, {2}, 15040, 8, 0, 0, 0, 0, 0},
+    {"t", MD_U8, MD_PARAMS, MD_PARAM, 1, 2, {3, 2}, 15104, 6, 0, 0, 1, 0, 0},
+    {"mdlc.copy.w", MD_F32, MD_STATE, MD_SLOT, 0, 3, {3, 41, 30}, 0, 14760, 1, 0, 0, 0, 0},
+    {"mdlc.step", MD_I64, MD_STATE, MD_SLOT, 0, 0, {0}, 14784, 8, 0, 0, 0, 0, 0},
 };
 enum { ROWS = 6, SLICES = 3 + 6 + 1 + 1 + 1 + 1, PARAMS = 15168, STATE = 14848, FILE_MOST = 65536 };
 
