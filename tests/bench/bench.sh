@@ -2,8 +2,9 @@
 # `make bench`: the time of a training step beside PyTorch, eager and compiled, on this machine.
 #
 # Four nets: digits (batch 128), 784-512-512-10 (batch 64, AdamW), the update of a DQN (batch 128,
-# Adam) and 4-8096-4 (batch 32, SGD), with 1 and 2 threads for all three. PyTorch comes from the virtual environment MDLC_VENV (default ~/.cache/mdlc-bench), which
-# lies outside of the tree; without it mdlc alone is timed.
+# Adam) and 4-8096-4 (batch 32, SGD), each with 1 and 2 threads. PyTorch comes from the virtual
+# environment MDLC_VENV (default ~/.cache/mdlc-bench), which lies outside of the tree; without it mdlc
+# alone is timed. 64 batches take turns, on both sides.
 #
 # The limit printed is max(FLOPs / measured multiply-add rate, bytes / measured copy rate), with
 #   FLOPs = 2 B (3 sum(in*out) - in*out of the first layer): forward, weight and input gradients

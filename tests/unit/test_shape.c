@@ -1,5 +1,5 @@
-/* Every rule of compiler/shape.c at its borders: operands and attributes that just fit, and their type,
- * beside those that just do not, and what is said of them. */
+/* Every rule of compiler/shape.c at its borders: operands and attributes that just fit, and their
+ * type, beside those that just do not, and what is said of them. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -38,7 +38,7 @@ static const char *read_type(const char *text, Type *type) {
 
 typedef struct {
     OpCode op;
-    const char *in, *given, *want; /* a type, or "!" and the fault */
+    const char *in, *given, *want; /* a type, "!" and the fault, or "": any type */
     Attr attr;
 } Row;
 
@@ -322,6 +322,77 @@ static const Row rows[] = {
     {OP_SCATTER_ADD, "f32[5] u8[5]", "f32[5]", "!batch axes out of range", {.batch = 1}},
     {OP_SCATTER_ADD, "f32[5] u8[5]", "f32[5]", "!batch axes out of range", {.batch = -1}},
     {OP_SCATTER_ADD, "f32[5] u8[5]", "f32[5,6,7]", "!batch axes out of range", {.batch = 2}},
+    /* the first axis, place and label, and the last that fits */
+    {OP_IOTA, "", "i32[2,3]", "i32[2,3]", {.axis = 0}},
+    {OP_SLICE, "f32[7]", "", "f32[7]", {.lo = {0}, .hi = {7}, .step = {1}}},
+    {OP_SLICE, "f32[7]", "", "!range leaves the operand", {.lo = {7}, .hi = {1}, .step = {2}}},
+    {OP_PAD, "f32[2]", "", "f32[3]", {.border = BORDER_VALUE, .lo = {1, -1}}},
+    {OP_BROADCAST, "u8[3]", "u8[4,5]", "!kept axes differ", {.axes = 2}},
+    {OP_BROADCAST, "u8[3]", "u8[3,0]", "!kept axes differ", {0}},
+    {OP_WINDOW,
+     "f32[5]",
+     "",
+     "!positions are out of range",
+     {.border = BORDER_WRAP, .s = 1 << 30, .count = 1 << 30, .taps = 1, .taps_n = 5}},
+    {OP_WINDOW,
+     "f32[5]",
+     "",
+     "!positions are out of range",
+     {.border = BORDER_WRAP, .d = 1 << 30, .count = 1, .taps = 1 << 30, .taps_n = 5}},
+    {OP_WINDOW, "f32[5]", "", "f32[0,0]", {.border = BORDER_WRAP, .taps_n = 5}},
+    {OP_WINDOW,
+     "f32[5]",
+     "",
+     "f32[2,3]",
+     {.s = 1, .d = -1, .p = -2, .count = 2, .taps = 3, .taps_n = 5}},
+    {OP_WINDOW,
+     "f32[5]",
+     "",
+     "!reads outside without a border",
+     {.s = 1, .d = -1, .p = -1, .count = 2, .taps = 3, .taps_n = 5}},
+    {OP_WINDOW,
+     "f32[5]",
+     "",
+     "!reads outside without a border",
+     {.s = 1, .d = 1, .count = 2, .taps = 5, .taps_n = 5}},
+    {OP_WINDOW,
+     "f32[5]",
+     "",
+     "!reads outside without a border",
+     {.s = 1, .d = 1, .count = 5, .taps = 2, .taps_n = 5}},
+    {OP_WINDOW,
+     "f32[5]",
+     "",
+     "!reads outside without a border",
+     {.s = 1, .d = 1, .p = -1, .count = 5, .taps = 1, .taps_n = 5}},
+    {OP_NEG, "bool[2]", "", "!not an operation on bool", {0}},
+    {OP_EXP, "i32[2]", "", "!floats only", {0}},
+    {OP_IDIV, "f32 i32", "", "!integers only", {0}},
+    {OP_NOT, "bool[3]", "", "bool[3]", {0}},
+    {OP_SUM, "f32[2,3]", "", "f32[2]", {.axes = 2}},
+    {OP_ARGMAX, "f32[1,3]", "", "i32[3]", {.axis = 0}},
+    {OP_CUMSUM, "f32[2,3]", "", "f32[2,3]", {.axis = 0}},
+    {OP_CONTRACT, "f32[3,2] f32[3]", "f32[0]", "f32[2]", {.la = {0, 1}, .lb = {0}, .lo_ = {1}}},
+    {OP_CONTRACT, "f32[3] f32[4,3]", "f32[0]", "f32[4]", {.la = {0}, .lb = {1, 0}, .lo_ = {1}}},
+    {OP_CONTRACT, "f32[2,3] f32[3]", "f32[0]", "f32[2]", {.la = {0, 1}, .lb = {1}, .lo_ = {0}}},
+    {OP_CONTRACT,
+     "f32[2,3] f32[3]",
+     "f32",
+     "!a label of the first operand alone",
+     {.la = {0, 1}, .lb = {1}}},
+    {OP_CONTRACT,
+     "f32[2,3] f32[4,3]",
+     "f32[0]",
+     "!a label of the second operand alone",
+     {.la = {0, 1}, .lb = {2, 1}}},
+    {OP_GATHER,
+     "f32[1,2,1,1,1,1,1] u8[1,1,1,1,1,1,1]",
+     "",
+     "f32[1,1,1,1,1,1,1,1,1,1,1,1]",
+     {.batch = 1}},
+    {OP_SCATTER_ADD, "f32[2,3] u8[2]", "f32[7,3]", "f32[7,3]", {0}},
+    {OP_SCATTER_ADD, "f32[5] u8[5]", "f32[5,7]", "f32[5,7]", {.batch = 1}},
+    {OP_SCATTER_ADD, "f32[4,3] u8[2]", "f32[7,3]", "!index extents differ", {0}},
     /* marks */
     {OP_GRAD, "f32[2] f64[3] f32[2]", "", "f64[3]", {0}},
     {OP_GRAD, "f32[2] f64[3] f32[3]", "", "!cotangent type", {0}},
@@ -339,8 +410,10 @@ static void check_row(OpCode op, Node *const *in, int nin, const Attr *attr, con
         }
         return;
     }
-    Type wanted;
-    read_type(want, &wanted);
+    Type wanted = type;
+    if (want[0] != '\0') {
+        read_type(want, &wanted);
+    }
     if (fault != NULL || !type_equal(type, wanted)) {
         fail_msg("%s of %s: %s", op_info[op].name, what, fault ? fault : "another type");
     }
@@ -349,7 +422,7 @@ static void check_row(OpCode op, Node *const *in, int nin, const Attr *attr, con
 static void test_rules(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
-        Node node[MOST] = {0}, *in[MOST];
+        Node node[MOST] = {0}, none = {0}, *in[MOST] = {&none, &none, &none, &none, &none, &none};
         int n = 0;
         Type given = type_scalar(TY_F32);
         for (const char *p = rows[i].in; *p != '\0'; n++) {
@@ -371,7 +444,8 @@ typedef struct {
     int operand, param, result; /* 1 + the one whose type becomes f64[9]; 0: none */
     int nin, nparam, nout;      /* counts when not 0 */
     int64_t trip;
-    bool no_body;
+    const char *stack; /* the type of that operand */
+    bool no_body, no_trip;
 } Wrong;
 
 static void check_region(OpCode op, const char *const *in, int nin, const char *const *param,
@@ -379,11 +453,12 @@ static void check_region(OpCode op, const char *const *in, int nin, const char *
     Arena arena = {0};
     Attr attr = {.trip = op == OP_LOOP ? 3 : 0, .ncarry = op == OP_LOOP};
     attr.ninv = attr.nxs = attr.nys = op == OP_LOOP;
-    attr.trip = w->trip != 0 ? w->trip : attr.trip;
+    attr.trip = w->trip != 0 ? w->trip : w->no_trip ? 0 : attr.trip;
     Node node[MOST] = {0}, *operand[MOST];
     Region body = {0};
     for (int i = 0; i < nin; i++) {
-        read_type(w->operand == i + 1 ? "f64[9]" : in[i], &node[i].type);
+        const char *type = w->stack && i == 2 ? w->stack : in[i];
+        read_type(w->operand == i + 1 ? "f64[9]" : type, &node[i].type);
         operand[i] = &node[i];
     }
     for (int i = 0; i < nparam + nout; i++) {
@@ -410,6 +485,12 @@ static void test_regions(void **state) {
     static const char *const param[] = {"i32", "f32[2]", "u8[4]", "f32[5]"};
     static const char *const out[] = {"f32[2]", "f32[6]"};
     static const Wrong loops[] = {
+        {.what = "a loop that fits", .want = ""},
+        {.what = "a loop without a turn", .no_trip = true, .stack = "f32[0,5]", .want = ""},
+        {.what = "a scalar for a stack",
+         .no_trip = true,
+         .stack = "f32",
+         .want = "!a stack has the trip count in front"},
         {.what = "a loop without a body",
          .no_body = true,
          .want = "!a loop has a body and a trip count"},
