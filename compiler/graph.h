@@ -153,7 +153,7 @@ struct Slot {
     bool trainable;  /* a parameter some train updates */
     Slot *cursor;    /* role RING: the counter of pushes, whose next row is cursor % capacity */
     Slot *copy_of;  /* role COPY: what it begins as, and becomes when a file without it is loaded */
-    int64_t lo, hi; /* range lo..hi of an integer input or ring field (hi exclusive); lo == hi: none */
+    int64_t lo, hi; /* range of an integer input or ring field (hi exclusive); lo == hi: none */
     double initial; /* scalar counters and hyper-parameters: value after init */
     const char
         *label;   /* role COUNTER: "step", "steps", "seed", "calls", or a hyper-parameter's name */

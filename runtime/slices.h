@@ -124,7 +124,8 @@ MD_FN void md_slice_turn(const md_tensor *t, char *data, size_t width, uint64_t 
     }
 }
 
-/* The first of `count` integers of `width` bytes that is not in lo..hi (hi exclusive); -1: all are. */
+/* The first of `count` integers of `width` bytes that is not in lo..hi (hi exclusive); -1: none.
+ */
 MD_FN int64_t md_integers_outside(const unsigned char *from, md_dtype type, size_t width,
                                   size_t count, int64_t lo, int64_t hi) {
     int is_signed = type == MD_I8 || type == MD_I16 || type == MD_I32 || type == MD_I64;
