@@ -201,6 +201,30 @@ static void check_rings(entries *m) {
     expect(entries_save(m, ENTRIES_SAVE_PARAMS | ENTRIES_SAVE_RINGS, memory_write, &file) ==
                ENTRIES_ERR_ARGUMENT,
            "weights with rings are no checkpoint");
+
+    /* A checkpoint whose sum is right, but whose numbers would lead out of memory. */
+    static const struct {
+        const char *name;
+        int64_t value;
+    } wrong[] = {
+        {"mdlc.rows.count", -5}, {"mdlc.rows.k", 0}, {"mdlc.rows.k", 9}, {"mdlc.learn.step", -1}};
+    for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++) {
+        size_t count, at = 0;
+        const md_tensor *t = entries_tensors(&count);
+        while (at + 1 < count && strcmp(t[at].name, wrong[i].name) != 0) {
+            at++;
+        }
+        unsigned char *place = state + t[at].offset, kept[8];
+        size_t width = t[at].dtype == MD_I64 ? 8 : 4;
+        memcpy(kept, place, width);
+        memcpy(place, &wrong[i].value, width);
+        file.size = 0;
+        expect(entries_save(m, ENTRIES_SAVE_ALL | ENTRIES_SAVE_RINGS, memory_write, &file) == 0,
+               "saving what is wrong");
+        memcpy(place, kept, width);
+        expect(entries_load(m, memory_read, &file) == ENTRIES_ERR_RANGE, wrong[i].name);
+        check_held(m, &later);
+    }
 }
 
 int main(void) {
