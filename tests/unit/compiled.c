@@ -6,15 +6,9 @@
 #include "passes/order.h"
 #include "passes/plan.h"
 
-Program *compiled_program(Dumped *m, const char *path, int threads, bool openblas) {
-    Arena arena = {0};
-    size_t length;
-    const char *text = dumped_file(&arena, path, &length);
-    if (text == NULL) {
-        return NULL;
-    }
-    dumped_make(m, path, text, length, TY_F32);
-    arena_free(&arena);
+#include <string.h>
+
+static Program *lowered(Dumped *m, int threads, bool openblas) {
     if (m->module == NULL) {
         dumped_done(m);
         return NULL;
@@ -28,6 +22,23 @@ Program *compiled_program(Dumped *m, const char *path, int threads, bool openbla
     Program *p = pass_lower(&m->c, &m->c.arena, m->module);
     program_names(p);
     return p;
+}
+
+Program *compiled_program(Dumped *m, const char *path, int threads, bool openblas) {
+    Arena arena = {0};
+    size_t length;
+    const char *text = dumped_file(&arena, path, &length);
+    if (text == NULL) {
+        return NULL;
+    }
+    dumped_make(m, path, text, length, TY_F32);
+    arena_free(&arena);
+    return lowered(m, threads, openblas);
+}
+
+Program *compiled_text(Dumped *m, const char *text, int threads) {
+    dumped_make(m, "text.mdl", text, strlen(text), TY_F32);
+    return lowered(m, threads, false);
 }
 
 void compiled_plan(Program *p) {

@@ -8,6 +8,8 @@
 /* The lowered Program of a model file; NULL when it does not compile. `m` owns it, see
  * dumped_done. */
 Program *compiled_program(Dumped *m, const char *path, int threads, bool openblas);
+/* The same of a text. */
+Program *compiled_text(Dumped *m, const char *text, int threads);
 /* Order, in-place and plan of every entry, then the regions. */
 void compiled_plan(Program *p);
 

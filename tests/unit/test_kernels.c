@@ -1,0 +1,205 @@
+/* What lowering makes of small models: which loops run in parallel, by blocks, along a vector, what
+ * is a product, what is made once. Values: test_lower. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "compiled.h"
+#include "compiler/loop.h"
+#include "passes/lower.h"
+
+#include <string.h>
+
+enum { THREADS = 4 };
+
+typedef struct {
+    Dumped m;
+    const ProgramEntry *e; /* the last one */
+} Model;
+
+static void model_open(Model *x, const char *text) {
+    const Program *p = compiled_text(&x->m, text, THREADS);
+    assert_non_null(p);
+    x->e = p->entry.at[p->entry.count - 1];
+}
+
+static void model_close(Model *x) {
+    dumped_done(&x->m);
+}
+
+static const Kernel *kernel_of(const Model *x, int step) {
+    assert_true(step < x->e->step.count);
+    assert_int_equal(x->e->step.at[step]->kind, STEP_KERNEL);
+    return x->e->step.at[step]->kernel;
+}
+
+static int count_stmts(const StmtList *list, StmtKind kind) {
+    int n = 0;
+    for (int i = 0; i < list->count; i++) {
+        n += (list->at[i]->kind == kind) + count_stmts(&list->at[i]->body, kind);
+    }
+    return n;
+}
+
+static int count_sums(const StmtList *list) {
+    int n = 0;
+    for (int i = 0; i < list->count; i++) {
+        n += list->at[i]->fold.count + count_sums(&list->at[i]->body);
+    }
+    return n;
+}
+
+static int64_t extent_of(const Kernel *k, const Stmt *loop) {
+    assert_int_equal(loop->kind, STMT_FOR);
+    return k->axis[loop->axis].extent;
+}
+
+/* The last statement of a loop. */
+static const Stmt *last_of(const Stmt *loop) {
+    assert_true(loop->body.count > 0);
+    return loop->body.at[loop->body.count - 1];
+}
+
+/* --- products --------------------------------------------------------------------------------- */
+
+/* Windows with a border have no strides, so their product is plain loops: threads share the places
+ * of the windows, and a row of the matrix is added at a time. */
+static void test_plain_product(void **state) {
+    (void)state;
+    Model x;
+    model_open(&x, "dim N = 100, K = 41, J = 64;\n"
+                   "entry main(x: [N], w: [K, J]) {\n"
+                   "    y[i < N, j] = sum[k] (x[i + k - 20] else 0) * w[k, j];\n"
+                   "    return y;\n"
+                   "}\n");
+    const Kernel *k = kernel_of(&x, 0);
+    assert_int_equal(x.e->step.count, 1);
+    assert_int_equal(k->body.count, 1);
+    const Stmt *place = k->body.at[0], *tap = last_of(place), *column = last_of(tap);
+    assert_int_equal(extent_of(k, place), 100);
+    assert_true(place->parallel > 0 || ODD_SIZES);
+    assert_int_equal(extent_of(k, tap), 41);
+    assert_int_equal(extent_of(k, column), 64);
+    assert_true(column->simd);
+    model_close(&x);
+}
+
+/* Four axes that one operand has reversed lie behind one another in both: one axis of the plan. */
+static void test_reversed_axes(void **state) {
+    (void)state;
+    Model x;
+    model_open(&x, "dim I = 50, J = 20, K = 3;\n"
+                   "entry main(x: [I, K, K, K, K], w: [J, K, K, K, K]) {\n"
+                   "    y[i, j] = sum[k, l, m, n]\n"
+                   "        x[i, 2 - k, 2 - l, 2 - m, 2 - n] * w[j, k, l, m, n];\n"
+                   "    return y;\n"
+                   "}\n");
+    const Kernel *k = kernel_of(&x, 0);
+    assert_int_equal(x.e->step.count, 1);
+    assert_int_equal(k->body.count, 1);
+    assert_int_equal(k->body.at[0]->kind, STMT_TILE);
+    model_close(&x);
+}
+
+/* --- nests ------------------------------------------------------------------------------------ */
+
+/* What a row keeps for its next stage lies in a part of the workspace that is the thread's own. */
+static void test_thread_rows(void **state) {
+    (void)state;
+    Model x;
+    model_open(&x, "use nn;\n"
+                   "dim N = 500, M = 1000;\n"
+                   "entry main(x: [N, M], y: [N, M]) { return softmax(x) * y; }\n");
+    const Kernel *k = kernel_of(&x, 0);
+    int rows = 0;
+    for (int i = 0; i < k->arg.count; i++) {
+        const Arg *arg = k->arg.at[i];
+        if (arg->thread) {
+            assert_int_equal(arg->buf->per_thread, THREADS);
+            assert_int_equal(arg->part * THREADS, type_count(arg->buf->type));
+            rows++;
+        }
+    }
+    assert_int_equal(rows, 1);
+    model_close(&x);
+}
+
+/* A transposed copy of two blocks each way goes block by block. */
+static void test_transposed_copy(void **state) {
+    (void)state;
+    Model x;
+    model_open(&x, "dim N = 64;\n"
+                   "entry main(x: [N, N]) { t[j, i] = 2 * x[i, j]; return t; }\n");
+    const Kernel *k = kernel_of(&x, 0);
+    const Stmt *loop = k->body.at[0];
+    int64_t blocks[2] = {extent_of(k, loop), extent_of(k, last_of(loop))};
+    const Stmt *row = last_of(last_of(loop)), *column = last_of(row);
+    assert_int_equal(extent_of(k, row), 64);
+    assert_int_equal(extent_of(k, column), 64);
+    assert_true(row->span > 0 && row->span == column->span);
+    for (int i = 0; i < 2; i++) {
+        assert_int_equal(blocks[i], (64 + row->span - 1) / row->span);
+        assert_true(blocks[i] == 2 || ODD_SIZES);
+    }
+    model_close(&x);
+}
+
+/* The derivative of a window of nine taps around a ring: each element is one sum over the taps, and
+ * one more for each of the eight places beyond the ends. */
+static void test_ring_of_windows(void **state) {
+    (void)state;
+    Model x;
+    model_open(&x, "dim N = 40, K = 9;\n"
+                   "entry main(x: [N], w: [K]) {\n"
+                   "    y[i < N] = sum[k < K] (x[i + k - 4] else wrap) * w[k];\n"
+                   "    return grad(sum(y^2), x);\n"
+                   "}\n");
+    assert_int_equal(x.e->step.count, 2);
+    const Kernel *k = kernel_of(&x, 1);
+    assert_int_equal(k->body.count, 1);
+    assert_int_equal(extent_of(k, k->body.at[0]), 40);
+    assert_int_equal(count_stmts(&k->body, STMT_FOLD), 1);
+    assert_int_equal(count_sums(&k->body), 9);
+    model_close(&x);
+}
+
+/* --- memory of the compiler ------------------------------------------------------------------- */
+
+/* Programs hold no nodes: those of an entry are freed as soon as it is lowered. */
+static void test_nodes_are_freed(void **state) {
+    (void)state;
+    Dumped m;
+    Arena arena = {0};
+    const char *text = "entry main(x: [5]) { return 2 * x; }\n";
+    dumped_make(&m, "text.mdl", text, strlen(text), TY_F32);
+    assert_non_null(m.module);
+    m.module->name = "net";
+    for (int pass = 0; pass < DUMPED_PASSES; pass++) {
+        dumped_pass(m.module, pass);
+    }
+    for (int i = 0; i < m.module->entry.count; i++) {
+        for (int k = 0; k < 2; k++) {
+            assert_non_null(arena_alloc(&m.module->entry.at[i]->nodes[k], 64));
+        }
+    }
+    pass_lower(&m.c, &arena, m.module);
+    for (int i = 0; i < m.module->entry.count; i++) {
+        assert_null(m.module->entry.at[i]->nodes[0].head);
+        assert_null(m.module->entry.at[i]->nodes[1].head);
+        assert_null(m.module->entry.at[i]->region);
+    }
+    arena_free(&arena);
+    dumped_done(&m);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_plain_product),   cmocka_unit_test(test_reversed_axes),
+        cmocka_unit_test(test_thread_rows),     cmocka_unit_test(test_transposed_copy),
+        cmocka_unit_test(test_ring_of_windows), cmocka_unit_test(test_nodes_are_freed),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
