@@ -166,6 +166,26 @@ static void test_ring_of_windows(void **state) {
     model_close(&x);
 }
 
+static void no_empty_loops(const Kernel *k, const StmtList *list) {
+    for (int i = 0; i < list->count; i++) {
+        assert_true(list->at[i]->kind != STMT_FOR || extent_of(k, list->at[i]) > 0);
+        no_empty_loops(k, &list->at[i]->body);
+    }
+}
+
+/* A part without elements costs no loop. */
+static void test_empty_part(void **state) {
+    (void)state;
+    Model x;
+    model_open(&x, "dim M = 10;\n"
+                   "entry main(x: [M], y: [M]) { return concat(x[3..3], y * 2, x); }\n");
+    for (int i = 0; i < x.e->step.count; i++) {
+        const Kernel *k = kernel_of(&x, i);
+        no_empty_loops(k, &k->body);
+    }
+    model_close(&x);
+}
+
 /* --- memory of the compiler ------------------------------------------------------------------- */
 
 /* Programs hold no nodes: those of an entry are freed as soon as it is lowered. */
@@ -199,7 +219,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain_product),   cmocka_unit_test(test_reversed_axes),
         cmocka_unit_test(test_thread_rows),     cmocka_unit_test(test_transposed_copy),
-        cmocka_unit_test(test_ring_of_windows), cmocka_unit_test(test_nodes_are_freed),
+        cmocka_unit_test(test_ring_of_windows), cmocka_unit_test(test_empty_part),
+        cmocka_unit_test(test_nodes_are_freed),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

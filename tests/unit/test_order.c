@@ -104,9 +104,76 @@ static void test_all_orders(void **state) {
     assert_true(optimal * 100 >= cases * 99 && worst <= 2);
 }
 
+/* ---- by hand -------------------------------------------------------------------------------- */
+
+/* A program without steps, whose module and slots serve. */
+static Program *empty_program(Arena *arena) {
+    Program *p = random_program(arena, 5, 0);
+    ProgramEntry *e = p->entry.at[0];
+    e->step.count = e->buf.count = e->entry->out.count = 0;
+    return p;
+}
+
+static Step *step_add(Program *p, StepList *list, StepKind kind) {
+    Step *step = step_new(p, kind, LOC_NONE);
+    VEC_PUSH(p->arena, list, step);
+    return step;
+}
+
+/* A step that writes three results over three dying operands needs no room for any of them. */
+static void test_pairs(void **state) {
+    (void)state;
+    enum { PAIRS = 3, BYTES = 256 };
+    Arena arena = {0};
+    Program *p = empty_program(&arena);
+    ProgramEntry *e = p->entry.at[0];
+    Type row = type_make(TY_F32, 1, (int64_t[]){BYTES / 4});
+    Step *make = step_add(p, &e->step, STEP_KERNEL), *turn = step_add(p, &e->step, STEP_KERNEL),
+         *read = step_add(p, &e->step, STEP_KERNEL);
+    for (int k = 0; k < PAIRS; k++) {
+        Buf *x = buf_new(p, e, BUF_TEMP, row, "x"), *y = buf_new(p, e, BUF_TEMP, row, "y");
+        step_access(p, make, x, ACCESS_WRITE);
+        step_access(p, turn, x, ACCESS_READ);
+        step_access(p, turn, y, ACCESS_WRITE);
+        step_access(p, read, y, ACCESS_READ);
+        VEC_PUSH(&arena, &turn->inplace, ((InplacePair){x, y}));
+    }
+    Sched s = sched_open(p, e, NULL, &e->step, &arena);
+    Sim sim = sim_new(&s);
+    assert_int_equal(sim_peak(&s, &sim, (int[]){0, 1, 2}), PAIRS * BYTES);
+    arena_free(&arena);
+}
+
+/* An inner loop, the first step of an outer one, makes the next value of a state: who reads the
+ * state behind the outer loop comes behind it. */
+static void test_state_of_inner_loop(void **state) {
+    (void)state;
+    Arena arena = {0};
+    Program *p = empty_program(&arena);
+    ProgramEntry *e = p->entry.at[0];
+    Buf *slot = p->slot.at[0];
+    Step *outer = step_add(p, &e->step, STEP_LOOP), *read = step_add(p, &e->step, STEP_KERNEL);
+    Step *inner = step_add(p, &outer->body, STEP_LOOP);
+    Step *make = step_add(p, &inner->body, STEP_KERNEL);
+    outer->trip = inner->trip = 3;
+    Buf *next = buf_new(p, e, BUF_TEMP, slot->type, "next");
+    next->dest = slot;
+    next->loop = inner;
+    step_access(p, make, next, ACCESS_WRITE);
+    step_access(p, read, slot, ACCESS_READ);
+    pass_order(p, e);
+    const Access *access = step_find(outer, slot);
+    assert_non_null(access);
+    assert_true(access->mode & ACCESS_WRITE);
+    assert_ptr_equal(e->step.at[0], outer);
+    arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_all_orders),
+        cmocka_unit_test(test_pairs),
+        cmocka_unit_test(test_state_of_inner_loop),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

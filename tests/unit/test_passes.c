@@ -360,6 +360,7 @@ static void test_identities(void **state) {
         {node_flip(g, node_flip(g, x, 1), 1), OP_SLOT, x},
         {node_permute(g, node_permute(g, x, (int[]){1, 0}), (int[]){1, 0}), OP_SLOT, x},
         {node_window(g, x, 1, 2, 1, 0, 3, 1, BORDER_NONE, 0), OP_RESHAPE, NULL},
+        {node_window(g, x, 1, -1, 1, -4, 5, 1, BORDER_NONE, 0), OP_WINDOW, NULL}, /* from the end */
     };
     enum { CASES = (int)(sizeof cases / sizeof *cases) };
     for (int k = 0; k < CASES; k++) {
@@ -424,6 +425,58 @@ static const Node *only_loop(const Region *region) {
     return NULL;
 }
 
+/* A point that the body of a loop borrows is looked at where it comes from: one that a rule could
+ * change keeps all of the region as it is, an input or a hidden constant does not. */
+static void test_borrowed_points(void **state) {
+    (void)state;
+    for (int kind = 0; kind < 3; kind++) {
+        Fixture f;
+        fixture_open(&f, TY_F64, 7);
+        Graph *g = f.g;
+        Node *x = matrix(&f, 3, 5), *unit = node_const(g, TY_F64, 1);
+        Node *point = kind == 0   ? graph_name(two(g, OP_MUL, x, unit), "p")
+                      : kind == 1 ? x
+                                  : node_stop(g, node_full(g, x->type, 2));
+        LoopBuilder *loop = loop_open(g, 2, false);
+        int c = loop_carry(loop, x);
+        Node *p = graph_import(g, point), *q = graph_import(g, x), *h = loop_carry_value(loop, c);
+        Node *y = two(g, OP_MUL, node_map1(g, OP_SIN, p), negated(g, negated(g, q)));
+        Node *slope = node_grad(g, total(&f, y), p, node_const(g, TY_F64, 1));
+        loop_next(loop, c, two(g, OP_ADD, h, slope));
+        region_result(f.region, loop_final(g, loop_close(loop), c));
+        Region *before = pass_simplify(g, f.region);
+        region_verify(before, STAGE_BUILT);
+        assert_int_equal(count_op(only_loop(before)->body, OP_NEG), kind == 0 ? 2 : 0);
+        Region *plain = pass_grad(g, f.region, GRAD_SAVE_ALL);
+        Region *after = pass_simplify(g, pass_grad(g, before, GRAD_SAVE_ALL));
+        assert_true(difference(&f, plain, after) < 1e-12);
+        arena_free(&f.arena);
+    }
+}
+
+/* What a rule of the last kind makes is simplified too: an index that is the same for all rows is
+ * converted once. */
+static void test_late_rules(void **state) {
+    (void)state;
+    Fixture f;
+    fixture_open(&f, TY_F64, 8);
+    Graph *g = f.g;
+    Type to = type_make(TY_F64, 2, (int64_t[]){5, 7});
+    Node *row = sample_input(&f.s, type_make(TY_F64, 1, to.dim), -1, 1);
+    Node *label = sample_input(&f.s, type_scalar(TY_U8), 0, 7);
+    region_result(f.region,
+                  node_scatter_add(g, row, node_broadcast(g, label, 1, 1, to.dim), 1, to));
+    Region *after = pass_simplify(g, f.region);
+    assert_int_equal(after->out.at[0]->op, OP_SELECT);
+    assert_int_equal(count_op(after, OP_CAST), 1);
+    for (int i = 0; i < after->node.count; i++) {
+        const Node *n = after->node.at[i];
+        assert_true(n->op != OP_CAST || n->type.rank == 0);
+    }
+    assert_true(difference(&f, f.region, after) == 0);
+    arena_free(&f.arena);
+}
+
 /* A product of invariants moves out of two loops; what depends on a carry stays. */
 static void test_hoist(void **state) {
     (void)state;
@@ -461,6 +514,8 @@ int main(void) {
         cmocka_unit_test(test_scatter_becomes_select),
         cmocka_unit_test(test_identities),
         cmocka_unit_test(test_points_stay),
+        cmocka_unit_test(test_borrowed_points),
+        cmocka_unit_test(test_late_rules),
         cmocka_unit_test(test_hoist),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
