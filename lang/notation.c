@@ -543,9 +543,7 @@ static const Value *bind_axes(Elab *e, const IndexScope *scope, const Value *v, 
         r->dim[i] = own[i]->extent;
         span[nspan + i] = own[i];
     }
-    Value all = *r;
-    memcpy(all.span, span, sizeof *span * (size_t)nspan);
-    if (!dims_possible(e, loc, &all)) {
+    if (!dims_possible(e, loc, r)) {
         return &value_poison;
     }
     r->node = nspan + n > 0 ? arith_spread(e, v, span, nspan + n, 0, NULL) : v->node;
