@@ -105,7 +105,9 @@ static void walk_tile(Walk *w, const Tile *tile) {
         walk_operand(w, tile->add, tile->at_c, false);
         w->sum = tile;
     }
-    walk_operand(w, tile->work, NULL, true);
+    if (tile->work) {
+        w->arg_used[tile->work->id] = true; /* no result shares with a workspace */
+    }
     count_flops(w, tile->layer, w->times * tile->flops);
     w->times *= w->b->k->axis[tile->batch].extent;
     walk_list(w, &tile->body);

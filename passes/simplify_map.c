@@ -34,10 +34,10 @@ static Node *narrow_map(Graph *g, const Node *n, Node *const *in) {
         common &= in[k]->op == OP_BROADCAST ? in[k]->attr->axes : 0;
         any = any || !constant_of(in[k]);
     }
-    if (n->nin == 0 || n->nin > 3 || n->op == OP_RANDOM || common == 0 || !any) {
+    if (n->nin == 0 || n->op == OP_RANDOM || common == 0 || !any) {
         return NULL;
     }
-    Node *small[3];
+    Node *small[3]; /* of all that is done element by element only a draw has more operands */
     for (int k = 0; k < n->nin; k++) {
         uint32_t kept = axes_without(in[k]->attr->axes, common, n->type.rank);
         Type t = without_axes(in[k]->type, common);
