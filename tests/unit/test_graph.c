@@ -7,7 +7,7 @@
 
 #include <cmocka.h>
 
-#include "compiler/shape.h"
+#include "compiler/graph.h"
 
 typedef struct {
     Arena arena;
@@ -176,77 +176,6 @@ static void test_inline_puts_arguments_in(void **state) {
     assert_ptr_equal(out[0], node_map2(g, OP_SUB, x, node_map1(g, OP_NEG, x)));
 }
 
-/* --- types ------------------------------------------------------------------------------------ */
-
-static const char *fault_of(OpCode op, Node *const *in, int nin, Attr attr, const Region *body,
-                            Type given) {
-    const char *fault;
-    shape_check(op, in, nin, &attr, body, given, &fault);
-    return fault ? fault : "none";
-}
-
-/* One operand or attribute that is wrong is named; with the right one the node has a type. */
-static void test_types_are_checked(void **state) {
-    Fixture *f = *state;
-    Graph *g = f->g;
-    int64_t dim[] = {3, 3};
-    Node *x = input(f, "x", 2, dim), *one = node_int(g, TY_I32, 1), *key = node_int(g, TY_I64, 1);
-    Node *number = node_full(g, (Type){TY_I32, 2, {3, 3}}, 1), *scalar = node_const(g, TY_F32, 1);
-    Type any = type_scalar(TY_F32), counts = {TY_I32, 2, {3, 3}};
-    for (int wrong = 0; wrong < 2; wrong++) {
-        const char *want = wrong ? "axis out of range" : "none";
-        assert_string_equal(fault_of(OP_IOTA, NULL, 0, (Attr){.axis = 1 + wrong}, NULL, counts),
-                            want);
-
-        want = wrong ? "operand types differ" : "none";
-        Node *pair[] = {x, wrong ? number : x};
-        assert_string_equal(fault_of(OP_LT, pair, 2, (Attr){0}, NULL, any), want);
-
-        want = wrong ? "a draw has a seed and a counter" : "none";
-        Node *keys[] = {key, key};
-        assert_string_equal(
-            fault_of(OP_RANDOM, keys, 2 - wrong, (Attr){.dist = DIST_NORMAL}, NULL, any), want);
-
-        want = wrong ? "indices are integers" : "none";
-        Node *rows[] = {x, wrong ? scalar : one};
-        assert_string_equal(fault_of(OP_GATHER, rows, 2, (Attr){0}, NULL, any), want);
-
-        want = wrong ? "a label twice in the first operand" : "none";
-        Attr labels = {.la = {0, wrong ? 0 : 1}, .lb = {0, 1}, .lo_ = {1}};
-        Node *factors[] = {x, x};
-        assert_string_equal(fault_of(OP_CONTRACT, factors, 2, labels, NULL, (Type){TY_F32, 1, {3}}),
-                            want);
-    }
-}
-
-/* A loop that never runs reads no scalar as a stack; an adjoint has the types of its operands. */
-static void test_types_of_bodies(void **state) {
-    Fixture *f = *state;
-    Graph *g = f->g;
-    int64_t dim[] = {0, 3};
-    Node *stack = input(f, "x", 2, dim), *row = input(f, "r", 1, dim + 1);
-    Node *scalar = node_const(g, TY_F32, 1);
-    Type tuple = type_scalar(TY_TUPLE);
-    Region *body = region_new(g, f->top);
-    region_param(body, type_scalar(TY_I32));
-    region_param(body, row->type);
-    Attr once = {.nxs = 1};
-    assert_string_equal(fault_of(OP_LOOP, &stack, 1, once, body, tuple), "none");
-    assert_string_equal(fault_of(OP_LOOP, &scalar, 1, once, body, tuple),
-                        "a stack has the trip count in front");
-    for (int wrong = 0; wrong < 2; wrong++) {
-        Region *adjoint = region_new(g, f->top);
-        Node *x = region_param(adjoint, row->type), *u = region_param(adjoint, row->type);
-        Region *before = graph_enter(g, adjoint);
-        Node *product = node_map2(g, OP_MUL, x, u);
-        region_result(adjoint, wrong ? node_fold(g, OP_SUM, product, 1) : product);
-        graph_leave(g, before);
-        Node *in[] = {row, row};
-        assert_string_equal(fault_of(OP_CUSTOM, in, 2, (Attr){0}, adjoint, row->type),
-                            wrong ? "adjoint result type" : "none");
-    }
-}
-
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test_setup_teardown(test_equal_nodes_are_one, setup, teardown),
@@ -256,8 +185,6 @@ int main(void) {
         cmocka_unit_test_setup_teardown(test_rebuild_drops_what_nobody_needs, setup, teardown),
         cmocka_unit_test_setup_teardown(test_nested_loops_thread_values, setup, teardown),
         cmocka_unit_test_setup_teardown(test_inline_puts_arguments_in, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_types_are_checked, setup, teardown),
-        cmocka_unit_test_setup_teardown(test_types_of_bodies, setup, teardown),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
