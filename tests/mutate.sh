@@ -8,7 +8,8 @@
 # change and is left out; so is one that does not compile. The rest is killed (by the suite named)
 # or survives. Emitted programs that were built before are not built again. The table is
 # $BUILD/mutants/result, the closing line the score. A run that was cut off goes on where it stopped
-# when COUNT and SEED are the same. QUICK=1 stops behind the unit tests of seconds and the cases: its
+# when COUNT and SEED are the same. PLACES=FILE takes the changes from a file, lines as the tool
+# prints them, such as the survivors of an earlier run. QUICK=1 stops behind the unit tests of seconds and the cases: its
 # score is a lower bound. Status 0 when at least LEAST per cent are killed.
 set -u
 : "${BUILD:=build}" "${COUNT:=220}" "${SEED:=1}" "${JOBS:=2}" "${LEAST:=85}" "${CC:=cc}" "${QUICK:=0}"
@@ -19,7 +20,11 @@ mkdir -p "$out"
 CACHE=$(pwd)/$out/cache REAL=$CC cached=$(pwd)/tests/tools/cached_cc.sh
 export CACHE REAL
 # shellcheck disable=SC2086
-"$tool" -s "$SEED" -c "$COUNT" $sources >"$out/places.new"
+if [ -n "${PLACES:-}" ]; then
+    cp "$PLACES" "$out/places.new"
+else
+    "$tool" -s "$SEED" -c "$COUNT" $sources >"$out/places.new"
+fi
 # Data beside the tree is beside its copies too.
 [ ! -d ../shared ] || ln -sfn "$(cd ../shared && pwd)" "$out/shared"
 cmp -s "$out/places.new" "$out/places" || {
