@@ -178,10 +178,10 @@ int init_run(init *m, const init_run_in *in, init_run_out *out) {
 
 static const md_tensor init_tensor_table[3] = {
     /* name, dtype, region, kind, trainable, rank, shape, offset, bytes,
-     * copy of, split, transposed */
-    {"fc.weight", MD_F32, MD_PARAMS, MD_PARAM, 0, 2, {3, 3}, 0, 36, 0, 0, 0},
-    {"fc.bias", MD_F32, MD_PARAMS, MD_PARAM, 0, 1, {3}, 64, 12, 0, 0, 0},
-    {"mdlc.seed", MD_I64, MD_STATE, MD_SLOT, 0, 0, {0}, 0, 8, 0, 0, 0},
+     * copy of, split, transposed, lo, hi */
+    {"fc.weight", MD_F32, MD_PARAMS, MD_PARAM, 0, 2, {3, 3}, 0, 36, 0, 0, 0, 0, 0},
+    {"fc.bias", MD_F32, MD_PARAMS, MD_PARAM, 0, 1, {3}, 64, 12, 0, 0, 0, 0, 0},
+    {"mdlc.seed", MD_I64, MD_STATE, MD_SLOT, 0, 0, {0}, 0, 8, 0, 0, 0, 0, 0},
 };
 
 const md_tensor *init_tensors(size_t *count) {
