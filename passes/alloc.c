@@ -4,11 +4,10 @@
  * placed and live at the same time (the lowest gap, or the tightest). Four orders by two rules.
  * When none of them reaches the lower bound, branch and bound (alloc_exact) tries to fit the blocks
  * into the bound and then into capacities between it and the best height, by many orders for few
- * steps before few for many. What is left of the steps goes to a squeaky wheel with threshold
- * accepting: a block that sticks out above the bound moves forward to a random place of the order,
- * or two blocks change places; an order that is worse by more than a threshold, which falls to
- * nothing, is taken back. Everything counts steps, never time, so the result depends on the input
- * alone.
+ * steps before few for many. What is left of the steps goes to a squeaky wheel: a block that sticks
+ * out above the bound moves forward to a random place of the order, and an order that is worse is
+ * taken back. It matters where hundreds of blocks leave few rounds. Everything counts steps, never
+ * time, so the result depends on the input alone.
  * Needs sizes >= 0 and lower < upper; gives offsets >= 0 that keep live blocks apart. */
 #include "passes/alloc.h"
 
@@ -178,12 +177,6 @@ static void order_move(int *order, int from, int to) {
 static void order_change(const Placer *p, int *order, int64_t bound, uint64_t *random) {
     uint64_t n = (uint64_t)p->n;
     int at = (int)(random_next(random) % n);
-    if (random_next(random) % 3 == 0) {
-        int other = (int)(random_next(random) % n), block = order[at];
-        order[at] = order[other];
-        order[other] = block;
-        return;
-    }
     for (int tries = 0; tries < 20; tries++) {
         int i = order[at];
         if (p->offset[i] + p->item[i].size > bound) {
@@ -200,7 +193,6 @@ static int64_t search_orders(Placer *p, int *order, bool best_fit, int64_t bound
     uint64_t random = 0x9e3779b97f4a7c15u;
     int64_t now = excess(p, place_all(p, order, best_fit, false), bound);
     for (int round = 0; round < rounds && best > bound; round++) {
-        int64_t threshold = bound / 64 * (rounds - round) / rounds;
         memcpy(next, order, sizeof *next * (size_t)p->n);
         order_change(p, next, bound, &random);
         int64_t height = place_all(p, next, best_fit, false);
@@ -209,7 +201,7 @@ static int64_t search_orders(Placer *p, int *order, bool best_fit, int64_t bound
             best = height;
             memcpy(offset, p->offset, sizeof *offset * (size_t)p->n);
         }
-        if (cost <= now + (int64_t)(random_next(&random) % (uint64_t)(threshold + 1))) {
+        if (cost <= now) {
             memcpy(order, next, sizeof *order * (size_t)p->n);
             now = cost;
         }
