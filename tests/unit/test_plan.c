@@ -125,6 +125,7 @@ typedef enum {
     FAULT_NONE,
     FAULT_OFFSET,
     FAULT_ALIGN,
+    FAULT_PLACE,
     FAULT_BOUND,
     FAULT_LIFE,
     FAULT_SHRINK,
@@ -184,6 +185,11 @@ static const char *plant(Arena *arena, Tiny *t, Fault fault) {
         t->y->offset = t->x->offset;
         return "y and x_2 share bytes: they have different roots";
     case FAULT_ALIGN: t->x->offset += 32; return "x_2 is not aligned";
+    case FAULT_PLACE: /* of what lives all the time */
+        more = t->e->buf.at[t->e->buf.count - 1];
+        assert_int_equal(more->kind, BUF_INPUT);
+        more->offset += 32;
+        return "is not aligned";
     case FAULT_BOUND: t->e->arena_bytes -= 64; return "past the bound";
     case FAULT_LIFE: t->x->last--; return "touches x_2, which lives in";
     case FAULT_SHRINK: t->x->bytes -= 4; return "x_2 has 252 bytes and needs 256";
@@ -350,6 +356,45 @@ static void test_stacks(void **state) {
     }
 }
 
+/* Steps inside a loop keep their order too: the first writes all of z, the second a part of it again,
+ * and the third reads it. The other way round nothing is read before it is written. */
+static void test_order_in_a_loop(void **state) {
+    (void)state;
+    for (int swapped = 0; swapped < 2; swapped++) {
+        Arena arena = {0};
+        Tiny t = tiny_program(&arena);
+        Buf *z = buf_new(t.p, t.e, BUF_TEMP, t.x->type, "z");
+        Step *loop = step_new(t.p, STEP_LOOP, LOC_NONE), *body[3];
+        loop->trip = 3;
+        for (int i = 0; i < 3; i++) {
+            body[i] = step_new(t.p, STEP_KERNEL, LOC_NONE);
+            body[i]->name = str_printf(&arena, "b%d", i);
+            VEC_PUSH(&arena, &loop->body, body[i]);
+        }
+        Buf *sum = buf_new(t.p, t.e, BUF_TEMP, t.x->type, "sum");
+        z->loop = sum->loop = loop;
+        step_access(t.p, body[0], z, ACCESS_WRITE);
+        step_access(t.p, body[1], z, ACCESS_WRITE | ACCESS_PART);
+        step_access(t.p, body[2], z, ACCESS_READ);
+        step_access(t.p, body[2], sum, ACCESS_WRITE);
+        VEC_PUSH(&arena, &t.e->step, loop);
+        entry_text(&arena, t.e);
+        plan_all(t.p);
+        assert_null(check_program(&arena, t.p));
+        if (swapped) {
+            loop->body.at[0] = body[1];
+            loop->body.at[1] = body[0];
+            program_number(t.e);
+        }
+        const char *fault = check_program(&arena, t.p);
+        assert_int_equal(fault != NULL, swapped);
+        if (fault != NULL && !strstr(fault, "(b0) touches z later than it may")) {
+            fail_msg("%s", fault);
+        }
+        arena_free(&arena);
+    }
+}
+
 /* A step makes two results over one dying operand and nobody reads the first: they must not both
  * get its bytes. */
 static void test_two_results_of_one_operand(void **state) {
@@ -389,6 +434,7 @@ int main(void) {
         cmocka_unit_test(test_plans_are_deterministic),
         cmocka_unit_test(test_each_fault),
         cmocka_unit_test(test_stacks),
+        cmocka_unit_test(test_order_in_a_loop),
         cmocka_unit_test(test_two_results_of_one_operand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
