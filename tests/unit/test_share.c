@@ -118,6 +118,17 @@ static void blocks(Hand *h) {
     store_at(h, &s->body, h->out, h->flat, load_at(h, h->in, h->flat));
 }
 
+/* What is read lies behind, or before, all that is written. */
+static void row_behind_to_first(Hand *h) {
+    StmtList *list = &stmt_for(h->k, &h->k->body, h->n)->body;
+    store_at(h, list, h->out, h->in_, load_at(h, h->in, index_offset(&h->k->index, h->in_, N)));
+}
+
+static void first_to_row_behind(Hand *h) {
+    StmtList *list = &stmt_for(h->k, &h->k->body, h->n)->body;
+    store_at(h, list, h->out, index_offset(&h->k->index, h->in_, N), load_at(h, h->in, h->in_));
+}
+
 static void blocks_that_overlap(Hand *h) {
     int slow = kernel_axis(h->k, 3, "c");
     Stmt *s = stmt_for(h->k, &stmt_for(h->k, &h->k->body, slow)->body, h->m);
@@ -306,6 +317,8 @@ static const struct {
     HAND(norm_first, NULL),
     HAND(blocks, NULL),
     HAND(digits_of_a_flat_loop, NULL),
+    HAND(row_behind_to_first, NULL),
+    HAND(first_to_row_behind, NULL),
     HAND(epilogue_over_residual, NULL),
     HAND(product_that_adds, NULL),
     HAND(blocks_that_overlap, "an iteration of c may read of in_ what another one writes to out_"),
