@@ -276,11 +276,8 @@ static void make_units(Fuse *s) {
         u->written = n->written;
         u->early = n->early;
         u->late = n->late;
-        if (n->leaf) { /* a copy of what memory holds */
+        if (n->leaf) { /* a copy of what memory holds; loops put their results in place */
             VEC_PUSH(s->arena, &u->dep, node->id);
-            if (node->op == OP_PICK) {
-                VEC_PUSH(s->arena, &u->dep, node->in[0]->id);
-            }
         } else {
             collect_deps(s, node, u, seen);
         }

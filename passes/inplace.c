@@ -20,7 +20,7 @@ static bool same_layout(const Buf *a, const Buf *b) {
            type_count(a->type) == type_count(b->type) && buf_extent(a) == buf_extent(b) &&
            (type_same_shape(a->type, b->type)
                 ? memcmp(a->stride, b->stride, sizeof a->stride) == 0
-                : buf_extent(a) == type_bytes(a->type) && buf_extent(b) == type_bytes(b->type));
+                : buf_extent(a) == type_bytes(a->type)); /* b has the same, and no gap either */
 }
 
 /* A read of bytes by a step, or inside it. */

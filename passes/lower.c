@@ -387,7 +387,7 @@ static void give_homes(Frame *f, const TargetList *targets) {
         for (int k = 0; k < node->attr->ncarry; k++) {
             const Node *start = node->in[k];
             const NodeInfo *n = &f->fusion->info[start->id];
-            if (!n->atom || n->leaf) {
+            if (n->leaf) {
                 continue; /* copied in front of the loop */
             }
             Home carry = {

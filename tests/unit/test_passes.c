@@ -504,6 +504,28 @@ static void test_hoist(void **state) {
     arena_free(&f.arena);
 }
 
+/* The derivative of a loop needs the carry of each turn, which is stacked, and the tanh of an
+ * invariant, which is the same in each: that is computed again. */
+static void test_loop_saves_what_changes(void **state) {
+    (void)state;
+    Fixture f;
+    fixture_open(&f, TY_F64, 6);
+    Node *x = matrix(&f, 3, 3), *w = matrix(&f, 3, 3);
+    LoopBuilder *l = loop_open(f.g, 4, false);
+    int c = loop_carry(l, x);
+    Node *carry = loop_carry_value(l, c);
+    loop_next(l, c, node_map2(f.g, OP_MUL, carry, node_map1(f.g, OP_TANH, w)));
+    Node *sum = node_fold(f.g, OP_SUM, loop_final(f.g, loop_close(l), c), 3);
+    region_result(f.region, sum);
+    region_result(f.region, node_grad(f.g, sum, w, node_const(f.g, TY_F64, 1)));
+    Region *after = pass_grad(f.g, f.region, GRAD_SAVE_ALL);
+    region_verify(after, STAGE_GRAD);
+    const Node *loop = only_loop(after);
+    assert_int_equal(loop->attr->ncarry, 1);
+    assert_int_equal(loop->body->out.count, 2); /* the carry, and its stack */
+    arena_free(&f.arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_samples),
@@ -517,6 +539,7 @@ int main(void) {
         cmocka_unit_test(test_borrowed_points),
         cmocka_unit_test(test_late_rules),
         cmocka_unit_test(test_hoist),
+        cmocka_unit_test(test_loop_saves_what_changes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
