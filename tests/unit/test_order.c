@@ -1,5 +1,5 @@
-/* The order of steps against all orders that their dependencies allow, on small random Programs, and
- * the peaks that it reaches on longer lists. */
+/* The order of steps against all orders that their dependencies allow, on small random Programs,
+ * and the peaks that it reaches on longer lists. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

@@ -356,8 +356,8 @@ static void test_stacks(void **state) {
     }
 }
 
-/* Steps inside a loop keep their order too: the first writes all of z, the second a part of it again,
- * and the third reads it. The other way round nothing is read before it is written. */
+/* Steps inside a loop keep their order too: the first writes all of z, the second a part of it
+ * again, and the third reads it. The other way round nothing is read before it is written. */
 static void test_order_in_a_loop(void **state) {
     (void)state;
     for (int swapped = 0; swapped < 2; swapped++) {
