@@ -430,12 +430,9 @@ static void test_two_results_of_one_operand(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_plans),
-        cmocka_unit_test(test_plans_are_deterministic),
-        cmocka_unit_test(test_each_fault),
-        cmocka_unit_test(test_stacks),
-        cmocka_unit_test(test_order_in_a_loop),
-        cmocka_unit_test(test_two_results_of_one_operand),
+        cmocka_unit_test(test_random_plans),    cmocka_unit_test(test_plans_are_deterministic),
+        cmocka_unit_test(test_each_fault),      cmocka_unit_test(test_stacks),
+        cmocka_unit_test(test_order_in_a_loop), cmocka_unit_test(test_two_results_of_one_operand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
