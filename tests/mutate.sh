@@ -9,7 +9,8 @@
 # or survives. Emitted programs that were built before are not built again. The table is
 # $BUILD/mutants/result, the closing line the score. A run that was cut off goes on where it stopped
 # when COUNT and SEED are the same. PLACES=FILE takes the changes from a file, lines as the tool
-# prints them, such as the survivors of an earlier run. QUICK=1 stops behind the unit tests of seconds and the cases: its
+# prints them, such as the survivors of an earlier run; SUITES="cases unit/test_plan" runs these
+# alone. QUICK=1 stops behind the unit tests of seconds and the cases: its
 # score is a lower bound. Status 0 when at least LEAST per cent are killed.
 set -u
 : "${BUILD:=build}" "${COUNT:=220}" "${SEED:=1}" "${JOBS:=2}" "${LEAST:=85}" "${CC:=cc}" "${QUICK:=0}"
@@ -42,6 +43,10 @@ units() {
              { print $2 + 0, $1 } END { print 0, "cases"; print 0, "structure" }' | sort -n | cut -d ' ' -f 2
 }
 quick_suites() { # FILE
+    if [ -n "${SUITES:-}" ]; then
+        echo "$SUITES" | tr ' ' '\n'
+        return
+    fi
     units | grep -vE 'test_(random|lower)$'
     case $1 in lang/*) echo errors ;; esac
 }
