@@ -16,7 +16,7 @@ const ApiStatus *api_status(const Emit *e, int *count) {
         {"ERR_FORMAT", 6, "not a safetensors file"},
         {"ERR_NAME", 7, "a tensor is missing or unknown"},
         {"ERR_SHAPE", 8, "a tensor has another type or shape"},
-        {"ERR_RANGE", 9, "an input is outside its declared range"},
+        {"ERR_RANGE", 9, "an input, or a number of a file, is outside its declared range"},
         {"ERR_NONFINITE", 10, "the loss or the gradient norm is NaN or infinite"},
         {"ERR_STATE", 11, "called too early: no memory is bound, or a ring has too few rows"},
         {"ERR_CANARY", 12, "a guard band of the arena was overwritten"},

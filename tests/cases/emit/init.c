@@ -51,7 +51,7 @@ enum {
     INIT_ERR_FORMAT = 6, /* not a safetensors file */
     INIT_ERR_NAME = 7, /* a tensor is missing or unknown */
     INIT_ERR_SHAPE = 8, /* a tensor has another type or shape */
-    INIT_ERR_RANGE = 9, /* an input is outside its declared range */
+    INIT_ERR_RANGE = 9, /* an input, or a number of a file, is outside its declared range */
     INIT_ERR_NONFINITE = 10, /* the loss or the gradient norm is NaN or infinite */
     INIT_ERR_STATE = 11 /* called too early: no memory is bound, or a ring has too few rows */
 };
@@ -289,7 +289,7 @@ const char *init_strerror(int code) {
     case INIT_ERR_FORMAT: return "not a safetensors file";
     case INIT_ERR_NAME: return "a tensor is missing or unknown";
     case INIT_ERR_SHAPE: return "a tensor has another type or shape";
-    case INIT_ERR_RANGE: return "an input is outside its declared range";
+    case INIT_ERR_RANGE: return "an input, or a number of a file, is outside its declared range";
     case INIT_ERR_NONFINITE: return "the loss or the gradient norm is NaN or infinite";
     case INIT_ERR_STATE: return "called too early: no memory is bound, or a ring has too few rows";
     default: return "unknown status";
