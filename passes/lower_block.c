@@ -106,6 +106,7 @@ static void shared_loads(Jam *x, const Expr *e) {
         return;
     }
     x->seen[e->id] = true;
+    x->fits = x->fits && e->kind != EXPR_DRAW;
     if (e->kind == EXPR_LOAD) {
         int64_t stride = 0;
         bool plain = index_stride(e->index, x->last, &stride);
