@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 
 struct ArenaChunk {
     ArenaChunk *next;
@@ -32,17 +33,24 @@ static size_t round_up(size_t bytes) {
 }
 
 /* A fuzzer needs the stack of a fault, and a debugger the place. */
-static MDLC_NORETURN void end(void) {
+static MDLC_NORETURN void end(int code) {
 #ifdef MDLC_FAULT_ABORTS
+    (void)code;
     abort();
 #else
-    exit(EXIT_BUG);
+    exit(code);
 #endif
 }
 
 static void exit_out_of_memory(size_t bytes) {
-    fprintf(stderr, "mdlc: out of memory (%zu bytes wanted)\n", bytes);
-    end();
+    struct rusage used;
+    long peak = getrusage(RUSAGE_SELF, &used) == 0 ? used.ru_maxrss / 1024 : 0;
+    fprintf(stderr,
+            "mdlc: error: out of memory: %zu bytes are wanted beside %ld MiB; the model is too "
+            "large for "
+            "the memory there is, or for its limit (ulimit -v)\n",
+            bytes, peak);
+    end(EXIT_SOURCE);
 }
 
 void *arena_alloc(Arena *arena, size_t bytes) {
@@ -257,5 +265,5 @@ void bug_at(const char *file, int line, const char *fmt, ...) {
     vfprintf(stderr, fmt, ap);
     va_end(ap);
     fputs("\nThis is a fault of mdlc, not of the model; please report it.\n", stderr);
-    end();
+    end(EXIT_BUG);
 }

@@ -213,4 +213,12 @@ if "$MDLC" "$scratch/chain.mdl" -o "$scratch/chain.c" && $CC -O1 "$scratch/chain
 else
     fail "60 layers"
 fi
+
+# A model for which there is not enough memory is an error that says so, and leaves no file.
+if [ "$MANY" != 1000 ]; then
+    (ulimit -v 9000 && exec "$MDLC" samples/chars.mdl -o "$scratch/out.c") >"$scratch/out" 2>"$scratch/err"
+    small_rc=$?
+    [ $small_rc = 1 ] && grep -q '^mdlc: error: out of memory: .*ulimit -v' "$scratch/err" && [ ! -e "$scratch/out.c" ] && pass ||
+        fail "too little memory" "status $small_rc: $(head -n 2 "$scratch/err")"
+fi
 summary sizes
