@@ -695,23 +695,31 @@ MD_FN void md_load_verify(md_load *l) {
     }
 }
 
+/* The next tensor of the file that is to be taken; 0 at its end. */
+MD_FN int md_load_next(md_load *l, uint64_t *members, int *metadata, md_found *place) {
+    while (md_load_head(l, members, metadata) && l->code == MD_OK) {
+        if (md_load_find(l, l->head.name, place) && md_kind_in(place->t, l->what) &&
+            l->seen[place->number]) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* The integers that have a range, before any of the data is taken: counters and fields of rings
  * become places in memory. */
 MD_FN void md_load_ranges(md_load *l) {
     unsigned char buffer[2048];
     uint64_t members = 0;
     int metadata = 0;
+    md_found place = {NULL, 0, 0};
     md_load_rewind(l);
-    while (md_load_head(l, &members, &metadata) && l->code == MD_OK) {
-        md_found place = {NULL, 0, 0};
-        if (!md_load_find(l, l->head.name, &place) || !md_kind_in(place.t, l->what) ||
-            !l->seen[place.number] || place.t->lo == place.t->hi) {
-            continue;
-        }
+    while (md_load_next(l, &members, &metadata, &place)) {
         const md_tensor *t = place.t;
         size_t width = md_dtype_get(t->dtype)->bytes;
-        for (uint64_t at = l->head.begin; at < l->head.end && l->code == MD_OK;) {
-            uint64_t left = l->head.end - at;
+        uint64_t end = t->lo == t->hi ? l->head.begin : l->head.end; /* without a range: nothing */
+        for (uint64_t at = l->head.begin; at < end && l->code == MD_OK;) {
+            uint64_t left = end - at;
             size_t n = left < sizeof buffer ? (size_t)left : sizeof buffer;
             if (l->read(l->user, 8 + l->header + at, buffer, n) != 0) {
                 md_text_add(md_load_fault(l, MD_ERR_READ), "its data could not be read");
@@ -743,13 +751,9 @@ MD_FN void md_load_ranges(md_load *l) {
 MD_FN void md_load_data(md_load *l, const md_memory *memory) {
     uint64_t members = 0;
     int metadata = 0;
+    md_found place = {NULL, 0, 0};
     md_load_rewind(l);
-    while (md_load_head(l, &members, &metadata) && l->code == MD_OK) {
-        md_found place = {NULL, 0, 0};
-        if (!md_load_find(l, l->head.name, &place) || !md_kind_in(place.t, l->what) ||
-            !l->seen[place.number]) {
-            continue;
-        }
+    while (md_load_next(l, &members, &metadata, &place)) {
         const md_tensor *t = place.t;
         size_t bytes = md_slice_bytes(t);
         char *at = md_slice_data(t, place.slice, memory);
