@@ -35,8 +35,11 @@ enum {
 #define MD_TUNED(usual, odd) (usual)
 #endif
 enum {
-    /* Up to so many products one thread is faster: 2^18 take some 2 us, a parallel region 1 us. */
+    /* Up to so many products one thread is faster: 2^18 take some 3 us. Where all lies in the
+     * second-level cache of one core, a team must first bring it over: that pays from 20 us on. */
     MD_TILE_SERIAL = MD_TUNED(262144, 1),
+    MD_TILE_SERIAL_NEAR = MD_TUNED(1572864, 1),
+    MD_TILE_NEAR = MD_TUNED(524288, 1), /* bytes of the operands and the result */
     MD_TILE_PITCH = MD_TUNED(4096, 8),        /* bytes: rows so far apart evict each other */
     MD_TILE_K_BYTES = MD_TUNED(3072, 40),     /* of a block of the summed axes, about */
     MD_TILE_K_ONCE = MD_TUNED(320, 40),       /* the same where packed panels are read once */
@@ -200,7 +203,10 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     int64_t tiles = p.b1 * p.b2 * ((rows + MD_TILE_HIGH - 1) / MD_TILE_HIGH) * ((p.cols + 31) / 32);
     double products = (double)p.b1 * (double)p.b2 * (double)rows * (double)p.cols * (double)p.k0 *
                       (double)p.k1 * (double)p.k2;
-    p.shared = products > MD_TILE_SERIAL;
+    double bytes = (double)elem * (double)p.b1 * (double)p.b2 *
+                   (((double)rows + (double)p.cols) * (double)p.k0 * (double)p.k1 * (double)p.k2 +
+                    (double)rows * (double)p.cols);
+    p.shared = products > (bytes > MD_TILE_NEAR ? MD_TILE_SERIAL : MD_TILE_SERIAL_NEAR);
     p.chunks = 1;
     if (!p.swapped && tiles < 16 && products >= MD_TILE_CHUNKED) {
         int64_t kblocks = p.k0 * ((p.k1 + p.kb1 - 1) / p.kb1) * ((p.k2 + p.kb2 - 1) / p.kb2);

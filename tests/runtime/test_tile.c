@@ -489,14 +489,14 @@ static void test_window(void **state) {
 
 /* ---- specialised as in an emitted program ---------------------------------------------------- */
 
-/* What the compiler prints for linear(64 -> 128) of a batch of 128, [out, in] weights, then for the
- * gradients of its weight and of its input. */
-static const md_tile forward = {1, 1, 1, 128, 128, 1,  1, 64, 0,   0,   0,    64,   0,    0, 1, 0,
-                                0, 0, 0, 1,   64,  0,  0, 0,  128, 1,   128,  4,    0,    1, 1, 0,
-                                1, 0, 0, 2,   1,   64, 1, 1,  128, 128, 2048, 2048, 2048, 0};
-static const md_tile weights = {1, 1, 1, 128, 64, 1,   1, 128, 0,   0,  0,   1, 0, 0, 128, 0,
-                                0, 0, 0, 64,  1,  0,   0, 0,   64,  1,  128, 4, 0, 1, 1,   0,
-                                0, 0, 0, 2,   1,  128, 1, 1,   128, 64, 0,   0, 0, 0};
+/* What the compiler prints for linear(128 -> 128) of a batch of 128, [out, in] weights, and for the
+ * gradient of its weight; then for linear(40 -> 10), which stays on one thread. */
+static const md_tile forward = {1, 1, 1, 128, 128, 1,   1, 128, 0,   0,   0,    128,  0,    0, 1, 0,
+                                0, 0, 0, 1,   128, 0,   0, 0,   128, 1,   128,  4,    0,    1, 1, 0,
+                                1, 0, 0, 2,   1,   128, 1, 1,   128, 128, 4096, 4096, 4096, 0};
+static const md_tile weights = {1, 1, 1, 128, 128, 1,   1, 128, 0,   0,   0,   1, 0, 0, 128, 0,
+                                0, 0, 0, 128, 1,   0,   0, 0,   128, 1,   128, 4, 0, 1, 1,   0,
+                                0, 0, 0, 2,   1,   128, 1, 1,   128, 128, 0,   0, 0, 0};
 static const md_tile narrow = {1, 1, 1, 128, 10, 1,  1, 40, 0,   0,  0,   40,  0,   0, 1, 0,
                                0, 0, 0, 1,   40, 0,  0, 0,  10,  1,  128, 4,   0,   1, 1, 0,
                                1, 0, 0, 2,   1,  40, 1, 0,  128, 32, 640, 640, 640, 0};
@@ -539,8 +539,8 @@ static void check_fixed(const md_tile *plan, md_tile_part_fn fn, char ta, char t
 
 static void test_specialised(void **state) {
     (void)state;
-    check_fixed(&forward, forward_part, 'n', 't', 128, 128, 64);
-    check_fixed(&weights, weights_part, 't', 'n', 128, 64, 128);
+    check_fixed(&forward, forward_part, 'n', 't', 128, 128, 128);
+    check_fixed(&weights, weights_part, 't', 'n', 128, 128, 128);
     check_fixed(&narrow, narrow_part, 'n', 't', 128, 10, 40);
 }
 
