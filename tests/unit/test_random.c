@@ -257,7 +257,7 @@ static void test_stages(void **state) {
     (void)state;
     Session s;
     assert_true(session_open(&s));
-    uint64_t first = number_of("SEED", 1), count = number_of("COUNT", 320);
+    uint64_t first = number_of("SEED", 1), count = number_of("COUNT", 240);
     for (uint64_t i = 0; i < count; i++) {
         session_run(&s, first + i, false);
     }
