@@ -47,8 +47,7 @@ static void exit_out_of_memory(size_t bytes) {
     long peak = getrusage(RUSAGE_SELF, &used) == 0 ? used.ru_maxrss / 1024 : 0;
     fprintf(stderr,
             "mdlc: error: out of memory: %zu bytes are wanted beside %ld MiB; the model is too "
-            "large for "
-            "the memory there is, or for its limit (ulimit -v)\n",
+            "large for the memory there is, or for its limit (ulimit -v)\n",
             bytes, peak);
     end(EXIT_SOURCE);
 }

@@ -42,15 +42,10 @@ static int turned_axis(const KernelBuild *b, const Expr *e, const int *grid, int
     return -1;
 }
 
-/* A loop over blocks of `axis`; the loop inside it that runs over one block is made by block_loop.
+/* A loop over blocks of `axis`; the loop inside it that runs over one block is set by nest_piece.
  */
 static int block_axis(KernelBuild *b, int axis) {
     return kernel_axis(b->k, (b->k->axis[axis].extent + BLOCK - 1) / BLOCK, "c");
-}
-
-static void block_loop(KernelBuild *b, Stmt *loop, int block) {
-    loop->begin = index_scale(&b->k->index, kernel_axis_index(b->k, block), BLOCK);
-    loop->span = BLOCK;
 }
 
 /* What one loop reads along its axis another would read across: both go by blocks, so that every
@@ -71,11 +66,11 @@ static void emit_turned(KernelBuild *b, const int *grid, int n, int turned, bool
     list = nest_loops(b, list, &fast, 1, false);
     int before = list->count;
     StmtList *row = nest_loops(b, list, &turned, 1, false);
-    block_loop(b, list->at[before], slow);
+    nest_piece(b, list->at[before], slow, BLOCK);
     nest_lets(b, row, scope, roots);
     before = row->count;
     nest_stage(b, row, scope, &last, 1, roots);
-    block_loop(b, row->at[before], fast);
+    nest_piece(b, row->at[before], fast, BLOCK);
 }
 
 /* --- rows that share a vector loop ------------------------------------------------------------ */
@@ -169,8 +164,7 @@ Stmt *block_jam(KernelBuild *b, StmtList *list, AxisSet scope, const int *grid, 
     nest_stage(b, &vector->body, scope, &row, 1, roots);
     Stmt *loop = vector->body.at[before];
     if (blocks > 1) {
-        loop->begin = index_scale(&b->k->index, kernel_axis_index(b->k, outer[n - 1]), rows);
-        loop->span = rows;
+        nest_piece(b, loop, outer[n - 1], rows);
     }
     loop->simd = false;
     loop->unroll = true;

@@ -165,6 +165,8 @@ void nest_emit(KernelBuild *b, const int *grid, int ngrid, bool flat, const Root
 void nest_lets(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots);
 void nest_stage(KernelBuild *b, StmtList *list, AxisSet scope, const int *axis, int naxis,
                 const RootList *roots);
+/* Sets the part of its axis that a loop runs over: piece number `piece` (an axis) of `span`. */
+void nest_piece(KernelBuild *b, Stmt *loop, int piece, int64_t span);
 void nest_rows(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots);
 bool kernel_parallel(const KernelBuild *b, int64_t work); /* is it worth several threads */
 /* Opens nested FORs over the axes; gives the innermost body. */

@@ -371,6 +371,11 @@ static void emit_nested(KernelBuild *b, StmtList *list, AxisSet scope, const Roo
     bind_end(b, &made);
 }
 
+void nest_piece(KernelBuild *b, Stmt *loop, int piece, int64_t span) {
+    loop->begin = index_scale(&b->k->index, kernel_axis_index(b->k, piece), span);
+    loop->span = span;
+}
+
 void nest_lets(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots) {
     Binder x = bind_open(b, list, scope, NULL);
     x.early = true;
@@ -524,9 +529,7 @@ void nest_emit(KernelBuild *b, const int *grid, int ngrid, bool flat, const Root
             list = nest_loops(b, list, &chunk, 1, true);
             int before = list->count;
             emit_stage(b, list, 0, &last, 1, roots, NULL);
-            Stmt *loop = list->at[before];
-            loop->begin = index_scale(&b->k->index, kernel_axis_index(b->k, chunk), span);
-            loop->span = span;
+            nest_piece(b, list->at[before], chunk, span);
             return;
         }
         if (block_emit(b, grid, ngrid, parallel, roots)) {

@@ -163,12 +163,6 @@ static void column_partial(KernelBuild *b, const Radix *g, const Radix *v, int c
     }
 }
 
-/* Sets the part of its axis that a loop runs over: piece number `piece` of `span`. */
-static void loop_piece(KernelBuild *b, Stmt *loop, int piece, int64_t span) {
-    loop->begin = index_scale(&b->k->index, kernel_axis_index(b->k, piece), span);
-    loop->span = span;
-}
-
 /* Long vectors are made piece by piece, which threads share; of short ones each chunk of the rows
  * has its own sums, which are added in order. */
 void emit_column(KernelBuild *b, const Radix *g, const Radix *f, const Radix *v,
@@ -210,7 +204,7 @@ void emit_column(KernelBuild *b, const Radix *g, const Radix *f, const Radix *v,
     int before = list->count;
     nest_stage(b, list, scope, v->axis, space_axes(v), &init);
     if (piece_span > 0) {
-        loop_piece(b, list->at[before], piece, piece_span);
+        nest_piece(b, list->at[before], piece, piece_span);
     }
     before = list->count;
     Stmt *vector = NULL;
@@ -220,7 +214,7 @@ void emit_column(KernelBuild *b, const Radix *g, const Radix *f, const Radix *v,
     if (!vector) {
         StmtList *inner = nest_loops(b, list, f->axis, space_axes(f), false);
         if (chunked) {
-            loop_piece(b, list->at[before], chunk, span);
+            nest_piece(b, list->at[before], chunk, span);
         }
         scope |= space_set(f);
         nest_lets(b, inner, scope, &acc);
@@ -229,7 +223,7 @@ void emit_column(KernelBuild *b, const Radix *g, const Radix *f, const Radix *v,
         vector = inner->at[before];
     }
     if (piece_span > 0) {
-        loop_piece(b, vector, piece, piece_span);
+        nest_piece(b, vector, piece, piece_span);
     }
     if (!chunked) {
         return;
@@ -357,8 +351,7 @@ static bool build_full(KernelBuild *b) {
     nest_rows(b, list, (AxisSet)1 << chunk, &part);
     for (int i = 0; i < list->count; i++) {
         if (list->at[i]->kind == STMT_FOLD) {
-            list->at[i]->begin = index_scale(&b->k->index, kernel_axis_index(b->k, chunk), span);
-            list->at[i]->span = span;
+            nest_piece(b, list->at[i], chunk, span);
         }
     }
     b->known = true;
@@ -497,9 +490,7 @@ static bool build_scatter(KernelBuild *b) {
     int before = list->count;
     nest_stage(b, list, scope, rest.axis, space_axes(&rest), &add);
     if (split) {
-        Stmt *loop = list->at[before];
-        loop->begin = index_scale(&b->k->index, kernel_axis_index(b->k, chunk), SCATTER_SPAN);
-        loop->span = SCATTER_SPAN;
+        nest_piece(b, list->at[before], chunk, SCATTER_SPAN);
     }
     return false;
 }
