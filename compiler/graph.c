@@ -173,6 +173,9 @@ Node *graph_append(Graph *g, OpCode op, Node *const *in, int nin, const Attr *at
     node->attr = attr_keep(g, attr);
     node->region = region;
     node->body = body;
+    if (body) {
+        body->owner = node;
+    }
     node->loc = g->loc;
     VEC_PUSH(g->arena, &region->node, node);
     return node;

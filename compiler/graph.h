@@ -114,6 +114,7 @@ struct Node {
 struct Region {
     Graph *graph;
     Region *up;               /* the region whose LOOP or CUSTOM holds this one; NULL: an entry */
+    Node *owner;              /* that LOOP or CUSTOM, once it is made */
     VEC(Node *) param;        /* BODY_PARAM nodes in order */
     VEC(Node *) node;         /* all nodes, topological */
     VEC(Node *) out;          /* results */

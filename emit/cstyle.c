@@ -419,7 +419,7 @@ void style_place(Style *s, const Arg *arg, const Index *index) {
 
 static void load(Style *s, const Expr *e) {
     if (e->nin == 2) {
-        style_value(s, e->in[0], LEVEL_CHOICE + 1);
+        style_value(s, e->in[0], LEVEL_BITS + 1);
         text_add(s->out, " ? ");
     }
     style_place(s, e->arg, e->index);

@@ -3,6 +3,7 @@
  * carries of the loop, and of what does not differ between the turns. */
 #include "lang/accumulate.h"
 
+#include "compiler/flow.h"
 #include "compiler/loop_builder.h"
 #include "lang/derive.h"
 #include "lang/expr.h"
@@ -33,7 +34,7 @@ typedef struct {
 typedef struct {
     Node *value; /* in the body */
     int total;   /* -1: the loss of a turn */
-    Upstream upstream;
+    const Flow *flow;
 } Part;
 
 typedef struct {
@@ -274,7 +275,7 @@ static Node *moved(Elab *e, Accumulation *a, Node *node) {
 /* --- gradients ------------------------------------------------------------------------------- */
 
 static void add_part(Elab *e, Accumulation *a, Node *value, int total) {
-    Part part = {value, total, derive_upstream(e, value)};
+    Part part = {value, total, flow_of(e->arena, value)};
     VEC_PUSH(e->arena, &a->part, part);
 }
 
@@ -329,7 +330,7 @@ void accumulate_gradient(Elab *e, Training *t, const Update *u) {
     }
     for (int i = 0; i < a->part.count; i++) {
         Part *part = &a->part.at[i];
-        if (upstream_has(e, &part->upstream, u->point)) {
+        if (flow_has(part->flow, u->point)) {
             Node *one = node_const(e->g, part->value->type.elem, 1);
             Node *grad = node_grad(e->g, part->value, u->point, one);
             GradientSum sum = {u->param->slot, i, add_up(e, a, grad)};
@@ -374,7 +375,7 @@ static const Value *behind(Elab *e, Accumulation *a, const Value *v, Node *loop,
 static void set_gradient(Elab *e, Training *t, Update *u, Node *loop) {
     Accumulation *a = t->accumulation;
     Node *loss = t->loss->node, *grad = NULL;
-    Upstream upstream = derive_upstream(e, loss);
+    const Flow *flow = flow_of(e->scratch, loss);
     u->point = node_slot(e->g, u->param->slot);
     for (int i = 0; i < a->sum.count; i++) {
         const GradientSum *s = &a->sum.at[i];
@@ -393,7 +394,7 @@ static void set_gradient(Elab *e, Training *t, Update *u, Node *loop) {
         }
         grad = grad ? node_map2(e->g, OP_ADD, grad, term) : term;
     }
-    if (a->whole && upstream_has(e, &upstream, u->point)) {
+    if (a->whole && flow_has(flow, u->point)) {
         Node *own = node_grad(e->g, loss, u->point, node_const(e->g, loss->type.elem, 1));
         grad = grad ? node_map2(e->g, OP_ADD, grad, own) : own;
     }

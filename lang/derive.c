@@ -2,22 +2,8 @@
  * grad pass expands. */
 #include "lang/derive.h"
 
+#include "compiler/flow.h"
 #include "lang/arith.h"
-
-Upstream derive_upstream(Elab *e, Node *value) {
-    Upstream u = {.region = value->region, .count = (int)value->id + 1};
-    u.mark = ARENA_ARRAY(e->arena, bool, u.count);
-    u.mark[value->id] = true;
-    for (int i = u.count - 1; i >= 0; i--) {
-        const Node *node = value->region->node.at[i];
-        bool flows =
-            node->op != OP_STOP && (elem_is_float(node->type.elem) || node->type.elem == TY_TUPLE);
-        for (int k = 0; u.mark[i] && flows && k < node->nin; k++) {
-            u.mark[node->in[k]->id] = true;
-        }
-    }
-    return u;
-}
 
 bool derive_used(Elab *e, const Node *value) {
     const Region *region = value->region;
@@ -33,15 +19,6 @@ bool derive_used(Elab *e, const Node *value) {
         }
     }
     return false;
-}
-
-bool upstream_has(Elab *e, const Upstream *u, Node *point) {
-    if (u->region != point->region) {
-        Region *before = graph_enter(e->g, u->region);
-        point = graph_import(e->g, point);
-        graph_leave(e->g, before);
-    }
-    return (int)point->id < u->count && u->mark[point->id];
 }
 
 const Value *derive_call(Elab *e, const char *name, const Value *const *v, int n, Loc loc) {
@@ -87,10 +64,19 @@ const Value *derive_call(Elab *e, const char *name, const Value *const *v, int n
         return &value_poison;
     }
     Node *value = graph_import(e->g, v[0]->node), *point = graph_import(e->g, v[1]->node);
-    Upstream upstream = derive_upstream(e, value);
-    if (!upstream_has(e, &upstream, point)) {
+    const Flow *flow = flow_of(e->scratch, value);
+    if (!flow_has(flow, point)) {
         return elab_error(e, loc, 454,
                           "the first argument of '%s' was not computed from the second one", name);
+    }
+    const Node *between = flow_ambiguous(e->scratch, flow, point);
+    if (between) {
+        elab_error(e, loc, 468,
+                   "'%s' by a value that lies between the two ends of an earlier derivative", name);
+        diag_note(&e->c->diag, between->loc, "the derivative that the first argument is made of");
+        diag_hint(&e->c->diag,
+                  "derive by what that one was derived by, or by what the value was computed from");
+        return &value_poison;
     }
     const Value *u = vjp ? v[2] : value_real(e->scratch, 1);
     u = arith_tensor(e, loc, u, value_elem(v[0]));

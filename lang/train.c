@@ -2,6 +2,7 @@
  * come the gradients of the loss, clipping, and the written optimizer for each parameter tensor. */
 #include "lang/train.h"
 
+#include "compiler/flow.h"
 #include "lang/accumulate.h"
 #include "lang/arith.h"
 #include "lang/copies.h"
@@ -404,7 +405,7 @@ static bool check_paths(Elab *e, const Training *t, const Ast *of) {
 static void gradients(Elab *e, Training *t, bool quiet) {
     Text apart = {.arena = e->arena};
     int napart = 0;
-    Upstream upstream = derive_upstream(e, t->loss->node);
+    const Flow *flow = flow_of(e->scratch, t->loss->node);
     for (int i = 0; i < e->param.count; i++) {
         Parameter *p = e->param.at[i];
         if (!under_any(&t->of, p->slot->name) || p->slot->frozen || !p->initial ||
@@ -412,7 +413,7 @@ static void gradients(Elab *e, Training *t, bool quiet) {
             continue;
         }
         Node *point = node_slot(e->g, p->slot);
-        if (!upstream_has(e, &upstream, point)) {
+        if (!flow_has(flow, point)) {
             text_printf(&apart, napart++ ? ", '%s'" : "'%s'", p->slot->name);
             continue;
         }

@@ -18,7 +18,8 @@
 /* MD_FN: a function of the runtime, fine to leave unused. MD_COLD: one that runs a few times, which
  * compiles in half the time because only its size counts. MD_INLINE: one that must disappear into
  * its caller, because the caller's constants shape its loops (or because it takes vectors).
- * MD_NOINLINE: one copy is enough. */
+ * MD_NOINLINE: one copy is enough. MD_CONST, before one of these: a function of its arguments and
+ * of nothing else, which a compiler may call or not. */
 #if defined(__GNUC__)
 #define MD_FN static inline __attribute__((unused))
 #define MD_COLD static inline __attribute__((cold, unused))
@@ -28,6 +29,7 @@
 #else
 #define MD_NOINLINE static __attribute__((noinline, unused))
 #endif
+#define MD_CONST __attribute__((const))
 #define MD_RESTRICT __restrict
 #define MD_LIKELY(x) __builtin_expect(!!(x), 1)
 #define MD_UNLIKELY(x) __builtin_expect(!!(x), 0)
@@ -37,6 +39,7 @@
 #define MD_COLD static inline
 #define MD_INLINE static inline
 #define MD_NOINLINE static
+#define MD_CONST
 #define MD_RESTRICT
 #define MD_LIKELY(x) (x)
 #define MD_UNLIKELY(x) (x)

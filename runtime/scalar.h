@@ -120,7 +120,7 @@ MD_INLINE int64_t md_to_i64(double x) {
 }
 
 /* Floors; x div 0 = 0. */
-MD_INLINE int64_t md_idiv(int64_t x, int64_t y) {
+MD_CONST MD_INLINE int64_t md_idiv(int64_t x, int64_t y) {
     if (y == 0 || y == -1) {
         return y == 0 ? 0 : (int64_t)(0 - (uint64_t)x);
     }
@@ -129,7 +129,7 @@ MD_INLINE int64_t md_idiv(int64_t x, int64_t y) {
 }
 
 /* Has the sign of the divisor; x rem 0 = 0. */
-MD_INLINE int64_t md_irem(int64_t x, int64_t y) {
+MD_CONST MD_INLINE int64_t md_irem(int64_t x, int64_t y) {
     if (y == 0 || y == -1) {
         return 0;
     }

@@ -66,6 +66,8 @@ folder=$(mktemp -d "${TMPDIR:-/tmp}/mdlc-run.XXXXXX") || exit 1
 trap 'rm -rf "$folder"' EXIT
 trap 'exit 130' INT TERM
 
+ls -A >"$folder/before"
+
 # Scripts first: they take longer than most binaries.
 {
     echo cases
@@ -85,6 +87,12 @@ for name in $(cat "$folder/list"); do
     count=$folder/$(echo "$name" | tr / .).count
     [ -f "$count" ] || { echo "FAIL $name: did not end"; echo "0 1 0" >"$count"; }
 done
+# What a suite writes belongs in its scratch folder.
+ls -A | comm -13 "$folder/before" - >"$folder/left"
+while read -r name; do
+    echo "FAIL $name: left behind by a suite"
+    echo "0 1 0" >"$folder/left-$name.count"
+done <"$folder/left"
 cat "$folder"/*.count | awk '
     { passed += $1; failed += $2; skipped += $3 }
     END { printf "%d passed, %d failed, %d skipped\n", passed, failed, skipped; exit !(failed == 0 && passed > 0) }'

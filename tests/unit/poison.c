@@ -292,8 +292,7 @@ static bool meet(Block a, Block b) {
 /* ---- steps ---------------------------------------------------------------------------------- */
 
 /* The operand of `buf` that is written is laid over operands that allow it, or over none. */
-static bool takes_over(const Run *r, const Meant *m, const Block *block, int out) {
-    (void)r;
+static bool takes_over(const Meant *m, const Block *block, int out) {
     bool over = false;
     for (int k = 0; k < m->access.count; k++) {
         if (k == out || !meet(block[k], block[out])) {
@@ -325,8 +324,9 @@ static void fill(const Meant *m, int k, Block block, uint64_t key) {
 
 /* A value in parts. By rule the storage is its own from the first part on, the places of parts to
  * come included: all of it must be as it was left when the next part comes. The planned run keeps
- * what that was in the storage of its own. */
-static bool open_part(Run *r, const Meant *m, int k, Block block, uint64_t key) {
+ * what that was in the storage of its own. `over`: the first part is laid over an operand, which
+ * the step still reads. */
+static bool open_part(Run *r, const Meant *m, int k, Block block, bool over, uint64_t key) {
     const Buf *buf = m->access.at[k].buf;
     int64_t count = block.n / (int64_t)elem_bytes(buf->type.elem);
     bool fresh = r->written[buf->id] == NULL;
@@ -343,7 +343,9 @@ static bool open_part(Run *r, const Meant *m, int k, Block block, uint64_t key) 
     }
     if (fresh) {
         memset(written, 0, (size_t)count);
-        noise(block.at, block.n, mix(key, 3));
+        if (!over) {
+            noise(block.at, block.n, mix(key, 3));
+        }
     }
     for (int64_t i = 0; i < count; i++) {
         written[i] = written[i] || m->part[k][i];
@@ -428,10 +430,11 @@ static bool stacks_alone(Run *r, const Meant *m, const Block *block) {
 static bool spoil(Run *r, const Meant *m, const Block *block, uint64_t key) {
     for (int k = 0; k < m->access.count; k++) {
         const Access *a = &m->access.at[k];
-        if (r->planned && m->part[k] != NULL && !open_part(r, m, k, block[k], key)) {
+        bool over = takes_over(m, block, k);
+        if (r->planned && m->part[k] != NULL && !open_part(r, m, k, block[k], over, key)) {
             return false;
         }
-        if (((a->mode & ACCESS_WRITE) || a->buf->kind == BUF_WORK) && !takes_over(r, m, block, k)) {
+        if (((a->mode & ACCESS_WRITE) || a->buf->kind == BUF_WORK) && !over) {
             fill(m, k, block[k], mix(key, 5));
         }
     }

@@ -1,6 +1,8 @@
 /* random_loop: loops with carries, stacks and bodies of random ops; derivatives and adjoints. */
 #include "random_module.h"
 
+#include "compiler/flow.h"
+
 #include <math.h>
 
 enum { CARRIES = 3, YS = 2 };
@@ -115,10 +117,20 @@ bool gen_loop(Gen *gen, Val *out) {
     return true;
 }
 
+Node *gen_slope(Gen *gen, Node *value, double cotangent) {
+    Node *point = gen_float(gen).node;
+    Arena scratch = {0};
+    value = graph_import(gen->g, value);
+    for (int i = 0; flow_ambiguous(&scratch, flow_of(&scratch, value), point); i++) {
+        point = i < 8 ? gen_float(gen).node : node_full(gen->g, value->type, 1);
+    }
+    arena_free(&scratch);
+    return node_grad(gen->g, value, point, node_const(gen->g, value->type.elem, cotangent));
+}
+
 bool gen_grad(Gen *gen, Val *out) {
     Node *value = gen_total(gen, gen_calm(gen, gen_float(gen), 2));
-    Node *point = gen_float(gen).node;
-    Node *d = node_grad(gen->g, value, point, node_const(gen->g, value->type.elem, 0.5));
+    Node *d = gen_slope(gen, value, 0.5);
     *out = (Val){d, -INFINITY, INFINITY};
     return true;
 }

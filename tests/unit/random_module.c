@@ -349,13 +349,10 @@ static void write_slots(Gen *gen) {
 static void derivatives(Gen *gen, Node *value, int n) {
     for (int i = 0; i < n; i++) {
         Node *v = value ? value : gen_total(gen, gen_calm(gen, gen_float(gen), 2));
-        Node *point = gen_float(gen).node;
-        Node *d = node_grad(gen->g, v, point, node_const(gen->g, v->type.elem, 1));
+        Node *d = gen_slope(gen, v, 1);
         if (gen_chance(gen, 30)) { /* a derivative of it */
             d = node_map1(gen->g, OP_TANH, d);
-            v = gen_total(gen, (Val){d, -1, 1});
-            point = gen_float(gen).node;
-            d = node_grad(gen->g, v, point, node_const(gen->g, v->type.elem, 1));
+            d = gen_slope(gen, gen_total(gen, (Val){d, -1, 1}), 1);
         }
         graph_case_result(gen->c, gen->entry, OUT_RESULT, d);
     }

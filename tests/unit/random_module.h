@@ -77,6 +77,8 @@ Node *gen_total(Gen *gen, Val v);
 /* A value of this op; false when the operands at hand do not fit. random_op.c */
 bool gen_op(Gen *gen, OpCode op, Val *out);
 bool gen_loop(Gen *gen, Val *out); /* random_loop.c */
+/* A derivative of `value` by a value of the pool by which it has one. */
+Node *gen_slope(Gen *gen, Node *value, double cotangent);
 bool gen_grad(Gen *gen, Val *out);
 bool gen_custom(Gen *gen, Val *out);
 /* Makes `n` values in the current region. */
