@@ -13,6 +13,7 @@
 #include "passes/hoist.h"
 #include "passes/inplace.h"
 #include "passes/lower.h"
+#include "passes/narrow.h"
 #include "passes/order.h"
 #include "passes/plan.h"
 #include "passes/simplify.h"
@@ -76,6 +77,7 @@ static const struct {
     {"simplify", pass_simplify, STAGE_OPTIMISED},
     {"hoist", pass_hoist, STAGE_OPTIMISED},
     {"clean", pass_simplify, STAGE_OPTIMISED},
+    {"narrow", pass_narrow, STAGE_OPTIMISED},
 };
 static const char *const other_stages[] = {"ast", "build", "lower", "plan"};
 

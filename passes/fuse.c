@@ -16,7 +16,8 @@ enum {
     CHEAP = TUNED(40, 6),         /* what each user may compute again (an erf and its neighbours) */
     CHEAP_LOADS = TUNED(2, 1),    /* while it reads no more than this many tensors */
     MOST_NODES = TUNED(1024, 12), /* an expression of more is cut */
-    FULL_COUNT = TUNED(16384, 40) /* sums of at least so many elements are split into chunks */
+    LONG_COLUMNS = TUNED(1024, 6), /* so many make a factor of all of them worth storing */
+    FULL_COUNT = TUNED(16384, 40)  /* sums of at least so many elements are split into chunks */
 };
 
 /* --- atoms ------------------------------------------------------------------------------------ */
@@ -30,6 +31,44 @@ bool is_call(const Node *node) {
     return (node->op == OP_CONTRACT && !fold_is_tiny(node)) || node->op == OP_CUMSUM ||
            node->op == OP_CONCAT || node->op == OP_LOOP ||
            (node->op == OP_SCATTER_ADD && !scatter_is_select(node));
+}
+
+static bool folds_trailing(const Node *node) {
+    bool folded = false;
+    Type type = node->in[0]->type;
+    for (int i = 0; i < type.rank; i++) {
+        bool axis = folded_axes(node) >> i & 1;
+        if (type.dim[i] != 1 && folded && !axis) {
+            return false;
+        }
+        folded = folded || (axis && type.dim[i] != 1);
+    }
+    return true;
+}
+
+static UnitKind unit_kind(const Node *node) {
+    switch (op_info[node->op].cls) {
+    case CLASS_LOOP: return UNIT_LOOP;
+    case CLASS_PLACE: return UNIT_CONCAT;
+    case CLASS_CALL:
+        if (node->op == OP_GATHER || !is_call(node)) {
+            return UNIT_NEST;
+        }
+        return node->op == OP_CONTRACT ? UNIT_CONTRACT : UNIT_SCATTER;
+    case CLASS_FOLD:
+        if (node->op == OP_CUMSUM) {
+            return UNIT_SCAN;
+        }
+        break;
+    default: return UNIT_NEST;
+    }
+    if (!fold_is_loop(node) || node->op == OP_ARGMAX || node->op == OP_ARGMIN) {
+        return UNIT_NEST;
+    }
+    if (!folds_trailing(node)) {
+        return UNIT_COLUMN;
+    }
+    return type_count(node->type) == 1 && fold_count(node) >= FULL_COUNT ? UNIT_FULL : UNIT_NEST;
 }
 
 /* Memory must hold what a view is taken of: the nearest value behind the views that it holds
@@ -73,6 +112,19 @@ static void mark_places(Fuse *s) {
     }
 }
 
+/* Of a product that is summed over leading axes, the factor that is the same for all columns: each
+ * of them would compute it again. */
+static void require_factor(Fuse *s, const Node *fold) {
+    const Node *product = fold->in[0];
+    for (int k = 0; product->op == OP_MUL && k < 2; k++) {
+        const Node *x = product->in[k];
+        if (x->op == OP_BROADCAST &&
+            type_count(x->in[0]->type) * LONG_COLUMNS <= type_count(x->type)) {
+            require_base(s, x->in[0]);
+        }
+    }
+}
+
 static void mark_required(Fuse *s) {
     const Region *region = s->f->region;
     for (int i = 0; i < region->node.count; i++) {
@@ -87,6 +139,8 @@ static void mark_required(Fuse *s) {
             for (int k = node->attr->ncarry; k < node->nin; k++) {
                 require_base(s, node->in[k]);
             }
+        } else if (node->op == OP_SUM && unit_kind(node) == UNIT_COLUMN) {
+            require_factor(s, node);
         }
     }
 }
@@ -186,44 +240,6 @@ static void choose_atoms(Fuse *s, bool apart) {
 }
 
 /* --- units ------------------------------------------------------------------------------------ */
-
-static bool folds_trailing(const Node *node) {
-    bool folded = false;
-    Type type = node->in[0]->type;
-    for (int i = 0; i < type.rank; i++) {
-        bool axis = folded_axes(node) >> i & 1;
-        if (type.dim[i] != 1 && folded && !axis) {
-            return false;
-        }
-        folded = folded || (axis && type.dim[i] != 1);
-    }
-    return true;
-}
-
-static UnitKind unit_kind(const Node *node) {
-    switch (op_info[node->op].cls) {
-    case CLASS_LOOP: return UNIT_LOOP;
-    case CLASS_PLACE: return UNIT_CONCAT;
-    case CLASS_CALL:
-        if (node->op == OP_GATHER || !is_call(node)) {
-            return UNIT_NEST;
-        }
-        return node->op == OP_CONTRACT ? UNIT_CONTRACT : UNIT_SCATTER;
-    case CLASS_FOLD:
-        if (node->op == OP_CUMSUM) {
-            return UNIT_SCAN;
-        }
-        break;
-    default: return UNIT_NEST;
-    }
-    if (!fold_is_loop(node) || node->op == OP_ARGMAX || node->op == OP_ARGMIN) {
-        return UNIT_NEST;
-    }
-    if (!folds_trailing(node)) {
-        return UNIT_COLUMN;
-    }
-    return type_count(node->type) == 1 && fold_count(node) >= FULL_COUNT ? UNIT_FULL : UNIT_NEST;
-}
 
 /* Adds the atoms and leaves that the expression of `node` reads; `seen` by node id. */
 static void collect_deps(Fuse *s, const Node *node, Unit *u, int *seen) {

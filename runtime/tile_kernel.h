@@ -172,6 +172,53 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
         }                                                                                          \
         MD_ROWS##R(MD_PUT##V)                                                                      \
     }
+/* Dot products: the same names of sums, whose rows are columns here. */
+#define MD_DOT_COL(r) const MD_REAL *q##r = y + md_tile_min(col + r, cols - 1) * yc + i * yk1;
+#define MD_DOT_ROW(v) const MD_VEC y##v = *(const MD_VEC_U *)(const void *)(p + v * xr2 + j);
+#define MD_DOT_ROWS1 MD_DOT_ROW(0)
+#define MD_DOT_ROWS2 MD_DOT_ROWS1 MD_DOT_ROW(1)
+#define MD_DOT_ROWS3 MD_DOT_ROWS2 MD_DOT_ROW(2)
+#define MD_DOT_ROWS4 MD_DOT_ROWS3 MD_DOT_ROW(3)
+#define MD_DOT_VEC(r) const MD_VEC e = *(const MD_VEC_U *)(const void *)(q##r + j);
+#define MD_DOT_MAC1(r)                                                                             \
+    { MD_DOT_VEC(r) MD_MAC(r, 0) }
+#define MD_DOT_MAC2(r)                                                                             \
+    { MD_DOT_VEC(r) MD_MAC(r, 0) MD_MAC(r, 1) }
+#define MD_DOT_MAC3(r)                                                                             \
+    { MD_DOT_VEC(r) MD_MAC(r, 0) MD_MAC(r, 1) MD_MAC(r, 2) }
+#define MD_DOT_MAC4(r)                                                                             \
+    { MD_DOT_VEC(r) MD_MAC(r, 0) MD_MAC(r, 1) MD_MAC(r, 2) MD_MAC(r, 3) }
+#define MD_DOT_PUT(r, v) memcpy(part[v][r], &c##r##_##v, sizeof zero);
+#define MD_DOT_PUT1(r) MD_DOT_PUT(r, 0)
+#define MD_DOT_PUT2(r) MD_DOT_PUT1(r) MD_DOT_PUT(r, 1)
+#define MD_DOT_PUT3(r) MD_DOT_PUT2(r) MD_DOT_PUT(r, 2)
+#define MD_DOT_PUT4(r) MD_DOT_PUT3(r) MD_DOT_PUT(r, 3)
+
+#define MD_DOT_BODY(C, R)                                                                          \
+    MD_NOINLINE void MD_TN(dots##R)(int64_t cols, const MD_REAL *x, int64_t xr2, int64_t xk1,      \
+                                    const MD_REAL *y, int64_t yc, int64_t yk1, int64_t nk1,        \
+                                    int64_t nk2, MD_REAL *strip, int64_t ld, int first) {          \
+        const MD_VEC zero = {0};                                                                   \
+        for (int64_t col = 0; col < cols; col += C) {                                              \
+            MD_REAL part[R][C][MD_LANES];                                                          \
+            MD_ROWS##C(MD_SUM##R) for (int64_t i = 0; i < nk1; i++) {                              \
+                const MD_REAL *p = x + i * xk1;                                                    \
+                MD_ROWS##C(MD_DOT_COL) for (int64_t j = 0; j + MD_LANES <= nk2; j += MD_LANES) {   \
+                    MD_DOT_ROWS##R MD_ROWS##C(MD_DOT_MAC##R)                                       \
+                }                                                                                  \
+            }                                                                                      \
+            MD_ROWS##C(MD_DOT_PUT##R) for (int64_t at = 0; at < R * C; at++) {                     \
+                const int64_t r = at / C, c = col + at % C;                                        \
+                if (c < cols) {                                                                    \
+                    MD_REAL *to = strip + r * ld + c;                                              \
+                    const MD_REAL sum = MD_TN(dot_end)(part[r][at % C], x + r * xr2, xk1,          \
+                                                       y + c * yc, yk1, nk1, nk2);                 \
+                    *to = first ? sum : *to + sum;                                                 \
+                }                                                                                  \
+            }                                                                                      \
+        }                                                                                          \
+    }
+
 #define MD_CASE(R, V)                                                                              \
     case R * 8 + V:                                                                                \
         return MD_TN(body_##R##_##V);
@@ -466,59 +513,40 @@ MD_NOINLINE void MD_TN(scatter)(const md_tile *s, const MD_REAL *MD_RESTRICT str
 
 /* ---- dot products ---------------------------------------------------------------------------- */
 
-/* The same sums for operands that are both contiguous along k2: rows one by one, eight columns at a
- * time, lanes of partial sums added by halves at the end. */
+/* The same sums for up to four rows and operands that are both contiguous along k2. Vectors run
+ * along it, eight columns times one row or four times more, so that what is loaded is used often;
+ * the lanes of a sum are added by halves at the end, then what is left of k2. */
 #if MD_VBYTES > 0
-#define MD_DOT_EACH(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
-#define MD_DOT_BEGIN(i)                                                                            \
-    const MD_REAL *y##i = y + md_tile_min(c + i, cols - 1) * yc;                                   \
-    MD_VEC s##i = zero;
-#define MD_DOT_STEP(i) s##i += e * *(const MD_VEC_U *)(const void *)(y##i + at + j);
-#define MD_DOT_LAST(i)                                                                             \
-    MD_TN(load)(&v, y##i + at + j, nk2 - j);                                                       \
-    s##i += e * v;
-#define MD_DOT_END(i) memcpy(part[i], &s##i, sizeof zero);
-MD_NOINLINE void MD_TN(dots)(int64_t rows, int64_t cols, const MD_REAL *x, int64_t xr2, int64_t xk1,
-                             const MD_REAL *y, int64_t yc, int64_t yk1, int64_t nk1, int64_t nk2,
-                             MD_REAL *strip, int64_t ld, int first) {
-    const MD_VEC zero = {0};
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t c = 0; c < cols; c += 8) {
-            MD_DOT_EACH(MD_DOT_BEGIN)
-            for (int64_t i = 0; i < nk1; i++) {
-                const MD_REAL *p = x + r * xr2 + i * xk1;
-                const int64_t at = i * yk1;
-                MD_VEC e;
-                MD_VEC v;
-                int64_t j = 0;
-                for (; j + MD_LANES <= nk2; j += MD_LANES) {
-                    e = *(const MD_VEC_U *)(const void *)(p + j);
-                    MD_DOT_EACH(MD_DOT_STEP)
-                }
-                if (j < nk2) {
-                    MD_TN(load)(&e, p + j, nk2 - j);
-                    MD_DOT_EACH(MD_DOT_LAST)
-                }
-            }
-            MD_REAL part[8][MD_LANES];
-            MD_DOT_EACH(MD_DOT_END)
-            for (int64_t i = 0; i < md_tile_min(8, cols - c); i++) {
-                for (int half = MD_LANES / 2; half > 0; half /= 2) {
-                    for (int l = 0; l < half; l++) {
-                        part[i][l] += part[i][l + half];
-                    }
-                }
-                MD_REAL *to = strip + r * ld + c + i;
-                *to = first ? part[i][0] : *to + part[i][0];
-            }
+MD_INLINE MD_REAL MD_TN(dot_end)(MD_REAL *part, const MD_REAL *x, int64_t xk1, const MD_REAL *y,
+                                 int64_t yk1, int64_t nk1, int64_t nk2) {
+    for (int half = MD_LANES / 2; half > 0; half /= 2) {
+        for (int l = 0; l < half; l++) {
+            part[l] += part[l + half];
         }
     }
+    for (int64_t i = 0; i < nk1; i++) {
+        for (int64_t j = nk2 / MD_LANES * MD_LANES; j < nk2; j++) {
+            part[0] += x[i * xk1 + j] * y[i * yk1 + j];
+        }
+    }
+    return part[0];
 }
-#undef MD_DOT_EACH
-#undef MD_DOT_BEGIN
-#undef MD_DOT_STEP
-#undef MD_DOT_LAST
-#undef MD_DOT_END
+
+MD_DOT_BODY(8, 1)
+MD_DOT_BODY(4, 2)
+MD_DOT_BODY(4, 3)
+MD_DOT_BODY(4, 4)
+
+MD_INLINE void MD_TN(dots)(int64_t rows, int64_t cols, const MD_REAL *x, int64_t xr2, int64_t xk1,
+                           const MD_REAL *y, int64_t yc, int64_t yk1, int64_t nk1, int64_t nk2,
+                           MD_REAL *strip, int64_t ld, int first) {
+    switch (rows) {
+    case 1: MD_TN(dots1)(cols, x, xr2, xk1, y, yc, yk1, nk1, nk2, strip, ld, first); break;
+    case 2: MD_TN(dots2)(cols, x, xr2, xk1, y, yc, yk1, nk1, nk2, strip, ld, first); break;
+    case 3: MD_TN(dots3)(cols, x, xr2, xk1, y, yc, yk1, nk1, nk2, strip, ld, first); break;
+    default: MD_TN(dots4)(cols, x, xr2, xk1, y, yc, yk1, nk1, nk2, strip, ld, first); break;
+    }
+}
 #else
 MD_FN void MD_TN(dots)(int64_t rows, int64_t cols, const MD_REAL *x, int64_t xr2, int64_t xk1,
                        const MD_REAL *y, int64_t yc, int64_t yk1, int64_t nk1, int64_t nk2,

@@ -39,11 +39,13 @@ enum {
      * second-level cache of one core, a team must first bring it over: that pays from 20 us on. */
     MD_TILE_SERIAL = MD_TUNED(262144, 1),
     MD_TILE_SERIAL_NEAR = MD_TUNED(1572864, 1),
-    MD_TILE_NEAR = MD_TUNED(524288, 1), /* bytes of the operands and the result */
-    MD_TILE_PITCH = MD_TUNED(4096, 8),        /* bytes: rows so far apart evict each other */
-    MD_TILE_K_BYTES = MD_TUNED(3072, 40),     /* of a block of the summed axes, about */
-    MD_TILE_K_ONCE = MD_TUNED(320, 40),       /* the same where packed panels are read once */
-    MD_TILE_K_UNIT = MD_TUNED(16, 3),         /* such blocks are multiples of this */
+    MD_TILE_NEAR = MD_TUNED(524288, 1),   /* bytes of the operands and the result */
+    MD_TILE_PITCH = MD_TUNED(4096, 8),    /* bytes: rows so far apart evict each other */
+    MD_TILE_K_BYTES = MD_TUNED(3072, 40), /* of a block of the summed axes, about */
+    MD_TILE_K_ONCE = MD_TUNED(320, 40),   /* the same where packed panels are read once */
+    MD_TILE_K_DOTS = MD_TUNED(16384, 40), /* the same where vectors run along it */
+    MD_TILE_LONG = MD_TUNED(256, 4),  /* of dot products, so that adding their lanes is little */
+    MD_TILE_K_UNIT = MD_TUNED(16, 3), /* such blocks are multiples of this */
     MD_TILE_CHUNKED = MD_TUNED(4194304, 200), /* products from which the sum is cut */
     MD_TILE_BLOCK_ROWS = MD_TUNED(224, 15),   /* of a block, at most */
     MD_TILE_BLOCK_SIZE = MD_TUNED(65536, 40), /* elements of a block of whole rows, about */
@@ -181,9 +183,10 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     p.packed = p.y_c != 1 || (rows >= MD_TUNED(48, 4) && p.k2 >= MD_TUNED(64, 3) &&
                               p.y_k2 * elem % MD_TILE_PITCH == 0);
 
-    /* One to three rows times a Y that is contiguous along k (a weight stored [out, in]): packing
+    /* One to four rows times a Y that is contiguous along k (a weight stored [out, in]): packing
      * would cost more than the product, so these are dot products. */
-    p.dots = rows <= 3 && p.r1 == 1 && p.y_c != 1 && p.y_k2 == 1 && p.x_k2 == 1 && p.k2 >= lanes;
+    p.dots = (rows <= 3 || (rows == 4 && p.k2 >= MD_TILE_LONG)) && p.r1 == 1 && p.y_c != 1 &&
+             p.y_k2 == 1 && p.x_k2 == 1 && p.k2 >= lanes;
     p.packed = p.packed && !p.dots;
 
     /* More vectors for few rows, to keep enough sums in flight, and for a row pitch of 4096
@@ -192,7 +195,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
 
     /* Blocks of the summed axes: some of k2 at a time, or several k1 where k2 is short. */
     int once = p.packed && rows <= MD_TILE_HIGH; /* little would be gained by larger panels */
-    int64_t most = (once ? MD_TILE_K_ONCE : MD_TILE_K_BYTES) / elem;
+    int64_t most = (p.dots ? MD_TILE_K_DOTS : once ? MD_TILE_K_ONCE : MD_TILE_K_BYTES) / elem;
     int64_t blocks = (p.k2 + most - 1) / most;
     p.kb2 = blocks <= 1 ? p.k2 : md_tile_up((p.k2 + blocks - 1) / blocks, MD_TILE_K_UNIT);
     most /= p.k2 > 0 ? p.k2 : 1;

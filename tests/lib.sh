@@ -73,6 +73,10 @@ CALLGRAPH=-fcallgraph-info=su
 echo | $CC $CALLGRAPH -x c -c - -o "$scratch/empty.o" 2>/dev/null || CALLGRAPH=
 rm -f "$scratch"/empty.*
 
+# What emitted programs are linked with beside libm; FLAGS are options of mdlc for suites that run more
+# than once.
+: "${LIBS:=}" "${FLAGS:=}"
+
 # built NAME [FLAG...]: emits samples/NAME.mdl (or the file NAME.mdl) with those flags and builds it
 # as its header comment says, once for all suites: $program, with .c, .h and .o beside it. Suites run
 # side by side: the folder is named by what it holds, and is put in place when it is whole.
@@ -90,7 +94,7 @@ built() {
     built_sum=$({ echo "$CC $EMITTED_FLAGS"; cat "$built_new.c"; } | cksum | cut -d' ' -f1)
     program=$built_base.$built_sum/$built_name
     [ ! -x "$program" ] || return 0
-    emitted "$built_new.c" "$built_new.o" -c $CALLGRAPH && $CC -fopenmp "$built_new.o" -lm -o "$built_new" || return
+    emitted "$built_new.c" "$built_new.o" -c $CALLGRAPH && $CC -fopenmp "$built_new.o" $LIBS -lm -o "$built_new" || return
     cp -R "$scratch/built" "$built_base.$built_sum.$$.new" || return
     [ -d "$built_base.$built_sum" ] || mv "$built_base.$built_sum.$$.new" "$built_base.$built_sum"
     rm -rf "$built_base.$built_sum.$$.new"
@@ -104,6 +108,15 @@ built() {
 
 # The value of a key in a line of JSON: number "$line" loss
 number() { printf '%s\n' "$1" | sed -n "s/.*\"$2\":\\([-+0-9.eE]*\\).*/\\1/p"; }
+
+# symbols NAME OBJECT [PATTERN]: the model part calls memory functions, mathematics, threads, and what the
+# pattern allows; no allocator, no input or output.
+symbols() {
+    symbols_allowed='mem(cpy|set|move|cmp)|expf?|expm1f?|logf?|log1pf?|powf?|sqrtf?|sinf?|cosf?|tanhf?|erff?|floorf?|rintf?|nearbyintf?|roundf?|fmodf?|fabsf?|fmaf?'
+    symbols_threads='GOMP_.*|__kmpc_.*|omp_.*|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail'
+    symbols_wrong=$(nm -u "$2" | awk '{ sub(/@.*/, "", $2); print $2 }' | grep -Ev "^($symbols_allowed|$symbols_threads${3:+|$3})\$")
+    [ -z "$symbols_wrong" ] && pass || fail "$1: symbols of the model part" "$(echo $symbols_wrong)"
+}
 
 summary() {
     echo "$1: $passed passed, $failed failed, $skipped skipped"

@@ -424,6 +424,10 @@ static void test_few_rows(void **state) {
             check_dense('n', 't', m, 1 + k % 11, k, k % 2 ? MD_TILE_ADD : 0);
         }
         check_dense('n', 't', m, 100, 1700, 0);
+        for (int64_t n = 1; n <= 9; n += 2) {
+            check_dense('n', 't', m, n, 300 + n, MD_TILE_ADD);
+            check_dense('n', 't', n, m, 4999 + n, 0); /* swapped, in more than one block */
+        }
         check_dense('n', 'n', m, 200, 900, 0);
         check_dense('t', 't', m, 70, 33, MD_TILE_NO_C);
     }

@@ -19,6 +19,24 @@ if $CC "$scratch/have.c" -lopenblas -o "$scratch/have" 2>/dev/null; then
     paste -d' ' "$scratch/own.log" "$scratch/library.log" |
         awk '{ e = $2 / $4 - 1; if (e > 1e-4 || e < -1e-4) bad++; n++ } END { exit !(n >= 20 && !bad) }' &&
         pass || fail "losses differ" "$(tail -n 1 "$scratch/own.log") and $(tail -n 1 "$scratch/library.log")"
+    # What holds with the built-in products holds with the library's, but for memory of its own.
+    for file in samples/*.mdl; do
+        name=$(basename "$file" .mdl)
+        "$MDLC" --blas=openblas --no-main "$file" -o "$scratch/$name.c" &&
+            emitted "$scratch/$name.c" "$scratch/$name.o" -c -Wvla -Werror || { fail "$name" "does not build"; continue; }
+        symbols "$name" "$scratch/$name.o" 'cblas_[sd]gemm'
+    done
+    export OPENBLAS_NUM_THREADS=1
+    suite() { # NAME
+        env FLAGS=--blas=openblas LIBS=-lopenblas CHECKS="ratios mapping frames" sh "tests/suites/$1.sh" >"$scratch/suite.log"
+        grep -v ' passed, ' "$scratch/suite.log"
+        counts=$(tail -n 1 "$scratch/suite.log" | tr -dc '0-9 ')
+        # shellcheck disable=SC2086
+        set -- $counts
+        passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
+    }
+    suite bounds
+    suite memory
 else
     skip "openblas" "the library is not installed"
 fi

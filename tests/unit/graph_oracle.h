@@ -15,11 +15,11 @@
 #include "graph_case.h"
 
 typedef Region *(*OraclePass)(Graph *g, const Region *region);
-enum { ORACLE_PASSES = 5, ORACLE_CALLS = 2 };
+enum { ORACLE_PASSES = 6, ORACLE_CALLS = 2 };
 enum { SEEN_TOP, SEEN_LOOP, SEEN_GRAD, SEEN_EMITTED, SEEN_KINDS };
 
 typedef struct {
-    OraclePass pass[ORACLE_PASSES]; /* of the pipeline: match, grad, simplify, hoist, clean */
+    OraclePass pass[ORACLE_PASSES]; /* of the pipeline, in order */
     bool reread;                    /* go on with the graph that the dump gives */
     bool plain;                     /* write C of the reference: no pass but grad */
     const char *write;              /* write C and expected values there: WRITE.c .data .want */

@@ -328,13 +328,13 @@ static void fill(const Meant *m, int k, Block block, uint64_t key) {
  * the step still reads. */
 static bool open_part(Run *r, const Meant *m, int k, Block block, bool over, uint64_t key) {
     const Buf *buf = m->access.at[k].buf;
-    int64_t count = block.n / (int64_t)elem_bytes(buf->type.elem);
+    size_t count = (size_t)block.n / elem_bytes(buf->type.elem);
     bool fresh = r->written[buf->id] == NULL;
     if (fresh) {
-        r->written[buf->id] = ARENA_ARRAY(r->arena, bool, count + 1);
+        r->written[buf->id] = ARENA_ARRAY(r->arena, bool, (int64_t)count + 1);
     }
     bool *written = r->written[buf->id];
-    for (int64_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         fresh = fresh || (m->part[k][i] && written[i]);
     }
     if (!fresh && memcmp(block.at, r->own[buf->id], (size_t)block.n) != 0) {
@@ -342,12 +342,12 @@ static bool open_part(Run *r, const Meant *m, int k, Block block, bool over, uin
                     m->step->id, m->step->name, buf->name);
     }
     if (fresh) {
-        memset(written, 0, (size_t)count);
+        memset(written, 0, count);
         if (!over) {
             noise(block.at, block.n, mix(key, 3));
         }
     }
-    for (int64_t i = 0; i < count; i++) {
+    for (size_t i = 0; i < count; i++) {
         written[i] = written[i] || m->part[k][i];
     }
     return true;

@@ -12,6 +12,7 @@
 #include "op_sample.h"
 #include "passes/grad.h"
 #include "passes/hoist.h"
+#include "passes/narrow.h"
 #include "passes/simplify.h"
 #include "random_graph.h"
 
@@ -54,6 +55,8 @@ static Region *optimise(Fixture *f, const Region *region) {
     now = pass_hoist(f->g, now);
     region_verify(now, STAGE_GRAD);
     now = pass_simplify(f->g, now);
+    region_verify(now, STAGE_GRAD);
+    now = pass_narrow(f->g, now);
     region_verify(now, STAGE_GRAD);
     return now;
 }
@@ -526,8 +529,68 @@ static void test_loop_saves_what_changes(void **state) {
     arena_free(&f.arena);
 }
 
+/* What a contraction of labelled operands is: `sums` column sums, or still a product (0). */
+typedef struct {
+    const char *text; /* labels of the operands and the result, "kj,kn->jn" */
+    int64_t j, n;     /* extents; k and l are 3, m is 2 */
+    int sums;
+} NarrowRow;
+
+static Node *labelled(Fixture *f, const NarrowRow *row, const char **at, int8_t *label, int *rank) {
+    Type type = {.elem = TY_F64};
+    for (*rank = 0; **at >= 'a' && **at <= 'z'; ++*at) {
+        int64_t extent = **at == 'j' ? row->j : **at == 'n' ? row->n : **at == 'm' ? 2 : 3;
+        type.dim[type.rank++] = extent;
+        label[(*rank)++] = (int8_t)(**at - 'a');
+    }
+    return sample_table(&f->s, type, -1, 1);
+}
+
+/* Few results for long columns that lie together in memory, whatever the order of the axes. */
+static void test_narrow(void **state) {
+    (void)state;
+    static const NarrowRow rows[] = {
+        {"kj,kn->jn", 1024, 4, 4},     {"kj,kn->nj", 1024, 4, 4},    {"kn,kj->jn", 1100, 3, 3},
+        {"kj,kn->jn", 1024, 1, 1},     {"klj,lnk->nj", 1024, 2, 2},  {"klj,mkln->mjn", 1024, 2, 4},
+        {"kj,k->j", 1024, 1, 1},       {"kj,kn->jn", 1023, 4, 0},    {"kj,kn->jn", 1024, 5, 0},
+        {"jk,kn->jn", 1024, 4, 0},     {"lkj,lkn->ljn", 1024, 2, 0}, {"kjl,kn->jln", 400, 2, 2},
+        {"klj,mkln->mjn", 1024, 3, 0},
+    };
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Fixture f;
+        fixture_open(&f, TY_F64, 900 + i);
+        const char *at = rows[i].text;
+        int8_t label[3][MD_RANK], fresh[26], next = 0;
+        int rank[3];
+        Node *a = labelled(&f, &rows[i], &at, label[0], &rank[0]);
+        at += 1;
+        Node *b = labelled(&f, &rows[i], &at, label[1], &rank[1]);
+        at += 2;
+        labelled(&f, &rows[i], &at, label[2], &rank[2]);
+        memset(fresh, -1, sizeof fresh);
+        for (int k = 0; k < 3; k++) {
+            for (int d = 0; d < rank[k]; d++) {
+                int8_t *to = &fresh[label[k][d]];
+                *to = *to < 0 ? next++ : *to;
+                label[k][d] = *to;
+            }
+        }
+        region_result(f.region, node_contract(f.g, a, b, label[0], label[1], label[2], rank[2]));
+        Region *after = pass_narrow(f.g, f.region);
+        region_verify(after, STAGE_GRAD);
+        if (count_op(after, OP_SUM) != rows[i].sums ||
+            count_op(after, OP_CONTRACT) != (rows[i].sums == 0)) {
+            fail_msg("%s: %d sums, %d products", rows[i].text, count_op(after, OP_SUM),
+                     count_op(after, OP_CONTRACT));
+        }
+        assert_true(difference(&f, f.region, after) < 1e-12);
+        arena_free(&f.arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_random_programs),
         cmocka_unit_test(test_random_derivatives),
