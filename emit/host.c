@@ -247,6 +247,23 @@ static const Buf *counter_of(const Emit *e, const Entry *entry, const char *labe
     return NULL;
 }
 
+/* A line of the log must hold the names and numbers of all trains, which a run may have. */
+void host_sizes(const Emit *e, Text *out) {
+    enum { USUAL = 4096, KEYS = 512, NUMBER = 40 };
+    size_t most = KEYS;
+    for (int i = 0; i < e->p->entry.count; i++) {
+        const ProgramEntry *entry = e->p->entry.at[i];
+        for (int k = 0; entry->entry->kind == ENTRY_TRAIN && k < entry->entry->out.count; k++) {
+            const EntryOut *field = &entry->entry->out.at[k];
+            bool said = field->role == OUT_METRIC || is_extra(entry, k);
+            most += said ? strlen(field->name) + NUMBER : 0;
+        }
+    }
+    if (most > USUAL) {
+        text_printf(out, "#define MD_LINE_BYTES %zu\n\n", most);
+    }
+}
+
 static void print_names(const Emit *e, const ProgramEntry *entry, bool extras, int *count,
                         Text *out) {
     Text list = {.arena = e->arena};

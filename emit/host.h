@@ -5,6 +5,8 @@
 #include "emit/printer.h"
 #include "emit/write.h"
 
+/* Sizes that the runtime must know before its first line. */
+void host_sizes(const Emit *e, Text *out);
 /* Kernels of rows and sums, adapters, the descriptor, main(). Needs runtime/main.h before. */
 void host_print(const Emit *e, const Printer *printer, Text *out);
 const char *host_dtype(Elem elem); /* MD_F32 */

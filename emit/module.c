@@ -387,6 +387,9 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
         text_add(&front, "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE 1\n#endif\n");
     }
     print_includes(&front);
+    if (!c->opt.no_main) {
+        host_sizes(&e, &front);
+    }
     /* The runtime comes first: a local variable in it may have the name of the model's type. */
     Pieces *pieces = pieces_new(e.arena);
     pieces_need(pieces, "runtime/tensor.h");

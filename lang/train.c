@@ -128,6 +128,11 @@ static void metric_clause(Elab *e, Training *t, const Ast *clause) {
     const Ast *args = clause->kid[0];
     for (int i = 0; args && i < args->nkid; i++) {
         const Ast *arg = args->kid[i];
+        if (arg->kind == AST_NAME && str_eq(arg->name, "gradients") && !t->each) {
+            t->each = true;
+            t->each_loc = arg->loc;
+            continue;
+        }
         if (arg->kind != AST_ARG) {
             elab_error(e, arg->loc, 519, "a metric has a name: metric acc = ...");
             continue;
@@ -433,6 +438,36 @@ static void gradients(Elab *e, Training *t, bool quiet) {
     }
 }
 
+static Node *square_sum(Graph *g, Node *x) {
+    return node_fold(g, OP_SUM, node_map2(g, OP_MUL, x, x), (1u << x->type.rank) - 1);
+}
+
+/* The norm of each gradient by the name of its parameter, net.fc1.weight as grad_net_fc1_weight. */
+static void gradient_norms(Elab *e, Training *t) {
+    for (int i = 0; t->each && i < t->update.count; i++) {
+        const Update *u = &t->update.at[i];
+        char *name = str_printf(e->arena, "grad_%s", u->param->slot->name);
+        for (char *at = name; *at; at++) {
+            *at = (char)(*at == '.' ? '_' : *at);
+        }
+        bool twice = false;
+        for (int k = 0; k < t->metric.count; k++) {
+            twice = twice || str_eq(t->metric.at[k].name, name);
+        }
+        for (int k = 0; k < t->grad_norm.count; k++) {
+            twice = twice || str_eq(t->grad_norm.at[k].name, name);
+        }
+        if (twice || str_eq(name, "grad_norm")) {
+            elab_error(e, t->each_loc, 469,
+                       "the norm of the gradient of '%s' would be the second '%s'",
+                       u->param->slot->name, name);
+            continue;
+        }
+        GradNorm norm = {name, node_map1(e->g, OP_SQRT, square_sum(e->g, u->grad))};
+        VEC_PUSH(e->arena, &t->grad_norm, norm);
+    }
+}
+
 static void clip(Elab *e, Training *t) {
     Graph *g = e->g;
     if (t->clip && !elab_ok(t->clip_limit)) {
@@ -450,9 +485,7 @@ static void clip(Elab *e, Training *t) {
     }
     Node *total = NULL;
     for (int i = 0; i < t->update.count; i++) {
-        Node *grad = t->update.at[i].grad;
-        Node *sum = node_map2(g, OP_MUL, grad, grad);
-        sum = node_fold(g, OP_SUM, sum, (1u << sum->type.rank) - 1);
+        Node *sum = square_sum(g, t->update.at[i].grad);
         total = total ? node_map2(g, OP_ADD, total, sum) : sum;
     }
     Elem elem = total->type.elem;
@@ -486,6 +519,10 @@ static void outputs(Elab *e, Training *t) {
             entry_out(e, OUT_RESULT, t->metric.at[i].name, NULL, t->metric.at[i].value->node,
                       t->metric.at[i].loc);
         }
+    }
+    for (int i = 0; i < t->grad_norm.count; i++) {
+        const GradNorm *norm = &t->grad_norm.at[i];
+        entry_out(e, OUT_RESULT, norm->name, NULL, norm->node, t->each_loc);
     }
     for (int i = 0; i < t->update.count; i++) {
         const Update *u = &t->update.at[i];
@@ -587,6 +624,7 @@ void train_entry(Elab *e, const Ast *ast) {
             if (accumulate_running(scope)) {
                 accumulate_close(e, &t);
             }
+            gradient_norms(e, &t);
             clip(e, &t);
             optim_apply(e, &t);
             copies_ema(e, &t);

@@ -11,6 +11,12 @@ typedef struct {
     bool derived; /* made of a derivative: reported of steps, not of evaluations */
 } Metric;
 
+/* `metric gradients;`: the norm of one parameter's gradient, before clipping. */
+typedef struct {
+    const char *name;
+    Node *node;
+} GradNorm;
+
 typedef struct {
     Slot *slot;
     Node *next;
@@ -45,6 +51,9 @@ struct Training {
     const Value *clip_limit;
     const Value *rate; /* `lr` of the first optimizer that has one, for logs */
     Node *norm;        /* of all gradients, before clipping */
+    Loc each_loc;      /* of `metric gradients;` */
+    bool each;         /* it is said */
+    VEC(GradNorm) grad_norm;
     VEC(Update) update;
     VEC(Average) average;
     Accumulation *accumulation; /* NULL: the clause is not said */

@@ -45,10 +45,14 @@ enum {
 
 enum {
     MD_MESSAGE_BYTES = 2048,
-    MD_LINE_BYTES = 4096,
     MD_PATH_BYTES = 4096,
     MD_STREAM_BYTES = 16384
 };
+
+/* A line of the log. A program with many names to report defines more. */
+#ifndef MD_LINE_BYTES
+#define MD_LINE_BYTES 4096
+#endif
 
 MD_PRINTF(2, 3) MD_COLD void md_text_format(md_text *t, const char *format, ...) {
     char piece[MD_MESSAGE_BYTES];

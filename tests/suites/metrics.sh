@@ -131,4 +131,49 @@ if "$MDLC" "$scratch/library.mdl" -o "$scratch/library.c" && emitted "$scratch/l
 else
     fail "library" "does not build"
 fi
+
+# The norm of each gradient: together they are the norm of all, before clipping, also of stacked parameters
+# and of several micro-batches.
+cat >"$scratch/norms.mdl" <<'END'
+use nn;
+dim B = 8;
+dataset set { file f = synthetic(64, seed = 1); x: f32[8] = normal(0, 1); }
+model net(x: [B, 8]) -> [B, 8] {
+    repeat 3 carry x { x <- x + (x |> fc: linear(8) |> tanh); }
+    return x |> out: linear(8);
+}
+train fit of net on set[B] {
+    loss mean((net(x) + 1)^2);
+    metric gradients;
+    clip norm(1e-3);
+    accumulate 2;
+    optimizer sgd(lr = 0.1);
+    steps 4;
+}
+END
+if "$MDLC" "$scratch/norms.mdl" -o "$scratch/norms.c" && emitted "$scratch/norms.c" "$scratch/norms" -O0; then
+    "$scratch/norms" --log json --log-every 1 | grep '"event":"step"' >"$scratch/log"
+    all=$(head -n 1 "$scratch/log" | tr ',' '\n' | sed -n 's/^"grad_net_[a-z_]*":\(.*\)$/\1/p' |
+        awk '{ s += $1 * $1; n++ } END { if (n == 4) printf "%.9g", sqrt(s) }')
+    near "norms of the gradients" "$all" "$(number "$(head -n 1 "$scratch/log")" grad_norm)" 1e-6
+else
+    fail "norms of the gradients" "does not build"
+fi
+
+# Hundreds of names: a line of the log is whole.
+{
+    echo 'use nn; dataset set { file f = synthetic(64, seed = 1); x: f32[8] = normal(0, 1); }'
+    echo 'model net(x0: [8, 8]) -> [8, 8] {'
+    for i in $(seq 150); do echo "    x$i = x$((i - 1)) |> layer_with_a_long_name_$i: linear(8) |> tanh;"; done
+    echo '    return x150; } train fit of net on set[8] { loss mean(net(x)^2); metric gradients; optimizer sgd(lr = 0.1); steps 2; }'
+} >"$scratch/many.mdl"
+if "$MDLC" "$scratch/many.mdl" -o "$scratch/many.c" && emitted "$scratch/many.c" "$scratch/many" -O0; then
+    "$scratch/many" --log json --log-every 1 --log csv="$scratch/many.csv" >"$scratch/log"
+    names=$(grep '"event":"step"' "$scratch/log" | grep '}$' | tr ',' '\n' | grep -c '^"grad_net_layer_with_a_long_name_[0-9]*_[a-z]*":[0-9]')
+    [ "$names" = 600 ] && pass || fail "three hundred norms" "$names in two lines"
+    fields=$(awk -F, '{ print NF }' "$scratch/many.csv" | sort -u)
+    [ "$fields" = 305 ] && pass || fail "three hundred norms in a table" "fields: $fields"
+else
+    fail "three hundred norms" "does not build"
+fi
 summary metrics
