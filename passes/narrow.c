@@ -105,7 +105,7 @@ static Node *as_sums(Graph *g, const Node *n, const Narrow *c) {
         Node *terms = node_map2(g, OP_MUL, c->a, factor(g, c, i));
         sum[i] = node_fold(g, OP_SUM, terms, (1u << c->nsum) - 1);
     }
-    Node *all = c->few_count > 1 ? node_concat(g, sum, (int)c->few_count, 0) : sum[0];
+    Node *all = node_concat(g, sum, (int)c->few_count, 0);
     for (int i = 0; i < n->type.rank; i++) {
         map[i] = find_label(label, rank, n->attr->lo_[i]);
     }

@@ -21,7 +21,7 @@ gcc) gcc $flags -O0 -fopenmp -fanalyzer -Wall -Wextra -c "$file" -o /dev/null 2>
 tidy) clang-tidy --quiet --config-file=.clang-tidy "$file" -- $flags 2>/dev/null ;;
 esac | tee "$out/$tool.$(echo "$file" | tr / .).log" |
     sed -n "s!^\([^ :]*\):\([0-9]*\):[0-9]*: \(warning\|error\): .*\[\([^][]*\)\]\$!\1\t\2\t\4!p" |
-    sed "s|^$PWD/||"
+    sed "s|^$PWD/||; s|^\./||"
 END
 
 have() { command -v "$1" >/dev/null 2>&1; }
