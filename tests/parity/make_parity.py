@@ -484,6 +484,20 @@ FUNCTIONS = [
 ]
 DOUBLE = ("focal", "focal_plain")
 
+class LoRA(nn.Module):
+    """peft's lora.Linear in its own words, both factors drawn."""
+
+    def __init__(self, n, out, rank, alpha):
+        super().__init__()
+        base = nn.Linear(n, out)
+        self.weight, self.bias, self.scale = base.weight, base.bias, alpha / rank
+        self.lora_a = nn.Parameter(nn.Linear(n, rank, bias=False).weight.detach())
+        self.lora_b = nn.Parameter(nn.Linear(rank, out, bias=False).weight.detach())
+
+    def forward(self, x):
+        return F.linear(x, self.weight, self.bias) + self.scale * F.linear(F.linear(x, self.lora_a), self.lora_b)
+
+
 # Name, what is called, of which numbers, module. Entries run in infer mode: eval().
 LAYERS = [
     ("linear", "linear(5)", "x", nn.Linear(4, 5)),
@@ -520,6 +534,7 @@ LAYERS = [
     ("multihead_attention_causal", "multihead_attention(2, causal = true)", "q",
      nn.MultiheadAttention(4, 2, batch_first=True)),
     ("cross_attention", "cross_attention(2)", "q k", nn.MultiheadAttention(4, 2, batch_first=True)),
+    ("lora", "lora(5, rank = 2, alpha = 3)", "x", LoRA(4, 5, 2, 3)),
 ]
 
 
