@@ -6,9 +6,9 @@ set -u
 
 printf 'void cblas_sgemm(void);\nint main(void) { cblas_sgemm(); return 0; }\n' >"$scratch/have.c"
 if $CC "$scratch/have.c" -lopenblas -o "$scratch/have" 2>/dev/null; then
-    "$MDLC" samples/digits.mdl -D drop=0 -o "$scratch/own.c" && emitted "$scratch/own.c" "$scratch/own" &&
+    "$MDLC" samples/digits.mdl -D drop=0 -o "$scratch/own.c" && emitted "$scratch/own.c" "$scratch/own" -O1 &&
         "$MDLC" --blas=openblas -D drop=0 samples/digits.mdl -o "$scratch/library.c" &&
-        $CC $EMITTED_FLAGS "$scratch/library.c" -lopenblas -lm -o "$scratch/library" && pass || fail "digits does not build"
+        $CC $EMITTED_FLAGS -O1 "$scratch/library.c" -lopenblas -lm -o "$scratch/library" && pass || fail "digits does not build"
     grep -q 'md_blas_run_f32(&' "$scratch/library.c" && pass || fail "no product goes through the library"
     grep -q 'md_blas_run_f32(&' "$scratch/own.c" && fail "the library is used without being asked for" || pass
     check "strict" "$CC" $STRICT_FLAGS -O1 -c "$scratch/library.c" -o "$scratch/x.o"
@@ -23,12 +23,13 @@ if $CC "$scratch/have.c" -lopenblas -o "$scratch/have" 2>/dev/null; then
     for file in samples/*.mdl; do
         name=$(basename "$file" .mdl)
         "$MDLC" --blas=openblas --no-main "$file" -o "$scratch/$name.c" &&
-            $CC -O1 -fopenmp -Wvla -Werror -c "$scratch/$name.c" -o "$scratch/$name.o" || { fail "$name" "does not build"; continue; }
+            $CC -O0 -fopenmp -Wvla -Werror -c "$scratch/$name.c" -o "$scratch/$name.o" || { fail "$name" "does not build"; continue; }
         symbols "$name" "$scratch/$name.o" 'cblas_[sd]gemm'
     done
     export OPENBLAS_NUM_THREADS=1
     suite() { # NAME
-        env FLAGS=--blas=openblas LIBS=-lopenblas CHECKS="ratios mapping frames" sh "tests/suites/$1.sh" >"$scratch/suite.log"
+        env FLAGS=--blas=openblas LIBS=-lopenblas CHECKS="ratios mapping frames" \
+            EMITTED_FLAGS="-O1 -march=native -fopenmp" sh "tests/suites/$1.sh" >"$scratch/suite.log"
         grep -v ' passed, ' "$scratch/suite.log"
         counts=$(tail -n 1 "$scratch/suite.log" | tr -dc '0-9 ')
         # shellcheck disable=SC2086

@@ -160,20 +160,20 @@ else
     fail "norms of the gradients" "does not build"
 fi
 
-# Hundreds of names: a line of the log is whole.
+# A hundred names of sixty letters: a line of the log is whole.
 {
     echo 'use nn; dataset set { file f = synthetic(64, seed = 1); x: f32[8] = normal(0, 1); }'
     echo 'model net(x0: [8, 8]) -> [8, 8] {'
-    for i in $(seq 150); do echo "    x$i = x$((i - 1)) |> layer_with_a_long_name_$i: linear(8) |> tanh;"; done
-    echo '    return x150; } train fit of net on set[8] { loss mean(net(x)^2); metric gradients; optimizer sgd(lr = 0.1); steps 2; }'
+    for i in $(seq 50); do echo "    x$i = x$((i - 1)) |> layer_with_a_name_that_is_so_long_that_lines_end_$i: linear(8) |> tanh;"; done
+    echo '    return x50; } train fit of net on set[8] { loss mean(net(x)^2); metric gradients; optimizer sgd(lr = 0.1); steps 2; }'
 } >"$scratch/many.mdl"
 if "$MDLC" "$scratch/many.mdl" -o "$scratch/many.c" && emitted "$scratch/many.c" "$scratch/many" -O0; then
     "$scratch/many" --log json --log-every 1 --log csv="$scratch/many.csv" >"$scratch/log"
-    names=$(grep '"event":"step"' "$scratch/log" | grep '}$' | tr ',' '\n' | grep -c '^"grad_net_layer_with_a_long_name_[0-9]*_[a-z]*":[0-9]')
-    [ "$names" = 600 ] && pass || fail "three hundred norms" "$names in two lines"
+    names=$(grep '"event":"step"' "$scratch/log" | grep '}$' | tr ',' '\n' | grep -c '^"grad_net_layer_with_a_name_that_is_so_long_that_lines_end_[0-9]*_[a-z]*":[0-9]')
+    [ "$names" = 200 ] && pass || fail "a hundred norms" "$names in two lines"
     fields=$(awk -F, '{ print NF }' "$scratch/many.csv" | sort -u)
-    [ "$fields" = 305 ] && pass || fail "three hundred norms in a table" "fields: $fields"
+    [ "$fields" = 105 ] && pass || fail "a hundred norms in a table" "fields: $fields"
 else
-    fail "three hundred norms" "does not build"
+    fail "a hundred norms" "does not build"
 fi
 summary metrics
