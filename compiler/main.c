@@ -398,6 +398,17 @@ static int parse_args(Compile *c, int argc, char **argv) {
     if (!c->opt.input && c->opt.command != COMMAND_EXPLAIN) {
         return usage_error("no model file given", NULL);
     }
+    const char *const file[] = {c->opt.output, c->opt.header,
+                                c->opt.depfile  ? c->opt.depfile
+                                : c->opt.depend ? c->opt.output
+                                                : NULL};
+    int printed = 0;
+    for (size_t k = 0; k < sizeof file / sizeof *file; k++) {
+        printed += file[k] && str_eq(file[k], "-");
+    }
+    if (printed > 1) {
+        return usage_error("more than one of -o, -H and -MF would go to standard output", NULL);
+    }
     if (!have_command && looks_like_command(c->opt.input) && access(c->opt.input, F_OK) != 0 &&
         explain_command(c->opt.input)) {
         return EXIT_USAGE;

@@ -49,6 +49,8 @@ a size with another unit|got '3miles'|--budget=3miles
 no library|--blas is builtin or openblas, got 'mkl'|--blas=mkl
 no number of threads|--threads wants a number from 1 to 1024, got '0'|--threads=0
 no colour|--color is auto, always or never, got 'red'|--color=red
+C and dependencies in one|more than one of -o, -H and -MF would go to standard output|-MD -o -
+C and header in one|more than one of -o, -H and -MF would go to standard output|-o - -H -
 no seed|--seed wants a number, got 'one'|run --seed one
 no calls|--calls wants a positive number, got '0'|run --calls=0
 a target to come|--target=cuda is not supported yet|--target=cuda
