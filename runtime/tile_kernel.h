@@ -145,14 +145,19 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
     inner = inner + 1 == rm ? 0 : inner + 1;                                                       \
     outer = inner == 0 ? outer + xr1 : outer;
 #define MD_ROW(r) const MD_REAL e = p[o##r];
-#define MD_MAC1(r)                                                                                 \
-    { MD_ROW(r) MD_MAC(r, 0) }
-#define MD_MAC2(r)                                                                                 \
-    { MD_ROW(r) MD_MAC(r, 0) MD_MAC(r, 1) }
-#define MD_MAC3(r)                                                                                 \
-    { MD_ROW(r) MD_MAC(r, 0) MD_MAC(r, 1) MD_MAC(r, 2) }
-#define MD_MAC4(r)                                                                                 \
-    { MD_ROW(r) MD_MAC(r, 0) MD_MAC(r, 1) MD_MAC(r, 2) MD_MAC(r, 3) }
+/* The element of a row, by E, times each vector. */
+#define MD_MACS1(E, r)                                                                             \
+    { E(r) MD_MAC(r, 0) }
+#define MD_MACS2(E, r)                                                                             \
+    { E(r) MD_MAC(r, 0) MD_MAC(r, 1) }
+#define MD_MACS3(E, r)                                                                             \
+    { E(r) MD_MAC(r, 0) MD_MAC(r, 1) MD_MAC(r, 2) }
+#define MD_MACS4(E, r)                                                                             \
+    { E(r) MD_MAC(r, 0) MD_MAC(r, 1) MD_MAC(r, 2) MD_MAC(r, 3) }
+#define MD_MAC1(r) MD_MACS1(MD_ROW, r)
+#define MD_MAC2(r) MD_MACS2(MD_ROW, r)
+#define MD_MAC3(r) MD_MACS3(MD_ROW, r)
+#define MD_MAC4(r) MD_MACS4(MD_ROW, r)
 
 #define MD_BODY(R, V)                                                                              \
     MD_INLINE void MD_TN(body_##R##_##V)(MD_TILE_PARAMS) {                                         \
@@ -180,14 +185,10 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 #define MD_DOT_ROWS3 MD_DOT_ROWS2 MD_DOT_ROW(2)
 #define MD_DOT_ROWS4 MD_DOT_ROWS3 MD_DOT_ROW(3)
 #define MD_DOT_VEC(r) const MD_VEC e = *(const MD_VEC_U *)(const void *)(q##r + j);
-#define MD_DOT_MAC1(r)                                                                             \
-    { MD_DOT_VEC(r) MD_MAC(r, 0) }
-#define MD_DOT_MAC2(r)                                                                             \
-    { MD_DOT_VEC(r) MD_MAC(r, 0) MD_MAC(r, 1) }
-#define MD_DOT_MAC3(r)                                                                             \
-    { MD_DOT_VEC(r) MD_MAC(r, 0) MD_MAC(r, 1) MD_MAC(r, 2) }
-#define MD_DOT_MAC4(r)                                                                             \
-    { MD_DOT_VEC(r) MD_MAC(r, 0) MD_MAC(r, 1) MD_MAC(r, 2) MD_MAC(r, 3) }
+#define MD_DOT_MAC1(r) MD_MACS1(MD_DOT_VEC, r)
+#define MD_DOT_MAC2(r) MD_MACS2(MD_DOT_VEC, r)
+#define MD_DOT_MAC3(r) MD_MACS3(MD_DOT_VEC, r)
+#define MD_DOT_MAC4(r) MD_MACS4(MD_DOT_VEC, r)
 #define MD_DOT_PUT(r, v) memcpy(part[v][r], &c##r##_##v, sizeof zero);
 #define MD_DOT_PUT1(r) MD_DOT_PUT(r, 0)
 #define MD_DOT_PUT2(r) MD_DOT_PUT1(r) MD_DOT_PUT(r, 1)
