@@ -380,7 +380,7 @@ static void random_graphs(bool plan, const char *flags) {
     test_open(&t, TY_F64);
     t.planned = plan;
     const char *first = getenv("MDLC_SEED"), *count = getenv("MDLC_COUNT");
-    int n = count ? atoi(count) : 40;
+    int n = count ? atoi(count) : 30;
     for (int i = 0; i < n; i++) {
         random_graph(&t, (uint64_t)(first ? atoi(first) : 1) + (uint64_t)i);
     }

@@ -484,7 +484,7 @@ static uint64_t setting(const char *name, uint64_t other) {
 
 static void test_random_kernels(void **state) {
     (void)state;
-    uint64_t seed = setting("SEED", 1), count = setting("COUNT", 15000);
+    uint64_t seed = setting("SEED", 1), count = setting("COUNT", 10000);
     int shared = 0, refused = 0, strict = 0;
     for (uint64_t i = 0; i < count; i++) {
         Arena arena = {0};
