@@ -8,20 +8,13 @@
  * Needs a region at STAGE_OPTIMISED; gives sums along [n] + j, seen through a permute. */
 #include "passes/narrow.h"
 
+#include "passes/simplify_rule.h"
+
 enum {
     MOST_RESULTS = TUNED(4, 3),     /* of a column */
     LEAST_COLUMNS = TUNED(1024, 6), /* so that they are made in pieces, in cache */
     MOST_TERMS = TUNED(4096, 64)    /* of a sum, added one to another */
 };
-
-static int find_label(const int8_t *list, int n, int label) {
-    for (int i = 0; i < n; i++) {
-        if (list[i] == label) {
-            return i;
-        }
-    }
-    return -1;
-}
 
 /* A contraction by the role of its operands: `a` has the summed axes first, then the columns. */
 typedef struct {
@@ -64,8 +57,7 @@ static bool roles(const Node *n, Node *const *in, int first, Narrow *c) {
 static Node *factor(Graph *g, const Narrow *c, int64_t at) {
     Node *b = c->b;
     int8_t label[MD_RANK];
-    int rank = 0, map[MD_RANK] = {0};
-    uint32_t missing = 0;
+    int rank = 0;
     for (int i = c->nfew - 1; i >= 0; i--) { /* from behind, so that the axes keep their numbers */
         int64_t extent = c->b->type.dim[c->few[i]];
         b = node_index_axis(g, b, c->few[i], at % extent);
@@ -76,15 +68,7 @@ static Node *factor(Graph *g, const Narrow *c, int64_t at) {
             label[rank++] = c->lb[i];
         }
     }
-    for (int i = 0, to = 0; i < c->a->type.rank; i++) {
-        int from = find_label(label, rank, c->la[i]);
-        if (from < 0) {
-            missing |= 1u << i;
-        } else {
-            map[to++] = from;
-        }
-    }
-    return node_broadcast(g, node_permute(g, b, map), missing, c->a->type.rank, c->a->type.dim);
+    return spread(g, b, label, c->la, c->a->type);
 }
 
 /* The sums along [few] + columns, with the axes in the order of the result. */

@@ -218,7 +218,7 @@ static Node *sum_is_contraction(Graph *g, const Node *n, Node *const *in) {
 
 /* --- contractions ----------------------------------------------------------------------------- */
 
-static int find_label(const int8_t *list, int n, int label) {
+int find_label(const int8_t *list, int n, int label) {
     for (int i = 0; i < n; i++) {
         if (list[i] == label) {
             return i;
@@ -305,8 +305,7 @@ static Node *contract_of_broadcast(Graph *g, const Node *n, Node *const *in) {
     return NULL;
 }
 
-/* `x` with axes labelled `list` as a value with axes `lo`. */
-static Node *spread(Graph *g, Node *x, const int8_t *list, const int8_t *lo, Type result) {
+Node *spread(Graph *g, Node *x, const int8_t *list, const int8_t *lo, Type result) {
     int map[MD_RANK] = {0}, rank = 0;
     uint32_t missing = 0;
     for (int i = 0; i < result.rank; i++) {

@@ -27,4 +27,9 @@ Type without_axes(Type t, uint32_t axes);
 /* `axes` of the result of a node, counted among those that are not in `dropped`. */
 uint32_t axes_without(uint32_t axes, uint32_t dropped, int rank);
 
+/* The place of a label in a list of a contraction; -1: it is not there. */
+int find_label(const int8_t *list, int n, int label);
+/* `x` with axes labelled `list` as a value with axes `lo`, repeated along those that it lacks. */
+Node *spread(Graph *g, Node *x, const int8_t *list, const int8_t *lo, Type result);
+
 #endif
