@@ -13,6 +13,16 @@
 #
 # Everything generated lies under $(BUILD). A second flavour (asan, cover) is a second folder.
 # `make V=1` shows the commands.
+ifndef INNER
+# One goal after the other, each by a make of its own: it sees what `deps` has installed, and it
+# takes all processors unless -j says otherwise.
+GOALS := $(or $(MAKECMDGOALS),all)
+.PHONY: $(GOALS)
+.NOTPARALLEL:
+$(GOALS):
+	+@$(MAKE) --no-print-directory INNER=1 $(if $(filter -j% --jobserver%,$(MAKEFLAGS)),,-j$(or \
+		$(shell getconf _NPROCESSORS_ONLN 2>/dev/null),1)) $@
+else
 MAKEFLAGS += --no-builtin-rules
 .SUFFIXES:
 .DELETE_ON_ERROR:
@@ -33,7 +43,7 @@ say = $(if $(V),,@echo '  $(1)')
 
 WARN := -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Wmissing-prototypes \
         -Wstrict-prototypes $(WERROR)
-FLAGS := -std=c11 -D_POSIX_C_SOURCE=200809L -I. -I$(BUILD)/gen $(OPT) $(EXTRA)
+FLAGS = -std=c11 -D_POSIX_C_SOURCE=200809L -I. -I$(BUILD)/gen $(OPT) $(EXTRA)
 CFLAGS_ALL = $(FLAGS) $(WARN) -MMD -MP $(CFLAGS)
 # The skeletons of flex and bison convert freely and hold functions that a grammar need not use.
 CFLAGS_GEN = $(FLAGS) $(filter-out -Wconversion -Wmissing-prototypes,$(WARN)) \
@@ -50,13 +60,25 @@ HEADERS := $(if $(wildcard lang/parse.y),$(BUILD)/gen/parse.h)
 OBJECTS := $(SOURCES:%.c=$(BUILD)/obj/%.o) $(GENERATED:$(BUILD)/gen/%.c=$(BUILD)/obj/gen/%.o)
 LIBRARY := $(filter-out $(BUILD)/obj/compiler/main.o,$(OBJECTS))
 
+# All of the compiler but main: what the unit tests link with.
+MAIN := $(BUILD)/obj/compiler/main.o
+LIBMDLC := $(BUILD)/libmdlc.a
+
+# USUAL=FOLDER: of another build, whose objects serve where they do not depend on SEEN, a list of
+# files. Those that do come first: a linker takes the first that it finds.
+ifdef USUAL
+MAIN := $(USUAL)/obj/compiler/main.o
+OBJECTS := $(patsubst $(USUAL)/%.d,$(BUILD)/%.o,$(shell grep -lwF $(SEEN:%=-e %) \
+	$(foreach folder,lang compiler passes emit,$(USUAL)/obj/$(folder)/*.d)))
+LIBMDLC := $(OBJECTS) $(USUAL)/libmdlc.a
+endif
+
 all: $(BUILD)/mdlc
 
-$(BUILD)/mdlc: $(OBJECTS)
+$(BUILD)/mdlc: $(MAIN) $(LIBMDLC)
 	$(call say,LINK $@)
-	$(Q)$(CC) $(OPT) $(EXTRA) $(LDFLAGS) $(OBJECTS) -lm -o $@
+	$(Q)$(CC) $(OPT) $(EXTRA) $(LDFLAGS) $^ -lm -o $@
 
-# All of the compiler but main: what the unit tests link with.
 $(BUILD)/libmdlc.a: $(LIBRARY)
 	@rm -f $@
 	$(Q)$(AR) rcs $@ $(LIBRARY)
@@ -114,12 +136,15 @@ TEST_BINARIES := $(if $(HAVE_CMOCKA),$(UNIT) $(PIECE_TESTS)) $(TOOLS)
 # Other files of tests/unit (no test_ prefix) are shared helpers, linked into every unit test.
 UNIT_SHARED := $(filter-out $(wildcard tests/unit/test_*.c),$(wildcard tests/unit/*.c)) \
         tests/fuzz/mutate.c
-UNIT_SHARED_OBJECTS := $(UNIT_SHARED:%.c=$(BUILD)/obj/%.o)
+UNIT_SHARED_OBJECTS := $(UNIT_SHARED:%.c=$(or $(USUAL),$(BUILD))/obj/%.o)
 
-$(UNIT): $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_SHARED_OBJECTS) $(BUILD)/libmdlc.a
+# Tests run for moments: they are optimised for the time that it takes to build them.
+$(BUILD)/obj/tests/%.o $(PIECE_TESTS): OPT := $(patsubst -g,-g1,$(patsubst -O2,-O1,$(OPT)))
+
+$(UNIT): $(BUILD)/tests/unit/%: $(BUILD)/obj/tests/unit/%.o $(UNIT_SHARED_OBJECTS) $(LIBMDLC)
 	@mkdir -p $(@D)
 	$(call say,LINK $@)
-	$(Q)$(CC) $(OPT) $(EXTRA) $(LDFLAGS) $(filter %.o,$^) $(BUILD)/libmdlc.a -lcmocka $(TEST_LIBS) -o $@
+	$(Q)$(CC) $(OPT) $(EXTRA) $(LDFLAGS) $(filter %.o %.a,$^) -lcmocka $(TEST_LIBS) -o $@
 
 # A runtime test includes the pieces that it tests: they are text for other programs, not objects.
 $(PIECE_TESTS): $(BUILD)/tests/runtime/%: tests/runtime/%.c
@@ -167,20 +192,21 @@ FUZZ_BUILD := $(if $(findstring -fsanitize,$(EXTRA)),$(BUILD),build/fuzz)
 
 # Every block a chunk of its own, poisoned when it is left; tables that hash otherwise.
 HOSTILE := -DMDLC_HOSTILE_ARENAS -DHASH_TABLE=0x9e3779b97f4a7c15u
-fuzzers:
-	@$(MAKE) --no-print-directory BUILD=$(FUZZ_BUILD) OPT="-O1 -g" WERROR=-w \
+# A build of minutes less than with -O1 for runs of seconds more. In the same folder one after another.
+fuzzers: | $(if $(filter $(BUILD),$(FUZZ_BUILD)),$(BUILD)/mdlc $(TEST_BINARIES))
+	@$(MAKE) BUILD=$(FUZZ_BUILD) OPT="-O0 -g1" WERROR=-w \
 		EXTRA="$(if $(HAVE_SANITIZE),$(SANITIZE)) -DMDLC_FAULT_ABORTS $(HOSTILE)" fuzz-binaries
 
 # The same with libFuzzer, where clang has it.
 HAVE_LIBFUZZER = $(shell printf 'int LLVMFuzzerTestOneInput(const char *d, long n) { return 0; }\n' | \
         clang -fsanitize=fuzzer,address,undefined -w -x c - -o /dev/null 2>/dev/null && echo yes)
 libfuzzers:
-	@$(MAKE) --no-print-directory BUILD=build/libfuzzer CC=clang OPT="-O1 -g" WERROR=-w ENGINE= \
+	@$(MAKE) BUILD=build/libfuzzer CC=clang OPT="-O1 -g" WERROR=-w ENGINE= \
 		ENGINE_FLAGS=-fsanitize=fuzzer EXTRA="-fsanitize=fuzzer-no-link $(SANITIZE) \
 		-DMDLC_FAULT_ABORTS" fuzz-binaries
 
 soak: $(BUILD)/mdlc $(TEST_BINARIES)
-	@$(MAKE) --no-print-directory $(if $(HAVE_LIBFUZZER),libfuzzers,fuzzers)
+	@$(MAKE) $(if $(HAVE_LIBFUZZER),libfuzzers,fuzzers)
 	@$(TEST_ENV) FUZZ=$(if $(HAVE_LIBFUZZER),build/libfuzzer,$(FUZZ_BUILD)) \
 		LIBFUZZER=$(HAVE_LIBFUZZER) sh tests/soak.sh
 
@@ -189,16 +215,18 @@ TEST_ENV = BUILD=$(BUILD) MDLC=$(BUILD)/mdlc CC="$(CC)" HAVE_CMOCKA=$(HAVE_CMOCK
         FUZZ_BUILD=$(FUZZ_BUILD) ODD_BUILD=$(ODD_BUILD)
 
 # Small odd thresholds, blocks and chunks (TUNED in compiler/base.h): small tensors reach each path.
-ODD_BUILD := build/odd
-in_odd = $(MAKE) --no-print-directory BUILD=$(ODD_BUILD) OPT="-O1 -g" WERROR=-w EXTRA=-DMDLC_ODD_SIZES
-odd-binaries:
-	+@$(in_odd) odd-few
+ODD_BUILD := $(BUILD)/odd
+ODD_SEEN := $(filter-out compiler/base.h,$(shell grep -lwE 'TUNED|MD_TUNED|ODD_SIZES' $(SOURCES) \
+        $(wildcard lang/*.h compiler/*.h passes/*.h emit/*.h runtime/*.h)))
+in_odd = $(MAKE) OPT="-O1 -g" WERROR=-w EXTRA="$(EXTRA) -DMDLC_ODD_SIZES"
+odd-binaries: $(BUILD)/mdlc $(TEST_BINARIES)
+	+@$(in_odd) BUILD=$(ODD_BUILD) USUAL=$(BUILD) SEEN="$(ODD_SEEN)" odd-few
 odd-few: $(BUILD)/mdlc $(if $(HAVE_CMOCKA),$(addprefix $(BUILD)/tests/,unit/test_lower runtime/test_tile))
 	@:
 
 # What does not ask for the usual sizes.
 odd:
-	+@$(in_odd) ONLY="unit/test_ runtime/test_tile samples threads gradients metrics memory parity strict" odd-tests
+	+@$(in_odd) BUILD=build/odd-all ONLY="unit/test_ runtime/test_tile samples threads gradients metrics memory parity strict" odd-tests
 odd-tests: $(BUILD)/mdlc $(TEST_BINARIES)
 	@$(TEST_ENV) ONLY="$$(echo $(ONLY) | tr ' ' '\n')" sh tests/run.sh
 
@@ -211,7 +239,7 @@ golden: $(BUILD)/mdlc
 
 # Leaks are looked for in the compiler; arenas are given back at its end.
 asan:
-	@$(MAKE) --no-print-directory BUILD=build/asan OPT="-O1 -g" \
+	@$(MAKE) BUILD=build/asan OPT="-O1 -g" \
 		EXTRA="-fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer \
 		-Wno-format-truncation" \
 		test
@@ -219,7 +247,7 @@ asan:
 # Counts of earlier runs go first; ONLY=TEXT runs a part and adds to what is there.
 cover:
 	@$(if $(ONLY),,find build/cover -name '*.gcda' -delete 2>/dev/null;) \
-	$(MAKE) --no-print-directory BUILD=build/cover OPT="-O0 -g" EXTRA="--coverage -DMDLC_COVERAGE" test; \
+	$(MAKE) BUILD=build/cover OPT="-O0 -g" EXTRA="--coverage -DMDLC_COVERAGE" test; \
 		status=$$?; sh tests/cover.sh build/cover && exit $$status
 
 deps:
@@ -268,3 +296,4 @@ FORCE:
 -include $(OBJECTS:.o=.d) $(UNIT:$(BUILD)/tests/unit/%=$(BUILD)/obj/tests/unit/%.d) \
 	$(UNIT_SHARED_OBJECTS:.o=.d) $(FUZZ_SHARED:.o=.d) \
 	$(FUZZ:$(BUILD)/tests/fuzz/%=$(BUILD)/obj/tests/fuzz/%.d) $(PIECE_TESTS:=.d) $(TOOLS:=.d)
+endif

@@ -439,3 +439,25 @@ Stmt *stmt_tile(Kernel *k, StmtList *list) {
     s->tile = ARENA_NEW(k->arena, Tile);
     return s;
 }
+
+static const Tile *list_tile(const StmtList *list) {
+    for (int i = 0; i < list->count; i++) {
+        const Tile *tile =
+            list->at[i]->kind == STMT_TILE ? list->at[i]->tile : list_tile(&list->at[i]->body);
+        if (tile) {
+            return tile;
+        }
+    }
+    return NULL;
+}
+
+const Tile *kernel_tile(const Kernel *k) {
+    return list_tile(&k->body);
+}
+
+const TileMachine tile_machine[TILE_MACHINES] = {
+    {64, true, "MD_VBYTES == 64"},
+    {32, false, "MD_VBYTES == 32 && !MD_TILE_MANY"},
+    {16, true, "MD_VBYTES == 16 && MD_TILE_MANY"},
+    {16, false, "MD_VBYTES == 16 && !MD_TILE_MANY"},
+};

@@ -76,7 +76,15 @@ struct Expr {
 typedef enum { STMT_FOR, STMT_LET, STMT_STORE, STMT_FOLD, STMT_TILE } StmtKind;
 typedef VEC(Stmt *) StmtList;
 
-enum { TILE_PLAN = 64 };
+enum { TILE_PLAN = 64, TILE_MACHINES = 4 };
+
+/* Machines whose register tiles differ. */
+typedef struct {
+    int bytes;        /* of a vector */
+    bool many;        /* 32 vector registers, not 16 */
+    const char *when; /* for the preprocessor */
+} TileMachine;
+extern const TileMachine tile_machine[TILE_MACHINES];
 
 /* A product by runtime/tile.h: C = A B, block by block; `body` then runs over each block, which is
  * the argument `strip`, and may change it in place. Its loops over `row` and `column` are those of
@@ -84,6 +92,7 @@ enum { TILE_PLAN = 64 };
 struct Tile {
     int64_t plan[TILE_PLAN]; /* the fields of md_tile in order; with `blas` those of md_blas */
     int nplan;
+    uint64_t bodies[TILE_MACHINES];      /* register tiles: bit 4 * (rows - 1) + vectors - 1 */
     bool blas;                           /* by the library of --blas */
     const Arg *a, *b, *c, *work, *strip; /* c, work: NULL where there is none */
     const Arg *add;                      /* C begins as this, from at_c on; NULL: as nothing */
@@ -171,6 +180,7 @@ Stmt *stmt_let(Kernel *k, StmtList *list, const Expr *e, const Expr *as);
 Stmt *stmt_store(Kernel *k, StmtList *list, const Arg *arg, const Index *index, const Expr *e);
 Stmt *stmt_fold(Kernel *k, StmtList *list, int axis);
 Stmt *stmt_tile(Kernel *k, StmtList *list);
+const Tile *kernel_tile(const Kernel *k); /* a kernel has one at most; NULL: none */
 
 int elem_cost(OpCode op);
 

@@ -3,6 +3,7 @@
  * not wanted. Needs a checked Program; the same input gives the same bytes. */
 #include "emit/module.h"
 
+#include "compiler/loop.h"
 #include "compiler/sha256.h"
 #include "compiler/version.h"
 #include "emit/api.h"
@@ -363,6 +364,40 @@ static void print_model(const Emit *e, const Printer *printer, Text *out) {
     print_strerror(e, out);
 }
 
+static void add_bodies(void *ctx, Step *step, int depth) {
+    (void)depth;
+    uint64_t *bodies = ctx;
+    const Tile *tile = step->kernel ? kernel_tile(step->kernel) : NULL;
+    for (int i = 0; tile && i < TILE_MACHINES; i++) {
+        bodies[i] |= tile->bodies[i];
+    }
+}
+
+/* The register tiles that products have a use for: each takes a compiler time. */
+static const char *tile_bodies(const Emit *e) {
+    uint64_t bodies[TILE_MACHINES] = {0};
+    for (int i = 0; i < e->p->entry.count; i++) {
+        steps_visit(&e->p->entry.at[i]->step, add_bodies, bodies);
+    }
+    Text text = {.arena = e->arena};
+    text_add(&text, "/* Rows and vectors of the register tiles that are used. */\n");
+    for (int i = 0; i < TILE_MACHINES; i++) {
+        text_printf(&text, "#%s %s\n#define MD_TILE_BODIES(F)", i ? "elif" : "if",
+                    tile_machine[i].when);
+        int n = 0;
+        for (int bit = 0; bit < 64; bit++) {
+            if (bodies[i] >> bit & 1) {
+                text_printf(&text, "%s F(%d, %d)", n > 0 && n % 8 == 0 ? " \\\n   " : "",
+                            bit / 4 + 1, bit % 4 + 1);
+                n++;
+            }
+        }
+        text_add(&text, "\n");
+    }
+    text_add(&text, "#endif\n\n");
+    return text.at;
+}
+
 static void print_includes(Text *out) {
     text_add(
         out,
@@ -402,6 +437,7 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
     }
     pieces_scan(pieces, out->at, out->len);
     pieces_scan(pieces, host.at, host.len);
+    pieces_before_tiles(pieces, tile_bodies(&e));
     pieces_print(pieces, &front);
     text_add(&front, "/* ---- interface ---- */\n\n");
     api_print(&e, &front);

@@ -24,6 +24,7 @@ struct Pieces {
     Arena *arena;
     bool *needed, *printed;
     bool as[TEMPLATES];
+    const char *before_tiles;
     Definition *slot; /* hash table; the first definer of a name keeps it */
     int size, used;
 };
@@ -226,6 +227,9 @@ static void print(Pieces *p, Text *out, int piece) {
         }
     }
     bool templated = strcmp(embed->name, template_name) == 0;
+    if (templated && p->before_tiles != NULL) {
+        text_add(out, p->before_tiles);
+    }
     for (int t = 0; t < (templated ? TEMPLATES : 1); t++) {
         if (templated && !p->as[t]) {
             continue;
@@ -240,6 +244,10 @@ static void print(Pieces *p, Text *out, int piece) {
         }
         text_printf(out, "/* end %s */\n\n", embed->name);
     }
+}
+
+void pieces_before_tiles(Pieces *p, const char *text) {
+    p->before_tiles = text;
 }
 
 void pieces_print(Pieces *p, Text *out) {

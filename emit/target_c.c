@@ -511,17 +511,6 @@ static Needs tile_needs(Style *s, const Tile *tile) {
     return n;
 }
 
-static const Tile *find_tile(const StmtList *list) {
-    for (int i = 0; i < list->count; i++) {
-        const Tile *tile =
-            list->at[i]->kind == STMT_TILE ? list->at[i]->tile : find_tile(&list->at[i]->body);
-        if (tile) {
-            return tile;
-        }
-    }
-    return NULL;
-}
-
 static const char *const block_parameters =
     "(void *ctx, int64_t %s, int64_t m0, int64_t rows, int64_t n0,\n"
     "    int64_t cols, %s *strip, int64_t ld) {\n";
@@ -777,7 +766,7 @@ static void comment(Text *out, const char *text) {
 
 static void print_kernel(Text *to, const Program *p, const Step *step) {
     (void)p;
-    const Tile *tile = find_tile(&step->kernel->body);
+    const Tile *tile = kernel_tile(step->kernel);
     Arena scratch = {0};
     Text text = {.arena = &scratch}, whole = {.arena = &scratch}, *out = &text;
     text_add(out, "/* ");

@@ -595,6 +595,9 @@ static TileOutcome build_tile(KernelBuild *b) {
     }
     memcpy(tile->plan, &plan, sizeof plan);
     tile->narrow = md_tile_narrow(&plan);
+    for (int i = 0; i < TILE_MACHINES; i++) {
+        tile->bodies[i] = md_tile_bodies(&plan, tile_machine[i].bytes, tile_machine[i].many);
+    }
     int workers = md_tile_most_parts(&plan, b->k->threads);
     int64_t work = (int64_t)md_tile_workspace(&plan, workers);
     if (work > 0) {

@@ -24,7 +24,7 @@ typedef struct md_json {
     unsigned char window[MD_JSON_WINDOW];
 } md_json;
 
-MD_FN void md_json_start(md_json *j, md_read_fn read, void *user, uint64_t begin, uint64_t end) {
+MD_COLD void md_json_start(md_json *j, md_read_fn read, void *user, uint64_t begin, uint64_t end) {
     j->read = read;
     j->user = user;
     j->next = begin;
@@ -35,7 +35,7 @@ MD_FN void md_json_start(md_json *j, md_read_fn read, void *user, uint64_t begin
     j->where = 0;
 }
 
-MD_FN void md_json_fault(md_json *j, const char *why) {
+MD_COLD void md_json_fault(md_json *j, const char *why) {
     if (j->why == NULL) {
         j->why = why;
         j->where = j->next - j->have + j->pos;
@@ -43,7 +43,7 @@ MD_FN void md_json_fault(md_json *j, const char *why) {
 }
 
 /* The next byte without taking it; -1 at the end and after a fault. */
-MD_FN int md_json_peek(md_json *j) {
+MD_COLD int md_json_peek(md_json *j) {
     if (j->why != NULL) {
         return -1;
     }
@@ -64,7 +64,7 @@ MD_FN int md_json_peek(md_json *j) {
     return j->window[j->pos];
 }
 
-MD_FN int md_json_next(md_json *j) {
+MD_COLD int md_json_next(md_json *j) {
     int c = md_json_peek(j);
     if (c >= 0) {
         j->pos++;
@@ -73,7 +73,7 @@ MD_FN int md_json_next(md_json *j) {
 }
 
 /* Skips white space and gives the byte behind it, not taken. */
-MD_FN int md_json_ahead(md_json *j) {
+MD_COLD int md_json_ahead(md_json *j) {
     int c = md_json_peek(j);
     while (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
         j->pos++;
@@ -83,7 +83,7 @@ MD_FN int md_json_ahead(md_json *j) {
 }
 
 /* Takes `c` if it comes next. */
-MD_FN int md_json_take(md_json *j, int c) {
+MD_COLD int md_json_take(md_json *j, int c) {
     if (md_json_ahead(j) != c) {
         return 0;
     }
@@ -91,13 +91,13 @@ MD_FN int md_json_take(md_json *j, int c) {
     return 1;
 }
 
-MD_FN void md_json_expect(md_json *j, int c, const char *why) {
+MD_COLD void md_json_expect(md_json *j, int c, const char *why) {
     if (!md_json_take(j, c)) {
         md_json_fault(j, why);
     }
 }
 
-MD_FN uint32_t md_json_hex(md_json *j) {
+MD_COLD uint32_t md_json_hex(md_json *j) {
     uint32_t value = 0;
     for (int i = 0; i < 4; i++) {
         int c = md_json_next(j);
@@ -115,7 +115,7 @@ MD_FN uint32_t md_json_hex(md_json *j) {
 }
 
 /* The code point of an escape \u, surrogate pairs joined. */
-MD_FN uint32_t md_json_escape(md_json *j) {
+MD_COLD uint32_t md_json_escape(md_json *j) {
     uint32_t point = md_json_hex(j);
     if (point >= 0xDC00 && point < 0xE000) {
         md_json_fault(j, "half of a surrogate pair");
@@ -131,7 +131,7 @@ MD_FN uint32_t md_json_escape(md_json *j) {
     return point;
 }
 
-MD_FN size_t md_json_utf8(uint32_t point, char *out) {
+MD_COLD size_t md_json_utf8(uint32_t point, char *out) {
     if (point < 0x80) {
         out[0] = (char)point;
         return 1;
@@ -147,7 +147,7 @@ MD_FN size_t md_json_utf8(uint32_t point, char *out) {
 
 /* A string, unescaped and NUL-terminated in out[size]. Longer ones are a fault: nothing that a
  * model asks for is that long. With a NULL `out` it is read and forgotten. */
-MD_FN void md_json_string(md_json *j, char *out, size_t size) {
+MD_COLD void md_json_string(md_json *j, char *out, size_t size) {
     size_t used = 0;
     int c = 0;
     md_json_expect(j, '"', "a string was expected");
@@ -193,7 +193,7 @@ MD_FN void md_json_string(md_json *j, char *out, size_t size) {
     }
 }
 
-MD_FN uint64_t md_json_integer(md_json *j) {
+MD_COLD uint64_t md_json_integer(md_json *j) {
     uint64_t value = 0;
     int digits = 0;
     int c = md_json_ahead(j);
@@ -215,7 +215,7 @@ MD_FN uint64_t md_json_integer(md_json *j) {
 }
 
 /* [1, 2, 3] into out[size]; gives the count. */
-MD_FN int md_json_integers(md_json *j, uint64_t *out, int size) {
+MD_COLD int md_json_integers(md_json *j, uint64_t *out, int size) {
     int n = 0;
     md_json_expect(j, '[', "a list was expected");
     if (md_json_take(j, ']')) {
@@ -233,7 +233,7 @@ MD_FN int md_json_integers(md_json *j, uint64_t *out, int size) {
     return n;
 }
 
-MD_FN void md_json_word(md_json *j, const char *word) {
+MD_COLD void md_json_word(md_json *j, const char *word) {
     for (; *word != 0; word++) {
         if (md_json_next(j) != (unsigned char)*word) {
             md_json_fault(j, "an unknown word");
@@ -243,7 +243,7 @@ MD_FN void md_json_word(md_json *j, const char *word) {
 }
 
 /* Digits, at least one; gives the byte behind them, not taken. */
-MD_FN int md_json_digits(md_json *j) {
+MD_COLD int md_json_digits(md_json *j) {
     int digits = 0;
     int c = md_json_peek(j);
     for (; c >= '0' && c <= '9'; digits++) {
@@ -257,7 +257,7 @@ MD_FN int md_json_digits(md_json *j) {
 }
 
 /* A number of any form; its value is nobody's business. */
-MD_FN void md_json_number(md_json *j) {
+MD_COLD void md_json_number(md_json *j) {
     int c = md_json_peek(j);
     if (c == '-') {
         j->pos++;
@@ -282,7 +282,7 @@ MD_FN void md_json_number(md_json *j) {
 }
 
 /* Skips one value of any kind, without recursion. */
-MD_FN void md_json_skip(md_json *j) {
+MD_COLD void md_json_skip(md_json *j) {
     char open[MD_JSON_DEPTH];
     int depth = 0;
     do {

@@ -32,7 +32,7 @@ typedef struct md_dtype_info {
     size_t bytes;
 } md_dtype_info;
 
-MD_FN const md_dtype_info *md_dtype_table(void) {
+MD_COLD const md_dtype_info *md_dtype_table(void) {
     static const md_dtype_info table[] = {
         {MD_BOOL, "BOOL", 1}, {MD_I8, "I8", 1},   {MD_I16, "I16", 2},   {MD_I32, "I32", 4},
         {MD_I64, "I64", 8},   {MD_U8, "U8", 1},   {MD_U16, "U16", 2},   {MD_U32, "U32", 4},
@@ -42,7 +42,7 @@ MD_FN const md_dtype_info *md_dtype_table(void) {
     return table;
 }
 
-MD_FN const md_dtype_info *md_dtype_get(md_dtype dtype) {
+MD_COLD const md_dtype_info *md_dtype_get(md_dtype dtype) {
     return md_dtype_table() + ((int)dtype - 1);
 }
 
@@ -55,7 +55,7 @@ typedef struct md_save {
     int rc;
 } md_save;
 
-MD_FN void md_save_bytes(md_save *s, const char *bytes, size_t count) {
+MD_COLD void md_save_bytes(md_save *s, const char *bytes, size_t count) {
     s->count += count;
     if (s->write != NULL && s->rc == 0 && count > 0) {
         s->rc = s->write(s->user, bytes, count);
@@ -63,7 +63,7 @@ MD_FN void md_save_bytes(md_save *s, const char *bytes, size_t count) {
 }
 
 /* One character of a JSON string. */
-MD_FN void md_save_char(md_save *s, const char *text) {
+MD_COLD void md_save_char(md_save *s, const char *text) {
     static const char hex[] = "0123456789abcdef";
     unsigned char c = (unsigned char)*text;
     char escape[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
@@ -77,7 +77,7 @@ MD_FN void md_save_char(md_save *s, const char *text) {
     }
 }
 
-MD_FN void md_save_string(md_save *s, const char *text) {
+MD_COLD void md_save_string(md_save *s, const char *text) {
     md_save_bytes(s, "\"", 1);
     for (; *text != 0; text++) {
         md_save_char(s, text);
@@ -86,7 +86,7 @@ MD_FN void md_save_string(md_save *s, const char *text) {
 }
 
 /* The name of a slice as a JSON string; names are ours, yet nothing is taken on trust. */
-MD_FN void md_save_name(md_save *s, const md_tensor *t, size_t slice) {
+MD_COLD void md_save_name(md_save *s, const md_tensor *t, size_t slice) {
     int axis = 0;
     md_save_bytes(s, "\"", 1);
     for (const char *text = t->name; *text != 0; text++) {
@@ -103,7 +103,7 @@ MD_FN void md_save_name(md_save *s, const md_tensor *t, size_t slice) {
     md_save_bytes(s, "\"", 1);
 }
 
-MD_FN int md_kind_in(const md_tensor *t, unsigned what) {
+MD_COLD int md_kind_in(const md_tensor *t, unsigned what) {
     return (what >> (unsigned)t->kind & 1u) != 0;
 }
 
@@ -117,7 +117,7 @@ typedef struct md_order {
     size_t slice;
 } md_order;
 
-MD_FN md_order md_order_start(const md_tensor *tensors, size_t count, unsigned what) {
+MD_COLD md_order md_order_start(const md_tensor *tensors, size_t count, unsigned what) {
     md_order o;
     o.tensors = tensors;
     o.count = count;
@@ -131,7 +131,7 @@ MD_FN md_order md_order_start(const md_tensor *tensors, size_t count, unsigned w
 
 /* The next slice in file order: wide elements first, so that every tensor is aligned without the
  * gaps that the format forbids; among equals the order of the table. 0 behind the last. */
-MD_FN int md_order_next(md_order *o) {
+MD_COLD int md_order_next(md_order *o) {
     if (o->t != NULL && ++o->slice < md_slice_count(o->t)) {
         return 1;
     }
@@ -150,7 +150,7 @@ MD_FN int md_order_next(md_order *o) {
 }
 
 /* A checksum of data in order of the file; pieces but the last of a tensor are whole words. */
-MD_FN uint64_t md_sum(uint64_t sum, const char *data, size_t bytes) {
+MD_NOINLINE uint64_t md_sum(uint64_t sum, const char *data, size_t bytes) {
     while (bytes > 0) {
         uint64_t word = 0;
         size_t n = bytes < sizeof word ? bytes : sizeof word;
@@ -164,14 +164,14 @@ MD_FN uint64_t md_sum(uint64_t sum, const char *data, size_t bytes) {
 }
 
 /* With a note, which may be empty. */
-MD_FN uint64_t md_sum_note(uint64_t sum, const char *note) {
+MD_COLD uint64_t md_sum_note(uint64_t sum, const char *note) {
     for (; *note != 0; note++) {
         sum = md_sum(sum, note, 1);
     }
     return sum;
 }
 
-MD_FN void md_sum_text(md_text *t, uint64_t sum) {
+MD_COLD void md_sum_text(md_text *t, uint64_t sum) {
     static const char hex[] = "0123456789abcdef";
     for (int i = 60; i >= 0; i -= 4) {
         char digit[2] = {hex[sum >> i & 15], 0};
@@ -180,8 +180,8 @@ MD_FN void md_sum_text(md_text *t, uint64_t sum) {
 }
 
 /* `sum`: of the data and the note, or NULL: the file carries none. */
-MD_FN void md_save_header(md_save *s, const md_tensor *tensors, size_t count, unsigned what,
-                          const uint64_t *sum, const char *note) {
+MD_COLD void md_save_header(md_save *s, const md_tensor *tensors, size_t count, unsigned what,
+                            const uint64_t *sum, const char *note) {
     char buffer[512];
     uint64_t at = 0;
     md_order order = md_order_start(tensors, count, what);
@@ -224,19 +224,19 @@ MD_FN void md_save_header(md_save *s, const md_tensor *tensors, size_t count, un
     md_save_bytes(s, "}", 1);
 }
 
-MD_FN char *md_tensor_data(const md_tensor *t, const md_memory *memory) {
+MD_COLD char *md_tensor_data(const md_tensor *t, const md_memory *memory) {
     return md_slice_data(t, 0, memory);
 }
 
 /* An md_write_fn that writes nothing and sums up. */
-MD_FN int md_sum_write(void *user, const void *data, size_t bytes) {
+MD_COLD int md_sum_write(void *user, const void *data, size_t bytes) {
     uint64_t *sum = (uint64_t *)user;
     *sum = md_sum(*sum, (const char *)data, bytes);
     return 0;
 }
 
 /* The data of all tensors in order of the file. */
-MD_FN int md_save_data(md_order order, const md_memory *memory, md_write_fn write, void *user) {
+MD_COLD int md_save_data(md_order order, const md_memory *memory, md_write_fn write, void *user) {
     int rc = 0;
     while (rc == 0 && md_order_next(&order)) {
         rc = md_slice_write(order.t, md_slice_data(order.t, order.slice, memory),
@@ -247,8 +247,8 @@ MD_FN int md_save_data(md_order order, const md_memory *memory, md_write_fn writ
 
 /* Writes the tensors whose kind is in `what` (MD_SAVE_PARAMS, MD_SAVE_ALL), with a note or NULL.
  * Gives MD_OK or MD_ERR_WRITE. */
-MD_FN int md_save_noted(const md_tensor *tensors, size_t count, const md_memory *memory,
-                        unsigned what, const char *note, md_write_fn write, void *user) {
+MD_COLD int md_save_noted(const md_tensor *tensors, size_t count, const md_memory *memory,
+                          unsigned what, const char *note, md_write_fn write, void *user) {
     md_save s;
     uint64_t sum = 0;
     md_order order = md_order_start(tensors, count, what);
@@ -276,8 +276,8 @@ MD_FN int md_save_noted(const md_tensor *tensors, size_t count, const md_memory 
     return s.rc == 0 ? MD_OK : MD_ERR_WRITE;
 }
 
-MD_FN int md_save_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
-                          unsigned what, md_write_fn write, void *user) {
+MD_COLD int md_save_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
+                            unsigned what, md_write_fn write, void *user) {
     return md_save_noted(tensors, count, memory, what, NULL, write, user);
 }
 
@@ -315,7 +315,7 @@ typedef struct md_load {
 } md_load;
 
 /* Is `name` one of the paths of `only`, or below one? */
-MD_FN int md_load_under(const char *only, const char *name) {
+MD_COLD int md_load_under(const char *only, const char *name) {
     while (only != NULL && *only != 0) {
         size_t n = 0;
         while (only[n] != 0 && only[n] != ',' && only[n] == name[n]) {
@@ -332,12 +332,12 @@ MD_FN int md_load_under(const char *only, const char *name) {
     return 0;
 }
 
-MD_FN int md_load_wanted(const md_load *l, const char *name) {
+MD_COLD int md_load_wanted(const md_load *l, const char *name) {
     return l->only == NULL || md_load_under(l->only, name);
 }
 
 /* Where to say what is wrong; NULL when enough was said. */
-MD_FN md_text *md_load_fault(md_load *l, int code) {
+MD_COLD md_text *md_load_fault(md_load *l, int code) {
     l->code = l->code == MD_OK ? code : l->code;
     if (l->faults++ >= MD_FAULTS_SHOWN) {
         return NULL;
@@ -346,7 +346,7 @@ MD_FN md_text *md_load_fault(md_load *l, int code) {
     return l->message;
 }
 
-MD_FN void md_load_head_field(md_load *l, unsigned *have) {
+MD_COLD void md_load_head_field(md_load *l, unsigned *have) {
     md_json *j = &l->json;
     md_entry_head *h = &l->head;
     char key[32];
@@ -377,7 +377,7 @@ MD_FN void md_load_head_field(md_load *l, unsigned *have) {
 }
 
 /* Takes our checksum and note out of what else stands there. */
-MD_FN void md_load_metadata(md_load *l) {
+MD_COLD void md_load_metadata(md_load *l) {
     md_json *j = &l->json;
     char key[32];
     if (!md_json_take(j, '{')) {
@@ -402,7 +402,7 @@ MD_FN void md_load_metadata(md_load *l) {
 
 /* Reads the next tensor of the header into l->head. Gives 0 at its end and after a fault;
  * *members counts the members so far, *metadata the "__metadata__" among them. */
-MD_FN int md_load_head(md_load *l, uint64_t *members, int *metadata) {
+MD_COLD int md_load_head(md_load *l, uint64_t *members, int *metadata) {
     md_json *j = &l->json;
     md_entry_head *h = &l->head;
     for (;;) {
@@ -441,7 +441,7 @@ MD_FN int md_load_head(md_load *l, uint64_t *members, int *metadata) {
     return j->why == NULL;
 }
 
-MD_FN void md_load_rewind(md_load *l) {
+MD_COLD void md_load_rewind(md_load *l) {
     md_json_start(&l->json, l->read, l->user, 8, 8 + l->header);
     md_json_expect(&l->json, '{', "the header must be a JSON object");
     l->hint = 0;
@@ -455,7 +455,7 @@ typedef struct md_found {
 } md_found;
 
 /* The slice with this name; 0: there is none. The hint goes around the table. */
-MD_FN int md_load_find(md_load *l, const char *name, md_found *place) {
+MD_COLD int md_load_find(md_load *l, const char *name, md_found *place) {
     for (size_t k = 0; k < l->count; k++) {
         const md_tensor *t = &l->tensors[l->hint];
         int found = md_slice_match(t, name, &place->slice);
@@ -475,7 +475,7 @@ MD_FN int md_load_find(md_load *l, const char *name, md_found *place) {
 
 /* Names that may stand in a file that is loaded without them: slots of a checkpoint of which only
  * the weights are wanted, and PyTorch's batch counters. */
-MD_FN int md_load_ignored(const char *name) {
+MD_COLD int md_load_ignored(const char *name) {
     const char *last = name; /* behind the last dot */
     for (const char *c = name; *c != 0; c++) {
         last = *c == '.' ? c + 1 : last;
@@ -483,7 +483,7 @@ MD_FN int md_load_ignored(const char *name) {
     return md_text_starts(name, "mdlc.") || md_text_same(last, "num_batches_tracked");
 }
 
-MD_FN void md_load_text_head(md_text *t, const md_entry_head *h) {
+MD_COLD void md_load_text_head(md_text *t, const md_entry_head *h) {
     int64_t shape[MD_MAX_RANK];
     for (int i = 0; i < h->rank; i++) {
         shape[i] = (int64_t)h->shape[i];
@@ -493,7 +493,7 @@ MD_FN void md_load_text_head(md_text *t, const md_entry_head *h) {
 }
 
 /* The head against itself: known type, shape that fits the offsets. */
-MD_FN int md_load_sane(md_load *l) {
+MD_COLD int md_load_sane(md_load *l) {
     const md_entry_head *h = &l->head;
     const md_dtype_info *info = md_dtype_table();
     while (info->name != NULL && !md_text_same(info->name, h->dtype)) {
@@ -528,7 +528,7 @@ MD_FN int md_load_sane(md_load *l) {
 }
 
 /* The head against the table. */
-MD_FN void md_load_compare(md_load *l) {
+MD_COLD void md_load_compare(md_load *l) {
     const md_entry_head *h = &l->head;
     int64_t shape[MD_MAX_RANK];
     md_found place = {NULL, 0, 0};
@@ -577,7 +577,7 @@ MD_FN void md_load_compare(md_load *l) {
     }
 }
 
-MD_FN int md_slice_under(const char *only, const md_tensor *t, size_t slice) {
+MD_COLD int md_slice_under(const char *only, const md_tensor *t, size_t slice) {
     char name[MD_NAME_BYTES];
     md_text text = md_text_make(name, sizeof name);
     md_slice_name(&text, t, slice);
@@ -585,7 +585,7 @@ MD_FN int md_slice_under(const char *only, const md_tensor *t, size_t slice) {
 }
 
 /* Does `only` ask for any of its slices? */
-MD_FN int md_slice_any(const char *only, const md_tensor *t) {
+MD_COLD int md_slice_any(const char *only, const md_tensor *t) {
     size_t slices = md_slice_count(t);
     int any = 0;
     for (size_t i = 0; i < slices && !any; i++) {
@@ -594,12 +594,12 @@ MD_FN int md_slice_any(const char *only, const md_tensor *t) {
     return any;
 }
 
-MD_FN int md_slice_wanted(const md_load *l, const md_tensor *t, size_t slice) {
+MD_COLD int md_slice_wanted(const md_load *l, const md_tensor *t, size_t slice) {
     return l->only == NULL || md_slice_under(l->only, t, slice);
 }
 
 /* Is everything there? */
-MD_FN void md_load_complete(md_load *l) {
+MD_COLD void md_load_complete(md_load *l) {
     unsigned kinds = 0;    /* that the file has any of */
     size_t number = 0, at; /* of the first slice of a row, and of one */
     for (size_t i = 0; i < l->count; i++) {
@@ -626,7 +626,7 @@ MD_FN void md_load_complete(md_load *l) {
 }
 
 /* First walk: everything but the gaps. */
-MD_FN void md_load_check(md_load *l) {
+MD_COLD void md_load_check(md_load *l) {
     uint64_t members = 0;
     int metadata = 0;
     md_load_rewind(l);
@@ -647,7 +647,7 @@ MD_FN void md_load_check(md_load *l) {
  * the first and the last occurs as often as an end as it does as a begin: then all tensors lie on
  * one path from the first to the last. Offsets are counted by the sum of their hashes, so one walk
  * and one number are enough. */
-MD_FN void md_load_tiles(md_load *l) {
+MD_COLD void md_load_tiles(md_load *l) {
     if (l->ends != md_mix64(0) - md_mix64(l->data)) {
         md_text_add(md_load_fault(l, MD_ERR_FORMAT),
                     "the data of its tensors overlap or leave gaps");
@@ -655,7 +655,7 @@ MD_FN void md_load_tiles(md_load *l) {
 }
 
 /* The file ends where the data end. */
-MD_FN void md_load_length(md_load *l) {
+MD_COLD void md_load_length(md_load *l) {
     unsigned char byte;
     uint64_t end = 8 + l->header + l->data;
     if (l->data > 0 && l->read(l->user, end - 1, &byte, 1) != 0) {
@@ -671,7 +671,7 @@ MD_FN void md_load_length(md_load *l) {
 }
 
 /* The data against the checksum, before any of it is taken. */
-MD_FN void md_load_verify(md_load *l) {
+MD_COLD void md_load_verify(md_load *l) {
     char buffer[2048], text[20];
     uint64_t members = 0, sum = 0;
     int metadata = 0;
@@ -696,7 +696,7 @@ MD_FN void md_load_verify(md_load *l) {
 }
 
 /* The next tensor of the file that is to be taken; 0 at its end. */
-MD_FN int md_load_next(md_load *l, uint64_t *members, int *metadata, md_found *place) {
+MD_COLD int md_load_next(md_load *l, uint64_t *members, int *metadata, md_found *place) {
     while (md_load_head(l, members, metadata) && l->code == MD_OK) {
         if (md_load_find(l, l->head.name, place) && md_kind_in(place->t, l->what) &&
             l->seen[place->number]) {
@@ -708,7 +708,7 @@ MD_FN int md_load_next(md_load *l, uint64_t *members, int *metadata, md_found *p
 
 /* The integers that have a range, before any of the data is taken: counters and fields of rings
  * become places in memory. */
-MD_FN void md_load_ranges(md_load *l) {
+MD_COLD void md_load_ranges(md_load *l) {
     unsigned char buffer[2048];
     uint64_t members = 0;
     int metadata = 0;
@@ -748,7 +748,7 @@ MD_FN void md_load_ranges(md_load *l) {
 
 /* Second walk: data into the regions. The file may have changed meanwhile, so only what still
  * fits is read. */
-MD_FN void md_load_data(md_load *l, const md_memory *memory) {
+MD_COLD void md_load_data(md_load *l, const md_memory *memory) {
     uint64_t members = 0;
     int metadata = 0;
     md_found place = {NULL, 0, 0};
@@ -772,7 +772,7 @@ MD_FN void md_load_data(md_load *l, const md_memory *memory) {
 }
 
 /* Second sets of parameters that did not come with the file begin as the first. */
-MD_FN void md_load_copies(const md_load *l, const md_memory *memory) {
+MD_COLD void md_load_copies(const md_load *l, const md_memory *memory) {
     size_t number = 0;
     for (size_t i = 0; i < l->count; i++) {
         const md_tensor *t = &l->tensors[i];
@@ -789,7 +789,7 @@ MD_FN void md_load_copies(const md_load *l, const md_memory *memory) {
 }
 
 /* All steps; a fault in the text of the header makes everything else that was said a guess. */
-MD_FN void md_load_steps(md_load *l, const md_memory *memory) {
+MD_COLD void md_load_steps(md_load *l, const md_memory *memory) {
     size_t before = l->message == NULL ? 0 : l->message->used;
     unsigned char prefix[8];
     if (l->read(l->user, 0, prefix, sizeof prefix) != 0) {
@@ -846,9 +846,9 @@ MD_FN void md_load_steps(md_load *l, const md_memory *memory) {
  * of it go, in `message` (which may be NULL). With `only`, paths with commas between them, the rest
  * of the file and of the model does not count: it may be missing, unknown or of another shape. The
  * file's note goes to `note`, of MD_NOTE_BYTES or NULL; it is empty where there is none. */
-MD_FN int md_load_noted(const md_tensor *tensors, size_t count, const md_memory *memory,
-                        unsigned what, const char *only, unsigned char *seen, char *note,
-                        md_read_fn read, void *user, md_text *message) {
+MD_COLD int md_load_noted(const md_tensor *tensors, size_t count, const md_memory *memory,
+                          unsigned what, const char *only, unsigned char *seen, char *note,
+                          md_read_fn read, void *user, md_text *message) {
     md_load l;
     memset(&l, 0, sizeof l);
     memset(seen, 0, md_slice_total(tensors, count));
@@ -879,15 +879,15 @@ MD_FN int md_load_noted(const md_tensor *tensors, size_t count, const md_memory 
     return l.code;
 }
 
-MD_FN int md_load_part(const md_tensor *tensors, size_t count, const md_memory *memory,
-                       unsigned what, const char *only, unsigned char *seen, md_read_fn read,
-                       void *user, md_text *message) {
+MD_COLD int md_load_part(const md_tensor *tensors, size_t count, const md_memory *memory,
+                         unsigned what, const char *only, unsigned char *seen, md_read_fn read,
+                         void *user, md_text *message) {
     return md_load_noted(tensors, count, memory, what, only, seen, NULL, read, user, message);
 }
 
-MD_FN int md_load_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
-                          unsigned what, unsigned char *seen, md_read_fn read, void *user,
-                          md_text *message) {
+MD_COLD int md_load_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
+                            unsigned what, unsigned char *seen, md_read_fn read, void *user,
+                            md_text *message) {
     return md_load_part(tensors, count, memory, what, NULL, seen, read, user, message);
 }
 

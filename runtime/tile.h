@@ -64,8 +64,39 @@ typedef void (*md_tile_part_fn)(const md_tile_call *call, int part);
 /* Rows of the highest register tile of any machine. A block holds one tile at least. */
 enum { MD_TILE_HIGH = 14 };
 
+/* 32 vector registers rather than 16. */
+#if MD_VBYTES == 64 || defined(__aarch64__)
+#define MD_TILE_MANY 1
+#else
+#define MD_TILE_MANY 0
+#endif
+
 MD_INLINE int64_t md_tile_min(int64_t a, int64_t b) {
     return a < b ? a : b;
+}
+
+/* How rows are cut into tiles on a machine. Tiles are even to one row: the `cut` axis (i2, or i1
+ * where r2 is short and a tile holds several whole i1, `unit` rows each) is split into `cuts` parts;
+ * tiles have `big` rows or `little` ones, and panels `nr` columns. */
+typedef struct {
+    int64_t nr, rm, cut, cuts, unit, big, little, count;
+} md_tile_cut;
+
+/* `lanes`: elements of a vector, `bytes` long; `many`: there are 32 registers rather than 16. */
+MD_INLINE md_tile_cut md_tile_cut_rows(const md_tile *s, int64_t lanes, int bytes, int many) {
+    md_tile_cut u;
+    int64_t nv = s->wide == 3 && bytes != 64 ? 2 : s->wide;
+    int64_t mr = nv == 4 ? 3 : !many ? 6 : nv == 3 ? 8 : MD_TILE_HIGH;
+    int64_t group = s->r1 > 1 ? mr / s->r2 : 0;
+    u.nr = nv * lanes;
+    u.rm = group > 1 ? s->r2 : 64; /* rows of one i1 in a tile */
+    u.cut = group > 1 ? s->r1 : s->r2;
+    u.unit = group > 1 ? s->r2 : 1;
+    u.cuts = group > 1 ? (s->r1 + group - 1) / group : (s->r2 + mr - 1) / mr;
+    u.big = (u.cut + u.cuts - 1) / u.cuts * u.unit;
+    u.little = u.cut / u.cuts * u.unit;
+    u.count = group > 1 ? u.cuts : s->r1 * u.cuts;
+    return u;
 }
 
 /* The most workers that a product has, of `threads`: small ones do not pay for a team. */

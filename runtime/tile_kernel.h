@@ -227,10 +227,12 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 #define MD_SIX_ROWS(F, V) MD_FEW_ROWS(F, V) F(4, V) F(5, V) F(6, V)
 #define MD_ALL_ROWS(F, V)                                                                          \
     MD_SIX_ROWS(F, V) F(7, V) F(8, V) F(9, V) F(10, V) F(11, V) F(12, V) F(13, V) F(14, V)
-#if MD_VBYTES == 64
+#if defined(MD_TILE_BODIES) /* those that the program has a use for */
+#define MD_BODIES(F) MD_TILE_BODIES(F)
+#elif MD_VBYTES == 64
 #define MD_BODIES(F)                                                                               \
     MD_ALL_ROWS(F, 1) MD_ALL_ROWS(F, 2) MD_SIX_ROWS(F, 3) F(7, 3) F(8, 3) MD_FEW_ROWS(F, 4)
-#elif defined(__aarch64__)
+#elif MD_TILE_MANY
 #define MD_BODIES(F) MD_ALL_ROWS(F, 1) MD_ALL_ROWS(F, 2) MD_FEW_ROWS(F, 3) MD_FEW_ROWS(F, 4)
 #else
 #define MD_BODIES(F) MD_SIX_ROWS(F, 1) MD_SIX_ROWS(F, 2) MD_FEW_ROWS(F, 3) MD_FEW_ROWS(F, 4)
@@ -568,35 +570,8 @@ MD_FN void MD_TN(dots)(int64_t rows, int64_t cols, const MD_REAL *x, int64_t xr2
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* How rows are cut into tiles on this machine. Tiles are even to one row: the `cut` axis (i2, or
- * i1 where r2 is short and a tile holds several whole i1, `unit` rows each) is split into `cuts`
- * parts; tiles have `big` rows or `little` ones. */
-typedef struct {
-    int64_t nr, rm, cut, cuts, unit, big, little, count;
-} MD_TN(cut);
-
-MD_INLINE MD_TN(cut) MD_TN(cut_rows)(const md_tile *s) {
-    MD_TN(cut) u;
-    int64_t nv = s->wide == 3 && MD_VBYTES != 64 ? 2 : s->wide;
-#if MD_VBYTES == 64 || defined(__aarch64__)
-    int64_t mr = nv == 4 ? 3 : nv == 3 ? 8 : MD_TILE_HIGH;
-#else
-    int64_t mr = nv == 4 ? 3 : 6;
-#endif
-    int64_t group = s->r1 > 1 ? mr / s->r2 : 0;
-    u.nr = nv * MD_LANES;
-    u.rm = group > 1 ? s->r2 : 64; /* rows of one i1 in a tile */
-    u.cut = group > 1 ? s->r1 : s->r2;
-    u.unit = group > 1 ? s->r2 : 1;
-    u.cuts = group > 1 ? (s->r1 + group - 1) / group : (s->r2 + mr - 1) / mr;
-    u.big = (u.cut + u.cuts - 1) / u.cuts * u.unit;
-    u.little = u.cut / u.cuts * u.unit;
-    u.count = group > 1 ? u.cuts : s->r1 * u.cuts;
-    return u;
-}
-
 /* First flat row of tile t; `count` gives the end of the last. */
-MD_INLINE int64_t MD_TN(row)(const md_tile *s, MD_TN(cut) u, int64_t t) {
+MD_INLINE int64_t MD_TN(row)(const md_tile *s, md_tile_cut u, int64_t t) {
     if (u.count == u.cuts) {
         return md_split(u.cut, t, u.cuts) * u.unit;
     }
@@ -609,7 +584,7 @@ MD_INLINE int64_t MD_TN(row)(const md_tile *s, MD_TN(cut) u, int64_t t) {
 MD_INLINE void MD_TN(block)(const md_tile *s, const MD_REAL *x, const MD_REAL *y, int64_t t0,
                             int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
                             MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room) {
-    const MD_TN(cut) u = MD_TN(cut_rows)(s);
+    const md_tile_cut u = md_tile_cut_rows(s, MD_LANES, MD_VBYTES, MD_TILE_MANY);
     const int64_t nr = u.nr;
     const int64_t n1 = (s->k1 + s->kb1 - 1) / s->kb1;
     const int64_t n2 = (s->k2 + s->kb2 - 1) / s->kb2;
@@ -689,7 +664,7 @@ MD_NOINLINE void MD_TN(sum)(const md_tile *s, MD_REAL *total, int64_t ld, int64_
  * chunks the products go to the partial sums, and the second phase finishes those. Inlined: the
  * caller passes a static const plan and an epilogue. */
 MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part, MD_TN(epi) epi) {
-    const MD_TN(cut) u = MD_TN(cut_rows)(s);
+    const md_tile_cut u = md_tile_cut_rows(s, MD_LANES, MD_VBYTES, MD_TILE_MANY);
     const int64_t panels = (s->cols + u.nr - 1) / u.nr;
     const int64_t batches = s->b1 * s->b2;
     const int64_t kblocks =

@@ -2,7 +2,8 @@
 /* tile_plan: from the shape of a contraction to its plan (tile.h), the same for every machine.
  *
  * Runs in the compiler, so emitted programs need not contain it: it chooses roles, packing, blocks
- * and chunks and counts the workspace. Gives md_tile_normal and md_tile_plan, pure functions. */
+ * and chunks and counts the workspace. Gives md_tile_normal, md_tile_plan and
+ * md_tile_bodies, pure functions. */
 #ifndef MD_TILE_PLAN_H
 #define MD_TILE_PLAN_H
 
@@ -245,6 +246,22 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     p.slice = md_tile_up(p.turned_at + (p.swapped && !p.inplace ? strip : 0), lanes);
     p.partial = p.chunks > 1 ? p.chunks * p.b1 * p.b2 * rows * md_tile_up(p.cols, lanes) : 0;
     return p;
+}
+
+/* The register tiles that a plan runs on a machine (md_tile_cut_rows): bit 4 * (rows - 1) +
+ * vectors - 1 for each. */
+MD_FN uint64_t md_tile_bodies(const md_tile *s, int bytes, int many) {
+    const int64_t lanes = bytes / s->elem;
+    const md_tile_cut u = md_tile_cut_rows(s, lanes, bytes, many);
+    const int64_t rows[2] = {u.big, u.little};
+    const int64_t vectors[2] = {u.nr / lanes, (s->cols % u.nr + lanes - 1) / lanes};
+    uint64_t all = 0;
+    for (int i = 0; i < 4 && !s->dots; i++) {
+        if (vectors[i / 2] > 0) {
+            all |= UINT64_C(1) << (4 * (rows[i % 2] - 1) + vectors[i / 2] - 1);
+        }
+    }
+    return all;
 }
 
 /* Columns of C where they are so few that every block has all of them, row behind row; else 0. Up
