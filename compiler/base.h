@@ -86,6 +86,11 @@ void text_vprintf(Text *text, const char *fmt, va_list ap) MDLC_PRINTF(2, 0);
 #endif
 uint64_t hash_bytes(uint64_t hash, const void *data, size_t n);
 uint64_t hash_str(uint64_t hash, const char *s);
+/* Another hash, of one number and faster: for tables. */
+static inline uint64_t hash_word(uint64_t hash, uint64_t word) {
+    hash = (hash ^ word) * 0x9e3779b97f4a7c15u;
+    return hash ^ hash >> 32;
+}
 
 /* Sizes that decide how something is computed, never what: thresholds, blocks, chunks. A build with
  * -DMDLC_ODD_SIZES takes small odd ones, so that small tensors reach each path and each edge. */

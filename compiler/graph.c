@@ -54,8 +54,7 @@ static uint64_t hash_words(uint64_t hash, const void *data, size_t bytes) {
         uint64_t word;
         memcpy(&word, at, sizeof word);
         if (word) {
-            hash = (hash ^ word ^ bytes) * UINT64_C(0x9E3779B97F4A7C15);
-            hash ^= hash >> 29;
+            hash = hash_word(hash ^ bytes, word);
         }
     }
     return hash;
@@ -95,9 +94,9 @@ static const Attr *attr_keep(Graph *g, const Attr *attr) {
 }
 
 static uint32_t node_hash(OpCode op, Node *const *in, int nin, const Attr *attr, const Type *type) {
-    uint64_t h = hash_bytes(HASH_TABLE, &op, sizeof op);
+    uint64_t h = hash_word(HASH_TABLE, (uint64_t)op);
     for (int i = 0; i < nin; i++) {
-        h = hash_bytes(h, &in[i]->id, sizeof in[i]->id);
+        h = hash_word(h, (uint64_t)in[i]->id);
     }
     h = hash_words(h, attr, sizeof *attr);
     h = hash_words(h, type, sizeof *type);

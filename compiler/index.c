@@ -39,10 +39,10 @@ void index_open(IndexTable *t, Arena *arena) {
 /* --- hash-consing ----------------------------------------------------------------------------- */
 
 static uint64_t sum_hash(int64_t base, int n, const Term *term) {
-    uint64_t h = hash_bytes(HASH_TABLE, &base, sizeof base);
+    uint64_t h = hash_word(HASH_TABLE, (uint64_t)base);
     for (int i = 0; i < n; i++) {
-        h = hash_bytes(h, &term[i].atom->id, sizeof term[i].atom->id);
-        h = hash_bytes(h, &term[i].mul, sizeof term[i].mul);
+        h = hash_word(h, (uint64_t)term[i].atom->id);
+        h = hash_word(h, (uint64_t)term[i].mul);
     }
     return h;
 }

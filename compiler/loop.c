@@ -72,25 +72,27 @@ const Index *kernel_loop_index(Kernel *k, const Step *loop) {
 /* --- expressions ------------------------------------------------------------------------------ */
 
 static uint64_t expr_hash(const Expr *e) {
-    uint64_t h = hash_bytes(HASH_TABLE, &e->kind, sizeof e->kind);
-    h = hash_bytes(h, &e->op, sizeof e->op);
-    h = hash_bytes(h, &e->elem, sizeof e->elem);
-    h = hash_bytes(h, &e->value, sizeof e->value);
-    h = hash_bytes(h, &e->ivalue, sizeof e->ivalue);
-    h = hash_bytes(h, &e->site, sizeof e->site);
-    h = hash_bytes(h, &e->fold, sizeof e->fold);
+    uint64_t h = hash_word(HASH_TABLE, (uint64_t)e->kind);
+    h = hash_word(h, (uint64_t)e->op);
+    h = hash_word(h, (uint64_t)e->elem);
+    uint64_t value;
+    memcpy(&value, &e->value, sizeof value);
+    h = hash_word(h, value);
+    h = hash_word(h, (uint64_t)e->ivalue);
+    h = hash_word(h, (uint64_t)e->site);
+    h = hash_word(h, (uint64_t)e->fold);
     for (int i = 0; i < e->nin; i++) {
-        h = hash_bytes(h, &e->in[i]->id, sizeof e->in[i]->id);
+        h = hash_word(h, (uint64_t)e->in[i]->id);
     }
     if (e->index) {
-        h = hash_bytes(h, &e->index->base, sizeof e->index->base);
-        h = hash_bytes(h, &e->index->nterm, sizeof e->index->nterm);
+        h = hash_word(h, (uint64_t)e->index->base);
+        h = hash_word(h, (uint64_t)e->index->nterm);
         for (int i = 0; i < e->index->nterm; i++) {
-            h = hash_bytes(h, &e->index->term[i].atom->id, sizeof e->index->term[i].atom->id);
-            h = hash_bytes(h, &e->index->term[i].mul, sizeof e->index->term[i].mul);
+            h = hash_word(h, (uint64_t)e->index->term[i].atom->id);
+            h = hash_word(h, (uint64_t)e->index->term[i].mul);
         }
     }
-    return e->arg ? hash_bytes(h, &e->arg->id, sizeof e->arg->id) : h;
+    return e->arg ? hash_word(h, (uint64_t)e->arg->id) : h;
 }
 
 static bool expr_is(const Expr *a, const Expr *b) {

@@ -440,14 +440,14 @@ static const ValueRule rules[OP_COUNT] = {
 };
 
 static uint64_t memo_hash(const Node *node, const Expr *guard, const Index *const *at) {
-    uint64_t h = hash_bytes(HASH_TABLE, &node->id, sizeof node->id);
-    h = guard ? hash_bytes(h, &guard->id, sizeof guard->id) : h;
+    uint64_t h = hash_word(HASH_TABLE, (uint64_t)node->id);
+    h = guard ? hash_word(h, (uint64_t)guard->id) : h;
     for (int i = 0; i < node->type.rank; i++) {
         for (int t = 0; t < at[i]->nterm; t++) {
-            h = hash_bytes(h, &at[i]->term[t].atom->id, sizeof at[i]->term[t].atom->id);
-            h = hash_bytes(h, &at[i]->term[t].mul, sizeof at[i]->term[t].mul);
+            h = hash_word(h, (uint64_t)at[i]->term[t].atom->id);
+            h = hash_word(h, (uint64_t)at[i]->term[t].mul);
         }
-        h = hash_bytes(h, &at[i]->base, sizeof at[i]->base);
+        h = hash_word(h, (uint64_t)at[i]->base);
     }
     return h;
 }

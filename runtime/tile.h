@@ -76,8 +76,8 @@ MD_INLINE int64_t md_tile_min(int64_t a, int64_t b) {
 }
 
 /* How rows are cut into tiles on a machine. Tiles are even to one row: the `cut` axis (i2, or i1
- * where r2 is short and a tile holds several whole i1, `unit` rows each) is split into `cuts` parts;
- * tiles have `big` rows or `little` ones, and panels `nr` columns. */
+ * where r2 is short and a tile holds several whole i1, `unit` rows each) is split into `cuts`
+ * parts; tiles have `big` rows or `little` ones, and panels `nr` columns. */
 typedef struct {
     int64_t nr, rm, cut, cuts, unit, big, little, count;
 } md_tile_cut;

@@ -79,7 +79,8 @@ rm -f "$scratch"/empty.*
 
 # built NAME [FLAG...]: emits samples/NAME.mdl (or the file NAME.mdl) with those flags and builds it
 # as its header comment says, once for all suites: $program, with .c, .h and .o beside it. Suites run
-# side by side: the folder is named by what it holds, and is put in place when it is whole.
+# side by side: the folder is named by what it holds, is put in place when it is whole, and who needs
+# what another suite builds waits for it (where there is flock).
 built() {
     case $1 in
     *.mdl) built_source=$1 built_name=$(basename "$1" .mdl) ;;
@@ -94,6 +95,13 @@ built() {
     built_sum=$({ echo "$CC $EMITTED_FLAGS"; cat "$built_new.c"; } | cksum | cut -d' ' -f1)
     program=$built_base.$built_sum/$built_name
     [ ! -x "$program" ] || return 0
+    # The lock goes with the subshell, whatever ends it.
+    (
+        ! have flock || flock 9
+        [ -x "$program" ] || built_make
+    ) 9>"$built_base.lock"
+}
+built_make() {
     # Some warnings come from optimisation alone. No plain -std flag: the header comment has none.
     emitted "$built_new.c" "$built_new.o" -c $CALLGRAPH ${STRICT_FLAGS#-std=c11} && $CC -fopenmp "$built_new.o" $LIBS -lm -o "$built_new" || return
     cp -R "$scratch/built" "$built_base.$built_sum.$$.new" || return

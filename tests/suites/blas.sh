@@ -20,15 +20,15 @@ if $CC "$scratch/have.c" -lopenblas -o "$scratch/have" 2>/dev/null; then
         awk '{ e = $2 / $4 - 1; if (e > 1e-4 || e < -1e-4) bad++; n++ } END { exit !(n >= 20 && !bad) }' &&
         pass || fail "losses differ" "$(tail -n 1 "$scratch/own.log") and $(tail -n 1 "$scratch/library.log")"
     # What holds with the built-in products holds with the library's, but for memory of its own.
-    for file in samples/*.mdl; do
-        name=$(basename "$file" .mdl)
+    for name in digits residual chars; do
+        file=samples/$name.mdl
         "$MDLC" --blas=openblas --no-main "$file" -o "$scratch/$name.c" &&
             $CC -O0 -fopenmp -Wvla -Werror -c "$scratch/$name.c" -o "$scratch/$name.o" || { fail "$name" "does not build"; continue; }
         symbols "$name" "$scratch/$name.o" 'cblas_[sd]gemm'
     done
     export OPENBLAS_NUM_THREADS=1
-    suite() { # NAME
-        env FLAGS=--blas=openblas LIBS=-lopenblas CHECKS="ratios mapping frames" \
+    suite() { # NAME CASES
+        env FLAGS=--blas=openblas LIBS=-lopenblas CHECKS="ratios mapping frames" CASES="$2" \
             EMITTED_FLAGS="-O1 -march=native -fopenmp" sh "tests/suites/$1.sh" >"$scratch/suite.log"
         grep -v ' passed, ' "$scratch/suite.log"
         counts=$(tail -n 1 "$scratch/suite.log" | tr -dc '0-9 ')
@@ -36,8 +36,8 @@ if $CC "$scratch/have.c" -lopenblas -o "$scratch/have" 2>/dev/null; then
         set -- $counts
         passed=$((passed + $1)) failed=$((failed + $2)) skipped=$((skipped + $3))
     }
-    suite bounds
-    suite memory
+    suite bounds "digits: residual:"
+    suite memory "digits::200 residual::60"
 else
     skip "openblas" "the library is not installed"
 fi

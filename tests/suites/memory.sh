@@ -17,8 +17,9 @@ run() { # NAME TRAIN STEPS THREADS: calls and mappings in a run
 
 # LONG=1 (make accept): a million steps of the tiny net, ten thousand of the others, two threads.
 : "${LONG:=0}"
-cases="digits::200 diabetes:fit:2000 residual::60 chars::30" teams="1 2 3"
-[ "$LONG" != 1 ] || { cases="digits::10000 diabetes:fit:1000000 residual::10000 chars::10000" teams=2; }
+: "${CASES:=digits::200 diabetes:fit:2000 residual::60 chars::30}"
+teams="1 2 3"
+[ "$LONG" != 1 ] || { CASES="digits::10000 diabetes:fit:1000000 residual::10000 chars::10000" teams=2; }
 hold() { # MODEL ARGUMENTS STEPS
     name=$(basename "$1" .mdl)
     built "$1" $FLAGS || { fail "$name" "does not build"; return; }
@@ -40,7 +41,7 @@ hold() { # MODEL ARGUMENTS STEPS
             fail "$name with $threads threads" "peak $(number "$end" peak_over_process_bytes), bound $(number "$end" bound_bytes)"
     done
 }
-for case in $cases; do
+for case in $CASES; do
     rest=${case#*:}
     hold "${case%%:*}" "${rest%%:*}" "${rest#*:}"
 done

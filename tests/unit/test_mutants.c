@@ -145,7 +145,7 @@ static void test_lost_token(void **state) {
         lex_text(&scratch, origin, strlen(origin), &tokens);
         /* Of a long text one token in so many: the time grows with the square. */
         bool sample = strncmp(programs.path.at[i], "samples/", 8) == 0;
-        int stride = 1 + (int)(strlen(origin) / (sample ? 8192 : 2048));
+        int stride = 1 + (int)(strlen(origin) / (sample ? 8192 : 1024));
         for (int k = 0; k + 1 < tokens.count; k += stride) {
             LexToken token = tokens.at[k];
             if (token.kind == LEX_COMMENT || token.kind == LEX_DOC) {

@@ -189,7 +189,7 @@ static void session_run(Session *s, uint64_t seed, bool emit) {
 }
 
 /* Compiles and runs those that wait: all at -O0, the first `fast` at -O3 too. */
-static void session_flush(Session *s, int fast) {
+static void session_build(Session *s, int fast) {
     for (int k = 0; emitted_flags[k]; k++) {
         int count = k == 0 || s->count < fast ? s->count : fast;
         if (count == 0 || emitted_run(s->folder, s->number, count, emitted_flags[k], s->r)) {
@@ -199,6 +199,10 @@ static void session_flush(Session *s, int fast) {
             emitted_run(s->folder, &s->number[i], 1, emitted_flags[k], &s->r[i]);
         }
     }
+}
+
+static void session_flush(Session *s, int fast) {
+    session_build(s, fast);
     int count = s->count;
     s->count = 0;
     for (int i = 0; i < count; i++) {
@@ -305,23 +309,38 @@ static void test_cases(void **state) {
     assert_true(session_open(&s));
     const char *pattern = getenv("CASES");
     glob(pattern ? pattern : "tests/cases/graph/*.mdl", 0, NULL, &found);
+    const char *path[BATCH];
     for (size_t i = 0; i < found.gl_pathc; i++) {
         GraphCase c;
         const char *message;
         char base[100];
-        snprintf(base, sizeof base, "%s/0", s.folder);
-        Job j = {.opt = oracle_options(), .c = &c, .folder = s.folder};
+        snprintf(base, sizeof base, "%s/%d", s.folder, s.count);
+        Job j = {.opt = oracle_options(), .c = &c};
         j.opt.write = base;
-        OracleReport r;
+        j.opt.number = s.count;
+        OracleReport *r = &s.r[s.count];
         if (!graph_case_load(&c, found.gl_pathv[i], &message)) {
             fail_msg("%s: %s", found.gl_pathv[i], message);
         }
-        run_isolated(&j, &r);
-        if (r.check[0]) {
-            printf("%s: %s: %s\n", found.gl_pathv[i], r.check, r.what);
+        run_isolated(&j, r);
+        if (r->check[0]) {
+            printf("%s: %s: %s\n", found.gl_pathv[i], r->check, r->what);
             bad++;
+        } else {
+            s.number[s.count] = s.count;
+            path[s.count++] = found.gl_pathv[i];
         }
         graph_case_close(&c);
+        if (s.count == BATCH || i + 1 == found.gl_pathc) {
+            session_build(&s, s.count);
+            for (int k = 0; k < s.count; k++) {
+                if (s.r[k].check[0]) {
+                    printf("%s: %s: %s\n", path[k], s.r[k].check, s.r[k].what);
+                    bad++;
+                }
+            }
+            s.count = 0;
+        }
     }
     printf("%d cases\n", (int)found.gl_pathc);
     globfree(&found);
