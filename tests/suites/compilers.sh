@@ -20,8 +20,8 @@ builders() {
     echo "g++-17|g++ -x c++ -std=c++17 -O1|"
     echo "clang++-17|clang++ -x c++ -std=c++17 -O1|"
     echo "tcc|tcc|"
-    echo "aarch64|aarch64-linux-gnu-gcc -O2 -static|qemu-aarch64"
-    echo "arm32|arm-linux-gnueabihf-gcc -O2 -static|qemu-arm"
+    echo "aarch64|aarch64-linux-gnu-gcc -O1 -static|qemu-aarch64"
+    echo "arm32|arm-linux-gnueabihf-gcc -O1 -static|qemu-arm"
 }
 in_short_form() { # SAMPLE BUILDER
     case $1:$2 in

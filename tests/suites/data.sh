@@ -13,7 +13,7 @@ mib=64 limit=-DMD_FILE_IN_MEMORY=16777216
 program=$scratch/data
 check "emit" "$MDLC" tests/suites/data.mdl -o "$program.c"
 # shellcheck disable=SC2086
-check "build" emitted "$program.c" "$program" -O1 $limit
+check "build" emitted "$program.c" "$program" -O0 $limit
 [ -x "$program" ] || { summary data; exit 1; }
 
 # Rows 0 .. 99 hold their own number; a file of test rows holds 1000 and 2000.

@@ -5,7 +5,7 @@
 set -u
 . tests/lib.sh
 
-sanitize="-O1 -g -fsanitize=address,undefined -fno-sanitize-recover=all"
+sanitize="-O0 -g1 -fsanitize=address,undefined -fno-sanitize-recover=all"
 echo 'int main(void) { return 0; }' >"$scratch/empty.c"
 # shellcheck disable=SC2086
 $CC $sanitize "$scratch/empty.c" -o "$scratch/empty" 2>/dev/null && "$scratch/empty" ||

@@ -50,7 +50,7 @@ done
 # One binary for any number of steps, any seed and rate: a long run begins as a short one does, and
 # another seed or rate gives other numbers.
 sed 's/train fit of/train fit(lr: real = 3e-3) of/; s/cosine(3e-3,/cosine(lr,/' samples/digits.mdl >"$scratch/rate.mdl"
-built "$scratch/rate.mdl" || fail rate "does not build"
+lightly built "$scratch/rate.mdl" || fail rate "does not build"
 losses() { # OPTION...
     "$program" "$@" --log json --log-every 1 --threads 1 | sed -n 's/.*"event":"step".*"loss":\([^,}]*\).*/\1/p'
 }
@@ -71,7 +71,7 @@ done
     printf '\223NUMPY\001\000v\000%-117s\n' "{'descr': '|u1', 'fortran_order': False, 'shape': (4, 65536), }"
     head -c 262144 /dev/zero | tr '\0' A
 } >"$scratch/rows.npy"
-hold tests/suites/wide.mdl "fit --data rows=$scratch/rows.npy" 40
+lightly hold tests/suites/wide.mdl "fit --data rows=$scratch/rows.npy" 40
 
 # That the counters see what they are there for: a call of the allocator, a mapping, a page a step.
 while IFS='|' read -r fault text; do

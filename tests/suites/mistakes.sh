@@ -70,7 +70,7 @@ dataset d { file f = "d.txt"; x: u8[2] = f.window(2); }
 train fit of net on d[2] { loss mean(net(x)^2); optimizer plain(lr = 0.1); steps 1; }
 optimizer plain(p: [...], g: [...], lr: real) { p <- p - lr * g; }
 ' >"$scratch/window.mdl"
-if built "$scratch/window.mdl"; then
+if lightly built "$scratch/window.mdl"; then
     status "windows of a table" 1 "$program" --data "d=samples/data/digits.csv"
     says "windows of a table: names it" "a table"
     status "a text shorter than a batch" 1 "$program" --data "d=/dev/null"

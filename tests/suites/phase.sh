@@ -163,10 +163,10 @@ good "$scratch/three.w" && fail "gan" "three rounds are as good:$said" || pass
 
 # The sample of pre-training and tuning: with the same updates of the classifier, the encoder that has seen
 # pictures makes far fewer mistakes than one that has not.
-"$MDLC" samples/tune.mdl -o "$scratch/tune.c" && $CC -O1 -march=native -fopenmp "$scratch/tune.c" -lm -o "$scratch/tune" ||
+built tune ||
     { fail tune "does not build"; summary phase; exit 1; }
 right() { # ARGUMENTS: the part of the held-out rows that is right at the end
-    number "$("$scratch/tune" "$@" --seed "$SEED" --threads 1 --log json | grep '"event":"eval"' | tail -n 1)" acc
+    number "$("$program" "$@" --seed "$SEED" --threads 1 --log json | grep '"event":"eval"' | tail -n 1)" acc
 }
 tuned=$(right) alone=$(right fit)
 awk -v t="$tuned" -v a="$alone" 'BEGIN { exit !(t > 0.88 && a > 0.5 && 1 - t < 0.7 * (1 - a)) }' && pass ||

@@ -18,8 +18,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char *const strict = "-std=c11 -O1 -Wall -Wextra -Wpedantic -Wshadow -Wconversion "
-                                  "-Werror -Wno-unused-function";
+#define STRICT " -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror -Wno-unused-function"
+static const char *const strict = "-std=c11 -O0" STRICT;
 
 typedef struct {
     Compile compile;
@@ -612,7 +612,7 @@ static void test_patterns(void **state) {
 
 static void test_patterns_threads(void **state) {
     (void)state;
-    patterns(true, "-std=c11 -O2 -march=native -ffp-contract=fast -fopenmp");
+    patterns(true, "-std=c11 -O2 -march=native -ffp-contract=fast -fopenmp" STRICT);
 }
 
 int main(int argc, char **argv) {
