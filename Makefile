@@ -186,16 +186,18 @@ fuzz-binaries: $(FUZZ) $(BUILD)/tests/fuzz/words $(BUILD)/mdlc
 
 # The targets with our driver, in a flavour of their own unless this one has sanitizers already.
 SANITIZE := -fsanitize=address,undefined -fno-sanitize-recover=all -fno-omit-frame-pointer
-HAVE_SANITIZE = $(shell printf 'int main(void) { return 0; }\n' | \
-        $(CC) $(SANITIZE) -x c - -o /dev/null 2>/dev/null && echo yes)
 FUZZ_BUILD := $(if $(findstring -fsanitize,$(EXTRA)),$(BUILD),build/fuzz)
+# clang takes half the time, where it is there and its sanitizers are.
+FUZZ_CC = $(firstword $(foreach compiler,$(if $(filter $(BUILD),$(FUZZ_BUILD)),,clang) $(CC), \
+        $(shell printf 'int main(void) { return 0; }\n' | \
+        $(compiler) $(SANITIZE) -x c - -o /dev/null 2>/dev/null && echo $(compiler))))
 
 # Every block a chunk of its own, poisoned when it is left; tables that hash otherwise.
 HOSTILE := -DMDLC_HOSTILE_ARENAS -DHASH_TABLE=0x9e3779b97f4a7c15u
 # A build of minutes less than with -O1 for runs of seconds more. In the same folder one after another.
 fuzzers: | $(if $(filter $(BUILD),$(FUZZ_BUILD)),$(BUILD)/mdlc $(TEST_BINARIES))
-	@$(MAKE) BUILD=$(FUZZ_BUILD) OPT="-O0 -g1" WERROR=-w \
-		EXTRA="$(if $(HAVE_SANITIZE),$(SANITIZE)) -DMDLC_FAULT_ABORTS $(HOSTILE)" fuzz-binaries
+	@$(MAKE) BUILD=$(FUZZ_BUILD) CC=$(or $(FUZZ_CC),$(CC)) OPT="-O0 -g1" WERROR=-w \
+		EXTRA="$(if $(FUZZ_CC),$(SANITIZE)) -DMDLC_FAULT_ABORTS $(HOSTILE)" fuzz-binaries
 
 # The same with libFuzzer, where clang has it.
 HAVE_LIBFUZZER = $(shell printf 'int LLVMFuzzerTestOneInput(const char *d, long n) { return 0; }\n' | \

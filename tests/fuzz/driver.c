@@ -27,6 +27,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED
+#endif
+#endif
+
 enum { FINDINGS_MOST = 50, TICKS = 5, LEAK_CHECK_EVERY = 64, STATUS_LEAK = 23 };
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -242,7 +250,7 @@ static void limits_set(const Driver *d) {
     setitimer(ITIMER_PROF, &every, NULL);
     struct rlimit core = {0, 0};
     setrlimit(RLIMIT_CORE, &core);
-#ifndef __SANITIZE_ADDRESS__
+#ifndef SANITIZED /* a sanitizer reserves terabytes */
     struct rlimit memory = {d->memory << 21, d->memory << 21}; /* twice: addresses, not pages */
     setrlimit(RLIMIT_AS, &memory);
 #endif
