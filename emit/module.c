@@ -380,7 +380,10 @@ static const char *tile_bodies(const Emit *e) {
         steps_visit(&e->p->entry.at[i]->step, add_bodies, bodies);
     }
     Text text = {.arena = e->arena};
-    text_add(&text, "/* Rows and vectors of the register tiles that are used. */\n");
+    text_add(&text, "/* Rows and vectors of the register tiles that are used. */\n"
+                    "#if defined(MD_TILE_BODIES) && !defined(MD_TILE_EVERY)\n"
+                    "#error \"several models in one file: compile each alone, or define "
+                    "MD_TILE_EVERY\"\n#endif\n#undef MD_TILE_BODIES\n");
     for (int i = 0; i < TILE_MACHINES; i++) {
         text_printf(&text, "#%s %s\n#define MD_TILE_BODIES(F)", i ? "elif" : "if",
                     tile_machine[i].when);

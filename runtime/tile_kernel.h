@@ -227,7 +227,7 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 #define MD_SIX_ROWS(F, V) MD_FEW_ROWS(F, V) F(4, V) F(5, V) F(6, V)
 #define MD_ALL_ROWS(F, V)                                                                          \
     MD_SIX_ROWS(F, V) F(7, V) F(8, V) F(9, V) F(10, V) F(11, V) F(12, V) F(13, V) F(14, V)
-#if defined(MD_TILE_BODIES) /* those that the program has a use for */
+#if defined(MD_TILE_BODIES) && !defined(MD_TILE_EVERY) /* what one program has a use for */
 #define MD_BODIES(F) MD_TILE_BODIES(F)
 #elif MD_VBYTES == 64
 #define MD_BODIES(F)                                                                               \

@@ -38,6 +38,15 @@ for name in parts sum row; do
     check "a model called $name" "$CC" $STRICT_FLAGS -fsyntax-only "$scratch/$name.c"
 done
 
+# Two models in one file: an error that says the cure, which is one.
+for name in one two; do
+    "$MDLC" --no-main --prefix=$name tests/suites/wide.mdl -o "$scratch/$name.c" || fail "two models" "do not compile"
+done
+cat "$scratch/one.c" "$scratch/two.c" >"$scratch/both.c"
+$CC -fsyntax-only "$scratch/both.c" 2>"$scratch/err" && fail "two models" "are no error" || pass
+grep -q 'error.*several models in one file.*define MD_TILE_EVERY' "$scratch/err" && pass || fail "two models" "$(head -n 3 "$scratch/err")"
+check "two models, all register tiles" "$CC" $STRICT_FLAGS -DMD_TILE_EVERY -fsyntax-only "$scratch/both.c"
+
 for name in $names; do
     if [ "$name" = functions ]; then # a hundred small functions: their text counts, not how it is built
         for compiler in gcc clang; do

@@ -367,6 +367,7 @@ static void compare_case(const char *folder, int number, const char *how, Oracle
 static bool build(Arena *arena, const char *folder, const int *number, int count,
                   const char *flags) {
     Text main = {.arena = arena};
+    text_add(&main, "#define MD_TILE_EVERY 1\n");
     for (int i = 0; i < count; i++) {
         text_printf(&main, "#include \"%d.c\"\n", number[i]);
     }
