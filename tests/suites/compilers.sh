@@ -14,6 +14,10 @@ builders() {
     echo "gcc-O2|gcc -O2 -fopenmp|"
     echo "gcc-O0|gcc -O0|"
     echo "gcc-O2-no-vectors|gcc -O2 -DMD_VBYTES=0|"
+    # Vectors of 32 bytes, where the machine has them: other register tiles than those of 16 and 64.
+    if grep -qw avx2 /proc/cpuinfo 2>/dev/null && grep -qw fma /proc/cpuinfo; then
+        echo "gcc-O1-avx2|gcc -O1 -mavx2 -mfma|"
+    fi
     echo "clang-O0|clang -O0|"
     echo "clang-O2|clang -O2|"
     echo "clang-O3-native|clang -O3 -march=native -ffp-contract=fast -fno-math-errno|"
@@ -26,7 +30,7 @@ builders() {
 in_short_form() { # SAMPLE BUILDER
     case $1:$2 in
     *:tcc | diabetes:gcc-O2 | diabetes:gcc-O2-no-vectors | diabetes:clang++-17) return 0 ;;
-    digits:gcc-O0 | digits:clang-O3-native | diabetes:g++-17 | digits:aarch64 | diabetes:arm32) return 0 ;;
+    digits:gcc-O0 | digits:gcc-O1-avx2 | digits:clang-O3-native | diabetes:g++-17 | digits:aarch64 | diabetes:arm32) return 0 ;;
     esac
     return 1
 }

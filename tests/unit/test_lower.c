@@ -601,6 +601,13 @@ static void patterns(bool plan, const char *flags) {
     }
     pattern_case(&t, "sums over windows, backward", 3);
 
+    case_open(&t, 15);
+    x = sample_input(&t.s, type_make(TY_F32, 5, (int64_t[]){2, 3, 4, 20, 30}), -1, 1);
+    w = sample_input(&t.s, type_make(TY_F32, 5, (int64_t[]){4, 3, 2, 30, 40}), -1, 1);
+    region_result(t.region, node_contract(t.g, x, w, (int8_t[]){0, 1, 2, 3, 4},
+                                          (int8_t[]){2, 1, 0, 4, 5}, (int8_t[]){0, 1, 2, 3, 5}, 5));
+    pattern_case(&t, "product of three batch axes in other orders", 1); /* a plan has two */
+
     run_all(&t, flags, 2e-5);
     test_close(&t);
 }
