@@ -78,7 +78,7 @@ tail -n 1 "$scratch/hostile.log"
 tail -n 1 "$scratch/hostile.log" | grep -q ' 0 failed, ' && pass || fail hostile "$(grep FAIL "$scratch/hostile.log" | head -n 3)"
 # The long forms of suites: what a step allocates and maps, every build, Valgrind, stops and kills of
 # runs, a million calls, a file of 2 GiB, every setting.
-for suite in memory strict builds valgrind resume feedback data phase matrix; do
+for suite in memory strict blas builds valgrind resume feedback data phase matrix; do
     LONG=1 sh tests/suites/$suite.sh >"$scratch/log" 2>&1 && pass || fail "$suite, long"
     cat "$scratch/log"
 done

@@ -8,6 +8,15 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* SANITIZED: built with the address sanitizer, which reserves terabytes. */
+#if defined(__SANITIZE_ADDRESS__)
+#define SANITIZED
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SANITIZED
+#endif
+#endif
+
 enum { SCRATCH_PATH = 64 };
 
 /* Makes an empty folder, in TMPDIR where its path is short enough. */

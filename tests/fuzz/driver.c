@@ -12,6 +12,7 @@
  * the files alone. Coverage is not measured. Ends with status 1 after findings. */
 #define _DEFAULT_SOURCE /* MAP_ANONYMOUS */
 #include "mutate.h"
+#include "tests/support.h"
 
 #include <dirent.h>
 #include <inttypes.h>
@@ -26,14 +27,6 @@
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
-
-#if defined(__SANITIZE_ADDRESS__)
-#define SANITIZED
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer)
-#define SANITIZED
-#endif
-#endif
 
 enum { FINDINGS_MOST = 50, TICKS = 5, LEAK_CHECK_EVERY = 64, STATUS_LEAK = 23 };
 
@@ -250,7 +243,7 @@ static void limits_set(const Driver *d) {
     setitimer(ITIMER_PROF, &every, NULL);
     struct rlimit core = {0, 0};
     setrlimit(RLIMIT_CORE, &core);
-#ifndef SANITIZED /* a sanitizer reserves terabytes */
+#ifndef SANITIZED
     struct rlimit memory = {d->memory << 21, d->memory << 21}; /* twice: addresses, not pages */
     setrlimit(RLIMIT_AS, &memory);
 #endif

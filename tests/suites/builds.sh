@@ -62,6 +62,9 @@ for name in $names; do
         chars*gcc*) checks=-fsanitize=address by=gcc ;; # its plain loops would run for seconds
         residual*clang*) by=clang ;;
         esac
+        for compiler in $sanitizes; do
+            case $by in *$compiler*) ;; *) skip "$name with sanitizers of $compiler" "LONG=1 (make accept) has it" ;; esac
+        done
     fi
     build "$name.plain" "$name" "$CC" -O0 -fopenmp $vectors
     # shellcheck disable=SC2086
