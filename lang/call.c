@@ -232,12 +232,16 @@ static bool encloses(const Region *outer, const Region *inner) {
     return false;
 }
 
-/* The same model with the same arguments in one block is one value. */
+/* The same model with the same arguments in one block is one value, unless it uses states that have
+ * moved since, or may move from one iteration to the next. */
 static ModelCall *model_call(Elab *e, const Item *item, const Frame *frame, bool *found) {
     const Ast *params = item->ast->kid[0];
     int n = params ? params->nkid : 0;
-    ModelCall call = {
-        .path = frame->path, .region = e->g->region, .narg = n, .frozen = frame->frozen};
+    ModelCall call = {.path = frame->path,
+                      .region = e->g->region,
+                      .narg = n,
+                      .frozen = frame->frozen,
+                      .moves = e->entry->state_moves};
     call.arg = ARENA_ARRAY(e->arena, const Value *, n);
     for (int i = 0; i < n; i++) {
         call.arg[i] = scope_find_here(e->scope, params->kid[i]->name)->value;
@@ -245,7 +249,9 @@ static ModelCall *model_call(Elab *e, const Item *item, const Frame *frame, bool
     for (int i = 0; i < e->entry->call.count; i++) {
         ModelCall *old = &e->entry->call.at[i];
         bool same = str_eq(old->path, call.path) && old->frozen == call.frozen && old->result &&
-                    encloses(old->region, e->g->region);
+                    encloses(old->region, e->g->region) &&
+                    (!old->uses_state ||
+                     (old->moves == e->entry->state_moves && old->region == e->g->region));
         for (int k = 0; same && k < n; k++) {
             same = same_value(old->arg[k], call.arg[k]);
         }
@@ -303,6 +309,7 @@ static const Value *inline_item(Elab *e, Item *item, const Ast *call, Arguments 
         bool found;
         ModelCall *same = model_call(e, item, frame, &found);
         if (found) {
+            e->entry->state_uses += same->uses_state;
             call_leave(e, frame, before);
             return same->result;
         }
@@ -311,7 +318,7 @@ static const Value *inline_item(Elab *e, Item *item, const Ast *call, Arguments 
     }
     IndexNotation *index = notation_save(e);
     bool busy = item->busy;
-    int errors = e->errors;
+    int errors = e->errors, uses = e->entry ? e->entry->state_uses : 0;
     uint32_t layer = e->g->loc.layer;
     item->busy = true;
     e->g->loc.layer = item->kind == AST_OP ? layer : layer_number(e, frame->path);
@@ -337,6 +344,7 @@ static const Value *inline_item(Elab *e, Item *item, const Ast *call, Arguments 
     call_leave(e, frame, before);
     if (known >= 0) {
         e->entry->call.at[known].result = v;
+        e->entry->call.at[known].uses_state = e->entry->state_uses != uses;
     }
     if (item->kind == AST_LAYER) {
         name_results(e, v, frame->path);

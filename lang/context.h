@@ -141,6 +141,8 @@ typedef struct {
     const Value **arg;
     bool frozen;
     const Value *result;
+    bool uses_state;
+    int moves; /* of states, before it */
 } ModelCall;
 
 /* What an entry point of the module needs while its body runs. */
@@ -150,15 +152,17 @@ struct EntryScope {
     const char *name;
     Node *row[2];           /* of a made row: the keys of its draws, seed and number; else NULL */
     const Value *row_shape; /* of its field: what a draw without a shape gets */
-    Slot *calls; /* counter of an entry that draws, made on first use */
+    Slot *calls;            /* counter of an entry that draws, made on first use */
     Slot *step, *steps;
     bool in_update; /* `step` counts the update at hand */
     VEC(ModelCall) call;
     VEC(Visit) visit;
     NameList visits; /* their paths */
     VEC(StateValue) state;
-    VEC(SlotWrite) write; /* parameters assigned by `<-` */
-    VEC(SlotWrite) push;  /* rows of rings */
+    int state_uses, state_moves; /* so far, and those that make an equal call another one */
+    int by_mode;                 /* blocks around that only a train, or only an entry has */
+    VEC(SlotWrite) write;        /* parameters assigned by `<-` */
+    VEC(SlotWrite) push;         /* rows of rings */
     VEC(RowNeed) need;
     Evaluation *evaluation;     /* NULL: not an evaluation */
     Training *training;         /* NULL: not a train */

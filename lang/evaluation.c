@@ -183,7 +183,8 @@ void evaluation_entry(Elab *e, const Ast *ast, Entry *train) {
                       .budget_loc = ast->loc,
                       .loc = ast->loc};
     int errors = e->errors;
-    if (entry_rebind(e, at) && entry_data(e, on) && entry_inputs(e, params)) {
+    if (train_read_of(e, &t, ast->kid[1], ast) && entry_rebind(e, at) && entry_data(e, on) &&
+        entry_inputs(e, params)) {
         const Slot *field = scope->entry->input.count > 0 ? scope->entry->input.at[0] : NULL;
         const ScopeName *first = field ? scope_find_here(e->scope, field->name) : NULL;
         ev.batch = first && first->value->rank > 0 ? first->value->dim[0].name : NULL;

@@ -2,7 +2,8 @@
  * its path; inside `repeat` it is stored stacked, and a body sees the slice of its iteration.
  *
  * A state is threaded through the calls of an entry in program order: each textual call and each
- * iteration sees what the one before wrote. In a `scan` that is a carry, in a `repeat` a stack. */
+ * iteration sees what the one before wrote. In a `scan` that is a carry, in a `repeat` a stack.
+ * What an evaluation or a test leaves in it is forgotten. */
 #include "lang/params.h"
 
 #include "lang/call.h"
@@ -513,14 +514,16 @@ static LoopState *loop_state(Elab *e, const StateUse *use, LoopScope *loop) {
 }
 
 const Value *params_state_value(Elab *e, const StateUse *use) {
+    e->entry->state_uses++;
     Node *node = e->loop ? loop_state(e, use, e->loop)->value : entry_state(e, use->slot)->value;
     return value_tensor(e->scratch, node, use->rank, use->dim);
 }
 
 void params_state_write(Elab *e, const StateUse *use, const Value *next) {
-    if (e->entry->evaluation || !train_writes_state(e, use->slot)) {
+    if (!train_writes_state(e, use->slot)) {
         return;
     }
+    e->entry->state_moves += e->entry->by_mode == 0;
     if (e->loop) {
         LoopState *s = loop_state(e, use, e->loop);
         s->value = next->node;

@@ -288,6 +288,15 @@ void stmt_poison(Elab *e, const Ast *ast) {
     }
 }
 
+/* Does the condition ask for `train` or `infer`? */
+static bool asks_mode(const Ast *ast) {
+    bool mode = ast->kind == AST_NAME && (str_eq(ast->name, "train") || str_eq(ast->name, "infer"));
+    for (int i = 0; !mode && i < ast->nkid; i++) {
+        mode = ast->kid[i] && asks_mode(ast->kid[i]);
+    }
+    return mode;
+}
+
 static void when_statement(Elab *e, const Ast *ast) {
     bool condition;
     if (!elab_condition(e, ast->kid[0], &condition)) {
@@ -302,10 +311,17 @@ static void when_statement(Elab *e, const Ast *ast) {
     if (!taken) {
         return;
     }
+    bool by_mode = e->entry && asks_mode(ast->kid[0]);
+    if (by_mode) {
+        e->entry->by_mode++;
+    }
     if (taken->kind == AST_WHEN) {
         when_statement(e, taken);
     } else {
         stmt_block(e, taken); /* its names stay visible after it */
+    }
+    if (by_mode) {
+        e->entry->by_mode--;
     }
 }
 

@@ -314,7 +314,7 @@ void train_clause(Elab *e, const Ast *clause) {
 
 /* --- which parameters ------------------------------------------------------------------------ */
 
-static bool read_of(Elab *e, Training *t, const Ast *of, const Ast *train) {
+bool train_read_of(Elab *e, Training *t, const Ast *of, const Ast *train) {
     if (!of) {
         elab_error(e, train->name_loc, 531, "train '%s' does not say what it updates", train->name);
         diag_hint(&e->c->diag, "train %s of MODEL ...", train->name);
@@ -378,11 +378,9 @@ bool train_owns_parameters(Item *item) {
 
 bool train_writes_state(Elab *e, const Slot *slot) {
     const Training *t = e->entry->training;
-    if (slot->role != STATE_LAYER && slot->role != STATE_COPY) {
+    if (!t || (slot->role != STATE_LAYER && slot->role != STATE_COPY) ||
+        under_any(&t->of, slot->name)) {
         return true;
-    }
-    if (!t || under_any(&t->of, slot->name)) {
-        return t != NULL;
     }
     /* Statistics of another model stay as they are; one that has nothing to train runs on. */
     const char *name = str_ndup(e->arena, slot->name, strcspn(slot->name, "."));
@@ -562,7 +560,7 @@ void train_gradcheck(Elab *e, const Ast *ast, Entry *train, const char *title, d
     scope->entry->loc = loc;
     train_counters(e, &t, train);
     scope->in_update = true;
-    bool ok = read_of(e, &t, of, ast) && entry_rebind(e, at) && (!on || entry_data(e, on)) &&
+    bool ok = train_read_of(e, &t, of, ast) && entry_rebind(e, at) && (!on || entry_data(e, on)) &&
               entry_inputs(e, params);
     if (ok) {
         stmt_block(e, ast->kid[4]);
@@ -588,7 +586,7 @@ void train_entry(Elab *e, const Ast *ast) {
     Entry *entry = scope->entry;
     train_counters(e, &t, entry);
     scope->in_update = true;
-    bool ok = read_of(e, &t, of, ast);
+    bool ok = train_read_of(e, &t, of, ast);
     ok = entry_rebind(e, at) && ok;
     ok = accumulate_open(e, &t, ast->kid[4]) && ok;
     ok = (!on || entry_data(e, on)) && ok;

@@ -60,6 +60,8 @@ struct Training {
     const Parameter *at;        /* whose `on` or update is being elaborated */
 };
 
+/* The paths behind `of`, which the train updates. */
+bool train_read_of(Elab *e, Training *t, const Ast *of, const Ast *train);
 /* The counters that `step` and `steps` read in the entry at hand. */
 void train_counters(Elab *e, Training *t, Entry *train);
 

@@ -4,8 +4,15 @@
 set -u
 . tests/lib.sh
 
-"$MDLC" --no-main tests/suites/entries.mdl -o "$scratch/entries.c" -H "$scratch/entries.h" ||
-    { fail entries "does not compile"; summary entries; exit 1; }
+for name in entries stream; do
+    "$MDLC" --no-main tests/suites/$name.mdl -o "$scratch/$name.c" -H "$scratch/$name.h" ||
+        { fail $name "does not compile"; summary entries; exit 1; }
+done
+if $CC -O1 -Wall -Wextra -Werror -I"$scratch" tests/suites/stream.c "$scratch/stream.c" -lm -o "$scratch/stream"; then
+    check stream "$scratch/stream"
+else
+    fail stream "does not build"
+fi
 for flags in "-O2 -Wall -Wextra -Werror" "-O0 -g -fsanitize=address,undefined -fno-sanitize-recover=all"; do
     # shellcheck disable=SC2086
     if ! $CC $flags -I. -I"$scratch" tests/suites/entries.c "$scratch/entries.c" -lm -o "$scratch/entries" 2>"$scratch/err"; then
