@@ -118,6 +118,11 @@ static bool place_frame(Elab *e, Item *item, const Ast *call, const Instance *in
     }
     frame->draw_owner = frame;
     frame->names = frame;
+    if (item->kind == AST_MODEL && !e->entry) {
+        elab_error(e, call->loc, 611, "model '%s' is not known at compile time", item->name);
+        diag_hint(&e->c->diag, "an op without parameters may be called here");
+        return false;
+    }
     if (item->kind == AST_MODEL) {
         frame->path = instance ? instance->path : item->name;
         frame->root = true;

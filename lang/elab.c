@@ -4,12 +4,12 @@
  */
 #include "lang/elab.h"
 
+#include "lang/constant.h"
 #include "lang/context.h"
 #include "lang/copies.h"
 #include "lang/data.h"
 #include "lang/entry.h"
 #include "lang/evaluation.h"
-#include "lang/expr.h"
 #include "lang/modules.h"
 #include "lang/naming.h"
 #include "lang/params.h"
@@ -72,10 +72,8 @@ static void overrides(Elab *e) {
 static void check_constants(Elab *e) {
     for (int i = 0; i < e->root->item.count; i++) {
         Item *item = e->root->item.at[i];
-        if ((item->kind == AST_DIMS || item->kind == AST_CONSTS) && !item->ast->kid[0]) {
-            e->scope = scope_new(e->scratch, NULL, e->root);
-            elab_constant(e, item, item->loc);
-            e->scope = NULL;
+        if (item->kind == AST_DIMS || item->kind == AST_CONSTS) {
+            constant_value(e, item, item->loc);
         }
     }
 }

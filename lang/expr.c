@@ -3,6 +3,7 @@
 
 #include "lang/arith.h"
 #include "lang/call.h"
+#include "lang/constant.h"
 #include "lang/copies.h"
 #include "lang/dims.h"
 #include "lang/normalise.h"
@@ -17,76 +18,6 @@
 enum { MAX_DEPTH = 2000 };
 
 /* --- names ----------------------------------------------------------------------------------- */
-
-static bool rebound(const Elab *e, const Item *item, Dim *dim) {
-    for (int i = 0; i < e->rebind.count; i++) {
-        if (e->rebind.at[i].item == item) {
-            *dim = e->rebind.at[i].dim;
-            return true;
-        }
-    }
-    return false;
-}
-
-/* A table `const t[s < S] = ...`: made again where it is used, since it is a tensor. */
-static const Value *table_item(Elab *e, Item *item) {
-    const Value *v = notation_statement(e, item->ast->kid[0], item->ast->kid[1], NULL);
-    if (elab_ok(v)) {
-        graph_name(v->node, item->name);
-    }
-    return v;
-}
-
-static const Value *item_value(Elab *e, Item *item, Loc loc) {
-    Scope *scope = e->scope;
-    Frame *frame = e->frame;
-    IndexNotation *index = notation_save(e);
-    e->scope = scope_new(e->scratch, NULL, item->file);
-    e->frame = NULL;
-    item->busy = true;
-    const Value *v = item->ast->kid[0] ? table_item(e, item) : elab_expr(e, item->ast->kid[1]);
-    item->busy = false;
-    e->scope = scope;
-    e->frame = frame;
-    notation_restore(e, index);
-    if (item->kind == AST_DIMS && elab_ok(v)) {
-        if (v->kind != V_INT || v->integer < 1) {
-            return elab_error(e, item->ast->kid[1]->loc, 201,
-                              "dim '%s' must be a positive compile-time integer, found %s",
-                              item->name, value_text(e->arena, v));
-        }
-        return value_dim(e->scratch, (Dim){.size = v->integer, .name = item});
-    }
-    if (elab_ok(v) && v->kind == V_TENSOR && !item->ast->kid[0]) {
-        elab_error(e, loc, 202, "const '%s' is known only at run time", item->name);
-        return &value_poison;
-    }
-    return v;
-}
-
-const Value *elab_constant(Elab *e, Item *item, Loc loc) {
-    bool before = item->loc.source == loc.source && loc.at < item->loc.at;
-    if (before && item->file->ast->loc.source == loc.source) {
-        elab_error(e, loc, 203, "'%s' is used before it is declared", item->name);
-        diag_note(&e->c->diag, item->loc, "it is declared here");
-        return &value_poison;
-    }
-    if (item->busy) {
-        return elab_error(e, item->loc, 204, "'%s' is declared in terms of itself", item->name);
-    }
-    Dim dim;
-    if (rebound(e, item, &dim)) {
-        return value_dim(e->scratch, dim);
-    }
-    if (item->ast->kid[0]) {
-        return item_value(e, item, loc);
-    }
-    if (!item->value || item->stamp != e->stamp) {
-        item->value = item_value(e, item, loc);
-        item->stamp = e->stamp;
-    }
-    return item->value;
-}
 
 const Value *elab_unknown_name(Elab *e, const char *name, Loc loc) {
     if (!elab_first_in_body(e, 205, name)) {
@@ -108,7 +39,7 @@ const Value *elab_unknown_name(Elab *e, const char *name, Loc loc) {
 static const Value *named_item(Elab *e, Item *item, Loc loc) {
     switch (item->kind) {
     case AST_DIMS:
-    case AST_CONSTS: return elab_constant(e, item, loc);
+    case AST_CONSTS: return constant_value(e, item, loc);
     case AST_STATE:
         if (!copies_is(e, item)) {
             const StateUse *use = params_top_state(e, item, loc);

@@ -5,8 +5,6 @@
 #include "lang/context.h"
 
 const Value *elab_expr(Elab *e, const Ast *ast);
-/* The compile-time value of a dim or const item under the rebinding in force. */
-const Value *elab_constant(Elab *e, Item *item, Loc loc);
 /* Compile-time integer, bool or number; false after an error. `what` names it in messages. */
 bool elab_int(Elab *e, const Ast *ast, const char *what, int64_t *out);
 /* v, or poison and an error if it is several results. `ast` is the expression that gave it. */

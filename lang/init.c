@@ -2,6 +2,7 @@
  * changes no other one. */
 #include "lang/init.h"
 
+#include "compiler/loop_builder.h"
 #include "lang/arith.h"
 #include "lang/expr.h"
 #include "lang/notation.h"
@@ -223,6 +224,11 @@ static Node *transplant(Elab *e, Node *node, bool slots, MovedList *moved) {
         if (moved->at[i].old == node) {
             return moved->at[i].made;
         }
+    }
+    LoopBuilder *loop = node->op == OP_BODY_PARAM ? node->region->loop : NULL;
+    Node *captured = loop ? loop_captured(loop, node) : NULL;
+    if (captured) { /* a constant that was made in front of the loop */
+        return transplant(e, captured, slots, moved);
     }
     if (node->op == OP_BODY_PARAM || node->op == OP_RANDOM || node->body ||
         (node->op == OP_SLOT && (!slots || node->attr->slot->kind == SLOT_INPUT))) {

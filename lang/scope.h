@@ -19,6 +19,7 @@ struct Item {
     int order; /* in its file */
     /* dims and constants: the value under the rebinding of the entry at hand */
     const Value *value;
+    Region *home; /* of its nodes: nothing else is in there, and they read nothing else */
     int stamp;
     bool busy;          /* it is being elaborated */
     bool in_adjoint;    /* its adjoint is: calls inside give the plain op */

@@ -210,11 +210,10 @@ void unused_check(Elab *e) {
     for (int i = 0; i < e->root->item.count; i++) {
         const Item *item = e->root->item.at[i];
         bool body = item->kind == AST_OP || item->kind == AST_LAYER || item->kind == AST_OPTIMIZER;
-        bool table = item->kind == AST_CONSTS && item->ast->kid[0];
         if (item->kind == AST_DATASET && !is_read(e, item) && e->errors == 0) {
             elab_warn(e, item->loc, 595, "data set '%s' is read by no train or entry", item->name);
         }
-        if ((body && !item->called) || table) {
+        if (body && !item->called) {
             check_names(e, item);
         }
     }
