@@ -9,7 +9,6 @@
 #include "compiler/base.h"
 #include "compiler/embed.h"
 
-#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,10 +71,6 @@ int explain_print(const char *code) {
         page_print(page);
     } else {
         list_print();
-    }
-    if (fflush(stdout) != 0 || ferror(stdout)) {
-        fprintf(stderr, "mdlc: cannot write standard output: %s\n", strerror(errno));
-        return EXIT_FILE;
     }
     return EXIT_OK;
 }

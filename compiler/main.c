@@ -4,6 +4,7 @@
 #include "compiler/version.h"
 
 #include <errno.h>
+#include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -416,6 +417,15 @@ static int parse_args(Compile *c, int argc, char **argv) {
     return EXIT_OK;
 }
 
+/* Has standard output taken all that was printed? */
+static int printed(int code) {
+    if ((fflush(stdout) != 0 || ferror(stdout)) && code == EXIT_OK) {
+        fprintf(stderr, "mdlc: cannot write standard output: %s\n", strerror(errno));
+        return EXIT_FILE;
+    }
+    return code;
+}
+
 int main(int argc, char **argv) {
     Compile c = {0};
     diag_open(&c.diag, &c.arena, stderr);
@@ -425,19 +435,21 @@ int main(int argc, char **argv) {
     c.opt.float_type = TY_F32;
     c.opt.budget = -1;
     c.opt.calls = 1;
+    signal(SIGXFSZ, SIG_IGN); /* a file that may not grow further is a message */
     for (int i = 1; i < argc; i++) {
         if (str_eq(argv[i], "--help")) {
             fputs(usage_text, stdout);
-            return EXIT_OK;
+            return printed(EXIT_OK);
         }
         if (str_eq(argv[i], "--version")) {
             puts("mdlc " MDLC_VERSION);
-            return EXIT_OK;
+            return printed(EXIT_OK);
         }
     }
     int code = parse_args(&c, argc, argv);
     if (code == EXIT_OK) {
         code = c.opt.command == COMMAND_EXPLAIN ? explain_print(c.opt.input) : pipeline_run(&c);
+        code = printed(code);
     }
     arena_free(&c.arena);
     return code;

@@ -2,6 +2,7 @@
 #include "compiler/pipeline.h"
 
 #include "compiler/graph.h"
+#include "compiler/output.h"
 #include "compiler/program.h"
 #include "compiler/run.h"
 #include "emit/module.h"
@@ -44,16 +45,6 @@ static int read_text(Compile *c, Text *text) {
     int code = bad ? file_error(c, "read", c->opt.input) : EXIT_OK;
     fclose(in);
     return code;
-}
-
-static int write_text(Compile *c, const char *path, const Text *text) {
-    FILE *file = str_eq(path, "-") ? NULL : fopen(path, "wb"), *out = file ? file : c->out;
-    if (!file && !str_eq(path, "-")) {
-        return file_error(c, "write", path);
-    }
-    bool bad = fwrite(text->at, 1, text->len, out) != text->len;
-    bad |= (file ? fclose(file) : fflush(out)) != 0;
-    return bad ? file_error(c, "write", path) : EXIT_OK;
 }
 
 static bool dump_wanted(const Compile *c, const char *stage) {
@@ -169,45 +160,77 @@ static Program *make_program(Compile *c, Module *module) {
     return p;
 }
 
+enum { OUTPUTS = 3 };
+
+/* The files that a compile writes; gives how many. */
+static int compile_outputs(Compile *c, Output *output) {
+    int n = 0;
+    if (c->opt.output) {
+        output[n++] = (Output){"-o", c->opt.output};
+    }
+    if (c->opt.header) {
+        output[n++] = (Output){"-H", c->opt.header};
+    }
+    if (c->opt.depfile) {
+        output[n++] = (Output){"-MF", c->opt.depfile};
+    } else if (c->opt.depend) {
+        output[n++] =
+            (Output){"-MD", c->opt.output ? str_printf(&c->arena, "%s.d", c->opt.output) : "-"};
+    }
+    return n;
+}
+
+/* May they be written? Data files are looked for beside the program too, and so beside its text. */
+static bool outputs_apart(Compile *c, const Program *p, const Output *output, int count) {
+    Paths inputs = emit_inputs(c, p->module), all = {NULL, 0, 0};
+    const char *slash = c->opt.output ? strrchr(c->opt.output, '/') : NULL;
+    for (int i = 0; i < inputs.count; i++) {
+        VEC_PUSH(&c->arena, &all, inputs.at[i]);
+        if (slash && inputs.at[i][0] != '/') {
+            const char *beside = str_printf(&c->arena, "%.*s%s", (int)(slash - c->opt.output + 1),
+                                            c->opt.output, inputs.at[i]);
+            VEC_PUSH(&c->arena, &all, beside);
+        }
+    }
+    return output_apart(c, output, count, &all);
+}
+
 /* Program -> text. */
 static int emit(Compile *c, const Program *p, uint32_t source) {
     const Source *text = &c->diag.sources.at[source];
+    bool report_alone = c->opt.command == COMMAND_REPORT;
+    Output output[OUTPUTS];
+    int count = report_alone ? 0 : compile_outputs(c, output);
+    if (!outputs_apart(c, p, output, count)) {
+        return EXIT_USAGE;
+    }
+    Outputs files = {.c = c};
     if (c->opt.stats) {
         emit_stats(c->out, p);
     }
-    if (c->opt.report != REPORT_NONE || c->opt.command == COMMAND_REPORT) {
+    if (c->opt.report != REPORT_NONE || report_alone) {
         Text report = {.arena = &c->arena};
         emit_report(&report, c, p, text, c->opt.report == REPORT_JSON);
-        int code = write_text(c, "-", &report);
+        int code = outputs_add(&files, "-", &report);
         if (code != EXIT_OK) {
             return code;
         }
     }
     int code = budget_check(c, p);
-    if (code != EXIT_OK || c->opt.command == COMMAND_REPORT) {
-        return code;
-    }
-    if (c->opt.output) {
+    for (int i = 0; i < count && code == EXIT_OK; i++) {
         Arena arena = {0};
         Text out = {.arena = &arena};
-        emit_module(&out, c, p, text);
-        code = write_text(c, c->opt.output, &out);
+        if (str_eq(output[i].option, "-o")) {
+            emit_module(&out, c, p, text);
+        } else if (str_eq(output[i].option, "-H")) {
+            emit_header(&out, c, p, text);
+        } else {
+            emit_depend(&out, c, p);
+        }
+        code = outputs_add(&files, output[i].path, &out);
         arena_free(&arena);
     }
-    if (code == EXIT_OK && c->opt.header) {
-        Text out = {.arena = &c->arena};
-        emit_header(&out, c, p, text);
-        code = write_text(c, c->opt.header, &out);
-    }
-    if (code == EXIT_OK && c->opt.depend) {
-        Text out = {.arena = &c->arena};
-        emit_depend(&out, c, p);
-        const char *path = c->opt.depfile  ? c->opt.depfile
-                           : c->opt.output ? str_printf(&c->arena, "%s.d", c->opt.output)
-                                           : "-";
-        code = write_text(c, path, &out);
-    }
-    return code;
+    return code == EXIT_OK ? outputs_place(&files) : code;
 }
 
 static void module_close(Module *module) {
@@ -240,16 +263,28 @@ static int module_stages(Compile *c, Module *module, Arena *built, uint32_t sour
     return p ? emit(c, p, source) : c->diag.errors ? EXIT_SOURCE : EXIT_OK;
 }
 
+/* Source text -> the same in canonical layout, also in place: what is written is complete. */
+static int format(Compile *c, uint32_t source) {
+    const Paths inputs = {NULL, 0, 0};
+    const Output output = {"-o", c->opt.output ? c->opt.output : "-"};
+    Outputs files = {.c = c};
+    Text out = {.arena = &c->arena};
+    const char *text = fmt_source(c, &c->arena, source);
+    text_add(&out, text ? text : "");
+    if (c->diag.errors) {
+        return EXIT_SOURCE;
+    }
+    if (!output_apart(c, &output, 1, &inputs)) {
+        return EXIT_USAGE;
+    }
+    int code = outputs_add(&files, output.path, &out);
+    return code == EXIT_OK ? outputs_place(&files) : code;
+}
+
 /* Source text -> what the command asks for. */
 static int stages(Compile *c, uint32_t source) {
     if (c->opt.command == COMMAND_FMT) {
-        Text out = {.arena = &c->arena};
-        const char *text = fmt_source(c, &c->arena, source);
-        if (text) {
-            text_add(&out, text);
-        }
-        return c->diag.errors ? EXIT_SOURCE
-                              : write_text(c, c->opt.output ? c->opt.output : "-", &out);
+        return format(c, source);
     }
     Ast *ast = parse_file(c, &c->arena, source);
     if (dump_wanted(c, "ast")) {

@@ -491,29 +491,37 @@ static void print_path(Text *out, const char *path) {
     }
 }
 
-void emit_depend(Text *out, Compile *c, const Program *p) {
-    Text list = {.arena = p->arena};
+Paths emit_inputs(Compile *c, const Module *module) {
+    Paths paths = {NULL, 0, 0};
     for (int i = 0; i < c->diag.sources.count; i++) {
         const char *name = c->diag.sources.at[i].name;
         if (name[0] != '<') { /* a module of the library is part of the compiler */
-            text_add(&list, " \\\n  ");
-            print_path(&list, name);
+            VEC_PUSH(&c->arena, &paths, name);
         }
     }
-    for (int i = 0; i < p->module->dataset.count; i++) {
-        const DataSet *set = &p->module->dataset.at[i];
+    for (int i = 0; module != NULL && i < module->dataset.count; i++) {
+        const DataSet *set = &module->dataset.at[i];
         for (int k = 0; k < set->file.count; k++) {
             for (int part = 0; part < PARTS; part++) {
                 if (set->file.at[k].path[part] != NULL) {
-                    text_add(&list, " \\\n  ");
-                    print_path(&list, set->file.at[k].path[part]);
+                    VEC_PUSH(&c->arena, &paths, set->file.at[k].path[part]);
                 }
             }
         }
     }
+    return paths;
+}
+
+void emit_depend(Text *out, Compile *c, const Program *p) {
+    Paths inputs = emit_inputs(c, p->module);
     print_path(out,
                c->opt.output != NULL ? c->opt.output : str_printf(p->arena, "%s.c", p->prefix));
-    text_printf(out, ":%s\n", list.at != NULL ? list.at : "");
+    text_add(out, ":");
+    for (int i = 0; i < inputs.count; i++) {
+        text_add(out, " \\\n  ");
+        print_path(out, inputs.at[i]);
+    }
+    text_add(out, "\n");
 }
 
 /* ---- prefix --------------------------------------------------------------------------------- */

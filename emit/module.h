@@ -2,6 +2,7 @@
 #ifndef MDLC_EMIT_MODULE_H
 #define MDLC_EMIT_MODULE_H
 
+#include "compiler/output.h"
 #include "emit/printer.h"
 #include "emit/write.h"
 
@@ -10,6 +11,8 @@ void emit_module(Text *out, Compile *c, const Program *p, const Source *source);
 void emit_module_with(Text *out, Compile *c, const Program *p, const Source *source,
                       const Printer *printer);
 void emit_header(Text *out, Compile *c, const Program *p, const Source *source);
+/* The files that a model is made of: its own, those of its modules, those of its data. */
+Paths emit_inputs(Compile *c, const Module *module);
 /* make rules: the output depends on the model's texts and its data files. */
 void emit_depend(Text *out, Compile *c, const Program *p);
 /* The prefix of emitted names from --prefix or the file stem. A stem that is no C identifier or

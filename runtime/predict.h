@@ -155,7 +155,8 @@ MD_FN int md_predict_open(md_run *r, md_out *outs, int *files) {
             continue;
         }
         rc = md_out_open(&outs[i], path, &r->message);
-        int shared = r->options.save != NULL && md_out_resolve(&r->out, r->options.save) == 0 &&
+        int shared = r->options.save != NULL &&
+                     md_out_resolve(r->out.target, r->out.temp, r->options.save) == 0 &&
                      strcmp(r->out.target, outs[i].target) == 0;
         for (int k = 0; k < i; k++) {
             shared |= outs[k].fd >= 0 && strcmp(outs[k].target, outs[i].target) == 0;

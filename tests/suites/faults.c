@@ -3,6 +3,8 @@
  *
  *   FAULT="NAME N ERRNO"   the N-th call of NAME fails with ERRNO; ERRNO 0: it does half its work
  *   FAULT_HIT=PATH         a file that is made when this happens
+ *   FAULT_NAMED=1          the system has no files without a name
+ *   FAULT_LOG=PATH         what is done to files, a line each (order.awk reads it)
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -48,21 +50,56 @@ static int due(const char *name) {
     return error != 0 ? 1 : 2;
 }
 
+/* A line of the log, by system calls alone; errno stays. */
+static void note(const char *format, ...) {
+    static int log = -2;
+    int error = errno;
+    if (log == -2) {
+        const char *path = getenv("FAULT_LOG");
+        log = path == NULL ? -1
+                           : (int)syscall(SYS_openat, AT_FDCWD, path,
+                                          O_CREAT | O_WRONLY | O_APPEND | O_CLOEXEC, 0666);
+    }
+    if (log >= 0) {
+        char line[8192];
+        va_list list;
+        va_start(list, format);
+        int n = vsnprintf(line, sizeof line, format, list);
+        va_end(list);
+        syscall(SYS_write, log, line, n < (int)sizeof line ? (size_t)n : sizeof line - 1);
+    }
+    errno = error;
+}
+
 int fault_open(const char *path, int flags, ...) {
     va_list list;
     va_start(list, flags);
     mode_t mode = (mode_t)va_arg(list, unsigned);
     va_end(list);
-    return due("open") == 1 ? -1 : open(path, flags, mode);
+    if (due("open") == 1) {
+        return -1;
+    }
+#ifdef O_TMPFILE
+    if ((flags & O_TMPFILE) == O_TMPFILE && getenv("FAULT_NAMED") != NULL) {
+        errno = EOPNOTSUPP;
+        return -1;
+    }
+#endif
+    int fd = open(path, flags, mode);
+    note("open %d %s\n", fd, path);
+    return fd;
 }
 int fault_close(int fd) {
     int fails = due("close") == 1;
+    note("close %d\n", fd);
     int error = errno, rc = close(fd);
     errno = fails ? error : errno;
     return fails ? -1 : rc;
 }
 int fault_fsync(int fd) {
-    return due("fsync") == 1 ? -1 : fsync(fd);
+    int rc = due("fsync") == 1 ? -1 : fsync(fd);
+    note("%s %d\n", rc == 0 ? "fsync" : "failed", fd);
+    return rc;
 }
 int fault_fchmod(int fd, mode_t mode) {
     return due("fchmod") == 1 ? -1 : fchmod(fd, mode);
@@ -71,13 +108,18 @@ int fault_fstat(int fd, struct stat *info) {
     return due("fstat") == 1 ? -1 : fstat(fd, info);
 }
 int fault_rename(const char *from, const char *to) {
-    return due("rename") == 1 ? -1 : rename(from, to);
+    int rc = due("rename") == 1 ? -1 : rename(from, to);
+    note("%s %s %s\n", rc == 0 ? "rename" : "failed", from, to);
+    return rc;
 }
 int fault_linkat(int from, const char *path, int to, const char *name, int flags) {
-    return due("linkat") == 1 ? -1 : linkat(from, path, to, name, flags);
+    int rc = due("linkat") == 1 ? -1 : linkat(from, path, to, name, flags);
+    note("%s %s %s\n", rc == 0 ? "link" : "failed", path, name);
+    return rc;
 }
 ssize_t fault_write(int fd, const void *data, size_t bytes) {
     int fault = due("write");
+    note("write %d\n", fd);
     return fault == 1 ? -1 : write(fd, data, fault == 2 && bytes > 1 ? bytes / 2 : bytes);
 }
 ssize_t fault_read(int fd, void *data, size_t bytes) {
