@@ -22,9 +22,11 @@ import os
 import re
 import struct
 import sys
+from collections import OrderedDict
 
 import numpy as np
 import torch
+from torch import nn
 
 FOLDER = "tests/programs/"
 STEPS = 5
@@ -69,6 +71,17 @@ class Twin:
         for name, parts in squares.items():
             self.add(f"{train}.{name}", sum(parts).sqrt())
 
+    def update(self, train, loss, *optimizers, clip=None, **metrics):
+        """The usual step: gradients, report, clip, move."""
+        for optimizer in optimizers:
+            optimizer.zero_grad()
+        loss.backward()
+        self.report(train, loss, *optimizers, **metrics)
+        if clip:
+            clip([p for o in optimizers for g in o.param_groups for p in g["params"]])
+        for optimizer in optimizers:
+            optimizer.step()
+
     def probe(self, **results):
         for name, value in results.items():
             self.rows["probe." + name] = [float(v) for v in value.detach().flatten()]
@@ -106,6 +119,24 @@ class Twin:
         here = text[:-1].reshape(-1, length)
         following = text[1:].reshape(-1, length)
         return list(zip(self.batches(here, size), self.batches(following, size)))
+
+
+def chain(**parts):
+    """A Sequential with names."""
+    return nn.Sequential(OrderedDict(parts))
+
+
+class Pack(nn.Module):
+    """Modules and parameters under names, for twins that write out what they compute."""
+
+    def __init__(self, **parts):
+        super().__init__()
+        for name, part in parts.items():
+            setattr(self, name, nn.Parameter(part) if isinstance(part, torch.Tensor) else part)
+
+
+def right(logits, y):
+    return (logits.argmax(-1) == y).double().mean()
 
 
 def write_safetensors(path, tensors):
@@ -175,4 +206,5 @@ def main(names):
 
 
 if __name__ == "__main__":
+    sys.modules["make_programs"] = sys.modules["__main__"]  # what twins import from here
     main(sys.argv[1:])
