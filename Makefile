@@ -163,7 +163,7 @@ $(TOOLS): $(BUILD)/tests/tools/%: tests/tools/%.c
 # (our driver) or a flag (libFuzzer of clang). The rest of tests/fuzz is linked where it is used.
 FUZZ := $(patsubst tests/fuzz/%.c,$(BUILD)/tests/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c) \
         tests/fuzz/planted.c)
-FUZZ_SHARED := $(patsubst %.c,$(BUILD)/obj/%.o,$(addprefix tests/fuzz/,fuzz.c mutate.c dictionary.c) \
+FUZZ_SHARED := $(patsubst %.c,$(BUILD)/obj/%.o,$(addprefix tests/fuzz/,fuzz.c whole.c mutate.c dictionary.c) \
         tests/unit/dumped.c)
 ENGINE ?= $(BUILD)/obj/tests/fuzz/driver.o
 ENGINE_FLAGS ?=

@@ -1,4 +1,5 @@
-/* fuzz: see the header. Also the mutators that libFuzzer and driver.c take instead of their own. */
+/* fuzz: see the header. Also the mutators that libFuzzer and driver.c take instead of their own: of
+ * tokens, unless the target brings others. */
 #include "fuzz.h"
 
 #include "dictionary.h"
@@ -60,6 +61,8 @@ void fuzz_close(Fuzz *f) {
 
 /* ---- mutators ---- */
 
+#pragma weak LLVMFuzzerCustomMutator
+#pragma weak LLVMFuzzerCustomCrossOver
 size_t LLVMFuzzerMutate(uint8_t *data, size_t size, size_t most);
 size_t LLVMFuzzerCustomMutator(uint8_t *data, size_t size, size_t most, unsigned seed);
 size_t LLVMFuzzerCustomCrossOver(const uint8_t *data, size_t size, const uint8_t *other,

@@ -25,6 +25,10 @@ void fuzz_ended(Fuzz *f);
 /* Checks that messages and their count agree, gives all memory back and checks that no file stays
  * open. */
 void fuzz_close(Fuzz *f);
+/* The whole compiler: all passes, plan, check, emitted text. Of the good programs a quarter must
+ * give the same text twice, and another quarter goes through with other options; which ones follows
+ * from the bytes of the input. */
+void fuzz_whole(const uint8_t *data, size_t size);
 /* The input shows a fault: prints the text and aborts. */
 void fuzz_finding(const char *fmt, ...) MDLC_PRINTF(1, 2) MDLC_NORETURN;
 

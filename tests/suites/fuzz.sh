@@ -20,6 +20,7 @@ runs() {
 runs parse 1000 "$scratch/mdl"
 runs elab 300 "$scratch/mdl"
 runs compile 250 "$scratch/mdl"
+runs bytes 250 "$scratch/mdl"
 runs dump 200 "$scratch/mdl"
 # The readers of files in emitted programs, from the files of tests/tools/hostile.c.
 for name in csv npy idx gzip safetensors json text options; do
