@@ -1,49 +1,62 @@
 #!/bin/sh
-# Slices and indices of values in loops, by loop indices, constants and data, forward and derivative:
-# the reference evaluator and an emitted program beside plain arrays (tests/tools/slices.c).
+# Slices, indices and index notation beside plain arrays and loops: the reference evaluator and
+# emitted programs, values and derivatives.
+#
+#   slices    every way to pick from a value in a loop (tests/tools/slices.c)
+#   notation  random statements from SEED on (tests/tools/notation.c): 40 models, 500 with LONG=1
 set -u
 . tests/lib.sh
+: "${SEED:=1}" "${LONG:=}"
 
-# beside NAME FILE: the values of FILE are those of the arrays, all of them.
+# beside NAME PRINTED [OPTION...]: all values of $scratch/values are there, and right.
 beside() {
-    awk '
-        { sub(/f32 ?/, ""); sub(/\[[^]]*\] /, ""); sub(/= /, "") }
-        NF == 1 { entry = $1; next }
-        FNR == NR { want[entry " " $1] = $0; n++; next }
-        !(entry " " $1 in want) { print entry ": " $0; bad++; next }
-        {
-            k = split(want[entry " " $1], w, " ")
-            off = k != NF
-            for (i = 2; i <= k && !off; i++) {
-                d = w[i] - $i; m = w[i] < 0 ? -w[i] : w[i]
-                off = (d < 0 ? -d : d) > 1e-5 * (1 + m)
-            }
-            if (off) { print entry ": " $0 ", not " want[entry " " $1]; bad++ }
-            seen++
-        }
-        END { if (seen != n) print seen + 0 " values of " n; exit bad > 0 || seen != n || n < 1000 }
-    ' "$scratch/values" "$2" >"$scratch/found" && pass || fail "$1" "$(head -n 5 "$scratch/found")"
+    beside_name=$1 beside_file=$2
+    shift 2
+    awk "$@" -f tests/suites/beside.awk "$scratch/values" "$beside_file" >"$scratch/found" && pass ||
+        fail "$beside_name" "$(head -n 3 "$scratch/found")"
+}
+program() { # MODEL [FLAG...]: $scratch/program
+    model=$1
+    shift
+    "$MDLC" "$@" "$model" -o "$scratch/program.c" &&
+        $CC -O1 -march=native -fopenmp "$scratch/program.c" -lm -o "$scratch/program"
 }
 
+# --- slices ------------------------------------------------------------------------------------
 "$BUILD/tests/tools/slices" model >"$scratch/slices.mdl"
 "$BUILD/tests/tools/slices" values >"$scratch/values"
 entries=$(sed -n 's/^entry \([a-z_]*\)().*/\1/p' "$scratch/slices.mdl")
 for precision in f32 f64; do
     for entry in $entries; do
         echo "$entry"
-        "$MDLC" run --precision=$precision --entry "$entry" "$scratch/slices.mdl" 2>&1 | sed 's/f64/f32/'
+        "$MDLC" run --precision=$precision --entry "$entry" "$scratch/slices.mdl" 2>&1
     done >"$scratch/run"
-    beside "mdlc run $precision" "$scratch/run"
+    beside "slices: mdlc run $precision" "$scratch/run" -v tolerance=1e-5 -v derived=1e-5 -v least=1000
 done
-if "$MDLC" "$scratch/slices.mdl" -o "$scratch/slices.c" &&
-    $CC -O1 -march=native -fopenmp "$scratch/slices.c" -lm -o "$scratch/slices" &&
-    "$scratch/slices" keep --log none --save "$scratch/w" 2>"$scratch/err"; then
+if program "$scratch/slices.mdl" && "$scratch/program" keep --log none --save "$scratch/w" 2>"$scratch/err"; then
     for entry in $entries; do
         echo "$entry"
-        "$scratch/slices" "$entry" --load "$scratch/w" 2>&1
+        "$scratch/program" "$entry" --load "$scratch/w" 2>&1
     done >"$scratch/run"
-    beside program "$scratch/run"
+    beside "slices: program" "$scratch/run" -v tolerance=1e-5 -v derived=1e-5 -v least=1000
 else
-    fail program "does not build or train: $(cat "$scratch/err")"
+    fail "slices: program" "does not build or train: $(cat "$scratch/err")"
 fi
+
+# --- notation ----------------------------------------------------------------------------------
+echo "slices: SEED=$SEED"
+count=${LONG:+500} seed=$SEED
+last=$((SEED + ${count:-40}))
+while [ $seed -lt $last ]; do
+    "$BUILD/tests/tools/notation" model $seed >"$scratch/notation.mdl"
+    "$BUILD/tests/tools/notation" values $seed >"$scratch/values"
+    "$MDLC" run --precision=f64 "$scratch/notation.mdl" >"$scratch/run" 2>&1
+    beside "notation $seed" "$scratch/run" -v tolerance=2e-8 -v derived=1e-6 -v least=20 -v more=yes
+    if [ $((seed - SEED)) -lt 2 ] || { [ -n "$LONG" ] && [ $((seed % 25)) -eq 0 ]; }; then
+        program "$scratch/notation.mdl" --precision=f64 && "$scratch/program" go >"$scratch/run" 2>&1
+        beside "notation $seed: program" "$scratch/run" -v tolerance=2e-8 -v derived=1e-6 -v least=20 -v more=yes
+    fi
+    seed=$((seed + 1))
+done
+[ -n "$LONG" ] || echo "left to LONG=1: 460 models of random index notation"
 summary slices
