@@ -7,6 +7,7 @@ and NumPy installed:
     python3 tests/programs/make_programs.py [NAME...]
 
 NAME.mdl           a program as somebody writes it who comes from PyTorch
+NAME.csv           its rows, where it does not read those of samples/data or text.txt; made up by TABLES
 NAME.safetensors   the weights both begin with, drawn by PyTorch in single precision
 NAME.txt           a line for each number that a step reports (loss, metrics, the norm of each gradient):
                    TRAIN.NAME, then its value in each step; for the results of the entry `probe`, which
@@ -31,6 +32,15 @@ from torch import nn
 FOLDER = "tests/programs/"
 STEPS = 5
 FIRST, LATER = 1e-5, 1e-4  # tolerances of the suite
+
+# Rows and columns of the tables: a number n is a column of 0..n-1, f one of numbers in -1..1.
+TABLES = {
+    "ppo": (40, ["f"] * 4 + [3, "f", "f", "f"]),
+    "dqn": (40, ["f"] * 4 + [2, "f"] + ["f"] * 4 + [2]),
+    "a2c": (15, ["f"] * 21 + [3] * 6 + ["f"] * 6),
+    "factor": (60, [7, 6, "f", 2]),
+    "sets": (40, ["f"] * 15 + [6, "f"]),
+}
 
 
 class Twin:
@@ -114,7 +124,7 @@ class Twin:
 
     def chars(self, size, length):
         """Batches of windows of a text (characters, the next characters)."""
-        with open("samples/data/chars.txt", "rb") as file:
+        with open(FOLDER + "text.txt", "rb") as file:
             text = torch.tensor(list(file.read(STEPS * size * length + 1)))
         here = text[:-1].reshape(-1, length)
         following = text[1:].reshape(-1, length)
@@ -152,6 +162,16 @@ def write_safetensors(path, tensors):
         out.write(struct.pack("<Q", len(text)) + text + data)
 
 
+def write_table(name, rows, columns):
+    with open(FOLDER + name + ".csv", "w", newline="\n") as out:
+        for i in range(rows):
+            cells = []
+            for j, kind in enumerate(columns):
+                u = (np.sin(12.9898 * (i + 1) + 78.233 * (j + 1)) * 43758.5453) % 1
+                cells.append(f"{2 * u - 1:.3f}" if kind == "f" else str(int(u * kind)))
+            out.write(",".join(cells) + "\n")
+
+
 def off(got, want):
     """The relative errors of a row: in the first step, and the largest of the later ones. Of the
     results of `probe`, the Euclidean norm of the difference counts, as later."""
@@ -161,6 +181,8 @@ def off(got, want):
 
 
 def make(name, twin):
+    if name in TABLES:
+        write_table(name, *TABLES[name])
     exact, single = Twin(name, torch.float64), Twin(name, torch.float32)
     for t in exact, single:
         torch.manual_seed(sum(map(ord, name)))
