@@ -6,6 +6,7 @@
 #   make cover      lines that no test runs             make golden    rewrite expected outputs
 #   make analyze    gcc -fanalyzer and clang-tidy
 #   make accept     the long runs                       make bench     beside PyTorch
+#   make busy       threads beside a busy process
 #   make mutants    wrong changes noticed               make replay    what a change does to emitted C
 #   make soak       MINUTES=n of fuzzing, JOBS=2        make fuzzers   the targets, sanitized
 #   make odd        tests with small odd block sizes
@@ -283,6 +284,9 @@ mutants: $(BUILD)/tests/tools/mutate
 bench: $(BUILD)/mdlc
 	@$(TEST_ENV) sh tests/bench/bench.sh
 
+busy: $(BUILD)/mdlc
+	@$(TEST_ENV) sh tests/bench/busy.sh
+
 install: $(BUILD)/mdlc
 	mkdir -p "$(DESTDIR)$(PREFIX)/bin"
 	install -m 755 $(BUILD)/mdlc "$(DESTDIR)$(PREFIX)/bin/mdlc"
@@ -291,7 +295,7 @@ clean:
 	rm -rf build
 
 FORCE:
-.PHONY: all deps demo test lint analyze asan cover golden mutants replay bench accept dqn install clean FORCE \
+.PHONY: all deps demo test lint analyze asan cover golden mutants replay bench busy accept dqn install clean FORCE \
         fuzz-binaries fuzzers libfuzzers soak odd odd-binaries odd-few odd-tests
 .SECONDARY:
 

@@ -457,6 +457,25 @@ const Tile *kernel_tile(const Kernel *k) {
     return list_tile(&k->body);
 }
 
+static int parallel_loops(const StmtList *list) {
+    int n = 0;
+    for (int i = 0; i < list->count; i++) {
+        const Stmt *s = list->at[i];
+        n += (s->kind == STMT_FOR && s->parallel > 0) + parallel_loops(&s->body);
+        n += s->tile != NULL ? parallel_loops(&s->tile->body) : 0;
+    }
+    return n;
+}
+
+int kernel_parallel_loops(const Kernel *k) {
+    return parallel_loops(&k->body);
+}
+
+bool kernel_has_team(const Kernel *k) {
+    const Tile *tile = kernel_tile(k);
+    return parallel_loops(&k->body) > 0 || (tile != NULL && tile->team);
+}
+
 const TileMachine tile_machine[TILE_MACHINES] = {
     {64, true, "MD_VBYTES == 64"},
     {32, false, "MD_VBYTES == 32 && !MD_TILE_MANY"},

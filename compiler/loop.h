@@ -94,6 +94,7 @@ struct Tile {
     int nplan;
     uint64_t bodies[TILE_MACHINES];      /* register tiles: bit 4 * (rows - 1) + vectors - 1 */
     bool blas;                           /* by the library of --blas */
+    bool team;                           /* large enough for several threads */
     const Arg *a, *b, *c, *work, *strip; /* c, work: NULL where there is none */
     const Arg *add;                      /* C begins as this, from at_c on; NULL: as nothing */
     int64_t count;                       /* elements of C */
@@ -180,6 +181,10 @@ Stmt *stmt_let(Kernel *k, StmtList *list, const Expr *e, const Expr *as);
 Stmt *stmt_store(Kernel *k, StmtList *list, const Arg *arg, const Index *index, const Expr *e);
 Stmt *stmt_fold(Kernel *k, StmtList *list, int axis);
 Stmt *stmt_tile(Kernel *k, StmtList *list);
+/* How many of its loops run on several threads; each becomes a function. */
+int kernel_parallel_loops(const Kernel *k);
+/* It has such a loop, or a product for several threads. */
+bool kernel_has_team(const Kernel *k);
 const Tile *kernel_tile(const Kernel *k); /* a kernel has one at most; NULL: none */
 
 int elem_cost(OpCode op);

@@ -155,17 +155,6 @@ static bool entry_name_taken(const Program *p, const void *scope, const char *na
     return any_taken(p, name, entry_names);
 }
 
-/* How many loops of the statements run on several threads; each becomes a function. */
-static int parallel_loops(const StmtList *list) {
-    int n = 0;
-    for (int i = 0; i < list->count; i++) {
-        const Stmt *s = list->at[i];
-        n += (s->kind == STMT_FOR && s->parallel > 0) + parallel_loops(&s->body);
-        n += s->tile != NULL ? parallel_loops(&s->tile->body) : 0;
-    }
-    return n;
-}
-
 const char *kernel_loop_name(Arena *arena, const char *kernel, int k) {
     return k == 0 ? str_printf(arena, "%s_loop", kernel)
                   : str_printf(arena, "%s_loop_%d", kernel, k + 1);
@@ -196,7 +185,7 @@ static void name_kernel(void *ctx, Step *step, int depth) {
         bool prefixed = strncmp(base, p->prefix, length) == 0 && base[length] == '_';
         base = prefixed ? name_identifier(p->arena, base)
                         : str_printf(p->arena, "%s_%s", p->prefix, name_identifier(p->arena, base));
-        int loops = parallel_loops(&step->kernel->body);
+        int loops = kernel_parallel_loops(step->kernel);
         step->name = name_unique(p, &loops, &scope_function, base, kernel_name_taken);
         for (int i = 0; kernel_names[i] != NULL; i++) {
             names_add(p->arena, p->names, &scope_function,

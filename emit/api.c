@@ -1,6 +1,7 @@
 /* api: see the header. The names and meanings are a contract with programs that embed a model. */
 #include "emit/api.h"
 
+#include "compiler/loop.h"
 #include "emit/trace.h"
 
 #include <string.h>
@@ -41,6 +42,20 @@ bool api_has_results(const ProgramEntry *entry) {
         }
     }
     return false;
+}
+
+static void find_team(void *ctx, Step *step, int depth) {
+    bool *found = ctx;
+    (void)depth;
+    *found = *found || (step->kind == STEP_KERNEL && kernel_has_team(step->kernel));
+}
+
+bool api_has_team(const Program *p) {
+    bool found = false;
+    for (int i = 0; i < p->entry.count; i++) {
+        steps_visit(&p->entry.at[i]->step, find_team, &found);
+    }
+    return found;
 }
 
 const char *api_in_type(const Emit *e, const ProgramEntry *entry) {
@@ -241,6 +256,7 @@ void api_print(const Emit *e, Text *out) {
                 "    unsigned char *params, *state, *io, *arena;\n"
                 "    int bound;\n%s",
                 e->prefix, e->c->opt.canary ? "    md_damage damage;\n" : "");
+    text_add(out, api_has_team(e->p) ? "    md_pace pace;\n" : "");
     trace_member(e, out);
     text_printf(out, "} %s;\n\n", e->prefix);
     for (int i = 0; i < e->p->entry.count; i++) {

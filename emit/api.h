@@ -13,6 +13,8 @@ void api_eval_add(const Emit *e, const ProgramEntry *eval, Text *out);
 void api_eval_end(const Emit *e, const ProgramEntry *end, Text *out);
 bool api_has_inputs(const ProgramEntry *entry);
 bool api_has_results(const ProgramEntry *entry);
+/* Some kernel runs on several threads; the instance has what they saw of it, `pace`. */
+bool api_has_team(const Program *p);
 /* The type that *_out of an entry has; of an evaluation that of its sums. */
 const char *api_in_type(const Emit *e, const ProgramEntry *entry);
 const char *api_out_type(const Emit *e, const ProgramEntry *entry);

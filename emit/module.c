@@ -143,6 +143,9 @@ static void print_bind(const Emit *e, Text *out) {
     if (e->c->opt.canary) {
         text_add(out, "    memset(&m->damage, 0, sizeof m->damage);\n");
     }
+    if (api_has_team(e->p)) {
+        text_add(out, "    memset(&m->pace, 0, sizeof m->pace);\n");
+    }
     if (trace_notes(e) > 0) {
         text_add(out, e->c->opt.nan ? "    m->traced = NULL;\n" : "    m->trace = NULL;\n");
     }

@@ -8,6 +8,7 @@
 #include "emit/draws.h"
 #include "emit/needs.h"
 #include "emit/printer.h"
+#include "emit/write.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -215,11 +216,11 @@ static void print_loop_part(Style *s, const Stmt *st, const char *name, const Wo
 static const char *print_team(Style *s, const Stmt *st) {
     int most = stmt_team(s->k, st);
     if (most == s->k->threads) {
-        line(s, "const int %s = md_threads(%d);", s->parts, most);
+        line(s, "const int %s = md_team(%s, %d);", s->parts, s->pace, most);
         return s->parts;
     }
     const char *team = style_name(s, "team");
-    line(s, "const int %s = md_threads(%d);", team, s->k->threads);
+    line(s, "const int %s = md_team(%s, %d);", team, s->pace, s->k->threads);
     line(s, "const int %s = %s < %d ? %s : %d;", s->parts, team, most, team, most);
     return team;
 }
@@ -266,7 +267,7 @@ static void print_parallel(Style *s, const Stmt *st) {
 
     VEC_PUSH(arena, &words, "0");
     VEC_PUSH(arena, &words, "1");
-    const char *team = print_team(s, st);
+    const char *team = print_team(s, st), *begun = style_name(s, "begun");
     line(s, "if (%s == 1) {", s->parts);
     for (int i = 0; i < 2; i++) {
         int indent = 4 * (depth + 1 + i);
@@ -278,9 +279,12 @@ static void print_parallel(Style *s, const Stmt *st) {
             line(s, "} else {");
             line(s, "    MD_OMP(parallel for schedule(static, 1) num_threads(%s))", team);
             line(s, "    for (int %s = 0; %s < %s; %s++) {", s->part, s->part, s->parts, s->part);
+            line(s, "        const double %s = md_part_begin(%s, %s);", begun, s->pace, s->part);
         }
     }
+    line(s, "        md_part_end(%s, %s, %s, %s);", s->pace, s->part, s->parts, begun);
     line(s, "    }");
+    line(s, "    md_team_join(%s, %s);", s->pace, s->parts);
     line(s, "}");
 }
 
@@ -714,10 +718,10 @@ static void print_tile(Style *s, const Tile *tile) {
              operand_text(s, tile->c, tile->at_c), context);
         return;
     }
-    line(s, "md_tile_run(&%s_tile, %s_part, %s, %s, %s, %s, %s, %d);", s->name, s->name,
+    line(s, "md_tile_run(&%s_tile, %s_part, %s, %s, %s, %s, %s, %s, %d);", s->name, s->name,
          operand_text(s, tile->a, tile->at_a), operand_text(s, tile->b, tile->at_b),
          operand_text(s, tile->c, tile->at_c), context,
-         tile->work ? s->arg[tile->work->id] : "NULL", k->threads);
+         tile->work ? s->arg[tile->work->id] : "NULL", s->pace ? s->pace : "NULL", k->threads);
 }
 
 static void print_list(Style *s, const StmtList *list) {
@@ -746,22 +750,12 @@ static void kernel_head(Style *s, const Step *step) {
     for (int i = 0; i < k->loop.count; i++) {
         VEC_PUSH(arena, &words, str_printf(arena, "int64_t i%d", k->loop.at[i]->index));
     }
+    if (s->pace) {
+        VEC_PUSH(arena, &words, str_printf(arena, "md_pace *%s", s->pace));
+    }
     const char *first = str_printf(arena, "static void %s(", step->name);
     print_words(s->out, first, &words, (int)strlen(first));
     text_add(s->out, words.count > 0 ? ") {\n" : "void) {\n");
-}
-
-/* The text of the source, made harmless inside a comment. */
-static void comment(Text *out, const char *text) {
-    for (const char *c = text; *c; c++) {
-        if ((c[0] == '*' && c[1] == '/') || (c[0] == '/' && c[1] == '*')) {
-            text_addn(out, c++, 1);
-            text_add(out, " ");
-            text_addn(out, c, 1);
-        } else if ((unsigned char)*c >= ' ' && *c != '\\' && !(c[0] == '?' && c[1] == '?')) {
-            text_addn(out, c, 1);
-        }
-    }
 }
 
 static void print_kernel(Text *to, const Program *p, const Step *step) {
@@ -771,10 +765,10 @@ static void print_kernel(Text *to, const Program *p, const Step *step) {
     Text text = {.arena = &scratch}, whole = {.arena = &scratch}, *out = &text;
     text_add(out, "/* ");
     if (step->kernel->where) {
-        comment(out, step->kernel->where);
+        text_comment(out, step->kernel->where);
         text_add(out, "  ");
     }
-    comment(out, step->kernel->text ? step->kernel->text : "");
+    text_comment(out, step->kernel->text ? step->kernel->text : "");
     text_add(out, " */\n");
     if (tile) {
         print_plan(out, step, tile);
@@ -782,6 +776,7 @@ static void print_kernel(Text *to, const Program *p, const Step *step) {
     Style s = style_open(&whole, step->kernel);
     s.name = step->name;
     s.before = out;
+    s.pace = kernel_has_team(step->kernel) ? style_name(&s, "pace") : NULL;
     kernel_head(&s, step);
     print_block(&s, &step->kernel->body);
     text_addn(to, text.at, text.len);
@@ -800,7 +795,7 @@ static void print_call(Text *out, const Program *p, const Step *step) {
     for (int i = 0; i < k->loop.count; i++) {
         text_printf(out, "%si%d", i || k->arg.count ? ", " : "", k->loop.at[i]->index);
     }
-    text_add(out, ");");
+    text_add(out, kernel_has_team(k) ? ", &m->pace);" : ");");
 }
 
 const Printer printer_c = {print_kernel, print_call};

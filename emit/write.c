@@ -22,7 +22,9 @@ const char *path_base(const char *path) {
 void text_comment(Text *out, const char *s) {
     for (; *s != 0; s++) {
         char pair[3] = {s[0], s[1], 0};
-        text_addn(out, s, 1);
+        if ((unsigned char)*s >= ' ' && strcmp(pair, "??") != 0) {
+            text_addn(out, s, 1);
+        }
         if (strcmp(pair, "*/") == 0 || strcmp(pair, "/*") == 0) {
             text_add(out, " ");
         }

@@ -17,7 +17,7 @@ typedef struct {
 Emit emit_open(Compile *c, const Program *p, const Source *source);
 
 const char *path_base(const char *path); /* behind the last slash */
-/* For a comment: no end and no start of a comment inside. */
+/* For a comment: no end and no start of a comment inside, no trigraph and no control character. */
 void text_comment(Text *out, const char *s);
 /* Doc comment in front of a declaration, or nothing. */
 void text_doc(Text *out, const char *indent, const char *doc);

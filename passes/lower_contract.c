@@ -599,6 +599,7 @@ static TileOutcome build_tile(KernelBuild *b) {
         tile->bodies[i] = md_tile_bodies(&plan, tile_machine[i].bytes, tile_machine[i].many);
     }
     int workers = md_tile_most_parts(&plan, b->k->threads);
+    tile->team = workers > 1;
     int64_t work = (int64_t)md_tile_workspace(&plan, workers);
     if (work > 0) {
         int64_t elems = work / (int64_t)elem_bytes(node->type.elem);

@@ -74,15 +74,6 @@ MD_FN int md_threads(int limit) {
     return n < limit ? n : limit > 1 ? limit : 1;
 }
 
-/* The number of the calling thread in its team. */
-MD_FN int md_thread_index(void) {
-#ifdef _OPENMP
-    return omp_get_thread_num();
-#else
-    return 0;
-#endif
-}
-
 /* Vectors: MD_VBYTES is what the compiler may use in one register, 0 when there are no vector
  * extensions; then every piece takes its plain loops. Types of the wrong size are 10 to 50 times
  * slower, so nothing wider is ever used. Vectors never cross a function that is not MD_INLINE. */

@@ -70,6 +70,16 @@ typedef struct md_memory {
     size_t params_bytes, state_bytes, io_bytes, arena_bytes;
 } md_memory;
 
+/* What the loops of an instance have seen of their threads, in seconds; all zero at first. */
+typedef struct md_pace {
+    double fork;        /* when the loop that runs was begun */
+    double first;       /* what its first part took */
+    double debt, saved; /* what threads lost lately, and saved since they were last called upon */
+    double rest, until; /* how long they were left alone, and until when */
+    char apart[64];     /* another thread writes what follows */
+    double last;        /* what the last part took */
+} md_pace;
+
 /* Takes the next `bytes` of a file being saved; 0, or what save then returns. */
 typedef int (*md_write_fn)(void *user, const void *data, size_t bytes);
 

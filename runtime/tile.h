@@ -9,16 +9,16 @@
  *     static void s_part(const md_tile_call *call, int part) {
  *         md_tile_part_f32(&s, call, part, my_epilogue);
  *     }
- *     ... md_tile_run(&s, s_part, a, b, c, &my_context, work, threads);
+ *     ... md_tile_run(&s, s_part, a, b, c, &my_context, work, pace, threads);
  *
  * where `work` has md_tile_workspace(&s, threads) bytes, 64-byte aligned, and C overlaps neither A,
  * B nor work. Every element of C is one chain of multiply-adds over k in order (or `chunks` chains
  * added in order): a function of the plan alone. Threads share rows, columns and chunks, so the
- * same bits come out for any number of them. Needs md.h. */
+ * same bits come out for any number of them. Needs team.h. */
 #ifndef MD_TILE_H
 #define MD_TILE_H
 
-#include "runtime/md.h"
+#include "runtime/team.h"
 
 /* The plan, for any machine. X is the operand that gives rows and is broadcast, Y the one that
  * gives vectors: A and B, or the other way round when `swapped`; then the strip is C transposed,
@@ -131,11 +131,12 @@ MD_FN void md_tile_grid(const md_tile *s, md_tile_call *call) {
     call->parts = (int)md_tile_min(parts, batch * call->gm * call->gn);
 }
 
-/* Runs every part of one product on up to `threads` threads (what work was sized for). Inside a
- * parallel region it runs on the calling thread. A region always asks for the whole team, though
- * some may find nothing to do: OpenMP ends and starts threads when the size of a team changes. */
+/* Runs every part of one product on up to `threads` threads (what work was sized for); on the
+ * calling one inside a parallel region, and while threads do not pay (team.h; not asked where
+ * `pace` is NULL). A region always asks for the whole team, though some may find nothing to do:
+ * OpenMP ends and starts threads when the size of a team changes. */
 MD_FN void md_tile_run(const md_tile *s, md_tile_part_fn fn, const void *a, const void *b, void *c,
-                       void *ctx, void *work, int threads) {
+                       void *ctx, void *work, md_pace *pace, int threads) {
     md_tile_call call;
     call.a = a;
     call.b = b;
@@ -145,7 +146,7 @@ MD_FN void md_tile_run(const md_tile *s, md_tile_part_fn fn, const void *a, cons
     call.gm = 1;
     call.gn = 1;
     const int most = md_tile_workers(s, threads);
-    const int team = most == 1 ? 1 : md_threads(most);
+    const int team = most == 1 ? 1 : md_team(pace, most);
     call.parts = team;
     if (team > 1) {
         md_tile_grid(s, &call);
@@ -157,8 +158,11 @@ MD_FN void md_tile_run(const md_tile *s, md_tile_part_fn fn, const void *a, cons
         }
         MD_OMP(parallel for schedule(static, 1) num_threads(team))
         for (int part = 0; part < call.parts; part++) {
+            const double begun = md_part_begin(pace, part);
             fn(&call, part);
+            md_part_end(pace, part, call.parts, begun);
         }
+        md_team_join(pace, call.parts);
     }
 }
 

@@ -1,6 +1,6 @@
 /* step: times one update of an emitted model, called through its header.
  *
- *     step SECONDS        prints the median time of a step in microseconds
+ *     step SECONDS [mean]     prints the median time of a step in microseconds, or the mean
  *
  * Compiled with -DMODEL_HEADER="mlp.h" -DMODEL=mlp -DM(x)=mlp_##x -DM_MACRO(x)=MLP_##x -DBATCH=64
  * -DWIDTH=784 -DCLASSES=10; the model has a train `fit` with inputs x [BATCH, WIDTH] and
@@ -67,7 +67,7 @@ int main(int argc, char **argv) {
     }
     int n = 0;
     double end = now() + seconds;
-    for (int i = 0; code == 0 && n < MOST && (i < 2 * WARM_UP || now() < end); i++) {
+    for (int i = 0; code == 0 && n < MOST && (i < WARM_UP + 5 || now() < end); i++) {
         in.x = x + (ptrdiff_t)(i % BATCHES) * BATCH * WIDTH;
         double start = now();
         code = M(fit)(&m, &in, &out);
@@ -79,7 +79,11 @@ int main(int argc, char **argv) {
         fprintf(stderr, "step: %s\n", M(strerror)(code));
         return 1;
     }
+    double sum = 0;
+    for (int i = 0; i < n; i++) {
+        sum += took[i];
+    }
     qsort(took, (size_t)n, sizeof *took, by_size);
-    printf("%.2f\n", 1e6 * took[n / 2]);
+    printf("%.2f\n", 1e6 * (argc > 2 ? sum / n : took[n / 2]));
     return 0;
 }

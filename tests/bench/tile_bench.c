@@ -121,7 +121,7 @@ static double best_of(const Bench *z, double flops, const md_tile *plan, md_tile
         double t = now();
         for (int i = 0; i < count; i++) {
             if (plan != NULL) {
-                md_tile_run(plan, fn, z->a, z->b, z->c, NULL, z->work, z->threads);
+                md_tile_run(plan, fn, z->a, z->b, z->c, NULL, z->work, NULL, z->threads);
             }
 #ifdef HAVE_CBLAS
             else {

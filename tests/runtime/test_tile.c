@@ -263,7 +263,7 @@ static unsigned char *case_run(Case *t, md_tile_part_fn fn, int parts) {
     const void *b0 = (const char *)b + t->b_zero * t->elem;
     void *c0 = stored ? c + t->c_zero * t->elem : NULL;
     if (parts == 0) {
-        md_tile_run(&t->plan, fn, a0, b0, c0, t, work, 3);
+        md_tile_run(&t->plan, fn, a0, b0, c0, t, work, NULL, 3);
     } else {
         run_parts(&t->plan, fn, a0, b0, c0, t, work, parts);
     }

@@ -6,7 +6,7 @@ static void dropout_fit_fc_part(const md_tile_call *call, int part) {
 
 static void dropout_fit_fc(float *MD_RESTRICT contract, float *MD_RESTRICT panels,
                            const float *MD_RESTRICT x, const float *MD_RESTRICT fc_weight) {
-    md_tile_run(&dropout_fit_fc_tile, dropout_fit_fc_part, x, fc_weight, contract, NULL, panels, 8);
+    md_tile_run(&dropout_fit_fc_tile, dropout_fit_fc_part, x, fc_weight, contract, NULL, panels, NULL, 8);
 }
 
 /* dropout.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */

@@ -25,7 +25,7 @@ static void momentum_clip_fit_fc(float *MD_RESTRICT sub, float *MD_RESTRICT pane
     momentum_clip_fit_fc_args args;
     args.fc_bias = fc_bias;
     args.y = y;
-    md_tile_run(&momentum_clip_fit_fc_tile, momentum_clip_fit_fc_part, x, fc_weight, sub, &args, panels, 8);
+    md_tile_run(&momentum_clip_fit_fc_tile, momentum_clip_fit_fc_part, x, fc_weight, sub, &args, panels, NULL, 8);
 }
 
 /* momentum_clip.mdl:6  loss mean((net(x) - y)^2)  [] */
@@ -73,7 +73,7 @@ static void momentum_clip_fit_contract_part(const md_tile_call *call, int part) 
 
 static void momentum_clip_fit_contract(float *MD_RESTRICT contract, const float *MD_RESTRICT sub,
                                        const float *MD_RESTRICT x) {
-    md_tile_run(&momentum_clip_fit_contract_tile, momentum_clip_fit_contract_part, sub, x, contract, NULL, NULL, 8);
+    md_tile_run(&momentum_clip_fit_contract_tile, momentum_clip_fit_contract_part, sub, x, contract, NULL, NULL, NULL, 8);
 }
 
 /* sum  [] */

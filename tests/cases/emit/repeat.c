@@ -52,7 +52,7 @@ static void repeat_main_linear(float *MD_RESTRICT x_2_next, float *MD_RESTRICT p
     args.x_2 = x_2;
     args.linear_bias = linear_bias;
     args.i0 = i0;
-    md_tile_run(&repeat_main_linear_tile, repeat_main_linear_part, x_2, linear_weight + (i0 * 256), NULL, &args, panels, 8);
+    md_tile_run(&repeat_main_linear_tile, repeat_main_linear_part, x_2, linear_weight + (i0 * 256), NULL, &args, panels, NULL, 8);
 }
 
 /* repeat_main_entry: 4 steps, 1792 bytes of arena, 6720 FLOPs, line 8 */

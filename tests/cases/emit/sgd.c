@@ -6,7 +6,7 @@ static void sgd_fit_fc_part(const md_tile_call *call, int part) {
 
 static void sgd_fit_fc(float *MD_RESTRICT contract, const float *MD_RESTRICT x,
                        const float *MD_RESTRICT fc_weight) {
-    md_tile_run(&sgd_fit_fc_tile, sgd_fit_fc_part, fc_weight, x, contract, NULL, NULL, 8);
+    md_tile_run(&sgd_fit_fc_tile, sgd_fit_fc_part, fc_weight, x, contract, NULL, NULL, NULL, 8);
 }
 
 /* sgd.mdl:4  model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [1] */
@@ -88,7 +88,7 @@ static void sgd_fit_fc_weight_update(float *fc_weight_next, float *MD_RESTRICT p
     sgd_fit_fc_weight_update_args args;
     args.fc_weight_next = fc_weight_next;
     args.fc_weight = fc_weight;
-    md_tile_run(&sgd_fit_fc_weight_update_tile, sgd_fit_fc_weight_update_part, mul, x, NULL, &args, panels, 8);
+    md_tile_run(&sgd_fit_fc_weight_update_tile, sgd_fit_fc_weight_update_part, mul, x, NULL, &args, panels, NULL, 8);
 }
 
 /* sgd_fit: 5 steps, 384 bytes of arena, 2309 FLOPs, line 5 */

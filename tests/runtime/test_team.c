@@ -1,0 +1,87 @@
+/* test_team: which loops on several threads make the caller go on alone, and for how long. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "runtime/team.h"
+
+static const double us = 1e-6, ms = 1e-3;
+
+/* A loop whose first and last part take so long, and that is over after `wall`; 1: threads rest. */
+static int loop(md_pace *pace, int parts, double first, double last, double wall) {
+    pace->first = first;
+    pace->last = last;
+    return md_team_weigh(pace, parts, pace->fork + wall);
+}
+
+/* Loops that save time never end in a rest, however uneven their parts are. */
+static void test_paying(void **state) {
+    (void)state;
+    md_pace pace = {0};
+    for (int i = 0; i < 10000; i++) {
+        assert_int_equal(loop(&pace, 2, 10 * us, 11 * us, 14 * us), 0);
+        assert_int_equal(loop(&pace, 2, 1 * ms, 3 * ms, 3 * ms + 5 * us), 0);
+        assert_int_equal(loop(&pace, 16, 20 * us, 25 * us, 60 * us), 0);
+        assert_int_equal(loop(&pace, 2, 20 * ms, 24 * ms, 24 * ms), 0); /* stopped, and it pays */
+    }
+    assert_true(pace.debt == 0);
+}
+
+/* Whoever is stopped, the caller, the last thread or one between them: one slice is enough. */
+static void test_stopped(void **state) {
+    (void)state;
+    const double stopped[][2] = {{4 * ms, 10 * us}, {10 * us, 4 * ms}, {10 * us, 10 * us}};
+    for (size_t i = 0; i < sizeof stopped / sizeof *stopped; i++) {
+        md_pace pace = {0};
+        assert_int_equal(loop(&pace, 4, stopped[i][0], stopped[i][1], 4 * ms), 1);
+        assert_true(pace.rest > 25 * ms && pace.rest < 40 * ms);
+        assert_true(pace.until == pace.fork + pace.rest);
+    }
+}
+
+/* Small losses add up: a loop that gains nothing goes to one thread too. */
+static void test_overhead(void **state) {
+    (void)state;
+    md_pace pace = {0};
+    int loops = 1;
+    while (!loop(&pace, 2, 3 * us, 3 * us, 8 * us)) {
+        loops++;
+    }
+    assert_in_range(loops, 400, 600);
+}
+
+/* Each try that loses again doubles the rest, up to the longest. */
+static void test_again(void **state) {
+    (void)state;
+    md_pace pace = {0};
+    double before = 0;
+    for (int i = 0; i < 12; i++) {
+        assert_int_equal(loop(&pace, 2, 10 * us, 10 * us, 4 * ms), 1);
+        assert_true(pace.rest >= 2 * before || pace.rest == MD_TEAM_LONG);
+        before = pace.rest;
+        pace.fork = pace.until;
+    }
+    assert_true(before == MD_TEAM_LONG);
+    /* The machine is idle again: a wait now and then costs a short rest, not the longest. */
+    for (int i = 0; i < 100; i++) {
+        for (int k = 0; k < 1000; k++) {
+            assert_int_equal(loop(&pace, 2, 10 * us, 10 * us, 12 * us), 0);
+        }
+        assert_int_equal(loop(&pace, 2, 10 * us, 10 * us, 4 * ms), 1);
+        assert_true(pace.rest < 40 * ms);
+        pace.fork = pace.until;
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_paying),
+        cmocka_unit_test(test_stopped),
+        cmocka_unit_test(test_overhead),
+        cmocka_unit_test(test_again),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
