@@ -270,12 +270,12 @@ static bool update_stack(Elab *e, Training *t, Optimizer *o, Update *u, int left
     return ok;
 }
 
-void optim_apply(Elab *e, Training *t) {
+bool optim_apply(Elab *e, Training *t) {
     VEC(Optimizer) optimizers = {0};
     for (int i = 0; i < t->optimizer.count; i++) {
         Optimizer o;
         if (!read_clause(e, t->optimizer.at[i], &o)) {
-            return;
+            return false;
         }
         VEC_PUSH(e->arena, &optimizers, o);
     }
@@ -285,7 +285,7 @@ void optim_apply(Elab *e, Training *t) {
         for (int k = 0; !first && k < optimizers.count; k++) {
             int holds = applies(e, t, &optimizers.at[k], u->param);
             if (holds < 0) {
-                return;
+                return false;
             }
             first = holds ? &optimizers.at[k] : NULL;
         }
@@ -294,13 +294,14 @@ void optim_apply(Elab *e, Training *t) {
                        e->entry->name, u->param->slot->name);
             diag_note(&e->c->diag, u->param->slot->loc, "it is declared here");
             diag_hint(&e->c->diag, "a last clause without 'on' takes what is left");
-            return;
+            return false;
         }
         Loc before = elab_at(e, first->clause->loc);
         bool ok = update_stack(e, t, first, u, u->param->slot->stacked, u->point, u->grad);
         e->g->loc = before;
         if (!ok) {
-            return;
+            return false;
         }
     }
+    return true;
 }

@@ -4,7 +4,7 @@
 
 #include "lang/training.h"
 
-/* Fills `next` and the states of every update. */
-void optim_apply(Elab *e, Training *t);
+/* Fills `next` and the states of every update; false after an error. */
+bool optim_apply(Elab *e, Training *t);
 
 #endif

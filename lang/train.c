@@ -624,8 +624,9 @@ void train_entry(Elab *e, const Ast *ast) {
             }
             gradient_norms(e, &t);
             clip(e, &t);
-            optim_apply(e, &t);
-            copies_ema(e, &t);
+            if (optim_apply(e, &t)) {
+                copies_ema(e, &t);
+            }
         }
     }
     if (ok && e->errors == errors) {
