@@ -320,10 +320,28 @@ static const Atom *lone_atom(const Index *a) {
     return a->base == 0 && a->nterm == 1 && a->term[0].mul == 1 ? a->term[0].atom : NULL;
 }
 
+/* Where one term of a sum is a quotient: (a + (y div n)) div by = (n * a + y) div (n * by). NULL:
+ * none is, or there is no room for what it becomes. */
+static const Index *div_of_quotient(IndexTable *t, const Index *of, int64_t by) {
+    for (int i = 0; i < of->nterm; i++) {
+        const Atom *atom = of->term[i].atom;
+        if (atom->kind == ATOM_DIV && of->term[i].mul == 1 &&
+            of->nterm + atom->of->nterm <= TERMS_MAX && by <= INT32_MAX / atom->by) {
+            Sum s = {.n = 0};
+            sum_add(&s, of, atom->by);
+            sum_term(&s, atom, -atom->by);
+            sum_add(&s, atom->of, 1);
+            return index_div(t, sum_done(t, &s), atom->by * by);
+        }
+    }
+    return NULL;
+}
+
 static const Index *div_atom(IndexTable *t, const Index *of, int64_t by) {
     const Atom *lone = lone_atom(of);
-    if (lone && lone->kind == ATOM_DIV) {
-        return index_div(t, lone->of, lone->by * by);
+    const Index *whole = div_of_quotient(t, of, by);
+    if (whole) {
+        return whole;
     }
     if (lone && lone->kind == ATOM_MOD && lone->by % by == 0) {
         return index_mod(t, index_div(t, lone->of, by), lone->by / by);

@@ -10,8 +10,9 @@
  * Which loops stand at the same iteration is solved from the equation place(L) = place(S): an atom
  * with the same multiple on both sides differs by at most its range; taken from the largest
  * multiple down, one that exceeds all that the rest can make up must be equal on both sides. A
- * known quotient bounds what it divides, with the remainder it fixes it; a known axis of a loop
- * that begins at a block fixes the block. What cannot be solved is refused.
+ * known quotient bounds what it divides, with the remainder it fixes it, digit by digit where the
+ * quotient is one of a quotient; a known axis of a loop that begins at a block fixes the block. What
+ * cannot be solved is refused.
  *
  * Products are calls: their sites are those of the table call_operand.
  *
@@ -328,6 +329,18 @@ static void solve_blocks(Meeting *m) {
     }
 }
 
+/* Is `div` what mod->of gives divided by mod->by? A quotient of a quotient is one quotient. */
+static bool is_quotient(const Atom *div, const Atom *mod) {
+    const Index *of = mod->of;
+    if (div->of == of && div->by == mod->by) {
+        return true;
+    }
+    const Atom *lone = of->nterm == 1 && of->base == 0 && of->term[0].mul == 1 ? of->term[0].atom
+                                                                               : NULL;
+    return lone != NULL && lone->kind == ATOM_DIV && div->of == lone->of &&
+           div->by % lone->by == 0 && div->by / lone->by == mod->by;
+}
+
 static void solve_quotients(Meeting *m) {
     const IndexTable *t = &m->k->index;
     for (int i = 0; i < t->atom.count; i++) {
@@ -335,24 +348,24 @@ static void solve_quotients(Meeting *m) {
         if (div->kind != ATOM_DIV || !m->known[div->id]) {
             continue;
         }
-        bool whole = false;
+        solve(m, div->of, div->of, div->by - 1);
         for (int j = 0; j < t->atom.count; j++) {
             const Atom *mod = t->atom.at[j];
-            whole = whole || (mod->kind == ATOM_MOD && mod->of == div->of && mod->by == div->by &&
-                              m->known[mod->id]);
+            if (mod->kind == ATOM_MOD && m->known[mod->id] && is_quotient(div, mod)) {
+                solve(m, mod->of, mod->of, 0);
+            }
         }
-        solve(m, div->of, div->of, whole ? 0 : div->by - 1);
     }
 }
 
-/* The axes that a loop around both sites runs over. */
-static AxisSet loop_axes(const Kernel *k, const Stmt *s) {
+/* The axes that a loop around both sites runs over; `outer`: iterations of the loops around it. */
+static AxisSet loop_axes(const Kernel *k, const Stmt *s, int64_t outer) {
     AxisSet set = 0;
     if (s->kind == STMT_TILE) { /* the body runs block by block of rows and columns */
         const Tile *t = s->tile;
         set = (AxisSet)1 << t->batch | (AxisSet)1 << t->row;
         /* A product of one column has an axis of two, so that its places can be named. */
-        bool one = t->count == k->axis[t->batch].extent * k->axis[t->row].extent;
+        bool one = t->count == outer * k->axis[t->batch].extent * k->axis[t->row].extent;
         set |= one ? 0 : (AxisSet)1 << t->column;
     } else if (s->kind == STMT_FOR) {
         set = (AxisSet)1 << s->axis;
@@ -382,13 +395,15 @@ static const char *meeting_fault(const KernelSites *sites, const Site *load, con
         return NULL;
     }
     AxisSet open = 0;
+    int64_t outer = 1;
     int common = 0;
     while (common < load->loop.count && common < store->loop.count &&
            load->loop.at[common] == store->loop.at[common]) {
         const Stmt *s = load->loop.at[common++];
         /* What a product begins as it takes over as a whole. */
         bool whole = s->kind == STMT_TILE && load->summed && store->summed;
-        open |= whole ? 0 : loop_axes(k, s) & ~m.axes;
+        open |= whole ? 0 : loop_axes(k, s, outer) & ~m.axes;
+        outer *= s->kind == STMT_FOR ? k->axis[s->axis].extent : 1;
     }
     const char *in = load->arg->name, *out = store->arg->name;
     if (load->turn >= store->turn) {

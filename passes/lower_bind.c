@@ -68,6 +68,12 @@ void nest_open(KernelBuild *b, const RootList *roots) {
     b->uses = NULL;
     b->forced = NULL;
     bind_room(b);
+    for (int i = 0; i < b->k->body.count; i++) { /* of an earlier nest: still in sight */
+        const Stmt *s = b->k->body.at[i];
+        if (s->kind == STMT_LET) {
+            b->bound[s->expr->id] = true;
+        }
+    }
     for (int i = 0; i < roots->count; i++) {
         count_root(b, &roots->at[i]);
     }

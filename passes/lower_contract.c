@@ -549,7 +549,7 @@ static TileOutcome build_tile(KernelBuild *b) {
     RootList roots = {0};
     epilogue_roots(&p, tile, &roots);
     if (b->plain) {
-        return TILE_AGAIN;
+        return TILE_PLAIN;
     }
     int in_place = root_in_place(&p, &roots, node->type.elem);
     const Arg *add = added(&p, &roots);

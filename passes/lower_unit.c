@@ -363,12 +363,6 @@ static bool build_full(KernelBuild *b) {
         }
     }
     nest_open(b, &last);
-    for (int i = 0; i < b->k->body.count; i++) { /* named in front of the chunks: still in sight */
-        const Stmt *s = b->k->body.at[i];
-        if (s->kind == STMT_LET) {
-            b->bound[s->expr->id] = true;
-        }
-    }
     nest_rows(b, &b->k->body, 0, &last);
     return false;
 }
