@@ -597,14 +597,15 @@ static const Value *call_concat(Elab *e, const char *name, Several *s, Loc loc) 
     int64_t total = 0;
     for (int i = 0; i < s->n; i++) {
         const Value *x = s->v[i];
-        bool fits = x->rank == first->rank && value_elem(x) == value_elem(first);
+        bool same = value_elem(x) == value_elem(first), fits = same && x->rank == first->rank;
         for (int k = 0; fits && k < x->rank; k++) {
             fits = (!stack && k == axis) || dims_agree(x->dim[k], first->dim[k]);
         }
         if (!fits) {
             elab_error(e, s->at[i], 436,
-                       stack ? "'%s' of %s and %s: they differ"
-                             : "'%s' of %s and %s: they differ outside axis %d",
+                       !same   ? "'%s' of %s and %s: their element types differ"
+                       : stack ? "'%s' of %s and %s: they differ"
+                               : "'%s' of %s and %s: they differ outside axis %d",
                        name, value_text(e->arena, first), value_text(e->arena, x), axis);
             return &value_poison;
         }

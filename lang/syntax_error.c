@@ -32,9 +32,9 @@ static const char *found_text(Parse *ps) {
                       n < (int)token->loc.len ? "..." : "");
 }
 
-static bool is_reserved(const Parse *ps) {
+static bool is_reserved(const Parse *ps, Loc loc) {
     int kind;
-    return word_class(ps->text + ps->token.loc.at, ps->token.loc.len, &kind) == WORD_RESERVED;
+    return word_class(ps->text + loc.at, loc.len, &kind) == WORD_RESERVED;
 }
 
 static bool is_comparison(int kind) {
@@ -223,6 +223,11 @@ void parse_error(Parse *ps, const char *const *names, int n) {
         diag_error(diag, loc, 146, "expected a name, found %s", found);
     else
         diag_error(diag, loc, 147, "expected %s, found %s", expected_text(ps, expected), found);
-    if (takes(expected, "a name") && is_reserved(ps))
+    /* `param` may be a name itself, so that what stands behind it need not be one. */
+    bool declared = ps->last.kind == T_NAME && strcmp(ps->last.leaf->name, "param") == 0;
+    if ((takes(expected, "a name") || declared) && is_reserved(ps, loc))
         diag_hint(diag, "%s is a reserved word and cannot be a name", found);
+    else if (ps->token.kind == ':' && is_reserved(ps, ps->last.loc))
+        diag_hint(diag, "'%.*s' is a reserved word and cannot be a label", (int)ps->last.loc.len,
+                  ps->text + ps->last.loc.at);
 }
