@@ -6,8 +6,10 @@
  * nothing. */
 #include "emit/cstyle.h"
 #include "emit/draws.h"
+#include "emit/inorder.h"
 #include "emit/needs.h"
 #include "emit/printer.h"
+#include "emit/stmts.h"
 #include "emit/write.h"
 
 #include <inttypes.h>
@@ -15,25 +17,6 @@
 #include <string.h>
 
 static void print_list(Style *s, const StmtList *list);
-
-static void line(Style *s, const char *fmt, ...) MDLC_PRINTF(2, 3);
-static void line(Style *s, const char *fmt, ...) {
-    style_indent(s);
-    va_list ap;
-    va_start(ap, fmt);
-    text_vprintf(s->out, fmt, ap);
-    va_end(ap);
-    text_add(s->out, "\n");
-}
-
-/* A sub-text: what style_* would print, as a string. */
-static const char *index_text(Style *s, const Index *index) {
-    Text *out = s->out, text = {.arena = out->arena};
-    s->out = &text;
-    style_index(s, index);
-    s->out = out;
-    return text.at;
-}
 
 static const char *expr_text(Style *s, const Expr *e) {
     Text *out = s->out, text = {.arena = out->arena};
@@ -46,7 +29,7 @@ static const char *expr_text(Style *s, const Expr *e) {
 /* --- simple statements -------------------------------------------------------------------------
  */
 
-static void print_let(Style *s, const Stmt *st) {
+void let_print(Style *s, const Stmt *st) {
     const Expr *e = st->expr;
     bool key = e->kind == EXPR_KEY;
     const char *text = expr_text(s, st->as ? st->as : e);
@@ -74,7 +57,7 @@ static void print_store(Style *s, const Stmt *st) {
     text_add(s->out, "\n");
 }
 
-static void unbind(Style *s, const StmtList *list) {
+void block_unbind(Style *s, const StmtList *list) {
     for (int i = 0; i < list->count; i++) {
         const Stmt *st = list->at[i];
         if (st->kind == STMT_LET) {
@@ -86,10 +69,10 @@ static void unbind(Style *s, const StmtList *list) {
     }
 }
 
-static void print_block(Style *s, const StmtList *list) {
+void block_print(Style *s, const StmtList *list) {
     s->depth++;
     print_list(s, list);
-    unbind(s, list);
+    block_unbind(s, list);
     s->depth--;
 }
 
@@ -201,7 +184,7 @@ static void print_loop_part(Style *s, const Stmt *st, const char *name, const Wo
              total == 1 ? at : str_printf(arena, "%s / %" PRId64, at, total),
              i > 0 ? str_printf(arena, " %% %" PRId64, extent) : "");
     }
-    print_block(s, &inner->body);
+    block_print(s, &inner->body);
     line(s, "}");
     text_add(s->out, "}\n\n");
     for (int i = 0; i < s->k->arg.count; i++) {
@@ -305,7 +288,7 @@ static void print_for(Style *s, const Stmt *st) {
         line(s, "MD_UNROLL");
     }
     line(s, "for (int64_t %s = %s; %s < %s; %s++) {", name, first, name, end, name);
-    print_block(s, &st->body);
+    block_print(s, &st->body);
     line(s, "}");
     draws_close(s, &draws);
 }
@@ -344,7 +327,7 @@ static void fold_body(Style *s, const Stmt *st, const char **place) {
         style_combine(s, e->op, e->elem, place[k], value);
         text_add(s->out, "\n");
     }
-    unbind(s, &st->body);
+    block_unbind(s, &st->body);
     s->depth--;
 }
 
@@ -362,6 +345,9 @@ static void fold_outer(Style *s, const Stmt *st, const char **first, const char 
 }
 
 static void fold_close(Style *s, const Stmt *st) {
+    if (fold_in_order(s->out->arena, s->k, st)) {
+        line(s, "MD_IN_ORDER;");
+    }
     for (int i = 0; i < st->axes.count - 1; i++) {
         s->depth--;
         line(s, "}");
@@ -397,7 +383,7 @@ static void print_search(Style *s, const Stmt *st) {
         line(s, "    %s = 1;", found[k]);
         line(s, "}");
     }
-    unbind(s, &st->body);
+    block_unbind(s, &st->body);
     s->depth--;
     line(s, "}");
     fold_close(s, st);
@@ -505,234 +491,18 @@ static void print_fold(Style *s, const Stmt *st) {
     }
 }
 
-/* --- products ----------------------------------------------------------------------------------
+/* --- lists -------------------------------------------------------------------------------------
  */
-
-/* What an epilogue reads and writes: the arguments, loop indices and axes around it. */
-static Needs tile_needs(Style *s, const Tile *tile) {
-    Needs n = needs_of(s->out->arena, s->k, &tile->body, NULL);
-    n.axes &= ~((AxisSet)1 << tile->batch | (AxisSet)1 << tile->row | (AxisSet)1 << tile->column);
-    return n;
-}
-
-static const char *const block_parameters =
-    "(void *ctx, int64_t %s, int64_t m0, int64_t rows, int64_t n0,\n"
-    "    int64_t cols, %s *strip, int64_t ld) {\n";
-
-/* An epilogue may look at its own block alone. */
-static bool needs_arguments(const Kernel *k, const Needs *n) {
-    bool any = n->axes != 0;
-    for (int i = 0; i < k->arg.count; i++) { /* the strip is none of them */
-        any = any || n->arg[k->arg.at[i]->id];
-    }
-    for (int i = 0; i < k->loop.count; i++) {
-        any = any || n->loop[i];
-    }
-    return any;
-}
-
-/* The struct that carries the kernel's arguments to the epilogue. */
-static void print_arguments(Style *s, const Step *step, const Needs *n) {
-    const Kernel *k = s->k;
-    text_add(s->out, "typedef struct {\n");
-    s->depth = 1;
-    for (int i = 0; i < k->arg.count; i++) {
-        const Arg *arg = k->arg.at[i];
-        if (n->arg[arg->id]) {
-            line(s, "%s%s *%s;", arg->mode & ACCESS_WRITE ? "" : "const ",
-                 elem_c_name(arg->buf->type.elem), s->arg[arg->id]);
-        }
-    }
-    for (int i = 0; i < k->naxis + k->loop.count; i++) {
-        if (i < k->naxis ? n->axes >> i & 1 : n->loop[i - k->naxis]) {
-            line(s, "int64_t %s;",
-                 i < k->naxis ? s->axis[i]
-                              : str_printf(s->out->arena, "i%d", k->loop.at[i - k->naxis]->index));
-        }
-    }
-    text_printf(s->out, "} %s_args;\n\n", step->name);
-}
-
-/* That struct and the epilogue. */
-static void print_epilogue(Text *out, const Step *step, const Tile *tile) {
-    const Kernel *k = step->kernel;
-    Style s = style_open(out, k);
-    static const char *const own[] = {"ctx",   "m0", "rows", "n0",   "cols",
-                                      "strip", "ld", "args", "block"};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-        style_name(&s, own[i]);
-    }
-    Needs n = tile_needs(&s, tile);
-    bool arguments = needs_arguments(k, &n);
-    if (arguments) {
-        print_arguments(&s, step, &n);
-    }
-    s.depth = 1;
-    text_printf(out, "static void %s_epilogue", step->name);
-    const char *batch = s.axis[tile->batch], *row = s.axis[tile->row], *col = s.axis[tile->column];
-    text_printf(out, block_parameters, batch, elem_c_name(tile->strip->buf->type.elem));
-    if (arguments) {
-        line(&s, "const %s_args *args = (const %s_args *)ctx;", step->name, step->name);
-    } else {
-        line(&s, "(void)ctx;");
-    }
-    for (int i = 0; i < k->arg.count; i++) {
-        const Arg *arg = k->arg.at[i];
-        if (n.arg[arg->id]) {
-            line(&s, "%s%s *%s = args->%s;", arg->mode & ACCESS_WRITE ? "" : "const ",
-                 elem_c_name(arg->buf->type.elem), s.arg[arg->id], s.arg[arg->id]);
-        }
-    }
-    for (int i = 0; i < k->naxis + k->loop.count; i++) {
-        if (i < k->naxis ? n.axes >> i & 1 : n.loop[i - k->naxis]) {
-            const char *name = i < k->naxis
-                                   ? s.axis[i]
-                                   : str_printf(out->arena, "i%d", k->loop.at[i - k->naxis]->index);
-            line(&s, "const int64_t %s = args->%s;", name, name);
-        }
-    }
-    line(&s, "(void)%s;", batch);
-    const char *first = "n0", *end = "n0 + cols", *pitch = "ld";
-    if (tile->narrow > 0) {
-        first = "0";
-        end = pitch = str_printf(out->arena, "%" PRId64, tile->narrow);
-        line(&s, "(void)n0, (void)cols, (void)ld;");
-    }
-    s.arg[tile->strip->id] = "block";
-    for (int i = 0; i < tile->body.count; i++) {
-        const Stmt *st = tile->body.at[i];
-        if (st->kind != STMT_FOR) {
-            print_let(&s, st);
-            continue;
-        }
-        if (tile->narrow > 0) { /* vectors run over several rows */
-            line(&s, "MD_IVDEP");
-        }
-        line(&s, "for (int64_t %s = m0; %s < m0 + rows; %s++) {", row, row, row);
-        s.depth++;
-        line(&s, "%s *block = strip + (%s - m0) * %s;", elem_c_name(tile->strip->buf->type.elem),
-             row, pitch);
-        for (int j = 0; j < st->body.count; j++) {
-            const Stmt *inner = st->body.at[j];
-            if (inner->kind != STMT_FOR) {
-                print_let(&s, inner);
-                continue;
-            }
-            int64_t most = k->axis[tile->column].extent;
-            Draws draws = draws_open(&s, tile->column, first, end, most, &inner->body);
-            line(&s, tile->narrow > 0 ? "MD_UNROLL" : "MD_IVDEP");
-            line(&s, "for (int64_t %s = %s; %s < %s; %s++) {", col, first, col, end, col);
-            print_block(&s, &inner->body);
-            line(&s, "}");
-            draws_close(&s, &draws);
-        }
-        unbind(&s, &st->body);
-        s.depth--;
-        line(&s, "}");
-    }
-    text_add(out, "}\n\n");
-}
-
-static const char *tile_suffix(const Tile *tile) {
-    return tile->strip->buf->type.elem == TY_F64 ? "f64" : "f32";
-}
-
-/* What stands in front of the kernel's function. */
-static void print_plan(Text *out, const Step *step, const Tile *tile) {
-    const char *kind = tile->blas ? "blas" : "tile";
-    text_printf(out, "static const md_%s %s_%s = {\n    ", kind, step->name, kind);
-    for (int i = 0; i < tile->nplan; i++) {
-        text_printf(out, "%" PRId64 "%s", tile->plan[i],
-                    i + 1 == tile->nplan ? "\n};\n\n"
-                    : i % 16 == 15       ? ",\n    "
-                                         : ", ");
-    }
-    if (tile->body.count > 0) {
-        print_epilogue(out, step, tile);
-    }
-    if (tile->blas) {
-        return;
-    }
-    const char *suffix = tile_suffix(tile);
-    text_printf(out,
-                "static void %s_part(const md_tile_call *call, int part) {\n"
-                "    md_tile_part_%s(&%s_tile, call, part, ",
-                step->name, suffix, step->name);
-    if (tile->body.count > 0) {
-        text_printf(out, "%s_epilogue);\n}\n\n", step->name);
-    } else {
-        text_printf(out, "md_tile_none_%s);\n}\n\n", suffix);
-    }
-}
-
-/* `x + offset`, without an offset of zero. */
-static const char *operand_text(Style *s, const Arg *arg, const Index *at) {
-    int64_t value;
-    if (!arg) {
-        return "NULL";
-    }
-    if (index_is_const(at, &value) && value == 0) {
-        return s->arg[arg->id];
-    }
-    return str_printf(s->out->arena, "%s + (%s)", s->arg[arg->id], index_text(s, at));
-}
-
-static void print_tile(Style *s, const Tile *tile) {
-    const Kernel *k = s->k;
-    const char *context = "NULL";
-    Needs n = tile_needs(s, tile);
-    if (tile->body.count > 0 && needs_arguments(k, &n)) {
-        context = "&args";
-        line(s, "%s_args args;", s->name);
-        for (int i = 0; i < k->arg.count; i++) {
-            if (n.arg[k->arg.at[i]->id]) {
-                const char *name = s->arg[k->arg.at[i]->id];
-                line(s, "args.%s = %s;", name, name);
-            }
-        }
-        for (int i = 0; i < k->naxis + k->loop.count; i++) {
-            if (i < k->naxis ? n.axes >> i & 1 : n.loop[i - k->naxis]) {
-                const char *name = i < k->naxis ? s->axis[i]
-                                                : str_printf(s->out->arena, "i%d",
-                                                             k->loop.at[i - k->naxis]->index);
-                line(s, "args.%s = %s;", name, name);
-            }
-        }
-    }
-    if (tile->add) {
-        const char *to = operand_text(s, tile->c, tile->at_c);
-        const char *from = operand_text(s, tile->add, tile->at_c);
-        line(s, "if (%s != %s) {", s->arg[tile->c->id], s->arg[tile->add->id]);
-        line(s, "    memcpy(%s, %s, %" PRId64 ");", to, from,
-             tile->count * (int64_t)elem_bytes(tile->c->buf->type.elem));
-        line(s, "}");
-    }
-    if (tile->blas) {
-        const char *suffix = tile_suffix(tile);
-        const char *epilogue = str_printf(s->out->arena, "md_tile_none_%s", suffix);
-        if (tile->body.count > 0) {
-            epilogue = str_printf(s->out->arena, "%s_epilogue", s->name);
-        }
-        line(s, "md_blas_run_%s(&%s_blas, %s, %s, %s, %s, %s);", suffix, s->name, epilogue,
-             operand_text(s, tile->a, tile->at_a), operand_text(s, tile->b, tile->at_b),
-             operand_text(s, tile->c, tile->at_c), context);
-        return;
-    }
-    line(s, "md_tile_run(&%s_tile, %s_part, %s, %s, %s, %s, %s, %s, %d);", s->name, s->name,
-         operand_text(s, tile->a, tile->at_a), operand_text(s, tile->b, tile->at_b),
-         operand_text(s, tile->c, tile->at_c), context,
-         tile->work ? s->arg[tile->work->id] : "NULL", s->pace ? s->pace : "NULL", k->threads);
-}
 
 static void print_list(Style *s, const StmtList *list) {
     for (int i = 0; i < list->count; i++) {
         const Stmt *st = list->at[i];
         switch (st->kind) {
         case STMT_FOR: print_for(s, st); break;
-        case STMT_LET: print_let(s, st); break;
+        case STMT_LET: let_print(s, st); break;
         case STMT_STORE: print_store(s, st); break;
         case STMT_FOLD: print_fold(s, st); break;
-        case STMT_TILE: print_tile(s, st->tile); break;
+        case STMT_TILE: tile_print(s, st->tile); break;
         }
     }
 }
@@ -771,14 +541,14 @@ static void print_kernel(Text *to, const Program *p, const Step *step) {
     text_comment(out, step->kernel->text ? step->kernel->text : "");
     text_add(out, " */\n");
     if (tile) {
-        print_plan(out, step, tile);
+        tile_print_plan(out, step, tile);
     }
     Style s = style_open(&whole, step->kernel);
     s.name = step->name;
     s.before = out;
     s.pace = kernel_has_team(step->kernel) ? style_name(&s, "pace") : NULL;
     kernel_head(&s, step);
-    print_block(&s, &step->kernel->body);
+    block_print(&s, &step->kernel->body);
     text_addn(to, text.at, text.len);
     text_addn(to, whole.at, whole.len);
     text_add(to, "}\n");

@@ -9,13 +9,16 @@
 #include "runtime/md.h"
 
 /* MD_IVDEP before a loop: no iteration reads what another one writes. MD_UNROLL before a loop of at
- * most 8 turns: they stand one behind another. */
+ * most 8 turns: they stand one behind another. MD_IN_ORDER at the end of a turn: the loop becomes no
+ * vectors, of which gcc 13.1 and older would sum wrong elements (its bug 110381). */
 #if defined(__GNUC__) && !defined(__clang__)
 #define MD_IVDEP MD_PRAGMA(GCC ivdep)
 #define MD_UNROLL MD_PRAGMA(GCC unroll 8)
+#define MD_IN_ORDER __asm__ volatile("" ::: "memory")
 #else
 #define MD_IVDEP
 #define MD_UNROLL
+#define MD_IN_ORDER (void)0
 #endif
 
 /* ---- f32 and f64 under one spelling -------------------------------------------------------- */
