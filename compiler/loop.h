@@ -13,7 +13,9 @@
  *    come before its stores, so an argument may share storage with one whose elements it reads at
  *    the same place (see Step.inplace).
  *  - FOLD runs the accumulators of `fold` over the given axes, the last one innermost, in `lanes`
- *    parts that are combined in a fixed tree: the order depends on extents only.
+ *    parts that are combined in a fixed tree: the order depends on extents only. With `parts` the
+ *    last statement of its body is a FOLD of the same expressions over other axes, or over a part
+ *    of them, and what it accumulates are the values that this one leaves.
  *  - A guarded load reads only where its guard holds and gives `other` elsewhere. */
 #ifndef MDLC_COMPILER_LOOP_H
 #define MDLC_COMPILER_LOOP_H
@@ -124,6 +126,7 @@ struct Stmt {
     VEC(const Expr *) fold; /* FOLD: EXPR_FOLD of the same axes */
     VEC(int) axes;          /* FOLD: outermost first */
     int lanes;              /* FOLD: 1: plain */
+    bool parts;             /* FOLD: of what the FOLD in its body leaves, not of the terms */
     Tile *tile;             /* TILE */
 };
 

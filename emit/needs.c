@@ -80,7 +80,7 @@ static void walk_stmt(Walk *w, const Stmt *st) {
     }
     for (int i = 0; i < st->fold.count; i++) {
         const Expr *fold = st->fold.at[i];
-        for (int k = 0; k < fold->nin; k++) {
+        for (int k = 0; k < fold->nin && !st->parts; k++) {
             walk_expr(w, fold->in[k]);
         }
         if (fold->index != NULL) {

@@ -104,11 +104,11 @@ static void loop_bounds(Style *s, int axis, const Index *begin, int64_t span, co
     }
 }
 
-/* Each thread's own part of a workspace. */
-static void print_thread_args(Style *s) {
+/* Each thread's own part of a workspace that the loop needs. */
+static void print_thread_args(Style *s, const Needs *n) {
     for (int i = 0; i < s->k->arg.count; i++) {
         const Arg *arg = s->k->arg.at[i];
-        if (arg->thread) {
+        if (arg->thread && n->arg[arg->id]) {
             const char *own = style_name(s, str_printf(s->out->arena, "%s_own", arg->name));
             line(s, "%s *%s = %s + (int64_t)%s * %" PRId64 ";", elem_c_name(arg->buf->type.elem),
                  own, arg->name, s->part, arg->part);
@@ -154,7 +154,8 @@ static const char *arg_parameter(Style *s, const Arg *arg) {
 }
 
 /* The part of a parallel loop that falls to one thread, as a function of its own. */
-static void print_loop_part(Style *s, const Stmt *st, const char *name, const Words *parameters) {
+static void print_loop_part(Style *s, const Stmt *st, const char *name, const Words *parameters,
+                            const Needs *n) {
     Arena *arena = s->out->arena;
     const char *first = str_printf(arena, "MD_NOINLINE void %s(", name);
     print_words(s->out, first, parameters, (int)strlen(first));
@@ -172,7 +173,7 @@ static void print_loop_part(Style *s, const Stmt *st, const char *name, const Wo
     const char *at = st->parallel > 1 ? style_name(s, "at") : s->axis[st->axis];
     const char *end = style_name(s, str_printf(arena, "%s_end", at));
     line(s, "const int64_t %s = md_split(%" PRId64 ", %s + 1, %s);", end, total, s->part, s->parts);
-    print_thread_args(s);
+    print_thread_args(s, n);
     line(s, "for (int64_t %s = md_split(%" PRId64 ", %s, %s); %s < %s; %s++) {", at, total, s->part,
          s->parts, at, end, at);
     inner = st;
@@ -244,7 +245,7 @@ static void print_parallel(Style *s, const Stmt *st) {
     Text *out = s->out;
     int depth = s->depth;
     s->out = s->before;
-    print_loop_part(s, st, name, &parameters);
+    print_loop_part(s, st, name, &parameters, &n);
     s->out = out;
     s->depth = depth;
 
@@ -322,7 +323,7 @@ static void fold_body(Style *s, const Stmt *st, const char **place) {
     print_list(s, &st->body);
     for (int k = 0; k < st->fold.count; k++) {
         const Expr *e = st->fold.at[k];
-        const char *value = expr_text(s, e->in[0]);
+        const char *value = expr_text(s, st->parts ? e : e->in[0]);
         style_indent(s);
         style_combine(s, e->op, e->elem, place[k], value);
         text_add(s->out, "\n");

@@ -169,8 +169,11 @@ static void walk_fold(Walk *w, const Stmt *s) {
     }
     w->turn++;
     for (int i = 0; i < s->fold.count; i++) {
-        for (int k = 0; k < s->fold.at[i]->nkid; k++) {
+        for (int k = 0; k < s->fold.at[i]->nkid && !s->parts; k++) {
             walk_expr(w, s->fold.at[i]->kid[k]);
+        }
+        if (s->parts && !w->bound[s->fold.at[i]->id]) {
+            w->to->fault = "it adds parts of a sum that nothing has made";
         }
     }
     unbind(w, &s->body);

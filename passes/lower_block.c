@@ -143,7 +143,7 @@ static bool worth_jam(const KernelBuild *b, int row, int last, const RootList *r
 }
 
 Stmt *block_jam(KernelBuild *b, StmtList *list, AxisSet scope, const int *grid, int n, int last,
-                bool parallel, const RootList *roots) {
+                bool parallel, const Turn *first, const RootList *roots) {
     int row = grid[n - 1], outer[AXES_MAX], rows = block_rows(b->k->axis[row].extent);
     if (rows == 1 || b->k->axis[last].extent < JAM_VECTOR || !worth_jam(b, row, last, roots)) {
         return NULL;
@@ -153,14 +153,25 @@ Stmt *block_jam(KernelBuild *b, StmtList *list, AxisSet scope, const int *grid, 
         scope |= (AxisSet)1 << grid[i];
     }
     int64_t blocks = b->k->axis[row].extent / rows;
+    bool part = first && first->begin;
+    if (part && n == 1 && first->trip % rows != 0) {
+        return NULL;
+    }
     outer[n - 1] = blocks > 1 ? kernel_axis(b->k, blocks, "c") : row;
+    int before = list->count;
+    StmtList *around = list;
     list = nest_loops(b, list, outer, blocks > 1 ? n : n - 1, parallel);
+    if (part) {
+        Stmt *loop = around->at[before];
+        loop->begin = n > 1 ? first->begin : index_div(&b->k->index, first->begin, rows);
+        loop->span = n > 1 ? first->trip : first->trip / rows;
+    }
     nest_lets(b, list, scope, roots);
     Stmt *vector = stmt_for(b->k, list, last);
     vector->simd = true;
     scope |= (AxisSet)1 << last;
     nest_lets(b, &vector->body, scope, roots);
-    int before = vector->body.count;
+    before = vector->body.count;
     nest_stage(b, &vector->body, scope, &row, 1, roots);
     Stmt *loop = vector->body.at[before];
     if (blocks > 1) {
@@ -181,5 +192,5 @@ bool block_emit(KernelBuild *b, const int *grid, int n, bool parallel, const Roo
         emit_turned(b, grid, n, turned, parallel, roots);
         return true;
     }
-    return n > 1 && block_jam(b, &b->k->body, 0, grid, n - 1, last, parallel, roots);
+    return n > 1 && block_jam(b, &b->k->body, 0, grid, n - 1, last, parallel, NULL, roots);
 }

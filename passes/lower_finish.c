@@ -155,7 +155,7 @@ static void walk_stmt(Walk *w, const Stmt *s) {
         walk_list(w, &s->body);
         for (int i = 0; i < s->fold.count; i++) {
             const Expr *e = s->fold.at[i];
-            for (int j = 0; j < e->nkid; j++) {
+            for (int j = 0; j < e->nkid && !s->parts; j++) {
                 walk_expr(w, e->kid[j]);
             }
             if (e->index) {

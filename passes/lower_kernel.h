@@ -58,6 +58,31 @@ typedef struct {
     const Step *slice[ACCESS_SLICES];
 } Touch;
 
+/* One loop of a sum. */
+typedef struct {
+    int axis;
+    const Index *begin; /* as in Stmt; NULL: all of the axis */
+    int64_t trip;       /* turns at most: the span where there is a begin, else the extent */
+} Turn;
+
+enum {
+    TURNS = 2 * MD_RANK + 2,
+    SUM_LEVELS = 40,
+    SUM_CHAIN = TUNED(1024, 5) /* most terms of a sum of floats that are added one to another */
+};
+
+/* Nested loops, outermost first. */
+typedef struct {
+    int n;
+    Turn at[TURNS];
+} Turns;
+
+/* The loops of a sum by levels, innermost first: each adds to a sum of its own. */
+typedef struct {
+    int n;
+    Turns level[SUM_LEVELS];
+} SumLevels;
+
 /* The pieces of a flat loop are multiples of this: whole cache lines. */
 enum { CHUNK_UNIT = TUNED(64, 1) };
 
@@ -89,8 +114,11 @@ typedef struct {
     VEC(Touch) touch;
     VEC(Buf *) work; /* workspaces of this step; an attempt uses the first nwork */
     int nwork;
-    int first_space;  /* number of the first index space of the nest being built */
-    VEC(Radix) radix; /* kept from one attempt to the next */
+    int first_space;   /* number of the first index space of the nest being built */
+    VEC(Radix) radix;  /* kept from one attempt to the next */
+    const Turn *piece; /* folds that begin with this axis run over this part of it; NULL: all */
+    AxisSet part_axes; /* axes made for parts of sums, */
+    AxisSet part_open; /* and those that some loop around runs over */
     Step *step;
     bool *bound; /* by Expr.id: a LET in scope */
     bool *forced;
@@ -167,6 +195,8 @@ void nest_stage(KernelBuild *b, StmtList *list, AxisSet scope, const int *axis, 
                 const RootList *roots);
 /* Sets the part of its axis that a loop runs over: piece number `piece` (an axis) of `span`. */
 void nest_piece(KernelBuild *b, Stmt *loop, int piece, int64_t span);
+/* Opens nested FORs; gives the innermost body. */
+StmtList *nest_turns(KernelBuild *b, StmtList *list, const Turns *turns);
 void nest_rows(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots);
 bool kernel_parallel(const KernelBuild *b, int64_t work); /* is it worth several threads */
 /* Opens nested FORs over the axes; gives the innermost body. */
@@ -176,22 +206,41 @@ StmtList *nest_loops(KernelBuild *b, StmtList *list, const int *axis, int n, boo
 /* The loops of a flat nest by blocks, where that pays; false: nothing is done. */
 bool block_emit(KernelBuild *b, const int *grid, int n, bool parallel, const RootList *roots);
 /* Loops over `grid` inside `scope`, a few rows of its last axis at a time in one vector loop over
- * `last`, which is given back; NULL, and nothing done, where rows have too little in common. */
+ * `last`, which is given back; NULL, and nothing done, where rows have too little in common.
+ * `first`: which part of its first axis; NULL: all. */
 Stmt *block_jam(KernelBuild *b, StmtList *list, AxisSet scope, const int *grid, int n, int last,
-                bool parallel, const RootList *roots);
+                bool parallel, const Turn *first, const RootList *roots);
+
+/* --- lower_sum.c --- */
+Turns turns_of(KernelBuild *b, const int *axis, int n);
+/* The first axis runs over piece number `piece` (an axis) of `span`. */
+void turns_begin(KernelBuild *b, Turns *t, int piece, int64_t span);
+/* Levels of at most SUM_CHAIN turns; `lanes` turns of the last axis count as one. The axes of their
+ * parts stay open. */
+SumLevels sum_levels(KernelBuild *b, const Turns *turns, int lanes);
+/* For pieces of the first axis of about `span`, half of it at least: so long that they end where
+ * parts of a sum do. */
+int64_t sum_span(const Turns *turns, int lanes, int64_t span);
+int sum_lanes(int64_t extent);         /* partial sums of a fold along an axis */
+bool sum_rounds(OpCode op, Elem elem); /* whether the order matters to `op` */
 
 /* --- lower_contract.c --- */
 /* A product and what follows it; true: build again. */
 bool build_contract(KernelBuild *b);
+
+/* --- lower_column.c --- */
+/* Loops of a fold over rows f whose result is a vector v, for each of the outer rows g; or a number
+ * for each, where v has one element. */
+void emit_column(KernelBuild *b, const Radix *g, const Radix *f, const Radix *v,
+                 const RootList *roots);
+/* A kernel's vector of sums over leading axes; true: build again. */
+bool build_column(KernelBuild *b);
 
 /* --- lower_unit.c --- */
 /* The nest of a unit's atoms, those aside that are known; true: build again. */
 bool build_nest(KernelBuild *b);
 /* A place for a value of this unit that nothing else reads. */
 void kernel_home(KernelBuild *b, const Node *node, const char *name);
-/* Loops of a fold whose result is a vector: outer rows g, summed rows f, the vector v. */
-void emit_column(KernelBuild *b, const Radix *g, const Radix *f, const Radix *v,
-                 const RootList *roots);
 /* The kernel of a unit; runs until the index spaces need no more digits. */
 void unit_build(KernelBuild *b);
 

@@ -16,7 +16,6 @@ enum {
     KEEP_COST = TUNED(10, 1),          /* of an element: worth a store and a load of a cached row */
     PARALLEL_WORK = TUNED(1 << 17, 1), /* about 20 us of one thread */
     TEAM = TUNED(16, 1000),            /* iterations that are enough for any team of threads */
-    LANES = TUNED(64, 8),              /* most partial sums of a fold */
     FLAT_CHUNK = TUNED(1024, 5),       /* least elements of one piece of a flat loop */
     FLAT_CHUNKS = TUNED(64, 3)
 };
@@ -238,15 +237,6 @@ static void place_keep(Rows *r, Stage *stage, const Expr *e) {
     VEC_PUSH(b->scratch, &stage->kept_as, load);
 }
 
-static int lanes_of(int64_t extent) {
-    for (int lanes = LANES; lanes >= LANES / 4; lanes /= 2) {
-        if (extent >= lanes) {
-            return lanes;
-        }
-    }
-    return 1;
-}
-
 /* Values before stores: a store may overwrite what another value of this iteration reads. */
 static void emit_body(KernelBuild *b, StmtList *into, AxisSet scope, const RootList *roots,
                       const ExprList *folds) {
@@ -298,6 +288,51 @@ StmtList *nest_loops(KernelBuild *b, StmtList *list, const int *axis, int n, boo
     return list;
 }
 
+StmtList *nest_turns(KernelBuild *b, StmtList *list, const Turns *turns) {
+    for (int i = 0; i < turns->n; i++) {
+        Stmt *s = stmt_for(b->k, list, turns->at[i].axis);
+        s->begin = turns->at[i].begin;
+        s->span = s->begin ? turns->at[i].trip : 0;
+        list = &s->body;
+    }
+    return list;
+}
+
+/* A FOLD for each level of the sums, the others outside of the terms; gives the innermost body. */
+static StmtList *open_folds(KernelBuild *b, StmtList *list, const int *axis, int naxis,
+                            const ExprList *folds) {
+    bool rounds = false;
+    for (int i = 0; i < folds->count; i++) {
+        rounds = rounds || sum_rounds(folds->at[i]->op, folds->at[i]->elem);
+        b->bound[folds->at[i]->id] = false;
+    }
+    int lanes = folds->at[0]->nin == 2 ? 1 : sum_lanes(b->k->axis[axis[naxis - 1]].extent);
+    Turns turns = turns_of(b, axis, naxis);
+    if (b->piece && b->piece->axis == axis[0]) {
+        turns.at[0] = *b->piece;
+    }
+    SumLevels sum = {.n = 1, .level = {turns}};
+    if (rounds) {
+        sum = sum_levels(b, &turns, lanes);
+    }
+    for (int l = sum.n - 1; l >= 0; l--) {
+        const Turns *level = &sum.level[l];
+        Stmt *s = stmt_fold(b->k, list, level->at[0].axis);
+        for (int i = 1; i < level->n; i++) {
+            VEC_PUSH(b->k->arena, &s->axes, level->at[i].axis);
+        }
+        for (int i = 0; i < folds->count; i++) {
+            VEC_PUSH(b->k->arena, &s->fold, folds->at[i]);
+        }
+        s->begin = level->at[0].begin;
+        s->span = s->begin ? level->at[0].trip : 0;
+        s->parts = l > 0;
+        s->lanes = l > 0 ? 1 : lanes;
+        list = &s->body;
+    }
+    return list;
+}
+
 /* One loop over `axis`: its folds, what it stores. */
 static void emit_stage(KernelBuild *b, StmtList *list, AxisSet scope, const int *axis, int naxis,
                        const RootList *roots, const ExprList *folds) {
@@ -305,19 +340,13 @@ static void emit_stage(KernelBuild *b, StmtList *list, AxisSet scope, const int 
         scope |= (AxisSet)1 << axis[i];
     }
     if (folds && folds->count > 0) {
-        Stmt *s = stmt_fold(b->k, list, axis[0]);
-        for (int i = 1; i < naxis; i++) {
-            VEC_PUSH(b->k->arena, &s->axes, axis[i]);
-        }
-        for (int i = 0; i < folds->count; i++) {
-            VEC_PUSH(b->k->arena, &s->fold, folds->at[i]);
-            b->bound[folds->at[i]->id] = false;
-        }
-        s->lanes = folds->at[0]->nin == 2 ? 1 : lanes_of(b->k->axis[axis[naxis - 1]].extent);
-        emit_nested(b, &s->body, scope, roots, folds);
+        AxisSet open = b->part_open;
+        StmtList *body = open_folds(b, list, axis, naxis, folds);
+        emit_nested(b, body, scope, roots, folds);
         for (int i = 0; i < folds->count; i++) {
             b->bound[folds->at[i]->id] = true;
         }
+        b->part_open = open;
         return;
     }
     StmtList *body = nest_loops(b, list, axis, naxis, false);
@@ -405,7 +434,7 @@ static const Expr *kept_load(const Rows *r, int s, const Expr *e) {
 /* The innermost loop of the statement that a stage has just added. */
 static Stmt *inner_loop(const StmtList *list, int last) {
     Stmt *loop = list->at[list->count - 1];
-    while (loop->kind == STMT_FOR && loop->axis != last) {
+    while ((loop->kind == STMT_FOR && loop->axis != last) || loop->parts) {
         loop = loop->body.at[loop->body.count - 1];
     }
     return loop;

@@ -6,15 +6,9 @@
 #include "passes/lower_kernel.h"
 #include "passes/view.h"
 
-#include <math.h>
 #include <string.h>
 
 enum {
-    COLUMN_CHUNKS = TUNED(16, 3),
-    COLUMN_ROWS = TUNED(16, 100), /* outer rows from which no chunks are needed */
-    COLUMN_PIECE = TUNED(64, 2),  /* least and most elements of a piece of a long vector */
-    COLUMN_PIECE_MOST = TUNED(512, 4),
-    COLUMN_SERIAL = TUNED(4096, 64), /* most terms that are added one to another */
     FULL_CHUNKS = TUNED(64, 3),
     SCATTER_SPAN = TUNED(64, 2),
     SCATTER_BATCH = TUNED(4, 100) /* batch elements from which no spans are needed */
@@ -26,31 +20,6 @@ static const NodeInfo *info_of(const KernelBuild *b, const Node *node) {
 
 static Type vector_type(Elem elem, int64_t count) {
     return (Type){.elem = elem, .rank = 1, .dim = {count}};
-}
-
-static const Expr *identity_of(Kernel *k, OpCode op, Elem elem) {
-    bool is_float = elem_is_float(elem);
-    int64_t least = 0, most = 0;
-    if (!is_float) {
-        elem_range(elem, &least, &most);
-    }
-    switch (op) {
-    case OP_MUL: return expr_const(k, elem, 1);
-    case OP_MAX: return is_float ? expr_const(k, elem, -INFINITY) : expr_int(k, elem, least);
-    case OP_MIN: return is_float ? expr_const(k, elem, INFINITY) : expr_int(k, elem, most);
-    default: return expr_const(k, elem, 0);
-    }
-}
-
-static void roots_identity(KernelBuild *b, const RootList *roots, RootList *init) {
-    for (int i = 0; i < roots->count; i++) {
-        Root r = roots->at[i];
-        if (r.add != OP_CONST) {
-            r.value = identity_of(b->k, r.add, r.arg->buf->type.elem);
-            r.add = OP_CONST;
-            VEC_PUSH(b->scratch, init, r);
-        }
-    }
 }
 
 void kernel_home(KernelBuild *b, const Node *node, const char *name) {
@@ -126,180 +95,6 @@ bool build_nest(KernelBuild *b) {
     return false;
 }
 
-/* --- folds over leading axes ------------------------------------------------------------------ */
-
-/* Elements of the pieces in which a long vector of sums is made; 0: it is made as a whole. */
-static int64_t column_piece(const Radix *g, const Radix *f, const Radix *v) {
-    if (v->n != 1 || g->count >= COLUMN_ROWS || f->count > COLUMN_SERIAL ||
-        v->count < COLUMN_CHUNKS * COLUMN_PIECE) {
-        return 0;
-    }
-    int64_t pieces = (v->count + COLUMN_PIECE_MOST - 1) / COLUMN_PIECE_MOST;
-    pieces = pieces < COLUMN_CHUNKS ? COLUMN_CHUNKS : pieces;
-    return align_up((v->count + pieces - 1) / pieces, COLUMN_PIECE);
-}
-
-/* Sums of chunks of the rows: each has a vector in workspace, of which `last` gets the loads. */
-static void column_partial(KernelBuild *b, const Radix *g, const Radix *v, int chunk,
-                           const RootList *roots, RootList *acc, RootList *last) {
-    IndexTable *t = &b->k->index;
-    const Index *flat =
-        index_add(t, index_scale(t, kernel_axis_index(b->k, chunk), g->count), radix_flat(b, g));
-    flat = index_add(t, index_scale(t, flat, v->count), radix_flat(b, v));
-    for (int i = 0; i < roots->count; i++) {
-        Root r = roots->at[i], end = r;
-        if (r.add == OP_CONST) { /* made on the way */
-            VEC_PUSH(b->scratch, acc, r);
-            continue;
-        }
-        int64_t count = b->k->axis[chunk].extent * g->count * v->count;
-        Buf *buf = kernel_work(b, vector_type(r.arg->buf->type.elem, count), 0, "partial");
-        const Arg *arg = kernel_arg(b->k, buf, ACCESS_READ | ACCESS_WRITE);
-        end.value = expr_load(b->k, arg, flat, NULL);
-        VEC_PUSH(b->scratch, last, end);
-        r.arg = arg;
-        r.index = flat;
-        VEC_PUSH(b->scratch, acc, r);
-    }
-}
-
-/* Long vectors are made piece by piece, which threads share; of short ones each chunk of the rows
- * has its own sums, which are added in order. */
-void emit_column(KernelBuild *b, const Radix *g, const Radix *f, const Radix *v,
-                 const RootList *roots) {
-    nest_open(b, roots);
-    int64_t work = 0;
-    for (int i = 0; i < roots->count; i++) {
-        work += g->count * f->count * v->count * (1 + roots->at[i].value->cost);
-    }
-    bool parallel = kernel_parallel(b, work);
-    RootList init = {0}, acc = {0}, last = {0};
-    StmtList *list = &b->k->body;
-    nest_lets(b, list, 0, roots);
-    int64_t piece_span = column_piece(g, f, v);
-    bool chunked =
-        parallel && piece_span == 0 && g->count < COLUMN_ROWS && f->digit[0] >= 2 * COLUMN_CHUNKS;
-    int64_t span = (f->digit[0] + COLUMN_CHUNKS - 1) / COLUMN_CHUNKS;
-    int chunk = chunked ? kernel_axis(b->k, (f->digit[0] + span - 1) / span, "c") : 0;
-    if (chunked) {
-        column_partial(b, g, v, chunk, roots, &acc, &last);
-    } else {
-        acc = *roots;
-    }
-    int outer[2 * MD_RANK], nouter = 0, piece = 0;
-    AxisSet scope = space_set(g);
-    if (chunked) {
-        scope |= (AxisSet)1 << chunk;
-        outer[nouter++] = chunk;
-    }
-    memcpy(outer + nouter, g->axis, sizeof *outer * (size_t)space_axes(g));
-    nouter += space_axes(g);
-    if (piece_span > 0) {
-        piece = kernel_axis(b->k, (v->count + piece_span - 1) / piece_span, "c");
-        outer[nouter++] = piece;
-    }
-    list = nest_loops(b, list, outer, nouter, parallel);
-    nest_lets(b, list, scope, &acc);
-    roots_identity(b, &acc, &init);
-    int before = list->count;
-    nest_stage(b, list, scope, v->axis, space_axes(v), &init);
-    if (piece_span > 0) {
-        nest_piece(b, list->at[before], piece, piece_span);
-    }
-    before = list->count;
-    Stmt *vector = NULL;
-    if (!chunked && space_axes(f) > 0 && space_axes(v) == 1) {
-        vector = block_jam(b, list, scope, f->axis, space_axes(f), v->axis[0], false, &acc);
-    }
-    if (!vector) {
-        StmtList *inner = nest_loops(b, list, f->axis, space_axes(f), false);
-        if (chunked) {
-            nest_piece(b, list->at[before], chunk, span);
-        }
-        scope |= space_set(f);
-        nest_lets(b, inner, scope, &acc);
-        before = inner->count;
-        nest_stage(b, inner, scope, v->axis, space_axes(v), &acc);
-        vector = inner->at[before];
-    }
-    if (piece_span > 0) {
-        nest_piece(b, vector, piece, piece_span);
-    }
-    if (!chunked) {
-        return;
-    }
-    RootList first = {0};
-    for (int i = 0; i < last.count; i++) {
-        Root r = last.at[i];
-        r.value = identity_of(b->k, r.add, r.value->elem);
-        r.add = OP_CONST;
-        VEC_PUSH(b->scratch, &first, r);
-    }
-    nest_open(b, &last);
-    list = nest_loops(b, &b->k->body, g->axis, space_axes(g), false);
-    nest_stage(b, list, space_set(g), v->axis, space_axes(v), &first);
-    list = nest_loops(b, list, &chunk, 1, false);
-    nest_stage(b, list, space_set(g) | (AxisSet)1 << chunk, v->axis, space_axes(v), &last);
-}
-
-static bool build_column(KernelBuild *b) {
-    const Node *first = unit_fold(b->unit);
-    Type from = first->in[0]->type;
-    uint32_t folded = folded_axes(first);
-    int64_t dim[3][MD_RANK];
-    int n[3] = {0}, part[MD_RANK], tail = from.rank;
-    while (tail > 0 && !(folded >> (tail - 1) & 1)) {
-        tail--;
-    }
-    for (int i = 0; i < from.rank; i++) {
-        part[i] = folded >> i & 1 ? 1 : i < tail ? 0 : 2;
-        dim[part[i]][n[part[i]]++] = from.dim[i];
-    }
-    static const char *const names[3] = {"r", "k", "j"};
-    Radix space[3];
-    const Index *digit[3][MD_RANK];
-    for (int p = 0; p < 3; p++) {
-        space[p] = *kernel_space(b, p, count_dims(n[p], dim[p]), names[p]);
-        space_digits(b, &space[p], n[p], dim[p], digit[p]);
-    }
-    const Index *in[MD_RANK], *out[MD_RANK], *here[MD_RANK];
-    int at[3] = {0}, rank = 0, known = 0;
-    for (int k = 0; k < from.rank; k++) {
-        in[k] = digit[part[k]][at[part[k]]++];
-        if (part[k] != 1) {
-            out[rank++] = in[k];
-        }
-    }
-    const Index *flat = index_flatten(&b->k->index, from.rank, from.dim, in);
-    RootList roots = {0};
-    for (int i = 0; i < b->unit->atom.count; i++) {
-        const Node *node = b->unit->atom.at[i];
-        known += fold_is_loop(node) || unit_folds_over(b->unit, node);
-        if (unit_folds_over(b->unit, node) && info_of(b, node)->stored) {
-            index_unflatten(&b->k->index, flat, node->type.rank, node->type.dim, here);
-            kernel_store(b, &roots, node, here, value_at(&b->v, node, here));
-        }
-        if (!fold_is_loop(node)) {
-            continue;
-        }
-        if (!info_of(b, node)->stored) {
-            kernel_home(b, node, "column");
-        }
-        int before = roots.count;
-        kernel_store(b, &roots, node, out, value_at(&b->v, node->in[0], in));
-        for (int k = before; k < roots.count; k++) {
-            roots.at[k].add = fold_map(node->op);
-        }
-    }
-    if (kernel_refine(b, &roots)) {
-        return true;
-    }
-    emit_column(b, &space[0], &space[1], &space[2], &roots);
-    b->known = true;
-    b->first_space = 3;
-    return b->unit->atom.count > known && build_nest(b);
-}
-
 /* --- folds of everything ---------------------------------------------------------------------- */
 
 static bool build_full(KernelBuild *b) {
@@ -327,8 +122,10 @@ static bool build_full(KernelBuild *b) {
     if (kernel_refine(b, &part)) {
         return true;
     }
+    Turns turns = turns_of(b, all.axis, all.n);
     int64_t span = (all.digit[0] + FULL_CHUNKS - 1) / FULL_CHUNKS;
-    span = all.n == 1 ? align_up(span, CHUNK_UNIT) : span;
+    span = sum_span(&turns, sum_lanes(all.digit[all.n - 1]),
+                    all.n == 1 ? align_up(span, CHUNK_UNIT) : span);
     int64_t chunks = (all.digit[0] + span - 1) / span;
     int chunk = kernel_axis(b->k, chunks, "c"), again = kernel_axis(b->k, chunks, "c");
     const Expr **known = ARENA_ARRAY(b->scratch, const Expr *, b->frame->region->node.count);
@@ -348,12 +145,10 @@ static bool build_full(KernelBuild *b) {
     nest_lets(b, &b->k->body, 0, &part);
     int64_t work = all.count * (1 + part.at[0].value->in[0]->cost);
     StmtList *list = nest_loops(b, &b->k->body, &chunk, 1, kernel_parallel(b, work));
+    turns_begin(b, &turns, chunk, span);
+    b->piece = &turns.at[0];
     nest_rows(b, list, (AxisSet)1 << chunk, &part);
-    for (int i = 0; i < list->count; i++) {
-        if (list->at[i]->kind == STMT_FOLD) {
-            nest_piece(b, list->at[i], chunk, span);
-        }
-    }
+    b->piece = NULL;
     b->known = true;
     b->known_value = known;
     values_forget(&b->v);
@@ -568,5 +363,7 @@ void unit_build(KernelBuild *b) {
         b->known_value = NULL;
         b->strip = NULL;
         b->first_space = 0;
+        b->piece = NULL;
+        b->part_axes = b->part_open = 0;
     } while (build(b));
 }

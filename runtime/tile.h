@@ -12,9 +12,10 @@
  *     ... md_tile_run(&s, s_part, a, b, c, &my_context, work, pace, threads);
  *
  * where `work` has md_tile_workspace(&s, threads) bytes, 64-byte aligned, and C overlaps neither A,
- * B nor work. Every element of C is one chain of multiply-adds over k in order (or `chunks` chains
- * added in order): a function of the plan alone. Threads share rows, columns and chunks, so the
- * same bits come out for any number of them. Needs team.h. */
+ * B nor work. Every element of C is a sum over blocks of k, each a chain of multiply-adds in order:
+ * blocks are added in groups, groups and `chunks` one to another. So no chain is long
+ * (docs/decisions/0013-sums.md), and each is a function of the plan alone. Threads share rows,
+ * columns and chunks, so the same bits come out for any number of them. Needs team.h. */
 #ifndef MD_TILE_H
 #define MD_TILE_H
 
@@ -43,7 +44,8 @@ typedef struct {
     int64_t chunks;                                   /* of the summed axes, added in order */
     int64_t shared;                                   /* work enough for several threads */
     int64_t block_rows, block_cols;                   /* what the epilogue gets at most */
-    int64_t strip_at, turned_at, slice;               /* elements: workspace of one worker */
+    int64_t group;                                    /* blocks that are added one to another */
+    int64_t strip_at, turned_at, group_at, slice;     /* elements: workspace of one worker */
     int64_t partial;                                  /* elements: partial sums of the chunks */
 } md_tile;
 

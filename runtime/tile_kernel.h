@@ -66,8 +66,8 @@ MD_FN void MD_TN(none)(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64
 
 /* ---- register tiles -------------------------------------------------------------------------- */
 
-/* Rows r of a tile lie at x + r / rm * xr1 + r % rm * xr2. The sums start at zero or at the strip;
- * `lanes` of the last vector are loaded and stored. */
+/* Rows r of a tile lie at x + r / rm * xr1 + r % rm * xr2. The sums are stored, or, but for the
+ * `first` block, added to the strip; `lanes` of the last vector are loaded and stored. */
 #define MD_TILE_PARAMS                                                                             \
     const MD_REAL *x, int64_t rm, int64_t xr1, int64_t xr2, int64_t xk1, int64_t xk2,              \
         const MD_REAL *y, int64_t yk1, int64_t yk2, int64_t nk1, int64_t nk2, MD_REAL *strip,      \
@@ -119,7 +119,10 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 #define MD_SUM3(r) MD_SUM2(r) MD_VEC c##r##_2 = zero;
 #define MD_SUM4(r) MD_SUM3(r) MD_VEC c##r##_3 = zero;
 
-#define MD_GET(r, v, n) MD_TN(load)(&c##r##_##v, strip + r * ld + v * MD_LANES, n);
+/* What the strip holds is one term more: blocks of the sum are added, not one long chain. */
+#define MD_GET(r, v, n)                                                                            \
+    MD_TN(load)(&old, strip + r * ld + v * MD_LANES, n);                                           \
+    c##r##_##v += old;
 #define MD_GET1(r) MD_GET(r, 0, lanes)
 #define MD_GET2(r) MD_GET(r, 0, MD_LANES) MD_GET(r, 1, lanes)
 #define MD_GET3(r) MD_GET(r, 0, MD_LANES) MD_GET(r, 1, MD_LANES) MD_GET(r, 2, lanes)
@@ -164,16 +167,17 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
         const MD_VEC zero = {0};                                                                   \
         int64_t outer = 0;                                                                         \
         int64_t inner = 0;                                                                         \
-        MD_ROWS##R(MD_OFFSET) MD_ROWS##R(MD_SUM##V) if (!first) {                                  \
-            MD_ROWS##R(MD_GET##V)                                                                  \
-        }                                                                                          \
-        for (int64_t i = 0; i < nk1; i++) {                                                        \
+        MD_ROWS##R(MD_OFFSET) MD_ROWS##R(MD_SUM##V) for (int64_t i = 0; i < nk1; i++) {            \
             const MD_REAL *MD_RESTRICT p = x + i * xk1;                                            \
             const MD_REAL *MD_RESTRICT q = y + i * yk1;                                            \
             for (int64_t j = 0; j < nk2; j++) {                                                    \
                 MD_COLS##V MD_ROWS##R(MD_MAC##V) p += xk2;                                         \
                 q += yk2;                                                                          \
             }                                                                                      \
+        }                                                                                          \
+        if (!first) {                                                                              \
+            MD_VEC old;                                                                            \
+            MD_ROWS##R(MD_GET##V)                                                                  \
         }                                                                                          \
         MD_ROWS##R(MD_PUT##V)                                                                      \
     }
@@ -279,13 +283,13 @@ MD_FN void MD_TN(plain)(int64_t rows, int64_t nv, MD_TILE_PARAMS) {
     for (int64_t r = 0; r < rows; r++) {
         const MD_REAL *row = x + r / rm * xr1 + r % rm * xr2;
         for (int64_t c = 0; c < cols; c++) {
-            MD_REAL sum = first ? 0 : strip[r * ld + c];
+            MD_REAL sum = 0;
             for (int64_t i = 0; i < nk1; i++) {
                 for (int64_t j = 0; j < nk2; j++) {
                     sum += row[i * xk1 + j * xk2] * y[i * yk1 + j * yk2 + c];
                 }
             }
-            strip[r * ld + c] = sum;
+            strip[r * ld + c] = first ? sum : strip[r * ld + c] + sum;
         }
     }
 }
@@ -528,9 +532,11 @@ MD_INLINE MD_REAL MD_TN(dot_end)(MD_REAL *part, const MD_REAL *x, int64_t xk1, c
         }
     }
     for (int64_t i = 0; i < nk1; i++) {
+        MD_REAL rest = 0;
         for (int64_t j = nk2 / MD_LANES * MD_LANES; j < nk2; j++) {
-            part[0] += x[i * xk1 + j] * y[i * yk1 + j];
+            rest += x[i * xk1 + j] * y[i * yk1 + j];
         }
+        part[0] += rest;
     }
     return part[0];
 }
@@ -556,13 +562,18 @@ MD_FN void MD_TN(dots)(int64_t rows, int64_t cols, const MD_REAL *x, int64_t xr2
                        MD_REAL *strip, int64_t ld, int first) {
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t c = 0; c < cols; c++) {
-            MD_REAL sum = first ? 0 : strip[r * ld + c];
+            MD_REAL part[8] = {0};
             for (int64_t i = 0; i < nk1; i++) {
                 for (int64_t j = 0; j < nk2; j++) {
-                    sum += x[r * xr2 + i * xk1 + j] * y[c * yc + i * yk1 + j];
+                    part[j % 8] += x[r * xr2 + i * xk1 + j] * y[c * yc + i * yk1 + j];
                 }
             }
-            strip[r * ld + c] = sum;
+            for (int half = 4; half > 0; half /= 2) {
+                for (int l = 0; l < half; l++) {
+                    part[l] += part[l + half];
+                }
+            }
+            strip[r * ld + c] = first ? part[0] : strip[r * ld + c] + part[0];
         }
     }
 }
@@ -660,6 +671,16 @@ MD_NOINLINE void MD_TN(sum)(const md_tile *s, MD_REAL *total, int64_t ld, int64_
     }
 }
 
+/* Adds a strip to another. */
+MD_NOINLINE void MD_TN(join)(MD_REAL *to, int64_t ld, const MD_REAL *from, int64_t from_ld,
+                             int64_t rows, int64_t cols) {
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t i = 0; i < cols; i++) {
+            to[r * ld + i] += from[r * from_ld + i];
+        }
+    }
+}
+
 /* The share of worker `part`: its tasks, each by blocks, each block finished by the epilogue. With
  * chunks the products go to the partial sums, and the second phase finishes those. Inlined: the
  * caller passes a static const plan and an epilogue. */
@@ -711,11 +732,26 @@ MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part,
                 } else if (s->add && !s->swapped) {
                     MD_TN(gather)(s, strip, ld, c, row, rows, col, cols, 0);
                 }
-                if (!summing) {
+                const int64_t q0 = md_split(kblocks, chunk, s->chunks);
+                const int64_t q1 = md_split(kblocks, chunk + 1, s->chunks);
+                const int begun = s->add && !s->swapped && s->chunks == 1;
+                if (!summing && s->group_at == 0) {
                     MD_TN(block)
-                    (s, x, y, t, te, p, pe, md_split(kblocks, chunk, s->chunks),
-                     md_split(kblocks, chunk + 1, s->chunks), strip, ld, slice,
-                     s->add && !s->swapped && s->chunks == 1, !direct);
+                    (s, x, y, t, te, p, pe, q0, q1, strip, ld, slice, begun, !direct);
+                } else if (!summing) {
+                    for (int64_t q = q0; q < q1; q += s->group) {
+                        const int more = q > q0 || begun;
+                        MD_REAL *to = more ? slice + s->group_at : strip;
+                        const int64_t to_ld = more ? dp * u.nr : ld;
+                        MD_TN(block)
+                        (s, x, y, t, te, p, pe, q, md_tile_min(q + s->group, q1), to, to_ld, slice,
+                         0, more || !direct);
+                        if (more) {
+                            MD_TN(join)(strip, ld, to, to_ld, rows, cols);
+                        }
+                    }
+                }
+                if (!summing) {
                     if (s->chunks > 1) {
                         continue;
                     }

@@ -45,8 +45,9 @@ enum {
     MD_TILE_K_BYTES = MD_TUNED(3072, 40), /* of a block of the summed axes, about */
     MD_TILE_K_ONCE = MD_TUNED(320, 40),   /* the same where packed panels are read once */
     MD_TILE_K_DOTS = MD_TUNED(16384, 40), /* the same where vectors run along it */
-    MD_TILE_LONG = MD_TUNED(256, 4),  /* of dot products, so that adding their lanes is little */
-    MD_TILE_K_UNIT = MD_TUNED(16, 3), /* such blocks are multiples of this */
+    MD_TILE_LONG = MD_TUNED(256, 4),   /* of dot products, so that adding their lanes is little */
+    MD_TILE_K_UNIT = MD_TUNED(16, 3),  /* such blocks are multiples of this */
+    MD_TILE_GROUP = MD_TUNED(1024, 3), /* blocks of the summed axes that are added one to another */
     MD_TILE_CHUNKED = MD_TUNED(4194304, 200), /* products from which the sum is cut */
     MD_TILE_BLOCK_ROWS = MD_TUNED(224, 15),   /* of a block, at most */
     MD_TILE_BLOCK_SIZE = MD_TUNED(65536, 40), /* elements of a block of whole rows, about */
@@ -211,9 +212,9 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
                    (((double)rows + (double)p.cols) * (double)p.k0 * (double)p.k1 * (double)p.k2 +
                     (double)rows * (double)p.cols);
     p.shared = products > (bytes > MD_TILE_NEAR ? MD_TILE_SERIAL : MD_TILE_SERIAL_NEAR);
+    int64_t kblocks = p.k0 * ((p.k1 + p.kb1 - 1) / p.kb1) * ((p.k2 + p.kb2 - 1) / p.kb2);
     p.chunks = 1;
     if (!p.swapped && tiles < 16 && products >= MD_TILE_CHUNKED) {
-        int64_t kblocks = p.k0 * ((p.k1 + p.kb1 - 1) / p.kb1) * ((p.k2 + p.kb2 - 1) / p.kb2);
         p.chunks = md_tile_min((15 + tiles) / tiles, kblocks);
     }
 
@@ -243,7 +244,13 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
                                   : md_tile_min(panel, md_tile_up(p.cols, lanes)));
     int64_t strip = p.swapped || (!p.inplace && p.chunks == 1) ? p.block_rows * p.block_cols : 0;
     p.turned_at = p.strip_at + strip;
-    p.slice = md_tile_up(p.turned_at + (p.swapped && !p.inplace ? strip : 0), lanes);
+    int64_t end = md_tile_up(p.turned_at + (p.swapped && !p.inplace ? strip : 0), lanes);
+    p.slice = end;
+    p.group = MD_TILE_GROUP;
+    if (kblocks > p.chunks * p.group) { /* a strip for all groups but the first */
+        p.group_at = end;
+        p.slice += p.chunks > 1 ? rows * md_tile_up(p.cols, panel) : p.block_rows * p.block_cols;
+    }
     p.partial = p.chunks > 1 ? p.chunks * p.b1 * p.b2 * rows * md_tile_up(p.cols, lanes) : 0;
     return p;
 }

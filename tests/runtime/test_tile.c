@@ -460,6 +460,48 @@ static void test_blocks(void **state) {
     case_free(&t);
 }
 
+/* Sums over more blocks than a group holds, as over a batch and the places of an image: in one go,
+ * in chunks, transposed, added to what is there. */
+static void test_groups(void **state) {
+    (void)state;
+    int swapped = 0, chunks = 0;
+    for (int i = 0; i < 6; i++) {
+        const int64_t m = i % 3 == 2 ? 12 : 8, n = i % 3 == 0 ? 70 : 40;
+        const int64_t k0 = i % 3 == 1 ? 2100 : 1030 * 17, k1 = 2, k2 = 3;
+        /* Single elements between the rows of each image keep the summed axes apart. */
+        const int64_t row = k2 + 1, image = k1 * row + 1;
+        Case t;
+        memset(&t, 0, sizeof t);
+        /* clang-format off */
+        md_tile_shape s = {1, 1, 1, m, n, k0, k1, k2,
+                           0, 0, 0, i % 2 == 0 ? k0 * image : 1,
+                           i % 2 == 0 ? image : image * m, i % 2 == 0 ? row : row * m,
+                           i % 2 == 0 ? 1 : m,
+                           0, 0, image * n, row * n, n, 1,
+                           0, 0, 0, n, 1, i < 3 ? 0 : MD_TILE_ADD};
+        /* clang-format on */
+        if (i % 3 == 2) { /* weights stored [out, in] */
+            s.b_k0 = image;
+            s.b_k1 = row;
+            s.b_k2 = 1;
+            s.b_n = k0 * image;
+        }
+        t.shape = s;
+        t.elem = 4;
+        t.plan = md_tile_plan(md_tile_normal(s), 4);
+        swapped += t.plan.swapped != 0;
+        chunks += t.plan.chunks > 1;
+        assert_true(t.plan.group_at > 0);
+        t.a_size = k0 * image * m;
+        t.b_size = k0 * image * n;
+        t.c_size = m * n;
+        case_fill(&t);
+        case_check(&t);
+        case_free(&t);
+    }
+    assert_true(swapped > 0 && chunks > 0);
+}
+
 /* A window product, as a convolution is written: rows (y, x) with two strides, sums (ky, (kx,
  * c)). */
 static void test_window(void **state) {
@@ -495,15 +537,16 @@ static void test_window(void **state) {
 
 /* What the compiler prints for linear(128 -> 128) of a batch of 128, [out, in] weights, and for the
  * gradient of its weight; then for linear(40 -> 10), which stays on one thread. */
-static const md_tile forward = {1, 1, 1, 128, 128, 1,   1, 128, 0,   0,   0,    128,  0,    0, 1, 0,
-                                0, 0, 0, 1,   128, 0,   0, 0,   128, 1,   128,  4,    0,    1, 1, 0,
-                                1, 0, 0, 2,   1,   128, 1, 1,   128, 128, 4096, 4096, 4096, 0};
-static const md_tile weights = {1, 1, 1, 128, 128, 1,   1, 128, 0,   0,   0,   1, 0, 0, 128, 0,
-                                0, 0, 0, 128, 1,   0,   0, 0,   128, 1,   128, 4, 0, 1, 1,   0,
-                                0, 0, 0, 2,   1,   128, 1, 1,   128, 128, 0,   0, 0, 0};
-static const md_tile narrow = {1, 1, 1, 128, 10, 1,  1, 40, 0,   0,  0,   40,  0,   0, 1, 0,
-                               0, 0, 0, 1,   40, 0,  0, 0,  10,  1,  128, 4,   0,   1, 1, 0,
-                               1, 0, 0, 2,   1,  40, 1, 0,  128, 32, 640, 640, 640, 0};
+static const md_tile forward = {1,   1,   1,   128, 128, 1,   1,    128,  0,    0, 0,    128,
+                                0,   0,   1,   0,   0,   0,   0,    1,    128,  0, 0,    0,
+                                128, 1,   128, 4,   0,   1,   1,    0,    1,    0, 0,    2,
+                                1,   128, 1,   1,   128, 128, 1024, 4096, 4096, 0, 4096, 0};
+static const md_tile weights = {1, 1, 1, 128, 128, 1,   1, 128, 0,   0,   0,    1, 0, 0, 128, 0,
+                                0, 0, 0, 128, 1,   0,   0, 0,   128, 1,   128,  4, 0, 1, 1,   0,
+                                0, 0, 0, 2,   1,   128, 1, 1,   128, 128, 1024, 0, 0, 0, 0,   0};
+static const md_tile narrow = {1, 1, 1, 128, 10, 1,  1, 40, 0,   0,  0,    40,  0,   0, 1,   0,
+                               0, 0, 0, 1,   40, 0,  0, 0,  10,  1,  128,  4,   0,   1, 1,   0,
+                               1, 0, 0, 2,   1,  40, 1, 0,  128, 32, 1024, 640, 640, 0, 640, 0};
 
 static void forward_part(const md_tile_call *call, int part) {
     md_tile_part_f32(&forward, call, part, epi_f32);
@@ -590,10 +633,10 @@ static void test_normal(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_normal),   cmocka_unit_test(test_tails),
-        cmocka_unit_test(test_few_rows), cmocka_unit_test(test_window),
-        cmocka_unit_test(test_blocks),   cmocka_unit_test(test_specialised),
-        cmocka_unit_test(test_random),
+        cmocka_unit_test(test_normal),      cmocka_unit_test(test_tails),
+        cmocka_unit_test(test_few_rows),    cmocka_unit_test(test_window),
+        cmocka_unit_test(test_blocks),      cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_specialised), cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests_name("runtime tile", tests, NULL, NULL);
 }

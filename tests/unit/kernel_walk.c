@@ -115,7 +115,7 @@ static void walk_fold(Walk *w, const Stmt *s, int level) {
     if (level == s->axes.count) {
         walk_list(w, &s->body);
         for (int i = 0; i < s->fold.count; i++) {
-            for (int k = 0; k < s->fold.at[i]->nkid; k++) {
+            for (int k = 0; k < s->fold.at[i]->nkid && !s->parts; k++) {
                 walk_expr(w, s->fold.at[i]->kid[k]);
             }
         }

@@ -64,7 +64,7 @@ static void momentum_clip_fit_sum(float *MD_RESTRICT sum, const float *MD_RESTRI
 static const md_tile momentum_clip_fit_contract_tile = {
     1, 1, 1, 24, 16, 1, 1, 32, 0, 0, 0, 1, 0, 0, 24, 0,
     0, 0, 0, 16, 1, 0, 0, 0, 16, 1, 24, 4, 0, 1, 1, 0,
-    0, 0, 0, 2, 1, 32, 1, 0, 24, 32, 0, 0, 0, 0
+    0, 0, 0, 2, 1, 32, 1, 0, 24, 32, 1024, 0, 0, 0, 0, 0
 };
 
 static void momentum_clip_fit_contract_part(const md_tile_call *call, int part) {

@@ -12,7 +12,7 @@ static void repeat_main_x(float *MD_RESTRICT x_2, const float *MD_RESTRICT x) {
 static const md_tile repeat_main_linear_tile = {
     1, 1, 1, 4, 16, 1, 1, 16, 0, 0, 0, 16, 0, 0, 1, 0,
     0, 0, 0, 1, 16, 0, 0, 0, 16, 1, 4, 4, 0, 0, 0, 0,
-    1, 0, 0, 2, 1, 16, 1, 0, 4, 32, 256, 384, 384, 0
+    1, 0, 0, 2, 1, 16, 1, 0, 4, 32, 1024, 256, 384, 0, 384, 0
 };
 
 typedef struct {

@@ -54,7 +54,7 @@ static void sgd_fit_fc_bias_update(float *MD_RESTRICT lr, float *fc_bias_next, i
 static const md_tile sgd_fit_fc_weight_update_tile = {
     1, 1, 1, 1, 16, 1, 1, 32, 0, 0, 0, 0, 0, 0, 1, 0,
     0, 0, 0, 16, 1, 0, 0, 0, 0, 1, 1, 4, 0, 0, 0, 0,
-    0, 0, 0, 4, 1, 32, 1, 0, 1, 64, 0, 64, 64, 0
+    0, 0, 0, 4, 1, 32, 1, 0, 1, 64, 1024, 0, 64, 0, 64, 0
 };
 
 typedef struct {

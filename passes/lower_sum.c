@@ -1,0 +1,119 @@
+/* lower_sum: long sums as chains of few terms.
+ *
+ * The error of terms that are added one to another grows with their number. So the loops of a sum
+ * of floats are cut into levels, innermost first, of at most SUM_CHAIN turns each: a level adds its
+ * terms to a sum of its own, which is one term of the level around it. n terms in chains of c, then
+ * of c of these and so on have an error of at most c times the levels times half an ulp of the sum
+ * of magnitudes: two levels up to a million terms, three up to a billion
+ * (docs/decisions/0013-sums.md). Where it is cut is a function of extents alone.
+ * Needs the loops of a sum; gives its levels and the axes that they need; changes no values beyond
+ * the order of sums. */
+#include "passes/lower_kernel.h"
+
+enum { LANES = TUNED(64, 8) }; /* most partial sums of a fold */
+
+int sum_lanes(int64_t extent) {
+    for (int lanes = LANES; lanes >= LANES / 4; lanes /= 2) {
+        if (extent >= lanes) {
+            return lanes;
+        }
+    }
+    return 1;
+}
+
+bool sum_rounds(OpCode op, Elem elem) {
+    return elem_is_float(elem) && (op == OP_SUM || op == OP_ADD || op == OP_PROD || op == OP_MUL);
+}
+
+/* Axes of parts are used again by sums that stand behind one another: a kernel has few axes. */
+static int part_axis(KernelBuild *b, int64_t extent) {
+    int axis = -1;
+    for (int i = 0; i < b->k->naxis && axis < 0; i++) {
+        bool free = (b->part_axes & ~b->part_open) >> i & 1;
+        axis = free && b->k->axis[i].extent == extent ? i : -1;
+    }
+    if (axis < 0) {
+        axis = kernel_axis(b->k, extent, "c");
+        b->part_axes |= (AxisSet)1 << axis;
+    }
+    b->part_open |= (AxisSet)1 << axis;
+    return axis;
+}
+
+Turns turns_of(KernelBuild *b, const int *axis, int n) {
+    Turns t = {.n = n};
+    for (int i = 0; i < n; i++) {
+        t.at[i] = (Turn){.axis = axis[i], .trip = b->k->axis[axis[i]].extent};
+    }
+    return t;
+}
+
+void turns_begin(KernelBuild *b, Turns *t, int piece, int64_t span) {
+    t->at[0].begin = index_scale(&b->k->index, kernel_axis_index(b->k, piece), span);
+    t->at[0].trip = span;
+}
+
+static void add_turn(SumLevels *s, Turn turn) {
+    Turns *t = &s->level[s->n - 1];
+    if (t->n == TURNS) {
+        BUG("a sum over more than %d axes", TURNS);
+    }
+    for (int i = t->n++; i > 0; i--) {
+        t->at[i] = t->at[i - 1];
+    }
+    t->at[0] = turn;
+}
+
+static void add_level(SumLevels *s) {
+    if (s->n == SUM_LEVELS) {
+        BUG("a sum of more than %d levels", SUM_LEVELS);
+    }
+    s->level[s->n++].n = 0;
+}
+
+SumLevels sum_levels(KernelBuild *b, const Turns *turns, int lanes) {
+    SumLevels s = {.n = 0};
+    int64_t chain = 1;
+    add_level(&s);
+    for (int i = turns->n - 1; i >= 0; i--) {
+        Turn t = turns->at[i];
+        int64_t unit = i == turns->n - 1 ? lanes : 1;
+        while (chain * ((t.trip + unit - 1) / unit) > SUM_CHAIN) {
+            int64_t span = SUM_CHAIN / chain * unit;
+            bool even = !t.begin || t.trip % span == 0; /* a piece must not reach into the next */
+            if (SUM_CHAIN / chain > 1 && even) { /* some turns of this axis, the rest around them */
+                Turn part = {.axis = t.axis, .begin = t.begin, .trip = span};
+                t = (Turn){.axis = part_axis(b, (t.trip + span - 1) / span)};
+                t.trip = b->k->axis[t.axis].extent;
+                const Index *at = index_scale(&b->k->index, kernel_axis_index(b->k, t.axis), span);
+                part.begin = part.begin ? index_add(&b->k->index, part.begin, at) : at;
+                add_turn(&s, part);
+                unit = 1;
+            } else if (chain == 1) {
+                BUG("a piece of a sum that is no multiple of its parts");
+            }
+            add_level(&s);
+            chain = 1;
+        }
+        add_turn(&s, t);
+        chain *= (t.trip + unit - 1) / unit;
+    }
+    return s;
+}
+
+int64_t sum_span(const Turns *turns, int lanes, int64_t span) {
+    int64_t inner = 1;
+    for (int i = turns->n - 1; i > 0; i--) {
+        int64_t unit = i == turns->n - 1 ? lanes : 1;
+        inner *= (turns->at[i].trip + unit - 1) / unit;
+        inner = inner < SUM_CHAIN ? inner : SUM_CHAIN;
+    }
+    int64_t part = turns->n == 1 ? SUM_CHAIN * lanes : SUM_CHAIN / inner;
+    part = part > 1 ? part : SUM_CHAIN;
+    if (span <= part) {
+        return span;
+    }
+    int64_t trip = turns->at[0].trip, parts = (trip + part - 1) / part;
+    int64_t most = 2 * ((trip + span - 1) / span);
+    return (parts + most - 1) / most * part;
+}
