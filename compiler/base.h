@@ -101,6 +101,9 @@ enum { ODD_SIZES = 0 };
 #endif
 #define TUNED(usual, odd) (ODD_SIZES ? (odd) : (usual))
 
+/* Most terms of a sum of floats that are added one to another; docs/decisions/0013-sums.md. */
+enum { SUM_CHAIN = TUNED(1024, 5) };
+
 /* A fault of the compiler itself: prints where and exits 70. Never for what a user wrote. */
 void bug_at(const char *file, int line, const char *fmt, ...) MDLC_PRINTF(3, 4) MDLC_NORETURN;
 #define BUG(...) bug_at(__FILE__, __LINE__, __VA_ARGS__)

@@ -368,7 +368,7 @@ LoopBuilder *loop_open(Graph *g, int64_t trip, bool reverse);
 void loop_checkpoint(LoopBuilder *loop, bool on); /* Attr.checkpoint; off at first */
 Node *loop_index(LoopBuilder *loop);              /* i32 scalar */
 int loop_carry(LoopBuilder *loop, Node *start);   /* its number; value: loop_carry_value */
-Node *loop_carry_value(LoopBuilder *loop, int carry);
+Node *loop_carry_value(const LoopBuilder *loop, int carry);
 Node *loop_xs(LoopBuilder *loop, Node *stack); /* the slice of this iteration */
 void loop_next(LoopBuilder *loop, int carry, Node *next);
 int loop_emit(LoopBuilder *loop, Node *slice); /* its number among ys */
@@ -383,6 +383,9 @@ Node *loop_stack(Graph *g, Node *loop, int y);
  * asks for the plain copy. */
 typedef Node *(*RebuildVisit)(void *ctx, Graph *g, const Node *old, Node *const *in);
 Region *region_rebuild(Graph *g, const Region *old, RebuildVisit visit, void *ctx);
+/* The same, but `visit` may change each loop before it is closed. */
+typedef void (*LoopVisit)(void *ctx, Graph *g, LoopBuilder *loop);
+Region *region_rebuild_loops(Graph *g, const Region *old, LoopVisit visit, void *ctx);
 /* Copies node `old` with new operands into the current region through the builder. */
 Node *graph_copy(Graph *g, const Node *old, Node *const *in);
 /* Instantiates region `body` in the current region with `arg` in place of its params; the results

@@ -71,8 +71,20 @@ int loop_carry(LoopBuilder *loop, Node *start) {
     return loop->carry.count - 1;
 }
 
-Node *loop_carry_value(LoopBuilder *loop, int carry) {
+Node *loop_carry_value(const LoopBuilder *loop, int carry) {
     return loop->carry.at[carry].param;
+}
+
+Node *loop_carry_next(const LoopBuilder *loop, int carry) {
+    return loop->carry.at[carry].next;
+}
+
+int loop_carries(const LoopBuilder *loop) {
+    return loop->carry.count;
+}
+
+int64_t loop_trip(const LoopBuilder *loop) {
+    return loop->trip;
 }
 
 static Type without_front(Type t) {

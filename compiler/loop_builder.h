@@ -9,6 +9,10 @@ Node *loop_capture(LoopBuilder *loop, Node *outer);
 /* The value of the region around that the body parameter `param` stands for as an invariant; NULL
  * when it is none. */
 Node *loop_captured(const LoopBuilder *loop, const Node *param);
+/* Of an open loop: its carries so far, and the next value of one; NULL: it stays what it is. */
+int64_t loop_trip(const LoopBuilder *loop);
+int loop_carries(const LoopBuilder *loop);
+Node *loop_carry_next(const LoopBuilder *loop, int carry);
 /* Appends a node without hash-consing. */
 Node *graph_append(Graph *g, OpCode op, Node *const *in, int nin, const Attr *attr, Region *body,
                    Type type);

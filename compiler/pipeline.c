@@ -18,6 +18,7 @@
 #include "passes/order.h"
 #include "passes/plan.h"
 #include "passes/simplify.h"
+#include "passes/sums.h"
 
 #include <errno.h>
 #include <stdlib.h>
@@ -69,6 +70,7 @@ static const struct {
     {"hoist", pass_hoist, STAGE_OPTIMISED},
     {"clean", pass_simplify, STAGE_OPTIMISED},
     {"narrow", pass_narrow, STAGE_OPTIMISED},
+    {"sums", pass_sums, STAGE_OPTIMISED},
 };
 static const char *const other_stages[] = {"ast", "build", "lower", "plan"};
 

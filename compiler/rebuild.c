@@ -91,6 +91,7 @@ static void live_mark(Arena *scratch, const Region *region, Live *live) {
 typedef struct {
     Graph *graph;
     RebuildVisit visit;
+    LoopVisit loop;
     void *ctx;
     Arena *scratch;
 } Rebuild;
@@ -138,6 +139,9 @@ static LoopMap *copy_loop(Rebuild *r, const Node *loop, const LoopLive *ll, Node
         } else if (ll->result[k]) {
             emitted[k] = loop_emit(lb, value);
         }
+    }
+    if (r->loop) {
+        r->loop(r->ctx, g, lb);
     }
     Node *copy = loop_close(lb);
     copy->loc = loop->loc;
@@ -207,7 +211,7 @@ Node *graph_copy(Graph *g, const Node *old, Node *const *in) {
     return graph_add(g, old->op, in, old->nin, old->attr, old->type);
 }
 
-Region *region_rebuild(Graph *g, const Region *old, RebuildVisit visit, void *ctx) {
+static Region *rebuild(Graph *g, const Region *old, RebuildVisit visit, LoopVisit loop, void *ctx) {
     Arena scratch = {0};
     Live *live = live_new(&scratch, old);
     for (int k = 0; k < old->out.count; k++) {
@@ -221,7 +225,7 @@ Region *region_rebuild(Graph *g, const Region *old, RebuildVisit visit, void *ct
     for (int k = 0; k < old->param.count; k++) {
         map[old->param.at[k]->id] = region_param(fresh, old->param.at[k]->type);
     }
-    Rebuild r = {g, visit, ctx, &scratch};
+    Rebuild r = {g, visit, loop, ctx, &scratch};
     copy_nodes(&r, old, live, map);
     for (int k = 0; k < old->out.count; k++) {
         region_result(fresh, map[old->out.at[k]->id]);
@@ -230,6 +234,14 @@ Region *region_rebuild(Graph *g, const Region *old, RebuildVisit visit, void *ct
     g->loc = loc;
     arena_free(&scratch);
     return fresh;
+}
+
+Region *region_rebuild(Graph *g, const Region *old, RebuildVisit visit, void *ctx) {
+    return rebuild(g, old, visit, NULL, ctx);
+}
+
+Region *region_rebuild_loops(Graph *g, const Region *old, LoopVisit visit, void *ctx) {
+    return rebuild(g, old, NULL, visit, ctx);
 }
 
 void region_inline(Graph *g, const Region *body, Node *const *arg, Node **out) {
@@ -244,7 +256,7 @@ void region_inline(Graph *g, const Region *body, Node *const *arg, Node **out) {
         map[body->param.at[k]->id] = graph_import(g, arg[k]);
     }
     Loc loc = g->loc;
-    Rebuild r = {g, NULL, NULL, &scratch};
+    Rebuild r = {g, NULL, NULL, NULL, &scratch};
     copy_nodes(&r, body, live, map);
     g->loc = loc;
     for (int k = 0; k < body->out.count; k++) {

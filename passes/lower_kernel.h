@@ -65,11 +65,7 @@ typedef struct {
     int64_t trip;       /* turns at most: the span where there is a begin, else the extent */
 } Turn;
 
-enum {
-    TURNS = 2 * MD_RANK + 2,
-    SUM_LEVELS = 40,
-    SUM_CHAIN = TUNED(1024, 5) /* most terms of a sum of floats that are added one to another */
-};
+enum { TURNS = 2 * MD_RANK + 2, SUM_LEVELS = 40 };
 
 /* Nested loops, outermost first. */
 typedef struct {
@@ -235,6 +231,10 @@ void emit_column(KernelBuild *b, const Radix *g, const Radix *f, const Radix *v,
                  const RootList *roots);
 /* A kernel's vector of sums over leading axes; true: build again. */
 bool build_column(KernelBuild *b);
+
+/* --- lower_running.c --- */
+bool build_scan(KernelBuild *b);    /* a CUMSUM; true: build again */
+bool build_scatter(KernelBuild *b); /* a SCATTER_ADD; true: build again */
 
 /* --- lower_unit.c --- */
 /* The nest of a unit's atoms, those aside that are known; true: build again. */

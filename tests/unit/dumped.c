@@ -7,6 +7,7 @@
 #include "passes/hoist.h"
 #include "passes/narrow.h"
 #include "passes/simplify.h"
+#include "passes/sums.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -122,7 +123,8 @@ static const struct {
 } passes[] = {
     {"match", pass_simplify, STAGE_BUILT},        {"grad", grad, STAGE_GRAD},
     {"simplify", pass_simplify, STAGE_OPTIMISED}, {"hoist", pass_hoist, STAGE_OPTIMISED},
-    {"clean", pass_simplify, STAGE_OPTIMISED},    {"narrow", pass_narrow, STAGE_OPTIMISED}};
+    {"clean", pass_simplify, STAGE_OPTIMISED},    {"narrow", pass_narrow, STAGE_OPTIMISED},
+    {"sums", pass_sums, STAGE_OPTIMISED}};
 _Static_assert(sizeof passes / sizeof *passes == DUMPED_PASSES, "a pass more or less");
 
 void dumped_pass(Module *module, int pass) {

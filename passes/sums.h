@@ -1,0 +1,11 @@
+/* sums: sums over many iterations of a loop keep what rounding drops. See sums.c. */
+#ifndef MDLC_PASSES_SUMS_H
+#define MDLC_PASSES_SUMS_H
+
+#include "compiler/graph.h"
+
+/* Needs a region at STAGE_OPTIMISED to which no rule of simplify applies any more; gives one of
+ * that stage; changes values by rounding alone. */
+Region *pass_sums(Graph *g, const Region *region);
+
+#endif
