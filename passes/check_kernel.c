@@ -11,8 +11,8 @@
  * with the same multiple on both sides differs by at most its range; taken from the largest
  * multiple down, one that exceeds all that the rest can make up must be equal on both sides. A
  * known quotient bounds what it divides, with the remainder it fixes it, digit by digit where the
- * quotient is one of a quotient; a known axis of a loop that begins at a block fixes the block. What
- * cannot be solved is refused.
+ * quotient is one of a quotient; a known axis of a loop that begins at a block fixes the block.
+ * What cannot be solved is refused.
  *
  * Products are calls: their sites are those of the table call_operand.
  *
@@ -338,8 +338,8 @@ static bool is_quotient(const Atom *div, const Atom *mod) {
     if (div->of == of && div->by == mod->by) {
         return true;
     }
-    const Atom *lone = of->nterm == 1 && of->base == 0 && of->term[0].mul == 1 ? of->term[0].atom
-                                                                               : NULL;
+    const Atom *lone =
+        of->nterm == 1 && of->base == 0 && of->term[0].mul == 1 ? of->term[0].atom : NULL;
     return lone != NULL && lone->kind == ATOM_DIV && div->of == lone->of &&
            div->by % lone->by == 0 && div->by / lone->by == mod->by;
 }

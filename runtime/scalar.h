@@ -9,8 +9,8 @@
 #include "runtime/md.h"
 
 /* MD_IVDEP before a loop: no iteration reads what another one writes. MD_UNROLL before a loop of at
- * most 8 turns: they stand one behind another. MD_IN_ORDER at the end of a turn: the loop becomes no
- * vectors, of which gcc 13.1 and older would sum wrong elements (its bug 110381). */
+ * most 8 turns: they stand one behind another. MD_IN_ORDER at the end of a turn: the loop becomes
+ * no vectors, of which gcc 13.1 and older would sum wrong elements (its bug 110381). */
 #if defined(__GNUC__) && !defined(__clang__)
 #define MD_IVDEP MD_PRAGMA(GCC ivdep)
 #define MD_UNROLL MD_PRAGMA(GCC unroll 8)
