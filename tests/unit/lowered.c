@@ -122,6 +122,8 @@ int lowered_add(Lowered *l, Program *p, double *const *data) {
     Text *out = &l->text;
     steps_visit(&e->step, print_kernel, l);
     text_printf(out, "static void run_%d(void) {\n", id);
+    text_add(out, "    static struct { md_pace pace; } instance, *const m = &instance;\n"
+                  "    (void)m;\n");
     if (planned(p)) {
         text_printf(out,
                     "    static double arena_at[%lld], io_at[%lld];\n"
