@@ -449,29 +449,86 @@ static int64_t floored(int64_t a, int64_t by) {
     return a / by - (a % by < 0);
 }
 
-/* The values of an index at a site: a loop may begin later and end earlier than its axis, which
- * also holds inside quotients and remainders. */
+enum { TERMS = 128 };
+
+/* A sum of atoms, each once. */
+typedef struct {
+    int n;
+    const Atom *atom[TERMS];
+    int64_t mul[TERMS], base;
+} Terms;
+
+static bool add_terms(Terms *t, const Index *index, int64_t mul) {
+    t->base += mul * index->base;
+    for (int i = 0; i < index->nterm; i++) {
+        int at = 0;
+        while (at < t->n && t->atom[at] != index->term[i].atom) {
+            at++;
+        }
+        if (at == TERMS) {
+            return false;
+        }
+        t->mul[at] = (at < t->n ? t->mul[at] : 0) + mul * index->term[i].mul;
+        t->atom[at] = index->term[i].atom;
+        t->n += at == t->n;
+    }
+    return true;
+}
+
+static void site_range(const Kernel *k, const Site *site, const Index *index, int64_t *least,
+                       int64_t *most);
+
+/* The values of an atom at a site: a loop may begin later and end earlier than its axis, which also
+ * holds inside quotients and remainders. */
+static Atom site_atom(const Kernel *k, const Site *site, const Atom *of) {
+    Atom atom = *of;
+    const Stmt *s = atom.kind == ATOM_AXIS ? binder(site, atom.number) : NULL;
+    int64_t lo, hi;
+    if (s != NULL && s->span > 0) {
+        int64_t extent = k->axis[atom.number].extent;
+        int64_t end = (s->begin != NULL ? s->begin->most : 0) + s->span;
+        atom.least = s->begin != NULL ? s->begin->least : 0;
+        atom.most = (end < extent ? end : extent) - 1;
+    } else if (atom.kind == ATOM_DIV) {
+        site_range(k, site, atom.of, &lo, &hi);
+        lo = floored(lo, atom.by);
+        hi = floored(hi, atom.by);
+        atom.least = lo > atom.least ? lo : atom.least;
+        atom.most = hi < atom.most ? hi : atom.most;
+    }
+    return atom;
+}
+
+/* The values of an index at a site, seen in two ways: by the range of each loop, and by how far
+ * each is from where it begins, which the index may subtract. */
 static void site_range(const Kernel *k, const Site *site, const Index *index, int64_t *least,
                        int64_t *most) {
+    Terms from = {.base = index->base};
+    int64_t lo = 0, hi = 0;
+    bool fits = true;
     *least = *most = index->base;
     for (int i = 0; i < index->nterm; i++) {
-        Atom atom = *index->term[i].atom;
-        const Stmt *s = atom.kind == ATOM_AXIS ? binder(site, atom.number) : NULL;
-        int64_t lo, hi;
-        if (s != NULL && s->span > 0) {
-            int64_t extent = k->axis[atom.number].extent;
-            int64_t end = (s->begin != NULL ? s->begin->most : 0) + s->span;
-            atom.least = s->begin != NULL ? s->begin->least : 0;
-            atom.most = (end < extent ? end : extent) - 1;
-        } else if (atom.kind == ATOM_DIV) {
-            site_range(k, site, atom.of, &lo, &hi);
-            lo = floored(lo, atom.by);
-            hi = floored(hi, atom.by);
-            atom.least = lo > atom.least ? lo : atom.least;
-            atom.most = hi < atom.most ? hi : atom.most;
-        }
+        const Atom *of = index->term[i].atom;
+        const Stmt *s = of->kind == ATOM_AXIS ? binder(site, of->number) : NULL;
+        Atom atom = site_atom(k, site, of);
         spread(index->term[i].mul, &atom, least, most);
+        Index one = {.nterm = 1, .term = &index->term[i]};
+        if (s != NULL && s->span > 0 && s->begin != NULL) {
+            Atom along = {.least = 0, .most = s->span - 1};
+            spread(index->term[i].mul, &along, &lo, &hi);
+            fits = fits && add_terms(&from, s->begin, index->term[i].mul);
+        } else {
+            fits = fits && add_terms(&from, &one, 1);
+        }
     }
+    lo += from.base;
+    hi += from.base;
+    for (int i = 0; i < from.n; i++) {
+        Atom atom = site_atom(k, site, from.atom[i]);
+        spread(from.mul[i], &atom, &lo, &hi);
+    }
+    *least = fits && lo > *least ? lo : *least;
+    *most = fits && hi < *most ? hi : *most;
 }
 
 /* The places inside one slice: what is left of the index without the loops that pick the slice. */
