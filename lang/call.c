@@ -123,6 +123,9 @@ static bool place_frame(Elab *e, Item *item, const Ast *call, const Instance *in
         diag_hint(&e->c->diag, "an op without parameters may be called here");
         return false;
     }
+    if (item->kind == AST_MODEL && !elab_outside_adjoint(e, call->loc, item->name)) {
+        return false;
+    }
     if (item->kind == AST_MODEL) {
         frame->path = instance ? instance->path : item->name;
         frame->root = true;

@@ -138,6 +138,17 @@ bool elab_plain(Elab *e, Loc loc, const Value *v) {
     return v->kind != V_POISON;
 }
 
+bool elab_outside_adjoint(Elab *e, Loc loc, const char *what) {
+    if (e->in_adjoint && elab_first_in_body(e, 612, what)) {
+        elab_error(e, loc, 612,
+                   "an adjoint sees the op's arguments and the cotangent alone; '%s' can be neither "
+                   "read nor set in it",
+                   what);
+        diag_hint(&e->c->diag, "pass what is needed to the op as an argument");
+    }
+    return !e->in_adjoint;
+}
+
 Loc elab_at(Elab *e, Loc loc) {
     Loc before = e->g->loc;
     const File *file = file_of(e, loc);

@@ -236,6 +236,9 @@ bool elab_ok(const Value *v); /* not poison */
 void elab_explained(const Elab *e);
 /* False and an error if v is known only at the end of an evaluation. */
 bool elab_plain(Elab *e, Loc loc, const Value *v);
+/* False and an error inside an adjoint, which sees its arguments and the cotangent alone; `what`
+ * belongs to the run. */
+bool elab_outside_adjoint(Elab *e, Loc loc, const char *what);
 /* Sets the place of new nodes; texts of the library keep the place of the call. */
 Loc elab_at(Elab *e, Loc loc);
 

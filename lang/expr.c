@@ -41,6 +41,9 @@ static const Value *named_item(Elab *e, Item *item, Loc loc) {
     case AST_DIMS:
     case AST_CONSTS: return constant_value(e, item, loc);
     case AST_STATE:
+        if (!elab_outside_adjoint(e, loc, item->name)) {
+            return &value_poison;
+        }
         if (!copies_is(e, item)) {
             const StateUse *use = params_top_state(e, item, loc);
             return use ? params_state_value(e, use) : &value_poison;
@@ -50,6 +53,9 @@ static const Value *named_item(Elab *e, Item *item, Loc loc) {
         }
         /* fall through */
     case AST_MODEL: {
+        if (!elab_outside_adjoint(e, loc, item->name)) {
+            return &value_poison;
+        }
         Value *v = ARENA_NEW(e->scratch, Value);
         v->kind = V_PATH;
         v->text = item->name;

@@ -117,7 +117,7 @@ const Value *normalise_constant(Elab *e, const Ast *ast) {
     const char *path = str_printf(e->arena, "%s.%s.%s", set->name, field->name, ast->name);
     const Value *v = params_at(e, path);
     if (v) {
-        return v;
+        return elab_outside_adjoint(e, ast->loc, path) ? v : &value_poison;
     }
     elab_error(e, ast->loc, 399, "there is no constant '%s'", path);
     Nearest n = nearest_start(path);

@@ -237,7 +237,7 @@ static bool at_run_time(Elab *e, const Ring *ring, Loc loc) {
     if (!e->entry) {
         elab_error(e, loc, 490, "what '%s' holds is not known at compile time", ring->name);
     }
-    return e->entry != NULL;
+    return e->entry != NULL && elab_outside_adjoint(e, loc, ring->name);
 }
 
 /* Rows that are there: i32 in 0..capacity+1. */

@@ -201,6 +201,10 @@ static void update(Elab *e, const Ast *ast) {
         return;
     }
     Item *item = file_find(e->scope->file, target->name);
+    bool lasting = item && (item->kind == AST_MODEL || item->kind == AST_STATE);
+    if (lasting && !elab_outside_adjoint(e, target->loc, item->name)) {
+        return;
+    }
     if (item && (item->kind == AST_MODEL || copies_is(e, item))) {
         copies_assign(e, item, item->name, target, right);
         return;
