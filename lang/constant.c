@@ -54,8 +54,9 @@ static const Value *check_value(Elab *e, const Item *item, const Value *v) {
     }
     const Slot *slot = slot_read(item->home);
     if (slot) {
-        return elab_error(e, at, 202, "const '%s' is known only at run time: it reads '%s'",
-                          item->name, slot->name);
+        elab_error(e, at, 202, "const '%s' is known only at run time", item->name);
+        diag_note(&e->c->diag, slot->loc, "it reads '%s', which is declared here", slot->name);
+        return &value_poison;
     }
     if (v->kind == V_PATH || v->kind == V_INSTANCE) {
         elab_error(e, at, 610, "const '%s' is %s, which is no number or tensor", item->name,
