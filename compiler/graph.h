@@ -70,7 +70,7 @@ typedef struct Entry Entry;
 typedef struct {
     uint32_t axes;                    /* mask */
     int axis;                         /* also: index of PICK and BODY_PARAM */
-    Border border;                    /* PAD, WINDOW */
+    Border border;                    /* PAD, WINDOW; OVERLAP_ADD: NONE or VALUE */
     Dist dist;                        /* RANDOM */
     bool reverse, exclusive;          /* CUMSUM, LOOP */
     bool checkpoint;                  /* LOOP: only carries are kept for its adjoint */

@@ -267,23 +267,25 @@ static const Expr *value_fold(Values *v, const Node *node, const Index *const *a
 }
 
 /* Gather form: position y of the axis sums over taps k the element i with s*i + d*k - p = y, where
- * there is one. Positions outside belong to the border: their sums go to the edge, or wrap. */
+ * there is one. */
 typedef struct {
     const Node *node;
     const Index *const *at;
     const Index *tap;
 } OverlapBody;
 
-static const Expr *overlap_at(Values *v, const OverlapBody *o, const Index *y, const Expr *guard) {
+static const Expr *overlap_body(void *ctx, Values *v) {
+    const OverlapBody *o = ctx;
     IndexTable *t = &v->k->index;
     const Attr *a = o->node->attr;
+    const Index *y = o->at[a->axis];
     const Index *in[MD_RANK];
     for (int i = 0; i < o->node->type.rank; i++) {
         in[i < a->axis ? i : i + 1] = o->at[i];
     }
     int64_t s = a->s < 0 ? -a->s : a->s;
     const Index *up = index_add(t, index_offset(t, y, a->p), index_scale(t, o->tap, -a->d));
-    guard = expr_and(v->k, guard, expr_within(v->k, index_mod(t, up, s), 0, 1));
+    const Expr *guard = expr_within(v->k, index_mod(t, up, s), 0, 1);
     in[a->axis] = index_scale(t, index_div(t, up, s), a->s < 0 ? -1 : 1);
     in[a->axis + 1] = o->tap;
     guard = expr_and(v->k, guard, expr_within(v->k, in[a->axis], 0, a->count));
@@ -294,31 +296,6 @@ static const Expr *overlap_at(Values *v, const OverlapBody *o, const Index *y, c
     const Expr *value = value_under(v, guard, o->node->in[0], in);
     const Expr *choice[3] = {guard, value, zero};
     return expr_is_true(guard) ? value : expr_map(v->k, OP_SELECT, zero->elem, choice, 3);
-}
-
-static const Expr *overlap_body(void *ctx, Values *v) {
-    const OverlapBody *o = ctx;
-    IndexTable *t = &v->k->index;
-    const Attr *a = o->node->attr;
-    const Index *x = o->at[a->axis];
-    const Expr *sum = overlap_at(v, o, x, NULL);
-    if (a->border != BORDER_EDGE && a->border != BORDER_WRAP) {
-        return sum;
-    }
-    int64_t i1 = a->s * (a->count - 1), k1 = a->d * (a->taps - 1), n = a->taps_n;
-    int64_t least = (i1 < 0 ? i1 : 0) + (k1 < 0 ? k1 : 0) - a->p;
-    int64_t most = (i1 > 0 ? i1 : 0) + (k1 > 0 ? k1 : 0) - a->p;
-    for (int64_t y = least; y <= most; y++) {
-        if (y >= 0 && y < n) {
-            y = n - 1;
-            continue;
-        }
-        int64_t to = a->border == BORDER_WRAP ? (y % n + n) % n : y < 0 ? 0 : n - 1;
-        const Expr *here = expr_within(v->k, x, to, to + 1);
-        const Expr *both[2] = {sum, overlap_at(v, o, index_const(t, y), here)};
-        sum = expr_is_false(here) ? sum : expr_map(v->k, OP_ADD, sum->elem, both, 2);
-    }
-    return sum;
 }
 
 static const Expr *value_overlap_add(Values *v, const Node *node, const Index *const *at) {

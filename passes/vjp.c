@@ -190,8 +190,7 @@ void vjp_permute(Sweep *s, Node *n, Node *u) {
 }
 
 /* The adjoint of reading `axis` (of extent n) at step * i + lo: a window of one tap, backwards. */
-static Node *scatter_axis(Sweep *s, Node *u, int axis, int64_t n, int64_t step, int64_t lo,
-                          Border border) {
+static Node *scatter_axis(Sweep *s, Node *u, int axis, int64_t n, int64_t step, int64_t lo) {
     Type t = u->type;
     Attr window = {.axis = axis,
                    .s = step,
@@ -200,7 +199,7 @@ static Node *scatter_axis(Sweep *s, Node *u, int axis, int64_t n, int64_t step, 
                    .count = t.dim[axis],
                    .taps = 1,
                    .taps_n = n,
-                   .border = border};
+                   .border = BORDER_NONE};
     memmove(t.dim + axis + 2, t.dim + axis + 1, sizeof *t.dim * (size_t)(t.rank - axis - 1));
     t.dim[axis + 1] = 1;
     t.rank++;
@@ -212,13 +211,61 @@ void vjp_slice(Sweep *s, Node *n, Node *u) {
     int64_t before[MD_RANK] = {0}, after[MD_RANK] = {0};
     for (int i = 0; i < to.rank; i++) {
         if (n->attr->step[i] != 1 && to.dim[i] != n->type.dim[i]) {
-            u = scatter_axis(s, u, i, to.dim[i], n->attr->step[i], n->attr->lo[i], BORDER_NONE);
+            u = scatter_axis(s, u, i, to.dim[i], n->attr->step[i], n->attr->lo[i]);
         } else {
             before[i] = n->attr->lo[i];
             after[i] = to.dim[i] - before[i] - n->type.dim[i];
         }
     }
     sweep_give(s, n, 0, node_pad(s->g, u, before, after, BORDER_VALUE, 0));
+}
+
+/* The elements [from, from + count) of `axis`, added up at place `to` of n, zeros elsewhere. */
+static Node *gathered_at(Sweep *s, Node *u, int axis, int64_t from, int64_t count, int64_t to,
+                         int64_t n) {
+    int64_t lo[MD_RANK] = {0}, hi[MD_RANK] = {0};
+    Type t = u->type;
+    t.dim[axis] = 1;
+    lo[axis] = to;
+    hi[axis] = n - 1 - to;
+    u = node_fold(s->g, OP_SUM, node_slice_axis(s->g, u, axis, from, count, 1), 1u << axis);
+    return node_pad(s->g, reshape_like(s, u, t), lo, hi, BORDER_VALUE, 0);
+}
+
+/* All periods of n elements along `axis`, of which the first lacks its first elements so that `lo`
+ * elements stand in front of a whole one, added up. */
+static Node *periods_added(Sweep *s, Node *u, int axis, int64_t n, int64_t lo) {
+    int64_t before[MD_RANK] = {0}, after[MD_RANK] = {0};
+    before[axis] = (n - lo % n) % n;
+    after[axis] = (n - (u->type.dim[axis] - lo) % n) % n;
+    u = node_pad(s->g, u, before, after, BORDER_VALUE, 0);
+    Type t = u->type, split = {.elem = t.elem, .rank = 4, .dim = {1, t.dim[axis] / n, n, 1}};
+    for (int i = 0; i < t.rank; i++) {
+        split.dim[0] *= i < axis ? t.dim[i] : 1;
+        split.dim[3] *= i > axis ? t.dim[i] : 1;
+    }
+    t.dim[axis] = n;
+    return reshape_like(s, node_fold(s->g, OP_SUM, reshape_like(s, u, split), 1u << 1), t);
+}
+
+/* The adjoint of `lo` elements in front of the n of `axis` and others behind them, which repeat
+ * those at the ends or continue around: however many there are, so many nodes. */
+static Node *border_added(Sweep *s, Node *u, int axis, int64_t n, int64_t lo, Border border) {
+    int64_t all = u->type.dim[axis], hi = all - lo - n;
+    if (lo == 0 && hi == 0) {
+        return u;
+    }
+    if (border == BORDER_WRAP) {
+        return periods_added(s, u, axis, n, lo);
+    }
+    Node *sum = node_slice_axis(s->g, u, axis, lo, n, 1);
+    if (lo > 0) {
+        sum = add(s, sum, gathered_at(s, u, axis, 0, lo, 0, n));
+    }
+    if (hi > 0) {
+        sum = add(s, sum, gathered_at(s, u, axis, lo + n, hi, n - 1, n));
+    }
+    return sum;
 }
 
 void vjp_pad(Sweep *s, Node *n, Node *u) {
@@ -228,9 +275,7 @@ void vjp_pad(Sweep *s, Node *n, Node *u) {
         return;
     }
     for (int i = 0; i < to.rank; i++) {
-        if (to.dim[i] != n->type.dim[i]) {
-            u = scatter_axis(s, u, i, to.dim[i], 1, -n->attr->lo[i], n->attr->border);
-        }
+        u = border_added(s, u, i, to.dim[i], n->attr->lo[i], n->attr->border);
     }
     sweep_give(s, n, 0, u);
 }
@@ -245,8 +290,19 @@ void vjp_flip(Sweep *s, Node *n, Node *u) {
 
 void vjp_window(Sweep *s, Node *n, Node *u) {
     Attr window = *n->attr;
+    int64_t lo = 0, extent = window.taps_n;
     window.value = 0;
-    sweep_give(s, n, 0, node_overlap_add(s->g, u, &window));
+    if (window.border == BORDER_EDGE || window.border == BORDER_WRAP) { /* of a padded axis */
+        int64_t i1 = window.s * (window.count - 1), k1 = window.d * (window.taps - 1);
+        int64_t least = (i1 < 0 ? i1 : 0) + (k1 < 0 ? k1 : 0) - window.p;
+        int64_t most = (i1 > 0 ? i1 : 0) + (k1 > 0 ? k1 : 0) - window.p;
+        lo = least < 0 ? -least : 0;
+        window.taps_n += lo + (most >= extent ? most - extent + 1 : 0);
+        window.p -= lo;
+        window.border = BORDER_NONE;
+    }
+    u = node_overlap_add(s->g, u, &window);
+    sweep_give(s, n, 0, border_added(s, u, window.axis, extent, lo, n->attr->border));
 }
 
 void vjp_overlap_add(Sweep *s, Node *n, Node *u) {

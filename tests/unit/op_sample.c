@@ -149,15 +149,21 @@ static Node *sample_slice(const Want *w) {
 }
 
 static Node *sample_pad(const Want *w) {
-    static const int64_t lo[][2] = {{1, 0}, {0, 2}, {1, 1}, {2, 3}, {1, 2}, {7, 0}};
-    static const int64_t hi[][2] = {{0, 2}, {1, 0}, {1, 2}, {0, 1}, {3, 1}, {0, 5}};
-    static const Border border[] = {BORDER_VALUE, BORDER_VALUE, BORDER_EDGE,
-                                    BORDER_WRAP,  BORDER_EDGE,  BORDER_WRAP};
-    if (w->variant >= 6) {
+    static const struct {
+        int64_t lo[2], hi[2];
+        Border border;
+    } pads[] = {
+        {{1, 0}, {0, 2}, BORDER_VALUE}, {{0, 2}, {1, 0}, BORDER_VALUE},
+        {{1, 1}, {1, 2}, BORDER_EDGE},  {{2, 3}, {0, 1}, BORDER_WRAP},
+        {{1, 2}, {3, 1}, BORDER_EDGE},  {{7, 0}, {0, 5}, BORDER_WRAP},
+        {{9, 0}, {0, 17}, BORDER_EDGE}, {{0, 21}, {10, 0}, BORDER_WRAP},
+        {{0, 13}, {0, 5}, BORDER_WRAP},
+    };
+    if (w->variant >= (int)(sizeof pads / sizeof *pads)) {
         return NULL;
     }
     Node *x = sample_input(w->s, dims2(w->s->elem, 3, 5), -1, 1);
-    return node_pad(w->s->g, x, lo[w->variant], hi[w->variant], border[w->variant],
+    return node_pad(w->s->g, x, pads[w->variant].lo, pads[w->variant].hi, pads[w->variant].border,
                     w->variant == 1 ? 1.5 : 0);
 }
 
@@ -195,7 +201,8 @@ static const WindowCase windows[] = {
     {7, 1, 2, 2, 7, 3, BORDER_EDGE, 0},    {5, 1, 1, 3, 6, 4, BORDER_WRAP, 0},
     {5, 1, -1, -2, 5, 3, BORDER_VALUE, 0}, {8, 2, 1, 0, 4, 2, BORDER_NONE, 0},
     {1, 1, 1, 1, 1, 3, BORDER_EDGE, 0},    {4, 3, 2, 4, 3, 2, BORDER_VALUE, 0},
-    {6, 1, 1, 1, 6, 3, BORDER_VALUE, -2},
+    {6, 1, 1, 1, 6, 3, BORDER_VALUE, -2},  {3, 2, -3, 9, 14, 2, BORDER_WRAP, 0},
+    {1, 1, 2, 6, 9, 3, BORDER_EDGE, 0},    {2, -1, 1, -4, 3, 2, BORDER_EDGE, 0},
 };
 enum { NWINDOWS = (int)(sizeof windows / sizeof *windows) };
 
@@ -224,7 +231,7 @@ static Node *sample_overlap_add(const Want *w) {
               .count = c->count,
               .taps = c->taps,
               .taps_n = c->n,
-              .border = c->border};
+              .border = c->border == BORDER_NONE ? BORDER_NONE : BORDER_VALUE};
     Type t = type_make(w->s->elem, 4, (int64_t[]){2, 3, 2, 2});
     t.dim[axis] = c->count;
     t.dim[axis + 1] = c->taps;

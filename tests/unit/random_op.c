@@ -513,7 +513,7 @@ static bool op_overlap_add(Gen *gen, OpCode op, Val *out) {
     at.s = 1 + gen_below(gen, 2);
     at.d = 1 + gen_below(gen, 2);
     at.p = gen_below(gen, 3);
-    at.border = (Border)(BORDER_VALUE + gen_below(gen, 3));
+    at.border = BORDER_VALUE;
     at.taps_n = 1 + gen_below(gen, at.s * at.count + at.d * at.taps);
     if (gen_chance(gen, 30)) {
         at.border = BORDER_NONE;

@@ -86,8 +86,7 @@ static const struct {
     Damage damage;
     const char *node, *why;
 } equivalent[] = {
-    {"slice", MADE_ATTR, "overlap_add", "no tap is beyond the border"},
-    {"pad", MADE_ATTR, "overlap_add", "there is one tap, its distance does not matter"},
+    {"slice", MADE_ATTR, "overlap_add", "there is one tap, its distance does not matter"},
     {"min", MADE_OPERAND, "lt", "the least is below x1 where x0 is"},
     {"max", MADE_OPERAND, "lt", "x1 is below the largest where it is below x0"},
     /* where a base is 0 or less and its exponent moves there are no differences to compare with;
@@ -198,7 +197,8 @@ static Node *other_number(Node *made) {
 static Node *other_attr(Node *made) {
     Attr a = *made->attr;
     int choice = now.choice;
-    bool window = made->op == OP_WINDOW || made->op == OP_OVERLAP_ADD;
+    bool window = made->op == OP_WINDOW, sums = made->op == OP_OVERLAP_ADD;
+    bool moves = sums || (window && a.border != BORDER_NONE);
     if (made->op == OP_CUMSUM && choice == 0) {
         a.reverse = !a.reverse;
     } else if (made->op == OP_CUMSUM && choice == 1) {
@@ -207,9 +207,9 @@ static Node *other_attr(Node *made) {
         a.value = 1 - a.value;
     } else if (window && choice == 0) {
         a.border = a.border == BORDER_WRAP ? BORDER_EDGE : BORDER_WRAP;
-    } else if (window && choice == 1 && a.border != BORDER_NONE) {
+    } else if (moves && choice == 1) {
         a.p += 1;
-    } else if (window && choice == 2 && a.border != BORDER_NONE) {
+    } else if (moves && choice == 2) {
         a.d = -a.d;
     } else {
         return made;
