@@ -129,6 +129,13 @@ static bool parse_integer(const char *text, int64_t lo, int64_t hi, int64_t *val
     return end != text && *end == 0 && errno == 0 && v >= lo && v <= hi;
 }
 
+static bool parse_seed(const char *text, uint64_t *value) {
+    char *end;
+    errno = 0;
+    *value = strtoull(text, &end, 10);
+    return strspn(text, "0123456789") == strlen(text) && end != text && errno == 0;
+}
+
 /* "160 MiB", "900kB", "4096". */
 static bool parse_size(const char *text, int64_t *bytes) {
     static const struct {
@@ -264,10 +271,9 @@ static int set_value(Compile *c, ValueOption id, const char *value) {
     case O_ENTRY: opt->entry = value; break;
     case O_IN: return add_binding(c, value);
     case O_SEED:
-        if (!parse_integer(value, 0, INT64_MAX, &n)) {
-            return usage_error("--seed wants a number, got", value);
+        if (!parse_seed(value, &opt->seed)) {
+            return usage_error("--seed wants a number from 0 to 18446744073709551615, got", value);
         }
-        opt->seed = (uint64_t)n;
         break;
     case O_CALLS:
         if (!parse_integer(value, 1, INT64_MAX, &opt->calls)) {

@@ -12,26 +12,37 @@
 
 enum { MD_CHECKPOINT = MD_SAVE_ALL | MD_SAVE_RINGS };
 
-/* Beside the tensors: what was best, and ";fit 3" for each train that has left out batches. */
-MD_COLD void md_checkpoint_note(const md_run *r, md_text *note) {
-    md_best_note(r, note);
-    for (int i = 0; i < r->task_count; i++) {
-        if (r->tasks[i].skipped > 0) {
-            md_text_format(note, ";%s %lld", r->tasks[i].entry->name,
-                           (long long)r->tasks[i].skipped);
-        }
-    }
-}
-
-MD_COLD int64_t md_checkpoint_skipped(const md_task *k, const char *note) {
-    size_t n = strlen(k->entry->name);
+/* How many batches a note says that a train has left out. */
+MD_COLD int64_t md_checkpoint_skipped(const md_entry *e, const char *note) {
+    size_t n = strlen(e->name);
     long long skipped;
     for (const char *p = strchr(note, ';'); p != NULL; p = strchr(p + 1, ';')) {
-        if (strncmp(p + 1, k->entry->name, n) == 0 && sscanf(p + 1 + n, " %lld", &skipped) == 1) {
+        if (strncmp(p + 1, e->name, n) == 0 && p[1 + n] == ' ' &&
+            sscanf(p + 1 + n, " %lld", &skipped) == 1) {
             return skipped > 0 ? skipped : 0;
         }
     }
     return 0;
+}
+
+/* Beside the tensors: what was best, and ";fit 3" for each train that has left out batches. What is
+ * not of this run is as the checkpoint says that it goes on from. */
+MD_COLD void md_checkpoint_note(const md_run *r, md_text *note) {
+    if (r->best.task != NULL) {
+        md_best_note(r, note);
+    } else {
+        md_text_bytes(note, r->note, strcspn(r->note, ";"));
+    }
+    for (int i = 0; i < r->model->entry_count; i++) {
+        const md_entry *e = &r->model->entries[i];
+        int64_t skipped = md_checkpoint_skipped(e, r->note);
+        for (int k = 0; k < r->task_count; k++) {
+            skipped = r->tasks[k].entry == e ? r->tasks[k].skipped : skipped;
+        }
+        if (skipped > 0) {
+            md_text_format(note, ";%s %lld", e->name, (long long)skipped);
+        }
+    }
 }
 
 MD_COLD int md_checkpoint_save(md_run *r) {
@@ -49,43 +60,44 @@ MD_COLD int md_checkpoint_save(md_run *r) {
     return rc;
 }
 
-/* A scalar i64 of the state by its name in files; -1: there is none, or the file had none. */
-MD_COLD int64_t md_checkpoint_number(const md_run *r, const char *name) {
+/* A scalar i64 of the state by its name in files; 0: there is none, or the file had none. */
+MD_COLD int md_checkpoint_number(const md_run *r, const char *name, int64_t *value) {
     size_t number = 0; /* of the row's first slice */
     for (size_t i = 0; i < r->model->tensor_count; i++) {
         const md_tensor *t = &r->model->tensors[i];
         size_t first = number;
         number += md_slice_count(t);
         if (r->seen[first] && t->dtype == MD_I64 && t->rank == 0 && strcmp(t->name, name) == 0) {
-            int64_t value;
-            memcpy(&value, md_tensor_data(t, &r->regions.memory), sizeof value);
-            return value;
+            memcpy(value, md_tensor_data(t, &r->regions.memory), sizeof *value);
+            return 1;
         }
     }
-    return -1;
+    return 0;
 }
 
 MD_COLD int md_checkpoint_load(md_run *r, const char *path) {
     char name[512];
-    char note[MD_NOTE_BYTES];
-    int rc = md_load_file(path, r->model, &r->regions.memory, MD_CHECKPOINT, NULL, r->seen, note,
-                          &r->message);
-    int64_t seed = rc == MD_EXIT_OK ? md_checkpoint_number(r, "mdlc.seed") : 0;
+    int64_t seed = 0;
+    int rc = md_load_file(path, r->model, &r->regions.memory, MD_CHECKPOINT | MD_LOAD_EXACT, NULL,
+                          r->seen, r->note, &r->message);
+    int whole = rc != MD_EXIT_OK || md_checkpoint_number(r, "mdlc.seed", &seed);
     for (int i = 0; i < r->task_count && rc == MD_EXIT_OK; i++) {
         md_task *k = &r->tasks[i];
-        snprintf(name, sizeof name, "mdlc.%s.step", k->entry->name);
-        k->step = md_checkpoint_number(r, name);
-        k->skipped = md_checkpoint_skipped(k, note);
-        if (k->step < 0 || seed < 0) {
-            rc = md_fail(&r->message, MD_EXIT_DATA,
-                         "%s: a file of weights, not a checkpoint of '%s'; --load FILE starts a "
-                         "new run from it",
-                         path, k->entry->name);
+        k->skipped = md_checkpoint_skipped(k->entry, r->note);
+        if (k->entry->kind == MD_TRAIN) {
+            snprintf(name, sizeof name, "mdlc.%s.step", k->entry->name);
+            whole = whole && md_checkpoint_number(r, name, &k->step);
         }
     }
+    if (!whole) {
+        return md_fail(&r->message, MD_EXIT_DATA,
+                       "%s: a file of weights, not a checkpoint of '%s'; --load FILE starts a new "
+                       "run from it",
+                       path, r->tasks[0].entry->name);
+    }
     if (rc == MD_EXIT_OK) {
-        r->options.seed = seed;
-        md_best_resume(r, note);
+        r->options.seed = (uint64_t)seed;
+        md_best_resume(r, r->note);
     }
     return rc;
 }
@@ -138,8 +150,10 @@ MD_COLD int md_checkpoint_resume(md_run *r) {
         if (rc != MD_EXIT_OK) {
             return rc;
         }
-        md_text_format(&r->message, "%.200s; going on from '%s', step %lld", first, old,
-                       (long long)r->task->step);
+        md_text_format(&r->message, "%.200s; going on from '%s'", first, old);
+        if (r->task->entry->kind == MD_TRAIN) {
+            md_text_format(&r->message, ", step %lld", (long long)r->task->step);
+        }
         md_complain(r, "warning: ");
         return MD_EXIT_OK;
     }

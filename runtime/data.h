@@ -160,6 +160,7 @@ MD_FN int md_data_csv(md_data *d, int part, int file, const char *path, md_strea
         if (f->file == file) {
             out[i] = (unsigned char *)md_take(&b, f->row_bytes * (size_t)c.rows);
             column->data = out[i];
+            column->path = path;
             column->pitch = f->row_bytes;
             column->type = f->dtype;
             column->finished = 1;

@@ -136,7 +136,7 @@ MD_FN int64_t md_log_interval(int64_t steps) {
     }
 }
 
-/* The updates of a train that the command line asks for, or else (`clause`) the source; 0: it does
+/* The updates of a train that the command line asks for, or else (`clause`) the source; -1: it does
  * not say. A value of its own, --steps fit=100, goes before one for all. A train without data has
  * no epochs, but where a train of its phase is fed it follows that one. */
 MD_FN int md_plan_updates(md_run *r, int clause, int fed, int64_t *updates) {
@@ -144,15 +144,19 @@ MD_FN int md_plan_updates(md_run *r, int clause, int fed, int64_t *updates) {
     const md_entry *e = k->entry;
     int64_t own_steps = md_option_number(&r->options, "--steps", e->name);
     int64_t own_epochs = md_option_number(&r->options, "--epochs", e->name);
-    int own = own_steps > 0 || own_epochs > 0;
-    int64_t steps = clause ? e->steps : own ? own_steps : r->options.steps;
-    int64_t epochs = clause ? e->epochs : own ? own_epochs : r->options.epochs;
+    int own = own_steps >= 0 || own_epochs >= 0;
+    int64_t steps = own ? own_steps : r->options.steps;
+    int64_t epochs = own ? own_epochs : r->options.epochs;
+    if (clause) {
+        steps = e->steps > 0 ? e->steps : -1;
+        epochs = e->epochs > 0 ? e->epochs : -1;
+    }
     *updates = steps;
-    if (own_steps > 0 && own_epochs > 0) {
+    if (own_steps >= 0 && own_epochs >= 0) {
         return md_fail(&r->message, MD_EXIT_USAGE,
                        "--steps and --epochs of '%s' exclude each other", e->name);
     }
-    if (epochs <= 0) {
+    if (epochs < 0) {
         return MD_EXIT_OK;
     }
     if (k->data == NULL) {
@@ -176,13 +180,13 @@ MD_FN int md_plan_phase(md_run *r, int first, int end) {
     }
     for (int clause = 0; clause < 2 && said == NULL; clause++) {
         for (int i = first; i < end; i++) {
-            int64_t updates = 0;
+            int64_t updates = -1;
             md_select(r, i);
             int rc = md_plan_updates(r, clause, fed, &updates);
             if (rc != MD_EXIT_OK) {
                 return rc;
             }
-            if (said != NULL && updates > 0 && updates != said->steps) {
+            if (said != NULL && updates >= 0 && updates != said->steps) {
                 return md_fail(&r->message, MD_EXIT_USAGE,
                                "'%s' and '%s' take turns, but one is to make %lld updates and the "
                                "other %lld: --steps N",
@@ -190,7 +194,7 @@ MD_FN int md_plan_phase(md_run *r, int first, int end) {
                                (long long)updates);
             }
             r->task->steps = updates;
-            said = updates > 0 ? r->task : said;
+            said = updates >= 0 ? r->task : said;
         }
     }
     if (said == NULL) {
@@ -473,7 +477,7 @@ MD_FN int md_fit(md_run *r) {
             return rc;
         }
         int over = md_signal != 0 || end == r->task_count;
-        rc = over && begun ? md_save_all(r) : MD_EXIT_OK;
+        rc = over && (begun || md_signal == 0) ? md_save_all(r) : MD_EXIT_OK;
         for (int i = first; i < end; i++) {
             md_select(r, i);
             md_log_end(r, i + 1 == end);

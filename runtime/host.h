@@ -167,19 +167,19 @@ MD_FN int md_parse_number(const char *s, double *value) {
     return stop == end;
 }
 
-/* A whole number in decimal; exact over all of int64. */
-MD_FN int md_parse_integer(const char *s, int64_t *value) {
+/* A whole number in decimal with a sign or none: its size, at most 2^64 - 1, and whether it is
+ * below zero. */
+MD_FN int md_parse_digits(const char *s, uint64_t *size, int *minus) {
     uint64_t n = 0;
     while (*s == ' ' || *s == '\t') {
         s++;
     }
-    int minus = *s == '-';
-    uint64_t most = (uint64_t)INT64_MAX + (uint64_t)minus;
+    *minus = *s == '-';
     s += *s == '-' || *s == '+';
     const char *digits = s;
     for (; *s >= '0' && *s <= '9'; s++) {
         uint64_t digit = (uint64_t)(*s - '0');
-        if (n > (most - digit) / 10) {
+        if (n > (UINT64_MAX - digit) / 10) {
             return 0;
         }
         n = n * 10 + digit;
@@ -188,8 +188,26 @@ MD_FN int md_parse_integer(const char *s, int64_t *value) {
     while (*s == ' ' || *s == '\t') {
         s++;
     }
-    *value = minus && n > 0 ? -(int64_t)(n - 1) - 1 : (int64_t)n;
+    *size = n;
+    *minus = *minus && n > 0;
     return some && *s == 0;
+}
+
+/* One of int64, exactly. */
+MD_FN int md_parse_integer(const char *s, int64_t *value) {
+    uint64_t n;
+    int minus;
+    if (!md_parse_digits(s, &n, &minus) || n > (uint64_t)INT64_MAX + (uint64_t)minus) {
+        return 0;
+    }
+    *value = minus ? -(int64_t)(n - 1) - 1 : (int64_t)n;
+    return 1;
+}
+
+/* One of uint64, exactly. */
+MD_FN int md_parse_unsigned(const char *s, uint64_t *value) {
+    int minus;
+    return md_parse_digits(s, value, &minus) && !minus;
 }
 
 MD_COLD double md_seconds(void) {

@@ -63,6 +63,7 @@ typedef struct md_run {
     uint64_t process, libraries; /* measured */
     size_t opened;               /* address space that the thread library took before its threads */
     unsigned char *seen;         /* one byte a slice of the table, for load */
+    char note[MD_NOTE_BYTES];    /* of the checkpoint that the run goes on from */
     md_best best;
     /* progress */
     int part;     /* that is evaluated */

@@ -11,6 +11,7 @@
 #ifndef MD_MAIN_H
 #define MD_MAIN_H
 
+#include "runtime/apart.h"
 #include "runtime/predict.h"
 
 /* ---- paths ---------------------------------------------------------------------------------- */
@@ -117,6 +118,9 @@ MD_COLD void md_task_open(md_task *k, const md_entry *e, md_block_mem *b) {
     k->eval_values = (double *)md_take(b, n.values * sizeof(double));
     k->sums = (double *)md_take(b, n.sums * sizeof(double));
     k->part_sums = (double *)md_take(b, n.sums * sizeof(double));
+    for (size_t i = 0; i < n.values; i++) {
+        k->values[i] = (double)NAN; /* of no step yet */
+    }
     k->staged = -1;
 }
 
@@ -256,11 +260,35 @@ MD_COLD int md_setup_constants(md_run *r) {
     return rc;
 }
 
+/* --weights SET: the model's weights and statistics become those of a second set of the file. */
+MD_COLD int md_setup_weights(md_run *r) {
+    const md_model *m = r->model;
+    const char *path = r->options.load != NULL ? r->options.load : r->options.resume;
+    size_t number = 0;
+    for (size_t i = 0; i < m->tensor_count; i++) {
+        const md_tensor *t = &m->tensors[i];
+        int seen = r->seen[number];
+        number += md_slice_count(t);
+        if (!md_tensor_of_set(t, r->options.weights)) {
+            continue;
+        }
+        const md_tensor *to = &m->tensors[t->copy_of - 1];
+        if (!seen && (r->options.only == NULL || md_slice_any(r->options.only, to))) {
+            return md_fail(&r->message, MD_EXIT_DATA,
+                           "%s: does not have the second set '%s': tensor '%s' is missing", path,
+                           r->options.weights, t->name);
+        }
+        memcpy(md_tensor_data(to, &r->regions.memory), md_tensor_data(t, &r->regions.memory),
+               t->bytes);
+    }
+    return MD_EXIT_OK;
+}
+
 MD_COLD int md_setup_model(md_run *r) {
     const md_model *m = r->model;
     int code = m->bind(m->net, &r->regions.memory);
     if (code == MD_OK) {
-        code = m->init(m->net, (uint64_t)r->options.seed);
+        code = m->init(m->net, r->options.seed);
     }
     if (code != MD_OK) {
         return md_model_failed(r, code, "setting up");
@@ -277,7 +305,8 @@ MD_COLD int md_setup_model(md_run *r) {
             return rc;
         }
     }
-    int rc = md_setup_constants(r);
+    int rc = r->options.weights != NULL ? md_setup_weights(r) : MD_EXIT_OK;
+    rc = rc == MD_EXIT_OK ? md_setup_constants(r) : rc;
     for (int i = 0; i < r->task_count && rc == MD_EXIT_OK; i++) {
         md_select(r, i);
         rc = md_setup_scalars(r);
@@ -295,6 +324,7 @@ MD_COLD int md_setup(md_run *r, md_paths *paths) {
         md_select(r, i);
         rc = md_setup_data(r, paths);
     }
+    rc = rc == MD_EXIT_OK ? md_apart(r) : rc;
     if (rc == MD_EXIT_OK && r->options.command == MD_RUN_TRAIN) {
         rc = md_plan(r);
     }
@@ -401,7 +431,8 @@ MD_COLD void md_info_tensors(md_run *r) {
         md_text_format(t, "  %-34s %-5s %-18s %-6s at %10zu %12zu bytes  %s%s%s\n", x->name,
                        md_dtype_get(x->dtype)->name, shape,
                        x->region == MD_PARAMS ? "params" : "state", x->offset, x->bytes,
-                       kinds[x->kind], x->kind == MD_PARAM && !x->trainable ? ", frozen" : "",
+                       x->copy_of > 0 ? "second set" : kinds[x->kind],
+                       x->kind == MD_PARAM && !x->trainable ? ", frozen" : "",
                        x->transposed ? ", transposed in files" : "");
         md_print(r);
         params += x->kind == MD_PARAM ? x->bytes / md_dtype_bytes(x->dtype) : 0;

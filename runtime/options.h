@@ -9,7 +9,7 @@
 #define MD_OPTIONS_H
 
 #include "runtime/host.h"
-#include "runtime/safetensors.h"
+#include "runtime/load.h"
 
 typedef enum md_command {
     MD_RUN_TRAIN,
@@ -26,13 +26,13 @@ typedef struct md_options {
     md_command command;
     const md_entry *entry; /* NULL for info; of a run of phases the first */
     int phases;            /* the run is that of md_model.phases */
-    int64_t steps, epochs; /* of every train, 0: as the source says */
-    int64_t seed;
+    int64_t steps, epochs; /* of every train, -1: as the source says */
+    uint64_t seed;
     int64_t save_every, eval_every, log_every; /* 0: not asked for */
     int64_t threads;                           /* 0: as the bound provides */
     int64_t patience;
     int64_t skip; /* updates in a row that may end without a number */
-    const char *load, *save, *checkpoint, *resume, *table, *only, *best, *monitor, *part;
+    const char *load, *save, *checkpoint, *resume, *table, *only, *best, *monitor, *part, *weights;
     md_log_form log;
 } md_options;
 
@@ -51,7 +51,7 @@ typedef struct md_option {
 
 MD_COLD const md_option *md_option_table(void) {
     static const md_option table[] = {
-        {"--steps", MD_OPT_COUNT, MD_IN_TRAIN, "[TRAIN=]N", "updates to make"},
+        {"--steps", MD_OPT_COUNT, MD_IN_TRAIN, "[TRAIN=]N", "updates to make; 0: none, but save"},
         {"--epochs", MD_OPT_COUNT, MD_IN_TRAIN, "[TRAIN=]N", "passes over the data to make"},
         {"--seed", MD_OPT_COUNT, MD_IN_RUNS, "S", "of weights, order and draws (0)"},
         {"--set", MD_OPT_PAIR, MD_IN_RUNS, "NAME=VALUE", "a hyper-parameter or scalar input"},
@@ -62,9 +62,9 @@ MD_COLD const md_option *md_option_table(void) {
         {"--load", MD_OPT_TEXT, MD_IN_RUNS, "FILE", "weights to start from (safetensors)"},
         {"--save", MD_OPT_TEXT, MD_IN_TRAIN | MD_IN_ENTRY, "FILE",
          "where the weights go at the end"},
-        {"--checkpoint", MD_OPT_TEXT, MD_IN_TRAIN, "FILE",
+        {"--checkpoint", MD_OPT_TEXT, MD_IN_TRAIN | MD_IN_ENTRY, "FILE",
          "where all that a resume needs goes; the one before stays as FILE.old"},
-        {"--resume", MD_OPT_TEXT, MD_IN_TRAIN, "FILE", "a checkpoint to go on from"},
+        {"--resume", MD_OPT_TEXT, MD_IN_RUNS, "FILE", "a checkpoint to go on from"},
         {"--save-every", MD_OPT_COUNT, MD_IN_TRAIN, "N", "save every N steps too"},
         {"--eval-every", MD_OPT_COUNT, MD_IN_TRAIN, "N", "evaluate every N steps too"},
         {"--best", MD_OPT_TEXT, MD_IN_TRAIN, "FILE", "where the weights of the best evaluation go"},
@@ -82,6 +82,8 @@ MD_COLD const md_option *md_option_table(void) {
         {"--log-every", MD_OPT_COUNT, MD_IN_TRAIN, "N", "a line every N steps"},
         {"--threads", MD_OPT_COUNT, MD_IN_RUNS, "N", "threads to use at most"},
         {"--only", MD_OPT_TEXT, MD_IN_RUNS, "PATH[,PATH]", "what --load takes; the rest is drawn"},
+        {"--weights", MD_OPT_TEXT, MD_IN_RUNS, "SET",
+         "begin with those of a second set of the file, such as averages"},
         {NULL, MD_OPT_TEXT, 0, NULL, NULL},
     };
     return table;
@@ -144,11 +146,11 @@ MD_COLD const char *md_option_of(const md_options *o, const char *option, const 
     return value != NULL ? value : md_option_value(o, option, name);
 }
 
-/* NAME=N of --steps and --epochs; 0: not asked for. Its form was checked. */
+/* NAME=N of --steps and --epochs; -1: not asked for. Its form was checked. */
 MD_COLD int64_t md_option_number(const md_options *o, const char *option, const char *name) {
     const char *value = md_option_value(o, option, name);
     int64_t n = 0;
-    return value != NULL && md_parse_integer(value, &n) ? n : 0;
+    return value != NULL && md_parse_integer(value, &n) ? n : -1;
 }
 
 /* How many entries the run has, and one of them. */
@@ -167,7 +169,14 @@ MD_COLD int md_option_count(md_options *o, const md_option *option, const char *
     if (named != NULL) { /* for one train, read again when it is planned */
         value = named + 1;
     }
-    int64_t least = strcmp(option->name, "--seed") == 0 ? 0 : 1;
+    if (strcmp(option->name, "--seed") == 0) {
+        return md_parse_unsigned(value, &o->seed)
+                   ? MD_EXIT_OK
+                   : md_fail(message, MD_EXIT_USAGE,
+                             "--seed needs a whole number from 0 to 18446744073709551615, not '%s'",
+                             value);
+    }
+    int64_t least = option->value[0] == '[' ? 0 : 1; /* --steps and --epochs */
     if (!md_parse_integer(value, &n) || n < least) {
         return md_fail(message, MD_EXIT_USAGE, "%s needs a whole number from %d up, not '%s'",
                        option->name, (int)least, value);
@@ -175,15 +184,10 @@ MD_COLD int md_option_count(md_options *o, const md_option *option, const char *
     const struct {
         const char *name;
         int64_t *to;
-    } fields[] = {{"--steps", &o->steps},
-                  {"--epochs", &o->epochs},
-                  {"--seed", &o->seed},
-                  {"--save-every", &o->save_every},
-                  {"--eval-every", &o->eval_every},
-                  {"--log-every", &o->log_every},
-                  {"--patience", &o->patience},
-                  {"--skip-nonfinite", &o->skip},
-                  {"--threads", &o->threads}};
+    } fields[] = {{"--steps", &o->steps},           {"--epochs", &o->epochs},
+                  {"--save-every", &o->save_every}, {"--eval-every", &o->eval_every},
+                  {"--log-every", &o->log_every},   {"--patience", &o->patience},
+                  {"--skip-nonfinite", &o->skip},   {"--threads", &o->threads}};
     for (size_t i = 0; i < sizeof fields / sizeof *fields && named == NULL; i++) {
         if (strcmp(fields[i].name, option->name) == 0) {
             *fields[i].to = n;
@@ -221,6 +225,8 @@ MD_COLD int md_option_text(md_options *o, const md_option *option, const char *v
         o->checkpoint = value;
     } else if (strcmp(option->name, "--resume") == 0) {
         o->resume = value;
+    } else if (strcmp(option->name, "--weights") == 0) {
+        o->weights = value;
     } else if (strcmp(option->name, "--best") == 0) {
         o->best = value;
     } else if (strcmp(option->name, "--monitor") == 0) {
@@ -441,11 +447,42 @@ MD_COLD int md_options_names(const md_options *o, const md_model *m, md_text *me
     return MD_EXIT_OK;
 }
 
+/* Is a tensor of the second set with this name? Their names in files are "mdlc.avg.fc.weight". */
+MD_COLD int md_tensor_of_set(const md_tensor *t, const char *set) {
+    size_t n = strlen(set);
+    return t->copy_of > 0 && strncmp(t->name, "mdlc.", 5) == 0 &&
+           strncmp(t->name + 5, set, n) == 0 && t->name[5 + n] == '.';
+}
+
+/* --weights names a second set of the model, and there is a file that may have it. */
+MD_COLD int md_options_set(const md_options *o, const md_model *m, md_text *message) {
+    char sets[256];
+    md_text list = md_text_make(sets, sizeof sets);
+    const char *last = "";
+    for (size_t i = 0; i < m->tensor_count; i++) {
+        const md_tensor *t = &m->tensors[i];
+        if (md_tensor_of_set(t, o->weights)) {
+            return o->load != NULL || o->resume != NULL
+                       ? MD_EXIT_OK
+                       : md_fail(message, MD_EXIT_USAGE,
+                                 "--weights takes a second set of a checkpoint: --load FILE");
+        }
+        size_t n = strcspn(t->copy_of > 0 ? t->name + 5 : "", ".");
+        if (n > 0 && strncmp(last, t->name + 5, n + 1) != 0) {
+            md_text_format(&list, " %.*s", (int)n, t->name + 5);
+            last = t->name + 5;
+        }
+    }
+    return md_fail(message, MD_EXIT_USAGE, "--weights: the model has no second set '%s'%s%s",
+                   o->weights, list.used > 0 ? "; there are:" : "", sets);
+}
+
 MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **argv,
                              md_text *message) {
     const char *words[3] = {NULL, NULL, NULL};
     int count = 0;
     memset(o, 0, sizeof *o);
+    o->steps = o->epochs = -1;
     o->argc = argc;
     o->argv = argv;
     for (int i = 1; i < argc; i++) {
@@ -474,7 +511,7 @@ MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **
     if (rc != MD_EXIT_OK || o->entry == NULL) {
         return rc;
     }
-    if (o->steps > 0 && o->epochs > 0) {
+    if (o->steps >= 0 && o->epochs >= 0) {
         return md_fail(message, MD_EXIT_USAGE, "--steps and --epochs exclude each other");
     }
     if (o->save_every > 0 && o->save == NULL && o->checkpoint == NULL) {
@@ -488,10 +525,6 @@ MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **
     if (o->monitor != NULL && o->best == NULL && o->patience == 0) {
         return md_fail(message, MD_EXIT_USAGE,
                        "--monitor says what --best FILE and --patience N compare");
-    }
-    if (o->best != NULL && o->save != NULL && strcmp(o->best, o->save) == 0) {
-        return md_fail(message, MD_EXIT_USAGE,
-                       "--save writes the last weights, --best the best ones: two files");
     }
     if (o->table != NULL && o->command != MD_RUN_TRAIN) {
         return md_fail(message, MD_EXIT_USAGE, "--log csv=FILE is a table of a training run");
@@ -522,10 +555,13 @@ MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **
                        "compiler: --threads=N)",
                        (long long)o->threads, m->threads);
     }
-    if (o->command != MD_RUN_TRAIN && o->load == NULL && m->params_bytes > 0) {
+    if (o->command != MD_RUN_TRAIN && o->load == NULL && o->resume == NULL && m->params_bytes > 0) {
         return md_fail(message, MD_EXIT_USAGE, "'%s' needs weights: --load FILE", o->entry->name);
     }
-    return md_options_names(o, m, message);
+    if (o->weights != NULL) {
+        rc = md_options_set(o, m, message);
+    }
+    return rc != MD_EXIT_OK ? rc : md_options_names(o, m, message);
 }
 
 MD_COLD void md_options_help(const md_model *m, const char *program, md_text *t) {

@@ -6,23 +6,10 @@
 #ifndef MD_PREDICT_H
 #define MD_PREDICT_H
 
+#include "runtime/apart.h"
 #include "runtime/fit.h"
 
 enum { MD_SHOWN_VALUES = 64 };
-
-/* The path that --out gives for a result; NULL: none. */
-MD_FN const char *md_out_path(const md_run *r, const md_port *port) {
-    const char *path = md_option_of(&r->options, "--out", r->task->entry->name, port->name);
-    int at = 0;
-    const char *pair;
-    while (path == NULL && (pair = md_option_pair(&r->options, "--out", &at)) != NULL) {
-        if (r->task->entry->output_count == 1 &&
-            !md_pair_known(r->model, r->task->entry, "--out", pair, NULL)) {
-            path = pair;
-        }
-    }
-    return path;
-}
 
 /* How many calls the inputs hold. */
 MD_FN int md_predict_calls(md_run *r, int64_t *calls) {
@@ -141,8 +128,7 @@ MD_FN int md_predict_call(md_run *r, int64_t index) {
     return MD_EXIT_OK;
 }
 
-/* Opens the files of the results. No two of them, nor the weights, may be one file: the last one
- * written would take the place of the others. */
+/* Opens the files of the results. */
 MD_FN int md_predict_open(md_run *r, md_out *outs, int *files) {
     const md_entry *e = r->task->entry;
     int rc = MD_EXIT_OK;
@@ -151,20 +137,10 @@ MD_FN int md_predict_open(md_run *r, md_out *outs, int *files) {
     }
     for (int i = 0; i < e->output_count && rc == MD_EXIT_OK; i++) {
         const char *path = md_out_path(r, &e->outputs[i]);
-        if (path == NULL) {
-            continue;
+        if (path != NULL) {
+            rc = md_out_open(&outs[i], path, &r->message);
+            ++*files;
         }
-        rc = md_out_open(&outs[i], path, &r->message);
-        int shared = r->options.save != NULL &&
-                     md_out_resolve(r->out.target, r->out.temp, r->options.save) == 0 &&
-                     strcmp(r->out.target, outs[i].target) == 0;
-        for (int k = 0; k < i; k++) {
-            shared |= outs[k].fd >= 0 && strcmp(outs[k].target, outs[i].target) == 0;
-        }
-        if (rc == MD_EXIT_OK && shared && !outs[i].special) {
-            rc = md_fail(&r->message, MD_EXIT_USAGE, "two results are to go to '%s'", path);
-        }
-        ++*files;
     }
     return rc;
 }
@@ -213,8 +189,8 @@ MD_FN int md_predict(md_run *r) {
         rc = md_predict_all(r, outs, calls);
     }
     md_unmap(outs, bytes);
-    if (rc == MD_EXIT_OK && r->options.save != NULL && md_signal == 0) {
-        rc = md_save_weights(r);
+    if (rc == MD_EXIT_OK && md_signal == 0) {
+        rc = md_save_all(r);
     }
     return rc != MD_EXIT_OK ? rc : md_signal != 0 ? 128 + (int)md_signal : MD_EXIT_OK;
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: 0BSD */
 /* save: weights and checkpoints as files, written whole or not at all, loaded whole or not at all.
- * Needs out.h and safetensors.h; allocates nothing. */
+ * Needs out.h and load.h; allocates nothing. */
 #ifndef MD_SAVE_H
 #define MD_SAVE_H
 
+#include "runtime/load.h"
 #include "runtime/out.h"
-#include "runtime/safetensors.h"
 
 /* Weights (MD_SAVE_PARAMS) or all that persists (MD_SAVE_ALL) to a safetensors file, with a note or
  * NULL. `out` is scratch. */

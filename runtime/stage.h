@@ -164,7 +164,7 @@ MD_FN uint64_t md_order_key(const md_run *r, int64_t epoch) {
          p++) { /* FNV-1a: by name, not by position */
         key = (key ^ (unsigned char)*p) * UINT64_C(0x100000001B3);
     }
-    key = md_mix64(key ^ md_mix64((uint64_t)r->options.seed));
+    key = md_mix64(key ^ md_mix64(r->options.seed));
     return md_mix64(key + (uint64_t)epoch);
 }
 

@@ -42,7 +42,8 @@ typedef enum md_kind {
 enum {
     MD_SAVE_PARAMS = 1 << MD_PARAM | 1 << MD_LAYER_STATE,
     MD_SAVE_ALL = MD_SAVE_PARAMS | 1 << MD_SLOT,
-    MD_SAVE_RINGS = 1 << MD_RING /* beside MD_SAVE_ALL */
+    MD_SAVE_RINGS = 1 << MD_RING, /* beside MD_SAVE_ALL */
+    MD_LOAD_EXACT = 1 << 8        /* of a load: floats of other types are refused */
 };
 
 typedef struct md_tensor {

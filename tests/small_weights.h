@@ -1,5 +1,5 @@
 /* small_weights: the tensors of a small model, one of each kind that weights files know, and its
- * memory. Included after runtime/safetensors.h. */
+ * memory. Included after runtime/load.h. */
 #ifndef MDLC_TESTS_SMALL_WEIGHTS_H
 #define MDLC_TESTS_SMALL_WEIGHTS_H
 

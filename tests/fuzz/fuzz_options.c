@@ -31,8 +31,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     }
     if (rc == MD_EXIT_OK && o.command != MD_RUN_HELP && o.command != MD_RUN_INFO) {
         const md_entry *e = o.entry;
-        if (e == NULL || o.steps < 0 || o.epochs < 0 || o.seed < 0 || o.threads < 0 ||
-            o.threads > fake_descriptor.threads || (o.steps > 0 && o.epochs > 0)) {
+        if (e == NULL || o.steps < -1 || o.epochs < -1 || o.threads < 0 ||
+            o.threads > fake_descriptor.threads || (o.steps >= 0 && o.epochs >= 0)) {
             finding("taken with fields that make no sense");
         }
         for (int i = 0; i < e->input_count; i++) {

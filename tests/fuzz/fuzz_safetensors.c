@@ -1,6 +1,7 @@
 /* Weights: what is refused changes no byte; what is taken changes the bytes of its tensors alone,
  * tiles its data, and comes back the same when it is saved and loaded again. */
 #define _GNU_SOURCE
+#include "runtime/load.h"
 #include "tests/fuzz/readers.h"
 #include "tests/memory_file.h"
 #include "tests/small_weights.h"

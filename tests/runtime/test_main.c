@@ -277,10 +277,11 @@ static void test_predict(void **state) {
     /* refusals */
     refuses(2, "predict --load w.st --in x=x.npy --in k=k.npy --set gain=1e39",
             "not a value of F32");
-    refuses(2, "weights --load w.st --out w=o.npy --out c=o.npy",
-            "two results are to go to 'o.npy'");
+    refuses(2, "weights --load w.st --out w=o.npy --out c=./o.npy",
+            "--out o.npy and --out ./o.npy are one file");
     refuses(2, "weights --load w.st --out w=o.npy --save o.npy",
-            "two results are to go to 'o.npy'");
+            "--save o.npy and --out o.npy are one file");
+    refuses(2, "weights --load w.st --out w=./w.st", "--out ./w.st and --load w.st are one file");
     assert_int_equal(access("o.npy", F_OK), -1);
     refuses(2, "predict --load w.st --in k=k.npy --set gain=2",
             "needs input 'x', F32[2, 3]: --in x=FILE.npy");
@@ -353,7 +354,8 @@ static void test_usage(void **state) {
     refuses(2, "fti", "'fti' cannot be run; there are: fit feed predict weights; and the commands");
     refuses(2, "fit --stpes 3", "unknown option '--stpes'");
     refuses(2, "fit --steps", "--steps needs a value: [TRAIN=]N");
-    refuses(2, "fit --steps 0", "--steps needs a whole number from 1 up, not '0'");
+    refuses(2, "fit --steps -1", "--steps needs a whole number from 0 up, not '-1'");
+    refuses(2, "fit --save-every 0", "--save-every needs a whole number from 1 up, not '0'");
     refuses(2, "fit --steps 1e3", "--steps needs a whole number");
     refuses(2, "fit --steps 3 --epochs 2", "exclude each other");
     refuses(2, "fit --only w", "--only says what --load takes");

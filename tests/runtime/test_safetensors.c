@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/safetensors.h"
+#include "runtime/load.h"
 #include "tests/memory_file.h"
 #include "tests/small_weights.h"
 
@@ -218,8 +218,10 @@ static void test_refusals(void **state) {
          "stands twice"},
         {"{}", 0, MD_ERR_NAME, "tensor 'fc.bias' is missing"},
         /* types and shapes */
-        {"{" W "," M ",\"fc.bias\":{\"dtype\":\"F64\",\"shape\":[2],\"data_offsets\":[35,51]}}", 51,
-         MD_ERR_SHAPE, "'fc.bias' is F64[2] in the file and F32[2] in the model (the precision"},
+        {"{" W "," M ",\"fc.bias\":{\"dtype\":\"F64\",\"shape\":[3],\"data_offsets\":[24,48]}}", 48,
+         MD_ERR_SHAPE, "'fc.bias' is F64[3] in the file and F32[2] in the model"},
+        {"{" W "," M ",\"fc.bias\":{\"dtype\":\"I32\",\"shape\":[2],\"data_offsets\":[24,32]}}", 32,
+         MD_ERR_SHAPE, "'fc.bias' is I32[2] in the file and F32[2] in the model"},
         {"{" W "," M ",\"fc.bias\":{\"dtype\":\"F32\",\"shape\":[1,2],\"data_offsets\":[24,32]}}",
          35, MD_ERR_SHAPE, "'fc.bias' is F32[1, 2] in the file and F32[2] in the model"},
         {"{" W "," M ",\"fc.bias\":{\"dtype\":\"X9\",\"shape\":[2],\"data_offsets\":[24,32]}}", 35,

@@ -8,7 +8,7 @@
 
 #include <cmocka.h>
 
-#include "runtime/safetensors.h"
+#include "runtime/load.h"
 #include "tests/memory_file.h"
 
 /* A slice of h.{}.w is larger than the buffer that turns it over, and no whole number of it. */
@@ -213,12 +213,141 @@ static void test_only(void **state) {
     free(v);
 }
 
+/* Second sets: those of the file where it has them, as far as their originals are asked for; else
+ * the loaded weights. */
+static void test_copies(void **state) {
+    (void)state;
+    World *w = world_new(), *v = world_new();
+    size_t slice = 41 * 30 * 4;
+    assert_int_equal(md_save_tensors(table, ROWS, &w->memory, MD_SAVE_ALL, memory_write, &w->mem),
+                     MD_OK);
+    assert_int_not_equal(memcmp(v->state, v->params, 3 * slice), 0);
+    memset(w->params, 0, PARAMS);
+    memset(w->state, 0, STATE);
+    assert_int_equal(load(w, MD_SAVE_PARAMS, NULL), MD_OK);
+    assert_memory_equal(w->params, v->params, 3 * slice);
+    assert_memory_equal(w->state, v->state, 3 * slice);
+    assert_int_equal(w->state[14784], 0); /* no counter */
+    memset(w->state, 0, STATE);
+    assert_int_equal(load(w, MD_SAVE_PARAMS, "h.1"), MD_OK);
+    assert_memory_equal(w->state + slice, v->state + slice, slice);
+    assert_int_equal(w->state[0] | w->state[2 * slice], 0);
+    memset(w->state, 0, STATE);
+    assert_int_equal(load(w, MD_SAVE_PARAMS, "g.0"), MD_OK);
+    assert_int_equal(w->state[0] | w->state[slice] | w->state[2 * slice], 0);
+    free(w);
+    free(v);
+}
+
+/* Floats of the other width, split and transposed ones too, come back as they were; a number beyond
+ * the narrower type is refused before anything changes, and so is any with MD_LOAD_EXACT. */
+static void test_floats(void **state) {
+    (void)state;
+    static md_tensor other[ROWS];
+    static unsigned char params[2 * PARAMS], region[2 * STATE], before[2][PARAMS];
+    md_memory wide = {params, region, NULL, NULL, sizeof params, sizeof region, 0, 0};
+    World *w = world_new();
+    md_text message = md_text_make(w->text, sizeof w->text);
+    size_t at[2] = {0, 0};
+    memcpy(other, table, sizeof table);
+    for (int i = 0; i < ROWS; i++) {
+        md_tensor *t = &other[i];
+        if (md_is_float(t->dtype)) {
+            char *data = md_tensor_data(&table[i], &w->memory);
+            for (size_t k = 0; k < t->bytes / md_dtype_get(t->dtype)->bytes; k++) {
+                float f = (float)(k * k % 1009) / 7 - (float)i;
+                double d = f;
+                memcpy(data + k * (t->dtype == MD_F64 ? 8 : 4),
+                       t->dtype == MD_F64 ? (void *)&d : (void *)&f, t->dtype == MD_F64 ? 8 : 4);
+            }
+            t->bytes = t->dtype == MD_F64 ? t->bytes / 2 : t->bytes * 2;
+            t->dtype = t->dtype == MD_F64 ? MD_F32 : MD_F64;
+        }
+        t->offset = at[t->region];
+        at[t->region] += (t->bytes + 63) / 64 * 64;
+    }
+    memcpy(before[0], w->params, PARAMS);
+    memcpy(before[1], w->state, STATE);
+    assert_int_equal(md_save_tensors(table, ROWS, &w->memory, MD_SAVE_ALL, memory_write, &w->mem),
+                     MD_OK);
+    assert_int_equal(md_load_tensors(other, ROWS, &wide, MD_SAVE_PARAMS | MD_LOAD_EXACT, w->seen,
+                                     memory_read, &w->mem, &message),
+                     MD_ERR_SHAPE);
+    assert_non_null(
+        strstr(w->text, "'h.0.w' is F32[30, 41] in the file and F64[30, 41] in the model"));
+    assert_non_null(strstr(w->text, "(a run goes on in its own precision"));
+    message = md_text_make(w->text, sizeof w->text);
+    assert_int_equal(md_load_tensors(other, ROWS, &wide, MD_SAVE_PARAMS, w->seen, memory_read,
+                                     &w->mem, &message),
+                     MD_OK);
+    double value;
+    memcpy(&value, params + (41 * 30 + 30) * 8, sizeof value); /* h.1.w[1, 0] */
+    float want;
+    memcpy(&want, w->params + (41 * 30 + 30) * 4, sizeof want);
+    assert_true(value == (double)want && value != 0);
+    static unsigned char file[4 * FILE_MOST];
+    w->mem = (MemoryFile){.data = file, .room = file, .most = sizeof file};
+    assert_int_equal(md_save_tensors(other, ROWS, &wide, MD_SAVE_ALL, memory_write, &w->mem),
+                     MD_OK);
+    memset(w->params, 0, PARAMS);
+    assert_int_equal(load(w, MD_SAVE_PARAMS, NULL), MD_OK);
+    assert_memory_equal(w->params, before[0], PARAMS);
+    assert_memory_equal(w->state, before[1], 14760);
+    /* and of a part of the copy */
+    memset(w->state, 0, STATE);
+    assert_int_equal(load(w, MD_SAVE_PARAMS, "h.2"), MD_OK);
+    assert_memory_equal(w->state + 2 * 14760 / 3, before[1] + 2 * 14760 / 3, 14760 / 3);
+    assert_int_equal(w->state[14760 / 3 - 1], 0);
+    value = 1e39;
+    memcpy(params + (41 * 30 + 31) * 8, &value, sizeof value);
+    w->mem.size = 0;
+    assert_int_equal(md_save_tensors(other, ROWS, &wide, MD_SAVE_PARAMS, memory_write, &w->mem),
+                     MD_OK);
+    assert_int_equal(load(w, MD_SAVE_PARAMS, NULL), MD_ERR_RANGE);
+    assert_string_equal(w->text, "tensor 'h.1.w': element 42 is beyond what F32 holds");
+    assert_memory_equal(w->params, before[0], PARAMS);
+    free(w);
+}
+
+/* And of 16 bits. */
+static void test_halves(void **state) {
+    (void)state;
+    static const struct {
+        const char *dtype;
+        uint16_t bits[3];
+    } row[] = {{"F16", {0x3c00, 0xc100, 0x7c00}}, {"BF16", {0x3f80, 0xc020, 0x7f80}}};
+    static const md_tensor one[] = {
+        {"x", MD_F64, MD_PARAMS, MD_PARAM, 1, 1, {3}, 0, 24, 0, 0, 0, 0, 0},
+        {"mdlc.x.m", MD_F32, MD_STATE, MD_SLOT, 0, 1, {3}, 0, 12, 0, 0, 0, 0, 0},
+    };
+    World *w = world_new();
+    for (size_t i = 0; i < 2; i++) {
+        for (int slot = 0; slot < 2; slot++) {
+            double value[3];
+            md_text message = md_text_make(w->text, sizeof w->text);
+            int n = snprintf((char *)w->file + 8, 300,
+                             "{\"%s\":{\"dtype\":\"%s\",\"shape\":[3],\"data_offsets\":[0,6]}}",
+                             one[slot].name, row[i].dtype);
+            memset(w->file, 0, 8);
+            w->file[0] = (unsigned char)n;
+            memcpy(w->file + 8 + n, row[i].bits, 6);
+            w->mem.size = 8 + (size_t)n + 6;
+            int code = md_load_tensors(slot ? one + 1 : one, 1, &w->memory, MD_SAVE_ALL, w->seen,
+                                       memory_read, &w->mem, &message);
+            assert_int_equal(code, slot ? MD_ERR_SHAPE : MD_OK);
+            memcpy(value, w->params, sizeof value);
+            assert_true(value[0] == 1 && value[1] == -2.5 && isinf(value[2]));
+        }
+    }
+    free(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_files),
-        cmocka_unit_test(test_round_trip),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_only),
+        cmocka_unit_test(test_files),    cmocka_unit_test(test_round_trip),
+        cmocka_unit_test(test_refusals), cmocka_unit_test(test_only),
+        cmocka_unit_test(test_copies),   cmocka_unit_test(test_floats),
+        cmocka_unit_test(test_halves),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

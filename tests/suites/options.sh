@@ -51,7 +51,9 @@ no number of threads|--threads wants a number from 1 to 1024, got '0'|--threads=
 no colour|--color is auto, always or never, got 'red'|--color=red
 C and dependencies in one|more than one of -o, -H and -MF would go to standard output|-MD -o -
 C and header in one|more than one of -o, -H and -MF would go to standard output|-o - -H -
-no seed|--seed wants a number, got 'one'|run --seed one
+no seed|--seed wants a number from 0 to 18446744073709551615, got 'one'|run --seed one
+a seed below 0|--seed wants a number from 0 to 18446744073709551615, got '-1'|run --seed=-1
+a seed of 65 bits|--seed wants a number from 0 to 18446744073709551615, got '18446744073709551616'|run --seed 18446744073709551616
 no calls|--calls wants a positive number, got '0'|run --calls=0
 a target to come|--target=cuda is not supported yet|--target=cuda
 no target|unknown target 'pdf'|--target=pdf

@@ -115,7 +115,7 @@ run --steps 2 --steps tune=1 --seed 7 --set lr=0.02 --data sick.f="$scratch/sick
 exits "--data of one set" 1 "none.csv" run --steps 2 --data sick.f="$scratch/none.csv"
 exits "--data of no set" 2 "no such name; there are: f digits f sick" run --steps 2 --data sack.f=x
 exits "no such train" 2 "no such name; there are: d g tune" run --steps e=2
-exits "no number" 2 "whole number from 1 up" run --steps d=
+exits "no number" 2 "whole number from 0 up" run --steps d=
 exits "turns of other lengths" 2 "'d' and 'g' take turns, but one is to make 2 updates and the other 3" run --steps d=2 --steps g=3
 exits "epochs of other lengths" 2 "take turns, but one is to make 44 updates and the other 14" run --epochs 1
 exits "steps and epochs of one" 2 "exclude each other" run --steps d=2 --epochs d=2

@@ -131,6 +131,6 @@ exits "no evaluation" 2 "compare evaluations: --eval-every N" fit --steps 5 --be
 exits "which way" 2 "say what is better, max:acc or min:acc" fit --steps 5 --eval-every 2 --best "$scratch/x" --monitor acc
 exits "no such metric" 2 "no evaluation over held-out rows has 'f1'" fit --steps 5 --eval-every 2 --best "$scratch/x" --monitor max:f1
 exits "nothing to monitor for" 2 "says what --best" fit --steps 5 --monitor max:acc
-exits "one file for both" 2 "two files" fit --steps 5 --eval-every 2 --best "$scratch/x" --save "$scratch/x"
+exits "one file for both" 2 "are one file" fit --steps 5 --eval-every 2 --best "$scratch/x" --save "$scratch/x"
 exits "best in no folder" 1 "cannot write" fit --steps 5 --eval-every 2 --best "$scratch/none/x"
 summary resume

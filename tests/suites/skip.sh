@@ -41,6 +41,11 @@ run 0 --skip-nonfinite 9 --checkpoint "$scratch/whole.st" && {
     grep -q '"entry":"other","steps":20,.*"skipped":' "$scratch/out" && pass || fail "phases" "$(tail -n 2 "$scratch/out")"
     cp "$scratch/out" "$scratch/whole.out"
 }
+# A run of one train hands on what the checkpoint says of the other.
+for train in fit other; do
+    run 0 $train --skip-nonfinite 9 --resume "$scratch/whole.st" --checkpoint "$scratch/alone.st" &&
+        same "handed on by $train" "$scratch/whole.st" "$scratch/alone.st"
+done
 for stop in 3 4 11; do
     for train in fit other; do
         rm -f "$scratch/part.st"*

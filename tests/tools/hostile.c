@@ -15,6 +15,7 @@
  * hostile_saves.h. */
 #define _GNU_SOURCE
 #define LLVMFuzzerTestOneInput second_reader
+#include "runtime/rng.h"
 #include "tests/fuzz/fuzz_csv.c"
 #include "tests/support.h"
 

@@ -49,8 +49,8 @@ static void weight_headers(void) {
          "offsets that do not fit F32[3]"},
         {"{" W ",\"b\":{\"dtype\":\"F32\",\"shape\":[3],\"data_offsets\":[8,24]}}", 24,
          "offsets that do not fit"},
-        {"{" W ",\"b\":{\"dtype\":\"F64\",\"shape\":[3],\"data_offsets\":[8,32]}}", 32,
-         "tensor 'b' is F64[3] in the file and F32[3] in the model (the precision"},
+        {"{" W ",\"b\":{\"dtype\":\"F64\",\"shape\":[2],\"data_offsets\":[8,24]}}", 24,
+         "tensor 'b' is F64[2] in the file and F32[3] in the model"},
         {"{" W ",\"b\":{\"dtype\":\"I32\",\"shape\":[3],\"data_offsets\":[8,20]}}", 20,
          "tensor 'b' is I32[3] in the file"},
         {"{" W ",\"b\":{\"dtype\":\"F8_E4M3\",\"shape\":[3],\"data_offsets\":[8,11]}}", 11,
@@ -110,6 +110,15 @@ static void weight_headers(void) {
             refused("weights", LOAD, f.at, f.size, cases[i].text);
         }
     }
+    /* Floats of other types, in which b is 1 1 1 too. */
+    static const double wide[3] = {1, 1, 1};
+    static const uint16_t half[3] = {0x3C00, 0x3C00, 0x3C00};
+    weights(&f, "{" W ",\"b\":{\"dtype\":\"F64\",\"shape\":[3],\"data_offsets\":[8,32]}}", -1, 8);
+    add(&f, wide, sizeof wide);
+    taken("weights-f64", LOAD, f.at, f.size, ECHO_S);
+    weights(&f, "{" W ",\"b\":{\"dtype\":\"F16\",\"shape\":[3],\"data_offsets\":[8,14]}}", -1, 8);
+    add(&f, half, sizeof half);
+    taken("weights-f16", LOAD, f.at, f.size, ECHO_S);
     static const int64_t lengths[] = {0, 1, 7, 99, 103, 110, 5000, 99999999, 100000001, INT64_MAX};
     for (size_t i = 0; i < sizeof lengths / sizeof *lengths; i++) {
         weights(&f, "{" W "," BIAS "}", lengths[i], 20);
@@ -261,7 +270,7 @@ static void options(void) {
          "not a value of F32"},
         {"echo --load @good.st --in x=@x.npy --in k=@k.npy --in m=@m.npy --set gain=1 --out "
          "s=@s.npy --save @s.npy",
-         "two results"},
+         "are one file"},
     };
     for (size_t i = 0; i < sizeof usage / sizeof *usage; i++) {
         line("option", usage[i].words, 2, usage[i].text);

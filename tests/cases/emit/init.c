@@ -30,6 +30,9 @@
 
 
 
+
+
+
 /* ---- interface ---- */
 
 #define INIT_ALIGN 64
