@@ -140,10 +140,11 @@ bool elab_plain(Elab *e, Loc loc, const Value *v) {
 
 bool elab_outside_adjoint(Elab *e, Loc loc, const char *what) {
     if (e->in_adjoint && elab_first_in_body(e, 612, what)) {
-        elab_error(e, loc, 612,
-                   "an adjoint sees the op's arguments and the cotangent alone; '%s' can be neither "
-                   "read nor set in it",
-                   what);
+        elab_error(
+            e, loc, 612,
+            "an adjoint sees the op's arguments and the cotangent alone; '%s' can be neither "
+            "read nor set in it",
+            what);
         diag_hint(&e->c->diag, "pass what is needed to the op as an argument");
     }
     return !e->in_adjoint;

@@ -147,8 +147,8 @@ static void test_transposed_copy(void **state) {
     model_close(&x);
 }
 
-/* The derivative of a window of nine taps around a ring: one sum over the taps for each place, those
- * beyond the ends too, then each element with those that are the same place of the ring. */
+/* The derivative of a window of nine taps around a ring: one sum over the taps for each place,
+ * those beyond the ends too, then each element with those that are the same place of the ring. */
 static void test_ring_of_windows(void **state) {
     (void)state;
     Model x;
