@@ -83,4 +83,6 @@ for suite in memory strict blas builds valgrind resume feedback data phase matri
     LONG=1 sh tests/suites/$suite.sh >"$scratch/log" 2>&1 && pass || fail "$suite, long"
     cat "$scratch/log"
 done
+sh tests/resnet20.sh >"$scratch/log" 2>&1 && pass || fail "resnet20"
+cat "$scratch/log"
 summary accept
