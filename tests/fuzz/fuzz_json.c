@@ -2,6 +2,7 @@
  * asked for has the same bytes. */
 #define _GNU_SOURCE
 #include "tests/fuzz/readers.h"
+#include "runtime/json.h"
 #include "tests/memory_file.h"
 
 typedef struct {
