@@ -1,8 +1,8 @@
 /* JSON: a text is taken exactly when a recursive reader of RFC 8259 takes it, and a string that is
  * asked for has the same bytes. */
 #define _GNU_SOURCE
-#include "tests/fuzz/readers.h"
 #include "runtime/json.h"
+#include "tests/fuzz/readers.h"
 #include "tests/memory_file.h"
 
 typedef struct {
