@@ -74,6 +74,16 @@ MD_FN int md_threads(int limit) {
     return n < limit ? n : limit > 1 ? limit : 1;
 }
 
+/* Idle threads of LLVM's library spin for 200 ms, at the cost of whatever else runs. 5 ms will do,
+ * unless somebody has asked for another time. GNU's sleep after some 10 ms. */
+MD_FN void md_threads_settle(void) {
+#ifdef KMP_VERSION_MAJOR
+    if (kmp_get_blocktime() == 200) {
+        kmp_set_blocktime(5);
+    }
+#endif
+}
+
 /* Vectors: MD_VBYTES is what the compiler may use in one register, 0 when there are no vector
  * extensions; then every piece takes its plain loops. Types of the wrong size are 10 to 50 times
  * slower, so nothing wider is ever used. Vectors never cross a function that is not MD_INLINE. */

@@ -151,6 +151,7 @@ MD_COLD int md_resident_threads(int wanted, size_t stack_bytes) {
 #ifdef _OPENMP
     omp_set_dynamic(0);
     omp_set_num_threads(wanted);
+    md_threads_settle();
     /* Twice: behind the second region every thread has been through the waiting of the first. */
     for (int round = 0; round < 2 && wanted > 1; round++) {
         MD_OMP(parallel) {

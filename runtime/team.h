@@ -3,12 +3,12 @@
  *
  * OpenMP's threads spin while they wait for one another. Where another program wants a processor
  * too, one of them does not run at times, all others wait for it through whole slices of the
- * scheduler, and a step takes ten times what it takes on one thread. So each loop on several
- * threads is measured: what its parts took against what the loop took. Where loops have lost
- * MD_TEAM_LOSS, the caller goes on alone for a while, and twice as long whenever a new try loses
- * again. A thread that was stopped is known by a time far above that of another. The bits do not
- * depend on the number of threads, so it may change from loop to loop. Needs md.h and tensor.h; the
- * measurements lie in the instance. */
+ * scheduler, and a step takes ten times what it takes on one thread. So loops on several threads
+ * are measured, what their parts took against what the loop took: of short ones some, and all
+ * behind a gap that may have been a wait. Where loops have lost MD_TEAM_LOSS, the caller goes on
+ * alone for a while, and twice as long whenever a new try loses again. A thread that was stopped is
+ * known by a time far above that of another. The bits do not depend on the number of threads, so it
+ * may change from loop to loop. Needs md.h and tensor.h; the measurements lie in the instance. */
 #ifndef MD_TEAM_H
 #define MD_TEAM_H
 
@@ -21,7 +21,12 @@
 #define MD_TEAM_LONG 2.0  /* the longest rest */
 #endif
 #define MD_TEAM_NOISE 5e-5 /* a part that takes so much longer than another was stopped */
-#define MD_TEAM_REST 8.0   /* a rest is so many times what was lost, at least */
+#define MD_TEAM_GAP 3e-4   /* between the starts of two loops: the next ones are measured, */
+enum {
+    MD_TEAM_WATCH = 64, /* so many, */
+    MD_TEAM_EACH = 7,   /* and of others one of so many, which counts for all of them */
+    MD_TEAM_REST = 16   /* a rest is so many times what was lost, at least */
+};
 
 MD_FN double md_clock(void) {
 #ifdef _OPENMP
@@ -31,63 +36,76 @@ MD_FN double md_clock(void) {
 #endif
 }
 
-/* The same for the loops of an instance: 1 while its threads do not pay. */
-MD_FN int md_team(md_pace *pace, int limit) {
-    int n = md_threads(limit);
-    if (n > 1 && pace != NULL) {
-        pace->fork = md_clock();
-        n = pace->fork < pace->until ? 1 : n;
+/* Whether a loop that begins at `now` may have threads, and whether it is measured. */
+MD_FN int md_team_pays(md_pace *pace, double now) {
+    if (now < pace->until) {
+        return 0;
     }
-    return n;
+    if (now - pace->fork > MD_TEAM_GAP) {
+        pace->watch = MD_TEAM_WATCH;
+    }
+    pace->count = pace->count == 0 ? MD_TEAM_EACH - 1 : pace->count - 1;
+    pace->weight = pace->watch > 0 ? 1 : pace->count == 0 ? MD_TEAM_EACH : 0;
+    pace->watch -= pace->watch > 0;
+    pace->fork = now;
+    return 1;
+}
+
+/* md_threads for the loops of an instance: 1 while its threads do not pay. */
+MD_FN int md_team(md_pace *pace, int limit) {
+    const int n = md_threads(limit);
+    if (n == 1 || pace == NULL) {
+        return n;
+    }
+    if (MD_UNLIKELY(pace->fork <= 0)) {
+        md_threads_settle();
+    }
+    return md_team_pays(pace, md_clock()) ? n : 1;
 }
 
 /* Around a part of such a loop, on the thread that does it. The first part begins with the loop. */
 MD_FN double md_part_begin(const md_pace *pace, int part) {
-    return pace == NULL ? 0 : part == 0 ? pace->fork : md_clock();
+    return pace == NULL || pace->weight == 0 ? 0 : part == 0 ? pace->fork : md_clock();
 }
 
 MD_FN void md_part_end(md_pace *pace, int part, int parts, double begun) {
-    if (pace != NULL && part == 0) {
+    if (begun > 0 && part == 0) {
         pace->first = md_clock() - begun;
-    } else if (pace != NULL && part == parts - 1) {
+    } else if (begun > 0 && part == parts - 1) {
         pace->last = md_clock() - begun;
     }
 }
 
-/* The other threads stop spinning until they are called upon: LLVM's would go on for 200 ms. GNU's
- * sleep after some 10 ms, and this call would end them. */
-MD_FN void md_team_sleep(void) {
-#if defined(_OPENMP) && _OPENMP >= 201811 && defined(__clang__)
-    (void)omp_pause_resource_all(omp_pause_soft);
-#endif
-}
-
-/* What a loop that ended at `now` says of its threads; gives whether they are to rest. */
-MD_FN int md_team_weigh(md_pace *pace, int parts, double now) {
+/* What a loop that ended at `now` says of its threads. */
+MD_FN void md_team_weigh(md_pace *pace, int parts, double now) {
     const double least = pace->first < pace->last ? pace->first : pace->last;
     const double most = 4 * least + MD_TEAM_NOISE;
     const double first = pace->first < most ? pace->first : most;
     const double last = pace->last < most ? pace->last : most;
-    const double saved = 0.5 * parts * (first + last) - (now - pace->fork);
-    pace->fork = now; /* another loop may follow at once */
+    double saved = 0.5 * parts * (first + last) - (now - pace->fork);
+    saved *= saved < -MD_TEAM_NOISE ? 1 : pace->weight; /* a wait is no habit */
+    pace->fork = now;                                   /* another loop may follow at once */
     pace->saved += saved;
     pace->debt = saved < pace->debt ? pace->debt - saved : 0;
     if (MD_LIKELY(pace->debt <= MD_TEAM_LOSS)) {
-        return 0;
+        return;
     }
-    const double twice = pace->saved < 0 ? 2 * pace->rest : 0;
-    const double rest = twice > MD_TEAM_REST * pace->debt ? twice : MD_TEAM_REST * pace->debt;
+    /* Threads that have paid on the whole are asked again soon. */
+    double rest = 2 * pace->debt;
+    if (pace->saved < 0) {
+        rest = MD_TEAM_REST * pace->debt;
+        rest = rest > 2 * pace->rest ? rest : 2 * pace->rest;
+    }
     pace->rest = rest < MD_TEAM_LONG ? rest : MD_TEAM_LONG;
     pace->until = now + pace->rest;
     pace->saved = 0;
     pace->debt = 0;
-    return 1;
 }
 
 /* Behind the loop. */
 MD_FN void md_team_join(md_pace *pace, int parts) {
-    if (pace != NULL && md_team_weigh(pace, parts, md_clock())) {
-        md_team_sleep();
+    if (pace != NULL && pace->weight > 0) {
+        md_team_weigh(pace, parts, md_clock());
     }
 }
 

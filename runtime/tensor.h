@@ -73,7 +73,9 @@ typedef struct md_memory {
 
 /* What the loops of an instance have seen of their threads, in seconds; all zero at first. */
 typedef struct md_pace {
-    double fork;        /* when the loop that runs was begun */
+    double fork;        /* when the last loop was begun */
+    int weight;         /* for how many loops it speaks; 0: it is not measured */
+    int count, watch;   /* loops until one is measured, and how many are from now on */
     double first;       /* what its first part took */
     double debt, saved; /* what threads lost lately, and saved since they were last called upon */
     double rest, until; /* how long they were left alone, and until when */

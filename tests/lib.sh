@@ -132,7 +132,7 @@ number() { printf '%s\n' "$1" | sed -n "s/.*\"$2\":\\([-+0-9.eE]*\\).*/\\1/p"; }
 # pattern allows; no allocator, no input or output.
 symbols() {
     symbols_allowed='mem(cpy|set|move|cmp)|expf?|expm1f?|logf?|log1pf?|powf?|sqrtf?|sinf?|cosf?|tanhf?|erff?|floorf?|rintf?|nearbyintf?|roundf?|fmodf?|fabsf?|fmaf?'
-    symbols_threads='GOMP_.*|__kmpc_.*|omp_.*|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail'
+    symbols_threads='GOMP_.*|__kmpc_.*|kmp_[gs]et_blocktime|omp_.*|_GLOBAL_OFFSET_TABLE_|__stack_chk_fail'
     symbols_wrong=$(nm -u "$2" | awk '{ sub(/@.*/, "", $2); print $2 }' | grep -Ev "^($symbols_allowed|$symbols_threads${3:+|$3})\$")
     [ -z "$symbols_wrong" ] && pass || fail "$1: symbols of the model part" "$(echo $symbols_wrong)"
 }
