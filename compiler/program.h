@@ -109,6 +109,7 @@ struct Step {
     Buf *dst, *src;             /* COPY of whole buffers of equal type */
     int64_t flops, bytes_moved; /* of one execution */
     VEC(LayerFlops) layer;      /* KERNEL: the flops by layer */
+    bool sparse;                /* SCATTER_ADD: zero but in rows chosen by data, and so it stays */
 };
 
 typedef struct {

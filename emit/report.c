@@ -363,13 +363,10 @@ static void budget_message(Compile *c, const Program *p, int64_t budget, Loc loc
         diag_hint(&c->diag, "--threads=%lld fits: each thread takes %lld bytes of the arena",
                   (long long)(c->opt.threads - (over + adds - 1) / adds), (long long)adds);
     } else if (entry->entry->rows > 1 && budget > fixed && scaled > 0) {
-        int64_t rows =
-            (int64_t)((double)entry->entry->rows * (double)(budget - fixed) / (double)scaled);
-        if (rows >= 1 && rows < entry->entry->rows) {
-            diag_hint(&c->diag,
-                      "io and arena grow with the batch: about %lld rows instead of %lld would fit",
-                      (long long)rows, (long long)entry->entry->rows);
-        }
+        diag_hint(&c->diag,
+                  "io and arena may take %lld bytes; a batch of fewer than %lld rows makes them "
+                  "smaller",
+                  (long long)(budget - fixed), (long long)entry->entry->rows);
     }
 }
 

@@ -14,7 +14,7 @@ typedef struct {
 static const Buf *scattered(const Step *step) {
     for (int i = 0; step->kind == STEP_KERNEL && i < step->access.count; i++) {
         const Access *access = &step->access.at[i];
-        if (step->op == OP_SCATTER_ADD && (access->mode & ACCESS_WRITE) &&
+        if (step->sparse && (access->mode & ACCESS_WRITE) &&
             access->buf->kind == BUF_TEMP) {
             return access->buf;
         }

@@ -4,8 +4,8 @@
 
 #include "emit/write.h"
 
-/* The gradient of a lookup is zero but in the rows that were looked up; it is made, and the table
- * updated, as a whole tensor all the same. */
+/* The gradient of a table that is only looked up is zero but in the rows that were; it is made, and
+ * the table updated, as a whole tensor all the same. */
 typedef struct {
     const char *path;    /* of the layer: net.embed */
     int64_t table_bytes; /* of the gradient */

@@ -8,6 +8,7 @@
 #include "passes/lower.h"
 
 #include "passes/lower_kernel.h"
+#include "passes/sparse.h"
 #include "passes/view.h"
 
 #include <string.h>
@@ -175,6 +176,8 @@ static void lower_kernel(Frame *f, const Unit *unit, const Node *main, const Hom
         b.k->where = str_printf(l->arena, "%s:%d", slash != NULL ? slash + 1 : file, line);
     }
     b.k->text = b.step->text;
+    b.step->sparse = main->op == OP_SCATTER_ADD && l->e->entry->kind == ENTRY_TRAIN &&
+                     scatter_is_sparse(main);
     b.step->kernel = b.k;
     kernel_finish(&b);
     kernel_keep(b.k, l->p->arena);

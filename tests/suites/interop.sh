@@ -112,6 +112,10 @@ grep -q '^  the gradient of net.table is zero but in rows that were looked up; 1
 "$MDLC" report --format=json tests/suites/table.mdl >"$scratch/report"
 [ "$(tr -d '\n' <"$scratch/report" | grep -o '"sparse_gradients":\[{"layer":"net.table","table_bytes":32000,"swept_bytes":[0-9]*}\]' | grep -o '[0-9]*}' | tr -d '\n')" = '128000}288000}' ] &&
     pass || fail "lookups: JSON" "$(grep -o '"sparse_gradients":[^]]*' "$scratch/report")"
+# Nor of what is made dense by another use, nor of rows that no data choose.
+"$MDLC" report tests/suites/lookups.mdl >"$scratch/report" || fail "lookups" "no report"
+[ "$(grep -c 'looked up' "$scratch/report")" = 2 ] && [ "$(grep -c 'gradient of looked.e is zero' "$scratch/report")" = 2 ] &&
+    pass || fail "lookups: dense" "$(grep 'looked up' "$scratch/report")"
 "$MDLC" report tests/suites/layers.mdl | grep -q 'looked up' && fail "lookups" "in a program without" || pass
 
 # ---- checkpoints ----
