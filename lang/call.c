@@ -446,6 +446,9 @@ const Value *call_unknown(Elab *e, const Ast *callee) {
         diag_hint(&e->c->diag, "it is in the library: 'use %s;'", module);
         return &value_poison;
     }
+    if (elab_hint_foreign(e, callee->name)) {
+        return &value_poison;
+    }
     Nearest n = nearest_start(callee->name);
     nearest_scope(&n, e->scope);
     nearest_file(&n, e->scope->file);
@@ -529,7 +532,7 @@ static const Value *call_method(Elab *e, const Ast *call) {
         return v;
     }
     elab_error(e, callee->loc, 244, "%s has no '%s' to call", value_kind_text(v), callee->name);
-    if (v->kind == V_TENSOR) {
+    if (!elab_hint_foreign(e, callee->name) && v->kind == V_TENSOR) {
         diag_hint(&e->c->diag, "ops are called by their names: %s(x)", callee->name);
     }
     return &value_poison;

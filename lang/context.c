@@ -1,6 +1,8 @@
 /* context: messages with the calls they were met in, and the slots of a module. */
 #include "lang/context.h"
 
+#include "lang/foreign.h"
+
 #include <string.h>
 
 enum { NOTED_CALLS = 3 };
@@ -100,6 +102,14 @@ void elab_warn(Elab *e, Loc loc, int id, const char *fmt, ...) {
     char *text = str_vprintf(e->arena, fmt, ap);
     va_end(ap);
     diag_warn(&e->c->diag, loc, id, "%s", text);
+}
+
+bool elab_hint_foreign(Elab *e, const char *name) {
+    const char *form = foreign_form(name);
+    if (form) {
+        diag_hint(&e->c->diag, "'%s' is written so here: %s", name, form);
+    }
+    return form != NULL;
 }
 
 void elab_hint_nearest(Elab *e, const Nearest *n) {

@@ -227,6 +227,8 @@ bool elab_first_in_body(Elab *e, int id, const char *what);
 /* What is not supported yet: said once a feature, however often a file uses it. */
 const Value *elab_later(Elab *e, Loc loc, int id, const char *fmt, ...) MDLC_PRINTF(4, 5);
 void elab_warn(Elab *e, Loc loc, int id, const char *fmt, ...) MDLC_PRINTF(4, 5);
+/* What is written here for a name of another language; false: not known. */
+bool elab_hint_foreign(Elab *e, const char *name);
 void elab_hint_nearest(Elab *e, const Nearest *n);
 /* A note that says where a declared dim comes from; nothing for a plain size. */
 void elab_note_dim(Elab *e, Dim dim);

@@ -158,7 +158,7 @@ static const Value *eval_dot(Elab *e, const Ast *ast) {
         return params_of_instance(e, v->instance, ast->name, ast->loc);
     }
     elab_error(e, ast->name_loc, 209, "%s has no field '%s'", value_kind_text(v), ast->name);
-    if (v->kind == V_TENSOR) {
+    if (!elab_hint_foreign(e, ast->name) && v->kind == V_TENSOR) {
         diag_hint(&e->c->diag, "shape(x) gives the extents, count(x) the number of elements");
     }
     return &value_poison;

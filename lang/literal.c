@@ -2,6 +2,7 @@
  *
  * Needs a LexToken, gives a NUMBER, SIZE, STRING or NAME with its value, or a message and what the
  * faulty text counts as; changes no values. */
+#include "lang/foreign.h"
 #include "lang/scan.h"
 
 #include "parse.h"
@@ -108,8 +109,12 @@ static void report_character(Parse *ps, Loc loc) {
     const unsigned char *p = (const unsigned char *)ps->text + loc.at;
     if (*p < 0x80) {
         bool visible = *p >= 0x20 && *p < 0x7f;
+        const char text[2] = {(char)*p, 0}, *form = foreign_form(text);
         diag_error(diag, loc, 105, "stray character %s",
                    str_printf(&ps->scratch, visible ? "'%c'" : "0x%02x", *p));
+        if (form) {
+            diag_hint(diag, "%s", form);
+        }
         return;
     }
     uint32_t n = *p >= 0xf0 ? 4 : *p >= 0xe0 ? 3 : *p >= 0xc2 ? 2 : 1;

@@ -113,6 +113,28 @@ static const Value *make_count(Call *c) {
     return batch ? accumulate_count(c->e, n) : value_int(c->e->scratch, n);
 }
 
+/* How `x` is repeated to the shape, where its extents are the last ones there. */
+static void hint_repeat(Call *c, const Value *x, int rank, const Dim *dim) {
+    static const char index[] = "ijklmnpqrstu";
+    int more = rank - x->rank;
+    for (int i = 0; i < x->rank; i++) {
+        if (more < 1 || x->nspan > 0 || x->dim[i].size != dim[more + i].size) {
+            return;
+        }
+    }
+    Text left = {.arena = c->e->arena}, right = {.arena = c->e->arena};
+    for (int i = 0; i < rank; i++) {
+        text_printf(&left, "%s%c", i > 0 ? ", " : "", index[i]);
+        if (i < more) {
+            text_printf(&left, " < %s", dim_text(c->e->arena, dim[i]));
+        } else {
+            text_printf(&right, "%s%c", i > more ? ", " : "", index[i]);
+        }
+    }
+    diag_hint(&c->e->c->diag, "an index on the left alone repeats a tensor: y[%s] = x[%s]", left.at,
+              right.at);
+}
+
 static const Value *filled(Call *c, const Value *number, const Value *shape, Loc loc) {
     int rank;
     Dim dim[MD_RANK];
@@ -130,7 +152,7 @@ static const Value *filled(Call *c, const Value *number, const Value *shape, Loc
     if (number->rank > 0 || number->nspan > 0) {
         elab_error(c->e, c->loc, 424, "'%s' fills with a scalar, found %s", c->name,
                    value_text(c->e->arena, number));
-        diag_hint(&c->e->c->diag, "an index repeats a tensor: y[b < n, i] = x[i]");
+        hint_repeat(c, number, rank, dim);
         return &value_poison;
     }
     if (!elab_plain(c->e, c->loc, number)) {
