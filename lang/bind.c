@@ -5,6 +5,7 @@
 #include "lang/dims.h"
 #include "lang/expr.h"
 #include "lang/notation.h"
+#include "lang/prelude.h"
 
 #include <string.h>
 
@@ -52,6 +53,13 @@ int call_parameter(const Ast *params, const char *name) {
     return -1;
 }
 
+bool call_works_along(const Item *item) {
+    const Ast *params = item->ast->kid[0];
+    const Ast *type = params && params->nkid > 0 ? params->kid[0]->kid[0] : NULL;
+    return item->kind == AST_OP && type && type->nkid == 2 && type->kid[0]->kind == AST_PACK &&
+           type->kid[1]->kind == AST_NAME && call_parameter(params, "axis") < 0;
+}
+
 static bool unknown_parameter(Elab *e, const Item *item, const Argument *arg) {
     if (!item->file->library &&
         !elab_first(e, 211, str_printf(e->arena, "%s.%s", item->name, arg->name))) {
@@ -67,6 +75,9 @@ static bool unknown_parameter(Elab *e, const Item *item, const Argument *arg) {
         text_printf(&names, count++ ? ", %s" : "%s", params->kid[i]->name);
     }
     diag_note(&e->c->diag, item->loc, "'%s' is declared here", item->name);
+    if (call_works_along(item) && prelude_hint_axis(e, arg->name)) {
+        return false;
+    }
     if (n.best) {
         elab_hint_nearest(e, &n);
     } else if (count > 0) {
@@ -111,6 +122,9 @@ bool call_match(Elab *e, const Item *item, const Arguments *args, bool only_numb
             elab_error(e, arg->loc, 213, "'%s' takes %d argument%s, this is one more", item->name,
                        n, n == 1 ? "" : "s");
             diag_note(&e->c->diag, item->loc, "'%s' is declared here", item->name);
+            if (call_works_along(item)) {
+                diag_hint(&e->c->diag, "an axis is given by name: axis = n");
+            }
             return false;
         }
         out[next++] = arg;

@@ -457,15 +457,10 @@ const Value *call_unknown(Elab *e, const Ast *callee) {
     return &value_poison;
 }
 
-/* `axis = n` for an op that works along the last axis of its first argument. */
 static bool has_axis(const Item *item, const Arguments *args) {
-    const Ast *params = item->ast->kid[0];
-    const Ast *type = params && params->nkid > 0 ? params->kid[0]->kid[0] : NULL;
-    bool along = item->kind == AST_OP && type && type->nkid == 2 &&
-                 type->kid[0]->kind == AST_PACK && type->kid[1]->kind == AST_NAME;
-    for (int i = 0; along && i < args->count; i++) {
+    for (int i = 0; call_works_along(item) && i < args->count; i++) {
         if (args->at[i].name && str_eq(args->at[i].name, "axis")) {
-            return call_parameter(params, "axis") < 0;
+            return true;
         }
     }
     return false;

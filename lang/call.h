@@ -26,6 +26,8 @@ bool call_evaluate(Elab *e, Arguments *args);
 bool call_match(Elab *e, const Item *item, const Arguments *args, bool only_numbers,
                 const Argument **out);
 int call_parameter(const Ast *params, const char *name); /* its place, or -1 */
+/* An op along the last axis of its first argument, which takes `axis = n` for another one. */
+bool call_works_along(const Item *item);
 /* Enters the body of `item` with its parameters bound: a new scope and frame are in force. False
  * after an error (nothing to leave then). */
 bool call_enter(Elab *e, Item *item, Arguments *args, Loc loc, Frame *frame);

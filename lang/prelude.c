@@ -547,10 +547,12 @@ typedef struct {
 } Several;
 
 /* What other languages call an axis. */
-static void hint_axis(Elab *e, const char *name) {
-    if (str_eq(name, "dim") || str_eq(name, "dims") || str_eq(name, "axes")) {
+bool prelude_hint_axis(Elab *e, const char *name) {
+    bool axis = str_eq(name, "dim") || str_eq(name, "dims") || str_eq(name, "axes");
+    if (axis) {
         diag_hint(&e->c->diag, "an axis is given as 'axis = n'");
     }
+    return axis;
 }
 
 static bool several(Elab *e, const char *name, Arguments *args, Several *out) {
@@ -566,7 +568,7 @@ static bool several(Elab *e, const char *name, Arguments *args, Several *out) {
             out->axis_at = arg->loc;
         } else if (arg->name) {
             elab_error(e, arg->loc, 432, "'%s' has no parameter '%s'", name, arg->name);
-            hint_axis(e, arg->name);
+            prelude_hint_axis(e, arg->name);
             return false;
         } else if (out->n == MOST_ARGUMENTS) {
             elab_error(e, arg->loc, 445, "'%s' takes at most %d tensors; join some of them before",
@@ -714,7 +716,7 @@ static const Value *call_row(Elab *e, const Row *row, const Ast *call, Arguments
                        : arg->name ? arg->name
                                    : "");
             if (arg->name && !twice) {
-                hint_axis(e, arg->name);
+                prelude_hint_axis(e, arg->name);
             }
             return &value_poison;
         }
