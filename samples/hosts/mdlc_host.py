@@ -7,14 +7,20 @@ cc -O3 -march=native -shared -fPIC NET.c -lm -o NET.so.
     net.tensors()["fc1.weight"][0, 3]                   # memoryviews into the model's memory
 
 Inputs and tensors are anything with the buffer protocol, such as array.array or numpy arrays
-(numpy.asarray makes one of a memoryview without a copy)."""
+(numpy.asarray makes one of a memoryview without a copy). Inputs have the element types of the header,
+lie dense and in C order, and may be read-only."""
 import ctypes as c
 import math
+import os
 import re
+import sys
+import tempfile
 
 TYPES = {"float": c.c_float, "double": c.c_double, "int": c.c_int, "bool": c.c_bool, "size_t": c.c_size_t,
          **{f"{u}int{n}_t": getattr(c, f"c_{u}int{n}") for u in ("", "u") for n in (8, 16, 32, 64)}}
 DTYPES = "?bhiqBHIQ__fd"  # of md_dtype, from 1; memoryview has no f16 and bf16
+KINDS = {**dict.fromkeys("fd", "float"), **dict.fromkeys("bhilqn", "int"), **dict.fromkeys("BHILQN", "uint"),
+         "?": "bool"}  # of struct's letters, which depend on the machine in their sizes
 WRITE = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_void_p, c.c_size_t)
 READ = c.CFUNCTYPE(c.c_int, c.c_void_p, c.c_uint64, c.c_void_p, c.c_size_t)
 
@@ -29,6 +35,21 @@ class Tensor(c.Structure):  # md_tensor
 class Memory(c.Structure):  # md_memory
     _fields_ = [(n, c.c_void_p) for n in ("params", "state", "io", "arena")] + \
                [(n + "_bytes", c.c_size_t) for n in ("params", "state", "io", "arena")]
+
+
+def flat_bytes(name, value, element, count):
+    """The bytes of an input: a view, or a copy where the model's types need a writable object."""
+    view = memoryview(value)
+    native = view.format.lstrip("@=<" if sys.byteorder == "little" else "@=>!")
+    kinds = {KINDS[element._type_]} | ({"bool"} if element is c.c_uint8 else set())  # how headers have bools
+    if KINDS.get(native) not in kinds or view.itemsize != c.sizeof(element):
+        raise TypeError(f"{name}: elements '{view.format}' of {view.itemsize} bytes, not {element.__name__[2:]}")
+    if view.nbytes != count * c.sizeof(element):
+        raise ValueError(f"{name}: {view.nbytes} bytes, not {count * c.sizeof(element)}")
+    if not view.c_contiguous:
+        raise ValueError(f"{name}: does not lie dense in C order")
+    room = c.c_char * view.nbytes
+    return room.from_buffer_copy(view) if view.readonly else room.from_buffer(view)
 
 
 class Model:
@@ -65,10 +86,13 @@ class Model:
     def _must(self, name, *arguments, first=None):
         code = self._function(name)(self.instance if first is None else first, *arguments)
         if code != 0:
-            self.lib[f"{self.prefix}_strerror"].restype = c.c_char_p
-            raise RuntimeError(f"{name}: " + self.lib[f"{self.prefix}_strerror"](code).decode())
+            text = getattr(self.lib, f"{self.prefix}_strerror")
+            text.restype = c.c_char_p
+            raise RuntimeError(f"{name}: {text(c.c_int(code)).decode()}")
 
     def init(self, seed):
+        if not 0 <= seed < 2**64:
+            raise ValueError(f"a seed is a number of 64 bits, not {seed}")
         self._must("init", c.c_uint64(seed))
 
     def call(self, entry, rows=None, **inputs):
@@ -79,14 +103,16 @@ class Model:
         if kind is not None:
             given = kind()
             for name, type_ in kind._fields_:
+                if name not in inputs:
+                    raise TypeError(f"{entry} needs the input {name}")
                 value = inputs.pop(name)
                 if name in kind.counts:
-                    flat = memoryview(value).cast("B")
-                    if flat.nbytes != kind.counts[name] * c.sizeof(type_._type_):
-                        raise ValueError(f"{name}: {flat.nbytes} bytes")
-                    kept.append((c.c_char * flat.nbytes).from_buffer(flat))
-                    value = c.cast(kept[-1], type_)
+                    kept.append(flat_bytes(name, value, type_._type_, kind.counts[name]))
+                    setattr(given, name, c.cast(kept[-1], type_))
+                    continue
                 setattr(given, name, value)
+                if isinstance(getattr(given, name), int) and getattr(given, name) != value:
+                    raise ValueError(f"{name}: {value} is no {type_.__name__[2:]}")
             arguments.append(c.byref(given))
         if inputs:
             raise TypeError(f"{entry} has no input {', '.join(inputs)}")
@@ -116,9 +142,29 @@ class Model:
         return views
 
     def save(self, path, what=3):  # 3: MD_SAVE_PARAMS
-        with open(path, "wb") as file:
-            write = WRITE(lambda user, data, n: 0 if file.write(c.string_at(data, n)) == n else 1)
-            self._must("save", c.c_uint(what), write, None)
+        """Replaces the file as a whole, or leaves it as it was."""
+        handle, name = tempfile.mkstemp(dir=os.path.dirname(os.path.realpath(path)), prefix=".save-")
+        fault = []
+
+        def write(user, data, n):
+            try:
+                file.write(c.string_at(data, n))
+                return 0
+            except OSError as error:  # no exception passes through C
+                fault.append(error)
+                return 1
+        try:
+            with open(handle, "wb") as file:
+                mask = os.umask(0)
+                os.umask(mask)
+                os.chmod(name, os.stat(path).st_mode & 0o7777 if os.path.exists(path) else 0o666 & ~mask)
+                self._must("save", c.c_uint(what), WRITE(write), None)
+                file.flush()
+                os.fsync(file.fileno())
+            os.replace(name, os.path.realpath(path))
+        except BaseException as error:
+            os.unlink(name)
+            raise (fault[0] if fault else error)
 
     def load(self, path):
         data = open(path, "rb").read()

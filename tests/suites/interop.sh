@@ -177,5 +177,11 @@ if python "a host in Python" "ctypes"; then
         fail "a host in Python" "$(cat "$scratch/said")"
     same "a host in Python: weights" "$scratch/main.w" "$scratch/python.w"
     figures "a host in Python: evaluation" "$scratch/python.w"
+    mkdir "$scratch/types" "$scratch/saved"
+    "$MDLC" --no-main tests/suites/host.mdl -o "$scratch/types/host.c" -H "$scratch/types/host.h" &&
+        $CC -O0 -fPIC -shared "$scratch/types/host.c" -lm -o "$scratch/types/host.so" || fail "a host in Python: types" "no shared library"
+    "$PYTHON" -B tests/suites/host.py "$scratch/types/host.so" "$scratch/types/host.h" "$scratch/saved" >"$scratch/said" 2>&1 && pass ||
+        fail "a host in Python: types" "$(tail -n 3 "$scratch/said")"
+    grep -q '^without numpy$' "$scratch/said" && skip "a host in Python: arrays of numpy" "no Python package numpy"
 fi
 summary interop
