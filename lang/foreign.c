@@ -69,6 +69,20 @@ static const Foreign table[] = {
     {" float ", "f32(x)"},
     {" int ", "i32(x)"},
     {" long ", "i64(x)"},
+    {" one_hot ", "onehot(y, n)"},
+    {" Sequential ", "layers one behind the other: x |> fc1: linear(out = 16) |> relu"},
+    {" Parameter ", "in a layer: param w: [4] = 0;"},
+    {" BatchNorm1d BatchNorm2d BatchNorm3d batch_norm ", "batchnorm(x)"},
+    {" MaxPool2d max_pool2d ", "maxpool(x, k)"},
+    {" AvgPool2d avg_pool2d ", "avgpool(x, k)"},
+    {" CrossEntropyLoss ", "mean(cross_entropy(logits, y))"},
+    {" NLLLoss nll_loss ", "mean(nll(lp, y))"},
+    {" MSELoss mse_loss ", "mean(mse(x, y))"},
+    {" L1Loss l1_loss ", "mean(l1(x, y))"},
+    {" BCELoss binary_cross_entropy ", "mean(bce(p, y))"},
+    {" BCEWithLogitsLoss binary_cross_entropy_with_logits ", "mean(bce_logits(x, y))"},
+    {" KLDivLoss kl_div ", "sum(kl(lp, t)) / B"},
+    {" scaled_dot_product_attention ", "attend(q, k, v), attend(q, k, v, causal = true)"},
 };
 
 const char *foreign_form(const char *name) {

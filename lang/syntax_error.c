@@ -148,6 +148,8 @@ static void report_bracket(Parse *ps, const char *found, const char *close) {
         diag_error(diag, behind_last(ps), 138, "expected %s", close);
     else
         diag_error(diag, ps->token.loc, 139, "expected ',' or %s, found %s", close, found);
+    if (!ended && kind == '[' && ps->token.kind == ':')
+        diag_hint(diag, "a range is written a..b");
     /* Brackets past the count were just closed by the offending token; they are still there. */
     int i = ps->token.nbracket - 1;
     if (i >= 0 && ps->brackets.at[i].kind == kind)
