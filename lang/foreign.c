@@ -1,6 +1,6 @@
 /* foreign: see the header. One table for all places where an unknown name is met; a name of the
  * model, of the library or of the prelude is found before it is looked up here, and this comes
- * before a guess from the spelling. Each form is run by tests/cases/run/foreign_forms.mdl. */
+ * before a guess from the spelling. Each form is run by tests/library/foreign.mdl. */
 #include "lang/foreign.h"
 
 #include <string.h>
