@@ -27,7 +27,10 @@ static void set_options(Options *opt, uint64_t choice) {
     opt->threads = choice & 8 ? 1 : 64;
     opt->report = choice & 16 ? REPORT_JSON : REPORT_TEXT;
     opt->stats = (choice & 32) != 0;
-    opt->header = "-";
+    if (choice & 64) { /* one of the two goes to standard output */
+        opt->header = opt->output;
+        opt->output = NULL;
+    }
 }
 
 static void check_same(const Fuzz *first, const uint8_t *data, size_t size) {
