@@ -125,6 +125,28 @@ static const char *bind_input(Run *r, const Slot *slot, const char *path, int *c
     return NULL;
 }
 
+/* What keeps a call of the entry back: a ring with fewer rows than it samples; NULL: nothing. */
+static const char *short_ring(Run *r, const Entry *entry) {
+    for (int k = 0; k < entry->out.count; k++) {
+        const EntryOut *need = &entry->out.at[k];
+        Value held;
+        if (need->role != OUT_NEED || !eval_bound(r->eval, need->slot, &held)) {
+            continue;
+        }
+        int64_t rows = entry->region->out.at[k]->attr->ivalue;
+        if (held.at[0].i < rows) {
+            int line, col;
+            loc_line(&r->c->diag, need->loc, &line, &col);
+            return str_printf(&r->arena,
+                              "'%s': ring '%.*s' holds %" PRId64 " rows, and %" PRId64
+                              " are sampled (%s:%d); push rows first",
+                              entry->name, (int)strcspn(need->slot->name, "."), need->slot->name,
+                              held.at[0].i, rows, loc_file(&r->c->diag, need->loc), line);
+        }
+    }
+    return NULL;
+}
+
 static const Entry *find_entry(const Compile *c, const Module *module) {
     for (int i = 0; i < module->entry.count; i++) {
         const Entry *entry = module->entry.at[i];
@@ -180,6 +202,10 @@ int run_entry(Compile *c, const Module *module, FILE *out) {
     }
     initialise(r);
     for (int64_t i = 0; i < c->opt.calls; i++) {
+        const char *message = short_ring(r, entry);
+        if (message) {
+            return fail(r, EXIT_USAGE, message);
+        }
         Value *value = call(r, entry);
         for (int k = 0; k < entry->out.count; k++) {
             if (entry->out.at[k].name) {

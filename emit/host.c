@@ -219,7 +219,7 @@ static void print_port(Text *out, const char *name, Type type, int field, int64_
 
 /* Tables of one entry; each is left out when it would be empty. */
 typedef struct {
-    int inputs, outputs, hypers, metrics, extras;
+    int inputs, outputs, hypers, needs, metrics, extras;
     const Buf *plan, *epoch;
 } Counts;
 
@@ -318,6 +318,23 @@ static Counts print_entry_tables(const Emit *e, const ProgramEntry *entry, Text 
         }
     }
     text_add(out, n.hypers > 0 ? "};\n" : "");
+    for (int i = 0; i < source->out.count; i++) {
+        const EntryOut *o = &source->out.at[i];
+        if (o->role != OUT_NEED) {
+            continue;
+        }
+        if (n.needs++ == 0) {
+            text_printf(out,
+                        "static const md_need %s_needs[] = {\n"
+                        "    /* ring, offset of its count, rows, line */\n",
+                        entry->c_name);
+        }
+        text_add(out, "    {");
+        text_literal(out, str_ndup(e->arena, o->slot->name, strcspn(o->slot->name, ".")));
+        text_printf(out, ", %lld, %lld, %d},\n", (long long)e->p->slot.at[o->slot->index]->offset,
+                    (long long)o->least, loc_line_of(e, o->loc));
+    }
+    text_add(out, n.needs > 0 ? "};\n" : "");
     n.plan = counter_of(e, source, "steps");
     n.epoch = counter_of(e, source, "epoch");
     for (int k = 0; k < 2; k++) {
@@ -363,6 +380,7 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, const Counts *
                 (long long)entry->flops, table_name(e, entry, "inputs", n->inputs),
                 table_name(e, entry, "outputs", n->outputs),
                 table_name(e, entry, "hypers", n->hypers));
+    text_printf(out, "     %s,\n", table_name(e, entry, "needs", n->needs));
     text_printf(out, "     %d, %lld, %lld, %lld, %lld, %s, %s,\n", data ? source->dataset : -1,
                 (long long)(data ? source->rows : 0),
                 (long long)(data && eval != NULL ? eval->entry->rows

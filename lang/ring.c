@@ -281,6 +281,11 @@ static const Value *sample(Elab *e, Ring *ring, const Ast *call, const Arguments
     if (!at_run_time(e, ring, call->loc)) {
         return &value_poison;
     }
+    if (e->entry->entry->kind == ENTRY_TEST && !e->entry->entry->gradcheck) {
+        return elab_error(e, call->loc, 675,
+                          "a test begins with empty rings, so there is nothing to sample from '%s'",
+                          ring->name);
+    }
     need_rows(e, ring, rows.size, call->loc);
     Node *drawn = draw_node(e, call->loc, DIST_UNIFORM, 1, &rows);
     if (!drawn) {

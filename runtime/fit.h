@@ -38,6 +38,18 @@ MD_FN void md_signals(void) {
 #endif
 }
 
+/* The ring that keeps the entry at hand from being called, or NULL. */
+MD_COLD const md_need *md_short_ring(const md_run *r, int64_t *held) {
+    const md_entry *e = r->task->entry;
+    for (int i = 0; i < e->need_count; i++) {
+        memcpy(held, (const char *)r->regions.memory.state + e->needs[i].counter, sizeof *held);
+        if (*held < e->needs[i].rows) {
+            return &e->needs[i];
+        }
+    }
+    return NULL;
+}
+
 /* A status code of the model as an exit code and a message. */
 MD_FN int md_model_failed(md_run *r, int code, const char *during) {
     if (code == MD_ERR_NONFINITE) {
@@ -50,6 +62,15 @@ MD_FN int md_model_failed(md_run *r, int code, const char *during) {
             "%s: step %d of function '%s' wrote %s buffer '%s' of the arena: byte %zu of "
             "its guard band is not what it was",
             during, d->step, d->entry, d->behind ? "behind" : "in front of", d->buffer, d->byte);
+    }
+    int64_t held = 0;
+    const md_need *need = code == MD_ERR_STATE ? md_short_ring(r, &held) : NULL;
+    if (need != NULL) {
+        return md_fail(&r->message, MD_EXIT_DATA,
+                       "%s: ring '%s' holds %lld rows, and %lld are sampled (%s:%d); push rows "
+                       "first, or --resume a checkpoint that has them",
+                       during, need->ring, (long long)held, (long long)need->rows,
+                       r->model->source, need->line);
     }
     return md_fail(&r->message, MD_EXIT_DATA, "%s: %s", during, r->model->error(code));
 }

@@ -113,6 +113,14 @@ typedef struct md_scalar {
     double initial; /* for `info`; init has already written it */
 } md_scalar;
 
+/* Rows that a ring must hold before the entry may be called. */
+typedef struct md_need {
+    const char *ring;
+    size_t counter; /* of the rows pushed so far, an int64_t in the state region */
+    int64_t rows;
+    int line; /* of the model text */
+} md_need;
+
 typedef enum md_entry_kind { MD_TRAIN, MD_ENTRY } md_entry_kind;
 
 typedef struct md_entry {
@@ -127,6 +135,8 @@ typedef struct md_entry {
     int output_count;
     const md_scalar *hypers; /* run-time hyper-parameters, set by --set */
     int hyper_count;
+    const md_need *needs;
+    int need_count;
     /* The rest is for MD_TRAIN only: dataset -1 and zeros for an MD_ENTRY. */
     int dataset;            /* index in md_model.datasets; -1: none */
     int64_t rows;           /* rows of data that one call takes (accumulate k: k * B) */
