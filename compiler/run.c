@@ -147,6 +147,28 @@ static const char *short_ring(Run *r, const Entry *entry) {
     return NULL;
 }
 
+/* Calls what makes the rows that a train needs, until they are there; or what keeps it back. */
+static const char *fill_rings(Run *r, const Entry *entry) {
+    const Entry *fill = NULL;
+    for (int i = 0; i < r->module->entry.count; i++) {
+        const Entry *other = r->module->entry.at[i];
+        fill = other->kind == ENTRY_CALL && other->train == entry ? other : fill;
+    }
+    const char *before = NULL, *message = short_ring(r, entry);
+    while (message && fill && !(before && str_eq(before, message))) {
+        for (int i = 0; i < fill->input.count; i++) {
+            Value value;
+            if (eval_bound(r->eval, entry->input.at[i], &value)) {
+                eval_bind_value(r->eval, fill->input.at[i], value);
+            }
+        }
+        call(r, fill);
+        before = message;
+        message = short_ring(r, entry);
+    }
+    return message;
+}
+
 static const Entry *find_entry(const Compile *c, const Module *module) {
     for (int i = 0; i < module->entry.count; i++) {
         const Entry *entry = module->entry.at[i];
@@ -202,7 +224,7 @@ int run_entry(Compile *c, const Module *module, FILE *out) {
     }
     initialise(r);
     for (int64_t i = 0; i < c->opt.calls; i++) {
-        const char *message = short_ring(r, entry);
+        const char *message = fill_rings(r, entry);
         if (message) {
             return fail(r, EXIT_USAGE, message);
         }

@@ -380,7 +380,9 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, const Counts *
                 (long long)entry->flops, table_name(e, entry, "inputs", n->inputs),
                 table_name(e, entry, "outputs", n->outputs),
                 table_name(e, entry, "hypers", n->hypers));
-    text_printf(out, "     %s,\n", table_name(e, entry, "needs", n->needs));
+    const ProgramEntry *fill = train ? entry_eval(e->p, source, ENTRY_CALL) : NULL;
+    text_printf(out, "     %s, %s,\n", table_name(e, entry, "needs", n->needs),
+                fill != NULL ? str_printf(e->arena, "%s_call", fill->c_name) : "NULL");
     text_printf(out, "     %d, %lld, %lld, %lld, %lld, %s, %s,\n", data ? source->dataset : -1,
                 (long long)(data ? source->rows : 0),
                 (long long)(data && eval != NULL ? eval->entry->rows

@@ -10,10 +10,11 @@ static Node *counter_node(Elab *e) {
     if (entry->row[1]) {
         return entry->row[1];
     }
-    if (entry->step) {
+    bool called = entry->entry && entry->entry->kind == ENTRY_CALL;
+    if (entry->step && !called) {
         return node_slot(e->g, entry->step);
     }
-    if (entry->entry && entry->entry->kind == ENTRY_CALL) {
+    if (called) {
         if (!entry->calls) {
             entry->calls = elab_counter(e, "calls", str_printf(e->arena, "%s.calls", entry->name),
                                         TY_I64, 0, entry->entry, entry->entry->loc);

@@ -11,6 +11,7 @@
 #include "lang/entry.h"
 #include "lang/evaluation.h"
 #include "lang/expr.h"
+#include "lang/fill.h"
 #include "lang/optim.h"
 #include "lang/params.h"
 #include "lang/phase.h"
@@ -633,7 +634,11 @@ void train_entry(Elab *e, const Ast *ast) {
         outputs(e, &t);
         entry_writes(e);
     }
+    bool fills = !accumulate_running(scope) && fill_wanted(e);
     entry_close(e);
+    if (fills && ok && e->errors == errors) {
+        fill_entry(e, ast, entry, scope);
+    }
     if (on && ok && e->errors == errors) {
         const DataSet *set = &e->module->dataset.at[entry->dataset];
         if (data_has_part(set, PART_HELD) || data_has_part(set, PART_TEST)) {

@@ -432,6 +432,26 @@ MD_FN int md_after_round(md_run *r, int first, int end) {
     return MD_EXIT_OK;
 }
 
+/* A call in place of the one that needs more rows of a ring: it makes the pushes alone. The batch
+ * has given no update then, as one that is left out. `most`: so many calls may be needed. */
+MD_COLD int md_fill(md_run *r, const md_call *call) {
+    md_task *k = r->task;
+    int64_t before = 0, after = 0;
+    const md_need *need = md_short_ring(r, &before);
+    int code = k->entry->fill(r->model->net, call);
+    char where[128];
+    snprintf(where, sizeof where, "step %lld of '%s'", (long long)k->step + 1, k->entry->name);
+    if (code != MD_OK) {
+        return md_model_failed(r, code, where);
+    }
+    const md_need *now = md_short_ring(r, &after);
+    if (now == need && after == before) { /* another entry pushes to that one */
+        return md_model_failed(r, MD_ERR_STATE, where);
+    }
+    k->skipped++;
+    return MD_LEFT_OUT;
+}
+
 /* One update of the task at hand, from the first of the next batches that gives one. */
 MD_FN int md_update(md_run *r) {
     md_task *k = r->task;
@@ -448,7 +468,9 @@ MD_FN int md_update(md_run *r) {
             return rc;
         }
         md_write_scalar(r, k->entry->epoch, md_epoch(r));
-        rc = md_check_values(r, k->entry->call(r->model->net, &call));
+        int code = k->entry->call(r->model->net, &call);
+        rc = code == MD_ERR_STATE && k->entry->fill != NULL ? md_fill(r, &call)
+                                                           : md_check_values(r, code);
     }
     if (rc == MD_EXIT_OK) {
         k->step++;

@@ -347,7 +347,9 @@ MD_COLD void md_log_end(md_run *r, int last) {
         md_text_format(t, "%lld steps in %.2f s (%.4g steps/s)\n", (long long)r->task->step,
                        seconds, seconds > 0 ? (double)r->made / seconds : 0.0);
         if (r->task->skipped > 0) {
-            md_text_format(t, "left out: %lld batches whose loss or gradient norm is no number\n",
+            md_text_format(t,
+                           "left out: %lld batches that filled a ring, or whose loss or gradient "
+                           "norm is no number\n",
                            (long long)r->task->skipped);
         }
         if (r->best.task == r->task && r->best.step > 0) {

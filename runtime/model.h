@@ -137,6 +137,9 @@ typedef struct md_entry {
     int hyper_count;
     const md_need *needs;
     int need_count;
+    /* MD_TRAIN: what its call pushes, and no update, for when a ring is too short; NULL: none. It
+     * takes the inputs of `call`. */
+    int (*fill)(void *net, const md_call *call);
     /* The rest is for MD_TRAIN only: dataset -1 and zeros for an MD_ENTRY. */
     int dataset;            /* index in md_model.datasets; -1: none */
     int64_t rows;           /* rows of data that one call takes (accumulate k: k * B) */

@@ -97,10 +97,12 @@ static char *emitted(Dumped *m, const Source *source) {
     emit_module(&out, &m->c, p, source);
     char *to = out.at;
     for (const char *at = out.at; *at;) {
-        static const char places[] = "static const md_place ";
+        /* Tables with lines of the text. */
+        static const char places[] = "static const md_place ", needs[] = "static const md_need ";
         if (at[0] == '/' && at[1] == '*') {
             at = strstr(at, "*/") + 2;
-        } else if (strncmp(at, places, sizeof places - 1) == 0) {
+        } else if (strncmp(at, places, sizeof places - 1) == 0 ||
+                   strncmp(at, needs, sizeof needs - 1) == 0) {
             at = strstr(at, "};") + 2;
         } else {
             *to++ = *at++;
