@@ -83,17 +83,18 @@ bool expr_is_plain(const Expr *e) {
     return e->kind == EXPR_CONST || e->kind == EXPR_INDEX;
 }
 
-static bool holds_fold(const KernelBuild *b, const Expr *e, bool *seen) {
+/* What is not known before the loops: folds, and what the kernel itself writes. */
+static bool comes_late(const KernelBuild *b, const Expr *e, bool *seen) {
     if (seen[e->id] || b->bound[e->id]) {
         return false;
     }
     seen[e->id] = true;
     for (int i = 0; i < e->nkid; i++) {
-        if (holds_fold(b, e->kid[i], seen)) {
+        if (comes_late(b, e->kid[i], seen)) {
             return true;
         }
     }
-    return e->kind == EXPR_FOLD;
+    return e->kind == EXPR_FOLD || (e->kind == EXPR_LOAD && (e->arg->mode & ACCESS_WRITE) != 0);
 }
 
 void bind_expr(Binder *x, const Expr *e, bool deeper) {
@@ -107,7 +108,7 @@ void bind_expr(Binder *x, const Expr *e, bool deeper) {
     if (x->seen[e->id] && !wanted) {
         return;
     }
-    if (here && x->early && holds_fold(b, e, ARENA_ARRAY(b->scratch, bool, b->nbound))) {
+    if (here && x->early && comes_late(b, e, ARENA_ARRAY(b->scratch, bool, b->nbound))) {
         wanted = false;
     } else if (e->kind == EXPR_FOLD && here) {
         BUG("a fold is used before its loop");

@@ -168,7 +168,7 @@ typedef struct {
     AxisSet scope;
     bool *seen;
     ExprList *made; /* what was bound here, to be unbound when the block ends; may be NULL */
-    bool early;     /* the loops of folds come later: leave alone what holds one */
+    bool early;     /* its loops come later: leave alone what holds a fold or what they write */
 } Binder;
 
 AxisSet root_axes(const Root *root);

@@ -285,6 +285,29 @@ static void running(void) {
     free(x);
 }
 
+/* One place for all sums: what they lose is a number too. */
+static void running_row(void) {
+    float *x = filled(N);
+    int32_t *k = (int32_t *)calloc(N, sizeof *k);
+    Sum s = {0, 0};
+    {
+        CALL(running_row, x)
+        for (int64_t i = 0; i < N; i++) {
+            add(&s, (double)x[i]);
+            compare("running_row", out.out[i], s);
+        }
+        end("running_row");
+    }
+    if (k == NULL) {
+        exit(1);
+    }
+    CALL(met, x, k)
+    compare("met", out.out[0], s);
+    end("met");
+    free(x);
+    free(k);
+}
+
 static void loop_gradient(void) {
     float *x = filled(3 * (int64_t)L);
     const float w[3] = {0.25f, -0.5f, 1};
@@ -326,6 +349,7 @@ int main(void) {
         dots();
         scattered();
         running();
+        running_row();
         pieces();
         looped();
         loop_gradient();
