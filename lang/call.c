@@ -240,12 +240,28 @@ static bool encloses(const Region *outer, const Region *inner) {
     return false;
 }
 
-/* The same model with the same arguments in one block is one value, unless it uses states that have
- * moved since, or may move from one iteration to the next. */
-static ModelCall *model_call(Elab *e, const Item *item, const Frame *frame, bool *found) {
+/* Equal calls of a model are one value, with one set of draws, unless their labels differ. */
+static void warn_same_draws(Elab *e, const ModelCall *old, const Item *item, Loc loc) {
+    int line = 0, column = 0;
+    loc_line(&e->c->diag, old->loc, &line, &column);
+    elab_warn(e, loc, 640,
+              "this is the same value as the call of '%s' in line %d, with the same random draws",
+              item->name, line);
+    diag_hint(&e->c->diag,
+              "a label makes it another call, with the same parameters: again: %s(...); for one "
+              "value give the first a name",
+              item->name);
+}
+
+/* The same model with the same arguments, and the same label, in one block is one value, unless it
+ * uses states that have moved since, or may move from one iteration to the next. */
+static ModelCall *model_call(Elab *e, const Item *item, const Ast *ast, const Frame *frame,
+                             bool *found) {
     const Ast *params = item->ast->kid[0];
     int n = params ? params->nkid : 0;
     ModelCall call = {.path = frame->path,
+                      .label = ast->name,
+                      .loc = ast->loc,
                       .region = e->g->region,
                       .narg = n,
                       .frozen = frame->frozen,
@@ -256,8 +272,10 @@ static ModelCall *model_call(Elab *e, const Item *item, const Frame *frame, bool
     }
     for (int i = 0; i < e->entry->call.count; i++) {
         ModelCall *old = &e->entry->call.at[i];
-        bool same = str_eq(old->path, call.path) && old->frozen == call.frozen && old->result &&
-                    encloses(old->region, e->g->region) &&
+        bool labels =
+            old->label && call.label ? str_eq(old->label, call.label) : old->label == call.label;
+        bool same = str_eq(old->path, call.path) && labels && old->frozen == call.frozen &&
+                    old->result && encloses(old->region, e->g->region) &&
                     (!old->uses_state ||
                      (old->moves == e->entry->state_moves && old->region == e->g->region));
         for (int k = 0; same && k < n; k++) {
@@ -315,9 +333,13 @@ static const Value *inline_item(Elab *e, Item *item, const Ast *call, Arguments 
     int known = -1;
     if (item->kind == AST_MODEL && e->entry) {
         bool found;
-        ModelCall *same = model_call(e, item, frame, &found);
+        ModelCall *same = model_call(e, item, call, frame, &found);
         if (found) {
             e->entry->state_uses += same->uses_state;
+            if (same->draws && same->loc.at != call->loc.at) {
+                warn_same_draws(e, same, item, call->loc);
+                e->entry->draws++; /* whoever calls this twice does so with it */
+            }
             call_leave(e, frame, before);
             return same->result;
         }
@@ -328,6 +350,7 @@ static const Value *inline_item(Elab *e, Item *item, const Ast *call, Arguments 
     bool busy = item->busy;
     int errors = e->errors, uses = e->entry ? e->entry->state_uses : 0;
     uint32_t layer = e->g->loc.layer;
+    int64_t draws = e->entry ? e->entry->draws : 0;
     item->busy = true;
     e->g->loc.layer = item->kind == AST_OP ? layer : layer_number(e, frame->path);
     stmt_block(e, item->ast->kid[2]);
@@ -353,6 +376,7 @@ static const Value *inline_item(Elab *e, Item *item, const Ast *call, Arguments 
     if (known >= 0) {
         e->entry->call.at[known].result = v;
         e->entry->call.at[known].uses_state = e->entry->state_uses != uses;
+        e->entry->call.at[known].draws = e->entry->draws > draws;
     }
     if (item->kind == AST_LAYER) {
         name_results(e, v, frame->path);
@@ -576,25 +600,30 @@ bool call_ensure_model(Elab *e, Item *model, Loc loc) {
     if (model->used || model->failed) {
         return !model->failed;
     }
-    return call_model_alone(e, model, loc, false);
+    return call_alone(e, model, loc, false, false);
 }
 
-bool call_model_alone(Elab *e, Item *model, Loc loc, bool train) {
-    const Ast *params = model->ast->kid[0];
+bool call_alone(Elab *e, Item *item, Loc loc, bool train, bool dropped) {
+    const Ast *params = item->ast->kid[0];
     Arguments args = {0};
     EntryScope *entry = e->entry;
     Scope *scope = e->scope;
     Frame *frame = e->frame;
     LoopScope *loop = e->loop;
     IndexNotation *index = notation_save(e);
-    EntryScope scratch = {.name = model->name, .train = train};
+    EntryScope scratch = {.name = item->name, .train = train, .dropped = dropped};
     Region *before = graph_enter(e->g, region_new(e->g, NULL));
     e->entry = &scratch;
-    e->scope = scope_new(e->scratch, NULL, model->file);
+    e->scope = scope_new(e->scratch, NULL, item->file);
     e->loop = NULL;
     Frame top = {0};
     top.draw_owner = &top;
-    top.draw_path = model->name;
+    top.draw_path = item->name;
+    if (item->kind == AST_LAYER) { /* what it owns lies somewhere */
+        top.path = item->name;
+        top.file = "";
+        top.names = &top;
+    }
     e->frame = &top;
     bool ok = true;
     for (int i = 0; ok && params && i < params->nkid; i++) {
@@ -622,7 +651,7 @@ bool call_model_alone(Elab *e, Item *model, Loc loc, bool train) {
     }
     if (ok) {
         Ast call = {.kind = AST_CALL, .loc = loc};
-        ok = elab_ok(inline_item(e, model, &call, &args, NULL));
+        ok = elab_ok(inline_item(e, item, &call, &args, NULL));
     }
     graph_leave(e->g, before);
     e->entry = entry;

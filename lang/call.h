@@ -34,9 +34,9 @@ bool call_enter(Elab *e, Item *item, Arguments *args, Loc loc, Frame *frame);
 void call_leave(Elab *e, Frame *frame, Scope *before);
 /* The error about a name that cannot be called. */
 const Value *call_unknown(Elab *e, const Ast *callee);
-/* One call of a model with inputs of the declared types, outside of all entries; false after an
- * error. */
-bool call_model_alone(Elab *e, Item *model, Loc loc, bool train);
+/* One call of a model, op or layer with inputs of the declared types, outside of all entries; false
+ * after an error. `dropped`: to see whether it is right, not for what it makes. */
+bool call_alone(Elab *e, Item *item, Loc loc, bool train, bool dropped);
 /* One parameter set of a model, made if no entry has made it yet: for paths into it. */
 bool call_ensure_model(Elab *e, Item *model, Loc loc);
 /* Adds a path segment to the frame; an error if it is taken. */

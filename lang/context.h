@@ -139,7 +139,9 @@ typedef struct {
     Region *region;
     int narg;
     const Value **arg;
-    bool frozen;
+    const char *label; /* of the call, or NULL: others of it are another value, with other draws */
+    bool frozen, draws;
+    Loc loc;
     const Value *result;
     bool uses_state;
     int moves; /* of states, before it */
@@ -148,7 +150,8 @@ typedef struct {
 /* What an entry point of the module needs while its body runs. */
 struct EntryScope {
     Entry *entry;
-    bool train; /* mode: train or infer */
+    bool train;   /* mode: train or infer */
+    bool dropped; /* a body is looked at by itself: what only callers know is taken as it comes */
     const char *name;
     Node *row[2];           /* of a made row: the keys of its draws, seed and number; else NULL */
     const Value *row_shape; /* of its field: what a draw without a shape gets */
@@ -156,6 +159,7 @@ struct EntryScope {
     Slot *step, *steps;
     bool in_update; /* `step` counts the update at hand */
     VEC(ModelCall) call;
+    int64_t draws; /* made so far */
     VEC(Visit) visit;
     NameList visits; /* their paths */
     VEC(StateValue) state;

@@ -48,6 +48,7 @@ Node *draw_node(Elab *e, Loc loc, Dist dist, int rank, const Dim *dim) {
     uint64_t site = hash_str(hash_str(HASH_START, e->entry->name), " ");
     site = hash_str(site, owner->draw_path ? owner->draw_path : "");
     int ordinal = owner->draws++;
+    e->entry->draws++;
     site = hash_bytes(site, &ordinal, sizeof ordinal);
     return node_random(e->g, dist, site, key, n, dims_type(e->g->float_type, rank, dim));
 }

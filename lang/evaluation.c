@@ -50,6 +50,17 @@ bool evaluation_masks(Elab *e, Dim dim) {
     return ev && (dim.batch != 0 || (dim.name && dim.name == ev->batch));
 }
 
+void evaluation_divided(Elab *e, Loc loc, const Value *a, const Value *b) {
+    const Evaluation *ev = e->entry ? e->entry->evaluation : NULL;
+    if (ev && ev->batch && elab_ok(a) && a->end && b->kind == V_INT && b->dim_of == ev->batch) {
+        elab_warn(e, loc, 641,
+                  "over held-out rows this fold runs over all of them, but it is divided by the "
+                  "%lld rows of one batch",
+                  (long long)b->integer);
+        diag_hint(&e->c->diag, "mean(x), or sum(x) / count(y) for a y with one element a row");
+    }
+}
+
 /* The sum of all batches of a scalar node, as the end entry sees it. */
 static Node *sum_at_end(Elab *e, Node *node, Loc loc) {
     Evaluation *ev = e->entry->evaluation;

@@ -16,6 +16,8 @@ const Value *evaluation_at_end(Elab *e, Loc loc, const Value *v);
 bool evaluation_masks(Elab *e, Dim dim);
 /* A fold over all axes in `axes` (of v's node), some of which hold the batch. */
 const Value *evaluation_fold(Elab *e, const char *name, const Value *v, uint32_t axes, Loc loc);
+/* Warns of a / b where a is known at the end alone and b is the extent of the batch. */
+void evaluation_divided(Elab *e, Loc loc, const Value *a, const Value *b);
 /* Elaborates the evaluation of `train` from its source. */
 void evaluation_entry(Elab *e, const Ast *ast, Entry *train);
 

@@ -6,6 +6,7 @@
 #include "lang/constant.h"
 #include "lang/copies.h"
 #include "lang/dims.h"
+#include "lang/evaluation.h"
 #include "lang/normalise.h"
 #include "lang/notation.h"
 #include "lang/params.h"
@@ -346,6 +347,9 @@ static const Value *eval_binary(Elab *e, const Ast *ast) {
     const Value *b = elab_expr(e, ast->kid[1]);
     Loc at =
         ast->name_loc.source == ast->loc.source && ast->name_loc.len ? ast->name_loc : ast->loc;
+    if (ast->op == AO_DIV) {
+        evaluation_divided(e, at, a, b);
+    }
     return arith_binary(e, at, ast->op, a, b);
 }
 

@@ -177,7 +177,8 @@ static int count_holes(const char *text) {
 
 /* A number in a pattern is that of a loop; so all loops have one, or none. */
 static void check_holes(Elab *e, Slot *slot, Loc loc) {
-    if (slot->split > 0 && slot->split != slot->stacked) {
+    bool loops = !e->entry || !e->entry->dropped; /* else they may be around the call */
+    if (slot->split > 0 && slot->split != slot->stacked && loops) {
         elab_error(e, loc, 365,
                    "\"%s\" has %d '{}' for the %d 'repeat' around '%s': one for each, or none",
                    slot->file_name, slot->split, slot->stacked, slot->name);

@@ -13,6 +13,21 @@
 #include "lang/params.h"
 #include "lang/train.h"
 
+/* An attribute that changes nothing says so. */
+static void idle_attribute(Elab *e, const Ast *ast, const Ast *attr) {
+    bool checkpoint = str_eq(attr->name, "checkpoint");
+    if (!checkpoint && !str_eq(attr->name, "name")) {
+        elab_warn(e, attr->loc, 642, "'@%s' has no effect yet", attr->name);
+    } else if (checkpoint && ast->kind != AST_REPEAT && ast->kind != AST_SCAN) {
+        elab_warn(e, attr->loc, 642,
+                  "'@checkpoint' has an effect before 'repeat' and 'scan' alone");
+    } else if (checkpoint && attr->nkid > 0 && attr->kid[0]) {
+        elab_warn(e, attr->loc, 642,
+                  "the number of '@checkpoint' has no effect yet: every iteration keeps its "
+                  "carries");
+    }
+}
+
 void stmt_attributes(Elab *e, const Ast *ast) {
     static const char *const known[] = {"keep", "remat", "checkpoint", "f32", "name", "bound"};
     for (int i = 0; i < ast->nattr; i++) {
@@ -23,7 +38,9 @@ void stmt_attributes(Elab *e, const Ast *ast) {
             found = found || str_eq(known[k], name);
             nearest_add(&n, known[k]);
         }
-        if (!found) {
+        if (found) {
+            idle_attribute(e, ast, ast->attr[i]);
+        } else {
             elab_warn(e, ast->attr[i]->loc, 270, "unknown attribute '@%s' has no effect", name);
             elab_hint_nearest(e, &n);
         }

@@ -53,6 +53,12 @@ const Value *train_counter(Elab *e, const char *name, Loc loc) {
                           name);
     }
     Slot *slot = e->entry ? counter_slot(e, name) : NULL;
+    if (!slot && e->entry && e->entry->dropped) { /* its caller may be a train */
+        slot = ARENA_NEW(e->arena, Slot);
+        slot->kind = SLOT_INPUT;
+        slot->name = name;
+        slot->type = type_scalar(TY_I64);
+    }
     if (!slot) {
         return elab_error(e, loc, 515, "'%s' counts the %s of a train, and there is none here",
                           name, str_eq(name, "epoch") ? "epochs" : "updates");

@@ -1,7 +1,8 @@
-/* unused: a model with a concrete signature is elaborated alone, in both modes, and what it made is
- * dropped. Bodies that can be inlined only at a call, with the shapes of its arguments, have their
- * names looked up: a name that is bound nowhere in the item, in no file and not in the prelude is
- * wrong whatever the call. Contract: needs all entries done; adds errors and warnings only. */
+/* unused: a model, op or layer with a concrete signature is elaborated alone, in both modes, and
+ * what it made is dropped. Bodies that can be inlined only at a call, with the shapes of its
+ * arguments, and optimizers have their names looked up: a name that is bound nowhere in the item,
+ * in no file and not in the prelude is wrong whatever the call. Contract: needs all entries done;
+ * adds errors and warnings only. */
 #include "lang/unused.h"
 
 #include "lang/call.h"
@@ -135,11 +136,11 @@ static void check_names(Elab *e, const Item *item) {
     e->frame = NULL;
 }
 
-/* --- models ---------------------------------------------------------------------------------- */
+/* --- whole bodies ----------------------------------------------------------------------------- */
 
 /* Is every argument of a call known from the signature alone? */
-static bool is_concrete(const Item *model) {
-    const Ast *params = model->ast->kid[0];
+static bool is_concrete(const Item *item) {
+    const Ast *params = item->ast->kid[0];
     for (int i = 0; params && i < params->nkid; i++) {
         const Ast *param = params->kid[i], *type = param->kid[0];
         const char *name = type->name;
@@ -150,7 +151,7 @@ static bool is_concrete(const Item *model) {
         }
         for (int k = 0; k < type->nkid; k++) {
             const Ast *axis = type->kid[k];
-            bool variable = axis->kind == AST_NAME && dims_is_variable(model->file, axis->name);
+            bool variable = axis->kind == AST_NAME && dims_is_variable(item->file, axis->name);
             if (variable || axis->kind == AST_PACK) {
                 return false;
             }
@@ -159,14 +160,16 @@ static bool is_concrete(const Item *model) {
     return true;
 }
 
-static void check_model(Elab *e, Item *model) {
+static void check_body(Elab *e, Item *item) {
     int nparam = e->param.count, nstate = e->state.count, ninitial = e->initial.count;
+    int nlayer = e->module->layer.count;
     Entry *init = e->init;
     Entry scratch = *init;
     scratch.region = region_new(e->g, NULL);
     e->init = &scratch;
-    for (int train = 0; train < 2 && !model->failed; train++) {
-        call_model_alone(e, model, model->loc, train);
+    bool fine = true;
+    for (int train = 0; train < 2 && fine; train++) {
+        fine = call_alone(e, item, item->loc, train, true);
     }
     e->init = init;
     e->param.count = nparam;
@@ -174,6 +177,8 @@ static void check_model(Elab *e, Item *model) {
     names_cut(&e->params, nparam);
     names_cut(&e->states, nstate);
     e->initial.count = ninitial;
+    e->module->layer.count = nlayer;
+    names_cut(&e->layers, nlayer);
 }
 
 static bool is_read(const Elab *e, const Item *dataset) {
@@ -197,7 +202,7 @@ void unused_check(Elab *e) {
     for (int i = 0; i < model.count; i++) {
         Item *item = model.at[i];
         if (is_concrete(item)) {
-            check_model(e, item);
+            check_body(e, item);
         } else {
             check_names(e, item);
         }
@@ -208,12 +213,14 @@ void unused_check(Elab *e) {
         }
     }
     for (int i = 0; i < e->root->item.count; i++) {
-        const Item *item = e->root->item.at[i];
+        Item *item = e->root->item.at[i];
         bool body = item->kind == AST_OP || item->kind == AST_LAYER || item->kind == AST_OPTIMIZER;
         if (item->kind == AST_DATASET && !is_read(e, item) && e->errors == 0) {
             elab_warn(e, item->loc, 595, "data set '%s' is read by no train or entry", item->name);
         }
-        if (body && !item->called) {
+        if (body && !item->called && item->kind != AST_OPTIMIZER && is_concrete(item)) {
+            check_body(e, item);
+        } else if (body && !item->called) {
             check_names(e, item);
         }
     }
