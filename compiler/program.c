@@ -129,11 +129,14 @@ static bool buf_name_taken(const Program *p, const void *scope, const char *name
                : names_has(p->names, scope, name) || names_has(p->names, &scope_program, name);
 }
 
-/* An entry NAME owns NAME, NAME_in, NAME_out and, of a train, those of its evaluation; a kernel the
- * functions and tables that it is cut into. */
+/* An entry NAME owns NAME, NAME_in, NAME_out, what the host part says of it, and, of a train, those
+ * of its evaluation; a kernel the functions and tables that it is cut into. */
 static const char *const entry_names[] = {
-    "",           "_in",       "_out",      "_eval",         "_eval_out",
-    "_eval_sums", "_eval_add", "_eval_end", "_eval_end_out", NULL};
+    "",          "_in",       "_out",          "_call", "_inputs",   "_outputs",
+    "_hypers",   "_places",   "_first",        "_from", "_traced",   "_extras",
+    "_metrics",  "_plan",     "_epoch",        "_eval", "_eval_out", "_eval_sums",
+    "_eval_add", "_eval_end", "_eval_end_out", NULL};
+enum { NAMES_OF_CALLS = 13 };
 static const char *const kernel_names[] = {"", "_part", "_args", "_tile", "_epilogue", NULL};
 
 static bool any_taken(const Program *p, const char *name, const char *const *suffix) {
@@ -211,9 +214,25 @@ static const char *entry_suffix(EntryKind kind) {
     return NULL;
 }
 
+static void name_owned(Program *p, const char *entry, bool train) {
+    for (int k = 0; entry_names[k] && (train || k < NAMES_OF_CALLS); k++) {
+        names_add(p->arena, p->names, &scope_function,
+                  str_printf(p->arena, "%s%s", entry, entry_names[k]));
+    }
+    for (int i = 0; train && i < p->slot.count; i++) { /* what hosts set, whichever train has it */
+        const char *label = p->slot.at[i]->slot->label;
+        if (label != NULL) {
+            names_add(p->arena, p->names, &scope_function,
+                      str_printf(p->arena, "%s_set_%s", entry, label));
+        }
+    }
+}
+
 void program_names(Program *p) {
-    static const char *const api[] = {"init", "bind",     "save",   "load",  "tensors", "tensor",
-                                      "main", "strerror", "memory", "model", "scratch"};
+    static const char *const api[] = {
+        "init",      "bind",      "save",    "load",     "tensors",   "tensor",       "main",
+        "strerror",  "memory",    "model",   "scratch",  "nonfinite", "tensor_table", "regions",
+        "host_init", "host_bind", "entries", "datasets", "phases",    "layers"};
     for (size_t i = 0; i < sizeof api / sizeof *api; i++) {
         names_add(p->arena, p->names, &scope_function,
                   str_printf(p->arena, "%s_%s", p->prefix, api[i]));
@@ -232,10 +251,7 @@ void program_names(Program *p) {
             base = str_printf(p->arena, "%s_entry", base);
         }
         e->c_name = name_unique(p, &scope_function, &scope_function, base, entry_name_taken);
-        for (int k = 0; entry_names[k] && (e->entry->kind == ENTRY_TRAIN || k < 3); k++) {
-            names_add(p->arena, p->names, &scope_function,
-                      str_printf(p->arena, "%s%s", e->c_name, entry_names[k]));
-        }
+        name_owned(p, e->c_name, e->entry->kind == ENTRY_TRAIN);
     }
     for (int i = 0; i < p->entry.count; i++) {
         ProgramEntry *e = p->entry.at[i];
@@ -251,6 +267,7 @@ void program_names(Program *p) {
                 }
             }
             e->c_name = base;
+            name_owned(p, base, false);
         } else if (e->entry->kind == ENTRY_INIT) {
             e->c_name = base;
         } else {

@@ -82,6 +82,40 @@ entry memory(x: [4]) { return struct(x); }
 END
 compiles "items named by words of C" "$scratch/items.mdl"
 
+# Values called as what an emitted program says of an entry or of itself: kernels have the names of
+# values, each of its own where NaN are looked for.
+"$MDLC" --checks=nan samples/digits.mdl -o "$scratch/digits.c"
+words=$(grep -oE '\bdigits_(fit_|predict_|)[a-z_]+\b' "$scratch/digits.c" | sed 's/digits_//; s/^fit_//; s/^predict_//' |
+    sort -u | while read -r word; do # those that mdlc takes
+        echo "entry e(x: [4]) { $word = x; return $word; }" >"$scratch/one.mdl"
+        ! "$MDLC" check "$scratch/one.mdl" 2>"$scratch/log" || echo "$word"
+    done)
+{
+    echo 'model net(x: [4]) -> [4] { param w: [4] = 1; return x * w; }'
+    echo 'optimizer o(p: [...], g: [...], lr: real) { p <- p - lr * g; }'
+    for kind in 'train fit(x: [4]) of net' 'entry e(x: [4])' 'entry host(x: [4])' 'entry tensor(x: [4])'; do
+        echo "$kind {"
+        last='net(x)'
+        for word in $words call inputs outputs hypers init bind table; do
+            case " ${seen:-} " in *" $word "*) continue ;; esac
+            seen="${seen:-} $word"
+            echo "    $word = exp($last) - 1;"
+            last=$word
+        done
+        case $kind in train*) echo "    loss sum($last); optimizer o(lr = 0.1); steps 2;" ;; *) echo "    return $last;" ;; esac
+        echo '}'
+        seen=
+    done
+    echo 'entry e_call(x: [4]) { return x * 2; }'
+} >"$scratch/host.mdl"
+[ "$(echo "$words" | wc -l)" -gt 40 ] && pass || fail "words of the host part" "$(echo "$words" | wc -l) found"
+compiles "values called as what is said of an entry" "$scratch/host.mdl"
+compiles "values called as what is said of an entry, NaN" "--checks=nan $scratch/host.mdl"
+for word in call inputs outputs; do
+    printf 'entry e(x: [4]) { %s = exp(x); return y = sum(%s), z = %s; }\n' $word $word $word >"$scratch/one.mdl"
+    compiles "a value called $word" "$scratch/one.mdl"
+done
+
 # The file's name is the prefix of everything: R_OK, X_OK and others are macros of unistd.h.
 for letter in a f r w x W; do
     printf 'entry e(x: [4]) { return x * 2; }\n' >"$scratch/$letter.mdl"
