@@ -535,7 +535,16 @@ Node *node_overlap_add(Graph *g, Node *a, const Attr *window_attr) {
 
 Node *node_concat(Graph *g, Node *const *in, int nin, int axis) {
     Attr attr = {.axis = axis};
-    return graph_add(g, OP_CONCAT, in, nin, &attr, type_scalar(TY_ERROR));
+    if (nin <= CONCAT_PARTS) {
+        return graph_add(g, OP_CONCAT, in, nin, &attr, type_scalar(TY_ERROR));
+    }
+    int count = (nin + CONCAT_PARTS - 1) / CONCAT_PARTS;
+    Node **group = ARENA_ARRAY(g->arena, Node *, count);
+    for (int i = 0; i < count; i++) {
+        int first = i * CONCAT_PARTS, n = nin - first < CONCAT_PARTS ? nin - first : CONCAT_PARTS;
+        group[i] = node_concat(g, in + first, n, axis);
+    }
+    return node_concat(g, group, count, axis);
 }
 
 Node *node_fold(Graph *g, OpCode op, Node *a, uint32_t axes) {

@@ -341,6 +341,9 @@ Node *node_flip(Graph *g, Node *a, uint32_t axes);
 Node *node_window(Graph *g, Node *a, int axis, int64_t s, int64_t d, int64_t p, int64_t count,
                   int64_t taps, Border border, double value);
 Node *node_overlap_add(Graph *g, Node *a, const Attr *window_attr);
+/* Of many, concatenations of CONCAT_PARTS at most: each part has loops of its own in one kernel,
+ * whose axes are few. */
+enum { CONCAT_PARTS = 12 };
 Node *node_concat(Graph *g, Node *const *in, int nin, int axis);
 Node *node_fold(Graph *g, OpCode op, Node *a, uint32_t axes);
 Node *node_argfold(Graph *g, OpCode op, Node *a, int axis);

@@ -183,16 +183,18 @@ static Node *pad_rule(Graph *g, const Node *n, Node *const *in) {
     return node_pad(g, x->in[0], lo, hi, BORDER_VALUE, n->attr->value);
 }
 
-/* A concatenation of concatenations along the same axis. */
+/* A concatenation of concatenations along the same axis; one of too many parts. */
 static Node *concat_rule(Graph *g, const Node *n, Node *const *in) {
-    enum { MOST = 64 };
-    Node *part[MOST];
+    Node *part[CONCAT_PARTS];
     int axis = n->attr->axis, count = 0;
     bool changed = false;
+    if (n->nin > CONCAT_PARTS) {
+        return node_concat(g, in, n->nin, axis);
+    }
     for (int k = 0; k < n->nin; k++) {
         bool nested = in[k]->op == OP_CONCAT && in[k]->attr->axis == axis;
         int parts = nested ? in[k]->nin : 1;
-        if (count + parts > MOST) {
+        if (count + parts > CONCAT_PARTS) {
             return NULL;
         }
         for (int j = 0; j < parts; j++) {
