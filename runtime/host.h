@@ -100,14 +100,19 @@ MD_COLD int md_write_fd(int fd, const char *bytes, size_t count) {
 
 /* ---- numbers -------------------------------------------------------------------------------- */
 
-/* The shortest text that reads back as the same number; most values here began as a float. Whole
+/* A number as it is shown: which zero it is says nothing to a reader. */
+MD_COLD double md_shown(double value) {
+    return value == 0 ? 0 : value;
+}
+
+/* The shortest text that reads back as the same number, 0 for either zero; most values here began as a float. Whole
  * numbers of everyday size have no exponent. */
 MD_COLD void md_text_number(md_text *t, double value) {
     char piece[40];
     int is_float = (double)(float)value == value;
     int digits = 1;
     if (value == floor(value) && fabs(value) < 1e9) {
-        snprintf(piece, sizeof piece, "%.0f", value);
+        snprintf(piece, sizeof piece, "%.0f", md_shown(value));
         md_text_add(t, piece);
         return;
     }

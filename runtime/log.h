@@ -218,7 +218,7 @@ MD_COLD void md_text_values(md_text *t, const md_entry *e, const double *values,
         const char *name = i == 0                 ? "loss"
                            : i <= e->metric_count ? e->metrics[i - 1]
                                                   : e->extras[i - 1 - e->metric_count];
-        snprintf(piece, sizeof piece, "%.5g", values[i]);
+        snprintf(piece, sizeof piece, "%.5g", md_shown(values[i]));
         md_text_format(t, "  %s %s", name, piece);
     }
 }
@@ -354,7 +354,7 @@ MD_COLD void md_log_end(md_run *r, int last) {
         }
         if (r->best.task == r->task && r->best.step > 0) {
             const char *name = r->best.column == 0 ? "loss" : e->metrics[r->best.column - 1];
-            md_text_format(t, "best: %s %.5g at step %lld", name, r->best.value,
+            md_text_format(t, "best: %s %.5g at step %lld", name, md_shown(r->best.value),
                            (long long)r->best.step);
             if (r->options.best != NULL) {
                 md_text_format(t, ", in '%s'", r->options.best);

@@ -610,7 +610,7 @@ static void test_numbers(void **state) {
                  {3e-3, "0.003"},
                  {1e10, "1e+10"},
                  {300, "300"},
-                 {-0.0, "-0"},
+                 {-0.0, "0"},
                  {2859.69634758675, "2859.69634758675"}};
     for (size_t i = 0; i < sizeof shown / sizeof *shown; i++) {
         char buffer[64];

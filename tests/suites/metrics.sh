@@ -176,4 +176,28 @@ if "$MDLC" "$scratch/many.mdl" -o "$scratch/many.c" && emitted "$scratch/many.c"
 else
     fail "a hundred norms" "does not build"
 fi
+
+# A negative zero is shown as 0, in text, JSON and the table.
+cat >"$scratch/zero.mdl" <<'END'
+dim B = 2;
+dataset rows { file f = synthetic(4); x: f32[2] = normal(0, 1); }
+model net(x: [B, 2]) -> [B, 2] { param w: [2] = 0; y[b, i] = x[b, i] * w[i]; return y; }
+optimizer still(p: [...], g: [...]) { p <- p; }
+train fit of net on rows[B] {
+    z = sum(net(x)^2);
+    loss -z;
+    metric minus = -z;
+    optimizer still();
+    steps 1;
+}
+END
+if "$MDLC" "$scratch/zero.mdl" -o "$scratch/zero.c" && emitted "$scratch/zero.c" "$scratch/zero" -O0 &&
+    "$scratch/zero" --log csv="$scratch/zero.csv" >"$scratch/zero.text" &&
+    "$scratch/zero" --log json >"$scratch/zero.json"; then
+    check "zero as text" grep -q 'step 1 .* loss 0  minus 0$' "$scratch/zero.text"
+    check "zero as JSON" grep -q '"loss":0,"metrics":{"minus":0}' "$scratch/zero.json"
+    check "zero in the table" grep -q ',0,0$' "$scratch/zero.csv"
+else
+    fail "a program with a negative zero"
+fi
 summary metrics
