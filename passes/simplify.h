@@ -7,9 +7,8 @@
 /* Needs a verified region of any stage; gives one with less work in it and nothing unread; changes
  * values by rounding alone, in a way that depends on the program only. The sign of a zero may
  * change, and where an intermediate result was not finite another such value may come out; NaN and
- * numbers stay apart but for two rules: x / y of many x to one y is x * (1 / y), which is no number
- * for 0 and a subnormal y below 1 / FLT_MAX, and x^-0.5 is 1 / sqrt(x), also at -inf. A region that
- * still takes derivatives to values that it computes loses what is unread, and no more. */
+ * numbers stay apart. A region that still takes derivatives to values that it computes loses what
+ * is unread, and no more. */
 Region *pass_simplify(Graph *g, const Region *region);
 
 #endif

@@ -1,6 +1,7 @@
 /* simplify_map: rules for elementwise ops; see simplify.c. */
 #include "passes/simplify_rule.h"
 
+#include <float.h>
 #include <math.h>
 
 static Node *map1(Graph *g, OpCode op, Node *a) {
@@ -163,20 +164,38 @@ static Node *mul_rule(Graph *g, const Node *n, Node *const *in) {
     return NULL;
 }
 
+/* One division for all elements that share the divisor y: x * (1 / y). Where 1 / y would be infinite
+ * and y is not 0, x / y is (x * a) * (1 / (y * a)), with the a that makes y a normal number; else a
+ * is 1. */
+static Node *times_inverse(Graph *g, const Node *n, Node *x, const Node *divisor) {
+    Elem elem = n->type.elem;
+    Node *y = divisor->in[0], *one = node_const(g, elem, 1);
+    double known;
+    if (!is_uniform(y, &known)) {
+        Node *least = node_const(g, elem, elem == TY_F32 ? FLT_MIN : DBL_MIN);
+        Node *is_small = map2(g, OP_LT, map1(g, OP_ABS, y), least);
+        Node *a = node_select(g, is_small, node_const(g, elem, 0x1p64), one);
+        y = map2(g, OP_MUL, y, a);
+        a = node_broadcast(g, a, divisor->attr->axes, n->type.rank, n->type.dim);
+        x = map2(g, OP_MUL, x, a);
+    } else if (!is_normal(1 / known, elem)) {
+        return NULL;
+    }
+    y = map2(g, OP_DIV, one, y);
+    y = node_broadcast(g, y, divisor->attr->axes, n->type.rank, n->type.dim);
+    return map2(g, OP_MUL, x, y);
+}
+
 static Node *div_rule(Graph *g, const Node *n, Node *const *in) {
     enum { SHARED = 4 }; /* elements to a divisor, at least */
-    double y;
     if (is_number(in[1], 1)) {
         return in[0];
     }
-    /* One division for all elements that share the divisor. */
     bool shared =
         in[1]->op == OP_BROADCAST && type_count(in[1]->in[0]->type) <= type_count(n->type) / SHARED;
-    if (shared && !is_number(in[0], 1) &&
-        (!is_uniform(in[1], &y) || is_normal(1 / y, n->type.elem))) {
-        Node *inverse = map2(g, OP_DIV, node_const(g, n->type.elem, 1), in[1]->in[0]);
-        uint32_t axes = in[1]->attr->axes;
-        return map2(g, OP_MUL, in[0], node_broadcast(g, inverse, axes, n->type.rank, n->type.dim));
+    Node *product = shared && !is_number(in[0], 1) ? times_inverse(g, n, in[0], in[1]) : NULL;
+    if (product) {
+        return product;
     }
     if (in[0]->op == OP_NEG && in[1]->op == OP_NEG) {
         return map2(g, OP_DIV, in[0]->in[0], in[1]->in[0]);
@@ -231,8 +250,9 @@ static Node *pow_rule(Graph *g, const Node *n, Node *const *in) {
     if (y == 0.5) {
         return map1(g, OP_SQRT, x);
     }
-    if (y == -0.5) {
-        return map1(g, OP_RSQRT, x);
+    if (y == -0.5) { /* 0 at -inf */
+        Node *least = node_full(g, x->type, -INFINITY), *zero = node_full(g, x->type, 0);
+        return node_select(g, map2(g, OP_EQ, x, least), zero, map1(g, OP_RSQRT, x));
     }
     if (y == -1 || y == -2) {
         Node *one = node_const(g, x->type.elem, 1);

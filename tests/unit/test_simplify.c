@@ -18,8 +18,7 @@
 
 /* What differs from the value before, on special numbers; 0: not a bit. A rule may round and lose
  * the sign of a zero, and where the number before was not finite, or an intermediate result was out
- * of range, another such number may come out. No rule may turn a number into a NaN or back, with
- * the exceptions below that say so. */
+ * of range, another such number may come out. No rule may turn a number into a NaN or back. */
 enum {
     ROUNDING = 1,  /* some last bits of the number */
     CANCELS = 2,   /* of a sum of terms of about 1 */
@@ -144,8 +143,12 @@ static Node *again_broadcast(Pattern *p, Node *a) {
     N("x / 1e-39", m2(p, OP_DIV, p->x, num(p, 1e-39)))                                             \
     N("x / 3e38", m2(p, OP_DIV, p->x, num(p, 3e38)))                                               \
     P("x / 3", ROUNDING, m2(p, OP_DIV, p->x, num(p, 3)))                                           \
-    /* 1 / y is infinite for the least subnormal y, and 0 / y is then not 0 */                     \
-    P("x / row", ROUNDING | RANGE | NUMBER, m2(p, OP_DIV, p->x, rows(p, p->row, 0)))               \
+    /* 1 / y is infinite for the least subnormal y, and 0 / y is 0 all the same */                 \
+    P("x / row", ROUNDING, m2(p, OP_DIV, p->x, rows(p, p->row, 0)))                                \
+    P("x / small row", ROUNDING,                                                                   \
+      m2(p, OP_DIV, p->x, rows(p, mul(p, p->row, num(p, 0x1p-127)), 0)))                           \
+    P("small x / row", ROUNDING,                                                                   \
+      m2(p, OP_DIV, mul(p, p->x, num(p, 0x1p-140)), rows(p, p->row, 0)))                           \
     P("-x / -y", SAME, m2(p, OP_DIV, neg(p, p->x), neg(p, p->y)))                                  \
     P("-x / y", SAME, m2(p, OP_DIV, neg(p, p->x), p->y))                                           \
     P("x / -y", SAME, m2(p, OP_DIV, p->x, neg(p, p->y)))                                           \
@@ -158,9 +161,9 @@ static Node *again_broadcast(Pattern *p, Node *a) {
     P("x^2", SAME, powers(p, 2))                                                                   \
     P("x^3", ROUNDING, powers(p, 3))                                                               \
     P("x^4", ROUNDING, powers(p, 4))                                                               \
-    /* sqrt and rsqrt, as in PyTorch: they differ from pow at -0 and -inf */                       \
+    /* sqrt and rsqrt, as in PyTorch: they differ from pow at -0, and sqrt at -inf */              \
     P("x^0.5", ROUNDING | ZERO_SIGN | RANGE, powers(p, 0.5))                                       \
-    P("x^-0.5", ROUNDING | RANGE | NUMBER, powers(p, -0.5))                                        \
+    P("x^-0.5", ROUNDING | RANGE, powers(p, -0.5))                                        \
     P("x^-1", SAME, powers(p, -1))                                                                 \
     P("x^-2", ROUNDING | RANGE, powers(p, -2))                                                     \
     P("true ? x : y", SAME, node_select(p->g, flag(p, true), p->x, p->y))                          \

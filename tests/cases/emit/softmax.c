@@ -44,16 +44,17 @@ static void softmax_main_mul(float *MD_RESTRICT out_, float *MD_RESTRICT row,
             sum_part[l_2] += t_2;
         }
         const float sum = md_lanes_addf(sum_part, 32);
-        const float t_3 = 1.0f / sum;
+        const float t_3 = fabsf(sum) < 1.1754944e-38f ? 1.8446744e+19f : 1.0f;
+        const float t_4 = 1.0f / (sum * t_3);
         MD_IVDEP
         for (int64_t j = 0; j < 33; j++) {
-            const float t_4 = row[j];
-            out_[r * 33 + j] = t_4 * t_3;
+            const float t_5 = row[j];
+            out_[r * 33 + j] = t_5 * t_3 * t_4;
         }
     }
 }
 
-/* softmax_main_entry: 1 steps, 192 bytes of arena, 664 FLOPs, line 4 */
+/* softmax_main_entry: 1 steps, 192 bytes of arena, 808 FLOPs, line 4 */
 int softmax_main_entry(softmax *m, const softmax_main_entry_in *in, softmax_main_entry_out *out) {
     if (m == NULL || in == NULL || out == NULL) {
         return SOFTMAX_ERR_ARGUMENT;
