@@ -30,6 +30,7 @@ random_passes seeded $BUILD/tests/unit/test_passes MDLC_PROGRAMS=200
 random_kernels seeded $BUILD/tests/unit/test_lower MDLC_COUNT=40
 random_ops seeded $BUILD/tests/unit/test_ops
 END
+    [ ! -f tests/unit/test_random_text.c ] || echo "random_texts seeded $BUILD/tests/unit/test_random_text"
     [ ! -f tests/unit/test_random.c ] || echo "random_graphs seeded $BUILD/tests/unit/test_random"
     [ ! -f tests/unit/test_plan_random.c ] || echo "random_plans seeded $BUILD/tests/unit/test_plan_random"
 }
@@ -38,6 +39,7 @@ work=build/soak
 findings=$work/findings
 rm -rf "$work/run"
 mkdir -p "$findings" "$work/run" "$work/seeds"
+export FINDINGS=$findings
 table | grep -e "$ONLY" >"$work/run/table"
 count=$(wc -l <"$work/run/table")
 [ "$count" -gt 0 ] || { echo "soak: nothing is called '$ONLY'"; exit 2; }

@@ -115,6 +115,17 @@ void graph_case_adopt(const GraphCase *from, GraphCase *to) {
 
 /* --- files ------------------------------------------------------------------------------------ */
 
+void graph_case_print_inputs(const GraphCase *c, FILE *out) {
+    for (int i = 0; i < c->input.count; i++) {
+        const Slot *slot = c->input.at[i].slot;
+        fprintf(out, "// input %s.%s:", slot->entry->name, slot->name);
+        for (int64_t k = 0; k < type_count(slot->type); k++) {
+            fprintf(out, " %.17g", c->input.at[i].data[k]);
+        }
+        fprintf(out, "\n");
+    }
+}
+
 bool graph_case_save(const GraphCase *c, const char *path, const char *head) {
     FILE *out = fopen(path, "wb");
     if (!out) {
@@ -126,14 +137,7 @@ bool graph_case_save(const GraphCase *c, const char *path, const char *head) {
         head += n + (head[n] == '\n');
     }
     fprintf(out, "// precision %s\n", elem_name(c->module->graph->float_type));
-    for (int i = 0; i < c->input.count; i++) {
-        const Slot *slot = c->input.at[i].slot;
-        fprintf(out, "// input %s.%s:", slot->entry->name, slot->name);
-        for (int64_t k = 0; k < type_count(slot->type); k++) {
-            fprintf(out, " %.17g", c->input.at[i].data[k]);
-        }
-        fprintf(out, "\n");
-    }
+    graph_case_print_inputs(c, out);
     module_dump(c->module, out);
     return fclose(out) == 0;
 }

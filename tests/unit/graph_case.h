@@ -10,15 +10,24 @@
 #include "compiler/eval.h"
 #include "dumped.h"
 
+#include <stdio.h>
+
 typedef struct {
     Slot *slot;
     double *data;
 } CaseInput;
 
+/* What result `result` of entry `entry` must be in the first call, from elsewhere. */
+typedef struct {
+    int entry, result;
+    double *data;
+} CaseMeaning;
+
 typedef struct {
     Arena arena;
     Module *module; /* at STAGE_BUILT; entries are INIT, then TRAIN and CALL */
     VEC(CaseInput) input;
+    VEC(CaseMeaning) meaning;
     Dumped *text; /* of a case that was read: owns the module */
 } GraphCase;
 
@@ -35,6 +44,7 @@ double *graph_case_data(const GraphCase *c, const Slot *slot); /* NULL: none */
 /* Moves the data of inputs to the slots of the same names of another module. */
 void graph_case_adopt(const GraphCase *from, GraphCase *to);
 
+void graph_case_print_inputs(const GraphCase *c, FILE *out); /* those comment lines */
 /* `head` stands in comment lines in front. */
 bool graph_case_save(const GraphCase *c, const char *path, const char *head);
 /* False and a message in `*message` (owned by the case) when the file cannot be read. */

@@ -64,6 +64,14 @@ Trace oracle_trace(const GraphCase *c, Arena *arena, Region *const *region, int 
     for (int i = 0; i < c->input.count; i++) {
         eval_bind(ev, c->input.at[i].slot, c->input.at[i].data);
     }
+    for (int i = 0; i < module->slot.count; i++) { /* the driver of emitted programs: seed 1 */
+        const Slot *slot = module->slot.at[i];
+        bool seed = slot->label && str_eq(slot->label, "seed");
+        double start = seed ? 1 : slot->initial;
+        if (slot->role == STATE_COUNTER) {
+            eval_bind(ev, slot, &start);
+        }
+    }
     for (int round = 0; round < calls; round++) {
         for (int e = round == 0 ? 0 : 1; e < module->entry.count; e++) {
             const Entry *entry = module->entry.at[e];
@@ -158,6 +166,34 @@ static void compare(Oracle *o, Region *const *region, const char *check) {
     }
 }
 
+/* The reference itself: what the text means. */
+static void check_meaning(Oracle *o) {
+    const Module *module = o->c->module;
+    for (int i = 0; i < o->c->meaning.count && !failed(o); i++) {
+        const CaseMeaning *m = &o->c->meaning.at[i];
+        int item = m->result;
+        for (int e = 0; e < m->entry; e++) {
+            for (int k = 0; k < module->entry.at[e]->out.count; k++) {
+                item += out_is_result(module->entry.at[e]->out.at[k].role);
+            }
+        }
+        Value v = o->want.item.at[item];
+        double limit = o->want.limit.at[item], unit = o->low ? 0x1p-23 : 0x1p-52;
+        limit = elem_is_float(v.type.elem) && limit >= 0 ? limit + 64 * unit * size_of(v) : limit;
+        for (int64_t k = 0; limit >= 0 && k < type_count(v.type); k++) {
+            double got = value_get(v, k);
+            if (!(fabs(got - m->data[k]) <= limit) && !failed(o)) {
+                snprintf(o->r->check, sizeof o->r->check, "meaning");
+                snprintf(o->r->what, sizeof o->r->what,
+                         "%s, result %d, element %lld is %.12g, but the text means %.12g",
+                         module->entry.at[m->entry]->name, m->result, (long long)k, got,
+                         m->data[k]);
+            }
+        }
+        o->r->meant += limit >= 0;
+    }
+}
+
 /* --- texts ------------------------------------------------------------------------------------ */
 
 static void fail_dump(Oracle *o, const char *stage, const char *what) {
@@ -246,7 +282,9 @@ static void count_active(Oracle *o, const Region *region) {
 }
 
 void oracle_add(OracleReport *to, const OracleReport *r) {
+    to->refused += r->refused;
     to->compared += r->compared;
+    to->meant += r->meant;
     to->loose += r->loose;
     to->slopes += r->slopes;
     to->unclear += r->unclear;
@@ -308,12 +346,21 @@ static void check_slopes(Oracle *o, Region *const *region) {
         if (check.error < 1e-5) {
             continue;
         }
-        Slot *input[64];
-        const double *data[64];
-        int ninput = o->c->input.count < 64 ? o->c->input.count : 64;
-        for (int i = 0; i < ninput; i++) {
-            input[i] = o->c->input.at[i].slot;
-            data[i] = o->c->input.at[i].data;
+        Slot *input[128];
+        const double *data[128];
+        int ninput = 0;
+        for (int i = 0; i < o->c->input.count && ninput < 128; i++) {
+            input[ninput] = o->c->input.at[i].slot;
+            data[ninput++] = o->c->input.at[i].data;
+        }
+        for (int i = 0; i < nslot && ninput < 128; i++) {
+            Value v = start.item.at[start.item.count - nslot + i];
+            double *copy = ARENA_ARRAY(&o->arena, double, type_count(v.type));
+            for (int64_t k = 0; k < type_count(v.type); k++) {
+                copy[k] = value_get(v, k);
+            }
+            input[ninput] = o->c->module->slot.at[i];
+            data[ninput++] = copy;
         }
         if (directional_unclear(&o->arena, region[e], input, data, ninput)) {
             o->r->unclear += n;
@@ -393,6 +440,8 @@ static GraphCase *reread(Oracle *o) {
         return NULL;
     }
     graph_case_adopt(o->c, again);
+    again->meaning.at = o->c->meaning.at;
+    again->meaning.count = o->c->meaning.count;
     return again;
 }
 
@@ -426,6 +475,7 @@ void oracle_check(GraphCase *c, const OracleOptions *opt, OracleReport *r) {
         r->compared++;
         r->loose += o.want.limit.at[i] < 0;
     }
+    check_meaning(&o);
     if (!marks) {
         compare(&o, o.built, "as built");
     }

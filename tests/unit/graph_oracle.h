@@ -1,7 +1,8 @@
 /* graph_oracle: whether the compiler keeps the values of a case, stage by stage.
  *
  * The reference is the evaluator on the region with its derivatives expanded and nothing else done.
- * Compared with it: the region itself, each way to save for derivatives, each pass alone, and the
+ * Compared with it: what the text means, where that is known; the region itself, each way to save
+ * for derivatives, each pass alone, and the
  * passes in order. Every stage is verified, dumped and read again; derivatives of "smooth" entries
  * meet difference quotients; the program is lowered, planned and checked, and can be written as C
  * beside the values that it must give.
@@ -29,7 +30,9 @@ typedef struct {
 typedef struct {
     char check[96];                 /* what failed; empty: nothing */
     char what[400];                 /* how */
+    int refused;                    /* texts that are no program; `what` is the message */
     int compared, loose;            /* results */
+    int meant;                      /* of them, compared with what the text means too */
     int slopes, unclear;            /* difference quotients; those near a kink */
     int seen[OP_COUNT][SEEN_KINDS]; /* nodes */
     int64_t calls;                  /* of emitted entries */
