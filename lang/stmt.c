@@ -16,13 +16,14 @@
 /* An attribute that changes nothing says so. */
 static void idle_attribute(Elab *e, const Ast *ast, const Ast *attr) {
     bool checkpoint = str_eq(attr->name, "checkpoint");
+    bool loop = ast->kind == AST_REPEAT || ast->kind == AST_SCAN;
     if (!checkpoint && !str_eq(attr->name, "name")) {
         elab_warn(e, attr->loc, 642, "'@%s' has no effect yet", attr->name);
-    } else if (checkpoint && ast->kind != AST_REPEAT && ast->kind != AST_SCAN) {
-        elab_warn(e, attr->loc, 642,
+    } else if (checkpoint && !loop) {
+        elab_warn(e, attr->loc, 643,
                   "'@checkpoint' has an effect before 'repeat' and 'scan' alone");
     } else if (checkpoint && attr->nkid > 0 && attr->kid[0]) {
-        elab_warn(e, attr->loc, 642,
+        elab_warn(e, attr->loc, 644,
                   "the number of '@checkpoint' has no effect yet: every iteration keeps its "
                   "carries");
     }

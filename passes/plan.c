@@ -159,7 +159,7 @@ static void plan_io(Program *p, ProgramEntry *e, bool staging) {
 /* A bound for the frames of any call on one thread: services and kernels keep small arrays, an
  * entry function one pointer for each Buf that it names, load one byte for each tensor. */
 static int64_t stack_bound(const Program *p) {
-    enum { FRAMES = 8192, POINTER = 16 };
+    enum { FRAMES = 8448, POINTER = 16 };
     int most = 0;
     for (int i = 0; i < p->entry.count; i++) {
         most = p->entry.at[i]->buf.count > most ? p->entry.at[i]->buf.count : most;

@@ -164,7 +164,8 @@ static Node *mul_rule(Graph *g, const Node *n, Node *const *in) {
     return NULL;
 }
 
-/* One division for all elements that share the divisor y: x * (1 / y). Where 1 / y would be infinite
+/* One division for all elements that share the divisor y: x * (1 / y). Where 1 / y would be
+ * infinite
  * and y is not 0, x / y is (x * a) * (1 / (y * a)), with the a that makes y a normal number; else a
  * is 1. */
 static Node *times_inverse(Graph *g, const Node *n, Node *x, const Node *divisor) {

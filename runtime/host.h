@@ -105,7 +105,8 @@ MD_COLD double md_shown(double value) {
     return value == 0 ? 0 : value;
 }
 
-/* The shortest text that reads back as the same number, 0 for either zero; most values here began as a float. Whole
+/* The shortest text that reads back as the same number, 0 for either zero; most values here began
+ * as a float. Whole
  * numbers of everyday size have no exponent. */
 MD_COLD void md_text_number(md_text *t, double value) {
     char piece[40];

@@ -19,8 +19,7 @@ void lowered_open(Lowered *l, Compile *c) {
     text_add(&l->text, "#include \"runtime/rng.h\"\n#include \"runtime/scalar.h\"\n"
                        "#include \"runtime/tile_kernel.h\"\n#define MD_TILE_REAL 64\n"
                        "#include \"runtime/tile_kernel.h\"\n"
-                       "#include <stdio.h>\n\n"
-                       "static struct {\n    md_pace pace;\n} instance, *m = &instance;\n\n");
+                       "#include <stdio.h>\n\n");
 }
 
 Program *lowered_program(Lowered *l, Region *region, Slot *const *slot, int nslot) {
@@ -123,6 +122,8 @@ int lowered_add(Lowered *l, Program *p, double *const *data) {
     Text *out = &l->text;
     steps_visit(&e->step, print_kernel, l);
     text_printf(out, "static void run_%d(void) {\n", id);
+    text_add(out, "    static struct { md_pace pace; } instance, *const m = &instance;\n"
+                  "    (void)m;\n");
     if (planned(p)) {
         text_printf(out,
                     "    static double arena_at[%lld], io_at[%lld];\n"

@@ -5,7 +5,8 @@
  * it runs for n seconds from SEED on, reduces each finding to build/findings/graph-SEED.mdl (or in
  * the folder FINDINGS), goes on, and ends with `executions N, findings M`; the C of EMIT percent of
  * them (10) is compiled, which costs a hundred times as much as the rest. Such a file in
- * tests/cases/graph is a case: it goes through the same checks. CASES is the pattern of other files to check so. */
+ * tests/cases/graph is a case: it goes through the same checks. CASES is the pattern of other files
+ * to check so. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>

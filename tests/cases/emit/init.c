@@ -11,7 +11,7 @@
  *   io       64  results
  *   arena    0  scratch, dead between calls
  *   total    256
- * and at most 8320 bytes of stack a thread, for up to 8 threads.
+ * and at most 8576 bytes of stack a thread, for up to 8 threads.
  *
  *   init_init: arena 0 (least possible 0), FLOPs 24, bytes moved 64
  *   init_run: arena 0 (least possible 0), FLOPs 36, bytes moved 96
