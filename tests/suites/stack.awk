@@ -59,7 +59,7 @@ END {
     }
     for (f in indirect) {
         if (f ~ /^md_tile_run/) {
-            for (name in names) if (name ~ /_part($|\.)/ && name !~ /_omp_fn/) edge(f, name)
+            for (name in names) if (name ~ /_part($|\.)/ && name !~ /_omp_fn|^md_/) edge(f, name)
         } else if (f ~ /^md_tile|_part($|\.)/) {
             for (name in names) if (name ~ /_epilogue($|\.)/) edge(f, name)
         }
