@@ -1,8 +1,9 @@
 #!/bin/sh
-# A step of a ResNet-20 (convolutions, batch statistics over 32,768 places) in f32 against the same step
-# in f64 from the same weights, for SEEDS seeds: the loss, and the norm of every gradient. With ReLUs,
-# of which rounding flips some (docs/decisions/0013-sums.md), most norms agree; with a smooth
-# activation all do. Minutes: run by `make accept`.
+# A step of a ResNet-20 (convolutions, batch statistics over up to 32,768 places) in f32 against the same
+# step in f64 from the same weights, for SEEDS seeds: the loss, and the norm of every gradient. A ReLU
+# whose input rounds to the other side of 0 moves norms by 1e-4 and more (docs/decisions/0013-sums.md).
+# 8 rows have few enough of them that 9 of 10 seeds keep every norm within 1e-4; of 32 rows 3 in 10
+# do, and with a smooth activation all. Minutes: run by `make accept`.
 set -u
 . tests/lib.sh
 : "${SEEDS:=10}" "${PYTHON:=python3}"
@@ -20,10 +21,10 @@ def npy(path, kind, shape, data):
     with open(path, 'wb') as f:
         f.write(b'\x93NUMPY\x01\x00' + struct.pack('<H', len(head)) + head.encode() + data)
 
-def rows(seed):
-    r = random.Random(seed)
-    npy('images.npy', '<f4', (32, 3, 32, 32), array.array('f', [r.gauss(0, 1) for _ in range(32 * 3072)]).tobytes())
-    npy('labels.npy', '|u1', (32,), bytes(r.randrange(10) for _ in range(32)))
+def rows(seed, batch):
+    r, n = random.Random(seed), int(batch)
+    npy('images.npy', '<f4', (n, 3, 32, 32), array.array('f', [r.gauss(0, 1) for _ in range(n * 3072)]).tobytes())
+    npy('labels.npy', '|u1', (n,), bytes(r.randrange(10) for _ in range(n)))
 
 def widen(source, to):
     data = open(source, 'rb').read()
@@ -53,9 +54,9 @@ command, *rest = sys.argv[1:]
 {'rows': rows, 'widen': widen, 'compare': compare}[command](*rest)
 END
 
-prepared() { # NAME: $scratch/NAME.mdl as f32 and f64
+prepared() { # NAME ROWS: $scratch/NAME.mdl as f32 and f64
     for bits in 32 64; do
-        "$MDLC" --precision=f$bits "$scratch/$1.mdl" -o "$scratch/$1$bits.c" && emitted "$scratch/$1$bits.c" "$scratch/$1$bits" || return 1
+        "$MDLC" -D B=$2 --precision=f$bits "$scratch/$1.mdl" -o "$scratch/$1$bits.c" && emitted "$scratch/$1$bits.c" "$scratch/$1$bits" || return 1
     done
 }
 run() ( # PROGRAM OPTION...
@@ -63,29 +64,30 @@ run() ( # PROGRAM OPTION...
 )
 sed 's/relu/silu/g' tests/suites/resnet20.mdl >"$scratch/smooth.mdl"
 cp tests/suites/resnet20.mdl "$scratch/relu.mdl"
-for name in relu smooth; do
-    prepared $name || { fail $name "does not build"; continue; }
+for case in relu:8 relu:32 smooth:32; do
+    name=${case%:*} batch=${case#*:}
+    prepared "$name" "$batch" || { fail "$case" "does not build"; continue; }
     : >"$scratch/all"
     seed=0
     while [ $seed -lt "$SEEDS" ]; do
-        (cd "$scratch" && "$PYTHON" tool.py rows $seed) &&
+        (cd "$scratch" && "$PYTHON" tool.py rows $seed $batch) &&
             run ${name}32 --seed $seed --set lr=0 --save w32.st --log none &&
             (cd "$scratch" && "$PYTHON" tool.py widen w32.st w64.st) &&
             run ${name}32 --load w32.st --log json >"$scratch/log32" && run ${name}64 --load w64.st --log json >"$scratch/log64" &&
-            (cd "$scratch" && "$PYTHON" tool.py compare log32 log64) >"$scratch/off" || { fail "$name, seed $seed" "does not run"; break; }
+            (cd "$scratch" && "$PYTHON" tool.py compare log32 log64) >"$scratch/off" || { fail "$case, seed $seed" "does not run"; break; }
         read -r loss median worst over norms <"$scratch/off"
-        echo "$name, seed $seed: loss off by $loss, norms by $median (median) and $worst (worst), $over of $norms above 1e-4"
-        awk -v l="$loss" -v n="$norms" 'BEGIN { exit !(l <= 1e-6 && n == 47) }' && pass || fail "$name, seed $seed" "loss off by $loss, $norms norms"
+        echo "$name, $batch rows, seed $seed: loss off by $loss, norms by $median (median) and $worst (worst), $over of $norms above 1e-4"
+        awk -v l="$loss" -v n="$norms" 'BEGIN { exit !(l <= 1e-6 && n == 47) }' && pass || fail "$case, seed $seed" "loss off by $loss, $norms norms"
         cat "$scratch/off" >>"$scratch/all"
         seed=$((seed + 1))
     done
     # Before sums had levels no seed had all its norms within 1e-4, and medians were 3e-4.
-    sort -g -k2 "$scratch/all" | awk -v name=$name -v seeds="$SEEDS" '
+    sort -g -k2 "$scratch/all" | awk -v name=$name -v batch=$batch -v seeds="$SEEDS" '
         { median[NR] = $2; close_ += $4 == 0; if ($3 > worst) worst = $3 }
         END {
             m = median[int((NR + 1) / 2)]
-            printf "%s: all norms within 1e-4 for %d of %d seeds, worst %.2g, median %.2g\n", name, close_, NR, worst, m
-            exit !(NR == seeds && (name == "smooth" ? worst <= 1e-5 : worst <= 0.02 && m <= 2e-5 && 5 * close_ >= NR))
-        }' && pass || fail "$name" "gradients are too far from double"
+            printf "%s, %d rows: all norms within 1e-4 for %d of %d seeds, worst %.2g, median %.2g\n", name, batch, close_, NR, worst, m
+            exit !(NR == seeds && (name == "smooth" ? worst <= 1e-5 : worst <= 0.02 && m <= 5e-5 && 10 * close_ >= (batch == 8 ? 9 : 2) * NR))
+        }' && pass || fail "$case" "gradients are too far from double"
 done
 summary resnet20
