@@ -15,6 +15,11 @@
 #define MD_IVDEP MD_PRAGMA(GCC ivdep)
 #define MD_UNROLL MD_PRAGMA(GCC unroll 8)
 #define MD_IN_ORDER __asm__ volatile("" ::: "memory")
+#elif defined(__clang__)
+#pragma clang diagnostic ignored "-Wpass-failed" /* where a loop is too short for vectors */
+#define MD_IVDEP MD_PRAGMA(clang loop vectorize(assume_safety))
+#define MD_UNROLL
+#define MD_IN_ORDER (void)0
 #else
 #define MD_IVDEP
 #define MD_UNROLL
