@@ -24,15 +24,33 @@ void kernel_keep(Kernel *k, Arena *arena) {
 
 Arg *kernel_arg(Kernel *k, Buf *buf, int mode) {
     for (int i = 0; i < k->arg.count; i++) {
-        if (k->arg.at[i]->buf == buf) {
+        if (kernel_buf(k, k->arg.at[i]) == buf) {
             k->arg.at[i]->mode |= mode;
             return k->arg.at[i];
         }
     }
     Arg *arg = ARENA_NEW(k->arena, Arg);
-    *arg = (Arg){.buf = buf, .id = k->nargs++, .mode = mode, .name = buf->name};
+    *arg = (Arg){.elem = buf->type.elem,
+                 .id = k->nargs++,
+                 .mode = mode,
+                 .name = buf->role,
+                 .work = buf->kind == BUF_WORK};
     VEC_PUSH_FROM(k->arena, &k->arg, arg, 4);
+    VEC_PUSH_FROM(k->arena, &k->call.buf, buf, 4);
     return arg;
+}
+
+Buf *kernel_buf(const Kernel *k, const Arg *arg) {
+    return k->call.buf.at[arg->id];
+}
+
+bool kernel_shares(const Kernel *k, const Arg *arg) {
+    for (int i = 0; i < k->pair.count; i++) {
+        if (k->pair.at[i].in == arg->id || k->pair.at[i].out == arg->id) {
+            return true;
+        }
+    }
+    return false;
 }
 
 int kernel_axis(Kernel *k, int64_t extent, const char *name) {
@@ -56,17 +74,14 @@ const Index *kernel_axis_index(Kernel *k, int axis) {
 
 const Index *kernel_loop_index(Kernel *k, const Step *loop) {
     int at = 0;
-    while (at < k->loop.count && k->loop.at[at]->index < loop->index) {
+    while (at < k->loop.count && k->call.loop.at[at] != loop) {
         at++;
     }
-    if (at == k->loop.count || k->loop.at[at] != loop) {
-        VEC_PUSH(k->arena, &k->loop, loop);
-        for (int i = k->loop.count - 1; i > at; i--) {
-            k->loop.at[i] = k->loop.at[i - 1];
-        }
-        k->loop.at[at] = loop;
+    if (at == k->loop.count) {
+        VEC_PUSH_FROM(k->arena, &k->loop, ((OuterLoop){loop->trip, true}), 2);
+        VEC_PUSH_FROM(k->arena, &k->call.loop, loop, 2);
     }
-    return index_loop(&k->index, loop->index, loop->trip);
+    return index_loop(&k->index, at, loop->trip);
 }
 
 /* --- expressions ------------------------------------------------------------------------------ */
@@ -236,7 +251,7 @@ const Expr *expr_and(Kernel *k, const Expr *a, const Expr *b) {
 }
 
 const Expr *expr_load(Kernel *k, const Arg *arg, const Index *index, const Expr *guard) {
-    Elem elem = arg->buf->type.elem;
+    Elem elem = arg->elem;
     if (expr_is_true(guard)) {
         return expr_keep(k, (Expr){.kind = EXPR_LOAD, .elem = elem, .arg = arg, .index = index});
     }
@@ -339,9 +354,17 @@ const Expr *expr_map(Kernel *k, OpCode op, Elem elem, const Expr *const *in, int
 }
 
 const Expr *expr_key(Kernel *k, uint64_t site, const Expr *const *in, int nin) {
+    int number = 0;
+    while (number < k->site.count && k->call.site.at[number] != site) {
+        number++;
+    }
+    if (number == k->site.count) {
+        VEC_PUSH_FROM(k->arena, &k->site, true, 1);
+        VEC_PUSH_FROM(k->arena, &k->call.site, site, 1);
+    }
     return expr_keep(k, (Expr){.kind = EXPR_KEY,
                                .elem = TY_TUPLE,
-                               .site = site,
+                               .site = number,
                                .nin = nin,
                                .in = (const Expr **)(uintptr_t)in,
                                .cost = 40});

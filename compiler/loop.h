@@ -1,9 +1,13 @@
 /* loop: kernels as small loop programs, made by lowering and printed by emit.
  *
  * Semantics
- *  - A Kernel is a function of its arguments (one a Buf, in the order outputs, workspaces, inputs),
- *    the indices of the loops around its step and nothing else. Its body is structured: statements
- *    have effects, expressions have none. Memory is arguments and flat indices only.
+ *  - A Kernel is a function of its arguments (in the order outputs, workspaces, inputs), of indices
+ *    of the loops around its call, of the sites of its draws, and of nothing else: it knows no Buf.
+ *    Its body is structured: statements have effects, expressions have none. Memory is arguments
+ *    and flat indices only. What stands for the formals is in the Call of a step; while a kernel is
+ *    being built, in Kernel.call.
+ *  - Different arguments of a call are different Bufs. Those of a pair in Kernel.pair may lie in
+ *    the same bytes, no others.
  *  - Axes are numbered; a FOR or a FOLD binds one, an Index names it by number. An axis may be
  *    bound by several loops one after another, never by two nested ones.
  *  - Every Expr of one kernel exists once; expressions form a DAG. LET binds an expression to a
@@ -28,10 +32,11 @@ typedef struct Stmt Stmt;
 typedef struct Tile Tile;
 
 typedef struct {
-    Buf *buf;
-    int id;           /* below Kernel.nargs */
+    Elem elem;
+    int id;           /* below Kernel.nargs; of parameters of a finished kernel their position */
     int mode;         /* ACCESS_READ, ACCESS_WRITE */
-    const char *name; /* of the parameter */
+    const char *name; /* of the parameter: what it is, whichever layer it is of */
+    bool work;        /* scratch of the step alone */
     bool strip;       /* no parameter: the finished block of a TILE, read at its column axis */
     bool thread;      /* a workspace of which each thread uses its own part */
     int64_t part;     /* elements of one thread's part */
@@ -41,6 +46,17 @@ typedef struct {
     int64_t extent;
     const char *name;
 } Axis;
+
+/* A loop around the call whose index is a parameter, i<number>. */
+typedef struct {
+    int64_t trip;
+    bool used;
+} OuterLoop;
+
+/* Elements of `in` are read at the places at which `out` is written, and not behind that. */
+typedef struct {
+    int in, out; /* Arg.id */
+} ArgPair;
 
 typedef enum {
     EXPR_CONST,  /* value of a float or bool, ivalue of an integer */
@@ -64,7 +80,7 @@ struct Expr {
     const Expr **kid; /* in[], then the values that stand in the index: all that it is made of */
     double value;
     int64_t ivalue, lo, hi;
-    uint64_t site;
+    int site; /* number of the site of draws */
     Dist dist;
     const Index *index;
     const Arg *arg;
@@ -132,14 +148,18 @@ struct Stmt {
 
 struct Kernel {
     Arena *arena;
-    const char *where; /* file:line for the comment, or NULL */
-    const char *text;  /* what it computes */
+    int id;            /* in Program.kernel */
+    int ncall;         /* steps that call it */
+    const char *name;  /* of the emitted function; unique in the program */
     const char *model; /* the type of an instance: no local has this name; or NULL */
     VEC(Arg *) arg;
     int nargs; /* ids of arguments in use */
+    VEC(ArgPair) pair;
+    VEC(OuterLoop) loop;
+    VEC(bool) site; /* by number: it is used, and then a parameter, site<number> */
+    Call call;      /* while it is built; then of the step */
     Axis *axis;
     int naxis, axis_room;
-    VEC(const Step *) loop; /* enclosing loops whose indices it uses, outermost first */
     StmtList body;
     int threads; /* the most threads that its loops may use */
     IndexTable index;
@@ -153,6 +173,10 @@ Kernel *kernel_new(Arena *arena, int threads);
 /* Nothing is added to the kernel any more; all that lies in its arena belongs to `arena`. */
 void kernel_keep(Kernel *k, Arena *arena);
 Arg *kernel_arg(Kernel *k, Buf *buf, int mode); /* one a Buf; modes merge */
+/* What stands for it in the kernel that is being built. */
+Buf *kernel_buf(const Kernel *k, const Arg *arg);
+/* May the bytes of the argument be those of another one? */
+bool kernel_shares(const Kernel *k, const Arg *arg);
 int kernel_axis(Kernel *k, int64_t extent, const char *name);
 const Index *kernel_axis_index(Kernel *k, int axis);
 const Index *kernel_loop_index(Kernel *k, const Step *loop);

@@ -1,7 +1,7 @@
 /* program: makers and walkers of the Program, unique names, and its dump. */
 #include "compiler/program.h"
 
-#include "compiler/loop.h"
+#include "compiler/kernel_table.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -179,25 +179,20 @@ static const char *function_name(Program *p, const char *base) {
     return name;
 }
 
-static void name_kernel(void *ctx, Step *step, int depth) {
-    Program *p = ctx;
-    (void)depth;
-    if (step->kind == STEP_KERNEL) {
-        const char *base = step->name != NULL ? step->name : "kernel";
-        size_t length = strlen(p->prefix);
-        bool prefixed = strncmp(base, p->prefix, length) == 0 && base[length] == '_';
-        base = prefixed ? name_identifier(p->arena, base)
-                        : str_printf(p->arena, "%s_%s", p->prefix, name_identifier(p->arena, base));
-        int loops = kernel_parallel_loops(step->kernel);
-        step->name = name_unique(p, &loops, &scope_function, base, kernel_name_taken);
-        for (int i = 0; kernel_names[i] != NULL; i++) {
-            names_add(p->arena, p->names, &scope_function,
-                      str_printf(p->arena, "%s%s", step->name, kernel_names[i]));
-        }
-        for (int k = 0; k < loops; k++) {
-            names_add(p->arena, p->names, &scope_function,
-                      kernel_loop_name(p->arena, step->name, k));
-        }
+static void name_kernel(Program *p, Kernel *k) {
+    const char *base = k->name != NULL ? k->name : "kernel";
+    size_t length = strlen(p->prefix);
+    bool prefixed = strncmp(base, p->prefix, length) == 0 && base[length] == '_';
+    base = prefixed ? name_identifier(p->arena, base)
+                    : str_printf(p->arena, "%s_%s", p->prefix, name_identifier(p->arena, base));
+    int loops = kernel_parallel_loops(k);
+    k->name = name_unique(p, &loops, &scope_function, base, kernel_name_taken);
+    for (int i = 0; kernel_names[i] != NULL; i++) {
+        names_add(p->arena, p->names, &scope_function,
+                  str_printf(p->arena, "%s%s", k->name, kernel_names[i]));
+    }
+    for (int i = 0; i < loops; i++) {
+        names_add(p->arena, p->names, &scope_function, kernel_loop_name(p->arena, k->name, i));
     }
 }
 
@@ -240,6 +235,10 @@ void program_names(Program *p) {
     if (p->band_bytes > 0) {
         names_add(p->arena, p->names, &scope_function, str_printf(p->arena, "%s_check", p->prefix));
     }
+    for (int i = 0; i < p->table.count; i++) {
+        names_add(p->arena, p->names, &scope_function,
+                  str_printf(p->arena, "%s_%s", p->prefix, p->table.at[i]->name));
+    }
     /* What callers see first, so that it keeps its plain name. */
     for (int i = 0; i < p->entry.count; i++) {
         ProgramEntry *e = p->entry.at[i];
@@ -275,8 +274,8 @@ void program_names(Program *p) {
                                                     name_identifier(p->arena, e->entry->name)));
         }
     }
-    for (int i = 0; i < p->entry.count; i++) {
-        steps_visit(&p->entry.at[i]->step, name_kernel, p);
+    for (int i = 0; i < p->kernel.count; i++) {
+        name_kernel(p, p->kernel.at[i]);
     }
 }
 
@@ -288,6 +287,7 @@ Program *program_new(Arena *arena, Module *module) {
     p->module = module;
     p->prefix = module->name;
     p->names = ARENA_NEW(arena, NameSet);
+    p->kernels = kernel_table_new(arena);
     names_add(arena, p->names, &scope_program, p->prefix); /* the type of an instance */
     names_add(arena, p->names, &scope_any, p->prefix);
     return p;
@@ -309,8 +309,10 @@ Buf *buf_new(Program *p, ProgramEntry *e, BufKind kind, Type type, const char *n
         stride *= type.dim[i];
     }
     const void *scope = e != NULL ? (const void *)e : &scope_program;
+    const char *dot = name != NULL ? strrchr(name, '.') : NULL;
     buf->name = name_unique(p, scope, scope, name_identifier(p->arena, name != NULL ? name : "v"),
                             buf_name_taken);
+    buf->role = name_identifier(p->arena, dot != NULL ? dot + 1 : name != NULL ? name : "v");
     names_add(p->arena, p->names, scope, buf->name);
     names_add(p->arena, p->names, &scope_any, buf->name);
     if (e != NULL) {
@@ -321,6 +323,20 @@ Buf *buf_new(Program *p, ProgramEntry *e, BufKind kind, Type type, const char *n
         VEC_PUSH(p->arena, &p->slot, buf);
     }
     return buf;
+}
+
+bool program_call(Program *p, Step *step, Kernel *k) {
+    Kernel *kernel = kernel_table_put(p->kernels, k, &step->call);
+    step->kernel = kernel;
+    if (kernel->ncall++ == 0) {
+        kernel->id = p->kernel.count;
+        kernel->name = step->name;
+        VEC_PUSH(p->arena, &p->kernel, kernel);
+        kernel_keep(kernel, p->arena);
+    } else if (step->name != NULL && !str_eq(kernel->name, step->name)) {
+        kernel->name = step->role;
+    }
+    return kernel == k;
 }
 
 Buf *buf_root(const Buf *buf) {

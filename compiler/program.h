@@ -48,6 +48,7 @@ typedef enum {
 struct Buf {
     int id;           /* unique in the program */
     const char *name; /* unique in the entry, a C identifier */
+    const char *role; /* the name without layer and number */
     BufKind kind;
     Type type;
     int64_t stride[MD_RANK]; /* in elements; dense row-major unless padded (BUF_TEMP only) */
@@ -84,6 +85,13 @@ typedef struct {
 
 typedef VEC(Step *) StepList;
 
+/* What stands for the formals of a kernel where a step calls it. */
+typedef struct {
+    VEC(Buf *) buf;         /* by Arg.id */
+    VEC(const Step *) loop; /* around the step: whose indices, by number in Kernel.loop */
+    VEC(uint64_t) site;     /* of draws, by number */
+} Call;
+
 typedef struct {
     uint32_t layer; /* Loc.layer */
     int64_t flops;
@@ -94,16 +102,19 @@ struct Step {
     int id;      /* linear number after order: depth first, 0-based */
     int lowered; /* position in its list before order moved it; the checker compares */
     Step *up;    /* the loop whose body holds it, NULL: the entry; made with id by program_number */
-    const char *name; /* of the emitted function; unique in the program */
+    const char *name; /* label: the entry, then the layer or what is made */
+    const char *role; /* KERNEL: the same of whichever layer: "weight_update" */
     OpCode op;        /* main operation, for reports */
     const char *text; /* readable expression for comments: "gelu(x * w + b)" */
     Loc loc;
     VEC(Loc) also; /* KERNEL of a train: places of what else it computes, a few, all distinct */
     VEC(Access) access; /* every Buf it touches, workspaces included; a loop: what its body does */
     VEC(InplacePair) inplace;
-    Kernel *kernel; /* KERNEL */
-    StepList body;  /* LOOP */
-    int64_t trip;   /* LOOP */
+    const char *where; /* KERNEL: file:line, or NULL */
+    Kernel *kernel;    /* KERNEL: what it calls, */
+    Call call;         /* with these arguments */
+    StepList body;     /* LOOP */
+    int64_t trip;      /* LOOP */
     bool reverse;
     int index;                  /* LOOP: number of its index variable: printed as i<index> */
     Buf *dst, *src;             /* COPY of whole buffers of equal type */
@@ -131,8 +142,10 @@ typedef struct {
     Arena *arena;
     const char *prefix; /* of emitted names */
     VEC(ProgramEntry *) entry;
-    VEC(Buf *) slot;  /* one Buf a Module.slot, same order; BUF_PARAM and BUF_STATE */
-    VEC(Buf *) table; /* BUF_CONST */
+    VEC(Buf *) slot;             /* one Buf a Module.slot, same order; BUF_PARAM and BUF_STATE */
+    VEC(Buf *) table;            /* BUF_CONST */
+    VEC(Kernel *) kernel;        /* each once, by Kernel.id; called by one step or by many */
+    struct KernelTable *kernels; /* finds equal ones, while lowering adds to them */
     int64_t params_bytes, state_bytes, io_bytes, arena_bytes, total_bytes;
     int64_t band_bytes;  /* of guard bands in the arenas of instances; 0: none */
     int64_t stack_bytes; /* worst chain of emitted frames, a bound that is tested */
@@ -173,6 +186,9 @@ int step_end(const Step *step); /* linear number behind the step and its body */
 typedef void (*StepVisit)(void *ctx, Step *step, int depth);
 void steps_visit(const StepList *list, StepVisit visit, void *ctx);
 void program_number(ProgramEntry *e); /* Step.id, Step.up and nstep from the lists */
+/* The step calls the finished kernel, or an equal one that is there already; true: this one is
+ * kept, and what lies in its arena belongs to the program. See compiler/kernel_table.h. */
+bool program_call(Program *p, Step *step, Kernel *k);
 /* Unique emitted names of entries and kernels, none of them one of the API. */
 void program_names(Program *p);
 /* The function of the k-th parallel loop of a kernel, k from 0. */

@@ -20,9 +20,10 @@ static bool name_taken(const Style *s, const char *name) {
     if (names_has(&s->used, NULL, name)) {
         return true;
     }
-    bool loop =
-        name[0] == 'i' && name[1] != 0 && strspn(name + 1, "0123456789") == strlen(name + 1);
-    return loop || name_is_reserved(name);
+    size_t word = strncmp(name, "site", 4) == 0 ? 4 : name[0] == 'i' ? 1 : 0;
+    size_t digits = word > 0 ? strspn(name + word, "0123456789") : 0;
+    bool scalar = digits > 0 && name[word + digits] == 0;
+    return scalar || name_is_reserved(name);
 }
 
 const char *style_name(Style *s, const char *base) {
@@ -435,7 +436,7 @@ static void key(Style *s, const Expr *e) {
     }
     text_add(s->out, "md_key_make((uint64_t)");
     style_value(s, e->in[0], LEVEL_UNARY);
-    text_printf(s->out, ", UINT64_C(%" PRIu64 "), (uint64_t)", e->site);
+    text_printf(s->out, ", site%d, (uint64_t)", e->site);
     style_value(s, e->in[1], LEVEL_UNARY);
     text_add(s->out, ")");
     for (int i = 2; i < e->nin; i++) {

@@ -311,12 +311,14 @@ typedef struct {
     const Emit *e;
     const Printer *printer;
     Text *out;
+    bool *printed; /* by Kernel.id */
 } KernelWalk;
 
 static void print_kernel(void *ctx, Step *step, int depth) {
     KernelWalk *walk = ctx;
     (void)depth;
-    if (step->kind == STEP_KERNEL) {
+    if (step->kind == STEP_KERNEL && !walk->printed[step->kernel->id]) {
+        walk->printed[step->kernel->id] = true;
         walk->printer->kernel(walk->out, walk->e->p, step);
         text_add(walk->out, "\n");
     }
@@ -326,8 +328,10 @@ static bool is_main_only(EntryKind kind) {
     return kind == ENTRY_LOAD;
 }
 
-static void print_kernels(const Emit *e, const Printer *printer, bool main_only, Text *out) {
-    KernelWalk walk = {e, printer, out};
+/* Each once, where the first entry of the file has it. */
+static void print_kernels(const Emit *e, const Printer *printer, bool main_only, bool *printed,
+                          Text *out) {
+    KernelWalk walk = {e, printer, out, printed};
     for (int i = 0; i < e->p->entry.count; i++) {
         const ProgramEntry *entry = e->p->entry.at[i];
         if (entry->entry->kind != ENTRY_TEST && is_main_only(entry->entry->kind) == main_only) {
@@ -337,9 +341,9 @@ static void print_kernels(const Emit *e, const Printer *printer, bool main_only,
 }
 
 /* Kernels, entry functions and services of the model part. */
-static void print_model(const Emit *e, const Printer *printer, Text *out) {
+static void print_model(const Emit *e, const Printer *printer, bool *printed, Text *out) {
     entry_tables(e, out);
-    print_kernels(e, printer, false, out);
+    print_kernels(e, printer, false, printed, out);
     entry_helpers(e, out);
     bool init = false;
     for (int i = 0; i < e->p->entry.count; i++) {
@@ -418,9 +422,10 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
     }
     Arena arena[2] = {{0}, {0}};
     Text front = {.arena = &arena[0]}, host = {.arena = &arena[1]};
-    print_model(&e, printer, out); /* the largest part is made where it stays */
+    bool *printed = ARENA_ARRAY(e.arena, bool, p->kernel.count + 1);
+    print_model(&e, printer, printed, out); /* the largest part is made where it stays */
     if (!c->opt.no_main) {
-        print_kernels(&e, printer, true, &host);
+        print_kernels(&e, printer, true, printed, &host);
         host_print(&e, printer, &host);
     }
     print_comment(&e, &front);

@@ -2,6 +2,23 @@
  * or outside of the block, is not looked into. Needs a finished kernel, changes nothing. */
 #include "emit/needs.h"
 
+int scalar_count(const Kernel *k) {
+    return k->loop.count + k->site.count;
+}
+
+bool scalar_used(const Kernel *k, int scalar) {
+    return scalar < k->loop.count ? k->loop.at[scalar].used : k->site.at[scalar - k->loop.count];
+}
+
+const char *scalar_type(const Kernel *k, int scalar) {
+    return scalar < k->loop.count ? "int64_t" : "uint64_t";
+}
+
+const char *scalar_name(Arena *arena, const Kernel *k, int scalar) {
+    return scalar < k->loop.count ? str_printf(arena, "i%d", scalar)
+                                  : str_printf(arena, "site%d", scalar - k->loop.count);
+}
+
 typedef struct {
     Arena *arena;
     const Kernel *k;
@@ -17,8 +34,8 @@ static void walk_index(Walk *w, const Index *index) {
         if (atom->of != NULL) {
             walk_index(w, atom->of);
         }
-        for (int k = 0; atom->kind == ATOM_LOOP && k < w->k->loop.count; k++) {
-            w->needs.loop[k] |= w->k->loop.at[k]->index == atom->number;
+        if (atom->kind == ATOM_LOOP) {
+            w->needs.scalar[atom->number] = true;
         }
     }
 }
@@ -37,6 +54,9 @@ static void walk_expr(Walk *w, const Expr *e) {
     }
     if (e->index != NULL) {
         walk_index(w, e->index);
+    }
+    if (e->kind == EXPR_KEY) {
+        w->needs.scalar[w->k->loop.count + e->site] = true;
     }
     for (int i = 0; i < e->nkid; i++) {
         walk_expr(w, e->kid[i]);
@@ -102,6 +122,7 @@ Needs needs_of(Arena *arena, const Kernel *k, const StmtList *list, const char *
     Walk w = {.arena = arena, .k = k, .bound = bound};
     w.named = ARENA_ARRAY(arena, bool, k->expr.count + 1);
     w.needs.arg = ARENA_ARRAY(arena, bool, k->nargs + 1);
+    w.needs.scalar = ARENA_ARRAY(arena, bool, scalar_count(k) + 1);
     walk_list(&w, list);
     return w.needs;
 }

@@ -4,12 +4,17 @@
 
 #include "compiler/loop.h"
 
-enum { NEEDS_LOOPS = 64 };
+/* The parameters of a kernel that are numbers: the indices of loops around its call, then the sites
+ * of its draws. */
+int scalar_count(const Kernel *k);
+bool scalar_used(const Kernel *k, int scalar); /* or it is no parameter */
+const char *scalar_type(const Kernel *k, int scalar);
+const char *scalar_name(Arena *arena, const Kernel *k, int scalar);
 
 typedef struct {
     bool *arg;               /* by Arg.id */
     AxisSet axes;            /* in indices, those of the block's own loops too */
-    bool loop[NEEDS_LOOPS];  /* by position in Kernel.loop */
+    bool *scalar;
     VEC(const Expr *) value; /* values that have a name outside, in the order of their use */
 } Needs;
 

@@ -312,8 +312,9 @@ void emit_stats(FILE *out, const Program *p) {
         }
     }
     print_stats(out, "", "", &all, p->arena_bytes, bound);
-    fprintf(out, "params: %lld\nstate: %lld\nio: %lld\ntotal: %lld\n", (long long)p->params_bytes,
-            (long long)p->state_bytes, (long long)p->io_bytes, (long long)p->total_bytes);
+    fprintf(out, "functions: %d\nparams: %lld\nstate: %lld\nio: %lld\ntotal: %lld\n",
+            p->kernel.count, (long long)p->params_bytes, (long long)p->state_bytes,
+            (long long)p->io_bytes, (long long)p->total_bytes);
 }
 
 /* ---- budget --------------------------------------------------------------------------------- */

@@ -30,6 +30,6 @@ void block_unbind(Style *s, const StmtList *list); /* its names end */
 
 void tile_print(Style *s, const Tile *tile);
 /* What stands in front of the kernel's function. */
-void tile_print_plan(Text *out, const Step *step, const Tile *tile);
+void tile_print_plan(Text *out, const Kernel *k, const Tile *tile);
 
 #endif

@@ -45,7 +45,7 @@ static void print_store(Style *s, const Stmt *st) {
     style_place(s, st->arg, st->index);
     s->out = out;
     const char *place = text.at;
-    Elem elem = st->arg->buf->type.elem;
+    Elem elem = st->arg->elem;
     style_indent(s);
     if (st->add != OP_CONST) {
         style_combine(s, st->add, elem, place, value);
@@ -109,9 +109,10 @@ static void print_thread_args(Style *s, const Needs *n) {
     for (int i = 0; i < s->k->arg.count; i++) {
         const Arg *arg = s->k->arg.at[i];
         if (arg->thread && n->arg[arg->id]) {
-            const char *own = style_name(s, str_printf(s->out->arena, "%s_own", arg->name));
-            line(s, "%s *%s = %s + (int64_t)%s * %" PRId64 ";", elem_c_name(arg->buf->type.elem),
-                 own, arg->name, s->part, arg->part);
+            const char *all = s->arg[arg->id];
+            const char *own = style_name(s, str_printf(s->out->arena, "%s_own", all));
+            line(s, "%s *%s = %s + (int64_t)%s * %" PRId64 ";", elem_c_name(arg->elem), own, all,
+                 s->part, arg->part);
             s->arg[arg->id] = own;
         }
     }
@@ -137,19 +138,9 @@ static void print_words(Text *out, const char *first, const Words *words, int in
     }
 }
 
-/* No other argument lies in the same bytes. */
-static bool is_alone(const Kernel *k, const Arg *arg) {
-    for (int i = 0; i < k->arg.count; i++) {
-        if (k->arg.at[i] != arg && buf_root(k->arg.at[i]->buf) == buf_root(arg->buf)) {
-            return false;
-        }
-    }
-    return true;
-}
-
 static const char *arg_parameter(Style *s, const Arg *arg) {
     return str_printf(s->out->arena, "%s%s *%s%s", arg->mode & ACCESS_WRITE ? "" : "const ",
-                      elem_c_name(arg->buf->type.elem), is_alone(s->k, arg) ? "MD_RESTRICT " : "",
+                      elem_c_name(arg->elem), kernel_shares(s->k, arg) ? "" : "MD_RESTRICT ",
                       s->arg[arg->id]);
 }
 
@@ -157,6 +148,8 @@ static const char *arg_parameter(Style *s, const Arg *arg) {
 static void print_loop_part(Style *s, const Stmt *st, const char *name, const Words *parameters,
                             const Needs *n) {
     Arena *arena = s->out->arena;
+    const char **outer = ARENA_ARRAY(arena, const char *, s->k->nargs + 1);
+    memcpy(outer, s->arg, sizeof *outer * (size_t)s->k->nargs);
     const char *first = str_printf(arena, "MD_NOINLINE void %s(", name);
     print_words(s->out, first, parameters, (int)strlen(first));
     text_add(s->out, ") {\n");
@@ -188,10 +181,7 @@ static void print_loop_part(Style *s, const Stmt *st, const char *name, const Wo
     block_print(s, &inner->body);
     line(s, "}");
     text_add(s->out, "}\n\n");
-    for (int i = 0; i < s->k->arg.count; i++) {
-        const Arg *arg = s->k->arg.at[i];
-        s->arg[arg->id] = arg->thread ? arg->name : s->arg[arg->id];
-    }
+    memcpy(s->arg, outer, sizeof *outer * (size_t)s->k->nargs);
 }
 
 /* How many parts the loop has here; gives the team that they run on. A region asks for the whole
@@ -230,10 +220,10 @@ static void print_parallel(Style *s, const Stmt *st) {
         VEC_PUSH(arena, &parameters, str_printf(arena, "%s %s", type, name));
         VEC_PUSH(arena, &words, name);
     }
-    for (int i = 0; i < s->k->loop.count; i++) {
-        if (n.loop[i]) {
-            const char *name = str_printf(arena, "i%d", s->k->loop.at[i]->index);
-            VEC_PUSH(arena, &parameters, str_printf(arena, "int64_t %s", name));
+    for (int i = 0; i < scalar_count(s->k); i++) {
+        if (n.scalar[i]) {
+            const char *name = scalar_name(arena, s->k, i);
+            VEC_PUSH(arena, &parameters, str_printf(arena, "%s %s", scalar_type(s->k, i), name));
             VEC_PUSH(arena, &words, name);
         }
     }
@@ -511,45 +501,57 @@ static void print_list(Style *s, const StmtList *list) {
 /* --- functions ---------------------------------------------------------------------------------
  */
 
-static void kernel_head(Style *s, const Step *step) {
+static void kernel_head(Style *s) {
     const Kernel *k = s->k;
     Arena *arena = s->out->arena;
     Words words = {0};
     for (int i = 0; i < k->arg.count; i++) {
         VEC_PUSH(arena, &words, arg_parameter(s, k->arg.at[i]));
     }
-    for (int i = 0; i < k->loop.count; i++) {
-        VEC_PUSH(arena, &words, str_printf(arena, "int64_t i%d", k->loop.at[i]->index));
+    for (int i = 0; i < scalar_count(k); i++) {
+        if (scalar_used(k, i)) {
+            VEC_PUSH(arena, &words,
+                     str_printf(arena, "%s %s", scalar_type(k, i), scalar_name(arena, k, i)));
+        }
     }
     if (s->pace) {
         VEC_PUSH(arena, &words, str_printf(arena, "md_pace *%s", s->pace));
     }
-    const char *first = str_printf(arena, "static void %s(", step->name);
+    const char *first = str_printf(arena, "static void %s(", k->name);
     print_words(s->out, first, &words, (int)strlen(first));
     text_add(s->out, words.count > 0 ? ") {\n" : "void) {\n");
 }
 
-static void print_kernel(Text *to, const Program *p, const Step *step) {
-    (void)p;
-    const Tile *tile = kernel_tile(step->kernel);
-    Arena scratch = {0};
-    Text text = {.arena = &scratch}, whole = {.arena = &scratch}, *out = &text;
+/* The source of the call that is met first. */
+static void print_origin(Text *out, const Step *step) {
     text_add(out, "/* ");
-    if (step->kernel->where) {
-        text_comment(out, step->kernel->where);
+    if (step->where) {
+        text_comment(out, step->where);
         text_add(out, "  ");
     }
-    text_comment(out, step->kernel->text ? step->kernel->text : "");
-    text_add(out, " */\n");
-    if (tile) {
-        tile_print_plan(out, step, tile);
+    text_comment(out, step->text ? step->text : "");
+    if (step->kernel->ncall > 1) {
+        text_printf(out, "; called at %d places", step->kernel->ncall);
     }
-    Style s = style_open(&whole, step->kernel);
-    s.name = step->name;
+    text_add(out, " */\n");
+}
+
+static void print_kernel(Text *to, const Program *p, const Step *step) {
+    (void)p;
+    const Kernel *k = step->kernel;
+    const Tile *tile = kernel_tile(k);
+    Arena scratch = {0};
+    Text text = {.arena = &scratch}, whole = {.arena = &scratch}, *out = &text;
+    print_origin(out, step);
+    if (tile) {
+        tile_print_plan(out, k, tile);
+    }
+    Style s = style_open(&whole, k);
+    s.name = k->name;
     s.before = out;
-    s.pace = kernel_has_team(step->kernel) ? style_name(&s, "pace") : NULL;
-    kernel_head(&s, step);
-    block_print(&s, &step->kernel->body);
+    s.pace = kernel_has_team(k) ? style_name(&s, "pace") : NULL;
+    kernel_head(&s);
+    block_print(&s, &k->body);
     text_addn(to, text.at, text.len);
     text_addn(to, whole.at, whole.len);
     text_add(to, "}\n");
@@ -559,12 +561,23 @@ static void print_kernel(Text *to, const Program *p, const Step *step) {
 static void print_call(Text *out, const Program *p, const Step *step) {
     (void)p;
     const Kernel *k = step->kernel;
-    text_printf(out, "%s(", step->name);
+    const Call *call = &step->call;
+    const char *comma = "";
+    text_printf(out, "%s(", k->name);
     for (int i = 0; i < k->arg.count; i++) {
-        text_printf(out, "%s%s", i ? ", " : "", k->arg.at[i]->buf->name);
+        text_printf(out, "%s%s", comma, call->buf.at[i]->name);
+        comma = ", ";
     }
-    for (int i = 0; i < k->loop.count; i++) {
-        text_printf(out, "%si%d", i || k->arg.count ? ", " : "", k->loop.at[i]->index);
+    for (int i = 0; i < scalar_count(k); i++) {
+        if (!scalar_used(k, i)) {
+            continue;
+        }
+        if (i < k->loop.count) {
+            text_printf(out, "%si%d", comma, call->loop.at[i]->index);
+        } else {
+            text_printf(out, "%sUINT64_C(%" PRIu64 ")", comma, call->site.at[i - k->loop.count]);
+        }
+        comma = ", ";
     }
     text_add(out, kernel_has_team(k) ? ", &m->pace);" : ");");
 }

@@ -23,37 +23,54 @@ static bool needs_arguments(const Kernel *k, const Needs *n) {
     for (int i = 0; i < k->arg.count; i++) { /* the strip is none of them */
         any = any || n->arg[k->arg.at[i]->id];
     }
-    for (int i = 0; i < k->loop.count; i++) {
-        any = any || n->loop[i];
+    for (int i = 0; i < scalar_count(k); i++) {
+        any = any || n->scalar[i];
     }
     return any;
 }
 
+typedef VEC(const char *) Words;
+
+/* The axes and scalars that a block uses of what is around it, with their types or without. */
+static Words numbers_needed(Style *s, const Needs *n, bool typed) {
+    Arena *arena = s->out->arena;
+    Words words = {0};
+    for (int i = 0; i < s->k->naxis; i++) {
+        if (n->axes >> i & 1) {
+            VEC_PUSH(arena, &words, str_printf(arena, "%s%s", typed ? "int64_t " : "", s->axis[i]));
+        }
+    }
+    for (int i = 0; i < scalar_count(s->k); i++) {
+        if (n->scalar[i]) {
+            VEC_PUSH(arena, &words,
+                     str_printf(arena, "%s%s%s", typed ? scalar_type(s->k, i) : "",
+                                typed ? " " : "", scalar_name(arena, s->k, i)));
+        }
+    }
+    return words;
+}
+
 /* The struct that carries the kernel's arguments to the epilogue. */
-static void print_arguments(Style *s, const Step *step, const Needs *n) {
+static void print_arguments(Style *s, const Needs *n) {
     const Kernel *k = s->k;
     text_add(s->out, "typedef struct {\n");
     s->depth = 1;
     for (int i = 0; i < k->arg.count; i++) {
         const Arg *arg = k->arg.at[i];
         if (n->arg[arg->id]) {
-            line(s, "%s%s *%s;", arg->mode & ACCESS_WRITE ? "" : "const ",
-                 elem_c_name(arg->buf->type.elem), s->arg[arg->id]);
+            line(s, "%s%s *%s;", arg->mode & ACCESS_WRITE ? "" : "const ", elem_c_name(arg->elem),
+                 s->arg[arg->id]);
         }
     }
-    for (int i = 0; i < k->naxis + k->loop.count; i++) {
-        if (i < k->naxis ? n->axes >> i & 1 : n->loop[i - k->naxis]) {
-            line(s, "int64_t %s;",
-                 i < k->naxis ? s->axis[i]
-                              : str_printf(s->out->arena, "i%d", k->loop.at[i - k->naxis]->index));
-        }
+    Words words = numbers_needed(s, n, true);
+    for (int i = 0; i < words.count; i++) {
+        line(s, "%s;", words.at[i]);
     }
-    text_printf(s->out, "} %s_args;\n\n", step->name);
+    text_printf(s->out, "} %s_args;\n\n", k->name);
 }
 
 /* That struct and the epilogue. */
-static void print_epilogue(Text *out, const Step *step, const Tile *tile) {
-    const Kernel *k = step->kernel;
+static void print_epilogue(Text *out, const Kernel *k, const Tile *tile) {
     Style s = style_open(out, k);
     static const char *const own[] = {"ctx",   "m0", "rows", "n0",   "cols",
                                       "strip", "ld", "args", "block"};
@@ -63,14 +80,14 @@ static void print_epilogue(Text *out, const Step *step, const Tile *tile) {
     Needs n = tile_needs(&s, tile);
     bool arguments = needs_arguments(k, &n);
     if (arguments) {
-        print_arguments(&s, step, &n);
+        print_arguments(&s, &n);
     }
     s.depth = 1;
-    text_printf(out, "static void %s_epilogue", step->name);
+    text_printf(out, "static void %s_epilogue", k->name);
     const char *batch = s.axis[tile->batch], *row = s.axis[tile->row], *col = s.axis[tile->column];
-    text_printf(out, block_parameters, batch, elem_c_name(tile->strip->buf->type.elem));
+    text_printf(out, block_parameters, batch, elem_c_name(tile->strip->elem));
     if (arguments) {
-        line(&s, "const %s_args *args = (const %s_args *)ctx;", step->name, step->name);
+        line(&s, "const %s_args *args = (const %s_args *)ctx;", k->name, k->name);
     } else {
         line(&s, "(void)ctx;");
     }
@@ -78,16 +95,12 @@ static void print_epilogue(Text *out, const Step *step, const Tile *tile) {
         const Arg *arg = k->arg.at[i];
         if (n.arg[arg->id]) {
             line(&s, "%s%s *%s = args->%s;", arg->mode & ACCESS_WRITE ? "" : "const ",
-                 elem_c_name(arg->buf->type.elem), s.arg[arg->id], s.arg[arg->id]);
+                 elem_c_name(arg->elem), s.arg[arg->id], s.arg[arg->id]);
         }
     }
-    for (int i = 0; i < k->naxis + k->loop.count; i++) {
-        if (i < k->naxis ? n.axes >> i & 1 : n.loop[i - k->naxis]) {
-            const char *name = i < k->naxis
-                                   ? s.axis[i]
-                                   : str_printf(out->arena, "i%d", k->loop.at[i - k->naxis]->index);
-            line(&s, "const int64_t %s = args->%s;", name, name);
-        }
+    Words words = numbers_needed(&s, &n, false), typed = numbers_needed(&s, &n, true);
+    for (int i = 0; i < words.count; i++) {
+        line(&s, "const %s = args->%s;", typed.at[i], words.at[i]);
     }
     line(&s, "(void)%s;", batch);
     const char *first = "n0", *end = "n0 + cols", *pitch = "ld";
@@ -108,8 +121,7 @@ static void print_epilogue(Text *out, const Step *step, const Tile *tile) {
         }
         line(&s, "for (int64_t %s = m0; %s < m0 + rows; %s++) {", row, row, row);
         s.depth++;
-        line(&s, "%s *block = strip + (%s - m0) * %s;", elem_c_name(tile->strip->buf->type.elem),
-             row, pitch);
+        line(&s, "%s *block = strip + (%s - m0) * %s;", elem_c_name(tile->strip->elem), row, pitch);
         for (int j = 0; j < st->body.count; j++) {
             const Stmt *inner = st->body.at[j];
             if (inner->kind != STMT_FOR) {
@@ -132,13 +144,13 @@ static void print_epilogue(Text *out, const Step *step, const Tile *tile) {
 }
 
 static const char *tile_suffix(const Tile *tile) {
-    return tile->strip->buf->type.elem == TY_F64 ? "f64" : "f32";
+    return tile->strip->elem == TY_F64 ? "f64" : "f32";
 }
 
 /* What stands in front of the kernel's function. */
-void tile_print_plan(Text *out, const Step *step, const Tile *tile) {
+void tile_print_plan(Text *out, const Kernel *k, const Tile *tile) {
     const char *kind = tile->blas ? "blas" : "tile";
-    text_printf(out, "static const md_%s %s_%s = {\n    ", kind, step->name, kind);
+    text_printf(out, "static const md_%s %s_%s = {\n    ", kind, k->name, kind);
     for (int i = 0; i < tile->nplan; i++) {
         text_printf(out, "%" PRId64 "%s", tile->plan[i],
                     i + 1 == tile->nplan ? "\n};\n\n"
@@ -146,7 +158,7 @@ void tile_print_plan(Text *out, const Step *step, const Tile *tile) {
                                          : ", ");
     }
     if (tile->body.count > 0) {
-        print_epilogue(out, step, tile);
+        print_epilogue(out, k, tile);
     }
     if (tile->blas) {
         return;
@@ -155,9 +167,9 @@ void tile_print_plan(Text *out, const Step *step, const Tile *tile) {
     text_printf(out,
                 "static void %s_part(const md_tile_call *call, int part) {\n"
                 "    md_tile_part_%s(&%s_tile, call, part, ",
-                step->name, suffix, step->name);
+                k->name, suffix, k->name);
     if (tile->body.count > 0) {
-        text_printf(out, "%s_epilogue);\n}\n\n", step->name);
+        text_printf(out, "%s_epilogue);\n}\n\n", k->name);
     } else {
         text_printf(out, "md_tile_none_%s);\n}\n\n", suffix);
     }
@@ -188,13 +200,9 @@ void tile_print(Style *s, const Tile *tile) {
                 line(s, "args.%s = %s;", name, name);
             }
         }
-        for (int i = 0; i < k->naxis + k->loop.count; i++) {
-            if (i < k->naxis ? n.axes >> i & 1 : n.loop[i - k->naxis]) {
-                const char *name = i < k->naxis ? s->axis[i]
-                                                : str_printf(s->out->arena, "i%d",
-                                                             k->loop.at[i - k->naxis]->index);
-                line(s, "args.%s = %s;", name, name);
-            }
+        Words words = numbers_needed(s, &n, false);
+        for (int i = 0; i < words.count; i++) {
+            line(s, "args.%s = %s;", words.at[i], words.at[i]);
         }
     }
     if (tile->add) {
@@ -202,7 +210,7 @@ void tile_print(Style *s, const Tile *tile) {
         const char *from = operand_text(s, tile->add, tile->at_c);
         line(s, "if (%s != %s) {", s->arg[tile->c->id], s->arg[tile->add->id]);
         line(s, "    memcpy(%s, %s, %" PRId64 ");", to, from,
-             tile->count * (int64_t)elem_bytes(tile->c->buf->type.elem));
+             tile->count * (int64_t)elem_bytes(tile->c->elem));
         line(s, "}");
     }
     if (tile->blas) {

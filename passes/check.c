@@ -61,8 +61,10 @@ typedef struct {
     const ProgramEntry *e;
     SpanMap map[REGIONS];
     Value *value;              /* by Buf.id */
-    const KernelSites **sites; /* by Step.id, NULL: not read yet */
-    Arena text;                /* of the sites, while a step of the entry's list runs */
+    const KernelSites **sites; /* by Kernel.id, NULL: not read yet */
+    Arena text;                /* of the sites */
+    int read;                  /* how many there are */
+    bool *proved;              /* by Step.id: what it says agrees with its kernel's text */
     VEC(Origin) origin;
     Turn turn[MAX_TURNS];
     int depth, next_id;
@@ -345,10 +347,12 @@ static bool write_value(Check *c, const Step *step, const Access *access, int64_
 
 /* The text of a kernel, read once. */
 static const KernelSites *sites_of(Check *c, const Step *step) {
-    if (c->sites[step->id] == NULL) {
-        c->sites[step->id] = kernel_sites(&c->text, step->kernel);
+    const KernelSites **sites = &c->sites[step->kernel->id];
+    if (*sites == NULL) {
+        *sites = kernel_sites(&c->text, step->kernel);
+        c->read++;
     }
-    return c->sites[step->id];
+    return *sites;
 }
 
 /* What lowering says of a kernel, held against its text: the Bufs that it touches, and the pairs
@@ -362,9 +366,10 @@ static bool check_text(Check *c, const Step *step) {
     if (step->kernel == NULL) {
         return fail(c, "step %d (%s) has no text", step->id, name);
     }
-    if (c->sites[step->id] != NULL) {
+    if (c->proved[step->id]) {
         return true; /* an earlier turn of the loop around it */
     }
+    c->proved[step->id] = true;
     const KernelSites *sites = sites_of(c, step);
     const char *fault = kernel_access_fault(sites, step);
     if (fault != NULL) {
@@ -372,7 +377,7 @@ static bool check_text(Check *c, const Step *step) {
     }
     for (int i = 0; i < step->inplace.count; i++) {
         const InplacePair *pair = &step->inplace.at[i];
-        fault = kernel_share_fault(sites, pair->in, pair->out);
+        fault = kernel_share_fault(sites, &step->call, pair->in, pair->out);
         if (fault != NULL) {
             return fail(c, "step %d (%s): the pair (%s over %s) is wrong: %s", step->id, name,
                         pair->out->name, pair->in->name, fault);
@@ -392,11 +397,9 @@ static const char *share_fault(Check *c, const Step *step, const Access *x, cons
     if (x->buf->kind == BUF_WORK) {
         return "a workspace belongs to its step";
     }
-    /* Emitted parameters are restrict unless another argument has the same root. */
-    if (root_of(x->buf) != root_of(y->buf)) {
-        return "they have different roots";
-    }
-    return kernel_share_fault(sites_of(c, step), y->buf, x->buf);
+    const KernelSites *sites = sites_of(c, step);
+    const char *fault = kernel_share_fault(sites, &step->call, y->buf, x->buf);
+    return fault != NULL ? fault : kernel_pair_fault(sites, &step->call, y->buf, x->buf);
 }
 
 /* Operands of one step may share bytes only where its text allows it. */
@@ -669,6 +672,15 @@ static void fill_slices(Check *c, const Step *loop, const StepList *list) {
     }
 }
 
+/* What many steps call is read once; of many kernels not all are kept. */
+enum { TEXTS_KEPT = 512 };
+
+static void forget_texts(Check *c) {
+    arena_free(&c->text);
+    memset(c->sites, 0, sizeof(const KernelSites *) * (size_t)c->p->kernel.count);
+    c->read = 0;
+}
+
 static bool run_list(Check *c, const StepList *list, const Step *up);
 
 static bool run_loop(Check *c, const Step *loop) {
@@ -795,8 +807,8 @@ static bool run_list(Check *c, const StepList *list, const Step *up) {
         if (step->kind == STEP_LOOP ? !run_loop(c, step) : !run_step(c, step)) {
             return false;
         }
-        if (up == NULL) {
-            arena_free(&c->text);
+        if (up == NULL && c->read > TEXTS_KEPT) {
+            forget_texts(c);
         }
     }
     return true;
@@ -849,7 +861,7 @@ static bool open_entry(Check *c) {
         return fail(c, "it needs more than the regions have");
     }
     memset(c->map, 0, sizeof c->map);
-    c->sites = ARENA_ARRAY(c->arena, const KernelSites *, count_steps(&e->step) + 1);
+    c->proved = ARENA_ARRAY(c->arena, bool, count_steps(&e->step) + 1);
     c->origin.count = c->depth = c->next_id = 0;
     for (int i = 0; i < p->slot.count; i++) {
         c->value[p->slot.at[i]->id] = (Value){0};
@@ -924,6 +936,7 @@ static bool close_entry(Check *c) {
 const char *check_program(Arena *scratch, const Program *p) {
     Check c = {.arena = scratch, .p = p};
     c.value = ARENA_ARRAY(scratch, Value, p->nbuf + 1);
+    c.sites = ARENA_ARRAY(scratch, const KernelSites *, p->kernel.count + 1);
     int64_t sum = p->params_bytes + p->state_bytes + p->io_bytes + p->arena_bytes;
     if (p->total_bytes != sum || p->params_bytes % 64 != 0 || p->state_bytes % 64 != 0 ||
         p->io_bytes % 64 != 0 || p->arena_bytes % 64 != 0) {
@@ -938,5 +951,6 @@ const char *check_program(Arena *scratch, const Program *p) {
         }
         forget_entry(&c);
     }
+    arena_free(&c.text);
     return NULL;
 }

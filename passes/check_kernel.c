@@ -382,7 +382,8 @@ static AxisSet loop_axes(const Kernel *k, const Stmt *s, int64_t outer) {
     return set;
 }
 
-static const char *meeting_fault(const KernelSites *sites, const Site *load, const Site *store) {
+static const char *meeting_fault(const KernelSites *sites, const Site *load, const Site *store,
+                                 const char *in, const char *out) {
     const Kernel *k = sites->k;
     Meeting m = {.k = k, .load = load, .store = store};
     m.known = ARENA_ARRAY(sites->arena, bool, k->index.atom.count + 1);
@@ -408,7 +409,6 @@ static const char *meeting_fault(const KernelSites *sites, const Site *load, con
         open |= whole ? 0 : loop_axes(k, s, outer) & ~m.axes;
         outer *= s->kind == STMT_FOR ? k->axis[s->axis].extent : 1;
     }
-    const char *in = load->arg->name, *out = store->arg->name;
     if (load->turn >= store->turn) {
         return str_printf(sites->arena, "%s is read after %s is written", in, out);
     }
@@ -422,25 +422,48 @@ static const char *meeting_fault(const KernelSites *sites, const Site *load, con
     return NULL;
 }
 
-const char *kernel_share_fault(const KernelSites *sites, const Buf *in, const Buf *out) {
+/* The argument for which a call has `buf`; -1: none. */
+static int arg_for(const Call *call, const Buf *buf) {
+    int id = call->buf.count - 1;
+    while (id >= 0 && call->buf.at[id] != buf) {
+        id--;
+    }
+    return id;
+}
+
+const char *kernel_share_fault(const KernelSites *sites, const Call *call, const Buf *in,
+                               const Buf *out) {
+    int from = arg_for(call, in), to = arg_for(call, out);
     if (in->type.elem != out->type.elem) {
         return "their element types differ";
     }
     for (int i = 0; i < sites->site.count; i++) {
         const Site *store = &sites->site.at[i];
-        if (store->store && store->arg->buf == in) {
+        if (store->store && store->arg->id == from) {
             return str_printf(sites->arena, "%s is written too", in->name);
         }
-        for (int k = 0; store->store && store->arg->buf == out && k < sites->site.count; k++) {
+        for (int k = 0; store->store && store->arg->id == to && k < sites->site.count; k++) {
             const Site *load = &sites->site.at[k];
-            const char *fault =
-                !load->store && load->arg->buf == in ? meeting_fault(sites, load, store) : NULL;
+            const char *fault = !load->store && load->arg->id == from
+                                    ? meeting_fault(sites, load, store, in->name, out->name)
+                                    : NULL;
             if (fault != NULL) {
                 return fault;
             }
         }
     }
     return NULL;
+}
+
+const char *kernel_pair_fault(const KernelSites *sites, const Call *call, const Buf *in,
+                              const Buf *out) {
+    int from = arg_for(call, in), to = arg_for(call, out);
+    for (int i = 0; i < sites->k->pair.count; i++) {
+        if (sites->k->pair.at[i].in == from && sites->k->pair.at[i].out == to) {
+            return NULL;
+        }
+    }
+    return "the kernel takes them for different places";
 }
 
 /* ---- what the step says --------------------------------------------------------------------- */
@@ -532,7 +555,8 @@ static void site_range(const Kernel *k, const Site *site, const Index *index, in
 }
 
 /* The places inside one slice: what is left of the index without the loops that pick the slice. */
-static bool slice_right(const Access *access, const Site *site, int64_t least, int64_t most) {
+static bool slice_right(const Access *access, const Call *call, const Site *site, int64_t least,
+                        int64_t most) {
     const Buf *buf = access->buf;
     int64_t room = 0;
     for (int k = 0; k < ACCESS_SLICES && access->slice[k] != NULL; k++) {
@@ -540,8 +564,9 @@ static bool slice_right(const Access *access, const Site *site, int64_t least, i
         int64_t mul = 0;
         for (int i = 0; i < site->index->nterm; i++) {
             const Atom *atom = site->index->term[i].atom;
-            mul = atom->kind == ATOM_LOOP && atom->number == loop->index ? site->index->term[i].mul
-                                                                         : mul;
+            mul = atom->kind == ATOM_LOOP && call->loop.at[atom->number] == loop
+                      ? site->index->term[i].mul
+                      : mul;
         }
         /* The loop's index may also pick a place inside: what it adds beyond the slices counts. */
         int64_t all = (loop->trip - 1) * mul, inside = all - (loop->trip - 1) * buf->stride[k];
@@ -552,17 +577,49 @@ static bool slice_right(const Access *access, const Site *site, int64_t least, i
     return room == 0 || site->guarded || (least >= 0 && most < room);
 }
 
+/* What is passed: as many as there are formals, of their kind, each Buf once. */
+static const char *call_fault(const KernelSites *sites, const Step *step) {
+    const Kernel *k = sites->k;
+    const Call *call = &step->call;
+    if (call->buf.count < k->arg.count || call->loop.count != k->loop.count ||
+        call->site.count != k->site.count) {
+        return "it does not pass what its kernel takes";
+    }
+    for (int i = 0; i < k->arg.count; i++) {
+        const Arg *arg = k->arg.at[i];
+        const Buf *buf = call->buf.at[arg->id];
+        if (buf->type.elem != arg->elem || (buf->kind == BUF_WORK) != arg->work) {
+            return str_printf(sites->arena, "it passes %s for %s, which is of another kind",
+                              buf->name, arg->name);
+        }
+        if (arg_for(call, buf) != arg->id) {
+            return str_printf(sites->arena, "it passes %s twice", buf->name);
+        }
+    }
+    for (int i = 0; i < k->loop.count; i++) {
+        const Step *loop = call->loop.at[i], *up = step->up;
+        while (k->loop.at[i].used && up != NULL && up != loop) {
+            up = up->up;
+        }
+        if (k->loop.at[i].used && (up == NULL || loop->trip != k->loop.at[i].trip)) {
+            return "it passes the index of a loop that is not around it, or of another length";
+        }
+    }
+    return NULL;
+}
+
 const char *kernel_access_fault(const KernelSites *sites, const Step *step) {
-    if (sites->fault != NULL) {
-        return sites->fault;
+    const char *fault = sites->fault != NULL ? sites->fault : call_fault(sites, step);
+    if (fault != NULL) {
+        return fault;
     }
     for (int i = 0; i < sites->site.count; i++) {
         const Site *site = &sites->site.at[i];
-        const Buf *buf = site->arg->buf;
-        const Access *access = step_find(step, buf);
         if (site->arg->strip) {
             continue;
         }
+        const Buf *buf = step->call.buf.at[site->arg->id];
+        const Access *access = step_find(step, buf);
         if (access == NULL) {
             return str_printf(sites->arena, "it touches %s and does not say so", buf->name);
         }
@@ -582,7 +639,7 @@ const char *kernel_access_fault(const KernelSites *sites, const Step *step) {
                               "it reaches from %lld to %lld in the %lld elements of %s",
                               (long long)least, (long long)most, (long long)count, buf->name);
         }
-        if (!slice_right(access, site, least, most)) {
+        if (!slice_right(access, &step->call, site, least, most)) {
             return str_printf(sites->arena, "it leaves the slice of %s that it names", buf->name);
         }
     }
@@ -590,8 +647,9 @@ const char *kernel_access_fault(const KernelSites *sites, const Step *step) {
         const Access *access = &step->access.at[k];
         bool stored = !(access->mode & ACCESS_WRITE) || access->buf->kind == BUF_WORK;
         for (int i = 0; i < sites->site.count; i++) {
-            stored =
-                stored || (sites->site.at[i].store && sites->site.at[i].arg->buf == access->buf);
+            const Site *site = &sites->site.at[i];
+            stored = stored || (site->store && !site->arg->strip &&
+                                step->call.buf.at[site->arg->id] == access->buf);
         }
         if (!stored) {
             return str_printf(sites->arena, "it says that it writes %s and does not",

@@ -87,31 +87,37 @@ static const Slot *slot_behind(const Frame *f, const Node *node) {
     return slot ? node->attr->slot : NULL;
 }
 
-/* fc1, fc1_back, fc1_weight_update: the layer whose parameter a product reads, or what is made. */
-static const char *kernel_label(const Frame *f, const Unit *unit, const Node *main) {
+/* Sets the label of the step: fc1, fc1_back, fc1_weight_update, after the layer whose parameter a
+ * product reads, or after what is made; and its role, the same of whichever layer. */
+static void name_step(const Frame *f, const Unit *unit, const Node *main, Step *step) {
     Arena *arena = f->l->arena;
-    for (int i = 0; i < unit->atom.count; i++) {
+    const char *entry = f->l->e->entry->name ? f->l->e->entry->name : "init";
+    const char *name = short_name(arena, main), *role = op_info[main->op].name, *after = "";
+    const Slot *slot = NULL;
+    const Buf *made = NULL;
+    for (int i = 0; i < unit->atom.count && !made; i++) {
         const HomeList *homes = &f->home[unit->atom.at[i]->id];
         const Buf *dest = homes->count > 0 ? homes->at[0].buf->dest : NULL;
-        if (dest && dest->slot && dest->slot->kind == SLOT_PARAM) {
-            bool init = f->l->e->entry->kind == ENTRY_INIT;
-            return str_printf(arena, init ? "%s" : "%s_update", dest->name);
-        }
+        made = dest && dest->slot && dest->slot->kind == SLOT_PARAM ? dest : NULL;
     }
-    const Slot *slot = NULL;
-    for (int k = 0; main->op == OP_CONTRACT && k < main->nin && !slot; k++) {
+    for (int k = 0; main->op == OP_CONTRACT && k < main->nin && !slot && !made; k++) {
         slot = slot_behind(f, main->in[k]);
     }
-    const char *name = short_name(arena, main);
     const char *from = slot ? strchr(slot->name, '.') : NULL;
     const char *to = slot ? strrchr(slot->name, '.') : NULL;
-    if (from && to > from) {
+    if (made) {
+        name = made->name;
+        role = made->role;
+        after = f->l->e->entry->kind == ENTRY_INIT ? "" : "_update";
+    } else if (from && to > from) {
         /* What the loss of a train waits for is forward. */
         bool forward = f->l->e->entry->kind != ENTRY_TRAIN ||
                        (f->loop ? !f->loop->reverse : f->fusion->info[main->id].forward);
-        return str_printf(arena, forward ? "%.*s" : "%.*s_back", (int)(to - from - 1), from + 1);
+        name = str_printf(arena, "%.*s", (int)(to - from - 1), from + 1);
+        after = forward ? "" : "_back";
     }
-    return name;
+    step->name = str_printf(arena, "%s_%s%s", entry, name, after);
+    step->role = str_printf(arena, "%s%s", role, after);
 }
 
 /* Notes where the nodes are from that the unit computes besides `main`: its atoms, and what their
@@ -166,21 +172,20 @@ static void lower_kernel(Frame *f, const Unit *unit, const Node *main, const Hom
     if (l->e->entry->kind == ENTRY_TRAIN && copy == NULL) {
         note_places(f, unit, main, b.step);
     }
-    b.step->name = str_printf(l->arena, "%s_%s", l->e->entry->name ? l->e->entry->name : "init",
-                              kernel_label(f, unit, main));
+    name_step(f, unit, main, b.step);
     int line = 0, col = 0;
     if (main->loc.source < (uint32_t)l->c->diag.sources.count) {
         loc_line(&l->c->diag, main->loc, &line, &col);
         /* The base name: emitted text does not depend on how the model was named. */
         const char *file = loc_file(&l->c->diag, main->loc), *slash = strrchr(file, '/');
-        b.k->where = str_printf(l->arena, "%s:%d", slash != NULL ? slash + 1 : file, line);
+        b.step->where = str_printf(l->arena, "%s:%d", slash != NULL ? slash + 1 : file, line);
     }
-    b.k->text = b.step->text;
     b.step->sparse = main->op == OP_SCATTER_ADD && l->e->entry->kind == ENTRY_TRAIN &&
                      scatter_is_sparse(main);
-    b.step->kernel = b.k;
     kernel_finish(&b);
-    kernel_keep(b.k, l->p->arena);
+    if (!program_call(l->p, b.step, b.k)) {
+        arena_free(&attempt);
+    }
     VEC_PUSH(l->p->arena, f->list, b.step);
     arena_free(&scratch);
 }
@@ -210,6 +215,7 @@ static Home target_home(Frame *f, const Target *t, const Node *node) {
         return t->home;
     }
     Buf *buf = temp_new(f, node, t->dest->type, str_printf(f->l->arena, "%s_next", t->dest->name));
+    buf->role = str_printf(f->l->arena, "%s_next", t->dest->role);
     buf->dest = t->dest;
     return (Home){.buf = buf};
 }

@@ -31,7 +31,7 @@ static Buf *table_buf(Lower *l, const Node *node) {
 }
 
 const Index *kernel_touch(KernelBuild *b, const Arg *arg, int mode, const Index *const *at) {
-    const Buf *buf = arg->buf;
+    const Buf *buf = kernel_buf(b->k, arg);
     const Index *flat = index_const(&b->k->index, 0);
     Touch touch = {.arg = arg, .mode = mode};
     bool leading = true;
@@ -40,11 +40,8 @@ const Index *kernel_touch(KernelBuild *b, const Arg *arg, int mode, const Index 
         const Step *loop = NULL;
         bool lone = at[i]->nterm == 1 && at[i]->base == 0 && at[i]->term[0].mul == 1 &&
                     at[i]->term[0].atom->kind == ATOM_LOOP;
-        for (int k = 0; lone && k < b->k->loop.count; k++) {
-            if (b->k->loop.at[k]->index == at[i]->term[0].atom->number &&
-                b->k->loop.at[k]->trip == buf->type.dim[i]) {
-                loop = b->k->loop.at[k];
-            }
+        if (lone && at[i]->term[0].atom->most + 1 == buf->type.dim[i]) {
+            loop = b->k->call.loop.at[at[i]->term[0].atom->number];
         }
         leading = leading && loop != NULL;
         if (leading && i < ACCESS_SLICES) {

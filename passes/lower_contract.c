@@ -383,12 +383,12 @@ static void epilogue_roots(Product *p, Tile *tile, RootList *roots) {
     }
 }
 
-static bool loads_at(const Expr *e, const Buf *buf, const Index *index) {
-    if (e->kind == EXPR_LOAD && e->arg->buf == buf && e->index == index) {
+static bool loads_at(const Kernel *k, const Expr *e, const Buf *buf, const Index *index) {
+    if (e->kind == EXPR_LOAD && kernel_buf(k, e->arg) == buf && e->index == index) {
         return true;
     }
     for (int i = 0; i < e->nkid; i++) {
-        if (loads_at(e->kid[i], buf, index)) {
+        if (loads_at(k, e->kid[i], buf, index)) {
             return true;
         }
     }
@@ -397,16 +397,16 @@ static bool loads_at(const Expr *e, const Buf *buf, const Index *index) {
 
 /* The next value of a storage that is computed from the old one, element by element: it wants that
  * place, so the product must not be put there first. */
-static bool is_update(const Root *root) {
-    const Buf *dest = root->arg->buf->dest;
-    return dest && loads_at(root->value, dest, root->index);
+static bool is_update(const Kernel *k, const Root *root) {
+    const Buf *dest = kernel_buf(k, root->arg)->dest;
+    return dest && loads_at(k, root->value, dest, root->index);
 }
 
 /* The strides that the plan was made for. */
 static bool has_strides(const Product *p, const Root *root) {
     IndexTable *t = &p->b->k->index;
     if (!p->dense) {
-        return root->arg->buf == p->place;
+        return kernel_buf(p->b->k, root->arg) == p->place;
     }
     return index_add(t, root->index, index_scale(t, p->block_flat, -1))->axes == 0;
 }
@@ -420,7 +420,7 @@ static int root_in_place(const Product *p, const RootList *roots, Elem elem) {
         }
     }
     for (int i = 0; i < roots->count; i++) {
-        if (roots->at[i].arg->buf->type.elem == elem && !is_update(&roots->at[i]) &&
+        if (roots->at[i].arg->elem == elem && !is_update(p->b->k, &roots->at[i]) &&
             has_strides(p, &roots->at[i])) {
             return i;
         }

@@ -22,7 +22,6 @@ typedef struct {
     int64_t times; /* iterations of the current block */
     VEC(Reach) reach;
     bool *arg_used;
-    bool *loop_used; /* by position in Kernel.loop */
     int64_t flops;
     const Tile *sum; /* C is added to: it may begin as the storage of what is added */
 } Walk;
@@ -46,8 +45,8 @@ static void walk_index(Walk *w, const Index *index) {
         if (atom->of) {
             walk_index(w, atom->of);
         }
-        for (int k = 0; atom->kind == ATOM_LOOP && k < w->b->k->loop.count; k++) {
-            w->loop_used[k] = w->loop_used[k] || w->b->k->loop.at[k]->index == atom->number;
+        if (atom->kind == ATOM_LOOP) {
+            w->b->k->loop.at[atom->number].used = true;
         }
     }
 }
@@ -63,6 +62,9 @@ static void walk_expr(Walk *w, const Expr *e) {
         Reach r = {.arg = e->arg, .index = e->index, .loop = w->loop};
         VEC_PUSH(w->b->scratch, &w->reach, r);
         w->arg_used[e->arg->id] = true;
+    }
+    if (e->kind == EXPR_KEY) {
+        w->b->k->site.at[e->site] = true;
     }
     if (e->kind == EXPR_FOLD) {
         BUG("a fold is used outside of its scope");
@@ -205,7 +207,7 @@ static void walk_list(Walk *w, const StmtList *list) {
  * Both are of one type: C compilers take pointers to different types for pointers to different
  * places, and some then move the load behind the store. */
 static bool may_share(const Walk *w, const Arg *in, const Arg *out) {
-    if (in->buf->type.elem != out->buf->type.elem) {
+    if (in->elem != out->elem) {
         return false;
     }
     const Reach *store = NULL;
@@ -237,8 +239,11 @@ static bool may_share(const Walk *w, const Arg *in, const Arg *out) {
     return read;
 }
 
+/* Results, workspaces, operands. */
+enum { RANKS = 3 };
+
 static int arg_rank(const Arg *arg) {
-    if (arg->buf->kind == BUF_WORK) {
+    if (arg->work) {
         return 1;
     }
     return arg->mode & ACCESS_WRITE ? 0 : 2;
@@ -253,6 +258,13 @@ static int64_t touched_bytes(const Access *access) {
     return bytes * times;
 }
 
+static void add_pair(KernelBuild *b, const Arg *in, const Arg *out) {
+    Kernel *k = b->k;
+    InplacePair pair = {kernel_buf(k, in), kernel_buf(k, out)};
+    VEC_PUSH(b->l->p->arena, &b->step->inplace, pair);
+    VEC_PUSH_FROM(k->arena, &k->pair, ((ArgPair){in->id, out->id}), 1);
+}
+
 static void set_accesses(KernelBuild *b, const Walk *w) {
     Step *step = b->step;
     Program *p = b->l->p;
@@ -265,14 +277,14 @@ static void set_accesses(KernelBuild *b, const Walk *w) {
         /* What it writes it reads back only: values never change, so nothing is read and replaced.
          */
         bool back = t->mode == ACCESS_READ && (t->arg->mode & ACCESS_WRITE) != 0;
-        if (w->arg_used[t->arg->id] && t->arg->buf->kind != BUF_WORK && !back) {
-            step_access_slice(p, step, t->arg->buf, t->mode, t->slice, n);
+        if (w->arg_used[t->arg->id] && !t->arg->work && !back) {
+            step_access_slice(p, step, kernel_buf(b->k, t->arg), t->mode, t->slice, n);
         }
     }
     for (int i = 0; i < b->k->arg.count; i++) {
         const Arg *arg = b->k->arg.at[i];
-        if (w->arg_used[arg->id] && !arg->strip && arg->buf->kind == BUF_WORK) {
-            step_access(p, step, arg->buf, ACCESS_READ | ACCESS_WRITE);
+        if (w->arg_used[arg->id] && !arg->strip && arg->work) {
+            step_access(p, step, kernel_buf(b->k, arg), ACCESS_READ | ACCESS_WRITE);
         }
     }
     for (int i = 0; i < step->access.count; i++) {
@@ -280,16 +292,14 @@ static void set_accesses(KernelBuild *b, const Walk *w) {
         step->bytes_moved += access->buf->kind == BUF_WORK ? 0 : touched_bytes(access);
     }
     if (w->sum) {
-        InplacePair pair = {w->sum->add->buf, w->sum->c->buf};
-        VEC_PUSH(p->arena, &step->inplace, pair);
+        add_pair(b, w->sum->add, w->sum->c);
     }
     for (int i = 0; i < b->k->arg.count; i++) {
         for (int j = 0; j < b->k->arg.count; j++) {
             const Arg *in = b->k->arg.at[i], *out = b->k->arg.at[j];
             if (i != j && !in->strip && !out->strip && arg_rank(in) == 2 && arg_rank(out) == 0 &&
                 may_share(w, in, out)) {
-                InplacePair pair = {in->buf, out->buf};
-                VEC_PUSH(p->arena, &step->inplace, pair);
+                add_pair(b, in, out);
             }
         }
     }
@@ -311,13 +321,50 @@ static int64_t most_team(const Kernel *k, const StmtList *list) {
 static void trim_rows(KernelBuild *b) {
     int64_t team = most_team(b->k, &b->k->body);
     for (int i = 0; i < b->k->arg.count; i++) {
-        Arg *arg = b->k->arg.at[i];
-        if (arg->thread && team < arg->buf->per_thread) {
-            arg->buf->bytes = arg->buf->bytes / arg->buf->per_thread * team;
-            arg->buf->type.dim[0] = team;
-            arg->buf->per_thread = 0; /* further threads have nothing to do here */
+        const Arg *arg = b->k->arg.at[i];
+        Buf *buf = kernel_buf(b->k, arg);
+        if (arg->thread && team < buf->per_thread) {
+            buf->bytes = buf->bytes / buf->per_thread * team;
+            buf->type.dim[0] = team;
+            buf->per_thread = 0; /* further threads have nothing to do here */
         }
     }
+}
+
+/* Drops the arguments that nothing uses and numbers the others as they are passed, those behind
+ * them that are no parameters. */
+static void order_args(Kernel *k, const Walk *w) {
+    VEC(Arg *) all = {0};
+    VEC(Buf *) buf = {0};
+    VEC(int) id = {0};
+    int count = 0;
+    for (int rank = 0; rank <= RANKS; rank++) {
+        for (int i = 0; i < k->arg.count; i++) {
+            Arg *arg = k->arg.at[i];
+            if ((w->arg_used[arg->id] && !arg->strip ? arg_rank(arg) : RANKS) == rank) {
+                VEC_PUSH_FROM(k->arena, &all, arg, k->arg.count);
+                VEC_PUSH_FROM(k->arena, &buf, kernel_buf(k, arg), k->arg.count);
+                count += rank < RANKS;
+            }
+        }
+    }
+    for (int i = 0; i < k->arg.count; i++) {
+        VEC_PUSH_FROM(k->arena, &id, 0, k->arg.count);
+    }
+    for (int i = 0; i < all.count; i++) {
+        id.at[all.at[i]->id] = i;
+        all.at[i]->id = i;
+    }
+    for (int i = 0; i < k->pair.count; i++) {
+        ArgPair *pair = &k->pair.at[i];
+        *pair = (ArgPair){id.at[pair->in], id.at[pair->out]};
+    }
+    k->arg.at = all.at;
+    k->arg.count = count;
+    k->arg.capacity = all.capacity;
+    k->call.buf.at = buf.at;
+    k->call.buf.count = buf.count;
+    k->call.buf.capacity = buf.capacity;
 }
 
 void kernel_finish(KernelBuild *b) {
@@ -325,28 +372,15 @@ void kernel_finish(KernelBuild *b) {
     Walk w = {.b = b, .times = 1};
     w.bound = ARENA_ARRAY(b->scratch, bool, k->expr.count + 1);
     w.arg_used = ARENA_ARRAY(b->scratch, bool, k->nargs + 1);
-    w.loop_used = ARENA_ARRAY(b->scratch, bool, k->loop.count + 1);
+    for (int i = 0; i < k->loop.count; i++) {
+        k->loop.at[i].used = false;
+    }
+    for (int i = 0; i < k->site.count; i++) {
+        k->site.at[i] = false;
+    }
     walk_list(&w, &k->body);
     b->step->flops = w.flops;
     trim_rows(b);
     set_accesses(b, &w);
-    VEC(Arg *) args = {0};
-    for (int rank = 0; rank < 3; rank++) {
-        for (int i = 0; i < k->arg.count; i++) {
-            Arg *arg = k->arg.at[i];
-            if (w.arg_used[arg->id] && !arg->strip && arg_rank(arg) == rank) {
-                VEC_PUSH(k->arena, &args, arg);
-            }
-        }
-    }
-    k->arg.at = args.at;
-    k->arg.count = args.count;
-    k->arg.capacity = args.capacity;
-    int n = 0;
-    for (int i = 0; i < k->loop.count; i++) {
-        if (w.loop_used[i]) {
-            k->loop.at[n++] = k->loop.at[i];
-        }
-    }
-    k->loop.count = n;
+    order_args(k, &w);
 }

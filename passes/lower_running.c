@@ -18,10 +18,10 @@ enum {
 /* What the sums have lost so far: a row of `count` for each thread. */
 static Arg *lost_row(KernelBuild *b, Elem elem, int64_t count) {
     Type type = {.elem = elem, .rank = 1, .dim = {count}};
-    Arg *arg =
-        kernel_arg(b->k, kernel_work(b, type, b->k->threads, "lost"), ACCESS_READ | ACCESS_WRITE);
+    Buf *buf = kernel_work(b, type, b->k->threads, "lost");
+    Arg *arg = kernel_arg(b->k, buf, ACCESS_READ | ACCESS_WRITE);
     arg->thread = true;
-    arg->part = arg->buf->type.dim[arg->buf->type.rank - 1];
+    arg->part = buf->type.dim[buf->type.rank - 1];
     return arg;
 }
 

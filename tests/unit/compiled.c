@@ -20,6 +20,9 @@ static Program *lowered(Dumped *m, int threads, bool openblas) {
         dumped_pass(m->module, pass);
     }
     Program *p = pass_lower(&m->c, &m->c.arena, m->module);
+    for (int i = 0; i < p->entry.count; i++) {
+        program_number(p->entry.at[i]);
+    }
     program_names(p);
     return p;
 }

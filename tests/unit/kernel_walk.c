@@ -5,6 +5,7 @@
 
 typedef struct {
     const Kernel *k;
+    const Call *call;
     bool backward;
     KernelTouch touch;
     void *ctx;
@@ -15,6 +16,12 @@ typedef struct {
 } Walk;
 
 static int64_t index_value_at(const Walk *w, const Index *index);
+
+static void touch(Walk *w, const Arg *arg, int64_t place, bool store) {
+    if (!arg->strip) { /* the block of a product is no memory that is passed */
+        w->touch(w->ctx, w->call->buf.at[arg->id], place, store);
+    }
+}
 
 static int64_t floor_quotient(int64_t a, int64_t b) {
     return a / b - (a % b < 0);
@@ -55,11 +62,11 @@ static void walk_expr(Walk *w, const Expr *e) {
     for (int i = 0; i < e->nkid; i++) {
         walk_expr(w, e->kid[i]);
     }
-    if (e->kind == EXPR_LOAD) {
+    if (e->kind == EXPR_LOAD && !e->arg->strip) {
         int64_t place = index_value_at(w, e->index);
-        bool outside = place < 0 || place >= type_count(e->arg->buf->type);
+        bool outside = place < 0 || place >= type_count(w->call->buf.at[e->arg->id]->type);
         if (!(e->nin == 2 && outside)) {
-            w->touch(w->ctx, e->arg, place, false);
+            touch(w, e->arg, place, false);
         }
     }
 }
@@ -156,17 +163,17 @@ static void walk_tile(Walk *w, const Tile *t) {
     walk_index(w, t->at_b);
     walk_index(w, t->at_c);
     if (t->add != NULL) {
-        w->touch(w->ctx, t->add, -1, false);
+        touch(w, t->add, -1, false);
     }
     if (t->c != NULL) {
-        w->touch(w->ctx, t->c, -1, true);
+        touch(w, t->c, -1, true);
     }
     if (t->work != NULL) {
-        w->touch(w->ctx, t->work, -1, true);
+        touch(w, t->work, -1, true);
     }
     walk_blocks(w, t);
-    w->touch(w->ctx, t->a, -1, false);
-    w->touch(w->ctx, t->b, -1, false);
+    touch(w, t->a, -1, false);
+    touch(w, t->b, -1, false);
 }
 
 static void walk_list(Walk *w, const StmtList *list) {
@@ -182,7 +189,7 @@ static void walk_list(Walk *w, const StmtList *list) {
         case STMT_STORE:
             walk_index(w, s->index);
             walk_expr(w, s->expr);
-            w->touch(w->ctx, s->arg, index_value_at(w, s->index), true);
+            touch(w, s->arg, index_value_at(w, s->index), true);
             break;
         case STMT_FOLD:
             walk_fold(w, s, 0);
@@ -195,8 +202,8 @@ static void walk_list(Walk *w, const StmtList *list) {
     }
 }
 
-void kernel_walk(const Kernel *k, bool backward, KernelTouch touch, void *ctx) {
-    Walk w = {.k = k, .backward = backward, .touch = touch, .ctx = ctx};
+void kernel_walk(const Kernel *k, const Call *call, bool backward, KernelTouch visit, void *ctx) {
+    Walk w = {.k = k, .call = call, .backward = backward, .touch = visit, .ctx = ctx};
     w.bound = ARENA_ARRAY(&w.arena, bool, k->expr.count + 1);
     walk_list(&w, &k->body);
     arena_free(&w.arena);
@@ -211,25 +218,25 @@ typedef struct {
     bool any, found;
 } Clobber;
 
-static void clobber_touch(void *ctx, const Arg *arg, int64_t place, bool store) {
+static void clobber_touch(void *ctx, const Buf *buf, int64_t place, bool store) {
     Clobber *c = ctx;
-    if (arg->buf == c->out && store) {
+    if (buf == c->out && store) {
         c->any = true;
         for (int64_t i = place < 0 ? 0 : place; i < (place < 0 ? c->count : place + 1); i++) {
             c->written[i] = true;
         }
-    } else if (arg->buf == c->in && (place < 0 || place < c->count)) {
+    } else if (buf == c->in && (place < 0 || place < c->count)) {
         c->found |= store || (place < 0 ? c->any : c->written[place]);
     }
 }
 
-bool kernel_clobbers(const Kernel *k, const Buf *in, const Buf *out) {
+bool kernel_clobbers(const Kernel *k, const Call *call, const Buf *in, const Buf *out) {
     Arena arena = {0};
     bool found = false;
     for (int turn = 0; turn < 2 && !found; turn++) {
         Clobber c = {.in = in, .out = out, .count = type_count(out->type)};
         c.written = ARENA_ARRAY(&arena, bool, c.count + 1);
-        kernel_walk(k, turn == 1, clobber_touch, &c);
+        kernel_walk(k, call, turn == 1, clobber_touch, &c);
         found = c.found;
     }
     arena_free(&arena);

@@ -109,7 +109,8 @@ static void print_list(Lowered *l, const Program *p, const StepList *list, const
 static void print_kernel(void *ctx, Step *step, int depth) {
     Lowered *l = ctx;
     (void)depth;
-    if (step->kind == STEP_KERNEL) {
+    if (step->kind == STEP_KERNEL && !l->printed[step->kernel->id]) {
+        l->printed[step->kernel->id] = true;
         printer_c.kernel(&l->text, NULL, step);
         text_add(&l->text, "\n");
     }
@@ -120,6 +121,7 @@ int lowered_add(Lowered *l, Program *p, double *const *data) {
     VEC_PUSH(&l->arena, &l->program, p);
     const ProgramEntry *e = p->entry.at[0];
     Text *out = &l->text;
+    l->printed = ARENA_ARRAY(&l->arena, bool, p->kernel.count + 1);
     steps_visit(&e->step, print_kernel, l);
     text_printf(out, "static void run_%d(void) {\n", id);
     text_add(out, "    static struct { md_pace pace; } instance, *const m = &instance;\n"

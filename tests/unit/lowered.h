@@ -13,6 +13,7 @@ typedef struct {
     Text text; /* the C program */
     Text main;
     VEC(Program *) program;
+    bool *printed;         /* by Kernel.id, of the case that is being printed */
     VEC(double **) result; /* by case: out[k] as doubles */
 } Lowered;
 

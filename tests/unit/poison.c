@@ -120,9 +120,9 @@ typedef struct {
     bool *part;
 } PartWalk;
 
-static void part_touch(void *ctx, const Arg *arg, int64_t place, bool store) {
+static void part_touch(void *ctx, const Buf *buf, int64_t place, bool store) {
     PartWalk *w = ctx;
-    if (store && arg->buf == w->buf && place >= 0) {
+    if (store && buf == w->buf && place >= 0) {
         w->part[place] = true;
     }
 }
@@ -141,7 +141,7 @@ static void note_step(Poison *x, Step *step) {
         x->lasting[a->buf->id] |= part || sliced;
         if (step->kind == STEP_KERNEL && part && !sliced) {
             PartWalk w = {a->buf, ARENA_ARRAY(x->arena, bool, type_count(a->buf->type) + 1)};
-            kernel_walk(step->kernel, false, part_touch, &w);
+            kernel_walk(step->kernel, &step->call, false, part_touch, &w);
             m->part[i] = w.part;
         }
     }
@@ -152,7 +152,7 @@ static void note_step(Poison *x, Step *step) {
                            (step->access.at[k].mode & ACCESS_WRITE) && out->kind != BUF_WORK &&
                            in->kind != BUF_WORK && in->type.elem == out->type.elem &&
                            type_count(in->type) == type_count(out->type) &&
-                           !kernel_clobbers(step->kernel, in, out);
+                           !kernel_clobbers(step->kernel, &step->call, in, out);
         }
     }
 }

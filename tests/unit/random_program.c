@@ -274,7 +274,7 @@ Program *random_program(Arena *arena, uint64_t seed, int size) {
     make_list(&g, &g.e->step, 2, 0);
     Buf *last = make_value(&g, &g.e->step, 3, words(0, 3));
     add_out(&g, OUT_RESULT, last, NULL);
-    entry_text(arena, g.e);
+    entry_text(g.p, g.e);
     return g.p;
 }
 

@@ -63,8 +63,8 @@ static void write_result(Kernel *k, const Step *step, const Access *out) {
     stmt_store(k, &loop->body, kernel_arg(k, out->buf, ACCESS_WRITE), at, sum);
 }
 
-void step_text(Arena *arena, Step *step) {
-    Kernel *k = kernel_new(arena, 1);
+void step_text(Program *p, Step *step) {
+    Kernel *k = kernel_new(p->arena, 1);
     for (int i = 0; i < step->access.count; i++) { /* workspaces are written first */
         if (step->access.at[i].buf->kind == BUF_WORK) {
             write_result(k, &(Step){.access.count = 0}, &step->access.at[i]);
@@ -75,7 +75,16 @@ void step_text(Arena *arena, Step *step) {
             write_result(k, step, &step->access.at[i]);
         }
     }
+    for (int i = 0; i < step->inplace.count; i++) {
+        const Arg *in = kernel_arg(k, step->inplace.at[i].in, ACCESS_READ);
+        const Arg *out = kernel_arg(k, step->inplace.at[i].out, ACCESS_WRITE);
+        VEC_PUSH(k->arena, &k->pair, ((ArgPair){in->id, out->id}));
+    }
+    k->id = p->kernel.count;
+    k->ncall = 1;
+    VEC_PUSH(p->arena, &p->kernel, k);
     step->kernel = k;
+    step->call = k->call;
 }
 
 static void text_visit(void *ctx, Step *step, int depth) {
@@ -85,6 +94,6 @@ static void text_visit(void *ctx, Step *step, int depth) {
     }
 }
 
-void entry_text(Arena *arena, ProgramEntry *e) {
-    steps_visit(&e->step, text_visit, arena);
+void entry_text(Program *p, ProgramEntry *e) {
+    steps_visit(&e->step, text_visit, p);
 }

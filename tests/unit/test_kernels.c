@@ -118,8 +118,9 @@ static void test_thread_rows(void **state) {
     for (int i = 0; i < k->arg.count; i++) {
         const Arg *arg = k->arg.at[i];
         if (arg->thread) {
-            assert_int_equal(arg->buf->per_thread, THREADS);
-            assert_int_equal(arg->part * THREADS, type_count(arg->buf->type));
+            const Buf *buf = x.e->step.at[0]->call.buf.at[arg->id];
+            assert_int_equal(buf->per_thread, THREADS);
+            assert_int_equal(arg->part * THREADS, type_count(buf->type));
             rows++;
         }
     }

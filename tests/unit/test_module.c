@@ -33,7 +33,7 @@ typedef struct {
 
 static void text_kernel(Text *out, const Program *p, const Step *step) {
     (void)p;
-    text_printf(out, "static void %s(", step->name);
+    text_printf(out, "static void %s(", step->kernel->name);
     for (int i = 0; i < step->access.count; i++) {
         const Access *access = &step->access.at[i];
         bool write = (access->mode & ACCESS_WRITE) != 0;
@@ -45,7 +45,7 @@ static void text_kernel(Text *out, const Program *p, const Step *step) {
 
 static void text_call(Text *out, const Program *p, const Step *step) {
     (void)p;
-    text_printf(out, "%s(", step->name);
+    text_printf(out, "%s(", step->kernel->name);
     for (int i = 0; i < step->access.count; i++) {
         text_printf(out, "%s%s", i > 0 ? ", " : "", step->access.at[i].buf->name);
     }
@@ -130,12 +130,17 @@ static Buf *result_add(Case *t, ProgramEntry *e, OutRole role, const char *name,
 
 /* Statements that touch what the text does, for the checker. */
 static void checked_text(void *ctx, Step *step, int depth) {
+    Program *p = ctx;
     (void)depth;
     if (step->kind == STEP_KERNEL) {
-        TextKernel *kernel = (TextKernel *)(void *)step->kernel;
-        step_text(ctx, step);
-        kernel->kernel = *step->kernel;
-        step->kernel = &kernel->kernel;
+        Kernel *own = step->kernel;
+        const Kernel named = *own;
+        step_text(p, step);
+        *own = *step->kernel;
+        own->id = named.id;
+        own->name = named.name;
+        step->kernel = own;
+        p->kernel.count--; /* the text took its place */
     }
 }
 
@@ -145,8 +150,10 @@ static Step *kernel_add(Case *t, StepList *list, const char *name, const char *b
     Step *step = step_new(t->p, STEP_KERNEL, LOC_NONE);
     TextKernel *kernel = ARENA_NEW(t->arena, TextKernel);
     kernel->body = body;
-    step->kernel = (Kernel *)(void *)kernel;
-    step->name = name;
+    step->kernel = &kernel->kernel;
+    step->kernel->id = t->p->kernel.count;
+    step->kernel->name = step->name = name;
+    VEC_PUSH(t->arena, &t->p->kernel, step->kernel);
     step->text = name;
     for (int i = 0; i < n; i++) {
         step_access(t->p, step, buf[i], i == 0 ? ACCESS_WRITE : ACCESS_READ);
@@ -300,7 +307,7 @@ static void case_open(Case *t, Arena *arena, bool no_main) {
     case_loop(t);
     case_data(t, fit->entry);
     for (int i = 0; i < t->p->entry.count; i++) {
-        steps_visit(&t->p->entry.at[i]->step, checked_text, arena);
+        steps_visit(&t->p->entry.at[i]->step, checked_text, t->p);
         pass_order(t->p, t->p->entry.at[i]);
         pass_inplace(t->p, t->p->entry.at[i]);
         pass_plan(t->p, t->p->entry.at[i]);

@@ -116,7 +116,7 @@ static Tiny tiny_program(Arena *arena) {
         VEC_PUSH(arena, &e->step, step);
     }
     VEC_PUSH(arena, &e->step.at[3]->inplace, ((InplacePair){t.param, t.next}));
-    entry_text(arena, e);
+    entry_text(p, e);
     plan_all(p);
     return t;
 }
@@ -137,6 +137,11 @@ typedef enum {
     FAULT_TOTAL,
     FAULT_NUMBER,
     FAULT_PAIR,
+    FAULT_RESTRICT,
+    FAULT_CALL_FEW,
+    FAULT_CALL_TWICE,
+    FAULT_CALL_KIND,
+    FAULT_CALL_OTHER,
     FAULT_WRONG_PAIR,
     FAULT_NO_TEXT,
     FAULT_ACCESS,
@@ -171,9 +176,9 @@ static void remove_step(ProgramEntry *e, int i) {
 }
 
 /* A step that does this to `buf`, with its text. */
-static void touch(Arena *arena, Tiny *t, int step, Buf *buf, int mode) {
+static void touch(Tiny *t, int step, Buf *buf, int mode) {
     step_access(t->p, t->e->step.at[step], buf, mode);
-    step_text(arena, t->e->step.at[step]);
+    step_text(t->p, t->e->step.at[step]);
 }
 
 /* Spoils the plan; gives what the checker must say of it. */
@@ -183,7 +188,7 @@ static const char *plant(Arena *arena, Tiny *t, Fault fault) {
     switch (fault) {
     case FAULT_OFFSET:
         t->y->offset = t->x->offset;
-        return "y and x_2 share bytes: they have different roots";
+        return "y and x_2 share bytes: an iteration of i may read of x_2";
     case FAULT_ALIGN: t->x->offset += 32; return "x_2 is not aligned";
     case FAULT_PLACE: /* of what lives all the time */
         more = t->e->buf.at[t->e->buf.count - 1];
@@ -213,8 +218,24 @@ static const char *plant(Arena *arena, Tiny *t, Fault fault) {
     case FAULT_NUMBER: step[2]->id = 7; return "step 7 is not numbered in order";
     case FAULT_PAIR:
         step[4]->inplace.count = 0;
-        step_text(arena, step[4]);
+        step_text(t->p, step[4]);
         return "next";
+    case FAULT_RESTRICT: /* its parameters are restrict, though its text would allow it */
+        step[4]->kernel->pair.count = 0;
+        return "the kernel takes them for different places";
+    case FAULT_CALL_FEW:
+        step[1]->call.buf.count--;
+        return "it does not pass what its kernel takes";
+    case FAULT_CALL_TWICE:
+        step[1]->call.buf.at[2] = step[1]->call.buf.at[1]; /* work, x, y */
+        return "twice";
+    case FAULT_CALL_KIND: /* a workspace where none is taken */
+        step[0]->call.buf.at[0] = t->work;
+        return "it passes work for x, which is of another kind";
+    case FAULT_CALL_OTHER: /* not the one that the step says it writes */
+        more = buf_new(t->p, t->e, BUF_TEMP, t->x->type, "more");
+        step[0]->call.buf.at[0] = more;
+        return "it touches more and does not say so";
     case FAULT_WRONG_PAIR:
         VEC_PUSH(arena, &step[1]->inplace, ((InplacePair){t->x, t->y}));
         return "the pair (y over x_2) is wrong";
@@ -234,18 +255,18 @@ static const char *plant(Arena *arena, Tiny *t, Fault fault) {
     case FAULT_NOT_IN_ROOT: t->next->offset += 64; return "does not lie in the bytes of";
     case FAULT_NOT_WRITTEN:
         step[0]->access.count = 0;
-        step_text(arena, step[0]);
+        step_text(t->p, step[0]);
         return "step 1 reads x_2 before it is written";
     case FAULT_PARTS: /* the other half comes after the loss */
         step_access(t->p, step[1], t->y, ACCESS_PART);
         step_access(t->p, step[4], t->y, ACCESS_WRITE | ACCESS_PART);
         step[4]->index = 1;
-        entry_text(arena, t->e);
+        entry_text(t->p, t->e);
         step[4]->lowered = 0;
         return "y";
     case FAULT_CONSTANT:
         more = buf_new(t->p, NULL, BUF_CONST, t->x->type, "table");
-        touch(arena, t, 0, more, ACCESS_WRITE);
+        touch(t, 0, more, ACCESS_WRITE);
         return "step 0 writes table, which is read only";
     case FAULT_NO_KERNEL:
         VEC_PUSH(arena, &step[3]->inplace, ((InplacePair){t->x, t->y}));
@@ -265,7 +286,7 @@ static const char *plant(Arena *arena, Tiny *t, Fault fault) {
         t->e->entry->kind = ENTRY_CALL;
         step[3]->kind = STEP_KERNEL;
         step[3]->access.count = 0;
-        step_text(arena, step[3]);
+        step_text(t->p, step[3]);
         more = buf_new(t->p, NULL, t->param->kind, t->param->type, "other");
         more->offset = t->param->offset;
         t->p->slot.at[0] = more;
@@ -330,7 +351,7 @@ static void test_stacks(void **state) {
         VEC_PUSH(&arena, &t.e->step, first);
         VEC_PUSH(&arena, &t.e->step, loop);
         VEC_PUSH(&arena, &t.e->step, last);
-        entry_text(&arena, t.e);
+        entry_text(t.p, t.e);
         plan_all(t.p);
         assert_null(check_program(&arena, t.p));
         assert_int_equal(t.e->arena_bytes, (kind == OVER ? 8 : 5) * 64);
@@ -345,7 +366,7 @@ static void test_stacks(void **state) {
             expected = "stack";
         } else if (kind == TRIP) {
             loop->trip = 3;
-            expected = "it leaves the slice of stack that it names";
+            expected = "it passes the index of a loop that is not around it, or of another length";
         }
         const char *fault = check_program(&arena, t.p);
         assert_int_equal(fault == NULL, expected == NULL);
@@ -378,7 +399,7 @@ static void test_order_in_a_loop(void **state) {
         step_access(t.p, body[2], z, ACCESS_READ);
         step_access(t.p, body[2], sum, ACCESS_WRITE);
         VEC_PUSH(&arena, &t.e->step, loop);
-        entry_text(&arena, t.e);
+        entry_text(t.p, t.e);
         plan_all(t.p);
         assert_null(check_program(&arena, t.p));
         if (swapped) {
@@ -422,7 +443,7 @@ static void test_two_results_of_one_operand(void **state) {
     step_access(t.p, both, used, ACCESS_WRITE);
     VEC_PUSH(&arena, &both->inplace, ((InplacePair){x, dead}));
     VEC_PUSH(&arena, &both->inplace, ((InplacePair){x, used}));
-    entry_text(&arena, t.e);
+    entry_text(t.p, t.e);
     plan_all(t.p);
     assert_ptr_not_equal(buf_root(dead), buf_root(used));
     arena_free(&arena);

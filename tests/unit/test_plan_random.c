@@ -319,7 +319,7 @@ static bool change_stride(const Change *c) {
         Buf *buf = access->buf;
         int64_t right = buf->stride[0], wrong = right + (pick(c, 2) ? 1 : -1);
         buf->stride[0] = wrong;
-        step_text(c->plan->arena, step);
+        step_text(c->plan->p, step);
         buf->stride[0] = right;
         poison_stride(c->plan->poison, step, buf, wrong);
         return true;

@@ -352,14 +352,15 @@ static void test_hand_made(void **state) {
         Arena arena = {0};
         Hand *h = hand_open(&arena);
         hands[i].make(h);
-        const char *fault = kernel_share_fault(kernel_sites(&arena, h->k), h->in, h->out);
+        const Call *call = &h->k->call;
+        const char *fault = kernel_share_fault(kernel_sites(&arena, h->k), call, h->in, h->out);
         bool same = hands[i].fault == NULL ? fault == NULL
                                            : fault != NULL && strcmp(fault, hands[i].fault) == 0;
         if (!same) {
             fail_msg("%s: %s", hands[i].name, fault != NULL ? fault : "passes");
         }
         /* What passes does no harm; what is refused for its places does some. */
-        bool clobbers = kernel_clobbers(h->k, h->in, h->out);
+        bool clobbers = kernel_clobbers(h->k, &h->k->call, h->in, h->out);
         bool by_type = hands[i].make == other_type;
         bool by_place = fault != NULL && !by_type && hands[i].make != gathered;
         if (fault == NULL ? clobbers : by_place && !clobbers) {
@@ -492,8 +493,9 @@ static void test_random_kernels(void **state) {
         Type large = type_make(TY_F32, 1, (int64_t[]){4096});
         g.h->in->type = g.h->other->type = g.h->out->type = g.h->out2->type = large;
         random_list(&g, &g.h->k->body, 0);
-        const char *fault = kernel_share_fault(kernel_sites(&arena, g.h->k), g.h->in, g.h->out);
-        bool clobbers = kernel_clobbers(g.h->k, g.h->in, g.h->out);
+        const KernelSites *sites = kernel_sites(&arena, g.h->k);
+        const char *fault = kernel_share_fault(sites, &g.h->k->call, g.h->in, g.h->out);
+        bool clobbers = kernel_clobbers(g.h->k, &g.h->k->call, g.h->in, g.h->out);
         if (fault == NULL && clobbers) {
             Step step = {.kind = STEP_KERNEL, .name = "k", .kernel = g.h->k};
             Text text = {.arena = &arena};
@@ -536,8 +538,8 @@ static void visit_pairs(void *ctx, Step *step, int depth) {
                 type_count(x->buf->type) != type_count(y->buf->type)) {
                 continue;
             }
-            const char *fault = kernel_share_fault(sites, y->buf, x->buf);
-            bool clobbers = kernel_clobbers(step->kernel, y->buf, x->buf);
+            const char *fault = kernel_share_fault(sites, &step->call, y->buf, x->buf);
+            bool clobbers = kernel_clobbers(step->kernel, &step->call, y->buf, x->buf);
             if (fault == NULL && clobbers) {
                 fail_msg("%s: %s: %s over %s passes", pairs->path, step->name, x->buf->name,
                          y->buf->name);
@@ -601,7 +603,7 @@ static void plant_pair(void *ctx, Step *step, int depth) {
             const Access *x = &step->access.at[i], *y = &step->access.at[k];
             if (!(x->mode & ACCESS_WRITE) || x->buf->kind == BUF_WORK || y->mode != ACCESS_READ ||
                 type_count(x->buf->type) != type_count(y->buf->type) ||
-                !kernel_clobbers(step->kernel, y->buf, x->buf)) {
+                !kernel_clobbers(step->kernel, &step->call, y->buf, x->buf)) {
                 continue;
             }
             VEC_PUSH(plant->arena, &step->inplace, ((InplacePair){y->buf, x->buf}));

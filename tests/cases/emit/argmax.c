@@ -1,8 +1,7 @@
 /* ---- model ---- */
 
 /* argmax.mdl:6  hot[i, k < K] = f32(best[i] == k)  [5, 10] */
-static void argmax_main_hot(int32_t *MD_RESTRICT best, float *MD_RESTRICT hot,
-                            const float *MD_RESTRICT x) {
+static void argmax_main_hot(int32_t *MD_RESTRICT best, float *hot, const float *x) {
     for (int64_t r = 0; r < 5; r++) {
         float most = -INFINITY;
         for (int64_t j = 0; j < 10; j++) {

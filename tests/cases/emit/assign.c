@@ -1,22 +1,21 @@
 /* ---- model ---- */
 
 /* assign.mdl:7  return sum(net.fc.bias)  [] */
-static void assign_shrink_mul(float *MD_RESTRICT out_, const float *MD_RESTRICT fc_bias) {
-    out_[0] = (fc_bias[0] + fc_bias[1] + fc_bias[2] + fc_bias[3] + fc_bias[4] + fc_bias[5]) * 0.5f;
+static void assign_shrink_mul(float *MD_RESTRICT out_, const float *MD_RESTRICT bias) {
+    out_[0] = (bias[0] + bias[1] + bias[2] + bias[3] + bias[4] + bias[5]) * 0.5f;
 }
 
 /* assign.mdl:6  net.fc.bias <- net.fc.bias * 0.5  [6] */
-static void assign_shrink_fc_bias_update(float *fc_bias_next, const float *fc_bias) {
+static void assign_shrink_fc_bias_update(float *bias_next, const float *bias) {
     MD_IVDEP
     for (int64_t i = 0; i < 6; i++) {
-        fc_bias_next[i] = fc_bias[i] * 0.5f;
+        bias_next[i] = bias[i] * 0.5f;
     }
 }
 
 /* assign.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(N); }  [2, 6] */
 static void assign_run_fc_out(float *MD_RESTRICT out_, const float *MD_RESTRICT x,
-                              const float *MD_RESTRICT fc_weight,
-                              const float *MD_RESTRICT fc_bias) {
+                              const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
     for (int64_t i = 0; i < 2; i++) {
         const float x_2 = x[i * 6];
         const float x_3 = x[i * 6 + 1];
@@ -26,7 +25,7 @@ static void assign_run_fc_out(float *MD_RESTRICT out_, const float *MD_RESTRICT 
         const float x_7 = x[i * 6 + 5];
         MD_IVDEP
         for (int64_t i_2 = 0; i_2 < 6; i_2++) {
-            out_[i * 6 + i_2] = x_2 * fc_weight[i_2 * 6] + x_3 * fc_weight[i_2 * 6 + 1] + x_4 * fc_weight[i_2 * 6 + 2] + x_5 * fc_weight[i_2 * 6 + 3] + x_6 * fc_weight[i_2 * 6 + 4] + x_7 * fc_weight[i_2 * 6 + 5] + fc_bias[i_2];
+            out_[i * 6 + i_2] = x_2 * weight[i_2 * 6] + x_3 * weight[i_2 * 6 + 1] + x_4 * weight[i_2 * 6 + 2] + x_5 * weight[i_2 * 6 + 3] + x_6 * weight[i_2 * 6 + 4] + x_7 * weight[i_2 * 6 + 5] + bias[i_2];
         }
     }
 }

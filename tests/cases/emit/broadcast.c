@@ -1,8 +1,8 @@
 /* ---- model ---- */
 
 /* broadcast.mdl:4  z[i, j] = x[i, j] * sqrt(r[i]) + c[j]  [5, 70] */
-static void broadcast_main_z(float *MD_RESTRICT out_, const float *MD_RESTRICT x,
-                             const float *MD_RESTRICT r, const float *MD_RESTRICT c) {
+static void broadcast_main_z(float *out_, const float *x, const float *MD_RESTRICT r,
+                             const float *MD_RESTRICT c) {
     for (int64_t i = 0; i < 5; i++) {
         const float t = md_sqrtf(r[i]);
         MD_IVDEP

@@ -9,14 +9,14 @@ static void checkpoint_main_broadcast(float *MD_RESTRICT h) {
 }
 
 /* checkpoint.mdl:6  h <- tanh(u * u + h)  [8] */
-static void checkpoint_main_h(float *MD_RESTRICT h_2, float *h_next, const float *h,
-                              const float *MD_RESTRICT x, int64_t i0) {
+static void checkpoint_main_h(float *h, float *h_next, const float *h_2, const float *x,
+                              int64_t i0) {
     MD_IVDEP
     for (int64_t i = 0; i < 8; i++) {
-        const float h_3 = h[i];
+        const float h_3 = h_2[i];
         const float u = md_expf(h_3) * x[i + i0 * 8];
         const float t = md_tanhf(u * u + h_3);
-        h_2[i + i0 * 8] = h_3;
+        h[i + i0 * 8] = h_3;
         h_next[i] = t;
     }
 }
@@ -30,21 +30,20 @@ static void checkpoint_main_mul(float *add, const float *h) {
 }
 
 /* checkpoint.mdl:5  u = exp(h) * x[t, :]  [8] */
-static void checkpoint_main_add(float *MD_RESTRICT out_, float *add_next, const float *add,
-                                const float *MD_RESTRICT h_2, const float *MD_RESTRICT x,
-                                int64_t i1) {
+static void checkpoint_main_add(float *out_, float *add_next, const float *add, const float *h,
+                                const float *x, int64_t i0) {
     MD_IVDEP
     for (int64_t i = 0; i < 8; i++) {
-        const float t = h_2[i + i1 * 8];
+        const float t = h[i + i0 * 8];
         const float t_2 = md_expf(t);
-        const float x_2 = x[i + i1 * 8];
+        const float x_2 = x[i + i0 * 8];
         const float t_3 = t_2 * x_2;
         const float t_4 = md_tanhf(t_3 * t_3 + t);
         const float t_5 = add[i] * (1.0f - t_4 * t_4);
         const float t_6 = t_5 * t_3 * 2.0f;
         const float t_7 = t_6 * t_2;
         const float t_8 = t_5 + t_6 * x_2 * t_2;
-        out_[i + i1 * 8] = t_7;
+        out_[i + i0 * 8] = t_7;
         add_next[i] = t_8;
     }
 }

@@ -1,8 +1,7 @@
 /* ---- model ---- */
 
 /* choose.mdl:4  return select(x > y and not (x == 0), x, y)  [9] */
-static void choose_main_select(float *MD_RESTRICT out_, const float *MD_RESTRICT y,
-                               const float *MD_RESTRICT x) {
+static void choose_main_select(float *out_, const float *y, const float *x) {
     MD_IVDEP
     for (int64_t i = 0; i < 9; i++) {
         const float y_2 = y[i];

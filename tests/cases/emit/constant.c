@@ -1,7 +1,7 @@
 /* ---- model ---- */
 
 /* constant.mdl:6  when wide { y = exp(x); } else { y = x * table; }  [4] */
-static void constant_main_y(float *MD_RESTRICT out_, const float *MD_RESTRICT x) {
+static void constant_main_y(float *out_, const float *x) {
     MD_IVDEP
     for (int64_t i = 0; i < 4; i++) {
         out_[i] = x[i] * (0.5f * (float)(int32_t)i + 1.0f);

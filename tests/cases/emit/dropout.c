@@ -5,15 +5,16 @@ static void dropout_fit_fc_part(const md_tile_call *call, int part) {
 }
 
 static void dropout_fit_fc(float *MD_RESTRICT contract, float *MD_RESTRICT panels,
-                           const float *MD_RESTRICT x, const float *MD_RESTRICT fc_weight) {
-    md_tile_run(&dropout_fit_fc_tile, dropout_fit_fc_part, x, fc_weight, contract, NULL, panels, NULL, 8);
+                           const float *MD_RESTRICT x, const float *MD_RESTRICT weight) {
+    md_tile_run(&dropout_fit_fc_tile, dropout_fit_fc_part, x, weight, contract, NULL, panels, NULL, 8);
 }
 
 /* dropout.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */
 static void dropout_fit_select(float *MD_RESTRICT loss, float *select,
                                const int64_t *MD_RESTRICT seed_, const int64_t *MD_RESTRICT step,
-                               const float *contract, const float *MD_RESTRICT fc_bias) {
-    const md_key key = md_key_make((uint64_t)seed_[0], UINT64_C(14094139763521864013), (uint64_t)step[0]);
+                               const float *contract, const float *MD_RESTRICT bias,
+                               uint64_t site0) {
+    const md_key key = md_key_make((uint64_t)seed_[0], site0, (uint64_t)step[0]);
     float sum_part[16];
     for (int64_t l = 0; l < 16; l++) {
         sum_part[l] = 0.0f;
@@ -25,8 +26,8 @@ static void dropout_fit_select(float *MD_RESTRICT loss, float *select,
                 const int64_t j_2 = j_2_base + l;
                 const int t = md_rand_uniform_f32(key, (uint64_t)(j * 16 + j_2)) < 0.75f;
                 const float t_2 = contract[j * 16 + j_2];
-                const float bias = fc_bias[j_2];
-                const float t_3 = t ? (t_2 + bias) * 1.3333334f : 0.0f;
+                const float bias_2 = bias[j_2];
+                const float t_3 = t ? (t_2 + bias_2) * 1.3333334f : 0.0f;
                 select[j * 16 + j_2] = t ? t_3 * 0.015625f : 0.0f;
                 sum_part[l] += t_3 * t_3;
             }
@@ -44,7 +45,7 @@ static void dropout_fit_add(float *MD_RESTRICT lr, int64_t *step_next, const int
 }
 
 /* dropout.mdl:7  optimizer sgd(lr = 0.1)  [16, 16] */
-static void dropout_fit_fc_weight_update(float *fc_weight_next, const float *fc_weight,
+static void dropout_fit_fc_weight_update(float *weight_next, const float *weight,
                                          const float *MD_RESTRICT select,
                                          const float *MD_RESTRICT x) {
     for (int64_t i = 0; i < 16; i++) {
@@ -58,19 +59,19 @@ static void dropout_fit_fc_weight_update(float *fc_weight_next, const float *fc_
         const float t_8 = select[i + 112];
         MD_IVDEP
         for (int64_t i_2 = 0; i_2 < 16; i_2++) {
-            const float weight = fc_weight[i * 16 + i_2];
-            fc_weight_next[i * 16 + i_2] = weight - 0.1f * ((t * x[i_2] + t_2 * x[i_2 + 16] + t_3 * x[i_2 + 32] + t_4 * x[i_2 + 48] + t_5 * x[i_2 + 64] + t_6 * x[i_2 + 80] + t_7 * x[i_2 + 96] + t_8 * x[i_2 + 112]) * 1.3333334f + 0.0f * weight);
+            const float weight_2 = weight[i * 16 + i_2];
+            weight_next[i * 16 + i_2] = weight_2 - 0.1f * ((t * x[i_2] + t_2 * x[i_2 + 16] + t_3 * x[i_2 + 32] + t_4 * x[i_2 + 48] + t_5 * x[i_2 + 64] + t_6 * x[i_2 + 80] + t_7 * x[i_2 + 96] + t_8 * x[i_2 + 112]) * 1.3333334f + 0.0f * weight_2);
         }
     }
 }
 
 /* dropout.mdl:7  optimizer sgd(lr = 0.1)  [16] */
-static void dropout_fit_fc_bias_update(float *fc_bias_next, const float *fc_bias,
+static void dropout_fit_fc_bias_update(float *bias_next, const float *bias,
                                        const float *MD_RESTRICT select) {
     MD_IVDEP
     for (int64_t i = 0; i < 16; i++) {
-        const float bias = fc_bias[i];
-        fc_bias_next[i] = bias - 0.1f * ((select[i] + select[i + 16] + select[i + 32] + select[i + 48] + select[i + 64] + select[i + 80] + select[i + 96] + select[i + 112]) * 1.3333334f + 0.0f * bias);
+        const float bias_2 = bias[i];
+        bias_next[i] = bias_2 - 0.1f * ((select[i] + select[i + 16] + select[i + 32] + select[i + 48] + select[i + 64] + select[i + 80] + select[i + 96] + select[i + 112]) * 1.3333334f + 0.0f * bias_2);
     }
 }
 
@@ -105,7 +106,7 @@ int dropout_fit(dropout *m, const dropout_fit_in *in, dropout_fit_out *out) {
     float *panels = (float *)(void *)(m->arena + 0); /* [256] to 1024, steps 0..0, workspace */
 
     dropout_fit_fc(contract, panels, x, fc_weight); /* 0, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */
-    dropout_fit_select(loss, select, seed_, step, contract, fc_bias); /* 1, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */
+    dropout_fit_select(loss, select, seed_, step, contract, fc_bias, UINT64_C(14094139763521864013)); /* 1, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */
     out->loss = *loss;
     if (!isfinite(*loss)) {
         return DROPOUT_ERR_NONFINITE; /* nothing is updated */

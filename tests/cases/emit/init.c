@@ -104,33 +104,35 @@ const char *init_strerror(int code);
 /* ---- model ---- */
 
 /* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3, 3] */
-static void init_fc_weight(float *MD_RESTRICT fc_weight_next, const int64_t *MD_RESTRICT seed_) {
-    const md_key key = md_key_make((uint64_t)seed_[0], UINT64_C(18328856871208909481), (uint64_t)0);
+static void init_fc_weight(float *MD_RESTRICT weight_next, const int64_t *MD_RESTRICT seed_,
+                           uint64_t site0) {
+    const md_key key = md_key_make((uint64_t)seed_[0], site0, (uint64_t)0);
     MD_IVDEP
     for (int64_t i = 0; i < 9; i++) {
-        fc_weight_next[i] = md_rand_uniform_f32(key, (uint64_t)i) * 1.1547005f + -0.57735026f;
+        weight_next[i] = md_rand_uniform_f32(key, (uint64_t)i) * 1.1547005f + -0.57735026f;
     }
 }
 
 /* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3] */
-static void init_fc_bias(float *MD_RESTRICT fc_bias_next, const int64_t *MD_RESTRICT seed_) {
-    const md_key key = md_key_make((uint64_t)seed_[0], UINT64_C(7944105771414287370), (uint64_t)0);
+static void init_fc_bias(float *MD_RESTRICT bias_next, const int64_t *MD_RESTRICT seed_,
+                         uint64_t site0) {
+    const md_key key = md_key_make((uint64_t)seed_[0], site0, (uint64_t)0);
     MD_IVDEP
     for (int64_t i = 0; i < 3; i++) {
-        fc_bias_next[i] = md_rand_uniform_f32(key, (uint64_t)i) * 1.1547005f + -0.57735026f;
+        bias_next[i] = md_rand_uniform_f32(key, (uint64_t)i) * 1.1547005f + -0.57735026f;
     }
 }
 
 /* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [2, 3] */
 static void init_run_fc_out(float *MD_RESTRICT y, const float *MD_RESTRICT x,
-                            const float *MD_RESTRICT fc_weight, const float *MD_RESTRICT fc_bias) {
+                            const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
     for (int64_t i = 0; i < 2; i++) {
         const float x_2 = x[i * 3];
         const float x_3 = x[i * 3 + 1];
         const float x_4 = x[i * 3 + 2];
         MD_IVDEP
         for (int64_t i_2 = 0; i_2 < 3; i_2++) {
-            y[i * 3 + i_2] = x_2 * fc_weight[i_2 * 3] + x_3 * fc_weight[i_2 * 3 + 1] + x_4 * fc_weight[i_2 * 3 + 2] + fc_bias[i_2];
+            y[i * 3 + i_2] = x_2 * weight[i_2 * 3] + x_3 * weight[i_2 * 3 + 1] + x_4 * weight[i_2 * 3 + 2] + bias[i_2];
         }
     }
 }
@@ -150,8 +152,8 @@ int init_init(init *m, uint64_t seed) {
     float *fc_weight_next = (float *)(void *)(m->params + 0); /* [3, 3] in place of fc_weight */
     float *fc_bias_next = (float *)(void *)(m->params + 64); /* [3] in place of fc_bias */
 
-    init_fc_weight(fc_weight_next, seed_); /* 0, line 5: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3, 3] */
-    init_fc_bias(fc_bias_next, seed_); /* 1, line 5: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3] */
+    init_fc_weight(fc_weight_next, seed_, UINT64_C(18328856871208909481)); /* 0, line 5: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3, 3] */
+    init_fc_bias(fc_bias_next, seed_, UINT64_C(7944105771414287370)); /* 1, line 5: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3] */
     return INIT_OK;
 }
 

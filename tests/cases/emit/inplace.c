@@ -24,26 +24,25 @@ static void inplace_main_sum(float *MD_RESTRICT sum, const float *MD_RESTRICT x)
 }
 
 /* inplace.mdl:5  b[i, j] = a[i, j] * rsqrt(mean[k] a[k, j]^2 + 1)  [30] */
-static void inplace_main_sum_2(float *MD_RESTRICT sum_2, const float *MD_RESTRICT x,
-                               const float *MD_RESTRICT sum) {
+static void inplace_main_sum_2(float *MD_RESTRICT sum, const float *MD_RESTRICT x,
+                               const float *MD_RESTRICT sum_2) {
     MD_IVDEP
     for (int64_t j = 0; j < 30; j++) {
-        sum_2[j] = 0.0f;
+        sum[j] = 0.0f;
     }
     for (int64_t k = 0; k < 40; k++) {
-        const float t = sum[k] * 0.033333335f;
+        const float t = sum_2[k] * 0.033333335f;
         MD_IVDEP
         for (int64_t j = 0; j < 30; j++) {
             const float a = x[k * 30 + j] - t;
-            sum_2[j] += a * a;
+            sum[j] += a * a;
         }
     }
 }
 
 /* inplace.mdl:6  c[i, j] = b[i, j] - mean[k, l] b[k, l]  [40, 30] */
-static void inplace_main_c(float *MD_RESTRICT out_, float *MD_RESTRICT row,
-                           const float *MD_RESTRICT x, const float *MD_RESTRICT sum,
-                           const float *MD_RESTRICT sum_2) {
+static void inplace_main_c(float *out_, float *MD_RESTRICT row, const float *x,
+                           const float *MD_RESTRICT sum, const float *MD_RESTRICT sum_2) {
     float sum_part[16];
     for (int64_t l = 0; l < 16; l++) {
         sum_part[l] = 0.0f;

@@ -1,8 +1,7 @@
 /* ---- model ---- */
 
 /* integers.mdl:3  entry main(i: i32[N]) { return i * 3 + 1, div(i, 4), i % 4; }  [9] */
-static void integers_main_irem(int32_t *MD_RESTRICT out0, int32_t *MD_RESTRICT out1,
-                               int32_t *MD_RESTRICT out2, const int32_t *MD_RESTRICT i) {
+static void integers_main_irem(int32_t *out0, int32_t *out1, int32_t *out2, const int32_t *i) {
     MD_IVDEP
     for (int64_t i_2 = 0; i_2 < 9; i_2++) {
         const int32_t i_3 = i[i_2];

@@ -1,8 +1,7 @@
 /* ---- model ---- */
 
 /* map.mdl:3  entry main(x: [N, M], y: [N, M]) { return exp(-x) * y + 2 * x; }  [6, 10] */
-static void map_main_add(float *MD_RESTRICT out_, const float *MD_RESTRICT x,
-                         const float *MD_RESTRICT y) {
+static void map_main_add(float *out_, const float *x, const float *y) {
     MD_IVDEP
     for (int64_t i = 0; i < 60; i++) {
         const float x_2 = x[i];

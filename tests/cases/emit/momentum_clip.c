@@ -3,14 +3,14 @@
 static void momentum_clip_fit_fc_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
     int64_t cols, float *strip, int64_t ld) {
     const momentum_clip_fit_fc_args *args = (const momentum_clip_fit_fc_args *)ctx;
-    const float *fc_bias = args->fc_bias;
+    const float *bias = args->bias;
     const float *y = args->y;
     (void)batch;
     for (int64_t m = m0; m < m0 + rows; m++) {
         float *block = strip + (m - m0) * ld;
         MD_IVDEP
         for (int64_t n = n0; n < n0 + cols; n++) {
-            block[n - n0] = block[n - n0] + fc_bias[n] - y[m * 24 + n];
+            block[n - n0] = block[n - n0] + bias[n] - y[m * 24 + n];
         }
     }
 }
@@ -20,12 +20,12 @@ static void momentum_clip_fit_fc_part(const md_tile_call *call, int part) {
 }
 
 static void momentum_clip_fit_fc(float *MD_RESTRICT sub, float *MD_RESTRICT panels,
-                                 const float *MD_RESTRICT x, const float *MD_RESTRICT fc_weight,
-                                 const float *MD_RESTRICT fc_bias, const float *MD_RESTRICT y) {
+                                 const float *MD_RESTRICT x, const float *MD_RESTRICT weight,
+                                 const float *MD_RESTRICT bias, const float *MD_RESTRICT y) {
     momentum_clip_fit_fc_args args;
-    args.fc_bias = fc_bias;
+    args.bias = bias;
     args.y = y;
-    md_tile_run(&momentum_clip_fit_fc_tile, momentum_clip_fit_fc_part, x, fc_weight, sub, &args, panels, NULL, 8);
+    md_tile_run(&momentum_clip_fit_fc_tile, momentum_clip_fit_fc_part, x, weight, sub, &args, panels, NULL, 8);
 }
 
 /* momentum_clip.mdl:6  loss mean((net(x) - y)^2)  [] */
@@ -77,7 +77,7 @@ static void momentum_clip_fit_contract(float *MD_RESTRICT contract, const float 
 }
 
 /* sum  [] */
-static void momentum_clip_fit_sum_2(float *MD_RESTRICT sum_2, const float *MD_RESTRICT contract) {
+static void momentum_clip_fit_sum_2(float *MD_RESTRICT sum, const float *MD_RESTRICT contract) {
     float sum_part[64];
     for (int64_t l = 0; l < 64; l++) {
         sum_part[l] = 0.0f;
@@ -90,13 +90,13 @@ static void momentum_clip_fit_sum_2(float *MD_RESTRICT sum_2, const float *MD_RE
             sum_part[l] += t * t;
         }
     }
-    const float sum = md_lanes_addf(sum_part, 64);
-    sum_2[0] = sum;
+    const float sum_2 = md_lanes_addf(sum_part, 64);
+    sum[0] = sum_2;
 }
 
 /* sqrt  [] */
-static void momentum_clip_fit_sqrt(float *MD_RESTRICT grad_norm, const float *MD_RESTRICT sum_2,
-                                   const float *MD_RESTRICT sum) {
+static void momentum_clip_fit_sqrt(float *grad_norm, const float *sum,
+                                   const float *MD_RESTRICT sum_2) {
     float sum_part[16];
     for (int64_t l = 0; l < 16; l++) {
         sum_part[l] = 0.0f;
@@ -105,17 +105,17 @@ static void momentum_clip_fit_sqrt(float *MD_RESTRICT grad_norm, const float *MD
     for (; j_base + 16 <= 24; j_base += 16) {
         for (int64_t l = 0; l < 16; l++) {
             const int64_t j = j_base + l;
-            const float t = sum[j] * 0.0026041667f;
+            const float t = sum_2[j] * 0.0026041667f;
             sum_part[l] += t * t;
         }
     }
     for (int64_t l = 0; l < 24 - j_base; l++) {
         const int64_t j = j_base + l;
-        const float t_2 = sum[j] * 0.0026041667f;
+        const float t_2 = sum_2[j] * 0.0026041667f;
         sum_part[l] += t_2 * t_2;
     }
     const float sum_3 = md_lanes_addf(sum_part, 16);
-    grad_norm[0] = md_sqrtf(sum_2[0] + sum_3);
+    grad_norm[0] = md_sqrtf(sum[0] + sum_3);
 }
 
 /* momentum_clip.mdl:7  optimizer sgd(lr = 0.1, momentum = 0.9)  [] */
@@ -126,44 +126,43 @@ static void momentum_clip_fit_add(float *MD_RESTRICT lr, int64_t *step_next, con
 }
 
 /* momentum_clip.mdl:7  optimizer sgd(lr = 0.1, momentum = 0.9)  [24, 16] */
-static void momentum_clip_fit_fc_weight_update(float *fc_weight_b_next, float *fc_weight_next,
+static void momentum_clip_fit_fc_weight_update(float *b_next, float *weight_next,
                                                const int64_t *MD_RESTRICT step_next,
-                                               const float *MD_RESTRICT contract,
+                                               const float *contract,
                                                const float *MD_RESTRICT grad_norm,
-                                               const float *fc_weight, const float *fc_weight_b) {
+                                               const float *weight, const float *b) {
     const int t = step_next[0] == 1;
     const float t_2 = md_minf(1.0f / (grad_norm[0] + 1e-06f), 1.0f);
     MD_IVDEP
     for (int64_t i = 0; i < 384; i++) {
         const float t_3 = contract[i];
-        const float weight = fc_weight[i];
-        const float t_4 = t_3 * 0.0026041667f * t_2 + 0.0f * weight;
-        const float b = fc_weight_b[i];
-        const float t_5 = t ? t_4 : 0.9f * (fabsf(b) < 1.1754944e-38f ? 0.0f : b) + t_4;
-        const float t_6 = weight - 0.1f * t_5;
-        fc_weight_b_next[i] = t_5;
-        fc_weight_next[i] = t_6;
+        const float weight_2 = weight[i];
+        const float t_4 = t_3 * 0.0026041667f * t_2 + 0.0f * weight_2;
+        const float b_2 = b[i];
+        const float t_5 = t ? t_4 : 0.9f * (fabsf(b_2) < 1.1754944e-38f ? 0.0f : b_2) + t_4;
+        const float t_6 = weight_2 - 0.1f * t_5;
+        b_next[i] = t_5;
+        weight_next[i] = t_6;
     }
 }
 
 /* momentum_clip.mdl:7  optimizer sgd(lr = 0.1, momentum = 0.9)  [24] */
-static void momentum_clip_fit_fc_bias_update(float *fc_bias_b_next, float *fc_bias_next,
+static void momentum_clip_fit_fc_bias_update(float *b_next, float *bias_next,
                                              const int64_t *MD_RESTRICT step_next,
-                                             const float *MD_RESTRICT sum,
-                                             const float *MD_RESTRICT grad_norm,
-                                             const float *fc_bias, const float *fc_bias_b) {
+                                             const float *sum, const float *MD_RESTRICT grad_norm,
+                                             const float *bias, const float *b) {
     const int t = step_next[0] == 1;
     const float t_2 = md_minf(1.0f / (grad_norm[0] + 1e-06f), 1.0f);
     MD_IVDEP
     for (int64_t i = 0; i < 24; i++) {
         const float t_3 = sum[i];
-        const float bias = fc_bias[i];
-        const float t_4 = t_3 * 0.0026041667f * t_2 + 0.0f * bias;
-        const float b = fc_bias_b[i];
-        const float t_5 = t ? t_4 : 0.9f * (fabsf(b) < 1.1754944e-38f ? 0.0f : b) + t_4;
-        const float t_6 = bias - 0.1f * t_5;
-        fc_bias_b_next[i] = t_5;
-        fc_bias_next[i] = t_6;
+        const float bias_2 = bias[i];
+        const float t_4 = t_3 * 0.0026041667f * t_2 + 0.0f * bias_2;
+        const float b_2 = b[i];
+        const float t_5 = t ? t_4 : 0.9f * (fabsf(b_2) < 1.1754944e-38f ? 0.0f : b_2) + t_4;
+        const float t_6 = bias_2 - 0.1f * t_5;
+        b_next[i] = t_5;
+        bias_next[i] = t_6;
     }
 }
 

@@ -1,10 +1,10 @@
 /* ---- model ---- */
 
 /* repeat.mdl:8  entry main(x: [B, C]) { return deep(x); }  [4, 16] */
-static void repeat_main_x(float *MD_RESTRICT x_2, const float *MD_RESTRICT x) {
+static void repeat_main_x(float *x, const float *x_2) {
     MD_IVDEP
     for (int64_t i = 0; i < 64; i++) {
-        x_2[i] = x[i];
+        x[i] = x_2[i];
     }
 }
 
@@ -16,25 +16,25 @@ static const md_tile repeat_main_linear_tile = {
 };
 
 typedef struct {
-    float *x_2_next;
-    const float *x_2;
-    const float *linear_bias;
+    float *x_next;
+    const float *x;
+    const float *bias;
     int64_t i0;
 } repeat_main_linear_args;
 
 static void repeat_main_linear_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
     int64_t cols, float *strip, int64_t ld) {
     const repeat_main_linear_args *args = (const repeat_main_linear_args *)ctx;
-    float *x_2_next = args->x_2_next;
-    const float *x_2 = args->x_2;
-    const float *linear_bias = args->linear_bias;
+    float *x_next = args->x_next;
+    const float *x = args->x;
+    const float *bias = args->bias;
     const int64_t i0 = args->i0;
     (void)batch;
     for (int64_t m = m0; m < m0 + rows; m++) {
         float *block = strip + (m - m0) * ld;
         MD_IVDEP
         for (int64_t n = n0; n < n0 + cols; n++) {
-            x_2_next[m * 16 + n] = x_2[m * 16 + n] + md_tanhf(block[n - n0] + linear_bias[i0 * 16 + n]);
+            x_next[m * 16 + n] = x[m * 16 + n] + md_tanhf(block[n - n0] + bias[i0 * 16 + n]);
         }
     }
 }
@@ -43,16 +43,15 @@ static void repeat_main_linear_part(const md_tile_call *call, int part) {
     md_tile_part_f32(&repeat_main_linear_tile, call, part, repeat_main_linear_epilogue);
 }
 
-static void repeat_main_linear(float *MD_RESTRICT x_2_next, float *MD_RESTRICT panels,
-                               const float *MD_RESTRICT x_2,
-                               const float *MD_RESTRICT linear_weight,
-                               const float *MD_RESTRICT linear_bias, int64_t i0) {
+static void repeat_main_linear(float *MD_RESTRICT x_next, float *MD_RESTRICT panels,
+                               const float *MD_RESTRICT x, const float *MD_RESTRICT weight,
+                               const float *MD_RESTRICT bias, int64_t i0) {
     repeat_main_linear_args args;
-    args.x_2_next = x_2_next;
-    args.x_2 = x_2;
-    args.linear_bias = linear_bias;
+    args.x_next = x_next;
+    args.x = x;
+    args.bias = bias;
     args.i0 = i0;
-    md_tile_run(&repeat_main_linear_tile, repeat_main_linear_part, x_2, linear_weight + (i0 * 256), NULL, &args, panels, NULL, 8);
+    md_tile_run(&repeat_main_linear_tile, repeat_main_linear_part, x, weight + (i0 * 256), NULL, &args, panels, NULL, 8);
 }
 
 /* repeat_main_entry: 4 steps, 1792 bytes of arena, 6720 FLOPs, line 8 */

@@ -1,23 +1,23 @@
 /* ---- model ---- */
 
 /* scan.mdl:4  scan t < T carry h = zeros([N]), last = zeros([N]) {  [4] */
-static void scan_main_broadcast(float *MD_RESTRICT h_2, float *MD_RESTRICT last_2) {
+static void scan_main_broadcast(float *MD_RESTRICT h, float *MD_RESTRICT last) {
     MD_IVDEP
     for (int64_t i = 0; i < 4; i++) {
-        h_2[i] = 0.0f;
-        last_2[i] = 0.0f;
+        h[i] = 0.0f;
+        last[i] = 0.0f;
     }
 }
 
 /* scan.mdl:5  g = tanh(x[t, :] + h)  [4] */
-static void scan_main_g(float *MD_RESTRICT last_2_next, float *h_2_next, float *MD_RESTRICT seen,
-                        const float *h_2, const float *MD_RESTRICT x, int64_t i0) {
+static void scan_main_g(float *last_next, float *h_next, float *seen, const float *h,
+                        const float *x, int64_t i0) {
     MD_IVDEP
     for (int64_t i = 0; i < 4; i++) {
-        const float h = h_2[i];
-        const float g = md_tanhf(x[i + i0 * 4] + h);
-        last_2_next[i] = h;
-        h_2_next[i] = g;
+        const float h_2 = h[i];
+        const float g = md_tanhf(x[i + i0 * 4] + h_2);
+        last_next[i] = h_2;
+        h_next[i] = g;
         seen[i + i0 * 4] = g;
     }
 }

@@ -9,13 +9,13 @@ static void scan_adjoint_main_broadcast(float *MD_RESTRICT h) {
 }
 
 /* scan_adjoint.mdl:4  scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [8] */
-static void scan_adjoint_main_h(float *MD_RESTRICT h_2, float *h_next, const float *h,
-                                const float *MD_RESTRICT x, int64_t i0) {
+static void scan_adjoint_main_h(float *h, float *h_next, const float *h_2, const float *x,
+                                int64_t i0) {
     MD_IVDEP
     for (int64_t i = 0; i < 8; i++) {
-        const float h_3 = h[i];
+        const float h_3 = h_2[i];
         const float t = md_tanhf(x[i + i0 * 8] + h_3);
-        h_2[i + i0 * 8] = h_3;
+        h[i + i0 * 8] = h_3;
         h_next[i] = t;
     }
 }
@@ -29,15 +29,14 @@ static void scan_adjoint_main_mul(float *mul, const float *h) {
 }
 
 /* scan_adjoint.mdl:4  scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [8] */
-static void scan_adjoint_main_mul_2(float *mul_next, float *MD_RESTRICT out_, const float *mul,
-                                    const float *MD_RESTRICT x, const float *MD_RESTRICT h_2,
-                                    int64_t i1) {
+static void scan_adjoint_main_mul_2(float *mul_next, float *out_, const float *mul,
+                                    const float *x, const float *h, int64_t i0) {
     MD_IVDEP
     for (int64_t i = 0; i < 8; i++) {
-        const float t = md_tanhf(x[i + i1 * 8] + h_2[i + i1 * 8]);
+        const float t = md_tanhf(x[i + i0 * 8] + h[i + i0 * 8]);
         const float t_2 = mul[i] * (1.0f - t * t);
         mul_next[i] = t_2;
-        out_[i + i1 * 8] = t_2;
+        out_[i + i0 * 8] = t_2;
     }
 }
 

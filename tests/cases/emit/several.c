@@ -2,8 +2,7 @@
 
 /* several.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [8, 4] */
 static void several_many_tanh(float *MD_RESTRICT out_, const float *MD_RESTRICT x,
-                              const float *MD_RESTRICT fc_weight,
-                              const float *MD_RESTRICT fc_bias) {
+                              const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
     for (int64_t i = 0; i < 8; i++) {
         const float x_2 = x[i * 4];
         const float x_3 = x[i * 4 + 1];
@@ -11,21 +10,21 @@ static void several_many_tanh(float *MD_RESTRICT out_, const float *MD_RESTRICT 
         const float x_5 = x[i * 4 + 3];
         MD_IVDEP
         for (int64_t i_2 = 0; i_2 < 4; i_2++) {
-            out_[i * 4 + i_2] = md_tanhf(x_2 * fc_weight[i_2 * 4] + x_3 * fc_weight[i_2 * 4 + 1] + x_4 * fc_weight[i_2 * 4 + 2] + x_5 * fc_weight[i_2 * 4 + 3] + fc_bias[i_2]);
+            out_[i * 4 + i_2] = md_tanhf(x_2 * weight[i_2 * 4] + x_3 * weight[i_2 * 4 + 1] + x_4 * weight[i_2 * 4 + 2] + x_5 * weight[i_2 * 4 + 3] + bias[i_2]);
         }
     }
 }
 
 /* several.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [1, 4] */
-static void several_one_tanh(float *MD_RESTRICT out_, const float *MD_RESTRICT x,
-                             const float *MD_RESTRICT fc_weight, const float *MD_RESTRICT fc_bias) {
+static void several_one_tanh(float *out_, const float *MD_RESTRICT x,
+                             const float *MD_RESTRICT weight, const float *bias) {
     const float x_2 = x[0];
     const float x_3 = x[1];
     const float x_4 = x[2];
     const float x_5 = x[3];
     MD_IVDEP
     for (int64_t i = 0; i < 4; i++) {
-        out_[i] = md_tanhf(x_2 * fc_weight[i * 4] + x_3 * fc_weight[i * 4 + 1] + x_4 * fc_weight[i * 4 + 2] + x_5 * fc_weight[i * 4 + 3] + fc_bias[i]);
+        out_[i] = md_tanhf(x_2 * weight[i * 4] + x_3 * weight[i * 4 + 1] + x_4 * weight[i * 4 + 2] + x_5 * weight[i * 4 + 3] + bias[i]);
     }
 }
 

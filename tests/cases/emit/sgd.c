@@ -5,15 +5,14 @@ static void sgd_fit_fc_part(const md_tile_call *call, int part) {
 }
 
 static void sgd_fit_fc(float *MD_RESTRICT contract, const float *MD_RESTRICT x,
-                       const float *MD_RESTRICT fc_weight) {
-    md_tile_run(&sgd_fit_fc_tile, sgd_fit_fc_part, fc_weight, x, contract, NULL, NULL, NULL, 8);
+                       const float *MD_RESTRICT weight) {
+    md_tile_run(&sgd_fit_fc_tile, sgd_fit_fc_part, weight, x, contract, NULL, NULL, NULL, 8);
 }
 
 /* sgd.mdl:4  model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [1] */
-static void sgd_fit_sum(float *MD_RESTRICT loss, float *mul, float *MD_RESTRICT sum,
-                        const float *contract, const float *MD_RESTRICT fc_bias,
-                        const float *MD_RESTRICT y) {
-    const float bias = fc_bias[0];
+static void sgd_fit_sum(float *loss, float *mul, float *sum, const float *contract,
+                        const float *bias, const float *y) {
+    const float bias_2 = bias[0];
     float sum_part[32];
     float sum_part_2[32];
     for (int64_t l = 0; l < 32; l++) {
@@ -24,7 +23,7 @@ static void sgd_fit_sum(float *MD_RESTRICT loss, float *mul, float *MD_RESTRICT 
     for (; j_base + 32 <= 32; j_base += 32) {
         for (int64_t l = 0; l < 32; l++) {
             const int64_t j = j_base + l;
-            const float t = contract[j] + bias - y[j];
+            const float t = contract[j] + bias_2 - y[j];
             const float t_2 = t * 0.0625f;
             mul[j] = t_2;
             sum_part[l] += t * t;
@@ -39,14 +38,13 @@ static void sgd_fit_sum(float *MD_RESTRICT loss, float *mul, float *MD_RESTRICT 
 }
 
 /* add  [] */
-static void sgd_fit_fc_bias_update(float *MD_RESTRICT lr, float *fc_bias_next, int64_t *step_next,
-                                   const float *fc_bias, const float *MD_RESTRICT sum,
-                                   const int64_t *step) {
-    const float bias = fc_bias[0];
-    const float t = bias - 0.1f * (sum[0] + 0.0f * bias);
+static void sgd_fit_fc_bias_update(float *lr, float *bias_next, int64_t *step_next,
+                                   const float *bias, const float *sum, const int64_t *step) {
+    const float bias_2 = bias[0];
+    const float t = bias_2 - 0.1f * (sum[0] + 0.0f * bias_2);
     const int64_t t_2 = (int64_t)((uint64_t)step[0] + (uint64_t)1);
     lr[0] = 0.1f;
-    fc_bias_next[0] = t;
+    bias_next[0] = t;
     step_next[0] = t_2;
 }
 
@@ -58,22 +56,22 @@ static const md_tile sgd_fit_fc_weight_update_tile = {
 };
 
 typedef struct {
-    float *fc_weight_next;
-    const float *fc_weight;
+    float *weight_next;
+    const float *weight;
 } sgd_fit_fc_weight_update_args;
 
 static void sgd_fit_fc_weight_update_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
     int64_t cols, float *strip, int64_t ld) {
     const sgd_fit_fc_weight_update_args *args = (const sgd_fit_fc_weight_update_args *)ctx;
-    float *fc_weight_next = args->fc_weight_next;
-    const float *fc_weight = args->fc_weight;
+    float *weight_next = args->weight_next;
+    const float *weight = args->weight;
     (void)batch;
     for (int64_t m = m0; m < m0 + rows; m++) {
         float *block = strip + (m - m0) * ld;
         MD_IVDEP
         for (int64_t n = n0; n < n0 + cols; n++) {
-            const float weight = fc_weight[n];
-            fc_weight_next[n] = weight - 0.1f * (block[n - n0] + 0.0f * weight);
+            const float weight_2 = weight[n];
+            weight_next[n] = weight_2 - 0.1f * (block[n - n0] + 0.0f * weight_2);
         }
     }
 }
@@ -82,12 +80,12 @@ static void sgd_fit_fc_weight_update_part(const md_tile_call *call, int part) {
     md_tile_part_f32(&sgd_fit_fc_weight_update_tile, call, part, sgd_fit_fc_weight_update_epilogue);
 }
 
-static void sgd_fit_fc_weight_update(float *fc_weight_next, float *MD_RESTRICT panels,
+static void sgd_fit_fc_weight_update(float *weight_next, float *MD_RESTRICT panels,
                                      const float *MD_RESTRICT mul, const float *MD_RESTRICT x,
-                                     const float *fc_weight) {
+                                     const float *weight) {
     sgd_fit_fc_weight_update_args args;
-    args.fc_weight_next = fc_weight_next;
-    args.fc_weight = fc_weight;
+    args.weight_next = weight_next;
+    args.weight = weight;
     md_tile_run(&sgd_fit_fc_weight_update_tile, sgd_fit_fc_weight_update_part, mul, x, NULL, &args, panels, NULL, 8);
 }
 

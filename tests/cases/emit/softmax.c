@@ -1,8 +1,7 @@
 /* ---- model ---- */
 
 /* softmax.mdl:4  entry main(x: [N, M]) { return softmax(x); }  [4, 33] */
-static void softmax_main_mul(float *MD_RESTRICT out_, float *MD_RESTRICT row,
-                             const float *MD_RESTRICT x) {
+static void softmax_main_mul(float *out_, float *MD_RESTRICT row, const float *x) {
     for (int64_t r = 0; r < 4; r++) {
         float most_part[32];
         for (int64_t l = 0; l < 32; l++) {
