@@ -5,6 +5,7 @@
 #include "compiler/loop_builder.h"
 #include "lang/arith.h"
 #include "lang/expr.h"
+#include "lang/init_presets.h"
 #include "lang/notation.h"
 
 #include <math.h>
@@ -37,6 +38,18 @@ static const Initializer initializers[] = {
     {"ones", DIST_UNIFORM, 0, {0}, {0}, {false}},
 };
 enum { NINITIALIZER = sizeof initializers / sizeof *initializers };
+
+void init_each_preset(void (*visit)(void *ctx, const char *name, const char *param, double preset),
+                      void *ctx) {
+    for (int i = 0; i < NINITIALIZER; i++) {
+        const Initializer *in = &initializers[i];
+        for (int k = 0; k < in->nparam; k++) {
+            if (in->has_preset[k]) {
+                visit(ctx, in->name, in->param[k], in->preset[k]);
+            }
+        }
+    }
+}
 
 static const Initializer *find_initializer(Elab *e, const Ast *call) {
     const Ast *callee = call->kind == AST_CALL ? call->kid[0] : call;

@@ -122,10 +122,11 @@ static void mdl_error(const Loc *loc, Parse *ps, const char *message) {
 
 %type <ast> item def params result opt_result block opt_adjoint opt_params opt_of opt_on opt_at
 %type <ast> type range opt_type init path phase_step ring_field param stmt when opt_clause_on
-%type <ast> carry carry_var arg args call_args opt_call_args index shape axis index_item
+%type <ast> carry carry_var arg result_value args clause_args call_args opt_call_args index shape
+%type <ast> axis index_item
 %type <ast> expr postfix primary callee fold stage border attr group list
 %type <list> attrs defs def_list paths path_list phase_steps ring_fields param_list exprs expr_list
-%type <list> stmts carry_list arg_list index_list axis_list value_list
+%type <list> stmts carry_list arg_list result_list index_list axis_list value_list
 %type <level> open
 
 %%
@@ -320,9 +321,9 @@ stmt: exprs semi { $$ = LIST(EXPR_STMT, @$, $1); }
         { $$ = node_flag(node_param(ps, @$, $3, $5, $6), AST_FROZEN); }
     | STATE NAME opt_type init semi { $$ = node_state(ps, @$, $2, $3, $4); }
     | EMIT postfix '=' expr semi { $$ = NODE(EMIT, @$, $2, $4); }
-    | RETURN arg_list semi { $$ = LIST(RETURN, @$, $2); }
-    | RETURN arg_list ',' semi { $$ = LIST(RETURN, @$, $2); }
-    | CLAUSE args opt_clause_on semi { $$ = node_named(NODE(CLAUSE, @$, $2, $3), $1); }
+    | RETURN result_list semi { $$ = LIST(RETURN, @$, $2); }
+    | RETURN result_list ',' semi { $$ = LIST(RETURN, @$, $2); }
+    | CLAUSE clause_args opt_clause_on semi { $$ = node_named(NODE(CLAUSE, @$, $2, $3), $1); }
     | when
     | REPEAT expr carry block { $$ = NODE(REPEAT, @$, $2, $3, $4); }
     | SCAN expr carry block { $$ = NODE(SCAN, @$, $2, $3, $4); }
@@ -362,10 +363,23 @@ arg_list: arg { $$ = list_make(ps, $1); }
         | arg_list ',' arg { $$ = list_add(ps, $1, $3); }
         ;
 
-arg: expr
-   | NAME '=' expr { $$ = node_named(NODE(ARG, @$, $3), $1); }
-   | expr RANGE expr { $$ = NODE(RANGE_EXPR, @$, $1, $3); }
+clause_args: result_list { $$ = LIST(ARGS, @$, $1); }
+           | result_list ',' { $$ = LIST(ARGS, @$, $1); }
+           ;
+
+/* The word of a fold names an argument, `normal(mean = 0, std = 1)`, but no result and no metric. */
+arg: result_value
+   | fold '=' expr { $$ = node_named(NODE(ARG, @$, $3), $1); }
    ;
+
+result_list: result_value { $$ = list_make(ps, $1); }
+           | result_list ',' result_value { $$ = list_add(ps, $1, $3); }
+           ;
+
+result_value: expr
+            | NAME '=' expr { $$ = node_named(NODE(ARG, @$, $3), $1); }
+            | expr RANGE expr { $$ = NODE(RANGE_EXPR, @$, $1, $3); }
+            ;
 
 call_args: '(' ')' { $$ = LEAF(ARGS, @$); }
          | '(' args ')' { $$ = $2; $$->loc = @$; }

@@ -349,6 +349,8 @@ G = {  # the numbers that rows may use
     "line": torch.randn(2, 4, 7), "q": torch.randn(2, 3, 4), "k": torch.randn(2, 5, 4), "v": torch.randn(2, 5, 2),
     "h": torch.randn(6, 3), "c": torch.randn(6, 3),
 }
+# Of so small a spread that an eps of 1e-5 is most of the result.
+G.update({"small": 1e-3 * G["x"], "small_image": 1e-3 * G["image"]})
 
 
 def focal(x, y, alpha=0.25, gamma=2.0):
@@ -453,6 +455,12 @@ FUNCTIONS = [
      lambda g: F.pairwise_distance(g["x"], g["t"], eps=0.3), "x t"),
     ("cosine_similarity_eps", "cosine_similarity(0.4 * x, t, eps = 0.7)",
      lambda g: F.cosine_similarity(0.4 * g["x"], g["t"], eps=0.7), ""),
+    ("pairwise_distance_small", "pairwise_distance(0.003 * small, 0.002 * small)",
+     lambda g: F.pairwise_distance(0.003 * g["small"], 0.002 * g["small"]), "small"),
+    ("triplet_margin_small", "triplet_margin(0.003 * small, 0.002 * small, 0.001 * small)",
+     lambda g: F.triplet_margin_loss(0.003 * g["small"], 0.002 * g["small"], 0.001 * g["small"], **n), ""),
+    ("cosine_similarity_small", "cosine_similarity(5e-6 * small, t)",
+     lambda g: F.cosine_similarity(5e-6 * g["small"], g["t"]), ""),
     ("attend", "attend(q, k, v)", lambda g: F.scaled_dot_product_attention(g["q"], g["k"], g["v"]), "q k v"),
     ("attend_causal", "attend(q, k, v, causal = true)",
      lambda g: F.scaled_dot_product_attention(g["q"], g["k"], g["v"], is_causal=True), "q k v"),
@@ -536,6 +544,14 @@ LAYERS = [
     ("cross_attention", "cross_attention(2)", "q k", nn.MultiheadAttention(4, 2, batch_first=True)),
     ("lora", "lora(5, rank = 2, alpha = 3)", "x", LoRA(4, 5, 2, 3)),
 ]
+# The same with the defaults of eps.
+SMALL = [
+    ("layernorm_small", "layernorm", "small", nn.LayerNorm(4)),
+    ("rmsnorm_small", "rmsnorm", "small", nn.RMSNorm(4)),
+    ("batchnorm_small", "batchnorm", "small_image", nn.BatchNorm2d(4)),
+    ("group_norm_small", "group_norm(2)", "small_image", nn.GroupNorm(2, 4)),
+    ("instance_norm_small", "instance_norm", "small_image", nn.InstanceNorm2d(4)),
+]
 
 
 def apply(name, module, inputs):
@@ -572,12 +588,16 @@ def functions():
         dtype = torch.float64 if name in DOUBLE else torch.float32
         numbers = {k: v.to(dtype).requires_grad_() for k, v in G.items()}
         add(name, text, function({**numbers, "y": G["label"].long()}), numbers, variables.split())
-    for name, call, variables, module in LAYERS:
+
+    def add_layer(name, call, variables, module):
+        nonlocal models
         module.eval()
         with torch.no_grad():  # norms start as ones and zeros, which shows nothing
             for key, value in module.state_dict().items():
                 if value.dtype == torch.float32:
                     value.add_(0.3 * torch.rand(value.shape))
+                    if name == "batchnorm_small" and key == "running_var":
+                        value.mul_(1e-6)
                     kept[f"m_{name}.l.{key}"] = value
         used = variables.split()
         numbers = {k: G[k].clone().requires_grad_() for k in used}
@@ -587,6 +607,9 @@ def functions():
         arguments = inner.replace("(", "(" + ", ".join(used) + (", " if inner[-2] != "(" else ""), 1)
         models += f"model m_{name}({signature}) {{ return l: {arguments}; }}\n"
         add(name, f"m_{name}({', '.join(used)})", value, numbers, used)
+
+    for row in LAYERS:
+        add_layer(*row)
     numbers = {k: G[k] for k in "xhc"}
     cell = nn.LSTMCell(4, 3)
     kept.update({f"m_lstm_cell.l.{k}": v for k, v in cell.state_dict().items()})
@@ -600,6 +623,8 @@ def functions():
     kept["m_embedding.l.weight"] = table.weight.detach()
     models += "model m_embedding(i: i32[6] in 0..4) { return i |> l: embedding(4, 3, padding = 1); }\n"
     add("embedding", "m_embedding(y)", table(index), {}, [])
+    for row in SMALL:
+        add_layer(*row)
 
     entry = "".join(f"    {k} = given.{k};\n" for k in G)
     entry += "    y = clamp(i32(label), 0, 3);\n"

@@ -1,7 +1,7 @@
 /* Derivatives of the standard library: every entry and train of tests/library/derivatives.mdl,
  * twice differentiated, alone and in the body of a loop; optimizers and schedules against their
- * formulas in double; and that this file misses nothing that the library or the prelude declares.
- * MDLC_SEED=n starts elsewhere. */
+ * formulas in double; that this file misses nothing that the library or the prelude declares; and
+ * that the table of defaults is theirs. MDLC_SEED=n starts elsewhere. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,6 +14,7 @@
 #include "dumped.h"
 #include "formulas.h"
 #include "lang/ast.h"
+#include "lang/init_presets.h"
 #include "lang/prelude_names.h"
 #include "passes/grad.h"
 
@@ -482,11 +483,104 @@ static void test_complete(void **state) {
     arena_free(&arena);
 }
 
+/* --- defaults --------------------------------------------------------------------------------- */
+
+static const char defaults_path[] = "tests/library/defaults.txt";
+
+typedef struct {
+    Arena arena;
+    const char *table;
+    int rows, items;
+    char wrong[128];
+} Defaults;
+
+/* "ITEM PARAM VALUE" has one row of the table. */
+static void compare_default(Defaults *d, const char *key) {
+    d->items++;
+    const char *row = str_printf(&d->arena, "\n%s |", key);
+    const char *at = strstr(d->table, row);
+    if (!d->wrong[0] && (!at || strstr(at + 1, row))) {
+        snprintf(d->wrong, sizeof d->wrong, "%s", key);
+    }
+}
+
+static void compare_preset(void *ctx, const char *name, const char *param, double preset) {
+    Defaults *d = ctx;
+    compare_default(d, str_printf(&d->arena, "%s %s %.17g", name, param, preset));
+}
+
+/* Compares the defaults of a library and of the distributions with a table: `wrong` is the first
+ * that the table has not, or otherwise, or "". */
+static void compare_defaults(Defaults *d, const char *library, const char *table) {
+    Compile c = {0};
+    *d = (Defaults){.table = table};
+    for (const char *line = table; line; line = strchr(line + 1, '\n')) {
+        line += *line == '\n';
+        d->rows += *line != '#' && *line != 0;
+    }
+    diag_open(&c.diag, &c.arena, stderr);
+    const Ast *file = parse(&c, "nn.mdl", library);
+    assert_int_equal(c.diag.errors, 0);
+    for (int i = 0; i < file->nkid; i++) {
+        const Ast *item = file->kid[i], *params = item->nkid > 0 ? item->kid[0] : NULL;
+        for (int k = 0; params && params->kind == AST_PARAMS && k < params->nkid; k++) {
+            const Ast *param = params->kid[k], *value = param->kid[2];
+            if (value) {
+                compare_default(d, str_printf(&d->arena, "%s %s %.*s", item->name, param->name,
+                                              (int)value->loc.len, library + value->loc.at));
+            }
+        }
+    }
+    init_each_preset(compare_preset, d);
+    if (!d->wrong[0] && d->items != d->rows) {
+        snprintf(d->wrong, sizeof d->wrong, "%d defaults, %d rows", d->items, d->rows);
+    }
+    diag_close(&c.diag);
+    arena_free(&c.arena);
+    arena_free(&d->arena);
+}
+
+static char *changed(Arena *arena, const char *text, const char *from, const char *to) {
+    const char *at = strstr(text, from);
+    assert_non_null(at);
+    return str_printf(arena, "%.*s%s%s", (int)(at - text), text, to, at + strlen(from));
+}
+
+static void assert_defaults(const char *library, const char *table, const char *wrong) {
+    Defaults d;
+    compare_defaults(&d, library, table);
+    assert_string_equal(d.wrong, wrong);
+}
+
+/* The table of all defaults, which others compare with PyTorch, is the library's. */
+static void test_defaults(void **state) {
+    (void)state;
+    Arena arena = {0};
+    size_t length;
+    char *library = library_text(&arena), *table = dumped_file(&arena, defaults_path, &length);
+    assert_defaults(library, table, "");
+    /* and a difference is found */
+    assert_defaults(
+        changed(&arena, library, "groups: int, eps: real = 1e-5", "groups: int, eps: real = 1e-4"),
+        table, "group_norm eps 1e-4");
+    assert_defaults(
+        changed(&arena, library, "op relu(x: [...])", "op relu(x: [...], top: real = 6)"), table,
+        "relu top 6");
+    assert_defaults(library, without_line(&arena, table, "sgd momentum 0 |"), "sgd momentum 0");
+    assert_defaults(library, changed(&arena, table, "trunc_normal b 2 |", "trunc_normal b 3 |"),
+                    "trunc_normal b 2");
+    char *more = str_printf(&arena, "%srelu top 6 | 7 | relu(x@) | - |\n", table);
+    Defaults d;
+    compare_defaults(&d, library, more);
+    assert_non_null(strstr(d.wrong, " rows"));
+    arena_free(&arena);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_derivatives), cmocka_unit_test(test_checkpoint),
         cmocka_unit_test(test_updates),     cmocka_unit_test(test_schedules),
-        cmocka_unit_test(test_complete),
+        cmocka_unit_test(test_complete),    cmocka_unit_test(test_defaults),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
