@@ -1,10 +1,12 @@
 #!/bin/sh
 # Runs everything that makes inputs at random, for as long as is asked: MINUTES=n JOBS=2 make soak.
 #
-# Each line of the table below gets the same time, in slices; JOBS slices run at once. Findings (a
-# crash, a fault of a target's own check, a hang, too much memory, a failed test) do not end it:
-# inputs and logs are in build/soak/findings. A table ends it, and status 1 if there were findings.
-# SEED=n starts elsewhere. What fuzzing has learned (build/soak/corpus) is kept for the next time.
+# Each line of the table below gets the same time, in turns of a third of its share, JOBS of them at
+# once; the next turn is always that of a line with the least time behind it, so none waits for the end
+# because others run over their turn. Findings (a crash, a fault of a target's own check, a hang, too
+# much memory, a failed test) do not end it: inputs and logs are in build/soak/findings. A table ends
+# it, and status 1 if there were findings. SEED=n starts elsewhere. What fuzzing has learned
+# (build/soak/corpus) is kept for the next time.
 set -u
 : "${BUILD:=build}" "${MDLC:=$BUILD/mdlc}" "${FUZZ:=build/fuzz}" "${LIBFUZZER:=}"
 : "${MINUTES:=10}" "${JOBS:=2}" "${SEED:=$(date +%s)}" "${ONLY:=}"
@@ -15,9 +17,10 @@ export SEED
 #
 # `target NAME`: a fuzz target. Its seeds are what tests/fuzz/fuzz_NAME.sh FOLDER makes, or the model
 # texts of the tree without such a script.
-# `seeded PROGRAM [NAME=VALUE...]`: a program that ends by itself, run again and again with another
-# SEED (also as MDLC_SEED), and with SECONDS for those that can use them up in one run; a status other
-# than 0 is a finding. `executions N` in its output counts.
+# `seeded PROGRAM [NAME=VALUE...]`: a program (or a script *.sh) that ends by itself, run again and again
+# with another SEED (also as MDLC_SEED), and with SECONDS for those that can use them up in one run; a
+# status other than 0 is a finding. `executions N` in its output counts. It makes fewer than 1000 inputs
+# of SEED, SEED + 1 and so on, but for those with SECONDS.
 table() {
     for source in tests/fuzz/fuzz_*.c; do
         name=$(basename "$source" .c)
@@ -29,10 +32,11 @@ dump_mutants seeded $BUILD/tests/unit/test_dump_mistakes MUTANTS=3
 random_passes seeded $BUILD/tests/unit/test_passes MDLC_PROGRAMS=200
 random_kernels seeded $BUILD/tests/unit/test_lower MDLC_COUNT=40
 random_ops seeded $BUILD/tests/unit/test_ops
+random_texts seeded $BUILD/tests/unit/test_random_text
+random_graphs seeded $BUILD/tests/unit/test_random
+random_plans seeded $BUILD/tests/unit/test_plan_random
+random_notation seeded tests/suites/slices.sh PART=notation COUNT=20
 END
-    [ ! -f tests/unit/test_random_text.c ] || echo "random_texts seeded $BUILD/tests/unit/test_random_text"
-    [ ! -f tests/unit/test_random.c ] || echo "random_graphs seeded $BUILD/tests/unit/test_random"
-    [ ! -f tests/unit/test_plan_random.c ] || echo "random_plans seeded $BUILD/tests/unit/test_plan_random"
 }
 
 work=build/soak
@@ -44,15 +48,15 @@ table | grep -e "$ONLY" >"$work/run/table"
 count=$(wc -l <"$work/run/table")
 [ "$count" -gt 0 ] || { echo "soak: nothing is called '$ONLY'"; exit 2; }
 total=$((MINUTES * 60))
-share=$((total * JOBS / count))
-# Long slices: libFuzzer begins each with all it has learned.
-slice=$((share < 600 ? share : 300))
+# Not shorter: libFuzzer begins each turn with all it has learned.
+slice=$((total * JOBS / count / 3))
 [ "$slice" -ge 5 ] || slice=5
+[ "$slice" -le 300 ] || slice=300
 begin=$(date +%s)
 end=$((begin + total))
-echo "soak: $count lines, $MINUTES min, $JOBS jobs, slices of $slice s, SEED=$SEED, $([ -n "$LIBFUZZER" ] && echo libFuzzer || echo driver)"
+echo "soak: $count lines, $MINUTES min, $JOBS jobs, turns of $slice s, SEED=$SEED, $([ -n "$LIBFUZZER" ] && echo libFuzzer || echo driver)"
 
-# Seconds of this slice that are left.
+# Seconds of this turn that are left.
 left() { [ -n "$stopping" ] && echo 0 || echo $((deadline - $(date +%s))); }
 
 # run LIMIT COMMAND...: its output goes to $log. A signal to the worker ends the command too.
@@ -74,7 +78,7 @@ result() { # SECONDS EXECUTIONS COVERAGE FINDINGS
 found() {
     found_log=$findings/$line-$(cksum <"$log" | cut -d' ' -f1).log
     tail -c 20000 "$log" >"$found_log"
-    grep -hE 'internal fault at|^finding: |runtime error: |^SUMMARY: |out of memory|^not ok |: status [0-9]+$' "$log" |
+    grep -hE 'internal fault at|^finding: |^FAIL |runtime error: |^SUMMARY: |out of memory|^not ok |: status [0-9]+$' "$log" |
         sed -e 's/0x[0-9a-f]*//g' -e 's/SEED=[0-9]*//g' -e 's/^==[0-9]*== *//' -e 's/ *$//' | cut -c1-150 |
         sort -u | head -n 5 | sed "s|^|$line: |" >>"$work/run/kinds"
 }
@@ -115,6 +119,7 @@ target() { # NAME
 seeded() { # PROGRAM [NAME=VALUE...]
     seeded_program=$1
     shift
+    case $seeded_program in *.sh) set -- "$@" sh ;; esac
     while [ "$(left)" -ge 1 ]; do
         seeded_start=$(date +%s) seeded_found=0
         run 1800 env CMOCKA_MESSAGE_OUTPUT=TAP "SEED=$SEED" "MDLC_SEED=$SEED" "SECONDS=$(left)" \
@@ -128,25 +133,42 @@ seeded() { # PROGRAM [NAME=VALUE...]
         fi
         seeded_runs=$(sed -n 's/.*executions \([0-9]*\).*/\1/p' "$log" | tail -n 1)
         result $(($(date +%s) - seeded_start)) "${seeded_runs:-1}" 0 $seeded_found
-        SEED=$((SEED + 1))
+        SEED=$((SEED + 1000))
     done
 }
 
-# Takes every JOBS-th slice: slice i is of line i modulo their count.
+# Of the lines one with the least seconds behind it, those of turns that now run counted in full; the first
+# in the table of several. Workers take turns in choosing. Prints its number and that of the turn.
+choose() { # WORKER
+    until mkdir "$work/run/choosing" 2>/dev/null; do sleep 0.1; done
+    rm -f "$work/run/now.$1"
+    echo >>"$work/run/turns"
+    : >>"$work/run/results"
+    chosen=$(cat "$work/run"/now.* 2>/dev/null | cat "$work/run/results" - | awk '
+        NR == FNR { name[NR] = $1; lines = NR; next }
+        { used[$1] += $2 }
+        END { best = 1; for (i = 2; i <= lines; i++) if (used[name[i]] < used[name[best]]) best = i; print best }
+    ' "$work/run/table" -)
+    echo "$(sed -n "${chosen}s/ .*//p" "$work/run/table") $slice" >"$work/run/now.$1"
+    echo "$chosen $(wc -l <"$work/run/turns")"
+    rmdir "$work/run/choosing"
+}
+
 worker() { # NUMBER
     stopping='' child='' log=$work/run/log.$1 number=$1
     trap 'stopping=1; [ -z "$child" ] || { kill "$child"; wait "$child"; }' TERM
     trap '' INT
     while [ -z "$stopping" ] && [ "$(date +%s)" -lt "$end" ]; do
+        # shellcheck disable=SC2046
+        set -- $(choose "$number")
         deadline=$(($(date +%s) + slice))
         [ "$deadline" -le "$end" ] || deadline=$end
-        SEED=$((first_seed + 1000 * number))
+        SEED=$((first_seed + 1000000 * $2))
         # shellcheck disable=SC2046
-        set -- $(sed -n "$((number % count + 1))p" "$work/run/table")
+        set -- $(sed -n "$1p" "$work/run/table")
         line=$1
         shift
         "$@"
-        number=$((number + JOBS))
     done
 }
 
@@ -159,7 +181,7 @@ report() {
                   printf "%-20s %8d %12d %8s %8d\n", w, s[w], n[w], c[w] ? c[w] : "-", f[w]; all += f[w]; t += s[w]; e += n[w] }
               printf "%-20s %8d %12d %8s %8d\n", "all", t, e, "", all }'
     cut -d' ' -f1 "$work/run/table" | while read -r name; do
-        grep -q "^$name " "$work/run/results" 2>/dev/null || echo "soak: $name had no slice; give it more MINUTES"
+        grep -q "^$name " "$work/run/results" 2>/dev/null || echo "soak: $name had no turn; give it more MINUTES"
     done
     if [ -s "$work/run/kinds" ]; then
         echo "soak: kinds of findings, and how often; inputs and logs are in $findings"
