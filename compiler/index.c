@@ -76,6 +76,20 @@ static void cons_grow(IndexTable *t) {
     }
 }
 
+/* Bounds stay within this: what a guard keeps from being computed may be anywhere. */
+static const int64_t FARTHEST = INT64_MAX / 4;
+
+static int64_t bound_add(int64_t bound, int64_t times, int64_t n) {
+    int64_t product, sum;
+    if (__builtin_mul_overflow(times, n, &product)) {
+        product = (times < 0) == (n < 0) ? FARTHEST : -FARTHEST;
+    }
+    if (__builtin_add_overflow(bound, product, &sum)) {
+        sum = product;
+    }
+    return sum > FARTHEST ? FARTHEST : sum < -FARTHEST ? -FARTHEST : sum;
+}
+
 static const Index *sum_keep(IndexTable *t, int64_t base, int n, const Term *term) {
     if (2 * t->cons_used >= t->cons_size) {
         cons_grow(t);
@@ -91,9 +105,10 @@ static const Index *sum_keep(IndexTable *t, int64_t base, int n, const Term *ter
     *a = (Index){.base = base, .nterm = n, .term = copy, .least = base, .most = base};
     for (int i = 0; i < n; i++) {
         copy[i] = term[i];
-        int64_t lo = term[i].mul * term[i].atom->least, hi = term[i].mul * term[i].atom->most;
-        a->least += lo < hi ? lo : hi;
-        a->most += lo < hi ? hi : lo;
+        const Atom *atom = term[i].atom;
+        bool up = term[i].mul > 0;
+        a->least = bound_add(a->least, term[i].mul, up ? atom->least : atom->most);
+        a->most = bound_add(a->most, term[i].mul, up ? atom->most : atom->least);
         a->axes |= term[i].atom->axes;
     }
     t->cons[h & mask] = a;

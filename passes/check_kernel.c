@@ -258,14 +258,22 @@ static int64_t multiple_of(const Index *index, const Atom *atom) {
     return 0;
 }
 
-/* Adds mul * atom, a term of one side alone, to the range of what is left over. */
-static void spread(int64_t mul, const Atom *atom, int64_t *lo, int64_t *hi) {
-    int64_t a = mul * atom->least, b = mul * atom->most;
-    *lo += a < b ? a : b;
-    *hi += a < b ? b : a;
+/* sum + times * n; false where that is no int64_t. */
+static bool add_to(int64_t *sum, int64_t times, int64_t n) {
+    int64_t product;
+    return !__builtin_mul_overflow(times, n, &product) &&
+           !__builtin_add_overflow(*sum, product, sum);
 }
 
-/* a, seen from one site, and b, seen from the other, differ by at most `slack`. */
+/* Adds mul * atom, a term of one side alone, to the range of what is left over. */
+static bool spread(int64_t mul, const Atom *atom, int64_t *lo, int64_t *hi) {
+    bool up = mul > 0;
+    return add_to(lo, mul, up ? atom->least : atom->most) &&
+           add_to(hi, mul, up ? atom->most : atom->least);
+}
+
+/* a, seen from one site, and b, seen from the other, differ by at most `slack`. Ranges beyond 64
+ * bits, of places that a guard keeps out, tell nothing. */
 static void solve(Meeting *m, const Index *a, const Index *b, int64_t slack) {
     enum { MOST = 128 };
     Unknown unknown[MOST];
@@ -275,7 +283,9 @@ static void solve(Meeting *m, const Index *a, const Index *b, int64_t slack) {
         const Atom *atom = a->term[i].atom;
         int64_t mul = a->term[i].mul;
         if (multiple_of(b, atom) != mul) {
-            spread(mul, atom, &lo, &hi);
+            if (!spread(mul, atom, &lo, &hi)) {
+                return;
+            }
             continue;
         }
         /* The loops around the step stand where they stand. */
@@ -291,16 +301,21 @@ static void solve(Meeting *m, const Index *a, const Index *b, int64_t slack) {
             unknown[at] = unknown[at - 1];
         }
         unknown[at] = next;
-        width += next.mul * next.width;
+        if (!add_to(&width, next.mul, next.width)) {
+            return;
+        }
     }
     for (int i = 0; i < b->nterm; i++) {
-        if (multiple_of(a, b->term[i].atom) != b->term[i].mul) {
-            spread(-b->term[i].mul, b->term[i].atom, &lo, &hi);
+        if (multiple_of(a, b->term[i].atom) != b->term[i].mul &&
+            !spread(-b->term[i].mul, b->term[i].atom, &lo, &hi)) {
+            return;
         }
     }
     m->apart = m->apart || lo > width || hi < -width;
     int64_t rest = magnitude(lo) > magnitude(hi) ? magnitude(lo) : magnitude(hi);
-    rest += width;
+    if (!add_to(&rest, 1, width)) {
+        return;
+    }
     while (n-- > 0) {
         rest -= unknown[n].mul * unknown[n].width;
         if (unknown[n].mul <= rest) {
@@ -482,7 +497,9 @@ typedef struct {
 } Terms;
 
 static bool add_terms(Terms *t, const Index *index, int64_t mul) {
-    t->base += mul * index->base;
+    if (!add_to(&t->base, mul, index->base)) {
+        return false;
+    }
     for (int i = 0; i < index->nterm; i++) {
         int at = 0;
         while (at < t->n && t->atom[at] != index->term[i].atom) {
@@ -491,7 +508,10 @@ static bool add_terms(Terms *t, const Index *index, int64_t mul) {
         if (at == TERMS) {
             return false;
         }
-        t->mul[at] = (at < t->n ? t->mul[at] : 0) + mul * index->term[i].mul;
+        t->mul[at] = at < t->n ? t->mul[at] : 0;
+        if (!add_to(&t->mul[at], mul, index->term[i].mul)) {
+            return false;
+        }
         t->atom[at] = index->term[i].atom;
         t->n += at == t->n;
     }
@@ -523,7 +543,7 @@ static Atom site_atom(const Kernel *k, const Site *site, const Atom *of) {
 }
 
 /* The values of an index at a site, seen in two ways: by the range of each loop, and by how far
- * each is from where it begins, which the index may subtract. */
+ * each is from where it begins, which the index may subtract. Beyond 64 bits it is anywhere. */
 static void site_range(const Kernel *k, const Site *site, const Index *index, int64_t *least,
                        int64_t *most) {
     Terms from = {.base = index->base};
@@ -534,21 +554,24 @@ static void site_range(const Kernel *k, const Site *site, const Index *index, in
         const Atom *of = index->term[i].atom;
         const Stmt *s = of->kind == ATOM_AXIS ? binder(site, of->number) : NULL;
         Atom atom = site_atom(k, site, of);
-        spread(index->term[i].mul, &atom, least, most);
+        if (!spread(index->term[i].mul, &atom, least, most)) {
+            *least = INT64_MIN / 4;
+            *most = INT64_MAX / 4;
+            return;
+        }
         Index one = {.nterm = 1, .term = &index->term[i]};
         if (s != NULL && s->span > 0 && s->begin != NULL) {
             Atom along = {.least = 0, .most = s->span - 1};
-            spread(index->term[i].mul, &along, &lo, &hi);
-            fits = fits && add_terms(&from, s->begin, index->term[i].mul);
+            fits = fits && spread(index->term[i].mul, &along, &lo, &hi) &&
+                   add_terms(&from, s->begin, index->term[i].mul);
         } else {
             fits = fits && add_terms(&from, &one, 1);
         }
     }
-    lo += from.base;
-    hi += from.base;
-    for (int i = 0; i < from.n; i++) {
+    fits = fits && add_to(&lo, 1, from.base) && add_to(&hi, 1, from.base);
+    for (int i = 0; fits && i < from.n; i++) {
         Atom atom = site_atom(k, site, from.atom[i]);
-        spread(from.mul[i], &atom, &lo, &hi);
+        fits = spread(from.mul[i], &atom, &lo, &hi);
     }
     *least = fits && lo > *least ? lo : *least;
     *most = fits && hi < *most ? hi : *most;

@@ -119,7 +119,7 @@ static void require_factor(Fuse *s, const Node *fold) {
     for (int k = 0; product->op == OP_MUL && k < 2; k++) {
         const Node *x = product->in[k];
         if (x->op == OP_BROADCAST &&
-            type_count(x->in[0]->type) * LONG_COLUMNS <= type_count(x->type)) {
+            type_count(x->in[0]->type) <= type_count(x->type) / LONG_COLUMNS) {
             require_base(s, x->in[0]);
         }
     }
@@ -165,6 +165,13 @@ static void mark_check(Fuse *s, const EntryOut *out) {
     }
 }
 
+/* What is added up over a graph stays at this: more says no more. */
+enum { MANY = 1 << 16 };
+
+static int at_most_many(int64_t count) {
+    return count < MANY ? (int)count : MANY;
+}
+
 /* How often the users read each element, about: a broadcast or a window makes it more than once. */
 static void count_uses(Fuse *s) {
     const Region *region = s->f->region;
@@ -174,24 +181,25 @@ static void count_uses(Fuse *s) {
         bool view = op_info[node->op].cls == CLASS_VIEW;
         /* Every row of a product that is written out reads all of its operand's. */
         int64_t reads = type_count(node->type);
-        reads *= node->op == OP_CONTRACT && !is_call(node) ? fold_count(node) : 1;
+        reads = node->op == OP_CONTRACT && !is_call(node) ? count_add(0, reads, fold_count(node))
+                                                          : reads;
         for (int k = 0; n->live && k < node->nin; k++) {
             NodeInfo *in = info_of(s, node->in[k]);
             bool again = reads > type_count(node->in[k]->type);
-            in->uses += (view && !n->sink ? n->uses : 1) * (again ? 2 : 1);
+            in->uses = at_most_many(in->uses + (view && !n->sink ? n->uses : 1) * (again ? 2 : 1));
         }
     }
 }
 
 static void sum_costs(Fuse *s, const Node *node, NodeInfo *n) {
-    int times = 1;
+    int64_t times = 1, written = 0, loads = 0;
     n->made = true;
     if (fold_is_tiny(node)) {
-        times = (int)fold_count(node);
+        times = fold_count(node);
     } else if (node->op == OP_OVERLAP_ADD) {
-        times = 4 * (int)node->attr->taps;
+        times = 4 * (int64_t)at_most_many(node->attr->taps);
     }
-    int own = op_info[node->op].cls == CLASS_MAP ? elem_cost(node->op) : 1;
+    int64_t own = op_info[node->op].cls == CLASS_MAP ? elem_cost(node->op) : 1;
     if (node->op == OP_RANDOM) {
         own = node->attr->dist == DIST_NORMAL ? 60 : 25;
     } else if (op_info[node->op].cls == CLASS_VIEW || node->op == OP_CONST) {
@@ -200,15 +208,16 @@ static void sum_costs(Fuse *s, const Node *node, NodeInfo *n) {
     for (int k = 0; k < node->nin; k++) {
         const NodeInfo *in = info_of(s, node->in[k]);
         int64_t count = type_count(node->in[k]->type);
-        n->written += in->atom || in->leaf ? 1 : in->written;
+        written += in->atom || in->leaf ? 1 : in->written;
         bool scalar = count == 1;
         own += scalar ? 0 : in->cost;
         /* What is read again and again for a broadcast is not traffic. */
-        n->loads += count * 4 <= type_count(node->type) ? 0 : in->loads;
+        loads += count <= type_count(node->type) / 4 ? 0 : in->loads;
         n->made = n->made && (in->made || scalar);
     }
-    n->cost = own < 1 << 16 ? own * times : 1 << 16;
-    n->written = n->written < 1 << 16 ? (n->written + 1) * times : 1 << 16;
+    n->cost = at_most_many(at_most_many(own) * times);
+    n->written = at_most_many((at_most_many(written) + 1) * times);
+    n->loads = at_most_many(loads);
 }
 
 static void choose_atoms(Fuse *s, bool apart) {

@@ -223,7 +223,8 @@ void emit_column(KernelBuild *b, const Radix *g, const Radix *f, const Radix *v,
                  const RootList *roots) {
     int64_t work = 0;
     for (int i = 0; i < roots->count; i++) {
-        work += g->count * f->count * v->count * (1 + roots->at[i].value->cost);
+        int64_t places = count_add(0, g->count, count_add(0, f->count, v->count));
+        work = count_add(work, 1 + roots->at[i].value->cost, places);
     }
     bool parallel = kernel_parallel(b, work);
     bool number = space_axes(v) == 0 && space_axes(f) > 0;

@@ -577,8 +577,10 @@ static TileOutcome build_tile(KernelBuild *b) {
         emit_epilogue(&p, tile, &roots, in_place);
     }
     tile->layer = node->loc.layer;
-    tile->flops = 2 * class_count(&p.class[BATCH]) * class_count(&p.class[ROWS]) *
-                  class_count(&p.class[COLUMNS]) * class_count(&p.class[SUMMED]);
+    tile->flops = 2;
+    for (int c = 0; c < CLASSES; c++) {
+        tile->flops = count_add(0, tile->flops, class_count(&p.class[c]));
+    }
     int flags = add ? MD_TILE_ADD : in_place < 0 ? MD_TILE_NO_C : 0;
     md_tile_shape shape = md_tile_normal(plan_shape(&p, flags));
     md_blas library;

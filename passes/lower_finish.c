@@ -28,10 +28,10 @@ typedef struct {
 
 static void count_flops(Walk *w, uint32_t layer, int64_t n) {
     Step *step = w->b->step;
-    w->flops += n;
+    w->flops = count_add(w->flops, 1, n);
     for (int i = 0; i < step->layer.count; i++) {
         if (step->layer.at[i].layer == layer) {
-            step->layer.at[i].flops += n;
+            step->layer.at[i].flops = count_add(step->layer.at[i].flops, 1, n);
             return;
         }
     }
@@ -110,8 +110,8 @@ static void walk_tile(Walk *w, const Tile *tile) {
     if (tile->work) {
         w->arg_used[tile->work->id] = true; /* no result shares with a workspace */
     }
-    count_flops(w, tile->layer, w->times * tile->flops);
-    w->times *= w->b->k->axis[tile->batch].extent;
+    count_flops(w, tile->layer, count_add(0, w->times, tile->flops));
+    w->times = count_add(0, w->times, w->b->k->axis[tile->batch].extent);
     walk_list(w, &tile->body);
     unbind_list(w, &tile->body);
 }
@@ -125,7 +125,7 @@ static void walk_stmt(Walk *w, const Stmt *s) {
     }
     switch (s->kind) {
     case STMT_FOR:
-        w->times *= trip_of(k, s->axis, s->span);
+        w->times = count_add(0, w->times, trip_of(k, s->axis, s->span));
         w->loop = ++w->nloop;
         walk_list(w, &s->body);
         break;
@@ -151,7 +151,7 @@ static void walk_stmt(Walk *w, const Stmt *s) {
     }
     case STMT_FOLD:
         for (int i = 0; i < s->axes.count; i++) {
-            w->times *= trip_of(k, s->axes.at[i], i == 0 ? s->span : 0);
+            w->times = count_add(0, w->times, trip_of(k, s->axes.at[i], i == 0 ? s->span : 0));
         }
         w->loop = ++w->nloop;
         walk_list(w, &s->body);
@@ -255,7 +255,7 @@ static int64_t touched_bytes(const Access *access) {
         bytes /= access->buf->type.dim[k] > 0 ? access->buf->type.dim[k] : 1;
     }
     int times = (access->mode & ACCESS_READ ? 1 : 0) + (access->mode & ACCESS_WRITE ? 1 : 0);
-    return bytes * times;
+    return count_add(0, times, bytes);
 }
 
 static void add_pair(KernelBuild *b, const Arg *in, const Arg *out) {
@@ -289,7 +289,8 @@ static void set_accesses(KernelBuild *b, const Walk *w) {
     }
     for (int i = 0; i < step->access.count; i++) {
         const Access *access = &step->access.at[i];
-        step->bytes_moved += access->buf->kind == BUF_WORK ? 0 : touched_bytes(access);
+        step->bytes_moved =
+            count_add(step->bytes_moved, access->buf->kind != BUF_WORK, touched_bytes(access));
     }
     if (w->sum) {
         add_pair(b, w->sum->add, w->sum->c);

@@ -504,10 +504,11 @@ static int64_t nest_work(KernelBuild *b, const RootList *roots) {
         AxisSet axes = root_axes(root);
         int64_t count = 1;
         for (int a = 0; a < b->k->naxis; a++) {
-            count *= axes >> a & 1 ? b->k->axis[a].extent : 1;
+            count = count_add(0, count, axes >> a & 1 ? b->k->axis[a].extent : 1);
         }
         const Expr *e = root->value;
-        work += count * (2 + (e->kind == EXPR_FOLD || seen[e->id] ? 0 : e->cost % 1000));
+        int each = 2 + (e->kind == EXPR_FOLD || seen[e->id] ? 0 : e->cost % 1000);
+        work = count_add(work, each, count);
         seen[e->id] = true;
     }
     return work;
@@ -521,14 +522,14 @@ static int64_t fold_work(KernelBuild *b, const Expr *e, bool *seen) {
     seen[e->id] = true;
     int64_t work = 0;
     for (int i = 0; i < e->nkid; i++) {
-        work += fold_work(b, e->kid[i], seen);
+        work = count_add(work, 1, fold_work(b, e->kid[i], seen));
     }
     if (e->kind == EXPR_FOLD) {
         int64_t count = 1;
         for (int a = 0; a < b->k->naxis; a++) {
-            count *= (e->fold | e->axes) >> a & 1 ? b->k->axis[a].extent : 1;
+            count = count_add(0, count, (e->fold | e->axes) >> a & 1 ? b->k->axis[a].extent : 1);
         }
-        work += count * (1 + e->in[0]->cost % 1000);
+        work = count_add(work, 1 + e->in[0]->cost % 1000, count);
     }
     return work;
 }
@@ -541,7 +542,7 @@ void nest_emit(KernelBuild *b, const int *grid, int ngrid, bool flat, const Root
     int64_t work = nest_work(b, roots);
     bool *seen = ARENA_ARRAY(b->scratch, bool, b->nbound);
     for (int i = 0; i < roots->count; i++) {
-        work += fold_work(b, roots->at[i].value, seen);
+        work = count_add(work, 1, fold_work(b, roots->at[i].value, seen));
     }
     bool parallel = kernel_parallel(b, work);
     AxisSet scope = 0;

@@ -83,7 +83,7 @@ bool build_scan(KernelBuild *b) {
         } else {
             kernel_store(b, &next, node, at, expr_map(b->k, OP_ADD, node->type.elem, both, 2));
         }
-        work *= 2 + x->cost;
+        work = count_add(0, 2 + x->cost, work);
     }
     for (int k = 0; k < first.count + next.count; k++) {
         VEC_PUSH(b->scratch, &all, k < first.count ? first.at[k] : next.at[k - first.count]);
@@ -146,7 +146,7 @@ bool build_scatter(KernelBuild *b) {
              : pos->kind == EXPR_CONST ? index_const(&b->k->index, pos->ivalue)
                                        : index_value(&b->k->index, pos, pos->axes, 0, dim[nb] - 1);
     const Expr *term = value_at(&b->v, node->in[0], u);
-    int64_t work = type_count(node->in[0]->type) * (3 + term->cost);
+    int64_t work = count_add(0, 3 + term->cost, type_count(node->in[0]->type));
     bool parallel = kernel_parallel(b, work);
     bool keeps = from.count > SUM_CHAIN && sum_rounds(OP_ADD, node->type.elem);
     bool split =

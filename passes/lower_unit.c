@@ -139,7 +139,7 @@ static bool build_full(KernelBuild *b) {
     }
     nest_open(b, &part);
     nest_lets(b, &b->k->body, 0, &part);
-    int64_t work = all.count * (1 + part.at[0].value->in[0]->cost);
+    int64_t work = count_add(0, 1 + part.at[0].value->in[0]->cost, all.count);
     StmtList *list = nest_loops(b, &b->k->body, &chunk, 1, kernel_parallel(b, work));
     turns_begin(b, &turns, chunk, span);
     b->piece = &turns.at[0];

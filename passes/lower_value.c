@@ -111,7 +111,7 @@ int64_t fold_count(const Node *node) {
         int64_t extent[3 * MD_RANK], all = 1;
         int n = contract_labels(node, extent);
         for (int i = 0; i < n; i++) {
-            all *= extent[i];
+            all = count_add(0, all, extent[i]);
         }
         return out > 0 ? all / out : 1;
     }
