@@ -1,0 +1,80 @@
+/* check_value: what check.c, check_value.c and check_loop.c know of a Program while they run it. */
+#ifndef MDLC_PASSES_CHECK_VALUE_H
+#define MDLC_PASSES_CHECK_VALUE_H
+
+#include "compiler/program.h"
+#include "passes/check_kernel.h"
+
+typedef struct {
+    int64_t lo, hi, token;
+} Span;
+
+typedef VEC(Span) SpanMap; /* sorted, disjoint, no gaps are kept */
+
+typedef struct {
+    const Buf *buf;
+    int step; /* -1: before the entry */
+} Origin;
+
+typedef struct {
+    const Step *step;
+    bool part; /* one of several that write the Buf together */
+    bool seen; /* it has run in this scope */
+} Writer;
+
+typedef struct {
+    int64_t token; /* of the last write, 0: none in this scope */
+    int64_t block; /* offset of the slice that was marked last */
+    VEC(Writer) writer;
+} Value;
+
+typedef struct {
+    const Step *loop;
+    int64_t turn; /* 0 or 1 */
+} Turn;
+
+enum { PARAMS, STATE, IO, ARENA, REGIONS, MAX_TURNS = 64 };
+
+typedef struct {
+    Arena *arena;
+    const Program *p;
+    const ProgramEntry *e;
+    SpanMap map[REGIONS];
+    Value *value;              /* by Buf.id */
+    const KernelSites **sites; /* by Kernel.id, NULL: not read yet */
+    Arena text;                /* of the sites */
+    int read;                  /* how many there are */
+    bool *proved;              /* by Step.id: what it says agrees with its kernel's text */
+    VEC(Origin) origin;
+    Turn turn[MAX_TURNS];
+    int depth, next_id;
+    struct Progress *progress[MAX_TURNS + 1]; /* by nesting; by Buf.id; NULL: not needed yet */
+    const char *fault;
+} Check;
+
+/* Notes the fault; false. */
+bool check_fail(Check *c, const char *fmt, ...) MDLC_PRINTF(2, 3);
+
+/* Bytes [lo, hi) hold the token. */
+void check_mark(Arena *arena, SpanMap *map, int64_t lo, int64_t hi, int64_t token);
+/* The token of the first byte in [lo, hi) that does not hold `token`; `token` when all do. */
+int64_t check_other(const SpanMap *map, int64_t lo, int64_t hi, int64_t token);
+
+const Buf *check_root(const Buf *buf);
+int check_region(const Buf *buf); /* -1: none that the plan lays out */
+/* The Buf lies in its root and in its region, which ends at `limit`. */
+bool check_place(Check *c, const Buf *buf, int64_t limit);
+
+int64_t check_token(Check *c, const Buf *buf, int step); /* a new one */
+/* The turn of a loop that runs now; NULL: it does not. */
+const Turn *check_turn(const Check *c, const Step *loop);
+int64_t check_position(const Turn *turn, int64_t at);
+bool check_written_inside(const Check *c, const Buf *buf, const Step *loop);
+/* The bytes that an access touches now, relative to the region. */
+bool check_block(Check *c, const Step *step, const Access *access, int64_t *lo, int64_t *hi);
+bool check_complete(const Value *v); /* all parts of it are written */
+bool check_read(Check *c, const Step *step, const Access *access);
+/* `token`: of what is moved there; 0: a new value. */
+bool check_write(Check *c, const Step *step, const Access *access, int64_t token);
+
+#endif
