@@ -50,6 +50,9 @@ const char *style_expr_name(Style *s, const Expr *e, const char *base) {
         }
         base = fine ? name : base;
     }
+    if (e->kind == EXPR_LOAD && str_eq(base, s->arg[e->arg->id])) {
+        base = str_printf(s->out->arena, "%s_value", base); /* the argument has the name */
+    }
     return style_name(s, base);
 }
 

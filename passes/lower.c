@@ -190,13 +190,17 @@ static void lower_kernel(Frame *f, const Unit *unit, const Node *main, const Hom
     arena_free(&scratch);
 }
 
-static void lower_copy(Frame *f, const Node *node, Home to) {
-    HomeList homes = {.at = &to, .count = 1};
+static void lower_copy(Frame *f, const Node *node, const HomeList *to) {
     Unit unit = {.kind = UNIT_NEST, .count = type_count(node->type)};
     const Node *atom[1] = {node};
     unit.atom.at = atom;
     unit.atom.count = 1;
-    lower_kernel(f, &unit, node, &homes);
+    lower_kernel(f, &unit, node, to);
+}
+
+static void lower_copy_to(Frame *f, const Node *node, Home to) {
+    HomeList homes = {.at = &to, .count = 1};
+    lower_copy(f, node, &homes);
 }
 
 /* --- where results go ------------------------------------------------------------------------- */
@@ -299,7 +303,7 @@ static void lower_loop(Frame *f, const Node *node, const TargetList *targets) {
             Home home = loop_home(f, node, k, &wanted[k], &taken[k]);
             VEC_PUSH_FROM(l->scratch, &result[k], home, 1);
             if (k < a->ncarry) {
-                lower_copy(f, node->in[k], home);
+                lower_copy_to(f, node->in[k], home);
             }
             continue;
         }
@@ -340,7 +344,7 @@ static void lower_loop(Frame *f, const Node *node, const TargetList *targets) {
                 for (int j = 0; j < f->region->node.count; j++) {
                     const Node *n = f->region->node.at[j];
                     if (n->op == OP_PICK && n->in[0] == node && n->attr->axis == k) {
-                        lower_copy(f, n, target_home(f, &wanted[k].at[i], n));
+                        lower_copy_to(f, n, target_home(f, &wanted[k].at[i], n));
                         break;
                     }
                 }
@@ -425,6 +429,32 @@ static void give_homes(Frame *f, const TargetList *targets) {
     }
 }
 
+/* What many places want, as the zeros that optimizers begin with, is made once and copied from the
+ * first of them, some places in one kernel: so its text does not grow with them. */
+enum { HOMES_MOST = 8 };
+
+static void lower_unit(Frame *f, const Unit *u) {
+    VEC(HomeList) rest = {0};
+    VEC(const Node *) node = {0};
+    for (int i = 0; i < u->atom.count; i++) {
+        HomeList *homes = &f->home[u->atom.at[i]->id];
+        if (homes->count > HOMES_MOST) {
+            HomeList more = {.at = homes->at + HOMES_MOST, .count = homes->count - HOMES_MOST};
+            VEC_PUSH(f->l->scratch, &rest, more);
+            VEC_PUSH(f->l->scratch, &node, u->atom.at[i]);
+            homes->count = HOMES_MOST;
+        }
+    }
+    lower_kernel(f, u, main_atom(f->fusion, u), NULL);
+    for (int i = 0; i < rest.count; i++) {
+        for (int k = 0; k < rest.at[i].count; k += HOMES_MOST) {
+            int left = rest.at[i].count - k;
+            HomeList some = {.at = rest.at[i].at + k, .count = left < HOMES_MOST ? left : HOMES_MOST};
+            lower_copy(f, node.at[i], &some);
+        }
+    }
+}
+
 static void lower_region(Frame *f, const TargetList *targets) {
     int n = f->region->node.count;
     bool apart = f->l->c->opt.nan && f->l->e->entry->kind == ENTRY_TRAIN;
@@ -438,7 +468,7 @@ static void lower_region(Frame *f, const TargetList *targets) {
         if (u->kind == UNIT_LOOP) {
             lower_loop(f, u->atom.at[0], targets);
         } else {
-            lower_kernel(f, u, main_atom(f->fusion, u), NULL);
+            lower_unit(f, u);
         }
     }
 }

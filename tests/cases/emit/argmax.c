@@ -5,14 +5,14 @@ static void argmax_main_hot(int32_t *MD_RESTRICT best, float *hot, const float *
     for (int64_t r = 0; r < 5; r++) {
         float most = -INFINITY;
         for (int64_t j = 0; j < 10; j++) {
-            const float x_2 = x[r * 10 + j];
-            most = md_maxf(x_2, most);
+            const float x_value = x[r * 10 + j];
+            most = md_maxf(x_value, most);
         }
         int32_t best_2 = 0;
         int found = 0;
         for (int64_t j = 0; j < 10 && !(found); j++) {
-            const float x_3 = x[r * 10 + j];
-            if (!found && x_3 == most) {
+            const float x_value_2 = x[r * 10 + j];
+            if (!found && x_value_2 == most) {
                 best_2 = (int32_t)(j);
                 found = 1;
             }

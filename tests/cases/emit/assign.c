@@ -17,15 +17,15 @@ static void assign_shrink_fc_bias_update(float *bias_next, const float *bias) {
 static void assign_run_fc_out(float *MD_RESTRICT out_, const float *MD_RESTRICT x,
                               const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
     for (int64_t i = 0; i < 2; i++) {
-        const float x_2 = x[i * 6];
-        const float x_3 = x[i * 6 + 1];
-        const float x_4 = x[i * 6 + 2];
-        const float x_5 = x[i * 6 + 3];
-        const float x_6 = x[i * 6 + 4];
-        const float x_7 = x[i * 6 + 5];
+        const float x_value = x[i * 6];
+        const float x_value_2 = x[i * 6 + 1];
+        const float x_value_3 = x[i * 6 + 2];
+        const float x_value_4 = x[i * 6 + 3];
+        const float x_value_5 = x[i * 6 + 4];
+        const float x_value_6 = x[i * 6 + 5];
         MD_IVDEP
         for (int64_t i_2 = 0; i_2 < 6; i_2++) {
-            out_[i * 6 + i_2] = x_2 * weight[i_2 * 6] + x_3 * weight[i_2 * 6 + 1] + x_4 * weight[i_2 * 6 + 2] + x_5 * weight[i_2 * 6 + 3] + x_6 * weight[i_2 * 6 + 4] + x_7 * weight[i_2 * 6 + 5] + bias[i_2];
+            out_[i * 6 + i_2] = x_value * weight[i_2 * 6] + x_value_2 * weight[i_2 * 6 + 1] + x_value_3 * weight[i_2 * 6 + 2] + x_value_4 * weight[i_2 * 6 + 3] + x_value_5 * weight[i_2 * 6 + 4] + x_value_6 * weight[i_2 * 6 + 5] + bias[i_2];
         }
     }
 }

@@ -6,25 +6,25 @@ static void batched_main_s(float *MD_RESTRICT out_, const float *MD_RESTRICT q,
     for (int64_t i = 0; i < 2; i++) {
         for (int64_t i_2 = 0; i_2 < 3; i_2++) {
             for (int64_t i_3 = 0; i_3 < 16; i_3++) {
-                const float q_2 = q[i * 384 + i_2 * 8 + i_3 * 24];
-                const float q_3 = q[i * 384 + i_2 * 8 + i_3 * 24 + 1];
-                const float q_4 = q[i * 384 + i_2 * 8 + i_3 * 24 + 2];
-                const float q_5 = q[i * 384 + i_2 * 8 + i_3 * 24 + 3];
-                const float q_6 = q[i * 384 + i_2 * 8 + i_3 * 24 + 4];
-                const float q_7 = q[i * 384 + i_2 * 8 + i_3 * 24 + 5];
-                const float q_8 = q[i * 384 + i_2 * 8 + i_3 * 24 + 6];
-                const float q_9 = q[i * 384 + i_2 * 8 + i_3 * 24 + 7];
+                const float q_value = q[i * 384 + i_2 * 8 + i_3 * 24];
+                const float q_value_2 = q[i * 384 + i_2 * 8 + i_3 * 24 + 1];
+                const float q_value_3 = q[i * 384 + i_2 * 8 + i_3 * 24 + 2];
+                const float q_value_4 = q[i * 384 + i_2 * 8 + i_3 * 24 + 3];
+                const float q_value_5 = q[i * 384 + i_2 * 8 + i_3 * 24 + 4];
+                const float q_value_6 = q[i * 384 + i_2 * 8 + i_3 * 24 + 5];
+                const float q_value_7 = q[i * 384 + i_2 * 8 + i_3 * 24 + 6];
+                const float q_value_8 = q[i * 384 + i_2 * 8 + i_3 * 24 + 7];
                 MD_IVDEP
                 for (int64_t i_4 = 0; i_4 < 16; i_4++) {
-                    const float k_2 = k[i * 384 + i_2 * 8 + i_4 * 24];
-                    const float k_3 = k[i * 384 + i_2 * 8 + i_4 * 24 + 1];
-                    const float k_4 = k[i * 384 + i_2 * 8 + i_4 * 24 + 2];
-                    const float k_5 = k[i * 384 + i_2 * 8 + i_4 * 24 + 3];
-                    const float k_6 = k[i * 384 + i_2 * 8 + i_4 * 24 + 4];
-                    const float k_7 = k[i * 384 + i_2 * 8 + i_4 * 24 + 5];
-                    const float k_8 = k[i * 384 + i_2 * 8 + i_4 * 24 + 6];
-                    const float k_9 = k[i * 384 + i_2 * 8 + i_4 * 24 + 7];
-                    out_[i * 768 + i_2 * 256 + i_3 * 16 + i_4] = (int32_t)i_4 <= (int32_t)i_3 ? 0.35355338f * (q_2 * k_2 + q_3 * k_3 + q_4 * k_4 + q_5 * k_5 + q_6 * k_6 + q_7 * k_7 + q_8 * k_8 + q_9 * k_9) : -INFINITY;
+                    const float k_value = k[i * 384 + i_2 * 8 + i_4 * 24];
+                    const float k_value_2 = k[i * 384 + i_2 * 8 + i_4 * 24 + 1];
+                    const float k_value_3 = k[i * 384 + i_2 * 8 + i_4 * 24 + 2];
+                    const float k_value_4 = k[i * 384 + i_2 * 8 + i_4 * 24 + 3];
+                    const float k_value_5 = k[i * 384 + i_2 * 8 + i_4 * 24 + 4];
+                    const float k_value_6 = k[i * 384 + i_2 * 8 + i_4 * 24 + 5];
+                    const float k_value_7 = k[i * 384 + i_2 * 8 + i_4 * 24 + 6];
+                    const float k_value_8 = k[i * 384 + i_2 * 8 + i_4 * 24 + 7];
+                    out_[i * 768 + i_2 * 256 + i_3 * 16 + i_4] = (int32_t)i_4 <= (int32_t)i_3 ? 0.35355338f * (q_value * k_value + q_value_2 * k_value_2 + q_value_3 * k_value_3 + q_value_4 * k_value_4 + q_value_5 * k_value_5 + q_value_6 * k_value_6 + q_value_7 * k_value_7 + q_value_8 * k_value_8) : -INFINITY;
                 }
             }
         }

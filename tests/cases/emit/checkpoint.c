@@ -36,13 +36,13 @@ static void checkpoint_main_add(float *out_, float *add_next, const float *add, 
     for (int64_t i = 0; i < 8; i++) {
         const float t = h[i + i0 * 8];
         const float t_2 = md_expf(t);
-        const float x_2 = x[i + i0 * 8];
-        const float t_3 = t_2 * x_2;
+        const float x_value = x[i + i0 * 8];
+        const float t_3 = t_2 * x_value;
         const float t_4 = md_tanhf(t_3 * t_3 + t);
         const float t_5 = add[i] * (1.0f - t_4 * t_4);
         const float t_6 = t_5 * t_3 * 2.0f;
         const float t_7 = t_6 * t_2;
-        const float t_8 = t_5 + t_6 * x_2 * t_2;
+        const float t_8 = t_5 + t_6 * x_value * t_2;
         out_[i + i0 * 8] = t_7;
         add_next[i] = t_8;
     }

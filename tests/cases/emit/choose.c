@@ -4,9 +4,9 @@
 static void choose_main_select(float *out_, const float *y, const float *x) {
     MD_IVDEP
     for (int64_t i = 0; i < 9; i++) {
-        const float y_2 = y[i];
-        const float x_2 = x[i];
-        out_[i] = ((y_2 < x_2) & (!(x_2 == 0.0f))) ? x_2 : y_2;
+        const float y_value = y[i];
+        const float x_value = x[i];
+        out_[i] = ((y_value < x_value) & (!(x_value == 0.0f))) ? x_value : y_value;
     }
 }
 

@@ -5,11 +5,11 @@ static void convert_main_cast(float *MD_RESTRICT out0, int32_t *MD_RESTRICT out1
                               double *MD_RESTRICT out2, const uint8_t *MD_RESTRICT x) {
     MD_IVDEP
     for (int64_t i = 0; i < 8; i++) {
-        const uint8_t x_2 = x[i];
-        const float t = (float)x_2;
+        const uint8_t x_value = x[i];
+        const float t = (float)x_value;
         const float t_2 = t * 0.003921569f;
         const int32_t t_3 = (int32_t)md_to_i64(t * 0.5f);
-        const double t_4 = (double)x_2;
+        const double t_4 = (double)x_value;
         out0[i] = t_2;
         out1[i] = t_3;
         out2[i] = t_4;

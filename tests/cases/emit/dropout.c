@@ -26,8 +26,8 @@ static void dropout_fit_select(float *MD_RESTRICT loss, float *select,
                 const int64_t j_2 = j_2_base + l;
                 const int t = md_rand_uniform_f32(key, (uint64_t)(j * 16 + j_2)) < 0.75f;
                 const float t_2 = contract[j * 16 + j_2];
-                const float bias_2 = bias[j_2];
-                const float t_3 = t ? (t_2 + bias_2) * 1.3333334f : 0.0f;
+                const float bias_value = bias[j_2];
+                const float t_3 = t ? (t_2 + bias_value) * 1.3333334f : 0.0f;
                 select[j * 16 + j_2] = t ? t_3 * 0.015625f : 0.0f;
                 sum_part[l] += t_3 * t_3;
             }
@@ -59,8 +59,8 @@ static void dropout_fit_fc_weight_update(float *weight_next, const float *weight
         const float t_8 = select[i + 112];
         MD_IVDEP
         for (int64_t i_2 = 0; i_2 < 16; i_2++) {
-            const float weight_2 = weight[i * 16 + i_2];
-            weight_next[i * 16 + i_2] = weight_2 - 0.1f * ((t * x[i_2] + t_2 * x[i_2 + 16] + t_3 * x[i_2 + 32] + t_4 * x[i_2 + 48] + t_5 * x[i_2 + 64] + t_6 * x[i_2 + 80] + t_7 * x[i_2 + 96] + t_8 * x[i_2 + 112]) * 1.3333334f + 0.0f * weight_2);
+            const float weight_value = weight[i * 16 + i_2];
+            weight_next[i * 16 + i_2] = weight_value - 0.1f * ((t * x[i_2] + t_2 * x[i_2 + 16] + t_3 * x[i_2 + 32] + t_4 * x[i_2 + 48] + t_5 * x[i_2 + 64] + t_6 * x[i_2 + 80] + t_7 * x[i_2 + 96] + t_8 * x[i_2 + 112]) * 1.3333334f + 0.0f * weight_value);
         }
     }
 }
@@ -70,8 +70,8 @@ static void dropout_fit_fc_bias_update(float *bias_next, const float *bias,
                                        const float *MD_RESTRICT select) {
     MD_IVDEP
     for (int64_t i = 0; i < 16; i++) {
-        const float bias_2 = bias[i];
-        bias_next[i] = bias_2 - 0.1f * ((select[i] + select[i + 16] + select[i + 32] + select[i + 48] + select[i + 64] + select[i + 80] + select[i + 96] + select[i + 112]) * 1.3333334f + 0.0f * bias_2);
+        const float bias_value = bias[i];
+        bias_next[i] = bias_value - 0.1f * ((select[i] + select[i + 16] + select[i + 32] + select[i + 48] + select[i + 64] + select[i + 80] + select[i + 96] + select[i + 112]) * 1.3333334f + 0.0f * bias_value);
     }
 }
 

@@ -10,10 +10,10 @@ static void gather_adjoint_main_scatter_add(float *MD_RESTRICT out_, const uint8
         }
     }
     for (int64_t k = 0; k < 7; k++) {
-        const uint8_t i_2 = i[k];
+        const uint8_t i_value = i[k];
         MD_IVDEP
         for (int64_t j = 0; j < 4; j++) {
-            out_[j + (int64_t)i_2 * 4] += w[j + (int64_t)i_2 * 4] * 2.0f;
+            out_[j + (int64_t)i_value * 4] += w[j + (int64_t)i_value * 4] * 2.0f;
         }
     }
 }

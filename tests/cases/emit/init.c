@@ -127,12 +127,12 @@ static void init_fc_bias(float *MD_RESTRICT bias_next, const int64_t *MD_RESTRIC
 static void init_run_fc_out(float *MD_RESTRICT y, const float *MD_RESTRICT x,
                             const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
     for (int64_t i = 0; i < 2; i++) {
-        const float x_2 = x[i * 3];
-        const float x_3 = x[i * 3 + 1];
-        const float x_4 = x[i * 3 + 2];
+        const float x_value = x[i * 3];
+        const float x_value_2 = x[i * 3 + 1];
+        const float x_value_3 = x[i * 3 + 2];
         MD_IVDEP
         for (int64_t i_2 = 0; i_2 < 3; i_2++) {
-            y[i * 3 + i_2] = x_2 * weight[i_2 * 3] + x_3 * weight[i_2 * 3 + 1] + x_4 * weight[i_2 * 3 + 2] + bias[i_2];
+            y[i * 3 + i_2] = x_value * weight[i_2 * 3] + x_value_2 * weight[i_2 * 3 + 1] + x_value_3 * weight[i_2 * 3 + 2] + bias[i_2];
         }
     }
 }

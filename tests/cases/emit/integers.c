@@ -4,10 +4,10 @@
 static void integers_main_irem(int32_t *out0, int32_t *out1, int32_t *out2, const int32_t *i) {
     MD_IVDEP
     for (int64_t i_2 = 0; i_2 < 9; i_2++) {
-        const int32_t i_3 = i[i_2];
-        const int32_t t = (int32_t)((uint32_t)(int32_t)((uint32_t)i_3 * (uint32_t)3) + (uint32_t)1);
-        const int32_t t_2 = (int32_t)md_idiv(i_3, 4);
-        const int32_t t_3 = (int32_t)md_irem(i_3, 4);
+        const int32_t i_value = i[i_2];
+        const int32_t t = (int32_t)((uint32_t)(int32_t)((uint32_t)i_value * (uint32_t)3) + (uint32_t)1);
+        const int32_t t_2 = (int32_t)md_idiv(i_value, 4);
+        const int32_t t_3 = (int32_t)md_irem(i_value, 4);
         out0[i_2] = t;
         out1[i_2] = t_2;
         out2[i_2] = t_3;

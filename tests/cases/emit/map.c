@@ -4,8 +4,8 @@
 static void map_main_add(float *out_, const float *x, const float *y) {
     MD_IVDEP
     for (int64_t i = 0; i < 60; i++) {
-        const float x_2 = x[i];
-        out_[i] = md_expf(-x_2) * y[i] + 2.0f * x_2;
+        const float x_value = x[i];
+        out_[i] = md_expf(-x_value) * y[i] + 2.0f * x_value;
     }
 }
 

@@ -136,11 +136,11 @@ static void momentum_clip_fit_fc_weight_update(float *b_next, float *weight_next
     MD_IVDEP
     for (int64_t i = 0; i < 384; i++) {
         const float t_3 = contract[i];
-        const float weight_2 = weight[i];
-        const float t_4 = t_3 * 0.0026041667f * t_2 + 0.0f * weight_2;
-        const float b_2 = b[i];
-        const float t_5 = t ? t_4 : 0.9f * (fabsf(b_2) < 1.1754944e-38f ? 0.0f : b_2) + t_4;
-        const float t_6 = weight_2 - 0.1f * t_5;
+        const float weight_value = weight[i];
+        const float t_4 = t_3 * 0.0026041667f * t_2 + 0.0f * weight_value;
+        const float b_value = b[i];
+        const float t_5 = t ? t_4 : 0.9f * (fabsf(b_value) < 1.1754944e-38f ? 0.0f : b_value) + t_4;
+        const float t_6 = weight_value - 0.1f * t_5;
         b_next[i] = t_5;
         weight_next[i] = t_6;
     }
@@ -156,11 +156,11 @@ static void momentum_clip_fit_fc_bias_update(float *b_next, float *bias_next,
     MD_IVDEP
     for (int64_t i = 0; i < 24; i++) {
         const float t_3 = sum[i];
-        const float bias_2 = bias[i];
-        const float t_4 = t_3 * 0.0026041667f * t_2 + 0.0f * bias_2;
-        const float b_2 = b[i];
-        const float t_5 = t ? t_4 : 0.9f * (fabsf(b_2) < 1.1754944e-38f ? 0.0f : b_2) + t_4;
-        const float t_6 = bias_2 - 0.1f * t_5;
+        const float bias_value = bias[i];
+        const float t_4 = t_3 * 0.0026041667f * t_2 + 0.0f * bias_value;
+        const float b_value = b[i];
+        const float t_5 = t ? t_4 : 0.9f * (fabsf(b_value) < 1.1754944e-38f ? 0.0f : b_value) + t_4;
+        const float t_6 = bias_value - 0.1f * t_5;
         b_next[i] = t_5;
         bias_next[i] = t_6;
     }

@@ -15,15 +15,15 @@ MD_NOINLINE void rows_together_main_s_loop(float *MD_RESTRICT h, float *MD_RESTR
             const int64_t j_end_2 = c * 64 + 64;
             MD_IVDEP
             for (int64_t j = c * 64; j < j_end_2; j++) {
-                const float w_2 = w[j * 4];
-                const float w_3 = w[j * 4 + 1];
-                const float w_4 = w[j * 4 + 2];
-                const float w_5 = w[j * 4 + 3];
-                const float b_2 = b[j];
+                const float w_value = w[j * 4];
+                const float w_value_2 = w[j * 4 + 1];
+                const float w_value_3 = w[j * 4 + 2];
+                const float w_value_4 = w[j * 4 + 3];
+                const float b_value = b[j];
                 const int64_t k_end = c_2 * 8 + 8;
                 MD_UNROLL
                 for (int64_t k = c_2 * 8; k < k_end; k++) {
-                    const float h_2 = md_maxf(x[k * 4] * w_2 + x[k * 4 + 1] * w_3 + x[k * 4 + 2] * w_4 + x[k * 4 + 3] * w_5 + b_2, 0.0f);
+                    const float h_2 = md_maxf(x[k * 4] * w_value + x[k * 4 + 1] * w_value_2 + x[k * 4 + 2] * w_value_3 + x[k * 4 + 3] * w_value_4 + b_value, 0.0f);
                     h[k * 1024 + j] = h_2;
                     s[j] += h_2;
                 }

@@ -14,9 +14,9 @@ static void scan_main_g(float *last_next, float *h_next, float *seen, const floa
                         const float *x, int64_t i0) {
     MD_IVDEP
     for (int64_t i = 0; i < 4; i++) {
-        const float h_2 = h[i];
-        const float g = md_tanhf(x[i + i0 * 4] + h_2);
-        last_next[i] = h_2;
+        const float h_value = h[i];
+        const float g = md_tanhf(x[i + i0 * 4] + h_value);
+        last_next[i] = h_value;
         h_next[i] = g;
         seen[i + i0 * 4] = g;
     }

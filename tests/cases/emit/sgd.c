@@ -12,7 +12,7 @@ static void sgd_fit_fc(float *MD_RESTRICT contract, const float *MD_RESTRICT x,
 /* sgd.mdl:4  model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [1] */
 static void sgd_fit_sum(float *loss, float *mul, float *sum, const float *contract,
                         const float *bias, const float *y) {
-    const float bias_2 = bias[0];
+    const float bias_value = bias[0];
     float sum_part[32];
     float sum_part_2[32];
     for (int64_t l = 0; l < 32; l++) {
@@ -23,7 +23,7 @@ static void sgd_fit_sum(float *loss, float *mul, float *sum, const float *contra
     for (; j_base + 32 <= 32; j_base += 32) {
         for (int64_t l = 0; l < 32; l++) {
             const int64_t j = j_base + l;
-            const float t = contract[j] + bias_2 - y[j];
+            const float t = contract[j] + bias_value - y[j];
             const float t_2 = t * 0.0625f;
             mul[j] = t_2;
             sum_part[l] += t * t;
@@ -40,8 +40,8 @@ static void sgd_fit_sum(float *loss, float *mul, float *sum, const float *contra
 /* add  [] */
 static void sgd_fit_fc_bias_update(float *lr, float *bias_next, int64_t *step_next,
                                    const float *bias, const float *sum, const int64_t *step) {
-    const float bias_2 = bias[0];
-    const float t = bias_2 - 0.1f * (sum[0] + 0.0f * bias_2);
+    const float bias_value = bias[0];
+    const float t = bias_value - 0.1f * (sum[0] + 0.0f * bias_value);
     const int64_t t_2 = (int64_t)((uint64_t)step[0] + (uint64_t)1);
     lr[0] = 0.1f;
     bias_next[0] = t;
@@ -70,8 +70,8 @@ static void sgd_fit_fc_weight_update_epilogue(void *ctx, int64_t batch, int64_t 
         float *block = strip + (m - m0) * ld;
         MD_IVDEP
         for (int64_t n = n0; n < n0 + cols; n++) {
-            const float weight_2 = weight[n];
-            weight_next[n] = weight_2 - 0.1f * (block[n - n0] + 0.0f * weight_2);
+            const float weight_value = weight[n];
+            weight_next[n] = weight_value - 0.1f * (block[n - n0] + 0.0f * weight_value);
         }
     }
 }

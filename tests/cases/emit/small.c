@@ -4,12 +4,12 @@
 static void small_main_z(float *MD_RESTRICT out_, const float *MD_RESTRICT x,
                          const float *MD_RESTRICT y) {
     for (int64_t i = 0; i < 2; i++) {
-        const float x_2 = x[i * 3];
-        const float x_3 = x[i * 3 + 1];
-        const float x_4 = x[i * 3 + 2];
+        const float x_value = x[i * 3];
+        const float x_value_2 = x[i * 3 + 1];
+        const float x_value_3 = x[i * 3 + 2];
         MD_IVDEP
         for (int64_t i_2 = 0; i_2 < 2; i_2++) {
-            out_[i * 2 + i_2] = x_2 * y[i_2] + x_3 * y[i_2 + 2] + x_4 * y[i_2 + 4];
+            out_[i * 2 + i_2] = x_value * y[i_2] + x_value_2 * y[i_2 + 2] + x_value_3 * y[i_2 + 4];
         }
     }
 }

@@ -11,14 +11,14 @@ static void softmax_main_mul(float *out_, float *MD_RESTRICT row, const float *x
         for (; j_base + 32 <= 33; j_base += 32) {
             for (int64_t l = 0; l < 32; l++) {
                 const int64_t j = j_base + l;
-                const float x_2 = x[r * 33 + j];
-                most_part[l] = md_maxf(x_2, most_part[l]);
+                const float x_value = x[r * 33 + j];
+                most_part[l] = md_maxf(x_value, most_part[l]);
             }
         }
         for (int64_t l = 0; l < 33 - j_base; l++) {
             const int64_t j = j_base + l;
-            const float x_3 = x[r * 33 + j];
-            most_part[l] = md_maxf(x_3, most_part[l]);
+            const float x_value_2 = x[r * 33 + j];
+            most_part[l] = md_maxf(x_value_2, most_part[l]);
         }
         const float most = md_lanes_maxf(most_part, 32);
         float sum_part[32];
@@ -29,16 +29,16 @@ static void softmax_main_mul(float *out_, float *MD_RESTRICT row, const float *x
         for (; j_base_2 + 32 <= 33; j_base_2 += 32) {
             for (int64_t l_2 = 0; l_2 < 32; l_2++) {
                 const int64_t j = j_base_2 + l_2;
-                const float x_4 = x[r * 33 + j];
-                const float t = md_expf(x_4 - most);
+                const float x_value_3 = x[r * 33 + j];
+                const float t = md_expf(x_value_3 - most);
                 row[j] = t;
                 sum_part[l_2] += t;
             }
         }
         for (int64_t l_2 = 0; l_2 < 33 - j_base_2; l_2++) {
             const int64_t j = j_base_2 + l_2;
-            const float x_5 = x[r * 33 + j];
-            const float t_2 = md_expf(x_5 - most);
+            const float x_value_4 = x[r * 33 + j];
+            const float t_2 = md_expf(x_value_4 - most);
             row[j] = t_2;
             sum_part[l_2] += t_2;
         }

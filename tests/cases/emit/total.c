@@ -13,16 +13,16 @@ static void total_main_fold_max(float *MD_RESTRICT out0, float *MD_RESTRICT out1
     for (; j_base + 64 <= 300; j_base += 64) {
         for (int64_t l = 0; l < 64; l++) {
             const int64_t j = j_base + l;
-            const float x_2 = x[j];
-            sum_part[l] += x_2 * x_2;
-            most_part[l] = md_maxf(x_2, most_part[l]);
+            const float x_value = x[j];
+            sum_part[l] += x_value * x_value;
+            most_part[l] = md_maxf(x_value, most_part[l]);
         }
     }
     for (int64_t l = 0; l < 300 - j_base; l++) {
         const int64_t j = j_base + l;
-        const float x_3 = x[j];
-        sum_part[l] += x_3 * x_3;
-        most_part[l] = md_maxf(x_3, most_part[l]);
+        const float x_value_2 = x[j];
+        sum_part[l] += x_value_2 * x_value_2;
+        most_part[l] = md_maxf(x_value_2, most_part[l]);
     }
     const float sum = md_lanes_addf(sum_part, 64);
     const float most = md_lanes_maxf(most_part, 64);
