@@ -449,7 +449,8 @@ static void lower_unit(Frame *f, const Unit *u) {
     for (int i = 0; i < rest.count; i++) {
         for (int k = 0; k < rest.at[i].count; k += HOMES_MOST) {
             int left = rest.at[i].count - k;
-            HomeList some = {.at = rest.at[i].at + k, .count = left < HOMES_MOST ? left : HOMES_MOST};
+            HomeList some = {.at = rest.at[i].at + k};
+            some.count = left < HOMES_MOST ? left : HOMES_MOST;
             lower_copy(f, node.at[i], &some);
         }
     }
