@@ -9,7 +9,7 @@
 #include "lang/evaluation.h"
 #include "lang/expr.h"
 #include "lang/fold.h"
-#include "lang/notation.h"
+#include "lang/prelude_several.h"
 #include "lang/train.h"
 
 #include <math.h>
@@ -46,27 +46,8 @@ static bool tensor_argument(Call *c, int k) {
     return elab_plain(c->e, c->at[k], c->arg[k]);
 }
 
-/* An axis of x; negative ones count from the end. */
 static bool axis_argument(Call *c, int k, int rank, int preset, int *axis) {
-    *axis = preset;
-    if (rank == 0) {
-        elab_error(c->e, c->loc, 423, "'%s' needs a tensor with axes, found a scalar", c->name);
-        return false;
-    }
-    if (c->arg[k]) {
-        if (c->arg[k]->kind != V_INT) {
-            elab_error(c->e, c->at[k], 421, "an axis is a compile-time integer, found %s",
-                       value_kind_text(c->arg[k]));
-            return false;
-        }
-        *axis = (int)(c->arg[k]->integer < 0 ? c->arg[k]->integer + rank : c->arg[k]->integer);
-        if (c->arg[k]->integer < -rank || c->arg[k]->integer >= rank) {
-            elab_error(c->e, c->at[k], 422, "there is no axis %lld: the tensor has the axes 0..%d",
-                       (long long)c->arg[k]->integer, rank);
-            return false;
-        }
-    }
-    return true;
+    return prelude_axis(c->e, c->name, c->loc, c->arg[k], c->at[k], rank, preset, axis);
 }
 
 static const Value *make_shape(Call *c) {
@@ -534,161 +515,7 @@ const Value *prelude_constant(Elab *e, const char *name, Loc loc) {
     return NULL;
 }
 
-/* --- calls with any number of arguments ------------------------------------------------------ */
-
-enum { MOST_ARGUMENTS = 64 };
-
-typedef struct {
-    const Value *v[MOST_ARGUMENTS];
-    Loc at[MOST_ARGUMENTS];
-    int n;
-    const Value *axis;
-    Loc axis_at;
-} Several;
-
-/* What other languages call an axis. */
-bool prelude_hint_axis(Elab *e, const char *name) {
-    bool axis = str_eq(name, "dim") || str_eq(name, "dims") || str_eq(name, "axes");
-    if (axis) {
-        diag_hint(&e->c->diag, "an axis is given as 'axis = n'");
-    }
-    return axis;
-}
-
-static bool several(Elab *e, const char *name, Arguments *args, Several *out) {
-    *out = (Several){0};
-    for (int i = 0; i < args->count; i++) {
-        Argument *arg = &args->at[i];
-        const Value *v = arg->value ? arg->value : elab_expr(e, arg->ast);
-        if (!elab_ok(v)) {
-            return false;
-        }
-        if (arg->name && str_eq(arg->name, "axis")) {
-            out->axis = v;
-            out->axis_at = arg->loc;
-        } else if (arg->name) {
-            elab_error(e, arg->loc, 432, "'%s' has no parameter '%s'", name, arg->name);
-            prelude_hint_axis(e, arg->name);
-            return false;
-        } else if (out->n == MOST_ARGUMENTS) {
-            elab_error(e, arg->loc, 445, "'%s' takes at most %d tensors; join some of them before",
-                       name, MOST_ARGUMENTS);
-            return false;
-        } else {
-            out->v[out->n] = v;
-            out->at[out->n++] = arg->loc;
-        }
-    }
-    return true;
-}
-
-static const Value *call_concat(Elab *e, const char *name, Several *s, Loc loc) {
-    bool stack = str_eq(name, "stack");
-    Node *in[MOST_ARGUMENTS];
-    Call c = {.e = e, .name = name, .loc = loc, .arg = {s->axis}, .at = {s->axis_at}};
-    if (s->n == 0) {
-        return elab_error(e, loc, 433, "'%s' needs tensors", name);
-    }
-    for (int i = 0; i < s->n; i++) {
-        if (s->v[i]->kind != V_TENSOR || s->v[i]->nspan > 0) {
-            elab_error(e, s->at[i], 434, "'%s' needs whole tensors, found %s", name,
-                       s->v[i]->kind == V_TENSOR && s->v[i]->nspan > 0
-                           ? "an element in index notation"
-                           : value_kind_text(s->v[i]));
-            if (s->v[i]->kind == V_LIST) {
-                diag_hint(&e->c->diag, "they stand one after the other: %s(a, b)", name);
-            }
-            return &value_poison;
-        }
-        if (!elab_plain(e, s->at[i], s->v[i])) {
-            return &value_poison;
-        }
-    }
-    const Value *first = s->v[0];
-    int rank = first->rank + (stack ? 1 : 0), axis;
-    if (!axis_argument(&c, 0, rank, stack ? 0 : rank - 1, &axis)) {
-        return &value_poison;
-    }
-    if (rank > MD_RANK) {
-        return elab_error(e, loc, 435, "a tensor has at most %d axes", MD_RANK);
-    }
-    Value *v = ARENA_NEW(e->scratch, Value);
-    v->kind = V_TENSOR;
-    v->rank = rank;
-    for (int i = 0, k = 0; i < rank; i++) {
-        v->dim[i] = stack && i == axis ? (Dim){.size = s->n} : first->dim[k++];
-    }
-    int64_t total = 0;
-    for (int i = 0; i < s->n; i++) {
-        const Value *x = s->v[i];
-        bool same = value_elem(x) == value_elem(first), fits = same && x->rank == first->rank;
-        for (int k = 0; fits && k < x->rank; k++) {
-            fits = (!stack && k == axis) || dims_agree(x->dim[k], first->dim[k]);
-        }
-        if (!fits) {
-            elab_error(e, s->at[i], 436,
-                       !same   ? "'%s' of %s and %s: their element types differ"
-                       : stack ? "'%s' of %s and %s: they differ"
-                               : "'%s' of %s and %s: they differ outside axis %d",
-                       name, value_text(e->arena, first), value_text(e->arena, x), axis);
-            return &value_poison;
-        }
-        in[i] = x->node;
-        if (stack) {
-            int64_t one[MD_RANK];
-            for (int k = 0; k < rank; k++) {
-                one[k] = k == axis ? 1 : v->dim[k].size;
-            }
-            in[i] = node_reshape(e->g, x->node, rank, one);
-        } else {
-            total += x->dim[axis].size;
-        }
-    }
-    if (!stack) {
-        v->dim[axis] = s->n == 1 ? first->dim[axis] : (Dim){.size = total};
-    }
-    v->node = node_concat(e->g, in, s->n, axis);
-    return v;
-}
-
-static const Value *call_fold(Elab *e, const char *name, Several *s, Loc loc) {
-    bool two = s->n >= 2 && (str_eq(name, "max") || str_eq(name, "min"));
-    if (two && !s->axis) {
-        const Value *v = s->v[0];
-        for (int i = 1; i < s->n; i++) {
-            v = arith_minmax(e, loc, str_eq(name, "max"), v, s->v[i]);
-        }
-        return v;
-    }
-    if (s->n != 1) {
-        elab_error(e, loc, 437, "'%s' folds one tensor, found %d arguments", name, s->n);
-        if (s->n == 2 && s->v[1]->kind == V_INT) {
-            diag_hint(&e->c->diag, "an axis is given by name: axis = %lld",
-                      (long long)s->v[1]->integer);
-        }
-        return &value_poison;
-    }
-    const Value *v = s->v[0];
-    int rank = v->kind == V_TENSOR ? v->rank : 0, axis;
-    uint32_t axes = rank > 0 ? (1u << rank) - 1 : 0;
-    Call c = {.e = e, .name = name, .loc = loc, .arg = {s->axis}, .at = {s->axis_at}};
-    if (s->axis && s->axis->kind == V_LIST) {
-        axes = 0;
-        for (int i = 0; i < s->axis->count; i++) {
-            c.arg[0] = s->axis->item[i];
-            if (!axis_argument(&c, 0, rank, 0, &axis)) {
-                return &value_poison;
-            }
-            axes |= 1u << axis;
-        }
-    } else if (s->axis || str_eq(name, "argmax") || str_eq(name, "argmin")) {
-        if (!axis_argument(&c, 0, rank, rank - 1, &axis)) {
-            return &value_poison;
-        }
-        axes = 1u << axis;
-    }
-    return fold_axes(e, name, v, axes, loc);
-}
+/* --- calls --------------------------------------------------------------------------------- */
 
 static const Value *call_row(Elab *e, const Row *row, const Ast *call, Arguments *args) {
     Call c = {.e = e, .name = row->name, .loc = call->loc, .call = call};
@@ -738,7 +565,7 @@ static const Value *call_row(Elab *e, const Row *row, const Ast *call, Arguments
 
 static const Value *call_unary(Elab *e, const char *name, const Ast *call, Arguments *args) {
     Several s;
-    if (!several(e, name, args, &s)) {
+    if (!prelude_several(e, name, args, &s)) {
         return &value_poison;
     }
     if (s.n != 1 || s.axis) {
@@ -788,14 +615,14 @@ const Value *prelude_call(Elab *e, const char *name, const Ast *call, Arguments 
         return call_unary(e, name, call, args);
     }
     Several s;
-    if (!several(e, name, args, &s)) {
+    if (!prelude_several(e, name, args, &s)) {
         return &value_poison;
     }
     if (folds) {
-        return call_fold(e, name, &s, call->loc);
+        return prelude_fold(e, name, &s, call->loc);
     }
     if (joins) {
-        return call_concat(e, name, &s, call->loc);
+        return prelude_concat(e, name, &s, call->loc);
     }
     return derive_call(e, name, s.v, s.n, call->loc);
 }
