@@ -39,7 +39,10 @@ static const Expr *sum_keeping(KernelBuild *b, const Expr *old, const Expr *term
     two[1] = old;
     two[0] = expr_map(k, OP_SUB, elem, two, 2);
     two[1] = more;
-    lost->value = expr_map(k, OP_SUB, elem, two, 2);
+    /* An infinite sum has lost nothing: what the subtractions say there would make it a NaN. */
+    const Expr *kept[3] = {expr_map(k, OP_ISFINITE, TY_BOOL, &sum, 1),
+                           expr_map(k, OP_SUB, elem, two, 2), expr_const(k, elem, 0)};
+    lost->value = expr_map(k, OP_SELECT, elem, kept, 3);
     return sum;
 }
 

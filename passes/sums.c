@@ -51,6 +51,7 @@ static bool keeps_already(const LoopBuilder *loop, int carry, const Node *term) 
     const Node *sum = loop_carry_next(loop, carry), *param = loop_carry_value(loop, carry);
     for (int k = 0; term->op == OP_SUB && k < loop_carries(loop); k++) {
         const Node *lost = loop_carry_next(loop, k);
+        lost = lost && lost->op == OP_SELECT ? lost->in[1] : NULL;
         if (term->in[1] == loop_carry_value(loop, k) && lost && lost->op == OP_SUB &&
             lost->in[1] == term && lost->in[0]->op == OP_SUB && lost->in[0]->in[0] == sum &&
             lost->in[0]->in[1] == param) {
@@ -75,7 +76,11 @@ static void close_loop(void *ctx, Graph *g, LoopBuilder *loop) {
         Node *more = node_map2(g, OP_SUB, term, loop_carry_value(loop, lost));
         Node *sum = node_map2(g, OP_ADD, old, more);
         loop_next(loop, i, sum);
-        loop_next(loop, lost, node_map2(g, OP_SUB, node_map2(g, OP_SUB, sum, old), more));
+        Node *dropped = node_map2(g, OP_SUB, node_map2(g, OP_SUB, sum, old), more);
+        /* An infinite sum has lost nothing: what the subtractions say there would make it a NaN. */
+        loop_next(loop, lost,
+                  node_select(g, node_map1(g, OP_ISFINITE, sum), dropped,
+                              node_const(g, old->type.elem, 0)));
     }
 }
 

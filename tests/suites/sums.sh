@@ -22,4 +22,20 @@ END
         fail "$terms terms" "does not build"
     fi
 done
+
+# Beyond the range of the type, and with terms that are no numbers: what a plain sum gives.
+if "$MDLC" tests/suites/sums_over.mdl -o "$scratch/over.c" && emitted "$scratch/over.c" "$scratch/over"; then
+    while read -r entry value; do
+        printf '%s [2] = V V\n' running scattered looped | sed "s/V/$value/g" >"$scratch/wanted"
+        "$scratch/over" "$entry" 2>"$scratch/err" | sed 's/-nan/nan/g' >"$scratch/given"
+        same "sums of $entry terms" "$scratch/wanted" "$scratch/given"
+    done <<END
+large inf
+below -inf
+infinite inf
+undefined nan
+END
+else
+    fail "sums out of range" "does not build"
+fi
 summary sums
