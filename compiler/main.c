@@ -366,6 +366,27 @@ static int parse_option(Compile *c, int argc, char **argv, int *i) {
     return unknown_option(word, length);
 }
 
+/* A file that is asked for and that the command would not write is a mistake. */
+static int check_files(const Options *opt) {
+    bool compiles = opt->command == COMMAND_COMPILE && !opt->dump;
+    bool prints = opt->command != COMMAND_FMT || opt->dump;
+    const char *file = opt->header             ? "-H"
+                       : opt->depfile          ? "-MF"
+                       : opt->depend           ? "-MD"
+                       : opt->output && prints ? "-o"
+                                               : NULL;
+    if (compiles || !file) {
+        return EXIT_OK;
+    }
+    const char *command = NULL;
+    for (size_t k = 0; k < sizeof commands / sizeof *commands; k++) {
+        command = commands[k].command == opt->command ? commands[k].name : command;
+    }
+    fprintf(stderr, "mdlc: '%s' does not go with '%s', which writes no such file%s\n", file,
+            opt->dump ? "--dump" : command, prints ? ": it prints to standard output" : "");
+    return EXIT_USAGE;
+}
+
 static int parse_args(Compile *c, int argc, char **argv) {
     bool options = true, have_command = false;
     for (int i = 1; i < argc; i++) {
@@ -404,6 +425,10 @@ static int parse_args(Compile *c, int argc, char **argv) {
     }
     if (!c->opt.input && c->opt.command != COMMAND_EXPLAIN) {
         return usage_error("no model file given", NULL);
+    }
+    int code = check_files(&c->opt);
+    if (code != EXIT_OK) {
+        return code;
     }
     const char *const file[] = {c->opt.output, c->opt.header,
                                 c->opt.depfile  ? c->opt.depfile

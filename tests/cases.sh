@@ -89,7 +89,7 @@ for file in tests/cases/error/*.mdl; do
     [ -f "$file" ] || continue
     command=$(directive "$file" command)
     # shellcheck disable=SC2086
-    compile "$file" 1 $command -o "$scratch/x.c" && settle "$file" "${file%.mdl}.err" "$scratch/err"
+    compile "$file" 1 ${command:--o "$scratch/x.c"} && settle "$file" "${file%.mdl}.err" "$scratch/err"
 done
 for file in tests/cases/run/*.mdl; do
     [ -f "$file" ] || continue

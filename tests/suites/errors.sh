@@ -102,7 +102,9 @@ play() {
             ln -s "$root/samples" "$scratch/play/samples"
             (cd "$scratch/play" && PATH=$scratch/bin:$PATH sh "$play_file") >/dev/null 2>"$play_file.said"
         else
-            "$MDLC" "$play_command" "$play_file" -o /dev/null >/dev/null 2>"$play_file.said"
+            play_out=/dev/null
+            [ "$play_command" = compile ] || play_out=
+            "$MDLC" "$play_command" "$play_file" ${play_out:+-o $play_out} >/dev/null 2>"$play_file.said"
         fi
         echo "$? $play_file"
     done <"$1" | awk '{

@@ -37,8 +37,8 @@ program() { # NAME OPTION...: samples/pytorch/NAME.mdl as $scratch/NAME
     check "$program_name: test" "$MDLC" test samples/pytorch/"$program_name".mdl
     check "$program_name: strict" $CC $STRICT_FLAGS -fsyntax-only "$scratch/$program_name.c"
     # What the names say stands in a dumped graph too.
-    "$MDLC" "$@" --dump=build samples/pytorch/"$program_name".mdl -o "$scratch/x.c" >"$scratch/dump.mdl" &&
-        "$MDLC" --dump=build "$scratch/dump.mdl" -o "$scratch/x.c" >"$scratch/dump" || fail "$program_name" "is not dumped"
+    "$MDLC" "$@" --dump=build samples/pytorch/"$program_name".mdl >"$scratch/dump.mdl" &&
+        "$MDLC" --dump=build "$scratch/dump.mdl" >"$scratch/dump" || fail "$program_name" "is not dumped"
     same "$program_name: dump" "$scratch/dump.mdl" "$scratch/dump"
 }
 

@@ -51,6 +51,14 @@ no number of threads|--threads wants a number from 1 to 1024, got '0'|--threads=
 no colour|--color is auto, always or never, got 'red'|--color=red
 C and dependencies in one|more than one of -o, -H and -MF would go to standard output|-MD -o -
 C and header in one|more than one of -o, -H and -MF would go to standard output|-o - -H -
+a file of a check|'-o' does not go with 'check', which writes no such file: it prints to standard output|check -o none.c
+a header of a check|'-H' does not go with 'check'|check -H none.h
+a file of a report|'-o' does not go with 'report'|report -o none.txt
+a file of tests|'-o' does not go with 'test'|test -o none.txt
+a file of a run|'-o' does not go with 'run'|run -o none.npy
+dependencies of a run|'-MD' does not go with 'run'|run -MD
+dependencies of a layout|'-MF' does not go with 'fmt', which writes no such file$|fmt -MF none.d -o -
+a file of a dump|'-o' does not go with '--dump'|--dump=lower -o none.txt
 no seed|--seed wants a number from 0 to 18446744073709551615, got 'one'|run --seed one
 a seed below 0|--seed wants a number from 0 to 18446744073709551615, got '-1'|run --seed=-1
 a seed of 65 bits|--seed wants a number from 0 to 18446744073709551615, got '18446744073709551616'|run --seed 18446744073709551616
