@@ -192,7 +192,8 @@ void eval_contract(EvalCall *c) {
     for (int k = 0; k < nsummed; k++) {
         dim[k] = extent[summed[k]];
     }
-    if (type_count(c->type) == 0) {
+    if (type_count(x) == 0 || type_count(y) == 0) {
+        fill(c, 0, 0);
         return;
     }
     do {

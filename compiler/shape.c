@@ -86,6 +86,7 @@ static Type shape_pad(const Query *q) {
     REQUIRE(q, q->attr->border != BORDER_NONE, "a pad has a border rule");
     for (int i = 0; i < t.rank; i++) {
         REQUIRE(q, q->attr->lo[i] >= 0 && q->attr->hi[i] >= 0, "negative padding");
+        REQUIRE(q, t.dim[i] > 0 || q->attr->border == BORDER_VALUE, "an empty axis has no edge");
         t.dim[i] += q->attr->lo[i] + q->attr->hi[i];
     }
     return t;
@@ -123,12 +124,15 @@ static Type shape_window(const Query *q) {
     REQUIRE(q, axis >= 0 && axis < a.rank && a.rank < MD_RANK, "axis out of range");
     REQUIRE(q, a.dim[axis] == q->attr->taps_n, "extent differs from the attribute");
     REQUIRE(q, window_possible(q->attr), "positions are out of range");
-    if (q->attr->border == BORDER_NONE) {
+    bool reads = q->attr->count > 0 && q->attr->taps > 0;
+    if (reads && q->attr->border == BORDER_NONE) {
         int64_t i1 = q->attr->s * (q->attr->count - 1), k1 = q->attr->d * (q->attr->taps - 1);
         int64_t least = (i1 < 0 ? i1 : 0) + (k1 < 0 ? k1 : 0) - q->attr->p;
         int64_t most = (i1 > 0 ? i1 : 0) + (k1 > 0 ? k1 : 0) - q->attr->p;
         REQUIRE(q, least >= 0 && most < a.dim[axis], "reads outside without a border");
     }
+    REQUIRE(q, a.dim[axis] > 0 || !reads || q->attr->border == BORDER_VALUE,
+            "an empty axis has no edge");
     Type t = {.elem = a.elem, .rank = a.rank + 1};
     for (int i = 0; i < a.rank; i++) {
         t.dim[i < axis ? i : i + 1] = a.dim[i];
@@ -222,9 +226,12 @@ static Type shape_fold(const Query *q) {
     Type t = {.elem = a.elem};
     REQUIRE(q, q->attr->axes != 0 && q->attr->axes >> a.rank == 0, "axes out of range");
     REQUIRE(q, a.elem != TY_BOOL, "not a fold over bool");
+    bool extreme = q->op == OP_FMAX || q->op == OP_FMIN;
     for (int i = 0; i < a.rank; i++) {
         if (!(q->attr->axes >> i & 1)) {
             t.dim[t.rank++] = a.dim[i];
+        } else {
+            REQUIRE(q, !extreme || a.dim[i] > 0, "an empty axis has no extreme");
         }
     }
     return t;
@@ -319,6 +326,7 @@ static Type shape_gather(const Query *q) {
     for (int k = nb + 1; k < x.rank; k++) {
         t.dim[t.rank++] = x.dim[k];
     }
+    REQUIRE(q, x.dim[nb] > 0 || type_count(t) == 0, "an empty axis has nothing to pick");
     return t;
 }
 
@@ -337,6 +345,7 @@ static Type shape_scatter_add(const Query *q) {
     for (int k = nb + 1; k < t.rank; k++) {
         REQUIRE(q, u.dim[i.rank + k - nb - 1] == t.dim[k], "rest extents differ");
     }
+    REQUIRE(q, t.dim[nb] > 0 || type_count(u) == 0, "an empty axis takes nothing");
     t.elem = u.elem;
     return t;
 }

@@ -45,6 +45,15 @@ static bool outside(Access *a, const AxisUse *use, int64_t lo, int64_t hi) {
     return false;
 }
 
+/* Nothing of an axis without elements can be picked, nor stand for what lies outside of it. */
+static bool axis_is_empty(Access *a, const AxisUse *use) {
+    elab_error(a->e, use->at->loc, 690, "axis %d of %s has no elements to pick from", use->number,
+               axis_object(a));
+    diag_hint(&a->e->c->diag, "'when n > 0 { ... } else { ... }' takes another value where the "
+                              "extent n is 0");
+    return false;
+}
+
 /* Makes positions lo..hi (inclusive) of the axis at `at` legal: pads as the border says. Gives the
  * position of the old element 0. */
 static bool pad_axis(Access *a, const AxisUse *use, int at, int64_t lo, int64_t hi, int64_t *zero) {
@@ -55,6 +64,9 @@ static bool pad_axis(Access *a, const AxisUse *use, int at, int64_t lo, int64_t 
     }
     if (a->border == BORDER_NONE) {
         return outside(a, use, lo, hi);
+    }
+    if (n == 0 && a->border != BORDER_VALUE) {
+        return axis_is_empty(a, use);
     }
     before[at] = lo < 0 ? -lo : 0;
     after[at] = hi >= n ? hi - n + 1 : 0;
@@ -74,6 +86,10 @@ static bool pad_axis(Access *a, const AxisUse *use, int at, int64_t lo, int64_t 
 static bool slice_axis(Access *a, const AxisUse *use, int at, int64_t c, int64_t coef, int64_t n) {
     int64_t last = c + coef * (n - 1), zero;
     int64_t lo = coef > 0 ? c : last, hi = coef > 0 ? last : c;
+    if (n == 0) { /* no position is read */
+        a->node = node_slice_axis(a->e->g, a->node, at, 0, 0, 1);
+        return true;
+    }
     if (!pad_axis(a, use, at, lo, hi, &zero)) {
         return false;
     }
@@ -119,6 +135,35 @@ bool axis_loop(Access *a, AxisUse *use) {
     return true;
 }
 
+static bool no_axis_left(Access *a, const AxisUse *use) {
+    elab_error(a->e, use->at->loc, 327, "this needs more than %d axes and indices together",
+               MD_RANK);
+    return false;
+}
+
+/* Indices in one axis, one of which has no values: no position is read. */
+static bool axis_of_nothing(Access *a, const AxisUse *use, int at, const Affine *f) {
+    int64_t dim[MD_RANK];
+    int rank = 0;
+    if (a->rank + f->n - 1 > MD_RANK) {
+        return no_axis_left(a, use);
+    }
+    for (int i = 0; i < a->rank; i++) {
+        for (int k = 0; i == at && k < f->n; k++) {
+            dim[rank++] = f->term[k].ix->extent.size;
+        }
+        if (i != at) {
+            dim[rank++] = a->node->type.dim[i];
+        }
+    }
+    a->node = node_reshape(a->e->g, node_slice_axis(a->e->g, a->node, at, 0, 0, 1), rank, dim);
+    a->label[at] = (Label){f->term[0].ix, NULL};
+    for (int k = 1; k < f->n; k++) {
+        label_insert(a, at + k, (Label){f->term[k].ix, NULL});
+    }
+    return true;
+}
+
 /* Two or more indices in one axis. Terms are in order of binding: the outermost is the count of the
  * window, the rest its taps; three or more split the taps again. */
 bool axis_window(Access *a, const AxisUse *use, int at, Affine f) {
@@ -135,10 +180,15 @@ bool axis_window(Access *a, const AxisUse *use, int at, Affine f) {
         }
     }
     int64_t lo = f.c, hi = f.c;
+    bool nothing = false;
     for (int i = 0; i < f.n; i++) {
+        nothing = nothing || f.term[i].ix->extent.size == 0;
         int64_t last = f.term[i].coef * (f.term[i].ix->extent.size - 1);
         lo += last < 0 ? last : 0;
         hi += last > 0 ? last : 0;
+    }
+    if (nothing) {
+        return axis_of_nothing(a, use, at, &f);
     }
     int64_t zero = 0;
     bool inside = lo >= 0 && hi < a->node->type.dim[at];
@@ -152,9 +202,7 @@ bool axis_window(Access *a, const AxisUse *use, int at, Affine f) {
     Term first = f.term[0];
     int64_t n = first.ix->extent.size;
     if (a->rank >= MD_RANK) {
-        elab_error(a->e, use->at->loc, 327, "this needs more than %d axes and indices together",
-                   MD_RANK);
-        return false;
+        return no_axis_left(a, use);
     }
     if (f.n == 2) {
         Term second = f.term[1];
@@ -199,9 +247,10 @@ static void diagonal(Access *a, int i, int k) {
         dim[j] = a->node->type.dim[j];
     }
     rest[n] = a->label[i];
-    dim[n] = extent * a->node->type.dim[n + 1];
+    int64_t row = a->node->type.dim[n + 1];
+    dim[n] = extent * row;
     a->node = node_reshape(a->e->g, a->node, n + 1, dim);
-    a->node = node_slice_axis(a->e->g, a->node, n, 0, extent, a->node->type.dim[n] / extent + 1);
+    a->node = node_slice_axis(a->e->g, a->node, n, 0, extent, row + 1);
     memcpy(a->label, rest, sizeof *rest * (size_t)(n + 1));
     a->rank = n + 1;
 }
@@ -227,6 +276,10 @@ static const Value *data_index(Access *a, AxisUse *use, const Value **mask) {
     int64_t n = use->dim.size;
     if (v->ranged && v->lo >= 0 && v->hi <= n) {
         return v;
+    }
+    if (n == 0) {
+        axis_is_empty(a, use);
+        return &value_poison;
     }
     if (a->border == BORDER_NONE) {
         if (v->ranged) {

@@ -442,6 +442,13 @@ static bool field(Elab *e, DataSet *set, const Ast *ast, bool broken) {
     for (int i = 0; i < raw_rank; i++) {
         f.raw_count *= raw[i].size;
     }
+    if (f.raw_count == 0) {
+        elab_error(e, expr->loc, 691,
+                   "field '%s' has no elements, so no file says how many rows it has", f.name);
+        diag_hint(&e->c->diag,
+                  "leave the field out and write zeros(s) with its shape in the train");
+        return false;
+    }
     const Ast *core = expr;
     while (core->kind == AST_AS) {
         core = core->kid[0];

@@ -238,6 +238,39 @@ static void reshape_batch(const Value *v, int rank, Dim *dim) {
     }
 }
 
+/* The product of extents, and the same without those that are 0: of shapes without elements the
+ * product alone says too little. */
+typedef struct {
+    int64_t all, some;
+} Extents;
+
+static Extents extents_and(Extents n, int64_t extent) {
+    if (__builtin_mul_overflow(n.all, extent, &n.all)) {
+        n.all = INT64_MAX; /* too many, as elab_reshape says */
+    }
+    if (__builtin_mul_overflow(n.some, extent > 0 ? extent : 1, &n.some)) {
+        n.some = INT64_MAX;
+    }
+    return n;
+}
+
+/* How many leading or trailing axes of v stay, if the others become `want`; -1: it does not fit. */
+static int axes_kept(const Value *v, bool trailing, Extents want) {
+    int most = -1;
+    for (int n = 0; n <= v->rank; n++) {
+        Extents others = {1, 1};
+        for (int i = 0; i < v->rank; i++) {
+            bool kept = trailing ? i >= v->rank - n : i < n;
+            others = kept ? others : extents_and(others, v->dim[i].size);
+        }
+        if (others.all == want.all && others.some == want.some) {
+            return n;
+        }
+        most = others.all == 0 && want.all == 0 ? n : most; /* as many as can */
+    }
+    return most;
+}
+
 static const Value *eval_as(Elab *e, const Ast *ast) {
     const Value *v = elab_expr(e, ast->kid[0]);
     const Ast *type = ast->kid[1];
@@ -253,32 +286,21 @@ static const Value *eval_as(Elab *e, const Ast *ast) {
     }
     Dim dim[MD_RANK];
     int rank = 0;
-    int64_t have = 1, want = 1;
-    for (int i = 0; i < v->rank; i++) {
-        have *= v->dim[i].size;
-    }
+    Extents want = {1, 1};
     for (int i = 0; i < type->nkid; i++) {
         Dim d;
         if (type->kid[i]->kind != AST_PACK) {
             if (!dims_eval(e, type->kid[i], &d)) {
                 return &value_poison;
             }
-            if (__builtin_mul_overflow(want, d.size, &want)) {
-                want = INT64_MAX; /* too many, as elab_reshape says */
-            }
+            want = extents_and(want, d.size);
         }
     }
     for (int i = 0; i < type->nkid; i++) {
         if (type->kid[i]->kind == AST_PACK) {
-            /* The leading or trailing axes whose product is what the written ones leave. */
             bool trailing = i > 0;
-            int64_t rest = want > 0 ? have / want : 0, product = 1;
-            int n = 0;
-            while (n < v->rank && product != rest) {
-                product *= v->dim[trailing ? v->rank - 1 - n : n].size;
-                n++;
-            }
-            if ((trailing && i != type->nkid - 1) || product != rest || rest * want != have) {
+            int n = axes_kept(v, trailing, want);
+            if ((trailing && i != type->nkid - 1) || n < 0) {
                 return elab_error(
                     e, type->kid[i]->loc, 354,
                     "'...' after 'as' stands first or last, for leading or trailing axes that "

@@ -80,8 +80,16 @@ static const Value *scaled(Elab *e, Loc loc, const Value *v, double count) {
     return arith_binary(e, loc, AO_MUL, v, value_real(e->scratch, 1.0 / count));
 }
 
+/* Sums and products of nothing are 0 and 1; the other folds have no value there. */
+static bool needs_elements(const char *name) {
+    return !str_eq(name, "sum") && !str_eq(name, "prod");
+}
+
 static const Value *empty_axis(Elab *e, const char *name, Loc loc) {
-    return elab_error(e, loc, 402, "'%s' over an axis without elements has no value", name);
+    elab_error(e, loc, 402, "'%s' over an axis without elements has no value", name);
+    diag_hint(&e->c->diag, "'when n > 0 { ... } else { ... }' takes another value where the extent "
+                           "n is 0");
+    return &value_poison;
 }
 
 /* The fold `name` over axes of v's node. */
@@ -106,7 +114,7 @@ static const Value *fold_node(Elab *e, const char *name, const Value *v, uint32_
         if (axes >> i & 1) {
             rows = rows || evaluation_masks(e, axis_dim(v, i));
             batch = batch || accumulate_rows(e, axis_dim(v, i));
-            if (axis_dim(v, i).size == 0 && !str_eq(name, "sum")) {
+            if (axis_dim(v, i).size == 0 && needs_elements(name)) {
                 return empty_axis(e, name, loc);
             }
         }
@@ -490,7 +498,7 @@ static const Value *sum_product(Elab *e, const char *name, const Ast *body, Inde
 const Value *fold_indices(Elab *e, const char *name, const Ast *body, Index *const *ix, int n,
                           Loc loc) {
     for (int i = 0; i < n; i++) {
-        if (ix[i]->extent.size == 0 && !str_eq(name, "sum")) {
+        if (ix[i]->extent.size == 0 && needs_elements(name)) {
             return empty_axis(e, name, loc);
         }
     }

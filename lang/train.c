@@ -419,8 +419,8 @@ static void gradients(Elab *e, Training *t, bool quiet) {
     for (int i = 0; i < e->param.count; i++) {
         Parameter *p = e->param.at[i];
         if (!under_any(&t->of, p->slot->name) || p->slot->frozen || !p->initial ||
-            under_any(&t->freeze, p->slot->name)) {
-            continue;
+            under_any(&t->freeze, p->slot->name) || type_count(p->slot->type) == 0) {
+            continue; /* of an empty one there is nothing to update */
         }
         Node *point = node_slot(e->g, p->slot);
         if (!flow_has(flow, point)) {

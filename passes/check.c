@@ -377,7 +377,7 @@ static bool close_entry(Check *c) {
     }
     for (int i = 0; i < c->e->buf.count; i++) {
         const Buf *buf = c->e->buf.at[i];
-        if (buf->kind != BUF_RESULT) {
+        if (buf->kind != BUF_RESULT || buf->bytes == 0) {
             continue;
         }
         int64_t token = c->value[buf->id].token;

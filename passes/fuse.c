@@ -86,6 +86,9 @@ static void mark_live(Fuse *s) {
     const Region *region = s->f->region;
     for (int i = 0; i < region->out.count; i++) {
         NodeInfo *n = info_of(s, region->out.at[i]);
+        if (type_count(region->out.at[i]->type) == 0) {
+            continue; /* nothing to write */
+        }
         n->live = true;
         n->sink = n->sink || region->out.at[i]->op != OP_PICK;
     }

@@ -497,9 +497,8 @@ static void mark_saved(const Frame *f) {
     for (int i = region->node.count - 1; i >= 0; i--) {
         const Node *node = region->node.at[i];
         const NodeInfo *n = &f->fusion->info[i];
-        const HomeList *homes = node->op == OP_PICK
-                                    ? &f->loop_result[node->in[0]->id][node->attr->axis]
-                                    : &f->home[i];
+        const HomeList *homes =
+            node->op == OP_PICK ? &f->loop_result[node->in[0]->id][node->attr->axis] : &f->home[i];
         for (int k = 0; n->forward && read[i] && k < homes->count; k++) {
             Buf *buf = homes->at[k].buf;
             buf->saved = buf->saved || buf->kind == BUF_TEMP;
@@ -531,7 +530,8 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
         const Node *node = entry->region->out.at[k];
         Target t = {.dest = NULL};
         if (out->role == OUT_WRITE) {
-            if (node->op == OP_SLOT && node->attr->slot == out->slot) {
+            if (type_count(node->type) == 0 ||
+                (node->op == OP_SLOT && node->attr->slot == out->slot)) {
                 continue;
             }
             t.dest = slot_buf(&l, out->slot);
@@ -544,6 +544,9 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
             buf->label = node->name;
             buf->loc = out->loc;
             t.home.buf = buf;
+            if (type_count(node->type) == 0) {
+                continue; /* the caller sees it, and nothing is written */
+            }
         }
         VEC_PUSH_FROM(&scratch, &targets[k], t, 1);
     }

@@ -158,9 +158,10 @@ static Node *simplify_node(void *ctx, Graph *g, const Node *n, Node *const *in) 
 }
 
 Region *pass_simplify(Graph *g, const Region *region) {
-    Region *now = region_rebuild(g, region, NULL, NULL);
+    bool fixed = points_are_fixed(region, NULL, NULL);
+    Region *now = region_without_empty(g, region, fixed);
     Round round = {0};
-    int rounds = points_are_fixed(region, NULL, NULL) ? ROUNDS : 0;
+    int rounds = fixed ? ROUNDS : 0;
     Arena scratch = {0};
     for (int i = 0; i < rounds; i++) {
         round.applied = 0;

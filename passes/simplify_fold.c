@@ -46,9 +46,6 @@ static Node *fold_of_broadcast(Graph *g, const Node *n, Node *const *in) {
     for (int i = 0; i < x->type.rank; i++) {
         count *= both >> i & 1 ? (double)x->type.dim[i] : 1;
     }
-    if (count == 0) {
-        return NULL;
-    }
     Type t = without_axes(x->type, both);
     Node *small =
         node_broadcast(g, x->in[0], axes_without(x->attr->axes, both, x->type.rank), t.rank, t.dim);

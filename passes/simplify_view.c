@@ -158,9 +158,6 @@ static const SliceRow slices[] = {
 
 static Node *slice_rule(Graph *g, const Node *n, Node *const *in) {
     Node *x = in[0];
-    if (type_count(n->type) == 0) {
-        return NULL;
-    }
     for (const SliceRow *row = slices; row->rule; row++) {
         if (row->op == x->op) {
             return row->rule(g, n, x);
@@ -209,7 +206,7 @@ static Node *concat_rule(Graph *g, const Node *n, Node *const *in) {
 static Node *window_rule(Graph *g, const Node *n, Node *const *in) {
     const Attr *a = n->attr;
     int64_t first = -a->p, last = a->s * (a->count - 1) - a->p;
-    if (a->taps != 1 || a->s <= 0 || a->count == 0 || first < 0 || last >= a->taps_n) {
+    if (a->taps != 1 || a->s <= 0 || first < 0 || last >= a->taps_n) {
         return NULL;
     }
     Node *part = node_slice_axis(g, in[0], a->axis, first, a->count, a->s);

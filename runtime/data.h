@@ -387,6 +387,9 @@ MD_FN int md_data_part(md_data *d, int part, md_path_fn path_of, void *user, md_
             rc = md_data_csv(d, part, file, path, stream, &rows, message);
         } else if (rc == MD_EXIT_OK) {
             rc = md_array_open(a, path, format, MD_FILE_IN_MEMORY, stream, message);
+            if (rc == MD_EXIT_OK && a->rows < 1) {
+                rc = md_fail(message, MD_EXIT_DATA, "%s: no rows", path);
+            }
         }
         size_t record = 0;
         for (int i = 0; i < set->field_count && rc == MD_EXIT_OK; i++) {

@@ -82,7 +82,7 @@ MD_FN int md_raw_open(md_array *a, const char *path, md_dtype dtype, uint64_t mo
         rc = md_array_take(a, fd, 0, bytes, most, message);
         a->rank = 1;
         a->shape[0] = (int64_t)(bytes / width);
-        md_array_bytes(a);
+        (void)md_array_size(a, &bytes);
     }
     close(fd);
     return rc;
@@ -112,11 +112,12 @@ MD_FN int md_idx_parse(md_array *a, const unsigned char *p, uint64_t bytes, size
             (int64_t)b[0] << 24 | (int64_t)b[1] << 16 | (int64_t)b[2] << 8 | (int64_t)b[3];
     }
     *start = 4 + 4 * (size_t)a->rank;
-    uint64_t need = md_array_bytes(a);
-    if (need == 0 || bytes - *start != need) {
+    uint64_t need = 0;
+    int possible = md_array_size(a, &need);
+    if (!possible || bytes - *start != need) {
         return md_fail(message, MD_EXIT_DATA,
                        "%s: %s: its header promises %llu bytes of data, found %llu", a->path,
-                       bytes - *start < need ? "cut short" : "too long or empty",
+                       !possible || bytes - *start < need ? "cut short" : "too long",
                        (unsigned long long)need, (unsigned long long)(bytes - *start));
     }
     return MD_EXIT_OK;

@@ -119,19 +119,22 @@ MD_FN const unsigned char *md_array_at(md_array *a, uint64_t at, size_t bytes, i
     return (const unsigned char *)a->map + (size_t)(at - a->at);
 }
 
-/* Fills rows and width from the shape. Gives the number of bytes, or 0 for an array that is empty
- * or larger than any memory. */
-MD_FN uint64_t md_array_bytes(md_array *a) {
-    uint64_t count = 1;
+/* Fills rows and width from the shape, and the number of bytes. Gives 0 for an array that is larger
+ * than any memory. */
+MD_FN int md_array_size(md_array *a, uint64_t *bytes) {
+    uint64_t most = 1, width = 1; /* most: without the extents that are 0 */
     for (int i = 0; i < a->rank; i++) {
-        if (a->shape[i] <= 0 || count > (UINT64_C(1) << 56) / (uint64_t)a->shape[i]) {
+        uint64_t extent = (uint64_t)a->shape[i];
+        if (extent > 0 && most > (UINT64_C(1) << 56) / extent) {
             return 0;
         }
-        count *= (uint64_t)a->shape[i];
+        most *= extent > 0 ? extent : 1;
+        width *= i > 0 ? extent : 1;
     }
     a->rows = a->rank > 0 ? a->shape[0] : 1;
-    a->width = (int64_t)count / a->rows;
-    return count * md_dtype_bytes(a->dtype);
+    a->width = (int64_t)width;
+    *bytes = (uint64_t)a->rows * width * md_dtype_bytes(a->dtype);
+    return 1;
 }
 
 typedef struct md_npy_code {
@@ -306,13 +309,13 @@ MD_FN int md_npy_open(md_array *a, const char *path, uint64_t most, md_text *mes
     }
     rc = md_npy_head(a, fd, &start, message);
     if (rc == MD_EXIT_OK) {
-        uint64_t need = md_array_bytes(a);
-        if (need == 0) {
+        uint64_t need = 0;
+        if (!md_array_size(a, &need)) {
             char shape[256];
             md_text t = md_text_make(shape, sizeof shape);
             md_text_shape(&t, a->shape, a->rank);
-            rc = md_fail(message, MD_EXIT_DATA, "%s: the array is empty or too large: shape %s",
-                         path, shape);
+            rc =
+                md_fail(message, MD_EXIT_DATA, "%s: the array is too large: shape %s", path, shape);
         } else if (bytes - start != need) {
             rc = md_fail(message, MD_EXIT_DATA,
                          "%s: %s: %llu bytes of data were expected, found %llu", path,

@@ -17,14 +17,15 @@ MD_FN char *md_staging(md_run *r, const md_port *port) {
 MD_FN int64_t md_slices_of(const md_port *port, const md_array *a) {
     int lead = a->rank - port->rank;
     int same = lead == 0 || lead == 1;
+    int several = lead == 0 && port->rank > 0 && port->shape[0] > 0; /* along the first axis */
     for (int i = same ? lead : 0; i < a->rank && same; i++) {
-        int first = lead == 0 && i == 0;
+        int first = several && i == 0;
         same = first ? a->shape[0] % port->shape[0] == 0 : a->shape[i] == port->shape[i - lead];
     }
     if (!same) {
         return 0;
     }
-    return lead == 1 ? a->shape[0] : port->rank == 0 ? 1 : a->shape[0] / port->shape[0];
+    return lead == 1 ? a->shape[0] : several ? a->shape[0] / port->shape[0] : 1;
 }
 
 /* Slice `s` of the array of one input, into its place. */

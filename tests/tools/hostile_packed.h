@@ -40,7 +40,7 @@ static void idx_files(void) {
         {TEXT_OF("\0\1\x08\1\0\0\0\4abcd"), "not an IDX file"},
         {TEXT_OF("\0\0\x08\xFF\0\0\0\4abcd"), "not an IDX file"},
         {TEXT_OF("\4\0\0\0\x08\0\0\0abcd"), "not an IDX file"},
-        {TEXT_OF("\0\0\x08\1\0\0\0\0"), "too long or empty"},
+        {TEXT_OF("\0\0\x08\1\0\0\0\0"), "no rows"},
         {TEXT_OF("\0\0\x08\2\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"), ""},
         {TEXT_OF("\0\0\x0E\3\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF\xFF"
                  "ab"),
