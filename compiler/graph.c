@@ -381,7 +381,8 @@ Node *node_full(Graph *g, Type type, double value) {
 }
 
 Node *node_table(Graph *g, Type type, const double *data) {
-    Attr attr = {.data = data};
+    static const double none; /* tables without numbers are one */
+    Attr attr = {.data = type_count(type) > 0 ? data : &none};
     return graph_add(g, OP_TABLE, NULL, 0, &attr, type);
 }
 

@@ -1,5 +1,5 @@
 /* rebuild: copies what is needed of a region through the builder. Dead nodes, unused results of
- * loops, carries that never change and what only they needed stay behind.
+ * loops, loops without iterations, carries that never change and what only they needed stay behind.
  * Contract: needs a verified region; gives an equal one (up to what `visit` changes); changes no
  * values. */
 #include "compiler/graph.h"
@@ -103,10 +103,29 @@ typedef struct {
     Node **result;
 } LoopMap;
 
+/* A loop without iterations gives what its carries start from, and stacks of nothing. */
+static LoopMap *results_of_none(Rebuild *r, const Node *loop, const LoopLive *ll, Node **map) {
+    const Region *body = loop->body;
+    LoopMap *lm = ARENA_NEW(r->scratch, LoopMap);
+    lm->result = ARENA_ARRAY(r->scratch, Node *, body->out.count);
+    for (int k = 0; k < body->out.count; k++) {
+        Type slice = body->out.at[k]->type, stack = {.elem = slice.elem, .rank = slice.rank + 1};
+        memcpy(stack.dim + 1, slice.dim, sizeof *slice.dim * (size_t)slice.rank);
+        if (ll->result[k]) {
+            lm->result[k] =
+                k < loop->attr->ncarry ? map[loop->in[k]->id] : node_full(r->graph, stack, 0);
+        }
+    }
+    return lm;
+}
+
 static LoopMap *copy_loop(Rebuild *r, const Node *loop, const LoopLive *ll, Node **map) {
     Graph *g = r->graph;
     const Region *body = loop->body;
     const Attr *at = loop->attr;
+    if (at->trip == 0) {
+        return results_of_none(r, loop, ll, map);
+    }
     Node **inner = ARENA_ARRAY(r->scratch, Node *, body->node.count);
     int *carry = ARENA_ARRAY(r->scratch, int, at->ncarry);
     int *emitted = ARENA_ARRAY(r->scratch, int, body->out.count);

@@ -408,6 +408,18 @@ static void test_npy(void **state) {
                      0);
     md_array_close(&a);
     static const struct {
+        const char *shape;
+        int64_t rows, width;
+    } empty[] = {{"(0, 3)", 0, 3}, {"(3, 0)", 3, 0}, {"(0,)", 0, 1}, {"(2, 0, 9999999999)", 2, 0}};
+    for (size_t i = 0; i < sizeof empty / sizeof *empty; i++) {
+        char head[128];
+        snprintf(head, sizeof head, "{'descr': '<f4', 'fortran_order': False, 'shape': %s, }",
+                 empty[i].shape);
+        assert_int_equal(open_npy(&a, head, 1, data, 0), 0);
+        assert_true(a.rows == empty[i].rows && a.width == empty[i].width && a.data != NULL);
+        md_array_close(&a);
+    }
+    static const struct {
         const char *header, *text;
     } cases[] = {
         {"{'descr': '>f4', 'fortran_order': False, 'shape': (2, 3), }",
@@ -420,10 +432,14 @@ static void test_npy(void **state) {
          "cut short: 32 bytes of data"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 2), }",
          "too long: 16 bytes of data"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 2), }", "the array is empty"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (0, 2), }",
+         "too long: 0 bytes of data were expected, found 24"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999999999, 2), }",
          "damaged"},
-        {"{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999, 9999999999), }", "empty"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999, 9999999999), }",
+         "too large"},
+        {"{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999, 0, 9999999999), }",
+         "too large"},
         {"{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3)", "damaged"},
         {"{'descr': '<f4', 'shape': (2, 3), }", "damaged"},
         {"{'descr': '<f4', 'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }", "damaged"},

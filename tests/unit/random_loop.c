@@ -99,20 +99,21 @@ bool gen_loop(Gen *gen, Val *out) {
     loop_checkpoint(r.builder, gen_chance(gen, 30));
     gen->pool = &inner;
     gen->depth++;
-    gen->repeats *= r.trip;
+    int64_t repeats = gen->repeats;
+    gen->repeats *= r.trip > 0 ? r.trip : 1;
     take_carries(gen, &r);
     for (int k = 0; k < 3; k++) {
         gen_keep(gen, used[k]);
     }
     take_stack(gen, &r, stack[0]);
     take_stack(gen, &r, stack[1]);
-    gen_keep(gen, (Val){loop_index(r.builder), 0, (double)(r.trip - 1)});
+    gen_keep(gen, (Val){loop_index(r.builder), 0, fmax((double)(r.trip - 1), 0)});
     gen_nodes(gen, 4 + (int)gen_below(gen, 14));
     give_carries(gen, &r);
     give_slices(gen, &r);
     gen->pool = outer;
     gen->depth--;
-    gen->repeats /= r.trip;
+    gen->repeats = repeats;
     keep_results(gen, &r, loop_close(r.builder), out);
     return true;
 }

@@ -227,7 +227,8 @@ static bool op_concat(Gen *gen, OpCode op, Val *out) {
     *out = v;
     for (int k = 1; k < n; k++) {
         Val part = gen_like(gen, t);
-        int64_t extent = 1 + gen_below(gen, t.dim[at.axis]);
+        int64_t some = 1 + gen_below(gen, t.dim[at.axis]);
+        int64_t extent = some < t.dim[at.axis] ? some : t.dim[at.axis];
         in[k] = gen_chance(gen, 50) ? part.node
                                     : node_slice_axis(gen->g, part.node, at.axis,
                                                       t.dim[at.axis] - extent, extent, 1);
