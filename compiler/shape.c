@@ -262,6 +262,7 @@ static Type shape_overlap_add(const Query *q) {
     REQUIRE(q, a.dim[axis] == q->attr->count && a.dim[axis + 1] == q->attr->taps,
             "extents differ from the attribute");
     REQUIRE(q, window_possible(q->attr), "positions are out of range");
+    REQUIRE(q, q->attr->taps_n >= 0, "a negative extent");
     REQUIRE(q, q->attr->border == BORDER_NONE || q->attr->border == BORDER_VALUE,
             "what lies outside is left out");
     Type t = {.elem = a.elem, .rank = a.rank - 1};

@@ -345,6 +345,8 @@ static const Row rows[] = {
     {OP_GATHER, "f32[5,7] u8[5]", "", "f32[5]", {.batch = 1}},
     {OP_GATHER, "f32[2,1,1,1,1,1,1] u8[1,1,1,1,1,1]", "", "f32[1,1,1,1,1,1,1,1,1,1,1,1]", {0}},
     {OP_GATHER, "f32[2,1,1,1,1,1,1] u8[1,1,1,1,1,1,1]", "", "!too many axes", {0}},
+    {OP_OVERLAP_ADD, "f32[0,0]", "", "f32[0]", {0}},
+    {OP_OVERLAP_ADD, "f32[0,0]", "", "!a negative extent", {.taps_n = -1}},
     {OP_GATHER, "f32[0,3] u8[0,2]", "", "f32[0,2,3]", {0}},
     {OP_GATHER, "f32[0,3] u8[2]", "", "!an empty axis has nothing to pick", {0}},
     {OP_GATHER, "f32[0,0] u8[2]", "", "f32[2,0]", {0}},
