@@ -142,6 +142,20 @@ static Node *saved_stack(Replay *r, Node *n) {
     return forward_result(r, body->out.count - 1);
 }
 
+/* `n` of the forward body in the adjoint loop, by way of a stack. What has as many axes as there
+ * may be, as in loops nested deeply, is stacked flat. */
+static Node *saved_value(Replay *r, Node *n) {
+    const Type type = n->type;
+    if (type.rank < MD_RANK) {
+        return loop_xs(r->adjoint, saved_stack(r, n));
+    }
+    int64_t count = type_count(type);
+    Region *before = graph_enter(r->g, r->loop->body);
+    Node *flat = node_reshape(r->g, n, 1, &count);
+    graph_leave(r->g, before);
+    return node_reshape(r->g, loop_xs(r->adjoint, saved_stack(r, flat)), type.rank, type.dim);
+}
+
 static void replay_grow(Replay *r) {
     int count = r->loop->body->node.count;
     if (count <= r->nvalue) {
@@ -200,7 +214,7 @@ static Node *replay_param(Replay *r, Node *param) {
         return loop_index(r->adjoint);
     }
     if (k <= a->ncarry) {
-        return loop_xs(r->adjoint, saved_stack(r, param));
+        return saved_value(r, param);
     }
     Node *operand = outer_value(r, r->loop->in[k - 1]);
     return k <= a->ncarry + a->ninv ? graph_import(r->g, operand) : loop_xs(r->adjoint, operand);
@@ -231,7 +245,7 @@ Node *replay_value(Replay *r, Node *n) {
     } else if (n->op == OP_LOOP || computed_again(r->save, decides, same_every_time(r, decides))) {
         value = replay_again(r, n);
     } else {
-        value = loop_xs(r->adjoint, saved_stack(r, n));
+        value = saved_value(r, n);
     }
     graph_leave(r->g, before);
     replay_grow(r); /* saving may have added a node to the forward body */
