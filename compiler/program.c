@@ -347,6 +347,12 @@ Buf *buf_root(const Buf *buf) {
     return root;
 }
 
+const Buf *buf_local(const Buf *buf) {
+    const Buf *root = buf_root(buf);
+    bool kept = root->kind == BUF_PARAM || root->kind == BUF_STATE;
+    return kept && root->offset == buf->offset && root->type.elem == buf->type.elem ? root : buf;
+}
+
 int64_t buf_extent(const Buf *buf) {
     if (type_count(buf->type) == 0) {
         return 0;

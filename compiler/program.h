@@ -164,6 +164,9 @@ Program *program_new(Arena *arena, Module *module);
  * NULL). */
 Buf *buf_new(Program *p, ProgramEntry *e, BufKind kind, Type type, const char *name);
 Buf *buf_root(const Buf *buf);
+/* Whose pointer emitted functions use for it: the next value of a parameter or a state, where it is
+ * made in place, has that of the parameter or state. */
+const Buf *buf_local(const Buf *buf);
 int64_t buf_extent(const Buf *buf);  /* bytes from the first to the last element */
 bool buf_in_arena(const Buf *buf);   /* TEMP or WORK whose root is too */
 bool buf_owns_arena(const Buf *buf); /* it has bytes of the arena of its own */

@@ -3,6 +3,7 @@
  * all lies. */
 #include "emit/entry.h"
 
+#include "compiler/names.h"
 #include "emit/api.h"
 #include "emit/guard.h"
 #include "emit/trace.h"
@@ -183,6 +184,7 @@ typedef struct {
     bool *used;        /* by Buf.id: a step names it */
     bool *written;     /* by Buf.id: a step writes it, or what lies in its bytes */
     const char *arena; /* expression */
+    NameSet met;       /* places in the source whose text stands in the function */
     Arena scratch;
 } Names;
 
@@ -191,7 +193,7 @@ static void note_used(void *ctx, Step *step, int depth) {
     (void)depth;
     for (int i = 0; step->kind != STEP_LOOP && i < step->access.count; i++) {
         const Buf *buf = step->access.at[i].buf;
-        names->used[buf->id] = true;
+        names->used[buf_local(buf)->id] = true;
         if (step->access.at[i].mode & ACCESS_WRITE) {
             names->written[buf->id] = names->written[buf_root(buf)->id] = true;
         }
@@ -255,7 +257,7 @@ static void print_slots(const Names *names, Text *out) {
 static void print_temp(const Names *names, const Buf *buf, Text *out) {
     const Buf *root = buf_root(buf);
     switch (root->kind) {
-    case BUF_PARAM:
+    case BUF_PARAM: /* of another place in it than its beginning */
     case BUF_STATE:
         print_pointer(names, buf, root->kind == BUF_PARAM ? "m->params" : "m->state", false, out);
         text_printf(out, " in place of %s */\n", root->name);
@@ -293,7 +295,8 @@ static void print_temps(const Names *names, Text *out) {
     bool first = true;
     for (int i = 0; i < names->entry->buf.count; i++) {
         const Buf *buf = names->entry->buf.at[i];
-        if ((buf->kind == BUF_TEMP || buf->kind == BUF_WORK) && names->used[buf->id]) {
+        bool own = buf->kind == BUF_TEMP || buf->kind == BUF_WORK;
+        if (own && names->used[buf->id]) {
             text_add(out, first ? "    /* arena */\n" : "");
             first = false;
             print_temp(names, buf, out);
@@ -358,12 +361,14 @@ static void print_check(const Names *names, const Step *step, Text *out, const c
         const Buf *result = buf->kind == BUF_RESULT ? buf : buf->dest;
         if (result != NULL && result->kind == BUF_RESULT) {
             text_printf(out, "%sout->%s = *%s;\n", indent,
-                        field_name(names->e, source->out.at[result->out].name), buf->name);
+                        field_name(names->e, source->out.at[result->out].name),
+                        buf_local(buf)->name);
         }
     }
     text_printf(out, "%sif (", indent);
     for (int i = 0; i < step->access.count; i++) {
-        text_printf(out, "%s!isfinite(*%s)", i > 0 ? " || " : "", step->access.at[i].buf->name);
+        text_printf(out, "%s!isfinite(*%s)", i > 0 ? " || " : "",
+                    buf_local(step->access.at[i].buf)->name);
     }
     text_add(out, ") {\n");
     guard_close(names->entry, str_printf(names->e->arena, "%s    ", indent), out);
@@ -371,7 +376,24 @@ static void print_check(const Names *names, const Step *step, Text *out, const c
                 names->e->upper, indent);
 }
 
-static void print_steps(const Names *names, const Printer *printer, const StepList *list, int depth,
+/* Number and line of a step; the text of the line where it is met first. */
+static void print_source(Names *names, const Step *step, Text *out) {
+    int line = loc_line_of(names->e, step->loc);
+    text_printf(out, " /* %d", step->id);
+    if (line > 0) {
+        text_printf(out, ", line %d", line);
+    }
+    const char *place = str_printf(&names->scratch, "%u:%d", step->loc.source, line);
+    bool known = line > 0 && names_has(&names->met, NULL, place);
+    if (step->text != NULL && !known) {
+        text_add(out, ": ");
+        text_comment(out, step->text);
+        names_add(&names->scratch, &names->met, NULL, place);
+    }
+    text_add(out, " */\n");
+}
+
+static void print_steps(Names *names, const Printer *printer, const StepList *list, int depth,
                         Text *out) {
     const char *indent = str_printf(names->e->arena, "%*s", 4 * depth, "");
     for (int i = 0; i < list->count; i++) {
@@ -381,20 +403,12 @@ static void print_steps(const Names *names, const Printer *printer, const StepLi
         case STEP_KERNEL: {
             text_add(out, indent);
             printer->call(out, names->e->p, step);
-            text_printf(out, " /* %d", step->id);
-            int line = loc_line_of(names->e, step->loc);
-            if (line > 0) {
-                text_printf(out, ", line %d", line);
-            }
-            if (step->text != NULL) {
-                text_add(out, ": ");
-                text_comment(out, step->text);
-            }
-            text_add(out, " */\n");
+            print_source(names, step, out);
             break;
         }
         case STEP_COPY:
-            text_printf(out, "%smemcpy(%s, %s, %lld);\n", indent, step->dst->name, step->src->name,
+            text_printf(out, "%smemcpy(%s, %s, %lld);\n", indent,
+                        buf_local(step->dst)->name, buf_local(step->src)->name,
                         (long long)step->src->bytes);
             break;
         case STEP_CHECK: print_check(names, step, out, indent); break;

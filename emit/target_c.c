@@ -565,7 +565,7 @@ static void print_call(Text *out, const Program *p, const Step *step) {
     const char *comma = "";
     text_printf(out, "%s(", k->name);
     for (int i = 0; i < k->arg.count; i++) {
-        text_printf(out, "%s%s", comma, call->buf.at[i]->name);
+        text_printf(out, "%s%s", comma, buf_local(call->buf.at[i])->name);
         comma = ", ";
     }
     for (int i = 0; i < scalar_count(k); i++) {

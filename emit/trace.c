@@ -322,7 +322,7 @@ void trace_after(const Emit *e, const ProgramEntry *entry, const Step *step, con
         }
         Text at = {.arena = e->arena};
         int lead = 0;
-        text_add(&at, a->buf->name);
+        text_add(&at, buf_local(a->buf)->name);
         for (; lead < ACCESS_SLICES && a->slice[lead] != NULL; lead++) {
             text_printf(&at, " + i%d * %lld", a->slice[lead]->index,
                         (long long)a->buf->stride[lead]);

@@ -47,7 +47,8 @@ static void text_call(Text *out, const Program *p, const Step *step) {
     (void)p;
     text_printf(out, "%s(", step->kernel->name);
     for (int i = 0; i < step->access.count; i++) {
-        text_printf(out, "%s%s", i > 0 ? ", " : "", step->access.at[i].buf->name);
+        text_printf(out, "%s%s", i > 0 ? ", " : "",
+                    buf_local(step->access.at[i].buf)->name);
     }
     text_add(out, ");");
 }

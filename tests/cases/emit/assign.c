@@ -42,11 +42,9 @@ int assign_shrink(assign *m, assign_shrink_out *out) {
     float *out_ = (float *)(void *)(m->io + 0); /* f32 */
     /* params */
     float *fc_bias = (float *)(void *)(m->params + 192); /* [6] net.fc.bias */
-    /* arena */
-    float *fc_bias_next = (float *)(void *)(m->params + 192); /* [6] in place of fc_bias */
 
     assign_shrink_mul(out_, fc_bias); /* 0, line 7: return sum(net.fc.bias)  [] */
-    assign_shrink_fc_bias_update(fc_bias_next, fc_bias); /* 1, line 6: net.fc.bias <- net.fc.bias * 0.5  [6] */
+    assign_shrink_fc_bias_update(fc_bias, fc_bias); /* 1, line 6: net.fc.bias <- net.fc.bias * 0.5  [6] */
     out->out = *out_;
     return ASSIGN_OK;
 }

@@ -30,11 +30,8 @@ int counter_main_entry(counter *m, const counter_main_entry_in *in, counter_main
     /* state */
     int64_t *count = (int64_t *)(void *)(m->state + 64); /* i64 count */
     float *mean = (float *)(void *)(m->state + 128); /* f32 mean_ */
-    /* arena */
-    int64_t *count_next = (int64_t *)(void *)(m->state + 64); /* i64 in place of count */
-    float *mean_next = (float *)(void *)(m->state + 128); /* f32 in place of mean */
 
-    counter_main_add(count_next, out_, mean_next, count, x, mean); /* 0, line 7: mean_ <- mean_ + (sum(x) / N - mean_) / f32(n)  [] */
+    counter_main_add(count, out_, mean, count, x, mean); /* 0, line 7: mean_ <- mean_ + (sum(x) / N - mean_) / f32(n)  [] */
     out->out = *out_;
     return COUNTER_OK;
 }

@@ -98,22 +98,19 @@ int dropout_fit(dropout *m, const dropout_fit_in *in, dropout_fit_out *out) {
     const int64_t *seed_ = (const int64_t *)(const void *)(m->state + 0); /* i64 seed */
     int64_t *step = (int64_t *)(void *)(m->state + 64); /* i64 fit.step */
     /* arena */
-    float *fc_weight_next = (float *)(void *)(m->params + 0); /* [16, 16] in place of fc_weight */
-    float *fc_bias_next = (float *)(void *)(m->params + 1024); /* [16] in place of fc_bias */
-    int64_t *step_next = (int64_t *)(void *)(m->state + 64); /* i64 in place of step */
     float *contract = (float *)(void *)(m->arena + 1024); /* [8, 16] to 1536, steps 0..5 */
     float *select = (float *)(void *)(m->arena + 1024); /* [8, 16] to 1536, steps 1..5, in place of contract */
     float *panels = (float *)(void *)(m->arena + 0); /* [256] to 1024, steps 0..0, workspace */
 
     dropout_fit_fc(contract, panels, x, fc_weight); /* 0, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */
-    dropout_fit_select(loss, select, seed_, step, contract, fc_bias, UINT64_C(14094139763521864013)); /* 1, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */
+    dropout_fit_select(loss, select, seed_, step, contract, fc_bias, UINT64_C(14094139763521864013)); /* 1, line 4 */
     out->loss = *loss;
     if (!isfinite(*loss)) {
         return DROPOUT_ERR_NONFINITE; /* nothing is updated */
     }
-    dropout_fit_add(lr, step_next, step); /* 3: add  [] */
-    dropout_fit_fc_weight_update(fc_weight_next, fc_weight, select, x); /* 4, line 7: optimizer sgd(lr = 0.1)  [16, 16] */
-    dropout_fit_fc_bias_update(fc_bias_next, fc_bias, select); /* 5, line 7: optimizer sgd(lr = 0.1)  [16] */
+    dropout_fit_add(lr, step, step); /* 3: add  [] */
+    dropout_fit_fc_weight_update(fc_weight, fc_weight, select, x); /* 4, line 7: optimizer sgd(lr = 0.1)  [16, 16] */
+    dropout_fit_fc_bias_update(fc_bias, fc_bias, select); /* 5, line 7 */
     out->loss = *loss;
     out->lr = *lr;
     return DROPOUT_OK;

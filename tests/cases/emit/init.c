@@ -146,14 +146,14 @@ int init_init(init *m, uint64_t seed) {
         return INIT_ERR_STATE;
     }
     *(int64_t *)(void *)(m->state + 0) = (int64_t)seed; /* seed */
+    /* params */
+    float *fc_weight = (float *)(void *)(m->params + 0); /* [3, 3] net.fc.weight */
+    float *fc_bias = (float *)(void *)(m->params + 64); /* [3] net.fc.bias */
     /* state */
     const int64_t *seed_ = (const int64_t *)(const void *)(m->state + 0); /* i64 seed */
-    /* arena */
-    float *fc_weight_next = (float *)(void *)(m->params + 0); /* [3, 3] in place of fc_weight */
-    float *fc_bias_next = (float *)(void *)(m->params + 64); /* [3] in place of fc_bias */
 
-    init_fc_weight(fc_weight_next, seed_, UINT64_C(18328856871208909481)); /* 0, line 5: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3, 3] */
-    init_fc_bias(fc_bias_next, seed_, UINT64_C(7944105771414287370)); /* 1, line 5: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3] */
+    init_fc_weight(fc_weight, seed_, UINT64_C(18328856871208909481)); /* 0, line 5: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3, 3] */
+    init_fc_bias(fc_bias, seed_, UINT64_C(7944105771414287370)); /* 1, line 5 */
     return INIT_OK;
 }
 

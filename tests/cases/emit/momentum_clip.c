@@ -195,11 +195,6 @@ int momentum_clip_fit(momentum_clip *m, const momentum_clip_fit_in *in, momentum
     float *fc_bias_b = (float *)(void *)(m->state + 1536); /* [24] fit.fc.bias.b */
     int64_t *step = (int64_t *)(void *)(m->state + 1728); /* i64 fit.step */
     /* arena */
-    float *fc_weight_next = (float *)(void *)(m->params + 0); /* [24, 16] in place of fc_weight */
-    float *fc_weight_b_next = (float *)(void *)(m->state + 0); /* [24, 16] in place of fc_weight_b */
-    float *fc_bias_next = (float *)(void *)(m->params + 1536); /* [24] in place of fc_bias */
-    float *fc_bias_b_next = (float *)(void *)(m->state + 1536); /* [24] in place of fc_bias_b */
-    int64_t *step_next = (int64_t *)(void *)(m->state + 1728); /* i64 in place of step */
     float *sub = (float *)(void *)(m->arena + 0); /* [32, 24] to 3072, steps 0..3 */
     float *sum = (float *)(void *)(m->arena + 4608); /* [24] to 4704, steps 2..9 */
     float *contract = (float *)(void *)(m->arena + 3072); /* [24, 16] to 4608, steps 3..8 */
@@ -208,8 +203,8 @@ int momentum_clip_fit(momentum_clip *m, const momentum_clip_fit_in *in, momentum
 
     momentum_clip_fit_fc(sub, panels, x, fc_weight, fc_bias, y); /* 0, line 4: model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [32, 24] */
     momentum_clip_fit_mul(loss, sub); /* 1, line 6: loss mean((net(x) - y)^2)  [] */
-    momentum_clip_fit_sum(sum, sub); /* 2, line 4: model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [24] */
-    momentum_clip_fit_contract(contract, sub, x); /* 3, line 4: model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [24, 16] */
+    momentum_clip_fit_sum(sum, sub); /* 2, line 4 */
+    momentum_clip_fit_contract(contract, sub, x); /* 3, line 4 */
     momentum_clip_fit_sum_2(sum_2, contract); /* 4: sum  [] */
     momentum_clip_fit_sqrt(grad_norm, sum_2, sum); /* 5: sqrt  [] */
     out->loss = *loss;
@@ -217,9 +212,9 @@ int momentum_clip_fit(momentum_clip *m, const momentum_clip_fit_in *in, momentum
     if (!isfinite(*loss) || !isfinite(*grad_norm)) {
         return MOMENTUM_CLIP_ERR_NONFINITE; /* nothing is updated */
     }
-    momentum_clip_fit_add(lr, step_next, step); /* 7, line 7: optimizer sgd(lr = 0.1, momentum = 0.9)  [] */
-    momentum_clip_fit_fc_weight_update(fc_weight_b_next, fc_weight_next, step_next, contract, grad_norm, fc_weight, fc_weight_b); /* 8, line 7: optimizer sgd(lr = 0.1, momentum = 0.9)  [24, 16] */
-    momentum_clip_fit_fc_bias_update(fc_bias_b_next, fc_bias_next, step_next, sum, grad_norm, fc_bias, fc_bias_b); /* 9, line 7: optimizer sgd(lr = 0.1, momentum = 0.9)  [24] */
+    momentum_clip_fit_add(lr, step, step); /* 7, line 7: optimizer sgd(lr = 0.1, momentum = 0.9)  [] */
+    momentum_clip_fit_fc_weight_update(fc_weight_b, fc_weight, step, contract, grad_norm, fc_weight, fc_weight_b); /* 8, line 7 */
+    momentum_clip_fit_fc_bias_update(fc_bias_b, fc_bias, step, sum, grad_norm, fc_bias, fc_bias_b); /* 9, line 7 */
     out->loss = *loss;
     out->grad_norm = *grad_norm;
     out->lr = *lr;

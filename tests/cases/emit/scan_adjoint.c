@@ -64,11 +64,11 @@ int scan_adjoint_main_entry(scan_adjoint *m, const scan_adjoint_main_entry_in *i
 
     scan_adjoint_main_broadcast(h); /* 0, line 4: scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [8] */
     for (int64_t i0 = 0; i0 < 6; i0++) { /* scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [] */
-        scan_adjoint_main_h(h_2, h_next, h, x, i0); /* 2, line 4: scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [8] */
+        scan_adjoint_main_h(h_2, h_next, h, x, i0); /* 2, line 4 */
     }
     scan_adjoint_main_mul(mul, h); /* 3, line 5: return grad(sum(h * h), x)  [8] */
     for (int64_t i1 = 5; i1 >= 0; i1--) { /* scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [] */
-        scan_adjoint_main_mul_2(mul_next, out_, mul, x, h_2, i1); /* 5, line 4: scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [8] */
+        scan_adjoint_main_mul_2(mul_next, out_, mul, x, h_2, i1); /* 5, line 4 */
     }
     out->out = out_;
     return SCAN_ADJOINT_OK;

@@ -115,22 +115,19 @@ int sgd_fit(sgd *m, const sgd_fit_in *in, sgd_fit_out *out) {
     /* state */
     int64_t *step = (int64_t *)(void *)(m->state + 64); /* i64 fit.step */
     /* arena */
-    float *fc_weight_next = (float *)(void *)(m->params + 0); /* [1, 16] in place of fc_weight */
-    float *fc_bias_next = (float *)(void *)(m->params + 64); /* [1] in place of fc_bias */
-    int64_t *step_next = (int64_t *)(void *)(m->state + 64); /* i64 in place of step */
     float *contract = (float *)(void *)(m->arena + 256); /* [32, 1] to 384, steps 0..4 */
     float *mul = (float *)(void *)(m->arena + 256); /* [32] to 384, steps 1..4, in place of contract */
     float *sum = (float *)(void *)(m->arena + 0); /* [1] to 4, steps 1..3 */
     float *panels = (float *)(void *)(m->arena + 0); /* [64] to 256, steps 4..4, workspace */
 
     sgd_fit_fc(contract, x, fc_weight); /* 0, line 4: model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [32, 1] */
-    sgd_fit_sum(loss, mul, sum, contract, fc_bias, y); /* 1, line 4: model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [1] */
+    sgd_fit_sum(loss, mul, sum, contract, fc_bias, y); /* 1, line 4 */
     out->loss = *loss;
     if (!isfinite(*loss)) {
         return SGD_ERR_NONFINITE; /* nothing is updated */
     }
-    sgd_fit_fc_bias_update(lr, fc_bias_next, step_next, fc_bias, sum, step); /* 3: add  [] */
-    sgd_fit_fc_weight_update(fc_weight_next, panels, mul, x, fc_weight); /* 4, line 4: model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [1, 16] */
+    sgd_fit_fc_bias_update(lr, fc_bias, step, fc_bias, sum, step); /* 3: add  [] */
+    sgd_fit_fc_weight_update(fc_weight, panels, mul, x, fc_weight); /* 4, line 4 */
     out->loss = *loss;
     out->lr = *lr;
     return SGD_OK;
