@@ -256,7 +256,7 @@ cover:
 deps:
 	@sh tests/deps.sh
 
-lint:
+lint: $(BUILD)/mdlc
 	@sh tests/lint.sh
 
 # gcc -fanalyzer and clang-tidy over the compiler, gcc over emitted programs.

@@ -13,17 +13,6 @@
 
 #include <string.h>
 
-/* --- names and places ------------------------------------------------------------------------- */
-
-/* The last part of a path: fc1.weight -> weight keeps its layer when it has one. */
-const char *short_name(Arena *arena, const Node *node) {
-    if (node->op == OP_SLOT) {
-        const char *name = node->attr->slot->name, *dot = strchr(name, '.');
-        return str_dup(arena, dot ? dot + 1 : name);
-    }
-    return node->name ? node->name : op_info[node->op].name;
-}
-
 static Buf *temp_new(Frame *f, const Node *node, Type type, const char *name) {
     Buf *buf = buf_new(f->l->p, f->l->e, BUF_TEMP, type, name);
     buf->loop = f->loop;

@@ -122,11 +122,9 @@ typedef struct {
     int nbound;
 } KernelBuild;
 
-/* --- lower.c --- */
+/* --- lower_access.c --- */
 /* What a value is called: of the source, else its operation. */
 const char *short_name(Arena *arena, const Node *node);
-
-/* --- lower_access.c --- */
 Buf *slot_buf(Lower *l, const Slot *slot);
 bool kernel_known(const KernelBuild *b, const Node *node);
 const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *const *at);
@@ -236,11 +234,13 @@ bool build_column(KernelBuild *b);
 bool build_scan(KernelBuild *b);    /* a CUMSUM; true: build again */
 bool build_scatter(KernelBuild *b); /* a SCATTER_ADD; true: build again */
 
-/* --- lower_unit.c --- */
+/* --- lower_row.c --- */
 /* The nest of a unit's atoms, those aside that are known; true: build again. */
 bool build_nest(KernelBuild *b);
 /* A place for a value of this unit that nothing else reads. */
 void kernel_home(KernelBuild *b, const Node *node, const char *name);
+
+/* --- lower_unit.c --- */
 /* The kernel of a unit; runs until the index spaces need no more digits. */
 void unit_build(KernelBuild *b);
 
