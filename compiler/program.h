@@ -60,7 +60,6 @@ struct Buf {
     Step *loop;              /* the innermost loop it is declared in; NULL: the entry's list */
     const char *label;       /* name in the source of the value it holds, or NULL, for reports */
     Loc loc;
-    const char *why; /* for reports: "saved for the backward of gelu" or NULL */
     int per_thread;  /* WORK: number of equal parts, one a thread; 0: one */
     bool saved;      /* lives from the forward to the backward part */
     /* made by the in-place pass and the planner */
@@ -132,7 +131,7 @@ typedef struct {
     int64_t arena_bytes, lower_bound_bytes;
     int64_t band_bytes; /* guard band on both sides of every Buf of the arena; 0: none */
     int64_t io_bytes;   /* staged inputs, then results */
-    int64_t flops, bytes_moved, recomputed_flops;
+    int64_t flops, bytes_moved;
     int peak_step;
     const char *order_name; /* which order won */
 } ProgramEntry;

@@ -284,9 +284,6 @@ static void print_temp(const Names *names, const Buf *buf, Text *out) {
         text_printf(out, ", in place of %s", root->name);
     } else if (buf->kind == BUF_WORK) {
         text_add(out, ", workspace");
-    } else if (buf->why != NULL) {
-        text_add(out, ", ");
-        text_comment(out, buf->why);
     }
     text_add(out, " */\n");
 }

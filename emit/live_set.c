@@ -59,9 +59,6 @@ static const char *place(const Emit *e, Loc loc) {
 }
 
 static const char *reason(const Emit *e, const ProgramEntry *entry, const Buf *buf) {
-    if (buf->why != NULL) {
-        return buf->why;
-    }
     if (buf->kind == BUF_WORK) {
         return buf->per_thread > 1
                    ? str_printf(e->arena, "workspace of %d threads", buf->per_thread)

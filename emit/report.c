@@ -65,7 +65,6 @@ static void json_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
     json_number(out, "further_thread_bytes", thread_adds(e, entry, e->c->opt.threads));
     json_number(out, "flops", entry->flops);
     json_number(out, "bytes_moved", entry->bytes_moved);
-    json_number(out, "recomputed_flops", entry->recomputed_flops);
     json_number(out, "steps", entry->nstep);
     SweepList sweeps = sweeps_of(e, entry);
     text_add(out, sweeps.count > 0 ? ",\"sparse_gradients\":[" : "");

@@ -24,7 +24,6 @@ typedef struct {
 
 enum {
     MD_TILE_ADD = 1,  /* C += the product */
-    MD_TILE_ROWS = 2, /* the epilogue gets whole rows (n0 = 0, cols = n) */
     MD_TILE_NO_C = 4  /* C is not stored, the epilogue alone uses the strip; c may be null */
 };
 
@@ -103,8 +102,7 @@ MD_FN int64_t md_tile_up(int64_t n, int64_t to) {
 MD_FN int md_tile_swaps(const md_tile_shape *s, int64_t lanes) {
     int64_t m = s->m2;
     int64_t k = s->k0 * s->k1 * s->k2;
-    if (s->n == 1 || s->m1 != 1 || (s->flags & MD_TILE_ROWS) != 0 || m < 4 ||
-        (s->b_n == 1 && s->a_m2 != 1)) {
+    if (s->n == 1 || s->m1 != 1 || m < 4 || (s->b_n == 1 && s->a_m2 != 1)) {
         return 0;
     }
     double turn = 0.6;
@@ -221,16 +219,12 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     /* A block is what is multiplied by one set of panels and what the epilogue gets: small enough
      * for the second-level cache. */
     int64_t panel = p.wide * lanes;
-    p.all = (s.flags & MD_TILE_ROWS) != 0 || (p.swapped && p.packed);
+    p.all = p.swapped && p.packed;
     p.block_cols = md_tile_up(p.cols, panel);
     p.block_rows = MD_TILE_BLOCK_ROWS;
     if (!p.all) {
         p.block_cols =
             md_tile_min(p.block_cols, panel * (p.inplace ? MD_TILE_BLOCK_IN : MD_TILE_BLOCK_OUT));
-    }
-    if ((s.flags & MD_TILE_ROWS) != 0) {
-        int64_t fit = MD_TILE_BLOCK_SIZE / p.block_cols;
-        p.block_rows = fit < MD_TILE_HIGH ? MD_TILE_HIGH : md_tile_min(fit, p.block_rows);
     }
     p.block_rows = md_tile_min(p.block_rows, rows);
 

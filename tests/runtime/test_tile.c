@@ -63,7 +63,6 @@ static void look(Case *t, int64_t batch, int64_t m, int64_t n, double x) {
 static void epi_f32(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0, int64_t cols,
                     float *strip, int64_t ld) {
     Case *t = (Case *)ctx;
-    assert_true((t->shape.flags & MD_TILE_ROWS) == 0 || (n0 == 0 && cols == t->shape.n));
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t j = 0; j < cols; j++) {
             look(t, batch, m0 + r, n0 + j, (double)strip[r * ld + j]);
@@ -80,7 +79,6 @@ static void part_f32(const md_tile_call *call, int part) {
 static void epi_f64(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0, int64_t cols,
                     double *strip, int64_t ld) {
     Case *t = (Case *)ctx;
-    assert_true((t->shape.flags & MD_TILE_ROWS) == 0 || (n0 == 0 && cols == t->shape.n));
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t j = 0; j < cols; j++) {
             look(t, batch, m0 + r, n0 + j, strip[r * ld + j]);
@@ -327,7 +325,7 @@ static Case case_random(void) {
         s->m2 = draw(1, 20);
         s->n = draw(1, 20);
     }
-    s->flags = (draw(0, 2) == 0 ? MD_TILE_ADD : 0) | (draw(0, 3) == 0 ? MD_TILE_ROWS : 0);
+    s->flags = draw(0, 2) == 0 ? MD_TILE_ADD : 0;
     if ((s->flags & MD_TILE_ADD) == 0 && draw(0, 3) == 0) {
         s->flags |= MD_TILE_NO_C;
     }
@@ -409,8 +407,7 @@ static void test_tails(void **state) {
                         m % 3 == 0 ? MD_TILE_ADD : 0);
         }
         for (int64_t n = 1; n <= 67; n++) {
-            check_dense(layouts[l][0], layouts[l][1], 1 + n * 5 % 17, n, 1 + n * 3 % 20,
-                        n % 4 == 0 ? MD_TILE_ROWS : 0);
+            check_dense(layouts[l][0], layouts[l][1], 1 + n * 5 % 17, n, 1 + n * 3 % 20, 0);
         }
     }
 }
@@ -448,7 +445,7 @@ static void test_blocks(void **state) {
     case_fill(&t);
     case_check(&t);
     case_free(&t);
-    t = case_dense('t', 'n', 10, 30, 20000, MD_TILE_ADD | MD_TILE_ROWS, 4);
+    t = case_dense('t', 'n', 10, 30, 20000, MD_TILE_ADD, 4);
     t.scale = 1;
     case_fill(&t);
     case_check(&t);
