@@ -129,15 +129,15 @@ static bool buf_name_taken(const Program *p, const void *scope, const char *name
                : names_has(p->names, scope, name) || names_has(p->names, &scope_program, name);
 }
 
-/* An entry NAME owns NAME, NAME_in, NAME_out, what the host part says of it, and, of a train, those
- * of its evaluation; a kernel the functions and tables that it is cut into. */
+/* An entry NAME owns NAME, NAME_in, NAME_out, what the host part says of it, and so do the two of a
+ * train's evaluation; a kernel the functions and tables that it is cut into. */
 static const char *const entry_names[] = {
-    "",          "_in",       "_out",          "_call", "_inputs",   "_outputs",
-    "_hypers",   "_places",   "_first",        "_from", "_traced",   "_extras",
-    "_metrics",  "_plan",     "_epoch",        "_eval", "_eval_out", "_eval_sums",
-    "_eval_add", "_eval_end", "_eval_end_out", NULL};
-enum { NAMES_OF_CALLS = 13 };
-static const char *const kernel_names[] = {"", "_part", "_args", "_tile", "_epilogue", NULL};
+    "",      "_in",    "_out",    "_call",   "_inputs",  "_outputs", "_hypers", "_places", "_first",
+    "_from", "_needs", "_traced", "_extras", "_metrics", "_plan",    "_epoch",  NULL};
+static const char *const eval_names[] = {"_eval_sums", "_eval_add", NULL};
+static const char *const entry_parts[] = {"", "_eval", "_eval_end"}; /* a call has the first */
+static const char *const kernel_names[] = {"",          "_part", "_args", "_tile",
+                                           "_epilogue", "_blas", NULL};
 
 static bool any_taken(const Program *p, const char *name, const char *const *suffix) {
     for (; *suffix != NULL; suffix++) {
@@ -153,9 +153,24 @@ static bool function_name_taken(const Program *p, const void *scope, const char 
     return names_has(p->names, scope, name);
 }
 
+/* What hosts set, whichever train has it. */
+static const char *setter_name(const Program *p, const char *entry, int slot) {
+    const char *label = p->slot.at[slot]->slot->label;
+    return label != NULL ? str_printf(p->arena, "%s_set_%s", entry, label) : NULL;
+}
+
+/* `scope` is the entry. */
 static bool entry_name_taken(const Program *p, const void *scope, const char *name) {
-    (void)scope;
-    return any_taken(p, name, entry_names);
+    bool train = ((const ProgramEntry *)scope)->entry->kind == ENTRY_TRAIN, taken = false;
+    for (int i = 0; i < (train ? 3 : 1) && !taken; i++) {
+        taken = any_taken(p, str_printf(p->arena, "%s%s", name, entry_parts[i]), entry_names);
+    }
+    taken = taken || (train && any_taken(p, name, eval_names));
+    for (int i = 0; train && i < p->slot.count && !taken; i++) {
+        const char *setter = setter_name(p, name, i);
+        taken = setter != NULL && names_has(p->names, &scope_function, setter);
+    }
+    return taken;
 }
 
 const char *kernel_loop_name(Arena *arena, const char *kernel, int k) {
@@ -210,17 +225,31 @@ static const char *entry_suffix(EntryKind kind) {
 }
 
 static void name_owned(Program *p, const char *entry, bool train) {
-    for (int k = 0; entry_names[k] && (train || k < NAMES_OF_CALLS); k++) {
-        names_add(p->arena, p->names, &scope_function,
-                  str_printf(p->arena, "%s%s", entry, entry_names[k]));
-    }
-    for (int i = 0; train && i < p->slot.count; i++) { /* what hosts set, whichever train has it */
-        const char *label = p->slot.at[i]->slot->label;
-        if (label != NULL) {
+    for (int i = 0; i < (train ? 3 : 1); i++) {
+        for (int k = 0; entry_names[k]; k++) {
             names_add(p->arena, p->names, &scope_function,
-                      str_printf(p->arena, "%s_set_%s", entry, label));
+                      str_printf(p->arena, "%s%s%s", entry, entry_parts[i], entry_names[k]));
         }
     }
+    for (int k = 0; train && eval_names[k]; k++) {
+        names_add(p->arena, p->names, &scope_function,
+                  str_printf(p->arena, "%s%s", entry, eval_names[k]));
+    }
+    for (int i = 0; train && i < p->slot.count; i++) {
+        const char *setter = setter_name(p, entry, i);
+        if (setter != NULL) {
+            names_add(p->arena, p->names, &scope_function, setter);
+        }
+    }
+}
+
+static bool has_small(const char *name) {
+    return name[strcspn(name, "abcdefghijklmnopqrstuvwxyz")] != 0;
+}
+
+/* What the program has once: functions of hosts, tables of each data set, checks of each type. */
+static void name_once(Program *p, const char *name) {
+    names_add(p->arena, p->names, &scope_function, str_printf(p->arena, "%s_%s", p->prefix, name));
 }
 
 void program_names(Program *p) {
@@ -229,11 +258,17 @@ void program_names(Program *p) {
         "strerror",  "memory",    "model",   "scratch",  "nonfinite", "tensor_table", "regions",
         "host_init", "host_bind", "entries", "datasets", "phases",    "layers"};
     for (size_t i = 0; i < sizeof api / sizeof *api; i++) {
-        names_add(p->arena, p->names, &scope_function,
-                  str_printf(p->arena, "%s_%s", p->prefix, api[i]));
+        name_once(p, api[i]);
+    }
+    for (int i = 0; i < p->module->dataset.count; i++) {
+        name_once(p, str_printf(p->arena, "files_%d", i));
+        name_once(p, str_printf(p->arena, "fields_%d", i));
+    }
+    for (int i = 0; i < TY_COUNT; i++) {
+        name_once(p, str_printf(p->arena, "outside_%s", elem_name((Elem)i)));
     }
     if (p->band_bytes > 0) {
-        names_add(p->arena, p->names, &scope_function, str_printf(p->arena, "%s_check", p->prefix));
+        name_once(p, "check");
     }
     for (int i = 0; i < p->table.count; i++) {
         names_add(p->arena, p->names, &scope_function,
@@ -246,10 +281,11 @@ void program_names(Program *p) {
             continue;
         }
         const char *base = str_printf(p->arena, "%s_%s", p->prefix, e->entry->name);
-        if (entry_name_taken(p, &scope_function, base)) {
+        /* Macros and codes of errors have the prefix and the rest in capitals. */
+        if (entry_name_taken(p, e, base) || !has_small(base)) {
             base = str_printf(p->arena, "%s_entry", base);
         }
-        e->c_name = name_unique(p, &scope_function, &scope_function, base, entry_name_taken);
+        e->c_name = name_unique(p, e, &scope_function, base, entry_name_taken);
         name_owned(p, e->c_name, e->entry->kind == ENTRY_TRAIN);
     }
     for (int i = 0; i < p->entry.count; i++) {
@@ -266,7 +302,6 @@ void program_names(Program *p) {
                 }
             }
             e->c_name = base;
-            name_owned(p, base, false);
         } else if (e->entry->kind == ENTRY_INIT) {
             e->c_name = base;
         } else {

@@ -115,6 +115,7 @@ static void print_sizes(const Emit *e, Text *out) {
                 e->c->opt.no_main ? "" : "batch staging, ");
     text_printf(out, "#define %s_ARENA_BYTES %lld /* scratch, dead between calls */\n", e->upper,
                 (long long)p->arena_bytes);
+    NameSet used = {0};
     for (int i = 0; i < p->entry.count; i++) {
         const ProgramEntry *entry = p->entry.at[i];
         EntryKind kind = entry->entry->kind;
@@ -123,7 +124,13 @@ static void print_sizes(const Emit *e, Text *out) {
             for (char *s = name; *s != 0; s++) {
                 *s = (char)(*s >= 'a' && *s <= 'z' ? *s - 'a' + 'A' : *s);
             }
-            text_printf(out, "#define %s_ARENA_%s_BYTES %lld\n", e->upper, name,
+            const char *own = name; /* `ab` and `Ab` are two entries */
+            while (names_has(&used, NULL, own)) {
+                int n = names_number(e->arena, &used, NULL, name);
+                own = str_printf(e->arena, "%s_%d", name, n);
+            }
+            names_add(e->arena, &used, NULL, own);
+            text_printf(out, "#define %s_ARENA_%s_BYTES %lld\n", e->upper, own,
                         (long long)entry->arena_bytes);
         }
     }

@@ -116,6 +116,41 @@ for word in call inputs outputs; do
     compiles "a value called $word" "$scratch/one.mdl"
 done
 
+# Entries and trains called as everything that an emitted program has at file scope, in front of the
+# items that it has it for and behind them; with a prefix in capitals its macros are among that.
+owned() { # PREFIX FILE BEFORE|BEHIND [FLAG...]
+    owned_prefix=$1 owned_file=$2 owned_place=$3
+    shift 3
+    "$MDLC" "$@" --prefix="$owned_prefix" "$owned_file" -o "$scratch/x.c" 2>"$scratch/log" || fail "$owned_file" "is not emitted"
+    grep -oiE "\b${owned_prefix}_[a-z0-9_]+\b" "$scratch/x.c" | cut -c$((${#owned_prefix} + 2))- | sort -u >"$scratch/owned"
+    owned_line='model owned_net(x: [4]) -> [4] { param w: [4] = 1; return x * w; } optimizer owned_step(p: [...], g: [...], lr: real) { p <- p - lr * g; }'
+    for owned_try in 1 2 3; do # without those that the file has, and words of mdlc
+        owned_items=$(awk 'NR % 2 { print "entry " $1 "(x: [4]) { return x * 2; }"; next }
+            { print "train " $1 "(x: [4]) of owned_net { loss sum(owned_net(x)); optimizer owned_step(lr = 0.1); steps 2; }" }' "$scratch/owned")
+        if [ "$owned_place" = before ]; then
+            printf '%s\n' "$owned_items" "$owned_line" | cat - "$owned_file" >"$scratch/owned.mdl"
+            owned_first=0
+        else
+            printf '\n%s\n%s\n' "$owned_line" "$owned_items" | cat "$owned_file" - >"$scratch/owned.mdl"
+            owned_first=$(($(wc -l <"$owned_file") + 2))
+        fi
+        "$MDLC" check "$scratch/owned.mdl" 2>"$scratch/log" && break
+        grep -oE 'owned.mdl:[0-9]+' "$scratch/log" | cut -d: -f2 | sort -u >"$scratch/refused"
+        awk -v first="$owned_first" 'NR == FNR { refused[$1 - first]; next } !(FNR in refused)' "$scratch/refused" "$scratch/owned" >"$scratch/left"
+        mv "$scratch/left" "$scratch/owned"
+    done
+    [ "$(wc -l <"$scratch/owned")" -gt 80 ] && pass || fail "names of $owned_file" "$(wc -l <"$scratch/owned") found"
+    "$MDLC" "$@" --budget=1GiB --prefix="$owned_prefix" "$scratch/owned.mdl" -o "$scratch/x.c" -H "$scratch/x.h" 2>"$scratch/log" || fail "$owned_file" "$(head -n 1 "$scratch/log")"
+    check "names of $owned_file, $owned_prefix $owned_place $*" $CC -w -fsyntax-only "$scratch/x.c"
+}
+owned zq samples/digits.mdl behind
+owned zq samples/digits.mdl before --checks=canary
+owned ZQ samples/digits.mdl behind
+owned zq tests/suites/phase.mdl before --checks=nan
+owned ZQ samples/dqn.mdl before --no-main
+printf 'entry ab(x: [4]) { return x * 2; }\nentry AB(x: [4]) { return sum(exp(x)) * x; }\nentry ab_2(x: [4]) { return x; }\n' >"$scratch/one.mdl"
+compiles "entries that differ in capitals" "$scratch/one.mdl"
+
 # The file's name is the prefix of everything: R_OK, X_OK and others are macros of unistd.h.
 for letter in a f r w x W; do
     printf 'entry e(x: [4]) { return x * 2; }\n' >"$scratch/$letter.mdl"
