@@ -12,21 +12,24 @@
 
 enum { MD_CHECKPOINT = MD_SAVE_ALL | MD_SAVE_RINGS };
 
-/* How many batches a note says that a train has left out. */
-MD_COLD int64_t md_checkpoint_skipped(const md_entry *e, const char *note) {
+/* How many batches a note says that a train has left out, and how many of them filled a ring. */
+MD_COLD int64_t md_checkpoint_skipped(const md_entry *e, const char *note, int64_t *filled) {
     size_t n = strlen(e->name);
-    long long skipped;
+    *filled = 0;
     for (const char *p = strchr(note, ';'); p != NULL; p = strchr(p + 1, ';')) {
+        long long skipped = 0, of = 0;
         if (strncmp(p + 1, e->name, n) == 0 && p[1 + n] == ' ' &&
-            sscanf(p + 1 + n, " %lld", &skipped) == 1) {
-            return skipped > 0 ? skipped : 0;
+            sscanf(p + 1 + n, " %lld %lld", &skipped, &of) >= 1 && skipped > 0) {
+            *filled = of < 0 ? 0 : of < skipped ? of : skipped;
+            return skipped;
         }
     }
     return 0;
 }
 
-/* Beside the tensors: what was best, and ";fit 3" for each train that has left out batches. What is
- * not of this run is as the checkpoint says that it goes on from. */
+/* Beside the tensors: what was best, and ";fit 3" for each train that has left out batches, or
+ * ";fit 3 2" where two of them filled a ring. What is not of this run is as the checkpoint says
+ * that it goes on from. */
 MD_COLD void md_checkpoint_note(const md_run *r, md_text *note) {
     if (r->best.task != NULL) {
         md_best_note(r, note);
@@ -35,12 +38,16 @@ MD_COLD void md_checkpoint_note(const md_run *r, md_text *note) {
     }
     for (int i = 0; i < r->model->entry_count; i++) {
         const md_entry *e = &r->model->entries[i];
-        int64_t skipped = md_checkpoint_skipped(e, r->note);
+        int64_t filled, skipped = md_checkpoint_skipped(e, r->note, &filled);
         for (int k = 0; k < r->task_count; k++) {
             skipped = r->tasks[k].entry == e ? r->tasks[k].skipped : skipped;
+            filled = r->tasks[k].entry == e ? r->tasks[k].filled : filled;
         }
         if (skipped > 0) {
             md_text_format(note, ";%s %lld", e->name, (long long)skipped);
+        }
+        if (filled > 0) {
+            md_text_format(note, " %lld", (long long)filled);
         }
     }
 }
@@ -83,7 +90,7 @@ MD_COLD int md_checkpoint_load(md_run *r, const char *path) {
     int whole = rc != MD_EXIT_OK || md_checkpoint_number(r, "mdlc.seed", &seed);
     for (int i = 0; i < r->task_count && rc == MD_EXIT_OK; i++) {
         md_task *k = &r->tasks[i];
-        k->skipped = md_checkpoint_skipped(k->entry, r->note);
+        k->skipped = md_checkpoint_skipped(k->entry, r->note, &k->filled);
         if (k->entry->kind == MD_TRAIN) {
             snprintf(name, sizeof name, "mdlc.%s.step", k->entry->name);
             whole = whole && md_checkpoint_number(r, name, &k->step);

@@ -449,6 +449,7 @@ MD_COLD int md_fill(md_run *r, const md_call *call) {
         return md_model_failed(r, MD_ERR_STATE, where);
     }
     k->skipped++;
+    k->filled++;
     return MD_LEFT_OUT;
 }
 

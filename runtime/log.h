@@ -25,6 +25,7 @@ typedef struct md_task {
     double *values, *eval_values, *sums, *part_sums;
     int64_t steps, per_epoch, step; /* step: finished updates */
     int64_t skipped, in_row;        /* batches left out: in all, and since the last update */
+    int64_t filled;                 /* of those left out: they filled a ring */
     int64_t train_rows, held_rows;
     int64_t staged; /* first staged row when the order is fixed; -1: none */
     int evaluated;  /* eval_values are set */
@@ -330,6 +331,9 @@ MD_COLD void md_log_end(md_run *r, int last) {
         if (r->task->skipped > 0) {
             md_json_count(t, "skipped", (uint64_t)r->task->skipped);
         }
+        if (r->task->filled > 0) { /* of the skipped ones */
+            md_json_count(t, "filled", (uint64_t)r->task->filled);
+        }
         if (r->best.task == r->task && r->best.step > 0) {
             md_json_count(t, "best_step", (uint64_t)r->best.step);
             md_json_value(t, "best", r->best.value);
@@ -346,11 +350,13 @@ MD_COLD void md_log_end(md_run *r, int last) {
         md_text_task(r, t);
         md_text_format(t, "%lld steps in %.2f s (%.4g steps/s)\n", (long long)r->task->step,
                        seconds, seconds > 0 ? (double)r->made / seconds : 0.0);
-        if (r->task->skipped > 0) {
-            md_text_format(t,
-                           "left out: %lld batches that filled a ring, or whose loss or gradient "
-                           "norm is no number\n",
-                           (long long)r->task->skipped);
+        int64_t filled = r->task->filled, lost = r->task->skipped - filled;
+        if (filled > 0) {
+            md_text_format(t, "left out: %lld batches that filled a ring\n", (long long)filled);
+        }
+        if (lost > 0) {
+            md_text_format(t, "left out: %lld batches whose loss or gradient norm is no number\n",
+                           (long long)lost);
         }
         if (r->best.task == r->task && r->best.step > 0) {
             const char *name = r->best.column == 0 ? "loss" : e->metrics[r->best.column - 1];
