@@ -159,7 +159,7 @@ static Node *simplify_node(void *ctx, Graph *g, const Node *n, Node *const *in) 
 
 Region *pass_simplify(Graph *g, const Region *region) {
     bool fixed = points_are_fixed(region, NULL, NULL);
-    Region *now = region_without_empty(g, region, fixed);
+    Region *now = fixed ? region_without_empty(g, region) : region_rebuild(g, region, NULL, NULL);
     Round round = {0};
     int rounds = fixed ? ROUNDS : 0;
     Arena scratch = {0};

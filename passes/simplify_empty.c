@@ -52,24 +52,24 @@ static const SimplifyRow of_empty[] = {
 };
 
 static Node *visit(void *ctx, Graph *g, const Node *n, Node *const *in) {
-    const bool *folds = ctx;
+    (void)ctx;
     if (is_empty(n)) {
         return node_full(g, n->type, 0);
     }
     if (n->op == OP_CUSTOM) { /* its body is copied by itself */
-        Region *body = region_without_empty(g, n->body, *folds);
+        Region *body = region_without_empty(g, n->body);
         body->up = g->region;
         return node_custom(g, in[0], in + 1, n->nin - 1, body);
     }
     Node *made = NULL;
-    for (const SimplifyRow *row = of_empty; *folds && row->rule && !made; row++) {
+    for (const SimplifyRow *row = of_empty; row->rule && !made; row++) {
         made = row->op == n->op ? row->rule(g, n, in) : NULL;
     }
     return made;
 }
 
-Region *region_without_empty(Graph *g, const Region *region, bool folds) {
-    Region *fresh = region_rebuild(g, region, visit, &folds);
+Region *region_without_empty(Graph *g, const Region *region) {
+    Region *fresh = region_rebuild(g, region, visit, NULL);
     Region *before = graph_enter(g, fresh);
     for (int k = 0; k < fresh->out.count; k++) { /* slots, and results of loops */
         if (is_empty(fresh->out.at[k])) {

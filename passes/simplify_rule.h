@@ -27,10 +27,9 @@ Type without_axes(Type t, uint32_t axes);
 /* `axes` of the result of a node, counted among those that are not in `dropped`. */
 uint32_t axes_without(uint32_t axes, uint32_t dropped, int rank);
 
-/* A copy of the region where every value without elements is a constant and not computed. `folds`:
- * also what has elements, but is made of such a value (its derivatives must be expanded, or taken
- * to points that no rule can change). */
-Region *region_without_empty(Graph *g, const Region *region, bool folds);
+/* A copy of the region where every value without elements is a constant, and so is what is made of
+ * nothing else. Its derivatives are expanded, or taken to points that no rule can change. */
+Region *region_without_empty(Graph *g, const Region *region);
 
 /* The place of a label in a list of a contraction; -1: it is not there. */
 int find_label(const int8_t *list, int n, int label);
