@@ -212,6 +212,32 @@ static bool no_index_beside(Elab *e, const Ast *at) {
     return false;
 }
 
+/* The list as it stands, numbers from the end counted from the start, with ':' for the axes behind. */
+static void hint_whole_axes(const Access *a, const Value *v, int missing) {
+    const Ast *list = a->ast->kid[1];
+    const Source *source = &a->e->c->diag.sources.at[list->loc.source];
+    Text text = {.arena = a->e->arena};
+    const char *path = elab_path(a->e, a->ast->kid[0]);
+    text_printf(&text, "%s[", path ? path : "x");
+    for (int i = 0; i < list->nkid; i++) {
+        const Ast *entry = list->kid[i];
+        bool negative =
+            entry->kind == AST_UNARY && entry->op == AO_NEG && entry->kid[0]->kind == AST_NUMBER;
+        int64_t at = negative ? v->dim[i].size - (int64_t)entry->kid[0]->number : -1;
+        text_add(&text, i ? ", " : "");
+        if (at >= 0) {
+            text_printf(&text, "%lld", (long long)at);
+        } else {
+            text_addn(&text, source->text + entry->loc.at, entry->loc.len);
+        }
+    }
+    for (int i = 0; i < missing; i++) {
+        text_add(&text, ", :");
+    }
+    text_add(&text, "]");
+    diag_hint(&a->e->c->diag, "':' takes all of an axis: %s", text.at);
+}
+
 /* What the list says of each axis. */
 static bool read_axes(Access *a, const Value *v, AxisUse *use, bool slices) {
     Elab *e = a->e;
@@ -226,8 +252,13 @@ static bool read_axes(Access *a, const Value *v, AxisUse *use, bool slices) {
         return false;
     }
     if (packs ? v->rank < fixed : v->rank != fixed) {
-        elab_error(e, a->ast->loc, 387, "%s has %d axes %s, but %d indices are written",
-                   axis_object(a), v->rank, shape_text(e->arena, v->rank, v->dim), fixed);
+        elab_error(e, a->ast->loc, 387, "%s has %d ax%s %s and takes %d ind%s, but %d %s written",
+                   axis_object(a), v->rank, v->rank == 1 ? "is" : "es",
+                   shape_text(e->arena, v->rank, v->dim), v->rank, v->rank == 1 ? "ex" : "ices",
+                   fixed, fixed == 1 ? "is" : "are");
+        if (!packs && fixed > 0 && fixed < v->rank && e->index->scope == NULL) {
+            hint_whole_axes(a, v, v->rank - fixed);
+        }
         return false;
     }
     IndexScope *pack = NULL;
