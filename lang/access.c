@@ -212,7 +212,7 @@ static bool no_index_beside(Elab *e, const Ast *at) {
     return false;
 }
 
-/* The list as it stands, numbers from the end counted from the start, with ':' for the axes behind. */
+/* The list as it stands, with numbers from the end counted from the start, and ":" behind it. */
 static void hint_whole_axes(const Access *a, const Value *v, int missing) {
     const Ast *list = a->ast->kid[1];
     const Source *source = &a->e->c->diag.sources.at[list->loc.source];
