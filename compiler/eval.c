@@ -145,19 +145,6 @@ double num_round(Elem elem, double x) {
     }
 }
 
-int64_t num_wrap(Elem elem, int64_t x) {
-    switch (elem) {
-    case TY_BOOL: return x != 0;
-    case TY_I8: return (int8_t)(uint64_t)x;
-    case TY_I16: return (int16_t)(uint64_t)x;
-    case TY_I32: return (int32_t)(uint64_t)x;
-    case TY_U8: return (uint8_t)(uint64_t)x;
-    case TY_U16: return (uint16_t)(uint64_t)x;
-    case TY_U32: return (uint32_t)(uint64_t)x;
-    default: return x;
-    }
-}
-
 double value_get(Value value, int64_t i) {
     return elem_is_float(value.type.elem) ? value.at[i].f : (double)value.at[i].i;
 }

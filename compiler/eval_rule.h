@@ -31,9 +31,8 @@ Num *eval_out(EvalCall *c);
  * caller; the results in out[] are the caller's. */
 void eval_run(Eval *ev, const Region *region, const Value *param, Value *out);
 
-/* Rounds to, or wraps into, the range of `elem`. */
+/* Rounds to the range of `elem`. */
 double num_round(Elem elem, double x);
-int64_t num_wrap(Elem elem, int64_t x);
 
 /* Row-major element strides of `type`. */
 void value_strides(Type type, int64_t *stride);

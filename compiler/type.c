@@ -114,3 +114,16 @@ bool elem_from_name(const char *name, Elem *elem) {
     }
     return false;
 }
+
+int64_t num_wrap(Elem elem, int64_t x) {
+    switch (elem) {
+    case TY_BOOL: return x != 0;
+    case TY_I8: return (int8_t)(uint64_t)x;
+    case TY_I16: return (int16_t)(uint64_t)x;
+    case TY_I32: return (int32_t)(uint64_t)x;
+    case TY_U8: return (uint8_t)(uint64_t)x;
+    case TY_U16: return (uint16_t)(uint64_t)x;
+    case TY_U32: return (uint32_t)(uint64_t)x;
+    default: return x;
+    }
+}

@@ -43,6 +43,7 @@ size_t elem_bytes(Elem elem);
 bool elem_is_float(Elem elem);
 bool elem_is_int(Elem elem); /* not bool */
 bool elem_is_signed(Elem elem);
+int64_t num_wrap(Elem elem, int64_t x); /* the low bits, as an element of that type */
 void elem_range(Elem elem, int64_t *least, int64_t *most); /* of an integer or bool */
 const char *elem_name(Elem elem);   /* "f32" */
 const char *elem_c_name(Elem elem); /* "float" */

@@ -289,6 +289,18 @@ static const Value *arith_operand(Elab *e, Loc loc, const Value *v) {
     return &value_poison;
 }
 
+/* A number computed of two that are known: i64 and f64 are wide enough for both, and stay. */
+static const Value *kept_wide(Elab *e, const Value *r, const Value *a, const Value *b) {
+    Elem wide = r->kind == V_INT ? TY_I64 : r->kind == V_REAL ? TY_F64 : TY_ERROR;
+    if (wide == TY_ERROR || (a->as != wide && b->as != wide)) {
+        return r;
+    }
+    Value *typed = ARENA_NEW(e->scratch, Value);
+    *typed = *r;
+    typed->as = wide;
+    return typed;
+}
+
 const Value *arith_binary(Elab *e, Loc loc, AstOp op, const Value *a, const Value *b) {
     a = arith_operand(e, loc, a);
     b = arith_operand(e, loc, b);
@@ -299,7 +311,7 @@ const Value *arith_binary(Elab *e, Loc loc, AstOp op, const Value *a, const Valu
         return logic(e, loc, op, a, b);
     }
     if (value_is_number(a) && value_is_number(b)) {
-        return numbers(e, loc, op, a, b);
+        return kept_wide(e, numbers(e, loc, op, a, b), a, b);
     }
     if (is_compare(op)) {
         if (a->kind == V_BOOL && b->kind == V_BOOL && (op == AO_EQ || op == AO_NE)) {
@@ -384,10 +396,11 @@ const Value *arith_unary(Elab *e, Loc loc, AstOp op, const Value *a) {
         return arith_node(e, loc, OP_NOT, &a, 1);
     }
     if (a->kind == V_INT) {
-        return a->integer == INT64_MIN ? overflow(e, loc) : value_int(e->scratch, -a->integer);
+        return a->integer == INT64_MIN ? overflow(e, loc)
+                                       : kept_wide(e, value_int(e->scratch, -a->integer), a, a);
     }
     if (a->kind == V_REAL) {
-        return value_real(e->scratch, -a->real);
+        return kept_wide(e, value_real(e->scratch, -a->real), a, a);
     }
     if (a->kind == V_BOOL || value_elem(a) == TY_BOOL) {
         return not_of_bools(e, loc, "-");
@@ -484,49 +497,4 @@ const Value *arith_map(Elab *e, Loc loc, const char *name, OpCode op, double (*n
         return &value_poison;
     }
     return arith_node(e, loc, op, &a, 1);
-}
-
-const Value *arith_cast(Elab *e, Loc loc, Elem elem, const Value *a) {
-    if (!elab_ok(a)) {
-        return a;
-    }
-    if (value_is_number(a)) {
-        if (elem_is_float(elem)) {
-            return value_real(e->scratch, value_number(a));
-        }
-        if (elem == TY_BOOL) {
-            return elab_error(e, loc, 347, "a number is no bool; compare it: x != 0");
-        }
-        if (a->kind == V_REAL && !(fabs(a->real) < 9e18)) {
-            return elab_error(e, loc, 447, "%g does not fit %s", a->real, elem_name(elem));
-        }
-        return a->kind == V_INT ? a : value_int(e->scratch, (int64_t)a->real);
-    }
-    if (a->kind == V_BOOL) {
-        return elem == TY_BOOL       ? a
-               : elem_is_float(elem) ? value_real(e->scratch, a->truth ? 1 : 0)
-                                     : value_int(e->scratch, a->truth ? 1 : 0);
-    }
-    if (a->kind != V_TENSOR) {
-        return elab_error(e, loc, 348, "%s cannot be converted to %s", value_kind_text(a),
-                          elem_name(elem));
-    }
-    if (value_elem(a) == elem) {
-        return a;
-    }
-    if (elem == TY_BOOL) {
-        return elab_error(e, loc, 347, "a number is no bool; compare it: x != 0");
-    }
-    Region *before = a->end ? graph_enter(e->g, evaluation_end_region(e)) : NULL;
-    Value *r = ARENA_NEW(e->scratch, Value);
-    *r = *a;
-    r->node = node_cast(e->g, a->node, elem);
-    if (!elem_is_int(elem)) {
-        r->ranged = false;
-    }
-    r->loop = NULL;
-    if (before) {
-        graph_leave(e->g, before);
-    }
-    return r;
 }

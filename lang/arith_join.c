@@ -51,7 +51,8 @@ const Value *arith_tensor(Elab *e, Loc loc, const Value *v, Elem elem) {
 
 const Value *arith_lift(Elab *e, Loc loc, const Value *v) {
     return arith_tensor(e, loc, v,
-                        v->kind == V_INT    ? TY_I32
+                        v->as != TY_ERROR   ? v->as
+                        : v->kind == V_INT  ? TY_I32
                         : v->kind == V_BOOL ? TY_BOOL
                                             : e->g->float_type);
 }
@@ -223,11 +224,21 @@ int arith_width(Elem elem) {
     return (int)elem_bytes(elem);
 }
 
+/* What integers of two types meet in. */
+static Elem joint_int(Elem x, Elem y) {
+    bool wide = x == TY_I64 || y == TY_I64 || x == TY_U32 || y == TY_U32;
+    return x == y ? x : wide ? TY_I64 : TY_I32;
+}
+
+static Elem int_elem(const Value *number) {
+    return number->as != TY_ERROR ? number->as : TY_I32;
+}
+
 /* The common element type of two operands; TY_ERROR after a message. */
 Elem arith_common(Elab *e, Loc loc, const Value *a, const Value *b) {
     if (a->kind != V_TENSOR && b->kind != V_TENSOR) {
         return a->kind == V_BOOL && b->kind == V_BOOL ? TY_BOOL
-               : a->kind == V_INT && b->kind == V_INT ? TY_I32
+               : a->kind == V_INT && b->kind == V_INT ? joint_int(int_elem(a), int_elem(b))
                                                       : e->g->float_type;
     }
     if (a->kind == V_TENSOR && b->kind == V_TENSOR) {
@@ -236,8 +247,7 @@ Elem arith_common(Elab *e, Loc loc, const Value *a, const Value *b) {
             return x;
         }
         if (elem_is_int(x) && elem_is_int(y)) {
-            bool wide = x == TY_I64 || y == TY_I64 || x == TY_U32 || y == TY_U32;
-            return wide ? TY_I64 : TY_I32;
+            return joint_int(x, y);
         }
         if (elem_is_float(x) && elem_is_float(y)) {
             elab_error(e, loc, 328, "float types %s and %s are mixed", elem_name(x), elem_name(y));
@@ -265,6 +275,9 @@ Elem arith_common(Elab *e, Loc loc, const Value *a, const Value *b) {
                    elem_name(elem), n->real);
         diag_hint(&e->c->diag, "f32(i) converts");
         return TY_ERROR;
+    }
+    if (elem_is_int(elem) && n->as != TY_ERROR) {
+        return joint_int(elem, n->as);
     }
     if (elem_is_int(elem) && arith_width(elem) < 4) {
         return TY_I32; /* a compile-time integer counts as i32 */

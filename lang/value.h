@@ -43,6 +43,7 @@ struct Value {
     int64_t integer;    /* INT */
     const Item *dim_of; /* INT: the declared dim that it is the size of, or NULL */
     double real;
+    Elem as; /* INT, REAL: what it was converted to; TY_ERROR: it takes the type that it meets */
     bool truth;
     const char *text;   /* STRING, PATH */
     const Value **item; /* LIST, RECORD */

@@ -1,0 +1,63 @@
+/* arith_cast: conversions between element types. A number that is known now stays one, so it may be
+ * an extent, and remembers its type for where it becomes a tensor. */
+#include "lang/arith.h"
+
+#include "lang/evaluation.h"
+
+#include <math.h>
+
+static const Value *cast_number(Elab *e, Loc loc, Elem elem, const Value *a) {
+    Value *r = ARENA_NEW(e->scratch, Value);
+    if (elem_is_float(elem)) {
+        *r = *value_real(e->scratch, value_number(a));
+        r->as = elem == e->g->float_type ? TY_ERROR : elem; /* it has that type anyway */
+        return r;
+    }
+    if (elem == TY_BOOL) {
+        return elab_error(e, loc, 347, "a number is no bool; compare it: x != 0");
+    }
+    if (a->kind == V_REAL && !(fabs(a->real) < 9e18)) {
+        return elab_error(e, loc, 447, "%g does not fit %s", a->real, elem_name(elem));
+    }
+    int64_t whole = a->kind == V_INT ? a->integer : (int64_t)a->real;
+    *r = a->kind == V_INT && num_wrap(elem, whole) == whole
+             ? *a
+             : *value_int(e->scratch, num_wrap(elem, whole));
+    r->as = elem;
+    return r;
+}
+
+const Value *arith_cast(Elab *e, Loc loc, Elem elem, const Value *a) {
+    if (!elab_ok(a)) {
+        return a;
+    }
+    if (value_is_number(a)) {
+        return cast_number(e, loc, elem, a);
+    }
+    if (a->kind == V_BOOL) {
+        return elem == TY_BOOL ? a
+                               : cast_number(e, loc, elem, value_int(e->scratch, a->truth ? 1 : 0));
+    }
+    if (a->kind != V_TENSOR) {
+        return elab_error(e, loc, 348, "%s cannot be converted to %s", value_kind_text(a),
+                          elem_name(elem));
+    }
+    if (value_elem(a) == elem) {
+        return a;
+    }
+    if (elem == TY_BOOL) {
+        return elab_error(e, loc, 347, "a number is no bool; compare it: x != 0");
+    }
+    Region *before = a->end ? graph_enter(e->g, evaluation_end_region(e)) : NULL;
+    Value *r = ARENA_NEW(e->scratch, Value);
+    *r = *a;
+    r->node = node_cast(e->g, a->node, elem);
+    if (!elem_is_int(elem)) {
+        r->ranged = false;
+    }
+    r->loop = NULL;
+    if (before) {
+        graph_leave(e->g, before);
+    }
+    return r;
+}
