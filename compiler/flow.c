@@ -40,14 +40,58 @@ static Flow *flow_new(Arena *arena, const Region *region) {
     return flow;
 }
 
+static void flow_node(Arena *arena, Flow *flow, const Node *n);
+
+/* Of a loop what its marked results are made of: results that nobody takes, and what only they
+ * read, are no part of it. */
+static void flow_loop(Arena *arena, Flow *flow, const Node *loop) {
+    const Region *body = loop->body;
+    bool *wanted = ARENA_ARRAY(arena, bool, body->out.count);
+    for (int i = (int)loop->id; i < flow->count; i++) {
+        const Node *pick = flow->region->node.at[i];
+        if (flow->mark[i] && pick->op == OP_PICK && pick->in[0] == loop) {
+            wanted[pick->attr->axis] = true;
+        }
+    }
+    for (bool again = true; again;) {
+        Flow *inner = flow_new(arena, body);
+        again = false;
+        for (int k = 0; k < body->out.count; k++) {
+            inner->mark[body->out.at[k]->id] = inner->mark[body->out.at[k]->id] || wanted[k];
+        }
+        for (int i = inner->count - 1; i >= 0; i--) {
+            flow_node(arena, inner, body->node.at[i]);
+        }
+        for (int k = 0; k < loop->nin; k++) {
+            bool read = inner->mark[body->param.at[1 + k]->id];
+            flow->mark[loop->in[k]->id] = flow->mark[loop->in[k]->id] || read;
+            if (read && k < loop->attr->ncarry && !wanted[k]) {
+                wanted[k] = again = true;
+            }
+        }
+    }
+}
+
+/* Marks what a marked node is made of, in its region. */
+static void flow_node(Arena *arena, Flow *flow, const Node *n) {
+    bool flows = n->op != OP_STOP && (elem_is_float(n->type.elem) || n->type.elem == TY_TUPLE);
+    if (!flow->mark[n->id] || !flows) {
+        return;
+    }
+    if (n->op == OP_LOOP) {
+        flow_loop(arena, flow, n);
+        return;
+    }
+    for (int k = n->op == OP_CUSTOM ? 1 : 0; k < n->nin; k++) {
+        flow->mark[n->in[k]->id] = true;
+    }
+}
+
 /* Marks what the marked nodes are made of, here and in the regions around. */
 static void flow_back(Arena *arena, Flow *flow) {
     for (int i = flow->count - 1; i >= 0; i--) {
         const Node *n = flow->region->node.at[i];
-        bool flows = n->op != OP_STOP && (elem_is_float(n->type.elem) || n->type.elem == TY_TUPLE);
-        for (int k = n->op == OP_CUSTOM ? 1 : 0; flow->mark[i] && flows && k < n->nin; k++) {
-            flow->mark[n->in[k]->id] = true;
-        }
+        flow_node(arena, flow, n);
         const Node *o = flow->mark[i] ? outside(n) : NULL;
         if (o) {
             flow->up = flow->up ? flow->up : flow_new(arena, o->region);
