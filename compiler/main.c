@@ -89,6 +89,30 @@ static const struct {
                 {"test", COMMAND_TEST},       {"run", COMMAND_RUN},     {"fmt", COMMAND_FMT},
                 {"explain", COMMAND_EXPLAIN}};
 
+/* Options that mean something to some commands only. */
+enum { RUNS = 1u << COMMAND_RUN, COMPILES = 1u << COMMAND_COMPILE, REPORTS = 1u << COMMAND_REPORT };
+static const struct {
+    const char *name;
+    unsigned commands;
+} narrow_options[] = {
+    {"--entry", RUNS},
+    {"--in", RUNS},
+    {"--calls", RUNS},
+    {"--seed", RUNS | 1u << COMMAND_TEST},
+    {"--format", REPORTS},
+    {"--report", COMPILES | REPORTS},
+    {"--stats", COMPILES | REPORTS},
+    {"--dump", ~(1u << COMMAND_FMT | 1u << COMMAND_EXPLAIN)},
+};
+
+static const char *command_name(Command command) {
+    size_t k = 0;
+    while (commands[k].command != command) {
+        k++;
+    }
+    return commands[k].name;
+}
+
 /* A word without a dot or a slash where a command may stand. */
 static bool looks_like_command(const char *word) {
     return strpbrk(word, "./") == NULL;
@@ -378,13 +402,31 @@ static int check_files(const Options *opt) {
     if (compiles || !file) {
         return EXIT_OK;
     }
-    const char *command = NULL;
-    for (size_t k = 0; k < sizeof commands / sizeof *commands; k++) {
-        command = commands[k].command == opt->command ? commands[k].name : command;
-    }
     fprintf(stderr, "mdlc: '%s' does not go with '%s', which writes no such file%s\n", file,
-            opt->dump ? "--dump" : command, prints ? ": it prints to standard output" : "");
+            opt->dump ? "--dump" : command_name(opt->command),
+            prints ? ": it prints to standard output" : "");
     return EXIT_USAGE;
+}
+
+static void note_option(Options *opt, const char *word) {
+    size_t length = strcspn(word, "=");
+    for (size_t k = 0; k < sizeof narrow_options / sizeof *narrow_options; k++) {
+        const char *name = narrow_options[k].name;
+        opt->given |= strlen(name) == length && memcmp(name, word, length) == 0 ? 1u << k : 0;
+    }
+}
+
+/* An option that would have no effect is a mistake too. */
+static int check_options(const Options *opt) {
+    for (size_t k = 0; k < sizeof narrow_options / sizeof *narrow_options; k++) {
+        if ((opt->given >> k & 1) && !(narrow_options[k].commands >> opt->command & 1)) {
+            fprintf(stderr, "mdlc: '%s' means nothing to '%s'\n", narrow_options[k].name,
+                    command_name(opt->command));
+            fprintf(stderr, "try 'mdlc --help'\n");
+            return EXIT_USAGE;
+        }
+    }
+    return check_files(opt);
 }
 
 static int parse_args(Compile *c, int argc, char **argv) {
@@ -394,6 +436,7 @@ static int parse_args(Compile *c, int argc, char **argv) {
         if (options && str_eq(word, "--")) {
             options = false;
         } else if (options && word[0] == '-' && word[1]) {
+            note_option(&c->opt, word);
             int code = parse_option(c, argc, argv, &i);
             if (code != EXIT_OK) {
                 return code;
@@ -426,7 +469,7 @@ static int parse_args(Compile *c, int argc, char **argv) {
     if (!c->opt.input && c->opt.command != COMMAND_EXPLAIN) {
         return usage_error("no model file given", NULL);
     }
-    int code = check_files(&c->opt);
+    int code = check_options(&c->opt);
     if (code != EXIT_OK) {
         return code;
     }

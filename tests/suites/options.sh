@@ -58,6 +58,13 @@ a file of tests|'-o' does not go with 'test'|test -o none.txt
 a file of a run|'-o' does not go with 'run'|run -o none.npy
 dependencies of a run|'-MD' does not go with 'run'|run -MD
 dependencies of a layout|'-MF' does not go with 'fmt', which writes no such file$|fmt -MF none.d -o -
+an entry of a check|'--entry' means nothing to 'check'|check --entry predict
+an input of a compile|'--in' means nothing to 'compile'|--in x=x.npy
+calls of a test|'--calls' means nothing to 'test'|test --calls=2
+a seed of a report|'--seed' means nothing to 'report'|report --seed 1
+a format of a run|'--format' means nothing to 'run'|run --format=json
+a dump of a layout|'--dump' means nothing to 'fmt'|fmt --dump=build
+counts of a check|'--stats' means nothing to 'check'|check --stats
 a file of a dump|'-o' does not go with '--dump'|--dump=lower -o none.txt
 no seed|--seed wants a number from 0 to 18446744073709551615, got 'one'|run --seed one
 a seed below 0|--seed wants a number from 0 to 18446744073709551615, got '-1'|run --seed=-1
