@@ -42,7 +42,7 @@ typedef enum {
 } OpClass;
 
 typedef enum {
-#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, spelling) OP_##NAME,
+#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, cost, spelling) OP_##NAME,
 #include "compiler/op.def"
 #undef OP
     OP_COUNT
@@ -52,6 +52,7 @@ typedef struct {
     const char *name;
     int nin;
     OpClass cls;
+    int cost; /* of one element, about one addition each */
     const char *spelling;
 } OpInfo;
 extern const OpInfo op_info[OP_COUNT];

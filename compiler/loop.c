@@ -263,23 +263,6 @@ const Expr *expr_load(Kernel *k, const Arg *arg, const Index *index, const Expr 
         k, (Expr){.kind = EXPR_LOAD, .elem = elem, .arg = arg, .index = index, .in = in, .nin = 2});
 }
 
-int elem_cost(OpCode op) {
-    static const struct {
-        OpCode op;
-        int cost;
-    } dear[] = {
-        {OP_DIV, 4},    {OP_IDIV, 8}, {OP_IREM, 8},   {OP_POW, 60}, {OP_EXP, 12},
-        {OP_EXPM1, 14}, {OP_LOG, 14}, {OP_LOG1P, 18}, {OP_SQRT, 5}, {OP_RSQRT, 8},
-        {OP_SIN, 50},   {OP_COS, 50}, {OP_TANH, 20},  {OP_ERF, 24}, {OP_FLOOR, 1},
-    };
-    for (size_t i = 0; i < sizeof dear / sizeof *dear; i++) {
-        if (dear[i].op == op) {
-            return dear[i].cost;
-        }
-    }
-    return op == OP_CAST ? 0 : 1;
-}
-
 /* What is known of an integer or bool without running. */
 static void value_range(const Expr *e, int64_t *least, int64_t *most) {
     elem_range(e->elem, least, most);
@@ -350,7 +333,7 @@ const Expr *expr_map(Kernel *k, OpCode op, Elem elem, const Expr *const *in, int
                                .elem = elem,
                                .nin = nin,
                                .in = (const Expr **)(uintptr_t)in,
-                               .cost = elem_cost(op)});
+                               .cost = op_info[op].cost});
 }
 
 const Expr *expr_key(Kernel *k, uint64_t site, const Expr *const *in, int nin) {

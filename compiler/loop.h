@@ -214,6 +214,4 @@ int kernel_parallel_loops(const Kernel *k);
 bool kernel_has_team(const Kernel *k);
 const Tile *kernel_tile(const Kernel *k); /* a kernel has one at most; NULL: none */
 
-int elem_cost(OpCode op);
-
 #endif

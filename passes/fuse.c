@@ -202,7 +202,7 @@ static void sum_costs(Fuse *s, const Node *node, NodeInfo *n) {
     } else if (node->op == OP_OVERLAP_ADD) {
         times = 4 * (int64_t)at_most_many(node->attr->taps);
     }
-    int64_t own = op_info[node->op].cls == CLASS_MAP ? elem_cost(node->op) : 1;
+    int64_t own = op_info[node->op].cls == CLASS_MAP ? op_info[node->op].cost : 1;
     if (node->op == OP_RANDOM) {
         own = node->attr->dist == DIST_NORMAL ? 60 : 25;
     } else if (op_info[node->op].cls == CLASS_VIEW || node->op == OP_CONST) {

@@ -123,7 +123,7 @@ static void jam_visit(Jam *x, const Expr *e) {
         return;
     }
     x->seen[e->id] = true;
-    x->own += e->kind == EXPR_MAP ? elem_cost(e->op) : 0;
+    x->own += e->kind == EXPR_MAP ? op_info[e->op].cost : 0;
     /* Draws have loops of their own, and a guarded load is a branch. */
     x->fits = x->fits && e->kind != EXPR_FOLD && e->kind != EXPR_DRAW && e->kind != EXPR_KEY &&
               (e->kind != EXPR_LOAD || e->nin == 0);

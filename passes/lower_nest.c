@@ -132,7 +132,7 @@ static int inner_cost(const Rows *x, const Expr *e, bool *seen) {
         return 0;
     }
     seen[e->id] = true;
-    int cost = e->kind == EXPR_MAP    ? elem_cost(e->op)
+    int cost = e->kind == EXPR_MAP    ? op_info[e->op].cost
                : e->kind == EXPR_DRAW ? e->cost - e->in[0]->cost
                : e->kind == EXPR_FOLD ? 1000
                                       : 0;

@@ -410,7 +410,7 @@ static const Expr *value_scatter_add(Values *v, const Node *node, const Index *c
 /* --- the table -------------------------------------------------------------------------------- */
 
 static const ValueRule rules[OP_COUNT] = {
-#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, spelling)                        \
+#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, cost, spelling)                  \
     [OP_##NAME] = value_##lower,
 #include "compiler/op.def"
 #undef OP
