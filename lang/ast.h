@@ -48,6 +48,7 @@ struct Ast {
     const char *text;
     const char *doc; /* `///` comment lines before an item or param, joined by newlines, or NULL */
     double number;
+    const void *value; /* NUMBER: the Value that elaboration has made of it, or NULL */
     Ast **kid;
     int nkid;
     Ast **attr; /* ATTR nodes written before it */

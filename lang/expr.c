@@ -404,7 +404,11 @@ static const Value *eval_number(Elab *e, const Ast *ast) {
 static const Value *eval(Elab *e, const Ast *ast) {
     switch (ast->kind) {
     case AST_NAME: return elab_name(e, ast);
-    case AST_NUMBER: return eval_number(e, ast);
+    case AST_NUMBER: /* a body of the library may be elaborated many times */
+        if (!ast->value) {
+            ((Ast *)(uintptr_t)ast)->value = eval_number(e, ast);
+        }
+        return ast->value;
     case AST_SIZE: return arith_truncate(e, ast->loc, ast->number);
     case AST_STRING: return value_string(e->scratch, ast->text);
     case AST_BINARY: return eval_binary(e, ast);
