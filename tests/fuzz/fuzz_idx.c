@@ -2,22 +2,27 @@
 #define _GNU_SOURCE
 #include "tests/fuzz/readers.h"
 
-/* Bytes of the data by the header; 0 when the file must be refused. */
-static uint64_t expected(const uint8_t *p, size_t size) {
+#include <stdbool.h>
+
+/* Bytes of the data by the header; -1 when the file must be refused. */
+static int64_t expected(const uint8_t *p, size_t size) {
     static const size_t width[16] = {[8] = 1, [9] = 1, [11] = 2, [12] = 4, [13] = 4, [14] = 8};
     if (size < 4 || p[0] != 0 || p[1] != 0 || p[2] > 15 || width[p[2]] == 0 || p[3] == 0 ||
         p[3] > MD_MAX_RANK || size < 4 + 4 * (size_t)p[3]) {
-        return 0;
+        return -1;
     }
-    uint64_t bytes = width[p[2]], left = size - 4 - 4 * (size_t)p[3];
+    uint64_t most = 1, left = size - 4 - 4 * (size_t)p[3];
+    bool empty = false;
     for (int i = 0; i < p[3]; i++) {
         uint64_t n = reader_word(p + 4 + 4 * i, 4, 1);
-        if (n == 0 || bytes * n > left) {
-            return 0;
+        if (n > 0 && most > (UINT64_C(1) << 56) / n) {
+            return -1;
         }
-        bytes *= n;
+        most *= n > 0 ? n : 1;
+        empty |= n == 0;
     }
-    return bytes == left ? bytes : 0;
+    uint64_t bytes = empty ? 0 : most * width[p[2]];
+    return bytes == left ? (int64_t)bytes : -1;
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -28,10 +33,11 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     reader_status(rc);
     const uint8_t *file = packed && rc == MD_EXIT_OK ? (const uint8_t *)a.map : data;
     size_t bytes = packed && rc == MD_EXIT_OK ? a.map_bytes : size;
-    uint64_t want = packed && rc != MD_EXIT_OK ? 0 : expected(file, bytes);
-    if ((rc == MD_EXIT_OK) != (want > 0)) {
-        finding("status %d, expected %llu bytes", rc, (unsigned long long)want);
+    int64_t bytes_wanted = packed && rc != MD_EXIT_OK ? -1 : expected(file, bytes);
+    if ((rc == MD_EXIT_OK) != (bytes_wanted >= 0)) {
+        finding("status %d, expected %lld bytes", rc, (long long)bytes_wanted);
     }
+    uint64_t want = bytes_wanted > 0 ? (uint64_t)bytes_wanted : 0;
     size_t width = rc == MD_EXIT_OK ? md_dtype_bytes(a.dtype) : 1;
     for (uint64_t at = 0; at < want && at < 256; at += width) {
         const uint8_t *p = file + (bytes - want) + at;

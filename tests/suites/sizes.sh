@@ -23,7 +23,8 @@ sized() {
     shift 2
     mv "$in" "$scratch/$sized_name.mdl"
     sized_start=$(date +%s)
-    limited "$MDLC" "$@" "$scratch/$sized_name.mdl" -o "$scratch/out.c" >"$scratch/out" 2>"$scratch/err"
+    [ "${1:-}" = check ] || set -- "$@" -o "$scratch/out.c"
+    limited "$MDLC" "$@" "$scratch/$sized_name.mdl" >"$scratch/out" 2>"$scratch/err"
     sized_rc=$?
     echo "sizes: $sized_name, $(($(wc -c <"$scratch/$sized_name.mdl") / 1000)) kB: status $sized_rc, $(($(date +%s) - sized_start)) s"
     if [ $sized_rc -ne "$sized_want" ]; then
