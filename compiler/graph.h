@@ -278,6 +278,7 @@ typedef struct {
 /* A layer or model that was called. */
 typedef struct {
     const char *path; /* net.fc1 */
+    const char *of;   /* what was called: linear */
     Type result;      /* of its first call; elem TY_ERROR: it gives several, or has none yet */
 } Layer;
 

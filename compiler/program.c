@@ -81,7 +81,8 @@ static bool is_word_byte(char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_';
 }
 
-static char *name_identifier(Arena *arena, const char *name) {
+/* Letters that C takes; the name may still be a word of C. */
+static char *name_letters(Arena *arena, const char *name) {
     Text text = {.arena = arena};
     if (name[0] == 0 || (name[0] >= '0' && name[0] <= '9')) {
         text_add(&text, "v");
@@ -103,10 +104,13 @@ static char *name_identifier(Arena *arena, const char *name) {
         name_is_macro(text.at)) {
         return str_printf(arena, "v_%s", text.at);
     }
-    if (name_is_reserved(text.at) || name_is_local(text.at)) {
-        return str_printf(arena, "%s_", text.at);
-    }
     return text.at;
+}
+
+static char *name_identifier(Arena *arena, const char *name) {
+    char *text = name_letters(arena, name);
+    bool taken = name_is_reserved(text) || name_is_local(text);
+    return taken ? str_printf(arena, "%s_", text) : text;
 }
 
 typedef bool (*NameTaken)(const Program *p, const void *scope, const char *name);
@@ -347,7 +351,7 @@ Buf *buf_new(Program *p, ProgramEntry *e, BufKind kind, Type type, const char *n
     const char *dot = name != NULL ? strrchr(name, '.') : NULL;
     buf->name = name_unique(p, scope, scope, name_identifier(p->arena, name != NULL ? name : "v"),
                             buf_name_taken);
-    buf->role = name_identifier(p->arena, dot != NULL ? dot + 1 : name != NULL ? name : "v");
+    buf->role = name_letters(p->arena, dot != NULL ? dot + 1 : name != NULL ? name : "v");
     names_add(p->arena, p->names, scope, buf->name);
     names_add(p->arena, p->names, &scope_any, buf->name);
     if (e != NULL) {

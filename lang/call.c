@@ -305,10 +305,10 @@ static void name_results(Elab *e, const Value *v, const char *path) {
 }
 
 /* Nodes say which layer they are of, for summaries. */
-static uint32_t layer_number(Elab *e, const char *path) {
+static uint32_t layer_number(Elab *e, const char *path, const char *of) {
     int i = names_at(&e->layers, path);
     if (i < 0) {
-        Layer layer = {path, {.elem = TY_ERROR}};
+        Layer layer = {.path = path, .of = of, .result = {.elem = TY_ERROR}};
         i = e->module->layer.count;
         VEC_PUSH(e->arena, &e->module->layer, layer);
         names_push(e->arena, &e->layers, path);
@@ -352,7 +352,7 @@ static const Value *inline_item(Elab *e, Item *item, const Ast *call, Arguments 
     uint32_t layer = e->g->loc.layer;
     int64_t draws = e->entry ? e->entry->draws : 0;
     item->busy = true;
-    e->g->loc.layer = item->kind == AST_OP ? layer : layer_number(e, frame->path);
+    e->g->loc.layer = item->kind == AST_OP ? layer : layer_number(e, frame->path, item->name);
     stmt_block(e, item->ast->kid[2]);
     const Value *v = frame->result;
     if (!v) {

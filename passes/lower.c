@@ -89,8 +89,9 @@ static void name_step(const Frame *f, const Unit *unit, const Node *main, Step *
         const Buf *dest = homes->count > 0 ? homes->at[0].buf->dest : NULL;
         made = dest && dest->slot && dest->slot->kind == SLOT_PARAM ? dest : NULL;
     }
-    for (int k = 0; main->op == OP_CONTRACT && k < main->nin && !slot && !made; k++) {
-        slot = slot_behind(f, main->in[k]);
+    const Node *first = unit->atom.at[0];
+    for (int k = 0; first->op == OP_CONTRACT && k < first->nin && !slot && !made; k++) {
+        slot = slot_behind(f, first->in[k]);
     }
     const char *from = slot ? strchr(slot->name, '.') : NULL;
     const char *to = slot ? strrchr(slot->name, '.') : NULL;
@@ -98,11 +99,16 @@ static void name_step(const Frame *f, const Unit *unit, const Node *main, Step *
         name = made->name;
         role = made->role;
         after = f->l->e->entry->kind == ENTRY_INIT ? "" : "_update";
-    } else if (from && to > from) {
+    } else if (unit->kind == UNIT_CONTRACT) {
         /* What the loss of a train waits for is forward. */
+        const Module *module = f->l->p->module;
         bool forward = f->l->e->entry->kind != ENTRY_TRAIN ||
                        (f->loop ? !f->loop->reverse : f->fusion->info[main->id].forward);
-        name = str_printf(arena, "%.*s", (int)(to - from - 1), from + 1);
+        bool named = first->loc.layer > 0 && (int)first->loc.layer <= module->layer.count;
+        role = named ? module->layer.at[first->loc.layer - 1].of : role;
+        if (from && to > from) {
+            name = str_printf(arena, "%.*s", (int)(to - from - 1), from + 1);
+        }
         after = forward ? "" : "_back";
     }
     step->name = str_printf(arena, "%s_%s%s", entry, name, after);

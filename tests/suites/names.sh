@@ -123,6 +123,8 @@ owned() { # PREFIX FILE BEFORE|BEHIND [FLAG...]
     shift 3
     "$MDLC" "$@" --prefix="$owned_prefix" "$owned_file" -o "$scratch/x.c" 2>"$scratch/log" || fail "$owned_file" "is not emitted"
     grep -oiE "\b${owned_prefix}_[a-z0-9_]+\b" "$scratch/x.c" | cut -c$((${#owned_prefix} + 2))- | sort -u >"$scratch/owned"
+    # What the file calls stays what it is.
+    grep -oE '[A-Za-z_][A-Za-z0-9_]*' "$owned_file" | sort -u | comm -23 "$scratch/owned" - >"$scratch/left" && mv "$scratch/left" "$scratch/owned"
     owned_line='model owned_net(x: [4]) -> [4] { param w: [4] = 1; return x * w; } optimizer owned_step(p: [...], g: [...], lr: real) { p <- p - lr * g; }'
     for owned_try in 1 2 3; do # without those that the file has, and words of mdlc
         owned_items=$(awk 'NR % 2 { print "entry " $1 "(x: [4]) { return x * 2; }"; next }

@@ -1,8 +1,8 @@
 /* ---- model ---- */
 
 /* assign.mdl:7  return sum(net.fc.bias)  [] */
-static void assign_shrink_mul(float *MD_RESTRICT out_, const float *MD_RESTRICT bias) {
-    out_[0] = (bias[0] + bias[1] + bias[2] + bias[3] + bias[4] + bias[5]) * 0.5f;
+static void assign_shrink_mul(float *MD_RESTRICT out, const float *MD_RESTRICT bias) {
+    out[0] = (bias[0] + bias[1] + bias[2] + bias[3] + bias[4] + bias[5]) * 0.5f;
 }
 
 /* assign.mdl:6  net.fc.bias <- net.fc.bias * 0.5  [6] */
@@ -14,7 +14,7 @@ static void assign_shrink_fc_bias_update(float *bias_next, const float *bias) {
 }
 
 /* assign.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(N); }  [2, 6] */
-static void assign_run_fc_out(float *MD_RESTRICT out_, const float *MD_RESTRICT x,
+static void assign_run_fc_out(float *MD_RESTRICT out, const float *MD_RESTRICT x,
                               const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
     for (int64_t i = 0; i < 2; i++) {
         const float x_value = x[i * 6];
@@ -25,7 +25,7 @@ static void assign_run_fc_out(float *MD_RESTRICT out_, const float *MD_RESTRICT 
         const float x_value_6 = x[i * 6 + 5];
         MD_IVDEP
         for (int64_t i_2 = 0; i_2 < 6; i_2++) {
-            out_[i * 6 + i_2] = x_value * weight[i_2 * 6] + x_value_2 * weight[i_2 * 6 + 1] + x_value_3 * weight[i_2 * 6 + 2] + x_value_4 * weight[i_2 * 6 + 3] + x_value_5 * weight[i_2 * 6 + 4] + x_value_6 * weight[i_2 * 6 + 5] + bias[i_2];
+            out[i * 6 + i_2] = x_value * weight[i_2 * 6] + x_value_2 * weight[i_2 * 6 + 1] + x_value_3 * weight[i_2 * 6 + 2] + x_value_4 * weight[i_2 * 6 + 3] + x_value_5 * weight[i_2 * 6 + 4] + x_value_6 * weight[i_2 * 6 + 5] + bias[i_2];
         }
     }
 }

@@ -1,7 +1,7 @@
 /* ---- model ---- */
 
 /* batched.mdl:4  s[b, h, i, j] = select(i >= j, sum[d] q[b, i, h, d] * k[b, j, h, d] / sqrt(D), -inf)  [2, 3, 16, 16] */
-static void batched_main_s(float *MD_RESTRICT out_, const float *MD_RESTRICT q,
+static void batched_main_s(float *MD_RESTRICT out, const float *MD_RESTRICT q,
                            const float *MD_RESTRICT k) {
     for (int64_t i = 0; i < 2; i++) {
         for (int64_t i_2 = 0; i_2 < 3; i_2++) {
@@ -24,7 +24,7 @@ static void batched_main_s(float *MD_RESTRICT out_, const float *MD_RESTRICT q,
                     const float k_value_6 = k[i * 384 + i_2 * 8 + i_4 * 24 + 5];
                     const float k_value_7 = k[i * 384 + i_2 * 8 + i_4 * 24 + 6];
                     const float k_value_8 = k[i * 384 + i_2 * 8 + i_4 * 24 + 7];
-                    out_[i * 768 + i_2 * 256 + i_3 * 16 + i_4] = (int32_t)i_4 <= (int32_t)i_3 ? 0.35355338f * (q_value * k_value + q_value_2 * k_value_2 + q_value_3 * k_value_3 + q_value_4 * k_value_4 + q_value_5 * k_value_5 + q_value_6 * k_value_6 + q_value_7 * k_value_7 + q_value_8 * k_value_8) : -INFINITY;
+                    out[i * 768 + i_2 * 256 + i_3 * 16 + i_4] = (int32_t)i_4 <= (int32_t)i_3 ? 0.35355338f * (q_value * k_value + q_value_2 * k_value_2 + q_value_3 * k_value_3 + q_value_4 * k_value_4 + q_value_5 * k_value_5 + q_value_6 * k_value_6 + q_value_7 * k_value_7 + q_value_8 * k_value_8) : -INFINITY;
                 }
             }
         }

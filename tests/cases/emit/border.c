@@ -1,10 +1,10 @@
 /* ---- model ---- */
 
 /* border.mdl:4  y[i < N] = x[i - 1] else 0 + x[i + 1] else 0 - 2 * x[i]  [12] */
-static void border_main_y(float *MD_RESTRICT out_, const float *MD_RESTRICT x) {
+static void border_main_y(float *MD_RESTRICT out, const float *MD_RESTRICT x) {
     MD_IVDEP
     for (int64_t i = 0; i < 12; i++) {
-        out_[i] = ((i - 1 >= 0) ? x[i - 1] : 0.0f) + ((i < 11) ? x[i + 1] : 0.0f) - 2.0f * x[i];
+        out[i] = ((i - 1 >= 0) ? x[i - 1] : 0.0f) + ((i < 11) ? x[i + 1] : 0.0f) - 2.0f * x[i];
     }
 }
 

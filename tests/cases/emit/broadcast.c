@@ -1,13 +1,13 @@
 /* ---- model ---- */
 
 /* broadcast.mdl:4  z[i, j] = x[i, j] * sqrt(r[i]) + c[j]  [5, 70] */
-static void broadcast_main_z(float *out_, const float *x, const float *MD_RESTRICT r,
+static void broadcast_main_z(float *out, const float *x, const float *MD_RESTRICT r,
                              const float *MD_RESTRICT c) {
     for (int64_t i = 0; i < 5; i++) {
         const float t = md_sqrtf(r[i]);
         MD_IVDEP
         for (int64_t i_2 = 0; i_2 < 70; i_2++) {
-            out_[i * 70 + i_2] = x[i * 70 + i_2] * t + c[i_2];
+            out[i * 70 + i_2] = x[i * 70 + i_2] * t + c[i_2];
         }
     }
 }

@@ -30,7 +30,7 @@ static void checkpoint_main_mul(float *add, const float *h) {
 }
 
 /* checkpoint.mdl:5  u = exp(h) * x[t, :]  [8] */
-static void checkpoint_main_add(float *out_, float *add_next, const float *add, const float *h,
+static void checkpoint_main_add(float *out, float *add_next, const float *add, const float *h,
                                 const float *x, int64_t i0) {
     MD_IVDEP
     for (int64_t i = 0; i < 8; i++) {
@@ -43,7 +43,7 @@ static void checkpoint_main_add(float *out_, float *add_next, const float *add, 
         const float t_6 = t_5 * t_3 * 2.0f;
         const float t_7 = t_6 * t_2;
         const float t_8 = t_5 + t_6 * x_value * t_2;
-        out_[i + i0 * 8] = t_7;
+        out[i + i0 * 8] = t_7;
         add_next[i] = t_8;
     }
 }

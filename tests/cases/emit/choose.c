@@ -1,12 +1,12 @@
 /* ---- model ---- */
 
 /* choose.mdl:4  return select(x > y and not (x == 0), x, y)  [9] */
-static void choose_main_select(float *out_, const float *y, const float *x) {
+static void choose_main_select(float *out, const float *y, const float *x) {
     MD_IVDEP
     for (int64_t i = 0; i < 9; i++) {
         const float y_value = y[i];
         const float x_value = x[i];
-        out_[i] = ((y_value < x_value) & (!(x_value == 0.0f))) ? x_value : y_value;
+        out[i] = ((y_value < x_value) & (!(x_value == 0.0f))) ? x_value : y_value;
     }
 }
 

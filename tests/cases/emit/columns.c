@@ -1,15 +1,15 @@
 /* ---- model ---- */
 
 /* columns.mdl:4  s[j] = sum[i] x[i, j]  [6] */
-static void columns_main_s(float *MD_RESTRICT out_, const float *MD_RESTRICT x) {
+static void columns_main_s(float *MD_RESTRICT out, const float *MD_RESTRICT x) {
     MD_IVDEP
     for (int64_t j = 0; j < 6; j++) {
-        out_[j] = 0.0f;
+        out[j] = 0.0f;
     }
     for (int64_t k = 0; k < 20; k++) {
         MD_IVDEP
         for (int64_t j = 0; j < 6; j++) {
-            out_[j] += x[k * 6 + j];
+            out[j] += x[k * 6 + j];
         }
     }
 }

@@ -1,10 +1,10 @@
 /* ---- model ---- */
 
 /* constant.mdl:6  when wide { y = exp(x); } else { y = x * table; }  [4] */
-static void constant_main_y(float *out_, const float *x) {
+static void constant_main_y(float *out, const float *x) {
     MD_IVDEP
     for (int64_t i = 0; i < 4; i++) {
-        out_[i] = x[i] * (0.5f * (float)(int32_t)i + 1.0f);
+        out[i] = x[i] * (0.5f * (float)(int32_t)i + 1.0f);
     }
 }
 

@@ -1,14 +1,14 @@
 /* ---- model ---- */
 
 /* counter.mdl:7  mean_ <- mean_ + (sum(x) / N - mean_) / f32(n)  [] */
-static void counter_main_add(int64_t *count_next, float *out_, float *mean_next,
+static void counter_main_add(int64_t *count_next, float *out, float *mean_next,
                              const int64_t *count, const float *MD_RESTRICT x, const float *mean) {
     const int64_t t = (int64_t)((uint64_t)count[0] + (uint64_t)1);
     const float t_2 = x[0] + x[1] + x[2] + x[3];
     const float mean_ = mean[0];
     const float t_3 = mean_ + (t_2 / 4.0f - mean_) / (float)t;
     count_next[0] = t;
-    out_[0] = t_2;
+    out[0] = t_2;
     mean_next[0] = t_3;
 }
 

@@ -1,11 +1,11 @@
 /* ---- model ---- */
 
 /* double.mdl:4  entry main(x: [N]) { return exp(x) + sum(x); }  [6] */
-static void net_double_main_add(double *MD_RESTRICT out_, const double *MD_RESTRICT x) {
+static void net_double_main_add(double *MD_RESTRICT out, const double *MD_RESTRICT x) {
     const double t = x[0] + x[1] + x[2] + x[3] + x[4] + x[5];
     MD_IVDEP
     for (int64_t i = 0; i < 6; i++) {
-        out_[i] = md_exp(x[i]) + t;
+        out[i] = md_exp(x[i]) + t;
     }
 }
 

@@ -11,10 +11,10 @@ static void dropout_fit_fc(float *MD_RESTRICT contract, float *MD_RESTRICT panel
 
 /* dropout.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */
 static void dropout_fit_select(float *MD_RESTRICT loss, float *select,
-                               const int64_t *MD_RESTRICT seed_, const int64_t *MD_RESTRICT step,
+                               const int64_t *MD_RESTRICT seed, const int64_t *MD_RESTRICT step,
                                const float *contract, const float *MD_RESTRICT bias,
                                uint64_t site0) {
-    const md_key key = md_key_make((uint64_t)seed_[0], site0, (uint64_t)step[0]);
+    const md_key key = md_key_make((uint64_t)seed[0], site0, (uint64_t)step[0]);
     float sum_part[16];
     for (int64_t l = 0; l < 16; l++) {
         sum_part[l] = 0.0f;

@@ -1,13 +1,13 @@
 /* ---- model ---- */
 
 /* gather.mdl:4  y[n, c] = w[i[n], c]  [7, 4] */
-static void gather_main_y(float *MD_RESTRICT out_, const uint8_t *MD_RESTRICT i,
+static void gather_main_y(float *MD_RESTRICT out, const uint8_t *MD_RESTRICT i,
                           const float *MD_RESTRICT w) {
     for (int64_t i_2 = 0; i_2 < 7; i_2++) {
         const uint8_t i_value = i[i_2];
         MD_IVDEP
         for (int64_t i_3 = 0; i_3 < 4; i_3++) {
-            out_[i_2 * 4 + i_3] = w[i_3 + (int64_t)i_value * 4];
+            out[i_2 * 4 + i_3] = w[i_3 + (int64_t)i_value * 4];
         }
     }
 }

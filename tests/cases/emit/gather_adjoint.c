@@ -1,19 +1,19 @@
 /* ---- model ---- */
 
 /* gather_adjoint.mdl:4  y[n, c] = w[i[n], c]  [11, 4] */
-static void gather_adjoint_main_scatter_add(float *MD_RESTRICT out_, const uint8_t *MD_RESTRICT i,
+static void gather_adjoint_main_scatter_add(float *MD_RESTRICT out, const uint8_t *MD_RESTRICT i,
                                             const float *MD_RESTRICT w) {
     for (int64_t n = 0; n < 11; n++) {
         MD_IVDEP
         for (int64_t j = 0; j < 4; j++) {
-            out_[j + n * 4] = 0.0f;
+            out[j + n * 4] = 0.0f;
         }
     }
     for (int64_t k = 0; k < 7; k++) {
         const uint8_t i_value = i[k];
         MD_IVDEP
         for (int64_t j = 0; j < 4; j++) {
-            out_[j + (int64_t)i_value * 4] += w[j + (int64_t)i_value * 4] * 2.0f;
+            out[j + (int64_t)i_value * 4] += w[j + (int64_t)i_value * 4] * 2.0f;
         }
     }
 }

@@ -104,9 +104,9 @@ const char *init_strerror(int code);
 /* ---- model ---- */
 
 /* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3, 3] */
-static void init_fc_weight(float *MD_RESTRICT weight_next, const int64_t *MD_RESTRICT seed_,
+static void init_fc_weight(float *MD_RESTRICT weight_next, const int64_t *MD_RESTRICT seed,
                            uint64_t site0) {
-    const md_key key = md_key_make((uint64_t)seed_[0], site0, (uint64_t)0);
+    const md_key key = md_key_make((uint64_t)seed[0], site0, (uint64_t)0);
     MD_IVDEP
     for (int64_t i = 0; i < 9; i++) {
         weight_next[i] = md_rand_uniform_f32(key, (uint64_t)i) * 1.1547005f + -0.57735026f;
@@ -114,9 +114,9 @@ static void init_fc_weight(float *MD_RESTRICT weight_next, const int64_t *MD_RES
 }
 
 /* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3] */
-static void init_fc_bias(float *MD_RESTRICT bias_next, const int64_t *MD_RESTRICT seed_,
+static void init_fc_bias(float *MD_RESTRICT bias_next, const int64_t *MD_RESTRICT seed,
                          uint64_t site0) {
-    const md_key key = md_key_make((uint64_t)seed_[0], site0, (uint64_t)0);
+    const md_key key = md_key_make((uint64_t)seed[0], site0, (uint64_t)0);
     MD_IVDEP
     for (int64_t i = 0; i < 3; i++) {
         bias_next[i] = md_rand_uniform_f32(key, (uint64_t)i) * 1.1547005f + -0.57735026f;

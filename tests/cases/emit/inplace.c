@@ -41,7 +41,7 @@ static void inplace_main_sum_2(float *MD_RESTRICT sum, const float *MD_RESTRICT 
 }
 
 /* inplace.mdl:6  c[i, j] = b[i, j] - mean[k, l] b[k, l]  [40, 30] */
-static void inplace_main_c(float *out_, float *MD_RESTRICT row, const float *x,
+static void inplace_main_c(float *out, float *MD_RESTRICT row, const float *x,
                            const float *MD_RESTRICT sum, const float *MD_RESTRICT sum_2) {
     float sum_part[16];
     for (int64_t l = 0; l < 16; l++) {
@@ -70,7 +70,7 @@ static void inplace_main_c(float *out_, float *MD_RESTRICT row, const float *x,
         MD_IVDEP
         for (int64_t j_2 = 0; j_2 < 30; j_2++) {
             const float b_3 = row[j * 30 + j_2];
-            out_[j * 30 + j_2] = b_3 - t;
+            out[j * 30 + j_2] = b_3 - t;
         }
     }
 }

@@ -1,11 +1,11 @@
 /* ---- model ---- */
 
 /* map.mdl:3  entry main(x: [N, M], y: [N, M]) { return exp(-x) * y + 2 * x; }  [6, 10] */
-static void map_main_add(float *out_, const float *x, const float *y) {
+static void map_main_add(float *out, const float *x, const float *y) {
     MD_IVDEP
     for (int64_t i = 0; i < 60; i++) {
         const float x_value = x[i];
-        out_[i] = md_expf(-x_value) * y[i] + 2.0f * x_value;
+        out[i] = md_expf(-x_value) * y[i] + 2.0f * x_value;
     }
 }
 

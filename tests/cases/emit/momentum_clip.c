@@ -61,19 +61,20 @@ static void momentum_clip_fit_sum(float *MD_RESTRICT sum, const float *MD_RESTRI
 }
 
 /* momentum_clip.mdl:4  model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [24, 16] */
-static const md_tile momentum_clip_fit_contract_tile = {
+static const md_tile momentum_clip_fit_contract_back_tile = {
     1, 1, 1, 24, 16, 1, 1, 32, 0, 0, 0, 1, 0, 0, 24, 0,
     0, 0, 0, 16, 1, 0, 0, 0, 16, 1, 24, 4, 0, 1, 1, 0,
     0, 0, 0, 2, 1, 32, 1, 0, 24, 32, 1024, 0, 0, 0, 0, 0
 };
 
-static void momentum_clip_fit_contract_part(const md_tile_call *call, int part) {
-    md_tile_part_f32(&momentum_clip_fit_contract_tile, call, part, md_tile_none_f32);
+static void momentum_clip_fit_contract_back_part(const md_tile_call *call, int part) {
+    md_tile_part_f32(&momentum_clip_fit_contract_back_tile, call, part, md_tile_none_f32);
 }
 
-static void momentum_clip_fit_contract(float *MD_RESTRICT contract, const float *MD_RESTRICT sub,
-                                       const float *MD_RESTRICT x) {
-    md_tile_run(&momentum_clip_fit_contract_tile, momentum_clip_fit_contract_part, sub, x, contract, NULL, NULL, NULL, 8);
+static void momentum_clip_fit_contract_back(float *MD_RESTRICT contract,
+                                            const float *MD_RESTRICT sub,
+                                            const float *MD_RESTRICT x) {
+    md_tile_run(&momentum_clip_fit_contract_back_tile, momentum_clip_fit_contract_back_part, sub, x, contract, NULL, NULL, NULL, 8);
 }
 
 /* sum  [] */
@@ -204,7 +205,7 @@ int momentum_clip_fit(momentum_clip *m, const momentum_clip_fit_in *in, momentum
     momentum_clip_fit_fc(sub, panels, x, fc_weight, fc_bias, y); /* 0, line 4: model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [32, 24] */
     momentum_clip_fit_mul(loss, sub); /* 1, line 6: loss mean((net(x) - y)^2)  [] */
     momentum_clip_fit_sum(sum, sub); /* 2, line 4 */
-    momentum_clip_fit_contract(contract, sub, x); /* 3, line 4 */
+    momentum_clip_fit_contract_back(contract, sub, x); /* 3, line 4 */
     momentum_clip_fit_sum_2(sum_2, contract); /* 4: sum  [] */
     momentum_clip_fit_sqrt(grad_norm, sum_2, sum); /* 5: sqrt  [] */
     out->loss = *loss;

@@ -24,11 +24,11 @@ static void openblas_main_y_epilogue(void *ctx, int64_t batch, int64_t m0, int64
     }
 }
 
-static void openblas_main_y(float *MD_RESTRICT out_, const float *MD_RESTRICT x,
+static void openblas_main_y(float *MD_RESTRICT out, const float *MD_RESTRICT x,
                             const float *MD_RESTRICT w, const float *MD_RESTRICT b) {
     openblas_main_y_args args;
     args.b = b;
-    md_blas_run_f32(&openblas_main_y_blas, openblas_main_y_epilogue, x, w, out_, &args);
+    md_blas_run_f32(&openblas_main_y_blas, openblas_main_y_epilogue, x, w, out, &args);
 }
 
 /* openblas_main_entry: 1 steps, 0 bytes of arena, 200704 FLOPs, line 5 */

@@ -29,14 +29,14 @@ static void scan_adjoint_main_mul(float *mul, const float *h) {
 }
 
 /* scan_adjoint.mdl:4  scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [8] */
-static void scan_adjoint_main_mul_2(float *mul_next, float *out_, const float *mul,
-                                    const float *x, const float *h, int64_t i0) {
+static void scan_adjoint_main_mul_2(float *mul_next, float *out, const float *mul, const float *x,
+                                    const float *h, int64_t i0) {
     MD_IVDEP
     for (int64_t i = 0; i < 8; i++) {
         const float t = md_tanhf(x[i + i0 * 8] + h[i + i0 * 8]);
         const float t_2 = mul[i] * (1.0f - t * t);
         mul_next[i] = t_2;
-        out_[i + i0 * 8] = t_2;
+        out[i + i0 * 8] = t_2;
     }
 }
 

@@ -1,7 +1,7 @@
 /* ---- model ---- */
 
 /* several.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [8, 4] */
-static void several_many_tanh(float *MD_RESTRICT out_, const float *MD_RESTRICT x,
+static void several_many_tanh(float *MD_RESTRICT out, const float *MD_RESTRICT x,
                               const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
     for (int64_t i = 0; i < 8; i++) {
         const float x_value = x[i * 4];
@@ -10,13 +10,13 @@ static void several_many_tanh(float *MD_RESTRICT out_, const float *MD_RESTRICT 
         const float x_value_4 = x[i * 4 + 3];
         MD_IVDEP
         for (int64_t i_2 = 0; i_2 < 4; i_2++) {
-            out_[i * 4 + i_2] = md_tanhf(x_value * weight[i_2 * 4] + x_value_2 * weight[i_2 * 4 + 1] + x_value_3 * weight[i_2 * 4 + 2] + x_value_4 * weight[i_2 * 4 + 3] + bias[i_2]);
+            out[i * 4 + i_2] = md_tanhf(x_value * weight[i_2 * 4] + x_value_2 * weight[i_2 * 4 + 1] + x_value_3 * weight[i_2 * 4 + 2] + x_value_4 * weight[i_2 * 4 + 3] + bias[i_2]);
         }
     }
 }
 
 /* several.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [1, 4] */
-static void several_one_tanh(float *out_, const float *MD_RESTRICT x,
+static void several_one_tanh(float *out, const float *MD_RESTRICT x,
                              const float *MD_RESTRICT weight, const float *bias) {
     const float x_value = x[0];
     const float x_value_2 = x[1];
@@ -24,7 +24,7 @@ static void several_one_tanh(float *out_, const float *MD_RESTRICT x,
     const float x_value_4 = x[3];
     MD_IVDEP
     for (int64_t i = 0; i < 4; i++) {
-        out_[i] = md_tanhf(x_value * weight[i * 4] + x_value_2 * weight[i * 4 + 1] + x_value_3 * weight[i * 4 + 2] + x_value_4 * weight[i * 4 + 3] + bias[i]);
+        out[i] = md_tanhf(x_value * weight[i * 4] + x_value_2 * weight[i * 4 + 1] + x_value_3 * weight[i * 4 + 2] + x_value_4 * weight[i * 4 + 3] + bias[i]);
     }
 }
 

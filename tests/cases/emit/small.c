@@ -1,7 +1,7 @@
 /* ---- model ---- */
 
 /* small.mdl:4  z[i, j] = sum[k] x[i, k] * y[k, j]  [2, 2] */
-static void small_main_z(float *MD_RESTRICT out_, const float *MD_RESTRICT x,
+static void small_main_z(float *MD_RESTRICT out, const float *MD_RESTRICT x,
                          const float *MD_RESTRICT y) {
     for (int64_t i = 0; i < 2; i++) {
         const float x_value = x[i * 3];
@@ -9,7 +9,7 @@ static void small_main_z(float *MD_RESTRICT out_, const float *MD_RESTRICT x,
         const float x_value_3 = x[i * 3 + 2];
         MD_IVDEP
         for (int64_t i_2 = 0; i_2 < 2; i_2++) {
-            out_[i * 2 + i_2] = x_value * y[i_2] + x_value_2 * y[i_2 + 2] + x_value_3 * y[i_2 + 4];
+            out[i * 2 + i_2] = x_value * y[i_2] + x_value_2 * y[i_2 + 2] + x_value_3 * y[i_2 + 4];
         }
     }
 }

@@ -1,7 +1,7 @@
 /* ---- model ---- */
 
 /* softmax.mdl:4  entry main(x: [N, M]) { return softmax(x); }  [4, 33] */
-static void softmax_main_mul(float *out_, float *MD_RESTRICT row, const float *x) {
+static void softmax_main_mul(float *out, float *MD_RESTRICT row, const float *x) {
     for (int64_t r = 0; r < 4; r++) {
         float most_part[32];
         for (int64_t l = 0; l < 32; l++) {
@@ -48,7 +48,7 @@ static void softmax_main_mul(float *out_, float *MD_RESTRICT row, const float *x
         MD_IVDEP
         for (int64_t j = 0; j < 33; j++) {
             const float t_5 = row[j];
-            out_[r * 33 + j] = t_5 * t_3 * t_4;
+            out[r * 33 + j] = t_5 * t_3 * t_4;
         }
     }
 }

@@ -29,12 +29,12 @@ static void tile_main_y_part(const md_tile_call *call, int part) {
     md_tile_part_f32(&tile_main_y_tile, call, part, tile_main_y_epilogue);
 }
 
-static void tile_main_y(float *MD_RESTRICT out_, float *MD_RESTRICT panels,
+static void tile_main_y(float *MD_RESTRICT out, float *MD_RESTRICT panels,
                         const float *MD_RESTRICT x, const float *MD_RESTRICT w,
                         const float *MD_RESTRICT b) {
     tile_main_y_args args;
     args.b = b;
-    md_tile_run(&tile_main_y_tile, tile_main_y_part, x, w, out_, &args, panels, NULL, 8);
+    md_tile_run(&tile_main_y_tile, tile_main_y_part, x, w, out, &args, panels, NULL, 8);
 }
 
 /* tile_main_entry: 1 steps, 6144 bytes of arena, 200704 FLOPs, line 4 */

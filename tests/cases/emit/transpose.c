@@ -1,11 +1,11 @@
 /* ---- model ---- */
 
 /* transpose.mdl:5  return t * 2  [5, 3] */
-static void transpose_main_mul(float *MD_RESTRICT out_, const float *MD_RESTRICT x) {
+static void transpose_main_mul(float *MD_RESTRICT out, const float *MD_RESTRICT x) {
     for (int64_t i = 0; i < 5; i++) {
         MD_IVDEP
         for (int64_t i_2 = 0; i_2 < 3; i_2++) {
-            out_[i * 3 + i_2] = x[i + i_2 * 5] * 2.0f;
+            out[i * 3 + i_2] = x[i + i_2 * 5] * 2.0f;
         }
     }
 }
