@@ -199,8 +199,9 @@ static bool run_step(Check *c, const Step *step) {
 
 /* At the end of a list the values that it makes for destinations are there. */
 static bool check_dests(Check *c, const Step *loop) {
-    for (int i = 0; i < c->e->buf.count; i++) {
-        const Buf *buf = c->e->buf.at[i], *dest = buf->dest;
+    const BufList *declared = check_declared(c, loop);
+    for (int i = 0; i < declared->count; i++) {
+        const Buf *buf = declared->at[i], *dest = buf->dest;
         if (dest == NULL || buf->loop != loop) {
             continue;
         }
@@ -224,15 +225,14 @@ static bool run_loop(Check *c, const Step *loop) {
     if (c->depth == MAX_TURNS) {
         return check_fail(c, "loops are nested deeper than %d", MAX_TURNS);
     }
-    int first_id = c->next_id;
     Turn *turn = &c->turn[c->depth++];
     turn->loop = loop;
     for (int64_t k = 0; k < loop->trip && k < 2; k++) {
         turn->turn = k;
-        c->next_id = first_id;
-        for (int i = 0; i < c->e->buf.count; i++) {
-            if (c->e->buf.at[i]->loop == loop) {
-                Value *v = &c->value[c->e->buf.at[i]->id];
+        const BufList *declared = check_declared(c, loop);
+        for (int i = 0; i < declared->count; i++) {
+            if (declared->at[i]->loop == loop) {
+                Value *v = &c->value[declared->at[i]->id];
                 v->token = 0;
                 for (int w = 0; w < v->writer.count; w++) {
                     v->writer.at[w].seen = false;
@@ -262,9 +262,6 @@ static void forget_texts(Check *c) {
 static bool run_list(Check *c, const StepList *list, const Step *up) {
     for (int i = 0; i < list->count; i++) {
         const Step *step = list->at[i];
-        if (step->id != c->next_id++ || step->up != up) {
-            return check_fail(c, "step %d is not numbered in order", step->id);
-        }
         if (step->kind == STEP_LOOP ? !run_loop(c, step) : !run_step(c, step)) {
             return false;
         }
@@ -277,12 +274,29 @@ static bool run_list(Check *c, const StepList *list, const Step *up) {
 
 /* ---- entries -------------------------------------------------------------------------------- */
 
-static int count_steps(const StepList *list) {
-    int count = list->count;
+/* Depth first, each step knowing the loop around it; *next: one more than the last number. */
+static bool check_numbers(Check *c, const StepList *list, const Step *up, int *next) {
     for (int i = 0; i < list->count; i++) {
-        count += count_steps(&list->at[i]->body);
+        const Step *step = list->at[i];
+        if (step->id != (*next)++ || step->up != up) {
+            return check_fail(c, "step %d is not numbered in order", step->id);
+        }
+        if (!check_numbers(c, &step->body, step, next)) {
+            return false;
+        }
     }
-    return count;
+    return true;
+}
+
+static void note_declared(Check *c, int steps) {
+    c->declared = ARENA_ARRAY(c->arena, BufList, steps + 1);
+    for (int i = 0; i < c->e->buf.count; i++) {
+        const Buf *buf = c->e->buf.at[i];
+        int at = buf->loop != NULL ? 1 + buf->loop->id : 0;
+        if (at >= 0 && at <= steps) { /* else it is of no loop of the entry, and nothing runs it */
+            VEC_PUSH_FROM(c->arena, &c->declared[at], buf, 2);
+        }
+    }
 }
 
 static void collect_writers(Check *c, const StepList *list) {
@@ -322,8 +336,13 @@ static bool open_entry(Check *c) {
         return check_fail(c, "it needs more than the regions have");
     }
     memset(c->map, 0, sizeof c->map);
-    c->proved = ARENA_ARRAY(c->arena, bool, count_steps(&e->step) + 1);
-    c->origin.count = c->depth = c->next_id = 0;
+    c->origin.count = c->depth = 0;
+    int steps = 0;
+    if (!check_numbers(c, &e->step, NULL, &steps)) {
+        return false;
+    }
+    c->proved = ARENA_ARRAY(c->arena, bool, steps + 1);
+    note_declared(c, steps);
     for (int i = 0; i < p->slot.count; i++) {
         c->value[p->slot.at[i]->id] = (Value){0};
     }

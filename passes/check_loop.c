@@ -189,6 +189,11 @@ static bool check_access_order(Check *c, const Step *item, const Step *step, Pro
     return true;
 }
 
+static const BufList *declared_by(const Check *c, const Step *step) {
+    static const BufList none = {NULL, 0, 0};
+    return step->kind == STEP_LOOP ? check_declared(c, step) : &none;
+}
+
 /* Steps that touch the same Buf, one of them writing, stand in the order in which they were
  * lowered; of a carry, the loop that makes its next values writes it. */
 bool check_order(Check *c, const StepList *list, int depth) {
@@ -200,18 +205,22 @@ bool check_order(Check *c, const StepList *list, int depth) {
     }
     Progress *progress = c->progress[depth];
     open_progress(list, progress);
-    for (int i = 0; i < c->e->buf.count; i++) { /* destinations of loops may be touched by none */
-        if (c->e->buf.at[i]->dest != NULL) {
-            progress[c->e->buf.at[i]->dest->id] = (Progress){-1, -1, false};
+    for (int i = 0; i < list->count; i++) { /* destinations of loops may be touched by none */
+        const BufList *declared = declared_by(c, list->at[i]);
+        for (int k = 0; k < declared->count; k++) {
+            if (declared->at[k]->dest != NULL) {
+                progress[declared->at[k]->dest->id] = (Progress){-1, -1, false};
+            }
         }
     }
     for (int i = 0; i < list->count; i++) {
         const Step *item = list->at[i];
+        const BufList *declared = declared_by(c, item);
         if (!check_access_order(c, item, item, progress)) {
             return false;
         }
-        for (int k = 0; item->kind == STEP_LOOP && k < c->e->buf.count; k++) {
-            const Buf *buf = c->e->buf.at[k];
+        for (int k = 0; k < declared->count; k++) {
+            const Buf *buf = declared->at[k];
             if (buf->loop != item || buf->dest == NULL) {
                 continue;
             }

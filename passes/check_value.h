@@ -33,6 +33,8 @@ typedef struct {
     int64_t turn; /* 0 or 1 */
 } Turn;
 
+typedef VEC(const Buf *) BufList;
+
 enum { PARAMS, STATE, IO, ARENA, REGIONS, MAX_TURNS = 64 };
 
 typedef struct {
@@ -45,12 +47,18 @@ typedef struct {
     Arena text;                /* of the sites */
     int read;                  /* how many there are */
     bool *proved;              /* by Step.id: what it says agrees with its kernel's text */
+    BufList *declared;         /* by 1 + Step.id of a loop, [0] the entry: what lives in a turn */
     VEC(Origin) origin;
     Turn turn[MAX_TURNS];
-    int depth, next_id;
+    int depth;
     struct Progress *progress[MAX_TURNS + 1]; /* by nesting; by Buf.id; NULL: not needed yet */
     const char *fault;
 } Check;
+
+/* What is declared in the loop; NULL: in the entry. */
+static inline const BufList *check_declared(const Check *c, const Step *loop) {
+    return &c->declared[loop != NULL ? 1 + loop->id : 0];
+}
 
 /* Notes the fault; false. */
 bool check_fail(Check *c, const char *fmt, ...) MDLC_PRINTF(2, 3);

@@ -233,11 +233,11 @@ static TargetList *loop_targets(Frame *f, const Node *node, const TargetList *ta
     return list;
 }
 
-static const char *result_name(Frame *f, const Node *loop, int k) {
-    for (int i = 0; i < f->region->node.count; i++) {
-        const Node *n = f->region->node.at[i];
-        if (n->op == OP_PICK && n->in[0] == loop && n->attr->axis == k && n->name) {
-            return n->name;
+static const char *result_name(const Frame *f, const Node *loop, int k) {
+    const PickList *picks = &f->picks[loop->id];
+    for (int i = 0; i < picks->count; i++) {
+        if (picks->at[i]->attr->axis == k && picks->at[i]->name) {
+            return picks->at[i]->name;
         }
     }
     const Node *inner = loop->body->out.at[k];
@@ -336,9 +336,9 @@ static void lower_loop(Frame *f, const Node *node, const TargetList *targets) {
     for (int k = 0; k < body->out.count; k++) {
         for (int i = 0; i < wanted[k].count; i++) {
             if (i != taken[k]) {
-                for (int j = 0; j < f->region->node.count; j++) {
-                    const Node *n = f->region->node.at[j];
-                    if (n->op == OP_PICK && n->in[0] == node && n->attr->axis == k) {
+                for (int j = 0; j < f->picks[node->id].count; j++) {
+                    const Node *n = f->picks[node->id].at[j];
+                    if (n->attr->axis == k) {
                         lower_copy_to(f, n, target_home(f, &wanted[k].at[i], n));
                         break;
                     }
@@ -458,6 +458,13 @@ static void lower_region(Frame *f, const TargetList *targets) {
     f->home = ARENA_ARRAY(f->l->scratch, HomeList, n + 1);
     f->loop_result = ARENA_ARRAY(f->l->scratch, HomeList *, n + 1);
     f->placed = ARENA_ARRAY(f->l->scratch, uint64_t, n + 1);
+    f->picks = ARENA_ARRAY(f->l->scratch, PickList, n + 1);
+    for (int i = 0; i < n; i++) {
+        Node *node = f->region->node.at[i];
+        if (node->op == OP_PICK) {
+            VEC_PUSH_FROM(f->l->scratch, &f->picks[node->in[0]->id], node, 2);
+        }
+    }
     give_homes(f, targets);
     for (int i = 0; i < f->fusion->unit.count; i++) {
         const Unit *u = f->fusion->unit.at[i];

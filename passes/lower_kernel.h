@@ -26,6 +26,8 @@ typedef struct {
     Arena *scratch; /* of this entry */
 } Lower;
 
+typedef VEC(Node *) PickList;
+
 /* One region being lowered: the entry's, or the body of a LOOP. */
 typedef struct Frame Frame;
 struct Frame {
@@ -40,6 +42,7 @@ struct Frame {
     HomeList *result;       /* of the LOOP `node`: by result, carries first (homes in frame `up`) */
     uint64_t *placed;       /* by node id of a CONCAT: operands whose kernels write their part */
     HomeList **loop_result; /* by node id of a LOOP of this region */
+    PickList *picks;        /* by node id of a LOOP: who reads its results */
 };
 
 /* A flat index space and the axes that its digits became. */

@@ -208,14 +208,15 @@ static void order_post(const Sched *s, const int *legal, bool last_sink_first, i
 
 /* ---- lists ---------------------------------------------------------------------------------- */
 
-static int64_t order_list(Program *p, ProgramEntry *e, Step *loop, StepList *list, Arena *arena,
-                          const char **name) {
-    Sched s = sched_open(p, e, loop, list, arena);
+static int64_t order_list(Program *p, ProgramEntry *e, Step *loop, StepList *list,
+                          SchedShared *shared, const char **name) {
+    Arena *arena = shared->arena;
+    Sched s = sched_open(shared, e, loop, list);
     for (int i = 0; i < s.n; i++) {
         const char *inner_name;
         Step *step = s.item[i].step;
         if (step->kind == STEP_LOOP) {
-            s.item[i].inner = order_list(p, e, step, &step->body, arena, &inner_name);
+            s.item[i].inner = order_list(p, e, step, &step->body, shared, &inner_name);
         }
     }
     Sim sim = sim_new(&s);
@@ -255,6 +256,7 @@ static int64_t order_list(Program *p, ProgramEntry *e, Step *loop, StepList *lis
     for (int i = 0; i < s.n; i++) {
         list->at[i] = s.item[best[i]].step;
     }
+    sched_close(&s);
     return moved;
 }
 
@@ -328,7 +330,8 @@ void pass_order(Program *p, ProgramEntry *e) {
         add_check(p, e);
     }
     complete_loops(p, &e->step);
-    order_list(p, e, NULL, &e->step, &scratch, &e->order_name);
+    SchedShared shared = sched_shared(p, e, &scratch);
+    order_list(p, e, NULL, &e->step, &shared, &e->order_name);
     program_number(e);
     arena_free(&scratch);
 }

@@ -12,12 +12,12 @@
 /* The order, and with it the emitted text, must not depend on how often a loop runs: a stack counts
  * as if its loops ran twice. */
 static int64_t size_of(const Sched *s, const Buf *buf) {
-    int64_t slices = s->slices[buf->id];
+    int64_t slices = s->shared->slices[buf->id];
     return align_up(slices > 2 ? 2 * (buf->bytes / slices) : buf->bytes, MD_ALIGN);
 }
 
 static void find_slices(void *ctx, Step *step, int depth) {
-    Sched *s = ctx;
+    SchedShared *shared = ctx;
     (void)depth;
     for (int i = 0; i < step->access.count; i++) {
         const Access *access = &step->access.at[i];
@@ -25,8 +25,8 @@ static void find_slices(void *ctx, Step *step, int depth) {
         for (int k = 0; k < ACCESS_SLICES && access->slice[k]; k++) {
             slices *= access->slice[k]->trip;
         }
-        if (slices > s->slices[access->buf->id]) {
-            s->slices[access->buf->id] = slices;
+        if (slices > shared->slices[access->buf->id]) {
+            shared->slices[access->buf->id] = slices;
         }
     }
 }
@@ -202,15 +202,40 @@ static void mark_updates(Sched *s) {
     }
 }
 
-Sched sched_open(Program *p, ProgramEntry *e, Step *loop, StepList *list, Arena *arena) {
-    Sched s = {.arena = arena, .e = e, .loop = loop, .list = list, .n = list->count};
-    s.item = ARENA_ARRAY(arena, Item, s.n + 1);
-    s.use_of = ARENA_ARRAY(arena, int, p->nbuf + 1);
-    for (int i = 0; i < p->nbuf; i++) {
-        s.use_of[i] = -1;
+SchedShared sched_shared(Program *p, ProgramEntry *e, Arena *arena) {
+    SchedShared shared = {.arena = arena, .nbuf = p->nbuf};
+    shared.slices = ARENA_ARRAY(arena, int64_t, p->nbuf + 1);
+    steps_visit(&e->step, find_slices, &shared);
+    return shared;
+}
+
+static int *take_map(SchedShared *shared) {
+    if (shared->use_of.count > 0) {
+        return shared->use_of.at[--shared->use_of.count];
     }
-    s.slices = ARENA_ARRAY(arena, int64_t, p->nbuf + 1);
-    steps_visit(&e->step, find_slices, &s);
+    int *map = ARENA_ARRAY(shared->arena, int, shared->nbuf + 1);
+    for (int i = 0; i < shared->nbuf; i++) {
+        map[i] = -1;
+    }
+    return map;
+}
+
+void sched_close(Sched *s) {
+    for (int i = 0; i < s->use.count; i++) {
+        s->use_of[s->use.at[i].buf->id] = -1;
+    }
+    VEC_PUSH(s->arena, &s->shared->use_of, s->use_of);
+}
+
+Sched sched_open(SchedShared *shared, ProgramEntry *e, Step *loop, StepList *list) {
+    Sched s = {.arena = shared->arena,
+               .e = e,
+               .shared = shared,
+               .loop = loop,
+               .list = list,
+               .n = list->count};
+    s.item = ARENA_ARRAY(s.arena, Item, s.n + 1);
+    s.use_of = take_map(shared);
     build_items(&s);
     add_wishes(&s);
     mark_updates(&s);

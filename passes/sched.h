@@ -25,16 +25,24 @@ typedef struct {
     int stamp;
 } Item;
 
+/* What the lists of one entry share. */
+typedef struct {
+    Arena *arena;
+    int64_t *slices;   /* by Buf.id: in how many slices loops take it, 0 or 1: whole */
+    VEC(int *) use_of; /* maps that no open list needs: by Buf.id, all -1 */
+    int nbuf;
+} SchedShared;
+
 typedef struct {
     Arena *arena;
     ProgramEntry *e;
+    SchedShared *shared;
     Step *loop; /* whose list it is */
     StepList *list;
     Item *item;
     int n;
     VEC(Use) use;
-    int *use_of;     /* by Buf.id, -1 */
-    int64_t *slices; /* by Buf.id: in how many slices loops take it, 0 or 1: whole */
+    int *use_of; /* by Buf.id, -1 */
     int stamp;
     Ints stack; /* of searches */
 } Sched;
@@ -46,8 +54,10 @@ typedef struct {
     bool *born;
 } Sim;
 
+SchedShared sched_shared(Program *p, ProgramEntry *e, Arena *arena);
 /* Items, uses, dependencies and wishes of `list`, whose loop is `loop`. */
-Sched sched_open(Program *p, ProgramEntry *e, Step *loop, StepList *list, Arena *arena);
+Sched sched_open(SchedShared *shared, ProgramEntry *e, Step *loop, StepList *list);
+void sched_close(Sched *s); /* its map may serve another list */
 Sim sim_new(const Sched *s);
 void sim_open(const Sched *s, Sim *sim);
 /* Bytes that the item adds while it runs, and bytes that are gone when it has run. */

@@ -167,6 +167,9 @@ counted $MANY 'model net(x: [4]) -> [4] { y0 = x;' 'param p#: [4] = #; y# = y@ +
 sized 0 parameters
 counted $MANY 'entry f(x: [64]) { y0 = x;' 'y# = sin(y@) + x;' 'return y#; }' >"$in"
 sized 0 statements
+counted $MANY 'entry f(x: [4, 4]) { h0 = zeros([4]);' 'scan t < 4 carry h# = h@ { h# <- tanh(h# + x[t, :]); }' \
+    'return h#; }' >"$in"
+sized 0 loops
 counted $MANY '' 'entry f#(x: [4]) { return # * x; }' '' >"$in"
 sized 0 entries
 counted $MANY '' 'const c# = #; dim D# = #;' 'entry f(x: [4]) { return c# * x; }' >"$in"

@@ -85,7 +85,8 @@ static void test_all_orders(void **state) {
         if (flat) {
             int ours_order[MOST];
             back_as_lowered(&arena, e, ours_order);
-            Sched s = sched_open(p, e, NULL, &e->step, &arena);
+            SchedShared shared = sched_shared(p, e, &arena);
+    Sched s = sched_open(&shared, e, NULL, &e->step);
             All a = {.s = &s, .sim = sim_new(&s), .best = INT64_MAX};
             for (int k = 0; k < s.n; k++) {
                 a.left[k] = s.item[k].pred.count;
@@ -142,7 +143,8 @@ static void test_pairs(void **state) {
         step_access(p, read, y, ACCESS_READ);
         VEC_PUSH(&arena, &turn->inplace, ((InplacePair){x, y}));
     }
-    Sched s = sched_open(p, e, NULL, &e->step, &arena);
+    SchedShared shared = sched_shared(p, e, &arena);
+    Sched s = sched_open(&shared, e, NULL, &e->step);
     Sim sim = sim_new(&s);
     assert_int_equal(sim_peak(&s, &sim, (int[]){0, 1, 2}), PAIRS * BYTES);
     arena_free(&arena);
@@ -196,7 +198,8 @@ static int64_t peak_of_random_list(uint64_t random, int n) {
     pass_order(p, e);
     int *order = ARENA_ARRAY(&arena, int, e->step.count + 1);
     back_as_lowered(&arena, e, order);
-    Sched s = sched_open(p, e, NULL, &e->step, &arena);
+    SchedShared shared = sched_shared(p, e, &arena);
+    Sched s = sched_open(&shared, e, NULL, &e->step);
     Sim sim = sim_new(&s);
     int64_t peak = sim_peak(&s, &sim, order);
     arena_free(&arena);
