@@ -272,11 +272,11 @@ static void cast(Style *s, Elem elem, const Expr *a) {
     style_value(s, a, LEVEL_UNARY);
 }
 
-/* The spelling of the op table: $0 $1 operands, @ the suffix of the float type. */
+/* The spelling of the op table: $0 $1 operands, ~ and @ what is around a function of f32. */
 static void spelled(Style *s, const Expr *e) {
     for (const char *p = op_info[e->op].spelling; *p; p++) {
-        if (*p == '@') {
-            text_add(s->out, e->in[0]->elem == TY_F64 ? "" : "f");
+        if (*p == '@' || *p == '~') {
+            text_add(s->out, e->in[0]->elem == TY_F64 ? "" : *p == '@' ? "f" : "md_");
         } else if (*p == '$' && p[1] >= '0' && p[1] <= '2') {
             style_value(s, e->in[*++p - '0'], LEVEL_ANY);
         } else {
@@ -339,7 +339,7 @@ static void map_text(Style *s, const Expr *e) {
     case OP_DIV: binary(s, "/", in[0], in[1], LEVEL_TERM); break;
     case OP_RSQRT:
         text_printf(s->out, "1.0%s / ", e->elem == TY_F64 ? "" : "f");
-        call(s, float_function(arena, "md_sqrt", e->elem), in, 1);
+        call(s, e->elem == TY_F64 ? "sqrt" : "md_sqrtf", in, 1);
         break;
     case OP_NEG:
         if (is_float) {

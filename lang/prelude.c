@@ -418,11 +418,11 @@ static const struct {
     OpCode op;
     double (*number)(double);
 } maps[] = {
-    {"abs", OP_ABS, fabs},         {"exp", OP_EXP, exp},       {"expm1", OP_EXPM1, expm1},
-    {"log", OP_LOG, log},          {"log1p", OP_LOG1P, log1p}, {"sqrt", OP_SQRT, sqrt},
-    {"rsqrt", OP_RSQRT, rsqrt_of}, {"sin", OP_SIN, sin},       {"cos", OP_COS, cos},
-    {"tanh", OP_TANH, tanh},       {"erf", OP_ERF, erf},       {"floor", OP_FLOOR, floor},
-    {"round", OP_ROUND, round_of}, {"sign", OP_SIGN, sign_of},
+    {"abs", OP_ABS, fabs},         {"exp", OP_EXP, exp},          {"expm1", OP_EXPM1, expm1},
+    {"log", OP_LOG, log},          {"log1p", OP_LOG1P, log1p},    {"sqrt", OP_SQRT, sqrt},
+    {"rsqrt", OP_RSQRT, rsqrt_of}, {"sin", OP_SIN, sin},          {"cos", OP_COS, cos},
+    {"atan", OP_ATAN, atan},       {"tanh", OP_TANH, tanh},       {"erf", OP_ERF, erf},
+    {"floor", OP_FLOOR, floor},    {"round", OP_ROUND, round_of}, {"sign", OP_SIGN, sign_of},
 };
 enum { NMAP = sizeof maps / sizeof *maps };
 

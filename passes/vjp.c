@@ -146,6 +146,11 @@ void vjp_cos(Sweep *s, Node *n, Node *u) {
     sweep_give(s, n, 0, neg(s, mul(s, u, node_map1(s->g, OP_SIN, x_of(s, n, 0)))));
 }
 
+void vjp_atan(Sweep *s, Node *n, Node *u) {
+    Node *x = x_of(s, n, 0);
+    sweep_give(s, n, 0, node_map2(s->g, OP_DIV, u, add(s, number(s, u, 1), mul(s, x, x))));
+}
+
 void vjp_tanh(Sweep *s, Node *n, Node *u) {
     Node *y = sweep_value(s, n);
     sweep_give(s, n, 0, mul(s, u, sub(s, number(s, u, 1), mul(s, y, y))));

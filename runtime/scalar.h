@@ -37,39 +37,6 @@ MD_INLINE float md_floorf(float x) {
 MD_INLINE float md_roundf(float x) {
     return rintf(x);
 }
-MD_INLINE double md_exp(double x) {
-    return exp(x);
-}
-MD_INLINE double md_expm1(double x) {
-    return expm1(x);
-}
-MD_INLINE double md_log(double x) {
-    return log(x);
-}
-MD_INLINE double md_log1p(double x) {
-    return log1p(x);
-}
-MD_INLINE double md_sqrt(double x) {
-    return sqrt(x);
-}
-MD_INLINE double md_sin(double x) {
-    return sin(x);
-}
-MD_INLINE double md_cos(double x) {
-    return cos(x);
-}
-MD_INLINE double md_tanh(double x) {
-    return tanh(x);
-}
-MD_INLINE double md_erf(double x) {
-    return erf(x);
-}
-MD_INLINE double md_pow(double x, double y) {
-    return pow(x, y);
-}
-MD_INLINE double md_floor(double x) {
-    return floor(x);
-}
 MD_INLINE double md_round(double x) {
     return rint(x);
 }

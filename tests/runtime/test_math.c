@@ -24,6 +24,7 @@ WRAP(expf)
 WRAP(expm1f)
 WRAP(logf)
 WRAP(log1pf)
+WRAP(atanf)
 WRAP(tanhf)
 WRAP(sigmoidf)
 WRAP(erff)
@@ -93,6 +94,7 @@ static void test_sweeps(void **state) {
     sweep("expm1", run_expm1f, expm1);
     sweep("log", run_logf, log);
     sweep("log1p", run_log1pf, log1p);
+    sweep("atan", run_atanf, atan);
     sweep("tanh", run_tanhf, tanh);
     sweep("sigmoid", run_sigmoidf, exact_sigmoid);
     sweep("erf", run_erff, erf);
@@ -182,6 +184,7 @@ static void test_special(void **state) {
     check_special(run_expm1f, expm1);
     check_special(run_logf, log);
     check_special(run_log1pf, log1p);
+    check_special(run_atanf, atan);
     check_special(run_tanhf, tanh);
     check_special(run_sigmoidf, exact_sigmoid);
     check_special(run_erff, erf);
