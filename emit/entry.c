@@ -208,13 +208,13 @@ static Names names_open(const Emit *e, const ProgramEntry *entry, const char *ar
     return names;
 }
 
-/* TYPE NAME = (TYPE)(BASE + OFFSET); what it is */
+/* TYPE *NAME = MD_AT(TYPE, BASE, OFFSET); what it is */
 static void print_pointer(const Names *names, const Buf *buf, const char *base, bool constant,
                           Text *out) {
-    const char *type = str_printf(names->e->arena, "%s%s *", constant ? "const " : "",
+    const char *type = str_printf(names->e->arena, "%s%s", constant ? "const " : "",
                                   elem_c_name(buf->type.elem));
-    text_printf(out, "    %s%s = (%s)(%svoid *)(%s + %lld); /* ", type, buf->name, type,
-                constant ? "const " : "", base, (long long)buf->offset);
+    text_printf(out, "    %s *%s = MD_AT(%s, %s, %lld); /* ", type, buf->name, type, base,
+                (long long)buf->offset);
     if (buf->type.rank > 0) {
         text_shape(out, buf->type);
     } else {

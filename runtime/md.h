@@ -55,6 +55,9 @@
 #define MD_UNCHECKED
 #endif
 
+/* What lies `offset` bytes into a region of memory, which is aligned for every type. */
+#define MD_AT(type, region, offset) ((type *)(void *)((region) + (offset)))
+
 /* MD_OMP(parallel for ...) is that pragma under OpenMP and nothing otherwise. */
 #define MD_PRAGMA(x) _Pragma(#x)
 #ifdef _OPENMP

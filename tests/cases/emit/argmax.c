@@ -39,8 +39,8 @@ int argmax_main_entry(argmax *m, const argmax_main_entry_in *in, argmax_main_ent
     /* inputs */
     const float *x = in->x; /* [5, 10] */
     /* results */
-    int32_t *best = (int32_t *)(void *)(m->io + 0); /* [5] */
-    float *hot = (float *)(void *)(m->io + 64); /* [5, 10] */
+    int32_t *best = MD_AT(int32_t, m->io, 0); /* [5] */
+    float *hot = MD_AT(float, m->io, 64); /* [5, 10] */
 
     argmax_main_hot(best, hot, x); /* 0, line 6: hot[i, k < K] = f32(best[i] == k)  [5, 10] */
     out->best = best;

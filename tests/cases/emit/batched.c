@@ -49,7 +49,7 @@ int batched_main_entry(batched *m, const batched_main_entry_in *in, batched_main
     const float *q = in->q; /* [2, 16, 3, 8] */
     const float *k = in->k; /* [2, 16, 3, 8] */
     /* results */
-    float *out_ = (float *)(void *)(m->io + 0); /* [2, 3, 16, 16] */
+    float *out_ = MD_AT(float, m->io, 0); /* [2, 3, 16, 16] */
 
     batched_main_s(out_, q, k); /* 0, line 4: s[b, h, i, j] = select(i >= j, sum[d] q[b, i, h, d] * k[b, j, h, d] / sqrt(D), -inf)  [2, 3, 16, 16] */
     out->out = out_;

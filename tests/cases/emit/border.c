@@ -22,7 +22,7 @@ int border_main_entry(border *m, const border_main_entry_in *in, border_main_ent
     /* inputs */
     const float *x = in->x; /* [12] */
     /* results */
-    float *out_ = (float *)(void *)(m->io + 0); /* [12] */
+    float *out_ = MD_AT(float, m->io, 0); /* [12] */
 
     border_main_y(out_, x); /* 0, line 4: y[i < N] = x[i - 1] else 0 + x[i + 1] else 0 - 2 * x[i]  [12] */
     out->out = out_;

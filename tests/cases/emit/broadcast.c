@@ -34,7 +34,7 @@ int broadcast_main_entry(broadcast *m, const broadcast_main_entry_in *in, broadc
     const float *r = in->r; /* [5] */
     const float *c = in->c; /* [70] */
     /* results */
-    float *out_ = (float *)(void *)(m->io + 0); /* [5, 70] */
+    float *out_ = MD_AT(float, m->io, 0); /* [5, 70] */
 
     broadcast_main_z(out_, x, r, c); /* 0, line 4: z[i, j] = x[i, j] * sqrt(r[i]) + c[j]  [5, 70] */
     out->out = out_;

@@ -28,7 +28,7 @@ int choose_main_entry(choose *m, const choose_main_entry_in *in, choose_main_ent
     const float *x = in->x; /* [9] */
     const float *y = in->y; /* [9] */
     /* results */
-    float *out_ = (float *)(void *)(m->io + 0); /* [9] */
+    float *out_ = MD_AT(float, m->io, 0); /* [9] */
 
     choose_main_select(out_, y, x); /* 0, line 4: return select(x > y and not (x == 0), x, y)  [9] */
     out->out = out_;

@@ -28,7 +28,7 @@ int columns_main_entry(columns *m, const columns_main_entry_in *in, columns_main
     /* inputs */
     const float *x = in->x; /* [20, 6] */
     /* results */
-    float *out_ = (float *)(void *)(m->io + 0); /* [6] */
+    float *out_ = MD_AT(float, m->io, 0); /* [6] */
 
     columns_main_s(out_, x); /* 0, line 4: s[j] = sum[i] x[i, j]  [6] */
     out->out = out_;

@@ -22,7 +22,7 @@ int constant_main_entry(constant *m, const constant_main_entry_in *in, constant_
     /* inputs */
     const float *x = in->x; /* [4] */
     /* results */
-    float *out_ = (float *)(void *)(m->io + 0); /* [4] */
+    float *out_ = MD_AT(float, m->io, 0); /* [4] */
 
     constant_main_y(out_, x); /* 0, line 6: when wide { y = exp(x); } else { y = x * table; }  [4] */
     out->out = out_;

@@ -30,9 +30,9 @@ int convert_main_entry(convert *m, const convert_main_entry_in *in, convert_main
     /* inputs */
     const uint8_t *x = in->x; /* [8] */
     /* results */
-    float *out0 = (float *)(void *)(m->io + 0); /* [8] */
-    int32_t *out1 = (int32_t *)(void *)(m->io + 64); /* [8] */
-    double *out2 = (double *)(void *)(m->io + 128); /* [8] */
+    float *out0 = MD_AT(float, m->io, 0); /* [8] */
+    int32_t *out1 = MD_AT(int32_t, m->io, 64); /* [8] */
+    double *out2 = MD_AT(double, m->io, 128); /* [8] */
 
     convert_main_cast(out0, out1, out2, x); /* 0, line 3: entry main(x: u8[N]) { return f32(x) / 255, i32(f32(x) * 0.5), f64(x); }  [8] */
     out->out0 = out0;

@@ -26,10 +26,10 @@ int counter_main_entry(counter *m, const counter_main_entry_in *in, counter_main
     /* inputs */
     const float *x = in->x; /* [4] */
     /* results */
-    float *out_ = (float *)(void *)(m->io + 0); /* f32 */
+    float *out_ = MD_AT(float, m->io, 0); /* f32 */
     /* state */
-    int64_t *count = (int64_t *)(void *)(m->state + 64); /* i64 count */
-    float *mean = (float *)(void *)(m->state + 128); /* f32 mean_ */
+    int64_t *count = MD_AT(int64_t, m->state, 64); /* i64 count */
+    float *mean = MD_AT(float, m->state, 128); /* f32 mean_ */
 
     counter_main_add(count, out_, mean, count, x, mean); /* 0, line 7: mean_ <- mean_ + (sum(x) / N - mean_) / f32(n)  [] */
     out->out = *out_;

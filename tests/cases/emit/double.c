@@ -23,7 +23,7 @@ int net_double_main_entry(net_double *m, const net_double_main_entry_in *in, net
     /* inputs */
     const double *x = in->x; /* [6] */
     /* results */
-    double *out_ = (double *)(void *)(m->io + 0); /* [6] */
+    double *out_ = MD_AT(double, m->io, 0); /* [6] */
 
     net_double_main_add(out_, x); /* 0, line 4: entry main(x: [N]) { return exp(x) + sum(x); }  [6] */
     out->out = out_;

@@ -89,18 +89,18 @@ int dropout_fit(dropout *m, const dropout_fit_in *in, dropout_fit_out *out) {
     /* inputs */
     const float *x = in->x; /* [8, 16] */
     /* results */
-    float *loss = (float *)(void *)(m->io + 0); /* f32 */
-    float *lr = (float *)(void *)(m->io + 64); /* f32 */
+    float *loss = MD_AT(float, m->io, 0); /* f32 */
+    float *lr = MD_AT(float, m->io, 64); /* f32 */
     /* params */
-    float *fc_weight = (float *)(void *)(m->params + 0); /* [16, 16] net.fc.weight */
-    float *fc_bias = (float *)(void *)(m->params + 1024); /* [16] net.fc.bias */
+    float *fc_weight = MD_AT(float, m->params, 0); /* [16, 16] net.fc.weight */
+    float *fc_bias = MD_AT(float, m->params, 1024); /* [16] net.fc.bias */
     /* state */
-    const int64_t *seed_ = (const int64_t *)(const void *)(m->state + 0); /* i64 seed */
-    int64_t *step = (int64_t *)(void *)(m->state + 64); /* i64 fit.step */
+    const int64_t *seed_ = MD_AT(const int64_t, m->state, 0); /* i64 seed */
+    int64_t *step = MD_AT(int64_t, m->state, 64); /* i64 fit.step */
     /* arena */
-    float *contract = (float *)(void *)(m->arena + 1024); /* [8, 16] to 1536, steps 0..5 */
-    float *select = (float *)(void *)(m->arena + 1024); /* [8, 16] to 1536, steps 1..5, in place of contract */
-    float *panels = (float *)(void *)(m->arena + 0); /* [256] to 1024, steps 0..0, workspace */
+    float *contract = MD_AT(float, m->arena, 1024); /* [8, 16] to 1536, steps 0..5 */
+    float *select = MD_AT(float, m->arena, 1024); /* [8, 16] to 1536, steps 1..5, in place of contract */
+    float *panels = MD_AT(float, m->arena, 0); /* [256] to 1024, steps 0..0, workspace */
 
     dropout_fit_fc(contract, panels, x, fc_weight); /* 0, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */
     dropout_fit_select(loss, select, seed_, step, contract, fc_bias, UINT64_C(14094139763521864013)); /* 1, line 4 */

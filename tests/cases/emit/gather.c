@@ -41,7 +41,7 @@ int gather_main_entry(gather *m, const gather_main_entry_in *in, gather_main_ent
     const float *w = in->w; /* [11, 4] */
     const uint8_t *i = in->i; /* [7] */
     /* results */
-    float *out_ = (float *)(void *)(m->io + 0); /* [7, 4] */
+    float *out_ = MD_AT(float, m->io, 0); /* [7, 4] */
 
     gather_main_y(out_, i, w); /* 0, line 4: y[n, c] = w[i[n], c]  [7, 4] */
     out->out = out_;

@@ -47,7 +47,7 @@ int gather_adjoint_main_entry(gather_adjoint *m, const gather_adjoint_main_entry
     const float *w = in->w; /* [11, 4] */
     const uint8_t *i = in->i; /* [7] */
     /* results */
-    float *out_ = (float *)(void *)(m->io + 0); /* [11, 4] */
+    float *out_ = MD_AT(float, m->io, 0); /* [11, 4] */
 
     gather_adjoint_main_scatter_add(out_, i, w); /* 0, line 4: y[n, c] = w[i[n], c]  [11, 4] */
     out->out = out_;

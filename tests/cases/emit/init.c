@@ -147,10 +147,10 @@ int init_init(init *m, uint64_t seed) {
     }
     *(int64_t *)(void *)(m->state + 0) = (int64_t)seed; /* seed */
     /* params */
-    float *fc_weight = (float *)(void *)(m->params + 0); /* [3, 3] net.fc.weight */
-    float *fc_bias = (float *)(void *)(m->params + 64); /* [3] net.fc.bias */
+    float *fc_weight = MD_AT(float, m->params, 0); /* [3, 3] net.fc.weight */
+    float *fc_bias = MD_AT(float, m->params, 64); /* [3] net.fc.bias */
     /* state */
-    const int64_t *seed_ = (const int64_t *)(const void *)(m->state + 0); /* i64 seed */
+    const int64_t *seed_ = MD_AT(const int64_t, m->state, 0); /* i64 seed */
 
     init_fc_weight(fc_weight, seed_, UINT64_C(18328856871208909481)); /* 0, line 5: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3, 3] */
     init_fc_bias(fc_bias, seed_, UINT64_C(7944105771414287370)); /* 1, line 5 */
@@ -171,10 +171,10 @@ int init_run(init *m, const init_run_in *in, init_run_out *out) {
     /* inputs */
     const float *x = in->x; /* [2, 3] */
     /* results */
-    float *y = (float *)(void *)(m->io + 0); /* [2, 3] */
+    float *y = MD_AT(float, m->io, 0); /* [2, 3] */
     /* params */
-    const float *fc_weight = (const float *)(const void *)(m->params + 0); /* [3, 3] net.fc.weight */
-    const float *fc_bias = (const float *)(const void *)(m->params + 64); /* [3] net.fc.bias */
+    const float *fc_weight = MD_AT(const float, m->params, 0); /* [3, 3] net.fc.weight */
+    const float *fc_bias = MD_AT(const float, m->params, 64); /* [3] net.fc.bias */
 
     init_run_fc_out(y, x, fc_weight, fc_bias); /* 0, line 5: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [2, 3] */
     out->y = y;

@@ -89,11 +89,11 @@ int inplace_main_entry(inplace *m, const inplace_main_entry_in *in, inplace_main
     /* inputs */
     const float *x = in->x; /* [40, 30] */
     /* results */
-    float *out_ = (float *)(void *)(m->io + 0); /* [40, 30] */
+    float *out_ = MD_AT(float, m->io, 0); /* [40, 30] */
     /* arena */
-    float *sum = (float *)(void *)(m->arena + 4800); /* [40] to 4960, steps 0..2 */
-    float *sum_2 = (float *)(void *)(m->arena + 4992); /* [30] to 5112, steps 1..2 */
-    float *row = (float *)(void *)(m->arena + 0); /* [1, 1200] to 4800, steps 2..2, workspace */
+    float *sum = MD_AT(float, m->arena, 4800); /* [40] to 4960, steps 0..2 */
+    float *sum_2 = MD_AT(float, m->arena, 4992); /* [30] to 5112, steps 1..2 */
+    float *row = MD_AT(float, m->arena, 0); /* [1, 1200] to 4800, steps 2..2, workspace */
 
     inplace_main_sum(sum, x); /* 0, line 4: a[i, j] = x[i, j] - mean[k] x[i, k]  [40] */
     inplace_main_sum_2(sum_2, x, sum); /* 1, line 5: b[i, j] = a[i, j] * rsqrt(mean[k] a[k, j]^2 + 1)  [30] */

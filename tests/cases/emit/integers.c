@@ -28,9 +28,9 @@ int integers_main_entry(integers *m, const integers_main_entry_in *in, integers_
     /* inputs */
     const int32_t *i = in->i; /* [9] */
     /* results */
-    int32_t *out0 = (int32_t *)(void *)(m->io + 0); /* [9] */
-    int32_t *out1 = (int32_t *)(void *)(m->io + 64); /* [9] */
-    int32_t *out2 = (int32_t *)(void *)(m->io + 128); /* [9] */
+    int32_t *out0 = MD_AT(int32_t, m->io, 0); /* [9] */
+    int32_t *out1 = MD_AT(int32_t, m->io, 64); /* [9] */
+    int32_t *out2 = MD_AT(int32_t, m->io, 128); /* [9] */
 
     integers_main_irem(out0, out1, out2, i); /* 0, line 3: entry main(i: i32[N]) { return i * 3 + 1, div(i, 4), i % 4; }  [9] */
     out->out0 = out0;

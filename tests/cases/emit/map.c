@@ -27,7 +27,7 @@ int map_main_entry(map *m, const map_main_entry_in *in, map_main_entry_out *out)
     const float *x = in->x; /* [6, 10] */
     const float *y = in->y; /* [6, 10] */
     /* results */
-    float *out_ = (float *)(void *)(m->io + 0); /* [6, 10] */
+    float *out_ = MD_AT(float, m->io, 0); /* [6, 10] */
 
     map_main_add(out_, x, y); /* 0, line 3: entry main(x: [N, M], y: [N, M]) { return exp(-x) * y + 2 * x; }  [6, 10] */
     out->out = out_;

@@ -185,22 +185,22 @@ int momentum_clip_fit(momentum_clip *m, const momentum_clip_fit_in *in, momentum
     const float *x = in->x; /* [32, 16] */
     const float *y = in->y; /* [32, 24] */
     /* results */
-    float *loss = (float *)(void *)(m->io + 0); /* f32 */
-    float *grad_norm = (float *)(void *)(m->io + 64); /* f32 */
-    float *lr = (float *)(void *)(m->io + 128); /* f32 */
+    float *loss = MD_AT(float, m->io, 0); /* f32 */
+    float *grad_norm = MD_AT(float, m->io, 64); /* f32 */
+    float *lr = MD_AT(float, m->io, 128); /* f32 */
     /* params */
-    float *fc_weight = (float *)(void *)(m->params + 0); /* [24, 16] net.fc.weight */
-    float *fc_bias = (float *)(void *)(m->params + 1536); /* [24] net.fc.bias */
+    float *fc_weight = MD_AT(float, m->params, 0); /* [24, 16] net.fc.weight */
+    float *fc_bias = MD_AT(float, m->params, 1536); /* [24] net.fc.bias */
     /* state */
-    float *fc_weight_b = (float *)(void *)(m->state + 0); /* [24, 16] fit.fc.weight.b */
-    float *fc_bias_b = (float *)(void *)(m->state + 1536); /* [24] fit.fc.bias.b */
-    int64_t *step = (int64_t *)(void *)(m->state + 1728); /* i64 fit.step */
+    float *fc_weight_b = MD_AT(float, m->state, 0); /* [24, 16] fit.fc.weight.b */
+    float *fc_bias_b = MD_AT(float, m->state, 1536); /* [24] fit.fc.bias.b */
+    int64_t *step = MD_AT(int64_t, m->state, 1728); /* i64 fit.step */
     /* arena */
-    float *sub = (float *)(void *)(m->arena + 0); /* [32, 24] to 3072, steps 0..3 */
-    float *sum = (float *)(void *)(m->arena + 4608); /* [24] to 4704, steps 2..9 */
-    float *contract = (float *)(void *)(m->arena + 3072); /* [24, 16] to 4608, steps 3..8 */
-    float *sum_2 = (float *)(void *)(m->arena + 0); /* f32 to 4, steps 4..5 */
-    float *panels = (float *)(void *)(m->arena + 3072); /* [512] to 5120, steps 0..0, workspace */
+    float *sub = MD_AT(float, m->arena, 0); /* [32, 24] to 3072, steps 0..3 */
+    float *sum = MD_AT(float, m->arena, 4608); /* [24] to 4704, steps 2..9 */
+    float *contract = MD_AT(float, m->arena, 3072); /* [24, 16] to 4608, steps 3..8 */
+    float *sum_2 = MD_AT(float, m->arena, 0); /* f32 to 4, steps 4..5 */
+    float *panels = MD_AT(float, m->arena, 3072); /* [512] to 5120, steps 0..0, workspace */
 
     momentum_clip_fit_fc(sub, panels, x, fc_weight, fc_bias, y); /* 0, line 4: model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [32, 24] */
     momentum_clip_fit_mul(loss, sub); /* 1, line 6: loss mean((net(x) - y)^2)  [] */

@@ -39,11 +39,11 @@ int nested_main_entry(nested *m, const nested_main_entry_in *in, nested_main_ent
     /* inputs */
     const float *x = in->x; /* [3, 4, 5] */
     /* results */
-    const float *out_ = (const float *)(const void *)(m->io + 0); /* [5] */
+    const float *out_ = MD_AT(const float, m->io, 0); /* [5] */
     /* arena */
-    float *a = (float *)(void *)(m->io + 0); /* [5] result out_ */
-    float *b = (float *)(void *)(m->io + 0); /* [5] result out_ */
-    float *b_next = (float *)(void *)(m->io + 0); /* [5] result out_ */
+    float *a = MD_AT(float, m->io, 0); /* [5] result out_ */
+    float *b = MD_AT(float, m->io, 0); /* [5] result out_ */
+    float *b_next = MD_AT(float, m->io, 0); /* [5] result out_ */
 
     nested_main_broadcast(a); /* 0, line 4: scan s < S carry a = zeros([N]) {  [5] */
     for (int64_t i0 = 0; i0 < 3; i0++) { /* scan t < T carry b = a { b <- b * 0.5 + x[s, t, :]; }  [] */

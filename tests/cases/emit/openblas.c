@@ -53,7 +53,7 @@ int openblas_main_entry(openblas *m, const openblas_main_entry_in *in, openblas_
     const float *w = in->w; /* [32, 48] */
     const float *b = in->b; /* [32] */
     /* results */
-    float *out_ = (float *)(void *)(m->io + 0); /* [64, 32] */
+    float *out_ = MD_AT(float, m->io, 0); /* [64, 32] */
 
     openblas_main_y(out_, x, w, b); /* 0, line 6: y[i, o] = sum[k] x[i, k] * w[o, k]  [64, 32] */
     out->out = out_;

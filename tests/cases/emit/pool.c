@@ -24,7 +24,7 @@ int pool_main_entry(pool *m, const pool_main_entry_in *in, pool_main_entry_out *
     /* inputs */
     const float *x = in->x; /* [2, 6, 8] */
     /* results */
-    float *out_ = (float *)(void *)(m->io + 0); /* [2, 3, 4] */
+    float *out_ = MD_AT(float, m->io, 0); /* [2, 3, 4] */
 
     pool_main_y(out_, x); /* 0, line 4: y[b, i < H/2, j < W/2] = max[p < 2, q < 2] x[b, 2*i + p, 2*j + q]  [2, 3, 4] */
     out->out = out_;

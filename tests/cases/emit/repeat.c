@@ -68,14 +68,14 @@ int repeat_main_entry(repeat *m, const repeat_main_entry_in *in, repeat_main_ent
     /* inputs */
     const float *x = in->x; /* [4, 16] */
     /* results */
-    const float *out_ = (const float *)(const void *)(m->io + 0); /* [4, 16] */
+    const float *out_ = MD_AT(const float, m->io, 0); /* [4, 16] */
     /* params */
-    const float *linear_weight = (const float *)(const void *)(m->params + 0); /* [3, 16, 16] deep.linear.weight */
-    const float *linear_bias = (const float *)(const void *)(m->params + 3072); /* [3, 16] deep.linear.bias */
+    const float *linear_weight = MD_AT(const float, m->params, 0); /* [3, 16, 16] deep.linear.weight */
+    const float *linear_bias = MD_AT(const float, m->params, 3072); /* [3, 16] deep.linear.bias */
     /* arena */
-    float *x_2 = (float *)(void *)(m->io + 0); /* [4, 16] result out_ */
-    float *x_2_next = (float *)(void *)(m->arena + 1536); /* [4, 16] to 1792, steps 2..3 */
-    float *panels = (float *)(void *)(m->arena + 0); /* [384] to 1536, steps 2..2, workspace */
+    float *x_2 = MD_AT(float, m->io, 0); /* [4, 16] result out_ */
+    float *x_2_next = MD_AT(float, m->arena, 1536); /* [4, 16] to 1792, steps 2..3 */
+    float *panels = MD_AT(float, m->arena, 0); /* [384] to 1536, steps 2..2, workspace */
 
     repeat_main_x(x_2, x); /* 0, line 8: entry main(x: [B, C]) { return deep(x); }  [4, 16] */
     for (int64_t i0 = 0; i0 < 3; i0++) { /* repeat L carry x { x <- x + (x |> linear(C) |> tanh); }  [] */

@@ -71,8 +71,8 @@ int rows_together_main_entry(rows_together *m, const rows_together_main_entry_in
     const float *w = in->w; /* [1024, 4] */
     const float *b = in->b; /* [1024] */
     /* results */
-    float *h = (float *)(void *)(m->io + 0); /* [32, 1024] */
-    float *s = (float *)(void *)(m->io + 131072); /* [1024] */
+    float *h = MD_AT(float, m->io, 0); /* [32, 1024] */
+    float *s = MD_AT(float, m->io, 131072); /* [1024] */
 
     rows_together_main_s(h, s, x, w, b, &m->pace); /* 0, line 7: s[n] = sum[i] h[i, n]  [1024] */
     out->h = h;

@@ -36,14 +36,14 @@ int scan_main_entry(scan *m, const scan_main_entry_in *in, scan_main_entry_out *
     /* inputs */
     const float *x = in->x; /* [5, 4] */
     /* results */
-    const float *h = (const float *)(const void *)(m->io + 0); /* [4] */
-    const float *last = (const float *)(const void *)(m->io + 64); /* [4] */
-    float *seen = (float *)(void *)(m->io + 128); /* [5, 4] */
+    const float *h = MD_AT(const float, m->io, 0); /* [4] */
+    const float *last = MD_AT(const float, m->io, 64); /* [4] */
+    float *seen = MD_AT(float, m->io, 128); /* [5, 4] */
     /* arena */
-    float *h_2 = (float *)(void *)(m->io + 0); /* [4] result h */
-    float *last_2 = (float *)(void *)(m->io + 64); /* [4] result last */
-    float *h_2_next = (float *)(void *)(m->io + 0); /* [4] result h */
-    float *last_2_next = (float *)(void *)(m->io + 64); /* [4] result last */
+    float *h_2 = MD_AT(float, m->io, 0); /* [4] result h */
+    float *last_2 = MD_AT(float, m->io, 64); /* [4] result last */
+    float *h_2_next = MD_AT(float, m->io, 0); /* [4] result h */
+    float *last_2_next = MD_AT(float, m->io, 64); /* [4] result last */
 
     scan_main_broadcast(h_2, last_2); /* 0, line 4: scan t < T carry h = zeros([N]), last = zeros([N]) {  [4] */
     for (int64_t i0 = 0; i0 < 5; i0++) { /* g = tanh(x[t, :] + h)  [] */

@@ -54,13 +54,13 @@ int scan_adjoint_main_entry(scan_adjoint *m, const scan_adjoint_main_entry_in *i
     /* inputs */
     const float *x = in->x; /* [6, 8] */
     /* results */
-    float *out_ = (float *)(void *)(m->io + 0); /* [6, 8] */
+    float *out_ = MD_AT(float, m->io, 0); /* [6, 8] */
     /* arena */
-    float *h = (float *)(void *)(m->arena + 192); /* [8] to 224, steps 0..5 */
-    float *mul = (float *)(void *)(m->arena + 192); /* [8] to 224, steps 3..5, in place of h */
-    float *h_2 = (float *)(void *)(m->arena + 0); /* [6, 8] to 192, steps 1..5 */
-    float *h_next = (float *)(void *)(m->arena + 192); /* [8] to 224, steps 2..2, in place of h */
-    float *mul_next = (float *)(void *)(m->arena + 192); /* [8] to 224, steps 5..5, in place of h */
+    float *h = MD_AT(float, m->arena, 192); /* [8] to 224, steps 0..5 */
+    float *mul = MD_AT(float, m->arena, 192); /* [8] to 224, steps 3..5, in place of h */
+    float *h_2 = MD_AT(float, m->arena, 0); /* [6, 8] to 192, steps 1..5 */
+    float *h_next = MD_AT(float, m->arena, 192); /* [8] to 224, steps 2..2, in place of h */
+    float *mul_next = MD_AT(float, m->arena, 192); /* [8] to 224, steps 5..5, in place of h */
 
     scan_adjoint_main_broadcast(h); /* 0, line 4: scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [8] */
     for (int64_t i0 = 0; i0 < 6; i0++) { /* scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [] */

@@ -42,10 +42,10 @@ int several_many(several *m, const several_many_in *in, several_many_out *out) {
     /* inputs */
     const float *x = in->x; /* [8, 4] */
     /* results */
-    float *out_ = (float *)(void *)(m->io + 0); /* [8, 4] */
+    float *out_ = MD_AT(float, m->io, 0); /* [8, 4] */
     /* params */
-    const float *fc_weight = (const float *)(const void *)(m->params + 0); /* [4, 4] net.fc.weight */
-    const float *fc_bias = (const float *)(const void *)(m->params + 64); /* [4] net.fc.bias */
+    const float *fc_weight = MD_AT(const float, m->params, 0); /* [4, 4] net.fc.weight */
+    const float *fc_bias = MD_AT(const float, m->params, 64); /* [4] net.fc.bias */
 
     several_many_tanh(out_, x, fc_weight, fc_bias); /* 0, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [8, 4] */
     out->out = out_;
@@ -66,10 +66,10 @@ int several_one(several *m, const several_one_in *in, several_one_out *out) {
     /* inputs */
     const float *x = in->x; /* [1, 4] */
     /* results */
-    float *out_ = (float *)(void *)(m->io + 0); /* [1, 4] */
+    float *out_ = MD_AT(float, m->io, 0); /* [1, 4] */
     /* params */
-    const float *fc_weight = (const float *)(const void *)(m->params + 0); /* [4, 4] net.fc.weight */
-    const float *fc_bias = (const float *)(const void *)(m->params + 64); /* [4] net.fc.bias */
+    const float *fc_weight = MD_AT(const float, m->params, 0); /* [4, 4] net.fc.weight */
+    const float *fc_bias = MD_AT(const float, m->params, 64); /* [4] net.fc.bias */
 
     several_one_tanh(out_, x, fc_weight, fc_bias); /* 0, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [1, 4] */
     out->out = out_;

@@ -107,18 +107,18 @@ int sgd_fit(sgd *m, const sgd_fit_in *in, sgd_fit_out *out) {
     const float *x = in->x; /* [32, 16] */
     const float *y = in->y; /* [32] */
     /* results */
-    float *loss = (float *)(void *)(m->io + 0); /* f32 */
-    float *lr = (float *)(void *)(m->io + 64); /* f32 */
+    float *loss = MD_AT(float, m->io, 0); /* f32 */
+    float *lr = MD_AT(float, m->io, 64); /* f32 */
     /* params */
-    float *fc_weight = (float *)(void *)(m->params + 0); /* [1, 16] net.fc.weight */
-    float *fc_bias = (float *)(void *)(m->params + 64); /* [1] net.fc.bias */
+    float *fc_weight = MD_AT(float, m->params, 0); /* [1, 16] net.fc.weight */
+    float *fc_bias = MD_AT(float, m->params, 64); /* [1] net.fc.bias */
     /* state */
-    int64_t *step = (int64_t *)(void *)(m->state + 64); /* i64 fit.step */
+    int64_t *step = MD_AT(int64_t, m->state, 64); /* i64 fit.step */
     /* arena */
-    float *contract = (float *)(void *)(m->arena + 256); /* [32, 1] to 384, steps 0..4 */
-    float *mul = (float *)(void *)(m->arena + 256); /* [32] to 384, steps 1..4, in place of contract */
-    float *sum = (float *)(void *)(m->arena + 0); /* [1] to 4, steps 1..3 */
-    float *panels = (float *)(void *)(m->arena + 0); /* [64] to 256, steps 4..4, workspace */
+    float *contract = MD_AT(float, m->arena, 256); /* [32, 1] to 384, steps 0..4 */
+    float *mul = MD_AT(float, m->arena, 256); /* [32] to 384, steps 1..4, in place of contract */
+    float *sum = MD_AT(float, m->arena, 0); /* [1] to 4, steps 1..3 */
+    float *panels = MD_AT(float, m->arena, 0); /* [64] to 256, steps 4..4, workspace */
 
     sgd_fit_fc(contract, x, fc_weight); /* 0, line 4: model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [32, 1] */
     sgd_fit_sum(loss, mul, sum, contract, fc_bias, y); /* 1, line 4 */

@@ -32,7 +32,7 @@ int small_main_entry(small *m, const small_main_entry_in *in, small_main_entry_o
     const float *x = in->x; /* [2, 3] */
     const float *y = in->y; /* [3, 2] */
     /* results */
-    float *out_ = (float *)(void *)(m->io + 0); /* [2, 2] */
+    float *out_ = MD_AT(float, m->io, 0); /* [2, 2] */
 
     small_main_z(out_, x, y); /* 0, line 4: z[i, j] = sum[k] x[i, k] * y[k, j]  [2, 2] */
     out->out = out_;

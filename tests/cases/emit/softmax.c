@@ -67,9 +67,9 @@ int softmax_main_entry(softmax *m, const softmax_main_entry_in *in, softmax_main
     /* inputs */
     const float *x = in->x; /* [4, 33] */
     /* results */
-    float *out_ = (float *)(void *)(m->io + 0); /* [4, 33] */
+    float *out_ = MD_AT(float, m->io, 0); /* [4, 33] */
     /* arena */
-    float *row = (float *)(void *)(m->arena + 0); /* [1, 48] to 192, steps 0..0, workspace */
+    float *row = MD_AT(float, m->arena, 0); /* [1, 48] to 192, steps 0..0, workspace */
 
     softmax_main_mul(out_, row, x); /* 0, line 4: entry main(x: [N, M]) { return softmax(x); }  [4, 33] */
     out->out = out_;

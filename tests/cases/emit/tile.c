@@ -59,9 +59,9 @@ int tile_main_entry(tile *m, const tile_main_entry_in *in, tile_main_entry_out *
     const float *w = in->w; /* [32, 48] */
     const float *b = in->b; /* [32] */
     /* results */
-    float *out_ = (float *)(void *)(m->io + 0); /* [64, 32] */
+    float *out_ = MD_AT(float, m->io, 0); /* [64, 32] */
     /* arena */
-    float *panels = (float *)(void *)(m->arena + 0); /* [1536] to 6144, steps 0..0, workspace */
+    float *panels = MD_AT(float, m->arena, 0); /* [1536] to 6144, steps 0..0, workspace */
 
     tile_main_y(out_, panels, x, w, b); /* 0, line 5: y[i, o] = sum[k] x[i, k] * w[o, k]  [64, 32] */
     out->out = out_;

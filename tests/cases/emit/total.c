@@ -44,8 +44,8 @@ int total_main_entry(total *m, const total_main_entry_in *in, total_main_entry_o
     /* inputs */
     const float *x = in->x; /* [300] */
     /* results */
-    float *out0 = (float *)(void *)(m->io + 0); /* f32 */
-    float *out1 = (float *)(void *)(m->io + 64); /* f32 */
+    float *out0 = MD_AT(float, m->io, 0); /* f32 */
+    float *out1 = MD_AT(float, m->io, 64); /* f32 */
 
     total_main_fold_max(out0, out1, x); /* 0, line 3: entry main(x: [N]) { return sum(x * x), max(x); }  [] */
     out->out0 = *out0;

@@ -24,7 +24,7 @@ int transpose_main_entry(transpose *m, const transpose_main_entry_in *in, transp
     /* inputs */
     const float *x = in->x; /* [3, 5] */
     /* results */
-    float *out_ = (float *)(void *)(m->io + 0); /* [5, 3] */
+    float *out_ = MD_AT(float, m->io, 0); /* [5, 3] */
 
     transpose_main_mul(out_, x); /* 0, line 5: return t * 2  [5, 3] */
     out->out = out_;
