@@ -81,6 +81,10 @@ static const char *share_fault(Check *c, const Step *step, const Access *x, cons
     if (x->buf->kind == BUF_WORK) {
         return "a workspace belongs to its step";
     }
+    /* Places of both are compared by their indices, so they must begin at one byte. */
+    if (x->buf->offset != y->buf->offset) {
+        return "they do not begin at the same byte";
+    }
     const KernelSites *sites = sites_of(c, step);
     const char *fault = kernel_share_fault(sites, &step->call, y->buf, x->buf);
     return fault != NULL ? fault : kernel_pair_fault(sites, &step->call, y->buf, x->buf);

@@ -101,6 +101,12 @@ bool check_tracks(Check *c, const Step *loop) {
             bool same =
                 write.at == other.at && write.pitch == other.pitch && write.bytes == other.bytes;
             bool before = w->step->id < t->step->id || (w->step == t->step && !same);
+            if (!same && check_written_inside(c, buf, loop) &&
+                whole_tracks_meet(loop, &write, &other)) {
+                return check_fail(c,
+                                  "step %d writes %s in some turn over %s, which each turn makes",
+                                  w->step->id, stack->name, buf->name);
+            }
             if ((t->access->mode & ACCESS_READ) && !check_written_inside(c, buf, loop) &&
                 reaches_later(loop, &write, &other, before)) {
                 return check_fail(c,

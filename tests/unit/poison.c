@@ -291,6 +291,18 @@ static bool meet(Block a, Block b) {
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
+/* Parameters of a kernel are restrict but for those of the pairs that it names. */
+static bool is_paired(const Step *step, const Buf *in, const Buf *out) {
+    const Kernel *k = step->kernel;
+    for (int i = 0; i < k->pair.count; i++) {
+        if (step->call.buf.at[k->pair.at[i].in] == in &&
+            step->call.buf.at[k->pair.at[i].out] == out) {
+            return true;
+        }
+    }
+    return false;
+}
+
 /* The operand of `buf` that is written is laid over operands that allow it, or over none. */
 static bool takes_over(const Meant *m, const Block *block, int out) {
     bool over = false;
@@ -299,9 +311,8 @@ static bool takes_over(const Meant *m, const Block *block, int out) {
             continue;
         }
         bool same = block[k].at == block[out].at && block[k].n == block[out].n;
-        /* A parameter is restrict unless another argument has the same root. */
         if (!same || !m->may[k][out] ||
-            buf_root(m->access.at[k].buf) != buf_root(m->access.at[out].buf)) {
+            !is_paired(m->step, m->access.at[k].buf, m->access.at[out].buf)) {
             return false;
         }
         over = true;
