@@ -64,6 +64,12 @@ Style style_open(Text *out, const Kernel *k) {
     if (k->model) {
         names_add(out->arena, &s.used, NULL, k->model);
     }
+    /* What the epilogue of a product is given. */
+    static const char *const own[] = {"ctx",   "m0", "rows", "n0",   "cols",
+                                      "strip", "ld", "args", "block"};
+    for (size_t i = 0; kernel_tile(k) != NULL && i < sizeof own / sizeof *own; i++) {
+        names_add(out->arena, &s.used, NULL, own[i]);
+    }
     for (int i = 0; i < k->arg.count; i++) {
         s.arg[k->arg.at[i]->id] = style_name(&s, k->arg.at[i]->name);
     }

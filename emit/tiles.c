@@ -72,11 +72,6 @@ static void print_arguments(Style *s, const Needs *n) {
 /* That struct and the epilogue. */
 static void print_epilogue(Text *out, const Kernel *k, const Tile *tile) {
     Style s = style_open(out, k);
-    static const char *const own[] = {"ctx",   "m0", "rows", "n0",   "cols",
-                                      "strip", "ld", "args", "block"};
-    for (size_t i = 0; i < sizeof own / sizeof *own; i++) {
-        style_name(&s, own[i]);
-    }
     Needs n = tile_needs(&s, tile);
     bool arguments = needs_arguments(k, &n);
     if (arguments) {

@@ -30,6 +30,20 @@ entry_of() {
     printf ';\n}\n'
 }
 
+
+# Operands of what follows a product, called as what its epilogue is given and calls its own.
+cat >"$scratch/epilogue.mdl" <<'END'
+use nn;
+model net(x: [32, 64]) -> [32, 48] { return linear(x, 48); }
+entry f(x: [32, 64], ctx: [48], m0: [48], rows: [48], n0: [48], cols: [48], strip: [48], ld: [48], args: [48], block: [48],
+        part: [48], batch: [48], pace: [48], team: [48], i0: [48], site0: [48], seed: [48], m: [48], n: [48]) {
+    y[b, k] = net(x)[b, k] * ctx[k] + m0[k] * rows[k] + n0[k] * cols[k] + strip[k] * ld[k] + args[k] * block[k]
+        + part[k] * batch[k] + pace[k] * team[k] + i0[k] * site0[k] + seed[k] * m[k] * n[k];
+    return y;
+}
+END
+compiles "names of an epilogue" "--no-main $scratch/epilogue.mdl"
+
 # The words of C and C++ that are no words of mdlc.
 entry_of int char float double void static struct union enum for do if switch case default break \
     continue goto typedef extern register volatile const signed unsigned short long auto sizeof \
