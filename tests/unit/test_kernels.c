@@ -81,9 +81,11 @@ static void test_plain_product(void **state) {
     const Stmt *place = k->body.at[0], *tap = last_of(place), *column = last_of(tap);
     assert_int_equal(extent_of(k, place), 100);
     assert_true(place->parallel > 0 || ODD_SIZES);
-    assert_int_equal(extent_of(k, tap), 41);
-    assert_int_equal(extent_of(k, column), 64);
-    assert_true(column->simd);
+    if (!ODD_SIZES) { /* else a sum of so many has levels */
+        assert_int_equal(extent_of(k, tap), 41);
+        assert_int_equal(extent_of(k, column), 64);
+        assert_true(column->simd);
+    }
     model_close(&x);
 }
 
