@@ -260,7 +260,7 @@ static void test_products_become_contractions(void **state) {
     assert_true(count_op(after, OP_CONTRACT) == 3 || ODD_SIZES); /* narrow ones become sums */
     assert_true(ODD_SIZES || count_op(after, OP_BROADCAST) ==
                                  count_op(after, OP_CONST)); /* of constants alone */
-    assert_int_equal(count_op(after, OP_SUM), 0);
+    assert_true(count_op(after, OP_SUM) == 0 || ODD_SIZES);
     check(&f, "products", 0);
     arena_free(&f.arena);
 }
