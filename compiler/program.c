@@ -57,12 +57,12 @@ bool name_is_reserved(const char *name) {
         "y0", "y1", "yn",
     };
     /* clang-format on */
-    for (int op = 0; op < OP_COUNT; op++) { /* f64 calls C's functions */
-        if (op_info[op].spelling[0] == '~' && strcmp(name, op_info[op].name) == 0) {
-            return true;
-        }
+    bool taken =
+        bsearch(name, words, sizeof words / sizeof *words, sizeof *words, word_compare) != NULL;
+    for (int op = 0; op < OP_COUNT && !taken; op++) { /* f64 calls C's functions */
+        taken = op_info[op].spelling[0] == '~' && strcmp(name, op_info[op].name) == 0;
     }
-    return bsearch(name, words, sizeof words / sizeof *words, sizeof *words, word_compare) != NULL;
+    return taken;
 }
 
 bool name_is_macro(const char *name) {

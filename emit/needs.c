@@ -10,13 +10,14 @@ bool scalar_used(const Kernel *k, int scalar) {
     return scalar < k->loop.count ? k->loop.at[scalar].used : k->site.at[scalar - k->loop.count];
 }
 
-const char *scalar_type(const Kernel *k, int scalar) {
-    return scalar < k->loop.count ? "int64_t" : "uint64_t";
-}
-
 const char *scalar_name(Arena *arena, const Kernel *k, int scalar) {
     return scalar < k->loop.count ? str_printf(arena, "i%d", scalar)
                                   : str_printf(arena, "site%d", scalar - k->loop.count);
+}
+
+const char *scalar_declared(Arena *arena, const Kernel *k, int scalar) {
+    return str_printf(arena, "%s %s", scalar < k->loop.count ? "int64_t" : "uint64_t",
+                      scalar_name(arena, k, scalar));
 }
 
 typedef struct {

@@ -8,8 +8,8 @@
  * of its draws. */
 int scalar_count(const Kernel *k);
 bool scalar_used(const Kernel *k, int scalar); /* or it is no parameter */
-const char *scalar_type(const Kernel *k, int scalar);
 const char *scalar_name(Arena *arena, const Kernel *k, int scalar);
+const char *scalar_declared(Arena *arena, const Kernel *k, int scalar); /* type and name */
 
 typedef struct {
     bool *arg;               /* by Arg.id */

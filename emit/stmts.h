@@ -4,6 +4,8 @@
 
 #include "emit/cstyle.h"
 
+typedef VEC(const char *) Words;
+
 /* One line at the depth of the style. */
 static inline void line(Style *s, const char *fmt, ...) MDLC_PRINTF(2, 3);
 static inline void line(Style *s, const char *fmt, ...) {

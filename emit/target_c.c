@@ -118,8 +118,6 @@ static void print_thread_args(Style *s, const Needs *n) {
     }
 }
 
-typedef VEC(const char *) Words;
-
 /* "first(a, b, c" in lines of at most 100 columns, those behind the first one indented. */
 static void print_words(Text *out, const char *first, const Words *words, int indent) {
     size_t column = strlen(first);
@@ -222,9 +220,8 @@ static void print_parallel(Style *s, const Stmt *st) {
     }
     for (int i = 0; i < scalar_count(s->k); i++) {
         if (n.scalar[i]) {
-            const char *name = scalar_name(arena, s->k, i);
-            VEC_PUSH(arena, &parameters, str_printf(arena, "%s %s", scalar_type(s->k, i), name));
-            VEC_PUSH(arena, &words, name);
+            VEC_PUSH(arena, &parameters, scalar_declared(arena, s->k, i));
+            VEC_PUSH(arena, &words, scalar_name(arena, s->k, i));
         }
     }
     s->part = style_name(s, "part");
@@ -510,8 +507,7 @@ static void kernel_head(Style *s) {
     }
     for (int i = 0; i < scalar_count(k); i++) {
         if (scalar_used(k, i)) {
-            VEC_PUSH(arena, &words,
-                     str_printf(arena, "%s %s", scalar_type(k, i), scalar_name(arena, k, i)));
+            VEC_PUSH(arena, &words, scalar_declared(arena, k, i));
         }
     }
     if (s->pace) {

@@ -29,8 +29,6 @@ static bool needs_arguments(const Kernel *k, const Needs *n) {
     return any;
 }
 
-typedef VEC(const char *) Words;
-
 /* The axes and scalars that a block uses of what is around it, with their types or without. */
 static Words numbers_needed(Style *s, const Needs *n, bool typed) {
     Arena *arena = s->out->arena;
@@ -43,8 +41,7 @@ static Words numbers_needed(Style *s, const Needs *n, bool typed) {
     for (int i = 0; i < scalar_count(s->k); i++) {
         if (n->scalar[i]) {
             VEC_PUSH(arena, &words,
-                     str_printf(arena, "%s%s%s", typed ? scalar_type(s->k, i) : "",
-                                typed ? " " : "", scalar_name(arena, s->k, i)));
+                     typed ? scalar_declared(arena, s->k, i) : scalar_name(arena, s->k, i));
         }
     }
     return words;

@@ -101,13 +101,13 @@ bool check_tracks(Check *c, const Step *loop) {
             bool same =
                 write.at == other.at && write.pitch == other.pitch && write.bytes == other.bytes;
             bool before = w->step->id < t->step->id || (w->step == t->step && !same);
-            if (!same && check_written_inside(c, buf, loop) &&
-                whole_tracks_meet(loop, &write, &other)) {
+            bool inside = check_written_inside(c, buf, loop);
+            if (inside && !same && whole_tracks_meet(loop, &write, &other)) {
                 return check_fail(c,
                                   "step %d writes %s in some turn over %s, which each turn makes",
                                   w->step->id, stack->name, buf->name);
             }
-            if ((t->access->mode & ACCESS_READ) && !check_written_inside(c, buf, loop) &&
+            if (!inside && (t->access->mode & ACCESS_READ) &&
                 reaches_later(loop, &write, &other, before)) {
                 return check_fail(c,
                                   "step %d writes %s over %s, which step %d reads in a later turn",

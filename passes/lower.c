@@ -429,24 +429,20 @@ static void give_homes(Frame *f, const TargetList *targets) {
 enum { HOMES_MOST = 8 };
 
 static void lower_unit(Frame *f, const Unit *u) {
-    VEC(HomeList) rest = {0};
-    VEC(const Node *) node = {0};
+    int *all = ARENA_ARRAY(f->l->scratch, int, u->atom.count + 1);
     for (int i = 0; i < u->atom.count; i++) {
         HomeList *homes = &f->home[u->atom.at[i]->id];
-        if (homes->count > HOMES_MOST) {
-            HomeList more = {.at = homes->at + HOMES_MOST, .count = homes->count - HOMES_MOST};
-            VEC_PUSH(f->l->scratch, &rest, more);
-            VEC_PUSH(f->l->scratch, &node, u->atom.at[i]);
-            homes->count = HOMES_MOST;
-        }
+        all[i] = homes->count;
+        homes->count = all[i] < HOMES_MOST ? all[i] : HOMES_MOST;
     }
     lower_kernel(f, u, main_atom(f->fusion, u), NULL);
-    for (int i = 0; i < rest.count; i++) {
-        for (int k = 0; k < rest.at[i].count; k += HOMES_MOST) {
-            int left = rest.at[i].count - k;
-            HomeList some = {.at = rest.at[i].at + k};
-            some.count = left < HOMES_MOST ? left : HOMES_MOST;
-            lower_copy(f, node.at[i], &some);
+    for (int i = 0; i < u->atom.count; i++) {
+        const Node *node = u->atom.at[i];
+        for (int k = HOMES_MOST; k < all[i]; k += HOMES_MOST) {
+            int left = all[i] - k;
+            HomeList some = {.at = f->home[node->id].at + k,
+                             .count = left < HOMES_MOST ? left : HOMES_MOST};
+            lower_copy(f, node, &some);
         }
     }
 }

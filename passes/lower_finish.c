@@ -337,28 +337,24 @@ static void trim_rows(KernelBuild *b) {
 static void order_args(Kernel *k, const Walk *w) {
     VEC(Arg *) all = {0};
     VEC(Buf *) buf = {0};
-    VEC(int) id = {0};
-    int count = 0;
+    int *id = ARENA_ARRAY(k->arena, int, k->nargs + 1), count = 0; /* new, by old */
     for (int rank = 0; rank <= RANKS; rank++) {
         for (int i = 0; i < k->arg.count; i++) {
             Arg *arg = k->arg.at[i];
             if ((w->arg_used[arg->id] && !arg->strip ? arg_rank(arg) : RANKS) == rank) {
+                id[arg->id] = all.count;
                 VEC_PUSH_FROM(k->arena, &all, arg, k->arg.count);
                 VEC_PUSH_FROM(k->arena, &buf, kernel_buf(k, arg), k->arg.count);
                 count += rank < RANKS;
             }
         }
     }
-    for (int i = 0; i < k->arg.count; i++) {
-        VEC_PUSH_FROM(k->arena, &id, 0, k->arg.count);
-    }
     for (int i = 0; i < all.count; i++) {
-        id.at[all.at[i]->id] = i;
         all.at[i]->id = i;
     }
     for (int i = 0; i < k->pair.count; i++) {
         ArgPair *pair = &k->pair.at[i];
-        *pair = (ArgPair){id.at[pair->in], id.at[pair->out]};
+        *pair = (ArgPair){id[pair->in], id[pair->out]};
     }
     k->arg.at = all.at;
     k->arg.count = count;
