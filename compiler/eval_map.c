@@ -122,6 +122,14 @@ UNARY(sign, isnan(x) ? x : (double)((x > 0) - (x < 0)), (x > 0) - (x < 0))
 
 FLOAT2(div, x / y)
 FLOAT2(pow, pow(x, y))
+void eval_fma(EvalCall *c) {
+    Num *out = eval_out(c);
+    int64_t n = type_count(c->type);
+    for (int64_t i = 0; i < n; i++) {
+        out[i].f = fma(c->in[0].at[i].f, c->in[1].at[i].f, c->in[2].at[i].f);
+    }
+}
+
 FLOAT1(exp, exp(x))
 FLOAT1(expm1, expm1(x))
 FLOAT1(log, log(x))

@@ -429,11 +429,15 @@ Node *node_map2(Graph *g, OpCode op, Node *a, Node *b) {
     return graph_add(g, op, in, 2, NULL, type_scalar(TY_ERROR));
 }
 
+Node *node_map3(Graph *g, OpCode op, Node *a, Node *b, Node *c) {
+    Type like = a->type.rank > 0 ? a->type : b->type.rank > 0 ? b->type : c->type;
+    Node *in[3] = {node_broadcast_to(g, a, like), node_broadcast_to(g, b, like),
+                   node_broadcast_to(g, c, like)};
+    return graph_add(g, op, in, 3, NULL, type_scalar(TY_ERROR));
+}
+
 Node *node_select(Graph *g, Node *c, Node *a, Node *b) {
-    Type like = c->type.rank > 0 ? c->type : a->type.rank > 0 ? a->type : b->type;
-    Node *in[3] = {node_broadcast_to(g, c, like), node_broadcast_to(g, a, like),
-                   node_broadcast_to(g, b, like)};
-    return graph_add(g, OP_SELECT, in, 3, NULL, type_scalar(TY_ERROR));
+    return node_map3(g, OP_SELECT, c, a, b);
 }
 
 Node *node_cast(Graph *g, Node *a, Elem elem) {

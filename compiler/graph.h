@@ -327,7 +327,8 @@ Node *node_slot(Graph *g, Slot *slot);
 Node *node_iota(Graph *g, Type type, int axis); /* elem of type is i32 (or any integer) */
 Node *node_map1(Graph *g, OpCode op, Node *a);
 Node *node_map2(Graph *g, OpCode op, Node *a, Node *b); /* a scalar operand is broadcast */
-Node *node_select(Graph *g, Node *c, Node *a, Node *b); /* scalars are broadcast */
+Node *node_map3(Graph *g, OpCode op, Node *a, Node *b, Node *c); /* scalars are broadcast */
+Node *node_select(Graph *g, Node *c, Node *a, Node *b);
 Node *node_cast(Graph *g, Node *a, Elem elem);
 Node *node_reshape(Graph *g, Node *a, int rank, const int64_t *dim);
 Node *node_permute(Graph *g, Node *a, const int *map);

@@ -10,6 +10,7 @@
 #include "lang/elab.h"
 #include "lang/fmt.h"
 #include "passes/check.h"
+#include "passes/fma.h"
 #include "passes/grad.h"
 #include "passes/hoist.h"
 #include "passes/inplace.h"
@@ -71,6 +72,7 @@ static const struct {
     {"clean", pass_simplify, STAGE_OPTIMISED},
     {"narrow", pass_narrow, STAGE_OPTIMISED},
     {"sums", pass_sums, STAGE_OPTIMISED},
+    {"fma", pass_fma, STAGE_OPTIMISED},
 };
 static const char *const other_stages[] = {"ast", "build", "lower", "plan"};
 

@@ -50,7 +50,7 @@ static void print_options(const Emit *e, Text *out) {
 
 static void print_build(const Emit *e, Text *out) {
     static const char flags[] =
-        "cc -O3 -march=native -fopenmp -ffp-contract=fast -fno-math-errno -fno-trapping-math";
+        "cc -O3 -march=native -fopenmp -ffp-contract=off -fno-math-errno -fno-trapping-math";
     const Options *opt = &e->c->opt;
     bool file = opt->output != NULL && !str_eq(opt->output, "-");
     const char *name = file ? path_base(opt->output) : str_printf(e->arena, "%s.c", e->prefix);

@@ -443,6 +443,17 @@ const Value *arith_select(Elab *e, Loc loc, const Value *c, const Value *a, cons
     return r;
 }
 
+const Value *arith_fma(Elab *e, Loc loc, const Value *a, const Value *b, const Value *c) {
+    const Value *sum = arith_binary(e, loc, AO_ADD, arith_binary(e, loc, AO_MUL, a, b), c);
+    if (!elab_ok(sum) || sum->kind != V_TENSOR || !elem_is_float(value_elem(sum))) {
+        return sum;
+    }
+    Elem elem = value_elem(sum);
+    const Value *v[3] = {arith_to(e, loc, a, elem), arith_to(e, loc, b, elem),
+                         arith_to(e, loc, c, elem)};
+    return arith_node(e, loc, OP_FMA, v, 3);
+}
+
 const Value *arith_minmax(Elab *e, Loc loc, bool max, const Value *a, const Value *b) {
     a = arith_operand(e, loc, a);
     b = arith_operand(e, loc, b);

@@ -6,6 +6,8 @@
 
 const Value *arith_binary(Elab *e, Loc loc, AstOp op, const Value *a, const Value *b);
 const Value *arith_unary(Elab *e, Loc loc, AstOp op, const Value *a);
+/* a * b + c, by whose rules it is checked; of floats one operation. */
+const Value *arith_fma(Elab *e, Loc loc, const Value *a, const Value *b, const Value *c);
 const Value *arith_select(Elab *e, Loc loc, const Value *c, const Value *a, const Value *b);
 const Value *arith_minmax(Elab *e, Loc loc, bool max, const Value *a, const Value *b);
 /* A one-operand map of floats, with its compile-time counterpart. */

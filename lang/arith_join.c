@@ -209,7 +209,7 @@ const Value *arith_node(Elab *e, Loc loc, OpCode op, const Value *const *v, int 
     }
     Node *node = n == 1   ? node_map1(e->g, op, in[0])
                  : n == 2 ? node_map2(e->g, op, in[0], in[1])
-                          : node_select(e->g, in[0], in[1], in[2]);
+                          : node_map3(e->g, op, in[0], in[1], in[2]);
     Value *r = ARENA_NEW(e->scratch, Value);
     *r = like;
     r->node = node;

@@ -264,6 +264,10 @@ static const Value *make_lerp(Call *c) {
                         arith_binary(c->e, c->loc, AO_MUL, d, c->arg[2]));
 }
 
+static const Value *make_fma(Call *c) {
+    return arith_fma(c->e, c->loc, c->arg[0], c->arg[1], c->arg[2]);
+}
+
 static const Value *make_clamp(Call *c) {
     const Value *v = arith_minmax(c->e, c->loc, true, c->arg[0], c->arg[1]);
     v = arith_minmax(c->e, c->loc, false, v, c->arg[2]);
@@ -390,6 +394,7 @@ static const Row rows[] = {
     {"rem", 2, 2, {"a", "b"}, make_rem},
     {"pow", 2, 2, {"a", "b"}, make_pow},
     {"lerp", 3, 3, {"a", "b", "t"}, make_lerp},
+    {"fma", 3, 3, {"a", "b", "c"}, make_fma},
     {"clamp", 3, 3, {"x", "lo", "hi"}, make_clamp},
     {"real", 1, 1, {"x"}, make_real},
     {"isfinite", 1, 1, {"x"}, make_isfinite},

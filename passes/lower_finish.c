@@ -51,6 +51,11 @@ static void walk_index(Walk *w, const Index *index) {
     }
 }
 
+/* A change of the sign is part of what comes next. */
+static int map_flops(OpCode op) {
+    return op == OP_FMA ? 2 : op != OP_NEG;
+}
+
 static void walk_expr(Walk *w, const Expr *e) {
     if (w->bound[e->id]) {
         return;
@@ -70,7 +75,7 @@ static void walk_expr(Walk *w, const Expr *e) {
         BUG("a fold is used outside of its scope");
     }
     if (e->kind == EXPR_MAP && elem_is_float(e->elem)) {
-        count_flops(w, e->layer, w->times);
+        count_flops(w, e->layer, map_flops(e->op) * w->times);
     }
     for (int i = 0; i < e->nkid; i++) {
         walk_expr(w, e->kid[i]);

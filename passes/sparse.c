@@ -117,19 +117,42 @@ static bool is_of_slots(Walk *w, const Node *node, bool *state) {
     return true;
 }
 
+/* What a node adds to another operand: one that is added, or the factors of an OP_FMA. */
+typedef struct {
+    Node *const *factor;
+    int n;
+} Term;
+
+/* The term that stands beside `node` in a sum; none where `user` is no sum of it. */
+static Term beside(const Node *user, const Node *node) {
+    if (user->op == OP_FMA && user->in[2] == node) {
+        return (Term){user->in, 2};
+    }
+    int k = user->op == OP_ADD ? user->in[0] == node : 0;
+    return (Term){&user->in[k], user->op == OP_ADD};
+}
+
+static bool is_lookups(Term t, int depth) {
+    return t.n == 1 ? is_sum_of_lookups(t.factor[0], depth)
+                    : is_zero(t.factor[0]) || is_zero(t.factor[1]);
+}
+
 /* What an optimizer adds a gradient to: the parameter, or what is made of its states, such as
  * momentum and decay. A loss that adds to the gradient has no state in it. */
-static bool is_update(const Node *node) {
-    while (node->op == OP_RESHAPE || node->op == OP_PERMUTE) {
+static bool is_update(Term t) {
+    const Node *node = t.factor[0];
+    while (t.n == 1 && (node->op == OP_RESHAPE || node->op == OP_PERMUTE)) {
         node = node->in[0];
     }
-    if (node->op == OP_SLOT) {
+    if (t.n == 1 && node->op == OP_SLOT) {
         return node->attr->slot->kind != SLOT_INPUT;
     }
-    bool state = false;
+    bool state = false, slots = true;
     Walk w = {.of = node->region};
     w.seen = ARENA_ARRAY(&w.arena, bool, w.of->node.count + 1);
-    bool slots = is_of_slots(&w, node, &state);
+    for (int k = 0; slots && k < t.n; k++) {
+        slots = is_of_slots(&w, t.factor[k], &state);
+    }
     arena_free(&w.arena);
     return slots && state;
 }
@@ -142,19 +165,16 @@ static bool stays_sparse(const Node *node, int depth) {
     }
     for (int i = 0; i < region->node.count; i++) {
         const Node *user = region->node.at[i];
-        bool uses = false, add = user->op == OP_ADD;
+        bool uses = false;
         for (int k = 0; k < user->nin; k++) {
             uses = uses || user->in[k] == node;
         }
-        if (!uses || (!add && user->op != OP_RESHAPE && user->op != OP_PERMUTE)) {
+        Term other = beside(user, node);
+        if (!uses || (other.n == 0 && user->op != OP_RESHAPE && user->op != OP_PERMUTE)) {
             continue;
         }
-        bool sum = true, update = false;
-        for (int k = 0; add && k < 2; k++) {
-            sum = sum && (user->in[k] == node || is_sum_of_lookups(user->in[k], depth - 1));
-            update = update || (user->in[k] != node && is_update(user->in[k]));
-        }
-        if (!sum && !update) {
+        bool sum = other.n == 0 || is_lookups(other, depth - 1);
+        if (!sum && !is_update(other)) {
             return false;
         }
         if (sum && !stays_sparse(user, depth - 1)) {

@@ -56,6 +56,11 @@ void vjp_mul(Sweep *s, Node *n, Node *u) {
     }
 }
 
+void vjp_fma(Sweep *s, Node *n, Node *u) {
+    vjp_mul(s, n, u);
+    sweep_give(s, n, 2, u);
+}
+
 void vjp_div(Sweep *s, Node *n, Node *u) {
     Node *v = divide(s, u, x_of(s, n, 1));
     sweep_give(s, n, 0, v);

@@ -40,10 +40,21 @@ MD_INLINE float md_signed_f32(float a, float s) {
 /* x = n ln 2 + r with |r| <= ln 2 / 2: adding 1.5 * 2^23 rounds, and its low bits are then n. */
 MD_INLINE float md_exp_reduce(float x, int32_t *n) {
     const float magic = 12582912.0f;
-    float t = x * 1.44269504f + magic;
+    float t = md_madf(x, 1.44269504f, magic);
     *n = (int32_t)(md_bits_of_f32(t) - UINT32_C(0x4B400000));
     t -= magic;
-    return (x - t * 0.693359375f) - t * -2.12194440e-4f;
+    return md_madf(t, 2.12194440e-4f, md_madf(t, -0.693359375f, x));
+}
+
+/* e^x = result * 2^n, for |x| up to 104. */
+MD_INLINE float md_exp_core(float x, int32_t *n) {
+    float r = md_exp_reduce(x, n);
+    float q = 1.39475998e-3f;
+    q = md_madf(q, r, 8.36724695e-3f);
+    q = md_madf(q, r, 4.16662656e-2f);
+    q = md_madf(q, r, 0.166665375f);
+    q = md_madf(q, r, 0.5f);
+    return md_madf(q * r, r, r) + 1.0f;
 }
 
 /* e^x. */
@@ -51,13 +62,7 @@ MD_INLINE float md_expf(float x) {
     float c = x > 89.0f ? 89.0f : x;
     c = c < -104.0f ? -104.0f : c;
     int32_t n;
-    float r = md_exp_reduce(c, &n);
-    float q = 1.39475998e-3f;
-    q = q * r + 8.36724695e-3f;
-    q = q * r + 4.16662656e-2f;
-    q = q * r + 0.166665375f;
-    q = q * r + 0.5f;
-    float y = (q * r * r + r) + 1.0f;
+    float y = md_exp_core(c, &n);
     int32_t half = n >> 1; /* two steps, because 2^n alone may be subnormal or infinite */
     return y * md_pow2_f32(half) * md_pow2_f32(n - half);
 }
@@ -69,15 +74,15 @@ MD_INLINE float md_expm1f(float x) {
     int32_t n;
     float r = md_exp_reduce(c, &n);
     float q = 1.99156231e-4f;
-    q = q * r + 1.39420456e-3f;
-    q = q * r + 8.33327044e-3f;
-    q = q * r + 4.16663438e-2f;
-    q = q * r + 0.166666672f;
-    q = q * r + 0.5f;
-    float p = q * r * r + r;
+    q = md_madf(q, r, 1.39420456e-3f);
+    q = md_madf(q, r, 8.33327044e-3f);
+    q = md_madf(q, r, 4.16663438e-2f);
+    q = md_madf(q, r, 0.166666672f);
+    q = md_madf(q, r, 0.5f);
+    float p = md_madf(q * r, r, r);
     int32_t top = n > 127 ? 1 : 0;
     float s = md_pow2_f32(n - top);
-    float y = s * p + (s - 1.0f);
+    float y = md_madf(s, p, s - 1.0f);
     y = top != 0 ? y * 2.0f : y;
     return x == 0.0f ? x : y; /* keeps the sign of zero */
 }
@@ -85,14 +90,14 @@ MD_INLINE float md_expm1f(float x) {
 /* log(1 + f) - f for sqrt(1/2) <= 1 + f <= sqrt(2). */
 MD_INLINE float md_log_tail(float f) {
     float q = -7.85960928e-2f;
-    q = q * f + 0.128816471f;
-    q = q * f - 0.13128756f;
-    q = q * f + 0.141811922f;
-    q = q * f - 0.166245535f;
-    q = q * f + 0.200022861f;
-    q = q * f - 0.250008106f;
-    q = q * f + 0.333333164f;
-    return q * f * f * f - 0.5f * f * f;
+    q = md_madf(q, f, 0.128816471f);
+    q = md_madf(q, f, -0.13128756f);
+    q = md_madf(q, f, 0.141811922f);
+    q = md_madf(q, f, -0.166245535f);
+    q = md_madf(q, f, 0.200022861f);
+    q = md_madf(q, f, -0.250008106f);
+    q = md_madf(q, f, 0.333333164f);
+    return md_madf(q * f * f, f, -0.5f * f * f);
 }
 
 /* The natural logarithm. */
@@ -103,7 +108,7 @@ MD_INLINE float md_logf(float x) {
     int32_t e = (int32_t)(u - UINT32_C(0x3F3504F3)) >> 23; /* of sqrt(1/2) */
     float f = md_f32_of_bits(u - ((uint32_t)e << 23)) - 1.0f;
     float k = (float)(e - (small ? 23 : 0));
-    float y = (md_log_tail(f) + k * -2.12194440e-4f) + f + k * 0.693359375f;
+    float y = md_madf(k, 0.693359375f, md_madf(k, -2.12194440e-4f, md_log_tail(f)) + f);
     y = x < INFINITY ? y : x;
     y = x > 0.0f ? y : (x == 0.0f ? -INFINITY : NAN);
     return x != x ? x : y;
@@ -117,9 +122,9 @@ MD_INLINE float md_log1pf(float x) {
     float m = md_f32_of_bits(u - ((uint32_t)e << 23));
     float lost = s > 2.0f ? 1.0f - (s - x) : x - (s - 1.0f);
     int32_t down = e > 126 ? 126 : e;
-    float f = (m - 1.0f) + lost * md_pow2_f32(-down);
+    float f = md_madf(lost, md_pow2_f32(-down), m - 1.0f);
     float k = (float)e;
-    float y = (md_log_tail(f) + k * -2.12194440e-4f) + f + k * 0.693359375f;
+    float y = md_madf(k, 0.693359375f, md_madf(k, -2.12194440e-4f, md_log_tail(f)) + f);
     y = x < INFINITY ? y : x;
     y = x > -1.0f ? y : (x == -1.0f ? -INFINITY : NAN);
     y = x == 0.0f ? x : y;
@@ -131,13 +136,15 @@ MD_INLINE float md_tanhf(float x) {
     float a = fabsf(x);
     float z = a * a;
     float q = -5.52863348e-3f;
-    q = q * z + 2.04833169e-2f;
-    q = q * z - 5.36929667e-2f;
-    q = q * z + 0.133308992f;
-    q = q * z - 0.333332628f;
-    float near = q * z * a + a;
+    q = md_madf(q, z, 2.04833169e-2f);
+    q = md_madf(q, z, -5.36929667e-2f);
+    q = md_madf(q, z, 0.133308992f);
+    q = md_madf(q, z, -0.333332628f);
+    float near = md_madf(q * z, a, a);
     float c = a > 10.0f ? 10.0f : a;
-    float far = 1.0f - 2.0f / (md_expf(2.0f * c) + 1.0f);
+    int32_t n;
+    float y = md_exp_core(2.0f * c, &n);
+    float far = 1.0f - 2.0f / md_madf(y, md_pow2_f32(n), 1.0f);
     return md_signed_f32(a < 0.65f ? near : far, x);
 }
 
@@ -147,15 +154,15 @@ MD_INLINE float md_atanf(float x) {
     float t = a > 1.0f ? 1.0f / a : a;
     float z = t * t;
     float q = -1.79361249e-3f;
-    q = q * z + 1.09145641e-2f;
-    q = q * z - 3.11777685e-2f;
-    q = q * z + 5.79575151e-2f;
-    q = q * z - 8.40344578e-2f;
-    q = q * z + 0.109521843f;
-    q = q * z - 0.142642409f;
-    q = q * z + 0.199985489f;
-    q = q * z - 0.333332986f;
-    float y = q * z * t + t;
+    q = md_madf(q, z, 1.09145641e-2f);
+    q = md_madf(q, z, -3.11777685e-2f);
+    q = md_madf(q, z, 5.79575151e-2f);
+    q = md_madf(q, z, -8.40344578e-2f);
+    q = md_madf(q, z, 0.109521843f);
+    q = md_madf(q, z, -0.142642409f);
+    q = md_madf(q, z, 0.199985489f);
+    q = md_madf(q, z, -0.333332986f);
+    float y = md_madf(q * z, t, t);
     return md_signed_f32(a > 1.0f ? 1.57079637f - (y + 4.37113883e-8f) : y, x);
 }
 
@@ -164,7 +171,7 @@ MD_INLINE float md_sigmoidf(float x) {
     float e = md_expf(-fabsf(x));
     float t = e / (1.0f + e);
     float n = x < 0.0f ? e : 1.0f;
-    return n - n * t; /* one rounding less than n / (1 + e) */
+    return md_madf(-n, t, n); /* one rounding less than n / (1 + e) */
 }
 
 /* The error function: an odd polynomial below 0.93, 1 - e^-p(x) above. */
@@ -172,21 +179,23 @@ MD_INLINE float md_erff(float x) {
     float a = fabsf(x);
     float z = a * a;
     float q = 8.34522798e-5f;
-    q = q * z - 8.13743856e-4f;
-    q = q * z + 5.20063424e-3f;
-    q = q * z - 2.68592704e-2f;
-    q = q * z + 0.112836942f;
-    q = q * z - 0.376126349f;
-    q = q * z + 0.128379166f;
-    float near = q * a + a;
+    q = md_madf(q, z, -8.13743856e-4f);
+    q = md_madf(q, z, 5.20063424e-3f);
+    q = md_madf(q, z, -2.68592704e-2f);
+    q = md_madf(q, z, 0.112836942f);
+    q = md_madf(q, z, -0.376126349f);
+    q = md_madf(q, z, 0.128379166f);
+    float near = md_madf(q, a, a);
     float t = a > 4.0f ? 4.0f : a;
     float p = -2.13532097e-4f;
-    p = p * t + 3.21131153e-3f;
-    p = p * t - 2.28785928e-2f;
-    p = p * t + 0.105244637f;
-    p = p * t + 0.635730922f;
-    p = p * t + 0.128510758f;
-    float far = 1.0f - md_expf(-(p * t + t));
+    p = md_madf(p, t, 3.21131153e-3f);
+    p = md_madf(p, t, -2.28785928e-2f);
+    p = md_madf(p, t, 0.105244637f);
+    p = md_madf(p, t, 0.635730922f);
+    p = md_madf(p, t, 0.128510758f);
+    int32_t n; /* above -28 */
+    float y = md_exp_core(-md_madf(p, t, t), &n);
+    float far = md_madf(-y, md_pow2_f32(n), 1.0f);
     return md_signed_f32(a < 0.93f ? near : far, x);
 }
 
@@ -194,17 +203,17 @@ MD_INLINE float md_erff(float x) {
 MD_INLINE float md_sin_core(float r) {
     float z = r * r;
     float q = -1.95166562e-4f;
-    q = q * z + 8.33217334e-3f;
-    q = q * z - 0.166666552f;
-    return q * z * r + r;
+    q = md_madf(q, z, 8.33217334e-3f);
+    q = md_madf(q, z, -0.166666552f);
+    return md_madf(q * z, r, r);
 }
 
 MD_INLINE float md_cos_core(float r) {
     float z = r * r;
     float q = 2.44377297e-5f;
-    q = q * z - 1.38873619e-3f;
-    q = q * z + 4.16666456e-2f;
-    return (q * z * z - 0.5f * z) + 1.0f;
+    q = md_madf(q, z, -1.38873619e-3f);
+    q = md_madf(q, z, 4.16666456e-2f);
+    return md_madf(q * z, z, -0.5f * z) + 1.0f;
 }
 
 /* |x| = (4 k + quadrant) pi / 2 + r for every finite x (Payne and Hanek): the 24 bits of x times
@@ -294,12 +303,12 @@ MD_INLINE float md_powf(float x, float y) {
     double s = (m - 1.0) / (m + 1.0);
     double z = s * s;
     double q = 1.0 / 13.0;
-    q = q * z + 1.0 / 11.0;
-    q = q * z + 1.0 / 9.0;
-    q = q * z + 1.0 / 7.0;
-    q = q * z + 1.0 / 5.0;
-    q = q * z + 1.0 / 3.0;
-    double l = (q * z * s + s) * 2.8853900817779268147 + (double)e;
+    q = md_mad(q, z, 1.0 / 11.0);
+    q = md_mad(q, z, 1.0 / 9.0);
+    q = md_mad(q, z, 1.0 / 7.0);
+    q = md_mad(q, z, 1.0 / 5.0);
+    q = md_mad(q, z, 1.0 / 3.0);
+    double l = md_mad(md_mad(q * z, s, s), 2.8853900817779268147, (double)e);
     l = x == 0.0f ? -(double)INFINITY : l;
     l = a < (double)INFINITY ? l : a;
     double t = l * (double)y;
@@ -313,13 +322,13 @@ MD_INLINE float md_powf(float x, float y) {
     memcpy(&v, &k, sizeof v);
     double r = (c - (k - magic)) * 0.69314718055994530942;
     double p = 1.0 / 40320.0;
-    p = p * r + 1.0 / 5040.0;
-    p = p * r + 1.0 / 720.0;
-    p = p * r + 1.0 / 120.0;
-    p = p * r + 1.0 / 24.0;
-    p = p * r + 1.0 / 6.0;
-    p = p * r + 0.5;
-    p = p * r * r + r + 1.0;
+    p = md_mad(p, r, 1.0 / 5040.0);
+    p = md_mad(p, r, 1.0 / 720.0);
+    p = md_mad(p, r, 1.0 / 120.0);
+    p = md_mad(p, r, 1.0 / 24.0);
+    p = md_mad(p, r, 1.0 / 6.0);
+    p = md_mad(p, r, 0.5);
+    p = md_mad(p * r, r, r) + 1.0;
     v = (v << 52) + UINT64_C(0x3FF0000000000000);
     double scale;
     memcpy(&scale, &v, sizeof scale);

@@ -114,6 +114,33 @@ typedef float md_vf32_u __attribute__((vector_size(MD_VBYTES), aligned(4), may_a
 typedef double md_vf64_u __attribute__((vector_size(MD_VBYTES), aligned(8), may_alias));
 #endif
 
+/* Multiply-adds. A C compiler may join a product and a sum that it sees side by side, and does so
+ * in one copy of a loop and not in another. So emitted programs are compiled without that
+ * (-ffp-contract=off) and say where they want it.
+ *
+ * md_mad: a * b + c, rounded once where the machine has an instruction for that (MD_FUSED), and
+ * after each operation where it has none. */
+#if defined(__clang__)
+#pragma STDC FP_CONTRACT OFF
+#endif
+#if defined(__FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
+#define MD_FUSED 1
+MD_INLINE float md_madf(float a, float b, float c) {
+    return __builtin_fmaf(a, b, c);
+}
+MD_INLINE double md_mad(double a, double b, double c) {
+    return __builtin_fma(a, b, c);
+}
+#else
+#define MD_FUSED 0
+MD_INLINE float md_madf(float a, float b, float c) {
+    return a * b + c;
+}
+MD_INLINE double md_mad(double a, double b, double c) {
+    return a * b + c;
+}
+#endif
+
 /* What runtime functions return. Every code but MD_OK leaves the destination unspecified. */
 enum {
     MD_OK = 0,

@@ -93,7 +93,7 @@ MD_FN void md_team_weigh(md_pace *pace, int parts, double now) {
     /* Threads that have paid on the whole are asked again soon. */
     double rest = 2 * pace->debt;
     if (pace->saved < 0) {
-        rest = MD_TEAM_REST * pace->debt;
+        rest = (double)MD_TEAM_REST * pace->debt;
         rest = rest > 2 * pace->rest ? rest : 2 * pace->rest;
     }
     pace->rest = rest < MD_TEAM_LONG ? rest : MD_TEAM_LONG;

@@ -20,6 +20,36 @@
 #define MD_TILE_H
 
 #include "runtime/team.h"
+#if MD_FUSED && MD_VBYTES == 16 && defined(__aarch64__)
+#include <arm_neon.h>
+#endif
+
+/* md_mad of vectors of MD_VBYTES: no compiler before gcc 13 and clang 17 has one for all machines.
+ * All lanes of a mask are 1, in the type that each compiler has for it. */
+#if MD_FUSED && MD_VBYTES == 64
+#if defined(__clang__)
+#define MD_ALL_16 ((uint16_t)-1)
+#else
+#define MD_ALL_16 ((int16_t)-1)
+#endif
+#define md_tile_vmad_f32(a, b, c)                                                                  \
+    ((md_vf32)__builtin_ia32_vfmaddps512_mask(a, b, c, MD_ALL_16, 4))
+#define md_tile_vmad_f64(a, b, c)                                                                  \
+    ((md_vf64)__builtin_ia32_vfmaddpd512_mask(a, b, c, (uint8_t)-1, 4))
+#elif MD_FUSED && MD_VBYTES == 32
+#define md_tile_vmad_f32(a, b, c) ((md_vf32)__builtin_ia32_vfmaddps256(a, b, c))
+#define md_tile_vmad_f64(a, b, c) ((md_vf64)__builtin_ia32_vfmaddpd256(a, b, c))
+#elif MD_FUSED && MD_VBYTES == 16 && defined(__aarch64__)
+#define md_tile_vmad_f32(a, b, c)                                                                  \
+    ((md_vf32)vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
+#define md_tile_vmad_f64(a, b, c)                                                                  \
+    ((md_vf64)vfmaq_f64((float64x2_t)(c), (float64x2_t)(a), (float64x2_t)(b)))
+#else
+#define md_tile_vmad_f32(a, b, c) ((a) * (b) + (c))
+#define md_tile_vmad_f64(a, b, c) ((a) * (b) + (c))
+#endif
+#define md_tile_mad_f32(a, b, c) md_madf(a, b, c)
+#define md_tile_mad_f64(a, b, c) md_mad(a, b, c)
 
 /* The plan, for any machine. X is the operand that gives rows and is broadcast, Y the one that
  * gives vectors: A and B, or the other way round when `swapped`; then the strip is C transposed,

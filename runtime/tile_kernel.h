@@ -142,7 +142,7 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 #define MD_COLS3 MD_COLS2 MD_COL(2)
 #define MD_COLS4 MD_COLS3 MD_COL(3)
 
-#define MD_MAC(r, v) c##r##_##v += e * y##v;
+#define MD_MAC(r, v) c##r##_##v = MD_TN(vmad)(e - zero, y##v, c##r##_##v);
 #define MD_OFFSET(r)                                                                               \
     const int64_t o##r = outer + inner * xr2;                                                      \
     inner = inner + 1 == rm ? 0 : inner + 1;                                                       \
@@ -286,7 +286,7 @@ MD_FN void MD_TN(plain)(int64_t rows, int64_t nv, MD_TILE_PARAMS) {
             MD_REAL sum = 0;
             for (int64_t i = 0; i < nk1; i++) {
                 for (int64_t j = 0; j < nk2; j++) {
-                    sum += row[i * xk1 + j * xk2] * y[i * yk1 + j * yk2 + c];
+                    sum = MD_TN(mad)(row[i * xk1 + j * xk2], y[i * yk1 + j * yk2 + c], sum);
                 }
             }
             strip[r * ld + c] = first ? sum : strip[r * ld + c] + sum;
@@ -534,7 +534,7 @@ MD_INLINE MD_REAL MD_TN(dot_end)(MD_REAL *part, const MD_REAL *x, int64_t xk1, c
     for (int64_t i = 0; i < nk1; i++) {
         MD_REAL rest = 0;
         for (int64_t j = nk2 / MD_LANES * MD_LANES; j < nk2; j++) {
-            rest += x[i * xk1 + j] * y[i * yk1 + j];
+            rest = MD_TN(mad)(x[i * xk1 + j], y[i * yk1 + j], rest);
         }
         part[0] += rest;
     }
@@ -565,7 +565,8 @@ MD_FN void MD_TN(dots)(int64_t rows, int64_t cols, const MD_REAL *x, int64_t xr2
             MD_REAL part[8] = {0};
             for (int64_t i = 0; i < nk1; i++) {
                 for (int64_t j = 0; j < nk2; j++) {
-                    part[j % 8] += x[r * xr2 + i * xk1 + j] * y[c * yc + i * yk1 + j];
+                    MD_REAL *to = &part[j % 8];
+                    *to = MD_TN(mad)(x[r * xr2 + i * xk1 + j], y[c * yc + i * yk1 + j], *to);
                 }
             }
             for (int half = 4; half > 0; half /= 2) {

@@ -1,7 +1,7 @@
 /* dqn: a program around the entries of dqn.mdl. It balances CartPole, in 500,000 steps.
  *
  *     mdlc --no-main --threads=1 samples/dqn.mdl -o dqn_net.c -H dqn.h
- *     cc -O3 -march=native -ffp-contract=fast -fno-math-errno -fno-trapping-math -I. \
+ *     cc -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -I. \
  *        samples/dqn.c dqn_net.c -lm -o dqn
  *     ./dqn [SEED] [STEPS]
  *

@@ -7,6 +7,6 @@ out=$BUILD/dqn
 mkdir -p "$out"
 "$MDLC" --no-main --threads=1 samples/dqn.mdl -o "$out/dqn_net.c" -H "$out/dqn.h"
 # shellcheck disable=SC2086
-$CC -O3 -march=native -ffp-contract=fast -fno-math-errno -fno-trapping-math -I"$out" \
+$CC -O3 -march=native -ffp-contract=off -fno-math-errno -fno-trapping-math -I"$out" \
     samples/dqn.c "$out/dqn_net.c" -lm -o "$out/dqn"
 "$out/dqn" "$SEED" "$STEPS"

@@ -6,7 +6,7 @@ dir=${BUILD:-build}/bench
 threads=${1:-1}
 cc=${CC:-cc}
 flags="-std=c11 -D_POSIX_C_SOURCE=200809L -I. -I$dir -Wall -Wextra -Wpedantic -Wshadow -Wconversion"
-fast="-O3 -march=native -fopenmp -ffp-contract=fast -fno-math-errno -fno-trapping-math ${CFLAGS:-}"
+fast="-O3 -march=native -fopenmp -ffp-contract=off -fno-math-errno -fno-trapping-math ${CFLAGS:-}"
 mkdir -p "$dir"
 $cc $flags -O1 -DPLANS tests/bench/tile_bench.c -o "$dir/tile_plans"
 "$dir/tile_plans" > "$dir/tile_bench_plans.h"

@@ -3,6 +3,7 @@
 
 #include "compiler/equal.h"
 #include "lang/elab.h"
+#include "passes/fma.h"
 #include "passes/grad.h"
 #include "passes/hoist.h"
 #include "passes/narrow.h"
@@ -124,7 +125,7 @@ static const struct {
     {"match", pass_simplify, STAGE_BUILT},        {"grad", grad, STAGE_GRAD},
     {"simplify", pass_simplify, STAGE_OPTIMISED}, {"hoist", pass_hoist, STAGE_OPTIMISED},
     {"clean", pass_simplify, STAGE_OPTIMISED},    {"narrow", pass_narrow, STAGE_OPTIMISED},
-    {"sums", pass_sums, STAGE_OPTIMISED}};
+    {"sums", pass_sums, STAGE_OPTIMISED},          {"fma", pass_fma, STAGE_OPTIMISED}};
 _Static_assert(sizeof passes / sizeof *passes == DUMPED_PASSES, "a pass more or less");
 
 void dumped_pass(Module *module, int pass) {

@@ -276,7 +276,7 @@ bool emit_case(GraphCase *c, Arena *arena, const Trace *want, const OracleOption
 
 const char *const emitted_flags[] = {
     "-std=c11 -O0 -Wall -Wextra -Wpedantic -Wshadow -Wconversion -Werror",
-    "-std=c11 -O3 -march=native -fopenmp -ffp-contract=fast -fno-math-errno -fno-trapping-math",
+    "-std=c11 -O3 -march=native -fopenmp -ffp-contract=off -fno-math-errno -fno-trapping-math",
     NULL};
 
 /* --- running ---------------------------------------------------------------------------------- */

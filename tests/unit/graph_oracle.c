@@ -7,6 +7,7 @@
 #include "passes/hoist.h"
 #include "passes/narrow.h"
 #include "passes/simplify.h"
+#include "passes/fma.h"
 #include "passes/sums.h"
 
 #include <math.h>
@@ -18,10 +19,10 @@ enum { NOISES = 3 };
 static const double wide_noise = 0x1p-36, low_noise = 0x1p-22;
 
 static const char *const pass_names[ORACLE_PASSES] = {"match", "grad",   "simplify", "hoist",
-                                                      "clean", "narrow", "sums"};
+                                                      "clean", "narrow", "sums",     "fma"};
 static const GraphStage pass_stages[ORACLE_PASSES] = {
     STAGE_BUILT,     STAGE_GRAD,      STAGE_OPTIMISED, STAGE_OPTIMISED,
-    STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED};
+    STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED};
 
 static Region *grad_calls(Graph *g, const Region *region) {
     return pass_grad(g, region, GRAD_SAVE_CALLS);
@@ -35,7 +36,7 @@ static Region *grad_all(Graph *g, const Region *region) {
 
 OracleOptions oracle_options(void) {
     return (OracleOptions){.pass = {pass_simplify, grad_calls, pass_simplify, pass_hoist,
-                                    pass_simplify, pass_narrow, pass_sums}};
+                                    pass_simplify, pass_narrow, pass_sums, pass_fma}};
 }
 
 typedef struct {

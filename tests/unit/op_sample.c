@@ -302,6 +302,18 @@ static Node *sample_num1(const Want *w) {
     return apply(w->s, w->op, &x, 1);
 }
 
+static Node *sample_real3(const Want *w) {
+    if (w->variant >= NSHAPES) {
+        return NULL;
+    }
+    Type t = shaped(w->variant, w->s->elem);
+    Node *in[3];
+    for (int k = 0; k < 3; k++) {
+        in[k] = sample_input(w->s, t, -2, 2);
+    }
+    return apply(w->s, w->op, in, 3);
+}
+
 static Node *sample_real2_nonzero(const Want *w) {
     if (w->variant >= NSHAPES) {
         return NULL;

@@ -327,8 +327,12 @@ static bool op_same(Gen *gen, OpCode op, Val *out) {
 }
 
 static bool op_same_float(Gen *gen, OpCode op, Val *out) {
-    Val a = gen_calm(gen, gen_float(gen), 4), b = a;
+    Val a = gen_calm(gen, gen_float(gen), 4), b = a, c = a;
     switch (op) {
+    case OP_FMA:
+        b = gen_calm(gen, gen_like(gen, a.node->type), 4);
+        c = gen_calm(gen, gen_like(gen, a.node->type), 4);
+        break;
     case OP_DIV:
         b = positive(gen, gen_like(gen, a.node->type));
         if (gen_chance(gen, 30)) {
@@ -349,12 +353,13 @@ static bool op_same_float(Gen *gen, OpCode op, Val *out) {
     case OP_ROUND: a = off_kink(gen, a); break;
     default: break;
     }
-    Node *in[2] = {a.node, b.node};
+    Node *in[3] = {a.node, b.node, c.node};
     if (!accepted(gen, op, in, op_info[op].nin, NULL, a.node->type, out)) {
         return false;
     }
     double least = fmin(fabs(b.lo), fabs(b.hi)), size = size_of(a);
     switch (op) {
+    case OP_FMA: size = size * size_of(b) + size_of(c); break;
     case OP_DIV: size = size / least; break;
     case OP_POW: size = pow(fmax(size, 1 / a.lo), size_of(b)); break;
     case OP_EXP:

@@ -620,7 +620,7 @@ static void test_patterns(void **state) {
 
 static void test_patterns_threads(void **state) {
     (void)state;
-    patterns(true, "-std=c11 -O2 -march=native -ffp-contract=fast -fopenmp" STRICT);
+    patterns(true, "-std=c11 -O2 -march=native -ffp-contract=off -fopenmp" STRICT);
 }
 
 int main(int argc, char **argv) {

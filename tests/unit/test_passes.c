@@ -12,6 +12,7 @@
 #include "op_sample.h"
 #include "passes/grad.h"
 #include "passes/hoist.h"
+#include "passes/fma.h"
 #include "passes/narrow.h"
 #include "passes/simplify.h"
 #include "random_graph.h"
@@ -529,6 +530,48 @@ static void test_loop_saves_what_changes(void **state) {
     arena_free(&f.arena);
 }
 
+/* Which sums and differences of products become one operation. */
+static void test_fma(void **state) {
+    (void)state;
+    Fixture f;
+    fixture_open(&f, TY_F32, 6);
+    Graph *g = f.g;
+    Node *x = matrix(&f, 3, 5), *y = matrix(&f, 3, 5), *z = matrix(&f, 3, 5);
+    Node *xy = two(g, OP_MUL, x, y), *xz = two(g, OP_MUL, x, z), *xx = two(g, OP_MUL, x, x);
+    Node *i = sample_input(&f.s, type_make(TY_I32, 1, (int64_t[]){5}), -50, 50);
+    struct {
+        Node *from, *also; /* a second result, or NULL */
+        int fused;
+    } cases[] = {
+        {two(g, OP_ADD, xy, z), NULL, 1},
+        {two(g, OP_ADD, z, xy), NULL, 1},
+        {two(g, OP_SUB, xy, z), NULL, 1},
+        {two(g, OP_SUB, z, xy), NULL, 1},
+        {two(g, OP_ADD, two(g, OP_SUB, z, xy), xz), NULL, 2},
+        {two(g, OP_ADD, xy, z), xy, 0},                       /* it is a value of its own */
+        {two(g, OP_ADD, xy, z), two(g, OP_SUB, xy, x), 0},    /* used twice */
+        {two(g, OP_SUB, xx, two(g, OP_MUL, y, y)), NULL, 0},  /* 0 where x is y */
+        {two(g, OP_ADD, negated(g, xx), xy), NULL, 0},        /* likewise */
+        {two(g, OP_ADD, two(g, OP_MUL, i, i), i), NULL, 0},
+    };
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        Node *out[2] = {cases[k].from, cases[k].also};
+        f.region->out.count = 0;
+        for (int o = 0; o < 2 && out[o]; o++) {
+            region_result(f.region, out[o]);
+        }
+        Region *after = pass_fma(g, f.region);
+        region_verify(after, STAGE_OPTIMISED);
+        if (count_op(after, OP_FMA) != cases[k].fused) {
+            fail_msg("case %zu: %d fused, not %d", k, count_op(after, OP_FMA), cases[k].fused);
+        }
+        Region *again = pass_fma(g, after);
+        assert_int_equal(count_op(again, OP_FMA), cases[k].fused);
+    }
+    f.region->out.count = 0;
+    arena_free(&f.arena);
+}
+
 /* What a contraction of labelled operands is: `sums` column sums, or still a product (0). */
 typedef struct {
     const char *text; /* labels of the operands and the result, "kj,kn->jn" */
@@ -591,6 +634,7 @@ static void test_narrow(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_fma),
         cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_samples),
         cmocka_unit_test(test_random_programs),

@@ -4,7 +4,7 @@
 static void border_main_y(float *MD_RESTRICT out, const float *MD_RESTRICT x) {
     MD_IVDEP
     for (int64_t i = 0; i < 12; i++) {
-        out[i] = ((i - 1 >= 0) ? x[i - 1] : 0.0f) + ((i < 11) ? x[i + 1] : 0.0f) - 2.0f * x[i];
+        out[i] = md_madf(-2.0f, x[i], ((i - 1 >= 0) ? x[i - 1] : 0.0f) + ((i < 11) ? x[i + 1] : 0.0f));
     }
 }
 

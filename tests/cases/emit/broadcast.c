@@ -7,7 +7,7 @@ static void broadcast_main_z(float *out, const float *x, const float *MD_RESTRIC
         const float t = md_sqrtf(r[i]);
         MD_IVDEP
         for (int64_t i_2 = 0; i_2 < 70; i_2++) {
-            out[i * 70 + i_2] = x[i * 70 + i_2] * t + c[i_2];
+            out[i * 70 + i_2] = md_madf(x[i * 70 + i_2], t, c[i_2]);
         }
     }
 }

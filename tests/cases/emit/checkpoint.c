@@ -15,7 +15,7 @@ static void checkpoint_main_h(float *h, float *h_next, const float *h_2, const f
     for (int64_t i = 0; i < 8; i++) {
         const float h_3 = h_2[i];
         const float u = md_expf(h_3) * x[i + i0 * 8];
-        const float t = md_tanhf(u * u + h_3);
+        const float t = md_tanhf(md_madf(u, u, h_3));
         h[i + i0 * 8] = h_3;
         h_next[i] = t;
     }
@@ -38,8 +38,8 @@ static void checkpoint_main_add(float *out, float *add_next, const float *add, c
         const float t_2 = md_expf(t);
         const float x_value = x[i + i0 * 8];
         const float t_3 = t_2 * x_value;
-        const float t_4 = md_tanhf(t_3 * t_3 + t);
-        const float t_5 = add[i] * (1.0f - t_4 * t_4);
+        const float t_4 = md_tanhf(md_madf(t_3, t_3, t));
+        const float t_5 = add[i] * md_madf(-t_4, t_4, 1.0f);
         const float t_6 = t_5 * t_3 * 2.0f;
         const float t_7 = t_6 * t_2;
         const float t_8 = t_5 + t_6 * x_value * t_2;

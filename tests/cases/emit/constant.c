@@ -4,7 +4,7 @@
 static void constant_main_y(float *out, const float *x) {
     MD_IVDEP
     for (int64_t i = 0; i < 4; i++) {
-        out[i] = x[i] * (0.5f * (float)(int32_t)i + 1.0f);
+        out[i] = x[i] * md_madf(0.5f, (float)(int32_t)i, 1.0f);
     }
 }
 

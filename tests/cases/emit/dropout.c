@@ -45,9 +45,8 @@ static void dropout_fit_add(float *MD_RESTRICT lr, int64_t *step_next, const int
 }
 
 /* dropout.mdl:7  optimizer sgd(lr = 0.1)  [16, 16] */
-static void dropout_fit_fc_weight_update(float *weight_next, const float *weight,
-                                         const float *MD_RESTRICT select,
-                                         const float *MD_RESTRICT x) {
+static void dropout_fit_fc_weight_update(float *weight_next, const float *MD_RESTRICT select,
+                                         const float *MD_RESTRICT x, const float *weight) {
     for (int64_t i = 0; i < 16; i++) {
         const float t = select[i];
         const float t_2 = select[i + 16];
@@ -60,18 +59,18 @@ static void dropout_fit_fc_weight_update(float *weight_next, const float *weight
         MD_IVDEP
         for (int64_t i_2 = 0; i_2 < 16; i_2++) {
             const float weight_value = weight[i * 16 + i_2];
-            weight_next[i * 16 + i_2] = weight_value - 0.1f * ((t * x[i_2] + t_2 * x[i_2 + 16] + t_3 * x[i_2 + 32] + t_4 * x[i_2 + 48] + t_5 * x[i_2 + 64] + t_6 * x[i_2 + 80] + t_7 * x[i_2 + 96] + t_8 * x[i_2 + 112]) * 1.3333334f + 0.0f * weight_value);
+            weight_next[i * 16 + i_2] = md_madf(-0.1f, (t * x[i_2] + t_2 * x[i_2 + 16] + t_3 * x[i_2 + 32] + t_4 * x[i_2 + 48] + t_5 * x[i_2 + 64] + t_6 * x[i_2 + 80] + t_7 * x[i_2 + 96] + t_8 * x[i_2 + 112]) * 1.3333334f + 0.0f * weight_value, weight_value);
         }
     }
 }
 
 /* dropout.mdl:7  optimizer sgd(lr = 0.1)  [16] */
-static void dropout_fit_fc_bias_update(float *bias_next, const float *bias,
-                                       const float *MD_RESTRICT select) {
+static void dropout_fit_fc_bias_update(float *bias_next, const float *MD_RESTRICT select,
+                                       const float *bias) {
     MD_IVDEP
     for (int64_t i = 0; i < 16; i++) {
         const float bias_value = bias[i];
-        bias_next[i] = bias_value - 0.1f * ((select[i] + select[i + 16] + select[i + 32] + select[i + 48] + select[i + 64] + select[i + 80] + select[i + 96] + select[i + 112]) * 1.3333334f + 0.0f * bias_value);
+        bias_next[i] = md_madf(-0.1f, (select[i] + select[i + 16] + select[i + 32] + select[i + 48] + select[i + 64] + select[i + 80] + select[i + 96] + select[i + 112]) * 1.3333334f + 0.0f * bias_value, bias_value);
     }
 }
 
@@ -109,8 +108,8 @@ int dropout_fit(dropout *m, const dropout_fit_in *in, dropout_fit_out *out) {
         return DROPOUT_ERR_NONFINITE; /* nothing is updated */
     }
     dropout_fit_add(lr, step, step); /* 3: add  [] */
-    dropout_fit_fc_weight_update(fc_weight, fc_weight, select, x); /* 4, line 7: optimizer sgd(lr = 0.1)  [16, 16] */
-    dropout_fit_fc_bias_update(fc_bias, fc_bias, select); /* 5, line 7 */
+    dropout_fit_fc_weight_update(fc_weight, select, x, fc_weight); /* 4, line 7: optimizer sgd(lr = 0.1)  [16, 16] */
+    dropout_fit_fc_bias_update(fc_bias, select, fc_bias); /* 5, line 7 */
     out->loss = *loss;
     out->lr = *lr;
     return DROPOUT_OK;

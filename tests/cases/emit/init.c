@@ -2,7 +2,7 @@
  * Source sha256: 350fd8fe7dc0ad1e2c3be66e90243cd9ecdb2624afe366dd06bde7b29c2645b3
  * Options: --threads=8 --no-main
  * Build:
- *     cc -O3 -march=native -fopenmp -ffp-contract=fast -fno-math-errno -fno-trapping-math x.c -c -o x.o
+ *     cc -O3 -march=native -fopenmp -ffp-contract=off -fno-math-errno -fno-trapping-math x.c -c -o x.o
  * It also builds and runs, slower, without any of these flags.
  *
  * Memory in bytes; all of it is the caller's, nothing is allocated:
@@ -109,7 +109,7 @@ static void init_fc_weight(float *MD_RESTRICT weight_next, const int64_t *MD_RES
     const md_key key = md_key_make((uint64_t)seed[0], site0, (uint64_t)0);
     MD_IVDEP
     for (int64_t i = 0; i < 9; i++) {
-        weight_next[i] = md_rand_uniform_f32(key, (uint64_t)i) * 1.1547005f + -0.57735026f;
+        weight_next[i] = md_madf(md_rand_uniform_f32(key, (uint64_t)i), 1.1547005f, -0.57735026f);
     }
 }
 
@@ -119,7 +119,7 @@ static void init_fc_bias(float *MD_RESTRICT bias_next, const int64_t *MD_RESTRIC
     const md_key key = md_key_make((uint64_t)seed[0], site0, (uint64_t)0);
     MD_IVDEP
     for (int64_t i = 0; i < 3; i++) {
-        bias_next[i] = md_rand_uniform_f32(key, (uint64_t)i) * 1.1547005f + -0.57735026f;
+        bias_next[i] = md_madf(md_rand_uniform_f32(key, (uint64_t)i), 1.1547005f, -0.57735026f);
     }
 }
 

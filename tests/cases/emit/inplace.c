@@ -52,14 +52,14 @@ static void inplace_main_c(float *out, float *MD_RESTRICT row, const float *x,
         for (; j_2_base + 16 <= 30; j_2_base += 16) {
             for (int64_t l = 0; l < 16; l++) {
                 const int64_t j_2 = j_2_base + l;
-                const float b = (x[j * 30 + j_2] - sum[j] * 0.033333335f) * (1.0f / md_sqrtf(sum_2[j_2] * 0.025f + 1.0f));
+                const float b = (x[j * 30 + j_2] - sum[j] * 0.033333335f) * (1.0f / md_sqrtf(md_madf(sum_2[j_2], 0.025f, 1.0f)));
                 row[j * 30 + j_2] = b;
                 sum_part[l] += b;
             }
         }
         for (int64_t l = 0; l < 30 - j_2_base; l++) {
             const int64_t j_2 = j_2_base + l;
-            const float b_2 = (x[j * 30 + j_2] - sum[j] * 0.033333335f) * (1.0f / md_sqrtf(sum_2[j_2] * 0.025f + 1.0f));
+            const float b_2 = (x[j * 30 + j_2] - sum[j] * 0.033333335f) * (1.0f / md_sqrtf(md_madf(sum_2[j_2], 0.025f, 1.0f)));
             row[j * 30 + j_2] = b_2;
             sum_part[l] += b_2;
         }

@@ -140,8 +140,8 @@ static void momentum_clip_fit_fc_weight_update(float *b_next, float *weight_next
         const float weight_value = weight[i];
         const float t_4 = t_3 * 0.0026041667f * t_2 + 0.0f * weight_value;
         const float b_value = b[i];
-        const float t_5 = t ? t_4 : 0.9f * (fabsf(b_value) < 1.1754944e-38f ? 0.0f : b_value) + t_4;
-        const float t_6 = weight_value - 0.1f * t_5;
+        const float t_5 = t ? t_4 : md_madf(0.9f, fabsf(b_value) < 1.1754944e-38f ? 0.0f : b_value, t_4);
+        const float t_6 = md_madf(-0.1f, t_5, weight_value);
         b_next[i] = t_5;
         weight_next[i] = t_6;
     }
@@ -160,8 +160,8 @@ static void momentum_clip_fit_fc_bias_update(float *b_next, float *bias_next,
         const float bias_value = bias[i];
         const float t_4 = t_3 * 0.0026041667f * t_2 + 0.0f * bias_value;
         const float b_value = b[i];
-        const float t_5 = t ? t_4 : 0.9f * (fabsf(b_value) < 1.1754944e-38f ? 0.0f : b_value) + t_4;
-        const float t_6 = bias_value - 0.1f * t_5;
+        const float t_5 = t ? t_4 : md_madf(0.9f, fabsf(b_value) < 1.1754944e-38f ? 0.0f : b_value, t_4);
+        const float t_6 = md_madf(-0.1f, t_5, bias_value);
         b_next[i] = t_5;
         bias_next[i] = t_6;
     }

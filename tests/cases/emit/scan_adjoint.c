@@ -34,7 +34,7 @@ static void scan_adjoint_main_mul_2(float *mul_next, float *out, const float *mu
     MD_IVDEP
     for (int64_t i = 0; i < 8; i++) {
         const float t = md_tanhf(x[i + i0 * 8] + h[i + i0 * 8]);
-        const float t_2 = mul[i] * (1.0f - t * t);
+        const float t_2 = mul[i] * md_madf(-t, t, 1.0f);
         mul_next[i] = t_2;
         out[i + i0 * 8] = t_2;
     }

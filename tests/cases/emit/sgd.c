@@ -41,7 +41,7 @@ static void sgd_fit_sum(float *loss, float *mul, float *sum, const float *contra
 static void sgd_fit_fc_bias_update(float *lr, float *bias_next, int64_t *step_next,
                                    const float *bias, const float *sum, const int64_t *step) {
     const float bias_value = bias[0];
-    const float t = bias_value - 0.1f * (sum[0] + 0.0f * bias_value);
+    const float t = md_madf(-0.1f, md_madf(0.0f, bias_value, sum[0]), bias_value);
     const int64_t t_2 = (int64_t)((uint64_t)step[0] + (uint64_t)1);
     lr[0] = 0.1f;
     bias_next[0] = t;
@@ -71,7 +71,7 @@ static void sgd_fit_fc_weight_update_epilogue(void *ctx, int64_t batch, int64_t 
         MD_IVDEP
         for (int64_t n = n0; n < n0 + cols; n++) {
             const float weight_value = weight[n];
-            weight_next[n] = weight_value - 0.1f * (block[n - n0] + 0.0f * weight_value);
+            weight_next[n] = md_madf(-0.1f, md_madf(0.0f, weight_value, block[n - n0]), weight_value);
         }
     }
 }
