@@ -148,6 +148,19 @@ static void mark_required(Fuse *s) {
     }
 }
 
+/* What is stored changes no bits: tests hold that against random choices. */
+static void mark_some(Fuse *s, uint64_t stored) {
+    const Region *region = s->f->region;
+    for (int i = 0; i < region->node.count; i++) {
+        const Node *node = region->node.at[i];
+        OpClass cls = op_info[node->op].cls;
+        NodeInfo *n = &s->f->info[i];
+        bool value = cls == CLASS_MAP || cls == CLASS_FOLD || cls == CLASS_CALL;
+        bool chosen = hash_word(hash_word(stored, node->id), stored) % 3 == 0;
+        n->sink = n->sink || (n->live && value && chosen && type_count(node->type) > 0);
+    }
+}
+
 /* A train ends without any change when its loss or gradient norm is not finite, so what that check
  * waits for and what it lets through are never one kernel. */
 static void mark_check(Fuse *s, const EntryOut *out) {
@@ -431,7 +444,8 @@ static void order_units(Fuse *s) {
     }
 }
 
-Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out, bool apart) {
+Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out, bool apart,
+                  uint64_t stored) {
     Arena scratch = {0};
     Fuse s = {.arena = arena, .scratch = &scratch, .work = FUSE_WORK};
     s.f = ARENA_NEW(arena, Fusion);
@@ -440,6 +454,9 @@ Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out, bool 
     mark_live(&s);
     mark_places(&s);
     mark_required(&s);
+    if (stored) {
+        mark_some(&s, stored);
+    }
     mark_check(&s, out);
     count_uses(&s);
     choose_atoms(&s, apart);

@@ -57,8 +57,10 @@ typedef struct {
 
 /* fuse: needs a region without marks, and what its results are for (NULL: the body of a loop);
  * gives units that cover every live node that is computed, with `stored` decided; changes no
- * values. `apart`: every float value gets a kernel and a place of its own, to be looked at. */
-Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out, bool apart);
+ * values. `apart`: every float value gets a kernel and a place of its own, to be looked at.
+ * `stored`: see Options. */
+Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out, bool apart,
+                  uint64_t stored);
 
 /* The first fold of a COLUMN or FULL unit. */
 const Node *unit_fold(const Unit *u);

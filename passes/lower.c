@@ -450,7 +450,8 @@ static void lower_unit(Frame *f, const Unit *u) {
 static void lower_region(Frame *f, const TargetList *targets) {
     int n = f->region->node.count;
     bool apart = f->l->c->opt.nan && f->l->e->entry->kind == ENTRY_TRAIN;
-    f->fusion = pass_fuse(f->l->scratch, f->region, f->up ? NULL : f->l->e->entry->out.at, apart);
+    f->fusion = pass_fuse(f->l->scratch, f->region, f->up ? NULL : f->l->e->entry->out.at, apart,
+                          f->l->c->opt.stored);
     f->home = ARENA_ARRAY(f->l->scratch, HomeList, n + 1);
     f->loop_result = ARENA_ARRAY(f->l->scratch, HomeList *, n + 1);
     f->placed = ARENA_ARRAY(f->l->scratch, uint64_t, n + 1);

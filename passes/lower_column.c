@@ -15,6 +15,8 @@
 enum {
     COLUMN_CHUNKS = TUNED(16, 3),
     COLUMN_ROWS = TUNED(16, 100), /* outer rows from which no chunks are needed */
+    COLUMN_TERMS = TUNED(1 << 16, 1), /* from which chunks may pay, whatever a term costs: what is
+                                         fused and how many threads there are changes no bits */
     COLUMN_PIECE = TUNED(64, 2),  /* least and most elements of a piece of a long vector */
     COLUMN_PIECE_MOST = TUNED(512, 4),
     COLUMN_SERIAL = TUNED(4096, 64) /* most rows of a vector that is made in pieces */
@@ -222,15 +224,15 @@ static RootList fold_roots(KernelBuild *b, const Radix *f, const RootList *roots
 void emit_column(KernelBuild *b, const Radix *g, const Radix *f, const Radix *v,
                  const RootList *roots) {
     int64_t work = 0;
+    int64_t terms = count_add(0, g->count, count_add(0, f->count, v->count));
     for (int i = 0; i < roots->count; i++) {
-        int64_t places = count_add(0, g->count, count_add(0, f->count, v->count));
-        work = count_add(work, 1 + roots->at[i].value->cost, places);
+        work = count_add(work, 1 + roots->at[i].value->cost, terms);
     }
     bool parallel = kernel_parallel(b, work);
     bool number = space_axes(v) == 0 && space_axes(f) > 0;
     Column c = {.g = g, .f = f, .v = v, .piece_span = column_piece(g, f, v)};
     RootList acc = {0}, last = {0};
-    if (parallel && c.piece_span == 0 && g->count < COLUMN_ROWS &&
+    if (terms >= COLUMN_TERMS && c.piece_span == 0 && g->count < COLUMN_ROWS &&
         f->digit[0] >= 2 * COLUMN_CHUNKS) {
         Turns turns = turns_of(b, f->axis, space_axes(f));
         int64_t span = (f->digit[0] + COLUMN_CHUNKS - 1) / COLUMN_CHUNKS;

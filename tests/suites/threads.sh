@@ -1,7 +1,8 @@
 #!/bin/sh
 # Loops may go from several threads to one and back at any time (runtime/team.h): with limits so small that
 # they do so all the while, and with threads that never pay, the weights are those of one thread to the
-# byte, and no page is added, with GNU's and with LLVM's OpenMP.
+# byte, and no page is added, with GNU's and with LLVM's OpenMP. So are those of a program that is made for
+# one thread alone.
 set -u
 . tests/lib.sh
 
@@ -13,18 +14,24 @@ weights() { # PROGRAM OUT [OPTION...]: trains; fails unless no page was added.
     [ "$grown" = 0 ] || { echo "$grown pages added"; return 1; }
 }
 
+flags="-O1 -march=native -ffp-contract=off"
 for name in digits residual chars; do
     "$MDLC" samples/$name.mdl -o "$scratch/$name.c" || { fail "$name" "does not compile"; continue; }
+    "$MDLC" --threads=1 samples/$name.mdl -o "$scratch/alone.c" || { fail "$name" "does not compile"; continue; }
+    # shellcheck disable=SC2086
+    $CC $flags "$scratch/alone.c" -lm -o "$scratch/alone" || { fail "$name" "does not build"; continue; }
+    check "$name, made for one thread" weights "$scratch/alone" "$scratch/right" --steps 60
     for compiler in $CC clang; do
         echo 'int main(void) { return 0; }' >"$scratch/try.c"
         $compiler -fopenmp "$scratch/try.c" -o "$scratch/try" 2>/dev/null || { skip "$name with $compiler" "no OpenMP"; continue; }
         for limits in "1e-6 2e-4" "-1e9 1e9"; do
             # shellcheck disable=SC2086
-            $compiler -O1 -march=native -fopenmp -DMD_TEAM_LOSS="${limits% *}" -DMD_TEAM_LONG="${limits#* }" \
+            $compiler $flags -fopenmp -DMD_TEAM_LOSS="${limits% *}" -DMD_TEAM_LONG="${limits#* }" \
                 "$scratch/$name.c" -lm -o "$scratch/$name" || { fail "$name with $compiler" "does not build"; continue; }
             check "$name with $compiler, one thread" weights "$scratch/$name" "$scratch/one" --threads 1 --steps 60
+            same "weights of $name with $compiler, one thread" "$scratch/right" "$scratch/one"
             check "$name with $compiler, limits $limits" weights "$scratch/$name" "$scratch/many" --threads 3 --steps 60
-            same "weights of $name with $compiler, limits $limits" "$scratch/one" "$scratch/many"
+            same "weights of $name with $compiler, limits $limits" "$scratch/right" "$scratch/many"
         done
     done
 done
