@@ -110,35 +110,34 @@ static bool node_is(const Node *node, OpCode op, Node *const *in, int nin, const
            (nin == 0 || memcmp(node->in, in, sizeof *in * (size_t)nin) == 0);
 }
 
-static void cons_put(Region *region, Node *node) {
-    uint32_t h = node->hash, mask = (uint32_t)region->cons_size - 1;
-    while (region->cons[h & mask]) {
+static void cons_put(Region *region, ConsSlot slot) {
+    uint32_t h = slot.hash, mask = (uint32_t)region->cons_size - 1;
+    while (region->cons[h & mask].place) {
         h++;
     }
-    region->cons[h & mask] = node;
+    region->cons[h & mask] = slot;
     region->cons_used++;
 }
 
 static void cons_grow(Region *region) {
-    Node **old = region->cons;
+    ConsSlot *old = region->cons;
     int size = region->cons_size;
     region->cons_size = size ? 2 * size : 64;
-    region->cons = ARENA_ARRAY(region->graph->arena, Node *, region->cons_size);
+    region->cons = ARENA_ARRAY(region->graph->arena, ConsSlot, region->cons_size);
     region->cons_used = 0;
     for (int i = 0; i < size; i++) {
-        if (old[i]) {
+        if (old[i].place) {
             cons_put(region, old[i]);
         }
     }
 }
 
 /* Adds what graph_append has made. */
-static void cons_add(Region *region, Node *node, uint32_t hash) {
-    node->hash = hash;
+static void cons_add(Region *region, const Node *node, uint32_t hash) {
     if (2 * (region->cons_used + 1) > region->cons_size) {
         cons_grow(region);
     }
-    cons_put(region, node);
+    cons_put(region, (ConsSlot){hash, node->id + 1});
 }
 
 static Node *cons_find(const Region *region, uint32_t hash, OpCode op, Node *const *in, int nin,
@@ -147,10 +146,11 @@ static Node *cons_find(const Region *region, uint32_t hash, OpCode op, Node *con
         return NULL;
     }
     uint32_t mask = (uint32_t)region->cons_size - 1;
-    for (uint32_t h = hash; region->cons[h & mask]; h++) {
-        if (region->cons[h & mask]->hash == hash &&
-            node_is(region->cons[h & mask], op, in, nin, attr, type)) {
-            return region->cons[h & mask];
+    for (uint32_t h = hash; region->cons[h & mask].place; h++) {
+        const ConsSlot *slot = &region->cons[h & mask];
+        Node *node = slot->hash == hash ? region->node.at[slot->place - 1] : NULL;
+        if (node && node_is(node, op, in, nin, attr, type)) {
+            return node;
         }
     }
     return NULL;

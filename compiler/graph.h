@@ -103,7 +103,6 @@ struct Node {
     Type type;
     Node **in;
     int nin;
-    uint32_t hash;    /* of the builder */
     const Attr *attr; /* never NULL */
     Region *region;   /* owner */
     Region *body;     /* LOOP, CUSTOM */
@@ -111,6 +110,10 @@ struct Node {
     const char *name; /* of the source variable it was bound to, or NULL */
     void *note;       /* free for one pass at a time; passes use side tables by id where they can */
 };
+
+typedef struct {
+    uint32_t hash, place; /* 1 + Node.id; 0: free */
+} ConsSlot;
 
 struct Region {
     Graph *graph;
@@ -120,7 +123,7 @@ struct Region {
     VEC(Node *) node;         /* all nodes, topological */
     VEC(Node *) out;          /* results */
     struct LoopBuilder *loop; /* while it is being built */
-    Node **cons;              /* hash table of the builder */
+    ConsSlot *cons;           /* hash table of the builder */
     int cons_size, cons_used;
 };
 

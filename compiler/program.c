@@ -88,28 +88,27 @@ static bool is_word_byte(char c) {
 
 /* Letters that C takes; the name may still be a word of C. */
 static char *name_letters(Arena *arena, const char *name) {
-    Text text = {.arena = arena};
+    char *text = arena_alloc(arena, strlen(name) + 2);
+    size_t len = 0;
     if (name[0] == 0 || (name[0] >= '0' && name[0] <= '9')) {
-        text_add(&text, "v");
+        text[len++] = 'v';
     }
     for (const char *s = name; *s != 0; s++) {
         char c = (char)(is_word_byte(*s) ? *s : '_');
         /* Two underscores in a row belong to the C++ library, one in front to C's. */
-        if (c != '_' || (text.len > 0 && text.at[text.len - 1] != '_')) {
-            text_addn(&text, &c, 1);
+        if (c != '_' || (len > 0 && text[len - 1] != '_')) {
+            text[len++] = c;
         }
     }
-    while (text.len > 0 && text.at[text.len - 1] == '_') {
-        text.at[--text.len] = 0;
+    while (len > 0 && text[len - 1] == '_') {
+        len--;
     }
-    if (text.len == 0) {
-        text_add(&text, "v");
+    if (len == 0) {
+        text[len++] = 'v';
     }
-    if (strncmp(text.at, "md_", 3) == 0 || strncmp(text.at, "MD_", 3) == 0 ||
-        name_is_macro(text.at)) {
-        return str_printf(arena, "v_%s", text.at);
-    }
-    return text.at;
+    text[len] = 0;
+    bool taken = strncmp(text, "md_", 3) == 0 || strncmp(text, "MD_", 3) == 0;
+    return taken || name_is_macro(text) ? str_printf(arena, "v_%s", text) : text;
 }
 
 static char *name_identifier(Arena *arena, const char *name) {

@@ -167,8 +167,11 @@ const Value *constant_value(Elab *e, Item *item, Loc loc) {
         return value_dim(e->scratch, dim);
     }
     if (!item->value || item->stamp != e->stamp) {
+        Arena *scratch = e->scratch;
+        e->scratch = e->lasting;
         item->value = elaborate(e, item);
         item->stamp = e->stamp;
+        e->scratch = scratch;
     }
     return item->home->out.count > 0 && e->g->region ? instantiate(e, item) : item->value;
 }

@@ -192,7 +192,8 @@ typedef struct {
 struct Elab {
     Compile *c;
     Arena *arena;   /* of the module and its texts */
-    Arena *scratch; /* of values, scopes and calls: until the module is there */
+    Arena *scratch; /* of values, scopes and calls: until what is elaborated just now is done */
+    Arena *lasting; /* of values that others will meet too: until the module is there */
     Module *module;
     Graph *g;
     File *root;

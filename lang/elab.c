@@ -124,7 +124,7 @@ static Module *elaborate_file(Compile *c, Arena *arena, Arena *nodes, Arena *scr
     Elem float_type = c->opt.float_type == TY_F64 ? TY_F64 : TY_F32;
     e->c = c;
     e->arena = arena;
-    e->scratch = scratch;
+    e->scratch = e->lasting = scratch;
     e->g = graph_new(arena, float_type);
     e->g->arena = nodes;
     e->module = ARENA_NEW(arena, Module);

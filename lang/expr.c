@@ -386,9 +386,10 @@ static const Value *eval_list(Elab *e, const Ast *ast) {
     return value_list(e->scratch, item, ast->nkid);
 }
 
+/* Kept in the tree. */
 static const Value *eval_number(Elab *e, const Ast *ast) {
     if (!(ast->flags & AST_INTEGER)) {
-        return value_real(e->scratch, ast->number);
+        return value_real(e->lasting, ast->number);
     }
     if (ast->number >= 9.2e18) {
         return elab_error(e, ast->loc, 357, "%s is too large for an integer; write %s.0", ast->text,
@@ -398,7 +399,7 @@ static const Value *eval_number(Elab *e, const Ast *ast) {
     for (const char *p = ast->text; *p >= '0' && *p <= '9'; p++) {
         value = 10 * value + (*p - '0');
     }
-    return value_int(e->scratch, value);
+    return value_int(e->lasting, value);
 }
 
 static const Value *eval(Elab *e, const Ast *ast) {

@@ -197,9 +197,10 @@ void train_optimizer_state(Elab *e, const Ast *ast) {
 static void keep_rate(Elab *e, Training *t, const Value *v) {
     Region *before = graph_enter(e->g, e->entry->entry->region);
     if (value_is_number(v)) {
-        t->rate = arith_lift(e, e->g->loc, value_real(e->scratch, value_number(v)));
-    } else if (v->kind == V_TENSOR && v->rank == 0 && v->node->region == e->g->region) {
-        t->rate = v;
+        v = arith_lift(e, e->g->loc, value_real(e->scratch, value_number(v)));
+    }
+    if (v->kind == V_TENSOR && v->rank == 0 && v->node->region == e->g->region) {
+        t->rate = value_scalar(e->lasting, v->node);
     }
     graph_leave(e->g, before);
 }
@@ -297,7 +298,11 @@ bool optim_apply(Elab *e, Training *t) {
             return false;
         }
         Loc before = elab_at(e, first->clause->loc);
+        Arena own = {0}, *scratch = e->scratch; /* there may be thousands of parameters */
+        e->scratch = &own;
         bool ok = update_stack(e, t, first, u, u->param->slot->stacked, u->point, u->grad);
+        e->scratch = scratch;
+        arena_free(&own);
         e->g->loc = before;
         if (!ok) {
             return false;

@@ -342,9 +342,11 @@ static Node *drop_mark(void *ctx, Graph *g, const Node *old, Node *const *in) {
 }
 
 Region *grad_by_rules(Graph *g, const Region *region, GradSave save, const VjpRule *rules) {
-    Arena scratch = {0};
+    Arena scratch = {0}, nodes[2] = {{0}, {0}}, *home = g->arena;
     Loc loc = g->loc;
+    g->arena = &nodes[0];
     const Region *old = region_rebuild(g, region, NULL, NULL); /* without what nobody reads */
+    g->arena = &nodes[1];
     Region *marked = region_new(g, NULL);
     Region *before = graph_enter(g, marked);
     Expand e = {
@@ -360,7 +362,11 @@ Region *grad_by_rules(Graph *g, const Region *region, GradSave save, const VjpRu
     graph_leave(g, before);
     g->loc = loc;
     arena_free(&scratch);
-    return region_rebuild(g, marked, drop_mark, NULL);
+    arena_free(&nodes[0]);
+    g->arena = home;
+    Region *fresh = region_rebuild(g, marked, drop_mark, NULL);
+    arena_free(&nodes[1]);
+    return fresh;
 }
 
 Region *pass_grad(Graph *g, const Region *region, GradSave save) {

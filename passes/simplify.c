@@ -157,21 +157,32 @@ static Node *simplify_node(void *ctx, Graph *g, const Node *n, Node *const *in) 
     return NULL;
 }
 
-Region *pass_simplify(Graph *g, const Region *region) {
-    bool fixed = points_are_fixed(region, NULL, NULL);
-    Region *now = fixed ? region_without_empty(g, region) : region_rebuild(g, region, NULL, NULL);
-    Round round = {0};
-    int rounds = fixed ? ROUNDS : 0;
+/* Rounds until no rule applies any more; each frees what the one before it has read. */
+static Region *simplify_rounds(Graph *g, const Region *region) {
+    Arena *home = g->arena, nodes[2] = {{.chunk_bytes = home->chunk_bytes},
+                                        {.chunk_bytes = home->chunk_bytes}};
     Arena scratch = {0};
-    for (int i = 0; i < rounds; i++) {
+    Round round = {0};
+    g->arena = &nodes[0];
+    Region *now = region_without_empty(g, region);
+    for (int i = 1; i <= ROUNDS; i++) {
         round.applied = 0;
         count_reads(now, &scratch);
+        g->arena = &nodes[i % 2];
         now = region_rebuild(g, now, simplify_node, &round);
+        arena_free(&nodes[1 - i % 2]);
+        arena_free(&scratch);
         if (round.applied == 0 && round.late) {
             break;
         }
         round.late = round.late || round.applied == 0;
     }
-    arena_free(&scratch);
+    arena_adopt(home, g->arena);
+    g->arena = home;
     return now;
+}
+
+Region *pass_simplify(Graph *g, const Region *region) {
+    bool fixed = points_are_fixed(region, NULL, NULL);
+    return fixed ? simplify_rounds(g, region) : region_rebuild(g, region, NULL, NULL);
 }
