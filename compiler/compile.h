@@ -42,7 +42,8 @@ typedef struct {
     uint64_t stored; /* of tests: a random part of all values is stored, by this number; 0: none */
     bool canary;     /* --checks=canary: guard bands in the arena, looked at after each step */
     int threads;     /* the most threads the bound provides for */
-    Elem float_type; /* TY_F32 or TY_F64: what an unmarked float type means */
+    Elem float_type; /* what an unmarked float type means; TY_ERROR: as the source says, until that
+                        is elaborated */
     int64_t budget;  /* --budget in bytes, -1: as the source says */
     Override *override;
     int noverride;

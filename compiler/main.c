@@ -26,7 +26,7 @@ static const char usage_text[] =
     "  -H FILE            header for embedding\n"
     "  -D NAME=VALUE      override a top-level dim or scalar const\n"
     "  --budget=SIZE      most bytes for all regions, e.g. '160 MiB'\n"
-    "  --precision=TYPE   f32 (default) or f64\n"
+    "  --precision=TYPE   f32 or f64, whatever the source says (f32 if it says nothing)\n"
     "  --blas=LIBRARY     builtin (default) or openblas\n"
     "  --checks=LIST      none (default); nan: where a NaN came from; canary: guard bands\n"
     "  --threads=N        the most threads that the bound provides for (8)\n"
@@ -506,7 +506,6 @@ int main(int argc, char **argv) {
     c.diag.color = isatty(STDERR_FILENO) != 0;
     c.out = stdout;
     c.opt.threads = 8;
-    c.opt.float_type = TY_F32;
     c.opt.budget = -1;
     c.opt.calls = 1;
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow further is a message */

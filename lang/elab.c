@@ -118,14 +118,38 @@ static const char *stem_of(Elab *e, const char *path) {
     return dot && dot > name ? str_ndup(e->arena, name, (size_t)(dot - name)) : name;
 }
 
+/* What a `precision` clause of the train asks for, if it is a float type that can be had. */
+static Elem precision_of(const Ast *train) {
+    const Ast *block = train->kid[4];
+    for (int i = 0; block && i < block->nkid; i++) {
+        const Ast *clause = block->kid[i];
+        const Ast *args = clause->kind == AST_CLAUSE ? clause->kid[0] : NULL;
+        Elem elem = TY_ERROR;
+        if (args && args->nkid == 1 && args->kid[0]->kind == AST_NAME &&
+            str_eq(clause->name, "precision") && elem_from_name(args->kid[0]->name, &elem) &&
+            (elem == TY_F32 || elem == TY_F64)) {
+            return elem;
+        }
+    }
+    return TY_ERROR;
+}
+
+/* One type for the whole build: --precision, or else the first train that names one. */
+static Elem float_type_of(const Compile *c, const Ast *file) {
+    Elem elem = c->opt.float_type;
+    for (int i = 0; i < file->nkid && elem == TY_ERROR; i++) {
+        elem = file->kid[i]->kind == AST_TRAIN ? precision_of(file->kid[i]) : TY_ERROR;
+    }
+    return elem == TY_ERROR ? TY_F32 : elem;
+}
+
 static Module *elaborate_file(Compile *c, Arena *arena, Arena *nodes, Arena *scratch,
                               const Ast *ast) {
     Elab *e = ARENA_NEW(arena, Elab);
-    Elem float_type = c->opt.float_type == TY_F64 ? TY_F64 : TY_F32;
     e->c = c;
     e->arena = arena;
     e->scratch = e->lasting = scratch;
-    e->g = graph_new(arena, float_type);
+    e->g = graph_new(arena, float_type_of(c, ast));
     e->g->arena = nodes;
     e->module = ARENA_NEW(arena, Module);
     e->module->arena = arena;
@@ -164,5 +188,6 @@ Module *elaborate(Compile *c, Arena *arena, Arena *nodes, const Ast *ast) {
     Arena scratch = {0};
     Module *module = elaborate_file(c, arena, nodes, &scratch, ast);
     arena_free(&scratch);
+    c->opt.float_type = module->graph->float_type; /* what the source says is decided now */
     return module;
 }

@@ -64,10 +64,14 @@ static bool head(Raw *r, const Ast *item) {
     if (elem && !raw_elem(r, elem->name, elem->loc, &written)) {
         return false;
     }
-    if (written != r->g->float_type) {
+    bool real = written == TY_F32 || written == TY_F64;
+    if (real && r->c->opt.float_type == TY_ERROR) {
+        r->g->float_type = written;
+    } else if (written != r->g->float_type) {
         raw_error(r, item->loc, 861, "this graph computes in %s, the build in %s",
                   elem_name(written), elem_name(r->g->float_type));
-        diag_hint(&r->c->diag, "compile with --precision=%s", elem_name(written));
+        diag_hint(&r->c->diag, real ? "compile with --precision=%s" : "'%s' is for values alone",
+                  elem_name(written));
         return false;
     }
     return (!phase || phases(r, phase)) && raw_done(&args);

@@ -241,13 +241,17 @@ static void precision_clause(Elab *e, const Ast *clause) {
     if (!expr) {
         return;
     }
-    if (expr->kind == AST_NAME && elem_from_name(expr->name, &elem) && elem == e->g->float_type) {
-        return;
+    bool known =
+        expr->kind == AST_NAME && elem_from_name(expr->name, &elem) && elem_is_float(elem);
+    if (known && (elem == e->g->float_type || e->c->opt.float_type != TY_ERROR)) {
+        return; /* the option overrides the clause */
     }
     if (elem == TY_F64 || elem == TY_F32) {
         elab_error(e, expr->loc, 524, "this train wants %s, but the build computes in %s",
                    elem_name(elem), elem_name(e->g->float_type));
-        diag_hint(&e->c->diag, "compile with --precision=%s", elem_name(elem));
+        diag_hint(&e->c->diag,
+                  "one build computes in one type: that of the first train whose block says one, "
+                  "or of --precision, which overrides all");
     } else if (elem == TY_F16 || elem == TY_BF16) {
         elab_later(e, expr->loc, 525, "precision %s is not supported yet; f32 and f64 are",
                    elem_name(elem));
