@@ -39,6 +39,7 @@ typedef struct {
     bool no_main;
     bool openblas;
     bool nan;        /* --checks=nan: each operation apart, its values looked at */
+    Elem storage;    /* of tests: of f32 values between kernels; TY_ERROR: f32 */
     uint64_t stored; /* of tests: a random part of all values is stored, by this number; 0: none */
     bool canary;     /* --checks=canary: guard bands in the arena, looked at after each step */
     int threads;     /* the most threads the bound provides for */

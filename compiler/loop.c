@@ -251,7 +251,7 @@ const Expr *expr_and(Kernel *k, const Expr *a, const Expr *b) {
 }
 
 const Expr *expr_load(Kernel *k, const Arg *arg, const Index *index, const Expr *guard) {
-    Elem elem = arg->elem;
+    Elem elem = elem_computed(arg->elem);
     if (expr_is_true(guard)) {
         return expr_keep(k, (Expr){.kind = EXPR_LOAD, .elem = elem, .arg = arg, .index = index});
     }

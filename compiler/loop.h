@@ -20,6 +20,8 @@
  *    parts that are combined in a fixed tree: the order depends on extents only. With `parts` the
  *    last statement of its body is a FOLD of the same expressions over other axes, or over a part
  *    of them, and what it accumulates are the values that this one leaves.
+ *  - The element of an argument is what is stored. Expressions compute: a load of a 16-bit float
+ *    gives an f32, a STORE rounds it back.
  *  - A guarded load reads only where its guard holds and gives `other` elsewhere. */
 #ifndef MDLC_COMPILER_LOOP_H
 #define MDLC_COMPILER_LOOP_H

@@ -76,6 +76,10 @@ size_t elem_bytes(Elem elem) {
     return elem_row(elem)->bytes;
 }
 
+Elem elem_computed(Elem storage) {
+    return storage == TY_F16 || storage == TY_BF16 ? TY_F32 : storage;
+}
+
 bool elem_is_float(Elem elem) {
     return elem_row(elem)->class == CLASS_FLOAT;
 }

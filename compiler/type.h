@@ -33,6 +33,9 @@ typedef struct {
     int64_t dim[MD_RANK]; /* entries past rank are 0, so that types compare as bytes */
 } Type;
 
+/* What a value of this storage element is computed in: f32 for the floats of 16 bits. */
+Elem elem_computed(Elem storage);
+
 Type type_scalar(Elem elem);
 Type type_make(Elem elem, int rank, const int64_t *dim);
 bool type_equal(Type a, Type b);

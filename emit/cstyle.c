@@ -427,12 +427,21 @@ void style_place(Style *s, const Arg *arg, const Index *index) {
     text_add(s->out, arg->strip ? " - n0]" : "]");
 }
 
+const char *style_half(Elem storage) {
+    return storage == elem_computed(storage) ? NULL : elem_name(storage);
+}
+
 static void load(Style *s, const Expr *e) {
     if (e->nin == 2) {
         style_value(s, e->in[0], LEVEL_BITS + 1);
         text_add(s->out, " ? ");
     }
+    const char *half = style_half(e->arg->elem);
+    if (half) {
+        text_printf(s->out, "md_from_%s(", half);
+    }
     style_place(s, e->arg, e->index);
+    text_add(s->out, half ? ")" : "");
     if (e->nin == 2) {
         text_add(s->out, " : ");
         style_value(s, e->in[1], LEVEL_CHOICE + 1);

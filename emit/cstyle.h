@@ -27,6 +27,7 @@ const char *style_name(Style *s, const char *base);
 const char *style_expr_name(Style *s, const Expr *e, const char *base);
 void style_indent(Style *s);
 void style_index(Style *s, const Index *index);
+const char *style_half(Elem storage); /* what converts it is named by this; NULL: nothing does */
 void style_place(Style *s, const Arg *arg, const Index *index); /* an element of memory */
 void style_expr(Style *s, const Expr *e);                       /* as a full expression */
 void style_value(Style *s, const Expr *e,

@@ -46,8 +46,13 @@ static void print_store(Style *s, const Stmt *st) {
     s->out = out;
     const char *place = text.at;
     Elem elem = st->arg->elem;
+    const char *half = style_half(elem);
     style_indent(s);
-    if (st->add != OP_CONST) {
+    if (half && st->add != OP_CONST) {
+        BUG("a sum is kept in %s", half);
+    } else if (half) {
+        text_printf(s->out, "%s = md_to_%s(%s);", place, half, value);
+    } else if (st->add != OP_CONST) {
         style_combine(s, st->add, elem, place, value);
     } else if (elem == TY_BOOL) {
         text_printf(s->out, "%s = (uint8_t)(%s);", place, value);

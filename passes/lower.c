@@ -21,6 +21,34 @@ static Buf *temp_new(Frame *f, const Node *node, Type type, const char *name) {
     return buf;
 }
 
+/* Products read what they compute in. */
+static bool read_by_loops(const Frame *f, const Node *node) {
+    for (int i = 0; i < f->region->node.count; i++) {
+        const Node *user = f->region->node.at[i];
+        OpClass cls = op_info[user->op].cls;
+        bool uses = false;
+        for (int k = 0; k < user->nin; k++) {
+            uses = uses || user->in[k] == node;
+        }
+        bool loop = cls == CLASS_MAP || cls == CLASS_FOLD;
+        if (uses && !loop && !(cls == CLASS_VIEW && read_by_loops(f, user))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* The type of a value between kernels. What is added up in memory keeps its digits. */
+static Type storage_of(const Frame *f, const Node *node) {
+    Type type = node->type;
+    Elem storage = f->l->c->opt.storage;
+    bool narrow = storage != TY_ERROR && elem_computed(storage) == type.elem;
+    if (narrow && op_info[node->op].cls == CLASS_MAP && read_by_loops(f, node)) {
+        type.elem = storage;
+    }
+    return type;
+}
+
 /* --- steps ------------------------------------------------------------------------------------ */
 
 /* The line of the source that made the node, and its place. */
@@ -418,7 +446,8 @@ static void give_homes(Frame *f, const TargetList *targets) {
         const Node *node = f->region->node.at[i];
         const NodeInfo *n = &f->fusion->info[i];
         if (n->stored && f->home[i].count == 0 && !n->leaf && node->op != OP_LOOP) {
-            Home home = {.buf = temp_new(f, node, node->type, short_name(f->l->arena, node))};
+            Home home = {
+                .buf = temp_new(f, node, storage_of(f, node), short_name(f->l->arena, node))};
             VEC_PUSH_FROM(f->l->scratch, &f->home[i], home, 1);
         }
     }

@@ -132,6 +132,22 @@ static void run_all(Test *t, const char *flags, double tolerance) {
     assert_int_equal(bad, 0);
 }
 
+/* Values between kernels in 16 bits: half the bytes, and numbers that are rounded to that and to
+ * nothing less. */
+static int narrow_bufs(const Program *p, Elem storage) {
+    const ProgramEntry *e = p->entry.at[0];
+    int n = 0;
+    for (int i = 0; i < e->buf.count; i++) {
+        const Buf *buf = e->buf.at[i];
+        if (buf->type.elem == storage) {
+            assert_int_equal(buf->kind, BUF_TEMP);
+            assert_true(buf->bytes == 2 * type_count(buf->type));
+            n++;
+        }
+    }
+    return n;
+}
+
 static void test_close(Test *t) {
     lowered_close(&t->lowered);
     arena_free(&t->compile.arena);
@@ -672,15 +688,70 @@ static void test_patterns_stored(void **state) {
              "-std=c11 -O1 -march=native -ffp-contract=off -fopenmp" STRICT);
 }
 
+/* Have all numbers of the result so few digits? */
+static bool is_rounded(const double *number, int64_t n, int digits) {
+    for (int64_t i = 0; i < n; i++) {
+        int exponent;
+        double whole = ldexp(frexp(number[i], &exponent), digits);
+        if (whole != floor(whole)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* Where y = tanh(x) is stored and read by another kernel, what that makes of it without rounding
+ * has the digits of what was stored; and the sum of squares, in f32, has more. */
+static void storage_case(Elem storage, int digits) {
+    Test t;
+    bool narrow[16];
+    int rounded = 0, all = 0;
+    test_open(&t, TY_F32);
+    t.compile.opt.storage = storage;
+    for (uint64_t seed = 1; seed <= sizeof narrow; seed++) {
+        case_open(&t, seed);
+        Graph *g = t.g;
+        Node *x = input2(&t, 60, 400, -2, 2), *y = node_map1(g, OP_TANH, x);
+        Node *sum = node_fold(g, OP_SUM, node_map2(g, OP_MUL, y, y), 3);
+        Node *times = node_map2(g, OP_MUL, y, node_const(g, TY_F32, 4));
+        region_result(t.region, times);
+        region_result(t.region, sum);
+        region_result(t.region, node_fold(g, OP_FMAX, node_permute(g, y, (int[]){1, 0}), 2));
+        t.compile.opt.stored = seed;
+        t.planned = seed % 2 == 0;
+        Program *p = case_lower(&t, t.region, "stored in 16 bits");
+        narrow[seed - 1] = narrow_bufs(p, storage) > 0;
+    }
+    run_all(&t, strict, ldexp(1, -digits));
+    for (int i = 0; i < t.expect.count; i++) {
+        double *const *got = t.lowered.result.at[i];
+        assert_false(is_rounded(got[1], 1, digits));
+        bool some = is_rounded(got[0], 60 * 400, digits) || is_rounded(got[2], 60, digits);
+        assert_true(narrow[i] || !some);
+        rounded += some;
+        all += narrow[i];
+    }
+    printf("%s: %d of %d have values stored so, %d show it\n", elem_name(storage), all,
+           t.expect.count, rounded);
+    assert_true(all >= 3 && rounded >= 2);
+    test_close(&t);
+}
+
+static void test_storage(void **state) {
+    (void)state;
+    storage_case(TY_BF16, 8);
+    storage_case(TY_F16, 11);
+}
+
 int main(int argc, char **argv) {
     if (argc > 1) {
         cmocka_set_test_filter(argv[1]);
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ops_f32),          cmocka_unit_test(test_ops_f64),
-        cmocka_unit_test(test_gradients),        cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_ops_f32),         cmocka_unit_test(test_ops_f64),
+        cmocka_unit_test(test_gradients),       cmocka_unit_test(test_patterns),
         cmocka_unit_test(test_patterns_threads), cmocka_unit_test(test_patterns_stored),
-        cmocka_unit_test(test_random_graphs),
+        cmocka_unit_test(test_storage),         cmocka_unit_test(test_random_graphs),
         cmocka_unit_test(test_random_planned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
