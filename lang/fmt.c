@@ -176,7 +176,7 @@ static void text_indent(Text *text, int n) {
 static void piece_print(const Parse *ps, Text *out, const Piece *piece) {
     const char *p = ps->text + piece->at, *end = p + piece->len;
     if (piece->token.kind == T_SIZE) {
-        size_t n = strcspn(p, " \tBkMG");
+        size_t n = strcspn(p, " \tBKkMG");
         const char *unit = p + n + strspn(p + n, " \t");
         text_addn(out, p, n);
         text_add(out, " ");

@@ -47,6 +47,11 @@ static inline bool file_write(const char *path, const void *data, size_t bytes) 
     return out != NULL && fclose(out) == 0 && ok;
 }
 
+/* The larger gap; one that is a NaN stays. */
+static inline double worse_gap(double a, double b) {
+    return a >= b || a != a ? a : b;
+}
+
 /* Ends the test; tests/run.sh shows the line, and counts a skip without one as a failure. */
 #define skip_because(reason)                                                                       \
     do {                                                                                           \

@@ -1,6 +1,7 @@
 /* directional: see the header. Differences are of fourth order, with several steps: a wrong
  * gradient agrees at none, while one step alone may cross a kink. */
 #include "directional.h"
+#include "tests/support.h"
 
 #include <math.h>
 #include <string.h>
@@ -248,10 +249,10 @@ double directional_turn(Arena *arena, const Region *region, Slot *const *slot,
         int64_t n = elem_is_float(out[0][k].type.elem) ? type_count(out[0][k].type) : 0;
         for (int64_t i = 0; i < n; i++) {
             double d = fabs(out[0][k].at[i].f - out[1][k].at[i].f);
-            gap = d <= gap ? gap : d; /* a NaN stays */
+            gap = worse_gap(gap, d);
             size = fmax(size, fabs(out[0][k].at[i].f));
         }
-        worst = gap / size <= worst ? worst : gap / size;
+        worst = worse_gap(worst, gap / size);
     }
     return worst;
 }

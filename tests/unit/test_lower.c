@@ -13,6 +13,7 @@
 #include "passes/fma.h"
 #include "passes/grad.h"
 #include "passes/simplify.h"
+#include "tests/support.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -117,7 +118,7 @@ static void run_all(Test *t, const char *flags, double tolerance) {
             for (int64_t j = 0; j < n; j++) {
                 double want = value_get(t->expect.at[i][k], j), got = t->lowered.result.at[i][k][j];
                 double err = want == got || (isnan(want) && isnan(got)) ? 0 : fabs(want - got);
-                worst = err <= worst ? worst : err; /* a NaN stays */
+                worst = worse_gap(worst, err);
             }
             bool exact = !elem_is_float(region->out.at[k]->type.elem);
             double limit = exact ? 0 : tolerance * (scale + 1e-3);

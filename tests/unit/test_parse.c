@@ -262,7 +262,7 @@ static void test_format_text(void **state) {
     static const char text[] =
         "\n\nuse nn;const c=1 . w;dim B=4;   // batch\nmodel f(x:[B , 3],\n  y : u8 [B] in 0 .. 3)"
         "->[B]\n{ when x==-y^2 {z=sum [i] x [:,0]*(y+1) ;\r\n\n\n} else { w=- y; }\n"
-        "@a @b(3) repeat  3 carry q = 4 { q<-q  ; } // loop\n  u' = 160MiB\n|> f; }";
+        "@a @b(3) repeat  3 carry q = 4 { q<-q  ; } // loop\n  u' = 160MiB\n|> f; v=1KiB+2kB; }";
     static const char wanted[] = "use nn;\n"
                                  "const c = 1 .w;\n"
                                  "dim B = 4;  // batch\n"
@@ -273,7 +273,7 @@ static void test_format_text(void **state) {
                                  "    } else { w = -y; }\n"
                                  "    @a @b(3) repeat 3 carry q = 4 { q <- q; }  // loop\n"
                                  "    u' = 160 MiB\n"
-                                 "        |> f;\n"
+                                 "        |> f; v = 1 KiB+2 kB;\n"
                                  "}\n";
     Parsed parsed = parse_text(text, sizeof text - 1, WANT_FORMAT);
     assert_string_equal(parsed.messages, "");
