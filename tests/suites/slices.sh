@@ -59,6 +59,7 @@ part_notation() {
         "$MDLC" run --precision=f64 "$scratch/notation.mdl" >"$scratch/run" 2>&1
         beside "notation $seed" "$scratch/run" -v tolerance=2e-8 -v derived=1e-6 -v least=20 -v more=yes
         if [ $((seed - SEED)) -lt 2 ] || { [ -n "$LONG" ] && [ $((seed % 25)) -eq 0 ]; }; then
+            : >"$scratch/run"
             program "$scratch/notation.mdl" --precision=f64 && "$scratch/program" go >"$scratch/run" 2>&1
             beside "notation $seed: program" "$scratch/run" -v tolerance=2e-8 -v derived=1e-6 -v least=20 -v more=yes
         fi
