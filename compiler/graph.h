@@ -115,6 +115,15 @@ typedef struct {
     uint32_t hash, place; /* 1 + Node.id; 0: free */
 } ConsSlot;
 
+/* Is it an operand? */
+static inline bool node_reads(const Node *user, const Node *node) {
+    bool reads = false;
+    for (int k = 0; k < user->nin && !reads; k++) {
+        reads = user->in[k] == node;
+    }
+    return reads;
+}
+
 struct Region {
     Graph *graph;
     Region *up;               /* the region whose LOOP or CUSTOM holds this one; NULL: an entry */
@@ -329,7 +338,7 @@ Node *node_table(Graph *g, Type type, const double *data);
 Node *node_slot(Graph *g, Slot *slot);
 Node *node_iota(Graph *g, Type type, int axis); /* elem of type is i32 (or any integer) */
 Node *node_map1(Graph *g, OpCode op, Node *a);
-Node *node_map2(Graph *g, OpCode op, Node *a, Node *b); /* a scalar operand is broadcast */
+Node *node_map2(Graph *g, OpCode op, Node *a, Node *b);          /* a scalar operand is broadcast */
 Node *node_map3(Graph *g, OpCode op, Node *a, Node *b, Node *c); /* scalars are broadcast */
 Node *node_select(Graph *g, Node *c, Node *a, Node *b);
 Node *node_cast(Graph *g, Node *a, Elem elem);

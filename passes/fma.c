@@ -8,9 +8,13 @@
  * run changes nothing. */
 #include "passes/fma.h"
 
-/* Sets Node.note, NULL before, of what is needed: its only user; itself where it is used more than
- * once. */
+#include "passes/simplify_rule.h"
+
+/* Node.note of what is needed: its only user; itself where it is used more than once. */
 static void note_users(const Region *region) {
+    for (int i = 0; i < region->node.count; i++) {
+        region->node.at[i]->note = NULL;
+    }
     for (int i = 0; i < region->out.count; i++) {
         region->out.at[i]->note = region->out.at[i];
     }
@@ -25,10 +29,6 @@ static void note_users(const Region *region) {
     }
 }
 
-static bool is_constant(const Node *n) {
-    return n->op == OP_CONST || (n->op == OP_BROADCAST && n->in[0]->op == OP_CONST);
-}
-
 static bool is_product(const Node *n) {
     return n->op == OP_MUL || (n->op == OP_NEG && n->in[0]->op == OP_MUL);
 }
@@ -37,7 +37,8 @@ static bool is_product(const Node *n) {
 static Node *multiply_add(Graph *g, const Node *n, Node *const *in, int k) {
     Node *three[3] = {in[k]->in[0], in[k]->in[1], in[!k]};
     if (n->op == OP_SUB) {
-        int minus = k == 0 ? 2 : is_constant(three[1]);
+        double value;
+        int minus = k == 0 ? 2 : is_uniform(three[1], &value);
         three[minus] = node_map1(g, OP_NEG, three[minus]);
     }
     return graph_add(g, OP_FMA, three, 3, NULL, n->type);
@@ -51,19 +52,7 @@ static Node *fuse(void *ctx, Graph *g, const Node *n, Node *const *in) {
     return fits ? multiply_add(g, n, in, k) : NULL;
 }
 
-static void forget_users(const Region *region) {
-    for (int i = 0; i < region->node.count; i++) {
-        region->node.at[i]->note = NULL;
-        if (region->node.at[i]->op == OP_LOOP) {
-            forget_users(region->node.at[i]->body);
-        }
-    }
-}
-
 Region *pass_fma(Graph *g, const Region *region) {
-    forget_users(region);
     note_users(region);
-    Region *fused = region_rebuild(g, region, fuse, NULL);
-    forget_users(region);
-    return fused;
+    return region_rebuild(g, region, fuse, NULL);
 }

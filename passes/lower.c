@@ -26,12 +26,8 @@ static bool read_by_loops(const Frame *f, const Node *node) {
     for (int i = 0; i < f->region->node.count; i++) {
         const Node *user = f->region->node.at[i];
         OpClass cls = op_info[user->op].cls;
-        bool uses = false;
-        for (int k = 0; k < user->nin; k++) {
-            uses = uses || user->in[k] == node;
-        }
         bool loop = cls == CLASS_MAP || cls == CLASS_FOLD;
-        if (uses && !loop && !(cls == CLASS_VIEW && read_by_loops(f, user))) {
+        if (node_reads(user, node) && !loop && !(cls == CLASS_VIEW && read_by_loops(f, user))) {
             return false;
         }
     }
@@ -203,8 +199,8 @@ static void lower_kernel(Frame *f, const Unit *unit, const Node *main, const Hom
         const char *file = loc_file(&l->c->diag, main->loc), *slash = strrchr(file, '/');
         b.step->where = str_printf(l->arena, "%s:%d", slash != NULL ? slash + 1 : file, line);
     }
-    b.step->sparse = main->op == OP_SCATTER_ADD && l->e->entry->kind == ENTRY_TRAIN &&
-                     scatter_is_sparse(main);
+    b.step->sparse =
+        main->op == OP_SCATTER_ADD && l->e->entry->kind == ENTRY_TRAIN && scatter_is_sparse(main);
     kernel_finish(&b);
     if (!program_call(l->p, b.step, b.k)) {
         arena_free(&attempt);
@@ -446,8 +442,8 @@ static void give_homes(Frame *f, const TargetList *targets) {
         const Node *node = f->region->node.at[i];
         const NodeInfo *n = &f->fusion->info[i];
         if (n->stored && f->home[i].count == 0 && !n->leaf && node->op != OP_LOOP) {
-            Home home = {
-                .buf = temp_new(f, node, storage_of(f, node), short_name(f->l->arena, node))};
+            Home home = {.buf =
+                             temp_new(f, node, storage_of(f, node), short_name(f->l->arena, node))};
             VEC_PUSH_FROM(f->l->scratch, &f->home[i], home, 1);
         }
     }

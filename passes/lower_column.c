@@ -14,10 +14,10 @@
 
 enum {
     COLUMN_CHUNKS = TUNED(16, 3),
-    COLUMN_ROWS = TUNED(16, 100), /* outer rows from which no chunks are needed */
+    COLUMN_ROWS = TUNED(16, 100),     /* outer rows from which no chunks are needed */
     COLUMN_TERMS = TUNED(1 << 16, 1), /* from which chunks may pay, whatever a term costs: what is
                                          fused and how many threads there are changes no bits */
-    COLUMN_PIECE = TUNED(64, 2),  /* least and most elements of a piece of a long vector */
+    COLUMN_PIECE = TUNED(64, 2),      /* least and most elements of a piece of a long vector */
     COLUMN_PIECE_MOST = TUNED(512, 4),
     COLUMN_SERIAL = TUNED(4096, 64) /* most rows of a vector that is made in pieces */
 };
@@ -44,7 +44,7 @@ static void roots_identity(KernelBuild *b, const RootList *roots, RootList *init
     for (int i = 0; i < roots->count; i++) {
         Root r = roots->at[i];
         if (r.add != OP_CONST) {
-            r.value = identity_of(b->k, r.add, elem_computed(r.arg->elem));
+            r.value = identity_of(b->k, r.add, r.arg->elem);
             r.add = OP_CONST;
             VEC_PUSH(b->scratch, init, r);
         }
@@ -85,7 +85,7 @@ static void column_partial(KernelBuild *b, const Column *c, const RootList *root
             continue;
         }
         int64_t count = b->k->axis[c->chunk].extent * c->g->count * c->v->count;
-        Type type = {.elem = elem_computed(r.arg->elem), .rank = 1, .dim = {count}};
+        Type type = {.elem = r.arg->elem, .rank = 1, .dim = {count}};
         Buf *buf = kernel_work(b, type, 0, "partial");
         const Arg *arg = kernel_arg(b->k, buf, ACCESS_READ | ACCESS_WRITE);
         end.value = expr_load(b->k, arg, flat, NULL);
@@ -150,7 +150,7 @@ static void column_level(KernelBuild *b, const Column *c, StmtList *list, AxisSe
     for (int i = 0; i < roots->count; i++) {
         Root r = roots->at[i];
         if (r.add != OP_CONST) {
-            Type type = {.elem = elem_computed(r.arg->elem), .rank = 1, .dim = {count}};
+            Type type = {.elem = r.arg->elem, .rank = 1, .dim = {count}};
             Buf *buf = kernel_work(b, type, b->k->threads, "part");
             Arg *arg = kernel_arg(b->k, buf, ACCESS_READ | ACCESS_WRITE);
             arg->thread = true;
@@ -213,7 +213,7 @@ static RootList fold_roots(KernelBuild *b, const Radix *f, const RootList *roots
                         : r.add == OP_MAX ? OP_FMAX
                         : r.add == OP_MIN ? OP_FMIN
                                           : OP_SUM;
-            r.value = expr_fold(b->k, op, elem_computed(r.arg->elem), r.value, space_set(f));
+            r.value = expr_fold(b->k, op, r.arg->elem, r.value, space_set(f));
             r.add = OP_CONST;
         }
         VEC_PUSH(b->scratch, &folds, r);

@@ -165,12 +165,9 @@ static bool stays_sparse(const Node *node, int depth) {
     }
     for (int i = 0; i < region->node.count; i++) {
         const Node *user = region->node.at[i];
-        bool uses = false;
-        for (int k = 0; k < user->nin; k++) {
-            uses = uses || user->in[k] == node;
-        }
         Term other = beside(user, node);
-        if (!uses || (other.n == 0 && user->op != OP_RESHAPE && user->op != OP_PERMUTE)) {
+        if (!node_reads(user, node) ||
+            (other.n == 0 && user->op != OP_RESHAPE && user->op != OP_PERMUTE)) {
             continue;
         }
         bool sum = other.n == 0 || is_lookups(other, depth - 1);
