@@ -116,11 +116,13 @@ static const Index *sum_keep(IndexTable *t, int64_t base, int n, const Term *ter
     return a;
 }
 
+/* One value has a range a use: what picks in axes of two extents is known by each of them alone. */
 static const Atom *atom_keep(IndexTable *t, Atom like) {
     for (int i = 0; i < t->atom.count; i++) {
         const Atom *a = t->atom.at[i];
         if (a->kind == like.kind && a->number == like.number && a->value == like.value &&
-            a->of == like.of && a->by == like.by) {
+            a->of == like.of && a->by == like.by && a->least == like.least &&
+            a->most == like.most) {
             return a;
         }
     }

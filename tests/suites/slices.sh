@@ -18,11 +18,8 @@ beside() {
     awk "$@" -f tests/suites/beside.awk "$scratch/values" "$beside_file" >"$scratch/found" && pass ||
         fail "$beside_name" "$(head -n 3 "$scratch/found")"
 }
-program() { # MODEL [FLAG...]: $scratch/program
-    model=$1
-    shift
-    "$MDLC" "$@" "$model" -o "$scratch/program.c" &&
-        $CC -O1 -march=native -fopenmp "$scratch/program.c" -lm -o "$scratch/program"
+built() { # PROGRAM: of PROGRAM.c
+    $CC -O1 -march=native -fopenmp "$1.c" -lm -o "$1"
 }
 
 # --- slices ------------------------------------------------------------------------------------
@@ -37,7 +34,8 @@ part_slices() {
         done >"$scratch/run"
         beside "slices: mdlc run $precision" "$scratch/run" -v tolerance=1e-5 -v derived=1e-5 -v least=1000
     done
-    if program "$scratch/slices.mdl" && "$scratch/program" keep --log none --save "$scratch/w" 2>"$scratch/err"; then
+    if "$MDLC" "$scratch/slices.mdl" -o "$scratch/program.c" && built "$scratch/program" &&
+        "$scratch/program" keep --log none --save "$scratch/w" 2>"$scratch/err"; then
         for entry in $entries; do
             echo "$entry"
             "$scratch/program" "$entry" --load "$scratch/w" 2>&1
@@ -58,9 +56,11 @@ part_notation() {
         "$BUILD/tests/tools/notation" values $seed >"$scratch/values"
         "$MDLC" run --precision=f64 "$scratch/notation.mdl" >"$scratch/run" 2>&1
         beside "notation $seed" "$scratch/run" -v tolerance=2e-8 -v derived=1e-6 -v least=20 -v more=yes
+        "$MDLC" --precision=f64 "$scratch/notation.mdl" -o "$scratch/program.c" 2>"$scratch/err" && pass ||
+            fail "notation $seed: does not compile" "$(head -n 3 "$scratch/err")"
         if [ $((seed - SEED)) -lt 2 ] || { [ -n "$LONG" ] && [ $((seed % 25)) -eq 0 ]; }; then
             : >"$scratch/run"
-            program "$scratch/notation.mdl" --precision=f64 && "$scratch/program" go >"$scratch/run" 2>&1
+            built "$scratch/program" && "$scratch/program" go >"$scratch/run" 2>&1
             beside "notation $seed: program" "$scratch/run" -v tolerance=2e-8 -v derived=1e-6 -v least=20 -v more=yes
         fi
         seed=$((seed + 1))

@@ -1,0 +1,38 @@
+/* ---- model ---- */
+
+/* pick_two_axes.mdl:5  z[j < 4] = min[k < 2] x[k + j, row[j]] else 0.25  [4] */
+static void pick_two_axes_main_z(float *MD_RESTRICT y, float *MD_RESTRICT z,
+                                 const float *MD_RESTRICT x) {
+    MD_IVDEP
+    for (int64_t i = 0; i < 4; i++) {
+        const int32_t row = (int32_t)md_irem((int32_t)((uint32_t)(int32_t)((uint32_t)2 * (uint32_t)(int32_t)i) + (uint32_t)1), 3);
+        const float y_2 = (i < 3) ? x[i + (int64_t)row * 3] : -0.5f;
+        const float z_2 = md_minf((i + 1 < 4) ? x[i * 3 + (int64_t)row + 3] : 0.25f, x[i * 3 + (int64_t)row]);
+        y[i] = y_2;
+        z[i] = z_2;
+    }
+}
+
+/* pick_two_axes_main_entry: 1 steps, 0 bytes of arena, 4 FLOPs, line 2 */
+int pick_two_axes_main_entry(pick_two_axes *m, const pick_two_axes_main_entry_in *in, pick_two_axes_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return PICK_TWO_AXES_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return PICK_TWO_AXES_ERR_STATE;
+    }
+    if (in->x == NULL) {
+        return PICK_TWO_AXES_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [4, 3] */
+    /* results */
+    float *y = MD_AT(float, m->io, 0); /* [4] */
+    float *z = MD_AT(float, m->io, 64); /* [4] */
+
+    pick_two_axes_main_z(y, z, x); /* 0, line 5: z[j < 4] = min[k < 2] x[k + j, row[j]] else 0.25  [4] */
+    out->y = y;
+    out->z = z;
+    return PICK_TWO_AXES_OK;
+}
+
