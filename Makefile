@@ -50,7 +50,8 @@ CFLAGS_ALL = $(FLAGS) $(WARN) -MMD -MP $(CFLAGS)
 CFLAGS_GEN = $(FLAGS) $(filter-out -Wconversion -Wmissing-prototypes,$(WARN)) \
              -Wno-unused-function -Wno-unused-but-set-variable -MMD -MP $(CFLAGS)
 
-SOURCES := $(sort $(wildcard lang/*.c compiler/*.c passes/*.c emit/*.c))
+FOLDERS := lang compiler passes passes/plan emit
+SOURCES := $(sort $(wildcard $(FOLDERS:%=%/*.c)))
 MODULES := $(sort $(wildcard lang/*.mdl lang/*/*.mdl))
 PAGES := $(sort $(wildcard docs/errors/*.md))
 PIECES := $(sort $(filter-out runtime/embed.c,$(wildcard runtime/*.c runtime/*.h runtime/*.def)))
@@ -70,7 +71,7 @@ LIBMDLC := $(BUILD)/libmdlc.a
 ifdef USUAL
 MAIN := $(USUAL)/obj/compiler/main.o
 OBJECTS := $(patsubst $(USUAL)/%.d,$(BUILD)/%.o,$(shell grep -lwF $(SEEN:%=-e %) \
-	$(foreach folder,lang compiler passes emit,$(USUAL)/obj/$(folder)/*.d)))
+	$(FOLDERS:%=$(USUAL)/obj/%/*.d)))
 LIBMDLC := $(OBJECTS) $(USUAL)/libmdlc.a
 endif
 
@@ -220,7 +221,7 @@ TEST_ENV = BUILD=$(BUILD) MDLC=$(BUILD)/mdlc CC="$(CC)" HAVE_CMOCKA=$(HAVE_CMOCK
 # Small odd thresholds, blocks and chunks (TUNED in compiler/base.h): small tensors reach each path.
 ODD_BUILD := $(BUILD)/odd
 ODD_SEEN := $(filter-out compiler/base.h,$(shell grep -lwE 'TUNED|MD_TUNED|ODD_SIZES' $(SOURCES) \
-        $(wildcard lang/*.h compiler/*.h passes/*.h emit/*.h runtime/*.h)))
+        $(wildcard $(FOLDERS:%=%/*.h) runtime/*.h)))
 in_odd = $(MAKE) OPT="-O1 -g" WERROR=-w EXTRA="$(EXTRA) -DMDLC_ODD_SIZES"
 odd-binaries: $(BUILD)/mdlc $(TEST_BINARIES)
 	+@$(in_odd) BUILD=$(ODD_BUILD) USUAL=$(BUILD) SEEN="$(ODD_SEEN)" odd-few

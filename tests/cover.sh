@@ -34,7 +34,7 @@ one() {
 
 echo
 echo "coverage: lines that no test ran"
-for folder in lang compiler passes emit; do
+for folder in lang compiler passes passes/plan emit; do
     for source in "$folder"/*.c; do
         one "${source%.c}" "$source"
     done

@@ -51,8 +51,8 @@ done
 # calls whom is read off the objects, so that a shared header hides nothing.
 objects=${BUILD:-build}/obj/passes
 if command -v nm >/dev/null 2>&1 && [ -f "$objects/lower.o" ]; then
-    circles=$(for source in passes/*.c; do
-        name=$(basename "$source" .c)
+    circles=$(for source in passes/*.c passes/*/*.c; do
+        name=${source#passes/} name=${name%.c}
         [ ! -f "$objects/$name.o" ] || nm "$objects/$name.o" | awk -v f="$name" '{ print f, $(NF - 1), $NF }'
     done | awk '
         $2 ~ /^[TDRB]$/ { home[$3] = $1 }
@@ -86,9 +86,9 @@ found=$(echo "$c_files" | grep -vE '^tests/' | xargs grep -nE 'case OP_' 2>/dev/
     grep -vE '^(compiler/(op|graph|shape|eval[a-z_]*|verify|dump|fold)\.c|passes/(vjp[a-z_]*|lower[a-z_]*|simplify|view|grad)\.c|emit/(cstyle|spell)[a-z_]*\.c):')
 [ -z "$found" ] || { echo "$found"; complain "a switch on ops outside the op table's columns"; }
 
-found=$(grep -nE '(^|[^a-z_])(assert|abort|exit) *\(' lang/*.c passes/*.c emit/*.c 2>/dev/null | grep -v static_assert)
+found=$(grep -nE '(^|[^a-z_])(assert|abort|exit) *\(' lang/*.c passes/*.c passes/*/*.c emit/*.c 2>/dev/null | grep -v static_assert)
 [ -z "$found" ] || { echo "$found"; complain "lang, passes and emit end by diag_error or BUG only"; }
-found=$(grep -nE '(^|[^a-z_])(malloc|calloc|realloc|free) *\(' lang/*.c passes/*.c emit/*.c 2>/dev/null)
+found=$(grep -nE '(^|[^a-z_])(malloc|calloc|realloc|free) *\(' lang/*.c passes/*.c passes/*/*.c emit/*.c 2>/dev/null)
 [ -z "$found" ] || { echo "$found"; complain "memory of lang, passes and emit comes from arenas"; }
 
 found=$(echo "$hand_written" | xargs grep -nE '[ 	]+$' 2>/dev/null | head -n 20)

@@ -1,10 +1,10 @@
 /* compiled: see the header. */
 #include "compiled.h"
 
-#include "passes/inplace.h"
+#include "passes/plan/storage.h"
 #include "passes/lower.h"
-#include "passes/order.h"
-#include "passes/plan.h"
+#include "passes/plan/order.h"
+#include "passes/plan/offsets.h"
 
 #include <string.h>
 

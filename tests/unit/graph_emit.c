@@ -7,10 +7,10 @@
 
 #include "emit/module.h"
 #include "passes/check.h"
-#include "passes/inplace.h"
+#include "passes/plan/storage.h"
 #include "passes/lower.h"
-#include "passes/order.h"
-#include "passes/plan.h"
+#include "passes/plan/order.h"
+#include "passes/plan/offsets.h"
 #include "tests/support.h"
 
 #include <math.h>

@@ -12,8 +12,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "passes/alloc.h"
-#include "passes/alloc_exact.h"
+#include "passes/plan/alloc.h"
+#include "passes/plan/alloc_exact.h"
 #include "random_program.h"
 #include "tests/support.h"
 

@@ -17,10 +17,10 @@
 #include "dumped.h"
 #include "emit/module.h"
 #include "op_sample.h"
-#include "passes/inplace.h"
+#include "passes/plan/storage.h"
 #include "passes/lower.h"
-#include "passes/order.h"
-#include "passes/plan.h"
+#include "passes/plan/order.h"
+#include "passes/plan/offsets.h"
 #include "random_graph.h"
 
 /* Dumps and reads again, as built and after each pass. */

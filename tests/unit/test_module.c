@@ -18,9 +18,9 @@
 #include "emit/module.h"
 #include "emit/report.h"
 #include "passes/check.h"
-#include "passes/inplace.h"
-#include "passes/order.h"
-#include "passes/plan.h"
+#include "passes/plan/storage.h"
+#include "passes/plan/order.h"
+#include "passes/plan/offsets.h"
 #include "step_text.h"
 #include "tests/support.h"
 

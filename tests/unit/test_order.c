@@ -10,8 +10,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "passes/order.h"
-#include "passes/sched.h"
+#include "passes/plan/order.h"
+#include "passes/plan/problem.h"
 #include "random_program.h"
 
 enum { MOST = 9 };

@@ -12,9 +12,9 @@
 #include <string.h>
 
 #include "passes/check.h"
-#include "passes/inplace.h"
-#include "passes/order.h"
-#include "passes/plan.h"
+#include "passes/plan/storage.h"
+#include "passes/plan/order.h"
+#include "passes/plan/offsets.h"
 #include "random_program.h"
 #include "step_text.h"
 

@@ -21,9 +21,9 @@
 #include <time.h>
 
 #include "compiled.h"
-#include "passes/alloc.h"
+#include "passes/plan/alloc.h"
 #include "passes/check.h"
-#include "passes/live.h"
+#include "passes/plan/live.h"
 #include "poison.h"
 #include "random_program.h"
 #include "step_text.h"

@@ -1,6 +1,6 @@
-/* inplace: which Bufs share their bytes, and how destinations get their values. */
-#ifndef MDLC_PASSES_INPLACE_H
-#define MDLC_PASSES_INPLACE_H
+/* storage: which Bufs share their bytes, and how destinations get their values. */
+#ifndef MDLC_PASSES_PLAN_STORAGE_H
+#define MDLC_PASSES_PLAN_STORAGE_H
 
 #include "compiler/program.h"
 

@@ -4,7 +4,7 @@
  * A move changes what is live only between its two places, so only the steps there are simulated
  * again; what was born before and dies behind is read off first and last places. Counts steps,
  * never time. Contract in improve.h. */
-#include "passes/improve.h"
+#include "passes/plan/improve.h"
 
 enum { IMPROVE_PASSES = 4, IMPROVE_PLACES = 12, IMPROVE_STEPS = 20000000 };
 

@@ -1,7 +1,7 @@
 /* live: lifetimes of the Bufs of an entry in linear step numbers, for the passes that order, share
  * and place them. The checker does not use it. */
-#ifndef MDLC_PASSES_LIVE_H
-#define MDLC_PASSES_LIVE_H
+#ifndef MDLC_PASSES_PLAN_LIVE_H
+#define MDLC_PASSES_PLAN_LIVE_H
 
 #include "compiler/program.h"
 

@@ -4,10 +4,10 @@
  * Each list (the entry's, then each loop's body) is ordered by itself; a loop is one item of the
  * list around it, with the peak of its body inside. Needs lists in any legal order; gives legal
  * orders, STEP_CHECK, numbers; changes no values. */
-#include "passes/order.h"
+#include "passes/plan/order.h"
 
-#include "passes/improve.h"
-#include "passes/sched.h"
+#include "passes/plan/improve.h"
+#include "passes/plan/problem.h"
 
 #include <string.h>
 

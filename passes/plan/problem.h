@@ -1,7 +1,7 @@
-/* sched: the steps of one list as a dependency graph, and the simulation of what is live while they
- * are taken in some order. Used by order alone. */
-#ifndef MDLC_PASSES_SCHED_H
-#define MDLC_PASSES_SCHED_H
+/* problem: the steps of one list as a dependency graph, and the simulation of what is live while
+ * they are taken in some order. */
+#ifndef MDLC_PASSES_PLAN_PROBLEM_H
+#define MDLC_PASSES_PLAN_PROBLEM_H
 
 #include "compiler/program.h"
 

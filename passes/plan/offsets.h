@@ -1,6 +1,6 @@
-/* plan: bytes. Offsets in one arena an entry, and the layout of the regions that stay. */
-#ifndef MDLC_PASSES_PLAN_H
-#define MDLC_PASSES_PLAN_H
+/* offsets: bytes. Offsets in one arena an entry, and the layout of the regions that stay. */
+#ifndef MDLC_PASSES_PLAN_OFFSETS_H
+#define MDLC_PASSES_PLAN_OFFSETS_H
 
 #include "compiler/program.h"
 

@@ -9,9 +9,9 @@
  * taken back. It matters where hundreds of blocks leave few rounds. Everything counts steps, never
  * time, so the result depends on the input alone.
  * Needs sizes >= 0 and lower < upper; gives offsets >= 0 that keep live blocks apart. */
-#include "passes/alloc.h"
+#include "passes/plan/alloc.h"
 
-#include "passes/alloc_exact.h"
+#include "passes/plan/alloc_exact.h"
 
 #include <stdlib.h>
 #include <string.h>

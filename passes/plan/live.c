@@ -4,7 +4,7 @@
  * inside a loop counts for the whole loop, because the next iteration may make it again. What a
  * loop declares lives within one iteration. A root lives as long as all that use its bytes. Needs
  * numbered steps and Buf.root; gives Buf.first and Buf.last, half-open; changes no values. */
-#include "passes/live.h"
+#include "passes/plan/live.h"
 
 enum { LOOP_DEPTH = 64 };
 

@@ -1,9 +1,9 @@
-/* sched: see the header. Dependencies come from the Access lists: reads after writes, writes after
- * reads, writes after writes, while writers of different parts of one Buf commute. Two kinds of
- * wishes are added where they close no circle: the readers of an old value come before the step
+/* problem: see the header. Dependencies come from the Access lists: reads after writes, writes
+ * after reads, writes after writes, while writers of different parts of one Buf commute. Two kinds
+ * of wishes are added where they close no circle: the readers of an old value come before the step
  * that makes the next one, so that it can take its place, and what a train writes comes after the
  * check of its loss. */
-#include "passes/sched.h"
+#include "passes/plan/problem.h"
 
 #include <string.h>
 

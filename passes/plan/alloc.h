@@ -1,7 +1,7 @@
 /* alloc: offsets for blocks that live during half-open intervals of time, so that no two blocks
  * that live at once share a byte. Knows nothing of programs: the planner and the tests feed it. */
-#ifndef MDLC_PASSES_ALLOC_H
-#define MDLC_PASSES_ALLOC_H
+#ifndef MDLC_PASSES_PLAN_ALLOC_H
+#define MDLC_PASSES_PLAN_ALLOC_H
 
 #include "compiler/base.h"
 

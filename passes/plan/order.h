@@ -1,6 +1,6 @@
 /* order: the order of the steps of an entry, for the least memory. */
-#ifndef MDLC_PASSES_ORDER_H
-#define MDLC_PASSES_ORDER_H
+#ifndef MDLC_PASSES_PLAN_ORDER_H
+#define MDLC_PASSES_PLAN_ORDER_H
 
 #include "compiler/program.h"
 

@@ -1,4 +1,4 @@
-/* inplace: resolves destinations, then lets results take over the bytes of operands that die.
+/* storage: resolves destinations, then lets results take over the bytes of operands that die.
  *
  * A destination (parameter, state, carry, result) is taken over by the temporary that makes its
  * next value when every read of the old value comes first; otherwise a copy at the end of the list
@@ -9,9 +9,9 @@
  * iteration. The reads of the bytes of each root are kept in order of steps, so that a test looks
  * at the late ones alone. Needs an ordered, numbered entry; gives Buf.root and STEP_COPYs; changes
  * no values. */
-#include "passes/inplace.h"
+#include "passes/plan/storage.h"
 
-#include "passes/live.h"
+#include "passes/plan/live.h"
 
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* plan: lifetimes to offsets.
+/* offsets: lifetimes to offsets.
  *
  * One arena an entry. A loop's list is one stretch of step numbers, so what its body declares
  * shares one set of offsets in all iterations, beside everything that lives through the loop. Sizes
@@ -6,10 +6,10 @@
  * state are dense in the order of their slots; io holds, for each entry, its staged inputs and then
  * its results, and entries overlay each other there because results are valid until the next call
  * only. Needs roots and lifetimes, gives offsets and totals, changes no values. */
-#include "passes/plan.h"
+#include "passes/plan/offsets.h"
 
-#include "passes/alloc.h"
-#include "passes/live.h"
+#include "passes/plan/alloc.h"
+#include "passes/plan/live.h"
 
 #include <string.h>
 

@@ -7,7 +7,7 @@
  * capacity. A block is no candidate when another one would fit under it. Blocks that no open block
  * joins in time any more are parts that are solved by themselves.
  * Needs sizes > 0 and lower < upper; counts steps, never time. */
-#include "passes/alloc_exact.h"
+#include "passes/plan/alloc_exact.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,8 +1,8 @@
 /* alloc_exact: does a set of blocks fit a capacity? Search with a count of steps for a limit. */
-#ifndef MDLC_PASSES_ALLOC_EXACT_H
-#define MDLC_PASSES_ALLOC_EXACT_H
+#ifndef MDLC_PASSES_PLAN_ALLOC_EXACT_H
+#define MDLC_PASSES_PLAN_ALLOC_EXACT_H
 
-#include "passes/alloc.h"
+#include "passes/plan/alloc.h"
 
 typedef enum { FIT_FOUND, FIT_NONE, FIT_LIMIT } Fit;
 
