@@ -13,11 +13,9 @@
 #include "passes/fma.h"
 #include "passes/grad.h"
 #include "passes/hoist.h"
-#include "passes/plan/storage.h"
 #include "passes/lower.h"
 #include "passes/narrow.h"
-#include "passes/plan/order.h"
-#include "passes/plan/offsets.h"
+#include "passes/plan/plan.h"
 #include "passes/simplify.h"
 #include "passes/sums.h"
 
@@ -133,6 +131,19 @@ static bool has_entry(Compile *c, const Module *module, uint32_t source) {
     return false;
 }
 
+/* The most bytes that --budget or the trains allow, -1: any number. */
+static int64_t budget_of(const Compile *c, const Module *module) {
+    int64_t least = c->opt.budget;
+    for (int i = 0; c->opt.budget < 0 && i < module->entry.count; i++) {
+        const Entry *entry = module->entry.at[i];
+        if (entry->kind == ENTRY_TRAIN && entry->budget >= 0 &&
+            (least < 0 || entry->budget < least)) {
+            least = entry->budget;
+        }
+    }
+    return least;
+}
+
 /* Graph -> Program, planned and proved. */
 static Program *make_program(Compile *c, Module *module) {
     Program *p = pass_lower(c, &c->arena, module); /* the nodes are gone now */
@@ -144,12 +155,7 @@ static Program *make_program(Compile *c, Module *module) {
         return NULL;
     }
     p->band_bytes = c->opt.canary ? MD_ALIGN : 0;
-    for (int i = 0; i < p->entry.count; i++) {
-        pass_order(p, p->entry.at[i]);
-        pass_inplace(p, p->entry.at[i]);
-        pass_plan(p, p->entry.at[i]);
-    }
-    plan_regions(p, !c->opt.no_main);
+    pass_plan(p, !c->opt.no_main, budget_of(c, module));
     program_names(p);
     if (dump_wanted(c, "plan")) {
         program_dump(p, c->out);

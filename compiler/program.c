@@ -368,9 +368,26 @@ Buf *buf_new(Program *p, ProgramEntry *e, BufKind kind, Type type, const char *n
     return buf;
 }
 
+uint64_t call_hash(const Call *call) {
+    uint64_t hash = HASH_START;
+    for (int i = 0; i < call->buf.count; i++) {
+        const Buf *buf = call->buf.at[i];
+        hash = hash_word(hash, (uint64_t)(buf->again != NULL ? buf->again : buf)->id);
+    }
+    for (int i = 0; i < call->loop.count; i++) {
+        const Step *loop = call->loop.at[i]; /* NULL: its index is not used */
+        hash = hash_word(hash, loop != NULL ? 1 + (uint64_t)loop->index : 0);
+    }
+    for (int i = 0; i < call->site.count; i++) {
+        hash = hash_word(hash, call->site.at[i]);
+    }
+    return hash;
+}
+
 bool program_call(Program *p, Step *step, Kernel *k) {
     Kernel *kernel = kernel_table_put(p->kernels, k, &step->call);
     step->kernel = kernel;
+    step->lowered_call = call_hash(&step->call);
     if (kernel->ncall++ == 0) {
         kernel->id = p->kernel.count;
         kernel->name = step->name;

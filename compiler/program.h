@@ -62,7 +62,8 @@ struct Buf {
     Loc loc;
     int per_thread;  /* WORK: number of equal parts, one a thread; 0: one */
     bool saved;      /* lives from the forward to the backward part */
-    /* made by the in-place pass and the planner */
+    /* made by the planner */
+    const Buf *again; /* it holds the value of this one, made again; NULL: its own */
     Buf *root;       /* itself, or the Buf whose bytes it uses */
     int64_t offset;  /* bytes from the start of its region; INPUT: of its staging in io, -1: none */
     int first, last; /* half-open in linear step numbers: [first, last) */
@@ -111,7 +112,8 @@ struct Step {
     VEC(InplacePair) inplace;
     const char *where; /* KERNEL: file:line, or NULL */
     Kernel *kernel;    /* KERNEL: what it calls, */
-    Call call;         /* with these arguments */
+    Call call;         /* with these arguments, */
+    uint64_t lowered_call; /* which were these when it was lowered: call_hash */
     StepList body;     /* LOOP */
     int64_t trip;      /* LOOP */
     bool reverse;
@@ -119,6 +121,7 @@ struct Step {
     Buf *dst, *src;             /* COPY of whole buffers of equal type */
     int64_t flops, bytes_moved; /* of one execution */
     VEC(LayerFlops) layer;      /* KERNEL: the flops by layer */
+    const Step *again;          /* KERNEL: this step, run again; NULL: it runs the first time */
     bool sparse;                /* SCATTER_ADD: zero but in rows chosen by data, and so it stays */
 };
 
@@ -129,9 +132,12 @@ typedef struct {
     VEC(Buf *) buf; /* temporaries, workspaces, inputs, results of this entry */
     int nstep;      /* linear step numbers in use */
     int64_t arena_bytes, lower_bound_bytes;
+    int64_t planned_bytes; /* what the plan said of the lower bound before it was applied */
     int64_t band_bytes; /* guard band on both sides of every Buf of the arena; 0: none */
     int64_t io_bytes;   /* staged inputs, then results */
     int64_t flops, bytes_moved;
+    int64_t flops_again; /* of them those of steps that run again */
+    int steps_again;
     int peak_step;
     const char *order_name; /* which order won */
 } ProgramEntry;
@@ -188,6 +194,8 @@ int step_end(const Step *step); /* linear number behind the step and its body */
 typedef void (*StepVisit)(void *ctx, Step *step, int depth);
 void steps_visit(const StepList *list, StepVisit visit, void *ctx);
 void program_number(ProgramEntry *e); /* Step.id, Step.up and nstep from the lists */
+/* Of what is passed; a Buf whose value is made again counts as the one that it equals. */
+uint64_t call_hash(const Call *call);
 /* The step calls the finished kernel, or an equal one that is there already; true: this one is
  * kept, and what lies in its arena belongs to the program. See compiler/kernel_table.h. */
 bool program_call(Program *p, Step *step, Kernel *k);

@@ -376,7 +376,7 @@ static void print_check(const Names *names, const Step *step, Text *out, const c
 /* Number and line of a step; the text of the line where it is met first. */
 static void print_source(Names *names, const Step *step, Text *out) {
     int line = loc_line_of(names->e, step->loc);
-    text_printf(out, " /* %d", step->id);
+    text_printf(out, " /* %d%s", step->id, step->again ? ", again" : "");
     if (line > 0) {
         text_printf(out, ", line %d", line);
     }

@@ -66,6 +66,8 @@ static void json_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
     json_number(out, "flops", entry->flops);
     json_number(out, "bytes_moved", entry->bytes_moved);
     json_number(out, "steps", entry->nstep);
+    json_number(out, "steps_again", entry->steps_again);
+    json_number(out, "flops_again", entry->flops_again);
     SweepList sweeps = sweeps_of(e, entry);
     text_add(out, sweeps.count > 0 ? ",\"sparse_gradients\":[" : "");
     for (int i = 0; i < sweeps.count; i++) {
@@ -204,6 +206,10 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
                 " (least possible in this order %lld), %d steps, %lld FLOPs, %lld bytes moved\n",
                 (long long)entry->lower_bound_bytes, entry->nstep, (long long)entry->flops,
                 (long long)entry->bytes_moved);
+    if (entry->steps_again > 0) {
+        text_printf(out, "  %d of them run again, %lld FLOPs: the budget asks for that\n",
+                    entry->steps_again, (long long)entry->flops_again);
+    }
     SweepList sweeps = sweeps_of(e, entry);
     for (int i = 0; i < sweeps.count; i++) {
         text_printf(out,
@@ -348,6 +354,10 @@ static void budget_message(Compile *c, const Program *p, int64_t budget, Loc loc
               (long long)p->arena_bytes);
     diag_note(&c->diag, LOC_NONE, "the least possible total in this order of steps is %lld bytes",
               (long long)least_total(p));
+    if (entry->steps_again > 0) {
+        diag_note(&c->diag, LOC_NONE, "%d steps of '%s' run again already to need no more",
+                  entry->steps_again, entry->entry->name);
+    }
     LiveSet set = live_set(&e, entry);
     for (int i = 0; i < set.count && i < 8; i++) {
         const LiveItem *item = &set.at[i];

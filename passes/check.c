@@ -21,6 +21,7 @@
  * Needs a planned Program, changes nothing. */
 #include "passes/check.h"
 
+#include "passes/check_again.h"
 #include "passes/check_kernel.h"
 #include "passes/check_loop.h"
 #include "passes/check_value.h"
@@ -169,13 +170,13 @@ static bool run_step(Check *c, const Step *step) {
             return false;
         }
     }
-    if (!check_text(c, step) || !check_operands(c, step)) {
+    if (!check_text(c, step) || !check_operands(c, step) || !check_again_reads(c, step)) {
         return false;
     }
     for (int i = 0; i < step->access.count; i++) {
         const Access *access = &step->access.at[i];
         if ((access->mode & ACCESS_READ) && access->buf->kind != BUF_WORK &&
-            !check_read(c, step, access)) {
+            (!check_read(c, step, access) || !check_again_equal(c, step, access->buf))) {
             return false;
         }
     }
@@ -198,6 +199,7 @@ static bool run_step(Check *c, const Step *step) {
             }
         }
     }
+    check_again_writes(c, step);
     return step->kind != STEP_CHECK || slots_intact(c, step);
 }
 
@@ -354,6 +356,9 @@ static bool open_entry(Check *c) {
         c->value[p->table.at[i]->id] = (Value){0};
     }
     collect_writers(c, &e->step);
+    if (!check_again_open(c)) {
+        return false;
+    }
     for (int i = 0; i < p->slot.count; i++) {
         const Buf *slot = p->slot.at[i];
         int64_t limit = slot->kind == BUF_PARAM ? p->params_bytes : p->state_bytes;

@@ -138,7 +138,7 @@ bool check_place(Check *c, const Buf *buf, int64_t limit) {
 /* ---- values --------------------------------------------------------------------------------- */
 
 int64_t check_token(Check *c, const Buf *buf, int step) {
-    VEC_PUSH(c->arena, &c->origin, ((Origin){buf, step}));
+    VEC_PUSH(c->arena, &c->origin, ((Origin){buf, step, c->origin.count + 1}));
     return c->origin.count; /* from 1 on */
 }
 

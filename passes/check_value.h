@@ -13,7 +13,8 @@ typedef VEC(Span) SpanMap; /* sorted, disjoint, no gaps are kept */
 
 typedef struct {
     const Buf *buf;
-    int step; /* -1: before the entry */
+    int step;     /* -1: before the entry */
+    int64_t same; /* the token of the value that it equals, its own where it is made first */
 } Origin;
 
 typedef struct {
@@ -49,6 +50,7 @@ typedef struct {
     bool *proved;              /* by Step.id: what it says agrees with its kernel's text */
     BufList *declared;         /* by 1 + Step.id of a loop, [0] the entry: what lives in a turn */
     VEC(Origin) origin;
+    int64_t **first; /* by Step.id, of steps that run again later: values by access; else NULL */
     Turn turn[MAX_TURNS];
     int depth;
     struct Progress *progress[MAX_TURNS + 1]; /* by nesting; by Buf.id; NULL: not needed yet */

@@ -10,6 +10,8 @@ typedef struct {
     int64_t size;         /* already rounded to the alignment that the caller wants */
 } AllocItem;
 
+enum { ALLOC_STEPS = 100000000 }; /* one or two seconds, where the bound is not reached */
+
 /* The most bytes live at one time: no placement can be lower. */
 int64_t alloc_lower_bound(Arena *scratch, const AllocItem *item, int n);
 /* Fills offset[n] and returns the height. Stops at the first placement whose height is the lower

@@ -9,7 +9,7 @@
 enum { IMPROVE_PASSES = 4, IMPROVE_PLACES = 12, IMPROVE_STEPS = 20000000 };
 
 typedef struct {
-    const Sched *s;
+    const Problem *s;
     int *order, *at;          /* items by place, places by item */
     int *first, *last;        /* places that touch a use; behind the end: it is kept */
     int64_t *live;            /* in front of a place */
@@ -38,7 +38,7 @@ static int64_t larger(int64_t a, int64_t b) {
 
 /* Everything that is known of the order as it stands. */
 static void survey(Improve *m) {
-    const Sched *s = m->s;
+    const Problem *s = m->s;
     for (int u = 0; u < s->use.count; u++) {
         m->first[u] = s->n;
         m->last[u] = s->use.at[u].kept ? s->n : -1;
@@ -70,7 +70,7 @@ static void survey(Improve *m) {
 
 /* The peak with the order changed in places lo..hi alone, and how far it stands above the line. */
 static int64_t stretch_peak(Improve *m, int lo, int hi, int64_t *above) {
-    const Sched *s = m->s;
+    const Problem *s = m->s;
     m->trial++;
     for (int k = lo; k <= hi; k++) {
         const Item *item = &s->item[m->order[k]];
@@ -110,8 +110,8 @@ static void window_of(const Improve *m, int item, int *lo, int *hi) {
     }
 }
 
-static Improve improve_open(const Sched *s, int *order, int64_t line) {
-    Improve m = {.s = s, .order = order, .line = line, .sim = sim_new(s)};
+static Improve improve_open(const Problem *s, int *order) {
+    Improve m = {.s = s, .order = order, .sim = sim_new(s)};
     int n = s->n + 1, uses = s->use.count + 1;
     m.at = ARENA_ARRAY(s->arena, int, n);
     m.first = ARENA_ARRAY(s->arena, int, uses);
@@ -122,12 +122,14 @@ static Improve improve_open(const Sched *s, int *order, int64_t line) {
     m.behind = ARENA_ARRAY(s->arena, int64_t, n);
     m.above = ARENA_ARRAY(s->arena, int64_t, n);
     survey(&m);
+    m.line = m.behind[0] - m.behind[0] / 10;
+    survey(&m);
     return m;
 }
 
-int64_t order_improve(const Sched *s, int *order, int64_t peak) {
-    Improve m = improve_open(s, order, peak - peak / 10);
-    int64_t above = m.above[s->n], budget = IMPROVE_STEPS;
+void order_improve(const Problem *s, int *order) {
+    Improve m = improve_open(s, order);
+    int64_t peak = m.behind[0], above = m.above[s->n], budget = IMPROVE_STEPS;
     bool changed = true;
     for (int pass = 0; pass < IMPROVE_PASSES && changed; pass++) {
         changed = false;
@@ -158,5 +160,4 @@ int64_t order_improve(const Sched *s, int *order, int64_t peak) {
             }
         }
     }
-    return peak;
 }

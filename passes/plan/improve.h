@@ -4,7 +4,7 @@
 
 #include "passes/plan/problem.h"
 
-/* Needs a legal order and its peak; leaves a legal one whose peak, which it gives, is no higher. */
-int64_t order_improve(const Sched *s, int *order, int64_t peak);
+/* Needs a legal order; leaves a legal one with no higher peak, as far as the simulation sees. */
+void order_improve(const Problem *s, int *order);
 
 #endif

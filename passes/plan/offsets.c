@@ -13,8 +13,6 @@
 
 #include <string.h>
 
-enum { ALLOC_STEPS = 100000000 }; /* one or two seconds, where the bound is not reached */
-
 static int peak_step(const AllocItem *item, int n, int nstep, Arena *scratch) {
     int64_t *change = ARENA_ARRAY(scratch, int64_t, nstep + 2);
     for (int i = 0; i < n; i++) {
@@ -41,15 +39,14 @@ static void add_work(ProgramEntry *e, const StepList *list, int64_t times) {
         } else {
             e->flops = count_add(e->flops, times, step->flops);
             e->bytes_moved = count_add(e->bytes_moved, times, step->bytes_moved);
+            e->flops_again = count_add(e->flops_again, times, step->again ? step->flops : 0);
+            e->steps_again += step->again != NULL;
         }
     }
 }
 
-void pass_plan(Program *p, ProgramEntry *e) {
+void plan_offsets(ProgramEntry *e) {
     Arena scratch = {0};
-    /* Rows and sums are turned into values without an instance, in scratch of their own. */
-    bool instance = e->entry->kind != ENTRY_LOAD && e->entry->kind != ENTRY_EVAL_END;
-    e->band_bytes = instance ? p->band_bytes : 0;
     live_ranges(e);
     AllocItem *item = ARENA_ARRAY(&scratch, AllocItem, e->buf.count + 1);
     Buf **owner = ARENA_ARRAY(&scratch, Buf *, e->buf.count + 1);
@@ -68,7 +65,7 @@ void pass_plan(Program *p, ProgramEntry *e) {
     for (int i = 0; i < n; i++) {
         owner[i]->offset = offset[i] + e->band_bytes;
     }
-    e->flops = e->bytes_moved = 0;
+    e->flops = e->bytes_moved = e->flops_again = e->steps_again = 0;
     add_work(e, &e->step, 1);
     arena_free(&scratch);
 }

@@ -4,9 +4,9 @@
 
 #include "compiler/program.h"
 
-/* Needs an entry after the in-place pass; gives offsets of TEMP and WORK, lifetimes, arena_bytes,
+/* Needs an entry whose plan is applied; gives offsets of TEMP and WORK, lifetimes, arena_bytes,
  * lower_bound_bytes, peak_step, and the sums of work of the entry. */
-void pass_plan(Program *p, ProgramEntry *e);
+void plan_offsets(ProgramEntry *e);
 /* Needs all entries planned; gives offsets in params, state and io, and the totals. With `staging`
  * the inputs of trains and entries have a place in io, where `main` puts them. */
 void plan_regions(Program *p, bool staging);

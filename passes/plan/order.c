@@ -1,9 +1,5 @@
-/* order: a portfolio of step orders; the one with the lowest liveness peak wins, and is then
- * improved by moving single steps.
- *
- * Each list (the entry's, then each loop's body) is ordered by itself; a loop is one item of the
- * list around it, with the peak of its body inside. Needs lists in any legal order; gives legal
- * orders, STEP_CHECK, numbers; changes no values. */
+/* order: a portfolio of step orders; the one with the lowest peak wins, and is then improved by
+ * moving single steps. A loop is one item, with the peak of its body inside. */
 #include "passes/plan/order.h"
 
 #include "passes/plan/improve.h"
@@ -20,7 +16,7 @@ typedef struct {
     int64_t a, b, c;
 } Key;
 
-static Key rule_key(const Sched *s, const Sim *sim, Rule rule, int i) {
+static Key rule_key(const Problem *s, const Sim *sim, Rule rule, int i) {
     int64_t adds = 0, frees = 0;
     sim_effect(s, sim, i, &adds, &frees);
     int64_t late = !s->item[i].update;
@@ -41,7 +37,7 @@ static bool key_less(Key x, Key y) {
 
 /* The items whose predecessors are done, as a heap by the rule. */
 typedef struct {
-    const Sched *s;
+    const Problem *s;
     Sim *sim;
     Rule rule;
     int *left; /* predecessors to come, by item */
@@ -50,7 +46,7 @@ typedef struct {
     Key *key;   /* by item */
 } Ready;
 
-static Ready ready_new(const Sched *s, Sim *sim) {
+static Ready ready_new(const Problem *s, Sim *sim) {
     return (Ready){.s = s,
                    .sim = sim,
                    .left = ARENA_ARRAY(s->arena, int, s->n + 1),
@@ -106,7 +102,7 @@ static void ready_renew(Ready *r, const Ints *items) {
 /* Takes, of the items whose predecessors are done, the best by the rule. What an item adds and
  * frees changes when something it touches comes to life or waits for one item alone. */
 static void order_greedy(Ready *r, Rule rule, int *order) {
-    const Sched *s = r->s;
+    const Problem *s = r->s;
     int done = 0;
     r->rule = rule;
     r->count = 0;
@@ -140,12 +136,12 @@ static void order_greedy(Ready *r, Rule rule, int *order) {
         }
     }
     if (done != s->n) {
-        BUG("%s: the steps depend on each other in a circle", s->e->entry->name);
+        BUG("%s: the steps depend on each other in a circle", s->shared->e->entry->name);
     }
 }
 
 typedef struct {
-    const Sched *s;
+    const Problem *s;
     int64_t *need; /* memory to make the subtree of an item */
     bool *done;
     int *order;
@@ -180,7 +176,7 @@ static void post_visit(Post *post, int i) {
 }
 
 /* Post-order from the sinks, the operand with the largest subtree first. */
-static void order_post(const Sched *s, const int *legal, bool last_sink_first, int *order) {
+static void order_post(const Problem *s, const int *legal, bool last_sink_first, int *order) {
     Post post = {.s = s, .order = order};
     post.need = ARENA_ARRAY(s->arena, int64_t, s->n + 1);
     post.done = ARENA_ARRAY(s->arena, bool, s->n + 1);
@@ -206,132 +202,62 @@ static void order_post(const Sched *s, const int *legal, bool last_sink_first, i
     }
 }
 
-/* ---- lists ---------------------------------------------------------------------------------- */
+/* ---- the portfolio --------------------------------------------------------------------------- */
 
-static int64_t order_list(Program *p, ProgramEntry *e, Step *loop, StepList *list,
-                          SchedShared *shared, const char **name) {
-    Arena *arena = shared->arena;
-    Sched s = sched_open(shared, e, loop, list);
-    for (int i = 0; i < s.n; i++) {
-        const char *inner_name;
-        Step *step = s.item[i].step;
-        if (step->kind == STEP_LOOP) {
-            s.item[i].inner = order_list(p, e, step, &step->body, shared, &inner_name);
-        }
+static const char *const names[RULES + 2] = {
+    "as lowered",
+    "updates first",
+    "least peak first",
+    "most freed",
+    "updates, most freed",
+    "post-order, first sink first",
+    "post-order, last sink first",
+};
+
+static Plan plan_of(const Problem *s, const int *order) {
+    Plan plan = {.call = {0}};
+    for (int i = 0; i < s->n; i++) {
+        VEC_PUSH(s->arena, &plan.call, order[i]);
     }
-    Sim sim = sim_new(&s);
-    Ready ready = ready_new(&s, &sim);
-    int *order = ARENA_ARRAY(arena, int, s.n + 1), *best = ARENA_ARRAY(arena, int, s.n + 1);
-    int *legal = ARENA_ARRAY(arena, int, s.n + 1);
-    static const char *const names[RULES + 2] = {
-        "as lowered",
-        "updates first",
-        "least peak first",
-        "most freed",
-        "updates, most freed",
-        "post-order, first sink first",
-        "post-order, last sink first",
-    };
-    int64_t lowest = INT64_MAX;
+    return plan;
+}
+
+static bool is_lower(const PlanCost *x, const PlanCost *y) {
+    return x->over != y->over ? x->over < y->over : x->peak < y->peak;
+}
+
+Plan order_find(const Problem *s, PlanEval *eval, int64_t limit, Arena *arena, const char **name) {
+    Sim sim = sim_new(s);
+    Ready ready = ready_new(s, &sim);
+    int *legal = ARENA_ARRAY(s->arena, int, s->n + 1);
+    Plan plan = plan_of(s, legal), best = plan_of(s, legal);
+    *name = names[RULE_LOWERED];
+    if (s->n == 0) {
+        return best;
+    }
+    PlanCost lowest = {.peak = INT64_MAX, .over = INT64_MAX};
     for (int k = 0; k < RULES + 2; k++) {
         if (k < RULES) {
-            order_greedy(&ready, (Rule)k, order);
+            order_greedy(&ready, (Rule)k, plan.call.at);
         } else {
-            order_post(&s, legal, k == RULES + 1, order);
+            order_post(s, legal, k == RULES + 1, plan.call.at);
         }
-        int64_t peak = sim_peak(&s, &sim, order);
-        if (peak < lowest) {
-            lowest = peak;
-            memcpy(best, order, sizeof *best * (size_t)s.n);
+        PlanCost cost = plan_eval(eval, &plan, limit);
+        if (is_lower(&cost, &lowest)) {
+            lowest = cost;
+            memcpy(best.call.at, plan.call.at, sizeof *legal * (size_t)s->n);
             *name = names[k];
         }
         if (k == RULE_LOWERED) {
-            memcpy(legal, order, sizeof *legal * (size_t)s.n);
+            memcpy(legal, plan.call.at, sizeof *legal * (size_t)s->n);
         }
     }
-    int64_t moved = order_improve(&s, best, lowest);
-    if (moved < lowest) {
-        *name = str_printf(p->arena, "%s, improved", *name);
+    memcpy(plan.call.at, best.call.at, sizeof *legal * (size_t)s->n);
+    order_improve(s, plan.call.at);
+    PlanCost cost = plan_eval(eval, &plan, limit);
+    if (is_lower(&cost, &lowest)) {
+        *name = str_printf(arena, "%s, improved", *name);
+        return plan;
     }
-    for (int i = 0; i < s.n; i++) {
-        list->at[i] = s.item[best[i]].step;
-    }
-    sched_close(&s);
-    return moved;
-}
-
-/* ---- the check of the loss ------------------------------------------------------------------ */
-
-static Buf *value_of_result(const ProgramEntry *e, Buf *result) {
-    for (int i = 0; i < e->buf.count; i++) {
-        if (e->buf.at[i]->dest == result) {
-            return e->buf.at[i];
-        }
-    }
-    return result;
-}
-
-static void add_check(Program *p, ProgramEntry *e) {
-    Step *check = NULL;
-    int after = -1;
-    for (int i = 0; i < e->buf.count; i++) {
-        Buf *buf = e->buf.at[i];
-        if (buf->kind != BUF_RESULT || !elem_is_float(buf->type.elem)) {
-            continue;
-        }
-        const EntryOut *out = &e->entry->out.at[buf->out];
-        if (out->role != OUT_LOSS && out->role != OUT_GRAD_NORM) {
-            continue;
-        }
-        if (check == NULL) {
-            check = step_new(p, STEP_CHECK, out->loc);
-        }
-        Buf *value = value_of_result(e, buf);
-        step_access(p, check, value, ACCESS_READ);
-        for (int k = 0; k < e->step.count; k++) {
-            const Access *access = step_find(e->step.at[k], value);
-            if (access != NULL && (access->mode & ACCESS_WRITE) != 0 && k > after) {
-                after = k;
-            }
-        }
-    }
-    if (check == NULL) {
-        return;
-    }
-    VEC_PUSH(p->arena, &e->step, check);
-    for (int k = e->step.count - 1; k > after + 1; k--) {
-        e->step.at[k] = e->step.at[k - 1];
-    }
-    e->step.at[after + 1] = check;
-}
-
-/* Notes where each step stands, and makes the Access list of every loop the union of its body's,
- * carries included: the body makes their next values, so who reads one behind the loop comes behind
- * the loop. */
-static void complete_loops(Program *p, const StepList *list) {
-    for (int i = 0; i < list->count; i++) {
-        list->at[i]->lowered = i;
-        if (list->at[i]->kind == STEP_LOOP) {
-            complete_loops(p, &list->at[i]->body);
-            step_access_body(p, list->at[i]);
-        }
-    }
-}
-
-void pass_order(Program *p, ProgramEntry *e) {
-    Arena scratch = {0};
-    for (int i = 0; i < e->buf.count; i++) {
-        const Buf *buf = e->buf.at[i];
-        if (buf->dest != NULL && buf->loop != NULL) {
-            step_access(p, buf->loop, buf->dest, ACCESS_READ | ACCESS_WRITE);
-        }
-    }
-    if (e->entry->kind == ENTRY_TRAIN) {
-        add_check(p, e);
-    }
-    complete_loops(p, &e->step);
-    SchedShared shared = sched_shared(p, e, &scratch);
-    order_list(p, e, NULL, &e->step, &shared, &e->order_name);
-    program_number(e);
-    arena_free(&scratch);
+    return best;
 }

@@ -1,11 +1,11 @@
-/* order: the order of the steps of an entry, for the least memory. */
+/* order: the order of the steps of one list, for the least memory. */
 #ifndef MDLC_PASSES_PLAN_ORDER_H
 #define MDLC_PASSES_PLAN_ORDER_H
 
-#include "compiler/program.h"
+#include "passes/plan/value.h"
 
-/* Needs a lowered entry (any legal order); gives an order, STEP_CHECK in trains, step numbers and
- * the name of the order that won. Changes no values. */
-void pass_order(Program *p, ProgramEntry *e);
+/* A plan in which each step stands once, and in `arena` the name of the order that won: that with
+ * the lowest peak, or that stands least above the limit. */
+Plan order_find(const Problem *s, PlanEval *eval, int64_t limit, Arena *arena, const char **name);
 
 #endif

@@ -5,44 +5,35 @@
  * check of its loss. */
 #include "passes/plan/problem.h"
 
+#include "passes/plan/storage.h"
+
 #include <string.h>
+
+/* The time of a step in bytes moved: memory or arithmetic, whichever takes longer, and the call. An
+ * integer, so that all hosts find the same plan. */
+static int64_t step_cost(const Step *step) {
+    enum { FLOPS_A_BYTE = 8, CALL = 4096 };
+    int64_t work = step->flops / FLOPS_A_BYTE;
+    return count_add(CALL, 1, work > step->bytes_moved ? work : step->bytes_moved);
+}
 
 /* ---- dependencies --------------------------------------------------------------------------- */
 
-/* The order, and with it the emitted text, must not depend on how often a loop runs: a stack counts
- * as if its loops ran twice. */
-static int64_t size_of(const Sched *s, const Buf *buf) {
-    int64_t slices = s->shared->slices[buf->id];
-    return align_up(slices > 2 ? 2 * (buf->bytes / slices) : buf->bytes, MD_ALIGN);
-}
-
-static void find_slices(void *ctx, Step *step, int depth) {
-    SchedShared *shared = ctx;
-    (void)depth;
-    for (int i = 0; i < step->access.count; i++) {
-        const Access *access = &step->access.at[i];
-        int64_t slices = 1;
-        for (int k = 0; k < ACCESS_SLICES && access->slice[k]; k++) {
-            slices *= access->slice[k]->trip;
-        }
-        if (slices > shared->slices[access->buf->id]) {
-            shared->slices[access->buf->id] = slices;
-        }
-    }
-}
-
-static int use_find(Sched *s, Buf *buf) {
+static int use_find(Problem *s, Buf *buf) {
     if (s->use_of[buf->id] < 0) {
-        Use use = {.buf = buf};
+        Use use = {.buf = buf, .next = -1};
         use.local = (buf->kind == BUF_TEMP || buf->kind == BUF_WORK) && buf->loop == s->loop;
-        use.size = use.local ? size_of(s, buf) : 0;
+        use.size = use.local ? arena_room(s->shared->e, buf->bytes) : 0;
         s->use_of[buf->id] = s->use.count;
+        if (use.local) {
+            s->shared->local[buf->id] = s->use.count;
+        }
         VEC_PUSH(s->arena, &s->use, use);
     }
     return s->use_of[buf->id];
 }
 
-static void add_edge(Sched *s, int from, int to) {
+static void add_edge(Problem *s, int from, int to) {
     Item *item = &s->item[from];
     if (from == to || (item->succ.count > 0 && item->succ.at[item->succ.count - 1] == to)) {
         return;
@@ -51,7 +42,7 @@ static void add_edge(Sched *s, int from, int to) {
     VEC_PUSH(s->arena, &s->item[to].pred, from);
 }
 
-static bool reaches(Sched *s, int from, int to) {
+static bool reaches(Problem *s, int from, int to) {
     s->stamp++;
     s->stack.count = 0;
     VEC_PUSH(s->arena, &s->stack, from);
@@ -72,13 +63,13 @@ static bool reaches(Sched *s, int from, int to) {
     return false;
 }
 
-static void add_edges(Sched *s, const Ints *from, int to) {
+static void add_edges(Problem *s, const Ints *from, int to) {
     for (int i = 0; i < from->count; i++) {
         add_edge(s, from->at[i], to);
     }
 }
 
-static void build_items(Sched *s) {
+static void build_items(Problem *s) {
     typedef struct {
         Ints read, write; /* since the last whole write */
     } Recent;
@@ -96,6 +87,9 @@ static void build_items(Sched *s) {
             if (access->mode & ACCESS_READ) {
                 add_edges(s, &r->write, i);
                 VEC_PUSH(s->arena, &s->use.at[u].read, i);
+                if (access->buf->kind != BUF_WORK) {
+                    VEC_PUSH(s->arena, &item->reads, u);
+                }
             }
             if (access->mode & ACCESS_WRITE) {
                 add_edges(s, &r->read, i);
@@ -111,32 +105,75 @@ static void build_items(Sched *s) {
             }
             if (s->use.at[u].local) {
                 VEC_PUSH(s->arena, &item->touch, u);
+                VEC_PUSH(s->arena, &item->makes, (access->mode & ACCESS_WRITE) != 0);
                 s->use.at[u].touches++;
             }
         }
     }
 }
 
-/* Pairs of which both come and go with the list. */
-static void note_pairs(Sched *s, Item *item) {
-    for (int k = 0; k < item->step->inplace.count; k++) {
-        int in = s->use_of[item->step->inplace.at[k].in->id];
-        int out = s->use_of[item->step->inplace.at[k].out->id];
-        if (in >= 0 && out >= 0 && s->use.at[in].local && s->use.at[out].local) {
-            VEC_PUSH(s->arena, &item->over, in);
-            VEC_PUSH(s->arena, &item->over, out);
+/* Pairs of which both come and go with the list: those of the step, and of all that a loop runs. */
+static void note_pairs(Problem *s, Item *item, const Step *step) {
+    for (int i = 0; i < step->body.count; i++) {
+        note_pairs(s, item, step->body.at[i]);
+    }
+    for (int k = 0; k < step->inplace.count; k++) {
+        const Buf *in = problem_made_in(s->shared, step->inplace.at[k].in);
+        int from = s->use_of[in->id], to = s->use_of[step->inplace.at[k].out->id];
+        if (from >= 0 && to >= 0 && s->use.at[from].local && s->use.at[to].local &&
+            s->use.at[from].size > 0 && s->use.at[to].size == s->use.at[from].size) {
+            VEC_PUSH(s->arena, &item->over, from);
+            VEC_PUSH(s->arena, &item->over, to);
         }
     }
+}
+
+/* Makes local values alone, each whole and by itself, and no destination's. */
+static bool is_pure(const Problem *s, int i) {
+    const Step *step = s->item[i].step;
+    bool pure = step->kind == STEP_KERNEL;
+    for (int k = 0; pure && k < step->access.count; k++) {
+        const Access *access = &step->access.at[k];
+        if (!(access->mode & ACCESS_WRITE) || access->buf->kind == BUF_WORK) {
+            continue;
+        }
+        const Use *use = &s->use.at[s->use_of[access->buf->id]];
+        pure = use->local && access->buf->kind == BUF_TEMP && access->buf->dest == NULL &&
+               access->mode == ACCESS_WRITE && use->write.count == 1;
+    }
+    return pure;
 }
 
 static bool is_slot(const Buf *buf) {
     return buf->kind == BUF_PARAM || buf->kind == BUF_STATE;
 }
 
+static int64_t bytes_as_made(const void *ctx, const Buf *buf) {
+    return problem_made_in(ctx, buf)->id;
+}
+
+/* Once all readers of the old value come before those who write the new one: a parameter and a
+ * state are written in the list of the entry alone, as is a result; a carry in its loop's. */
+static bool can_be_made_in(const Problem *s, const Use *use, const Buf *dest) {
+    const Buf *buf = use->buf;
+    bool carry = dest->kind == BUF_TEMP;
+    if (!layouts_agree(buf, dest) || carry != (buf->loop != NULL) ||
+        (carry && buf->loop->up != dest->loop)) {
+        return false;
+    }
+    const Bytes bytes = {bytes_as_made, s->shared};
+    bool yields = true;
+    for (int k = 0; k < use->write.count; k++) {
+        const Step *step = s->item[use->write.at[k]].step;
+        yields = yields && step_yields(&bytes, step, bytes_as_made(s->shared, dest), buf, 0);
+    }
+    return yields;
+}
+
 /* Lets the next value of a destination come after all readers of the old one, and of a parameter
  * or state after the check too. Where that is impossible a copy will be made at the end of the
  * list. */
-static void add_wishes(Sched *s) {
+static void add_wishes(Problem *s) {
     int check = -1;
     for (int i = 0; i < s->n; i++) {
         check = s->item[i].step->kind == STEP_CHECK ? i : check;
@@ -170,17 +207,22 @@ static void add_wishes(Sched *s) {
                 }
             }
         }
+        taken = taken && can_be_made_in(s, use, dest);
         if (taken) {
             use->size = 0;
+            s->shared->made_in[use->buf->id] = dest;
         } else {
             use->kept = true;
+        }
+        if (taken && s->use_of[dest->id] >= 0) {
+            s->use.at[s->use_of[dest->id]].next = u;
         }
     }
 }
 
 /* Marks what serves updates alone, from the end: every result goes to a parameter or a state, or to
  * steps that are marked already. The list is in a legal order here. */
-static void mark_updates(Sched *s) {
+static void mark_updates(Problem *s) {
     for (int i = s->n - 1; i >= 0; i--) {
         Item *item = &s->item[i];
         bool any = false, all = true;
@@ -202,14 +244,22 @@ static void mark_updates(Sched *s) {
     }
 }
 
-SchedShared sched_shared(Program *p, ProgramEntry *e, Arena *arena) {
-    SchedShared shared = {.arena = arena, .nbuf = p->nbuf};
-    shared.slices = ARENA_ARRAY(arena, int64_t, p->nbuf + 1);
-    steps_visit(&e->step, find_slices, &shared);
-    return shared;
+const Buf *problem_made_in(const ProblemShared *shared, const Buf *buf) {
+    while (shared->made_in[buf->id] != NULL) {
+        buf = shared->made_in[buf->id];
+    }
+    return buf;
 }
 
-static int *take_map(SchedShared *shared) {
+ProblemShared problem_shared(Program *p, ProgramEntry *e, Arena *arena) {
+    return (ProblemShared){.arena = arena,
+                           .e = e,
+                           .nbuf = p->nbuf,
+                           .local = ARENA_ARRAY(arena, int, p->nbuf + 1),
+                           .made_in = ARENA_ARRAY(arena, Buf *, p->nbuf + 1)};
+}
+
+static int *take_map(ProblemShared *shared) {
     if (shared->use_of.count > 0) {
         return shared->use_of.at[--shared->use_of.count];
     }
@@ -220,39 +270,40 @@ static int *take_map(SchedShared *shared) {
     return map;
 }
 
-void sched_close(Sched *s) {
+static void put_map(Problem *s) {
     for (int i = 0; i < s->use.count; i++) {
         s->use_of[s->use.at[i].buf->id] = -1;
     }
     VEC_PUSH(s->arena, &s->shared->use_of, s->use_of);
+    s->use_of = NULL;
 }
 
-Sched sched_open(SchedShared *shared, ProgramEntry *e, Step *loop, StepList *list) {
-    Sched s = {.arena = shared->arena,
-               .e = e,
-               .shared = shared,
-               .loop = loop,
-               .list = list,
-               .n = list->count};
-    s.item = ARENA_ARRAY(s.arena, Item, s.n + 1);
-    s.use_of = take_map(shared);
-    build_items(&s);
-    add_wishes(&s);
-    mark_updates(&s);
-    for (int i = 0; i < s.n; i++) {
-        note_pairs(&s, &s.item[i]);
+Problem *problem_open(ProblemShared *shared, Step *loop, StepList *list) {
+    Problem *s = ARENA_NEW(shared->arena, Problem);
+    *s = (Problem){.arena = shared->arena, .shared = shared, .loop = loop, .list = list};
+    s->n = list->count;
+    s->item = ARENA_ARRAY(s->arena, Item, s->n + 1);
+    s->use_of = take_map(shared);
+    build_items(s);
+    add_wishes(s);
+    mark_updates(s);
+    for (int i = 0; i < s->n; i++) {
+        note_pairs(s, &s->item[i], s->item[i].step);
+        s->item[i].pure = is_pure(s, i);
+        s->item[i].cost = step_cost(s->item[i].step);
     }
+    put_map(s);
     return s;
 }
 
 /* ---- simulation ----------------------------------------------------------------------------- */
 
-Sim sim_new(const Sched *s) {
+Sim sim_new(const Problem *s) {
     return (Sim){.left = ARENA_ARRAY(s->arena, int, s->use.count + 1),
                  .born = ARENA_ARRAY(s->arena, bool, s->use.count + 1)};
 }
 
-void sim_open(const Sched *s, Sim *sim) {
+void sim_open(const Problem *s, Sim *sim) {
     sim->live = sim->peak = 0;
     memset(sim->born, 0, sizeof *sim->born * (size_t)s->use.count);
     for (int u = 0; u < s->use.count; u++) {
@@ -260,7 +311,7 @@ void sim_open(const Sched *s, Sim *sim) {
     }
 }
 
-void sim_effect(const Sched *s, const Sim *sim, int i, int64_t *adds, int64_t *frees) {
+void sim_effect(const Problem *s, const Sim *sim, int i, int64_t *adds, int64_t *frees) {
     const Item *item = &s->item[i];
     *adds = item->inner;
     *frees = item->inner;
@@ -283,7 +334,7 @@ void sim_effect(const Sched *s, const Sim *sim, int i, int64_t *adds, int64_t *f
     }
 }
 
-void sim_take(const Sched *s, Sim *sim, int i) {
+void sim_take(const Problem *s, Sim *sim, int i) {
     int64_t adds, frees;
     sim_effect(s, sim, i, &adds, &frees);
     sim->peak = sim->live + adds > sim->peak ? sim->live + adds : sim->peak;
@@ -293,12 +344,4 @@ void sim_take(const Sched *s, Sim *sim, int i) {
         sim->born[u] = true;
         sim->left[u]--;
     }
-}
-
-int64_t sim_peak(const Sched *s, Sim *sim, const int *order) {
-    sim_open(s, sim);
-    for (int i = 0; i < s->n; i++) {
-        sim_take(s, sim, order[i]);
-    }
-    return sim->peak;
 }

@@ -14,38 +14,44 @@ typedef struct {
     int touches;      /* items that read or write it */
     bool local;       /* declared in this list: comes and goes with it */
     bool kept;        /* lives to the end of the list: a copy to its destination reads it there */
+    int next;         /* the use whose value takes its place in this list; -1: none */
 } Use;
 
 typedef struct {
     Step *step;
     Ints succ, pred, touch; /* items; items; uses that are local */
+    VEC(bool) makes;        /* by position in touch: it writes it */
+    Ints reads;             /* uses, whoever declares them, but for workspaces */
     Ints over;              /* pairs of uses: an operand that dies, what may take its bytes */
     int64_t inner;          /* peak inside a loop's body */
+    int64_t cost;           /* of running it, see step_cost */
     bool update;            /* all that it makes ends in parameters and states */
+    bool pure;              /* it may run again: it makes local values alone, whole and by itself */
     int stamp;
 } Item;
 
 /* What the lists of one entry share. */
 typedef struct {
     Arena *arena;
-    int64_t *slices;   /* by Buf.id: in how many slices loops take it, 0 or 1: whole */
+    ProgramEntry *e;
+    int *local;        /* by Buf.id: its use in the list that declares it */
+    Buf **made_in;     /* by Buf.id: the destination whose bytes its value has; NULL: its own */
     VEC(int *) use_of; /* maps that no open list needs: by Buf.id, all -1 */
     int nbuf;
-} SchedShared;
+} ProblemShared;
 
 typedef struct {
     Arena *arena;
-    ProgramEntry *e;
-    SchedShared *shared;
+    ProblemShared *shared;
     Step *loop; /* whose list it is */
     StepList *list;
     Item *item;
     int n;
     VEC(Use) use;
-    int *use_of; /* by Buf.id, -1 */
+    int *use_of; /* by Buf.id, -1; while it is opened */
     int stamp;
     Ints stack; /* of searches */
-} Sched;
+} Problem;
 
 /* What is live while items are taken one after the other. */
 typedef struct {
@@ -54,16 +60,16 @@ typedef struct {
     bool *born;
 } Sim;
 
-SchedShared sched_shared(Program *p, ProgramEntry *e, Arena *arena);
-/* Items, uses, dependencies and wishes of `list`, whose loop is `loop`. */
-Sched sched_open(SchedShared *shared, ProgramEntry *e, Step *loop, StepList *list);
-void sched_close(Sched *s); /* its map may serve another list */
-Sim sim_new(const Sched *s);
-void sim_open(const Sched *s, Sim *sim);
+ProblemShared problem_shared(Program *p, ProgramEntry *e, Arena *arena);
+/* The Buf in whose bytes the value of `buf` is made: a destination, or itself. */
+const Buf *problem_made_in(const ProblemShared *shared, const Buf *buf);
+/* Items, uses, dependencies and wishes of `list`, whose loop is `loop`. The lists of the loops in
+ * it have their orders. */
+Problem *problem_open(ProblemShared *shared, Step *loop, StepList *list);
+Sim sim_new(const Problem *s);
+void sim_open(const Problem *s, Sim *sim);
 /* Bytes that the item adds while it runs, and bytes that are gone when it has run. */
-void sim_effect(const Sched *s, const Sim *sim, int i, int64_t *adds, int64_t *frees);
-void sim_take(const Sched *s, Sim *sim, int i);
-/* The most bytes live in this order. */
-int64_t sim_peak(const Sched *s, Sim *sim, const int *order);
+void sim_effect(const Problem *s, const Sim *sim, int i, int64_t *adds, int64_t *frees);
+void sim_take(const Problem *s, Sim *sim, int i);
 
 #endif

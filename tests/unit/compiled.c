@@ -1,10 +1,8 @@
 /* compiled: see the header. */
 #include "compiled.h"
 
-#include "passes/plan/storage.h"
 #include "passes/lower.h"
-#include "passes/plan/order.h"
-#include "passes/plan/offsets.h"
+#include "passes/plan/plan.h"
 
 #include <string.h>
 
@@ -45,10 +43,5 @@ Program *compiled_text(Dumped *m, const char *text, int threads) {
 }
 
 void compiled_plan(Program *p) {
-    for (int i = 0; i < p->entry.count; i++) {
-        pass_order(p, p->entry.at[i]);
-        pass_inplace(p, p->entry.at[i]);
-        pass_plan(p, p->entry.at[i]);
-    }
-    plan_regions(p, true);
+    pass_plan(p, true, -1);
 }

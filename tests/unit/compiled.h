@@ -10,7 +10,7 @@
 Program *compiled_program(Dumped *m, const char *path, int threads, bool openblas);
 /* The same of a text. */
 Program *compiled_text(Dumped *m, const char *text, int threads);
-/* Order, in-place and plan of every entry, then the regions. */
+/* Plans it, without a budget. */
 void compiled_plan(Program *p);
 
 #endif

@@ -7,10 +7,8 @@
 
 #include "emit/module.h"
 #include "passes/check.h"
-#include "passes/plan/storage.h"
 #include "passes/lower.h"
-#include "passes/plan/order.h"
-#include "passes/plan/offsets.h"
+#include "passes/plan/plan.h"
 #include "tests/support.h"
 
 #include <math.h>
@@ -244,12 +242,7 @@ bool emit_case(GraphCase *c, Arena *arena, const Trace *want, const OracleOption
         free(messages);
         return false;
     }
-    for (int i = 0; i < p->entry.count; i++) {
-        pass_order(p, p->entry.at[i]);
-        pass_inplace(p, p->entry.at[i]);
-        pass_plan(p, p->entry.at[i]);
-    }
-    plan_regions(p, false);
+    pass_plan(p, false, -1);
     program_names(p);
     const char *wrong = check_program(&compile.arena, p);
     bool ok = true;

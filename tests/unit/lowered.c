@@ -2,10 +2,8 @@
 
 #include "emit/printer.h"
 #include "passes/check.h"
-#include "passes/plan/storage.h"
 #include "passes/lower.h"
-#include "passes/plan/order.h"
-#include "passes/plan/offsets.h"
+#include "passes/plan/plan.h"
 #include "tests/support.h"
 
 #include <stdio.h>
@@ -51,10 +49,7 @@ static bool planned(const Program *p) {
 }
 
 void lowered_plan(Lowered *l, Program *p) {
-    pass_order(p, p->entry.at[0]);
-    pass_inplace(p, p->entry.at[0]);
-    pass_plan(p, p->entry.at[0]);
-    plan_regions(p, false);
+    pass_plan(p, false, -1);
     const char *fault = check_program(&l->arena, p);
     if (fault) {
         program_dump(p, stdout);

@@ -85,6 +85,7 @@ void step_text(Program *p, Step *step) {
     VEC_PUSH(p->arena, &p->kernel, k);
     step->kernel = k;
     step->call = k->call;
+    step->lowered_call = call_hash(&step->call);
 }
 
 static void text_visit(void *ctx, Step *step, int depth) {

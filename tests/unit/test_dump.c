@@ -17,10 +17,8 @@
 #include "dumped.h"
 #include "emit/module.h"
 #include "op_sample.h"
-#include "passes/plan/storage.h"
 #include "passes/lower.h"
-#include "passes/plan/order.h"
-#include "passes/plan/offsets.h"
+#include "passes/plan/plan.h"
 #include "random_graph.h"
 
 /* Dumps and reads again, as built and after each pass. */
@@ -86,12 +84,7 @@ static char *emitted(Dumped *m, const Source *source) {
     }
     Program *p = pass_lower(&m->c, arena, m->module);
     assert_int_equal(m->c.diag.errors, 0);
-    for (int i = 0; i < p->entry.count; i++) {
-        pass_order(p, p->entry.at[i]);
-        pass_inplace(p, p->entry.at[i]);
-        pass_plan(p, p->entry.at[i]);
-    }
-    plan_regions(p, true);
+    pass_plan(p, true, -1);
     program_names(p);
     Text out = {.arena = arena};
     emit_module(&out, &m->c, p, source);

@@ -18,9 +18,7 @@
 #include "emit/module.h"
 #include "emit/report.h"
 #include "passes/check.h"
-#include "passes/plan/storage.h"
-#include "passes/plan/order.h"
-#include "passes/plan/offsets.h"
+#include "passes/plan/plan.h"
 #include "step_text.h"
 #include "tests/support.h"
 
@@ -309,11 +307,8 @@ static void case_open(Case *t, Arena *arena, bool no_main) {
     case_data(t, fit->entry);
     for (int i = 0; i < t->p->entry.count; i++) {
         steps_visit(&t->p->entry.at[i]->step, checked_text, t->p);
-        pass_order(t->p, t->p->entry.at[i]);
-        pass_inplace(t->p, t->p->entry.at[i]);
-        pass_plan(t->p, t->p->entry.at[i]);
     }
-    plan_regions(t->p, !no_main);
+    pass_plan(t->p, !no_main, -1);
     program_names(t->p);
     const char *fault = check_program(arena, t->p);
     if (fault != NULL) {

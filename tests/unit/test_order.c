@@ -11,24 +11,25 @@
 #include <stdlib.h>
 
 #include "passes/plan/order.h"
-#include "passes/plan/problem.h"
+#include "passes/plan/plan.h"
 #include "random_program.h"
 
 enum { MOST = 9 };
 
 typedef struct {
-    const Sched *s;
-    Sim sim;
-    int order[MOST], left[MOST];
+    const Problem *s;
+    PlanEval eval;
+    Plan plan;
+    int left[MOST];
     int64_t best;
     int64_t orders;
 } All;
 
 /* Takes every item whose predecessors are done in turn. */
 static void try_orders(All *a, int depth) {
-    const Sched *s = a->s;
+    const Problem *s = a->s;
     if (depth == s->n) {
-        int64_t peak = sim_peak(s, &a->sim, a->order);
+        int64_t peak = plan_eval(&a->eval, &a->plan, INT64_MAX).peak;
         a->best = peak < a->best ? peak : a->best;
         a->orders++;
         return;
@@ -38,7 +39,7 @@ static void try_orders(All *a, int depth) {
             continue;
         }
         a->left[i] = -1;
-        a->order[depth] = i;
+        a->plan.call.at[depth] = i;
         for (int k = 0; k < s->item[i].succ.count; k++) {
             a->left[s->item[i].succ.at[k]]--;
         }
@@ -55,17 +56,17 @@ static uint64_t setting(const char *name, uint64_t other) {
     return text != NULL ? strtoull(text, NULL, 0) : other;
 }
 
-/* Puts the steps back: dependencies and wishes are those of the list as lowered. Gives the order
- * that they stood in. */
-static void back_as_lowered(Arena *arena, ProgramEntry *e, int *order) {
-    VEC(Step *) made = {0};
-    for (int k = 0; k < e->step.count; k++) {
-        order[k] = e->step.at[k]->lowered;
-        VEC_PUSH(arena, &made, e->step.at[k]);
-    }
-    for (int k = 0; k < made.count; k++) {
-        e->step.at[made.at[k]->lowered] = made.at[k];
-    }
+/* The problem of the entry's list as it stands, and its best order. */
+static Problem *problem_of(Program *p, Arena *arena, PlanEval *eval, Plan *plan) {
+    ProgramEntry *e = p->entry.at[0];
+    ProblemShared *shared = ARENA_NEW(arena, ProblemShared);
+    const char *name;
+    program_number(e);
+    *shared = problem_shared(p, e, arena);
+    Problem *s = problem_open(shared, NULL, &e->step);
+    *eval = plan_eval_new(s);
+    *plan = order_find(s, eval, INT64_MAX, arena, &name);
+    return s;
 }
 
 static void test_all_orders(void **state) {
@@ -77,21 +78,17 @@ static void test_all_orders(void **state) {
         Arena arena = {0};
         Program *p = random_program(&arena, seed * 1000003 + i, (int)(i % 4));
         ProgramEntry *e = p->entry.at[0];
-        pass_order(p, e);
         bool flat = e->step.count <= MOST;
         for (int k = 0; k < e->step.count; k++) {
             flat = flat && e->step.at[k]->kind != STEP_LOOP;
         }
         if (flat) {
-            int ours_order[MOST];
-            back_as_lowered(&arena, e, ours_order);
-            SchedShared shared = sched_shared(p, e, &arena);
-    Sched s = sched_open(&shared, e, NULL, &e->step);
-            All a = {.s = &s, .sim = sim_new(&s), .best = INT64_MAX};
-            for (int k = 0; k < s.n; k++) {
-                a.left[k] = s.item[k].pred.count;
+            All a = {.best = INT64_MAX};
+            a.s = problem_of(p, &arena, &a.eval, &a.plan);
+            for (int k = 0; k < a.s->n; k++) {
+                a.left[k] = a.s->item[k].pred.count;
             }
-            int64_t ours = sim_peak(&s, &a.sim, ours_order);
+            int64_t ours = plan_eval(&a.eval, &a.plan, INT64_MAX).peak;
             try_orders(&a, 0);
             double ratio = a.best > 0 ? (double)ours / (double)a.best : 1;
             assert_true(ours >= a.best);
@@ -143,10 +140,10 @@ static void test_pairs(void **state) {
         step_access(p, read, y, ACCESS_READ);
         VEC_PUSH(&arena, &turn->inplace, ((InplacePair){x, y}));
     }
-    SchedShared shared = sched_shared(p, e, &arena);
-    Sched s = sched_open(&shared, e, NULL, &e->step);
-    Sim sim = sim_new(&s);
-    assert_int_equal(sim_peak(&s, &sim, (int[]){0, 1, 2}), PAIRS * BYTES);
+    PlanEval eval;
+    Plan plan;
+    problem_of(p, &arena, &eval, &plan);
+    assert_int_equal(plan_eval(&eval, &plan, INT64_MAX).peak, PAIRS * BYTES);
     arena_free(&arena);
 }
 
@@ -167,7 +164,7 @@ static void test_state_of_inner_loop(void **state) {
     next->loop = inner;
     step_access(p, make, next, ACCESS_WRITE);
     step_access(p, read, slot, ACCESS_READ);
-    pass_order(p, e);
+    pass_plan(p, false, -1);
     const Access *access = step_find(outer, slot);
     assert_non_null(access);
     assert_true(access->mode & ACCESS_WRITE);
@@ -195,13 +192,10 @@ static int64_t peak_of_random_list(uint64_t random, int n) {
         VEC_PUSH(&arena, &made, buf);
         VEC_PUSH(&arena, &e->step, step);
     }
-    pass_order(p, e);
-    int *order = ARENA_ARRAY(&arena, int, e->step.count + 1);
-    back_as_lowered(&arena, e, order);
-    SchedShared shared = sched_shared(p, e, &arena);
-    Sched s = sched_open(&shared, e, NULL, &e->step);
-    Sim sim = sim_new(&s);
-    int64_t peak = sim_peak(&s, &sim, order);
+    PlanEval eval;
+    Plan plan;
+    problem_of(p, &arena, &eval, &plan);
+    int64_t peak = plan_eval(&eval, &plan, INT64_MAX).peak;
     arena_free(&arena);
     return peak;
 }

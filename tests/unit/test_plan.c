@@ -12,21 +12,61 @@
 #include <string.h>
 
 #include "passes/check.h"
-#include "passes/plan/storage.h"
-#include "passes/plan/order.h"
-#include "passes/plan/offsets.h"
+#include "passes/plan/plan.h"
 #include "random_program.h"
 #include "step_text.h"
 
 /* ---- plans ---------------------------------------------------------------------------------- */
 
 static void plan_all(Program *p) {
-    for (int i = 0; i < p->entry.count; i++) {
-        pass_order(p, p->entry.at[i]);
-        pass_inplace(p, p->entry.at[i]);
-        pass_plan(p, p->entry.at[i]);
+    pass_plan(p, true, -1);
+}
+
+/* It passes the checker, computes what it means, and needs what the plan said. */
+static void assert_right(Arena *arena, const Program *p, uint64_t meant, uint64_t seed) {
+    const char *fault = check_program(arena, p);
+    const ProgramEntry *e = p->entry.at[0];
+    if (fault != NULL) {
+        program_dump(p, stderr);
+        fail_msg("seed %llu: %s", (unsigned long long)seed, fault);
     }
-    plan_regions(p, true);
+    if (program_run_planned(arena, p) != meant) {
+        program_dump(p, stderr);
+        fail_msg("seed %llu computes something else", (unsigned long long)seed);
+    }
+    assert_true(e->arena_bytes >= e->lower_bound_bytes);
+    assert_int_equal(e->lower_bound_bytes, e->planned_bytes);
+}
+
+static int repeats_of(const StepList *list) {
+    int repeats = 0;
+    for (int i = 0; i < list->count; i++) {
+        repeats += list->at[i]->again != NULL;
+    }
+    return repeats;
+}
+
+/* Budgets below what the best order needs: some are met by running steps again. */
+static void test_budgets(void **state) {
+    (void)state;
+    int tried = 0, met = 0, repeats = 0;
+    for (uint64_t seed = 1; seed <= 900; seed++) {
+        Arena arena = {0};
+        int size = 6 + (int)(seed % 40);
+        Program *p = random_program(&arena, seed, size);
+        uint64_t meant = program_run_private(&arena, p);
+        plan_all(p);
+        int64_t budget = p->total_bytes - p->arena_bytes * (int64_t)(1 + seed % 5) / 10;
+        p = random_program(&arena, seed, size);
+        pass_plan(p, true, budget);
+        assert_right(&arena, p, meant, seed);
+        tried++;
+        met += p->total_bytes <= budget;
+        repeats += repeats_of(&p->entry.at[0]->step);
+        arena_free(&arena);
+    }
+    print_message("%d budgets, %d met, %d steps run again\n", tried, met, repeats);
+    assert_true(met >= 50 && repeats >= 500);
 }
 
 static void test_random_plans(void **state) {
@@ -38,17 +78,8 @@ static void test_random_plans(void **state) {
         Program *p = random_program(&arena, seed, 3 + (int)(seed % 20));
         uint64_t meant = program_run_private(&arena, p);
         plan_all(p);
-        const char *fault = check_program(&arena, p);
-        if (fault != NULL) {
-            program_dump(p, stderr);
-            fail_msg("seed %llu: %s", (unsigned long long)seed, fault);
-        }
-        if (program_run_planned(&arena, p) != meant) {
-            program_dump(p, stderr);
-            fail_msg("seed %llu computes something else", (unsigned long long)seed);
-        }
+        assert_right(&arena, p, meant, seed);
         const ProgramEntry *e = p->entry.at[0];
-        assert_true(e->arena_bytes >= e->lower_bound_bytes);
         arena_sum += e->arena_bytes;
         bound_sum += e->lower_bound_bytes;
         for (int i = 0; i < e->buf.count; i++) {
@@ -451,7 +482,8 @@ static void test_two_results_of_one_operand(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_plans),    cmocka_unit_test(test_plans_are_deterministic),
+        cmocka_unit_test(test_random_plans),
+        cmocka_unit_test(test_budgets),    cmocka_unit_test(test_plans_are_deterministic),
         cmocka_unit_test(test_each_fault),      cmocka_unit_test(test_stacks),
         cmocka_unit_test(test_order_in_a_loop), cmocka_unit_test(test_two_results_of_one_operand),
     };

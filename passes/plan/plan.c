@@ -1,0 +1,140 @@
+/* plan: finds the plan of each list of an entry, loops from inside out, applies them and lays them
+ * out. Where a budget asks for less, steps of the entry's list run again. */
+#include "passes/plan/plan.h"
+
+#include "passes/plan/apply.h"
+#include "passes/plan/live.h"
+#include "passes/plan/offsets.h"
+#include "passes/plan/order.h"
+#include "passes/plan/repeat.h"
+
+/* ---- the check of the loss ------------------------------------------------------------------ */
+
+static Buf *value_of_result(const ProgramEntry *e, Buf *result) {
+    for (int i = 0; i < e->buf.count; i++) {
+        if (e->buf.at[i]->dest == result) {
+            return e->buf.at[i];
+        }
+    }
+    return result;
+}
+
+static void add_check(Program *p, ProgramEntry *e) {
+    Step *check = NULL;
+    int after = -1;
+    for (int i = 0; i < e->buf.count; i++) {
+        Buf *buf = e->buf.at[i];
+        if (buf->kind != BUF_RESULT || !elem_is_float(buf->type.elem)) {
+            continue;
+        }
+        const EntryOut *out = &e->entry->out.at[buf->out];
+        if (out->role != OUT_LOSS && out->role != OUT_GRAD_NORM) {
+            continue;
+        }
+        if (check == NULL) {
+            check = step_new(p, STEP_CHECK, out->loc);
+        }
+        Buf *value = value_of_result(e, buf);
+        step_access(p, check, value, ACCESS_READ);
+        for (int k = 0; k < e->step.count; k++) {
+            const Access *access = step_find(e->step.at[k], value);
+            if (access != NULL && (access->mode & ACCESS_WRITE) != 0 && k > after) {
+                after = k;
+            }
+        }
+    }
+    if (check == NULL) {
+        return;
+    }
+    VEC_PUSH(p->arena, &e->step, check);
+    for (int k = e->step.count - 1; k > after + 1; k--) {
+        e->step.at[k] = e->step.at[k - 1];
+    }
+    e->step.at[after + 1] = check;
+}
+
+/* Notes where each step stands, and makes the Access list of every loop the union of its body's,
+ * carries included: the body makes their next values, so who reads one behind the loop comes behind
+ * the loop. */
+static void complete_loops(Program *p, const StepList *list) {
+    for (int i = 0; i < list->count; i++) {
+        list->at[i]->lowered = i;
+        if (list->at[i]->kind == STEP_LOOP) {
+            complete_loops(p, &list->at[i]->body);
+            step_access_body(p, list->at[i]);
+        }
+    }
+}
+
+/* Before anything is planned: the list of a train holds the check, loops say what they touch. */
+static void prepare(Program *p, ProgramEntry *e) {
+    for (int i = 0; i < e->buf.count; i++) {
+        const Buf *buf = e->buf.at[i];
+        if (buf->dest != NULL && buf->loop != NULL) {
+            step_access(p, buf->loop, buf->dest, ACCESS_READ | ACCESS_WRITE);
+        }
+    }
+    if (e->entry->kind == ENTRY_TRAIN) {
+        add_check(p, e);
+    }
+    complete_loops(p, &e->step);
+    program_number(e);
+    /* Rows and sums are turned into values without an instance, in scratch of their own. */
+    bool instance = e->entry->kind != ENTRY_LOAD && e->entry->kind != ENTRY_EVAL_END;
+    e->band_bytes = instance ? p->band_bytes : 0;
+}
+
+/* ---- lists ---------------------------------------------------------------------------------- */
+
+static Plan find_plan(Program *p, ProblemShared *shared, Step *loop, StepList *list, int64_t limit,
+                      PlanEval *eval, const char **name);
+
+/* Plans the body of a loop; gives what it needs beside what lives through the loop. */
+static int64_t plan_body(Program *p, ProblemShared *shared, Step *loop) {
+    PlanEval eval;
+    const char *name = NULL;
+    Plan plan = find_plan(p, shared, loop, &loop->body, INT64_MAX, &eval, &name);
+    int64_t peak = plan_eval(&eval, &plan, INT64_MAX).peak;
+    plan_apply(p, &plan, &eval);
+    return peak;
+}
+
+static Plan find_plan(Program *p, ProblemShared *shared, Step *loop, StepList *list, int64_t limit,
+                      PlanEval *eval, const char **name) {
+    int64_t *inner = ARENA_ARRAY(shared->arena, int64_t, list->count + 1);
+    for (int i = 0; i < list->count; i++) {
+        inner[i] = list->at[i]->kind == STEP_LOOP ? plan_body(p, shared, list->at[i]) : 0;
+    }
+    Problem *s = problem_open(shared, loop, list);
+    for (int i = 0; i < s->n; i++) {
+        s->item[i].inner = inner[i];
+    }
+    *eval = plan_eval_new(s);
+    return order_find(s, eval, limit, p->arena, name);
+}
+
+/* `limit`: most bytes of its arena. */
+static void plan_entry(Program *p, ProgramEntry *e, int64_t limit) {
+    Arena scratch = {0};
+    ProblemShared shared = problem_shared(p, e, &scratch);
+    PlanEval eval;
+    prepare(p, e);
+    Plan plan = find_plan(p, &shared, NULL, &e->step, limit, &eval, &e->order_name);
+    if (plan_height(&eval, &plan) > limit) {
+        plan_repeat(&eval, &plan, limit);
+    }
+    e->planned_bytes = plan_eval(&eval, &plan, limit).peak;
+    plan_apply(p, &plan, &eval);
+    arena_free(&scratch);
+    program_number(e);
+    plan_offsets(e);
+}
+
+void pass_plan(Program *p, bool staging, int64_t budget) {
+    plan_regions(p, staging); /* all but the arenas is known before */
+    int64_t fixed = p->total_bytes;
+    for (int i = 0; i < p->entry.count; i++) {
+        plan_entry(p, p->entry.at[i], budget >= 0 ? budget - fixed : INT64_MAX);
+    }
+    plan_regions(p, staging);
+}

@@ -1,0 +1,14 @@
+/* plan: in which order the steps of each entry run, which of them run again, which values share
+ * bytes, and where all of them lie. */
+#ifndef MDLC_PASSES_PLAN_PLAN_H
+#define MDLC_PASSES_PLAN_PLAN_H
+
+#include "compiler/program.h"
+
+/* Needs a lowered Program; gives orders, STEP_CHECK in trains, storage, copies to destinations that
+ * are not made in place, step numbers, lifetimes, offsets and totals. Changes no values. `staging`:
+ * callers of inputs find room for them in io. `budget`: most bytes for all regions, -1: any number;
+ * what exceeds it is made smaller by running steps again, as far as that goes. */
+void pass_plan(Program *p, bool staging, int64_t budget);
+
+#endif

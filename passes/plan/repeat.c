@@ -1,0 +1,228 @@
+/* repeat: see the header. While the peak is too high, of the values that live through it untouched
+ * the one is let go and made again before its next reader that frees most for its cost, together
+ * with such of its operands as are gone by then. At the end calls that turned out to be needless
+ * are dropped, the dearest first. Counts accesses, never time. */
+#include "passes/plan/repeat.h"
+
+#include <string.h>
+
+enum { CANDIDATES = 24, CHAIN = 12, DEPTH = 6, AIMS = 4, HALVINGS = 7, REPEAT_TOUCHES = 400000000 };
+
+/* A value that is let go: what runs again before `place`, in this order. */
+typedef struct {
+    int use, place, n;
+    int item[CHAIN];
+    int64_t size;
+} Candidate;
+
+typedef struct {
+    PlanEval *eval;
+    const Problem *s;
+    Plan *plan, trial;
+    int64_t limit, left; /* accesses that may still be looked at */
+    int *before,
+        *next;  /* by use: the last place up to the peak that touches it, the first behind */
+    bool *gone; /* by place: a call that is tried without */
+} Repeat;
+
+static PlanCost try_plan(Repeat *r, const Plan *plan) {
+    PlanCost cost = plan_eval(r->eval, plan, r->limit);
+    r->left -= r->eval->seen.count;
+    return cost;
+}
+
+static void plan_copy(const Problem *s, Plan *to, const Plan *from) {
+    to->call.count = 0;
+    for (int i = 0; i < from->call.count; i++) {
+        VEC_PUSH(s->arena, &to->call, from->call.at[i]);
+    }
+}
+
+/* Where each use is touched around place `peak`. What is made again behind it is gone by then. */
+static void look_around(Repeat *r, int peak) {
+    const Problem *s = r->s;
+    for (int u = 0; u < s->use.count; u++) {
+        r->next[u] = r->before[u] = -1;
+    }
+    for (int p = r->plan->call.count - 1; p >= 0; p--) {
+        const Item *item = &s->item[r->plan->call.at[p]];
+        for (int k = 0; k < item->touch.count; k++) {
+            int u = item->touch.at[k];
+            if (p > peak) {
+                r->next[u] = item->makes.at[k] ? -1 : p;
+            } else if (r->before[u] < 0) {
+                r->before[u] = p;
+            }
+        }
+    }
+}
+
+/* What makes the use at a place that its maker has run before; -1: it cannot run again. */
+static int maker_of(const Repeat *r, int use, int place) {
+    const Use *u = &r->s->use.at[use];
+    return u->write.count == 1 && plan_repeatable(r->eval, u->write.at[0], place) ? u->write.at[0]
+                                                                                  : -1;
+}
+
+/* Adds the item, behind what makes those of its operands that are gone by the peak. */
+static bool add_chain(const Repeat *r, Candidate *c, int item, int depth) {
+    for (int k = 0; k < c->n; k++) {
+        if (c->item[k] == item) {
+            return true;
+        }
+    }
+    for (int k = 0; k < r->s->item[item].reads.count; k++) {
+        int use = r->s->item[item].reads.at[k];
+        bool here = !r->s->use.at[use].local || r->s->use.at[use].kept || r->next[use] >= 0;
+        int maker = here || depth == DEPTH ? -1 : maker_of(r, use, c->place);
+        if (maker >= 0 && !add_chain(r, c, maker, depth + 1)) {
+            return false;
+        }
+    }
+    if (c->n == CHAIN) {
+        return false;
+    }
+    c->item[c->n++] = item;
+    return true;
+}
+
+/* The largest values that the peak does not touch and a later call reads. */
+static int find_candidates(const Repeat *r, int peak, Candidate *found) {
+    const Problem *s = r->s;
+    int n = 0;
+    for (int u = 0; u < s->use.count; u++) {
+        Candidate c = {.use = u, .place = r->next[u], .size = s->use.at[u].size};
+        bool lives = c.size > 0 && !s->use.at[u].kept && r->before[u] >= 0 && r->before[u] < peak &&
+                     c.place >= 0;
+        int maker = lives ? maker_of(r, u, c.place) : -1;
+        if (maker < 0 || (n == CANDIDATES && found[n - 1].size >= c.size) ||
+            !add_chain(r, &c, maker, 0)) {
+            continue;
+        }
+        int at = n < CANDIDATES ? n++ : n - 1;
+        for (; at > 0 && found[at - 1].size < c.size; at--) {
+            found[at] = found[at - 1];
+        }
+        found[at] = c;
+    }
+    return n;
+}
+
+static void plan_with(Repeat *r, const Candidate *c) {
+    r->trial.call.count = 0;
+    for (int p = 0; p < r->plan->call.count; p++) {
+        for (int k = 0; p == c->place && k < c->n; k++) {
+            VEC_PUSH(r->s->arena, &r->trial.call, c->item[k]);
+        }
+        VEC_PUSH(r->s->arena, &r->trial.call, r->plan->call.at[p]);
+    }
+}
+
+/* Lets go of the value that frees most for its cost; false: none frees anything. */
+static bool let_go(Repeat *r, const PlanCost *cost) {
+    Candidate found[CANDIDATES];
+    look_around(r, cost->at);
+    int n = find_candidates(r, cost->at, found), best = -1;
+    double most = 0;
+    for (int i = 0; i < n && r->left > 0; i++) {
+        plan_with(r, &found[i]);
+        PlanCost other = try_plan(r, &r->trial);
+        double frees = (double)(cost->over - other.over);
+        double score = frees / (double)(other.cost - cost->cost);
+        if (frees > 0 && score > most) {
+            most = score;
+            best = i;
+        }
+    }
+    if (best >= 0) {
+        plan_with(r, &found[best]);
+        plan_copy(r->s, r->plan, &r->trial);
+    }
+    return best >= 0;
+}
+
+static void plan_without(Repeat *r, int place) {
+    r->trial.call.count = 0;
+    for (int p = 0; p < r->plan->call.count; p++) {
+        if (p != place && !r->gone[p]) {
+            VEC_PUSH(r->s->arena, &r->trial.call, r->plan->call.at[p]);
+        }
+    }
+}
+
+/* Drops calls that the plan fits without, the dearest first. */
+static void drop_needless(Repeat *r) {
+    const Problem *s = r->s;
+    int calls = r->plan->call.count, n = 0;
+    int *place = ARENA_ARRAY(s->arena, int, calls + 1);
+    r->gone = ARENA_ARRAY(s->arena, bool, calls + 1);
+    for (int p = 0; p < calls; p++) {
+        int64_t cost = s->item[r->plan->call.at[p]].cost;
+        if (r->eval->place[r->plan->call.at[p]] == p) {
+            continue;
+        }
+        int at = n++;
+        for (; at > 0 && s->item[r->plan->call.at[place[at - 1]]].cost < cost; at--) {
+            place[at] = place[at - 1];
+        }
+        place[at] = p;
+    }
+    for (int i = 0; i < n && r->left > 0; i++) {
+        plan_without(r, place[i]);
+        r->gone[place[i]] = try_plan(r, &r->trial).peak <= r->limit;
+    }
+    plan_without(r, -1);
+    plan_copy(s, r->plan, &r->trial);
+}
+
+/* Calls again until the plan fits the limit; false: it does not. */
+static bool fit(Repeat *r) {
+    PlanCost cost = try_plan(r, r->plan);
+    while (cost.peak > r->limit && r->left > 0 && let_go(r, &cost)) {
+        cost = try_plan(r, r->plan);
+    }
+    if (cost.peak <= r->limit) {
+        drop_needless(r);
+    }
+    return cost.peak <= r->limit;
+}
+
+/* What cannot be met is missed by as little as a few halvings find. */
+static void fit_least(Repeat *r, const Plan *once, int64_t peak) {
+    Plan least = {.call = {0}};
+    int64_t below = r->limit;
+    plan_copy(r->s, &least, once);
+    for (int i = 0; i < HALVINGS; i++) {
+        r->limit = below + (peak - below) / 2;
+        plan_copy(r->s, r->plan, once);
+        if (fit(r)) {
+            plan_copy(r->s, &least, r->plan);
+            peak = r->limit;
+        } else {
+            below = r->limit;
+        }
+    }
+    plan_copy(r->s, r->plan, &least);
+}
+
+void plan_repeat(PlanEval *e, Plan *plan, int64_t limit) {
+    const Problem *s = e->s;
+    Repeat r = {.eval = e, .s = s, .plan = plan, .limit = limit, .left = REPEAT_TOUCHES};
+    r.before = ARENA_ARRAY(s->arena, int, s->use.count + 1);
+    r.next = ARENA_ARRAY(s->arena, int, s->use.count + 1);
+    Plan once = {.call = {0}};
+    plan_copy(s, &once, plan);
+    int64_t peak = try_plan(&r, plan).peak, above = 0;
+    bool fits = true;
+    /* Placing may need more than what is live: then less has to be live. */
+    for (int aim = 0; aim < AIMS && (fits = fit(&r)); aim++) {
+        above = plan_height(e, plan) - limit;
+        if (above <= 0) {
+            break;
+        }
+        r.limit -= above;
+    }
+    if (!fits) {
+        fit_least(&r, &once, peak);
+    }
+}

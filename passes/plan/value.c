@@ -1,0 +1,189 @@
+/* value: see the header. Three walks over the calls: when values are made and touched last, which
+ * of them take over the bytes of an operand that dies, how many bytes are live. */
+#include "passes/plan/value.h"
+
+#include "passes/plan/alloc.h"
+#include "passes/plan/storage.h"
+
+#include <string.h>
+
+PlanEval plan_eval_new(const Problem *s) {
+    return (PlanEval){.s = s,
+                      .now = ARENA_ARRAY(s->arena, int, s->use.count + 1),
+                      .place = ARENA_ARRAY(s->arena, int, s->n + 1)};
+}
+
+/* Room for so many calls, each of which may make what its item makes. */
+static void make_room(PlanEval *e, const Plan *plan) {
+    const Problem *s = e->s;
+    int values = s->use.count + 1;
+    for (int p = 0; plan->call.count > s->n && p < plan->call.count; p++) {
+        values += s->item[plan->call.at[p]].touch.count;
+    }
+    if (values > e->room) {
+        e->room = 2 * values;
+        e->value = ARENA_ARRAY(s->arena, PlanValue, e->room);
+        e->taken = ARENA_ARRAY(s->arena, int, e->room);
+    }
+    if (plan->call.count + 2 > e->calls) {
+        e->calls = 2 * plan->call.count + 2;
+        e->change = ARENA_ARRAY(s->arena, int64_t, e->calls);
+    }
+}
+
+static void find_values(PlanEval *e, const Plan *plan) {
+    const Problem *s = e->s;
+    e->count = e->seen.count = 0;
+    for (int i = 0; i < s->n; i++) {
+        e->place[i] = -1;
+    }
+    for (int u = 0; u < s->use.count; u++) {
+        e->now[u] = -1;
+    }
+    for (int p = 0; p < plan->call.count; p++) {
+        int i = plan->call.at[p];
+        const Item *item = &s->item[i];
+        bool again = e->place[i] >= 0;
+        e->place[i] = again ? e->place[i] : p;
+        for (int k = 0; k < item->touch.count; k++) {
+            int u = item->touch.at[k];
+            if (e->now[u] < 0 || (again && item->makes.at[k])) {
+                e->now[u] = e->count;
+                e->taken[e->count] = -1;
+                e->value[e->count] = (PlanValue){u, p, p, e->count};
+                e->count++;
+            }
+            PlanValue *v = &e->value[e->now[u]];
+            v->last = s->use.at[u].kept ? plan->call.count : p;
+            VEC_PUSH(s->arena, &e->seen, e->now[u]);
+        }
+    }
+}
+
+static int root_of(const PlanEval *e, int v) {
+    while (e->value[v].root != v) {
+        v = e->value[v].root;
+    }
+    return v;
+}
+
+/* Values by number; of other Bufs a negative one. */
+static int64_t bytes_now(const void *ctx, const Buf *buf) {
+    const PlanEval *e = ctx;
+    buf = problem_made_in(e->s->shared, buf);
+    int v = buf->kind == BUF_TEMP && buf->loop == e->s->loop ? e->now[e->s->shared->local[buf->id]]
+                                                             : -1;
+    return v >= 0 ? root_of(e, v) : -1 - (int64_t)buf->id;
+}
+
+/* The value of `out` takes over the bytes of `in` where those die with this call. */
+static void take_over(PlanEval *e, const Step *step, int p, int in, int out) {
+    const Use *from = &e->s->use.at[in], *to = &e->s->use.at[out];
+    if (e->now[in] < 0 || e->now[out] < 0 || from->buf->kind != BUF_TEMP ||
+        to->buf->kind != BUF_TEMP || !layouts_agree(from->buf, to->buf)) {
+        return;
+    }
+    int old = root_of(e, e->now[in]);
+    PlanValue *v = &e->value[e->now[out]], *root = &e->value[old];
+    const Bytes bytes = {bytes_now, e};
+    if (root->last != p || v->first != p || v->root != e->now[out] || old == e->now[out] ||
+        e->taken[old] == p || !step_yields(&bytes, step, old, to->buf, 0)) {
+        return;
+    }
+    v->root = old;
+    e->taken[old] = p;
+    root->last = v->last;
+}
+
+static void share_bytes(PlanEval *e, const Plan *plan) {
+    const Problem *s = e->s;
+    int seen = 0;
+    for (int u = 0; u < s->use.count; u++) {
+        e->now[u] = -1;
+    }
+    for (int p = 0; p < plan->call.count; p++) {
+        const Item *item = &s->item[plan->call.at[p]];
+        for (int k = 0; k < item->touch.count; k++) {
+            e->now[item->touch.at[k]] = e->seen.at[seen++];
+        }
+        for (int k = 0; k < item->over.count; k += 2) {
+            take_over(e, item->step, p, item->over.at[k], item->over.at[k + 1]);
+        }
+    }
+}
+
+PlanCost plan_eval(PlanEval *e, const Plan *plan, int64_t limit) {
+    const Problem *s = e->s;
+    PlanCost cost = {.at = -1};
+    make_room(e, plan);
+    find_values(e, plan);
+    share_bytes(e, plan);
+    memset(e->change, 0, sizeof *e->change * (size_t)(plan->call.count + 2));
+    for (int v = 0; v < e->count; v++) {
+        const PlanValue *value = &e->value[v];
+        if (value->root == v) {
+            e->change[value->first] += s->use.at[value->use].size;
+            e->change[value->last + 1] -= s->use.at[value->use].size;
+        }
+    }
+    int64_t live = 0;
+    for (int p = 0; p < plan->call.count; p++) {
+        const Item *item = &s->item[plan->call.at[p]];
+        live += e->change[p];
+        int64_t need = live + item->inner;
+        cost.over += need > limit ? need - limit : 0;
+        cost.cost += e->place[plan->call.at[p]] < p ? item->cost : 0;
+        if (cost.at < 0 || need > cost.peak) {
+            cost.peak = need;
+            cost.at = p;
+        }
+    }
+    return cost;
+}
+
+int64_t plan_height(PlanEval *e, const Plan *plan) {
+    const Problem *s = e->s;
+    Arena scratch = {0};
+    plan_eval(e, plan, INT64_MAX);
+    AllocItem *item = ARENA_ARRAY(&scratch, AllocItem, e->count + s->n + 1);
+    int n = 0;
+    for (int v = 0; v < e->count; v++) {
+        const PlanValue *value = &e->value[v];
+        int64_t size = s->use.at[value->use].size;
+        if (value->root == v && size > 0) {
+            item[n++] = (AllocItem){value->first, value->last + 1, size};
+        }
+    }
+    for (int p = 0; p < plan->call.count; p++) {
+        int64_t size = s->item[plan->call.at[p]].inner;
+        if (size > 0) {
+            item[n++] = (AllocItem){p, p + 1, size};
+        }
+    }
+    int64_t *offset = ARENA_ARRAY(&scratch, int64_t, n + 1);
+    int64_t height = alloc_place(&scratch, item, n, ALLOC_STEPS, offset);
+    arena_free(&scratch);
+    return height;
+}
+
+static bool called_between(const PlanEval *e, const Ints *items, int from, int to) {
+    bool found = false;
+    for (int k = 0; k < items->count && !found; k++) {
+        int place = e->place[items->at[k]];
+        found = place > from && place < to;
+    }
+    return found;
+}
+
+bool plan_repeatable(const PlanEval *e, int i, int place) {
+    const Problem *s = e->s;
+    int first = e->place[i];
+    bool fits = s->item[i].pure && first < place;
+    for (int k = 0; k < s->item[i].reads.count && fits; k++) {
+        const Use *use = &s->use.at[s->item[i].reads.at[k]];
+        const Use *next = use->next >= 0 ? &s->use.at[use->next] : NULL;
+        fits = !called_between(e, &use->write, first, place) &&
+               (next == NULL || !called_between(e, &next->write, first, place));
+    }
+    return fits;
+}

@@ -1,0 +1,49 @@
+/* value: a Plan, that is in which order the steps of a list run and which of them run again, and
+ * what it comes to. Evaluating one changes nothing. */
+#ifndef MDLC_PASSES_PLAN_VALUE_H
+#define MDLC_PASSES_PLAN_VALUE_H
+
+#include "passes/plan/problem.h"
+
+/* The calls of a list by item. Every item stands in it, after all its predecessors; one that is
+ * pure may stand in it again, and makes its results again, for the calls from there on. */
+typedef struct {
+    Ints call;
+} Plan;
+
+/* One value of a use, from the call that makes it to the last that touches it. */
+typedef struct {
+    int use, first, last;
+    int root; /* the value whose bytes it has: itself, or an operand of its first call */
+} PlanValue;
+
+typedef struct {
+    int64_t peak; /* the most bytes live: offsets cannot be lower */
+    int at;       /* the first call that has them */
+    int64_t over; /* bytes above the limit, summed over calls */
+    int64_t cost; /* of the calls that make something again */
+} PlanCost;
+
+/* Room for evaluations of one problem, and what the last of them found. */
+typedef struct {
+    const Problem *s;
+    PlanValue *value;
+    int count, room;
+    int *now;        /* by use: its value at the present call; -1: none yet */
+    Ints seen;       /* the values that calls touch, call after call */
+    int *taken;      /* by value: the last call of which a result took its bytes */
+    int64_t *change; /* of live bytes, by call */
+    int *place;      /* by item: of its first call */
+    int calls;       /* what change has room for */
+} PlanEval;
+
+PlanEval plan_eval_new(const Problem *s);
+/* In time linear in the accesses of its calls. */
+PlanCost plan_eval(PlanEval *e, const Plan *plan, int64_t limit);
+/* The bytes that placing its values takes, about: what the list of a loop needs counts as one. */
+int64_t plan_height(PlanEval *e, const Plan *plan);
+/* May item i run again at `place` of the plan that was evaluated last? It is pure, and what it
+ * reads has not been overwritten since it ran first. */
+bool plan_repeatable(const PlanEval *e, int i, int place);
+
+#endif
