@@ -305,6 +305,15 @@ Node *graph_name(Node *node, const char *name) {
     return node;
 }
 
+bool region_any(const Region *region, bool (*test)(const Node *node)) {
+    bool any = false;
+    for (int i = 0; i < region->node.count && !any; i++) {
+        const Node *node = region->node.at[i];
+        any = test(node) || (node->body && region_any(node->body, test));
+    }
+    return any;
+}
+
 /* --- regions --------------------------------------------------------------------------------- */
 
 Node *region_param(Region *region, Type type) {

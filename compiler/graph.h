@@ -115,6 +115,8 @@ typedef struct {
     uint32_t hash, place; /* 1 + Node.id; 0: free */
 } ConsSlot;
 
+/* Does any node of the region, or of a body in it, pass the test? */
+bool region_any(const Region *region, bool (*test)(const Node *node));
 /* Is it an operand? */
 static inline bool node_reads(const Node *user, const Node *node) {
     bool reads = false;

@@ -62,15 +62,18 @@ static const struct {
     const char *name;
     GraphPass run;
     GraphStage stage;
+    bool (*applies)(const Region *region); /* NULL: always; else it would change nothing */
+    bool follows;                          /* up to the pass before it nothing is left to do */
 } graph_passes[] = {
-    {"match", pass_simplify, STAGE_BUILT}, /* before differentiation: composites and contractions */
-    {"grad", grad, STAGE_GRAD},
-    {"simplify", pass_simplify, STAGE_OPTIMISED},
-    {"hoist", pass_hoist, STAGE_OPTIMISED},
-    {"clean", pass_simplify, STAGE_OPTIMISED},
-    {"narrow", pass_narrow, STAGE_OPTIMISED},
-    {"sums", pass_sums, STAGE_OPTIMISED},
-    {"fma", pass_fma, STAGE_OPTIMISED},
+    /* before differentiation: composites and contractions */
+    {"match", pass_simplify, STAGE_BUILT, NULL, false},
+    {"grad", grad, STAGE_GRAD, NULL, false},
+    {"simplify", pass_simplify, STAGE_OPTIMISED, NULL, false},
+    {"hoist", pass_hoist, STAGE_OPTIMISED, hoist_applies, false},
+    {"clean", pass_simplify, STAGE_OPTIMISED, NULL, true},
+    {"narrow", pass_narrow, STAGE_OPTIMISED, narrow_applies, false},
+    {"sums", pass_sums, STAGE_OPTIMISED, sums_applies, false},
+    {"fma", pass_fma, STAGE_OPTIMISED, NULL, false},
 };
 static const char *const other_stages[] = {"ast", "build", "lower", "plan"};
 
@@ -98,13 +101,20 @@ static void module_verify(const Module *module, GraphStage stage) {
  * printed and the work ends here. */
 static bool optimise(Compile *c, Module *module, Arena *built) {
     enum { NODES_CHUNK = 8192 };
+    int *runs = ARENA_ARRAY(&c->arena, int, module->entry.count);  /* passes that each has seen */
+    bool *ran = ARENA_ARRAY(&c->arena, bool, module->entry.count); /* the last one has */
     for (size_t p = 0; p < sizeof graph_passes / sizeof *graph_passes; p++) {
         for (int i = 0; i < module->entry.count; i++) {
             Entry *entry = module->entry.at[i];
-            module->graph->arena = &entry->nodes[p % 2];
-            entry->nodes[p % 2].chunk_bytes = NODES_CHUNK; /* there may be many small entries */
-            entry->region = graph_passes[p].run(module->graph, entry->region);
-            arena_free(&entry->nodes[(p + 1) % 2]);
+            bool (*applies)(const Region *) = graph_passes[p].applies;
+            ran[i] = (!graph_passes[p].follows || ran[i]) && (!applies || applies(entry->region));
+            if (ran[i]) {
+                Arena *nodes = &entry->nodes[runs[i]++ % 2];
+                module->graph->arena = nodes;
+                nodes->chunk_bytes = NODES_CHUNK; /* there may be many small entries */
+                entry->region = graph_passes[p].run(module->graph, entry->region);
+                arena_free(&entry->nodes[runs[i] % 2]);
+            }
         }
         arena_free(built);
         module_verify(module, graph_passes[p].stage);

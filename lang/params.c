@@ -594,6 +594,36 @@ static void add_slot(Elab *e, Slot *slot) {
     VEC_PUSH(e->arena, &e->module->slot, slot);
 }
 
+/* Layer states, optimizer slots, counters, states of the model, copies, rings, in this order. */
+static void write_states(Elab *e) {
+    /* By state: the first of its initial values, 1 + k; by initial value: the next one. */
+    int *first = ARENA_ARRAY(e->arena, int, e->state.count + 1);
+    int *next = ARENA_ARRAY(e->arena, int, e->initial.count + 1);
+    for (int i = 0; i < e->state.count; i++) {
+        e->state.at[i]->index = i; /* until it gets its own */
+    }
+    for (int k = e->initial.count - 1; k >= 0; k--) {
+        int i = e->initial.at[k].slot->index;
+        next[k] = first[i];
+        first[i] = 1 + k;
+    }
+    for (StateRole role = STATE_LAYER; role <= STATE_RING; role++) {
+        for (int i = 0; i < e->state.count; i++) {
+            Slot *slot = e->state.at[i];
+            if (slot->role != role) {
+                continue;
+            }
+            add_slot(e, slot);
+            if (role == STATE_COUNTER && slot != e->seed) {
+                init_write(e, slot, node_const(e->g, slot->type.elem, slot->initial));
+            }
+            for (int k = first[i]; k > 0; k = next[k - 1]) {
+                init_write(e, slot, e->initial.at[k - 1].node);
+            }
+        }
+    }
+}
+
 void params_finish(Elab *e) {
     for (int i = 1; i < e->param.count; i++) { /* stable, by declaration of the model */
         for (int k = i; k > 0 && param_before(e->param.at[k], e->param.at[k - 1]); k--) {
@@ -612,23 +642,6 @@ void params_finish(Elab *e) {
             }
         }
     }
-    for (StateRole role = STATE_LAYER; role <= STATE_RING; role++) {
-        /* layer states, optimizer slots, counters, states of the model, copies, rings */
-        for (int i = 0; i < e->state.count; i++) {
-            Slot *slot = e->state.at[i];
-            if (slot->role != role) {
-                continue;
-            }
-            add_slot(e, slot);
-            if (role == STATE_COUNTER && slot != e->seed) {
-                init_write(e, slot, node_const(e->g, slot->type.elem, slot->initial));
-            }
-            for (int k = 0; k < e->initial.count; k++) {
-                if (e->initial.at[k].slot == slot) {
-                    init_write(e, slot, e->initial.at[k].node);
-                }
-            }
-        }
-    }
+    write_states(e);
     graph_leave(e->g, before);
 }

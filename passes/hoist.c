@@ -78,6 +78,14 @@ static Node *hoist_node(void *ctx, Graph *g, const Node *n, Node *const *in) {
     return graph_import(g, made);
 }
 
+static bool is_loop(const Node *n) {
+    return n->op == OP_LOOP;
+}
+
+bool hoist_applies(const Region *region) {
+    return region_any(region, is_loop);
+}
+
 Region *pass_hoist(Graph *g, const Region *region) {
     return region_rebuild(g, region, hoist_node, NULL);
 }

@@ -96,11 +96,23 @@ static Node *as_sums(Graph *g, const Node *n, const Narrow *c) {
     return node_permute(g, node_reshape(g, all, rank, dim), map);
 }
 
+static bool fits(const Node *n, Node *const *in, Narrow *c) {
+    return n->op == OP_CONTRACT && (roles(n, in, 0, c) || roles(n, in, 1, c));
+}
+
 static Node *narrow_node(void *ctx, Graph *g, const Node *n, Node *const *in) {
     (void)ctx;
     Narrow c;
-    bool fits = n->op == OP_CONTRACT && (roles(n, in, 0, &c) || roles(n, in, 1, &c));
-    return fits ? as_sums(g, n, &c) : NULL;
+    return fits(n, in, &c) ? as_sums(g, n, &c) : NULL;
+}
+
+static bool is_narrow(const Node *n) {
+    Narrow c;
+    return fits(n, n->in, &c);
+}
+
+bool narrow_applies(const Region *region) {
+    return region_any(region, is_narrow);
 }
 
 Region *pass_narrow(Graph *g, const Region *region) {

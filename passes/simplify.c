@@ -118,7 +118,7 @@ static bool points_are_fixed(const Region *region, const Node *loop, bool *borro
 /* --- reads ------------------------------------------------------------------------------------ */
 
 /* Leaves in every node how often those that matter read it. */
-static void count_reads(Region *region, Arena *scratch) {
+static void count_reads(const Region *region, Arena *scratch) {
     int *reads = ARENA_ARRAY(scratch, int, region->node.count);
     for (int i = 0; i < region->out.count; i++) {
         reads[region->out.at[i]->id]++;
@@ -131,6 +131,15 @@ static void count_reads(Region *region, Arena *scratch) {
         }
         if (n->body) {
             count_reads(n->body, scratch);
+        }
+    }
+}
+
+static void forget_reads(const Region *region) {
+    for (int i = 0; i < region->node.count; i++) {
+        region->node.at[i]->note = NULL;
+        if (region->node.at[i]->body) {
+            forget_reads(region->node.at[i]->body);
         }
     }
 }
@@ -157,29 +166,81 @@ static Node *simplify_node(void *ctx, Graph *g, const Node *n, Node *const *in) 
     return NULL;
 }
 
-/* Rounds until no rule applies any more; each frees what the one before it has read. */
+/* With those of all bodies. */
+static int64_t nodes_of(const Region *region) {
+    int64_t count = region->node.count;
+    for (int i = 0; i < region->node.count; i++) {
+        count += region->node.at[i]->body ? nodes_of(region->node.at[i]->body) : 0;
+    }
+    return count;
+}
+
+static bool has_body(const Node *n) {
+    return n->body != NULL;
+}
+
+/* Does a rule apply to some node that matters, of a region without bodies? What it makes is left
+ * where nothing reads it. */
+static bool any_applies(Round *round, Graph *g, const Region *region) {
+    bool any = false;
+    for (int i = region->node.count - 1; i >= 0 && !any; i--) {
+        const Node *n = region->node.at[i];
+        const int *reads = n->note;
+        if (*reads > 0) {
+            Region *before = graph_enter(g, n->region);
+            any = simplify_node(round, g, n, n->in) != NULL;
+            graph_leave(g, before);
+        }
+    }
+    return any;
+}
+
+/* Something is left to do: for the rules that wait for the others once those have nothing. */
+static bool goes_on(Round *round, Graph *g, const Region *now) {
+    bool any = any_applies(round, g, now);
+    if (!any && !round->late) {
+        round->late = true;
+        any = any_applies(round, g, now);
+    }
+    return any;
+}
+
+/* Rounds until no rule applies any more; each frees what the one before it has read. Where there
+ * are loops, copying also drops what only unused results of theirs have needed, level by level, so
+ * that another round may find more; else a look is enough to see that there is nothing. */
 static Region *simplify_rounds(Graph *g, const Region *region) {
-    Arena *home = g->arena, nodes[2] = {{.chunk_bytes = home->chunk_bytes},
-                                        {.chunk_bytes = home->chunk_bytes}};
+    Arena *home = g->arena,
+          nodes[2] = {{.chunk_bytes = home->chunk_bytes}, {.chunk_bytes = home->chunk_bytes}};
     Arena scratch = {0};
     Round round = {0};
     g->arena = &nodes[0];
-    Region *now = region_without_empty(g, region);
+    const Region *now = region_any(region, is_empty) ? region_without_empty(g, region) : region;
+    Region *fresh = NULL;
+    bool loops = region_any(region, has_body);
+    int64_t size = 0;
+    count_reads(now, &scratch);
     for (int i = 1; i <= ROUNDS; i++) {
         round.applied = 0;
-        count_reads(now, &scratch);
         g->arena = &nodes[i % 2];
-        now = region_rebuild(g, now, simplify_node, &round);
+        fresh = region_rebuild(g, now, simplify_node, &round);
+        forget_reads(now);
+        now = fresh;
         arena_free(&nodes[1 - i % 2]);
         arena_free(&scratch);
-        if (round.applied == 0 && round.late) {
+        int64_t before = size, applied = round.applied;
+        size = loops ? nodes_of(fresh) : 0;
+        bool quiet = applied == 0 && size == before, done = quiet && round.late;
+        round.late = round.late || quiet;
+        count_reads(now, &scratch);
+        if (done || (!loops && !goes_on(&round, g, now))) {
             break;
         }
-        round.late = round.late || round.applied == 0;
     }
+    forget_reads(fresh);
+    arena_free(&scratch);
     arena_adopt(home, g->arena);
     g->arena = home;
-    return now;
+    return fresh;
 }
 
 Region *pass_simplify(Graph *g, const Region *region) {

@@ -6,7 +6,7 @@
  * without elements; only slots keep their types. */
 #include "passes/simplify_rule.h"
 
-static bool is_empty(const Node *n) {
+bool is_empty(const Node *n) {
     return n->op != OP_LOOP && type_count(n->type) == 0;
 }
 

@@ -29,6 +29,7 @@ uint32_t axes_without(uint32_t axes, uint32_t dropped, int rank);
 
 /* A copy of the region where every value without elements is a constant, and so is what is made of
  * nothing else. Its derivatives are expanded, or taken to points that no rule can change. */
+bool is_empty(const Node *n); /* a value without elements */
 Region *region_without_empty(Graph *g, const Region *region);
 
 /* The place of a label in a list of a contraction; -1: it is not there. */

@@ -84,6 +84,14 @@ static void close_loop(void *ctx, Graph *g, LoopBuilder *loop) {
     }
 }
 
+static bool is_long(const Node *n) {
+    return n->op == OP_LOOP && n->attr->trip > SUM_CHAIN;
+}
+
+bool sums_applies(const Region *region) {
+    return region_any(region, is_long);
+}
+
 Region *pass_sums(Graph *g, const Region *region) {
     return region_rebuild_loops(g, region, close_loop, NULL);
 }
