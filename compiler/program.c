@@ -602,7 +602,7 @@ static void dump_buf(const Buf *buf, FILE *out) {
 
 static void dump_step(void *ctx, Step *step, int depth) {
     FILE *out = ctx;
-    static const char *const kind[] = {"kernel", "loop", "copy", "check"};
+    static const char *const kind[] = {"kernel", "loop", "copy", "check", "push", "seed"};
     fprintf(out, "  %*s%d: %s", 2 * depth, "", step->id, kind[step->kind]);
     if (step->name != NULL) {
         fprintf(out, " %s", step->name);

@@ -24,7 +24,9 @@
  *    are already multiplied by the thread count of the bound.
  *  - STEP_CHECK stands in the list of a train: the entry ends with a status, nothing written to
  *    parameters or states, unless every Buf that it reads (loss, gradient norm) is finite. The
- *    order pass makes it; no byte of a parameter or a state is written before it. */
+ *    order pass makes it; no byte of a parameter or a state is written before it.
+ *  - STEP_PUSH writes rows of a ring, once in an entry, behind everything that reads the ring and
+ *    before the ring's cursor gets its next value. */
 #ifndef MDLC_COMPILER_PROGRAM_H
 #define MDLC_COMPILER_PROGRAM_H
 
@@ -60,16 +62,23 @@ struct Buf {
     Step *loop;              /* the innermost loop it is declared in; NULL: the entry's list */
     const char *label;       /* name in the source of the value it holds, or NULL, for reports */
     Loc loc;
-    int per_thread;  /* WORK: number of equal parts, one a thread; 0: one */
-    bool saved;      /* lives from the forward to the backward part */
+    int per_thread; /* WORK: number of equal parts, one a thread; 0: one */
+    bool saved;     /* lives from the forward to the backward part */
     /* made by the planner */
     const Buf *again; /* it holds the value of this one, made again; NULL: its own */
-    Buf *root;       /* itself, or the Buf whose bytes it uses */
+    Buf *root;        /* itself, or the Buf whose bytes it uses */
     int64_t offset;  /* bytes from the start of its region; INPUT: of its staging in io, -1: none */
     int first, last; /* half-open in linear step numbers: [first, last) */
 };
 
-typedef enum { STEP_KERNEL, STEP_LOOP, STEP_COPY, STEP_CHECK } StepKind;
+typedef enum {
+    STEP_KERNEL,
+    STEP_LOOP,
+    STEP_COPY,
+    STEP_CHECK,
+    STEP_PUSH, /* rows into a ring, behind those of its cursor, which still has its old value */
+    STEP_SEED  /* of init: its parameter into the slot of the seed */
+} StepKind;
 typedef enum { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_PART = 4 /* only its part */ } AccessMode;
 
 enum { ACCESS_SLICES = 3 };
@@ -110,15 +119,16 @@ struct Step {
     VEC(Loc) also; /* KERNEL of a train: places of what else it computes, a few, all distinct */
     VEC(Access) access; /* every Buf it touches, workspaces included; a loop: what its body does */
     VEC(InplacePair) inplace;
-    const char *where; /* KERNEL: file:line, or NULL */
-    Kernel *kernel;    /* KERNEL: what it calls, */
-    Call call;         /* with these arguments, */
+    const char *where;     /* KERNEL: file:line, or NULL */
+    Kernel *kernel;        /* KERNEL: what it calls, */
+    Call call;             /* with these arguments, */
     uint64_t lowered_call; /* which were these when it was lowered: call_hash */
-    StepList body;     /* LOOP */
-    int64_t trip;      /* LOOP */
+    StepList body;         /* LOOP */
+    int64_t trip;          /* LOOP */
     bool reverse;
     int index;                  /* LOOP: number of its index variable: printed as i<index> */
-    Buf *dst, *src;             /* COPY of whole buffers of equal type */
+    Buf *dst, *src;             /* COPY of whole buffers of equal type; PUSH; SEED: dst alone */
+    Buf *cursor;                /* PUSH: how many rows the ring has been given */
     int64_t flops, bytes_moved; /* of one execution */
     VEC(LayerFlops) layer;      /* KERNEL: the flops by layer */
     const Step *again;          /* KERNEL: this step, run again; NULL: it runs the first time */
@@ -133,8 +143,8 @@ typedef struct {
     int nstep;      /* linear step numbers in use */
     int64_t arena_bytes, lower_bound_bytes;
     int64_t planned_bytes; /* what the plan said of the lower bound before it was applied */
-    int64_t band_bytes; /* guard band on both sides of every Buf of the arena; 0: none */
-    int64_t io_bytes;   /* staged inputs, then results */
+    int64_t band_bytes;    /* guard band on both sides of every Buf of the arena; 0: none */
+    int64_t io_bytes;      /* staged inputs, then results */
     int64_t flops, bytes_moved;
     int64_t flops_again; /* of them those of steps that run again */
     int steps_again;

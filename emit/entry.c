@@ -118,19 +118,8 @@ static const Buf *slot_buf(const Emit *e, const Slot *slot) {
     return e->p->slot.at[slot->index];
 }
 
-/* The first push to a ring; its other fields follow. */
-static bool pushes_first(const Entry *source, int k) {
-    for (int i = 0; i < k; i++) {
-        const EntryOut *o = &source->out.at[i];
-        if (o->role == OUT_PUSH && o->slot->cursor == source->out.at[k].slot->cursor) {
-            return false;
-        }
-    }
-    return true;
-}
-
-/* Rings hold what the entry samples; NAME_at, of the counter, is the row a push begins with. */
-static void print_rings(const Emit *e, const ProgramEntry *entry, Text *out) {
+/* Rings hold what the entry samples. */
+static void print_needs(const Emit *e, const ProgramEntry *entry, Text *out) {
     const Entry *source = entry->entry;
     for (int i = 0; i < source->out.count; i++) {
         const EntryOut *o = &source->out.at[i];
@@ -142,38 +131,6 @@ static void print_rings(const Emit *e, const ProgramEntry *entry, Text *out) {
             text_printf(out, " */\n        return %s_ERR_STATE;\n    }\n", e->upper);
         }
     }
-    for (int i = 0; i < source->out.count; i++) {
-        const EntryOut *o = &source->out.at[i];
-        if (o->role == OUT_PUSH && pushes_first(source, i)) {
-            text_printf(out,
-                        "    const int64_t %s_at = *(const int64_t *)(const void *)(m->state + "
-                        "%lld) %% %lld;\n",
-                        slot_buf(e, o->slot->cursor)->name,
-                        (long long)slot_buf(e, o->slot->cursor)->offset,
-                        (long long)o->slot->type.dim[0]);
-        }
-    }
-}
-
-/* Behind all steps, so that they have read what was there. */
-static void print_pushes(const Emit *e, const ProgramEntry *entry, Text *out) {
-    const Entry *source = entry->entry;
-    for (int i = 0; i < source->out.count; i++) {
-        if (source->out.at[i].role != OUT_PUSH) {
-            continue;
-        }
-        const Buf *to = slot_buf(e, source->out.at[i].slot), *from = result_buf(entry, i);
-        long long capacity = to->type.dim[0], rows = from->type.dim[0];
-        long long row = (long long)type_bytes(to->type) / capacity;
-        text_printf(out, "    for (int64_t row = 0; row < %lld; row++) { /* ", rows);
-        text_comment(out, to->slot->name);
-        text_printf(out,
-                    " */\n"
-                    "        memcpy(m->state + %lld + (%s_at + row) %% %lld * %lld,\n"
-                    "               (const unsigned char *)%s + row * %lld, %lld);\n    }\n",
-                    (long long)to->offset, slot_buf(e, to->slot->cursor)->name, capacity, row,
-                    from->name, row, row);
-    }
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -183,6 +140,7 @@ typedef struct {
     const ProgramEntry *entry;
     bool *used;        /* by Buf.id: a step names it */
     bool *written;     /* by Buf.id: a step writes it, or what lies in its bytes */
+    bool seeded;       /* the parameter of init is used */
     const char *arena; /* expression */
     NameSet met;       /* places in the source whose text stands in the function */
     Arena scratch;
@@ -191,6 +149,7 @@ typedef struct {
 static void note_used(void *ctx, Step *step, int depth) {
     Names *names = ctx;
     (void)depth;
+    names->seeded = names->seeded || step->kind == STEP_SEED;
     for (int i = 0; step->kind != STEP_LOOP && i < step->access.count; i++) {
         const Buf *buf = step->access.at[i].buf;
         names->used[buf_local(buf)->id] = true;
@@ -211,8 +170,8 @@ static Names names_open(const Emit *e, const ProgramEntry *entry, const char *ar
 /* TYPE *NAME = MD_AT(TYPE, BASE, OFFSET); what it is */
 static void print_pointer(const Names *names, const Buf *buf, const char *base, bool constant,
                           Text *out) {
-    const char *type = str_printf(names->e->arena, "%s%s", constant ? "const " : "",
-                                  elem_c_name(buf->type.elem));
+    const char *type =
+        str_printf(names->e->arena, "%s%s", constant ? "const " : "", elem_c_name(buf->type.elem));
     text_printf(out, "    %s *%s = MD_AT(%s, %s, %lld); /* ", type, buf->name, type, base,
                 (long long)buf->offset);
     if (buf->type.rank > 0) {
@@ -351,6 +310,19 @@ static void print_ports(const Names *names, Text *out) {
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
+/* Row by row, since the ring may end between them. */
+static void print_push(const Step *step, Text *out, const char *indent) {
+    long long capacity = step->dst->type.dim[0], rows = step->src->type.dim[0];
+    long long row = type_count(step->dst->type) / capacity;
+    text_printf(out, "%sfor (int64_t md_row = 0; md_row < %lld; md_row++) { /* ", indent, rows);
+    text_comment(out, step->text);
+    text_printf(
+        out,
+        " */\n%s    memcpy(%s + (*%s + md_row) %% %lld * %lld, %s + md_row * %lld, %lld);\n%s}\n",
+        indent, step->dst->name, step->cursor->name, capacity, row, buf_local(step->src)->name, row,
+        row * (long long)elem_bytes(step->dst->type.elem), indent);
+}
+
 static void print_check(const Names *names, const Step *step, Text *out, const char *indent) {
     const Entry *source = names->entry->entry;
     for (int i = 0; i < step->access.count; i++) {
@@ -404,11 +376,15 @@ static void print_steps(Names *names, const Printer *printer, const StepList *li
             break;
         }
         case STEP_COPY:
-            text_printf(out, "%smemcpy(%s, %s, %lld);\n", indent,
-                        buf_local(step->dst)->name, buf_local(step->src)->name,
-                        (long long)step->src->bytes);
+            text_printf(out, "%smemcpy(%s, %s, %lld);\n", indent, buf_local(step->dst)->name,
+                        buf_local(step->src)->name, (long long)step->src->bytes);
             break;
         case STEP_CHECK: print_check(names, step, out, indent); break;
+        case STEP_PUSH: print_push(step, out, indent); break;
+        case STEP_SEED:
+            text_printf(out, "%s*%s = (%s)seed;\n", indent, step->dst->name,
+                        elem_c_name(step->dst->type.elem));
+            break;
         case STEP_LOOP:
             if (step->reverse) {
                 text_printf(out, "%sfor (int64_t i%d = %lld; i%d >= 0; i%d--) {", indent,
@@ -443,36 +419,6 @@ static void print_results(const Names *names, Text *out) {
     }
 }
 
-/* Counters start at their values, the seed at the seed; then the entry draws the rest. */
-static void print_counters(const Emit *e, const Names *names, Text *out) {
-    bool seeded = false;
-    for (int i = 0; i < names->entry->buf.count; i++) {
-        const Buf *buf = names->entry->buf.at[i];
-        seeded = seeded || (buf->kind == BUF_INPUT && names->used[buf->id]);
-    }
-    for (int i = 0; i < e->p->slot.count; i++) {
-        const Buf *buf = e->p->slot.at[i];
-        const Slot *slot = buf->slot;
-        if (slot->kind != SLOT_STATE || slot->role != STATE_COUNTER) {
-            continue;
-        }
-        const char *type = elem_c_name(slot->type.elem);
-        text_printf(out, "    *(%s *)(void *)(m->state + %lld) = ", type, (long long)buf->offset);
-        if (slot->label != NULL && str_eq(slot->label, "seed")) {
-            text_printf(out, "(%s)seed", type);
-            seeded = true;
-        } else {
-            print_number(out, slot->type.elem, slot->initial);
-        }
-        text_add(out, "; /* ");
-        text_comment(out, slot->name);
-        text_add(out, " */\n");
-    }
-    if (!seeded) {
-        text_add(out, "    (void)seed;\n");
-    }
-}
-
 void entry_function(const Emit *e, const Printer *printer, const ProgramEntry *entry, Text *out) {
     const Entry *source = entry->entry;
     Names names = names_open(e, entry, "m->arena");
@@ -487,9 +433,9 @@ void entry_function(const Emit *e, const Printer *printer, const ProgramEntry *e
     api_parameters(e, entry, out);
     text_add(out, ") {\n");
     print_checks(e, entry, out);
-    print_rings(e, entry, out);
-    if (source->kind == ENTRY_INIT) {
-        print_counters(e, &names, out);
+    print_needs(e, entry, out);
+    if (source->kind == ENTRY_INIT && !names.seeded) {
+        text_add(out, "    (void)seed;\n");
     }
     print_ports(&names, out);
     print_slots(&names, out);
@@ -500,7 +446,6 @@ void entry_function(const Emit *e, const Printer *printer, const ProgramEntry *e
     print_steps(&names, printer, &entry->step, 1, out);
     guard_close(entry, "    ", out);
     trace_close(e, entry, out);
-    print_pushes(e, entry, out);
     print_results(&names, out);
     text_printf(out, "    return %s_OK;\n}\n\n", e->upper);
     arena_free(&names.scratch);

@@ -24,6 +24,8 @@ const char *step_word(const Step *step) {
     switch (step->kind) {
     case STEP_COPY: return "copy";
     case STEP_CHECK: return "check of the loss";
+    case STEP_PUSH: return "push";
+    case STEP_SEED: return "seed";
     case STEP_LOOP: return "loop";
     case STEP_KERNEL: break;
     }

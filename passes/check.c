@@ -164,6 +164,26 @@ static bool slots_intact(Check *c, const Step *check) {
     return true;
 }
 
+/* Rows go behind those that were there when the entry began, and once: a new value of the ring; 0:
+ * they do not. */
+static int64_t pushed_token(Check *c, const Step *step) {
+    const Value *ring = &c->value[step->dst->id], *cursor = &c->value[step->cursor->id];
+    const Access *to = step_find(step, step->dst), *from = step_find(step, step->src);
+    if (to == NULL || from == NULL || step_find(step, step->cursor) == NULL ||
+        step->src->type.rank == 0 || step->src->type.elem != step->dst->type.elem ||
+        step->src->type.dim[0] > step->dst->type.dim[0] ||
+        step->src->bytes / step->src->type.dim[0] != step->dst->bytes / step->dst->type.dim[0]) {
+        check_fail(c, "step %d pushes no rows of %s", step->id, step->dst->name);
+        return 0;
+    }
+    if (c->origin.at[ring->token - 1].step >= 0 || c->origin.at[cursor->token - 1].step >= 0) {
+        check_fail(c, "step %d pushes to %s %s", step->id, step->dst->name,
+                   c->origin.at[ring->token - 1].step >= 0 ? "again" : "behind its next cursor");
+        return 0;
+    }
+    return check_token(c, step->dst, step->id);
+}
+
 static bool run_step(Check *c, const Step *step) {
     for (int i = 0; i < step->access.count; i++) {
         if (!check_lifetime(c, step, step->access.at[i].buf)) {
@@ -187,6 +207,9 @@ static bool run_step(Check *c, const Step *step) {
             return check_fail(c, "step %d copies between unequal Bufs", step->id);
         }
         moved = c->value[step->src->id].token;
+    }
+    if (step->kind == STEP_PUSH && (moved = pushed_token(c, step)) == 0) {
+        return false;
     }
     /* Workspaces first: a result that overlaps one would be overwritten by it. */
     for (int pass = 0; pass < 2; pass++) {

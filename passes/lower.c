@@ -534,6 +534,35 @@ static void mark_saved(const Frame *f) {
     }
 }
 
+/* The rows in `from` into the ring of the output. */
+static Step *push_step(Lower *l, const EntryOut *out, Buf *from) {
+    Step *step = step_new(l->p, STEP_PUSH, out->loc);
+    step->src = from;
+    step->dst = slot_buf(l, out->slot);
+    step->cursor = slot_buf(l, out->slot->cursor);
+    step->bytes_moved = 2 * from->bytes;
+    step->text = str_printf(l->p->arena, "push to %s", out->slot->name);
+    step_access(l->p, step, step->src, ACCESS_READ);
+    step_access(l->p, step, step->cursor, ACCESS_READ);
+    step_access(l->p, step, step->dst, ACCESS_WRITE | ACCESS_PART);
+    return step;
+}
+
+/* The seed is the caller's; what is drawn reads it from its slot. */
+static void seed_step(Lower *l) {
+    for (int i = 0; i < l->p->slot.count; i++) {
+        Buf *buf = l->p->slot.at[i];
+        if (buf->slot->role == STATE_COUNTER && buf->slot->label != NULL &&
+            str_eq(buf->slot->label, "seed")) {
+            Step *step = step_new(l->p, STEP_SEED, LOC_NONE);
+            step->dst = buf;
+            step->text = "seed";
+            step_access(l->p, step, buf, ACCESS_WRITE);
+            VEC_PUSH(l->p->arena, &l->e->step, step);
+        }
+    }
+}
+
 static void lower_entry(Compile *c, Program *p, Entry *entry) {
     check_types(entry->region);
     ProgramEntry *e = ARENA_NEW(p->arena, ProgramEntry);
@@ -549,6 +578,10 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
         buf->loc = slot->loc;
     }
     TargetList *targets = ARENA_ARRAY(&scratch, TargetList, entry->out.count + 1);
+    StepList push = {0};
+    if (entry->kind == ENTRY_INIT) {
+        seed_step(&l);
+    }
     for (int k = 0; k < entry->out.count; k++) {
         const EntryOut *out = &entry->out.at[k];
         const Node *node = entry->region->out.at[k];
@@ -562,6 +595,11 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
         } else if (out->role == OUT_NEED) {
             entry->out.at[k].least = node->attr->ivalue;
             continue;
+        } else if (out->role == OUT_PUSH) {
+            const char *name = str_printf(p->arena, "%s_rows", slot_buf(&l, out->slot)->name);
+            t.home.buf = buf_new(p, e, BUF_TEMP, node->type, name);
+            t.home.buf->loc = out->loc;
+            VEC_PUSH(&scratch, &push, push_step(&l, out, t.home.buf));
         } else {
             Buf *buf = buf_new(p, e, BUF_RESULT, node->type, out->name ? out->name : "result");
             buf->out = k;
@@ -576,6 +614,9 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
     }
     Frame f = {.l = &l, .region = entry->region, .list = &e->step};
     lower_region(&f, targets);
+    for (int i = 0; i < push.count; i++) {
+        VEC_PUSH(p->arena, &e->step, push.at[i]);
+    }
     if (entry->kind == ENTRY_TRAIN) {
         mark_saved(&f);
     }

@@ -178,6 +178,11 @@ static void add_wishes(Problem *s) {
     for (int i = 0; i < s->n; i++) {
         check = s->item[i].step->kind == STEP_CHECK ? i : check;
     }
+    for (int i = 0; check >= 0 && i < s->n; i++) {
+        if (s->item[i].step->kind == STEP_PUSH) {
+            add_edge(s, check, i); /* what is checked is computed without it */
+        }
+    }
     for (int u = 0; u < s->use.count; u++) {
         Use *use = &s->use.at[u];
         Buf *dest = use->buf->dest;

@@ -248,6 +248,10 @@ static void case_open(Case *t, Arena *arena, bool no_main) {
     Buf *w0 = temp_add(t, init, "w0", scalar, w), *c0 = temp_add(t, init, "c0", scalar, c);
     KERNEL(t, &init->step, "draw_w", "*a = 0.5f;", w0);
     KERNEL(t, &init->step, "draw_c", "*a = 0;", c0);
+    Buf *step0 = temp_add(t, init, "step0", type_scalar(TY_I64), step);
+    Buf *rate0 = temp_add(t, init, "rate0", scalar, rate);
+    KERNEL(t, &init->step, "start_step", "*a = 0;", step0);
+    KERNEL(t, &init->step, "start_rate", "*a = 0.1f;", rate0);
 
     Buf *x = input_add(t, fit, "x", rows), *y = input_add(t, fit, "y", rows);
     Buf *d = temp_add(t, fit, "d", rows, NULL);

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "compiled.h"
 #include "passes/check.h"
 #include "passes/plan/plan.h"
 #include "random_program.h"
@@ -254,9 +255,7 @@ static const char *plant(Arena *arena, Tiny *t, Fault fault) {
     case FAULT_RESTRICT: /* its parameters are restrict, though its text would allow it */
         step[4]->kernel->pair.count = 0;
         return "the kernel takes them for different places";
-    case FAULT_CALL_FEW:
-        step[1]->call.buf.count--;
-        return "it does not pass what its kernel takes";
+    case FAULT_CALL_FEW: step[1]->call.buf.count--; return "it does not pass what its kernel takes";
     case FAULT_CALL_TWICE:
         step[1]->call.buf.at[2] = step[1]->call.buf.at[1]; /* work, x, y */
         return "twice";
@@ -480,10 +479,110 @@ static void test_two_results_of_one_operand(void **state) {
     arena_free(&arena);
 }
 
+/* ---- rings ---------------------------------------------------------------------------------- */
+
+static const char ring_text[] =
+    "use nn; dim B = 4; ring old[16] { x: f32[3]; y: f32; }\n"
+    "model q(x: [n, 3]) -> [n, 1] { return x |> fc: linear(out = 1); }\n"
+    "train fit(x: [B, 3]) of q {\n"
+    "    old.push(x, 2 * x[:, 0]); b = old.sample(5);\n"
+    "    loss mean((q(b.x)[:, 0] - b.y)^2); optimizer sgd(lr = 0.1); steps 3;\n"
+    "}\n";
+
+/* One kernel makes the row, the clock and the next cursor, which is copied behind the push. */
+static const char clock_text[] =
+    "ring old[16] { x: f32; } state clock: f32 = 0;\n"
+    "entry put() { now = clock + 1; clock <- now; old.push(0.5 * now); return now; }\n";
+
+static int place_of(const StepList *list, const Step *step) {
+    int at = 0;
+    while (list->at[at] != step) {
+        at++;
+    }
+    return at;
+}
+
+static void move_step(ProgramEntry *e, Step *step, int to) {
+    int at = place_of(&e->step, step);
+    for (; at != to; at += to > at ? 1 : -1) {
+        e->step.at[at] = e->step.at[to > at ? at + 1 : at - 1];
+    }
+    e->step.at[to] = step;
+    program_number(e);
+    for (int i = 0; i < e->buf.count; i++) { /* lifetimes are not what is wrong */
+        Buf *buf = e->buf.at[i];
+        buf->last = buf->first < buf->last ? e->nstep : buf->last;
+        buf->first = buf->first < buf->last ? 0 : buf->first;
+    }
+}
+
+/* A push that comes twice, behind its next cursor, before what is read of the ring, before the
+ * check of the loss, or of rows of another size. */
+static void test_pushes(void **state) {
+    (void)state;
+    static const char *const expected[] = {NULL,
+                                           "pushes to x again",
+                                           "behind its next cursor",
+                                           "touches x later than it may",
+                                           "is written before step",
+                                           "pushes no rows of x"};
+    for (int kind = 0; kind < (int)(sizeof expected / sizeof *expected); kind++) {
+        Dumped m;
+        Arena arena = {0};
+        Program *p = compiled_text(&m, kind == 2 ? clock_text : ring_text, 1);
+        compiled_plan(p);
+        ProgramEntry *e = p->entry.at[0];
+        for (int i = 0; i < p->entry.count; i++) {
+            e = p->entry.at[i]->entry->kind != ENTRY_INIT && p->entry.at[i]->nstep >= e->nstep
+                    ? p->entry.at[i]
+                    : e;
+        }
+        Step *push = NULL, *check = NULL;
+        for (int i = e->step.count - 1; i >= 0; i--) {
+            Step *step = e->step.at[i];
+            int rank = kind == 2 || kind == 4 ? 1 : 2;
+            push = step->kind == STEP_PUSH && step->src->type.rank == rank ? step : push;
+            check = step->kind == STEP_CHECK ? step : check;
+        }
+        assert_non_null(push);
+        assert_true(kind == 2 || push->id > check->id);
+        if (kind == 1) {
+            VEC_PUSH(p->arena, &e->step, push);
+            Step *again = step_new(p, STEP_PUSH, push->loc);
+            *again = *push;
+            e->step.at[e->step.count - 1] = again;
+            move_step(e, again, place_of(&e->step, push) + 1);
+        } else if (kind == 2) {
+            move_step(e, push, e->step.count - 1);
+            push->lowered = INT32_MAX; /* as if it belonged there */
+        } else if (kind == 3) {
+            move_step(e, push, place_of(&e->step, check) - 1);
+        } else if (kind == 4) {
+            int made = 0;
+            while (step_find(e->step.at[made], push->src) == NULL) {
+                made++;
+            }
+            move_step(e, e->step.at[made], place_of(&e->step, check));
+            move_step(e, push, place_of(&e->step, check));
+        } else if (kind == 5) {
+            push->src = check->access.at[0].buf;
+            push->access.at[0].buf = push->src;
+        }
+        const char *fault = check_program(&arena, p);
+        if ((fault == NULL) != (expected[kind] == NULL) ||
+            (fault != NULL && strstr(fault, expected[kind]) == NULL)) {
+            program_dump(p, stderr);
+            fail_msg("kind %d: %s", kind, fault != NULL ? fault : "passes");
+        }
+        arena_free(&arena);
+        dumped_done(&m);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_plans),
-        cmocka_unit_test(test_budgets),    cmocka_unit_test(test_plans_are_deterministic),
+        cmocka_unit_test(test_random_plans),    cmocka_unit_test(test_budgets),
+        cmocka_unit_test(test_pushes),          cmocka_unit_test(test_plans_are_deterministic),
         cmocka_unit_test(test_each_fault),      cmocka_unit_test(test_stacks),
         cmocka_unit_test(test_order_in_a_loop), cmocka_unit_test(test_two_results_of_one_operand),
     };
