@@ -8,6 +8,8 @@
 #include "passes/plan/order.h"
 #include "passes/plan/repeat.h"
 
+static const int64_t NO_LIMIT = INT64_MAX;
+
 /* ---- the check of the loss ------------------------------------------------------------------ */
 
 static Buf *value_of_result(const ProgramEntry *e, Buf *result) {
@@ -93,8 +95,8 @@ static Plan find_plan(Program *p, ProblemShared *shared, Step *loop, StepList *l
 static int64_t plan_body(Program *p, ProblemShared *shared, Step *loop) {
     PlanEval eval;
     const char *name = NULL;
-    Plan plan = find_plan(p, shared, loop, &loop->body, INT64_MAX, &eval, &name);
-    int64_t peak = plan_eval(&eval, &plan, INT64_MAX).peak;
+    Plan plan = find_plan(p, shared, loop, &loop->body, NO_LIMIT, &eval, &name);
+    int64_t peak = plan_eval(&eval, &plan, NO_LIMIT).peak;
     plan_apply(p, &plan, &eval);
     return peak;
 }
@@ -120,7 +122,7 @@ static void plan_entry(Program *p, ProgramEntry *e, int64_t limit) {
     PlanEval eval;
     prepare(p, e);
     Plan plan = find_plan(p, &shared, NULL, &e->step, limit, &eval, &e->order_name);
-    if (plan_height(&eval, &plan) > limit) {
+    if (limit > 0 && limit < NO_LIMIT && plan_height(&eval, &plan) > limit) {
         plan_repeat(&eval, &plan, limit);
     }
     e->planned_bytes = plan_eval(&eval, &plan, limit).peak;
@@ -134,7 +136,7 @@ void pass_plan(Program *p, bool staging, int64_t budget) {
     plan_regions(p, staging); /* all but the arenas is known before */
     int64_t fixed = p->total_bytes;
     for (int i = 0; i < p->entry.count; i++) {
-        plan_entry(p, p->entry.at[i], budget >= 0 ? budget - fixed : INT64_MAX);
+        plan_entry(p, p->entry.at[i], budget >= 0 ? budget - fixed : NO_LIMIT);
     }
     plan_regions(p, staging);
 }

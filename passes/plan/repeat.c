@@ -10,7 +10,7 @@ enum { CANDIDATES = 24, CHAIN = 12, DEPTH = 6, AIMS = 4, HALVINGS = 7, REPEAT_TO
 
 /* A value that is let go: what runs again before `place`, in this order. */
 typedef struct {
-    int use, place, n;
+    int place, n;
     int item[CHAIN];
     int64_t size;
 } Candidate;
@@ -20,9 +20,9 @@ typedef struct {
     const Problem *s;
     Plan *plan, trial;
     int64_t limit, left; /* accesses that may still be looked at */
-    int *before,
-        *next;  /* by use: the last place up to the peak that touches it, the first behind */
-    bool *gone; /* by place: a call that is tried without */
+    int *before;         /* by use: the last place up to the peak that touches it, */
+    int *next;           /* and the first behind it */
+    bool *gone;          /* by place: a call that is tried without */
 } Repeat;
 
 static PlanCost try_plan(Repeat *r, const Plan *plan) {
@@ -91,7 +91,7 @@ static int find_candidates(const Repeat *r, int peak, Candidate *found) {
     const Problem *s = r->s;
     int n = 0;
     for (int u = 0; u < s->use.count; u++) {
-        Candidate c = {.use = u, .place = r->next[u], .size = s->use.at[u].size};
+        Candidate c = {.place = r->next[u], .size = s->use.at[u].size};
         bool lives = c.size > 0 && !s->use.at[u].kept && r->before[u] >= 0 && r->before[u] < peak &&
                      c.place >= 0;
         int maker = lives ? maker_of(r, u, c.place) : -1;
