@@ -305,6 +305,13 @@ Node *graph_name(Node *node, const char *name) {
     return node;
 }
 
+void graph_spend(Graph *g) {
+    if (g->spent != NULL) {
+        arena_free(g->spent);
+        g->spent = NULL;
+    }
+}
+
 bool region_any(const Region *region, bool (*test)(const Node *node)) {
     bool any = false;
     for (int i = 0; i < region->node.count && !any; i++) {

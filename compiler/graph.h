@@ -311,6 +311,7 @@ typedef struct {
 
 struct Graph {
     Arena *arena;      /* of regions and nodes; a stage may put another in its place */
+    Arena *spent;      /* of a region that a pass reads: it may go once that is copied; or NULL */
     Arena *keep;       /* of attributes, which go from stage to stage */
     const Attr **attr; /* hash table of them */
     int nattr, attr_size;
@@ -322,6 +323,8 @@ struct Graph {
 
 /* --- building -------------------------------------------------------------------------------- */
 Graph *graph_new(Arena *arena, Elem float_type);
+/* The region that was given is copied: its memory may serve what comes. */
+void graph_spend(Graph *g);
 Region *region_new(Graph *g, Region *up);
 /* Makes `region` the current one; returns the one before it. */
 Region *graph_enter(Graph *g, Region *region);

@@ -111,8 +111,12 @@ static bool optimise(Compile *c, Module *module, Arena *built) {
             if (ran[i]) {
                 Arena *nodes = &entry->nodes[runs[i]++ % 2];
                 module->graph->arena = nodes;
+                module->graph->spent = p > 0                          ? &entry->nodes[runs[i] % 2]
+                                       : i == module->entry.count - 1 ? built
+                                                                      : NULL;
                 nodes->chunk_bytes = NODES_CHUNK; /* there may be many small entries */
                 entry->region = graph_passes[p].run(module->graph, entry->region);
+                module->graph->spent = NULL;
                 arena_free(&entry->nodes[runs[i] % 2]);
             }
         }

@@ -384,15 +384,16 @@ static Value *labelled(Access *a, const Value *v) {
     r->ranged = v->ranged;
     r->lo = v->lo;
     r->hi = v->hi;
+    Axes axes = value_axes(a->e->scratch, r, a->rank, a->rank);
     for (int i = 0; i < a->rank; i++) {
         if (a->label[i].ix) {
-            r->span[r->nspan++] = a->label[i].ix;
+            axes.span[r->nspan++] = a->label[i].ix;
         } else {
             const AxisUse *use = a->label[i].use;
             Dim dim = use->dim;
-            r->dim[r->rank++] = use->kind == AXIS_RANGE && use->extent != dim.size
-                                    ? (Dim){.size = use->extent}
-                                    : dim;
+            axes.dim[r->rank++] = use->kind == AXIS_RANGE && use->extent != dim.size
+                                      ? (Dim){.size = use->extent}
+                                      : dim;
         }
     }
     return r;

@@ -24,6 +24,7 @@ static Node *cotangent(Elab *e, const Value *v, const Value *like, Loc loc) {
     uint32_t axes = 0;
     Value *w = ARENA_NEW(e->scratch, Value);
     *w = *v;
+    Axes kept_axes = value_axes(e->scratch, w, v->nspan, v->rank);
     w->nspan = 0;
     for (int i = 0; i < v->nspan; i++) {
         bool kept = false;
@@ -31,7 +32,7 @@ static Node *cotangent(Elab *e, const Value *v, const Value *like, Loc loc) {
             kept = kept || like->span[k] == v->span[i];
         }
         if (kept) {
-            w->span[w->nspan++] = v->span[i];
+            kept_axes.span[w->nspan++] = v->span[i];
         } else {
             axes |= 1u << i;
         }

@@ -100,7 +100,7 @@ Node *arith_spread(Elab *e, const Value *v, Index *const *span, int nspan, int r
 }
 
 /* False: together they have more indices than a tensor may have axes. */
-static bool join_spans(const Value *const *v, int n, Value *like) {
+static bool join_spans(Elab *e, const Value *const *v, int n, Value *like) {
     int most = 0;
     for (int i = 1; i < n; i++) {
         if (v[i]->nspan > v[most]->nspan) {
@@ -108,8 +108,8 @@ static bool join_spans(const Value *const *v, int n, Value *like) {
         }
     }
     like->nspan = v[most]->nspan;
-    memcpy(like->span, v[most]->span, sizeof like->span);
-    bool grown = false;
+    like->span = v[most]->span;
+    Index **span = NULL; /* its own, once there are more */
     for (int i = 0; i < n; i++) {
         for (int k = 0; k < v[i]->nspan; k++) {
             if (span_place(like->span, like->nspan, v[i]->span[k]) >= 0) {
@@ -118,18 +118,18 @@ static bool join_spans(const Value *const *v, int n, Value *like) {
             if (like->nspan == MD_RANK) {
                 return false;
             }
-            like->span[like->nspan++] = v[i]->span[k];
-            grown = true;
+            span = span ? span : value_axes(e->scratch, like, MD_RANK, 0).span;
+            span[like->nspan++] = v[i]->span[k];
         }
     }
-    if (!grown) {
+    if (!span) {
         return true; /* one operand has them all: its order costs no permutation */
     }
     for (int i = 1; i < like->nspan; i++) {
-        for (int k = i; k > 0 && like->span[k - 1]->seq > like->span[k]->seq; k--) {
-            Index *swap = like->span[k];
-            like->span[k] = like->span[k - 1];
-            like->span[k - 1] = swap;
+        for (int k = i; k > 0 && span[k - 1]->seq > span[k]->seq; k--) {
+            Index *swap = span[k];
+            span[k] = span[k - 1];
+            span[k - 1] = swap;
         }
     }
     return true;
@@ -137,7 +137,7 @@ static bool join_spans(const Value *const *v, int n, Value *like) {
 
 bool arith_join(Elab *e, Loc loc, const Value *const *v, int n, Value *like) {
     *like = (Value){.kind = V_TENSOR};
-    bool fits = join_spans(v, n, like);
+    bool fits = join_spans(e, v, n, like);
     const Value *first = NULL;
     for (int i = 0; i < n; i++) {
         if (v[i]->rank == 0) {
@@ -146,7 +146,7 @@ bool arith_join(Elab *e, Loc loc, const Value *const *v, int n, Value *like) {
         if (!first) {
             first = v[i];
             like->rank = first->rank;
-            memcpy(like->dim, first->dim, sizeof like->dim);
+            like->dim = first->dim;
             continue;
         }
         if (v[i]->rank != like->rank) {
@@ -158,6 +158,8 @@ bool arith_join(Elab *e, Loc loc, const Value *const *v, int n, Value *like) {
                       "z[i, j] = x[i, j] + y[j]");
             return false;
         }
+        Dim dim[MD_RANK];
+        bool joined = false;
         for (int k = 0; k < like->rank; k++) {
             if (!dims_agree(like->dim[k], v[i]->dim[k])) {
                 elab_error(e, loc, 326, "shapes %s and %s differ in axis %d",
@@ -167,7 +169,12 @@ bool arith_join(Elab *e, Loc loc, const Value *const *v, int n, Value *like) {
                 elab_note_dim(e, v[i]->dim[k]);
                 return false;
             }
-            like->dim[k] = dims_join(like->dim[k], v[i]->dim[k]);
+            dim[k] = dims_join(like->dim[k], v[i]->dim[k]);
+            joined = joined || memcmp(&dim[k], &like->dim[k], sizeof *dim) != 0;
+        }
+        if (joined) {
+            memcpy(value_axes(e->scratch, like, like->nspan, like->rank).dim, dim,
+                   sizeof *dim * (size_t)like->rank);
         }
     }
     if (!fits || like->rank + like->nspan > MD_RANK) {

@@ -294,7 +294,7 @@ static bool bind_all(Elab *e, const Item *item, const Argument **given, Loc loc)
         if (!elab_ok(v)) {
             return false;
         }
-        memcpy(dim[i], v->dim, sizeof dim[i]);
+        memcpy(dim[i], v->dim, sizeof dim[i][0] * (size_t)v->rank);
         if (!dims_unify(e, param->kid[0], v, given[i]->loc, what_of(e, item, param), DIMS_BIND,
                         dim[i])) {
             return false;
@@ -351,7 +351,8 @@ static bool bind_all(Elab *e, const Item *item, const Argument **given, Loc loc)
             if (!dims_unify(e, param->kid[0], named, at, what, DIMS_LATE, dim[i])) {
                 return false;
             }
-            memcpy(named->dim, dim[i], sizeof named->dim);
+            memcpy(value_axes(e->scratch, named, named->nspan, named->rank).dim, dim[i],
+                   sizeof dim[i][0] * (size_t)named->rank);
             bound[i]->value = named;
         }
         if (!dims_within(e, param->kid[1], bound[i]->value, at, what_of(e, item, param))) {

@@ -224,9 +224,7 @@ static bool same_value(const Value *a, const Value *b) {
     case V_INT: return a->integer == b->integer;
     case V_REAL: return a->real == b->real;
     case V_BOOL: return a->truth == b->truth;
-    case V_TENSOR:
-        return a->node == b->node && a->nspan == b->nspan && a->rank == b->rank &&
-               memcmp(a->span, b->span, sizeof a->span) == 0;
+    case V_TENSOR: return a->node == b->node && a->rank == b->rank && value_same_span(a, b);
     default: return false;
     }
 }
@@ -495,13 +493,14 @@ static const Value *move_axis(Elab *e, const Value *v, int from, int to) {
     int map[MD_RANK], n = 0;
     Value *r = ARENA_NEW(e->scratch, Value);
     *r = *v;
+    Axes axes = value_axes(e->scratch, r, v->nspan, v->rank);
     for (int i = 0; i < v->nspan; i++) {
         map[n++] = i;
     }
     for (int i = 0, next = 0; i < v->rank; i++) {
         next += next == from;
         int axis = i == to ? from : next++;
-        r->dim[i] = v->dim[axis];
+        axes.dim[i] = v->dim[axis];
         map[n++] = v->nspan + axis;
     }
     r->node = node_permute(e->g, v->node, map);

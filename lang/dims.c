@@ -99,8 +99,7 @@ bool dims_eval_type(Elab *e, const Ast *type, int *rank, Dim *dim) {
         }
     }
     if (ok) {
-        Value like = {.rank = *rank};
-        memcpy(like.dim, dim, sizeof *dim * (size_t)*rank);
+        Value like = {.rank = *rank, .dim = dim};
         ok = dims_possible(e, type->loc, &like);
     }
     return ok;
@@ -405,14 +404,15 @@ const Value *dims_annotate(Elab *e, const Ast *type, const Value *v, Loc loc, co
     }
     Value *r = ARENA_NEW(e->scratch, Value);
     *r = *v;
-    if (!dims_unify(e, type, v, loc, what, DIMS_BIND, r->dim)) {
+    Dim *dim = value_axes(e->scratch, r, v->nspan, MD_RANK).dim;
+    if (!dims_unify(e, type, v, loc, what, DIMS_BIND, dim)) {
         return &value_poison;
     }
     Dim joined[MD_RANK];
-    memcpy(joined, r->dim, sizeof joined);
+    memcpy(joined, dim, sizeof joined);
     if (!dims_unify(e, type, r, loc, what, DIMS_LATE, joined)) {
         return &value_poison;
     }
-    memcpy(r->dim, joined, sizeof joined);
+    memcpy(dim, joined, sizeof joined);
     return r;
 }

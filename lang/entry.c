@@ -96,7 +96,8 @@ static void bind_input(Elab *e, const char *name, Loc loc, const Slot *slot, Nod
 
 /* With 'accumulate' an input has one more axis in front. */
 static bool room_for_parts(Elab *e, int rank, const Dim *dim, Loc loc) {
-    Value like = {.rank = rank + 1, .dim = {{.size = e->entry->entry->accumulate}}};
+    Dim all[MD_RANK] = {{.size = e->entry->entry->accumulate}};
+    Value like = {.rank = rank + 1, .dim = all};
     if (rank + 1 > MD_RANK) {
         elab_error(e, loc, 496,
                    "with 'accumulate' an input has one more axis in front, but a tensor has at "
@@ -104,7 +105,7 @@ static bool room_for_parts(Elab *e, int rank, const Dim *dim, Loc loc) {
                    MD_RANK);
         return false;
     }
-    memcpy(like.dim + 1, dim, sizeof *dim * (size_t)rank);
+    memcpy(all + 1, dim, sizeof *dim * (size_t)rank);
     return dims_possible(e, loc, &like);
 }
 

@@ -208,8 +208,7 @@ bool elab_shape(Elab *e, const Value *v, Loc loc, int *rank, Dim *dim) {
             return false;
         }
     }
-    Value like = {.rank = *rank};
-    memcpy(like.dim, dim, sizeof *dim * (size_t)*rank);
+    Value like = {.rank = *rank, .dim = dim};
     return dims_possible(e, loc, &like);
 }
 
@@ -351,9 +350,8 @@ const Value *elab_reshape(Elab *e, Loc loc, const Value *v, int rank, Dim *dim) 
     Value *r = ARENA_NEW(e->scratch, Value);
     *r = *v;
     r->node = node_reshape(e->g, v->node, v->nspan + rank, to);
+    memcpy(value_axes(e->scratch, r, v->nspan, rank).dim, dim, sizeof *dim * (size_t)rank);
     r->rank = rank;
-    memset(r->dim, 0, sizeof r->dim);
-    memcpy(r->dim, dim, sizeof *dim * (size_t)rank);
     r->loop = NULL;
     return r;
 }

@@ -48,14 +48,15 @@ static const Value *reduced(Elab *e, OpCode op, const Value *v, uint32_t axes) {
     Value *r = ARENA_NEW(e->scratch, Value);
     r->kind = V_TENSOR;
     r->node = node_fold(e->g, op, v->node, axes);
+    Axes left = value_axes(e->scratch, r, v->nspan, v->rank);
     for (int i = 0; i < v->nspan; i++) {
         if (!(axes >> i & 1)) {
-            r->span[r->nspan++] = v->span[i];
+            left.span[r->nspan++] = v->span[i];
         }
     }
     for (int i = 0; i < v->rank; i++) {
         if (!(axes >> (v->nspan + i) & 1)) {
-            r->dim[r->rank++] = v->dim[i];
+            left.dim[r->rank++] = v->dim[i];
         }
     }
     return r;
@@ -138,13 +139,15 @@ static const Value *fold_node(Elab *e, const char *name, const Value *v, uint32_
         Value *r = ARENA_NEW(e->scratch, Value);
         *r = *v;
         r->node = node_argfold(e->g, str_eq(name, "argmax") ? OP_ARGMAX : OP_ARGMIN, v->node, axis);
+        Axes left = value_axes(e->scratch, r, v->nspan, v->rank);
         if (axis < v->nspan) {
-            memmove(&r->span[axis], &r->span[axis + 1],
-                    sizeof r->span[0] * (size_t)(v->nspan - axis - 1));
+            memmove(&left.span[axis], &left.span[axis + 1],
+                    sizeof left.span[0] * (size_t)(v->nspan - axis - 1));
             r->nspan--;
         } else {
             int at = axis - v->nspan;
-            memmove(&r->dim[at], &r->dim[at + 1], sizeof r->dim[0] * (size_t)(v->rank - at - 1));
+            memmove(&left.dim[at], &left.dim[at + 1],
+                    sizeof left.dim[0] * (size_t)(v->rank - at - 1));
             r->rank--;
         }
         r->loop = NULL;
@@ -274,6 +277,7 @@ static const Value *contract(Elab *e, const Value *a, const Value *b, Index *con
     }
     Value *r = ARENA_NEW(e->scratch, Value);
     r->kind = V_TENSOR;
+    Index **span = value_axes(e->scratch, r, MD_RANK, 0).span;
     double work = 1;
     for (int i = 0; i < nall; i++) {
         bool folded = false;
@@ -286,12 +290,12 @@ static const Value *contract(Elab *e, const Value *a, const Value *b, Index *con
         }
         if (!folded) {
             int at = r->nspan++;
-            while (at > 0 && r->span[at - 1]->seq > all[i]->seq) {
-                r->span[at] = r->span[at - 1];
+            while (at > 0 && span[at - 1]->seq > all[i]->seq) {
+                span[at] = span[at - 1];
                 lo[at] = lo[at - 1];
                 at--;
             }
-            r->span[at] = all[i];
+            span[at] = all[i];
             lo[at] = (int8_t)i;
         }
     }
@@ -377,7 +381,7 @@ static const Value *with_indices(Elab *e, const Value *v, Index *const *ix, int 
     Value *r = ARENA_NEW(e->scratch, Value);
     *r = *v;
     r->node = arith_spread(e, v, span, nspan, 0, NULL);
-    memcpy(r->span, span, sizeof *span * (size_t)nspan);
+    memcpy(value_axes(e->scratch, r, nspan, v->rank).span, span, sizeof *span * (size_t)nspan);
     r->nspan = nspan;
     return r;
 }
@@ -444,8 +448,7 @@ static const Value *sum_product(Elab *e, const char *name, const Ast *body, Inde
         batch = batch || accumulate_rows(e, ix[i]->extent);
     }
     const Value *r;
-    if (in.count == 2 && in.at[0]->node == in.at[1]->node && in.at[0]->nspan == in.at[1]->nspan &&
-        memcmp(in.at[0]->span, in.at[1]->span, sizeof in.at[0]->span) == 0) {
+    if (in.count == 2 && in.at[0]->node == in.at[1]->node && value_same_span(in.at[0], in.at[1])) {
         floats = false; /* a square */
     }
     bool mean = str_eq(name, "mean"), folded = false;

@@ -144,8 +144,9 @@ static const Value *emitted_value(Elab *e, const LoopScope *loop, const Emitted 
     int map[MD_RANK], n = 0, place = v->nspan + em->position;
     Value *r = ARENA_NEW(e->scratch, Value);
     r->kind = V_TENSOR;
+    Dim *dim = value_axes(e->scratch, r, 0, v->rank + 1).dim;
     r->nspan = v->nspan;
-    memcpy(r->span, v->span, sizeof r->span);
+    r->span = v->span;
     r->ranged = v->ranged;
     r->lo = v->lo;
     r->hi = v->hi;
@@ -159,7 +160,7 @@ static const Value *emitted_value(Elab *e, const LoopScope *loop, const Emitted 
         map[n++] = 0;
     }
     for (int i = 0, k = 0; i <= v->rank; i++) {
-        r->dim[r->rank++] = i == em->position ? loop->trip : v->dim[k++];
+        dim[r->rank++] = i == em->position ? loop->trip : v->dim[k++];
     }
     r->node = node_permute(e->g, stack, map);
     return r;
@@ -187,7 +188,7 @@ static bool stackable(Elab *e, const LoopScope *loop, const Value *v, Loc loc) {
         return false;
     }
     Value like = *v;
-    like.dim[like.rank++] = loop->trip;
+    value_axes(e->scratch, &like, v->nspan, v->rank + 1).dim[like.rank++] = loop->trip;
     return dims_possible(e, loc, &like);
 }
 

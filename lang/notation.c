@@ -43,8 +43,8 @@ const Value *notation_value(Elab *e, Index *ix) {
     Value *v = ARENA_NEW(e->scratch, Value);
     v->kind = V_TENSOR;
     v->node = node_iota(e->g, type, 0);
+    value_axes(e->scratch, v, 1, 0).span[0] = ix;
     v->nspan = 1;
-    v->span[0] = ix;
     v->ranged = true;
     v->hi = ix->extent.size;
     return v;
@@ -530,6 +530,7 @@ static const Value *bind_axes(Elab *e, const IndexScope *scope, const Value *v, 
     }
     Value *r = ARENA_NEW(e->scratch, Value);
     r->kind = V_TENSOR;
+    Axes axes = value_axes(e->scratch, r, nspan, n);
     r->nspan = nspan;
     r->rank = n;
     r->ranged = v->ranged;
@@ -537,10 +538,10 @@ static const Value *bind_axes(Elab *e, const IndexScope *scope, const Value *v, 
     r->hi = v->hi;
     r->end = v->end;
     for (int i = 0; i < nspan; i++) {
-        r->span[i] = span[i];
+        axes.span[i] = span[i];
     }
     for (int i = 0; i < n; i++) {
-        r->dim[i] = own[i]->extent;
+        axes.dim[i] = own[i]->extent;
         span[nspan + i] = own[i];
     }
     if (!dims_possible(e, loc, r)) {

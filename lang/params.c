@@ -98,9 +98,10 @@ bool params_stackable(Elab *e, Loc loc, LoopScope *const *loop, int nloop, int r
                    nloop + rank, MD_RANK);
         return false;
     }
-    Value like = {.rank = nloop + rank};
+    Dim all[MD_RANK];
+    Value like = {.rank = nloop + rank, .dim = all};
     for (int i = 0; i < like.rank; i++) {
-        like.dim[i] = i < nloop ? loop[i]->trip : dim[i - nloop];
+        all[i] = i < nloop ? loop[i]->trip : dim[i - nloop];
     }
     return dims_possible(e, loc, &like);
 }

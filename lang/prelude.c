@@ -170,6 +170,7 @@ static const Value *make_squeeze(Call *c) {
     }
     Value *v = ARENA_NEW(c->e->scratch, Value);
     *v = *x;
+    Dim *dim = value_axes(c->e->scratch, v, x->nspan, x->rank).dim;
     v->rank = 0;
     v->loop = NULL;
     int64_t to[MD_RANK];
@@ -181,10 +182,9 @@ static const Value *make_squeeze(Call *c) {
             axis >= 0 ? i == axis : x->dim[i].size == 1 && !x->dim[i].name && !x->dim[i].batch;
         if (!drop) {
             to[x->nspan + v->rank] = x->dim[i].size;
-            v->dim[v->rank++] = x->dim[i];
+            dim[v->rank++] = x->dim[i];
         }
     }
-    memset(v->dim + v->rank, 0, sizeof v->dim[0] * (size_t)(MD_RANK - v->rank));
     v->node = node_reshape(c->e->g, x->node, x->nspan + v->rank, to);
     return v;
 }

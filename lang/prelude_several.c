@@ -100,9 +100,10 @@ const Value *prelude_concat(Elab *e, const char *name, Several *s, Loc loc) {
     }
     Value *v = ARENA_NEW(e->scratch, Value);
     v->kind = V_TENSOR;
+    Dim *dim = value_axes(e->scratch, v, 0, rank).dim;
     v->rank = rank;
     for (int i = 0, k = 0; i < rank; i++) {
-        v->dim[i] = stack && i == axis ? (Dim){.size = s->n} : first->dim[k++];
+        dim[i] = stack && i == axis ? (Dim){.size = s->n} : first->dim[k++];
     }
     int64_t total = 0;
     for (int i = 0; i < s->n; i++) {
@@ -131,7 +132,7 @@ const Value *prelude_concat(Elab *e, const char *name, Several *s, Loc loc) {
         }
     }
     if (!stack) {
-        v->dim[axis] = s->n == 1 ? first->dim[axis] : (Dim){.size = total};
+        dim[axis] = s->n == 1 ? first->dim[axis] : (Dim){.size = total};
     }
     v->node = node_concat(e->g, in, s->n, axis);
     return v;

@@ -241,8 +241,7 @@ static void precision_clause(Elab *e, const Ast *clause) {
     if (!expr) {
         return;
     }
-    bool known =
-        expr->kind == AST_NAME && elem_from_name(expr->name, &elem) && elem_is_float(elem);
+    bool known = expr->kind == AST_NAME && elem_from_name(expr->name, &elem) && elem_is_float(elem);
     if (known && (elem == e->g->float_type || e->c->opt.float_type != TY_ERROR)) {
         return; /* the option overrides the clause */
     }

@@ -53,13 +53,35 @@ const Value *value_list(Arena *arena, const Value *const *item, int count) {
     return v;
 }
 
+Axes value_axes(Arena *arena, Value *v, int nspan, int rank) {
+    Axes axes = {ARENA_ARRAY(arena, Index *, nspan), ARENA_ARRAY(arena, Dim, rank)};
+    for (int i = 0; i < v->nspan && i < nspan; i++) {
+        axes.span[i] = v->span[i];
+    }
+    for (int i = 0; i < v->rank && i < rank; i++) {
+        axes.dim[i] = v->dim[i];
+    }
+    v->span = axes.span;
+    v->dim = axes.dim;
+    return axes;
+}
+
+bool value_same_span(const Value *a, const Value *b) {
+    bool same = a->nspan == b->nspan;
+    for (int i = 0; same && i < a->nspan; i++) {
+        same = a->span[i] == b->span[i];
+    }
+    return same;
+}
+
 const Value *value_tensor(Arena *arena, Node *node, int rank, const Dim *dim) {
     Value *v = ARENA_NEW(arena, Value);
     v->kind = V_TENSOR;
     v->node = node;
+    Axes axes = value_axes(arena, v, 0, rank);
     v->rank = rank;
     for (int i = 0; i < rank; i++) {
-        v->dim[i] = dim[i];
+        axes.dim[i] = dim[i];
     }
     return v;
 }

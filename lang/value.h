@@ -3,7 +3,7 @@
  * Numbers that are known now stay numbers; everything else is a node of the graph with its shape.
  * The axes of a tensor's node are first its span (one axis for each index of an enclosing index
  * notation that the value depends on, in any order), then its own axes. A scalar of index notation
- * thus has only a span. Values are never changed once made. */
+ * thus has only a span. Values are never changed once made, so they share their axes. */
 #ifndef MDLC_LANG_VALUE_H
 #define MDLC_LANG_VALUE_H
 
@@ -54,8 +54,8 @@ struct Value {
     /* TENSOR */
     Node *node;
     int nspan, rank;
-    Index *span[MD_RANK];
-    Dim dim[MD_RANK];
+    Index *const *span;
+    const Dim *dim;
     bool ranged; /* an integer in lo..hi (hi exclusive) */
     int64_t lo, hi;
     bool end;              /* the node lives in the end region of an evaluation */
@@ -75,6 +75,13 @@ const Value *value_list(Arena *arena, const Value *const *item, int count);
 const Value *value_tensor(Arena *arena, Node *node, int rank, const Dim *dim);
 const Value *value_scalar(Arena *arena, Node *node);
 const Value *value_ranged(Arena *arena, const Value *v, int64_t lo, int64_t hi);
+/* Room for so many indices and axes of `v`, which keeps those that it has: they are its own. */
+typedef struct {
+    Index **span;
+    Dim *dim;
+} Axes;
+Axes value_axes(Arena *arena, Value *v, int nspan, int rank);
+bool value_same_span(const Value *a, const Value *b); /* the same indices in the same order */
 /* The same value by another node of the same shape. */
 const Value *value_with(Arena *arena, const Value *v, Node *node);
 

@@ -346,6 +346,7 @@ Region *grad_by_rules(Graph *g, const Region *region, GradSave save, const VjpRu
     Loc loc = g->loc;
     g->arena = &nodes[0];
     const Region *old = region_rebuild(g, region, NULL, NULL); /* without what nobody reads */
+    graph_spend(g);
     g->arena = &nodes[1];
     Region *marked = region_new(g, NULL);
     Region *before = graph_enter(g, marked);

@@ -225,6 +225,7 @@ static Region *simplify_rounds(Graph *g, const Region *region) {
         fresh = region_rebuild(g, now, simplify_node, &round);
         forget_reads(now);
         now = fresh;
+        graph_spend(g);
         arena_free(&nodes[1 - i % 2]);
         arena_free(&scratch);
         int64_t before = size, applied = round.applied;
