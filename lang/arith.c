@@ -461,10 +461,13 @@ const Value *arith_minmax(Elab *e, Loc loc, bool max, const Value *a, const Valu
         return &value_poison;
     }
     if (value_is_number(a) && value_is_number(b)) {
-        bool first = max ? value_number(a) > value_number(b) : value_number(a) < value_number(b);
-        const Value *r = first ? a : b;
+        bool whole = a->kind == V_INT && b->kind == V_INT; /* beyond 2^53 no double tells apart */
+        bool more = whole ? a->integer > b->integer : value_number(a) > value_number(b);
+        bool less = whole ? a->integer < b->integer : value_number(a) < value_number(b);
+        const Value *r = (max ? more : less) ? a : b;
         /* max(1, 2.5) and max(1.0, 2) are reals both */
-        return a->kind == b->kind ? r : value_real(e->scratch, value_number(r));
+        r = a->kind == b->kind ? r : value_real(e->scratch, value_number(r));
+        return kept_wide(e, r, a, b);
     }
     Elem elem = arith_common(e, loc, a, b);
     if (elem == TY_ERROR) {
@@ -493,9 +496,12 @@ const Value *arith_map(Elab *e, Loc loc, const char *name, OpCode op, double (*n
     }
     if (value_is_number(a)) {
         bool keeps = op == OP_ABS || op == OP_SIGN || op == OP_FLOOR || op == OP_ROUND;
-        double r = number(value_number(a));
-        return a->kind == V_INT && keeps ? value_int(e->scratch, (int64_t)r)
-                                         : value_real(e->scratch, r);
+        if (a->kind == V_INT && keeps) {
+            int64_t i = a->integer;
+            i = op == OP_SIGN ? (i > 0) - (i < 0) : op == OP_ABS && i < 0 && i > INT64_MIN ? -i : i;
+            return kept_wide(e, value_int(e->scratch, i), a, a);
+        }
+        return kept_wide(e, value_real(e->scratch, number(value_number(a))), a, a);
     }
     bool integers = op == OP_ABS || op == OP_SIGN;
     bool fits = a->kind == V_TENSOR &&
