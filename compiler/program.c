@@ -440,6 +440,14 @@ int64_t arena_room(const ProgramEntry *e, int64_t bytes) {
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
+bool slot_is_ranged(const Slot *slot) {
+    return slot->lo < slot->hi && elem_is_int(slot->type.elem);
+}
+
+bool step_refuses(const Step *step) {
+    return step->kind == STEP_RANGE || step->kind == STEP_NEED;
+}
+
 Step *step_new(Program *p, StepKind kind, Loc loc) {
     Step *step = ARENA_NEW(p->arena, Step);
     step->kind = kind;
@@ -602,7 +610,8 @@ static void dump_buf(const Buf *buf, FILE *out) {
 
 static void dump_step(void *ctx, Step *step, int depth) {
     FILE *out = ctx;
-    static const char *const kind[] = {"kernel", "loop", "copy", "check", "push", "seed"};
+    static const char *const kind[] = {"kernel", "loop", "copy",  "check",
+                                       "push",   "seed", "range", "need"};
     fprintf(out, "  %*s%d: %s", 2 * depth, "", step->id, kind[step->kind]);
     if (step->name != NULL) {
         fprintf(out, " %s", step->name);

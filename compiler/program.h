@@ -25,6 +25,8 @@
  *  - STEP_CHECK stands in the list of a train: the entry ends with a status, nothing written to
  *    parameters or states, unless every Buf that it reads (loss, gradient norm) is finite. The
  *    order pass makes it; no byte of a parameter or a state is written before it.
+ *  - STEP_RANGE and STEP_NEED come before everything else: what they refuse is not read, and
+ *    nothing is written.
  *  - STEP_PUSH writes rows of a ring, once in an entry, behind everything that reads the ring and
  *    before the ring's cursor gets its next value. */
 #ifndef MDLC_COMPILER_PROGRAM_H
@@ -76,8 +78,10 @@ typedef enum {
     STEP_LOOP,
     STEP_COPY,
     STEP_CHECK,
-    STEP_PUSH, /* rows into a ring, behind those of its cursor, which still has its old value */
-    STEP_SEED  /* of init: its parameter into the slot of the seed */
+    STEP_PUSH,  /* rows into a ring, behind those of its cursor, which still has its old value */
+    STEP_SEED,  /* of init: its parameter into the slot of the seed */
+    STEP_RANGE, /* an input is in its range, or the entry ends with a status */
+    STEP_NEED   /* a ring holds what the entry samples, or it ends with a status */
 } StepKind;
 typedef enum { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_PART = 4 /* only its part */ } AccessMode;
 
@@ -126,9 +130,10 @@ struct Step {
     StepList body;         /* LOOP */
     int64_t trip;          /* LOOP */
     bool reverse;
-    int index;                  /* LOOP: number of its index variable: printed as i<index> */
-    Buf *dst, *src;             /* COPY of whole buffers of equal type; PUSH; SEED: dst alone */
-    Buf *cursor;                /* PUSH: how many rows the ring has been given */
+    int index;      /* LOOP: number of its index variable: printed as i<index> */
+    Buf *dst, *src; /* COPY of whole buffers of equal type; PUSH; SEED: dst; RANGE: src */
+    Buf *cursor;    /* PUSH, NEED: how many rows the ring has been given */
+    int64_t least;  /* NEED: so many */
     int64_t flops, bytes_moved; /* of one execution */
     VEC(LayerFlops) layer;      /* KERNEL: the flops by layer */
     const Step *again;          /* KERNEL: this step, run again; NULL: it runs the first time */
@@ -187,6 +192,8 @@ bool buf_in_arena(const Buf *buf);   /* TEMP or WORK whose root is too */
 bool buf_owns_arena(const Buf *buf); /* it has bytes of the arena of its own */
 /* What `bytes` of a Buf take of the arena: rounded to the alignment, and its guard bands. */
 int64_t arena_room(const ProgramEntry *e, int64_t bytes);
+bool slot_is_ranged(const Slot *slot); /* integers in a range that callers must keep to */
+bool step_refuses(const Step *step);   /* STEP_RANGE, STEP_NEED */
 Step *step_new(Program *p, StepKind kind, Loc loc); /* a LOOP gets its index number */
 /* Merges with an access already there. */
 void step_access(Program *p, Step *step, Buf *buf, int mode);

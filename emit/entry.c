@@ -49,10 +49,6 @@ void entry_tables(const Emit *e, Text *out) {
 
 /* ---- range checks --------------------------------------------------------------------------- */
 
-static bool is_ranged(const Slot *slot) {
-    return slot->lo < slot->hi && elem_is_int(slot->type.elem);
-}
-
 static bool is_api(const ProgramEntry *entry) {
     EntryKind kind = entry->entry->kind;
     return kind == ENTRY_TRAIN || kind == ENTRY_CALL || kind == ENTRY_EVAL;
@@ -65,7 +61,7 @@ void entry_helpers(const Emit *e, Text *out) {
         for (int k = 0; is_api(entry) && k < entry->entry->input.count; k++) {
             const Slot *slot = entry->entry->input.at[k];
             Elem elem = slot->type.elem;
-            if (!is_ranged(slot) || is_rows(entry, slot) || done[elem]) {
+            if (!slot_is_ranged(slot) || is_rows(entry, slot) || done[elem]) {
                 continue;
             }
             done[elem] = true;
@@ -103,32 +99,6 @@ static void print_checks(const Emit *e, const ProgramEntry *entry, Text *out) {
         if (slot->type.rank > 0) {
             text_printf(out, "    if (in->%s == NULL) {\n        return %s_ERR_ARGUMENT;\n    }\n",
                         field, e->upper);
-        }
-        if (is_ranged(slot)) {
-            text_printf(out, "    if (%s_outside_%s(%sin->%s, %lld, %lld, %lld)) {\n", e->prefix,
-                        elem_name(slot->type.elem), slot->type.rank == 0 ? "&" : "", field,
-                        (long long)type_count(slot->type), (long long)slot->lo,
-                        (long long)slot->hi);
-            text_printf(out, "        return %s_ERR_RANGE;\n    }\n", e->upper);
-        }
-    }
-}
-
-static const Buf *slot_buf(const Emit *e, const Slot *slot) {
-    return e->p->slot.at[slot->index];
-}
-
-/* Rings hold what the entry samples. */
-static void print_needs(const Emit *e, const ProgramEntry *entry, Text *out) {
-    const Entry *source = entry->entry;
-    for (int i = 0; i < source->out.count; i++) {
-        const EntryOut *o = &source->out.at[i];
-        if (o->role == OUT_NEED) {
-            text_printf(out,
-                        "    if (*(const int64_t *)(const void *)(m->state + %lld) < %lld) { /* ",
-                        (long long)slot_buf(e, o->slot)->offset, (long long)o->least);
-            text_comment(out, o->slot->name);
-            text_printf(out, " */\n        return %s_ERR_STATE;\n    }\n", e->upper);
         }
     }
 }
@@ -310,6 +280,25 @@ static void print_ports(const Names *names, Text *out) {
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
+/* What is given is not what the entry asks for: nothing has been written. */
+static void print_refusal(const Names *names, const Step *step, Text *out, const char *indent) {
+    const Slot *slot = step->kind == STEP_RANGE ? step->src->slot : step->cursor->slot;
+    if (step->kind == STEP_RANGE) {
+        text_printf(out, "%sif (%s_outside_%s(%s, %lld, %lld, %lld)) {", indent, names->e->prefix,
+                    elem_name(slot->type.elem), step->src->name, (long long)type_count(slot->type),
+                    (long long)slot->lo, (long long)slot->hi);
+    } else {
+        text_printf(out, "%sif (*%s < %lld) { /* ", indent, step->cursor->name,
+                    (long long)step->least);
+        text_comment(out, slot->name);
+        text_add(out, " */");
+    }
+    text_add(out, "\n");
+    guard_close(names->entry, str_printf(names->e->arena, "%s    ", indent), out);
+    text_printf(out, "%s    return %s_ERR_%s;\n%s}\n", indent, names->e->upper,
+                step->kind == STEP_RANGE ? "RANGE" : "STATE", indent);
+}
+
 /* Row by row, since the ring may end between them. */
 static void print_push(const Step *step, Text *out, const char *indent) {
     long long capacity = step->dst->type.dim[0], rows = step->src->type.dim[0];
@@ -380,6 +369,8 @@ static void print_steps(Names *names, const Printer *printer, const StepList *li
                         buf_local(step->src)->name, (long long)step->src->bytes);
             break;
         case STEP_CHECK: print_check(names, step, out, indent); break;
+        case STEP_RANGE:
+        case STEP_NEED: print_refusal(names, step, out, indent); break;
         case STEP_PUSH: print_push(step, out, indent); break;
         case STEP_SEED:
             text_printf(out, "%s*%s = (%s)seed;\n", indent, step->dst->name,
@@ -433,7 +424,6 @@ void entry_function(const Emit *e, const Printer *printer, const ProgramEntry *e
     api_parameters(e, entry, out);
     text_add(out, ") {\n");
     print_checks(e, entry, out);
-    print_needs(e, entry, out);
     if (source->kind == ENTRY_INIT && !names.seeded) {
         text_add(out, "    (void)seed;\n");
     }

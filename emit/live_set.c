@@ -26,6 +26,8 @@ const char *step_word(const Step *step) {
     case STEP_CHECK: return "check of the loss";
     case STEP_PUSH: return "push";
     case STEP_SEED: return "seed";
+    case STEP_RANGE: return "range of an input";
+    case STEP_NEED: return "rows of a ring";
     case STEP_LOOP: return "loop";
     case STEP_KERNEL: break;
     }

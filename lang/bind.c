@@ -294,7 +294,9 @@ static bool bind_all(Elab *e, const Item *item, const Argument **given, Loc loc)
         if (!elab_ok(v)) {
             return false;
         }
-        memcpy(dim[i], v->dim, sizeof dim[i][0] * (size_t)v->rank);
+        for (int k = 0; k < v->rank; k++) {
+            dim[i][k] = v->dim[k];
+        }
         if (!dims_unify(e, param->kid[0], v, given[i]->loc, what_of(e, item, param), DIMS_BIND,
                         dim[i])) {
             return false;

@@ -366,7 +366,9 @@ static uint32_t span_mask(const Value *v, Index *const *ix, int n) {
 static const Value *with_indices(Elab *e, const Value *v, Index *const *ix, int n, Loc loc) {
     Index *span[2 * MD_RANK];
     int nspan = v->nspan;
-    memcpy(span, v->span, sizeof *span * (size_t)nspan);
+    for (int i = 0; i < nspan; i++) {
+        span[i] = v->span[i];
+    }
     for (int i = 0; i < n; i++) {
         if (!spans(v, ix[i])) {
             span[nspan++] = ix[i];

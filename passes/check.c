@@ -150,18 +150,28 @@ static bool check_lifetime(Check *c, const Step *step, const Buf *buf) {
     return true;
 }
 
-static bool slots_intact(Check *c, const Step *check) {
+static bool slots_intact(Check *c, const Step *check, const char *what) {
     for (int i = 0; i < c->p->slot.count; i++) {
         const Buf *slot = c->p->slot.at[i];
         int64_t token = c->value[slot->id].token;
         int64_t lo = slot->offset, hi = lo + slot->bytes;
         if (c->origin.at[token - 1].step >= 0 ||
             check_other(&c->map[check_region(slot)], lo, hi, token) != token) {
-            return check_fail(c, "%s is written before step %d checks the loss", slot->name,
-                              check->id);
+            return check_fail(c, "%s is written before step %d checks %s", slot->name, check->id,
+                              what);
         }
     }
     return true;
+}
+
+/* An input with a range is an index into something: it is looked at before it is used. */
+static bool check_ranged(Check *c, const Buf *buf) {
+    const Entry *entry = c->e->entry;
+    bool api = entry->kind == ENTRY_TRAIN || entry->kind == ENTRY_CALL || entry->kind == ENTRY_EVAL;
+    bool ranged =
+        api && buf->kind == BUF_INPUT && slot_is_ranged(buf->slot) && buf->slot != entry->rows_slot;
+    return !ranged || c->value[buf->id].ranged ||
+           check_fail(c, "the range of %s is not looked at before it is used", buf->name);
 }
 
 /* Rows go behind those that were there when the entry began, and once: a new value of the ring; 0:
@@ -196,7 +206,8 @@ static bool run_step(Check *c, const Step *step) {
     for (int i = 0; i < step->access.count; i++) {
         const Access *access = &step->access.at[i];
         if ((access->mode & ACCESS_READ) && access->buf->kind != BUF_WORK &&
-            (!check_read(c, step, access) || !check_again_equal(c, step, access->buf))) {
+            ((step->kind != STEP_RANGE && !check_ranged(c, access->buf)) ||
+             !check_read(c, step, access) || !check_again_equal(c, step, access->buf))) {
             return false;
         }
     }
@@ -223,7 +234,12 @@ static bool run_step(Check *c, const Step *step) {
         }
     }
     check_again_writes(c, step);
-    return step->kind != STEP_CHECK || slots_intact(c, step);
+    if (step->kind == STEP_RANGE) {
+        c->value[step->src->id].ranged = true;
+    }
+    return step->kind == STEP_CHECK ? slots_intact(c, step, "the loss")
+           : step_refuses(step)     ? slots_intact(c, step, "what is given")
+                                    : true;
 }
 
 /* At the end of a list the values that it makes for destinations are there. */
@@ -428,6 +444,9 @@ static bool close_entry(Check *c) {
     }
     for (int i = 0; i < c->e->buf.count; i++) {
         const Buf *buf = c->e->buf.at[i];
+        if (!check_ranged(c, buf)) {
+            return false;
+        }
         if (buf->kind != BUF_RESULT || buf->bytes == 0) {
             continue;
         }

@@ -26,6 +26,7 @@ typedef struct {
 typedef struct {
     int64_t token; /* of the last write, 0: none in this scope */
     int64_t block; /* offset of the slice that was marked last */
+    bool ranged;   /* of an input: it has been looked at */
     VEC(Writer) writer;
 } Value;
 

@@ -563,6 +563,31 @@ static void seed_step(Lower *l) {
     }
 }
 
+/* What the caller gives is looked at first. */
+static void refusal_steps(Lower *l, const Entry *entry) {
+    EntryKind kind = entry->kind;
+    bool called = kind == ENTRY_TRAIN || kind == ENTRY_CALL || kind == ENTRY_EVAL;
+    for (int i = 0; called && i < l->e->buf.count; i++) {
+        Buf *buf = l->e->buf.at[i];
+        if (buf->kind == BUF_INPUT && slot_is_ranged(buf->slot) && buf->slot != entry->rows_slot) {
+            Step *step = step_new(l->p, STEP_RANGE, buf->slot->loc);
+            step->src = buf;
+            step_access(l->p, step, buf, ACCESS_READ);
+            VEC_PUSH(l->p->arena, &l->e->step, step);
+        }
+    }
+    for (int k = 0; k < entry->out.count; k++) {
+        EntryOut *out = &entry->out.at[k];
+        if (out->role == OUT_NEED) {
+            Step *step = step_new(l->p, STEP_NEED, out->loc);
+            step->cursor = slot_buf(l, out->slot);
+            step->least = out->least = entry->region->out.at[k]->attr->ivalue;
+            step_access(l->p, step, step->cursor, ACCESS_READ);
+            VEC_PUSH(l->p->arena, &l->e->step, step);
+        }
+    }
+}
+
 static void lower_entry(Compile *c, Program *p, Entry *entry) {
     check_types(entry->region);
     ProgramEntry *e = ARENA_NEW(p->arena, ProgramEntry);
@@ -579,6 +604,7 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
     }
     TargetList *targets = ARENA_ARRAY(&scratch, TargetList, entry->out.count + 1);
     StepList push = {0};
+    refusal_steps(&l, entry);
     if (entry->kind == ENTRY_INIT) {
         seed_step(&l);
     }
@@ -593,9 +619,11 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
             }
             t.dest = slot_buf(&l, out->slot);
         } else if (out->role == OUT_NEED) {
-            entry->out.at[k].least = node->attr->ivalue;
             continue;
         } else if (out->role == OUT_PUSH) {
+            if (type_count(node->type) == 0) {
+                continue; /* rows of a field without elements */
+            }
             const char *name = str_printf(p->arena, "%s_rows", slot_buf(&l, out->slot)->name);
             t.home.buf = buf_new(p, e, BUF_TEMP, node->type, name);
             t.home.buf->loc = out->loc;

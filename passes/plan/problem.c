@@ -178,6 +178,11 @@ static void add_wishes(Problem *s) {
     for (int i = 0; i < s->n; i++) {
         check = s->item[i].step->kind == STEP_CHECK ? i : check;
     }
+    for (int i = 0; i < s->n && step_refuses(s->item[i].step); i++) { /* they stand first */
+        for (int k = i + 1; k < s->n; k++) {
+            add_edge(s, i, k);
+        }
+    }
     for (int i = 0; check >= 0 && i < s->n; i++) {
         if (s->item[i].step->kind == STEP_PUSH) {
             add_edge(s, check, i); /* what is checked is computed without it */

@@ -300,6 +300,10 @@ static void case_open(Case *t, Arena *arena, bool no_main) {
     Buf *px = input_add(t, predict, "x", rows);
     Buf *label = input_add(t, predict, "kind", type_scalar(TY_U8));
     label->slot->hi = 3;
+    Step *range = step_new(t->p, STEP_RANGE, LOC_NONE);
+    range->src = label;
+    step_access(t->p, range, label, ACCESS_READ);
+    VEC_PUSH(arena, &predict->step, range);
     Buf *out = result_add(t, predict, OUT_RESULT, "double", rows); /* a word of C */
     Buf *mid = temp_add(t, predict, "mid", rows, NULL),
         *out_t = temp_add(t, predict, "y", rows, out);

@@ -579,12 +579,53 @@ static void test_pushes(void **state) {
     }
 }
 
+/* What an entry refuses it looks at before it uses it and before it writes anything. */
+static void test_refusals(void **state) {
+    (void)state;
+    static const char text[] =
+        "entry pick(x: [4], i: u8[3] in 0..4) { y[k < 3] = x[i[k]]; return y; }\n";
+    for (int kind = 0; kind < 4; kind++) {
+        Dumped m;
+        Arena arena = {0};
+        Program *p = compiled_text(&m, kind < 2 ? text : ring_text, 1);
+        compiled_plan(p);
+        ProgramEntry *e = p->entry.at[0];
+        for (int i = 0; i < p->entry.count; i++) {
+            e = p->entry.at[i]->entry->kind != ENTRY_INIT && p->entry.at[i]->nstep >= e->nstep
+                    ? p->entry.at[i]
+                    : e;
+        }
+        Step *first = e->step.at[0];
+        assert_int_equal(first->kind, kind < 2 ? STEP_RANGE : STEP_NEED);
+        if (kind % 2 == 1) {
+            first->lowered = INT32_MAX; /* as if it belonged there */
+            move_step(e, first, kind == 1 ? e->step.count - 1 : e->step.count - 2);
+        }
+        const char *fault = check_program(&arena, p);
+        const char *expected = kind == 1   ? "the range of i is not looked at before it is used"
+                               : kind == 3 ? "checks what is given"
+                                           : NULL;
+        if ((fault == NULL) != (expected == NULL) ||
+            (fault != NULL && strstr(fault, expected) == NULL)) {
+            program_dump(p, stderr);
+            fail_msg("kind %d: %s", kind, fault != NULL ? fault : "passes");
+        }
+        arena_free(&arena);
+        dumped_done(&m);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_plans),    cmocka_unit_test(test_budgets),
-        cmocka_unit_test(test_pushes),          cmocka_unit_test(test_plans_are_deterministic),
-        cmocka_unit_test(test_each_fault),      cmocka_unit_test(test_stacks),
-        cmocka_unit_test(test_order_in_a_loop), cmocka_unit_test(test_two_results_of_one_operand),
+        cmocka_unit_test(test_random_plans),
+        cmocka_unit_test(test_budgets),
+        cmocka_unit_test(test_pushes),
+        cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_plans_are_deterministic),
+        cmocka_unit_test(test_each_fault),
+        cmocka_unit_test(test_stacks),
+        cmocka_unit_test(test_order_in_a_loop),
+        cmocka_unit_test(test_two_results_of_one_operand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

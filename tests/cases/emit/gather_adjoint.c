@@ -26,7 +26,7 @@ static int gather_adjoint_outside_u8(const uint8_t *x, int64_t count, int64_t lo
     return outside;
 }
 
-/* gather_adjoint_main_entry: 1 steps, 0 bytes of arena, 56 FLOPs, line 3 */
+/* gather_adjoint_main_entry: 2 steps, 0 bytes of arena, 56 FLOPs, line 3 */
 int gather_adjoint_main_entry(gather_adjoint *m, const gather_adjoint_main_entry_in *in, gather_adjoint_main_entry_out *out) {
     if (m == NULL || in == NULL || out == NULL) {
         return GATHER_ADJOINT_ERR_ARGUMENT;
@@ -40,16 +40,16 @@ int gather_adjoint_main_entry(gather_adjoint *m, const gather_adjoint_main_entry
     if (in->i == NULL) {
         return GATHER_ADJOINT_ERR_ARGUMENT;
     }
-    if (gather_adjoint_outside_u8(in->i, 7, 0, 11)) {
-        return GATHER_ADJOINT_ERR_RANGE;
-    }
     /* inputs */
     const float *w = in->w; /* [11, 4] */
     const uint8_t *i = in->i; /* [7] */
     /* results */
     float *out_ = MD_AT(float, m->io, 0); /* [11, 4] */
 
-    gather_adjoint_main_scatter_add(out_, i, w); /* 0, line 4: y[n, c] = w[i[n], c]  [11, 4] */
+    if (gather_adjoint_outside_u8(i, 7, 0, 11)) {
+        return GATHER_ADJOINT_ERR_RANGE;
+    }
+    gather_adjoint_main_scatter_add(out_, i, w); /* 1, line 4: y[n, c] = w[i[n], c]  [11, 4] */
     out->out = out_;
     return GATHER_ADJOINT_OK;
 }
