@@ -1,5 +1,5 @@
-/* program: what runs, in which order, over which bytes. Made by lowering, completed by order,
- * in-place and plan, proved by check, printed by emit, which decides nothing.
+/* program: what runs, in which order, over which bytes. Made by lowering, completed by the planner,
+ * proved by check, printed by emit, which decides nothing.
  *
  * Semantics
  *  - A Buf is a storage: a range of bytes in one of the regions. A temporary (BUF_TEMP) is written
@@ -11,7 +11,7 @@
  *    read in the body, and overwritten at the end of the body by the step that makes the next value
  *    (Buf.dest, see below).
  *  - Buf.dest: the value of this temporary must end up in `dest` (a parameter, a state, a carry, a
- *    result in io). The in-place pass either makes the temporary *be* the destination (Buf.root =
+ *    result in io). The planner either makes the temporary *be* the destination (Buf.root =
  *    dest; legal when no later step reads the old value and the writing step reads it only through
  *    an in-place pair) or appends a STEP_COPY at the end of the list.
  *  - An in-place pair (in, out) of a step says that the step reads element i of `in` only before it
@@ -24,7 +24,9 @@
  *    are already multiplied by the thread count of the bound.
  *  - STEP_CHECK stands in the list of a train: the entry ends with a status, nothing written to
  *    parameters or states, unless every Buf that it reads (loss, gradient norm) is finite. The
- *    order pass makes it; no byte of a parameter or a state is written before it.
+ *    planner makes it; no byte of a parameter or a state is written before it.
+ *  - A KERNEL step may run again (Step.again): its results are Bufs of their own, which hold the
+ *    same values (Buf.again).
  *  - STEP_RANGE and STEP_NEED come before everything else: what they refuse is not read, and
  *    nothing is written.
  *  - STEP_PUSH writes rows of a ring, once in an entry, behind everything that reads the ring and
