@@ -87,7 +87,7 @@ static void print_list(Lowered *l, const Program *p, const StepList *list, const
         } else if (s->kind == STEP_COPY) {
             text_printf(out, "memcpy(%s, %s, %lld);\n", s->dst->name, s->src->name,
                         (long long)s->src->bytes);
-        } else {
+        } else if (s->kind == STEP_KERNEL) {
             printer_c.call(out, p, s);
             text_add(out, "\n");
         }
