@@ -115,8 +115,6 @@ typedef struct {
     uint32_t hash, place; /* 1 + Node.id; 0: free */
 } ConsSlot;
 
-/* Does any node of the region, or of a body in it, pass the test? */
-bool region_any(const Region *region, bool (*test)(const Node *node));
 /* Is it an operand? */
 static inline bool node_reads(const Node *user, const Node *node) {
     bool reads = false;
@@ -326,6 +324,8 @@ Graph *graph_new(Arena *arena, Elem float_type);
 /* The region that was given is copied: its memory may serve what comes. */
 void graph_spend(Graph *g);
 Region *region_new(Graph *g, Region *up);
+/* Does any node of the region, or of a body in it, pass the test? */
+bool region_any(const Region *region, bool (*test)(const Node *node));
 /* Makes `region` the current one; returns the one before it. */
 Region *graph_enter(Graph *g, Region *region);
 void graph_leave(Graph *g, Region *before);

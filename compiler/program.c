@@ -371,8 +371,7 @@ Buf *buf_new(Program *p, ProgramEntry *e, BufKind kind, Type type, const char *n
 uint64_t call_hash(const Call *call) {
     uint64_t hash = HASH_START;
     for (int i = 0; i < call->buf.count; i++) {
-        const Buf *buf = call->buf.at[i];
-        hash = hash_word(hash, (uint64_t)(buf->again != NULL ? buf->again : buf)->id);
+        hash = hash_word(hash, (uint64_t)buf_first(call->buf.at[i])->id);
     }
     for (int i = 0; i < call->loop.count; i++) {
         const Step *loop = call->loop.at[i]; /* NULL: its index is not used */
@@ -397,6 +396,10 @@ bool program_call(Program *p, Step *step, Kernel *k) {
         kernel->name = step->role;
     }
     return kernel == k;
+}
+
+const Buf *buf_first(const Buf *buf) {
+    return buf->again != NULL ? buf->again : buf;
 }
 
 Buf *buf_root(const Buf *buf) {
@@ -440,8 +443,11 @@ int64_t arena_room(const ProgramEntry *e, int64_t bytes) {
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
-bool slot_is_ranged(const Slot *slot) {
-    return slot->lo < slot->hi && elem_is_int(slot->type.elem);
+bool input_is_ranged(const Entry *entry, const Slot *slot) {
+    EntryKind kind = entry->kind;
+    bool called = kind == ENTRY_TRAIN || kind == ENTRY_CALL || kind == ENTRY_EVAL;
+    return called && slot != entry->rows_slot && slot->lo < slot->hi &&
+           elem_is_int(slot->type.elem);
 }
 
 bool step_refuses(const Step *step) {

@@ -186,6 +186,7 @@ Program *program_new(Arena *arena, Module *module);
  * NULL). */
 Buf *buf_new(Program *p, ProgramEntry *e, BufKind kind, Type type, const char *name);
 Buf *buf_root(const Buf *buf);
+const Buf *buf_first(const Buf *buf); /* the Buf whose value it holds again, else itself */
 /* Whose pointer emitted functions use for it: the next value of a parameter or a state, where it is
  * made in place, has that of the parameter or state. */
 const Buf *buf_local(const Buf *buf);
@@ -194,8 +195,9 @@ bool buf_in_arena(const Buf *buf);   /* TEMP or WORK whose root is too */
 bool buf_owns_arena(const Buf *buf); /* it has bytes of the arena of its own */
 /* What `bytes` of a Buf take of the arena: rounded to the alignment, and its guard bands. */
 int64_t arena_room(const ProgramEntry *e, int64_t bytes);
-bool slot_is_ranged(const Slot *slot); /* integers in a range that callers must keep to */
-bool step_refuses(const Step *step);   /* STEP_RANGE, STEP_NEED */
+/* The input holds integers in a range that callers of the entry must keep to. */
+bool input_is_ranged(const Entry *entry, const Slot *slot);
+bool step_refuses(const Step *step);                /* STEP_RANGE, STEP_NEED */
 Step *step_new(Program *p, StepKind kind, Loc loc); /* a LOOP gets its index number */
 /* Merges with an access already there. */
 void step_access(Program *p, Step *step, Buf *buf, int mode);

@@ -49,19 +49,14 @@ void entry_tables(const Emit *e, Text *out) {
 
 /* ---- range checks --------------------------------------------------------------------------- */
 
-static bool is_api(const ProgramEntry *entry) {
-    EntryKind kind = entry->entry->kind;
-    return kind == ENTRY_TRAIN || kind == ENTRY_CALL || kind == ENTRY_EVAL;
-}
-
 void entry_helpers(const Emit *e, Text *out) {
     bool done[TY_COUNT] = {false};
     for (int i = 0; i < e->p->entry.count; i++) {
         const ProgramEntry *entry = e->p->entry.at[i];
-        for (int k = 0; is_api(entry) && k < entry->entry->input.count; k++) {
+        for (int k = 0; k < entry->entry->input.count; k++) {
             const Slot *slot = entry->entry->input.at[k];
             Elem elem = slot->type.elem;
-            if (!slot_is_ranged(slot) || is_rows(entry, slot) || done[elem]) {
+            if (!input_is_ranged(entry->entry, slot) || done[elem]) {
                 continue;
             }
             done[elem] = true;

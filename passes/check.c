@@ -166,10 +166,7 @@ static bool slots_intact(Check *c, const Step *check, const char *what) {
 
 /* An input with a range is an index into something: it is looked at before it is used. */
 static bool check_ranged(Check *c, const Buf *buf) {
-    const Entry *entry = c->e->entry;
-    bool api = entry->kind == ENTRY_TRAIN || entry->kind == ENTRY_CALL || entry->kind == ENTRY_EVAL;
-    bool ranged =
-        api && buf->kind == BUF_INPUT && slot_is_ranged(buf->slot) && buf->slot != entry->rows_slot;
+    bool ranged = buf->kind == BUF_INPUT && input_is_ranged(c->e->entry, buf->slot);
     return !ranged || c->value[buf->id].ranged ||
            check_fail(c, "the range of %s is not looked at before it is used", buf->name);
 }

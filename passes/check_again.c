@@ -10,10 +10,6 @@ static int64_t value_of(const Check *c, const Buf *buf) {
     return token > 0 ? c->origin.at[token - 1].same : 0;
 }
 
-static const Buf *first_of(const Buf *buf) {
-    return buf->again != NULL ? buf->again : buf;
-}
-
 static bool note_repeats(Check *c, const StepList *list) {
     for (int i = 0; i < list->count; i++) {
         const Step *step = list->at[i], *first = step->again;
@@ -63,7 +59,7 @@ static int first_access(const Step *step, const Access *access) {
     const Step *first = step->again;
     int at = 0;
     while (at < first->access.count &&
-           first_of(first->access.at[at].buf) != first_of(access->buf)) {
+           buf_first(first->access.at[at].buf) != buf_first(access->buf)) {
         at++;
     }
     return at;

@@ -7,7 +7,7 @@
 /* Needs a region at STAGE_GRAD or later; gives one where folds and calls that depend on invariants
  * alone, and elementwise work on them that is no larger than what it reads, stand in front of the
  * loop; changes no values. */
-bool hoist_applies(const Region *region); /* it holds loops */
 Region *pass_hoist(Graph *g, const Region *region);
+bool hoist_applies(const Region *region); /* it holds loops */
 
 #endif

@@ -565,11 +565,9 @@ static void seed_step(Lower *l) {
 
 /* What the caller gives is looked at first. */
 static void refusal_steps(Lower *l, const Entry *entry) {
-    EntryKind kind = entry->kind;
-    bool called = kind == ENTRY_TRAIN || kind == ENTRY_CALL || kind == ENTRY_EVAL;
-    for (int i = 0; called && i < l->e->buf.count; i++) {
+    for (int i = 0; i < l->e->buf.count; i++) {
         Buf *buf = l->e->buf.at[i];
-        if (buf->kind == BUF_INPUT && slot_is_ranged(buf->slot) && buf->slot != entry->rows_slot) {
+        if (buf->kind == BUF_INPUT && input_is_ranged(entry, buf->slot)) {
             Step *step = step_new(l->p, STEP_RANGE, buf->slot->loc);
             step->src = buf;
             step_access(l->p, step, buf, ACCESS_READ);

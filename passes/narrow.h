@@ -6,7 +6,7 @@
 
 /* Needs a region at STAGE_OPTIMISED to which no rule of simplify applies any more; gives one of
  * that stage; changes values by rounding alone. */
-bool narrow_applies(const Region *region); /* it holds such a contraction */
 Region *pass_narrow(Graph *g, const Region *region);
+bool narrow_applies(const Region *region); /* it holds such a contraction */
 
 #endif

@@ -223,9 +223,11 @@ static Region *simplify_rounds(Graph *g, const Region *region) {
         round.applied = 0;
         g->arena = &nodes[i % 2];
         fresh = region_rebuild(g, now, simplify_node, &round);
-        forget_reads(now);
+        if (i == 1) { /* what was given is copied: it is the caller's, or goes now */
+            forget_reads(now);
+            graph_spend(g);
+        }
         now = fresh;
-        graph_spend(g);
         arena_free(&nodes[1 - i % 2]);
         arena_free(&scratch);
         int64_t before = size, applied = round.applied;

@@ -6,7 +6,7 @@
 
 /* Needs a region at STAGE_OPTIMISED to which no rule of simplify applies any more; gives one of
  * that stage; changes values by rounding alone. */
-bool sums_applies(const Region *region); /* it holds such a loop */
 Region *pass_sums(Graph *g, const Region *region);
+bool sums_applies(const Region *region); /* it holds such a loop */
 
 #endif

@@ -27,9 +27,8 @@ static Buf *buf_again(Apply *a, const Buf *of) {
 
 /* Where the first call is renamed already, its Bufs are those of values made again. */
 static Buf *buf_now(const Apply *a, Buf *buf) {
-    const Buf *first = buf->again != NULL ? buf->again : buf;
-    bool local = first->loop == a->s->loop && (first->kind == BUF_TEMP || first->kind == BUF_WORK);
-    return local ? a->now[a->s->shared->local[first->id]] : buf;
+    const Buf *first = buf_first(buf);
+    return problem_declares(a->s, first) ? a->now[a->s->shared->local[first->id]] : buf;
 }
 
 /* Says of everything that the step and its body touch which Buf it is now. */
@@ -99,10 +98,7 @@ static void find_bufs(Apply *a) {
         met[use] = true;
     }
     for (int v = 0; v < a->eval->count; v++) {
-        int root = a->eval->value[v].root;
-        while (a->eval->value[root].root != root) {
-            root = a->eval->value[root].root;
-        }
+        int root = plan_root(a->eval, v);
         if (root != v) {
             a->buf[v]->root = a->buf[root];
         }

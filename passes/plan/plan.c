@@ -3,7 +3,6 @@
 #include "passes/plan/plan.h"
 
 #include "passes/plan/apply.h"
-#include "passes/plan/live.h"
 #include "passes/plan/offsets.h"
 #include "passes/plan/order.h"
 #include "passes/plan/repeat.h"

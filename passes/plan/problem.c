@@ -19,10 +19,14 @@ static int64_t step_cost(const Step *step) {
 
 /* ---- dependencies --------------------------------------------------------------------------- */
 
+bool problem_declares(const Problem *s, const Buf *buf) {
+    return (buf->kind == BUF_TEMP || buf->kind == BUF_WORK) && buf->loop == s->loop;
+}
+
 static int use_find(Problem *s, Buf *buf) {
     if (s->use_of[buf->id] < 0) {
         Use use = {.buf = buf, .next = -1};
-        use.local = (buf->kind == BUF_TEMP || buf->kind == BUF_WORK) && buf->loop == s->loop;
+        use.local = problem_declares(s, buf);
         use.size = use.local ? arena_room(s->shared->e, buf->bytes) : 0;
         s->use_of[buf->id] = s->use.count;
         if (use.local) {

@@ -63,6 +63,8 @@ typedef struct {
 ProblemShared problem_shared(Program *p, ProgramEntry *e, Arena *arena);
 /* The Buf in whose bytes the value of `buf` is made: a destination, or itself. */
 const Buf *problem_made_in(const ProblemShared *shared, const Buf *buf);
+/* The Buf comes and goes with the list. */
+bool problem_declares(const Problem *s, const Buf *buf);
 /* Items, uses, dependencies and wishes of `list`, whose loop is `loop`. The lists of the loops in
  * it have their orders. */
 Problem *problem_open(ProblemShared *shared, Step *loop, StepList *list);

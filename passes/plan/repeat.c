@@ -4,8 +4,6 @@
  * are dropped, the dearest first. Counts accesses, never time. */
 #include "passes/plan/repeat.h"
 
-#include <string.h>
-
 enum { CANDIDATES = 24, CHAIN = 12, DEPTH = 6, AIMS = 4, HALVINGS = 7, REPEAT_TOUCHES = 400000000 };
 
 /* A value that is let go: what runs again before `place`, in this order. */

@@ -60,7 +60,7 @@ static void find_values(PlanEval *e, const Plan *plan) {
     }
 }
 
-static int root_of(const PlanEval *e, int v) {
+int plan_root(const PlanEval *e, int v) {
     while (e->value[v].root != v) {
         v = e->value[v].root;
     }
@@ -73,7 +73,7 @@ static int64_t bytes_now(const void *ctx, const Buf *buf) {
     buf = problem_made_in(e->s->shared, buf);
     int v = buf->kind == BUF_TEMP && buf->loop == e->s->loop ? e->now[e->s->shared->local[buf->id]]
                                                              : -1;
-    return v >= 0 ? root_of(e, v) : -1 - (int64_t)buf->id;
+    return v >= 0 ? plan_root(e, v) : -1 - (int64_t)buf->id;
 }
 
 /* The value of `out` takes over the bytes of `in` where those die with this call. */
@@ -83,7 +83,7 @@ static void take_over(PlanEval *e, const Step *step, int p, int in, int out) {
         to->buf->kind != BUF_TEMP || !layouts_agree(from->buf, to->buf)) {
         return;
     }
-    int old = root_of(e, e->now[in]);
+    int old = plan_root(e, e->now[in]);
     PlanValue *v = &e->value[e->now[out]], *root = &e->value[old];
     const Bytes bytes = {bytes_now, e};
     if (root->last != p || v->first != p || v->root != e->now[out] || old == e->now[out] ||

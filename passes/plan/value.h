@@ -40,6 +40,8 @@ typedef struct {
 PlanEval plan_eval_new(const Problem *s);
 /* In time linear in the accesses of its calls. */
 PlanCost plan_eval(PlanEval *e, const Plan *plan, int64_t limit);
+/* The value whose bytes value v of the last evaluation has: itself, or one that dies for it. */
+int plan_root(const PlanEval *e, int v);
 /* The bytes that placing its values takes, about: what the list of a loop needs counts as one. */
 int64_t plan_height(PlanEval *e, const Plan *plan);
 /* May item i run again at `place` of the plan that was evaluated last? It is pure, and what it

@@ -494,6 +494,26 @@ static const char clock_text[] =
     "ring old[16] { x: f32; } state clock: f32 = 0;\n"
     "entry put() { now = clock + 1; clock <- now; old.push(0.5 * now); return now; }\n";
 
+/* Of those that callers call the one with the most steps, the last such. */
+static ProgramEntry *longest_entry(const Program *p) {
+    ProgramEntry *e = p->entry.at[0];
+    for (int i = 0; i < p->entry.count; i++) {
+        bool called = p->entry.at[i]->entry->kind != ENTRY_INIT;
+        e = called && p->entry.at[i]->nstep >= e->nstep ? p->entry.at[i] : e;
+    }
+    return e;
+}
+
+/* The checker says what is expected; NULL: nothing. */
+static void assert_fault(Arena *arena, const Program *p, const char *expected, int kind) {
+    const char *fault = check_program(arena, p);
+    if ((fault == NULL) != (expected == NULL) ||
+        (fault != NULL && strstr(fault, expected) == NULL)) {
+        program_dump(p, stderr);
+        fail_msg("kind %d: %s", kind, fault != NULL ? fault : "passes");
+    }
+}
+
 static int place_of(const StepList *list, const Step *step) {
     int at = 0;
     while (list->at[at] != step) {
@@ -531,12 +551,7 @@ static void test_pushes(void **state) {
         Arena arena = {0};
         Program *p = compiled_text(&m, kind == 2 ? clock_text : ring_text, 1);
         compiled_plan(p);
-        ProgramEntry *e = p->entry.at[0];
-        for (int i = 0; i < p->entry.count; i++) {
-            e = p->entry.at[i]->entry->kind != ENTRY_INIT && p->entry.at[i]->nstep >= e->nstep
-                    ? p->entry.at[i]
-                    : e;
-        }
+        ProgramEntry *e = longest_entry(p);
         Step *push = NULL, *check = NULL;
         for (int i = e->step.count - 1; i >= 0; i--) {
             Step *step = e->step.at[i];
@@ -568,12 +583,7 @@ static void test_pushes(void **state) {
             push->src = check->access.at[0].buf;
             push->access.at[0].buf = push->src;
         }
-        const char *fault = check_program(&arena, p);
-        if ((fault == NULL) != (expected[kind] == NULL) ||
-            (fault != NULL && strstr(fault, expected[kind]) == NULL)) {
-            program_dump(p, stderr);
-            fail_msg("kind %d: %s", kind, fault != NULL ? fault : "passes");
-        }
+        assert_fault(&arena, p, expected[kind], kind);
         arena_free(&arena);
         dumped_done(&m);
     }
@@ -589,27 +599,17 @@ static void test_refusals(void **state) {
         Arena arena = {0};
         Program *p = compiled_text(&m, kind < 2 ? text : ring_text, 1);
         compiled_plan(p);
-        ProgramEntry *e = p->entry.at[0];
-        for (int i = 0; i < p->entry.count; i++) {
-            e = p->entry.at[i]->entry->kind != ENTRY_INIT && p->entry.at[i]->nstep >= e->nstep
-                    ? p->entry.at[i]
-                    : e;
-        }
+        ProgramEntry *e = longest_entry(p);
         Step *first = e->step.at[0];
         assert_int_equal(first->kind, kind < 2 ? STEP_RANGE : STEP_NEED);
         if (kind % 2 == 1) {
             first->lowered = INT32_MAX; /* as if it belonged there */
             move_step(e, first, kind == 1 ? e->step.count - 1 : e->step.count - 2);
         }
-        const char *fault = check_program(&arena, p);
         const char *expected = kind == 1   ? "the range of i is not looked at before it is used"
                                : kind == 3 ? "checks what is given"
                                            : NULL;
-        if ((fault == NULL) != (expected == NULL) ||
-            (fault != NULL && strstr(fault, expected) == NULL)) {
-            program_dump(p, stderr);
-            fail_msg("kind %d: %s", kind, fault != NULL ? fault : "passes");
-        }
+        assert_fault(&arena, p, expected, kind);
         arena_free(&arena);
         dumped_done(&m);
     }
