@@ -274,9 +274,9 @@ dqn: $(BUILD)/mdlc
 accept: $(BUILD)/mdlc $(TOOLS)
 	@$(TEST_ENV) sh tests/accept.sh
 
-# `make replay BASE=REV`: what the change since a commit does to emitted programs.
+# `make replay BASE=REV`: what the change since a commit does to emitted programs; RUN=1 runs them too.
 replay: $(BUILD)/mdlc
-	@$(TEST_ENV) BASE="$(BASE)" SAME="$(SAME)" sh tests/replay.sh
+	@$(TEST_ENV) BASE="$(BASE)" SAME="$(SAME)" RUN="$(RUN)" sh tests/replay.sh
 
 # COUNT, SEED and JOBS are read from the environment. Hours, not minutes: see docs/soak.md.
 mutants: $(BUILD)/tests/tools/mutate

@@ -7,8 +7,11 @@
 # One line a program that differs: lines taken out and put in, and the statistics that moved. The
 # whole difference stands in $BUILD/replay/diff. Runtime pieces are compared once, not in every
 # program. With SAME=1 any difference is status 1: what a commit marked [same] must not have.
+#
+# With RUN=1 programs that differ are built and run as well, those of tests/programs too: five steps, the
+# weights compared byte for byte. Other bits are status 1: a change of text must not have them.
 set -u
-: "${BUILD:=build}" "${MDLC:=$BUILD/mdlc}" "${BASE:=HEAD}" "${SAME:=0}"
+: "${BUILD:=build}" "${MDLC:=$BUILD/mdlc}" "${BASE:=HEAD}" "${SAME:=0}" "${RUN:=}" "${CC:=cc}"
 rev=$(git rev-parse --verify --quiet "$BASE^{commit}") || { echo "replay: no commit $BASE" >&2; exit 2; }
 out=$BUILD/replay
 old=$out/$rev
@@ -33,9 +36,19 @@ emit() {
         "$out/$name.c" >"$2/$name.c"
 }
 
+# weights COMPILER FILE OUT: what five steps of its first train leave, also as words.
+weights() {
+    # shellcheck disable=SC2046
+    "$1" $(sed -n 's|^// args: *||p' "$2") "$2" -o "$out/run.c" >/dev/null 2>&1 &&
+        $CC -O1 -march=native -fopenmp -ffp-contract=off "$out/run.c" -lm -o "$out/run" 2>/dev/null || return 1
+    train=$("$out/run" --help 2>/dev/null | sed -n 's/^  \([a-z_0-9]*\) *train$/\1/p' | head -n 1)
+    timeout 60 "$out/run" ${train:+"$train"} --steps 5 --seed 1 --log none --save "$3" >/dev/null 2>&1
+}
+
 : >"$out/diff"
-all=0 differ=0
-for file in samples/*.mdl tests/bench/*.mdl tests/library/*.mdl tests/suites/*.mdl tests/cases/emit/*.mdl tests/cases/stats/*.mdl; do
+all=0 differ=0 ran=0 bits=0
+for file in samples/*.mdl tests/bench/*.mdl tests/library/*.mdl tests/suites/*.mdl tests/cases/emit/*.mdl tests/cases/stats/*.mdl \
+    ${RUN:+tests/programs/*.mdl}; do
     [ -f "$file" ] || continue
     emit "$old/build/mdlc" "$out/was" "$file"
     emit "$MDLC" "$out/is" "$file"
@@ -47,8 +60,15 @@ for file in samples/*.mdl tests/bench/*.mdl tests/library/*.mdl tests/suites/*.m
     moved=$(paste "$out/was/$name.stats" "$out/is/$name.stats" | awk '
         $1 == $3 && $2 != $4 && $1 !~ /\./ { printf ", %s %s to %s", $1, $2, $4 }')
     echo "$file: $(grep -c '^-[^-]' "$out/one") lines out, $(grep -c '^+[^+]' "$out/one") in$moved"
+    rm -f "$out/was.weights" "$out/is.weights"
+    if [ -n "$RUN" ] && weights "$old/build/mdlc" "$file" "$out/was.weights"; then
+        weights "$MDLC" "$file" "$out/is.weights"
+        ran=$((ran + 1))
+        cmp -s "$out/was.weights" "$out/is.weights" || { bits=$((bits + 1)); echo "$file: other weights"; }
+    fi
 done
 pieces=$(git diff --stat "$rev" -- runtime | tail -n 1)
 echo "replay: $differ of $all programs differ from $(git log -1 --format='%h %s' "$rev")${pieces:+; runtime pieces:$pieces}"
 [ "$differ" -eq 0 ] || echo "replay: the difference is in $out/diff"
-[ "$SAME" = 0 ] || [ "$differ" -eq 0 ]
+[ -z "$RUN" ] || echo "replay: of those, $ran were run, $bits end with other weights"
+[ "$bits" -eq 0 ] && { [ "$SAME" = 0 ] || [ "$differ" -eq 0 ]; }
