@@ -50,7 +50,7 @@ CFLAGS_ALL = $(FLAGS) $(WARN) -MMD -MP $(CFLAGS)
 CFLAGS_GEN = $(FLAGS) $(filter-out -Wconversion -Wmissing-prototypes,$(WARN)) \
              -Wno-unused-function -Wno-unused-but-set-variable -MMD -MP $(CFLAGS)
 
-FOLDERS := lang compiler passes passes/plan emit
+FOLDERS := lang compiler passes passes/lower passes/schedule passes/plan emit
 SOURCES := $(sort $(wildcard $(FOLDERS:%=%/*.c)))
 MODULES := $(sort $(wildcard lang/*.mdl lang/*/*.mdl))
 PAGES := $(sort $(wildcard docs/errors/*.md))

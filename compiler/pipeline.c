@@ -13,7 +13,7 @@
 #include "passes/fma.h"
 #include "passes/grad.h"
 #include "passes/hoist.h"
-#include "passes/lower.h"
+#include "passes/lower/lower.h"
 #include "passes/narrow.h"
 #include "passes/plan/plan.h"
 #include "passes/simplify.h"

@@ -7,7 +7,7 @@
  * Fusion of fuse.h; changes no values. */
 #include "passes/fuse_units.h"
 
-#include "passes/lower_value.h"
+#include "passes/lower/value.h"
 #include "passes/view.h"
 
 #include <stdlib.h>

@@ -7,7 +7,7 @@
  * changed. Needs connected units; gives merged ones. */
 #include "passes/fuse_units.h"
 
-#include "passes/lower_value.h"
+#include "passes/lower/value.h"
 #include "passes/view.h"
 
 #include <stdlib.h>

@@ -1,7 +1,7 @@
 /* compiled: see the header. */
 #include "compiled.h"
 
-#include "passes/lower.h"
+#include "passes/lower/lower.h"
 #include "passes/plan/plan.h"
 
 #include <string.h>

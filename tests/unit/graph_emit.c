@@ -7,7 +7,7 @@
 
 #include "emit/module.h"
 #include "passes/check.h"
-#include "passes/lower.h"
+#include "passes/lower/lower.h"
 #include "passes/plan/plan.h"
 #include "tests/support.h"
 

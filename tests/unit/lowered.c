@@ -2,7 +2,7 @@
 
 #include "emit/printer.h"
 #include "passes/check.h"
-#include "passes/lower.h"
+#include "passes/lower/lower.h"
 #include "passes/plan/plan.h"
 #include "tests/support.h"
 

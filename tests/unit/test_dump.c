@@ -17,7 +17,7 @@
 #include "dumped.h"
 #include "emit/module.h"
 #include "op_sample.h"
-#include "passes/lower.h"
+#include "passes/lower/lower.h"
 #include "passes/plan/plan.h"
 #include "random_graph.h"
 

@@ -9,7 +9,7 @@
 
 #include "compiled.h"
 #include "compiler/loop.h"
-#include "passes/lower.h"
+#include "passes/lower/lower.h"
 
 #include <string.h>
 

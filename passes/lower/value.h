@@ -1,4 +1,4 @@
-/* lower_value: the value of a node at an index vector, as an expression of a kernel. */
+/* value: the value of a node at an index vector, as an expression of a kernel. */
 #ifndef MDLC_PASSES_LOWER_VALUE_H
 #define MDLC_PASSES_LOWER_VALUE_H
 

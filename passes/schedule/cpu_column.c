@@ -1,13 +1,11 @@
-/* lower_column: folds over leading axes, whose result is a vector for each outer row.
+/* cpu_column: folds over leading axes, whose result is a vector for each outer row.
  *
  * Technique: terms are added to the vector, which stays in cache; long vectors are made piece by
  * piece, which threads share; of short ones chunks of the rows have vectors of their own, which are
- * added in order. Sums of many rows go by levels (lower_sum.c): each level has a vector in the
+ * added in order. Sums of many rows go by levels (sum.c): each level has a vector in the
  * workspace. A vector of one element is a number, a fold of each outer row.
- * Needs a unit of column folds, or the loops of a product; gives its kernel; changes no values
- * beyond the order of sums. */
-#include "passes/lower_kernel.h"
-#include "passes/view.h"
+ * Needs a COLUMN part; gives its loops; changes no values beyond the order of sums. */
+#include "passes/schedule/schedule.h"
 
 #include <math.h>
 #include <string.h>
@@ -21,10 +19,6 @@ enum {
     COLUMN_PIECE_MOST = TUNED(512, 4),
     COLUMN_SERIAL = TUNED(4096, 64) /* most rows of a vector that is made in pieces */
 };
-
-static const NodeInfo *info_of(const KernelBuild *b, const Node *node) {
-    return &b->frame->fusion->info[node->id];
-}
 
 static const Expr *identity_of(Kernel *k, OpCode op, Elem elem) {
     bool is_float = elem_is_float(elem);
@@ -76,8 +70,8 @@ static void column_partial(KernelBuild *b, const Column *c, const RootList *root
                            RootList *last) {
     IndexTable *t = &b->k->index;
     const Index *flat = index_scale(t, kernel_axis_index(b->k, c->chunk), c->g->count);
-    flat = index_scale(t, index_add(t, flat, radix_flat(b, c->g)), c->v->count);
-    flat = index_add(t, flat, radix_flat(b, c->v));
+    flat = index_scale(t, index_add(t, flat, radix_flat(b->k, c->g)), c->v->count);
+    flat = index_add(t, flat, radix_flat(b->k, c->v));
     for (int i = 0; i < roots->count; i++) {
         Root r = roots->at[i], end = r;
         if (r.add == OP_CONST) { /* made on the way */
@@ -86,8 +80,7 @@ static void column_partial(KernelBuild *b, const Column *c, const RootList *root
         }
         int64_t count = b->k->axis[c->chunk].extent * c->g->count * c->v->count;
         Type type = {.elem = r.arg->elem, .rank = 1, .dim = {count}};
-        Buf *buf = kernel_work(b, type, 0, "partial");
-        const Arg *arg = kernel_arg(b->k, buf, ACCESS_READ | ACCESS_WRITE);
+        const Arg *arg = kernel_work(b, type, 0, "partial");
         end.value = expr_load(b->k, arg, flat, NULL);
         VEC_PUSH(b->scratch, last, end);
         r.arg = arg;
@@ -141,7 +134,7 @@ static void column_level(KernelBuild *b, const Column *c, StmtList *list, AxisSe
     }
     IndexTable *t = &b->k->index;
     StmtList *body = nest_turns(b, list, &sum->level[level]);
-    const Index *at = radix_flat(b, c->v);
+    const Index *at = radix_flat(b->k, c->v);
     if (c->piece_span > 0) {
         at = index_add(t, at, index_scale(t, kernel_axis_index(b->k, c->piece), -c->piece_span));
     }
@@ -151,10 +144,7 @@ static void column_level(KernelBuild *b, const Column *c, StmtList *list, AxisSe
         Root r = roots->at[i];
         if (r.add != OP_CONST) {
             Type type = {.elem = r.arg->elem, .rank = 1, .dim = {count}};
-            Buf *buf = kernel_work(b, type, b->k->threads, "part");
-            Arg *arg = kernel_arg(b->k, buf, ACCESS_READ | ACCESS_WRITE);
-            arg->thread = true;
-            arg->part = buf->type.dim[buf->type.rank - 1];
+            const Arg *arg = kernel_row(b, type, "part");
             Root add = r;
             add.value = expr_load(b->k, arg, at, NULL);
             VEC_PUSH(b->scratch, &end, add);
@@ -203,7 +193,7 @@ static void column_folds(KernelBuild *b, const Column *c, StmtList *list, AxisSe
     b->piece = NULL;
 }
 
-/* What is added up as a value: a fold over the rows. */
+/* What is combined over `f`, as a value: a fold over it. */
 static RootList fold_roots(KernelBuild *b, const Radix *f, const RootList *roots) {
     RootList folds = {0};
     for (int i = 0; i < roots->count; i++) {
@@ -221,117 +211,83 @@ static RootList fold_roots(KernelBuild *b, const Radix *f, const RootList *roots
     return folds;
 }
 
-void emit_column(KernelBuild *b, const Radix *g, const Radix *f, const Radix *v,
-                 const RootList *roots) {
-    int64_t work = 0;
+/* --- schedule --------------------------------------------------------------------------------- */
+
+typedef struct {
+    Column c;
+    bool number, parallel;
+    int64_t work;
+} Columns;
+
+static void *column_plan(KernelBuild *b, const Part *part) {
+    Columns *x = ARENA_NEW(b->scratch, Columns);
+    const Radix *g = &part->rows, *f = &part->terms, *v = &part->columns;
     int64_t terms = count_add(0, g->count, count_add(0, f->count, v->count));
-    for (int i = 0; i < roots->count; i++) {
-        work = count_add(work, 1 + roots->at[i].value->cost, terms);
+    for (int i = 0; i < part->roots.count; i++) {
+        x->work = count_add(x->work, 1 + part->roots.at[i].value->cost, terms);
     }
-    bool parallel = kernel_parallel(b, work);
-    bool number = space_axes(v) == 0 && space_axes(f) > 0;
-    Column c = {.g = g, .f = f, .v = v, .piece_span = column_piece(g, f, v)};
-    RootList acc = {0}, last = {0};
-    if (terms >= COLUMN_TERMS && c.piece_span == 0 && g->count < COLUMN_ROWS &&
+    x->parallel = kernel_parallel(b, x->work);
+    x->number = space_axes(v) == 0 && space_axes(f) > 0;
+    x->c = (Column){.g = g, .f = f, .v = v, .piece_span = column_piece(g, f, v)};
+    if (terms >= COLUMN_TERMS && x->c.piece_span == 0 && g->count < COLUMN_ROWS &&
         f->digit[0] >= 2 * COLUMN_CHUNKS) {
         Turns turns = turns_of(b, f->axis, space_axes(f));
         int64_t span = (f->digit[0] + COLUMN_CHUNKS - 1) / COLUMN_CHUNKS;
-        c.chunk_span = sum_span(&turns, number ? sum_lanes(f->digit[f->n - 1]) : 1, span);
-        c.chunk = kernel_axis(b->k, (f->digit[0] + c.chunk_span - 1) / c.chunk_span, "c");
-        column_partial(b, &c, roots, &acc, &last);
-    } else {
-        acc = *roots;
+        x->c.chunk_span = sum_span(&turns, x->number ? sum_lanes(f->digit[f->n - 1]) : 1, span);
     }
-    acc = number ? fold_roots(b, f, &acc) : acc;
-    nest_open(b, &acc);
-    nest_lets(b, &b->k->body, 0, &acc);
-    int outer[2 * MD_RANK], nouter = 0;
-    AxisSet scope = space_set(g);
-    if (c.chunk_span > 0) {
-        scope |= (AxisSet)1 << c.chunk;
-        outer[nouter++] = c.chunk;
-    }
-    memcpy(outer + nouter, g->axis, sizeof *outer * (size_t)space_axes(g));
-    nouter += space_axes(g);
-    if (c.piece_span > 0) {
-        c.piece = kernel_axis(b->k, (v->count + c.piece_span - 1) / c.piece_span, "c");
-        outer[nouter++] = c.piece;
-    }
-    StmtList *list = nest_loops(b, &b->k->body, outer, nouter, parallel);
-    nest_lets(b, list, scope, &acc);
-    if (number) {
-        column_folds(b, &c, list, scope, &acc);
-    } else {
-        column_rows(b, &c, list, scope, &acc);
-    }
-    if (c.chunk_span == 0) {
-        return;
-    }
-    RootList first = {0};
-    c.piece_span = 0;
-    roots_identity(b, &last, &first);
-    nest_open(b, &last);
-    list = nest_loops(b, &b->k->body, g->axis, space_axes(g), false);
-    scope = space_set(g);
-    column_vector(b, &c, list, scope, &first);
-    list = nest_loops(b, list, &c.chunk, 1, false);
-    column_vector(b, &c, list, scope | (AxisSet)1 << c.chunk, &last);
+    return x;
 }
 
-bool build_column(KernelBuild *b) {
-    const Node *first = unit_fold(b->unit);
-    Type from = first->in[0]->type;
-    uint32_t folded = folded_axes(first);
-    int64_t dim[3][MD_RANK];
-    int n[3] = {0}, part[MD_RANK], tail = from.rank;
-    while (tail > 0 && !(folded >> (tail - 1) & 1)) {
-        tail--;
-    }
-    for (int i = 0; i < from.rank; i++) {
-        part[i] = folded >> i & 1 ? 1 : i < tail ? 0 : 2;
-        dim[part[i]][n[part[i]]++] = from.dim[i];
-    }
-    static const char *const names[3] = {"r", "k", "j"};
-    Radix space[3];
-    const Index *digit[3][MD_RANK];
-    for (int p = 0; p < 3; p++) {
-        space[p] = *kernel_space(b, p, count_dims(n[p], dim[p]), names[p]);
-        space_digits(b, &space[p], n[p], dim[p], digit[p]);
-    }
-    const Index *in[MD_RANK], *out[MD_RANK], *here[MD_RANK];
-    int at[3] = {0}, rank = 0, known = 0;
-    for (int k = 0; k < from.rank; k++) {
-        in[k] = digit[part[k]][at[part[k]]++];
-        if (part[k] != 1) {
-            out[rank++] = in[k];
-        }
-    }
-    const Index *flat = index_flatten(&b->k->index, from.rank, from.dim, in);
-    RootList roots = {0};
-    for (int i = 0; i < b->unit->atom.count; i++) {
-        const Node *node = b->unit->atom.at[i];
-        known += fold_is_loop(node) || unit_folds_over(b->unit, node);
-        if (unit_folds_over(b->unit, node) && info_of(b, node)->stored) {
-            index_unflatten(&b->k->index, flat, node->type.rank, node->type.dim, here);
-            kernel_store(b, &roots, node, here, value_at(&b->v, node, here));
-        }
-        if (!fold_is_loop(node)) {
-            continue;
-        }
-        if (!info_of(b, node)->stored) {
-            kernel_home(b, node, "column");
-        }
-        int before = roots.count;
-        kernel_store(b, &roots, node, out, value_at(&b->v, node->in[0], in));
-        for (int k = before; k < roots.count; k++) {
-            roots.at[k].add = fold_map(node->op);
-        }
-    }
-    if (kernel_refine(b, &roots)) {
-        return true;
-    }
-    emit_column(b, &space[0], &space[1], &space[2], &roots);
-    b->known = true;
-    b->first_space = 3;
-    return b->unit->atom.count > known && build_nest(b);
+static Cost column_cost(KernelBuild *b, const Part *part, const void *plan) {
+    const Columns *x = plan;
+    return nest_cost(b, part, x->work, part->columns.axis[part->columns.n - 1], -1);
 }
+
+/* The vectors of the chunks, one added to the other. */
+static void column_join(KernelBuild *b, const Column *c, const RootList *last) {
+    RootList first = {0};
+    roots_identity(b, last, &first);
+    nest_open(b, last);
+    StmtList *list = nest_loops(b, &b->k->body, c->g->axis, space_axes(c->g), false);
+    AxisSet scope = space_set(c->g);
+    column_vector(b, c, list, scope, &first);
+    list = nest_loops(b, list, &c->chunk, 1, false);
+    column_vector(b, c, list, scope | (AxisSet)1 << c->chunk, last);
+}
+
+static void column_emit(KernelBuild *b, const Part *part, void *plan) {
+    Columns *x = plan;
+    Column *c = &x->c;
+    RootList acc = part->roots, last = {0};
+    int outer[2 * MD_RANK], nouter = 0;
+    AxisSet scope = space_set(c->g);
+    if (c->chunk_span > 0) {
+        acc = (RootList){0};
+        c->chunk = kernel_axis(b->k, (c->f->digit[0] + c->chunk_span - 1) / c->chunk_span, "c");
+        column_partial(b, c, &part->roots, &acc, &last);
+        scope |= (AxisSet)1 << c->chunk;
+        outer[nouter++] = c->chunk;
+    }
+    acc = x->number ? fold_roots(b, c->f, &acc) : acc;
+    nest_open(b, &acc);
+    nest_lets(b, &b->k->body, 0, &acc);
+    memcpy(outer + nouter, c->g->axis, sizeof *outer * (size_t)space_axes(c->g));
+    nouter += space_axes(c->g);
+    if (c->piece_span > 0) {
+        c->piece = kernel_axis(b->k, (c->v->count + c->piece_span - 1) / c->piece_span, "c");
+        outer[nouter++] = c->piece;
+    }
+    StmtList *list = nest_loops(b, &b->k->body, outer, nouter, x->parallel);
+    nest_lets(b, list, scope, &acc);
+    if (x->number) {
+        column_folds(b, c, list, scope, &acc);
+    } else {
+        column_rows(b, c, list, scope, &acc);
+    }
+    if (c->chunk_span > 0) {
+        c->piece_span = 0;
+        column_join(b, c, &last);
+    }
+}
+
+const Schedule cpu_column = {"column", 1 << PART_COLUMN, column_plan, column_cost, column_emit};

@@ -1,8 +1,8 @@
-/* lower_finish: facts about a finished kernel, read off its statements: which arguments and loop
+/* finish: facts about a finished kernel, read off its statements: which arguments and loop
  * indices it uses, which operand may share storage with which result, operations and bytes.
  * Needs the statements of one kernel; gives Step.access, Step.inplace, flops and bytes; changes no
  * statement. */
-#include "passes/lower_kernel.h"
+#include "passes/lower/build.h"
 
 #include <string.h>
 
@@ -15,7 +15,7 @@ typedef struct {
 } Reach;
 
 typedef struct {
-    KernelBuild *b;
+    WorkBuild *b;
     bool *bound; /* by Expr.id */
     int loop;    /* number of the current innermost loop */
     int nloop;
@@ -46,7 +46,7 @@ static void walk_index(Walk *w, const Index *index) {
             walk_index(w, atom->of);
         }
         if (atom->kind == ATOM_LOOP) {
-            w->b->k->loop.at[atom->number].used = true;
+            w->b->w.k->loop.at[atom->number].used = true;
         }
     }
 }
@@ -65,11 +65,11 @@ static void walk_expr(Walk *w, const Expr *e) {
     }
     if (e->kind == EXPR_LOAD) {
         Reach r = {.arg = e->arg, .index = e->index, .loop = w->loop};
-        VEC_PUSH(w->b->scratch, &w->reach, r);
+        VEC_PUSH(w->b->w.scratch, &w->reach, r);
         w->arg_used[e->arg->id] = true;
     }
     if (e->kind == EXPR_KEY) {
-        w->b->k->site.at[e->site] = true;
+        w->b->w.k->site.at[e->site] = true;
     }
     if (e->kind == EXPR_FOLD) {
         BUG("a fold is used outside of its scope");
@@ -96,7 +96,7 @@ static void walk_operand(Walk *w, const Arg *arg, const Index *at, bool store) {
     if (arg) {
         w->arg_used[arg->id] = true;
         Reach r = {.arg = arg, .loop = w->loop, .store = store, .add = store};
-        VEC_PUSH(w->b->scratch, &w->reach, r);
+        VEC_PUSH(w->b->w.scratch, &w->reach, r);
     }
     if (at) {
         walk_index(w, at);
@@ -116,13 +116,13 @@ static void walk_tile(Walk *w, const Tile *tile) {
         w->arg_used[tile->work->id] = true; /* no result shares with a workspace */
     }
     count_flops(w, tile->layer, count_add(0, w->times, tile->flops));
-    w->times = count_add(0, w->times, w->b->k->axis[tile->batch].extent);
+    w->times = count_add(0, w->times, w->b->w.k->axis[tile->batch].extent);
     walk_list(w, &tile->body);
     unbind_list(w, &tile->body);
 }
 
 static void walk_stmt(Walk *w, const Stmt *s) {
-    const Kernel *k = w->b->k;
+    const Kernel *k = w->b->w.k;
     int64_t times = w->times;
     int loop = w->loop;
     if (s->begin) {
@@ -147,7 +147,7 @@ static void walk_stmt(Walk *w, const Stmt *s) {
         }
         walk_expr(w, s->expr);
         Reach r = {s->arg, s->index, w->loop, true, s->add != OP_CONST};
-        VEC_PUSH(w->b->scratch, &w->reach, r);
+        VEC_PUSH(w->b->w.scratch, &w->reach, r);
         w->arg_used[s->arg->id] = true;
         if (s->add != OP_CONST) {
             count_flops(w, s->layer, w->times);
@@ -263,14 +263,14 @@ static int64_t touched_bytes(const Access *access) {
     return count_add(0, times, bytes);
 }
 
-static void add_pair(KernelBuild *b, const Arg *in, const Arg *out) {
-    Kernel *k = b->k;
+static void add_pair(WorkBuild *b, const Arg *in, const Arg *out) {
+    Kernel *k = b->w.k;
     InplacePair pair = {kernel_buf(k, in), kernel_buf(k, out)};
     VEC_PUSH(b->l->p->arena, &b->step->inplace, pair);
     VEC_PUSH_FROM(k->arena, &k->pair, ((ArgPair){in->id, out->id}), 1);
 }
 
-static void set_accesses(KernelBuild *b, const Walk *w) {
+static void set_accesses(WorkBuild *b, const Walk *w) {
     Step *step = b->step;
     Program *p = b->l->p;
     for (int i = 0; i < b->touch.count; i++) {
@@ -283,13 +283,13 @@ static void set_accesses(KernelBuild *b, const Walk *w) {
          */
         bool back = t->mode == ACCESS_READ && (t->arg->mode & ACCESS_WRITE) != 0;
         if (w->arg_used[t->arg->id] && !t->arg->work && !back) {
-            step_access_slice(p, step, kernel_buf(b->k, t->arg), t->mode, t->slice, n);
+            step_access_slice(p, step, kernel_buf(b->w.k, t->arg), t->mode, t->slice, n);
         }
     }
-    for (int i = 0; i < b->k->arg.count; i++) {
-        const Arg *arg = b->k->arg.at[i];
+    for (int i = 0; i < b->w.k->arg.count; i++) {
+        const Arg *arg = b->w.k->arg.at[i];
         if (w->arg_used[arg->id] && !arg->strip && arg->work) {
-            step_access(p, step, kernel_buf(b->k, arg), ACCESS_READ | ACCESS_WRITE);
+            step_access(p, step, kernel_buf(b->w.k, arg), ACCESS_READ | ACCESS_WRITE);
         }
     }
     for (int i = 0; i < step->access.count; i++) {
@@ -300,9 +300,9 @@ static void set_accesses(KernelBuild *b, const Walk *w) {
     if (w->sum) {
         add_pair(b, w->sum->add, w->sum->c);
     }
-    for (int i = 0; i < b->k->arg.count; i++) {
-        for (int j = 0; j < b->k->arg.count; j++) {
-            const Arg *in = b->k->arg.at[i], *out = b->k->arg.at[j];
+    for (int i = 0; i < b->w.k->arg.count; i++) {
+        for (int j = 0; j < b->w.k->arg.count; j++) {
+            const Arg *in = b->w.k->arg.at[i], *out = b->w.k->arg.at[j];
             if (i != j && !in->strip && !out->strip && arg_rank(in) == 2 && arg_rank(out) == 0 &&
                 may_share(w, in, out)) {
                 add_pair(b, in, out);
@@ -324,11 +324,11 @@ static int64_t most_team(const Kernel *k, const StmtList *list) {
 }
 
 /* A workspace with a row for each thread was made before the loops around it were known. */
-static void trim_rows(KernelBuild *b) {
-    int64_t team = most_team(b->k, &b->k->body);
-    for (int i = 0; i < b->k->arg.count; i++) {
-        const Arg *arg = b->k->arg.at[i];
-        Buf *buf = kernel_buf(b->k, arg);
+static void trim_rows(WorkBuild *b) {
+    int64_t team = most_team(b->w.k, &b->w.k->body);
+    for (int i = 0; i < b->w.k->arg.count; i++) {
+        const Arg *arg = b->w.k->arg.at[i];
+        Buf *buf = kernel_buf(b->w.k, arg);
         if (arg->thread && team < buf->per_thread) {
             buf->bytes = buf->bytes / buf->per_thread * team;
             buf->type.dim[0] = team;
@@ -369,11 +369,11 @@ static void order_args(Kernel *k, const Walk *w) {
     k->call.buf.capacity = buf.capacity;
 }
 
-void kernel_finish(KernelBuild *b) {
-    Kernel *k = b->k;
+void kernel_finish(WorkBuild *b) {
+    Kernel *k = b->w.k;
     Walk w = {.b = b, .times = 1};
-    w.bound = ARENA_ARRAY(b->scratch, bool, k->expr.count + 1);
-    w.arg_used = ARENA_ARRAY(b->scratch, bool, k->nargs + 1);
+    w.bound = ARENA_ARRAY(b->w.scratch, bool, k->expr.count + 1);
+    w.arg_used = ARENA_ARRAY(b->w.scratch, bool, k->nargs + 1);
     for (int i = 0; i < k->loop.count; i++) {
         k->loop.at[i].used = false;
     }

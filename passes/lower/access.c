@@ -1,6 +1,6 @@
-/* lower_access: how kernels reach memory: the Bufs behind leaves, loads and stores at homes, the
+/* access: how kernels reach memory: the Bufs behind leaves, loads and stores at homes, the
  * slices that they touch, workspaces. Needs the homes of a frame; gives loads, stores and Bufs. */
-#include "passes/lower_kernel.h"
+#include "passes/lower/build.h"
 
 #include <string.h>
 
@@ -39,58 +39,57 @@ static Buf *table_buf(Lower *l, const Node *node) {
     return buf;
 }
 
-const Index *kernel_touch(KernelBuild *b, const Arg *arg, int mode, const Index *const *at) {
-    const Buf *buf = kernel_buf(b->k, arg);
-    const Index *flat = index_const(&b->k->index, 0);
+/* Adds the access, gives the flat index. */
+static const Index *kernel_touch(WorkBuild *b, const Arg *arg, int mode, const Index *const *at) {
+    const Buf *buf = kernel_buf(b->w.k, arg);
+    const Index *flat = index_const(&b->w.k->index, 0);
     Touch touch = {.arg = arg, .mode = mode};
     bool leading = true;
     for (int i = 0; i < buf->type.rank; i++) {
-        flat = index_add(&b->k->index, flat, index_scale(&b->k->index, at[i], buf->stride[i]));
+        flat = index_add(&b->w.k->index, flat, index_scale(&b->w.k->index, at[i], buf->stride[i]));
         const Step *loop = NULL;
         bool lone = at[i]->nterm == 1 && at[i]->base == 0 && at[i]->term[0].mul == 1 &&
                     at[i]->term[0].atom->kind == ATOM_LOOP;
         if (lone && at[i]->term[0].atom->most + 1 == buf->type.dim[i]) {
-            loop = b->k->call.loop.at[at[i]->term[0].atom->number];
+            loop = b->w.k->call.loop.at[at[i]->term[0].atom->number];
         }
         leading = leading && loop != NULL;
         if (leading && i < ACCESS_SLICES) {
             touch.slice[i] = loop;
         }
     }
-    VEC_PUSH(b->scratch, &b->touch, touch);
+    VEC_PUSH(b->w.scratch, &b->touch, touch);
     return flat;
 }
 
 /* The index vector of a home: its loops, then `at`. */
-static void home_index(KernelBuild *b, const Home *home, const Index *const *at,
-                       const Index **full) {
+static void home_index(WorkBuild *b, const Home *home, const Index *const *at, const Index **full) {
     for (int i = 0; i < home->nprefix; i++) {
-        full[i] = kernel_loop_index(b->k, home->prefix[i]);
+        full[i] = kernel_loop_index(b->w.k, home->prefix[i]);
     }
     for (int i = home->nprefix; i < home->buf->type.rank; i++) {
-        full[i] = index_offset(&b->k->index, at[i - home->nprefix], home->at[i - home->nprefix]);
+        full[i] = index_offset(&b->w.k->index, at[i - home->nprefix], home->at[i - home->nprefix]);
     }
 }
 
-const Index *home_place(KernelBuild *b, const Home *home, const Index *const *at) {
-    const Index *full[MD_RANK], *flat = index_const(&b->k->index, 0);
+const Index *home_place(WorkBuild *b, const Home *home, const Index *const *at) {
+    const Index *full[MD_RANK], *flat = index_const(&b->w.k->index, 0);
     home_index(b, home, at, full);
     for (int i = 0; i < home->buf->type.rank; i++) {
-        const Index *term = index_scale(&b->k->index, full[i], home->buf->stride[i]);
-        flat = index_add(&b->k->index, flat, term);
+        const Index *term = index_scale(&b->w.k->index, full[i], home->buf->stride[i]);
+        flat = index_add(&b->w.k->index, flat, term);
     }
     return flat;
 }
 
-static const Expr *load_home(KernelBuild *b, Values *v, const Home *home, const Index *const *at) {
+static const Expr *load_home(WorkBuild *b, Values *v, const Home *home, const Index *const *at) {
     const Index *full[MD_RANK];
     home_index(b, home, at, full);
-    const Arg *arg = kernel_arg(b->k, home->buf, ACCESS_READ);
-    return expr_load(b->k, arg, kernel_touch(b, arg, ACCESS_READ, full), v->guard);
+    const Arg *arg = kernel_arg(b->w.k, home->buf, ACCESS_READ);
+    return expr_load(b->w.k, arg, kernel_touch(b, arg, ACCESS_READ, full), v->guard);
 }
 
-static const Expr *load_outer(KernelBuild *b, Values *v, const Node *outer,
-                              const Index *const *at) {
+static const Expr *load_outer(WorkBuild *b, Values *v, const Node *outer, const Index *const *at) {
     Frame *here = b->at;
     b->at = here->up;
     const Expr *e = value_at(v, outer, at);
@@ -98,11 +97,11 @@ static const Expr *load_outer(KernelBuild *b, Values *v, const Node *outer,
     return e;
 }
 
-static const Expr *load_param(KernelBuild *b, Values *v, const Node *node, const Index *const *at) {
+static const Expr *load_param(WorkBuild *b, Values *v, const Node *node, const Index *const *at) {
     const Frame *f = b->at;
     int k = node->attr->axis - 1;
     if (k < 0) {
-        return expr_index(b->k, node->type.elem, kernel_loop_index(b->k, f->loop));
+        return expr_index(b->w.k, node->type.elem, kernel_loop_index(b->w.k, f->loop));
     }
     if (k < f->node->attr->ncarry) {
         return load_home(b, v, &f->result[k].at[0], at);
@@ -112,12 +111,12 @@ static const Expr *load_param(KernelBuild *b, Values *v, const Node *node, const
         return load_outer(b, v, outer, at);
     }
     const Index *full[MD_RANK];
-    full[0] = kernel_loop_index(b->k, f->loop);
+    full[0] = kernel_loop_index(b->w.k, f->loop);
     memcpy(full + 1, at, sizeof *full * (size_t)node->type.rank);
     return load_outer(b, v, outer, full);
 }
 
-bool kernel_known(const KernelBuild *b, const Node *node) {
+bool kernel_known(const WorkBuild *b, const Node *node) {
     UnitKind kind = b->unit->kind;
     bool fold = (kind == UNIT_COLUMN || kind == UNIT_FULL) &&
                 (fold_is_loop(node) || unit_folds_over(b->unit, node));
@@ -125,7 +124,7 @@ bool kernel_known(const KernelBuild *b, const Node *node) {
 }
 
 const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *const *at) {
-    KernelBuild *b = ctx;
+    WorkBuild *b = ctx;
     const Frame *f = b->at;
     switch (node->op) {
     case OP_SLOT: {
@@ -146,12 +145,12 @@ const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *c
     if (!info->atom || info->again || (own && !kernel_known(b, node))) {
         return NULL;
     }
-    if (own && b->known_value && b->known_value[node->id]) {
-        return b->known_value[node->id];
+    if (own && b->unit->kind == UNIT_FULL) {
+        return NULL; /* the fold itself: it has a name */
     }
     if (own && b->strip) {
         for (int i = 0; i < node->type.rank; i++) {
-            b->plain = b->plain || at[i] != b->strip_at[i]; /* not a place of the block */
+            b->elsewhere = b->elsewhere || at[i] != b->strip_at[i];
         }
         return b->strip;
     }
@@ -162,39 +161,40 @@ const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *c
 }
 
 /* Where element `at` is stored in a home. */
-static Root place_in(KernelBuild *b, const Home *home, const Index *const *at) {
+static Root place_in(WorkBuild *b, const Home *home, const Index *const *at) {
     const Index *full[MD_RANK];
     home_index(b, home, at, full);
-    const Arg *arg = kernel_arg(b->k, home->buf, ACCESS_WRITE);
+    const Arg *arg = kernel_arg(b->w.k, home->buf, ACCESS_WRITE);
     int mode = ACCESS_WRITE | (home->part ? ACCESS_PART : 0);
     return (Root){.arg = arg, .index = kernel_touch(b, arg, mode, full), .add = OP_CONST};
 }
 
-static const HomeList *homes_of(const KernelBuild *b, const Node *node) {
+static const HomeList *homes_of(const WorkBuild *b, const Node *node) {
     return b->copy ? b->copy : &b->frame->home[node->id];
 }
 
-void kernel_store(KernelBuild *b, RootList *roots, const Node *node, const Index *const *at,
+void kernel_store(WorkBuild *b, RootList *roots, const Node *node, const Index *const *at,
                   const Expr *value) {
     const HomeList *homes = homes_of(b, node);
     for (int i = 0; i < homes->count; i++) {
         Root root = place_in(b, &homes->at[i], at);
         root.value = value;
         root.layer = node->loc.layer;
-        VEC_PUSH(b->scratch, roots, root);
+        VEC_PUSH(b->w.scratch, roots, root);
     }
 }
 
-const Expr *kernel_reload(KernelBuild *b, const Node *node, const Index *const *at) {
+const Expr *kernel_reload(WorkBuild *b, const Node *node, const Index *const *at) {
     Root root = place_in(b, &homes_of(b, node)->at[0], at);
-    return expr_load(b->k, root.arg, root.index, NULL);
+    return expr_load(b->w.k, root.arg, root.index, NULL);
 }
 
-Buf *kernel_work(KernelBuild *b, Type type, int parts, const char *name) {
-    if (parts > 0) {
+Buf *work_buf(Work *w, Type type, int threads, const char *name) {
+    WorkBuild *b = (WorkBuild *)w; /* its first member */
+    if (threads > 0) {
         int64_t line = MD_ALIGN / (int64_t)elem_bytes(type.elem);
-        type =
-            (Type){.elem = type.elem, .rank = 2, .dim = {parts, align_up(type_count(type), line)}};
+        type = (Type){
+            .elem = type.elem, .rank = 2, .dim = {threads, align_up(type_count(type), line)}};
     }
     if (b->nwork < b->work.count && type_equal(b->work.at[b->nwork]->type, type)) {
         return b->work.at[b->nwork++];
@@ -204,8 +204,15 @@ Buf *kernel_work(KernelBuild *b, Type type, int parts, const char *name) {
     }
     Buf *buf = buf_new(b->l->p, b->l->e, BUF_WORK, type, name);
     buf->loop = b->frame->loop;
-    buf->per_thread = parts;
-    VEC_PUSH(b->scratch, &b->work, buf);
+    buf->per_thread = threads;
+    VEC_PUSH(b->w.scratch, &b->work, buf);
     b->nwork++;
     return buf;
+}
+
+void kernel_home(WorkBuild *b, const Node *node, const char *name) {
+    HomeList *home = &b->frame->home[node->id];
+    Home work = {.buf = work_buf(&b->w, node->type, 0, name)};
+    home->count = 0;
+    VEC_PUSH_FROM(b->l->scratch, home, work, 1);
 }

@@ -5,9 +5,9 @@
  * that the caller sees, in the slice of a stack that belongs to the iteration. What must end in
  * another storage (a parameter, a state, a carry) lives in a temporary with Buf.dest. Contract in
  * lower.h. */
-#include "passes/lower.h"
+#include "passes/lower/lower.h"
 
-#include "passes/lower_kernel.h"
+#include "passes/lower/build.h"
 #include "passes/sparse.h"
 #include "passes/view.h"
 
@@ -178,10 +178,14 @@ static void lower_kernel(Frame *f, const Unit *unit, const Node *main, const Hom
     Lower *l = f->l;
     enum { KERNEL_CHUNK = 1024 };
     Arena scratch = {0}, attempt = {.chunk_bytes = KERNEL_CHUNK};
-    KernelBuild b = {
-        .l = l, .frame = f, .unit = unit, .scratch = &scratch, .attempt = &attempt, .copy = copy};
+    WorkBuild b = {.w = {.scratch = &scratch},
+                   .l = l,
+                   .frame = f,
+                   .unit = unit,
+                   .attempt = &attempt,
+                   .copy = copy};
     unit_build(&b);
-    if (b.k->body.count == 0) {
+    if (b.w.k->body.count == 0) {
         arena_free(&scratch);
         arena_free(&attempt);
         return;
@@ -202,7 +206,7 @@ static void lower_kernel(Frame *f, const Unit *unit, const Node *main, const Hom
     b.step->sparse =
         main->op == OP_SCATTER_ADD && l->e->entry->kind == ENTRY_TRAIN && scatter_is_sparse(main);
     kernel_finish(&b);
-    if (!program_call(l->p, b.step, b.k)) {
+    if (!program_call(l->p, b.step, b.w.k)) {
         arena_free(&attempt);
     }
     VEC_PUSH(l->p->arena, f->list, b.step);
@@ -228,12 +232,12 @@ static void lower_copy_to(Frame *f, const Node *node, Home to) {
 typedef struct {
     Home home;
     Buf *dest;
-} Target;
-typedef VEC(Target) TargetList;
+} Goal;
+typedef VEC(Goal) GoalList;
 
-static void lower_region(Frame *f, const TargetList *targets);
+static void lower_region(Frame *f, const GoalList *goals);
 
-static Home target_home(Frame *f, const Target *t, const Node *node) {
+static Home goal_home(Frame *f, const Goal *t, const Node *node) {
     if (!t->dest) {
         return t->home;
     }
@@ -244,13 +248,13 @@ static Home target_home(Frame *f, const Target *t, const Node *node) {
 }
 
 /* What the results of LOOP `node` must reach: filled from the results of its region. */
-static TargetList *loop_targets(Frame *f, const Node *node, const TargetList *targets) {
-    TargetList *list = ARENA_ARRAY(f->l->scratch, TargetList, node->body->out.count + 1);
+static GoalList *loop_goals(Frame *f, const Node *node, const GoalList *goals) {
+    GoalList *list = ARENA_ARRAY(f->l->scratch, GoalList, node->body->out.count + 1);
     for (int k = 0; k < f->region->out.count; k++) {
         const Node *out = f->region->out.at[k];
-        for (int i = 0; i < targets[k].count; i++) {
+        for (int i = 0; i < goals[k].count; i++) {
             if (out->op == OP_PICK && out->in[0] == node) {
-                VEC_PUSH_FROM(f->l->scratch, &list[out->attr->axis], targets[k].at[i], 1);
+                VEC_PUSH_FROM(f->l->scratch, &list[out->attr->axis], goals[k].at[i], 1);
             }
         }
     }
@@ -269,7 +273,7 @@ static const char *result_name(const Frame *f, const Node *loop, int k) {
 }
 
 /* Storage of result k of a loop: a stack goes straight to where it is wanted when it can. */
-static Home loop_home(Frame *f, const Node *loop, int k, const TargetList *t, int *taken) {
+static Home loop_home(Frame *f, const Node *loop, int k, const GoalList *t, int *taken) {
     Type type = loop->body->out.at[k]->type;
     bool carry = k < loop->attr->ncarry;
     *taken = -1;
@@ -288,7 +292,7 @@ static Home loop_home(Frame *f, const Node *loop, int k, const TargetList *t, in
     }
     Buf *buf = temp_new(f, loop->body->out.at[k], type, result_name(f, loop, k));
     for (int i = 0; i < t->count && *taken < 0; i++) {
-        const Target *to = &t->at[i];
+        const Goal *to = &t->at[i];
         if (to->dest || to->home.nprefix == 0) {
             buf->dest = to->dest ? to->dest : to->home.buf;
             *taken = i;
@@ -305,7 +309,7 @@ static void sum_steps(Step *loop) {
     }
 }
 
-static void lower_loop(Frame *f, const Node *node, const TargetList *targets) {
+static void lower_loop(Frame *f, const Node *node, const GoalList *goals) {
     Lower *l = f->l;
     const Attr *a = node->attr;
     const Region *body = node->body;
@@ -313,7 +317,7 @@ static void lower_loop(Frame *f, const Node *node, const TargetList *targets) {
     step->trip = a->trip;
     step->reverse = a->reverse;
     step_text(l, step, node);
-    TargetList *wanted = loop_targets(f, node, targets);
+    GoalList *wanted = loop_goals(f, node, goals);
     HomeList *result = f->loop_result[node->id];
     int *taken = ARENA_ARRAY(l->scratch, int, body->out.count + 1);
     for (int k = 0; k < body->out.count; k++) {
@@ -328,7 +332,7 @@ static void lower_loop(Frame *f, const Node *node, const TargetList *targets) {
         }
         taken[k] = -1;
         for (int i = 0; i < wanted[k].count && taken[k] < 0; i++) {
-            const Target *to = &wanted[k].at[i];
+            const Goal *to = &wanted[k].at[i];
             if (to->dest || to->home.nprefix == 0) {
                 result[k].at[0].buf->dest = to->dest ? to->dest : to->home.buf;
                 taken[k] = i;
@@ -342,9 +346,9 @@ static void lower_loop(Frame *f, const Node *node, const TargetList *targets) {
                    .loop = step,
                    .list = &step->body,
                    .result = result};
-    TargetList *to = ARENA_ARRAY(l->scratch, TargetList, body->out.count + 1);
+    GoalList *to = ARENA_ARRAY(l->scratch, GoalList, body->out.count + 1);
     for (int k = 0; k < body->out.count; k++) {
-        Target t = {.dest = k < a->ncarry ? result[k].at[0].buf : NULL};
+        Goal t = {.dest = k < a->ncarry ? result[k].at[0].buf : NULL};
         if (k >= a->ncarry) {
             t.home = result[k].at[0];
             t.home.prefix[t.home.nprefix++] = step;
@@ -363,7 +367,7 @@ static void lower_loop(Frame *f, const Node *node, const TargetList *targets) {
                 for (int j = 0; j < f->picks[node->id].count; j++) {
                     const Node *n = f->picks[node->id].at[j];
                     if (n->attr->axis == k) {
-                        lower_copy_to(f, n, target_home(f, &wanted[k].at[i], n));
+                        lower_copy_to(f, n, goal_home(f, &wanted[k].at[i], n));
                         break;
                     }
                 }
@@ -402,11 +406,11 @@ static void place_parts(Frame *f, const Node *node) {
 }
 
 /* Homes of what the region stores, results first. */
-static void give_homes(Frame *f, const TargetList *targets) {
+static void give_homes(Frame *f, const GoalList *goals) {
     for (int k = 0; k < f->region->out.count; k++) {
         const Node *out = f->region->out.at[k];
-        for (int i = 0; i < targets[k].count && out->op != OP_PICK; i++) {
-            Home home = target_home(f, &targets[k].at[i], out);
+        for (int i = 0; i < goals[k].count && out->op != OP_PICK; i++) {
+            Home home = goal_home(f, &goals[k].at[i], out);
             VEC_PUSH_FROM(f->l->scratch, &f->home[out->id], home, 1);
         }
     }
@@ -472,7 +476,7 @@ static void lower_unit(Frame *f, const Unit *u) {
     }
 }
 
-static void lower_region(Frame *f, const TargetList *targets) {
+static void lower_region(Frame *f, const GoalList *goals) {
     int n = f->region->node.count;
     bool apart = f->l->c->opt.nan && f->l->e->entry->kind == ENTRY_TRAIN;
     f->fusion = pass_fuse(f->l->scratch, f->region, f->up ? NULL : f->l->e->entry->out.at, apart,
@@ -487,11 +491,11 @@ static void lower_region(Frame *f, const TargetList *targets) {
             VEC_PUSH_FROM(f->l->scratch, &f->picks[node->in[0]->id], node, 2);
         }
     }
-    give_homes(f, targets);
+    give_homes(f, goals);
     for (int i = 0; i < f->fusion->unit.count; i++) {
         const Unit *u = f->fusion->unit.at[i];
         if (u->kind == UNIT_LOOP) {
-            lower_loop(f, u->atom.at[0], targets);
+            lower_loop(f, u->atom.at[0], goals);
         } else {
             lower_unit(f, u);
         }
@@ -586,13 +590,13 @@ static void refusal_steps(Lower *l, const Entry *entry) {
     }
 }
 
-static void lower_entry(Compile *c, Program *p, Entry *entry) {
+static void lower_entry(Compile *c, Program *p, const Target *target, Entry *entry) {
     check_types(entry->region);
     ProgramEntry *e = ARENA_NEW(p->arena, ProgramEntry);
     e->entry = entry;
     VEC_PUSH(p->arena, &p->entry, e);
     Arena scratch = {0};
-    Lower l = {.c = c, .p = p, .e = e, .arena = p->arena, .scratch = &scratch};
+    Lower l = {.c = c, .p = p, .e = e, .target = target, .arena = p->arena, .scratch = &scratch};
     for (int i = 0; i < entry->input.count; i++) {
         Slot *slot = entry->input.at[i];
         const char *name = slot->c_name ? slot->c_name : slot->name;
@@ -600,7 +604,7 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
         buf->slot = slot;
         buf->loc = slot->loc;
     }
-    TargetList *targets = ARENA_ARRAY(&scratch, TargetList, entry->out.count + 1);
+    GoalList *goals = ARENA_ARRAY(&scratch, GoalList, entry->out.count + 1);
     StepList push = {0};
     refusal_steps(&l, entry);
     if (entry->kind == ENTRY_INIT) {
@@ -609,7 +613,7 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
     for (int k = 0; k < entry->out.count; k++) {
         const EntryOut *out = &entry->out.at[k];
         const Node *node = entry->region->out.at[k];
-        Target t = {.dest = NULL};
+        Goal t = {.dest = NULL};
         if (out->role == OUT_WRITE) {
             if (type_count(node->type) == 0 ||
                 (node->op == OP_SLOT && node->attr->slot == out->slot)) {
@@ -636,10 +640,10 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
                 continue; /* the caller sees it, and nothing is written */
             }
         }
-        VEC_PUSH_FROM(&scratch, &targets[k], t, 1);
+        VEC_PUSH_FROM(&scratch, &goals[k], t, 1);
     }
     Frame f = {.l = &l, .region = entry->region, .list = &e->step};
-    lower_region(&f, targets);
+    lower_region(&f, goals);
     for (int i = 0; i < push.count; i++) {
         VEC_PUSH(p->arena, &e->step, push.at[i]);
     }
@@ -674,7 +678,7 @@ Program *pass_lower(Compile *c, Arena *arena, Module *module) {
     }
     for (int i = 0; i < module->entry.count; i++) {
         if (module->entry.at[i]->kind != ENTRY_TEST) {
-            lower_entry(c, p, module->entry.at[i]);
+            lower_entry(c, p, &target_cpu, module->entry.at[i]);
             nodes_free(module->entry.at[i]);
         }
     }

@@ -1,4 +1,4 @@
-/* lower_sum: long sums as chains of few terms.
+/* sum: long sums as chains of few terms.
  *
  * The error of terms that are added one to another grows with their number. So the loops of a sum
  * of floats are cut into levels, innermost first, of at most SUM_CHAIN turns each: a level adds its
@@ -8,7 +8,7 @@
  * (docs/decisions/0013-sums.md). Where it is cut is a function of extents alone.
  * Needs the loops of a sum; gives its levels and the axes that they need; changes no values beyond
  * the order of sums. */
-#include "passes/lower_kernel.h"
+#include "passes/schedule/schedule.h"
 
 enum { LANES = TUNED(64, 8) }; /* most partial sums of a fold */
 

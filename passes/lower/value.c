@@ -1,10 +1,10 @@
-/* lower_value: the column `lower` of the op table: what one element of a node is, as an expression.
+/* value: the column `lower` of the op table: what one element of a node is, as an expression.
  *
  * Technique: demand. A value at an index vector is asked for; views change the index vector, maps
  * ask their operands at the same one, folds ask over axes of the kernel, and memory answers with
  * loads. (node, index vector, guard) is computed once. Needs regions without marks; gives
  * hash-consed expressions; changes no values beyond the order of sums. */
-#include "passes/lower_value.h"
+#include "passes/lower/value.h"
 
 #include "passes/view.h"
 

@@ -1,4 +1,4 @@
-/* lower_nest: from values that must reach memory to a loop nest with stages.
+/* stage: the stages of a nest, and the loops around them.
  *
  * Technique: each expression is computed in the outermost block where the axes that it depends on
  * are bound. Inside the rows of a grid the folds over a row come first, by the depth of their
@@ -7,17 +7,14 @@
  * row of workspace, or read back from the output that holds it.
  * Needs roots whose index vectors use the grid and inner axes; gives statements; changes no values
  * beyond the order of sums. */
-#include "passes/lower_kernel.h"
-#include "passes/view.h"
+#include "passes/schedule/schedule.h"
 
 #include <string.h>
 
 enum {
     KEEP_COST = TUNED(10, 1),          /* of an element: worth a store and a load of a cached row */
     PARALLEL_WORK = TUNED(1 << 17, 1), /* about 20 us of one thread */
-    TEAM = TUNED(16, 1000),            /* iterations that are enough for any team of threads */
-    FLAT_CHUNK = TUNED(1024, 5),       /* least elements of one piece of a flat loop */
-    FLAT_CHUNKS = TUNED(64, 3)
+    TEAM = TUNED(16, 1000)             /* iterations that are enough for any team of threads */
 };
 
 /* --- stages ----------------------------------------------------------------------------------- */
@@ -227,10 +224,7 @@ static void place_keep(Rows *r, Stage *stage, const Expr *e) {
         count *= b->k->axis[axis[i]].extent;
     }
     Type row = {.elem = e->elem, .rank = 1, .dim = {count}};
-    Buf *buf = kernel_work(b, row, b->k->threads, "row");
-    Arg *arg = kernel_arg(b->k, buf, ACCESS_READ | ACCESS_WRITE);
-    arg->thread = true;
-    arg->part = buf->type.dim[buf->type.rank - 1];
+    const Arg *arg = kernel_row(b, row, "row");
     Root root = {.arg = arg, .index = flat, .value = e, .add = OP_CONST};
     VEC_PUSH(b->scratch, &stage->root, root);
     const Expr *load = expr_load(b->k, arg, flat, NULL);
@@ -261,6 +255,10 @@ static void emit_body(KernelBuild *b, StmtList *into, AxisSet scope, const RootL
     }
     for (int i = 0; i < roots->count; i++) {
         const Root *root = &roots->at[i];
+        if (!root->arg) {
+            stmt_let(b->k, into, root->named, root->value);
+            continue;
+        }
         Stmt *s = stmt_store(b->k, into, root->arg, root->index, root->value);
         s->add = root->add;
         s->layer = root->layer;
@@ -490,92 +488,8 @@ void nest_rows(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *ro
     }
 }
 
-/* --- nests ------------------------------------------------------------------------------------ */
+/* --- threads ---------------------------------------------------------------------------------- */
 
 bool kernel_parallel(const KernelBuild *b, int64_t work) {
     return work >= PARALLEL_WORK && b->k->threads > 1;
-}
-
-static int64_t nest_work(KernelBuild *b, const RootList *roots) {
-    int64_t work = 0;
-    bool *seen = ARENA_ARRAY(b->scratch, bool, b->nbound);
-    for (int i = 0; i < roots->count; i++) {
-        const Root *root = &roots->at[i];
-        AxisSet axes = root_axes(root);
-        int64_t count = 1;
-        for (int a = 0; a < b->k->naxis; a++) {
-            count = count_add(0, count, axes >> a & 1 ? b->k->axis[a].extent : 1);
-        }
-        const Expr *e = root->value;
-        int each = 2 + (e->kind == EXPR_FOLD || seen[e->id] ? 0 : e->cost % 1000);
-        work = count_add(work, each, count);
-        seen[e->id] = true;
-    }
-    return work;
-}
-
-/* Sums the work of folds under the roots. */
-static int64_t fold_work(KernelBuild *b, const Expr *e, bool *seen) {
-    if (seen[e->id]) {
-        return 0;
-    }
-    seen[e->id] = true;
-    int64_t work = 0;
-    for (int i = 0; i < e->nkid; i++) {
-        work = count_add(work, 1, fold_work(b, e->kid[i], seen));
-    }
-    if (e->kind == EXPR_FOLD) {
-        int64_t count = 1;
-        for (int a = 0; a < b->k->naxis; a++) {
-            count = count_add(0, count, (e->fold | e->axes) >> a & 1 ? b->k->axis[a].extent : 1);
-        }
-        work = count_add(work, 1 + e->in[0]->cost % 1000, count);
-    }
-    return work;
-}
-
-void nest_emit(KernelBuild *b, const int *grid, int ngrid, bool flat, const RootList *roots) {
-    if (roots->count == 0) {
-        return;
-    }
-    nest_open(b, roots);
-    int64_t work = nest_work(b, roots);
-    bool *seen = ARENA_ARRAY(b->scratch, bool, b->nbound);
-    for (int i = 0; i < roots->count; i++) {
-        work = count_add(work, 1, fold_work(b, roots->at[i].value, seen));
-    }
-    bool parallel = kernel_parallel(b, work);
-    AxisSet scope = 0;
-    StmtList *list = &b->k->body;
-    /* Folds of everything have no rows around them: they run before the grid opens. */
-    nest_lets(b, list, 0, roots);
-    if (flat && ngrid > 0) {
-        int last = grid[ngrid - 1];
-        int64_t extent = b->k->axis[last].extent;
-        if (ngrid == 1 && parallel && extent >= 2 * FLAT_CHUNK) {
-            int64_t span = align_up((extent + FLAT_CHUNKS - 1) / FLAT_CHUNKS, CHUNK_UNIT);
-            span = span < FLAT_CHUNK ? FLAT_CHUNK : span;
-            int chunk = kernel_axis(b->k, (extent + span - 1) / span, "c");
-            list = nest_loops(b, list, &chunk, 1, true);
-            int before = list->count;
-            emit_stage(b, list, 0, &last, 1, roots, NULL);
-            nest_piece(b, list->at[before], chunk, span);
-            return;
-        }
-        if (block_emit(b, grid, ngrid, parallel, roots)) {
-            return;
-        }
-        for (int i = 0; i < ngrid - 1; i++) {
-            scope |= (AxisSet)1 << grid[i];
-        }
-        list = nest_loops(b, list, grid, ngrid - 1, parallel);
-        nest_lets(b, list, scope, roots);
-        emit_stage(b, list, scope, &last, 1, roots, NULL);
-        return;
-    }
-    for (int i = 0; i < ngrid; i++) {
-        scope |= (AxisSet)1 << grid[i];
-    }
-    list = nest_loops(b, list, grid, ngrid, parallel);
-    nest_rows(b, list, scope, roots);
 }

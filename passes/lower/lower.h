@@ -1,6 +1,6 @@
 /* lower: Graph -> Program. */
-#ifndef MDLC_PASSES_LOWER_H
-#define MDLC_PASSES_LOWER_H
+#ifndef MDLC_PASSES_LOWER_LOWER_H
+#define MDLC_PASSES_LOWER_LOWER_H
 
 #include "compiler/compile.h"
 #include "compiler/loop.h"

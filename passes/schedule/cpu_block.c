@@ -1,12 +1,11 @@
-/* lower_block: nests that go through memory by blocks.
+/* cpu_block: nests that go through memory by blocks.
  *
  * Technique: where one load runs along the vector axis and another across it, both axes go by
  * blocks, so that every cache line is used up while it is there. Where much of an element is the
  * same in the next rows, a few rows share one vector loop (unroll and jam): what they share is
  * loaded and computed once for all of them.
- * Needs the roots of a flat nest, opened; gives its loops; changes no values: the order of sums
- * stays. */
-#include "passes/lower_kernel.h"
+ * Needs a MAP part; gives its loops; changes no values: the order of sums stays. */
+#include "passes/schedule/schedule.h"
 
 enum {
     BLOCK = TUNED(32, 3),      /* elements of a block of a transposed copy, each way */
@@ -132,20 +131,25 @@ static void jam_visit(Jam *x, const Expr *e) {
     }
 }
 
-static bool worth_jam(const KernelBuild *b, int row, int last, const RootList *roots) {
+/* What rows share, of one element; 0: it is not worth it, or they cannot share a loop. */
+static int jam_shared(const KernelBuild *b, int row, int last, const RootList *roots) {
     Jam x = {b, (AxisSet)1 << row, last, ARENA_ARRAY(b->scratch, bool, b->nbound), 0, 0, true};
+    if (block_rows(b->k->axis[row].extent) == 1 || b->k->axis[last].extent < JAM_VECTOR) {
+        return 0;
+    }
     for (int i = 0; i < roots->count; i++) {
         jam_visit(&x, roots->at[i].value);
         x.fits = x.fits && (root_axes(&roots->at[i]) >> last & 1);
         x.shared += roots->at[i].add != OP_CONST ? JAM_SHARED : 0; /* the sums stay in registers */
     }
-    return x.fits && x.shared >= JAM_SHARED && x.own <= JAM_COST;
+    bool worth = x.fits && x.shared >= JAM_SHARED && x.own <= JAM_COST;
+    return !worth ? 0 : x.shared > 0 ? x.shared : 1;
 }
 
 Stmt *block_jam(KernelBuild *b, StmtList *list, AxisSet scope, const int *grid, int n, int last,
                 bool parallel, const Turn *first, const RootList *roots) {
     int row = grid[n - 1], outer[AXES_MAX], rows = block_rows(b->k->axis[row].extent);
-    if (rows == 1 || b->k->axis[last].extent < JAM_VECTOR || !worth_jam(b, row, last, roots)) {
+    if (jam_shared(b, row, last, roots) == 0) {
         return NULL;
     }
     for (int i = 0; i < n - 1; i++) {
@@ -182,15 +186,69 @@ Stmt *block_jam(KernelBuild *b, StmtList *list, AxisSet scope, const int *grid, 
     return vector;
 }
 
-bool block_emit(KernelBuild *b, const int *grid, int n, bool parallel, const RootList *roots) {
-    int turned = -1, last = grid[n - 1];
-    bool *seen = ARENA_ARRAY(b->scratch, bool, b->nbound);
-    for (int i = 0; b->k->axis[last].extent >= 2 * BLOCK && turned < 0 && i < roots->count; i++) {
-        turned = turned_axis(b, roots->at[i].value, grid, n, seen);
-    }
-    if (turned >= 0) {
-        emit_turned(b, grid, n, turned, parallel, roots);
-        return true;
-    }
-    return n > 1 && block_jam(b, &b->k->body, 0, grid, n - 1, last, parallel, NULL, roots);
+/* --- schedules -------------------------------------------------------------------------------- */
+
+typedef struct {
+    int turned; /* axis */
+    bool parallel;
+    int64_t saved; /* operations that rows share */
+} Blocks;
+
+static void *blocks_of(KernelBuild *b, const Part *part, int turned, int64_t saved) {
+    Blocks *blocks = ARENA_NEW(b->scratch, Blocks);
+    *blocks = (Blocks){turned, kernel_parallel(b, nest_work(b, &part->roots)), saved};
+    return blocks;
 }
+
+static void *turned_plan(KernelBuild *b, const Part *part) {
+    int n = space_axes(&part->rows), turned = -1;
+    bool *seen = ARENA_ARRAY(b->scratch, bool, b->nbound);
+    if (n < 2 || b->k->axis[part->rows.axis[n - 1]].extent < 2 * BLOCK) {
+        return NULL;
+    }
+    for (int i = 0; turned < 0 && i < part->roots.count; i++) {
+        turned = turned_axis(b, part->roots.at[i].value, part->rows.axis, n, seen);
+    }
+    return turned >= 0 ? blocks_of(b, part, turned, 0) : NULL;
+}
+
+static Cost turned_cost(KernelBuild *b, const Part *part, const void *plan) {
+    const Blocks *blocks = plan;
+    return nest_cost(b, part, nest_work(b, &part->roots), part->rows.axis[part->rows.n - 1],
+                     blocks->turned);
+}
+
+static void turned_emit(KernelBuild *b, const Part *part, void *plan) {
+    const Blocks *blocks = plan;
+    nest_lets(b, &b->k->body, 0, &part->roots);
+    emit_turned(b, part->rows.axis, part->rows.n, blocks->turned, blocks->parallel, &part->roots);
+}
+
+static void *jammed_plan(KernelBuild *b, const Part *part) {
+    int n = space_axes(&part->rows);
+    int64_t shared =
+        n < 2 ? 0 : jam_shared(b, part->rows.axis[n - 2], part->rows.axis[n - 1], &part->roots);
+    return shared > 0 ? blocks_of(b, part, -1, shared) : NULL;
+}
+
+static Cost jammed_cost(KernelBuild *b, const Part *part, const void *plan) {
+    const Blocks *blocks = plan;
+    const Radix *r = &part->rows;
+    Cost cost = nest_cost(b, part, nest_work(b, &part->roots), r->axis[r->n - 1], -1);
+    int64_t rows = block_rows(b->k->axis[r->axis[r->n - 2]].extent);
+    int64_t saved = count_add(0, blocks->saved * (rows - 1), r->count / rows);
+    saved /= cost.launches > 0 ? b->k->threads : 1;
+    cost.loop = cost.loop > saved ? cost.loop - saved : 0;
+    return cost;
+}
+
+static void jammed_emit(KernelBuild *b, const Part *part, void *plan) {
+    const Blocks *blocks = plan;
+    const Radix *r = &part->rows;
+    nest_lets(b, &b->k->body, 0, &part->roots);
+    block_jam(b, &b->k->body, 0, r->axis, r->n - 1, r->axis[r->n - 1], blocks->parallel, NULL,
+              &part->roots);
+}
+
+const Schedule cpu_turned = {"turned", 1 << PART_MAP, turned_plan, turned_cost, turned_emit};
+const Schedule cpu_jammed = {"jammed", 1 << PART_MAP, jammed_plan, jammed_cost, jammed_emit};

@@ -1,39 +1,39 @@
-/* lower_space: flat index spaces of a kernel and the axes that their digits become.
+/* space: flat index spaces of a kernel and the axes that their digits become.
  *
  * A kernel is tried on flat spaces first. Where an index then holds the quotient of an axis by a
  * number that divides its extent, the axis becomes two digits and the kernel is built again; so a
  * loop has as few axes as its loads allow, and loads are affine wherever they can be. Needs a
  * kernel under construction; gives axes; changes no values. */
-#include "passes/lower_kernel.h"
+#include "passes/lower/build.h"
 #include "passes/view.h"
 
 #include <string.h>
 
-Radix *kernel_space(KernelBuild *b, int which, int64_t count, const char *name) {
+Radix *kernel_space(WorkBuild *b, int which, int64_t count, const char *name) {
     while (b->radix.count <= which) {
         Radix r = {.count = count, .name = name, .n = 1, .digit = {count}};
-        VEC_PUSH(b->scratch, &b->radix, r);
+        VEC_PUSH(b->w.scratch, &b->radix, r);
     }
     Radix *r = &b->radix.at[which];
     r->set = 0;
     for (int i = 0; i < r->n; i++) {
-        r->axis[i] = kernel_axis(b->k, r->digit[i], r->name);
+        r->axis[i] = kernel_axis(b->w.k, r->digit[i], r->name);
         r->set |= (AxisSet)1 << r->axis[i];
     }
     return r;
 }
 
-const Index *radix_flat(KernelBuild *b, const Radix *r) {
-    const Index *flat = index_const(&b->k->index, 0);
+const Index *radix_flat(Kernel *k, const Radix *r) {
+    const Index *flat = index_const(&k->index, 0);
     for (int i = 0; i < r->n; i++) {
-        flat = index_add(&b->k->index, index_scale(&b->k->index, flat, r->digit[i]),
-                         kernel_axis_index(b->k, r->axis[i]));
+        flat = index_add(&k->index, index_scale(&k->index, flat, r->digit[i]),
+                         kernel_axis_index(k, r->axis[i]));
     }
     return flat;
 }
 
 /* Splits the digit of an axis that stands alone under a quotient. */
-static bool refine_index(KernelBuild *b, const Index *index) {
+static bool refine_index(WorkBuild *b, const Index *index) {
     for (int i = 0; i < index->nterm; i++) {
         const Atom *atom = index->term[i].atom;
         if (!atom->of) {
@@ -65,7 +65,7 @@ static bool refine_index(KernelBuild *b, const Index *index) {
     return false;
 }
 
-static bool refine_expr(KernelBuild *b, const Expr *e, bool *seen) {
+static bool refine_expr(WorkBuild *b, const Expr *e, bool *seen) {
     if (seen[e->id]) {
         return false;
     }
@@ -81,8 +81,8 @@ static bool refine_expr(KernelBuild *b, const Expr *e, bool *seen) {
     return false;
 }
 
-bool kernel_refine(KernelBuild *b, const RootList *roots) {
-    bool *seen = ARENA_ARRAY(b->scratch, bool, b->k->expr.count + 1);
+bool kernel_refine(WorkBuild *b, const RootList *roots) {
+    bool *seen = ARENA_ARRAY(b->w.scratch, bool, b->w.k->expr.count + 1);
     for (int i = 0; i < roots->count; i++) {
         if (refine_index(b, roots->at[i].index) || refine_expr(b, roots->at[i].value, seen)) {
             return true;
@@ -91,8 +91,8 @@ bool kernel_refine(KernelBuild *b, const RootList *roots) {
     return false;
 }
 
-void space_digits(KernelBuild *b, const Radix *r, int n, const int64_t *dim, const Index **at) {
-    index_unflatten(&b->k->index, radix_flat(b, r), n, dim, at);
+void space_digits(WorkBuild *b, const Radix *r, int n, const int64_t *dim, const Index **at) {
+    index_unflatten(&b->w.k->index, radix_flat(b->w.k, r), n, dim, at);
 }
 
 int space_axes(const Radix *r) {

@@ -1,9 +1,9 @@
-/* lower_bind: which expressions of a block get a name.
+/* bind: which expressions of a block get a name.
  *
  * A value is bound where it is used more than once, where a deeper loop would compute it again, and
  * where a choice would hide a load. Needs the roots of a nest; gives LET statements in front of
  * their uses; changes no values. */
-#include "passes/lower_kernel.h"
+#include "passes/schedule/schedule.h"
 
 #include <string.h>
 
@@ -145,4 +145,16 @@ void bind_end(KernelBuild *b, const ExprList *made) {
     for (int i = 0; i < made->count; i++) {
         b->bound[made->at[i]->id] = false;
     }
+}
+
+Arg *kernel_work(KernelBuild *b, Type type, int threads, const char *name) {
+    return kernel_arg(b->k, work_buf(b->work, type, threads, name), ACCESS_READ | ACCESS_WRITE);
+}
+
+Arg *kernel_row(KernelBuild *b, Type type, const char *name) {
+    Arg *arg = kernel_work(b, type, b->k->threads, name);
+    const Buf *buf = kernel_buf(b->k, arg);
+    arg->thread = true;
+    arg->part = buf->type.dim[buf->type.rank - 1];
+    return arg;
 }

@@ -1,0 +1,127 @@
+/* build: what the files of lowering share: where values live, and a Work under construction. */
+#ifndef MDLC_PASSES_LOWER_BUILD_H
+#define MDLC_PASSES_LOWER_BUILD_H
+
+#include "compiler/compile.h"
+#include "passes/fuse.h"
+#include "passes/lower/value.h"
+#include "passes/lower/work.h"
+#include "passes/schedule/schedule.h"
+
+/* Where a value lives: a Buf, the slice of a stack that the loops in `prefix` pick, or a part of a
+ * concatenation that begins at `at`. */
+typedef struct {
+    Buf *buf;
+    int nprefix;
+    const Step *prefix[MD_RANK];
+    bool part;
+    int64_t at[MD_RANK]; /* on the axes behind the prefix */
+} Home;
+typedef VEC(Home) HomeList;
+
+typedef struct {
+    Compile *c;
+    Program *p;
+    ProgramEntry *e;
+    const Target *target;
+    Arena *arena;   /* of the program */
+    Arena *scratch; /* of this entry */
+} Lower;
+
+typedef VEC(Node *) PickList;
+
+/* One region being lowered: the entry's, or the body of a LOOP. */
+typedef struct Frame Frame;
+struct Frame {
+    Lower *l;
+    const Region *region;
+    Fusion *fusion;
+    Frame *up;
+    const Node *node; /* the LOOP whose body this is */
+    Step *loop;
+    StepList *list;
+    HomeList *home;         /* by node id; the first is where users read it */
+    HomeList *result;       /* of the LOOP `node`: by result, carries first (homes in frame `up`) */
+    uint64_t *placed;       /* by node id of a CONCAT: operands whose kernels write their part */
+    HomeList **loop_result; /* by node id of a LOOP of this region */
+    PickList *picks;        /* by node id of a LOOP: who reads its results */
+};
+
+typedef struct {
+    const Arg *arg;
+    int mode;
+    const Step *slice[ACCESS_SLICES];
+} Touch;
+
+/* A Work and what lowering alone knows of it. */
+typedef struct {
+    Work w; /* the first: what schedules are given */
+    Lower *l;
+    Frame *frame;
+    const Unit *unit;
+    bool loops;        /* a product as loops, not as a PART_PRODUCT */
+    bool known;        /* product or folds of the unit are there: the rest reads them */
+    const Expr *strip; /* what stands for the product where it is finished */
+    const Index *strip_at[MD_RANK]; /* where */
+    bool elsewhere;                 /* and it was asked for at another place */
+    const HomeList *copy;           /* stores go here instead of to the homes of their nodes */
+    Arena *attempt;                 /* of the kernel, until it is the last one */
+    Values v;
+    Frame *at; /* the frame whose nodes are being asked for */
+    VEC(Touch) touch;
+    VEC(Buf *) work; /* workspaces of this step; an attempt uses the first nwork */
+    int nwork;
+    int first_space;  /* number of the first index space of the nest being made */
+    VEC(Radix) radix; /* kept from one attempt to the next */
+    Step *step;
+} WorkBuild;
+
+/* --- access.c --- */
+/* What a value is called: of the source, else its operation. */
+const char *short_name(Arena *arena, const Node *node);
+Buf *slot_buf(Lower *l, const Slot *slot);
+bool kernel_known(const WorkBuild *b, const Node *node);
+const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *const *at);
+/* Flat index of element `at` in a home of it. */
+const Index *home_place(WorkBuild *b, const Home *home, const Index *const *at);
+/* Stores `value` of `node` at `at` into every home of it. */
+void kernel_store(WorkBuild *b, RootList *roots, const Node *node, const Index *const *at,
+                  const Expr *value);
+/* What this kernel has stored of `node` at `at`. */
+const Expr *kernel_reload(WorkBuild *b, const Node *node, const Index *const *at);
+/* A place for a value of this unit that nothing else reads. */
+void kernel_home(WorkBuild *b, const Node *node, const char *name);
+
+/* --- finish.c --- */
+/* Drops what the statements do not use; orders arguments; sets the accesses, pairs and counts of
+ * the step. */
+void kernel_finish(WorkBuild *b);
+
+/* --- space.c --- */
+/* The axes of a flat space of `count`: number `which` of this kernel. */
+Radix *kernel_space(WorkBuild *b, int which, int64_t count, const char *name);
+/* True when some quotient of an axis asks for digits: the kernel must be built again. */
+bool kernel_refine(WorkBuild *b, const RootList *roots);
+/* Index of each of the given dims from a flat space. */
+void space_digits(WorkBuild *b, const Radix *r, int n, const int64_t *dim, const Index **at);
+int64_t count_dims(int n, const int64_t *dim);
+
+/* Each of these adds the parts of a unit; true: the index spaces have more digits now, so all is
+ * to be made again. */
+/* --- work_nest.c --- */
+bool make_nest(WorkBuild *b); /* the atoms of the unit, those aside that are known */
+bool make_concat(WorkBuild *b);
+/* --- work_fold.c --- */
+bool make_column(WorkBuild *b);
+bool make_total(WorkBuild *b);
+bool make_running(WorkBuild *b); /* a CUMSUM */
+bool make_scatter(WorkBuild *b); /* a SCATTER_ADD */
+/* --- work_product.c --- */
+/* As a PART_PRODUCT where the operands are loads at strides, else as loops (WorkBuild.loops). */
+bool make_product(WorkBuild *b);
+
+/* --- work.c --- */
+/* The kernel of a unit: its Work, made until its index spaces need no more digits, scheduled. */
+void unit_build(WorkBuild *b);
+
+#endif

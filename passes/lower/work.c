@@ -1,0 +1,67 @@
+/* work: the kernel of a unit.
+ *
+ * A Work is made on flat index spaces; where an index then holds a quotient of an axis, the axis
+ * gets digits and all is made again, so that loads come out affine wherever they can be. What no
+ * schedule takes as a product is made again as loops. Needs a Fusion and homes for what it stores;
+ * gives the statements of one kernel; changes no values beyond the order of sums. */
+#include "passes/lower/build.h"
+#include "passes/schedule/schedule.h"
+
+/* True when all must be made again with more digits. */
+static bool make(WorkBuild *b) {
+    switch (b->unit->kind) {
+    case UNIT_NEST: return make_nest(b);
+    case UNIT_COLUMN: return make_column(b);
+    case UNIT_FULL: return make_total(b);
+    case UNIT_CONTRACT: return make_product(b);
+    case UNIT_SCAN: return make_running(b);
+    case UNIT_SCATTER: return make_scatter(b);
+    case UNIT_CONCAT: return make_concat(b);
+    case UNIT_LOOP: break;
+    }
+    BUG("a loop is no kernel");
+}
+
+/* Initialisation runs once, and its shapes grow with the depth of `repeat`, on which the text must
+ * not depend: it stays on one thread. What has no instance may run before the threads of the run
+ * are there and counted, as when the rows of a file are checked. */
+static int entry_threads(const Lower *l) {
+    EntryKind kind = l->e->entry->kind;
+    bool alone = kind == ENTRY_INIT || kind == ENTRY_LOAD || kind == ENTRY_EVAL_END;
+    return alone ? 1 : l->c->opt.threads;
+}
+
+static void work_open(WorkBuild *b) {
+    arena_free(b->attempt);
+    Kernel *k = kernel_new(b->attempt, entry_threads(b->l));
+    k->model = b->l->p->prefix;
+    k->index.tables = b->w.scratch;
+    b->w.k = k;
+    b->w.part.count = 0;
+    b->w.library = b->l->c->opt.openblas;
+    values_open(&b->v, k, b->w.scratch);
+    b->v.stored = kernel_stored;
+    b->v.ctx = b;
+    b->at = b->frame;
+    b->touch.count = 0;
+    b->nwork = 0;
+    b->known = b->elsewhere = false;
+    b->strip = NULL;
+    b->first_space = 0;
+}
+
+void unit_build(WorkBuild *b) {
+    for (;;) {
+        do {
+            work_open(b);
+        } while (make(b));
+        if (work_schedule(&b->w, b->l->target)) {
+            return;
+        }
+        if (b->loops || b->unit->kind != UNIT_CONTRACT) {
+            BUG("a kernel without a schedule");
+        }
+        b->loops = true;
+        b->radix.count = 0; /* the spaces of a product mean nothing to loops */
+    }
+}

@@ -1,0 +1,178 @@
+/* work_product: products and what follows them.
+ *
+ * Technique: every label of the product gets axes, and the operands are asked for at these. Where
+ * both are loads, no guards and nothing computed, any schedule can read the strides off them; what
+ * follows is made when the schedule says how it counts the elements of its block. Anything else is
+ * a fold over outer labels, summed ones and a vector of trailing ones.
+ * Needs a CONTRACT unit with homes; gives its parts. */
+#include "passes/lower/build.h"
+#include "passes/view.h"
+
+#include <string.h>
+
+static const NodeInfo *info_of(const WorkBuild *b, const Node *node) {
+    return &b->frame->fusion->info[node->id];
+}
+
+static bool list_has(const int8_t *list, int n, int label) {
+    for (int i = 0; i < n; i++) {
+        if (list[i] == label) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- as loops --------------------------------------------------------------------------------- */
+
+/* Labels of the result that stand last in it and are not the first operand's. */
+static int trailing_labels(const Node *node) {
+    const Attr *a = node->attr;
+    int tail = node->type.rank;
+    while (tail > 0 && list_has(a->lb, node->in[1]->type.rank, a->lo_[tail - 1]) &&
+           !list_has(a->la, node->in[0]->type.rank, a->lo_[tail - 1])) {
+        tail--;
+    }
+    return tail;
+}
+
+static bool make_terms(WorkBuild *b) {
+    const Node *node = b->unit->atom.at[0];
+    const Attr *a = node->attr;
+    int64_t extent[3 * MD_RANK], dim[3][MD_RANK];
+    int nlabel = contract_labels(node, extent), n[3] = {0}, label[3][MD_RANK];
+    int tail = trailing_labels(node);
+    for (int l = 0; l < nlabel; l++) {
+        if (!list_has(a->lo_, node->type.rank, l)) {
+            label[1][n[1]] = l;
+            dim[1][n[1]++] = extent[l];
+        }
+    }
+    for (int i = 0; i < node->type.rank; i++) { /* in the order of the result */
+        int group = i < tail ? 0 : 2;
+        label[group][n[group]] = a->lo_[i];
+        dim[group][n[group]++] = node->type.dim[i];
+    }
+    static const char *const names[3] = {"r", "k", "j"};
+    Part part = {.kind = PART_COLUMN};
+    Radix *space[3] = {&part.rows, &part.terms, &part.columns};
+    const Index *at[3 * MD_RANK], *out[MD_RANK];
+    for (int p = 0; p < 3; p++) {
+        const Index *digit[MD_RANK];
+        *space[p] = *kernel_space(b, p, count_dims(n[p], dim[p]), names[p]);
+        space_digits(b, space[p], n[p], dim[p], digit);
+        for (int i = 0; i < n[p]; i++) {
+            at[label[p][i]] = digit[i];
+        }
+    }
+    for (int i = 0; i < node->type.rank; i++) {
+        out[i] = at[a->lo_[i]];
+    }
+    kernel_store(b, &part.roots, node, out, value_product(&b->v, node, at));
+    for (int i = 0; i < part.roots.count; i++) {
+        part.roots.at[i].add = OP_ADD;
+    }
+    VEC_PUSH(b->w.scratch, &b->w.part, part);
+    return kernel_refine(b, &part.roots);
+}
+
+/* The product, in memory, then what follows it. */
+static bool make_loops(WorkBuild *b) {
+    const Node *node = b->unit->atom.at[0];
+    if (!info_of(b, node)->stored) {
+        kernel_home(b, node, "product");
+    }
+    if (make_terms(b)) {
+        return true;
+    }
+    b->known = true;
+    b->first_space = 3;
+    return b->unit->atom.count > 1 && make_nest(b);
+}
+
+/* --- as a product ----------------------------------------------------------------------------- */
+
+/* The storage whose strides the result has: of the first value that could take it as it comes. */
+static void find_place(WorkBuild *b, Product *p, const Node *node, const Index *const *out) {
+    IndexTable *t = &b->w.k->index;
+    p->place = index_flatten(t, node->type.rank, node->type.dim, out);
+    for (int i = 0; i < b->unit->atom.count; i++) {
+        const Node *atom = b->unit->atom.at[i];
+        const HomeList *home = &b->frame->home[atom->id];
+        if (home->count > 0 && atom->type.elem == node->type.elem) {
+            const Index *at[MD_RANK];
+            index_unflatten(t, p->place, atom->type.rank, atom->type.dim, at);
+            p->place = home_place(b, &home->at[0], i == 0 ? out : at);
+            p->part_of = home->at[0].part ? home->at[0].buf : NULL;
+            return;
+        }
+    }
+}
+
+bool make_product(WorkBuild *b) {
+    if (b->loops) {
+        return make_loops(b);
+    }
+    const Node *node = b->unit->atom.at[0];
+    Product *p = ARENA_NEW(b->w.scratch, Product);
+    int64_t extent[3 * MD_RANK];
+    const Index *label[3 * MD_RANK];
+    p->nlabel = contract_labels(node, extent);
+    p->elem = node->type.elem;
+    p->count = type_count(node->type);
+    p->layer = node->loc.layer;
+    for (int l = 0; l < p->nlabel; l++) {
+        p->space[l] = *kernel_space(b, l, extent[l], "r");
+        label[l] = radix_flat(b->w.k, &p->space[l]);
+        p->in[l] = (list_has(node->attr->la, node->in[0]->type.rank, l) ? IN_A : 0) |
+                   (list_has(node->attr->lb, node->in[1]->type.rank, l) ? IN_B : 0) |
+                   (list_has(node->attr->lo_, node->type.rank, l) ? IN_C : 0);
+    }
+    const Index *out[MD_RANK];
+    for (int i = 0; i < node->type.rank; i++) {
+        out[i] = label[node->attr->lo_[i]];
+    }
+    find_place(b, p, node, out);
+    RootList loads = {0};
+    for (int k = 0; k < 2; k++) {
+        const Index *at[MD_RANK];
+        const int8_t *labels = k == 0 ? node->attr->la : node->attr->lb;
+        for (int i = 0; i < node->in[k]->type.rank; i++) {
+            at[i] = label[labels[i]];
+        }
+        p->load[k] = value_at(&b->v, node->in[k], at);
+        if (p->load[k]->kind != EXPR_LOAD || p->load[k]->nin > 0) {
+            b->loops = true;
+            b->radix.count = 0; /* the spaces of a product mean nothing to loops */
+            return true;
+        }
+        Root root = {.index = p->load[k]->index, .value = p->load[k]};
+        VEC_PUSH(b->w.scratch, &loads, root);
+    }
+    Part part = {.kind = PART_PRODUCT, .product = p};
+    VEC_PUSH(b->w.scratch, &b->w.part, part);
+    return kernel_refine(b, &loads);
+}
+
+const Index *work_finish(Work *w, const Expr *value, const Index *const *label, RootList *roots) {
+    WorkBuild *b = (WorkBuild *)w; /* its first member */
+    const Node *node = b->unit->atom.at[0];
+    const Index *at[MD_RANK];
+    for (int i = 0; i < node->type.rank; i++) {
+        at[i] = label[node->attr->lo_[i]];
+    }
+    b->known = true;
+    b->strip = value;
+    memcpy(b->strip_at, at, sizeof at);
+    const Index *flat = index_flatten(&w->k->index, node->type.rank, node->type.dim, at);
+    for (int i = 0; i < b->unit->atom.count; i++) {
+        const Node *atom = b->unit->atom.at[i];
+        const Index *here[MD_RANK];
+        if (!info_of(b, atom)->stored) {
+            continue;
+        }
+        index_unflatten(&w->k->index, flat, atom->type.rank, atom->type.dim, here);
+        kernel_store(b, roots, atom, i == 0 ? at : here, value_at(&b->v, atom, i == 0 ? at : here));
+    }
+    return b->elsewhere ? NULL : flat;
+}

@@ -1,0 +1,17 @@
+/* cpu: what planning knows of a processor with a few threads. */
+#include "passes/schedule/schedule.h"
+
+static const Schedule *const schedules[] = {
+    &cpu_library, &cpu_tile, &cpu_loops,   &cpu_column,  &cpu_total, &cpu_pieces, &cpu_turned,
+    &cpu_jammed,  &cpu_nest, &cpu_running, &cpu_scatter, &cpu_rows,  NULL,
+};
+
+/* About one core of 2026 with vectors of 256 to 512 bits, the same on every host. */
+const Target target_cpu = {
+    .name = "c",
+    .schedule = schedules,
+    .loop_time = 150,
+    .tile_time = 10,
+    .byte_time = 50,
+    .launch_time = 5000000,
+};

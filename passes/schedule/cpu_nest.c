@@ -1,0 +1,191 @@
+/* cpu_nest: nested loops over one index space: its last axis in vectors, or rows with stages; a
+ * single long loop in pieces for threads.
+ * Needs a MAP or ROWS part; gives its loops; changes no values. */
+#include "passes/schedule/schedule.h"
+
+enum {
+    FLAT_CHUNK = TUNED(1024, 5), /* least elements of one piece of a flat loop */
+    FLAT_CHUNKS = TUNED(64, 3)
+};
+
+/* --- what it costs ---------------------------------------------------------------------------- */
+
+static int64_t axes_count(const Kernel *k, AxisSet set) {
+    int64_t count = 1;
+    for (int a = 0; a < k->naxis; a++) {
+        count = set >> a & 1 ? count_add(0, count, k->axis[a].extent) : count;
+    }
+    return count;
+}
+
+static int64_t root_work(KernelBuild *b, const RootList *roots) {
+    int64_t work = 0;
+    bool *seen = ARENA_ARRAY(b->scratch, bool, b->nbound);
+    for (int i = 0; i < roots->count; i++) {
+        const Root *root = &roots->at[i];
+        const Expr *e = root->value;
+        int each = 2 + (e->kind == EXPR_FOLD || seen[e->id] ? 0 : e->cost % 1000);
+        work = count_add(work, each, axes_count(b->k, root_axes(root)));
+        seen[e->id] = true;
+    }
+    return work;
+}
+
+static int64_t fold_work(KernelBuild *b, const Expr *e, bool *seen) {
+    if (seen[e->id]) {
+        return 0;
+    }
+    seen[e->id] = true;
+    int64_t work = 0;
+    for (int i = 0; i < e->nkid; i++) {
+        work = count_add(work, 1, fold_work(b, e->kid[i], seen));
+    }
+    if (e->kind == EXPR_FOLD) {
+        int64_t count = axes_count(b->k, e->fold | e->axes);
+        work = count_add(work, 1 + e->in[0]->cost % 1000, count);
+    }
+    return work;
+}
+
+int64_t nest_work(KernelBuild *b, const RootList *roots) {
+    int64_t work = root_work(b, roots);
+    bool *seen = ARENA_ARRAY(b->scratch, bool, b->nbound);
+    for (int i = 0; i < roots->count; i++) {
+        work = count_add(work, 1, fold_work(b, roots->at[i].value, seen));
+    }
+    return work;
+}
+
+/* What is moved for one place of memory that a loop over `last` meets. */
+static int64_t place_bytes(const Kernel *k, Elem elem, const Index *index, AxisSet axes, int last,
+                           int turned) {
+    int64_t bytes = (int64_t)elem_bytes(elem), stride = 0, across = 0;
+    if (last >= 0 && index_stride(index, last, &stride)) {
+        stride = stride < 0 ? -stride : stride;
+        bool used = turned >= 0 && index_stride(index, turned, &across) && across * across == 1;
+        bytes = stride <= 1 || used ? bytes : stride * bytes < MD_ALIGN ? stride * bytes : MD_ALIGN;
+    }
+    return count_add(0, bytes, axes_count(k, axes));
+}
+
+static int64_t expr_bytes(KernelBuild *b, const Expr *e, int last, int turned, bool *seen) {
+    if (seen[e->id]) {
+        return 0;
+    }
+    seen[e->id] = true;
+    int64_t bytes = 0;
+    if (e->kind == EXPR_LOAD) {
+        bytes = place_bytes(b->k, e->arg->elem, e->index, e->index->axes, last, turned);
+    }
+    for (int i = 0; i < e->nkid; i++) {
+        bytes = count_add(bytes, 1, expr_bytes(b, e->kid[i], last, turned, seen));
+    }
+    return bytes;
+}
+
+Cost nest_cost(KernelBuild *b, const Part *part, int64_t work, int last, int turned) {
+    Cost cost = {.loop = work};
+    bool *seen = ARENA_ARRAY(b->scratch, bool, b->nbound);
+    for (int i = 0; i < part->roots.count; i++) {
+        const Root *root = &part->roots.at[i];
+        int64_t bytes =
+            place_bytes(b->k, root->arg->elem, root->index, root_axes(root), last, turned);
+        cost.bytes = count_add(cost.bytes, 1, bytes);
+        cost.bytes = count_add(cost.bytes, 1, expr_bytes(b, root->value, last, turned, seen));
+    }
+    if (kernel_parallel(b, cost.loop)) {
+        cost.loop /= b->k->threads;
+        cost.launches = 1;
+    }
+    return cost;
+}
+
+/* --- nests ------------------------------------------------------------------------------------ */
+
+typedef struct {
+    const int *grid;
+    int n;
+    bool flat, parallel;
+} Nest;
+
+static void *nest_plan(KernelBuild *b, const Part *part) {
+    Nest *nest = ARENA_NEW(b->scratch, Nest);
+    nest->grid = part->rows.axis;
+    nest->n = space_axes(&part->rows);
+    nest->flat = part->kind == PART_MAP && nest->n > 0;
+    nest->parallel = kernel_parallel(b, nest_work(b, &part->roots));
+    return nest;
+}
+
+static void *flat_plan(KernelBuild *b, const Part *part) {
+    Nest *nest = nest_plan(b, part);
+    return nest->flat ? nest : NULL;
+}
+
+static void *pieces_plan(KernelBuild *b, const Part *part) {
+    Nest *nest = flat_plan(b, part);
+    bool fits = nest && nest->n == 1 && nest->parallel && part->rows.count >= 2 * FLAT_CHUNK;
+    return fits ? nest : NULL;
+}
+
+static void *rows_plan(KernelBuild *b, const Part *part) {
+    Nest *nest = nest_plan(b, part);
+    return nest->flat ? NULL : nest;
+}
+
+static Cost flat_cost(KernelBuild *b, const Part *part, const void *plan) {
+    const Nest *nest = plan;
+    int64_t work = nest_work(b, &part->roots);
+    Cost cost = nest_cost(b, part, work, nest->grid[nest->n - 1], -1);
+    if (nest->n == 1) { /* its only loop is that over vectors */
+        cost = (Cost){.loop = work, .bytes = cost.bytes};
+    }
+    return cost;
+}
+
+static Cost whole_cost(KernelBuild *b, const Part *part, const void *plan) {
+    (void)plan;
+    return nest_cost(b, part, nest_work(b, &part->roots), -1, -1);
+}
+
+static void flat_emit(KernelBuild *b, const Part *part, void *plan) {
+    const Nest *nest = plan;
+    AxisSet scope = 0;
+    nest_lets(b, &b->k->body, 0, &part->roots);
+    for (int i = 0; i < nest->n - 1; i++) {
+        scope |= (AxisSet)1 << nest->grid[i];
+    }
+    StmtList *list = nest_loops(b, &b->k->body, nest->grid, nest->n - 1, nest->parallel);
+    nest_lets(b, list, scope, &part->roots);
+    nest_stage(b, list, scope, &nest->grid[nest->n - 1], 1, &part->roots);
+}
+
+static void pieces_emit(KernelBuild *b, const Part *part, void *plan) {
+    const Nest *nest = plan;
+    int64_t extent = part->rows.count;
+    int64_t span = align_up((extent + FLAT_CHUNKS - 1) / FLAT_CHUNKS, CHUNK_UNIT);
+    span = span < FLAT_CHUNK ? FLAT_CHUNK : span;
+    nest_lets(b, &b->k->body, 0, &part->roots);
+    int chunk = kernel_axis(b->k, (extent + span - 1) / span, "c");
+    StmtList *list = nest_loops(b, &b->k->body, &chunk, 1, true);
+    int before = list->count;
+    nest_stage(b, list, 0, nest->grid, 1, &part->roots);
+    nest_piece(b, list->at[before], chunk, span);
+}
+
+static void rows_emit(KernelBuild *b, const Part *part, void *plan) {
+    const Nest *nest = plan;
+    AxisSet scope = 0;
+    /* Folds of everything have no rows around them: they run before the grid opens. */
+    nest_lets(b, &b->k->body, 0, &part->roots);
+    for (int i = 0; i < nest->n; i++) {
+        scope |= (AxisSet)1 << nest->grid[i];
+    }
+    nest_rows(b, nest_loops(b, &b->k->body, nest->grid, nest->n, nest->parallel), scope,
+              &part->roots);
+}
+
+const Schedule cpu_nest = {"nest", 1 << PART_MAP, flat_plan, flat_cost, flat_emit};
+const Schedule cpu_pieces = {"pieces", 1 << PART_MAP, pieces_plan, whole_cost, pieces_emit};
+const Schedule cpu_rows = {"rows", 1 << PART_MAP | 1 << PART_ROWS, rows_plan, whole_cost,
+                           rows_emit};

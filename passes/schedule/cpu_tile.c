@@ -1,0 +1,562 @@
+/* cpu_tile: products. The problem becomes a plan of runtime/tile_plan.h, or of the library of
+ * --blas, and what follows it elementwise runs on each finished block.
+ *
+ * Technique: the strides of each axis are read off the loads of the operands. Axes of a class
+ * (batch, rows, columns, summed) that lie behind one another in all operands merge; what the plan
+ * has no room for becomes loops around it. The result itself is finished in place where one of the
+ * values wanted has its layout; else in a strip. Needs a PRODUCT part; gives its tile; changes no
+ * values beyond the order of sums. */
+#include "passes/schedule/schedule.h"
+#include "passes/view.h"
+#include "runtime/blas_plan.h"
+#include "runtime/tile_plan.h"
+
+#include <string.h>
+
+/* --- labels to axes --------------------------------------------------------------------------- */
+
+enum { BATCH, ROWS, COLUMNS, SUMMED, CLASSES };
+enum { DIGITS = 2 * MD_RANK };
+
+/* One axis of the index space with its stride in A, B and C. */
+typedef struct {
+    int axis;
+    int64_t extent, a, b, c;
+} Digit;
+
+/* The axes of one class, outermost first; the first `loops` of them stay loops around the product,
+ * the others form `ngroup` axes of the plan. */
+typedef struct {
+    int n, loops, ngroup;
+    Digit digit[DIGITS];
+    Digit group[3];
+} Class;
+
+typedef struct {
+    KernelBuild *b;
+    const Product *of;
+    Class class[CLASSES];
+    bool swapped;       /* A is the second operand */
+    const Index *block; /* dense place of the block's element */
+    const Expr *strip;  /* the product there */
+    const Arg *strip_arg;
+    int batch, row, column; /* axes of the block */
+    RootList roots;         /* what is stored there */
+    int in_place;           /* which of them takes the product as it comes; -1: none */
+    const Arg *add;         /* C begins as this */
+    md_tile plan;
+    md_blas library;
+    int workers;
+} Tiling;
+
+static int class_of(const Tiling *p, int label) {
+    int in = p->of->in[label];
+    if (!(in & IN_C)) {
+        return SUMMED;
+    }
+    return (in & IN_A) && (in & IN_B) ? BATCH : !(in & IN_A) == p->swapped ? ROWS : COLUMNS;
+}
+
+/* Reads the strides of every axis off the loads; false when one is no plain stride. */
+static bool read_strides(Tiling *p) {
+    AxisSet all = 0;
+    memset(p->class, 0, sizeof p->class);
+    for (int l = 0; l < p->of->nlabel; l++) {
+        Class *c = &p->class[class_of(p, l)];
+        const Radix *r = &p->of->space[l];
+        for (int d = 0; d < r->n; d++) {
+            Digit digit = {.axis = r->axis[d], .extent = r->digit[d]};
+            int64_t *stride[2] = {&digit.a, &digit.b};
+            for (int k = 0; k < 2; k++) {
+                const Index *at = p->of->load[k != p->swapped]->index;
+                if (!index_stride(at, r->axis[d], stride[k])) {
+                    return false;
+                }
+            }
+            if (!index_stride(p->of->place, r->axis[d], &digit.c)) {
+                return false;
+            }
+            all |= (AxisSet)1 << r->axis[d];
+            if (digit.extent != 1) {
+                if (c->n == DIGITS) {
+                    return false;
+                }
+                c->digit[c->n++] = digit;
+            }
+        }
+    }
+    return ((p->of->load[0]->index->axes | p->of->load[1]->index->axes) & ~all) == 0;
+}
+
+static bool joins(const Digit *outer, const Digit *inner) {
+    return outer->a == inner->a * inner->extent && outer->b == inner->b * inner->extent &&
+           outer->c == inner->c * inner->extent;
+}
+
+/* Sorts by the stride in C (summed axes: in A or B), merges, leaves what does not fit as loops. */
+static void group_axes(Class *c, int most, int key) {
+    for (int i = 1; i < c->n; i++) {
+        for (int j = i; j > 0; j--) {
+            Digit *x = &c->digit[j - 1], *y = &c->digit[j];
+            int64_t sx = key == 0 ? x->c : key == 1 ? x->a : x->b;
+            int64_t sy = key == 0 ? y->c : key == 1 ? y->a : y->b;
+            if (sx >= sy) {
+                break;
+            }
+            Digit t = *x;
+            *x = *y;
+            *y = t;
+        }
+    }
+    c->ngroup = 0;
+    c->loops = c->n;
+    while (c->loops > 0) {
+        Digit next = c->digit[c->loops - 1];
+        if (c->ngroup > 0 && joins(&next, &c->group[0])) {
+            next.a = c->group[0].a;
+            next.b = c->group[0].b;
+            next.c = c->group[0].c;
+            next.extent *= c->group[0].extent;
+            c->group[0] = next;
+        } else if (c->ngroup < most) {
+            memmove(&c->group[1], &c->group[0], sizeof next * 2);
+            c->group[0] = next;
+            c->ngroup++;
+        } else {
+            break;
+        }
+        c->loops--;
+    }
+}
+
+/* The last axis of the result should be the plan's column; false when the sum has too many axes. */
+static bool choose_roles(Tiling *p) {
+    int best = -1;
+    int64_t best_cost = INT64_MAX;
+    for (int turn = 0; turn < 2; turn++) {
+        p->swapped = turn == 1;
+        if (!read_strides(p)) {
+            return false;
+        }
+        group_axes(&p->class[ROWS], 2, 0);
+        group_axes(&p->class[COLUMNS], 1, 0);
+        int64_t cost = 0;
+        for (int k = ROWS; k <= COLUMNS; k++) {
+            for (int i = 0; i < p->class[k].loops; i++) {
+                cost += 100 * p->class[k].digit[i].extent;
+            }
+        }
+        const Class *n = &p->class[COLUMNS];
+        cost += n->ngroup == 0 ? 20 : n->group[0].c != 1 ? 10 : 0;
+        if (cost < best_cost) {
+            best = turn;
+            best_cost = cost;
+        }
+    }
+    p->swapped = best == 1;
+    read_strides(p);
+    group_axes(&p->class[ROWS], 2, 0);
+    group_axes(&p->class[COLUMNS], 1, 0);
+    group_axes(&p->class[BATCH], 2, 0);
+    group_axes(&p->class[SUMMED], 3, 1);
+    if (p->class[SUMMED].loops > 0) {
+        group_axes(&p->class[SUMMED], 3, 2);
+    }
+    return p->class[SUMMED].loops == 0;
+}
+
+/* --- the plan --------------------------------------------------------------------------------- */
+
+static Digit group_at(const Class *c, int from_last) {
+    Digit one = {.axis = -1, .extent = 1};
+    int i = c->ngroup - 1 - from_last;
+    return i >= 0 ? c->group[i] : one;
+}
+
+static md_tile_shape plan_shape(const Tiling *p, int flags) {
+    Digit b2 = group_at(&p->class[BATCH], 0), b1 = group_at(&p->class[BATCH], 1);
+    Digit m2 = group_at(&p->class[ROWS], 0), m1 = group_at(&p->class[ROWS], 1);
+    Digit n = group_at(&p->class[COLUMNS], 0);
+    Digit k2 = group_at(&p->class[SUMMED], 0), k1 = group_at(&p->class[SUMMED], 1),
+          k0 = group_at(&p->class[SUMMED], 2);
+    md_tile_shape s = {
+        .b1 = b1.extent,
+        .b2 = b2.extent,
+        .m1 = m1.extent,
+        .m2 = m2.extent,
+        .n = n.extent,
+        .k0 = k0.extent,
+        .k1 = k1.extent,
+        .k2 = k2.extent,
+        .a_b1 = b1.a,
+        .a_b2 = b2.a,
+        .a_m1 = m1.a,
+        .a_m2 = m2.a,
+        .a_k0 = k0.a,
+        .a_k1 = k1.a,
+        .a_k2 = k2.a,
+        .b_b1 = b1.b,
+        .b_b2 = b2.b,
+        .b_k0 = k0.b,
+        .b_k1 = k1.b,
+        .b_k2 = k2.b,
+        .b_n = n.b,
+        .c_b1 = b1.c,
+        .c_b2 = b2.c,
+        .c_m1 = m1.c,
+        .c_m2 = m2.c,
+        .c_n = n.c,
+        .flags = flags,
+    };
+    return s;
+}
+
+static int64_t class_count(const Class *c) {
+    int64_t count = 1;
+    for (int i = c->loops; i < c->n; i++) {
+        count *= c->digit[i].extent;
+    }
+    return count;
+}
+
+/* `at` with 0 for every axis that the plan runs over. */
+static const Index *plan_offset(const Tiling *p, const Index *at) {
+    IndexTable *t = &p->b->k->index;
+    for (int k = 0; k < CLASSES; k++) {
+        const Class *c = &p->class[k];
+        for (int i = c->loops; i < c->n; i++) {
+            at = index_subst(t, at, c->digit[i].axis, index_const(t, 0));
+        }
+    }
+    return at;
+}
+
+/* --- what follows the product ----------------------------------------------------------------- */
+
+/* Index of every label inside the epilogue: digits of the block's batch, row and column. */
+static void block_labels(const Tiling *p, const Index **label) {
+    Kernel *k = p->b->k;
+    const Index *place[AXES_MAX] = {0};
+    int flat[3] = {p->batch, p->row, p->column};
+    for (int c = 0; c < SUMMED; c++) {
+        const Class *x = &p->class[c];
+        int64_t dim[DIGITS];
+        const Index *at[DIGITS];
+        for (int i = x->loops; i < x->n; i++) {
+            dim[i - x->loops] = x->digit[i].extent;
+        }
+        index_unflatten(&k->index, kernel_axis_index(k, flat[c]), x->n - x->loops, dim, at);
+        for (int i = 0; i < x->n; i++) {
+            place[x->digit[i].axis] =
+                i < x->loops ? kernel_axis_index(k, x->digit[i].axis) : at[i - x->loops];
+        }
+    }
+    for (int l = 0; l < p->of->nlabel; l++) {
+        const Radix *r = &p->of->space[l];
+        const Index *sum = index_const(&k->index, 0);
+        for (int d = 0; d < r->n; d++) {
+            sum = index_scale(&k->index, sum, r->digit[d]);
+            if (place[r->axis[d]]) {
+                sum = index_add(&k->index, sum, place[r->axis[d]]);
+            }
+        }
+        label[l] = sum;
+    }
+}
+
+/* Everything that is stored, at the place of the block's element. */
+static bool block_roots(Tiling *p) {
+    KernelBuild *b = p->b;
+    const Index *label[3 * MD_RANK];
+    p->batch = kernel_axis(b->k, class_count(&p->class[BATCH]), "batch");
+    p->row = kernel_axis(b->k, class_count(&p->class[ROWS]), "m");
+    /* The block is read at its column even where there is only one: an index of 0 has no place. */
+    int64_t columns = class_count(&p->class[COLUMNS]);
+    p->column = kernel_axis(b->k, columns > 1 ? columns : 2, "n");
+    block_labels(p, label);
+    Buf *block = ARENA_NEW(b->k->arena, Buf);
+    block->type = (Type){.elem = p->of->elem, .rank = 1, .dim = {p->of->count}};
+    block->root = block;
+    block->name = "strip";
+    Arg *strip = kernel_arg(b->k, block, ACCESS_READ | ACCESS_WRITE);
+    strip->strip = true;
+    p->strip_arg = strip;
+    p->strip = expr_load(b->k, strip, kernel_axis_index(b->k, p->column), NULL);
+    p->block = work_finish(b->work, p->strip, label, &p->roots);
+    return p->block != NULL;
+}
+
+static bool loads_at(const Kernel *k, const Expr *e, const Buf *buf, const Index *index) {
+    if (e->kind == EXPR_LOAD && kernel_buf(k, e->arg) == buf && e->index == index) {
+        return true;
+    }
+    for (int i = 0; i < e->nkid; i++) {
+        if (loads_at(k, e->kid[i], buf, index)) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* The next value of a storage that is computed from the old one, element by element: it wants that
+ * place, so the product must not be put there first. */
+static bool is_update(const Kernel *k, const Root *root) {
+    const Buf *dest = kernel_buf(k, root->arg)->dest;
+    return dest && loads_at(k, root->value, dest, root->index);
+}
+
+/* The strides that the plan was made for. */
+static bool has_strides(const Tiling *p, const Root *root) {
+    IndexTable *t = &p->b->k->index;
+    if (p->of->part_of) {
+        return kernel_buf(p->b->k, root->arg) == p->of->part_of;
+    }
+    return index_add(t, root->index, index_scale(t, p->block, -1))->axes == 0;
+}
+
+/* The root whose storage takes the product and is finished in place: the product itself, else the
+ * first that does not update; -1: none. */
+static int root_in_place(const Tiling *p) {
+    const RootList *roots = &p->roots;
+    for (int i = 0; i < roots->count; i++) {
+        if (roots->at[i].value == p->strip && has_strides(p, &roots->at[i])) {
+            return i;
+        }
+    }
+    for (int i = 0; i < roots->count; i++) {
+        if (roots->at[i].arg->elem == p->of->elem && !is_update(p->b->k, &roots->at[i]) &&
+            has_strides(p, &roots->at[i])) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* A sum of the product and something of its layout, and nothing else: C begins as that. */
+static const Arg *added(const Tiling *p) {
+    const RootList *roots = &p->roots;
+    const Expr *e = roots->count == 1 ? roots->at[0].value : NULL;
+    for (int c = 0; c < SUMMED; c++) {
+        e = p->class[c].loops > 0 ? NULL : e;
+    }
+    if (!e || e->kind != EXPR_MAP || e->op != OP_ADD) {
+        return NULL;
+    }
+    const Expr *other = e->in[0] == p->strip ? e->in[1] : e->in[0];
+    bool operand = other->arg == p->of->load[0]->arg || other->arg == p->of->load[1]->arg;
+    bool fits = (e->in[0] == p->strip) != (e->in[1] == p->strip) && !operand &&
+                other->kind == EXPR_LOAD && other->nin == 0 && other->index == roots->at[0].index &&
+                !p->of->part_of && has_strides(p, &roots->at[0]);
+    return fits ? other->arg : NULL;
+}
+
+/* The epilogue as statements; a root in place is stored through the strip. */
+static void emit_epilogue(Tiling *p, Tile *tile) {
+    KernelBuild *b = p->b;
+    RootList roots = {0};
+    for (int i = 0; i < p->roots.count; i++) {
+        Root root = p->roots.at[i];
+        if (i == p->in_place && root.value == p->strip) {
+            continue;
+        }
+        if (i == p->in_place) {
+            root.arg = p->strip_arg;
+            root.index = kernel_axis_index(b->k, p->column);
+        }
+        VEC_PUSH(b->scratch, &roots, root);
+    }
+    if (roots.count == 0) {
+        return;
+    }
+    AxisSet scope = (AxisSet)1 << p->batch;
+    for (int c = 0; c < SUMMED; c++) {
+        for (int i = 0; i < p->class[c].loops; i++) {
+            scope |= (AxisSet)1 << p->class[c].digit[i].axis;
+        }
+    }
+    nest_open(b, &roots);
+    nest_lets(b, &tile->body, scope, &roots);
+    StmtList *row = nest_loops(b, &tile->body, &p->row, 1, false);
+    scope |= (AxisSet)1 << p->row;
+    nest_lets(b, row, scope, &roots);
+    nest_stage(b, row, scope, &p->column, 1, &roots);
+}
+
+/* --- schedules -------------------------------------------------------------------------------- */
+
+static int64_t product_flops(const Tiling *p) {
+    int64_t flops = 2;
+    for (int c = 0; c < CLASSES; c++) {
+        flops = count_add(0, flops, class_count(&p->class[c]));
+    }
+    return flops;
+}
+
+/* How often the loops around the tile run it. */
+static int64_t tile_times(const Tiling *p) {
+    int64_t times = 1;
+    for (int c = 0; c < SUMMED; c++) {
+        for (int i = 0; i < p->class[c].loops; i++) {
+            times = count_add(0, times, p->class[c].digit[i].extent);
+        }
+    }
+    return times;
+}
+
+static Tiling *tiling(KernelBuild *b, const Part *part) {
+    Tiling *p = ARENA_NEW(b->scratch, Tiling);
+    p->b = b;
+    p->of = part->product;
+    if (!choose_roles(p) || !block_roots(p)) {
+        return NULL;
+    }
+    p->add = added(p);
+    p->in_place = p->add ? 0 : root_in_place(p);
+    return p;
+}
+
+static md_tile_shape tiling_shape(const Tiling *p) {
+    int flags = p->add ? MD_TILE_ADD : p->in_place < 0 ? MD_TILE_NO_C : 0;
+    return md_tile_normal(plan_shape(p, flags));
+}
+
+static void *tile_plan(KernelBuild *b, const Part *part) {
+    Tiling *p = tiling(b, part);
+    if (p) {
+        p->plan = md_tile_plan(tiling_shape(p), (int)elem_bytes(p->of->elem));
+        p->workers = md_tile_most_parts(&p->plan, b->k->threads);
+    }
+    return p;
+}
+
+static void *library_plan(KernelBuild *b, const Part *part) {
+    Tiling *p = b->work->library ? tiling(b, part) : NULL;
+    return p && md_blas_plan(tiling_shape(p), &p->library) ? p : NULL;
+}
+
+/* Operands and result, once. */
+static int64_t product_bytes(const Tiling *p) {
+    int64_t bytes = 0;
+    for (int k = 0; k < 2; k++) {
+        int64_t count = 1;
+        for (int l = 0; l < p->of->nlabel; l++) {
+            count = count_add(0, count,
+                              p->of->in[l] & (k == 0 ? IN_A : IN_B) ? p->of->space[l].count : 1);
+        }
+        bytes = count_add(bytes, (int64_t)elem_bytes(p->of->load[k]->arg->elem), count);
+    }
+    return count_add(bytes, (int64_t)elem_bytes(p->of->elem), p->of->count);
+}
+
+static Cost tile_cost(KernelBuild *b, const Part *part, const void *plan) {
+    const Tiling *p = plan;
+    (void)b;
+    (void)part;
+    int64_t flops = count_add(0, tile_times(p), product_flops(p));
+    int workers = p->workers > 1 ? p->workers : 1;
+    return (Cost){.tile = flops / workers, .bytes = product_bytes(p), .launches = workers > 1};
+}
+
+/* Whoever asks for the library wants it wherever it fits: it is said to be free. */
+static Cost library_cost(KernelBuild *b, const Part *part, const void *plan) {
+    (void)b;
+    (void)part;
+    return (Cost){.bytes = product_bytes(plan)};
+}
+
+/* Loops around the tile, the tile, what follows on its blocks; all but the plan. */
+static Tile *emit_product(KernelBuild *b, Tiling *p) {
+    StmtList *list = &b->k->body;
+    IndexTable *t = &b->k->index;
+    for (int c = 0; c < SUMMED; c++) {
+        for (int i = 0; i < p->class[c].loops; i++) {
+            list = nest_loops(b, list, &p->class[c].digit[i].axis, 1, false);
+        }
+    }
+    Tile *tile = stmt_tile(b->k, list)->tile;
+    tile->batch = p->batch;
+    tile->row = p->row;
+    tile->column = p->column;
+    tile->strip = p->strip_arg;
+    tile->add = p->add;
+    tile->count = p->of->count;
+    const Expr *first = p->of->load[p->swapped], *second = p->of->load[!p->swapped];
+    tile->a = first->arg;
+    tile->b = second->arg;
+    tile->at_a = plan_offset(p, first->index);
+    tile->at_b = plan_offset(p, second->index);
+    tile->at_c = index_const(t, 0);
+    if (p->in_place >= 0) {
+        /* The strides of that storage: its home may be a slice of a stack. */
+        tile->c = p->roots.at[p->in_place].arg;
+        const Index *at = p->roots.at[p->in_place].index;
+        at = index_subst(t, at, p->batch, index_const(t, 0));
+        at = index_subst(t, at, p->row, index_const(t, 0));
+        tile->at_c = index_subst(t, at, p->column, index_const(t, 0));
+    }
+    if (!p->add) {
+        emit_epilogue(p, tile);
+    }
+    tile->layer = p->of->layer;
+    tile->flops = product_flops(p);
+    return tile;
+}
+
+static void library_emit(KernelBuild *b, const Part *part, void *plan) {
+    (void)part;
+    Tiling *p = plan;
+    Tile *tile = emit_product(b, p);
+    tile->blas = true;
+    tile->nplan = (int)(sizeof p->library / sizeof(int64_t));
+    memcpy(tile->plan, &p->library, sizeof p->library);
+}
+
+static void tile_emit(KernelBuild *b, const Part *part, void *plan) {
+    (void)part;
+    Tiling *p = plan;
+    Tile *tile = emit_product(b, p);
+    tile->nplan = (int)(sizeof p->plan / sizeof(int64_t));
+    if (tile->nplan > TILE_PLAN) {
+        BUG("the plan of a product outgrew its place");
+    }
+    memcpy(tile->plan, &p->plan, sizeof p->plan);
+    tile->narrow = md_tile_narrow(&p->plan);
+    for (int i = 0; i < TILE_MACHINES; i++) {
+        tile->bodies[i] = md_tile_bodies(&p->plan, tile_machine[i].bytes, tile_machine[i].many);
+    }
+    tile->team = p->workers > 1;
+    int64_t work = (int64_t)md_tile_workspace(&p->plan, p->workers);
+    if (work > 0) {
+        int64_t elems = work / (int64_t)elem_bytes(p->of->elem);
+        bool shares = p->workers > 1 && p->plan.partial == 0 && elems % p->workers == 0;
+        Type type = {.elem = p->of->elem, .rank = 1, .dim = {shares ? elems / p->workers : elems}};
+        tile->work = kernel_work(b, type, shares ? p->workers : 0, "panels");
+    }
+}
+
+/* --- loops instead ---------------------------------------------------------------------------- */
+
+/* Needs no plan: the Work is made again as a COLUMN. */
+static void *loops_plan(KernelBuild *b, const Part *part) {
+    Tiling *p = ARENA_NEW(b->scratch, Tiling);
+    p->b = b;
+    p->of = part->product;
+    return p;
+}
+
+static Cost loops_cost(KernelBuild *b, const Part *part, const void *plan) {
+    const Product *of = part->product;
+    int64_t flops = 2;
+    for (int l = 0; l < of->nlabel; l++) {
+        flops = count_add(0, flops, of->space[l].count);
+    }
+    bool parallel = kernel_parallel(b, flops);
+    return (Cost){.loop = flops / (parallel ? b->k->threads : 1),
+                  .bytes = product_bytes(plan),
+                  .launches = parallel};
+}
+
+const Schedule cpu_tile = {"tile", 1 << PART_PRODUCT, tile_plan, tile_cost, tile_emit};
+const Schedule cpu_library = {"library", 1 << PART_PRODUCT, library_plan, library_cost,
+                              library_emit};
+const Schedule cpu_loops = {"loops", 1 << PART_PRODUCT, loops_plan, loops_cost, NULL};

@@ -1,0 +1,166 @@
+/* schedule: from the Work of a kernel to its statements, by one of several schedules for each part.
+ *
+ * A schedule is a file: it says what it would do with a part, what that costs, and does it. A
+ * target has a list of them; the cheapest that fits is taken. */
+#ifndef MDLC_PASSES_SCHEDULE_SCHEDULE_H
+#define MDLC_PASSES_SCHEDULE_SCHEDULE_H
+
+#include "passes/lower/work.h"
+
+typedef struct Target Target;
+
+/* Needs a Work; gives the statements of its kernel. False: its product is cheaper made of loops;
+ * there are no statements then. */
+bool work_schedule(Work *w, const Target *target);
+
+/* --- cost ------------------------------------------------------------------------------------- */
+
+/* What the busiest thread does for a part, and the loops that wake the threads. */
+typedef struct {
+    int64_t loop; /* operations of loops: about an addition with its loads */
+    int64_t tile; /* additions and multiplications in a tile of registers */
+    int64_t bytes;
+    int64_t launches;
+} Cost;
+
+/* --- one loop of a sum, and its levels -------------------------------------------------------- */
+
+typedef struct {
+    int axis;
+    const Index *begin; /* as in Stmt; NULL: all of the axis */
+    int64_t trip;       /* turns at most: the span where there is a begin, else the extent */
+} Turn;
+
+enum { TURNS = 2 * MD_RANK + 2, SUM_LEVELS = 40 };
+
+/* Nested loops, outermost first. */
+typedef struct {
+    int n;
+    Turn at[TURNS];
+} Turns;
+
+/* The loops of a sum by levels, innermost first: each adds to a sum of its own. */
+typedef struct {
+    int n;
+    Turns level[SUM_LEVELS];
+} SumLevels;
+
+/* The pieces of a flat loop are multiples of this: whole cache lines. */
+enum { CHUNK_UNIT = TUNED(64, 1) };
+
+/* --- the kernel under way --------------------------------------------------------------------- */
+
+typedef struct {
+    Work *work;
+    Kernel *k; /* of the Work, as is */
+    Arena *scratch;
+    const Turn *piece; /* folds that begin with this axis run over this part of it; NULL: all */
+    AxisSet part_axes; /* axes made for parts of sums, */
+    AxisSet part_open; /* and those that some loop around runs over */
+    bool *bound;       /* by Expr.id: a LET in scope */
+    bool *forced;
+    int *uses;
+    int nbound;
+} KernelBuild;
+
+/* How to run one part. `plan` gives what `emit` needs, NULL where it does not fit; it may add axes
+ * and expressions, no statements. */
+typedef struct {
+    const char *name;
+    unsigned parts; /* mask of PartKind */
+    void *(*plan)(KernelBuild *b, const Part *part);
+    Cost (*cost)(KernelBuild *b, const Part *part, const void *plan);
+    void (*emit)(KernelBuild *b, const Part *part, void *plan); /* NULL: the Work without product */
+} Schedule;
+
+/* What planning knows of a machine. Times are picoseconds each; only the order that they put
+ * schedules in matters. */
+struct Target {
+    const char *name;
+    const Schedule *const *schedule; /* of equal ones the first is taken; the last is NULL */
+    int64_t loop_time, tile_time, byte_time, launch_time;
+};
+
+extern const Target target_cpu; /* cpu.c */
+
+/* The time of it, at most what an int64_t holds. */
+int64_t cost_time(const Target *target, Cost cost);
+
+extern const Schedule cpu_nest, cpu_pieces, cpu_rows; /* cpu_nest.c */
+extern const Schedule cpu_turned, cpu_jammed;         /* cpu_block.c */
+extern const Schedule cpu_column, cpu_total;          /* cpu_column.c, cpu_total.c */
+extern const Schedule cpu_tile, cpu_library;          /* cpu_tile.c */
+extern const Schedule cpu_loops;                      /* cpu_tile.c: a product made of loops */
+extern const Schedule cpu_running, cpu_scatter;       /* cpu_running.c */
+
+/* --- bind.c --- */
+/* A workspace of the kernel; with `threads` that many of the type, one a thread. */
+Arg *kernel_work(KernelBuild *b, Type type, int threads, const char *name);
+/* One for each thread, which sees its own only. */
+Arg *kernel_row(KernelBuild *b, Type type, const char *name);
+
+typedef VEC(const Expr *) ExprList;
+
+typedef struct {
+    KernelBuild *b;
+    StmtList *list;
+    AxisSet scope;
+    bool *seen;
+    ExprList *made; /* what was bound here, to be unbound when the block ends; may be NULL */
+    bool early;     /* its loops come later: leave alone what holds a fold or what they write */
+} Binder;
+
+AxisSet root_axes(const Root *root);
+void nest_open(KernelBuild *b, const RootList *roots); /* counts uses; nothing is bound */
+void bind_room(KernelBuild *b);    /* for expressions that scheduling itself has made */
+bool expr_is_plain(const Expr *e); /* a number or an index: never worth a name */
+Binder bind_open(KernelBuild *b, StmtList *list, AxisSet scope, ExprList *made);
+/* Binds what `e` needs; `deeper`: it is used in a loop inside this block. */
+void bind_expr(Binder *x, const Expr *e, bool deeper);
+void bind_root(Binder *x, const Root *root);
+void bind_end(KernelBuild *b, const ExprList *made);
+
+/* --- stage.c --- */
+/* Binds what `roots` need outside of the axes of inner loops, in `list`, where `scope` is bound. */
+void nest_lets(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots);
+void nest_stage(KernelBuild *b, StmtList *list, AxisSet scope, const int *axis, int naxis,
+                const RootList *roots);
+/* Sets the part of its axis that a loop runs over: piece number `piece` (an axis) of `span`. */
+void nest_piece(KernelBuild *b, Stmt *loop, int piece, int64_t span);
+/* Opens nested FORs; gives the innermost body. */
+StmtList *nest_turns(KernelBuild *b, StmtList *list, const Turns *turns);
+void nest_rows(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots);
+bool kernel_parallel(const KernelBuild *b, int64_t work); /* is it worth several threads */
+/* Opens nested FORs over the axes; gives the innermost body. */
+StmtList *nest_loops(KernelBuild *b, StmtList *list, const int *axis, int n, bool parallel);
+
+/* --- cpu_nest.c --- */
+/* The cost of all that the roots compute, folds too. */
+int64_t nest_work(KernelBuild *b, const RootList *roots);
+/* Of loops that do so much `work`, the vector loop over `last` (-1: of rows). Where a load jumps
+ * along it, a cache line is moved for each element, but not where blocks of the axis `turned` (-1:
+ * none) use it up. */
+Cost nest_cost(KernelBuild *b, const Part *part, int64_t work, int last, int turned);
+
+/* --- cpu_block.c --- */
+/* Loops over `grid` inside `scope`, a few rows of its last axis at a time in one vector loop over
+ * `last`, which is given back; NULL, and nothing done, where rows have too little in common.
+ * `first`: which part of its first axis; NULL: all. */
+Stmt *block_jam(KernelBuild *b, StmtList *list, AxisSet scope, const int *grid, int n, int last,
+                bool parallel, const Turn *first, const RootList *roots);
+
+/* --- sum.c --- */
+/* All of the axes. */
+Turns turns_of(KernelBuild *b, const int *axis, int n);
+/* The first axis runs over piece number `piece` (an axis) of `span`. */
+void turns_begin(KernelBuild *b, Turns *t, int piece, int64_t span);
+/* Levels of at most SUM_CHAIN turns; `lanes` turns of the last axis count as one. The axes of their
+ * parts stay open. */
+SumLevels sum_levels(KernelBuild *b, const Turns *turns, int lanes);
+/* For pieces of the first axis of about `span`, half of it at least: so long that they end where
+ * parts of a sum do. */
+int64_t sum_span(const Turns *turns, int lanes, int64_t span);
+int sum_lanes(int64_t extent);         /* partial sums of a fold along an axis */
+bool sum_rounds(OpCode op, Elem elem); /* whether the order matters to `op` */
+
+#endif
