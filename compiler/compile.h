@@ -38,6 +38,7 @@ typedef struct {
     bool depend;         /* -MD */
     bool no_main;
     bool openblas;
+    const struct Target *target; /* what planning knows of the machine; NULL: target_cpu */
     bool nan;        /* --checks=nan: each operation apart, its values looked at */
     Elem storage;    /* of tests: of f32 values between kernels; TY_ERROR: f32 */
     uint64_t stored; /* of tests: a random part of all values is stored, by this number; 0: none */

@@ -590,13 +590,14 @@ static void refusal_steps(Lower *l, const Entry *entry) {
     }
 }
 
-static void lower_entry(Compile *c, Program *p, const Target *target, Entry *entry) {
+static void lower_entry(Compile *c, Program *p, Entry *entry) {
     check_types(entry->region);
     ProgramEntry *e = ARENA_NEW(p->arena, ProgramEntry);
     e->entry = entry;
     VEC_PUSH(p->arena, &p->entry, e);
     Arena scratch = {0};
-    Lower l = {.c = c, .p = p, .e = e, .target = target, .arena = p->arena, .scratch = &scratch};
+    Lower l = {.c = c, .p = p, .e = e, .arena = p->arena, .scratch = &scratch};
+    l.target = c->opt.target ? c->opt.target : &target_cpu;
     for (int i = 0; i < entry->input.count; i++) {
         Slot *slot = entry->input.at[i];
         const char *name = slot->c_name ? slot->c_name : slot->name;
@@ -678,7 +679,7 @@ Program *pass_lower(Compile *c, Arena *arena, Module *module) {
     }
     for (int i = 0; i < module->entry.count; i++) {
         if (module->entry.at[i]->kind != ENTRY_TEST) {
-            lower_entry(c, p, &target_cpu, module->entry.at[i]);
+            lower_entry(c, p, module->entry.at[i]);
             nodes_free(module->entry.at[i]);
         }
     }

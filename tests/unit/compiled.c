@@ -42,6 +42,12 @@ Program *compiled_text(Dumped *m, const char *text, int threads) {
     return lowered(m, threads, false);
 }
 
+Program *compiled_target(Dumped *m, const char *text, const struct Target *target) {
+    dumped_make(m, "text.mdl", text, strlen(text), TY_F32);
+    m->c.opt.target = target;
+    return lowered(m, 4, false);
+}
+
 void compiled_plan(Program *p) {
     pass_plan(p, true, -1);
 }

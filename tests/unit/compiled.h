@@ -10,6 +10,8 @@
 Program *compiled_program(Dumped *m, const char *path, int threads, bool openblas);
 /* The same of a text. */
 Program *compiled_text(Dumped *m, const char *text, int threads);
+/* The same for another machine of four threads. */
+Program *compiled_target(Dumped *m, const char *text, const struct Target *target);
 /* Plans it, without a budget. */
 void compiled_plan(Program *p);
 

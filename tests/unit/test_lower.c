@@ -12,6 +12,7 @@
 #include "op_sample.h"
 #include "passes/fma.h"
 #include "passes/grad.h"
+#include "passes/schedule/schedule.h"
 #include "passes/simplify.h"
 #include "tests/support.h"
 
@@ -572,9 +573,10 @@ static void pattern_case(Test *t, const char *name, int kernels) {
     assert_int_equal(got, kernels);
 }
 
-static void patterns(bool plan, int stored, const char *flags) {
+static void patterns(bool plan, int stored, const Target *target, const char *flags) {
     Test t;
     test_open(&t, TY_F32);
+    t.compile.opt.target = target;
     t.planned = plan;
     t.stored = stored;
 
@@ -673,19 +675,29 @@ static void patterns(bool plan, int stored, const char *flags) {
 
 static void test_patterns(void **state) {
     (void)state;
-    patterns(false, 0, strict);
+    patterns(false, 0, NULL, strict);
 }
 
 static void test_patterns_threads(void **state) {
     (void)state;
-    patterns(true, 0, "-std=c11 -O2 -march=native -ffp-contract=off -fopenmp" STRICT);
+    patterns(true, 0, NULL, "-std=c11 -O2 -march=native -ffp-contract=off -fopenmp" STRICT);
+}
+
+/* A target without tiles, blocks and pieces computes the same. */
+static void test_patterns_plain(void **state) {
+    (void)state;
+    const Schedule *const few[] = {&cpu_loops,   &cpu_column,  &cpu_total, &cpu_nest,
+                                   &cpu_running, &cpu_scatter, &cpu_rows,  NULL};
+    Target plain = target_cpu;
+    plain.schedule = few;
+    patterns(true, 0, &plain, "-std=c11 -O1 -march=native -ffp-contract=off -fopenmp" STRICT);
 }
 
 /* 210 choices more with LONG=1. */
 static void test_patterns_stored(void **state) {
     (void)state;
     const char *more = getenv("LONG");
-    patterns(true, more && *more == '1' ? 14 : 1,
+    patterns(true, more && *more == '1' ? 14 : 1, NULL,
              "-std=c11 -O1 -march=native -ffp-contract=off -fopenmp" STRICT);
 }
 
@@ -751,7 +763,8 @@ int main(int argc, char **argv) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_ops_f32),         cmocka_unit_test(test_ops_f64),
         cmocka_unit_test(test_gradients),       cmocka_unit_test(test_patterns),
-        cmocka_unit_test(test_patterns_threads), cmocka_unit_test(test_patterns_stored),
+        cmocka_unit_test(test_patterns_threads), cmocka_unit_test(test_patterns_plain),
+        cmocka_unit_test(test_patterns_stored),
         cmocka_unit_test(test_storage),         cmocka_unit_test(test_random_graphs),
         cmocka_unit_test(test_random_planned),
     };

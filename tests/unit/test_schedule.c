@@ -1,0 +1,104 @@
+/* Schedules: which one a part gets is what the table of the target says, and nothing else changes.
+ * Values: test_lower. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "compiled.h"
+#include "passes/schedule/schedule.h"
+
+#include <string.h>
+
+/* What the statements of an entry are made of. */
+typedef struct {
+    int tiles, loops, parallel, unrolled;
+} Shape;
+
+static void count_list(const StmtList *list, Shape *shape) {
+    for (int i = 0; i < list->count; i++) {
+        const Stmt *s = list->at[i];
+        shape->tiles += s->kind == STMT_TILE;
+        shape->loops += s->kind == STMT_FOR;
+        shape->parallel += s->kind == STMT_FOR && s->parallel > 0;
+        shape->unrolled += s->unroll;
+        count_list(&s->body, shape);
+    }
+}
+
+/* The statements of the one kernel of the text for `target`. */
+static Shape shape_of(const char *text, const Target *target) {
+    Dumped m;
+    const Program *p = compiled_target(&m, text, target);
+    assert_non_null(p);
+    const ProgramEntry *e = p->entry.at[p->entry.count - 1];
+    Shape shape = {0};
+    assert_int_equal(e->step.count, 1);
+    count_list(&e->step.at[0]->kernel->body, &shape);
+    dumped_done(&m);
+    return shape;
+}
+
+static void test_product(void **state) {
+    (void)state;
+    const char *text = "entry f(a: [64, 96], b: [96, 80]) {\n"
+                       "    y[i, j] = sum[k] a[i, k] * b[k, j];\n    return y;\n}\n";
+    assert_int_equal(shape_of(text, &target_cpu).tiles, 1);
+    Target slow = target_cpu;
+    slow.tile_time = 2 * slow.loop_time;
+    Shape loops = shape_of(text, &slow);
+    assert_int_equal(loops.tiles, 0);
+    assert_true(loops.loops > 0);
+}
+
+static void test_threads(void **state) {
+    (void)state;
+    const char *text = "entry f(x: [1000003]) { return exp(x) + 1; }\n";
+    Target far = target_cpu;
+    assert_int_equal(shape_of(text, &far).parallel, 1);
+    far.launch_time = INT64_MAX / 2;
+    assert_int_equal(shape_of(text, &far).parallel, 0);
+}
+
+static void test_blocks(void **state) {
+    (void)state;
+    const char *text = "entry f(x: [640, 512]) { y[i < 512, j < 640] = x[j, i]; return y; }\n";
+    Target other = target_cpu;
+    int blocks = shape_of(text, &target_cpu).loops;
+    assert_int_equal(blocks, 4); /* both axes, and both within a block */
+    const Schedule *const few[] = {&cpu_nest, NULL};
+    other.schedule = few;
+    assert_int_equal(shape_of(text, &other).loops, 2);
+    /* Where lines of memory cost nothing, blocks have no reason: of equal ones the first. */
+    const Schedule *const both[] = {&cpu_nest, &cpu_turned, NULL};
+    other.schedule = both;
+    assert_int_equal(shape_of(text, &other).loops, blocks);
+    other.byte_time = 0;
+    assert_int_equal(shape_of(text, &other).loops, 2);
+}
+
+static void test_shared_rows(void **state) {
+    (void)state;
+    const char *text = "entry f(x: [64, 512], w: [512]) {\n"
+                       "    y[i, j] = x[i, j] * tanh(w[j]);\n    return y;\n}\n";
+    assert_int_equal(shape_of(text, &target_cpu).unrolled, 1);
+    Target free_work = target_cpu;
+    free_work.loop_time = 0;
+    const Schedule *const both[] = {&cpu_nest, &cpu_jammed, NULL};
+    free_work.schedule = both;
+    assert_int_equal(shape_of(text, &free_work).unrolled, 0);
+    free_work.loop_time = 1;
+    assert_int_equal(shape_of(text, &free_work).unrolled, 1);
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_product),
+        cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_blocks),
+        cmocka_unit_test(test_shared_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
