@@ -2,13 +2,12 @@
  *
  * Technique: each unit is tried with those that it reads, those that read the same tensor, and, of
  * scalars, all others, the nearest first. Two merge when they have the same rows, every value of
- * one that the other uses is at the same row (tried out by asking for the values symbolically), and
+ * one that the other uses is at the same row (what an atom reads where is found once, fuse_map), and
  * no third unit stands between. What did not fit is tried again only when one of the two has
  * changed. Needs connected units; gives merged ones. */
 #include "passes/fuse_units.h"
 
 #include "passes/lower/value.h"
-#include "passes/view.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -22,7 +21,7 @@ enum {
     /* On problems too large to try everything: */
     MOST_READERS = 512, /* of a tensor that are all tried; of more, so many before and behind */
     NEAR_READERS = 128, /* the one that asks */
-    TRIAL_WORK = 500,   /* what a trial that fails takes from Fuse.work */
+    TRIAL_WORK = 500,   /* what one that does not fit takes from Fuse.work */
     FEW_TRIALS = 4      /* of a unit with others that may fail when the work is spent */
 };
 
@@ -54,117 +53,19 @@ bool unit_folds_over(const Unit *u, const Node *atom) {
            type_count(atom->type) == type_count(unit_fold(u)->in[0]->type);
 }
 
-/* Trial of a unit: values are asked for symbolically on one row axis and one axis for each length
- * of a row, and every use of one of its own atoms must be where that atom is computed. */
-typedef struct {
-    Fuse *fuse;
-    const Unit *unit;
-    int64_t rows;
-    const Node *root; /* the atom that is tried */
-    int row;          /* axis */
-    bool fits;
-} Trial;
-
-static bool trial_at(Trial *t, Values *v, const Node *node, const Index **at) {
-    int leading;
-    if (!fuse_split(node->type, t->rows, &leading)) {
-        return false;
-    }
-    IndexTable *table = &v->k->index;
-    index_unflatten(table, kernel_axis_index(v->k, t->row), leading, node->type.dim, at);
-    int64_t inner = type_count(node->type) / (t->rows > 0 ? t->rows : 1);
-    const Index *flat = index_const(table, 0);
-    for (int i = 0; inner > 1 && i < v->inner.count; i++) {
-        if (v->inner.at[i].count == inner) {
-            flat = inner_flat(v, &v->inner.at[i]);
-        }
-    }
-    index_unflatten(table, flat, node->type.rank - leading, node->type.dim + leading, at + leading);
-    return true;
-}
-
-static const Expr *trial_stored(void *ctx, Values *v, const Node *node, const Index *const *at) {
-    Trial *t = ctx;
-    const NodeInfo *n = info_of(t->fuse, node);
-    if (!n->leaf && (node == t->root || !n->atom || n->again)) {
-        return NULL;
-    }
-    if (n->unit == t->unit && node != t->root) {
-        const Index *here[MD_RANK];
-        bool same = trial_at(t, v, node, here);
-        for (int i = 0; same && i < node->type.rank; i++) {
-            same = here[i] == at[i];
-        }
-        t->fits = t->fits && same;
-    }
-    Buf **fake = &t->fuse->fake[node->id];
-    if (!*fake) {
-        *fake = ARENA_NEW(t->fuse->scratch, Buf);
-        (*fake)->type = node->type;
-    }
-    const Index *flat = index_flatten(&v->k->index, node->type.rank, node->type.dim, at);
-    return expr_load(v->k, kernel_arg(v->k, *fake, ACCESS_READ), flat, v->guard);
-}
-
-static void trial_inner(Trial *t, Values *v, int64_t count) {
-    for (int i = 0; i < v->inner.count; i++) {
-        if (v->inner.at[i].count == count) {
-            return;
-        }
-    }
-    (void)t;
-    int axis = kernel_axis(v->k, count, "j");
-    InnerSpace inner = {.count = count, .naxis = 1, .axis = {axis}, .set = (AxisSet)1 << axis};
-    VEC_PUSH(v->scratch, &v->inner, inner);
-}
-
 /* What of an atom is asked for: of a COLUMN unit either what is folded, element by element
  * (`inside`), or what follows; NULL: nothing. */
-static const Node *trial_root(Fuse *s, const Unit *u, const Node *atom, bool inside) {
-    if (u->kind != UNIT_COLUMN) {
+static const Node *unit_root(Fuse *s, UnitKind kind, const Unit *of, const Node *atom,
+                             bool inside) {
+    if (kind != UNIT_COLUMN) {
         return atom;
     }
     if (!fold_is_loop(atom)) {
-        return inside == unit_folds_over(u, atom) ? atom : NULL;
+        int64_t folded = type_count(unit_fold(of)->in[0]->type);
+        return inside == (type_count(atom->type) == folded) ? atom : NULL;
     }
     const NodeInfo *n = info_of(s, atom->in[0]);
     return inside && !n->atom && !n->leaf ? atom->in[0] : NULL;
-}
-
-/* True when the atoms of `u` and of what was merged into it can run row by row together. The
- * product of a CONTRACT unit and the folds of a COLUMN count as something that memory holds. */
-static bool trial_fits(Fuse *s, const Unit *u, int64_t rows, bool inside) {
-    Arena scratch = {0};
-    Kernel *k = kernel_new(&scratch, 1);
-    Values v;
-    values_open(&v, k, &scratch);
-    Trial t = {.fuse = s, .unit = u, .rows = rows, .fits = true};
-    t.row = kernel_axis(k, rows, "r");
-    v.stored = trial_stored;
-    v.ctx = &t;
-    for (int i = 0; i < u->atom.count; i++) {
-        const Node *node = trial_root(s, u, u->atom.at[i], inside);
-        int64_t inner = node ? type_count(node->type) / (rows > 0 ? rows : 1) : 0;
-        if (node && fold_is_loop(node)) {
-            trial_inner(&t, &v, fold_count(node));
-        } else if (inner > 1) {
-            trial_inner(&t, &v, inner);
-        }
-    }
-    for (int i = 0; t.fits && i < u->atom.count; i++) {
-        const Index *at[MD_RANK];
-        t.root = trial_root(s, u, u->atom.at[i], inside);
-        if (!t.root) {
-            continue;
-        }
-        t.fits = trial_at(&t, &v, t.root, at);
-        if (t.fits && !is_call(t.root)) {
-            value_at(&v, t.root, at);
-        }
-    }
-    bool fits = t.fits;
-    arena_free(&scratch);
-    return fits;
 }
 
 /* The rows of both together, or 0. */
@@ -220,28 +121,26 @@ static bool same_fold_space(const Unit *a, const Unit *b) {
 
 /* --- merging ---------------------------------------------------------------------------------- */
 
-/* Tries the merged atoms, of a unit of that kind, without keeping them. */
+/* True when the atoms of both, a unit of that kind then, can run row by row together: each is read
+ * only where it is computed. The product of a CONTRACT unit and the folds of a COLUMN count as
+ * something that memory holds. */
 static bool merged_fits(Fuse *s, Unit *a, Unit *b, UnitKind kind, int64_t rows, bool inside) {
-    Unit both = {.kind = kind};
-    for (int i = 0; i < a->atom.count; i++) {
-        VEC_PUSH(s->scratch, &both.atom, a->atom.at[i]);
+    const Unit *folds = b->kind == UNIT_COLUMN ? b : a; /* if there are any */
+    for (int i = 0; i < a->atom.count + b->atom.count; i++) {
+        const Node *atom = i < a->atom.count ? a->atom.at[i] : b->atom.at[i - a->atom.count];
+        const Node *root = unit_root(s, kind, folds, atom, inside);
+        const ReadMap *map = root ? read_map(s, root, rows) : NULL;
+        if (map && !map->fits) {
+            return false;
+        }
+        for (int k = 0; map && k < map->away.count; k++) {
+            const Unit *u = info_of(s, s->f->region->node.at[map->away.at[k]])->unit;
+            if (u == a || u == b) {
+                return false;
+            }
+        }
     }
-    for (int i = 0; i < b->atom.count; i++) {
-        VEC_PUSH(s->scratch, &both.atom, b->atom.at[i]);
-        info_of(s, b->atom.at[i])->unit = a; /* for the trial */
-    }
-    both.into = NULL;
-    for (int i = 0; i < both.atom.count; i++) {
-        info_of(s, both.atom.at[i])->unit = &both;
-    }
-    bool fits = trial_fits(s, &both, rows, inside);
-    for (int i = 0; i < a->atom.count; i++) {
-        info_of(s, a->atom.at[i])->unit = a;
-    }
-    for (int i = 0; i < b->atom.count; i++) {
-        info_of(s, b->atom.at[i])->unit = b;
-    }
-    return fits;
+    return true;
 }
 
 /* Elements of the vectors that a COLUMN unit adds up. */
@@ -294,25 +193,25 @@ static bool try_merge(Fuse *s, Unit *a, Unit *b, int *trials) {
         check_between(a, b)) {
         return false;
     }
-    int64_t rows = 0, trial_rows = 0; /* trial_rows 0: nothing to try */
+    int64_t rows = 0, map_rows = 0; /* 0: nothing to look at */
     bool inside = false;
     if (b->kind == UNIT_COLUMN) {
         if (!folds_fit(s, a, b)) {
             return false;
         }
         inside = true;
-        trial_rows = unit_reads(b, a) ? type_count(unit_fold(b)->in[0]->type) : 0;
+        map_rows = unit_reads(b, a) ? type_count(unit_fold(b)->in[0]->type) : 0;
     } else if (a->kind == UNIT_NEST && b->kind == UNIT_NEST) {
         if (!nests_fit(s, a, b, &rows)) {
             return false;
         }
-        trial_rows = rows > 0 ? rows : a->count;
+        map_rows = rows > 0 ? rows : a->count;
     } else if (b->kind == UNIT_NEST) {
         bool followed = a->kind == UNIT_CONTRACT || a->kind == UNIT_COLUMN || a->kind == UNIT_FULL;
         if (!followed || !unit_reads(b, a) || b->rows != 0 || a->count != b->count) {
             return false;
         }
-        trial_rows = a->count;
+        map_rows = a->count;
     } else if (a->kind != UNIT_FULL || b->kind != UNIT_FULL || unit_reads(b, a) ||
                !units_share(s, a, b) || !same_fold_space(a, b)) {
         return false;
@@ -320,12 +219,12 @@ static bool try_merge(Fuse *s, Unit *a, Unit *b, int *trials) {
     if (path_between(s, a, b) || path_between(s, b, a)) {
         return false;
     }
-    if (trial_rows > 0) {
+    if (map_rows > 0) {
         UnitKind kind = a->kind == UNIT_COLUMN ? UNIT_COLUMN : b->kind;
         if (s->work <= 0 && *trials == 0) {
             return false;
         }
-        if (!merged_fits(s, a, b, kind, trial_rows, inside)) {
+        if (!merged_fits(s, a, b, kind, map_rows, inside)) {
             s->work -= TRIAL_WORK;
             --*trials;
             return false;

@@ -7,6 +7,15 @@
 
 typedef VEC(int) UnitIds;
 
+/* Which atoms a value reads elsewhere than at its own place, in a kernel of so many rows. */
+typedef struct {
+    const Node *root;
+    int64_t rows;
+    bool fits;          /* the value has the rows */
+    VEC(uint32_t) away; /* node ids */
+} ReadMap;
+typedef VEC(ReadMap *) ReadMaps;
+
 typedef struct {
     Arena *arena;   /* of the result */
     Arena *scratch; /* of the pass */
@@ -16,10 +25,11 @@ typedef struct {
     int *seen;        /* by unit id: the last search that met it */
     int search;
     UnitIds stack;
-    Buf **fake;   /* by node id: something to load from, for trials */
-    int clock;    /* number of merges so far */
-    bool last;    /* all else has merged: folds take in what they fold */
-    int64_t work; /* left for far searches and trials that fail */
+    ReadMaps *map; /* by node id: what was asked for so far */
+    Buf **fake;    /* by node id: something to load from */
+    int clock;     /* number of merges so far */
+    bool last;     /* all else has merged: folds take in what they fold */
+    int64_t work;  /* left for far searches and trials that fail */
 } Fuse;
 
 /* Steps of all far searches of a region; no usual model comes near. */
@@ -48,6 +58,9 @@ bool path_between(Fuse *s, const Unit *from, const Unit *to);
 /* Makes `b` part of `a`, which no path through others joins; false: what comes behind them is too
  * much to renumber, and nothing has changed. */
 bool unit_absorb(Fuse *s, Unit *a, Unit *b, int64_t rows);
+
+/* --- fuse_map.c --- */
+const ReadMap *read_map(Fuse *s, const Node *root, int64_t rows);
 
 /* --- fuse_merge.c --- */
 void merge_units(Fuse *s);
