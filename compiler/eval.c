@@ -43,7 +43,7 @@ struct Eval {
 };
 
 const EvalRule eval_rule[OP_COUNT] = {
-#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, cost, spelling)                  \
+#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, made, sample, cost, spelling)            \
     [OP_##NAME] = eval_##eval,
 #include "compiler/op.def"
 #undef OP

@@ -19,7 +19,7 @@ typedef struct {
 typedef void (*EvalRule)(EvalCall *c);
 
 /* A rule for each word of the column; a missing one does not link, an orphan does not compile. */
-#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, cost, spelling)                  \
+#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, made, sample, cost, spelling)            \
     void eval_##eval(EvalCall *c);
 #include "compiler/op.def"
 #undef OP

@@ -12,8 +12,8 @@
 #include <string.h>
 
 const OpInfo op_info[OP_COUNT] = {
-#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, cost, spelling)                  \
-    [OP_##NAME] = {name, nin, CLASS_##cls, cost, spelling},
+#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, made, sample, cost, spelling)            \
+    [OP_##NAME] = {name, nin, CLASS_##cls, MADE_##made, cost, spelling},
 #include "compiler/op.def"
 #undef OP
 };

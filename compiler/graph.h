@@ -42,16 +42,20 @@ typedef enum {
 } OpClass;
 
 typedef enum {
-#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, cost, spelling) OP_##NAME,
+#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, made, sample, cost, spelling) OP_##NAME,
 #include "compiler/op.def"
 #undef OP
     OP_COUNT
 } OpCode;
 
+/* Column `made`. */
+typedef enum { MADE_inline, MADE_kernel, MADE_either } OpMade;
+
 typedef struct {
     const char *name;
     int nin;
     OpClass cls;
+    OpMade made;
     int cost; /* of one element, about one addition each */
     const char *spelling;
 } OpInfo;

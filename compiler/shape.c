@@ -420,7 +420,7 @@ static Type shape_custom(const Query *q) {
 
 typedef Type (*ShapeRule)(const Query *);
 static const ShapeRule rules[OP_COUNT] = {
-#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, cost, spelling)                  \
+#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, made, sample, cost, spelling)            \
     [OP_##NAME] = shape_##shape,
 #include "compiler/op.def"
 #undef OP

@@ -17,7 +17,7 @@ enum {
     CHEAP_LOADS = TUNED(2, 1),    /* while it reads no more than this many tensors */
     MOST_NODES = TUNED(1024, 12), /* an expression of more is cut */
     LONG_COLUMNS = TUNED(1024, 6), /* so many make a factor of all of them worth storing */
-    FULL_COUNT = TUNED(16384, 40)  /* sums of at least so many elements are split into chunks */
+    TOTAL_COUNT = TUNED(16384, 40) /* sums of at least so many elements are split into chunks */
 };
 
 /* --- atoms ------------------------------------------------------------------------------------ */
@@ -25,12 +25,6 @@ enum {
 static bool is_leaf(const Node *node) {
     return node->op == OP_SLOT || node->op == OP_TABLE || node->op == OP_BODY_PARAM ||
            node->op == OP_PICK;
-}
-
-bool is_call(const Node *node) {
-    return (node->op == OP_CONTRACT && !fold_is_tiny(node)) || node->op == OP_CUMSUM ||
-           node->op == OP_CONCAT || node->op == OP_LOOP ||
-           (node->op == OP_SCATTER_ADD && !scatter_is_select(node));
 }
 
 static bool folds_trailing(const Node *node) {
@@ -47,20 +41,8 @@ static bool folds_trailing(const Node *node) {
 }
 
 static UnitKind unit_kind(const Node *node) {
-    switch (op_info[node->op].cls) {
-    case CLASS_LOOP: return UNIT_LOOP;
-    case CLASS_PLACE: return UNIT_CONCAT;
-    case CLASS_CALL:
-        if (node->op == OP_GATHER || !is_call(node)) {
-            return UNIT_NEST;
-        }
-        return node->op == OP_CONTRACT ? UNIT_CONTRACT : UNIT_SCATTER;
-    case CLASS_FOLD:
-        if (node->op == OP_CUMSUM) {
-            return UNIT_SCAN;
-        }
-        break;
-    default: return UNIT_NEST;
+    if (node_has_kernel(node)) {
+        return node->op == OP_LOOP ? UNIT_LOOP : node->op == OP_CONTRACT ? UNIT_PRODUCT : UNIT_CALL;
     }
     if (!fold_is_loop(node) || node->op == OP_ARGMAX || node->op == OP_ARGMIN) {
         return UNIT_NEST;
@@ -68,7 +50,7 @@ static UnitKind unit_kind(const Node *node) {
     if (!folds_trailing(node)) {
         return UNIT_COLUMN;
     }
-    return type_count(node->type) == 1 && fold_count(node) >= FULL_COUNT ? UNIT_FULL : UNIT_NEST;
+    return type_count(node->type) == 1 && fold_count(node) >= TOTAL_COUNT ? UNIT_TOTAL : UNIT_NEST;
 }
 
 /* Memory must hold what a view is taken of: the nearest value behind the views that it holds
@@ -135,7 +117,7 @@ static void mark_required(Fuse *s) {
         if (!s->f->info[i].live) {
             continue;
         }
-        if (node->op == OP_CONTRACT && is_call(node)) {
+        if (node->op == OP_CONTRACT && node_has_kernel(node)) {
             require_base(s, node->in[0]);
             require_base(s, node->in[1]);
         } else if (node->op == OP_LOOP) {
@@ -197,8 +179,9 @@ static void count_uses(Fuse *s) {
         bool view = op_info[node->op].cls == CLASS_VIEW;
         /* Every row of a product that is written out reads all of its operand's. */
         int64_t reads = type_count(node->type);
-        reads = node->op == OP_CONTRACT && !is_call(node) ? count_add(0, reads, fold_count(node))
-                                                          : reads;
+        reads = node->op == OP_CONTRACT && !node_has_kernel(node)
+                    ? count_add(0, reads, fold_count(node))
+                    : reads;
         for (int k = 0; n->live && k < node->nin; k++) {
             NodeInfo *in = info_of(s, node->in[k]);
             bool again = reads > type_count(node->in[k]->type);
@@ -252,7 +235,7 @@ static void choose_atoms(Fuse *s, bool apart) {
         sum_costs(s, node, n);
         bool map = op_info[node->op].cls != CLASS_VIEW && node->op != OP_CONST;
         bool dear = n->cost > CHEAP || n->loads > CHEAP_LOADS;
-        n->atom = n->sink || fold_is_loop(node) || is_call(node) ||
+        n->atom = n->sink || fold_is_loop(node) || node_has_kernel(node) ||
                   (map && !n->made && n->uses > 1 && dear) || (map && n->written > MOST_NODES) ||
                   (map && apart && elem_is_float(node->type.elem));
         if (n->atom) {
@@ -343,7 +326,7 @@ static void make_units(Fuse *s) {
  * its part: neither is read from a place of its own. */
 static bool reads_value(const Unit *u, const Node *node) {
     const Node *main = u->atom.at[0];
-    if (u->kind == UNIT_CONCAT) {
+    if (main->op == OP_CONCAT) {
         for (int i = 0; i < main->nin; i++) {
             if (main->in[i] == node) {
                 return false;

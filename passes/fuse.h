@@ -5,13 +5,11 @@
 #include "compiler/graph.h"
 
 typedef enum {
-    UNIT_NEST,     /* grid of rows; stages over each row; see Unit.rows */
-    UNIT_COLUMN,   /* folds over axes in front of kept ones, of what is made on the way; a nest */
-    UNIT_FULL,     /* folds of everything into one number */
-    UNIT_CONTRACT, /* a product, then what follows it elementwise */
-    UNIT_SCAN,     /* CUMSUM */
-    UNIT_SCATTER,  /* SCATTER_ADD */
-    UNIT_CONCAT,
+    UNIT_NEST,    /* grid of rows; stages over each row; see Unit.rows */
+    UNIT_COLUMN,  /* folds over axes in front of kept ones, of what is made on the way; a nest */
+    UNIT_TOTAL,   /* folds of everything into numbers */
+    UNIT_PRODUCT, /* a CONTRACT, then what follows it elementwise */
+    UNIT_CALL,    /* another op with a kernel of its own kind */
     UNIT_LOOP
 } UnitKind;
 
@@ -19,7 +17,7 @@ typedef struct Unit Unit;
 struct Unit {
     UnitKind kind;
     int id;
-    VEC(const Node *) atom; /* what it computes, topological; of a CONTRACT the product first */
+    VEC(const Node *) atom; /* what it computes, topological; of a PRODUCT the CONTRACT first */
     int64_t rows;           /* NEST: number of rows; 0: elementwise over any rows that fit */
     int64_t count;          /* NEST of rows 0: elements of every atom */
     Unit *into;             /* merged into that one */
@@ -62,7 +60,7 @@ typedef struct {
 Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out, bool apart,
                   uint64_t stored);
 
-/* The first fold of a COLUMN or FULL unit. */
+/* The first fold of a COLUMN or TOTAL unit. */
 const Node *unit_fold(const Unit *u);
 /* Whether an atom of a COLUMN unit is made on the way, element by element of what is folded. */
 bool unit_folds_over(const Unit *u, const Node *atom);

@@ -89,7 +89,7 @@ static void read_all(Fuse *s, ReadMap *map) {
     }
     const Index *at[MD_RANK];
     map->fits = own_place(&r, &v, map->root, at);
-    if (map->fits && !is_call(map->root)) {
+    if (map->fits && !node_has_kernel(map->root)) {
         value_at(&v, map->root, at);
     }
     arena_free(&scratch);

@@ -2,8 +2,8 @@
  *
  * Technique: each unit is tried with those that it reads, those that read the same tensor, and, of
  * scalars, all others, the nearest first. Two merge when they have the same rows, every value of
- * one that the other uses is at the same row (what an atom reads where is found once, fuse_map), and
- * no third unit stands between. What did not fit is tried again only when one of the two has
+ * one that the other uses is at the same row (what an atom reads where is found once, fuse_map),
+ * and no third unit stands between. What did not fit is tried again only when one of the two has
  * changed. Needs connected units; gives merged ones. */
 #include "passes/fuse_units.h"
 
@@ -207,12 +207,12 @@ static bool try_merge(Fuse *s, Unit *a, Unit *b, int *trials) {
         }
         map_rows = rows > 0 ? rows : a->count;
     } else if (b->kind == UNIT_NEST) {
-        bool followed = a->kind == UNIT_CONTRACT || a->kind == UNIT_COLUMN || a->kind == UNIT_FULL;
+        bool followed = a->kind == UNIT_PRODUCT || a->kind == UNIT_COLUMN || a->kind == UNIT_TOTAL;
         if (!followed || !unit_reads(b, a) || b->rows != 0 || a->count != b->count) {
             return false;
         }
         map_rows = a->count;
-    } else if (a->kind != UNIT_FULL || b->kind != UNIT_FULL || unit_reads(b, a) ||
+    } else if (a->kind != UNIT_TOTAL || b->kind != UNIT_TOTAL || unit_reads(b, a) ||
                !units_share(s, a, b) || !same_fold_space(a, b)) {
         return false;
     }

@@ -39,9 +39,6 @@ static inline NodeInfo *info_of(Fuse *s, const Node *node) {
     return &s->f->info[node->id];
 }
 
-/* --- fuse.c --- */
-bool is_call(const Node *node); /* made by a kernel of its own kind, never written out */
-
 /* --- fuse_graph.c --- */
 /* The unit that `u` has become. */
 Unit *unit_now(Unit *u);

@@ -9,7 +9,7 @@
 #include "passes/grad_rule.h"
 
 const VjpRule vjp_rules[OP_COUNT] = {
-#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, cost, spelling)                  \
+#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, made, sample, cost, spelling)            \
     [OP_##NAME] = vjp_##vjp,
 #include "compiler/op.def"
 #undef OP

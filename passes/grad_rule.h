@@ -34,7 +34,7 @@ struct Sweep {
     Replay *replay; /* how the adjoint sees values of `region`; NULL: it can read them */
 };
 
-#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, cost, spelling)                  \
+#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, made, sample, cost, spelling)            \
     void vjp_##vjp(Sweep *s, Node *n, Node *u);
 #include "compiler/op.def"
 #undef OP

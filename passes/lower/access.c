@@ -118,9 +118,9 @@ static const Expr *load_param(WorkBuild *b, Values *v, const Node *node, const I
 
 bool kernel_known(const WorkBuild *b, const Node *node) {
     UnitKind kind = b->unit->kind;
-    bool fold = (kind == UNIT_COLUMN || kind == UNIT_FULL) &&
+    bool fold = (kind == UNIT_COLUMN || kind == UNIT_TOTAL) &&
                 (fold_is_loop(node) || unit_folds_over(b->unit, node));
-    return b->known && (fold || (kind == UNIT_CONTRACT && node == b->unit->atom.at[0]));
+    return b->known && (fold || (kind == UNIT_PRODUCT && node == b->unit->atom.at[0]));
 }
 
 const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *const *at) {
@@ -145,7 +145,7 @@ const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *c
     if (!info->atom || info->again || (own && !kernel_known(b, node))) {
         return NULL;
     }
-    if (own && b->unit->kind == UNIT_FULL) {
+    if (own && b->unit->kind == UNIT_TOTAL) {
         return NULL; /* the fold itself: it has a name */
     }
     if (own && b->strip) {

@@ -110,15 +110,17 @@ int64_t count_dims(int n, const int64_t *dim);
  * to be made again. */
 /* --- work_nest.c --- */
 bool make_nest(WorkBuild *b); /* the atoms of the unit, those aside that are known */
-bool make_concat(WorkBuild *b);
 /* --- work_fold.c --- */
 bool make_column(WorkBuild *b);
 bool make_total(WorkBuild *b);
-bool make_running(WorkBuild *b); /* a CUMSUM */
-bool make_scatter(WorkBuild *b); /* a SCATTER_ADD */
-/* --- work_product.c --- */
-/* As a PART_PRODUCT where the operands are loads at strides, else as loops (WorkBuild.loops). */
-bool make_product(WorkBuild *b);
+/* --- work_fold.c, work_nest.c, work_product.c: of ops with kernels of their own --- */
+#define DECLARE_inline(rule)
+#define DECLARE_either(rule) bool make_##rule(WorkBuild *b);
+#define DECLARE_kernel(rule) bool make_##rule(WorkBuild *b);
+#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, made, sample, cost, spelling)            \
+    DECLARE_##made(lower)
+#include "compiler/op.def"
+#undef OP
 
 /* --- work.c --- */
 /* The kernel of a unit: its Work, made until its index spaces need no more digits, scheduled. */

@@ -86,7 +86,7 @@ static const Node *main_atom(const Fusion *f, const Unit *u) {
             return u->atom.at[i];
         }
     }
-    return u->atom.at[u->kind == UNIT_CONTRACT ? 0 : u->atom.count - 1];
+    return u->atom.at[u->kind == UNIT_PRODUCT ? 0 : u->atom.count - 1];
 }
 
 /* The parameter or state that `node` is a view of, seen through loops; NULL: none. */
@@ -123,7 +123,7 @@ static void name_step(const Frame *f, const Unit *unit, const Node *main, Step *
         name = made->name;
         role = made->role;
         after = f->l->e->entry->kind == ENTRY_INIT ? "" : "_update";
-    } else if (unit->kind == UNIT_CONTRACT) {
+    } else if (unit->kind == UNIT_PRODUCT) {
         /* What the loss of a train waits for is forward. */
         const Module *module = f->l->p->module;
         bool forward = f->l->e->entry->kind != ENTRY_TRAIN ||

@@ -37,10 +37,7 @@ static const Expr *value_memory(Values *v, const Node *node, const Index *const 
 #define value_table value_memory
 #define value_slot value_memory
 #define value_body_param value_memory
-#define value_loop value_memory
-#define value_concat value_memory
 #define value_pick value_memory
-#define value_cumsum value_memory
 
 static const Expr *value_iota(Values *v, const Node *node, const Index *const *at) {
     return expr_index(v->k, node->type.elem, at[node->attr->axis]);
@@ -385,6 +382,12 @@ static const Expr *value_gather(Values *v, const Node *node, const Index *const 
     return value_at(v, x, in);
 }
 
+bool node_has_kernel(const Node *node) {
+    OpMade made = op_info[node->op].made;
+    return made == MADE_kernel ||
+           (made == MADE_either && !fold_is_tiny(node) && !scatter_is_select(node));
+}
+
 bool scatter_is_select(const Node *node) {
     return node->op == OP_SCATTER_ADD && node->in[1]->type.rank == node->attr->batch;
 }
@@ -409,9 +412,12 @@ static const Expr *value_scatter_add(Values *v, const Node *node, const Index *c
 
 /* --- the table -------------------------------------------------------------------------------- */
 
+#define VALUE_inline(rule) value_##rule
+#define VALUE_either(rule) value_##rule
+#define VALUE_kernel(rule) value_memory
 static const ValueRule rules[OP_COUNT] = {
-#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, cost, spelling)                  \
-    [OP_##NAME] = value_##lower,
+#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, made, sample, cost, spelling)            \
+    [OP_##NAME] = VALUE_##made(lower),
 #include "compiler/op.def"
 #undef OP
 };

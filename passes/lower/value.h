@@ -57,6 +57,8 @@ int64_t fold_count(const Node *node);
 /* A fold or product of so few elements that it is written out in the expression. */
 bool fold_is_tiny(const Node *node);
 bool fold_is_loop(const Node *node); /* a FOLD that is not */
+/* Made by a kernel of its own kind, never written out. */
+bool node_has_kernel(const Node *node);
 /* SCATTER_ADD with one position for each element of the result's batch: a selection. */
 bool scatter_is_select(const Node *node);
 uint32_t folded_axes(const Node *node); /* mask of operand axes that a FOLD removes */

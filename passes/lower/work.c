@@ -7,19 +7,30 @@
 #include "passes/lower/build.h"
 #include "passes/schedule/schedule.h"
 
+bool make_loop(WorkBuild *b) {
+    (void)b;
+    BUG("a loop is no kernel");
+}
+
+/* Column `lower` of the table, of ops that are `made` by kernels of their own. */
+#define MAKE_inline(rule) NULL
+#define MAKE_either(rule) make_##rule
+#define MAKE_kernel(rule) make_##rule
+static bool (*const rules[OP_COUNT])(WorkBuild *b) = {
+#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, made, sample, cost, spelling)            \
+    [OP_##NAME] = MAKE_##made(lower),
+#include "compiler/op.def"
+#undef OP
+};
+
 /* True when all must be made again with more digits. */
 static bool make(WorkBuild *b) {
     switch (b->unit->kind) {
     case UNIT_NEST: return make_nest(b);
     case UNIT_COLUMN: return make_column(b);
-    case UNIT_FULL: return make_total(b);
-    case UNIT_CONTRACT: return make_product(b);
-    case UNIT_SCAN: return make_running(b);
-    case UNIT_SCATTER: return make_scatter(b);
-    case UNIT_CONCAT: return make_concat(b);
-    case UNIT_LOOP: break;
+    case UNIT_TOTAL: return make_total(b);
+    default: return rules[b->unit->atom.at[0]->op](b);
     }
-    BUG("a loop is no kernel");
 }
 
 /* Initialisation runs once, and its shapes grow with the depth of `repeat`, on which the text must
@@ -58,7 +69,7 @@ void unit_build(WorkBuild *b) {
         if (work_schedule(&b->w, b->l->target)) {
             return;
         }
-        if (b->loops || b->unit->kind != UNIT_CONTRACT) {
+        if (b->loops || b->unit->kind != UNIT_PRODUCT) {
             BUG("a kernel without a schedule");
         }
         b->loops = true;

@@ -122,7 +122,7 @@ static bool refine_both(WorkBuild *b, const RootList *one, const RootList *two,
     return kernel_refine(b, &all);
 }
 
-bool make_running(WorkBuild *b) {
+bool make_cumsum(WorkBuild *b) {
     const Node *node = b->unit->atom.at[0];
     Kernel *k = b->w.k;
     IndexTable *t = &k->index;
@@ -157,7 +157,7 @@ bool make_running(WorkBuild *b) {
     return refine_both(b, &part.first, &part.roots, part.before);
 }
 
-bool make_scatter(WorkBuild *b) {
+bool make_scatter_add(WorkBuild *b) {
     const Node *node = b->unit->atom.at[0], *index = node->in[1];
     Kernel *k = b->w.k;
     int nb = node->attr->batch, ni = index->type.rank - nb, nr = node->type.rank - nb - 1;

@@ -109,7 +109,8 @@ static void find_place(WorkBuild *b, Product *p, const Node *node, const Index *
     }
 }
 
-bool make_product(WorkBuild *b) {
+/* As a PRODUCT where the operands are loads at strides, else as loops (WorkBuild.loops). */
+bool make_contract(WorkBuild *b) {
     if (b->loops) {
         return make_loops(b);
     }

@@ -710,7 +710,7 @@ static Node *sample_custom(const Want *w) {
 
 typedef Node *(*SampleRule)(const Want *w);
 static const SampleRule rules[OP_COUNT] = {
-#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, cost, spelling)                  \
+#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, made, sample, cost, spelling)            \
     [OP_##NAME] = sample_##sample,
 #include "compiler/op.def"
 #undef OP

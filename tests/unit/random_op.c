@@ -645,7 +645,7 @@ static bool op_custom(Gen *gen, OpCode op, Val *out) {
 
 typedef bool (*GenRule)(Gen *gen, OpCode op, Val *out);
 static const GenRule rules[OP_COUNT] = {
-#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, cost, spelling)                  \
+#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, made, sample, cost, spelling)            \
     [OP_##NAME] = op_##shape,
 #include "compiler/op.def"
 #undef OP

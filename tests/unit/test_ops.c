@@ -79,7 +79,7 @@ static void test_shapes(void **state) {
 
 static bool has_rule(OpCode op) {
     static const char *const rule[OP_COUNT] = {
-#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, sample, cost, spelling)                  \
+#define OP(NAME, name, nin, cls, shape, eval, vjp, lower, made, sample, cost, spelling)            \
     [OP_##NAME] = #vjp,
 #include "compiler/op.def"
 #undef OP
