@@ -55,7 +55,7 @@ typedef enum {
     PART_COLUMN,  /* at each of `rows` and `columns`: roots; those that `add`, over `terms` */
     PART_TOTAL,   /* roots whose values are folds over all `terms` */
     PART_PRODUCT, /* a product, and what is made of it at each of its elements */
-    PART_RUNNING, /* of `rows` and `columns`: `first`, then along `axis` roots, added to `before` */
+    PART_RUNNING, /* of `rows`, `columns`: `first`, then along `axis` roots, `add`ed to `before` */
     PART_SCATTER, /* `first` along `axis`, then for each of `terms` roots, added to `before` */
     PART_KINDS
 } PartKind;

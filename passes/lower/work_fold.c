@@ -122,7 +122,8 @@ static bool refine_both(WorkBuild *b, const RootList *one, const RootList *two,
     return kernel_refine(b, &all);
 }
 
-bool make_cumsum(WorkBuild *b) {
+/* Each element is `add` of the one before it and its term; the first begins with `none`. */
+static bool make_running(WorkBuild *b, OpCode add, double none) {
     const Node *node = b->unit->atom.at[0];
     Kernel *k = b->w.k;
     IndexTable *t = &k->index;
@@ -143,7 +144,7 @@ bool make_cumsum(WorkBuild *b) {
     }
     at[axis] = zero;
     kernel_store(b, &part.first, node, at,
-                 node->attr->exclusive ? expr_const(k, node->type.elem, 0)
+                 node->attr->exclusive ? expr_const(k, node->type.elem, none)
                                        : value_at(&b->v, node->in[0], at));
     if (dim[axis] > 1) { /* else there is no place before any */
         at[axis] = node->attr->exclusive ? before : i;
@@ -153,8 +154,15 @@ bool make_cumsum(WorkBuild *b) {
         at[axis] = i;
         kernel_store(b, &part.roots, node, at, x);
     }
+    for (int r = 0; r < part.roots.count; r++) {
+        part.roots.at[r].add = add;
+    }
     VEC_PUSH(b->w.scratch, &b->w.part, part);
     return refine_both(b, &part.first, &part.roots, part.before);
+}
+
+bool make_cumsum(WorkBuild *b) {
+    return make_running(b, OP_ADD, 0);
 }
 
 bool make_scatter_add(WorkBuild *b) {

@@ -55,6 +55,7 @@ static RootList with_value(KernelBuild *b, const Part *part, const Expr *value) 
     for (int i = 0; i < part->roots.count; i++) {
         VEC_PUSH(b->scratch, &roots, part->roots.at[i]);
         roots.at[i].value = value;
+        roots.at[i].add = OP_CONST;
     }
     return roots;
 }
@@ -89,14 +90,15 @@ static void running_emit(KernelBuild *b, const Part *part, void *plan) {
     RootList next = {0}, clear = {0};
     if (part->roots.count > 0) {
         const Expr *both[2] = {part->before, part->roots.at[0].value};
-        if (extent > SUM_CHAIN && sum_rounds(OP_ADD, sum_elem(part))) {
+        OpCode add = part->roots.at[0].add;
+        if (extent > SUM_CHAIN && add == OP_ADD && sum_rounds(add, sum_elem(part))) {
             Root lost = lost_root(b, sum_elem(part), v->count, radix_flat(b->k, v));
             next = with_value(b, part, sum_keeping(b, both[0], both[1], &lost));
             VEC_PUSH(b->scratch, &next, lost);
             lost.value = expr_const(b->k, sum_elem(part), 0);
             VEC_PUSH(b->scratch, &clear, lost);
         } else {
-            next = with_value(b, part, expr_map(b->k, OP_ADD, sum_elem(part), both, 2));
+            next = with_value(b, part, expr_map(b->k, add, sum_elem(part), both, 2));
         }
     }
     RootList all = roots_of(b, &part->first, &next);
