@@ -245,6 +245,9 @@ static void call_known(Arena *arena, const Known *known, const Writer *w, Call *
     for (int i = 0; i < k->arg.count; i++) {
         VEC_PUSH_FROM(arena, &call->buf, own.buf.at[i], k->arg.count);
     }
+    for (int i = 0; i < own.offset.count; i++) {
+        VEC_PUSH_FROM(arena, &call->offset, own.offset.at[i], own.offset.count);
+    }
     for (int i = 0; i < k->loop.count; i++) {
         VEC_PUSH_FROM(arena, &call->loop, NULL, k->loop.count);
     }

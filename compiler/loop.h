@@ -39,6 +39,7 @@ typedef struct {
     int mode;         /* ACCESS_READ, ACCESS_WRITE */
     const char *name; /* of the parameter: what it is, whichever layer it is of */
     bool work;        /* scratch of the step alone */
+    bool begun;       /* while the kernel is built: its offsets are known */
     bool strip;       /* no parameter: the finished block of a TILE, read at its column axis */
     bool thread;      /* a workspace of which each thread uses its own part */
     int64_t part;     /* elements of one thread's part */

@@ -368,10 +368,33 @@ Buf *buf_new(Program *p, ProgramEntry *e, BufKind kind, Type type, const char *n
     return buf;
 }
 
+int64_t call_offset(const Call *call, int arg, const Step *loop) {
+    int64_t mul = 0;
+    for (int i = 0; i < call->offset.count; i++) {
+        const Offset *o = &call->offset.at[i];
+        mul += o->arg == arg && o->loop == loop ? o->mul : 0;
+    }
+    return mul;
+}
+
+bool call_same_offset(const Call *call, int a, int b) {
+    bool same = true;
+    for (int i = 0; i < call->offset.count; i++) {
+        const Step *loop = call->offset.at[i].loop;
+        same = same && call_offset(call, a, loop) == call_offset(call, b, loop);
+    }
+    return same;
+}
+
 uint64_t call_hash(const Call *call) {
     uint64_t hash = HASH_START;
     for (int i = 0; i < call->buf.count; i++) {
         hash = hash_word(hash, (uint64_t)buf_first(call->buf.at[i])->id);
+    }
+    for (int i = 0; i < call->offset.count; i++) {
+        hash = hash_word(hash, (uint64_t)call->offset.at[i].arg);
+        hash = hash_word(hash, (uint64_t)call->offset.at[i].loop->index);
+        hash = hash_word(hash, (uint64_t)call->offset.at[i].mul);
     }
     for (int i = 0; i < call->loop.count; i++) {
         const Step *loop = call->loop.at[i]; /* NULL: its index is not used */

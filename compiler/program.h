@@ -100,9 +100,19 @@ typedef struct {
 
 typedef VEC(Step *) StepList;
 
+/* Argument `arg` begins `mul` elements further on for each turn of `loop`: it is the slice that the
+ * loops around the call pick. */
+typedef struct {
+    int arg;
+    const Step *loop;
+    int64_t mul;
+} Offset;
+typedef VEC(Offset) OffsetList;
+
 /* What stands for the formals of a kernel where a step calls it. */
 typedef struct {
     VEC(Buf *) buf;         /* by Arg.id */
+    OffsetList offset;      /* of those that begin elsewhere than at the start of their Buf */
     VEC(const Step *) loop; /* around the step: whose indices, by number in Kernel.loop */
     VEC(uint64_t) site;     /* of draws, by number */
 } Call;
@@ -174,6 +184,11 @@ typedef struct {
     int nbuf, nindex;    /* counters for ids */
     NameSet *names;      /* of Bufs, see buf_new */
 } Program;
+
+/* How far argument `arg` moves with each turn of `loop`. */
+int64_t call_offset(const Call *call, int arg, const Step *loop);
+/* Both begin at one place, if their Bufs do. */
+bool call_same_offset(const Call *call, int a, int b);
 
 /* sum + times * n, none negative; stays at the largest number instead of leaving the range. */
 int64_t count_add(int64_t sum, int64_t times, int64_t n);

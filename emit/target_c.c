@@ -567,6 +567,12 @@ static void print_call(Text *out, const Program *p, const Step *step) {
     text_printf(out, "%s(", k->name);
     for (int i = 0; i < k->arg.count; i++) {
         text_printf(out, "%s%s", comma, buf_local(call->buf.at[i])->name);
+        for (int j = 0; j < call->offset.count; j++) {
+            const Offset *o = &call->offset.at[j];
+            if (o->arg == i) {
+                text_printf(out, " + i%d * %lld", o->loop->index, (long long)o->mul);
+            }
+        }
         comma = ", ";
     }
     for (int i = 0; i < scalar_count(k); i++) {

@@ -452,6 +452,9 @@ const char *kernel_share_fault(const KernelSites *sites, const Call *call, const
     if (in->type.elem != out->type.elem) {
         return "their element types differ";
     }
+    if (!call_same_offset(call, from, to)) {
+        return "loops pick other places of them";
+    }
     for (int i = 0; i < sites->site.count; i++) {
         const Site *store = &sites->site.at[i];
         if (store->store && store->arg->id == from) {
@@ -577,6 +580,17 @@ static void site_range(const Kernel *k, const Site *site, const Index *index, in
     *most = fits && hi < *most ? hi : *most;
 }
 
+/* Adds where the slices of an argument begin. */
+static bool offset_range(const Call *call, int arg, int64_t *least, int64_t *most) {
+    bool fits = true;
+    for (int i = 0; i < call->offset.count; i++) {
+        const Offset *o = &call->offset.at[i];
+        Atom turns = {.least = 0, .most = o->loop->trip - 1};
+        fits = o->arg == arg ? fits && spread(o->mul, &turns, least, most) : fits;
+    }
+    return fits;
+}
+
 /* The places inside one slice: what is left of the index without the loops that pick the slice. */
 static bool slice_right(const Access *access, const Call *call, const Site *site, int64_t least,
                         int64_t most) {
@@ -584,12 +598,12 @@ static bool slice_right(const Access *access, const Call *call, const Site *site
     int64_t room = 0;
     for (int k = 0; k < ACCESS_SLICES && access->slice[k] != NULL; k++) {
         const Step *loop = access->slice[k];
-        int64_t mul = 0;
+        int64_t mul = call_offset(call, site->arg->id, loop);
         for (int i = 0; i < site->index->nterm; i++) {
             const Atom *atom = site->index->term[i].atom;
-            mul = atom->kind == ATOM_LOOP && call->loop.at[atom->number] == loop
-                      ? site->index->term[i].mul
-                      : mul;
+            mul += atom->kind == ATOM_LOOP && call->loop.at[atom->number] == loop
+                       ? site->index->term[i].mul
+                       : 0;
         }
         /* The loop's index may also pick a place inside: what it adds beyond the slices counts. */
         int64_t all = (loop->trip - 1) * mul, inside = all - (loop->trip - 1) * buf->stride[k];
@@ -598,6 +612,14 @@ static bool slice_right(const Access *access, const Call *call, const Site *site
         room = buf->stride[k];
     }
     return room == 0 || site->guarded || (least >= 0 && most < room);
+}
+
+static bool is_around(const Step *loop, const Step *step) {
+    const Step *up = step->up;
+    while (up != NULL && up != loop) {
+        up = up->up;
+    }
+    return up != NULL;
 }
 
 /* What is passed: as many as there are formals, of their kind, each Buf once. */
@@ -620,12 +642,15 @@ static const char *call_fault(const KernelSites *sites, const Step *step) {
         }
     }
     for (int i = 0; i < k->loop.count; i++) {
-        const Step *loop = call->loop.at[i], *up = step->up;
-        while (k->loop.at[i].used && up != NULL && up != loop) {
-            up = up->up;
-        }
-        if (k->loop.at[i].used && (up == NULL || loop->trip != k->loop.at[i].trip)) {
+        const Step *loop = call->loop.at[i];
+        if (k->loop.at[i].used && (!is_around(loop, step) || loop->trip != k->loop.at[i].trip)) {
             return "it passes the index of a loop that is not around it, or of another length";
+        }
+    }
+    for (int i = 0; i < call->offset.count; i++) {
+        const Offset *o = &call->offset.at[i];
+        if (o->arg < 0 || o->arg >= k->arg.count || !is_around(o->loop, step)) {
+            return "it passes a slice that a loop picks which is not around it";
         }
     }
     return NULL;
@@ -657,6 +682,9 @@ const char *kernel_access_fault(const KernelSites *sites, const Step *step) {
         }
         int64_t count = buf->bytes / (int64_t)elem_bytes(buf->type.elem), least, most;
         site_range(sites->k, site, site->index, &least, &most);
+        if (!offset_range(&step->call, site->arg->id, &least, &most)) {
+            return str_printf(sites->arena, "it reaches beyond 64 bits in %s", buf->name);
+        }
         if (!site->guarded && (least < 0 || most >= count)) {
             return str_printf(sites->arena,
                               "it reaches from %lld to %lld in the %lld elements of %s",

@@ -39,8 +39,54 @@ static Buf *table_buf(Lower *l, const Node *node) {
     return buf;
 }
 
+/* The multiples of loop indices in it. */
+static void loop_offsets(const WorkBuild *b, int arg, const Index *flat, OffsetList *list) {
+    for (int i = 0; i < flat->nterm; i++) {
+        const Atom *atom = flat->term[i].atom;
+        if (atom->kind == ATOM_LOOP) {
+            Offset o = {arg, b->w.k->call.loop.at[atom->number], flat->term[i].mul};
+            VEC_PUSH_FROM(b->w.k->arena, list, o, 2);
+        }
+    }
+}
+
+/* Loops around the kernel pick a slice for it: what they add is not part of the index, but of where
+ * the argument begins. All places of one Buf must agree in that; where they do not, all is made
+ * again with whole Bufs. */
+static const Index *slice_place(WorkBuild *b, Arg *arg, const Index *flat) {
+    Call *call = &b->w.k->call;
+    Buf *buf = kernel_buf(b->w.k, arg);
+    for (int i = 0; i < b->whole.count; i++) {
+        if (b->whole.at[i] == buf) {
+            return flat;
+        }
+    }
+    OffsetList own = {0};
+    loop_offsets(b, arg->id, flat, &own);
+    int known = 0;
+    for (int i = 0; i < call->offset.count; i++) {
+        known += call->offset.at[i].arg == arg->id;
+    }
+    bool same = !arg->begun || known == own.count;
+    for (int i = 0; i < own.count; i++) {
+        const Offset *o = &own.at[i];
+        if (!arg->begun) {
+            VEC_PUSH_FROM(b->w.k->arena, &call->offset, *o, 2);
+        }
+        same = same && call_offset(call, arg->id, o->loop) == o->mul;
+        flat = index_add(&b->w.k->index, flat,
+                         index_scale(&b->w.k->index, kernel_loop_index(b->w.k, o->loop), -o->mul));
+    }
+    arg->begun = true;
+    if (!same) {
+        VEC_PUSH(b->w.scratch, &b->whole, buf);
+        b->again = true;
+    }
+    return flat;
+}
+
 /* Adds the access, gives the flat index. */
-static const Index *kernel_touch(WorkBuild *b, const Arg *arg, int mode, const Index *const *at) {
+static const Index *kernel_touch(WorkBuild *b, Arg *arg, int mode, const Index *const *at) {
     const Buf *buf = kernel_buf(b->w.k, arg);
     const Index *flat = index_const(&b->w.k->index, 0);
     Touch touch = {.arg = arg, .mode = mode};
@@ -59,7 +105,7 @@ static const Index *kernel_touch(WorkBuild *b, const Arg *arg, int mode, const I
         }
     }
     VEC_PUSH(b->w.scratch, &b->touch, touch);
-    return flat;
+    return slice_place(b, arg, flat);
 }
 
 /* The index vector of a home: its loops, then `at`. */
@@ -85,7 +131,7 @@ const Index *home_place(WorkBuild *b, const Home *home, const Index *const *at) 
 static const Expr *load_home(WorkBuild *b, Values *v, const Home *home, const Index *const *at) {
     const Index *full[MD_RANK];
     home_index(b, home, at, full);
-    const Arg *arg = kernel_arg(b->w.k, home->buf, ACCESS_READ);
+    Arg *arg = kernel_arg(b->w.k, home->buf, ACCESS_READ);
     return expr_load(b->w.k, arg, kernel_touch(b, arg, ACCESS_READ, full), v->guard);
 }
 
@@ -164,7 +210,7 @@ const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *c
 static Root place_in(WorkBuild *b, const Home *home, const Index *const *at) {
     const Index *full[MD_RANK];
     home_index(b, home, at, full);
-    const Arg *arg = kernel_arg(b->w.k, home->buf, ACCESS_WRITE);
+    Arg *arg = kernel_arg(b->w.k, home->buf, ACCESS_WRITE);
     int mode = ACCESS_WRITE | (home->part ? ACCESS_PART : 0);
     return (Root){.arg = arg, .index = kernel_touch(b, arg, mode, full), .add = OP_CONST};
 }

@@ -73,6 +73,8 @@ typedef struct {
     int nwork;
     int first_space;  /* number of the first index space of the nest being made */
     VEC(Radix) radix; /* kept from one attempt to the next */
+    VEC(Buf *) whole; /* what loops pick of these is part of indices */
+    bool again;       /* one more of them was found: all must be made again */
     Step *step;
 } WorkBuild;
 

@@ -263,10 +263,13 @@ static int64_t touched_bytes(const Access *access) {
     return count_add(0, times, bytes);
 }
 
+/* What the text allows, whoever calls it; and whether this call is of that kind. */
 static void add_pair(WorkBuild *b, const Arg *in, const Arg *out) {
     Kernel *k = b->w.k;
     InplacePair pair = {kernel_buf(k, in), kernel_buf(k, out)};
-    VEC_PUSH(b->l->p->arena, &b->step->inplace, pair);
+    if (call_same_offset(&k->call, in->id, out->id)) {
+        VEC_PUSH(b->l->p->arena, &b->step->inplace, pair);
+    }
     VEC_PUSH_FROM(k->arena, &k->pair, ((ArgPair){in->id, out->id}), 1);
 }
 
@@ -361,6 +364,14 @@ static void order_args(Kernel *k, const Walk *w) {
         ArgPair *pair = &k->pair.at[i];
         *pair = (ArgPair){id[pair->in], id[pair->out]};
     }
+    int offsets = 0;
+    for (int i = 0; i < k->call.offset.count; i++) {
+        Offset o = k->call.offset.at[i];
+        o.arg = id[o.arg];
+        k->call.offset.at[offsets] = o;
+        offsets += o.arg < count;
+    }
+    k->call.offset.count = offsets;
     k->arg.at = all.at;
     k->arg.count = count;
     k->arg.capacity = all.capacity;

@@ -56,7 +56,7 @@ static void work_open(WorkBuild *b) {
     b->at = b->frame;
     b->touch.count = 0;
     b->nwork = 0;
-    b->known = b->elsewhere = false;
+    b->known = b->elsewhere = b->again = false;
     b->strip = NULL;
     b->first_space = 0;
 }
@@ -65,8 +65,12 @@ void unit_build(WorkBuild *b) {
     for (;;) {
         do {
             work_open(b);
-        } while (make(b));
-        if (work_schedule(&b->w, b->l->target)) {
+        } while (make(b) || b->again);
+        bool done = work_schedule(&b->w, b->l->target);
+        if (b->again) { /* what follows a product is made while it is scheduled */
+            continue;
+        }
+        if (done) {
             return;
         }
         if (b->loops || b->unit->kind != UNIT_PRODUCT) {

@@ -56,7 +56,7 @@ static Step *step_again(Apply *a, const Step *of) {
     step->again = of;
     memset(&step->access, 0, sizeof step->access);
     memset(&step->inplace, 0, sizeof step->inplace);
-    memset(&step->call.buf, 0, sizeof step->call.buf);
+    memset(&step->call.buf, 0, sizeof step->call.buf); /* offsets and scalars stay as they are */
     for (int i = 0; i < of->access.count; i++) {
         VEC_PUSH(a->p->arena, &step->access, of->access.at[i]);
     }

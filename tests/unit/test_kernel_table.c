@@ -133,13 +133,14 @@ static void test_draws(void **state) {
 static void test_loops(void **state) {
     (void)state;
     Dumped m;
-    Program *p = compiled_text(&m,
-                               "entry run(x: [5, 8], y: [5, 8]) {\n"
-                               "    scan t < 5 carry h = zeros([8]) { h <- tanh(x[t, :] + h); }\n"
-                               "    scan s < 5 carry g = zeros([8]) { g <- tanh(y[s, :] + g); }\n"
-                               "    return h, g;\n"
-                               "}\n",
-                               2);
+    Program *p =
+        compiled_text(&m,
+                      "entry run(x: [5, 8], y: [5, 8]) {\n"
+                      "    scan t < 5 carry h = zeros([8]) { h <- tanh(f32(t) * x[t, :] + h); }\n"
+                      "    scan s < 5 carry g = zeros([8]) { g <- tanh(f32(s) * y[s, :] + g); }\n"
+                      "    return h, g;\n"
+                      "}\n",
+                      2);
     assert_non_null(p);
     Steps s = steps_of(p, "run");
     const Step *body[2] = {NULL, NULL};
@@ -156,6 +157,11 @@ static void test_loops(void **state) {
     assert_ptr_equal(body[0]->call.loop.at[0], body[0]->up);
     assert_ptr_equal(body[1]->call.loop.at[0], body[1]->up);
     assert_ptr_not_equal(body[0]->up, body[1]->up);
+    for (int i = 0; i < 2; i++) { /* and each with the slice that its own loop picks */
+        assert_int_equal(body[i]->call.offset.count, 1);
+        assert_int_equal(call_offset(&body[i]->call, body[i]->call.offset.at[0].arg, body[i]->up),
+                         8);
+    }
     dumped_done(&m);
 }
 

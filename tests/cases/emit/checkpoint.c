@@ -9,14 +9,13 @@ static void checkpoint_main_broadcast(float *MD_RESTRICT h) {
 }
 
 /* checkpoint.mdl:6  h <- tanh(u * u + h)  [8] */
-static void checkpoint_main_h(float *h, float *h_next, const float *h_2, const float *x,
-                              int64_t i0) {
+static void checkpoint_main_h(float *h, float *h_next, const float *h_2, const float *x) {
     MD_IVDEP
     for (int64_t i = 0; i < 8; i++) {
         const float h_3 = h_2[i];
-        const float u = md_expf(h_3) * x[i + i0 * 8];
+        const float u = md_expf(h_3) * x[i];
         const float t = md_tanhf(md_madf(u, u, h_3));
-        h[i + i0 * 8] = h_3;
+        h[i] = h_3;
         h_next[i] = t;
     }
 }
@@ -31,19 +30,19 @@ static void checkpoint_main_mul(float *add, const float *h) {
 
 /* checkpoint.mdl:5  u = exp(h) * x[t, :]  [8] */
 static void checkpoint_main_add(float *out, float *add_next, const float *add, const float *h,
-                                const float *x, int64_t i0) {
+                                const float *x) {
     MD_IVDEP
     for (int64_t i = 0; i < 8; i++) {
-        const float t = h[i + i0 * 8];
+        const float t = h[i];
         const float t_2 = md_expf(t);
-        const float x_value = x[i + i0 * 8];
+        const float x_value = x[i];
         const float t_3 = t_2 * x_value;
         const float t_4 = md_tanhf(md_madf(t_3, t_3, t));
         const float t_5 = add[i] * md_madf(-t_4, t_4, 1.0f);
         const float t_6 = t_5 * t_3 * 2.0f;
         const float t_7 = t_6 * t_2;
         const float t_8 = t_5 + t_6 * x_value * t_2;
-        out[i + i0 * 8] = t_7;
+        out[i] = t_7;
         add_next[i] = t_8;
     }
 }
@@ -72,11 +71,11 @@ int checkpoint_main_entry(checkpoint *m, const checkpoint_main_entry_in *in, che
 
     checkpoint_main_broadcast(h); /* 0, line 4: @checkpoint scan t < T carry h = zeros([N]) {  [8] */
     for (int64_t i0 = 0; i0 < 6; i0++) { /* h <- tanh(u * u + h)  [] */
-        checkpoint_main_h(h_2, h_next, h, x, i0); /* 2, line 6: h <- tanh(u * u + h)  [8] */
+        checkpoint_main_h(h_2 + i0 * 8, h_next, h, x + i0 * 8); /* 2, line 6: h <- tanh(u * u + h)  [8] */
     }
     checkpoint_main_mul(add, h); /* 3, line 8: return grad(sum(h * h), x)  [8] */
     for (int64_t i1 = 5; i1 >= 0; i1--) { /* h <- tanh(u * u + h)  [] */
-        checkpoint_main_add(out_, add_next, add, h_2, x, i1); /* 5, line 5: u = exp(h) * x[t, :]  [8] */
+        checkpoint_main_add(out_ + i1 * 8, add_next, add, h_2 + i1 * 8, x + i1 * 8); /* 5, line 5: u = exp(h) * x[t, :]  [8] */
     }
     out->out = out_;
     return CHECKPOINT_OK;

@@ -17,11 +17,10 @@ static void nested_main_a(float *b, const float *a) {
 }
 
 /* nested.mdl:5  scan t < T carry b = a { b <- b * 0.5 + x[s, t, :]; }  [5] */
-static void nested_main_fma(float *b_next, const float *b, const float *MD_RESTRICT x, int64_t i0,
-                            int64_t i1) {
+static void nested_main_fma(float *b_next, const float *b, const float *x) {
     MD_IVDEP
     for (int64_t i = 0; i < 5; i++) {
-        b_next[i] = md_madf(b[i], 0.5f, x[i + i0 * 5 + i1 * 20]);
+        b_next[i] = md_madf(b[i], 0.5f, x[i]);
     }
 }
 
@@ -49,7 +48,7 @@ int nested_main_entry(nested *m, const nested_main_entry_in *in, nested_main_ent
     for (int64_t i0 = 0; i0 < 3; i0++) { /* scan t < T carry b = a { b <- b * 0.5 + x[s, t, :]; }  [] */
         nested_main_a(b, a); /* 2, line 5: scan t < T carry b = a { b <- b * 0.5 + x[s, t, :]; }  [5] */
         for (int64_t i1 = 0; i1 < 4; i1++) { /* scan t < T carry b = a { b <- b * 0.5 + x[s, t, :]; }  [] */
-            nested_main_fma(b_next, b, x, i1, i0); /* 4, line 5 */
+            nested_main_fma(b_next, b, x + i1 * 5 + i0 * 20); /* 4, line 5 */
         }
     }
     out->out = out_;

@@ -19,7 +19,6 @@ typedef struct {
     float *x_next;
     const float *x;
     const float *bias;
-    int64_t i0;
 } repeat_main_linear_args;
 
 static void repeat_main_linear_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
@@ -28,13 +27,12 @@ static void repeat_main_linear_epilogue(void *ctx, int64_t batch, int64_t m0, in
     float *x_next = args->x_next;
     const float *x = args->x;
     const float *bias = args->bias;
-    const int64_t i0 = args->i0;
     (void)batch;
     for (int64_t m = m0; m < m0 + rows; m++) {
         float *block = strip + (m - m0) * ld;
         MD_IVDEP
         for (int64_t n = n0; n < n0 + cols; n++) {
-            x_next[m * 16 + n] = x[m * 16 + n] + md_tanhf(block[n - n0] + bias[i0 * 16 + n]);
+            x_next[m * 16 + n] = x[m * 16 + n] + md_tanhf(block[n - n0] + bias[n]);
         }
     }
 }
@@ -45,13 +43,12 @@ static void repeat_main_linear_part(const md_tile_call *call, int part) {
 
 static void repeat_main_linear(float *MD_RESTRICT x_next, float *MD_RESTRICT panels,
                                const float *MD_RESTRICT x, const float *MD_RESTRICT weight,
-                               const float *MD_RESTRICT bias, int64_t i0) {
+                               const float *MD_RESTRICT bias) {
     repeat_main_linear_args args;
     args.x_next = x_next;
     args.x = x;
     args.bias = bias;
-    args.i0 = i0;
-    md_tile_run(&repeat_main_linear_tile, repeat_main_linear_part, x, weight + (i0 * 256), NULL, &args, panels, NULL, 8);
+    md_tile_run(&repeat_main_linear_tile, repeat_main_linear_part, x, weight, NULL, &args, panels, NULL, 8);
 }
 
 /* repeat_main_entry: 4 steps, 1792 bytes of arena, 6720 FLOPs, line 8 */
@@ -79,7 +76,7 @@ int repeat_main_entry(repeat *m, const repeat_main_entry_in *in, repeat_main_ent
 
     repeat_main_x(x_2, x); /* 0, line 8: entry main(x: [B, C]) { return deep(x); }  [4, 16] */
     for (int64_t i0 = 0; i0 < 3; i0++) { /* repeat L carry x { x <- x + (x |> linear(C) |> tanh); }  [] */
-        repeat_main_linear(x_2_next, panels, x_2, linear_weight, linear_bias, i0); /* 2, line 5: repeat L carry x { x <- x + (x |> linear(C) |> tanh); }  [4, 16] */
+        repeat_main_linear(x_2_next, panels, x_2, linear_weight + i0 * 256, linear_bias + i0 * 16); /* 2, line 5: repeat L carry x { x <- x + (x |> linear(C) |> tanh); }  [4, 16] */
         memcpy(x_2, x_2_next, 256);
     }
     out->out = out_;

@@ -11,14 +11,14 @@ static void scan_main_broadcast(float *MD_RESTRICT h, float *MD_RESTRICT last) {
 
 /* scan.mdl:5  g = tanh(x[t, :] + h)  [4] */
 static void scan_main_g(float *last_next, float *h_next, float *seen, const float *h,
-                        const float *x, int64_t i0) {
+                        const float *x) {
     MD_IVDEP
     for (int64_t i = 0; i < 4; i++) {
         const float h_value = h[i];
-        const float g = md_tanhf(x[i + i0 * 4] + h_value);
+        const float g = md_tanhf(x[i] + h_value);
         last_next[i] = h_value;
         h_next[i] = g;
-        seen[i + i0 * 4] = g;
+        seen[i] = g;
     }
 }
 
@@ -47,7 +47,7 @@ int scan_main_entry(scan *m, const scan_main_entry_in *in, scan_main_entry_out *
 
     scan_main_broadcast(h_2, last_2); /* 0, line 4: scan t < T carry h = zeros([N]), last = zeros([N]) {  [4] */
     for (int64_t i0 = 0; i0 < 5; i0++) { /* g = tanh(x[t, :] + h)  [] */
-        scan_main_g(last_2_next, h_2_next, seen, h_2, x, i0); /* 2, line 5: g = tanh(x[t, :] + h)  [4] */
+        scan_main_g(last_2_next, h_2_next, seen + i0 * 4, h_2, x + i0 * 4); /* 2, line 5: g = tanh(x[t, :] + h)  [4] */
     }
     out->h = h;
     out->last = last;

@@ -9,13 +9,12 @@ static void scan_adjoint_main_broadcast(float *MD_RESTRICT h) {
 }
 
 /* scan_adjoint.mdl:4  scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [8] */
-static void scan_adjoint_main_h(float *h, float *h_next, const float *h_2, const float *x,
-                                int64_t i0) {
+static void scan_adjoint_main_h(float *h, float *h_next, const float *h_2, const float *x) {
     MD_IVDEP
     for (int64_t i = 0; i < 8; i++) {
         const float h_3 = h_2[i];
-        const float t = md_tanhf(x[i + i0 * 8] + h_3);
-        h[i + i0 * 8] = h_3;
+        const float t = md_tanhf(x[i] + h_3);
+        h[i] = h_3;
         h_next[i] = t;
     }
 }
@@ -30,13 +29,13 @@ static void scan_adjoint_main_mul(float *mul, const float *h) {
 
 /* scan_adjoint.mdl:4  scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [8] */
 static void scan_adjoint_main_mul_2(float *mul_next, float *out, const float *mul, const float *x,
-                                    const float *h, int64_t i0) {
+                                    const float *h) {
     MD_IVDEP
     for (int64_t i = 0; i < 8; i++) {
-        const float t = md_tanhf(x[i + i0 * 8] + h[i + i0 * 8]);
+        const float t = md_tanhf(x[i] + h[i]);
         const float t_2 = mul[i] * md_madf(-t, t, 1.0f);
         mul_next[i] = t_2;
-        out[i + i0 * 8] = t_2;
+        out[i] = t_2;
     }
 }
 
@@ -64,11 +63,11 @@ int scan_adjoint_main_entry(scan_adjoint *m, const scan_adjoint_main_entry_in *i
 
     scan_adjoint_main_broadcast(h); /* 0, line 4: scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [8] */
     for (int64_t i0 = 0; i0 < 6; i0++) { /* scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [] */
-        scan_adjoint_main_h(h_2, h_next, h, x, i0); /* 2, line 4 */
+        scan_adjoint_main_h(h_2 + i0 * 8, h_next, h, x + i0 * 8); /* 2, line 4 */
     }
     scan_adjoint_main_mul(mul, h); /* 3, line 5: return grad(sum(h * h), x)  [8] */
     for (int64_t i1 = 5; i1 >= 0; i1--) { /* scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [] */
-        scan_adjoint_main_mul_2(mul_next, out_, mul, x, h_2, i1); /* 5, line 4 */
+        scan_adjoint_main_mul_2(mul_next, out_ + i1 * 8, mul, x + i1 * 8, h_2 + i1 * 8); /* 5, line 4 */
     }
     out->out = out_;
     return SCAN_ADJOINT_OK;
