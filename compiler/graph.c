@@ -62,7 +62,7 @@ static uint64_t hash_words(uint64_t hash, const void *data, size_t bytes) {
 
 /* Attributes are large, and few of them differ: equal ones are one. */
 static const Attr *attr_keep(Graph *g, const Attr *attr) {
-    if (memcmp(attr, &no_attr, sizeof *attr) == 0) {
+    if (attr == &no_attr || memcmp(attr, &no_attr, sizeof *attr) == 0) {
         return &no_attr;
     }
     if (2 * g->nattr >= g->attr_size) {
@@ -98,7 +98,7 @@ static uint32_t node_hash(OpCode op, Node *const *in, int nin, const Attr *attr,
     for (int i = 0; i < nin; i++) {
         h = hash_word(h, (uint64_t)in[i]->id);
     }
-    h = hash_words(h, attr, sizeof *attr);
+    h = attr == &no_attr ? h : hash_words(h, attr, sizeof *attr); /* none: most have none */
     h = hash_words(h, type, sizeof *type);
     return (uint32_t)(h ^ h >> 32);
 }
@@ -106,7 +106,7 @@ static uint32_t node_hash(OpCode op, Node *const *in, int nin, const Attr *attr,
 static bool node_is(const Node *node, OpCode op, Node *const *in, int nin, const Attr *attr,
                     const Type *type) {
     return node->op == op && node->nin == nin && type_equal(node->type, *type) &&
-           memcmp(node->attr, attr, sizeof *attr) == 0 &&
+           (node->attr == attr || memcmp(node->attr, attr, sizeof *attr) == 0) &&
            (nin == 0 || memcmp(node->in, in, sizeof *in * (size_t)nin) == 0);
 }
 
@@ -263,7 +263,7 @@ Node *graph_add(Graph *g, OpCode op, Node *const *in, int nin, const Attr *attr,
     for (int i = 0; i < nin; i++) {
         operand[i] = graph_import(g, in[i]);
     }
-    if (!attr) {
+    if (!attr || memcmp(attr, &no_attr, sizeof *attr) == 0) {
         attr = &no_attr;
     }
     if (op == OP_LOOP || op == OP_CUSTOM || op == OP_BODY_PARAM) {

@@ -516,7 +516,7 @@ void step_access_slice(Program *p, Step *step, Buf *buf, int mode, const Step *c
         }
         return;
     }
-    VEC_PUSH(p->arena, &step->access, access);
+    VEC_PUSH_FROM(p->arena, &step->access, access, 4);
 }
 
 void step_access(Program *p, Step *step, Buf *buf, int mode) {

@@ -64,7 +64,6 @@ void units_connect(Fuse *s) {
     int n = s->f->region->node.count;
     s->reader = ARENA_ARRAY(s->scratch, UnitIds, n + 1);
     s->seen = ARENA_ARRAY(s->scratch, int, s->unit.count + 1);
-    s->fake = ARENA_ARRAY(s->scratch, Buf *, n + 1);
     s->map = ARENA_ARRAY(s->scratch, ReadMaps, n + 1);
     for (int i = 0; i < s->unit.count; i++) {
         Unit *u = s->unit.at[i];

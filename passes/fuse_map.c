@@ -67,13 +67,10 @@ static const Expr *read_stored(void *ctx, Values *v, const Node *node, const Ind
             note_away(r, node->id);
         }
     }
-    Buf **fake = &r->fuse->fake[node->id];
-    if (!*fake) {
-        *fake = ARENA_NEW(r->fuse->scratch, Buf);
-        (*fake)->type = node->type;
-    }
+    Buf *fake = &r->fuse->fake[node->type.elem]; /* nobody asks which number it is */
+    fake->type.elem = node->type.elem;
     const Index *flat = index_flatten(&v->k->index, node->type.rank, node->type.dim, at);
-    return expr_load(v->k, kernel_arg(v->k, *fake, ACCESS_READ), flat, v->guard);
+    return expr_load(v->k, kernel_arg(v->k, fake, ACCESS_READ), flat, v->guard);
 }
 
 static void read_all(Fuse *s, ReadMap *map) {

@@ -25,11 +25,11 @@ typedef struct {
     int *seen;        /* by unit id: the last search that met it */
     int search;
     UnitIds stack;
-    ReadMaps *map; /* by node id: what was asked for so far */
-    Buf **fake;    /* by node id: something to load from */
-    int clock;     /* number of merges so far */
-    bool last;     /* all else has merged: folds take in what they fold */
-    int64_t work;  /* left for far searches and trials that fail */
+    ReadMaps *map;      /* by node id: what was asked for so far */
+    Buf fake[TY_COUNT]; /* something to load from, by element */
+    int clock;          /* number of merges so far */
+    bool last;          /* all else has merged: folds take in what they fold */
+    int64_t work;       /* left for far searches and trials that fail */
 } Fuse;
 
 /* Steps of all far searches of a region; no usual model comes near. */

@@ -36,7 +36,7 @@ static void count_flops(Walk *w, uint32_t layer, int64_t n) {
         }
     }
     LayerFlops part = {layer, n};
-    VEC_PUSH(w->b->l->p->arena, &step->layer, part);
+    VEC_PUSH_FROM(w->b->l->p->arena, &step->layer, part, 2);
 }
 
 static void walk_index(Walk *w, const Index *index) {
@@ -268,7 +268,7 @@ static void add_pair(WorkBuild *b, const Arg *in, const Arg *out) {
     Kernel *k = b->w.k;
     InplacePair pair = {kernel_buf(k, in), kernel_buf(k, out)};
     if (call_same_offset(&k->call, in->id, out->id)) {
-        VEC_PUSH(b->l->p->arena, &b->step->inplace, pair);
+        VEC_PUSH_FROM(b->l->p->arena, &b->step->inplace, pair, 2);
     }
     VEC_PUSH_FROM(k->arena, &k->pair, ((ArgPair){in->id, out->id}), 1);
 }

@@ -16,7 +16,7 @@ int fault(int number) {
 END_OF_FAULT
 # damage FILE FUNCTION FROM TO: replaces the first FROM in that function.
 damage() {
-    awk -v start="static void $2(" -v from="$3" -v to="$4" '
+    awk -v start="$2(" -v from="$3" -v to="$4" '
         index($0, start) == 1 { inside = 1; print "int fault(int number);" }
         inside && (at = index($0, from)) > 0 {
             $0 = substr($0, 1, at - 1) to substr($0, at + length(from))
@@ -27,10 +27,10 @@ damage() {
         END { exit !done }' "$1" >"$scratch/damaged" && mv "$scratch/damaged" "$1" || fail "$2" "has no '$3' to change"
 }
 damage_all() { # FILE
-    damage "$1" tiny_fit_mul "i < 8;" "i < 8 + fault(1) - fault(5);"
-    damage "$1" tiny_again_x "int64_t i = 0;" "int64_t i = -fault(2);"
-    damage "$1" tiny_again_x_2 "i0 * 40" "(i0 + fault(3)) * 40"
-    damage "$1" tiny_again_mul_2 "i < 8;" "i < 8 + fault(4);"
+    damage "$1" "static void tiny_fit_mul" "i < 8;" "i < 8 + fault(1) - fault(5);"
+    damage "$1" "static void tiny_again_x" "int64_t i = 0;" "int64_t i = -fault(2);"
+    damage "$1" "int tiny_again" "i0 * 40" "(i0 + fault(3)) * 40"
+    damage "$1" "static void tiny_again_mul_2" "i < 8;" "i < 8 + fault(4);"
 }
 run() { # FAULT PROGRAM TRAIN
     FAULT=$1 "$scratch/$2" "$3" --log json >"$scratch/log" 2>"$scratch/err"
@@ -83,7 +83,7 @@ for compiler in gcc clang; do
     run 0 $compiler again
     [ $rc = 0 ] && pass || fail "$compiler without a fault" "$(grep -m 1 ERROR "$scratch/err")"
     run 3 $compiler again
-    grep -q 'use-after-poison' "$scratch/err" && grep -q 'in tiny_again_x_2' "$scratch/err" && pass ||
+    grep -q 'use-after-poison' "$scratch/err" && grep -q 'in tiny_again_x' "$scratch/err" && pass ||
         fail "bands with the sanitizer of $compiler" "$(grep -m 1 ERROR "$scratch/err")"
 done
 
