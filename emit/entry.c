@@ -146,6 +146,17 @@ static void print_pointer(const Names *names, const Buf *buf, const char *base, 
     }
 }
 
+/* l1_weight says net.l1.weight. */
+static bool says_path(const char *name, const char *path) {
+    const char *dot = strchr(path, '.');
+    path = dot != NULL ? dot + 1 : path;
+    while (*path != '\0' && *name == (*path == '.' ? '_' : *path)) {
+        name++;
+        path++;
+    }
+    return *path == '\0' && *name == '\0';
+}
+
 static void print_slots(const Names *names, Text *out) {
     static const struct {
         BufKind kind;
@@ -164,8 +175,10 @@ static void print_slots(const Names *names, Text *out) {
             first = false;
             print_pointer(names, buf, str_printf(names->e->arena, "m->%s", regions[r].name),
                           !names->written[buf->id], out);
-            text_add(out, " ");
-            text_comment(out, buf->slot->name);
+            if (!says_path(buf->name, buf->slot->name)) {
+                text_add(out, " ");
+                text_comment(out, buf->slot->name);
+            }
             text_add(out, " */\n");
         }
     }

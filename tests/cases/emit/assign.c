@@ -41,7 +41,7 @@ int assign_shrink(assign *m, assign_shrink_out *out) {
     /* results */
     float *out_ = MD_AT(float, m->io, 0); /* f32 */
     /* params */
-    float *fc_bias = MD_AT(float, m->params, 192); /* [6] net.fc.bias */
+    float *fc_bias = MD_AT(float, m->params, 192); /* [6] */
 
     assign_shrink_mul(out_, fc_bias); /* 0, line 7: return sum(net.fc.bias)  [] */
     assign_shrink_fc_bias_update(fc_bias, fc_bias); /* 1, line 6: net.fc.bias <- net.fc.bias * 0.5  [6] */
@@ -65,8 +65,8 @@ int assign_run(assign *m, const assign_run_in *in, assign_run_out *out) {
     /* results */
     float *out_ = MD_AT(float, m->io, 0); /* [2, 6] */
     /* params */
-    const float *fc_weight = MD_AT(const float, m->params, 0); /* [6, 6] net.fc.weight */
-    const float *fc_bias = MD_AT(const float, m->params, 192); /* [6] net.fc.bias */
+    const float *fc_weight = MD_AT(const float, m->params, 0); /* [6, 6] */
+    const float *fc_bias = MD_AT(const float, m->params, 192); /* [6] */
 
     assign_run_fc_out(out_, x, fc_weight, fc_bias); /* 0, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(N); }  [2, 6] */
     out->out = out_;

@@ -28,7 +28,7 @@ int counter_main_entry(counter *m, const counter_main_entry_in *in, counter_main
     /* results */
     float *out_ = MD_AT(float, m->io, 0); /* f32 */
     /* state */
-    int64_t *count = MD_AT(int64_t, m->state, 64); /* i64 count */
+    int64_t *count = MD_AT(int64_t, m->state, 64); /* i64 */
     float *mean = MD_AT(float, m->state, 128); /* f32 mean_ */
 
     counter_main_add(count, out_, mean, count, x, mean); /* 0, line 7: mean_ <- mean_ + (sum(x) / N - mean_) / f32(n)  [] */

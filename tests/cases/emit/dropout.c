@@ -91,11 +91,11 @@ int dropout_fit(dropout *m, const dropout_fit_in *in, dropout_fit_out *out) {
     float *loss = MD_AT(float, m->io, 0); /* f32 */
     float *lr = MD_AT(float, m->io, 64); /* f32 */
     /* params */
-    float *fc_weight = MD_AT(float, m->params, 0); /* [16, 16] net.fc.weight */
-    float *fc_bias = MD_AT(float, m->params, 1024); /* [16] net.fc.bias */
+    float *fc_weight = MD_AT(float, m->params, 0); /* [16, 16] */
+    float *fc_bias = MD_AT(float, m->params, 1024); /* [16] */
     /* state */
     const int64_t *seed_ = MD_AT(const int64_t, m->state, 0); /* i64 seed */
-    int64_t *step = MD_AT(int64_t, m->state, 64); /* i64 fit.step */
+    int64_t *step = MD_AT(int64_t, m->state, 64); /* i64 */
     /* arena */
     float *contract = MD_AT(float, m->arena, 1024); /* [8, 16] to 1536, steps 0..5 */
     float *select = MD_AT(float, m->arena, 1024); /* [8, 16] to 1536, steps 1..5, in place of contract */

@@ -146,8 +146,8 @@ int init_init(init *m, uint64_t seed) {
         return INIT_ERR_STATE;
     }
     /* params */
-    float *fc_weight = MD_AT(float, m->params, 0); /* [3, 3] net.fc.weight */
-    float *fc_bias = MD_AT(float, m->params, 64); /* [3] net.fc.bias */
+    float *fc_weight = MD_AT(float, m->params, 0); /* [3, 3] */
+    float *fc_bias = MD_AT(float, m->params, 64); /* [3] */
     /* state */
     int64_t *seed_ = MD_AT(int64_t, m->state, 0); /* i64 seed */
 
@@ -173,8 +173,8 @@ int init_run(init *m, const init_run_in *in, init_run_out *out) {
     /* results */
     float *y = MD_AT(float, m->io, 0); /* [2, 3] */
     /* params */
-    const float *fc_weight = MD_AT(const float, m->params, 0); /* [3, 3] net.fc.weight */
-    const float *fc_bias = MD_AT(const float, m->params, 64); /* [3] net.fc.bias */
+    const float *fc_weight = MD_AT(const float, m->params, 0); /* [3, 3] */
+    const float *fc_bias = MD_AT(const float, m->params, 64); /* [3] */
 
     init_run_fc_out(y, x, fc_weight, fc_bias); /* 0, line 5: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [2, 3] */
     out->y = y;

@@ -189,12 +189,12 @@ int momentum_clip_fit(momentum_clip *m, const momentum_clip_fit_in *in, momentum
     float *grad_norm = MD_AT(float, m->io, 64); /* f32 */
     float *lr = MD_AT(float, m->io, 128); /* f32 */
     /* params */
-    float *fc_weight = MD_AT(float, m->params, 0); /* [24, 16] net.fc.weight */
-    float *fc_bias = MD_AT(float, m->params, 1536); /* [24] net.fc.bias */
+    float *fc_weight = MD_AT(float, m->params, 0); /* [24, 16] */
+    float *fc_bias = MD_AT(float, m->params, 1536); /* [24] */
     /* state */
-    float *fc_weight_b = MD_AT(float, m->state, 0); /* [24, 16] fit.fc.weight.b */
-    float *fc_bias_b = MD_AT(float, m->state, 1536); /* [24] fit.fc.bias.b */
-    int64_t *step = MD_AT(int64_t, m->state, 1728); /* i64 fit.step */
+    float *fc_weight_b = MD_AT(float, m->state, 0); /* [24, 16] */
+    float *fc_bias_b = MD_AT(float, m->state, 1536); /* [24] */
+    int64_t *step = MD_AT(int64_t, m->state, 1728); /* i64 */
     /* arena */
     float *sub = MD_AT(float, m->arena, 0); /* [32, 24] to 3072, steps 0..3 */
     float *sum = MD_AT(float, m->arena, 4608); /* [24] to 4704, steps 2..9 */

@@ -67,8 +67,8 @@ int repeat_main_entry(repeat *m, const repeat_main_entry_in *in, repeat_main_ent
     /* results */
     const float *out_ = MD_AT(const float, m->io, 0); /* [4, 16] */
     /* params */
-    const float *linear_weight = MD_AT(const float, m->params, 0); /* [3, 16, 16] deep.linear.weight */
-    const float *linear_bias = MD_AT(const float, m->params, 3072); /* [3, 16] deep.linear.bias */
+    const float *linear_weight = MD_AT(const float, m->params, 0); /* [3, 16, 16] */
+    const float *linear_bias = MD_AT(const float, m->params, 3072); /* [3, 16] */
     /* arena */
     float *x_2 = MD_AT(float, m->io, 0); /* [4, 16] result out_ */
     float *x_2_next = MD_AT(float, m->arena, 1536); /* [4, 16] to 1792, steps 2..3 */

@@ -44,8 +44,8 @@ int several_many(several *m, const several_many_in *in, several_many_out *out) {
     /* results */
     float *out_ = MD_AT(float, m->io, 0); /* [8, 4] */
     /* params */
-    const float *fc_weight = MD_AT(const float, m->params, 0); /* [4, 4] net.fc.weight */
-    const float *fc_bias = MD_AT(const float, m->params, 64); /* [4] net.fc.bias */
+    const float *fc_weight = MD_AT(const float, m->params, 0); /* [4, 4] */
+    const float *fc_bias = MD_AT(const float, m->params, 64); /* [4] */
 
     several_many_tanh(out_, x, fc_weight, fc_bias); /* 0, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [8, 4] */
     out->out = out_;
@@ -68,8 +68,8 @@ int several_one(several *m, const several_one_in *in, several_one_out *out) {
     /* results */
     float *out_ = MD_AT(float, m->io, 0); /* [1, 4] */
     /* params */
-    const float *fc_weight = MD_AT(const float, m->params, 0); /* [4, 4] net.fc.weight */
-    const float *fc_bias = MD_AT(const float, m->params, 64); /* [4] net.fc.bias */
+    const float *fc_weight = MD_AT(const float, m->params, 0); /* [4, 4] */
+    const float *fc_bias = MD_AT(const float, m->params, 64); /* [4] */
 
     several_one_tanh(out_, x, fc_weight, fc_bias); /* 0, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [1, 4] */
     out->out = out_;

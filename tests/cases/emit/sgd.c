@@ -110,10 +110,10 @@ int sgd_fit(sgd *m, const sgd_fit_in *in, sgd_fit_out *out) {
     float *loss = MD_AT(float, m->io, 0); /* f32 */
     float *lr = MD_AT(float, m->io, 64); /* f32 */
     /* params */
-    float *fc_weight = MD_AT(float, m->params, 0); /* [1, 16] net.fc.weight */
-    float *fc_bias = MD_AT(float, m->params, 64); /* [1] net.fc.bias */
+    float *fc_weight = MD_AT(float, m->params, 0); /* [1, 16] */
+    float *fc_bias = MD_AT(float, m->params, 64); /* [1] */
     /* state */
-    int64_t *step = MD_AT(int64_t, m->state, 64); /* i64 fit.step */
+    int64_t *step = MD_AT(int64_t, m->state, 64); /* i64 */
     /* arena */
     float *contract = MD_AT(float, m->arena, 256); /* [32, 1] to 384, steps 0..4 */
     float *mul = MD_AT(float, m->arena, 256); /* [32] to 384, steps 1..4, in place of contract */
