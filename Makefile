@@ -6,7 +6,7 @@
 #   make cover      lines that no test runs             make golden    rewrite expected outputs
 #   make analyze    gcc -fanalyzer and clang-tidy
 #   make accept     the long runs                       make bench     beside PyTorch
-#   make busy       threads beside a busy process
+#   make busy       threads beside a busy process       make before     beside an earlier compiler
 #   make mutants    wrong changes noticed               make replay    what a change does to emitted C
 #   make soak       MINUTES=n of fuzzing, JOBS=2        make fuzzers   the targets, sanitized
 #   make odd        tests with small odd block sizes
@@ -285,6 +285,10 @@ mutants: $(BUILD)/tests/tools/mutate
 bench: $(BUILD)/mdlc
 	@$(TEST_ENV) sh tests/bench/bench.sh
 
+# `make before BASE=REV`: the same nets beside those from an earlier compiler.
+before: $(BUILD)/mdlc
+	@$(TEST_ENV) BASE="$(BASE)" sh tests/bench/before.sh
+
 busy: $(BUILD)/mdlc
 	@$(TEST_ENV) sh tests/bench/busy.sh
 
@@ -296,7 +300,7 @@ clean:
 	rm -rf build
 
 FORCE:
-.PHONY: all deps demo test lint analyze asan cover golden mutants replay bench busy accept dqn install clean FORCE \
+.PHONY: all deps demo test lint analyze asan cover golden mutants replay bench before busy accept dqn install clean FORCE \
         fuzz-binaries fuzzers libfuzzers soak odd odd-binaries odd-few odd-tests
 .SECONDARY:
 
