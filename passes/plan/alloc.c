@@ -12,6 +12,7 @@
 #include "passes/plan/alloc.h"
 
 #include "passes/plan/alloc_exact.h"
+#include "passes/plan/alloc_time.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -53,25 +54,12 @@ typedef struct {
     int64_t work; /* blocks that were looked at */
 } Placer;
 
-/* Leaves out what ends before `from`. */
-static int placed_after(Placer *p, int count, int64_t from) {
-    int n = 0;
-    for (int i = 0; i < count; i++) {
-        if (p->item[p->placed[i]].upper > from) {
-            p->placed[n++] = p->placed[i];
-        }
-    }
-    return n;
-}
-
-/* `by_time`: no block of the order starts before the one in front of it. */
-static int64_t place_all(Placer *p, const int *order, bool best_fit, bool by_time) {
+static int64_t place_all(Placer *p, const int *order, bool best_fit) {
     int64_t height = 0;
     int count = 0; /* of those that are placed and may still matter */
     for (int k = 0; k < p->n; k++, count++) {
         const AllocItem *item = &p->item[order[k]];
         int64_t cursor = 0, gap_at = -1, gap_size = INT64_MAX;
-        count = by_time ? placed_after(p, count, item->lower) : count;
         p->work += count;
         for (int i = 0; i < count; i++) {
             const AllocItem *other = &p->item[p->placed[i]];
@@ -191,11 +179,11 @@ static void order_change(const Placer *p, int *order, int64_t bound, uint64_t *r
 static int64_t search_orders(Placer *p, int *order, bool best_fit, int64_t bound, int64_t best,
                              int rounds, int *next, int64_t *offset) {
     uint64_t random = 0x9e3779b97f4a7c15u;
-    int64_t now = excess(p, place_all(p, order, best_fit, false), bound);
+    int64_t now = excess(p, place_all(p, order, best_fit), bound);
     for (int round = 0; round < rounds && best > bound; round++) {
         memcpy(next, order, sizeof *next * (size_t)p->n);
         order_change(p, next, bound, &random);
-        int64_t height = place_all(p, next, best_fit, false);
+        int64_t height = place_all(p, next, best_fit);
         int64_t cost = excess(p, height, bound);
         if (height < best) {
             best = height;
@@ -289,7 +277,10 @@ static int64_t place_blocks(Arena *scratch, const AllocItem *item, int n, int64_
     for (int k = 0; k < 2 * BASE_ORDERS && best > bound && p.work < PLACE_WORK; k++) {
         int turn = (k + first) % (2 * BASE_ORDERS);
         order_base(item, n, turn / 2, ranked, order);
-        int64_t height = place_all(&p, order, turn % 2 == 1, turn / 2 == ORDER_TIME);
+        bool tight = turn % 2 == 1;
+        int64_t height = turn / 2 == ORDER_TIME
+                             ? alloc_by_time(scratch, item, n, order, tight, p.offset, &p.work)
+                             : place_all(&p, order, tight);
         if (height < best) {
             best = height;
             best_fit = turn % 2 == 1;
