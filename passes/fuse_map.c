@@ -74,7 +74,8 @@ static const Expr *read_stored(void *ctx, Values *v, const Node *node, const Ind
 }
 
 static void read_all(Fuse *s, ReadMap *map) {
-    Arena scratch = {0};
+    enum { SCRATCH_CHUNK = 8192 };
+    Arena scratch = {.chunk_bytes = SCRATCH_CHUNK};
     Kernel *k = kernel_new(&scratch, 1);
     Values v;
     values_open(&v, k, &scratch);

@@ -176,8 +176,8 @@ static void note_places(const Frame *f, const Unit *unit, const Node *main, Step
  */
 static void lower_kernel(Frame *f, const Unit *unit, const Node *main, const HomeList *copy) {
     Lower *l = f->l;
-    enum { KERNEL_CHUNK = 1024 };
-    Arena scratch = {0}, attempt = {.chunk_bytes = KERNEL_CHUNK};
+    enum { KERNEL_CHUNK = 1024, SCRATCH_CHUNK = 16384 };
+    Arena scratch = {.chunk_bytes = SCRATCH_CHUNK}, attempt = {.chunk_bytes = KERNEL_CHUNK};
     WorkBuild b = {.w = {.scratch = &scratch},
                    .l = l,
                    .frame = f,

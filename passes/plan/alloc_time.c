@@ -3,8 +3,8 @@
  * Technique: in the order of time all that is placed and has not ended is in the way, and nothing
  * else is, so what lies between is a list of gaps. A block takes the beginning of one; what ends
  * gives its place back, joined with the gaps beside it.
- * Needs blocks of sizes above 0 by the time at which they begin; gives offsets that keep live blocks
- * apart. */
+ * Needs blocks of sizes above 0 by the time at which they begin; gives offsets that keep live
+ * blocks apart. */
 #include "passes/plan/alloc_time.h"
 
 #include <string.h>
