@@ -12,6 +12,7 @@
 #include "passes/check.h"
 #include "passes/fma.h"
 #include "passes/grad.h"
+#include "passes/halo.h"
 #include "passes/hoist.h"
 #include "passes/lower/lower.h"
 #include "passes/narrow.h"
@@ -71,6 +72,7 @@ static const struct {
     {"simplify", pass_simplify, STAGE_OPTIMISED, NULL, false},
     {"hoist", pass_hoist, STAGE_OPTIMISED, hoist_applies, false},
     {"clean", pass_simplify, STAGE_OPTIMISED, NULL, true},
+    {"halo", pass_halo, STAGE_OPTIMISED, halo_applies, false},
     {"narrow", pass_narrow, STAGE_OPTIMISED, narrow_applies, false},
     {"sums", pass_sums, STAGE_OPTIMISED, sums_applies, false},
     {"fma", pass_fma, STAGE_OPTIMISED, NULL, false},

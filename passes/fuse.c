@@ -7,6 +7,7 @@
  * Fusion of fuse.h; changes no values. */
 #include "passes/fuse_units.h"
 
+#include "passes/halo.h"
 #include "passes/lower/value.h"
 #include "passes/view.h"
 
@@ -54,9 +55,10 @@ static UnitKind unit_kind(const Node *node) {
 }
 
 /* Memory must hold what a view is taken of: the nearest value behind the views that it holds
- * anyway, or the last. */
-static void require_base(Fuse *s, const Node *node) {
-    while (op_info[node->op].cls == CLASS_VIEW && !info_of(s, node)->sink) {
+ * anyway, or the last; of what is `copied` a pad too. */
+static void require_base(Fuse *s, const Node *node, bool copied) {
+    while (op_info[node->op].cls == CLASS_VIEW && !info_of(s, node)->sink &&
+           !(copied && node->op == OP_PAD)) {
         node = node->in[0];
     }
     if (!is_leaf(node) && node->op != OP_CONST) {
@@ -105,7 +107,7 @@ static void require_factor(Fuse *s, const Node *fold) {
         const Node *x = product->in[k];
         if (x->op == OP_BROADCAST &&
             type_count(x->in[0]->type) <= type_count(x->type) / LONG_COLUMNS) {
-            require_base(s, x->in[0]);
+            require_base(s, x->in[0], false);
         }
     }
 }
@@ -118,11 +120,12 @@ static void mark_required(Fuse *s) {
             continue;
         }
         if (node->op == OP_CONTRACT && node_has_kernel(node)) {
-            require_base(s, node->in[0]);
-            require_base(s, node->in[1]);
+            for (int k = 0; k < 2; k++) {
+                require_base(s, node->in[k], halo_is_worth(node, k));
+            }
         } else if (node->op == OP_LOOP) {
             for (int k = node->attr->ncarry; k < node->nin; k++) {
-                require_base(s, node->in[k]);
+                require_base(s, node->in[k], false);
             }
         } else if (node->op == OP_SUM && unit_kind(node) == UNIT_COLUMN) {
             require_factor(s, node);

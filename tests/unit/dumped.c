@@ -5,6 +5,7 @@
 #include "lang/elab.h"
 #include "passes/fma.h"
 #include "passes/grad.h"
+#include "passes/halo.h"
 #include "passes/hoist.h"
 #include "passes/narrow.h"
 #include "passes/simplify.h"
@@ -121,11 +122,15 @@ static const struct {
     const char *name;
     Region *(*run)(Graph *g, const Region *region);
     GraphStage stage;
-} passes[] = {
-    {"match", pass_simplify, STAGE_BUILT},        {"grad", grad, STAGE_GRAD},
-    {"simplify", pass_simplify, STAGE_OPTIMISED}, {"hoist", pass_hoist, STAGE_OPTIMISED},
-    {"clean", pass_simplify, STAGE_OPTIMISED},    {"narrow", pass_narrow, STAGE_OPTIMISED},
-    {"sums", pass_sums, STAGE_OPTIMISED},          {"fma", pass_fma, STAGE_OPTIMISED}};
+} passes[] = {{"match", pass_simplify, STAGE_BUILT},
+              {"grad", grad, STAGE_GRAD},
+              {"simplify", pass_simplify, STAGE_OPTIMISED},
+              {"hoist", pass_hoist, STAGE_OPTIMISED},
+              {"clean", pass_simplify, STAGE_OPTIMISED},
+              {"halo", pass_halo, STAGE_OPTIMISED},
+              {"narrow", pass_narrow, STAGE_OPTIMISED},
+              {"sums", pass_sums, STAGE_OPTIMISED},
+              {"fma", pass_fma, STAGE_OPTIMISED}};
 _Static_assert(sizeof passes / sizeof *passes == DUMPED_PASSES, "a pass more or less");
 
 void dumped_pass(Module *module, int pass) {

@@ -10,9 +10,10 @@
 #include "compiler/gradcheck.h"
 #include "directional.h"
 #include "op_sample.h"
-#include "passes/grad.h"
-#include "passes/hoist.h"
 #include "passes/fma.h"
+#include "passes/grad.h"
+#include "passes/halo.h"
+#include "passes/hoist.h"
 #include "passes/narrow.h"
 #include "passes/simplify.h"
 #include "random_graph.h"
@@ -57,7 +58,12 @@ static Region *optimise(Fixture *f, const Region *region) {
     region_verify(now, STAGE_GRAD);
     now = pass_simplify(f->g, now);
     region_verify(now, STAGE_GRAD);
-    now = pass_narrow(f->g, now);
+    return now;
+}
+
+/* The passes behind those, which choose how products are made. */
+static Region *shaped(Fixture *f, const Region *region) {
+    Region *now = pass_narrow(f->g, pass_halo(f->g, optimise(f, region)));
     region_verify(now, STAGE_GRAD);
     return now;
 }
@@ -120,7 +126,7 @@ static void check(Fixture *f, const char *what, int number) {
     Region *plain = pass_grad(f->g, f->region, GRAD_SAVE_ALL);
     Region *early = pass_simplify(f->g, f->region);
     region_verify(early, STAGE_BUILT);
-    Region *after = optimise(f, pass_grad(f->g, early, GRAD_SAVE_CALLS));
+    Region *after = shaped(f, pass_grad(f->g, early, GRAD_SAVE_CALLS));
     double gap = difference(f, plain, after);
     if (!(gap < 1e-10) && !(gap < tolerance(f, plain))) {
         region_dump(plain, stderr, 0);
@@ -207,7 +213,7 @@ static void test_random_derivatives(void **state) {
             for (int k = 0; k < f.s.nslot; k++) {
                 eval_bind(ev, f.s.slot[k], f.s.data[k]);
             }
-            Region *region = optimise(&f, pass_grad(f.g, f.region, (GradSave)(number % 3)));
+            Region *region = shaped(&f, pass_grad(f.g, f.region, (GradSave)(number % 3)));
             GradCheck c = gradcheck_region(ev, &f.arena, region, f.s.slot, f.s.nslot, seed(), 2);
             bool fails = !(c.error < 1e-5);
             if (fails && directional_unclear(&f.arena, region, f.s.slot,
@@ -548,10 +554,10 @@ static void test_fma(void **state) {
         {two(g, OP_SUB, xy, z), NULL, 1},
         {two(g, OP_SUB, z, xy), NULL, 1},
         {two(g, OP_ADD, two(g, OP_SUB, z, xy), xz), NULL, 2},
-        {two(g, OP_ADD, xy, z), xy, 0},                       /* it is a value of its own */
-        {two(g, OP_ADD, xy, z), two(g, OP_SUB, xy, x), 0},    /* used twice */
-        {two(g, OP_SUB, xx, two(g, OP_MUL, y, y)), NULL, 0},  /* 0 where x is y */
-        {two(g, OP_ADD, negated(g, xx), xy), NULL, 0},        /* likewise */
+        {two(g, OP_ADD, xy, z), xy, 0},                      /* it is a value of its own */
+        {two(g, OP_ADD, xy, z), two(g, OP_SUB, xy, x), 0},   /* used twice */
+        {two(g, OP_SUB, xx, two(g, OP_MUL, y, y)), NULL, 0}, /* 0 where x is y */
+        {two(g, OP_ADD, negated(g, xx), xy), NULL, 0},       /* likewise */
         {two(g, OP_ADD, two(g, OP_MUL, i, i), i), NULL, 0},
     };
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
@@ -632,8 +638,80 @@ static void test_narrow(void **state) {
     }
 }
 
+/* How many of the nodes that a result needs pass the test. */
+static int count_live(Fixture *f, const Region *region, bool (*test)(const Node *node)) {
+    bool *live = ARENA_ARRAY(&f->arena, bool, region->node.count + 1);
+    int n = 0;
+    for (int i = 0; i < region->out.count; i++) {
+        live[region->out.at[i]->id] = true;
+    }
+    for (int i = region->node.count - 1; i >= 0; i--) {
+        const Node *node = region->node.at[i];
+        n += live[i] && test(node);
+        for (int k = 0; live[i] && k < node->nin; k++) {
+            live[node->in[k]->id] = true;
+        }
+    }
+    return n;
+}
+
+static bool is_bordered_window(const Node *node) {
+    return node->op == OP_WINDOW && node->attr->border != BORDER_NONE;
+}
+
+static bool is_overlap(const Node *node) {
+    return node->op == OP_OVERLAP_ADD;
+}
+
+/* Convolutions of every stride, dilation, padding and border, with their derivatives: the same
+ * values; and where there are enough results, no border is left under a product, nor, at stride 1,
+ * a sum over windows. */
+static void test_halo(void **state) {
+    (void)state;
+    for (uint64_t i = 0; i < 60; i++) {
+        Fixture f;
+        fixture_open(&f, TY_F64, 1000 + i);
+        Sample *s = &f.s;
+        Graph *g = f.g;
+        int64_t b = 2, c = sample_below(s, 2) ? 9 : 2, o = sample_below(s, 3) ? 8 : 3;
+        int64_t n = 5 + (int64_t)sample_below(s, 5), k = 1 + (int64_t)sample_below(s, 4);
+        int64_t stride = 1 + (int64_t)sample_below(s, 2), d = 1 + (int64_t)sample_below(s, 2);
+        int64_t pad = (int64_t)sample_below(s, 4), reach = d * (k - 1) + 1;
+        Border border = sample_below(s, 3)   ? BORDER_VALUE
+                        : sample_below(s, 2) ? BORDER_EDGE
+                                             : BORDER_WRAP;
+        double value = sample_below(s, 3) ? 0 : 0.5;
+        if (n + 2 * pad < reach) {
+            continue;
+        }
+        int64_t count = (n + 2 * pad - reach) / stride + 1;
+        Type tx = {.elem = TY_F64, .rank = 4, .dim = {b, c, n, n}};
+        Type tw = {.elem = TY_F64, .rank = 4, .dim = {o, c, k, k}};
+        Node *x = sample_input(s, tx, -1, 1), *w = sample_input(s, tw, -1, 1);
+        Node *win = node_window(g, x, 2, stride, d, pad, count, k, border, value);
+        win = node_window(g, win, 4, stride, d, pad, count, k, border, value);
+        static const int8_t la[] = {0, 1, 2, 3, 4, 5}, lb[] = {6, 1, 3, 5}, lo[] = {0, 6, 2, 4};
+        region_result(f.region, node_contract(g, win, w, la, lb, lo, 4));
+        add_gradients(&f);
+        Region *before = optimise(&f, pass_grad(g, f.region, GRAD_SAVE_CALLS));
+        Region *after = pass_halo(g, before);
+        region_verify(after, STAGE_OPTIMISED);
+        bool wide = o >= 8 && pad > 0 && !ODD_SIZES;
+        if (wide && count_live(&f, after, is_bordered_window) > 0) {
+            fail_msg("%d: windows have borders", (int)i);
+        }
+        if (wide && c >= 8 && stride == 1 && border == BORDER_VALUE &&
+            count_live(&f, after, is_overlap) > 0) {
+            fail_msg("%d: sums over windows are left", (int)i);
+        }
+        assert_true(difference(&f, before, after) < 1e-12);
+        arena_free(&f.arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_halo),
         cmocka_unit_test(test_fma),
         cmocka_unit_test(test_narrow),
         cmocka_unit_test(test_samples),

@@ -1,0 +1,234 @@
+/* halo: what products read lies at plain strides.
+ *
+ * A tile of registers multiplies loads at strides, and no more. A window with a border is none:
+ * each element asks whether it lies inside. So where many results are made of each element, the
+ * value behind the windows is copied once with its border around it (a halo), and the windows read
+ * the copy without asking. And where a product makes the terms of windows that overlap (the adjoint
+ * of a convolution by its input), which are then added up, the sum over windows becomes part of the
+ * product: at stride 1
+ *
+ *     y[j] = sum over (i, k) with i + d*k - p = j of (sum over o of a[i, o] b[k, o])
+ *          = sum over (k, o) of a[j + p - d*k, o] b[k, o]
+ *
+ * is a product over a window of a, its taps in reverse, and no buffer holds the terms.
+ * Needs and gives: see halo.h. */
+#include "passes/halo.h"
+
+#include "passes/simplify_rule.h"
+
+#include <string.h>
+
+enum { LEAST_RESULTS = TUNED(4, 2) }; /* of each element, in the axes of the other operand alone */
+
+/* --- borders ---------------------------------------------------------------------------------- */
+
+/* Are many results made of each element of operand `k`, label `summed` aside? */
+static bool has_results(const Node *contract, int k, int summed) {
+    const Attr *a = contract->attr;
+    const int8_t *own = k == 0 ? a->la : a->lb, *other = k == 0 ? a->lb : a->la;
+    Type type = contract->in[!k]->type;
+    int64_t results = 1;
+    for (int i = 0; i < type.rank; i++) {
+        bool mine = find_label(own, contract->in[k]->type.rank, other[i]) >= 0;
+        bool kept = find_label(a->lo_, contract->type.rank, other[i]) >= 0;
+        bool counts = !mine && kept && other[i] != summed && results < LEAST_RESULTS;
+        results *= counts ? type.dim[i] : 1;
+    }
+    return results >= LEAST_RESULTS;
+}
+
+bool halo_is_worth(const Node *contract, int k) {
+    return has_results(contract, k, -1);
+}
+
+static bool has_border(const Node *n) {
+    return n->op == OP_WINDOW && n->attr->border != BORDER_NONE;
+}
+
+/* The rule of the borders behind a view; all of them must have one. */
+typedef struct {
+    Border border; /* BORDER_NONE: there is none */
+    double value;
+    bool same;
+} Rule;
+
+static Rule border_rule(const Node *n) {
+    Rule rule = {.border = BORDER_NONE, .same = true};
+    for (; op_info[n->op].cls == CLASS_VIEW; n = n->in[0]) {
+        if (!has_border(n) && n->op != OP_PAD) {
+            continue;
+        }
+        rule.same = rule.same && (rule.border == BORDER_NONE ||
+                                  (rule.border == n->attr->border && rule.value == n->attr->value));
+        rule.border = n->attr->border;
+        rule.value = n->attr->value;
+    }
+    return rule;
+}
+
+typedef struct {
+    int64_t lo[MD_RANK], hi[MD_RANK];
+} Halo;
+
+static bool halo_is_empty(const Halo *h) {
+    static const Halo none;
+    return memcmp(h, &none, sizeof none) == 0;
+}
+
+static Node *padded(Graph *g, Node *n, const Rule *rule, const Halo *h) {
+    return halo_is_empty(h) ? n : node_pad(g, n, h->lo, h->hi, rule->border, rule->value);
+}
+
+static Node *with_halo(Graph *g, Node *n, const Rule *rule, const Halo *h);
+
+/* A window that reads a halo and asks for nothing. */
+static Node *window_with_halo(Graph *g, Node *n, const Rule *rule, const Halo *h) {
+    const Attr *a = n->attr;
+    int64_t i1 = a->s * (a->count - 1), k1 = a->d * (a->taps - 1);
+    int64_t least = (i1 < 0 ? i1 : 0) + (k1 < 0 ? k1 : 0) - a->p;
+    int64_t most = (i1 > 0 ? i1 : 0) + (k1 > 0 ? k1 : 0) - a->p;
+    Halo in = {{0}, {0}};
+    for (int i = 0; i < n->in[0]->type.rank; i++) {
+        in.lo[i] = i == a->axis ? 0 : h->lo[i < a->axis ? i : i + 1];
+        in.hi[i] = i == a->axis ? 0 : h->hi[i < a->axis ? i : i + 1];
+    }
+    if (has_border(n)) {
+        in.lo[a->axis] = least < 0 ? -least : 0;
+        in.hi[a->axis] = most >= a->taps_n ? most - a->taps_n + 1 : 0;
+    }
+    Node *wide = with_halo(g, n->in[0], rule, &in);
+    return node_window(g, wide, a->axis, a->s, a->d, a->p - in.lo[a->axis], a->count, a->taps,
+                       BORDER_NONE, 0);
+}
+
+static bool asks_along(const Halo *h, int axis) {
+    return h->lo[axis] != 0 || h->hi[axis] != 0;
+}
+
+/* `n` with `h` around it, and no borders behind it but that of a pad. */
+static Node *with_halo(Graph *g, Node *n, const Rule *rule, const Halo *h) {
+    const Attr *a = n->attr;
+    Halo in = {{0}, {0}};
+    if (n->op == OP_WINDOW && !asks_along(h, a->axis) && !asks_along(h, a->axis + 1)) {
+        return window_with_halo(g, n, rule, h);
+    }
+    if (n->op == OP_PERMUTE) {
+        for (int i = 0; i < n->type.rank; i++) {
+            in.lo[a->map[i]] = h->lo[i];
+            in.hi[a->map[i]] = h->hi[i];
+        }
+        return node_permute(g, with_halo(g, n->in[0], rule, &in), a->map);
+    }
+    if (n->op == OP_PAD) { /* one copy for both */
+        for (int i = 0; i < n->type.rank; i++) {
+            in.lo[i] = h->lo[i] + a->lo[i];
+            in.hi[i] = h->hi[i] + a->hi[i];
+        }
+        return padded(g, n->in[0], rule, &in);
+    }
+    if (op_info[n->op].cls == CLASS_VIEW && halo_is_empty(h)) {
+        Node *inner = with_halo(g, n->in[0], rule, h);
+        return graph_copy(g, n, &inner);
+    }
+    return padded(g, n, rule, h);
+}
+
+static bool has_borders(const Node *n) {
+    while (op_info[n->op].cls == CLASS_VIEW && !has_border(n)) {
+        n = n->in[0];
+    }
+    return has_border(n);
+}
+
+static bool is_bordered(const Node *n) {
+    bool found = false;
+    for (int k = 0; n->op == OP_CONTRACT && k < 2; k++) {
+        found = found || (has_borders(n->in[k]) && halo_is_worth(n, k));
+    }
+    return found;
+}
+
+/* The product of operands without borders; NULL: it has them already, or not all of one kind. */
+static Node *unbordered(Graph *g, const Node *n, Node *const *in) {
+    Node *operand[2] = {in[0], in[1]};
+    const Halo none = {{0}, {0}};
+    for (int k = 0; k < 2; k++) {
+        Rule rule = border_rule(in[k]);
+        if (rule.same && has_borders(in[k]) && halo_is_worth(n, k)) {
+            operand[k] = with_halo(g, in[k], &rule, &none);
+        }
+    }
+    bool changed = operand[0] != in[0] || operand[1] != in[1];
+    return changed ? node_contract(g, operand[0], operand[1], n->attr->la, n->attr->lb,
+                                   n->attr->lo_, n->type.rank)
+                   : NULL;
+}
+
+/* --- overlapping windows ---------------------------------------------------------------------- */
+
+/* An OVERLAP_ADD of a CONTRACT that has the windows from operand `a` alone and the taps from the
+ * other one alone; -1: it is no such one. */
+static int windowed_operand(const Node *n, const Node *contract) {
+    const Attr *o = n->attr, *c = contract->attr;
+    if (contract->op != OP_CONTRACT || o->s != 1 || o->d < 1 || o->count < 1 || o->taps < 1 ||
+        contract->type.rank > MD_RANK - 1 || contract->in[0]->type.rank > MD_RANK - 1 ||
+        contract->in[1]->type.rank > MD_RANK - 1) {
+        return -1;
+    }
+    int i = c->lo_[o->axis], k = c->lo_[o->axis + 1];
+    bool ia = find_label(c->la, contract->in[0]->type.rank, i) >= 0;
+    bool ib = find_label(c->lb, contract->in[1]->type.rank, i) >= 0;
+    bool ka = find_label(c->la, contract->in[0]->type.rank, k) >= 0;
+    bool kb = find_label(c->lb, contract->in[1]->type.rank, k) >= 0;
+    return ia && !ib && kb && !ka ? 0 : ib && !ia && ka && !kb ? 1 : -1;
+}
+
+static bool overlap_is_worth(const Node *n, const Node *contract) {
+    int a = windowed_operand(n, contract);
+    return a >= 0 && has_results(contract, a, contract->attr->lo_[n->attr->axis + 1]);
+}
+
+static Node *product_of_windows(Graph *g, const Node *n, Node *contract) {
+    const Attr *o = n->attr, *c = contract->attr;
+    int a = windowed_operand(n, contract);
+    Node *x = contract->in[a], *y = contract->in[!a];
+    const int8_t *lx = a == 0 ? c->la : c->lb, *ly = a == 0 ? c->lb : c->la;
+    int8_t i = c->lo_[o->axis], k = c->lo_[o->axis + 1], label[MD_RANK], to[MD_RANK];
+    int ax = find_label(lx, x->type.rank, i), ay = find_label(ly, y->type.rank, k);
+    Node *window = node_window(g, x, ax, 1, o->d, o->d * (o->taps - 1) - o->p, o->taps_n, o->taps,
+                               BORDER_VALUE, 0);
+    Node *taps = node_flip(g, y, 1u << ay);
+    for (int j = 0; j < window->type.rank; j++) {
+        label[j] = j <= ax ? lx[j] : j == ax + 1 ? k : lx[j - 1];
+    }
+    for (int j = 0; j < n->type.rank; j++) {
+        to[j] = c->lo_[j <= o->axis ? j : j + 1];
+    }
+    Node *in[2] = {a == 0 ? window : taps, a == 0 ? taps : window};
+    const int8_t *lists[2] = {a == 0 ? label : ly, a == 0 ? ly : label};
+    Node *made = node_contract(g, in[0], in[1], lists[0], lists[1], to, n->type.rank);
+    Node *plain = made->op == OP_CONTRACT ? unbordered(g, made, made->in) : NULL;
+    return plain ? plain : made;
+}
+
+/* --- the pass --------------------------------------------------------------------------------- */
+
+static Node *halo_node(void *ctx, Graph *g, const Node *n, Node *const *in) {
+    (void)ctx;
+    if (n->op == OP_OVERLAP_ADD && overlap_is_worth(n, in[0])) {
+        return product_of_windows(g, n, in[0]);
+    }
+    return is_bordered(n) ? unbordered(g, n, in) : NULL;
+}
+
+static bool is_wanted(const Node *n) {
+    return is_bordered(n) || (n->op == OP_OVERLAP_ADD && overlap_is_worth(n, n->in[0]));
+}
+
+bool halo_applies(const Region *region) {
+    return region_any(region, is_wanted);
+}
+
+Region *pass_halo(Graph *g, const Region *region) {
+    return region_rebuild(g, region, halo_node, NULL);
+}

@@ -1,0 +1,17 @@
+/* halo: what products read lies at plain strides: borders become padded copies, sums over
+ * overlapping windows of a product become a product over windows. */
+#ifndef MDLC_PASSES_HALO_H
+#define MDLC_PASSES_HALO_H
+
+#include "compiler/graph.h"
+
+/* Needs a region at STAGE_OPTIMISED; gives one with the same values beyond the order of sums. */
+Region *pass_halo(Graph *g, const Region *region);
+/* It has something to do there. */
+bool halo_applies(const Region *region);
+
+/* A CONTRACT whose operand number `k` is worth a copy without borders: so many results are made of
+ * each of its elements that the loops around them vectorise as a tile. */
+bool halo_is_worth(const Node *contract, int k);
+
+#endif
