@@ -112,7 +112,19 @@ static void require_factor(Fuse *s, const Node *fold) {
     }
 }
 
+/* Is it made of several elements of something? Under the guard of a border that is slow. */
+static bool pools(const Node *node, int depth) {
+    OpClass cls = op_info[node->op].cls;
+    bool found = fold_is_tiny(node);
+    for (int k = 0; !found && depth > 0 && k < node->nin; k++) {
+        found = (cls == CLASS_MAP || cls == CLASS_VIEW) && pools(node->in[k], depth - 1);
+    }
+    return found;
+}
+
 static void mark_required(Fuse *s) {
+    enum { POOL_DEPTH = 6 }; /* an activation behind a pool */
+
     const Region *region = s->f->region;
     for (int i = 0; i < region->node.count; i++) {
         const Node *node = region->node.at[i];
@@ -122,6 +134,13 @@ static void mark_required(Fuse *s) {
         if (node->op == OP_CONTRACT && node_has_kernel(node)) {
             for (int k = 0; k < 2; k++) {
                 require_base(s, node->in[k], halo_is_worth(node, k));
+                const Node *pad = node->in[k];
+                while (op_info[pad->op].cls == CLASS_VIEW && pad->op != OP_PAD) {
+                    pad = pad->in[0];
+                }
+                if (pad->op == OP_PAD && pools(pad->in[0], POOL_DEPTH)) {
+                    require_base(s, pad->in[0], false);
+                }
             }
         } else if (node->op == OP_LOOP) {
             for (int k = node->attr->ncarry; k < node->nin; k++) {

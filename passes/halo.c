@@ -183,12 +183,32 @@ static int windowed_operand(const Node *n, const Node *contract) {
     return ia && !ib && kb && !ka ? 0 : ib && !ia && ka && !kb ? 1 : -1;
 }
 
-static bool overlap_is_worth(const Node *n, const Node *contract) {
+/* What `x` is a number times of: *by that number, NULL: 1. */
+static Node *unscaled(Node *x, Node **by) {
+    *by = NULL;
+    for (int k = 0; x->op == OP_MUL && k < 2; k++) {
+        Node *number = x->in[k];
+        while (number->op == OP_BROADCAST) {
+            number = number->in[0];
+        }
+        if (number->op == OP_CONST) {
+            *by = number;
+            return x->in[!k];
+        }
+    }
+    return x;
+}
+
+static bool overlap_is_worth(const Node *n, Node *x) {
+    Node *by;
+    const Node *contract = unscaled(x, &by);
     int a = windowed_operand(n, contract);
     return a >= 0 && has_results(contract, a, contract->attr->lo_[n->attr->axis + 1]);
 }
 
-static Node *product_of_windows(Graph *g, const Node *n, Node *contract) {
+static Node *product_of_windows(Graph *g, const Node *n, Node *terms) {
+    Node *by;
+    const Node *contract = unscaled(terms, &by);
     const Attr *o = n->attr, *c = contract->attr;
     int a = windowed_operand(n, contract);
     Node *x = contract->in[a], *y = contract->in[!a];
@@ -208,7 +228,8 @@ static Node *product_of_windows(Graph *g, const Node *n, Node *contract) {
     const int8_t *lists[2] = {a == 0 ? label : ly, a == 0 ? ly : label};
     Node *made = node_contract(g, in[0], in[1], lists[0], lists[1], to, n->type.rank);
     Node *plain = made->op == OP_CONTRACT ? unbordered(g, made, made->in) : NULL;
-    return plain ? plain : made;
+    made = plain ? plain : made;
+    return by ? node_map2(g, OP_MUL, made, by) : made;
 }
 
 /* --- the pass --------------------------------------------------------------------------------- */

@@ -11,6 +11,7 @@
 #include "runtime/blas_plan.h"
 #include "runtime/tile_plan.h"
 
+#include <math.h>
 #include <string.h>
 
 /* --- labels to axes --------------------------------------------------------------------------- */
@@ -129,39 +130,105 @@ static void group_axes(Class *c, int most, int key) {
     }
 }
 
-/* The last axis of the result should be the plan's column; false when the sum has too many axes. */
+static void digit_to(Class *from, int i, Class *to) {
+    to->digit[to->n++] = from->digit[i];
+    memmove(&from->digit[i], &from->digit[i + 1], sizeof *from->digit * (size_t)(from->n - i - 1));
+    from->n--;
+}
+
+/* Rows and columns that the plan has no axes for are batches in which the other operand is the same
+ * again: the outermost, or the `smallest`, as far as there is room. True: there are such. */
+static bool move_to_batch(Class *from, int most, bool smallest, Class *batch) {
+    group_axes(from, most, 0);
+    bool moved = from->loops > 0;
+    while (from->loops > 0 && batch->n < DIGITS) {
+        int at = 0;
+        for (int i = 1; smallest && i < from->n; i++) {
+            at = from->digit[i].extent < from->digit[at].extent ? i : at;
+        }
+        digit_to(from, at, batch);
+        group_axes(from, most, 0);
+    }
+    return moved;
+}
+
+/* The groups of the roles that are set; false: an operand is read at no plain strides. */
+static bool group_all(Tiling *p, bool smallest, bool *moved) {
+    if (!read_strides(p)) {
+        return false;
+    }
+    Class *class = p->class;
+    bool rows = move_to_batch(&class[ROWS], 2, smallest, &class[BATCH]);
+    bool columns = move_to_batch(&class[COLUMNS], 1, smallest, &class[BATCH]);
+    *moved = rows || columns;
+    group_axes(&class[BATCH], 2, 0);
+    group_axes(&class[SUMMED], 3, 1);
+    if (class[SUMMED].loops > 0) {
+        group_axes(&class[SUMMED], 3, 2);
+    }
+    return true;
+}
+
+static int64_t class_count(const Class *c) {
+    int64_t count = 1;
+    for (int i = c->loops; i < c->n; i++) {
+        count *= c->digit[i].extent;
+    }
+    return count;
+}
+
+/* The last axis of the result should be the plan's column. */
+static int role_cost(const Tiling *p) {
+    const Class *n = &p->class[COLUMNS];
+    return n->ngroup == 0 ? 20 : n->group[0].c != 1 ? 10 : 0;
+}
+
+/* Where batches have been made of rows or columns, about the time: products of whole vectors, and
+ * what is packed for each batch, or turned into columns that do not lie together. */
+static double role_time(const Tiling *p) {
+    const Class *n = &p->class[COLUMNS];
+    double lanes = MD_ALIGN / (double)elem_bytes(p->of->elem), turn = 0.6;
+    double rows = (double)class_count(&p->class[ROWS]), columns = (double)class_count(n);
+    double sum = (double)class_count(&p->class[SUMMED]);
+    double time = rows * ceil(columns / lanes) * sum;
+    time += n->ngroup > 0 && n->group[0].b != 1 ? turn * columns * sum : 0;
+    time += n->ngroup > 0 && n->group[0].c != 1 ? turn * rows * columns : 0;
+    return time * (double)class_count(&p->class[BATCH]);
+}
+
+/* Which operand gives the rows, and what is batches; false when the sum has too many axes. */
 static bool choose_roles(Tiling *p) {
-    int best = -1;
-    int64_t best_cost = INT64_MAX;
+    static const double little = 0.8; /* of the time: else the places stay together */
+    int best = 0, best_cost = 0;
+    double least = 0;
+    bool moved = false, small = false;
     for (int turn = 0; turn < 2; turn++) {
+        bool moves;
         p->swapped = turn == 1;
-        if (!read_strides(p)) {
+        if (!group_all(p, false, &moves)) {
             return false;
         }
-        group_axes(&p->class[ROWS], 2, 0);
-        group_axes(&p->class[COLUMNS], 1, 0);
-        int64_t cost = 0;
-        for (int k = ROWS; k <= COLUMNS; k++) {
-            for (int i = 0; i < p->class[k].loops; i++) {
-                cost += 100 * p->class[k].digit[i].extent;
-            }
-        }
-        const Class *n = &p->class[COLUMNS];
-        cost += n->ngroup == 0 ? 20 : n->group[0].c != 1 ? 10 : 0;
-        if (cost < best_cost) {
+        int cost = role_cost(p);
+        double time = role_time(p);
+        moved = moved || moves;
+        bool better = turn == 0 || (moved ? time < least : cost < best_cost);
+        best = better ? turn : best;
+        best_cost = better ? cost : best_cost;
+        least = better ? time : least;
+    }
+    for (int turn = 0; moved && turn < 2; turn++) {
+        p->swapped = turn == 1;
+        group_all(p, true, &moved);
+        double time = role_time(p);
+        if (time < (small ? 1 : little) * least) {
             best = turn;
-            best_cost = cost;
+            least = time;
+            small = true;
         }
+        moved = true;
     }
     p->swapped = best == 1;
-    read_strides(p);
-    group_axes(&p->class[ROWS], 2, 0);
-    group_axes(&p->class[COLUMNS], 1, 0);
-    group_axes(&p->class[BATCH], 2, 0);
-    group_axes(&p->class[SUMMED], 3, 1);
-    if (p->class[SUMMED].loops > 0) {
-        group_axes(&p->class[SUMMED], 3, 2);
-    }
+    group_all(p, small, &moved);
     return p->class[SUMMED].loops == 0;
 }
 
@@ -209,14 +276,6 @@ static md_tile_shape plan_shape(const Tiling *p, int flags) {
         .flags = flags,
     };
     return s;
-}
-
-static int64_t class_count(const Class *c) {
-    int64_t count = 1;
-    for (int i = c->loops; i < c->n; i++) {
-        count *= c->digit[i].extent;
-    }
-    return count;
 }
 
 /* `at` with 0 for every axis that the plan runs over. */
