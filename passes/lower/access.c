@@ -128,11 +128,22 @@ const Index *home_place(WorkBuild *b, const Home *home, const Index *const *at) 
     return flat;
 }
 
+/* A guard keeps loads inside; where all places are, none is needed, and what is read is more often
+ * the same for all elements. */
+static bool is_inside(const Home *home, const Index *const *full) {
+    bool inside = true;
+    for (int i = 0; i < home->buf->type.rank; i++) {
+        inside = inside && full[i]->least >= 0 && full[i]->most < home->buf->type.dim[i];
+    }
+    return inside;
+}
+
 static const Expr *load_home(WorkBuild *b, Values *v, const Home *home, const Index *const *at) {
     const Index *full[MD_RANK];
     home_index(b, home, at, full);
+    const Expr *guard = v->guard && is_inside(home, full) ? NULL : v->guard;
     Arg *arg = kernel_arg(b->w.k, home->buf, ACCESS_READ);
-    return expr_load(b->w.k, arg, kernel_touch(b, arg, ACCESS_READ, full), v->guard);
+    return expr_load(b->w.k, arg, kernel_touch(b, arg, ACCESS_READ, full), guard);
 }
 
 static const Expr *load_outer(WorkBuild *b, Values *v, const Node *outer, const Index *const *at) {
