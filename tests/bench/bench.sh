@@ -1,8 +1,9 @@
 #!/bin/sh
 # `make bench`: the time of a training step beside PyTorch, eager and compiled, on this machine.
 #
-# Four nets: digits (batch 128), 784-512-512-10 (batch 64, AdamW), the update of a DQN (batch 128,
-# Adam) and 4-8096-4 (batch 32, SGD), each with 1 and 2 threads. PyTorch comes from the virtual
+# Six nets: digits (batch 128), 784-512-512-10 (batch 64, AdamW), the update of a DQN (batch 128,
+# Adam), 4-8096-4 (batch 32, SGD), two convolutions and pools (batch 64, AdamW) and ResNet-20 (batch
+# 32, SGD), each with 1 and 2 threads. PyTorch comes from the virtual
 # environment MDLC_VENV (default ~/.cache/mdlc-bench), which lies outside of the tree; without it mdlc
 # alone is timed. 64 batches take turns, on both sides.
 #
@@ -33,15 +34,20 @@ build digits samples/digits.mdl 128 64 10
 build mlp tests/bench/mlp.mdl 64 784 10
 build dqn tests/bench/dqn.mdl 128 10 2
 build wide tests/bench/wide.mdl 32 4 4
+build lenet tests/bench/lenet.mdl 64 784 10
+build resnet tests/bench/resnet.mdl 32 3072 10
 
 echo "net     threads   mdlc us   eager us   compiled us   ratio   limit us (flops, bytes)   of the limit"
-for name in ${NETS:-digits mlp dqn wide}; do
+for name in ${NETS:-digits mlp dqn wide lenet resnet}; do
     case $name in
     digits) batch=128 products=$((64 * 128 + 128 * 128 + 128 * 10)) first=$((64 * 128)) params=26122 ;;
     mlp) batch=64 products=$((784 * 512 + 512 * 512 + 512 * 10)) first=$((784 * 512)) params=669706 ;;
     # The target net runs forward too.
     dqn) batch=128 products=10728 first=$((480 - 10728)) params=10934 ;;
     wide) batch=32 products=64768 first=32384 params=72868 ;;
+    # Multiplications of convolutions: places times channels times taps.
+    lenet) batch=64 products=$((784 * 32 * 9 + 196 * 64 * 288 + 3136 * 128 + 1280)) first=$((784 * 32 * 9)) params=421642 ;;
+    resnet) batch=32 products=40813184 first=$((1024 * 16 * 27)) params=272474 ;;
     esac
     for threads in 1 2; do
         OMP_NUM_THREADS=$threads

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Times one training step of PyTorch, eager and compiled, between runs of an emitted program.
 
-    torch_bench.py digits|mlp|dqn|wide THREADS PROGRAM
+    torch_bench.py digits|mlp|dqn|wide|lenet|resnet THREADS PROGRAM
 
 PROGRAM prints the median time of a step in microseconds (tests/bench/step.c). The three take turns,
 with pauses so that no thread of one still spins while another is timed. Prints one line:
@@ -46,6 +46,36 @@ class Mlp(nn.Module):
         return self.fc3(torch.relu(self.fc2(torch.relu(self.fc1(x)))))
 
 
+class Lenet(nn.Sequential):
+    def __init__(self):
+        super().__init__(nn.Unflatten(1, (1, 28, 28)), nn.Conv2d(1, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                         nn.Linear(3136, 128), nn.ReLU(), nn.Linear(128, 10))
+
+
+class Unit(nn.Module):
+    def __init__(self, c, out, stride):
+        super().__init__()
+        self.conv1, self.bn1 = nn.Conv2d(c, out, 3, stride, 1, bias=False), nn.BatchNorm2d(out)
+        self.conv2, self.bn2 = nn.Conv2d(out, out, 3, 1, 1, bias=False), nn.BatchNorm2d(out)
+        self.short = nn.Sequential() if stride == 1 and c == out else nn.Sequential(
+            nn.Conv2d(c, out, 1, stride, bias=False), nn.BatchNorm2d(out))
+
+    def forward(self, x):
+        y = torch.relu(self.bn1(self.conv1(x)))
+        return torch.relu(self.bn2(self.conv2(y)) + self.short(x))
+
+
+class Resnet(nn.Sequential):
+    def __init__(self):
+        layers, c = [nn.Unflatten(1, (3, 32, 32)), nn.Conv2d(3, 16, 3, 1, 1, bias=False), nn.BatchNorm2d(16), nn.ReLU()], 16
+        for out, stride in ((16, 1), (32, 2), (64, 2)):
+            for i in range(3):
+                layers.append(Unit(c, out, stride if i == 0 else 1))
+                c = out
+        super().__init__(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
+
+
 class Chain(nn.Sequential):
     def __init__(self, *widths):
         layers = [nn.Linear(widths[0], widths[1])]
@@ -87,11 +117,11 @@ def make_step(compiled):
     if case in ("dqn", "wide"):
         return small_step(compiled)
     digits = case == "digits"
-    net = Digits() if digits else Mlp()
-    batch, width = (128, 64) if digits else (64, 784)
+    net = {"digits": Digits, "mlp": Mlp, "lenet": Lenet, "resnet": Resnet}[case]()
+    batch, width = {"digits": (128, 64), "resnet": (32, 3072)}.get(case, (64, 784))
     batches, y = itertools.cycle(torch.rand(BATCHES, batch, width)), torch.arange(batch) % 10
-    optimizer = torch.optim.AdamW(net.parameters(), lr=3e-3 if digits else 1e-3,
-                                  weight_decay=0.01, fused=True)
+    optimizer = (torch.optim.SGD(net.parameters(), lr=0.01, fused=True) if case == "resnet" else
+                 torch.optim.AdamW(net.parameters(), lr=3e-3 if digits else 1e-3, weight_decay=0.01, fused=True))
     rate = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda k: 0.5 * (1 + math.cos(math.pi * min(1, k / 660)))) if digits else None
 
