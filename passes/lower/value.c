@@ -122,6 +122,8 @@ bool fold_is_tiny(const Node *node) {
     case OP_PROD:
     case OP_FMAX:
     case OP_FMIN:
+    case OP_ARGMAX:
+    case OP_ARGMIN:
     case OP_CONTRACT: return fold_count(node) <= TINY_FOLD;
     case OP_OVERLAP_ADD: return node->attr->taps <= TINY_FOLD;
     default: return false;
@@ -238,6 +240,22 @@ static const Expr *fold_body(void *ctx, Values *v) {
     return value_at(v, f->node->in[0], in);
 }
 
+/* The first of a few positions at which the extreme stands; 0 where none equals it (NaN). */
+static const Expr *first_written_out(Values *v, FoldBody *body, const int64_t *dim) {
+    Elem elem = body->node->in[0]->type.elem, to = body->node->type.elem;
+    OpCode best = body->node->op == OP_ARGMAX ? OP_MAX : OP_MIN;
+    const Expr *extreme = fold_written_out(v, best, elem, 1, dim, body->pos, fold_body, body);
+    const Expr *where = expr_int(v->k, to, 0);
+    for (int64_t c = dim[0] - 1; c >= 0; c--) {
+        body->pos[0] = index_const(&v->k->index, c);
+        const Expr *both[2] = {fold_body(body, v), extreme};
+        const Expr *choice[3] = {expr_map(v->k, OP_EQ, TY_BOOL, both, 2), expr_int(v->k, to, c),
+                                 where};
+        where = expr_map(v->k, OP_SELECT, to, choice, 3);
+    }
+    return where;
+}
+
 static const Expr *value_fold(Values *v, const Node *node, const Index *const *at) {
     Type from = node->in[0]->type;
     int64_t dim[MD_RANK];
@@ -249,13 +267,17 @@ static const Expr *value_fold(Values *v, const Node *node, const Index *const *a
     }
     const Index *pos[MD_RANK];
     FoldBody body = {node, at, pos};
+    bool first = node->op == OP_ARGMAX || node->op == OP_ARGMIN;
+    if (fold_is_tiny(node) && first) {
+        return first_written_out(v, &body, dim);
+    }
     if (fold_is_tiny(node)) {
         return fold_written_out(v, fold_map(node->op), node->type.elem, n, dim, pos, fold_body,
                                 &body);
     }
     AxisSet set = fold_space(v, node, n, dim, node->type.rank, at, pos);
     const Expr *x = fold_body(&body, v);
-    if (node->op == OP_ARGMAX || node->op == OP_ARGMIN) {
+    if (first) {
         OpCode best = node->op == OP_ARGMAX ? OP_FMAX : OP_FMIN;
         const Expr *extreme = expr_fold(v->k, best, from.elem, x, set);
         return expr_first(v->k, node->op, x, extreme, set, pos[0]);
