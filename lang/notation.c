@@ -223,7 +223,9 @@ static void walk_indexed(Elab *e, const Ast *ast) {
             e->index->failed = true;
             return;
         }
-        if (!sized || v->rank < fixed || !pack_count(e, scope, npack = v->rank - fixed, entry)) {
+        npack = v->rank - fixed;
+        /* A second '...' has no axes left; that is said where the value is made. */
+        if (!sized || npack < 0 || axis + npack > v->rank || !pack_count(e, scope, npack, entry)) {
             return;
         }
         for (int k = 0; k < npack; k++, axis++) {
