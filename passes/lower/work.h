@@ -47,6 +47,8 @@ typedef struct {
     Elem elem;
     int64_t count; /* elements of the result */
     uint32_t layer;
+    bool tried;   /* a schedule has looked at it, */
+    void *tiling; /* and found this */
 } Product;
 
 typedef enum {

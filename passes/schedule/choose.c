@@ -15,8 +15,9 @@ static const Schedule *choose(KernelBuild *b, const Target *target, const Part *
     int64_t least = -1; /* -1: `best` is not weighed yet */
     for (int i = 0; target->schedule[i]; i++) {
         const Schedule *s = target->schedule[i];
-        void *other = s->parts >> part->kind & 1 ? s->plan(b, part) : NULL;
-        if (!other) {
+        void *other = NULL;
+        bool fits = s->parts >> part->kind & 1 && (!s->fits || s->fits(b, part, &other));
+        if (!fits) {
             continue;
         }
         if (best) {
@@ -41,6 +42,7 @@ bool work_schedule(Work *w, const Target *target) {
     for (int i = 0; i < w->part.count; i++) {
         void *plan = NULL;
         const Part *part = &w->part.at[i];
+        b.operations = -1;
         nest_open(&b, &part->roots);
         const Schedule *s = choose(&b, target, part, &plan);
         if (!s->emit) {

@@ -189,52 +189,52 @@ Stmt *block_jam(KernelBuild *b, StmtList *list, AxisSet scope, const int *grid, 
 /* --- schedules -------------------------------------------------------------------------------- */
 
 typedef struct {
-    int turned; /* axis */
-    bool parallel;
+    int turned;    /* axis */
     int64_t saved; /* operations that rows share */
 } Blocks;
 
-static void *blocks_of(KernelBuild *b, const Part *part, int turned, int64_t saved) {
-    Blocks *blocks = ARENA_NEW(b->scratch, Blocks);
-    *blocks = (Blocks){turned, kernel_parallel(b, nest_work(b, &part->roots)), saved};
-    return blocks;
+static bool has_blocks(KernelBuild *b, Blocks blocks, void **plan) {
+    Blocks *kept = ARENA_NEW(b->scratch, Blocks);
+    *kept = blocks;
+    *plan = kept;
+    return true;
 }
 
-static void *turned_plan(KernelBuild *b, const Part *part) {
+static bool turned_fits(KernelBuild *b, const Part *part, void **plan) {
     int n = space_axes(&part->rows), turned = -1;
     bool *seen = ARENA_ARRAY(b->scratch, bool, b->nbound);
     if (n < 2 || b->k->axis[part->rows.axis[n - 1]].extent < 2 * BLOCK) {
-        return NULL;
+        return false;
     }
     for (int i = 0; turned < 0 && i < part->roots.count; i++) {
         turned = turned_axis(b, part->roots.at[i].value, part->rows.axis, n, seen);
     }
-    return turned >= 0 ? blocks_of(b, part, turned, 0) : NULL;
+    return turned >= 0 && has_blocks(b, (Blocks){.turned = turned}, plan);
 }
 
 static Cost turned_cost(KernelBuild *b, const Part *part, const void *plan) {
     const Blocks *blocks = plan;
-    return nest_cost(b, part, nest_work(b, &part->roots), part->rows.axis[part->rows.n - 1],
-                     blocks->turned);
+    return nest_cost(b, part, part->rows.axis[part->rows.n - 1], blocks->turned);
 }
 
 static void turned_emit(KernelBuild *b, const Part *part, void *plan) {
     const Blocks *blocks = plan;
     nest_lets(b, &b->k->body, 0, &part->roots);
-    emit_turned(b, part->rows.axis, part->rows.n, blocks->turned, blocks->parallel, &part->roots);
+    emit_turned(b, part->rows.axis, part->rows.n, blocks->turned, nest_parallel(b, part),
+                &part->roots);
 }
 
-static void *jammed_plan(KernelBuild *b, const Part *part) {
+static bool jammed_fits(KernelBuild *b, const Part *part, void **plan) {
     int n = space_axes(&part->rows);
     int64_t shared =
         n < 2 ? 0 : jam_shared(b, part->rows.axis[n - 2], part->rows.axis[n - 1], &part->roots);
-    return shared > 0 ? blocks_of(b, part, -1, shared) : NULL;
+    return shared > 0 && has_blocks(b, (Blocks){.saved = shared}, plan);
 }
 
 static Cost jammed_cost(KernelBuild *b, const Part *part, const void *plan) {
     const Blocks *blocks = plan;
     const Radix *r = &part->rows;
-    Cost cost = nest_cost(b, part, nest_work(b, &part->roots), r->axis[r->n - 1], -1);
+    Cost cost = nest_cost(b, part, r->axis[r->n - 1], -1);
     int64_t rows = block_rows(b->k->axis[r->axis[r->n - 2]].extent);
     int64_t saved = count_add(0, blocks->saved * (rows - 1), r->count / rows);
     saved /= cost.launches > 0 ? b->k->threads : 1;
@@ -243,12 +243,12 @@ static Cost jammed_cost(KernelBuild *b, const Part *part, const void *plan) {
 }
 
 static void jammed_emit(KernelBuild *b, const Part *part, void *plan) {
-    const Blocks *blocks = plan;
+    (void)plan;
     const Radix *r = &part->rows;
     nest_lets(b, &b->k->body, 0, &part->roots);
-    block_jam(b, &b->k->body, 0, r->axis, r->n - 1, r->axis[r->n - 1], blocks->parallel, NULL,
+    block_jam(b, &b->k->body, 0, r->axis, r->n - 1, r->axis[r->n - 1], nest_parallel(b, part), NULL,
               &part->roots);
 }
 
-const Schedule cpu_turned = {"turned", 1 << PART_MAP, turned_plan, turned_cost, turned_emit};
-const Schedule cpu_jammed = {"jammed", 1 << PART_MAP, jammed_plan, jammed_cost, jammed_emit};
+const Schedule cpu_turned = {"turned", 1 << PART_MAP, turned_fits, turned_cost, turned_emit};
+const Schedule cpu_jammed = {"jammed", 1 << PART_MAP, jammed_fits, jammed_cost, jammed_emit};

@@ -213,36 +213,6 @@ static RootList fold_roots(KernelBuild *b, const Radix *f, const RootList *roots
 
 /* --- schedule --------------------------------------------------------------------------------- */
 
-typedef struct {
-    Column c;
-    bool number, parallel;
-    int64_t work;
-} Columns;
-
-static void *column_plan(KernelBuild *b, const Part *part) {
-    Columns *x = ARENA_NEW(b->scratch, Columns);
-    const Radix *g = &part->rows, *f = &part->terms, *v = &part->columns;
-    int64_t terms = count_add(0, g->count, count_add(0, f->count, v->count));
-    for (int i = 0; i < part->roots.count; i++) {
-        x->work = count_add(x->work, 1 + part->roots.at[i].value->cost, terms);
-    }
-    x->parallel = kernel_parallel(b, x->work);
-    x->number = space_axes(v) == 0 && space_axes(f) > 0;
-    x->c = (Column){.g = g, .f = f, .v = v, .piece_span = column_piece(g, f, v)};
-    if (terms >= COLUMN_TERMS && x->c.piece_span == 0 && g->count < COLUMN_ROWS &&
-        f->digit[0] >= 2 * COLUMN_CHUNKS) {
-        Turns turns = turns_of(b, f->axis, space_axes(f));
-        int64_t span = (f->digit[0] + COLUMN_CHUNKS - 1) / COLUMN_CHUNKS;
-        x->c.chunk_span = sum_span(&turns, x->number ? sum_lanes(f->digit[f->n - 1]) : 1, span);
-    }
-    return x;
-}
-
-static Cost column_cost(KernelBuild *b, const Part *part, const void *plan) {
-    const Columns *x = plan;
-    return nest_cost(b, part, x->work, part->columns.axis[part->columns.n - 1], -1);
-}
-
 /* The vectors of the chunks, one added to the other. */
 static void column_join(KernelBuild *b, const Column *c, const RootList *last) {
     RootList first = {0};
@@ -255,9 +225,27 @@ static void column_join(KernelBuild *b, const Column *c, const RootList *last) {
     column_vector(b, c, list, scope | (AxisSet)1 << c->chunk, last);
 }
 
+/* The operations that it takes. */
+static int64_t column_work(const Part *part, int64_t terms) {
+    int64_t work = 0;
+    for (int i = 0; i < part->roots.count; i++) {
+        work = count_add(work, 1 + part->roots.at[i].value->cost, terms);
+    }
+    return work;
+}
+
 static void column_emit(KernelBuild *b, const Part *part, void *plan) {
-    Columns *x = plan;
-    Column *c = &x->c;
+    (void)plan;
+    const Radix *g = &part->rows, *f = &part->terms, *v = &part->columns;
+    Column of = {.g = g, .f = f, .v = v, .piece_span = column_piece(g, f, v)}, *c = &of;
+    int64_t terms = count_add(0, g->count, count_add(0, f->count, v->count));
+    bool number = space_axes(v) == 0 && space_axes(f) > 0;
+    if (terms >= COLUMN_TERMS && c->piece_span == 0 && g->count < COLUMN_ROWS &&
+        f->digit[0] >= 2 * COLUMN_CHUNKS) {
+        Turns turns = turns_of(b, f->axis, space_axes(f));
+        int64_t span = (f->digit[0] + COLUMN_CHUNKS - 1) / COLUMN_CHUNKS;
+        c->chunk_span = sum_span(&turns, number ? sum_lanes(f->digit[f->n - 1]) : 1, span);
+    }
     RootList acc = part->roots, last = {0};
     int outer[2 * MD_RANK], nouter = 0;
     AxisSet scope = space_set(c->g);
@@ -268,7 +256,7 @@ static void column_emit(KernelBuild *b, const Part *part, void *plan) {
         scope |= (AxisSet)1 << c->chunk;
         outer[nouter++] = c->chunk;
     }
-    acc = x->number ? fold_roots(b, c->f, &acc) : acc;
+    acc = number ? fold_roots(b, c->f, &acc) : acc;
     nest_open(b, &acc);
     nest_lets(b, &b->k->body, 0, &acc);
     memcpy(outer + nouter, c->g->axis, sizeof *outer * (size_t)space_axes(c->g));
@@ -277,9 +265,10 @@ static void column_emit(KernelBuild *b, const Part *part, void *plan) {
         c->piece = kernel_axis(b->k, (c->v->count + c->piece_span - 1) / c->piece_span, "c");
         outer[nouter++] = c->piece;
     }
-    StmtList *list = nest_loops(b, &b->k->body, outer, nouter, x->parallel);
+    StmtList *list =
+        nest_loops(b, &b->k->body, outer, nouter, kernel_parallel(b, column_work(part, terms)));
     nest_lets(b, list, scope, &acc);
-    if (x->number) {
+    if (number) {
         column_folds(b, c, list, scope, &acc);
     } else {
         column_rows(b, c, list, scope, &acc);
@@ -290,4 +279,4 @@ static void column_emit(KernelBuild *b, const Part *part, void *plan) {
     }
 }
 
-const Schedule cpu_column = {"column", 1 << PART_COLUMN, column_plan, column_cost, column_emit};
+const Schedule cpu_column = {"column", 1 << PART_COLUMN, NULL, NULL, column_emit};

@@ -47,13 +47,20 @@ static int64_t fold_work(KernelBuild *b, const Expr *e, bool *seen) {
     return work;
 }
 
-int64_t nest_work(KernelBuild *b, const RootList *roots) {
-    int64_t work = root_work(b, roots);
-    bool *seen = ARENA_ARRAY(b->scratch, bool, b->nbound);
-    for (int i = 0; i < roots->count; i++) {
-        work = count_add(work, 1, fold_work(b, roots->at[i].value, seen));
+int64_t nest_work(KernelBuild *b, const Part *part) {
+    if (b->operations < 0) {
+        b->operations = root_work(b, &part->roots);
+        bool *seen = ARENA_ARRAY(b->scratch, bool, b->nbound);
+        for (int i = 0; i < part->roots.count; i++) {
+            int64_t folds = fold_work(b, part->roots.at[i].value, seen);
+            b->operations = count_add(b->operations, 1, folds);
+        }
     }
-    return work;
+    return b->operations;
+}
+
+bool nest_parallel(KernelBuild *b, const Part *part) {
+    return kernel_parallel(b, nest_work(b, part));
 }
 
 /* What is moved for one place of memory that a loop over `last` meets. */
@@ -83,8 +90,8 @@ static int64_t expr_bytes(KernelBuild *b, const Expr *e, int last, int turned, b
     return bytes;
 }
 
-Cost nest_cost(KernelBuild *b, const Part *part, int64_t work, int last, int turned) {
-    Cost cost = {.loop = work};
+Cost nest_cost(KernelBuild *b, const Part *part, int last, int turned) {
+    Cost cost = {.loop = nest_work(b, part)};
     bool *seen = ARENA_ARRAY(b->scratch, bool, b->nbound);
     for (int i = 0; i < part->roots.count; i++) {
         const Root *root = &part->roots.at[i];
@@ -93,7 +100,7 @@ Cost nest_cost(KernelBuild *b, const Part *part, int64_t work, int last, int tur
         cost.bytes = count_add(cost.bytes, 1, bytes);
         cost.bytes = count_add(cost.bytes, 1, expr_bytes(b, root->value, last, turned, seen));
     }
-    if (kernel_parallel(b, cost.loop)) {
+    if (nest_parallel(b, part)) {
         cost.loop /= b->k->threads;
         cost.launches = 1;
     }
@@ -102,66 +109,58 @@ Cost nest_cost(KernelBuild *b, const Part *part, int64_t work, int last, int tur
 
 /* --- nests ------------------------------------------------------------------------------------ */
 
-typedef struct {
-    const int *grid;
-    int n;
-    bool flat, parallel;
-} Nest;
-
-static void *nest_plan(KernelBuild *b, const Part *part) {
-    Nest *nest = ARENA_NEW(b->scratch, Nest);
-    nest->grid = part->rows.axis;
-    nest->n = space_axes(&part->rows);
-    nest->flat = part->kind == PART_MAP && nest->n > 0;
-    nest->parallel = kernel_parallel(b, nest_work(b, &part->roots));
-    return nest;
+static bool is_flat(const Part *part) {
+    return part->kind == PART_MAP && space_axes(&part->rows) > 0;
 }
 
-static void *flat_plan(KernelBuild *b, const Part *part) {
-    Nest *nest = nest_plan(b, part);
-    return nest->flat ? nest : NULL;
+static bool flat_fits(KernelBuild *b, const Part *part, void **plan) {
+    (void)b;
+    (void)plan;
+    return is_flat(part);
 }
 
-static void *pieces_plan(KernelBuild *b, const Part *part) {
-    Nest *nest = flat_plan(b, part);
-    bool fits = nest && nest->n == 1 && nest->parallel && part->rows.count >= 2 * FLAT_CHUNK;
-    return fits ? nest : NULL;
+static bool pieces_fit(KernelBuild *b, const Part *part, void **plan) {
+    (void)plan;
+    return is_flat(part) && part->rows.n == 1 && part->rows.count >= 2 * FLAT_CHUNK &&
+           nest_parallel(b, part);
 }
 
-static void *rows_plan(KernelBuild *b, const Part *part) {
-    Nest *nest = nest_plan(b, part);
-    return nest->flat ? NULL : nest;
+static bool rows_fit(KernelBuild *b, const Part *part, void **plan) {
+    (void)b;
+    (void)plan;
+    return !is_flat(part);
 }
 
 static Cost flat_cost(KernelBuild *b, const Part *part, const void *plan) {
-    const Nest *nest = plan;
-    int64_t work = nest_work(b, &part->roots);
-    Cost cost = nest_cost(b, part, work, nest->grid[nest->n - 1], -1);
-    if (nest->n == 1) { /* its only loop is that over vectors */
-        cost = (Cost){.loop = work, .bytes = cost.bytes};
+    (void)plan;
+    const Radix *r = &part->rows;
+    Cost cost = nest_cost(b, part, r->axis[r->n - 1], -1);
+    if (r->n == 1) { /* its only loop is that over vectors */
+        cost = (Cost){.loop = nest_work(b, part), .bytes = cost.bytes};
     }
     return cost;
 }
 
-static Cost whole_cost(KernelBuild *b, const Part *part, const void *plan) {
+static Cost pieces_cost(KernelBuild *b, const Part *part, const void *plan) {
     (void)plan;
-    return nest_cost(b, part, nest_work(b, &part->roots), -1, -1);
+    return nest_cost(b, part, -1, -1);
 }
 
 static void flat_emit(KernelBuild *b, const Part *part, void *plan) {
-    const Nest *nest = plan;
+    (void)plan;
+    const Radix *r = &part->rows;
     AxisSet scope = 0;
     nest_lets(b, &b->k->body, 0, &part->roots);
-    for (int i = 0; i < nest->n - 1; i++) {
-        scope |= (AxisSet)1 << nest->grid[i];
+    for (int i = 0; i < r->n - 1; i++) {
+        scope |= (AxisSet)1 << r->axis[i];
     }
-    StmtList *list = nest_loops(b, &b->k->body, nest->grid, nest->n - 1, nest->parallel);
+    StmtList *list = nest_loops(b, &b->k->body, r->axis, r->n - 1, nest_parallel(b, part));
     nest_lets(b, list, scope, &part->roots);
-    nest_stage(b, list, scope, &nest->grid[nest->n - 1], 1, &part->roots);
+    nest_stage(b, list, scope, &r->axis[r->n - 1], 1, &part->roots);
 }
 
 static void pieces_emit(KernelBuild *b, const Part *part, void *plan) {
-    const Nest *nest = plan;
+    (void)plan;
     int64_t extent = part->rows.count;
     int64_t span = align_up((extent + FLAT_CHUNKS - 1) / FLAT_CHUNKS, CHUNK_UNIT);
     span = span < FLAT_CHUNK ? FLAT_CHUNK : span;
@@ -169,23 +168,19 @@ static void pieces_emit(KernelBuild *b, const Part *part, void *plan) {
     int chunk = kernel_axis(b->k, (extent + span - 1) / span, "c");
     StmtList *list = nest_loops(b, &b->k->body, &chunk, 1, true);
     int before = list->count;
-    nest_stage(b, list, 0, nest->grid, 1, &part->roots);
+    nest_stage(b, list, 0, part->rows.axis, 1, &part->roots);
     nest_piece(b, list->at[before], chunk, span);
 }
 
 static void rows_emit(KernelBuild *b, const Part *part, void *plan) {
-    const Nest *nest = plan;
-    AxisSet scope = 0;
+    (void)plan;
+    const Radix *r = &part->rows;
     /* Folds of everything have no rows around them: they run before the grid opens. */
     nest_lets(b, &b->k->body, 0, &part->roots);
-    for (int i = 0; i < nest->n; i++) {
-        scope |= (AxisSet)1 << nest->grid[i];
-    }
-    nest_rows(b, nest_loops(b, &b->k->body, nest->grid, nest->n, nest->parallel), scope,
-              &part->roots);
+    StmtList *list = nest_loops(b, &b->k->body, r->axis, space_axes(r), nest_parallel(b, part));
+    nest_rows(b, list, space_set(r), &part->roots);
 }
 
-const Schedule cpu_nest = {"nest", 1 << PART_MAP, flat_plan, flat_cost, flat_emit};
-const Schedule cpu_pieces = {"pieces", 1 << PART_MAP, pieces_plan, whole_cost, pieces_emit};
-const Schedule cpu_rows = {"rows", 1 << PART_MAP | 1 << PART_ROWS, rows_plan, whole_cost,
-                           rows_emit};
+const Schedule cpu_nest = {"nest", 1 << PART_MAP, flat_fits, flat_cost, flat_emit};
+const Schedule cpu_pieces = {"pieces", 1 << PART_MAP, pieces_fit, pieces_cost, pieces_emit};
+const Schedule cpu_rows = {"rows", 1 << PART_MAP | 1 << PART_ROWS, rows_fit, NULL, rows_emit};

@@ -64,23 +64,12 @@ static Elem sum_elem(const Part *part) {
     return part->first.at[0].value->elem;
 }
 
-static void *running_plan(KernelBuild *b, const Part *part) {
-    (void)part;
-    return b; /* nothing to decide */
-}
-
 /* --- cumulative sums -------------------------------------------------------------------------- */
 
 static int64_t running_work(const KernelBuild *b, const Part *part) {
     int64_t count = count_add(0, part->rows.count, part->columns.count);
     int64_t each = part->roots.count > 0 ? 2 + part->roots.at[0].value->cost : 1;
     return count_add(0, each, count_add(0, count, b->k->axis[part->axis].extent));
-}
-
-static Cost running_cost(KernelBuild *b, const Part *part, const void *plan) {
-    (void)plan;
-    int last = part->columns.axis[part->columns.n - 1];
-    return nest_cost(b, part, running_work(b, part), last, -1);
 }
 
 static void running_emit(KernelBuild *b, const Part *part, void *plan) {
@@ -129,12 +118,6 @@ static int64_t scatter_work(const Part *part) {
     int64_t count =
         count_add(0, part->rows.count, count_add(0, part->terms.count, part->columns.count));
     return count_add(0, 3 + part->roots.at[0].value->cost, count);
-}
-
-static Cost scatter_cost(KernelBuild *b, const Part *part, const void *plan) {
-    (void)plan;
-    int last = part->columns.axis[part->columns.n - 1];
-    return nest_cost(b, part, scatter_work(part), last, -1);
 }
 
 typedef struct {
@@ -221,7 +204,5 @@ static void scatter_emit(KernelBuild *b, const Part *part, void *plan) {
     scatter_row(b, list, scope, part, &x, &x.add);
 }
 
-const Schedule cpu_running = {"running", 1 << PART_RUNNING, running_plan, running_cost,
-                              running_emit};
-const Schedule cpu_scatter = {"scatter", 1 << PART_SCATTER, running_plan, scatter_cost,
-                              scatter_emit};
+const Schedule cpu_running = {"running", 1 << PART_RUNNING, NULL, NULL, running_emit};
+const Schedule cpu_scatter = {"scatter", 1 << PART_SCATTER, NULL, NULL, scatter_emit};

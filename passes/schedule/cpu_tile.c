@@ -2,10 +2,10 @@
  * --blas, and what follows it elementwise runs on each finished block.
  *
  * Technique: the strides of each axis are read off the loads of the operands. Axes of a class
- * (batch, rows, columns, summed) that lie behind one another in all operands merge; what the plan
- * has no room for becomes loops around it. The result itself is finished in place where one of the
- * values wanted has its layout; else in a strip. Needs a PRODUCT part; gives its tile; changes no
- * values beyond the order of sums. */
+ * (batch, rows, columns, summed) that lie behind one another in all operands merge; rows and
+ * columns that the plan has no room for become batches, and batches loops around it. The result
+ * itself is finished in place where one of the values wanted has its layout; else in a strip. Needs
+ * a PRODUCT part; gives its tile; changes no values beyond the order of sums. */
 #include "passes/schedule/schedule.h"
 #include "passes/view.h"
 #include "runtime/blas_plan.h"
@@ -199,36 +199,25 @@ static double role_time(const Tiling *p) {
 /* Which operand gives the rows, and what is batches; false when the sum has too many axes. */
 static bool choose_roles(Tiling *p) {
     static const double little = 0.8; /* of the time: else the places stay together */
-    int best = 0, best_cost = 0;
+    int best = 0, best_cost = 0;      /* bit 0: swapped, bit 1: the smallest are batches */
     double least = 0;
-    bool moved = false, small = false;
-    for (int turn = 0; turn < 2; turn++) {
-        bool moves;
-        p->swapped = turn == 1;
-        if (!group_all(p, false, &moves)) {
+    bool moved = false, moves;
+    for (int i = 0; i < (moved ? 4 : 2); i++) {
+        p->swapped = i & 1;
+        if (!group_all(p, i > 1, &moves)) {
             return false;
         }
-        int cost = role_cost(p);
-        double time = role_time(p);
         moved = moved || moves;
-        bool better = turn == 0 || (moved ? time < least : cost < best_cost);
-        best = better ? turn : best;
-        best_cost = better ? cost : best_cost;
-        least = better ? time : least;
-    }
-    for (int turn = 0; moved && turn < 2; turn++) {
-        p->swapped = turn == 1;
-        group_all(p, true, &moved);
-        double time = role_time(p);
-        if (time < (small ? 1 : little) * least) {
-            best = turn;
+        int cost = role_cost(p);
+        double time = role_time(p), beside = i > 1 && best < 2 ? little * least : least;
+        if (i == 0 || (moved ? time < beside : cost < best_cost)) {
+            best = i;
+            best_cost = cost;
             least = time;
-            small = true;
         }
-        moved = true;
     }
-    p->swapped = best == 1;
-    group_all(p, small, &moved);
+    p->swapped = best & 1;
+    group_all(p, best > 1, &moves);
     return p->class[SUMMED].loops == 0;
 }
 
@@ -462,16 +451,21 @@ static int64_t tile_times(const Tiling *p) {
     return times;
 }
 
+/* What all tiles of a product share, found once; NULL: none fits. */
 static Tiling *tiling(KernelBuild *b, const Part *part) {
-    Tiling *p = ARENA_NEW(b->scratch, Tiling);
-    p->b = b;
-    p->of = part->product;
-    if (!choose_roles(p) || !block_roots(p)) {
-        return NULL;
+    Product *of = part->product;
+    if (!of->tried) {
+        of->tried = true;
+        Tiling *p = ARENA_NEW(b->scratch, Tiling);
+        p->b = b;
+        p->of = of;
+        if (choose_roles(p) && block_roots(p)) {
+            p->add = added(p);
+            p->in_place = p->add ? 0 : root_in_place(p);
+            of->tiling = p;
+        }
     }
-    p->add = added(p);
-    p->in_place = p->add ? 0 : root_in_place(p);
-    return p;
+    return of->tiling;
 }
 
 static md_tile_shape tiling_shape(const Tiling *p) {
@@ -479,48 +473,50 @@ static md_tile_shape tiling_shape(const Tiling *p) {
     return md_tile_normal(plan_shape(p, flags));
 }
 
-static void *tile_plan(KernelBuild *b, const Part *part) {
+static bool tile_fits(KernelBuild *b, const Part *part, void **plan) {
     Tiling *p = tiling(b, part);
+    *plan = p;
     if (p) {
         p->plan = md_tile_plan(tiling_shape(p), (int)elem_bytes(p->of->elem));
         p->workers = md_tile_most_parts(&p->plan, b->k->threads);
     }
-    return p;
+    return p != NULL;
 }
 
-static void *library_plan(KernelBuild *b, const Part *part) {
+static bool library_fits(KernelBuild *b, const Part *part, void **plan) {
     Tiling *p = b->work->library ? tiling(b, part) : NULL;
-    return p && md_blas_plan(tiling_shape(p), &p->library) ? p : NULL;
+    *plan = p;
+    return p && md_blas_plan(tiling_shape(p), &p->library);
 }
 
 /* Operands and result, once. */
-static int64_t product_bytes(const Tiling *p) {
+static int64_t product_bytes(const Product *of) {
     int64_t bytes = 0;
     for (int k = 0; k < 2; k++) {
         int64_t count = 1;
-        for (int l = 0; l < p->of->nlabel; l++) {
-            count = count_add(0, count,
-                              p->of->in[l] & (k == 0 ? IN_A : IN_B) ? p->of->space[l].count : 1);
+        for (int l = 0; l < of->nlabel; l++) {
+            bool has = of->in[l] & (k == 0 ? IN_A : IN_B);
+            count = count_add(0, count, has ? of->space[l].count : 1);
         }
-        bytes = count_add(bytes, (int64_t)elem_bytes(p->of->load[k]->arg->elem), count);
+        bytes = count_add(bytes, (int64_t)elem_bytes(of->load[k]->arg->elem), count);
     }
-    return count_add(bytes, (int64_t)elem_bytes(p->of->elem), p->of->count);
+    return count_add(bytes, (int64_t)elem_bytes(of->elem), of->count);
 }
 
 static Cost tile_cost(KernelBuild *b, const Part *part, const void *plan) {
     const Tiling *p = plan;
     (void)b;
-    (void)part;
     int64_t flops = count_add(0, tile_times(p), product_flops(p));
     int workers = p->workers > 1 ? p->workers : 1;
-    return (Cost){.tile = flops / workers, .bytes = product_bytes(p), .launches = workers > 1};
+    return (Cost){
+        .tile = flops / workers, .bytes = product_bytes(part->product), .launches = workers > 1};
 }
 
 /* Whoever asks for the library wants it wherever it fits: it is said to be free. */
 static Cost library_cost(KernelBuild *b, const Part *part, const void *plan) {
     (void)b;
-    (void)part;
-    return (Cost){.bytes = product_bytes(plan)};
+    (void)plan;
+    return (Cost){.bytes = product_bytes(part->product)};
 }
 
 /* Loops around the tile, the tile, what follows on its blocks; all but the plan. */
@@ -595,15 +591,9 @@ static void tile_emit(KernelBuild *b, const Part *part, void *plan) {
 
 /* --- loops instead ---------------------------------------------------------------------------- */
 
-/* Needs no plan: the Work is made again as a COLUMN. */
-static void *loops_plan(KernelBuild *b, const Part *part) {
-    Tiling *p = ARENA_NEW(b->scratch, Tiling);
-    p->b = b;
-    p->of = part->product;
-    return p;
-}
-
+/* The Work is made again as a COLUMN. */
 static Cost loops_cost(KernelBuild *b, const Part *part, const void *plan) {
+    (void)plan;
     const Product *of = part->product;
     int64_t flops = 2;
     for (int l = 0; l < of->nlabel; l++) {
@@ -611,11 +601,11 @@ static Cost loops_cost(KernelBuild *b, const Part *part, const void *plan) {
     }
     bool parallel = kernel_parallel(b, flops);
     return (Cost){.loop = flops / (parallel ? b->k->threads : 1),
-                  .bytes = product_bytes(plan),
+                  .bytes = product_bytes(of),
                   .launches = parallel};
 }
 
-const Schedule cpu_tile = {"tile", 1 << PART_PRODUCT, tile_plan, tile_cost, tile_emit};
-const Schedule cpu_library = {"library", 1 << PART_PRODUCT, library_plan, library_cost,
+const Schedule cpu_tile = {"tile", 1 << PART_PRODUCT, tile_fits, tile_cost, tile_emit};
+const Schedule cpu_library = {"library", 1 << PART_PRODUCT, library_fits, library_cost,
                               library_emit};
-const Schedule cpu_loops = {"loops", 1 << PART_PRODUCT, loops_plan, loops_cost, NULL};
+const Schedule cpu_loops = {"loops", 1 << PART_PRODUCT, NULL, loops_cost, NULL};

@@ -7,18 +7,8 @@
 
 enum { FULL_CHUNKS = TUNED(64, 3) };
 
-static void *total_plan(KernelBuild *b, const Part *part) {
-    (void)part;
-    return b; /* nothing to decide */
-}
-
 static int64_t total_work(const Part *part) {
     return count_add(0, 1 + part->roots.at[0].value->in[0]->cost, part->terms.count);
-}
-
-static Cost total_cost(KernelBuild *b, const Part *part, const void *plan) {
-    (void)plan;
-    return nest_cost(b, part, total_work(part), part->terms.axis[part->terms.n - 1], -1);
 }
 
 /* Folds of chunks, each into a number in workspace, and of these, which have the names of the whole
@@ -76,4 +66,4 @@ static void total_emit(KernelBuild *b, const Part *part, void *plan) {
     nest_rows(b, &b->k->body, 0, &stored);
 }
 
-const Schedule cpu_total = {"total", 1 << PART_TOTAL, total_plan, total_cost, total_emit};
+const Schedule cpu_total = {"total", 1 << PART_TOTAL, NULL, NULL, total_emit};

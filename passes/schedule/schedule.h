@@ -54,21 +54,24 @@ typedef struct {
     Work *work;
     Kernel *k; /* of the Work, as is */
     Arena *scratch;
-    const Turn *piece; /* folds that begin with this axis run over this part of it; NULL: all */
-    AxisSet part_axes; /* axes made for parts of sums, */
-    AxisSet part_open; /* and those that some loop around runs over */
-    bool *bound;       /* by Expr.id: a LET in scope */
+    int64_t operations; /* of the part at hand, see nest_work; -1: not counted yet */
+    const Turn *piece;  /* folds that begin with this axis run over this part of it; NULL: all */
+    AxisSet part_axes;  /* axes made for parts of sums, */
+    AxisSet part_open;  /* and those that some loop around runs over */
+    bool *bound;        /* by Expr.id: a LET in scope */
     bool *forced;
     int *uses;
     int nbound;
 } KernelBuild;
 
-/* How to run one part. `plan` gives what `emit` needs, NULL where it does not fit; it may add axes
- * and expressions, no statements. */
+/* How to run one part. */
 typedef struct {
     const char *name;
     unsigned parts; /* mask of PartKind */
-    void *(*plan)(KernelBuild *b, const Part *part);
+    /* NULL: any such part. It may leave in *plan what the others need, and add axes and
+     * expressions, but no statements. */
+    bool (*fits)(KernelBuild *b, const Part *part, void **plan);
+    /* NULL: no other schedule does such parts. */
     Cost (*cost)(KernelBuild *b, const Part *part, const void *plan);
     void (*emit)(KernelBuild *b, const Part *part, void *plan); /* NULL: the Work without product */
 } Schedule;
@@ -135,12 +138,13 @@ bool kernel_parallel(const KernelBuild *b, int64_t work); /* is it worth several
 StmtList *nest_loops(KernelBuild *b, StmtList *list, const int *axis, int n, bool parallel);
 
 /* --- cpu_nest.c --- */
-/* The cost of all that the roots compute, folds too. */
-int64_t nest_work(KernelBuild *b, const RootList *roots);
-/* Of loops that do so much `work`, the vector loop over `last` (-1: of rows). Where a load jumps
- * along it, a cache line is moved for each element, but not where blocks of the axis `turned` (-1:
- * none) use it up. */
-Cost nest_cost(KernelBuild *b, const Part *part, int64_t work, int last, int turned);
+/* The operations of all that the roots of the part at hand compute, counted once. */
+int64_t nest_work(KernelBuild *b, const Part *part);
+bool nest_parallel(KernelBuild *b, const Part *part); /* so many that threads pay */
+/* Of nested loops, the vector loop over `last` (-1: of rows). Where a load jumps along it, a cache
+ * line is moved for each element, but not where blocks of the axis `turned` (-1: none) use it up.
+ */
+Cost nest_cost(KernelBuild *b, const Part *part, int last, int turned);
 
 /* --- cpu_block.c --- */
 /* Loops over `grid` inside `scope`, a few rows of its last axis at a time in one vector loop over
