@@ -647,3 +647,12 @@ Node *node_custom(Graph *g, Node *value, Node *const *arg, int narg, Region *bod
     Type type = shape_infer(OP_CUSTOM, in, narg + 1, &no_attr, body, value->type);
     return graph_append(g, OP_CUSTOM, in, narg + 1, &no_attr, body, type);
 }
+
+int find_label(const int8_t *list, int n, int label) {
+    for (int i = 0; i < n; i++) {
+        if (list[i] == label) {
+            return i;
+        }
+    }
+    return -1;
+}

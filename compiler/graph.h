@@ -428,5 +428,7 @@ void region_dump(const Region *region, FILE *out, int indent);
 
 /* Label extents of a CONTRACT; extent[] has 3*MD_RANK places. Returns the number of labels. */
 int contract_labels(const Node *contract, int64_t *extent);
+/* The place of a label in a list of a contraction; -1: it is not there. */
+int find_label(const int8_t *list, int n, int label);
 
 #endif

@@ -55,8 +55,8 @@ static UnitKind unit_kind(const Node *node) {
 }
 
 /* Memory must hold what a view is taken of: the nearest value behind the views that it holds
- * anyway, or the last; of what is `copied` a pad too. */
-static void require_base(Fuse *s, const Node *node, bool copied) {
+ * anyway, or the last; of what is `copied` a pad too. Gives that value. */
+static const Node *require_base(Fuse *s, const Node *node, bool copied) {
     while (op_info[node->op].cls == CLASS_VIEW && !info_of(s, node)->sink &&
            !(copied && node->op == OP_PAD)) {
         node = node->in[0];
@@ -64,6 +64,7 @@ static void require_base(Fuse *s, const Node *node, bool copied) {
     if (!is_leaf(node) && node->op != OP_CONST) {
         info_of(s, node)->sink = true;
     }
+    return node;
 }
 
 static void mark_live(Fuse *s) {
@@ -133,11 +134,7 @@ static void mark_required(Fuse *s) {
         }
         if (node->op == OP_CONTRACT && node_has_kernel(node)) {
             for (int k = 0; k < 2; k++) {
-                require_base(s, node->in[k], halo_is_worth(node, k));
-                const Node *pad = node->in[k];
-                while (op_info[pad->op].cls == CLASS_VIEW && pad->op != OP_PAD) {
-                    pad = pad->in[0];
-                }
+                const Node *pad = require_base(s, node->in[k], halo_is_worth(node, k));
                 if (pad->op == OP_PAD && pools(pad->in[0], POOL_DEPTH)) {
                     require_base(s, pad->in[0], false);
                 }

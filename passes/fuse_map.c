@@ -15,30 +15,28 @@ typedef struct {
     int row; /* axis */
 } Reader;
 
-static const Index *inner_index(Values *v, int64_t count) {
-    for (int i = 0; i < v->inner.count; i++) {
-        if (v->inner.at[i].count == count) {
-            return inner_flat(v, &v->inner.at[i]);
-        }
+static void inner_axis(Values *v, int64_t count) {
+    if (inner_of(v, count)) {
+        return;
     }
     int axis = kernel_axis(v->k, count, "j");
     InnerSpace inner = {.count = count, .naxis = 1, .axis = {axis}, .set = (AxisSet)1 << axis};
     VEC_PUSH(v->scratch, &v->inner, inner);
-    return kernel_axis_index(v->k, axis);
 }
 
 /* The index vector of `node` in a kernel of these rows; false: it does not have them. */
 static bool own_place(const Reader *r, Values *v, const Node *node, const Index **at) {
     int leading;
-    int64_t rows = r->map->rows;
-    if (!fuse_split(node->type, rows, &leading)) {
+    if (!fuse_split(node->type, r->map->rows, &leading)) {
         return false;
     }
-    IndexTable *table = &v->k->index;
-    index_unflatten(table, kernel_axis_index(v->k, r->row), leading, node->type.dim, at);
-    int64_t inner = type_count(node->type) / (rows > 0 ? rows : 1);
-    const Index *flat = inner > 1 ? inner_index(v, inner) : index_const(table, 0);
-    index_unflatten(table, flat, node->type.rank - leading, node->type.dim + leading, at + leading);
+    const Index *row = kernel_axis_index(v->k, r->row);
+    index_unflatten(&v->k->index, row, leading, node->type.dim, at);
+    int64_t inner = count_dims(node->type.rank - leading, node->type.dim + leading);
+    if (inner > 1) {
+        inner_axis(v, inner);
+    }
+    inner_place(v, node, leading, at);
     return true;
 }
 
@@ -83,7 +81,7 @@ static void read_all(Fuse *s, ReadMap *map) {
     v.stored = read_stored;
     v.ctx = &r;
     if (fold_is_loop(map->root)) {
-        inner_index(&v, fold_count(map->root));
+        inner_axis(&v, fold_count(map->root));
     }
     const Index *at[MD_RANK];
     map->fits = own_place(&r, &v, map->root, at);

@@ -50,6 +50,7 @@ typedef struct {
     Border border; /* BORDER_NONE: there is none */
     double value;
     bool same;
+    bool asks; /* a window has one: its elements ask whether they lie inside */
 } Rule;
 
 static Rule border_rule(const Node *n) {
@@ -58,6 +59,7 @@ static Rule border_rule(const Node *n) {
         if (!has_border(n) && n->op != OP_PAD) {
             continue;
         }
+        rule.asks = rule.asks || has_border(n);
         rule.same = rule.same && (rule.border == BORDER_NONE ||
                                   (rule.border == n->attr->border && rule.value == n->attr->value));
         rule.border = n->attr->border;
@@ -133,28 +135,13 @@ static Node *with_halo(Graph *g, Node *n, const Rule *rule, const Halo *h) {
     return padded(g, n, rule, h);
 }
 
-static bool has_borders(const Node *n) {
-    while (op_info[n->op].cls == CLASS_VIEW && !has_border(n)) {
-        n = n->in[0];
-    }
-    return has_border(n);
-}
-
-static bool is_bordered(const Node *n) {
-    bool found = false;
-    for (int k = 0; n->op == OP_CONTRACT && k < 2; k++) {
-        found = found || (has_borders(n->in[k]) && halo_is_worth(n, k));
-    }
-    return found;
-}
-
 /* The product of operands without borders; NULL: it has them already, or not all of one kind. */
 static Node *unbordered(Graph *g, const Node *n, Node *const *in) {
     Node *operand[2] = {in[0], in[1]};
     const Halo none = {{0}, {0}};
     for (int k = 0; k < 2; k++) {
         Rule rule = border_rule(in[k]);
-        if (rule.same && has_borders(in[k]) && halo_is_worth(n, k)) {
+        if (rule.same && rule.asks && halo_is_worth(n, k)) {
             operand[k] = with_halo(g, in[k], &rule, &none);
         }
     }
@@ -239,11 +226,15 @@ static Node *halo_node(void *ctx, Graph *g, const Node *n, Node *const *in) {
     if (n->op == OP_OVERLAP_ADD && overlap_is_worth(n, in[0])) {
         return product_of_windows(g, n, in[0]);
     }
-    return is_bordered(n) ? unbordered(g, n, in) : NULL;
+    return n->op == OP_CONTRACT ? unbordered(g, n, in) : NULL;
 }
 
 static bool is_wanted(const Node *n) {
-    return is_bordered(n) || (n->op == OP_OVERLAP_ADD && overlap_is_worth(n, n->in[0]));
+    bool found = n->op == OP_OVERLAP_ADD && overlap_is_worth(n, n->in[0]);
+    for (int k = 0; n->op == OP_CONTRACT && k < 2; k++) {
+        found = found || (border_rule(n->in[k]).asks && halo_is_worth(n, k));
+    }
+    return found;
 }
 
 bool halo_applies(const Region *region) {

@@ -215,15 +215,6 @@ static Node *sum_is_contraction(Graph *g, const Node *n, Node *const *in) {
 
 /* --- contractions ----------------------------------------------------------------------------- */
 
-int find_label(const int8_t *list, int n, int label) {
-    for (int i = 0; i < n; i++) {
-        if (list[i] == label) {
-            return i;
-        }
-    }
-    return -1;
-}
-
 /* Operand k seen through permutes is relabelled. */
 static Node *contract_of_permute(Graph *g, const Node *n, Node *const *in) {
     for (int k = 0; k < 2; k++) {

@@ -32,8 +32,6 @@ uint32_t axes_without(uint32_t axes, uint32_t dropped, int rank);
 bool is_empty(const Node *n); /* a value without elements */
 Region *region_without_empty(Graph *g, const Region *region);
 
-/* The place of a label in a list of a contraction; -1: it is not there. */
-int find_label(const int8_t *list, int n, int label);
 /* `x` with axes labelled `list` as a value with axes `lo`, repeated along those that it lacks. */
 Node *spread(Graph *g, Node *x, const int8_t *list, const int8_t *lo, Type result);
 

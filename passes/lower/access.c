@@ -85,14 +85,22 @@ static const Index *slice_place(WorkBuild *b, Arg *arg, const Index *flat) {
     return flat;
 }
 
+/* The flat index of an index vector. */
+static const Index *buf_flat(WorkBuild *b, const Buf *buf, const Index *const *at) {
+    IndexTable *table = &b->w.k->index;
+    const Index *flat = index_const(table, 0);
+    for (int i = 0; i < buf->type.rank; i++) {
+        flat = index_add(table, flat, index_scale(table, at[i], buf->stride[i]));
+    }
+    return flat;
+}
+
 /* Adds the access, gives the flat index. */
 static const Index *kernel_touch(WorkBuild *b, Arg *arg, int mode, const Index *const *at) {
     const Buf *buf = kernel_buf(b->w.k, arg);
-    const Index *flat = index_const(&b->w.k->index, 0);
     Touch touch = {.arg = arg, .mode = mode};
     bool leading = true;
     for (int i = 0; i < buf->type.rank; i++) {
-        flat = index_add(&b->w.k->index, flat, index_scale(&b->w.k->index, at[i], buf->stride[i]));
         const Step *loop = NULL;
         bool lone = at[i]->nterm == 1 && at[i]->base == 0 && at[i]->term[0].mul == 1 &&
                     at[i]->term[0].atom->kind == ATOM_LOOP;
@@ -105,7 +113,7 @@ static const Index *kernel_touch(WorkBuild *b, Arg *arg, int mode, const Index *
         }
     }
     VEC_PUSH(b->w.scratch, &b->touch, touch);
-    return slice_place(b, arg, flat);
+    return slice_place(b, arg, buf_flat(b, buf, at));
 }
 
 /* The index vector of a home: its loops, then `at`. */
@@ -119,13 +127,9 @@ static void home_index(WorkBuild *b, const Home *home, const Index *const *at, c
 }
 
 const Index *home_place(WorkBuild *b, const Home *home, const Index *const *at) {
-    const Index *full[MD_RANK], *flat = index_const(&b->w.k->index, 0);
+    const Index *full[MD_RANK];
     home_index(b, home, at, full);
-    for (int i = 0; i < home->buf->type.rank; i++) {
-        const Index *term = index_scale(&b->w.k->index, full[i], home->buf->stride[i]);
-        flat = index_add(&b->w.k->index, flat, term);
-    }
-    return flat;
+    return buf_flat(b, home->buf, full);
 }
 
 /* A guard keeps loads inside; where all places are, none is needed, and what is read is more often
@@ -199,11 +203,9 @@ const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *c
     }
     const NodeInfo *info = &f->fusion->info[node->id];
     bool own = f == b->frame && info->unit == b->unit;
-    if (!info->atom || info->again || (own && !kernel_known(b, node))) {
+    bool named = b->unit->kind == UNIT_TOTAL; /* the fold itself */
+    if (!info->atom || info->again || (own && (named || !kernel_known(b, node)))) {
         return NULL;
-    }
-    if (own && b->unit->kind == UNIT_TOTAL) {
-        return NULL; /* the fold itself: it has a name */
     }
     if (own && b->strip) {
         for (int i = 0; i < node->type.rank; i++) {

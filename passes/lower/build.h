@@ -106,7 +106,6 @@ Radix *kernel_space(WorkBuild *b, int which, int64_t count, const char *name);
 bool kernel_refine(WorkBuild *b, const RootList *roots);
 /* Index of each of the given dims from a flat space. */
 void space_digits(WorkBuild *b, const Radix *r, int n, const int64_t *dim, const Index **at);
-int64_t count_dims(int n, const int64_t *dim);
 
 /* Each of these adds the parts of a unit; true: the index spaces have more digits now, so all is
  * to be made again. */

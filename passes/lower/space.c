@@ -102,11 +102,3 @@ int space_axes(const Radix *r) {
 AxisSet space_set(const Radix *r) {
     return r->count == 1 ? 0 : r->set;
 }
-
-int64_t count_dims(int n, const int64_t *dim) {
-    int64_t count = 1;
-    for (int i = 0; i < n; i++) {
-        count *= dim[i];
-    }
-    return count;
-}

@@ -158,7 +158,7 @@ static const OwnAxes *own_axes(Values *v, const Node *node, int n, const int64_t
     return &v->own.at[v->own.count - 1];
 }
 
-const Index *inner_flat(Values *v, const InnerSpace *inner) {
+static const Index *inner_flat(Values *v, const InnerSpace *inner) {
     const Index *flat = index_const(&v->k->index, 0);
     for (int i = 0; i < inner->naxis; i++) {
         int64_t extent = v->k->axis[inner->axis[i]].extent;
@@ -168,17 +168,40 @@ const Index *inner_flat(Values *v, const InnerSpace *inner) {
     return flat;
 }
 
+int64_t count_dims(int n, const int64_t *dim) {
+    int64_t count = 1;
+    for (int i = 0; i < n; i++) {
+        count *= dim[i];
+    }
+    return count;
+}
+
+const InnerSpace *inner_of(const Values *v, int64_t count) {
+    for (int i = 0; i < v->inner.count; i++) {
+        if (v->inner.at[i].count == count) {
+            return &v->inner.at[i];
+        }
+    }
+    return NULL;
+}
+
+void inner_place(Values *v, const Node *node, int leading, const Index **at) {
+    int rank = node->type.rank - leading;
+    const int64_t *dim = node->type.dim + leading;
+    int64_t count = count_dims(rank, dim);
+    const InnerSpace *inner = count > 1 ? inner_of(v, count) : NULL;
+    const Index *flat = inner ? inner_flat(v, inner) : index_const(&v->k->index, 0);
+    index_unflatten(&v->k->index, flat, rank, dim, at + leading);
+}
+
 /* Index of each folded axis (outermost first) for a fold asked for at `at`; gives the set of axes.
  */
 static AxisSet fold_space(Values *v, const Node *node, int n, const int64_t *dim, int rank,
                           const Index *const *at, const Index **pos) {
     AxisSet outer = 0, inner = 0;
-    int64_t count = 1;
+    int64_t count = count_dims(n, dim);
     for (int i = 0; i < rank; i++) {
         outer |= at[i]->axes;
-    }
-    for (int i = 0; i < n; i++) {
-        count *= dim[i];
     }
     for (int i = 0; i < v->inner.count; i++) {
         inner |= v->inner.at[i].set;
@@ -388,16 +411,19 @@ static const Expr *value_contract(Values *v, const Node *node, const Index *cons
     return value ? value : expr_const(v->k, node->type.elem, 0);
 }
 
+const Index *value_position(Values *v, const Node *index, const Index *const *at, int64_t extent) {
+    const Expr *pos = value_at(v, index, at);
+    return pos->kind == EXPR_INDEX   ? pos->index
+           : pos->kind == EXPR_CONST ? index_const(&v->k->index, pos->ivalue)
+                                     : index_value(&v->k->index, pos, pos->axes, 0, extent - 1);
+}
+
 static const Expr *value_gather(Values *v, const Node *node, const Index *const *at) {
     const Node *x = node->in[0], *index = node->in[1];
     int nb = node->attr->batch;
     const Index *in[MD_RANK];
     memcpy(in, at, sizeof *in * (size_t)nb);
-    const Expr *pos = value_at(v, index, at);
-    in[nb] = pos->kind == EXPR_INDEX ? pos->index
-             : pos->kind == EXPR_CONST
-                 ? index_const(&v->k->index, pos->ivalue)
-                 : index_value(&v->k->index, pos, pos->axes, 0, x->type.dim[nb] - 1);
+    in[nb] = value_position(v, index, at, x->type.dim[nb]);
     for (int i = nb + 1; i < x->type.rank; i++) {
         in[i] = at[index->type.rank + i - nb - 1];
     }

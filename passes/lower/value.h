@@ -50,7 +50,13 @@ void values_forget(Values *v);
 const Expr *value_under(Values *v, const Expr *guard, const Node *node, const Index *const *at);
 /* One product of a CONTRACT, at an index for each label. */
 const Expr *value_product(Values *v, const Node *node, const Index *const *label);
-const Index *inner_flat(Values *v, const InnerSpace *inner);
+/* The position that the value of `index` at `at` picks among `extent`. */
+const Index *value_position(Values *v, const Node *index, const Index *const *at, int64_t extent);
+int64_t count_dims(int n, const int64_t *dim);
+/* NULL: there is none of so many. */
+const InnerSpace *inner_of(const Values *v, int64_t count);
+/* The indices of `node` behind its `leading` axes: a place in the inner space of so many. */
+void inner_place(Values *v, const Node *node, int leading, const Index **at);
 
 /* Elements that a FOLD, ARGFOLD or CONTRACT combines into one. */
 int64_t fold_count(const Node *node);

@@ -182,11 +182,9 @@ bool make_scatter_add(WorkBuild *b) {
     kernel_store(b, &part.first, node, at, expr_const(k, node->type.elem, 0));
     memcpy(u, at, sizeof *u * (size_t)nb);
     space_digits(b, &part.terms, ni, index->type.dim + nb, u + nb);
-    const Expr *pos = value_at(&b->v, index, u);
+    const Index *position = value_position(&b->v, index, u, dim[nb]);
     memcpy(u + nb + ni, at + nb + 1, sizeof *u * (size_t)nr);
-    at[nb] = pos->kind == EXPR_INDEX   ? pos->index
-             : pos->kind == EXPR_CONST ? index_const(&k->index, pos->ivalue)
-                                       : index_value(&k->index, pos, pos->axes, 0, dim[nb] - 1);
+    at[nb] = position;
     const Expr *term = value_at(&b->v, node->in[0], u);
     part.before = kernel_reload(b, node, at);
     kernel_store(b, &part.roots, node, at, term);

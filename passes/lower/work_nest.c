@@ -7,10 +7,8 @@
 #include <string.h>
 
 static void inner_space(WorkBuild *b, int64_t count) {
-    for (int i = 0; i < b->v.inner.count; i++) {
-        if (b->v.inner.at[i].count == count) {
-            return;
-        }
+    if (inner_of(&b->v, count)) {
+        return;
     }
     const Radix *r = kernel_space(b, b->first_space + 1 + b->v.inner.count, count, "j");
     InnerSpace inner = {.count = count, .naxis = r->n, .set = r->set};
@@ -26,15 +24,7 @@ static void row_index(WorkBuild *b, const Node *node, int64_t rows, const Radix 
         BUG("an atom without the rows of its kernel");
     }
     space_digits(b, row, leading, node->type.dim, at);
-    int64_t inner = type_count(node->type) / (rows > 0 ? rows : 1);
-    const Index *flat = index_const(&b->w.k->index, 0);
-    for (int i = 0; inner > 1 && i < b->v.inner.count; i++) {
-        if (b->v.inner.at[i].count == inner) {
-            flat = inner_flat(&b->v, &b->v.inner.at[i]);
-        }
-    }
-    index_unflatten(&b->w.k->index, flat, node->type.rank - leading, node->type.dim + leading,
-                    at + leading);
+    inner_place(&b->v, node, leading, at);
 }
 
 bool make_nest(WorkBuild *b) {

@@ -14,23 +14,14 @@ static const NodeInfo *info_of(const WorkBuild *b, const Node *node) {
     return &b->frame->fusion->info[node->id];
 }
 
-static bool list_has(const int8_t *list, int n, int label) {
-    for (int i = 0; i < n; i++) {
-        if (list[i] == label) {
-            return true;
-        }
-    }
-    return false;
-}
-
 /* --- as loops --------------------------------------------------------------------------------- */
 
 /* Labels of the result that stand last in it and are not the first operand's. */
 static int trailing_labels(const Node *node) {
     const Attr *a = node->attr;
     int tail = node->type.rank;
-    while (tail > 0 && list_has(a->lb, node->in[1]->type.rank, a->lo_[tail - 1]) &&
-           !list_has(a->la, node->in[0]->type.rank, a->lo_[tail - 1])) {
+    while (tail > 0 && find_label(a->lb, node->in[1]->type.rank, a->lo_[tail - 1]) >= 0 &&
+           find_label(a->la, node->in[0]->type.rank, a->lo_[tail - 1]) < 0) {
         tail--;
     }
     return tail;
@@ -43,7 +34,7 @@ static bool make_terms(WorkBuild *b) {
     int nlabel = contract_labels(node, extent), n[3] = {0}, label[3][MD_RANK];
     int tail = trailing_labels(node);
     for (int l = 0; l < nlabel; l++) {
-        if (!list_has(a->lo_, node->type.rank, l)) {
+        if (find_label(a->lo_, node->type.rank, l) < 0) {
             label[1][n[1]] = l;
             dim[1][n[1]++] = extent[l];
         }
@@ -125,9 +116,9 @@ bool make_contract(WorkBuild *b) {
     for (int l = 0; l < p->nlabel; l++) {
         p->space[l] = *kernel_space(b, l, extent[l], "r");
         label[l] = radix_flat(b->w.k, &p->space[l]);
-        p->in[l] = (list_has(node->attr->la, node->in[0]->type.rank, l) ? IN_A : 0) |
-                   (list_has(node->attr->lb, node->in[1]->type.rank, l) ? IN_B : 0) |
-                   (list_has(node->attr->lo_, node->type.rank, l) ? IN_C : 0);
+        p->in[l] = (find_label(node->attr->la, node->in[0]->type.rank, l) >= 0 ? IN_A : 0) |
+                   (find_label(node->attr->lb, node->in[1]->type.rank, l) >= 0 ? IN_B : 0) |
+                   (find_label(node->attr->lo_, node->type.rank, l) >= 0 ? IN_C : 0);
     }
     const Index *out[MD_RANK];
     for (int i = 0; i < node->type.rank; i++) {
