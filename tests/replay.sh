@@ -11,20 +11,10 @@
 # With RUN=1 programs that differ are built and run as well, those of tests/programs too: five steps, the
 # weights compared byte for byte. Other bits are status 1: a change of text must not have them.
 set -u
-: "${BUILD:=build}" "${MDLC:=$BUILD/mdlc}" "${BASE:=HEAD}" "${SAME:=0}" "${RUN:=}" "${CC:=cc}"
-rev=$(git rev-parse --verify --quiet "$BASE^{commit}") || { echo "replay: no commit $BASE" >&2; exit 2; }
+: "${BUILD:=build}" "${MDLC:=$BUILD/mdlc}" "${SAME:=0}" "${RUN:=}" "${CC:=cc}"
+. tests/base.sh
 out=$BUILD/replay
-old=$out/$rev
 mkdir -p "$out/was" "$out/is"
-if [ ! -x "$old/build/mdlc" ]; then
-    rm -rf "$old"
-    mkdir -p "$old"
-    git archive "$rev" | tar xf - -C "$old" || exit 2
-    make -s -C "$old" BUILD=build build/mdlc >"$out/build.log" 2>&1 || {
-        echo "replay: $BASE does not build, see $out/build.log" >&2
-        exit 2
-    }
-fi
 
 # emit COMPILER FOLDER FILE: the program without runtime pieces, and the statistics of its plans.
 emit() {
@@ -50,7 +40,7 @@ all=0 differ=0 ran=0 bits=0
 for file in samples/*.mdl tests/bench/*.mdl tests/library/*.mdl tests/suites/*.mdl tests/cases/emit/*.mdl tests/cases/stats/*.mdl \
     ${RUN:+tests/programs/*.mdl}; do
     [ -f "$file" ] || continue
-    emit "$old/build/mdlc" "$out/was" "$file"
+    emit "$old" "$out/was" "$file"
     emit "$MDLC" "$out/is" "$file"
     all=$((all + 1))
     cmp -s "$out/was/$name.c" "$out/is/$name.c" && cmp -s "$out/was/$name.stats" "$out/is/$name.stats" && continue
@@ -61,7 +51,7 @@ for file in samples/*.mdl tests/bench/*.mdl tests/library/*.mdl tests/suites/*.m
         $1 == $3 && $2 != $4 && $1 !~ /\./ { printf ", %s %s to %s", $1, $2, $4 }')
     echo "$file: $(grep -c '^-[^-]' "$out/one") lines out, $(grep -c '^+[^+]' "$out/one") in$moved"
     rm -f "$out/was.weights" "$out/is.weights"
-    if [ -n "$RUN" ] && weights "$old/build/mdlc" "$file" "$out/was.weights"; then
+    if [ -n "$RUN" ] && weights "$old" "$file" "$out/was.weights"; then
         weights "$MDLC" "$file" "$out/is.weights"
         ran=$((ran + 1))
         cmp -s "$out/was.weights" "$out/is.weights" || { bits=$((bits + 1)); echo "$file: other weights"; }

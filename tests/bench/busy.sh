@@ -10,12 +10,12 @@
 # there; with BUILD_ONLY=1 nothing is timed.
 set -u
 . tests/lib.sh
+. tests/bench/train.sh
 : "${NETS:=digits mlp dqn wide gru diabetes chars residual gan tune}" "${COMPILERS:=gcc clang}"
 : "${SECONDS_EACH:=1}" "${PROGRAMS:=$scratch}" "${BUILD_ONLY:=}"
 unset OMP_WAIT_POLICY GOMP_SPINCOUNT KMP_BLOCKTIME
 busy=
 trap '[ -z "$busy" ] || kill "$busy"; rm -rf "$scratch"' EXIT
-now() { date +%s%N; }
 
 # compiled NAME MODEL [FLAG...]: $program, made unless it is there. What is behind `--` goes to the C compiler.
 compiled() {
@@ -34,24 +34,7 @@ compiled() {
     esac || { fail "$compiler $compiled_name" "it does not build"; return 1; }
 }
 
-# Microseconds a step on $1 threads: of a step called by itself, or of a whole run.
-steps() { OMP_NUM_THREADS=$1 "$program" "$SECONDS_EACH" mean; }
-train() { # THREADS STEPS [TRAIN]
-    start=$(now)
-    "$program" ${3:-} --threads "$1" --steps "$2" --log none >/dev/null || exit 1
-    echo "$start $(now) $2" | awk '{ printf "%.2f\n", ($2 - $1) / $3 / 1000 }'
-}
-
-run() { # THREADS
-    case $name in
-    diabetes) train "$1" 100000 ;;
-    chars) train "$1" 200 ;;
-    residual) train "$1" 500 ;;
-    gan) train "$1" 1000 d ;;
-    tune) train "$1" 1500 pre ;;
-    *) steps "$1" ;;
-    esac
-}
+run() { step_time "$program" "$name" "$1" mean; } # THREADS
 
 echo "compiler  net       idle 1     idle 2     busy 1     busy 2   microseconds a step; ratio of the last two"
 for name in $NETS; do
