@@ -1,8 +1,9 @@
 /* base: arenas, strings, growing texts, hashes and the internal-fault exit.
  *
- * An arena is a list of zeroed chunks; the newest one serves requests until it is full. Nothing is
- * handed back before the whole arena goes, so memory past the mark of a chunk is always zero and a
- * block at the mark can grow where it stands.
+ * An arena is a list of zeroed chunks; the newest one serves requests until it is full. A large block
+ * has a chunk of its own, which can go alone; nothing else is handed back before the whole arena
+ * goes, so memory past the mark of a chunk is always zero and a block at the mark can grow where it
+ * stands.
  * Needs nothing, gives memory that lives as long as its arena, changes no values. */
 #include "compiler/base.h"
 
@@ -12,12 +13,17 @@
 #include <sys/resource.h>
 
 struct ArenaChunk {
-    ArenaChunk *next;
+    ArenaChunk *next, *before;
     size_t size, used;
     max_align_t data[];
 };
 
-enum { CHUNK_DEFAULT = 64 * 1024, DISTANCE_LONGEST = 63, TEXT_LARGE = 1 << 20 };
+enum {
+    CHUNK_DEFAULT = 64 * 1024,
+    BLOCK_LARGE = CHUNK_DEFAULT,
+    DISTANCE_LONGEST = 63,
+    TEXT_LARGE = 1 << 20
+};
 
 /* In a build with -DMDLC_HOSTILE_ARENAS every block is a chunk of its own, so that a sanitizer sees
  * where it ends, and what is left behind or given back is overwritten. */
@@ -52,22 +58,36 @@ static void exit_out_of_memory(size_t bytes) {
     end(EXIT_SOURCE);
 }
 
+static ArenaChunk *chunk_new(size_t size) {
+    ArenaChunk *chunk = calloc(1, sizeof *chunk + size);
+    if (!chunk)
+        exit_out_of_memory(size);
+    chunk->size = size;
+    return chunk;
+}
+
+/* Behind `before`, or as the newest one. */
+static void chunk_link(Arena *arena, ArenaChunk *before, ArenaChunk *chunk) {
+    ArenaChunk **at = before ? &before->next : &arena->head;
+    chunk->before = before;
+    chunk->next = *at;
+    if (*at)
+        (*at)->before = chunk;
+    *at = chunk;
+}
+
 void *arena_alloc(Arena *arena, size_t bytes) {
     if (bytes > SIZE_MAX / 4)
         exit_out_of_memory(bytes);
     size_t need = round_up(bytes ? bytes : 1);
     ArenaChunk *chunk = arena->head;
-    if (!chunk || chunk->size - chunk->used < need) {
+    if (HOSTILE || need >= BLOCK_LARGE) { /* the newest chunk goes on serving */
+        chunk = chunk_new(need);
+        chunk_link(arena, arena->head, chunk);
+    } else if (!chunk || chunk->size - chunk->used < need) {
         size_t size = round_up(arena->chunk_bytes ? arena->chunk_bytes : CHUNK_DEFAULT);
-        size = HOSTILE ? need : size;
-        if (size < need)
-            size = need;
-        chunk = calloc(1, sizeof *chunk + size);
-        if (!chunk)
-            exit_out_of_memory(size);
-        chunk->size = size;
-        chunk->next = arena->head;
-        arena->head = chunk;
+        chunk = chunk_new(size < need ? need : size);
+        chunk_link(arena, NULL, chunk);
     }
     void *block = (char *)chunk->data + chunk->used;
     chunk->used += need;
@@ -75,36 +95,33 @@ void *arena_alloc(Arena *arena, size_t bytes) {
     return block;
 }
 
+void arena_drop(Arena *arena, void *block, size_t bytes) {
+    size_t need = round_up(bytes ? bytes : 1);
+    if (!block || (!HOSTILE && need < BLOCK_LARGE))
+        return;
+    ArenaChunk *chunk = (ArenaChunk *)((char *)block - offsetof(ArenaChunk, data));
+    *(chunk->before ? &chunk->before->next : &arena->head) = chunk->next;
+    if (chunk->next)
+        chunk->next->before = chunk->before;
+    arena->used_bytes -= need;
+    free(chunk);
+}
+
 void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t bytes) {
-    if (!old)
-        return arena_alloc(arena, bytes);
-    if (bytes <= old_bytes)
+    if (old && bytes <= old_bytes)
         return old;
     ArenaChunk *chunk = arena->head;
     size_t old_need = round_up(old_bytes ? old_bytes : 1), need = round_up(bytes);
-    if (need <= old_need)
-        return old;
-    if (chunk && (char *)old + old_need == (char *)chunk->data + chunk->used &&
-        chunk->size - chunk->used >= need - old_need) {
+    bool last = old && chunk && (char *)old + old_need == (char *)chunk->data + chunk->used;
+    if (last && need < BLOCK_LARGE && chunk->size - chunk->used >= need - old_need) {
         chunk->used += need - old_need;
         arena->used_bytes += need - old_need;
         return old;
     }
-    if (!HOSTILE && chunk && old == (void *)chunk->data && chunk->used == old_need &&
-        old_need >= CHUNK_DEFAULT) { /* alone in its chunk: the system moves pages, not bytes */
-        size_t size = chunk->size;
-        chunk = realloc(chunk, sizeof *chunk + need);
-        if (!chunk)
-            exit_out_of_memory(need);
-        memset((char *)chunk->data + size, 0, need - size);
-        chunk->size = chunk->used = need;
-        arena->used_bytes += need - old_need;
-        arena->head = chunk;
-        return chunk->data;
-    }
     void *block = arena_alloc(arena, bytes);
-    memcpy(block, old, old_bytes);
-    memset(old, 0xdd, HOSTILE ? old_bytes : 0); /* who kept a pointer into it reads nonsense */
+    if (old)
+        memcpy(block, old, old_bytes);
+    arena_drop(arena, old, old_bytes);
     return block;
 }
 
@@ -119,16 +136,12 @@ void arena_free(Arena *arena) {
 }
 
 void arena_adopt(Arena *arena, Arena *from) {
-    ArenaChunk **last = &from->head;
-    while (*last) {
-        last = &(*last)->next;
+    while (from->head) { /* behind the newest chunk, which goes on serving */
+        ArenaChunk *chunk = from->head;
+        from->head = chunk->next;
+        chunk_link(arena, arena->head, chunk);
     }
-    /* Behind the newest chunk, which goes on serving. */
-    ArenaChunk **at = arena->head ? &arena->head->next : &arena->head;
-    *last = *at;
-    *at = from->head;
     arena->used_bytes += from->used_bytes;
-    from->head = NULL;
     from->used_bytes = 0;
 }
 

@@ -1,7 +1,7 @@
 /* base: arenas, strings, vectors and the internal-fault macro. Everything else builds on these.
  *
- * Ownership: an Arena owns all that is allocated from it; nothing in lang, passes or emit is ever
- * freed one by one. A stage result lives in the arena that the caller named; scratch memory of a
+ * Ownership: an Arena owns all that is allocated from it; nothing in lang, passes or emit is freed
+ * one by one but large tables that have grown. A stage result lives in the arena that the caller named; scratch memory of a
  * pass lives in an arena that the pass opens and closes. */
 #ifndef MDLC_COMPILER_BASE_H
 #define MDLC_COMPILER_BASE_H
@@ -28,8 +28,11 @@ typedef struct {
 
 /* Memory is zeroed and aligned for any type. Exits with a message when the system has none. */
 void *arena_alloc(Arena *arena, size_t bytes);
-/* Grows the block `old` of `old_bytes` to `bytes`, in place when it is the last one handed out. */
+/* Grows the block `old` of `old_bytes` to `bytes`, in place when it is the last one handed out; else
+ * `old` is dropped. */
 void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t bytes);
+/* Nobody needs this block (or NULL) of the arena any more: a large one is given back at once. */
+void arena_drop(Arena *arena, void *block, size_t bytes);
 void arena_free(Arena *arena); /* gives everything back; the arena may be used again */
 /* All that `from` holds belongs to `arena` from now on; `from` is empty. */
 void arena_adopt(Arena *arena, Arena *from);

@@ -79,6 +79,7 @@ static const Attr *attr_keep(Graph *g, const Attr *attr) {
                 g->attr[h & (uint64_t)(g->attr_size - 1)] = old[i];
             }
         }
+        arena_drop(g->keep, old, sizeof *old * (size_t)size);
     }
     uint64_t h = hash_words(HASH_TABLE, attr, sizeof *attr), mask = (uint64_t)g->attr_size - 1;
     for (; g->attr[h & mask]; h++) {
@@ -130,6 +131,7 @@ static void cons_grow(Region *region) {
             cons_put(region, old[i]);
         }
     }
+    arena_drop(region->graph->arena, old, sizeof *old * (size_t)size);
 }
 
 /* Adds what graph_append has made. */

@@ -30,6 +30,7 @@ static NameKey *key_of(Arena *arena, NameTable *table, const void *scope, const 
                 *find(&grown, table->slot[i].scope, table->slot[i].name) = table->slot[i];
             }
         }
+        arena_drop(arena, table->slot, sizeof *table->slot * (size_t)table->size);
         *table = grown;
     }
     NameKey *key = find(table, scope, name);
