@@ -1,9 +1,9 @@
 /* base: arenas, strings, growing texts, hashes and the internal-fault exit.
  *
- * An arena is a list of zeroed chunks; the newest one serves requests until it is full. A large block
- * has a chunk of its own, which can go alone; nothing else is handed back before the whole arena
- * goes, so memory past the mark of a chunk is always zero and a block at the mark can grow where it
- * stands.
+ * An arena is a list of zeroed chunks; the newest one serves requests until it is full. A large
+ * block has a chunk of its own, which can go alone; nothing else is handed back before the whole
+ * arena goes, so memory past the mark of a chunk is always zero and a block at the mark can grow
+ * where it stands.
  * Needs nothing, gives memory that lives as long as its arena, changes no values. */
 #include "compiler/base.h"
 

@@ -1,8 +1,8 @@
 /* base: arenas, strings, vectors and the internal-fault macro. Everything else builds on these.
  *
  * Ownership: an Arena owns all that is allocated from it; nothing in lang, passes or emit is freed
- * one by one but large tables that have grown. A stage result lives in the arena that the caller named; scratch memory of a
- * pass lives in an arena that the pass opens and closes. */
+ * one by one but large tables that have grown. A stage result lives in the arena that the caller
+ * named; scratch memory of a pass lives in an arena that the pass opens and closes. */
 #ifndef MDLC_COMPILER_BASE_H
 #define MDLC_COMPILER_BASE_H
 
@@ -28,8 +28,8 @@ typedef struct {
 
 /* Memory is zeroed and aligned for any type. Exits with a message when the system has none. */
 void *arena_alloc(Arena *arena, size_t bytes);
-/* Grows the block `old` of `old_bytes` to `bytes`, in place when it is the last one handed out; else
- * `old` is dropped. */
+/* Grows the block `old` of `old_bytes` to `bytes`, in place when it is the last one handed out;
+ * else `old` is dropped. */
 void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t bytes);
 /* Nobody needs this block (or NULL) of the arena any more: a large one is given back at once. */
 void arena_drop(Arena *arena, void *block, size_t bytes);

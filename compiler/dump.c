@@ -113,7 +113,7 @@ static void print_doc(Dump *d, const char *doc, int indent) {
 static int table_number(const Dump *d, const Node *node) {
     for (int i = 0; i < d->table.count; i++) {
         if (d->table.at[i].data == node->attr->data &&
-            type_count(d->table.at[i].type) == type_count(node->type)) {
+            type_count(d->table.at[i].type) == type_count(*node->type)) {
             return i;
         }
     }
@@ -132,8 +132,8 @@ static int custom_number(const Dump *d, const Node *node) {
 static void collect(Dump *d, const Region *region) {
     for (int i = 0; i < region->node.count; i++) {
         const Node *node = region->node.at[i];
-        if (node->op == OP_TABLE && type_count(node->type) > 0 && table_number(d, node) < 0) {
-            DumpTable table = {node->attr->data, node->type};
+        if (node->op == OP_TABLE && type_count(*node->type) > 0 && table_number(d, node) < 0) {
+            DumpTable table = {node->attr->data, *node->type};
             VEC_PUSH(&d->arena, &d->table, table);
         }
         if (node->body) {
@@ -173,7 +173,7 @@ static int field_count(const AttrField *f, const Node *node) {
     if (f->kind == ATTR_AXES) {
         return MD_RANK;
     }
-    return f->of == OF_RESULT ? node->type.rank : node->in[f->of]->type.rank;
+    return f->of == OF_RESULT ? node->type->rank : node->in[f->of]->type->rank;
 }
 
 static void add_list(Dump *d, const AttrField *f, const Node *node) {
@@ -239,16 +239,16 @@ static void add_leaf(Dump *d, const Node *node) {
     const Attr *at = node->attr;
     switch (node->op) { /* the leaves, and the body of a CUSTOM */
     case OP_CONST:
-        if (node->type.elem == TY_BOOL) {
+        if (node->type->elem == TY_BOOL) {
             text_add(&d->line, at->value != 0 ? "true" : "false");
-        } else if (elem_is_int(node->type.elem)) {
+        } else if (elem_is_int(node->type->elem)) {
             text_printf(&d->line, "%" PRId64, at->ivalue);
         } else {
             add_number(d, at->value);
         }
         break;
     case OP_TABLE:
-        if (type_count(node->type) > 0) {
+        if (type_count(*node->type) > 0) {
             text_printf(&d->line, "t%d", table_number(d, node));
         }
         break;
@@ -287,7 +287,7 @@ static void print_node(Dump *d, const Node *node, int indent) {
         return;
     }
     text_printf(line, "n%u: ", node->id);
-    add_type(d, node->type);
+    add_type(d, *node->type);
     text_printf(line, " = core.%s(", op_info[node->op].name);
     for (int k = 0; k < node->nin; k++) {
         add_argument(d, NULL);
@@ -322,7 +322,7 @@ static void print_adjoints(Dump *d) {
         text_printf(&d->line, "op a%d(", i);
         for (int k = 0; k < body->param.count; k++) {
             text_printf(&d->line, "%sp%d: ", k ? ", " : "", k);
-            add_type(d, body->param.at[k]->type);
+            add_type(d, *body->param.at[k]->type);
         }
         text_add(&d->line, ") {");
         line_end(d, 0);

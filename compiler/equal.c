@@ -29,9 +29,9 @@ static bool table_equal(const double *a, const double *b, int64_t n) {
 }
 
 static bool attr_equal(const Node *a, const Node *b) {
-    Attr x = *a->attr, y = *b->attr;
+    Attr x = attr_copy(a->attr), y = attr_copy(b->attr);
     if (!slot_same(x.slot, y.slot) || !number_equal(x.value, y.value) || !x.data != !y.data ||
-        (x.data && !table_equal(x.data, y.data, type_count(a->type)))) {
+        (x.data && !table_equal(x.data, y.data, type_count(*a->type)))) {
         return false;
     }
     x.slot = y.slot = NULL;
@@ -41,7 +41,7 @@ static bool attr_equal(const Node *a, const Node *b) {
 }
 
 static bool node_equal(const Node *a, const Node *b) {
-    if (a->op != b->op || a->id != b->id || a->nin != b->nin || !type_equal(a->type, b->type) ||
+    if (a->op != b->op || a->id != b->id || a->nin != b->nin || !type_equal(*a->type, *b->type) ||
         !attr_equal(a, b) || !text_equal(a->name, b->name) || !a->body != !b->body) {
         return false;
     }

@@ -342,7 +342,7 @@ void eval_run(Eval *ev, const Region *region, const Value *param, Value *out) {
         EvalCall c = {.ev = ev,
                       .node = node,
                       .attr = node->attr,
-                      .type = node->type,
+                      .type = *node->type,
                       .in = f->in,
                       .nin = node->nin};
         eval_rule[node->op](&c);
@@ -519,7 +519,7 @@ void eval_loop(EvalCall *c) {
         param[1 + a->ncarry + k] = c->in[a->ncarry + k];
     }
     for (int k = 0; k < a->nys; k++) {
-        Type slice = body->out.at[a->ncarry + k]->type,
+        Type slice = *body->out.at[a->ncarry + k]->type,
              stack = {.elem = slice.elem, .rank = slice.rank + 1};
         stack.dim[0] = a->trip;
         memcpy(stack.dim + 1, slice.dim, sizeof *slice.dim * (size_t)slice.rank);
@@ -530,7 +530,7 @@ void eval_loop(EvalCall *c) {
         index.at[0].i = at;
         for (int k = 0; k < a->nxs; k++) {
             int p = 1 + a->ncarry + a->ninv + k;
-            param[p] = slice_of(ev, c->in[p - 1], body->param.at[p]->type, at);
+            param[p] = slice_of(ev, c->in[p - 1], *body->param.at[p]->type, at);
         }
         eval_run(ev, body, param, out);
         for (int k = 0; k < a->nxs; k++) {

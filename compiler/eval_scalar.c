@@ -17,13 +17,13 @@ bool eval_scalar(OpCode op, Type out, const Attr *attr, const Node *const *in, d
         if (in[k]->op != OP_CONST) {
             return false;
         }
-        Elem elem = in[k]->type.elem;
+        Elem elem = in[k]->type->elem;
         if (elem_is_float(elem)) {
             number[k].f = in[k]->attr->value;
         } else {
             number[k].i = elem == TY_BOOL ? in[k]->attr->value != 0 : in[k]->attr->ivalue;
         }
-        operand[k] = (Value){.type = in[k]->type, .at = &number[k]};
+        operand[k] = (Value){.type = *in[k]->type, .at = &number[k]};
     }
     EvalCall c = {.attr = attr,
                   .type = out,

@@ -74,7 +74,7 @@ static void flow_loop(Arena *arena, Flow *flow, const Node *loop) {
 
 /* Marks what a marked node is made of, in its region. */
 static void flow_node(Arena *arena, Flow *flow, const Node *n) {
-    bool flows = n->op != OP_STOP && (elem_is_float(n->type.elem) || n->type.elem == TY_TUPLE);
+    bool flows = n->op != OP_STOP && (elem_is_float(n->type->elem) || n->type->elem == TY_TUPLE);
     if (!flow->mark[n->id] || !flows) {
         return;
     }

@@ -6,6 +6,7 @@
 
 #include "compiler/eval_rule.h"
 #include "compiler/eval_scalar.h"
+#include "compiler/keep.h"
 #include "compiler/loop_builder.h"
 #include "compiler/shape.h"
 
@@ -17,8 +18,6 @@ const OpInfo op_info[OP_COUNT] = {
 #include "compiler/op.def"
 #undef OP
 };
-
-static const Attr no_attr;
 
 Graph *graph_new(Arena *arena, Elem float_type) {
     Graph *g = ARENA_NEW(arena, Graph);
@@ -45,122 +44,10 @@ void graph_leave(Graph *g, Region *before) {
     g->region = before;
 }
 
-/* --- hash-consing ---------------------------------------------------------------------------- */
+/* --- adding ---------------------------------------------------------------------------------- */
 
-/* Types and attributes are a few hundred bytes, mostly zero: a word at a time, with its place. */
-static uint64_t hash_words(uint64_t hash, const void *data, size_t bytes) {
-    const char *at = data;
-    for (; bytes >= sizeof(uint64_t); bytes -= sizeof(uint64_t), at += sizeof(uint64_t)) {
-        uint64_t word;
-        memcpy(&word, at, sizeof word);
-        if (word) {
-            hash = hash_word(hash ^ bytes, word);
-        }
-    }
-    return hash;
-}
-
-/* Attributes are large, and few of them differ: equal ones are one. */
-static const Attr *attr_keep(Graph *g, const Attr *attr) {
-    if (attr == &no_attr || memcmp(attr, &no_attr, sizeof *attr) == 0) {
-        return &no_attr;
-    }
-    if (2 * g->nattr >= g->attr_size) {
-        const Attr **old = g->attr;
-        int size = g->attr_size;
-        g->attr_size = size ? 2 * size : 64;
-        g->attr = ARENA_ARRAY(g->keep, const Attr *, g->attr_size);
-        for (int i = 0; i < size; i++) {
-            uint64_t h = old[i] ? hash_words(HASH_TABLE, old[i], sizeof *attr) : 0;
-            while (old[i] && g->attr[h & (uint64_t)(g->attr_size - 1)]) {
-                h++;
-            }
-            if (old[i]) {
-                g->attr[h & (uint64_t)(g->attr_size - 1)] = old[i];
-            }
-        }
-        arena_drop(g->keep, old, sizeof *old * (size_t)size);
-    }
-    uint64_t h = hash_words(HASH_TABLE, attr, sizeof *attr), mask = (uint64_t)g->attr_size - 1;
-    for (; g->attr[h & mask]; h++) {
-        if (memcmp(g->attr[h & mask], attr, sizeof *attr) == 0) {
-            return g->attr[h & mask];
-        }
-    }
-    Attr *copy = ARENA_NEW(g->keep, Attr);
-    *copy = *attr;
-    g->nattr++;
-    g->attr[h & mask] = copy;
-    return copy;
-}
-
-static uint32_t node_hash(OpCode op, Node *const *in, int nin, const Attr *attr, const Type *type) {
-    uint64_t h = hash_word(HASH_TABLE, (uint64_t)op);
-    for (int i = 0; i < nin; i++) {
-        h = hash_word(h, (uint64_t)in[i]->id);
-    }
-    h = attr == &no_attr ? h : hash_words(h, attr, sizeof *attr); /* none: most have none */
-    h = hash_words(h, type, sizeof *type);
-    return (uint32_t)(h ^ h >> 32);
-}
-
-static bool node_is(const Node *node, OpCode op, Node *const *in, int nin, const Attr *attr,
+static Node *append(Graph *g, OpCode op, Node *const *in, int nin, const Attr *attr, Region *body,
                     const Type *type) {
-    return node->op == op && node->nin == nin && type_equal(node->type, *type) &&
-           (node->attr == attr || memcmp(node->attr, attr, sizeof *attr) == 0) &&
-           (nin == 0 || memcmp(node->in, in, sizeof *in * (size_t)nin) == 0);
-}
-
-static void cons_put(Region *region, ConsSlot slot) {
-    uint32_t h = slot.hash, mask = (uint32_t)region->cons_size - 1;
-    while (region->cons[h & mask].place) {
-        h++;
-    }
-    region->cons[h & mask] = slot;
-    region->cons_used++;
-}
-
-static void cons_grow(Region *region) {
-    ConsSlot *old = region->cons;
-    int size = region->cons_size;
-    region->cons_size = size ? 2 * size : 64;
-    region->cons = ARENA_ARRAY(region->graph->arena, ConsSlot, region->cons_size);
-    region->cons_used = 0;
-    for (int i = 0; i < size; i++) {
-        if (old[i].place) {
-            cons_put(region, old[i]);
-        }
-    }
-    arena_drop(region->graph->arena, old, sizeof *old * (size_t)size);
-}
-
-/* Adds what graph_append has made. */
-static void cons_add(Region *region, const Node *node, uint32_t hash) {
-    if (2 * (region->cons_used + 1) > region->cons_size) {
-        cons_grow(region);
-    }
-    cons_put(region, (ConsSlot){hash, node->id + 1});
-}
-
-static Node *cons_find(const Region *region, uint32_t hash, OpCode op, Node *const *in, int nin,
-                       const Attr *attr, const Type *type) {
-    if (region->cons_size == 0) {
-        return NULL;
-    }
-    uint32_t mask = (uint32_t)region->cons_size - 1;
-    for (uint32_t h = hash; region->cons[h & mask].place; h++) {
-        const ConsSlot *slot = &region->cons[h & mask];
-        Node *node = slot->hash == hash ? region->node.at[slot->place - 1] : NULL;
-        if (node && node_is(node, op, in, nin, attr, type)) {
-            return node;
-        }
-    }
-    return NULL;
-}
-
-/* Appends without looking for an equal node: loops, marks with bodies, body parameters. */
-Node *graph_append(Graph *g, OpCode op, Node *const *in, int nin, const Attr *attr, Region *body,
-                   Type type) {
     Region *region = g->region;
     Node *node = ARENA_NEW(g->arena, Node);
     node->op = op;
@@ -171,7 +58,7 @@ Node *graph_append(Graph *g, OpCode op, Node *const *in, int nin, const Attr *at
     if (nin > 0) {
         memcpy(node->in, in, sizeof *in * (size_t)nin);
     }
-    node->attr = attr_keep(g, attr);
+    node->attr = attr;
     node->region = region;
     node->body = body;
     if (body) {
@@ -179,6 +66,24 @@ Node *graph_append(Graph *g, OpCode op, Node *const *in, int nin, const Attr *at
     }
     node->loc = g->loc;
     VEC_PUSH(g->arena, &region->node, node);
+    return node;
+}
+
+/* Appends without looking for an equal node: loops, marks with bodies, body parameters. */
+Node *graph_append(Graph *g, OpCode op, Node *const *in, int nin, const Attr *attr, Region *body,
+                   Type type) {
+    return append(g, op, in, nin, attr_keep(g, op, attr), body, type_keep(g, type));
+}
+
+/* The node of the current region that is this, made if there is none. Attributes that are kept. */
+static Node *add_once(Graph *g, OpCode op, Node *const *in, int nin, const Attr *attr, Type type) {
+    const Type *kept = type_keep(g, type);
+    uint32_t hash = node_hash(op, in, nin, attr, kept);
+    Node *node = node_find(g->region, hash, op, in, nin, attr, kept);
+    if (!node) {
+        node = append(g, op, in, nin, attr, NULL, kept);
+        node_note(g->region, node, hash);
+    }
     return node;
 }
 
@@ -224,19 +129,19 @@ static Node *fold_map(Graph *g, OpCode op, Node *const *in, int nin, const Attr 
 
 static bool view_is_identity(OpCode op, const Node *a, const Attr *attr, Type type) {
     switch (op) { /* the identities of views; lint knows this file as part of the builder */
-    case OP_RESHAPE: return type_equal(type, a->type);
+    case OP_RESHAPE: return type_equal(type, *a->type);
     case OP_PERMUTE:
-        for (int i = 0; i < a->type.rank; i++) {
+        for (int i = 0; i < a->type->rank; i++) {
             if (attr->map[i] != i) {
                 return false;
             }
         }
         return true;
-    case OP_SLICE: return type_equal(type, a->type);
-    case OP_PAD: return type_equal(type, a->type);
+    case OP_SLICE: return type_equal(type, *a->type);
+    case OP_PAD: return type_equal(type, *a->type);
     case OP_BROADCAST: return attr->axes == 0;
     case OP_FLIP: return attr->axes == 0;
-    case OP_CAST: return type.elem == a->type.elem;
+    case OP_CAST: return type.elem == a->type->elem;
     default: return false;
     }
 }
@@ -248,8 +153,8 @@ static Node *view_of_constant(Graph *g, OpCode op, Node *a, const Attr *attr, Ty
         return NULL;
     }
     if ((op == OP_PAD || op == OP_WINDOW) && attr->border == BORDER_VALUE) {
-        bool same = elem_is_int(scalar->type.elem) ? (double)scalar->attr->ivalue == attr->value
-                                                   : scalar->attr->value == attr->value;
+        bool same = elem_is_int(scalar->type->elem) ? (double)scalar->attr->ivalue == attr->value
+                                                    : scalar->attr->value == attr->value;
         if (!same) {
             return NULL;
         }
@@ -265,9 +170,7 @@ Node *graph_add(Graph *g, OpCode op, Node *const *in, int nin, const Attr *attr,
     for (int i = 0; i < nin; i++) {
         operand[i] = graph_import(g, in[i]);
     }
-    if (!attr || memcmp(attr, &no_attr, sizeof *attr) == 0) {
-        attr = &no_attr;
-    }
+    attr = attr_keep(g, op, attr);
     if (op == OP_LOOP || op == OP_CUSTOM || op == OP_BODY_PARAM) {
         BUG("%s is not made by graph_add", op_info[op].name);
     }
@@ -287,17 +190,7 @@ Node *graph_add(Graph *g, OpCode op, Node *const *in, int nin, const Attr *attr,
     if (op == OP_CONCAT && nin == 1) {
         other = operand[0];
     }
-    if (other) {
-        return other;
-    }
-    Region *region = g->region;
-    uint32_t hash = node_hash(op, operand, nin, attr, &t);
-    Node *found = cons_find(region, hash, op, operand, nin, attr, &t);
-    if (!found) {
-        found = graph_append(g, op, operand, nin, attr, NULL, t);
-        cons_add(region, found, hash);
-    }
-    return found;
+    return other ? other : add_once(g, op, operand, nin, attr, t);
 }
 
 Node *graph_name(Node *node, const char *name) {
@@ -361,7 +254,7 @@ Node *graph_import(Graph *g, Node *node) {
         (node->op == OP_BROADCAST && node->in[0]->op == OP_CONST)) {
         Loc loc = g->loc;
         g->loc = node->loc;
-        Node *copy = graph_add(g, node->op, node->in, node->nin, node->attr, node->type);
+        Node *copy = graph_add(g, node->op, node->in, node->nin, node->attr, *node->type);
         g->loc = loc;
         return copy;
     }
@@ -411,14 +304,9 @@ Node *node_slot(Graph *g, Slot *slot) {
     }
     Attr attr = {.slot = slot};
     Region *before = graph_enter(g, top);
-    uint32_t hash = node_hash(OP_SLOT, NULL, 0, &attr, &slot->type);
-    Node *node = cons_find(top, hash, OP_SLOT, NULL, 0, &attr, &slot->type);
-    if (!node) {
-        node = graph_append(g, OP_SLOT, NULL, 0, &attr, NULL, slot->type);
-        node->loc = slot->loc;
-        node->name = slot->name;
-        cons_add(top, node, hash);
-    }
+    Node *node = add_once(g, OP_SLOT, NULL, 0, attr_keep(g, OP_SLOT, &attr), slot->type);
+    node->loc = slot->loc;
+    node->name = slot->name;
     graph_leave(g, before);
     return graph_import(g, node);
 }
@@ -433,22 +321,22 @@ Node *node_map1(Graph *g, OpCode op, Node *a) {
 }
 
 Node *node_broadcast_to(Graph *g, Node *a, Type like) {
-    if (a->type.rank == 0 && like.rank > 0) {
+    if (a->type->rank == 0 && like.rank > 0) {
         return scalar_broadcast(g, graph_import(g, a), like);
     }
-    if (like.rank > 0 && !type_same_shape(a->type, like)) {
+    if (like.rank > 0 && !type_same_shape(*a->type, like)) {
         BUG("only a scalar broadcasts by itself");
     }
     return a;
 }
 
 Node *node_map2(Graph *g, OpCode op, Node *a, Node *b) {
-    Node *in[2] = {node_broadcast_to(g, a, b->type), node_broadcast_to(g, b, a->type)};
+    Node *in[2] = {node_broadcast_to(g, a, *b->type), node_broadcast_to(g, b, *a->type)};
     return graph_add(g, op, in, 2, NULL, type_scalar(TY_ERROR));
 }
 
 Node *node_map3(Graph *g, OpCode op, Node *a, Node *b, Node *c) {
-    Type like = a->type.rank > 0 ? a->type : b->type.rank > 0 ? b->type : c->type;
+    Type like = *(a->type->rank > 0 ? a->type : b->type->rank > 0 ? b->type : c->type);
     Node *in[3] = {node_broadcast_to(g, a, like), node_broadcast_to(g, b, like),
                    node_broadcast_to(g, c, like)};
     return graph_add(g, op, in, 3, NULL, type_scalar(TY_ERROR));
@@ -463,29 +351,29 @@ Node *node_cast(Graph *g, Node *a, Elem elem) {
 }
 
 Node *node_reshape(Graph *g, Node *a, int rank, const int64_t *dim) {
-    return graph_add(g, OP_RESHAPE, &a, 1, NULL, type_make(a->type.elem, rank, dim));
+    return graph_add(g, OP_RESHAPE, &a, 1, NULL, type_make(a->type->elem, rank, dim));
 }
 
 Node *node_permute(Graph *g, Node *a, const int *map) {
     Attr attr = {0};
-    memcpy(attr.map, map, sizeof *map * (size_t)a->type.rank);
-    return graph_add(g, OP_PERMUTE, &a, 1, &attr, a->type);
+    memcpy(attr.map, map, sizeof *map * (size_t)a->type->rank);
+    return graph_add(g, OP_PERMUTE, &a, 1, &attr, *a->type);
 }
 
 Node *node_slice(Graph *g, Node *a, const int64_t *lo, const int64_t *extent, const int64_t *step) {
     Attr attr = {0};
-    for (int i = 0; i < a->type.rank; i++) {
+    for (int i = 0; i < a->type->rank; i++) {
         attr.lo[i] = lo[i];
         attr.hi[i] = extent[i];
         attr.step[i] = step ? step[i] : 1;
     }
-    return graph_add(g, OP_SLICE, &a, 1, &attr, a->type);
+    return graph_add(g, OP_SLICE, &a, 1, &attr, *a->type);
 }
 
 Node *node_slice_axis(Graph *g, Node *a, int axis, int64_t lo, int64_t extent, int64_t step) {
     int64_t los[MD_RANK] = {0}, extents[MD_RANK], steps[MD_RANK];
-    for (int i = 0; i < a->type.rank; i++) {
-        extents[i] = a->type.dim[i];
+    for (int i = 0; i < a->type->rank; i++) {
+        extents[i] = a->type->dim[i];
         steps[i] = 1;
     }
     los[axis] = lo;
@@ -498,9 +386,9 @@ Node *node_index_axis(Graph *g, Node *a, int axis, int64_t at) {
     Node *one = node_slice_axis(g, a, axis, at, 1, 1);
     int64_t dim[MD_RANK];
     int rank = 0;
-    for (int i = 0; i < a->type.rank; i++) {
+    for (int i = 0; i < a->type->rank; i++) {
         if (i != axis) {
-            dim[rank++] = a->type.dim[i];
+            dim[rank++] = a->type->dim[i];
         }
     }
     return node_reshape(g, one, rank, dim);
@@ -509,9 +397,9 @@ Node *node_index_axis(Graph *g, Node *a, int axis, int64_t at) {
 Node *node_pad(Graph *g, Node *a, const int64_t *lo, const int64_t *hi, Border border,
                double value) {
     Attr attr = {.border = border, .value = value};
-    memcpy(attr.lo, lo, sizeof *lo * (size_t)a->type.rank);
-    memcpy(attr.hi, hi, sizeof *hi * (size_t)a->type.rank);
-    return graph_add(g, OP_PAD, &a, 1, &attr, a->type);
+    memcpy(attr.lo, lo, sizeof *lo * (size_t)a->type->rank);
+    memcpy(attr.hi, hi, sizeof *hi * (size_t)a->type->rank);
+    return graph_add(g, OP_PAD, &a, 1, &attr, *a->type);
 }
 
 Node *node_broadcast(Graph *g, Node *a, uint32_t axes, int rank, const int64_t *dim) {
@@ -530,12 +418,12 @@ Node *node_broadcast(Graph *g, Node *a, uint32_t axes, int rank, const int64_t *
         a = a->in[0];
     }
     Attr attr = {.axes = merged};
-    return graph_add(g, OP_BROADCAST, &a, 1, &attr, type_make(a->type.elem, rank, dim));
+    return graph_add(g, OP_BROADCAST, &a, 1, &attr, type_make(a->type->elem, rank, dim));
 }
 
 Node *node_flip(Graph *g, Node *a, uint32_t axes) {
     Attr attr = {.axes = axes};
-    return graph_add(g, OP_FLIP, &a, 1, &attr, a->type);
+    return graph_add(g, OP_FLIP, &a, 1, &attr, *a->type);
 }
 
 Node *node_window(Graph *g, Node *a, int axis, int64_t s, int64_t d, int64_t p, int64_t count,
@@ -546,14 +434,14 @@ Node *node_window(Graph *g, Node *a, int axis, int64_t s, int64_t d, int64_t p, 
                  .p = p,
                  .count = count,
                  .taps = taps,
-                 .taps_n = a->type.dim[axis],
+                 .taps_n = a->type->dim[axis],
                  .border = border,
                  .value = value};
-    return graph_add(g, OP_WINDOW, &a, 1, &attr, a->type);
+    return graph_add(g, OP_WINDOW, &a, 1, &attr, *a->type);
 }
 
 Node *node_overlap_add(Graph *g, Node *a, const Attr *window_attr) {
-    return graph_add(g, OP_OVERLAP_ADD, &a, 1, window_attr, a->type);
+    return graph_add(g, OP_OVERLAP_ADD, &a, 1, window_attr, *a->type);
 }
 
 Node *node_concat(Graph *g, Node *const *in, int nin, int axis) {
@@ -585,17 +473,17 @@ Node *node_argfold(Graph *g, OpCode op, Node *a, int axis) {
 
 Node *node_cumsum(Graph *g, Node *a, int axis, bool reverse, bool exclusive) {
     Attr attr = {.axis = axis, .reverse = reverse, .exclusive = exclusive};
-    return graph_add(g, OP_CUMSUM, &a, 1, &attr, a->type);
+    return graph_add(g, OP_CUMSUM, &a, 1, &attr, *a->type);
 }
 
 Node *node_contract(Graph *g, Node *a, Node *b, const int8_t *la, const int8_t *lb,
                     const int8_t *lo, int rank) {
     Attr attr = {0};
-    memcpy(attr.la, la, (size_t)a->type.rank);
-    memcpy(attr.lb, lb, (size_t)b->type.rank);
+    memcpy(attr.la, la, (size_t)a->type->rank);
+    memcpy(attr.lb, lb, (size_t)b->type->rank);
     memcpy(attr.lo_, lo, (size_t)rank);
     Node *in[2] = {a, b};
-    Type type = {.elem = a->type.elem, .rank = rank};
+    Type type = {.elem = a->type->elem, .rank = rank};
     return graph_add(g, OP_CONTRACT, in, 2, &attr, type);
 }
 
@@ -604,7 +492,7 @@ int contract_labels(const Node *contract, int64_t *extent) {
     int n = 0;
     const int8_t *list[2] = {at->la, at->lb};
     for (int k = 0; k < 2; k++) {
-        const Type *t = &contract->in[k]->type;
+        const Type *t = contract->in[k]->type;
         for (int i = 0; i < t->rank; i++) {
             int label = list[k][i];
             extent[label] = t->dim[i];
@@ -636,7 +524,7 @@ Node *node_stop(Graph *g, Node *a) {
 }
 
 Node *node_grad(Graph *g, Node *value, Node *point, Node *cotangent) {
-    Node *in[3] = {value, point, node_broadcast_to(g, cotangent, value->type)};
+    Node *in[3] = {value, point, node_broadcast_to(g, cotangent, *value->type)};
     return graph_add(g, OP_GRAD, in, 3, NULL, type_scalar(TY_ERROR));
 }
 
@@ -646,7 +534,7 @@ Node *node_custom(Graph *g, Node *value, Node *const *arg, int narg, Region *bod
     for (int i = 0; i < narg; i++) {
         in[i + 1] = graph_import(g, arg[i]);
     }
-    Type type = shape_infer(OP_CUSTOM, in, narg + 1, &no_attr, body, value->type);
+    Type type = shape_infer(OP_CUSTOM, in, narg + 1, &no_attr, body, *value->type);
     return graph_append(g, OP_CUSTOM, in, narg + 1, &no_attr, body, type);
 }
 

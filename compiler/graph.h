@@ -86,6 +86,7 @@ typedef struct {
     uint64_t site;                    /* RANDOM */
     const double *data;               /* TABLE: type_count(type) numbers */
     Slot *slot;                       /* SLOT */
+    uint64_t brief;                   /* of a leaf: kept without what follows, see attr_copy */
     int64_t lo[MD_RANK], hi[MD_RANK]; /* SLICE: start, extent; PAD: added before, after */
     int64_t step[MD_RANK];            /* SLICE */
     int map[MD_RANK];                 /* PERMUTE */
@@ -101,10 +102,13 @@ typedef struct {
     int ncarry, ninv, nxs, nys;
 } Attr;
 
+/* Those of a node to be changed: the node may have but the first part of them. */
+Attr attr_copy(const Attr *attr);
+
 struct Node {
     OpCode op;
-    uint32_t id; /* position in its region; unique in it */
-    Type type;
+    uint32_t id;      /* position in its region; unique in it */
+    const Type *type; /* kept by the graph: equal types are one */
     Node **in;
     int nin;
     const Attr *attr; /* never NULL */
@@ -311,12 +315,17 @@ typedef struct {
     VEC(Layer) layer;      /* Loc.layer of nodes counts from 1 */
 } Module;
 
+/* Hash table of what is kept once, see compiler/keep.h. */
+typedef struct {
+    const void **at;
+    int used, size;
+} KeepTable;
+
 struct Graph {
-    Arena *arena;      /* of regions and nodes; a stage may put another in its place */
-    Arena *spent;      /* of a region that a pass reads: it may go once that is copied; or NULL */
-    Arena *keep;       /* of attributes, which go from stage to stage */
-    const Attr **attr; /* hash table of them */
-    int nattr, attr_size;
+    Arena *arena; /* of regions and nodes; a stage may put another in its place */
+    Arena *spent; /* of a region that a pass reads: it may go once that is copied; or NULL */
+    Arena *keep;  /* of attributes and types, which go from stage to stage */
+    KeepTable attrs, types;
     Region *region; /* where the makers below put nodes: the innermost open one */
     Loc loc;        /* given to new nodes */
     Elem float_type;

@@ -65,7 +65,7 @@ static Node *in_outer(LoopBuilder *loop, Node *node) {
 
 int loop_carry(LoopBuilder *loop, Node *start) {
     start = in_outer(loop, start);
-    Carry carry = {start, loose_param(loop, start->type), NULL};
+    Carry carry = {start, loose_param(loop, *start->type), NULL};
     carry.param->name = start->name;
     VEC_PUSH(loop->graph->arena, &loop->carry, carry);
     return loop->carry.count - 1;
@@ -97,7 +97,7 @@ static Type without_front(Type t) {
 
 Node *loop_xs(LoopBuilder *loop, Node *stack) {
     stack = in_outer(loop, stack);
-    if (stack->type.rank == 0 || stack->type.dim[0] != loop->trip) {
+    if (stack->type->rank == 0 || stack->type->dim[0] != loop->trip) {
         BUG("a stack of %lld slices is needed", (long long)loop->trip);
     }
     for (int i = 0; i < loop->xs.count; i++) {
@@ -105,7 +105,7 @@ Node *loop_xs(LoopBuilder *loop, Node *stack) {
             return loop->xs.at[i].param;
         }
     }
-    Capture xs = {stack, loose_param(loop, without_front(stack->type))};
+    Capture xs = {stack, loose_param(loop, without_front(*stack->type))};
     xs.param->name = stack->name;
     xs.param->loc = stack->loc;
     VEC_PUSH(loop->graph->arena, &loop->xs, xs);
@@ -118,7 +118,7 @@ Node *loop_capture(LoopBuilder *loop, Node *outer) {
             return loop->inv.at[i].param;
         }
     }
-    Capture inv = {outer, loose_param(loop, outer->type)};
+    Capture inv = {outer, loose_param(loop, *outer->type)};
     inv.param->name = outer->name;
     inv.param->loc = outer->loc;
     VEC_PUSH(loop->graph->arena, &loop->inv, inv);

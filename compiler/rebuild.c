@@ -109,7 +109,7 @@ static LoopMap *results_of_none(Rebuild *r, const Node *loop, const LoopLive *ll
     LoopMap *lm = ARENA_NEW(r->scratch, LoopMap);
     lm->result = ARENA_ARRAY(r->scratch, Node *, body->out.count);
     for (int k = 0; k < body->out.count; k++) {
-        Type slice = body->out.at[k]->type, stack = {.elem = slice.elem, .rank = slice.rank + 1};
+        Type slice = *body->out.at[k]->type, stack = {.elem = slice.elem, .rank = slice.rank + 1};
         memcpy(stack.dim + 1, slice.dim, sizeof *slice.dim * (size_t)slice.rank);
         if (ll->result[k]) {
             lm->result[k] =
@@ -227,7 +227,7 @@ Node *graph_copy(Graph *g, const Node *old, Node *const *in) {
     if (old->op == OP_LOOP || old->op == OP_BODY_PARAM) {
         BUG("%s is not copied alone", op_info[old->op].name);
     }
-    return graph_add(g, old->op, in, old->nin, old->attr, old->type);
+    return graph_add(g, old->op, in, old->nin, old->attr, *old->type);
 }
 
 static Region *rebuild(Graph *g, const Region *old, RebuildVisit visit, LoopVisit loop, void *ctx) {
@@ -242,7 +242,7 @@ static Region *rebuild(Graph *g, const Region *old, RebuildVisit visit, LoopVisi
     Region *before = graph_enter(g, fresh);
     Node **map = ARENA_ARRAY(&scratch, Node *, old->node.count);
     for (int k = 0; k < old->param.count; k++) {
-        map[old->param.at[k]->id] = region_param(fresh, old->param.at[k]->type);
+        map[old->param.at[k]->id] = region_param(fresh, *old->param.at[k]->type);
     }
     Rebuild r = {g, visit, loop, ctx, &scratch};
     copy_nodes(&r, old, live, map);

@@ -51,13 +51,13 @@ static Type shape_iota(const Query *q) {
 
 static Type shape_reshape(const Query *q) {
     Type t = q->given;
-    t.elem = q->in[0]->type.elem;
-    REQUIRE(q, type_count(t) == type_count(q->in[0]->type), "element counts differ");
+    t.elem = q->in[0]->type->elem;
+    REQUIRE(q, type_count(t) == type_count(*q->in[0]->type), "element counts differ");
     return t;
 }
 
 static Type shape_permute(const Query *q) {
-    Type a = q->in[0]->type;
+    Type a = *q->in[0]->type;
     Type t = {.elem = a.elem, .rank = a.rank};
     uint32_t seen = 0;
     for (int i = 0; i < a.rank; i++) {
@@ -70,7 +70,7 @@ static Type shape_permute(const Query *q) {
 }
 
 static Type shape_slice(const Query *q) {
-    Type t = q->in[0]->type;
+    Type t = *q->in[0]->type;
     for (int i = 0; i < t.rank; i++) {
         int64_t lo = q->attr->lo[i], extent = q->attr->hi[i], step = q->attr->step[i];
         REQUIRE(q, step > 0 && lo >= 0 && extent >= 0, "bad range");
@@ -82,7 +82,7 @@ static Type shape_slice(const Query *q) {
 }
 
 static Type shape_pad(const Query *q) {
-    Type t = q->in[0]->type;
+    Type t = *q->in[0]->type;
     REQUIRE(q, q->attr->border != BORDER_NONE, "a pad has a border rule");
     for (int i = 0; i < t.rank; i++) {
         REQUIRE(q, q->attr->lo[i] >= 0 && q->attr->hi[i] >= 0, "negative padding");
@@ -93,7 +93,7 @@ static Type shape_pad(const Query *q) {
 }
 
 static Type shape_broadcast(const Query *q) {
-    Type t = q->given, a = q->in[0]->type;
+    Type t = q->given, a = *q->in[0]->type;
     t.elem = a.elem;
     int from = 0;
     for (int i = 0; i < t.rank; i++) {
@@ -108,8 +108,8 @@ static Type shape_broadcast(const Query *q) {
 }
 
 static Type shape_flip(const Query *q) {
-    REQUIRE(q, q->attr->axes >> q->in[0]->type.rank == 0, "axes out of range");
-    return q->in[0]->type;
+    REQUIRE(q, q->attr->axes >> q->in[0]->type->rank == 0, "axes out of range");
+    return *q->in[0]->type;
 }
 
 /* Positions are computed without overflow. */
@@ -119,7 +119,7 @@ static bool window_possible(const Attr *at) {
 }
 
 static Type shape_window(const Query *q) {
-    Type a = q->in[0]->type;
+    Type a = *q->in[0]->type;
     int axis = q->attr->axis;
     REQUIRE(q, axis >= 0 && axis < a.rank && a.rank < MD_RANK, "axis out of range");
     REQUIRE(q, a.dim[axis] == q->attr->taps_n, "extent differs from the attribute");
@@ -144,14 +144,14 @@ static Type shape_window(const Query *q) {
 
 static Type shape_concat(const Query *q) {
     REQUIRE(q, q->nin > 0, "nothing to put together");
-    Type t = q->in[0]->type;
+    Type t = *q->in[0]->type;
     int axis = q->attr->axis;
     REQUIRE(q, axis >= 0 && axis < t.rank, "axis out of range");
     for (int k = 1; k < q->nin; k++) {
-        Type a = q->in[k]->type;
+        Type a = *q->in[k]->type;
         int64_t extent = a.dim[axis];
-        a.dim[axis] = q->in[0]->type.dim[axis];
-        REQUIRE(q, type_equal(a, q->in[0]->type), "operands differ outside the axis");
+        a.dim[axis] = q->in[0]->type->dim[axis];
+        REQUIRE(q, type_equal(a, *q->in[0]->type), "operands differ outside the axis");
         t.dim[axis] += extent;
     }
     return t;
@@ -159,53 +159,53 @@ static Type shape_concat(const Query *q) {
 
 static Type shape_same(const Query *q) {
     for (int k = 1; k < q->nin; k++) {
-        REQUIRE(q, type_equal(q->in[0]->type, q->in[k]->type), "operand types differ");
+        REQUIRE(q, type_equal(*q->in[0]->type, *q->in[k]->type), "operand types differ");
     }
-    REQUIRE(q, q->in[0]->type.elem != TY_BOOL || q->op == OP_STOP, "not an operation on bool");
-    return q->in[0]->type;
+    REQUIRE(q, q->in[0]->type->elem != TY_BOOL || q->op == OP_STOP, "not an operation on bool");
+    return *q->in[0]->type;
 }
 
 static Type shape_same_float(const Query *q) {
-    REQUIRE(q, elem_is_float(q->in[0]->type.elem), "floats only");
+    REQUIRE(q, elem_is_float(q->in[0]->type->elem), "floats only");
     return shape_same(q);
 }
 
 static Type shape_same_int(const Query *q) {
-    REQUIRE(q, elem_is_int(q->in[0]->type.elem), "integers only");
+    REQUIRE(q, elem_is_int(q->in[0]->type->elem), "integers only");
     return shape_same(q);
 }
 
 static Type shape_compare(const Query *q) {
-    REQUIRE(q, type_equal(q->in[0]->type, q->in[1]->type), "operand types differ");
-    Type t = q->in[0]->type;
+    REQUIRE(q, type_equal(*q->in[0]->type, *q->in[1]->type), "operand types differ");
+    Type t = *q->in[0]->type;
     t.elem = TY_BOOL;
     return t;
 }
 
 static Type shape_logic(const Query *q) {
     for (int k = 0; k < q->nin; k++) {
-        REQUIRE(q, q->in[k]->type.elem == TY_BOOL, "bool only");
-        REQUIRE(q, type_equal(q->in[0]->type, q->in[k]->type), "operand types differ");
+        REQUIRE(q, q->in[k]->type->elem == TY_BOOL, "bool only");
+        REQUIRE(q, type_equal(*q->in[0]->type, *q->in[k]->type), "operand types differ");
     }
-    return q->in[0]->type;
+    return *q->in[0]->type;
 }
 
 static Type shape_isfinite(const Query *q) {
-    REQUIRE(q, elem_is_float(q->in[0]->type.elem), "floats only");
-    Type t = q->in[0]->type;
+    REQUIRE(q, elem_is_float(q->in[0]->type->elem), "floats only");
+    Type t = *q->in[0]->type;
     t.elem = TY_BOOL;
     return t;
 }
 
 static Type shape_select(const Query *q) {
-    REQUIRE(q, q->in[0]->type.elem == TY_BOOL, "the condition is bool");
-    REQUIRE(q, type_same_shape(q->in[0]->type, q->in[1]->type), "shapes differ");
-    REQUIRE(q, type_equal(q->in[1]->type, q->in[2]->type), "branch types differ");
-    return q->in[1]->type;
+    REQUIRE(q, q->in[0]->type->elem == TY_BOOL, "the condition is bool");
+    REQUIRE(q, type_same_shape(*q->in[0]->type, *q->in[1]->type), "shapes differ");
+    REQUIRE(q, type_equal(*q->in[1]->type, *q->in[2]->type), "branch types differ");
+    return *q->in[1]->type;
 }
 
 static Type shape_cast(const Query *q) {
-    Type t = q->in[0]->type;
+    Type t = *q->in[0]->type;
     t.elem = q->given.elem;
     return t;
 }
@@ -213,7 +213,7 @@ static Type shape_cast(const Query *q) {
 static Type shape_random(const Query *q) {
     REQUIRE(q, q->nin >= 2, "a draw has a seed and a counter");
     for (int k = 0; k < q->nin; k++) {
-        Type key = q->in[k]->type;
+        Type key = *q->in[k]->type;
         REQUIRE(q, key.rank == 0 && key.elem == TY_I64, "keys are i64 scalars");
     }
     REQUIRE(q, q->attr->dist == DIST_BITS ? q->given.elem == TY_U32 : elem_is_float(q->given.elem),
@@ -222,7 +222,7 @@ static Type shape_random(const Query *q) {
 }
 
 static Type shape_fold(const Query *q) {
-    Type a = q->in[0]->type;
+    Type a = *q->in[0]->type;
     Type t = {.elem = a.elem};
     REQUIRE(q, q->attr->axes != 0 && q->attr->axes >> a.rank == 0, "axes out of range");
     REQUIRE(q, a.elem != TY_BOOL, "not a fold over bool");
@@ -238,7 +238,7 @@ static Type shape_fold(const Query *q) {
 }
 
 static Type shape_argfold(const Query *q) {
-    Type a = q->in[0]->type;
+    Type a = *q->in[0]->type;
     Type t = {.elem = TY_I32};
     REQUIRE(q, q->attr->axis >= 0 && q->attr->axis < a.rank, "axis out of range");
     REQUIRE(q, a.dim[q->attr->axis] > 0, "an empty axis has no winner");
@@ -251,12 +251,12 @@ static Type shape_argfold(const Query *q) {
 }
 
 static Type shape_cumsum(const Query *q) {
-    REQUIRE(q, q->attr->axis >= 0 && q->attr->axis < q->in[0]->type.rank, "axis out of range");
-    return q->in[0]->type;
+    REQUIRE(q, q->attr->axis >= 0 && q->attr->axis < q->in[0]->type->rank, "axis out of range");
+    return *q->in[0]->type;
 }
 
 static Type shape_overlap_add(const Query *q) {
-    Type a = q->in[0]->type;
+    Type a = *q->in[0]->type;
     int axis = q->attr->axis;
     REQUIRE(q, axis >= 0 && axis + 1 < a.rank, "axis out of range");
     REQUIRE(q, a.dim[axis] == q->attr->count && a.dim[axis + 1] == q->attr->taps,
@@ -283,7 +283,7 @@ static int label_find(const int8_t *list, int n, int label) {
 }
 
 static Type shape_contract(const Query *q) {
-    Type a = q->in[0]->type, b = q->in[1]->type;
+    Type a = *q->in[0]->type, b = *q->in[1]->type;
     const Attr *at = q->attr;
     REQUIRE(q, a.elem == b.elem && elem_is_float(a.elem), "two operands of one float type");
     Type t = {.elem = a.elem, .rank = q->given.rank};
@@ -312,7 +312,7 @@ static Type shape_contract(const Query *q) {
 }
 
 static Type shape_gather(const Query *q) {
-    Type x = q->in[0]->type, i = q->in[1]->type;
+    Type x = *q->in[0]->type, i = *q->in[1]->type;
     int nb = q->attr->batch;
     REQUIRE(q, elem_is_int(i.elem), "indices are integers");
     REQUIRE(q, nb >= 0 && nb < x.rank && nb <= i.rank, "batch axes out of range");
@@ -332,7 +332,7 @@ static Type shape_gather(const Query *q) {
 }
 
 static Type shape_scatter_add(const Query *q) {
-    Type u = q->in[0]->type, i = q->in[1]->type, t = q->given;
+    Type u = *q->in[0]->type, i = *q->in[1]->type, t = q->given;
     int nb = q->attr->batch;
     REQUIRE(q, elem_is_int(i.elem), "indices are integers");
     REQUIRE(q, nb >= 0 && nb < t.rank && nb <= i.rank, "batch axes out of range");
@@ -368,14 +368,14 @@ static Type shape_loop(const Query *q) {
     REQUIRE(q, body->param.count == 1 + q->nin, "body parameter count");
     REQUIRE(q, body->out.count == at->ncarry + at->nys, "body result count");
     for (int k = 0; k < q->nin; k++) {
-        Type t = q->in[k]->type;
+        Type t = *q->in[k]->type;
         if (k >= at->ncarry + at->ninv) {
             REQUIRE(q, t.rank > 0 && t.dim[0] == at->trip, "a stack has the trip count in front");
             t = slice_of(t);
         }
-        REQUIRE(q, type_equal(t, body->param.at[1 + k]->type), "body parameter type");
+        REQUIRE(q, type_equal(t, *body->param.at[1 + k]->type), "body parameter type");
         if (k < at->ncarry) {
-            REQUIRE(q, type_equal(t, body->out.at[k]->type), "a carry keeps its type");
+            REQUIRE(q, type_equal(t, *body->out.at[k]->type), "a carry keeps its type");
         }
     }
     return type_scalar(TY_TUPLE);
@@ -386,7 +386,7 @@ static Type shape_pick(const Query *q) {
     REQUIRE(q, loop->op == OP_LOOP, "only loops have several results");
     int k = q->attr->axis;
     REQUIRE(q, k >= 0 && k < loop->body->out.count, "result out of range");
-    Type t = loop->body->out.at[k]->type;
+    Type t = *loop->body->out.at[k]->type;
     if (k < loop->attr->ncarry) {
         return t;
     }
@@ -400,9 +400,9 @@ static Type shape_pick(const Query *q) {
 }
 
 static Type shape_grad(const Query *q) {
-    REQUIRE(q, type_equal(q->in[0]->type, q->in[2]->type), "cotangent type");
-    REQUIRE(q, elem_is_float(q->in[1]->type.elem), "the point is a float");
-    return q->in[1]->type;
+    REQUIRE(q, type_equal(*q->in[0]->type, *q->in[2]->type), "cotangent type");
+    REQUIRE(q, elem_is_float(q->in[1]->type->elem), "the point is a float");
+    return *q->in[1]->type;
 }
 
 static Type shape_custom(const Query *q) {
@@ -411,11 +411,11 @@ static Type shape_custom(const Query *q) {
     REQUIRE(q, body->out.count == q->nin - 1, "adjoint result count");
     for (int k = 1; k < q->nin; k++) {
         const Node *param = body->param.at[k - 1];
-        REQUIRE(q, type_equal(param->type, q->in[k]->type), "adjoint parameter type");
-        REQUIRE(q, type_equal(body->out.at[k - 1]->type, q->in[k]->type), "adjoint result type");
+        REQUIRE(q, type_equal(*param->type, *q->in[k]->type), "adjoint parameter type");
+        REQUIRE(q, type_equal(*body->out.at[k - 1]->type, *q->in[k]->type), "adjoint result type");
     }
-    REQUIRE(q, type_equal(body->param.at[q->nin - 1]->type, q->in[0]->type), "cotangent type");
-    return q->in[0]->type;
+    REQUIRE(q, type_equal(*body->param.at[q->nin - 1]->type, *q->in[0]->type), "cotangent type");
+    return *q->in[0]->type;
 }
 
 typedef Type (*ShapeRule)(const Query *);

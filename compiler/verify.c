@@ -20,16 +20,16 @@ static void node_verify(const Node *node, const Region *region, GraphStage stage
             BUG("after %s: operand %d of %s (node %u) comes later", where, i,
                 op_info[node->op].name, node->id);
         }
-        if (in->type.elem == TY_TUPLE && node->op != OP_PICK) {
+        if (in->type->elem == TY_TUPLE && node->op != OP_PICK) {
             BUG("after %s: %s (node %u) reads a tuple", where, op_info[node->op].name, node->id);
         }
     }
-    Type type = shape_infer(node->op, node->in, node->nin, node->attr, node->body, node->type);
-    if (!type_equal(type, node->type)) {
+    Type type = shape_infer(node->op, node->in, node->nin, node->attr, node->body, *node->type);
+    if (!type_equal(type, *node->type)) {
         BUG("after %s: %s (node %u) has another type than its operands give", where,
             op_info[node->op].name, node->id);
     }
-    if (node->type.elem == TY_ERROR || (node->type.elem == TY_TUPLE && node->op != OP_LOOP)) {
+    if (node->type->elem == TY_ERROR || (node->type->elem == TY_TUPLE && node->op != OP_LOOP)) {
         BUG("after %s: %s (node %u) has no type", where, op_info[node->op].name, node->id);
     }
     if (stage != STAGE_BUILT && op_info[node->op].cls == CLASS_MARK) {

@@ -57,7 +57,7 @@ static bool axis_is_empty(Access *a, const AxisUse *use) {
 /* Makes positions lo..hi (inclusive) of the axis at `at` legal: pads as the border says. Gives the
  * position of the old element 0. */
 static bool pad_axis(Access *a, const AxisUse *use, int at, int64_t lo, int64_t hi, int64_t *zero) {
-    int64_t n = a->node->type.dim[at], before[MD_RANK] = {0}, after[MD_RANK] = {0};
+    int64_t n = a->node->type->dim[at], before[MD_RANK] = {0}, after[MD_RANK] = {0};
     *zero = 0;
     if (lo >= 0 && hi < n) {
         return true;
@@ -72,7 +72,7 @@ static bool pad_axis(Access *a, const AxisUse *use, int at, int64_t lo, int64_t 
     after[at] = hi >= n ? hi - n + 1 : 0;
     double elements = 1;
     for (int i = 0; i < a->rank; i++) {
-        elements *= (double)(a->node->type.dim[i] + before[i] + after[i]);
+        elements *= (double)(a->node->type->dim[i] + before[i] + after[i]);
     }
     if (elements > 1e13) {
         return outside(a, use, lo, hi);
@@ -153,7 +153,7 @@ static bool axis_of_nothing(Access *a, const AxisUse *use, int at, const Affine 
             dim[rank++] = f->term[k].ix->extent.size;
         }
         if (i != at) {
-            dim[rank++] = a->node->type.dim[i];
+            dim[rank++] = a->node->type->dim[i];
         }
     }
     a->node = node_reshape(a->e->g, node_slice_axis(a->e->g, a->node, at, 0, 0, 1), rank, dim);
@@ -191,7 +191,7 @@ bool axis_window(Access *a, const AxisUse *use, int at, Affine f) {
         return axis_of_nothing(a, use, at, &f);
     }
     int64_t zero = 0;
-    bool inside = lo >= 0 && hi < a->node->type.dim[at];
+    bool inside = lo >= 0 && hi < a->node->type->dim[at];
     Border border = inside ? BORDER_NONE : a->border;
     if (!inside && border != BORDER_VALUE && !pad_axis(a, use, at, lo, hi, &zero)) {
         return false;
@@ -232,7 +232,7 @@ bool axis_window(Access *a, const AxisUse *use, int at, Affine f) {
 /* Two axes with one index: their diagonal. */
 static void diagonal(Access *a, int i, int k) {
     int map[MD_RANK], n = 0;
-    int64_t dim[MD_RANK], extent = a->node->type.dim[i];
+    int64_t dim[MD_RANK], extent = a->node->type->dim[i];
     for (int j = 0; j < a->rank; j++) {
         if (j != i && j != k) {
             map[n++] = j;
@@ -244,10 +244,10 @@ static void diagonal(Access *a, int i, int k) {
     a->node = node_permute(a->e->g, a->node, map);
     for (int j = 0; j < n; j++) {
         rest[j] = a->label[map[j]];
-        dim[j] = a->node->type.dim[j];
+        dim[j] = a->node->type->dim[j];
     }
     rest[n] = a->label[i];
-    int64_t row = a->node->type.dim[n + 1];
+    int64_t row = a->node->type->dim[n + 1];
     dim[n] = extent * row;
     a->node = node_reshape(a->e->g, a->node, n + 1, dim);
     a->node = node_slice_axis(a->e->g, a->node, n, 0, extent, row + 1);
@@ -366,11 +366,11 @@ bool axis_gather(Access *a, AxisUse *use, int nuse, const Value **mask) {
     int64_t dim[MD_RANK];
     int rank = 0;
     for (int i = 0; i < nbatch; i++) {
-        dim[rank++] = x->type.dim[i];
+        dim[rank++] = x->type->dim[i];
     }
     dim[rank++] = merged;
     for (int i = nbatch + ndata; i < n; i++) {
-        dim[rank++] = x->type.dim[i];
+        dim[rank++] = x->type->dim[i];
     }
     x = node_reshape(e->g, x, rank, dim);
     /* What the axes stand for: batch, the rest of what the data spans, the rest of the object. */

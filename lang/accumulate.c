@@ -315,7 +315,7 @@ static void find_parts(Elab *e, Accumulation *a, const Training *t) {
 /* A carry that begins with zeros and adds up `node`. */
 static int add_up(Elab *e, Accumulation *a, Node *node) {
     Region *before = graph_enter(e->g, a->loop->outer);
-    Node *zero = node_full(e->g, node->type, 0);
+    Node *zero = node_full(e->g, *node->type, 0);
     graph_leave(e->g, before);
     int carry = loop_carry(a->loop->builder, zero);
     Node *sum = node_map2(e->g, OP_ADD, loop_carry_value(a->loop->builder, carry), node);
@@ -331,7 +331,7 @@ void accumulate_gradient(Elab *e, Training *t, const Update *u) {
     for (int i = 0; i < a->part.count; i++) {
         Part *part = &a->part.at[i];
         if (flow_has(part->flow, u->point)) {
-            Node *one = node_const(e->g, part->value->type.elem, 1);
+            Node *one = node_const(e->g, part->value->type->elem, 1);
             Node *grad = node_grad(e->g, part->value, u->point, one);
             GradientSum sum = {u->param->slot, i, add_up(e, a, grad)};
             VEC_PUSH(e->arena, &a->sum, sum);
@@ -342,7 +342,7 @@ void accumulate_gradient(Elab *e, Training *t, const Update *u) {
 /* --- behind the loop ------------------------------------------------------------------------- */
 
 static Node *divided(Elab *e, Node *node, int64_t by) {
-    return node_map2(e->g, OP_MUL, node, node_const(e->g, node->type.elem, 1.0 / (double)by));
+    return node_map2(e->g, OP_MUL, node, node_const(e->g, node->type->elem, 1.0 / (double)by));
 }
 
 /* The totals are the values behind the loop that stand for their nodes. */
@@ -357,7 +357,7 @@ static void make_totals(Elab *e, Accumulation *a, Node *loop) {
             sum = divided(e, sum, a->count);
         }
         /* Its gradient has been added up; none goes back through the loop. */
-        total->total = elem_is_float(sum->type.elem) ? node_stop(e->g, sum) : sum;
+        total->total = elem_is_float(sum->type->elem) ? node_stop(e->g, sum) : sum;
         a->fact[total->node->id].moved = total->total;
     }
 }
@@ -388,14 +388,14 @@ static void set_gradient(Elab *e, Training *t, Update *u, Node *loop) {
             term = divided(e, term, a->count);
         }
         if (a->whole) {
-            Node *one = node_const(e->g, loss->type.elem, 1);
+            Node *one = node_const(e->g, loss->type->elem, 1);
             term =
                 node_map2(e->g, OP_MUL, term, node_grad(e->g, loss, a->total.at[total].total, one));
         }
         grad = grad ? node_map2(e->g, OP_ADD, grad, term) : term;
     }
     if (a->whole && flow_has(flow, u->point)) {
-        Node *own = node_grad(e->g, loss, u->point, node_const(e->g, loss->type.elem, 1));
+        Node *own = node_grad(e->g, loss, u->point, node_const(e->g, loss->type->elem, 1));
         grad = grad ? node_map2(e->g, OP_ADD, grad, own) : own;
     }
     u->grad = grad;

@@ -66,7 +66,7 @@ const Value *adjoint_wrap(Elab *e, Item *item, const Value *v) {
         if (seen->kind == V_TENSOR) {
             arg[n] = seen;
             in[n] = seen->node;
-            seen = value_with(e->scratch, seen, region_param(body, seen->node->type));
+            seen = value_with(e->scratch, seen, region_param(body, *seen->node->type));
             if (arg[n]->ranged) {
                 seen = value_ranged(e->scratch, seen, arg[n]->lo, arg[n]->hi);
             }
@@ -79,7 +79,7 @@ const Value *adjoint_wrap(Elab *e, Item *item, const Value *v) {
     }
     const Ast *u = adjoint->kid[0]->kid[0];
     scope_add(e->scratch, inner, u->name, u->loc, BIND_ARGUMENT,
-              value_with(e->scratch, v, region_param(body, v->node->type)));
+              value_with(e->scratch, v, region_param(body, *v->node->type)));
     Region *region = graph_enter(e->g, body);
     bool nested = e->in_adjoint;
     const Value *result = e->frame->result;
@@ -106,7 +106,7 @@ const Value *adjoint_wrap(Elab *e, Item *item, const Value *v) {
         ok = out[which[i]] != NULL;
     }
     for (int i = 0; ok && i < n; i++) {
-        Node *node = out[i] ? out[i] : node_full(e->g, in[i]->type, 0);
+        Node *node = out[i] ? out[i] : node_full(e->g, *in[i]->type, 0);
         region_result(body, graph_import(e->g, node));
     }
     graph_leave(e->g, region);

@@ -200,7 +200,7 @@ static const Value *reciprocal_power(Elab *e, Loc loc, const Value *a, const Val
     }
     int n = (int)(p < 0 ? -p : p);
     if (n == 0) {
-        return value_with(e->scratch, a, node_full(e->g, a->node->type, 1));
+        return value_with(e->scratch, a, node_full(e->g, *a->node->type, 1));
     }
     const Value *r = a;
     for (int i = 1; i < n; i++) {

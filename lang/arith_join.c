@@ -73,7 +73,7 @@ Node *arith_spread(Elab *e, const Value *v, Index *const *span, int nspan, int r
         for (int i = 0; i < nspan + rank; i++) {
             to[i] = i < nspan ? span[i]->extent.size : dim[i - nspan].size;
         }
-        return node_broadcast_to(e->g, v->node, type_make(v->node->type.elem, nspan + rank, to));
+        return node_broadcast_to(e->g, v->node, type_make(v->node->type->elem, nspan + rank, to));
     }
     int map[MD_RANK] = {0}, n = 0;
     uint32_t fresh = 0;

@@ -363,7 +363,7 @@ static const Value *inline_item(Elab *e, Item *item, const Ast *call, Arguments 
     if (item->kind != AST_OP) {
         Layer *mine = &e->module->layer.at[e->g->loc.layer - 1];
         mine->result = mine->result.elem == TY_ERROR && v->kind == V_TENSOR && v->nspan == 0
-                           ? v->node->type
+                           ? *v->node->type
                            : mine->result;
     }
     e->g->loc.layer = layer;

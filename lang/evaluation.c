@@ -97,7 +97,7 @@ static Dim axis_dim(const Value *v, int i) {
 const Value *evaluation_fold(Elab *e, const char *name, const Value *v, uint32_t axes, Loc loc) {
     Graph *g = e->g;
     Evaluation *ev = e->entry->evaluation;
-    int rank = v->node->type.rank, row_axis = -1;
+    int rank = v->node->type->rank, row_axis = -1;
     int64_t factor = 0, rest = 1;
     if (!str_eq(name, "sum") && !str_eq(name, "mean")) {
         return elab_error(e, loc, 555,
@@ -128,11 +128,11 @@ const Value *evaluation_fold(Elab *e, const char *name, const Value *v, uint32_t
         diag_hint(&e->c->diag, "fold over everything: mean(x)");
         return &value_poison;
     }
-    Type index = v->node->type;
+    Type index = *v->node->type;
     index.elem = TY_I32;
     Node *limit = node_map2(g, OP_MUL, node_slot(g, ev->rows), node_int(g, TY_I32, factor));
     Node *inside = node_map2(g, OP_LT, node_iota(g, index, row_axis), limit);
-    Elem elem = v->node->type.elem;
+    Elem elem = v->node->type->elem;
     Node *masked = node_select(g, inside, v->node, node_const(g, elem, 0));
     bool integer = elem_is_int(elem);
     if (integer) {

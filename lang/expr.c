@@ -342,7 +342,7 @@ const Value *elab_reshape(Elab *e, Loc loc, const Value *v, int rank, Dim *dim) 
     reshape_batch(v, rank, dim);
     int64_t to[MD_RANK];
     for (int i = 0; i < v->nspan; i++) {
-        to[i] = v->node->type.dim[i];
+        to[i] = v->node->type->dim[i];
     }
     for (int i = 0; i < rank; i++) {
         to[v->nspan + i] = dim[i].size;

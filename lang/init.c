@@ -113,15 +113,15 @@ static bool initializer_arguments(Elab *e, const Initializer *in, const Ast *cal
 }
 
 static Node *affine_map(Graph *g, Node *x, double scale, double shift) {
-    Elem elem = x->type.elem;
+    Elem elem = x->type->elem;
     Node *y = node_map2(g, OP_MUL, x, node_const(g, elem, scale));
     return shift == 0 ? y : node_map2(g, OP_ADD, y, node_const(g, elem, shift));
 }
 
 static Node *polynomial(Graph *g, Node *x, const double *c, int n) {
-    Node *p = node_full(g, x->type, c[0]);
+    Node *p = node_full(g, *x->type, c[0]);
     for (int i = 1; i < n; i++) {
-        p = node_map2(g, OP_ADD, node_map2(g, OP_MUL, p, x), node_const(g, x->type.elem, c[i]));
+        p = node_map2(g, OP_ADD, node_map2(g, OP_MUL, p, x), node_const(g, x->type->elem, c[i]));
     }
     return p;
 }
@@ -135,7 +135,7 @@ static Node *erfinv(Graph *g, Node *x) {
     static const double far[] = {-0.000200214257, 0.000100950558, 0.00134934322,
                                  -0.00367342844,  0.00573950773,  -0.0076224613,
                                  0.00943887047,   1.00167406,     2.83297682};
-    Elem elem = x->type.elem;
+    Elem elem = x->type->elem;
     Node *one = node_const(g, elem, 1);
     Node *w = node_map1(g, OP_NEG,
                         node_map1(g, OP_LOG,
@@ -155,7 +155,7 @@ static double normal_cdf(double x) {
 static Node *truncated(Graph *g, Node *u, const double *arg) {
     double mean = arg[0], std = arg[1], a = arg[2], b = arg[3];
     double lo = 2 * normal_cdf((a - mean) / std) - 1, hi = 2 * normal_cdf((b - mean) / std) - 1;
-    Elem elem = u->type.elem;
+    Elem elem = u->type->elem;
     const double edge = 1 - 1e-7; /* the last value whose inverse is finite in f32 */
     Node *x = affine_map(g, u, hi - lo, lo);
     x = node_map2(g, OP_MIN, node_map2(g, OP_MAX, x, node_const(g, elem, -edge)),

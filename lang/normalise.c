@@ -99,7 +99,7 @@ Node *normalise_rows(Elab *e, const DataField *f, Node *rows) {
     if (f->norm == NORM_NONE) {
         return rows;
     }
-    Type type = rows->type;
+    Type type = *rows->type;
     Node *centre = node_broadcast(e->g, node_slot(e->g, f->centre), 1, type.rank, type.dim);
     Node *spread = node_broadcast(e->g, node_slot(e->g, f->spread), 1, type.rank, type.dim);
     return node_map2(e->g, OP_DIV, node_map2(e->g, OP_SUB, rows, centre), spread);

@@ -136,10 +136,10 @@ static int applies(Elab *e, Training *t, const Optimizer *o, const Parameter *p)
 /* Averages that fade away are read as zero: subnormal numbers say nothing and are slow to multiply
  * (docs/decisions/0010-fading-averages.md). */
 static Node *without_subnormals(Elab *e, Node *n) {
-    if (n->type.elem != TY_F32 && n->type.elem != TY_F64) {
+    if (n->type->elem != TY_F32 && n->type->elem != TY_F64) {
         return n;
     }
-    Elem elem = n->type.elem;
+    Elem elem = n->type->elem;
     Node *least = node_const(e->g, elem, elem == TY_F32 ? (double)FLT_MIN : DBL_MIN);
     Node *small = node_map2(e->g, OP_LT, node_map1(e->g, OP_ABS, n), least);
     return node_select(e->g, small, node_const(e->g, elem, 0), n);
@@ -251,7 +251,7 @@ static bool update_stack(Elab *e, Training *t, Optimizer *o, Update *u, int left
     if (left == 0) {
         return run_body(e, t, o, u, p, g);
     }
-    LoopScope *loop = loop_scope_open(e, (Dim){.size = p->type.dim[0]}, false);
+    LoopScope *loop = loop_scope_open(e, (Dim){.size = p->type->dim[0]}, false);
     bool ok =
         update_stack(e, t, o, u, left - 1, loop_xs(loop->builder, p), loop_xs(loop->builder, g));
     int next = 0, *state = ARENA_ARRAY(e->arena, int, u->state.count);

@@ -68,7 +68,7 @@ static const Value *make_shape(Call *c) {
  * ones. */
 static const Value *count_rows(Call *c, const Value *v) {
     Graph *g = c->e->g;
-    Type type = v->node->type;
+    Type type = *v->node->type;
     type.elem = g->float_type;
     Value *ones = ARENA_NEW(c->e->scratch, Value);
     *ones = *v;
@@ -175,7 +175,7 @@ static const Value *make_squeeze(Call *c) {
     v->loop = NULL;
     int64_t to[MD_RANK];
     for (int i = 0; i < x->nspan; i++) {
-        to[i] = x->node->type.dim[i];
+        to[i] = x->node->type->dim[i];
     }
     for (int i = 0; i < x->rank; i++) {
         bool drop =

@@ -28,7 +28,7 @@ static bool load_fits(const DataField *f) {
     }
     return load->kind == ENTRY_LOAD && load->input.at[0]->type.elem == f->raw &&
            type_count(load->input.at[0]->type) == f->raw_count &&
-           type_equal(load->region->out.at[0]->type, f->type);
+           type_equal(*load->region->out.at[0]->type, f->type);
 }
 
 bool raw_check_data(Raw *r, const DataSet *set) {
@@ -119,7 +119,7 @@ static const unsigned roles[] = {
 
 static bool check_out(Raw *r, const Entry *entry, int k) {
     const EntryOut *out = &entry->out.at[k];
-    Type type = entry->region->out.at[k]->type;
+    Type type = *entry->region->out.at[k]->type;
     bool number = type.rank == 0 && elem_is_float(type.elem);
     if (!(roles[entry->kind] >> out->role & 1)) {
         return raw_error(r, out->loc, 886, "this kind of entry has no such result");
@@ -204,7 +204,7 @@ static bool check_eval(Raw *r, const Entry *entry, const Entry *end) {
                 end->input.count == entry->out.count;
     for (int i = 0; pair && i < entry->out.count; i++) {
         pair = str_eq(end->input.at[i]->name, entry->out.at[i].name) &&
-               type_equal(end->input.at[i]->type, entry->region->out.at[i]->type);
+               type_equal(end->input.at[i]->type, *entry->region->out.at[i]->type);
     }
     return pair || raw_error(r, entry->loc, 896,
                              "behind an eval entry stands its eval_end, which takes its sums");

@@ -142,7 +142,7 @@ static bool read_field(Raw *r, const AttrField *f, const Ast *expr, Line *line) 
     double number;
     bool flag, ok = true;
     int word = 0, axes = f->of == OF_RESULT  ? line->type.rank
-                         : f->of < line->nin ? line->in[f->of]->type.rank
+                         : f->of < line->nin ? line->in[f->of]->type->rank
                                              : 0;
     switch (f->kind) {
     case ATTR_INT: ok = raw_int(r, expr, 0, INT32_MAX, &x); break;
@@ -287,7 +287,7 @@ static Region *read_body(Raw *r, const Ast *ast, const RawParam *param, int npar
     for (int k = 0; ok && names.result && k < names.result->nkid; k++) {
         Node *node = raw_value(r, &names, names.result->kid[k]);
         ok = node != NULL;
-        if (ok && node->type.elem == TY_TUPLE) {
+        if (ok && node->type->elem == TY_TUPLE) {
             ok = raw_error(r, names.result->kid[k]->loc, 834, "a loop is read through core.pick");
         }
         if (ok) {
@@ -369,13 +369,13 @@ static bool loop_operands(Block *b, const Ast *carry, Line *line, RawParam *para
         if (!node) {
             return false;
         }
-        param[k].type = node->type;
+        param[k].type = *node->type;
         bool stack = k - 1 >= line->attr.ncarry + (int64_t)line->attr.ninv;
-        if (node->type.elem == TY_TUPLE || (stack && node->type.rank == 0)) {
+        if (node->type->elem == TY_TUPLE || (stack && node->type->rank == 0)) {
             return raw_error(r, var->loc, 840, "this is no operand of a loop");
         }
         if (stack) {
-            param[k].type = slice_of(node->type);
+            param[k].type = slice_of(*node->type);
         }
         line->in[line->nin++] = node;
     }
@@ -450,7 +450,7 @@ static bool read_operands(Block *b, RawArgs *args, Line *line) {
         if (!node) {
             return false;
         }
-        if (node->type.elem == TY_TUPLE && line->op != OP_PICK) {
+        if (node->type->elem == TY_TUPLE && line->op != OP_PICK) {
             return raw_error(b->r, expr->loc, 834, "a loop is read through core.pick");
         }
         line->in[line->nin++] = node;

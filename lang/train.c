@@ -447,7 +447,7 @@ static void gradients(Elab *e, Training *t, bool quiet) {
 }
 
 static Node *square_sum(Graph *g, Node *x) {
-    return node_fold(g, OP_SUM, node_map2(g, OP_MUL, x, x), (1u << x->type.rank) - 1);
+    return node_fold(g, OP_SUM, node_map2(g, OP_MUL, x, x), (1u << x->type->rank) - 1);
 }
 
 /* The norm of each gradient by the name of its parameter, net.fc1.weight as grad_net_fc1_weight. */
@@ -496,7 +496,7 @@ static void clip(Elab *e, Training *t) {
         Node *sum = square_sum(g, t->update.at[i].grad);
         total = total ? node_map2(g, OP_ADD, total, sum) : sum;
     }
-    Elem elem = total->type.elem;
+    Elem elem = total->type->elem;
     t->norm = node_map1(g, OP_SQRT, total);
     if (t->clip != CLIP_NORM) {
         return;

@@ -117,7 +117,7 @@ double value_number(const Value *v) {
 }
 
 Elem value_elem(const Value *v) {
-    return v->node->type.elem;
+    return v->node->type->elem;
 }
 
 Dim value_to_dim(const Value *v) {

@@ -41,12 +41,12 @@ static Node *multiply_add(Graph *g, const Node *n, Node *const *in, int k) {
         int minus = k == 0 ? 2 : is_uniform(three[1], &value);
         three[minus] = node_map1(g, OP_NEG, three[minus]);
     }
-    return graph_add(g, OP_FMA, three, 3, NULL, n->type);
+    return graph_add(g, OP_FMA, three, 3, NULL, *n->type);
 }
 
 static Node *fuse(void *ctx, Graph *g, const Node *n, Node *const *in) {
     (void)ctx;
-    bool sum = (n->op == OP_ADD || n->op == OP_SUB) && elem_is_float(n->type.elem);
+    bool sum = (n->op == OP_ADD || n->op == OP_SUB) && elem_is_float(n->type->elem);
     int k = sum && is_product(n->in[1]);
     bool fits = sum && in[k]->op == OP_MUL && n->in[k]->note == n && !is_product(n->in[!k]);
     return fits ? multiply_add(g, n, in, k) : NULL;

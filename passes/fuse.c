@@ -30,7 +30,7 @@ static bool is_leaf(const Node *node) {
 
 static bool folds_trailing(const Node *node) {
     bool folded = false;
-    Type type = node->in[0]->type;
+    Type type = *node->in[0]->type;
     for (int i = 0; i < type.rank; i++) {
         bool axis = folded_axes(node) >> i & 1;
         if (type.dim[i] != 1 && folded && !axis) {
@@ -51,7 +51,7 @@ static UnitKind unit_kind(const Node *node) {
     if (!folds_trailing(node)) {
         return UNIT_COLUMN;
     }
-    return type_count(node->type) == 1 && fold_count(node) >= TOTAL_COUNT ? UNIT_TOTAL : UNIT_NEST;
+    return type_count(*node->type) == 1 && fold_count(node) >= TOTAL_COUNT ? UNIT_TOTAL : UNIT_NEST;
 }
 
 /* Memory must hold what a view is taken of: the nearest value behind the views that it holds
@@ -71,7 +71,7 @@ static void mark_live(Fuse *s) {
     const Region *region = s->f->region;
     for (int i = 0; i < region->out.count; i++) {
         NodeInfo *n = info_of(s, region->out.at[i]);
-        if (type_count(region->out.at[i]->type) == 0) {
+        if (type_count(*region->out.at[i]->type) == 0) {
             continue; /* nothing to write */
         }
         n->live = true;
@@ -107,7 +107,7 @@ static void require_factor(Fuse *s, const Node *fold) {
     for (int k = 0; product->op == OP_MUL && k < 2; k++) {
         const Node *x = product->in[k];
         if (x->op == OP_BROADCAST &&
-            type_count(x->in[0]->type) <= type_count(x->type) / LONG_COLUMNS) {
+            type_count(*x->in[0]->type) <= type_count(*x->type) / LONG_COLUMNS) {
             require_base(s, x->in[0], false);
         }
     }
@@ -158,7 +158,7 @@ static void mark_some(Fuse *s, uint64_t stored) {
         NodeInfo *n = &s->f->info[i];
         bool value = cls == CLASS_MAP || cls == CLASS_FOLD || cls == CLASS_CALL;
         bool chosen = hash_word(hash_word(stored, node->id), stored) % 3 == 0;
-        n->sink = n->sink || (n->live && value && chosen && type_count(node->type) > 0);
+        n->sink = n->sink || (n->live && value && chosen && type_count(*node->type) > 0);
     }
 }
 
@@ -197,13 +197,13 @@ static void count_uses(Fuse *s) {
         const NodeInfo *n = &s->f->info[i];
         bool view = op_info[node->op].cls == CLASS_VIEW;
         /* Every row of a product that is written out reads all of its operand's. */
-        int64_t reads = type_count(node->type);
+        int64_t reads = type_count(*node->type);
         reads = node->op == OP_CONTRACT && !node_has_kernel(node)
                     ? count_add(0, reads, fold_count(node))
                     : reads;
         for (int k = 0; n->live && k < node->nin; k++) {
             NodeInfo *in = info_of(s, node->in[k]);
-            bool again = reads > type_count(node->in[k]->type);
+            bool again = reads > type_count(*node->in[k]->type);
             in->uses = at_most_many(in->uses + (view && !n->sink ? n->uses : 1) * (again ? 2 : 1));
         }
     }
@@ -225,12 +225,12 @@ static void sum_costs(Fuse *s, const Node *node, NodeInfo *n) {
     }
     for (int k = 0; k < node->nin; k++) {
         const NodeInfo *in = info_of(s, node->in[k]);
-        int64_t count = type_count(node->in[k]->type);
+        int64_t count = type_count(*node->in[k]->type);
         written += in->atom || in->leaf ? 1 : in->written;
         bool scalar = count == 1;
         own += scalar ? 0 : in->cost;
         /* What is read again and again for a broadcast is not traffic. */
-        loads += count <= type_count(node->type) / 4 ? 0 : in->loads;
+        loads += count <= type_count(*node->type) / 4 ? 0 : in->loads;
         n->made = n->made && (in->made || scalar);
     }
     n->cost = at_most_many(at_most_many(own) * times);
@@ -248,7 +248,7 @@ static void choose_atoms(Fuse *s, bool apart) {
             continue;
         }
         if (n->leaf && !n->sink) {
-            n->loads = type_count(node->type) > 1;
+            n->loads = type_count(*node->type) > 1;
             continue;
         }
         sum_costs(s, node, n);
@@ -258,11 +258,11 @@ static void choose_atoms(Fuse *s, bool apart) {
         bool first = node->op == OP_ARGMAX || node->op == OP_ARGMIN;
         n->atom = n->sink || fold_is_loop(node) || node_has_kernel(node) || first ||
                   (map && !n->made && n->uses > 1 && dear) || (map && n->written > MOST_NODES) ||
-                  (map && apart && elem_is_float(node->type.elem));
+                  (map && apart && elem_is_float(node->type->elem));
         if (n->atom) {
             n->again = view_base(node)->op == OP_CONST;
             n->cost = 0;
-            n->loads = !n->again && type_count(node->type) > 1;
+            n->loads = !n->again && type_count(*node->type) > 1;
             n->made = n->again;
         }
     }
@@ -316,7 +316,7 @@ static void make_units(Fuse *s) {
         }
         Unit *u = ARENA_NEW(s->arena, Unit);
         *u = (Unit){.kind = unit_kind(node), .id = s->unit.count};
-        u->count = type_count(node->type);
+        u->count = type_count(*node->type);
         u->rows = u->kind == UNIT_NEST && fold_is_loop(node) ? u->count : 0;
         u->written = n->written;
         u->early = n->early;

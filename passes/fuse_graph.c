@@ -51,7 +51,7 @@ bool units_share(const Fuse *s, const Unit *a, const Unit *b) {
     for (int i = 0, k = 0; i < a->dep.count && k < b->dep.count;) {
         uint32_t x = a->dep.at[i], y = b->dep.at[k];
         const Node *node = s->f->region->node.at[x];
-        if (x == y && node->op != OP_LOOP && type_count(node->type) > 1) {
+        if (x == y && node->op != OP_LOOP && type_count(*node->type) > 1) {
             return true;
         }
         i += x <= y;

@@ -27,12 +27,12 @@ static void inner_axis(Values *v, int64_t count) {
 /* The index vector of `node` in a kernel of these rows; false: it does not have them. */
 static bool own_place(const Reader *r, Values *v, const Node *node, const Index **at) {
     int leading;
-    if (!fuse_split(node->type, r->map->rows, &leading)) {
+    if (!fuse_split(*node->type, r->map->rows, &leading)) {
         return false;
     }
     const Index *row = kernel_axis_index(v->k, r->row);
-    index_unflatten(&v->k->index, row, leading, node->type.dim, at);
-    int64_t inner = count_dims(node->type.rank - leading, node->type.dim + leading);
+    index_unflatten(&v->k->index, row, leading, node->type->dim, at);
+    int64_t inner = count_dims(node->type->rank - leading, node->type->dim + leading);
     if (inner > 1) {
         inner_axis(v, inner);
     }
@@ -58,16 +58,16 @@ static const Expr *read_stored(void *ctx, Values *v, const Node *node, const Ind
     if (n->unit && node != r->map->root) {
         const Index *here[MD_RANK];
         bool same = own_place(r, v, node, here);
-        for (int i = 0; same && i < node->type.rank; i++) {
+        for (int i = 0; same && i < node->type->rank; i++) {
             same = here[i] == at[i];
         }
         if (!same) {
             note_away(r, node->id);
         }
     }
-    Buf *fake = &r->fuse->fake[node->type.elem]; /* nobody asks which number it is */
-    fake->type.elem = node->type.elem;
-    const Index *flat = index_flatten(&v->k->index, node->type.rank, node->type.dim, at);
+    Buf *fake = &r->fuse->fake[node->type->elem]; /* nobody asks which number it is */
+    fake->type.elem = node->type->elem;
+    const Index *flat = index_flatten(&v->k->index, node->type->rank, node->type->dim, at);
     return expr_load(v->k, kernel_arg(v->k, fake, ACCESS_READ), flat, v->guard);
 }
 

@@ -50,7 +50,7 @@ const Node *unit_fold(const Unit *u) {
 
 bool unit_folds_over(const Unit *u, const Node *atom) {
     return u->kind == UNIT_COLUMN && !fold_is_loop(atom) &&
-           type_count(atom->type) == type_count(unit_fold(u)->in[0]->type);
+           type_count(*atom->type) == type_count(*unit_fold(u)->in[0]->type);
 }
 
 /* What of an atom is asked for: of a COLUMN unit either what is folded, element by element
@@ -61,8 +61,8 @@ static const Node *unit_root(Fuse *s, UnitKind kind, const Unit *of, const Node 
         return atom;
     }
     if (!fold_is_loop(atom)) {
-        int64_t folded = type_count(unit_fold(of)->in[0]->type);
-        return inside == (type_count(atom->type) == folded) ? atom : NULL;
+        int64_t folded = type_count(*unit_fold(of)->in[0]->type);
+        return inside == (type_count(*atom->type) == folded) ? atom : NULL;
     }
     const NodeInfo *n = info_of(s, atom->in[0]);
     return inside && !n->atom && !n->leaf ? atom->in[0] : NULL;
@@ -83,7 +83,7 @@ static int64_t common_rows(const Unit *a, const Unit *b) {
 static bool rows_fit(const Unit *u, int64_t rows) {
     for (int i = 0; i < u->atom.count; i++) {
         int leading;
-        Type type = u->atom.at[i]->type;
+        Type type = *u->atom.at[i]->type;
         if (!fuse_split(type, rows, &leading)) {
             return false;
         }
@@ -105,7 +105,7 @@ static bool single_row_fits(const Unit *a, const Unit *b) {
     int64_t length = 0;
     for (int i = 0; i < a->atom.count + b->atom.count; i++) {
         const Node *atom = i < a->atom.count ? a->atom.at[i] : b->atom.at[i - a->atom.count];
-        int64_t inner = fold_is_loop(atom) ? fold_count(atom) : type_count(atom->type);
+        int64_t inner = fold_is_loop(atom) ? fold_count(atom) : type_count(*atom->type);
         if (inner > 1 && length > 0 && inner != length) {
             return false;
         }
@@ -116,7 +116,7 @@ static bool single_row_fits(const Unit *a, const Unit *b) {
 
 static bool same_fold_space(const Unit *a, const Unit *b) {
     const Node *x = unit_fold(a), *y = unit_fold(b);
-    return type_same_shape(x->in[0]->type, y->in[0]->type) && folded_axes(x) == folded_axes(y);
+    return type_same_shape(*x->in[0]->type, *y->in[0]->type) && folded_axes(x) == folded_axes(y);
 }
 
 /* --- merging ---------------------------------------------------------------------------------- */
@@ -146,7 +146,7 @@ static bool merged_fits(Fuse *s, Unit *a, Unit *b, UnitKind kind, int64_t rows, 
 /* Elements of the vectors that a COLUMN unit adds up. */
 static int64_t folded_row(const Unit *u) {
     const Node *fold = unit_fold(u);
-    Type type = fold->in[0]->type;
+    Type type = *fold->in[0]->type;
     int64_t count = 1;
     for (int i = type.rank - 1; i >= 0 && !(folded_axes(fold) >> i & 1); i--) {
         count *= type.dim[i];
@@ -167,7 +167,7 @@ static bool reads_folded_only(Fuse *s, const Unit *a, const Unit *b) {
 
 /* Whether columns can be folded while `a` makes them, or while the folds of `a` do. */
 static bool folds_fit(Fuse *s, Unit *a, Unit *b) {
-    int64_t count = type_count(unit_fold(b)->in[0]->type);
+    int64_t count = type_count(*unit_fold(b)->in[0]->type);
     if (a->kind == UNIT_NEST) {
         return s->last && a->rows == 0 && a->count == count && unit_reads(b, a) &&
                folded_row(b) >= FOLDED_ROW;
@@ -200,7 +200,7 @@ static bool try_merge(Fuse *s, Unit *a, Unit *b, int *trials) {
             return false;
         }
         inside = true;
-        map_rows = unit_reads(b, a) ? type_count(unit_fold(b)->in[0]->type) : 0;
+        map_rows = unit_reads(b, a) ? type_count(*unit_fold(b)->in[0]->type) : 0;
     } else if (a->kind == UNIT_NEST && b->kind == UNIT_NEST) {
         if (!nests_fit(s, a, b, &rows)) {
             return false;
@@ -282,7 +282,7 @@ static bool merge_unit(Fuse *s, Unit *b, const UnitIds *scalar, UnitIds *list) {
     for (int i = 0; i < b->dep.count; i++) {
         const Node *node = s->f->region->node.at[b->dep.at[i]];
         candidate_add(s, b, list, unit_of(s, node->id));
-        if (node->op != OP_LOOP && type_count(node->type) > 1) {
+        if (node->op != OP_LOOP && type_count(*node->type) > 1) {
             candidates_among(s, b, &s->reader[node->id], list);
         }
     }

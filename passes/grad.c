@@ -68,7 +68,7 @@ void sweep_activate(Sweep *s) {
             const LoopSweep *ls = s->loop[n->in[0]->id];
             s->active[i] =
                 s->active[i] || (n->attr->axis < ls->nresults && ls->active[n->attr->axis]);
-        } else if (elem_is_float(n->type.elem) && !vjp_is_none(n->op)) {
+        } else if (elem_is_float(n->type->elem) && !vjp_is_none(n->op)) {
             for (int k = 0; k < n->nin; k++) {
                 s->active[i] = s->active[i] || operand_active(s, n, k);
             }
@@ -111,7 +111,7 @@ void sweep_add(Sweep *s, const Node *n, Node *cotangent) {
     if (!s->active[n->id] || is_zero(cotangent)) {
         return;
     }
-    if (!type_equal(n->type, cotangent->type)) {
+    if (!type_equal(*n->type, *cotangent->type)) {
         BUG("the cotangent of %s has another type", op_info[n->op].name);
     }
     Node **cot = &s->cot[n->id];
@@ -216,7 +216,7 @@ static void expand_grads(Expand *e, const Node *grad) {
                 s->active[point->id] = true;
             } else if (pass == 1) {
                 Node *cot = upstream ? s->cot[point->id] : NULL;
-                e->derivative[i] = cot ? cot : node_full(e->g, n->type, 0);
+                e->derivative[i] = cot ? cot : node_full(e->g, *n->type, 0);
             }
         }
         if (pass == 0) {
@@ -238,7 +238,7 @@ static Node *expand_custom(Expand *e, const Node *n) {
                     .fresh = body};
     inner.map = ARENA_ARRAY(e->scratch, Node *, n->body->node.count);
     for (int k = 0; k < n->body->param.count; k++) {
-        inner.map[n->body->param.at[k]->id] = region_param(body, n->body->param.at[k]->type);
+        inner.map[n->body->param.at[k]->id] = region_param(body, *n->body->param.at[k]->type);
     }
     expand_nodes(&inner);
     for (int k = 0; k < n->body->out.count; k++) {
@@ -354,7 +354,7 @@ Region *grad_by_rules(Graph *g, const Region *region, GradSave save, const VjpRu
         .g = g, .scratch = &scratch, .save = save, .rules = rules, .old = old, .fresh = marked};
     e.map = ARENA_ARRAY(&scratch, Node *, old->node.count);
     for (int k = 0; k < old->param.count; k++) {
-        e.map[old->param.at[k]->id] = region_param(marked, old->param.at[k]->type);
+        e.map[old->param.at[k]->id] = region_param(marked, *old->param.at[k]->type);
     }
     expand_nodes(&e);
     for (int k = 0; k < old->out.count; k++) {

@@ -102,7 +102,7 @@ static bool computed_again(GradSave save, const Node *n, bool constant) {
         constant) {
         return true;
     }
-    if (cls == CLASS_MAP && (n->type.elem == TY_BOOL || n->op == OP_CAST || n->nin == 0)) {
+    if (cls == CLASS_MAP && (n->type->elem == TY_BOOL || n->op == OP_CAST || n->nin == 0)) {
         return true;
     }
     switch (save) {
@@ -145,7 +145,7 @@ static Node *saved_stack(Replay *r, Node *n) {
 /* `n` of the forward body in the adjoint loop, by way of a stack. What has as many axes as there
  * may be, as in loops nested deeply, is stacked flat. */
 static Node *saved_value(Replay *r, Node *n) {
-    const Type type = n->type;
+    const Type type = *n->type;
     if (type.rank < MD_RANK) {
         return loop_xs(r->adjoint, saved_stack(r, n));
     }
@@ -176,11 +176,11 @@ static Node *copy_loop(Replay *r, const Node *loop, Node *const *in) {
     Region *before = graph_enter(g, body);
     for (int k = 0; k < loop->body->param.count; k++) {
         const Node *param = loop->body->param.at[k];
-        graph_name(region_param(body, param->type), param->name);
+        graph_name(region_param(body, *param->type), param->name);
     }
     copy_body(r, loop->body);
     graph_leave(g, before);
-    Node *copy = graph_append(g, OP_LOOP, in, loop->nin, loop->attr, body, loop->type);
+    Node *copy = graph_append(g, OP_LOOP, in, loop->nin, loop->attr, body, *loop->type);
     copy->loc = loop->loc;
     return copy;
 }
@@ -281,7 +281,7 @@ void vjp_pick(Sweep *s, Node *n, Node *u) {
 
 /* The cotangent of a body node at the end of its sweep, or zeros. */
 static Node *cotangent_of(Sweep *b, const Node *n) {
-    return b->cot[n->id] ? b->cot[n->id] : node_full(b->g, n->type, 0);
+    return b->cot[n->id] ? b->cot[n->id] : node_full(b->g, *n->type, 0);
 }
 
 /* `n` is met after all its results; their cotangents are in s->loop. */
@@ -325,7 +325,7 @@ void vjp_loop(Sweep *s, Node *n, Node *u) {
                        : k < ncarry + ninv && reached[param->id]) {
             Node *start = k < ncarry ? ls->cot[k] : NULL;
             Region *before = graph_enter(g, r->at->up);
-            start = start ? start : node_full(g, param->type, 0);
+            start = start ? start : node_full(g, *param->type, 0);
             graph_leave(g, before);
             carry[k] = loop_carry(loop, start);
         }

@@ -26,11 +26,11 @@ enum { LEAST_RESULTS = TUNED(4, 2) }; /* of each element, in the axes of the oth
 static bool has_results(const Node *contract, int k, int summed) {
     const Attr *a = contract->attr;
     const int8_t *own = k == 0 ? a->la : a->lb, *other = k == 0 ? a->lb : a->la;
-    Type type = contract->in[!k]->type;
+    Type type = *contract->in[!k]->type;
     int64_t results = 1;
     for (int i = 0; i < type.rank; i++) {
-        bool mine = find_label(own, contract->in[k]->type.rank, other[i]) >= 0;
-        bool kept = find_label(a->lo_, contract->type.rank, other[i]) >= 0;
+        bool mine = find_label(own, contract->in[k]->type->rank, other[i]) >= 0;
+        bool kept = find_label(a->lo_, contract->type->rank, other[i]) >= 0;
         bool counts = !mine && kept && other[i] != summed && results < LEAST_RESULTS;
         results *= counts ? type.dim[i] : 1;
     }
@@ -90,7 +90,7 @@ static Node *window_with_halo(Graph *g, Node *n, const Rule *rule, const Halo *h
     int64_t least = (i1 < 0 ? i1 : 0) + (k1 < 0 ? k1 : 0) - a->p;
     int64_t most = (i1 > 0 ? i1 : 0) + (k1 > 0 ? k1 : 0) - a->p;
     Halo in = {{0}, {0}};
-    for (int i = 0; i < n->in[0]->type.rank; i++) {
+    for (int i = 0; i < n->in[0]->type->rank; i++) {
         in.lo[i] = i == a->axis ? 0 : h->lo[i < a->axis ? i : i + 1];
         in.hi[i] = i == a->axis ? 0 : h->hi[i < a->axis ? i : i + 1];
     }
@@ -115,14 +115,14 @@ static Node *with_halo(Graph *g, Node *n, const Rule *rule, const Halo *h) {
         return window_with_halo(g, n, rule, h);
     }
     if (n->op == OP_PERMUTE) {
-        for (int i = 0; i < n->type.rank; i++) {
+        for (int i = 0; i < n->type->rank; i++) {
             in.lo[a->map[i]] = h->lo[i];
             in.hi[a->map[i]] = h->hi[i];
         }
         return node_permute(g, with_halo(g, n->in[0], rule, &in), a->map);
     }
     if (n->op == OP_PAD) { /* one copy for both */
-        for (int i = 0; i < n->type.rank; i++) {
+        for (int i = 0; i < n->type->rank; i++) {
             in.lo[i] = h->lo[i] + a->lo[i];
             in.hi[i] = h->hi[i] + a->hi[i];
         }
@@ -147,7 +147,7 @@ static Node *unbordered(Graph *g, const Node *n, Node *const *in) {
     }
     bool changed = operand[0] != in[0] || operand[1] != in[1];
     return changed ? node_contract(g, operand[0], operand[1], n->attr->la, n->attr->lb,
-                                   n->attr->lo_, n->type.rank)
+                                   n->attr->lo_, n->type->rank)
                    : NULL;
 }
 
@@ -158,15 +158,15 @@ static Node *unbordered(Graph *g, const Node *n, Node *const *in) {
 static int windowed_operand(const Node *n, const Node *contract) {
     const Attr *o = n->attr, *c = contract->attr;
     if (contract->op != OP_CONTRACT || o->s != 1 || o->d < 1 || o->count < 1 || o->taps < 1 ||
-        contract->type.rank > MD_RANK - 1 || contract->in[0]->type.rank > MD_RANK - 1 ||
-        contract->in[1]->type.rank > MD_RANK - 1) {
+        contract->type->rank > MD_RANK - 1 || contract->in[0]->type->rank > MD_RANK - 1 ||
+        contract->in[1]->type->rank > MD_RANK - 1) {
         return -1;
     }
     int i = c->lo_[o->axis], k = c->lo_[o->axis + 1];
-    bool ia = find_label(c->la, contract->in[0]->type.rank, i) >= 0;
-    bool ib = find_label(c->lb, contract->in[1]->type.rank, i) >= 0;
-    bool ka = find_label(c->la, contract->in[0]->type.rank, k) >= 0;
-    bool kb = find_label(c->lb, contract->in[1]->type.rank, k) >= 0;
+    bool ia = find_label(c->la, contract->in[0]->type->rank, i) >= 0;
+    bool ib = find_label(c->lb, contract->in[1]->type->rank, i) >= 0;
+    bool ka = find_label(c->la, contract->in[0]->type->rank, k) >= 0;
+    bool kb = find_label(c->lb, contract->in[1]->type->rank, k) >= 0;
     return ia && !ib && kb && !ka ? 0 : ib && !ia && ka && !kb ? 1 : -1;
 }
 
@@ -201,19 +201,19 @@ static Node *product_of_windows(Graph *g, const Node *n, Node *terms) {
     Node *x = contract->in[a], *y = contract->in[!a];
     const int8_t *lx = a == 0 ? c->la : c->lb, *ly = a == 0 ? c->lb : c->la;
     int8_t i = c->lo_[o->axis], k = c->lo_[o->axis + 1], label[MD_RANK], to[MD_RANK];
-    int ax = find_label(lx, x->type.rank, i), ay = find_label(ly, y->type.rank, k);
+    int ax = find_label(lx, x->type->rank, i), ay = find_label(ly, y->type->rank, k);
     Node *window = node_window(g, x, ax, 1, o->d, o->d * (o->taps - 1) - o->p, o->taps_n, o->taps,
                                BORDER_VALUE, 0);
     Node *taps = node_flip(g, y, 1u << ay);
-    for (int j = 0; j < window->type.rank; j++) {
+    for (int j = 0; j < window->type->rank; j++) {
         label[j] = j <= ax ? lx[j] : j == ax + 1 ? k : lx[j - 1];
     }
-    for (int j = 0; j < n->type.rank; j++) {
+    for (int j = 0; j < n->type->rank; j++) {
         to[j] = c->lo_[j <= o->axis ? j : j + 1];
     }
     Node *in[2] = {a == 0 ? window : taps, a == 0 ? taps : window};
     const int8_t *lists[2] = {a == 0 ? label : ly, a == 0 ? ly : label};
-    Node *made = node_contract(g, in[0], in[1], lists[0], lists[1], to, n->type.rank);
+    Node *made = node_contract(g, in[0], in[1], lists[0], lists[1], to, n->type->rank);
     Node *plain = made->op == OP_CONTRACT ? unbordered(g, made, made->in) : NULL;
     made = plain ? plain : made;
     return by ? node_map2(g, OP_MUL, made, by) : made;

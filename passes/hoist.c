@@ -49,10 +49,10 @@ static bool worth_storing(const Node *n, Node *const *in) {
         while (op_info[base->op].cls == CLASS_VIEW) {
             base = base->in[0];
         }
-        int64_t count = type_count(base->type);
+        int64_t count = type_count(*base->type);
         most = count > most ? count : most;
     }
-    return cls == CLASS_MAP && n->op != OP_RANDOM && type_count(n->type) <= most;
+    return cls == CLASS_MAP && n->op != OP_RANDOM && type_count(*n->type) <= most;
 }
 
 static Node *hoist_node(void *ctx, Graph *g, const Node *n, Node *const *in) {

@@ -32,25 +32,25 @@ static bool roles(const Node *n, Node *const *in, int first, Narrow *c) {
     c->lb = first == 0 ? attr->lb : attr->la;
     int64_t terms = 1, columns = 1;
     bool column = false;
-    for (int i = 0; i < c->a->type.rank; i++) {
-        bool summed = find_label(attr->lo_, n->type.rank, c->la[i]) < 0;
-        bool shared = find_label(c->lb, c->b->type.rank, c->la[i]) >= 0;
+    for (int i = 0; i < c->a->type->rank; i++) {
+        bool summed = find_label(attr->lo_, n->type->rank, c->la[i]) < 0;
+        bool shared = find_label(c->lb, c->b->type->rank, c->la[i]) >= 0;
         if (summed != shared || (summed && column)) { /* a batch, or a sum along the columns */
             return false;
         }
         c->nsum += summed;
-        terms *= summed ? c->a->type.dim[i] : 1;
-        columns *= summed ? 1 : c->a->type.dim[i];
+        terms *= summed ? c->a->type->dim[i] : 1;
+        columns *= summed ? 1 : c->a->type->dim[i];
         column = column || !summed;
     }
-    for (int i = 0; i < c->b->type.rank; i++) {
-        if (find_label(c->la, c->a->type.rank, c->lb[i]) < 0) {
+    for (int i = 0; i < c->b->type->rank; i++) {
+        if (find_label(c->la, c->a->type->rank, c->lb[i]) < 0) {
             c->few[c->nfew++] = i;
-            c->few_count *= c->b->type.dim[i];
+            c->few_count *= c->b->type->dim[i];
         }
     }
     return terms <= MOST_TERMS && columns >= LEAST_COLUMNS && c->few_count <= MOST_RESULTS &&
-           c->few_count > 0 && c->nfew + c->a->type.rank <= MD_RANK;
+           c->few_count > 0 && c->nfew + c->a->type->rank <= MD_RANK;
 }
 
 /* b at one place of its few axes, along the axes of a. */
@@ -59,16 +59,16 @@ static Node *factor(Graph *g, const Narrow *c, int64_t at) {
     int8_t label[MD_RANK];
     int rank = 0;
     for (int i = c->nfew - 1; i >= 0; i--) { /* from behind, so that the axes keep their numbers */
-        int64_t extent = c->b->type.dim[c->few[i]];
+        int64_t extent = c->b->type->dim[c->few[i]];
         b = node_index_axis(g, b, c->few[i], at % extent);
         at /= extent;
     }
-    for (int i = 0; i < c->b->type.rank; i++) {
-        if (find_label(c->la, c->a->type.rank, c->lb[i]) >= 0) {
+    for (int i = 0; i < c->b->type->rank; i++) {
+        if (find_label(c->la, c->a->type->rank, c->lb[i]) >= 0) {
             label[rank++] = c->lb[i];
         }
     }
-    return spread(g, b, label, c->la, c->a->type);
+    return spread(g, b, label, c->la, *c->a->type);
 }
 
 /* The sums along [few] + columns, with the axes in the order of the result. */
@@ -78,11 +78,11 @@ static Node *as_sums(Graph *g, const Node *n, const Narrow *c) {
     int64_t dim[MD_RANK];
     int8_t label[MD_RANK];
     for (int i = 0; i < c->nfew; i++) {
-        dim[i] = c->b->type.dim[c->few[i]];
+        dim[i] = c->b->type->dim[c->few[i]];
         label[i] = c->lb[c->few[i]];
     }
-    for (int i = c->nsum; i < c->a->type.rank; i++) {
-        dim[rank] = c->a->type.dim[i];
+    for (int i = c->nsum; i < c->a->type->rank; i++) {
+        dim[rank] = c->a->type->dim[i];
         label[rank++] = c->la[i];
     }
     for (int64_t i = 0; i < c->few_count; i++) {
@@ -90,7 +90,7 @@ static Node *as_sums(Graph *g, const Node *n, const Narrow *c) {
         sum[i] = node_fold(g, OP_SUM, terms, (1u << c->nsum) - 1);
     }
     Node *all = node_concat(g, sum, (int)c->few_count, 0);
-    for (int i = 0; i < n->type.rank; i++) {
+    for (int i = 0; i < n->type->rank; i++) {
         map[i] = find_label(label, rank, n->attr->lo_[i]);
     }
     return node_permute(g, node_reshape(g, all, rank, dim), map);

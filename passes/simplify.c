@@ -24,7 +24,7 @@ bool is_uniform(const Node *n, double *value) {
     if (n->op != OP_CONST) {
         return false;
     }
-    *value = elem_is_int(n->type.elem) ? (double)n->attr->ivalue : n->attr->value;
+    *value = elem_is_int(n->type->elem) ? (double)n->attr->ivalue : n->attr->value;
     return true;
 }
 
@@ -67,7 +67,7 @@ static Node *first_rule(Graph *g, const SimplifyRow *row, const Node *n, Node *c
         bool fits = row->op == n->op || (row->op == OP_COUNT && op_info[n->op].cls == CLASS_MAP);
         Node *made = fits ? row->rule(g, n, in) : NULL;
         if (made) {
-            if (!type_equal(made->type, n->type)) {
+            if (!type_equal(*made->type, *n->type)) {
                 BUG("a rule for %s changed its type", op_info[n->op].name);
             }
             return made;

@@ -7,7 +7,7 @@
 #include "passes/simplify_rule.h"
 
 bool is_empty(const Node *n) {
-    return n->op != OP_LOOP && type_count(n->type) == 0;
+    return n->op != OP_LOOP && type_count(*n->type) == 0;
 }
 
 /* A concatenation without its empty parts, of which one has elements. */
@@ -27,15 +27,15 @@ static Node *concat_of_empty(Graph *g, const Node *n, Node *const *in) {
 
 /* Nothing added up, and what is around nothing. */
 static Node *zeros(Graph *g, const Node *n, Node *const *in) {
-    return is_empty(in[0]) ? node_full(g, n->type, 0) : NULL;
+    return is_empty(in[0]) ? node_full(g, *n->type, 0) : NULL;
 }
 
 static Node *ones(Graph *g, const Node *n, Node *const *in) {
-    return is_empty(in[0]) ? node_full(g, n->type, 1) : NULL;
+    return is_empty(in[0]) ? node_full(g, *n->type, 1) : NULL;
 }
 
 static Node *border(Graph *g, const Node *n, Node *const *in) {
-    return is_empty(in[0]) ? node_full(g, n->type, n->attr->value) : NULL;
+    return is_empty(in[0]) ? node_full(g, *n->type, n->attr->value) : NULL;
 }
 
 /* What has elements though an operand has none. */
@@ -54,7 +54,7 @@ static const SimplifyRow of_empty[] = {
 static Node *visit(void *ctx, Graph *g, const Node *n, Node *const *in) {
     (void)ctx;
     if (is_empty(n)) {
-        return node_full(g, n->type, 0);
+        return node_full(g, *n->type, 0);
     }
     if (n->op == OP_CUSTOM) { /* its body is copied by itself */
         Region *body = region_without_empty(g, n->body);
@@ -73,7 +73,7 @@ Region *region_without_empty(Graph *g, const Region *region) {
     Region *before = graph_enter(g, fresh);
     for (int k = 0; k < fresh->out.count; k++) { /* slots, and results of loops */
         if (is_empty(fresh->out.at[k])) {
-            fresh->out.at[k] = node_full(g, fresh->out.at[k]->type, 0);
+            fresh->out.at[k] = node_full(g, *fresh->out.at[k]->type, 0);
         }
     }
     graph_leave(g, before);

@@ -9,15 +9,15 @@
 static Node *fold_of_ones(Graph *g, const Node *n, Node *const *in) {
     Node *x = in[0];
     uint32_t ones = 0, axes = n->attr->axes;
-    for (int i = 0; i < x->type.rank; i++) {
-        ones |= (uint32_t)(axes >> i & 1 && x->type.dim[i] == 1) << i;
+    for (int i = 0; i < x->type->rank; i++) {
+        ones |= (uint32_t)(axes >> i & 1 && x->type->dim[i] == 1) << i;
     }
     if (!ones) {
         return NULL;
     }
-    Type t = without_axes(x->type, ones);
+    Type t = without_axes(*x->type, ones);
     return node_fold(g, n->op, node_reshape(g, x, t.rank, t.dim),
-                     axes_without(axes, ones, x->type.rank));
+                     axes_without(axes, ones, x->type->rank));
 }
 
 /* A fold of a fold of the same kind. */
@@ -27,7 +27,7 @@ static Node *fold_of_fold(Graph *g, const Node *n, Node *const *in) {
         return NULL;
     }
     uint32_t axes = x->attr->axes;
-    for (int i = 0, k = 0; i < x->in[0]->type.rank; i++) {
+    for (int i = 0, k = 0; i < x->in[0]->type->rank; i++) {
         if (!(x->attr->axes >> i & 1)) {
             axes |= (n->attr->axes >> k++ & 1) << i;
         }
@@ -43,16 +43,16 @@ static Node *fold_of_broadcast(Graph *g, const Node *n, Node *const *in) {
         return NULL;
     }
     double count = 1;
-    for (int i = 0; i < x->type.rank; i++) {
-        count *= both >> i & 1 ? (double)x->type.dim[i] : 1;
+    for (int i = 0; i < x->type->rank; i++) {
+        count *= both >> i & 1 ? (double)x->type->dim[i] : 1;
     }
-    Type t = without_axes(x->type, both);
-    Node *small =
-        node_broadcast(g, x->in[0], axes_without(x->attr->axes, both, x->type.rank), t.rank, t.dim);
+    Type t = without_axes(*x->type, both);
+    Node *small = node_broadcast(g, x->in[0], axes_without(x->attr->axes, both, x->type->rank),
+                                 t.rank, t.dim);
     if (n->op == OP_SUM) {
         small = node_map2(g, OP_MUL, small, node_const(g, t.elem, count));
     }
-    return node_fold(g, n->op, small, axes_without(n->attr->axes, both, x->type.rank));
+    return node_fold(g, n->op, small, axes_without(n->attr->axes, both, x->type->rank));
 }
 
 static Node *sum_of_neg(Graph *g, const Node *n, Node *const *in) {
@@ -72,8 +72,8 @@ static Node *sum_of_scaled(Graph *g, const Node *n, Node *const *in) {
             (scale->attr->axes & axes) != axes) {
             continue;
         }
-        Type t = without_axes(x->type, axes);
-        uint32_t kept = axes_without(scale->attr->axes, axes, x->type.rank);
+        Type t = without_axes(*x->type, axes);
+        uint32_t kept = axes_without(scale->attr->axes, axes, x->type->rank);
         Node *outside = node_broadcast(g, scale->in[0], kept, t.rank, t.dim);
         return node_map2(g, x->op, node_fold(g, OP_SUM, x->in[1 - k], axes), outside);
     }
@@ -82,7 +82,7 @@ static Node *sum_of_scaled(Graph *g, const Node *n, Node *const *in) {
 
 /* One index for each batch element: a row of the result has one element of it, and zeros. */
 static bool scatters_one(const Node *n) {
-    return n->op == OP_SCATTER_ADD && n->in[1]->type.rank == n->attr->batch;
+    return n->op == OP_SCATTER_ADD && n->in[1]->type->rank == n->attr->batch;
 }
 
 static Node *sum_of_one(Graph *g, const Node *n, Node *const *in) {
@@ -91,7 +91,7 @@ static Node *sum_of_one(Graph *g, const Node *n, Node *const *in) {
     if (!scatters_one(x) || !(n->attr->axes >> axis & 1)) {
         return NULL;
     }
-    return node_fold(g, OP_SUM, x->in[0], axes_without(n->attr->axes, 1u << axis, x->type.rank));
+    return node_fold(g, OP_SUM, x->in[0], axes_without(n->attr->axes, 1u << axis, x->type->rank));
 }
 
 /* A summand that is the same along all summed axes, or almost all zeros, is summed by itself. Where
@@ -118,7 +118,7 @@ static Node *sum_of_pad(Graph *g, const Node *n, Node *const *in) {
     if (x->op != OP_PAD || x->attr->border != BORDER_VALUE || x->attr->value != 0) {
         return NULL;
     }
-    for (int i = 0, k = 0; i < x->type.rank; i++) {
+    for (int i = 0, k = 0; i < x->type->rank; i++) {
         bool folded = n->attr->axes >> i & 1;
         summed = summed || (folded && (x->attr->lo[i] > 0 || x->attr->hi[i] > 0));
         if (!folded) {
@@ -140,7 +140,7 @@ static Node *contract(Graph *g, Node *a, Node *b, const int8_t *la, const int8_t
     int8_t number[128], fresh[3][MD_RANK] = {{0}}, next = 0;
     memset(number, -1, sizeof number);
     const int8_t *list[3] = {la, lb, lo};
-    const int count[3] = {a->type.rank, b->type.rank, rank};
+    const int count[3] = {a->type->rank, b->type->rank, rank};
     for (int k = 0; k < 3; k++) {
         for (int i = 0; i < count[k]; i++) {
             int8_t *to = &number[list[k][i]];
@@ -163,18 +163,18 @@ typedef struct {
 
 static Traced trace(Node *x) {
     Traced t = {.base = x};
-    for (int i = 0; i < x->type.rank; i++) {
+    for (int i = 0; i < x->type->rank; i++) {
         t.label[i] = (int8_t)i;
     }
     for (;; t.base = t.base->in[0]) {
         int8_t label[MD_RANK] = {0};
         const Node *view = t.base;
         if (view->op == OP_PERMUTE) {
-            for (int i = 0; i < view->type.rank; i++) {
+            for (int i = 0; i < view->type->rank; i++) {
                 label[view->attr->map[i]] = t.label[i];
             }
         } else if (view->op == OP_BROADCAST) {
-            for (int i = 0, k = 0; i < view->type.rank; i++) {
+            for (int i = 0, k = 0; i < view->type->rank; i++) {
                 if (!(view->attr->axes >> i & 1)) {
                     label[k++] = t.label[i];
                 }
@@ -184,7 +184,7 @@ static Traced trace(Node *x) {
         }
         memcpy(t.label, label, sizeof label);
     }
-    for (int i = 0; i < t.base->type.rank; i++) {
+    for (int i = 0; i < t.base->type->rank; i++) {
         t.seen |= 1u << t.label[i];
     }
     return t;
@@ -194,18 +194,18 @@ static Traced trace(Node *x) {
  * fuses with its neighbours. */
 static Node *sum_is_contraction(Graph *g, const Node *n, Node *const *in) {
     Node *x = in[0];
-    if (x->op != OP_MUL || !elem_is_float(x->type.elem)) {
+    if (x->op != OP_MUL || !elem_is_float(x->type->elem)) {
         return NULL;
     }
     Traced a = trace(x->in[0]), b = trace(x->in[1]);
-    uint32_t all = (1u << x->type.rank) - 1, summed = n->attr->axes;
+    uint32_t all = (1u << x->type->rank) - 1, summed = n->attr->axes;
     if ((a.seen | b.seen) != all || (a.seen & b.seen & summed) != summed || a.seen == all ||
         b.seen == all) {
         return NULL;
     }
     int8_t out[MD_RANK];
     int rank = 0;
-    for (int i = 0; i < x->type.rank; i++) {
+    for (int i = 0; i < x->type->rank; i++) {
         if (!(summed >> i & 1)) {
             out[rank++] = (int8_t)i;
         }
@@ -221,13 +221,13 @@ static Node *contract_of_permute(Graph *g, const Node *n, Node *const *in) {
         if (in[k]->op == OP_PERMUTE) {
             const int8_t *list = k ? n->attr->lb : n->attr->la;
             int8_t label[MD_RANK] = {0};
-            for (int i = 0; i < in[k]->type.rank; i++) {
+            for (int i = 0; i < in[k]->type->rank; i++) {
                 label[in[k]->attr->map[i]] = list[i];
             }
             return k ? contract(g, in[0], in[1]->in[0], n->attr->la, label, n->attr->lo_,
-                                n->type.rank)
+                                n->type->rank)
                      : contract(g, in[0]->in[0], in[1], label, n->attr->lb, n->attr->lo_,
-                                n->type.rank);
+                                n->type->rank);
         }
     }
     return NULL;
@@ -239,15 +239,15 @@ static Node *contract_loose(Graph *g, Node *a, Node *b, const int8_t *la, const 
                             const int8_t *lo, Type result) {
     Node *x[2] = {a, b};
     int8_t label[2][MD_RANK] = {{0}};
-    memcpy(label[0], la, (size_t)a->type.rank);
-    memcpy(label[1], lb, (size_t)b->type.rank);
+    memcpy(label[0], la, (size_t)a->type->rank);
+    memcpy(label[1], lb, (size_t)b->type->rank);
     for (int k = 0; k < 2; k++) {
         uint32_t alone = 0;
         int8_t kept[MD_RANK] = {0};
         int rank = 0;
-        for (int i = 0; i < x[k]->type.rank; i++) {
+        for (int i = 0; i < x[k]->type->rank; i++) {
             int l = label[k][i];
-            if (find_label(label[1 - k], x[1 - k]->type.rank, l) < 0 &&
+            if (find_label(label[1 - k], x[1 - k]->type->rank, l) < 0 &&
                 find_label(lo, result.rank, l) < 0) {
                 alone |= 1u << i;
             } else {
@@ -261,8 +261,8 @@ static Node *contract_loose(Graph *g, Node *a, Node *b, const int8_t *la, const 
     uint32_t repeated = 0;
     int rank = 0;
     for (int i = 0; i < result.rank; i++) {
-        bool has = find_label(label[0], x[0]->type.rank, lo[i]) >= 0 ||
-                   find_label(label[1], x[1]->type.rank, lo[i]) >= 0;
+        bool has = find_label(label[0], x[0]->type->rank, lo[i]) >= 0 ||
+                   find_label(label[1], x[1]->type->rank, lo[i]) >= 0;
         if (has) {
             out[rank++] = lo[i];
         } else {
@@ -281,14 +281,15 @@ static Node *contract_of_broadcast(Graph *g, const Node *n, Node *const *in) {
         }
         const int8_t *list = k ? n->attr->lb : n->attr->la;
         int8_t label[MD_RANK] = {0};
-        for (int i = 0, j = 0; i < in[k]->type.rank; i++) {
+        for (int i = 0, j = 0; i < in[k]->type->rank; i++) {
             if (!(in[k]->attr->axes >> i & 1)) {
                 label[j++] = list[i];
             }
         }
-        return k ? contract_loose(g, in[0], in[1]->in[0], n->attr->la, label, n->attr->lo_, n->type)
+        return k ? contract_loose(g, in[0], in[1]->in[0], n->attr->la, label, n->attr->lo_,
+                                  *n->type)
                  : contract_loose(g, in[0]->in[0], in[1], label, n->attr->lb, n->attr->lo_,
-                                  n->type);
+                                  *n->type);
     }
     return NULL;
 }
@@ -297,7 +298,7 @@ Node *spread(Graph *g, Node *x, const int8_t *list, const int8_t *lo, Type resul
     int map[MD_RANK] = {0}, rank = 0;
     uint32_t missing = 0;
     for (int i = 0; i < result.rank; i++) {
-        int from = find_label(list, x->type.rank, lo[i]);
+        int from = find_label(list, x->type->rank, lo[i]);
         if (from < 0) {
             missing |= 1u << i;
         } else {
@@ -310,13 +311,13 @@ Node *spread(Graph *g, Node *x, const int8_t *list, const int8_t *lo, Type resul
 /* Without a summed label it is an elementwise product. */
 static Node *contract_is_product(Graph *g, const Node *n, Node *const *in) {
     const Attr *a = n->attr;
-    for (int i = 0; i < in[0]->type.rank; i++) {
-        if (find_label(a->lo_, n->type.rank, a->la[i]) < 0) {
+    for (int i = 0; i < in[0]->type->rank; i++) {
+        if (find_label(a->lo_, n->type->rank, a->la[i]) < 0) {
             return NULL;
         }
     }
-    return node_map2(g, OP_MUL, spread(g, in[0], a->la, a->lo_, n->type),
-                     spread(g, in[1], a->lb, a->lo_, n->type));
+    return node_map2(g, OP_MUL, spread(g, in[0], a->la, a->lo_, *n->type),
+                     spread(g, in[1], a->lb, a->lo_, *n->type));
 }
 
 /* A constant factor of an operand goes to the result, where it is a part of the epilogue. Without
@@ -328,8 +329,8 @@ static Node *contract_of_scaled(Graph *g, const Node *n, Node *const *in) {
             if (is_uniform(in[k]->in[j], &scale)) {
                 Node *operand[2] = {in[0], in[1]};
                 operand[k] = in[k]->in[1 - j];
-                return node_map2(g, OP_MUL, same_op(g, n, operand, n->type),
-                                 node_const(g, n->type.elem, scale));
+                return node_map2(g, OP_MUL, same_op(g, n, operand, *n->type),
+                                 node_const(g, n->type->elem, scale));
             }
         }
     }
@@ -339,9 +340,9 @@ static Node *contract_of_scaled(Graph *g, const Node *n, Node *const *in) {
 /* A summed label of extent 1 sums nothing: the axis goes. */
 static Node *contract_of_ones(Graph *g, const Node *n, Node *const *in) {
     const Attr *a = n->attr;
-    for (int i = 0; i < in[0]->type.rank; i++) {
-        int j = find_label(a->lb, in[1]->type.rank, a->la[i]);
-        if (in[0]->type.dim[i] != 1 || j < 0 || find_label(a->lo_, n->type.rank, a->la[i]) >= 0) {
+    for (int i = 0; i < in[0]->type->rank; i++) {
+        int j = find_label(a->lb, in[1]->type->rank, a->la[i]);
+        if (in[0]->type->dim[i] != 1 || j < 0 || find_label(a->lo_, n->type->rank, a->la[i]) >= 0) {
             continue;
         }
         int at[2] = {i, j};
@@ -349,12 +350,12 @@ static Node *contract_of_ones(Graph *g, const Node *n, Node *const *in) {
         Node *x[2];
         for (int k = 0; k < 2; k++) {
             const int8_t *list = k ? a->lb : a->la;
-            Type t = without_axes(in[k]->type, 1u << at[k]);
+            Type t = without_axes(*in[k]->type, 1u << at[k]);
             x[k] = node_reshape(g, in[k], t.rank, t.dim);
             memcpy(label[k], list, (size_t)at[k]);
             memcpy(label[k] + at[k], list + at[k] + 1, (size_t)(t.rank - at[k]));
         }
-        return contract(g, x[0], x[1], label[0], label[1], a->lo_, n->type.rank);
+        return contract(g, x[0], x[1], label[0], label[1], a->lo_, n->type->rank);
     }
     return NULL;
 }
@@ -368,12 +369,12 @@ static Node *sum_of_contraction(Graph *g, const Node *n, Node *const *in) {
     }
     int8_t lo[MD_RANK] = {0};
     int rank = 0;
-    for (int i = 0; i < c->type.rank; i++) {
+    for (int i = 0; i < c->type->rank; i++) {
         if (!(n->attr->axes >> i & 1)) {
             lo[rank++] = c->attr->lo_[i];
         }
     }
-    return contract_loose(g, c->in[0], c->in[1], c->attr->la, c->attr->lb, lo, n->type);
+    return contract_loose(g, c->in[0], c->in[1], c->attr->la, c->attr->lb, lo, *n->type);
 }
 
 /* --- scatters --------------------------------------------------------------------------------- */
@@ -382,11 +383,11 @@ static Node *sum_of_contraction(Graph *g, const Node *n, Node *const *in) {
 static Node *scatter_is_select(Graph *g, const Node *n, Node *const *in) {
     int batch = n->attr->batch;
     Node *u = in[0], *index = in[1];
-    if (!scatters_one(n) || !elem_is_float(n->type.elem)) {
+    if (!scatters_one(n) || !elem_is_float(n->type->elem)) {
         return NULL;
     }
-    Type place = n->type;
-    place.elem = elem_bytes(index->type.elem) < 4 ? TY_I32 : index->type.elem;
+    Type place = *n->type;
+    place.elem = elem_bytes(index->type->elem) < 4 ? TY_I32 : index->type->elem;
     uint32_t behind = 0;
     for (int i = batch; i < place.rank; i++) {
         behind |= 1u << i;
@@ -395,7 +396,7 @@ static Node *scatter_is_select(Graph *g, const Node *n, Node *const *in) {
         node_broadcast(g, node_cast(g, index, place.elem), behind, place.rank, place.dim);
     Node *hit = node_map2(g, OP_EQ, node_iota(g, place, batch), wanted);
     Node *spread_u = node_broadcast(g, u, 1u << batch, place.rank, place.dim);
-    return node_select(g, hit, spread_u, node_const(g, n->type.elem, 0));
+    return node_select(g, hit, spread_u, node_const(g, n->type->elem, 0));
 }
 
 const SimplifyRow simplify_folds[] = {

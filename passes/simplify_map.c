@@ -12,7 +12,7 @@ static Node *map2(Graph *g, OpCode op, Node *a, Node *b) {
 }
 
 static bool is_float(const Node *n) {
-    return elem_is_float(n->type.elem);
+    return elem_is_float(n->type->elem);
 }
 
 /* The constant behind a broadcast, or NULL. */
@@ -40,12 +40,12 @@ static Node *narrow_map(Graph *g, const Node *n, Node *const *in) {
     }
     Node *small[3]; /* of all that is done element by element only a draw has more operands */
     for (int k = 0; k < n->nin; k++) {
-        uint32_t kept = axes_without(in[k]->attr->axes, common, n->type.rank);
-        Type t = without_axes(in[k]->type, common);
+        uint32_t kept = axes_without(in[k]->attr->axes, common, n->type->rank);
+        Type t = without_axes(*in[k]->type, common);
         small[k] = node_broadcast(g, in[k]->in[0], kept, t.rank, t.dim);
     }
-    Node *once = same_op(g, n, small, type_scalar(n->type.elem));
-    return node_broadcast(g, once, common, n->type.rank, n->type.dim);
+    Node *once = same_op(g, n, small, type_scalar(n->type->elem));
+    return node_broadcast(g, once, common, n->type->rank, n->type->dim);
 }
 
 /* x + c or x - c of x = y + d or y - d, in integers: one constant. */
@@ -73,7 +73,7 @@ static Node *add_rule(Graph *g, const Node *n, Node *const *in) {
         }
     }
     return in[0] == in[1] && is_float(in[0])
-               ? map2(g, OP_MUL, in[0], node_const(g, in[0]->type.elem, 2))
+               ? map2(g, OP_MUL, in[0], node_const(g, in[0]->type->elem, 2))
                : NULL;
 }
 
@@ -83,7 +83,7 @@ static bool padded_axis(const Node *n, int *axis) {
     if (n->op != OP_PAD || n->attr->border != BORDER_VALUE || n->attr->value != 0) {
         return false;
     }
-    for (int i = 0; i < n->type.rank; i++) {
+    for (int i = 0; i < n->type->rank; i++) {
         if (n->attr->lo[i] != 0 || n->attr->hi[i] != 0) {
             if (found >= 0) {
                 return false;
@@ -102,7 +102,7 @@ static Node *add_pads(Graph *g, const Node *n, Node *const *in) {
     }
     for (int k = 0; k < 2; k++) {
         const Node *a = in[k], *b = in[1 - k];
-        int64_t from = a->attr->lo[axis] + a->in[0]->type.dim[axis];
+        int64_t from = a->attr->lo[axis] + a->in[0]->type->dim[axis];
         if (from != b->attr->lo[axis]) {
             continue;
         }
@@ -112,7 +112,7 @@ static Node *add_pads(Graph *g, const Node *n, Node *const *in) {
         hi[axis] = b->attr->hi[axis];
         Node *both = node_concat(g, part, 2, axis);
         Node *whole = node_pad(g, both, lo, hi, BORDER_VALUE, 0);
-        return type_equal(whole->type, n->type) ? whole : NULL;
+        return type_equal(*whole->type, *n->type) ? whole : NULL;
     }
     return NULL;
 }
@@ -127,7 +127,7 @@ static Node *sub_rule(Graph *g, const Node *n, Node *const *in) {
     if (in[1]->op == OP_NEG) {
         return map2(g, OP_ADD, in[0], in[1]->in[0]);
     }
-    return in[0] == in[1] && !is_float(in[0]) ? node_full(g, n->type, 0) : NULL;
+    return in[0] == in[1] && !is_float(in[0]) ? node_full(g, *n->type, 0) : NULL;
 }
 
 static Node *mul_rule(Graph *g, const Node *n, Node *const *in) {
@@ -149,14 +149,14 @@ static Node *mul_rule(Graph *g, const Node *n, Node *const *in) {
             return map1(g, OP_NEG, x);
         }
         if (is_number(in[k], 0) && !is_float(x)) {
-            return node_full(g, n->type, 0);
+            return node_full(g, *n->type, 0);
         }
         if (x->op == OP_NEG) {
             return map2(g, OP_MUL, x->in[0], map1(g, OP_NEG, c));
         }
         for (int j = 0; x->op == OP_MUL && j < 2; j++) {
             Node *d = constant_of(x->in[j]), *both = d ? map2(g, OP_MUL, c, d) : NULL;
-            if (both && (!is_float(x) || is_normal(both->attr->value, n->type.elem))) {
+            if (both && (!is_float(x) || is_normal(both->attr->value, n->type->elem))) {
                 return map2(g, OP_MUL, x->in[1 - j], both);
             }
         }
@@ -169,7 +169,7 @@ static Node *mul_rule(Graph *g, const Node *n, Node *const *in) {
  * and y is not 0, x / y is (x * a) * (1 / (y * a)), with the a that makes y a normal number; else a
  * is 1. */
 static Node *times_inverse(Graph *g, const Node *n, Node *x, const Node *divisor) {
-    Elem elem = n->type.elem;
+    Elem elem = n->type->elem;
     Node *y = divisor->in[0], *one = node_const(g, elem, 1);
     double known;
     if (!is_uniform(y, &known)) {
@@ -177,13 +177,13 @@ static Node *times_inverse(Graph *g, const Node *n, Node *x, const Node *divisor
         Node *is_small = map2(g, OP_LT, map1(g, OP_ABS, y), least);
         Node *a = node_select(g, is_small, node_const(g, elem, 0x1p64), one);
         y = map2(g, OP_MUL, y, a);
-        a = node_broadcast(g, a, divisor->attr->axes, n->type.rank, n->type.dim);
+        a = node_broadcast(g, a, divisor->attr->axes, n->type->rank, n->type->dim);
         x = map2(g, OP_MUL, x, a);
     } else if (!is_normal(1 / known, elem)) {
         return NULL;
     }
     y = map2(g, OP_DIV, one, y);
-    y = node_broadcast(g, y, divisor->attr->axes, n->type.rank, n->type.dim);
+    y = node_broadcast(g, y, divisor->attr->axes, n->type->rank, n->type->dim);
     return map2(g, OP_MUL, x, y);
 }
 
@@ -192,8 +192,8 @@ static Node *div_rule(Graph *g, const Node *n, Node *const *in) {
     if (is_number(in[1], 1)) {
         return in[0];
     }
-    bool shared =
-        in[1]->op == OP_BROADCAST && type_count(in[1]->in[0]->type) <= type_count(n->type) / SHARED;
+    bool shared = in[1]->op == OP_BROADCAST &&
+                  type_count(*in[1]->in[0]->type) <= type_count(*n->type) / SHARED;
     Node *product = shared && !is_number(in[0], 1) ? times_inverse(g, n, in[0], in[1]) : NULL;
     if (product) {
         return product;
@@ -236,7 +236,7 @@ static Node *pow_rule(Graph *g, const Node *n, Node *const *in) {
         return NULL;
     }
     if (y == 0) {
-        return node_full(g, n->type, 1);
+        return node_full(g, *n->type, 1);
     }
     if (y == 1) {
         return x;
@@ -252,11 +252,11 @@ static Node *pow_rule(Graph *g, const Node *n, Node *const *in) {
         return map1(g, OP_SQRT, x);
     }
     if (y == -0.5) { /* 0 at -inf */
-        Node *least = node_full(g, x->type, -INFINITY), *zero = node_full(g, x->type, 0);
+        Node *least = node_full(g, *x->type, -INFINITY), *zero = node_full(g, *x->type, 0);
         return node_select(g, map2(g, OP_EQ, x, least), zero, map1(g, OP_RSQRT, x));
     }
     if (y == -1 || y == -2) {
-        Node *one = node_const(g, x->type.elem, 1);
+        Node *one = node_const(g, x->type->elem, 1);
         return map2(g, OP_DIV, one, y == -1 ? x : map2(g, OP_MUL, x, x));
     }
     return NULL;
@@ -293,7 +293,7 @@ static Node *logic_rule(Graph *g, const Node *n, Node *const *in) {
     double absorbing = n->op == OP_OR; /* true or x, false and x */
     for (int k = 0; k < 2; k++) {
         if (is_number(in[k], absorbing)) {
-            return node_full(g, n->type, absorbing);
+            return node_full(g, *n->type, absorbing);
         }
         if (is_number(in[k], 1 - absorbing)) {
             return in[1 - k];
@@ -311,10 +311,10 @@ static Node *not_rule(Graph *g, const Node *n, Node *const *in) {
 static Node *cast_rule(Graph *g, const Node *n, Node *const *in) {
     (void)g;
     const Node *x = in[0];
-    if (x->op != OP_CAST || x->in[0]->type.elem != n->type.elem) {
+    if (x->op != OP_CAST || x->in[0]->type->elem != n->type->elem) {
         return NULL;
     }
-    Elem narrow = n->type.elem, wide = x->type.elem;
+    Elem narrow = n->type->elem, wide = x->type->elem;
     bool floats = elem_is_float(narrow) && elem_is_float(wide);
     bool ints = elem_is_int(narrow) && elem_is_int(wide);
     bool holds = (floats && wide == TY_F64) || (floats && wide == TY_F32 && narrow != TY_F64) ||

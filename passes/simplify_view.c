@@ -7,10 +7,10 @@
 static Node *reshape_rule(Graph *g, const Node *n, Node *const *in) {
     Node *x = in[0];
     if (x->op == OP_RESHAPE) {
-        return node_reshape(g, x->in[0], n->type.rank, n->type.dim);
+        return node_reshape(g, x->in[0], n->type->rank, n->type->dim);
     }
-    if (x->op == OP_BROADCAST && x->in[0]->type.rank == 0) {
-        return node_broadcast_to(g, x->in[0], n->type);
+    if (x->op == OP_BROADCAST && x->in[0]->type->rank == 0) {
+        return node_broadcast_to(g, x->in[0], *n->type);
     }
     return NULL;
 }
@@ -19,30 +19,30 @@ static Node *permute_rule(Graph *g, const Node *n, Node *const *in) {
     Node *x = in[0];
     int map[MD_RANK] = {0};
     if (x->op == OP_PERMUTE) {
-        for (int i = 0; i < n->type.rank; i++) {
+        for (int i = 0; i < n->type->rank; i++) {
             map[i] = x->attr->map[n->attr->map[i]];
         }
         return node_permute(g, x->in[0], map);
     }
     if (x->op != OP_BROADCAST) {
         int64_t last = -1; /* moving axes of extent 1 alone is a reshape */
-        for (int i = 0; i < n->type.rank; i++) {
-            if (n->type.dim[i] != 1) {
+        for (int i = 0; i < n->type->rank; i++) {
+            if (n->type->dim[i] != 1) {
                 if (n->attr->map[i] < last) {
                     return NULL;
                 }
                 last = n->attr->map[i];
             }
         }
-        return node_reshape(g, x, n->type.rank, n->type.dim);
+        return node_reshape(g, x, n->type->rank, n->type->dim);
     }
     /* Axes of the operand in their new order, then repeated. */
     int place[MD_RANK] = {0}, rank = 0;
     uint32_t axes = 0;
-    for (int i = 0, k = 0; i < x->type.rank; i++) {
+    for (int i = 0, k = 0; i < x->type->rank; i++) {
         place[i] = x->attr->axes >> i & 1 ? -1 : k++;
     }
-    for (int i = 0; i < n->type.rank; i++) {
+    for (int i = 0; i < n->type->rank; i++) {
         int from = place[n->attr->map[i]];
         if (from < 0) {
             axes |= 1u << i;
@@ -50,33 +50,33 @@ static Node *permute_rule(Graph *g, const Node *n, Node *const *in) {
             map[rank++] = from;
         }
     }
-    return node_broadcast(g, node_permute(g, x->in[0], map), axes, n->type.rank, n->type.dim);
+    return node_broadcast(g, node_permute(g, x->in[0], map), axes, n->type->rank, n->type->dim);
 }
 
 /* A repeated value repeated along more axes; new axes of extent 1 are a matter of shape. */
 static Node *broadcast_rule(Graph *g, const Node *n, Node *const *in) {
     if (in[0]->op == OP_BROADCAST) {
         uint32_t axes = n->attr->axes;
-        for (int i = 0, k = 0; i < n->type.rank; i++) {
+        for (int i = 0, k = 0; i < n->type->rank; i++) {
             if (!(n->attr->axes >> i & 1)) {
                 axes |= (in[0]->attr->axes >> k++ & 1) << i;
             }
         }
-        return node_broadcast(g, in[0]->in[0], axes, n->type.rank, n->type.dim);
+        return node_broadcast(g, in[0]->in[0], axes, n->type->rank, n->type->dim);
     }
-    for (int i = 0; i < n->type.rank; i++) {
-        if (n->attr->axes >> i & 1 && n->type.dim[i] != 1) {
+    for (int i = 0; i < n->type->rank; i++) {
+        if (n->attr->axes >> i & 1 && n->type->dim[i] != 1) {
             return NULL;
         }
     }
-    return node_reshape(g, in[0], n->type.rank, n->type.dim);
+    return node_reshape(g, in[0], n->type->rank, n->type->dim);
 }
 
 static Node *flip_rule(Graph *g, const Node *n, Node *const *in) {
     Node *x = in[0];
     uint32_t axes = n->attr->axes;
-    for (int i = 0; i < n->type.rank; i++) {
-        if (n->type.dim[i] == 1) {
+    for (int i = 0; i < n->type->rank; i++) {
+        if (n->type->dim[i] == 1) {
             axes &= ~(1u << i);
         }
     }
@@ -88,11 +88,11 @@ static Node *flip_rule(Graph *g, const Node *n, Node *const *in) {
 
 static Node *slice_of_slice(Graph *g, const Node *n, Node *x) {
     int64_t lo[MD_RANK], step[MD_RANK];
-    for (int i = 0; i < n->type.rank; i++) {
+    for (int i = 0; i < n->type->rank; i++) {
         lo[i] = x->attr->lo[i] + n->attr->lo[i] * x->attr->step[i];
         step[i] = x->attr->step[i] * n->attr->step[i];
     }
-    return node_slice(g, x->in[0], lo, n->type.dim, step);
+    return node_slice(g, x->in[0], lo, n->type->dim, step);
 }
 
 /* What a slice takes of a padded value: less of it, and less padding. */
@@ -101,9 +101,9 @@ static Node *slice_of_pad(Graph *g, const Node *n, Node *x) {
     if (x->attr->border != BORDER_VALUE) {
         return NULL;
     }
-    for (int i = 0; i < n->type.rank; i++) {
-        int64_t from = n->attr->lo[i] - x->attr->lo[i], to = from + n->type.dim[i];
-        int64_t size = x->in[0]->type.dim[i];
+    for (int i = 0; i < n->type->rank; i++) {
+        int64_t from = n->attr->lo[i] - x->attr->lo[i], to = from + n->type->dim[i];
+        int64_t size = x->in[0]->type->dim[i];
         if (n->attr->step[i] != 1 || from >= size || to <= 0) {
             return NULL;
         }
@@ -118,15 +118,15 @@ static Node *slice_of_pad(Graph *g, const Node *n, Node *x) {
 
 static Node *slice_of_broadcast(Graph *g, const Node *n, Node *x) {
     int64_t lo[MD_RANK], extent[MD_RANK], step[MD_RANK];
-    for (int i = 0, k = 0; i < n->type.rank; i++) {
+    for (int i = 0, k = 0; i < n->type->rank; i++) {
         if (!(x->attr->axes >> i & 1)) {
             lo[k] = n->attr->lo[i];
-            extent[k] = n->type.dim[i];
+            extent[k] = n->type->dim[i];
             step[k++] = n->attr->step[i];
         }
     }
-    return node_broadcast(g, node_slice(g, x->in[0], lo, extent, step), x->attr->axes, n->type.rank,
-                          n->type.dim);
+    return node_broadcast(g, node_slice(g, x->in[0], lo, extent, step), x->attr->axes,
+                          n->type->rank, n->type->dim);
 }
 
 /* A slice that lies in one part of a concatenation. */
@@ -134,12 +134,12 @@ static Node *slice_of_concat(Graph *g, const Node *n, Node *x) {
     int axis = x->attr->axis;
     int64_t lo[MD_RANK], at = 0;
     memcpy(lo, n->attr->lo, sizeof lo);
-    int64_t last = n->attr->lo[axis] + (n->type.dim[axis] - 1) * n->attr->step[axis];
+    int64_t last = n->attr->lo[axis] + (n->type->dim[axis] - 1) * n->attr->step[axis];
     for (int k = 0; k < x->nin; k++) {
-        int64_t extent = x->in[k]->type.dim[axis];
+        int64_t extent = x->in[k]->type->dim[axis];
         if (n->attr->lo[axis] >= at && last < at + extent) {
             lo[axis] -= at;
-            return node_slice(g, x->in[k], lo, n->type.dim, n->attr->step);
+            return node_slice(g, x->in[k], lo, n->type->dim, n->attr->step);
         }
         at += extent;
     }
@@ -173,7 +173,7 @@ static Node *pad_rule(Graph *g, const Node *n, Node *const *in) {
         n->attr->value != x->attr->value) {
         return NULL;
     }
-    for (int i = 0; i < n->type.rank; i++) {
+    for (int i = 0; i < n->type->rank; i++) {
         lo[i] = n->attr->lo[i] + x->attr->lo[i];
         hi[i] = n->attr->hi[i] + x->attr->hi[i];
     }
@@ -210,7 +210,7 @@ static Node *window_rule(Graph *g, const Node *n, Node *const *in) {
         return NULL;
     }
     Node *part = node_slice_axis(g, in[0], a->axis, first, a->count, a->s);
-    return node_reshape(g, part, n->type.rank, n->type.dim);
+    return node_reshape(g, part, n->type->rank, n->type->dim);
 }
 
 const SimplifyRow simplify_views[] = {

@@ -34,7 +34,7 @@ static bool depends(const Depends *d, const Node *n) {
 /* The term of a carry that sums; NULL where it does something else. */
 static Node *term_of(Graph *g, const LoopBuilder *loop, int carry) {
     const Node *sum = loop_carry_next(loop, carry), *param = loop_carry_value(loop, carry);
-    if (!sum || sum->op != OP_ADD || !elem_is_float(sum->type.elem) ||
+    if (!sum || sum->op != OP_ADD || !elem_is_float(sum->type->elem) ||
         (sum->in[0] == param) == (sum->in[1] == param)) {
         return NULL;
     }
@@ -70,7 +70,7 @@ static void close_loop(void *ctx, Graph *g, LoopBuilder *loop) {
             continue;
         }
         Region *body = graph_enter(g, g->region->up);
-        Node *zero = node_full(g, old->type, 0);
+        Node *zero = node_full(g, *old->type, 0);
         graph_leave(g, body);
         int lost = loop_carry(loop, zero);
         Node *more = node_map2(g, OP_SUB, term, loop_carry_value(loop, lost));
@@ -80,7 +80,7 @@ static void close_loop(void *ctx, Graph *g, LoopBuilder *loop) {
         /* An infinite sum has lost nothing: what the subtractions say there would make it a NaN. */
         loop_next(loop, lost,
                   node_select(g, node_map1(g, OP_ISFINITE, sum), dropped,
-                              node_const(g, old->type.elem, 0)));
+                              node_const(g, old->type->elem, 0)));
     }
 }
 

@@ -66,7 +66,7 @@ static const Index *bordered(Kernel *k, Border border, const Index *at, int64_t 
 const Expr *view_index(Kernel *k, const Node *node, const Index *const *at, const Index **in) {
     IndexTable *t = &k->index;
     const Attr *a = node->attr;
-    Type from = node->in[0]->type, to = node->type;
+    Type from = *node->in[0]->type, to = *node->type;
     const Expr *guard = NULL;
     switch (node->op) {
     case OP_RESHAPE:

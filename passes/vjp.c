@@ -31,7 +31,7 @@ static Node *neg(Sweep *s, Node *a) {
     return node_map1(s->g, OP_NEG, a);
 }
 static Node *number(Sweep *s, Node *like, double x) {
-    return node_const(s->g, like->type.elem, x);
+    return node_const(s->g, like->type->elem, x);
 }
 
 /* --- maps ------------------------------------------------------------------------------------- */
@@ -178,7 +178,7 @@ void vjp_select(Sweep *s, Node *n, Node *u) {
 }
 
 void vjp_cast(Sweep *s, Node *n, Node *u) {
-    sweep_give(s, n, 0, node_cast(s->g, u, n->in[0]->type.elem));
+    sweep_give(s, n, 0, node_cast(s->g, u, n->in[0]->type->elem));
 }
 
 /* --- views and places ------------------------------------------------------------------------- */
@@ -188,12 +188,12 @@ static Node *reshape_like(Sweep *s, Node *a, Type type) {
 }
 
 void vjp_reshape(Sweep *s, Node *n, Node *u) {
-    sweep_give(s, n, 0, reshape_like(s, u, n->in[0]->type));
+    sweep_give(s, n, 0, reshape_like(s, u, *n->in[0]->type));
 }
 
 void vjp_permute(Sweep *s, Node *n, Node *u) {
     int back[MD_RANK] = {0};
-    for (int i = 0; i < n->type.rank; i++) {
+    for (int i = 0; i < n->type->rank; i++) {
         back[n->attr->map[i]] = i;
     }
     sweep_give(s, n, 0, node_permute(s->g, u, back));
@@ -201,7 +201,7 @@ void vjp_permute(Sweep *s, Node *n, Node *u) {
 
 /* The adjoint of reading `axis` (of extent n) at step * i + lo: a window of one tap, backwards. */
 static Node *scatter_axis(Sweep *s, Node *u, int axis, int64_t n, int64_t step, int64_t lo) {
-    Type t = u->type;
+    Type t = *u->type;
     Attr window = {.axis = axis,
                    .s = step,
                    .d = 1,
@@ -217,14 +217,14 @@ static Node *scatter_axis(Sweep *s, Node *u, int axis, int64_t n, int64_t step, 
 }
 
 void vjp_slice(Sweep *s, Node *n, Node *u) {
-    Type to = n->in[0]->type;
+    Type to = *n->in[0]->type;
     int64_t before[MD_RANK] = {0}, after[MD_RANK] = {0};
     for (int i = 0; i < to.rank; i++) {
-        if (n->attr->step[i] != 1 && to.dim[i] != n->type.dim[i]) {
+        if (n->attr->step[i] != 1 && to.dim[i] != n->type->dim[i]) {
             u = scatter_axis(s, u, i, to.dim[i], n->attr->step[i], n->attr->lo[i]);
         } else {
             before[i] = n->attr->lo[i];
-            after[i] = to.dim[i] - before[i] - n->type.dim[i];
+            after[i] = to.dim[i] - before[i] - n->type->dim[i];
         }
     }
     sweep_give(s, n, 0, node_pad(s->g, u, before, after, BORDER_VALUE, 0));
@@ -234,7 +234,7 @@ void vjp_slice(Sweep *s, Node *n, Node *u) {
 static Node *gathered_at(Sweep *s, Node *u, int axis, int64_t from, int64_t count, int64_t to,
                          int64_t n) {
     int64_t lo[MD_RANK] = {0}, hi[MD_RANK] = {0};
-    Type t = u->type;
+    Type t = *u->type;
     t.dim[axis] = 1;
     lo[axis] = to;
     hi[axis] = n - 1 - to;
@@ -247,9 +247,9 @@ static Node *gathered_at(Sweep *s, Node *u, int axis, int64_t from, int64_t coun
 static Node *periods_added(Sweep *s, Node *u, int axis, int64_t n, int64_t lo) {
     int64_t before[MD_RANK] = {0}, after[MD_RANK] = {0};
     before[axis] = (n - lo % n) % n;
-    after[axis] = (n - (u->type.dim[axis] - lo) % n) % n;
+    after[axis] = (n - (u->type->dim[axis] - lo) % n) % n;
     u = node_pad(s->g, u, before, after, BORDER_VALUE, 0);
-    Type t = u->type, split = {.elem = t.elem, .rank = 4, .dim = {1, t.dim[axis] / n, n, 1}};
+    Type t = *u->type, split = {.elem = t.elem, .rank = 4, .dim = {1, t.dim[axis] / n, n, 1}};
     for (int i = 0; i < t.rank; i++) {
         split.dim[0] *= i < axis ? t.dim[i] : 1;
         split.dim[3] *= i > axis ? t.dim[i] : 1;
@@ -261,7 +261,7 @@ static Node *periods_added(Sweep *s, Node *u, int axis, int64_t n, int64_t lo) {
 /* The adjoint of `lo` elements in front of the n of `axis` and others behind them, which repeat
  * those at the ends or continue around: however many there are, so many nodes. */
 static Node *border_added(Sweep *s, Node *u, int axis, int64_t n, int64_t lo, Border border) {
-    int64_t all = u->type.dim[axis], hi = all - lo - n;
+    int64_t all = u->type->dim[axis], hi = all - lo - n;
     if (lo == 0 && hi == 0) {
         return u;
     }
@@ -279,7 +279,7 @@ static Node *border_added(Sweep *s, Node *u, int axis, int64_t n, int64_t lo, Bo
 }
 
 void vjp_pad(Sweep *s, Node *n, Node *u) {
-    Type to = n->in[0]->type;
+    Type to = *n->in[0]->type;
     if (n->attr->border == BORDER_VALUE) {
         sweep_give(s, n, 0, node_slice(s->g, u, n->attr->lo, to.dim, NULL));
         return;
@@ -299,7 +299,7 @@ void vjp_flip(Sweep *s, Node *n, Node *u) {
 }
 
 void vjp_window(Sweep *s, Node *n, Node *u) {
-    Attr window = *n->attr;
+    Attr window = attr_copy(n->attr);
     int64_t lo = 0, extent = window.taps_n;
     window.value = 0;
     if (window.border == BORDER_EDGE || window.border == BORDER_WRAP) { /* of a padded axis */
@@ -325,7 +325,7 @@ void vjp_concat(Sweep *s, Node *n, Node *u) {
     int axis = n->attr->axis;
     int64_t at = 0;
     for (int k = 0; k < n->nin; k++) {
-        int64_t extent = n->in[k]->type.dim[axis];
+        int64_t extent = n->in[k]->type->dim[axis];
         if (sweep_wants(s, n, k)) {
             sweep_give(s, n, k, node_slice_axis(s->g, u, axis, at, extent, 1));
         }
@@ -337,7 +337,7 @@ void vjp_concat(Sweep *s, Node *n, Node *u) {
 
 /* `a` repeated along the folded axes of `fold`. */
 static Node *unfold(Sweep *s, Node *a, const Node *fold) {
-    Type t = fold->in[0]->type;
+    Type t = *fold->in[0]->type;
     return node_broadcast(s->g, a, fold->attr->axes, t.rank, t.dim);
 }
 
@@ -348,18 +348,18 @@ void vjp_sum(Sweep *s, Node *n, Node *u) {
 /* The folded axes of n put behind the others and merged: the operand as [kept..., all]. The way
  * back is `merged_back`. */
 static Node *merged(Sweep *s, const Node *n, Node *x) {
-    Type t = {.elem = x->type.elem};
+    Type t = {.elem = x->type->elem};
     int map[MD_RANK] = {0}, at = 0;
     int64_t all = 1;
     for (int pass = 0; pass < 2; pass++) {
-        for (int i = 0; i < x->type.rank; i++) {
+        for (int i = 0; i < x->type->rank; i++) {
             bool folded = n->attr->axes >> i & 1;
             if (folded == (pass == 1)) {
                 map[at++] = i;
                 if (folded) {
-                    all *= x->type.dim[i];
+                    all *= x->type->dim[i];
                 } else {
-                    t.dim[t.rank++] = x->type.dim[i];
+                    t.dim[t.rank++] = x->type->dim[i];
                 }
             }
         }
@@ -369,7 +369,7 @@ static Node *merged(Sweep *s, const Node *n, Node *x) {
 }
 
 static Node *merged_back(Sweep *s, const Node *n, Node *x) {
-    Type to = n->in[0]->type, t = {.elem = to.elem};
+    Type to = *n->in[0]->type, t = {.elem = to.elem};
     int back[MD_RANK] = {0}, at = 0;
     for (int pass = 0; pass < 2; pass++) {
         for (int i = 0; i < to.rank; i++) {
@@ -384,8 +384,8 @@ static Node *merged_back(Sweep *s, const Node *n, Node *x) {
 
 /* Products of all elements before (or behind) each one along the last axis, in log2(n) rounds. */
 static Node *products(Sweep *s, Node *x, bool behind) {
-    int axis = x->type.rank - 1;
-    int64_t n = x->type.dim[axis];
+    int axis = x->type->rank - 1;
+    int64_t n = x->type->dim[axis];
     for (int64_t d = 1, first = 1; d < n; d = first ? 1 : 2 * d, first = 0) {
         int64_t lo[MD_RANK] = {0}, hi[MD_RANK] = {0};
         (behind ? hi : lo)[axis] = d;
@@ -393,7 +393,7 @@ static Node *products(Sweep *s, Node *x, bool behind) {
                                  hi, BORDER_VALUE, 1);
         x = first ? shifted : mul(s, x, shifted);
     }
-    return n > 1 ? x : node_full(s->g, x->type, 1);
+    return n > 1 ? x : node_full(s->g, *x->type, 1);
 }
 
 /* By products of the others, not by division: right also where factors are zero. */
@@ -405,7 +405,7 @@ void vjp_prod(Sweep *s, Node *n, Node *u) {
 
 static void give_first_winner(Sweep *s, Node *n, Node *u, OpCode arg_fold) {
     Node *x = merged(s, n, x_of(s, n, 0));
-    Type t = x->type;
+    Type t = *x->type;
     t.elem = TY_I32;
     Node *winner = node_argfold(s->g, arg_fold, x, t.rank - 1);
     Node *there = node_map2(s->g, OP_EQ, node_iota(s->g, t, t.rank - 1),
@@ -432,17 +432,17 @@ void vjp_contract(Sweep *s, Node *n, Node *u) {
     if (sweep_wants(s, n, 0)) {
         sweep_give(
             s, n, 0,
-            node_contract(s->g, u, x_of(s, n, 1), a->lo_, a->lb, a->la, n->in[0]->type.rank));
+            node_contract(s->g, u, x_of(s, n, 1), a->lo_, a->lb, a->la, n->in[0]->type->rank));
     }
     if (sweep_wants(s, n, 1)) {
         sweep_give(
             s, n, 1,
-            node_contract(s->g, u, x_of(s, n, 0), a->lo_, a->la, a->lb, n->in[1]->type.rank));
+            node_contract(s->g, u, x_of(s, n, 0), a->lo_, a->la, a->lb, n->in[1]->type->rank));
     }
 }
 
 void vjp_gather(Sweep *s, Node *n, Node *u) {
-    sweep_give(s, n, 0, node_scatter_add(s->g, u, x_of(s, n, 1), n->attr->batch, n->in[0]->type));
+    sweep_give(s, n, 0, node_scatter_add(s->g, u, x_of(s, n, 1), n->attr->batch, *n->in[0]->type));
 }
 
 void vjp_scatter_add(Sweep *s, Node *n, Node *u) {

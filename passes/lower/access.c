@@ -28,11 +28,11 @@ Buf *slot_buf(Lower *l, const Slot *slot) {
 static Buf *table_buf(Lower *l, const Node *node) {
     for (int i = 0; i < l->p->table.count; i++) {
         if (l->p->table.at[i]->data == node->attr->data &&
-            type_equal(l->p->table.at[i]->type, node->type)) {
+            type_equal(l->p->table.at[i]->type, *node->type)) {
             return l->p->table.at[i];
         }
     }
-    Buf *buf = buf_new(l->p, NULL, BUF_CONST, node->type, short_name(l->arena, node));
+    Buf *buf = buf_new(l->p, NULL, BUF_CONST, *node->type, short_name(l->arena, node));
     buf->data = node->attr->data;
     buf->label = node->name;
     buf->loc = node->loc;
@@ -162,7 +162,7 @@ static const Expr *load_param(WorkBuild *b, Values *v, const Node *node, const I
     const Frame *f = b->at;
     int k = node->attr->axis - 1;
     if (k < 0) {
-        return expr_index(b->w.k, node->type.elem, kernel_loop_index(b->w.k, f->loop));
+        return expr_index(b->w.k, node->type->elem, kernel_loop_index(b->w.k, f->loop));
     }
     if (k < f->node->attr->ncarry) {
         return load_home(b, v, &f->result[k].at[0], at);
@@ -173,7 +173,7 @@ static const Expr *load_param(WorkBuild *b, Values *v, const Node *node, const I
     }
     const Index *full[MD_RANK];
     full[0] = kernel_loop_index(b->w.k, f->loop);
-    memcpy(full + 1, at, sizeof *full * (size_t)node->type.rank);
+    memcpy(full + 1, at, sizeof *full * (size_t)node->type->rank);
     return load_outer(b, v, outer, full);
 }
 
@@ -208,7 +208,7 @@ const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *c
         return NULL;
     }
     if (own && b->strip) {
-        for (int i = 0; i < node->type.rank; i++) {
+        for (int i = 0; i < node->type->rank; i++) {
             b->elsewhere = b->elsewhere || at[i] != b->strip_at[i];
         }
         return b->strip;
@@ -271,7 +271,7 @@ Buf *work_buf(Work *w, Type type, int threads, const char *name) {
 
 void kernel_home(WorkBuild *b, const Node *node, const char *name) {
     HomeList *home = &b->frame->home[node->id];
-    Home work = {.buf = work_buf(&b->w, node->type, 0, name)};
+    Home work = {.buf = work_buf(&b->w, *node->type, 0, name)};
     home->count = 0;
     VEC_PUSH_FROM(b->l->scratch, home, work, 1);
 }

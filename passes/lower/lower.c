@@ -36,7 +36,7 @@ static bool read_by_loops(const Frame *f, const Node *node) {
 
 /* The type of a value between kernels. What is added up in memory keeps its digits. */
 static Type storage_of(const Frame *f, const Node *node) {
-    Type type = node->type;
+    Type type = *node->type;
     Elem storage = f->l->c->opt.storage;
     bool narrow = storage != TY_ERROR && elem_computed(storage) == type.elem;
     if (narrow && op_info[node->op].cls == CLASS_MAP && read_by_loops(f, node)) {
@@ -72,8 +72,8 @@ static void step_text(Lower *l, Step *step, const Node *node) {
         text_printf(&text, "%s", op_info[node->op].name);
     }
     text_add(&text, "  [");
-    for (int i = 0; i < node->type.rank; i++) {
-        text_printf(&text, "%s%lld", i ? ", " : "", (long long)node->type.dim[i]);
+    for (int i = 0; i < node->type->rank; i++) {
+        text_printf(&text, "%s%lld", i ? ", " : "", (long long)node->type->dim[i]);
     }
     text_add(&text, "]");
     step->text = text.at;
@@ -214,7 +214,7 @@ static void lower_kernel(Frame *f, const Unit *unit, const Node *main, const Hom
 }
 
 static void lower_copy(Frame *f, const Node *node, const HomeList *to) {
-    Unit unit = {.kind = UNIT_NEST, .count = type_count(node->type)};
+    Unit unit = {.kind = UNIT_NEST, .count = type_count(*node->type)};
     const Node *atom[1] = {node};
     unit.atom.at = atom;
     unit.atom.count = 1;
@@ -274,7 +274,7 @@ static const char *result_name(const Frame *f, const Node *loop, int k) {
 
 /* Storage of result k of a loop: a stack goes straight to where it is wanted when it can. */
 static Home loop_home(Frame *f, const Node *loop, int k, const GoalList *t, int *taken) {
-    Type type = loop->body->out.at[k]->type;
+    Type type = *loop->body->out.at[k]->type;
     bool carry = k < loop->attr->ncarry;
     *taken = -1;
     if (!carry) {
@@ -382,7 +382,7 @@ static void lower_loop(Frame *f, const Node *node, const GoalList *goals) {
 static void place_parts(Frame *f, const Node *node) {
     HomeList *whole = &f->home[node->id];
     if (whole->count == 0) {
-        Home home = {.buf = temp_new(f, node, node->type, short_name(f->l->arena, node))};
+        Home home = {.buf = temp_new(f, node, *node->type, short_name(f->l->arena, node))};
         VEC_PUSH_FROM(f->l->scratch, whole, home, 1);
     }
     int64_t begin = 0;
@@ -391,7 +391,7 @@ static void place_parts(Frame *f, const Node *node) {
         if (n->atom && !n->leaf && !n->again && k < 64 && whole->count == 1) {
             /* Nobody may read a part before all of them are there. */
             if (n->read && f->home[node->in[k]->id].count == 0) {
-                Home own = {.buf = temp_new(f, node->in[k], node->in[k]->type,
+                Home own = {.buf = temp_new(f, node->in[k], *node->in[k]->type,
                                             short_name(f->l->arena, node->in[k]))};
                 VEC_PUSH_FROM(f->l->scratch, &f->home[node->in[k]->id], own, 1);
             }
@@ -401,7 +401,7 @@ static void place_parts(Frame *f, const Node *node) {
             VEC_PUSH_FROM(f->l->scratch, &f->home[node->in[k]->id], part, 1);
             f->placed[node->id] |= (uint64_t)1 << k;
         }
-        begin += node->in[k]->type.dim[node->attr->axis];
+        begin += node->in[k]->type->dim[node->attr->axis];
     }
 }
 
@@ -427,10 +427,11 @@ static void give_homes(Frame *f, const GoalList *goals) {
                 continue; /* copied in front of the loop */
             }
             Home carry = {
-                .buf = temp_new(f, node->body->out.at[k], start->type, result_name(f, node, k))};
+                .buf = temp_new(f, node->body->out.at[k], *start->type, result_name(f, node, k))};
             VEC_PUSH_FROM(f->l->scratch, &f->loop_result[i][k], carry, 1);
             if (n->read && f->home[start->id].count == 0) {
-                Home own = {.buf = temp_new(f, start, start->type, short_name(f->l->arena, start))};
+                Home own = {.buf =
+                                temp_new(f, start, *start->type, short_name(f->l->arena, start))};
                 VEC_PUSH_FROM(f->l->scratch, &f->home[start->id], own, 1);
             }
             VEC_PUSH_FROM(f->l->scratch, &f->home[start->id], carry, 1);
@@ -508,8 +509,8 @@ static void lower_region(Frame *f, const GoalList *goals) {
 static void check_types(const Region *region) {
     for (int i = 0; i < region->node.count; i++) {
         const Node *node = region->node.at[i];
-        if (node->type.elem == TY_F16 || node->type.elem == TY_BF16) {
-            BUG("lowering of %s", elem_name(node->type.elem));
+        if (node->type->elem == TY_F16 || node->type->elem == TY_BF16) {
+            BUG("lowering of %s", elem_name(node->type->elem));
         }
         if (node->body) {
             check_types(node->body);
@@ -616,7 +617,7 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
         const Node *node = entry->region->out.at[k];
         Goal t = {.dest = NULL};
         if (out->role == OUT_WRITE) {
-            if (type_count(node->type) == 0 ||
+            if (type_count(*node->type) == 0 ||
                 (node->op == OP_SLOT && node->attr->slot == out->slot)) {
                 continue;
             }
@@ -624,20 +625,20 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
         } else if (out->role == OUT_NEED) {
             continue;
         } else if (out->role == OUT_PUSH) {
-            if (type_count(node->type) == 0) {
+            if (type_count(*node->type) == 0) {
                 continue; /* rows of a field without elements */
             }
             const char *name = str_printf(p->arena, "%s_rows", slot_buf(&l, out->slot)->name);
-            t.home.buf = buf_new(p, e, BUF_TEMP, node->type, name);
+            t.home.buf = buf_new(p, e, BUF_TEMP, *node->type, name);
             t.home.buf->loc = out->loc;
             VEC_PUSH(&scratch, &push, push_step(&l, out, t.home.buf));
         } else {
-            Buf *buf = buf_new(p, e, BUF_RESULT, node->type, out->name ? out->name : "result");
+            Buf *buf = buf_new(p, e, BUF_RESULT, *node->type, out->name ? out->name : "result");
             buf->out = k;
             buf->label = node->name;
             buf->loc = out->loc;
             t.home.buf = buf;
-            if (type_count(node->type) == 0) {
+            if (type_count(*node->type) == 0) {
                 continue; /* the caller sees it, and nothing is written */
             }
         }

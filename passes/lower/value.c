@@ -23,8 +23,8 @@ void values_open(Values *v, Kernel *k, Arena *scratch) {
 
 static const Expr *value_cnst(Values *v, const Node *node, const Index *const *at) {
     (void)at;
-    return elem_is_int(node->type.elem) ? expr_int(v->k, node->type.elem, node->attr->ivalue)
-                                        : expr_const(v->k, node->type.elem, node->attr->value);
+    return elem_is_int(node->type->elem) ? expr_int(v->k, node->type->elem, node->attr->ivalue)
+                                         : expr_const(v->k, node->type->elem, node->attr->value);
 }
 
 /* What only memory can give: the caller's `stored` has declined. */
@@ -40,7 +40,7 @@ static const Expr *value_memory(Values *v, const Node *node, const Index *const 
 #define value_pick value_memory
 
 static const Expr *value_iota(Values *v, const Node *node, const Index *const *at) {
-    return expr_index(v->k, node->type.elem, at[node->attr->axis]);
+    return expr_index(v->k, node->type->elem, at[node->attr->axis]);
 }
 
 /* --- views, places, maps ---------------------------------------------------------------------- */
@@ -48,7 +48,7 @@ static const Expr *value_iota(Values *v, const Node *node, const Index *const *a
 static const Expr *value_view(Values *v, const Node *node, const Index *const *at) {
     const Index *in[MD_RANK];
     const Expr *guard = view_index(v->k, node, at, in);
-    const Expr *border = expr_const(v->k, node->type.elem, guard ? node->attr->value : 0);
+    const Expr *border = expr_const(v->k, node->type->elem, guard ? node->attr->value : 0);
     if (expr_is_false(guard)) {
         return border;
     }
@@ -57,7 +57,7 @@ static const Expr *value_view(Values *v, const Node *node, const Index *const *a
         return inside;
     }
     const Expr *choice[3] = {guard, inside, border};
-    return expr_map(v->k, OP_SELECT, node->type.elem, choice, 3);
+    return expr_map(v->k, OP_SELECT, node->type->elem, choice, 3);
 }
 
 static const Expr *value_map(Values *v, const Node *node, const Index *const *at) {
@@ -65,7 +65,7 @@ static const Expr *value_map(Values *v, const Node *node, const Index *const *at
     for (int i = 0; i < node->nin; i++) {
         in[i] = value_at(v, node->in[i], at);
     }
-    return expr_map(v->k, node->op, node->type.elem, in, node->nin);
+    return expr_map(v->k, node->op, node->type->elem, in, node->nin);
 }
 
 static const Expr *value_random(Values *v, const Node *node, const Index *const *at) {
@@ -77,8 +77,8 @@ static const Expr *value_random(Values *v, const Node *node, const Index *const 
     }
     v->guard = guard;
     const Expr *key = expr_key(v->k, node->attr->site, in, node->nin);
-    const Index *linear = index_flatten(&v->k->index, node->type.rank, node->type.dim, at);
-    return expr_draw(v->k, node->attr->dist, node->type.elem, key, linear);
+    const Index *linear = index_flatten(&v->k->index, node->type->rank, node->type->dim, at);
+    return expr_draw(v->k, node->attr->dist, node->type->elem, key, linear);
 }
 
 static const Expr *value_mark(Values *v, const Node *node, const Index *const *at) {
@@ -103,7 +103,7 @@ uint32_t folded_axes(const Node *node) {
 }
 
 int64_t fold_count(const Node *node) {
-    int64_t out = type_count(node->type);
+    int64_t out = type_count(*node->type);
     if (node->op == OP_CONTRACT) {
         int64_t extent[3 * MD_RANK], all = 1;
         int n = contract_labels(node, extent);
@@ -112,7 +112,7 @@ int64_t fold_count(const Node *node) {
         }
         return out > 0 ? all / out : 1;
     }
-    int64_t in = type_count(node->in[0]->type);
+    int64_t in = type_count(*node->in[0]->type);
     return out > 0 ? in / out : 1;
 }
 
@@ -186,8 +186,8 @@ const InnerSpace *inner_of(const Values *v, int64_t count) {
 }
 
 void inner_place(Values *v, const Node *node, int leading, const Index **at) {
-    int rank = node->type.rank - leading;
-    const int64_t *dim = node->type.dim + leading;
+    int rank = node->type->rank - leading;
+    const int64_t *dim = node->type->dim + leading;
     int64_t count = count_dims(rank, dim);
     const InnerSpace *inner = count > 1 ? inner_of(v, count) : NULL;
     const Index *flat = inner ? inner_flat(v, inner) : index_const(&v->k->index, 0);
@@ -257,7 +257,7 @@ static const Expr *fold_body(void *ctx, Values *v) {
     FoldBody *f = ctx;
     const Index *in[MD_RANK];
     uint32_t axes = folded_axes(f->node);
-    for (int i = 0, kept = 0, folded = 0; i < f->node->in[0]->type.rank; i++) {
+    for (int i = 0, kept = 0, folded = 0; i < f->node->in[0]->type->rank; i++) {
         in[i] = axes >> i & 1 ? f->pos[folded++] : f->at[kept++];
     }
     return value_at(v, f->node->in[0], in);
@@ -265,7 +265,7 @@ static const Expr *fold_body(void *ctx, Values *v) {
 
 /* The first of a few positions at which the extreme stands; 0 where none equals it (NaN). */
 static const Expr *first_written_out(Values *v, FoldBody *body, const int64_t *dim) {
-    Elem elem = body->node->in[0]->type.elem, to = body->node->type.elem;
+    Elem elem = body->node->in[0]->type->elem, to = body->node->type->elem;
     OpCode best = body->node->op == OP_ARGMAX ? OP_MAX : OP_MIN;
     const Expr *extreme = fold_written_out(v, best, elem, 1, dim, body->pos, fold_body, body);
     const Expr *where = expr_int(v->k, to, 0);
@@ -280,7 +280,7 @@ static const Expr *first_written_out(Values *v, FoldBody *body, const int64_t *d
 }
 
 static const Expr *value_fold(Values *v, const Node *node, const Index *const *at) {
-    Type from = node->in[0]->type;
+    Type from = *node->in[0]->type;
     int64_t dim[MD_RANK];
     int n = 0;
     for (int i = 0; i < from.rank; i++) {
@@ -295,17 +295,17 @@ static const Expr *value_fold(Values *v, const Node *node, const Index *const *a
         return first_written_out(v, &body, dim);
     }
     if (fold_is_tiny(node)) {
-        return fold_written_out(v, fold_map(node->op), node->type.elem, n, dim, pos, fold_body,
+        return fold_written_out(v, fold_map(node->op), node->type->elem, n, dim, pos, fold_body,
                                 &body);
     }
-    AxisSet set = fold_space(v, node, n, dim, node->type.rank, at, pos);
+    AxisSet set = fold_space(v, node, n, dim, node->type->rank, at, pos);
     const Expr *x = fold_body(&body, v);
     if (first) {
         OpCode best = node->op == OP_ARGMAX ? OP_FMAX : OP_FMIN;
         const Expr *extreme = expr_fold(v->k, best, from.elem, x, set);
         return expr_first(v->k, node->op, x, extreme, set, pos[0]);
     }
-    return expr_fold(v->k, node->op, node->type.elem, x, set);
+    return expr_fold(v->k, node->op, node->type->elem, x, set);
 }
 
 /* Gather form: position y of the axis sums over taps k the element i with s*i + d*k - p = y, where
@@ -322,7 +322,7 @@ static const Expr *overlap_body(void *ctx, Values *v) {
     const Attr *a = o->node->attr;
     const Index *y = o->at[a->axis];
     const Index *in[MD_RANK];
-    for (int i = 0; i < o->node->type.rank; i++) {
+    for (int i = 0; i < o->node->type->rank; i++) {
         in[i < a->axis ? i : i + 1] = o->at[i];
     }
     int64_t s = a->s < 0 ? -a->s : a->s;
@@ -331,7 +331,7 @@ static const Expr *overlap_body(void *ctx, Values *v) {
     in[a->axis] = index_scale(t, index_div(t, up, s), a->s < 0 ? -1 : 1);
     in[a->axis + 1] = o->tap;
     guard = expr_and(v->k, guard, expr_within(v->k, in[a->axis], 0, a->count));
-    const Expr *zero = expr_const(v->k, o->node->type.elem, 0);
+    const Expr *zero = expr_const(v->k, o->node->type->elem, 0);
     if (expr_is_false(guard)) {
         return zero;
     }
@@ -347,13 +347,13 @@ static const Expr *value_overlap_add(Values *v, const Node *node, const Index *c
         BUG("overlap_add of a window that does not move");
     }
     if (fold_is_tiny(node)) {
-        return fold_written_out(v, OP_ADD, node->type.elem, 1, &taps, &body.tap, overlap_body,
+        return fold_written_out(v, OP_ADD, node->type->elem, 1, &taps, &body.tap, overlap_body,
                                 &body);
     }
     const OwnAxes *own = own_axes(v, node, 1, &taps);
     body.tap = kernel_axis_index(v->k, own->axis[0]);
     AxisSet set = (AxisSet)1 << own->axis[0];
-    return expr_fold(v->k, OP_SUM, node->type.elem, overlap_body(&body, v), set);
+    return expr_fold(v->k, OP_SUM, node->type->elem, overlap_body(&body, v), set);
 }
 
 /* --- calls ------------------------------------------------------------------------------------ */
@@ -365,12 +365,12 @@ const Expr *value_product(Values *v, const Node *node, const Index *const *label
     for (int k = 0; k < 2; k++) {
         const int8_t *labels = k == 0 ? node->attr->la : node->attr->lb;
         const Index *at[MD_RANK];
-        for (int i = 0; i < node->in[k]->type.rank; i++) {
+        for (int i = 0; i < node->in[k]->type->rank; i++) {
             at[i] = label[labels[i]];
         }
         in[k] = value_at(v, node->in[k], at);
     }
-    const Expr *product = expr_map(v->k, OP_MUL, node->type.elem, in, 2);
+    const Expr *product = expr_map(v->k, OP_MUL, node->type->elem, in, 2);
     v->k->layer = layer;
     return product;
 }
@@ -384,7 +384,7 @@ static const Expr *value_contract(Values *v, const Node *node, const Index *cons
     int n = contract_labels(node, extent), nsum = 0;
     const Index *label[3 * MD_RANK] = {0};
     int sum[MD_RANK];
-    for (int i = 0; i < node->type.rank; i++) {
+    for (int i = 0; i < node->type->rank; i++) {
         label[node->attr->lo_[i]] = at[i];
     }
     for (int i = 0; i < n; i++) {
@@ -406,9 +406,9 @@ static const Expr *value_contract(Values *v, const Node *node, const Index *cons
             label[sum[i]] = pos[i];
         }
         const Expr *both[2] = {value, value_product(v, node, label)};
-        value = value ? expr_map(v->k, OP_ADD, node->type.elem, both, 2) : both[1];
+        value = value ? expr_map(v->k, OP_ADD, node->type->elem, both, 2) : both[1];
     }
-    return value ? value : expr_const(v->k, node->type.elem, 0);
+    return value ? value : expr_const(v->k, node->type->elem, 0);
 }
 
 const Index *value_position(Values *v, const Node *index, const Index *const *at, int64_t extent) {
@@ -423,9 +423,9 @@ static const Expr *value_gather(Values *v, const Node *node, const Index *const 
     int nb = node->attr->batch;
     const Index *in[MD_RANK];
     memcpy(in, at, sizeof *in * (size_t)nb);
-    in[nb] = value_position(v, index, at, x->type.dim[nb]);
-    for (int i = nb + 1; i < x->type.rank; i++) {
-        in[i] = at[index->type.rank + i - nb - 1];
+    in[nb] = value_position(v, index, at, x->type->dim[nb]);
+    for (int i = nb + 1; i < x->type->rank; i++) {
+        in[i] = at[index->type->rank + i - nb - 1];
     }
     return value_at(v, x, in);
 }
@@ -437,7 +437,7 @@ bool node_has_kernel(const Node *node) {
 }
 
 bool scatter_is_select(const Node *node) {
-    return node->op == OP_SCATTER_ADD && node->in[1]->type.rank == node->attr->batch;
+    return node->op == OP_SCATTER_ADD && node->in[1]->type->rank == node->attr->batch;
 }
 
 static const Expr *value_scatter_add(Values *v, const Node *node, const Index *const *at) {
@@ -446,16 +446,16 @@ static const Expr *value_scatter_add(Values *v, const Node *node, const Index *c
     }
     int nb = node->attr->batch;
     const Index *in[MD_RANK];
-    for (int i = 0, j = 0; i < node->type.rank; i++) {
+    for (int i = 0, j = 0; i < node->type->rank; i++) {
         if (i != nb) {
             in[j++] = at[i];
         }
     }
-    Elem elem = node->in[1]->type.elem;
+    Elem elem = node->in[1]->type->elem;
     const Expr *same[2] = {expr_index(v->k, elem, at[nb]), value_at(v, node->in[1], at)};
     const Expr *choice[3] = {expr_map(v->k, OP_EQ, TY_BOOL, same, 2), value_at(v, node->in[0], in),
-                             expr_const(v->k, node->type.elem, 0)};
-    return expr_map(v->k, OP_SELECT, node->type.elem, choice, 3);
+                             expr_const(v->k, node->type->elem, 0)};
+    return expr_map(v->k, OP_SELECT, node->type->elem, choice, 3);
 }
 
 /* --- the table -------------------------------------------------------------------------------- */
@@ -473,7 +473,7 @@ static const ValueRule rules[OP_COUNT] = {
 static uint64_t memo_hash(const Node *node, const Expr *guard, const Index *const *at) {
     uint64_t h = hash_word(HASH_TABLE, (uint64_t)node->id);
     h = guard ? hash_word(h, (uint64_t)guard->id) : h;
-    for (int i = 0; i < node->type.rank; i++) {
+    for (int i = 0; i < node->type->rank; i++) {
         for (int t = 0; t < at[i]->nterm; t++) {
             h = hash_word(h, (uint64_t)at[i]->term[t].atom->id);
             h = hash_word(h, (uint64_t)at[i]->term[t].mul);
@@ -488,7 +488,7 @@ static bool memo_is(const ValueMemo *m, const Node *node, const Expr *guard,
     if (m->node != node || m->guard != guard) {
         return false;
     }
-    for (int i = 0; i < node->type.rank; i++) {
+    for (int i = 0; i < node->type->rank; i++) {
         if (m->at[i] != at[i]) {
             return false;
         }
@@ -548,7 +548,7 @@ const Expr *value_at(Values *v, const Node *node, const Index *const *at) {
     v->k->layer = layer;
     expr_name(value, node->name);
     ValueMemo m = {.node = node, .guard = v->guard, .value = value};
-    for (int i = 0; i < node->type.rank; i++) {
+    for (int i = 0; i < node->type->rank; i++) {
         m.at[i] = at[i];
     }
     memo_add(v, m);

@@ -35,7 +35,7 @@ static bool then_nest(WorkBuild *b, const Part *part, int known, int spaces) {
 
 bool make_column(WorkBuild *b) {
     const Node *first = unit_fold(b->unit);
-    Type from = first->in[0]->type;
+    Type from = *first->in[0]->type;
     uint32_t folded = folded_axes(first);
     int64_t dim[3][MD_RANK];
     int n[3] = {0}, group[MD_RANK], tail = from.rank;
@@ -67,7 +67,7 @@ bool make_column(WorkBuild *b) {
         const Node *node = b->unit->atom.at[i];
         known += fold_is_loop(node) || unit_folds_over(b->unit, node);
         if (unit_folds_over(b->unit, node) && info_of(b, node)->stored) {
-            index_unflatten(&b->w.k->index, flat, node->type.rank, node->type.dim, here);
+            index_unflatten(&b->w.k->index, flat, node->type->rank, node->type->dim, here);
             kernel_store(b, &part.roots, node, here, value_at(&b->v, node, here));
         }
         if (fold_is_loop(node)) {
@@ -127,8 +127,8 @@ static bool make_running(WorkBuild *b, OpCode add, double none) {
     const Node *node = b->unit->atom.at[0];
     Kernel *k = b->w.k;
     IndexTable *t = &k->index;
-    int axis = node->attr->axis, rank = node->type.rank;
-    const int64_t *dim = node->type.dim;
+    int axis = node->attr->axis, rank = node->type->rank;
+    const int64_t *dim = node->type->dim;
     Part part = {.kind = PART_RUNNING};
     part.rows = *kernel_space(b, 0, count_dims(axis, dim), "r");
     part.columns = *kernel_space(b, 1, count_dims(rank - axis - 1, dim + axis + 1), "j");
@@ -144,7 +144,7 @@ static bool make_running(WorkBuild *b, OpCode add, double none) {
     }
     at[axis] = zero;
     kernel_store(b, &part.first, node, at,
-                 node->attr->exclusive ? expr_const(k, node->type.elem, none)
+                 node->attr->exclusive ? expr_const(k, node->type->elem, none)
                                        : value_at(&b->v, node->in[0], at));
     if (dim[axis] > 1) { /* else there is no place before any */
         at[axis] = node->attr->exclusive ? before : i;
@@ -168,20 +168,20 @@ bool make_cumsum(WorkBuild *b) {
 bool make_scatter_add(WorkBuild *b) {
     const Node *node = b->unit->atom.at[0], *index = node->in[1];
     Kernel *k = b->w.k;
-    int nb = node->attr->batch, ni = index->type.rank - nb, nr = node->type.rank - nb - 1;
-    const int64_t *dim = node->type.dim;
+    int nb = node->attr->batch, ni = index->type->rank - nb, nr = node->type->rank - nb - 1;
+    const int64_t *dim = node->type->dim;
     Part part = {.kind = PART_SCATTER};
     part.rows = *kernel_space(b, 0, count_dims(nb, dim), "r");
-    part.terms = *kernel_space(b, 1, count_dims(ni, index->type.dim + nb), "k");
+    part.terms = *kernel_space(b, 1, count_dims(ni, index->type->dim + nb), "k");
     part.columns = *kernel_space(b, 2, count_dims(nr, dim + nb + 1), "j");
     part.axis = kernel_axis(k, dim[nb], "n");
     const Index *at[MD_RANK], *u[MD_RANK];
     space_digits(b, &part.rows, nb, dim, at);
     space_digits(b, &part.columns, nr, dim + nb + 1, at + nb + 1);
     at[nb] = kernel_axis_index(k, part.axis);
-    kernel_store(b, &part.first, node, at, expr_const(k, node->type.elem, 0));
+    kernel_store(b, &part.first, node, at, expr_const(k, node->type->elem, 0));
     memcpy(u, at, sizeof *u * (size_t)nb);
-    space_digits(b, &part.terms, ni, index->type.dim + nb, u + nb);
+    space_digits(b, &part.terms, ni, index->type->dim + nb, u + nb);
     const Index *position = value_position(&b->v, index, u, dim[nb]);
     memcpy(u + nb + ni, at + nb + 1, sizeof *u * (size_t)nr);
     at[nb] = position;

@@ -20,10 +20,10 @@ static void inner_space(WorkBuild *b, int64_t count) {
 static void row_index(WorkBuild *b, const Node *node, int64_t rows, const Radix *row,
                       const Index **at) {
     int leading;
-    if (!fuse_split(node->type, rows, &leading)) {
+    if (!fuse_split(*node->type, rows, &leading)) {
         BUG("an atom without the rows of its kernel");
     }
-    space_digits(b, row, leading, node->type.dim, at);
+    space_digits(b, row, leading, node->type->dim, at);
     inner_place(&b->v, node, leading, at);
 }
 
@@ -38,7 +38,7 @@ bool make_nest(WorkBuild *b) {
         if (kernel_known(b, node)) {
             continue;
         }
-        int64_t inner = type_count(node->type) / (rows > 0 ? rows : 1);
+        int64_t inner = type_count(*node->type) / (rows > 0 ? rows : 1);
         if (fold_is_loop(node)) {
             inner_space(b, fold_count(node));
         } else if (inner > 1) {
@@ -69,7 +69,7 @@ bool make_concat(WorkBuild *b) {
     RootList all = {0};
     for (int i = 0; i < node->nin; i++) {
         const Index *at[MD_RANK];
-        Type type = node->in[i]->type;
+        Type type = *node->in[i]->type;
         Part part = {.kind = PART_MAP, .rows = *kernel_space(b, i, type_count(type), "i")};
         space_digits(b, &part.rows, type.rank, type.dim, at);
         bool placed = i < 64 && (b->frame->placed[node->id] >> i & 1) != 0;

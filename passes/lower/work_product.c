@@ -19,9 +19,9 @@ static const NodeInfo *info_of(const WorkBuild *b, const Node *node) {
 /* Labels of the result that stand last in it and are not the first operand's. */
 static int trailing_labels(const Node *node) {
     const Attr *a = node->attr;
-    int tail = node->type.rank;
-    while (tail > 0 && find_label(a->lb, node->in[1]->type.rank, a->lo_[tail - 1]) >= 0 &&
-           find_label(a->la, node->in[0]->type.rank, a->lo_[tail - 1]) < 0) {
+    int tail = node->type->rank;
+    while (tail > 0 && find_label(a->lb, node->in[1]->type->rank, a->lo_[tail - 1]) >= 0 &&
+           find_label(a->la, node->in[0]->type->rank, a->lo_[tail - 1]) < 0) {
         tail--;
     }
     return tail;
@@ -34,15 +34,15 @@ static bool make_terms(WorkBuild *b) {
     int nlabel = contract_labels(node, extent), n[3] = {0}, label[3][MD_RANK];
     int tail = trailing_labels(node);
     for (int l = 0; l < nlabel; l++) {
-        if (find_label(a->lo_, node->type.rank, l) < 0) {
+        if (find_label(a->lo_, node->type->rank, l) < 0) {
             label[1][n[1]] = l;
             dim[1][n[1]++] = extent[l];
         }
     }
-    for (int i = 0; i < node->type.rank; i++) { /* in the order of the result */
+    for (int i = 0; i < node->type->rank; i++) { /* in the order of the result */
         int group = i < tail ? 0 : 2;
         label[group][n[group]] = a->lo_[i];
-        dim[group][n[group]++] = node->type.dim[i];
+        dim[group][n[group]++] = node->type->dim[i];
     }
     static const char *const names[3] = {"r", "k", "j"};
     Part part = {.kind = PART_COLUMN};
@@ -56,7 +56,7 @@ static bool make_terms(WorkBuild *b) {
             at[label[p][i]] = digit[i];
         }
     }
-    for (int i = 0; i < node->type.rank; i++) {
+    for (int i = 0; i < node->type->rank; i++) {
         out[i] = at[a->lo_[i]];
     }
     kernel_store(b, &part.roots, node, out, value_product(&b->v, node, at));
@@ -86,13 +86,13 @@ static bool make_loops(WorkBuild *b) {
 /* The storage whose strides the result has: of the first value that could take it as it comes. */
 static void find_place(WorkBuild *b, Product *p, const Node *node, const Index *const *out) {
     IndexTable *t = &b->w.k->index;
-    p->place = index_flatten(t, node->type.rank, node->type.dim, out);
+    p->place = index_flatten(t, node->type->rank, node->type->dim, out);
     for (int i = 0; i < b->unit->atom.count; i++) {
         const Node *atom = b->unit->atom.at[i];
         const HomeList *home = &b->frame->home[atom->id];
-        if (home->count > 0 && atom->type.elem == node->type.elem) {
+        if (home->count > 0 && atom->type->elem == node->type->elem) {
             const Index *at[MD_RANK];
-            index_unflatten(t, p->place, atom->type.rank, atom->type.dim, at);
+            index_unflatten(t, p->place, atom->type->rank, atom->type->dim, at);
             p->place = home_place(b, &home->at[0], i == 0 ? out : at);
             p->part_of = home->at[0].part ? home->at[0].buf : NULL;
             return;
@@ -110,18 +110,18 @@ bool make_contract(WorkBuild *b) {
     int64_t extent[3 * MD_RANK];
     const Index *label[3 * MD_RANK];
     p->nlabel = contract_labels(node, extent);
-    p->elem = node->type.elem;
-    p->count = type_count(node->type);
+    p->elem = node->type->elem;
+    p->count = type_count(*node->type);
     p->layer = node->loc.layer;
     for (int l = 0; l < p->nlabel; l++) {
         p->space[l] = *kernel_space(b, l, extent[l], "r");
         label[l] = radix_flat(b->w.k, &p->space[l]);
-        p->in[l] = (find_label(node->attr->la, node->in[0]->type.rank, l) >= 0 ? IN_A : 0) |
-                   (find_label(node->attr->lb, node->in[1]->type.rank, l) >= 0 ? IN_B : 0) |
-                   (find_label(node->attr->lo_, node->type.rank, l) >= 0 ? IN_C : 0);
+        p->in[l] = (find_label(node->attr->la, node->in[0]->type->rank, l) >= 0 ? IN_A : 0) |
+                   (find_label(node->attr->lb, node->in[1]->type->rank, l) >= 0 ? IN_B : 0) |
+                   (find_label(node->attr->lo_, node->type->rank, l) >= 0 ? IN_C : 0);
     }
     const Index *out[MD_RANK];
-    for (int i = 0; i < node->type.rank; i++) {
+    for (int i = 0; i < node->type->rank; i++) {
         out[i] = label[node->attr->lo_[i]];
     }
     find_place(b, p, node, out);
@@ -129,7 +129,7 @@ bool make_contract(WorkBuild *b) {
     for (int k = 0; k < 2; k++) {
         const Index *at[MD_RANK];
         const int8_t *labels = k == 0 ? node->attr->la : node->attr->lb;
-        for (int i = 0; i < node->in[k]->type.rank; i++) {
+        for (int i = 0; i < node->in[k]->type->rank; i++) {
             at[i] = label[labels[i]];
         }
         p->load[k] = value_at(&b->v, node->in[k], at);
@@ -150,20 +150,20 @@ const Index *work_finish(Work *w, const Expr *value, const Index *const *label, 
     WorkBuild *b = (WorkBuild *)w; /* its first member */
     const Node *node = b->unit->atom.at[0];
     const Index *at[MD_RANK];
-    for (int i = 0; i < node->type.rank; i++) {
+    for (int i = 0; i < node->type->rank; i++) {
         at[i] = label[node->attr->lo_[i]];
     }
     b->known = true;
     b->strip = value;
     memcpy(b->strip_at, at, sizeof at);
-    const Index *flat = index_flatten(&w->k->index, node->type.rank, node->type.dim, at);
+    const Index *flat = index_flatten(&w->k->index, node->type->rank, node->type->dim, at);
     for (int i = 0; i < b->unit->atom.count; i++) {
         const Node *atom = b->unit->atom.at[i];
         const Index *here[MD_RANK];
         if (!info_of(b, atom)->stored) {
             continue;
         }
-        index_unflatten(&w->k->index, flat, atom->type.rank, atom->type.dim, here);
+        index_unflatten(&w->k->index, flat, atom->type->rank, atom->type->dim, here);
         kernel_store(b, roots, atom, i == 0 ? at : here, value_at(&b->v, atom, i == 0 ? at : here));
     }
     return b->elsewhere ? NULL : flat;

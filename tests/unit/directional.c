@@ -13,12 +13,12 @@ static bool is_float(const Slot *slot) {
 }
 
 static Node *total(Graph *g, Node *a) {
-    return a->type.rank == 0 ? a : node_fold(g, OP_SUM, a, (1u << a->type.rank) - 1);
+    return a->type->rank == 0 ? a : node_fold(g, OP_SUM, a, (1u << a->type->rank) - 1);
 }
 
 /* sum(a * random numbers) as f64 */
 static Node *weighed(Sample *s, Node *a) {
-    Node *w = sample_table(s, a->type, -1, 1);
+    Node *w = sample_table(s, *a->type, -1, 1);
     return node_cast(s->g, total(s->g, node_map2(s->g, OP_MUL, a, w)), TY_F64);
 }
 
@@ -47,7 +47,7 @@ static Region *floats_first(Sample *s, const Region *region, int *n) {
     *n = 0;
     for (int k = 0; k < copy->out.count; k++) {
         Node *out = copy->out.at[k];
-        if (elem_is_float(out->type.elem)) {
+        if (elem_is_float(out->type->elem)) {
             copy->out.at[k] = copy->out.at[*n];
             copy->out.at[(*n)++] = out;
         }
@@ -160,7 +160,7 @@ static Node *slot_to_param(void *ctx, Graph *g, const Node *old, Node *const *in
     for (int k = 0; old->op == OP_SLOT && k < p->s->nslot; k++) {
         if (old->attr->slot == p->s->slot[k]) {
             p->slot[g->region->param.count] = k;
-            return region_param(g->region, old->type);
+            return region_param(g->region, *old->type);
         }
     }
     return NULL;
@@ -168,8 +168,8 @@ static Node *slot_to_param(void *ctx, Graph *g, const Node *old, Node *const *in
 
 /* Slices a + 0.01 t: they differ, and stay in the domain that `a` was drawn from. */
 static Node *stack_of(Graph *g, Node *a) {
-    Type t = {.elem = a->type.elem, .rank = a->type.rank + 1, .dim = {TRIP}};
-    memcpy(t.dim + 1, a->type.dim, sizeof *t.dim * (size_t)a->type.rank);
+    Type t = {.elem = a->type->elem, .rank = a->type->rank + 1, .dim = {TRIP}};
+    memcpy(t.dim + 1, a->type->dim, sizeof *t.dim * (size_t)a->type->rank);
     Type at = t;
     at.elem = TY_I32;
     Node *number = node_cast(g, node_iota(g, at, 0), t.elem);
@@ -208,7 +208,7 @@ Region *directional_looped(Sample *s, const Region *region, bool reverse, bool c
     int *number = ARENA_ARRAY(g->arena, int, function->out.count);
     for (int k = 0; k < function->out.count; k++) {
         number[k] = loop_emit(loop, out[k]);
-        if (elem_is_float(out[k]->type.elem)) {
+        if (elem_is_float(out[k]->type->elem)) {
             next = node_map2(g, OP_ADD, next, weighed(s, out[k]));
         }
     }

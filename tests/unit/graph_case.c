@@ -42,7 +42,7 @@ static Slot *slot_new(GraphCase *c, SlotKind kind, const char *name, Type type) 
 }
 
 Slot *graph_case_slot(GraphCase *c, SlotKind kind, StateRole role, const char *name, Node *start) {
-    Slot *slot = slot_new(c, kind, name, start->type);
+    Slot *slot = slot_new(c, kind, name, *start->type);
     slot->role = role;
     slot->trainable = kind == SLOT_PARAM;
     slot->index = c->module->slot.count;

@@ -143,7 +143,7 @@ static void drive_entry(const GraphCase *c, const ProgramEntry *e, int number, T
     text_add(out, "        fwrite(&status, sizeof status, 1, got);\n");
     for (int k = 0; k < entry->out.count; k++) {
         if (out_is_result(entry->out.at[k].role)) {
-            Type t = entry->region->out.at[k]->type;
+            Type t = *entry->region->out.at[k]->type;
             text_printf(out, "        fwrite(%sout.%s, %lld, 1, got);\n", t.rank ? "" : "&",
                         entry->out.at[k].name, (long long)type_bytes(t));
         }

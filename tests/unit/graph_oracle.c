@@ -323,7 +323,7 @@ void oracle_add(OracleReport *to, const OracleReport *r) {
 static bool has_low(const Region *region) {
     for (int i = 0; i < region->node.count; i++) {
         const Node *node = region->node.at[i];
-        if ((elem_is_float(node->type.elem) && node->type.elem != TY_F64) ||
+        if ((elem_is_float(node->type->elem) && node->type->elem != TY_F64) ||
             (node->body && has_low(node->body))) {
             return true;
         }

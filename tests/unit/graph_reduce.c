@@ -5,6 +5,7 @@
  * dead; an edit that makes no legal graph dies in its process and was no help. */
 #include "graph_reduce.h"
 
+#include "compiler/keep.h"
 #include "compiler/loop_builder.h"
 #include "compiler/shape.h"
 
@@ -63,7 +64,7 @@ int graph_size(const GraphCase *c) {
 
 static Attr *own_attr(GraphCase *c, Node *node) {
     Attr *attr = ARENA_NEW(graph_of(c)->arena, Attr);
-    *attr = *node->attr;
+    *attr = attr_copy(node->attr);
     node->attr = attr;
     return attr;
 }
@@ -248,7 +249,8 @@ static Edit bypass(GraphCase *c, int index, int operand) {
     if (node->op == OP_PICK) {
         operand = node->attr->axis < from->attr->ncarry ? node->attr->axis : from->nin;
     }
-    if (is_leaf(node) || operand >= from->nin || !type_equal(from->in[operand]->type, node->type)) {
+    if (is_leaf(node) || operand >= from->nin ||
+        !type_equal(*from->in[operand]->type, *node->type)) {
         return EDIT_SKIP;
     }
     replace_uses(node->region, node, from->in[operand]);
@@ -301,15 +303,15 @@ static Edit cut(GraphCase *c, int index, double lo) {
         return EDIT_SKIP;
     }
     int64_t below = has_index(entry->region) ? 1 : 2;
-    double *data = numbers(c, node->type, lo, below);
+    double *data = numbers(c, *node->type, lo, below);
     Attr *attr = ARENA_NEW(graph_of(c)->arena, Attr);
     if (node->region->up || entry->kind == ENTRY_INIT) {
         node->op = OP_TABLE;
         attr->data = data;
     } else {
-        bool whole = elem_is_int(node->type.elem);
+        bool whole = elem_is_int(node->type->elem);
         node->op = OP_SLOT;
-        attr->slot = graph_case_input(c, entry, node->type, data, 0, whole ? below : 0);
+        attr->slot = graph_case_input(c, entry, *node->type, data, 0, whole ? below : 0);
     }
     node->attr = attr;
     node->nin = 0;
@@ -348,7 +350,7 @@ static Node *insert(GraphCase *c, NodeList *list, Region *region, OpCode op, Nod
                     Type type) {
     Node *node = ARENA_NEW(graph_of(c)->arena, Node);
     node->op = op;
-    node->type = type;
+    node->type = type_keep(graph_of(c), type);
     node->in = ARENA_ARRAY(graph_of(c)->arena, Node *, 1);
     node->in[0] = in;
     node->nin = 1;
@@ -375,14 +377,14 @@ static void place_param(GraphCase *c, NodeList *list, const Node *loop, int k) {
     to = loop->in[k - 1];
     if (k > loop->attr->ncarry + loop->attr->ninv) {
         Attr attr = {0};
-        Type one = to->type;
+        Type one = *to->type;
         for (int i = 0; i < one.rank; i++) {
             attr.hi[i] = i == 0 ? 1 : one.dim[i];
             attr.step[i] = 1;
         }
         one.dim[0] = 1;
         to = insert(c, list, region, OP_SLICE, to, attr, one);
-        to = insert(c, list, region, OP_RESHAPE, to, (Attr){0}, param->type);
+        to = insert(c, list, region, OP_RESHAPE, to, (Attr){0}, *param->type);
     }
     replace_uses(loop->body, param, to);
 }
@@ -502,23 +504,23 @@ static int64_t clipped(const Resize *r, int64_t n) {
 
 static void resize_attr(const Resize *r, Node *node) {
     Attr *at = own_attr(r->c, node);
-    for (int i = 0; node->op == OP_SLICE && i < node->type.rank; i++) {
-        int64_t n = node->in[0]->type.dim[i], extent = clipped(r, at->hi[i]);
+    for (int i = 0; node->op == OP_SLICE && i < node->type->rank; i++) {
+        int64_t n = node->in[0]->type->dim[i], extent = clipped(r, at->hi[i]);
         at->lo[i] = at->lo[i] < n ? at->lo[i] : 0;
         int64_t most = (n - 1 - at->lo[i]) / at->step[i] + 1;
         at->hi[i] = extent < most ? extent : most;
     }
     if (node->op == OP_WINDOW) {
-        at->taps_n = node->in[0]->type.dim[at->axis];
+        at->taps_n = node->in[0]->type->dim[at->axis];
         at->count = clipped(r, at->count);
         at->taps = clipped(r, at->taps);
     } else if (node->op == OP_OVERLAP_ADD) {
-        at->count = node->in[0]->type.dim[at->axis];
-        at->taps = node->in[0]->type.dim[at->axis + 1];
+        at->count = node->in[0]->type->dim[at->axis];
+        at->taps = node->in[0]->type->dim[at->axis + 1];
         at->taps_n = clipped(r, at->taps_n);
     } else if (node->op == OP_LOOP) {
         at->trip = clipped(r, at->trip);
-    } else if (node->op == OP_CONST && elem_is_int(node->type.elem)) {
+    } else if (node->op == OP_CONST && elem_is_int(node->type->elem)) {
         at->ivalue = clipped(r, at->ivalue); /* of a remainder that keeps an index in range */
     }
 }
@@ -529,11 +531,11 @@ static void resize_region(const Resize *r, Region *region) {
         resize_attr(r, node);
         if (node->op == OP_LOOP) {
             for (int k = 0; k < node->nin; k++) {
-                Type t = node->in[k]->type;
+                Type t = *node->in[k]->type;
                 if (k >= node->attr->ncarry + node->attr->ninv) {
                     t = type_make(t.elem, t.rank - 1, t.dim + 1);
                 }
-                node->body->param.at[1 + k]->type = t;
+                node->body->param.at[1 + k]->type = type_keep(region->graph, t);
             }
         }
         if (node->op == OP_CUSTOM) {
@@ -545,10 +547,11 @@ static void resize_region(const Resize *r, Region *region) {
             resize_region(r, node->body);
         }
         if (node->op != OP_BODY_PARAM && node->op != OP_SLOT) {
-            node->type = shape_infer(node->op, node->in, node->nin, node->attr, node->body,
-                                     resized(r, node->type));
+            Type t = shape_infer(node->op, node->in, node->nin, node->attr, node->body,
+                                 resized(r, *node->type));
+            node->type = type_keep(region->graph, t);
         } else if (node->op == OP_SLOT) {
-            node->type = node->attr->slot->type;
+            node->type = type_keep(region->graph, node->attr->slot->type);
         }
     }
 }
@@ -579,8 +582,8 @@ static Extents extents_of(const GraphCase *c, Arena *arena) {
     Entry *entry;
     const Node *node;
     for (int i = 0; (node = node_number(c, i, &entry)) != NULL; i++) {
-        for (int k = 0; k < node->type.rank; k++) {
-            note_extent(&list, arena, node->type.dim[k]);
+        for (int k = 0; k < node->type->rank; k++) {
+            note_extent(&list, arena, node->type->dim[k]);
         }
         if (node->op == OP_LOOP) {
             note_extent(&list, arena, node->attr->trip);

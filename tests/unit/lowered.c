@@ -198,7 +198,7 @@ bool lowered_run(Lowered *l, const char *flags) {
         const Region *region = l->program.at[i]->entry.at[0]->entry->region;
         double **result = ARENA_ARRAY(&l->arena, double *, region->out.count);
         for (int k = 0; k < region->out.count && ok; k++) {
-            size_t n = (size_t)type_count(region->out.at[k]->type);
+            size_t n = (size_t)type_count(*region->out.at[k]->type);
             result[k] = ARENA_ARRAY(&l->arena, double, n + 1);
             ok = fread(result[k], sizeof **result, n, file) == n;
         }

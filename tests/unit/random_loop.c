@@ -18,7 +18,7 @@ typedef struct {
 
 /* What a carry may hold: its start, or a next value within -1..1. */
 static Val carry_bounds(Val start) {
-    Elem elem = start.node->type.elem;
+    Elem elem = start.node->type->elem;
     if (elem_is_float(elem)) {
         return (Val){start.node, fmin(start.lo, -1), fmax(start.hi, 1)};
     }
@@ -35,7 +35,7 @@ static void take_carries(Gen *gen, RandomLoop *r) {
 }
 
 static void take_stack(Gen *gen, RandomLoop *r, Val stack) {
-    Type t = stack.node->type;
+    Type t = *stack.node->type;
     if (t.rank > 0 && t.dim[0] == r->trip) {
         gen_keep(gen, (Val){loop_xs(r->builder, stack.node), stack.lo, stack.hi});
     }
@@ -43,7 +43,7 @@ static void take_stack(Gen *gen, RandomLoop *r, Val stack) {
 
 static void give_carries(Gen *gen, RandomLoop *r) {
     for (int k = 0; k < r->ncarry; k++) {
-        Type t = r->state[k].node->type;
+        Type t = *r->state[k].node->type;
         bool same = gen_chance(gen, 8);
         Val next = same ? (Val){loop_carry_value(r->builder, r->carry[k]), -1, 1}
                         : gen_fit(gen, gen_any(gen), t);
@@ -55,7 +55,7 @@ static void give_carries(Gen *gen, RandomLoop *r) {
 static void give_slices(Gen *gen, RandomLoop *r) {
     for (int k = 0; k < r->ny; k++) {
         Val v = gen_any(gen);
-        if (v.node->type.rank > 6 || type_count(v.node->type) * r->trip > 2 * gen->most) {
+        if (v.node->type->rank > 6 || type_count(*v.node->type) * r->trip > 2 * gen->most) {
             v = gen_calm(gen, (Val){gen_total(gen, v), -INFINITY, INFINITY}, 1);
         }
         r->slice[k] = v;
@@ -80,7 +80,7 @@ static void keep_results(Gen *gen, const RandomLoop *r, Node *done, Val *out) {
 bool gen_loop(Gen *gen, Val *out) {
     static const int64_t trips[] = {1, 2, 3, 5, 2};
     Val stack[2] = {gen_any(gen), gen_any(gen)};
-    Type t = stack[0].node->type;
+    Type t = *stack[0].node->type;
     RandomLoop r = {.trip = trips[gen_below(gen, 5)]};
     r.trip = t.rank > 0 && gen_chance(gen, 70) ? t.dim[0] : r.trip;
     if (gen->depth >= 3 || r.trip * gen->repeats > 60) {
@@ -91,7 +91,7 @@ bool gen_loop(Gen *gen, Val *out) {
     r.ny = r.ncarry ? (int)gen_below(gen, YS + 1) : 1;
     for (int k = 0; k < r.ncarry; k++) {
         Val start = gen_any(gen);
-        bool number = elem_is_float(start.node->type.elem);
+        bool number = elem_is_float(start.node->type->elem);
         r.state[k] = carry_bounds(number ? gen_calm(gen, start, 2) : start);
     }
     Val used[3] = {gen_any(gen), gen_any(gen), gen_float(gen)};
@@ -123,10 +123,10 @@ Node *gen_slope(Gen *gen, Node *value, double cotangent) {
     Arena scratch = {0};
     value = graph_import(gen->g, value);
     for (int i = 0; flow_ambiguous(&scratch, flow_of(&scratch, value), point); i++) {
-        point = i < 8 ? gen_float(gen).node : node_full(gen->g, value->type, 1);
+        point = i < 8 ? gen_float(gen).node : node_full(gen->g, *value->type, 1);
     }
     arena_free(&scratch);
-    return node_grad(gen->g, value, point, node_const(gen->g, value->type.elem, cotangent));
+    return node_grad(gen->g, value, point, node_const(gen->g, value->type->elem, cotangent));
 }
 
 bool gen_grad(Gen *gen, Val *out) {
@@ -139,13 +139,13 @@ bool gen_grad(Gen *gen, Val *out) {
 /* sin(a) * b with the adjoint that it has. */
 bool gen_custom(Gen *gen, Val *out) {
     Graph *g = gen->g;
-    Val a = gen_float(gen), b = gen_calm(gen, gen_like(gen, a.node->type), 8);
+    Val a = gen_float(gen), b = gen_calm(gen, gen_like(gen, *a.node->type), 8);
     Node *in[2] = {a.node, b.node};
     in[0] = graph_import(g, in[0]);
     in[1] = graph_import(g, in[1]);
     Node *value = node_map2(g, OP_MUL, node_map1(g, OP_SIN, in[0]), in[1]);
     Region *body = region_new(g, g->region), *before = graph_enter(g, body);
-    Type t = value->type;
+    Type t = *value->type;
     Node *x = region_param(body, t), *y = region_param(body, t), *u = region_param(body, t);
     Node *ux = node_map2(g, OP_MUL, u, node_map2(g, OP_MUL, y, node_map1(g, OP_COS, x)));
     Node *uy = node_map2(g, OP_MUL, u, node_map1(g, OP_SIN, x));

@@ -70,7 +70,7 @@ Val gen_any(Gen *gen) {
 static bool find(Gen *gen, bool (*wanted)(const Gen *, Elem), Val *out) {
     for (int tries = 0; tries < 12; tries++) {
         *out = gen_any(gen);
-        if (wanted(gen, out->node->type.elem)) {
+        if (wanted(gen, out->node->type->elem)) {
             return true;
         }
     }
@@ -136,11 +136,11 @@ Val gen_bool(Gen *gen) {
 
 static Val to_elem(Gen *gen, Val v, Elem elem) {
     Graph *g = gen->g;
-    if (v.node->type.elem == elem) {
+    if (v.node->type->elem == elem) {
         return v;
     }
-    if (elem_is_int(v.node->type.elem) && elem_is_float(elem) && !(v.lo >= -64 && v.hi <= 64)) {
-        v.node = node_map2(g, OP_IREM, v.node, node_int(g, v.node->type.elem, 16));
+    if (elem_is_int(v.node->type->elem) && elem_is_float(elem) && !(v.lo >= -64 && v.hi <= 64)) {
+        v.node = node_map2(g, OP_IREM, v.node, node_int(g, v.node->type->elem, 16));
         v.lo = 0;
         v.hi = 15;
     }
@@ -156,7 +156,7 @@ static Val to_elem(Gen *gen, Val v, Elem elem) {
 }
 
 static Val total_of(Gen *gen, Val v) {
-    Type t = v.node->type;
+    Type t = *v.node->type;
     if (t.rank == 0) {
         return v;
     }
@@ -168,30 +168,30 @@ static Val total_of(Gen *gen, Val v) {
 Val gen_fit(Gen *gen, Val v, Type like) {
     Graph *g = gen->g;
     v = to_elem(gen, v, like.elem);
-    if (type_same_shape(v.node->type, like)) {
+    if (type_same_shape(*v.node->type, like)) {
         return v;
     }
-    if (type_count(v.node->type) == type_count(like) && gen_chance(gen, 70)) {
+    if (type_count(*v.node->type) == type_count(like) && gen_chance(gen, 70)) {
         v.node = node_reshape(g, v.node, like.rank, like.dim);
         return v;
     }
     uint32_t axes = 0;
     int k = 0;
     for (int i = 0; i < like.rank; i++) {
-        if (k < v.node->type.rank && v.node->type.dim[k] == like.dim[i]) {
+        if (k < v.node->type->rank && v.node->type->dim[k] == like.dim[i]) {
             k++;
         } else {
             axes |= 1u << i;
         }
     }
-    if (k == v.node->type.rank) {
+    if (k == v.node->type->rank) {
         v.node = node_broadcast(g, v.node, axes, like.rank, like.dim);
         return v;
     }
-    if (v.node->type.elem == TY_BOOL && type_count(v.node->type) == 0) {
+    if (v.node->type->elem == TY_BOOL && type_count(*v.node->type) == 0) {
         return fresh(gen, like);
     }
-    if (v.node->type.elem == TY_BOOL) { /* no fold over bool */
+    if (v.node->type->elem == TY_BOOL) { /* no fold over bool */
         int64_t lo[MD_RANK] = {0}, one[MD_RANK];
         for (int i = 0; i < MD_RANK; i++) {
             one[i] = 1;
@@ -208,7 +208,7 @@ Val gen_fit(Gen *gen, Val v, Type like) {
 Val gen_like(Gen *gen, Type type) {
     for (int tries = 0; tries < 6; tries++) {
         Val v = gen_any(gen);
-        if (type_equal(v.node->type, type)) {
+        if (type_equal(*v.node->type, type)) {
             return v;
         }
     }
@@ -222,7 +222,7 @@ Val gen_calm(Gen *gen, Val v, double most) {
         return v;
     }
     if (size < 8 * most && gen_chance(gen, 50)) {
-        Node *part = node_const(gen->g, v.node->type.elem, 0.125);
+        Node *part = node_const(gen->g, v.node->type->elem, 0.125);
         return (Val){node_map2(gen->g, OP_MUL, v.node, part), v.lo / 8, v.hi / 8};
     }
     return (Val){node_map1(gen->g, squash[gen_below(gen, 4)], v.node), -1, 1};
@@ -244,7 +244,7 @@ Val gen_index(Gen *gen, Type type, int64_t n) {
 
 bool gen_keep(Gen *gen, Val v) {
     GenPool *p = gen->pool;
-    Type t = v.node->type;
+    Type t = *v.node->type;
     if (type_count(t) > 2 * gen->most || t.rank > 7) {
         return false;
     }
@@ -257,7 +257,7 @@ bool gen_keep(Gen *gen, Val v) {
 
 Node *gen_total(Gen *gen, Val v) {
     v = to_elem(gen, v, gen->elem);
-    Val w = gen_table(gen, v.node->type, 0.25, 1);
+    Val w = gen_table(gen, *v.node->type, 0.25, 1);
     return total_of(gen, (Val){node_map2(gen->g, OP_MUL, v.node, w.node), v.lo, v.hi}).node;
 }
 
@@ -372,7 +372,7 @@ static void random_entry(Gen *gen, int number, int nodes) {
     gen_nodes(gen, nodes);
     Node *loss = gen_total(gen, gen_calm(gen, gen_float(gen), 2));
     for (int i = pool.n / 2; i < pool.n; i++) { /* much of what was made is used */
-        if (gen_chance(gen, 40) && pool.at[i].node->type.elem == gen->elem) {
+        if (gen_chance(gen, 40) && pool.at[i].node->type->elem == gen->elem) {
             loss = node_map2(gen->g, OP_ADD, loss, gen_total(gen, pool.at[i]));
         }
     }
@@ -395,7 +395,7 @@ static void smooth_entry(Gen *gen, int nodes) {
     Graph *g = gen->g;
     Node *unit = node_const(g, gen->elem, 1), *loss = node_const(g, gen->elem, 0);
     for (int i = 0; i < pool.n; i++) {
-        if (pool.at[i].node->type.elem == gen->elem && gen_chance(gen, 70)) {
+        if (pool.at[i].node->type->elem == gen->elem && gen_chance(gen, 70)) {
             Node *part = gen_total(gen, gen_calm(gen, pool.at[i], 2));
             loss = node_map2(g, OP_ADD, loss, node_map1(g, OP_SIN, part));
         }

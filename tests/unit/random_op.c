@@ -23,11 +23,11 @@ static bool accepted(Gen *gen, OpCode op, Node *const *in, int nin, const Attr *
 
 static bool accepted1(Gen *gen, OpCode op, Val a, const Attr *attr, Val *out) {
     *out = a;
-    return accepted(gen, op, &a.node, 1, attr, a.node->type, out);
+    return accepted(gen, op, &a.node, 1, attr, *a.node->type, out);
 }
 
 static int axis_of(Gen *gen, Val v) {
-    return (int)gen_below(gen, v.node->type.rank);
+    return (int)gen_below(gen, v.node->type->rank);
 }
 
 static uint32_t some_axes(Gen *gen, int rank) {
@@ -99,8 +99,8 @@ static bool op_iota(Gen *gen, OpCode op, Val *out) {
 
 static bool op_reshape(Gen *gen, OpCode op, Val *out) {
     Val v = gen_any(gen);
-    Type t = {.elem = v.node->type.elem};
-    int64_t left = type_count(v.node->type);
+    Type t = {.elem = v.node->type->elem};
+    int64_t left = type_count(*v.node->type);
     while (left > 1 && t.rank < 6) { /* factors, the rest at once, ones between */
         int64_t f = gen_chance(gen, 20) ? 1 : gen_chance(gen, 25) ? left : 2 + gen_below(gen, 6);
         if (left % f == 0) {
@@ -120,19 +120,19 @@ static bool op_reshape(Gen *gen, OpCode op, Val *out) {
 static bool op_permute(Gen *gen, OpCode op, Val *out) {
     Val v = gen_any(gen);
     Attr at = {0};
-    for (int i = 0; i < v.node->type.rank; i++) {
+    for (int i = 0; i < v.node->type->rank; i++) {
         int j = (int)gen_below(gen, i + 1);
         at.map[i] = at.map[j];
         at.map[j] = i;
     }
-    return v.node->type.rank > 1 && accepted1(gen, op, v, &at, out);
+    return v.node->type->rank > 1 && accepted1(gen, op, v, &at, out);
 }
 
 static bool op_slice(Gen *gen, OpCode op, Val *out) {
     Val v = gen_any(gen);
     Attr at = {0};
-    for (int i = 0; i < v.node->type.rank; i++) {
-        int64_t n = v.node->type.dim[i];
+    for (int i = 0; i < v.node->type->rank; i++) {
+        int64_t n = v.node->type->dim[i];
         bool whole = gen_chance(gen, 50);
         at.step[i] = whole ? 1 : 1 + gen_below(gen, 3);
         at.lo[i] = whole ? 0 : gen_below(gen, n);
@@ -147,7 +147,7 @@ static bool op_slice(Gen *gen, OpCode op, Val *out) {
 static Val border(Gen *gen, Val v, Attr *at) {
     static const double values[] = {0, 0, 1, -0.5};
     at->border = (Border)(BORDER_VALUE + gen_below(gen, 3));
-    Elem elem = v.node->type.elem;
+    Elem elem = v.node->type->elem;
     if (at->border == BORDER_VALUE) {
         at->value = values[gen_below(gen, elem_is_float(elem) ? 4 : 3)];
         v = hull(v, (Val){NULL, at->value, at->value});
@@ -159,7 +159,7 @@ static bool op_pad(Gen *gen, OpCode op, Val *out) {
     Val v = gen_any(gen);
     Attr at = {0};
     v = border(gen, v, &at);
-    for (int i = 0; i < v.node->type.rank; i++) {
+    for (int i = 0; i < v.node->type->rank; i++) {
         at.lo[i] = gen_chance(gen, 50) ? gen_below(gen, 4) : 0;
         at.hi[i] = gen_chance(gen, 50) ? gen_below(gen, 4) : 0;
     }
@@ -168,14 +168,14 @@ static bool op_pad(Gen *gen, OpCode op, Val *out) {
 
 static bool op_broadcast(Gen *gen, OpCode op, Val *out) {
     Val v = gen_any(gen);
-    Type t = {.elem = v.node->type.elem};
+    Type t = {.elem = v.node->type->elem};
     Attr at = {0};
-    for (int from = 0; from <= v.node->type.rank;) {
+    for (int from = 0; from <= v.node->type->rank;) {
         if (gen_chance(gen, 30) && t.rank < 6) {
             at.axes |= 1u << t.rank;
             t.dim[t.rank++] = gen->dim[gen_below(gen, gen->ndim)];
-        } else if (from < v.node->type.rank) {
-            t.dim[t.rank++] = v.node->type.dim[from++];
+        } else if (from < v.node->type->rank) {
+            t.dim[t.rank++] = v.node->type->dim[from++];
         } else {
             break;
         }
@@ -186,20 +186,20 @@ static bool op_broadcast(Gen *gen, OpCode op, Val *out) {
 
 static bool op_flip(Gen *gen, OpCode op, Val *out) {
     Val v = gen_any(gen);
-    if (v.node->type.rank == 0) {
+    if (v.node->type->rank == 0) {
         return false;
     }
-    Attr at = {.axes = some_axes(gen, v.node->type.rank)};
+    Attr at = {.axes = some_axes(gen, v.node->type->rank)};
     return accepted1(gen, op, v, &at, out);
 }
 
 static bool op_window(Gen *gen, OpCode op, Val *out) {
     Val v = gen_any(gen);
-    if (v.node->type.rank == 0) {
+    if (v.node->type->rank == 0) {
         return false;
     }
     Attr at = {.axis = axis_of(gen, v)};
-    at.taps_n = v.node->type.dim[at.axis];
+    at.taps_n = v.node->type->dim[at.axis];
     at.s = 1 + gen_below(gen, 2);
     at.d = gen_chance(gen, 15) ? -1 : 1 + gen_below(gen, 2);
     at.taps = 1 + gen_below(gen, 4);
@@ -217,7 +217,7 @@ static bool op_window(Gen *gen, OpCode op, Val *out) {
 
 static bool op_concat(Gen *gen, OpCode op, Val *out) {
     Val v = gen_any(gen);
-    Type t = v.node->type;
+    Type t = *v.node->type;
     if (t.rank == 0) {
         return false;
     }
@@ -241,7 +241,7 @@ static bool op_concat(Gen *gen, OpCode op, Val *out) {
 
 /* Moved off the places where an op has a kink: distinct numbers are added. */
 static Val off_kink(Gen *gen, Val v) {
-    Type t = v.node->type;
+    Type t = *v.node->type;
     if (!gen->smooth || !elem_is_float(t.elem)) {
         return v;
     }
@@ -269,7 +269,7 @@ static Val positive(Gen *gen, Val v) {
         return (Val){node_map1(g, OP_EXP, gen_calm(gen, v, 2).node), 0.13, 7.4};
     }
     Node *square = node_map2(g, OP_MUL, v.node, v.node);
-    return (Val){node_map2(g, OP_ADD, square, node_const(g, v.node->type.elem, 0.25)), 0.25,
+    return (Val){node_map2(g, OP_ADD, square, node_const(g, v.node->type->elem, 0.25)), 0.25,
                  size * size + 0.25};
 }
 
@@ -279,7 +279,7 @@ static Val number(Gen *gen) { /* any but a bool */
 
 /* Bounds of integers are kept only where nothing wraps. */
 static Val bounded(Val v, double lo, double hi) {
-    Elem elem = v.node->type.elem;
+    Elem elem = v.node->type->elem;
     double most = elem == TY_I8 || elem == TY_U8 ? 127 : 30000;
     bool whole = elem_is_int(elem);
     if (whole && (!(lo >= (elem_is_signed(elem) ? -most : 0)) || !(hi <= most))) {
@@ -316,10 +316,10 @@ static bool op_same(Gen *gen, OpCode op, Val *out) {
     bool kink = op == OP_ABS || op == OP_MIN || op == OP_MAX || op == OP_SIGN;
     a = kink ? off_kink(gen, a) : a;
     if (op_info[op].nin == 2) {
-        b = gen_like(gen, a.node->type);
+        b = gen_like(gen, *a.node->type);
     }
     Node *in[2] = {a.node, b.node};
-    if (!accepted(gen, op, in, op_info[op].nin, NULL, a.node->type, out)) {
+    if (!accepted(gen, op, in, op_info[op].nin, NULL, *a.node->type, out)) {
         return false;
     }
     bounds2(op, a, b, out);
@@ -330,11 +330,11 @@ static bool op_same_float(Gen *gen, OpCode op, Val *out) {
     Val a = gen_calm(gen, gen_float(gen), 4), b = a, c = a;
     switch (op) {
     case OP_FMA:
-        b = gen_calm(gen, gen_like(gen, a.node->type), 4);
-        c = gen_calm(gen, gen_like(gen, a.node->type), 4);
+        b = gen_calm(gen, gen_like(gen, *a.node->type), 4);
+        c = gen_calm(gen, gen_like(gen, *a.node->type), 4);
         break;
     case OP_DIV:
-        b = positive(gen, gen_like(gen, a.node->type));
+        b = positive(gen, gen_like(gen, *a.node->type));
         if (gen_chance(gen, 30)) {
             b = (Val){node_map1(gen->g, OP_NEG, b.node), -b.hi, -b.lo};
         }
@@ -342,8 +342,8 @@ static bool op_same_float(Gen *gen, OpCode op, Val *out) {
     case OP_POW:
         a = positive(gen, a);
         b = gen_chance(gen, 40)
-                ? (Val){node_full(gen->g, a.node->type, (double)gen_below(gen, 9) / 2 - 2), -2, 2}
-                : gen_calm(gen, gen_like(gen, a.node->type), 2);
+                ? (Val){node_full(gen->g, *a.node->type, (double)gen_below(gen, 9) / 2 - 2), -2, 2}
+                : gen_calm(gen, gen_like(gen, *a.node->type), 2);
         break;
     case OP_LOG:
     case OP_LOG1P:
@@ -354,7 +354,7 @@ static bool op_same_float(Gen *gen, OpCode op, Val *out) {
     default: break;
     }
     Node *in[3] = {a.node, b.node, c.node};
-    if (!accepted(gen, op, in, op_info[op].nin, NULL, a.node->type, out)) {
+    if (!accepted(gen, op, in, op_info[op].nin, NULL, *a.node->type, out)) {
         return false;
     }
     double least = fmin(fabs(b.lo), fabs(b.hi)), size = size_of(a);
@@ -378,47 +378,47 @@ static bool op_same_float(Gen *gen, OpCode op, Val *out) {
 }
 
 static bool op_same_int(Gen *gen, OpCode op, Val *out) {
-    Val a = gen_int(gen), b = gen_like(gen, a.node->type);
+    Val a = gen_int(gen), b = gen_like(gen, *a.node->type);
     Node *in[2] = {a.node, b.node};
     *out = (Val){NULL, -INFINITY, INFINITY};
-    return accepted(gen, op, in, 2, NULL, a.node->type, out);
+    return accepted(gen, op, in, 2, NULL, *a.node->type, out);
 }
 
 static bool op_compare(Gen *gen, OpCode op, Val *out) {
-    Val a = off_kink(gen, number(gen)), b = gen_like(gen, a.node->type);
+    Val a = off_kink(gen, number(gen)), b = gen_like(gen, *a.node->type);
     Node *in[2] = {a.node, b.node};
     *out = (Val){NULL, 0, 1};
-    return accepted(gen, op, in, 2, NULL, a.node->type, out);
+    return accepted(gen, op, in, 2, NULL, *a.node->type, out);
 }
 
 static bool op_logic(Gen *gen, OpCode op, Val *out) {
-    Val a = gen_bool(gen), b = gen_like(gen, a.node->type);
+    Val a = gen_bool(gen), b = gen_like(gen, *a.node->type);
     Node *in[2] = {a.node, b.node};
     *out = (Val){NULL, 0, 1};
-    return accepted(gen, op, in, op_info[op].nin, NULL, a.node->type, out);
+    return accepted(gen, op, in, op_info[op].nin, NULL, *a.node->type, out);
 }
 
 static bool op_isfinite(Gen *gen, OpCode op, Val *out) {
     Val a = gen_float(gen);
     *out = (Val){NULL, 0, 1};
-    return accepted(gen, op, &a.node, 1, NULL, a.node->type, out);
+    return accepted(gen, op, &a.node, 1, NULL, *a.node->type, out);
 }
 
 static bool op_select(Gen *gen, OpCode op, Val *out) {
-    Val a = gen_chance(gen, 90) ? number(gen) : gen_bool(gen), b = gen_like(gen, a.node->type);
-    Type like = a.node->type;
+    Val a = gen_chance(gen, 90) ? number(gen) : gen_bool(gen), b = gen_like(gen, *a.node->type);
+    Type like = *a.node->type;
     like.elem = TY_BOOL;
     Val c = gen_fit(gen, gen_bool(gen), like);
     Node *in[3] = {c.node, a.node, b.node};
     *out = hull(a, b);
-    return accepted(gen, op, in, 3, NULL, a.node->type, out);
+    return accepted(gen, op, in, 3, NULL, *a.node->type, out);
 }
 
 static bool op_cast(Gen *gen, OpCode op, Val *out) {
     Val v = gen_any(gen);
-    Elem from = v.node->type.elem, to = gen_chance(gen, 45)   ? gen->elem
-                                        : gen_chance(gen, 20) ? TY_BOOL
-                                                              : gen_int_elem(gen);
+    Elem from = v.node->type->elem, to = gen_chance(gen, 45)   ? gen->elem
+                                         : gen_chance(gen, 20) ? TY_BOOL
+                                                               : gen_int_elem(gen);
     if (gen->mixed && elem_is_float(from) && gen_chance(gen, 50)) {
         to = from == TY_F32 ? TY_F64 : TY_F32;
     }
@@ -428,7 +428,7 @@ static bool op_cast(Gen *gen, OpCode op, Val *out) {
     if (elem_is_int(from) && elem_is_float(to) && !(size_of(v) <= 64)) {
         v = (Val){node_map2(gen->g, OP_IREM, v.node, node_int(gen->g, from, 16)), 0, 15};
     }
-    Type t = v.node->type;
+    Type t = *v.node->type;
     t.elem = to;
     *out = (Val){NULL, -INFINITY, INFINITY};
     if (to == TY_BOOL) {
@@ -458,19 +458,19 @@ static bool op_random(Gen *gen, OpCode op, Val *out) {
 
 static bool op_fold(Gen *gen, OpCode op, Val *out) {
     Val v = number(gen);
-    if (v.node->type.rank == 0) {
+    if (v.node->type->rank == 0) {
         return false;
     }
-    Attr at = {.axes = some_axes(gen, v.node->type.rank)};
+    Attr at = {.axes = some_axes(gen, v.node->type->rank)};
     bool sum = op == OP_SUM || op == OP_PROD;
     v = sum ? v : off_kink(gen, v);
-    v = op == OP_PROD && elem_is_float(v.node->type.elem) ? gen_calm(gen, v, 1.1) : v;
+    v = op == OP_PROD && elem_is_float(v.node->type->elem) ? gen_calm(gen, v, 1.1) : v;
     if (!accepted1(gen, op, v, &at, out)) {
         return false;
     }
-    int64_t kept = type_count(out->node->type);
-    double n = (double)(type_count(v.node->type) / (kept > 0 ? kept : 1)), size = size_of(v);
-    bool whole = elem_is_int(v.node->type.elem);
+    int64_t kept = type_count(*out->node->type);
+    double n = (double)(type_count(*v.node->type) / (kept > 0 ? kept : 1)), size = size_of(v);
+    bool whole = elem_is_int(v.node->type->elem);
     if (op == OP_PROD && !whole && n > 40) {
         return false;
     }
@@ -483,33 +483,33 @@ static bool op_fold(Gen *gen, OpCode op, Val *out) {
 
 static bool op_argfold(Gen *gen, OpCode op, Val *out) {
     Val v = off_kink(gen, number(gen));
-    if (v.node->type.rank == 0) {
+    if (v.node->type->rank == 0) {
         return false;
     }
     Attr at = {.axis = axis_of(gen, v)};
     bool ok = accepted1(gen, op, v, &at, out);
-    *out = (Val){out->node, 0, (double)(v.node->type.dim[at.axis] - 1)};
+    *out = (Val){out->node, 0, (double)(v.node->type->dim[at.axis] - 1)};
     return ok;
 }
 
 static bool op_cumsum(Gen *gen, OpCode op, Val *out) {
     Val v = number(gen);
-    if (v.node->type.rank == 0) {
+    if (v.node->type->rank == 0) {
         return false;
     }
     Attr at = {.axis = axis_of(gen, v)};
     at.reverse = gen_chance(gen, 50);
     at.exclusive = gen_chance(gen, 50);
-    double size = size_of(v) * (double)v.node->type.dim[at.axis];
+    double size = size_of(v) * (double)v.node->type->dim[at.axis];
     bool ok = accepted1(gen, op, v, &at, out);
-    bool whole = elem_is_int(v.node->type.elem);
+    bool whole = elem_is_int(v.node->type->elem);
     *out = whole ? (Val){out->node, -INFINITY, INFINITY} : (Val){out->node, -size, size};
     return ok;
 }
 
 static bool op_overlap_add(Gen *gen, OpCode op, Val *out) {
     Val v = number(gen);
-    Type t = v.node->type;
+    Type t = *v.node->type;
     if (t.rank < 2) {
         return false;
     }
@@ -537,7 +537,7 @@ static bool op_overlap_add(Gen *gen, OpCode op, Val *out) {
 
 static bool op_contract(Gen *gen, OpCode op, Val *out) {
     Val a = gen_float(gen), b = gen_chance(gen, 20) ? a : gen_float(gen);
-    Type ta = a.node->type, tb = b.node->type;
+    Type ta = *a.node->type, tb = *b.node->type;
     Attr at = {0};
     int n = 0;
     double cost = 1, summed = 1;
@@ -583,7 +583,7 @@ static bool op_contract(Gen *gen, OpCode op, Val *out) {
 
 static bool op_gather(Gen *gen, OpCode op, Val *out) {
     Val v = gen_any(gen);
-    Type x = v.node->type, t = {.elem = gen_int_elem(gen)};
+    Type x = *v.node->type, t = {.elem = gen_int_elem(gen)};
     if (x.rank == 0) {
         return false;
     }
@@ -602,7 +602,7 @@ static bool op_gather(Gen *gen, OpCode op, Val *out) {
 
 static bool op_scatter_add(Gen *gen, OpCode op, Val *out) {
     Val v = number(gen);
-    Type u = v.node->type, t = {.elem = u.elem}, i = {.elem = gen_int_elem(gen)};
+    Type u = *v.node->type, t = {.elem = u.elem}, i = {.elem = gen_int_elem(gen)};
     i.rank = (int)gen_below(gen, u.rank + 1);
     memcpy(i.dim, u.dim, sizeof *u.dim * (size_t)i.rank);
     Attr at = {.batch = (int)gen_below(gen, i.rank + 1)};

@@ -178,8 +178,8 @@ static void take_inputs(Fixture *f) {
 }
 
 static void add_gradients(Fixture *f, Node *value) {
-    Node *one = node_full(f->g, value->type, 1);
-    for (int k = 0; k < f->s.nslot && elem_is_float(value->type.elem); k++) {
+    Node *one = node_full(f->g, *value->type, 1);
+    for (int k = 0; k < f->s.nslot && elem_is_float(value->type->elem); k++) {
         if (elem_is_float(f->s.slot[k]->type.elem)) {
             result_add(f, node_grad(f->g, value, node_slot(f->g, f->s.slot[k]), one));
         }

@@ -185,7 +185,7 @@ static void test_f64(void **state) {
     make_with(&m, (Options){.input = "a.mdl", .float_type = TY_F64}, stacked_text);
     const Region *region = entry_of(&m, ENTRY_TRAIN, "fit")->region;
     for (int i = 0; i < region->node.count; i++) {
-        assert_int_not_equal(region->node.at[i]->type.elem, TY_F32);
+        assert_int_not_equal(region->node.at[i]->type->elem, TY_F32);
     }
     dumped_done(&m);
 }
@@ -576,14 +576,14 @@ static void test_stored(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_stacking),
-        cmocka_unit_test(test_file_names),   cmocka_unit_test(test_order),
-        cmocka_unit_test(test_frozen),     cmocka_unit_test(test_f64),
-        cmocka_unit_test(test_sites),      cmocka_unit_test(test_contractions),
-        cmocka_unit_test(test_evaluation), cmocka_unit_test(test_override),
-        cmocka_unit_test(test_modules),    cmocka_unit_test(test_said_once),
-        cmocka_unit_test(test_unused),     cmocka_unit_test(test_no_length),
-        cmocka_unit_test(test_counters),   cmocka_unit_test(test_stored),
+        cmocka_unit_test(test_stacking),     cmocka_unit_test(test_file_names),
+        cmocka_unit_test(test_order),        cmocka_unit_test(test_frozen),
+        cmocka_unit_test(test_f64),          cmocka_unit_test(test_sites),
+        cmocka_unit_test(test_contractions), cmocka_unit_test(test_evaluation),
+        cmocka_unit_test(test_override),     cmocka_unit_test(test_modules),
+        cmocka_unit_test(test_said_once),    cmocka_unit_test(test_unused),
+        cmocka_unit_test(test_no_length),    cmocka_unit_test(test_counters),
+        cmocka_unit_test(test_stored),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -209,7 +209,7 @@ static void test_folding(void **state) {
     assert_int_equal(third->op, OP_CONST);
     assert_true(third->attr->value == (double)(1.0f / 3.0f));
     Node *less = node_map2(f->g, OP_LT, node_int(f->g, TY_I32, -1), node_int(f->g, TY_I32, 2));
-    assert_true(less->op == OP_CONST && less->type.elem == TY_BOOL && less->attr->value == 1);
+    assert_true(less->op == OP_CONST && less->type->elem == TY_BOOL && less->attr->value == 1);
     Node *cast = node_cast(f->g, node_const(f->g, TY_F64, 0.1), TY_F32);
     assert_true(cast->op == OP_CONST && cast->attr->value == (double)0.1f);
     Node *draw = node_random(f->g, DIST_UNIFORM, 1,

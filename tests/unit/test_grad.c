@@ -47,7 +47,7 @@ static Node *vector(Fixture *f, int64_t n) {
 }
 
 static Node *total(Fixture *f, Node *a) {
-    return a->type.rank == 0 ? a : node_fold(f->g, OP_SUM, a, (1u << a->type.rank) - 1);
+    return a->type->rank == 0 ? a : node_fold(f->g, OP_SUM, a, (1u << a->type->rank) - 1);
 }
 
 static Node *number(Fixture *f, double x) {
@@ -105,7 +105,7 @@ static void test_custom(void **state) {
     Node *x = vector(f, 3);
     Node *value = node_map1(f->g, OP_FLOOR, x);
     Region *body = region_new(f->g, f->region), *before = graph_enter(f->g, body);
-    Node *arg = region_param(body, x->type), *u = region_param(body, x->type);
+    Node *arg = region_param(body, *x->type), *u = region_param(body, *x->type);
     region_result(body, times(f, u, plus(f, arg, arg)));
     graph_leave(f->g, before);
     Node *custom = node_custom(f->g, value, &x, 1, body);
@@ -147,7 +147,7 @@ static void test_jvp(void **state) {
     Fixture *f = *state;
     Node *x = vector(f, 4), *d = vector(f, 4);
     Node *v = node_map1(f->g, OP_SIN, times(f, x, x));
-    Node *u = node_stop(f->g, node_full(f->g, v->type, 0));
+    Node *u = node_stop(f->g, node_full(f->g, *v->type, 0));
     Node *w = times(f, node_grad(f->g, v, x, u), d);
     region_result(f->region, grad(f, total(f, w), u));
     Value *out = results(f, GRAD_SAVE_ALL);
@@ -173,7 +173,7 @@ static void test_nested_derivatives(void **state) {
 
 static void test_kinks(void **state) {
     Fixture *f = *state;
-    Node *x = vector(f, 4), *zero = node_full(f->g, x->type, 0);
+    Node *x = vector(f, 4), *zero = node_full(f->g, *x->type, 0);
     memcpy(f->s.data[0], (double[]){0, 0, 1, 1}, 4 * sizeof(double));
     Node *y = vector(f, 4);
     memcpy(f->s.data[1], (double[]){0, 1, 1, 0}, 4 * sizeof(double));

@@ -48,7 +48,7 @@ static void test_equal_nodes_are_one(void **state) {
     int map[] = {1, 0};
     Node *t = node_permute(f->g, x, map);
     assert_ptr_equal(t, node_permute(f->g, x, map));
-    assert_int_equal(t->type.dim[0], 4);
+    assert_int_equal(t->type->dim[0], 4);
     region_verify(f->top, STAGE_BUILT);
 }
 
@@ -116,8 +116,8 @@ static void test_loop_captures(void **state) {
     assert_int_equal(loop->attr->ninv, 1);
     assert_int_equal(loop->attr->nxs, 1);
     assert_int_equal(loop->attr->nys, 2);
-    assert_int_equal(stack->type.rank, 2);
-    assert_int_equal(stack->type.dim[0], 5);
+    assert_int_equal(stack->type->rank, 2);
+    assert_int_equal(stack->type->dim[0], 5);
     region_verify(f->top, STAGE_BUILT);
 }
 
@@ -167,7 +167,7 @@ static void test_inline_puts_arguments_in(void **state) {
     int64_t dim[] = {3};
     Node *x = input(f, "x", 1, dim);
     Region *body = region_new(g, NULL);
-    Node *p = region_param(body, x->type), *q = region_param(body, x->type);
+    Node *p = region_param(body, *x->type), *q = region_param(body, *x->type);
     Region *before = graph_enter(g, body);
     region_result(body, node_map2(g, OP_SUB, p, node_map1(g, OP_NEG, q)));
     graph_leave(g, before);

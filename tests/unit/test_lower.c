@@ -31,7 +31,7 @@ typedef struct {
     Sample s;
     Lowered lowered;
     bool planned;
-    int stored; /* random choices of values that are stored, for each case; 0: none */
+    int stored;     /* random choices of values that are stored, for each case; 0: none */
     VEC(int) first; /* by case: the one whose bits it has, or itself */
     VEC(Value *) expect;
     VEC(const char *) name;
@@ -91,7 +91,7 @@ static int different(const Test *t, int i) {
     for (int k = 0; k < region->out.count; k++) {
         const double *got = t->lowered.result.at[i][k],
                      *want = t->lowered.result.at[t->first.at[i]][k];
-        int64_t n = type_count(region->out.at[k]->type), j = 0;
+        int64_t n = type_count(*region->out.at[k]->type), j = 0;
         while (j < n && (got[j] == want[j] || (isnan(got[j]) && isnan(want[j])))) {
             j++;
         }
@@ -111,7 +111,7 @@ static void run_all(Test *t, const char *flags, double tolerance) {
         const Region *region = t->lowered.program.at[i]->entry.at[0]->entry->region;
         for (int k = 0; k < region->out.count; k++) {
             double scale = 0, worst = 0;
-            int64_t n = type_count(region->out.at[k]->type);
+            int64_t n = type_count(*region->out.at[k]->type);
             for (int64_t j = 0; j < n; j++) {
                 double want = value_get(t->expect.at[i][k], j);
                 scale = isfinite(want) && fabs(want) > scale ? fabs(want) : scale;
@@ -121,7 +121,7 @@ static void run_all(Test *t, const char *flags, double tolerance) {
                 double err = want == got || (isnan(want) && isnan(got)) ? 0 : fabs(want - got);
                 worst = worse_gap(worst, err);
             }
-            bool exact = !elem_is_float(region->out.at[k]->type.elem);
+            bool exact = !elem_is_float(region->out.at[k]->type->elem);
             double limit = exact ? 0 : tolerance * (scale + 1e-3);
             if (!(worst <= limit)) {
                 printf("case %d %s, result %d: error %g of %g\n", i, t->name.at[i], k, worst,
@@ -168,14 +168,14 @@ static void sweep(Elem elem, bool derivative, double tolerance) {
             if (!node) {
                 break;
             }
-            if (derivative && !elem_is_float(node->type.elem)) {
+            if (derivative && !elem_is_float(node->type->elem)) {
                 continue;
             }
             if (derivative) {
-                Node *w = sample_table(&t.s, node->type, -1, 1);
+                Node *w = sample_table(&t.s, *node->type, -1, 1);
                 Node *y = node_map2(t.g, OP_MUL, node, w);
-                y = y->type.rank ? node_fold(t.g, OP_SUM, y, (1u << y->type.rank) - 1) : y;
-                Node *one = node_const(t.g, y->type.elem, 1);
+                y = y->type->rank ? node_fold(t.g, OP_SUM, y, (1u << y->type->rank) - 1) : y;
+                Node *one = node_const(t.g, y->type->elem, 1);
                 for (int k = 0; k < t.s.nslot; k++) {
                     if (elem_is_float(t.s.slot[k]->type.elem)) {
                         Node *x = node_slot(t.g, t.s.slot[k]);
@@ -230,7 +230,7 @@ static Node *any(Pool *p) {
 }
 
 static void put(Pool *p, Node *node) {
-    if (node && type_count(node->type) <= 4000 && node->type.rank < MD_RANK - 1) {
+    if (node && type_count(*node->type) <= 4000 && node->type->rank < MD_RANK - 1) {
         p->node[p->n < POOL ? p->n++ : sample_below(&p->t->s, POOL)] = node;
     }
 }
@@ -243,10 +243,10 @@ static Node *bounded(Pool *p, Node *a) {
 static Node *random_view(Pool *p, Node *a) {
     Sample *s = &p->t->s;
     Graph *g = p->t->g;
-    int rank = a->type.rank, axis = rank ? (int)sample_below(s, rank) : 0;
-    int64_t n = rank ? a->type.dim[axis] : 1, dim[MD_RANK], lo[MD_RANK] = {0}, hi[MD_RANK] = {0};
+    int rank = a->type->rank, axis = rank ? (int)sample_below(s, rank) : 0;
+    int64_t n = rank ? a->type->dim[axis] : 1, dim[MD_RANK], lo[MD_RANK] = {0}, hi[MD_RANK] = {0};
     int map[MD_RANK];
-    memcpy(dim, a->type.dim, sizeof dim);
+    memcpy(dim, a->type->dim, sizeof dim);
     switch (rank ? sample_below(s, 8) : 5) {
     case 0: /* merge two axes */
         if (axis + 1 == rank) {
@@ -291,27 +291,27 @@ static Node *partner(Pool *p, Node *a) {
     Graph *g = p->t->g;
     for (int tries = 0; tries < 8; tries++) {
         Node *b = any(p);
-        if (type_equal(a->type, b->type)) {
+        if (type_equal(*a->type, *b->type)) {
             return b;
         }
     }
-    if (a->type.rank == 0) {
+    if (a->type->rank == 0) {
         return a;
     }
-    uint32_t axes = 1u + (uint32_t)sample_below(s, (1 << a->type.rank) - 1);
+    uint32_t axes = 1u + (uint32_t)sample_below(s, (1 << a->type->rank) - 1);
     OpCode op = sample_below(s, 2) ? OP_SUM : OP_FMAX;
     Node *b = bounded(p, node_fold(g, op, a, axes));
-    return node_broadcast(g, b, axes, a->type.rank, a->type.dim);
+    return node_broadcast(g, b, axes, a->type->rank, a->type->dim);
 }
 
 static Node *random_contract(Pool *p, Node *a) {
     Node *b = any(p);
-    if (a->type.rank == 0 || b->type.rank == 0 || a->type.rank + b->type.rank > 7) {
+    if (a->type->rank == 0 || b->type->rank == 0 || a->type->rank + b->type->rank > 7) {
         return NULL;
     }
-    int i = (int)sample_below(&p->t->s, a->type.rank), j = -1;
-    for (int k = 0; k < b->type.rank; k++) {
-        j = b->type.dim[k] == a->type.dim[i] ? k : j;
+    int i = (int)sample_below(&p->t->s, a->type->rank), j = -1;
+    for (int k = 0; k < b->type->rank; k++) {
+        j = b->type->dim[k] == a->type->dim[i] ? k : j;
     }
     if (j < 0) {
         return NULL;
@@ -320,13 +320,13 @@ static Node *random_contract(Pool *p, Node *a) {
     int8_t la[MD_RANK], lb[MD_RANK], lo[MD_RANK];
     int rank = 0;
     int8_t next = 0;
-    for (int k = 0; k < a->type.rank; k++) {
+    for (int k = 0; k < a->type->rank; k++) {
         la[k] = next++;
         if (k != i || batch) {
             lo[rank++] = la[k];
         }
     }
-    for (int k = 0; k < b->type.rank; k++) {
+    for (int k = 0; k < b->type->rank; k++) {
         lb[k] = k == j ? la[i] : next++;
         if (k != j) {
             lo[rank++] = lb[k];
@@ -343,20 +343,20 @@ static Node *random_contract(Pool *p, Node *a) {
 static Node *random_loop(Pool *p, Node *a) {
     Graph *g = p->t->g;
     Sample *s = &p->t->s;
-    int64_t trip = a->type.rank ? a->type.dim[0] : 3;
+    int64_t trip = a->type->rank ? a->type->dim[0] : 3;
     LoopBuilder *loop = loop_open(g, trip, sample_below(s, 2) != 0);
     Node *other = any(p);
     int carry = loop_carry(loop, any(p));
     Node *h = loop_carry_value(loop, carry);
-    if (a->type.rank) {
+    if (a->type->rank) {
         Node *x = loop_xs(loop, a);
-        h = type_same_shape(x->type, h->type) ? node_map2(g, OP_MUL, h, x) : h;
+        h = type_same_shape(*x->type, *h->type) ? node_map2(g, OP_MUL, h, x) : h;
         loop_emit(loop, bounded(p, x));
     }
     Node *inv = graph_import(g, other);
-    h = type_same_shape(inv->type, h->type) ? node_map2(g, OP_ADD, h, inv) : h;
-    Node *index = node_cast(g, loop_index(loop), h->type.elem);
-    h = bounded(p, node_map2(g, OP_ADD, h, node_broadcast_to(g, index, h->type)));
+    h = type_same_shape(*inv->type, *h->type) ? node_map2(g, OP_ADD, h, inv) : h;
+    Node *index = node_cast(g, loop_index(loop), h->type->elem);
+    h = bounded(p, node_map2(g, OP_ADD, h, node_broadcast_to(g, index, *h->type)));
     loop_next(loop, carry, h);
     int y = loop_emit(loop, sample_below(s, 2) ? h : loop_carry_value(loop, carry));
     Node *node = loop_close(loop);
@@ -367,8 +367,8 @@ static Node *random_loop(Pool *p, Node *a) {
 static Node *random_other(Pool *p, Node *a) {
     Graph *g = p->t->g;
     Sample *s = &p->t->s;
-    int axis = a->type.rank ? (int)sample_below(s, a->type.rank) : 0;
-    if (a->type.rank == 0) {
+    int axis = a->type->rank ? (int)sample_below(s, a->type->rank) : 0;
+    if (a->type->rank == 0) {
         return NULL;
     }
     switch (sample_below(s, 6)) {
@@ -379,15 +379,15 @@ static Node *random_other(Pool *p, Node *a) {
     }
     case 2: {
         Node *at = node_argfold(g, OP_ARGMAX, a, axis);
-        return bounded(p, node_cast(g, at, a->type.elem));
+        return bounded(p, node_cast(g, at, a->type->elem));
     }
     case 3: {
         Type type = type_make(TY_I32, 1, (int64_t[]){1 + sample_below(s, 9)});
-        return node_gather(g, a, sample_input(s, type, 0, (double)a->type.dim[0]), 0);
+        return node_gather(g, a, sample_input(s, type, 0, (double)a->type->dim[0]), 0);
     }
     case 4: {
-        Type type = type_make(TY_I32, 1, (int64_t[]){a->type.dim[0]});
-        Type to = a->type;
+        Type type = type_make(TY_I32, 1, (int64_t[]){a->type->dim[0]});
+        Type to = *a->type;
         to.dim[0] = 5;
         return node_scatter_add(g, a, sample_input(s, type, 0, 5), 0, to);
     }
@@ -474,57 +474,57 @@ static Node *over_columns(Test *t, Node *a, Type type) {
 }
 
 static Node *scaled(Test *t, Node *a, double by) {
-    return node_map2(t->g, OP_MUL, a, node_const(t->g, a->type.elem, by));
+    return node_map2(t->g, OP_MUL, a, node_const(t->g, a->type->elem, by));
 }
 
 static Node *softmax(Test *t, Node *x) {
     Node *m = node_stop(t->g, node_fold(t->g, OP_FMAX, x, 2));
-    Node *e = node_map1(t->g, OP_EXP, node_map2(t->g, OP_SUB, x, over_rows(t, m, x->type)));
+    Node *e = node_map1(t->g, OP_EXP, node_map2(t->g, OP_SUB, x, over_rows(t, m, *x->type)));
     Node *z = node_fold(t->g, OP_SUM, e, 2);
-    return node_map2(t->g, OP_DIV, e, over_rows(t, z, x->type));
+    return node_map2(t->g, OP_DIV, e, over_rows(t, z, *x->type));
 }
 
 static Node *layernorm(Test *t, Node *x, Node *weight, Node *bias) {
     Graph *g = t->g;
-    double n = (double)x->type.dim[1];
+    double n = (double)x->type->dim[1];
     Node *mean = scaled(t, node_fold(g, OP_SUM, x, 2), 1 / n);
-    Node *d = node_map2(g, OP_SUB, x, over_rows(t, mean, x->type));
+    Node *d = node_map2(g, OP_SUB, x, over_rows(t, mean, *x->type));
     Node *var = scaled(t, node_fold(g, OP_SUM, node_map2(g, OP_MUL, d, d), 2), 1 / n);
-    Node *shifted = node_map2(g, OP_ADD, var, node_const(g, var->type.elem, 1e-5));
+    Node *shifted = node_map2(g, OP_ADD, var, node_const(g, var->type->elem, 1e-5));
     Node *rstd = node_map1(g, OP_RSQRT, shifted);
-    Node *y = node_map2(g, OP_MUL, d, over_rows(t, rstd, x->type));
-    y = node_map2(g, OP_MUL, y, over_columns(t, weight, x->type));
-    return node_map2(g, OP_ADD, y, over_columns(t, bias, x->type));
+    Node *y = node_map2(g, OP_MUL, d, over_rows(t, rstd, *x->type));
+    y = node_map2(g, OP_MUL, y, over_columns(t, weight, *x->type));
+    return node_map2(g, OP_ADD, y, over_columns(t, bias, *x->type));
 }
 
 static Node *linear(Test *t, Node *x, Node *w, Node *bias) {
     static const int8_t la[] = {0, 2}, lb[] = {1, 2}, lo[] = {0, 1};
     Node *y = node_contract(t->g, x, w, la, lb, lo, 2);
-    return node_map2(t->g, OP_ADD, y, over_columns(t, bias, y->type));
+    return node_map2(t->g, OP_ADD, y, over_columns(t, bias, *y->type));
 }
 
 static Node *gelu(Test *t, Node *x) {
     Node *e = node_map1(t->g, OP_ERF, scaled(t, x, 0.70710678118654752));
-    e = node_map2(t->g, OP_ADD, e, node_const(t->g, x->type.elem, 1));
+    e = node_map2(t->g, OP_ADD, e, node_const(t->g, x->type->elem, 1));
     return scaled(t, node_map2(t->g, OP_MUL, x, e), 0.5);
 }
 
 static Node *dropout(Test *t, Node *x, uint64_t site) {
     Graph *g = t->g;
     Node *key[2] = {node_int(g, TY_I64, 42), node_int(g, TY_I64, 3)};
-    Node *u = node_random(g, DIST_UNIFORM, site, key, 2, x->type);
-    Node *keep = node_map2(g, OP_LT, u, node_const(g, x->type.elem, 0.9));
-    return node_select(g, keep, scaled(t, x, 1 / 0.9), node_const(g, x->type.elem, 0));
+    Node *u = node_random(g, DIST_UNIFORM, site, key, 2, *x->type);
+    Node *keep = node_map2(g, OP_LT, u, node_const(g, x->type->elem, 0.9));
+    return node_select(g, keep, scaled(t, x, 1 / 0.9), node_const(g, x->type->elem, 0));
 }
 
 static Node *cross_entropy(Test *t, Node *x, Node *label) {
     Graph *g = t->g;
     Node *m = node_stop(g, node_fold(g, OP_FMAX, x, 2));
-    Node *e = node_map1(g, OP_EXP, node_map2(g, OP_SUB, x, over_rows(t, m, x->type)));
+    Node *e = node_map1(g, OP_EXP, node_map2(g, OP_SUB, x, over_rows(t, m, *x->type)));
     Node *z = node_map2(g, OP_ADD, node_map1(g, OP_LOG, node_fold(g, OP_SUM, e, 2)), m);
-    Node *lp = node_map2(g, OP_SUB, x, over_rows(t, z, x->type));
+    Node *lp = node_map2(g, OP_SUB, x, over_rows(t, z, *x->type));
     Node *l = node_map1(g, OP_NEG, node_gather(g, lp, label, 1));
-    return scaled(t, node_fold(g, OP_SUM, l, 1), 1 / (double)x->type.dim[0]);
+    return scaled(t, node_fold(g, OP_SUM, l, 1), 1 / (double)x->type->dim[0]);
 }
 
 static Node *labels(Test *t, int64_t rows, int64_t classes) {
@@ -533,13 +533,13 @@ static Node *labels(Test *t, int64_t rows, int64_t classes) {
 
 /* Weighs `y` into a loss and appends the derivatives by the first n inputs. */
 static void gradients(Test *t, Node *y, int n) {
-    if (y->type.rank > 0) {
-        Node *w = sample_table(&t->s, y->type, -1, 1);
-        y = node_fold(t->g, OP_SUM, node_map2(t->g, OP_MUL, y, w), (1u << y->type.rank) - 1);
+    if (y->type->rank > 0) {
+        Node *w = sample_table(&t->s, *y->type, -1, 1);
+        y = node_fold(t->g, OP_SUM, node_map2(t->g, OP_MUL, y, w), (1u << y->type->rank) - 1);
     }
     for (int k = 0; k < n; k++) {
         Node *x = node_slot(t->g, t->s.slot[k]);
-        region_result(t->region, node_grad(t->g, y, x, node_const(t->g, y->type.elem, 1)));
+        region_result(t->region, node_grad(t->g, y, x, node_const(t->g, y->type->elem, 1)));
     }
 }
 
@@ -550,7 +550,7 @@ static void adamw(Test *t) {
     Node *lr = sample_input(&t->s, type_scalar(t->g->float_type), 0.001, 0.01);
     m = node_map2(g, OP_ADD, scaled(t, m, 0.9), scaled(t, d, 0.1));
     v = node_map2(g, OP_ADD, scaled(t, v, 0.999), scaled(t, node_map2(g, OP_MUL, d, d), 0.001));
-    Node *root = node_map2(g, OP_ADD, node_map1(g, OP_SQRT, v), node_const(g, v->type.elem, 1e-8));
+    Node *root = node_map2(g, OP_ADD, node_map1(g, OP_SQRT, v), node_const(g, v->type->elem, 1e-8));
     Node *step = node_map2(g, OP_MUL, node_map2(g, OP_DIV, m, root), lr);
     region_result(t->region, node_map2(g, OP_SUB, scaled(t, p, 0.99), step));
     region_result(t->region, m);
@@ -638,7 +638,7 @@ static void patterns(bool plan, int stored, const Target *target, const char *fl
 
     case_open(&t, 12);
     x = input2(&t, 400, 200, -1, 1);
-    Type to = x->type;
+    Type to = *x->type;
     to.dim[0] = 50;
     region_result(t.region, node_scatter_add(t.g, x, labels(&t, 400, 50), 0, to));
     region_result(t.region, node_cumsum(t.g, x, 0, true, false));
@@ -654,9 +654,9 @@ static void patterns(bool plan, int stored, const Target *target, const char *fl
     for (Border border = BORDER_VALUE; border <= BORDER_WRAP; border++) { /* more taps than one */
         x = input2(&t, 6, 40, -1, 1); /* writes out: a loop of its own in each element */
         Node *near = node_window(t.g, x, 1, 1, 1, 4, 40, 9, border, 0.5);
-        Node *weighed = node_map2(t.g, OP_MUL, near, sample_table(&t.s, near->type, -1, 1));
+        Node *weighed = node_map2(t.g, OP_MUL, near, sample_table(&t.s, *near->type, -1, 1));
         Node *sum = node_fold(t.g, OP_SUM, node_map2(t.g, OP_MUL, weighed, near), 7);
-        Node *one = node_const(t.g, sum->type.elem, 1);
+        Node *one = node_const(t.g, sum->type->elem, 1);
         region_result(t.region, node_grad(t.g, sum, x, one));
     }
     /* an edge and a ring take one kernel more: what lies beyond is added to what it repeats */
@@ -761,12 +761,11 @@ int main(int argc, char **argv) {
         cmocka_set_test_filter(argv[1]);
     }
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_ops_f32),         cmocka_unit_test(test_ops_f64),
-        cmocka_unit_test(test_gradients),       cmocka_unit_test(test_patterns),
+        cmocka_unit_test(test_ops_f32),          cmocka_unit_test(test_ops_f64),
+        cmocka_unit_test(test_gradients),        cmocka_unit_test(test_patterns),
         cmocka_unit_test(test_patterns_threads), cmocka_unit_test(test_patterns_plain),
-        cmocka_unit_test(test_patterns_stored),
-        cmocka_unit_test(test_storage),         cmocka_unit_test(test_random_graphs),
-        cmocka_unit_test(test_random_planned),
+        cmocka_unit_test(test_patterns_stored),  cmocka_unit_test(test_storage),
+        cmocka_unit_test(test_random_graphs),    cmocka_unit_test(test_random_planned),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -103,21 +103,21 @@ static double tolerance(Fixture *f, const Region *region) {
 }
 
 static Node *total(Fixture *f, Node *a) {
-    return a->type.rank == 0 ? a : node_fold(f->g, OP_SUM, a, (1u << a->type.rank) - 1);
+    return a->type->rank == 0 ? a : node_fold(f->g, OP_SUM, a, (1u << a->type->rank) - 1);
 }
 
 /* Adds the derivatives of a random functional of result 0 to the results. */
 static void add_gradients(Fixture *f) {
     Node *out = f->region->out.at[0];
-    if (!elem_is_float(out->type.elem)) {
+    if (!elem_is_float(out->type->elem)) {
         return;
     }
-    Node *value = total(f, node_map2(f->g, OP_MUL, out, sample_table(&f->s, out->type, -1, 1)));
+    Node *value = total(f, node_map2(f->g, OP_MUL, out, sample_table(&f->s, *out->type, -1, 1)));
     for (int k = 0; k < f->s.nslot; k++) {
         if (elem_is_float(f->s.slot[k]->type.elem)) {
             Node *slot = node_slot(f->g, f->s.slot[k]);
             region_result(f->region,
-                          node_grad(f->g, value, slot, node_const(f->g, value->type.elem, 1)));
+                          node_grad(f->g, value, slot, node_const(f->g, value->type->elem, 1)));
         }
     }
 }
@@ -325,7 +325,7 @@ static void test_identities(void **state) {
     Node *c = sample_input(&f.s, type_make(TY_BOOL, 2, (int64_t[]){3, 5}), 0, 2);
     Node *i = sample_input(&f.s, type_make(TY_I32, 2, (int64_t[]){3, 5}), -50, 50);
     Node *zero = node_const(g, TY_F32, 0), *one = node_const(g, TY_F32, 1),
-         *yes = node_full(g, c->type, 1);
+         *yes = node_full(g, *c->type, 1);
     struct {
         Node *from;
         OpCode to;
@@ -446,7 +446,7 @@ static void test_borrowed_points(void **state) {
         Node *x = matrix(&f, 3, 5), *unit = node_const(g, TY_F64, 1);
         Node *point = kind == 0   ? graph_name(two(g, OP_MUL, x, unit), "p")
                       : kind == 1 ? x
-                                  : node_stop(g, node_full(g, x->type, 2));
+                                  : node_stop(g, node_full(g, *x->type, 2));
         LoopBuilder *loop = loop_open(g, 2, false);
         int c = loop_carry(loop, x);
         Node *p = graph_import(g, point), *q = graph_import(g, x), *h = loop_carry_value(loop, c);
@@ -481,7 +481,7 @@ static void test_late_rules(void **state) {
     assert_int_equal(count_op(after, OP_CAST), 1);
     for (int i = 0; i < after->node.count; i++) {
         const Node *n = after->node.at[i];
-        assert_true(n->op != OP_CAST || n->type.rank == 0);
+        assert_true(n->op != OP_CAST || n->type->rank == 0);
     }
     assert_true(difference(&f, f.region, after) == 0);
     arena_free(&f.arena);

@@ -295,8 +295,8 @@ static void test_planted_slope(void **state) {
     graph_enter(g, entry->region);
     Node *x = node_slot(g, graph_case_input(&c, entry, type_scalar(TY_F64), data, 0, 0));
     Region *body = region_new(g, g->region), *before = graph_enter(g, body);
-    region_param(body, x->type);
-    Node *u = region_param(body, x->type);
+    region_param(body, *x->type);
+    Node *u = region_param(body, *x->type);
     region_result(body, node_map2(g, OP_MUL, u, node_const(g, TY_F64, 2)));
     graph_leave(g, before);
     Node *value = node_custom(g, node_map1(g, OP_SIN, x), &x, 1, body);

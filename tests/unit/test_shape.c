@@ -463,11 +463,13 @@ static void test_rules(void **state) {
     (void)state;
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Node node[MOST] = {0}, none = {0}, *in[MOST] = {&none, &none, &none, &none, &none, &none};
+        Type type[MOST];
         int n = 0;
         Type given = type_scalar(TY_F32);
         for (const char *p = rows[i].in; *p != '\0'; n++) {
             assert_true(n < MOST);
-            p = read_type(p, &node[n].type);
+            p = read_type(p, &type[n]);
+            node[n].type = &type[n];
             in[n] = &node[n];
         }
         if (rows[i].given[0] != '\0') {
@@ -498,14 +500,18 @@ static void check_region(OpCode op, const char *const *in, int nin, const char *
     Region body = {0};
     for (int i = 0; i < nin; i++) {
         const char *type = w->stack && i == 2 ? w->stack : in[i];
-        read_type(w->operand == i + 1 ? "f64[9]" : type, &node[i].type);
+        Type *own = ARENA_NEW(&arena, Type);
+        read_type(w->operand == i + 1 ? "f64[9]" : type, own);
+        node[i].type = own;
         operand[i] = &node[i];
     }
     for (int i = 0; i < nparam + nout; i++) {
         Node *made = ARENA_NEW(&arena, Node);
         bool of_param = i < nparam;
         bool wrong = of_param ? w->param == i + 1 : w->result == i - nparam + 1;
-        read_type(wrong ? "f64[9]" : of_param ? param[i] : out[i - nparam], &made->type);
+        Type *own = ARENA_NEW(&arena, Type);
+        read_type(wrong ? "f64[9]" : of_param ? param[i] : out[i - nparam], own);
+        made->type = own;
         if (of_param) {
             VEC_PUSH(&arena, &body.param, made);
         } else {
@@ -572,9 +578,13 @@ static void test_picks(void **state) {
     Node carry = {0}, emitted = {0}, wide = {0}, loop = {.op = OP_LOOP, .body = &body}, *in = &loop;
     Attr of_loop = {.trip = 7, .ncarry = 1, .nys = 2};
     loop.attr = &of_loop;
-    read_type("f32[2]", &carry.type);
-    read_type("u8[3]", &emitted.type);
-    read_type("u8[1,1,1,1,1,1,1,1,1,1,1,1]", &wide.type);
+    Type type[3];
+    read_type("f32[2]", &type[0]);
+    read_type("u8[3]", &type[1]);
+    read_type("u8[1,1,1,1,1,1,1,1,1,1,1,1]", &type[2]);
+    carry.type = &type[0];
+    emitted.type = &type[1];
+    wide.type = &type[2];
     VEC_PUSH(&arena, &body.out, &carry);
     VEC_PUSH(&arena, &body.out, &emitted);
     VEC_PUSH(&arena, &body.out, &wide);

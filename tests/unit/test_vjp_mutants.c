@@ -123,7 +123,7 @@ static Node **place_of(Sweep *s, const Node *n, int k) {
 }
 
 static Node *scaled(Graph *g, Node *a, double factor) {
-    return node_map2(g, OP_MUL, a, node_const(g, a->type.elem, factor));
+    return node_map2(g, OP_MUL, a, node_const(g, a->type->elem, factor));
 }
 
 /* given[k] after the damage; NULL: nothing. */
@@ -136,7 +136,7 @@ static Node *damaged_gift(Graph *g, Node *const *given, int n, int k) {
     case GIVE_OTHERS:
         for (int i = 1; i < n; i++) {
             Node *other = given[(k + i) % n];
-            if (other && type_equal(other->type, given[k]->type)) {
+            if (other && type_equal(*other->type, *given[k]->type)) {
                 return other;
             }
         }
@@ -150,9 +150,9 @@ static Node *damaged_gift(Graph *g, Node *const *given, int n, int k) {
 static Node *again(const Node *made, OpCode op, Node *const *in, const Attr *attr) {
     Graph *g = made->region->graph;
     if (op == OP_LOOP) {
-        return graph_append(g, op, in, made->nin, attr, made->body, made->type);
+        return graph_append(g, op, in, made->nin, attr, made->body, *made->type);
     }
-    return graph_add(g, op, in, made->nin, attr, made->type);
+    return graph_add(g, op, in, made->nin, attr, *made->type);
 }
 
 /* The choice-th of all pairs (operand, other value) among the values that the rule has at hand. */
@@ -163,7 +163,7 @@ static Node *other_operand(Sweep *s, const Node *n, Node *u, Node *made) {
         for (int i = -1; i <= n->nin; i++) {
             Node *other = i < 0 ? u : i < n->nin ? n->in[i] : s->region->node.at[n->id];
             if (other && other != made->in[k] && other->op != OP_LOOP &&
-                type_equal(other->type, made->in[k]->type) && choice++ == now.choice) {
+                type_equal(*other->type, *made->in[k]->type) && choice++ == now.choice) {
                 memcpy(in, made->in, sizeof *in * (size_t)made->nin);
                 in[k] = other;
                 return again(made, made->op, in, made->attr);
@@ -189,13 +189,13 @@ static Node *other_op(Node *made) {
 }
 
 static Node *other_number(Node *made) {
-    bool is = made->op == OP_CONST && elem_is_float(made->type.elem);
+    bool is = made->op == OP_CONST && elem_is_float(made->type->elem);
     double x = made->attr->value;
-    return is ? node_const(made->region->graph, made->type.elem, x == 0 ? 1 : x * 1.001) : made;
+    return is ? node_const(made->region->graph, made->type->elem, x == 0 ? 1 : x * 1.001) : made;
 }
 
 static Node *other_attr(Node *made) {
-    Attr a = *made->attr;
+    Attr a = attr_copy(made->attr);
     int choice = now.choice;
     bool window = made->op == OP_WINDOW, sums = made->op == OP_OVERLAP_ADD;
     bool moves = sums || (window && a.border != BORDER_NONE);
@@ -220,10 +220,10 @@ static Node *other_attr(Node *made) {
 /* The first element along the summed axes: the sum of a product with [1, 0, 0...]. */
 static Node *first_of_sum(Node *made) {
     Graph *g = made->region->graph;
-    if (made->op != OP_SUM || type_count(made->in[0]->type) == type_count(made->type)) {
+    if (made->op != OP_SUM || type_count(*made->in[0]->type) == type_count(*made->type)) {
         return made;
     }
-    Type t = made->in[0]->type;
+    Type t = *made->in[0]->type;
     double *first = ARENA_ARRAY(g->arena, double, type_count(t));
     for (int64_t i = 0; i < type_count(t); i++) {
         int64_t left = i;
@@ -238,7 +238,7 @@ static Node *first_of_sum(Node *made) {
 
 static Node *without_view(Node *made) {
     bool view = op_info[made->op].cls == CLASS_VIEW;
-    return view && type_equal(made->type, made->in[0]->type) ? made->in[0] : made;
+    return view && type_equal(*made->type, *made->in[0]->type) ? made->in[0] : made;
 }
 
 /* --- damage to an adjoint loop ---------------------------------------------------------------- */
@@ -247,9 +247,9 @@ static Node *damaged_loop(Node *made) {
     Graph *g = made->region->graph;
     const Attr *a = made->attr;
     int carry = now.choice, xs = a->ncarry + a->ninv + now.choice;
-    Attr other = *a;
+    Attr other = attr_copy(a);
     if (made->op != OP_LOOP || (now.damage == LOOP_ZERO_START && carry < a->ncarry &&
-                                made->in[carry] == node_full(g, made->in[carry]->type, 0))) {
+                                made->in[carry] == node_full(g, *made->in[carry]->type, 0))) {
         return made;
     }
     Node **in = ARENA_ARRAY(g->arena, Node *, made->nin);
@@ -257,7 +257,7 @@ static Node *damaged_loop(Node *made) {
     if (now.damage == LOOP_DIRECTION && now.choice == 0 && a->trip > 1) {
         other.reverse = !a->reverse;
     } else if (now.damage == LOOP_ZERO_START && carry < a->ncarry) {
-        in[carry] = node_full(g, in[carry]->type, 0);
+        in[carry] = node_full(g, *in[carry]->type, 0);
     } else if (now.damage == LOOP_STALE_CARRY && carry < a->ncarry) {
         made->body->out.at[carry] = made->body->param.at[1 + carry]; /* nobody else has this body */
     } else if (now.damage == LOOP_LAST_SLICE && xs < made->nin && a->trip > 1) {

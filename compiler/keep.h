@@ -1,0 +1,20 @@
+/* keep: what a graph holds once: types, attributes, and the nodes of a region, found by what they
+ * are. */
+#ifndef MDLC_COMPILER_KEEP_H
+#define MDLC_COMPILER_KEEP_H
+
+#include "compiler/graph.h"
+
+/* The one type, the one attributes of the graph that equal these. They live as long as it does. */
+const Type *type_keep(Graph *g, Type type);
+const Attr *attr_keep(Graph *g, OpCode op, const Attr *attr); /* NULL: none */
+extern const Attr no_attr;
+
+/* Of attributes and types that are kept. */
+uint32_t node_hash(OpCode op, Node *const *in, int nin, const Attr *attr, const Type *type);
+/* A node of the region that was added with this hash and is the same; NULL: there is none. */
+Node *node_find(const Region *region, uint32_t hash, OpCode op, Node *const *in, int nin,
+                const Attr *attr, const Type *type);
+void node_note(Region *region, const Node *node, uint32_t hash);
+
+#endif
