@@ -1,5 +1,5 @@
 /* keep: hash-consing. Types and attributes are large, and few of them differ, so equal ones are
- * one; those of leaves, the most, are kept without what leaves have not.
+ * one; those of leaves and maps, the most, are kept without what these have not.
  * Contract: needs operands that are kept already; gives what is equal or NULL; changes no values.
  */
 #include "compiler/keep.h"
@@ -107,7 +107,7 @@ const Attr *attr_keep(Graph *g, OpCode op, const Attr *attr) {
     if (memcmp(&key, &no_attr, sizeof key) == 0) {
         return &no_attr;
     }
-    key.brief = op_info[op].cls == CLASS_LEAF;
+    key.brief = op_info[op].cls == CLASS_LEAF || op_info[op].cls == CLASS_MAP;
     const void **place = place_of(g, &g->attrs, &key, attr_hash, attr_same);
     if (!*place) {
         Attr *copy = arena_alloc(g->keep, attr_bytes(&key));

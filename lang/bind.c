@@ -133,7 +133,7 @@ bool call_match(Elab *e, const Item *item, const Arguments *args, bool only_numb
 }
 
 static const char *what_of(Elab *e, const Item *item, const Ast *param) {
-    return str_printf(e->arena, "argument '%s' of '%s'", param->name, item->name);
+    return str_printf(e->scratch, "argument '%s' of '%s'", param->name, item->name);
 }
 
 /* int, real, bool and element types without a shape. */

@@ -122,7 +122,8 @@ static void home_index(WorkBuild *b, const Home *home, const Index *const *at, c
         full[i] = kernel_loop_index(b->w.k, home->prefix[i]);
     }
     for (int i = home->nprefix; i < home->buf->type.rank; i++) {
-        full[i] = index_offset(&b->w.k->index, at[i - home->nprefix], home->at[i - home->nprefix]);
+        int64_t from = home->at ? home->at[i - home->nprefix] : 0;
+        full[i] = index_offset(&b->w.k->index, at[i - home->nprefix], from);
     }
 }
 
@@ -198,7 +199,7 @@ const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *c
     }
     case OP_BODY_PARAM: return load_param(b, v, node, at);
     case OP_PICK:
-        return load_home(b, v, &f->loop_result[node->in[0]->id][node->attr->axis].at[0], at);
+        return load_home(b, v, &f->loops[node->in[0]->id].result[node->attr->axis].at[0], at);
     default: break;
     }
     const NodeInfo *info = &f->fusion->info[node->id];

@@ -13,9 +13,9 @@
 typedef struct {
     Buf *buf;
     int nprefix;
-    const Step *prefix[MD_RANK];
     bool part;
-    int64_t at[MD_RANK]; /* on the axes behind the prefix */
+    const Step **prefix;
+    const int64_t *at; /* on the axes behind the prefix; NULL: at the start of all */
 } Home;
 typedef VEC(Home) HomeList;
 
@@ -28,7 +28,11 @@ typedef struct {
     Arena *scratch; /* of this entry */
 } Lower;
 
-typedef VEC(Node *) PickList;
+/* Of a LOOP of a region. */
+typedef struct {
+    HomeList *result;  /* by result */
+    VEC(Node *) picks; /* who reads its results */
+} LoopHomes;
 
 /* One region being lowered: the entry's, or the body of a LOOP. */
 typedef struct Frame Frame;
@@ -40,11 +44,10 @@ struct Frame {
     const Node *node; /* the LOOP whose body this is */
     Step *loop;
     StepList *list;
-    HomeList *home;         /* by node id; the first is where users read it */
-    HomeList *result;       /* of the LOOP `node`: by result, carries first (homes in frame `up`) */
-    uint64_t *placed;       /* by node id of a CONCAT: operands whose kernels write their part */
-    HomeList **loop_result; /* by node id of a LOOP of this region */
-    PickList *picks;        /* by node id of a LOOP: who reads its results */
+    HomeList *home;   /* by node id; the first is where users read it */
+    HomeList *result; /* of the LOOP `node`: by result, carries first (homes in frame `up`) */
+    uint64_t *placed; /* by node id of a CONCAT: operands whose kernels write their part */
+    LoopHomes *loops; /* by node id of a LOOP */
 };
 
 typedef struct {

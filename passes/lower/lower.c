@@ -262,10 +262,11 @@ static GoalList *loop_goals(Frame *f, const Node *node, const GoalList *goals) {
 }
 
 static const char *result_name(const Frame *f, const Node *loop, int k) {
-    const PickList *picks = &f->picks[loop->id];
-    for (int i = 0; i < picks->count; i++) {
-        if (picks->at[i]->attr->axis == k && picks->at[i]->name) {
-            return picks->at[i]->name;
+    const LoopHomes *homes = &f->loops[loop->id];
+    for (int i = 0; i < homes->picks.count; i++) {
+        const Node *pick = homes->picks.at[i];
+        if (pick->attr->axis == k && pick->name) {
+            return pick->name;
         }
     }
     const Node *inner = loop->body->out.at[k];
@@ -318,7 +319,8 @@ static void lower_loop(Frame *f, const Node *node, const GoalList *goals) {
     step->reverse = a->reverse;
     step_text(l, step, node);
     GoalList *wanted = loop_goals(f, node, goals);
-    HomeList *result = f->loop_result[node->id];
+    LoopHomes *homes = &f->loops[node->id];
+    HomeList *result = homes->result;
     int *taken = ARENA_ARRAY(l->scratch, int, body->out.count + 1);
     for (int k = 0; k < body->out.count; k++) {
         /* The carry's storage may have been made for the kernel that writes its start. */
@@ -351,6 +353,10 @@ static void lower_loop(Frame *f, const Node *node, const GoalList *goals) {
         Goal t = {.dest = k < a->ncarry ? result[k].at[0].buf : NULL};
         if (k >= a->ncarry) {
             t.home = result[k].at[0];
+            t.home.prefix = ARENA_ARRAY(l->scratch, const Step *, t.home.nprefix + 1);
+            for (int i = 0; i < t.home.nprefix; i++) {
+                t.home.prefix[i] = result[k].at[0].prefix[i];
+            }
             t.home.prefix[t.home.nprefix++] = step;
         }
         if (k >= a->ncarry || body->out.at[k] != body->param.at[1 + k]) {
@@ -364,8 +370,8 @@ static void lower_loop(Frame *f, const Node *node, const GoalList *goals) {
     for (int k = 0; k < body->out.count; k++) {
         for (int i = 0; i < wanted[k].count; i++) {
             if (i != taken[k]) {
-                for (int j = 0; j < f->picks[node->id].count; j++) {
-                    const Node *n = f->picks[node->id].at[j];
+                for (int j = 0; j < homes->picks.count; j++) {
+                    const Node *n = homes->picks.at[j];
                     if (n->attr->axis == k) {
                         lower_copy_to(f, n, goal_home(f, &wanted[k].at[i], n));
                         break;
@@ -397,7 +403,11 @@ static void place_parts(Frame *f, const Node *node) {
             }
             Home part = whole->at[0];
             part.part = true;
-            part.at[node->attr->axis] += begin;
+            int64_t *at = ARENA_ARRAY(f->l->scratch, int64_t, node->type->rank);
+            for (int i = 0; i < node->type->rank; i++) {
+                at[i] = (part.at ? part.at[i] : 0) + (i == node->attr->axis ? begin : 0);
+            }
+            part.at = at;
             VEC_PUSH_FROM(f->l->scratch, &f->home[node->in[k]->id], part, 1);
             f->placed[node->id] |= (uint64_t)1 << k;
         }
@@ -419,7 +429,7 @@ static void give_homes(Frame *f, const GoalList *goals) {
         if (node->op != OP_LOOP || !f->fusion->info[i].live) {
             continue;
         }
-        f->loop_result[i] = ARENA_ARRAY(f->l->scratch, HomeList, node->body->out.count + 1);
+        f->loops[i].result = ARENA_ARRAY(f->l->scratch, HomeList, node->body->out.count + 1);
         for (int k = 0; k < node->attr->ncarry; k++) {
             const Node *start = node->in[k];
             const NodeInfo *n = &f->fusion->info[start->id];
@@ -428,7 +438,7 @@ static void give_homes(Frame *f, const GoalList *goals) {
             }
             Home carry = {
                 .buf = temp_new(f, node->body->out.at[k], *start->type, result_name(f, node, k))};
-            VEC_PUSH_FROM(f->l->scratch, &f->loop_result[i][k], carry, 1);
+            VEC_PUSH_FROM(f->l->scratch, &f->loops[i].result[k], carry, 1);
             if (n->read && f->home[start->id].count == 0) {
                 Home own = {.buf =
                                 temp_new(f, start, *start->type, short_name(f->l->arena, start))};
@@ -483,13 +493,15 @@ static void lower_region(Frame *f, const GoalList *goals) {
     f->fusion = pass_fuse(f->l->scratch, f->region, f->up ? NULL : f->l->e->entry->out.at, apart,
                           f->l->c->opt.stored);
     f->home = ARENA_ARRAY(f->l->scratch, HomeList, n + 1);
-    f->loop_result = ARENA_ARRAY(f->l->scratch, HomeList *, n + 1);
-    f->placed = ARENA_ARRAY(f->l->scratch, uint64_t, n + 1);
-    f->picks = ARENA_ARRAY(f->l->scratch, PickList, n + 1);
-    for (int i = 0; i < n; i++) {
+    for (int i = 0; i < n;
+         i++) { /* regions without loops or concatenations need no tables of them */
         Node *node = f->region->node.at[i];
-        if (node->op == OP_PICK) {
-            VEC_PUSH_FROM(f->l->scratch, &f->picks[node->in[0]->id], node, 2);
+        if (node->op == OP_LOOP && !f->loops) {
+            f->loops = ARENA_ARRAY(f->l->scratch, LoopHomes, n + 1);
+        } else if (node->op == OP_CONCAT && !f->placed) {
+            f->placed = ARENA_ARRAY(f->l->scratch, uint64_t, n + 1);
+        } else if (node->op == OP_PICK) {
+            VEC_PUSH_FROM(f->l->scratch, &f->loops[node->in[0]->id].picks, node, 2);
         }
     }
     give_homes(f, goals);
@@ -527,7 +539,7 @@ static void mark_saved(const Frame *f) {
         const Node *node = region->node.at[i];
         const NodeInfo *n = &f->fusion->info[i];
         const HomeList *homes =
-            node->op == OP_PICK ? &f->loop_result[node->in[0]->id][node->attr->axis] : &f->home[i];
+            node->op == OP_PICK ? &f->loops[node->in[0]->id].result[node->attr->axis] : &f->home[i];
         for (int k = 0; n->forward && read[i] && k < homes->count; k++) {
             Buf *buf = homes->at[k].buf;
             buf->saved = buf->saved || buf->kind == BUF_TEMP;
