@@ -72,12 +72,13 @@ static Node *append(Graph *g, OpCode op, Node *const *in, int nin, const Attr *a
 /* Appends without looking for an equal node: loops, marks with bodies, body parameters. */
 Node *graph_append(Graph *g, OpCode op, Node *const *in, int nin, const Attr *attr, Region *body,
                    Type type) {
-    return append(g, op, in, nin, attr_keep(g, op, attr), body, type_keep(g, type));
+    return append(g, op, in, nin, attr_keep(g, op, attr), body,
+                  type_keep(g->keep, &g->types, type));
 }
 
 /* The node of the current region that is this, made if there is none. Attributes that are kept. */
 static Node *add_once(Graph *g, OpCode op, Node *const *in, int nin, const Attr *attr, Type type) {
-    const Type *kept = type_keep(g, type);
+    const Type *kept = type_keep(g->keep, &g->types, type);
     uint32_t hash = node_hash(op, in, nin, attr, kept);
     Node *node = node_find(g->region, hash, op, in, nin, attr, kept);
     if (!node) {

@@ -34,18 +34,18 @@ static const void **empty_place(const KeepTable *table, uint64_t hash) {
 }
 
 /* Where the equal one is, or NULL stands until it is put there. */
-static const void **place_of(Graph *g, KeepTable *table, const void *key, HashOf hash,
+static const void **place_of(Arena *arena, KeepTable *table, const void *key, HashOf hash,
                              EqualTo equal) {
     if (2 * table->used >= table->size) {
         KeepTable old = *table;
         table->size = old.size ? 2 * old.size : 64;
-        table->at = ARENA_ARRAY(g->keep, const void *, table->size);
+        table->at = ARENA_ARRAY(arena, const void *, table->size);
         for (int i = 0; i < old.size; i++) {
             if (old.at[i]) {
                 *empty_place(table, hash(old.at[i])) = old.at[i];
             }
         }
-        arena_drop(g->keep, old.at, sizeof *old.at * (size_t)old.size);
+        arena_drop(arena, old.at, sizeof *old.at * (size_t)old.size);
     }
     uint64_t h = hash(key), mask = (uint64_t)table->size - 1;
     while (table->at[h & mask] && !equal(table->at[h & mask], key)) {
@@ -65,10 +65,10 @@ static bool type_same(const void *kept, const void *key) {
     return memcmp(kept, key, sizeof(Type)) == 0;
 }
 
-const Type *type_keep(Graph *g, Type type) {
-    const void **place = place_of(g, &g->types, &type, type_hash, type_same);
+const Type *type_keep(Arena *arena, KeepTable *types, Type type) {
+    const void **place = place_of(arena, types, &type, type_hash, type_same);
     if (!*place) {
-        Type *copy = ARENA_NEW(g->keep, Type);
+        Type *copy = ARENA_NEW(arena, Type);
         *copy = type;
         *place = copy;
     }
@@ -108,7 +108,7 @@ const Attr *attr_keep(Graph *g, OpCode op, const Attr *attr) {
         return &no_attr;
     }
     key.brief = op_info[op].cls == CLASS_LEAF || op_info[op].cls == CLASS_MAP;
-    const void **place = place_of(g, &g->attrs, &key, attr_hash, attr_same);
+    const void **place = place_of(g->keep, &g->attrs, &key, attr_hash, attr_same);
     if (!*place) {
         Attr *copy = arena_alloc(g->keep, attr_bytes(&key));
         memcpy(copy, &key, attr_bytes(&key));

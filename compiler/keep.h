@@ -5,9 +5,10 @@
 
 #include "compiler/graph.h"
 
-/* The one type, the one attributes of the graph that equal these. They live as long as it does. */
-const Type *type_keep(Graph *g, Type type);
-const Attr *attr_keep(Graph *g, OpCode op, const Attr *attr); /* NULL: none */
+/* The one type of the table that equals this, which lives as long as the arena does. */
+const Type *type_keep(Arena *arena, KeepTable *types, Type type);
+/* The one attributes of the graph that equal these; NULL: none. */
+const Attr *attr_keep(Graph *g, OpCode op, const Attr *attr);
 extern const Attr no_attr;
 
 /* Of attributes and types that are kept. */

@@ -30,7 +30,7 @@ Arg *kernel_arg(Kernel *k, Buf *buf, int mode) {
         }
     }
     Arg *arg = ARENA_NEW(k->arena, Arg);
-    *arg = (Arg){.elem = buf->type.elem,
+    *arg = (Arg){.elem = buf->type->elem,
                  .id = k->nargs++,
                  .mode = mode,
                  .name = buf->role,

@@ -1,6 +1,7 @@
 /* program: makers and walkers of the Program, unique names, and its dump. */
 #include "compiler/program.h"
 
+#include "compiler/keep.h"
 #include "compiler/kernel_table.h"
 
 #include <stdlib.h>
@@ -336,21 +337,26 @@ Program *program_new(Arena *arena, Module *module) {
     return p;
 }
 
+void buf_set_type(Program *p, Buf *buf, Type type) {
+    int64_t stride = 1;
+    buf->type = type_keep(p->arena, &p->types, type);
+    buf->stride = ARENA_ARRAY(p->arena, int64_t, type.rank);
+    for (int i = type.rank - 1; i >= 0; i--) {
+        buf->stride[i] = stride;
+        stride *= type.dim[i];
+    }
+}
+
 Buf *buf_new(Program *p, ProgramEntry *e, BufKind kind, Type type, const char *name) {
     Buf *buf = ARENA_NEW(p->arena, Buf);
     buf->id = p->nbuf++;
     buf->kind = kind;
-    buf->type = type;
+    buf_set_type(p, buf, type);
     buf->bytes = type_bytes(type);
     buf->out = -1;
     buf->root = buf;
     buf->loc = LOC_NONE;
     buf->offset = kind == BUF_INPUT ? -1 : 0;
-    int64_t stride = 1;
-    for (int i = type.rank - 1; i >= 0; i--) {
-        buf->stride[i] = stride;
-        stride *= type.dim[i];
-    }
     const void *scope = e != NULL ? (const void *)e : &scope_program;
     const char *dot = name != NULL ? strrchr(name, '.') : NULL;
     buf->name = name_unique(p, scope, scope, name_identifier(p->arena, name != NULL ? name : "v"),
@@ -436,18 +442,18 @@ Buf *buf_root(const Buf *buf) {
 const Buf *buf_local(const Buf *buf) {
     const Buf *root = buf_root(buf);
     bool kept = root->kind == BUF_PARAM || root->kind == BUF_STATE;
-    return kept && root->offset == buf->offset && root->type.elem == buf->type.elem ? root : buf;
+    return kept && root->offset == buf->offset && root->type->elem == buf->type->elem ? root : buf;
 }
 
 int64_t buf_extent(const Buf *buf) {
-    if (type_count(buf->type) == 0) {
+    if (type_count(*buf->type) == 0) {
         return 0;
     }
     int64_t last = 0;
-    for (int i = 0; i < buf->type.rank; i++) {
-        last += (buf->type.dim[i] - 1) * buf->stride[i];
+    for (int i = 0; i < buf->type->rank; i++) {
+        last += (buf->type->dim[i] - 1) * buf->stride[i];
     }
-    return (last + 1) * (int64_t)elem_bytes(buf->type.elem);
+    return (last + 1) * (int64_t)elem_bytes(buf->type->elem);
 }
 
 bool buf_in_arena(const Buf *buf) {
@@ -614,7 +620,7 @@ static void dump_buf(const Buf *buf, FILE *out) {
     static const char *const kind[] = {"param", "state", "input", "result",
                                        "const", "temp",  "work"};
     fprintf(out, "  %-6s %s: ", kind[buf->kind], buf->name);
-    dump_type(buf->type, out);
+    dump_type(*buf->type, out);
     fprintf(out, " bytes %lld", (long long)buf->bytes);
     if (buf->kind != BUF_CONST && buf->offset >= 0) {
         fprintf(out, " at %lld", (long long)buf->offset);

@@ -56,15 +56,15 @@ struct Buf {
     const char *name; /* unique in the entry, a C identifier */
     const char *role; /* the name without layer and number */
     BufKind kind;
-    Type type;
-    int64_t stride[MD_RANK]; /* in elements; dense row-major unless padded (BUF_TEMP only) */
-    int64_t bytes;           /* rounded up to nothing: the true need; planning rounds to 64 */
-    Slot *slot;              /* PARAM, STATE, INPUT */
-    int out;                 /* RESULT: index in Entry.out; else -1 */
-    const double *data;      /* CONST */
-    Buf *dest;               /* see above */
-    Step *loop;              /* the innermost loop it is declared in; NULL: the entry's list */
-    const char *label;       /* name in the source of the value it holds, or NULL, for reports */
+    const Type *type;   /* kept by the program */
+    int64_t *stride;    /* by axis, in elements: dense, row-major */
+    int64_t bytes;      /* rounded up to nothing: the true need; planning rounds to 64 */
+    Slot *slot;         /* PARAM, STATE, INPUT */
+    int out;            /* RESULT: index in Entry.out; else -1 */
+    const double *data; /* CONST */
+    Buf *dest;          /* see above */
+    Step *loop;         /* the innermost loop it is declared in; NULL: the entry's list */
+    const char *label;  /* name in the source of the value it holds, or NULL, for reports */
     Loc loc;
     int per_thread; /* WORK: number of equal parts, one a thread; 0: one */
     bool saved;     /* lives from the forward to the backward part */
@@ -183,6 +183,7 @@ typedef struct {
     int64_t stack_bytes; /* worst chain of emitted frames, a bound that is tested */
     int nbuf, nindex;    /* counters for ids */
     NameSet *names;      /* of Bufs, see buf_new */
+    KeepTable types;     /* of Bufs */
 } Program;
 
 /* How far argument `arg` moves with each turn of `loop`. */
@@ -200,6 +201,7 @@ Program *program_new(Arena *arena, Module *module);
 /* Makes `name` a C identifier and unique: in the entry and beside the Bufs of the program (e
  * NULL). */
 Buf *buf_new(Program *p, ProgramEntry *e, BufKind kind, Type type, const char *name);
+void buf_set_type(Program *p, Buf *buf, Type type); /* and strides */
 Buf *buf_root(const Buf *buf);
 const Buf *buf_first(const Buf *buf); /* the Buf whose value it holds again, else itself */
 /* Whose pointer emitted functions use for it: the next value of a parameter or a state, where it is

@@ -174,7 +174,7 @@ static void print_structs(const Emit *e, const ProgramEntry *entry, Text *out) {
         for (int i = 0; i < entry->entry->out.count; i++) {
             const EntryOut *field = &entry->entry->out.at[i];
             if (out_is_result(field->role)) {
-                print_field(e, out, field->name, result_buf(entry, i)->type, NULL);
+                print_field(e, out, field->name, *result_buf(entry, i)->type, NULL);
             }
         }
         text_printf(out, "} %s;\n\n", api_out_type(e, entry));

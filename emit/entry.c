@@ -33,14 +33,14 @@ static void print_number(Text *out, Elem elem, double value) {
 void entry_tables(const Emit *e, Text *out) {
     for (int i = 0; i < e->p->table.count; i++) {
         const Buf *buf = e->p->table.at[i];
-        int64_t n = type_count(buf->type);
+        int64_t n = type_count(*buf->type);
         text_printf(out, "/* ");
-        text_shape(out, buf->type);
-        text_printf(out, " */\nstatic const %s %s_%s[%lld] = {", elem_c_name(buf->type.elem),
+        text_shape(out, *buf->type);
+        text_printf(out, " */\nstatic const %s %s_%s[%lld] = {", elem_c_name(buf->type->elem),
                     e->prefix, buf->name, (long long)(n > 0 ? n : 1));
         for (int64_t k = 0; k < n; k++) {
             text_add(out, k % 8 == 0 ? "\n    " : " ");
-            print_number(out, buf->type.elem, buf->data[k]);
+            print_number(out, buf->type->elem, buf->data[k]);
             text_add(out, k + 1 < n ? "," : "\n");
         }
         text_printf(out, "%s};\n\n", n > 0 ? "" : "0");
@@ -136,13 +136,13 @@ static Names names_open(const Emit *e, const ProgramEntry *entry, const char *ar
 static void print_pointer(const Names *names, const Buf *buf, const char *base, bool constant,
                           Text *out) {
     const char *type =
-        str_printf(names->e->arena, "%s%s", constant ? "const " : "", elem_c_name(buf->type.elem));
+        str_printf(names->e->arena, "%s%s", constant ? "const " : "", elem_c_name(buf->type->elem));
     text_printf(out, "    %s *%s = MD_AT(%s, %s, %lld); /* ", type, buf->name, type, base,
                 (long long)buf->offset);
-    if (buf->type.rank > 0) {
-        text_shape(out, buf->type);
+    if (buf->type->rank > 0) {
+        text_shape(out, *buf->type);
     } else {
-        text_add(out, elem_name(buf->type.elem));
+        text_add(out, elem_name(buf->type->elem));
     }
 }
 
@@ -185,7 +185,7 @@ static void print_slots(const Names *names, Text *out) {
     for (int i = 0; i < names->e->p->table.count; i++) {
         const Buf *buf = names->e->p->table.at[i];
         if (names->used[buf->id]) {
-            text_printf(out, "    const %s *%s = %s_%s;\n", elem_c_name(buf->type.elem), buf->name,
+            text_printf(out, "    const %s *%s = %s_%s;\n", elem_c_name(buf->type->elem), buf->name,
                         names->e->prefix, buf->name);
         }
     }
@@ -202,7 +202,7 @@ static void print_temp(const Names *names, const Buf *buf, Text *out) {
     case BUF_RESULT:
         if (names->entry->entry->kind == ENTRY_EVAL_END ||
             names->entry->entry->kind == ENTRY_LOAD) {
-            text_printf(out, "    %s *%s = %s;\n", elem_c_name(buf->type.elem), buf->name,
+            text_printf(out, "    %s *%s = %s;\n", elem_c_name(buf->type->elem), buf->name,
                         root->name);
             return;
         }
@@ -260,7 +260,7 @@ static void print_ports(const Names *names, Text *out) {
         }
         text_add(out, first ? "    /* inputs */\n" : "");
         first = false;
-        const char *type = elem_c_name(buf->type.elem);
+        const char *type = elem_c_name(buf->type->elem);
         if (entry->entry->kind == ENTRY_INIT || is_rows(entry, buf->slot)) {
             text_printf(out, "    const %s %s[1] = {(%s)%s};\n", type, buf->name, type,
                         entry->entry->kind == ENTRY_INIT ? "seed" : "rows");
@@ -270,8 +270,8 @@ static void print_ports(const Names *names, Text *out) {
             require_field(names, buf->slot);
         }
         text_printf(out, "    const %s *%s = %sin->%s; /* ", type, buf->name,
-                    buf->type.rank == 0 ? "&" : "", field_name(names->e, buf->slot->c_name));
-        text_shape(out, buf->type);
+                    buf->type->rank == 0 ? "&" : "", field_name(names->e, buf->slot->c_name));
+        text_shape(out, *buf->type);
         text_add(out, " */\n");
     }
     first = true;
@@ -309,15 +309,15 @@ static void print_refusal(const Names *names, const Step *step, Text *out, const
 
 /* Row by row, since the ring may end between them. */
 static void print_push(const Step *step, Text *out, const char *indent) {
-    long long capacity = step->dst->type.dim[0], rows = step->src->type.dim[0];
-    long long row = type_count(step->dst->type) / capacity;
+    long long capacity = step->dst->type->dim[0], rows = step->src->type->dim[0];
+    long long row = type_count(*step->dst->type) / capacity;
     text_printf(out, "%sfor (int64_t md_row = 0; md_row < %lld; md_row++) { /* ", indent, rows);
     text_comment(out, step->text);
     text_printf(
         out,
         " */\n%s    memcpy(%s + (*%s + md_row) %% %lld * %lld, %s + md_row * %lld, %lld);\n%s}\n",
         indent, step->dst->name, step->cursor->name, capacity, row, buf_local(step->src)->name, row,
-        row * (long long)elem_bytes(step->dst->type.elem), indent);
+        row * (long long)elem_bytes(step->dst->type->elem), indent);
 }
 
 static void print_check(const Names *names, const Step *step, Text *out, const char *indent) {
@@ -382,7 +382,7 @@ static void print_steps(Names *names, const Printer *printer, const StepList *li
         case STEP_PUSH: print_push(step, out, indent); break;
         case STEP_SEED:
             text_printf(out, "%s*%s = (%s)seed;\n", indent, step->dst->name,
-                        elem_c_name(step->dst->type.elem));
+                        elem_c_name(step->dst->type->elem));
             break;
         case STEP_LOOP:
             if (step->reverse) {
@@ -413,7 +413,7 @@ static void print_results(const Names *names, Text *out) {
         if (out_is_result(source->out.at[i].role)) {
             const Buf *buf = result_buf(names->entry, i);
             text_printf(out, "    out->%s = %s%s;\n", field_name(names->e, source->out.at[i].name),
-                        buf->type.rank == 0 ? "*" : "", buf->name);
+                        buf->type->rank == 0 ? "*" : "", buf->name);
         }
     }
 }
@@ -471,7 +471,7 @@ void entry_load(const Emit *e, const Printer *printer, const ProgramEntry *entry
     Names names = names_open(e, entry, print_scratch(entry, out));
     for (int i = 0; i < entry->buf.count; i++) {
         const Buf *buf = entry->buf.at[i];
-        const char *type = elem_c_name(buf->type.elem);
+        const char *type = elem_c_name(buf->type->elem);
         if (buf->kind == BUF_INPUT && names.used[buf->id]) {
             text_printf(out, "    const %s *%s = (const %s *)raw;\n", type, buf->name, type);
         } else if (buf->kind == BUF_INPUT) {
@@ -515,7 +515,7 @@ void entry_eval_end(const Emit *e, const Printer *printer, const ProgramEntry *e
     for (int i = 0; i < entry->entry->input.count; i++) {
         const Buf *buf = input_buf(entry, entry->entry->input.at[i]);
         if (buf != NULL && names.used[buf->id]) {
-            const char *type = elem_c_name(buf->type.elem);
+            const char *type = elem_c_name(buf->type->elem);
             text_printf(out, "    const %s %s[1] = {(%s)sums->%s};\n", type, buf->name, type,
                         field_name(e, entry->entry->input.at[i]->c_name));
         }
@@ -523,8 +523,8 @@ void entry_eval_end(const Emit *e, const Printer *printer, const ProgramEntry *e
     for (int i = 0; i < entry->buf.count; i++) {
         const Buf *buf = entry->buf.at[i];
         if (buf->kind == BUF_RESULT) {
-            text_printf(out, "    %s %s[%lld];\n", elem_c_name(buf->type.elem), buf->name,
-                        (long long)type_count(buf->type));
+            text_printf(out, "    %s %s[%lld];\n", elem_c_name(buf->type->elem), buf->name,
+                        (long long)type_count(*buf->type));
         }
     }
     print_slots(&names, out);

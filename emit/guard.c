@@ -20,7 +20,7 @@ static int print_table(const ProgramEntry *entry, Text *out) {
         text_add(out, "        {");
         text_literal(out, buf->name);
         text_printf(out, ", %lld, %lld, %d, %d, %d},\n", (long long)buf->offset,
-                    (long long)buf->bytes, buf->first, buf->last, elem_bytes(buf->type.elem) == 8);
+                    (long long)buf->bytes, buf->first, buf->last, elem_bytes(buf->type->elem) == 8);
     }
     text_add(out, count > 0 ? "    };\n" : "");
     return count;

@@ -58,7 +58,7 @@ static void print_values(const Emit *e, const Entry *entry, OutRole role, int *i
 /* A result of a train that is one number goes to the log beside the metrics. */
 static bool is_extra(const ProgramEntry *entry, int out) {
     OutRole role = entry->entry->out.at[out].role;
-    return role == OUT_GRAD_NORM || (role == OUT_RESULT && result_buf(entry, out)->type.rank == 0);
+    return role == OUT_GRAD_NORM || (role == OUT_RESULT && result_buf(entry, out)->type->rank == 0);
 }
 
 static void print_adapter(const Emit *e, const ProgramEntry *entry, Text *out) {
@@ -231,7 +231,7 @@ static bool is_hyper(const Slot *slot, const Entry *entry) {
 static void print_scalar(const char *name, const Buf *buf, Text *out) {
     text_add(out, "{");
     text_literal(out, name);
-    text_printf(out, ", %s, %lld, ", host_dtype(buf->type.elem), (long long)buf->offset);
+    text_printf(out, ", %s, %lld, ", host_dtype(buf->type->elem), (long long)buf->offset);
     text_double(out, buf->slot->initial);
     text_add(out, "}");
 }
@@ -300,7 +300,7 @@ static Counts print_entry_tables(const Emit *e, const ProgramEntry *entry, Text 
                 text_printf(out, "static const md_port %s_outputs[] = {\n%s", entry->c_name,
                             columns);
             }
-            print_port(out, source->out.at[i].name, result_buf(entry, i)->type, -1, 0, 0, 0);
+            print_port(out, source->out.at[i].name, *result_buf(entry, i)->type, -1, 0, 0, 0);
         }
     }
     text_add(out, n.outputs > 0 ? "};\n" : "");

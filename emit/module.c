@@ -293,7 +293,7 @@ static void print_setters(const Emit *e, Text *out) {
             if (!api_settable(buf->slot, entry->entry)) {
                 continue;
             }
-            const char *type = elem_c_name(buf->type.elem);
+            const char *type = elem_c_name(buf->type->elem);
             text_printf(out, "int %s_set_%s(%s *m, %s value) {\n", entry->c_name, buf->slot->label,
                         e->prefix, type);
             api_refusals(e, "m == NULL", out);

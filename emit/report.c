@@ -90,7 +90,7 @@ static void json_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
         text_printf(out, "%s\n    {\"name\":", i > 0 ? "," : "");
         json_string(out, set.at[i].name);
         json_number(out, "line", loc_line_of(e, set.at[i].buf->loc));
-        json_shape(out, set.at[i].buf->type);
+        json_shape(out, *set.at[i].buf->type);
         json_number(out, "bytes", set.at[i].bytes);
         text_add(out, ",\"why\":");
         json_string(out, set.at[i].why);
@@ -157,9 +157,9 @@ static void report_json(const Emit *e, Text *out) {
         const Buf *buf = p->slot.at[i];
         text_add(out, i > 0 ? ",\n  {\"name\":" : "\n  {\"name\":");
         json_string(out, buf->slot->file_name);
-        text_printf(out, ",\"dtype\":\"%s\",\"shape\":[", elem_name(buf->type.elem));
-        for (int k = 0; k < buf->type.rank; k++) {
-            text_printf(out, "%s%lld", k > 0 ? "," : "", (long long)buf->type.dim[k]);
+        text_printf(out, ",\"dtype\":\"%s\",\"shape\":[", elem_name(buf->type->elem));
+        for (int k = 0; k < buf->type->rank; k++) {
+            text_printf(out, "%s%lld", k > 0 ? "," : "", (long long)buf->type->dim[k]);
         }
         text_printf(out, "],\"region\":\"%s\"", buf->kind == BUF_PARAM ? "params" : "state");
         json_number(out, "offset", buf->offset);
@@ -186,8 +186,8 @@ static void print_live(const Emit *e, const ProgramEntry *entry, int most, Text 
             continue;
         }
         text_printf(out, "    %12lld  %-20s %s", (long long)item->bytes, item->name,
-                    elem_name(item->buf->type.elem));
-        text_shape(out, item->buf->type);
+                    elem_name(item->buf->type->elem));
+        text_shape(out, *item->buf->type);
         int line = loc_line_of(e, item->buf->loc);
         if (line > 0) {
             text_printf(out, " line %d", line);
@@ -362,10 +362,10 @@ static void budget_message(Compile *c, const Program *p, int64_t budget, Loc loc
     for (int i = 0; i < set.count && i < 8; i++) {
         const LiveItem *item = &set.at[i];
         Text shape = {.arena = e.arena};
-        text_shape(&shape, item->buf->type);
+        text_shape(&shape, *item->buf->type);
         diag_note(&c->diag, item->buf->loc, "at the peak of '%s': %lld bytes for %s %s%s, %s",
                   entry->entry->name, (long long)item->bytes, item->name,
-                  elem_name(item->buf->type.elem), shape.at, item->why);
+                  elem_name(item->buf->type->elem), shape.at, item->why);
     }
     int64_t adds = thread_adds(&e, entry, c->opt.threads), over = p->total_bytes - budget;
     int64_t scaled = p->io_bytes + p->arena_bytes, fixed = p->params_bytes + p->state_bytes;

@@ -34,7 +34,7 @@ static bool is_given(const Buf *buf) {
 static void note_access(Traced *t, const Step *step, const Access *a) {
     const Buf *buf = a->buf;
     bool reads = (a->mode & ACCESS_READ) != 0, writes = (a->mode & ACCESS_WRITE) != 0;
-    if (is_given(buf) && reads && t->place[buf->id] < 0 && elem_is_float(buf->type.elem)) {
+    if (is_given(buf) && reads && t->place[buf->id] < 0 && elem_is_float(buf->type->elem)) {
         t->place[buf->id] = t->step.count + t->given.count;
         VEC_PUSH(&t->arena, &t->given, buf);
     }
@@ -119,7 +119,7 @@ static const char *where_text(const Emit *e, Loc loc, const Step *step) {
 static bool is_looked_at(const Access *a) {
     const Buf *buf = a->buf;
     return (a->mode & ACCESS_WRITE) != 0 && (a->mode & ACCESS_PART) == 0 && buf->kind != BUF_WORK &&
-           (buf->type.elem == TY_F32 || buf->type.elem == TY_F64);
+           (buf->type->elem == TY_F32 || buf->type->elem == TY_F64);
 }
 
 static const Access *looked_at(const Step *step) {
@@ -267,12 +267,12 @@ static void print_note(const Emit *e, Elem elem, int place, const char *what, co
 
 /* Rows, length and stride of what `a` touches behind its first `lead` axes; NULL: no such form. */
 static const char *rows_of(const Emit *e, const Buf *buf, int lead) {
-    int rank = buf->type.rank;
+    int rank = buf->type->rank;
     int64_t rows = 1, length = 1, dense = 1;
     int k = rank;
     while (k > lead && buf->stride[k - 1] == dense) {
-        length *= buf->type.dim[k - 1];
-        dense *= buf->type.dim[k - 1];
+        length *= buf->type->dim[k - 1];
+        dense *= buf->type->dim[k - 1];
         k--;
     }
     int64_t stride = k > lead ? buf->stride[k - 1] : length, next = stride;
@@ -280,8 +280,8 @@ static const char *rows_of(const Emit *e, const Buf *buf, int lead) {
         if (buf->stride[k - 1] != next) {
             return NULL;
         }
-        rows *= buf->type.dim[k - 1];
-        next *= buf->type.dim[k - 1];
+        rows *= buf->type->dim[k - 1];
+        next *= buf->type->dim[k - 1];
     }
     return str_printf(e->arena, "%lld, %lld, %lld", (long long)rows, (long long)length,
                       (long long)stride);
@@ -302,9 +302,9 @@ void trace_open(const Emit *e, const ProgramEntry *entry, Text *out) {
     text_printf(out, "%smd_trace_clear(m->trace, %d);\n", indent, place_count(&t));
     for (int i = 0; i < t.given.count; i++) {
         const Buf *buf = t.given.at[i];
-        long long n = (long long)type_count(buf->type);
+        long long n = (long long)type_count(*buf->type);
         text_printf(out, "%smd_trace_%s(m->trace, %d, %s, 1, %lld, %lld);\n", indent,
-                    elem_name(buf->type.elem), t.step.count + i, buf->name, n, n);
+                    elem_name(buf->type->elem), t.step.count + i, buf->name, n, n);
     }
     text_add(out, e->c->opt.nan ? "" : "    }\n");
     arena_free(&t.arena);
@@ -329,7 +329,7 @@ void trace_after(const Emit *e, const ProgramEntry *entry, const Step *step, con
         }
         const char *rows = rows_of(e, a->buf, lead);
         if (rows != NULL) {
-            print_note(e, a->buf->type.elem, step->id, str_printf(e->arena, "%s, %s", at.at, rows),
+            print_note(e, a->buf->type->elem, step->id, str_printf(e->arena, "%s, %s", at.at, rows),
                        indent, out);
         }
     }

@@ -177,9 +177,9 @@ static int64_t pushed_token(Check *c, const Step *step) {
     const Value *ring = &c->value[step->dst->id], *cursor = &c->value[step->cursor->id];
     const Access *to = step_find(step, step->dst), *from = step_find(step, step->src);
     if (to == NULL || from == NULL || step_find(step, step->cursor) == NULL ||
-        step->src->type.rank == 0 || step->src->type.elem != step->dst->type.elem ||
-        step->src->type.dim[0] > step->dst->type.dim[0] ||
-        step->src->bytes / step->src->type.dim[0] != step->dst->bytes / step->dst->type.dim[0]) {
+        step->src->type->rank == 0 || step->src->type->elem != step->dst->type->elem ||
+        step->src->type->dim[0] > step->dst->type->dim[0] ||
+        step->src->bytes / step->src->type->dim[0] != step->dst->bytes / step->dst->type->dim[0]) {
         check_fail(c, "step %d pushes no rows of %s", step->id, step->dst->name);
         return 0;
     }
@@ -452,7 +452,7 @@ static bool close_entry(Check *c) {
             check_other(&c->map[IO], buf->offset, buf->offset + buf->bytes, token) != token) {
             return check_fail(c, "the result %s is not there at the end", buf->name);
         }
-        bool loss = c->e->entry->kind == ENTRY_TRAIN && elem_is_float(buf->type.elem) &&
+        bool loss = c->e->entry->kind == ENTRY_TRAIN && elem_is_float(buf->type->elem) &&
                     buf->out >= 0 && c->e->entry->out.at[buf->out].role == OUT_LOSS;
         if (loss && !has_check(c->e, buf)) {
             return check_fail(c, "the loss is not checked");

@@ -449,7 +449,7 @@ static int arg_for(const Call *call, const Buf *buf) {
 const char *kernel_share_fault(const KernelSites *sites, const Call *call, const Buf *in,
                                const Buf *out) {
     int from = arg_for(call, in), to = arg_for(call, out);
-    if (in->type.elem != out->type.elem) {
+    if (in->type->elem != out->type->elem) {
         return "their element types differ";
     }
     if (!call_same_offset(call, from, to)) {
@@ -633,7 +633,7 @@ static const char *call_fault(const KernelSites *sites, const Step *step) {
     for (int i = 0; i < k->arg.count; i++) {
         const Arg *arg = k->arg.at[i];
         const Buf *buf = call->buf.at[arg->id];
-        if (buf->type.elem != arg->elem || (buf->kind == BUF_WORK) != arg->work) {
+        if (buf->type->elem != arg->elem || (buf->kind == BUF_WORK) != arg->work) {
             return str_printf(sites->arena, "it passes %s for %s, which is of another kind",
                               buf->name, arg->name);
         }
@@ -680,7 +680,7 @@ const char *kernel_access_fault(const KernelSites *sites, const Step *step) {
         if (site->index == NULL) {
             continue;
         }
-        int64_t count = buf->bytes / (int64_t)elem_bytes(buf->type.elem), least, most;
+        int64_t count = buf->bytes / (int64_t)elem_bytes(buf->type->elem), least, most;
         site_range(sites->k, site, site->index, &least, &most);
         if (!offset_range(&step->call, site->arg->id, &least, &most)) {
             return str_printf(sites->arena, "it reaches beyond 64 bits in %s", buf->name);

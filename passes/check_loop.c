@@ -15,7 +15,7 @@ static Track track_of(const Check *c, const Access *access, const Step *loop) {
     const Buf *buf = access->buf;
     Track t = {.at = buf->offset, .bytes = buf->bytes};
     for (int k = 0; k < ACCESS_SLICES && access->slice[k] != NULL && !t.moves; k++) {
-        int64_t pitch = buf->stride[k] * (int64_t)elem_bytes(buf->type.elem);
+        int64_t pitch = buf->stride[k] * (int64_t)elem_bytes(buf->type->elem);
         const Turn *turn = check_turn(c, access->slice[k]);
         if (access->slice[k] == loop) {
             t.pitch = t.bytes = pitch;
@@ -133,7 +133,7 @@ void check_fill(Check *c, const Step *loop, const StepList *list) {
             while (level < ACCESS_SLICES && access->slice[level] != NULL &&
                    access->slice[level] != loop) {
                 const Turn *turn = check_turn(c, access->slice[level]);
-                int64_t pitch = buf->stride[level] * (int64_t)elem_bytes(buf->type.elem);
+                int64_t pitch = buf->stride[level] * (int64_t)elem_bytes(buf->type->elem);
                 base += turn != NULL ? check_position(turn, turn->turn) * pitch : 0;
                 level++;
             }
@@ -141,7 +141,7 @@ void check_fill(Check *c, const Step *loop, const StepList *list) {
                 access->slice[level] != loop) {
                 continue;
             }
-            int64_t pitch = buf->stride[level] * (int64_t)elem_bytes(buf->type.elem);
+            int64_t pitch = buf->stride[level] * (int64_t)elem_bytes(buf->type->elem);
             int64_t lo = base + (loop->reverse ? 0 : 2) * pitch;
             int64_t hi = base + (loop->reverse ? loop->trip - 2 : loop->trip) * pitch;
             int64_t token = c->value[buf->id].token;

@@ -97,13 +97,13 @@ int check_region(const Buf *buf) {
 /* Bytes from the first to the last element, from the type alone. */
 static int64_t needed_bytes(const Buf *buf) {
     int64_t last = 0;
-    for (int i = 0; i < buf->type.rank; i++) {
-        if (buf->type.dim[i] == 0) {
+    for (int i = 0; i < buf->type->rank; i++) {
+        if (buf->type->dim[i] == 0) {
             return 0;
         }
-        last += (buf->type.dim[i] - 1) * buf->stride[i];
+        last += (buf->type->dim[i] - 1) * buf->stride[i];
     }
-    return (last + 1) * (int64_t)elem_bytes(buf->type.elem);
+    return (last + 1) * (int64_t)elem_bytes(buf->type->elem);
 }
 
 bool check_place(Check *c, const Buf *buf, int64_t limit) {
@@ -178,11 +178,11 @@ bool check_block(Check *c, const Step *step, const Access *access, int64_t *lo, 
     *hi = buf->offset + buf->bytes;
     for (int k = 0; k < ACCESS_SLICES && access->slice[k] != NULL; k++) {
         const Turn *turn = check_turn(c, access->slice[k]);
-        if (turn == NULL || buf->type.dim[k] != turn->loop->trip) { /* 0 past the rank */
+        if (turn == NULL || buf->type->dim[k] != turn->loop->trip) { /* 0 past the rank */
             return check_fail(c, "step %d slices axis %d of %s by a loop that does not match it",
                               step->id, k, buf->name);
         }
-        int64_t pitch = buf->stride[k] * (int64_t)elem_bytes(buf->type.elem);
+        int64_t pitch = buf->stride[k] * (int64_t)elem_bytes(buf->type->elem);
         *lo += check_position(turn, turn->turn) * pitch;
         *hi = *lo + pitch < *hi ? *lo + pitch : *hi;
     }
@@ -235,7 +235,7 @@ bool check_read(Check *c, const Step *step, const Access *access) {
     int64_t base = buf->offset;
     for (int k = 0; k < ACCESS_SLICES && access->slice[k] != NULL; k++) {
         const Turn *turn = check_turn(c, access->slice[k]);
-        int64_t pitch = buf->stride[k] * (int64_t)elem_bytes(buf->type.elem);
+        int64_t pitch = buf->stride[k] * (int64_t)elem_bytes(buf->type->elem);
         int64_t at = check_position(turn, turn->turn);
         if (!check_written_inside(c, buf, turn->loop)) {
             int64_t from = turn->loop->reverse ? 0 : at + 1;

@@ -66,7 +66,7 @@ static const Expr *read_stored(void *ctx, Values *v, const Node *node, const Ind
         }
     }
     Buf *fake = &r->fuse->fake[node->type->elem]; /* nobody asks which number it is */
-    fake->type.elem = node->type->elem;
+    fake->type = node->type;
     const Index *flat = index_flatten(&v->k->index, node->type->rank, node->type->dim, at);
     return expr_load(v->k, kernel_arg(v->k, fake, ACCESS_READ), flat, v->guard);
 }

@@ -28,7 +28,7 @@ Buf *slot_buf(Lower *l, const Slot *slot) {
 static Buf *table_buf(Lower *l, const Node *node) {
     for (int i = 0; i < l->p->table.count; i++) {
         if (l->p->table.at[i]->data == node->attr->data &&
-            type_equal(l->p->table.at[i]->type, *node->type)) {
+            type_equal(*l->p->table.at[i]->type, *node->type)) {
             return l->p->table.at[i];
         }
     }
@@ -89,7 +89,7 @@ static const Index *slice_place(WorkBuild *b, Arg *arg, const Index *flat) {
 static const Index *buf_flat(WorkBuild *b, const Buf *buf, const Index *const *at) {
     IndexTable *table = &b->w.k->index;
     const Index *flat = index_const(table, 0);
-    for (int i = 0; i < buf->type.rank; i++) {
+    for (int i = 0; i < buf->type->rank; i++) {
         flat = index_add(table, flat, index_scale(table, at[i], buf->stride[i]));
     }
     return flat;
@@ -100,11 +100,11 @@ static const Index *kernel_touch(WorkBuild *b, Arg *arg, int mode, const Index *
     const Buf *buf = kernel_buf(b->w.k, arg);
     Touch touch = {.arg = arg, .mode = mode};
     bool leading = true;
-    for (int i = 0; i < buf->type.rank; i++) {
+    for (int i = 0; i < buf->type->rank; i++) {
         const Step *loop = NULL;
         bool lone = at[i]->nterm == 1 && at[i]->base == 0 && at[i]->term[0].mul == 1 &&
                     at[i]->term[0].atom->kind == ATOM_LOOP;
-        if (lone && at[i]->term[0].atom->most + 1 == buf->type.dim[i]) {
+        if (lone && at[i]->term[0].atom->most + 1 == buf->type->dim[i]) {
             loop = b->w.k->call.loop.at[at[i]->term[0].atom->number];
         }
         leading = leading && loop != NULL;
@@ -121,7 +121,7 @@ static void home_index(WorkBuild *b, const Home *home, const Index *const *at, c
     for (int i = 0; i < home->nprefix; i++) {
         full[i] = kernel_loop_index(b->w.k, home->prefix[i]);
     }
-    for (int i = home->nprefix; i < home->buf->type.rank; i++) {
+    for (int i = home->nprefix; i < home->buf->type->rank; i++) {
         int64_t from = home->at ? home->at[i - home->nprefix] : 0;
         full[i] = index_offset(&b->w.k->index, at[i - home->nprefix], from);
     }
@@ -137,8 +137,8 @@ const Index *home_place(WorkBuild *b, const Home *home, const Index *const *at) 
  * the same for all elements. */
 static bool is_inside(const Home *home, const Index *const *full) {
     bool inside = true;
-    for (int i = 0; i < home->buf->type.rank; i++) {
-        inside = inside && full[i]->least >= 0 && full[i]->most < home->buf->type.dim[i];
+    for (int i = 0; i < home->buf->type->rank; i++) {
+        inside = inside && full[i]->least >= 0 && full[i]->most < home->buf->type->dim[i];
     }
     return inside;
 }
@@ -256,7 +256,7 @@ Buf *work_buf(Work *w, Type type, int threads, const char *name) {
         type = (Type){
             .elem = type.elem, .rank = 2, .dim = {threads, align_up(type_count(type), line)}};
     }
-    if (b->nwork < b->work.count && type_equal(b->work.at[b->nwork]->type, type)) {
+    if (b->nwork < b->work.count && type_equal(*b->work.at[b->nwork]->type, type)) {
         return b->work.at[b->nwork++];
     }
     if (b->nwork < b->work.count) {

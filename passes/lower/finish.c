@@ -257,7 +257,7 @@ static int arg_rank(const Arg *arg) {
 static int64_t touched_bytes(const Access *access) {
     int64_t bytes = access->buf->bytes;
     for (int k = 0; k < ACCESS_SLICES && access->slice[k]; k++) {
-        bytes /= access->buf->type.dim[k] > 0 ? access->buf->type.dim[k] : 1;
+        bytes /= access->buf->type->dim[k] > 0 ? access->buf->type->dim[k] : 1;
     }
     int times = (access->mode & ACCESS_READ ? 1 : 0) + (access->mode & ACCESS_WRITE ? 1 : 0);
     return count_add(0, times, bytes);
@@ -334,7 +334,9 @@ static void trim_rows(WorkBuild *b) {
         Buf *buf = kernel_buf(b->w.k, arg);
         if (arg->thread && team < buf->per_thread) {
             buf->bytes = buf->bytes / buf->per_thread * team;
-            buf->type.dim[0] = team;
+            Type type = *buf->type;
+            type.dim[0] = team;
+            buf_set_type(b->l->p, buf, type);
             buf->per_thread = 0; /* further threads have nothing to do here */
         }
     }

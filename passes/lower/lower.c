@@ -241,7 +241,7 @@ static Home goal_home(Frame *f, const Goal *t, const Node *node) {
     if (!t->dest) {
         return t->home;
     }
-    Buf *buf = temp_new(f, node, t->dest->type, str_printf(f->l->arena, "%s_next", t->dest->name));
+    Buf *buf = temp_new(f, node, *t->dest->type, str_printf(f->l->arena, "%s_next", t->dest->name));
     buf->role = str_printf(f->l->arena, "%s_next", t->dest->role);
     buf->dest = t->dest;
     return (Home){.buf = buf};

@@ -15,7 +15,7 @@ typedef struct {
 } Apply;
 
 static Buf *buf_again(Apply *a, const Buf *of) {
-    Buf *buf = buf_new(a->p, a->s->shared->e, of->kind, of->type, of->name);
+    Buf *buf = buf_new(a->p, a->s->shared->e, of->kind, *of->type, of->name);
     Buf made = *of;
     made.id = buf->id;
     made.name = buf->name;
@@ -71,7 +71,7 @@ static Step *step_again(Apply *a, const Step *of) {
 }
 
 static void append_copy(Program *p, StepList *list, Buf *buf) {
-    if (!type_same_shape(buf->type, buf->dest->type) || buf->bytes != buf->dest->bytes) {
+    if (!type_same_shape(*buf->type, *buf->dest->type) || buf->bytes != buf->dest->bytes) {
         BUG("%s cannot become %s: their layouts differ", buf->name, buf->dest->name);
     }
     Step *copy = step_new(p, STEP_COPY, buf->loc);

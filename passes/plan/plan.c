@@ -25,7 +25,7 @@ static void add_check(Program *p, ProgramEntry *e) {
     int after = -1;
     for (int i = 0; i < e->buf.count; i++) {
         Buf *buf = e->buf.at[i];
-        if (buf->kind != BUF_RESULT || !elem_is_float(buf->type.elem)) {
+        if (buf->kind != BUF_RESULT || !elem_is_float(buf->type->elem)) {
             continue;
         }
         const EntryOut *out = &e->entry->out.at[buf->out];

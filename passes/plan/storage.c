@@ -5,11 +5,11 @@
 #include <string.h>
 
 bool layouts_agree(const Buf *a, const Buf *b) {
-    return a->bytes == b->bytes && elem_bytes(a->type.elem) == elem_bytes(b->type.elem) &&
-           type_count(a->type) == type_count(b->type) && buf_extent(a) == buf_extent(b) &&
-           (type_same_shape(a->type, b->type)
+    return a->bytes == b->bytes && elem_bytes(a->type->elem) == elem_bytes(b->type->elem) &&
+           type_count(*a->type) == type_count(*b->type) && buf_extent(a) == buf_extent(b) &&
+           (type_same_shape(*a->type, *b->type)
                 ? memcmp(a->stride, b->stride, sizeof a->stride) == 0
-                : buf_extent(a) == type_bytes(a->type)); /* b has the same, and no gap either */
+                : buf_extent(a) == type_bytes(*a->type)); /* b has the same, and no gap either */
 }
 
 /* Every access to the old or the new bytes inside `loop` is to the slice of its iteration. */

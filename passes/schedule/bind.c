@@ -155,6 +155,6 @@ Arg *kernel_row(KernelBuild *b, Type type, const char *name) {
     Arg *arg = kernel_work(b, type, b->k->threads, name);
     const Buf *buf = kernel_buf(b->k, arg);
     arg->thread = true;
-    arg->part = buf->type.dim[buf->type.rank - 1];
+    arg->part = buf->type->dim[buf->type->rank - 1];
     return arg;
 }

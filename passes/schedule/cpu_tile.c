@@ -323,7 +323,9 @@ static bool block_roots(Tiling *p) {
     p->column = kernel_axis(b->k, columns > 1 ? columns : 2, "n");
     block_labels(p, label);
     Buf *block = ARENA_NEW(b->k->arena, Buf);
-    block->type = (Type){.elem = p->of->elem, .rank = 1, .dim = {p->of->count}};
+    Type *type = ARENA_NEW(b->k->arena, Type);
+    *type = type_make(p->of->elem, 1, &p->of->count);
+    block->type = type;
     block->root = block;
     block->name = "strip";
     Arg *strip = kernel_arg(b->k, block, ACCESS_READ | ACCESS_WRITE);

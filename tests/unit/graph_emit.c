@@ -193,7 +193,7 @@ static void drive(const GraphCase *c, const Program *p, int number, Text *out) {
         const Buf *buf = p->slot.at[i];
         text_printf(out, "    fwrite(%s + %lld, %lld, 1, got);\n",
                     buf->kind == BUF_PARAM ? "params" : "state", (long long)buf->offset,
-                    (long long)type_bytes(buf->type));
+                    (long long)type_bytes(*buf->type));
     }
     text_add(out, "    status = 0;\n");
     for (int i = 0; i < 4; i++) {

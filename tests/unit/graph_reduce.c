@@ -350,7 +350,7 @@ static Node *insert(GraphCase *c, NodeList *list, Region *region, OpCode op, Nod
                     Type type) {
     Node *node = ARENA_NEW(graph_of(c)->arena, Node);
     node->op = op;
-    node->type = type_keep(graph_of(c), type);
+    node->type = type_keep(graph_of(c)->keep, &graph_of(c)->types, type);
     node->in = ARENA_ARRAY(graph_of(c)->arena, Node *, 1);
     node->in[0] = in;
     node->nin = 1;
@@ -535,7 +535,8 @@ static void resize_region(const Resize *r, Region *region) {
                 if (k >= node->attr->ncarry + node->attr->ninv) {
                     t = type_make(t.elem, t.rank - 1, t.dim + 1);
                 }
-                node->body->param.at[1 + k]->type = type_keep(region->graph, t);
+                node->body->param.at[1 + k]->type =
+                    type_keep(region->graph->keep, &region->graph->types, t);
             }
         }
         if (node->op == OP_CUSTOM) {
@@ -549,9 +550,10 @@ static void resize_region(const Resize *r, Region *region) {
         if (node->op != OP_BODY_PARAM && node->op != OP_SLOT) {
             Type t = shape_infer(node->op, node->in, node->nin, node->attr, node->body,
                                  resized(r, *node->type));
-            node->type = type_keep(region->graph, t);
+            node->type = type_keep(region->graph->keep, &region->graph->types, t);
         } else if (node->op == OP_SLOT) {
-            node->type = type_keep(region->graph, node->attr->slot->type);
+            node->type =
+                type_keep(region->graph->keep, &region->graph->types, node->attr->slot->type);
         }
     }
 }

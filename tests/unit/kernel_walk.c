@@ -64,7 +64,7 @@ static void walk_expr(Walk *w, const Expr *e) {
     }
     if (e->kind == EXPR_LOAD && !e->arg->strip) {
         int64_t place = index_value_at(w, e->index);
-        bool outside = place < 0 || place >= type_count(w->call->buf.at[e->arg->id]->type);
+        bool outside = place < 0 || place >= type_count(*w->call->buf.at[e->arg->id]->type);
         if (!(e->nin == 2 && outside)) {
             touch(w, e->arg, place, false);
         }
@@ -234,7 +234,7 @@ bool kernel_clobbers(const Kernel *k, const Call *call, const Buf *in, const Buf
     Arena arena = {0};
     bool found = false;
     for (int turn = 0; turn < 2 && !found; turn++) {
-        Clobber c = {.in = in, .out = out, .count = type_count(out->type)};
+        Clobber c = {.in = in, .out = out, .count = type_count(*out->type)};
         c.written = ARENA_ARRAY(&arena, bool, c.count + 1);
         kernel_walk(k, call, turn == 1, clobber_touch, &c);
         found = c.found;

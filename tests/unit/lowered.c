@@ -59,14 +59,14 @@ void lowered_plan(Lowered *l, Program *p) {
 
 /* The storage of a Buf as a local name. */
 static void print_buf(Text *out, const Program *p, const Buf *b) {
-    const char *type = elem_c_name(b->type.elem);
+    const char *type = elem_c_name(b->type->elem);
     const Buf *root = buf_root(b);
     bool placed = root->kind == BUF_TEMP || root->kind == BUF_WORK || root->kind == BUF_RESULT;
     if (planned(p) && placed) {
         text_printf(out, "    %s *%s = (%s *)(void *)(%s + %lld);\n", type, b->name, type,
                     root->kind == BUF_RESULT ? "io" : "arena", (long long)root->offset);
     } else {
-        int64_t n = buf_extent(b) / (int64_t)elem_bytes(b->type.elem);
+        int64_t n = buf_extent(b) / (int64_t)elem_bytes(b->type->elem);
         text_printf(out, "    static %s %s[%lld];\n", type, b->name, (long long)(n > 0 ? n : 1));
     }
     text_printf(out, "    (void)%s;\n", b->name);
@@ -132,7 +132,7 @@ int lowered_add(Lowered *l, Program *p, double *const *data) {
     }
     for (int i = 0; i < p->table.count + e->buf.count; i++) {
         const Buf *b = i < p->table.count ? p->table.at[i] : e->buf.at[i - p->table.count];
-        int64_t n = buf_extent(b) / (int64_t)elem_bytes(b->type.elem);
+        int64_t n = buf_extent(b) / (int64_t)elem_bytes(b->type->elem);
         print_buf(out, p, b);
         const double *from = b->data;
         int input = 0;
@@ -144,17 +144,17 @@ int lowered_add(Lowered *l, Program *p, double *const *data) {
         }
         if (b->kind == BUF_INPUT || b->kind == BUF_CONST) {
             text_printf(out, "    static const double from_%s_%d[] = {", b->name, input);
-            for (int64_t k = 0; k < type_count(b->type); k++) {
+            for (int64_t k = 0; k < type_count(*b->type); k++) {
                 text_printf(out, "%.17g,%s", from[k], k % 8 == 7 ? "\n" : " ");
             }
             text_printf(out,
                         "0};\n    for (int k = 0; k < %lld; k++) {\n"
                         "        %s[k] = (%s)from_%s_%d[k];\n    }\n",
-                        (long long)n, b->name, elem_c_name(b->type.elem), b->name, input);
+                        (long long)n, b->name, elem_c_name(b->type->elem), b->name, input);
         } else if (!planned(p)) {
             /* What is read before it is written shows. */
             text_printf(out, "    memset(%s, 0x%s, sizeof %s);\n", b->name,
-                        elem_is_float(b->type.elem) ? "ff" : "00", b->name);
+                        elem_is_float(b->type->elem) ? "ff" : "00", b->name);
         }
     }
     print_list(l, p, &e->step, NULL);
@@ -165,7 +165,7 @@ int lowered_add(Lowered *l, Program *p, double *const *data) {
                         "    for (int k = 0; k < %lld; k++) {\n"
                         "        double x = (double)%s[k];\n"
                         "        fwrite(&x, sizeof x, 1, stdout);\n    }\n",
-                        (long long)type_count(b->type), b->name);
+                        (long long)type_count(*b->type), b->name);
         }
     }
     text_add(out, "}\n\n");

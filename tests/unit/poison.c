@@ -140,7 +140,7 @@ static void note_step(Poison *x, Step *step) {
         bool part = (a->mode & ACCESS_PART) != 0, sliced = a->slice[0] != NULL;
         x->lasting[a->buf->id] |= part || sliced;
         if (step->kind == STEP_KERNEL && part && !sliced) {
-            PartWalk w = {a->buf, ARENA_ARRAY(x->arena, bool, type_count(a->buf->type) + 1)};
+            PartWalk w = {a->buf, ARENA_ARRAY(x->arena, bool, type_count(*a->buf->type) + 1)};
             kernel_walk(step->kernel, &step->call, false, part_touch, &w);
             m->part[i] = w.part;
         }
@@ -150,8 +150,8 @@ static void note_step(Poison *x, Step *step) {
             const Buf *in = step->access.at[i].buf, *out = step->access.at[k].buf;
             m->may[i][k] = step->access.at[i].mode == ACCESS_READ &&
                            (step->access.at[k].mode & ACCESS_WRITE) && out->kind != BUF_WORK &&
-                           in->kind != BUF_WORK && in->type.elem == out->type.elem &&
-                           type_count(in->type) == type_count(out->type) &&
+                           in->kind != BUF_WORK && in->type->elem == out->type->elem &&
+                           type_count(*in->type) == type_count(*out->type) &&
                            !kernel_clobbers(step->kernel, &step->call, in, out);
         }
     }
@@ -267,7 +267,7 @@ static unsigned char *place(const Run *r, const Buf *buf, int64_t from, int64_t 
 static bool block_of(Run *r, const Meant *m, int k, Block *block) {
     const Access *a = &m->access.at[k];
     const Buf *meant = &r->x->buf[a->buf->id];
-    int64_t from = 0, elem = (int64_t)elem_bytes(meant->type.elem);
+    int64_t from = 0, elem = (int64_t)elem_bytes(meant->type->elem);
     block->n = meant->bytes;
     block->from = 0;
     for (int level = 0; level < ACCESS_SLICES && a->slice[level] != NULL; level++) {
@@ -325,7 +325,7 @@ static void fill(const Meant *m, int k, Block block, uint64_t key) {
         noise(block.at, block.n, key);
         return;
     }
-    int64_t elem = (int64_t)elem_bytes(m->access.at[k].buf->type.elem);
+    int64_t elem = (int64_t)elem_bytes(m->access.at[k].buf->type->elem);
     for (int64_t i = 0; i < block.n / elem; i++) {
         if (m->part[k][i]) {
             noise(block.at + i * elem, elem, mix(key, (uint64_t)i));
@@ -339,7 +339,7 @@ static void fill(const Meant *m, int k, Block block, uint64_t key) {
  * the step still reads. */
 static bool open_part(Run *r, const Meant *m, int k, Block block, bool over, uint64_t key) {
     const Buf *buf = m->access.at[k].buf;
-    size_t count = (size_t)block.n / elem_bytes(buf->type.elem);
+    size_t count = (size_t)block.n / elem_bytes(buf->type->elem);
     bool fresh = r->written[buf->id] == NULL;
     if (fresh) {
         r->written[buf->id] = ARENA_ARRAY(r->arena, bool, (int64_t)count + 1);
@@ -566,7 +566,7 @@ static void collect_stacks(Run *r, const Step *loop, const StepList *list, Stack
             int level = 0;
             for (; level < ACCESS_SLICES && a->slice[level] != NULL && a->slice[level] != loop;
                  level++) {
-                n = meant->stride[level] * (int64_t)elem_bytes(meant->type.elem);
+                n = meant->stride[level] * (int64_t)elem_bytes(meant->type->elem);
                 for (int d = 0; d < r->depth; d++) {
                     from += r->loop[d] == a->slice[level] ? r->index[d] * n : 0;
                 }

@@ -63,8 +63,8 @@ static void read_any(Gen *g, Step *step) {
         return;
     }
     const Step *loop = g->loop.count > 0 ? g->loop.at[g->loop.count - 1] : NULL;
-    if (loop != NULL && buf->loop != loop && buf->type.rank == 2 &&
-        buf->type.dim[0] == loop->trip && pick(g, 5) > 0) {
+    if (loop != NULL && buf->loop != loop && buf->type->rank == 2 &&
+        buf->type->dim[0] == loop->trip && pick(g, 5) > 0) {
         step_access_slice(g->p, step, buf, ACCESS_READ, &loop, 1);
     } else {
         step_access(g->p, step, buf, ACCESS_READ);
@@ -81,7 +81,7 @@ static Buf *make_value(Gen *g, StepList *list, int reads, Type type) {
     for (int i = 0; i < step->access.count; i++) {
         const Access *access = &step->access.at[i];
         if ((access->mode == ACCESS_READ) && access->slice[0] == NULL &&
-            type_equal(access->buf->type, type) && pick(g, 3) > 0) {
+            type_equal(*access->buf->type, type) && pick(g, 3) > 0) {
             VEC_PUSH(g->arena, &step->inplace, ((InplacePair){access->buf, out}));
         }
     }
@@ -119,7 +119,7 @@ static void make_loop(Gen *g, StepList *list, int size, int depth) {
         VEC_PUSH(g->arena, &g->seen, carry[i]);
         for (int k = 0; k < g->p->slot.count && depth == 0 && pick(g, 2); k++) {
             Buf *slot = g->p->slot.at[k]; /* its final value updates a state */
-            if (carry[i]->dest == NULL && type_equal(slot->type, carry[i]->type) &&
+            if (carry[i]->dest == NULL && type_equal(*slot->type, *carry[i]->type) &&
                 !is_dest(g, slot)) {
                 carry[i]->dest = slot;
             }
@@ -128,9 +128,9 @@ static void make_loop(Gen *g, StepList *list, int size, int depth) {
     if (pick(g, 2)) { /* a stack to read, parameters among them */
         for (int i = 0; i < g->p->slot.count && xs == NULL; i++) {
             Buf *slot = g->p->slot.at[i];
-            if (slot->type.rank == 2 && pick(g, 2)) {
+            if (slot->type->rank == 2 && pick(g, 2)) {
                 xs = slot;
-                trip = slot->type.dim[0];
+                trip = slot->type->dim[0];
             }
         }
         if (xs == NULL) {
@@ -184,7 +184,7 @@ static void make_loop(Gen *g, StepList *list, int size, int depth) {
         VEC_PUSH(g->arena, &g->seen, ys[i]);
         for (int k = 0; k < g->p->slot.count && depth == 0; k++) { /* a whole stack updated */
             Buf *slot = g->p->slot.at[k];
-            if (!is_dest(g, slot) && ys[i]->dest == NULL && type_equal(slot->type, ys[i]->type)) {
+            if (!is_dest(g, slot) && ys[i]->dest == NULL && type_equal(*slot->type, *ys[i]->type)) {
                 ys[i]->dest = slot;
             }
         }
@@ -212,7 +212,7 @@ static void add_out(Gen *g, OutRole role, Buf *value, Slot *slot) {
     int index = entry->out.count;
     VEC_PUSH(g->arena, &entry->out, ((EntryOut){.name = name, .role = role, .slot = slot}));
     if (slot == NULL) {
-        Buf *result = buf_new(g->p, g->e, BUF_RESULT, value->type, name);
+        Buf *result = buf_new(g->p, g->e, BUF_RESULT, *value->type, name);
         result->out = index;
         value->dest = result;
     }
@@ -264,7 +264,7 @@ Program *random_program(Arena *arena, uint64_t seed, int size) {
         Step *step = step_add(&g, &g.e->step);
         step_access(g.p, step, slot, ACCESS_READ);
         read_any(&g, step);
-        Buf *next = temp_new(&g, slot->type);
+        Buf *next = temp_new(&g, *slot->type);
         step_access(g.p, step, next, ACCESS_WRITE);
         VEC_PUSH(arena, &step->inplace, ((InplacePair){slot, next}));
         next->dest = slot;
@@ -299,7 +299,7 @@ static uint64_t mix(uint64_t hash, uint64_t word) {
 static uint64_t *block(const Run *r, const Access *access, int64_t *count) {
     const Buf *buf = access->buf;
     uint64_t *at = r->at[buf->id];
-    *count = type_count(buf->type);
+    *count = type_count(*buf->type);
     if (access->slice[0] != NULL) {
         for (int i = 0; i < r->depth; i++) {
             if (r->loop[i] == access->slice[0]) {

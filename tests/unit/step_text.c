@@ -4,7 +4,7 @@
 /* Offset and number of the elements that an access touches. */
 static const Index *block_index(Kernel *k, const Access *access, int64_t *count) {
     const Index *at = index_const(&k->index, 0);
-    *count = type_count(access->buf->type);
+    *count = type_count(*access->buf->type);
     for (int i = 0; i < ACCESS_SLICES && access->slice[i] != NULL; i++) {
         const Index *loop = kernel_loop_index(k, access->slice[i]);
         *count = access->buf->stride[i];
@@ -41,7 +41,7 @@ static void write_result(Kernel *k, const Step *step, const Access *out) {
     at = index_offset(&k->index, at, from);
     int axis = kernel_axis(k, to - from, "i");
     Stmt *loop = stmt_for(k, &k->body, axis);
-    const Expr *sum = expr_const(k, out->buf->type.elem, 1);
+    const Expr *sum = expr_const(k, out->buf->type->elem, 1);
     for (int i = 0; i < step->access.count; i++) {
         const Access *in = &step->access.at[i];
         if (!(in->mode & ACCESS_READ) || in->buf == out->buf) {

@@ -65,7 +65,7 @@ static Buf *other_buf(Case *c, const Buf *of) {
     for (int k = 0; k < n; k++) {
         Buf *buf = c->e->buf.at[(from + k) % n];
         if (buf->kind == BUF_TEMP && buf->loop == NULL && buf->first < buf->last && buf != first &&
-            buf->again != first && buf != of && type_equal(buf->type, of->type)) {
+            buf->again != first && buf != of && type_equal(*buf->type, *of->type)) {
             return buf;
         }
     }

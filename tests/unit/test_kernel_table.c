@@ -50,7 +50,7 @@ static void check_call(const Step *step) {
     assert_int_equal(call->site.count, k->site.count);
     for (int i = 0; i < k->arg.count; i++) {
         assert_int_equal(k->arg.at[i]->id, i);
-        assert_int_equal(call->buf.at[i]->type.elem, k->arg.at[i]->elem);
+        assert_int_equal(call->buf.at[i]->type->elem, k->arg.at[i]->elem);
         for (int j = 0; j < i; j++) {
             assert_ptr_not_equal(call->buf.at[i], call->buf.at[j]);
         }

@@ -122,7 +122,7 @@ static void test_thread_rows(void **state) {
         if (arg->thread) {
             const Buf *buf = x.e->step.at[0]->call.buf.at[arg->id];
             assert_int_equal(buf->per_thread, THREADS);
-            assert_int_equal(arg->part * THREADS, type_count(buf->type));
+            assert_int_equal(arg->part * THREADS, type_count(*buf->type));
             rows++;
         }
     }

@@ -141,9 +141,9 @@ static int narrow_bufs(const Program *p, Elem storage) {
     int n = 0;
     for (int i = 0; i < e->buf.count; i++) {
         const Buf *buf = e->buf.at[i];
-        if (buf->type.elem == storage) {
+        if (buf->type->elem == storage) {
             assert_int_equal(buf->kind, BUF_TEMP);
-            assert_true(buf->bytes == 2 * type_count(buf->type));
+            assert_true(buf->bytes == 2 * type_count(*buf->type));
             n++;
         }
     }

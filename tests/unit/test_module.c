@@ -36,7 +36,7 @@ static void text_kernel(Text *out, const Program *p, const Step *step) {
         const Access *access = &step->access.at[i];
         bool write = (access->mode & ACCESS_WRITE) != 0;
         text_printf(out, "%s%s%s *%c", i > 0 ? ", " : "", write ? "" : "const ",
-                    elem_c_name(access->buf->type.elem), 'a' + i);
+                    elem_c_name(access->buf->type->elem), 'a' + i);
     }
     text_printf(out, ") {\n    %s\n}\n", ((const TextKernel *)(const void *)step->kernel)->body);
 }
@@ -45,8 +45,7 @@ static void text_call(Text *out, const Program *p, const Step *step) {
     (void)p;
     text_printf(out, "%s(", step->kernel->name);
     for (int i = 0; i < step->access.count; i++) {
-        text_printf(out, "%s%s", i > 0 ? ", " : "",
-                    buf_local(step->access.at[i].buf)->name);
+        text_printf(out, "%s%s", i > 0 ? ", " : "", buf_local(step->access.at[i].buf)->name);
     }
     text_add(out, ");");
 }

@@ -130,7 +130,7 @@ static Tiny tiny_program(Arena *arena) {
     t.x = buf_new(p, e, BUF_TEMP, row, "x");
     t.y = buf_new(p, e, BUF_TEMP, row, "y");
     t.work = buf_new(p, e, BUF_WORK, row, "work");
-    t.next = buf_new(p, e, BUF_TEMP, t.param->type, "next");
+    t.next = buf_new(p, e, BUF_TEMP, *t.param->type, "next");
     t.loss = buf_new(p, e, BUF_TEMP, type_scalar(TY_F32), "loss");
     Buf *result = buf_new(p, e, BUF_RESULT, type_scalar(TY_F32), "loss_out");
     result->out = 0;
@@ -263,7 +263,7 @@ static const char *plant(Arena *arena, Tiny *t, Fault fault) {
         step[0]->call.buf.at[0] = t->work;
         return "it passes work for x, which is of another kind";
     case FAULT_CALL_OTHER: /* not the one that the step says it writes */
-        more = buf_new(t->p, t->e, BUF_TEMP, t->x->type, "more");
+        more = buf_new(t->p, t->e, BUF_TEMP, *t->x->type, "more");
         step[0]->call.buf.at[0] = more;
         return "it touches more and does not say so";
     case FAULT_WRONG_PAIR:
@@ -295,7 +295,7 @@ static const char *plant(Arena *arena, Tiny *t, Fault fault) {
         step[4]->lowered = 0;
         return "y";
     case FAULT_CONSTANT:
-        more = buf_new(t->p, NULL, BUF_CONST, t->x->type, "table");
+        more = buf_new(t->p, NULL, BUF_CONST, *t->x->type, "table");
         touch(t, 0, more, ACCESS_WRITE);
         return "step 0 writes table, which is read only";
     case FAULT_NO_KERNEL:
@@ -317,7 +317,7 @@ static const char *plant(Arena *arena, Tiny *t, Fault fault) {
         step[3]->kind = STEP_KERNEL;
         step[3]->access.count = 0;
         step_text(t->p, step[3]);
-        more = buf_new(t->p, NULL, t->param->kind, t->param->type, "other");
+        more = buf_new(t->p, NULL, t->param->kind, *t->param->type, "other");
         more->offset = t->param->offset;
         t->p->slot.at[0] = more;
         t->p->slot.at[t->p->slot.count - 1] = t->param;
@@ -414,7 +414,7 @@ static void test_order_in_a_loop(void **state) {
     for (int swapped = 0; swapped < 2; swapped++) {
         Arena arena = {0};
         Tiny t = tiny_program(&arena);
-        Buf *z = buf_new(t.p, t.e, BUF_TEMP, t.x->type, "z");
+        Buf *z = buf_new(t.p, t.e, BUF_TEMP, *t.x->type, "z");
         Step *loop = step_new(t.p, STEP_LOOP, LOC_NONE), *body[3];
         loop->trip = 3;
         for (int i = 0; i < 3; i++) {
@@ -422,7 +422,7 @@ static void test_order_in_a_loop(void **state) {
             body[i]->name = str_printf(&arena, "b%d", i);
             VEC_PUSH(&arena, &loop->body, body[i]);
         }
-        Buf *sum = buf_new(t.p, t.e, BUF_TEMP, t.x->type, "sum");
+        Buf *sum = buf_new(t.p, t.e, BUF_TEMP, *t.x->type, "sum");
         z->loop = sum->loop = loop;
         step_access(t.p, body[0], z, ACCESS_WRITE);
         step_access(t.p, body[1], z, ACCESS_WRITE | ACCESS_PART);
@@ -452,7 +452,7 @@ static void test_two_results_of_one_operand(void **state) {
     (void)state;
     Arena arena = {0};
     Tiny t = tiny_program(&arena);
-    Type row = t.x->type;
+    Type row = *t.x->type;
     t.e->step.count = 0;
     Buf *x = buf_new(t.p, t.e, BUF_TEMP, row, "x2"),
         *dead = buf_new(t.p, t.e, BUF_TEMP, row, "dead");
@@ -556,7 +556,7 @@ static void test_pushes(void **state) {
         for (int i = e->step.count - 1; i >= 0; i--) {
             Step *step = e->step.at[i];
             int rank = kind == 2 || kind == 4 ? 1 : 2;
-            push = step->kind == STEP_PUSH && step->src->type.rank == rank ? step : push;
+            push = step->kind == STEP_PUSH && step->src->type->rank == rank ? step : push;
             check = step->kind == STEP_CHECK ? step : check;
         }
         assert_non_null(push);

@@ -21,8 +21,8 @@
 #include <time.h>
 
 #include "compiled.h"
-#include "passes/plan/alloc.h"
 #include "passes/check.h"
+#include "passes/plan/alloc.h"
 #include "passes/plan/live.h"
 #include "poison.h"
 #include "random_program.h"
@@ -223,11 +223,11 @@ static bool is_sliced(const Plan *x, const Buf *buf) {
 /* A stack is told to be one line shorter. */
 static bool change_line(const Change *c) {
     Buf *buf = pick_root(c);
-    if (buf == NULL || buf->type.rank == 0 || !is_sliced(c->plan, buf)) {
+    if (buf == NULL || buf->type->rank == 0 || !is_sliced(c->plan, buf)) {
         return false;
     }
     AllocItem told = item_of(buf);
-    told.size = align_up(buf->bytes - buf->bytes / buf->type.dim[0], MD_ALIGN);
+    told.size = align_up(buf->bytes - buf->bytes / buf->type->dim[0], MD_ALIGN);
     if (told.size == item_of(buf).size) {
         return false;
     }

@@ -215,7 +215,9 @@ static void gathered(Hand *h) {
 }
 
 static void other_type(Hand *h) {
-    h->out->type.elem = TY_I32;
+    Type type = *h->out->type;
+    type.elem = TY_I32;
+    buf_set_type(h->p, h->out, type);
     const Expr *x = load_at(h, h->in, h->flat);
     store_at(h, loops(h), h->out, h->flat, expr_map(h->k, OP_CAST, TY_I32, &x, 1));
 }
@@ -491,7 +493,10 @@ static void test_random_kernels(void **state) {
         Arena arena = {0};
         Gen g = {.h = hand_open(&arena), .random = seed * 1000003 + i, .left = 10};
         Type large = type_make(TY_F32, 1, (int64_t[]){4096});
-        g.h->in->type = g.h->other->type = g.h->out->type = g.h->out2->type = large;
+        Buf *const all[] = {g.h->in, g.h->other, g.h->out, g.h->out2};
+        for (int k = 0; k < 4; k++) {
+            buf_set_type(g.h->p, all[k], large);
+        }
         random_list(&g, &g.h->k->body, 0);
         const KernelSites *sites = kernel_sites(&arena, g.h->k);
         const char *fault = kernel_share_fault(sites, &g.h->k->call, g.h->in, g.h->out);
@@ -534,8 +539,8 @@ static void visit_pairs(void *ctx, Step *step, int depth) {
         for (int k = 0; k < step->access.count; k++) {
             const Access *x = &step->access.at[i], *y = &step->access.at[k];
             if (!(x->mode & ACCESS_WRITE) || x->buf->kind == BUF_WORK || y->mode != ACCESS_READ ||
-                x->buf->type.elem != y->buf->type.elem ||
-                type_count(x->buf->type) != type_count(y->buf->type)) {
+                x->buf->type->elem != y->buf->type->elem ||
+                type_count(*x->buf->type) != type_count(*y->buf->type)) {
                 continue;
             }
             const char *fault = kernel_share_fault(sites, &step->call, y->buf, x->buf);
@@ -602,7 +607,7 @@ static void plant_pair(void *ctx, Step *step, int depth) {
         for (int k = 0; k < step->access.count; k++) {
             const Access *x = &step->access.at[i], *y = &step->access.at[k];
             if (!(x->mode & ACCESS_WRITE) || x->buf->kind == BUF_WORK || y->mode != ACCESS_READ ||
-                type_count(x->buf->type) != type_count(y->buf->type) ||
+                type_count(*x->buf->type) != type_count(*y->buf->type) ||
                 !kernel_clobbers(step->kernel, &step->call, y->buf, x->buf)) {
                 continue;
             }
