@@ -160,6 +160,18 @@ void node_note(Region *region, const Node *node, uint32_t hash) {
     put(region, (ConsSlot){hash, node->id + 1});
 }
 
+void nodes_forget(Region *region) {
+    arena_drop(region->graph->arena, region->cons,
+               sizeof *region->cons * (size_t)region->cons_size);
+    region->cons = NULL;
+    region->cons_size = region->cons_used = 0;
+    for (int i = 0; i < region->node.count; i++) {
+        if (region->node.at[i]->body) {
+            nodes_forget(region->node.at[i]->body);
+        }
+    }
+}
+
 Node *node_find(const Region *region, uint32_t hash, OpCode op, Node *const *in, int nin,
                 const Attr *attr, const Type *type) {
     if (region->cons_size == 0) {

@@ -17,5 +17,7 @@ uint32_t node_hash(OpCode op, Node *const *in, int nin, const Attr *attr, const 
 Node *node_find(const Region *region, uint32_t hash, OpCode op, Node *const *in, int nin,
                 const Attr *attr, const Type *type);
 void node_note(Region *region, const Node *node, uint32_t hash);
+/* The region and those in it are complete: the tables of their nodes go. */
+void nodes_forget(Region *region);
 
 #endif

@@ -4,6 +4,9 @@
 #include "compiler/version.h"
 
 #include <errno.h>
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
@@ -500,8 +503,17 @@ static int printed(int code) {
     return code;
 }
 
+/* Large blocks go back to the system as they are freed. glibc learns from the first of them to keep
+ * its like, among small ones: of 10,000 layers 43 MB more. */
+static void map_large_blocks(void) {
+#ifdef __GLIBC__
+    mallopt(M_MMAP_THRESHOLD, 4 << 20);
+#endif
+}
+
 int main(int argc, char **argv) {
     Compile c = {0};
+    map_large_blocks();
     diag_open(&c.diag, &c.arena, stderr);
     c.diag.color = isatty(STDERR_FILENO) != 0;
     c.out = stdout;

@@ -2,6 +2,7 @@
 #include "compiler/pipeline.h"
 
 #include "compiler/graph.h"
+#include "compiler/keep.h"
 #include "compiler/output.h"
 #include "compiler/program.h"
 #include "compiler/run.h"
@@ -118,6 +119,7 @@ static bool optimise(Compile *c, Module *module, Arena *built) {
                                                                       : NULL;
                 nodes->chunk_bytes = NODES_CHUNK; /* there may be many small entries */
                 entry->region = graph_passes[p].run(module->graph, entry->region);
+                nodes_forget(entry->region);
                 module->graph->spent = NULL;
                 arena_free(&entry->nodes[runs[i] % 2]);
             }

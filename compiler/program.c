@@ -22,7 +22,7 @@ int64_t align_up(int64_t bytes, int64_t to) {
 /* A set of (scope, name). Three scopes matter for Bufs: one entry, the program (slots and tables,
  * seen by every entry), and `any` (everything named so far, which a name of the program must avoid
  * because entries may have taken it already). Emitted functions have a scope of their own. */
-static const char scope_any, scope_program, scope_function;
+static const char scope_program, scope_function;
 
 static int word_compare(const void *key, const void *item) {
     return strcmp(key, *(const char *const *)item);
@@ -133,9 +133,14 @@ static const char *name_unique(Program *p, const void *scope, const void *number
 }
 
 static bool buf_name_taken(const Program *p, const void *scope, const char *name) {
-    return scope == &scope_program
-               ? names_has(p->names, &scope_any, name)
-               : names_has(p->names, scope, name) || names_has(p->names, &scope_program, name);
+    bool taken = names_has(p->names, &scope_program, name);
+    if (scope != &scope_program) {
+        return taken || names_has(p->names, scope, name);
+    }
+    for (int i = 0; i < p->entry.count && !taken; i++) {
+        taken = names_has(p->names, p->entry.at[i], name);
+    }
+    return taken;
 }
 
 /* An entry NAME owns NAME, NAME_in, NAME_out, what the host part says of it, and so do the two of a
@@ -333,7 +338,6 @@ Program *program_new(Arena *arena, Module *module) {
     p->names = ARENA_NEW(arena, NameSet);
     p->kernels = kernel_table_new(arena);
     names_add(arena, p->names, &scope_program, p->prefix); /* the type of an instance */
-    names_add(arena, p->names, &scope_any, p->prefix);
     return p;
 }
 
@@ -363,7 +367,6 @@ Buf *buf_new(Program *p, ProgramEntry *e, BufKind kind, Type type, const char *n
                             buf_name_taken);
     buf->role = name_letters(p->arena, dot != NULL ? dot + 1 : name != NULL ? name : "v");
     names_add(p->arena, p->names, scope, buf->name);
-    names_add(p->arena, p->names, &scope_any, buf->name);
     if (e != NULL) {
         VEC_PUSH(p->arena, &e->buf, buf);
     } else if (kind == BUF_CONST) {

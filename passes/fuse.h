@@ -29,17 +29,18 @@ struct Unit {
 };
 
 typedef struct {
-    bool live;
-    bool leaf;    /* memory holds it from the start: slot, table, parameter, result of a loop */
-    bool atom;    /* has a unit; not inlined into its users */
-    bool sink;    /* must be stored whoever reads it */
-    bool again;   /* a constant all over: users write it out, even where memory holds it too */
-    bool stored;  /* read by another unit, or a sink */
-    bool read;    /* by a unit that wants it for more than a carry's start or a part */
-    bool forward; /* the loss depends on it */
-    bool early;   /* the check of a train's loss and gradient norm waits for it */
-    bool late;    /* becomes a parameter or state: no byte of it may be written before that check */
-    bool made;    /* depends on no tensor in memory: draws, indices, constants */
+    bool live : 1;
+    bool leaf : 1;    /* memory holds it from the start: slot, table, parameter, result of a loop */
+    bool atom : 1;    /* has a unit; not inlined into its users */
+    bool sink : 1;    /* must be stored whoever reads it */
+    bool again : 1;   /* a constant all over: users write it out, even where memory holds it too */
+    bool stored : 1;  /* read by another unit, or a sink */
+    bool read : 1;    /* by a unit that wants it for more than a carry's start or a part */
+    bool forward : 1; /* the loss depends on it */
+    bool early : 1;   /* the check of a train's loss and gradient norm waits for it */
+    bool
+        late : 1; /* becomes a parameter or state: no byte of it may be written before that check */
+    bool made : 1; /* depends on no tensor in memory: draws, indices, constants */
     Unit *unit;
     int uses;    /* by nodes that are no views; repeated reads count more */
     int cost;    /* of computing one element from atoms and leaves */

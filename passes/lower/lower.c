@@ -51,7 +51,7 @@ static Type storage_of(const Frame *f, const Node *node) {
 static void step_text(Lower *l, Step *step, const Node *node) {
     step->op = node->op;
     step->loc = node->loc;
-    Text text = {.arena = l->arena};
+    Text text = {.arena = l->scratch};
     if (node->loc.source < (uint32_t)l->c->diag.sources.count) {
         const Source *source = &l->c->diag.sources.at[node->loc.source];
         size_t begin = node->loc.at, end = node->loc.at;
@@ -76,7 +76,7 @@ static void step_text(Lower *l, Step *step, const Node *node) {
         text_printf(&text, "%s%lld", i ? ", " : "", (long long)node->type->dim[i]);
     }
     text_add(&text, "]");
-    step->text = text.at;
+    step->text = str_dup(l->arena, text.at);
 }
 
 static const Node *main_atom(const Fusion *f, const Unit *u) {
