@@ -70,23 +70,27 @@ typedef struct Graph Graph;
 typedef struct Slot Slot;
 typedef struct Entry Entry;
 
+/* By the graph of the nodes that have them; those of leaves and maps without `lo` and what follows:
+ * see attr_copy. */
+typedef enum { ATTR_FRESH, ATTR_KEPT, ATTR_KEPT_BRIEF } AttrKept;
+
 /* Only the fields that the op's row names are used; all others are zero, so attributes compare as
  * bytes. */
 typedef struct {
-    uint32_t axes;           /* mask */
-    int axis;                /* also: index of PICK and BODY_PARAM */
-    Border border;           /* PAD, WINDOW; OVERLAP_ADD: NONE or VALUE */
-    Dist dist;               /* RANDOM */
-    bool reverse, exclusive; /* CUMSUM, LOOP */
-    bool checkpoint;         /* LOOP: only carries are kept for its adjoint */
-    uint8_t pad_[1];         /* no hidden padding: attributes compare as bytes */
-    int batch;               /* GATHER, SCATTER_ADD */
-    double value;            /* CONST of a float or bool; border value */
-    int64_t ivalue;          /* CONST of an integer */
-    uint64_t site;           /* RANDOM */
-    const double *data;      /* TABLE: type_count(type) numbers */
-    Slot *slot;              /* SLOT */
-    uint64_t brief;          /* of a leaf or map: what follows is not there, see attr_copy */
+    uint32_t axes;                    /* mask */
+    int axis;                         /* also: index of PICK and BODY_PARAM */
+    Border border;                    /* PAD, WINDOW; OVERLAP_ADD: NONE or VALUE */
+    Dist dist;                        /* RANDOM */
+    bool reverse, exclusive;          /* CUMSUM, LOOP */
+    bool checkpoint;                  /* LOOP: only carries are kept for its adjoint */
+    uint8_t pad_[1];                  /* no hidden padding: attributes compare as bytes */
+    int batch;                        /* GATHER, SCATTER_ADD */
+    double value;                     /* CONST of a float or bool; border value */
+    int64_t ivalue;                   /* CONST of an integer */
+    uint64_t site;                    /* RANDOM */
+    const double *data;               /* TABLE: type_count(type) numbers */
+    Slot *slot;                       /* SLOT */
+    uint64_t kept;                    /* AttrKept */
     int64_t lo[MD_RANK], hi[MD_RANK]; /* SLICE: start, extent; PAD: added before, after */
     int64_t step[MD_RANK];            /* SLICE */
     int map[MD_RANK];                 /* PERMUTE */

@@ -77,22 +77,22 @@ const Type *type_keep(Arena *arena, KeepTable *types, Type type) {
 
 /* --- attributes ------------------------------------------------------------------------------- */
 
-enum { ATTR_HEAD = offsetof(Attr, brief), ATTR_BRIEF = offsetof(Attr, lo) };
+enum { ATTR_BRIEF = offsetof(Attr, lo) };
 
 static size_t attr_bytes(const Attr *attr) {
-    return attr->brief ? ATTR_BRIEF : sizeof *attr;
+    return attr->kept == ATTR_KEPT_BRIEF ? ATTR_BRIEF : sizeof *attr;
 }
 
 Attr attr_copy(const Attr *attr) {
     Attr copy = {0};
     memcpy(&copy, attr, attr_bytes(attr));
-    copy.brief = 0;
+    copy.kept = ATTR_FRESH;
     return copy;
 }
 
 static bool attr_same(const void *kept, const void *key) {
     const Attr *a = kept, *b = key;
-    return a->brief == b->brief && memcmp(a, b, attr_bytes(a)) == 0;
+    return a->kept == b->kept && memcmp(a, b, attr_bytes(a)) == 0;
 }
 
 static uint64_t attr_hash(const void *key) {
@@ -100,14 +100,12 @@ static uint64_t attr_hash(const void *key) {
 }
 
 const Attr *attr_keep(Graph *g, OpCode op, const Attr *attr) {
-    if (!attr || attr == &no_attr) {
-        return &no_attr;
+    if (!attr || attr->kept != ATTR_FRESH || memcmp(attr, &no_attr, sizeof *attr) == 0) {
+        return attr && attr->kept != ATTR_FRESH ? attr : &no_attr;
     }
-    Attr key = attr_copy(attr);
-    if (memcmp(&key, &no_attr, sizeof key) == 0) {
-        return &no_attr;
-    }
-    key.brief = op_info[op].cls == CLASS_LEAF || op_info[op].cls == CLASS_MAP;
+    bool brief = op_info[op].cls == CLASS_LEAF || op_info[op].cls == CLASS_MAP;
+    Attr key = *attr;
+    key.kept = brief ? ATTR_KEPT_BRIEF : ATTR_KEPT;
     const void **place = place_of(g->keep, &g->attrs, &key, attr_hash, attr_same);
     if (!*place) {
         Attr *copy = arena_alloc(g->keep, attr_bytes(&key));
