@@ -76,6 +76,11 @@ static void chunk_link(Arena *arena, ArenaChunk *before, ArenaChunk *chunk) {
     *at = chunk;
 }
 
+static void chunk_free(ArenaChunk *chunk) {
+    memset(chunk->data, 0xdd, HOSTILE ? chunk->size : 0);
+    free(chunk);
+}
+
 void *arena_alloc(Arena *arena, size_t bytes) {
     if (bytes > SIZE_MAX / 4)
         exit_out_of_memory(bytes);
@@ -104,7 +109,7 @@ void arena_drop(Arena *arena, void *block, size_t bytes) {
     if (chunk->next)
         chunk->next->before = chunk->before;
     arena->used_bytes -= need;
-    free(chunk);
+    chunk_free(chunk);
 }
 
 void *arena_grow(Arena *arena, void *old, size_t old_bytes, size_t bytes) {
@@ -129,8 +134,7 @@ void arena_free(Arena *arena) {
     while (arena->head) {
         ArenaChunk *chunk = arena->head;
         arena->head = chunk->next;
-        memset(chunk->data, 0xdd, HOSTILE ? chunk->size : 0);
-        free(chunk);
+        chunk_free(chunk);
     }
     arena->used_bytes = 0;
 }

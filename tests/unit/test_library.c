@@ -76,8 +76,7 @@ static void sample_of(Sample *s, Graph *g, const Region *region, uint64_t rng) {
         const Node *n = region->node.at[i];
         if (n->op == OP_SLOT) {
             assert_true(s->nslot < SAMPLE_SLOTS);
-            double *data = ************************************ARENA_ARRAY(g->arena, double,
-                                                                           type_count(n->type));
+            double *data = ARENA_ARRAY(g->arena, double, type_count(*n->type));
             s->slot[s->nslot] = n->attr->slot;
             s->data[s->nslot++] = data;
             fill(s, n->attr->slot, data);
