@@ -187,12 +187,17 @@ static double tensor_error(const File *fa, const Tensor *a, const File *fb, cons
     return error == 0 ? 5e-324 : error; /* other bytes, same numbers: 0 and -0 */
 }
 
+static void file_free(File *f) {
+    free(f->bytes);
+    free(f);
+}
+
 int main(int argc, char **argv) {
     if (argc != 4) {
         fprintf(stderr, "usage: stdiff FILE REFERENCE TOLERANCE\n");
         return 2;
     }
-    const File *a = file_read(argv[1]), *b = file_read(argv[2]);
+    File *a = file_read(argv[1]), *b = file_read(argv[2]);
     double tolerance = strtod(argv[3], NULL);
     bool differ = b->count == 0;
     for (int i = 0; i < b->count; i++) {
@@ -203,5 +208,7 @@ int main(int argc, char **argv) {
                tb->shape, error);
         differ |= !good;
     }
+    file_free(a);
+    file_free(b);
     return differ ? 1 : 0;
 }

@@ -682,6 +682,7 @@ static void test_halo(void **state) {
                                              : BORDER_WRAP;
         double value = sample_below(s, 3) ? 0 : 0.5;
         if (n + 2 * pad < reach) {
+            arena_free(&f.arena);
             continue;
         }
         int64_t count = (n + 2 * pad - reach) / stride + 1;

@@ -224,7 +224,7 @@ static Node *first_of_sum(Node *made) {
         return made;
     }
     Type t = *made->in[0]->type;
-    double *first = ARENA_ARRAY(g->arena, double, type_count(t));
+    double *first = ARENA_ARRAY(g->keep, double, type_count(t));
     for (int64_t i = 0; i < type_count(t); i++) {
         int64_t left = i;
         first[i] = 1;
