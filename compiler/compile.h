@@ -37,10 +37,11 @@ typedef struct {
     const char *depfile; /* -MF; NULL with depend: output with .d */
     bool depend;         /* -MD */
     bool no_main;
+    bool whole_runtime; /* --runtime=whole */
     bool openblas;
     const struct Target *target; /* what planning knows of the machine; NULL: target_cpu */
-    bool nan;        /* --checks=nan: each operation apart, its values looked at */
-    Elem storage;    /* of tests: of f32 values between kernels; TY_ERROR: f32 */
+    bool nan;                    /* --checks=nan: each operation apart, its values looked at */
+    Elem storage;                /* of tests: of f32 values between kernels; TY_ERROR: f32 */
     uint64_t stored; /* of tests: a random part of all values is stored, by this number; 0: none */
     bool canary;     /* --checks=canary: guard bands in the arena, looked at after each step */
     int threads;     /* the most threads the bound provides for */

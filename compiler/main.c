@@ -31,6 +31,8 @@ static const char usage_text[] =
     "  --budget=SIZE      most bytes for all regions, e.g. '160 MiB'\n"
     "  --precision=TYPE   f32 or f64, whatever the source says (f32 if it says nothing)\n"
     "  --blas=LIBRARY     builtin (default) or openblas\n"
+    "  --runtime=PART     used (default): the functions that are used, behind the model; whole:\n"
+    "                     all, in front of it, so that one C file may include several models\n"
     "  --checks=LIST      none (default); nan: where a NaN came from; canary: guard bands\n"
     "  --threads=N        the most threads that the bound provides for (8)\n"
     "  --no-main          the model part only\n"
@@ -70,18 +72,32 @@ typedef enum {
     O_SEED,
     O_CALLS,
     O_TARGET,
-    O_CHECKS
+    O_CHECKS,
+    O_RUNTIME
 } ValueOption;
 static const struct {
     const char *name;
     ValueOption id;
 } value_options[] = {
-    {"-o", O_OUT},        {"-H", O_HEADER},         {"-D", O_DEFINE},
-    {"-MF", O_MF},        {"--budget", O_BUDGET},   {"--precision", O_PRECISION},
-    {"--blas", O_BLAS},   {"--threads", O_THREADS}, {"--prefix", O_PREFIX},
-    {"--dump", O_DUMP},   {"--format", O_FORMAT},   {"--color", O_COLOR},
-    {"--entry", O_ENTRY}, {"--in", O_IN},           {"--seed", O_SEED},
-    {"--calls", O_CALLS}, {"--target", O_TARGET},   {"--checks", O_CHECKS},
+    {"-o", O_OUT},
+    {"-H", O_HEADER},
+    {"-D", O_DEFINE},
+    {"-MF", O_MF},
+    {"--budget", O_BUDGET},
+    {"--precision", O_PRECISION},
+    {"--runtime", O_RUNTIME},
+    {"--blas", O_BLAS},
+    {"--threads", O_THREADS},
+    {"--prefix", O_PREFIX},
+    {"--dump", O_DUMP},
+    {"--format", O_FORMAT},
+    {"--color", O_COLOR},
+    {"--entry", O_ENTRY},
+    {"--in", O_IN},
+    {"--seed", O_SEED},
+    {"--calls", O_CALLS},
+    {"--target", O_TARGET},
+    {"--checks", O_CHECKS},
 };
 static const char *const flag_options[] = {"--no-main", "-MD",    "--report", "--stats",
                                            "-Werror",   "--help", "--version"};
@@ -314,6 +330,12 @@ static int set_value(Compile *c, ValueOption id, const char *value) {
         if (!str_eq(value, "c")) {
             return usage_error("unknown target", value);
         }
+        break;
+    case O_RUNTIME:
+        if (!str_eq(value, "used") && !str_eq(value, "whole")) {
+            return usage_error("--runtime is used or whole, got", value);
+        }
+        opt->whole_runtime = str_eq(value, "whole");
         break;
     case O_CHECKS: return set_checks(opt, value);
     }

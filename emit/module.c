@@ -414,52 +414,99 @@ static void print_includes(Text *out) {
         "#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <string.h>\n\n");
 }
 
-void emit_module_with(Text *out, Compile *c, const Program *p, const Source *source,
-                      const Printer *printer) {
-    Emit e = emit_open(c, p, source);
-    if (out->len > 0) {
-        BUG("a module in the middle of a text");
-    }
-    Arena arena[2] = {{0}, {0}};
-    Text front = {.arena = &arena[0]}, host = {.arena = &arena[1]};
-    bool *printed = ARENA_ARRAY(e.arena, bool, p->kernel.count + 1);
-    print_model(&e, printer, printed, out); /* the largest part is made where it stays */
-    if (!c->opt.no_main) {
-        print_kernels(&e, printer, true, printed, &host);
-        host_print(&e, printer, &host);
-    }
-    print_comment(&e, &front);
-    if (!c->opt.no_main) {
-        text_add(&front, "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE 1\n#endif\n");
-    }
-    print_includes(&front);
-    if (!c->opt.no_main) {
-        host_sizes(&e, &front);
-    }
-    /* The runtime comes first: a local variable in it may have the name of the model's type. */
-    Pieces *pieces = pieces_new(e.arena);
+/* What the declarations use. */
+static void need_pieces(const Compile *c, Pieces *pieces) {
     pieces_need(pieces, "runtime/tensor.h");
-    pieces_need(pieces, "runtime/md.h");
     if (c->opt.canary) {
         pieces_need(pieces, "runtime/damage.h");
     }
     if (c->opt.nan) {
         pieces_need(pieces, "runtime/place.h");
     }
+}
+
+static void print_interface(Text *out, const Text *api) {
+    text_add(out, "/* ---- interface ---- */\n\n");
+    text_addn(out, api->at, api->len);
+    text_add(out, "/* ---- model ---- */\n\n");
+}
+
+/* A program is put together of these; the model is there already. */
+typedef struct {
+    Text front, api, host;
+} Parts;
+
+/* Sizes that the runtime of a program with a main has from its model. */
+static void print_sizes(const Emit *e, Text *out) {
+    if (!e->c->opt.no_main) {
+        host_sizes(e, out);
+    }
+}
+
+/* The runtime comes first: a local variable in it may have the name of the model's type. */
+static void join_whole(const Emit *e, Pieces *pieces, Parts *parts, Text *out) {
+    print_includes(&parts->front);
+    need_pieces(e->c, pieces);
+    pieces_need(pieces, "runtime/md.h");
     pieces_scan(pieces, out->at, out->len);
-    pieces_scan(pieces, host.at, host.len);
+    pieces_scan(pieces, parts->host.at, parts->host.len);
+    print_sizes(e, &parts->front);
+    pieces_print(pieces, &parts->front);
+    print_interface(&parts->front, &parts->api);
+    text_prepend(out, parts->front.at, parts->front.len);
+}
+
+/* What is to be read comes first: declarations, the interface, the model. */
+static void join_used(const Emit *e, Pieces *pieces, Parts *parts, Text *out) {
+    text_add(&parts->front,
+             "#ifdef MD_RUNTIME\n#error \"several models in one file: compile each alone, or emit "
+             "them with --runtime=whole\"\n#endif\n#define MD_RUNTIME\n\n");
+    pieces_scan_front(pieces, parts->api.at, parts->api.len);
+    pieces_scan_front(pieces, out->at, out->len);
+    pieces_scan(pieces, parts->host.at, parts->host.len);
+    pieces_print_front(pieces, &parts->front);
+    print_interface(&parts->front, &parts->api);
+    text_prepend(out, parts->front.at, parts->front.len);
+    text_add(out, "/* ---- runtime ---- */\n\n");
+    print_sizes(e, out);
+    /* A local variable in it may have the name of the model's type. */
+    text_add(out, "#ifdef __GNUC__\n#pragma GCC diagnostic push\n"
+                  "#pragma GCC diagnostic ignored \"-Wshadow\"\n#endif\n\n");
+    pieces_print(pieces, out);
+    text_add(out, "#ifdef __GNUC__\n#pragma GCC diagnostic pop\n#endif\n\n");
+}
+
+void emit_module_with(Text *out, Compile *c, const Program *p, const Source *source,
+                      const Printer *printer) {
+    Emit e = emit_open(c, p, source);
+    if (out->len > 0) {
+        BUG("a module in the middle of a text");
+    }
+    Arena arena = {0};
+    Parts parts = {.front = {.arena = &arena}, .api = {.arena = &arena}, .host = {.arena = &arena}};
+    bool *printed = ARENA_ARRAY(e.arena, bool, p->kernel.count + 1);
+    print_model(&e, printer, printed, out); /* the largest part is made where it stays */
+    if (!c->opt.no_main) {
+        print_kernels(&e, printer, true, printed, &parts.host);
+        host_print(&e, printer, &parts.host);
+    }
+    print_comment(&e, &parts.front);
+    if (!c->opt.no_main) {
+        text_add(&parts.front, "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE 1\n#endif\n");
+    }
+    api_print(&e, &parts.api);
+    Pieces *pieces = pieces_new(e.arena, c->opt.whole_runtime);
     pieces_before_tiles(pieces, tile_bodies(&e));
-    pieces_print(pieces, &front);
-    text_add(&front, "/* ---- interface ---- */\n\n");
-    api_print(&e, &front);
-    text_add(&front, "/* ---- model ---- */\n\n");
-    text_prepend(out, front.at, front.len);
+    if (c->opt.whole_runtime) {
+        join_whole(&e, pieces, &parts, out);
+    } else {
+        join_used(&e, pieces, &parts, out);
+    }
     if (!c->opt.no_main) {
         text_add(out, "/* ---- program ---- */\n\n");
-        text_addn(out, host.at, host.len);
+        text_addn(out, parts.host.at, parts.host.len);
     }
-    arena_free(&arena[0]);
-    arena_free(&arena[1]);
+    arena_free(&arena);
 }
 
 void emit_module(Text *out, Compile *c, const Program *p, const Source *source) {
@@ -473,14 +520,8 @@ void emit_header(Text *out, Compile *c, const Program *p, const Source *source) 
     text_comment(out, path_base(source->name));
     text_printf(out, ". */\n#ifndef %s_MODEL_H\n#define %s_MODEL_H\n\n", e.upper, e.upper);
     text_add(out, "#include <stddef.h>\n#include <stdint.h>\n\n");
-    Pieces *pieces = pieces_new(e.arena);
-    pieces_need(pieces, "runtime/tensor.h");
-    if (c->opt.canary) {
-        pieces_need(pieces, "runtime/damage.h");
-    }
-    if (c->opt.nan) {
-        pieces_need(pieces, "runtime/place.h");
-    }
+    Pieces *pieces = pieces_new(e.arena, true);
+    need_pieces(c, pieces);
     pieces_print(pieces, out);
     api_print(&e, out);
     text_add(out, "#endif\n");

@@ -6,13 +6,20 @@
 
 typedef struct Pieces Pieces;
 
-Pieces *pieces_new(Arena *arena);
-void pieces_need(Pieces *pieces, const char *name); /* "runtime/tensor.h" and what it includes */
-/* Every piece that defines a name (md_... or MD_...) that `text` uses. */
+/* `whole`: pieces with their guards and all that they include, not what is used of them. */
+Pieces *pieces_new(Arena *arena, bool whole);
+/* "runtime/tensor.h", whole. */
+void pieces_need(Pieces *pieces, const char *name);
+/* What defines a name (md_... or MD_...) that `text` uses. */
 void pieces_scan(Pieces *pieces, const char *text, size_t length);
+/* The same for a text that stands in front of it: types and macros come before that, and
+ * prototypes. Not where pieces are whole. */
+void pieces_scan_front(Pieces *pieces, const char *text, size_t length);
 /* Text that stands before the register tiles of products, where they are needed. */
 void pieces_before_tiles(Pieces *pieces, const char *text);
-/* Prints what is needed and not printed yet, includes before includers. */
+/* Includes before includers: what pieces_scan_front has found, */
+void pieces_print_front(Pieces *pieces, Text *out);
+/* and the rest. */
 void pieces_print(Pieces *pieces, Text *out);
 
 #endif

@@ -44,7 +44,13 @@ for name in one two; do
 done
 cat "$scratch/one.c" "$scratch/two.c" >"$scratch/both.c"
 $CC -fsyntax-only "$scratch/both.c" 2>"$scratch/err" && fail "two models" "are no error" || pass
-grep -q 'error.*several models in one file.*define MD_TILE_EVERY' "$scratch/err" && pass || fail "two models" "$(head -n 3 "$scratch/err")"
+grep -q 'error.*several models in one file.*--runtime=whole' "$scratch/err" && pass || fail "two models" "$(head -n 3 "$scratch/err")"
+for name in one two; do
+    "$MDLC" --no-main --runtime=whole --prefix=$name tests/suites/wide.mdl -o "$scratch/$name.c" || fail "two models" "do not compile"
+done
+cat "$scratch/one.c" "$scratch/two.c" >"$scratch/both.c"
+$CC -fsyntax-only "$scratch/both.c" 2>"$scratch/err" && fail "two models, whole runtime" "are no error" || pass
+grep -q 'error.*several models in one file.*define MD_TILE_EVERY' "$scratch/err" && pass || fail "two models, whole runtime" "$(head -n 3 "$scratch/err")"
 check "two models, all register tiles" "$CC" $STRICT_FLAGS -DMD_TILE_EVERY -fsyntax-only "$scratch/both.c"
 
 for name in $names; do

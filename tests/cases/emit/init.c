@@ -16,21 +16,10 @@
  *   init_init: arena 0 (least possible 0), FLOPs 24, bytes moved 64
  *   init_run: arena 0 (least possible 0), FLOPs 36, bytes moved 96
  */
-#include <math.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <string.h>
-
-
-
-
-
-
-
-
-
-
-
+#ifdef MD_RUNTIME
+#error "several models in one file: compile each alone, or emit them with --runtime=whole"
+#endif
+#define MD_RUNTIME
 
 
 /* ---- interface ---- */
@@ -300,4 +289,24 @@ const char *init_strerror(int code) {
     default: return "unknown status";
     }
 }
+
+/* ---- runtime ---- */
+
+#ifdef __GNUC__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+
+
+
+
+
+
+
+
+
+
+#ifdef __GNUC__
+#pragma GCC diagnostic pop
+#endif
 
