@@ -34,12 +34,11 @@ typedef struct {
 } md_blas;
 
 /* All batch elements, each followed by its epilogue (see tile_kernel.h) over blocks of rows. */
-#define MD_BLAS_RUN(suffix, real, gemm)                                                            \
-    MD_INLINE void md_blas_run_##suffix(const md_blas *s,                                          \
-                                        void (*epi)(void *ctx, int64_t batch, int64_t m0,          \
-                                                    int64_t rows, int64_t n0, int64_t cols,        \
-                                                    real *strip, int64_t ld),                      \
-                                        const real *a, const real *b, real *c, void *ctx) {        \
+#define MD_BLAS_RUN(run, real, gemm)                                                               \
+    MD_INLINE void run(const md_blas *s,                                                           \
+                       void (*epi)(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0, \
+                                   int64_t cols, real *strip, int64_t ld),                         \
+                       const real *a, const real *b, real *c, void *ctx) {                         \
         for (int64_t i = 0; i < s->b1 * s->b2; i++) {                                              \
             int64_t i1 = i / s->b2;                                                                \
             int64_t i2 = i % s->b2;                                                                \
@@ -53,7 +52,7 @@ typedef struct {
             }                                                                                      \
         }                                                                                          \
     }
-MD_BLAS_RUN(f32, float, cblas_sgemm)
-MD_BLAS_RUN(f64, double, cblas_dgemm)
+MD_BLAS_RUN(md_blas_run_f32, float, cblas_sgemm)
+MD_BLAS_RUN(md_blas_run_f64, double, cblas_dgemm)
 
 #endif
