@@ -314,6 +314,8 @@ typedef struct {
     bool *printed; /* by Kernel.id */
 } KernelWalk;
 
+typedef VEC(ProgramEntry *) EntryList;
+
 static void print_kernel(void *ctx, Step *step, int depth) {
     KernelWalk *walk = ctx;
     (void)depth;
@@ -329,11 +331,26 @@ static bool is_main_only(EntryKind kind) {
 }
 
 /* Each once, where the first entry of the file has it. */
+/* What a reader looks for comes first: trains and calls, then how weights begin. */
+static EntryList reading_order(const Emit *e) {
+    EntryList order = {0};
+    for (int last = 0; last < 2; last++) {
+        for (int i = 0; i < e->p->entry.count; i++) {
+            ProgramEntry *entry = e->p->entry.at[i];
+            if ((entry->entry->kind == ENTRY_INIT) == (last == 1)) {
+                VEC_PUSH(e->arena, &order, entry);
+            }
+        }
+    }
+    return order;
+}
+
 static void print_kernels(const Emit *e, const Printer *printer, bool main_only, bool *printed,
                           Text *out) {
     KernelWalk walk = {e, printer, out, printed};
-    for (int i = 0; i < e->p->entry.count; i++) {
-        const ProgramEntry *entry = e->p->entry.at[i];
+    const EntryList order = reading_order(e);
+    for (int i = 0; i < order.count; i++) {
+        const ProgramEntry *entry = order.at[i];
         if (entry->entry->kind != ENTRY_TEST && is_main_only(entry->entry->kind) == main_only) {
             steps_visit(&entry->step, print_kernel, &walk);
         }
@@ -346,13 +363,14 @@ static void print_model(const Emit *e, const Printer *printer, bool *printed, Te
     print_kernels(e, printer, false, printed, out);
     entry_helpers(e, out);
     bool init = false;
-    for (int i = 0; i < e->p->entry.count; i++) {
-        EntryKind kind = e->p->entry.at[i]->entry->kind;
+    const EntryList order = reading_order(e);
+    for (int i = 0; i < order.count; i++) {
+        EntryKind kind = order.at[i]->entry->kind;
         init = init || kind == ENTRY_INIT;
         if (kind == ENTRY_EVAL_END) {
-            entry_eval_end(e, printer, e->p->entry.at[i], out);
+            entry_eval_end(e, printer, order.at[i], out);
         } else if (!is_main_only(kind) && kind != ENTRY_TEST) {
-            entry_function(e, printer, e->p->entry.at[i], out);
+            entry_function(e, printer, order.at[i], out);
         }
     }
     if (!init) {

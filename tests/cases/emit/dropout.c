@@ -1,5 +1,12 @@
 /* ---- model ---- */
 
+/* dropout.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */
+static const md_tile dropout_fit_fc_tile = {
+    1, 1, 1, 8, 16, 1, 1, 16, 0, 0, 0, 16, 0, 0, 1, 0,
+    0, 0, 0, 1, 16, 0, 0, 0, 16, 1, 8, 4, 0, 1, 1, 0,
+    1, 0, 0, 2, 1, 16, 1, 0, 8, 32, 1024, 256, 256, 0, 256, 0
+};
+
 static void dropout_fit_fc_part(const md_tile_call *call, int part) {
     md_tile_part_f32(&dropout_fit_fc_tile, call, part, md_tile_none_f32);
 }

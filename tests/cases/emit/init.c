@@ -92,6 +92,20 @@ const char *init_strerror(int code);
 
 /* ---- model ---- */
 
+/* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [2, 3] */
+static void init_run_fc_out(float *MD_RESTRICT y, const float *MD_RESTRICT x,
+                            const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
+    for (int64_t i = 0; i < 2; i++) {
+        const float x_value = x[i * 3];
+        const float x_value_2 = x[i * 3 + 1];
+        const float x_value_3 = x[i * 3 + 2];
+        MD_IVDEP
+        for (int64_t i_2 = 0; i_2 < 3; i_2++) {
+            y[i * 3 + i_2] = x_value * weight[i_2 * 3] + x_value_2 * weight[i_2 * 3 + 1] + x_value_3 * weight[i_2 * 3 + 2] + bias[i_2];
+        }
+    }
+}
+
 /* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3, 3] */
 static void init_fc_weight(float *MD_RESTRICT weight_next, const int64_t *MD_RESTRICT seed,
                            uint64_t site0) {
@@ -110,40 +124,6 @@ static void init_fc_bias(float *MD_RESTRICT bias_next, const int64_t *MD_RESTRIC
     for (int64_t i = 0; i < 3; i++) {
         bias_next[i] = md_madf(md_rand_uniform_f32(key, (uint64_t)i), 1.1547005f, -0.57735026f);
     }
-}
-
-/* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [2, 3] */
-static void init_run_fc_out(float *MD_RESTRICT y, const float *MD_RESTRICT x,
-                            const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
-    for (int64_t i = 0; i < 2; i++) {
-        const float x_value = x[i * 3];
-        const float x_value_2 = x[i * 3 + 1];
-        const float x_value_3 = x[i * 3 + 2];
-        MD_IVDEP
-        for (int64_t i_2 = 0; i_2 < 3; i_2++) {
-            y[i * 3 + i_2] = x_value * weight[i_2 * 3] + x_value_2 * weight[i_2 * 3 + 1] + x_value_3 * weight[i_2 * 3 + 2] + bias[i_2];
-        }
-    }
-}
-
-/* init_init: 3 steps, 0 bytes of arena, 24 FLOPs */
-int init_init(init *m, uint64_t seed) {
-    if (m == NULL) {
-        return INIT_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return INIT_ERR_STATE;
-    }
-    /* params */
-    float *fc_weight = MD_AT(float, m->params, 0); /* [3, 3] */
-    float *fc_bias = MD_AT(float, m->params, 64); /* [3] */
-    /* state */
-    int64_t *seed_ = MD_AT(int64_t, m->state, 0); /* i64 seed */
-
-    *seed_ = (int64_t)seed;
-    init_fc_weight(fc_weight, seed_, UINT64_C(18328856871208909481)); /* 1, line 5: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3, 3] */
-    init_fc_bias(fc_bias, seed_, UINT64_C(7944105771414287370)); /* 2, line 5 */
-    return INIT_OK;
 }
 
 /* init_run: 1 steps, 0 bytes of arena, 36 FLOPs, line 7 */
@@ -167,6 +147,26 @@ int init_run(init *m, const init_run_in *in, init_run_out *out) {
 
     init_run_fc_out(y, x, fc_weight, fc_bias); /* 0, line 5: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [2, 3] */
     out->y = y;
+    return INIT_OK;
+}
+
+/* init_init: 3 steps, 0 bytes of arena, 24 FLOPs */
+int init_init(init *m, uint64_t seed) {
+    if (m == NULL) {
+        return INIT_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return INIT_ERR_STATE;
+    }
+    /* params */
+    float *fc_weight = MD_AT(float, m->params, 0); /* [3, 3] */
+    float *fc_bias = MD_AT(float, m->params, 64); /* [3] */
+    /* state */
+    int64_t *seed_ = MD_AT(int64_t, m->state, 0); /* i64 seed */
+
+    *seed_ = (int64_t)seed;
+    init_fc_weight(fc_weight, seed_, UINT64_C(18328856871208909481)); /* 1, line 5: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3, 3] */
+    init_fc_bias(fc_bias, seed_, UINT64_C(7944105771414287370)); /* 2, line 5 */
     return INIT_OK;
 }
 

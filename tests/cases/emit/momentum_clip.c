@@ -1,5 +1,17 @@
 /* ---- model ---- */
 
+/* momentum_clip.mdl:4  model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [32, 24] */
+static const md_tile momentum_clip_fit_fc_tile = {
+    1, 1, 1, 32, 24, 1, 1, 16, 0, 0, 0, 16, 0, 0, 1, 0,
+    0, 0, 0, 1, 16, 0, 0, 0, 24, 1, 32, 4, 0, 1, 1, 0,
+    1, 0, 0, 2, 1, 16, 1, 0, 32, 32, 1024, 512, 512, 0, 512, 0
+};
+
+typedef struct {
+    const float *bias;
+    const float *y;
+} momentum_clip_fit_fc_args;
+
 static void momentum_clip_fit_fc_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
     int64_t cols, float *strip, int64_t ld) {
     const momentum_clip_fit_fc_args *args = (const momentum_clip_fit_fc_args *)ctx;

@@ -1,5 +1,12 @@
 /* ---- model ---- */
 
+/* sgd.mdl:4  model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [32, 1] */
+static const md_tile sgd_fit_fc_tile = {
+    1, 1, 1, 1, 32, 1, 1, 16, 0, 0, 0, 0, 0, 0, 1, 0,
+    0, 0, 0, 1, 16, 0, 0, 0, 0, 1, 1, 4, 0, 1, 1, 0,
+    0, 1, 0, 4, 1, 16, 1, 0, 1, 64, 1024, 0, 0, 0, 0, 0
+};
+
 static void sgd_fit_fc_part(const md_tile_call *call, int part) {
     md_tile_part_f32(&sgd_fit_fc_tile, call, part, md_tile_none_f32);
 }
