@@ -351,6 +351,10 @@ void buf_set_type(Program *p, Buf *buf, Type type) {
     }
 }
 
+void buf_set_role(Program *p, Buf *buf, const char *role) {
+    buf->role = name_letters(p->arena, role);
+}
+
 Buf *buf_new(Program *p, ProgramEntry *e, BufKind kind, Type type, const char *name) {
     Buf *buf = ARENA_NEW(p->arena, Buf);
     buf->id = p->nbuf++;
@@ -365,7 +369,7 @@ Buf *buf_new(Program *p, ProgramEntry *e, BufKind kind, Type type, const char *n
     const char *dot = name != NULL ? strrchr(name, '.') : NULL;
     buf->name = name_unique(p, scope, scope, name_identifier(p->arena, name != NULL ? name : "v"),
                             buf_name_taken);
-    buf->role = name_letters(p->arena, dot != NULL ? dot + 1 : name != NULL ? name : "v");
+    buf_set_role(p, buf, dot != NULL ? dot + 1 : name != NULL ? name : "v");
     names_add(p->arena, p->names, scope, buf->name);
     if (e != NULL) {
         VEC_PUSH(p->arena, &e->buf, buf);

@@ -202,6 +202,7 @@ Program *program_new(Arena *arena, Module *module);
  * NULL). */
 Buf *buf_new(Program *p, ProgramEntry *e, BufKind kind, Type type, const char *name);
 void buf_set_type(Program *p, Buf *buf, Type type); /* and strides */
+void buf_set_role(Program *p, Buf *buf, const char *role);
 Buf *buf_root(const Buf *buf);
 const Buf *buf_first(const Buf *buf); /* the Buf whose value it holds again, else itself */
 /* Whose pointer emitted functions use for it: the next value of a parameter or a state, where it is

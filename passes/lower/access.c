@@ -4,15 +4,6 @@
 
 #include <string.h>
 
-/* The last part of a path: fc1.weight -> weight keeps its layer when it has one. */
-const char *short_name(Arena *arena, const Node *node) {
-    if (node->op == OP_SLOT) {
-        const char *name = node->attr->slot->name, *dot = strchr(name, '.');
-        return str_dup(arena, dot ? dot + 1 : name);
-    }
-    return node->name ? node->name : op_info[node->op].name;
-}
-
 Buf *slot_buf(Lower *l, const Slot *slot) {
     if (slot->kind != SLOT_INPUT) {
         return l->p->slot.at[slot->index];

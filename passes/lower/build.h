@@ -44,10 +44,12 @@ struct Frame {
     const Node *node; /* the LOOP whose body this is */
     Step *loop;
     StepList *list;
-    HomeList *home;   /* by node id; the first is where users read it */
-    HomeList *result; /* of the LOOP `node`: by result, carries first (homes in frame `up`) */
-    uint64_t *placed; /* by node id of a CONCAT: operands whose kernels write their part */
-    LoopHomes *loops; /* by node id of a LOOP */
+    HomeList *home;        /* by node id; the first is where users read it */
+    HomeList *result;      /* of the LOOP `node`: by result, carries first (homes in frame `up`) */
+    uint64_t *placed;      /* by node id of a CONCAT: operands whose kernels write their part */
+    LoopHomes *loops;      /* by node id of a LOOP */
+    const Slot **gradient; /* of a train, by node id: the parameter that it is the gradient of, */
+    bool *backward;        /* and whether it is one or goes into one, and not into the loss */
 };
 
 typedef struct {
@@ -81,9 +83,16 @@ typedef struct {
     Step *step;
 } WorkBuild;
 
-/* --- access.c --- */
+/* --- name.c --- */
 /* What a value is called: of the source, else its operation. */
 const char *short_name(Arena *arena, const Node *node);
+/* Which values of a train are gradients of parameters. */
+void name_gradients(Frame *f);
+const char *result_name(Frame *f, const Node *loop, int k); /* result k of a LOOP */
+/* A temporary; without a name it is called after its node. */
+Buf *temp_new(Frame *f, const Node *node, Type type, const char *name);
+
+/* --- access.c --- */
 Buf *slot_buf(Lower *l, const Slot *slot);
 bool kernel_known(const WorkBuild *b, const Node *node);
 const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *const *at);

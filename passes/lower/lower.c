@@ -13,14 +13,6 @@
 
 #include <string.h>
 
-static Buf *temp_new(Frame *f, const Node *node, Type type, const char *name) {
-    Buf *buf = buf_new(f->l->p, f->l->e, BUF_TEMP, type, name);
-    buf->loop = f->loop;
-    buf->label = node->name;
-    buf->loc = node->loc;
-    return buf;
-}
-
 /* Products read what they compute in. */
 static bool read_by_loops(const Frame *f, const Node *node) {
     for (int i = 0; i < f->region->node.count; i++) {
@@ -119,7 +111,15 @@ static void name_step(const Frame *f, const Unit *unit, const Node *main, Step *
     }
     const char *from = slot ? strchr(slot->name, '.') : NULL;
     const char *to = slot ? strrchr(slot->name, '.') : NULL;
-    if (made) {
+    const Slot *of = f->gradient ? f->gradient[main->id] : NULL;
+    for (int i = 0; i < unit->atom.count; i++) { /* with the loss it is no kernel of a gradient */
+        of = f->fusion->info[unit->atom.at[i]->id].forward ? NULL : of;
+    }
+    if (of && !made) {
+        const Buf *buf = slot_buf(f->l, of);
+        name = str_printf(arena, "d_%s", buf->name);
+        role = str_printf(arena, "d_%s", buf->role);
+    } else if (made) {
         name = made->name;
         role = made->role;
         after = f->l->e->entry->kind == ENTRY_INIT ? "" : "_update";
@@ -261,18 +261,6 @@ static GoalList *loop_goals(Frame *f, const Node *node, const GoalList *goals) {
     return list;
 }
 
-static const char *result_name(const Frame *f, const Node *loop, int k) {
-    const LoopHomes *homes = &f->loops[loop->id];
-    for (int i = 0; i < homes->picks.count; i++) {
-        const Node *pick = homes->picks.at[i];
-        if (pick->attr->axis == k && pick->name) {
-            return pick->name;
-        }
-    }
-    const Node *inner = loop->body->out.at[k];
-    return inner->name ? inner->name : op_info[inner->op].name;
-}
-
 /* Storage of result k of a loop: a stack goes straight to where it is wanted when it can. */
 static Home loop_home(Frame *f, const Node *loop, int k, const GoalList *t, int *taken) {
     Type type = *loop->body->out.at[k]->type;
@@ -388,7 +376,7 @@ static void lower_loop(Frame *f, const Node *node, const GoalList *goals) {
 static void place_parts(Frame *f, const Node *node) {
     HomeList *whole = &f->home[node->id];
     if (whole->count == 0) {
-        Home home = {.buf = temp_new(f, node, *node->type, short_name(f->l->arena, node))};
+        Home home = {.buf = temp_new(f, node, *node->type, NULL)};
         VEC_PUSH_FROM(f->l->scratch, whole, home, 1);
     }
     int64_t begin = 0;
@@ -397,8 +385,7 @@ static void place_parts(Frame *f, const Node *node) {
         if (n->atom && !n->leaf && !n->again && k < 64 && whole->count == 1) {
             /* Nobody may read a part before all of them are there. */
             if (n->read && f->home[node->in[k]->id].count == 0) {
-                Home own = {.buf = temp_new(f, node->in[k], *node->in[k]->type,
-                                            short_name(f->l->arena, node->in[k]))};
+                Home own = {.buf = temp_new(f, node->in[k], *node->in[k]->type, NULL)};
                 VEC_PUSH_FROM(f->l->scratch, &f->home[node->in[k]->id], own, 1);
             }
             Home part = whole->at[0];
@@ -440,8 +427,7 @@ static void give_homes(Frame *f, const GoalList *goals) {
                 .buf = temp_new(f, node->body->out.at[k], *start->type, result_name(f, node, k))};
             VEC_PUSH_FROM(f->l->scratch, &f->loops[i].result[k], carry, 1);
             if (n->read && f->home[start->id].count == 0) {
-                Home own = {.buf =
-                                temp_new(f, start, *start->type, short_name(f->l->arena, start))};
+                Home own = {.buf = temp_new(f, start, *start->type, NULL)};
                 VEC_PUSH_FROM(f->l->scratch, &f->home[start->id], own, 1);
             }
             VEC_PUSH_FROM(f->l->scratch, &f->home[start->id], carry, 1);
@@ -457,8 +443,7 @@ static void give_homes(Frame *f, const GoalList *goals) {
         const Node *node = f->region->node.at[i];
         const NodeInfo *n = &f->fusion->info[i];
         if (n->stored && f->home[i].count == 0 && !n->leaf && node->op != OP_LOOP) {
-            Home home = {.buf =
-                             temp_new(f, node, storage_of(f, node), short_name(f->l->arena, node))};
+            Home home = {.buf = temp_new(f, node, storage_of(f, node), NULL)};
             VEC_PUSH_FROM(f->l->scratch, &f->home[i], home, 1);
         }
     }
@@ -492,6 +477,7 @@ static void lower_region(Frame *f, const GoalList *goals) {
     bool apart = f->l->c->opt.nan && f->l->e->entry->kind == ENTRY_TRAIN;
     f->fusion = pass_fuse(f->l->scratch, f->region, f->up ? NULL : f->l->e->entry->out.at, apart,
                           f->l->c->opt.stored);
+    name_gradients(f);
     f->home = ARENA_ARRAY(f->l->scratch, HomeList, n + 1);
     for (int i = 0; i < n;
          i++) { /* regions without loops or concatenations need no tables of them */

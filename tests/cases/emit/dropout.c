@@ -104,12 +104,12 @@ int dropout_fit(dropout *m, const dropout_fit_in *in, dropout_fit_out *out) {
     const int64_t *seed_ = MD_AT(const int64_t, m->state, 0); /* i64 seed */
     int64_t *step = MD_AT(int64_t, m->state, 64); /* i64 */
     /* arena */
-    float *contract = MD_AT(float, m->arena, 1024); /* [8, 16] to 1536, steps 0..5 */
-    float *select = MD_AT(float, m->arena, 1024); /* [8, 16] to 1536, steps 1..5, in place of contract */
+    float *fc_contract = MD_AT(float, m->arena, 1024); /* [8, 16] to 1536, steps 0..5 */
+    float *select = MD_AT(float, m->arena, 1024); /* [8, 16] to 1536, steps 1..5, in place of fc_contract */
     float *panels = MD_AT(float, m->arena, 0); /* [256] to 1024, steps 0..0, workspace */
 
-    dropout_fit_fc(contract, panels, x, fc_weight); /* 0, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */
-    dropout_fit_select(loss, select, seed_, step, contract, fc_bias, UINT64_C(14094139763521864013)); /* 1, line 4 */
+    dropout_fit_fc(fc_contract, panels, x, fc_weight); /* 0, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */
+    dropout_fit_select(loss, select, seed_, step, fc_contract, fc_bias, UINT64_C(14094139763521864013)); /* 1, line 4 */
     out->loss = *loss;
     if (!isfinite(*loss)) {
         return DROPOUT_ERR_NONFINITE; /* nothing is updated */

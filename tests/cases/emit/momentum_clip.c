@@ -209,25 +209,25 @@ int momentum_clip_fit(momentum_clip *m, const momentum_clip_fit_in *in, momentum
     int64_t *step = MD_AT(int64_t, m->state, 1728); /* i64 */
     /* arena */
     float *sub = MD_AT(float, m->arena, 0); /* [32, 24] to 3072, steps 0..3 */
-    float *sum = MD_AT(float, m->arena, 4608); /* [24] to 4704, steps 2..9 */
-    float *contract = MD_AT(float, m->arena, 3072); /* [24, 16] to 4608, steps 3..8 */
-    float *sum_2 = MD_AT(float, m->arena, 0); /* f32 to 4, steps 4..5 */
+    float *fc_sum = MD_AT(float, m->arena, 4608); /* [24] to 4704, steps 2..9 */
+    float *fc_contract = MD_AT(float, m->arena, 3072); /* [24, 16] to 4608, steps 3..8 */
+    float *sum = MD_AT(float, m->arena, 0); /* f32 to 4, steps 4..5 */
     float *panels = MD_AT(float, m->arena, 3072); /* [512] to 5120, steps 0..0, workspace */
 
     momentum_clip_fit_fc(sub, panels, x, fc_weight, fc_bias, y); /* 0, line 4: model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [32, 24] */
     momentum_clip_fit_mul(loss, sub); /* 1, line 6: loss mean((net(x) - y)^2)  [] */
-    momentum_clip_fit_sum(sum, sub); /* 2, line 4 */
-    momentum_clip_fit_contract_back(contract, sub, x); /* 3, line 4 */
-    momentum_clip_fit_sum_2(sum_2, contract); /* 4: sum  [] */
-    momentum_clip_fit_sqrt(grad_norm, sum_2, sum); /* 5: sqrt  [] */
+    momentum_clip_fit_sum(fc_sum, sub); /* 2, line 4 */
+    momentum_clip_fit_contract_back(fc_contract, sub, x); /* 3, line 4 */
+    momentum_clip_fit_sum_2(sum, fc_contract); /* 4: sum  [] */
+    momentum_clip_fit_sqrt(grad_norm, sum, fc_sum); /* 5: sqrt  [] */
     out->loss = *loss;
     out->grad_norm = *grad_norm;
     if (!isfinite(*loss) || !isfinite(*grad_norm)) {
         return MOMENTUM_CLIP_ERR_NONFINITE; /* nothing is updated */
     }
     momentum_clip_fit_add(lr, step, step); /* 7, line 7: optimizer sgd(lr = 0.1, momentum = 0.9)  [] */
-    momentum_clip_fit_fc_weight_update(fc_weight_b, fc_weight, step, contract, grad_norm, fc_weight, fc_weight_b); /* 8, line 7 */
-    momentum_clip_fit_fc_bias_update(fc_bias_b, fc_bias, step, sum, grad_norm, fc_bias, fc_bias_b); /* 9, line 7 */
+    momentum_clip_fit_fc_weight_update(fc_weight_b, fc_weight, step, fc_contract, grad_norm, fc_weight, fc_weight_b); /* 8, line 7 */
+    momentum_clip_fit_fc_bias_update(fc_bias_b, fc_bias, step, fc_sum, grad_norm, fc_bias, fc_bias_b); /* 9, line 7 */
     out->loss = *loss;
     out->grad_norm = *grad_norm;
     out->lr = *lr;

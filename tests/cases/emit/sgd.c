@@ -17,7 +17,7 @@ static void sgd_fit_fc(float *MD_RESTRICT contract, const float *MD_RESTRICT x,
 }
 
 /* sgd.mdl:4  model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [1] */
-static void sgd_fit_sum(float *loss, float *mul, float *sum, const float *contract,
+static void sgd_fit_sum(float *loss, float *d_mul, float *d_bias, const float *contract,
                         const float *bias, const float *y) {
     const float bias_value = bias[0];
     float sum_part[32];
@@ -32,23 +32,23 @@ static void sgd_fit_sum(float *loss, float *mul, float *sum, const float *contra
             const int64_t j = j_base + l;
             const float t = contract[j] + bias_value - y[j];
             const float t_2 = t * 0.0625f;
-            mul[j] = t_2;
+            d_mul[j] = t_2;
             sum_part[l] += t * t;
             sum_part_2[l] += t_2;
         }
     }
-    const float sum_2 = md_lanes_addf(sum_part, 32);
-    const float sum_3 = md_lanes_addf(sum_part_2, 32);
-    const float t_3 = sum_2 * 0.03125f;
+    const float sum = md_lanes_addf(sum_part, 32);
+    const float sum_2 = md_lanes_addf(sum_part_2, 32);
+    const float t_3 = sum * 0.03125f;
     loss[0] = t_3;
-    sum[0] = sum_3;
+    d_bias[0] = sum_2;
 }
 
 /* add  [] */
 static void sgd_fit_fc_bias_update(float *lr, float *bias_next, int64_t *step_next,
-                                   const float *bias, const float *sum, const int64_t *step) {
+                                   const float *bias, const float *d_bias, const int64_t *step) {
     const float bias_value = bias[0];
-    const float t = md_madf(-0.1f, md_madf(0.0f, bias_value, sum[0]), bias_value);
+    const float t = md_madf(-0.1f, md_madf(0.0f, bias_value, d_bias[0]), bias_value);
     const int64_t t_2 = (int64_t)((uint64_t)step[0] + (uint64_t)1);
     lr[0] = 0.1f;
     bias_next[0] = t;
@@ -88,12 +88,12 @@ static void sgd_fit_fc_weight_update_part(const md_tile_call *call, int part) {
 }
 
 static void sgd_fit_fc_weight_update(float *weight_next, float *MD_RESTRICT panels,
-                                     const float *MD_RESTRICT mul, const float *MD_RESTRICT x,
+                                     const float *MD_RESTRICT d_mul, const float *MD_RESTRICT x,
                                      const float *weight) {
     sgd_fit_fc_weight_update_args args;
     args.weight_next = weight_next;
     args.weight = weight;
-    md_tile_run(&sgd_fit_fc_weight_update_tile, sgd_fit_fc_weight_update_part, mul, x, NULL, &args, panels, NULL, 8);
+    md_tile_run(&sgd_fit_fc_weight_update_tile, sgd_fit_fc_weight_update_part, d_mul, x, NULL, &args, panels, NULL, 8);
 }
 
 /* sgd_fit: 5 steps, 384 bytes of arena, 2309 FLOPs, line 5 */
@@ -122,19 +122,19 @@ int sgd_fit(sgd *m, const sgd_fit_in *in, sgd_fit_out *out) {
     /* state */
     int64_t *step = MD_AT(int64_t, m->state, 64); /* i64 */
     /* arena */
-    float *contract = MD_AT(float, m->arena, 256); /* [32, 1] to 384, steps 0..4 */
-    float *mul = MD_AT(float, m->arena, 256); /* [32] to 384, steps 1..4, in place of contract */
-    float *sum = MD_AT(float, m->arena, 0); /* [1] to 4, steps 1..3 */
+    float *fc_contract = MD_AT(float, m->arena, 256); /* [32, 1] to 384, steps 0..4 */
+    float *d_mul = MD_AT(float, m->arena, 256); /* [32] to 384, steps 1..4, in place of fc_contract */
+    float *d_fc_bias = MD_AT(float, m->arena, 0); /* [1] to 4, steps 1..3 */
     float *panels = MD_AT(float, m->arena, 0); /* [64] to 256, steps 4..4, workspace */
 
-    sgd_fit_fc(contract, x, fc_weight); /* 0, line 4: model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [32, 1] */
-    sgd_fit_sum(loss, mul, sum, contract, fc_bias, y); /* 1, line 4 */
+    sgd_fit_fc(fc_contract, x, fc_weight); /* 0, line 4: model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [32, 1] */
+    sgd_fit_sum(loss, d_mul, d_fc_bias, fc_contract, fc_bias, y); /* 1, line 4 */
     out->loss = *loss;
     if (!isfinite(*loss)) {
         return SGD_ERR_NONFINITE; /* nothing is updated */
     }
-    sgd_fit_fc_bias_update(lr, fc_bias, step, fc_bias, sum, step); /* 3: add  [] */
-    sgd_fit_fc_weight_update(fc_weight, panels, mul, x, fc_weight); /* 4, line 4 */
+    sgd_fit_fc_bias_update(lr, fc_bias, step, fc_bias, d_fc_bias, step); /* 3: add  [] */
+    sgd_fit_fc_weight_update(fc_weight, panels, d_mul, x, fc_weight); /* 4, line 4 */
     out->loss = *loss;
     out->lr = *lr;
     return SGD_OK;
