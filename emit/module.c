@@ -330,7 +330,6 @@ static bool is_main_only(EntryKind kind) {
     return kind == ENTRY_LOAD;
 }
 
-/* Each once, where the first entry of the file has it. */
 /* What a reader looks for comes first: trains and calls, then how weights begin. */
 static EntryList reading_order(const Emit *e) {
     EntryList order = {0};
@@ -345,6 +344,7 @@ static EntryList reading_order(const Emit *e) {
     return order;
 }
 
+/* Each once, where the first entry of the file has it. */
 static void print_kernels(const Emit *e, const Printer *printer, bool main_only, bool *printed,
                           Text *out) {
     KernelWalk walk = {e, printer, out, printed};

@@ -102,9 +102,10 @@ const char *result_name(Frame *f, const Node *loop, int k) {
 
 Buf *temp_new(Frame *f, const Node *node, Type type, const char *name) {
     Arena *arena = f->l->arena;
-    const Slot *slot = f->gradient ? f->gradient[node->id] : NULL;
+    /* With a name, the node may be one of a loop's body. */
+    const Slot *slot = f->gradient && !name ? f->gradient[node->id] : NULL;
     const char *role = NULL;
-    if (!name && slot) {
+    if (slot) {
         const Buf *of = slot_buf(f->l, slot);
         role = str_printf(arena, "d_%s", of->role);
         name = str_printf(arena, "d_%s", of->name);
