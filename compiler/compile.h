@@ -36,6 +36,7 @@ typedef struct {
     const char *prefix;  /* of emitted names; NULL: file stem */
     const char *depfile; /* -MF; NULL with depend: output with .d */
     bool depend;         /* -MD */
+    bool line;           /* --line: a debugger shows the source */
     bool no_main;
     bool whole_runtime; /* --runtime=whole */
     bool openblas;

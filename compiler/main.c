@@ -36,6 +36,7 @@ static const char usage_text[] =
     "  --checks=LIST      none (default); nan: where a NaN came from; canary: guard bands\n"
     "  --threads=N        the most threads that the bound provides for (8)\n"
     "  --no-main          the model part only\n"
+    "  --line             #line directives: a debugger shows the source\n"
     "  --prefix=NAME      of emitted names (file stem)\n"
     "  -MD, -MF FILE      write a make dependency file\n"
     "  --report[=FORMAT]  print the memory report beside a compile\n"
@@ -99,8 +100,8 @@ static const struct {
     {"--target", O_TARGET},
     {"--checks", O_CHECKS},
 };
-static const char *const flag_options[] = {"--no-main", "-MD",    "--report", "--stats",
-                                           "-Werror",   "--help", "--version"};
+static const char *const flag_options[] = {"--no-main", "--line",  "-MD",    "--report",
+                                           "--stats",   "-Werror", "--help", "--version"};
 static const struct {
     const char *name;
     Command command;
@@ -345,6 +346,8 @@ static int set_value(Compile *c, ValueOption id, const char *value) {
 static int set_flag(Compile *c, const char *name) {
     if (str_eq(name, "--no-main")) {
         c->opt.no_main = true;
+    } else if (str_eq(name, "--line")) {
+        c->opt.line = true;
     } else if (str_eq(name, "-MD")) {
         c->opt.depend = true;
     } else if (str_eq(name, "--report")) {

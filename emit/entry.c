@@ -6,6 +6,7 @@
 #include "compiler/names.h"
 #include "emit/api.h"
 #include "emit/guard.h"
+#include "emit/lines.h"
 #include "emit/trace.h"
 
 #include <math.h>
@@ -367,9 +368,11 @@ static void print_steps(Names *names, const Printer *printer, const StepList *li
         guard_before(names->entry, step, indent, out);
         switch (step->kind) {
         case STEP_KERNEL: {
+            lines_at(names->e, step->loc, out);
             text_add(out, indent);
             printer->call(out, names->e->p, step);
             print_source(names, step, out);
+            lines_back(names->e, step->loc, out);
             break;
         }
         case STEP_COPY:

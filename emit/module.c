@@ -9,6 +9,7 @@
 #include "emit/api.h"
 #include "emit/entry.h"
 #include "emit/host.h"
+#include "emit/lines.h"
 #include "emit/pieces.h"
 #include "emit/trace.h"
 
@@ -321,7 +322,13 @@ static void print_kernel(void *ctx, Step *step, int depth) {
     (void)depth;
     if (step->kind == STEP_KERNEL && !walk->printed[step->kernel->id]) {
         walk->printed[step->kernel->id] = true;
-        walk->printer->kernel(walk->out, walk->e->p, step);
+        if (walk->e->c->opt.line) {
+            Text own = {.arena = walk->e->arena};
+            walk->printer->kernel(&own, walk->e->p, step);
+            lines_all(walk->e, step->loc, own.at, walk->out);
+        } else {
+            walk->printer->kernel(walk->out, walk->e->p, step);
+        }
         text_add(walk->out, "\n");
     }
 }
@@ -524,6 +531,7 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
         text_add(out, "/* ---- program ---- */\n\n");
         text_addn(out, parts.host.at, parts.host.len);
     }
+    lines_finish(&e, out);
     arena_free(&arena);
 }
 
