@@ -439,7 +439,7 @@ void pieces_scan_front(Pieces *p, const char *text, size_t length) {
 
 /* --- print ------------------------------------------------------------------------------------ */
 
-/* Of an item that only includes headers of the system, those that are not there yet. */
+/* A header of the system, whatever is defined, that is there already. */
 static bool is_included(Pieces *p, const char *line) {
     bool is = !p->whole && starts(line, "#include <");
     bool known = is && names_at(&p->system, line) >= 0;
@@ -450,9 +450,13 @@ static bool is_included(Pieces *p, const char *line) {
 }
 
 static void print_lines(Pieces *p, Text *out, const Embed *embed, size_t from, size_t end) {
+    int depth = 0;
     for (size_t i = from; i < end; i++) {
-        if (include_of(embed->lines[i]) == NULL && !is_included(p, embed->lines[i])) {
-            text_add(out, embed->lines[i]);
+        const char *line = embed->lines[i];
+        depth += starts(line, "#if");
+        depth -= starts(line, "#endif");
+        if (include_of(line) == NULL && (depth > 0 || !is_included(p, line))) {
+            text_add(out, line);
             text_add(out, "\n");
         }
     }
