@@ -86,6 +86,7 @@ typedef struct {
 /* --- name.c --- */
 /* What a value is called: of the source, else its operation. */
 const char *short_name(Arena *arena, const Node *node);
+const Layer *layer_of(const Frame *f, const Node *node); /* NULL: none that is known */
 /* Which values of a train are gradients of parameters. */
 void name_gradients(Frame *f);
 const char *result_name(Frame *f, const Node *loop, int k); /* result k of a LOOP */

@@ -125,11 +125,10 @@ static void name_step(const Frame *f, const Unit *unit, const Node *main, Step *
         after = f->l->e->entry->kind == ENTRY_INIT ? "" : "_update";
     } else if (unit->kind == UNIT_PRODUCT) {
         /* What the loss of a train waits for is forward. */
-        const Module *module = f->l->p->module;
         bool forward = f->l->e->entry->kind != ENTRY_TRAIN ||
                        (f->loop ? !f->loop->reverse : f->fusion->info[main->id].forward);
-        bool named = first->loc.layer > 0 && (int)first->loc.layer <= module->layer.count;
-        role = named ? module->layer.at[first->loc.layer - 1].of : role;
+        const Layer *layer = layer_of(f, first);
+        role = layer ? layer->of : role;
         if (from && to > from) {
             name = str_printf(arena, "%.*s", (int)(to - from - 1), from + 1);
         }

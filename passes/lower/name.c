@@ -23,6 +23,12 @@ const char *short_name(Arena *arena, const Node *node) {
     return node->name ? node->name : op_info[node->op].name;
 }
 
+const Layer *layer_of(const Frame *f, const Node *node) {
+    const Module *module = f->l->p->module;
+    bool known = node->loc.layer > 0 && (int)node->loc.layer <= module->layer.count;
+    return known ? &module->layer.at[node->loc.layer - 1] : NULL;
+}
+
 typedef struct {
     const Frame *f;
     const Type *type;
@@ -111,8 +117,7 @@ Buf *temp_new(Frame *f, const Node *node, Type type, const char *name) {
         name = str_printf(arena, "d_%s", of->name);
     } else if (!name) {
         bool back = f->backward && f->backward[node->id];
-        const Layer *layer =
-            node->loc.layer ? &f->l->p->module->layer.at[node->loc.layer - 1] : NULL;
+        const Layer *layer = layer_of(f, node);
         const char *path = layer ? inside_model(layer->path) : NULL, *own = short_name(arena, node);
         role = str_printf(arena, "%s%s", back ? "d_" : "", own);
         name = path ? str_printf(arena, "%s%s.%s", back ? "d_" : "", path, own) : role;
