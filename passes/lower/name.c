@@ -63,8 +63,8 @@ void name_gradients(Frame *f) {
     if (f->up || entry->kind != ENTRY_TRAIN) {
         return;
     }
-    Search s = {.f = f};
-    s.seen = ARENA_ARRAY(f->l->scratch, uint32_t, f->region->node.count + 1);
+    Arena scratch = {0};
+    Search s = {.f = f, .seen = ARENA_ARRAY(&scratch, uint32_t, f->region->node.count + 1)};
     f->gradient = ARENA_ARRAY(f->l->scratch, const Slot *, f->region->node.count + 1);
     f->backward = ARENA_ARRAY(f->l->scratch, bool, f->region->node.count + 1);
     for (int k = 0; k < entry->out.count; k++) {
@@ -82,6 +82,7 @@ void name_gradients(Frame *f) {
             }
         }
     }
+    arena_free(&scratch);
     for (int i = f->region->node.count - 1; i >= 0; i--) {
         const Node *node = f->region->node.at[i];
         for (int k = 0; f->backward[i] && k < node->nin; k++) {
