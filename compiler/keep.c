@@ -104,6 +104,9 @@ const Attr *attr_keep(Graph *g, OpCode op, const Attr *attr) {
         return attr && attr->kept != ATTR_FRESH ? attr : &no_attr;
     }
     bool brief = op_info[op].cls == CLASS_LEAF || op_info[op].cls == CLASS_MAP;
+    if (brief && memcmp(attr->lo, no_attr.lo, sizeof *attr - ATTR_BRIEF) != 0) {
+        BUG("%s has attributes that its class does not keep", op_info[op].name);
+    }
     Attr key = *attr;
     key.kept = brief ? ATTR_KEPT_BRIEF : ATTR_KEPT;
     const void **place = place_of(g->keep, &g->attrs, &key, attr_hash, attr_same);
