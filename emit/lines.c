@@ -9,16 +9,6 @@
 
 static const char open_line[] = "#line @\n";
 
-/* The name of its source; NULL: it has none that a user could open. */
-static const char *source_name(const Emit *e, Loc loc) {
-    if (!e->c->opt.line || loc.source >= (uint32_t)e->c->diag.sources.count ||
-        loc_line_of(e, loc) == 0) {
-        return NULL;
-    }
-    const char *name = e->c->diag.sources.at[loc.source].name;
-    return name[0] == '<' ? NULL : name; /* a module of the library is part of the compiler */
-}
-
 static void print_line(Text *out, int line, const char *name) {
     text_printf(out, "#line %d \"", line);
     for (; *name != 0; name++) {
@@ -28,31 +18,39 @@ static void print_line(Text *out, int line, const char *name) {
     text_add(out, "\"\n");
 }
 
-void lines_at(const Emit *e, Loc loc, Text *out) {
-    const char *name = source_name(e, loc);
-    if (name != NULL) {
-        print_line(out, loc_line_of(e, loc), name);
+/* The directive for a place; empty: it has none that a user could open. */
+static Text directive(const Emit *e, Loc loc) {
+    Text text = {.arena = e->arena};
+    const char *name = loc_file(&e->c->diag, loc);
+    int line = e->c->opt.line ? loc_line_of(e, loc) : 0;
+    if (line > 0 && name[0] != '<') { /* a module of the library is part of the compiler */
+        print_line(&text, line, name);
     }
+    return text;
+}
+
+void lines_at(const Emit *e, Loc loc, Text *out) {
+    const Text line = directive(e, loc);
+    text_addn(out, line.at, line.len);
 }
 
 void lines_back(const Emit *e, Loc loc, Text *out) {
-    if (source_name(e, loc) != NULL) {
-        text_add(out, open_line);
-    }
+    text_add(out, directive(e, loc).len > 0 ? open_line : "");
 }
 
 void lines_all(const Emit *e, Loc loc, const char *function, Text *out) {
+    const Text line = directive(e, loc);
     bool whole = true; /* the line before does not go on in this one */
     for (const char *at = function; *at != 0;) {
         size_t n = strcspn(at, "\n");
         if (whole && n > 0 && at[0] != '#') {
-            lines_at(e, loc, out);
+            text_addn(out, line.at, line.len);
         }
         whole = n == 0 || at[n - 1] != '\\';
         text_addn(out, at, n + (at[n] != 0));
         at += n + (at[n] != 0);
     }
-    lines_back(e, loc, out);
+    text_add(out, line.len > 0 ? open_line : "");
 }
 
 void lines_finish(const Emit *e, Text *out) {

@@ -478,8 +478,8 @@ static void lower_region(Frame *f, const GoalList *goals) {
                           f->l->c->opt.stored);
     name_gradients(f);
     f->home = ARENA_ARRAY(f->l->scratch, HomeList, n + 1);
-    for (int i = 0; i < n;
-         i++) { /* regions without loops or concatenations need no tables of them */
+    /* Regions without loops or concatenations need no tables of them. */
+    for (int i = 0; i < n; i++) {
         Node *node = f->region->node.at[i];
         if (node->op == OP_LOOP && !f->loops) {
             f->loops = ARENA_ARRAY(f->l->scratch, LoopHomes, n + 1);
