@@ -13,7 +13,7 @@
 typedef struct {
     uint32_t source; /* index into Diag.sources */
     uint32_t at, len;
-    uint32_t layer; /* of nodes: 1 + the place of their layer in Module.layer; 0: none */
+    uint32_t owner; /* of nodes: 1 + the place of what they belong to in Module.owner; 0: none */
 } Loc;
 #define LOC_NONE ((Loc){UINT32_MAX, 0, 0, 0})
 

@@ -547,3 +547,13 @@ int find_label(const int8_t *list, int n, int label) {
     }
     return -1;
 }
+
+const Owner *module_owner(const Module *module, Loc loc) {
+    bool known = loc.owner > 0 && (int)loc.owner <= module->owner.count;
+    return known ? &module->owner.at[loc.owner - 1] : NULL;
+}
+
+int module_layer(const Module *module, Loc loc) {
+    const Owner *owner = module_owner(module, loc);
+    return owner ? owner->layer : 0;
+}

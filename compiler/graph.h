@@ -302,9 +302,16 @@ typedef struct {
 /* A layer or model that was called. */
 typedef struct {
     const char *path; /* net.fc1 */
-    const char *of;   /* what was called: linear */
     Type result;      /* of its first call; elem TY_ERROR: it gives several, or has none yet */
 } Layer;
+
+/* Whose nodes are, and what they do there. */
+typedef struct {
+    int layer;        /* 1 + the place in Module.layer; 0: outside of layers */
+    const char *does; /* the item that does it: linear, gelu, adamw */
+    bool itself;      /* that is the layer */
+    bool open;        /* text of the model, so that what it calls has owners of its own */
+} Owner;
 
 /* Everything that the front end gives and the pipeline carries. */
 typedef struct {
@@ -316,8 +323,13 @@ typedef struct {
     VEC(Entry *) entry; /* INIT first */
     VEC(DataSet) dataset;
     VEC(PhaseTrain) phase; /* in the order of `phase`; empty: none */
-    VEC(Layer) layer;      /* Loc.layer of nodes counts from 1 */
+    VEC(Layer) layer;
+    VEC(Owner) owner; /* Loc.owner of nodes counts from 1 */
 } Module;
+
+/* What a node at `loc` belongs to, and the number of its layer; NULL and 0: nothing. */
+const Owner *module_owner(const Module *module, Loc loc);
+int module_layer(const Module *module, Loc loc);
 
 /* Hash table of what is kept once, see compiler/keep.h. */
 typedef struct {

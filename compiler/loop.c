@@ -175,7 +175,7 @@ static const Expr *expr_keep(Kernel *k, Expr like) {
     Expr *e = ARENA_NEW(k->arena, Expr);
     *e = like;
     e->id = k->expr.count;
-    e->layer = k->layer;
+    e->owner = k->owner;
     const Expr *kid[KIDS_MAX] = {NULL};
     for (int i = 0; i < like.nin; i++) {
         kid[i] = like.in[i];

@@ -91,7 +91,7 @@ struct Expr {
     AxisSet axes;     /* axes that it depends on */
     int cost;         /* of computing it from loads, about one addition each */
     const char *name; /* of the source variable, or NULL */
-    uint32_t layer;   /* Loc.layer of the node that asked for it first */
+    uint32_t owner;   /* Loc.owner of the node that asked for it first */
 };
 
 typedef enum { STMT_FOR, STMT_LET, STMT_STORE, STMT_FOLD, STMT_TILE } StmtKind;
@@ -123,7 +123,7 @@ struct Tile {
     int batch, row, column;              /* axes */
     int64_t narrow;                      /* so few columns that all stand in every block; or 0 */
     int64_t flops;
-    uint32_t layer;
+    uint32_t owner;
     StmtList body;
 };
 
@@ -141,7 +141,7 @@ struct Stmt {
     const Arg *arg;     /* STORE */
     const Index *index; /* STORE */
     OpCode add;         /* STORE: OP_ADD, OP_MUL, OP_MAX, OP_MIN combines; OP_CONST overwrites */
-    uint32_t layer;     /* STORE: Loc.layer of what it makes */
+    uint32_t owner;     /* STORE: Loc.owner of what it makes */
     VEC(const Expr *) fold; /* FOLD: EXPR_FOLD of the same axes */
     VEC(int) axes;          /* FOLD: outermost first */
     int lanes;              /* FOLD: 1: plain */
@@ -169,7 +169,7 @@ struct Kernel {
     VEC(Expr *) expr;
     int *cons;
     int cons_size;
-    uint32_t layer; /* of new expressions */
+    uint32_t owner; /* of new expressions */
 };
 
 Kernel *kernel_new(Arena *arena, int threads);

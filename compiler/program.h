@@ -118,9 +118,12 @@ typedef struct {
 } Call;
 
 typedef struct {
-    uint32_t layer; /* Loc.layer */
+    int layer; /* 1 + the place in Module.layer; 0: none */
     int64_t flops;
 } LayerFlops;
+
+/* What a step of a train is for. */
+typedef enum { PART_NONE, PART_FORWARD, PART_LOSS, PART_BACKWARD, PART_UPDATE } StepPart;
 
 struct Step {
     StepKind kind;
@@ -130,7 +133,10 @@ struct Step {
     const char *name; /* label: the entry, then the layer or what is made */
     const char *role; /* KERNEL: the same of whichever layer: "weight_update" */
     OpCode op;        /* main operation, for reports */
-    const char *text; /* readable expression for comments: "gelu(x * w + b)" */
+    const char *text; /* for comments: the line of the source, then the shape of what is made */
+    const char *line; /* that line alone, or NULL */
+    const char *path; /* KERNEL: the layer that it is for: "fc1"; NULL: none */
+    StepPart part;    /* what it is for, in the list of a train */
     Loc loc;
     VEC(Loc) also; /* KERNEL of a train: places of what else it computes, a few, all distinct */
     VEC(Access) access; /* every Buf it touches, workspaces included; a loop: what its body does */

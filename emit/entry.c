@@ -109,6 +109,8 @@ typedef struct {
     bool seeded;       /* the parameter of init is used */
     const char *arena; /* expression */
     NameSet met;       /* places in the source whose text stands in the function */
+    const Step *last;  /* that a comment was for */
+    StepPart part;     /* of a train, at hand */
     Arena scratch;
 } Names;
 
@@ -343,18 +345,33 @@ static void print_check(const Names *names, const Step *step, Text *out, const c
                 names->e->upper, indent);
 }
 
-/* Number and line of a step; the text of the line where it is met first. */
-static void print_source(Names *names, const Step *step, Text *out) {
+/* A comment in front of what comes next: the part of a train, the layer, and the line with its text
+ * where it is met first; nothing where the step before had the same. */
+static void print_source(Names *names, const Step *step, Text *out, const char *indent) {
+    static const char *const part[] = {NULL, "forward", "loss", "backward", "update"};
     int line = loc_line_of(names->e, step->loc);
-    text_printf(out, " /* %d%s", step->id, step->again ? ", again" : "");
+    const Step *last = names->last;
+    bool same = last != NULL && loc_line_of(names->e, last->loc) == line &&
+                (last->up == step->up || last == step->up) &&
+                (step->path == NULL || last->path == NULL ? step->path == last->path
+                                                          : str_eq(step->path, last->path));
+    if (step->part != PART_NONE && step->part != names->part) {
+        text_printf(out, "\n%s/* ---- %s ---- */\n", indent, part[step->part]);
+        names->part = step->part;
+        same = false;
+    }
+    names->last = step;
+    if (same || (line == 0 && step->path == NULL)) {
+        return;
+    }
+    text_printf(out, "%s/* %s", indent, step->path ? step->path : "");
     if (line > 0) {
-        text_printf(out, ", line %d", line);
+        text_printf(out, "%sline %d", step->path ? ", " : "", line);
     }
     const char *place = str_printf(&names->scratch, "%u:%d", step->loc.source, line);
-    bool known = line > 0 && names_has(&names->met, NULL, place);
-    if (step->text != NULL && !known) {
+    if (line > 0 && step->line != NULL && !names_has(&names->met, NULL, place)) {
         text_add(out, ": ");
-        text_comment(out, step->text);
+        text_comment(out, step->line);
         names_add(&names->scratch, &names->met, NULL, place);
     }
     text_add(out, " */\n");
@@ -368,10 +385,11 @@ static void print_steps(Names *names, const Printer *printer, const StepList *li
         guard_before(names->entry, step, indent, out);
         switch (step->kind) {
         case STEP_KERNEL: {
+            print_source(names, step, out, indent);
             lines_at(names->e, step->loc, out);
             text_add(out, indent);
             printer->call(out, names->e->p, step);
-            print_source(names, step, out);
+            text_printf(out, " /* %d%s */\n", step->id, step->again ? ", again" : "");
             lines_back(names->e, step->loc, out);
             break;
         }
@@ -388,17 +406,13 @@ static void print_steps(Names *names, const Printer *printer, const StepList *li
                         elem_c_name(step->dst->type->elem));
             break;
         case STEP_LOOP:
+            print_source(names, step, out, indent);
             if (step->reverse) {
                 text_printf(out, "%sfor (int64_t i%d = %lld; i%d >= 0; i%d--) {", indent,
                             step->index, (long long)step->trip - 1, step->index, step->index);
             } else {
                 text_printf(out, "%sfor (int64_t i%d = 0; i%d < %lld; i%d++) {", indent,
                             step->index, step->index, (long long)step->trip, step->index);
-            }
-            if (step->text != NULL) {
-                text_add(out, " /* ");
-                text_comment(out, step->text);
-                text_add(out, " */");
             }
             text_add(out, "\n");
             print_steps(names, printer, &step->body, depth + 1, out);

@@ -18,7 +18,6 @@ typedef struct {
 typedef struct {
     Row *at; /* [0]: what belongs to no layer, then Module.layer, then other owners of parameters */
     int count;
-    int layers;     /* those of layers and what is outside */
     NameList paths; /* of the rows */
 } Rows;
 
@@ -36,16 +35,11 @@ static const ProgramEntry *counted(const Program *p) {
     return found;
 }
 
-/* A dumped graph does not name its layers. */
-static Row *row_of(Rows *rows, uint32_t layer) {
-    return &rows->at[(int)layer < rows->layers ? (int)layer : 0];
-}
-
 static void add_steps(Rows *rows, const StepList *list, int64_t times) {
     for (int i = 0; i < list->count; i++) {
         const Step *step = list->at[i];
         for (int k = 0; k < step->layer.count; k++) {
-            Row *row = row_of(rows, step->layer.at[k].layer);
+            Row *row = &rows->at[step->layer.at[k].layer];
             row->flops = count_add(row->flops, times, step->layer.at[k].flops);
         }
         add_steps(rows, &step->body, count_add(0, times, step->kind == STEP_LOOP ? step->trip : 0));
@@ -57,12 +51,12 @@ static bool is_kept(const ProgramEntry *entry, const Buf *buf) {
            (buf->saved || entry->entry->kind != ENTRY_TRAIN);
 }
 
-static void add_bytes(Rows *rows, const ProgramEntry *entry) {
+static void add_bytes(Rows *rows, const Module *module, const ProgramEntry *entry) {
     for (int i = 0; i < entry->buf.count; i++) {
         const Buf *buf = entry->buf.at[i];
         /* Of Bufs in one place the first counts. */
         if (is_kept(entry, buf) && (buf->root == buf || !is_kept(entry, buf->root))) {
-            row_of(rows, buf->loc.layer)->bytes += buf->bytes;
+            rows->at[module_layer(module, buf->loc)].bytes += buf->bytes;
         }
     }
 }
@@ -90,8 +84,7 @@ static void add_params(const Emit *e, Rows *rows) {
 static Rows count_rows(const Emit *e) {
     const Module *module = e->p->module;
     Rows rows = {.at = ARENA_ARRAY(e->arena, Row, 1 + module->layer.count + e->p->slot.count),
-                 .count = 1 + module->layer.count,
-                 .layers = 1 + module->layer.count};
+                 .count = 1 + module->layer.count};
     const ProgramEntry *entry = counted(e->p);
     rows.at[0].path = "outside of layers";
     names_push(e->arena, &rows.paths, rows.at[0].path);
@@ -104,7 +97,7 @@ static Rows count_rows(const Emit *e) {
     add_params(e, &rows);
     if (entry != NULL) {
         add_steps(&rows, &entry->step, 1);
-        add_bytes(&rows, entry);
+        add_bytes(&rows, module, entry);
     }
     return rows;
 }

@@ -31,7 +31,7 @@ const char *step_word(const Step *step) {
     case STEP_LOOP: return "loop";
     case STEP_KERNEL: break;
     }
-    return op_info[step->op].name;
+    return step->name != NULL ? step->name : op_info[step->op].name;
 }
 
 /* The next step behind the peak that reads a storage. */

@@ -61,8 +61,8 @@ SweepList sweeps_of(const Emit *e, const ProgramEntry *entry) {
         const Module *module = e->p->module;
         Walk one = {.gradient = buf, .arena = e->arena};
         walk_steps(&one, &entry->step, 1);
-        bool known = buf->loc.layer > 0 && buf->loc.layer <= (uint32_t)module->layer.count;
-        Sweep sweep = {.path = known ? module->layer.at[buf->loc.layer - 1].path : buf->name,
+        int layer = module_layer(module, buf->loc);
+        Sweep sweep = {.path = layer > 0 ? module->layer.at[layer - 1].path : buf->name,
                        .table_bytes = buf->bytes,
                        .bytes = count_add(one.bytes, all.times.at[i], buf->bytes)};
         VEC_PUSH(e->arena, &list, sweep);

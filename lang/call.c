@@ -9,6 +9,7 @@
 #include "lang/modules.h"
 #include "lang/naming.h"
 #include "lang/notation.h"
+#include "lang/owner.h"
 #include "lang/params.h"
 #include "lang/prelude.h"
 #include "lang/ring.h"
@@ -302,18 +303,6 @@ static void name_results(Elab *e, const Value *v, const char *path) {
     }
 }
 
-/* Nodes say which layer they are of, for summaries. */
-static uint32_t layer_number(Elab *e, const char *path, const char *of) {
-    int i = names_at(&e->layers, path);
-    if (i < 0) {
-        Layer layer = {.path = path, .of = of, .result = {.elem = TY_ERROR}};
-        i = e->module->layer.count;
-        VEC_PUSH(e->arena, &e->module->layer, layer);
-        names_push(e->arena, &e->layers, path);
-    }
-    return (uint32_t)i + 1;
-}
-
 static const Value *inline_item(Elab *e, Item *item, const Ast *call, Arguments *args,
                                 const Instance *instance) {
     if (item->busy && !item->in_adjoint) {
@@ -347,10 +336,9 @@ static const Value *inline_item(Elab *e, Item *item, const Ast *call, Arguments 
     IndexNotation *index = notation_save(e);
     bool busy = item->busy;
     int errors = e->errors, uses = e->entry ? e->entry->state_uses : 0;
-    uint32_t layer = e->g->loc.layer;
     int64_t draws = e->entry ? e->entry->draws : 0;
     item->busy = true;
-    e->g->loc.layer = item->kind == AST_OP ? layer : layer_number(e, frame->path, item->name);
+    uint32_t owner = owner_enter(e, item, frame->path);
     stmt_block(e, item->ast->kid[2]);
     const Value *v = frame->result;
     if (!v) {
@@ -361,12 +349,9 @@ static const Value *inline_item(Elab *e, Item *item, const Ast *call, Arguments 
         v = adjoint_wrap(e, item, v);
     }
     if (item->kind != AST_OP) {
-        Layer *mine = &e->module->layer.at[e->g->loc.layer - 1];
-        mine->result = mine->result.elem == TY_ERROR && v->kind == V_TENSOR && v->nspan == 0
-                           ? *v->node->type
-                           : mine->result;
+        owner_result(e, v);
     }
-    e->g->loc.layer = layer;
+    owner_leave(e, owner);
     item->busy = busy;
     item->failed = item->kind == AST_MODEL && e->errors != errors;
     notation_restore(e, index);

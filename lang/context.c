@@ -164,7 +164,7 @@ Loc elab_at(Elab *e, Loc loc) {
     Loc before = e->g->loc;
     const File *file = file_of(e, loc);
     if (!file || !file->library) {
-        loc.layer = before.layer;
+        loc.owner = before.owner;
         e->g->loc = loc;
     }
     return before;

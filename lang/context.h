@@ -211,6 +211,7 @@ struct Elab {
     VEC(Slot *) state; /* all other slots */
     NameList states;   /* their paths */
     NameList layers;   /* the paths of Module.layer */
+    NameList owners;   /* keys of Module.owner */
     Entry *init;
     VEC(InitialValue) initial; /* of `state`, in the INIT region */
     Slot *seed;

@@ -10,6 +10,7 @@
 #include "lang/init.h"
 #include "lang/loop.h"
 #include "lang/modules.h"
+#include "lang/owner.h"
 #include "lang/params.h"
 #include "lang/stmt.h"
 #include "lang/train.h"
@@ -217,6 +218,7 @@ static bool run_body(Elab *e, Training *t, Optimizer *o, Update *u, Node *p, Nod
     if (!call_enter(e, o->item, &o->args, o->clause->loc, frame)) {
         return false;
     }
+    uint32_t owner = owner_enter(e, o->item, NULL);
     const ScopeName *rate = scope_find_here(e->scope, "lr");
     if (!t->rate && rate) {
         keep_rate(e, t, rate->value);
@@ -226,6 +228,7 @@ static bool run_body(Elab *e, Training *t, Optimizer *o, Update *u, Node *p, Nod
     updated->kind = BIND_UPDATED;
     t->at = u->param;
     stmt_block(e, o->item->ast->kid[1]);
+    owner_leave(e, owner);
     t->at = NULL;
     if (!updated->next && e->errors == errors) {
         elab_error(e, o->item->loc, 547, "optimizer '%s' never sets '%s <- ...'", o->item->name,

@@ -13,6 +13,7 @@
 #include "lang/expr.h"
 #include "lang/fill.h"
 #include "lang/optim.h"
+#include "lang/owner.h"
 #include "lang/params.h"
 #include "lang/phase.h"
 #include "lang/stmt.h"
@@ -195,6 +196,7 @@ static void clip_clause(Elab *e, Training *t, const Ast *clause) {
         return;
     }
     t->clip = str_eq(name, "norm") ? CLIP_NORM : CLIP_VALUE;
+    t->clip_loc = clause->loc;
     t->clip_limit = train_scalar(e, call->kid[1]->kid[0], "the limit of 'clip'");
     const Node *limit = elab_ok(t->clip_limit) ? t->clip_limit->node : NULL;
     if (limit && limit->op == OP_CONST && !(limit->attr->value > 0)) {
@@ -476,7 +478,7 @@ static void gradient_norms(Elab *e, Training *t) {
     }
 }
 
-static void clip(Elab *e, Training *t) {
+static void clip_gradients(Elab *e, Training *t) {
     Graph *g = e->g;
     if (t->clip && !elab_ok(t->clip_limit)) {
         return;
@@ -633,7 +635,11 @@ void train_entry(Elab *e, const Ast *ast) {
                 accumulate_close(e, &t);
             }
             gradient_norms(e, &t);
-            clip(e, &t);
+            Loc outside = elab_at(e, t.clip ? t.clip_loc : e->g->loc);
+            uint32_t owner = owner_enter_op(e, "clip");
+            clip_gradients(e, &t);
+            owner_leave(e, owner);
+            e->g->loc = outside;
             if (optim_apply(e, &t)) {
                 copies_ema(e, &t);
             }

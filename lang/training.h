@@ -49,6 +49,7 @@ struct Training {
     VEC(const Ast *) optimizer; /* the clauses */
     Clip clip;
     const Value *clip_limit;
+    Loc clip_loc;
     const Value *rate; /* `lr` of the first optimizer that has one, for logs */
     Node *norm;        /* of all gradients, before clipping */
     Loc each_loc;      /* of `metric gradients;` */

@@ -162,7 +162,7 @@ static bool is_concrete(const Item *item) {
 
 static void check_body(Elab *e, Item *item) {
     int nparam = e->param.count, nstate = e->state.count, ninitial = e->initial.count;
-    int nlayer = e->module->layer.count;
+    int nlayer = e->module->layer.count, nowner = e->module->owner.count;
     Entry *init = e->init;
     Entry scratch = *init;
     scratch.region = region_new(e->g, NULL);
@@ -179,6 +179,8 @@ static void check_body(Elab *e, Item *item) {
     e->initial.count = ninitial;
     e->module->layer.count = nlayer;
     names_cut(&e->layers, nlayer);
+    e->module->owner.count = nowner;
+    names_cut(&e->owners, nowner);
 }
 
 static bool is_read(const Elab *e, const Item *dataset) {

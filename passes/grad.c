@@ -8,6 +8,8 @@
  * rebuild, which also leaves behind what nobody reads. */
 #include "passes/grad_rule.h"
 
+#include <string.h>
+
 const VjpRule vjp_rules[OP_COUNT] = {
 #define OP(NAME, name, nin, cls, shape, eval, vjp, lower, made, sample, cost, spelling)            \
     [OP_##NAME] = vjp_##vjp,
@@ -76,14 +78,27 @@ void sweep_activate(Sweep *s) {
     }
 }
 
+void sweep_name(const Graph *g, Node *cotangent, const Node *of) {
+    if (of->name) {
+        const char *dot = strrchr(of->name, '.');
+        const char *last = dot ? dot + 1 : of->name;
+        graph_name(cotangent,
+                   str_printf(g->keep, "%.*sd_%s", (int)(last - of->name), of->name, last));
+    }
+}
+
 void sweep_run(Sweep *s) {
     Loc loc = s->g->loc;
+    uint32_t begun = (uint32_t)s->g->region->node.count;
     for (int i = s->count - 1; i >= 0; i--) {
         Node *n = s->region->node.at[i];
         if (!s->active[i] || vjp_is_none(n->op)) {
             continue;
         }
         s->g->loc = n->loc;
+        if (s->cot[i] && s->cot[i]->region == s->g->region && s->cot[i]->id >= begun) {
+            sweep_name(s->g, s->cot[i], n);
+        }
         if (n->op == OP_LOOP || s->cot[i]) {
             s->rules[n->op](s, n, s->cot[i]);
         }

@@ -225,7 +225,11 @@ static Node *replay_again(Replay *r, Node *n) {
     for (int k = 0; k < n->nin; k++) {
         in[k] = replay_value(r, n->in[k]);
     }
-    return n->op == OP_LOOP ? copy_loop(r, n, in) : graph_copy(r->g, n, in);
+    Loc loc = r->g->loc;
+    r->g->loc = n->loc;
+    Node *again = n->op == OP_LOOP ? copy_loop(r, n, in) : graph_copy(r->g, n, in);
+    r->g->loc = loc;
+    return n->name ? graph_name(again, n->name) : again;
 }
 
 static bool same_every_time(Replay *r, const Node *n) {
@@ -328,6 +332,7 @@ void vjp_loop(Sweep *s, Node *n, Node *u) {
             start = start ? start : node_full(g, *param->type, 0);
             graph_leave(g, before);
             carry[k] = loop_carry(loop, start);
+            sweep_name(g, loop_carry_value(loop, carry[k]), param);
         }
     }
     for (int k = 0; k < nresults; k++) {
@@ -346,7 +351,10 @@ void vjp_loop(Sweep *s, Node *n, Node *u) {
             loop_next(loop, carry[k], cotangent_of(b, param));
         } else if (carry[k] >= 0) {
             Node *sum = loop_carry_value(loop, carry[k]), *more = b->cot[param->id];
+            Loc loc = g->loc;
+            g->loc = more ? more->loc : loc;
             loop_next(loop, carry[k], more ? node_map2(g, OP_ADD, sum, more) : sum);
+            g->loc = loc;
         } else if (k >= ncarry + ninv && b->cot[param->id]) {
             emitted[k] = loop_emit(loop, b->cot[param->id]);
         }

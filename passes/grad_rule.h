@@ -64,5 +64,7 @@ bool vjp_is_none(OpCode op);
 /* In grad_loop.c. Which results of a loop are active when operand k is where operand[k]. */
 void loop_activity(Sweep *s, const Node *loop, const bool *operand, bool *result);
 Node *replay_value(Replay *r, Node *n);
+/* Calls the cotangent net.fc1.d_out that is of net.fc1.out, if it has no name. */
+void sweep_name(const Graph *g, Node *cotangent, const Node *of);
 
 #endif

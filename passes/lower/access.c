@@ -23,7 +23,7 @@ static Buf *table_buf(Lower *l, const Node *node) {
             return l->p->table.at[i];
         }
     }
-    Buf *buf = buf_new(l->p, NULL, BUF_CONST, *node->type, short_name(l->arena, node));
+    Buf *buf = buf_new(l->p, NULL, BUF_CONST, *node->type, short_name(l, node));
     buf->data = node->attr->data;
     buf->label = node->name;
     buf->loc = node->loc;
@@ -230,7 +230,7 @@ void kernel_store(WorkBuild *b, RootList *roots, const Node *node, const Index *
     for (int i = 0; i < homes->count; i++) {
         Root root = place_in(b, &homes->at[i], at);
         root.value = value;
-        root.layer = node->loc.layer;
+        root.owner = node->loc.owner;
         VEC_PUSH(b->w.scratch, roots, root);
     }
 }

@@ -50,6 +50,8 @@ struct Frame {
     LoopHomes *loops;      /* by node id of a LOOP */
     const Slot **gradient; /* of a train, by node id: the parameter that it is the gradient of, */
     bool *backward;        /* and whether it is one or goes into one, and not into the loss */
+    uint32_t *met;         /* by node id: the last search for names that met it */
+    uint32_t turn;         /* number of that search */
 };
 
 typedef struct {
@@ -84,11 +86,14 @@ typedef struct {
 } WorkBuild;
 
 /* --- name.c --- */
-/* What a value is called: of the source, else its operation. */
-const char *short_name(Arena *arena, const Node *node);
-const Layer *layer_of(const Frame *f, const Node *node); /* NULL: none that is known */
+/* What a value is called without its layer. */
+const char *short_name(const Lower *l, const Node *node);
 /* Which values of a train are gradients of parameters. */
 void name_gradients(Frame *f);
+/* Gives the step of a kernel its names, and in trains the places of what else it computes. */
+/* What a node of the list of a train is for. */
+StepPart part_of(const Frame *f, const Node *node);
+void name_step(Frame *f, const Unit *unit, const Node *main, bool copy, Step *step);
 const char *result_name(Frame *f, const Node *loop, int k); /* result k of a LOOP */
 /* A temporary; without a name it is called after its node. */
 Buf *temp_new(Frame *f, const Node *node, Type type, const char *name);

@@ -26,8 +26,10 @@ typedef struct {
     const Tile *sum; /* C is added to: it may begin as the storage of what is added */
 } Walk;
 
-static void count_flops(Walk *w, uint32_t layer, int64_t n) {
+static void count_flops(Walk *w, uint32_t owner, int64_t n) {
     Step *step = w->b->step;
+    const Program *p = w->b->l->p;
+    int layer = module_layer(p->module, (Loc){.owner = owner});
     w->flops = count_add(w->flops, 1, n);
     for (int i = 0; i < step->layer.count; i++) {
         if (step->layer.at[i].layer == layer) {
@@ -36,7 +38,7 @@ static void count_flops(Walk *w, uint32_t layer, int64_t n) {
         }
     }
     LayerFlops part = {layer, n};
-    VEC_PUSH_FROM(w->b->l->p->arena, &step->layer, part, 2);
+    VEC_PUSH_FROM(p->arena, &step->layer, part, 2);
 }
 
 static void walk_index(Walk *w, const Index *index) {
@@ -75,7 +77,7 @@ static void walk_expr(Walk *w, const Expr *e) {
         BUG("a fold is used outside of its scope");
     }
     if (e->kind == EXPR_MAP && elem_is_float(e->elem)) {
-        count_flops(w, e->layer, map_flops(e->op) * w->times);
+        count_flops(w, e->owner, map_flops(e->op) * w->times);
     }
     for (int i = 0; i < e->nkid; i++) {
         walk_expr(w, e->kid[i]);
@@ -115,7 +117,7 @@ static void walk_tile(Walk *w, const Tile *tile) {
     if (tile->work) {
         w->arg_used[tile->work->id] = true; /* no result shares with a workspace */
     }
-    count_flops(w, tile->layer, count_add(0, w->times, tile->flops));
+    count_flops(w, tile->owner, count_add(0, w->times, tile->flops));
     w->times = count_add(0, w->times, w->b->w.k->axis[tile->batch].extent);
     walk_list(w, &tile->body);
     unbind_list(w, &tile->body);
@@ -150,7 +152,7 @@ static void walk_stmt(Walk *w, const Stmt *s) {
         VEC_PUSH(w->b->w.scratch, &w->reach, r);
         w->arg_used[s->arg->id] = true;
         if (s->add != OP_CONST) {
-            count_flops(w, s->layer, w->times);
+            count_flops(w, s->owner, w->times);
         }
         break;
     }
@@ -168,7 +170,7 @@ static void walk_stmt(Walk *w, const Stmt *s) {
             if (e->index) {
                 walk_index(w, e->index);
             }
-            count_flops(w, e->layer, w->times);
+            count_flops(w, e->owner, w->times);
         }
         for (int i = 0; i < s->body.count; i++) {
             if (s->body.at[i]->kind == STMT_LET) {

@@ -60,6 +60,7 @@ static void step_text(Lower *l, Step *step, const Node *node) {
             end--;
         }
         text_addn(&text, source->text + begin, end - begin < 90 ? end - begin : 90);
+        step->line = str_dup(l->arena, text.at);
     } else {
         text_printf(&text, "%s", op_info[node->op].name);
     }
@@ -79,96 +80,6 @@ static const Node *main_atom(const Fusion *f, const Unit *u) {
         }
     }
     return u->atom.at[u->kind == UNIT_PRODUCT ? 0 : u->atom.count - 1];
-}
-
-/* The parameter or state that `node` is a view of, seen through loops; NULL: none. */
-static const Slot *slot_behind(const Frame *f, const Node *node) {
-    node = view_base(node);
-    while (node->op == OP_BODY_PARAM && node->attr->axis > f->node->attr->ncarry) {
-        node = view_base(f->node->in[node->attr->axis - 1]);
-        f = f->up;
-    }
-    bool slot = node->op == OP_SLOT && node->attr->slot->kind == SLOT_PARAM;
-    return slot ? node->attr->slot : NULL;
-}
-
-/* Sets the label of the step: fc1, fc1_back, fc1_weight_update, after the layer whose parameter a
- * product reads, or after what is made; and its role, the same of whichever layer. */
-static void name_step(const Frame *f, const Unit *unit, const Node *main, Step *step) {
-    Arena *arena = f->l->arena;
-    const char *entry = f->l->e->entry->name ? f->l->e->entry->name : "init";
-    const char *name = short_name(arena, main), *role = op_info[main->op].name, *after = "";
-    const Slot *slot = NULL;
-    const Buf *made = NULL;
-    for (int i = 0; i < unit->atom.count && !made; i++) {
-        const HomeList *homes = &f->home[unit->atom.at[i]->id];
-        const Buf *dest = homes->count > 0 ? homes->at[0].buf->dest : NULL;
-        made = dest && dest->slot && dest->slot->kind == SLOT_PARAM ? dest : NULL;
-    }
-    const Node *first = unit->atom.at[0];
-    for (int k = 0; first->op == OP_CONTRACT && k < first->nin && !slot && !made; k++) {
-        slot = slot_behind(f, first->in[k]);
-    }
-    const char *from = slot ? strchr(slot->name, '.') : NULL;
-    const char *to = slot ? strrchr(slot->name, '.') : NULL;
-    const Slot *of = f->gradient ? f->gradient[main->id] : NULL;
-    for (int i = 0; i < unit->atom.count; i++) { /* with the loss it is no kernel of a gradient */
-        of = f->fusion->info[unit->atom.at[i]->id].forward ? NULL : of;
-    }
-    if (of && !made) {
-        const Buf *buf = slot_buf(f->l, of);
-        name = str_printf(arena, "d_%s", buf->name);
-        role = str_printf(arena, "d_%s", buf->role);
-    } else if (made) {
-        name = made->name;
-        role = made->role;
-        after = f->l->e->entry->kind == ENTRY_INIT ? "" : "_update";
-    } else if (unit->kind == UNIT_PRODUCT) {
-        /* What the loss of a train waits for is forward. */
-        bool forward = f->l->e->entry->kind != ENTRY_TRAIN ||
-                       (f->loop ? !f->loop->reverse : f->fusion->info[main->id].forward);
-        const Layer *layer = layer_of(f, first);
-        role = layer ? layer->of : role;
-        if (from && to > from) {
-            name = str_printf(arena, "%.*s", (int)(to - from - 1), from + 1);
-        }
-        after = forward ? "" : "_back";
-    }
-    step->name = str_printf(arena, "%s_%s%s", entry, name, after);
-    step->role = str_printf(arena, "%s%s", role, after);
-}
-
-/* Notes where the nodes are from that the unit computes besides `main`: its atoms, and what their
- * expressions hold. */
-static void note_places(const Frame *f, const Unit *unit, const Node *main, Step *step) {
-    enum { MOST_PLACES = 24 };
-    VEC(const Node *) left = {0};
-    Arena scratch = {0};
-    bool *seen = ARENA_ARRAY(&scratch, bool, f->region->node.count + 1);
-    for (int i = 0; i < unit->atom.count; i++) {
-        seen[unit->atom.at[i]->id] = true;
-        VEC_PUSH(&scratch, &left, unit->atom.at[i]);
-    }
-    while (left.count > 0 && step->also.count < MOST_PLACES) {
-        const Node *node = left.at[--left.count];
-        bool met = node->loc.source == main->loc.source && node->loc.at == main->loc.at;
-        for (int i = 0; i < step->also.count; i++) {
-            const Loc *loc = &step->also.at[i];
-            met = met || (loc->source == node->loc.source && loc->at == node->loc.at);
-        }
-        if (!met && op_info[node->op].cls != CLASS_VIEW && node->op != OP_CONST) {
-            VEC_PUSH_FROM(f->l->p->arena, &step->also, node->loc, 2);
-        }
-        for (int k = 0; k < node->nin; k++) {
-            const Node *in = node->in[k];
-            const NodeInfo *n = &f->fusion->info[in->id];
-            if (!seen[in->id] && !n->leaf && (!n->atom || n->unit == unit)) {
-                seen[in->id] = true;
-                VEC_PUSH(&scratch, &left, in);
-            }
-        }
-    }
-    arena_free(&scratch);
 }
 
 /* A kernel for `unit` (or a copy of `node` into `copy`), as a step at the end of the frame's list.
@@ -191,10 +102,7 @@ static void lower_kernel(Frame *f, const Unit *unit, const Node *main, const Hom
     }
     b.step = step_new(l->p, STEP_KERNEL, main->loc);
     step_text(l, b.step, main);
-    if (l->e->entry->kind == ENTRY_TRAIN && copy == NULL) {
-        note_places(f, unit, main, b.step);
-    }
-    name_step(f, unit, main, b.step);
+    name_step(f, unit, main, copy != NULL, b.step);
     int line = 0, col = 0;
     if (main->loc.source < (uint32_t)l->c->diag.sources.count) {
         loc_line(&l->c->diag, main->loc, &line, &col);
@@ -305,6 +213,7 @@ static void lower_loop(Frame *f, const Node *node, const GoalList *goals) {
     step->trip = a->trip;
     step->reverse = a->reverse;
     step_text(l, step, node);
+    step->part = part_of(f, node);
     GoalList *wanted = loop_goals(f, node, goals);
     LoopHomes *homes = &f->loops[node->id];
     HomeList *result = homes->result;

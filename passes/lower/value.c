@@ -360,8 +360,8 @@ static const Expr *value_overlap_add(Values *v, const Node *node, const Index *c
 
 const Expr *value_product(Values *v, const Node *node, const Index *const *label) {
     const Expr *in[2];
-    uint32_t layer = v->k->layer;
-    v->k->layer = node->loc.layer;
+    uint32_t owner = v->k->owner;
+    v->k->owner = node->loc.owner;
     for (int k = 0; k < 2; k++) {
         const int8_t *labels = k == 0 ? node->attr->la : node->attr->lb;
         const Index *at[MD_RANK];
@@ -371,7 +371,7 @@ const Expr *value_product(Values *v, const Node *node, const Index *const *label
         in[k] = value_at(v, node->in[k], at);
     }
     const Expr *product = expr_map(v->k, OP_MUL, node->type->elem, in, 2);
-    v->k->layer = layer;
+    v->k->owner = owner;
     return product;
 }
 
@@ -537,15 +537,15 @@ const Expr *value_at(Values *v, const Node *node, const Index *const *at) {
     if (value != NULL) {
         return value;
     }
-    uint32_t layer = v->k->layer;
-    v->k->layer = node->loc.layer;
+    uint32_t owner = v->k->owner;
+    v->k->owner = node->loc.owner;
     if (node->op != OP_CONST) {
         value = v->stored(v->ctx, v, node, at);
     }
     if (value == NULL) {
         value = rules[node->op](v, node, at);
     }
-    v->k->layer = layer;
+    v->k->owner = owner;
     expr_name(value, node->name);
     ValueMemo m = {.node = node, .guard = v->guard, .value = value};
     for (int i = 0; i < node->type->rank; i++) {

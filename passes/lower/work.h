@@ -30,7 +30,7 @@ typedef struct {
     const Expr *value;
     const Expr *named;
     OpCode add; /* OP_CONST: overwrites; else what combines it with the others of that place */
-    uint32_t layer;
+    uint32_t owner;
 } Root;
 typedef VEC(Root) RootList;
 
@@ -46,7 +46,7 @@ typedef struct {
     const Buf *part_of;       /* or, not NULL, in the part of this that a concatenation has */
     Elem elem;
     int64_t count; /* elements of the result */
-    uint32_t layer;
+    uint32_t owner;
     bool tried;   /* a schedule has looked at it, */
     void *tiling; /* and found this */
 } Product;

@@ -112,7 +112,7 @@ bool make_contract(WorkBuild *b) {
     p->nlabel = contract_labels(node, extent);
     p->elem = node->type->elem;
     p->count = type_count(*node->type);
-    p->layer = node->loc.layer;
+    p->owner = node->loc.owner;
     for (int l = 0; l < p->nlabel; l++) {
         p->space[l] = *kernel_space(b, l, extent[l], "r");
         label[l] = radix_flat(b->w.k, &p->space[l]);

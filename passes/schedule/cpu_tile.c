@@ -554,7 +554,7 @@ static Tile *emit_product(KernelBuild *b, Tiling *p) {
     if (!p->add) {
         emit_epilogue(p, tile);
     }
-    tile->layer = p->of->layer;
+    tile->owner = p->of->owner;
     tile->flops = product_flops(p);
     return tile;
 }

@@ -261,7 +261,7 @@ static void emit_body(KernelBuild *b, StmtList *into, AxisSet scope, const RootL
         }
         Stmt *s = stmt_store(b->k, into, root->arg, root->index, root->value);
         s->add = root->add;
-        s->layer = root->layer;
+        s->owner = root->owner;
     }
     bind_end(b, &made);
 }

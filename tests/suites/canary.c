@@ -34,7 +34,7 @@ int main(void) {
     expect(tiny_fit(&net, &in, &out) == TINY_ERR_CANARY, "a damaged band is not seen");
     expect(tiny_check(&net, &damage) == TINY_ERR_CANARY, "check after damage");
     expect(damage.entry != NULL && strcmp(damage.entry, "tiny_fit") == 0, "name of the function");
-    expect(damage.buffer != NULL && strcmp(damage.buffer, "mul") == 0, "name of the buffer");
+    expect(damage.buffer != NULL && strcmp(damage.buffer, "gelu") == 0, "name of the buffer");
     expect(damage.step == 0 && damage.behind == 1 && damage.byte == 0, "place of the damage");
     expect(strcmp(tiny_strerror(TINY_ERR_CANARY), "unknown status") != 0, "text of the status");
     expect(tiny_bind(&net, &memory) == TINY_OK, "bind again");

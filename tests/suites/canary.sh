@@ -27,10 +27,10 @@ damage() {
         END { exit !done }' "$1" >"$scratch/damaged" && mv "$scratch/damaged" "$1" || fail "$2" "has no '$3' to change"
 }
 damage_all() { # FILE
-    damage "$1" "static void tiny_fit_mul" "i < 8;" "i < 8 + fault(1) - fault(5);"
-    damage "$1" "static void tiny_again_x" "int64_t i = 0;" "int64_t i = -fault(2);"
+    damage "$1" "static void tiny_linear_gelu" "i < 8;" "i < 8 + fault(1) - fault(5);"
+    damage "$1" "static void tiny_x" "int64_t i = 0;" "int64_t i = -fault(2);"
     damage "$1" "int tiny_again" "i0 * 40" "(i0 + fault(3)) * 40"
-    damage "$1" "static void tiny_again_mul_2" "i < 8;" "i < 8 + fault(4);"
+    damage "$1" "static void tiny_linear_back" "i < 8;" "i < 8 + fault(4);"
 }
 run() { # FAULT PROGRAM TRAIN
     FAULT=$1 "$scratch/$2" "$3" --log json >"$scratch/log" 2>"$scratch/err"
@@ -60,10 +60,10 @@ while IFS='|' read -r number train message; do
     [ $rc = 70 ] && grep -qF "step 1 of '$train': $message" "$scratch/err" && ! grep -q '"event":"step"' "$scratch/log" &&
         pass || fail "fault $number" "status $rc, $(head -n 1 "$scratch/err")"
 done <<'END_OF_FAULTS'
-1|fit|step 0 of function 'tiny_fit' wrote behind buffer 'mul' of the arena: byte 0 of
+1|fit|step 0 of function 'tiny_fit' wrote behind buffer 'gelu' of the arena: byte 0 of
 2|again|step 0 of function 'tiny_again' wrote in front of buffer 'h' of the arena: byte 60 of
 3|again|step 2 of function 'tiny_again' wrote behind buffer 'x_2' of the arena: byte 0 of
-4|again|step 10 of function 'tiny_again' wrote behind buffer 'mul' of the arena: byte 0 of
+4|again|step 10 of function 'tiny_again' wrote behind buffer 'd_cell_w_out' of the arena: byte 0 of
 END_OF_FAULTS
 if is_built bands && is_built plain; then
     for train in fit again; do
@@ -83,7 +83,7 @@ for compiler in gcc clang; do
     run 0 $compiler again
     [ $rc = 0 ] && pass || fail "$compiler without a fault" "$(grep -m 1 ERROR "$scratch/err")"
     run 3 $compiler again
-    grep -q 'use-after-poison' "$scratch/err" && grep -q 'in tiny_again_x' "$scratch/err" && pass ||
+    grep -q 'use-after-poison' "$scratch/err" && grep -q 'in tiny_x' "$scratch/err" && pass ||
         fail "bands with the sanitizer of $compiler" "$(grep -m 1 ERROR "$scratch/err")"
 done
 

@@ -27,7 +27,7 @@ done
 if ! have gdb; then
     skip "gdb" "it is not there"
 elif "$CC" -g -O0 "$scratch/digits.c" -lm -o "$scratch/digits" 2>"$scratch/err"; then
-    gdb -batch -ex 'info line digits_fit_fc1' "$scratch/digits" >"$scratch/log" 2>&1
+    gdb -batch -ex 'info line digits_fc1_linear_gelu_dropout' "$scratch/digits" >"$scratch/log" 2>&1
     grep -q "Line $line of \"samples/digits.mdl\"" "$scratch/log" && pass || fail "a kernel in gdb" "$(cat "$scratch/log")"
     # Stepping through the train shows its source.
     {

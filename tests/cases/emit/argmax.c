@@ -1,7 +1,7 @@
 /* ---- model ---- */
 
 /* argmax.mdl:6  hot[i, k < K] = f32(best[i] == k)  [5, 10] */
-static void argmax_main_hot(int32_t *MD_RESTRICT best, float *hot, const float *x) {
+static void argmax_main_best_hot(int32_t *MD_RESTRICT best, float *hot, const float *x) {
     for (int64_t r = 0; r < 5; r++) {
         float most = -INFINITY;
         for (int64_t j = 0; j < 10; j++) {
@@ -42,7 +42,8 @@ int argmax_main_entry(argmax *m, const argmax_main_entry_in *in, argmax_main_ent
     int32_t *best = MD_AT(int32_t, m->io, 0); /* [5] */
     float *hot = MD_AT(float, m->io, 64); /* [5, 10] */
 
-    argmax_main_hot(best, hot, x); /* 0, line 6: hot[i, k < K] = f32(best[i] == k)  [5, 10] */
+    /* line 6: hot[i, k < K] = f32(best[i] == k) */
+    argmax_main_best_hot(best, hot, x); /* 0 */
     out->best = best;
     out->hot = hot;
     return ARGMAX_OK;

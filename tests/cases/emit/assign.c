@@ -1,12 +1,12 @@
 /* ---- model ---- */
 
 /* assign.mdl:7  return sum(net.fc.bias)  [] */
-static void assign_shrink_mul(float *MD_RESTRICT out, const float *MD_RESTRICT bias) {
+static void assign_shrink_out_2(float *MD_RESTRICT out, const float *MD_RESTRICT bias) {
     out[0] = (bias[0] + bias[1] + bias[2] + bias[3] + bias[4] + bias[5]) * 0.5f;
 }
 
 /* assign.mdl:6  net.fc.bias <- net.fc.bias * 0.5  [6] */
-static void assign_shrink_fc_bias_update(float *bias_next, const float *bias) {
+static void assign_fc_bias_update(float *bias_next, const float *bias) {
     MD_IVDEP
     for (int64_t i = 0; i < 6; i++) {
         bias_next[i] = bias[i] * 0.5f;
@@ -14,8 +14,8 @@ static void assign_shrink_fc_bias_update(float *bias_next, const float *bias) {
 }
 
 /* assign.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(N); }  [2, 6] */
-static void assign_run_fc_out(float *MD_RESTRICT out, const float *MD_RESTRICT x,
-                              const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
+static void assign_run_out_2(float *MD_RESTRICT out, const float *MD_RESTRICT x,
+                             const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
     for (int64_t i = 0; i < 2; i++) {
         const float x_value = x[i * 6];
         const float x_value_2 = x[i * 6 + 1];
@@ -43,8 +43,10 @@ int assign_shrink(assign *m, assign_shrink_out *out) {
     /* params */
     float *fc_bias = MD_AT(float, m->params, 192); /* [6] */
 
-    assign_shrink_mul(out_, fc_bias); /* 0, line 7: return sum(net.fc.bias)  [] */
-    assign_shrink_fc_bias_update(fc_bias, fc_bias); /* 1, line 6: net.fc.bias <- net.fc.bias * 0.5  [6] */
+    /* line 7: return sum(net.fc.bias) */
+    assign_shrink_out_2(out_, fc_bias); /* 0 */
+    /* line 6: net.fc.bias <- net.fc.bias * 0.5 */
+    assign_fc_bias_update(fc_bias, fc_bias); /* 1 */
     out->out = *out_;
     return ASSIGN_OK;
 }
@@ -68,7 +70,8 @@ int assign_run(assign *m, const assign_run_in *in, assign_run_out *out) {
     const float *fc_weight = MD_AT(const float, m->params, 0); /* [6, 6] */
     const float *fc_bias = MD_AT(const float, m->params, 192); /* [6] */
 
-    assign_run_fc_out(out_, x, fc_weight, fc_bias); /* 0, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(N); }  [2, 6] */
+    /* fc, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(N); } */
+    assign_run_out_2(out_, x, fc_weight, fc_bias); /* 0 */
     out->out = out_;
     return ASSIGN_OK;
 }

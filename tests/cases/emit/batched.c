@@ -1,8 +1,8 @@
 /* ---- model ---- */
 
 /* batched.mdl:4  s[b, h, i, j] = select(i >= j, sum[d] q[b, i, h, d] * k[b, j, h, d] / sqrt(D), -inf)  [2, 3, 16, 16] */
-static void batched_main_s(float *MD_RESTRICT out, const float *MD_RESTRICT q,
-                           const float *MD_RESTRICT k) {
+static void batched_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT q,
+                             const float *MD_RESTRICT k) {
     for (int64_t i = 0; i < 2; i++) {
         for (int64_t i_2 = 0; i_2 < 3; i_2++) {
             for (int64_t i_3 = 0; i_3 < 16; i_3++) {
@@ -51,7 +51,8 @@ int batched_main_entry(batched *m, const batched_main_entry_in *in, batched_main
     /* results */
     float *out_ = MD_AT(float, m->io, 0); /* [2, 3, 16, 16] */
 
-    batched_main_s(out_, q, k); /* 0, line 4: s[b, h, i, j] = select(i >= j, sum[d] q[b, i, h, d] * k[b, j, h, d] / sqrt(D), -inf)  [2, 3, 16, 16] */
+    /* line 4: s[b, h, i, j] = select(i >= j, sum[d] q[b, i, h, d] * k[b, j, h, d] / sqrt(D), -inf) */
+    batched_main_out(out_, q, k); /* 0 */
     out->out = out_;
     return BATCHED_OK;
 }

@@ -1,7 +1,7 @@
 /* ---- model ---- */
 
 /* border.mdl:4  y[i < N] = x[i - 1] else 0 + x[i + 1] else 0 - 2 * x[i]  [12] */
-static void border_main_y(float *MD_RESTRICT out, const float *MD_RESTRICT x) {
+static void border_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x) {
     MD_IVDEP
     for (int64_t i = 0; i < 12; i++) {
         out[i] = md_madf(-2.0f, x[i], ((i - 1 >= 0) ? x[i - 1] : 0.0f) + ((i < 11) ? x[i + 1] : 0.0f));
@@ -24,7 +24,8 @@ int border_main_entry(border *m, const border_main_entry_in *in, border_main_ent
     /* results */
     float *out_ = MD_AT(float, m->io, 0); /* [12] */
 
-    border_main_y(out_, x); /* 0, line 4: y[i < N] = x[i - 1] else 0 + x[i + 1] else 0 - 2 * x[i]  [12] */
+    /* line 4: y[i < N] = x[i - 1] else 0 + x[i + 1] else 0 - 2 * x[i] */
+    border_main_out(out_, x); /* 0 */
     out->out = out_;
     return BORDER_OK;
 }

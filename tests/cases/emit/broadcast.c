@@ -1,8 +1,8 @@
 /* ---- model ---- */
 
 /* broadcast.mdl:4  z[i, j] = x[i, j] * sqrt(r[i]) + c[j]  [5, 70] */
-static void broadcast_main_z(float *out, const float *x, const float *MD_RESTRICT r,
-                             const float *MD_RESTRICT c) {
+static void broadcast_main_out(float *out, const float *x, const float *MD_RESTRICT r,
+                               const float *MD_RESTRICT c) {
     for (int64_t i = 0; i < 5; i++) {
         const float t = md_sqrtf(r[i]);
         MD_IVDEP
@@ -36,7 +36,8 @@ int broadcast_main_entry(broadcast *m, const broadcast_main_entry_in *in, broadc
     /* results */
     float *out_ = MD_AT(float, m->io, 0); /* [5, 70] */
 
-    broadcast_main_z(out_, x, r, c); /* 0, line 4: z[i, j] = x[i, j] * sqrt(r[i]) + c[j]  [5, 70] */
+    /* line 4: z[i, j] = x[i, j] * sqrt(r[i]) + c[j] */
+    broadcast_main_out(out_, x, r, c); /* 0 */
     out->out = out_;
     return BROADCAST_OK;
 }

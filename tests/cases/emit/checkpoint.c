@@ -1,7 +1,7 @@
 /* ---- model ---- */
 
 /* checkpoint.mdl:4  @checkpoint scan t < T carry h = zeros([N]) {  [8] */
-static void checkpoint_main_broadcast(float *MD_RESTRICT h) {
+static void checkpoint_fill_h(float *MD_RESTRICT h) {
     MD_IVDEP
     for (int64_t i = 0; i < 8; i++) {
         h[i] = 0.0f;
@@ -9,7 +9,7 @@ static void checkpoint_main_broadcast(float *MD_RESTRICT h) {
 }
 
 /* checkpoint.mdl:6  h <- tanh(u * u + h)  [8] */
-static void checkpoint_main_h(float *h, float *h_next, const float *h_2, const float *x) {
+static void checkpoint_h(float *h, float *h_next, const float *h_2, const float *x) {
     MD_IVDEP
     for (int64_t i = 0; i < 8; i++) {
         const float h_3 = h_2[i];
@@ -21,7 +21,7 @@ static void checkpoint_main_h(float *h, float *h_next, const float *h_2, const f
 }
 
 /* checkpoint.mdl:8  return grad(sum(h * h), x)  [8] */
-static void checkpoint_main_mul(float *add, const float *h) {
+static void checkpoint_d_h(float *add, const float *h) {
     MD_IVDEP
     for (int64_t i = 0; i < 8; i++) {
         add[i] = h[i] * 2.0f;
@@ -29,21 +29,21 @@ static void checkpoint_main_mul(float *add, const float *h) {
 }
 
 /* checkpoint.mdl:5  u = exp(h) * x[t, :]  [8] */
-static void checkpoint_main_add(float *out, float *add_next, const float *add, const float *h,
+static void checkpoint_main_out(float *out, float *add_next, const float *add, const float *h,
                                 const float *x) {
     MD_IVDEP
     for (int64_t i = 0; i < 8; i++) {
         const float t = h[i];
         const float t_2 = md_expf(t);
         const float x_value = x[i];
-        const float t_3 = t_2 * x_value;
-        const float t_4 = md_tanhf(md_madf(t_3, t_3, t));
-        const float t_5 = add[i] * md_madf(-t_4, t_4, 1.0f);
-        const float t_6 = t_5 * t_3 * 2.0f;
-        const float t_7 = t_6 * t_2;
-        const float t_8 = t_5 + t_6 * x_value * t_2;
-        out[i] = t_7;
-        add_next[i] = t_8;
+        const float u = t_2 * x_value;
+        const float t_3 = md_tanhf(md_madf(u, u, t));
+        const float t_4 = add[i] * md_madf(-t_3, t_3, 1.0f);
+        const float d_u = t_4 * u * 2.0f;
+        const float t_5 = d_u * t_2;
+        const float t_6 = t_4 + d_u * x_value * t_2;
+        out[i] = t_5;
+        add_next[i] = t_6;
     }
 }
 
@@ -69,13 +69,18 @@ int checkpoint_main_entry(checkpoint *m, const checkpoint_main_entry_in *in, che
     float *h_next = MD_AT(float, m->arena, 192); /* [8] to 224, steps 2..2, in place of h */
     float *add_next = MD_AT(float, m->arena, 192); /* [8] to 224, steps 5..5, in place of h */
 
-    checkpoint_main_broadcast(h); /* 0, line 4: @checkpoint scan t < T carry h = zeros([N]) {  [8] */
-    for (int64_t i0 = 0; i0 < 6; i0++) { /* h <- tanh(u * u + h)  [] */
-        checkpoint_main_h(h_2 + i0 * 8, h_next, h, x + i0 * 8); /* 2, line 6: h <- tanh(u * u + h)  [8] */
+    /* line 4: @checkpoint scan t < T carry h = zeros([N]) { */
+    checkpoint_fill_h(h); /* 0 */
+    /* line 6: h <- tanh(u * u + h) */
+    for (int64_t i0 = 0; i0 < 6; i0++) {
+        checkpoint_h(h_2 + i0 * 8, h_next, h, x + i0 * 8); /* 2 */
     }
-    checkpoint_main_mul(add, h); /* 3, line 8: return grad(sum(h * h), x)  [8] */
-    for (int64_t i1 = 5; i1 >= 0; i1--) { /* h <- tanh(u * u + h)  [] */
-        checkpoint_main_add(out_ + i1 * 8, add_next, add, h_2 + i1 * 8, x + i1 * 8); /* 5, line 5: u = exp(h) * x[t, :]  [8] */
+    /* line 8: return grad(sum(h * h), x) */
+    checkpoint_d_h(add, h); /* 3 */
+    /* line 6 */
+    for (int64_t i1 = 5; i1 >= 0; i1--) {
+        /* line 5: u = exp(h) * x[t, :] */
+        checkpoint_main_out(out_ + i1 * 8, add_next, add, h_2 + i1 * 8, x + i1 * 8); /* 5 */
     }
     out->out = out_;
     return CHECKPOINT_OK;

@@ -1,7 +1,7 @@
 /* ---- model ---- */
 
 /* choose.mdl:4  return select(x > y and not (x == 0), x, y)  [9] */
-static void choose_main_select(float *out, const float *y, const float *x) {
+static void choose_main_out(float *out, const float *y, const float *x) {
     MD_IVDEP
     for (int64_t i = 0; i < 9; i++) {
         const float y_value = y[i];
@@ -30,7 +30,8 @@ int choose_main_entry(choose *m, const choose_main_entry_in *in, choose_main_ent
     /* results */
     float *out_ = MD_AT(float, m->io, 0); /* [9] */
 
-    choose_main_select(out_, y, x); /* 0, line 4: return select(x > y and not (x == 0), x, y)  [9] */
+    /* line 4: return select(x > y and not (x == 0), x, y) */
+    choose_main_out(out_, y, x); /* 0 */
     out->out = out_;
     return CHOOSE_OK;
 }

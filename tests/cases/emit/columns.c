@@ -1,7 +1,7 @@
 /* ---- model ---- */
 
 /* columns.mdl:4  s[j] = sum[i] x[i, j]  [6] */
-static void columns_main_s(float *MD_RESTRICT out, const float *MD_RESTRICT x) {
+static void columns_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x) {
     MD_IVDEP
     for (int64_t j = 0; j < 6; j++) {
         out[j] = 0.0f;
@@ -30,7 +30,8 @@ int columns_main_entry(columns *m, const columns_main_entry_in *in, columns_main
     /* results */
     float *out_ = MD_AT(float, m->io, 0); /* [6] */
 
-    columns_main_s(out_, x); /* 0, line 4: s[j] = sum[i] x[i, j]  [6] */
+    /* line 4: s[j] = sum[i] x[i, j] */
+    columns_main_out(out_, x); /* 0 */
     out->out = out_;
     return COLUMNS_OK;
 }

@@ -1,7 +1,7 @@
 /* ---- model ---- */
 
 /* constant.mdl:6  when wide { y = exp(x); } else { y = x * table; }  [4] */
-static void constant_main_y(float *out, const float *x) {
+static void constant_main_out(float *out, const float *x) {
     MD_IVDEP
     for (int64_t i = 0; i < 4; i++) {
         out[i] = x[i] * md_madf(0.5f, (float)(int32_t)i, 1.0f);
@@ -24,7 +24,8 @@ int constant_main_entry(constant *m, const constant_main_entry_in *in, constant_
     /* results */
     float *out_ = MD_AT(float, m->io, 0); /* [4] */
 
-    constant_main_y(out_, x); /* 0, line 6: when wide { y = exp(x); } else { y = x * table; }  [4] */
+    /* line 6: when wide { y = exp(x); } else { y = x * table; } */
+    constant_main_out(out_, x); /* 0 */
     out->out = out_;
     return CONSTANT_OK;
 }

@@ -1,8 +1,8 @@
 /* ---- model ---- */
 
 /* convert.mdl:3  entry main(x: u8[N]) { return f32(x) / 255, i32(f32(x) * 0.5), f64(x); }  [8] */
-static void convert_main_cast(float *MD_RESTRICT out0, int32_t *MD_RESTRICT out1,
-                              double *MD_RESTRICT out2, const uint8_t *MD_RESTRICT x) {
+static void convert_main_out0_out1_out2(float *MD_RESTRICT out0, int32_t *MD_RESTRICT out1,
+                                        double *MD_RESTRICT out2, const uint8_t *MD_RESTRICT x) {
     MD_IVDEP
     for (int64_t i = 0; i < 8; i++) {
         const uint8_t x_value = x[i];
@@ -34,7 +34,8 @@ int convert_main_entry(convert *m, const convert_main_entry_in *in, convert_main
     int32_t *out1 = MD_AT(int32_t, m->io, 64); /* [8] */
     double *out2 = MD_AT(double, m->io, 128); /* [8] */
 
-    convert_main_cast(out0, out1, out2, x); /* 0, line 3: entry main(x: u8[N]) { return f32(x) / 255, i32(f32(x) * 0.5), f64(x); }  [8] */
+    /* line 3: entry main(x: u8[N]) { return f32(x) / 255, i32(f32(x) * 0.5), f64(x); } */
+    convert_main_out0_out1_out2(out0, out1, out2, x); /* 0 */
     out->out0 = out0;
     out->out1 = out1;
     out->out2 = out2;

@@ -1,26 +1,25 @@
 /* ---- model ---- */
 
 /* dropout.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */
-static const md_tile dropout_fit_fc_tile = {
+static const md_tile dropout_fc_linear_tile = {
     1, 1, 1, 8, 16, 1, 1, 16, 0, 0, 0, 16, 0, 0, 1, 0,
     0, 0, 0, 1, 16, 0, 0, 0, 16, 1, 8, 4, 0, 1, 1, 0,
     1, 0, 0, 2, 1, 16, 1, 0, 8, 32, 1024, 256, 256, 0, 256, 0
 };
 
-static void dropout_fit_fc_part(const md_tile_call *call, int part) {
-    md_tile_part_f32(&dropout_fit_fc_tile, call, part, md_tile_none_f32);
+static void dropout_fc_linear_part(const md_tile_call *call, int part) {
+    md_tile_part_f32(&dropout_fc_linear_tile, call, part, md_tile_none_f32);
 }
 
-static void dropout_fit_fc(float *MD_RESTRICT contract, float *MD_RESTRICT panels,
-                           const float *MD_RESTRICT x, const float *MD_RESTRICT weight) {
-    md_tile_run(&dropout_fit_fc_tile, dropout_fit_fc_part, x, weight, contract, NULL, panels, NULL, 8);
+static void dropout_fc_linear(float *MD_RESTRICT linear, float *MD_RESTRICT panels,
+                              const float *MD_RESTRICT x, const float *MD_RESTRICT weight) {
+    md_tile_run(&dropout_fc_linear_tile, dropout_fc_linear_part, x, weight, linear, NULL, panels, NULL, 8);
 }
 
 /* dropout.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */
-static void dropout_fit_select(float *MD_RESTRICT loss, float *select,
-                               const int64_t *MD_RESTRICT seed, const int64_t *MD_RESTRICT step,
-                               const float *contract, const float *MD_RESTRICT bias,
-                               uint64_t site0) {
+static void dropout_fit_loss(float *MD_RESTRICT loss, float *d_dropout,
+                             const int64_t *MD_RESTRICT seed, const int64_t *MD_RESTRICT step,
+                             const float *linear, const float *MD_RESTRICT bias, uint64_t site0) {
     const md_key key = md_key_make((uint64_t)seed[0], site0, (uint64_t)step[0]);
     float sum_part[16];
     for (int64_t l = 0; l < 16; l++) {
@@ -32,10 +31,10 @@ static void dropout_fit_select(float *MD_RESTRICT loss, float *select,
             for (int64_t l = 0; l < 16; l++) {
                 const int64_t j_2 = j_2_base + l;
                 const int t = md_rand_uniform_f32(key, (uint64_t)(j * 16 + j_2)) < 0.75f;
-                const float t_2 = contract[j * 16 + j_2];
+                const float t_2 = linear[j * 16 + j_2];
                 const float bias_value = bias[j_2];
                 const float t_3 = t ? (t_2 + bias_value) * 1.3333334f : 0.0f;
-                select[j * 16 + j_2] = t ? t_3 * 0.015625f : 0.0f;
+                d_dropout[j * 16 + j_2] = t ? t_3 * 0.015625f : 0.0f;
                 sum_part[l] += t_3 * t_3;
             }
         }
@@ -45,24 +44,24 @@ static void dropout_fit_select(float *MD_RESTRICT loss, float *select,
 }
 
 /* add  [] */
-static void dropout_fit_add(float *MD_RESTRICT lr, int64_t *step_next, const int64_t *step) {
+static void dropout_fit_lr(float *MD_RESTRICT lr, int64_t *step_next, const int64_t *step) {
     const int64_t t = (int64_t)((uint64_t)step[0] + (uint64_t)1);
     lr[0] = 0.1f;
     step_next[0] = t;
 }
 
 /* dropout.mdl:7  optimizer sgd(lr = 0.1)  [16, 16] */
-static void dropout_fit_fc_weight_update(float *weight_next, const float *MD_RESTRICT select,
+static void dropout_fc_weight_linear_sgd(float *weight_next, const float *MD_RESTRICT d_dropout,
                                          const float *MD_RESTRICT x, const float *weight) {
     for (int64_t i = 0; i < 16; i++) {
-        const float t = select[i];
-        const float t_2 = select[i + 16];
-        const float t_3 = select[i + 32];
-        const float t_4 = select[i + 48];
-        const float t_5 = select[i + 64];
-        const float t_6 = select[i + 80];
-        const float t_7 = select[i + 96];
-        const float t_8 = select[i + 112];
+        const float t = d_dropout[i];
+        const float t_2 = d_dropout[i + 16];
+        const float t_3 = d_dropout[i + 32];
+        const float t_4 = d_dropout[i + 48];
+        const float t_5 = d_dropout[i + 64];
+        const float t_6 = d_dropout[i + 80];
+        const float t_7 = d_dropout[i + 96];
+        const float t_8 = d_dropout[i + 112];
         MD_IVDEP
         for (int64_t i_2 = 0; i_2 < 16; i_2++) {
             const float weight_value = weight[i * 16 + i_2];
@@ -72,13 +71,19 @@ static void dropout_fit_fc_weight_update(float *weight_next, const float *MD_RES
 }
 
 /* dropout.mdl:7  optimizer sgd(lr = 0.1)  [16] */
-static void dropout_fit_fc_bias_update(float *bias_next, const float *MD_RESTRICT select,
+static void dropout_fc_bias_linear_sgd(float *bias_next, const float *MD_RESTRICT d_dropout,
                                        const float *bias) {
     MD_IVDEP
     for (int64_t i = 0; i < 16; i++) {
         const float bias_value = bias[i];
-        bias_next[i] = md_madf(-0.1f, (select[i] + select[i + 16] + select[i + 32] + select[i + 48] + select[i + 64] + select[i + 80] + select[i + 96] + select[i + 112]) * 1.3333334f + 0.0f * bias_value, bias_value);
+        bias_next[i] = md_madf(-0.1f, (d_dropout[i] + d_dropout[i + 16] + d_dropout[i + 32] + d_dropout[i + 48] + d_dropout[i + 64] + d_dropout[i + 80] + d_dropout[i + 96] + d_dropout[i + 112]) * 1.3333334f + 0.0f * bias_value, bias_value);
     }
+}
+
+/* dropout.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [] */
+static void dropout_fill_step(int64_t *MD_RESTRICT step_next, int64_t *MD_RESTRICT steps_next) {
+    step_next[0] = 0;
+    steps_next[0] = 0;
 }
 
 /* dropout_fit: 6 steps, 1536 bytes of arena, 10305 FLOPs, line 5 */
@@ -104,19 +109,28 @@ int dropout_fit(dropout *m, const dropout_fit_in *in, dropout_fit_out *out) {
     const int64_t *seed_ = MD_AT(const int64_t, m->state, 0); /* i64 seed */
     int64_t *step = MD_AT(int64_t, m->state, 64); /* i64 */
     /* arena */
-    float *fc_contract = MD_AT(float, m->arena, 1024); /* [8, 16] to 1536, steps 0..5 */
-    float *select = MD_AT(float, m->arena, 1024); /* [8, 16] to 1536, steps 1..5, in place of fc_contract */
+    float *fc_linear = MD_AT(float, m->arena, 1024); /* [8, 16] to 1536, steps 0..5 */
+    float *d_dropout = MD_AT(float, m->arena, 1024); /* [8, 16] to 1536, steps 1..5, in place of fc_linear */
     float *panels = MD_AT(float, m->arena, 0); /* [256] to 1024, steps 0..0, workspace */
 
-    dropout_fit_fc(fc_contract, panels, x, fc_weight); /* 0, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */
-    dropout_fit_select(loss, select, seed_, step, fc_contract, fc_bias, UINT64_C(14094139763521864013)); /* 1, line 4 */
+
+    /* ---- forward ---- */
+    /* fc, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); } */
+    dropout_fc_linear(fc_linear, panels, x, fc_weight); /* 0 */
+
+    /* ---- loss ---- */
+    /* line 4 */
+    dropout_fit_loss(loss, d_dropout, seed_, step, fc_linear, fc_bias, UINT64_C(14094139763521864013)); /* 1 */
     out->loss = *loss;
     if (!isfinite(*loss)) {
         return DROPOUT_ERR_NONFINITE; /* nothing is updated */
     }
-    dropout_fit_add(lr, step, step); /* 3: add  [] */
-    dropout_fit_fc_weight_update(fc_weight, select, x, fc_weight); /* 4, line 7: optimizer sgd(lr = 0.1)  [16, 16] */
-    dropout_fit_fc_bias_update(fc_bias, select, fc_bias); /* 5, line 7 */
+
+    /* ---- update ---- */
+    dropout_fit_lr(lr, step, step); /* 3 */
+    /* line 7: optimizer sgd(lr = 0.1) */
+    dropout_fc_weight_linear_sgd(fc_weight, d_dropout, x, fc_weight); /* 4 */
+    dropout_fc_bias_linear_sgd(fc_bias, d_dropout, fc_bias); /* 5 */
     out->loss = *loss;
     out->lr = *lr;
     return DROPOUT_OK;

@@ -1,8 +1,8 @@
 /* ---- model ---- */
 
 /* gather.mdl:4  y[n, c] = w[i[n], c]  [7, 4] */
-static void gather_main_y(float *MD_RESTRICT out, const uint8_t *MD_RESTRICT i,
-                          const float *MD_RESTRICT w) {
+static void gather_main_out(float *MD_RESTRICT out, const uint8_t *MD_RESTRICT i,
+                            const float *MD_RESTRICT w) {
     for (int64_t i_2 = 0; i_2 < 7; i_2++) {
         const uint8_t i_value = i[i_2];
         MD_IVDEP
@@ -43,7 +43,8 @@ int gather_main_entry(gather *m, const gather_main_entry_in *in, gather_main_ent
     if (gather_outside_u8(i, 7, 0, 11)) {
         return GATHER_ERR_RANGE;
     }
-    gather_main_y(out_, i, w); /* 1, line 4: y[n, c] = w[i[n], c]  [7, 4] */
+    /* line 4: y[n, c] = w[i[n], c] */
+    gather_main_out(out_, i, w); /* 1 */
     out->out = out_;
     return GATHER_OK;
 }

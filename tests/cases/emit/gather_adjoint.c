@@ -1,8 +1,8 @@
 /* ---- model ---- */
 
 /* gather_adjoint.mdl:4  y[n, c] = w[i[n], c]  [11, 4] */
-static void gather_adjoint_main_scatter_add(float *MD_RESTRICT out, const uint8_t *MD_RESTRICT i,
-                                            const float *MD_RESTRICT w) {
+static void gather_adjoint_main_out(float *MD_RESTRICT out, const uint8_t *MD_RESTRICT i,
+                                    const float *MD_RESTRICT w) {
     for (int64_t n = 0; n < 11; n++) {
         MD_IVDEP
         for (int64_t j = 0; j < 4; j++) {
@@ -49,7 +49,8 @@ int gather_adjoint_main_entry(gather_adjoint *m, const gather_adjoint_main_entry
     if (gather_adjoint_outside_u8(i, 7, 0, 11)) {
         return GATHER_ADJOINT_ERR_RANGE;
     }
-    gather_adjoint_main_scatter_add(out_, i, w); /* 1, line 4: y[n, c] = w[i[n], c]  [11, 4] */
+    /* line 4: y[n, c] = w[i[n], c] */
+    gather_adjoint_main_out(out_, i, w); /* 1 */
     out->out = out_;
     return GATHER_ADJOINT_OK;
 }

@@ -93,8 +93,8 @@ const char *init_strerror(int code);
 /* ---- model ---- */
 
 /* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [2, 3] */
-static void init_run_fc_out(float *MD_RESTRICT y, const float *MD_RESTRICT x,
-                            const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
+static void init_run_y(float *MD_RESTRICT y, const float *MD_RESTRICT x,
+                       const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
     for (int64_t i = 0; i < 2; i++) {
         const float x_value = x[i * 3];
         const float x_value_2 = x[i * 3 + 1];
@@ -145,7 +145,8 @@ int init_run(init *m, const init_run_in *in, init_run_out *out) {
     const float *fc_weight = MD_AT(const float, m->params, 0); /* [3, 3] */
     const float *fc_bias = MD_AT(const float, m->params, 64); /* [3] */
 
-    init_run_fc_out(y, x, fc_weight, fc_bias); /* 0, line 5: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [2, 3] */
+    /* fc, line 5: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); } */
+    init_run_y(y, x, fc_weight, fc_bias); /* 0 */
     out->y = y;
     return INIT_OK;
 }
@@ -165,8 +166,9 @@ int init_init(init *m, uint64_t seed) {
     int64_t *seed_ = MD_AT(int64_t, m->state, 0); /* i64 seed */
 
     *seed_ = (int64_t)seed;
-    init_fc_weight(fc_weight, seed_, UINT64_C(18328856871208909481)); /* 1, line 5: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3, 3] */
-    init_fc_bias(fc_bias, seed_, UINT64_C(7944105771414287370)); /* 2, line 5 */
+    /* fc, line 5: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); } */
+    init_fc_weight(fc_weight, seed_, UINT64_C(18328856871208909481)); /* 1 */
+    init_fc_bias(fc_bias, seed_, UINT64_C(7944105771414287370)); /* 2 */
     return INIT_OK;
 }
 

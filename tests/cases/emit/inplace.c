@@ -1,7 +1,7 @@
 /* ---- model ---- */
 
 /* inplace.mdl:4  a[i, j] = x[i, j] - mean[k] x[i, k]  [40] */
-static void inplace_main_sum(float *MD_RESTRICT sum, const float *MD_RESTRICT x) {
+static void inplace_sum(float *MD_RESTRICT sum, const float *MD_RESTRICT x) {
     for (int64_t r = 0; r < 40; r++) {
         float sum_part[16];
         for (int64_t l = 0; l < 16; l++) {
@@ -24,8 +24,8 @@ static void inplace_main_sum(float *MD_RESTRICT sum, const float *MD_RESTRICT x)
 }
 
 /* inplace.mdl:5  b[i, j] = a[i, j] * rsqrt(mean[k] a[k, j]^2 + 1)  [30] */
-static void inplace_main_sum_2(float *MD_RESTRICT sum, const float *MD_RESTRICT x,
-                               const float *MD_RESTRICT sum_2) {
+static void inplace_sum_2(float *MD_RESTRICT sum, const float *MD_RESTRICT x,
+                          const float *MD_RESTRICT sum_2) {
     MD_IVDEP
     for (int64_t j = 0; j < 30; j++) {
         sum[j] = 0.0f;
@@ -41,8 +41,8 @@ static void inplace_main_sum_2(float *MD_RESTRICT sum, const float *MD_RESTRICT 
 }
 
 /* inplace.mdl:6  c[i, j] = b[i, j] - mean[k, l] b[k, l]  [40, 30] */
-static void inplace_main_c(float *out, float *MD_RESTRICT row, const float *x,
-                           const float *MD_RESTRICT sum, const float *MD_RESTRICT sum_2) {
+static void inplace_main_out(float *out, float *MD_RESTRICT row, const float *x,
+                             const float *MD_RESTRICT sum, const float *MD_RESTRICT sum_2) {
     float sum_part[16];
     for (int64_t l = 0; l < 16; l++) {
         sum_part[l] = 0.0f;
@@ -95,9 +95,12 @@ int inplace_main_entry(inplace *m, const inplace_main_entry_in *in, inplace_main
     float *sum_2 = MD_AT(float, m->arena, 4992); /* [30] to 5112, steps 1..2 */
     float *row = MD_AT(float, m->arena, 0); /* [1, 1200] to 4800, steps 2..2, workspace */
 
-    inplace_main_sum(sum, x); /* 0, line 4: a[i, j] = x[i, j] - mean[k] x[i, k]  [40] */
-    inplace_main_sum_2(sum_2, x, sum); /* 1, line 5: b[i, j] = a[i, j] * rsqrt(mean[k] a[k, j]^2 + 1)  [30] */
-    inplace_main_c(out_, row, x, sum, sum_2); /* 2, line 6: c[i, j] = b[i, j] - mean[k, l] b[k, l]  [40, 30] */
+    /* line 4: a[i, j] = x[i, j] - mean[k] x[i, k] */
+    inplace_sum(sum, x); /* 0 */
+    /* line 5: b[i, j] = a[i, j] * rsqrt(mean[k] a[k, j]^2 + 1) */
+    inplace_sum_2(sum_2, x, sum); /* 1 */
+    /* line 6: c[i, j] = b[i, j] - mean[k, l] b[k, l] */
+    inplace_main_out(out_, row, x, sum, sum_2); /* 2 */
     out->out = out_;
     return INPLACE_OK;
 }

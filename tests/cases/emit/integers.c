@@ -1,7 +1,8 @@
 /* ---- model ---- */
 
 /* integers.mdl:3  entry main(i: i32[N]) { return i * 3 + 1, div(i, 4), i % 4; }  [9] */
-static void integers_main_irem(int32_t *out0, int32_t *out1, int32_t *out2, const int32_t *i) {
+static void integers_main_out0_out1_out2(int32_t *out0, int32_t *out1, int32_t *out2,
+                                         const int32_t *i) {
     MD_IVDEP
     for (int64_t i_2 = 0; i_2 < 9; i_2++) {
         const int32_t i_value = i[i_2];
@@ -32,7 +33,8 @@ int integers_main_entry(integers *m, const integers_main_entry_in *in, integers_
     int32_t *out1 = MD_AT(int32_t, m->io, 64); /* [9] */
     int32_t *out2 = MD_AT(int32_t, m->io, 128); /* [9] */
 
-    integers_main_irem(out0, out1, out2, i); /* 0, line 3: entry main(i: i32[N]) { return i * 3 + 1, div(i, 4), i % 4; }  [9] */
+    /* line 3: entry main(i: i32[N]) { return i * 3 + 1, div(i, 4), i % 4; } */
+    integers_main_out0_out1_out2(out0, out1, out2, i); /* 0 */
     out->out0 = out0;
     out->out1 = out1;
     out->out2 = out2;

@@ -1,7 +1,7 @@
 /* ---- model ---- */
 
 /* momentum_clip.mdl:4  model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [32, 24] */
-static const md_tile momentum_clip_fit_fc_tile = {
+static const md_tile momentum_clip_fc_linear_tile = {
     1, 1, 1, 32, 24, 1, 1, 16, 0, 0, 0, 16, 0, 0, 1, 0,
     0, 0, 0, 1, 16, 0, 0, 0, 24, 1, 32, 4, 0, 1, 1, 0,
     1, 0, 0, 2, 1, 16, 1, 0, 32, 32, 1024, 512, 512, 0, 512, 0
@@ -10,11 +10,11 @@ static const md_tile momentum_clip_fit_fc_tile = {
 typedef struct {
     const float *bias;
     const float *y;
-} momentum_clip_fit_fc_args;
+} momentum_clip_fc_linear_args;
 
-static void momentum_clip_fit_fc_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
+static void momentum_clip_fc_linear_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
     int64_t cols, float *strip, int64_t ld) {
-    const momentum_clip_fit_fc_args *args = (const momentum_clip_fit_fc_args *)ctx;
+    const momentum_clip_fc_linear_args *args = (const momentum_clip_fc_linear_args *)ctx;
     const float *bias = args->bias;
     const float *y = args->y;
     (void)batch;
@@ -27,21 +27,21 @@ static void momentum_clip_fit_fc_epilogue(void *ctx, int64_t batch, int64_t m0, 
     }
 }
 
-static void momentum_clip_fit_fc_part(const md_tile_call *call, int part) {
-    md_tile_part_f32(&momentum_clip_fit_fc_tile, call, part, momentum_clip_fit_fc_epilogue);
+static void momentum_clip_fc_linear_part(const md_tile_call *call, int part) {
+    md_tile_part_f32(&momentum_clip_fc_linear_tile, call, part, momentum_clip_fc_linear_epilogue);
 }
 
-static void momentum_clip_fit_fc(float *MD_RESTRICT sub, float *MD_RESTRICT panels,
-                                 const float *MD_RESTRICT x, const float *MD_RESTRICT weight,
-                                 const float *MD_RESTRICT bias, const float *MD_RESTRICT y) {
-    momentum_clip_fit_fc_args args;
+static void momentum_clip_fc_linear(float *MD_RESTRICT sub, float *MD_RESTRICT panels,
+                                    const float *MD_RESTRICT x, const float *MD_RESTRICT weight,
+                                    const float *MD_RESTRICT bias, const float *MD_RESTRICT y) {
+    momentum_clip_fc_linear_args args;
     args.bias = bias;
     args.y = y;
-    md_tile_run(&momentum_clip_fit_fc_tile, momentum_clip_fit_fc_part, x, weight, sub, &args, panels, NULL, 8);
+    md_tile_run(&momentum_clip_fc_linear_tile, momentum_clip_fc_linear_part, x, weight, sub, &args, panels, NULL, 8);
 }
 
 /* momentum_clip.mdl:6  loss mean((net(x) - y)^2)  [] */
-static void momentum_clip_fit_mul(float *MD_RESTRICT loss, const float *MD_RESTRICT sub) {
+static void momentum_clip_fit_loss(float *MD_RESTRICT loss, const float *MD_RESTRICT sub) {
     float sum_part[64];
     for (int64_t l = 0; l < 64; l++) {
         sum_part[l] = 0.0f;
@@ -59,7 +59,7 @@ static void momentum_clip_fit_mul(float *MD_RESTRICT loss, const float *MD_RESTR
 }
 
 /* momentum_clip.mdl:4  model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [24] */
-static void momentum_clip_fit_sum(float *MD_RESTRICT sum, const float *MD_RESTRICT sub) {
+static void momentum_clip_fc_linear_2(float *MD_RESTRICT sum, const float *MD_RESTRICT sub) {
     MD_IVDEP
     for (int64_t j = 0; j < 24; j++) {
         sum[j] = 0.0f;
@@ -73,24 +73,24 @@ static void momentum_clip_fit_sum(float *MD_RESTRICT sum, const float *MD_RESTRI
 }
 
 /* momentum_clip.mdl:4  model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [24, 16] */
-static const md_tile momentum_clip_fit_contract_back_tile = {
+static const md_tile momentum_clip_fc_linear_3_tile = {
     1, 1, 1, 24, 16, 1, 1, 32, 0, 0, 0, 1, 0, 0, 24, 0,
     0, 0, 0, 16, 1, 0, 0, 0, 16, 1, 24, 4, 0, 1, 1, 0,
     0, 0, 0, 2, 1, 32, 1, 0, 24, 32, 1024, 0, 0, 0, 0, 0
 };
 
-static void momentum_clip_fit_contract_back_part(const md_tile_call *call, int part) {
-    md_tile_part_f32(&momentum_clip_fit_contract_back_tile, call, part, md_tile_none_f32);
+static void momentum_clip_fc_linear_3_part(const md_tile_call *call, int part) {
+    md_tile_part_f32(&momentum_clip_fc_linear_3_tile, call, part, md_tile_none_f32);
 }
 
-static void momentum_clip_fit_contract_back(float *MD_RESTRICT contract,
-                                            const float *MD_RESTRICT sub,
-                                            const float *MD_RESTRICT x) {
-    md_tile_run(&momentum_clip_fit_contract_back_tile, momentum_clip_fit_contract_back_part, sub, x, contract, NULL, NULL, NULL, 8);
+static void momentum_clip_fc_linear_3(float *MD_RESTRICT linear, const float *MD_RESTRICT sub,
+                                      const float *MD_RESTRICT x) {
+    md_tile_run(&momentum_clip_fc_linear_3_tile, momentum_clip_fc_linear_3_part, sub, x, linear, NULL, NULL, NULL, 8);
 }
 
-/* sum  [] */
-static void momentum_clip_fit_sum_2(float *MD_RESTRICT sum, const float *MD_RESTRICT contract) {
+/* momentum_clip.mdl:8  clip norm(1.0)  [] */
+static void momentum_clip_linear_clip(float *MD_RESTRICT clip_sum,
+                                      const float *MD_RESTRICT linear) {
     float sum_part[64];
     for (int64_t l = 0; l < 64; l++) {
         sum_part[l] = 0.0f;
@@ -99,17 +99,17 @@ static void momentum_clip_fit_sum_2(float *MD_RESTRICT sum, const float *MD_REST
     for (; j_base + 64 <= 384; j_base += 64) {
         for (int64_t l = 0; l < 64; l++) {
             const int64_t j = j_base + l;
-            const float t = contract[j] * 0.0026041667f;
+            const float t = linear[j] * 0.0026041667f;
             sum_part[l] += t * t;
         }
     }
-    const float sum_2 = md_lanes_addf(sum_part, 64);
-    sum[0] = sum_2;
+    const float sum = md_lanes_addf(sum_part, 64);
+    clip_sum[0] = sum;
 }
 
-/* sqrt  [] */
-static void momentum_clip_fit_sqrt(float *grad_norm, const float *sum,
-                                   const float *MD_RESTRICT sum_2) {
+/* momentum_clip.mdl:8  clip norm(1.0)  [] */
+static void momentum_clip_fit_grad_norm(float *grad_norm, const float *clip_sum,
+                                        const float *MD_RESTRICT sum) {
     float sum_part[16];
     for (int64_t l = 0; l < 16; l++) {
         sum_part[l] = 0.0f;
@@ -118,37 +118,37 @@ static void momentum_clip_fit_sqrt(float *grad_norm, const float *sum,
     for (; j_base + 16 <= 24; j_base += 16) {
         for (int64_t l = 0; l < 16; l++) {
             const int64_t j = j_base + l;
-            const float t = sum_2[j] * 0.0026041667f;
+            const float t = sum[j] * 0.0026041667f;
             sum_part[l] += t * t;
         }
     }
     for (int64_t l = 0; l < 24 - j_base; l++) {
         const int64_t j = j_base + l;
-        const float t_2 = sum_2[j] * 0.0026041667f;
+        const float t_2 = sum[j] * 0.0026041667f;
         sum_part[l] += t_2 * t_2;
     }
-    const float sum_3 = md_lanes_addf(sum_part, 16);
-    grad_norm[0] = md_sqrtf(sum[0] + sum_3);
+    const float sum_2 = md_lanes_addf(sum_part, 16);
+    grad_norm[0] = md_sqrtf(clip_sum[0] + sum_2);
 }
 
 /* momentum_clip.mdl:7  optimizer sgd(lr = 0.1, momentum = 0.9)  [] */
-static void momentum_clip_fit_add(float *MD_RESTRICT lr, int64_t *step_next, const int64_t *step) {
+static void momentum_clip_fit_lr(float *MD_RESTRICT lr, int64_t *step_next, const int64_t *step) {
     const int64_t t = (int64_t)((uint64_t)step[0] + (uint64_t)1);
     lr[0] = 0.1f;
     step_next[0] = t;
 }
 
 /* momentum_clip.mdl:7  optimizer sgd(lr = 0.1, momentum = 0.9)  [24, 16] */
-static void momentum_clip_fit_fc_weight_update(float *b_next, float *weight_next,
-                                               const int64_t *MD_RESTRICT step_next,
-                                               const float *contract,
-                                               const float *MD_RESTRICT grad_norm,
-                                               const float *weight, const float *b) {
+static void momentum_clip_fc_weight_linear_clip_sgd(float *b_next, float *weight_next,
+                                                    const int64_t *MD_RESTRICT step_next,
+                                                    const float *linear,
+                                                    const float *MD_RESTRICT grad_norm,
+                                                    const float *weight, const float *b) {
     const int t = step_next[0] == 1;
     const float t_2 = md_minf(1.0f / (grad_norm[0] + 1e-06f), 1.0f);
     MD_IVDEP
     for (int64_t i = 0; i < 384; i++) {
-        const float t_3 = contract[i];
+        const float t_3 = linear[i];
         const float weight_value = weight[i];
         const float t_4 = t_3 * 0.0026041667f * t_2 + 0.0f * weight_value;
         const float b_value = b[i];
@@ -160,10 +160,11 @@ static void momentum_clip_fit_fc_weight_update(float *b_next, float *weight_next
 }
 
 /* momentum_clip.mdl:7  optimizer sgd(lr = 0.1, momentum = 0.9)  [24] */
-static void momentum_clip_fit_fc_bias_update(float *b_next, float *bias_next,
-                                             const int64_t *MD_RESTRICT step_next,
-                                             const float *sum, const float *MD_RESTRICT grad_norm,
-                                             const float *bias, const float *b) {
+static void momentum_clip_fc_bias_linear_clip_sgd(float *b_next, float *bias_next,
+                                                  const int64_t *MD_RESTRICT step_next,
+                                                  const float *sum,
+                                                  const float *MD_RESTRICT grad_norm,
+                                                  const float *bias, const float *b) {
     const int t = step_next[0] == 1;
     const float t_2 = md_minf(1.0f / (grad_norm[0] + 1e-06f), 1.0f);
     MD_IVDEP
@@ -176,6 +177,29 @@ static void momentum_clip_fit_fc_bias_update(float *b_next, float *bias_next,
         const float t_6 = md_madf(-0.1f, t_5, bias_value);
         b_next[i] = t_5;
         bias_next[i] = t_6;
+    }
+}
+
+/* momentum_clip.mdl:4  model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [] */
+static void momentum_clip_fill_step(int64_t *MD_RESTRICT step_next,
+                                    int64_t *MD_RESTRICT steps_next) {
+    step_next[0] = 0;
+    steps_next[0] = 0;
+}
+
+/* momentum_clip.mdl:7  optimizer sgd(lr = 0.1, momentum = 0.9)  [24, 16] */
+static void momentum_clip_fill_fc_weight_b(float *MD_RESTRICT b_next) {
+    MD_IVDEP
+    for (int64_t i = 0; i < 384; i++) {
+        b_next[i] = 0.0f;
+    }
+}
+
+/* momentum_clip.mdl:7  optimizer sgd(lr = 0.1, momentum = 0.9)  [24] */
+static void momentum_clip_fill_fc_bias_b(float *MD_RESTRICT b_next) {
+    MD_IVDEP
+    for (int64_t i = 0; i < 24; i++) {
+        b_next[i] = 0.0f;
     }
 }
 
@@ -210,24 +234,35 @@ int momentum_clip_fit(momentum_clip *m, const momentum_clip_fit_in *in, momentum
     /* arena */
     float *sub = MD_AT(float, m->arena, 0); /* [32, 24] to 3072, steps 0..3 */
     float *fc_sum = MD_AT(float, m->arena, 4608); /* [24] to 4704, steps 2..9 */
-    float *fc_contract = MD_AT(float, m->arena, 3072); /* [24, 16] to 4608, steps 3..8 */
-    float *sum = MD_AT(float, m->arena, 0); /* f32 to 4, steps 4..5 */
+    float *fc_linear = MD_AT(float, m->arena, 3072); /* [24, 16] to 4608, steps 3..8 */
+    float *clip_sum = MD_AT(float, m->arena, 0); /* f32 to 4, steps 4..5 */
     float *panels = MD_AT(float, m->arena, 3072); /* [512] to 5120, steps 0..0, workspace */
 
-    momentum_clip_fit_fc(sub, panels, x, fc_weight, fc_bias, y); /* 0, line 4: model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [32, 24] */
-    momentum_clip_fit_mul(loss, sub); /* 1, line 6: loss mean((net(x) - y)^2)  [] */
-    momentum_clip_fit_sum(fc_sum, sub); /* 2, line 4 */
-    momentum_clip_fit_contract_back(fc_contract, sub, x); /* 3, line 4 */
-    momentum_clip_fit_sum_2(sum, fc_contract); /* 4: sum  [] */
-    momentum_clip_fit_sqrt(grad_norm, sum, fc_sum); /* 5: sqrt  [] */
+
+    /* ---- forward ---- */
+    /* fc, line 4: model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); } */
+    momentum_clip_fc_linear(sub, panels, x, fc_weight, fc_bias, y); /* 0 */
+
+    /* ---- loss ---- */
+    /* line 6: loss mean((net(x) - y)^2) */
+    momentum_clip_fit_loss(loss, sub); /* 1 */
+
+    /* ---- update ---- */
+    /* fc, line 4 */
+    momentum_clip_fc_linear_2(fc_sum, sub); /* 2 */
+    momentum_clip_fc_linear_3(fc_linear, sub, x); /* 3 */
+    /* line 8: clip norm(1.0) */
+    momentum_clip_linear_clip(clip_sum, fc_linear); /* 4 */
+    momentum_clip_fit_grad_norm(grad_norm, clip_sum, fc_sum); /* 5 */
     out->loss = *loss;
     out->grad_norm = *grad_norm;
     if (!isfinite(*loss) || !isfinite(*grad_norm)) {
         return MOMENTUM_CLIP_ERR_NONFINITE; /* nothing is updated */
     }
-    momentum_clip_fit_add(lr, step, step); /* 7, line 7: optimizer sgd(lr = 0.1, momentum = 0.9)  [] */
-    momentum_clip_fit_fc_weight_update(fc_weight_b, fc_weight, step, fc_contract, grad_norm, fc_weight, fc_weight_b); /* 8, line 7 */
-    momentum_clip_fit_fc_bias_update(fc_bias_b, fc_bias, step, fc_sum, grad_norm, fc_bias, fc_bias_b); /* 9, line 7 */
+    /* line 7: optimizer sgd(lr = 0.1, momentum = 0.9) */
+    momentum_clip_fit_lr(lr, step, step); /* 7 */
+    momentum_clip_fc_weight_linear_clip_sgd(fc_weight_b, fc_weight, step, fc_linear, grad_norm, fc_weight, fc_weight_b); /* 8 */
+    momentum_clip_fc_bias_linear_clip_sgd(fc_bias_b, fc_bias, step, fc_sum, grad_norm, fc_bias, fc_bias_b); /* 9 */
     out->loss = *loss;
     out->grad_norm = *grad_norm;
     out->lr = *lr;

@@ -1,18 +1,18 @@
 /* ---- model ---- */
 
 /* openblas.mdl:6  y[i, o] = sum[k] x[i, k] * w[o, k]  [64, 32] */
-static const md_blas openblas_main_y_blas = {
+static const md_blas openblas_main_out_blas = {
     1, 1, 64, 32, 48, 48, 48, 32, 0, 1, 0, 0, 0, 0, 0, 0,
     0, 2048
 };
 
 typedef struct {
     const float *b;
-} openblas_main_y_args;
+} openblas_main_out_args;
 
-static void openblas_main_y_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
+static void openblas_main_out_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
     int64_t cols, float *strip, int64_t ld) {
-    const openblas_main_y_args *args = (const openblas_main_y_args *)ctx;
+    const openblas_main_out_args *args = (const openblas_main_out_args *)ctx;
     const float *b = args->b;
     (void)batch;
     for (int64_t m = m0; m < m0 + rows; m++) {
@@ -24,11 +24,11 @@ static void openblas_main_y_epilogue(void *ctx, int64_t batch, int64_t m0, int64
     }
 }
 
-static void openblas_main_y(float *MD_RESTRICT out, const float *MD_RESTRICT x,
-                            const float *MD_RESTRICT w, const float *MD_RESTRICT b) {
-    openblas_main_y_args args;
+static void openblas_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x,
+                              const float *MD_RESTRICT w, const float *MD_RESTRICT b) {
+    openblas_main_out_args args;
     args.b = b;
-    md_blas_run_f32(&openblas_main_y_blas, openblas_main_y_epilogue, x, w, out, &args);
+    md_blas_run_f32(&openblas_main_out_blas, openblas_main_out_epilogue, x, w, out, &args);
 }
 
 /* openblas_main_entry: 1 steps, 0 bytes of arena, 200704 FLOPs, line 5 */
@@ -55,7 +55,8 @@ int openblas_main_entry(openblas *m, const openblas_main_entry_in *in, openblas_
     /* results */
     float *out_ = MD_AT(float, m->io, 0); /* [64, 32] */
 
-    openblas_main_y(out_, x, w, b); /* 0, line 6: y[i, o] = sum[k] x[i, k] * w[o, k]  [64, 32] */
+    /* line 6: y[i, o] = sum[k] x[i, k] * w[o, k] */
+    openblas_main_out(out_, x, w, b); /* 0 */
     out->out = out_;
     return OPENBLAS_OK;
 }

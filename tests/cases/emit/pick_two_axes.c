@@ -1,8 +1,8 @@
 /* ---- model ---- */
 
 /* pick_two_axes.mdl:5  z[j < 4] = min[k < 2] x[k + j, row[j]] else 0.25  [4] */
-static void pick_two_axes_main_z(float *MD_RESTRICT y, float *MD_RESTRICT z,
-                                 const float *MD_RESTRICT x) {
+static void pick_two_axes_main_y_z(float *MD_RESTRICT y, float *MD_RESTRICT z,
+                                   const float *MD_RESTRICT x) {
     MD_IVDEP
     for (int64_t i = 0; i < 4; i++) {
         const int32_t row = (int32_t)md_irem((int32_t)((uint32_t)(int32_t)((uint32_t)2 * (uint32_t)(int32_t)i) + (uint32_t)1), 3);
@@ -30,7 +30,8 @@ int pick_two_axes_main_entry(pick_two_axes *m, const pick_two_axes_main_entry_in
     float *y = MD_AT(float, m->io, 0); /* [4] */
     float *z = MD_AT(float, m->io, 64); /* [4] */
 
-    pick_two_axes_main_z(y, z, x); /* 0, line 5: z[j < 4] = min[k < 2] x[k + j, row[j]] else 0.25  [4] */
+    /* line 5: z[j < 4] = min[k < 2] x[k + j, row[j]] else 0.25 */
+    pick_two_axes_main_y_z(y, z, x); /* 0 */
     out->y = y;
     out->z = z;
     return PICK_TWO_AXES_OK;

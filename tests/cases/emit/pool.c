@@ -1,7 +1,7 @@
 /* ---- model ---- */
 
 /* pool.mdl:4  y[b, i < H/2, j < W/2] = max[p < 2, q < 2] x[b, 2*i + p, 2*j + q]  [2, 3, 4] */
-static void pool_main_y(float *MD_RESTRICT out, const float *MD_RESTRICT x) {
+static void pool_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x) {
     for (int64_t i = 0; i < 6; i++) {
         MD_IVDEP
         for (int64_t i_2 = 0; i_2 < 4; i_2++) {
@@ -26,7 +26,8 @@ int pool_main_entry(pool *m, const pool_main_entry_in *in, pool_main_entry_out *
     /* results */
     float *out_ = MD_AT(float, m->io, 0); /* [2, 3, 4] */
 
-    pool_main_y(out_, x); /* 0, line 4: y[b, i < H/2, j < W/2] = max[p < 2, q < 2] x[b, 2*i + p, 2*j + q]  [2, 3, 4] */
+    /* line 4: y[b, i < H/2, j < W/2] = max[p < 2, q < 2] x[b, 2*i + p, 2*j + q] */
+    pool_main_out(out_, x); /* 0 */
     out->out = out_;
     return POOL_OK;
 }

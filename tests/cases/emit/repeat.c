@@ -1,7 +1,7 @@
 /* ---- model ---- */
 
 /* repeat.mdl:8  entry main(x: [B, C]) { return deep(x); }  [4, 16] */
-static void repeat_main_x(float *x, const float *x_2) {
+static void repeat_x(float *x, const float *x_2) {
     MD_IVDEP
     for (int64_t i = 0; i < 64; i++) {
         x[i] = x_2[i];
@@ -9,7 +9,7 @@ static void repeat_main_x(float *x, const float *x_2) {
 }
 
 /* repeat.mdl:5  repeat L carry x { x <- x + (x |> linear(C) |> tanh); }  [4, 16] */
-static const md_tile repeat_main_linear_tile = {
+static const md_tile repeat_linear_linear_tile = {
     1, 1, 1, 4, 16, 1, 1, 16, 0, 0, 0, 16, 0, 0, 1, 0,
     0, 0, 0, 1, 16, 0, 0, 0, 16, 1, 4, 4, 0, 0, 0, 0,
     1, 0, 0, 2, 1, 16, 1, 0, 4, 32, 1024, 256, 384, 0, 384, 0
@@ -19,11 +19,11 @@ typedef struct {
     float *x_next;
     const float *x;
     const float *bias;
-} repeat_main_linear_args;
+} repeat_linear_linear_args;
 
-static void repeat_main_linear_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
+static void repeat_linear_linear_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
     int64_t cols, float *strip, int64_t ld) {
-    const repeat_main_linear_args *args = (const repeat_main_linear_args *)ctx;
+    const repeat_linear_linear_args *args = (const repeat_linear_linear_args *)ctx;
     float *x_next = args->x_next;
     const float *x = args->x;
     const float *bias = args->bias;
@@ -37,18 +37,18 @@ static void repeat_main_linear_epilogue(void *ctx, int64_t batch, int64_t m0, in
     }
 }
 
-static void repeat_main_linear_part(const md_tile_call *call, int part) {
-    md_tile_part_f32(&repeat_main_linear_tile, call, part, repeat_main_linear_epilogue);
+static void repeat_linear_linear_part(const md_tile_call *call, int part) {
+    md_tile_part_f32(&repeat_linear_linear_tile, call, part, repeat_linear_linear_epilogue);
 }
 
-static void repeat_main_linear(float *MD_RESTRICT x_next, float *MD_RESTRICT panels,
-                               const float *MD_RESTRICT x, const float *MD_RESTRICT weight,
-                               const float *MD_RESTRICT bias) {
-    repeat_main_linear_args args;
+static void repeat_linear_linear(float *MD_RESTRICT x_next, float *MD_RESTRICT panels,
+                                 const float *MD_RESTRICT x, const float *MD_RESTRICT weight,
+                                 const float *MD_RESTRICT bias) {
+    repeat_linear_linear_args args;
     args.x_next = x_next;
     args.x = x;
     args.bias = bias;
-    md_tile_run(&repeat_main_linear_tile, repeat_main_linear_part, x, weight, NULL, &args, panels, NULL, 8);
+    md_tile_run(&repeat_linear_linear_tile, repeat_linear_linear_part, x, weight, NULL, &args, panels, NULL, 8);
 }
 
 /* repeat_main_entry: 4 steps, 1792 bytes of arena, 6720 FLOPs, line 8 */
@@ -74,9 +74,12 @@ int repeat_main_entry(repeat *m, const repeat_main_entry_in *in, repeat_main_ent
     float *x_2_next = MD_AT(float, m->arena, 1536); /* [4, 16] to 1792, steps 2..3 */
     float *panels = MD_AT(float, m->arena, 0); /* [384] to 1536, steps 2..2, workspace */
 
-    repeat_main_x(x_2, x); /* 0, line 8: entry main(x: [B, C]) { return deep(x); }  [4, 16] */
-    for (int64_t i0 = 0; i0 < 3; i0++) { /* repeat L carry x { x <- x + (x |> linear(C) |> tanh); }  [] */
-        repeat_main_linear(x_2_next, panels, x_2, linear_weight + i0 * 256, linear_bias + i0 * 16); /* 2, line 5: repeat L carry x { x <- x + (x |> linear(C) |> tanh); }  [4, 16] */
+    /* line 8: entry main(x: [B, C]) { return deep(x); } */
+    repeat_x(x_2, x); /* 0 */
+    /* line 5: repeat L carry x { x <- x + (x |> linear(C) |> tanh); } */
+    for (int64_t i0 = 0; i0 < 3; i0++) {
+        /* linear, line 5 */
+        repeat_linear_linear(x_2_next, panels, x_2, linear_weight + i0 * 256, linear_bias + i0 * 16); /* 2 */
         memcpy(x_2, x_2_next, 256);
     }
     out->out = out_;

@@ -1,9 +1,10 @@
 /* ---- model ---- */
 
 /* rows_together.mdl:7  s[n] = sum[i] h[i, n]  [1024] */
-MD_NOINLINE void rows_together_main_s_loop(float *MD_RESTRICT h, float *MD_RESTRICT s,
-                                           const float *MD_RESTRICT x, const float *MD_RESTRICT w,
-                                           const float *MD_RESTRICT b, int part, int parts) {
+MD_NOINLINE void rows_together_main_h_s_loop(float *MD_RESTRICT h, float *MD_RESTRICT s,
+                                             const float *MD_RESTRICT x,
+                                             const float *MD_RESTRICT w,
+                                             const float *MD_RESTRICT b, int part, int parts) {
     const int64_t c_end = md_split(16, part + 1, parts);
     for (int64_t c = md_split(16, part, parts); c < c_end; c++) {
         const int64_t j_end = c * 64 + 64;
@@ -32,17 +33,17 @@ MD_NOINLINE void rows_together_main_s_loop(float *MD_RESTRICT h, float *MD_RESTR
     }
 }
 
-static void rows_together_main_s(float *MD_RESTRICT h, float *MD_RESTRICT s,
-                                 const float *MD_RESTRICT x, const float *MD_RESTRICT w,
-                                 const float *MD_RESTRICT b, md_pace *pace) {
+static void rows_together_main_h_s(float *MD_RESTRICT h, float *MD_RESTRICT s,
+                                   const float *MD_RESTRICT x, const float *MD_RESTRICT w,
+                                   const float *MD_RESTRICT b, md_pace *pace) {
     const int parts = md_team(pace, 8);
     if (parts == 1) {
-        rows_together_main_s_loop(h, s, x, w, b, 0, 1);
+        rows_together_main_h_s_loop(h, s, x, w, b, 0, 1);
     } else {
         MD_OMP(parallel for schedule(static, 1) num_threads(parts))
         for (int part = 0; part < parts; part++) {
             const double begun = md_part_begin(pace, part);
-            rows_together_main_s_loop(h, s, x, w, b, part, parts);
+            rows_together_main_h_s_loop(h, s, x, w, b, part, parts);
             md_part_end(pace, part, parts, begun);
         }
         md_team_join(pace, parts);
@@ -74,7 +75,8 @@ int rows_together_main_entry(rows_together *m, const rows_together_main_entry_in
     float *h = MD_AT(float, m->io, 0); /* [32, 1024] */
     float *s = MD_AT(float, m->io, 131072); /* [1024] */
 
-    rows_together_main_s(h, s, x, w, b, &m->pace); /* 0, line 7: s[n] = sum[i] h[i, n]  [1024] */
+    /* line 7: s[n] = sum[i] h[i, n] */
+    rows_together_main_h_s(h, s, x, w, b, &m->pace); /* 0 */
     out->h = h;
     out->s = s;
     return ROWS_TOGETHER_OK;

@@ -1,7 +1,7 @@
 /* ---- model ---- */
 
 /* scan.mdl:4  scan t < T carry h = zeros([N]), last = zeros([N]) {  [4] */
-static void scan_main_broadcast(float *MD_RESTRICT h, float *MD_RESTRICT last) {
+static void scan_fill_h_2(float *MD_RESTRICT h, float *MD_RESTRICT last) {
     MD_IVDEP
     for (int64_t i = 0; i < 4; i++) {
         h[i] = 0.0f;
@@ -10,8 +10,8 @@ static void scan_main_broadcast(float *MD_RESTRICT h, float *MD_RESTRICT last) {
 }
 
 /* scan.mdl:5  g = tanh(x[t, :] + h)  [4] */
-static void scan_main_g(float *last_next, float *h_next, float *seen, const float *h,
-                        const float *x) {
+static void scan_main_seen(float *last_next, float *h_next, float *seen, const float *h,
+                           const float *x) {
     MD_IVDEP
     for (int64_t i = 0; i < 4; i++) {
         const float h_value = h[i];
@@ -45,9 +45,11 @@ int scan_main_entry(scan *m, const scan_main_entry_in *in, scan_main_entry_out *
     float *h_2_next = MD_AT(float, m->io, 0); /* [4] result h */
     float *last_2_next = MD_AT(float, m->io, 64); /* [4] result last */
 
-    scan_main_broadcast(h_2, last_2); /* 0, line 4: scan t < T carry h = zeros([N]), last = zeros([N]) {  [4] */
-    for (int64_t i0 = 0; i0 < 5; i0++) { /* g = tanh(x[t, :] + h)  [] */
-        scan_main_g(last_2_next, h_2_next, seen + i0 * 4, h_2, x + i0 * 4); /* 2, line 5: g = tanh(x[t, :] + h)  [4] */
+    /* line 4: scan t < T carry h = zeros([N]), last = zeros([N]) { */
+    scan_fill_h_2(h_2, last_2); /* 0 */
+    /* line 5: g = tanh(x[t, :] + h) */
+    for (int64_t i0 = 0; i0 < 5; i0++) {
+        scan_main_seen(last_2_next, h_2_next, seen + i0 * 4, h_2, x + i0 * 4); /* 2 */
     }
     out->h = h;
     out->last = last;

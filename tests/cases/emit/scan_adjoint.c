@@ -1,7 +1,7 @@
 /* ---- model ---- */
 
 /* scan_adjoint.mdl:4  scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [8] */
-static void scan_adjoint_main_broadcast(float *MD_RESTRICT h) {
+static void scan_adjoint_fill_h(float *MD_RESTRICT h) {
     MD_IVDEP
     for (int64_t i = 0; i < 8; i++) {
         h[i] = 0.0f;
@@ -9,7 +9,7 @@ static void scan_adjoint_main_broadcast(float *MD_RESTRICT h) {
 }
 
 /* scan_adjoint.mdl:4  scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [8] */
-static void scan_adjoint_main_h(float *h, float *h_next, const float *h_2, const float *x) {
+static void scan_adjoint_h(float *h, float *h_next, const float *h_2, const float *x) {
     MD_IVDEP
     for (int64_t i = 0; i < 8; i++) {
         const float h_3 = h_2[i];
@@ -20,7 +20,7 @@ static void scan_adjoint_main_h(float *h, float *h_next, const float *h_2, const
 }
 
 /* scan_adjoint.mdl:5  return grad(sum(h * h), x)  [8] */
-static void scan_adjoint_main_mul(float *mul, const float *h) {
+static void scan_adjoint_d_h(float *mul, const float *h) {
     MD_IVDEP
     for (int64_t i = 0; i < 8; i++) {
         mul[i] = h[i] * 2.0f;
@@ -28,8 +28,8 @@ static void scan_adjoint_main_mul(float *mul, const float *h) {
 }
 
 /* scan_adjoint.mdl:4  scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [8] */
-static void scan_adjoint_main_mul_2(float *mul_next, float *out, const float *mul, const float *x,
-                                    const float *h) {
+static void scan_adjoint_main_out(float *mul_next, float *out, const float *mul, const float *x,
+                                  const float *h) {
     MD_IVDEP
     for (int64_t i = 0; i < 8; i++) {
         const float t = md_tanhf(x[i] + h[i]);
@@ -61,13 +61,16 @@ int scan_adjoint_main_entry(scan_adjoint *m, const scan_adjoint_main_entry_in *i
     float *h_next = MD_AT(float, m->arena, 192); /* [8] to 224, steps 2..2, in place of h */
     float *mul_next = MD_AT(float, m->arena, 192); /* [8] to 224, steps 5..5, in place of h */
 
-    scan_adjoint_main_broadcast(h); /* 0, line 4: scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [8] */
-    for (int64_t i0 = 0; i0 < 6; i0++) { /* scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [] */
-        scan_adjoint_main_h(h_2 + i0 * 8, h_next, h, x + i0 * 8); /* 2, line 4 */
+    /* line 4: scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); } */
+    scan_adjoint_fill_h(h); /* 0 */
+    for (int64_t i0 = 0; i0 < 6; i0++) {
+        scan_adjoint_h(h_2 + i0 * 8, h_next, h, x + i0 * 8); /* 2 */
     }
-    scan_adjoint_main_mul(mul, h); /* 3, line 5: return grad(sum(h * h), x)  [8] */
-    for (int64_t i1 = 5; i1 >= 0; i1--) { /* scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [] */
-        scan_adjoint_main_mul_2(mul_next, out_ + i1 * 8, mul, x + i1 * 8, h_2 + i1 * 8); /* 5, line 4 */
+    /* line 5: return grad(sum(h * h), x) */
+    scan_adjoint_d_h(mul, h); /* 3 */
+    /* line 4 */
+    for (int64_t i1 = 5; i1 >= 0; i1--) {
+        scan_adjoint_main_out(mul_next, out_ + i1 * 8, mul, x + i1 * 8, h_2 + i1 * 8); /* 5 */
     }
     out->out = out_;
     return SCAN_ADJOINT_OK;

@@ -1,8 +1,8 @@
 /* ---- model ---- */
 
 /* several.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [8, 4] */
-static void several_many_tanh(float *MD_RESTRICT out, const float *MD_RESTRICT x,
-                              const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
+static void several_many_out_2(float *MD_RESTRICT out, const float *MD_RESTRICT x,
+                               const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
     for (int64_t i = 0; i < 8; i++) {
         const float x_value = x[i * 4];
         const float x_value_2 = x[i * 4 + 1];
@@ -16,8 +16,8 @@ static void several_many_tanh(float *MD_RESTRICT out, const float *MD_RESTRICT x
 }
 
 /* several.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [1, 4] */
-static void several_one_tanh(float *out, const float *MD_RESTRICT x,
-                             const float *MD_RESTRICT weight, const float *bias) {
+static void several_one_out_2(float *out, const float *MD_RESTRICT x,
+                              const float *MD_RESTRICT weight, const float *bias) {
     const float x_value = x[0];
     const float x_value_2 = x[1];
     const float x_value_3 = x[2];
@@ -47,7 +47,8 @@ int several_many(several *m, const several_many_in *in, several_many_out *out) {
     const float *fc_weight = MD_AT(const float, m->params, 0); /* [4, 4] */
     const float *fc_bias = MD_AT(const float, m->params, 64); /* [4] */
 
-    several_many_tanh(out_, x, fc_weight, fc_bias); /* 0, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [8, 4] */
+    /* line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; } */
+    several_many_out_2(out_, x, fc_weight, fc_bias); /* 0 */
     out->out = out_;
     return SEVERAL_OK;
 }
@@ -71,7 +72,8 @@ int several_one(several *m, const several_one_in *in, several_one_out *out) {
     const float *fc_weight = MD_AT(const float, m->params, 0); /* [4, 4] */
     const float *fc_bias = MD_AT(const float, m->params, 64); /* [4] */
 
-    several_one_tanh(out_, x, fc_weight, fc_bias); /* 0, line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [1, 4] */
+    /* line 4: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; } */
+    several_one_out_2(out_, x, fc_weight, fc_bias); /* 0 */
     out->out = out_;
     return SEVERAL_OK;
 }

@@ -1,24 +1,24 @@
 /* ---- model ---- */
 
 /* sgd.mdl:4  model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [32, 1] */
-static const md_tile sgd_fit_fc_tile = {
+static const md_tile sgd_fc_linear_tile = {
     1, 1, 1, 1, 32, 1, 1, 16, 0, 0, 0, 0, 0, 0, 1, 0,
     0, 0, 0, 1, 16, 0, 0, 0, 0, 1, 1, 4, 0, 1, 1, 0,
     0, 1, 0, 4, 1, 16, 1, 0, 1, 64, 1024, 0, 0, 0, 0, 0
 };
 
-static void sgd_fit_fc_part(const md_tile_call *call, int part) {
-    md_tile_part_f32(&sgd_fit_fc_tile, call, part, md_tile_none_f32);
+static void sgd_fc_linear_part(const md_tile_call *call, int part) {
+    md_tile_part_f32(&sgd_fc_linear_tile, call, part, md_tile_none_f32);
 }
 
-static void sgd_fit_fc(float *MD_RESTRICT contract, const float *MD_RESTRICT x,
-                       const float *MD_RESTRICT weight) {
-    md_tile_run(&sgd_fit_fc_tile, sgd_fit_fc_part, weight, x, contract, NULL, NULL, NULL, 8);
+static void sgd_fc_linear(float *MD_RESTRICT linear, const float *MD_RESTRICT x,
+                          const float *MD_RESTRICT weight) {
+    md_tile_run(&sgd_fc_linear_tile, sgd_fc_linear_part, weight, x, linear, NULL, NULL, NULL, 8);
 }
 
 /* sgd.mdl:4  model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [1] */
-static void sgd_fit_sum(float *loss, float *d_mul, float *d_bias, const float *contract,
-                        const float *bias, const float *y) {
+static void sgd_fit_loss(float *loss, float *d_mul, float *d_bias, const float *linear,
+                         const float *bias, const float *y) {
     const float bias_value = bias[0];
     float sum_part[32];
     float sum_part_2[32];
@@ -30,23 +30,23 @@ static void sgd_fit_sum(float *loss, float *d_mul, float *d_bias, const float *c
     for (; j_base + 32 <= 32; j_base += 32) {
         for (int64_t l = 0; l < 32; l++) {
             const int64_t j = j_base + l;
-            const float t = contract[j] + bias_value - y[j];
-            const float t_2 = t * 0.0625f;
-            d_mul[j] = t_2;
+            const float t = linear[j] + bias_value - y[j];
+            const float d_out = t * 0.0625f;
+            d_mul[j] = d_out;
             sum_part[l] += t * t;
-            sum_part_2[l] += t_2;
+            sum_part_2[l] += d_out;
         }
     }
     const float sum = md_lanes_addf(sum_part, 32);
     const float sum_2 = md_lanes_addf(sum_part_2, 32);
-    const float t_3 = sum * 0.03125f;
-    loss[0] = t_3;
+    const float t_2 = sum * 0.03125f;
+    loss[0] = t_2;
     d_bias[0] = sum_2;
 }
 
 /* add  [] */
-static void sgd_fit_fc_bias_update(float *lr, float *bias_next, int64_t *step_next,
-                                   const float *bias, const float *d_bias, const int64_t *step) {
+static void sgd_fc_bias_sgd(float *lr, float *bias_next, int64_t *step_next, const float *bias,
+                            const float *d_bias, const int64_t *step) {
     const float bias_value = bias[0];
     const float t = md_madf(-0.1f, md_madf(0.0f, bias_value, d_bias[0]), bias_value);
     const int64_t t_2 = (int64_t)((uint64_t)step[0] + (uint64_t)1);
@@ -56,7 +56,7 @@ static void sgd_fit_fc_bias_update(float *lr, float *bias_next, int64_t *step_ne
 }
 
 /* sgd.mdl:4  model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [1, 16] */
-static const md_tile sgd_fit_fc_weight_update_tile = {
+static const md_tile sgd_fc_weight_linear_sgd_tile = {
     1, 1, 1, 1, 16, 1, 1, 32, 0, 0, 0, 0, 0, 0, 1, 0,
     0, 0, 0, 16, 1, 0, 0, 0, 0, 1, 1, 4, 0, 0, 0, 0,
     0, 0, 0, 4, 1, 32, 1, 0, 1, 64, 1024, 0, 64, 0, 64, 0
@@ -65,11 +65,11 @@ static const md_tile sgd_fit_fc_weight_update_tile = {
 typedef struct {
     float *weight_next;
     const float *weight;
-} sgd_fit_fc_weight_update_args;
+} sgd_fc_weight_linear_sgd_args;
 
-static void sgd_fit_fc_weight_update_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
+static void sgd_fc_weight_linear_sgd_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
     int64_t cols, float *strip, int64_t ld) {
-    const sgd_fit_fc_weight_update_args *args = (const sgd_fit_fc_weight_update_args *)ctx;
+    const sgd_fc_weight_linear_sgd_args *args = (const sgd_fc_weight_linear_sgd_args *)ctx;
     float *weight_next = args->weight_next;
     const float *weight = args->weight;
     (void)batch;
@@ -83,17 +83,17 @@ static void sgd_fit_fc_weight_update_epilogue(void *ctx, int64_t batch, int64_t 
     }
 }
 
-static void sgd_fit_fc_weight_update_part(const md_tile_call *call, int part) {
-    md_tile_part_f32(&sgd_fit_fc_weight_update_tile, call, part, sgd_fit_fc_weight_update_epilogue);
+static void sgd_fc_weight_linear_sgd_part(const md_tile_call *call, int part) {
+    md_tile_part_f32(&sgd_fc_weight_linear_sgd_tile, call, part, sgd_fc_weight_linear_sgd_epilogue);
 }
 
-static void sgd_fit_fc_weight_update(float *weight_next, float *MD_RESTRICT panels,
+static void sgd_fc_weight_linear_sgd(float *weight_next, float *MD_RESTRICT panels,
                                      const float *MD_RESTRICT d_mul, const float *MD_RESTRICT x,
                                      const float *weight) {
-    sgd_fit_fc_weight_update_args args;
+    sgd_fc_weight_linear_sgd_args args;
     args.weight_next = weight_next;
     args.weight = weight;
-    md_tile_run(&sgd_fit_fc_weight_update_tile, sgd_fit_fc_weight_update_part, d_mul, x, NULL, &args, panels, NULL, 8);
+    md_tile_run(&sgd_fc_weight_linear_sgd_tile, sgd_fc_weight_linear_sgd_part, d_mul, x, NULL, &args, panels, NULL, 8);
 }
 
 /* sgd_fit: 5 steps, 384 bytes of arena, 2309 FLOPs, line 5 */
@@ -122,19 +122,30 @@ int sgd_fit(sgd *m, const sgd_fit_in *in, sgd_fit_out *out) {
     /* state */
     int64_t *step = MD_AT(int64_t, m->state, 64); /* i64 */
     /* arena */
-    float *fc_contract = MD_AT(float, m->arena, 256); /* [32, 1] to 384, steps 0..4 */
-    float *d_mul = MD_AT(float, m->arena, 256); /* [32] to 384, steps 1..4, in place of fc_contract */
+    float *fc_linear = MD_AT(float, m->arena, 256); /* [32, 1] to 384, steps 0..4 */
+    float *d_mul = MD_AT(float, m->arena, 256); /* [32] to 384, steps 1..4, in place of fc_linear */
     float *d_fc_bias = MD_AT(float, m->arena, 0); /* [1] to 4, steps 1..3 */
     float *panels = MD_AT(float, m->arena, 0); /* [64] to 256, steps 4..4, workspace */
 
-    sgd_fit_fc(fc_contract, x, fc_weight); /* 0, line 4: model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [32, 1] */
-    sgd_fit_sum(loss, d_mul, d_fc_bias, fc_contract, fc_bias, y); /* 1, line 4 */
+
+    /* ---- forward ---- */
+    /* fc, line 4: model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; } */
+    sgd_fc_linear(fc_linear, x, fc_weight); /* 0 */
+
+    /* ---- loss ---- */
+    /* fc, line 4 */
+    sgd_fit_loss(loss, d_mul, d_fc_bias, fc_linear, fc_bias, y); /* 1 */
     out->loss = *loss;
     if (!isfinite(*loss)) {
         return SGD_ERR_NONFINITE; /* nothing is updated */
     }
-    sgd_fit_fc_bias_update(lr, fc_bias, step, fc_bias, d_fc_bias, step); /* 3: add  [] */
-    sgd_fit_fc_weight_update(fc_weight, panels, d_mul, x, fc_weight); /* 4, line 4 */
+
+    /* ---- update ---- */
+    sgd_fc_bias_sgd(lr, fc_bias, step, fc_bias, d_fc_bias, step); /* 3 */
+
+    /* ---- backward ---- */
+    /* fc, line 4 */
+    sgd_fc_weight_linear_sgd(fc_weight, panels, d_mul, x, fc_weight); /* 4 */
     out->loss = *loss;
     out->lr = *lr;
     return SGD_OK;

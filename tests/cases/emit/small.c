@@ -1,8 +1,8 @@
 /* ---- model ---- */
 
 /* small.mdl:4  z[i, j] = sum[k] x[i, k] * y[k, j]  [2, 2] */
-static void small_main_z(float *MD_RESTRICT out, const float *MD_RESTRICT x,
-                         const float *MD_RESTRICT y) {
+static void small_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x,
+                           const float *MD_RESTRICT y) {
     for (int64_t i = 0; i < 2; i++) {
         const float x_value = x[i * 3];
         const float x_value_2 = x[i * 3 + 1];
@@ -34,7 +34,8 @@ int small_main_entry(small *m, const small_main_entry_in *in, small_main_entry_o
     /* results */
     float *out_ = MD_AT(float, m->io, 0); /* [2, 2] */
 
-    small_main_z(out_, x, y); /* 0, line 4: z[i, j] = sum[k] x[i, k] * y[k, j]  [2, 2] */
+    /* line 4: z[i, j] = sum[k] x[i, k] * y[k, j] */
+    small_main_out(out_, x, y); /* 0 */
     out->out = out_;
     return SMALL_OK;
 }

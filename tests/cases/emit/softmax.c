@@ -1,7 +1,7 @@
 /* ---- model ---- */
 
 /* softmax.mdl:4  entry main(x: [N, M]) { return softmax(x); }  [4, 33] */
-static void softmax_main_mul(float *out, float *MD_RESTRICT row, const float *x) {
+static void softmax_main_out(float *out, float *MD_RESTRICT row, const float *x) {
     for (int64_t r = 0; r < 4; r++) {
         float most_part[32];
         for (int64_t l = 0; l < 32; l++) {
@@ -71,7 +71,8 @@ int softmax_main_entry(softmax *m, const softmax_main_entry_in *in, softmax_main
     /* arena */
     float *row = MD_AT(float, m->arena, 0); /* [1, 48] to 192, steps 0..0, workspace */
 
-    softmax_main_mul(out_, row, x); /* 0, line 4: entry main(x: [N, M]) { return softmax(x); }  [4, 33] */
+    /* line 4: entry main(x: [N, M]) { return softmax(x); } */
+    softmax_main_out(out_, row, x); /* 0 */
     out->out = out_;
     return SOFTMAX_OK;
 }

@@ -1,7 +1,7 @@
 /* ---- model ---- */
 
 /* tile.mdl:5  y[i, o] = sum[k] x[i, k] * w[o, k]  [64, 32] */
-static const md_tile tile_main_y_tile = {
+static const md_tile tile_main_out_tile = {
     1, 1, 1, 64, 32, 1, 1, 48, 0, 0, 0, 48, 0, 0, 1, 0,
     0, 0, 0, 1, 48, 0, 0, 0, 32, 1, 64, 4, 0, 1, 1, 0,
     1, 0, 0, 2, 1, 48, 1, 0, 64, 32, 1024, 1536, 1536, 0, 1536, 0
@@ -9,11 +9,11 @@ static const md_tile tile_main_y_tile = {
 
 typedef struct {
     const float *b;
-} tile_main_y_args;
+} tile_main_out_args;
 
-static void tile_main_y_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
+static void tile_main_out_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
     int64_t cols, float *strip, int64_t ld) {
-    const tile_main_y_args *args = (const tile_main_y_args *)ctx;
+    const tile_main_out_args *args = (const tile_main_out_args *)ctx;
     const float *b = args->b;
     (void)batch;
     for (int64_t m = m0; m < m0 + rows; m++) {
@@ -25,16 +25,16 @@ static void tile_main_y_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t r
     }
 }
 
-static void tile_main_y_part(const md_tile_call *call, int part) {
-    md_tile_part_f32(&tile_main_y_tile, call, part, tile_main_y_epilogue);
+static void tile_main_out_part(const md_tile_call *call, int part) {
+    md_tile_part_f32(&tile_main_out_tile, call, part, tile_main_out_epilogue);
 }
 
-static void tile_main_y(float *MD_RESTRICT out, float *MD_RESTRICT panels,
-                        const float *MD_RESTRICT x, const float *MD_RESTRICT w,
-                        const float *MD_RESTRICT b) {
-    tile_main_y_args args;
+static void tile_main_out(float *MD_RESTRICT out, float *MD_RESTRICT panels,
+                          const float *MD_RESTRICT x, const float *MD_RESTRICT w,
+                          const float *MD_RESTRICT b) {
+    tile_main_out_args args;
     args.b = b;
-    md_tile_run(&tile_main_y_tile, tile_main_y_part, x, w, out, &args, panels, NULL, 8);
+    md_tile_run(&tile_main_out_tile, tile_main_out_part, x, w, out, &args, panels, NULL, 8);
 }
 
 /* tile_main_entry: 1 steps, 6144 bytes of arena, 200704 FLOPs, line 4 */
@@ -63,7 +63,8 @@ int tile_main_entry(tile *m, const tile_main_entry_in *in, tile_main_entry_out *
     /* arena */
     float *panels = MD_AT(float, m->arena, 0); /* [1536] to 6144, steps 0..0, workspace */
 
-    tile_main_y(out_, panels, x, w, b); /* 0, line 5: y[i, o] = sum[k] x[i, k] * w[o, k]  [64, 32] */
+    /* line 5: y[i, o] = sum[k] x[i, k] * w[o, k] */
+    tile_main_out(out_, panels, x, w, b); /* 0 */
     out->out = out_;
     return TILE_OK;
 }

@@ -1,8 +1,8 @@
 /* ---- model ---- */
 
 /* total.mdl:3  entry main(x: [N]) { return sum(x * x), max(x); }  [] */
-static void total_main_fold_max(float *MD_RESTRICT out0, float *MD_RESTRICT out1,
-                                const float *MD_RESTRICT x) {
+static void total_main_out0_out1(float *MD_RESTRICT out0, float *MD_RESTRICT out1,
+                                 const float *MD_RESTRICT x) {
     float sum_part[64];
     float most_part[64];
     for (int64_t l = 0; l < 64; l++) {
@@ -47,7 +47,8 @@ int total_main_entry(total *m, const total_main_entry_in *in, total_main_entry_o
     float *out0 = MD_AT(float, m->io, 0); /* f32 */
     float *out1 = MD_AT(float, m->io, 64); /* f32 */
 
-    total_main_fold_max(out0, out1, x); /* 0, line 3: entry main(x: [N]) { return sum(x * x), max(x); }  [] */
+    /* line 3: entry main(x: [N]) { return sum(x * x), max(x); } */
+    total_main_out0_out1(out0, out1, x); /* 0 */
     out->out0 = *out0;
     out->out1 = *out1;
     return TOTAL_OK;

@@ -1,7 +1,7 @@
 /* ---- model ---- */
 
 /* transpose.mdl:5  return t * 2  [5, 3] */
-static void transpose_main_mul(float *MD_RESTRICT out, const float *MD_RESTRICT x) {
+static void transpose_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x) {
     for (int64_t i = 0; i < 5; i++) {
         MD_IVDEP
         for (int64_t i_2 = 0; i_2 < 3; i_2++) {
@@ -26,7 +26,8 @@ int transpose_main_entry(transpose *m, const transpose_main_entry_in *in, transp
     /* results */
     float *out_ = MD_AT(float, m->io, 0); /* [5, 3] */
 
-    transpose_main_mul(out_, x); /* 0, line 5: return t * 2  [5, 3] */
+    /* line 5: return t * 2 */
+    transpose_main_out(out_, x); /* 0 */
     out->out = out_;
     return TRANSPOSE_OK;
 }
