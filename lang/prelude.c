@@ -76,6 +76,11 @@ static const Value *count_rows(Call *c, const Value *v) {
     return evaluation_fold(c->e, "sum", ones, (1u << v->rank) - 1, c->loc);
 }
 
+static const Value *make_known(Call *c) {
+    const Value *v = c->arg[0];
+    return value_bool(c->e->scratch, v->kind == V_BOOL || value_is_number(v));
+}
+
 static const Value *make_count(Call *c) {
     int64_t n = 1;
     bool batch = false;
@@ -382,6 +387,7 @@ static const Value *make_categorical(Call *c) {
 static const Row rows[] = {
     {"shape", 1, 1, {"x"}, make_shape},
     {"count", 1, 1, {"x"}, make_count},
+    {"known", 1, 1, {"x"}, make_known},
     {"zeros", 1, 1, {"shape"}, make_zeros},
     {"ones", 1, 1, {"shape"}, make_ones},
     {"full", 2, 2, {"value", "shape"}, make_full},
