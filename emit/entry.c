@@ -86,16 +86,18 @@ static void print_checks(const Emit *e, const ProgramEntry *entry, Text *out) {
                  str_printf(e->arena, "m == NULL%s%s%s", in ? " || in == NULL" : "",
                             results ? " || out == NULL" : "", rows),
                  out);
+    Text arrays = {.arena = e->arena};
     for (int i = 0; i < source->input.count; i++) {
         const Slot *slot = source->input.at[i];
-        const char *field = field_name(e, slot->c_name);
-        if (is_rows(entry, slot)) {
-            continue;
+        if (!is_rows(entry, slot) && slot->type.rank > 0) {
+            text_printf(&arrays, "%sin->%s == NULL", arrays.len > 0 ? " || " : "if (",
+                        field_name(e, slot->c_name));
         }
-        if (slot->type.rank > 0) {
-            text_printf(out, "    if (in->%s == NULL) {\n        return %s_ERR_ARGUMENT;\n    }\n",
-                        field, e->upper);
-        }
+    }
+    if (arrays.len > 0) {
+        text_add(&arrays, ") {\n");
+        text_wrapped(out, "    ", arrays.at);
+        text_printf(out, "        return %s_ERR_ARGUMENT;\n    }\n", e->upper);
     }
 }
 
@@ -377,6 +379,18 @@ static void print_source(Names *names, const Step *step, Text *out, const char *
     text_add(out, " */\n");
 }
 
+static void print_kernel_call(Names *names, const Printer *printer, const Step *step,
+                              const char *indent, Text *out) {
+    Text call = {.arena = &names->scratch};
+    printer->call(&call, names->e->p, step);
+    text_printf(&call, " /* %d%s */\n", step->id, step->again ? ", again" : "");
+    if (names->e->c->opt.line) { /* one line, for one directive */
+        text_printf(out, "%s%s", indent, call.at);
+    } else {
+        text_wrapped(out, indent, call.at);
+    }
+}
+
 static void print_steps(Names *names, const Printer *printer, const StepList *list, int depth,
                         Text *out) {
     const char *indent = str_printf(names->e->arena, "%*s", 4 * depth, "");
@@ -387,9 +401,7 @@ static void print_steps(Names *names, const Printer *printer, const StepList *li
         case STEP_KERNEL: {
             print_source(names, step, out, indent);
             lines_at(names->e, step->loc, out);
-            text_add(out, indent);
-            printer->call(out, names->e->p, step);
-            text_printf(out, " /* %d%s */\n", step->id, step->again ? ", again" : "");
+            print_kernel_call(names, printer, step, indent, out);
             lines_back(names->e, step->loc, out);
             break;
         }

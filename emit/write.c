@@ -31,6 +31,24 @@ void text_comment(Text *out, const char *s) {
     }
 }
 
+void text_wrapped(Text *out, const char *indent, const char *s) {
+    enum { WIDTH = 100, DEEPER = 8 };
+    int begin = (int)strlen(indent), column = begin;
+    text_add(out, indent);
+    while (*s != 0) {
+        const char *comma = strstr(s, ", "), *or = strstr(s, " || ");
+        const char *end = or && (!comma || or < comma) ? or + 3 : comma ? comma + 1 : s + strlen(s);
+        if (column + (int)(end - s) > WIDTH && column > begin) {
+            text_printf(out, "\n%s%*s", indent, DEEPER, "");
+            column = begin + DEEPER;
+            s += *s == ' ';
+        }
+        text_addn(out, s, (size_t)(end - s));
+        column += (int)(end - s);
+        s = end;
+    }
+}
+
 void text_doc(Text *out, const char *indent, const char *doc) {
     if (doc == NULL || doc[0] == 0) {
         return;

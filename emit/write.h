@@ -17,6 +17,8 @@ typedef struct {
 Emit emit_open(Compile *c, const Program *p, const Source *source);
 
 const char *path_base(const char *path); /* behind the last slash */
+/* A statement in lines of at most 100 columns, if it can be broken behind commas and `||`. */
+void text_wrapped(Text *out, const char *indent, const char *s);
 /* For a comment: no end and no start of a comment inside, no trigraph and no control character. */
 void text_comment(Text *out, const char *s);
 /* Doc comment in front of a declaration, or nothing. */

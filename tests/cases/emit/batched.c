@@ -39,10 +39,7 @@ int batched_main_entry(batched *m, const batched_main_entry_in *in, batched_main
     if (!m->bound) {
         return BATCHED_ERR_STATE;
     }
-    if (in->q == NULL) {
-        return BATCHED_ERR_ARGUMENT;
-    }
-    if (in->k == NULL) {
+    if (in->q == NULL || in->k == NULL) {
         return BATCHED_ERR_ARGUMENT;
     }
     /* inputs */

@@ -20,13 +20,7 @@ int broadcast_main_entry(broadcast *m, const broadcast_main_entry_in *in, broadc
     if (!m->bound) {
         return BROADCAST_ERR_STATE;
     }
-    if (in->x == NULL) {
-        return BROADCAST_ERR_ARGUMENT;
-    }
-    if (in->r == NULL) {
-        return BROADCAST_ERR_ARGUMENT;
-    }
-    if (in->c == NULL) {
+    if (in->x == NULL || in->r == NULL || in->c == NULL) {
         return BROADCAST_ERR_ARGUMENT;
     }
     /* inputs */

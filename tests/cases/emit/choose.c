@@ -18,10 +18,7 @@ int choose_main_entry(choose *m, const choose_main_entry_in *in, choose_main_ent
     if (!m->bound) {
         return CHOOSE_ERR_STATE;
     }
-    if (in->x == NULL) {
-        return CHOOSE_ERR_ARGUMENT;
-    }
-    if (in->y == NULL) {
+    if (in->x == NULL || in->y == NULL) {
         return CHOOSE_ERR_ARGUMENT;
     }
     /* inputs */

@@ -118,7 +118,8 @@ int dropout_fit(dropout *m, const dropout_fit_in *in, dropout_fit_out *out) {
 
     /* ---- loss ---- */
     /* line 4 */
-    dropout_fit_loss(loss, d_dropout, seed_, step, fc_linear, fc_bias, UINT64_C(14094139763521864013)); /* 1 */
+    dropout_fit_loss(loss, d_dropout, seed_, step, fc_linear, fc_bias,
+            UINT64_C(14094139763521864013)); /* 1 */
     out->loss = *loss;
     if (!isfinite(*loss)) {
         return DROPOUT_ERR_NONFINITE; /* nothing is updated */

@@ -28,10 +28,7 @@ int gather_main_entry(gather *m, const gather_main_entry_in *in, gather_main_ent
     if (!m->bound) {
         return GATHER_ERR_STATE;
     }
-    if (in->w == NULL) {
-        return GATHER_ERR_ARGUMENT;
-    }
-    if (in->i == NULL) {
+    if (in->w == NULL || in->i == NULL) {
         return GATHER_ERR_ARGUMENT;
     }
     /* inputs */

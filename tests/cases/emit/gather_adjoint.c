@@ -34,10 +34,7 @@ int gather_adjoint_main_entry(gather_adjoint *m, const gather_adjoint_main_entry
     if (!m->bound) {
         return GATHER_ADJOINT_ERR_STATE;
     }
-    if (in->w == NULL) {
-        return GATHER_ADJOINT_ERR_ARGUMENT;
-    }
-    if (in->i == NULL) {
+    if (in->w == NULL || in->i == NULL) {
         return GATHER_ADJOINT_ERR_ARGUMENT;
     }
     /* inputs */

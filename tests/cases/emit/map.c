@@ -17,10 +17,7 @@ int map_main_entry(map *m, const map_main_entry_in *in, map_main_entry_out *out)
     if (!m->bound) {
         return MAP_ERR_STATE;
     }
-    if (in->x == NULL) {
-        return MAP_ERR_ARGUMENT;
-    }
-    if (in->y == NULL) {
+    if (in->x == NULL || in->y == NULL) {
         return MAP_ERR_ARGUMENT;
     }
     /* inputs */

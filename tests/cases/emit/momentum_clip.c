@@ -209,10 +209,7 @@ int momentum_clip_fit(momentum_clip *m, const momentum_clip_fit_in *in, momentum
     if (!m->bound) {
         return MOMENTUM_CLIP_ERR_STATE;
     }
-    if (in->x == NULL) {
-        return MOMENTUM_CLIP_ERR_ARGUMENT;
-    }
-    if (in->y == NULL) {
+    if (in->x == NULL || in->y == NULL) {
         return MOMENTUM_CLIP_ERR_ARGUMENT;
     }
     /* inputs */
@@ -259,8 +256,10 @@ int momentum_clip_fit(momentum_clip *m, const momentum_clip_fit_in *in, momentum
     }
     /* line 7: optimizer sgd(lr = 0.1, momentum = 0.9) */
     momentum_clip_fit_lr(lr, step, step); /* 7 */
-    momentum_clip_fc_weight_linear_clip_sgd(fc_weight_b, fc_weight, step, fc_linear, grad_norm, fc_weight_b, fc_weight); /* 8 */
-    momentum_clip_fc_bias_linear_clip_sgd(fc_bias_b, fc_bias, step, fc_sum, grad_norm, fc_bias_b, fc_bias); /* 9 */
+    momentum_clip_fc_weight_linear_clip_sgd(fc_weight_b, fc_weight, step, fc_linear, grad_norm,
+            fc_weight_b, fc_weight); /* 8 */
+    momentum_clip_fc_bias_linear_clip_sgd(fc_bias_b, fc_bias, step, fc_sum, grad_norm, fc_bias_b,
+            fc_bias); /* 9 */
     out->loss = *loss;
     out->grad_norm = *grad_norm;
     out->lr = *lr;

@@ -39,13 +39,7 @@ int openblas_main_entry(openblas *m, const openblas_main_entry_in *in, openblas_
     if (!m->bound) {
         return OPENBLAS_ERR_STATE;
     }
-    if (in->x == NULL) {
-        return OPENBLAS_ERR_ARGUMENT;
-    }
-    if (in->w == NULL) {
-        return OPENBLAS_ERR_ARGUMENT;
-    }
-    if (in->b == NULL) {
+    if (in->x == NULL || in->w == NULL || in->b == NULL) {
         return OPENBLAS_ERR_ARGUMENT;
     }
     /* inputs */

@@ -79,7 +79,8 @@ int repeat_main_entry(repeat *m, const repeat_main_entry_in *in, repeat_main_ent
     /* line 5: repeat L carry x { x <- x + (x |> linear(C) |> tanh); } */
     for (int64_t i0 = 0; i0 < 3; i0++) {
         /* linear, line 5 */
-        repeat_linear_linear(x_2_next, panels, x_2, linear_weight + i0 * 256, linear_bias + i0 * 16); /* 2 */
+        repeat_linear_linear(x_2_next, panels, x_2, linear_weight + i0 * 256,
+                linear_bias + i0 * 16); /* 2 */
         memcpy(x_2, x_2_next, 256);
     }
     out->out = out_;

@@ -58,13 +58,7 @@ int rows_together_main_entry(rows_together *m, const rows_together_main_entry_in
     if (!m->bound) {
         return ROWS_TOGETHER_ERR_STATE;
     }
-    if (in->x == NULL) {
-        return ROWS_TOGETHER_ERR_ARGUMENT;
-    }
-    if (in->w == NULL) {
-        return ROWS_TOGETHER_ERR_ARGUMENT;
-    }
-    if (in->b == NULL) {
+    if (in->x == NULL || in->w == NULL || in->b == NULL) {
         return ROWS_TOGETHER_ERR_ARGUMENT;
     }
     /* inputs */

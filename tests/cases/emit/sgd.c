@@ -102,10 +102,7 @@ int sgd_fit(sgd *m, const sgd_fit_in *in, sgd_fit_out *out) {
     if (!m->bound) {
         return SGD_ERR_STATE;
     }
-    if (in->x == NULL) {
-        return SGD_ERR_ARGUMENT;
-    }
-    if (in->y == NULL) {
+    if (in->x == NULL || in->y == NULL) {
         return SGD_ERR_ARGUMENT;
     }
     /* inputs */

@@ -22,10 +22,7 @@ int small_main_entry(small *m, const small_main_entry_in *in, small_main_entry_o
     if (!m->bound) {
         return SMALL_ERR_STATE;
     }
-    if (in->x == NULL) {
-        return SMALL_ERR_ARGUMENT;
-    }
-    if (in->y == NULL) {
+    if (in->x == NULL || in->y == NULL) {
         return SMALL_ERR_ARGUMENT;
     }
     /* inputs */

@@ -45,13 +45,7 @@ int tile_main_entry(tile *m, const tile_main_entry_in *in, tile_main_entry_out *
     if (!m->bound) {
         return TILE_ERR_STATE;
     }
-    if (in->x == NULL) {
-        return TILE_ERR_ARGUMENT;
-    }
-    if (in->w == NULL) {
-        return TILE_ERR_ARGUMENT;
-    }
-    if (in->b == NULL) {
+    if (in->x == NULL || in->w == NULL || in->b == NULL) {
         return TILE_ERR_ARGUMENT;
     }
     /* inputs */
