@@ -381,14 +381,11 @@ static void print_source(Names *names, const Step *step, Text *out, const char *
 
 static void print_kernel_call(Names *names, const Printer *printer, const Step *step,
                               const char *indent, Text *out) {
-    Text call = {.arena = &names->scratch};
+    Text call = {.arena = &names->scratch}, lines = {.arena = &names->scratch};
     printer->call(&call, names->e->p, step);
     text_printf(&call, " /* %d%s */\n", step->id, step->again ? ", again" : "");
-    if (names->e->c->opt.line) { /* one line, for one directive */
-        text_printf(out, "%s%s", indent, call.at);
-    } else {
-        text_wrapped(out, indent, call.at);
-    }
+    text_wrapped(&lines, indent, call.at);
+    lines_all(names->e, step->loc, lines.at, out);
 }
 
 static void print_steps(Names *names, const Printer *printer, const StepList *list, int depth,
@@ -400,9 +397,7 @@ static void print_steps(Names *names, const Printer *printer, const StepList *li
         switch (step->kind) {
         case STEP_KERNEL: {
             print_source(names, step, out, indent);
-            lines_at(names->e, step->loc, out);
             print_kernel_call(names, printer, step, indent, out);
-            lines_back(names->e, step->loc, out);
             break;
         }
         case STEP_COPY:

@@ -29,19 +29,10 @@ static Text directive(const Emit *e, Loc loc) {
     return text;
 }
 
-void lines_at(const Emit *e, Loc loc, Text *out) {
-    const Text line = directive(e, loc);
-    text_addn(out, line.at, line.len);
-}
-
-void lines_back(const Emit *e, Loc loc, Text *out) {
-    text_add(out, directive(e, loc).len > 0 ? open_line : "");
-}
-
-void lines_all(const Emit *e, Loc loc, const char *function, Text *out) {
+void lines_all(const Emit *e, Loc loc, const char *text, Text *out) {
     const Text line = directive(e, loc);
     bool whole = true; /* the line before does not go on in this one */
-    for (const char *at = function; *at != 0;) {
+    for (const char *at = text; *at != 0;) {
         size_t n = strcspn(at, "\n");
         if (whole && n > 0 && at[0] != '#') {
             text_addn(out, line.at, line.len);

@@ -4,13 +4,9 @@
 
 #include "emit/write.h"
 
-/* In front of a line that belongs to a place of the source; nothing without --line. */
-void lines_at(const Emit *e, Loc loc, Text *out);
-/* In front of a line of the emitted file again. */
-void lines_back(const Emit *e, Loc loc, Text *out);
-/* A function all of whose lines belong to one place. */
-void lines_all(const Emit *e, Loc loc, const char *function, Text *out);
-/* The numbers that lines_back left out, when the whole file is there. */
+/* Text all of whose lines belong to one place, which --line puts in front of each. */
+void lines_all(const Emit *e, Loc loc, const char *text, Text *out);
+/* The numbers of lines of the emitted file behind such text, when the whole file is there. */
 void lines_finish(const Emit *e, Text *out);
 
 #endif
