@@ -240,6 +240,7 @@ test: $(BUILD)/mdlc $(TEST_BINARIES) fuzzers odd-binaries
 golden: $(BUILD)/mdlc
 	@$(TEST_ENV) sh tests/cases.sh --golden
 	@$(TEST_ENV) sh tests/suites/structure.sh --golden
+	@$(TEST_ENV) sh tests/suites/readme.sh --golden
 
 # Leaks are looked for in the compiler; arenas are given back at its end.
 asan:

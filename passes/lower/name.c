@@ -44,7 +44,7 @@ const char *short_name(const Lower *l, const Node *node) {
     }
     const char *does = doer_of(l, node), *op = op_info[node->op].name;
     bool fold = op_info[node->op].cls == CLASS_FOLD;
-    op = strncmp(op, "fold_", 5) == 0 ? op + 5 : op;
+    op = strncmp(op, "fold_", 5) == 0 ? op + 5 : node->op == OP_CONTRACT ? "product" : op;
     if (!does || node->op == OP_LOOP) {
         return op;
     }
@@ -136,6 +136,24 @@ void name_gradients(Frame *f) {
             f->backward[node->in[k]->id] = !f->fusion->info[node->in[k]->id].forward;
         }
     }
+}
+
+typedef struct {
+    const char *name, *role; /* d_fc1.out, d_out */
+} Name;
+
+static Name full_name(const Frame *f, const Node *node) {
+    Arena *arena = f->l->arena;
+    const char *layer = layer_of(f->l, node), *own = short_name(f->l, node);
+    const char *dot = node->name ? strrchr(node->name, '.') : NULL;
+    if (dot) { /* a layer's result */
+        layer = str_printf(arena, "%.*s", (int)(dot - node->name), node->name);
+    }
+    bool known = node->name && strncmp(own, "d_", 2) == 0;
+    own += known ? 2 : 0;
+    const char *d = known || (f->backward && f->backward[node->id]) ? "d_" : "";
+    const char *role = str_printf(arena, "%s%s", d, own);
+    return (Name){layer ? str_printf(arena, "%s%s.%s", d, layer, own) : role, role};
 }
 
 /* The parameter or state that `node` is a view of, seen through loops; NULL: none. */
@@ -345,8 +363,11 @@ void name_step(Frame *f, const Unit *unit, const Node *main, bool copy, Step *st
         const char *after = is_backward(f, unit, main) ? "_back" : "", *mine = doer_of(f->l, main);
         bool alone = does && mine && str_eq(does, mine) && !owner_of(f->l, main)->itself;
         does = does && !(alone && !main->name) ? does : short_name(f->l, main);
-        step->role = str_printf(arena, "%s%s", does, after);
-        step->name = step->path ? str_printf(arena, "%s_%s", step->path, step->role) : step->role;
+        bool cotangent = strncmp(does, "d_", 2) == 0;
+        step->role = str_printf(arena, "%s%s", does, cotangent ? "" : after);
+        step->name = cotangent    ? full_name(f, main).name
+                     : step->path ? str_printf(arena, "%s_%s", step->path, step->role)
+                                  : step->role;
     }
     arena_free(&scratch);
 }
@@ -377,16 +398,9 @@ Buf *temp_new(Frame *f, const Node *node, Type type, const char *name) {
         role = str_printf(arena, "d_%s", of->role);
         name = str_printf(arena, "d_%s", of->name);
     } else if (!name) {
-        const char *layer = layer_of(f->l, node), *own = short_name(f->l, node);
-        const char *dot = node->name ? strrchr(node->name, '.') : NULL;
-        if (dot) { /* a layer's result */
-            layer = str_printf(arena, "%.*s", (int)(dot - node->name), node->name);
-        }
-        bool known = node->name && strncmp(own, "d_", 2) == 0;
-        own += known ? 2 : 0;
-        const char *d = known || (f->backward && f->backward[node->id]) ? "d_" : "";
-        role = str_printf(arena, "%s%s", d, own);
-        name = layer ? str_printf(arena, "%s%s.%s", d, layer, own) : role;
+        const Name full = full_name(f, node);
+        role = full.role;
+        name = full.name;
     }
     Buf *buf = buf_new(f->l->p, f->l->e, BUF_TEMP, type, name);
     if (role) {
