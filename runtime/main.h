@@ -240,12 +240,12 @@ MD_COLD int md_set_constants(md_run *r, md_data *d) {
         if (f->norm == MD_NORM_NONE) {
             continue;
         }
-        char *known = md_tensor_data(&tensors[f->known], memory);
+        char *known = md_slice_data(&tensors[f->known], 0, memory);
         int64_t count, rows = md_data_rows(d, MD_PART_TRAIN);
         memcpy(&count, known, sizeof count);
         if (count <= 0) {
-            rc = md_data_constants(d, f, md_tensor_data(&tensors[f->centre], memory),
-                                   md_tensor_data(&tensors[f->spread], memory), &r->message);
+            rc = md_data_constants(d, f, md_slice_data(&tensors[f->centre], 0, memory),
+                                   md_slice_data(&tensors[f->spread], 0, memory), &r->message);
             memcpy(known, &rows, sizeof rows);
         }
     }
@@ -278,7 +278,7 @@ MD_COLD int md_setup_weights(md_run *r) {
                            "%s: does not have the second set '%s': tensor '%s' is missing", path,
                            r->options.weights, t->name);
         }
-        memcpy(md_tensor_data(to, &r->regions.memory), md_tensor_data(t, &r->regions.memory),
+        memcpy(md_slice_data(to, 0, &r->regions.memory), md_slice_data(t, 0, &r->regions.memory),
                t->bytes);
     }
     return MD_EXIT_OK;
