@@ -8,6 +8,7 @@
 #include "compiler/version.h"
 #include "emit/api.h"
 #include "emit/entry.h"
+#include "emit/features.h"
 #include "emit/host.h"
 #include "emit/lines.h"
 #include "emit/pieces.h"
@@ -450,24 +451,6 @@ static void need_pieces(const Compile *c, Pieces *pieces) {
     }
 }
 
-/* What the runtime can leave out where the model does not have it. */
-static Pieces *pieces_of(const Emit *e) {
-    bool split = false, turned = false, copies = false;
-    for (int i = 0; i < e->p->slot.count; i++) {
-        const Slot *slot = e->p->slot.at[i]->slot;
-        split = split || slot->split > 0;
-        turned = turned || slot->transposed;
-        copies = copies || slot->copy_of != NULL;
-    }
-    const Feature feature[] = {
-        {"main", !e->c->opt.no_main}, /* else nobody sees messages */
-        {"split", split},             /* tensors that are several of a file */
-        {"turned", turned},           /* transposed in files */
-        {"copies", copies},           /* second sets of parameters */
-    };
-    return pieces_new(e->arena, feature, (int)(sizeof feature / sizeof *feature));
-}
-
 static void print_interface(Text *out, const Text *api) {
     text_add(out, "/* ---- interface ---- */\n\n");
     text_addn(out, api->at, api->len);
@@ -538,7 +521,7 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
         text_add(&parts.front, "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE 1\n#endif\n");
     }
     api_print(&e, &parts.api);
-    Pieces *pieces = c->opt.whole_runtime ? pieces_new(e.arena, NULL, 0) : pieces_of(&e);
+    Pieces *pieces = features_pieces(&e);
     pieces_before_tiles(pieces, tile_bodies(&e));
     if (c->opt.whole_runtime) {
         join_whole(&e, pieces, &parts, out);

@@ -436,7 +436,6 @@ MD_COLD void md_load_element(md_load *l, size_t i, const unsigned char *from, ch
     const md_tensor *t = l->t;
     const md_dtype_info *type = l->head.type;
     size_t width = md_dtype_get(t->dtype)->bytes;
-    const char *name = l->head.name;
     if (l->walk == MD_LOAD_DATA) {
         /* if: turned */
         i = t->transposed ? md_slice_turned(t, i) : i;
@@ -450,17 +449,12 @@ MD_COLD void md_load_element(md_load *l, size_t i, const unsigned char *from, ch
             float single = (float)real;
             memcpy(to, width == sizeof real ? (const void *)&real : (const void *)&single, width);
         }
-    } else if (md_load_inside(t, type, from)) {
-        return;
-    } else if (t->lo == t->hi) {
-        md_load_fault(l, MD_ERR_RANGE, "tensor '%s': element %u is beyond what F32 holds", name,
-                      (uint64_t)i);
-    } else if (t->hi < INT64_MAX) {
-        md_load_fault(l, MD_ERR_RANGE, "tensor '%s': element %u is outside of %d..%d", name,
-                      (uint64_t)i, t->lo, t->hi);
-    } else {
-        md_load_fault(l, MD_ERR_RANGE, "tensor '%s': element %u is outside of %d and up", name,
-                      (uint64_t)i, t->lo);
+    } else if (!md_load_inside(t, type, from)) {
+        const char *format = t->lo == t->hi ? "tensor '%s': element %u is beyond what F32 holds"
+                             : t->hi < INT64_MAX
+                                 ? "tensor '%s': element %u is outside of %d..%d"
+                                 : "tensor '%s': element %u is outside of %d and up";
+        md_load_fault(l, MD_ERR_RANGE, format, l->head.name, (uint64_t)i, t->lo, t->hi);
     }
 }
 

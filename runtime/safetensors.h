@@ -111,17 +111,17 @@ MD_COLD void md_save_text(md_save *s, const char *text) {
  * is taken on trust. */
 MD_COLD void md_save_string(md_save *s, const char *text, const char *end) {
     for (; *text != 0 && text != end; text++) {
+        /* if: escapes */
         char escape[8] = "\\u00";
         unsigned char c = (unsigned char)*text;
-        if (c == '"' || c == '\\') {
-            md_save_text(s, "\\");
-        }
+        md_save_text(s, c == '"' || c == '\\' ? "\\" : "");
         if (c < 0x20) {
             md_hex(escape + 4, c, 2);
             md_save_text(s, escape);
-        } else {
-            md_save_bytes(s, text, 1);
+            continue;
         }
+        /* end: escapes */
+        md_save_bytes(s, text, 1);
     }
 }
 
