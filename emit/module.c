@@ -8,6 +8,7 @@
 #include "compiler/version.h"
 #include "emit/api.h"
 #include "emit/entry.h"
+#include "emit/features.h"
 #include "emit/host.h"
 #include "emit/lines.h"
 #include "emit/pieces.h"
@@ -243,7 +244,7 @@ static void print_save_load(const Emit *e, Text *out) {
                 "    md_memory memory = %s_regions(m);\n"
                 "    size_t count = 0;\n"
                 "    const md_tensor *table = %s_tensors(&count);\n"
-                "    return md_save_tensors(table, count, &memory, what, write, user);\n"
+                "    return md_save_tensors(table, count, &memory, what, NULL, write, user);\n"
                 "}\n\n",
                 x, x);
     text_printf(out, "int %s_load(%s *m, md_read_fn read, void *user) {\n", x, x);
@@ -255,10 +256,10 @@ static void print_save_load(const Emit *e, Text *out) {
                 "    const md_tensor *table = %s_tensors(&count);\n"
                 "    /* A checkpoint if it is one, else weights. */\n"
                 "    int code = md_load_tensors(table, count, &memory, MD_SAVE_ALL | "
-                "MD_SAVE_RINGS,\n                               seen, read, user, NULL);\n"
+                "MD_SAVE_RINGS,\n                               seen, read, user);\n"
                 "    if (code == %s_ERR_NAME) {\n"
                 "        code = md_load_tensors(table, count, &memory, MD_SAVE_PARAMS, seen, read, "
-                "user, NULL);\n"
+                "user);\n"
                 "    }\n"
                 "    return code;\n"
                 "}\n\n",
@@ -520,7 +521,7 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
         text_add(&parts.front, "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE 1\n#endif\n");
     }
     api_print(&e, &parts.api);
-    Pieces *pieces = pieces_new(e.arena, c->opt.whole_runtime);
+    Pieces *pieces = features_pieces(&e);
     pieces_before_tiles(pieces, tile_bodies(&e));
     if (c->opt.whole_runtime) {
         join_whole(&e, pieces, &parts, out);
@@ -546,7 +547,7 @@ void emit_header(Text *out, Compile *c, const Program *p, const Source *source) 
     text_comment(out, path_base(source->name));
     text_printf(out, ". */\n#ifndef %s_MODEL_H\n#define %s_MODEL_H\n\n", e.upper, e.upper);
     text_add(out, "#include <stddef.h>\n#include <stdint.h>\n\n");
-    Pieces *pieces = pieces_new(e.arena, true);
+    Pieces *pieces = pieces_new(e.arena, NULL, 0);
     need_pieces(c, pieces);
     pieces_print(pieces, out);
     api_print(&e, out);

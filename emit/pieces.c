@@ -5,6 +5,8 @@
  * enumerators; it needs the items that define the names in it. So the runtime is its own manifest.
  * What defines nothing (system headers, pragmas) goes with its piece. A piece may also be printed
  * as a whole, with its guard and all that it includes. The #include "runtime/..." lines fall away.
+ * What stands between the lines "if: FEATURE" and "end: FEATURE" (comments) is for models that have
+ * the feature, and for whole pieces; the lines themselves are never printed.
  * One piece is a template, printed once for each element type that is used: its functions are the
  * names of the tile that no other piece defines. Needs the embedded texts; gives text. */
 #include "emit/pieces.h"
@@ -40,6 +42,7 @@ struct Pieces {
     bool *needed, *printed;
     bool as[TEMPLATES];
     bool whole;
+    Embed *text;     /* the pieces without what the model has no use for */
     NameList system; /* headers of the system that are included already */
     const char *before_tiles;
     Definition *slot; /* hash table; the first definer of a name keeps it */
@@ -146,7 +149,7 @@ static void define_line(Pieces *p, int item, const char *line) {
 
 static void define_item(Pieces *p, int item) {
     const Item *it = &p->item.at[item];
-    const Embed *embed = &embeds[it->piece];
+    const Embed *embed = &p->text[it->piece];
     bool comment = false, list = false;
     for (size_t i = it->code; i < it->end; i++) {
         const char *line = embed->lines[i];
@@ -210,7 +213,7 @@ static bool is_template(int piece) {
 }
 
 static void cut(Pieces *p, int piece) {
-    const Embed *embed = &embeds[piece];
+    const Embed *embed = &p->text[piece];
     size_t i, end;
     if (is_template(piece)) {
         Item all = {.piece = piece, .end = embed->count};
@@ -262,18 +265,62 @@ static bool is_piece(const char *name) {
     return strncmp(name, "runtime/", 8) == 0 && n > 2 && strcmp(name + n - 2, ".h") == 0;
 }
 
-Pieces *pieces_new(Arena *arena, bool whole) {
+/* The feature that a line marks the begin or the end of; NULL: it marks none. */
+static const char *marked(Arena *arena, const char *line, const char *mark) {
+    line += strspn(line, " ");
+    size_t n = strlen(mark);
+    return strncmp(line, mark, n) == 0 ? str_ndup(arena, line + n, strcspn(line + n, " ")) : NULL;
+}
+
+static bool has_feature(const Feature *feature, int count, const char *name) {
+    for (int i = 0; i < count; i++) {
+        if (str_eq(feature[i].name, name)) {
+            return feature[i].has;
+        }
+    }
+    BUG("the runtime asks for a feature '%s'", name);
+}
+
+/* The lines of a piece that are for the model. */
+static Embed select_lines(Pieces *p, const Embed *embed, const Feature *feature, int count) {
+    const char **lines = ARENA_ARRAY(p->arena, const char *, embed->count + 1);
+    Embed selected = {.name = embed->name, .lines = lines};
+    int depth = 0, left_out = 0; /* since which depth; 0: nothing is */
+    for (size_t i = 0; i < embed->count; i++) {
+        const char *line = embed->lines[i];
+        const char *begin = marked(p->arena, line, "/* if: ");
+        if (begin != NULL) {
+            depth++;
+            if (left_out == 0 && !p->whole && !has_feature(feature, count, begin)) {
+                left_out = depth;
+            }
+        } else if (marked(p->arena, line, "/* end: ") != NULL) {
+            left_out = left_out == depth ? 0 : left_out;
+            depth--;
+        } else if (left_out == 0) {
+            lines[selected.count++] = line;
+        }
+    }
+    if (depth != 0) {
+        BUG("%s: a mark has no other end", embed->name);
+    }
+    return selected;
+}
+
+Pieces *pieces_new(Arena *arena, const Feature *feature, int count) {
     Pieces *p = ARENA_NEW(arena, Pieces);
     p->arena = arena;
-    p->whole = whole;
+    p->whole = feature == NULL;
     p->needed = ARENA_ARRAY(arena, bool, nembeds + 1);
     p->printed = ARENA_ARRAY(arena, bool, nembeds + 1);
     p->size = 1024;
     p->slot = ARENA_ARRAY(arena, Definition, p->size);
     p->first = ARENA_ARRAY(p->arena, int, nembeds + 1);
+    p->text = ARENA_ARRAY(p->arena, Embed, nembeds + 1);
     for (size_t i = 0; i < nembeds; i++) {
         p->first[i] = p->item.count;
         if (is_piece(embeds[i].name)) {
+            p->text[i] = select_lines(p, &embeds[i], feature, count);
             cut(p, (int)i);
         }
     }
@@ -288,8 +335,8 @@ static void need_piece(Pieces *p, int piece) {
         return;
     }
     p->needed[piece] = true;
-    for (size_t i = 0; i < embeds[piece].count; i++) {
-        const char *include = include_of(embeds[piece].lines[i]);
+    for (size_t i = 0; i < p->text[piece].count; i++) {
+        const char *include = include_of(p->text[piece].lines[i]);
         if (include != NULL) {
             size_t n = strcspn(include, "\"");
             pieces_need(p, str_ndup(p->arena, include, n));
@@ -367,7 +414,7 @@ static void each_name(Pieces *p, const char *text, size_t length, Visit visit) {
 static void each_line(Pieces *p, int item, size_t end, Visit visit) {
     const Item it = p->item.at[item];
     for (size_t i = it.code; i < end; i++) {
-        const char *line = embeds[it.piece].lines[i];
+        const char *line = p->text[it.piece].lines[i];
         each_name(p, line, strlen(line), visit);
     }
 }
@@ -392,9 +439,9 @@ static void need_item(Pieces *p, int item) {
 }
 
 /* The line behind the head of a function. */
-static size_t head_end(const Item *it) {
+static size_t head_end(const Pieces *p, const Item *it) {
     size_t i = it->code;
-    while (i < it->end && !opens_body(embeds[it->piece].lines[i])) {
+    while (i < it->end && !opens_body(p->text[it->piece].lines[i])) {
         i++;
     }
     return i + 1;
@@ -408,7 +455,7 @@ static void put_in_front(Pieces *p, int item) {
     }
     *done = true;
     if (!is_template(it->piece)) {
-        each_line(p, item, it->function ? head_end(it) : it->end, put_in_front);
+        each_line(p, item, it->function ? head_end(p, it) : it->end, put_in_front);
     }
 }
 
@@ -416,9 +463,9 @@ static void put_in_front(Pieces *p, int item) {
 static void need_of_template(Pieces *p) {
     int piece = piece_named(template_name);
     for (int type = 0; type < TEMPLATES; type++) {
-        for (size_t i = 0; p->as[type] && i < embeds[piece].count; i++) {
+        for (size_t i = 0; p->as[type] && i < p->text[piece].count; i++) {
             Text line = {.arena = p->arena};
-            print_as(&line, embeds[piece].lines[i], strlen(embeds[piece].lines[i]), type);
+            print_as(&line, p->text[piece].lines[i], strlen(p->text[piece].lines[i]), type);
             each_name(p, line.at, line.len, need_item);
         }
     }
@@ -488,7 +535,7 @@ static bool is_template_head(const char *line) {
 }
 
 static void print_item_front(Pieces *p, Text *out, const Item *it) {
-    const Embed *embed = &embeds[it->piece];
+    const Embed *embed = &p->text[it->piece];
     if (is_template(it->piece)) {
         for (int type = 0; it->declared && type < TEMPLATES; type++) {
             for (size_t i = 0; p->as[type] && i < embed->count; i++) {
@@ -507,7 +554,7 @@ static void print_item_front(Pieces *p, Text *out, const Item *it) {
 }
 
 static void print_whole(Pieces *p, Text *out, int piece) {
-    const Embed *embed = &embeds[piece];
+    const Embed *embed = &p->text[piece];
     bool templated = is_template(piece);
     if (templated && p->before_tiles != NULL) {
         text_add(out, p->before_tiles);
@@ -529,7 +576,7 @@ static void print_used(Pieces *p, Text *out, int piece) {
         const Item *it = &p->item.at[i];
         if (it->needed && !it->front) {
             text_printf(out, begun ? "\n" : "/* begin %s */\n", embeds[piece].name);
-            print_lines(p, out, &embeds[piece], it->begin, it->end);
+            print_lines(p, out, &p->text[piece], it->begin, it->end);
             begun = true;
         }
     }
@@ -545,7 +592,7 @@ static void print(Pieces *p, Text *out, int piece, Print what) {
         return;
     }
     p->printed[piece] = true;
-    const Embed *embed = &embeds[piece];
+    const Embed *embed = &p->text[piece];
     for (size_t i = 0; i < embed->count; i++) {
         const char *include = include_of(embed->lines[i]);
         for (size_t k = 0; include != NULL && k < nembeds; k++) {
@@ -580,10 +627,10 @@ void pieces_before_tiles(Pieces *p, const char *text) {
 void pieces_print_front(Pieces *p, Text *out) {
     need_of_template(p);
     int template = piece_named(template_name);
-    for (size_t i = 0; p->needed[template] && i < embeds[template].count; i++) {
-        const char *line = embeds[template].lines[i];
+    for (size_t i = 0; p->needed[template] && i < p->text[template].count; i++) {
+        const char *line = p->text[template].lines[i];
         for (size_t k = i; is_template_head(line) && k < i + 3; k++) {
-            each_name(p, embeds[template].lines[k], strcspn(embeds[template].lines[k], "{"),
+            each_name(p, p->text[template].lines[k], strcspn(p->text[template].lines[k], "{"),
                       put_in_front);
         }
     }

@@ -6,8 +6,15 @@
 
 typedef struct Pieces Pieces;
 
-/* `whole`: pieces with their guards and all that they include, not what is used of them. */
-Pieces *pieces_new(Arena *arena, bool whole);
+/* What a part of a piece is for. */
+typedef struct {
+    const char *name;
+    bool has;
+} Feature;
+
+/* `feature`: all that pieces know of; NULL: pieces are whole, with their guards and all that they
+ * include, not what is used of them. */
+Pieces *pieces_new(Arena *arena, const Feature *feature, int count);
 /* "runtime/tensor.h", whole. */
 void pieces_need(Pieces *pieces, const char *name);
 /* What defines a name (md_... or MD_...) that `text` uses. */

@@ -75,7 +75,7 @@ MD_COLD int md_checkpoint_number(const md_run *r, const char *name, int64_t *val
         size_t first = number;
         number += md_slice_count(t);
         if (r->seen[first] && t->dtype == MD_I64 && t->rank == 0 && strcmp(t->name, name) == 0) {
-            memcpy(value, md_tensor_data(t, &r->regions.memory), sizeof *value);
+            memcpy(value, md_slice_data(t, 0, &r->regions.memory), sizeof *value);
             return 1;
         }
     }

@@ -116,6 +116,7 @@ MD_FN int md_data_csv(md_data *d, int part, int file, const char *path, md_strea
         if (f->file != file) {
             continue;
         }
+        /* if: windows */
         if (f->source == MD_WINDOW) {
             return md_fail(
                 message, MD_EXIT_DATA,
@@ -123,6 +124,7 @@ MD_FN int md_data_csv(md_data *d, int part, int file, const char *path, md_strea
                 "of tokens",
                 path, f->name, set->name);
         }
+        /* end: windows */
         int whole = f->source != MD_RECORD || f->count == c.columns;
         if (!whole || f->first + f->count > c.columns) {
             return md_fail(
@@ -182,6 +184,7 @@ MD_FN int md_data_locate(md_array *a, const md_dataset *set, const md_field *f, 
     column->data = a->data == NULL ? NULL : a->data + (size_t)column->offset;
     column->finished = f->load == NULL && a->dtype == f->dtype && !(a->swap && width > 1) &&
                        a->dtype != MD_BOOL; /* a byte that is neither 0 nor 1 becomes 1 */
+    /* if: windows */
     if (f->source == MD_WINDOW) {
         if (elements < f->first + f->count) {
             return md_fail(
@@ -193,6 +196,7 @@ MD_FN int md_data_locate(md_array *a, const md_dataset *set, const md_field *f, 
         column->pitch = (size_t)f->stride * width;
         return MD_EXIT_OK;
     }
+    /* end: windows */
     /* A flat file of elements is cut into records as long as the field wants them. */
     int64_t record = a->flat && f->source == MD_RECORD ? f->count : a->width;
     int fits = f->source == MD_RECORD ? record == f->count : f->first + f->count <= record;
@@ -225,12 +229,14 @@ MD_FN const unsigned char *md_column_at(const md_column *column, const md_field 
  * or MD_ROW_LOST with a message. */
 MD_FN int64_t md_data_row(const md_field *f, const md_column *column, int64_t row, int ahead,
                           unsigned char *raw, unsigned char *to, md_text *message) {
+    /* if: made */
     if (f->source == MD_MADE) {
         const int64_t numbers[2] = {column->seed, row};
         memcpy(raw, numbers, sizeof numbers);
         f->load(raw, to);
         return MD_ROW_FITS;
     }
+    /* end: made */
     const unsigned char *from = md_column_at(column, f, row, ahead, message);
     if (from == NULL) {
         return MD_ROW_LOST;
@@ -304,6 +310,7 @@ MD_FN int md_data_checked(const md_data *d, const md_field *f, const md_column *
     return MD_EXIT_OK;
 }
 
+/* if: windows */
 /* The elements under overlapping windows, each looked at once. */
 MD_FN int md_data_check_windows(md_data *d, int part, const md_field *f, const md_column *column,
                                 md_text *message) {
@@ -331,6 +338,7 @@ MD_FN int md_data_check_windows(md_data *d, int part, const md_field *f, const m
     }
     return MD_EXIT_OK;
 }
+/* end: windows */
 
 /* Checks every row of a file that is not csv. */
 MD_FN int md_data_check(md_data *d, int part, const md_field *f, md_text *message) {
@@ -342,9 +350,11 @@ MD_FN int md_data_check(md_data *d, int part, const md_field *f, md_text *messag
         !(f->load != NULL && md_is_float(f->dtype))) {
         return MD_EXIT_OK;
     }
+    /* if: windows */
     if (f->source == MD_WINDOW && column->finished && !md_is_float(f->dtype)) {
         return md_data_check_windows(d, part, f, column, message);
     }
+    /* end: windows */
     int rc = MD_EXIT_OK;
     for (int64_t row = 0; row < d->rows[part] && rc == MD_EXIT_OK; row++) {
         rc = md_data_checked(d, f, column, row, 1, d->row, message);
@@ -352,6 +362,7 @@ MD_FN int md_data_check(md_data *d, int part, const md_field *f, md_text *messag
     return rc;
 }
 
+/* if: made */
 /* Rows without a file: each field makes its own. */
 MD_FN void md_data_made(md_data *d, int file) {
     for (int i = 0; i < d->set->field_count; i++) {
@@ -363,6 +374,7 @@ MD_FN void md_data_made(md_data *d, int file) {
         }
     }
 }
+/* end: made */
 
 /* All files of one part. Files of records must agree in their rows; windows give as many rows as
  * fit into all of them. */
@@ -373,11 +385,13 @@ MD_FN int md_data_part(md_data *d, int part, md_path_fn path_of, void *user, md_
     const char *first = NULL;
     for (int file = 0; file < set->file_count; file++) {
         const char *path = path_of(user, set, file, part);
+        /* if: made */
         if (set->files[file].rows > 0) {
             md_data_made(d, file);
             least = set->files[file].rows;
             continue;
         }
+        /* end: made */
         md_format format = md_format_of(path);
         format = format == MD_FORMAT_AUTO ? set->files[file].format : format;
         int rc = format == MD_FORMAT_AUTO ? md_format_sniff(path, &format, message) : MD_EXIT_OK;
@@ -505,6 +519,7 @@ MD_FN int md_data_open(md_data *d, const md_dataset *set, md_path_fn path_of, vo
     return rc;
 }
 
+/* if: norm */
 /* The constants of a normalised field, over its rows to train on in the order of the file: the same
  * bits for every seed and any number of threads. `centre` and `spread` have the field's type. Mean
  * and squares by Welford's updates in double. */
@@ -543,6 +558,7 @@ MD_FN int md_data_constants(md_data *d, const md_field *f, void *centre, void *s
     }
     return MD_EXIT_OK;
 }
+/* end: norm */
 
 /* Stages `count` rows of one field, one behind the other. `rows` are numbers in the file;
  * `consecutive` says that they rise by one. What does not lie in memory is checked again: the file

@@ -38,6 +38,7 @@ MD_FN void md_signals(void) {
 #endif
 }
 
+/* if: rings */
 /* The ring that keeps the entry at hand from being called, or NULL. */
 MD_COLD const md_need *md_short_ring(const md_run *r, int64_t *held) {
     const md_entry *e = r->task->entry;
@@ -49,12 +50,14 @@ MD_COLD const md_need *md_short_ring(const md_run *r, int64_t *held) {
     }
     return NULL;
 }
+/* end: rings */
 
 /* A status code of the model as an exit code and a message. */
 MD_FN int md_model_failed(md_run *r, int code, const char *during) {
     if (code == MD_ERR_NONFINITE) {
         return md_fail(&r->message, MD_EXIT_NUMBER, "%s: %s", during, r->model->error(code));
     }
+    /* if: canary */
     if (code == MD_ERR_CANARY && r->model->damage != NULL) {
         const md_damage *d = r->model->damage;
         return md_fail(
@@ -63,6 +66,8 @@ MD_FN int md_model_failed(md_run *r, int code, const char *during) {
             "its guard band is not what it was",
             during, d->step, d->entry, d->behind ? "behind" : "in front of", d->buffer, d->byte);
     }
+    /* end: canary */
+    /* if: rings */
     int64_t held = 0;
     const md_need *need = code == MD_ERR_STATE ? md_short_ring(r, &held) : NULL;
     if (need != NULL) {
@@ -72,6 +77,7 @@ MD_FN int md_model_failed(md_run *r, int code, const char *during) {
                        during, need->ring, (long long)held, (long long)need->rows,
                        r->model->source, need->line);
     }
+    /* end: rings */
     return md_fail(&r->message, MD_EXIT_DATA, "%s: %s", during, r->model->error(code));
 }
 
@@ -432,6 +438,7 @@ MD_FN int md_after_round(md_run *r, int first, int end) {
     return MD_EXIT_OK;
 }
 
+/* if: rings */
 /* A call in place of the one that needs more rows of a ring: it makes the pushes alone. The batch
  * has given no update then, as one that is left out. `most`: so many calls may be needed. */
 MD_COLD int md_fill(md_run *r, const md_call *call) {
@@ -452,6 +459,7 @@ MD_COLD int md_fill(md_run *r, const md_call *call) {
     k->filled++;
     return MD_LEFT_OUT;
 }
+/* end: rings */
 
 /* One update of the task at hand, from the first of the next batches that gives one. */
 MD_FN int md_update(md_run *r) {
@@ -470,8 +478,13 @@ MD_FN int md_update(md_run *r) {
         }
         md_write_scalar(r, k->entry->epoch, md_epoch(r));
         int code = k->entry->call(r->model->net, &call);
-        rc = code == MD_ERR_STATE && k->entry->fill != NULL ? md_fill(r, &call)
-                                                           : md_check_values(r, code);
+        /* if: rings */
+        if (code == MD_ERR_STATE && k->entry->fill != NULL) {
+            rc = md_fill(r, &call);
+            continue;
+        }
+        /* end: rings */
+        rc = md_check_values(r, code);
     }
     if (rc == MD_EXIT_OK) {
         k->step++;

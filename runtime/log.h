@@ -331,9 +331,11 @@ MD_COLD void md_log_end(md_run *r, int last) {
         if (r->task->skipped > 0) {
             md_json_count(t, "skipped", (uint64_t)r->task->skipped);
         }
+        /* if: rings */
         if (r->task->filled > 0) { /* of the skipped ones */
             md_json_count(t, "filled", (uint64_t)r->task->filled);
         }
+        /* end: rings */
         if (r->best.task == r->task && r->best.step > 0) {
             md_json_count(t, "best_step", (uint64_t)r->best.step);
             md_json_value(t, "best", r->best.value);
@@ -351,9 +353,11 @@ MD_COLD void md_log_end(md_run *r, int last) {
         md_text_format(t, "%lld steps in %.2f s (%.4g steps/s)\n", (long long)r->task->step,
                        seconds, seconds > 0 ? (double)r->made / seconds : 0.0);
         int64_t filled = r->task->filled, lost = r->task->skipped - filled;
+        /* if: rings */
         if (filled > 0) {
             md_text_format(t, "left out: %lld batches that filled a ring\n", (long long)filled);
         }
+        /* end: rings */
         if (lost > 0) {
             md_text_format(t, "left out: %lld batches whose loss or gradient norm is no number\n",
                            (long long)lost);

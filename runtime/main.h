@@ -211,6 +211,7 @@ MD_COLD int md_setup_threads(md_run *r) {
     return MD_EXIT_OK;
 }
 
+/* if: hypers */
 MD_COLD int md_setup_scalars(md_run *r) {
     const md_entry *e = r->task->entry;
     for (int i = 0; i < e->hyper_count; i++) {
@@ -228,7 +229,9 @@ MD_COLD int md_setup_scalars(md_run *r) {
     }
     return MD_EXIT_OK;
 }
+/* end: hypers */
 
+/* if: norm */
 /* Constants of the normalised fields of one data set: those of the file that was loaded, if it
  * knows them, else those of the rows to train on. */
 MD_COLD int md_set_constants(md_run *r, md_data *d) {
@@ -240,12 +243,12 @@ MD_COLD int md_set_constants(md_run *r, md_data *d) {
         if (f->norm == MD_NORM_NONE) {
             continue;
         }
-        char *known = md_tensor_data(&tensors[f->known], memory);
+        char *known = md_slice_data(&tensors[f->known], 0, memory);
         int64_t count, rows = md_data_rows(d, MD_PART_TRAIN);
         memcpy(&count, known, sizeof count);
         if (count <= 0) {
-            rc = md_data_constants(d, f, md_tensor_data(&tensors[f->centre], memory),
-                                   md_tensor_data(&tensors[f->spread], memory), &r->message);
+            rc = md_data_constants(d, f, md_slice_data(&tensors[f->centre], 0, memory),
+                                   md_slice_data(&tensors[f->spread], 0, memory), &r->message);
             memcpy(known, &rows, sizeof rows);
         }
     }
@@ -259,7 +262,9 @@ MD_COLD int md_setup_constants(md_run *r) {
     }
     return rc;
 }
+/* end: norm */
 
+/* if: copies */
 /* --weights SET: the model's weights and statistics become those of a second set of the file. */
 MD_COLD int md_setup_weights(md_run *r) {
     const md_model *m = r->model;
@@ -278,11 +283,12 @@ MD_COLD int md_setup_weights(md_run *r) {
                            "%s: does not have the second set '%s': tensor '%s' is missing", path,
                            r->options.weights, t->name);
         }
-        memcpy(md_tensor_data(to, &r->regions.memory), md_tensor_data(t, &r->regions.memory),
+        memcpy(md_slice_data(to, 0, &r->regions.memory), md_slice_data(t, 0, &r->regions.memory),
                t->bytes);
     }
     return MD_EXIT_OK;
 }
+/* end: copies */
 
 MD_COLD int md_setup_model(md_run *r) {
     const md_model *m = r->model;
@@ -305,12 +311,19 @@ MD_COLD int md_setup_model(md_run *r) {
             return rc;
         }
     }
-    int rc = r->options.weights != NULL ? md_setup_weights(r) : MD_EXIT_OK;
+    int rc = MD_EXIT_OK;
+    /* if: copies */
+    rc = r->options.weights != NULL ? md_setup_weights(r) : rc;
+    /* end: copies */
+    /* if: norm */
     rc = rc == MD_EXIT_OK ? md_setup_constants(r) : rc;
+    /* end: norm */
+    /* if: hypers */
     for (int i = 0; i < r->task_count && rc == MD_EXIT_OK; i++) {
         md_select(r, i);
         rc = md_setup_scalars(r);
     }
+    /* end: hypers */
     return rc;
 }
 

@@ -44,47 +44,56 @@ typedef enum md_option_kind { MD_OPT_COUNT, MD_OPT_TEXT, MD_OPT_PAIR } md_option
 typedef struct md_option {
     const char *name;
     md_option_kind kind;
+    size_t field;
     unsigned where;
     const char *value; /* for the help text */
     const char *help;
 } md_option;
 
+/* What an option is, and where in md_options its value goes. */
+#define MD_COUNT(field) MD_OPT_COUNT, offsetof(md_options, field)
+#define MD_TEXT(field) MD_OPT_TEXT, offsetof(md_options, field)
+#define MD_PAIR MD_OPT_PAIR, 0 /* is looked up in argv */
+
 MD_COLD const md_option *md_option_table(void) {
     static const md_option table[] = {
-        {"--steps", MD_OPT_COUNT, MD_IN_TRAIN, "[TRAIN=]N", "updates to make; 0: none, but save"},
-        {"--epochs", MD_OPT_COUNT, MD_IN_TRAIN, "[TRAIN=]N", "passes over the data to make"},
-        {"--seed", MD_OPT_COUNT, MD_IN_RUNS, "S", "of weights, order and draws (0)"},
-        {"--set", MD_OPT_PAIR, MD_IN_RUNS, "NAME=VALUE", "a hyper-parameter or scalar input"},
-        {"--data", MD_OPT_PAIR, MD_IN_TRAIN | MD_IN_EVAL, "NAME=PATH[,VALIDATION[,TEST]]",
+        {"--steps", MD_COUNT(steps), MD_IN_TRAIN, "[TRAIN=]N",
+         "updates to make; 0: none, but save"},
+        {"--epochs", MD_COUNT(epochs), MD_IN_TRAIN, "[TRAIN=]N", "passes over the data to make"},
+        {"--seed", MD_COUNT(seed), MD_IN_RUNS, "S", "of weights, order and draws (0)"},
+        {"--set", MD_PAIR, MD_IN_RUNS, "NAME=VALUE", "a hyper-parameter or scalar input"},
+        {"--data", MD_PAIR, MD_IN_TRAIN | MD_IN_EVAL, "NAME=PATH[,VALIDATION[,TEST]]",
          "other data files"},
-        {"--part", MD_OPT_TEXT, MD_IN_EVAL, "train|validation|test",
+        {"--part", MD_TEXT(part), MD_IN_EVAL, "train|validation|test",
          "rows to evaluate (validation)"},
-        {"--load", MD_OPT_TEXT, MD_IN_RUNS, "FILE", "weights to start from (safetensors)"},
-        {"--save", MD_OPT_TEXT, MD_IN_TRAIN | MD_IN_ENTRY, "FILE",
+        {"--load", MD_TEXT(load), MD_IN_RUNS, "FILE", "weights to start from (safetensors)"},
+        {"--save", MD_TEXT(save), MD_IN_TRAIN | MD_IN_ENTRY, "FILE",
          "where the weights go at the end"},
-        {"--checkpoint", MD_OPT_TEXT, MD_IN_TRAIN | MD_IN_ENTRY, "FILE",
+        {"--checkpoint", MD_TEXT(checkpoint), MD_IN_TRAIN | MD_IN_ENTRY, "FILE",
          "where all that a resume needs goes; the one before stays as FILE.old"},
-        {"--resume", MD_OPT_TEXT, MD_IN_RUNS, "FILE", "a checkpoint to go on from"},
-        {"--save-every", MD_OPT_COUNT, MD_IN_TRAIN, "N", "save every N steps too"},
-        {"--eval-every", MD_OPT_COUNT, MD_IN_TRAIN, "N", "evaluate every N steps too"},
-        {"--best", MD_OPT_TEXT, MD_IN_TRAIN, "FILE", "where the weights of the best evaluation go"},
-        {"--monitor", MD_OPT_TEXT, MD_IN_TRAIN, "max:NAME|min:NAME",
+        {"--resume", MD_TEXT(resume), MD_IN_RUNS, "FILE", "a checkpoint to go on from"},
+        {"--save-every", MD_COUNT(save_every), MD_IN_TRAIN, "N", "save every N steps too"},
+        {"--eval-every", MD_COUNT(eval_every), MD_IN_TRAIN, "N", "evaluate every N steps too"},
+        {"--best", MD_TEXT(best), MD_IN_TRAIN, "FILE",
+         "where the weights of the best evaluation go"},
+        {"--monitor", MD_TEXT(monitor), MD_IN_TRAIN, "max:NAME|min:NAME",
          "what makes one the best (min:loss)"},
-        {"--patience", MD_OPT_COUNT, MD_IN_TRAIN, "N",
+        {"--patience", MD_COUNT(patience), MD_IN_TRAIN, "N",
          "end when N evaluations bring no better one"},
-        {"--skip-nonfinite", MD_OPT_COUNT, MD_IN_TRAIN, "N",
+        {"--skip-nonfinite", MD_COUNT(skip), MD_IN_TRAIN, "N",
          "leave out up to N batches in a row whose loss is no number"},
-        {"--in", MD_OPT_PAIR, MD_IN_TRAIN | MD_IN_ENTRY, "NAME=FILE.npy",
+        {"--in", MD_PAIR, MD_IN_TRAIN | MD_IN_ENTRY, "NAME=FILE.npy",
          "an input; integers must fit, floats are rounded"},
-        {"--out", MD_OPT_PAIR, MD_IN_ENTRY, "[NAME=]FILE.npy", "where a result goes"},
-        {"--log", MD_OPT_TEXT, MD_IN_RUNS, "text|json|none",
+        {"--out", MD_PAIR, MD_IN_ENTRY, "[NAME=]FILE.npy", "where a result goes"},
+        {"--log", MD_TEXT(table), MD_IN_RUNS, "text|json|none",
          "what is printed (text); csv=FILE: a table of steps and evaluations too"},
-        {"--log-every", MD_OPT_COUNT, MD_IN_TRAIN, "N", "a line every N steps"},
-        {"--threads", MD_OPT_COUNT, MD_IN_RUNS, "N", "threads to use at most"},
-        {"--only", MD_OPT_TEXT, MD_IN_RUNS, "PATH[,PATH]", "what --load takes; the rest is drawn"},
-        {"--weights", MD_OPT_TEXT, MD_IN_RUNS, "SET",
+        {"--log-every", MD_COUNT(log_every), MD_IN_TRAIN, "N", "a line every N steps"},
+        {"--threads", MD_COUNT(threads), MD_IN_RUNS, "N", "threads to use at most"},
+        {"--only", MD_TEXT(only), MD_IN_RUNS, "PATH[,PATH]",
+         "what --load takes; the rest is drawn"},
+        {"--weights", MD_TEXT(weights), MD_IN_RUNS, "SET",
          "begin with those of a second set of the file, such as averages"},
-        {NULL, MD_OPT_TEXT, 0, NULL, NULL},
+        {NULL, MD_PAIR, 0, NULL, NULL},
     };
     return table;
 }
@@ -181,17 +190,8 @@ MD_COLD int md_option_count(md_options *o, const md_option *option, const char *
         return md_fail(message, MD_EXIT_USAGE, "%s needs a whole number from %d up, not '%s'",
                        option->name, (int)least, value);
     }
-    const struct {
-        const char *name;
-        int64_t *to;
-    } fields[] = {{"--steps", &o->steps},           {"--epochs", &o->epochs},
-                  {"--save-every", &o->save_every}, {"--eval-every", &o->eval_every},
-                  {"--log-every", &o->log_every},   {"--patience", &o->patience},
-                  {"--skip-nonfinite", &o->skip},   {"--threads", &o->threads}};
-    for (size_t i = 0; i < sizeof fields / sizeof *fields && named == NULL; i++) {
-        if (strcmp(fields[i].name, option->name) == 0) {
-            *fields[i].to = n;
-        }
+    if (named == NULL) {
+        memcpy((char *)o + option->field, &n, sizeof n);
     }
     return MD_EXIT_OK;
 }
@@ -213,37 +213,24 @@ MD_COLD int md_option_part(md_options *o, const char *value, md_text *message) {
 
 MD_COLD int md_option_text(md_options *o, const md_option *option, const char *value,
                            md_text *message) {
-    if (strcmp(option->name, "--load") == 0) {
-        o->load = value;
-    } else if (strcmp(option->name, "--save") == 0) {
-        o->save = value;
-    } else if (strcmp(option->name, "--only") == 0) {
-        o->only = value;
-    } else if (strcmp(option->name, "--part") == 0) {
+    static const char *const forms[] = {"text", "json", "none"}; /* as in md_log_form */
+    if (strcmp(option->name, "--part") == 0) {
         return md_option_part(o, value, message);
-    } else if (strcmp(option->name, "--checkpoint") == 0) {
-        o->checkpoint = value;
-    } else if (strcmp(option->name, "--resume") == 0) {
-        o->resume = value;
-    } else if (strcmp(option->name, "--weights") == 0) {
-        o->weights = value;
-    } else if (strcmp(option->name, "--best") == 0) {
-        o->best = value;
-    } else if (strcmp(option->name, "--monitor") == 0) {
-        o->monitor = value;
-    } else if (strcmp(value, "text") == 0) {
-        o->log = MD_LOG_TEXT;
-    } else if (strcmp(value, "json") == 0) {
-        o->log = MD_LOG_JSON;
-    } else if (strcmp(value, "none") == 0) {
-        o->log = MD_LOG_NONE;
-    } else if (strncmp(value, "csv=", 4) == 0 && value[4] != 0) {
-        o->table = value + 4;
-    } else {
-        return md_fail(message, MD_EXIT_USAGE, "--log takes text, json, none or csv=FILE, not '%s'",
-                       value);
     }
-    return MD_EXIT_OK;
+    int log = strcmp(option->name, "--log") == 0;
+    if (!log || (strncmp(value, "csv=", 4) == 0 && value[4] != 0)) {
+        value += log ? 4 : 0;
+        memcpy((char *)o + option->field, &value, sizeof value);
+        return MD_EXIT_OK;
+    }
+    for (int i = 0; i < 3; i++) {
+        if (strcmp(value, forms[i]) == 0) {
+            o->log = (md_log_form)i;
+            return MD_EXIT_OK;
+        }
+    }
+    return md_fail(message, MD_EXIT_USAGE, "--log takes text, json, none or csv=FILE, not '%s'",
+                   value);
 }
 
 /* May a command mean this entry? */
@@ -447,6 +434,7 @@ MD_COLD int md_options_names(const md_options *o, const md_model *m, md_text *me
     return MD_EXIT_OK;
 }
 
+/* if: copies */
 /* Is a tensor of the second set with this name? Their names in files are "mdlc.avg.fc.weight". */
 MD_COLD int md_tensor_of_set(const md_tensor *t, const char *set) {
     size_t n = strlen(set);
@@ -454,28 +442,23 @@ MD_COLD int md_tensor_of_set(const md_tensor *t, const char *set) {
            strncmp(t->name + 5, set, n) == 0 && t->name[5 + n] == '.';
 }
 
-/* --weights names a second set of the model, and there is a file that may have it. */
-MD_COLD int md_options_set(const md_options *o, const md_model *m, md_text *message) {
-    char sets[256];
-    md_text list = md_text_make(sets, sizeof sets);
+/* Does --weights name a second set of the model? Else lists those that there are. */
+MD_COLD int md_options_set(const md_options *o, const md_model *m, md_text *list) {
     const char *last = "";
     for (size_t i = 0; i < m->tensor_count; i++) {
         const md_tensor *t = &m->tensors[i];
         if (md_tensor_of_set(t, o->weights)) {
-            return o->load != NULL || o->resume != NULL
-                       ? MD_EXIT_OK
-                       : md_fail(message, MD_EXIT_USAGE,
-                                 "--weights takes a second set of a checkpoint: --load FILE");
+            return 1;
         }
         size_t n = strcspn(t->copy_of > 0 ? t->name + 5 : "", ".");
         if (n > 0 && strncmp(last, t->name + 5, n + 1) != 0) {
-            md_text_format(&list, " %.*s", (int)n, t->name + 5);
+            md_text_format(list, " %.*s", (int)n, t->name + 5);
             last = t->name + 5;
         }
     }
-    return md_fail(message, MD_EXIT_USAGE, "--weights: the model has no second set '%s'%s%s",
-                   o->weights, list.used > 0 ? "; there are:" : "", sets);
+    return 0;
 }
+/* end: copies */
 
 MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **argv,
                              md_text *message) {
@@ -559,9 +542,23 @@ MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **
         return md_fail(message, MD_EXIT_USAGE, "'%s' needs weights: --load FILE", o->entry->name);
     }
     if (o->weights != NULL) {
-        rc = md_options_set(o, m, message);
+        char sets[256];
+        md_text list = md_text_make(sets, sizeof sets);
+        int known = 0;
+        /* if: copies */
+        known = md_options_set(o, m, &list);
+        /* end: copies */
+        if (!known) {
+            return md_fail(message, MD_EXIT_USAGE,
+                           "--weights: the model has no second set '%s'%s%s", o->weights,
+                           list.used > 0 ? "; there are:" : "", sets);
+        }
+        if (o->load == NULL && o->resume == NULL) {
+            return md_fail(message, MD_EXIT_USAGE,
+                           "--weights takes a second set of a checkpoint: --load FILE");
+        }
     }
-    return rc != MD_EXIT_OK ? rc : md_options_names(o, m, message);
+    return md_options_names(o, m, message);
 }
 
 MD_COLD void md_options_help(const md_model *m, const char *program, md_text *t) {

@@ -15,7 +15,8 @@
 enum {
     MD_NAME_BYTES = 512,
     MD_HEADER_MAX = 100000000,
-    MD_NOTE_BYTES = 256 /* what a checkpoint says beside its tensors */
+    MD_PIECE_BYTES = 2048, /* of data that go through a buffer */
+    MD_NOTE_BYTES = 256    /* what a checkpoint says beside its tensors */
 };
 
 typedef struct md_dtype_info {
@@ -26,10 +27,10 @@ typedef struct md_dtype_info {
 
 MD_COLD const md_dtype_info *md_dtype_table(void) {
     static const md_dtype_info table[] = {
-        {MD_BOOL, "BOOL", 1}, {MD_I8, "I8", 1},   {MD_I16, "I16", 2},   {MD_I32, "I32", 4},
-        {MD_I64, "I64", 8},   {MD_U8, "U8", 1},   {MD_U16, "U16", 2},   {MD_U32, "U32", 4},
-        {MD_U64, "U64", 8},   {MD_F16, "F16", 2}, {MD_BF16, "BF16", 2}, {MD_F32, "F32", 4},
-        {MD_F64, "F64", 8},   {MD_BOOL, NULL, 0},
+        {MD_BOOL, "BOOL", 1}, {MD_I8, "I8", 1},       {MD_I16, "I16", 2},   {MD_I32, "I32", 4},
+        {MD_I64, "I64", 8},   {MD_U8, "U8", 1},       {MD_U16, "U16", 2},   {MD_U32, "U32", 4},
+        {MD_U64, "U64", 8},   {MD_F16, "F16", 2},     {MD_BF16, "BF16", 2}, {MD_F32, "F32", 4},
+        {MD_F64, "F64", 8},   {(md_dtype)0, NULL, 1},
     };
     return table;
 }
@@ -42,107 +43,8 @@ MD_FN int md_is_float(md_dtype t) {
     return t == MD_F16 || t == MD_BF16 || t == MD_F32 || t == MD_F64;
 }
 
-/* ---- saving --------------------------------------------------------------------------------- */
-
-typedef struct md_save {
-    md_write_fn write; /* NULL: only count */
-    void *user;
-    uint64_t count; /* header bytes so far */
-    int rc;
-} md_save;
-
-MD_COLD void md_save_bytes(md_save *s, const char *bytes, size_t count) {
-    s->count += count;
-    if (s->write != NULL && s->rc == 0 && count > 0) {
-        s->rc = s->write(s->user, bytes, count);
-    }
-}
-
-/* One character of a JSON string. */
-MD_COLD void md_save_char(md_save *s, const char *text) {
-    static const char hex[] = "0123456789abcdef";
-    unsigned char c = (unsigned char)*text;
-    char escape[6] = {'\\', 'u', '0', '0', hex[c >> 4], hex[c & 15]};
-    if (c == '"' || c == '\\') {
-        md_save_bytes(s, "\\", 1);
-    }
-    if (c < 0x20) {
-        md_save_bytes(s, escape, sizeof escape);
-    } else {
-        md_save_bytes(s, text, 1);
-    }
-}
-
-MD_COLD void md_save_string(md_save *s, const char *text) {
-    md_save_bytes(s, "\"", 1);
-    for (; *text != 0; text++) {
-        md_save_char(s, text);
-    }
-    md_save_bytes(s, "\"", 1);
-}
-
-/* The name of a slice as a JSON string; names are ours, yet nothing is taken on trust. */
-MD_COLD void md_save_name(md_save *s, const md_tensor *t, size_t slice) {
-    int axis = 0;
-    md_save_bytes(s, "\"", 1);
-    for (const char *text = t->name; *text != 0; text++) {
-        if (md_slice_open(t, text, axis)) {
-            char digits[24];
-            md_text number = md_text_make(digits, sizeof digits);
-            md_text_u64(&number, md_slice_place(t, slice, axis++));
-            md_save_bytes(s, digits, number.used);
-            text++;
-        } else {
-            md_save_char(s, text);
-        }
-    }
-    md_save_bytes(s, "\"", 1);
-}
-
 MD_COLD int md_kind_in(const md_tensor *t, unsigned what) {
     return (what >> (unsigned)t->kind & 1u) != 0;
-}
-
-/* Where a walk over the tensors of a file stands. */
-typedef struct md_order {
-    const md_tensor *tensors;
-    size_t count;
-    unsigned what;
-    size_t width, index;
-    const md_tensor *t; /* whose slice is at hand; NULL: none yet */
-    size_t slice;
-} md_order;
-
-MD_COLD md_order md_order_start(const md_tensor *tensors, size_t count, unsigned what) {
-    md_order o;
-    o.tensors = tensors;
-    o.count = count;
-    o.what = what;
-    o.width = 8;
-    o.index = 0;
-    o.t = NULL;
-    o.slice = 0;
-    return o;
-}
-
-/* The next slice in file order: wide elements first, so that every tensor is aligned without the
- * gaps that the format forbids; among equals the order of the table. 0 behind the last. */
-MD_COLD int md_order_next(md_order *o) {
-    if (o->t != NULL && ++o->slice < md_slice_count(o->t)) {
-        return 1;
-    }
-    o->slice = 0;
-    while (o->width > 0) {
-        while (o->index < o->count) {
-            o->t = &o->tensors[o->index++];
-            if (md_kind_in(o->t, o->what) && md_dtype_get(o->t->dtype)->bytes == o->width) {
-                return 1;
-            }
-        }
-        o->width /= 2;
-        o->index = 0;
-    }
-    return 0;
 }
 
 /* A checksum of data in order of the file; pieces but the last of a tensor are whole words. */
@@ -159,69 +61,173 @@ MD_NOINLINE uint64_t md_sum(uint64_t sum, const char *data, size_t bytes) {
     return sum;
 }
 
-/* With a note, which may be empty. */
+/* With a note, or NULL. */
 MD_COLD uint64_t md_sum_note(uint64_t sum, const char *note) {
-    for (; *note != 0; note++) {
+    for (; note != NULL && *note != 0; note++) {
         sum = md_sum(sum, note, 1);
     }
     return sum;
 }
 
-MD_COLD void md_sum_text(md_text *t, uint64_t sum) {
-    static const char hex[] = "0123456789abcdef";
-    for (int i = 60; i >= 0; i -= 4) {
-        char digit[2] = {hex[sum >> i & 15], 0};
-        md_text_add(t, digit);
+/* The last `digits` digits of a number to base 16. */
+MD_COLD void md_hex(char *to, uint64_t value, int digits) {
+    for (to[digits] = 0; digits > 0; value >>= 4) {
+        to[--digits] = "0123456789abcdef"[value & 15];
     }
 }
 
-/* `sum`: of the data and the note, or NULL: the file carries none. */
-MD_COLD void md_save_header(md_save *s, const md_tensor *tensors, size_t count, unsigned what,
-                            const uint64_t *sum, const char *note) {
-    char buffer[512];
-    uint64_t at = 0;
-    md_order order = md_order_start(tensors, count, what);
-    static const char first[] = "{\"__metadata__\":{\"format\":\"pt\",\"producer\":\"mdlc\"";
-    md_save_bytes(s, first, sizeof first - 1);
-    if (sum != NULL) {
-        md_text line = md_text_make(buffer, sizeof buffer);
-        md_text_add(&line, ",\"mdlc.checksum\":\"");
-        md_sum_text(&line, *sum);
-        md_text_add(&line, "\"");
-        md_save_bytes(s, line.at, line.used);
+/* ---- saving --------------------------------------------------------------------------------- */
+
+typedef struct md_save {
+    const md_tensor *tensors;
+    size_t count;
+    const md_memory *memory;
+    unsigned what; /* kinds */
+    const char *note;
+    md_write_fn write; /* NULL: only count */
+    void *user;
+    uint64_t used;  /* bytes so far */
+    size_t slice;   /* the one at hand, of its tensor, */
+    uint64_t begin; /* and where its data begin */
+    int rc;
+} md_save;
+
+MD_COLD void md_save_bytes(md_save *s, const void *bytes, size_t count) {
+    s->used += count;
+    if (s->write != NULL && s->rc == 0 && count > 0) {
+        s->rc = s->write(s->user, bytes, count);
     }
-    if (note != NULL) {
-        static const char key[] = ",\"mdlc.note\":";
-        md_save_bytes(s, key, sizeof key - 1);
-        md_save_string(s, note);
+}
+
+MD_COLD void md_save_text(md_save *s, const char *text) {
+    const char *end = text;
+    while (*end != 0) {
+        end++;
     }
-    md_save_bytes(s, "}", 1);
-    while (md_order_next(&order)) {
-        md_text line = md_text_make(buffer, sizeof buffer);
-        int64_t shape[MD_MAX_RANK];
-        int rank = md_slice_shape(order.t, shape);
-        md_save_bytes(s, ",", 1);
-        md_save_name(s, order.t, order.slice);
-        md_text_add(&line, ":{\"dtype\":\"");
-        md_text_add(&line, md_dtype_get(order.t->dtype)->name);
-        md_text_add(&line, "\",\"shape\":[");
-        for (int i = 0; i < rank; i++) {
-            md_text_add(&line, i > 0 ? "," : "");
-            md_text_i64(&line, shape[i]);
+    md_save_bytes(s, text, (size_t)(end - text));
+}
+
+/* As it stands in a JSON string, up to `end` or (NULL) its own end; names are ours, yet nothing
+ * is taken on trust. */
+MD_COLD void md_save_string(md_save *s, const char *text, const char *end) {
+    for (; *text != 0 && text != end; text++) {
+        /* if: escapes */
+        char escape[8] = "\\u00";
+        unsigned char c = (unsigned char)*text;
+        md_save_text(s, c == '"' || c == '\\' ? "\\" : "");
+        if (c < 0x20) {
+            md_hex(escape + 4, c, 2);
+            md_save_text(s, escape);
+            continue;
         }
-        md_text_add(&line, "],\"data_offsets\":[");
-        md_text_u64(&line, at);
-        at += md_slice_bytes(order.t);
-        md_text_add(&line, ",");
-        md_text_u64(&line, at);
-        md_text_add(&line, "]}");
-        md_save_bytes(s, line.at, line.used);
+        /* end: escapes */
+        md_save_bytes(s, text, 1);
     }
-    md_save_bytes(s, "}", 1);
 }
 
-MD_COLD char *md_tensor_data(const md_tensor *t, const md_memory *memory) {
-    return md_slice_data(t, 0, memory);
+/* [1,2,3] */
+MD_COLD void md_save_list(md_save *s, const uint64_t *value, int count) {
+    char digits[MD_DIGITS];
+    md_save_text(s, "[");
+    for (int i = 0; i < count; i++) {
+        md_save_text(s, i > 0 ? "," : "");
+        md_save_text(s, md_digits(digits, value[i]));
+    }
+    md_save_text(s, "]");
+}
+
+/* if: split */
+/* The name of a slice up to behind its last number; gives what follows. */
+MD_COLD const char *md_save_split(md_save *s, const md_tensor *t) {
+    const char *text = t->name, *end = text;
+    for (int axis = 0; axis < t->split && *end != 0; end++) {
+        if (end[0] == '{' && end[1] == '}') {
+            char digits[MD_DIGITS];
+            md_save_string(s, text, end);
+            md_save_text(s, md_digits(digits, md_slice_place(t, s->slice, axis++)));
+            text = end + 2;
+        }
+    }
+    return text;
+}
+/* end: split */
+
+/* What the header says of the slice at hand. */
+MD_COLD void md_save_head(md_save *s, const md_tensor *t) {
+    uint64_t shape[MD_MAX_RANK], offsets[2] = {s->begin, s->begin + md_slice_bytes(t)};
+    const char *name = t->name;
+    md_save_text(s, ",\"");
+    /* if: split */
+    name = md_save_split(s, t);
+    /* end: split */
+    md_save_string(s, name, NULL);
+    md_save_text(s, "\":{\"dtype\":\"");
+    md_save_text(s, md_dtype_get(t->dtype)->name);
+    md_save_text(s, "\",\"shape\":");
+    md_save_list(s, shape, md_slice_shape(t, shape));
+    md_save_text(s, ",\"data_offsets\":");
+    md_save_list(s, offsets, 2);
+    md_save_text(s, "}");
+}
+
+/* A slice in order of the file: at once, or turned over through a buffer. */
+MD_COLD void md_save_slice(md_save *s, const md_tensor *t) {
+    const char *data = md_slice_data(t, s->slice, s->memory);
+    /* if: turned */
+    size_t width = md_dtype_get(t->dtype)->bytes, count = md_slice_bytes(t) / width;
+    for (size_t i = 0; t->transposed && i < count;) {
+        char buffer[MD_PIECE_BYTES];
+        size_t n = 0;
+        for (; n < sizeof buffer && i < count; n += width) {
+            memcpy(buffer + n, data + width * md_slice_turned(t, i++), width);
+        }
+        md_save_bytes(s, buffer, n);
+    }
+    if (t->transposed) {
+        return;
+    }
+    /* end: turned */
+    md_save_bytes(s, data, md_slice_bytes(t));
+}
+
+/* Heads or data of all slices in order of the file: wide elements first, so that every tensor is
+ * aligned without the gaps that the format forbids; among equals the order of the table. */
+MD_COLD void md_save_walk(md_save *s, int data) {
+    s->begin = 0;
+    for (size_t width = 8; width > 0; width /= 2) {
+        for (size_t i = 0; i < s->count; i++) {
+            const md_tensor *t = &s->tensors[i];
+            int of = md_kind_in(t, s->what) && md_dtype_get(t->dtype)->bytes == width;
+            for (s->slice = 0; of && s->slice < md_slice_count(t); s->slice++) {
+                if (data) {
+                    md_save_slice(s, t);
+                } else {
+                    md_save_head(s, t);
+                }
+                s->begin += md_slice_bytes(t);
+            }
+        }
+    }
+}
+
+/* `sum`: of the data and the note, or empty: the file carries none. */
+MD_COLD void md_save_header(md_save *s, const char *sum) {
+    md_save_text(s, "{\"__metadata__\":{\"format\":\"pt\",\"producer\":\"mdlc\"");
+    if (*sum != 0) {
+        md_save_text(s, ",\"mdlc.checksum\":\"");
+        md_save_text(s, sum);
+        md_save_text(s, "\"");
+    }
+    /* if: main */
+    if (s->note != NULL) {
+        md_save_text(s, ",\"mdlc.note\":\"");
+        md_save_string(s, s->note, NULL);
+        md_save_text(s, "\"");
+    }
+    /* end: main */
+    md_save_text(s, "}");
+    md_save_walk(s, 0);
+    md_save_text(s, "}");
 }
 
 /* An md_write_fn that writes nothing and sums up. */
@@ -231,50 +237,29 @@ MD_COLD int md_sum_write(void *user, const void *data, size_t bytes) {
     return 0;
 }
 
-/* The data of all tensors in order of the file. */
-MD_COLD int md_save_data(md_order order, const md_memory *memory, md_write_fn write, void *user) {
-    int rc = 0;
-    while (rc == 0 && md_order_next(&order)) {
-        rc = md_slice_write(order.t, md_slice_data(order.t, order.slice, memory),
-                            md_dtype_get(order.t->dtype)->bytes, write, user);
-    }
-    return rc;
-}
-
 /* Writes the tensors whose kind is in `what` (MD_SAVE_PARAMS, MD_SAVE_ALL), with a note or NULL.
  * Gives MD_OK or MD_ERR_WRITE. */
-MD_COLD int md_save_noted(const md_tensor *tensors, size_t count, const md_memory *memory,
-                          unsigned what, const char *note, md_write_fn write, void *user) {
-    md_save s;
+MD_COLD int md_save_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
+                            unsigned what, const char *note, md_write_fn write, void *user) {
+    md_save s = {tensors, count, memory, what, note, md_sum_write, NULL, 0, 0, 0, 0};
+    char hex[17] = "";
     uint64_t sum = 0;
-    md_order order = md_order_start(tensors, count, what);
-    int sums = (what >> MD_SLOT & 1u) != 0; /* a checkpoint */
-    if (sums) {
-        (void)md_save_data(order, memory, md_sum_write, &sum);
+    if ((what >> MD_SLOT & 1u) != 0) { /* a checkpoint */
+        s.user = &sum;
+        md_save_walk(&s, 1);
+        md_hex(hex, md_sum_note(sum, note), 16);
     }
-    sum = note != NULL ? md_sum_note(sum, note) : sum;
-    memset(&s, 0, sizeof s);
-    md_save_header(&s, tensors, count, what, sums ? &sum : NULL, note);
-    uint64_t length = (s.count + 7) / 8 * 8;
-    uint64_t padding = length - s.count;
-    char prefix[8];
-    for (int i = 0; i < 8; i++) {
-        prefix[i] = (char)(unsigned char)(length >> 8 * i & 0xFF);
-    }
+    s.write = NULL;
+    s.used = 0;
+    md_save_header(&s, hex);
+    uint64_t length = (s.used + 7) / 8 * 8, padding = length - s.used;
     s.write = write;
     s.user = user;
-    md_save_bytes(&s, prefix, sizeof prefix);
-    md_save_header(&s, tensors, count, what, sums ? &sum : NULL, note);
+    md_save_bytes(&s, &length, sizeof length);
+    md_save_header(&s, hex);
     md_save_bytes(&s, "        ", (size_t)padding);
-    if (s.rc == 0) {
-        s.rc = md_save_data(order, memory, write, user);
-    }
+    md_save_walk(&s, 1);
     return s.rc == 0 ? MD_OK : MD_ERR_WRITE;
-}
-
-MD_COLD int md_save_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
-                            unsigned what, md_write_fn write, void *user) {
-    return md_save_noted(tensors, count, memory, what, NULL, write, user);
 }
 
 #endif

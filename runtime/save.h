@@ -16,7 +16,8 @@ MD_COLD int md_save_file(md_out *out, const char *path, const md_model *model,
     if (rc != MD_EXIT_OK) {
         return rc;
     }
-    (void)md_save_noted(model->tensors, model->tensor_count, memory, what, note, md_out_write, out);
+    (void)md_save_tensors(model->tensors, model->tensor_count, memory, what, note, md_out_write,
+                          out);
     return md_out_close(out, message);
 }
 

@@ -59,14 +59,21 @@ MD_COLD void md_text_add(md_text *t, const char *s) {
     }
 }
 
-MD_COLD void md_text_u64(md_text *t, uint64_t value) {
-    char digits[20];
-    size_t n = sizeof digits;
+/* A number in the end of a buffer. */
+enum { MD_DIGITS = 21 };
+MD_COLD const char *md_digits(char *buffer, uint64_t value) {
+    char *at = buffer + MD_DIGITS - 1;
+    *at = 0;
     do {
-        digits[--n] = (char)('0' + (int)(value % 10));
+        *--at = (char)('0' + (int)(value % 10));
         value /= 10;
     } while (value != 0);
-    md_text_bytes(t, digits + n, sizeof digits - n);
+    return at;
+}
+
+MD_COLD void md_text_u64(md_text *t, uint64_t value) {
+    char digits[MD_DIGITS];
+    md_text_add(t, md_digits(digits, value));
 }
 
 MD_COLD void md_text_i64(md_text *t, int64_t value) {

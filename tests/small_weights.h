@@ -28,7 +28,7 @@ static inline void regions_fill(Regions *r, int value) {
     r->memory.state = r->state;
     for (size_t i = 0; i < TENSORS; i++) {
         if (table[i].dtype == MD_BOOL) {
-            memset(md_tensor_data(&table[i], &r->memory), 1, table[i].bytes);
+            memset(md_slice_data(&table[i], 0, &r->memory), 1, table[i].bytes);
         }
     }
 }

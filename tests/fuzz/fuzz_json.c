@@ -155,9 +155,9 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     int taken = md_json_ahead(&j) < 0 && j.why == NULL;
     if (taken != want) {
         finding("%s at %llu, expected the other", j.why == NULL ? "taken, or more text" : j.why,
-                (unsigned long long)j.where);
+                (unsigned long long)j.at);
     }
-    if (j.why != NULL && j.where > size) {
+    if (j.why != NULL && j.at > size) {
         finding("a fault behind the end");
     }
     t = (Text){.at = data, .end = data + size};

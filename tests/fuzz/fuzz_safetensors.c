@@ -13,7 +13,7 @@ static size_t saved_size[2];
 
 static void save(const Regions *r, unsigned what, int which) {
     MemoryFile m = {.room = saved[which], .most = SAVED};
-    if (md_save_tensors(table, TENSORS, &r->memory, what, memory_write, &m) != MD_OK) {
+    if (md_save_tensors(table, TENSORS, &r->memory, what, NULL, memory_write, &m) != MD_OK) {
         finding("not saved");
     }
     saved_size[which] = m.size;
@@ -22,7 +22,8 @@ static void save(const Regions *r, unsigned what, int which) {
 static int load(Regions *r, unsigned what, unsigned char *seen, const uint8_t *data, size_t size) {
     MemoryFile m = {.data = data, .size = size};
     md_text message = reader_message();
-    int code = md_load_tensors(table, TENSORS, &r->memory, what, seen, memory_read, &m, &message);
+    int code = md_load_noted(table, TENSORS, &r->memory, what, NULL, seen, NULL, memory_read, &m,
+                             &message);
     if ((code == MD_OK) != (message.used == 0)) {
         finding("code %d", code);
     }
@@ -38,13 +39,13 @@ static int by_begin(const void *a, const void *b) {
 static void tiles(const uint8_t *data, size_t size) {
     static uint64_t interval[INTERVALS][2];
     static md_load l;
-    uint64_t members = 0, at = 0;
-    int metadata = 0;
+    uint64_t at = 0;
     size_t n = 0;
     MemoryFile m = {.data = data, .size = size};
-    l = (md_load){.read = memory_read, .user = &m, .header = reader_word(data, 8, 0)};
-    md_load_rewind(&l);
-    while (md_load_head(&l, &members, &metadata)) {
+    l = (md_load){.header = reader_word(data, 8, 0)};
+    md_json_start(&l.json, memory_read, &m, 8, 8 + l.header);
+    md_json_expect(&l.json, '{', "an object");
+    while (md_load_head(&l)) {
         if (l.head.end > l.head.begin) {
             if (n == INTERVALS) {
                 return;
@@ -85,9 +86,9 @@ static void check(const uint8_t *data, size_t size, unsigned what) {
     tiles(data, size);
     for (size_t i = 0; i < TENSORS; i++) {
         const md_tensor *t = &table[i];
-        char *x = md_tensor_data(t, &a.memory), *before = md_tensor_data(t, &b.memory);
+        char *x = md_slice_data(t, 0, &a.memory), *before = md_slice_data(t, 0, &b.memory);
         int wanted = (what >> (unsigned)t->kind & 1u) != 0 && seen[i];
-        if (memcmp(x, wanted ? md_tensor_data(t, &other.memory) : before, t->bytes) != 0) {
+        if (memcmp(x, wanted ? md_slice_data(t, 0, &other.memory) : before, t->bytes) != 0) {
             finding("tensor '%s'", t->name);
         }
         memcpy(x, before, t->bytes);

@@ -39,7 +39,7 @@ static World *world_new(void) {
     w->mem = (MemoryFile){.data = w->file, .room = w->file, .most = sizeof w->file};
     uint32_t random = 5;
     for (int i = 0; i < ROWS; i++) {
-        char *at = md_tensor_data(&table[i], &w->memory);
+        char *at = md_slice_data(&table[i], 0, &w->memory);
         for (size_t k = 0; k < table[i].bytes; k++) {
             random = random * 1664525u + 1013904223u;
             at[k] = (char)(random >> 24);
@@ -50,8 +50,8 @@ static World *world_new(void) {
 
 static int load(World *w, unsigned what, const char *only) {
     md_text message = md_text_make(w->text, sizeof w->text);
-    return md_load_part(table, ROWS, &w->memory, what, only, w->seen, memory_read, &w->mem,
-                        &message);
+    return md_load_noted(table, ROWS, &w->memory, what, only, w->seen, NULL, memory_read, &w->mem,
+                         &message);
 }
 
 /* The data of a tensor of the file; its shape as written must be `shape`. */
@@ -77,7 +77,8 @@ static void test_files(void **state) {
     World *w = world_new();
     assert_int_equal(md_slice_total(table, ROWS), SLICES);
     assert_int_equal(
-        md_save_tensors(table, ROWS, &w->memory, MD_SAVE_PARAMS, memory_write, &w->mem), MD_OK);
+        md_save_tensors(table, ROWS, &w->memory, MD_SAVE_PARAMS, NULL, memory_write, &w->mem),
+        MD_OK);
     for (size_t layer = 0; layer < 3; layer++) {
         char name[16];
         snprintf(name, sizeof name, "h.%zu.w", layer);
@@ -108,8 +109,8 @@ static void test_round_trip(void **state) {
         unsigned what = whole ? MD_SAVE_ALL : MD_SAVE_PARAMS;
         memcpy(w->state, v->state, STATE);
         w->mem.size = 0;
-        assert_int_equal(md_save_tensors(table, ROWS, &w->memory, what, memory_write, &w->mem),
-                         MD_OK);
+        assert_int_equal(
+            md_save_tensors(table, ROWS, &w->memory, what, NULL, memory_write, &w->mem), MD_OK);
         memset(w->params, 0, PARAMS);
         memset(w->state, 0, STATE);
         assert_int_equal(load(w, what, NULL), MD_OK);
@@ -119,8 +120,8 @@ static void test_round_trip(void **state) {
                 from = t->copy_of > 0 ? &table[t->copy_of - 1] : NULL;
             }
             if (from != NULL) {
-                assert_memory_equal(md_tensor_data(t, &w->memory), md_tensor_data(from, &v->memory),
-                                    t->bytes);
+                assert_memory_equal(md_slice_data(t, 0, &w->memory),
+                                    md_slice_data(from, 0, &v->memory), t->bytes);
             }
         }
         assert_int_equal(w->seen[0] + w->seen[SLICES - 1], 1 + whole);
@@ -139,7 +140,8 @@ static void rename_in_file(World *w, const char *from, const char *to) {
     size_t n = strlen(quoted);
     w->mem.size = 0;
     assert_int_equal(
-        md_save_tensors(table, ROWS, &w->memory, MD_SAVE_PARAMS, memory_write, &w->mem), MD_OK);
+        md_save_tensors(table, ROWS, &w->memory, MD_SAVE_PARAMS, NULL, memory_write, &w->mem),
+        MD_OK);
     for (size_t i = 8; i + n <= w->mem.size; i++) {
         if (memcmp(w->file + i, quoted, n) == 0) {
             memcpy(w->file + i + 1, to, n - 2);
@@ -180,9 +182,10 @@ static void test_refusals(void **state) {
     md_text message = md_text_make(w->text, sizeof w->text);
     w->mem.size = 0;
     assert_int_equal(
-        md_save_tensors(other, ROWS, &w->memory, MD_SAVE_PARAMS, memory_write, &w->mem), MD_OK);
-    assert_int_equal(md_load_part(table, ROWS, &w->memory, MD_SAVE_PARAMS, NULL, w->seen,
-                                  memory_read, &w->mem, &message),
+        md_save_tensors(other, ROWS, &w->memory, MD_SAVE_PARAMS, NULL, memory_write, &w->mem),
+        MD_OK);
+    assert_int_equal(md_load_noted(table, ROWS, &w->memory, MD_SAVE_PARAMS, NULL, w->seen, NULL,
+                                   memory_read, &w->mem, &message),
                      MD_ERR_SHAPE);
     assert_non_null(
         strstr(w->text, "'h.0.w' is F32[41, 30] in the file and F32[30, 41] in the model"));
@@ -219,8 +222,8 @@ static void test_copies(void **state) {
     (void)state;
     World *w = world_new(), *v = world_new();
     size_t slice = 41 * 30 * 4;
-    assert_int_equal(md_save_tensors(table, ROWS, &w->memory, MD_SAVE_ALL, memory_write, &w->mem),
-                     MD_OK);
+    assert_int_equal(
+        md_save_tensors(table, ROWS, &w->memory, MD_SAVE_ALL, NULL, memory_write, &w->mem), MD_OK);
     assert_int_not_equal(memcmp(v->state, v->params, 3 * slice), 0);
     memset(w->params, 0, PARAMS);
     memset(w->state, 0, STATE);
@@ -253,7 +256,7 @@ static void test_floats(void **state) {
     for (int i = 0; i < ROWS; i++) {
         md_tensor *t = &other[i];
         if (md_is_float(t->dtype)) {
-            char *data = md_tensor_data(&table[i], &w->memory);
+            char *data = md_slice_data(&table[i], 0, &w->memory);
             for (size_t k = 0; k < t->bytes / md_dtype_get(t->dtype)->bytes; k++) {
                 float f = (float)(k * k % 1009) / 7 - (float)i;
                 double d = f;
@@ -268,17 +271,17 @@ static void test_floats(void **state) {
     }
     memcpy(before[0], w->params, PARAMS);
     memcpy(before[1], w->state, STATE);
-    assert_int_equal(md_save_tensors(table, ROWS, &w->memory, MD_SAVE_ALL, memory_write, &w->mem),
-                     MD_OK);
-    assert_int_equal(md_load_tensors(other, ROWS, &wide, MD_SAVE_PARAMS | MD_LOAD_EXACT, w->seen,
-                                     memory_read, &w->mem, &message),
+    assert_int_equal(
+        md_save_tensors(table, ROWS, &w->memory, MD_SAVE_ALL, NULL, memory_write, &w->mem), MD_OK);
+    assert_int_equal(md_load_noted(other, ROWS, &wide, MD_SAVE_PARAMS | MD_LOAD_EXACT, NULL,
+                                   w->seen, NULL, memory_read, &w->mem, &message),
                      MD_ERR_SHAPE);
     assert_non_null(
         strstr(w->text, "'h.0.w' is F32[30, 41] in the file and F64[30, 41] in the model"));
     assert_non_null(strstr(w->text, "(a run goes on in its own precision"));
     message = md_text_make(w->text, sizeof w->text);
-    assert_int_equal(md_load_tensors(other, ROWS, &wide, MD_SAVE_PARAMS, w->seen, memory_read,
-                                     &w->mem, &message),
+    assert_int_equal(md_load_noted(other, ROWS, &wide, MD_SAVE_PARAMS, NULL, w->seen, NULL,
+                                   memory_read, &w->mem, &message),
                      MD_OK);
     double value;
     memcpy(&value, params + (41 * 30 + 30) * 8, sizeof value); /* h.1.w[1, 0] */
@@ -287,7 +290,7 @@ static void test_floats(void **state) {
     assert_true(value == (double)want && value != 0);
     static unsigned char file[4 * FILE_MOST];
     w->mem = (MemoryFile){.data = file, .room = file, .most = sizeof file};
-    assert_int_equal(md_save_tensors(other, ROWS, &wide, MD_SAVE_ALL, memory_write, &w->mem),
+    assert_int_equal(md_save_tensors(other, ROWS, &wide, MD_SAVE_ALL, NULL, memory_write, &w->mem),
                      MD_OK);
     memset(w->params, 0, PARAMS);
     assert_int_equal(load(w, MD_SAVE_PARAMS, NULL), MD_OK);
@@ -301,8 +304,8 @@ static void test_floats(void **state) {
     value = 1e39;
     memcpy(params + (41 * 30 + 31) * 8, &value, sizeof value);
     w->mem.size = 0;
-    assert_int_equal(md_save_tensors(other, ROWS, &wide, MD_SAVE_PARAMS, memory_write, &w->mem),
-                     MD_OK);
+    assert_int_equal(
+        md_save_tensors(other, ROWS, &wide, MD_SAVE_PARAMS, NULL, memory_write, &w->mem), MD_OK);
     assert_int_equal(load(w, MD_SAVE_PARAMS, NULL), MD_ERR_RANGE);
     assert_string_equal(w->text, "tensor 'h.1.w': element 42 is beyond what F32 holds");
     assert_memory_equal(w->params, before[0], PARAMS);
@@ -332,8 +335,8 @@ static void test_halves(void **state) {
             w->file[0] = (unsigned char)n;
             memcpy(w->file + 8 + n, row[i].bits, 6);
             w->mem.size = 8 + (size_t)n + 6;
-            int code = md_load_tensors(slot ? one + 1 : one, 1, &w->memory, MD_SAVE_ALL, w->seen,
-                                       memory_read, &w->mem, &message);
+            int code = md_load_noted(slot ? one + 1 : one, 1, &w->memory, MD_SAVE_ALL, NULL,
+                                     w->seen, NULL, memory_read, &w->mem, &message);
             assert_int_equal(code, slot ? MD_ERR_SHAPE : MD_OK);
             memcpy(value, w->params, sizeof value);
             assert_true(value[0] == 1 && value[1] == -2.5 && isinf(value[2]));

@@ -251,7 +251,7 @@ int init_save(const init *m, unsigned what, md_write_fn write, void *user) {
     md_memory memory = init_regions(m);
     size_t count = 0;
     const md_tensor *table = init_tensors(&count);
-    return md_save_tensors(table, count, &memory, what, write, user);
+    return md_save_tensors(table, count, &memory, what, NULL, write, user);
 }
 
 int init_load(init *m, md_read_fn read, void *user) {
@@ -267,9 +267,9 @@ int init_load(init *m, md_read_fn read, void *user) {
     const md_tensor *table = init_tensors(&count);
     /* A checkpoint if it is one, else weights. */
     int code = md_load_tensors(table, count, &memory, MD_SAVE_ALL | MD_SAVE_RINGS,
-                               seen, read, user, NULL);
+                               seen, read, user);
     if (code == INIT_ERR_NAME) {
-        code = md_load_tensors(table, count, &memory, MD_SAVE_PARAMS, seen, read, user, NULL);
+        code = md_load_tensors(table, count, &memory, MD_SAVE_PARAMS, seen, read, user);
     }
     return code;
 }
@@ -298,7 +298,6 @@ const char *init_strerror(int code) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
 #endif
-
 
 
 

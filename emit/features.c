@@ -1,0 +1,81 @@
+/* features: see the header. What a program can never come to is not printed into it. A feature is
+ * asked of the module and the options; the lines that it is for stand between "if: NAME" and
+ * "end: NAME" in the files of runtime/. Needs a finished module, changes nothing. */
+#include "emit/features.h"
+
+#include "emit/api.h"
+
+typedef struct {
+    bool split, turned, copies, escapes; /* tensors in files */
+    bool windows, made, norm;            /* fields of data sets */
+    bool rings, hypers;                  /* entries */
+} Has;
+
+/* Has a name characters that JSON writes in another way? */
+static bool is_escaped(const char *name) {
+    for (; *name != 0; name++) {
+        if (*name == '"' || *name == '\\' || (unsigned char)*name < 0x20) {
+            return true;
+        }
+    }
+    return false;
+}
+
+static void look_at_slots(const Emit *e, Has *has) {
+    for (int i = 0; i < e->p->slot.count; i++) {
+        const Slot *slot = e->p->slot.at[i]->slot;
+        has->split = has->split || slot->split > 0;
+        has->turned = has->turned || slot->transposed;
+        has->copies = has->copies || slot->copy_of != NULL;
+        has->escapes = has->escapes || is_escaped(slot->file_name);
+        for (int k = 0; k < e->p->entry.count; k++) {
+            has->hypers = has->hypers || api_settable(slot, e->p->entry.at[k]->entry);
+        }
+    }
+}
+
+static void look_at_data(const Emit *e, Has *has) {
+    for (int i = 0; i < e->p->module->dataset.count; i++) {
+        const DataSet *set = &e->p->module->dataset.at[i];
+        for (int k = 0; k < set->field.count; k++) {
+            const DataField *field = &set->field.at[k];
+            has->windows = has->windows || field->source == FIELD_WINDOW;
+            has->made = has->made || set->file.at[field->file].rows > 0;
+            has->norm = has->norm || field->centre != NULL;
+        }
+    }
+}
+
+static void look_at_entries(const Emit *e, Has *has) {
+    for (int i = 0; i < e->p->entry.count; i++) {
+        const Entry *entry = e->p->entry.at[i]->entry;
+        for (int k = 0; k < entry->out.count; k++) {
+            has->rings = has->rings || entry->out.at[k].role == OUT_NEED;
+        }
+    }
+}
+
+Pieces *features_pieces(const Emit *e) {
+    if (e->c->opt.whole_runtime) {
+        return pieces_new(e->arena, NULL, 0);
+    }
+    Has has = {0};
+    look_at_slots(e, &has);
+    look_at_data(e, &has);
+    look_at_entries(e, &has);
+    bool main = !e->c->opt.no_main;
+    const Feature feature[] = {
+        {"main", main},                   /* without it nobody sees messages of a load */
+        {"split", has.split},             /* tensors that are several of a file */
+        {"turned", has.turned},           /* transposed in files */
+        {"copies", has.copies},           /* second sets of parameters */
+        {"escapes", main || has.escapes}, /* in names; notes may hold anything */
+        {"windows", has.windows},         /* of a text or of tokens */
+        {"made", has.made},               /* rows without a file */
+        {"norm", has.norm},               /* constants of fields */
+        {"rings", has.rings},             /* that an entry samples from */
+        {"hypers", has.hypers},           /* scalars of --set beside inputs */
+        {"canary", e->c->opt.canary},
+    };
+    return pieces_new(e->arena, feature, (int)(sizeof feature / sizeof *feature));
+}
