@@ -17,6 +17,7 @@ typedef struct {
 
 typedef struct {
     Arena *arena;
+    const Kernel *k;
     VEC(uint64_t) word;
     Met expr, atom, loop, site;
     VEC(int) loops, sites; /* ids as they are met */
@@ -55,9 +56,10 @@ static void write_index(Writer *w, const Index *index) {
         if (!meet(w, &w->atom, atom->id)) {
             continue;
         }
+        bool sized = w->k->flat.known && atom->kind == ATOM_AXIS;
         number(w, atom->kind);
         number(w, atom->least);
-        number(w, atom->most);
+        number(w, sized ? 0 : atom->most);
         if (atom->kind == ATOM_LOOP) {
             if (meet(w, &w->loop, atom->number)) {
                 VEC_PUSH(w->arena, &w->loops, atom->number);
@@ -137,8 +139,9 @@ static void write_tile(Writer *w, const Tile *t) {
 }
 
 static void write_stmt(Writer *w, const Stmt *s) {
-    const int64_t facts[] = {s->kind,   s->axis, s->span,  s->parallel, s->simd,
-                             s->unroll, s->add,  s->lanes, s->parts};
+    const int64_t facts[] = {
+        s->kind,   s->axis, s->span,  s->parallel, s->simd,
+        s->unroll, s->add,  s->lanes, s->parts,    s->parallel > 0 ? stmt_team(w->k, s) : 0};
     for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
         number(w, facts[i]);
     }
@@ -180,7 +183,8 @@ static void write_kernel(Writer *w, const Kernel *k) {
     }
     number(w, k->naxis);
     for (int i = 0; i < k->naxis; i++) {
-        number(w, k->axis[i].extent);
+        bool sized = k->flat.known && (i == k->flat.axis || i == k->flat.block);
+        number(w, sized ? -1 - k->flat.exact : k->axis[i].extent);
     }
     write_list(w, &k->body);
 }
@@ -241,7 +245,7 @@ static Known *find(const KernelTable *t, uint64_t hash, const Writer *w) {
 static void call_known(Arena *arena, const Known *known, const Writer *w, Call *call) {
     const Call own = *call;
     const Kernel *k = known->kernel;
-    *call = (Call){.buf = {0}};
+    *call = (Call){.size = own.size};
     for (int i = 0; i < k->arg.count; i++) {
         VEC_PUSH_FROM(arena, &call->buf, own.buf.at[i], k->arg.count);
     }
@@ -272,7 +276,7 @@ static const void *keep(Arena *arena, const void *at, size_t bytes) {
 
 Kernel *kernel_table_put(KernelTable *t, Kernel *k, Call *call) {
     Arena scratch = {0};
-    Writer w = {.arena = &scratch};
+    Writer w = {.arena = &scratch, .k = k};
     w.expr.number = ARENA_ARRAY(&scratch, int, k->expr.count + 1);
     w.atom.number = ARENA_ARRAY(&scratch, int, k->index.atom.count + 1);
     w.loop.number = ARENA_ARRAY(&scratch, int, k->loop.count + 1);

@@ -56,6 +56,15 @@ typedef struct {
     bool used;
 } OuterLoop;
 
+/* The one loop of a kernel whose extent is a parameter: its axis, and the one of its blocks of
+ * `span` places or -1. */
+typedef struct {
+    bool known;
+    int axis, block;
+    int64_t span;
+    bool exact; /* blocks are whole */
+} Flat;
+
 /* Elements of `in` are read at the places at which `out` is written, and not behind that. */
 typedef struct {
     int in, out; /* Arg.id */
@@ -161,8 +170,9 @@ struct Kernel {
     VEC(OuterLoop) loop;
     VEC(bool) site; /* by number: it is used, and then a parameter, site<number> */
     Call call;      /* while it is built; then of the step */
-    Axis *axis;
+    Axis *axis;     /* extents as its first call has them */
     int naxis, axis_room;
+    Flat flat;
     StmtList body;
     int threads; /* the most threads that its loops may use */
     IndexTable index;
@@ -211,6 +221,10 @@ Stmt *stmt_let(Kernel *k, StmtList *list, const Expr *e, const Expr *as);
 Stmt *stmt_store(Kernel *k, StmtList *list, const Arg *arg, const Index *index, const Expr *e);
 Stmt *stmt_fold(Kernel *k, StmtList *list, int axis);
 Stmt *stmt_tile(Kernel *k, StmtList *list);
+/* Makes the extent a parameter (Call.size) if the kernel is one flat loop. */
+void kernel_find_flat(Kernel *k);
+int64_t flat_blocks(const Flat *flat, int64_t size);
+int64_t kernel_extent(const Kernel *k, const Call *call, int axis); /* as this call has it */
 /* How many of its loops run on several threads; each becomes a function. */
 int kernel_parallel_loops(const Kernel *k);
 /* It has such a loop, or a product for several threads. */

@@ -416,7 +416,7 @@ uint64_t call_hash(const Call *call) {
     for (int i = 0; i < call->site.count; i++) {
         hash = hash_word(hash, call->site.at[i]);
     }
-    return hash;
+    return hash_word(hash, (uint64_t)call->size);
 }
 
 bool program_call(Program *p, Step *step, Kernel *k) {

@@ -115,6 +115,7 @@ typedef struct {
     OffsetList offset;      /* of those that begin elsewhere than at the start of their Buf */
     VEC(const Step *) loop; /* around the step: whose indices, by number in Kernel.loop */
     VEC(uint64_t) site;     /* of draws, by number */
+    int64_t size;           /* of the flat loop; 0: it has none */
 } Call;
 
 typedef struct {

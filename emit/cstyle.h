@@ -16,6 +16,7 @@ typedef struct {
     NameSet used;             /* every name of the function */
     Text *before;             /* functions that this one calls */
     int nloop;                /* how many of its loops became functions */
+    const char *size;         /* the extent of its flat loop; NULL: it has none */
     const char *pace;         /* what it knows of its threads; NULL: it has no such loop */
     const char *part, *parts; /* in such a loop: the number of the thread's part, and of all */
 } Style;

@@ -84,13 +84,28 @@ void block_print(Style *s, const StmtList *list) {
 /* --- loops -------------------------------------------------------------------------------------
  */
 
+static const char *extent_text(const Style *s, int axis) {
+    const Flat *flat = &s->k->flat;
+    if (flat->known && axis == flat->axis) {
+        return s->size;
+    }
+    if (flat->known && axis == flat->block) {
+        return flat->exact ? str_printf(s->out->arena, "%s / %" PRId64, s->size, flat->span)
+                           : str_printf(s->out->arena, "(%s + %" PRId64 ") / %" PRId64, s->size,
+                                        flat->span - 1, flat->span);
+    }
+    return str_printf(s->out->arena, "%" PRId64, s->k->axis[axis].extent);
+}
+
 /* First and end of a loop that may begin later and end earlier than its axis, as text. */
 static void loop_bounds(Style *s, int axis, const Index *begin, int64_t span, const char **first,
                         const char **end) {
     int64_t extent = s->k->axis[axis].extent;
     Arena *arena = s->out->arena;
+    const char *whole = extent_text(s, axis);
+    const Flat *flat = &s->k->flat;
     *first = "0";
-    *end = str_printf(arena, "%" PRId64, extent);
+    *end = whole;
     int64_t value;
     if (begin && index_is_const(begin, &value)) {
         *first = str_printf(arena, "%" PRId64, value);
@@ -98,13 +113,11 @@ static void loop_bounds(Style *s, int axis, const Index *begin, int64_t span, co
     } else if (begin) {
         *first = index_text(s, begin);
         *end = style_name(s, str_printf(arena, "%s_end", s->axis[axis]));
-        if (begin->most + span <= extent) {
+        if (flat->known ? flat->exact : begin->most + span <= extent) {
             line(s, "const int64_t %s = %s + %" PRId64 ";", *end, *first, span);
         } else {
-            line(s,
-                 "const int64_t %s = %s + %" PRId64 " < %" PRId64 " ? %s + %" PRId64 " : %" PRId64
-                 ";",
-                 *end, *first, span, extent, *first, span, extent);
+            line(s, "const int64_t %s = %s + %" PRId64 " < %s ? %s + %" PRId64 " : %s;", *end,
+                 *first, span, whole, *first, span, whole);
         }
     }
 }
@@ -168,10 +181,12 @@ static void print_loop_part(Style *s, const Stmt *st, const char *name, const Wo
     }
     const char *at = st->parallel > 1 ? style_name(s, "at") : s->axis[st->axis];
     const char *end = style_name(s, str_printf(arena, "%s_end", at));
-    line(s, "const int64_t %s = md_split(%" PRId64 ", %s + 1, %s);", end, total, s->part, s->parts);
+    const char *all =
+        st->parallel > 1 ? str_printf(arena, "%" PRId64, total) : extent_text(s, st->axis);
+    line(s, "const int64_t %s = md_split(%s, %s + 1, %s);", end, all, s->part, s->parts);
     print_thread_args(s, n);
-    line(s, "for (int64_t %s = md_split(%" PRId64 ", %s, %s); %s < %s; %s++) {", at, total, s->part,
-         s->parts, at, end, at);
+    line(s, "for (int64_t %s = md_split(%s, %s, %s); %s < %s; %s++) {", at, all, s->part, s->parts,
+         at, end, at);
     inner = st;
     for (int i = 0; i < st->parallel && st->parallel > 1; i++) {
         inner = i > 0 ? inner->body.at[0] : st;
@@ -228,6 +243,10 @@ static void print_parallel(Style *s, const Stmt *st) {
             VEC_PUSH(arena, &parameters, scalar_declared(arena, s->k, i));
             VEC_PUSH(arena, &words, scalar_name(arena, s->k, i));
         }
+    }
+    if (s->size) {
+        VEC_PUSH(arena, &parameters, str_printf(arena, "int64_t %s", s->size));
+        VEC_PUSH(arena, &words, s->size);
     }
     s->part = style_name(s, "part");
     s->parts = style_name(s, "parts");
@@ -515,6 +534,9 @@ static void kernel_head(Style *s) {
             VEC_PUSH(arena, &words, scalar_declared(arena, k, i));
         }
     }
+    if (s->size) {
+        VEC_PUSH(arena, &words, str_printf(arena, "int64_t %s", s->size));
+    }
     if (s->pace) {
         VEC_PUSH(arena, &words, str_printf(arena, "md_pace *%s", s->pace));
     }
@@ -550,6 +572,7 @@ static void print_kernel(Text *to, const Program *p, const Step *step) {
     Style s = style_open(&whole, k);
     s.name = k->name;
     s.before = out;
+    s.size = k->flat.known ? style_name(&s, "n") : NULL;
     s.pace = kernel_has_team(k) ? style_name(&s, "pace") : NULL;
     kernel_head(&s);
     block_print(&s, &k->body);
@@ -585,6 +608,9 @@ static void print_call(Text *out, const Program *p, const Step *step) {
             text_printf(out, "%sUINT64_C(%" PRIu64 ")", comma, call->site.at[i - k->loop.count]);
         }
         comma = ", ";
+    }
+    if (k->flat.known) {
+        text_printf(out, "%s%" PRId64, comma, call->size);
     }
     text_add(out, kernel_has_team(k) ? ", &m->pace);" : ");");
 }

@@ -392,7 +392,8 @@ static AxisSet loop_axes(const Kernel *k, const Stmt *s, int64_t outer) {
         set |= (AxisSet)1 << s->axes.at[i];
     }
     for (int axis = 0; axis < k->naxis; axis++) {
-        set &= k->axis[axis].extent > 1 ? set : ~((AxisSet)1 << axis);
+        bool sized = k->flat.known && (axis == k->flat.axis || axis == k->flat.block);
+        set &= sized || k->axis[axis].extent > 1 ? set : ~((AxisSet)1 << axis);
     }
     return set;
 }
@@ -521,22 +522,25 @@ static bool add_terms(Terms *t, const Index *index, int64_t mul) {
     return true;
 }
 
-static void site_range(const Kernel *k, const Site *site, const Index *index, int64_t *least,
-                       int64_t *most);
+static void site_range(const Kernel *k, const Call *call, const Site *site, const Index *index,
+                       int64_t *least, int64_t *most);
 
 /* The values of an atom at a site: a loop may begin later and end earlier than its axis, which also
  * holds inside quotients and remainders. */
-static Atom site_atom(const Kernel *k, const Site *site, const Atom *of) {
+static Atom site_atom(const Kernel *k, const Call *call, const Site *site, const Atom *of) {
     Atom atom = *of;
     const Stmt *s = atom.kind == ATOM_AXIS ? binder(site, atom.number) : NULL;
     int64_t lo, hi;
-    if (s != NULL && s->span > 0) {
+    if (atom.kind == ATOM_AXIS && k->flat.known) { /* blocks cover the axis */
+        atom.least = 0;
+        atom.most = kernel_extent(k, call, atom.number) - 1;
+    } else if (s != NULL && s->span > 0) {
         int64_t extent = k->axis[atom.number].extent;
         int64_t end = (s->begin != NULL ? s->begin->most : 0) + s->span;
         atom.least = s->begin != NULL ? s->begin->least : 0;
         atom.most = (end < extent ? end : extent) - 1;
     } else if (atom.kind == ATOM_DIV) {
-        site_range(k, site, atom.of, &lo, &hi);
+        site_range(k, call, site, atom.of, &lo, &hi);
         lo = floored(lo, atom.by);
         hi = floored(hi, atom.by);
         atom.least = lo > atom.least ? lo : atom.least;
@@ -547,8 +551,8 @@ static Atom site_atom(const Kernel *k, const Site *site, const Atom *of) {
 
 /* The values of an index at a site, seen in two ways: by the range of each loop, and by how far
  * each is from where it begins, which the index may subtract. Beyond 64 bits it is anywhere. */
-static void site_range(const Kernel *k, const Site *site, const Index *index, int64_t *least,
-                       int64_t *most) {
+static void site_range(const Kernel *k, const Call *call, const Site *site, const Index *index,
+                       int64_t *least, int64_t *most) {
     Terms from = {.base = index->base};
     int64_t lo = 0, hi = 0;
     bool fits = true;
@@ -556,7 +560,7 @@ static void site_range(const Kernel *k, const Site *site, const Index *index, in
     for (int i = 0; i < index->nterm; i++) {
         const Atom *of = index->term[i].atom;
         const Stmt *s = of->kind == ATOM_AXIS ? binder(site, of->number) : NULL;
-        Atom atom = site_atom(k, site, of);
+        Atom atom = site_atom(k, call, site, of);
         if (!spread(index->term[i].mul, &atom, least, most)) {
             *least = INT64_MIN / 4;
             *most = INT64_MAX / 4;
@@ -573,7 +577,7 @@ static void site_range(const Kernel *k, const Site *site, const Index *index, in
     }
     fits = fits && add_to(&lo, 1, from.base) && add_to(&hi, 1, from.base);
     for (int i = 0; fits && i < from.n; i++) {
-        Atom atom = site_atom(k, site, from.atom[i]);
+        Atom atom = site_atom(k, call, site, from.atom[i]);
         fits = spread(from.mul[i], &atom, &lo, &hi);
     }
     *least = fits && lo > *least ? lo : *least;
@@ -630,6 +634,10 @@ static const char *call_fault(const KernelSites *sites, const Step *step) {
         call->site.count != k->site.count) {
         return "it does not pass what its kernel takes";
     }
+    if (k->flat.known ? call->size < 1 || (k->flat.exact && call->size % k->flat.span != 0)
+                      : call->size != 0) {
+        return "it passes a size that its kernel does not take";
+    }
     for (int i = 0; i < k->arg.count; i++) {
         const Arg *arg = k->arg.at[i];
         const Buf *buf = call->buf.at[arg->id];
@@ -681,7 +689,7 @@ const char *kernel_access_fault(const KernelSites *sites, const Step *step) {
             continue;
         }
         int64_t count = buf->bytes / (int64_t)elem_bytes(buf->type->elem), least, most;
-        site_range(sites->k, site, site->index, &least, &most);
+        site_range(sites->k, &step->call, site, site->index, &least, &most);
         if (!offset_range(&step->call, site->arg->id, &least, &most)) {
             return str_printf(sites->arena, "it reaches beyond 64 bits in %s", buf->name);
         }
@@ -689,6 +697,12 @@ const char *kernel_access_fault(const KernelSites *sites, const Step *step) {
             return str_printf(sites->arena,
                               "it reaches from %lld to %lld in the %lld elements of %s",
                               (long long)least, (long long)most, (long long)count, buf->name);
+        }
+        /* A flat loop stores at each place up to its size. */
+        bool all = site->store && !(access->mode & ACCESS_PART) && access->slice[0] == NULL;
+        if (all && sites->k->flat.known && step->call.size != type_count(*buf->type)) {
+            return str_printf(sites->arena, "it says that it writes all of %s and does not",
+                              buf->name);
         }
         if (!slice_right(access, &step->call, site, least, most)) {
             return str_printf(sites->arena, "it leaves the slice of %s that it names", buf->name);

@@ -113,6 +113,9 @@ static void lower_kernel(Frame *f, const Unit *unit, const Node *main, const Hom
     b.step->sparse =
         main->op == OP_SCATTER_ADD && l->e->entry->kind == ENTRY_TRAIN && scatter_is_sparse(main);
     kernel_finish(&b);
+    if (l->target->sizes) {
+        kernel_find_flat(b.w.k);
+    }
     if (!program_call(l->p, b.step, b.w.k)) {
         arena_free(&attempt);
     }

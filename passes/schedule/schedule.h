@@ -82,6 +82,7 @@ struct Target {
     const char *name;
     const Schedule *const *schedule; /* of equal ones the first is taken; the last is NULL */
     int64_t loop_time, tile_time, byte_time, launch_time;
+    bool sizes; /* the extent of a flat loop may be a parameter */
 };
 
 extern const Target target_cpu; /* cpu.c */

@@ -98,7 +98,7 @@ static void unbind(Walk *w, const StmtList *list) {
 static void loop_range(const Walk *w, int axis, const Index *begin, int64_t span, int64_t *first,
                        int64_t *end) {
     *first = begin != NULL ? index_value_at(w, begin) : 0;
-    *end = w->k->axis[axis].extent;
+    *end = kernel_extent(w->k, w->call, axis);
     if (span > 0 && *first + span < *end) {
         *end = *first + span;
     }
@@ -140,10 +140,10 @@ static void walk_fold(Walk *w, const Stmt *s, int level) {
 
 /* Two by two blocks of rows and columns. */
 static void walk_blocks(Walk *w, const Tile *t) {
-    int64_t extent[2] = {w->k->axis[t->row].extent, w->k->axis[t->column].extent};
+    int64_t extent[2] = {kernel_extent(w->k, w->call, t->row), kernel_extent(w->k, w->call, t->column)};
     int axis[2] = {t->row, t->column};
-    for (int64_t b = 0; b < w->k->axis[t->batch].extent; b++) {
-        w->axis[t->batch] = w->backward ? w->k->axis[t->batch].extent - 1 - b : b;
+    for (int64_t b = 0; b < kernel_extent(w->k, w->call, t->batch); b++) {
+        w->axis[t->batch] = w->backward ? kernel_extent(w->k, w->call, t->batch) - 1 - b : b;
         for (int block = 0; block < 4; block++) {
             for (int i = 0; i < 2; i++) {
                 bool upper = ((block >> i & 1) != 0) != w->backward;

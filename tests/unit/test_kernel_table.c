@@ -10,6 +10,7 @@
 
 #include "compiled.h"
 #include "compiler/loop.h"
+#include "passes/check.h"
 #include "tests/support.h"
 
 enum { CALLS = 64 };
@@ -187,16 +188,64 @@ static void test_constants(void **state) {
         }
     }
     assert_ptr_equal(kernel[0], kernel[1]);
-    assert_int_equal(pairs, 1);
+    assert_ptr_equal(kernel[0], kernel[3]); /* a flat loop takes its size */
+    assert_int_equal(pairs, 3);
+    dumped_done(&m);
+}
+
+/* Flat loops of any size are one kernel, in whole blocks, in others, and without; a size that is not
+ * the one of what is written is refused. */
+static void test_sizes(void **state) {
+    (void)state;
+    Dumped m;
+    Program *p =
+        compiled_text(&m,
+                      "entry a(x: [3, 7]) { return exp(x) * 2; }\n"
+                      "entry b(y: [2, 5]) { return exp(y) * 2; }\n"
+                      "entry c(x: [16384]) { return exp(x) * 2; }\n"
+                      "entry d(x: [32, 1024]) { return exp(x) * 2; }\n"
+                      "entry e(x: [33, 1000]) { return exp(x) * 2; }\n"
+                      "entry f(x: [35, 1000]) { return exp(x) * 2; }\n"
+                      "entry g(x: [5, 70], r: [70]) { y[i, j] = x[i, j] * r[j]; return y; }\n"
+                      "entry h(x: [4, 70], r: [70]) { y[i, j] = x[i, j] * r[j]; return y; }\n",
+                      2);
+    assert_non_null(p);
+    static const char *const entry[] = {"a", "b", "c", "d", "e", "f", "g", "h"};
+    static const int64_t size[] = {21, 10, 16384, 32768, 33000, 35000, 0, 0};
+    Step *step[8];
+    compiled_plan(p);
+    for (int i = 0; i < 8; i++) {
+        step[i] = steps_of(p, entry[i]).at[0];
+        assert_int_equal(step[i]->call.size, size[i]);
+    }
+    for (int i = 0; i < 6; i += 2) {
+        assert_ptr_equal(step[i]->kernel, step[i + 1]->kernel);
+    }
+    assert_ptr_not_equal(step[0]->kernel, step[2]->kernel);
+    assert_ptr_not_equal(step[2]->kernel, step[4]->kernel);
+    assert_ptr_not_equal(step[6]->kernel, step[7]->kernel); /* rows are no flat loop */
+    assert_null(check_program(&m.c.arena, p));
+    for (int i = 0; i < 8; i++) {
+        const int64_t wrong[] = {0, size[i] - 1, size[i] + 1, size[i] / 2, 2 * size[i] + 2, -4};
+        for (size_t k = 0; k < sizeof wrong / sizeof *wrong; k++) {
+            step[i]->call.size = wrong[k];
+            step[i]->lowered_call = call_hash(&step[i]->call);
+            bool harmless = wrong[k] == size[i];
+            const char *fault = check_program(&m.c.arena, p);
+            assert_true((fault == NULL) == harmless);
+        }
+        step[i]->call.size = size[i];
+        step[i]->lowered_call = call_hash(&step[i]->call);
+    }
+    assert_null(check_program(&m.c.arena, p));
     dumped_done(&m);
 }
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_layers),
-        cmocka_unit_test(test_draws),
-        cmocka_unit_test(test_loops),
-        cmocka_unit_test(test_constants),
+        cmocka_unit_test(test_layers), cmocka_unit_test(test_draws),
+        cmocka_unit_test(test_loops),  cmocka_unit_test(test_constants),
+        cmocka_unit_test(test_sizes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

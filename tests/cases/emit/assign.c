@@ -6,9 +6,9 @@ static void assign_shrink_out_2(float *MD_RESTRICT out, const float *MD_RESTRICT
 }
 
 /* assign.mdl:6  net.fc.bias <- net.fc.bias * 0.5  [6] */
-static void assign_fc_bias_update(float *bias_next, const float *bias) {
+static void assign_fc_bias_update(float *bias_next, const float *bias, int64_t n) {
     MD_IVDEP
-    for (int64_t i = 0; i < 6; i++) {
+    for (int64_t i = 0; i < n; i++) {
         bias_next[i] = bias[i] * 0.5f;
     }
 }
@@ -46,7 +46,7 @@ int assign_shrink(assign *m, assign_shrink_out *out) {
     /* line 7: return sum(net.fc.bias) */
     assign_shrink_out_2(out_, fc_bias); /* 0 */
     /* line 6: net.fc.bias <- net.fc.bias * 0.5 */
-    assign_fc_bias_update(fc_bias, fc_bias); /* 1 */
+    assign_fc_bias_update(fc_bias, fc_bias, 6); /* 1 */
     out->out = *out_;
     return ASSIGN_OK;
 }

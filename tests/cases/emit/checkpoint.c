@@ -1,17 +1,17 @@
 /* ---- model ---- */
 
 /* checkpoint.mdl:4  @checkpoint scan t < T carry h = zeros([N]) {  [8] */
-static void checkpoint_fill_h(float *MD_RESTRICT h) {
+static void checkpoint_fill_h(float *MD_RESTRICT h, int64_t n) {
     MD_IVDEP
-    for (int64_t i = 0; i < 8; i++) {
+    for (int64_t i = 0; i < n; i++) {
         h[i] = 0.0f;
     }
 }
 
 /* checkpoint.mdl:6  h <- tanh(u * u + h)  [8] */
-static void checkpoint_h(float *h, float *h_next, const float *h_2, const float *x) {
+static void checkpoint_h(float *h, float *h_next, const float *h_2, const float *x, int64_t n) {
     MD_IVDEP
-    for (int64_t i = 0; i < 8; i++) {
+    for (int64_t i = 0; i < n; i++) {
         const float h_3 = h_2[i];
         const float u = md_expf(h_3) * x[i];
         const float t = md_tanhf(md_madf(u, u, h_3));
@@ -21,18 +21,18 @@ static void checkpoint_h(float *h, float *h_next, const float *h_2, const float 
 }
 
 /* checkpoint.mdl:8  return grad(sum(h * h), x)  [8] */
-static void checkpoint_d_h(float *add, const float *h) {
+static void checkpoint_d_h(float *add, const float *h, int64_t n) {
     MD_IVDEP
-    for (int64_t i = 0; i < 8; i++) {
+    for (int64_t i = 0; i < n; i++) {
         add[i] = h[i] * 2.0f;
     }
 }
 
 /* checkpoint.mdl:5  u = exp(h) * x[t, :]  [8] */
 static void checkpoint_main_out(float *out, float *add_next, const float *add, const float *h,
-                                const float *x) {
+                                const float *x, int64_t n) {
     MD_IVDEP
-    for (int64_t i = 0; i < 8; i++) {
+    for (int64_t i = 0; i < n; i++) {
         const float t = h[i];
         const float t_2 = md_expf(t);
         const float x_value = x[i];
@@ -70,17 +70,17 @@ int checkpoint_main_entry(checkpoint *m, const checkpoint_main_entry_in *in, che
     float *add_next = MD_AT(float, m->arena, 192); /* [8] to 224, steps 5..5, in place of h */
 
     /* line 4: @checkpoint scan t < T carry h = zeros([N]) { */
-    checkpoint_fill_h(h); /* 0 */
+    checkpoint_fill_h(h, 8); /* 0 */
     /* line 6: h <- tanh(u * u + h) */
     for (int64_t i0 = 0; i0 < 6; i0++) {
-        checkpoint_h(h_2 + i0 * 8, h_next, h, x + i0 * 8); /* 2 */
+        checkpoint_h(h_2 + i0 * 8, h_next, h, x + i0 * 8, 8); /* 2 */
     }
     /* line 8: return grad(sum(h * h), x) */
-    checkpoint_d_h(add, h); /* 3 */
+    checkpoint_d_h(add, h, 8); /* 3 */
     /* line 6 */
     for (int64_t i1 = 5; i1 >= 0; i1--) {
         /* line 5: u = exp(h) * x[t, :] */
-        checkpoint_main_out(out_ + i1 * 8, add_next, add, h_2 + i1 * 8, x + i1 * 8); /* 5 */
+        checkpoint_main_out(out_ + i1 * 8, add_next, add, h_2 + i1 * 8, x + i1 * 8, 8); /* 5 */
     }
     out->out = out_;
     return CHECKPOINT_OK;

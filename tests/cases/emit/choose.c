@@ -1,9 +1,9 @@
 /* ---- model ---- */
 
 /* choose.mdl:4  return select(x > y and not (x == 0), x, y)  [9] */
-static void choose_main_out(float *out, const float *y, const float *x) {
+static void choose_main_out(float *out, const float *y, const float *x, int64_t n) {
     MD_IVDEP
-    for (int64_t i = 0; i < 9; i++) {
+    for (int64_t i = 0; i < n; i++) {
         const float y_value = y[i];
         const float x_value = x[i];
         out[i] = ((y_value < x_value) & (!(x_value == 0.0f))) ? x_value : y_value;
@@ -28,7 +28,7 @@ int choose_main_entry(choose *m, const choose_main_entry_in *in, choose_main_ent
     float *out_ = MD_AT(float, m->io, 0); /* [9] */
 
     /* line 4: return select(x > y and not (x == 0), x, y) */
-    choose_main_out(out_, y, x); /* 0 */
+    choose_main_out(out_, y, x, 9); /* 0 */
     out->out = out_;
     return CHOOSE_OK;
 }

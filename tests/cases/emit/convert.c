@@ -2,9 +2,10 @@
 
 /* convert.mdl:3  entry main(x: u8[N]) { return f32(x) / 255, i32(f32(x) * 0.5), f64(x); }  [8] */
 static void convert_main_out0_out1_out2(float *MD_RESTRICT out0, int32_t *MD_RESTRICT out1,
-                                        double *MD_RESTRICT out2, const uint8_t *MD_RESTRICT x) {
+                                        double *MD_RESTRICT out2, const uint8_t *MD_RESTRICT x,
+                                        int64_t n) {
     MD_IVDEP
-    for (int64_t i = 0; i < 8; i++) {
+    for (int64_t i = 0; i < n; i++) {
         const uint8_t x_value = x[i];
         const float t = (float)x_value;
         const float t_2 = t * 0.003921569f;
@@ -35,7 +36,7 @@ int convert_main_entry(convert *m, const convert_main_entry_in *in, convert_main
     double *out2 = MD_AT(double, m->io, 128); /* [8] */
 
     /* line 3: entry main(x: u8[N]) { return f32(x) / 255, i32(f32(x) * 0.5), f64(x); } */
-    convert_main_out0_out1_out2(out0, out1, out2, x); /* 0 */
+    convert_main_out0_out1_out2(out0, out1, out2, x, 8); /* 0 */
     out->out0 = out0;
     out->out1 = out1;
     out->out2 = out2;

@@ -1,10 +1,10 @@
 /* ---- model ---- */
 
 /* double.mdl:4  entry main(x: [N]) { return exp(x) + sum(x); }  [6] */
-static void net_double_main_out(double *MD_RESTRICT out, const double *MD_RESTRICT x) {
+static void net_double_main_out(double *MD_RESTRICT out, const double *MD_RESTRICT x, int64_t n) {
     const double t = x[0] + x[1] + x[2] + x[3] + x[4] + x[5];
     MD_IVDEP
-    for (int64_t i = 0; i < 6; i++) {
+    for (int64_t i = 0; i < n; i++) {
         out[i] = exp(x[i]) + t;
     }
 }
@@ -26,7 +26,7 @@ int net_double_main_entry(net_double *m, const net_double_main_entry_in *in, net
     double *out_ = MD_AT(double, m->io, 0); /* [6] */
 
     /* line 4: entry main(x: [N]) { return exp(x) + sum(x); } */
-    net_double_main_out(out_, x); /* 0 */
+    net_double_main_out(out_, x, 6); /* 0 */
     out->out = out_;
     return NET_DOUBLE_OK;
 }

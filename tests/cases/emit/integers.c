@@ -2,9 +2,9 @@
 
 /* integers.mdl:3  entry main(i: i32[N]) { return i * 3 + 1, div(i, 4), i % 4; }  [9] */
 static void integers_main_out0_out1_out2(int32_t *out0, int32_t *out1, int32_t *out2,
-                                         const int32_t *i) {
+                                         const int32_t *i, int64_t n) {
     MD_IVDEP
-    for (int64_t i_2 = 0; i_2 < 9; i_2++) {
+    for (int64_t i_2 = 0; i_2 < n; i_2++) {
         const int32_t i_value = i[i_2];
         const int32_t t = (int32_t)((uint32_t)(int32_t)((uint32_t)i_value * (uint32_t)3) + (uint32_t)1);
         const int32_t t_2 = (int32_t)md_idiv(i_value, 4);
@@ -34,7 +34,7 @@ int integers_main_entry(integers *m, const integers_main_entry_in *in, integers_
     int32_t *out2 = MD_AT(int32_t, m->io, 128); /* [9] */
 
     /* line 3: entry main(i: i32[N]) { return i * 3 + 1, div(i, 4), i % 4; } */
-    integers_main_out0_out1_out2(out0, out1, out2, i); /* 0 */
+    integers_main_out0_out1_out2(out0, out1, out2, i, 9); /* 0 */
     out->out0 = out0;
     out->out1 = out1;
     out->out2 = out2;

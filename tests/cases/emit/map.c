@@ -1,9 +1,9 @@
 /* ---- model ---- */
 
 /* map.mdl:3  entry main(x: [N, M], y: [N, M]) { return exp(-x) * y + 2 * x; }  [6, 10] */
-static void map_main_out(float *out, const float *x, const float *y) {
+static void map_main_out(float *out, const float *x, const float *y, int64_t n) {
     MD_IVDEP
-    for (int64_t i = 0; i < 60; i++) {
+    for (int64_t i = 0; i < n; i++) {
         const float x_value = x[i];
         out[i] = md_expf(-x_value) * y[i] + 2.0f * x_value;
     }
@@ -27,7 +27,7 @@ int map_main_entry(map *m, const map_main_entry_in *in, map_main_entry_out *out)
     float *out_ = MD_AT(float, m->io, 0); /* [6, 10] */
 
     /* line 3: entry main(x: [N, M], y: [N, M]) { return exp(-x) * y + 2 * x; } */
-    map_main_out(out_, x, y); /* 0 */
+    map_main_out(out_, x, y, 60); /* 0 */
     out->out = out_;
     return MAP_OK;
 }

@@ -138,16 +138,15 @@ static void momentum_clip_fit_lr(float *MD_RESTRICT lr, int64_t *step_next, cons
     step_next[0] = t;
 }
 
-/* momentum_clip.mdl:7  optimizer sgd(lr = 0.1, momentum = 0.9)  [24, 16] */
-static void momentum_clip_fc_weight_linear_clip_sgd(float *b_next, float *weight_next,
-                                                    const int64_t *MD_RESTRICT step_next,
-                                                    const float *linear,
-                                                    const float *MD_RESTRICT grad_norm,
-                                                    const float *b, const float *weight) {
+/* momentum_clip.mdl:7  optimizer sgd(lr = 0.1, momentum = 0.9)  [24, 16]; called at 2 places */
+static void momentum_clip_linear_clip_sgd(float *b_next, float *weight_next,
+                                          const int64_t *MD_RESTRICT step_next,
+                                          const float *linear, const float *MD_RESTRICT grad_norm,
+                                          const float *b, const float *weight, int64_t n) {
     const int t = step_next[0] == 1;
     const float t_2 = md_minf(1.0f / (grad_norm[0] + 1e-06f), 1.0f);
     MD_IVDEP
-    for (int64_t i = 0; i < 384; i++) {
+    for (int64_t i = 0; i < n; i++) {
         const float t_3 = linear[i];
         const float t_4 = t_3 * 0.0026041667f * t_2;
         const float b_value = b[i];
@@ -158,26 +157,6 @@ static void momentum_clip_fc_weight_linear_clip_sgd(float *b_next, float *weight
     }
 }
 
-/* momentum_clip.mdl:7  optimizer sgd(lr = 0.1, momentum = 0.9)  [24] */
-static void momentum_clip_fc_bias_linear_clip_sgd(float *b_next, float *bias_next,
-                                                  const int64_t *MD_RESTRICT step_next,
-                                                  const float *sum,
-                                                  const float *MD_RESTRICT grad_norm,
-                                                  const float *b, const float *bias) {
-    const int t = step_next[0] == 1;
-    const float t_2 = md_minf(1.0f / (grad_norm[0] + 1e-06f), 1.0f);
-    MD_IVDEP
-    for (int64_t i = 0; i < 24; i++) {
-        const float t_3 = sum[i];
-        const float t_4 = t_3 * 0.0026041667f * t_2;
-        const float b_value = b[i];
-        const float t_5 = t ? t_4 : 0.9f * (fabsf(b_value) < 1.1754944e-38f ? 0.0f : b_value) + t_4;
-        const float t_6 = md_madf(-0.1f, t_5, bias[i]);
-        b_next[i] = t_5;
-        bias_next[i] = t_6;
-    }
-}
-
 /* momentum_clip.mdl:4  model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [] */
 static void momentum_clip_fill_step(int64_t *MD_RESTRICT step_next,
                                     int64_t *MD_RESTRICT steps_next) {
@@ -185,18 +164,10 @@ static void momentum_clip_fill_step(int64_t *MD_RESTRICT step_next,
     steps_next[0] = 0;
 }
 
-/* momentum_clip.mdl:7  optimizer sgd(lr = 0.1, momentum = 0.9)  [24, 16] */
-static void momentum_clip_fill_fc_weight_b(float *MD_RESTRICT b_next) {
+/* momentum_clip.mdl:7  optimizer sgd(lr = 0.1, momentum = 0.9)  [24, 16]; called at 2 places */
+static void momentum_clip_fill(float *MD_RESTRICT b_next, int64_t n) {
     MD_IVDEP
-    for (int64_t i = 0; i < 384; i++) {
-        b_next[i] = 0.0f;
-    }
-}
-
-/* momentum_clip.mdl:7  optimizer sgd(lr = 0.1, momentum = 0.9)  [24] */
-static void momentum_clip_fill_fc_bias_b(float *MD_RESTRICT b_next) {
-    MD_IVDEP
-    for (int64_t i = 0; i < 24; i++) {
+    for (int64_t i = 0; i < n; i++) {
         b_next[i] = 0.0f;
     }
 }
@@ -256,10 +227,10 @@ int momentum_clip_fit(momentum_clip *m, const momentum_clip_fit_in *in, momentum
     }
     /* line 7: optimizer sgd(lr = 0.1, momentum = 0.9) */
     momentum_clip_fit_lr(lr, step, step); /* 7 */
-    momentum_clip_fc_weight_linear_clip_sgd(fc_weight_b, fc_weight, step, fc_linear, grad_norm,
-            fc_weight_b, fc_weight); /* 8 */
-    momentum_clip_fc_bias_linear_clip_sgd(fc_bias_b, fc_bias, step, fc_sum, grad_norm, fc_bias_b,
-            fc_bias); /* 9 */
+    momentum_clip_linear_clip_sgd(fc_weight_b, fc_weight, step, fc_linear, grad_norm, fc_weight_b,
+            fc_weight, 384); /* 8 */
+    momentum_clip_linear_clip_sgd(fc_bias_b, fc_bias, step, fc_sum, grad_norm, fc_bias_b, fc_bias,
+            24); /* 9 */
     out->loss = *loss;
     out->grad_norm = *grad_norm;
     out->lr = *lr;

@@ -1,9 +1,9 @@
 /* ---- model ---- */
 
 /* repeat.mdl:8  entry main(x: [B, C]) { return deep(x); }  [4, 16] */
-static void repeat_x(float *x, const float *x_2) {
+static void repeat_x(float *x, const float *x_2, int64_t n) {
     MD_IVDEP
-    for (int64_t i = 0; i < 64; i++) {
+    for (int64_t i = 0; i < n; i++) {
         x[i] = x_2[i];
     }
 }
@@ -75,7 +75,7 @@ int repeat_main_entry(repeat *m, const repeat_main_entry_in *in, repeat_main_ent
     float *panels = MD_AT(float, m->arena, 0); /* [384] to 1536, steps 2..2, workspace */
 
     /* line 8: entry main(x: [B, C]) { return deep(x); } */
-    repeat_x(x_2, x); /* 0 */
+    repeat_x(x_2, x, 64); /* 0 */
     /* line 5: repeat L carry x { x <- x + (x |> linear(C) |> tanh); } */
     for (int64_t i0 = 0; i0 < 3; i0++) {
         /* linear, line 5 */

@@ -1,9 +1,9 @@
 /* ---- model ---- */
 
 /* scan.mdl:4  scan t < T carry h = zeros([N]), last = zeros([N]) {  [4] */
-static void scan_fill_h_2(float *MD_RESTRICT h, float *MD_RESTRICT last) {
+static void scan_fill_h_2(float *MD_RESTRICT h, float *MD_RESTRICT last, int64_t n) {
     MD_IVDEP
-    for (int64_t i = 0; i < 4; i++) {
+    for (int64_t i = 0; i < n; i++) {
         h[i] = 0.0f;
         last[i] = 0.0f;
     }
@@ -11,9 +11,9 @@ static void scan_fill_h_2(float *MD_RESTRICT h, float *MD_RESTRICT last) {
 
 /* scan.mdl:5  g = tanh(x[t, :] + h)  [4] */
 static void scan_main_seen(float *last_next, float *h_next, float *seen, const float *h,
-                           const float *x) {
+                           const float *x, int64_t n) {
     MD_IVDEP
-    for (int64_t i = 0; i < 4; i++) {
+    for (int64_t i = 0; i < n; i++) {
         const float h_value = h[i];
         const float g = md_tanhf(x[i] + h_value);
         last_next[i] = h_value;
@@ -46,10 +46,10 @@ int scan_main_entry(scan *m, const scan_main_entry_in *in, scan_main_entry_out *
     float *last_2_next = MD_AT(float, m->io, 64); /* [4] result last */
 
     /* line 4: scan t < T carry h = zeros([N]), last = zeros([N]) { */
-    scan_fill_h_2(h_2, last_2); /* 0 */
+    scan_fill_h_2(h_2, last_2, 4); /* 0 */
     /* line 5: g = tanh(x[t, :] + h) */
     for (int64_t i0 = 0; i0 < 5; i0++) {
-        scan_main_seen(last_2_next, h_2_next, seen + i0 * 4, h_2, x + i0 * 4); /* 2 */
+        scan_main_seen(last_2_next, h_2_next, seen + i0 * 4, h_2, x + i0 * 4, 4); /* 2 */
     }
     out->h = h;
     out->last = last;

@@ -1,0 +1,113 @@
+/* flat: loops over a flat space, whose extent may be a parameter of the kernel.
+ *
+ * A kernel is flat if all it does is one loop over one axis, by itself or in blocks of `span`, and
+ * each array is touched at that axis or at a fixed place. Then nothing in it but the ends of the
+ * loops depends on the extent, and fills, copies, casts and updates of tensors of any size are one
+ * function. Needs a finished kernel; gives Kernel.flat. */
+#include "compiler/loop.h"
+
+static bool is_axis(const Index *index, int axis) {
+    return index->nterm == 1 && index->base == 0 && index->term[0].mul == 1 &&
+           index->term[0].atom->kind == ATOM_AXIS && index->term[0].atom->number == axis;
+}
+
+static bool fixed_or_axis(const Index *index, int axis) {
+    return index->nterm == 0 || is_axis(index, axis);
+}
+
+static bool expr_flat(const Expr *e, int axis) {
+    switch (e->kind) {
+    case EXPR_INDEX:
+    case EXPR_WITHIN:
+    case EXPR_KEY:
+    case EXPR_DRAW:
+    case EXPR_FOLD: return false;
+    case EXPR_LOAD:
+        if (e->nin > 0 || !fixed_or_axis(e->index, axis)) {
+            return false;
+        }
+        break;
+    case EXPR_CONST:
+    case EXPR_MAP: break;
+    }
+    for (int i = 0; i < e->nin; i++) {
+        if (!expr_flat(e->in[i], axis)) {
+            return false;
+        }
+    }
+    return true;
+}
+
+/* What is computed and stored at one place. */
+static bool place_flat(const Stmt *s, int axis) {
+    if (s->kind == STMT_LET) {
+        return expr_flat(s->as != NULL ? s->as : s->expr, axis);
+    }
+    return s->kind == STMT_STORE && s->add == OP_CONST && is_axis(s->index, axis) &&
+           expr_flat(s->expr, axis);
+}
+
+static bool whole_loop(const Stmt *s) {
+    return s->kind == STMT_FOR && s->begin == NULL && s->span == 0;
+}
+
+/* The loop over a block of the axis, in the loop over the blocks; or NULL. */
+static const Stmt *block_loop(const Stmt *s) {
+    const Stmt *inner = whole_loop(s) && s->body.count == 1 ? s->body.at[0] : NULL;
+    const Index *begin = inner != NULL && inner->kind == STMT_FOR ? inner->begin : NULL;
+    bool blocks = begin != NULL && begin->nterm == 1 && begin->base == 0 &&
+                  begin->term[0].mul == inner->span && begin->term[0].atom->kind == ATOM_AXIS &&
+                  begin->term[0].atom->number == s->axis;
+    return blocks ? inner : NULL;
+}
+
+void kernel_find_flat(Kernel *k) {
+    const Stmt *loop = NULL;
+    for (int i = 0; i < k->body.count; i++) {
+        const Stmt *s = k->body.at[i];
+        if (s->kind == STMT_FOR && loop == NULL) {
+            loop = s;
+        } else if (s->kind != STMT_LET || !expr_flat(s->as != NULL ? s->as : s->expr, -1)) {
+            return;
+        }
+    }
+    const Stmt *inner = loop != NULL ? block_loop(loop) : NULL, *at = inner != NULL ? inner : loop;
+    if (at == NULL || (inner == NULL && (!whole_loop(loop) || loop->parallel > 0)) ||
+        loop->parallel > 1 || at->unroll || k->axis[at->axis].extent < 2) {
+        return;
+    }
+    int64_t extent = k->axis[at->axis].extent;
+    Flat flat = {.axis = at->axis, .block = inner != NULL ? loop->axis : -1};
+    if (inner != NULL) {
+        flat.span = inner->span;
+        flat.exact = extent % inner->span == 0;
+        if (k->axis[flat.block].extent != flat_blocks(&flat, extent)) {
+            return;
+        }
+    }
+    for (int i = 0; i < at->body.count; i++) {
+        if (!place_flat(at->body.at[i], flat.axis)) {
+            return;
+        }
+    }
+    for (int i = 0; i < k->arg.count; i++) {
+        if (k->arg.at[i]->work) {
+            return;
+        }
+    }
+    flat.known = true;
+    k->flat = flat;
+    k->call.size = extent;
+}
+
+int64_t flat_blocks(const Flat *flat, int64_t size) {
+    return (size + flat->span - 1) / flat->span;
+}
+
+int64_t kernel_extent(const Kernel *k, const Call *call, int axis) {
+    if (k->flat.known && axis == k->flat.axis) {
+        return call->size;
+    }
+    return k->flat.known && axis == k->flat.block ? flat_blocks(&k->flat, call->size)
+                                                  : k->axis[axis].extent;
+}
