@@ -140,7 +140,8 @@ static void walk_fold(Walk *w, const Stmt *s, int level) {
 
 /* Two by two blocks of rows and columns. */
 static void walk_blocks(Walk *w, const Tile *t) {
-    int64_t extent[2] = {kernel_extent(w->k, w->call, t->row), kernel_extent(w->k, w->call, t->column)};
+    int64_t extent[2] = {kernel_extent(w->k, w->call, t->row),
+                         kernel_extent(w->k, w->call, t->column)};
     int axis[2] = {t->row, t->column};
     for (int64_t b = 0; b < kernel_extent(w->k, w->call, t->batch); b++) {
         w->axis[t->batch] = w->backward ? kernel_extent(w->k, w->call, t->batch) - 1 - b : b;

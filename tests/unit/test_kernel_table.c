@@ -193,8 +193,8 @@ static void test_constants(void **state) {
     dumped_done(&m);
 }
 
-/* Flat loops of any size are one kernel, in whole blocks, in others, and without; a size that is not
- * the one of what is written is refused. */
+/* Flat loops of any size are one kernel, in whole blocks, in others, and without; a size other than
+ * that of what is written is refused. */
 static void test_sizes(void **state) {
     (void)state;
     Dumped m;
