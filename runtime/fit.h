@@ -506,9 +506,7 @@ MD_FN int md_fit_phase(md_run *r, int first, int end) {
             rc = md_update(r);
         }
         r->made++;
-        if (rc == MD_EXIT_OK) {
-            rc = md_after_round(r, first, end);
-        }
+        rc = rc == MD_EXIT_OK ? md_after_round(r, first, end) : rc;
         if (r->made == 2) {
             r->pages_early = md_statm_pages();
         }

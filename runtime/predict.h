@@ -185,9 +185,7 @@ MD_FN int md_predict(md_run *r) {
         return md_fail(&r->message, MD_EXIT_MEMORY, "no memory for %zu bytes of file buffers",
                        bytes);
     }
-    if (rc == MD_EXIT_OK) {
-        rc = md_predict_all(r, outs, calls);
-    }
+    rc = rc == MD_EXIT_OK ? md_predict_all(r, outs, calls) : rc;
     md_unmap(outs, bytes);
     if (rc == MD_EXIT_OK && md_signal == 0) {
         rc = md_save_all(r);
