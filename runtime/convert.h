@@ -97,13 +97,14 @@ MD_FN int md_put_number(void *to, md_dtype type, md_number n) {
     }
     if (md_is_float(type)) {
         float f = (float)n.f;
-        if (type == MD_F32) {
-            memcpy(to, &f, sizeof f);
-        } else {
+        memcpy(to, &f, md_dtype_bytes(type));
+        /* if: halves */
+        if (type != MD_F32) {
             uint16_t h = type == MD_F16 ? md_to_f16(f) : md_to_bf16(f);
             f = type == MD_F16 ? md_from_f16(h) : md_from_bf16(h);
             memcpy(to, &h, sizeof h);
         }
+        /* end: halves */
         return isfinite(f) || !isfinite(n.f);
     }
     if (!n.is_int) {

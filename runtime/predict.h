@@ -97,15 +97,17 @@ MD_FN void md_result_header(md_out *out, const md_port *port, int64_t calls) {
 }
 
 MD_FN void md_result_data(md_out *out, const md_port *port, const void *data) {
-    if (port->dtype != MD_BF16) {
-        (void)md_out_write(out, data, port->bytes);
-        return;
-    }
+    /* if: halves */
     const uint16_t *from = (const uint16_t *)data;
-    for (size_t i = 0; i < port->bytes / 2; i++) {
+    for (size_t i = 0; port->dtype == MD_BF16 && i < port->bytes / 2; i++) {
         float f = md_from_bf16(from[i]);
         (void)md_out_write(out, &f, sizeof f);
     }
+    if (port->dtype == MD_BF16) {
+        return;
+    }
+    /* end: halves */
+    (void)md_out_write(out, data, port->bytes);
 }
 
 /* One call with slice number `index` of the inputs. */

@@ -283,13 +283,6 @@ const char *init_strerror(int code) {
 #endif
 
 
-
-
-
-
-
-
-
 #ifdef __GNUC__
 #pragma GCC diagnostic pop
 #endif
