@@ -8,7 +8,8 @@
 typedef struct {
     bool split, turned, copies, escapes; /* tensors in files */
     bool windows, made, norm;            /* fields of data sets */
-    bool rings, hypers;                  /* entries */
+    bool rings, hypers, scalars;         /* entries */
+    bool halves;                         /* anywhere */
 } Has;
 
 /* Has a name characters that JSON writes in another way? */
@@ -21,6 +22,10 @@ static bool is_escaped(const char *name) {
     return false;
 }
 
+static bool is_half(Elem elem) {
+    return elem == TY_F16 || elem == TY_BF16;
+}
+
 static void look_at_slots(const Emit *e, Has *has) {
     for (int i = 0; i < e->p->slot.count; i++) {
         const Slot *slot = e->p->slot.at[i]->slot;
@@ -28,6 +33,7 @@ static void look_at_slots(const Emit *e, Has *has) {
         has->turned = has->turned || slot->transposed;
         has->copies = has->copies || slot->copy_of != NULL;
         has->escapes = has->escapes || is_escaped(slot->file_name);
+        has->halves = has->halves || is_half(slot->type.elem);
         for (int k = 0; k < e->p->entry.count; k++) {
             has->hypers = has->hypers || api_settable(slot, e->p->entry.at[k]->entry);
         }
@@ -42,6 +48,7 @@ static void look_at_data(const Emit *e, Has *has) {
             has->windows = has->windows || field->source == FIELD_WINDOW;
             has->made = has->made || set->file.at[field->file].rows > 0;
             has->norm = has->norm || field->centre != NULL;
+            has->halves = has->halves || is_half(field->raw) || is_half(field->type.elem);
         }
     }
 }
@@ -51,6 +58,14 @@ static void look_at_entries(const Emit *e, Has *has) {
         const Entry *entry = e->p->entry.at[i]->entry;
         for (int k = 0; k < entry->out.count; k++) {
             has->rings = has->rings || entry->out.at[k].role == OUT_NEED;
+            bool result = out_is_result(entry->out.at[k].role);
+            has->halves =
+                has->halves || (result && is_half(result_buf(e->p->entry.at[i], k)->type->elem));
+        }
+        for (int k = 0; k < entry->input.count; k++) {
+            const Slot *slot = entry->input.at[k];
+            has->scalars = has->scalars || slot->type.rank == 0;
+            has->halves = has->halves || is_half(slot->type.elem);
         }
     }
 }
@@ -65,16 +80,19 @@ Pieces *features_pieces(const Emit *e) {
     look_at_entries(e, &has);
     bool main = !e->c->opt.no_main;
     const Feature feature[] = {
-        {"main", main},                   /* without it nobody sees messages of a load */
-        {"split", has.split},             /* tensors that are several of a file */
-        {"turned", has.turned},           /* transposed in files */
-        {"copies", has.copies},           /* second sets of parameters */
-        {"escapes", main || has.escapes}, /* in names; notes may hold anything */
-        {"windows", has.windows},         /* of a text or of tokens */
-        {"made", has.made},               /* rows without a file */
-        {"norm", has.norm},               /* constants of fields */
-        {"rings", has.rings},             /* that an entry samples from */
-        {"hypers", has.hypers},           /* scalars of --set beside inputs */
+        {"main", main},                             /* without it nobody sees messages of a load */
+        {"split", has.split},                       /* tensors that are several of a file */
+        {"turned", has.turned},                     /* transposed in files */
+        {"copies", has.copies},                     /* second sets of parameters */
+        {"escapes", main || has.escapes},           /* in names; notes may hold anything */
+        {"windows", has.windows},                   /* of a text or of tokens */
+        {"made", has.made},                         /* rows without a file */
+        {"norm", has.norm},                         /* constants of fields */
+        {"rings", has.rings},                       /* that an entry samples from */
+        {"hypers", has.hypers},                     /* scalars of --set beside inputs */
+        {"scalars", has.scalars},                   /* inputs, by --set */
+        {"halves", has.halves},                     /* f16, bf16 of the model, not only of files */
+        {"several", e->p->module->phase.count > 1}, /* trains in one run */
         {"canary", e->c->opt.canary},
     };
     return pieces_new(e->arena, feature, (int)(sizeof feature / sizeof *feature));

@@ -125,19 +125,27 @@ static void print_bind(const Emit *e, Text *out) {
                 "    if (m == NULL || mem == NULL) {\n        return %s_ERR_ARGUMENT;\n    }\n"
                 "    m->bound = 0;\n",
                 e->upper);
+    int asked = 0; /* where nothing is asked for, anything will do */
     for (int i = 0; i < 4; i++) {
-        if (bytes[i] == 0) { /* nothing is asked for, anything will do */
-            continue;
+        if (bytes[i] > 0) {
+            text_printf(out, "%s        {mem->%s, mem->%s_bytes, %s_%s_BYTES},\n",
+                        asked++ == 0 ? "    const struct {\n        const void *at;\n"
+                                       "        size_t bytes, least;\n    } region[] = {\n"
+                                     : "",
+                        region[i], region[i], e->upper, upper[i]);
         }
-        text_printf(out, "    if (mem->%s == NULL) {\n        return %s_ERR_ARGUMENT;\n    }\n",
-                    region[i], e->upper);
+    }
+    if (asked > 0) {
+        const char *X = e->upper;
         text_printf(out,
-                    "    if (mem->%s_bytes < %s_%s_BYTES) {\n        return %s_ERR_SIZE;\n    }\n",
-                    region[i], e->upper, upper[i], e->upper);
-        text_printf(out,
-                    "    if ((uintptr_t)mem->%s %% %s_ALIGN != 0) {\n        return %s_ERR_ALIGN;\n"
-                    "    }\n",
-                    region[i], e->upper, e->upper);
+                    "    };\n    for (int i = 0; i < %d; i++) {\n"
+                    "        if (region[i].at == NULL) {\n            return %s_ERR_ARGUMENT;\n"
+                    "        }\n"
+                    "        if (region[i].bytes < region[i].least) {\n"
+                    "            return %s_ERR_SIZE;\n        }\n"
+                    "        if ((uintptr_t)region[i].at %% %s_ALIGN != 0) {\n"
+                    "            return %s_ERR_ALIGN;\n        }\n    }\n",
+                    asked, X, X, X, X);
     }
     for (int i = 0; i < 4; i++) {
         text_printf(out, "    m->%s = (unsigned char *)mem->%s;\n", region[i], region[i]);
@@ -220,15 +228,9 @@ static void print_save_load(const Emit *e, Text *out) {
     }
     text_printf(out,
                 "static md_memory %s_regions(const %s *m) {\n"
-                "    md_memory memory;\n"
-                "    memory.params = m->params;\n"
-                "    memory.state = m->state;\n"
-                "    memory.io = m->io;\n"
-                "    memory.arena = m->arena;\n"
-                "    memory.params_bytes = %s_PARAMS_BYTES;\n"
-                "    memory.state_bytes = %s_STATE_BYTES;\n"
-                "    memory.io_bytes = %s_IO_BYTES;\n"
-                "    memory.arena_bytes = %s_ARENA_BYTES;\n"
+                "    const md_memory memory = {m->params, m->state, m->io, m->arena, "
+                "%s_PARAMS_BYTES,\n"
+                "                              %s_STATE_BYTES, %s_IO_BYTES, %s_ARENA_BYTES};\n"
                 "    return memory;\n"
                 "}\n\n",
                 x, x, X, X, X, X);

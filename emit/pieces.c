@@ -580,9 +580,7 @@ static void print_used(Pieces *p, Text *out, int piece) {
             begun = true;
         }
     }
-    if (begun) {
-        text_printf(out, "/* end %s */\n\n", embeds[piece].name);
-    }
+    text_add(out, begun ? "\n" : "");
 }
 
 typedef enum { PRINT_FRONT, PRINT_REST } Print;
@@ -645,5 +643,7 @@ void pieces_print_front(Pieces *p, Text *out) {
 }
 
 void pieces_print(Pieces *p, Text *out) {
+    size_t before = out->len;
     print_all(p, out, PRINT_REST);
+    text_add(out, p->whole || out->len == before ? "" : "/* end runtime/ */\n\n");
 }

@@ -41,10 +41,12 @@ MD_COLD int md_best_setup(md_run *r) {
     name += form ? 4 : 0;
     for (int i = 0; i < r->task_count; i++) {
         int column = md_best_column(&r->tasks[i], name);
+        /* if: several */
         if (column >= 0 && b->task != NULL) {
             return md_fail(&r->message, MD_EXIT_USAGE, "--monitor: '%s' and '%s' both have '%s'",
                            b->task->entry->name, r->tasks[i].entry->name, name);
         }
+        /* end: several */
         if (column >= 0) {
             b->task = &r->tasks[i];
             b->column = column;
@@ -58,11 +60,13 @@ MD_COLD int md_best_setup(md_run *r) {
         return md_fail(&r->message, MD_EXIT_USAGE,
                        "--monitor %s: say what is better, max:%s or min:%s", name, name, name);
     }
+    /* if: several */
     if (o->patience > 0 && b->task->phase != r->tasks[r->task_count - 1].phase) {
         return md_fail(&r->message, MD_EXIT_USAGE,
                        "--patience: '%s' is not of the last phase, and ends with it",
                        b->task->entry->name);
     }
+    /* end: several */
     return o->best == NULL ? MD_EXIT_OK : md_out_probe(&r->out, o->best, &r->message);
 }
 

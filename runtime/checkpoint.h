@@ -113,6 +113,7 @@ MD_COLD int md_checkpoint_load(md_run *r, const char *path) {
  * front of one that has begun is over. What a train made alone fits only there. */
 MD_COLD int md_checkpoint_place(md_run *r) {
     md_select(r, 0);
+    /* if: several */
     for (int i = 1; i < r->task_count; i++) {
         const md_task *a = &r->tasks[i - 1], *b = &r->tasks[i];
         if (a->phase == b->phase && a->step != b->step) {
@@ -132,6 +133,7 @@ MD_COLD int md_checkpoint_place(md_run *r) {
             md_select(r, i);
         }
     }
+    /* end: several */
     return MD_EXIT_OK;
 }
 

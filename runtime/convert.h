@@ -9,7 +9,6 @@
 #ifndef MD_CONVERT_H
 #define MD_CONVERT_H
 
-#include "runtime/half.h"
 #include "runtime/host.h"
 #include "runtime/safetensors.h"
 
@@ -36,42 +35,18 @@ MD_FN size_t md_dtype_bytes(md_dtype t) {
 MD_FN md_number md_get_number(const void *from, md_dtype type, int swap) {
     unsigned char b[8];
     size_t width = md_dtype_bytes(type);
-    uint64_t u = 0;
-    md_number n;
-    memcpy(b, from, width);
+    md_number n = {0, 0, 0};
     for (size_t k = 0; k < width; k++) {
-        u |= (uint64_t)b[swap ? width - 1 - k : k] << 8 * k;
+        b[k] = ((const unsigned char *)from)[swap ? width - 1 - k : k];
     }
-    n.is_int = 1;
-    n.i = (int64_t)u;
-    n.f = 0;
-    if (type == MD_I8) {
-        n.i = (int8_t)u;
-    } else if (type == MD_I16) {
-        n.i = (int16_t)u;
-    } else if (type == MD_I32) {
-        n.i = (int32_t)u;
-    } else if (type == MD_BOOL) {
-        n.i = u != 0;
-    } else if (type == MD_U64 && u > (uint64_t)INT64_MAX) {
-        n.is_int = 0;
-        n.f = (double)u;
-    } else if (md_is_float(type)) {
-        float f = 0;
-        uint32_t u32 = (uint32_t)u;
-        n.is_int = 0;
-        if (type == MD_F64) {
-            memcpy(&n.f, &u, sizeof n.f);
-            return n;
-        }
-        if (type == MD_F32) {
-            memcpy(&f, &u32, sizeof f);
-        } else {
-            f = type == MD_F16 ? md_from_f16((uint16_t)u) : md_from_bf16((uint16_t)u);
-        }
-        n.f = (double)f;
+    if (md_is_float(type)) {
+        n.f = md_get_float(b, type);
+        return n;
     }
-    n.f = n.is_int ? (double)n.i : n.f;
+    n.i = md_get_integer(b, type);
+    n.i = type == MD_BOOL ? n.i != 0 : n.i;
+    n.is_int = type != MD_U64 || n.i >= 0;
+    n.f = n.is_int ? (double)n.i : (double)(uint64_t)n.i;
     return n;
 }
 
@@ -122,13 +97,14 @@ MD_FN int md_put_number(void *to, md_dtype type, md_number n) {
     }
     if (md_is_float(type)) {
         float f = (float)n.f;
-        if (type == MD_F32) {
-            memcpy(to, &f, sizeof f);
-        } else {
+        memcpy(to, &f, md_dtype_bytes(type));
+        /* if: halves */
+        if (type != MD_F32) {
             uint16_t h = type == MD_F16 ? md_to_f16(f) : md_to_bf16(f);
             f = type == MD_F16 ? md_from_f16(h) : md_from_bf16(h);
             memcpy(to, &h, sizeof h);
         }
+        /* end: halves */
         return isfinite(f) || !isfinite(n.f);
     }
     if (!n.is_int) {
@@ -137,24 +113,15 @@ MD_FN int md_put_number(void *to, md_dtype type, md_number n) {
         }
         n.i = (int64_t)n.f;
     }
-    int64_t low = type == MD_I8    ? INT8_MIN
-                  : type == MD_I16 ? INT16_MIN
-                  : type == MD_I32 ? INT32_MIN
-                  : type == MD_I64 ? INT64_MIN
-                                   : 0;
-    int64_t high = type == MD_BOOL  ? 1
-                   : type == MD_I8  ? INT8_MAX
-                   : type == MD_U8  ? UINT8_MAX
-                   : type == MD_I16 ? INT16_MAX
-                   : type == MD_U16 ? UINT16_MAX
-                   : type == MD_I32 ? INT32_MAX
-                   : type == MD_U32 ? (int64_t)UINT32_MAX
-                                    : INT64_MAX;
+    size_t width = md_dtype_bytes(type), spare = 64 - 8 * width; /* bits */
+    int is_signed = type >= MD_I8 && type <= MD_I64;
+    int64_t high = type == MD_BOOL ? 1 : INT64_MAX >> (is_signed || spare == 0 ? spare : spare - 1);
+    int64_t low = is_signed ? -high - 1 : 0;
     if (n.i < low || n.i > high) {
         return 0;
     }
     /* Little-endian: the low bytes are the value in every width. */
-    memcpy(to, &n.i, md_dtype_bytes(type));
+    memcpy(to, &n.i, width);
     return 1;
 }
 

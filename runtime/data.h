@@ -426,9 +426,7 @@ MD_FN int md_data_part(md_data *d, int part, md_path_fn path_of, void *user, md_
             record = bytes > record ? bytes : record;
             least = md_min64(least, rows);
         }
-        if (rc == MD_EXIT_OK) {
-            rc = md_array_window(a, record, message);
-        }
+        rc = rc == MD_EXIT_OK ? md_array_window(a, record, message) : rc;
         if (rc != MD_EXIT_OK) {
             return rc;
         }

@@ -213,6 +213,7 @@ MD_FN int md_plan_phase(md_run *r, int first, int end) {
             if (rc != MD_EXIT_OK) {
                 return rc;
             }
+            /* if: several */
             if (said != NULL && updates >= 0 && updates != said->steps) {
                 return md_fail(&r->message, MD_EXIT_USAGE,
                                "'%s' and '%s' take turns, but one is to make %lld updates and the "
@@ -220,6 +221,7 @@ MD_FN int md_plan_phase(md_run *r, int first, int end) {
                                said->entry->name, r->task->entry->name, (long long)said->steps,
                                (long long)updates);
             }
+            /* end: several */
             r->task->steps = updates;
             said = updates >= 0 ? r->task : said;
         }
@@ -373,9 +375,11 @@ MD_FN int md_check_values(md_run *r, int code) {
     if (r->saved_step > 0) {
         md_text_format(&r->message, "; '%s' holds the weights of step %lld", r->options.save,
                        (long long)r->saved_step);
+        /* if: several */
         if (r->task_count > 1) {
             md_text_format(&r->message, " of '%s'", r->saved_task->entry->name);
         }
+        /* end: several */
     } else {
         md_text_add(&r->message, "; nothing was saved");
     }
@@ -506,9 +510,7 @@ MD_FN int md_fit_phase(md_run *r, int first, int end) {
             rc = md_update(r);
         }
         r->made++;
-        if (rc == MD_EXIT_OK) {
-            rc = md_after_round(r, first, end);
-        }
+        rc = rc == MD_EXIT_OK ? md_after_round(r, first, end) : rc;
         if (r->made == 2) {
             r->pages_early = md_statm_pages();
         }

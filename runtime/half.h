@@ -28,6 +28,7 @@ MD_FN float md_from_bf16(uint16_t h) {
     return f;
 }
 
+/* if: halves */
 /* Round to nearest even. */
 MD_FN uint16_t md_to_bf16(float f) {
     uint32_t bits;
@@ -56,5 +57,6 @@ MD_FN uint16_t md_to_f16(float f) {
     uint32_t rounded = (bits & 0x7FFFFFFFu) + 0xFFFu + (bits >> 13 & 1u);
     return (uint16_t)(sign | ((rounded >> 13) - (112u << 10)));
 }
+/* end: halves */
 
 #endif

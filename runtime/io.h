@@ -140,9 +140,7 @@ MD_FN int md_gzip_map(md_array *a, const char *path, int fd, uint64_t bytes, md_
             path);
     }
     int rc = md_array_memory(a, size, message);
-    if (rc == MD_EXIT_OK) {
-        rc = md_stream_open(stream, path, message);
-    }
+    rc = rc == MD_EXIT_OK ? md_stream_open(stream, path, message) : rc;
     if (rc != MD_EXIT_OK) {
         return rc;
     }

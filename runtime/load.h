@@ -10,7 +10,6 @@
 
 #include <stdarg.h>
 
-#include "runtime/half.h"
 #include "runtime/json.h"
 #include "runtime/rng.h"
 #include "runtime/safetensors.h"
@@ -404,30 +403,15 @@ MD_COLD void md_load_whole(md_load *l) {
 
 /* ---- the data ------------------------------------------------------------------------------- */
 
-/* A float of a file, by its type. */
-MD_COLD double md_load_float(const unsigned char *from, md_dtype type) {
-    uint16_t half;
-    float single;
-    double real;
-    switch (type) {
-    case MD_F64: memcpy(&real, from, sizeof real); return real;
-    case MD_F32: memcpy(&single, from, sizeof single); return (double)single;
-    default: memcpy(&half, from, sizeof half);
-    }
-    return (double)(type == MD_F16 ? md_from_f16(half) : md_from_bf16(half));
-}
-
 /* Can the model take an element? Counters and fields of rings become places in memory and have a
  * range; a float becomes no infinity. */
 MD_COLD int md_load_inside(const md_tensor *t, const md_dtype_info *type,
                            const unsigned char *from) {
-    uint64_t bits = 0, sign = (uint64_t)1 << (8 * type->bytes - 1);
     if (t->lo == t->hi) {
-        double value = md_load_float(from, type->dtype);
+        double value = md_get_float(from, type->dtype);
         return !isfinite(value) || isfinite((float)value);
     }
-    memcpy(&bits, from, type->bytes);
-    int64_t value = (int64_t)(type->dtype < MD_U8 ? (bits ^ sign) - sign : bits);
+    int64_t value = md_get_integer(from, type->dtype);
     return value >= t->lo && value < t->hi;
 }
 
@@ -445,7 +429,7 @@ MD_COLD void md_load_element(md_load *l, size_t i, const unsigned char *from, ch
             memcpy(to, from, width);
             *to = (char)(t->dtype == MD_BOOL ? *to != 0 : *to);
         } else {
-            double real = md_load_float(from, type->dtype);
+            double real = md_get_float(from, type->dtype);
             float single = (float)real;
             memcpy(to, width == sizeof real ? (const void *)&real : (const void *)&single, width);
         }

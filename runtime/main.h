@@ -329,9 +329,7 @@ MD_COLD int md_setup_model(md_run *r) {
 
 MD_COLD int md_setup(md_run *r, md_paths *paths) {
     int rc = md_regions_map(&r->regions, r->model, &r->message);
-    if (rc == MD_EXIT_OK) {
-        rc = md_setup_block(r);
-    }
+    rc = rc == MD_EXIT_OK ? md_setup_block(r) : rc;
     paths->run = r;
     for (int i = 0; i < r->task_count && rc == MD_EXIT_OK; i++) {
         md_select(r, i);
@@ -341,9 +339,7 @@ MD_COLD int md_setup(md_run *r, md_paths *paths) {
     if (rc == MD_EXIT_OK && r->options.command == MD_RUN_TRAIN) {
         rc = md_plan(r);
     }
-    if (rc == MD_EXIT_OK) {
-        rc = md_setup_threads(r);
-    }
+    rc = rc == MD_EXIT_OK ? md_setup_threads(r) : rc;
     if (rc == MD_EXIT_OK) {
         md_touch_write(r->regions.base, r->regions.mapped);
         rc = r->options.save == NULL ? MD_EXIT_OK
@@ -352,12 +348,8 @@ MD_COLD int md_setup(md_run *r, md_paths *paths) {
     if (rc == MD_EXIT_OK && r->options.checkpoint != NULL) {
         rc = md_out_probe(&r->out, r->options.checkpoint, &r->message);
     }
-    if (rc == MD_EXIT_OK) {
-        rc = md_best_setup(r);
-    }
-    if (rc == MD_EXIT_OK) {
-        rc = md_setup_model(r);
-    }
+    rc = rc == MD_EXIT_OK ? md_best_setup(r) : rc;
+    rc = rc == MD_EXIT_OK ? md_setup_model(r) : rc;
     for (int i = 0; i < r->task_count && rc == MD_EXIT_OK; i++) {
         md_select(r, i);
         rc = md_stage_setup(r);
@@ -513,16 +505,12 @@ MD_COLD int md_main(const md_model *model, int argc, char **argv) {
     r->process = md_resident_bytes();
     md_signals();
     int rc = md_options_parse(&r->options, model, argc, argv, &r->message);
-    if (rc == MD_EXIT_OK) {
-        rc = md_dispatch(r, &paths);
-    }
+    rc = rc == MD_EXIT_OK ? md_dispatch(r, &paths) : rc;
     if (rc == MD_EXIT_OK && r->lost != 0) {
         rc = md_fail(&r->message, MD_EXIT_DATA, "cannot write to the standard output: %s",
                      strerror(r->lost));
     }
-    if (rc == MD_EXIT_OK) {
-        rc = md_table_close(r);
-    }
+    rc = rc == MD_EXIT_OK ? md_table_close(r) : rc;
     if (r->message.used > 0) {
         md_complain(r, "error: ");
     }

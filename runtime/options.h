@@ -494,23 +494,24 @@ MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **
     if (rc != MD_EXIT_OK || o->entry == NULL) {
         return rc;
     }
-    if (o->steps >= 0 && o->epochs >= 0) {
-        return md_fail(message, MD_EXIT_USAGE, "--steps and --epochs exclude each other");
-    }
-    if (o->save_every > 0 && o->save == NULL && o->checkpoint == NULL) {
-        return md_fail(message, MD_EXIT_USAGE,
-                       "--save-every needs --save FILE or --checkpoint FILE");
-    }
-    if ((o->best != NULL || o->patience > 0) && o->eval_every == 0) {
-        return md_fail(message, MD_EXIT_USAGE,
-                       "--best and --patience compare evaluations: --eval-every N");
-    }
-    if (o->monitor != NULL && o->best == NULL && o->patience == 0) {
-        return md_fail(message, MD_EXIT_USAGE,
-                       "--monitor says what --best FILE and --patience N compare");
-    }
-    if (o->table != NULL && o->command != MD_RUN_TRAIN) {
-        return md_fail(message, MD_EXIT_USAGE, "--log csv=FILE is a table of a training run");
+    const struct {
+        int wrong;
+        const char *why;
+    } rule[] = {
+        {o->steps >= 0 && o->epochs >= 0, "--steps and --epochs exclude each other"},
+        {o->save_every > 0 && o->save == NULL && o->checkpoint == NULL,
+         "--save-every needs --save FILE or --checkpoint FILE"},
+        {(o->best != NULL || o->patience > 0) && o->eval_every == 0,
+         "--best and --patience compare evaluations: --eval-every N"},
+        {o->monitor != NULL && o->best == NULL && o->patience == 0,
+         "--monitor says what --best FILE and --patience N compare"},
+        {o->table != NULL && o->command != MD_RUN_TRAIN,
+         "--log csv=FILE is a table of a training run"},
+    };
+    for (size_t i = 0; i < sizeof rule / sizeof *rule; i++) {
+        if (rule[i].wrong) {
+            return md_fail(message, MD_EXIT_USAGE, "%s", rule[i].why);
+        }
     }
     if (o->only != NULL) {
         int any = 0;
@@ -563,6 +564,7 @@ MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **
 
 MD_COLD void md_options_help(const md_model *m, const char *program, md_text *t) {
     md_text_format(t, "usage: %s [COMMAND] [OPTION]...\ncommands:\n", program);
+    /* if: several */
     for (int i = 0; i < m->phase_count; i++) {
         int turns = i > 0 && m->phases[i].phase == m->phases[i - 1].phase;
         md_text_format(t, "%s%s",
@@ -572,6 +574,7 @@ MD_COLD void md_options_help(const md_model *m, const char *program, md_text *t)
                        m->entries[m->phases[i].entry].name);
     }
     md_text_add(t, m->phase_count > 0 ? "\n" : "");
+    /* end: several */
     int named = 0;
     for (int i = 0; i < m->entry_count; i++) {
         if (strcmp(m->entries[i].name, "predict") == 0) {

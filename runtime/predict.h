@@ -97,15 +97,17 @@ MD_FN void md_result_header(md_out *out, const md_port *port, int64_t calls) {
 }
 
 MD_FN void md_result_data(md_out *out, const md_port *port, const void *data) {
-    if (port->dtype != MD_BF16) {
-        (void)md_out_write(out, data, port->bytes);
-        return;
-    }
+    /* if: halves */
     const uint16_t *from = (const uint16_t *)data;
-    for (size_t i = 0; i < port->bytes / 2; i++) {
+    for (size_t i = 0; port->dtype == MD_BF16 && i < port->bytes / 2; i++) {
         float f = md_from_bf16(from[i]);
         (void)md_out_write(out, &f, sizeof f);
     }
+    if (port->dtype == MD_BF16) {
+        return;
+    }
+    /* end: halves */
+    (void)md_out_write(out, data, port->bytes);
 }
 
 /* One call with slice number `index` of the inputs. */
@@ -185,9 +187,7 @@ MD_FN int md_predict(md_run *r) {
         return md_fail(&r->message, MD_EXIT_MEMORY, "no memory for %zu bytes of file buffers",
                        bytes);
     }
-    if (rc == MD_EXIT_OK) {
-        rc = md_predict_all(r, outs, calls);
-    }
+    rc = rc == MD_EXIT_OK ? md_predict_all(r, outs, calls) : rc;
     md_unmap(outs, bytes);
     if (rc == MD_EXIT_OK && md_signal == 0) {
         rc = md_save_all(r);

@@ -6,6 +6,7 @@
 #ifndef MD_SAFETENSORS_H
 #define MD_SAFETENSORS_H
 
+#include "runtime/half.h"
 #include "runtime/slices.h"
 
 #if defined(__BYTE_ORDER__) && __BYTE_ORDER__ != __ORDER_LITTLE_ENDIAN__
@@ -41,6 +42,27 @@ MD_COLD const md_dtype_info *md_dtype_get(md_dtype dtype) {
 
 MD_FN int md_is_float(md_dtype t) {
     return t == MD_F16 || t == MD_BF16 || t == MD_F32 || t == MD_F64;
+}
+
+/* An element at any address: a float, */
+MD_FN double md_get_float(const void *from, md_dtype type) {
+    uint16_t half;
+    float single;
+    double real;
+    switch (type) {
+    case MD_F64: memcpy(&real, from, sizeof real); return real;
+    case MD_F32: memcpy(&single, from, sizeof single); return (double)single;
+    default: memcpy(&half, from, sizeof half);
+    }
+    return (double)(type == MD_F16 ? md_from_f16(half) : md_from_bf16(half));
+}
+
+/* and an integer; of a U64 its bits. */
+MD_FN int64_t md_get_integer(const void *from, md_dtype type) {
+    size_t width = md_dtype_get(type)->bytes;
+    uint64_t bits = 0, sign = (uint64_t)1 << (8 * width - 1);
+    memcpy(&bits, from, width);
+    return (int64_t)(type < MD_U8 && type != MD_BOOL ? (bits ^ sign) - sign : bits);
 }
 
 MD_COLD int md_kind_in(const md_tensor *t, unsigned what) {

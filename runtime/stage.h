@@ -91,6 +91,7 @@ MD_FN int md_stage_open(md_run *r, int index, const char *path) {
     return rc;
 }
 
+/* if: scalars */
 /* A scalar input from --set. */
 MD_FN int md_stage_scalar(md_run *r, int index, const char *text) {
     const md_port *port = &r->task->entry->inputs[index];
@@ -106,6 +107,7 @@ MD_FN int md_stage_scalar(md_run *r, int index, const char *text) {
     }
     return MD_EXIT_OK;
 }
+/* end: scalars */
 
 /* Every input that no data set feeds, before the first step. Staging also proves the region. */
 MD_FN int md_stage_setup(md_run *r) {
@@ -117,13 +119,20 @@ MD_FN int md_stage_setup(md_run *r) {
             continue;
         }
         const char *path = md_option_of(&r->options, "--in", e->name, port->name);
+        int rc;
+        /* if: scalars */
         const char *text =
             port->rank == 0 ? md_option_of(&r->options, "--set", e->name, port->name) : NULL;
-        int rc;
+        if (path == NULL && text != NULL) {
+            rc = md_stage_scalar(r, i, text);
+            if (rc != MD_EXIT_OK) {
+                return rc;
+            }
+            continue;
+        }
+        /* end: scalars */
         if (path != NULL) {
             rc = md_stage_open(r, i, path);
-        } else if (text != NULL) {
-            rc = md_stage_scalar(r, i, text);
         } else {
             char shape[256];
             md_text t = md_text_make(shape, sizeof shape);
@@ -150,11 +159,13 @@ MD_FN int md_stage_arrays(md_run *r, int64_t call) {
         if (port->field >= 0) {
             continue;
         }
+        /* if: scalars */
         if (r->task->slices[i] == 0) {
             memcpy(md_staging(r, port), &r->task->scalars[i], port->bytes);
-        } else {
-            rc = md_stage_slice(r, i, call % r->task->slices[i]);
+            continue;
         }
+        /* end: scalars */
+        rc = md_stage_slice(r, i, call % r->task->slices[i]);
     }
     return rc;
 }

@@ -192,32 +192,24 @@ int init_bind(init *m, const init_memory *mem) {
         return INIT_ERR_ARGUMENT;
     }
     m->bound = 0;
-    if (mem->params == NULL) {
-        return INIT_ERR_ARGUMENT;
-    }
-    if (mem->params_bytes < INIT_PARAMS_BYTES) {
-        return INIT_ERR_SIZE;
-    }
-    if ((uintptr_t)mem->params % INIT_ALIGN != 0) {
-        return INIT_ERR_ALIGN;
-    }
-    if (mem->state == NULL) {
-        return INIT_ERR_ARGUMENT;
-    }
-    if (mem->state_bytes < INIT_STATE_BYTES) {
-        return INIT_ERR_SIZE;
-    }
-    if ((uintptr_t)mem->state % INIT_ALIGN != 0) {
-        return INIT_ERR_ALIGN;
-    }
-    if (mem->io == NULL) {
-        return INIT_ERR_ARGUMENT;
-    }
-    if (mem->io_bytes < INIT_IO_BYTES) {
-        return INIT_ERR_SIZE;
-    }
-    if ((uintptr_t)mem->io % INIT_ALIGN != 0) {
-        return INIT_ERR_ALIGN;
+    const struct {
+        const void *at;
+        size_t bytes, least;
+    } region[] = {
+        {mem->params, mem->params_bytes, INIT_PARAMS_BYTES},
+        {mem->state, mem->state_bytes, INIT_STATE_BYTES},
+        {mem->io, mem->io_bytes, INIT_IO_BYTES},
+    };
+    for (int i = 0; i < 3; i++) {
+        if (region[i].at == NULL) {
+            return INIT_ERR_ARGUMENT;
+        }
+        if (region[i].bytes < region[i].least) {
+            return INIT_ERR_SIZE;
+        }
+        if ((uintptr_t)region[i].at % INIT_ALIGN != 0) {
+            return INIT_ERR_ALIGN;
+        }
     }
     m->params = (unsigned char *)mem->params;
     m->state = (unsigned char *)mem->state;
@@ -228,15 +220,8 @@ int init_bind(init *m, const init_memory *mem) {
 }
 
 static md_memory init_regions(const init *m) {
-    md_memory memory;
-    memory.params = m->params;
-    memory.state = m->state;
-    memory.io = m->io;
-    memory.arena = m->arena;
-    memory.params_bytes = INIT_PARAMS_BYTES;
-    memory.state_bytes = INIT_STATE_BYTES;
-    memory.io_bytes = INIT_IO_BYTES;
-    memory.arena_bytes = INIT_ARENA_BYTES;
+    const md_memory memory = {m->params, m->state, m->io, m->arena, INIT_PARAMS_BYTES,
+                              INIT_STATE_BYTES, INIT_IO_BYTES, INIT_ARENA_BYTES};
     return memory;
 }
 
@@ -298,13 +283,6 @@ const char *init_strerror(int code) {
 #pragma GCC diagnostic push
 #pragma GCC diagnostic ignored "-Wshadow"
 #endif
-
-
-
-
-
-
-
 
 
 #ifdef __GNUC__
