@@ -26,6 +26,8 @@ static inline const char *index_text(Style *s, const Index *index) {
     return text.at;
 }
 
+/* "first(a, b, c" in lines of at most 100 columns, those behind the first one indented. */
+void words_print(Text *out, const char *first, const Words *words, int indent);
 void let_print(Style *s, const Stmt *st);
 void block_print(Style *s, const StmtList *list);  /* one step deeper; its names end with it */
 void block_unbind(Style *s, const StmtList *list); /* its names end */

@@ -54,14 +54,7 @@ typedef void (*MD_TN(epi))(void *ctx, int64_t batch, int64_t m0, int64_t rows, i
 
 MD_FN void MD_TN(none)(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0, int64_t cols,
                        MD_REAL *strip, int64_t ld) {
-    (void)ctx;
-    (void)batch;
-    (void)m0;
-    (void)rows;
-    (void)n0;
-    (void)cols;
-    (void)strip;
-    (void)ld;
+    (void)ctx, (void)batch, (void)m0, (void)rows, (void)n0, (void)cols, (void)strip, (void)ld;
 }
 
 /* ---- register tiles -------------------------------------------------------------------------- */
@@ -497,23 +490,23 @@ MD_INLINE void MD_TN(pack)(MD_REAL *MD_RESTRICT panel, int64_t width, const MD_R
 MD_NOINLINE void MD_TN(gather)(const md_tile *s, MD_REAL *MD_RESTRICT strip, int64_t ld,
                                const MD_REAL *c, int64_t m0, int64_t rows, int64_t n0, int64_t cols,
                                int add) {
+    const int64_t step = md_tile_in_c(s, 0, 1);
     for (int64_t r = 0; r < rows; r++) {
-        const int64_t m = m0 + r;
-        const MD_REAL *from = c + m / s->m2 * s->c_m1 + m % s->m2 * s->c_m2 + n0 * s->c_n;
+        const MD_REAL *from = c + md_tile_in_c(s, m0 + r, n0);
         for (int64_t j = 0; j < cols; j++) {
             MD_REAL old = add ? strip[r * ld + j] : 0;
-            strip[r * ld + j] = old + from[j * s->c_n];
+            strip[r * ld + j] = old + from[j * step];
         }
     }
 }
 
 MD_NOINLINE void MD_TN(scatter)(const md_tile *s, const MD_REAL *MD_RESTRICT strip, int64_t ld,
                                 MD_REAL *c, int64_t m0, int64_t rows, int64_t n0, int64_t cols) {
+    const int64_t step = md_tile_in_c(s, 0, 1);
     for (int64_t r = 0; r < rows; r++) {
-        const int64_t m = m0 + r;
-        MD_REAL *to = c + m / s->m2 * s->c_m1 + m % s->m2 * s->c_m2 + n0 * s->c_n;
+        MD_REAL *to = c + md_tile_in_c(s, m0 + r, n0);
         for (int64_t j = 0; j < cols; j++) {
-            to[j * s->c_n] = strip[r * ld + j];
+            to[j * step] = strip[r * ld + j];
         }
     }
 }
@@ -587,7 +580,7 @@ MD_INLINE int64_t MD_TN(row)(const md_tile *s, md_tile_cut u, int64_t t) {
     if (u.count == u.cuts) {
         return md_split(u.cut, t, u.cuts) * u.unit;
     }
-    return t / u.cuts * s->r2 + md_split(s->r2, t % u.cuts, u.cuts);
+    return t / u.cuts * s->r2.n + md_split(s->r2.n, t % u.cuts, u.cuts);
 }
 
 /* Row tiles t0 .. t1 x panels p0 .. p1 over the blocks q0 .. q1 of the summed axes, into a strip
@@ -598,9 +591,9 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const MD_REAL *x, const MD_REAL *y
                             MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room) {
     const md_tile_cut u = md_tile_cut_rows(s, MD_LANES, MD_VBYTES, MD_TILE_MANY);
     const int64_t nr = u.nr;
-    const int64_t n1 = (s->k1 + s->kb1 - 1) / s->kb1;
-    const int64_t n2 = (s->k2 + s->kb2 - 1) / s->kb2;
-    const int held = s->packed && s->swapped; /* all panels packed first, then tiles outermost */
+    const int64_t n1 = (s->k1.n + s->kb1 - 1) / s->kb1;
+    const int64_t n2 = (s->k2.n + s->kb2 - 1) / s->kb2;
+    const int held = md_tile_whole(s); /* all panels packed first, then tiles outermost */
     const int64_t row0 = MD_TN(row)(s, u, t0);
     const int64_t outer = held ? t1 - t0 : p1 - p0;
     const int64_t inner = held ? p1 - p0 : t1 - t0;
@@ -608,10 +601,10 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const MD_REAL *x, const MD_REAL *y
         const int64_t i2 = q % n2 * s->kb2;
         const int64_t i1 = q / n2 % n1 * s->kb1;
         const int64_t i0 = q / n2 / n1;
-        const int64_t nk1 = md_tile_min(s->kb1, s->k1 - i1);
-        const int64_t nk2 = md_tile_min(s->kb2, s->k2 - i2);
-        const MD_REAL *xq = x + i0 * s->x_k0 + i1 * s->x_k1 + i2 * s->x_k2;
-        const MD_REAL *yq = y + i0 * s->y_k0 + i1 * s->y_k1 + i2 * s->y_k2;
+        const int64_t nk1 = md_tile_min(s->kb1, s->k1.n - i1);
+        const int64_t nk2 = md_tile_min(s->kb2, s->k2.n - i2);
+        const MD_REAL *xq = x + i0 * s->k0.x + i1 * s->k1.x + i2 * s->k2.x;
+        const MD_REAL *yq = y + i0 * s->k0.y + i1 * s->k1.y + i2 * s->k2.y;
         const int first = q == q0 && !add;
         for (int64_t i = 0; i < outer; i++) {
             for (int64_t j = 0; j < inner; j++) {
@@ -620,22 +613,22 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const MD_REAL *x, const MD_REAL *y
                 const int64_t row = MD_TN(row)(s, u, t);
                 const int64_t rows = MD_TN(row)(s, u, t + 1) - row;
                 MD_REAL *panel = panels + (held ? (p - p0) * nk1 * nk2 * nr : 0);
-                const MD_REAL *yp = yq + p * nr * s->y_c;
-                const MD_REAL *xt = xq + row / s->r2 * s->x_r1 + row % s->r2 * s->x_r2;
+                const MD_REAL *yp = yq + p * nr * s->cols.y;
+                const MD_REAL *xt = xq + row / s->r2.n * s->r1.x + row % s->r2.n * s->r2.x;
                 MD_REAL *st = strip + (row - row0) * ld + (p - p0) * nr;
 /* The panel and the tile with constants for rows and columns. */
 #define MD_TILE_RUN(ROWS)                                                                          \
-    MD_TILE_BODY(ROWS, vectors, xt, u.rm, s->x_r1, s->x_r2, s->x_k1, s->x_k2,                      \
-                 through ? panel : yp, through ? nk2 *width : s->y_k1, through ? width : s->y_k2,  \
+    MD_TILE_BODY(ROWS, vectors, xt, u.rm, s->r1.x, s->r2.x, s->k1.x, s->k2.x,                      \
+                 through ? panel : yp, through ? nk2 *width : s->k1.y, through ? width : s->k2.y,  \
                  nk1, nk2, st, ld, room ? MD_LANES : last, first)
 #define MD_TILE_PANEL(COLS)                                                                        \
     {                                                                                              \
         const int64_t vectors = ((COLS) + MD_LANES - 1) / MD_LANES;                                \
         const int64_t last = (COLS) - (vectors - 1) * MD_LANES;                                    \
         const int64_t width = held ? nr : vectors * MD_LANES;                                      \
-        const int through = s->packed || last != MD_LANES;                                         \
+        const int through = (s->is & MD_TILE_PACKED) || last != MD_LANES;                          \
         if (through && (held ? i : j) == 0) {                                                      \
-            MD_TN(pack)(panel, width, yp, s->y_k1, s->y_k2, s->y_c, nk1, nk2, (COLS));             \
+            MD_TN(pack)(panel, width, yp, s->k1.y, s->k2.y, s->cols.y, nk1, nk2, (COLS));          \
         }                                                                                          \
         if (u.big == u.little || rows == u.big) {                                                  \
             MD_TILE_RUN(u.big);                                                                    \
@@ -643,14 +636,14 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const MD_REAL *x, const MD_REAL *y
             MD_TILE_RUN(u.little);                                                                 \
         }                                                                                          \
     }
-                if (s->dots) {
+                if (s->is & MD_TILE_DOTS) {
                     MD_TN(dots)
-                    (rows, md_tile_min(nr, s->cols - p * nr), xt, s->x_r2, s->x_k1, yp, s->y_c,
-                     s->y_k1, nk1, nk2, st, ld, first);
-                } else if (s->cols % nr == 0 || p * nr + nr <= s->cols) {
+                    (rows, md_tile_min(nr, s->cols.n - p * nr), xt, s->r2.x, s->k1.x, yp, s->cols.y,
+                     s->k1.y, nk1, nk2, st, ld, first);
+                } else if (s->cols.n % nr == 0 || p * nr + nr <= s->cols.n) {
                     MD_TILE_PANEL(nr)
                 } else {
-                    MD_TILE_PANEL(s->cols % nr)
+                    MD_TILE_PANEL(s->cols.n % nr)
                 }
 #undef MD_TILE_RUN
 #undef MD_TILE_PANEL
@@ -686,13 +679,17 @@ MD_NOINLINE void MD_TN(join)(MD_REAL *to, int64_t ld, const MD_REAL *from, int64
  * chunks the products go to the partial sums, and the second phase finishes those. Inlined: the
  * caller passes a static const plan and an epilogue. */
 MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part, MD_TN(epi) epi) {
+    const int add = (s->is & MD_TILE_ADD) != 0;
+    const int swapped = (s->is & MD_TILE_SWAPPED) != 0;
+    const int inplace = (s->is & MD_TILE_IN_PLACE) != 0;
+    const int stored = (s->is & MD_TILE_NO_C) == 0;
     const md_tile_cut u = md_tile_cut_rows(s, MD_LANES, MD_VBYTES, MD_TILE_MANY);
-    const int64_t panels = (s->cols + u.nr - 1) / u.nr;
-    const int64_t batches = s->b1 * s->b2;
+    const int64_t panels = (s->cols.n + u.nr - 1) / u.nr;
+    const int64_t batches = s->b1.n * s->b2.n;
     const int64_t kblocks =
-        s->k0 * ((s->k1 + s->kb1 - 1) / s->kb1) * ((s->k2 + s->kb2 - 1) / s->kb2);
-    const int64_t pitch = (s->cols + 64 / MD_ELEM - 1) / (64 / MD_ELEM) * (64 / MD_ELEM);
-    const int64_t step = batches * s->r1 * s->r2 * pitch; /* from chunk to chunk */
+        s->k0.n * ((s->k1.n + s->kb1 - 1) / s->kb1) * ((s->k2.n + s->kb2 - 1) / s->kb2);
+    const int64_t pitch = (s->cols.n + 64 / MD_ELEM - 1) / (64 / MD_ELEM) * (64 / MD_ELEM);
+    const int64_t step = batches * s->r1.n * s->r2.n * pitch; /* from chunk to chunk */
     const int64_t dt = s->chunks > 1 ? u.count : s->block_rows / u.big;
     const int64_t dp = s->chunks > 1 ? panels : s->block_cols / u.nr;
     MD_REAL *partial = (MD_REAL *)call->work;
@@ -705,13 +702,13 @@ MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part,
         const int64_t im = i / call->gn % call->gm;
         const int64_t batch = i / call->gn / call->gm % batches;
         const int64_t chunk = i / call->gn / call->gm / batches;
-        const int64_t i1 = batch / s->b2;
-        const int64_t i2 = batch % s->b2;
+        const int64_t i1 = batch / s->b2.n;
+        const int64_t i2 = batch % s->b2.n;
         const MD_REAL *x =
-            (const MD_REAL *)(s->swapped ? call->b : call->a) + i1 * s->x_b1 + i2 * s->x_b2;
+            (const MD_REAL *)(swapped ? call->b : call->a) + i1 * s->b1.x + i2 * s->b2.x;
         const MD_REAL *y =
-            (const MD_REAL *)(s->swapped ? call->a : call->b) + i1 * s->y_b1 + i2 * s->y_b2;
-        MD_REAL *c = s->stored ? (MD_REAL *)call->c + i1 * s->c_b1 + i2 * s->c_b2 : NULL;
+            (const MD_REAL *)(swapped ? call->a : call->b) + i1 * s->b1.y + i2 * s->b2.y;
+        MD_REAL *c = stored ? (MD_REAL *)call->c + i1 * s->b1.c + i2 * s->b2.c : NULL;
         const int64_t t1 = md_split(u.count, im + 1, call->gm);
         const int64_t p1 = md_split(panels, in + 1, call->gn);
         for (int64_t t = md_split(u.count, im, call->gm); t < t1; t += dt) {
@@ -721,21 +718,22 @@ MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part,
             for (int64_t p = md_split(panels, in, call->gn); p < p1; p += dp) {
                 const int64_t pe = md_tile_min(p + dp, p1);
                 const int64_t col = p * u.nr;
-                const int64_t cols = md_tile_min(pe * u.nr, s->cols) - col;
+                const int64_t cols = md_tile_min(pe * u.nr, s->cols.n) - col;
                 /* Where the products go. */
-                const int direct = s->inplace && !s->swapped && s->chunks == 1;
-                const int64_t ld = direct ? s->c_m2 : s->chunks > 1 ? pitch : s->block_cols;
+                const int direct = inplace && !swapped && s->chunks == 1;
+                const int64_t ld = direct ? s->r2.c : s->chunks > 1 ? pitch : s->block_cols;
                 MD_REAL *strip = slice + s->strip_at;
                 if (direct) {
-                    strip = c + row * s->c_m2 + col;
+                    strip = c + row * s->r2.c + col;
                 } else if (s->chunks > 1) {
-                    strip = partial + chunk * step + (batch * s->r1 * s->r2 + row) * pitch + col;
-                } else if (s->add && !s->swapped) {
+                    strip =
+                        partial + chunk * step + (batch * s->r1.n * s->r2.n + row) * pitch + col;
+                } else if (add && !swapped) {
                     MD_TN(gather)(s, strip, ld, c, row, rows, col, cols, 0);
                 }
                 const int64_t q0 = md_split(kblocks, chunk, s->chunks);
                 const int64_t q1 = md_split(kblocks, chunk + 1, s->chunks);
-                const int begun = s->add && !s->swapped && s->chunks == 1;
+                const int begun = add && !swapped && s->chunks == 1;
                 if (!summing && s->group_at == 0) {
                     MD_TN(block)
                     (s, x, y, t, te, p, pe, q0, q1, strip, ld, slice, begun, !direct);
@@ -758,27 +756,27 @@ MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part,
                     }
                 } else {
                     MD_TN(sum)(s, strip, ld, step, rows, cols);
-                    if (s->add) {
+                    if (add) {
                         MD_TN(gather)(s, strip, ld, c, row, rows, col, cols, 1);
                     }
                 }
                 /* What the epilogue sees: the strip, or its transpose. */
                 MD_REAL *done = strip;
                 int64_t done_ld = ld;
-                if (s->swapped) {
-                    done = s->inplace ? c + col * s->c_m2 + row : slice + s->turned_at;
-                    done_ld = s->inplace ? s->c_m2 : s->block_rows;
-                    MD_TN(turn)(done, done_ld, strip, ld, rows, cols, s->inplace && s->add, 0);
-                    if (s->add && !s->inplace) {
+                if (swapped) {
+                    done = inplace ? c + col * s->cols.c + row : slice + s->turned_at;
+                    done_ld = inplace ? s->cols.c : s->block_rows;
+                    MD_TN(turn)(done, done_ld, strip, ld, rows, cols, inplace && add, 0);
+                    if (add && !inplace) {
                         MD_TN(gather)(s, done, done_ld, c, col, cols, row, rows, 1);
                     }
                 }
-                const int64_t m0 = s->swapped ? col : row;
-                const int64_t n0 = s->swapped ? row : col;
-                const int64_t nm = s->swapped ? cols : rows;
-                const int64_t nn = s->swapped ? rows : cols;
+                const int64_t m0 = swapped ? col : row;
+                const int64_t n0 = swapped ? row : col;
+                const int64_t nm = swapped ? cols : rows;
+                const int64_t nn = swapped ? rows : cols;
                 epi(call->ctx, batch, m0, nm, n0, nn, done, done_ld);
-                if (s->stored && !direct && !(s->swapped && s->inplace)) {
+                if (stored && !direct && !(swapped && inplace)) {
                     MD_TN(scatter)(s, done, done_ld, c, m0, nm, n0, nn);
                 }
             }
