@@ -2,12 +2,13 @@
 #ifndef MDLC_EMIT_PIECES_H
 #define MDLC_EMIT_PIECES_H
 
-#include "compiler/base.h"
+#include "compiler/names.h"
 
 typedef struct Pieces Pieces;
 
-/* `whole`: pieces with their guards and all that they include, not what is used of them. */
-Pieces *pieces_new(Arena *arena, bool whole);
+/* `features`: what the program has (variant.h), among them F32 and F64, the element types of its
+ * products. NULL: pieces with their guards and all that they include, not what is used of them. */
+Pieces *pieces_new(Arena *arena, const NameList *features);
 /* "runtime/tensor.h", whole. */
 void pieces_need(Pieces *pieces, const char *name);
 /* What defines a name (md_... or MD_...) that `text` uses. */

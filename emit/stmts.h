@@ -33,6 +33,8 @@ void block_print(Style *s, const StmtList *list);  /* one step deeper; its names
 void block_unbind(Style *s, const StmtList *list); /* its names end */
 
 void tile_print(Style *s, const Tile *tile);
+/* Parts of runtime/tile_kernel.h that it uses, by the names of their regions. */
+void tile_features(Arena *arena, const Tile *tile, NameList *list);
 /* What stands in front of the kernel's function. */
 void tile_print_plan(Text *out, const Kernel *k, const Tile *tile);
 

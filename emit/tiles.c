@@ -267,6 +267,44 @@ static void print_blas(Text *out, const char *name, const md_blas *p) {
     text_printf(out, "    /* rows of a block */ %" PRId64 "\n};\n\n", p->rows);
 }
 
+static void add_feature(Arena *arena, NameList *list, const char *name, bool has) {
+    if (has && names_at(list, name) < 0) {
+        names_push(arena, list, name);
+    }
+}
+
+void tile_features(Arena *arena, const Tile *tile, NameList *list) {
+    static const char *const vectors[] = {"VECTORS1", "VECTORS2", "VECTORS3", "VECTORS4"};
+    add_feature(arena, list, tile_suffix(tile)[1] == '6' ? "F64" : "F32", true);
+    if (tile->blas) {
+        return;
+    }
+    md_tile plan;
+    memcpy(&plan, tile->plan, sizeof plan);
+    const md_tile *p = &plan;
+    bool dots = p->is & MD_TILE_DOTS, swapped = p->is & MD_TILE_SWAPPED;
+    bool in_place = p->is & MD_TILE_IN_PLACE, stored = !(p->is & MD_TILE_NO_C);
+    /* The last columns of a machine's vectors are packed where they do not fill one. */
+    bool packed = !dots && ((p->is & MD_TILE_PACKED) || p->cols.n * p->elem % MD_ALIGN != 0);
+    add_feature(arena, list, "DOTS", dots);
+    add_feature(arena, list, "PACKED", packed);
+    add_feature(arena, list, "TURNED", packed && p->cols.y != 1 && p->k2.y == 1);
+    add_feature(arena, list, "SWAPPED", swapped);
+    add_feature(arena, list, "ADD", p->is & MD_TILE_ADD);
+    add_feature(arena, list, "CHUNKS", p->chunks > 1);
+    add_feature(arena, list, "GROUPS", p->group > 0);
+    add_feature(arena, list, "SCATTERED", stored && (!in_place || (!swapped && p->chunks > 1)));
+    for (int v = 0; v < 4; v++) {
+        bool used = dots && p->r2.n > v;
+        for (int i = 0; i < TILE_MACHINES; i++) {
+            for (int bit = 0; bit < 64; bit++) {
+                used = used || ((tile->bodies[i] >> bit & 1) && bit % 4 >= v);
+            }
+        }
+        add_feature(arena, list, vectors[v], used);
+    }
+}
+
 /* What stands in front of the kernel's function. */
 void tile_print_plan(Text *out, const Kernel *k, const Tile *tile) {
     if (tile->blas) {

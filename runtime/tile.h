@@ -133,6 +133,44 @@ MD_INLINE int64_t md_tile_min(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
+/* Elements of a vector; of what plain loops take in its place. */
+#define MD_LANES_F32 (MD_VBYTES > 0 ? MD_VBYTES / 4 : 4)
+#define MD_LANES_F64 (MD_VBYTES > 0 ? MD_VBYTES / 8 : 4)
+
+/* F for each of some rows, written out. */
+#define MD_ROWS1(F) F(0)
+#define MD_ROWS2(F) MD_ROWS1(F) F(1)
+#define MD_ROWS3(F) MD_ROWS2(F) F(2)
+#define MD_ROWS4(F) MD_ROWS3(F) F(3)
+#define MD_ROWS5(F) MD_ROWS4(F) F(4)
+#define MD_ROWS6(F) MD_ROWS5(F) F(5)
+#define MD_ROWS7(F) MD_ROWS6(F) F(6)
+#define MD_ROWS8(F) MD_ROWS7(F) F(7)
+#define MD_ROWS9(F) MD_ROWS8(F) F(8)
+#define MD_ROWS10(F) MD_ROWS9(F) F(9)
+#define MD_ROWS11(F) MD_ROWS10(F) F(10)
+#define MD_ROWS12(F) MD_ROWS11(F) F(11)
+#define MD_ROWS13(F) MD_ROWS12(F) F(12)
+#define MD_ROWS14(F) MD_ROWS13(F) F(13)
+
+/* if: TEMPLATE */
+/* F for the rows and vectors of every register tile. */
+#define MD_FEW_ROWS(F, V) F(1, V) F(2, V) F(3, V)
+#define MD_SIX_ROWS(F, V) MD_FEW_ROWS(F, V) F(4, V) F(5, V) F(6, V)
+#define MD_ALL_ROWS(F, V)                                                                          \
+    MD_SIX_ROWS(F, V) F(7, V) F(8, V) F(9, V) F(10, V) F(11, V) F(12, V) F(13, V) F(14, V)
+#if MD_VBYTES == 64
+#define MD_TILE_ALL_BODIES(F)                                                                      \
+    MD_ALL_ROWS(F, 1) MD_ALL_ROWS(F, 2) MD_SIX_ROWS(F, 3) F(7, 3) F(8, 3) MD_FEW_ROWS(F, 4)
+#elif MD_TILE_MANY
+#define MD_TILE_ALL_BODIES(F)                                                                      \
+    MD_ALL_ROWS(F, 1) MD_ALL_ROWS(F, 2) MD_FEW_ROWS(F, 3) MD_FEW_ROWS(F, 4)
+#else
+#define MD_TILE_ALL_BODIES(F)                                                                      \
+    MD_SIX_ROWS(F, 1) MD_SIX_ROWS(F, 2) MD_FEW_ROWS(F, 3) MD_FEW_ROWS(F, 4)
+#endif
+/* end: TEMPLATE */
+
 /* Do blocks and tasks span all columns? */
 MD_INLINE int md_tile_whole(const md_tile *s) {
     return (s->is & MD_TILE_SWAPPED) && (s->is & MD_TILE_PACKED);
