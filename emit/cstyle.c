@@ -50,7 +50,9 @@ const char *style_expr_name(Style *s, const Expr *e, const char *base) {
         }
         base = fine ? name : base;
     }
-    if (e->kind == EXPR_LOAD && str_eq(base, s->arg[e->arg->id])) {
+    const char *arg = e->kind == EXPR_LOAD ? s->arg[e->arg->id] : "";
+    const char *member = strrchr(arg, '.'); /* in an epilogue */
+    if (str_eq(base, member ? member + 1 : arg)) {
         base = str_printf(s->out->arena, "%s_value", base); /* the argument has the name */
     }
     return style_name(s, base);

@@ -70,16 +70,16 @@ static void look_at_entries(const Emit *e, Has *has) {
     }
 }
 
-Pieces *features_pieces(const Emit *e) {
-    if (e->c->opt.whole_runtime) {
-        return pieces_new(e->arena, NULL, 0);
-    }
+void features_add(const Emit *e, NameList *features) {
     Has has = {0};
     look_at_slots(e, &has);
     look_at_data(e, &has);
     look_at_entries(e, &has);
     bool main = !e->c->opt.no_main;
-    const Feature feature[] = {
+    const struct {
+        const char *name;
+        bool has;
+    } feature[] = {
         {"main", main},                             /* without it nobody sees messages of a load */
         {"split", has.split},                       /* tensors that are several of a file */
         {"turned", has.turned},                     /* transposed in files */
@@ -95,5 +95,9 @@ Pieces *features_pieces(const Emit *e) {
         {"several", e->p->module->phase.count > 1}, /* trains in one run */
         {"canary", e->c->opt.canary},
     };
-    return pieces_new(e->arena, feature, (int)(sizeof feature / sizeof *feature));
+    for (size_t i = 0; i < sizeof feature / sizeof *feature; i++) {
+        if (feature[i].has) {
+            names_push(e->arena, features, feature[i].name);
+        }
+    }
 }

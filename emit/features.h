@@ -2,10 +2,10 @@
 #ifndef MDLC_EMIT_FEATURES_H
 #define MDLC_EMIT_FEATURES_H
 
-#include "emit/pieces.h"
+#include "compiler/names.h"
 #include "emit/write.h"
 
-/* Pieces for a model; whole ones where the command line asks for them. */
-Pieces *features_pieces(const Emit *e);
+/* Adds the names that variant.h asks for of files and entries. */
+void features_add(const Emit *e, NameList *features);
 
 #endif

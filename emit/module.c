@@ -12,6 +12,7 @@
 #include "emit/host.h"
 #include "emit/lines.h"
 #include "emit/pieces.h"
+#include "emit/stmts.h"
 #include "emit/trace.h"
 
 #include <string.h>
@@ -399,32 +400,47 @@ static void print_model(const Emit *e, const Printer *printer, bool *printed, Te
     print_strerror(e, out);
 }
 
-static void add_bodies(void *ctx, Step *step, int depth) {
+/* What products have a use for: each register tile, and all else, takes a compiler time. */
+typedef struct {
+    Arena *arena;
+    uint64_t bodies[TILE_MACHINES];
+    NameList features;
+} Tiles;
+
+static void add_tile(void *ctx, Step *step, int depth) {
     (void)depth;
-    uint64_t *bodies = ctx;
+    Tiles *tiles = ctx;
     const Tile *tile = step->kernel ? kernel_tile(step->kernel) : NULL;
     for (int i = 0; tile && i < TILE_MACHINES; i++) {
-        bodies[i] |= tile->bodies[i];
+        tiles->bodies[i] |= tile->bodies[i];
+    }
+    if (tile) {
+        tile_features(tiles->arena, tile, &tiles->features);
     }
 }
 
-/* The register tiles that products have a use for: each takes a compiler time. */
-static const char *tile_bodies(const Emit *e) {
-    uint64_t bodies[TILE_MACHINES] = {0};
+static Tiles tiles_of(const Emit *e) {
+    Tiles tiles = {.arena = e->arena};
     for (int i = 0; i < e->p->entry.count; i++) {
-        steps_visit(&e->p->entry.at[i]->step, add_bodies, bodies);
+        steps_visit(&e->p->entry.at[i]->step, add_tile, &tiles);
     }
+    return tiles;
+}
+
+static const char *tile_bodies(const Emit *e, const Tiles *tiles) {
     Text text = {.arena = e->arena};
-    text_add(&text, "/* Rows and vectors of the register tiles that are used. */\n"
-                    "#if defined(MD_TILE_BODIES) && !defined(MD_TILE_EVERY)\n"
-                    "#error \"several models in one file: compile each alone, or define "
-                    "MD_TILE_EVERY\"\n#endif\n#undef MD_TILE_BODIES\n");
+    text_add(&text, "/* Rows and vectors of the register tiles that are used. */\n");
+    if (e->c->opt.whole_runtime) {
+        text_add(&text, "#if defined(MD_TILE_BODIES) && !defined(MD_TILE_EVERY)\n"
+                        "#error \"several models in one file: compile each alone, or define "
+                        "MD_TILE_EVERY\"\n#endif\n#undef MD_TILE_BODIES\n");
+    }
     for (int i = 0; i < TILE_MACHINES; i++) {
         text_printf(&text, "#%s %s\n#define MD_TILE_BODIES(F)", i ? "elif" : "if",
                     tile_machine[i].when);
         int n = 0;
         for (int bit = 0; bit < 64; bit++) {
-            if (bodies[i] >> bit & 1) {
+            if (tiles->bodies[i] >> bit & 1) {
                 text_printf(&text, "%s F(%d, %d)", n > 0 && n % 8 == 0 ? " \\\n   " : "",
                             bit / 4 + 1, bit % 4 + 1);
                 n++;
@@ -523,8 +539,10 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
         text_add(&parts.front, "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE 1\n#endif\n");
     }
     api_print(&e, &parts.api);
-    Pieces *pieces = features_pieces(&e);
-    pieces_before_tiles(pieces, tile_bodies(&e));
+    Tiles tiles = tiles_of(&e);
+    features_add(&e, &tiles.features);
+    Pieces *pieces = pieces_new(e.arena, c->opt.whole_runtime ? NULL : &tiles.features);
+    pieces_before_tiles(pieces, tile_bodies(&e, &tiles));
     if (c->opt.whole_runtime) {
         join_whole(&e, pieces, &parts, out);
     } else {
@@ -549,7 +567,7 @@ void emit_header(Text *out, Compile *c, const Program *p, const Source *source) 
     text_comment(out, path_base(source->name));
     text_printf(out, ". */\n#ifndef %s_MODEL_H\n#define %s_MODEL_H\n\n", e.upper, e.upper);
     text_add(out, "#include <stddef.h>\n#include <stdint.h>\n\n");
-    Pieces *pieces = pieces_new(e.arena, NULL, 0);
+    Pieces *pieces = pieces_new(e.arena, NULL);
     need_pieces(c, pieces);
     pieces_print(pieces, out);
     api_print(&e, out);

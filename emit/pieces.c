@@ -5,14 +5,12 @@
  * enumerators; it needs the items that define the names in it. So the runtime is its own manifest.
  * What defines nothing (system headers, pragmas) goes with its piece. A piece may also be printed
  * as a whole, with its guard and all that it includes. The #include "runtime/..." lines fall away.
- * What stands between the lines "if: FEATURE" and "end: FEATURE" (comments) is for models that have
- * the feature, and for whole pieces; the lines themselves are never printed.
- * One piece is a template, printed once for each element type that is used: its functions are the
- * names of the tile that no other piece defines. Needs the embedded texts; gives text. */
+ * One piece is a template, of which each element type that the program's products have is a piece
+ * (variant.h); as a whole it is printed once for each type whose functions are used. Needs the
+ * embedded texts; gives text. */
 #include "emit/pieces.h"
 
-#include "compiler/embed.h"
-#include "compiler/names.h"
+#include "emit/variant.h"
 
 #include <string.h>
 
@@ -20,7 +18,7 @@ typedef struct {
     const char *name; /* not terminated */
     size_t length;
     int item;
-    VEC(int) more; /* other items of the same piece that define it too */
+    VEC(int) more; /* other items that define it too: of the same piece, or of another variant */
 } Definition;
 
 typedef struct {
@@ -33,16 +31,18 @@ typedef struct {
 } Item;
 
 static const char template_name[] = "runtime/tile_kernel.h";
+static const char *const element_names[] = {"F32", "F64"};
 enum { TEMPLATE_F32, TEMPLATE_F64, TEMPLATES };
 
 struct Pieces {
     Arena *arena;
+    Embed *file; /* the embedded texts, then the variants of the template */
+    size_t nfile;
     VEC(Item) item;
     int *first; /* item of each piece, and one more */
     bool *needed, *printed;
     bool as[TEMPLATES];
     bool whole;
-    Embed *text;     /* the pieces without what the model has no use for */
     NameList system; /* headers of the system that are included already */
     const char *before_tiles;
     Definition *slot; /* hash table; the first definer of a name keeps it */
@@ -101,7 +101,8 @@ static void define(Pieces *p, const char *name, size_t n, int item) {
     if (d->name == NULL) {
         *d = (Definition){.name = name, .length = n, .item = item};
         p->used++;
-    } else if (d->item != item && p->item.at[d->item].piece == p->item.at[item].piece) {
+    } else if (d->item != item && (p->item.at[d->item].piece == p->item.at[item].piece ||
+                                   p->item.at[d->item].piece >= (int)nembeds)) {
         VEC_PUSH_FROM(p->arena, &d->more, item, 2);
     }
     p->item.at[item].defines = true;
@@ -149,7 +150,7 @@ static void define_line(Pieces *p, int item, const char *line) {
 
 static void define_item(Pieces *p, int item) {
     const Item *it = &p->item.at[item];
-    const Embed *embed = &p->text[it->piece];
+    const Embed *embed = &p->file[it->piece];
     bool comment = false, list = false;
     for (size_t i = it->code; i < it->end; i++) {
         const char *line = embed->lines[i];
@@ -208,20 +209,18 @@ static void inside_guard(const Embed *embed, size_t *begin, size_t *end) {
     --*end;
 }
 
-static bool is_template(int piece) {
-    return strcmp(embeds[piece].name, template_name) == 0;
+static bool is_template(const Pieces *p, int piece) {
+    return strcmp(p->file[piece].name, template_name) == 0;
 }
 
 static void cut(Pieces *p, int piece) {
-    const Embed *embed = &p->text[piece];
+    const Embed *embed = &p->file[piece];
     size_t i, end;
-    if (is_template(piece)) {
-        Item all = {.piece = piece, .end = embed->count};
-        VEC_PUSH(p->arena, &p->item, all);
-        define_item(p, p->item.count - 1);
-        return;
+    i = 0;
+    end = embed->count;
+    if (piece < (int)nembeds) {
+        inside_guard(embed, &i, &end);
     }
-    inside_guard(embed, &i, &end);
     while (i < end) {
         Item item = {.piece = piece, .begin = i, .code = end};
         bool comment = false, body = false, done = false;
@@ -265,66 +264,35 @@ static bool is_piece(const char *name) {
     return strncmp(name, "runtime/", 8) == 0 && n > 2 && strcmp(name + n - 2, ".h") == 0;
 }
 
-/* The feature that a line marks the begin or the end of; NULL: it marks none. */
-static const char *marked(Arena *arena, const char *line, const char *mark) {
-    line += strspn(line, " ");
-    size_t n = strlen(mark);
-    return strncmp(line, mark, n) == 0 ? str_ndup(arena, line + n, strcspn(line + n, " ")) : NULL;
-}
-
-static bool has_feature(const Feature *feature, int count, const char *name) {
-    for (int i = 0; i < count; i++) {
-        if (str_eq(feature[i].name, name)) {
-            return feature[i].has;
-        }
-    }
-    BUG("the runtime asks for a feature '%s'", name);
-}
-
-/* The lines of a piece that are for the model. */
-static Embed select_lines(Pieces *p, const Embed *embed, const Feature *feature, int count) {
-    const char **lines = ARENA_ARRAY(p->arena, const char *, embed->count + 1);
-    Embed selected = {.name = embed->name, .lines = lines};
-    int depth = 0, left_out = 0; /* since which depth; 0: nothing is */
-    for (size_t i = 0; i < embed->count; i++) {
-        const char *line = embed->lines[i];
-        const char *begin = marked(p->arena, line, "/* if: ");
-        if (begin != NULL) {
-            depth++;
-            if (left_out == 0 && !p->whole && !has_feature(feature, count, begin)) {
-                left_out = depth;
-            }
-        } else if (marked(p->arena, line, "/* end: ") != NULL) {
-            left_out = left_out == depth ? 0 : left_out;
-            depth--;
-        } else if (left_out == 0) {
-            lines[selected.count++] = line;
-        }
-    }
-    if (depth != 0) {
-        BUG("%s: a mark has no other end", embed->name);
-    }
-    return selected;
-}
-
-Pieces *pieces_new(Arena *arena, const Feature *feature, int count) {
+Pieces *pieces_new(Arena *arena, const NameList *features) {
     Pieces *p = ARENA_NEW(arena, Pieces);
     p->arena = arena;
-    p->whole = feature == NULL;
-    p->needed = ARENA_ARRAY(arena, bool, nembeds + 1);
-    p->printed = ARENA_ARRAY(arena, bool, nembeds + 1);
+    p->whole = features == NULL;
+    p->file = ARENA_ARRAY(arena, Embed, nembeds + TEMPLATES);
+    p->nfile = nembeds;
+    p->needed = ARENA_ARRAY(arena, bool, nembeds + TEMPLATES);
+    p->printed = ARENA_ARRAY(arena, bool, nembeds + TEMPLATES);
     p->size = 1024;
     p->slot = ARENA_ARRAY(arena, Definition, p->size);
-    p->first = ARENA_ARRAY(p->arena, int, nembeds + 1);
-    p->text = ARENA_ARRAY(p->arena, Embed, nembeds + 1);
+    p->first = ARENA_ARRAY(p->arena, int, nembeds + TEMPLATES + 1);
     for (size_t i = 0; i < nembeds; i++) {
-        p->first[i] = p->item.count;
+        p->file[i] = embeds[i];
         if (is_piece(embeds[i].name)) {
-            p->text[i] = select_lines(p, &embeds[i], feature, count);
+            p->file[i] = variant_of(arena, &embeds[i], features);
+        }
+        for (int t = 0; is_template(p, (int)i) && !p->whole && t < TEMPLATES; t++) {
+            if (names_at(features, element_names[t]) >= 0) {
+                p->file[p->nfile++] = variant_tile(arena, &embeds[i], features, t ? 64 : 32);
+            }
+        }
+    }
+    for (size_t i = 0; i < p->nfile; i++) {
+        p->first[i] = p->item.count;
+        if (is_piece(p->file[i].name) && (i >= nembeds || !is_template(p, (int)i))) {
             cut(p, (int)i);
         }
     }
-    p->first[nembeds] = p->item.count;
+    p->first[p->nfile] = p->item.count;
     return p;
 }
 
@@ -335,8 +303,8 @@ static void need_piece(Pieces *p, int piece) {
         return;
     }
     p->needed[piece] = true;
-    for (size_t i = 0; i < p->text[piece].count; i++) {
-        const char *include = include_of(p->text[piece].lines[i]);
+    for (size_t i = 0; i < p->file[piece].count; i++) {
+        const char *include = include_of(p->file[piece].lines[i]);
         if (include != NULL) {
             size_t n = strcspn(include, "\"");
             pieces_need(p, str_ndup(p->arena, include, n));
@@ -369,26 +337,6 @@ static int tile_type(const char *name, size_t n) {
                                                   : -1;
 }
 
-/* Of a template's function, as that of an element type; `type` -1: of another one. */
-static void print_as(Text *out, const char *line, size_t length, int type) {
-    const char *const real[TEMPLATES] = {"float", "double"};
-    const char *const tail[TEMPLATES] = {"_f32", "_f64"};
-    for (const char *at = line, *end = line + length; at < end; at++) {
-        if (type >= 0 && starts(at, "MD_TN(")) {
-            size_t n = strcspn(at, ")");
-            text_add(out, "md_tile_");
-            text_addn(out, at + 6, n - 6);
-            text_add(out, tail[type]);
-            at += n;
-        } else if (type >= 0 && starts(at, "MD_REAL")) {
-            text_add(out, real[type]);
-            at += 6;
-        } else {
-            text_addn(out, at, 1);
-        }
-    }
-}
-
 /* What is done with each item that defines a name of a text. */
 typedef void (*Visit)(Pieces *p, int item);
 
@@ -404,9 +352,9 @@ static void each_name(Pieces *p, const char *text, size_t length, Visit visit) {
             for (int i = 0; i < known.more.count; i++) {
                 visit(p, known.more.at[i]);
             }
-        } else if (type >= 0) {
+        } else if (p->whole && type >= 0) {
             p->as[type] = true;
-            visit(p, p->first[piece_named(template_name)]);
+            pieces_need(p, template_name);
         }
     }
 }
@@ -414,7 +362,7 @@ static void each_name(Pieces *p, const char *text, size_t length, Visit visit) {
 static void each_line(Pieces *p, int item, size_t end, Visit visit) {
     const Item it = p->item.at[item];
     for (size_t i = it.code; i < end; i++) {
-        const char *line = p->text[it.piece].lines[i];
+        const char *line = p->file[it.piece].lines[i];
         each_name(p, line, strlen(line), visit);
     }
 }
@@ -441,7 +389,7 @@ static void need_item(Pieces *p, int item) {
 /* The line behind the head of a function. */
 static size_t head_end(const Pieces *p, const Item *it) {
     size_t i = it->code;
-    while (i < it->end && !opens_body(p->text[it->piece].lines[i])) {
+    while (i < it->end && !opens_body(p->file[it->piece].lines[i])) {
         i++;
     }
     return i + 1;
@@ -449,26 +397,12 @@ static size_t head_end(const Pieces *p, const Item *it) {
 
 static void put_in_front(Pieces *p, int item) {
     Item *it = &p->item.at[item];
-    bool *done = it->function || is_template(it->piece) ? &it->declared : &it->front;
+    bool *done = it->function ? &it->declared : &it->front;
     if (*done) {
         return;
     }
     *done = true;
-    if (!is_template(it->piece)) {
-        each_line(p, item, it->function ? head_end(p, it) : it->end, put_in_front);
-    }
-}
-
-/* A template uses names of its element types. */
-static void need_of_template(Pieces *p) {
-    int piece = piece_named(template_name);
-    for (int type = 0; type < TEMPLATES; type++) {
-        for (size_t i = 0; p->as[type] && i < p->text[piece].count; i++) {
-            Text line = {.arena = p->arena};
-            print_as(&line, p->text[piece].lines[i], strlen(p->text[piece].lines[i]), type);
-            each_name(p, line.at, line.len, need_item);
-        }
-    }
+    each_line(p, item, it->function ? head_end(p, it) : it->end, put_in_front);
 }
 
 void pieces_scan(Pieces *p, const char *text, size_t length) {
@@ -510,12 +444,12 @@ static void print_lines(Pieces *p, Text *out, const Embed *embed, size_t from, s
 }
 
 /* What begins at line `from`, up to its body. */
-static void print_head(Text *out, const Embed *embed, size_t from, int type) {
+static void print_head(Text *out, const Embed *embed, size_t from) {
     for (size_t i = from; i < embed->count; i++) {
         const char *line = embed->lines[i];
         size_t n = strcspn(line, "{;");
         bool last = line[n] != 0;
-        print_as(out, line, last && line[n] == '{' && n > 0 ? n - 1 : n, type);
+        text_addn(out, line, last && line[n] == '{' && n > 0 ? n - 1 : n);
         text_add(out, last ? ";\n" : "\n");
         if (last) {
             return;
@@ -523,39 +457,20 @@ static void print_head(Text *out, const Embed *embed, size_t from, int type) {
     }
 }
 
-/* What callers of the tile use of its template. */
-static const char *const template_heads[] = {"MD_TN(epi))(", "MD_TN(none)(", "MD_TN(part)("};
-
-static bool is_template_head(const char *line) {
-    bool is = false;
-    for (size_t k = 0; k < sizeof template_heads / sizeof *template_heads; k++) {
-        is = is || (line[0] != ' ' && strstr(line, template_heads[k]) != NULL);
-    }
-    return is;
-}
-
 static void print_item_front(Pieces *p, Text *out, const Item *it) {
-    const Embed *embed = &p->text[it->piece];
-    if (is_template(it->piece)) {
-        for (int type = 0; it->declared && type < TEMPLATES; type++) {
-            for (size_t i = 0; p->as[type] && i < embed->count; i++) {
-                if (is_template_head(embed->lines[i])) {
-                    print_head(out, embed, i, type);
-                }
-            }
-        }
-    } else if (it->front) {
+    const Embed *embed = &p->file[it->piece];
+    if (it->front) {
         size_t before = out->len;
         print_lines(p, out, embed, it->begin, it->end);
         text_add(out, out->len > before ? "\n" : "");
     } else if (it->declared) {
-        print_head(out, embed, it->code, -1);
+        print_head(out, embed, it->code);
     }
 }
 
 static void print_whole(Pieces *p, Text *out, int piece) {
-    const Embed *embed = &p->text[piece];
-    bool templated = is_template(piece);
+    const Embed *embed = &p->file[piece];
+    bool templated = is_template(p, piece);
     if (templated && p->before_tiles != NULL) {
         text_add(out, p->before_tiles);
     }
@@ -570,13 +485,32 @@ static void print_whole(Pieces *p, Text *out, int piece) {
     }
 }
 
+/* The variants have macros of the same names. */
+static void print_before_variant(Pieces *p, Text *out, int piece) {
+    if (piece == (int)nembeds) {
+        text_add(out, p->before_tiles != NULL ? p->before_tiles : "");
+        return;
+    }
+    const Embed *embed = &p->file[piece];
+    for (size_t i = 0; i < embed->count; i++) {
+        if (starts(embed->lines[i], "#define ")) {
+            const char *name = embed->lines[i] + 8;
+            text_printf(out, "#undef %.*s\n", (int)strcspn(name, " ("), name);
+        }
+    }
+    text_add(out, "\n");
+}
+
 static void print_used(Pieces *p, Text *out, int piece) {
     bool begun = false;
     for (int i = p->first[piece]; i < p->first[piece + 1]; i++) {
         const Item *it = &p->item.at[i];
         if (it->needed && !it->front) {
-            text_printf(out, begun ? "\n" : "/* begin %s */\n", embeds[piece].name);
-            print_lines(p, out, &p->text[piece], it->begin, it->end);
+            if (!begun && piece >= (int)nembeds) {
+                print_before_variant(p, out, piece);
+            }
+            text_printf(out, begun ? "\n" : "/* begin %s */\n", p->file[piece].name);
+            print_lines(p, out, &p->file[piece], it->begin, it->end);
             begun = true;
         }
     }
@@ -590,12 +524,12 @@ static void print(Pieces *p, Text *out, int piece, Print what) {
         return;
     }
     p->printed[piece] = true;
-    const Embed *embed = &p->text[piece];
+    const Embed *embed = &p->file[piece];
     for (size_t i = 0; i < embed->count; i++) {
         const char *include = include_of(embed->lines[i]);
-        for (size_t k = 0; include != NULL && k < nembeds; k++) {
-            size_t n = strlen(embeds[k].name);
-            if (strncmp(include, embeds[k].name, n) == 0 && include[n] == '"') {
+        for (size_t k = 0; include != NULL && k < p->nfile; k++) {
+            size_t n = strlen(p->file[k].name);
+            if (strncmp(include, p->file[k].name, n) == 0 && include[n] == '"') {
                 print(p, out, (int)k, what);
             }
         }
@@ -604,7 +538,7 @@ static void print(Pieces *p, Text *out, int piece, Print what) {
         for (int i = p->first[piece]; i < p->first[piece + 1]; i++) {
             print_item_front(p, out, &p->item.at[i]);
         }
-    } else if (p->needed[piece] && (p->whole || is_template(piece))) {
+    } else if (p->needed[piece] && p->whole) {
         print_whole(p, out, piece);
     } else if (!p->whole) {
         print_used(p, out, piece);
@@ -612,8 +546,8 @@ static void print(Pieces *p, Text *out, int piece, Print what) {
 }
 
 static void print_all(Pieces *p, Text *out, Print what) {
-    memset(p->printed, 0, sizeof *p->printed * nembeds);
-    for (size_t i = 0; i < nembeds; i++) {
+    memset(p->printed, 0, sizeof *p->printed * p->nfile);
+    for (size_t i = 0; i < p->nfile; i++) {
         print(p, out, (int)i, what);
     }
 }
@@ -623,15 +557,6 @@ void pieces_before_tiles(Pieces *p, const char *text) {
 }
 
 void pieces_print_front(Pieces *p, Text *out) {
-    need_of_template(p);
-    int template = piece_named(template_name);
-    for (size_t i = 0; p->needed[template] && i < p->text[template].count; i++) {
-        const char *line = p->text[template].lines[i];
-        for (size_t k = i; is_template_head(line) && k < i + 3; k++) {
-            each_name(p, p->text[template].lines[k], strcspn(p->text[template].lines[k], "{"),
-                      put_in_front);
-        }
-    }
     for (int i = 0; i < p->item.count; i++) { /* system headers and pragmas */
         if (p->item.at[i].needed && !p->item.at[i].defines) {
             put_in_front(p, i);
@@ -643,7 +568,5 @@ void pieces_print_front(Pieces *p, Text *out) {
 }
 
 void pieces_print(Pieces *p, Text *out) {
-    size_t before = out->len;
     print_all(p, out, PRINT_REST);
-    text_add(out, p->whole || out->len == before ? "" : "/* end runtime/ */\n\n");
 }

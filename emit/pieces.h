@@ -2,19 +2,13 @@
 #ifndef MDLC_EMIT_PIECES_H
 #define MDLC_EMIT_PIECES_H
 
-#include "compiler/base.h"
+#include "compiler/names.h"
 
 typedef struct Pieces Pieces;
 
-/* What a part of a piece is for. */
-typedef struct {
-    const char *name;
-    bool has;
-} Feature;
-
-/* `feature`: all that pieces know of; NULL: pieces are whole, with their guards and all that they
- * include, not what is used of them. */
-Pieces *pieces_new(Arena *arena, const Feature *feature, int count);
+/* `features`: what the program has (variant.h), among them F32 and F64, the element types of its
+ * products. NULL: pieces with their guards and all that they include, not what is used of them. */
+Pieces *pieces_new(Arena *arena, const NameList *features);
 /* "runtime/tensor.h", whole. */
 void pieces_need(Pieces *pieces, const char *name);
 /* What defines a name (md_... or MD_...) that `text` uses. */

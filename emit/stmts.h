@@ -26,11 +26,15 @@ static inline const char *index_text(Style *s, const Index *index) {
     return text.at;
 }
 
+/* "first(a, b, c" in lines of at most 100 columns, those behind the first one indented. */
+void words_print(Text *out, const char *first, const Words *words, int indent);
 void let_print(Style *s, const Stmt *st);
 void block_print(Style *s, const StmtList *list);  /* one step deeper; its names end with it */
 void block_unbind(Style *s, const StmtList *list); /* its names end */
 
 void tile_print(Style *s, const Tile *tile);
+/* Parts of runtime/tile_kernel.h that it uses, by the names of their regions. */
+void tile_features(Arena *arena, const Tile *tile, NameList *list);
 /* What stands in front of the kernel's function. */
 void tile_print_plan(Text *out, const Kernel *k, const Tile *tile);
 

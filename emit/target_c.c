@@ -136,8 +136,7 @@ static void print_thread_args(Style *s, const Needs *n) {
     }
 }
 
-/* "first(a, b, c" in lines of at most 100 columns, those behind the first one indented. */
-static void print_words(Text *out, const char *first, const Words *words, int indent) {
+void words_print(Text *out, const char *first, const Words *words, int indent) {
     size_t column = strlen(first);
     text_add(out, first);
     for (int i = 0; i < words->count; i++) {
@@ -167,7 +166,7 @@ static void print_loop_part(Style *s, const Stmt *st, const char *name, const Wo
     const char **outer = ARENA_ARRAY(arena, const char *, s->k->nargs + 1);
     memcpy(outer, s->arg, sizeof *outer * (size_t)s->k->nargs);
     const char *first = str_printf(arena, "MD_NOINLINE void %s(", name);
-    print_words(s->out, first, parameters, (int)strlen(first));
+    words_print(s->out, first, parameters, (int)strlen(first));
     text_add(s->out, ") {\n");
     s->depth = 1;
     int64_t total = 1;
@@ -266,7 +265,7 @@ static void print_parallel(Style *s, const Stmt *st) {
     line(s, "if (%s == 1) {", s->parts);
     for (int i = 0; i < 2; i++) {
         int indent = 4 * (depth + 1 + i);
-        print_words(out, str_printf(arena, "%*s%s(", indent, "", name), &words, indent + 4);
+        words_print(out, str_printf(arena, "%*s%s(", indent, "", name), &words, indent + 4);
         text_add(out, ");\n");
         words.at[words.count - 2] = s->part;
         words.at[words.count - 1] = s->parts;
@@ -541,7 +540,7 @@ static void kernel_head(Style *s) {
         VEC_PUSH(arena, &words, str_printf(arena, "md_pace *%s", s->pace));
     }
     const char *first = str_printf(arena, "static void %s(", k->name);
-    print_words(s->out, first, &words, (int)strlen(first));
+    words_print(s->out, first, &words, (int)strlen(first));
     text_add(s->out, words.count > 0 ? ") {\n" : "void) {\n");
 }
 

@@ -3,12 +3,16 @@
 #include "emit/draws.h"
 #include "emit/needs.h"
 #include "emit/stmts.h"
+#include "runtime/blas.h"
+#include "runtime/tile.h"
 
 #include <inttypes.h>
+#include <string.h>
 
 /* What an epilogue reads and writes: the arguments, loop indices and axes around it. */
-static Needs tile_needs(Style *s, const Tile *tile) {
+static Needs tile_needs(Style *s, const Tile *tile, bool *batch) {
     Needs n = needs_of(s->out->arena, s->k, &tile->body, NULL);
+    *batch = n.axes >> tile->batch & 1;
     n.axes &= ~((AxisSet)1 << tile->batch | (AxisSet)1 << tile->row | (AxisSet)1 << tile->column);
     return n;
 }
@@ -50,26 +54,37 @@ static Words numbers_needed(Style *s, const Needs *n, bool typed) {
 /* The struct that carries the kernel's arguments to the epilogue. */
 static void print_arguments(Style *s, const Needs *n) {
     const Kernel *k = s->k;
-    text_add(s->out, "typedef struct {\n");
-    s->depth = 1;
+    Text *out = s->out;
+    const char *type = "";
+    text_add(out, "typedef struct {");
     for (int i = 0; i < k->arg.count; i++) {
         const Arg *arg = k->arg.at[i];
         if (n->arg[arg->id]) {
-            line(s, "%s%s *%s;", arg->mode & ACCESS_WRITE ? "" : "const ", elem_c_name(arg->elem),
-                 s->arg[arg->id]);
+            const char *own =
+                str_printf(out->arena, "%s%s", arg->mode & ACCESS_WRITE ? "" : "const ",
+                           elem_c_name(arg->elem));
+            bool same = str_eq(type, own);
+            text_printf(out, "%s%s *%s",
+                        same    ? ","
+                        : *type ? ";\n    "
+                                : "\n    ",
+                        same ? "" : own, s->arg[arg->id]);
+            type = own;
         }
     }
+    text_add(out, *type ? ";\n" : "\n");
     Words words = numbers_needed(s, n, true);
     for (int i = 0; i < words.count; i++) {
-        line(s, "%s;", words.at[i]);
+        text_printf(out, "    %s;\n", words.at[i]);
     }
-    text_printf(s->out, "} %s_args;\n\n", k->name);
+    text_printf(out, "} %s_args;\n\n", k->name);
 }
 
 /* That struct and the epilogue. */
 static void print_epilogue(Text *out, const Kernel *k, const Tile *tile) {
     Style s = style_open(out, k);
-    Needs n = tile_needs(&s, tile);
+    bool uses_batch;
+    Needs n = tile_needs(&s, tile, &uses_batch);
     bool arguments = needs_arguments(k, &n);
     if (arguments) {
         print_arguments(&s, &n);
@@ -78,23 +93,24 @@ static void print_epilogue(Text *out, const Kernel *k, const Tile *tile) {
     text_printf(out, "static void %s_epilogue", k->name);
     const char *batch = s.axis[tile->batch], *row = s.axis[tile->row], *col = s.axis[tile->column];
     text_printf(out, block_parameters, batch, elem_c_name(tile->strip->elem));
-    if (arguments) {
-        line(&s, "const %s_args *args = (const %s_args *)ctx;", k->name, k->name);
+    if (arguments) { /* a copy: no store of the block can change what it holds */
+        line(&s, "const %s_args args = *(const %s_args *)ctx;", k->name, k->name);
     } else {
         line(&s, "(void)ctx;");
     }
     for (int i = 0; i < k->arg.count; i++) {
         const Arg *arg = k->arg.at[i];
         if (n.arg[arg->id]) {
-            line(&s, "%s%s *%s = args->%s;", arg->mode & ACCESS_WRITE ? "" : "const ",
-                 elem_c_name(arg->elem), s.arg[arg->id], s.arg[arg->id]);
+            s.arg[arg->id] = str_printf(out->arena, "args.%s", s.arg[arg->id]);
         }
     }
     Words words = numbers_needed(&s, &n, false), typed = numbers_needed(&s, &n, true);
     for (int i = 0; i < words.count; i++) {
-        line(&s, "const %s = args->%s;", typed.at[i], words.at[i]);
+        line(&s, "const %s = args.%s;", typed.at[i], words.at[i]);
     }
-    line(&s, "(void)%s;", batch);
+    if (!uses_batch) {
+        line(&s, "(void)%s;", batch);
+    }
     const char *first = "n0", *end = "n0 + cols", *pitch = "ld";
     if (tile->narrow > 0) {
         first = "0";
@@ -139,15 +155,166 @@ static const char *tile_suffix(const Tile *tile) {
     return tile->strip->elem == TY_F64 ? "f64" : "f32";
 }
 
+static const char *epilogue_name(Arena *arena, const Kernel *k, const Tile *tile) {
+    return tile->body.count > 0 ? str_printf(arena, "%s_epilogue", k->name)
+                                : str_printf(arena, "md_tile_none_%s", tile_suffix(tile));
+}
+
+/* One line of a plan: NAME(1, in A 2, ...), of `count` axes of which all but the last may be left
+ * out where they have one element, NAME2 with two of them. `of`: the operands whose strides are
+ * said. */
+static void print_axes(Text *out, const char *name, const md_tile_axis *axis, int count,
+                       bool swapped, const char *of) {
+    int first = 0;
+    while (first + 1 < count && axis[first].n == 1) {
+        first++;
+    }
+    text_printf(out, "    MD_TILE_%s", name);
+    if (count - first > 1) {
+        text_printf(out, "%d", count - first);
+    }
+    for (int i = first; i < count; i++) {
+        text_printf(out, "%s%" PRId64, i == first ? "(" : ",\n        ", axis[i].n);
+        for (const char *at = of; *at != 0; at++) {
+            bool x = *at == 'x';
+            text_printf(out, ", /* %c */ %" PRId64,
+                        *at == 'c'     ? 'C'
+                        : x != swapped ? 'A'
+                                       : 'B',
+                        *at == 'c' ? axis[i].c
+                        : x        ? axis[i].x
+                                   : axis[i].y);
+        }
+    }
+    text_add(out, "),\n");
+}
+
+static void print_flags(Text *out, int64_t is) {
+    static const struct {
+        int64_t flag;
+        const char *name;
+    } flags[] = {{MD_TILE_ADD, "ADD"},         {MD_TILE_SHARED, "SHARED"},
+                 {MD_TILE_NO_C, "NO_C"},       {MD_TILE_IN_PLACE, "IN_PLACE"},
+                 {MD_TILE_SWAPPED, "SWAPPED"}, {MD_TILE_PACKED, "PACKED"},
+                 {MD_TILE_DOTS, "DOTS"}};
+    const char *between = "";
+    for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
+        if (is & flags[i].flag) {
+            text_printf(out, "%sMD_TILE_%s", between, flags[i].name);
+            between = " | ";
+        }
+    }
+    text_add(out, is == 0 ? "0,\n" : ",\n");
+}
+
+static void print_numbers(Text *out, const char *name, const char *const *what,
+                          const int64_t *value, int count) {
+    text_printf(out, "    MD_TILE_%s(", name);
+    for (int i = 0; i < count; i++) {
+        text_printf(out, "%s/* %s */ %" PRId64, i > 0 ? ", " : "", what[i], value[i]);
+    }
+    text_add(out, ")");
+}
+
+/* The fields in their order, in words of runtime/tile.h. */
+static void print_tile(Text *out, const char *name, const md_tile *p) {
+    bool swapped = p->is & MD_TILE_SWAPPED;
+    text_printf(out, "static const md_tile %s_tile = {\n", name);
+    print_axes(out, "ROWS", &p->r1, 2, swapped, "xc");
+    print_axes(out, "COLUMNS", &p->cols, 1, swapped, "yc");
+    print_axes(out, "SUM", &p->k0, 3, swapped, swapped ? "yx" : "xy");
+    const bool batched = p->b1.n != 1 || p->b2.n != 1;
+    if (batched) {
+        print_axes(out, "BATCH", &p->b1, 2, swapped, swapped ? "yxc" : "xyc");
+    } else {
+        text_add(out, "    MD_TILE_NO_BATCH, ");
+    }
+    text_printf(out, "%ssizeof(%s), ", batched ? "    " : "", p->elem == 8 ? "double" : "float");
+    print_flags(out, p->is);
+    static const char *const blocks[] = {"rows", "columns", "vectors", "sum", "sum"};
+    static const char *const work[] = {"chunks", "partial sums", "group", "at",
+                                       "strip",  "turned",       "all"};
+    const bool one = p->k1.n == 1;
+    const int64_t block[] = {p->block_rows, p->block_cols, p->wide, one ? p->kb2 : p->kb1, p->kb2};
+    const int64_t place[] = {p->chunks,   p->partial,   p->group, p->group_at,
+                             p->strip_at, p->turned_at, p->slice};
+    print_numbers(out, one ? "BLOCKS" : "BLOCKS2", blocks, block, one ? 4 : 5);
+    text_add(out, ",\n");
+    if (p->chunks > 1 || p->group > 0) {
+        print_numbers(out, "WORK2", work, place, 7);
+    } else if (p->slice > 0) {
+        print_numbers(out, "WORK", work + 4, place + 4, 3);
+    } else {
+        text_add(out, "    MD_TILE_NO_WORK");
+    }
+    text_add(out, "\n};\n\n");
+}
+
+static void print_blas(Text *out, const char *name, const md_blas *p) {
+    text_printf(out, "static const md_blas %s_blas = {\n", name);
+    text_printf(out, "    /* batches */ %" PRId64 ", %" PRId64 ",\n", p->b1, p->b2);
+    text_printf(out,
+                "    /* rows */ %" PRId64 ", /* columns */ %" PRId64 ", /* sum */ %" PRId64 ",\n",
+                p->m, p->n, p->k);
+    text_printf(out,
+                "    /* pitches of A, B, C */ %" PRId64 ", %" PRId64 ", %" PRId64 ",\n"
+                "    /* transposed: A, B */ %" PRId64 ", %" PRId64 ", /* C += */ %" PRId64 ",\n",
+                p->lda, p->ldb, p->ldc, p->trans_a, p->trans_b, p->add);
+    text_printf(out,
+                "    /* batches of A */ %" PRId64 ", %" PRId64 ", /* of B */ %" PRId64 ", %" PRId64
+                ", /* of C */ %" PRId64 ", %" PRId64 ",\n",
+                p->a_b1, p->a_b2, p->b_b1, p->b_b2, p->c_b1, p->c_b2);
+    text_printf(out, "    /* rows of a block */ %" PRId64 "\n};\n\n", p->rows);
+}
+
+static void add_feature(Arena *arena, NameList *list, const char *name, bool has) {
+    if (has && names_at(list, name) < 0) {
+        names_push(arena, list, name);
+    }
+}
+
+void tile_features(Arena *arena, const Tile *tile, NameList *list) {
+    static const char *const vectors[] = {"VECTORS1", "VECTORS2", "VECTORS3", "VECTORS4"};
+    add_feature(arena, list, tile_suffix(tile)[1] == '6' ? "F64" : "F32", true);
+    if (tile->blas) {
+        return;
+    }
+    md_tile plan;
+    memcpy(&plan, tile->plan, sizeof plan);
+    const md_tile *p = &plan;
+    bool dots = p->is & MD_TILE_DOTS, swapped = p->is & MD_TILE_SWAPPED;
+    bool in_place = p->is & MD_TILE_IN_PLACE, stored = !(p->is & MD_TILE_NO_C);
+    /* The last columns of a machine's vectors are packed where they do not fill one. */
+    bool packed = !dots && ((p->is & MD_TILE_PACKED) || p->cols.n * p->elem % MD_ALIGN != 0);
+    add_feature(arena, list, "DOTS", dots);
+    add_feature(arena, list, "PACKED", packed);
+    add_feature(arena, list, "TURNED", packed && p->cols.y != 1 && p->k2.y == 1);
+    add_feature(arena, list, "SWAPPED", swapped);
+    add_feature(arena, list, "ADD", p->is & MD_TILE_ADD);
+    add_feature(arena, list, "CHUNKS", p->chunks > 1);
+    add_feature(arena, list, "GROUPS", p->group > 0);
+    add_feature(arena, list, "SCATTERED", stored && (!in_place || (!swapped && p->chunks > 1)));
+    for (int v = 0; v < 4; v++) {
+        bool used = dots && p->r2.n > v;
+        for (int i = 0; i < TILE_MACHINES; i++) {
+            for (int bit = 0; bit < 64; bit++) {
+                used = used || ((tile->bodies[i] >> bit & 1) && bit % 4 >= v);
+            }
+        }
+        add_feature(arena, list, vectors[v], used);
+    }
+}
+
 /* What stands in front of the kernel's function. */
 void tile_print_plan(Text *out, const Kernel *k, const Tile *tile) {
-    const char *kind = tile->blas ? "blas" : "tile";
-    text_printf(out, "static const md_%s %s_%s = {\n    ", kind, k->name, kind);
-    for (int i = 0; i < tile->nplan; i++) {
-        text_printf(out, "%" PRId64 "%s", tile->plan[i],
-                    i + 1 == tile->nplan ? "\n};\n\n"
-                    : i % 16 == 15       ? ",\n    "
-                                         : ", ");
+    if (tile->blas) {
+        md_blas plan;
+        memcpy(&plan, tile->plan, sizeof plan);
+        print_blas(out, k->name, &plan);
+    } else {
+        md_tile plan;
+        memcpy(&plan, tile->plan, sizeof plan);
+        print_tile(out, k->name, &plan);
     }
     if (tile->body.count > 0) {
         print_epilogue(out, k, tile);
@@ -155,16 +322,10 @@ void tile_print_plan(Text *out, const Kernel *k, const Tile *tile) {
     if (tile->blas) {
         return;
     }
-    const char *suffix = tile_suffix(tile);
     text_printf(out,
                 "static void %s_part(const md_tile_call *call, int part) {\n"
-                "    md_tile_part_%s(&%s_tile, call, part, ",
-                k->name, suffix, k->name);
-    if (tile->body.count > 0) {
-        text_printf(out, "%s_epilogue);\n}\n\n", k->name);
-    } else {
-        text_printf(out, "md_tile_none_%s);\n}\n\n", suffix);
-    }
+                "    md_tile_part_%s(&%s_tile, call, part, %s);\n}\n\n",
+                k->name, tile_suffix(tile), k->name, epilogue_name(out->arena, k, tile));
 }
 
 /* `x + offset`, without an offset of zero. */
@@ -179,23 +340,38 @@ static const char *operand_text(Style *s, const Arg *arg, const Index *at) {
     return str_printf(s->out->arena, "%s + (%s)", s->arg[arg->id], index_text(s, at));
 }
 
+/* "first, words);" as lines. */
+static void print_list(Style *s, const char *first, const Words *words, const char *end) {
+    int indent = 4 * s->depth;
+    const char *begin = str_printf(s->out->arena, "%*s%s", indent, "", first);
+    words_print(s->out, begin, words, indent + 4);
+    text_add(s->out, end);
+}
+
+/* The arguments of the epilogue in the order of the struct. */
+static void print_context(Style *s, const Needs *n) {
+    Words values = {0}, numbers = numbers_needed(s, n, false);
+    for (int i = 0; i < s->k->arg.count; i++) {
+        const Arg *arg = s->k->arg.at[i];
+        if (n->arg[arg->id]) {
+            VEC_PUSH(s->out->arena, &values, s->arg[arg->id]);
+        }
+    }
+    for (int i = 0; i < numbers.count; i++) {
+        VEC_PUSH(s->out->arena, &values, numbers.at[i]);
+    }
+    print_list(s, str_printf(s->out->arena, "%s_args args = {", s->name), &values, "};\n");
+}
+
 void tile_print(Style *s, const Tile *tile) {
+    Arena *arena = s->out->arena;
     const Kernel *k = s->k;
-    const char *context = "NULL";
-    Needs n = tile_needs(s, tile);
+    const char *context = "NULL", *suffix = tile_suffix(tile);
+    bool uses_batch;
+    Needs n = tile_needs(s, tile, &uses_batch);
     if (tile->body.count > 0 && needs_arguments(k, &n)) {
+        print_context(s, &n);
         context = "&args";
-        line(s, "%s_args args;", s->name);
-        for (int i = 0; i < k->arg.count; i++) {
-            if (n.arg[k->arg.at[i]->id]) {
-                const char *name = s->arg[k->arg.at[i]->id];
-                line(s, "args.%s = %s;", name, name);
-            }
-        }
-        Words words = numbers_needed(s, &n, false);
-        for (int i = 0; i < words.count; i++) {
-            line(s, "args.%s = %s;", words.at[i], words.at[i]);
-        }
     }
     if (tile->add) {
         const char *to = operand_text(s, tile->c, tile->at_c);
@@ -205,19 +381,25 @@ void tile_print(Style *s, const Tile *tile) {
              tile->count * (int64_t)elem_bytes(tile->c->elem));
         line(s, "}");
     }
+    const char *operands[] = {operand_text(s, tile->a, tile->at_a),
+                              operand_text(s, tile->b, tile->at_b),
+                              operand_text(s, tile->c, tile->at_c), context};
+    Words words = {0};
     if (tile->blas) {
-        const char *suffix = tile_suffix(tile);
-        const char *epilogue = str_printf(s->out->arena, "md_tile_none_%s", suffix);
-        if (tile->body.count > 0) {
-            epilogue = str_printf(s->out->arena, "%s_epilogue", s->name);
-        }
-        line(s, "md_blas_run_%s(&%s_blas, %s, %s, %s, %s, %s);", suffix, s->name, epilogue,
-             operand_text(s, tile->a, tile->at_a), operand_text(s, tile->b, tile->at_b),
-             operand_text(s, tile->c, tile->at_c), context);
-        return;
+        VEC_PUSH(arena, &words, str_printf(arena, "&%s_blas", s->name));
+        VEC_PUSH(arena, &words, epilogue_name(arena, k, tile));
+    } else {
+        VEC_PUSH(arena, &words, str_printf(arena, "&%s_tile", s->name));
+        VEC_PUSH(arena, &words, str_printf(arena, "%s_part", s->name));
     }
-    line(s, "md_tile_run(&%s_tile, %s_part, %s, %s, %s, %s, %s, %s, %d);", s->name, s->name,
-         operand_text(s, tile->a, tile->at_a), operand_text(s, tile->b, tile->at_b),
-         operand_text(s, tile->c, tile->at_c), context,
-         tile->work ? s->arg[tile->work->id] : "NULL", s->pace ? s->pace : "NULL", k->threads);
+    for (size_t i = 0; i < sizeof operands / sizeof *operands; i++) {
+        VEC_PUSH(arena, &words, operands[i]);
+    }
+    if (!tile->blas) {
+        VEC_PUSH(arena, &words, tile->work ? s->arg[tile->work->id] : "NULL");
+        VEC_PUSH(arena, &words, s->pace ? s->pace : "NULL");
+        VEC_PUSH(arena, &words, str_printf(arena, "%d", k->threads));
+    }
+    const char *run = tile->blas ? str_printf(arena, "md_blas_run_%s(", suffix) : "md_tile_run(";
+    print_list(s, run, &words, ");\n");
 }

@@ -5,7 +5,7 @@
  * is emitted; the emitted program holds the finished plan as a static const, whose fields the
  * compiler folds into the arithmetic of tile_kernel.h. One product is written
  *
- *     static const md_tile s = {...};
+ *     static const md_tile s = {MD_TILE_ROWS(...), ..., MD_TILE_WORK(...)};
  *     static void s_part(const md_tile_call *call, int part) {
  *         md_tile_part_f32(&s, call, part, my_epilogue);
  *     }
@@ -32,8 +32,7 @@
 #else
 #define MD_ALL_16 ((int16_t)-1)
 #endif
-#define md_tile_vmad_f32(a, b, c)                                                                  \
-    ((md_vf32)__builtin_ia32_vfmaddps512_mask(a, b, c, MD_ALL_16, 4))
+#define md_tile_vmad_f32(a, b, c) ((md_vf32)__builtin_ia32_vfmaddps512_mask(a, b, c, MD_ALL_16, 4))
 #define md_tile_vmad_f64(a, b, c)                                                                  \
     ((md_vf64)__builtin_ia32_vfmaddpd512_mask(a, b, c, (uint8_t)-1, 4))
 #elif MD_FUSED && MD_VBYTES == 32
@@ -51,33 +50,60 @@
 #define md_tile_mad_f32(a, b, c) md_madf(a, b, c)
 #define md_tile_mad_f64(a, b, c) md_mad(a, b, c)
 
+/* An axis of a product: how long it is, and how many elements lie between two neighbours along it
+ * in X, Y and C; 0 in what does not have it. */
+typedef struct {
+    int64_t n, x, y, c;
+} md_tile_axis;
+
 /* The plan, for any machine. X is the operand that gives rows and is broadcast, Y the one that
  * gives vectors: A and B, or the other way round when `swapped`; then the strip is C transposed,
- * rows are columns of C. Strides count elements. All fields are int64_t, so a plan prints as a
- * plain list. */
+ * rows are columns of C. Absent axes are of length 1. All fields are int64_t. */
 typedef struct {
-    int64_t b1, b2;                                   /* batch axes */
-    int64_t r1, r2, cols;                             /* rows r = i1 * r2 + i2; columns */
-    int64_t k0, k1, k2;                               /* summed axes, k2 the fastest */
-    int64_t x_b1, x_b2, x_r1, x_r2, x_k0, x_k1, x_k2; /* strides of X */
-    int64_t y_b1, y_b2, y_k0, y_k1, y_k2, y_c;        /* strides of Y */
-    int64_t c_b1, c_b2, c_m1, c_m2, c_n;              /* strides of C */
-    int64_t m2;                                       /* row m of C is at m / m2, m % m2 */
-    int64_t elem;                                     /* bytes of an element: 4, 8 */
-    int64_t add, stored;                              /* C += ...; C is stored at all */
-    int64_t inplace;                                  /* the strip is C itself */
-    int64_t swapped, packed;                          /* roles; Y goes through packed panels */
-    int64_t dots;                                     /* few rows: vectors run along k2 */
-    int64_t all;                                      /* blocks and tasks span all columns */
-    int64_t wide;                                     /* vectors across a panel: 2, 3 or 4 */
-    int64_t kb1, kb2;                                 /* blocks of k1 and k2 */
-    int64_t chunks;                                   /* of the summed axes, added in order */
-    int64_t shared;                                   /* work enough for several threads */
-    int64_t block_rows, block_cols;                   /* what the epilogue gets at most */
-    int64_t group;                                    /* blocks that are added one to another */
-    int64_t strip_at, turned_at, group_at, slice;     /* elements: workspace of one worker */
-    int64_t partial;                                  /* elements: partial sums of the chunks */
+    md_tile_axis r1, r2, cols;   /* rows r = i1 * r2 + i2; columns */
+    md_tile_axis k0, k1, k2;     /* summed axes, k2 the fastest */
+    md_tile_axis b1, b2;         /* batch axes */
+    int64_t elem;                /* bytes of an element: 4, 8 */
+    int64_t is;                  /* MD_TILE_ADD and so on */
+    int64_t block_rows;          /* what the epilogue gets at most */
+    int64_t block_cols, wide;    /* the same, and vectors across a panel: 2, 3 or 4 */
+    int64_t kb1, kb2;            /* blocks of k1 and k2 */
+    int64_t chunks, partial;     /* of the summed axes, added in order; elements for their sums */
+    int64_t group, group_at;     /* blocks that are added one to another; where, in the slice */
+    int64_t strip_at, turned_at; /* the same of the strip and its transpose */
+    int64_t slice;               /* elements of workspace of one worker */
 } md_tile;
+
+enum {
+    MD_TILE_ADD = 1,      /* C += the product */
+    MD_TILE_SHARED = 2,   /* work enough for several threads */
+    MD_TILE_NO_C = 4,     /* C is not stored, the epilogue alone uses the strip; c may be null */
+    MD_TILE_IN_PLACE = 8, /* the strip is C itself */
+    MD_TILE_SWAPPED = 16, /* X is B */
+    MD_TILE_PACKED = 32,  /* Y goes through packed panels */
+    MD_TILE_DOTS = 64     /* few rows: vectors run along k2 */
+};
+
+/* A plan is written in these lines, in this order. */
+#define MD_TILE_AXIS(n, x, y, c)                                                                   \
+    { n, x, y, c }
+#define MD_TILE_ROWS(n, x, c) MD_TILE_ROWS2(1, 0, 0, n, x, c)
+#define MD_TILE_ROWS2(n1, x1, c1, n, x, c) MD_TILE_AXIS(n1, x1, 0, c1), MD_TILE_AXIS(n, x, 0, c)
+#define MD_TILE_COLUMNS(n, y, c) MD_TILE_AXIS(n, 0, y, c)
+#define MD_TILE_SUM(n, x, y) MD_TILE_SUM2(1, 0, 0, n, x, y)
+#define MD_TILE_SUM2(n1, x1, y1, n, x, y) MD_TILE_SUM3(1, 0, 0, n1, x1, y1, n, x, y)
+#define MD_TILE_SUM3(n0, x0, y0, n1, x1, y1, n, x, y)                                              \
+    MD_TILE_AXIS(n0, x0, y0, 0), MD_TILE_AXIS(n1, x1, y1, 0), MD_TILE_AXIS(n, x, y, 0)
+#define MD_TILE_NO_BATCH MD_TILE_BATCH(1, 0, 0, 0)
+#define MD_TILE_BATCH(n, x, y, c) MD_TILE_BATCH2(1, 0, 0, 0, n, x, y, c)
+#define MD_TILE_BATCH2(n1, x1, y1, c1, n, x, y, c)                                                 \
+    MD_TILE_AXIS(n1, x1, y1, c1), MD_TILE_AXIS(n, x, y, c)
+#define MD_TILE_BLOCKS(rows, cols, wide, k2) MD_TILE_BLOCKS2(rows, cols, wide, 1, k2)
+#define MD_TILE_BLOCKS2(rows, cols, wide, k1, k2) rows, cols, wide, k1, k2
+#define MD_TILE_NO_WORK MD_TILE_WORK(0, 0, 0)
+#define MD_TILE_WORK(strip, turned, slice) MD_TILE_WORK2(1, 0, 0, 0, strip, turned, slice)
+#define MD_TILE_WORK2(chunks, partial, group, at, strip, turned, slice)                            \
+    chunks, partial, group, at, strip, turned, slice
 
 /* What a part function receives. */
 typedef struct {
@@ -107,6 +133,55 @@ MD_INLINE int64_t md_tile_min(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
 
+/* Elements of a vector; of what plain loops take in its place. */
+#define MD_LANES_F32 (MD_VBYTES > 0 ? MD_VBYTES / 4 : 4)
+#define MD_LANES_F64 (MD_VBYTES > 0 ? MD_VBYTES / 8 : 4)
+
+/* F for each of some rows, written out. */
+#define MD_ROWS1(F) F(0)
+#define MD_ROWS2(F) MD_ROWS1(F) F(1)
+#define MD_ROWS3(F) MD_ROWS2(F) F(2)
+#define MD_ROWS4(F) MD_ROWS3(F) F(3)
+#define MD_ROWS5(F) MD_ROWS4(F) F(4)
+#define MD_ROWS6(F) MD_ROWS5(F) F(5)
+#define MD_ROWS7(F) MD_ROWS6(F) F(6)
+#define MD_ROWS8(F) MD_ROWS7(F) F(7)
+#define MD_ROWS9(F) MD_ROWS8(F) F(8)
+#define MD_ROWS10(F) MD_ROWS9(F) F(9)
+#define MD_ROWS11(F) MD_ROWS10(F) F(10)
+#define MD_ROWS12(F) MD_ROWS11(F) F(11)
+#define MD_ROWS13(F) MD_ROWS12(F) F(12)
+#define MD_ROWS14(F) MD_ROWS13(F) F(13)
+
+/* if: TEMPLATE */
+/* F for the rows and vectors of every register tile. */
+#define MD_FEW_ROWS(F, V) F(1, V) F(2, V) F(3, V)
+#define MD_SIX_ROWS(F, V) MD_FEW_ROWS(F, V) F(4, V) F(5, V) F(6, V)
+#define MD_ALL_ROWS(F, V)                                                                          \
+    MD_SIX_ROWS(F, V) F(7, V) F(8, V) F(9, V) F(10, V) F(11, V) F(12, V) F(13, V) F(14, V)
+#if MD_VBYTES == 64
+#define MD_TILE_ALL_BODIES(F)                                                                      \
+    MD_ALL_ROWS(F, 1) MD_ALL_ROWS(F, 2) MD_SIX_ROWS(F, 3) F(7, 3) F(8, 3) MD_FEW_ROWS(F, 4)
+#elif MD_TILE_MANY
+#define MD_TILE_ALL_BODIES(F)                                                                      \
+    MD_ALL_ROWS(F, 1) MD_ALL_ROWS(F, 2) MD_FEW_ROWS(F, 3) MD_FEW_ROWS(F, 4)
+#else
+#define MD_TILE_ALL_BODIES(F)                                                                      \
+    MD_SIX_ROWS(F, 1) MD_SIX_ROWS(F, 2) MD_FEW_ROWS(F, 3) MD_FEW_ROWS(F, 4)
+#endif
+/* end: TEMPLATE */
+
+/* Do blocks and tasks span all columns? */
+MD_INLINE int md_tile_whole(const md_tile *s) {
+    return (s->is & MD_TILE_SWAPPED) && (s->is & MD_TILE_PACKED);
+}
+
+/* Where element (m, n) of C lies. */
+MD_INLINE int64_t md_tile_in_c(const md_tile *s, int64_t m, int64_t n) {
+    return s->is & MD_TILE_SWAPPED ? m * s->cols.c + n * s->r2.c
+                                   : m / s->r2.n * s->r1.c + m % s->r2.n * s->r2.c + n * s->cols.c;
+}
+
 /* How rows are cut into tiles on a machine. Tiles are even to one row: the `cut` axis (i2, or i1
  * where r2 is short and a tile holds several whole i1, `unit` rows each) is split into `cuts`
  * parts; tiles have `big` rows or `little` ones, and panels `nr` columns. */
@@ -119,21 +194,21 @@ MD_INLINE md_tile_cut md_tile_cut_rows(const md_tile *s, int64_t lanes, int byte
     md_tile_cut u;
     int64_t nv = s->wide == 3 && bytes != 64 ? 2 : s->wide;
     int64_t mr = nv == 4 ? 3 : !many ? 6 : nv == 3 ? 8 : MD_TILE_HIGH;
-    int64_t group = s->r1 > 1 ? mr / s->r2 : 0;
+    int64_t group = s->r1.n > 1 ? mr / s->r2.n : 0;
     u.nr = nv * lanes;
-    u.rm = group > 1 ? s->r2 : 64; /* rows of one i1 in a tile */
-    u.cut = group > 1 ? s->r1 : s->r2;
-    u.unit = group > 1 ? s->r2 : 1;
-    u.cuts = group > 1 ? (s->r1 + group - 1) / group : (s->r2 + mr - 1) / mr;
+    u.rm = group > 1 ? s->r2.n : 64; /* rows of one i1 in a tile */
+    u.cut = group > 1 ? s->r1.n : s->r2.n;
+    u.unit = group > 1 ? s->r2.n : 1;
+    u.cuts = group > 1 ? (s->r1.n + group - 1) / group : (s->r2.n + mr - 1) / mr;
     u.big = (u.cut + u.cuts - 1) / u.cuts * u.unit;
     u.little = u.cut / u.cuts * u.unit;
-    u.count = group > 1 ? u.cuts : s->r1 * u.cuts;
+    u.count = group > 1 ? u.cuts : s->r1.n * u.cuts;
     return u;
 }
 
 /* The most workers that a product has, of `threads`: small ones do not pay for a team. */
 MD_FN int md_tile_workers(const md_tile *s, int threads) {
-    return s->shared ? threads : 1;
+    return s->is & MD_TILE_SHARED ? threads : 1;
 }
 
 /* Bytes of workspace for up to `threads` threads. */
@@ -144,14 +219,14 @@ MD_FN size_t md_tile_workspace(const md_tile *s, int threads) {
 /* Cuts the tasks for `parts` workers so that the busiest has least to do; ties go to cuts between
  * columns, whose panels are then packed only once. */
 MD_FN void md_tile_grid(const md_tile *s, md_tile_call *call) {
-    int64_t batch = s->b1 * s->b2 * s->chunks;
-    int64_t tiles = (s->r1 * s->r2 + MD_TILE_HIGH - 1) / MD_TILE_HIGH;
+    int64_t batch = s->b1.n * s->b2.n * s->chunks;
+    int64_t tiles = (s->r1.n * s->r2.n + MD_TILE_HIGH - 1) / MD_TILE_HIGH;
     int64_t width = s->wide * (64 / s->elem);
-    int64_t panels = (s->cols + width - 1) / width;
+    int64_t panels = (s->cols.n + width - 1) / width;
     int64_t parts = call->parts;
     int64_t best = INT64_MAX;
     for (int64_t gm = 1; gm <= md_tile_min(parts, tiles); gm++) {
-        int64_t gn = s->all ? 1 : md_tile_min((parts + gm - 1) / gm, panels);
+        int64_t gn = md_tile_whole(s) ? 1 : md_tile_min((parts + gm - 1) / gm, panels);
         int64_t cost = (batch * gm * gn + parts - 1) / parts * ((tiles + gm - 1) / gm) *
                        ((panels + gn - 1) / gn);
         if (cost < best) {

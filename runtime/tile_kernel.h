@@ -12,7 +12,9 @@
  *
  * Gives md_tile_part_f32, md_tile_none_f32 (an epilogue that does nothing) and md_tile_epi_f32. */
 #include "runtime/tile.h"
+#include "runtime/tile_turn.h"
 
+/* if: TEMPLATE */
 #ifndef MD_TILE_REAL
 #define MD_TILE_REAL 32
 #endif
@@ -21,31 +23,33 @@
 #define MD_TILE_F32_H
 #define MD_TN(name) md_tile_##name##_f32
 #define MD_REAL float
+#define MD_ELEM 4
+#define MD_LANES MD_LANES_F32
+#define MD_VEC md_vf32
+#define MD_VEC_U md_vf32_u
+#define MD_LO MD_LO_F32
+#define MD_HI MD_HI_F32
+#define MD_EV MD_EV_F32
+#define MD_OD MD_OD_F32
 #endif
 #else
 #ifndef MD_TILE_F64_H
 #define MD_TILE_F64_H
 #define MD_TN(name) md_tile_##name##_f64
 #define MD_REAL double
+#define MD_ELEM 8
+#define MD_LANES MD_LANES_F64
+#define MD_VEC md_vf64
+#define MD_VEC_U md_vf64_u
+#define MD_LO MD_LO_F64
+#define MD_HI MD_HI_F64
+#define MD_EV MD_EV_F64
+#define MD_OD MD_OD_F64
 #endif
 #endif
 
 #ifdef MD_REAL
-#define MD_ELEM (MD_TILE_REAL / 8)
-
-#if MD_VBYTES > 0
-#define MD_LANES (MD_VBYTES / MD_ELEM)
-#if MD_TILE_REAL == 32
-#define MD_VEC md_vf32
-#define MD_VEC_U md_vf32_u
-#else
-#define MD_VEC md_vf64
-#define MD_VEC_U md_vf64_u
-#endif
-#else
-#define MD_LANES 4
-#endif
-
+/* end: TEMPLATE */
 /* Called with each finished block: rows m0 .. m0 + rows of columns n0 .. n0 + cols of batch element
  * `batch` = i1 * b2 + i2 lie at strip[r * ld + c], in cache, and may be changed in place; what it
  * leaves there is stored in C (the strip is C itself where C is contiguous along n). */
@@ -54,14 +58,7 @@ typedef void (*MD_TN(epi))(void *ctx, int64_t batch, int64_t m0, int64_t rows, i
 
 MD_FN void MD_TN(none)(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0, int64_t cols,
                        MD_REAL *strip, int64_t ld) {
-    (void)ctx;
-    (void)batch;
-    (void)m0;
-    (void)rows;
-    (void)n0;
-    (void)cols;
-    (void)strip;
-    (void)ld;
+    (void)ctx, (void)batch, (void)m0, (void)rows, (void)n0, (void)cols, (void)strip, (void)ld;
 }
 
 /* ---- register tiles -------------------------------------------------------------------------- */
@@ -97,71 +94,91 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
     }
 }
 
+/* if: TEMPLATE */
 #ifndef MD_TILE_MACROS
 #define MD_TILE_MACROS
-#define MD_ROWS1(F) F(0)
-#define MD_ROWS2(F) MD_ROWS1(F) F(1)
-#define MD_ROWS3(F) MD_ROWS2(F) F(2)
-#define MD_ROWS4(F) MD_ROWS3(F) F(3)
-#define MD_ROWS5(F) MD_ROWS4(F) F(4)
-#define MD_ROWS6(F) MD_ROWS5(F) F(5)
-#define MD_ROWS7(F) MD_ROWS6(F) F(6)
-#define MD_ROWS8(F) MD_ROWS7(F) F(7)
-#define MD_ROWS9(F) MD_ROWS8(F) F(8)
-#define MD_ROWS10(F) MD_ROWS9(F) F(9)
-#define MD_ROWS11(F) MD_ROWS10(F) F(10)
-#define MD_ROWS12(F) MD_ROWS11(F) F(11)
-#define MD_ROWS13(F) MD_ROWS12(F) F(12)
-#define MD_ROWS14(F) MD_ROWS13(F) F(13)
-
-#define MD_SUM1(r) MD_VEC c##r##_0 = zero;
-#define MD_SUM2(r) MD_SUM1(r) MD_VEC c##r##_1 = zero;
-#define MD_SUM3(r) MD_SUM2(r) MD_VEC c##r##_2 = zero;
-#define MD_SUM4(r) MD_SUM3(r) MD_VEC c##r##_3 = zero;
-
+/* end: TEMPLATE */
+#define MD_PUT(r, v, n) MD_TN(store)(strip + r * ld + v * MD_LANES, &c##r##_##v, n);
 /* What the strip holds is one term more: blocks of the sum are added, not one long chain. */
 #define MD_GET(r, v, n)                                                                            \
     MD_TN(load)(&old, strip + r * ld + v * MD_LANES, n);                                           \
     c##r##_##v += old;
-#define MD_GET1(r) MD_GET(r, 0, lanes)
-#define MD_GET2(r) MD_GET(r, 0, MD_LANES) MD_GET(r, 1, lanes)
-#define MD_GET3(r) MD_GET(r, 0, MD_LANES) MD_GET(r, 1, MD_LANES) MD_GET(r, 2, lanes)
-#define MD_GET4(r)                                                                                 \
-    MD_GET(r, 0, MD_LANES) MD_GET(r, 1, MD_LANES) MD_GET(r, 2, MD_LANES) MD_GET(r, 3, lanes)
-
-#define MD_PUT(r, v, n) MD_TN(store)(strip + r * ld + v * MD_LANES, &c##r##_##v, n);
-#define MD_PUT1(r) MD_PUT(r, 0, lanes)
-#define MD_PUT2(r) MD_PUT(r, 0, MD_LANES) MD_PUT(r, 1, lanes)
-#define MD_PUT3(r) MD_PUT(r, 0, MD_LANES) MD_PUT(r, 1, MD_LANES) MD_PUT(r, 2, lanes)
-#define MD_PUT4(r)                                                                                 \
-    MD_PUT(r, 0, MD_LANES) MD_PUT(r, 1, MD_LANES) MD_PUT(r, 2, MD_LANES) MD_PUT(r, 3, lanes)
-
 #define MD_COL(v) MD_VEC y##v = *(const MD_VEC_U *)(const void *)(q + v * MD_LANES);
-#define MD_COLS1 MD_COL(0)
-#define MD_COLS2 MD_COLS1 MD_COL(1)
-#define MD_COLS3 MD_COLS2 MD_COL(2)
-#define MD_COLS4 MD_COLS3 MD_COL(3)
-
 #define MD_MAC(r, v) c##r##_##v = MD_TN(vmad)(e - zero, y##v, c##r##_##v);
 #define MD_OFFSET(r)                                                                               \
     const int64_t o##r = outer + inner * xr2;                                                      \
     inner = inner + 1 == rm ? 0 : inner + 1;                                                       \
     outer = inner == 0 ? outer + xr1 : outer;
 #define MD_ROW(r) const MD_REAL e = p[o##r];
-/* The element of a row, by E, times each vector. */
+
+/* if: DOTS */
+/* Dot products: the same names of sums, whose rows are columns here. */
+#define MD_DOT_COL(r) const MD_REAL *q##r = y + md_tile_min(col + r, cols - 1) * yc + i * yk1;
+#define MD_DOT_ROW(v) const MD_VEC y##v = *(const MD_VEC_U *)(const void *)(p + v * xr2 + j);
+#define MD_DOT_VEC(r) const MD_VEC e = *(const MD_VEC_U *)(const void *)(q##r + j);
+#define MD_DOT_PUT(r, v) memcpy(part[v][r], &c##r##_##v, sizeof zero);
+/* end: DOTS */
+
+/* For one vector, then for more: their sums, the element of a row, by E, times each of them. */
+#define MD_SUM1(r) MD_VEC c##r##_0 = zero;
+#define MD_GET1(r) MD_GET(r, 0, lanes)
+#define MD_PUT1(r) MD_PUT(r, 0, lanes)
+#define MD_COLS1 MD_COL(0)
 #define MD_MACS1(E, r)                                                                             \
     { E(r) MD_MAC(r, 0) }
+#define MD_MAC1(r) MD_MACS1(MD_ROW, r)
+/* if: DOTS */
+#define MD_DOT_ROWS1 MD_DOT_ROW(0)
+#define MD_DOT_MAC1(r) MD_MACS1(MD_DOT_VEC, r)
+#define MD_DOT_PUT1(r) MD_DOT_PUT(r, 0)
+/* end: DOTS */
+/* if: VECTORS2 */
+#define MD_SUM2(r) MD_SUM1(r) MD_VEC c##r##_1 = zero;
+#define MD_GET2(r) MD_GET(r, 0, MD_LANES) MD_GET(r, 1, lanes)
+#define MD_PUT2(r) MD_PUT(r, 0, MD_LANES) MD_PUT(r, 1, lanes)
+#define MD_COLS2 MD_COLS1 MD_COL(1)
 #define MD_MACS2(E, r)                                                                             \
     { E(r) MD_MAC(r, 0) MD_MAC(r, 1) }
+#define MD_MAC2(r) MD_MACS2(MD_ROW, r)
+/* if: DOTS */
+#define MD_DOT_ROWS2 MD_DOT_ROWS1 MD_DOT_ROW(1)
+#define MD_DOT_MAC2(r) MD_MACS2(MD_DOT_VEC, r)
+#define MD_DOT_PUT2(r) MD_DOT_PUT1(r) MD_DOT_PUT(r, 1)
+/* end: DOTS */
+/* end: VECTORS2 */
+/* if: VECTORS3 */
+#define MD_SUM3(r) MD_SUM2(r) MD_VEC c##r##_2 = zero;
+#define MD_GET3(r) MD_GET(r, 0, MD_LANES) MD_GET(r, 1, MD_LANES) MD_GET(r, 2, lanes)
+#define MD_PUT3(r) MD_PUT(r, 0, MD_LANES) MD_PUT(r, 1, MD_LANES) MD_PUT(r, 2, lanes)
+#define MD_COLS3 MD_COLS2 MD_COL(2)
 #define MD_MACS3(E, r)                                                                             \
     { E(r) MD_MAC(r, 0) MD_MAC(r, 1) MD_MAC(r, 2) }
+#define MD_MAC3(r) MD_MACS3(MD_ROW, r)
+/* if: DOTS */
+#define MD_DOT_ROWS3 MD_DOT_ROWS2 MD_DOT_ROW(2)
+#define MD_DOT_MAC3(r) MD_MACS3(MD_DOT_VEC, r)
+#define MD_DOT_PUT3(r) MD_DOT_PUT2(r) MD_DOT_PUT(r, 2)
+/* end: DOTS */
+/* end: VECTORS3 */
+/* if: VECTORS4 */
+#define MD_SUM4(r) MD_SUM3(r) MD_VEC c##r##_3 = zero;
+#define MD_GET4(r)                                                                                 \
+    MD_GET(r, 0, MD_LANES) MD_GET(r, 1, MD_LANES) MD_GET(r, 2, MD_LANES) MD_GET(r, 3, lanes)
+#define MD_PUT4(r)                                                                                 \
+    MD_PUT(r, 0, MD_LANES) MD_PUT(r, 1, MD_LANES) MD_PUT(r, 2, MD_LANES) MD_PUT(r, 3, lanes)
+#define MD_COLS4 MD_COLS3 MD_COL(3)
 #define MD_MACS4(E, r)                                                                             \
     { E(r) MD_MAC(r, 0) MD_MAC(r, 1) MD_MAC(r, 2) MD_MAC(r, 3) }
-#define MD_MAC1(r) MD_MACS1(MD_ROW, r)
-#define MD_MAC2(r) MD_MACS2(MD_ROW, r)
-#define MD_MAC3(r) MD_MACS3(MD_ROW, r)
 #define MD_MAC4(r) MD_MACS4(MD_ROW, r)
+/* if: DOTS */
+#define MD_DOT_ROWS4 MD_DOT_ROWS3 MD_DOT_ROW(3)
+#define MD_DOT_MAC4(r) MD_MACS4(MD_DOT_VEC, r)
+#define MD_DOT_PUT4(r) MD_DOT_PUT3(r) MD_DOT_PUT(r, 3)
+/* end: DOTS */
+/* end: VECTORS4 */
 
+/* R rows are written out by MD_ROWS1 to MD_ROWS14. (Whoever selects texts by names needs one that
+ * is not pasted together.) */
 #define MD_BODY(R, V)                                                                              \
     MD_INLINE void MD_TN(body_##R##_##V)(MD_TILE_PARAMS) {                                         \
         const MD_VEC zero = {0};                                                                   \
@@ -181,24 +198,8 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
         }                                                                                          \
         MD_ROWS##R(MD_PUT##V)                                                                      \
     }
-/* Dot products: the same names of sums, whose rows are columns here. */
-#define MD_DOT_COL(r) const MD_REAL *q##r = y + md_tile_min(col + r, cols - 1) * yc + i * yk1;
-#define MD_DOT_ROW(v) const MD_VEC y##v = *(const MD_VEC_U *)(const void *)(p + v * xr2 + j);
-#define MD_DOT_ROWS1 MD_DOT_ROW(0)
-#define MD_DOT_ROWS2 MD_DOT_ROWS1 MD_DOT_ROW(1)
-#define MD_DOT_ROWS3 MD_DOT_ROWS2 MD_DOT_ROW(2)
-#define MD_DOT_ROWS4 MD_DOT_ROWS3 MD_DOT_ROW(3)
-#define MD_DOT_VEC(r) const MD_VEC e = *(const MD_VEC_U *)(const void *)(q##r + j);
-#define MD_DOT_MAC1(r) MD_MACS1(MD_DOT_VEC, r)
-#define MD_DOT_MAC2(r) MD_MACS2(MD_DOT_VEC, r)
-#define MD_DOT_MAC3(r) MD_MACS3(MD_DOT_VEC, r)
-#define MD_DOT_MAC4(r) MD_MACS4(MD_DOT_VEC, r)
-#define MD_DOT_PUT(r, v) memcpy(part[v][r], &c##r##_##v, sizeof zero);
-#define MD_DOT_PUT1(r) MD_DOT_PUT(r, 0)
-#define MD_DOT_PUT2(r) MD_DOT_PUT1(r) MD_DOT_PUT(r, 1)
-#define MD_DOT_PUT3(r) MD_DOT_PUT2(r) MD_DOT_PUT(r, 2)
-#define MD_DOT_PUT4(r) MD_DOT_PUT3(r) MD_DOT_PUT(r, 3)
 
+/* if: DOTS */
 #define MD_DOT_BODY(C, R)                                                                          \
     MD_NOINLINE void MD_TN(dots##R)(int64_t cols, const MD_REAL *x, int64_t xr2, int64_t xk1,      \
                                     const MD_REAL *y, int64_t yc, int64_t yk1, int64_t nk1,        \
@@ -223,33 +224,25 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
             }                                                                                      \
         }                                                                                          \
     }
+/* end: DOTS */
 
 #define MD_CASE(R, V)                                                                              \
-    case R * 8 + V:                                                                                \
-        return MD_TN(body_##R##_##V);
-#define MD_FEW_ROWS(F, V) F(1, V) F(2, V) F(3, V)
-#define MD_SIX_ROWS(F, V) MD_FEW_ROWS(F, V) F(4, V) F(5, V) F(6, V)
-#define MD_ALL_ROWS(F, V)                                                                          \
-    MD_SIX_ROWS(F, V) F(7, V) F(8, V) F(9, V) F(10, V) F(11, V) F(12, V) F(13, V) F(14, V)
-#if defined(MD_TILE_BODIES) && !defined(MD_TILE_EVERY) /* what one program has a use for */
-#define MD_BODIES(F) MD_TILE_BODIES(F)
-#elif MD_VBYTES == 64
-#define MD_BODIES(F)                                                                               \
-    MD_ALL_ROWS(F, 1) MD_ALL_ROWS(F, 2) MD_SIX_ROWS(F, 3) F(7, 3) F(8, 3) MD_FEW_ROWS(F, 4)
-#elif MD_TILE_MANY
-#define MD_BODIES(F) MD_ALL_ROWS(F, 1) MD_ALL_ROWS(F, 2) MD_FEW_ROWS(F, 3) MD_FEW_ROWS(F, 4)
-#else
-#define MD_BODIES(F) MD_SIX_ROWS(F, 1) MD_SIX_ROWS(F, 2) MD_FEW_ROWS(F, 3) MD_FEW_ROWS(F, 4)
+    case R * 8 + V: return MD_TN(body_##R##_##V);
+/* if: TEMPLATE */
+#if !defined(MD_TILE_BODIES) || defined(MD_TILE_EVERY) /* not what one program has a use for */
+#undef MD_TILE_BODIES
+#define MD_TILE_BODIES(F) MD_TILE_ALL_BODIES(F)
 #endif
 #endif
+/* end: TEMPLATE */
 
-MD_BODIES(MD_BODY)
+MD_TILE_BODIES(MD_BODY)
 
 /* The body for rows x nv vectors. Both are constants after inlining, so what comes back is one
  * function, and that alone is inlined in its turn: a switch over calls would copy them all. */
 MD_INLINE MD_TN(body_fn) MD_TN(body)(int64_t rows, int64_t nv) {
     switch (rows * 8 + nv) {
-        MD_BODIES(MD_CASE)
+        MD_TILE_BODIES(MD_CASE)
     default: return NULL;
     }
 }
@@ -299,49 +292,7 @@ MD_FN void MD_TN(plain)(int64_t rows, int64_t nv, MD_TILE_PARAMS) {
 
 /* ---- moving blocks: transposes and packing --------------------------------------------------- */
 
-#if MD_VBYTES > 0 && defined(__has_builtin)
-#if __has_builtin(__builtin_shufflevector)
-#define MD_TURN_VECTORS
-#endif
-#endif
-
 #ifdef MD_TURN_VECTORS
-#define MD_SH __builtin_shufflevector
-/* Inside 16-byte lanes: interleave low or high elements (and pairs); whole lanes: even or odd. */
-#if MD_TILE_REAL == 32 && MD_VBYTES == 64
-#define MD_LO(a, b) MD_SH(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
-#define MD_HI(a, b) MD_SH(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
-#define MD_LO2(a, b) MD_SH(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
-#define MD_HI2(a, b) MD_SH(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31)
-#define MD_EV(a, b) MD_SH(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
-#define MD_OD(a, b) MD_SH(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
-#elif MD_TILE_REAL == 32 && MD_VBYTES == 32
-#define MD_LO(a, b) MD_SH(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
-#define MD_HI(a, b) MD_SH(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
-#define MD_LO2(a, b) MD_SH(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
-#define MD_HI2(a, b) MD_SH(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
-#define MD_EV(a, b) MD_SH(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
-#define MD_OD(a, b) MD_SH(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
-#elif MD_TILE_REAL == 32
-#define MD_LO(a, b) MD_SH(a, b, 0, 4, 1, 5)
-#define MD_HI(a, b) MD_SH(a, b, 2, 6, 3, 7)
-#define MD_LO2(a, b) MD_SH(a, b, 0, 1, 4, 5)
-#define MD_HI2(a, b) MD_SH(a, b, 2, 3, 6, 7)
-#elif MD_VBYTES == 64
-#define MD_LO(a, b) MD_SH(a, b, 0, 8, 2, 10, 4, 12, 6, 14)
-#define MD_HI(a, b) MD_SH(a, b, 1, 9, 3, 11, 5, 13, 7, 15)
-#define MD_EV(a, b) MD_SH(a, b, 0, 1, 4, 5, 8, 9, 12, 13)
-#define MD_OD(a, b) MD_SH(a, b, 2, 3, 6, 7, 10, 11, 14, 15)
-#elif MD_VBYTES == 32
-#define MD_LO(a, b) MD_SH(a, b, 0, 4, 2, 6)
-#define MD_HI(a, b) MD_SH(a, b, 1, 5, 3, 7)
-#define MD_EV(a, b) MD_SH(a, b, 0, 1, 4, 5)
-#define MD_OD(a, b) MD_SH(a, b, 2, 3, 6, 7)
-#else
-#define MD_LO(a, b) MD_SH(a, b, 0, 2)
-#define MD_HI(a, b) MD_SH(a, b, 1, 3)
-#endif
-
 /* to[j * to_ld + i] (+)= from[i * from_ld + j] for a square of MD_LANES, in registers; rows from
  * `rows` on are not read and count as zero. */
 MD_NOINLINE void MD_TN(square)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
@@ -363,10 +314,10 @@ MD_NOINLINE void MD_TN(square)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
     }
 #if MD_TILE_REAL == 32
     for (int i = 0; i < N; i += 4) {
-        u[i] = MD_LO2(w[i], w[i + 2]);
-        u[i + 1] = MD_HI2(w[i], w[i + 2]);
-        u[i + 2] = MD_LO2(w[i + 1], w[i + 3]);
-        u[i + 3] = MD_HI2(w[i + 1], w[i + 3]);
+        u[i] = MD_LO2_F32(w[i], w[i + 2]);
+        u[i + 1] = MD_HI2_F32(w[i], w[i + 2]);
+        u[i + 2] = MD_LO2_F32(w[i + 1], w[i + 3]);
+        u[i + 3] = MD_HI2_F32(w[i + 1], w[i + 3]);
     }
 #else
     for (int i = 0; i < N; i++) {
@@ -401,13 +352,6 @@ MD_NOINLINE void MD_TN(square)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
         *at = u[i];
     }
 }
-#undef MD_SH
-#undef MD_LO
-#undef MD_HI
-#undef MD_LO2
-#undef MD_HI2
-#undef MD_EV
-#undef MD_OD
 #else
 MD_FN void MD_TN(square)(MD_REAL *MD_RESTRICT to, int64_t to_ld, const MD_REAL *MD_RESTRICT from,
                          int64_t from_ld, int64_t rows, int add) {
@@ -419,7 +363,6 @@ MD_FN void MD_TN(square)(MD_REAL *MD_RESTRICT to, int64_t to_ld, const MD_REAL *
     }
 }
 #endif
-#undef MD_TURN_VECTORS
 
 /* A few rows become columns side by side: to[j * rows + i] = from[i * from_ld + j]. */
 #define MD_FEW(N)                                                                                  \
@@ -446,10 +389,12 @@ MD_NOINLINE void MD_TN(few)(MD_REAL *MD_RESTRICT to, const MD_REAL *MD_RESTRICT 
 MD_NOINLINE void MD_TN(turn)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
                              const MD_REAL *MD_RESTRICT from, int64_t from_ld, int64_t rows,
                              int64_t cols, int add, int pad) {
+    /* if: SWAPPED */
     if (to_ld == rows && rows < MD_LANES && !add && !pad) {
         MD_TN(few)(to, from, from_ld, rows, cols);
         return;
     }
+    /* end: SWAPPED */
     for (int64_t i = 0; i < rows; i += MD_LANES) {
         const int64_t n = md_tile_min(MD_LANES, rows - i);
         int64_t j = 0;
@@ -473,10 +418,12 @@ MD_INLINE void MD_TN(pack)(MD_REAL *MD_RESTRICT panel, int64_t width, const MD_R
     for (int64_t i = 0; i < nk1; i++) {
         const MD_REAL *from = y + i * yk1;
         MD_REAL *to = panel + i * nk2 * width;
+        /* if: TURNED */
         if (yc != 1 && yk2 == 1) {
             MD_TN(turn)(to, width, from, yc, cols, nk2, 0, 1);
             continue;
         }
+        /* end: TURNED */
         for (int64_t j = 0; j < nk2; j++) {
             MD_REAL *at = to + j * width;
             if (yc == 1) {
@@ -497,23 +444,23 @@ MD_INLINE void MD_TN(pack)(MD_REAL *MD_RESTRICT panel, int64_t width, const MD_R
 MD_NOINLINE void MD_TN(gather)(const md_tile *s, MD_REAL *MD_RESTRICT strip, int64_t ld,
                                const MD_REAL *c, int64_t m0, int64_t rows, int64_t n0, int64_t cols,
                                int add) {
+    const int64_t step = md_tile_in_c(s, 0, 1);
     for (int64_t r = 0; r < rows; r++) {
-        const int64_t m = m0 + r;
-        const MD_REAL *from = c + m / s->m2 * s->c_m1 + m % s->m2 * s->c_m2 + n0 * s->c_n;
+        const MD_REAL *from = c + md_tile_in_c(s, m0 + r, n0);
         for (int64_t j = 0; j < cols; j++) {
             MD_REAL old = add ? strip[r * ld + j] : 0;
-            strip[r * ld + j] = old + from[j * s->c_n];
+            strip[r * ld + j] = old + from[j * step];
         }
     }
 }
 
 MD_NOINLINE void MD_TN(scatter)(const md_tile *s, const MD_REAL *MD_RESTRICT strip, int64_t ld,
                                 MD_REAL *c, int64_t m0, int64_t rows, int64_t n0, int64_t cols) {
+    const int64_t step = md_tile_in_c(s, 0, 1);
     for (int64_t r = 0; r < rows; r++) {
-        const int64_t m = m0 + r;
-        MD_REAL *to = c + m / s->m2 * s->c_m1 + m % s->m2 * s->c_m2 + n0 * s->c_n;
+        MD_REAL *to = c + md_tile_in_c(s, m0 + r, n0);
         for (int64_t j = 0; j < cols; j++) {
-            to[j * s->c_n] = strip[r * ld + j];
+            to[j * step] = strip[r * ld + j];
         }
     }
 }
@@ -542,19 +489,34 @@ MD_INLINE MD_REAL MD_TN(dot_end)(MD_REAL *part, const MD_REAL *x, int64_t xk1, c
 }
 
 MD_DOT_BODY(8, 1)
+/* if: VECTORS2 */
 MD_DOT_BODY(4, 2)
+/* end: VECTORS2 */
+/* if: VECTORS3 */
 MD_DOT_BODY(4, 3)
+/* end: VECTORS3 */
+/* if: VECTORS4 */
 MD_DOT_BODY(4, 4)
+/* end: VECTORS4 */
 
 MD_INLINE void MD_TN(dots)(int64_t rows, int64_t cols, const MD_REAL *x, int64_t xr2, int64_t xk1,
                            const MD_REAL *y, int64_t yc, int64_t yk1, int64_t nk1, int64_t nk2,
                            MD_REAL *strip, int64_t ld, int first) {
+#define MD_DOT_CASE(R)                                                                             \
+    case R: MD_TN(dots##R)(cols, x, xr2, xk1, y, yc, yk1, nk1, nk2, strip, ld, first); break;
     switch (rows) {
-    case 1: MD_TN(dots1)(cols, x, xr2, xk1, y, yc, yk1, nk1, nk2, strip, ld, first); break;
-    case 2: MD_TN(dots2)(cols, x, xr2, xk1, y, yc, yk1, nk1, nk2, strip, ld, first); break;
-    case 3: MD_TN(dots3)(cols, x, xr2, xk1, y, yc, yk1, nk1, nk2, strip, ld, first); break;
-    default: MD_TN(dots4)(cols, x, xr2, xk1, y, yc, yk1, nk1, nk2, strip, ld, first); break;
+        MD_DOT_CASE(1)
+        /* if: VECTORS2 */
+        MD_DOT_CASE(2)
+        /* end: VECTORS2 */
+        /* if: VECTORS3 */
+        MD_DOT_CASE(3)
+        /* end: VECTORS3 */
+        /* if: VECTORS4 */
+        MD_DOT_CASE(4)
+        /* end: VECTORS4 */
     }
+#undef MD_DOT_CASE
 }
 #else
 MD_FN void MD_TN(dots)(int64_t rows, int64_t cols, const MD_REAL *x, int64_t xr2, int64_t xk1,
@@ -587,7 +549,7 @@ MD_INLINE int64_t MD_TN(row)(const md_tile *s, md_tile_cut u, int64_t t) {
     if (u.count == u.cuts) {
         return md_split(u.cut, t, u.cuts) * u.unit;
     }
-    return t / u.cuts * s->r2 + md_split(s->r2, t % u.cuts, u.cuts);
+    return t / u.cuts * s->r2.n + md_split(s->r2.n, t % u.cuts, u.cuts);
 }
 
 /* Row tiles t0 .. t1 x panels p0 .. p1 over the blocks q0 .. q1 of the summed axes, into a strip
@@ -598,9 +560,9 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const MD_REAL *x, const MD_REAL *y
                             MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room) {
     const md_tile_cut u = md_tile_cut_rows(s, MD_LANES, MD_VBYTES, MD_TILE_MANY);
     const int64_t nr = u.nr;
-    const int64_t n1 = (s->k1 + s->kb1 - 1) / s->kb1;
-    const int64_t n2 = (s->k2 + s->kb2 - 1) / s->kb2;
-    const int held = s->packed && s->swapped; /* all panels packed first, then tiles outermost */
+    const int64_t n1 = (s->k1.n + s->kb1 - 1) / s->kb1;
+    const int64_t n2 = (s->k2.n + s->kb2 - 1) / s->kb2;
+    const int held = md_tile_whole(s); /* all panels packed first, then tiles outermost */
     const int64_t row0 = MD_TN(row)(s, u, t0);
     const int64_t outer = held ? t1 - t0 : p1 - p0;
     const int64_t inner = held ? p1 - p0 : t1 - t0;
@@ -608,10 +570,10 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const MD_REAL *x, const MD_REAL *y
         const int64_t i2 = q % n2 * s->kb2;
         const int64_t i1 = q / n2 % n1 * s->kb1;
         const int64_t i0 = q / n2 / n1;
-        const int64_t nk1 = md_tile_min(s->kb1, s->k1 - i1);
-        const int64_t nk2 = md_tile_min(s->kb2, s->k2 - i2);
-        const MD_REAL *xq = x + i0 * s->x_k0 + i1 * s->x_k1 + i2 * s->x_k2;
-        const MD_REAL *yq = y + i0 * s->y_k0 + i1 * s->y_k1 + i2 * s->y_k2;
+        const int64_t nk1 = md_tile_min(s->kb1, s->k1.n - i1);
+        const int64_t nk2 = md_tile_min(s->kb2, s->k2.n - i2);
+        const MD_REAL *xq = x + i0 * s->k0.x + i1 * s->k1.x + i2 * s->k2.x;
+        const MD_REAL *yq = y + i0 * s->k0.y + i1 * s->k1.y + i2 * s->k2.y;
         const int first = q == q0 && !add;
         for (int64_t i = 0; i < outer; i++) {
             for (int64_t j = 0; j < inner; j++) {
@@ -620,37 +582,43 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const MD_REAL *x, const MD_REAL *y
                 const int64_t row = MD_TN(row)(s, u, t);
                 const int64_t rows = MD_TN(row)(s, u, t + 1) - row;
                 MD_REAL *panel = panels + (held ? (p - p0) * nk1 * nk2 * nr : 0);
-                const MD_REAL *yp = yq + p * nr * s->y_c;
-                const MD_REAL *xt = xq + row / s->r2 * s->x_r1 + row % s->r2 * s->x_r2;
+                const MD_REAL *yp = yq + p * nr * s->cols.y;
+                const MD_REAL *xt = xq + row / s->r2.n * s->r1.x + row % s->r2.n * s->r2.x;
                 MD_REAL *st = strip + (row - row0) * ld + (p - p0) * nr;
 /* The panel and the tile with constants for rows and columns. */
 #define MD_TILE_RUN(ROWS)                                                                          \
-    MD_TILE_BODY(ROWS, vectors, xt, u.rm, s->x_r1, s->x_r2, s->x_k1, s->x_k2,                      \
-                 through ? panel : yp, through ? nk2 *width : s->y_k1, through ? width : s->y_k2,  \
+    MD_TILE_BODY(ROWS, vectors, xt, u.rm, s->r1.x, s->r2.x, s->k1.x, s->k2.x,                      \
+                 through ? panel : yp, through ? nk2 *width : s->k1.y, through ? width : s->k2.y,  \
                  nk1, nk2, st, ld, room ? MD_LANES : last, first)
 #define MD_TILE_PANEL(COLS)                                                                        \
     {                                                                                              \
         const int64_t vectors = ((COLS) + MD_LANES - 1) / MD_LANES;                                \
         const int64_t last = (COLS) - (vectors - 1) * MD_LANES;                                    \
         const int64_t width = held ? nr : vectors * MD_LANES;                                      \
-        const int through = s->packed || last != MD_LANES;                                         \
+        const int through = (s->is & MD_TILE_PACKED) || last != MD_LANES;                          \
+        /* if: PACKED */                                                                           \
         if (through && (held ? i : j) == 0) {                                                      \
-            MD_TN(pack)(panel, width, yp, s->y_k1, s->y_k2, s->y_c, nk1, nk2, (COLS));             \
+            MD_TN(pack)(panel, width, yp, s->k1.y, s->k2.y, s->cols.y, nk1, nk2, (COLS));          \
         }                                                                                          \
+        /* end: PACKED */                                                                          \
         if (u.big == u.little || rows == u.big) {                                                  \
             MD_TILE_RUN(u.big);                                                                    \
         } else {                                                                                   \
             MD_TILE_RUN(u.little);                                                                 \
         }                                                                                          \
     }
-                if (s->dots) {
+                /* if: DOTS */
+                if (s->is & MD_TILE_DOTS) {
                     MD_TN(dots)
-                    (rows, md_tile_min(nr, s->cols - p * nr), xt, s->x_r2, s->x_k1, yp, s->y_c,
-                     s->y_k1, nk1, nk2, st, ld, first);
-                } else if (s->cols % nr == 0 || p * nr + nr <= s->cols) {
+                    (rows, md_tile_min(nr, s->cols.n - p * nr), xt, s->r2.x, s->k1.x, yp, s->cols.y,
+                     s->k1.y, nk1, nk2, st, ld, first);
+                    continue;
+                }
+                /* end: DOTS */
+                if (s->cols.n % nr == 0 || p * nr + nr <= s->cols.n) {
                     MD_TILE_PANEL(nr)
                 } else {
-                    MD_TILE_PANEL(s->cols % nr)
+                    MD_TILE_PANEL(s->cols.n % nr)
                 }
 #undef MD_TILE_RUN
 #undef MD_TILE_PANEL
@@ -686,32 +654,44 @@ MD_NOINLINE void MD_TN(join)(MD_REAL *to, int64_t ld, const MD_REAL *from, int64
  * chunks the products go to the partial sums, and the second phase finishes those. Inlined: the
  * caller passes a static const plan and an epilogue. */
 MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part, MD_TN(epi) epi) {
+    const int swapped = (s->is & MD_TILE_SWAPPED) != 0;
+    const int direct = (s->is & MD_TILE_IN_PLACE) && !swapped && s->chunks == 1;
     const md_tile_cut u = md_tile_cut_rows(s, MD_LANES, MD_VBYTES, MD_TILE_MANY);
-    const int64_t panels = (s->cols + u.nr - 1) / u.nr;
-    const int64_t batches = s->b1 * s->b2;
+    const int64_t panels = (s->cols.n + u.nr - 1) / u.nr;
+    const int64_t batches = s->b1.n * s->b2.n;
     const int64_t kblocks =
-        s->k0 * ((s->k1 + s->kb1 - 1) / s->kb1) * ((s->k2 + s->kb2 - 1) / s->kb2);
-    const int64_t pitch = (s->cols + 64 / MD_ELEM - 1) / (64 / MD_ELEM) * (64 / MD_ELEM);
-    const int64_t step = batches * s->r1 * s->r2 * pitch; /* from chunk to chunk */
-    const int64_t dt = s->chunks > 1 ? u.count : s->block_rows / u.big;
-    const int64_t dp = s->chunks > 1 ? panels : s->block_cols / u.nr;
-    MD_REAL *partial = (MD_REAL *)call->work;
-    MD_REAL *slice = partial + s->partial + part * s->slice;
+        s->k0.n * ((s->k1.n + s->kb1 - 1) / s->kb1) * ((s->k2.n + s->kb2 - 1) / s->kb2);
+    MD_REAL *slice = (MD_REAL *)call->work + s->partial + part * s->slice;
+    int64_t dt = s->block_rows / u.big;
+    int64_t dp = s->block_cols / u.nr;
+    int64_t tasks = batches * call->gm * call->gn;
+    /* if: CHUNKS */
+    const int64_t pitch = (s->cols.n + 64 / MD_ELEM - 1) / (64 / MD_ELEM) * (64 / MD_ELEM);
+    const int64_t step = batches * s->r1.n * s->r2.n * pitch; /* from chunk to chunk */
     const int summing = s->chunks > 1 && call->sum != 0;
-    const int64_t tasks = batches * call->gm * call->gn * (summing ? 1 : s->chunks);
+    dt = s->chunks > 1 ? u.count : dt;
+    dp = s->chunks > 1 ? panels : dp;
+    tasks *= summing ? 1 : s->chunks;
+    /* end: CHUNKS */
     const int64_t end = md_split(tasks, part + 1, call->parts);
     for (int64_t i = md_split(tasks, part, call->parts); i < end; i++) {
         const int64_t in = i % call->gn;
         const int64_t im = i / call->gn % call->gm;
         const int64_t batch = i / call->gn / call->gm % batches;
-        const int64_t chunk = i / call->gn / call->gm / batches;
-        const int64_t i1 = batch / s->b2;
-        const int64_t i2 = batch % s->b2;
+        const int64_t i1 = batch / s->b2.n;
+        const int64_t i2 = batch % s->b2.n;
         const MD_REAL *x =
-            (const MD_REAL *)(s->swapped ? call->b : call->a) + i1 * s->x_b1 + i2 * s->x_b2;
+            (const MD_REAL *)(swapped ? call->b : call->a) + i1 * s->b1.x + i2 * s->b2.x;
         const MD_REAL *y =
-            (const MD_REAL *)(s->swapped ? call->a : call->b) + i1 * s->y_b1 + i2 * s->y_b2;
-        MD_REAL *c = s->stored ? (MD_REAL *)call->c + i1 * s->c_b1 + i2 * s->c_b2 : NULL;
+            (const MD_REAL *)(swapped ? call->a : call->b) + i1 * s->b1.y + i2 * s->b2.y;
+        MD_REAL *c = s->is & MD_TILE_NO_C ? NULL : (MD_REAL *)call->c + i1 * s->b1.c + i2 * s->b2.c;
+        int64_t q0 = 0;
+        int64_t q1 = kblocks;
+        /* if: CHUNKS */
+        const int64_t chunk = i / call->gn / call->gm / batches;
+        q0 = md_split(kblocks, chunk, s->chunks);
+        q1 = md_split(kblocks, chunk + 1, s->chunks);
+        /* end: CHUNKS */
         const int64_t t1 = md_split(u.count, im + 1, call->gm);
         const int64_t p1 = md_split(panels, in + 1, call->gn);
         for (int64_t t = md_split(u.count, im, call->gm); t < t1; t += dt) {
@@ -721,78 +701,98 @@ MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part,
             for (int64_t p = md_split(panels, in, call->gn); p < p1; p += dp) {
                 const int64_t pe = md_tile_min(p + dp, p1);
                 const int64_t col = p * u.nr;
-                const int64_t cols = md_tile_min(pe * u.nr, s->cols) - col;
+                const int64_t cols = md_tile_min(pe * u.nr, s->cols.n) - col;
                 /* Where the products go. */
-                const int direct = s->inplace && !s->swapped && s->chunks == 1;
-                const int64_t ld = direct ? s->c_m2 : s->chunks > 1 ? pitch : s->block_cols;
-                MD_REAL *strip = slice + s->strip_at;
-                if (direct) {
-                    strip = c + row * s->c_m2 + col;
-                } else if (s->chunks > 1) {
-                    strip = partial + chunk * step + (batch * s->r1 * s->r2 + row) * pitch + col;
-                } else if (s->add && !s->swapped) {
+                int64_t ld = direct ? s->r2.c : s->block_cols;
+                MD_REAL *strip = direct ? c + row * s->r2.c + col : slice + s->strip_at;
+                int64_t q = q0;
+                int begun = 0;
+                /* if: CHUNKS */
+                if (s->chunks > 1) {
+                    ld = pitch;
+                    strip = (MD_REAL *)call->work + chunk * step +
+                            (batch * s->r1.n * s->r2.n + row) * pitch + col;
+                    q = summing ? q1 : q0;
+                }
+                /* end: CHUNKS */
+                /* if: ADD */
+                begun = (s->is & MD_TILE_ADD) && !swapped && s->chunks == 1;
+                if (begun && !direct) {
                     MD_TN(gather)(s, strip, ld, c, row, rows, col, cols, 0);
                 }
-                const int64_t q0 = md_split(kblocks, chunk, s->chunks);
-                const int64_t q1 = md_split(kblocks, chunk + 1, s->chunks);
-                const int begun = s->add && !s->swapped && s->chunks == 1;
-                if (!summing && s->group_at == 0) {
+                /* end: ADD */
+                /* if: GROUPS */
+                for (; s->group_at > 0 && q < q1; q += s->group) {
+                    const int more = q > q0 || begun;
+                    MD_REAL *to = more ? slice + s->group_at : strip;
+                    const int64_t to_ld = more ? dp * u.nr : ld;
                     MD_TN(block)
-                    (s, x, y, t, te, p, pe, q0, q1, strip, ld, slice, begun, !direct);
-                } else if (!summing) {
-                    for (int64_t q = q0; q < q1; q += s->group) {
-                        const int more = q > q0 || begun;
-                        MD_REAL *to = more ? slice + s->group_at : strip;
-                        const int64_t to_ld = more ? dp * u.nr : ld;
-                        MD_TN(block)
-                        (s, x, y, t, te, p, pe, q, md_tile_min(q + s->group, q1), to, to_ld, slice,
-                         0, more || !direct);
-                        if (more) {
-                            MD_TN(join)(strip, ld, to, to_ld, rows, cols);
-                        }
+                    (s, x, y, t, te, p, pe, q, md_tile_min(q + s->group, q1), to, to_ld, slice, 0,
+                     more || !direct);
+                    if (more) {
+                        MD_TN(join)(strip, ld, to, to_ld, rows, cols);
                     }
                 }
-                if (!summing) {
-                    if (s->chunks > 1) {
+                /* end: GROUPS */
+                MD_TN(block)(s, x, y, t, te, p, pe, q, q1, strip, ld, slice, begun, !direct);
+                /* if: CHUNKS */
+                if (s->chunks > 1) {
+                    if (!summing) {
                         continue;
                     }
-                } else {
                     MD_TN(sum)(s, strip, ld, step, rows, cols);
-                    if (s->add) {
+                    /* if: ADD */
+                    if (s->is & MD_TILE_ADD) {
                         MD_TN(gather)(s, strip, ld, c, row, rows, col, cols, 1);
                     }
+                    /* end: ADD */
                 }
-                /* What the epilogue sees: the strip, or its transpose. */
-                MD_REAL *done = strip;
-                int64_t done_ld = ld;
-                if (s->swapped) {
-                    done = s->inplace ? c + col * s->c_m2 + row : slice + s->turned_at;
-                    done_ld = s->inplace ? s->c_m2 : s->block_rows;
-                    MD_TN(turn)(done, done_ld, strip, ld, rows, cols, s->inplace && s->add, 0);
-                    if (s->add && !s->inplace) {
+                /* end: CHUNKS */
+                /* if: SWAPPED */
+                if (swapped) { /* the epilogue sees the transpose */
+                    const int inplace = (s->is & MD_TILE_IN_PLACE) != 0;
+                    const int add = (s->is & MD_TILE_ADD) != 0;
+                    MD_REAL *done = inplace ? c + col * s->cols.c + row : slice + s->turned_at;
+                    const int64_t done_ld = inplace ? s->cols.c : s->block_rows;
+                    MD_TN(turn)(done, done_ld, strip, ld, rows, cols, inplace && add, 0);
+                    /* if: ADD */
+                    if (add && !inplace) {
                         MD_TN(gather)(s, done, done_ld, c, col, cols, row, rows, 1);
                     }
+                    /* end: ADD */
+                    epi(call->ctx, batch, col, cols, row, rows, done, done_ld);
+                    /* if: SCATTERED */
+                    if (!inplace && !(s->is & MD_TILE_NO_C)) {
+                        MD_TN(scatter)(s, done, done_ld, c, col, cols, row, rows);
+                    }
+                    /* end: SCATTERED */
+                    continue;
                 }
-                const int64_t m0 = s->swapped ? col : row;
-                const int64_t n0 = s->swapped ? row : col;
-                const int64_t nm = s->swapped ? cols : rows;
-                const int64_t nn = s->swapped ? rows : cols;
-                epi(call->ctx, batch, m0, nm, n0, nn, done, done_ld);
-                if (s->stored && !direct && !(s->swapped && s->inplace)) {
-                    MD_TN(scatter)(s, done, done_ld, c, m0, nm, n0, nn);
+                /* end: SWAPPED */
+                epi(call->ctx, batch, row, rows, col, cols, strip, ld);
+                /* if: SCATTERED */
+                if (!direct && !(s->is & MD_TILE_NO_C)) {
+                    MD_TN(scatter)(s, strip, ld, c, row, rows, col, cols);
                 }
+                /* end: SCATTERED */
             }
         }
     }
 }
 
+/* if: TEMPLATE */
 #undef MD_TN
 #undef MD_REAL
 #undef MD_ELEM
 #undef MD_LANES
 #undef MD_VEC
 #undef MD_VEC_U
+#undef MD_LO
+#undef MD_HI
+#undef MD_EV
+#undef MD_OD
 #undef MD_TILE_PARAMS
 #undef MD_TILE_BODY
 #endif
 #undef MD_TILE_REAL
+/* end: TEMPLATE */

@@ -19,13 +19,8 @@ typedef struct {
     int64_t a_b1, a_b2, a_m1, a_m2, a_k0, a_k1, a_k2; /* strides of A */
     int64_t b_b1, b_b2, b_k0, b_k1, b_k2, b_n;        /* strides of B */
     int64_t c_b1, c_b2, c_m1, c_m2, c_n;              /* strides of C */
-    int flags;                                        /* MD_TILE_ADD and so on, or 0 */
+    int flags;                                        /* MD_TILE_ADD, MD_TILE_NO_C, or 0 */
 } md_tile_shape;
-
-enum {
-    MD_TILE_ADD = 1,  /* C += the product */
-    MD_TILE_NO_C = 4  /* C is not stored, the epilogue alone uses the strip; c may be null */
-};
 
 /* Sizes that decide how a product is cut, not what it is. With MDLC_ODD_SIZES they are so small
  * that small products have several blocks of everything, and ragged ones. */
@@ -119,112 +114,92 @@ MD_FN int md_tile_swaps(const md_tile_shape *s, int64_t lanes) {
     return swapped < straight;
 }
 
+/* An axis where the operands change places. */
+MD_FN md_tile_axis md_tile_turned(md_tile_axis a) {
+    const md_tile_axis turned = {a.n, a.y, a.x, a.c};
+    return turned;
+}
+
 /* The plan of a shape in normal form (see md_tile_normal; others are right but slower). elem is
  * sizeof(float) or sizeof(double). */
 MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     int64_t lanes = 64 / elem;
     md_tile p;
     memset(&p, 0, sizeof p);
-    p.b1 = s.b1;
-    p.b2 = s.b2;
-    p.k0 = s.k0;
-    p.k1 = s.k1;
-    p.k2 = s.k2;
-    p.c_b1 = s.c_b1;
-    p.c_b2 = s.c_b2;
-    p.c_m1 = s.c_m1;
-    p.c_m2 = s.c_m2;
-    p.c_n = s.c_n;
-    p.m2 = s.m2;
+    const md_tile_axis m1 = {s.m1, s.a_m1, 0, s.c_m1};
+    const md_tile_axis m2 = {s.m2, s.a_m2, 0, s.c_m2};
+    const md_tile_axis n = {s.n, 0, s.n == 1 ? 1 : s.b_n, s.c_n};
+    const md_tile_axis k0 = {s.k0, s.a_k0, s.b_k0, 0};
+    const md_tile_axis k1 = {s.k1, s.a_k1, s.b_k1, 0};
+    const md_tile_axis k2 = {s.k2, s.a_k2, s.b_k2, 0};
+    const md_tile_axis b1 = {s.b1, s.a_b1, s.b_b1, s.c_b1};
+    const md_tile_axis b2 = {s.b2, s.a_b2, s.b_b2, s.c_b2};
+    const md_tile_axis none = {1, 0, 0, 0};
+    const int inplace = (s.flags & MD_TILE_NO_C) == 0 && (s.c_n == 1 || s.n == 1) &&
+                        (s.m1 == 1 || s.c_m1 == s.m2 * s.c_m2);
+    const int swapped = md_tile_swaps(&s, lanes);
     p.elem = elem;
-    p.add = (s.flags & MD_TILE_ADD) != 0;
-    p.stored = (s.flags & MD_TILE_NO_C) == 0;
-    p.inplace = p.stored && (s.c_n == 1 || s.n == 1) && (s.m1 == 1 || s.c_m1 == s.m2 * s.c_m2);
-    p.swapped = md_tile_swaps(&s, lanes);
-    if (p.swapped) {
-        p.r1 = 1;
-        p.r2 = s.n;
-        p.cols = s.m2;
-        p.x_b1 = s.b_b1;
-        p.x_b2 = s.b_b2;
-        p.x_r1 = 0;
-        p.x_r2 = s.b_n;
-        p.x_k0 = s.b_k0;
-        p.x_k1 = s.b_k1;
-        p.x_k2 = s.b_k2;
-        p.y_b1 = s.a_b1;
-        p.y_b2 = s.a_b2;
-        p.y_k0 = s.a_k0;
-        p.y_k1 = s.a_k1;
-        p.y_k2 = s.a_k2;
-        p.y_c = s.a_m2;
-    } else {
-        p.r1 = s.m1;
-        p.r2 = s.m2;
-        p.cols = s.n;
-        p.x_b1 = s.a_b1;
-        p.x_b2 = s.a_b2;
-        p.x_r1 = s.a_m1;
-        p.x_r2 = s.a_m2;
-        p.x_k0 = s.a_k0;
-        p.x_k1 = s.a_k1;
-        p.x_k2 = s.a_k2;
-        p.y_b1 = s.b_b1;
-        p.y_b2 = s.b_b2;
-        p.y_k0 = s.b_k0;
-        p.y_k1 = s.b_k1;
-        p.y_k2 = s.b_k2;
-        p.y_c = s.n == 1 ? 1 : s.b_n;
-    }
-    int64_t rows = p.r1 * p.r2;
+    p.r1 = swapped ? none : m1;
+    p.r2 = swapped ? md_tile_turned(n) : m2;
+    p.cols = swapped ? md_tile_turned(m2) : n;
+    p.k0 = swapped ? md_tile_turned(k0) : k0;
+    p.k1 = swapped ? md_tile_turned(k1) : k1;
+    p.k2 = swapped ? md_tile_turned(k2) : k2;
+    p.b1 = swapped ? md_tile_turned(b1) : b1;
+    p.b2 = swapped ? md_tile_turned(b2) : b2;
+    const int64_t rows = p.r1.n * p.r2.n;
 
     /* Y must be packed where its elements are not neighbours along the columns, and should be
      * where a pitch of 4096 bytes makes its rows evict each other. */
-    p.packed = p.y_c != 1 || (rows >= MD_TUNED(48, 4) && p.k2 >= MD_TUNED(64, 3) &&
-                              p.y_k2 * elem % MD_TILE_PITCH == 0);
+    int packed = p.cols.y != 1 || (rows >= MD_TUNED(48, 4) && p.k2.n >= MD_TUNED(64, 3) &&
+                                   p.k2.y * elem % MD_TILE_PITCH == 0);
 
     /* One to four rows times a Y that is contiguous along k (a weight stored [out, in]): packing
      * would cost more than the product, so these are dot products. */
-    p.dots = (rows <= 3 || (rows == 4 && p.k2 >= MD_TILE_LONG)) && p.r1 == 1 && p.y_c != 1 &&
-             p.y_k2 == 1 && p.x_k2 == 1 && p.k2 >= lanes;
-    p.packed = p.packed && !p.dots;
+    const int dots = (rows <= 3 || (rows == 4 && p.k2.n >= MD_TILE_LONG)) && p.r1.n == 1 &&
+                     p.cols.y != 1 && p.k2.y == 1 && p.k2.x == 1 && p.k2.n >= lanes;
+    packed = packed && !dots;
 
     /* More vectors for few rows, to keep enough sums in flight, and for a row pitch of 4096
      * bytes of X, where fewer rows share a set of the first-level cache. */
-    p.wide = rows <= 3 ? 4 : rows > 8 && p.x_r2 != 0 && p.x_r2 * elem % MD_TILE_PITCH == 0 ? 3 : 2;
+    p.wide = rows <= 3 ? 4 : rows > 8 && p.r2.x != 0 && p.r2.x * elem % MD_TILE_PITCH == 0 ? 3 : 2;
 
     /* Blocks of the summed axes: some of k2 at a time, or several k1 where k2 is short. */
-    int once = p.packed && rows <= MD_TILE_HIGH; /* little would be gained by larger panels */
-    int64_t most = (p.dots ? MD_TILE_K_DOTS : once ? MD_TILE_K_ONCE : MD_TILE_K_BYTES) / elem;
-    int64_t blocks = (p.k2 + most - 1) / most;
-    p.kb2 = blocks <= 1 ? p.k2 : md_tile_up((p.k2 + blocks - 1) / blocks, MD_TILE_K_UNIT);
-    most /= p.k2 > 0 ? p.k2 : 1;
-    blocks = most <= 1 ? p.k1 : (p.k1 + most - 1) / most;
-    p.kb1 = blocks <= 1 ? p.k1 : (p.k1 + blocks - 1) / blocks;
+    int once = packed && rows <= MD_TILE_HIGH; /* little would be gained by larger panels */
+    int64_t most = (dots ? MD_TILE_K_DOTS : once ? MD_TILE_K_ONCE : MD_TILE_K_BYTES) / elem;
+    int64_t blocks = (p.k2.n + most - 1) / most;
+    p.kb2 = blocks <= 1 ? p.k2.n : md_tile_up((p.k2.n + blocks - 1) / blocks, MD_TILE_K_UNIT);
+    most /= p.k2.n > 0 ? p.k2.n : 1;
+    blocks = most <= 1 ? p.k1.n : (p.k1.n + most - 1) / most;
+    p.kb1 = blocks <= 1 ? p.k1.n : (p.k1.n + blocks - 1) / blocks;
 
     /* Chunks only where C is too small to give threads work and the sum is long. */
-    int64_t tiles = p.b1 * p.b2 * ((rows + MD_TILE_HIGH - 1) / MD_TILE_HIGH) * ((p.cols + 31) / 32);
-    double products = (double)p.b1 * (double)p.b2 * (double)rows * (double)p.cols * (double)p.k0 *
-                      (double)p.k1 * (double)p.k2;
-    double bytes = (double)elem * (double)p.b1 * (double)p.b2 *
-                   (((double)rows + (double)p.cols) * (double)p.k0 * (double)p.k1 * (double)p.k2 +
-                    (double)rows * (double)p.cols);
-    p.shared = products > (bytes > MD_TILE_NEAR ? MD_TILE_SERIAL : MD_TILE_SERIAL_NEAR);
-    int64_t kblocks = p.k0 * ((p.k1 + p.kb1 - 1) / p.kb1) * ((p.k2 + p.kb2 - 1) / p.kb2);
+    int64_t tiles =
+        p.b1.n * p.b2.n * ((rows + MD_TILE_HIGH - 1) / MD_TILE_HIGH) * ((p.cols.n + 31) / 32);
+    double products = (double)p.b1.n * (double)p.b2.n * (double)rows * (double)p.cols.n *
+                      (double)p.k0.n * (double)p.k1.n * (double)p.k2.n;
+    double bytes =
+        (double)elem * (double)p.b1.n * (double)p.b2.n *
+        (((double)rows + (double)p.cols.n) * (double)p.k0.n * (double)p.k1.n * (double)p.k2.n +
+         (double)rows * (double)p.cols.n);
+    const int shared = products > (bytes > MD_TILE_NEAR ? MD_TILE_SERIAL : MD_TILE_SERIAL_NEAR);
+    int64_t kblocks = p.k0.n * ((p.k1.n + p.kb1 - 1) / p.kb1) * ((p.k2.n + p.kb2 - 1) / p.kb2);
+    p.is = s.flags | (shared ? MD_TILE_SHARED : 0) | (inplace ? MD_TILE_IN_PLACE : 0) |
+           (swapped ? MD_TILE_SWAPPED : 0) | (packed ? MD_TILE_PACKED : 0) |
+           (dots ? MD_TILE_DOTS : 0);
     p.chunks = 1;
-    if (!p.swapped && tiles < 16 && products >= MD_TILE_CHUNKED) {
+    if (!swapped && tiles < 16 && products >= MD_TILE_CHUNKED) {
         p.chunks = md_tile_min((15 + tiles) / tiles, kblocks);
     }
 
     /* A block is what is multiplied by one set of panels and what the epilogue gets: small enough
      * for the second-level cache. */
     int64_t panel = p.wide * lanes;
-    p.all = p.swapped && p.packed;
-    p.block_cols = md_tile_up(p.cols, panel);
+    p.block_cols = md_tile_up(p.cols.n, panel);
     p.block_rows = MD_TILE_BLOCK_ROWS;
-    if (!p.all) {
+    if (!swapped || !packed) {
         p.block_cols =
-            md_tile_min(p.block_cols, panel * (p.inplace ? MD_TILE_BLOCK_IN : MD_TILE_BLOCK_OUT));
+            md_tile_min(p.block_cols, panel * (inplace ? MD_TILE_BLOCK_IN : MD_TILE_BLOCK_OUT));
     }
     p.block_rows = md_tile_min(p.block_rows, rows);
 
@@ -232,20 +207,20 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
      * needs one for last columns that do not fill a vector), strip, transposed strip. A panel of
      * few columns is as wide as whole vectors need; narrower vectors never need more. */
     int64_t k = p.kb1 * p.kb2;
-    int64_t rest = p.cols % lanes != 0 && !p.dots ? md_tile_up(p.cols % panel, lanes) : 0;
-    p.strip_at = k * (!p.packed   ? rest
-                      : p.swapped ? p.block_cols
-                                  : md_tile_min(panel, md_tile_up(p.cols, lanes)));
-    int64_t strip = p.swapped || (!p.inplace && p.chunks == 1) ? p.block_rows * p.block_cols : 0;
+    int64_t rest = p.cols.n % lanes != 0 && !dots ? md_tile_up(p.cols.n % panel, lanes) : 0;
+    p.strip_at = k * (!packed   ? rest
+                      : swapped ? p.block_cols
+                                : md_tile_min(panel, md_tile_up(p.cols.n, lanes)));
+    int64_t strip = swapped || (!inplace && p.chunks == 1) ? p.block_rows * p.block_cols : 0;
     p.turned_at = p.strip_at + strip;
-    int64_t end = md_tile_up(p.turned_at + (p.swapped && !p.inplace ? strip : 0), lanes);
+    int64_t end = md_tile_up(p.turned_at + (swapped && !inplace ? strip : 0), lanes);
     p.slice = end;
-    p.group = MD_TILE_GROUP;
-    if (kblocks > p.chunks * p.group) { /* a strip for all groups but the first */
+    if (kblocks > p.chunks * MD_TILE_GROUP) { /* a strip for all groups but the first */
+        p.group = MD_TILE_GROUP;
         p.group_at = end;
-        p.slice += p.chunks > 1 ? rows * md_tile_up(p.cols, panel) : p.block_rows * p.block_cols;
+        p.slice += p.chunks > 1 ? rows * md_tile_up(p.cols.n, panel) : p.block_rows * p.block_cols;
     }
-    p.partial = p.chunks > 1 ? p.chunks * p.b1 * p.b2 * rows * md_tile_up(p.cols, lanes) : 0;
+    p.partial = p.chunks > 1 ? p.chunks * p.b1.n * p.b2.n * rows * md_tile_up(p.cols.n, lanes) : 0;
     return p;
 }
 
@@ -255,9 +230,9 @@ MD_FN uint64_t md_tile_bodies(const md_tile *s, int bytes, int many) {
     const int64_t lanes = bytes / s->elem;
     const md_tile_cut u = md_tile_cut_rows(s, lanes, bytes, many);
     const int64_t rows[2] = {u.big, u.little};
-    const int64_t vectors[2] = {u.nr / lanes, (s->cols % u.nr + lanes - 1) / lanes};
+    const int64_t vectors[2] = {u.nr / lanes, (s->cols.n % u.nr + lanes - 1) / lanes};
     uint64_t all = 0;
-    for (int i = 0; i < 4 && !s->dots; i++) {
+    for (int i = 0; i < 4 && !(s->is & MD_TILE_DOTS); i++) {
         if (vectors[i / 2] > 0) {
             all |= UINT64_C(1) << (4 * (rows[i % 2] - 1) + vectors[i / 2] - 1);
         }
@@ -268,8 +243,8 @@ MD_FN uint64_t md_tile_bodies(const md_tile *s, int bytes, int many) {
 /* Columns of C where they are so few that every block has all of them, row behind row; else 0. Up
  * to six rows are one register tile on any machine. */
 MD_FN int64_t md_tile_narrow(const md_tile *s) {
-    int64_t pitch = s->inplace ? s->c_m2 : s->block_rows;
-    return s->swapped && s->r1 == 1 && s->r2 <= 6 && pitch == s->r2 ? s->r2 : 0;
+    int64_t pitch = s->is & MD_TILE_IN_PLACE ? s->cols.c : s->block_rows;
+    return (s->is & MD_TILE_SWAPPED) && s->r2.n <= 6 && pitch == s->r2.n ? s->r2.n : 0;
 }
 
 /* The most parts that a product is ever cut into on up to `threads` threads: what the workspace is

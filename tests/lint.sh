@@ -27,7 +27,7 @@ layers=$(
     layer compiler '^(compiler|runtime)/' "compiler/main.c compiler/pipeline.c"
     layer lang '^(compiler|lang)/|^parse\.h$|^lex\.h$' ""
     layer passes '^(compiler|passes)/|^runtime/(tile|blas)_plan\.h$' ""
-    layer emit '^(compiler|emit)/' ""
+    layer emit '^(compiler|emit)/|^runtime/(tile|blas)\.h$' ""
 )
 if [ -n "$layers" ]; then
     echo "$layers"

@@ -33,8 +33,10 @@ static void print(int id, const char *layout, int64_t m, int64_t n, int64_t k) {
     md_tile p = md_tile_plan(md_tile_normal(s), 4);
     const int64_t *field = (const int64_t *)(const void *)&p;
     printf("static const md_tile plan_%d = {", id);
-    for (size_t i = 0; i < sizeof p / sizeof *field; i++) {
-        printf("%s%lld", i > 0 ? ", " : "", (long long)field[i]);
+    for (size_t i = 0; i < sizeof p / sizeof *field; i++) { /* the axes have four fields each */
+        const int axis = i < offsetof(md_tile, elem) / sizeof *field;
+        printf("%s%s%lld%s", i > 0 ? ", " : "", axis && i % 4 == 0 ? "{" : "", (long long)field[i],
+               axis && i % 4 == 3 ? "}" : "");
     }
     printf("};\nstatic void part_%d(const md_tile_call *call, int part) {\n", id);
     printf("    md_tile_part_f32(&plan_%d, call, part, md_tile_none_f32);\n}\n", id);

@@ -350,12 +350,12 @@ static void test_random(void **state) {
         Case t = case_random();
         md_tile_shape s = draw(0, 3) == 0 ? t.shape : md_tile_normal(t.shape);
         t.plan = md_tile_plan(s, t.elem);
-        swapped += t.plan.swapped != 0;
-        packed += t.plan.packed != 0;
+        swapped += (t.plan.is & MD_TILE_SWAPPED) != 0;
+        packed += (t.plan.is & MD_TILE_PACKED) != 0;
         chunks += t.plan.chunks > 1;
         wide += t.plan.wide > 2;
-        groups += t.plan.r1 > 1 && t.plan.r2 < 4;
-        assert_true(t.plan.block_rows >= md_tile_min(MD_TILE_HIGH, t.plan.r1 * t.plan.r2));
+        groups += t.plan.r1.n > 1 && t.plan.r2.n < 4;
+        assert_true(t.plan.block_rows >= md_tile_min(MD_TILE_HIGH, t.plan.r1.n * t.plan.r2.n));
         case_fill(&t);
         case_check(&t);
         case_free(&t);
@@ -486,7 +486,7 @@ static void test_groups(void **state) {
         t.shape = s;
         t.elem = 4;
         t.plan = md_tile_plan(md_tile_normal(s), 4);
-        swapped += t.plan.swapped != 0;
+        swapped += (t.plan.is & MD_TILE_SWAPPED) != 0;
         chunks += t.plan.chunks > 1;
         assert_true(t.plan.group_at > 0);
         t.a_size = k0 * image * m;
@@ -519,7 +519,7 @@ static void test_window(void **state) {
             t.shape = s;
             t.elem = 4;
             t.plan = md_tile_plan(md_tile_normal(s), 4);
-            assert_true(t.plan.r1 == height && t.plan.k1 == kh);
+            assert_true(t.plan.r1.n == height && t.plan.k1.n == kh);
             t.a_size = 2 * h * w * c;
             t.b_size = kh * kw * c * out;
             t.c_size = 2 * height * width * out;
@@ -534,16 +534,26 @@ static void test_window(void **state) {
 
 /* What the compiler prints for linear(128 -> 128) of a batch of 128, [out, in] weights, and for the
  * gradient of its weight; then for linear(40 -> 10), which stays on one thread. */
-static const md_tile forward = {1,   1,   1,   128, 128, 1,   1,    128,  0,    0, 0,    128,
-                                0,   0,   1,   0,   0,   0,   0,    1,    128,  0, 0,    0,
-                                128, 1,   128, 4,   0,   1,   1,    0,    1,    0, 0,    2,
-                                1,   128, 1,   1,   128, 128, 1024, 4096, 4096, 0, 4096, 0};
-static const md_tile weights = {1, 1, 1, 128, 128, 1,   1, 128, 0,   0,   0,    1, 0, 0, 128, 0,
-                                0, 0, 0, 128, 1,   0,   0, 0,   128, 1,   128,  4, 0, 1, 1,   0,
-                                0, 0, 0, 2,   1,   128, 1, 1,   128, 128, 1024, 0, 0, 0, 0,   0};
-static const md_tile narrow = {1, 1, 1, 128, 10, 1,  1, 40, 0,   0,  0,    40,  0,   0, 1,   0,
-                               0, 0, 0, 1,   40, 0,  0, 0,  10,  1,  128,  4,   0,   1, 1,   0,
-                               1, 0, 0, 2,   1,  40, 1, 0,  128, 32, 1024, 640, 640, 0, 640, 0};
+/* clang-format off */
+static const md_tile forward = {
+    MD_TILE_ROWS(128, 128, 128), MD_TILE_COLUMNS(128, 128, 1),
+    MD_TILE_SUM(128, 1, 1), MD_TILE_NO_BATCH,
+    sizeof(float), MD_TILE_SHARED | MD_TILE_IN_PLACE | MD_TILE_PACKED,
+    MD_TILE_BLOCKS(128, 128, 2, 128), MD_TILE_WORK(4096, 4096, 4096)
+};
+static const md_tile weights = {
+    MD_TILE_ROWS(128, 1, 128), MD_TILE_COLUMNS(128, 1, 1),
+    MD_TILE_SUM(128, 128, 128), MD_TILE_NO_BATCH,
+    sizeof(float), MD_TILE_SHARED | MD_TILE_IN_PLACE,
+    MD_TILE_BLOCKS(128, 128, 2, 128), MD_TILE_NO_WORK
+};
+static const md_tile narrow = {
+    MD_TILE_ROWS(128, 40, 10), MD_TILE_COLUMNS(10, 40, 1),
+    MD_TILE_SUM(40, 1, 1), MD_TILE_NO_BATCH,
+    sizeof(float), MD_TILE_IN_PLACE | MD_TILE_PACKED,
+    MD_TILE_BLOCKS(128, 32, 2, 40), MD_TILE_WORK(640, 640, 640)
+};
+/* clang-format on */
 
 static void forward_part(const md_tile_call *call, int part) {
     md_tile_part_f32(&forward, call, part, epi_f32);

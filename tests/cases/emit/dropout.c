@@ -2,9 +2,12 @@
 
 /* dropout.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */
 static const md_tile dropout_fc_linear_tile = {
-    1, 1, 1, 8, 16, 1, 1, 16, 0, 0, 0, 16, 0, 0, 1, 0,
-    0, 0, 0, 1, 16, 0, 0, 0, 16, 1, 8, 4, 0, 1, 1, 0,
-    1, 0, 0, 2, 1, 16, 1, 0, 8, 32, 1024, 256, 256, 0, 256, 0
+    MD_TILE_ROWS(8, /* A */ 16, /* C */ 16),
+    MD_TILE_COLUMNS(16, /* B */ 16, /* C */ 1),
+    MD_TILE_SUM(16, /* A */ 1, /* B */ 1),
+    MD_TILE_NO_BATCH, sizeof(float), MD_TILE_IN_PLACE | MD_TILE_PACKED,
+    MD_TILE_BLOCKS(/* rows */ 8, /* columns */ 32, /* vectors */ 2, /* sum */ 16),
+    MD_TILE_WORK(/* strip */ 256, /* turned */ 256, /* all */ 256)
 };
 
 static void dropout_fc_linear_part(const md_tile_call *call, int part) {
@@ -13,7 +16,8 @@ static void dropout_fc_linear_part(const md_tile_call *call, int part) {
 
 static void dropout_fc_linear(float *MD_RESTRICT linear, float *MD_RESTRICT panels,
                               const float *MD_RESTRICT x, const float *MD_RESTRICT weight) {
-    md_tile_run(&dropout_fc_linear_tile, dropout_fc_linear_part, x, weight, linear, NULL, panels, NULL, 8);
+    md_tile_run(&dropout_fc_linear_tile, dropout_fc_linear_part, x, weight, linear, NULL, panels,
+        NULL, 8);
 }
 
 /* dropout.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */

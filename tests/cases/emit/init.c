@@ -284,8 +284,3 @@ const char *init_strerror(int code) {
 #pragma GCC diagnostic ignored "-Wshadow"
 #endif
 
-
-#ifdef __GNUC__
-#pragma GCC diagnostic pop
-#endif
-

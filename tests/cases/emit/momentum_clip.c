@@ -2,27 +2,27 @@
 
 /* momentum_clip.mdl:4  model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [32, 24] */
 static const md_tile momentum_clip_fc_linear_tile = {
-    1, 1, 1, 32, 24, 1, 1, 16, 0, 0, 0, 16, 0, 0, 1, 0,
-    0, 0, 0, 1, 16, 0, 0, 0, 24, 1, 32, 4, 0, 1, 1, 0,
-    1, 0, 0, 2, 1, 16, 1, 0, 32, 32, 1024, 512, 512, 0, 512, 0
+    MD_TILE_ROWS(32, /* A */ 16, /* C */ 24),
+    MD_TILE_COLUMNS(24, /* B */ 16, /* C */ 1),
+    MD_TILE_SUM(16, /* A */ 1, /* B */ 1),
+    MD_TILE_NO_BATCH, sizeof(float), MD_TILE_IN_PLACE | MD_TILE_PACKED,
+    MD_TILE_BLOCKS(/* rows */ 32, /* columns */ 32, /* vectors */ 2, /* sum */ 16),
+    MD_TILE_WORK(/* strip */ 512, /* turned */ 512, /* all */ 512)
 };
 
 typedef struct {
-    const float *bias;
-    const float *y;
+    const float *bias, *y;
 } momentum_clip_fc_linear_args;
 
 static void momentum_clip_fc_linear_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
     int64_t cols, float *strip, int64_t ld) {
-    const momentum_clip_fc_linear_args *args = (const momentum_clip_fc_linear_args *)ctx;
-    const float *bias = args->bias;
-    const float *y = args->y;
+    const momentum_clip_fc_linear_args args = *(const momentum_clip_fc_linear_args *)ctx;
     (void)batch;
     for (int64_t m = m0; m < m0 + rows; m++) {
         float *block = strip + (m - m0) * ld;
         MD_IVDEP
         for (int64_t n = n0; n < n0 + cols; n++) {
-            block[n - n0] = block[n - n0] + bias[n] - y[m * 24 + n];
+            block[n - n0] = block[n - n0] + args.bias[n] - args.y[m * 24 + n];
         }
     }
 }
@@ -34,10 +34,9 @@ static void momentum_clip_fc_linear_part(const md_tile_call *call, int part) {
 static void momentum_clip_fc_linear(float *MD_RESTRICT sub, float *MD_RESTRICT panels,
                                     const float *MD_RESTRICT x, const float *MD_RESTRICT weight,
                                     const float *MD_RESTRICT bias, const float *MD_RESTRICT y) {
-    momentum_clip_fc_linear_args args;
-    args.bias = bias;
-    args.y = y;
-    md_tile_run(&momentum_clip_fc_linear_tile, momentum_clip_fc_linear_part, x, weight, sub, &args, panels, NULL, 8);
+    momentum_clip_fc_linear_args args = {bias, y};
+    md_tile_run(&momentum_clip_fc_linear_tile, momentum_clip_fc_linear_part, x, weight, sub,
+        &args, panels, NULL, 8);
 }
 
 /* momentum_clip.mdl:6  loss mean((net(x) - y)^2)  [] */
@@ -74,9 +73,12 @@ static void momentum_clip_fc_linear_2(float *MD_RESTRICT sum, const float *MD_RE
 
 /* momentum_clip.mdl:4  model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [24, 16] */
 static const md_tile momentum_clip_fc_linear_3_tile = {
-    1, 1, 1, 24, 16, 1, 1, 32, 0, 0, 0, 1, 0, 0, 24, 0,
-    0, 0, 0, 16, 1, 0, 0, 0, 16, 1, 24, 4, 0, 1, 1, 0,
-    0, 0, 0, 2, 1, 32, 1, 0, 24, 32, 1024, 0, 0, 0, 0, 0
+    MD_TILE_ROWS(24, /* A */ 1, /* C */ 16),
+    MD_TILE_COLUMNS(16, /* B */ 1, /* C */ 1),
+    MD_TILE_SUM(32, /* A */ 24, /* B */ 16),
+    MD_TILE_NO_BATCH, sizeof(float), MD_TILE_IN_PLACE,
+    MD_TILE_BLOCKS(/* rows */ 24, /* columns */ 32, /* vectors */ 2, /* sum */ 32),
+    MD_TILE_NO_WORK
 };
 
 static void momentum_clip_fc_linear_3_part(const md_tile_call *call, int part) {
@@ -85,7 +87,8 @@ static void momentum_clip_fc_linear_3_part(const md_tile_call *call, int part) {
 
 static void momentum_clip_fc_linear_3(float *MD_RESTRICT linear, const float *MD_RESTRICT sub,
                                       const float *MD_RESTRICT x) {
-    md_tile_run(&momentum_clip_fc_linear_3_tile, momentum_clip_fc_linear_3_part, sub, x, linear, NULL, NULL, NULL, 8);
+    md_tile_run(&momentum_clip_fc_linear_3_tile, momentum_clip_fc_linear_3_part, sub, x, linear,
+        NULL, NULL, NULL, 8);
 }
 
 /* momentum_clip.mdl:8  clip norm(1.0)  [] */

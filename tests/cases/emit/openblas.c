@@ -2,8 +2,12 @@
 
 /* openblas.mdl:6  y[i, o] = sum[k] x[i, k] * w[o, k]  [64, 32] */
 static const md_blas openblas_main_out_blas = {
-    1, 1, 64, 32, 48, 48, 48, 32, 0, 1, 0, 0, 0, 0, 0, 0,
-    0, 2048
+    /* batches */ 1, 1,
+    /* rows */ 64, /* columns */ 32, /* sum */ 48,
+    /* pitches of A, B, C */ 48, 48, 32,
+    /* transposed: A, B */ 0, 1, /* C += */ 0,
+    /* batches of A */ 0, 0, /* of B */ 0, 0, /* of C */ 0, 0,
+    /* rows of a block */ 2048
 };
 
 typedef struct {
@@ -12,22 +16,20 @@ typedef struct {
 
 static void openblas_main_out_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
     int64_t cols, float *strip, int64_t ld) {
-    const openblas_main_out_args *args = (const openblas_main_out_args *)ctx;
-    const float *b = args->b;
+    const openblas_main_out_args args = *(const openblas_main_out_args *)ctx;
     (void)batch;
     for (int64_t m = m0; m < m0 + rows; m++) {
         float *block = strip + (m - m0) * ld;
         MD_IVDEP
         for (int64_t n = n0; n < n0 + cols; n++) {
-            block[n - n0] = md_maxf(block[n - n0] + b[n], 0.0f);
+            block[n - n0] = md_maxf(block[n - n0] + args.b[n], 0.0f);
         }
     }
 }
 
 static void openblas_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x,
                               const float *MD_RESTRICT w, const float *MD_RESTRICT b) {
-    openblas_main_out_args args;
-    args.b = b;
+    openblas_main_out_args args = {b};
     md_blas_run_f32(&openblas_main_out_blas, openblas_main_out_epilogue, x, w, out, &args);
 }
 

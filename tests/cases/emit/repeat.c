@@ -10,29 +10,28 @@ static void repeat_x(float *x, const float *x_2, int64_t n) {
 
 /* repeat.mdl:5  repeat L carry x { x <- x + (x |> linear(C) |> tanh); }  [4, 16] */
 static const md_tile repeat_linear_linear_tile = {
-    1, 1, 1, 4, 16, 1, 1, 16, 0, 0, 0, 16, 0, 0, 1, 0,
-    0, 0, 0, 1, 16, 0, 0, 0, 16, 1, 4, 4, 0, 0, 0, 0,
-    1, 0, 0, 2, 1, 16, 1, 0, 4, 32, 1024, 256, 384, 0, 384, 0
+    MD_TILE_ROWS(4, /* A */ 16, /* C */ 16),
+    MD_TILE_COLUMNS(16, /* B */ 16, /* C */ 1),
+    MD_TILE_SUM(16, /* A */ 1, /* B */ 1),
+    MD_TILE_NO_BATCH, sizeof(float), MD_TILE_NO_C | MD_TILE_PACKED,
+    MD_TILE_BLOCKS(/* rows */ 4, /* columns */ 32, /* vectors */ 2, /* sum */ 16),
+    MD_TILE_WORK(/* strip */ 256, /* turned */ 384, /* all */ 384)
 };
 
 typedef struct {
     float *x_next;
-    const float *x;
-    const float *bias;
+    const float *x, *bias;
 } repeat_linear_linear_args;
 
 static void repeat_linear_linear_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
     int64_t cols, float *strip, int64_t ld) {
-    const repeat_linear_linear_args *args = (const repeat_linear_linear_args *)ctx;
-    float *x_next = args->x_next;
-    const float *x = args->x;
-    const float *bias = args->bias;
+    const repeat_linear_linear_args args = *(const repeat_linear_linear_args *)ctx;
     (void)batch;
     for (int64_t m = m0; m < m0 + rows; m++) {
         float *block = strip + (m - m0) * ld;
         MD_IVDEP
         for (int64_t n = n0; n < n0 + cols; n++) {
-            x_next[m * 16 + n] = x[m * 16 + n] + md_tanhf(block[n - n0] + bias[n]);
+            args.x_next[m * 16 + n] = args.x[m * 16 + n] + md_tanhf(block[n - n0] + args.bias[n]);
         }
     }
 }
@@ -44,11 +43,9 @@ static void repeat_linear_linear_part(const md_tile_call *call, int part) {
 static void repeat_linear_linear(float *MD_RESTRICT x_next, float *MD_RESTRICT panels,
                                  const float *MD_RESTRICT x, const float *MD_RESTRICT weight,
                                  const float *MD_RESTRICT bias) {
-    repeat_linear_linear_args args;
-    args.x_next = x_next;
-    args.x = x;
-    args.bias = bias;
-    md_tile_run(&repeat_linear_linear_tile, repeat_linear_linear_part, x, weight, NULL, &args, panels, NULL, 8);
+    repeat_linear_linear_args args = {x_next, x, bias};
+    md_tile_run(&repeat_linear_linear_tile, repeat_linear_linear_part, x, weight, NULL, &args,
+        panels, NULL, 8);
 }
 
 /* repeat_main_entry: 4 steps, 1792 bytes of arena, 6720 FLOPs, line 8 */

@@ -2,9 +2,12 @@
 
 /* sgd.mdl:4  model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [32, 1] */
 static const md_tile sgd_fc_linear_tile = {
-    1, 1, 1, 1, 32, 1, 1, 16, 0, 0, 0, 0, 0, 0, 1, 0,
-    0, 0, 0, 1, 16, 0, 0, 0, 0, 1, 1, 4, 0, 1, 1, 0,
-    0, 1, 0, 4, 1, 16, 1, 0, 1, 64, 1024, 0, 0, 0, 0, 0
+    MD_TILE_ROWS(1, /* A */ 0, /* C */ 0),
+    MD_TILE_COLUMNS(32, /* B */ 16, /* C */ 1),
+    MD_TILE_SUM(16, /* A */ 1, /* B */ 1),
+    MD_TILE_NO_BATCH, sizeof(float), MD_TILE_IN_PLACE | MD_TILE_DOTS,
+    MD_TILE_BLOCKS(/* rows */ 1, /* columns */ 64, /* vectors */ 4, /* sum */ 16),
+    MD_TILE_NO_WORK
 };
 
 static void sgd_fc_linear_part(const md_tile_call *call, int part) {
@@ -56,9 +59,12 @@ static void sgd_fc_bias_sgd(float *lr, float *bias_next, int64_t *step_next, con
 
 /* sgd.mdl:4  model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [1, 16] */
 static const md_tile sgd_fc_weight_linear_sgd_tile = {
-    1, 1, 1, 1, 16, 1, 1, 32, 0, 0, 0, 0, 0, 0, 1, 0,
-    0, 0, 0, 16, 1, 0, 0, 0, 0, 1, 1, 4, 0, 0, 0, 0,
-    0, 0, 0, 4, 1, 32, 1, 0, 1, 64, 1024, 0, 64, 0, 64, 0
+    MD_TILE_ROWS(1, /* A */ 0, /* C */ 0),
+    MD_TILE_COLUMNS(16, /* B */ 1, /* C */ 1),
+    MD_TILE_SUM(32, /* A */ 1, /* B */ 16),
+    MD_TILE_NO_BATCH, sizeof(float), MD_TILE_NO_C,
+    MD_TILE_BLOCKS(/* rows */ 1, /* columns */ 64, /* vectors */ 4, /* sum */ 32),
+    MD_TILE_WORK(/* strip */ 0, /* turned */ 64, /* all */ 64)
 };
 
 typedef struct {
@@ -68,15 +74,13 @@ typedef struct {
 
 static void sgd_fc_weight_linear_sgd_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
     int64_t cols, float *strip, int64_t ld) {
-    const sgd_fc_weight_linear_sgd_args *args = (const sgd_fc_weight_linear_sgd_args *)ctx;
-    float *weight_next = args->weight_next;
-    const float *weight = args->weight;
+    const sgd_fc_weight_linear_sgd_args args = *(const sgd_fc_weight_linear_sgd_args *)ctx;
     (void)batch;
     for (int64_t m = m0; m < m0 + rows; m++) {
         float *block = strip + (m - m0) * ld;
         MD_IVDEP
         for (int64_t n = n0; n < n0 + cols; n++) {
-            weight_next[n] = md_madf(-0.1f, block[n - n0], weight[n]);
+            args.weight_next[n] = md_madf(-0.1f, block[n - n0], args.weight[n]);
         }
     }
 }
@@ -88,10 +92,9 @@ static void sgd_fc_weight_linear_sgd_part(const md_tile_call *call, int part) {
 static void sgd_fc_weight_linear_sgd(float *weight_next, float *MD_RESTRICT panels,
                                      const float *MD_RESTRICT d_mul, const float *MD_RESTRICT x,
                                      const float *weight) {
-    sgd_fc_weight_linear_sgd_args args;
-    args.weight_next = weight_next;
-    args.weight = weight;
-    md_tile_run(&sgd_fc_weight_linear_sgd_tile, sgd_fc_weight_linear_sgd_part, d_mul, x, NULL, &args, panels, NULL, 8);
+    sgd_fc_weight_linear_sgd_args args = {weight_next, weight};
+    md_tile_run(&sgd_fc_weight_linear_sgd_tile, sgd_fc_weight_linear_sgd_part, d_mul, x, NULL,
+        &args, panels, NULL, 8);
 }
 
 /* sgd_fit: 5 steps, 384 bytes of arena, 2275 FLOPs, line 5 */

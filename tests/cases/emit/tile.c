@@ -2,9 +2,12 @@
 
 /* tile.mdl:5  y[i, o] = sum[k] x[i, k] * w[o, k]  [64, 32] */
 static const md_tile tile_main_out_tile = {
-    1, 1, 1, 64, 32, 1, 1, 48, 0, 0, 0, 48, 0, 0, 1, 0,
-    0, 0, 0, 1, 48, 0, 0, 0, 32, 1, 64, 4, 0, 1, 1, 0,
-    1, 0, 0, 2, 1, 48, 1, 0, 64, 32, 1024, 1536, 1536, 0, 1536, 0
+    MD_TILE_ROWS(64, /* A */ 48, /* C */ 32),
+    MD_TILE_COLUMNS(32, /* B */ 48, /* C */ 1),
+    MD_TILE_SUM(48, /* A */ 1, /* B */ 1),
+    MD_TILE_NO_BATCH, sizeof(float), MD_TILE_IN_PLACE | MD_TILE_PACKED,
+    MD_TILE_BLOCKS(/* rows */ 64, /* columns */ 32, /* vectors */ 2, /* sum */ 48),
+    MD_TILE_WORK(/* strip */ 1536, /* turned */ 1536, /* all */ 1536)
 };
 
 typedef struct {
@@ -13,14 +16,13 @@ typedef struct {
 
 static void tile_main_out_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
     int64_t cols, float *strip, int64_t ld) {
-    const tile_main_out_args *args = (const tile_main_out_args *)ctx;
-    const float *b = args->b;
+    const tile_main_out_args args = *(const tile_main_out_args *)ctx;
     (void)batch;
     for (int64_t m = m0; m < m0 + rows; m++) {
         float *block = strip + (m - m0) * ld;
         MD_IVDEP
         for (int64_t n = n0; n < n0 + cols; n++) {
-            block[n - n0] = md_maxf(block[n - n0] + b[n], 0.0f);
+            block[n - n0] = md_maxf(block[n - n0] + args.b[n], 0.0f);
         }
     }
 }
@@ -32,8 +34,7 @@ static void tile_main_out_part(const md_tile_call *call, int part) {
 static void tile_main_out(float *MD_RESTRICT out, float *MD_RESTRICT panels,
                           const float *MD_RESTRICT x, const float *MD_RESTRICT w,
                           const float *MD_RESTRICT b) {
-    tile_main_out_args args;
-    args.b = b;
+    tile_main_out_args args = {b};
     md_tile_run(&tile_main_out_tile, tile_main_out_part, x, w, out, &args, panels, NULL, 8);
 }
 

@@ -1,0 +1,54 @@
+/* SPDX-License-Identifier: 0BSD */
+/* tile_turn: what transposes squares of vectors in registers (tile_kernel.h) is made of, for each
+ * width of vectors and each element type. MD_TURN_VECTORS says that the compiler has it. */
+#ifndef MD_TILE_TURN_H
+#define MD_TILE_TURN_H
+
+#include "runtime/md.h"
+
+#if MD_VBYTES > 0 && defined(__has_builtin)
+#if __has_builtin(__builtin_shufflevector)
+#define MD_TURN_VECTORS
+#define MD_SH __builtin_shufflevector
+#endif
+#endif
+
+/* Inside 16-byte lanes: interleave low or high elements (and pairs); whole lanes: even or odd. */
+#if MD_VBYTES == 64
+#define MD_LO_F32(a, b) MD_SH(a, b, 0, 16, 1, 17, 4, 20, 5, 21, 8, 24, 9, 25, 12, 28, 13, 29)
+#define MD_HI_F32(a, b) MD_SH(a, b, 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31)
+#define MD_LO2_F32(a, b) MD_SH(a, b, 0, 1, 16, 17, 4, 5, 20, 21, 8, 9, 24, 25, 12, 13, 28, 29)
+#define MD_HI2_F32(a, b) MD_SH(a, b, 2, 3, 18, 19, 6, 7, 22, 23, 10, 11, 26, 27, 14, 15, 30, 31)
+#define MD_EV_F32(a, b) MD_SH(a, b, 0, 1, 2, 3, 8, 9, 10, 11, 16, 17, 18, 19, 24, 25, 26, 27)
+#define MD_OD_F32(a, b) MD_SH(a, b, 4, 5, 6, 7, 12, 13, 14, 15, 20, 21, 22, 23, 28, 29, 30, 31)
+#elif MD_VBYTES == 32
+#define MD_LO_F32(a, b) MD_SH(a, b, 0, 8, 1, 9, 4, 12, 5, 13)
+#define MD_HI_F32(a, b) MD_SH(a, b, 2, 10, 3, 11, 6, 14, 7, 15)
+#define MD_LO2_F32(a, b) MD_SH(a, b, 0, 1, 8, 9, 4, 5, 12, 13)
+#define MD_HI2_F32(a, b) MD_SH(a, b, 2, 3, 10, 11, 6, 7, 14, 15)
+#define MD_EV_F32(a, b) MD_SH(a, b, 0, 1, 2, 3, 8, 9, 10, 11)
+#define MD_OD_F32(a, b) MD_SH(a, b, 4, 5, 6, 7, 12, 13, 14, 15)
+#else
+#define MD_LO_F32(a, b) MD_SH(a, b, 0, 4, 1, 5)
+#define MD_HI_F32(a, b) MD_SH(a, b, 2, 6, 3, 7)
+#define MD_LO2_F32(a, b) MD_SH(a, b, 0, 1, 4, 5)
+#define MD_HI2_F32(a, b) MD_SH(a, b, 2, 3, 6, 7)
+#endif
+
+/* The same of f64. */
+#if MD_VBYTES == 64
+#define MD_LO_F64(a, b) MD_SH(a, b, 0, 8, 2, 10, 4, 12, 6, 14)
+#define MD_HI_F64(a, b) MD_SH(a, b, 1, 9, 3, 11, 5, 13, 7, 15)
+#define MD_EV_F64(a, b) MD_SH(a, b, 0, 1, 4, 5, 8, 9, 12, 13)
+#define MD_OD_F64(a, b) MD_SH(a, b, 2, 3, 6, 7, 10, 11, 14, 15)
+#elif MD_VBYTES == 32
+#define MD_LO_F64(a, b) MD_SH(a, b, 0, 4, 2, 6)
+#define MD_HI_F64(a, b) MD_SH(a, b, 1, 5, 3, 7)
+#define MD_EV_F64(a, b) MD_SH(a, b, 0, 1, 4, 5)
+#define MD_OD_F64(a, b) MD_SH(a, b, 2, 3, 6, 7)
+#else
+#define MD_LO_F64(a, b) MD_SH(a, b, 0, 2)
+#define MD_HI_F64(a, b) MD_SH(a, b, 1, 3)
+#endif
+
+#endif
