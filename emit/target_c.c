@@ -166,7 +166,7 @@ static void print_loop_part(Style *s, const Stmt *st, const char *name, const Wo
     const char **outer = ARENA_ARRAY(arena, const char *, s->k->nargs + 1);
     memcpy(outer, s->arg, sizeof *outer * (size_t)s->k->nargs);
     const char *first = str_printf(arena, "MD_NOINLINE void %s(", name);
-    words_print(s->out, first, parameters, (int)strlen(first));
+    words_print(s->out, first, parameters, 8);
     text_add(s->out, ") {\n");
     s->depth = 1;
     int64_t total = 1;
@@ -540,7 +540,7 @@ static void kernel_head(Style *s) {
         VEC_PUSH(arena, &words, str_printf(arena, "md_pace *%s", s->pace));
     }
     const char *first = str_printf(arena, "static void %s(", k->name);
-    words_print(s->out, first, &words, (int)strlen(first));
+    words_print(s->out, first, &words, 8);
     text_add(s->out, words.count > 0 ? ") {\n" : "void) {\n");
 }
 

@@ -15,7 +15,7 @@ static void assign_fc_bias_update(float *bias_next, const float *bias, int64_t n
 
 /* assign.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(N); }  [2, 6] */
 static void assign_run_out_2(float *MD_RESTRICT out, const float *MD_RESTRICT x,
-                             const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
+        const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
     for (int64_t i = 0; i < 2; i++) {
         const float x_value = x[i * 6];
         const float x_value_2 = x[i * 6 + 1];

@@ -2,7 +2,7 @@
 
 /* batched.mdl:4  s[b, h, i, j] = select(i >= j, sum[d] q[b, i, h, d] * k[b, j, h, d] / sqrt(D), -inf)  [2, 3, 16, 16] */
 static void batched_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT q,
-                             const float *MD_RESTRICT k) {
+        const float *MD_RESTRICT k) {
     for (int64_t i = 0; i < 2; i++) {
         for (int64_t i_2 = 0; i_2 < 3; i_2++) {
             for (int64_t i_3 = 0; i_3 < 16; i_3++) {

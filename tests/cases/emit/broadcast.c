@@ -2,7 +2,7 @@
 
 /* broadcast.mdl:4  z[i, j] = x[i, j] * sqrt(r[i]) + c[j]  [5, 70] */
 static void broadcast_main_out(float *out, const float *x, const float *MD_RESTRICT r,
-                               const float *MD_RESTRICT c) {
+        const float *MD_RESTRICT c) {
     for (int64_t i = 0; i < 5; i++) {
         const float t = md_sqrtf(r[i]);
         MD_IVDEP

@@ -30,7 +30,7 @@ static void checkpoint_d_h(float *add, const float *h, int64_t n) {
 
 /* checkpoint.mdl:5  u = exp(h) * x[t, :]  [8] */
 static void checkpoint_main_out(float *out, float *add_next, const float *add, const float *h,
-                                const float *x, int64_t n) {
+        const float *x, int64_t n) {
     MD_IVDEP
     for (int64_t i = 0; i < n; i++) {
         const float t = h[i];

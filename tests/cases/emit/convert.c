@@ -2,8 +2,7 @@
 
 /* convert.mdl:3  entry main(x: u8[N]) { return f32(x) / 255, i32(f32(x) * 0.5), f64(x); }  [8] */
 static void convert_main_out0_out1_out2(float *MD_RESTRICT out0, int32_t *MD_RESTRICT out1,
-                                        double *MD_RESTRICT out2, const uint8_t *MD_RESTRICT x,
-                                        int64_t n) {
+        double *MD_RESTRICT out2, const uint8_t *MD_RESTRICT x, int64_t n) {
     MD_IVDEP
     for (int64_t i = 0; i < n; i++) {
         const uint8_t x_value = x[i];

@@ -2,7 +2,7 @@
 
 /* counter.mdl:7  mean_ <- mean_ + (sum(x) / N - mean_) / f32(n)  [] */
 static void counter_main_out(int64_t *count_next, float *out, float *mean_next,
-                             const int64_t *count, const float *MD_RESTRICT x, const float *mean) {
+        const int64_t *count, const float *MD_RESTRICT x, const float *mean) {
     const int64_t t = (int64_t)((uint64_t)count[0] + (uint64_t)1);
     const float t_2 = x[0] + x[1] + x[2] + x[3];
     const float mean_ = mean[0];

@@ -15,15 +15,15 @@ static void dropout_fc_linear_part(const md_tile_call *call, int part) {
 }
 
 static void dropout_fc_linear(float *MD_RESTRICT linear, float *MD_RESTRICT panels,
-                              const float *MD_RESTRICT x, const float *MD_RESTRICT weight) {
+        const float *MD_RESTRICT x, const float *MD_RESTRICT weight) {
     md_tile_run(&dropout_fc_linear_tile, dropout_fc_linear_part, x, weight, linear, NULL, panels,
         NULL, 8);
 }
 
 /* dropout.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */
 static void dropout_fit_loss(float *MD_RESTRICT loss, float *d_dropout,
-                             const int64_t *MD_RESTRICT seed, const int64_t *MD_RESTRICT step,
-                             const float *linear, const float *MD_RESTRICT bias, uint64_t site0) {
+        const int64_t *MD_RESTRICT seed, const int64_t *MD_RESTRICT step, const float *linear,
+        const float *MD_RESTRICT bias, uint64_t site0) {
     const md_key key = md_key_make((uint64_t)seed[0], site0, (uint64_t)step[0]);
     float sum_part[16];
     for (int64_t l = 0; l < 16; l++) {
@@ -56,7 +56,7 @@ static void dropout_fit_lr(float *MD_RESTRICT lr, int64_t *step_next, const int6
 
 /* dropout.mdl:7  optimizer sgd(lr = 0.1)  [16, 16] */
 static void dropout_fc_weight_linear_sgd(float *weight_next, const float *MD_RESTRICT d_dropout,
-                                         const float *MD_RESTRICT x, const float *weight) {
+        const float *MD_RESTRICT x, const float *weight) {
     for (int64_t i = 0; i < 16; i++) {
         const float t = d_dropout[i];
         const float t_2 = d_dropout[i + 16];
@@ -75,7 +75,7 @@ static void dropout_fc_weight_linear_sgd(float *weight_next, const float *MD_RES
 
 /* dropout.mdl:7  optimizer sgd(lr = 0.1)  [16] */
 static void dropout_fc_bias_linear_sgd(float *bias_next, const float *MD_RESTRICT d_dropout,
-                                       const float *bias) {
+        const float *bias) {
     MD_IVDEP
     for (int64_t i = 0; i < 16; i++) {
         bias_next[i] = md_madf(d_dropout[i] + d_dropout[i + 16] + d_dropout[i + 32] + d_dropout[i + 48] + d_dropout[i + 64] + d_dropout[i + 80] + d_dropout[i + 96] + d_dropout[i + 112], -0.13333334f, bias[i]);

@@ -2,7 +2,7 @@
 
 /* gather.mdl:4  y[n, c] = w[i[n], c]  [7, 4] */
 static void gather_main_out(float *MD_RESTRICT out, const uint8_t *MD_RESTRICT i,
-                            const float *MD_RESTRICT w) {
+        const float *MD_RESTRICT w) {
     for (int64_t i_2 = 0; i_2 < 7; i_2++) {
         const uint8_t i_value = i[i_2];
         MD_IVDEP

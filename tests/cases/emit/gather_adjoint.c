@@ -2,7 +2,7 @@
 
 /* gather_adjoint.mdl:4  y[n, c] = w[i[n], c]  [11, 4] */
 static void gather_adjoint_main_out(float *MD_RESTRICT out, const uint8_t *MD_RESTRICT i,
-                                    const float *MD_RESTRICT w) {
+        const float *MD_RESTRICT w) {
     for (int64_t n = 0; n < 11; n++) {
         MD_IVDEP
         for (int64_t j = 0; j < 4; j++) {

@@ -94,7 +94,7 @@ const char *init_strerror(int code);
 
 /* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [2, 3] */
 static void init_run_y(float *MD_RESTRICT y, const float *MD_RESTRICT x,
-                       const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
+        const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
     for (int64_t i = 0; i < 2; i++) {
         const float x_value = x[i * 3];
         const float x_value_2 = x[i * 3 + 1];
@@ -108,7 +108,7 @@ static void init_run_y(float *MD_RESTRICT y, const float *MD_RESTRICT x,
 
 /* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3, 3] */
 static void init_fc_weight(float *MD_RESTRICT weight_next, const int64_t *MD_RESTRICT seed,
-                           uint64_t site0) {
+        uint64_t site0) {
     const md_key key = md_key_make((uint64_t)seed[0], site0, (uint64_t)0);
     MD_IVDEP
     for (int64_t i = 0; i < 9; i++) {
@@ -118,7 +118,7 @@ static void init_fc_weight(float *MD_RESTRICT weight_next, const int64_t *MD_RES
 
 /* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3] */
 static void init_fc_bias(float *MD_RESTRICT bias_next, const int64_t *MD_RESTRICT seed,
-                         uint64_t site0) {
+        uint64_t site0) {
     const md_key key = md_key_make((uint64_t)seed[0], site0, (uint64_t)0);
     MD_IVDEP
     for (int64_t i = 0; i < 3; i++) {

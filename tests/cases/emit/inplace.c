@@ -25,7 +25,7 @@ static void inplace_sum(float *MD_RESTRICT sum, const float *MD_RESTRICT x) {
 
 /* inplace.mdl:5  b[i, j] = a[i, j] * rsqrt(mean[k] a[k, j]^2 + 1)  [30] */
 static void inplace_sum_2(float *MD_RESTRICT sum, const float *MD_RESTRICT x,
-                          const float *MD_RESTRICT sum_2) {
+        const float *MD_RESTRICT sum_2) {
     MD_IVDEP
     for (int64_t j = 0; j < 30; j++) {
         sum[j] = 0.0f;
@@ -42,7 +42,7 @@ static void inplace_sum_2(float *MD_RESTRICT sum, const float *MD_RESTRICT x,
 
 /* inplace.mdl:6  c[i, j] = b[i, j] - mean[k, l] b[k, l]  [40, 30] */
 static void inplace_main_out(float *out, float *MD_RESTRICT row, const float *x,
-                             const float *MD_RESTRICT sum, const float *MD_RESTRICT sum_2) {
+        const float *MD_RESTRICT sum, const float *MD_RESTRICT sum_2) {
     float sum_part[16];
     for (int64_t l = 0; l < 16; l++) {
         sum_part[l] = 0.0f;

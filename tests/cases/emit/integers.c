@@ -2,7 +2,7 @@
 
 /* integers.mdl:3  entry main(i: i32[N]) { return i * 3 + 1, div(i, 4), i % 4; }  [9] */
 static void integers_main_out0_out1_out2(int32_t *out0, int32_t *out1, int32_t *out2,
-                                         const int32_t *i, int64_t n) {
+        const int32_t *i, int64_t n) {
     MD_IVDEP
     for (int64_t i_2 = 0; i_2 < n; i_2++) {
         const int32_t i_value = i[i_2];

@@ -32,8 +32,8 @@ static void momentum_clip_fc_linear_part(const md_tile_call *call, int part) {
 }
 
 static void momentum_clip_fc_linear(float *MD_RESTRICT sub, float *MD_RESTRICT panels,
-                                    const float *MD_RESTRICT x, const float *MD_RESTRICT weight,
-                                    const float *MD_RESTRICT bias, const float *MD_RESTRICT y) {
+        const float *MD_RESTRICT x, const float *MD_RESTRICT weight,
+        const float *MD_RESTRICT bias, const float *MD_RESTRICT y) {
     momentum_clip_fc_linear_args args = {bias, y};
     md_tile_run(&momentum_clip_fc_linear_tile, momentum_clip_fc_linear_part, x, weight, sub,
         &args, panels, NULL, 8);
@@ -86,14 +86,14 @@ static void momentum_clip_fc_linear_3_part(const md_tile_call *call, int part) {
 }
 
 static void momentum_clip_fc_linear_3(float *MD_RESTRICT linear, const float *MD_RESTRICT sub,
-                                      const float *MD_RESTRICT x) {
+        const float *MD_RESTRICT x) {
     md_tile_run(&momentum_clip_fc_linear_3_tile, momentum_clip_fc_linear_3_part, sub, x, linear,
         NULL, NULL, NULL, 8);
 }
 
 /* momentum_clip.mdl:8  clip norm(1.0)  [] */
 static void momentum_clip_linear_clip(float *MD_RESTRICT clip_sum,
-                                      const float *MD_RESTRICT linear) {
+        const float *MD_RESTRICT linear) {
     float sum_part[64];
     for (int64_t l = 0; l < 64; l++) {
         sum_part[l] = 0.0f;
@@ -112,7 +112,7 @@ static void momentum_clip_linear_clip(float *MD_RESTRICT clip_sum,
 
 /* momentum_clip.mdl:8  clip norm(1.0)  [] */
 static void momentum_clip_fit_grad_norm(float *grad_norm, const float *clip_sum,
-                                        const float *MD_RESTRICT sum) {
+        const float *MD_RESTRICT sum) {
     float sum_part[16];
     for (int64_t l = 0; l < 16; l++) {
         sum_part[l] = 0.0f;
@@ -143,9 +143,8 @@ static void momentum_clip_fit_lr(float *MD_RESTRICT lr, int64_t *step_next, cons
 
 /* momentum_clip.mdl:7  optimizer sgd(lr = 0.1, momentum = 0.9)  [24, 16]; called at 2 places */
 static void momentum_clip_linear_clip_sgd(float *b_next, float *weight_next,
-                                          const int64_t *MD_RESTRICT step_next,
-                                          const float *linear, const float *MD_RESTRICT grad_norm,
-                                          const float *b, const float *weight, int64_t n) {
+        const int64_t *MD_RESTRICT step_next, const float *linear,
+        const float *MD_RESTRICT grad_norm, const float *b, const float *weight, int64_t n) {
     const int t = step_next[0] == 1;
     const float t_2 = md_minf(1.0f / (grad_norm[0] + 1e-06f), 1.0f);
     MD_IVDEP
@@ -162,7 +161,7 @@ static void momentum_clip_linear_clip_sgd(float *b_next, float *weight_next,
 
 /* momentum_clip.mdl:4  model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [] */
 static void momentum_clip_fill_step(int64_t *MD_RESTRICT step_next,
-                                    int64_t *MD_RESTRICT steps_next) {
+        int64_t *MD_RESTRICT steps_next) {
     step_next[0] = 0;
     steps_next[0] = 0;
 }

@@ -28,7 +28,7 @@ static void openblas_main_out_epilogue(void *ctx, int64_t batch, int64_t m0, int
 }
 
 static void openblas_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x,
-                              const float *MD_RESTRICT w, const float *MD_RESTRICT b) {
+        const float *MD_RESTRICT w, const float *MD_RESTRICT b) {
     openblas_main_out_args args = {b};
     md_blas_run_f32(&openblas_main_out_blas, openblas_main_out_epilogue, x, w, out, &args);
 }

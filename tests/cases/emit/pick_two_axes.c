@@ -2,7 +2,7 @@
 
 /* pick_two_axes.mdl:5  z[j < 4] = min[k < 2] x[k + j, row[j]] else 0.25  [4] */
 static void pick_two_axes_main_y_z(float *MD_RESTRICT y, float *MD_RESTRICT z,
-                                   const float *MD_RESTRICT x) {
+        const float *MD_RESTRICT x) {
     MD_IVDEP
     for (int64_t i = 0; i < 4; i++) {
         const int32_t row = (int32_t)md_irem((int32_t)((uint32_t)(int32_t)((uint32_t)2 * (uint32_t)(int32_t)i) + (uint32_t)1), 3);

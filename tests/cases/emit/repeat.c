@@ -41,8 +41,8 @@ static void repeat_linear_linear_part(const md_tile_call *call, int part) {
 }
 
 static void repeat_linear_linear(float *MD_RESTRICT x_next, float *MD_RESTRICT panels,
-                                 const float *MD_RESTRICT x, const float *MD_RESTRICT weight,
-                                 const float *MD_RESTRICT bias) {
+        const float *MD_RESTRICT x, const float *MD_RESTRICT weight,
+        const float *MD_RESTRICT bias) {
     repeat_linear_linear_args args = {x_next, x, bias};
     md_tile_run(&repeat_linear_linear_tile, repeat_linear_linear_part, x, weight, NULL, &args,
         panels, NULL, 8);

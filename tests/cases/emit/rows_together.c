@@ -2,9 +2,8 @@
 
 /* rows_together.mdl:7  s[n] = sum[i] h[i, n]  [1024] */
 MD_NOINLINE void rows_together_main_h_s_loop(float *MD_RESTRICT h, float *MD_RESTRICT s,
-                                             const float *MD_RESTRICT x,
-                                             const float *MD_RESTRICT w,
-                                             const float *MD_RESTRICT b, int part, int parts) {
+        const float *MD_RESTRICT x, const float *MD_RESTRICT w, const float *MD_RESTRICT b,
+        int part, int parts) {
     const int64_t c_end = md_split(16, part + 1, parts);
     for (int64_t c = md_split(16, part, parts); c < c_end; c++) {
         const int64_t j_end = c * 64 + 64;
@@ -34,8 +33,8 @@ MD_NOINLINE void rows_together_main_h_s_loop(float *MD_RESTRICT h, float *MD_RES
 }
 
 static void rows_together_main_h_s(float *MD_RESTRICT h, float *MD_RESTRICT s,
-                                   const float *MD_RESTRICT x, const float *MD_RESTRICT w,
-                                   const float *MD_RESTRICT b, md_pace *pace) {
+        const float *MD_RESTRICT x, const float *MD_RESTRICT w, const float *MD_RESTRICT b,
+        md_pace *pace) {
     const int parts = md_team(pace, 8);
     if (parts == 1) {
         rows_together_main_h_s_loop(h, s, x, w, b, 0, 1);

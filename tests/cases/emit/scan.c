@@ -11,7 +11,7 @@ static void scan_fill_h_2(float *MD_RESTRICT h, float *MD_RESTRICT last, int64_t
 
 /* scan.mdl:5  g = tanh(x[t, :] + h)  [4] */
 static void scan_main_seen(float *last_next, float *h_next, float *seen, const float *h,
-                           const float *x, int64_t n) {
+        const float *x, int64_t n) {
     MD_IVDEP
     for (int64_t i = 0; i < n; i++) {
         const float h_value = h[i];

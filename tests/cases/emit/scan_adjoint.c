@@ -29,7 +29,7 @@ static void scan_adjoint_d_h(float *mul, const float *h, int64_t n) {
 
 /* scan_adjoint.mdl:4  scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [8] */
 static void scan_adjoint_main_out(float *mul_next, float *out, const float *mul, const float *x,
-                                  const float *h, int64_t n) {
+        const float *h, int64_t n) {
     MD_IVDEP
     for (int64_t i = 0; i < n; i++) {
         const float t = md_tanhf(x[i] + h[i]);

@@ -2,7 +2,7 @@
 
 /* several.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [8, 4] */
 static void several_many_out_2(float *MD_RESTRICT out, const float *MD_RESTRICT x,
-                               const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
+        const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
     for (int64_t i = 0; i < 8; i++) {
         const float x_value = x[i * 4];
         const float x_value_2 = x[i * 4 + 1];
@@ -17,7 +17,7 @@ static void several_many_out_2(float *MD_RESTRICT out, const float *MD_RESTRICT 
 
 /* several.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [1, 4] */
 static void several_one_out_2(float *out, const float *MD_RESTRICT x,
-                              const float *MD_RESTRICT weight, const float *bias) {
+        const float *MD_RESTRICT weight, const float *bias) {
     const float x_value = x[0];
     const float x_value_2 = x[1];
     const float x_value_3 = x[2];

@@ -15,13 +15,13 @@ static void sgd_fc_linear_part(const md_tile_call *call, int part) {
 }
 
 static void sgd_fc_linear(float *MD_RESTRICT linear, const float *MD_RESTRICT x,
-                          const float *MD_RESTRICT weight) {
+        const float *MD_RESTRICT weight) {
     md_tile_run(&sgd_fc_linear_tile, sgd_fc_linear_part, weight, x, linear, NULL, NULL, NULL, 8);
 }
 
 /* sgd.mdl:4  model net(x: [B, N]) -> [B] { return x |> fc: linear(out = 1) |> squeeze; }  [1] */
 static void sgd_fit_loss(float *loss, float *d_mul, float *d_bias, const float *linear,
-                         const float *bias, const float *y) {
+        const float *bias, const float *y) {
     const float bias_value = bias[0];
     float sum_part[32];
     float sum_part_2[32];
@@ -49,7 +49,7 @@ static void sgd_fit_loss(float *loss, float *d_mul, float *d_bias, const float *
 
 /* add  [] */
 static void sgd_fc_bias_sgd(float *lr, float *bias_next, int64_t *step_next, const float *d_bias,
-                            const float *bias, const int64_t *step) {
+        const float *bias, const int64_t *step) {
     const float t = md_madf(-0.1f, d_bias[0], bias[0]);
     const int64_t t_2 = (int64_t)((uint64_t)step[0] + (uint64_t)1);
     lr[0] = 0.1f;
@@ -90,8 +90,7 @@ static void sgd_fc_weight_linear_sgd_part(const md_tile_call *call, int part) {
 }
 
 static void sgd_fc_weight_linear_sgd(float *weight_next, float *MD_RESTRICT panels,
-                                     const float *MD_RESTRICT d_mul, const float *MD_RESTRICT x,
-                                     const float *weight) {
+        const float *MD_RESTRICT d_mul, const float *MD_RESTRICT x, const float *weight) {
     sgd_fc_weight_linear_sgd_args args = {weight_next, weight};
     md_tile_run(&sgd_fc_weight_linear_sgd_tile, sgd_fc_weight_linear_sgd_part, d_mul, x, NULL,
         &args, panels, NULL, 8);

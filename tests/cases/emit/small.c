@@ -2,7 +2,7 @@
 
 /* small.mdl:4  z[i, j] = sum[k] x[i, k] * y[k, j]  [2, 2] */
 static void small_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x,
-                           const float *MD_RESTRICT y) {
+        const float *MD_RESTRICT y) {
     for (int64_t i = 0; i < 2; i++) {
         const float x_value = x[i * 3];
         const float x_value_2 = x[i * 3 + 1];

@@ -32,8 +32,7 @@ static void tile_main_out_part(const md_tile_call *call, int part) {
 }
 
 static void tile_main_out(float *MD_RESTRICT out, float *MD_RESTRICT panels,
-                          const float *MD_RESTRICT x, const float *MD_RESTRICT w,
-                          const float *MD_RESTRICT b) {
+        const float *MD_RESTRICT x, const float *MD_RESTRICT w, const float *MD_RESTRICT b) {
     tile_main_out_args args = {b};
     md_tile_run(&tile_main_out_tile, tile_main_out_part, x, w, out, &args, panels, NULL, 8);
 }

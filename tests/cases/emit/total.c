@@ -2,7 +2,7 @@
 
 /* total.mdl:3  entry main(x: [N]) { return sum(x * x), max(x); }  [] */
 static void total_main_out0_out1(float *MD_RESTRICT out0, float *MD_RESTRICT out1,
-                                 const float *MD_RESTRICT x) {
+        const float *MD_RESTRICT x) {
     float sum_part[64];
     float most_part[64];
     for (int64_t l = 0; l < 64; l++) {
