@@ -3,7 +3,7 @@
  * "end: NAME" in the files of runtime/. Needs a finished module, changes nothing. */
 #include "emit/features.h"
 
-#include "emit/api.h"
+#include "emit/host.h"
 
 typedef struct {
     bool split, turned, copies, escapes; /* tensors in files */
@@ -35,7 +35,7 @@ static void look_at_slots(const Emit *e, Has *has) {
         has->escapes = has->escapes || is_escaped(slot->file_name);
         has->halves = has->halves || is_half(slot->type.elem);
         for (int k = 0; k < e->p->entry.count; k++) {
-            has->hypers = has->hypers || api_settable(slot, e->p->entry.at[k]->entry);
+            has->hypers = has->hypers || host_is_hyper(slot, e->p->entry.at[k]->entry);
         }
     }
 }
@@ -64,7 +64,8 @@ static void look_at_entries(const Emit *e, Has *has) {
         }
         for (int k = 0; k < entry->input.count; k++) {
             const Slot *slot = entry->input.at[k];
-            has->scalars = has->scalars || slot->type.rank == 0;
+            bool call = entry->kind == ENTRY_TRAIN || entry->kind == ENTRY_CALL;
+            has->scalars = has->scalars || (call && slot->type.rank == 0);
             has->halves = has->halves || is_half(slot->type.elem);
         }
     }

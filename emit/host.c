@@ -223,7 +223,7 @@ typedef struct {
     const Buf *plan, *epoch;
 } Counts;
 
-static bool is_hyper(const Slot *slot, const Entry *entry) {
+bool host_is_hyper(const Slot *slot, const Entry *entry) {
     return api_settable(slot, entry) && !str_eq(slot->label, "steps") &&
            !str_eq(slot->label, "epoch");
 }
@@ -305,7 +305,7 @@ static Counts print_entry_tables(const Emit *e, const ProgramEntry *entry, Text 
     }
     text_add(out, n.outputs > 0 ? "};\n" : "");
     for (int i = 0; i < e->p->slot.count; i++) {
-        if (is_hyper(e->p->slot.at[i]->slot, source)) {
+        if (host_is_hyper(e->p->slot.at[i]->slot, source)) {
             if (n.hypers++ == 0) {
                 text_printf(out,
                             "static const md_scalar %s_hypers[] = {\n"

@@ -11,4 +11,7 @@ void host_sizes(const Emit *e, Text *out);
 void host_print(const Emit *e, const Printer *printer, Text *out);
 const char *host_dtype(Elem elem); /* MD_F32 */
 
+/* Is a slot a scalar of an entry that --set gives a value? */
+bool host_is_hyper(const Slot *slot, const Entry *entry);
+
 #endif

@@ -222,10 +222,10 @@ static void print_tile(Text *out, const char *name, const md_tile *p) {
     text_printf(out, "static const md_tile %s_tile = {\n", name);
     print_axes(out, "ROWS", &p->r1, 2, swapped, "xc");
     print_axes(out, "COLUMNS", &p->cols, 1, swapped, "yc");
-    print_axes(out, "SUM", &p->k0, 3, swapped, swapped ? "yx" : "xy");
+    print_axes(out, "SUM", &p->k0, 3, swapped, "xy");
     const bool batched = p->b1.n != 1 || p->b2.n != 1;
     if (batched) {
-        print_axes(out, "BATCH", &p->b1, 2, swapped, swapped ? "yxc" : "xyc");
+        print_axes(out, "BATCH", &p->b1, 2, swapped, "xyc");
     } else {
         text_add(out, "    MD_TILE_NO_BATCH, ");
     }

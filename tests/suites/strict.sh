@@ -38,6 +38,26 @@ for name in parts sum row; do
     check "a model called $name" "$CC" $STRICT_FLAGS -fsyntax-only "$scratch/$name.c"
 done
 
+# What a program can never need is not printed, and what it needs is.
+needs() { # FILE FUNCTIONS: of those that some models alone have a use for
+    "$MDLC" "$1" -o "$scratch/needs.c" || fail "$1" "does not compile"
+    found=
+    for name in save_split slice_turned load_copies data_check_windows data_made data_constants short_ring \
+        setup_scalars stage_scalar; do
+        grep -q "^MD_.*md_$name(" "$scratch/needs.c" && found="$found $name"
+    done
+    [ "$found" = "${2:+ $2}" ] && pass || fail "$1: parts of the runtime" "$found, not $2"
+    "$MDLC" --no-main "$1" -o "$scratch/needs.c" || fail "$1" "does not compile"
+    check "$1 without main" "$CC" $STRICT_FLAGS -fsyntax-only "$scratch/needs.c"
+    ! grep -Eq 'md_load_say|md_slice_wanted' "$scratch/needs.c" && pass || fail "$1 without main" "has messages of a load"
+}
+needs samples/digits.mdl ""
+needs samples/chars.mdl "data_check_windows stage_scalar"
+needs samples/pytorch/gpt2.mdl "save_split slice_turned"
+needs samples/dqn.mdl "load_copies short_ring stage_scalar"
+needs tests/suites/data.mdl "data_check_windows data_made data_constants"
+needs tests/suites/rings.mdl "data_made short_ring setup_scalars"
+
 # Two models in one file: an error that says the cure, which is one.
 for name in one two; do
     "$MDLC" --no-main --prefix=$name tests/suites/wide.mdl -o "$scratch/$name.c" || fail "two models" "do not compile"

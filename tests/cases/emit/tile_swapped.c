@@ -1,0 +1,47 @@
+/* ---- model ---- */
+
+/* tile_swapped.mdl:4  y[i, o] = sum[k] x[k, i] * w[k, o]  [64, 2] */
+static const md_tile tile_swapped_main_out_tile = {
+    MD_TILE_ROWS(2, /* B */ 1, /* C */ 1),
+    MD_TILE_COLUMNS(64, /* A */ 1, /* C */ 2),
+    MD_TILE_SUM(256, /* B */ 2, /* A */ 64),
+    MD_TILE_NO_BATCH, sizeof(float), MD_TILE_IN_PLACE | MD_TILE_SWAPPED,
+    MD_TILE_BLOCKS(/* rows */ 2, /* columns */ 64, /* vectors */ 4, /* sum */ 256),
+    MD_TILE_WORK(/* strip */ 0, /* turned */ 128, /* all */ 128)
+};
+
+static void tile_swapped_main_out_part(const md_tile_call *call, int part) {
+    md_tile_part_f32(&tile_swapped_main_out_tile, call, part, md_tile_none_f32);
+}
+
+static void tile_swapped_main_out(float *MD_RESTRICT out, float *MD_RESTRICT panels,
+        const float *MD_RESTRICT x, const float *MD_RESTRICT w) {
+    md_tile_run(&tile_swapped_main_out_tile, tile_swapped_main_out_part, x, w, out, NULL, panels,
+        NULL, 8);
+}
+
+/* tile_swapped_main_entry: 1 steps, 512 bytes of arena, 65536 FLOPs, line 3 */
+int tile_swapped_main_entry(tile_swapped *m, const tile_swapped_main_entry_in *in, tile_swapped_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return TILE_SWAPPED_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return TILE_SWAPPED_ERR_STATE;
+    }
+    if (in->x == NULL || in->w == NULL) {
+        return TILE_SWAPPED_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [256, 64] */
+    const float *w = in->w; /* [256, 2] */
+    /* results */
+    float *out_ = MD_AT(float, m->io, 0); /* [64, 2] */
+    /* arena */
+    float *panels = MD_AT(float, m->arena, 0); /* [128] to 512, steps 0..0, workspace */
+
+    /* line 4: y[i, o] = sum[k] x[k, i] * w[k, o] */
+    tile_swapped_main_out(out_, panels, x, w); /* 0 */
+    out->out = out_;
+    return TILE_SWAPPED_OK;
+}
+
