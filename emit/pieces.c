@@ -39,7 +39,7 @@ struct Pieces {
     int *first; /* item of each piece, and one more */
     bool *needed, *printed;
     bool as[TEMPLATES];
-    bool whole;
+    bool whole, device;
     NameList system; /* headers of the system that are included already */
     const char *before_tiles;
     Definition *slot; /* hash table; the first definer of a name keeps it */
@@ -257,15 +257,18 @@ static void cut(Pieces *p, int piece) {
     }
 }
 
+static const char device_name[] = "runtime/cuda.h";
+
 static bool is_piece(const char *name) {
     size_t n = strlen(name);
     return strncmp(name, "runtime/", 8) == 0 && n > 2 && strcmp(name + n - 2, ".h") == 0;
 }
 
-Pieces *pieces_new(Arena *arena, bool whole) {
+static Pieces *pieces_open(Arena *arena, bool whole, bool device) {
     Pieces *p = ARENA_NEW(arena, Pieces);
     p->arena = arena;
     p->whole = whole;
+    p->device = device;
     p->needed = ARENA_ARRAY(arena, bool, nembeds + 1);
     p->printed = ARENA_ARRAY(arena, bool, nembeds + 1);
     p->size = 1024;
@@ -273,12 +276,20 @@ Pieces *pieces_new(Arena *arena, bool whole) {
     p->first = ARENA_ARRAY(p->arena, int, nembeds + 1);
     for (size_t i = 0; i < nembeds; i++) {
         p->first[i] = p->item.count;
-        if (is_piece(embeds[i].name)) {
+        if (is_piece(embeds[i].name) && (device || strcmp(embeds[i].name, device_name) != 0)) {
             cut(p, (int)i);
         }
     }
     p->first[nembeds] = p->item.count;
     return p;
+}
+
+Pieces *pieces_new(Arena *arena, bool whole) {
+    return pieces_open(arena, whole, false);
+}
+
+Pieces *pieces_of_device(Arena *arena) {
+    return pieces_open(arena, false, true);
 }
 
 /* --- whole pieces ----------------------------------------------------------------------------- */
@@ -568,6 +579,9 @@ static void print(Pieces *p, Text *out, int piece, Print what) {
 
 static void print_all(Pieces *p, Text *out, Print what) {
     memset(p->printed, 0, sizeof *p->printed * nembeds);
+    if (p->device) { /* in the place of what others include */
+        print(p, out, piece_named(device_name), what);
+    }
     for (size_t i = 0; i < nembeds; i++) {
         print(p, out, (int)i, what);
     }

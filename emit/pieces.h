@@ -8,6 +8,8 @@ typedef struct Pieces Pieces;
 
 /* `whole`: pieces with their guards and all that they include, not what is used of them. */
 Pieces *pieces_new(Arena *arena, bool whole);
+/* Of a program for a graphics processor: runtime/cuda.h defines what it may in place of others. */
+Pieces *pieces_of_device(Arena *arena);
 /* "runtime/tensor.h", whole. */
 void pieces_need(Pieces *pieces, const char *name);
 /* What defines a name (md_... or MD_...) that `text` uses. */

@@ -14,4 +14,5 @@ const Target target_cpu = {
     .tile_time = 10,
     .byte_time = 50,
     .launch_time = 5000000,
+    .thread_row = true,
 };
