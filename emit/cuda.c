@@ -167,7 +167,7 @@ static void print_product(Style *s, const Tile *tile) {
          "const int64_t n0 = %s %% %" PRId64
          " * MD_BLOCK + threadIdx.x %% (MD_BLOCK / MD_EACH) * MD_EACH;",
          block, across);
-    line(s, "%s %s[MD_EACH][MD_EACH];", type, sum);
+    line(s, "%s %s[MD_EACH][MD_EACH] = {};", type, sum);
     line(s, "md_product_sums(%s, %s, %s, %s, m0, n0, %s);", shape,
          operand_text(s, tile->a, tile->at_a), operand_text(s, tile->b, tile->at_b), batch, sum);
     line(s, "for (int64_t %s = m0; %s < m0 + MD_EACH && %s < %" PRId64 "; %s++) {", m, m, m,

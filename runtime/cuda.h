@@ -136,8 +136,9 @@ typedef struct {
 } md_product;
 
 /* A block of threads makes MD_BLOCK x MD_BLOCK elements, a thread MD_EACH x MD_EACH of them;
- * MD_DEPTH terms of each at a time lie in shared memory. */
-enum { MD_BLOCK = 32, MD_EACH = 4, MD_DEPTH = 16, MD_BLOCK_THREADS = 64 };
+ * MD_DEPTH terms of each at a time lie in shared memory. No more than MD_GROUP sums of these are
+ * added one to another. */
+enum { MD_BLOCK = 32, MD_EACH = 4, MD_DEPTH = 16, MD_BLOCK_THREADS = 64, MD_GROUP = 1024 };
 
 /* Where the element of C lies. */
 MD_INLINE int64_t md_product_place(md_product s, int64_t b, int64_t m, int64_t n) {
@@ -145,8 +146,15 @@ MD_INLINE int64_t md_product_place(md_product s, int64_t b, int64_t m, int64_t n
            n * s.c_n;
 }
 
-/* The sums of this thread, from row m0 and column n0 on; terms are added in order, MD_DEPTH of them
- * by themselves. All threads of the block take part. */
+template <typename T> MD_INLINE void md_product_add(T (*sum)[MD_EACH], T (*part)[MD_EACH]) {
+    for (int i = 0; i < MD_EACH * MD_EACH; i++) {
+        sum[i / MD_EACH][i % MD_EACH] += part[i / MD_EACH][i % MD_EACH];
+        part[i / MD_EACH][i % MD_EACH] = 0;
+    }
+}
+
+/* The sums of this thread, from row m0 and column n0 on, all 0 before. All threads of the block
+ * take part. */
 template <typename T>
 MD_INLINE void md_product_sums(md_product s, const T *a, const T *b, int64_t batch, int64_t m0,
                                int64_t n0, T (*sum)[MD_EACH]) {
@@ -157,9 +165,7 @@ MD_INLINE void md_product_sums(md_product s, const T *a, const T *b, int64_t bat
     const int64_t rows = s.m1 * s.m2, depth = s.k0 * s.k1 * s.k2;
     a += batch / s.b2 * s.a_b1 + batch % s.b2 * s.a_b2;
     b += batch / s.b2 * s.b_b1 + batch % s.b2 * s.b_b2;
-    for (int i = 0; i < MD_EACH * MD_EACH; i++) {
-        sum[i / MD_EACH][i % MD_EACH] = 0;
-    }
+    T group[MD_EACH][MD_EACH] = {}, part[MD_EACH][MD_EACH] = {};
     for (int64_t from = 0; from < depth; from += MD_DEPTH) {
         __syncthreads();
         for (int i = thread; i < MD_DEPTH * MD_BLOCK; i += MD_BLOCK_THREADS) {
@@ -174,16 +180,20 @@ MD_INLINE void md_product_sums(md_product s, const T *a, const T *b, int64_t bat
                                   : (T)0;
         }
         __syncthreads();
-        for (int i = 0; i < MD_EACH; i++) {
-            for (int j = 0; j < MD_EACH; j++) {
-                T part = 0;
-                for (int d = 0; d < MD_DEPTH; d++) {
-                    part = fma(left[d][row + i], right[d][column + j], part);
+        for (int d = 0; d < MD_DEPTH; d++) {
+            for (int i = 0; i < MD_EACH; i++) {
+                const T x = left[d][row + i];
+                for (int j = 0; j < MD_EACH; j++) {
+                    part[i][j] = fma(x, right[d][column + j], part[i][j]);
                 }
-                sum[i][j] += part;
             }
         }
+        md_product_add(group, part);
+        if ((from / MD_DEPTH + 1) % MD_GROUP == 0) {
+            md_product_add(sum, group);
+        }
     }
+    md_product_add(sum, group);
 }
 
 #endif

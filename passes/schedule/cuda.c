@@ -14,5 +14,6 @@ const Target target_cuda = {
     .tile_time = 1,
     .byte_time = 1,
     .launch_time = 3000000,
+    .total_count = TUNED(2048, 40),
     .device = true,
 };

@@ -84,7 +84,8 @@ struct Target {
     const char *name;
     const Schedule *const *schedule; /* of equal ones the first is taken; the last is NULL */
     int64_t loop_time, tile_time, byte_time, launch_time;
-    bool device;     /* regions lie where the host does not see them: Program.device */
+    int64_t total_count; /* sums of at least so many elements are TOTAL parts */
+    bool device;         /* regions lie where the host does not see them: Program.device */
     bool thread_row; /* a thread runs rows by itself: folds have lanes, dear values a kept row */
 };
 
@@ -161,6 +162,10 @@ Cost nest_cost(KernelBuild *b, const Part *part, int last, int turned);
  * `first`: which part of its first axis; NULL: all. */
 Stmt *block_jam(KernelBuild *b, StmtList *list, AxisSet scope, const int *grid, int n, int last,
                 bool parallel, const Turn *first, const RootList *roots);
+
+/* --- cpu_running.c --- */
+/* The sum behind `old` and `term`, and in `lost` (whose place is set) what it loses. */
+const Expr *sum_keeping(KernelBuild *b, const Expr *old, const Expr *term, Root *lost);
 
 /* --- cuda_launch.c --- */
 /* A launch: a thread for each element of `n` spaces. Gives what a thread does, where folds that are

@@ -2,9 +2,9 @@
  * the same lines for both.
  *
  * MODEL is the emitted file, PREFIX and UPPER its prefix, TRAIN and TRAIN_UPPER its train; FIRST and
- * SECOND are the fields of its input and COUNTS their elements; integers are below LIMIT. Where
- * HOLDOUT is defined its evaluation runs too. What the device has free before and behind the steps
- * goes to standard error.
+ * SECOND are the fields of its input, of COUNT_1 and COUNT_2 elements; integers are below LIMIT.
+ * Where HOLDOUT is defined its evaluation runs too. At the end stands what persists, by tensor. What
+ * the device has free before and behind the steps goes to standard error.
  *
  *     driver STEPS */
 #include MODEL
@@ -50,6 +50,11 @@ static void drop(void *at) {
     cudaFree(at);
 }
 
+static void fetch(void *to, const void *from, size_t bytes) {
+    cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToHost, NULL);
+    cudaStreamSynchronize(NULL);
+}
+
 static void report(const char *when) {
     size_t left = 0, all = 0;
     cudaMemGetInfo(&left, &all);
@@ -64,11 +69,33 @@ static void drop(void *at) {
     free(at);
 }
 
+static void fetch(void *to, const void *from, size_t bytes) {
+    memcpy(to, from, bytes);
+}
+
 static void report(const char *) {}
 #endif
 
 static void say(const char *what, int code, double value) {
     printf("%s %d %.9g\n", what, code, code == SIZE(OK) ? value : 0.0);
+}
+
+/* The sum of a tensor's magnitudes. */
+static double magnitude(const md_tensor *t, const void *region) {
+    std::vector<unsigned char> bytes(t->bytes);
+    fetch(bytes.data(), (const unsigned char *)region + t->offset, t->bytes);
+    double sum = 0;
+    for (size_t i = 0; t->dtype == MD_F32 && i < t->bytes; i += 4) {
+        float x;
+        memcpy(&x, &bytes[i], 4);
+        sum += fabs((double)x);
+    }
+    for (size_t i = 0; t->dtype == MD_I64 && i < t->bytes; i += 8) {
+        int64_t x;
+        memcpy(&x, &bytes[i], 8);
+        sum += (double)x;
+    }
+    return sum;
 }
 
 int main(int argc, char **argv) {
@@ -84,8 +111,8 @@ int main(int argc, char **argv) {
     PREFIX m = {};
     FIT(in) in = {};
     FIT(out) out = {};
-    std::vector<Element<decltype(in.FIRST)>> first(COUNTS[0]);
-    std::vector<Element<decltype(in.SECOND)>> second(COUNTS[1]);
+    std::vector<Element<decltype(in.FIRST)>> first(COUNT_1);
+    std::vector<Element<decltype(in.SECOND)>> second(COUNT_2);
     in.FIRST = first.data();
     in.SECOND = second.data();
     say("early", NAME(init)(&m, 7), 0);
@@ -120,6 +147,12 @@ int main(int argc, char **argv) {
     code = FIT(eval_end)(&m, &sums, &end);
     say("eval", code, end.loss);
 #endif
+    size_t count = 0;
+    const md_tensor *table = NAME(tensors)(&count);
+    for (size_t i = 0; i < count; i++) {
+        void *region = table[i].region == MD_PARAMS ? memory.params : memory.state;
+        say(table[i].name, 0, magnitude(&table[i], region));
+    }
     void *const all[] = {memory.params, memory.state, memory.io, memory.arena};
     for (void *one : all) {
         drop(one);
