@@ -2,6 +2,7 @@
 #include "compiler/explain.h"
 #include "compiler/pipeline.h"
 #include "compiler/version.h"
+#include "passes/schedule/schedule.h"
 
 #include <errno.h>
 #ifdef __GLIBC__
@@ -36,6 +37,7 @@ static const char usage_text[] =
     "  --checks=LIST      none (default); nan: where a NaN came from; canary: guard bands\n"
     "  --threads=N        the most threads that the bound provides for (8)\n"
     "  --no-main          the model part only\n"
+    "  --target=NAME      c (default); cuda: CUDA C++ for nvcc, with --no-main alone\n"
     "  --line             #line directives: a debugger shows the source\n"
     "  --prefix=NAME      of emitted names (file stem)\n"
     "  -MD, -MF FILE      write a make dependency file\n"
@@ -124,6 +126,10 @@ static const struct {
     {"--stats", COMPILES | REPORTS},
     {"--dump", ~(1u << COMMAND_FMT | 1u << COMMAND_EXPLAIN)},
 };
+
+/* Options that mean something to programs of the host only. */
+enum { HOST_OPTION = 16 }; /* bit of the first in Options.given */
+static const char *const host_options[] = {"--threads", "--blas", "--runtime"};
 
 static const char *command_name(Command command) {
     size_t k = 0;
@@ -325,12 +331,10 @@ static int set_value(Compile *c, ValueOption id, const char *value) {
         }
         break;
     case O_TARGET:
-        if (str_eq(value, "cuda")) {
-            return usage_error("--target=cuda is not supported yet; the target is c", NULL);
-        }
-        if (!str_eq(value, "c")) {
+        if (!str_eq(value, "c") && !str_eq(value, "cuda")) {
             return usage_error("unknown target", value);
         }
+        opt->target = str_eq(value, "cuda") ? &target_cuda : &target_cpu;
         break;
     case O_RUNTIME:
         if (!str_eq(value, "used") && !str_eq(value, "whole")) {
@@ -442,6 +446,33 @@ static void note_option(Options *opt, const char *word) {
         const char *name = narrow_options[k].name;
         opt->given |= strlen(name) == length && memcmp(name, word, length) == 0 ? 1u << k : 0;
     }
+    for (size_t k = 0; k < sizeof host_options / sizeof *host_options; k++) {
+        const char *name = host_options[k];
+        bool is = strlen(name) == length && memcmp(name, word, length) == 0;
+        opt->given |= is ? 1u << (HOST_OPTION + k) : 0;
+    }
+}
+
+/* What a program for a graphics processor does not have, or not yet. */
+static int check_device(const Options *opt) {
+    const char *other = opt->header   ? "-H"
+                        : opt->canary ? "--checks=canary"
+                        : opt->nan    ? "--checks=nan"
+                                      : NULL;
+    for (size_t k = 0; k < sizeof host_options / sizeof *host_options; k++) {
+        other = opt->given >> (HOST_OPTION + k) & 1 ? host_options[k] : other;
+    }
+    if (other) {
+        fprintf(stderr, "mdlc: '%s' does not go with '--target=cuda': leave one of them out\n",
+                other);
+        return EXIT_USAGE;
+    }
+    if (opt->command == COMMAND_COMPILE && !opt->dump && !opt->no_main) {
+        return usage_error("--target=cuda writes no main: add --no-main, and call the functions of "
+                           "the file from a program of your own",
+                           NULL);
+    }
+    return EXIT_OK;
 }
 
 /* An option that would have no effect is a mistake too. */
@@ -454,7 +485,8 @@ static int check_options(const Options *opt) {
             return EXIT_USAGE;
         }
     }
-    return check_files(opt);
+    int code = opt->target == &target_cuda ? check_device(opt) : EXIT_OK;
+    return code == EXIT_OK ? check_files(opt) : code;
 }
 
 static int parse_args(Compile *c, int argc, char **argv) {

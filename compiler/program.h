@@ -168,7 +168,8 @@ typedef struct {
     int64_t arena_bytes, lower_bound_bytes;
     int64_t planned_bytes; /* what the plan said of the lower bound before it was applied */
     int64_t band_bytes;    /* guard band on both sides of every Buf of the arena; 0: none */
-    int64_t io_bytes;      /* staged inputs, then results */
+    int64_t io_bytes;      /* staged inputs, of a device a status, then results */
+    int64_t status_offset; /* in io: where kernels of a device find whether they may run */
     int64_t flops, bytes_moved;
     int64_t flops_again; /* of them those of steps that run again */
     int steps_again;
@@ -189,6 +190,8 @@ typedef struct {
     int64_t band_bytes;  /* of guard bands in the arenas of instances; 0: none */
     int64_t stack_bytes; /* worst chain of emitted frames, a bound that is tested */
     int nbuf, nindex;    /* counters for ids */
+    bool device;         /* regions lie where the host does not see them: inputs are brought to io
+                            and results fetched from there */
     NameSet *names;      /* of Bufs, see buf_new */
     KeepTable types;     /* of Bufs */
 } Program;

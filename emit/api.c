@@ -22,6 +22,20 @@ const ApiStatus *api_status(const Emit *e, int *count) {
         {"ERR_STATE", 11, "called too early: no memory is bound, or a ring has too few rows"},
         {"ERR_CANARY", 12, "a guard band of the arena was overwritten"},
     };
+    static const ApiStatus device[] = {
+        {"OK", 0, "ok"},
+        {"ERR_ARGUMENT", 1, "a null pointer or a value outside its documented range"},
+        {"ERR_SIZE", 2, "a memory region is smaller than declared"},
+        {"ERR_ALIGN", 3, "a memory region is not aligned as declared"},
+        {"ERR_RANGE", 9, "an input is outside its declared range"},
+        {"ERR_NONFINITE", 10, "the loss or the gradient norm is NaN or infinite"},
+        {"ERR_STATE", 11, "called too early: no memory is bound, or a ring has too few rows"},
+        {"ERR_DEVICE", 13, "a call of the CUDA runtime failed"},
+    };
+    if (e->p->device) {
+        *count = (int)(sizeof device / sizeof *device);
+        return device;
+    }
     *count = (int)(sizeof table / sizeof *table) - !e->c->opt.canary;
     return table;
 }
@@ -112,7 +126,11 @@ static void print_sizes(const Emit *e, Text *out) {
     text_printf(out, "#define %s_STATE_BYTES %lld /* optimizer slots, states, counters */\n",
                 e->upper, (long long)p->state_bytes);
     text_printf(out, "#define %s_IO_BYTES %lld /* %sresults */\n", e->upper, (long long)p->io_bytes,
-                e->c->opt.no_main ? "" : "batch staging, ");
+                e->c->opt.no_main && !p->device ? "" : "batch staging, ");
+    if (p->device) {
+        text_printf(out, "#define %s_HOST_BYTES %lld /* results, where the host sees them */\n",
+                    e->upper, (long long)api_host_bytes(p));
+    }
     text_printf(out, "#define %s_ARENA_BYTES %lld /* scratch, dead between calls */\n", e->upper,
                 (long long)p->arena_bytes);
     NameSet used = {0};
@@ -135,6 +153,16 @@ static void print_sizes(const Emit *e, Text *out) {
         }
     }
     text_add(out, "\n");
+}
+
+int64_t api_host_bytes(const Program *p) {
+    int64_t most = 0;
+    for (int i = 0; i < p->entry.count; i++) {
+        const ProgramEntry *e = p->entry.at[i];
+        int64_t bytes = e->io_bytes - e->status_offset;
+        most = bytes > most && e->entry->kind != ENTRY_LOAD ? bytes : most;
+    }
+    return most;
 }
 
 static void print_status(const Emit *e, Text *out) {
@@ -251,11 +279,15 @@ static void print_setters(const Emit *e, const ProgramEntry *entry, Text *out) {
 void api_print(const Emit *e, Text *out) {
     print_sizes(e, out);
     print_status(e, out);
-    text_printf(out,
-                "enum {\n    %s_SAVE_PARAMS = MD_SAVE_PARAMS,\n    %s_SAVE_ALL = MD_SAVE_ALL,\n"
-                "    %s_SAVE_RINGS = MD_SAVE_RINGS\n};\n\n",
-                e->upper, e->upper, e->upper);
-    text_printf(out, "typedef md_memory %s_memory;\n\n", e->prefix);
+    if (!e->p->device) {
+        text_printf(out,
+                    "enum {\n    %s_SAVE_PARAMS = MD_SAVE_PARAMS,\n"
+                    "    %s_SAVE_ALL = MD_SAVE_ALL,\n"
+                    "    %s_SAVE_RINGS = MD_SAVE_RINGS\n};\n\n",
+                    e->upper, e->upper, e->upper);
+    }
+    text_printf(out, "typedef %s %s_memory;\n\n", e->p->device ? "md_device_memory" : "md_memory",
+                e->prefix);
     text_doc(out, "", e->p->module->doc);
     text_printf(out,
                 "/* An instance. The caller owns it and its memory; one call at a time. */\n"
@@ -263,7 +295,11 @@ void api_print(const Emit *e, Text *out) {
                 "    unsigned char *params, *state, *io, *arena;\n"
                 "    int bound;\n%s",
                 e->prefix, e->c->opt.canary ? "    md_damage damage;\n" : "");
-    text_add(out, api_has_team(e->p) ? "    md_pace pace;\n" : "");
+    if (e->p->device) {
+        text_add(out, "    unsigned char *host;\n    cudaStream_t stream;\n");
+    } else if (api_has_team(e->p)) {
+        text_add(out, "    md_pace pace;\n");
+    }
     trace_member(e, out);
     text_printf(out, "} %s;\n\n", e->prefix);
     for (int i = 0; i < e->p->entry.count; i++) {
@@ -287,16 +323,20 @@ void api_print(const Emit *e, Text *out) {
             print_setters(e, entry, out);
         }
     }
+    if (!e->p->device) {
+        text_printf(
+            out,
+            "/* A safetensors file: %s_SAVE_PARAMS, or %s_SAVE_ALL for an exact resume (with\n"
+            " * | %s_SAVE_RINGS the rows of rings too). */\n"
+            "int %s_save(const %s *m, unsigned what, md_write_fn write, void *user);\n"
+            "/* Checks every name, type and shape before it writes a byte. */\n"
+            "int %s_load(%s *m, md_read_fn read, void *user);\n",
+            e->upper, e->upper, e->upper, e->prefix, e->prefix, e->prefix, e->prefix);
+    }
     text_printf(out,
-                "/* A safetensors file: %s_SAVE_PARAMS, or %s_SAVE_ALL for an exact resume (with\n"
-                " * | %s_SAVE_RINGS the rows of rings too). */\n"
-                "int %s_save(const %s *m, unsigned what, md_write_fn write, void *user);\n"
-                "/* Checks every name, type and shape before it writes a byte. */\n"
-                "int %s_load(%s *m, md_read_fn read, void *user);\n"
                 "const md_tensor *%s_tensors(size_t *count);\n"
                 "const char *%s_strerror(int code);\n",
-                e->upper, e->upper, e->upper, e->prefix, e->prefix, e->prefix, e->prefix, e->prefix,
-                e->prefix);
+                e->prefix, e->prefix);
     if (e->c->opt.canary) {
         text_printf(
             out,

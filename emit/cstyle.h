@@ -5,9 +5,18 @@
 #include "compiler/loop.h"
 #include "compiler/names.h"
 
+typedef struct Style Style;
+
+/* What statements become that no target shares with another. */
 typedef struct {
+    void (*parallel)(Style *s, const Stmt *loop);
+    void (*product)(Style *s, const Tile *tile);
+} StyleTarget;
+
+struct Style {
     Text *out;
     const Kernel *k;
+    const StyleTarget *target;
     const char *name;         /* of the function */
     int depth;                /* indentation */
     const char **bound;       /* by Expr.id: the name a LET gave it, in scope */
@@ -19,7 +28,7 @@ typedef struct {
     const char *size;         /* the extent of its flat loop; NULL: it has none */
     const char *pace;         /* what it knows of its threads; NULL: it has no such loop */
     const char *part, *parts; /* in such a loop: the number of the thread's part, and of all */
-} Style;
+};
 
 Style style_open(Text *out, const Kernel *k);
 /* `base` made a fresh name of this function. */

@@ -37,8 +37,9 @@ void entry_tables(const Emit *e, Text *out) {
         int64_t n = type_count(*buf->type);
         text_printf(out, "/* ");
         text_shape(out, *buf->type);
-        text_printf(out, " */\nstatic const %s %s_%s[%lld] = {", elem_c_name(buf->type->elem),
-                    e->prefix, buf->name, (long long)(n > 0 ? n : 1));
+        text_printf(out, " */\n%sstatic const %s %s_%s[%lld] = {",
+                    e->p->device ? "__device__ " : "", elem_c_name(buf->type->elem), e->prefix,
+                    buf->name, (long long)(n > 0 ? n : 1));
         for (int64_t k = 0; k < n; k++) {
             text_add(out, k % 8 == 0 ? "\n    " : " ");
             print_number(out, buf->type->elem, buf->data[k]);
@@ -106,9 +107,10 @@ static void print_checks(const Emit *e, const ProgramEntry *entry, Text *out) {
 typedef struct {
     const Emit *e;
     const ProgramEntry *entry;
-    bool *used;        /* by Buf.id: a step names it */
-    bool *written;     /* by Buf.id: a step writes it, or what lies in its bytes */
-    bool seeded;       /* the parameter of init is used */
+    bool *used;    /* by Buf.id: a step names it */
+    bool *written; /* by Buf.id: a step writes it, or what lies in its bytes */
+    bool seeded;   /* the parameter of init is used */
+    const DevicePrinter *device;
     const char *arena; /* expression */
     NameSet met;       /* places in the source whose text stands in the function */
     const Step *last;  /* that a comment was for */
@@ -129,8 +131,9 @@ static void note_used(void *ctx, Step *step, int depth) {
     }
 }
 
-static Names names_open(const Emit *e, const ProgramEntry *entry, const char *arena) {
-    Names names = {.e = e, .entry = entry, .arena = arena};
+static Names names_open(const Emit *e, const Printer *printer, const ProgramEntry *entry,
+                        const char *arena) {
+    Names names = {.e = e, .entry = entry, .device = printer->device, .arena = arena};
     names.used = ARENA_ARRAY(&names.scratch, bool, e->p->nbuf + 1);
     names.written = ARENA_ARRAY(&names.scratch, bool, e->p->nbuf + 1);
     steps_visit(&entry->step, note_used, &names);
@@ -189,9 +192,13 @@ static void print_slots(const Names *names, Text *out) {
     }
     for (int i = 0; i < names->e->p->table.count; i++) {
         const Buf *buf = names->e->p->table.at[i];
-        if (names->used[buf->id]) {
-            text_printf(out, "    const %s *%s = %s_%s;\n", elem_c_name(buf->type->elem), buf->name,
-                        names->e->prefix, buf->name);
+        const char *type = elem_c_name(buf->type->elem);
+        if (names->used[buf->id] && names->device != NULL) {
+            text_printf(out, "    const %s *%s = (const %s *)md_symbol(%s_%s);\n", type, buf->name,
+                        type, names->e->prefix, buf->name);
+        } else if (names->used[buf->id]) {
+            text_printf(out, "    const %s *%s = %s_%s;\n", type, buf->name, names->e->prefix,
+                        buf->name);
         }
     }
 }
@@ -266,6 +273,11 @@ static void print_ports(const Names *names, Text *out) {
         text_add(out, first ? "    /* inputs */\n" : "");
         first = false;
         const char *type = elem_c_name(buf->type->elem);
+        if (names->device != NULL) {
+            print_pointer(names, buf, "m->io", false, out);
+            text_add(out, " */\n");
+            continue;
+        }
         if (entry->entry->kind == ENTRY_INIT || is_rows(entry, buf->slot)) {
             text_printf(out, "    const %s %s[1] = {(%s)%s};\n", type, buf->name, type,
                         entry->entry->kind == ENTRY_INIT ? "seed" : "rows");
@@ -282,7 +294,7 @@ static void print_ports(const Names *names, Text *out) {
     first = true;
     for (int i = 0; i < entry->buf.count; i++) {
         const Buf *buf = entry->buf.at[i];
-        if (buf->kind == BUF_RESULT) {
+        if (buf->kind == BUF_RESULT && (names->device == NULL || names->used[buf->id])) {
             text_add(out, first ? "    /* results */\n" : "");
             first = false;
             print_pointer(names, buf, "m->io", !names->used[buf->id], out);
@@ -394,6 +406,10 @@ static void print_steps(Names *names, const Printer *printer, const StepList *li
     for (int i = 0; i < list->count; i++) {
         const Step *step = list->at[i];
         guard_before(names->entry, step, indent, out);
+        if (names->device != NULL && step->kind != STEP_KERNEL && step->kind != STEP_LOOP) {
+            names->device->step(out, names->e, step, indent);
+            continue;
+        }
         switch (step->kind) {
         case STEP_KERNEL: {
             print_source(names, step, out, indent);
@@ -431,6 +447,15 @@ static void print_steps(Names *names, const Printer *printer, const StepList *li
     }
 }
 
+/* What is given, the steps, what comes of them, in memory of a device. */
+static void print_on_device(Names *names, const Printer *printer, Text *out) {
+    const ProgramEntry *entry = names->entry;
+    names->device->open(out, names->e, entry, names->used);
+    text_add(out, "\n");
+    print_steps(names, printer, &entry->step, 1, out);
+    names->device->close(out, names->e, entry);
+}
+
 static void print_results(const Names *names, Text *out) {
     const Entry *source = names->entry->entry;
     for (int i = 0; i < source->out.count; i++) {
@@ -444,7 +469,7 @@ static void print_results(const Names *names, Text *out) {
 
 void entry_function(const Emit *e, const Printer *printer, const ProgramEntry *entry, Text *out) {
     const Entry *source = entry->entry;
-    Names names = names_open(e, entry, "m->arena");
+    Names names = names_open(e, printer, entry, "m->arena");
     trace_table(e, entry, out);
     text_printf(out, "/* %s: %d steps, %lld bytes of arena, %lld FLOPs", entry->c_name,
                 entry->nstep, (long long)entry->arena_bytes, (long long)entry->flops);
@@ -462,6 +487,11 @@ void entry_function(const Emit *e, const Printer *printer, const ProgramEntry *e
     print_ports(&names, out);
     print_slots(&names, out);
     print_temps(&names, out);
+    if (printer->device != NULL) {
+        print_on_device(&names, printer, out);
+        arena_free(&names.scratch);
+        return;
+    }
     guard_open(entry, out);
     trace_open(e, entry, out);
     text_add(out, "\n");
@@ -492,7 +522,7 @@ void entry_load(const Emit *e, const Printer *printer, const ProgramEntry *entry
     text_printf(out, "/* One row of %s as it is read -> as the model sees it. */\n",
                 entry->entry->name);
     text_printf(out, "static void %s(const void *raw, void *field) {\n", entry->c_name);
-    Names names = names_open(e, entry, print_scratch(entry, out));
+    Names names = names_open(e, printer, entry, print_scratch(entry, out));
     for (int i = 0; i < entry->buf.count; i++) {
         const Buf *buf = entry->buf.at[i];
         const char *type = elem_c_name(buf->type->elem);
@@ -529,13 +559,21 @@ static void print_add(const Emit *e, const ProgramEntry *eval, Text *out) {
 void entry_eval_end(const Emit *e, const Printer *printer, const ProgramEntry *entry, Text *out) {
     const ProgramEntry *eval = entry_eval(e->p, entry->entry->train, ENTRY_EVAL);
     print_add(e, eval, out);
-    Names names = names_open(e, entry, "m->arena");
+    Names names = names_open(e, printer, entry, "m->arena");
     text_printf(out, "/* Sums over all rows -> loss and metrics of %s. */\n", entry->entry->name);
     api_eval_end(e, entry, out);
     text_add(out, " {\n");
     api_refusals(e, "m == NULL || sums == NULL || out == NULL", out);
     text_printf(out, "    if (sums->batches < 1) {\n        return %s_ERR_STATE;\n    }\n",
                 e->upper);
+    if (printer->device != NULL) {
+        print_ports(&names, out);
+        print_slots(&names, out);
+        print_temps(&names, out);
+        print_on_device(&names, printer, out);
+        arena_free(&names.scratch);
+        return;
+    }
     for (int i = 0; i < entry->entry->input.count; i++) {
         const Buf *buf = input_buf(entry, entry->entry->input.at[i]);
         if (buf != NULL && names.used[buf->id]) {

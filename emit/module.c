@@ -26,7 +26,11 @@ static const char *stem(Arena *arena, const char *path) {
 
 static void print_options(const Emit *e, Text *out) {
     const Options *opt = &e->c->opt;
-    text_printf(out, " * Options: --threads=%d", opt->threads);
+    if (e->p->device) {
+        text_add(out, " * Options: --target=cuda");
+    } else {
+        text_printf(out, " * Options: --threads=%d", opt->threads);
+    }
     if (opt->float_type != TY_F32) {
         text_printf(out, " --precision=%s", elem_name(opt->float_type));
     }
@@ -59,6 +63,16 @@ static void print_build(const Emit *e, Text *out) {
     const char *name = file ? path_base(opt->output) : str_printf(e->arena, "%s.c", e->prefix);
     const char *to = stem(e->arena, name);
     text_add(out, " * Build:\n *     ");
+    if (e->p->device) {
+        text_add(out, "nvcc -O3 -std=c++17 -arch=native -fmad=false ");
+        text_comment(out, name);
+        text_add(out, " -c -o ");
+        text_comment(out, to);
+        text_add(out, ".o\n * Weights files are neither read nor written here: the table of "
+                      "tensors says where each\n * lies in params and state, which are memory of "
+                      "the device.\n");
+        return;
+    }
     text_add(out, flags);
     text_add(out, " ");
     text_comment(out, name);
@@ -90,7 +104,8 @@ static void print_comment(const Emit *e, Text *out) {
     } row[] = {
         {"params", "weights", p->params_bytes},
         {"state", "optimizer slots, states, counters", p->state_bytes},
-        {"io", e->c->opt.no_main ? "results" : "batch staging and results", p->io_bytes},
+        {"io", e->c->opt.no_main && !p->device ? "results" : "batch staging and results",
+         p->io_bytes},
         {"arena", "scratch, dead between calls", p->arena_bytes},
         {"total", "", p->total_bytes},
     };
@@ -99,8 +114,13 @@ static void print_comment(const Emit *e, Text *out) {
         text_printf(out, " *   %-8s %lld%s%s\n", row[i].name, (long long)row[i].bytes,
                     row[i].what[0] != 0 ? "  " : "", row[i].what);
     }
-    text_printf(out, " * and at most %lld bytes of stack a thread, for up to %d threads.\n *\n",
-                (long long)p->stack_bytes, e->c->opt.threads);
+    if (p->device) {
+        text_printf(out, " * and of the host %lld, the mirror of the results.\n *\n",
+                    (long long)api_host_bytes(p));
+    } else {
+        text_printf(out, " * and at most %lld bytes of stack a thread, for up to %d threads.\n *\n",
+                    (long long)p->stack_bytes, e->c->opt.threads);
+    }
     for (int i = 0; i < p->entry.count; i++) {
         const ProgramEntry *entry = p->entry.at[i];
         text_printf(out,
@@ -116,10 +136,11 @@ static void print_comment(const Emit *e, Text *out) {
 /* ---- services: bind, save, load, tensors, strerror ------------------------------------------- */
 
 static void print_bind(const Emit *e, Text *out) {
-    static const char *const region[] = {"params", "state", "io", "arena"};
-    static const char *const upper[] = {"PARAMS", "STATE", "IO", "ARENA"};
+    static const char *const region[] = {"params", "state", "io", "arena", "host"};
+    static const char *const upper[] = {"PARAMS", "STATE", "IO", "ARENA", "HOST"};
     const int64_t bytes[] = {e->p->params_bytes, e->p->state_bytes, e->p->io_bytes,
-                             e->p->arena_bytes};
+                             e->p->arena_bytes, api_host_bytes(e->p)};
+    int regions = e->p->device ? 5 : 4;
     text_printf(out, "int %s_bind(%s *m, const %s_memory *mem) {\n", e->prefix, e->prefix,
                 e->prefix);
     text_printf(out,
@@ -127,7 +148,7 @@ static void print_bind(const Emit *e, Text *out) {
                 "    m->bound = 0;\n",
                 e->upper);
     int asked = 0; /* where nothing is asked for, anything will do */
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < regions; i++) {
         if (bytes[i] > 0) {
             text_printf(out, "%s        {mem->%s, mem->%s_bytes, %s_%s_BYTES},\n",
                         asked++ == 0 ? "    const struct {\n        const void *at;\n"
@@ -148,13 +169,15 @@ static void print_bind(const Emit *e, Text *out) {
                     "            return %s_ERR_ALIGN;\n        }\n    }\n",
                     asked, X, X, X, X);
     }
-    for (int i = 0; i < 4; i++) {
+    for (int i = 0; i < regions; i++) {
         text_printf(out, "    m->%s = (unsigned char *)mem->%s;\n", region[i], region[i]);
     }
     if (e->c->opt.canary) {
         text_add(out, "    memset(&m->damage, 0, sizeof m->damage);\n");
     }
-    if (api_has_team(e->p)) {
+    if (e->p->device) {
+        text_add(out, "    m->stream = mem->stream;\n");
+    } else if (api_has_team(e->p)) {
         text_add(out, "    memset(&m->pace, 0, sizeof m->pace);\n");
     }
     if (trace_notes(e) > 0) {
@@ -302,6 +325,13 @@ static void print_setters(const Emit *e, Text *out) {
             text_printf(out, "int %s_set_%s(%s *m, %s value) {\n", entry->c_name, buf->slot->label,
                         e->prefix, type);
             api_refusals(e, "m == NULL", out);
+            if (e->p->device) {
+                text_printf(out,
+                            "    return md_put(m->stream, m->state + %lld, &value, sizeof value) ? "
+                            "%s_ERR_DEVICE : %s_OK;\n}\n\n",
+                            (long long)buf->offset, e->upper, e->upper);
+                continue;
+            }
             text_printf(out,
                         "    *(%s *)(void *)(m->state + %lld) = value;\n"
                         "    return %s_OK;\n}\n\n",
@@ -372,7 +402,9 @@ static void print_kernels(const Emit *e, const Printer *printer, bool main_only,
 static void print_model(const Emit *e, const Printer *printer, bool *printed, Text *out) {
     entry_tables(e, out);
     print_kernels(e, printer, false, printed, out);
-    entry_helpers(e, out);
+    if (!e->p->device) {
+        entry_helpers(e, out);
+    }
     bool init = false;
     const EntryList order = reading_order(e);
     for (int i = 0; i < order.count; i++) {
@@ -390,7 +422,9 @@ static void print_model(const Emit *e, const Printer *printer, bool *printed, Te
     print_setters(e, out);
     print_tensors(e, out);
     print_bind(e, out);
-    print_save_load(e, out);
+    if (!e->p->device) {
+        print_save_load(e, out);
+    }
     if (e->c->opt.canary) {
         print_damage(e, out);
     }
@@ -500,6 +534,16 @@ static void join_whole(const Emit *e, Pieces *pieces, Parts *parts, Text *out) {
     text_prepend(out, parts->front.at, parts->front.len);
 }
 
+/* The runtime comes first here too: its kernels are templates, which are not declared before. */
+static void join_device(const Emit *e, Parts *parts, Text *out) {
+    Pieces *pieces = pieces_of_device(e->arena);
+    pieces_scan(pieces, parts->api.at, parts->api.len);
+    pieces_scan(pieces, out->at, out->len);
+    pieces_print(pieces, &parts->front);
+    print_interface(&parts->front, &parts->api);
+    text_prepend(out, parts->front.at, parts->front.len);
+}
+
 /* What is to be read comes first: declarations, the interface, the model. */
 static void join_used(const Emit *e, Pieces *pieces, Parts *parts, Text *out) {
     text_add(&parts->front,
@@ -539,6 +583,10 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
         text_add(&parts.front, "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE 1\n#endif\n");
     }
     api_print(&e, &parts.api);
+    if (p->device) {
+        join_device(&e, &parts, out);
+        return;
+    }
     Tiles tiles = tiles_of(&e);
     features_add(&e, &tiles.features);
     Pieces *pieces = pieces_new(e.arena, c->opt.whole_runtime ? NULL : &tiles.features);
@@ -557,7 +605,7 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
 }
 
 void emit_module(Text *out, Compile *c, const Program *p, const Source *source) {
-    emit_module_with(out, c, p, source, &printer_c);
+    emit_module_with(out, c, p, source, p->device ? &printer_cuda : &printer_c);
 }
 
 void emit_header(Text *out, Compile *c, const Program *p, const Source *source) {

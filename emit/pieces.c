@@ -42,7 +42,7 @@ struct Pieces {
     int *first; /* item of each piece, and one more */
     bool *needed, *printed;
     bool as[TEMPLATES];
-    bool whole;
+    bool whole, device;
     NameList system; /* headers of the system that are included already */
     const char *before_tiles;
     Definition *slot; /* hash table; the first definer of a name keeps it */
@@ -259,15 +259,18 @@ static void cut(Pieces *p, int piece) {
     }
 }
 
+static const char device_name[] = "runtime/cuda.h";
+
 static bool is_piece(const char *name) {
     size_t n = strlen(name);
     return strncmp(name, "runtime/", 8) == 0 && n > 2 && strcmp(name + n - 2, ".h") == 0;
 }
 
-Pieces *pieces_new(Arena *arena, const NameList *features) {
+static Pieces *pieces_open(Arena *arena, const NameList *features, bool device) {
     Pieces *p = ARENA_NEW(arena, Pieces);
     p->arena = arena;
     p->whole = features == NULL;
+    p->device = device;
     p->file = ARENA_ARRAY(arena, Embed, nembeds + TEMPLATES);
     p->nfile = nembeds;
     p->needed = ARENA_ARRAY(arena, bool, nembeds + TEMPLATES);
@@ -288,12 +291,23 @@ Pieces *pieces_new(Arena *arena, const NameList *features) {
     }
     for (size_t i = 0; i < p->nfile; i++) {
         p->first[i] = p->item.count;
-        if (is_piece(p->file[i].name) && (i >= nembeds || !is_template(p, (int)i))) {
+        bool other = !device && strcmp(p->file[i].name, device_name) == 0;
+        bool cuttable = is_piece(p->file[i].name) && !other;
+        if (cuttable && (i >= nembeds || !is_template(p, (int)i))) {
             cut(p, (int)i);
         }
     }
     p->first[p->nfile] = p->item.count;
     return p;
+}
+
+Pieces *pieces_new(Arena *arena, const NameList *features) {
+    return pieces_open(arena, features, false);
+}
+
+Pieces *pieces_of_device(Arena *arena) {
+    static const NameList none = {{0}, {0}};
+    return pieces_open(arena, &none, true);
 }
 
 /* --- whole pieces ----------------------------------------------------------------------------- */
@@ -547,6 +561,9 @@ static void print(Pieces *p, Text *out, int piece, Print what) {
 
 static void print_all(Pieces *p, Text *out, Print what) {
     memset(p->printed, 0, sizeof *p->printed * p->nfile);
+    if (p->device) { /* in the place of what others include */
+        print(p, out, piece_named(device_name), what);
+    }
     for (size_t i = 0; i < p->nfile; i++) {
         print(p, out, (int)i, what);
     }

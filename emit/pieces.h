@@ -9,6 +9,8 @@ typedef struct Pieces Pieces;
 /* `features`: what the program has (variant.h), among them F32 and F64, the element types of its
  * products. NULL: pieces with their guards and all that they include, not what is used of them. */
 Pieces *pieces_new(Arena *arena, const NameList *features);
+/* Of a program for a graphics processor: runtime/cuda.h defines what it may in place of others. */
+Pieces *pieces_of_device(Arena *arena);
 /* "runtime/tensor.h", whole. */
 void pieces_need(Pieces *pieces, const char *name);
 /* What defines a name (md_... or MD_...) that `text` uses. */

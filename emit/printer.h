@@ -6,15 +6,27 @@
 #ifndef MDLC_EMIT_PRINTER_H
 #define MDLC_EMIT_PRINTER_H
 
-#include "compiler/program.h"
+#include "emit/write.h"
+
+/* The part of an entry function that the host cannot do by itself in memory of a device. */
+typedef struct {
+    /* Behind the pointers: what is given is brought there; `used` by Buf.id. */
+    void (*open)(Text *out, const Emit *e, const ProgramEntry *entry, const bool *used);
+    /* A step that is neither a call nor a loop, in whole lines. */
+    void (*step)(Text *out, const Emit *e, const Step *step, const char *indent);
+    /* Waits for the steps, fetches the results and hands them out. */
+    void (*close)(Text *out, const Emit *e, const ProgramEntry *entry);
+} DevicePrinter;
 
 typedef struct {
     /* The whole static function Step.name, with its comment. */
     void (*kernel)(Text *out, const Program *p, const Step *step);
     /* One statement without indentation and line end. */
     void (*call)(Text *out, const Program *p, const Step *step);
+    const DevicePrinter *device; /* NULL: the host computes, in memory of its own */
 } Printer;
 
-extern const Printer printer_c; /* emit/target_c.c */
+extern const Printer printer_c;    /* emit/target_c.c */
+extern const Printer printer_cuda; /* emit/cuda.c */
 
 #endif

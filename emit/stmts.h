@@ -1,4 +1,4 @@
-/* stmts: what the printers of statements share, target_c.c and tiles.c. */
+/* stmts: what the printers of statements share: target_c.c, tiles.c and cuda.c. */
 #ifndef MDLC_EMIT_STMTS_H
 #define MDLC_EMIT_STMTS_H
 
@@ -26,12 +26,21 @@ static inline const char *index_text(Style *s, const Index *index) {
     return text.at;
 }
 
+/* --- target_c.c --- */
 /* "first(a, b, c" in lines of at most 100 columns, those behind the first one indented. */
 void words_print(Text *out, const char *first, const Words *words, int indent);
+const char *arg_parameter(Style *s, const Arg *arg); /* type and name */
+Words kernel_parameters(Style *s);                   /* its arguments, then its numbers */
+/* The source of the call that is met first, as a comment. */
+void origin_print(Text *out, const Step *step);
+/* What a call passes, `comma` in front of the first. */
+void call_print(Text *out, const Step *step, const char *comma);
 void let_print(Style *s, const Stmt *st);
+void list_print(Style *s, const StmtList *list);
 void block_print(Style *s, const StmtList *list);  /* one step deeper; its names end with it */
 void block_unbind(Style *s, const StmtList *list); /* its names end */
 
+/* --- tiles.c --- */
 void tile_print(Style *s, const Tile *tile);
 /* Parts of runtime/tile_kernel.h that it uses, by the names of their regions. */
 void tile_features(Arena *arena, const Tile *tile, NameList *list);

@@ -16,8 +16,6 @@
 #include <math.h>
 #include <string.h>
 
-static void print_list(Style *s, const StmtList *list);
-
 static const char *expr_text(Style *s, const Expr *e) {
     Text *out = s->out, text = {.arena = out->arena};
     s->out = &text;
@@ -76,7 +74,7 @@ void block_unbind(Style *s, const StmtList *list) {
 
 void block_print(Style *s, const StmtList *list) {
     s->depth++;
-    print_list(s, list);
+    list_print(s, list);
     block_unbind(s, list);
     s->depth--;
 }
@@ -153,7 +151,7 @@ void words_print(Text *out, const char *first, const Words *words, int indent) {
     }
 }
 
-static const char *arg_parameter(Style *s, const Arg *arg) {
+const char *arg_parameter(Style *s, const Arg *arg) {
     return str_printf(s->out->arena, "%s%s *%s%s", arg->mode & ACCESS_WRITE ? "" : "const ",
                       elem_c_name(arg->elem), kernel_shares(s->k, arg) ? "" : "MD_RESTRICT ",
                       s->arg[arg->id]);
@@ -284,7 +282,7 @@ static void print_parallel(Style *s, const Stmt *st) {
 
 static void print_for(Style *s, const Stmt *st) {
     if (st->parallel > 0) {
-        print_parallel(s, st);
+        s->target->parallel(s, st);
         return;
     }
     const char *name = s->axis[st->axis], *first, *end;
@@ -330,7 +328,7 @@ static const char *start_text(Style *s, OpCode op, Elem elem) {
 /* The body of one iteration and what it adds to place[k]. */
 static void fold_body(Style *s, const Stmt *st, const char **place) {
     s->depth++;
-    print_list(s, &st->body);
+    list_print(s, &st->body);
     for (int k = 0; k < st->fold.count; k++) {
         const Expr *e = st->fold.at[k];
         const char *value = expr_text(s, st->parts ? e : e->in[0]);
@@ -385,7 +383,7 @@ static void print_search(Style *s, const Stmt *st) {
     }
     text_printf(s->out, "); %s++) {\n", name);
     s->depth++;
-    print_list(s, &st->body);
+    list_print(s, &st->body);
     for (int k = 0; k < st->fold.count; k++) {
         const Expr *e = st->fold.at[k];
         const char *value = expr_text(s, e->in[0]), *best = expr_text(s, e->in[1]);
@@ -505,7 +503,7 @@ static void print_fold(Style *s, const Stmt *st) {
 /* --- lists -------------------------------------------------------------------------------------
  */
 
-static void print_list(Style *s, const StmtList *list) {
+void list_print(Style *s, const StmtList *list) {
     for (int i = 0; i < list->count; i++) {
         const Stmt *st = list->at[i];
         switch (st->kind) {
@@ -513,7 +511,7 @@ static void print_list(Style *s, const StmtList *list) {
         case STMT_LET: let_print(s, st); break;
         case STMT_STORE: print_store(s, st); break;
         case STMT_FOLD: print_fold(s, st); break;
-        case STMT_TILE: tile_print(s, st->tile); break;
+        case STMT_TILE: s->target->product(s, st->tile); break;
         }
     }
 }
@@ -521,7 +519,7 @@ static void print_list(Style *s, const StmtList *list) {
 /* --- functions ---------------------------------------------------------------------------------
  */
 
-static void kernel_head(Style *s) {
+Words kernel_parameters(Style *s) {
     const Kernel *k = s->k;
     Arena *arena = s->out->arena;
     Words words = {0};
@@ -536,16 +534,21 @@ static void kernel_head(Style *s) {
     if (s->size) {
         VEC_PUSH(arena, &words, str_printf(arena, "int64_t %s", s->size));
     }
+    return words;
+}
+
+static void kernel_head(Style *s) {
+    Arena *arena = s->out->arena;
+    Words words = kernel_parameters(s);
     if (s->pace) {
         VEC_PUSH(arena, &words, str_printf(arena, "md_pace *%s", s->pace));
     }
-    const char *first = str_printf(arena, "static void %s(", k->name);
+    const char *first = str_printf(arena, "static void %s(", s->k->name);
     words_print(s->out, first, &words, 8);
     text_add(s->out, words.count > 0 ? ") {\n" : "void) {\n");
 }
 
-/* The source of the call that is met first. */
-static void print_origin(Text *out, const Step *step) {
+void origin_print(Text *out, const Step *step) {
     text_add(out, "/* ");
     if (step->where) {
         text_comment(out, step->where);
@@ -564,11 +567,13 @@ static void print_kernel(Text *to, const Program *p, const Step *step) {
     const Tile *tile = kernel_tile(k);
     Arena scratch = {0};
     Text text = {.arena = &scratch}, whole = {.arena = &scratch}, *out = &text;
-    print_origin(out, step);
+    origin_print(out, step);
     if (tile) {
         tile_print_plan(out, k, tile);
     }
+    static const StyleTarget target = {print_parallel, tile_print};
     Style s = style_open(&whole, k);
+    s.target = &target;
     s.name = k->name;
     s.before = out;
     s.size = k->flat.known ? style_name(&s, "n") : NULL;
@@ -581,12 +586,9 @@ static void print_kernel(Text *to, const Program *p, const Step *step) {
     arena_free(&scratch);
 }
 
-static void print_call(Text *out, const Program *p, const Step *step) {
-    (void)p;
+void call_print(Text *out, const Step *step, const char *comma) {
     const Kernel *k = step->kernel;
     const Call *call = &step->call;
-    const char *comma = "";
-    text_printf(out, "%s(", k->name);
     for (int i = 0; i < k->arg.count; i++) {
         text_printf(out, "%s%s", comma, buf_local(call->buf.at[i])->name);
         for (int j = 0; j < call->offset.count; j++) {
@@ -611,7 +613,13 @@ static void print_call(Text *out, const Program *p, const Step *step) {
     if (k->flat.known) {
         text_printf(out, "%s%" PRId64, comma, call->size);
     }
-    text_add(out, kernel_has_team(k) ? ", &m->pace);" : ");");
 }
 
-const Printer printer_c = {print_kernel, print_call};
+static void print_call(Text *out, const Program *p, const Step *step) {
+    (void)p;
+    text_printf(out, "%s(", step->kernel->name);
+    call_print(out, step, "");
+    text_add(out, kernel_has_team(step->kernel) ? ", &m->pace);" : ");");
+}
+
+const Printer printer_c = {print_kernel, print_call, NULL};

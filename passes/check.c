@@ -369,13 +369,35 @@ static bool has_check(const ProgramEntry *e, const Buf *result) {
     return false;
 }
 
+/* What kernels of a device read before anything else is nobody's place. */
+static bool check_status(Check *c) {
+    const ProgramEntry *e = c->e;
+    int64_t lo = e->status_offset, hi = lo + MD_ALIGN;
+    if (c->p->device && (lo < 0 || lo % MD_ALIGN != 0 || hi > e->io_bytes)) {
+        return check_fail(c, "there is no place for its status");
+    }
+    for (int i = 0; c->p->device && i < e->buf.count; i++) {
+        const Buf *buf = e->buf.at[i];
+        if (check_region(buf) == IO && buf->offset < hi && buf->offset + buf->bytes > lo) {
+            return check_fail(c, "%s lies on its status", buf->name);
+        }
+        if (buf->kind == BUF_INPUT && check_region(buf) != IO) {
+            return check_fail(c, "%s lies where kernels do not see it", buf->name);
+        }
+    }
+    return true;
+}
+
 static bool open_entry(Check *c) {
     const Program *p = c->p;
     const ProgramEntry *e = c->e;
     EntryKind kind = e->entry->kind;
-    bool private_io = kind == ENTRY_LOAD || kind == ENTRY_EVAL_END;
+    bool private_io = kind == ENTRY_LOAD || (kind == ENTRY_EVAL_END && !p->device);
     if (e->arena_bytes > p->arena_bytes || (!private_io && e->io_bytes > p->io_bytes)) {
         return check_fail(c, "it needs more than the regions have");
+    }
+    if (!check_status(c)) {
+        return false;
     }
     memset(c->map, 0, sizeof c->map);
     c->origin.count = c->depth = 0;

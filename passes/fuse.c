@@ -18,7 +18,6 @@ enum {
     CHEAP_LOADS = TUNED(2, 1),    /* while it reads no more than this many tensors */
     MOST_NODES = TUNED(1024, 12), /* an expression of more is cut */
     LONG_COLUMNS = TUNED(1024, 6), /* so many make a factor of all of them worth storing */
-    TOTAL_COUNT = TUNED(16384, 40) /* sums of at least so many elements are split into chunks */
 };
 
 /* --- atoms ------------------------------------------------------------------------------------ */
@@ -41,7 +40,7 @@ static bool folds_trailing(const Node *node) {
     return true;
 }
 
-static UnitKind unit_kind(const Node *node) {
+static UnitKind unit_kind(const Fuse *s, const Node *node) {
     if (node_has_kernel(node)) {
         return node->op == OP_LOOP ? UNIT_LOOP : node->op == OP_CONTRACT ? UNIT_PRODUCT : UNIT_CALL;
     }
@@ -51,7 +50,7 @@ static UnitKind unit_kind(const Node *node) {
     if (!folds_trailing(node)) {
         return UNIT_COLUMN;
     }
-    return type_count(*node->type) == 1 && fold_count(node) >= TOTAL_COUNT ? UNIT_TOTAL : UNIT_NEST;
+    return type_count(*node->type) == 1 && fold_count(node) >= s->total ? UNIT_TOTAL : UNIT_NEST;
 }
 
 /* Memory must hold what a view is taken of: the nearest value behind the views that it holds
@@ -143,7 +142,7 @@ static void mark_required(Fuse *s) {
             for (int k = node->attr->ncarry; k < node->nin; k++) {
                 require_base(s, node->in[k], false);
             }
-        } else if (node->op == OP_SUM && unit_kind(node) == UNIT_COLUMN) {
+        } else if (node->op == OP_SUM && unit_kind(s, node) == UNIT_COLUMN) {
             require_factor(s, node);
         }
     }
@@ -315,7 +314,7 @@ static void make_units(Fuse *s) {
             continue;
         }
         Unit *u = ARENA_NEW(s->arena, Unit);
-        *u = (Unit){.kind = unit_kind(node), .id = s->unit.count};
+        *u = (Unit){.kind = unit_kind(s, node), .id = s->unit.count};
         u->count = type_count(*node->type);
         u->rows = u->kind == UNIT_NEST && fold_is_loop(node) ? u->count : 0;
         u->written = n->written;
@@ -449,9 +448,9 @@ static void order_units(Fuse *s) {
 }
 
 Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out, bool apart,
-                  uint64_t stored) {
+                  uint64_t stored, int64_t total) {
     Arena scratch = {0};
-    Fuse s = {.arena = arena, .scratch = &scratch, .work = FUSE_WORK};
+    Fuse s = {.arena = arena, .scratch = &scratch, .work = FUSE_WORK, .total = total};
     s.f = ARENA_NEW(arena, Fusion);
     s.f->region = region;
     s.f->info = ARENA_ARRAY(arena, NodeInfo, region->node.count + 1);

@@ -57,9 +57,9 @@ typedef struct {
 /* fuse: needs a region without marks, and what its results are for (NULL: the body of a loop);
  * gives units that cover every live node that is computed, with `stored` decided; changes no
  * values. `apart`: every float value gets a kernel and a place of its own, to be looked at.
- * `stored`: see Options. */
+ * `stored`: see Options. `total`: sums of at least so many elements are split into chunks. */
 Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out, bool apart,
-                  uint64_t stored);
+                  uint64_t stored, int64_t total);
 
 /* The first fold of a COLUMN or TOTAL unit. */
 const Node *unit_fold(const Unit *u);

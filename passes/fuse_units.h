@@ -30,6 +30,7 @@ typedef struct {
     int clock;          /* number of merges so far */
     bool last;          /* all else has merged: folds take in what they fold */
     int64_t work;       /* left for far searches and trials that fail */
+    int64_t total;      /* see pass_fuse */
 } Fuse;
 
 /* Steps of all far searches of a region; no usual model comes near. */

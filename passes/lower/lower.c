@@ -387,7 +387,7 @@ static void lower_region(Frame *f, const GoalList *goals) {
     int n = f->region->node.count;
     bool apart = f->l->c->opt.nan && f->l->e->entry->kind == ENTRY_TRAIN;
     f->fusion = pass_fuse(f->l->scratch, f->region, f->up ? NULL : f->l->e->entry->out.at, apart,
-                          f->l->c->opt.stored);
+                          f->l->c->opt.stored, f->l->target->total_count);
     name_gradients(f);
     f->home = ARENA_ARRAY(f->l->scratch, HomeList, n + 1);
     /* Regions without loops or concatenations need no tables of them. */
@@ -579,6 +579,7 @@ static void nodes_free(Entry *entry) {
 
 Program *pass_lower(Compile *c, Arena *arena, Module *module) {
     Program *p = program_new(arena, module);
+    p->device = c->opt.target && c->opt.target->device;
     for (int i = 0; i < module->slot.count; i++) {
         Slot *slot = module->slot.at[i];
         const char *dot = strchr(slot->name, '.');

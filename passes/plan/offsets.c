@@ -3,9 +3,10 @@
  * One arena an entry. A loop's list is one stretch of step numbers, so what its body declares
  * shares one set of offsets in all iterations, beside everything that lives through the loop. Sizes
  * are rounded to MD_ALIGN, which aligns every offset; guard bands belong to the size. Params and
- * state are dense in the order of their slots; io holds, for each entry, its staged inputs and then
- * its results, and entries overlay each other there because results are valid until the next call
- * only. Needs roots and lifetimes, gives offsets and totals, changes no values. */
+ * state are dense in the order of their slots; io holds, for each entry, its staged inputs, of a
+ * device then a status, and then its results, and entries overlay each other there because results
+ * are valid until the next call only. Needs roots and lifetimes, gives offsets and totals, changes
+ * no values. */
 #include "passes/plan/offsets.h"
 
 #include "passes/plan/alloc.h"
@@ -125,7 +126,7 @@ static void plan_io(Program *p, ProgramEntry *e, bool staging) {
             continue;
         }
         buf->offset = -1;
-        if (staging && (kind == ENTRY_TRAIN || kind == ENTRY_CALL)) {
+        if (p->device || (staging && (kind == ENTRY_TRAIN || kind == ENTRY_CALL))) {
             buf->offset = at;
             at += align_up(buf->bytes, MD_ALIGN);
         } else if (staging && kind == ENTRY_EVAL && buf->slot != e->entry->rows_slot) {
@@ -135,7 +136,10 @@ static void plan_io(Program *p, ProgramEntry *e, bool staging) {
             }
         }
     }
-    if (staging && kind == ENTRY_EVAL) { /* leave all that is staged for the train */
+    if (p->device) {
+        e->status_offset = at;
+        at += MD_ALIGN;
+    } else if (staging && kind == ENTRY_EVAL) { /* leave all that is staged for the train */
         at = staged_bytes(p, e->entry->train);
     }
     for (int i = 0; i < e->buf.count; i++) {
@@ -147,8 +151,8 @@ static void plan_io(Program *p, ProgramEntry *e, bool staging) {
     }
     e->io_bytes = at;
     /* The functions that turn data rows and sums into values have no region: their callers pass
-     * pointers. */
-    if (kind != ENTRY_LOAD && kind != ENTRY_EVAL_END) {
+     * pointers; but a device computes in its own. */
+    if (kind != ENTRY_LOAD && (kind != ENTRY_EVAL_END || p->device)) {
         p->io_bytes = at > p->io_bytes ? at : p->io_bytes;
     }
 }

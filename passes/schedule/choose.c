@@ -38,7 +38,7 @@ static const Schedule *choose(KernelBuild *b, const Target *target, const Part *
 }
 
 bool work_schedule(Work *w, const Target *target) {
-    KernelBuild b = {.work = w, .k = w->k, .scratch = w->scratch};
+    KernelBuild b = {.work = w, .k = w->k, .target = target, .scratch = w->scratch};
     for (int i = 0; i < w->part.count; i++) {
         void *plan = NULL;
         const Part *part = &w->part.at[i];

@@ -14,5 +14,7 @@ const Target target_cpu = {
     .tile_time = 10,
     .byte_time = 50,
     .launch_time = 5000000,
+    .total_count = TUNED(16384, 40),
+    .thread_row = true,
     .sizes = true,
 };

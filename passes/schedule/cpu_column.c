@@ -193,24 +193,6 @@ static void column_folds(KernelBuild *b, const Column *c, StmtList *list, AxisSe
     b->piece = NULL;
 }
 
-/* What is combined over `f`, as a value: a fold over it. */
-static RootList fold_roots(KernelBuild *b, const Radix *f, const RootList *roots) {
-    RootList folds = {0};
-    for (int i = 0; i < roots->count; i++) {
-        Root r = roots->at[i];
-        if (r.add != OP_CONST) {
-            OpCode op = r.add == OP_MUL   ? OP_PROD
-                        : r.add == OP_MAX ? OP_FMAX
-                        : r.add == OP_MIN ? OP_FMIN
-                                          : OP_SUM;
-            r.value = expr_fold(b->k, op, r.arg->elem, r.value, space_set(f));
-            r.add = OP_CONST;
-        }
-        VEC_PUSH(b->scratch, &folds, r);
-    }
-    return folds;
-}
-
 /* --- schedule --------------------------------------------------------------------------------- */
 
 /* The vectors of the chunks, one added to the other. */
@@ -256,7 +238,7 @@ static void column_emit(KernelBuild *b, const Part *part, void *plan) {
         scope |= (AxisSet)1 << c->chunk;
         outer[nouter++] = c->chunk;
     }
-    acc = number ? fold_roots(b, c->f, &acc) : acc;
+    acc = number ? sum_folds(b, c->f, &acc) : acc;
     nest_open(b, &acc);
     nest_lets(b, &b->k->body, 0, &acc);
     memcpy(outer + nouter, c->g->axis, sizeof *outer * (size_t)space_axes(c->g));

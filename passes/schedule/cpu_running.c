@@ -13,8 +13,7 @@ enum {
     SCATTER_BATCH = TUNED(4, 100) /* batch elements from which no spans are needed */
 };
 
-/* The sum behind `old` and `term`, and in `lost` (whose place is set) what it loses. */
-static const Expr *sum_keeping(KernelBuild *b, const Expr *old, const Expr *term, Root *lost) {
+const Expr *sum_keeping(KernelBuild *b, const Expr *old, const Expr *term, Root *lost) {
     Kernel *k = b->k;
     Elem elem = old->elem;
     lost->add = OP_CONST;

@@ -6,10 +6,9 @@
  * columns that the plan has no room for become batches, and batches loops around it. The result
  * itself is finished in place where one of the values wanted has its layout; else in a strip. Needs
  * a PRODUCT part; gives its tile; changes no values beyond the order of sums. */
-#include "passes/schedule/schedule.h"
+#include "passes/schedule/product.h"
 #include "passes/view.h"
 #include "runtime/blas_plan.h"
-#include "runtime/tile_plan.h"
 
 #include <math.h>
 #include <string.h>
@@ -33,7 +32,7 @@ typedef struct {
     Digit group[3];
 } Class;
 
-typedef struct {
+struct Tiling {
     KernelBuild *b;
     const Product *of;
     Class class[CLASSES];
@@ -48,7 +47,7 @@ typedef struct {
     md_tile plan;
     md_blas library;
     int workers;
-} Tiling;
+};
 
 static int class_of(const Tiling *p, int label) {
     int in = p->of->in[label];
@@ -453,8 +452,7 @@ static int64_t tile_times(const Tiling *p) {
     return times;
 }
 
-/* What all tiles of a product share, found once; NULL: none fits. */
-static Tiling *tiling(KernelBuild *b, const Part *part) {
+Tiling *product_tiling(KernelBuild *b, const Part *part) {
     Product *of = part->product;
     if (!of->tried) {
         of->tried = true;
@@ -470,29 +468,28 @@ static Tiling *tiling(KernelBuild *b, const Part *part) {
     return of->tiling;
 }
 
-static md_tile_shape tiling_shape(const Tiling *p) {
+md_tile_shape product_shape(const Tiling *p) {
     int flags = p->add ? MD_TILE_ADD : p->in_place < 0 ? MD_TILE_NO_C : 0;
     return md_tile_normal(plan_shape(p, flags));
 }
 
 static bool tile_fits(KernelBuild *b, const Part *part, void **plan) {
-    Tiling *p = tiling(b, part);
+    Tiling *p = product_tiling(b, part);
     *plan = p;
     if (p) {
-        p->plan = md_tile_plan(tiling_shape(p), (int)elem_bytes(p->of->elem));
+        p->plan = md_tile_plan(product_shape(p), (int)elem_bytes(p->of->elem));
         p->workers = md_tile_most_parts(&p->plan, b->k->threads);
     }
     return p != NULL;
 }
 
 static bool library_fits(KernelBuild *b, const Part *part, void **plan) {
-    Tiling *p = b->work->library ? tiling(b, part) : NULL;
+    Tiling *p = b->work->library ? product_tiling(b, part) : NULL;
     *plan = p;
-    return p && md_blas_plan(tiling_shape(p), &p->library);
+    return p && md_blas_plan(product_shape(p), &p->library);
 }
 
-/* Operands and result, once. */
-static int64_t product_bytes(const Product *of) {
+int64_t product_bytes(const Product *of) {
     int64_t bytes = 0;
     for (int k = 0; k < 2; k++) {
         int64_t count = 1;
@@ -521,8 +518,7 @@ static Cost library_cost(KernelBuild *b, const Part *part, const void *plan) {
     return (Cost){.bytes = product_bytes(part->product)};
 }
 
-/* Loops around the tile, the tile, what follows on its blocks; all but the plan. */
-static Tile *emit_product(KernelBuild *b, Tiling *p) {
+Tile *product_emit(KernelBuild *b, Tiling *p) {
     StmtList *list = &b->k->body;
     IndexTable *t = &b->k->index;
     for (int c = 0; c < SUMMED; c++) {
@@ -562,7 +558,7 @@ static Tile *emit_product(KernelBuild *b, Tiling *p) {
 static void library_emit(KernelBuild *b, const Part *part, void *plan) {
     (void)part;
     Tiling *p = plan;
-    Tile *tile = emit_product(b, p);
+    Tile *tile = product_emit(b, p);
     tile->blas = true;
     tile->nplan = (int)(sizeof p->library / sizeof(int64_t));
     memcpy(tile->plan, &p->library, sizeof p->library);
@@ -571,7 +567,7 @@ static void library_emit(KernelBuild *b, const Part *part, void *plan) {
 static void tile_emit(KernelBuild *b, const Part *part, void *plan) {
     (void)part;
     Tiling *p = plan;
-    Tile *tile = emit_product(b, p);
+    Tile *tile = product_emit(b, p);
     tile->nplan = (int)(sizeof p->plan / sizeof(int64_t));
     if (tile->nplan > TILE_PLAN) {
         BUG("the plan of a product outgrew its place");

@@ -53,9 +53,11 @@ enum { CHUNK_UNIT = TUNED(64, 1) };
 typedef struct {
     Work *work;
     Kernel *k; /* of the Work, as is */
+    const Target *target;
     Arena *scratch;
     int64_t operations; /* of the part at hand, see nest_work; -1: not counted yet */
     const Turn *piece;  /* folds that begin with this axis run over this part of it; NULL: all */
+    RootList known;     /* folds (`named`) that parts before have left in memory, and their loads */
     AxisSet part_axes;  /* axes made for parts of sums, */
     AxisSet part_open;  /* and those that some loop around runs over */
     bool *bound;        /* by Expr.id: a LET in scope */
@@ -82,10 +84,14 @@ struct Target {
     const char *name;
     const Schedule *const *schedule; /* of equal ones the first is taken; the last is NULL */
     int64_t loop_time, tile_time, byte_time, launch_time;
-    bool sizes; /* the extent of a flat loop may be a parameter */
+    bool sizes;          /* the extent of a flat loop may be a parameter */
+    int64_t total_count; /* sums of at least so many elements are TOTAL parts */
+    bool device;         /* regions lie where the host does not see them: Program.device */
+    bool thread_row; /* a thread runs rows by itself: folds have lanes, dear values a kept row */
 };
 
-extern const Target target_cpu; /* cpu.c */
+extern const Target target_cpu;  /* cpu.c */
+extern const Target target_cuda; /* cuda.c */
 
 /* The time of it, at most what an int64_t holds. */
 int64_t cost_time(const Target *target, Cost cost);
@@ -96,6 +102,10 @@ extern const Schedule cpu_column, cpu_total;          /* cpu_column.c, cpu_total
 extern const Schedule cpu_tile, cpu_library;          /* cpu_tile.c */
 extern const Schedule cpu_loops;                      /* cpu_tile.c: a product made of loops */
 extern const Schedule cpu_running, cpu_scatter;       /* cpu_running.c */
+extern const Schedule cuda_nest, cuda_column;         /* cuda_nest.c */
+extern const Schedule cuda_total;                     /* cuda_total.c */
+extern const Schedule cuda_tile, cuda_loops;          /* cuda_tile.c */
+extern const Schedule cuda_running, cuda_scatter;     /* cuda_running.c */
 
 /* --- bind.c --- */
 /* A workspace of the kernel; with `threads` that many of the type, one a thread. */
@@ -154,7 +164,19 @@ Cost nest_cost(KernelBuild *b, const Part *part, int last, int turned);
 Stmt *block_jam(KernelBuild *b, StmtList *list, AxisSet scope, const int *grid, int n, int last,
                 bool parallel, const Turn *first, const RootList *roots);
 
+/* --- cpu_running.c --- */
+/* The sum behind `old` and `term`, and in `lost` (whose place is set) what it loses. */
+const Expr *sum_keeping(KernelBuild *b, const Expr *old, const Expr *term, Root *lost);
+
+/* --- cuda_launch.c --- */
+/* A launch: a thread for each element of `n` spaces. Gives what a thread does, where folds that are
+ * known and used have names. */
+StmtList *cuda_launch(KernelBuild *b, const Radix *const *space, int n);
+AxisSet cuda_scope(const Radix *const *space, int n); /* the axes that a thread knows */
+
 /* --- sum.c --- */
+/* What is combined over `f`, as a value: a fold over it. */
+RootList sum_folds(KernelBuild *b, const Radix *f, const RootList *roots);
 /* All of the axes. */
 Turns turns_of(KernelBuild *b, const int *axis, int n);
 /* The first axis runs over piece number `piece` (an axis) of `span`. */

@@ -304,7 +304,8 @@ static StmtList *open_folds(KernelBuild *b, StmtList *list, const int *axis, int
         rounds = rounds || sum_rounds(folds->at[i]->op, folds->at[i]->elem);
         b->bound[folds->at[i]->id] = false;
     }
-    int lanes = folds->at[0]->nin == 2 ? 1 : sum_lanes(b->k->axis[axis[naxis - 1]].extent);
+    bool whole = folds->at[0]->nin < 2 && b->target->thread_row;
+    int lanes = whole ? sum_lanes(b->k->axis[axis[naxis - 1]].extent) : 1;
     Turns turns = turns_of(b, axis, naxis);
     if (b->piece && b->piece->axis == axis[0]) {
         turns.at[0] = *b->piece;
@@ -476,7 +477,9 @@ void nest_rows(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *ro
     r.depth = ARENA_ARRAY(b->scratch, int, b->nbound);
     memset(r.depth, -1, sizeof *r.depth * (size_t)b->nbound);
     place_roots(&r, roots);
-    plan_keeps(&r);
+    if (b->target->thread_row) {
+        plan_keeps(&r);
+    }
     for (int s = 0; s < r.stage.count; s++) {
         for (int i = 0; i < r.stage.at[s].keep.count; i++) {
             place_keep(&r, &r.stage.at[s], r.stage.at[s].keep.at[i]);

@@ -117,3 +117,20 @@ int64_t sum_span(const Turns *turns, int lanes, int64_t span) {
     int64_t most = 2 * ((trip + span - 1) / span);
     return (parts + most - 1) / most * part;
 }
+
+RootList sum_folds(KernelBuild *b, const Radix *f, const RootList *roots) {
+    RootList folds = {0};
+    for (int i = 0; i < roots->count; i++) {
+        Root r = roots->at[i];
+        if (r.add != OP_CONST) {
+            OpCode op = r.add == OP_MUL   ? OP_PROD
+                        : r.add == OP_MAX ? OP_FMAX
+                        : r.add == OP_MIN ? OP_FMIN
+                                          : OP_SUM;
+            r.value = expr_fold(b->k, op, r.arg->elem, r.value, space_set(f));
+            r.add = OP_CONST;
+        }
+        VEC_PUSH(b->scratch, &folds, r);
+    }
+    return folds;
+}

@@ -70,7 +70,13 @@ no seed|--seed wants a number from 0 to 18446744073709551615, got 'one'|run --se
 a seed below 0|--seed wants a number from 0 to 18446744073709551615, got '-1'|run --seed=-1
 a seed of 65 bits|--seed wants a number from 0 to 18446744073709551615, got '18446744073709551616'|run --seed 18446744073709551616
 no calls|--calls wants a positive number, got '0'|run --calls=0
-a target to come|--target=cuda is not supported yet|--target=cuda
+a main of a device|--target=cuda writes no main: add --no-main|--target=cuda
+threads of a device|'--threads' does not go with '--target=cuda'|--target=cuda --no-main --threads=2
+a library of a device|'--blas' does not go with '--target=cuda'|--blas=openblas --target=cuda --no-main
+a band of a device|'--checks=canary' does not go with '--target=cuda'|--target=cuda --no-main --checks=canary
+a note of a device|'--checks=nan' does not go with '--target=cuda'|--target=cuda --no-main --checks=nan
+a header of a device|'-H' does not go with '--target=cuda'|--target=cuda --no-main -H none.h
+a runtime of a device|'--runtime' does not go with '--target=cuda'|--target=cuda --no-main --runtime=whole
 no target|unknown target 'pdf'|--target=pdf
 no checks|--checks is none, or a list of nan and canary, got 'all'|--checks=all
 no check in a list|got 'nan,all'|--checks=nan,all

@@ -50,7 +50,7 @@ static void text_call(Text *out, const Program *p, const Step *step) {
     text_add(out, ");");
 }
 
-static const Printer text_printer = {text_kernel, text_call};
+static const Printer text_printer = {text_kernel, text_call, NULL};
 
 /* ---- the program ---------------------------------------------------------------------------- */
 

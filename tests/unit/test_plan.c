@@ -14,6 +14,7 @@
 #include "compiled.h"
 #include "passes/check.h"
 #include "passes/plan/plan.h"
+#include "passes/schedule/schedule.h"
 #include "random_program.h"
 #include "step_text.h"
 
@@ -615,17 +616,46 @@ static void test_refusals(void **state) {
     }
 }
 
+/* On a device what is given lies where kernels see it, and nothing lies on the status. */
+static void test_device(void **state) {
+    (void)state;
+    static const char *const expected[] = {NULL, "lies where kernels do not see it",
+                                           "lies on its status", "lies on its status",
+                                           "there is no place for its status"};
+    for (int kind = 0; kind < (int)(sizeof expected / sizeof *expected); kind++) {
+        Dumped m;
+        Arena arena = {0};
+        Program *p = compiled_target(&m, "entry f(x: [40, 30]) { return y = exp(x), z = x + 1; }\n",
+                                     &target_cuda);
+        pass_plan(p, false, -1);
+        ProgramEntry *e = longest_entry(p);
+        Buf *input = NULL, *result = NULL;
+        for (int i = 0; i < e->buf.count; i++) {
+            input = e->buf.at[i]->kind == BUF_INPUT ? e->buf.at[i] : input;
+            result = e->buf.at[i]->kind == BUF_RESULT ? e->buf.at[i] : result;
+        }
+        if (kind == 1) {
+            input->offset = -1;
+        } else if (kind == 2) {
+            e->status_offset = input->offset;
+        } else if (kind == 3) {
+            result->offset = e->status_offset;
+        } else if (kind == 4) {
+            e->status_offset = e->io_bytes;
+        }
+        assert_fault(&arena, p, expected[kind], kind);
+        arena_free(&arena);
+        dumped_done(&m);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_random_plans),
-        cmocka_unit_test(test_budgets),
-        cmocka_unit_test(test_pushes),
-        cmocka_unit_test(test_refusals),
-        cmocka_unit_test(test_plans_are_deterministic),
-        cmocka_unit_test(test_each_fault),
-        cmocka_unit_test(test_stacks),
-        cmocka_unit_test(test_order_in_a_loop),
-        cmocka_unit_test(test_two_results_of_one_operand),
+        cmocka_unit_test(test_random_plans),    cmocka_unit_test(test_budgets),
+        cmocka_unit_test(test_pushes),          cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_device),          cmocka_unit_test(test_plans_are_deterministic),
+        cmocka_unit_test(test_each_fault),      cmocka_unit_test(test_stacks),
+        cmocka_unit_test(test_order_in_a_loop), cmocka_unit_test(test_two_results_of_one_operand),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -93,12 +93,61 @@ static void test_shared_rows(void **state) {
     assert_int_equal(shape_of(text, &free_work).unrolled, 1);
 }
 
+/* What the one kernel of the text launches on a graphics processor: parallel loops and products,
+ * and nothing stands beside them. */
+static Shape launches_of(const char *text) {
+    Dumped m;
+    const Program *p = compiled_target(&m, text, &target_cuda);
+    assert_non_null(p);
+    const ProgramEntry *e = p->entry.at[p->entry.count - 1];
+    assert_int_equal(e->step.count, 1);
+    const Kernel *k = e->step.at[0]->kernel;
+    Shape shape = {0};
+    for (int i = 0; i < k->body.count; i++) {
+        const Stmt *s = k->body.at[i];
+        shape.parallel += s->kind == STMT_FOR && s->parallel > 0;
+        shape.tiles += s->kind == STMT_TILE;
+    }
+    assert_int_equal(shape.parallel + shape.tiles, k->body.count);
+    assert_int_equal(kernel_parallel_loops(k), shape.parallel);
+    for (int i = 0; i < k->arg.count; i++) {
+        assert_false(k->arg.at[i]->thread);
+    }
+    dumped_done(&m);
+    return shape;
+}
+
+static void test_launches(void **state) {
+    (void)state;
+    static const struct {
+        const char *text;
+        int parallel, tiles;
+    } cases[] = {
+        {"entry f(x: [40, 30]) { return exp(x) + 1; }\n", 1, 0},
+        {"use nn; entry f(x: [40, 30]) { return softmax(x); }\n", 1, 0},
+        {"use nn; entry f(x: [1, 30]) { return softmax(x); }\n", 1, 0},
+        {"entry f(x: [40, 30]) { y[j] = sum[i] x[i, j]; return y; }\n", 1, 0},
+        {"entry f(x: [20]) { return sum(x); }\n", 1, 0},
+        {"entry f(x: [400, 60]) { return sum(x); }\n", 2, 0},
+        {"entry f(x: [400, 60]) { return sqrt(sum(x)); }\n", 3, 0},
+        {"entry f(x: [40, 30]) { return cumsum(x, axis = 0); }\n", 1, 0},
+        {"entry f(a: [64, 96], b: [96, 80]) {\n    y[i, j] = sum[k] a[i, k] * b[k, j];\n"
+         "    return exp(y);\n}\n",
+         0, 1},
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        Shape shape = launches_of(cases[i].text);
+        if (shape.parallel != cases[i].parallel || shape.tiles != cases[i].tiles) {
+            fail_msg("%d launches and %d products: %s", shape.parallel, shape.tiles, cases[i].text);
+        }
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_product),
-        cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_shared_rows),
+        cmocka_unit_test(test_product),  cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_blocks),   cmocka_unit_test(test_shared_rows),
+        cmocka_unit_test(test_launches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

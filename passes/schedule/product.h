@@ -1,0 +1,19 @@
+/* product: what the schedules of products in tiles share: which axes are rows, columns and batches,
+ * their strides, and what is made of the product at each of its elements. */
+#ifndef MDLC_PASSES_SCHEDULE_PRODUCT_H
+#define MDLC_PASSES_SCHEDULE_PRODUCT_H
+
+#include "passes/schedule/schedule.h"
+#include "runtime/tile_plan.h"
+
+typedef struct Tiling Tiling;
+
+/* --- cpu_tile.c --- */
+/* Found once a product; NULL: an operand is read at no plain strides. */
+Tiling *product_tiling(KernelBuild *b, const Part *part);
+md_tile_shape product_shape(const Tiling *p);
+int64_t product_bytes(const Product *of); /* operands and result, once */
+/* Loops around the tile, the tile, what follows on its blocks; all but the plan. */
+Tile *product_emit(KernelBuild *b, Tiling *p);
+
+#endif

@@ -1,0 +1,93 @@
+#!/bin/sh
+# Programs for graphics processors (tests/cuda): over a host shim, under the address and undefined
+# sanitizers, they train as the C target's programs do, whichever thread comes first; nvcc takes the
+# same text without a warning, and where there is a device it runs there. A step of chars takes the
+# shim some ten seconds, so its windows are shorter; LONG=1 has them whole.
+set -u
+. tests/lib.sh
+: "${CXX:=c++}" "${LONG:=0}"
+short="-D T=4" window=64
+[ "$LONG" = 0 ] || short="" window=1024
+
+nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
+[ -x "$nvcc" ] || nvcc=
+gpu=no
+nvidia-smi >/dev/null 2>&1 && gpu=yes
+sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all"
+echo 'int main() { return 0; }' >"$scratch/empty.cc"
+
+# agree NAME ONE OTHER: the same words and statuses, numbers within 1e-5.
+agree() {
+    paste -d ' ' "$2" "$3" | awk '
+        NF != 6 || $1 != $4 || $2 != $5 { print "line " NR ": " $0; bad = 1 }
+        {
+            d = $3 - $6; m = $3 < 0 ? -$3 : $3
+            d = d < 0 ? -d : d
+            if (d > 1e-5 * m && d > 1e-30) { print "line " NR ": " $0; bad = 1 }
+        }
+        END { exit bad || NR < 20 }' >"$scratch/agree" && pass || fail "$1" "$(head -n 3 "$scratch/agree")"
+}
+
+# model FILE TRAIN FIRST SECOND COUNT_1 COUNT_2 LIMIT DEFINES OPTIONS...
+model() {
+    file=$1 name=$(basename "$1" .mdl)
+    defines="-DPREFIX=$name -DUPPER=$(echo "$name" | tr '[:lower:]' '[:upper:]') -DTRAIN=$2 -DFIRST=$3 -DSECOND=$4
+        -DCOUNT_1=$5 -DCOUNT_2=$6 -DLIMIT=$7 $8"
+    shift 8
+    "$MDLC" "$@" --no-main "$file" -o "$scratch/$name.c" && "$MDLC" "$@" --no-main --target=cuda "$file" -o "$scratch/$name.cu" ||
+        { fail "$name" "does not compile"; return; }
+    host="$CXX -std=c++17 -ffp-contract=off -march=native"
+    # shellcheck disable=SC2086
+    $host -O1 $defines -DMODEL="\"$scratch/$name.c\"" tests/cuda/driver.cc -o "$scratch/$name.host" 2>"$scratch/err" &&
+        "$scratch/$name.host" 20 >"$scratch/$name.expected" || { fail "$name: in C" "$(head -n 3 "$scratch/err")"; return; }
+    # shellcheck disable=SC2086
+    check "$name: over the shim" $host -O1 -g -Wall -Wextra -Werror $checks $defines -DMODEL="\"$scratch/$name.cu\"" \
+        -include tests/cuda/shim.h tests/cuda/driver.cc -o "$scratch/$name.shim"
+    "$scratch/$name.shim" 20 >"$scratch/$name.got" 2>"$scratch/err" || fail "$name: a run over the shim" "$(grep -v '^==.*makecontext' "$scratch/err" | head -n 3)"
+    agree "$name: the losses of the C target" "$scratch/$name.expected" "$scratch/$name.got"
+    "$scratch/$name.shim" 2 >"$scratch/$name.forth" 2>/dev/null
+    SHIM_REVERSE=1 "$scratch/$name.shim" 2 >"$scratch/$name.back" 2>/dev/null
+    same "$name: threads in another order" "$scratch/$name.forth" "$scratch/$name.back"
+    if [ -n "$nvcc" ]; then
+        check "$name: nvcc" "$nvcc" -std=c++17 -Xptxas -O0 -gencode arch=compute_80,code=sm_80 -gencode arch=compute_90,code=sm_90 \
+            -Werror all-warnings -Xcompiler -Wall,-Wextra -c "$scratch/$name.cu" -o "$scratch/$name.o"
+    else
+        skip "$name: nvcc" "no nvcc on the path or in /usr/local/cuda/bin"
+    fi
+    if [ -z "$nvcc" ] || [ $gpu = no ]; then
+        skip "$name: on a device" "no nvcc, or nvidia-smi finds no device"
+        return
+    fi
+    # shellcheck disable=SC2086
+    check "$name: for the device here" "$nvcc" -std=c++17 -O3 -arch=native -fmad=false $defines -DMODEL="\"$scratch/$name.cu\"" \
+        -x cu tests/cuda/driver.cc -o "$scratch/$name.gpu"
+    "$scratch/$name.gpu" 20 >"$scratch/$name.device" 2>"$scratch/$name.memory"
+    agree "$name: the losses on a device" "$scratch/$name.expected" "$scratch/$name.device"
+    [ "$(sed -n 's/^before: //p' "$scratch/$name.memory")" = "$(sed -n 's/^behind: //p' "$scratch/$name.memory")" ] && pass ||
+        fail "$name: memory of the device" "$(tr '\n' ' ' <"$scratch/$name.memory")"
+    if have compute-sanitizer; then
+        check "$name: compute-sanitizer" compute-sanitizer --error-exitcode 1 "$scratch/$name.gpu" 2
+    else
+        skip "$name: compute-sanitizer" "it is not there"
+    fi
+}
+
+if ! have "$CXX"; then
+    skip cuda "no C++ compiler"
+    summary cuda
+    exit 0
+fi
+checks=
+# shellcheck disable=SC2086
+if $CXX $sanitize "$scratch/empty.cc" -o "$scratch/empty" 2>/dev/null && "$scratch/empty"; then
+    checks=$sanitize
+else
+    skip "sanitizers" "$CXX has none"
+fi
+model samples/diabetes.mdl fit x y 4420 442 10 ""
+model samples/digits.mdl fit x y 8192 128 10 -DHOLDOUT
+model samples/residual.mdl fit x y 4096 64 10 -DHOLDOUT
+# shellcheck disable=SC2086
+model samples/chars.mdl fit tok tgt $window $window 256 -DHOLDOUT $short
+model tests/suites/device.mdl fit i y 1500 7500 7 ""
+summary cuda
