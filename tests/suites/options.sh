@@ -84,6 +84,7 @@ no stage|there is no stage 'tree'; stages: ast build match grad simplify hoist c
 a slip|did you mean '--threads'|--thread=2
 a slip of a flag|did you mean '--no-main'|--nomain
 END
+is "a report of a device" 0 'mirror of the results on the host' "$MDLC" report --target=cuda "$model"
 is "no value" 2 "a value is missing after '-o'" "$MDLC" "$model" -o
 is "no file" 2 "no model file given" "$MDLC" --threads=2
 is help 0 "^  -D NAME=VALUE " "$MDLC" --help
