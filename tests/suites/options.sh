@@ -71,6 +71,7 @@ a seed below 0|--seed wants a number from 0 to 18446744073709551615, got '-1'|ru
 a seed of 65 bits|--seed wants a number from 0 to 18446744073709551615, got '18446744073709551616'|run --seed 18446744073709551616
 no calls|--calls wants a positive number, got '0'|run --calls=0
 a main of a device|--target=cuda writes no main: add --no-main|--target=cuda
+a target of a run|'--target' means nothing to 'run'|run --target=cuda
 threads of a device|'--threads' does not go with '--target=cuda'|--target=cuda --no-main --threads=2
 a library of a device|'--blas' does not go with '--target=cuda'|--blas=openblas --target=cuda --no-main
 a band of a device|'--checks=canary' does not go with '--target=cuda'|--target=cuda --no-main --checks=canary
