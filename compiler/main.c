@@ -124,6 +124,7 @@ static const struct {
     {"--format", REPORTS},
     {"--report", COMPILES | REPORTS},
     {"--stats", COMPILES | REPORTS},
+    {"--target", COMPILES | REPORTS},
     {"--dump", ~(1u << COMMAND_FMT | 1u << COMMAND_EXPLAIN)},
 };
 

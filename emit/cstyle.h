@@ -17,6 +17,7 @@ struct Style {
     Text *out;
     const Kernel *k;
     const StyleTarget *target;
+    bool lean;                /* threads are many: none has a row of draws on its stack */
     const char *name;         /* of the function */
     int depth;                /* indentation */
     const char **bound;       /* by Expr.id: the name a LET gave it, in scope */

@@ -13,6 +13,10 @@
 
 enum { THREADS = 128, BLOCK = 32, BLOCK_THREADS = 64 }; /* the last two as in runtime/cuda.h */
 
+static int64_t blocks_of(int64_t threads) {
+    return threads > THREADS ? (threads + THREADS - 1) / THREADS : 1;
+}
+
 /* --- launches ---------------------------------------------------------------------------------
  */
 
@@ -104,7 +108,7 @@ static void print_loop(Style *s, const Stmt *st) {
     }
     list_print(s, &inner->body);
     block_unbind(s, &inner->body);
-    launch_close(s, host, name, (total + THREADS - 1) / THREADS, total > 1 ? THREADS : 1, &words);
+    launch_close(s, host, name, blocks_of(total), total > 1 ? THREADS : 1, &words);
 }
 
 /* --- products ---------------------------------------------------------------------------------
@@ -221,6 +225,7 @@ static void print_kernel(Text *to, const Program *p, const Step *step) {
     origin_print(out, step);
     Style s = style_open(&whole, k);
     s.target = &target;
+    s.lean = true;
     s.name = k->name;
     s.before = out;
     Words words = {0};
@@ -292,7 +297,7 @@ static void print_copy(Text *out, const Step *step, const char *indent) {
     text_printf(out,
                 "%sMD_LAUNCH(md_copy, %" PRId64 ", %d, m->stream, md_status, (unsigned char *)%s, "
                 "(const unsigned char *)%s, %" PRId64 ");\n",
-                indent, (bytes + THREADS - 1) / THREADS, THREADS, buf_local(step->dst)->name,
+                indent, blocks_of(bytes), THREADS, buf_local(step->dst)->name,
                 buf_local(step->src)->name, bytes);
 }
 
@@ -302,8 +307,8 @@ static void print_range(Text *out, const Emit *e, const Step *step, const char *
     text_printf(out,
                 "%sMD_LAUNCH(md_outside<%s>, %" PRId64 ", %d, m->stream, md_status, %s, %" PRId64
                 ", %" PRId64 ", %" PRId64 ", %s_ERR_RANGE);\n",
-                indent, elem_c_name(slot->type.elem), (count + THREADS - 1) / THREADS, THREADS,
-                step->src->name, count, slot->lo, slot->hi, e->upper);
+                indent, elem_c_name(slot->type.elem), blocks_of(count), THREADS, step->src->name,
+                count, slot->lo, slot->hi, e->upper);
 }
 
 static void print_push(Text *out, const Step *step, const char *indent) {
@@ -311,9 +316,8 @@ static void print_push(Text *out, const Step *step, const char *indent) {
     text_printf(out,
                 "%sMD_LAUNCH(md_push, %" PRId64 ", %d, m->stream, md_status, (unsigned char *)%s, "
                 "%s, %" PRId64 ", (const unsigned char *)%s, %" PRId64 ", %" PRId64 ");\n",
-                indent, (bytes + THREADS - 1) / THREADS, THREADS, step->dst->name,
-                step->cursor->name, capacity, buf_local(step->src)->name,
-                bytes / step->src->type->dim[0], bytes);
+                indent, blocks_of(bytes), THREADS, step->dst->name, step->cursor->name, capacity,
+                buf_local(step->src)->name, bytes / step->src->type->dim[0], bytes);
 }
 
 static void print_step(Text *out, const Emit *e, const Step *step, const char *indent) {

@@ -3,6 +3,7 @@
 
 #include "compiler/sha256.h"
 #include "compiler/version.h"
+#include "emit/api.h"
 #include "emit/live_set.h"
 #include "emit/sweep.h"
 
@@ -240,14 +241,24 @@ static void print_region(Text *out, const char *name, int64_t bytes, const char 
 
 static void report_text(const Emit *e, Text *out) {
     const Program *p = e->p;
-    text_printf(out, "memory of %s, bytes, for up to %d threads\n", p->prefix, e->c->opt.threads);
+    if (p->device) {
+        text_printf(out, "memory of %s on a device, bytes\n", p->prefix);
+    } else {
+        text_printf(out, "memory of %s, bytes, for up to %d threads\n", p->prefix,
+                    e->c->opt.threads);
+    }
     print_region(out, "params", p->params_bytes, "weights");
     print_region(out, "state", p->state_bytes, "optimizer slots, states, counters");
     print_region(out, "io", p->io_bytes,
-                 e->c->opt.no_main ? "results" : "batch staging and results");
+                 e->c->opt.no_main && !p->device ? "results" : "batch staging and results");
     print_region(out, "arena", p->arena_bytes, "scratch, the most of any entry");
     print_region(out, "total", p->total_bytes, "");
-    text_printf(out, "  stack of a thread at most %lld\n", (long long)p->stack_bytes);
+    if (p->device) {
+        text_printf(out, "  mirror of the results on the host %lld\n",
+                    (long long)api_host_bytes(p));
+    } else {
+        text_printf(out, "  stack of a thread at most %lld\n", (long long)p->stack_bytes);
+    }
     for (int i = 0; i < p->module->dataset.count; i++) {
         const DataSet *set = &p->module->dataset.at[i];
         text_printf(out, "  data set %s: %lld bytes a row, beside the total\n", set->name,

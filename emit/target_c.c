@@ -289,7 +289,10 @@ static void print_for(Style *s, const Stmt *st) {
     loop_bounds(s, st->axis, st->begin, st->span, &first, &end);
     int64_t extent = s->k->axis[st->axis].extent;
     int64_t most = st->begin && st->span < extent ? st->span : extent;
-    Draws draws = draws_open(s, st->axis, first, end, most, &st->body);
+    Draws draws = {.count = 0};
+    if (!s->lean) {
+        draws = draws_open(s, st->axis, first, end, most, &st->body);
+    }
     if (st->simd) {
         line(s, "MD_IVDEP");
     }

@@ -14,7 +14,14 @@
 #include <functional>
 #include <ucontext.h>
 
-#if defined(__SANITIZE_ADDRESS__)
+#if defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define SHIM_ASAN
+#endif
+#elif defined(__SANITIZE_ADDRESS__)
+#define SHIM_ASAN
+#endif
+#ifdef SHIM_ASAN
 #include <sanitizer/common_interface_defs.h>
 #define SHIM_SWITCH(fake, stack, size) __sanitizer_start_switch_fiber(fake, stack, size)
 #define SHIM_ARRIVE(fake, stack, size) __sanitizer_finish_switch_fiber(fake, stack, size)

@@ -71,6 +71,7 @@ a seed below 0|--seed wants a number from 0 to 18446744073709551615, got '-1'|ru
 a seed of 65 bits|--seed wants a number from 0 to 18446744073709551615, got '18446744073709551616'|run --seed 18446744073709551616
 no calls|--calls wants a positive number, got '0'|run --calls=0
 a main of a device|--target=cuda writes no main: add --no-main|--target=cuda
+a target of a run|'--target' means nothing to 'run'|run --target=cuda
 threads of a device|'--threads' does not go with '--target=cuda'|--target=cuda --no-main --threads=2
 a library of a device|'--blas' does not go with '--target=cuda'|--blas=openblas --target=cuda --no-main
 a band of a device|'--checks=canary' does not go with '--target=cuda'|--target=cuda --no-main --checks=canary
@@ -84,6 +85,7 @@ no stage|there is no stage 'tree'; stages: ast build match grad simplify hoist c
 a slip|did you mean '--threads'|--thread=2
 a slip of a flag|did you mean '--no-main'|--nomain
 END
+is "a report of a device" 0 'mirror of the results on the host' "$MDLC" report --target=cuda "$model"
 is "no value" 2 "a value is missing after '-o'" "$MDLC" "$model" -o
 is "no file" 2 "no model file given" "$MDLC" --threads=2
 is help 0 "^  -D NAME=VALUE " "$MDLC" --help
