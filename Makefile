@@ -50,7 +50,7 @@ CFLAGS_ALL = $(FLAGS) $(WARN) -MMD -MP $(CFLAGS)
 CFLAGS_GEN = $(FLAGS) $(filter-out -Wconversion -Wmissing-prototypes,$(WARN)) \
              -Wno-unused-function -Wno-unused-but-set-variable -MMD -MP $(CFLAGS)
 
-FOLDERS := lang compiler passes passes/lower passes/schedule passes/plan emit
+FOLDERS := lang compiler compiler/driver passes passes/lower passes/schedule passes/plan emit
 SOURCES := $(sort $(wildcard $(FOLDERS:%=%/*.c)))
 MODULES := $(sort $(wildcard lang/*.mdl lang/*/*.mdl))
 PAGES := $(sort $(wildcard docs/errors/*.md))
@@ -60,16 +60,16 @@ GENERATED := $(if $(wildcard lang/lex.l),$(BUILD)/gen/lex.c) \
              $(if $(wildcard lang/parse.y),$(BUILD)/gen/parse.c) $(BUILD)/gen/embed_data.c
 HEADERS := $(if $(wildcard lang/parse.y),$(BUILD)/gen/parse.h)
 OBJECTS := $(SOURCES:%.c=$(BUILD)/obj/%.o) $(GENERATED:$(BUILD)/gen/%.c=$(BUILD)/obj/gen/%.o)
-LIBRARY := $(filter-out $(BUILD)/obj/compiler/main.o,$(OBJECTS))
+LIBRARY := $(filter-out $(BUILD)/obj/compiler/driver/main.o,$(OBJECTS))
 
 # All of the compiler but main: what the unit tests link with.
-MAIN := $(BUILD)/obj/compiler/main.o
+MAIN := $(BUILD)/obj/compiler/driver/main.o
 LIBMDLC := $(BUILD)/libmdlc.a
 
 # USUAL=FOLDER: of another build, whose objects serve where they do not depend on SEEN, a list of
 # files. Those that do come first: a linker takes the first that it finds.
 ifdef USUAL
-MAIN := $(USUAL)/obj/compiler/main.o
+MAIN := $(USUAL)/obj/compiler/driver/main.o
 OBJECTS := $(patsubst $(USUAL)/%.d,$(BUILD)/%.o,$(shell grep -lwF $(SEEN:%=-e %) \
 	$(FOLDERS:%=$(USUAL)/obj/%/*.d)))
 LIBMDLC := $(OBJECTS) $(USUAL)/libmdlc.a

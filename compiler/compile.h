@@ -5,6 +5,8 @@
 #include "compiler/diag.h"
 #include "compiler/type.h"
 
+typedef VEC(const char *) Paths;
+
 typedef struct {
     const char *name;  /* of a top-level dim or const */
     const char *value; /* text of an .mdl expression without names */

@@ -2,7 +2,6 @@
 #ifndef MDLC_EMIT_MODULE_H
 #define MDLC_EMIT_MODULE_H
 
-#include "compiler/output.h"
 #include "emit/printer.h"
 #include "emit/write.h"
 

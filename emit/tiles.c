@@ -275,6 +275,7 @@ static void add_feature(Arena *arena, NameList *list, const char *name, bool has
 
 void tile_features(Arena *arena, const Tile *tile, NameList *list) {
     static const char *const vectors[] = {"VECTORS1", "VECTORS2", "VECTORS3", "VECTORS4"};
+    static const char *const dot_rows[] = {"DOTS1", "DOTS2", "DOTS3", "DOTS4"};
     add_feature(arena, list, tile_suffix(tile)[1] == '6' ? "F64" : "F32", true);
     if (tile->blas) {
         return;
@@ -295,6 +296,7 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
     add_feature(arena, list, "GROUPS", p->group > 0);
     add_feature(arena, list, "SCATTERED", stored && (!in_place || (!swapped && p->chunks > 1)));
     for (int v = 0; v < 4; v++) {
+        add_feature(arena, list, dot_rows[v], dots && p->r2.n == v + 1);
         bool used = dots && p->r2.n > v;
         for (int i = 0; i < TILE_MACHINES; i++) {
             for (int bit = 0; bit < 64; bit++) {

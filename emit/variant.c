@@ -138,14 +138,48 @@ static const char *instantiate(Arena *arena, const char *line, int bits) {
     return out.len > 0 ? out.at : "";
 }
 
+/* The parentheses that a line opens and does not close; *first: where the first of them is. */
+static int unclosed(const char *line, int *first) {
+    int depth = 0;
+    for (int i = 0; line[i] != 0; i++) {
+        if (line[i] == '(') {
+            *first = depth == 0 ? i : *first;
+            depth++;
+        }
+        depth -= line[i] == ')';
+    }
+    return depth;
+}
+
+/* Arguments in lines of their own move with the parenthesis in front of them. */
+typedef struct {
+    int depth, by;
+} Shift;
+
+static const char *instance_line(Arena *arena, const char *line, int bits, Shift *shift) {
+    int was = 0, is = 0;
+    if (shift->depth > 0) {
+        shift->depth += unclosed(line, &was);
+        int blanks = (int)strspn(line, " "), indent = blanks + shift->by;
+        return instantiate(
+            arena, str_printf(arena, "%*s%s", indent > 0 ? indent : 0, "", line + blanks), bits);
+    }
+    const char *made = instantiate(arena, line, bits);
+    shift->depth = unclosed(line, &was);
+    unclosed(made, &is);
+    shift->by = is - was;
+    return made;
+}
+
 static Embed read_all(Arena *arena, const Embed *file, const NameList *features, int bits) {
     Reader r = {.features = features, .bits = bits};
+    Shift shift = {0};
     const char **lines = ARENA_ARRAY(arena, const char *, file->count + 1);
     size_t count = 0;
     for (size_t i = 0; i < file->count; i++) {
         const char *line = file->lines[i];
         if (!take(&r, arena, line) && is_printed(&r)) {
-            lines[count++] = bits != 0 ? instantiate(arena, line, bits) : line;
+            lines[count++] = bits != 0 ? instance_line(arena, line, bits, &shift) : line;
         }
     }
     if (r.nopen > 0) {

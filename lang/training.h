@@ -37,7 +37,6 @@ typedef struct {
 } Average;
 
 typedef enum { CLIP_NONE, CLIP_NORM, CLIP_VALUE } Clip;
-typedef VEC(const char *) Paths;
 typedef struct Accumulation Accumulation; /* accumulate.h */
 
 struct Training {

@@ -242,8 +242,8 @@ MD_FN void md_tile_grid(const md_tile *s, md_tile_call *call) {
  * calling one inside a parallel region, and while threads do not pay (team.h; not asked where
  * `pace` is NULL). A region always asks for the whole team, though some may find nothing to do:
  * OpenMP ends and starts threads when the size of a team changes. */
-MD_FN void md_tile_run(const md_tile *s, md_tile_part_fn fn, const void *a, const void *b, void *c,
-                       void *ctx, void *work, md_pace *pace, int threads) {
+MD_NOINLINE void md_tile_run(const md_tile *s, md_tile_part_fn fn, const void *a, const void *b,
+                             void *c, void *ctx, void *work, md_pace *pace, int threads) {
     md_tile_call call;
     call.a = a;
     call.b = b;

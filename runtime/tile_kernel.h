@@ -127,11 +127,9 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 #define MD_MACS1(E, r)                                                                             \
     { E(r) MD_MAC(r, 0) }
 #define MD_MAC1(r) MD_MACS1(MD_ROW, r)
-/* if: DOTS */
 #define MD_DOT_ROWS1 MD_DOT_ROW(0)
 #define MD_DOT_MAC1(r) MD_MACS1(MD_DOT_VEC, r)
 #define MD_DOT_PUT1(r) MD_DOT_PUT(r, 0)
-/* end: DOTS */
 /* if: VECTORS2 */
 #define MD_SUM2(r) MD_SUM1(r) MD_VEC c##r##_1 = zero;
 #define MD_GET2(r) MD_GET(r, 0, MD_LANES) MD_GET(r, 1, lanes)
@@ -140,11 +138,9 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 #define MD_MACS2(E, r)                                                                             \
     { E(r) MD_MAC(r, 0) MD_MAC(r, 1) }
 #define MD_MAC2(r) MD_MACS2(MD_ROW, r)
-/* if: DOTS */
 #define MD_DOT_ROWS2 MD_DOT_ROWS1 MD_DOT_ROW(1)
 #define MD_DOT_MAC2(r) MD_MACS2(MD_DOT_VEC, r)
 #define MD_DOT_PUT2(r) MD_DOT_PUT1(r) MD_DOT_PUT(r, 1)
-/* end: DOTS */
 /* end: VECTORS2 */
 /* if: VECTORS3 */
 #define MD_SUM3(r) MD_SUM2(r) MD_VEC c##r##_2 = zero;
@@ -154,11 +150,9 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 #define MD_MACS3(E, r)                                                                             \
     { E(r) MD_MAC(r, 0) MD_MAC(r, 1) MD_MAC(r, 2) }
 #define MD_MAC3(r) MD_MACS3(MD_ROW, r)
-/* if: DOTS */
 #define MD_DOT_ROWS3 MD_DOT_ROWS2 MD_DOT_ROW(2)
 #define MD_DOT_MAC3(r) MD_MACS3(MD_DOT_VEC, r)
 #define MD_DOT_PUT3(r) MD_DOT_PUT2(r) MD_DOT_PUT(r, 2)
-/* end: DOTS */
 /* end: VECTORS3 */
 /* if: VECTORS4 */
 #define MD_SUM4(r) MD_SUM3(r) MD_VEC c##r##_3 = zero;
@@ -170,11 +164,9 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 #define MD_MACS4(E, r)                                                                             \
     { E(r) MD_MAC(r, 0) MD_MAC(r, 1) MD_MAC(r, 2) MD_MAC(r, 3) }
 #define MD_MAC4(r) MD_MACS4(MD_ROW, r)
-/* if: DOTS */
 #define MD_DOT_ROWS4 MD_DOT_ROWS3 MD_DOT_ROW(3)
 #define MD_DOT_MAC4(r) MD_MACS4(MD_DOT_VEC, r)
 #define MD_DOT_PUT4(r) MD_DOT_PUT3(r) MD_DOT_PUT(r, 3)
-/* end: DOTS */
 /* end: VECTORS4 */
 
 /* R rows are written out by MD_ROWS1 to MD_ROWS14. (Whoever selects texts by names needs one that
@@ -488,16 +480,18 @@ MD_INLINE MD_REAL MD_TN(dot_end)(MD_REAL *part, const MD_REAL *x, int64_t xk1, c
     return part[0];
 }
 
+/* if: DOTS1 */
 MD_DOT_BODY(8, 1)
-/* if: VECTORS2 */
+/* end: DOTS1 */
+/* if: DOTS2 */
 MD_DOT_BODY(4, 2)
-/* end: VECTORS2 */
-/* if: VECTORS3 */
+/* end: DOTS2 */
+/* if: DOTS3 */
 MD_DOT_BODY(4, 3)
-/* end: VECTORS3 */
-/* if: VECTORS4 */
+/* end: DOTS3 */
+/* if: DOTS4 */
 MD_DOT_BODY(4, 4)
-/* end: VECTORS4 */
+/* end: DOTS4 */
 
 MD_INLINE void MD_TN(dots)(int64_t rows, int64_t cols, const MD_REAL *x, int64_t xr2, int64_t xk1,
                            const MD_REAL *y, int64_t yc, int64_t yk1, int64_t nk1, int64_t nk2,
@@ -505,16 +499,18 @@ MD_INLINE void MD_TN(dots)(int64_t rows, int64_t cols, const MD_REAL *x, int64_t
 #define MD_DOT_CASE(R)                                                                             \
     case R: MD_TN(dots##R)(cols, x, xr2, xk1, y, yc, yk1, nk1, nk2, strip, ld, first); break;
     switch (rows) {
+        /* if: DOTS1 */
         MD_DOT_CASE(1)
-        /* if: VECTORS2 */
+        /* end: DOTS1 */
+        /* if: DOTS2 */
         MD_DOT_CASE(2)
-        /* end: VECTORS2 */
-        /* if: VECTORS3 */
+        /* end: DOTS2 */
+        /* if: DOTS3 */
         MD_DOT_CASE(3)
-        /* end: VECTORS3 */
-        /* if: VECTORS4 */
+        /* end: DOTS3 */
+        /* if: DOTS4 */
         MD_DOT_CASE(4)
-        /* end: VECTORS4 */
+        /* end: DOTS4 */
     }
 #undef MD_DOT_CASE
 }
@@ -608,10 +604,10 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const MD_REAL *x, const MD_REAL *y
         }                                                                                          \
     }
                 /* if: DOTS */
-                if (s->is & MD_TILE_DOTS) {
+                if (s->is & MD_TILE_DOTS) { /* all rows are one tile */
                     MD_TN(dots)
-                    (rows, md_tile_min(nr, s->cols.n - p * nr), xt, s->r2.x, s->k1.x, yp, s->cols.y,
-                     s->k1.y, nk1, nk2, st, ld, first);
+                    (u.big, md_tile_min(nr, s->cols.n - p * nr), xt, s->r2.x, s->k1.x, yp,
+                     s->cols.y, s->k1.y, nk1, nk2, st, ld, first);
                     continue;
                 }
                 /* end: DOTS */

@@ -51,7 +51,7 @@ done
 
 "$MDLC" samples/diabetes.mdl -o "$out/diabetes.c" || bad=1
 "$MDLC" --checks=canary samples/diabetes.mdl -o "$out/canary.c" || bad=1
-ls lang/*.c compiler/*.c passes/*.c passes/*/*.c emit/*.c >"$out/sources"
+ls lang/*.c compiler/*.c compiler/driver/*.c passes/*.c passes/*/*.c emit/*.c >"$out/sources"
 {
     for tool in $tools; do
         sed "s|^|${tool#clang-} |" "$out/sources"

@@ -24,10 +24,12 @@ layer() { # FOLDER ALLOWED_PATTERN EXCEPT
 layers=$(
     layer runtime '^runtime/' ""
     # The evaluator reads files and draws numbers with the same code as emitted programs.
-    layer compiler '^(compiler|runtime)/' "compiler/main.c compiler/pipeline.c"
-    layer lang '^(compiler|lang)/|^parse\.h$|^lex\.h$' ""
-    layer passes '^(compiler|passes)/|^runtime/(tile|blas)_plan\.h$' ""
-    layer emit '^(compiler|emit)/|^runtime/(tile|blas)\.h$' ""
+    # The driver sees everything, and nobody sees the driver.
+    nouns=$(find compiler/driver -name '*.[ch]' | tr '\n' ' ')
+    layer compiler '^(compiler/[a-z_0-9]*\.(h|def)$|runtime/)' "$nouns"
+    layer lang '^compiler/[a-z_0-9]*\.(h|def)$|^lang/|^parse\.h$|^lex\.h$' ""
+    layer passes '^compiler/[a-z_0-9]*\.(h|def)$|^passes/|^runtime/(tile|blas)_plan\.h$' ""
+    layer emit '^compiler/[a-z_0-9]*\.(h|def)$|^emit/|^runtime/(tile|blas)\.h$' ""
 )
 if [ -n "$layers" ]; then
     echo "$layers"

@@ -1,7 +1,7 @@
 /* whole: a text through the whole compiler, see fuzz.h. */
 #include "fuzz.h"
 
-#include "compiler/pipeline.h"
+#include "compiler/driver/pipeline.h"
 
 #include <string.h>
 

@@ -131,7 +131,7 @@ play() {
     }'
 }
 
-sources="lang/*.[chly] compiler/*.[ch] passes/*.[ch] passes/*/*.[ch] emit/*.[ch]"
+sources="lang/*.[chly] compiler/*.[ch] compiler/driver/*.[ch] passes/*.[ch] passes/*/*.[ch] emit/*.[ch]"
 # test_base.c invents codes.
 others=$(ls tests/unit/*.c tests/suites/*.sh | grep -vE "errors.sh|test_base.c")
 mkdir "$scratch/bin" "$scratch/examples"

@@ -63,12 +63,12 @@ fit="fit --steps 6 --log none"
 
 # ---- the compiler ----
 # Its own object, with the calls renamed, in front of the library.
-object=$BUILD/obj/compiler/output.o sanitize=
-if [ -f "$object" ] && [ -f "$BUILD/libmdlc.a" ] && [ -f "$BUILD/obj/compiler/main.o" ]; then
+object=$BUILD/obj/compiler/driver/output.o sanitize=
+if [ -f "$object" ] && [ -f "$BUILD/libmdlc.a" ] && [ -f "$BUILD/obj/compiler/driver/main.o" ]; then
     nm "$object" | grep -q __asan && sanitize="$sanitize -fsanitize=address,undefined"
     nm "$object" | grep -q __gcov && sanitize="$sanitize --coverage"
     # shellcheck disable=SC2086
-    objcopy $rename "$object" "$scratch/output.o" && $CC $sanitize "$BUILD/obj/compiler/main.o" "$scratch/output.o" tests/suites/faults.c \
+    objcopy $rename "$object" "$scratch/output.o" && $CC $sanitize "$BUILD/obj/compiler/driver/main.o" "$scratch/output.o" tests/suites/faults.c \
         "$BUILD/libmdlc.a" -lm -o "$scratch/mdlc" || fail "mdlc" "does not build"
     ordered "mdlc" /to/x 3 "$scratch/mdlc" tests/suites/resume.mdl -o "$scratch/to/x.c" -H "$scratch/to/x.h" -MD
     ordered "mdlc fmt" /to/f 1 "$scratch/mdlc" fmt tests/suites/resume.mdl -o "$scratch/to/f.mdl"

@@ -4,7 +4,7 @@
  * W for what is a warning. A page begins with "# CODE: title". A code is looked up by its number:
  * a warning that -Werror turned into an error is the same page. Contract: needs the embedded texts,
  * gives them on standard output, changes nothing. */
-#include "compiler/explain.h"
+#include "compiler/driver/explain.h"
 
 #include "compiler/base.h"
 #include "compiler/embed.h"

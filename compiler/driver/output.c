@@ -1,7 +1,7 @@
 /* output: see the header. The files are those of the runtime (out.h): complete and synced under no
  * name or a temporary one, then renamed. */
 #define _GNU_SOURCE
-#include "compiler/output.h"
+#include "compiler/driver/output.h"
 
 #include "runtime/out.h"
 

@@ -1,6 +1,6 @@
 /* run: entries and test blocks in the reference evaluator.
  * Contract: needs a module whose GRAD nodes are expanded; prints results; changes nothing. */
-#include "compiler/run.h"
+#include "compiler/driver/run.h"
 
 #include "compiler/array_file.h"
 #include "compiler/eval.h"

@@ -1,6 +1,6 @@
 /* pipeline: what main calls. */
-#ifndef MDLC_COMPILER_PIPELINE_H
-#define MDLC_COMPILER_PIPELINE_H
+#ifndef MDLC_COMPILER_DRIVER_PIPELINE_H
+#define MDLC_COMPILER_DRIVER_PIPELINE_H
 
 #include "compiler/compile.h"
 

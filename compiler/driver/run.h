@@ -1,6 +1,6 @@
 /* run: `mdlc run` and `mdlc test`, in the reference evaluator. No C compiler is needed. */
-#ifndef MDLC_COMPILER_RUN_H
-#define MDLC_COMPILER_RUN_H
+#ifndef MDLC_COMPILER_DRIVER_RUN_H
+#define MDLC_COMPILER_DRIVER_RUN_H
 
 #include "compiler/compile.h"
 #include "compiler/graph.h"

@@ -1,11 +1,9 @@
 /* output: the files that mdlc writes. Each is replaced as a whole or not at all, and several of one
  * compile get their names when all of them are complete. */
-#ifndef MDLC_COMPILER_OUTPUT_H
-#define MDLC_COMPILER_OUTPUT_H
+#ifndef MDLC_COMPILER_DRIVER_OUTPUT_H
+#define MDLC_COMPILER_DRIVER_OUTPUT_H
 
 #include "compiler/compile.h"
-
-typedef VEC(const char *) Paths;
 
 typedef struct {
     const char *option; /* that names it: "-o" */
