@@ -455,7 +455,8 @@ MD_COLD void md_load_bytes(md_load *l, uint64_t at, uint64_t end, char *to) {
         size_t n = straight || end - at < sizeof buffer ? (size_t)(end - at) : sizeof buffer;
         void *place = straight ? (void *)(to + (size_t)(at - h->begin)) : (void *)buffer;
         if (l->read(l->user, 8 + l->header + at, place, n) != 0) {
-            md_load_fault(l, MD_ERR_READ, "the data of tensor '%s' could not be read", h->name);
+            md_load_fault(l, MD_ERR_READ, "%stensor '%s' could not be read",
+                          l->walk == MD_LOAD_DATA ? "" : "the data of ", h->name);
         } else if (l->walk == MD_LOAD_SUM) {
             l->sum = md_sum(l->sum, (const char *)buffer, n);
         }
