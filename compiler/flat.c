@@ -4,7 +4,7 @@
  * each array is touched at that axis or at a fixed place. Then nothing in it but the ends of the
  * loops depends on the extent, and fills, copies, casts and updates of tensors of any size are one
  * function. Needs a finished kernel; gives Kernel.flat. */
-#include "compiler/loop.h"
+#include "compiler/kernel.h"
 
 static bool is_axis(const Index *index, int axis) {
     return index->nterm == 1 && index->base == 0 && index->term[0].mul == 1 &&

@@ -29,7 +29,7 @@ struct Atom {
     AtomKind kind;
     int id; /* order of creation: the order of terms */
     int number;
-    const void *value; /* ATOM_VALUE: an Expr of compiler/loop.h */
+    const void *value; /* ATOM_VALUE: an Expr of compiler/kernel.h */
     const Index *of;
     int64_t by;
     int64_t least, most; /* inclusive */

@@ -2,7 +2,7 @@
 #ifndef MDLC_COMPILER_KERNEL_TABLE_H
 #define MDLC_COMPILER_KERNEL_TABLE_H
 
-#include "compiler/loop.h"
+#include "compiler/kernel.h"
 
 typedef struct KernelTable KernelTable;
 

@@ -362,7 +362,7 @@ Buf *buf_new(Program *p, ProgramEntry *e, BufKind kind, Type type, const char *n
     buf_set_type(p, buf, type);
     buf->bytes = type_bytes(type);
     buf->out = -1;
-    buf->root = buf;
+    buf->storage = buf;
     buf->loc = LOC_NONE;
     buf->offset = kind == BUF_INPUT ? -1 : 0;
     const void *scope = e != NULL ? (const void *)e : &scope_program;
@@ -439,9 +439,9 @@ const Buf *buf_first(const Buf *buf) {
 }
 
 Buf *buf_root(const Buf *buf) {
-    Buf *root = buf->root;
-    while (root->root != root) {
-        root = root->root;
+    Buf *root = buf->storage;
+    while (root->storage != root) {
+        root = root->storage;
     }
     return root;
 }
@@ -469,7 +469,7 @@ bool buf_in_arena(const Buf *buf) {
 }
 
 bool buf_owns_arena(const Buf *buf) {
-    return buf->root == buf && (buf->kind == BUF_TEMP || buf->kind == BUF_WORK) &&
+    return buf->storage == buf && (buf->kind == BUF_TEMP || buf->kind == BUF_WORK) &&
            buf->first < buf->last;
 }
 
@@ -635,11 +635,11 @@ static void dump_buf(const Buf *buf, FILE *out) {
     if (buf->kind == BUF_TEMP || buf->kind == BUF_WORK) {
         fprintf(out, " live %d..%d", buf->first, buf->last);
     }
-    if (buf->root != buf) {
-        fprintf(out, " in %s", buf->root->name);
+    if (buf->storage != buf) {
+        fprintf(out, " in %s", buf->storage->name);
     }
-    if (buf->dest != NULL) {
-        fprintf(out, " to %s", buf->dest->name);
+    if (buf->final != NULL) {
+        fprintf(out, " to %s", buf->final->name);
     }
     if (buf->loop != NULL) {
         fprintf(out, " loop %d", buf->loop->index);

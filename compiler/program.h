@@ -9,10 +9,10 @@
  *    Buf declared inside the loop (Buf.loop == that step) lives within one iteration.
  *  - Carries: the carry Buf belongs to the list outside the loop, is written there before the loop,
  *    read in the body, and overwritten at the end of the body by the step that makes the next value
- *    (Buf.dest, see below).
- *  - Buf.dest: the value of this temporary must end up in `dest` (a parameter, a state, a carry, a
- *    result in io). The planner either makes the temporary *be* the destination (Buf.root =
- *    dest; legal when no later step reads the old value and the writing step reads it only through
+ *    (Buf.final, see below).
+ *  - Buf.final: the value of this temporary must end up in `final` (a parameter, a state, a carry,
+ *    a result in io). The planner either makes the temporary *be* the destination (Buf.storage =
+ *    final; legal when no later step reads the old value and the writing step reads it only through
  *    an in-place pair) or appends a STEP_COPY at the end of the list.
  *  - An in-place pair (in, out) of a step says that the step reads element i of `in` only before it
  *    writes element i of `out`, same bytes: they may share storage if `in` dies here.
@@ -39,7 +39,7 @@
 
 typedef struct Buf Buf;
 typedef struct Step Step;
-typedef struct Kernel Kernel; /* compiler/loop.h */
+typedef struct Kernel Kernel; /* compiler/kernel.h */
 
 typedef enum {
     BUF_PARAM,
@@ -62,7 +62,7 @@ struct Buf {
     Slot *slot;         /* PARAM, STATE, INPUT */
     int out;            /* RESULT: index in Entry.out; else -1 */
     const double *data; /* CONST */
-    Buf *dest;          /* see above */
+    Buf *final;         /* see above */
     Step *loop;         /* the innermost loop it is declared in; NULL: the entry's list */
     const char *label;  /* name in the source of the value it holds, or NULL, for reports */
     Loc loc;
@@ -70,7 +70,7 @@ struct Buf {
     bool saved;     /* lives from the forward to the backward part */
     /* made by the planner */
     const Buf *again; /* it holds the value of this one, made again; NULL: its own */
-    Buf *root;        /* itself, or the Buf whose bytes it uses */
+    Buf *storage;     /* itself, or the Buf whose bytes it uses */
     int64_t offset;  /* bytes from the start of its region; INPUT: of its staging in io, -1: none */
     int first, last; /* half-open in linear step numbers: [first, last) */
 };

@@ -1,7 +1,7 @@
 /* api: see the header. The names and meanings are a contract with programs that embed a model. */
 #include "emit/api.h"
 
-#include "compiler/loop.h"
+#include "compiler/kernel.h"
 #include "emit/trace.h"
 
 #include <string.h>

@@ -2,7 +2,7 @@
 #ifndef MDLC_EMIT_CSTYLE_H
 #define MDLC_EMIT_CSTYLE_H
 
-#include "compiler/loop.h"
+#include "compiler/kernel.h"
 #include "compiler/names.h"
 
 typedef struct Style Style;

@@ -341,7 +341,7 @@ static void print_check(const Names *names, const Step *step, Text *out, const c
     const Entry *source = names->entry->entry;
     for (int i = 0; i < step->access.count; i++) {
         const Buf *buf = step->access.at[i].buf;
-        const Buf *result = buf->kind == BUF_RESULT ? buf : buf->dest;
+        const Buf *result = buf->kind == BUF_RESULT ? buf : buf->final;
         if (result != NULL && result->kind == BUF_RESULT) {
             text_printf(out, "%sout->%s = *%s;\n", indent,
                         field_name(names->e, source->out.at[result->out].name),

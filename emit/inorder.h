@@ -2,7 +2,7 @@
 #ifndef MDLC_EMIT_INORDER_H
 #define MDLC_EMIT_INORDER_H
 
-#include "compiler/loop.h"
+#include "compiler/kernel.h"
 
 /* A fold over several axes of floats whose inner loops, unrolled, would read memory in another
  * order than its own: backwards, around, or by turns from here and there. gcc before 11.5, 12.4 and

@@ -55,7 +55,7 @@ static void add_bytes(Rows *rows, const Module *module, const ProgramEntry *entr
     for (int i = 0; i < entry->buf.count; i++) {
         const Buf *buf = entry->buf.at[i];
         /* Of Bufs in one place the first counts. */
-        if (is_kept(entry, buf) && (buf->root == buf || !is_kept(entry, buf->root))) {
+        if (is_kept(entry, buf) && (buf->storage == buf || !is_kept(entry, buf->storage))) {
             rows->at[module_layer(module, buf->loc)].bytes += buf->bytes;
         }
     }

@@ -3,7 +3,7 @@
  * not wanted. Needs a checked Program; the same input gives the same bytes. */
 #include "emit/module.h"
 
-#include "compiler/loop.h"
+#include "compiler/kernel.h"
 #include "compiler/sha256.h"
 #include "compiler/version.h"
 #include "emit/api.h"
@@ -496,10 +496,10 @@ static void print_includes(Text *out) {
 static void need_pieces(const Compile *c, Pieces *pieces) {
     pieces_need(pieces, "runtime/tensor.h");
     if (c->opt.canary) {
-        pieces_need(pieces, "runtime/damage.h");
+        pieces_need(pieces, "runtime/canary_report.h");
     }
     if (c->opt.nan) {
-        pieces_need(pieces, "runtime/place.h");
+        pieces_need(pieces, "runtime/nan_origin.h");
     }
 }
 

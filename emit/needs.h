@@ -2,7 +2,7 @@
 #ifndef MDLC_EMIT_NEEDS_H
 #define MDLC_EMIT_NEEDS_H
 
-#include "compiler/loop.h"
+#include "compiler/kernel.h"
 
 /* The parameters of a kernel that are numbers: the indices of loops around its call, then the sites
  * of its draws. */
@@ -12,8 +12,8 @@ const char *scalar_name(Arena *arena, const Kernel *k, int scalar);
 const char *scalar_declared(Arena *arena, const Kernel *k, int scalar); /* type and name */
 
 typedef struct {
-    bool *arg;               /* by Arg.id */
-    AxisSet axes;            /* in indices, those of the block's own loops too */
+    bool *arg;    /* by Arg.id */
+    AxisSet axes; /* in indices, those of the block's own loops too */
     bool *scalar;
     VEC(const Expr *) value; /* values that have a name outside, in the order of their use */
 } Needs;

@@ -41,8 +41,8 @@ static void note_access(Traced *t, const Step *step, const Access *a) {
     if (writes) {
         VEC_PUSH_FROM(&t->arena, &t->writer[buf->id], step, 1);
     }
-    if (writes && buf->dest != NULL) { /* a carry gets its next value */
-        VEC_PUSH_FROM(&t->arena, &t->writer[buf->dest->id], step, 1);
+    if (writes && buf->final != NULL) { /* a carry gets its next value */
+        VEC_PUSH_FROM(&t->arena, &t->writer[buf->final->id], step, 1);
     }
 }
 
@@ -199,7 +199,7 @@ static void print_loss(const ProgramEntry *entry, const Traced *t, Numbers *n) {
         const Step *step = t->step.at[i];
         for (int k = 0; step->kind == STEP_KERNEL && k < step->access.count; k++) {
             const Access *a = &step->access.at[k];
-            const Buf *to = a->buf->kind == BUF_RESULT ? a->buf : a->buf->dest;
+            const Buf *to = a->buf->kind == BUF_RESULT ? a->buf : a->buf->final;
             bool loss = to != NULL && to->kind == BUF_RESULT &&
                         entry->entry->out.at[to->out].role == OUT_LOSS;
             if (loss && (a->mode & ACCESS_WRITE) != 0) {
@@ -212,7 +212,7 @@ static void print_loss(const ProgramEntry *entry, const Traced *t, Numbers *n) {
 /* Does the step give a parameter or what an optimizer keeps its next value? */
 static bool is_update(const Step *step) {
     for (int i = 0; step->kind != STEP_LOOP && i < step->access.count; i++) {
-        const Buf *buf = step->access.at[i].buf, *to = buf->dest != NULL ? buf->dest : buf;
+        const Buf *buf = step->access.at[i].buf, *to = buf->final != NULL ? buf->final : buf;
         bool kept =
             to->kind == BUF_PARAM || (to->kind == BUF_STATE && to->slot->role == STATE_OPTIMIZER);
         if (kept && (step->access.at[i].mode & ACCESS_WRITE) != 0) {

@@ -3,9 +3,9 @@
 #include "lang/call.h"
 
 #include "lang/adjoint.h"
-#include "lang/copies.h"
 #include "lang/dims.h"
 #include "lang/expr.h"
+#include "lang/model_copy.h"
 #include "lang/modules.h"
 #include "lang/naming.h"
 #include "lang/notation.h"
@@ -566,8 +566,8 @@ const Value *call_eval(Elab *e, const Ast *call, const Value *piped) {
         return has_axis(item, &args) ? call_along(e, item, call, &args)
                                      : inline_item(e, item, call, &args, NULL);
     }
-    if (item && copies_is(e, item)) {
-        Instance *copy = copies_instance(e, item, callee->loc);
+    if (item && model_copy_is(e, item)) {
+        Instance *copy = model_copy_instance(e, item, callee->loc);
         return copy && call_evaluate(e, &args) ? call_instance(e, copy, call, &args)
                                                : &value_poison;
     }

@@ -180,7 +180,7 @@ static bool ends_with(const char *s, const char *end) {
 }
 
 /* What a row's elements are before `load`, by the name of the file. */
-static Elem raw_elem(const Elab *e, const char *path) {
+static Elem dump_elem(const Elab *e, const char *path) {
     static const struct {
         const char *end;
         Elem elem;
@@ -437,7 +437,7 @@ static bool field(Elab *e, DataSet *set, const Ast *ast, bool broken) {
     if (source->kind == AST_CALL && !method_source(e, &f, source, &raw_rank, raw)) {
         return false;
     }
-    f.raw = raw_elem(e, set->file.at[f.file].path[0]);
+    f.raw = dump_elem(e, set->file.at[f.file].path[0]);
     f.raw_count = 1;
     for (int i = 0; i < raw_rank; i++) {
         f.raw_count *= raw[i].size;

@@ -6,15 +6,15 @@
 
 #include "lang/constant.h"
 #include "lang/context.h"
-#include "lang/copies.h"
 #include "lang/data.h"
+#include "lang/dump_read.h"
 #include "lang/entry.h"
 #include "lang/evaluation.h"
+#include "lang/model_copy.h"
 #include "lang/modules.h"
 #include "lang/naming.h"
 #include "lang/params.h"
 #include "lang/phase.h"
-#include "lang/raw.h"
 #include "lang/ring.h"
 #include "lang/stmt.h"
 #include "lang/test.h"
@@ -88,7 +88,7 @@ static void elaborate_items(Elab *e) {
             data_set(e, item);
         } else if (ast->kind == AST_RING && item && item->ast == ast) {
             ring_item(e, item);
-        } else if (ast->kind == AST_STATE && !ast->kid[0] && !copies_is(e, item)) {
+        } else if (ast->kind == AST_STATE && !ast->kid[0] && !model_copy_is(e, item)) {
             params_untyped_state(e, ast);
         }
     }
@@ -158,9 +158,9 @@ static Module *elaborate_file(Compile *c, Arena *arena, Arena *nodes, Arena *scr
     e->module->name = c->opt.prefix  ? c->opt.prefix
                       : c->opt.input ? stem_of(e, c->opt.input)
                                      : "net";
-    const Ast *core = raw_core(ast);
+    const Ast *core = dump_core(ast);
     if (core) {
-        raw_module(c, e->module, ast, core);
+        dump_module(c, e->module, ast, core);
         return e->module;
     }
     e->stamp = 1;

@@ -4,9 +4,9 @@
 #include "lang/arith.h"
 #include "lang/call.h"
 #include "lang/constant.h"
-#include "lang/copies.h"
 #include "lang/dims.h"
 #include "lang/evaluation.h"
+#include "lang/model_copy.h"
 #include "lang/normalise.h"
 #include "lang/notation.h"
 #include "lang/params.h"
@@ -45,11 +45,11 @@ static const Value *named_item(Elab *e, Item *item, Loc loc) {
         if (!elab_outside_adjoint(e, loc, item->name)) {
             return &value_poison;
         }
-        if (!copies_is(e, item)) {
+        if (!model_copy_is(e, item)) {
             const StateUse *use = params_top_state(e, item, loc);
             return use ? params_state_value(e, use) : &value_poison;
         }
-        if (!copies_instance(e, item, loc)) {
+        if (!model_copy_instance(e, item, loc)) {
             return &value_poison;
         }
         /* fall through */
@@ -102,7 +102,7 @@ const Value *elab_name(Elab *e, const Ast *ast) {
         }
         return bound->value;
     }
-    const Value *each = copies_each(e, ast);
+    const Value *each = model_copy_each(e, ast);
     Item *item = each ? NULL : file_find(e->scope->file, name);
     if (each || item) {
         return each ? each : named_item(e, item, ast->loc);
@@ -123,7 +123,7 @@ const char *elab_path(Elab *e, const Ast *ast) {
 }
 
 static const Value *eval_dot(Elab *e, const Ast *ast) {
-    const Value *each = copies_each(e, ast);
+    const Value *each = model_copy_each(e, ast);
     if (each) {
         return each;
     }

@@ -7,12 +7,12 @@
 #include "lang/params.h"
 
 #include "lang/call.h"
-#include "lang/copies.h"
 #include "lang/dims.h"
 #include "lang/evaluation.h"
 #include "lang/expr.h"
 #include "lang/init.h"
 #include "lang/loop.h"
+#include "lang/model_copy.h"
 #include "lang/naming.h"
 #include "lang/notation.h"
 #include "lang/stmt.h"
@@ -48,7 +48,7 @@ bool params_under(const char *path, const char *prefix) {
 
 const char *params_file_name(Elab *e, const char *path) {
     const char *dot = strchr(path, '.');
-    return e->nmodel == 1 && dot && !copies_original(e, path) ? dot + 1 : path;
+    return e->nmodel == 1 && dot && !model_copy_original(e, path) ? dot + 1 : path;
 }
 
 /* The `repeat` loops that stack what frame `f` declares under `loop`, outermost first. */
@@ -192,12 +192,12 @@ void params_declare(Elab *e, const Ast *ast) {
                        "a parameter has float elements; 'state' keeps integers");
         } else if (params_stackable(e, written->loc, loop, nloop, rank, dim)) {
             Type type = stacked_type(elem, loop, nloop, rank, dim);
-            const char *original = copies_original(e, path);
+            const char *original = model_copy_original(e, path);
             Parameter *p = params_find(e, path);
             if (!p && original) { /* one that the model has in this mode only */
                 p = params_find(e, original);
                 p = p ? p : param_new(e, ast, original, type, nloop, rank, dim);
-                p = copies_parameter(e, p, path);
+                p = model_copy_parameter(e, p, path);
             } else if (!p) {
                 p = param_new(e, ast, path, type, nloop, rank, dim);
             }
@@ -279,7 +279,7 @@ void params_hint(Elab *e, const char *path) {
 }
 
 const Value *params_by_path(Elab *e, Item *model, const char *path, Loc loc) {
-    if (!copies_ensure(e, model, loc)) {
+    if (!model_copy_ensure(e, model, loc)) {
         return &value_poison;
     }
     const Value *v = path_value(e, model, path);
@@ -373,9 +373,9 @@ static StateUse *state_use(Elab *e, const Ast *ast, StateRole role, const char *
         return NULL;
     }
     Type type = stacked_type(elem, loop, nloop, use->rank, use->dim);
-    const char *original = copies_original(e, path);
+    const char *original = model_copy_original(e, path);
     if (original && layer_state(e, original) && !layer_state(e, path)) {
-        copies_state(e, layer_state(e, original), path);
+        model_copy_state(e, layer_state(e, original), path);
     }
     use->slot = elab_state_slot(e, original ? STATE_COPY : role, path, type, NULL, ast->loc);
     use->slot->stacked = nloop;

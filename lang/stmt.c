@@ -4,10 +4,10 @@
 #include "lang/accumulate.h"
 #include "lang/arith.h"
 #include "lang/call.h"
-#include "lang/copies.h"
 #include "lang/dims.h"
 #include "lang/expr.h"
 #include "lang/loop.h"
+#include "lang/model_copy.h"
 #include "lang/naming.h"
 #include "lang/notation.h"
 #include "lang/params.h"
@@ -154,7 +154,7 @@ static void update_parameter(Elab *e, const Ast *target, const Ast *right) {
     const char *path = elab_path(e, target);
     const Value *old = path ? elab_expr(e, target) : NULL;
     if (old && old->kind == V_PATH) {
-        copies_assign(e, old->model, path, target, right);
+        model_copy_assign(e, old->model, path, target, right);
         return;
     }
     const Value *next = elab_expr(e, right);
@@ -223,8 +223,8 @@ static void update(Elab *e, const Ast *ast) {
     if (lasting && !elab_outside_adjoint(e, target->loc, item->name)) {
         return;
     }
-    if (item && (item->kind == AST_MODEL || copies_is(e, item))) {
-        copies_assign(e, item, item->name, target, right);
+    if (item && (item->kind == AST_MODEL || model_copy_is(e, item))) {
+        model_copy_assign(e, item, item->name, target, right);
         return;
     }
     if (item && item->kind == AST_STATE) {

@@ -5,13 +5,13 @@
 #include "compiler/flow.h"
 #include "lang/accumulate.h"
 #include "lang/arith.h"
-#include "lang/copies.h"
 #include "lang/data.h"
 #include "lang/derive.h"
 #include "lang/entry.h"
 #include "lang/evaluation.h"
 #include "lang/expr.h"
 #include "lang/fill.h"
+#include "lang/model_copy.h"
 #include "lang/optim.h"
 #include "lang/owner.h"
 #include "lang/params.h"
@@ -316,7 +316,7 @@ void train_clause(Elab *e, const Ast *clause) {
     } else if (str_eq(name, "precision")) {
         precision_clause(e, clause);
     } else if (str_eq(name, "ema")) {
-        copies_ema_clause(e, t, clause);
+        model_copy_ema_clause(e, t, clause);
     } else if (str_eq(name, "accumulate")) {
         accumulate_clause(e, t, clause);
     } else {
@@ -641,7 +641,7 @@ void train_entry(Elab *e, const Ast *ast) {
             owner_leave(e, owner);
             e->g->loc = outside;
             if (optim_apply(e, &t)) {
-                copies_ema(e, &t);
+                model_copy_ema(e, &t);
             }
         }
     }

@@ -243,7 +243,7 @@ static bool run_step(Check *c, const Step *step) {
 static bool check_dests(Check *c, const Step *loop) {
     const BufList *declared = check_declared(c, loop);
     for (int i = 0; i < declared->count; i++) {
-        const Buf *buf = declared->at[i], *dest = buf->dest;
+        const Buf *buf = declared->at[i], *dest = buf->final;
         if (dest == NULL || buf->loop != loop) {
             continue;
         }
@@ -361,7 +361,7 @@ static bool has_check(const ProgramEntry *e, const Buf *result) {
         const Step *step = e->step.at[i];
         for (int k = 0; step->kind == STEP_CHECK && k < step->access.count; k++) {
             const Buf *buf = step->access.at[k].buf;
-            if (buf == result || buf->dest == result) {
+            if (buf == result || buf->final == result) {
                 return true;
             }
         }

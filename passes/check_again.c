@@ -46,7 +46,7 @@ bool check_again_open(Check *c) {
             continue;
         }
         if (of->again != NULL || of->kind != BUF_TEMP || buf->kind != BUF_TEMP ||
-            of->loop != buf->loop || buf->dest != NULL || !type_equal(*of->type, *buf->type) ||
+            of->loop != buf->loop || buf->final != NULL || !type_equal(*of->type, *buf->type) ||
             c->value[of->id].writer.count != 1 || c->value[of->id].writer.at[0].part) {
             return check_fail(c, "%s cannot be %s made again", buf->name, of->name);
         }

@@ -2,7 +2,7 @@
 #ifndef MDLC_PASSES_CHECK_KERNEL_H
 #define MDLC_PASSES_CHECK_KERNEL_H
 
-#include "compiler/loop.h"
+#include "compiler/kernel.h"
 
 /* The loads and stores of one kernel, in the order in which they run. */
 typedef struct KernelSites KernelSites;

@@ -214,8 +214,8 @@ bool check_order(Check *c, const StepList *list, int depth) {
     for (int i = 0; i < list->count; i++) { /* destinations of loops may be touched by none */
         const BufList *declared = declared_by(c, list->at[i]);
         for (int k = 0; k < declared->count; k++) {
-            if (declared->at[k]->dest != NULL) {
-                progress[declared->at[k]->dest->id] = (Progress){-1, -1, false};
+            if (declared->at[k]->final != NULL) {
+                progress[declared->at[k]->final->id] = (Progress){-1, -1, false};
             }
         }
     }
@@ -227,13 +227,13 @@ bool check_order(Check *c, const StepList *list, int depth) {
         }
         for (int k = 0; k < declared->count; k++) {
             const Buf *buf = declared->at[k];
-            if (buf->loop != item || buf->dest == NULL) {
+            if (buf->loop != item || buf->final == NULL) {
                 continue;
             }
-            Progress *at = &progress[buf->dest->id];
+            Progress *at = &progress[buf->final->id];
             if (at->last_write > item->lowered || at->last_read > item->lowered) {
                 return check_fail(c, "step %d moves %s on later than it may", item->id,
-                                  buf->dest->name);
+                                  buf->final->name);
             }
             at->last_write = item->lowered;
             at->whole = true;

@@ -75,8 +75,8 @@ int64_t check_other(const SpanMap *map, int64_t lo, int64_t hi, int64_t token) {
 
 const Buf *check_root(const Buf *buf) {
     int steps = 0;
-    while (buf->root != buf && steps++ < 1000000) {
-        buf = buf->root;
+    while (buf->storage != buf && steps++ < 1000000) {
+        buf = buf->storage;
     }
     return buf;
 }
@@ -112,7 +112,7 @@ bool check_place(Check *c, const Buf *buf, int64_t limit) {
         return check_fail(c, "%s has %lld bytes and needs %lld", buf->name, (long long)buf->bytes,
                           (long long)needed_bytes(buf));
     }
-    if (root->root != root) {
+    if (root->storage != root) {
         return check_fail(c, "%s has no root", buf->name);
     }
     if (root != buf && (buf->kind != BUF_TEMP || root->kind == BUF_INPUT ||

@@ -2,7 +2,7 @@
 #ifndef MDLC_PASSES_VIEW_H
 #define MDLC_PASSES_VIEW_H
 
-#include "compiler/loop.h"
+#include "compiler/kernel.h"
 
 /* Where element `at` of the result of VIEW node `node` is read in its operand: in[rank of operand].
  * Gives the condition under which it is read at all (NULL: always); else it is the border value. */

@@ -6,11 +6,11 @@
  * in its element type, so that what reads unwritten bytes shows; behind each step the bands of all
  * that live must still hold it. Where the address sanitizer is on, it is told that only living
  * buffers may be touched, and stops the very access. The caller's bytes are left open to everyone
- * between calls. Needs damage.h and md.h; allocates nothing. */
+ * between calls. Needs canary_report.h and md.h; allocates nothing. */
 #ifndef MD_CANARY_H
 #define MD_CANARY_H
 
-#include "runtime/damage.h"
+#include "runtime/canary_report.h"
 #include "runtime/md.h"
 
 #if defined(__has_feature)

@@ -9,8 +9,8 @@
 #ifndef MD_MODEL_H
 #define MD_MODEL_H
 
-#include "runtime/damage.h"
-#include "runtime/place.h"
+#include "runtime/canary_report.h"
+#include "runtime/nan_origin.h"
 #include "runtime/tensor.h"
 
 /* ---- data sets ------------------------------------------------------------------------------ */

@@ -7,7 +7,7 @@
  * `select` left out is not on that way.
  *
  * The notes are numbers of the caller: [0] is a clock, then a NaN's and an infinity's time for each
- * place, 0 for never. Needs place.h and md.h; allocates nothing. */
+ * place, 0 for never. Needs nan_origin.h and md.h; allocates nothing. */
 #ifndef MD_TRACE_H
 #define MD_TRACE_H
 
@@ -15,7 +15,7 @@
 #include <stdint.h>
 
 #include "runtime/md.h"
-#include "runtime/place.h"
+#include "runtime/nan_origin.h"
 
 /* In a program that traces when asked to. */
 #define MD_TRACE(notes, type, ...)                                                                 \

@@ -3,7 +3,7 @@
  *
  * Homes: a value stored once lives where its first user needs it: in a temporary, in the result
  * that the caller sees, in the slice of a stack that belongs to the iteration. What must end in
- * another storage (a parameter, a state, a carry) lives in a temporary with Buf.dest. Contract in
+ * another storage (a parameter, a state, a carry) lives in a temporary with Buf.final. Contract in
  * lower.h. */
 #include "passes/lower/lower.h"
 
@@ -153,7 +153,7 @@ static Home goal_home(Frame *f, const Goal *t, const Node *node) {
     }
     Buf *buf = temp_new(f, node, *t->dest->type, str_printf(f->l->arena, "%s_next", t->dest->name));
     buf->role = str_printf(f->l->arena, "%s_next", t->dest->role);
-    buf->dest = t->dest;
+    buf->final = t->dest;
     return (Home){.buf = buf};
 }
 
@@ -193,7 +193,7 @@ static Home loop_home(Frame *f, const Node *loop, int k, const GoalList *t, int 
     for (int i = 0; i < t->count && *taken < 0; i++) {
         const Goal *to = &t->at[i];
         if (to->dest || to->home.nprefix == 0) {
-            buf->dest = to->dest ? to->dest : to->home.buf;
+            buf->final = to->dest ? to->dest : to->home.buf;
             *taken = i;
         }
     }
@@ -235,7 +235,7 @@ static void lower_loop(Frame *f, const Node *node, const GoalList *goals) {
         for (int i = 0; i < wanted[k].count && taken[k] < 0; i++) {
             const Goal *to = &wanted[k].at[i];
             if (to->dest || to->home.nprefix == 0) {
-                result[k].at[0].buf->dest = to->dest ? to->dest : to->home.buf;
+                result[k].at[0].buf->final = to->dest ? to->dest : to->home.buf;
                 taken[k] = i;
             }
         }

@@ -262,7 +262,7 @@ static Made made_by(const Frame *f, const Unit *unit) {
     for (int i = 0; i < unit->atom.count; i++) {
         const HomeList *homes = &f->home[unit->atom.at[i]->id];
         for (int k = 0; k < homes->count; k++) {
-            const Buf *buf = homes->at[k].buf, *dest = buf->dest;
+            const Buf *buf = homes->at[k].buf, *dest = buf->final;
             bool param = dest && dest->slot && dest->slot->kind == SLOT_PARAM;
             made.param = made.param == NULL && param && k == 0 ? dest : made.param;
             if (buf->kind == BUF_RESULT && results++ < MOST_DOERS) {
@@ -357,7 +357,7 @@ void name_step(Frame *f, const Unit *unit, const Node *main, bool copy, Step *st
         const HomeList *homes = &f->home[unit->atom.at[0]->id];
         step->role = base->op == OP_CONST ? "fill" : "copy";
         const Buf *to = homes->count > 0 ? homes->at[0].buf : NULL;
-        to = to && to->dest ? to->dest : to;
+        to = to && to->final ? to->final : to;
         step->name = to ? str_printf(arena, "%s_%s", step->role, to->name) : step->role;
     } else {
         const char *after = is_backward(f, unit, main) ? "_back" : "", *mine = doer_of(f->l, main);

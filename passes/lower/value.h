@@ -2,7 +2,7 @@
 #ifndef MDLC_PASSES_LOWER_VALUE_H
 #define MDLC_PASSES_LOWER_VALUE_H
 
-#include "compiler/loop.h"
+#include "compiler/kernel.h"
 
 /* Axes over which whole rows are folded: several stages of one kernel share them, so that what one
  * stage computed is the same expression in the next. */

@@ -7,7 +7,7 @@
 #ifndef MDLC_PASSES_LOWER_WORK_H
 #define MDLC_PASSES_LOWER_WORK_H
 
-#include "compiler/loop.h"
+#include "compiler/kernel.h"
 
 /* A flat index space and the axes that its digits became. */
 typedef struct {

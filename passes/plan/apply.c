@@ -2,7 +2,7 @@
  * equals; what reads it is told in accesses, pairs and calls, also inside loops. */
 #include "passes/plan/apply.h"
 
-#include "compiler/loop.h"
+#include "compiler/kernel.h"
 
 #include <string.h>
 
@@ -19,7 +19,7 @@ static Buf *buf_again(Apply *a, const Buf *of) {
     Buf made = *of;
     made.id = buf->id;
     made.name = buf->name;
-    made.root = buf;
+    made.storage = buf;
     made.again = of;
     *buf = made;
     return buf;
@@ -71,17 +71,17 @@ static Step *step_again(Apply *a, const Step *of) {
 }
 
 static void append_copy(Program *p, StepList *list, Buf *buf) {
-    if (!type_same_shape(*buf->type, *buf->dest->type) || buf->bytes != buf->dest->bytes) {
-        BUG("%s cannot become %s: their layouts differ", buf->name, buf->dest->name);
+    if (!type_same_shape(*buf->type, *buf->final->type) || buf->bytes != buf->final->bytes) {
+        BUG("%s cannot become %s: their layouts differ", buf->name, buf->final->name);
     }
     Step *copy = step_new(p, STEP_COPY, buf->loc);
     copy->src = buf;
-    copy->dst = buf->dest;
+    copy->dst = buf->final;
     copy->lowered = INT32_MAX; /* ends its list */
     copy->bytes_moved = 2 * buf->bytes;
-    copy->text = str_printf(p->arena, "%s = %s", buf->dest->name, buf->name);
+    copy->text = str_printf(p->arena, "%s = %s", buf->final->name, buf->name);
     step_access(p, copy, buf, ACCESS_READ);
-    step_access(p, copy, buf->dest, ACCESS_WRITE);
+    step_access(p, copy, buf->final, ACCESS_WRITE);
     VEC_PUSH(p->arena, list, copy);
     for (Step *loop = buf->loop; loop != NULL; loop = loop->up) {
         step_access_body(p, loop);
@@ -100,7 +100,7 @@ static void find_bufs(Apply *a) {
     for (int v = 0; v < a->eval->count; v++) {
         int root = plan_root(a->eval, v);
         if (root != v) {
-            a->buf[v]->root = a->buf[root];
+            a->buf[v]->storage = a->buf[root];
         }
     }
 }
@@ -138,7 +138,7 @@ void plan_apply(Program *p, const Plan *plan, const PlanEval *eval) {
     for (int u = 0; u < s->use.count; u++) {
         const Use *use = &s->use.at[u];
         if (use->local && s->shared->made_in[use->buf->id] != NULL) {
-            use->buf->root = use->buf->dest;
+            use->buf->storage = use->buf->final;
         } else if (use->kept) {
             append_copy(p, s->list, use->buf);
         }

@@ -4,9 +4,10 @@
 
 #include "passes/plan/value.h"
 
-/* Orders the list as the plan that was evaluated last, sets Buf.root, makes copies to destinations
- * at its end. A call that runs again is a step of its own, whose results are Bufs of their own, and
- * the calls behind it read those. Lists of loops come before the list that holds them. */
+/* Orders the list as the plan that was evaluated last, sets Buf.storage, makes copies to
+ * destinations at its end. A call that runs again is a step of its own, whose results are Bufs of
+ * their own, and the calls behind it read those. Lists of loops come before the list that holds
+ * them. */
 void plan_apply(Program *p, const Plan *plan, const PlanEval *eval);
 
 #endif

@@ -3,7 +3,7 @@
  * A Buf lives from its first to its last access, seen in the list that declares it: an access from
  * inside a loop counts for the whole loop, because the next iteration may make it again. What a
  * loop declares lives within one iteration. A root lives as long as all that use its bytes. Needs
- * numbered steps and Buf.root; gives Buf.first and Buf.last, half-open; changes no values. */
+ * numbered steps and Buf.storage; gives Buf.first and Buf.last, half-open; changes no values. */
 #include "passes/plan/live.h"
 
 enum { LOOP_DEPTH = 64 };
@@ -44,7 +44,7 @@ static const Step *declared_step(const Walk *walk, const Buf *buf, const Step *s
 static void touch(const Walk *walk, Buf *buf, const Step *step) {
     const Step *at = declared_step(walk, buf, step);
     range_extend(buf, at->id, step_end(at));
-    if (buf->root != buf) {
+    if (buf->storage != buf) {
         Buf *root = buf_root(buf);
         at = declared_step(walk, root, step);
         range_extend(root, at->id, step_end(at));

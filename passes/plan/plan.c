@@ -13,7 +13,7 @@ static const int64_t NO_LIMIT = INT64_MAX;
 
 static Buf *value_of_result(const ProgramEntry *e, Buf *result) {
     for (int i = 0; i < e->buf.count; i++) {
-        if (e->buf.at[i]->dest == result) {
+        if (e->buf.at[i]->final == result) {
             return e->buf.at[i];
         }
     }
@@ -71,8 +71,8 @@ static void complete_loops(Program *p, const StepList *list) {
 static void prepare(Program *p, ProgramEntry *e) {
     for (int i = 0; i < e->buf.count; i++) {
         const Buf *buf = e->buf.at[i];
-        if (buf->dest != NULL && buf->loop != NULL) {
-            step_access(p, buf->loop, buf->dest, ACCESS_READ | ACCESS_WRITE);
+        if (buf->final != NULL && buf->loop != NULL) {
+            step_access(p, buf->loop, buf->final, ACCESS_READ | ACCESS_WRITE);
         }
     }
     if (e->entry->kind == ENTRY_TRAIN) {

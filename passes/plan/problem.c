@@ -142,7 +142,7 @@ static bool is_pure(const Problem *s, int i) {
             continue;
         }
         const Use *use = &s->use.at[s->use_of[access->buf->id]];
-        pure = use->local && access->buf->kind == BUF_TEMP && access->buf->dest == NULL &&
+        pure = use->local && access->buf->kind == BUF_TEMP && access->buf->final == NULL &&
                access->mode == ACCESS_WRITE && use->write.count == 1;
     }
     return pure;
@@ -194,7 +194,7 @@ static void add_wishes(Problem *s) {
     }
     for (int u = 0; u < s->use.count; u++) {
         Use *use = &s->use.at[u];
-        Buf *dest = use->buf->dest;
+        Buf *dest = use->buf->final;
         if (!use->local || dest == NULL) {
             continue;
         }
@@ -246,7 +246,7 @@ static void mark_updates(Problem *s) {
                 continue;
             }
             any = true;
-            const Buf *dest = access->buf->dest != NULL ? access->buf->dest : access->buf;
+            const Buf *dest = access->buf->final != NULL ? access->buf->final : access->buf;
             const Use *use = &s->use.at[s->use_of[access->buf->id]];
             bool serves = is_slot(dest) || use->read.count > 0;
             for (int r = 0; r < use->read.count; r++) {

@@ -325,7 +325,7 @@ static bool block_roots(Tiling *p) {
     Type *type = ARENA_NEW(b->k->arena, Type);
     *type = type_make(p->of->elem, 1, &p->of->count);
     block->type = type;
-    block->root = block;
+    block->storage = block;
     block->name = "strip";
     Arg *strip = kernel_arg(b->k, block, ACCESS_READ | ACCESS_WRITE);
     strip->strip = true;
@@ -350,7 +350,7 @@ static bool loads_at(const Kernel *k, const Expr *e, const Buf *buf, const Index
 /* The next value of a storage that is computed from the old one, element by element: it wants that
  * place, so the product must not be put there first. */
 static bool is_update(const Kernel *k, const Root *root) {
-    const Buf *dest = kernel_buf(k, root->arg)->dest;
+    const Buf *dest = kernel_buf(k, root->arg)->final;
     return dest && loads_at(k, root->value, dest, root->index);
 }
 

@@ -3,7 +3,7 @@
 #ifndef MDLC_TESTS_KERNEL_WALK_H
 #define MDLC_TESTS_KERNEL_WALK_H
 
-#include "compiler/loop.h"
+#include "compiler/kernel.h"
 
 /* `place` is an element of what the call passes, or -1: all of them. */
 typedef void (*KernelTouch)(void *ctx, const Buf *buf, int64_t place, bool store);

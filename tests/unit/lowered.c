@@ -95,8 +95,8 @@ static void print_list(Lowered *l, const Program *p, const StepList *list, const
     const ProgramEntry *e = p->entry.at[0];
     for (int i = 0; i < e->buf.count && !planned(p); i++) {
         const Buf *b = e->buf.at[i];
-        if (b->dest && b->loop == loop) {
-            text_printf(out, "    memcpy(%s, %s, %lld);\n", b->dest->name, b->name,
+        if (b->final && b->loop == loop) {
+            text_printf(out, "    memcpy(%s, %s, %lld);\n", b->final->name, b->name,
                         (long long)b->bytes);
         }
     }

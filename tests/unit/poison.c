@@ -200,9 +200,9 @@ Poison *poison_open(Arena *arena, const Program *p, const ProgramEntry *e) {
     }
     for (int i = 0; i < e->buf.count; i++) {
         x->lasting[e->buf.at[i]->id] |=
-            e->buf.at[i]->dest != NULL || e->buf.at[i]->kind != BUF_TEMP;
-        if (e->buf.at[i]->dest != NULL) {
-            x->lasting[e->buf.at[i]->dest->id] = true;
+            e->buf.at[i]->final != NULL || e->buf.at[i]->kind != BUF_TEMP;
+        if (e->buf.at[i]->final != NULL) {
+            x->lasting[e->buf.at[i]->final->id] = true;
         }
     }
     note_list(x, &e->step);
@@ -523,7 +523,7 @@ static bool run_step(Run *r, const Step *step) {
 /* By rule values arrive where they are meant to go, whether or not somebody reads them. */
 static bool end_list(Run *r, const Step *loop) {
     for (int i = 0; i < r->x->e->buf.count; i++) {
-        const Buf *buf = r->x->e->buf.at[i], *meant = &r->x->buf[buf->id], *dest = meant->dest;
+        const Buf *buf = r->x->e->buf.at[i], *meant = &r->x->buf[buf->id], *dest = meant->final;
         if (meant->loop != loop) {
             continue;
         }

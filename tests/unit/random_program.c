@@ -101,7 +101,7 @@ static void make_parts(Gen *g, StepList *list) {
 
 static bool is_dest(const Gen *g, const Buf *buf) {
     for (int i = 0; i < g->e->buf.count; i++) {
-        if (g->e->buf.at[i]->dest == buf) {
+        if (g->e->buf.at[i]->final == buf) {
             return true;
         }
     }
@@ -119,9 +119,9 @@ static void make_loop(Gen *g, StepList *list, int size, int depth) {
         VEC_PUSH(g->arena, &g->seen, carry[i]);
         for (int k = 0; k < g->p->slot.count && depth == 0 && pick(g, 2); k++) {
             Buf *slot = g->p->slot.at[k]; /* its final value updates a state */
-            if (carry[i]->dest == NULL && type_equal(*slot->type, *carry[i]->type) &&
+            if (carry[i]->final == NULL && type_equal(*slot->type, *carry[i]->type) &&
                 !is_dest(g, slot)) {
-                carry[i]->dest = slot;
+                carry[i]->final = slot;
             }
         }
     }
@@ -171,7 +171,7 @@ static void make_loop(Gen *g, StepList *list, int size, int depth) {
         step_access(g->p, step, from, ACCESS_READ);
         read_any(g, step);
         Buf *next = temp_new(g, words(0, n));
-        next->dest = carry[i];
+        next->final = carry[i];
         step_access(g->p, step, next, ACCESS_WRITE);
         if (pick(g, 2)) {
             VEC_PUSH(g->arena, &step->inplace, ((InplacePair){from, next}));
@@ -184,8 +184,9 @@ static void make_loop(Gen *g, StepList *list, int size, int depth) {
         VEC_PUSH(g->arena, &g->seen, ys[i]);
         for (int k = 0; k < g->p->slot.count && depth == 0; k++) { /* a whole stack updated */
             Buf *slot = g->p->slot.at[k];
-            if (!is_dest(g, slot) && ys[i]->dest == NULL && type_equal(*slot->type, *ys[i]->type)) {
-                ys[i]->dest = slot;
+            if (!is_dest(g, slot) && ys[i]->final == NULL &&
+                type_equal(*slot->type, *ys[i]->type)) {
+                ys[i]->final = slot;
             }
         }
     }
@@ -214,7 +215,7 @@ static void add_out(Gen *g, OutRole role, Buf *value, Slot *slot) {
     if (slot == NULL) {
         Buf *result = buf_new(g->p, g->e, BUF_RESULT, *value->type, name);
         result->out = index;
-        value->dest = result;
+        value->final = result;
     }
 }
 
@@ -267,7 +268,7 @@ Program *random_program(Arena *arena, uint64_t seed, int size) {
         Buf *next = temp_new(&g, *slot->type);
         step_access(g.p, step, next, ACCESS_WRITE);
         VEC_PUSH(arena, &step->inplace, ((InplacePair){slot, next}));
-        next->dest = slot;
+        next->final = slot;
         add_out(&g, OUT_WRITE, next, slot->slot);
         VEC_PUSH(arena, &g.seen, next);
     }
@@ -359,8 +360,8 @@ static void run_kernel(const Run *r, const Step *step) {
 static void move_dests(const Run *r, const Step *loop) {
     for (int i = 0; i < r->e->buf.count; i++) {
         const Buf *buf = r->e->buf.at[i];
-        if (buf->dest != NULL && buf->loop == loop) {
-            memcpy(r->at[buf->dest->id], r->at[buf->id], (size_t)buf->bytes);
+        if (buf->final != NULL && buf->loop == loop) {
+            memcpy(r->at[buf->final->id], r->at[buf->id], (size_t)buf->bytes);
         }
     }
 }

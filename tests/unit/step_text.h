@@ -2,7 +2,7 @@
 #ifndef MDLC_TESTS_STEP_TEXT_H
 #define MDLC_TESTS_STEP_TEXT_H
 
-#include "compiler/loop.h"
+#include "compiler/kernel.h"
 
 /* Gives `step` a kernel that writes every result element by element and, for each element, reads an
  * operand at the same place where the step names the pair, else all of it. Of a Buf that it writes

@@ -173,14 +173,14 @@ static bool do_harm(Case *c, Harm harm) {
         if (other == NULL || other->offset == made->offset || buf_root(other)->kind != BUF_TEMP) {
             return false;
         }
-        made->root = made;
+        made->storage = made;
         made->offset = other->offset;
         return true;
     case HARM_FIRST: ((Step *)(uintptr_t)step->again)->again = step; return true;
     case HARM_PARAMETER:
-        made->root = c->p->slot.at[0];
-        made->offset = made->root->offset;
-        return made->bytes <= made->root->bytes;
+        made->storage = c->p->slot.at[0];
+        made->offset = made->storage->offset;
+        return made->bytes <= made->storage->bytes;
     case HARMS: break;
     }
     return false;
@@ -259,7 +259,7 @@ static void test_carry(void **state) {
     VEC_PUSH(&arena, &step[2]->body, step[4]);
     step[2]->trip = 3;
     next->loop = step[2];
-    next->dest = c;
+    next->final = c;
     step_access(p, step[0], c, ACCESS_WRITE);
     step_access(p, step[1], c, ACCESS_READ);
     step_access(p, step[1], y, ACCESS_WRITE);

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "compiled.h"
-#include "compiler/loop.h"
+#include "compiler/kernel.h"
 #include "passes/check.h"
 #include "tests/support.h"
 

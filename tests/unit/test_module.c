@@ -112,7 +112,7 @@ static Buf *input_add(Case *t, ProgramEntry *e, const char *name, Type type) {
 
 static Buf *temp_add(Case *t, ProgramEntry *e, const char *name, Type type, Buf *dest) {
     Buf *buf = buf_new(t->p, e, BUF_TEMP, type, name);
-    buf->dest = dest;
+    buf->final = dest;
     if (dest != NULL && dest->slot != NULL) {
         VEC_PUSH(t->arena, &e->entry->out, ((EntryOut){.role = OUT_WRITE, .slot = dest->slot}));
     }

@@ -8,7 +8,7 @@
 #include <cmocka.h>
 
 #include "compiled.h"
-#include "compiler/loop.h"
+#include "compiler/kernel.h"
 #include "passes/check.h"
 
 #include <string.h>

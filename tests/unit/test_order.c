@@ -160,7 +160,7 @@ static void test_state_of_inner_loop(void **state) {
     Step *make = step_add(p, &inner->body, STEP_KERNEL);
     outer->trip = inner->trip = 3;
     Buf *next = buf_new(p, e, BUF_TEMP, *slot->type, "next");
-    next->dest = slot;
+    next->final = slot;
     next->loop = inner;
     step_access(p, make, next, ACCESS_WRITE);
     step_access(p, read, slot, ACCESS_READ);

@@ -85,8 +85,8 @@ static void test_random_plans(void **state) {
         arena_sum += e->arena_bytes;
         bound_sum += e->lower_bound_bytes;
         for (int i = 0; i < e->buf.count; i++) {
-            shared += e->buf.at[i]->root != e->buf.at[i];
-            copies += e->buf.at[i]->dest != NULL && e->buf.at[i]->root != e->buf.at[i]->dest;
+            shared += e->buf.at[i]->storage != e->buf.at[i];
+            copies += e->buf.at[i]->final != NULL && e->buf.at[i]->storage != e->buf.at[i]->final;
         }
         arena_free(&arena);
     }
@@ -135,8 +135,8 @@ static Tiny tiny_program(Arena *arena) {
     t.loss = buf_new(p, e, BUF_TEMP, type_scalar(TY_F32), "loss");
     Buf *result = buf_new(p, e, BUF_RESULT, type_scalar(TY_F32), "loss_out");
     result->out = 0;
-    t.loss->dest = result;
-    t.next->dest = t.param;
+    t.loss->final = result;
+    t.next->final = t.param;
     VEC_PUSH(arena, &e->entry->out, ((EntryOut){.name = "loss", .role = OUT_LOSS}));
     Buf *list[4][4] = {{t.x}, {t.y, t.x, t.work}, {t.loss, t.x, t.y}, {t.next, t.param, t.y}};
     for (int i = 0; i < 4; i++) {
@@ -232,7 +232,7 @@ static const char *plant(Arena *arena, Tiny *t, Fault fault) {
     case FAULT_LIFE: t->x->last--; return "touches x_2, which lives in";
     case FAULT_SHRINK: t->x->bytes -= 4; return "x_2 has 252 bytes and needs 256";
     case FAULT_ALIAS:
-        t->y->root = t->x;
+        t->y->storage = t->x;
         t->y->offset = t->x->offset;
         return "may read of x_2 what another one writes to y";
     case FAULT_WORK: t->work->offset = t->x->offset; return "work";
@@ -244,7 +244,7 @@ static const char *plant(Arena *arena, Tiny *t, Fault fault) {
         t->loss->last++;
         return "is written before step 4 checks the loss";
     case FAULT_DEST:
-        t->next->root = t->next;
+        t->next->storage = t->next;
         t->next->offset = 0;
         return "next";
     case FAULT_TOTAL: t->p->total_bytes -= 64; return "the totals do not add up";
@@ -276,11 +276,11 @@ static const char *plant(Arena *arena, Tiny *t, Fault fault) {
         step[1]->access.count--;
         return "it touches x_2 and does not say so";
     case FAULT_NO_ROOT:
-        t->x->root = t->y;
-        t->y->root = t->x;
+        t->x->storage = t->y;
+        t->y->storage = t->x;
         return "has no root";
     case FAULT_ROOT_WORK:
-        t->y->root = t->work;
+        t->y->storage = t->work;
         t->y->offset = t->work->offset;
         return "y must not lie in work";
     case FAULT_NOT_IN_ROOT: t->next->offset += 64; return "does not lie in the bytes of";
@@ -323,7 +323,7 @@ static const char *plant(Arena *arena, Tiny *t, Fault fault) {
         t->p->slot.at[0] = more;
         t->p->slot.at[t->p->slot.count - 1] = t->param;
         return "other is overwritten";
-    case FAULT_RESULT: t->loss->dest = NULL; return "the result loss_out is not there at the end";
+    case FAULT_RESULT: t->loss->final = NULL; return "the result loss_out is not there at the end";
     case FAULT_NO_CHECK: step[3]->access.at[0].buf = t->y; return "the loss is not checked";
     case FAULT_NONE:
     case FAULTS: break;
@@ -337,7 +337,7 @@ static void test_each_fault(void **state) {
         Arena arena = {0};
         Tiny t = tiny_program(&arena);
         assert_int_equal(t.e->step.count, 5); /* with the check */
-        assert_ptr_equal(t.next->root, t.param);
+        assert_ptr_equal(t.next->storage, t.param);
         const char *expected = plant(&arena, &t, (Fault)fault);
         const char *message = check_program(&arena, t.p);
         if ((message == NULL) != (expected == NULL) || (message && !strstr(message, expected))) {
@@ -358,14 +358,14 @@ static void test_stacks(void **state) {
         Arena arena = {0};
         Tiny t = tiny_program(&arena);
         t.e->step.count = t.e->buf.count = 0;
-        t.loss->dest = t.next->dest = NULL;
+        t.loss->final = t.next->final = NULL;
         Type line = type_make(TY_F32, 1, (int64_t[]){16});
         Type lines = type_make(TY_F32, 2, (int64_t[]){4, 16});
         Buf *x = buf_new(t.p, t.e, BUF_TEMP, kind == OVER ? lines : line, "x3");
         Buf *stack = buf_new(t.p, t.e, BUF_TEMP, lines, "stack");
         Buf *loss = buf_new(t.p, t.e, BUF_TEMP, type_scalar(TY_F32), "loss3");
         Buf *result = buf_new(t.p, t.e, BUF_RESULT, type_scalar(TY_F32), "loss_out3");
-        loss->dest = result;
+        loss->final = result;
         result->out = 0;
         Step *first = step_new(t.p, STEP_KERNEL, LOC_NONE),
              *loop = step_new(t.p, STEP_LOOP, LOC_NONE);
@@ -392,7 +392,7 @@ static void test_stacks(void **state) {
             x->offset = 3 * 64;
             expected = "shares bytes with stack, a stack of loop 1";
         } else if (kind == OVER) {
-            stack->root = x;
+            stack->storage = x;
             stack->offset = x->offset;
             expected = "stack";
         } else if (kind == TRIP) {
@@ -459,8 +459,8 @@ static void test_two_results_of_one_operand(void **state) {
         *dead = buf_new(t.p, t.e, BUF_TEMP, row, "dead");
     Buf *used = buf_new(t.p, t.e, BUF_TEMP, row, "used");
     Buf *loss = buf_new(t.p, t.e, BUF_TEMP, type_scalar(TY_F32), "loss2");
-    loss->dest = t.loss->dest;
-    t.loss->dest = t.next->dest = NULL;
+    loss->final = t.loss->final;
+    t.loss->final = t.next->final = NULL;
     Buf *list[3][3] = {{x}, {dead, x}, {loss, used}};
     for (int i = 0; i < 3; i++) {
         Step *step = step_new(t.p, STEP_KERNEL, LOC_NONE);

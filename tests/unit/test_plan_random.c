@@ -104,7 +104,7 @@ static bool planned(const Buf *buf) {
 static Buf *pick_root(const Change *c) {
     ProgramEntry *e = c->plan->e;
     Buf *buf = e->buf.at[pick(c, e->buf.count)];
-    return planned(buf) && buf->root == buf ? buf : NULL;
+    return planned(buf) && buf->storage == buf ? buf : NULL;
 }
 
 static void follow_roots(ProgramEntry *e) {
@@ -132,7 +132,7 @@ static void place_again(const Change *c, const Buf *wrong, AllocItem told) {
     int n = 0;
     for (int i = 0; i < e->buf.count; i++) {
         const Buf *buf = e->buf.at[i];
-        if (planned(buf) && buf->root == buf) {
+        if (planned(buf) && buf->storage == buf) {
             item[n++] = buf == wrong
                             ? told
                             : (AllocItem){buf->first, buf->last, align_up(buf->bytes, MD_ALIGN)};
@@ -142,7 +142,7 @@ static void place_again(const Change *c, const Buf *wrong, AllocItem told) {
     n = 0;
     for (int i = 0; i < e->buf.count; i++) {
         Buf *buf = e->buf.at[i];
-        if (planned(buf) && buf->root == buf) {
+        if (planned(buf) && buf->storage == buf) {
             buf->offset = offset[n++];
         }
     }
@@ -260,11 +260,11 @@ static bool change_alias(const Change *c) {
     }
     for (int i = 0; i < c->plan->e->buf.count; i++) { /* roots are one level deep */
         Buf *user = c->plan->e->buf.at[i];
-        if (user->root == buf && (user == buf || user->bytes <= other->bytes)) {
-            user->root = other;
+        if (user->storage == buf && (user == buf || user->bytes <= other->bytes)) {
+            user->storage = other;
         }
     }
-    buf->root = other;
+    buf->storage = other;
     follow_roots(c->plan->e);
     live_ranges(c->plan->e);
     return true;
@@ -276,7 +276,7 @@ static bool change_pair(const Change *c) {
     for (int tries = 0; tries < 8 && step->kind == STEP_KERNEL; tries++) {
         Buf *in = step->access.at[pick(c, step->access.count)].buf;
         Buf *out = step->access.at[pick(c, step->access.count)].buf;
-        if (in == out || in->kind != BUF_TEMP || out->kind != BUF_TEMP || out->root != out ||
+        if (in == out || in->kind != BUF_TEMP || out->kind != BUF_TEMP || out->storage != out ||
             !planned(out) || !planned(in) || in->loop != out->loop || in->bytes < out->bytes ||
             !(step_find(step, out)->mode & ACCESS_WRITE) || buf_root(in) == out ||
             step_find(step, in)->mode != ACCESS_READ ||
@@ -284,7 +284,7 @@ static bool change_pair(const Change *c) {
             continue;
         }
         VEC_PUSH(c->plan->arena, &step->inplace, ((InplacePair){in, out}));
-        out->root = buf_root(in);
+        out->storage = buf_root(in);
         follow_roots(c->plan->e);
         live_ranges(c->plan->e);
         return true;
@@ -295,10 +295,10 @@ static bool change_pair(const Change *c) {
 /* What a loop carries, over another storage. */
 static bool change_carry(const Change *c) {
     Buf *buf = c->plan->e->buf.at[pick(c, c->plan->e->buf.count)], *other = pick_root(c);
-    if (buf->loop == NULL || buf->dest == NULL || other == NULL) {
+    if (buf->loop == NULL || buf->final == NULL || other == NULL) {
         return false;
     }
-    Buf *root = buf_root(buf->dest);
+    Buf *root = buf_root(buf->final);
     if (root->kind != BUF_TEMP || root == other || root->offset == other->offset ||
         root->offset + other->bytes > c->plan->e->arena_bytes) {
         return false;

@@ -242,7 +242,7 @@ static Tile *product(Hand *h, Buf *a, Buf *b, Buf *c) {
     t->count = (int64_t)N * N;
     Buf *block = ARENA_NEW(h->k->arena, Buf);
     block->type = c->type;
-    block->root = block;
+    block->storage = block;
     block->name = "strip";
     Arg *strip = kernel_arg(h->k, block, ACCESS_READ | ACCESS_WRITE);
     strip->strip = true;

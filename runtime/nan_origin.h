@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
-/* place: where a value that is no number came from. Shared with whoever embeds a model built with
- * --checks=nan. Needs nothing, gives declarations only. */
-#ifndef MD_PLACE_H
-#define MD_PLACE_H
+/* nan_origin: where a value that is no number came from. Shared with whoever embeds a model built
+ * with --checks=nan. Needs nothing, gives declarations only. */
+#ifndef MD_NAN_ORIGIN_H
+#define MD_NAN_ORIGIN_H
 
 #include <stdint.h>
 

@@ -1,4 +1,4 @@
-/* loop: kernels as small loop programs, made by lowering and printed by emit.
+/* kernel: kernels as small loop programs, made by lowering and printed by emit.
  *
  * Semantics
  *  - A Kernel is a function of its arguments (in the order outputs, workspaces, inputs), of indices
@@ -23,8 +23,8 @@
  *  - The element of an argument is what is stored. Expressions compute: a load of a 16-bit float
  *    gives an f32, a STORE rounds it back.
  *  - A guarded load reads only where its guard holds and gives `other` elsewhere. */
-#ifndef MDLC_COMPILER_LOOP_H
-#define MDLC_COMPILER_LOOP_H
+#ifndef MDLC_COMPILER_KERNEL_H
+#define MDLC_COMPILER_KERNEL_H
 
 #include "compiler/index.h"
 #include "compiler/program.h"

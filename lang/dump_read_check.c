@@ -1,20 +1,20 @@
-/* raw_check: dumped graphs are text, so what they say may be wrong. The shape rules look after
- * nodes; here is what a module promises beyond them.
+/* dump_read_check: dumped graphs are text, so what they say may be wrong. The shape rules look
+ * after nodes; here is what a module promises beyond them.
  * Contract: needs slots, data sets and entries as written; gives one message where one would
  * mislead a later stage; changes nothing. */
-#include "lang/raw_check.h"
+#include "lang/dump_read_check.h"
 
-bool raw_check_slot(Raw *r, const Slot *slot) {
+bool dump_check_slot(DumpRead *r, const Slot *slot) {
     for (int i = 0; i < slot->index; i++) {
         if (str_eq(r->module->slot.at[i]->name, slot->name)) {
-            return raw_error(r, slot->loc, 880, "slot \"%s\" is declared twice", slot->name);
+            return dump_error(r, slot->loc, 880, "slot \"%s\" is declared twice", slot->name);
         }
     }
     if (slot->kind == SLOT_PARAM && !elem_is_float(slot->type.elem)) {
-        return raw_error(r, slot->loc, 881, "a parameter has float elements");
+        return dump_error(r, slot->loc, 881, "a parameter has float elements");
     }
     if (slot->role == STATE_COUNTER && (slot->type.rank > 0 || !slot->label)) {
-        return raw_error(r, slot->loc, 882, "a counter is a scalar with a label");
+        return dump_error(r, slot->loc, 882, "a counter is a scalar with a label");
     }
     return true;
 }
@@ -31,9 +31,9 @@ static bool load_fits(const DataField *f) {
            type_equal(*load->region->out.at[0]->type, f->type);
 }
 
-bool raw_check_data(Raw *r, const DataSet *set) {
+bool dump_check_data(DumpRead *r, const DataSet *set) {
     if (set->file.count == 0 || set->field.count == 0) {
-        return raw_error(r, set->loc, 883, "data set '%s' has no file or no field", set->name);
+        return dump_error(r, set->loc, 883, "data set '%s' has no file or no field", set->name);
     }
     for (int i = 0; i < set->field.count; i++) {
         const DataField *f = &set->field.at[i];
@@ -47,13 +47,13 @@ bool raw_check_data(Raw *r, const DataSet *set) {
                                               : f->norm <= NORM_MINMAX && f->centre && f->spread &&
                                                     f->known && elem_is_float(f->type.elem);
         if (f->raw_count < 1 || !sized || !load_fits(f) || !constants) {
-            return raw_error(r, f->loc, 884, "the sizes of field '%s' do not agree", f->name);
+            return dump_error(r, f->loc, 884, "the sizes of field '%s' do not agree", f->name);
         }
     }
     return true;
 }
 
-bool raw_check_phases(Raw *r) {
+bool dump_check_phases(DumpRead *r) {
     const Module *m = r->module;
     for (int i = 0; i < m->phase.count; i++) {
         int trains = 0, before = 0;
@@ -65,8 +65,8 @@ bool raw_check_phases(Raw *r) {
             before += str_eq(m->phase.at[k].name, m->phase.at[i].name);
         }
         if (trains != 1 || before > 0) {
-            return raw_error(r, r->core->loc, 905, "a phase names trains, each once; found \"%s\"",
-                             m->phase.at[i].name);
+            return dump_error(r, r->core->loc, 905, "a phase names trains, each once; found \"%s\"",
+                              m->phase.at[i].name);
         }
     }
     return true;
@@ -83,7 +83,7 @@ static Type in_front(int64_t n, Type t) {
 
 /* The inputs that the data set fills have its types, with the rows in front, in parts if the train
  * accumulates. */
-static bool check_rows(Raw *r, const Entry *entry) {
+static bool check_rows(DumpRead *r, const Entry *entry) {
     const DataSet *set = &r->module->dataset.at[entry->dataset];
     for (int i = 0; i < entry->input.count; i++) {
         const Slot *slot = entry->input.at[i];
@@ -95,8 +95,8 @@ static bool check_rows(Raw *r, const Entry *entry) {
             Type rows = in_front(parts ? entry->rows / parts : entry->rows, set->field.at[k].type);
             rows = parts ? in_front(parts, rows) : rows;
             if (!type_equal(rows, slot->type)) {
-                return raw_error(r, slot->loc, 885, "input '%s' does not fit its data set",
-                                 slot->name);
+                return dump_error(r, slot->loc, 885, "input '%s' does not fit its data set",
+                                  slot->name);
             }
         }
     }
@@ -117,16 +117,16 @@ static const unsigned roles[] = {
     [ENTRY_TEST] = 1u << OUT_LOSS | 1u << OUT_RESULT | 1u << OUT_EXPECT,
 };
 
-static bool check_out(Raw *r, const Entry *entry, int k) {
+static bool check_out(DumpRead *r, const Entry *entry, int k) {
     const EntryOut *out = &entry->out.at[k];
     Type type = *entry->region->out.at[k]->type;
     bool number = type.rank == 0 && elem_is_float(type.elem);
     if (!(roles[entry->kind] >> out->role & 1)) {
-        return raw_error(r, out->loc, 886, "this kind of entry has no such result");
+        return dump_error(r, out->loc, 886, "this kind of entry has no such result");
     }
     bool stored = !out_is_result(out->role);
     if (!out->name != stored || (stored && !out->slot)) {
-        return raw_error(r, out->loc, 887, "a result has a name, a write has a slot");
+        return dump_error(r, out->loc, 887, "a result has a name, a write has a slot");
     }
     Type want = out->slot ? out->slot->type : type;
     if (out->role == OUT_PUSH && out->slot->cursor && type.rank > 0 && want.dim[0] >= type.dim[0]) {
@@ -135,21 +135,21 @@ static bool check_out(Raw *r, const Entry *entry, int k) {
     bool need = out->role == OUT_NEED && entry->region->out.at[k]->op != OP_CONST;
     if (out->slot && (out->slot->kind == SLOT_INPUT || !type_equal(want, type) || need ||
                       (out->role == OUT_PUSH && !out->slot->cursor))) {
-        return raw_error(r, out->loc, 888, "slot \"%s\" cannot take this value", out->slot->name);
+        return dump_error(r, out->loc, 888, "slot \"%s\" cannot take this value", out->slot->name);
     }
     if (type.elem == TY_TUPLE ||
         (!number && (out->role == OUT_LOSS || out->role == OUT_METRIC ||
                      out->role == OUT_GRAD_NORM || out->role == OUT_SUM))) {
-        return raw_error(r, out->loc, 889, "this result is a float scalar");
+        return dump_error(r, out->loc, 889, "this result is a float scalar");
     }
     if (out->role == OUT_EXPECT && (type.rank > 0 || type.elem != TY_BOOL)) {
-        return raw_error(r, out->loc, 890, "an expectation is a bool scalar");
+        return dump_error(r, out->loc, 890, "an expectation is a bool scalar");
     }
     for (int i = 0; i < k; i++) {
         const EntryOut *other = &entry->out.at[i];
         if (stored ? other->role == out->role && other->slot == out->slot
                    : other->name && out->role != OUT_EXPECT && str_eq(other->name, out->name)) {
-            return raw_error(r, out->loc, 891, "an entry gives each result once");
+            return dump_error(r, out->loc, 891, "an entry gives each result once");
         }
     }
     return true;
@@ -158,7 +158,7 @@ static bool check_out(Raw *r, const Entry *entry, int k) {
 /* --- kinds of entries ------------------------------------------------------------------------- */
 
 /* Every slot starts with a value; the seed is the caller's. */
-static bool check_init(Raw *r, const Entry *entry) {
+static bool check_init(DumpRead *r, const Entry *entry) {
     for (int i = 0; i < r->module->slot.count; i++) {
         const Slot *slot = r->module->slot.at[i];
         bool written = slot->role == STATE_COUNTER && str_eq(slot->label, "seed");
@@ -166,10 +166,11 @@ static bool check_init(Raw *r, const Entry *entry) {
             written = entry->out.at[k].slot == slot;
         }
         if (!written) {
-            return raw_error(r, slot->loc, 892, "the init entry does not write \"%s\"", slot->name);
+            return dump_error(r, slot->loc, 892, "the init entry does not write \"%s\"",
+                              slot->name);
         }
     }
-    return entry->input.count == 0 || raw_error(r, entry->loc, 893, "init takes no inputs");
+    return entry->input.count == 0 || dump_error(r, entry->loc, 893, "init takes no inputs");
 }
 
 /* The input of a train that is `slot` in its evaluation, which takes no parts. */
@@ -187,17 +188,17 @@ static const Slot *input_like(const Entry *entry, const Slot *slot) {
 }
 
 /* It takes the rows of its train, and the entry behind it what it sums. */
-static bool check_eval(Raw *r, const Entry *entry, const Entry *end) {
+static bool check_eval(DumpRead *r, const Entry *entry, const Entry *end) {
     if (!entry->train || entry->train->kind != ENTRY_TRAIN || !entry->rows_slot ||
         entry->rows_slot->type.rank > 0 || entry->rows_slot->type.elem != TY_I32) {
-        return raw_error(r, entry->loc, 894,
-                         "an eval entry has 'train' and 'in_use', an i32 input");
+        return dump_error(r, entry->loc, 894,
+                          "an eval entry has 'train' and 'in_use', an i32 input");
     }
     for (int i = 0; i < entry->input.count; i++) {
         const Slot *slot = entry->input.at[i];
         if (slot != entry->rows_slot && !input_like(entry->train, slot)) {
-            return raw_error(r, slot->loc, 895, "'%s' has no input '%s' of this type",
-                             entry->train->name, slot->name);
+            return dump_error(r, slot->loc, 895, "'%s' has no input '%s' of this type",
+                              entry->train->name, slot->name);
         }
     }
     bool pair = end && end->kind == ENTRY_EVAL_END && end->train == entry->train &&
@@ -206,36 +207,37 @@ static bool check_eval(Raw *r, const Entry *entry, const Entry *end) {
         pair = str_eq(end->input.at[i]->name, entry->out.at[i].name) &&
                type_equal(end->input.at[i]->type, *entry->region->out.at[i]->type);
     }
-    return pair || raw_error(r, entry->loc, 896,
-                             "behind an eval entry stands its eval_end, which takes its sums");
+    return pair || dump_error(r, entry->loc, 896,
+                              "behind an eval entry stands its eval_end, which takes its sums");
 }
 
-static bool check_gradcheck(Raw *r, const Entry *entry) {
+static bool check_gradcheck(DumpRead *r, const Entry *entry) {
     bool ok = entry->gradcheck->kind == ENTRY_TRAIN && entry->out.count > 0 &&
               entry->out.at[0].role == OUT_LOSS;
     for (int k = 1; ok && k < entry->out.count; k++) {
         ok = entry->out.at[k].slot && entry->out.at[k].slot->kind == SLOT_PARAM;
     }
-    return ok || raw_error(r, entry->loc, 897,
-                           "a gradient check gives the loss of a train, then gradients with slots");
+    return ok ||
+           dump_error(r, entry->loc, 897,
+                      "a gradient check gives the loss of a train, then gradients with slots");
 }
 
-static bool check_test(Raw *r, const Entry *entry) {
+static bool check_test(DumpRead *r, const Entry *entry) {
     for (int k = 0; !entry->gradcheck && k < entry->out.count; k++) {
         if (entry->out.at[k].role != OUT_EXPECT) {
-            return raw_error(r, entry->out.at[k].loc, 898, "a test gives expectations");
+            return dump_error(r, entry->out.at[k].loc, 898, "a test gives expectations");
         }
     }
     return !entry->gradcheck || check_gradcheck(r, entry);
 }
 
-bool raw_check_entry(Raw *r, int number) {
+bool dump_check_entry(DumpRead *r, int number) {
     const Module *module = r->module;
     const Entry *entry = module->entry.at[number];
     const Entry *behind = number + 1 < module->entry.count ? module->entry.at[number + 1] : NULL;
     const Entry *before = number > 0 ? module->entry.at[number - 1] : NULL;
     if ((entry->kind == ENTRY_INIT) != (number == 0)) {
-        return raw_error(r, entry->loc, 899, "the first entry, and no other, is of kind init");
+        return dump_error(r, entry->loc, 899, "the first entry, and no other, is of kind init");
     }
     for (int k = 0; k < entry->out.count; k++) {
         if (!check_out(r, entry, k)) {
@@ -243,25 +245,25 @@ bool raw_check_entry(Raw *r, int number) {
         }
     }
     if (entry->accumulate && (entry->kind != ENTRY_TRAIN || entry->rows % entry->accumulate != 0)) {
-        return raw_error(r, entry->loc, 855,
-                         "'accumulate' belongs to a train, and its rows are equal parts");
+        return dump_error(r, entry->loc, 855,
+                          "'accumulate' belongs to a train, and its rows are equal parts");
     }
     if (entry->dataset >= 0 && (entry->rows < 1 || !check_rows(r, entry))) {
-        return entry->rows > 0 ? false : raw_error(r, entry->loc, 900, "'data' needs 'rows'");
+        return entry->rows > 0 ? false : dump_error(r, entry->loc, 900, "'data' needs 'rows'");
     }
     switch (entry->kind) {
     case ENTRY_INIT: return check_init(r, entry);
     case ENTRY_TRAIN:
         return (entry->out.count > 0 && entry->out.at[0].role == OUT_LOSS) ||
-               raw_error(r, entry->loc, 901, "the first result of a train is its loss");
+               dump_error(r, entry->loc, 901, "the first result of a train is its loss");
     case ENTRY_EVAL: return check_eval(r, entry, behind);
     case ENTRY_EVAL_END:
         return (before && before->kind == ENTRY_EVAL) ||
-               raw_error(r, entry->loc, 902, "before an eval_end stands its eval");
+               dump_error(r, entry->loc, 902, "before an eval_end stands its eval");
     case ENTRY_CALL: return true;
     case ENTRY_LOAD:
         return (entry->input.count == 1 && entry->out.count == 1) ||
-               raw_error(r, entry->loc, 903, "a load entry makes one value of one input");
+               dump_error(r, entry->loc, 903, "a load entry makes one value of one input");
     case ENTRY_TEST: return check_test(r, entry);
     }
     return true;

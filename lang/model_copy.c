@@ -1,9 +1,9 @@
-/* copies: `state target = q;` is a second set of the parameters and layer states of model q, under
- * the paths target.* . It begins with the same values (the same draws), can be called like q, and
- * is no parameter of any train; only `<-` and `ema` change it. A copy is an instance whose layer is
+/* model_copy: `state target = q;` is a second set of the parameters and layer states of model q,
+ * under the paths target.* . It begins with the same values (the same draws), can be called like q,
+ * and is no parameter of any train; only `<-` and `ema` change it. A copy is an instance whose layer is
  * the model. Its slots are made from those of the model when it is first met, so that they all
  * exist, in the model's order, even if no entry calls it. */
-#include "lang/copies.h"
+#include "lang/model_copy.h"
 
 #include "lang/arith.h"
 #include "lang/call.h"
@@ -22,7 +22,7 @@ static Item *copied_model(const Elab *e, const Item *item) {
     return model && model->kind == AST_MODEL ? model : NULL;
 }
 
-bool copies_is(const Elab *e, const Item *item) {
+bool model_copy_is(const Elab *e, const Item *item) {
     return copied_model(e, item) != NULL;
 }
 
@@ -31,7 +31,7 @@ static Item *head_item(const Elab *e, const char *path) {
     return file_find(e->root, dot ? str_ndup(e->arena, path, (size_t)(dot - path)) : path);
 }
 
-const char *copies_original(Elab *e, const char *path) {
+const char *model_copy_original(Elab *e, const char *path) {
     const char *dot = strchr(path, '.');
     const Item *model = dot ? copied_model(e, head_item(e, path)) : NULL;
     return model ? str_printf(e->arena, "%s%s", model->name, dot) : NULL;
@@ -47,7 +47,7 @@ static Slot *copy_slot(Elab *e, Slot *from, const char *path) {
     return slot;
 }
 
-Parameter *copies_parameter(Elab *e, Parameter *p, const char *path) {
+Parameter *model_copy_parameter(Elab *e, Parameter *p, const char *path) {
     Parameter *copy = ARENA_NEW(e->arena, Parameter);
     *copy = *p;
     copy->slot = copy_slot(e, p->slot, path);
@@ -59,7 +59,7 @@ Parameter *copies_parameter(Elab *e, Parameter *p, const char *path) {
     return copy;
 }
 
-void copies_state(Elab *e, Slot *from, const char *path) {
+void model_copy_state(Elab *e, Slot *from, const char *path) {
     Slot *slot = copy_slot(e, from, path);
     if (params_initial(e, from)) {
         params_set_initial(e, slot, params_initial(e, from));
@@ -70,7 +70,7 @@ static const char *path_in(Elab *e, const char *path, const Item *model, const I
     return str_printf(e->arena, "%s%s", copy->name, path + strlen(model->name));
 }
 
-Instance *copies_instance(Elab *e, Item *item, Loc loc) {
+Instance *model_copy_instance(Elab *e, Item *item, Loc loc) {
     if (item->instance || item->failed) {
         return item->instance;
     }
@@ -86,13 +86,13 @@ Instance *copies_instance(Elab *e, Item *item, Loc loc) {
     for (int i = 0; i < n; i++) {
         Parameter *p = e->param.at[i];
         if (p->slot->kind == SLOT_PARAM && params_under(p->slot->name, model->name)) {
-            copies_parameter(e, p, path_in(e, p->slot->name, model, item));
+            model_copy_parameter(e, p, path_in(e, p->slot->name, model, item));
         }
     }
     for (int i = 0; i < nstate; i++) {
         Slot *slot = e->state.at[i];
         if (slot->role == STATE_LAYER && params_under(slot->name, model->name)) {
-            copies_state(e, slot, path_in(e, slot->name, model, item));
+            model_copy_state(e, slot, path_in(e, slot->name, model, item));
         }
     }
     Instance *instance = ARENA_NEW(e->arena, Instance);
@@ -105,19 +105,19 @@ Instance *copies_instance(Elab *e, Item *item, Loc loc) {
 
 /* --- whole assignments ----------------------------------------------------------------------- */
 
-bool copies_ensure(Elab *e, Item *head, Loc loc) {
+bool model_copy_ensure(Elab *e, Item *head, Loc loc) {
     return head->kind == AST_MODEL ? call_ensure_model(e, head, loc)
-                                   : copies_instance(e, head, loc) != NULL;
+                                   : model_copy_instance(e, head, loc) != NULL;
 }
 
-const Value *copies_each(Elab *e, const Ast *ast) {
+const Value *model_copy_each(Elab *e, const Ast *ast) {
     const char *path = e->each ? elab_path(e, ast) : NULL;
     Item *head = path ? head_item(e, path) : NULL;
-    if (!head || (head->kind != AST_MODEL && !copies_is(e, head)) ||
+    if (!head || (head->kind != AST_MODEL && !model_copy_is(e, head)) ||
         scope_find(e->scope, head->name)) {
         return NULL;
     }
-    if (!copies_ensure(e, head, ast->loc)) {
+    if (!model_copy_ensure(e, head, ast->loc)) {
         return &value_poison;
     }
     const Value *v = params_at(e, path);
@@ -133,8 +133,8 @@ static void assign_each(Elab *e, const char *path, const char *rel, const Ast *t
     params_assign(e, full, next, target->loc, right->loc);
 }
 
-void copies_assign(Elab *e, Item *head, const char *path, const Ast *target, const Ast *right) {
-    if (!copies_ensure(e, head, target->loc)) {
+void model_copy_assign(Elab *e, Item *head, const char *path, const Ast *target, const Ast *right) {
+    if (!model_copy_ensure(e, head, target->loc)) {
         return;
     }
     int errors = e->errors, n = e->param.count, nstate = e->state.count;
@@ -156,12 +156,12 @@ void copies_assign(Elab *e, Item *head, const char *path, const Ast *target, con
 
 /* --- moving averages ------------------------------------------------------------------------- */
 
-void copies_ema_clause(Elab *e, Training *t, const Ast *clause) {
+void model_copy_ema_clause(Elab *e, Training *t, const Ast *clause) {
     const Ast *args = clause->kid[0];
     for (int i = 0; args && i < args->nkid; i++) {
         const Ast *arg = args->kid[i];
         Item *item = arg->kind == AST_ARG ? file_find(e->root, arg->name) : NULL;
-        if (!copies_is(e, item)) {
+        if (!model_copy_is(e, item)) {
             elab_error(e, arg->loc, 480,
                        "'ema' moves a second set of parameters: ema NAME = 0.999; with "
                        "'state NAME = MODEL;' at the top level");
@@ -196,10 +196,10 @@ static Node *next_value(Elab *e, const Training *t, Slot *slot) {
     return node_slot(e->g, slot);
 }
 
-void copies_ema(Elab *e, Training *t) {
+void model_copy_ema(Elab *e, Training *t) {
     for (int i = 0; i < t->average.count; i++) {
         const Average *a = &t->average.at[i];
-        if (!elab_ok(a->decay) || !copies_instance(e, a->item, a->loc)) {
+        if (!elab_ok(a->decay) || !model_copy_instance(e, a->item, a->loc)) {
             continue;
         }
         for (int k = 0; k < e->state.count; k++) {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: 0BSD */
-/* damage: what a program built with --checks=canary says about an overwritten guard band. Shared
- * with whoever embeds the model. Needs nothing, gives a declaration only. */
-#ifndef MD_DAMAGE_H
-#define MD_DAMAGE_H
+/* canary_report: what a program built with --checks=canary says about an overwritten guard band.
+ * Shared with whoever embeds the model. Needs nothing, gives a declaration only. */
+#ifndef MD_CANARY_REPORT_H
+#define MD_CANARY_REPORT_H
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
-/* raw_args: literals, words and types of dumped graphs. No expression is evaluated here: each
+/* dump_read_args: literals, words and types of dumped graphs. No expression is evaluated here: each
  * argument is one literal, name or list.
  * Contract: needs trees of the grammar; gives values, or one message; changes nothing else. */
-#include "lang/raw_args.h"
+#include "lang/dump_read_args.h"
 
 #include "lang/scope.h"
 
@@ -12,7 +12,7 @@
 
 static const int64_t extent_most = (int64_t)1 << 40;
 
-bool raw_error(Raw *r, Loc loc, int id, const char *fmt, ...) {
+bool dump_error(DumpRead *r, Loc loc, int id, const char *fmt, ...) {
     va_list ap;
     va_start(ap, fmt);
     const char *text = str_vprintf(r->arena, fmt, ap);
@@ -23,24 +23,24 @@ bool raw_error(Raw *r, Loc loc, int id, const char *fmt, ...) {
 
 /* --- arguments -------------------------------------------------------------------------------- */
 
-RawArgs raw_args(Raw *r, const Ast *list, Loc loc) {
+DumpArgs dump_args(DumpRead *r, const Ast *list, Loc loc) {
     int n = list ? list->nkid : 0;
-    return (RawArgs){r, list, ARENA_ARRAY(r->arena, bool, n + 1), loc};
+    return (DumpArgs){r, list, ARENA_ARRAY(r->arena, bool, n + 1), loc};
 }
 
-bool raw_call(Raw *r, const Ast *expr, const char **name, RawArgs *args) {
+bool dump_call(DumpRead *r, const Ast *expr, const char **name, DumpArgs *args) {
     const Ast *callee = expr->kind == AST_CALL && !expr->name && !expr->flags ? expr->kid[0] : NULL;
     bool is = callee && callee->kind == AST_DOT && callee->kid[0]->kind == AST_NAME &&
               str_eq(callee->kid[0]->name, "core");
     if (!is) {
-        return raw_error(r, expr->loc, 801, "a dumped graph calls nothing but core.NAME(...)");
+        return dump_error(r, expr->loc, 801, "a dumped graph calls nothing but core.NAME(...)");
     }
     *name = callee->name;
-    *args = raw_args(r, expr->kid[1], expr->loc);
+    *args = dump_args(r, expr->kid[1], expr->loc);
     return true;
 }
 
-const Ast *raw_next(RawArgs *args) {
+const Ast *dump_next(DumpArgs *args) {
     for (int i = 0; args->list && i < args->list->nkid; i++) {
         if (!args->taken[i] && args->list->kid[i]->kind != AST_ARG) {
             args->taken[i] = true;
@@ -50,7 +50,7 @@ const Ast *raw_next(RawArgs *args) {
     return NULL;
 }
 
-const Ast *raw_named(RawArgs *args, const char *name) {
+const Ast *dump_named(DumpArgs *args, const char *name) {
     for (int i = 0; args->list && i < args->list->nkid; i++) {
         const Ast *arg = args->list->kid[i];
         if (!args->taken[i] && arg->kind == AST_ARG && str_eq(arg->name, name)) {
@@ -61,13 +61,13 @@ const Ast *raw_named(RawArgs *args, const char *name) {
     return NULL;
 }
 
-bool raw_done(RawArgs *args) {
+bool dump_done(DumpArgs *args) {
     for (int i = 0; args->list && i < args->list->nkid; i++) {
         const Ast *arg = args->list->kid[i];
         if (!args->taken[i]) {
             return arg->kind == AST_ARG
-                       ? raw_error(args->r, arg->loc, 802, "'%s' may not be given here", arg->name)
-                       : raw_error(args->r, arg->loc, 816, "this is one argument too many");
+                       ? dump_error(args->r, arg->loc, 802, "'%s' may not be given here", arg->name)
+                       : dump_error(args->r, arg->loc, 816, "this is one argument too many");
         }
     }
     return true;
@@ -81,11 +81,11 @@ static const Ast *unsign(const Ast *expr, bool *negative) {
     return *negative ? expr->kid[0] : expr;
 }
 
-bool raw_int(Raw *r, const Ast *expr, int64_t lo, int64_t hi, int64_t *out) {
+bool dump_int(DumpRead *r, const Ast *expr, int64_t lo, int64_t hi, int64_t *out) {
     bool negative;
     const Ast *leaf = unsign(expr, &negative);
     if (leaf->kind != AST_NUMBER || !(leaf->flags & AST_INTEGER)) {
-        return raw_error(r, expr->loc, 803, "an integer is needed here");
+        return dump_error(r, expr->loc, 803, "an integer is needed here");
     }
     errno = 0;
     uint64_t size = strtoull(leaf->text, NULL, 10);
@@ -93,14 +93,14 @@ bool raw_int(Raw *r, const Ast *expr, int64_t lo, int64_t hi, int64_t *out) {
     bool fits = errno == 0 && size <= most;
     int64_t x = !fits ? 0 : negative ? -(int64_t)(size - (size > 0)) - (size > 0) : (int64_t)size;
     if (!fits || x < lo || x > hi) {
-        return raw_error(r, expr->loc, 804, "this integer must be in %lld..%lld", (long long)lo,
-                         (long long)hi);
+        return dump_error(r, expr->loc, 804, "this integer must be in %lld..%lld", (long long)lo,
+                          (long long)hi);
     }
     *out = x;
     return true;
 }
 
-bool raw_site(Raw *r, const Ast *expr, uint64_t *out) {
+bool dump_site(DumpRead *r, const Ast *expr, uint64_t *out) {
     errno = 0;
     if (expr->kind == AST_NUMBER && expr->flags & AST_INTEGER) {
         *out = strtoull(expr->text, NULL, 10);
@@ -108,10 +108,10 @@ bool raw_site(Raw *r, const Ast *expr, uint64_t *out) {
             return true;
         }
     }
-    return raw_error(r, expr->loc, 805, "a site is an integer below 2^64");
+    return dump_error(r, expr->loc, 805, "a site is an integer below 2^64");
 }
 
-bool raw_number(Raw *r, const Ast *expr, double *out) {
+bool dump_number(DumpRead *r, const Ast *expr, double *out) {
     bool negative;
     const Ast *leaf = unsign(expr, &negative);
     double x;
@@ -122,35 +122,35 @@ bool raw_number(Raw *r, const Ast *expr, double *out) {
     } else if (leaf->kind == AST_NAME && str_eq(leaf->name, "nan")) {
         x = NAN;
     } else {
-        return raw_error(r, expr->loc, 806, "a number is needed here");
+        return dump_error(r, expr->loc, 806, "a number is needed here");
     }
     *out = copysign(x, negative ? -1.0 : 1.0);
     return true;
 }
 
-bool raw_flag(Raw *r, const Ast *expr, bool *out) {
+bool dump_flag(DumpRead *r, const Ast *expr, bool *out) {
     *out = expr->kind == AST_NAME && str_eq(expr->name, "true");
     return *out || (expr->kind == AST_NAME && str_eq(expr->name, "false")) ||
-           raw_error(r, expr->loc, 807, "true or false is needed here");
+           dump_error(r, expr->loc, 807, "true or false is needed here");
 }
 
-bool raw_string(Raw *r, const Ast *expr, const char **out) {
+bool dump_string(DumpRead *r, const Ast *expr, const char **out) {
     *out = expr->kind == AST_STRING ? expr->text : NULL;
-    return *out || raw_error(r, expr->loc, 808, "a string is needed here");
+    return *out || dump_error(r, expr->loc, 808, "a string is needed here");
 }
 
-bool raw_name(Raw *r, const Ast *expr, bool dots, const char **out) {
+bool dump_name(DumpRead *r, const Ast *expr, bool dots, const char **out) {
     static const char known[] = ".0123456789_ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
-    if (!raw_string(r, expr, out)) {
+    if (!dump_string(r, expr, out)) {
         return false;
     }
     const char *s = *out;
     bool fits = *s && !strchr("0123456789", *s) && strspn(s, known) == strlen(s);
     return (fits && (dots || !strchr(s, '.'))) ||
-           raw_error(r, expr->loc, 809, "\"%s\" is no name", s);
+           dump_error(r, expr->loc, 809, "\"%s\" is no name", s);
 }
 
-bool raw_one_of(Raw *r, Loc loc, const char *word, const char *const *words, int *out) {
+bool dump_one_of(DumpRead *r, Loc loc, const char *word, const char *const *words, int *out) {
     Nearest n = nearest_start(word);
     for (int i = 0; words[i]; i++) {
         if (str_eq(words[i], word)) {
@@ -159,71 +159,71 @@ bool raw_one_of(Raw *r, Loc loc, const char *word, const char *const *words, int
         }
         nearest_add(&n, words[i]);
     }
-    raw_error(r, loc, 810, "'%s' is not known here", word);
+    dump_error(r, loc, 810, "'%s' is not known here", word);
     if (n.best) {
         diag_hint(&r->c->diag, "did you mean '%s'?", n.best);
     }
     return false;
 }
 
-bool raw_word(Raw *r, const Ast *expr, const char *const *words, int *out) {
-    return expr->kind == AST_NAME ? raw_one_of(r, expr->loc, expr->name, words, out)
-                                  : raw_error(r, expr->loc, 811, "a word is needed here");
+bool dump_word(DumpRead *r, const Ast *expr, const char *const *words, int *out) {
+    return expr->kind == AST_NAME ? dump_one_of(r, expr->loc, expr->name, words, out)
+                                  : dump_error(r, expr->loc, 811, "a word is needed here");
 }
 
 /* --- types ------------------------------------------------------------------------------------ */
 
-bool raw_elem(Raw *r, const char *name, Loc loc, Elem *out) {
+bool dump_elem(DumpRead *r, const char *name, Loc loc, Elem *out) {
     if (!name || !elem_from_name(name, out)) {
-        return raw_error(r, loc, 812, "an element type is needed here");
+        return dump_error(r, loc, 812, "an element type is needed here");
     }
     return (*out != TY_F16 && *out != TY_BF16) ||
-           raw_error(r, loc, 813, "the element type '%s' is not supported yet", name);
+           dump_error(r, loc, 813, "the element type '%s' is not supported yet", name);
 }
 
-bool raw_type(Raw *r, const Ast *type, Type *out) {
+bool dump_type(DumpRead *r, const Ast *type, Type *out) {
     *out = (Type){.rank = type->nkid};
     double n = 1;
-    if (!raw_elem(r, type->name, type->loc, &out->elem)) {
+    if (!dump_elem(r, type->name, type->loc, &out->elem)) {
         return false;
     }
     if (type->nkid > MD_RANK) {
-        return raw_error(r, type->loc, 814, "a tensor has at most %d axes", MD_RANK);
+        return dump_error(r, type->loc, 814, "a tensor has at most %d axes", MD_RANK);
     }
     for (int i = 0; i < type->nkid; i++) {
-        if (!raw_int(r, type->kid[i], 0, extent_most, &out->dim[i])) {
+        if (!dump_int(r, type->kid[i], 0, extent_most, &out->dim[i])) {
             return false;
         }
         n *= (double)out->dim[i];
     }
     return n <= 1e13 ||
-           raw_error(r, type->loc, 815, "a tensor of %.3g elements is not possible", n);
+           dump_error(r, type->loc, 815, "a tensor of %.3g elements is not possible", n);
 }
 
-bool raw_range(Raw *r, const Ast *range, int64_t *lo, int64_t *hi) {
+bool dump_range(DumpRead *r, const Ast *range, int64_t *lo, int64_t *hi) {
     *lo = *hi = 0;
-    return !range || (raw_int(r, range->kid[0], INT64_MIN, INT64_MAX, lo) &&
-                      raw_int(r, range->kid[1], *lo, INT64_MAX, hi));
+    return !range || (dump_int(r, range->kid[0], INT64_MIN, INT64_MAX, lo) &&
+                      dump_int(r, range->kid[1], *lo, INT64_MAX, hi));
 }
 
 /* --- named arguments -------------------------------------------------------------------------- */
 
-bool raw_named_int(RawArgs *args, const char *name, int64_t lo, int64_t hi, int64_t *out) {
-    const Ast *expr = raw_named(args, name);
-    return !expr || raw_int(args->r, expr, lo, hi, out);
+bool dump_named_int(DumpArgs *args, const char *name, int64_t lo, int64_t hi, int64_t *out) {
+    const Ast *expr = dump_named(args, name);
+    return !expr || dump_int(args->r, expr, lo, hi, out);
 }
 
-bool raw_named_flag(RawArgs *args, const char *name, bool *out) {
-    const Ast *expr = raw_named(args, name);
-    return !expr || raw_flag(args->r, expr, out);
+bool dump_named_flag(DumpArgs *args, const char *name, bool *out) {
+    const Ast *expr = dump_named(args, name);
+    return !expr || dump_flag(args->r, expr, out);
 }
 
-bool raw_named_text(RawArgs *args, const char *name, const char **out) {
-    const Ast *expr = raw_named(args, name);
-    return !expr || raw_string(args->r, expr, out);
+bool dump_named_text(DumpArgs *args, const char *name, const char **out) {
+    const Ast *expr = dump_named(args, name);
+    return !expr || dump_string(args->r, expr, out);
 }
 
-bool raw_named_name(RawArgs *args, const char *name, bool dots, const char **out) {
-    const Ast *expr = raw_named(args, name);
-    return !expr || raw_name(args->r, expr, dots, out);
+bool dump_named_name(DumpArgs *args, const char *name, bool dots, const char **out) {
+    const Ast *expr = dump_named(args, name);
+    return !expr || dump_name(args->r, expr, dots, out);
 }

@@ -1,5 +1,5 @@
-/* loop: makers of kernels: arguments, axes, hash-consed expressions, statements. */
-#include "compiler/loop.h"
+/* kernel: makers of kernels: arguments, axes, hash-consed expressions, statements. */
+#include "compiler/kernel.h"
 
 #include <string.h>
 
