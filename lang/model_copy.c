@@ -1,8 +1,8 @@
 /* model_copy: `state target = q;` is a second set of the parameters and layer states of model q,
  * under the paths target.* . It begins with the same values (the same draws), can be called like q,
- * and is no parameter of any train; only `<-` and `ema` change it. A copy is an instance whose layer is
- * the model. Its slots are made from those of the model when it is first met, so that they all
- * exist, in the model's order, even if no entry calls it. */
+ * and is no parameter of any train; only `<-` and `ema` change it. A copy is an instance whose
+ * layer is the model. Its slots are made from those of the model when it is first met, so that they
+ * all exist, in the model's order, even if no entry calls it. */
 #include "lang/model_copy.h"
 
 #include "lang/arith.h"

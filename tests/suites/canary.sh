@@ -102,5 +102,5 @@ for wrong in nans canary,nans nans,canary canar '' canary, none,canary; do
 done
 "$MDLC" --checks=canary --checks=none tests/suites/tiny.mdl -o "$scratch/x.c" && cp "$scratch/x.c" "$scratch/none.c" &&
     "$MDLC" tests/suites/tiny.mdl -o "$scratch/x.c" && cmp -s "$scratch/none.c" "$scratch/x.c" &&
-    ! grep -q canary_ "$scratch/x.c" && pass || fail "--checks=none" "is not the default"
+    ! grep -q md_canary_ "$scratch/x.c" && pass || fail "--checks=none" "is not the default"
 summary canary

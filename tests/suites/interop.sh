@@ -80,7 +80,7 @@ gpt predict --load "$scratch/other" --only h.0 --seed 3 --in tok=$parity/gpt2_to
 # fc1: two products of 2 * 32 * 20 * 48 (forward, weight), 32 * 48 for the bias and for its gradient.
 # fc2: three products of 2 * 32 * 48 * 10 (also its input), 32 * 10 twice. net: relu and its derivative
 # of 32 * 48, whose result is kept. The rest: 32 * 10 differences, squares and additions, a factor, and
-# four for each of 1,498 parameters (a step with the decay of 0); what is kept are the differences.
+# two for each of 1,498 parameters; what is kept are the differences.
 "$MDLC" tests/suites/layers.mdl -o "$scratch/layers.c" && $CC -O0 "$scratch/layers.c" -lm -o "$scratch/layers" &&
     "$scratch/layers" info >"$scratch/info" || fail layers "does not run"
 sed -n "/^layers in a step of 'fit'/,/^\$/p" "$scratch/info" | sed '1,2d; /^$/d; s/^ *//; s/\([0-9]\),/\1_/; s/  */ /g' >"$scratch/costs"
@@ -88,7 +88,7 @@ cat >"$scratch/expected" <<'END'
 net [32_ 10] 0 6144 3072
 net.fc1 [32_ 48] 1008 0 125952
 net.fc2 [32_ 10] 490 0 92800
-outside of layers 0 1280 6953
+outside of layers 0 1280 3957
 END
 same "layers" "$scratch/expected" "$scratch/costs"
 # In loops, too, the layers together are the entry.

@@ -78,7 +78,7 @@ static void test_programs(void **state) {
 static char *emitted(Dumped *m, const Source *source) {
     Arena *arena = &m->c.arena;
     m->module->name = "net";
-    m->module->layer.count = 0; /* which a dump does not have */
+    m->module->layer.count = m->module->owner.count = 0; /* which a dump does not have */
     for (int p = 0; p < DUMPED_PASSES; p++) {
         dumped_pass(m->module, p);
     }
