@@ -74,7 +74,7 @@ static void test_programs(void **state) {
 
 /* --- the same program ------------------------------------------------------------------------- */
 
-/* The emitted text without comments and the places of values, which name lines of the source. */
+/* The emitted text without blanks, comments and the places of values: these name lines. */
 static char *emitted(Dumped *m, const Source *source) {
     Arena *arena = &m->c.arena;
     m->module->name = "net";
@@ -94,6 +94,8 @@ static char *emitted(Dumped *m, const Source *source) {
         static const char places[] = "static const md_place ", needs[] = "static const md_need ";
         if (at[0] == '/' && at[1] == '*') {
             at = strstr(at, "*/") + 2;
+        } else if (*at == ' ' || *at == '\n') { /* of lines that were comments */
+            at++;
         } else if (strncmp(at, places, sizeof places - 1) == 0 ||
                    strncmp(at, needs, sizeof needs - 1) == 0) {
             at = strstr(at, "};") + 2;
