@@ -385,23 +385,16 @@ static EntryList reading_order(const Emit *e) {
     return order;
 }
 
-/* Each once, where the first entry of the file has it. */
-static void print_kernels(const Emit *e, const Printer *printer, bool main_only, bool *printed,
-                          Text *out) {
+/* Each once, in front of the first entry of the file that has it. */
+static void print_kernels(const Emit *e, const Printer *printer, const ProgramEntry *entry,
+                          bool *printed, Text *out) {
     KernelWalk walk = {e, printer, out, printed};
-    const EntryList order = reading_order(e);
-    for (int i = 0; i < order.count; i++) {
-        const ProgramEntry *entry = order.at[i];
-        if (entry->entry->kind != ENTRY_TEST && is_main_only(entry->entry->kind) == main_only) {
-            steps_visit(&entry->step, print_kernel, &walk);
-        }
-    }
+    steps_visit(&entry->step, print_kernel, &walk);
 }
 
 /* Kernels, entry functions and services of the model part. */
 static void print_model(const Emit *e, const Printer *printer, bool *printed, Text *out) {
     entry_tables(e, out);
-    print_kernels(e, printer, false, printed, out);
     if (!e->p->device) {
         entry_helpers(e, out);
     }
@@ -410,9 +403,13 @@ static void print_model(const Emit *e, const Printer *printer, bool *printed, Te
     for (int i = 0; i < order.count; i++) {
         EntryKind kind = order.at[i]->entry->kind;
         init = init || kind == ENTRY_INIT;
+        if (is_main_only(kind) || kind == ENTRY_TEST) {
+            continue;
+        }
+        print_kernels(e, printer, order.at[i], printed, out);
         if (kind == ENTRY_EVAL_END) {
             entry_eval_end(e, printer, order.at[i], out);
-        } else if (!is_main_only(kind) && kind != ENTRY_TEST) {
+        } else {
             entry_function(e, printer, order.at[i], out);
         }
     }
@@ -575,7 +572,11 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
     bool *printed = ARENA_ARRAY(e.arena, bool, p->kernel.count + 1);
     print_model(&e, printer, printed, out); /* the largest part is made where it stays */
     if (!c->opt.no_main) {
-        print_kernels(&e, printer, true, printed, &parts.host);
+        for (int i = 0; i < p->entry.count; i++) {
+            if (is_main_only(p->entry.at[i]->entry->kind)) {
+                print_kernels(&e, printer, p->entry.at[i], printed, &parts.host);
+            }
+        }
         host_print(&e, printer, &parts.host);
     }
     print_comment(&e, &parts.front);

@@ -13,23 +13,6 @@ static void assign_fc_bias_update(float *bias_next, const float *bias, int64_t n
     }
 }
 
-/* assign.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(N); }  [2, 6] */
-static void assign_run_out_2(float *MD_RESTRICT out, const float *MD_RESTRICT x,
-        const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
-    for (int64_t i = 0; i < 2; i++) {
-        const float x_value = x[i * 6];
-        const float x_value_2 = x[i * 6 + 1];
-        const float x_value_3 = x[i * 6 + 2];
-        const float x_value_4 = x[i * 6 + 3];
-        const float x_value_5 = x[i * 6 + 4];
-        const float x_value_6 = x[i * 6 + 5];
-        MD_IVDEP
-        for (int64_t i_2 = 0; i_2 < 6; i_2++) {
-            out[i * 6 + i_2] = x_value * weight[i_2 * 6] + x_value_2 * weight[i_2 * 6 + 1] + x_value_3 * weight[i_2 * 6 + 2] + x_value_4 * weight[i_2 * 6 + 3] + x_value_5 * weight[i_2 * 6 + 4] + x_value_6 * weight[i_2 * 6 + 5] + bias[i_2];
-        }
-    }
-}
-
 /* assign_shrink: 2 steps, 0 bytes of arena, 12 FLOPs, line 5 */
 int assign_shrink(assign *m, assign_shrink_out *out) {
     if (m == NULL || out == NULL) {
@@ -49,6 +32,23 @@ int assign_shrink(assign *m, assign_shrink_out *out) {
     assign_fc_bias_update(fc_bias, fc_bias, 6); /* 1 */
     out->out = *out_;
     return ASSIGN_OK;
+}
+
+/* assign.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(N); }  [2, 6] */
+static void assign_run_out_2(float *MD_RESTRICT out, const float *MD_RESTRICT x,
+        const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
+    for (int64_t i = 0; i < 2; i++) {
+        const float x_value = x[i * 6];
+        const float x_value_2 = x[i * 6 + 1];
+        const float x_value_3 = x[i * 6 + 2];
+        const float x_value_4 = x[i * 6 + 3];
+        const float x_value_5 = x[i * 6 + 4];
+        const float x_value_6 = x[i * 6 + 5];
+        MD_IVDEP
+        for (int64_t i_2 = 0; i_2 < 6; i_2++) {
+            out[i * 6 + i_2] = x_value * weight[i_2 * 6] + x_value_2 * weight[i_2 * 6 + 1] + x_value_3 * weight[i_2 * 6 + 2] + x_value_4 * weight[i_2 * 6 + 3] + x_value_5 * weight[i_2 * 6 + 4] + x_value_6 * weight[i_2 * 6 + 5] + bias[i_2];
+        }
+    }
 }
 
 /* assign_run: 1 steps, 0 bytes of arena, 144 FLOPs, line 9 */

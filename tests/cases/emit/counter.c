@@ -12,12 +12,6 @@ static void counter_main_out(int64_t *count_next, float *out, float *mean_next,
     mean_next[0] = t_3;
 }
 
-/* counter.mdl:7  mean_ <- mean_ + (sum(x) / N - mean_) / f32(n)  [] */
-static void counter_fill_count(int64_t *MD_RESTRICT count_next, float *MD_RESTRICT mean_next) {
-    count_next[0] = 0;
-    mean_next[0] = 0.0f;
-}
-
 /* counter_main_entry: 1 steps, 0 bytes of arena, 8 FLOPs, line 5 */
 int counter_main_entry(counter *m, const counter_main_entry_in *in, counter_main_entry_out *out) {
     if (m == NULL || in == NULL || out == NULL) {
@@ -41,5 +35,11 @@ int counter_main_entry(counter *m, const counter_main_entry_in *in, counter_main
     counter_main_out(count, out_, mean, count, x, mean); /* 0 */
     out->out = *out_;
     return COUNTER_OK;
+}
+
+/* counter.mdl:7  mean_ <- mean_ + (sum(x) / N - mean_) / f32(n)  [] */
+static void counter_fill_count(int64_t *MD_RESTRICT count_next, float *MD_RESTRICT mean_next) {
+    count_next[0] = 0;
+    mean_next[0] = 0.0f;
 }
 

@@ -82,12 +82,6 @@ static void dropout_fc_bias_linear_sgd(float *bias_next, const float *MD_RESTRIC
     }
 }
 
-/* dropout.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [] */
-static void dropout_fill_step(int64_t *MD_RESTRICT step_next, int64_t *MD_RESTRICT steps_next) {
-    step_next[0] = 0;
-    steps_next[0] = 0;
-}
-
 /* dropout_fit: 6 steps, 1536 bytes of arena, 9489 FLOPs, line 5 */
 int dropout_fit(dropout *m, const dropout_fit_in *in, dropout_fit_out *out) {
     if (m == NULL || in == NULL || out == NULL) {
@@ -137,5 +131,11 @@ int dropout_fit(dropout *m, const dropout_fit_in *in, dropout_fit_out *out) {
     out->loss = *loss;
     out->lr = *lr;
     return DROPOUT_OK;
+}
+
+/* dropout.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [] */
+static void dropout_fill_step(int64_t *MD_RESTRICT step_next, int64_t *MD_RESTRICT steps_next) {
+    step_next[0] = 0;
+    steps_next[0] = 0;
 }
 

@@ -1,5 +1,13 @@
 /* ---- model ---- */
 
+static int gather_outside_u8(const uint8_t *x, int64_t count, int64_t lo, int64_t hi) {
+    int outside = 0;
+    for (int64_t i = 0; i < count; i++) {
+        outside |= (int64_t)x[i] < lo || (int64_t)x[i] >= hi;
+    }
+    return outside;
+}
+
 /* gather.mdl:4  y[n, c] = w[i[n], c]  [7, 4] */
 static void gather_main_out(float *MD_RESTRICT out, const uint8_t *MD_RESTRICT i,
         const float *MD_RESTRICT w) {
@@ -10,14 +18,6 @@ static void gather_main_out(float *MD_RESTRICT out, const uint8_t *MD_RESTRICT i
             out[i_2 * 4 + i_3] = w[i_3 + (int64_t)i_value * 4];
         }
     }
-}
-
-static int gather_outside_u8(const uint8_t *x, int64_t count, int64_t lo, int64_t hi) {
-    int outside = 0;
-    for (int64_t i = 0; i < count; i++) {
-        outside |= (int64_t)x[i] < lo || (int64_t)x[i] >= hi;
-    }
-    return outside;
 }
 
 /* gather_main_entry: 2 steps, 0 bytes of arena, 0 FLOPs, line 3 */

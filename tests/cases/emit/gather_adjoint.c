@@ -1,5 +1,13 @@
 /* ---- model ---- */
 
+static int gather_adjoint_outside_u8(const uint8_t *x, int64_t count, int64_t lo, int64_t hi) {
+    int outside = 0;
+    for (int64_t i = 0; i < count; i++) {
+        outside |= (int64_t)x[i] < lo || (int64_t)x[i] >= hi;
+    }
+    return outside;
+}
+
 /* gather_adjoint.mdl:4  y[n, c] = w[i[n], c]  [11, 4] */
 static void gather_adjoint_main_out(float *MD_RESTRICT out, const uint8_t *MD_RESTRICT i,
         const float *MD_RESTRICT w) {
@@ -16,14 +24,6 @@ static void gather_adjoint_main_out(float *MD_RESTRICT out, const uint8_t *MD_RE
             out[j + (int64_t)i_value * 4] += w[j + (int64_t)i_value * 4] * 2.0f;
         }
     }
-}
-
-static int gather_adjoint_outside_u8(const uint8_t *x, int64_t count, int64_t lo, int64_t hi) {
-    int outside = 0;
-    for (int64_t i = 0; i < count; i++) {
-        outside |= (int64_t)x[i] < lo || (int64_t)x[i] >= hi;
-    }
-    return outside;
 }
 
 /* gather_adjoint_main_entry: 2 steps, 0 bytes of arena, 56 FLOPs, line 3 */

@@ -106,26 +106,6 @@ static void init_run_y(float *MD_RESTRICT y, const float *MD_RESTRICT x,
     }
 }
 
-/* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3, 3] */
-static void init_fc_weight(float *MD_RESTRICT weight_next, const int64_t *MD_RESTRICT seed,
-        uint64_t site0) {
-    const md_key key = md_key_make((uint64_t)seed[0], site0, (uint64_t)0);
-    MD_IVDEP
-    for (int64_t i = 0; i < 9; i++) {
-        weight_next[i] = md_madf(md_rand_uniform_f32(key, (uint64_t)i), 1.1547005f, -0.57735026f);
-    }
-}
-
-/* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3] */
-static void init_fc_bias(float *MD_RESTRICT bias_next, const int64_t *MD_RESTRICT seed,
-        uint64_t site0) {
-    const md_key key = md_key_make((uint64_t)seed[0], site0, (uint64_t)0);
-    MD_IVDEP
-    for (int64_t i = 0; i < 3; i++) {
-        bias_next[i] = md_madf(md_rand_uniform_f32(key, (uint64_t)i), 1.1547005f, -0.57735026f);
-    }
-}
-
 /* init_run: 1 steps, 0 bytes of arena, 36 FLOPs, line 7 */
 int init_run(init *m, const init_run_in *in, init_run_out *out) {
     if (m == NULL || in == NULL || out == NULL) {
@@ -149,6 +129,26 @@ int init_run(init *m, const init_run_in *in, init_run_out *out) {
     init_run_y(y, x, fc_weight, fc_bias); /* 0 */
     out->y = y;
     return INIT_OK;
+}
+
+/* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3, 3] */
+static void init_fc_weight(float *MD_RESTRICT weight_next, const int64_t *MD_RESTRICT seed,
+        uint64_t site0) {
+    const md_key key = md_key_make((uint64_t)seed[0], site0, (uint64_t)0);
+    MD_IVDEP
+    for (int64_t i = 0; i < 9; i++) {
+        weight_next[i] = md_madf(md_rand_uniform_f32(key, (uint64_t)i), 1.1547005f, -0.57735026f);
+    }
+}
+
+/* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3] */
+static void init_fc_bias(float *MD_RESTRICT bias_next, const int64_t *MD_RESTRICT seed,
+        uint64_t site0) {
+    const md_key key = md_key_make((uint64_t)seed[0], site0, (uint64_t)0);
+    MD_IVDEP
+    for (int64_t i = 0; i < 3; i++) {
+        bias_next[i] = md_madf(md_rand_uniform_f32(key, (uint64_t)i), 1.1547005f, -0.57735026f);
+    }
 }
 
 /* init_init: 3 steps, 0 bytes of arena, 24 FLOPs */

@@ -159,21 +159,6 @@ static void momentum_clip_linear_clip_sgd(float *b_next, float *weight_next,
     }
 }
 
-/* momentum_clip.mdl:4  model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [] */
-static void momentum_clip_fill_step(int64_t *MD_RESTRICT step_next,
-        int64_t *MD_RESTRICT steps_next) {
-    step_next[0] = 0;
-    steps_next[0] = 0;
-}
-
-/* momentum_clip.mdl:7  optimizer sgd(lr = 0.1, momentum = 0.9)  [24, 16]; called at 2 places */
-static void momentum_clip_fill(float *MD_RESTRICT b_next, int64_t n) {
-    MD_IVDEP
-    for (int64_t i = 0; i < n; i++) {
-        b_next[i] = 0.0f;
-    }
-}
-
 /* momentum_clip_fit: 10 steps, 5120 bytes of arena, 57897 FLOPs, line 5 */
 int momentum_clip_fit(momentum_clip *m, const momentum_clip_fit_in *in, momentum_clip_fit_out *out) {
     if (m == NULL || in == NULL || out == NULL) {
@@ -237,5 +222,20 @@ int momentum_clip_fit(momentum_clip *m, const momentum_clip_fit_in *in, momentum
     out->grad_norm = *grad_norm;
     out->lr = *lr;
     return MOMENTUM_CLIP_OK;
+}
+
+/* momentum_clip.mdl:4  model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [] */
+static void momentum_clip_fill_step(int64_t *MD_RESTRICT step_next,
+        int64_t *MD_RESTRICT steps_next) {
+    step_next[0] = 0;
+    steps_next[0] = 0;
+}
+
+/* momentum_clip.mdl:7  optimizer sgd(lr = 0.1, momentum = 0.9)  [24, 16]; called at 2 places */
+static void momentum_clip_fill(float *MD_RESTRICT b_next, int64_t n) {
+    MD_IVDEP
+    for (int64_t i = 0; i < n; i++) {
+        b_next[i] = 0.0f;
+    }
 }
 

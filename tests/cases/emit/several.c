@@ -15,19 +15,6 @@ static void several_many_out_2(float *MD_RESTRICT out, const float *MD_RESTRICT 
     }
 }
 
-/* several.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [1, 4] */
-static void several_one_out_2(float *out, const float *MD_RESTRICT x,
-        const float *MD_RESTRICT weight, const float *bias) {
-    const float x_value = x[0];
-    const float x_value_2 = x[1];
-    const float x_value_3 = x[2];
-    const float x_value_4 = x[3];
-    MD_IVDEP
-    for (int64_t i = 0; i < 4; i++) {
-        out[i] = md_tanhf(x_value * weight[i * 4] + x_value_2 * weight[i * 4 + 1] + x_value_3 * weight[i * 4 + 2] + x_value_4 * weight[i * 4 + 3] + bias[i]);
-    }
-}
-
 /* several_many: 1 steps, 0 bytes of arena, 288 FLOPs, line 5 */
 int several_many(several *m, const several_many_in *in, several_many_out *out) {
     if (m == NULL || in == NULL || out == NULL) {
@@ -51,6 +38,19 @@ int several_many(several *m, const several_many_in *in, several_many_out *out) {
     several_many_out_2(out_, x, fc_weight, fc_bias); /* 0 */
     out->out = out_;
     return SEVERAL_OK;
+}
+
+/* several.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [1, 4] */
+static void several_one_out_2(float *out, const float *MD_RESTRICT x,
+        const float *MD_RESTRICT weight, const float *bias) {
+    const float x_value = x[0];
+    const float x_value_2 = x[1];
+    const float x_value_3 = x[2];
+    const float x_value_4 = x[3];
+    MD_IVDEP
+    for (int64_t i = 0; i < 4; i++) {
+        out[i] = md_tanhf(x_value * weight[i * 4] + x_value_2 * weight[i * 4 + 1] + x_value_3 * weight[i * 4 + 2] + x_value_4 * weight[i * 4 + 3] + bias[i]);
+    }
 }
 
 /* several_one: 1 steps, 0 bytes of arena, 36 FLOPs, line 6 */
