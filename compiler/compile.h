@@ -31,7 +31,7 @@ typedef struct {
 
 typedef struct {
     Command command;
-    unsigned given;      /* options that not all commands or targets have, see main.c */
+    unsigned given;      /* options that not all commands or targets have, see driver/options.c */
     const char *input;   /* path of the model file; of COMMAND_EXPLAIN a code or NULL */
     const char *output;  /* -o; NULL: nothing is written; "-": Compile.out */
     const char *header;  /* -H */

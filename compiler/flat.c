@@ -104,10 +104,13 @@ int64_t flat_blocks(const Flat *flat, int64_t size) {
     return (size + flat->span - 1) / flat->span;
 }
 
+bool kernel_sized(const Kernel *k, int axis) {
+    return k->flat.known && (axis == k->flat.axis || axis == k->flat.block);
+}
+
 int64_t kernel_extent(const Kernel *k, const Call *call, int axis) {
-    if (k->flat.known && axis == k->flat.axis) {
-        return call->size;
+    if (!kernel_sized(k, axis)) {
+        return k->axis[axis].extent;
     }
-    return k->flat.known && axis == k->flat.block ? flat_blocks(&k->flat, call->size)
-                                                  : k->axis[axis].extent;
+    return axis == k->flat.axis ? call->size : flat_blocks(&k->flat, call->size);
 }

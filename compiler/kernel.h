@@ -224,6 +224,7 @@ Stmt *stmt_tile(Kernel *k, StmtList *list);
 /* Makes the extent a parameter (Call.size) if the kernel is one flat loop. */
 void kernel_find_flat(Kernel *k);
 int64_t flat_blocks(const Flat *flat, int64_t size);
+bool kernel_sized(const Kernel *k, int axis); /* its extent depends on the call */
 int64_t kernel_extent(const Kernel *k, const Call *call, int axis); /* as this call has it */
 /* How many of its loops run on several threads; each becomes a function. */
 int kernel_parallel_loops(const Kernel *k);

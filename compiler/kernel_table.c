@@ -56,7 +56,7 @@ static void write_index(Writer *w, const Index *index) {
         if (!meet(w, &w->atom, atom->id)) {
             continue;
         }
-        bool sized = w->k->flat.known && atom->kind == ATOM_AXIS;
+        bool sized = atom->kind == ATOM_AXIS && kernel_sized(w->k, atom->number);
         number(w, atom->kind);
         number(w, atom->least);
         number(w, sized ? 0 : atom->most);
@@ -183,8 +183,7 @@ static void write_kernel(Writer *w, const Kernel *k) {
     }
     number(w, k->naxis);
     for (int i = 0; i < k->naxis; i++) {
-        bool sized = k->flat.known && (i == k->flat.axis || i == k->flat.block);
-        number(w, sized ? -1 - k->flat.exact : k->axis[i].extent);
+        number(w, kernel_sized(k, i) ? -1 - k->flat.exact : k->axis[i].extent);
     }
     write_list(w, &k->body);
 }

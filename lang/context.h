@@ -210,7 +210,6 @@ struct Elab {
     NameList params;   /* their paths */
     VEC(Slot *) state; /* all other slots */
     NameList states;   /* their paths */
-    NameList layers;   /* the paths of Module.layer */
     NameList owners;   /* keys of Module.owner */
     Entry *init;
     VEC(InitialValue) initial; /* of `state`, in the INIT region */

@@ -18,15 +18,16 @@ static int owner_at(Elab *e, const Owner *owner, const char *key) {
 }
 
 static int layer_at(Elab *e, const Item *item, const char *path) {
-    int i = names_at(&e->layers, path);
-    if (i < 0) {
-        Layer layer = {.path = path, .result = {.elem = TY_ERROR}};
-        i = e->module->layer.count;
-        VEC_PUSH(e->arena, &e->module->layer, layer);
-        names_push(e->arena, &e->layers, path);
+    int i = names_at(&e->owners, path);
+    if (i >= 0) {
+        return i + 1;
     }
-    Owner owner = {
-        .layer = i + 1, .does = item->name, .itself = true, .open = !item->file->library};
+    Layer layer = {.path = path, .result = {.elem = TY_ERROR}};
+    VEC_PUSH(e->arena, &e->module->layer, layer);
+    Owner owner = {.layer = e->module->layer.count,
+                   .does = item->name,
+                   .itself = true,
+                   .open = !item->file->library};
     return owner_at(e, &owner, path);
 }
 

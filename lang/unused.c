@@ -178,7 +178,6 @@ static void check_body(Elab *e, Item *item) {
     names_cut(&e->states, nstate);
     e->initial.count = ninitial;
     e->module->layer.count = nlayer;
-    names_cut(&e->layers, nlayer);
     e->module->owner.count = nowner;
     names_cut(&e->owners, nowner);
 }

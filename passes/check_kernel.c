@@ -392,8 +392,7 @@ static AxisSet loop_axes(const Kernel *k, const Stmt *s, int64_t outer) {
         set |= (AxisSet)1 << s->axes.at[i];
     }
     for (int axis = 0; axis < k->naxis; axis++) {
-        bool sized = k->flat.known && (axis == k->flat.axis || axis == k->flat.block);
-        set &= sized || k->axis[axis].extent > 1 ? set : ~((AxisSet)1 << axis);
+        set &= kernel_sized(k, axis) || k->axis[axis].extent > 1 ? set : ~((AxisSet)1 << axis);
     }
     return set;
 }

@@ -419,6 +419,12 @@ static int parse_option(Compile *c, int argc, char **argv, int *i) {
     return unknown_option(word, length);
 }
 
+/* --budget and --budget=1 GiB are --budget. */
+static bool is_option(const char *word, const char *name) {
+    size_t length = strcspn(word, "=");
+    return strlen(name) == length && memcmp(name, word, length) == 0;
+}
+
 /* A file that is asked for and that the command would not write is a mistake. */
 static int check_files(const Options *opt) {
     bool compiles = opt->command == COMMAND_COMPILE && !opt->dump;
@@ -438,15 +444,11 @@ static int check_files(const Options *opt) {
 }
 
 static void note_option(Options *opt, const char *word) {
-    size_t length = strcspn(word, "=");
     for (size_t k = 0; k < sizeof narrow_options / sizeof *narrow_options; k++) {
-        const char *name = narrow_options[k].name;
-        opt->given |= strlen(name) == length && memcmp(name, word, length) == 0 ? 1u << k : 0;
+        opt->given |= is_option(word, narrow_options[k].name) ? 1u << k : 0;
     }
     for (size_t k = 0; k < sizeof host_options / sizeof *host_options; k++) {
-        const char *name = host_options[k];
-        bool is = strlen(name) == length && memcmp(name, word, length) == 0;
-        opt->given |= is ? 1u << (HOST_OPTION + k) : 0;
+        opt->given |= is_option(word, host_options[k]) ? 1u << (HOST_OPTION + k) : 0;
     }
 }
 

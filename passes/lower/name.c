@@ -55,20 +55,18 @@ const char *short_name(const Lower *l, const Node *node) {
 }
 
 typedef struct {
-    const Frame *f;
+    Frame *f;
     const Type *type;
     const Node *found;
     bool several;
-    uint32_t *seen; /* by node id: for which parameter it was met last */
-    uint32_t turn;
 } Search;
 
 static void search(Search *s, const Node *node) {
     const NodeInfo *info = &s->f->fusion->info[node->id];
-    if (s->seen[node->id] == s->turn) {
+    if (s->f->met[node->id] == s->f->turn) {
         return;
     }
-    s->seen[node->id] = s->turn;
+    s->f->met[node->id] = s->f->turn;
     bool elementwise = op_info[node->op].cls == CLASS_MAP || op_info[node->op].cls == CLASS_VIEW;
     bool slot = info->leaf && node->op != OP_PICK;
     bool source = info->early ? node->op == OP_PICK || info->stored : !elementwise;
@@ -103,8 +101,7 @@ void name_gradients(Frame *f) {
         name_body_gradients(f);
         return;
     }
-    Arena scratch = {0};
-    Search s = {.f = f, .seen = ARENA_ARRAY(&scratch, uint32_t, f->region->node.count + 1)};
+    Search s = {.f = f};
     f->gradient = ARENA_ARRAY(f->l->scratch, const Slot *, f->region->node.count + 1);
     f->backward = ARENA_ARRAY(f->l->scratch, bool, f->region->node.count + 1);
     for (int k = 0; k < entry->out.count; k++) {
@@ -113,7 +110,7 @@ void name_gradients(Frame *f) {
             s.type = f->region->out.at[k]->type;
             s.found = NULL;
             s.several = false;
-            s.turn++;
+            f->turn++;
             const Node *next = view_base(f->region->out.at[k]);
             if (next->op != OP_PICK) {
                 search(&s, next);
@@ -123,13 +120,13 @@ void name_gradients(Frame *f) {
             }
             bool held = s.found && (s.found->op == OP_PICK || f->fusion->info[s.found->id].stored);
             if (s.found && !s.several) {
-                bool named = !held || f->gradient[s.found->id];
-                f->gradient[s.found->id] = named ? f->gradient[s.found->id] : slot;
                 f->backward[s.found->id] = true;
+                if (held && !f->gradient[s.found->id]) {
+                    f->gradient[s.found->id] = slot;
+                }
             }
         }
     }
-    arena_free(&scratch);
     for (int i = f->region->node.count - 1; i >= 0; i--) {
         const Node *node = f->region->node.at[i];
         for (int k = 0; f->backward[i] && k < node->nin; k++) {
@@ -275,13 +272,18 @@ static Made made_by(const Frame *f, const Unit *unit) {
     return made;
 }
 
+/* Does the loss of the train wait for some of it? */
+static bool is_forward(const Frame *f, const Unit *unit) {
+    bool forward = false;
+    for (int i = 0; i < unit->atom.count; i++) {
+        forward = forward || f->fusion->info[unit->atom.at[i]->id].forward;
+    }
+    return forward;
+}
+
 /* The parameter whose gradient the unit makes, and nothing that the loss waits for; or NULL. */
 static const Slot *gradient_by(const Frame *f, const Unit *unit, const Node *main) {
-    const Slot *of = f->gradient ? f->gradient[main->id] : NULL;
-    for (int i = 0; i < unit->atom.count; i++) {
-        of = f->fusion->info[unit->atom.at[i]->id].forward ? NULL : of;
-    }
-    return of;
+    return f->gradient && !is_forward(f, unit) ? f->gradient[main->id] : NULL;
 }
 
 /* The layer in the name of a kernel: whose parameter a product reads, else the main node's. */
@@ -304,11 +306,7 @@ static bool is_backward(const Frame *f, const Unit *unit, const Node *main) {
     if (f->l->e->entry->kind != ENTRY_TRAIN || f->up) {
         return f->loop && f->loop->reverse;
     }
-    bool back = f->backward[main->id];
-    for (int i = 0; i < unit->atom.count; i++) {
-        back = back && !f->fusion->info[unit->atom.at[i]->id].forward;
-    }
-    return back;
+    return f->backward[main->id] && !is_forward(f, unit);
 }
 
 StepPart part_of(const Frame *f, const Node *node) {
