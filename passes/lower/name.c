@@ -8,6 +8,7 @@
 #include "passes/lower/build.h"
 #include "passes/view.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* "fc1.weight" of "net.fc1.weight". */
@@ -208,41 +209,35 @@ static void note_places(const Frame *f, const NodeList *list, const Node *main, 
     }
 }
 
-/* "linear_gelu_dropout": what makes the nodes, in their order; NULL: nothing that has a name. */
-static const char *doers(const Frame *f, const NodeList *list) {
-    const char *name[MOST_DOERS];
-    int first[MOST_DOERS], count = 0;
+static int by_id(const void *a, const void *b) {
+    const Node *const *x = a, *const *y = b;
+    return (*x)->id < (*y)->id ? -1 : (*x)->id > (*y)->id;
+}
+
+/* "linear_gelu_dropout": what makes the nodes, the first in their order; NULL: nothing that has a
+ * name. Sorts the list. */
+static const char *doers(const Frame *f, NodeList *list) {
     bool scalars = true; /* else rates and the like are beside the point */
     for (int i = 0; i < list->count; i++) {
         scalars = scalars && list->at[i]->type->rank == 0;
     }
-    for (int i = 0; i < list->count; i++) {
+    if (list->count > 1) {
+        qsort(list->at, (size_t)list->count, sizeof *list->at, by_id);
+    }
+    const char *name[MOST_DOERS];
+    int count = 0;
+    Text text = {.arena = f->l->arena};
+    for (int i = 0; i < list->count && count < MOST_DOERS; i++) {
         bool counts = scalars || list->at[i]->type->rank > 0;
         const char *does = counts ? doer_of(f->l, list->at[i]) : NULL;
-        int id = (int)list->at[i]->id, at = 0;
+        int at = 0;
         while (does && at < count && !str_eq(name[at], does)) {
             at++;
         }
-        if (!does || at == MOST_DOERS) {
-            continue;
+        if (does && at == count) {
+            text_printf(&text, "%s%s", count > 0 ? "_" : "", does);
+            name[count++] = does;
         }
-        if (at == count) {
-            name[count] = does;
-            first[count++] = id;
-        }
-        first[at] = first[at] < id ? first[at] : id;
-        for (; at > 0 && first[at] < first[at - 1]; at--) {
-            const char *other = name[at];
-            int otherwise = first[at];
-            name[at] = name[at - 1];
-            first[at] = first[at - 1];
-            name[at - 1] = other;
-            first[at - 1] = otherwise;
-        }
-    }
-    Text text = {.arena = f->l->arena};
-    for (int i = 0; i < count; i++) {
-        text_printf(&text, "%s%s", i > 0 ? "_" : "", name[i]);
     }
     return text.at;
 }
