@@ -276,16 +276,12 @@ static void print_setters(const Emit *e, const ProgramEntry *entry, Text *out) {
     }
 }
 
+static const char extern_c[] = "#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
+static const char extern_c_end[] = "#ifdef __cplusplus\n}\n#endif\n\n";
+
 void api_print(const Emit *e, Text *out) {
     print_sizes(e, out);
     print_status(e, out);
-    if (!e->p->device) {
-        text_printf(out,
-                    "enum {\n    %s_SAVE_PARAMS = MD_SAVE_PARAMS,\n"
-                    "    %s_SAVE_ALL = MD_SAVE_ALL,\n"
-                    "    %s_SAVE_RINGS = MD_SAVE_RINGS\n};\n\n",
-                    e->upper, e->upper, e->upper);
-    }
     text_printf(out, "typedef %s %s_memory;\n\n", e->p->device ? "md_device_memory" : "md_memory",
                 e->prefix);
     text_doc(out, "", e->p->module->doc);
@@ -308,7 +304,7 @@ void api_print(const Emit *e, Text *out) {
             print_structs(e, e->p->entry.at[i], out);
         }
     }
-    text_add(out, "#ifdef __cplusplus\nextern \"C\" {\n#endif\n");
+    text_add(out, extern_c);
     text_printf(out,
                 "/* Checks presence, sizes and alignment; allocates nothing. */\n"
                 "int %s_bind(%s *m, const %s_memory *mem);\n",
@@ -323,20 +319,7 @@ void api_print(const Emit *e, Text *out) {
             print_setters(e, entry, out);
         }
     }
-    if (!e->p->device) {
-        text_printf(
-            out,
-            "/* A safetensors file: %s_SAVE_PARAMS, or %s_SAVE_ALL for an exact resume (with\n"
-            " * | %s_SAVE_RINGS the rows of rings too). */\n"
-            "int %s_save(const %s *m, unsigned what, md_write_fn write, void *user);\n"
-            "/* Checks every name, type and shape before it writes a byte. */\n"
-            "int %s_load(%s *m, md_read_fn read, void *user);\n",
-            e->upper, e->upper, e->upper, e->prefix, e->prefix, e->prefix, e->prefix);
-    }
-    text_printf(out,
-                "const md_tensor *%s_tensors(size_t *count);\n"
-                "const char *%s_strerror(int code);\n",
-                e->prefix, e->prefix);
+    text_printf(out, "const char *%s_strerror(int code);\n", e->prefix);
     if (e->c->opt.canary) {
         text_printf(
             out,
@@ -352,5 +335,28 @@ void api_print(const Emit *e, Text *out) {
                     "const md_place *%s_nonfinite(%s *m);\n",
                     e->upper, e->prefix, e->prefix);
     }
-    text_add(out, "#ifdef __cplusplus\n}\n#endif\n\n");
+    text_add(out, extern_c_end);
+}
+
+void api_print_files(const Emit *e, Text *out) {
+    if (!e->p->device) {
+        text_printf(out,
+                    "enum {\n    %s_SAVE_PARAMS = MD_SAVE_PARAMS,\n"
+                    "    %s_SAVE_ALL = MD_SAVE_ALL,\n"
+                    "    %s_SAVE_RINGS = MD_SAVE_RINGS\n};\n\n",
+                    e->upper, e->upper, e->upper);
+    }
+    text_add(out, extern_c);
+    if (!e->p->device) {
+        text_printf(
+            out,
+            "/* A safetensors file: %s_SAVE_PARAMS, or %s_SAVE_ALL for an exact resume (with\n"
+            " * | %s_SAVE_RINGS the rows of rings too). */\n"
+            "int %s_save(const %s *m, unsigned what, md_write_fn write, void *user);\n"
+            "/* Checks every name, type and shape before it writes a byte. */\n"
+            "int %s_load(%s *m, md_read_fn read, void *user);\n",
+            e->upper, e->upper, e->upper, e->prefix, e->prefix, e->prefix, e->prefix);
+    }
+    text_printf(out, "const md_tensor *%s_tensors(size_t *count);\n", e->prefix);
+    text_add(out, extern_c_end);
 }

@@ -216,9 +216,9 @@ static void print_tile(Style *s, const Stmt *st) {
 /* --- kernels and calls ------------------------------------------------------------------------
  */
 
-static void print_kernel(Text *to, const Program *p, const Step *step) {
+static void print_kernel(Text *to, Epilogues *known, const Step *step) {
     static const StyleTarget target = {print_loop, print_product};
-    (void)p;
+    (void)known;
     const Kernel *k = step->kernel;
     Arena scratch = {0};
     Text text = {.arena = &scratch}, whole = {.arena = &scratch}, *out = &text;

@@ -470,7 +470,9 @@ static void print_results(const Names *names, Text *out) {
 void entry_function(const Emit *e, const Printer *printer, const ProgramEntry *entry, Text *out) {
     const Entry *source = entry->entry;
     Names names = names_open(e, printer, entry, "m->arena");
-    trace_table(e, entry, out);
+    if (e->c->opt.nan) {
+        trace_table(e, entry, out);
+    }
     text_printf(out, "/* %s: %d steps, %lld bytes of arena, %lld FLOPs", entry->c_name,
                 entry->nstep, (long long)entry->arena_bytes, (long long)entry->flops);
     int line = loc_line_of(e, source->loc);

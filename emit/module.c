@@ -342,11 +342,17 @@ static void print_setters(const Emit *e, Text *out) {
 
 /* ---- kernels and entries -------------------------------------------------------------------- */
 
+/* What the file has already. */
+typedef struct {
+    bool *kernel; /* by Kernel.id */
+    Epilogues epilogues;
+} Printed;
+
 typedef struct {
     const Emit *e;
     const Printer *printer;
     Text *out;
-    bool *printed; /* by Kernel.id */
+    Printed *done;
 } KernelWalk;
 
 typedef VEC(ProgramEntry *) EntryList;
@@ -354,14 +360,14 @@ typedef VEC(ProgramEntry *) EntryList;
 static void print_kernel(void *ctx, Step *step, int depth) {
     KernelWalk *walk = ctx;
     (void)depth;
-    if (step->kind == STEP_KERNEL && !walk->printed[step->kernel->id]) {
-        walk->printed[step->kernel->id] = true;
+    if (step->kind == STEP_KERNEL && !walk->done->kernel[step->kernel->id]) {
+        walk->done->kernel[step->kernel->id] = true;
         if (walk->e->c->opt.line) {
             Text own = {.arena = walk->e->arena};
-            walk->printer->kernel(&own, walk->e->p, step);
+            walk->printer->kernel(&own, &walk->done->epilogues, step);
             lines_all(walk->e, step->loc, own.at, walk->out);
         } else {
-            walk->printer->kernel(walk->out, walk->e->p, step);
+            walk->printer->kernel(walk->out, &walk->done->epilogues, step);
         }
         text_add(walk->out, "\n");
     }
@@ -387,13 +393,13 @@ static EntryList reading_order(const Emit *e) {
 
 /* Each once, in front of the first entry of the file that has it. */
 static void print_kernels(const Emit *e, const Printer *printer, const ProgramEntry *entry,
-                          bool *printed, Text *out) {
-    KernelWalk walk = {e, printer, out, printed};
+                          Printed *done, Text *out) {
+    KernelWalk walk = {e, printer, out, done};
     steps_visit(&entry->step, print_kernel, &walk);
 }
 
-/* Kernels, entry functions and services of the model part. */
-static void print_model(const Emit *e, const Printer *printer, bool *printed, Text *out) {
+/* Kernels and entry functions. */
+static void print_model(const Emit *e, const Printer *printer, Printed *done, Text *out) {
     entry_tables(e, out);
     if (!e->p->device) {
         entry_helpers(e, out);
@@ -406,7 +412,7 @@ static void print_model(const Emit *e, const Printer *printer, bool *printed, Te
         if (is_main_only(kind) || kind == ENTRY_TEST) {
             continue;
         }
-        print_kernels(e, printer, order.at[i], printed, out);
+        print_kernels(e, printer, order.at[i], done, out);
         if (kind == ENTRY_EVAL_END) {
             entry_eval_end(e, printer, order.at[i], out);
         } else {
@@ -415,6 +421,15 @@ static void print_model(const Emit *e, const Printer *printer, bool *printed, Te
     }
     if (!init) {
         BUG("a module without its init entry");
+    }
+}
+
+/* What else the model part has: nobody needs to read it to follow a step. */
+static void print_services(const Emit *e, Text *out) {
+    for (int i = 0; i < e->p->entry.count; i++) {
+        if (!e->c->opt.nan) { /* then their train uses them */
+            trace_table(e, e->p->entry.at[i], out);
+        }
     }
     print_setters(e, out);
     print_tensors(e, out);
@@ -508,7 +523,7 @@ static void print_interface(Text *out, const Text *api) {
 
 /* A program is put together of these; the model is there already. */
 typedef struct {
-    Text front, api, host;
+    Text front, api, services, host;
 } Parts;
 
 /* Sizes that the runtime of a program with a main has from its model. */
@@ -548,6 +563,7 @@ static void join_used(const Emit *e, Pieces *pieces, Parts *parts, Text *out) {
              "them with --runtime=whole\"\n#endif\n#define MD_RUNTIME\n\n");
     pieces_scan_front(pieces, parts->api.at, parts->api.len);
     pieces_scan_front(pieces, out->at, out->len);
+    pieces_scan(pieces, parts->services.at, parts->services.len);
     pieces_scan(pieces, parts->host.at, parts->host.len);
     pieces_print_front(pieces, &parts->front);
     print_interface(&parts->front, &parts->api);
@@ -559,6 +575,8 @@ static void join_used(const Emit *e, Pieces *pieces, Parts *parts, Text *out) {
                   "#pragma GCC diagnostic ignored \"-Wshadow\"\n#endif\n\n");
     pieces_print(pieces, out);
     text_add(out, "#ifdef __GNUC__\n#pragma GCC diagnostic pop\n#endif\n\n");
+    text_add(out, "/* ---- memory and files of the model ---- */\n\n");
+    text_addn(out, parts->services.at, parts->services.len);
 }
 
 void emit_module_with(Text *out, Compile *c, const Program *p, const Source *source,
@@ -568,13 +586,22 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
         BUG("a module in the middle of a text");
     }
     Arena arena = {0};
-    Parts parts = {.front = {.arena = &arena}, .api = {.arena = &arena}, .host = {.arena = &arena}};
-    bool *printed = ARENA_ARRAY(e.arena, bool, p->kernel.count + 1);
-    print_model(&e, printer, printed, out); /* the largest part is made where it stays */
+    Parts parts = {.front = {.arena = &arena},
+                   .api = {.arena = &arena},
+                   .services = {.arena = &arena},
+                   .host = {.arena = &arena}};
+    Printed done = {.epilogues.arena = e.arena};
+    done.kernel = ARENA_ARRAY(e.arena, bool, p->kernel.count + 1);
+    print_model(&e, printer, &done, out); /* the largest part is made where it stays */
+    const bool behind = !p->device && !c->opt.whole_runtime;
+    if (behind) {
+        api_print_files(&e, &parts.services);
+    }
+    print_services(&e, behind ? &parts.services : out);
     if (!c->opt.no_main) {
         for (int i = 0; i < p->entry.count; i++) {
             if (is_main_only(p->entry.at[i]->entry->kind)) {
-                print_kernels(&e, printer, p->entry.at[i], printed, &parts.host);
+                print_kernels(&e, printer, p->entry.at[i], &done, &parts.host);
             }
         }
         host_print(&e, printer, &parts.host);
@@ -584,6 +611,9 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
         text_add(&parts.front, "#ifndef _GNU_SOURCE\n#define _GNU_SOURCE 1\n#endif\n");
     }
     api_print(&e, &parts.api);
+    if (!behind) {
+        api_print_files(&e, &parts.api);
+    }
     if (p->device) {
         join_device(&e, &parts, out);
         return;
@@ -620,6 +650,7 @@ void emit_header(Text *out, Compile *c, const Program *p, const Source *source) 
     need_pieces(c, pieces);
     pieces_print(pieces, out);
     api_print(&e, out);
+    api_print_files(&e, out);
     text_add(out, "#endif\n");
 }
 

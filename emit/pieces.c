@@ -40,7 +40,7 @@ struct Pieces {
     size_t nfile;
     VEC(Item) item;
     int *first; /* item of each piece, and one more */
-    bool *needed, *printed;
+    bool *needed, *printed, *begun; /* begun: some of it stands in front */
     bool as[TEMPLATES];
     bool whole, device;
     NameList system; /* headers of the system that are included already */
@@ -140,10 +140,12 @@ static void define_line(Pieces *p, int item, const char *line) {
             define(p, name, n, item);
             return;
         }
-        last = name;
-        last_n = n;
+        if (name[0] == 'm') {
+            last = name;
+            last_n = n;
+        }
     }
-    if (last != NULL && last[0] == 'm') {
+    if (last != NULL) {
         define(p, last, last_n, item);
     }
 }
@@ -247,9 +249,12 @@ static void cut(Pieces *p, int piece) {
             depth -= starts(line, "#endif");
             body = opens_body(line);
         }
+        item.function = item.function && i > 0 && embed->lines[i - 1][0] == '}';
+        while (i < end && starts(embed->lines[i], "#undef ")) { /* goes with what it undefines */
+            i++;
+        }
         item.end = i;
         if (item.code < item.end) {
-            item.function = item.function && embed->lines[i - 1][0] == '}';
             VEC_PUSH(p->arena, &p->item, item);
             define_item(p, p->item.count - 1);
         }
@@ -275,6 +280,7 @@ static Pieces *pieces_open(Arena *arena, const NameList *features, bool device) 
     p->nfile = nembeds;
     p->needed = ARENA_ARRAY(arena, bool, nembeds + TEMPLATES);
     p->printed = ARENA_ARRAY(arena, bool, nembeds + TEMPLATES);
+    p->begun = ARENA_ARRAY(arena, bool, nembeds + TEMPLATES);
     p->size = 1024;
     p->slot = ARENA_ARRAY(arena, Definition, p->size);
     p->first = ARENA_ARRAY(p->arena, int, nembeds + TEMPLATES + 1);
@@ -573,12 +579,26 @@ void pieces_before_tiles(Pieces *p, const char *text) {
     p->before_tiles = text;
 }
 
-void pieces_print_front(Pieces *p, Text *out) {
-    for (int i = 0; i < p->item.count; i++) { /* system headers and pragmas */
-        if (p->item.at[i].needed && !p->item.at[i].defines) {
-            put_in_front(p, i);
+/* System headers and pragmas of a piece that has anything in front; those items may need more. */
+static void front_headers(Pieces *p) {
+    for (bool more = true; more;) {
+        more = false;
+        for (int i = 0; i < p->item.count; i++) {
+            const Item *it = &p->item.at[i];
+            p->begun[it->piece] = p->begun[it->piece] || it->front || it->declared;
+        }
+        for (int i = 0; i < p->item.count; i++) {
+            const Item *it = &p->item.at[i];
+            if (p->begun[it->piece] && it->needed && !it->defines && !it->front) {
+                put_in_front(p, i);
+                more = true;
+            }
         }
     }
+}
+
+void pieces_print_front(Pieces *p, Text *out) {
+    front_headers(p);
     text_add(out, "/* begin runtime/, what the model uses of it */\n");
     print_all(p, out, PRINT_FRONT);
     text_add(out, "/* end runtime/ */\n\n");

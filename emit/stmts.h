@@ -3,6 +3,7 @@
 #define MDLC_EMIT_STMTS_H
 
 #include "emit/cstyle.h"
+#include "emit/printer.h"
 
 typedef VEC(const char *) Words;
 
@@ -44,7 +45,8 @@ void block_unbind(Style *s, const StmtList *list); /* its names end */
 void tile_print(Style *s, const Tile *tile);
 /* Parts of runtime/tile_kernel.h that it uses, by the names of their regions. */
 void tile_features(Arena *arena, const Tile *tile, NameList *list);
-/* What stands in front of the kernel's function. */
-void tile_print_plan(Text *out, const Kernel *k, const Tile *tile);
+/* What stands in front of the kernel's function. The result is the kernel by which its epilogue is
+ * called, its own or one of `known`; NULL: it has none. */
+const char *tile_print_plan(Text *out, const Kernel *k, const Tile *tile, Epilogues *known);
 
 #endif

@@ -52,7 +52,7 @@ static Words numbers_needed(Style *s, const Needs *n, bool typed) {
 }
 
 /* The struct that carries the kernel's arguments to the epilogue. */
-static void print_arguments(Style *s, const Needs *n) {
+static void print_arguments(Style *s, const Needs *n, const char *name) {
     const Kernel *k = s->k;
     Text *out = s->out;
     const char *type = "";
@@ -77,24 +77,24 @@ static void print_arguments(Style *s, const Needs *n) {
     for (int i = 0; i < words.count; i++) {
         text_printf(out, "    %s;\n", words.at[i]);
     }
-    text_printf(out, "} %s_args;\n\n", k->name);
+    text_printf(out, "} %s_args;\n\n", name);
 }
 
 /* That struct and the epilogue. */
-static void print_epilogue(Text *out, const Kernel *k, const Tile *tile) {
+static void print_epilogue(Text *out, const Kernel *k, const Tile *tile, const char *name) {
     Style s = style_open(out, k);
     bool uses_batch;
     Needs n = tile_needs(&s, tile, &uses_batch);
     bool arguments = needs_arguments(k, &n);
     if (arguments) {
-        print_arguments(&s, &n);
+        print_arguments(&s, &n, name);
     }
     s.depth = 1;
-    text_printf(out, "static void %s_epilogue", k->name);
+    text_printf(out, "static void %s_epilogue", name);
     const char *batch = s.axis[tile->batch], *row = s.axis[tile->row], *col = s.axis[tile->column];
     text_printf(out, block_parameters, batch, elem_c_name(tile->strip->elem));
     if (arguments) { /* a copy: no store of the block can change what it holds */
-        line(&s, "const %s_args args = *(const %s_args *)ctx;", k->name, k->name);
+        line(&s, "const %s_args args = *(const %s_args *)ctx;", name, name);
     } else {
         line(&s, "(void)ctx;");
     }
@@ -155,9 +155,23 @@ static const char *tile_suffix(const Tile *tile) {
     return tile->strip->elem == TY_F64 ? "f64" : "f32";
 }
 
-static const char *epilogue_name(Arena *arena, const Kernel *k, const Tile *tile) {
-    return tile->body.count > 0 ? str_printf(arena, "%s_epilogue", k->name)
-                                : str_printf(arena, "md_tile_none_%s", tile_suffix(tile));
+static const char *epilogue_name(Arena *arena, const char *of, const Tile *tile) {
+    return of != NULL ? str_printf(arena, "%s_epilogue", of)
+                      : str_printf(arena, "md_tile_none_%s", tile_suffix(tile));
+}
+
+/* Prints it unless there is one with the same text; the kernel that it is called by. */
+static const char *share_epilogue(Text *out, const Kernel *k, const Tile *tile, Epilogues *known) {
+    Text text = {.arena = out->arena};
+    print_epilogue(&text, k, tile, "");
+    int at = names_at(&known->text, text.at);
+    if (at >= 0) {
+        return known->owner.at[at];
+    }
+    names_push(known->arena, &known->text, str_printf(known->arena, "%s", text.at));
+    VEC_PUSH(known->arena, &known->owner, k->name);
+    print_epilogue(out, k, tile, k->name);
+    return k->name;
 }
 
 /* One line of a plan: NAME(1, in A 2, ...), of `count` axes of which all but the last may be left
@@ -290,6 +304,7 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
     add_feature(arena, list, "DOTS", dots);
     add_feature(arena, list, "PACKED", packed);
     add_feature(arena, list, "TURNED", packed && p->cols.y != 1 && p->k2.y == 1);
+    add_feature(arena, list, "SHARED", p->is & MD_TILE_SHARED);
     add_feature(arena, list, "SWAPPED", swapped);
     add_feature(arena, list, "ADD", p->is & MD_TILE_ADD);
     add_feature(arena, list, "CHUNKS", p->chunks > 1);
@@ -307,8 +322,7 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
     }
 }
 
-/* What stands in front of the kernel's function. */
-void tile_print_plan(Text *out, const Kernel *k, const Tile *tile) {
+const char *tile_print_plan(Text *out, const Kernel *k, const Tile *tile, Epilogues *known) {
     if (tile->blas) {
         md_blas plan;
         memcpy(&plan, tile->plan, sizeof plan);
@@ -318,16 +332,12 @@ void tile_print_plan(Text *out, const Kernel *k, const Tile *tile) {
         memcpy(&plan, tile->plan, sizeof plan);
         print_tile(out, k->name, &plan);
     }
-    if (tile->body.count > 0) {
-        print_epilogue(out, k, tile);
+    const char *epilogue = tile->body.count > 0 ? share_epilogue(out, k, tile, known) : NULL;
+    if (!tile->blas) {
+        text_printf(out, "MD_TILE_PART(%s, md_tile_part_%s, %s)\n\n", k->name, tile_suffix(tile),
+                    epilogue_name(out->arena, epilogue, tile));
     }
-    if (tile->blas) {
-        return;
-    }
-    text_printf(out,
-                "static void %s_part(const md_tile_call *call, int part) {\n"
-                "    md_tile_part_%s(&%s_tile, call, part, %s);\n}\n\n",
-                k->name, tile_suffix(tile), k->name, epilogue_name(out->arena, k, tile));
+    return epilogue;
 }
 
 /* `x + offset`, without an offset of zero. */
@@ -362,7 +372,7 @@ static void print_context(Style *s, const Needs *n) {
     for (int i = 0; i < numbers.count; i++) {
         VEC_PUSH(s->out->arena, &values, numbers.at[i]);
     }
-    print_list(s, str_printf(s->out->arena, "%s_args args = {", s->name), &values, "};\n");
+    print_list(s, str_printf(s->out->arena, "%s_args args = {", s->epilogue), &values, "};\n");
 }
 
 void tile_print(Style *s, const Tile *tile) {
@@ -389,7 +399,7 @@ void tile_print(Style *s, const Tile *tile) {
     Words words = {0};
     if (tile->blas) {
         VEC_PUSH(arena, &words, str_printf(arena, "&%s_blas", s->name));
-        VEC_PUSH(arena, &words, epilogue_name(arena, k, tile));
+        VEC_PUSH(arena, &words, epilogue_name(arena, s->epilogue, tile));
     } else {
         VEC_PUSH(arena, &words, str_printf(arena, "&%s_tile", s->name));
         VEC_PUSH(arena, &words, str_printf(arena, "%s_part", s->name));

@@ -257,12 +257,9 @@ void trace_table(const Emit *e, const ProgramEntry *entry, Text *out) {
 
 /* ---- the lines of the function -------------------------------------------------------------- */
 
-static void print_note(const Emit *e, Elem elem, int place, const char *what, const char *indent,
-                       Text *out) {
-    const char *call = e->c->opt.nan ? "md_trace_%s(m->trace" : "MD_TRACE(m->trace, %s";
-    text_add(out, indent);
-    text_printf(out, call, elem_name(elem));
-    text_printf(out, ", %d, %s);\n", place, what);
+static void print_note(const Emit *e, int place, const char *what, const char *indent, Text *out) {
+    const char *call = e->c->opt.nan ? "md_trace_rows" : "MD_TRACE";
+    text_printf(out, "%s%s(m->trace, %d, %s);\n", indent, call, place, what);
 }
 
 /* Rows, length and stride of what `a` touches behind its first `lead` axes; NULL: no such form. */
@@ -303,8 +300,8 @@ void trace_open(const Emit *e, const ProgramEntry *entry, Text *out) {
     for (int i = 0; i < t.given.count; i++) {
         const Buf *buf = t.given.at[i];
         long long n = (long long)type_count(*buf->type);
-        text_printf(out, "%smd_trace_%s(m->trace, %d, %s, 1, %lld, %lld);\n", indent,
-                    elem_name(buf->type->elem), t.step.count + i, buf->name, n, n);
+        text_printf(out, "%smd_trace_rows(m->trace, %d, %s, sizeof(%s), 1, %lld, %lld);\n", indent,
+                    t.step.count + i, buf->name, elem_c_name(buf->type->elem), n, n);
     }
     text_add(out, e->c->opt.nan ? "" : "    }\n");
     arena_free(&t.arena);
@@ -329,7 +326,9 @@ void trace_after(const Emit *e, const ProgramEntry *entry, const Step *step, con
         }
         const char *rows = rows_of(e, a->buf, lead);
         if (rows != NULL) {
-            print_note(e, a->buf->type->elem, step->id, str_printf(e->arena, "%s, %s", at.at, rows),
+            print_note(e, step->id,
+                       str_printf(e->arena, "%s, sizeof(%s), %s", at.at,
+                                  elem_c_name(a->buf->type->elem), rows),
                        indent, out);
         }
     }

@@ -43,7 +43,7 @@ typedef struct md_data {
 /* Which path a file of the data set is read from. */
 typedef const char *(*md_path_fn)(void *user, const md_dataset *set, int file, int part);
 
-MD_FN void md_data_close(md_data *d) {
+MD_COLD void md_data_close(md_data *d) {
     for (int p = 0; p < MD_PARTS; p++) {
         for (int i = 0; d->block != NULL && i < d->set->file_count; i++) {
             md_array_close(&d->arrays[p][i]);
@@ -94,8 +94,8 @@ MD_FN int md_data_block(md_data *d, md_text *message) {
 }
 
 /* A csv file: all its fields become arrays of finished rows in one mapping. */
-MD_FN int md_data_csv(md_data *d, int part, int file, const char *path, md_stream *stream,
-                      int64_t *rows, md_text *message) {
+MD_COLD int md_data_csv(md_data *d, int part, int file, const char *path, md_stream *stream,
+                        int64_t *rows, md_text *message) {
     const md_dataset *set = d->set;
     md_csv c;
     memset(&c, 0, sizeof c);
@@ -172,8 +172,8 @@ MD_FN int md_data_csv(md_data *d, int part, int file, const char *path, md_strea
 }
 
 /* Where the rows of a field lie in an array, and how many there are. */
-MD_FN int md_data_locate(md_array *a, const md_dataset *set, const md_field *f, md_column *column,
-                         int64_t *rows, md_text *message) {
+MD_COLD int md_data_locate(md_array *a, const md_dataset *set, const md_field *f, md_column *column,
+                           int64_t *rows, md_text *message) {
     size_t width = md_dtype_bytes(a->dtype);
     int64_t elements = a->rows * a->width;
     column->array = a;
@@ -260,8 +260,8 @@ MD_FN int64_t md_data_row(const md_field *f, const md_column *column, int64_t ro
 }
 
 /* Leaves "PATH: row 3, element 2 is 300, WHAT (field 'x' of data set 'd')", counted from 0. */
-MD_FN int md_data_fault(const md_data *d, const md_field *f, const char *path, int64_t row,
-                        int64_t element, md_number n, const char *what, md_text *message) {
+MD_COLD int md_data_fault(const md_data *d, const md_field *f, const char *path, int64_t row,
+                          int64_t element, md_number n, const char *what, md_text *message) {
     char shown[MD_NUMBER_TEXT];
     return md_fail(message, MD_EXIT_DATA,
                    "%s: row %lld, element %lld is %s, %s (field '%s' of data set '%s')", path,
@@ -312,8 +312,8 @@ MD_FN int md_data_checked(const md_data *d, const md_field *f, const md_column *
 
 /* if: windows */
 /* The elements under overlapping windows, each looked at once. */
-MD_FN int md_data_check_windows(md_data *d, int part, const md_field *f, const md_column *column,
-                                md_text *message) {
+MD_COLD int md_data_check_windows(md_data *d, int part, const md_field *f, const md_column *column,
+                                  md_text *message) {
     size_t width = md_dtype_bytes(f->dtype);
     int64_t all = (d->rows[part] - 1) * f->stride + f->count;
     int64_t chunk = column->data != NULL ? all : (int64_t)(MD_WINDOW_BYTES / width);
@@ -341,7 +341,7 @@ MD_FN int md_data_check_windows(md_data *d, int part, const md_field *f, const m
 /* end: windows */
 
 /* Checks every row of a file that is not csv. */
-MD_FN int md_data_check(md_data *d, int part, const md_field *f, md_text *message) {
+MD_COLD int md_data_check(md_data *d, int part, const md_field *f, md_text *message) {
     const md_column *column = &d->columns[part][f - d->set->fields];
     md_dtype target = f->load == NULL ? f->dtype : f->raw;
     int ranged = f->lo < f->hi;
@@ -364,7 +364,7 @@ MD_FN int md_data_check(md_data *d, int part, const md_field *f, md_text *messag
 
 /* if: made */
 /* Rows without a file: each field makes its own. */
-MD_FN void md_data_made(md_data *d, int file) {
+MD_COLD void md_data_made(md_data *d, int file) {
     for (int i = 0; i < d->set->field_count; i++) {
         md_column *column = &d->columns[MD_PART_TRAIN][i];
         if (d->set->fields[i].file == file) {
@@ -378,8 +378,8 @@ MD_FN void md_data_made(md_data *d, int file) {
 
 /* All files of one part. Files of records must agree in their rows; windows give as many rows as
  * fit into all of them. */
-MD_FN int md_data_part(md_data *d, int part, md_path_fn path_of, void *user, md_stream *stream,
-                       md_text *message) {
+MD_COLD int md_data_part(md_data *d, int part, md_path_fn path_of, void *user, md_stream *stream,
+                         md_text *message) {
     const md_dataset *set = d->set;
     int64_t least = INT64_MAX, records = -1;
     const char *first = NULL;
@@ -447,7 +447,7 @@ MD_FN int md_data_part(md_data *d, int part, md_path_fn path_of, void *user, md_
 }
 
 /* The rule of a part that has no file: every k-th row, or 0. */
-MD_FN int64_t md_data_every(const md_data *d, int part) {
+MD_COLD int64_t md_data_every(const md_data *d, int part) {
     return part == MD_PART_TRAIN || d->own[part] ? 0 : d->set->every[part];
 }
 
@@ -486,8 +486,8 @@ MD_FN int64_t md_data_index(const md_data *d, int part, int64_t j) {
 }
 
 /* Opens and checks a data set. `path_of` gives NULL for a file that does not exist. */
-MD_FN int md_data_open(md_data *d, const md_dataset *set, md_path_fn path_of, void *user,
-                       md_stream *stream, md_text *message) {
+MD_COLD int md_data_open(md_data *d, const md_dataset *set, md_path_fn path_of, void *user,
+                         md_stream *stream, md_text *message) {
     memset(d, 0, sizeof *d);
     d->set = set;
     d->path = path_of(user, set, 0, MD_PART_TRAIN);
@@ -521,8 +521,8 @@ MD_FN int md_data_open(md_data *d, const md_dataset *set, md_path_fn path_of, vo
 /* The constants of a normalised field, over its rows to train on in the order of the file: the same
  * bits for every seed and any number of threads. `centre` and `spread` have the field's type. Mean
  * and squares by Welford's updates in double. */
-MD_FN int md_data_constants(md_data *d, const md_field *f, void *centre, void *spread,
-                            md_text *message) {
+MD_COLD int md_data_constants(md_data *d, const md_field *f, void *centre, void *spread,
+                              md_text *message) {
     const md_column *column = &d->columns[MD_PART_TRAIN][f - d->set->fields];
     size_t width = md_dtype_bytes(f->dtype), count = f->row_bytes / width;
     int64_t rows = md_data_rows(d, MD_PART_TRAIN);

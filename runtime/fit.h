@@ -25,7 +25,7 @@ MD_FN void md_on_signal(int number) {
 
 /* The second signal of a kind ends the program at once; a file that grows too large gives an error
  * from write, not a signal. */
-MD_FN void md_signals(void) {
+MD_COLD void md_signals(void) {
     struct sigaction action;
     memset(&action, 0, sizeof action);
     sigemptyset(&action.sa_mask);
@@ -53,7 +53,7 @@ MD_COLD const md_need *md_short_ring(const md_run *r, int64_t *held) {
 /* end: rings */
 
 /* A status code of the model as an exit code and a message. */
-MD_FN int md_model_failed(md_run *r, int code, const char *during) {
+MD_COLD int md_model_failed(md_run *r, int code, const char *during) {
     if (code == MD_ERR_NONFINITE) {
         return md_fail(&r->message, MD_EXIT_NUMBER, "%s: %s", during, r->model->error(code));
     }
@@ -74,8 +74,8 @@ MD_FN int md_model_failed(md_run *r, int code, const char *during) {
         return md_fail(&r->message, MD_EXIT_DATA,
                        "%s: ring '%s' holds %lld rows, and %lld are sampled (%s:%d); push rows "
                        "first, or --resume a checkpoint that has them",
-                       during, need->ring, (long long)held, (long long)need->rows,
-                       r->model->source, need->line);
+                       during, need->ring, (long long)held, (long long)need->rows, r->model->source,
+                       need->line);
     }
     /* end: rings */
     return md_fail(&r->message, MD_EXIT_DATA, "%s: %s", during, r->model->error(code));
@@ -100,7 +100,7 @@ MD_COLD int md_eval_part(md_run *r) {
 }
 
 /* Loss and metrics over one part. */
-MD_FN int md_evaluate(md_run *r) {
+MD_COLD int md_evaluate(md_run *r) {
     const md_entry *e = r->task->entry;
     if (r->options.command != MD_RUN_EVAL) {
         r->part = r->task->held_rows > 0 ? MD_PART_HELD : MD_PART_TRAIN;
@@ -152,7 +152,7 @@ MD_FN int md_evaluate(md_run *r) {
 /* ---- training ------------------------------------------------------------------------------- */
 
 /* How often a line is logged: 1, 2 or 5 times a power of ten, for about fifty lines at most. */
-MD_FN int64_t md_log_interval(int64_t steps) {
+MD_COLD int64_t md_log_interval(int64_t steps) {
     static const int64_t factors[] = {1, 2, 5};
     for (int64_t ten = 1;; ten *= 10) {
         for (int i = 0; i < 3; i++) {
@@ -166,7 +166,7 @@ MD_FN int64_t md_log_interval(int64_t steps) {
 /* The updates of a train that the command line asks for, or else (`clause`) the source; -1: it does
  * not say. A value of its own, --steps fit=100, goes before one for all. A train without data has
  * no epochs, but where a train of its phase is fed it follows that one. */
-MD_FN int md_plan_updates(md_run *r, int clause, int fed, int64_t *updates) {
+MD_COLD int md_plan_updates(md_run *r, int clause, int fed, int64_t *updates) {
     const md_task *k = r->task;
     const md_entry *e = k->entry;
     int64_t own_steps = md_option_number(&r->options, "--steps", e->name);
@@ -199,7 +199,7 @@ MD_FN int md_plan_updates(md_run *r, int clause, int fed, int64_t *updates) {
 }
 
 /* Updates of one phase: all its trains make as many, and those that say how many agree. */
-MD_FN int md_plan_phase(md_run *r, int first, int end) {
+MD_COLD int md_plan_phase(md_run *r, int first, int end) {
     const md_task *said = NULL;
     int fed = 0;
     for (int i = first; i < end; i++) {
@@ -238,7 +238,7 @@ MD_FN int md_plan_phase(md_run *r, int first, int end) {
 }
 
 /* The task behind the last one of the phase that begins with this one. */
-MD_FN int md_phase_end(const md_run *r, int first) {
+MD_COLD int md_phase_end(const md_run *r, int first) {
     int end = first;
     while (end < r->task_count && r->tasks[end].phase == r->tasks[first].phase) {
         end++;
@@ -247,7 +247,7 @@ MD_FN int md_phase_end(const md_run *r, int first) {
 }
 
 /* Which updates will be made: rows, epochs and steps agree from here on. */
-MD_FN int md_plan(md_run *r) {
+MD_COLD int md_plan(md_run *r) {
     for (int i = 0; i < r->task_count; i++) {
         md_task *k = &r->tasks[i];
         if (k->data == NULL) {
@@ -269,7 +269,7 @@ MD_FN int md_plan(md_run *r) {
     return rc;
 }
 
-MD_FN void md_write_scalar(md_run *r, const md_scalar *s, int64_t value) {
+MD_COLD void md_write_scalar(md_run *r, const md_scalar *s, int64_t value) {
     md_number n;
     n.is_int = 1;
     n.i = value;
@@ -339,7 +339,7 @@ MD_COLD int md_leave_out(md_run *r, const char *what, double value) {
 
 /* The values of a step that must be finite: the loss, and a gradient norm where there is one. A
  * step without them has changed nothing. */
-MD_FN int md_check_values(md_run *r, int code) {
+MD_COLD int md_check_values(md_run *r, int code) {
     const md_entry *e = r->task->entry;
     const char *what = isfinite(r->task->values[0]) ? NULL : "the loss";
     double value = r->task->values[0];
@@ -387,7 +387,7 @@ MD_FN int md_check_values(md_run *r, int code) {
     return MD_EXIT_NUMBER;
 }
 
-MD_FN int md_save_weights(md_run *r) {
+MD_COLD int md_save_weights(md_run *r) {
     int rc = md_save_file(&r->out, r->options.save, r->model, &r->regions.memory, MD_SAVE_PARAMS,
                           NULL, &r->message);
     if (rc == MD_EXIT_OK) {
@@ -397,7 +397,7 @@ MD_FN int md_save_weights(md_run *r) {
     return rc;
 }
 
-MD_FN int md_save_all(md_run *r) {
+MD_COLD int md_save_all(md_run *r) {
     int rc = r->options.save != NULL ? md_save_weights(r) : MD_EXIT_OK;
     if (rc == MD_EXIT_OK && r->options.checkpoint != NULL) {
         rc = md_checkpoint_save(r);
@@ -406,7 +406,7 @@ MD_FN int md_save_all(md_run *r) {
 }
 
 /* What is due behind an update of each train of the phase. */
-MD_FN int md_after_round(md_run *r, int first, int end) {
+MD_COLD int md_after_round(md_run *r, int first, int end) {
     const md_options *o = &r->options;
     int64_t step = r->tasks[first].step;
     int over = step == r->tasks[first].steps, last = over || md_signal != 0;
@@ -498,7 +498,7 @@ MD_FN int md_update(md_run *r) {
 }
 
 /* One update of each of its trains in the order written, until all are made. */
-MD_FN int md_fit_phase(md_run *r, int first, int end) {
+MD_COLD int md_fit_phase(md_run *r, int first, int end) {
     const md_task *lead = &r->tasks[first];
     int rc = MD_EXIT_OK;
     r->start = md_seconds();
@@ -519,7 +519,7 @@ MD_FN int md_fit_phase(md_run *r, int first, int end) {
     return rc;
 }
 
-MD_FN int md_fit(md_run *r) {
+MD_COLD int md_fit(md_run *r) {
     int rc = MD_EXIT_OK, end = 0, begun = 0;
     for (int i = 0; i < r->task_count; i++) {
         md_write_scalar(r, r->tasks[i].entry->plan, r->tasks[i].steps);

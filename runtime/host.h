@@ -43,11 +43,7 @@ enum {
     MD_EXIT_FAULT = 70  /* of this program: with --checks=canary a guard band was overwritten */
 };
 
-enum {
-    MD_MESSAGE_BYTES = 2048,
-    MD_PATH_BYTES = 4096,
-    MD_STREAM_BYTES = 16384
-};
+enum { MD_MESSAGE_BYTES = 2048, MD_PATH_BYTES = 4096, MD_STREAM_BYTES = 16384 };
 
 /* A line of the log. A program with many names to report defines more. */
 #ifndef MD_LINE_BYTES
@@ -200,7 +196,7 @@ MD_FN int md_parse_digits(const char *s, uint64_t *size, int *minus) {
 }
 
 /* One of int64, exactly. */
-MD_FN int md_parse_integer(const char *s, int64_t *value) {
+MD_COLD int md_parse_integer(const char *s, int64_t *value) {
     uint64_t n;
     int minus;
     if (!md_parse_digits(s, &n, &minus) || n > (uint64_t)INT64_MAX + (uint64_t)minus) {
@@ -211,7 +207,7 @@ MD_FN int md_parse_integer(const char *s, int64_t *value) {
 }
 
 /* One of uint64, exactly. */
-MD_FN int md_parse_unsigned(const char *s, uint64_t *value) {
+MD_COLD int md_parse_unsigned(const char *s, uint64_t *value) {
     int minus;
     return md_parse_digits(s, value, &minus) && !minus;
 }
@@ -224,7 +220,7 @@ MD_COLD double md_seconds(void) {
 
 /* ---- mappings ------------------------------------------------------------------------------- */
 
-MD_FN size_t md_page(void) {
+MD_COLD size_t md_page(void) {
     return (size_t)sysconf(_SC_PAGESIZE);
 }
 
@@ -271,7 +267,7 @@ typedef struct md_block_mem {
 } md_block_mem;
 
 /* A zeroed piece, aligned for any vector, or NULL when the block was sized too small. */
-MD_FN void *md_take(md_block_mem *b, size_t bytes) {
+MD_COLD void *md_take(md_block_mem *b, size_t bytes) {
     size_t need = md_round_up(bytes, 64);
     if (need > b->size - b->used) {
         return NULL;

@@ -10,14 +10,14 @@
 #include "runtime/inflate.h"
 #include "runtime/npy.h"
 
-MD_FN int md_ends_with(const char *s, const char *tail) {
+MD_COLD int md_ends_with(const char *s, const char *tail) {
     size_t n = strlen(s);
     size_t k = strlen(tail);
     return n >= k && strcmp(s + n - k, tail) == 0;
 }
 
 /* The format by the extension; MD_FORMAT_AUTO when it says nothing. */
-MD_FN md_format md_format_of(const char *path) {
+MD_COLD md_format md_format_of(const char *path) {
     static const struct {
         const char *tail;
         md_format format;
@@ -36,7 +36,7 @@ MD_FN md_format md_format_of(const char *path) {
 }
 
 /* The format by the first bytes; what looks like nothing else is bytes. */
-MD_FN int md_format_sniff(const char *path, md_format *format, md_text *message) {
+MD_COLD int md_format_sniff(const char *path, md_format *format, md_text *message) {
     int fd;
     uint64_t bytes;
     unsigned char head[8];
@@ -59,8 +59,8 @@ MD_FN int md_format_sniff(const char *path, md_format *format, md_text *message)
 }
 
 /* Raw elements: one record each. */
-MD_FN int md_raw_open(md_array *a, const char *path, md_dtype dtype, uint64_t most,
-                      md_text *message) {
+MD_COLD int md_raw_open(md_array *a, const char *path, md_dtype dtype, uint64_t most,
+                        md_text *message) {
     int fd;
     uint64_t bytes;
     memset(a, 0, sizeof *a);
@@ -92,8 +92,8 @@ enum { MD_IDX_HEADER = 4 + 4 * MD_MAX_RANK };
 
 /* The header of IDX content of `bytes` bytes, of which `p` are the first: 0 0 type rank, then
  * sizes, all big-endian. `start`: where the elements begin. */
-MD_FN int md_idx_parse(md_array *a, const unsigned char *p, uint64_t bytes, size_t *start,
-                       md_text *message) {
+MD_COLD int md_idx_parse(md_array *a, const unsigned char *p, uint64_t bytes, size_t *start,
+                         md_text *message) {
     static const unsigned char codes[] = {0x08, 0x09, 0x0B, 0x0C, 0x0D, 0x0E};
     static const md_dtype types[] = {MD_U8, MD_I8, MD_I16, MD_I32, MD_F32, MD_F64};
     int type = -1;
@@ -124,8 +124,8 @@ MD_FN int md_idx_parse(md_array *a, const unsigned char *p, uint64_t bytes, size
 }
 
 /* Unpacks into memory whose size stands in the last four bytes of the file. */
-MD_FN int md_gzip_map(md_array *a, const char *path, int fd, uint64_t bytes, md_stream *stream,
-                      md_text *message) {
+MD_COLD int md_gzip_map(md_array *a, const char *path, int fd, uint64_t bytes, md_stream *stream,
+                        md_text *message) {
     unsigned char tail[4] = {0, 0, 0, 0};
     if (bytes < 18 || md_read_fd(&fd, bytes - 4, tail, 4) != 0) {
         return md_fail(message, MD_EXIT_DATA, "%s: cannot unpack: it is cut short", path);
@@ -152,8 +152,8 @@ MD_FN int md_gzip_map(md_array *a, const char *path, int fd, uint64_t bytes, md_
     return rc;
 }
 
-MD_FN int md_idx_open(md_array *a, const char *path, uint64_t most, md_stream *stream,
-                      md_text *message) {
+MD_COLD int md_idx_open(md_array *a, const char *path, uint64_t most, md_stream *stream,
+                        md_text *message) {
     int fd;
     uint64_t bytes;
     size_t start = 0;
@@ -182,8 +182,8 @@ MD_FN int md_idx_open(md_array *a, const char *path, uint64_t most, md_stream *s
 }
 
 /* Opens any format but csv. */
-MD_FN int md_array_open(md_array *a, const char *path, md_format format, uint64_t most,
-                        md_stream *stream, md_text *message) {
+MD_COLD int md_array_open(md_array *a, const char *path, md_format format, uint64_t most,
+                          md_stream *stream, md_text *message) {
     switch (format) {
     case MD_FORMAT_NPY: return md_npy_open(a, path, most, message);
     case MD_FORMAT_IDX: return md_idx_open(a, path, most, stream, message);

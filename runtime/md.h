@@ -18,8 +18,7 @@
 /* MD_FN: a function of the runtime, fine to leave unused. MD_COLD: one that runs a few times, which
  * compiles in half the time because only its size counts. MD_INLINE: one that must disappear into
  * its caller, because the caller's constants shape its loops (or because it takes vectors).
- * MD_NOINLINE: one copy is enough. MD_CONST, before one of these: a function of its arguments and
- * of nothing else, which a compiler may call or not. */
+ * MD_NOINLINE: one copy is enough. */
 #if defined(__GNUC__)
 #define MD_FN static inline __attribute__((unused))
 #define MD_COLD static inline __attribute__((cold, unused))
@@ -29,21 +28,30 @@
 #else
 #define MD_NOINLINE static __attribute__((noinline, unused))
 #endif
-#define MD_CONST __attribute__((const))
 #define MD_RESTRICT __restrict
-#define MD_LIKELY(x) __builtin_expect(!!(x), 1)
-#define MD_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#define MD_PREFETCH(p) __builtin_prefetch(p)
 #else
 #define MD_FN static inline
 #define MD_COLD static inline
 #define MD_INLINE static inline
 #define MD_NOINLINE static
-#define MD_CONST
 #define MD_RESTRICT
+#endif
+
+/* MD_CONST, before one of these: a function of its arguments and of nothing else, which a compiler
+ * may call or not. */
+#if defined(__GNUC__)
+#define MD_CONST __attribute__((const))
+#else
+#define MD_CONST
+#endif
+
+/* Conditions that are nearly always, or nearly never, true. */
+#if defined(__GNUC__)
+#define MD_LIKELY(x) __builtin_expect(!!(x), 1)
+#define MD_UNLIKELY(x) __builtin_expect(!!(x), 0)
+#else
 #define MD_LIKELY(x) (x)
 #define MD_UNLIKELY(x) (x)
-#define MD_PREFETCH(p) ((void)(p))
 #endif
 
 /* MD_UNCHECKED: a function that looks where the address sanitizer would stop it. */
@@ -116,30 +124,35 @@ typedef double md_vf64_u __attribute__((vector_size(MD_VBYTES), aligned(8), may_
 
 /* Multiply-adds. A C compiler may join a product and a sum that it sees side by side, and does so
  * in one copy of a loop and not in another. So emitted programs are compiled without that
- * (-ffp-contract=off) and say where they want it.
- *
- * md_mad: a * b + c, rounded once where the machine has an instruction for that (MD_FUSED), and
- * after each operation where it has none. */
+ * (-ffp-contract=off) and say where they want it. */
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
 #endif
+
 #if defined(__FP_FAST_FMAF) || defined(__FMA__) || defined(__ARM_FEATURE_FMA)
 #define MD_FUSED 1
-MD_INLINE float md_madf(float a, float b, float c) {
-    return __builtin_fmaf(a, b, c);
-}
-MD_INLINE double md_mad(double a, double b, double c) {
-    return __builtin_fma(a, b, c);
-}
 #else
 #define MD_FUSED 0
-MD_INLINE float md_madf(float a, float b, float c) {
-    return a * b + c;
-}
-MD_INLINE double md_mad(double a, double b, double c) {
-    return a * b + c;
-}
 #endif
+
+/* a * b + c, rounded once where the machine has an instruction for that, and after each operation
+ * where it has none. */
+MD_INLINE float md_madf(float a, float b, float c) {
+#if MD_FUSED
+    return __builtin_fmaf(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
+
+/* The same of doubles. */
+MD_INLINE double md_mad(double a, double b, double c) {
+#if MD_FUSED
+    return __builtin_fma(a, b, c);
+#else
+    return a * b + c;
+#endif
+}
 
 /* What runtime functions return. Every code but MD_OK leaves the destination unspecified. */
 enum {

@@ -40,7 +40,7 @@ typedef struct md_array {
     size_t have;
 } md_array;
 
-MD_FN void md_array_close(md_array *a) {
+MD_COLD void md_array_close(md_array *a) {
     md_unmap(a->map, a->map_bytes);
     if (a->file > 0) {
         close(a->file - 1);
@@ -48,7 +48,7 @@ MD_FN void md_array_close(md_array *a) {
     memset(a, 0, sizeof *a);
 }
 
-MD_FN int md_array_memory(md_array *a, size_t bytes, md_text *message) {
+MD_COLD int md_array_memory(md_array *a, size_t bytes, md_text *message) {
     a->map_bytes = bytes;
     a->map = md_map(bytes);
     if (a->map == NULL) {
@@ -59,8 +59,8 @@ MD_FN int md_array_memory(md_array *a, size_t bytes, md_text *message) {
 }
 
 /* Part of a file into memory; the file had these bytes when it was opened. */
-MD_FN int md_array_read(md_array *a, int fd, uint64_t from, void *to, size_t bytes,
-                        md_text *message) {
+MD_COLD int md_array_read(md_array *a, int fd, uint64_t from, void *to, size_t bytes,
+                          md_text *message) {
     errno = 0;
     if (md_read_fd(&fd, from, to, bytes) == 0) {
         return MD_EXIT_OK;
@@ -72,8 +72,8 @@ MD_FN int md_array_read(md_array *a, int fd, uint64_t from, void *to, size_t byt
 
 /* The elements, `bytes` of the file from `start` on: in memory, or if they are more than `most`, as
  * they are needed; then md_array_window gives the memory. */
-MD_FN int md_array_take(md_array *a, int fd, uint64_t start, uint64_t bytes, uint64_t most,
-                        md_text *message) {
+MD_COLD int md_array_take(md_array *a, int fd, uint64_t start, uint64_t bytes, uint64_t most,
+                          md_text *message) {
     a->start = start;
     a->bytes = bytes;
     if (bytes > most) {
@@ -121,7 +121,7 @@ MD_FN const unsigned char *md_array_at(md_array *a, uint64_t at, size_t bytes, i
 
 /* Fills rows and width from the shape, and the number of bytes. Gives 0 for an array that is larger
  * than any memory. */
-MD_FN int md_array_size(md_array *a, uint64_t *bytes) {
+MD_COLD int md_array_size(md_array *a, uint64_t *bytes) {
     uint64_t most = 1, width = 1; /* most: without the extents that are 0 */
     for (int i = 0; i < a->rank; i++) {
         uint64_t extent = (uint64_t)a->shape[i];
@@ -143,7 +143,7 @@ typedef struct md_npy_code {
 } md_npy_code;
 
 /* Codes as NumPy writes them; bf16 has none and travels as f32. */
-MD_FN const md_npy_code *md_npy_codes(void) {
+MD_COLD const md_npy_code *md_npy_codes(void) {
     static const md_npy_code table[] = {
         {"|b1", MD_BOOL}, {"|i1", MD_I8},  {"<i2", MD_I16}, {"<i4", MD_I32}, {"<i8", MD_I64},
         {"|u1", MD_U8},   {"<u2", MD_U16}, {"<u4", MD_U32}, {"<u8", MD_U64}, {"<f2", MD_F16},
@@ -158,7 +158,7 @@ typedef struct md_npy_scan {
     int bad;
 } md_npy_scan;
 
-MD_FN int md_npy_take(md_npy_scan *s, char c) {
+MD_COLD int md_npy_take(md_npy_scan *s, char c) {
     while (*s->p == ' ' || *s->p == '\n') {
         s->p++;
     }
@@ -169,7 +169,7 @@ MD_FN int md_npy_take(md_npy_scan *s, char c) {
     return 1;
 }
 
-MD_FN void md_npy_word(md_npy_scan *s, char *out, size_t size) {
+MD_COLD void md_npy_word(md_npy_scan *s, char *out, size_t size) {
     size_t n = 0;
     char quote = md_npy_take(s, '\'') ? '\'' : md_npy_take(s, '"') ? '"' : (char)0;
     while (quote != 0 && *s->p != 0 && *s->p != quote && n + 1 < size) {
@@ -180,7 +180,7 @@ MD_FN void md_npy_word(md_npy_scan *s, char *out, size_t size) {
     s->p += *s->p != 0;
 }
 
-MD_FN void md_npy_shape(md_npy_scan *s, md_array *a) {
+MD_COLD void md_npy_shape(md_npy_scan *s, md_array *a) {
     s->bad |= !md_npy_take(s, '(');
     a->rank = 0;
     while (!s->bad && !md_npy_take(s, ')')) {
@@ -202,7 +202,7 @@ MD_FN void md_npy_shape(md_npy_scan *s, md_array *a) {
 }
 
 /* The literal {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }. */
-MD_FN int md_npy_parse(md_array *a, const char *text, md_text *message) {
+MD_COLD int md_npy_parse(md_array *a, const char *text, md_text *message) {
     md_npy_scan s;
     char key[32];
     char code[64] = "";
@@ -266,7 +266,7 @@ MD_FN int md_npy_parse(md_array *a, const char *text, md_text *message) {
 }
 
 /* Reads the header from an open file; `start` is where the data begin. */
-MD_FN int md_npy_head(md_array *a, int fd, uint64_t *start, md_text *message) {
+MD_COLD int md_npy_head(md_array *a, int fd, uint64_t *start, md_text *message) {
     unsigned char fixed[12];
     char text[MD_NPY_HEADER];
     if (md_read_fd(&fd, 0, fixed, 10) != 0 || memcmp(fixed, "\x93NUMPY", 6) != 0) {
@@ -298,7 +298,7 @@ MD_FN int md_npy_head(md_array *a, int fd, uint64_t *start, md_text *message) {
     return md_npy_parse(a, text, message);
 }
 
-MD_FN int md_npy_open(md_array *a, const char *path, uint64_t most, md_text *message) {
+MD_COLD int md_npy_open(md_array *a, const char *path, uint64_t most, md_text *message) {
     int fd = -1;
     uint64_t bytes = 0, start = 0;
     memset(a, 0, sizeof *a);
@@ -330,7 +330,7 @@ MD_FN int md_npy_open(md_array *a, const char *path, uint64_t most, md_text *mes
 }
 
 /* Header of an array about to be written, a multiple of 64 bytes. */
-MD_FN void md_npy_header(md_text *t, md_dtype dtype, int rank, const int64_t *shape) {
+MD_COLD void md_npy_header(md_text *t, md_dtype dtype, int rank, const int64_t *shape) {
     const md_npy_code *known = md_npy_codes();
     while (known->code != NULL && known->dtype != dtype) {
         known++;

@@ -12,7 +12,7 @@
 enum { MD_SHOWN_VALUES = 64 };
 
 /* How many calls the inputs hold. */
-MD_FN int md_predict_calls(md_run *r, int64_t *calls) {
+MD_COLD int md_predict_calls(md_run *r, int64_t *calls) {
     int first = -1;
     *calls = 1;
     for (int i = 0; i < r->task->entry->input_count; i++) {
@@ -32,8 +32,8 @@ MD_FN int md_predict_calls(md_run *r, int64_t *calls) {
 }
 
 /* Values `from` to `to` - 1, separated. */
-MD_FN void md_show_values(md_text *t, const md_port *port, const void *data, size_t from, size_t to,
-                          const char *separator) {
+MD_COLD void md_show_values(md_text *t, const md_port *port, const void *data, size_t from,
+                            size_t to, const char *separator) {
     size_t width = md_dtype_bytes(port->dtype);
     for (size_t i = from; i < to; i++) {
         double value = md_get_number((const char *)data + i * width, port->dtype, 0).f;
@@ -47,7 +47,7 @@ MD_FN void md_show_values(md_text *t, const md_port *port, const void *data, siz
 }
 
 /* name [1, 10] = 0.1 0.2 ..., or a line of JSON with all values. */
-MD_FN void md_show_result(md_run *r, const md_port *port, int64_t call, const void *data) {
+MD_COLD void md_show_result(md_run *r, const md_port *port, int64_t call, const void *data) {
     md_text *t = md_line(r);
     size_t count = port->bytes / md_dtype_bytes(port->dtype);
     if (r->options.log == MD_LOG_TEXT) {
@@ -79,7 +79,7 @@ MD_FN void md_show_result(md_run *r, const md_port *port, int64_t call, const vo
 }
 
 /* The header of a result of `calls` calls. NumPy knows no bf16, so that goes out as f32. */
-MD_FN void md_result_header(md_out *out, const md_port *port, int64_t calls) {
+MD_COLD void md_result_header(md_out *out, const md_port *port, int64_t calls) {
     char buffer[1024];
     int64_t shape[MD_MAX_RANK];
     int rank = port->rank;
@@ -131,7 +131,7 @@ MD_FN int md_predict_call(md_run *r, int64_t index) {
 }
 
 /* Opens the files of the results. */
-MD_FN int md_predict_open(md_run *r, md_out *outs, int *files) {
+MD_COLD int md_predict_open(md_run *r, md_out *outs, int *files) {
     const md_entry *e = r->task->entry;
     int rc = MD_EXIT_OK;
     for (int i = 0; i < e->output_count; i++) {
@@ -149,7 +149,7 @@ MD_FN int md_predict_open(md_run *r, md_out *outs, int *files) {
 
 /* All calls. `outs` has one file a result; a result without a path is shown if it is asked for
  * nowhere else. */
-MD_FN int md_predict_all(md_run *r, md_out *outs, int64_t calls) {
+MD_COLD int md_predict_all(md_run *r, md_out *outs, int64_t calls) {
     const md_entry *e = r->task->entry;
     int files = 0;
     int rc = md_predict_open(r, outs, &files);
@@ -178,7 +178,7 @@ MD_FN int md_predict_all(md_run *r, md_out *outs, int64_t calls) {
     return rc;
 }
 
-MD_FN int md_predict(md_run *r) {
+MD_COLD int md_predict(md_run *r) {
     int64_t calls = 1;
     int rc = md_predict_calls(r, &calls);
     size_t bytes = sizeof(md_out) * (size_t)r->task->entry->output_count;

@@ -115,25 +115,46 @@ MD_CONST MD_INLINE int64_t md_irem(int64_t x, int64_t y) {
 /* ---- lanes --------------------------------------------------------------------------------- */
 
 /* Combines a[0 .. n), n a power of two, by halves: always the same tree. */
-#define MD_LANES_FOLD(name, type, combine)                                                         \
-    MD_INLINE type name(type *a, int n) {                                                          \
-        for (int half = n / 2; half > 0; half /= 2) {                                              \
-            for (int l = 0; l < half; l++) {                                                       \
-                type x = a[l];                                                                     \
-                type y = a[l + half];                                                              \
-                a[l] = combine;                                                                    \
-            }                                                                                      \
+#define MD_LANES_FOLD(type, combine)                                                               \
+    for (int half = n / 2; half > 0; half /= 2) {                                                  \
+        for (int l = 0; l < half; l++) {                                                           \
+            type x = a[l];                                                                         \
+            type y = a[l + half];                                                                  \
+            a[l] = combine;                                                                        \
         }                                                                                          \
-        return a[0];                                                                               \
-    }
-MD_LANES_FOLD(md_lanes_addf, float, x + y)
-MD_LANES_FOLD(md_lanes_mulf, float, x *y)
-MD_LANES_FOLD(md_lanes_maxf, float, md_maxf(x, y))
-MD_LANES_FOLD(md_lanes_minf, float, md_minf(x, y))
-MD_LANES_FOLD(md_lanes_add, double, x + y)
-MD_LANES_FOLD(md_lanes_mul, double, x *y)
-MD_LANES_FOLD(md_lanes_max, double, md_max(x, y))
-MD_LANES_FOLD(md_lanes_min, double, md_min(x, y))
-#undef MD_LANES_FOLD
+    }                                                                                              \
+    return a[0]
+
+MD_INLINE float md_lanes_addf(float *a, int n) {
+    MD_LANES_FOLD(float, x + y);
+}
+
+MD_INLINE float md_lanes_mulf(float *a, int n) {
+    MD_LANES_FOLD(float, x *y);
+}
+
+MD_INLINE float md_lanes_maxf(float *a, int n) {
+    MD_LANES_FOLD(float, md_maxf(x, y));
+}
+
+MD_INLINE float md_lanes_minf(float *a, int n) {
+    MD_LANES_FOLD(float, md_minf(x, y));
+}
+
+MD_INLINE double md_lanes_add(double *a, int n) {
+    MD_LANES_FOLD(double, x + y);
+}
+
+MD_INLINE double md_lanes_mul(double *a, int n) {
+    MD_LANES_FOLD(double, x *y);
+}
+
+MD_INLINE double md_lanes_max(double *a, int n) {
+    MD_LANES_FOLD(double, md_max(x, y));
+}
+
+MD_INLINE double md_lanes_min(double *a, int n) {
+    MD_LANES_FOLD(double, md_min(x, y));
+}
 
 #endif

@@ -23,7 +23,7 @@ MD_FN size_t md_slice_count(const md_tensor *t) {
 }
 
 /* And all rows together. */
-MD_FN size_t md_slice_total(const md_tensor *tensors, size_t count) {
+MD_COLD size_t md_slice_total(const md_tensor *tensors, size_t count) {
     size_t n = 0;
     for (size_t i = 0; i < count; i++) {
         n += md_slice_count(&tensors[i]);
@@ -41,7 +41,7 @@ MD_FN char *md_slice_data(const md_tensor *t, size_t slice, const md_memory *mem
 }
 
 /* The shape in files; gives the rank. */
-MD_FN int md_slice_shape(const md_tensor *t, uint64_t *shape) {
+MD_COLD int md_slice_shape(const md_tensor *t, uint64_t *shape) {
     int rank = t->rank - t->split;
     for (int i = 0; i < rank; i++) {
         shape[i] = (uint64_t)t->shape[t->split + (t->transposed ? rank - 1 - i : i)];
@@ -50,7 +50,7 @@ MD_FN int md_slice_shape(const md_tensor *t, uint64_t *shape) {
 }
 
 /* The number that stands for `{}` number `axis` in the name of a slice. */
-MD_FN uint64_t md_slice_place(const md_tensor *t, size_t slice, int axis) {
+MD_COLD uint64_t md_slice_place(const md_tensor *t, size_t slice, int axis) {
     for (int i = t->split - 1; i > axis; i--) {
         slice /= (size_t)t->shape[i];
     }
@@ -58,7 +58,7 @@ MD_FN uint64_t md_slice_place(const md_tensor *t, size_t slice, int axis) {
 }
 
 /* Is `name` one of the names of `t`? Then *slice is whose. Numbers have no zeros in front. */
-MD_FN int md_slice_match(const md_tensor *t, const char *name, size_t *slice) {
+MD_COLD int md_slice_match(const md_tensor *t, const char *name, size_t *slice) {
     const char *at = t->name;
     *slice = 0;
     /* if: split */

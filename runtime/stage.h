@@ -8,13 +8,13 @@
 #include "runtime/log.h"
 #include "runtime/rng.h"
 
-MD_FN char *md_staging(md_run *r, const md_port *port) {
+MD_COLD char *md_staging(md_run *r, const md_port *port) {
     return (char *)r->regions.memory.io + port->io_offset;
 }
 
 /* How many calls an array holds for an input: its shape is that of the input, or has one more axis
  * in front, or a longer first axis. 0: it does not fit. */
-MD_FN int64_t md_slices_of(const md_port *port, const md_array *a) {
+MD_COLD int64_t md_slices_of(const md_port *port, const md_array *a) {
     int lead = a->rank - port->rank;
     int same = lead == 0 || lead == 1;
     int several = lead == 0 && port->rank > 0 && port->shape[0] > 0; /* along the first axis */
@@ -60,7 +60,7 @@ MD_FN int md_stage_slice(md_run *r, int index, int64_t s) {
 }
 
 /* Opens and checks the array of one input. */
-MD_FN int md_stage_open(md_run *r, int index, const char *path) {
+MD_COLD int md_stage_open(md_run *r, int index, const char *path) {
     const md_port *port = &r->task->entry->inputs[index];
     md_array *a = &r->task->arrays[index];
     int64_t per_call = (int64_t)(port->bytes / md_dtype_bytes(port->dtype));
@@ -93,7 +93,7 @@ MD_FN int md_stage_open(md_run *r, int index, const char *path) {
 
 /* if: scalars */
 /* A scalar input from --set. */
-MD_FN int md_stage_scalar(md_run *r, int index, const char *text) {
+MD_COLD int md_stage_scalar(md_run *r, int index, const char *text) {
     const md_port *port = &r->task->entry->inputs[index];
     md_number n;
     int ok = md_parse_value(text, &n) && md_put_number(md_staging(r, port), port->dtype, n);
@@ -110,7 +110,7 @@ MD_FN int md_stage_scalar(md_run *r, int index, const char *text) {
 /* end: scalars */
 
 /* Every input that no data set feeds, before the first step. Staging also proves the region. */
-MD_FN int md_stage_setup(md_run *r) {
+MD_COLD int md_stage_setup(md_run *r) {
     const md_entry *e = r->task->entry;
     for (int i = 0; i < e->input_count; i++) {
         const md_port *port = &e->inputs[i];

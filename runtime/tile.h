@@ -20,9 +20,6 @@
 #define MD_TILE_H
 
 #include "runtime/team.h"
-#if MD_FUSED && MD_VBYTES == 16 && defined(__aarch64__)
-#include <arm_neon.h>
-#endif
 
 /* md_mad of vectors of MD_VBYTES: no compiler before gcc 13 and clang 17 has one for all machines.
  * All lanes of a mask are 1, in the type that each compiler has for it. */
@@ -39,6 +36,7 @@
 #define md_tile_vmad_f32(a, b, c) ((md_vf32)__builtin_ia32_vfmaddps256(a, b, c))
 #define md_tile_vmad_f64(a, b, c) ((md_vf64)__builtin_ia32_vfmaddpd256(a, b, c))
 #elif MD_FUSED && MD_VBYTES == 16 && defined(__aarch64__)
+#include <arm_neon.h>
 #define md_tile_vmad_f32(a, b, c)                                                                  \
     ((md_vf32)vfmaq_f32((float32x4_t)(c), (float32x4_t)(a), (float32x4_t)(b)))
 #define md_tile_vmad_f64(a, b, c)                                                                  \
@@ -118,6 +116,13 @@ typedef struct {
 } md_tile_call;
 
 typedef void (*md_tile_part_fn)(const md_tile_call *call, int part);
+
+/* NAME_part of the plan NAME_tile: a function of its own, in which the plan's numbers are
+ * constants. `run` is md_tile_part_f32 or md_tile_part_f64. */
+#define MD_TILE_PART(name, run, epilogue)                                                          \
+    static void name##_part(const md_tile_call *call, int part) {                                  \
+        run(&name##_tile, call, part, epilogue);                                                   \
+    }
 
 /* Rows of the highest register tile of any machine. A block holds one tile at least. */
 enum { MD_TILE_HIGH = 14 };
@@ -252,24 +257,30 @@ MD_NOINLINE void md_tile_run(const md_tile *s, md_tile_part_fn fn, const void *a
     call.work = work != NULL ? work : &call; /* not touched; offsets from null are undefined in C */
     call.gm = 1;
     call.gn = 1;
+    call.parts = 1;
+    (void)pace, (void)threads;
+    /* if: SHARED */
     const int most = md_tile_workers(s, threads);
     const int team = most == 1 ? 1 : md_team(pace, most);
     call.parts = team;
     if (team > 1) {
         md_tile_grid(s, &call);
     }
+    /* end: SHARED */
     for (call.sum = 0; call.sum < (s->chunks > 1 ? 2 : 1); call.sum++) {
-        if (call.parts == 1) {
-            fn(&call, 0);
+        /* if: SHARED */
+        if (call.parts > 1) {
+            MD_OMP(parallel for schedule(static, 1) num_threads(team))
+            for (int part = 0; part < call.parts; part++) {
+                const double begun = md_part_begin(pace, part);
+                fn(&call, part);
+                md_part_end(pace, part, call.parts, begun);
+            }
+            md_team_join(pace, call.parts);
             continue;
         }
-        MD_OMP(parallel for schedule(static, 1) num_threads(team))
-        for (int part = 0; part < call.parts; part++) {
-            const double begun = md_part_begin(pace, part);
-            fn(&call, part);
-            md_part_end(pace, part, call.parts, begun);
-        }
-        md_team_join(pace, call.parts);
+        /* end: SHARED */
+        fn(&call, 0);
     }
 }
 

@@ -18,10 +18,10 @@
 #include "runtime/nan_origin.h"
 
 /* In a program that traces when asked to. */
-#define MD_TRACE(notes, type, ...)                                                                 \
+#define MD_TRACE(notes, ...)                                                                       \
     do {                                                                                           \
         if (MD_UNLIKELY((notes) != NULL)) {                                                        \
-            md_trace_##type(notes, __VA_ARGS__);                                                   \
+            md_trace_rows(notes, __VA_ARGS__);                                                     \
         }                                                                                          \
     } while (0)
 
@@ -41,22 +41,19 @@ MD_COLD void md_trace_note(uint32_t *notes, int place, int nan, int inf) {
     at[1] = inf && at[1] == 0 ? notes[0] : at[1];
 }
 
-/* Looks at rows of `length` numbers, `stride` apart. */
-#define MD_TRACE_ROWS(name, type)                                                                  \
-    MD_COLD void name(uint32_t *notes, int place, const type *x, int64_t rows, int64_t length,     \
-                      int64_t stride) {                                                            \
-        int nan = 0, inf = 0;                                                                      \
-        for (int64_t r = 0; r < rows; r++) {                                                       \
-            for (int64_t i = 0; i < length; i++) {                                                 \
-                nan |= isnan(x[r * stride + i]) != 0;                                              \
-                inf |= isinf(x[r * stride + i]) != 0;                                              \
-            }                                                                                      \
-        }                                                                                          \
-        md_trace_note(notes, place, nan, inf);                                                     \
+/* Looks at rows of `length` numbers, `stride` apart: doubles, or floats, of `bytes` bytes. */
+MD_COLD void md_trace_rows(uint32_t *notes, int place, const void *x, size_t bytes, int64_t rows,
+                           int64_t length, int64_t stride) {
+    int nan = 0, inf = 0;
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t i = r * stride; i < r * stride + length; i++) {
+            double value = bytes == 8 ? ((const double *)x)[i] : (double)((const float *)x)[i];
+            nan |= isnan(value) != 0;
+            inf |= isinf(value) != 0;
+        }
     }
-MD_TRACE_ROWS(md_trace_f32, float)
-MD_TRACE_ROWS(md_trace_f64, double)
-#undef MD_TRACE_ROWS
+    md_trace_note(notes, place, nan, inf);
+}
 
 /* The earliest place that place `start` was computed from and that holds a NaN (kind 0) or an
  * infinity (kind 1); -1: none. Leaves its way in the top bits of the notes. */

@@ -49,10 +49,11 @@ compile() {
 model_part() { # FILE [whole]
     awk '
         /^\/\* begin runtime\// { inside = 1 }
+        /^\/\* ---- memory and files/ { inside = 0 }
         !inside { print }
         /^\/\* end runtime\// { inside = 0 }' "$1" |
         if [ "${2:-}" = whole ]; then cat; else awk '
-            /^static const md_tensor .*_tensor_table\[|^int [a-z0-9_]*_set_[a-z_]*\(.*\{$/ { exit }
+            /^\/\* ---- runtime ---- / { exit }
             /^\/\* ---- model ---- \*\// { model = 1 }
             # The comment above a function goes with it.
             /^\/\*/ { comment = comment $0 "\n"; next }

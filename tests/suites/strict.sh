@@ -52,6 +52,16 @@ needs() { # FILE FUNCTIONS: of those that some models alone have a use for
     ! grep -Eq 'md_load_say|md_slice_wanted' "$scratch/needs.c" && pass || fail "$1 without main" "has messages of a load"
 }
 needs samples/digits.mdl ""
+cat >"$scratch/alone.mdl" <<'END'
+use nn;
+dim B = 32;
+model net(x: [B, 32]) -> [B, 32] { return x |> fc: linear(out = 32); }
+entry run(x: [B, 32]) { return y = net(x); }
+END
+"$MDLC" --no-main "$scratch/alone.mdl" -o "$scratch/needs.c" || fail "a product for one thread" "does not compile"
+grep -q '^MD_.*md_tile_run' "$scratch/needs.c" && ! grep -q md_team "$scratch/needs.c" && pass ||
+    fail "a product for one thread" "has no product, or what teams of threads need"
+check "a product for one thread" "$CC" $STRICT_FLAGS -fsyntax-only "$scratch/needs.c"
 needs samples/chars.mdl "data_check_windows stage_scalar"
 needs samples/pytorch/gpt2.mdl "save_split slice_turned"
 needs samples/dqn.mdl "load_copies short_ring stage_scalar"

@@ -6,6 +6,7 @@
 
 #include "compiler/compile.h"
 #include "compiler/program.h"
+#include "emit/printer.h"
 
 typedef struct {
     Compile *c;
@@ -14,6 +15,7 @@ typedef struct {
     Text main;
     VEC(Program *) program;
     bool *printed;         /* by Kernel.id, of the case that is being printed */
+    Epilogues epilogues;   /* of its kernels */
     VEC(double **) result; /* by case: out[k] as doubles */
 } Lowered;
 

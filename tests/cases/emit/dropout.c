@@ -10,9 +10,7 @@ static const md_tile dropout_fc_linear_tile = {
     MD_TILE_WORK(/* strip */ 256, /* turned */ 256, /* all */ 256)
 };
 
-static void dropout_fc_linear_part(const md_tile_call *call, int part) {
-    md_tile_part_f32(&dropout_fc_linear_tile, call, part, md_tile_none_f32);
-}
+MD_TILE_PART(dropout_fc_linear, md_tile_part_f32, md_tile_none_f32)
 
 static void dropout_fc_linear(float *MD_RESTRICT linear, float *MD_RESTRICT panels,
         const float *MD_RESTRICT x, const float *MD_RESTRICT weight) {

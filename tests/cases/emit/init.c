@@ -48,12 +48,6 @@ enum {
     INIT_ERR_STATE = 11 /* called too early: no memory is bound, or a ring has too few rows */
 };
 
-enum {
-    INIT_SAVE_PARAMS = MD_SAVE_PARAMS,
-    INIT_SAVE_ALL = MD_SAVE_ALL,
-    INIT_SAVE_RINGS = MD_SAVE_RINGS
-};
-
 typedef md_memory init_memory;
 
 /* An instance. The caller owns it and its memory; one call at a time. */
@@ -79,12 +73,6 @@ int init_bind(init *m, const init_memory *mem);
 int init_init(init *m, uint64_t seed);
 /* The output for one batch. */
 int init_run(init *m, const init_run_in *in, init_run_out *out);
-/* A safetensors file: INIT_SAVE_PARAMS, or INIT_SAVE_ALL for an exact resume (with
- * | INIT_SAVE_RINGS the rows of rings too). */
-int init_save(const init *m, unsigned what, md_write_fn write, void *user);
-/* Checks every name, type and shape before it writes a byte. */
-int init_load(init *m, md_read_fn read, void *user);
-const md_tensor *init_tensors(size_t *count);
 const char *init_strerror(int code);
 #ifdef __cplusplus
 }
@@ -171,6 +159,34 @@ int init_init(init *m, uint64_t seed) {
     init_fc_bias(fc_bias, seed_, UINT64_C(7944105771414287370)); /* 2 */
     return INIT_OK;
 }
+
+/* ---- runtime ---- */
+
+#ifdef __GNUC__
+#pragma GCC diagnostic push
+#pragma GCC diagnostic ignored "-Wshadow"
+#endif
+
+/* ---- memory and files of the model ---- */
+
+enum {
+    INIT_SAVE_PARAMS = MD_SAVE_PARAMS,
+    INIT_SAVE_ALL = MD_SAVE_ALL,
+    INIT_SAVE_RINGS = MD_SAVE_RINGS
+};
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+/* A safetensors file: INIT_SAVE_PARAMS, or INIT_SAVE_ALL for an exact resume (with
+ * | INIT_SAVE_RINGS the rows of rings too). */
+int init_save(const init *m, unsigned what, md_write_fn write, void *user);
+/* Checks every name, type and shape before it writes a byte. */
+int init_load(init *m, md_read_fn read, void *user);
+const md_tensor *init_tensors(size_t *count);
+#ifdef __cplusplus
+}
+#endif
 
 static const md_tensor init_tensor_table[3] = {
     /* name, dtype, region, kind, trainable, rank, shape, offset, bytes,
@@ -276,11 +292,4 @@ const char *init_strerror(int code) {
     default: return "unknown status";
     }
 }
-
-/* ---- runtime ---- */
-
-#ifdef __GNUC__
-#pragma GCC diagnostic push
-#pragma GCC diagnostic ignored "-Wshadow"
-#endif
 

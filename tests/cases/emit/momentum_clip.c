@@ -27,9 +27,7 @@ static void momentum_clip_fc_linear_epilogue(void *ctx, int64_t batch, int64_t m
     }
 }
 
-static void momentum_clip_fc_linear_part(const md_tile_call *call, int part) {
-    md_tile_part_f32(&momentum_clip_fc_linear_tile, call, part, momentum_clip_fc_linear_epilogue);
-}
+MD_TILE_PART(momentum_clip_fc_linear, md_tile_part_f32, momentum_clip_fc_linear_epilogue)
 
 static void momentum_clip_fc_linear(float *MD_RESTRICT sub, float *MD_RESTRICT panels,
         const float *MD_RESTRICT x, const float *MD_RESTRICT weight,
@@ -81,9 +79,7 @@ static const md_tile momentum_clip_fc_linear_3_tile = {
     MD_TILE_NO_WORK
 };
 
-static void momentum_clip_fc_linear_3_part(const md_tile_call *call, int part) {
-    md_tile_part_f32(&momentum_clip_fc_linear_3_tile, call, part, md_tile_none_f32);
-}
+MD_TILE_PART(momentum_clip_fc_linear_3, md_tile_part_f32, md_tile_none_f32)
 
 static void momentum_clip_fc_linear_3(float *MD_RESTRICT linear, const float *MD_RESTRICT sub,
         const float *MD_RESTRICT x) {

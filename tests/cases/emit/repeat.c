@@ -36,9 +36,7 @@ static void repeat_linear_linear_epilogue(void *ctx, int64_t batch, int64_t m0, 
     }
 }
 
-static void repeat_linear_linear_part(const md_tile_call *call, int part) {
-    md_tile_part_f32(&repeat_linear_linear_tile, call, part, repeat_linear_linear_epilogue);
-}
+MD_TILE_PART(repeat_linear_linear, md_tile_part_f32, repeat_linear_linear_epilogue)
 
 static void repeat_linear_linear(float *MD_RESTRICT x_next, float *MD_RESTRICT panels,
         const float *MD_RESTRICT x, const float *MD_RESTRICT weight,

@@ -10,9 +10,7 @@ static const md_tile sgd_fc_linear_tile = {
     MD_TILE_NO_WORK
 };
 
-static void sgd_fc_linear_part(const md_tile_call *call, int part) {
-    md_tile_part_f32(&sgd_fc_linear_tile, call, part, md_tile_none_f32);
-}
+MD_TILE_PART(sgd_fc_linear, md_tile_part_f32, md_tile_none_f32)
 
 static void sgd_fc_linear(float *MD_RESTRICT linear, const float *MD_RESTRICT x,
         const float *MD_RESTRICT weight) {
@@ -85,9 +83,7 @@ static void sgd_fc_weight_linear_sgd_epilogue(void *ctx, int64_t batch, int64_t 
     }
 }
 
-static void sgd_fc_weight_linear_sgd_part(const md_tile_call *call, int part) {
-    md_tile_part_f32(&sgd_fc_weight_linear_sgd_tile, call, part, sgd_fc_weight_linear_sgd_epilogue);
-}
+MD_TILE_PART(sgd_fc_weight_linear_sgd, md_tile_part_f32, sgd_fc_weight_linear_sgd_epilogue)
 
 static void sgd_fc_weight_linear_sgd(float *weight_next, float *MD_RESTRICT panels,
         const float *MD_RESTRICT d_mul, const float *MD_RESTRICT x, const float *weight) {

@@ -27,9 +27,7 @@ static void tile_main_out_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t
     }
 }
 
-static void tile_main_out_part(const md_tile_call *call, int part) {
-    md_tile_part_f32(&tile_main_out_tile, call, part, tile_main_out_epilogue);
-}
+MD_TILE_PART(tile_main_out, md_tile_part_f32, tile_main_out_epilogue)
 
 static void tile_main_out(float *MD_RESTRICT out, float *MD_RESTRICT panels,
         const float *MD_RESTRICT x, const float *MD_RESTRICT w, const float *MD_RESTRICT b) {

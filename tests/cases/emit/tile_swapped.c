@@ -10,9 +10,7 @@ static const md_tile tile_swapped_main_out_tile = {
     MD_TILE_WORK(/* strip */ 0, /* turned */ 128, /* all */ 128)
 };
 
-static void tile_swapped_main_out_part(const md_tile_call *call, int part) {
-    md_tile_part_f32(&tile_swapped_main_out_tile, call, part, md_tile_none_f32);
-}
+MD_TILE_PART(tile_swapped_main_out, md_tile_part_f32, md_tile_none_f32)
 
 static void tile_swapped_main_out(float *MD_RESTRICT out, float *MD_RESTRICT panels,
         const float *MD_RESTRICT x, const float *MD_RESTRICT w) {
