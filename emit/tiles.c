@@ -303,13 +303,16 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
     bool packed = !dots && ((p->is & MD_TILE_PACKED) || p->cols.n * p->elem % MD_ALIGN != 0);
     add_feature(arena, list, "DOTS", dots);
     add_feature(arena, list, "PACKED", packed);
-    add_feature(arena, list, "TURNED", packed && p->cols.y != 1 && p->k2.y == 1);
+    bool scattered = stored && (!in_place || (!swapped && p->chunks > 1));
+    add_feature(arena, list, "TURNED",
+                (packed && p->cols.y != 1 && p->k2.y == 1) ||
+                    (scattered && !swapped && p->r2.c == 1 && p->cols.c != 1));
     add_feature(arena, list, "SHARED", p->is & MD_TILE_SHARED);
     add_feature(arena, list, "SWAPPED", swapped);
     add_feature(arena, list, "ADD", p->is & MD_TILE_ADD);
     add_feature(arena, list, "CHUNKS", p->chunks > 1);
     add_feature(arena, list, "GROUPS", p->group > 0);
-    add_feature(arena, list, "SCATTERED", stored && (!in_place || (!swapped && p->chunks > 1)));
+    add_feature(arena, list, "SCATTERED", scattered);
     for (int v = 0; v < 4; v++) {
         add_feature(arena, list, dot_rows[v], dots && p->r2.n == v + 1);
         bool used = dots && p->r2.n > v;

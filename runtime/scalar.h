@@ -56,18 +56,23 @@ MD_INLINE double md_sign(double x) {
     return x > 0.0 ? 1.0 : x < 0.0 ? -1.0 : x != x ? x : 0.0;
 }
 
-/* The other operand when they are equal; NaN of either stays. */
+/* The other operand when they are equal; NaN of either stays. gcc makes vectors of two choices, not
+ * of one with two conditions. */
 MD_INLINE float md_maxf(float a, float b) {
-    return ((a > b) | (a != a)) ? a : b;
+    float most = a > b ? a : b;
+    return a != a ? a : most;
 }
 MD_INLINE float md_minf(float a, float b) {
-    return ((a < b) | (a != a)) ? a : b;
+    float least = a < b ? a : b;
+    return a != a ? a : least;
 }
 MD_INLINE double md_max(double a, double b) {
-    return ((a > b) | (a != a)) ? a : b;
+    double most = a > b ? a : b;
+    return a != a ? a : most;
 }
 MD_INLINE double md_min(double a, double b) {
-    return ((a < b) | (a != a)) ? a : b;
+    double least = a < b ? a : b;
+    return a != a ? a : least;
 }
 
 /* ---- integers ------------------------------------------------------------------------------ */

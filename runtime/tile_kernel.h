@@ -403,8 +403,7 @@ MD_NOINLINE void MD_TN(turn)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
     }
 }
 
-/* panel[(i * nk2 + j) * width + c] = y[i * yk1 + j * yk2 + c * yc], zero for cols <= c < width,
- * which is cols rounded up to MD_LANES or more. */
+/* panel[(i * nk2 + j) * width + c] = y[i * yk1 + j * yk2 + c * yc], and 0 from column `cols` on. */
 MD_INLINE void MD_TN(pack)(MD_REAL *MD_RESTRICT panel, int64_t width, const MD_REAL *y, int64_t yk1,
                            int64_t yk2, int64_t yc, int64_t nk1, int64_t nk2, int64_t cols) {
     for (int64_t i = 0; i < nk1; i++) {
@@ -449,7 +448,15 @@ MD_NOINLINE void MD_TN(gather)(const md_tile *s, MD_REAL *MD_RESTRICT strip, int
 MD_NOINLINE void MD_TN(scatter)(const md_tile *s, const MD_REAL *MD_RESTRICT strip, int64_t ld,
                                 MD_REAL *c, int64_t m0, int64_t rows, int64_t n0, int64_t cols) {
     const int64_t step = md_tile_in_c(s, 0, 1);
-    for (int64_t r = 0; r < rows; r++) {
+    int64_t r = 0;
+    /* if: TURNED */
+    const int beside = !(s->is & MD_TILE_SWAPPED) && s->r2.c == 1 && step != 1; /* rows, in C */
+    for (int64_t run; beside && r < rows; r += run) {
+        run = s->r1.c == s->r2.n ? rows - r : md_tile_min(rows - r, s->r2.n - (m0 + r) % s->r2.n);
+        MD_TN(turn)(c + md_tile_in_c(s, m0 + r, n0), step, strip + r * ld, ld, run, cols, 0, 0);
+    }
+    /* end: TURNED */
+    for (; r < rows; r++) {
         MD_REAL *to = c + md_tile_in_c(s, m0 + r, n0);
         for (int64_t j = 0; j < cols; j++) {
             to[j * step] = strip[r * ld + j];
@@ -549,8 +556,7 @@ MD_INLINE int64_t MD_TN(row)(const md_tile *s, md_tile_cut u, int64_t t) {
 }
 
 /* Row tiles t0 .. t1 x panels p0 .. p1 over the blocks q0 .. q1 of the summed axes, into a strip
- * whose element (0, 0) is the first row of t0 and the first column of p0. `room`: the strip has
- * room for full vectors in its last panel. */
+ * from row t0 of panel p0 on. `room`: it has room for full vectors in its last panel. */
 MD_INLINE void MD_TN(block)(const md_tile *s, const MD_REAL *x, const MD_REAL *y, int64_t t0,
                             int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
                             MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room) {

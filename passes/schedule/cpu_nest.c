@@ -5,7 +5,8 @@
 
 enum {
     FLAT_CHUNK = TUNED(1024, 5), /* least elements of one piece of a flat loop */
-    FLAT_CHUNKS = TUNED(64, 3)
+    FLAT_CHUNKS = TUNED(64, 3),
+    SHORT = TUNED(4, 2) /* most turns of a loop that is written out inside of one over vectors */
 };
 
 /* --- what it costs ---------------------------------------------------------------------------- */
@@ -146,10 +147,63 @@ static Cost pieces_cost(KernelBuild *b, const Part *part, const void *plan) {
     return nest_cost(b, part, -1, -1);
 }
 
+static bool has_draw(const Expr *e, bool *seen) {
+    if (seen[e->id]) {
+        return false;
+    }
+    seen[e->id] = true;
+    bool has = e->kind == EXPR_DRAW;
+    for (int i = 0; i < e->nkid && !has; i++) {
+        has = has_draw(e->kid[i], seen);
+    }
+    return has;
+}
+
+/* Is the last axis too short for vectors, and the one around it long enough? Rows of draws are made
+ * for the last one. */
+static bool last_is_short(KernelBuild *b, const Part *part) {
+    const Radix *r = &part->rows;
+    bool parallel = nest_parallel(b, part);
+    if (r->n < (parallel ? 3 : 2) || b->k->axis[r->axis[r->n - 1]].extent > SHORT ||
+        b->k->axis[r->axis[r->n - 2]].extent <= SHORT) {
+        return false;
+    }
+    bool draws = false, *seen = ARENA_ARRAY(b->scratch, bool, b->nbound);
+    for (int i = 0; i < part->roots.count; i++) {
+        draws = draws || has_draw(part->roots.at[i].value, seen);
+    }
+    return !draws;
+}
+
+/* Vectors run along the axis around the last one, which is written out in each turn: what of its
+ * few places is a condition or a constant falls away there. */
+static void short_emit(KernelBuild *b, const Part *part) {
+    const Radix *r = &part->rows;
+    AxisSet scope = 0;
+    nest_lets(b, &b->k->body, 0, &part->roots);
+    for (int i = 0; i < r->n - 2; i++) {
+        scope |= (AxisSet)1 << r->axis[i];
+    }
+    StmtList *list = nest_loops(b, &b->k->body, r->axis, r->n - 2, nest_parallel(b, part));
+    nest_lets(b, list, scope, &part->roots);
+    Stmt *vector = stmt_for(b->k, list, r->axis[r->n - 2]);
+    vector->simd = true;
+    scope |= (AxisSet)1 << r->axis[r->n - 2];
+    nest_lets(b, &vector->body, scope, &part->roots);
+    int before = vector->body.count;
+    nest_stage(b, &vector->body, scope, &r->axis[r->n - 1], 1, &part->roots);
+    vector->body.at[before]->simd = false;
+    vector->body.at[before]->unroll = true;
+}
+
 static void flat_emit(KernelBuild *b, const Part *part, void *plan) {
     (void)plan;
     const Radix *r = &part->rows;
     AxisSet scope = 0;
+    if (last_is_short(b, part)) {
+        short_emit(b, part);
+        return;
+    }
     nest_lets(b, &b->k->body, 0, &part->roots);
     for (int i = 0; i < r->n - 1; i++) {
         scope |= (AxisSet)1 << r->axis[i];

@@ -11,9 +11,10 @@ static int gather_outside_u8(const uint8_t *x, int64_t count, int64_t lo, int64_
 /* gather.mdl:4  y[n, c] = w[i[n], c]  [7, 4] */
 static void gather_main_out(float *MD_RESTRICT out, const uint8_t *MD_RESTRICT i,
         const float *MD_RESTRICT w) {
+    MD_IVDEP
     for (int64_t i_2 = 0; i_2 < 7; i_2++) {
         const uint8_t i_value = i[i_2];
-        MD_IVDEP
+        MD_UNROLL
         for (int64_t i_3 = 0; i_3 < 4; i_3++) {
             out[i_2 * 4 + i_3] = w[i_3 + (int64_t)i_value * 4];
         }

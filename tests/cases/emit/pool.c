@@ -2,8 +2,9 @@
 
 /* pool.mdl:4  y[b, i < H/2, j < W/2] = max[p < 2, q < 2] x[b, 2*i + p, 2*j + q]  [2, 3, 4] */
 static void pool_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x) {
+    MD_IVDEP
     for (int64_t i = 0; i < 6; i++) {
-        MD_IVDEP
+        MD_UNROLL
         for (int64_t i_2 = 0; i_2 < 4; i_2++) {
             out[i * 4 + i_2] = md_maxf(x[i * 16 + i_2 * 2 + 9], md_maxf(x[i * 16 + i_2 * 2 + 8], md_maxf(x[i * 16 + i_2 * 2 + 1], x[i * 16 + i_2 * 2])));
         }

@@ -3,12 +3,13 @@
 /* several.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [8, 4] */
 static void several_many_out_2(float *MD_RESTRICT out, const float *MD_RESTRICT x,
         const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
+    MD_IVDEP
     for (int64_t i = 0; i < 8; i++) {
         const float x_value = x[i * 4];
         const float x_value_2 = x[i * 4 + 1];
         const float x_value_3 = x[i * 4 + 2];
         const float x_value_4 = x[i * 4 + 3];
-        MD_IVDEP
+        MD_UNROLL
         for (int64_t i_2 = 0; i_2 < 4; i_2++) {
             out[i * 4 + i_2] = md_tanhf(x_value * weight[i_2 * 4] + x_value_2 * weight[i_2 * 4 + 1] + x_value_3 * weight[i_2 * 4 + 2] + x_value_4 * weight[i_2 * 4 + 3] + bias[i_2]);
         }

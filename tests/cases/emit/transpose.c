@@ -2,8 +2,9 @@
 
 /* transpose.mdl:5  return t * 2  [5, 3] */
 static void transpose_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x) {
+    MD_IVDEP
     for (int64_t i = 0; i < 5; i++) {
-        MD_IVDEP
+        MD_UNROLL
         for (int64_t i_2 = 0; i_2 < 3; i_2++) {
             out[i * 3 + i_2] = x[i + i_2 * 5] * 2.0f;
         }
