@@ -210,7 +210,7 @@ static void print_flags(Text *out, int64_t is) {
     } flags[] = {{MD_TILE_ADD, "ADD"},         {MD_TILE_SHARED, "SHARED"},
                  {MD_TILE_NO_C, "NO_C"},       {MD_TILE_IN_PLACE, "IN_PLACE"},
                  {MD_TILE_SWAPPED, "SWAPPED"}, {MD_TILE_PACKED, "PACKED"},
-                 {MD_TILE_DOTS, "DOTS"}};
+                 {MD_TILE_DOTS, "DOTS"},       {MD_TILE_KEPT, "KEPT"}};
     const char *between = "";
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (is & flags[i].flag) {
@@ -303,6 +303,7 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
     bool packed = !dots && ((p->is & MD_TILE_PACKED) || p->cols.n * p->elem % MD_ALIGN != 0);
     add_feature(arena, list, "DOTS", dots);
     add_feature(arena, list, "PACKED", packed);
+    add_feature(arena, list, "KEPT", p->is & MD_TILE_KEPT);
     bool scattered = stored && (!in_place || (!swapped && p->chunks > 1));
     add_feature(arena, list, "TURNED",
                 (packed && p->cols.y != 1 && p->k2.y == 1) ||

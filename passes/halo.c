@@ -18,7 +18,10 @@
 
 #include <string.h>
 
-enum { LEAST_RESULTS = TUNED(4, 2) }; /* of each element, in the axes of the other operand alone */
+enum {
+    LEAST_RESULTS = TUNED(4, 2), /* of each element, in the axes of the other operand alone */
+    LEAST_CHANNELS = TUNED(8, 2) /* that lie side by side */
+};
 
 /* --- borders ---------------------------------------------------------------------------------- */
 
@@ -77,8 +80,38 @@ static bool halo_is_empty(const Halo *h) {
     return memcmp(h, &none, sizeof none) == 0;
 }
 
+/* The axis of channels: the one in front of those with a halo, if these are the last ones and it is
+ * not the first; -1: there is none, or too few of them for vectors. A chain of maps is computed
+ * where it is copied, at the strides of what it reads: it stays as it is. */
+static int channels(const Node *n, const Halo *h) {
+    int rank = n->type->rank, first = rank;
+    while (first > 0 && (h->lo[first - 1] != 0 || h->hi[first - 1] != 0)) {
+        first--;
+    }
+    bool last = first < rank && first > 1 && op_info[n->op].cls != CLASS_MAP;
+    return last && n->type->dim[first - 1] >= LEAST_CHANNELS ? first - 1 : -1;
+}
+
+/* With the border around it. Channels lie side by side: taps are read in one run. */
 static Node *padded(Graph *g, Node *n, const Rule *rule, const Halo *h) {
-    return halo_is_empty(h) ? n : node_pad(g, n, h->lo, h->hi, rule->border, rule->value);
+    if (halo_is_empty(h)) {
+        return n;
+    }
+    int rank = n->type->rank, axis = channels(n, h);
+    if (axis < 0) {
+        return node_pad(g, n, h->lo, h->hi, rule->border, rule->value);
+    }
+    Halo turned = {{0}, {0}};
+    int there[MD_RANK], back[MD_RANK];
+    for (int i = 0; i < rank; i++) {
+        there[i] = i < axis ? i : i < rank - 1 ? i + 1 : axis;
+        back[there[i]] = i;
+        turned.lo[i] = h->lo[there[i]];
+        turned.hi[i] = h->hi[there[i]];
+    }
+    Node *last = node_permute(g, n, there);
+    Node *wide = node_pad(g, last, turned.lo, turned.hi, rule->border, rule->value);
+    return node_permute(g, wide, back);
 }
 
 static Node *with_halo(Graph *g, Node *n, const Rule *rule, const Halo *h);

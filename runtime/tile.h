@@ -79,7 +79,8 @@ enum {
     MD_TILE_IN_PLACE = 8, /* the strip is C itself */
     MD_TILE_SWAPPED = 16, /* X is B */
     MD_TILE_PACKED = 32,  /* Y goes through packed panels */
-    MD_TILE_DOTS = 64     /* few rows: vectors run along k2 */
+    MD_TILE_DOTS = 64,    /* few rows: vectors run along k2 */
+    MD_TILE_KEPT = 128    /* Y is the same in all batches: a worker packs all of it, once */
 };
 
 /* A plan is written in these lines, in this order. */
@@ -185,6 +186,19 @@ MD_INLINE int md_tile_whole(const md_tile *s) {
 MD_INLINE int64_t md_tile_in_c(const md_tile *s, int64_t m, int64_t n) {
     return s->is & MD_TILE_SWAPPED ? m * s->cols.c + n * s->r2.c
                                    : m / s->r2.n * s->r1.c + m % s->r2.n * s->r2.c + n * s->cols.c;
+}
+
+/* Block q of the summed axes: where it begins, and how much of k1 and k2 it has. */
+typedef struct {
+    int64_t i0, i1, i2, nk1, nk2;
+} md_tile_sums;
+
+MD_INLINE md_tile_sums md_tile_sums_of(const md_tile *s, int64_t q) {
+    const int64_t n1 = (s->k1.n + s->kb1 - 1) / s->kb1, n2 = (s->k2.n + s->kb2 - 1) / s->kb2;
+    md_tile_sums b = {q / n2 / n1, q / n2 % n1 * s->kb1, q % n2 * s->kb2, 0, 0};
+    b.nk1 = md_tile_min(s->kb1, s->k1.n - b.i1);
+    b.nk2 = md_tile_min(s->kb2, s->k2.n - b.i2);
+    return b;
 }
 
 /* How rows are cut into tiles on a machine. Tiles are even to one row: the `cut` axis (i2, or i1

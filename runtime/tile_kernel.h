@@ -555,6 +555,29 @@ MD_INLINE int64_t MD_TN(row)(const md_tile *s, md_tile_cut u, int64_t t) {
     return t / u.cuts * s->r2.n + md_split(s->r2.n, t % u.cuts, u.cuts);
 }
 
+/* if: KEPT */
+/* Panel p of block q of the summed axes, among all panels of Y. */
+MD_INLINE MD_REAL *MD_TN(kept)(const md_tile *s, MD_REAL *panels, int64_t nr, md_tile_sums b,
+                               int64_t p) {
+    const int64_t before = (b.i0 * s->k1.n + b.i1) * s->k2.n + b.nk1 * b.i2;
+    return panels + (before * ((s->cols.n + nr - 1) / nr) + p * b.nk1 * b.nk2) * nr;
+}
+
+/* Packs all of them. */
+MD_INLINE void MD_TN(keep)(const md_tile *s, MD_REAL *panels, const MD_REAL *y, int64_t nr,
+                           int64_t blocks) {
+    for (int64_t q = 0; q < blocks; q++) {
+        const md_tile_sums b = md_tile_sums_of(s, q);
+        const MD_REAL *yq = y + b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y;
+        for (int64_t p = 0; p * nr < s->cols.n; p++) {
+            MD_TN(pack)
+            (MD_TN(kept)(s, panels, nr, b, p), nr, yq + p * nr * s->cols.y, s->k1.y, s->k2.y,
+             s->cols.y, b.nk1, b.nk2, md_tile_min(nr, s->cols.n - p * nr));
+        }
+    }
+}
+/* end: KEPT */
+
 /* Row tiles t0 .. t1 x panels p0 .. p1 over the blocks q0 .. q1 of the summed axes, into a strip
  * from row t0 of panel p0 on. `room`: it has room for full vectors in its last panel. */
 MD_INLINE void MD_TN(block)(const md_tile *s, const MD_REAL *x, const MD_REAL *y, int64_t t0,
@@ -562,20 +585,15 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const MD_REAL *x, const MD_REAL *y
                             MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room) {
     const md_tile_cut u = md_tile_cut_rows(s, MD_LANES, MD_VBYTES, MD_TILE_MANY);
     const int64_t nr = u.nr;
-    const int64_t n1 = (s->k1.n + s->kb1 - 1) / s->kb1;
-    const int64_t n2 = (s->k2.n + s->kb2 - 1) / s->kb2;
     const int held = md_tile_whole(s); /* all panels packed first, then tiles outermost */
     const int64_t row0 = MD_TN(row)(s, u, t0);
     const int64_t outer = held ? t1 - t0 : p1 - p0;
     const int64_t inner = held ? p1 - p0 : t1 - t0;
     for (int64_t q = q0; q < q1; q++) {
-        const int64_t i2 = q % n2 * s->kb2;
-        const int64_t i1 = q / n2 % n1 * s->kb1;
-        const int64_t i0 = q / n2 / n1;
-        const int64_t nk1 = md_tile_min(s->kb1, s->k1.n - i1);
-        const int64_t nk2 = md_tile_min(s->kb2, s->k2.n - i2);
-        const MD_REAL *xq = x + i0 * s->k0.x + i1 * s->k1.x + i2 * s->k2.x;
-        const MD_REAL *yq = y + i0 * s->k0.y + i1 * s->k1.y + i2 * s->k2.y;
+        const md_tile_sums b = md_tile_sums_of(s, q);
+        const int64_t nk1 = b.nk1, nk2 = b.nk2;
+        const MD_REAL *xq = x + b.i0 * s->k0.x + b.i1 * s->k1.x + b.i2 * s->k2.x;
+        const MD_REAL *yq = y + b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y;
         const int first = q == q0 && !add;
         for (int64_t i = 0; i < outer; i++) {
             for (int64_t j = 0; j < inner; j++) {
@@ -584,6 +602,11 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const MD_REAL *x, const MD_REAL *y
                 const int64_t row = MD_TN(row)(s, u, t);
                 const int64_t rows = MD_TN(row)(s, u, t + 1) - row;
                 MD_REAL *panel = panels + (held ? (p - p0) * nk1 * nk2 * nr : 0);
+                int kept = 0;
+                /* if: KEPT */
+                kept = (s->is & MD_TILE_KEPT) != 0;
+                panel = kept ? MD_TN(kept)(s, panels, nr, b, p) : panel;
+                /* end: KEPT */
                 const MD_REAL *yp = yq + p * nr * s->cols.y;
                 const MD_REAL *xt = xq + row / s->r2.n * s->r1.x + row % s->r2.n * s->r2.x;
                 MD_REAL *st = strip + (row - row0) * ld + (p - p0) * nr;
@@ -596,10 +619,10 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const MD_REAL *x, const MD_REAL *y
     {                                                                                              \
         const int64_t vectors = ((COLS) + MD_LANES - 1) / MD_LANES;                                \
         const int64_t last = (COLS) - (vectors - 1) * MD_LANES;                                    \
-        const int64_t width = held ? nr : vectors * MD_LANES;                                      \
+        const int64_t width = held || kept ? nr : vectors * MD_LANES;                              \
         const int through = (s->is & MD_TILE_PACKED) || last != MD_LANES;                          \
         /* if: PACKED */                                                                           \
-        if (through && (held ? i : j) == 0) {                                                      \
+        if (through && !kept && (held ? i : j) == 0) {                                             \
             MD_TN(pack)(panel, width, yp, s->k1.y, s->k2.y, s->cols.y, nk1, nk2, (COLS));          \
         }                                                                                          \
         /* end: PACKED */                                                                          \
@@ -676,6 +699,11 @@ MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part,
     tasks *= summing ? 1 : s->chunks;
     /* end: CHUNKS */
     const int64_t end = md_split(tasks, part + 1, call->parts);
+    /* if: KEPT */
+    if ((s->is & MD_TILE_KEPT) && md_split(tasks, part, call->parts) < end) {
+        MD_TN(keep)(s, slice, (const MD_REAL *)call->b, u.nr, kblocks);
+    }
+    /* end: KEPT */
     for (int64_t i = md_split(tasks, part, call->parts); i < end; i++) {
         const int64_t in = i % call->gn;
         const int64_t im = i / call->gn % call->gm;

@@ -37,7 +37,12 @@ enum {
     MD_TILE_NEAR = MD_TUNED(524288, 1),   /* bytes of the operands and the result */
     MD_TILE_PITCH = MD_TUNED(4096, 8),    /* bytes: rows so far apart evict each other */
     MD_TILE_K_BYTES = MD_TUNED(3072, 40), /* of a block of the summed axes, about */
-    MD_TILE_K_ONCE = MD_TUNED(320, 40),   /* the same where packed panels are read once */
+    MD_TILE_KEEP_BATCHES =
+        MD_TUNED(4, 2),                 /* least, for which a worker keeps the panels of all of Y */
+    MD_TILE_KEEP_ROWS = 1024,           /* most of one batch: more pay for packing again */
+    MD_TILE_KEEP_PART = 3,              /* least elements of C for each of them */
+    MD_TILE_KEEP_BYTES = 1 << 18,       /* most, which the second-level cache holds */
+    MD_TILE_K_ONCE = MD_TUNED(320, 40), /* the same where packed panels are read once */
     MD_TILE_K_DOTS = MD_TUNED(16384, 40), /* the same where vectors run along it */
     MD_TILE_LONG = MD_TUNED(256, 4),   /* of dot products, so that adding their lanes is little */
     MD_TILE_K_UNIT = MD_TUNED(16, 3),  /* such blocks are multiples of this */
@@ -206,11 +211,19 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     /* The slice of a worker: packed panels (of one panel, or of all of Y when swapped; a direct Y
      * needs one for last columns that do not fill a vector), strip, transposed strip. A panel of
      * few columns is as wide as whole vectors need; narrower vectors never need more. */
+    const int64_t sums = p.k0.n * p.k1.n * p.k2.n, width = md_tile_up(p.cols.n, panel);
+    if (packed && !swapped && p.chunks == 1 && p.b1.n * p.b2.n >= MD_TILE_KEEP_BATCHES &&
+        (p.b1.n == 1 || p.b1.y == 0) && (p.b2.n == 1 || p.b2.y == 0) && rows <= MD_TILE_KEEP_ROWS &&
+        sums * width * elem <= MD_TILE_KEEP_BYTES &&
+        MD_TILE_KEEP_PART * sums * width <= p.b1.n * p.b2.n * rows * p.cols.n) {
+        p.is |= MD_TILE_KEPT;
+    }
     int64_t k = p.kb1 * p.kb2;
     int64_t rest = p.cols.n % lanes != 0 && !dots ? md_tile_up(p.cols.n % panel, lanes) : 0;
     p.strip_at = k * (!packed   ? rest
                       : swapped ? p.block_cols
                                 : md_tile_min(panel, md_tile_up(p.cols.n, lanes)));
+    p.strip_at = p.is & MD_TILE_KEPT ? sums * width : p.strip_at;
     int64_t strip = swapped || (!inplace && p.chunks == 1) ? p.block_rows * p.block_cols : 0;
     p.turned_at = p.strip_at + strip;
     int64_t end = md_tile_up(p.turned_at + (swapped && !inplace ? strip : 0), lanes);

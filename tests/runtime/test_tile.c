@@ -314,7 +314,7 @@ static Case case_random(void) {
     md_tile_shape *s = &t.shape;
     int big = (int)draw(0, 5);
     s->b1 = draw(0, 3) == 0 ? draw(1, 3) : 1;
-    s->b2 = draw(0, 3) == 0 ? draw(1, 3) : 1;
+    s->b2 = draw(0, 3) == 0 ? draw(1, 6) : 1;
     s->m1 = draw(0, 2) == 0 ? draw(1, 9) : 1;
     s->m2 = big == 0 && s->m1 == 1 ? draw(1, 300) : draw(1, s->m1 > 5 ? 7 : 40);
     s->n = big == 1 ? draw(1, 400) : draw(1, 70);
@@ -338,6 +338,10 @@ static Case case_random(void) {
     lay_out(sa, ea, 7, 1, &t.a_size, &t.a_zero);
     lay_out(sb, eb, 6, 1, &t.b_size, &t.b_zero);
     lay_out(sc, ec, 5, 0, &t.c_size, &t.c_zero);
+    if (draw(0, 1) == 0) { /* all batches have the same B */
+        s->b_b1 = 0;
+        s->b_b2 = 0;
+    }
     t.elem = draw(0, 3) == 0 ? ELEM_MAX : 4;
     t.scale = (int)draw(0, 1);
     return t;
@@ -345,13 +349,14 @@ static Case case_random(void) {
 
 static void test_random(void **state) {
     (void)state;
-    int swapped = 0, packed = 0, chunks = 0, wide = 0, groups = 0;
+    int swapped = 0, packed = 0, kept = 0, chunks = 0, wide = 0, groups = 0;
     for (int i = 0; i < 700; i++) {
         Case t = case_random();
         md_tile_shape s = draw(0, 3) == 0 ? t.shape : md_tile_normal(t.shape);
         t.plan = md_tile_plan(s, t.elem);
         swapped += (t.plan.is & MD_TILE_SWAPPED) != 0;
         packed += (t.plan.is & MD_TILE_PACKED) != 0;
+        kept += (t.plan.is & MD_TILE_KEPT) != 0;
         chunks += t.plan.chunks > 1;
         wide += t.plan.wide > 2;
         groups += t.plan.r1.n > 1 && t.plan.r2.n < 4;
@@ -360,9 +365,9 @@ static void test_random(void **state) {
         case_check(&t);
         case_free(&t);
     }
-    printf("  of 700: swapped %d, packed %d, wide %d, short rows %d, chunked %d\n", swapped, packed,
-           wide, groups, chunks);
-    assert_true(swapped > 20 && packed > 100 && wide > 20 && groups > 20);
+    printf("  of 700: swapped %d, packed %d, kept %d, wide %d, short rows %d, chunked %d\n",
+           swapped, packed, kept, wide, groups, chunks);
+    assert_true(swapped > 20 && packed > 100 && kept > 10 && wide > 20 && groups > 20);
 }
 
 /* Dense operands: 'n' as they are written, 't' transposed. */

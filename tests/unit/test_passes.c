@@ -663,6 +663,10 @@ static bool is_overlap(const Node *node) {
     return node->op == OP_OVERLAP_ADD;
 }
 
+static bool is_turned_pad(const Node *node) {
+    return node->op == OP_PAD && node->in[0]->op == OP_PERMUTE;
+}
+
 /* Convolutions of every stride, dilation, padding and border, with their derivatives: the same
  * values; and where there are enough results, no border is left under a product, nor, at stride 1,
  * a sum over windows. */
@@ -700,6 +704,9 @@ static void test_halo(void **state) {
         bool wide = o >= 8 && pad > 0 && !ODD_SIZES;
         if (wide && count_live(&f, after, is_bordered_window) > 0) {
             fail_msg("%d: windows have borders", (int)i);
+        }
+        if (wide && c >= 8 && count_live(&f, after, is_turned_pad) == 0) {
+            fail_msg("%d: channels do not lie side by side", (int)i);
         }
         if (wide && c >= 8 && stride == 1 && border == BORDER_VALUE &&
             count_live(&f, after, is_overlap) > 0) {
