@@ -177,6 +177,7 @@ struct Slot {
     bool transposed; /* its other axes, two, are the other way round in files */
     bool frozen;     /* a parameter no train may change */
     bool trainable;  /* a parameter some train updates */
+    bool target;     /* an input of a train that no layer and no model sees */
     Slot *cursor;    /* role RING: the counter of pushes, whose next row is cursor % capacity */
     Slot *copy_of;  /* role COPY: what it begins as, and becomes when a file without it is loaded */
     int64_t lo, hi; /* range of an integer input or ring field (hi exclusive); lo == hi: none */

@@ -176,15 +176,20 @@ static void print_status(const Emit *e, Text *out) {
     text_add(out, "};\n\n");
 }
 
+const char *api_field(const Emit *e, const char *name, Type type) {
+    return str_printf(e->arena, type.rank == 0 ? "%s %s" : "const %s *%s", elem_c_name(type.elem),
+                      field_name(e, name));
+}
+
 static void print_field(const Emit *e, Text *out, const char *name, Type type, const char *doc) {
     text_doc(out, "    ", doc);
-    if (type.rank == 0) {
-        text_printf(out, "    %s %s;\n", elem_c_name(type.elem), field_name(e, name));
-    } else {
-        text_printf(out, "    const %s *%s; /* ", elem_c_name(type.elem), field_name(e, name));
+    text_printf(out, "    %s;", api_field(e, name, type));
+    if (type.rank > 0) {
+        text_add(out, " /* ");
         text_shape(out, type);
-        text_add(out, " */\n");
+        text_add(out, " */");
     }
+    text_add(out, "\n");
 }
 
 static void print_structs(const Emit *e, const ProgramEntry *entry, Text *out) {
@@ -266,12 +271,16 @@ static void print_prototype(const Emit *e, const ProgramEntry *entry, Text *out)
     text_add(out, ");\n");
 }
 
+const char *api_setter(const Emit *e, const ProgramEntry *entry, const Slot *slot) {
+    return str_printf(e->arena, "%s_set_%s(%s *m, %s value)", entry->c_name, slot->label, e->prefix,
+                      elem_c_name(slot->type.elem));
+}
+
 static void print_setters(const Emit *e, const ProgramEntry *entry, Text *out) {
     for (int i = 0; i < e->p->slot.count; i++) {
         const Slot *slot = e->p->slot.at[i]->slot;
         if (api_settable(slot, entry->entry)) {
-            text_printf(out, "int %s_set_%s(%s *m, %s value);\n", entry->c_name, slot->label,
-                        e->prefix, elem_c_name(slot->type.elem));
+            text_printf(out, "int %s;\n", api_setter(e, entry, slot));
         }
     }
 }

@@ -21,6 +21,10 @@ int64_t api_host_bytes(const Program *p); /* what the host mirrors of a device's
 /* The type that *_out of an entry has; of an evaluation that of its sums. */
 const char *api_in_type(const Emit *e, const ProgramEntry *entry);
 const char *api_out_type(const Emit *e, const ProgramEntry *entry);
+/* A field of *_in or *_out: "const float *x". */
+const char *api_field(const Emit *e, const char *name, Type type);
+/* "net_fit_set_lr(net *m, float value)" */
+const char *api_setter(const Emit *e, const ProgramEntry *entry, const Slot *slot);
 /* How functions of the API begin: what cannot be is refused, then a model without memory. */
 void api_refusals(const Emit *e, const char *cannot_be, Text *out);
 /* A hyper-parameter or counter that may be set from outside between calls. */

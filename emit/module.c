@@ -322,8 +322,7 @@ static void print_setters(const Emit *e, Text *out) {
                 continue;
             }
             const char *type = elem_c_name(buf->type->elem);
-            text_printf(out, "int %s_set_%s(%s *m, %s value) {\n", entry->c_name, buf->slot->label,
-                        e->prefix, type);
+            text_printf(out, "int %s {\n", api_setter(e, entry, buf->slot));
             api_refusals(e, "m == NULL", out);
             if (e->p->device) {
                 text_printf(out,

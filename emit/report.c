@@ -4,39 +4,14 @@
 #include "compiler/sha256.h"
 #include "compiler/version.h"
 #include "emit/api.h"
+#include "emit/json.h"
 #include "emit/live_set.h"
+#include "emit/report_api.h"
 #include "emit/sweep.h"
 
 #include <string.h>
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
-
-static void json_string(Text *out, const char *s) {
-    text_add(out, "\"");
-    for (; *s != 0; s++) {
-        unsigned char c = (unsigned char)*s;
-        if (c == '"' || c == '\\') {
-            text_printf(out, "\\%c", c);
-        } else if (c < 32) {
-            text_printf(out, "\\u%04x", c);
-        } else {
-            text_addn(out, s, 1);
-        }
-    }
-    text_add(out, "\"");
-}
-
-static void json_number(Text *out, const char *key, int64_t value) {
-    text_printf(out, ",\"%s\":%lld", key, (long long)value);
-}
-
-static void json_shape(Text *out, Type type) {
-    text_add(out, ",\"shape\":[");
-    for (int i = 0; i < type.rank; i++) {
-        text_printf(out, "%s%lld", i > 0 ? "," : "", (long long)type.dim[i]);
-    }
-    text_printf(out, "],\"dtype\":\"%s\"", elem_name(type.elem));
-}
 
 static const char *kind_word(EntryKind kind) {
     switch (kind) {
@@ -97,7 +72,9 @@ static void json_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
         json_string(out, set.at[i].why);
         text_add(out, "}");
     }
-    text_add(out, "]}}");
+    text_add(out, "]}");
+    report_api_entry(e, entry, out);
+    text_add(out, "}");
 }
 
 static int64_t row_bytes(const DataSet *set) {
@@ -172,7 +149,9 @@ static void report_json(const Emit *e, Text *out) {
         text_printf(out, ",\"trainable\":%s}",
                     buf->slot->trainable && !buf->slot->frozen ? "true" : "false");
     }
-    text_add(out, "]}\n");
+    text_add(out, "],\n");
+    report_api(e, out);
+    text_add(out, "}\n");
 }
 
 /* ---- text ----------------------------------------------------------------------------------- */

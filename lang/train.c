@@ -17,6 +17,7 @@
 #include "lang/params.h"
 #include "lang/phase.h"
 #include "lang/stmt.h"
+#include "lang/target.h"
 #include "lang/test.h"
 #include "lang/training.h"
 
@@ -648,6 +649,7 @@ void train_entry(Elab *e, const Ast *ast) {
     if (ok && e->errors == errors) {
         outputs(e, &t);
         entry_writes(e);
+        target_mark(e, entry);
     }
     bool fills = !accumulate_running(scope) && fill_wanted(e);
     entry_close(e);

@@ -1,8 +1,8 @@
 """Trains the model of regress.mdl from Python, as regress.cpp does from C++: its own data, its own loop.
 
-    mdlc --no-main --threads=1 samples/hosts/regress.mdl -o regress.c -H regress.h
+    mdlc --no-main --threads=1 --report=json samples/hosts/regress.mdl -o regress.c >regress.json
     cc -O3 -march=native -shared -fPIC regress.c -lm -o regress.so
-    python3 samples/hosts/regress.py regress.so regress.h samples/data/diabetes.csv regress.safetensors
+    python3 samples/hosts/regress.py regress.so regress.json samples/data/diabetes.csv regress.safetensors
 """
 import sys
 from array import array
@@ -33,9 +33,9 @@ def batch(rows, first):
                   "y": y[first:first + used] + array("f", bytes(4 * (BATCH - used)))}
 
 
-def main(library, header, table, weights):
+def main(library, report, table, weights):
     train, held = read_table(table)
-    net = Model(library, header, "regress")
+    net = Model(library, report)
     net.init(0)
     for _ in range(EPOCHS):
         for first in range(0, len(train[1]) - BATCH + 1, BATCH):
@@ -48,7 +48,7 @@ def main(library, header, table, weights):
     print(f"{len(held[1])} rows: loss {figures.loss:.8g}, r2 {figures.r2:.8g}")
     net.save(weights)
 
-    second = Model(library, header, "regress")
+    second = Model(library, report)
     second.load(weights)
     mine, theirs = net.tensors()["head.weight"], second.tensors()["head.weight"]
     if mine.shape != (1, 16) or mine.tolist() != theirs.tolist():

@@ -1,5 +1,6 @@
-"""What samples/hosts/mdlc_host.py takes and refuses: host.py LIBRARY HEADER FOLDER, for host.mdl. With numpy,
+"""What samples/hosts/mdlc_host.py takes and refuses: host.py LIBRARY REPORT FOLDER, for host.mdl. With numpy,
 where it is there, its arrays too; the last line says which."""
+import json
 import os
 import resource
 import signal
@@ -7,10 +8,10 @@ import sys
 from array import array
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "../../samples/hosts"))
-from mdlc_host import Model  # noqa: E402
+from mdlc_host import Error, Model  # noqa: E402
 
-library, header, folder = sys.argv[1:]
-net = Model(library, header, "host")
+library, report, folder = sys.argv[1:]
+net = Model(library, report)
 
 
 def refuses(kind, text, call, *arguments, **named):
@@ -18,8 +19,8 @@ def refuses(kind, text, call, *arguments, **named):
         call(*arguments, **named)
     except kind as error:
         assert text in str(error), f"{error!r}, not {text!r}"
-    else:
-        raise AssertionError(f"no {kind.__name__} with {text!r}")
+        return error
+    raise AssertionError(f"no {kind.__name__} with {text!r}")
 
 
 good = {"f": array("f", range(6)), "d": array("d", [0.1, 2]), "a": array("b", [-1, 1]), "b": array("i", [1, 2, 3]),
@@ -28,31 +29,74 @@ good = {"f": array("f", range(6)), "d": array("d", [0.1, 2]), "a": array("b", [-
 
 def right(**inputs):
     out = net.call("all", **inputs)
-    assert out.f[0:6] == [0, 0.5, 1, 1.5, 2, 2.5] and out.d[0:2] == [1.1, 3] and out.total == 201, out.f[0:6]
-    assert out.c[0:2] == [7, 8] and out.e[0:2] == [2**40 + 1, 0] and out.g[0:2] == [True, False]
+    assert out.f.tolist() == [[0, 0.5, 1], [1.5, 2, 2.5]] and out.d.tolist() == [1.1, 3] and out.total == 201, out
+    assert out.c.tolist() == [7, 8] and out.e.tolist() == [2**40 + 1, 0] and out.g.tolist() == [True, False], out
+
+
+def wrong(kind, text, **inputs):
+    return refuses(kind, text, net.call, "all", **{**good, **inputs})
 
 
 net.init(2**64 - 1)
 right(**good)
-# Read-only ones: bytes, and views of what could be written.
+# Of the model's shape, and read-only ones: bytes, and views of what could be written.
+shaped = memoryview(good["f"]).cast("B").cast("f", [2, 3])
+right(**{**good, "f": shaped})
 right(**{**good, "f": memoryview(bytes(good["f"])).cast("f"), "b": memoryview(good["b"]).toreadonly()})
+# What does not lie dense is copied.
+right(**{**good, "f": memoryview(array("f", [v for k in range(6) for v in (k, 99)]))[::2]})
+right(**{**good, "e": memoryview(array("q", [-1, 2**40]))[::-1], "g": bytes([1, 0])})
 # Other element types, also of the same size.
-refuses(TypeError, "f: elements 'd' of 8 bytes, not float", net.call, "all", **{**good, "f": array("d", range(3))})
-refuses(TypeError, "f: elements 'i' of 4 bytes, not float", net.call, "all", **{**good, "f": array("i", range(6))})
-refuses(TypeError, "f: elements 'B' of 1 bytes, not float", net.call, "all", **{**good, "f": bytes(24)})
-refuses(TypeError, "b: elements 'I' of 4 bytes, not int", net.call, "all", **{**good, "b": array("I", [1, 2, 3])})
-refuses(TypeError, "c: elements 'b' of 1 bytes, not ubyte", net.call, "all", **{**good, "c": array("b", [1, 2])})
-refuses(TypeError, "g: elements 'b' of 1 bytes, not ubyte", net.call, "all", **{**good, "g": array("b", [1, 0])})
-refuses(ValueError, "f: 20 bytes, not 24", net.call, "all", **{**good, "f": array("f", range(5))})
-refuses(ValueError, "f: does not lie dense", net.call, "all", **{**good, "f": memoryview(array("f", range(12)))[::2]})
-refuses(ValueError, "w: 256 is no ubyte", net.call, "all", **{**good, "w": 256})
-refuses(TypeError, "all needs the input r", net.call, "all", **{k: v for k, v in good.items() if k != "r"})
-refuses(TypeError, "all has no input q", net.call, "all", q=1, **good)
+wrong(TypeError, "all: input f: expected f32 [2, 3], given f64 [3]", f=array("d", range(3)))
+wrong(TypeError, "all: input f: expected f32 [2, 3], given i32 [6]", f=array("i", range(6)))
+wrong(TypeError, "all: input f: expected f32 [2, 3], given u8 [24]", f=bytes(24))
+wrong(TypeError, "all: input b: expected i32 [3], given u32 [3]", b=array("I", [1, 2, 3]))
+wrong(TypeError, "all: input c: expected u8 [2], given i8 [2]", c=array("b", [1, 2]))
+wrong(TypeError, "all: input c: expected u8 [2], given bool [2]", c=good["g"])
+wrong(TypeError, "all: input g: expected bool [2], given i8 [2]", g=array("b", [1, 0]))
+wrong(TypeError, "all: input f: expected an array of f32 [2, 3], given list", f=[1.0] * 6)
+wrong(TypeError, "all: input n: expected a number of i32, given float", n=1.5)
+wrong(TypeError, "all: input r: expected a number of f32, given str", r="1")
+# Other shapes, also with as many elements.
+wrong(ValueError, "all: input f: expected the shape [2, 3], given [5]", f=array("f", range(5)))
+wrong(ValueError, "all: input f: expected the shape [2, 3], given [3, 2]",
+      f=memoryview(good["f"]).cast("B").cast("f", [3, 2]))
+# Numbers that do not fit, and integers outside the range that the source declares.
+wrong(ValueError, "all: input w is 256, expected at least 0 and less than 256", w=256)
+wrong(ValueError, "all: input n is -2147483649, expected at least -2147483648", n=-2**31 - 1)
+wrong(ValueError, "all: input r is 1e+39, too large for f32", r=1e39)
+wrong(ValueError, "all: input b: element 1 is 4, expected at least 0 and less than 4", b=array("i", [0, 4, 1]))
+wrong(ValueError, "all: input b: element 2 is -1, expected at least 0", b=array("i", [0, 1, -1]))
+wrong(ValueError, "all: input g: element 0 is 2, expected at least 0 and less than 2", g=bytes([2, 0]))
+# Names.
+refuses(TypeError, "all needs the input r: f32 []", net.call, "all", **{k: v for k, v in good.items() if k != "r"})
+wrong(TypeError, "all has no input q; it has: f, d, a, b, c, e, g, n, w, r", q=1)
+refuses(TypeError, "the model has no entry 'al'; there are: init, all, run, some, fit", net.call, "al")
+refuses(TypeError, "run takes no rows; evaluations do", net.call, "run", rows=1, x=array("f", [1, 2]))
+right(**good)
 for seed in (-1, 2**64):
     refuses(ValueError, "a number of 64 bits", net.init, seed)
+# Scalars that stay.
+first, at_rate = net.call("fit", x=array("f", [1, 2])), net.tensors()["w"].tolist()
+assert isinstance(first.loss, float) and first.lr == 0.5, first
+net.init(2**64 - 1)
+net.set("fit", "lr", 0)
+net.call("fit", x=array("f", [1, 2]))
+assert net.tensors()["w"].tolist() == [1, 1] != at_rate, at_rate
+refuses(TypeError, "fit has no scalar rate; it has: steps, lr", net.set, "fit", "rate", 1)
+refuses(TypeError, "fit: scalar lr: expected a number of f32", net.set, "fit", "lr", None)
+# A report of another model.
+with open(report, encoding="utf-8") as file:
+    said = json.load(file)
+for tensor in said["tensors"]:
+    tensor["offset"] += 64
+refuses(ValueError, "of different models", Model, library, said)
+said["version"] = 2
+refuses(ValueError, "version 2", Model, library, said)
 # What the model refuses, in its words.
-refuses(RuntimeError, "some: ", net.call, "some")
-refuses(RuntimeError, "save: ", net.save, os.path.join(folder, "x"), what=77)
+error = refuses(Error, "some: called too early", net.call, "some")
+assert (error.code, error.name) == (11, "HOST_ERR_STATE")
+refuses(Error, "save: ", net.save, os.path.join(folder, "x"), what=77)
 assert not os.path.exists(os.path.join(folder, "x"))
 
 # Saved as a whole or not at all.
@@ -64,7 +108,7 @@ before = open(path, "rb").read()
 net.tensors()["w"][0] = 5
 net.save(link)
 assert os.path.islink(link) and os.stat(path).st_mode & 0o777 == 0o640 and open(path, "rb").read() != before
-other = Model(library, header, "host")
+other = Model(library, report)
 other.load(path)
 assert other.tensors()["w"].tolist() == [5, 1]
 before = open(path, "rb").read()
@@ -76,7 +120,7 @@ resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM
 assert open(path, "rb").read() == before and sorted(os.listdir(folder)) == ["link", "weights"], os.listdir(folder)
 with open(path, "wb") as file:
     file.write(before[:40])
-refuses(RuntimeError, "load: ", other.load, path)
+refuses(Error, "load: ", other.load, path)
 
 try:
     import numpy
@@ -87,8 +131,10 @@ array_of = numpy.arange(6, dtype="f4").reshape(2, 3)
 right(**{**good, "f": array_of, "e": numpy.array([2**40, -1]), "g": numpy.array([True, False])})
 array_of.flags.writeable = False
 right(**{**good, "f": array_of})
-refuses(TypeError, "f: elements 'd'", net.call, "all", **{**good, "f": numpy.arange(6.0)})
-refuses(TypeError, "f: elements '>f'", net.call, "all", **{**good, "f": numpy.arange(6, dtype=">f4")})
-refuses(ValueError, "f: does not lie dense", net.call, "all", **{**good, "f": numpy.arange(6, dtype="f4").reshape(3, 2).T})
-refuses(TypeError, "b: elements 'f'", net.call, "all", **{**good, "b": numpy.ones(3, "f4")})
+right(**{**good, "f": numpy.asfortranarray(array_of), "n": numpy.int16(-5)})
+wrong(TypeError, "all: input f: expected f32 [2, 3], given f64 [6]", f=numpy.arange(6.0))
+wrong(TypeError, "all: input f: expected f32 [2, 3], given elements '>f' [6]", f=numpy.arange(6, dtype=">f4"))
+wrong(ValueError, "all: input f: expected the shape [2, 3], given [3, 2]", f=numpy.arange(6, dtype="f4").reshape(2, 3).T)
+wrong(TypeError, "all: input b: expected i32 [3], given f32 [3]", b=numpy.ones(3, "f4"))
+assert numpy.asarray(net.call("all", **good).f).shape == (2, 3)
 print("with numpy")

@@ -136,7 +136,7 @@ cmp -s "$scratch/two" "$scratch/six" && fail "six steps" "give the weights of tw
 # The emitted main's own run, and programs that train the same rows in the same order by the library.
 hosts=samples/hosts table=samples/data/diabetes.csv
 "$MDLC" --threads=1 $hosts/regress.mdl -o "$scratch/main.c" && $CC -O0 "$scratch/main.c" -lm -o "$scratch/main" &&
-    "$MDLC" --no-main --threads=1 $hosts/regress.mdl -o "$scratch/regress.c" -H "$scratch/regress.h" &&
+    "$MDLC" --no-main --threads=1 --report=json $hosts/regress.mdl -o "$scratch/regress.c" -H "$scratch/regress.h" >"$scratch/regress.json" &&
     $CC -O0 -fPIC -c "$scratch/regress.c" -o "$scratch/regress.o" &&
     "$scratch/main" --log none --save "$scratch/main.w" || fail hosts "do not build"
 # figures NAME WEIGHTS: what a host printed of its evaluation against `eval` of its weights.
@@ -173,14 +173,14 @@ if python "safetensors" "safetensors, numpy"; then
 fi
 if python "a host in Python" "ctypes"; then
     $CC -shared "$scratch/regress.o" -lm -o "$scratch/regress.so" || fail "a host in Python" "no shared library"
-    "$PYTHON" -B $hosts/regress.py "$scratch/regress.so" "$scratch/regress.h" $table "$scratch/python.w" >"$scratch/said" 2>&1 && pass ||
+    "$PYTHON" -B $hosts/regress.py "$scratch/regress.so" "$scratch/regress.json" $table "$scratch/python.w" >"$scratch/said" 2>&1 && pass ||
         fail "a host in Python" "$(cat "$scratch/said")"
     same "a host in Python: weights" "$scratch/main.w" "$scratch/python.w"
     figures "a host in Python: evaluation" "$scratch/python.w"
     mkdir "$scratch/types" "$scratch/saved"
-    "$MDLC" --no-main tests/suites/host.mdl -o "$scratch/types/host.c" -H "$scratch/types/host.h" &&
+    "$MDLC" --no-main --report=json tests/suites/host.mdl -o "$scratch/types/host.c" >"$scratch/types/host.json" &&
         $CC -O0 -fPIC -shared "$scratch/types/host.c" -lm -o "$scratch/types/host.so" || fail "a host in Python: types" "no shared library"
-    "$PYTHON" -B tests/suites/host.py "$scratch/types/host.so" "$scratch/types/host.h" "$scratch/saved" >"$scratch/said" 2>&1 && pass ||
+    "$PYTHON" -B tests/suites/host.py "$scratch/types/host.so" "$scratch/types/host.json" "$scratch/saved" >"$scratch/said" 2>&1 && pass ||
         fail "a host in Python: types" "$(tail -n 3 "$scratch/said")"
     grep -q '^without numpy$' "$scratch/said" && skip "a host in Python: arrays of numpy" "no Python package numpy"
 fi

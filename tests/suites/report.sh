@@ -1,0 +1,121 @@
+#!/bin/sh
+# The JSON report: its fields are those that docs/report.md describes, over programs that have all of
+# them; what it says of C is what the header says to a C compiler; the roles of inputs. That a host can
+# live on it alone is in interop.sh. All but the first checks want Python.
+set -u
+. tests/lib.sh
+: "${PYTHON:=python3}"
+
+# ---- targets ----
+# What layers and models compute from is an input; what the loss alone looks at is a target, also behind
+# a fold, in a loop of micro-batches and in a scan beside a model.
+cat >"$scratch/roles.mdl" <<'END'
+use nn;
+dim B = 4;
+model net(x: [B, 3]) -> [B, 2] { return x |> fc: linear(out = 2); }
+model one(x: [3]) -> [2] { return x |> fc: linear(out = 2); }
+train plain(x: [B, 3], y: i32[B] in 0..2, w: [B], scale: [B, 3], unused: [B]) of net {
+    loss mean(w * cross_entropy(net(x * scale), y));
+    optimizer sgd(lr = 0.1);
+}
+train parts(x: [B, 3], y: [B, 2]) of net {
+    loss mean((net(x) - y)^2);
+    accumulate 2;
+    optimizer sgd(lr = 0.1);
+}
+train turns(x: [5, 3], y: [5, 2]) of one {
+    scan t < 5 carry total = 0.0 { total <- total + sum((one(x[t, :]) - y[t, :])^2); }
+    loss total;
+    optimizer sgd(lr = 0.1);
+}
+train fed(x: [5, 3], y: [5, 3]) of one {
+    scan t < 5 carry g = zeros([3]), h = zeros([3]) { h <- h + g; g <- g + y[t, :]; }
+    loss sum(one(h)^2) + sum(x);
+    optimizer sgd(lr = 0.1);
+}
+entry predict(x: [B, 3]) { return out = net(x); }
+END
+cat >"$scratch/expected" <<'END'
+init init
+plain train
+  x input true
+  y target true
+  w target true
+  scale input true
+  unused input true
+parts train
+  x input true
+  y target true
+turns train
+  x input true
+  y target true
+fed train
+  x target true
+  y input true
+predict entry
+  x input true
+END
+"$MDLC" report --no-main --format=json "$scratch/roles.mdl" >"$scratch/roles.json" 2>"$scratch/err" || fail roles "$(head -n 3 "$scratch/err")"
+sed -n 's/.*{"name":"\([a-z]*\)","kind":"\([a-z]*\)".*/\1 \2/p; s/^ *{"name":"\([a-z]*\)",.*"role":"\(input\|target\)","required":\([a-z]*\).*/  \1 \2 \3/p' "$scratch/roles.json" >"$scratch/roles"
+same "roles of inputs" "$scratch/expected" "$scratch/roles"
+
+have "$PYTHON" || { skip "the JSON report: fields and declarations" "no $PYTHON"; summary report; exit; }
+
+# ---- programs ----
+# report NAME OPTION... FILE: what a compile prints beside the C file, in the form of the contract.
+report() {
+    report_name=$1
+    shift
+    mkdir "$scratch/$report_name"
+    "$MDLC" --report=json "$@" -o "$scratch/$report_name/net.c" >"$scratch/$report_name/report.json" 2>"$scratch/err" && pass ||
+        fail "$report_name" "$(head -n 1 "$scratch/err")"
+    reports="$reports $scratch/$report_name/report.json"
+}
+# agrees NAME OPTION... FILE: and a C compiler finds the same in the header.
+agrees() {
+    report "$1" "$2" "$3" ${4:+"$4"} ${5:+"$5"} -H "$scratch/$1/net.h"
+    "$PYTHON" -B tests/suites/report.py program "$scratch/$1/report.json" net.h >"$scratch/$1/agrees.c" || fail "$1: C of the report" "is not written"
+    # shellcheck disable=SC2086
+    check "$1: the header says the same" $CC -std=c11 -Wall -Wextra -Wno-unused-function -Werror -O0 -fopenmp -I"$scratch/$1" \
+        "$scratch/$1/agrees.c" "$scratch/$1/net.c" -lm -o "$scratch/$1/agrees"
+    check "$1: tables" "$scratch/$1/agrees"
+}
+reports=
+agrees digits --no-main samples/digits.mdl
+agrees gan --no-main samples/gan.mdl
+agrees regress --no-main --prefix=other samples/hosts/regress.mdl
+agrees host --no-main tests/suites/host.mdl
+agrees guarded --no-main --checks=nan,canary samples/digits.mdl
+agrees traced --no-main --checks=nan samples/diabetes.mdl
+agrees gpt2 --no-main -DT=8 -DV=32 samples/pytorch/gpt2.mdl
+agrees table --no-main tests/suites/table.mdl
+agrees entries --no-main tests/suites/entries.mdl
+report with_main samples/digits.mdl
+report device --target=cuda --no-main samples/digits.mdl
+# shellcheck disable=SC2086
+check "fields as documented" "$PYTHON" -B tests/suites/report.py fields docs/report.md $reports
+# That the comparison sees a field too many, and one too few; and the C compiler a wrong statement.
+grep -v '`api.align`' docs/report.md >"$scratch/less.md"
+{ cat docs/report.md; echo '| `entries[].more` | |'; } >"$scratch/more.md"
+for planted in less more; do
+    # shellcheck disable=SC2086
+    "$PYTHON" -B tests/suites/report.py fields "$scratch/$planted.md" $reports >"$scratch/said" && fail "planted: $planted" "is not seen" || pass
+    grep -q '^api.align: printed\|^entries\[\].more: documented' "$scratch/said" && pass || fail "planted: $planted" "$(cat "$scratch/said")"
+done
+wrong() { # NAME SED
+    mkdir "$scratch/wrong"
+    sed "$2" "$scratch/host/report.json" >"$scratch/wrong/report.json"
+    cmp -s "$scratch/host/report.json" "$scratch/wrong/report.json" && fail "planted: $1" "changes nothing"
+    "$PYTHON" -B tests/suites/report.py program "$scratch/wrong/report.json" net.h >"$scratch/wrong/agrees.c" 2>/dev/null &&
+        $CC -std=c11 -O0 -w -I"$scratch/host" "$scratch/wrong/agrees.c" "$scratch/host/net.c" -lm -o "$scratch/wrong/agrees" 2>/dev/null &&
+        "$scratch/wrong/agrees" && fail "planted: $1" "is not seen" || pass
+    rm -r "$scratch/wrong"
+}
+wrong "a field's type" 's/"type":"int32_t","pointer":false,"declaration":"int32_t n"/"type":"int64_t","pointer":false,"declaration":"int64_t n"/'
+wrong "the order of fields" 's/"field":"n"/"field":"q"/; s/"field":"w"/"field":"n"/; s/"field":"q"/"field":"w"/'
+wrong "a code" 's/"code":9/"code":19/'
+wrong "a parameter" 's/"declaration":"int host_run(host \*m, const/"declaration":"int host_run(host *m, /'
+wrong "a size" 's/"state":\([0-9]*\)/"state":1\1/'
+wrong "an offset" 's/"offset":64/"offset":128/'
+wrong "an element type" 's/"i64":5/"i64":6/'
+summary report
