@@ -16,8 +16,8 @@ static bool is_word(char c) {
     return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/* Of "const float *x" or "char apart[64]": "name":"x","type":"float","pointer":true, the count of an
- * array, and the text itself. */
+/* Of "const float *x" or "char apart[64]": "name":"x","type":"float","pointer":true, the count of
+ * an array, and the text itself. */
 static void c_declared(Text *out, const char *key, const char *text) {
     const char *end = text + strcspn(text, "["), *name = end;
     while (name > text && is_word(name[-1])) {

@@ -10,6 +10,7 @@
 #include <signal.h>
 
 #include "runtime/checkpoint.h"
+#include "runtime/progress.h"
 #include "runtime/stage.h"
 #include "runtime/table.h"
 #include "runtime/trace.h"
@@ -419,7 +420,7 @@ MD_COLD int md_after_round(md_run *r, int first, int end) {
         }
     }
     if (o->log == MD_LOG_TEXT && r->terminal && !last) {
-        md_log_progress(r, first, end);
+        md_log_progress(r, first, end); /* whenever enough time has gone by */
     }
     for (int i = first; i < end && (over || (o->eval_every > 0 && step % o->eval_every == 0));
          i++) {

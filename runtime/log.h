@@ -48,7 +48,7 @@ typedef struct md_run {
     char message_bytes[MD_MESSAGE_BYTES];
     char line_bytes[MD_LINE_BYTES];
     int lost;              /* errno of output that could not be written */
-    int terminal;          /* stdout is one */
+    int terminal;          /* stdout is one, and can draw over a line */
     int table, table_lost; /* --log csv=FILE: its file, 0: none; errno of a row that is lost */
     int drawn;             /* a progress line stands on the terminal */
     md_stream stream;
@@ -266,28 +266,6 @@ MD_COLD void md_log_step(md_run *r) {
         md_text_add(t, "\n");
     }
     md_print(r);
-}
-
-/* The line that a terminal shows, drawn over itself at most ten times a second. */
-MD_COLD void md_log_progress(md_run *r, int first, int end) {
-    double now = md_seconds();
-    if (now - r->shown < 0.1) {
-        return;
-    }
-    double rate = (double)r->made / (now - r->start);
-    double left = (double)(r->tasks[first].steps - r->tasks[first].step) / rate;
-    md_text *t = md_line(r);
-    r->shown = now;
-    md_text_add(t, "\r");
-    for (int i = first; i < end; i++) {
-        md_select(r, i);
-        md_text_step(r, t);
-        md_text_add(t, "  ");
-    }
-    md_text_format(t, "%.4g steps/s  %lld:%02d left\033[K", rate, (long long)left / 60,
-                   (int)((long long)left % 60));
-    (void)md_write_fd(STDOUT_FILENO, t->at, t->used);
-    r->drawn = 1;
 }
 
 MD_COLD void md_log_eval(md_run *r, int64_t rows) {

@@ -500,7 +500,7 @@ MD_COLD int md_main(const md_model *model, int argc, char **argv) {
     md_hold_streams();
     r->model = model;
     r->message = md_text_make(r->message_bytes, sizeof r->message_bytes);
-    r->terminal = isatty(STDOUT_FILENO);
+    r->terminal = md_is_terminal();
     md_resident_program(model->stack_bytes);
     r->process = md_resident_bytes();
     md_signals();

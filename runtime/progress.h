@@ -1,0 +1,186 @@
+/* SPDX-License-Identifier: 0BSD */
+/* progress: the line that a terminal shows of a run, drawn over itself.
+ *
+ *     45% [#########           ]  300/660  epoch 27  loss 0.41  acc 0.93  0:12<0:15  24.6 steps/s
+ *
+ * It never fills the last column, so that no terminal wraps it: what does not fit is left out, the
+ * least telling first. Whatever else is printed takes it away or begins behind it (log.h).
+ * Needs log.h; writes to the terminal alone. */
+#ifndef MD_PROGRESS_H
+#define MD_PROGRESS_H
+
+#include "runtime/log.h"
+
+#if defined(__linux__) || defined(__APPLE__) || defined(__FreeBSD__)
+#include <sys/ioctl.h>
+#endif
+
+enum { MD_BAR_LEAST = 10, MD_BAR_GOOD = 20, MD_BAR_MOST = 30, MD_BAR_COLUMNS = 80 };
+
+/* Does the standard output understand "\r" and "erase to the end of the line"? */
+MD_COLD int md_is_terminal(void) {
+    const char *term = getenv("TERM");
+    return isatty(STDOUT_FILENO) && term != NULL && term[0] != 0 && strcmp(term, "dumb") != 0;
+}
+
+/* Columns of the terminal as it is now, or what COLUMNS says. */
+MD_COLD int64_t md_columns(void) {
+    const char *said = getenv("COLUMNS");
+    int64_t columns = 0;
+#ifdef TIOCGWINSZ
+    struct winsize size;
+    if (ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0) {
+        columns = size.ws_col;
+    }
+#endif
+    if (columns <= 0 && (said == NULL || !md_parse_integer(said, &columns) || columns <= 0)) {
+        columns = MD_BAR_COLUMNS;
+    }
+    return columns;
+}
+
+/* 0:07, 12:34, 1:02:03 */
+MD_COLD void md_text_time(md_text *t, double seconds) {
+    if (!(seconds < 1e7)) {
+        md_text_add(t, "?");
+        return;
+    }
+    long long s = (long long)(seconds > 0 ? seconds : 0);
+    if (s >= 3600) {
+        md_text_format(t, "%lld:%02lld:%02lld", s / 3600, s / 60 % 60, s % 60);
+    } else {
+        md_text_format(t, "%lld:%02lld", s / 60, s % 60);
+    }
+}
+
+/* 24.6 steps/s, 3.21k steps/s; of slow ones 2.5 s/step. */
+MD_COLD void md_text_rate(md_text *t, double rate) {
+    int slow = rate > 0 && rate < 1;
+    double shown = slow ? 1 / rate : rate;
+    const char *unit = shown >= 1e6 ? "M" : shown >= 1e3 ? "k" : "";
+    shown = shown >= 1e6 ? shown / 1e6 : shown >= 1e3 ? shown / 1e3 : shown;
+    md_text_format(t, "%.*f%s %s",
+                   shown < 10    ? 2
+                   : shown < 100 ? 1
+                                 : 0,
+                   shown, unit, slow ? "s/step" : "steps/s");
+}
+
+/* What the line is made of, in the order in which it is given room. */
+enum { MD_BAR_COUNT, MD_BAR_PART, MD_BAR_LOSS, MD_BAR_TIME, MD_BAR_RATE, MD_BAR_EPOCH, MD_BARS };
+
+/* Adds value `i` of the task at hand: the loss, metrics, then further ones. */
+MD_COLD void md_bar_value(const md_run *r, md_text *t, int i, int several) {
+    const md_entry *e = r->task->entry;
+    const char *name = i == 0                 ? "loss"
+                       : i <= e->metric_count ? e->metrics[i - 1]
+                                              : e->extras[i - 1 - e->metric_count];
+    md_text_format(t, "%s%s%s %.4g", several ? e->name : "", several ? "." : "", name,
+                   md_shown(r->task->values[i]));
+}
+
+/* Adds values for which there is room: the other losses, then the rest. Gives the room left. */
+MD_COLD int64_t md_bar_values(md_run *r, md_text *t, int first, int end, int64_t room) {
+    for (int turn = 0; turn < 2 * (end - first); turn++) {
+        md_select(r, first + turn % (end - first));
+        const md_entry *e = r->task->entry;
+        int rest = turn >= end - first;
+        for (int i = turn == 0 || rest; i < (rest ? 1 + e->metric_count + e->extra_count : 1);
+             i++) {
+            char piece[160];
+            md_text one = md_text_make(piece, sizeof piece);
+            md_bar_value(r, &one, i, end - first > 1);
+            if ((int64_t)one.used + 2 <= room) {
+                md_text_format(t, "  %s", piece);
+                room -= (int64_t)one.used + 2;
+            }
+        }
+    }
+    return room;
+}
+
+/* The parts of fixed form, each in its text. */
+MD_COLD void md_bar_parts(md_run *r, md_text *part, int first, int several, double seconds) {
+    md_select(r, first);
+    const md_task *k = r->task;
+    double rate = seconds > 0 ? (double)r->made / seconds : 0;
+    double done = (double)k->step / (double)k->steps;
+    if (r->task_count > 1 && !several) {
+        md_text_task(r, &part[MD_BAR_COUNT]);
+    }
+    md_text_format(&part[MD_BAR_COUNT], "%lld/%lld", (long long)k->step, (long long)k->steps);
+    md_text_format(&part[MD_BAR_PART], "%3d%%", (int)(100 * done));
+    md_bar_value(r, &part[MD_BAR_LOSS], 0, several);
+    md_text_time(&part[MD_BAR_TIME], seconds);
+    md_text_add(&part[MD_BAR_TIME], "<");
+    md_text_time(&part[MD_BAR_TIME], (double)(k->steps - k->step) / rate);
+    md_text_rate(&part[MD_BAR_RATE], rate);
+    if (k->per_epoch > 0) {
+        md_text_format(&part[MD_BAR_EPOCH], "epoch %lld", (long long)md_epoch(r));
+    }
+}
+
+/* "[#####     ]" of so many columns. */
+MD_COLD void md_bar_draw(const md_task *k, md_text *t, int64_t columns) {
+    int64_t full = (int64_t)((double)(columns - 2) * (double)k->step / (double)k->steps);
+    md_text_add(t, "[");
+    for (int64_t i = 0; i < columns - 2; i++) {
+        md_text_add(t, i < full ? "#" : " ");
+    }
+    md_text_add(t, "]");
+}
+
+MD_COLD void md_bar_line(md_run *r, md_text *t, int first, int end, int64_t room) {
+    char text[MD_BARS][160], more[MD_LINE_BYTES];
+    md_text part[MD_BARS], values = md_text_make(more, sizeof more);
+    for (int i = 0; i < MD_BARS; i++) {
+        part[i] = md_text_make(text[i], sizeof text[i]);
+    }
+    md_bar_parts(r, part, first, end - first > 1, md_seconds() - r->start);
+    int64_t bar = 0;
+    for (int i = 0; i < MD_BARS; i++) {
+        int64_t takes = part[i].used > 0 ? (int64_t)part[i].used + 2 * (i > 0) : 0;
+        part[i].used = takes <= room ? part[i].used : 0;
+        room -= takes <= room ? takes : 0;
+        if (i == MD_BAR_RATE && room >= MD_BAR_LEAST + 1) { /* one blank in front of it */
+            bar = MD_BAR_LEAST;
+            room -= bar + 1;
+        }
+    }
+    int64_t more_bar = bar > 0 ? md_min64(room, MD_BAR_GOOD - MD_BAR_LEAST) : 0;
+    room = md_bar_values(r, &values, first, end, room - more_bar);
+    bar += bar > 0 ? more_bar + md_min64(room, MD_BAR_MOST - MD_BAR_GOOD) : 0;
+    md_select(r, first);
+    static const int order[] = {MD_BAR_PART, MD_BAR_COUNT, MD_BAR_EPOCH, MD_BAR_LOSS,
+                                MD_BARS,     MD_BAR_TIME,  MD_BAR_RATE};
+    size_t begin = t->used;
+    for (size_t i = 0; i < sizeof order / sizeof *order; i++) {
+        int at = order[i];
+        if (at == MD_BAR_COUNT && bar > 0) {
+            md_text_add(t, t->used > begin ? " " : "");
+            md_bar_draw(r->task, t, bar);
+        }
+        if (at == MD_BARS) {
+            md_text_add(t, more);
+        } else if (part[at].used > 0) {
+            md_text_format(t, "%s%s", t->used > begin ? "  " : "", text[at]);
+        }
+    }
+}
+
+/* Drawn at most ten times a second. */
+MD_COLD void md_log_progress(md_run *r, int first, int end) {
+    double now = md_seconds();
+    if (now - r->shown < 0.1) {
+        return;
+    }
+    md_text *t = md_line(r);
+    r->shown = now;
+    md_text_add(t, "\r");
+    md_bar_line(r, t, first, end, md_columns() - 1);
+    md_text_add(t, "\033[K");
+    (void)md_write_fd(STDOUT_FILENO, t->at, t->used);
+    r->drawn = 1;
+}
+
+#endif
