@@ -8,7 +8,7 @@
 typedef struct {
     bool split, turned, copies, escapes; /* tensors in files */
     bool windows, made, norm;            /* fields of data sets */
-    bool rings, hypers, scalars;         /* entries */
+    bool trains, rings, hypers, scalars; /* entries */
     bool halves;                         /* anywhere */
 } Has;
 
@@ -56,6 +56,7 @@ static void look_at_data(const Emit *e, Has *has) {
 static void look_at_entries(const Emit *e, Has *has) {
     for (int i = 0; i < e->p->entry.count; i++) {
         const Entry *entry = e->p->entry.at[i]->entry;
+        has->trains = has->trains || entry->kind == ENTRY_TRAIN;
         for (int k = 0; k < entry->out.count; k++) {
             has->rings = has->rings || entry->out.at[k].role == OUT_NEED;
             bool result = out_is_result(entry->out.at[k].role);
@@ -82,6 +83,7 @@ void features_add(const Emit *e, NameList *features) {
         bool has;
     } feature[] = {
         {"main", main},                             /* without it nobody sees messages of a load */
+        {"plot", main && has.trains},               /* of a run of theirs */
         {"split", has.split},                       /* tensors that are several of a file */
         {"turned", has.turned},                     /* transposed in files */
         {"copies", has.copies},                     /* second sets of parameters */

@@ -27,14 +27,22 @@ typedef struct md_named {
     const char *path; /* NULL: not asked for */
 } md_named;
 
-enum { MD_NAMED_SAVE, MD_NAMED_BEST, MD_NAMED_CHECKPOINT, MD_NAMED_TABLE, MD_NAMED_OUT };
+enum {
+    MD_NAMED_SAVE,
+    MD_NAMED_BEST,
+    MD_NAMED_CHECKPOINT,
+    MD_NAMED_TABLE,
+    MD_NAMED_PLOT,
+    MD_NAMED_OUT
+};
 
 /* Output number `i`; 0: there are no more. */
 MD_COLD int md_apart_output(const md_run *r, int i, md_named *output) {
     const md_named fixed[] = {{"--save", r->options.save},
                               {"--best", r->options.best},
                               {"--checkpoint", r->options.checkpoint},
-                              {"--log csv", r->options.table}};
+                              {"--log csv", r->options.table},
+                              {"--plot", r->options.plot}};
     int results = r->options.command == MD_RUN_ENTRY ? r->task->entry->output_count : 0;
     if (i >= MD_NAMED_OUT + results) {
         return 0;

@@ -10,6 +10,7 @@
 #include <signal.h>
 
 #include "runtime/checkpoint.h"
+#include "runtime/plot.h"
 #include "runtime/progress.h"
 #include "runtime/stage.h"
 #include "runtime/table.h"
@@ -412,6 +413,12 @@ MD_COLD int md_after_round(md_run *r, int first, int end) {
     int64_t step = r->tasks[first].step;
     int over = step == r->tasks[first].steps, last = over || md_signal != 0;
     int due = last || step % r->log_every == 0;
+    /* if: plot */
+    for (int i = first; i < end && r->plot.size > 0; i++) {
+        md_select(r, i);
+        md_plot_add(r, 0);
+    }
+    /* end: plot */
     for (int i = first; i < end && due; i++) {
         md_select(r, i);
         md_table_row(r, "step", r->task->values, 1);
@@ -430,6 +437,9 @@ MD_COLD int md_after_round(md_run *r, int first, int end) {
             if (rc != MD_EXIT_OK) {
                 return rc;
             }
+            /* if: plot */
+            md_plot_add(r, 1);
+            /* end: plot */
             md_best_seen(r);
         }
     }
@@ -538,6 +548,9 @@ MD_COLD int md_fit(md_run *r) {
         }
         int over = md_signal != 0 || end == r->task_count;
         rc = over && (begun || md_signal == 0) ? md_save_all(r) : MD_EXIT_OK;
+        /* if: plot */
+        rc = rc == MD_EXIT_OK && over ? md_plot_write(r) : rc;
+        /* end: plot */
         for (int i = first; i < end; i++) {
             md_select(r, i);
             md_log_end(r, i + 1 == end);

@@ -12,6 +12,19 @@
 #include "runtime/regions.h"
 #include "runtime/save.h"
 
+/* if: plot */
+/* At most so many points of at most so many values of a train are kept for its plot. */
+enum { MD_PLOT_ROWS = 512, MD_PLOT_VALUES = 32 };
+
+/* What is plotted of the steps of a train, or of its evaluations. */
+typedef struct md_curves {
+    double *at;          /* rows: the step, then its values; NULL: none are kept */
+    int values, last;    /* 1: one more row stands behind the rows, of what came last */
+    int64_t count, seen; /* rows; what came in */
+    int64_t every;       /* of what comes in one is kept */
+} md_curves;
+/* end: plot */
+
 /* One entry of a run: its inputs, its data, and how far it is. A run of phases has several. */
 typedef struct md_task {
     const md_entry *entry;
@@ -29,6 +42,9 @@ typedef struct md_task {
     int64_t train_rows, held_rows;
     int64_t staged; /* first staged row when the order is fixed; -1: none */
     int evaluated;  /* eval_values are set */
+    /* if: plot */
+    md_curves curves[2]; /* of steps, of evaluations */
+    /* end: plot */
 } md_task;
 
 /* The best evaluation so far. */
@@ -58,6 +74,7 @@ typedef struct md_run {
     md_data *sets; /* open data sets */
     int set_count;
     md_block_mem block;   /* tasks, sets and their arrays */
+    md_block_mem plot;    /* points of --plot */
     size_t array_bytes;   /* memory of --in files */
     uint64_t array_files; /* of --in files that are read as they are needed */
     int threads;
@@ -150,6 +167,10 @@ MD_COLD size_t md_data_bytes(const md_run *r) {
     return bytes;
 }
 
+MD_COLD size_t md_plot_memory(const md_run *r) {
+    return r->plot.size > 0 ? md_round_up(r->plot.size, md_page()) : 0;
+}
+
 /* Bytes of the files that are read as they are needed. */
 MD_COLD uint64_t md_data_files(const md_run *r) {
     uint64_t bytes = r->array_files;
@@ -184,6 +205,9 @@ MD_COLD void md_log_memory(md_run *r) {
         md_json_count(t, "libraries", r->libraries);
         md_json_count(t, "data", md_data_bytes(r));
         md_json_count(t, "files", md_data_files(r));
+        if (r->plot.size > 0) {
+            md_json_count(t, "plot", md_plot_memory(r));
+        }
         md_json_count(t, "reserved", reserved);
         md_json_count(t, "process", r->process);
         md_text_add(t, "}\n");
@@ -201,6 +225,9 @@ MD_COLD void md_log_memory(md_run *r) {
         md_memory_row(t, "data", md_data_bytes(r), "rows in memory, windows of files, bookkeeping");
         if (md_data_files(r) > 0) {
             md_memory_row(t, "files", md_data_files(r), "read as they are needed, not in memory");
+        }
+        if (r->plot.size > 0) {
+            md_memory_row(t, "plot", md_plot_memory(r), "points of --plot");
         }
         md_memory_row(t, "reserved", reserved,
                       "address space alone: guard pages, stacks as the system cuts them");
@@ -298,7 +325,7 @@ MD_COLD void md_log_end(md_run *r, int last) {
     md_text *t = md_line(r);
     double seconds = md_seconds() - r->start;
     uint64_t peak = md_peak_bytes();
-    uint64_t other = r->process + r->libraries + md_data_bytes(r);
+    uint64_t other = r->process + r->libraries + md_data_bytes(r) + md_plot_memory(r);
     uint64_t over = peak > other ? peak - other : 0;
     int64_t growth = r->made > 2 ? r->pages_late - r->pages_early : 0;
     if (r->options.log == MD_LOG_JSON) {

@@ -348,6 +348,9 @@ MD_COLD int md_setup(md_run *r, md_paths *paths) {
     if (rc == MD_EXIT_OK && r->options.checkpoint != NULL) {
         rc = md_out_probe(&r->out, r->options.checkpoint, &r->message);
     }
+    /* if: plot */
+    rc = rc == MD_EXIT_OK ? md_plot_setup(r) : rc;
+    /* end: plot */
     rc = rc == MD_EXIT_OK ? md_best_setup(r) : rc;
     rc = rc == MD_EXIT_OK ? md_setup_model(r) : rc;
     for (int i = 0; i < r->task_count && rc == MD_EXIT_OK; i++) {
@@ -371,6 +374,7 @@ MD_COLD void md_teardown(md_run *r) {
         md_data_close(&r->sets[i]);
     }
     md_unmap(r->block.at, r->block.size);
+    md_unmap(r->plot.at, r->plot.size);
     if (r->regions.base != NULL) {
         munmap(r->regions.base - md_page(), r->regions.mapped + 2 * md_page());
     }

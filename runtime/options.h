@@ -32,7 +32,8 @@ typedef struct md_options {
     int64_t threads;                           /* 0: as the bound provides */
     int64_t patience;
     int64_t skip; /* updates in a row that may end without a number */
-    const char *load, *save, *checkpoint, *resume, *table, *only, *best, *monitor, *part, *weights;
+    const char *load, *save, *checkpoint, *resume, *table, *plot, *only, *best, *monitor, *part;
+    const char *weights;
     md_log_form log;
 } md_options;
 
@@ -87,6 +88,10 @@ MD_COLD const md_option *md_option_table(void) {
         {"--out", MD_PAIR, MD_IN_ENTRY, "[NAME=]FILE.npy", "where a result goes"},
         {"--log", MD_TEXT(table), MD_IN_RUNS, "text|json|none",
          "what is printed (text); csv=FILE: a table of steps and evaluations too"},
+        /* if: plot */
+        {"--plot", MD_TEXT(plot), MD_IN_TRAIN, "FILE.html",
+         "a page with the curves of loss and metrics, at the end"},
+        /* end: plot */
         {"--log-every", MD_COUNT(log_every), MD_IN_TRAIN, "N", "a line every N steps"},
         {"--threads", MD_COUNT(threads), MD_IN_RUNS, "N", "threads to use at most"},
         {"--only", MD_TEXT(only), MD_IN_RUNS, "PATH[,PATH]",

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: 0BSD */
 /* progress: the line that a terminal shows of a run, drawn over itself.
  *
- *     45% [#########           ]  300/660  epoch 27  loss 0.41  acc 0.93  0:12<0:15  24.6 steps/s
+ *     45% [#########           ]  300/660  epoch 27  loss 0.4133  0:12<0:15  24.6 steps/s
  *
  * It never fills the last column, so that no terminal wraps it: what does not fit is left out, the
  * least telling first. Whatever else is printed takes it away or begins behind it (log.h).
@@ -15,7 +15,7 @@
 #include <sys/ioctl.h>
 #endif
 
-enum { MD_BAR_LEAST = 10, MD_BAR_GOOD = 20, MD_BAR_MOST = 30, MD_BAR_COLUMNS = 80 };
+enum { MD_BAR_COLUMNS = 80 }; /* of a terminal that does not say */
 
 /* Does the standard output understand "\r" and "erase to the end of the line"? */
 MD_COLD int md_is_terminal(void) {
@@ -75,12 +75,12 @@ MD_COLD void md_bar_value(const md_run *r, md_text *t, int i, int several) {
     const char *name = i == 0                 ? "loss"
                        : i <= e->metric_count ? e->metrics[i - 1]
                                               : e->extras[i - 1 - e->metric_count];
-    md_text_format(t, "%s%s%s %.4g", several ? e->name : "", several ? "." : "", name,
+    md_text_format(t, "%s%s%s %#.4g", several ? e->name : "", several ? "." : "", name,
                    md_shown(r->task->values[i]));
 }
 
-/* Adds values for which there is room: the other losses, then the rest. Gives the room left. */
-MD_COLD int64_t md_bar_values(md_run *r, md_text *t, int first, int end, int64_t room) {
+/* Adds values for which there is room: the other losses, then the rest. */
+MD_COLD void md_bar_values(md_run *r, md_text *t, int first, int end, int64_t room) {
     for (int turn = 0; turn < 2 * (end - first); turn++) {
         md_select(r, first + turn % (end - first));
         const md_entry *e = r->task->entry;
@@ -96,7 +96,6 @@ MD_COLD int64_t md_bar_values(md_run *r, md_text *t, int first, int end, int64_t
             }
         }
     }
-    return room;
 }
 
 /* The parts of fixed form, each in its text. */
@@ -108,7 +107,9 @@ MD_COLD void md_bar_parts(md_run *r, md_text *part, int first, int several, doub
     if (r->task_count > 1 && !several) {
         md_text_task(r, &part[MD_BAR_COUNT]);
     }
-    md_text_format(&part[MD_BAR_COUNT], "%lld/%lld", (long long)k->step, (long long)k->steps);
+    char total[32];
+    int digits = snprintf(total, sizeof total, "%lld", (long long)k->steps);
+    md_text_format(&part[MD_BAR_COUNT], "%*lld/%s", digits, (long long)k->step, total);
     md_text_format(&part[MD_BAR_PART], "%3d%%", (int)(100 * done));
     md_bar_value(r, &part[MD_BAR_LOSS], 0, several);
     md_text_time(&part[MD_BAR_TIME], seconds);
@@ -137,19 +138,17 @@ MD_COLD void md_bar_line(md_run *r, md_text *t, int first, int end, int64_t room
         part[i] = md_text_make(text[i], sizeof text[i]);
     }
     md_bar_parts(r, part, first, end - first > 1, md_seconds() - r->start);
-    int64_t bar = 0;
+    int64_t bar = 0, want = room < 90 ? 10 : room < 130 ? 20 : 30;
     for (int i = 0; i < MD_BARS; i++) {
         int64_t takes = part[i].used > 0 ? (int64_t)part[i].used + 2 * (i > 0) : 0;
         part[i].used = takes <= room ? part[i].used : 0;
         room -= takes <= room ? takes : 0;
-        if (i == MD_BAR_RATE && room >= MD_BAR_LEAST + 1) { /* one blank in front of it */
-            bar = MD_BAR_LEAST;
+        if (i == MD_BAR_RATE && room >= want + 1) { /* one blank in front of it */
+            bar = want;
             room -= bar + 1;
         }
     }
-    int64_t more_bar = bar > 0 ? md_min64(room, MD_BAR_GOOD - MD_BAR_LEAST) : 0;
-    room = md_bar_values(r, &values, first, end, room - more_bar);
-    bar += bar > 0 ? more_bar + md_min64(room, MD_BAR_MOST - MD_BAR_GOOD) : 0;
+    md_bar_values(r, &values, first, end, room);
     md_select(r, first);
     static const int order[] = {MD_BAR_PART, MD_BAR_COUNT, MD_BAR_EPOCH, MD_BAR_LOSS,
                                 MD_BARS,     MD_BAR_TIME,  MD_BAR_RATE};

@@ -1,6 +1,6 @@
 #!/bin/sh
 # No allocation and no new page in a step: calls of the allocator (by any library) and of mmap are
-# counted in a short and in a long run, evaluation, logging and saving included; the number of
+# counted in a short and in a long run, evaluation, logging, points to plot and saving included; the number of
 # mappings and of resident pages is compared too.
 set -u
 . tests/lib.sh
@@ -11,7 +11,7 @@ run() { # NAME TRAIN STEPS THREADS: calls and mappings in a run
     rm -f "$scratch/hooks"
     # shellcheck disable=SC2086
     HOOK_OUT=$scratch/hooks "$scratch/$1" $2 --steps "$3" --threads "$4" --seed 1 \
-        --eval-every $(($3 < 2000 ? 5 : 500)) --save-every $(($3 < 2000 ? 5 : 1000)) --log json --save "$scratch/out.safetensors" >"$scratch/log" 2>"$scratch/err" || return 1
+        --eval-every $(($3 < 2000 ? 5 : 500)) --save-every $(($3 < 2000 ? 5 : 1000)) --log json --save "$scratch/out.safetensors" --plot "$scratch/out.html" >"$scratch/log" 2>"$scratch/err" || return 1
     sed -n '/^calls/p; /^maps/p' "$scratch/hooks" | tr '\n' ' '
 }
 

@@ -36,11 +36,11 @@ bar='^ *[0-9]+% \[#* *\]' loss='  loss [0-9.]+(e-?[0-9]+)?'
 
 shown 0 100 "$program" --steps 300 --eval-every 150
 fit "100 columns" 100
-form "100 columns" "$bar  [0-9]+/300  epoch [0-9]+$loss(  acc [0-9.]+)?(  lr [-0-9.e]+|  grad_norm [-0-9.e]+)?  $time  $rate\$"
+form "100 columns" "$bar +[0-9]+/300  epoch [0-9]+$loss(  acc [0-9.]+)?(  lr [-0-9.e]+|  grad_norm [-0-9.e]+)?  $time  $rate\$"
 # The bar is as full as the count says; the first frame is of the first step.
-awk '{ open = index($0, "["); close_ = index($0, "]"); full = gsub("#", "#"); split(substr($0, close_ + 3), of, "/")
+awk '{ open = index($0, "["); close_ = index($0, "]"); full = gsub("#", "#"); split(substr($0, close_ + 1), of, "/")
        if (full != int((close_ - open - 1) * of[1] / 300) || $1 + 0 != int(100 * of[1] / 300)) bad = 1
-       if (NR == 1 && of[1] != 1) bad = 1 } END { exit bad || NR == 0 }' "$scratch/frames" && pass || fail "the bar" "$(head -n 1 "$scratch/frames")"
+       of[1] += 0; if (NR == 1 && of[1] != 1) bad = 1 } END { exit bad || NR == 0 }' "$scratch/frames" && pass || fail "the bar" "$(head -n 1 "$scratch/frames")"
 # Lines begin on lines of their own: what is drawn is taken away first, and no step has a line but the last.
 for line in "eval at step 150: " "step 300  epoch 27  loss" "eval at step 300: " "300 steps in "; do
     tr '\r' '\n' <"$scratch/shown" | grep -q "^\\($escape\\[K\\)*$line" && pass || fail "terminal: a line" "$line"
@@ -49,13 +49,13 @@ done
 # Narrower ones have less on it.
 shown 0 80 "$program" --steps 300
 fit "80 columns" 80
-form "80 columns" "$bar  [0-9]+/300  (epoch [0-9]+)?$loss(  acc [0-9.]+)?  $time  $rate\$"
+form "80 columns" "$bar +[0-9]+/300  (epoch [0-9]+)?$loss(  acc [0-9.]+)?  $time  $rate\$"
 shown 0 40 "$program" --steps 300
 fit "40 columns" 40
-form "40 columns" "^ *[0-9]+%  [0-9]+/300$loss(  acc [0-9.]+)?(  $time)?\$"
+form "40 columns" "^ *[0-9]+% +[0-9]+/300$loss(  acc [0-9.]+)?(  $time)?\$"
 shown 0 9 "$program" --steps 300
 fit "9 columns" 9
-form "9 columns" '^[0-9]+/300$'
+form "9 columns" '^ *[0-9]+/300$'
 shown 0 4 "$program" --steps 300
 [ ! -s "$scratch/frames" ] && pass || fail "4 columns" "$(head -n 1 "$scratch/frames")"
 # A terminal that does not know its size.
@@ -78,10 +78,10 @@ sed 's/^phase .*//' samples/gan.mdl >"$scratch/gan.mdl"
 grep -q '^phase' samples/gan.mdl || fail gan "has no phase"
 lightly built gan && shown 0 100 "$program" --steps 100
 fit "turns" 100
-form "turns" "$bar  [0-9]+/100  d.loss [-0-9.e]+(  [a-z.]+ [-0-9.e]+)*  $time  $rate\$"
+form "turns" "$bar +[0-9]+/100  d.loss [-0-9.e]+(  [a-z.]+ [-0-9.e]+)*  $time  $rate\$"
 grep -q '  g.loss ' "$scratch/frames" && pass || fail "turns" "$(head -n 1 "$scratch/frames")"
 lightly built tune && shown 0 100 "$program" --steps 20
-form "phases" "$bar  [a-z]+: [0-9]+/20  "
+form "phases" "$bar  [a-z]+: +[0-9]+/20  "
 # Where nothing may be drawn over.
 lightly built "$scratch/rate.mdl"
 plain() { # NAME ARGUMENT...

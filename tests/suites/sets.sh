@@ -151,6 +151,8 @@ ln -s ck to-ck && mkdir -p sub
 apart "save and checkpoint" "--save one and --checkpoint sub/../one are one file" --save one --checkpoint sub/../one
 apart "save and best" "--save one and --best ./one are one file" --eval-every 2 --save one --best ./one
 apart "a table" "--checkpoint ck and --log csv to-ck are one file" --resume ck --checkpoint ck --log csv=to-ck
+apart "a plot" "--log csv sub/../one and --plot one are one file" --log csv=sub/../one --plot one
+apart "a plot onto an input" "--plot ck and --resume ck are one file" --resume ck --plot ck
 apart "what the checkpoint keeps" "--save one.old and the file that --checkpoint keeps, one.old are one file" --save one.old --checkpoint one
 apart "weights onto the checkpoint" "--save to-ck and --resume ck are one file" --resume ck --save to-ck
 apart "a result onto its input" "--out x.npy and --in x.npy are one file" predict --load w --in x=x.npy --out x.npy
