@@ -240,14 +240,18 @@ MD_COLD void md_log_memory(md_run *r) {
 
 /* ---- steps ---------------------------------------------------------------------------------- */
 
+/* What value `i` of a step is called: the loss, metrics, then further ones. */
+MD_COLD const char *md_value_name(const md_entry *e, int i) {
+    return i == 0                 ? "loss"
+           : i <= e->metric_count ? e->metrics[i - 1]
+                                  : e->extras[i - 1 - e->metric_count];
+}
+
 MD_COLD void md_text_values(md_text *t, const md_entry *e, const double *values, int extras) {
     char piece[64];
     for (int i = 0; i < 1 + e->metric_count + extras; i++) {
-        const char *name = i == 0                 ? "loss"
-                           : i <= e->metric_count ? e->metrics[i - 1]
-                                                  : e->extras[i - 1 - e->metric_count];
         snprintf(piece, sizeof piece, "%.5g", md_shown(values[i]));
-        md_text_format(t, "  %s %s", name, piece);
+        md_text_format(t, "  %s %s", md_value_name(e, i), piece);
     }
 }
 

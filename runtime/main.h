@@ -339,6 +339,9 @@ MD_COLD int md_setup(md_run *r, md_paths *paths) {
     if (rc == MD_EXIT_OK && r->options.command == MD_RUN_TRAIN) {
         rc = md_plan(r);
     }
+    /* if: plot */
+    rc = rc == MD_EXIT_OK ? md_plot_setup(r) : rc;
+    /* end: plot */
     rc = rc == MD_EXIT_OK ? md_setup_threads(r) : rc;
     if (rc == MD_EXIT_OK) {
         md_touch_write(r->regions.base, r->regions.mapped);
@@ -348,9 +351,6 @@ MD_COLD int md_setup(md_run *r, md_paths *paths) {
     if (rc == MD_EXIT_OK && r->options.checkpoint != NULL) {
         rc = md_out_probe(&r->out, r->options.checkpoint, &r->message);
     }
-    /* if: plot */
-    rc = rc == MD_EXIT_OK ? md_plot_setup(r) : rc;
-    /* end: plot */
     rc = rc == MD_EXIT_OK ? md_best_setup(r) : rc;
     rc = rc == MD_EXIT_OK ? md_setup_model(r) : rc;
     for (int i = 0; i < r->task_count && rc == MD_EXIT_OK; i++) {

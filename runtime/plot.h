@@ -74,14 +74,12 @@ MD_FN void md_plot_add(md_run *r, int evaluation) {
 
 /* ---- the page ------------------------------------------------------------------------------- */
 
-MD_PRINTF(2, 3) MD_COLD void md_plot_text(md_run *r, const char *format, ...) {
-    char piece[MD_MESSAGE_BYTES];
-    va_list list;
-    va_start(list, format);
-    int n = vsnprintf(piece, sizeof piece, format, list);
-    va_end(list);
-    (void)md_out_write(&r->out, piece, (size_t)n < sizeof piece ? (size_t)n : sizeof piece - 1);
+/* What stands in the line goes to the page. */
+MD_COLD void md_plot_put(md_run *r) {
+    (void)md_out_write(&r->out, r->line.at, r->line.used);
 }
+
+#define MD_PLOT(r, ...) (md_text_format(md_line(r), __VA_ARGS__), md_plot_put(r))
 
 /* A name as HTML has it. */
 MD_COLD void md_plot_name(md_run *r, const char *s) {
@@ -91,7 +89,7 @@ MD_COLD void md_plot_name(md_run *r, const char *s) {
                          : *s == '&' ? "&amp;"
                          : *s == '"' ? "&quot;"
                                      : NULL;
-        md_plot_text(r, as != NULL ? "%s" : "%.1s", as != NULL ? as : s);
+        MD_PLOT(r, as != NULL ? "%s" : "%.1s", as != NULL ? as : s);
     }
 }
 
@@ -164,19 +162,19 @@ MD_COLD void md_plot_ticks(md_run *r, const md_axis *x, const md_axis *y) {
         double t = y->lo + i * y->tick;
         double shown = y->powers ? pow(10, t) : md_shown(rint(t / y->tick) * y->tick);
         double at = MD_PLOT_TOP + MD_PLOT_HIGH * (1 - (t - y->lo) / (y->hi - y->lo));
-        md_plot_text(r,
-                     "<path class=\"grid\" d=\"M%d %.1fh%d\"/><text x=\"%d\" y=\"%.1f\" "
-                     "text-anchor=\"end\">%.6g</text>\n",
-                     MD_PLOT_LEFT, at, MD_PLOT_WIDE, MD_PLOT_LEFT - 8, at + 4, shown);
+        MD_PLOT(r,
+                "<path class=\"grid\" d=\"M%d %.1fh%d\"/><text x=\"%d\" y=\"%.1f\" "
+                "text-anchor=\"end\">%.6g</text>\n",
+                MD_PLOT_LEFT, at, MD_PLOT_WIDE, MD_PLOT_LEFT - 8, at + 4, shown);
     }
     for (int i = 0; (first + i) * x->tick <= x->hi; i++) {
         double at = ((first + i) * x->tick - x->lo) / (x->hi - x->lo);
-        md_plot_text(r, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.10g</text>\n",
-                     MD_PLOT_LEFT + MD_PLOT_WIDE * at, MD_PLOT_TOP + MD_PLOT_HIGH + 18,
-                     (first + i) * x->tick);
+        MD_PLOT(r, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.10g</text>\n",
+                MD_PLOT_LEFT + MD_PLOT_WIDE * at, MD_PLOT_TOP + MD_PLOT_HIGH + 18,
+                (first + i) * x->tick);
     }
-    md_plot_text(r, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">step</text>\n",
-                 MD_PLOT_LEFT + MD_PLOT_WIDE / 2, MD_PLOT_TOP + MD_PLOT_HIGH + 38);
+    MD_PLOT(r, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">step</text>\n",
+            MD_PLOT_LEFT + MD_PLOT_WIDE / 2, MD_PLOT_TOP + MD_PLOT_HIGH + 38);
 }
 
 /* One curve: the line, and its values for those who point at it. A point by itself is a dot. */
@@ -184,8 +182,8 @@ MD_COLD void md_plot_curve(md_run *r, int part, int column, const md_axis *x, co
     const md_curves *c = &r->task->curves[part];
     for (int values = 0; values < 2; values++) {
         int gap = 1;
-        md_plot_text(r, values ? "\" data-values=\"" : "<path class=\"%s\" d=\"",
-                     part ? "eval" : "train");
+        MD_PLOT(r, values ? "\" data-values=\"" : "<path class=\"%s\" d=\"",
+                part ? "eval" : "train");
         for (int64_t i = 0; i < c->count + c->last; i++) {
             const double *row = c->at + i * (1 + c->values);
             double number = md_plot_number(row[1 + column]);
@@ -193,52 +191,49 @@ MD_COLD void md_plot_curve(md_run *r, int part, int column, const md_axis *x, co
             md_text t = md_text_make(piece, sizeof piece);
             if (!isnan(number) && values) {
                 md_text_number(&t, number);
-                md_plot_text(r, "%.0f,%s ", row[0], piece);
+                MD_PLOT(r, "%.0f,%s ", row[0], piece);
             } else if (!isnan(number)) {
-                md_plot_text(r, gap ? "M%.1f %.1fh0" : "L%.1f %.1f",
-                             MD_PLOT_LEFT + MD_PLOT_WIDE * md_axis_place(x, row[0]),
-                             MD_PLOT_TOP + MD_PLOT_HIGH * (1 - md_axis_place(y, number)));
+                MD_PLOT(r, gap ? "M%.1f %.1fh0" : "L%.1f %.1f",
+                        MD_PLOT_LEFT + MD_PLOT_WIDE * md_axis_place(x, row[0]),
+                        MD_PLOT_TOP + MD_PLOT_HIGH * (1 - md_axis_place(y, number)));
             }
             gap = isnan(number);
         }
     }
-    md_plot_text(r, "\"/>\n");
+    MD_PLOT(r, "\"/>\n");
 }
 
 /* The chart of one value of the task at hand. */
 MD_COLD void md_plot_chart(md_run *r, int column) {
-    const md_entry *e = r->task->entry;
-    const char *name = column == 0                 ? "loss"
-                       : column <= e->metric_count ? e->metrics[column - 1]
-                                                   : e->extras[column - 1 - e->metric_count];
+    const char *name = md_value_name(r->task->entry, column);
     md_axis x, y;
     if (!md_plot_axes(r->task, column, &x, &y)) {
         return;
     }
     int evaluated = column < r->task->curves[1].values && r->task->curves[1].seen > 0;
-    md_plot_text(r, "<svg viewBox=\"0 0 640 264\" role=\"img\" data-x=\"%.17g,%.17g\">\n<title>",
-                 x.lo, x.hi);
+    MD_PLOT(r, "<svg viewBox=\"0 0 640 264\" role=\"img\" data-x=\"%.17g,%.17g\">\n<title>", x.lo,
+            x.hi);
     md_plot_name(r, name);
-    md_plot_text(r, " by step</title>\n<text class=\"name\" x=\"%d\" y=\"22\">", MD_PLOT_LEFT);
+    MD_PLOT(r, " by step</title>\n<text class=\"name\" x=\"%d\" y=\"22\">", MD_PLOT_LEFT);
     md_plot_name(r, name);
-    md_plot_text(r,
-                 "</text>\n<text class=\"said\" x=\"%d\" y=\"22\" text-anchor=\"end\">"
-                 "<tspan class=\"train\">\342\200\224 train</tspan>%s</text>\n",
-                 MD_PLOT_LEFT + MD_PLOT_WIDE,
-                 evaluated ? " <tspan class=\"eval\">\342\200\224 validation</tspan>" : "");
+    MD_PLOT(r,
+            "</text>\n<text class=\"said\" x=\"%d\" y=\"22\" text-anchor=\"end\">"
+            "<tspan class=\"train\">\342\200\224 train</tspan>%s</text>\n",
+            MD_PLOT_LEFT + MD_PLOT_WIDE,
+            evaluated ? " <tspan class=\"eval\">\342\200\224 validation</tspan>" : "");
     md_plot_ticks(r, &x, &y);
     md_plot_curve(r, 0, column, &x, &y);
     if (evaluated) {
         md_plot_curve(r, 1, column, &x, &y);
     }
-    md_plot_text(r, "</svg>\n");
+    MD_PLOT(r, "</svg>\n");
 }
 
 MD_COLD void md_plot_head(md_run *r) {
-    md_plot_text(r, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-                    "<meta name=\"viewport\" content=\"width=device-width\"/>\n<title>");
+    MD_PLOT(r, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
+               "<meta name=\"viewport\" content=\"width=device-width\"/>\n<title>");
     md_plot_name(r, r->model->name);
-    md_plot_text(
+    MD_PLOT(
         r, "</title>\n<style>\n"
            ":root { color-scheme: light dark; --ink: #1f2328; --dim: #59636e; --grid: #d1d9e0;\n"
            "  --back: #ffffff; --panel: #f6f8fa; --train: #0969da; --eval: #bc4c00 }\n"
@@ -264,7 +259,7 @@ MD_COLD void md_plot_head(md_run *r) {
 /* Who points at a chart sees the step there and the nearest values. No '<' and no '&': the page is
  * well-formed XML too. */
 MD_COLD void md_plot_script(md_run *r) {
-    md_plot_text(
+    MD_PLOT(
         r,
         "<script>\n"
         "for (const svg of document.querySelectorAll('svg')) {\n"
@@ -309,9 +304,9 @@ MD_COLD int md_plot_write(md_run *r) {
         return rc;
     }
     md_plot_head(r);
-    md_plot_text(r, "<h1>");
+    MD_PLOT(r, "<h1>");
     md_plot_name(r, r->model->name);
-    md_plot_text(r, "</h1>\n");
+    MD_PLOT(r, "</h1>\n");
     for (int i = 0; i < r->task_count; i++) {
         if (r->tasks[i].curves[0].seen == 0) {
             continue; /* its turn did not come */
@@ -319,22 +314,22 @@ MD_COLD int md_plot_write(md_run *r) {
         md_select(r, i);
         const md_entry *e = r->task->entry;
         int more = 1 + e->metric_count + e->extra_count - r->task->curves[0].values;
-        md_plot_text(r, "<h2>");
+        MD_PLOT(r, "<h2>");
         md_plot_name(r, e->name);
-        md_plot_text(r, "</h2>\n<p>");
+        MD_PLOT(r, "</h2>\n<p>");
         md_plot_name(r, r->model->source);
-        md_plot_text(r, ", %lld steps", (long long)r->task->step);
+        MD_PLOT(r, ", %lld steps", (long long)r->task->step);
         if (r->task->per_epoch > 0) {
-            md_plot_text(r, ", %lld epochs", (long long)md_epoch(r));
+            MD_PLOT(r, ", %lld epochs", (long long)md_epoch(r));
         }
         if (more > 0) {
-            md_plot_text(r, "; %d further values are not drawn", more);
+            MD_PLOT(r, "; %d further values are not drawn", more);
         }
-        md_plot_text(r, "</p>\n<section>\n");
+        MD_PLOT(r, "</p>\n<section>\n");
         for (int column = 0; column < r->task->curves[0].values; column++) {
             md_plot_chart(r, column);
         }
-        md_plot_text(r, "</section>\n");
+        MD_PLOT(r, "</section>\n");
     }
     md_plot_script(r);
     return md_out_close(&r->out, &r->message);

@@ -15,7 +15,7 @@
 #include <sys/ioctl.h>
 #endif
 
-enum { MD_BAR_COLUMNS = 80 }; /* of a terminal that does not say */
+enum { MD_BAR_COLUMNS = 80, MD_BAR_MOST = 512 }; /* of a terminal that does not say; of any */
 
 /* Does the standard output understand "\r" and "erase to the end of the line"? */
 MD_COLD int md_is_terminal(void) {
@@ -69,14 +69,11 @@ MD_COLD void md_text_rate(md_text *t, double rate) {
 /* What the line is made of, in the order in which it is given room. */
 enum { MD_BAR_COUNT, MD_BAR_PART, MD_BAR_LOSS, MD_BAR_TIME, MD_BAR_RATE, MD_BAR_EPOCH, MD_BARS };
 
-/* Adds value `i` of the task at hand: the loss, metrics, then further ones. */
+/* Adds a value of the task at hand. */
 MD_COLD void md_bar_value(const md_run *r, md_text *t, int i, int several) {
     const md_entry *e = r->task->entry;
-    const char *name = i == 0                 ? "loss"
-                       : i <= e->metric_count ? e->metrics[i - 1]
-                                              : e->extras[i - 1 - e->metric_count];
-    md_text_format(t, "%s%s%s %#.4g", several ? e->name : "", several ? "." : "", name,
-                   md_shown(r->task->values[i]));
+    md_text_format(t, "%s%s%s %#.4g", several ? e->name : "", several ? "." : "",
+                   md_value_name(e, i), md_shown(r->task->values[i]));
 }
 
 /* Adds values for which there is room: the other losses, then the rest. */
@@ -132,7 +129,7 @@ MD_COLD void md_bar_draw(const md_task *k, md_text *t, int64_t columns) {
 }
 
 MD_COLD void md_bar_line(md_run *r, md_text *t, int first, int end, int64_t room) {
-    char text[MD_BARS][160], more[MD_LINE_BYTES];
+    char text[MD_BARS][160], more[MD_BAR_MOST];
     md_text part[MD_BARS], values = md_text_make(more, sizeof more);
     for (int i = 0; i < MD_BARS; i++) {
         part[i] = md_text_make(text[i], sizeof text[i]);
@@ -176,7 +173,7 @@ MD_COLD void md_log_progress(md_run *r, int first, int end) {
     md_text *t = md_line(r);
     r->shown = now;
     md_text_add(t, "\r");
-    md_bar_line(r, t, first, end, md_columns() - 1);
+    md_bar_line(r, t, first, end, md_min64(md_columns(), MD_BAR_MOST) - 1);
     md_text_add(t, "\033[K");
     (void)md_write_fd(STDOUT_FILENO, t->at, t->used);
     r->drawn = 1;

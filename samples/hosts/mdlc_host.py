@@ -116,8 +116,8 @@ class Model:
         if not isinstance(report, dict):
             with open(report, encoding="utf-8") as file:
                 report = json.load(file)
-        if report["version"] != 1 or "api" not in report:
-            raise ValueError(f"the report has version {report['version']}; this host reads 1, with 'api'")
+        if report.get("version") != 1 or "api" not in report:
+            raise ValueError(f"the report has version {report.get('version')}; this host reads 1, with 'api'")
         self.report, self.api = report, report["api"]
         self.lib = c.CDLL(os.path.abspath(library) if os.path.exists(library) else library)
         if "save" not in self.api["functions"]:
@@ -163,7 +163,10 @@ class Model:
 
     def _call(self, function, *arguments):
         """Calls it with structures and numbers in the place of its parameters."""
-        called = getattr(self.lib, function["name"])
+        try:
+            called = getattr(self.lib, function["name"])
+        except AttributeError:
+            raise ValueError(f"the library has no {function['name']}: the report is of another model") from None
         returns = function["returns"]
         called.restype = {"int": c.c_int, "const char *": c.c_char_p}.get(returns, c.c_void_p)
         given = []

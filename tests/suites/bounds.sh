@@ -12,10 +12,12 @@ page=$(getconf PAGESIZE 2>/dev/null || echo 4096)
 
 hook() { sed -n "s/^$1 //p" "$scratch/hooks"; }
 memory() { number "$(grep '"event":"memory"' "$scratch/log")" "$1"; }
-run() { # NAME TRAIN THREADS: three steps with an evaluation, orders for hooks.c in the environment
+run() { # NAME TRAIN THREADS [OPTION...]: three steps with an evaluation, orders for hooks.c in the environment
     rm -f "$scratch/hooks"
-    HOOK_OUT=$scratch/hooks "$scratch/$1" $2 --steps 3 --eval-every 2 --seed 1 \
-        --threads "$3" --log json >"$scratch/log" 2>"$scratch/err"
+    run_name=$1 run_train=$2 run_threads=$3
+    shift 3
+    HOOK_OUT=$scratch/hooks "$scratch/$run_name" $run_train --steps 3 --eval-every 2 --seed 1 \
+        --threads "$run_threads" --log json "$@" >"$scratch/log" 2>"$scratch/err"
 }
 
 mapping() { # NAME TRAIN
@@ -29,20 +31,25 @@ mapping() { # NAME TRAIN
 
 # The address space is limited to what it is when main starts, and what is printed.
 limits() { # NAME TRAIN
-    for threads in 1 2; do
-        run "$1" "$2" $threads || { fail "$1" "$(head -n 1 "$scratch/err")"; continue; }
-        space=$(($(memory total) + $(memory pad) + $(memory data) + $(memory reserved)))
-        HOOK_LIMIT=$space run "$1" "$2" $threads && pass ||
-            fail "$1: $threads threads in $space bytes of address space" "$(head -n 1 "$scratch/err")"
-        HOOK_LIMIT=$((space - page)) run "$1" "$2" $threads
-        rc=$?
-        if [ $rc -ne 5 ] || grep -q '"event":"step"' "$scratch/log"; then
-            fail "$1: $threads threads and a page less" "status $rc, $(head -n 1 "$scratch/err")"
-        else
-            grep -qi 'memory' "$scratch/err" && pass ||
-                fail "$1: message" "$(head -n 1 "$scratch/err")"
-        fi
-    done
+    limit "$1" "$2" 1
+    limit "$1" "$2" 2
+    limit "$1" "$2" 2 --plot "$scratch/limit.html"
+}
+limit() { # NAME TRAIN THREADS [OPTION...]
+    run "$@" || { fail "$1" "$(head -n 1 "$scratch/err")"; return; }
+    plot=$(memory plot)
+    space=$(($(memory total) + $(memory pad) + $(memory data) + $(memory reserved) + ${plot:-0}))
+    [ $# -eq 3 ] || [ "${plot:-0}" -gt 0 ] && pass || fail "$1: points to plot" "are not printed"
+    HOOK_LIMIT=$space run "$@" && pass ||
+        fail "$1: $3 threads in $space bytes of address space" "$(head -n 1 "$scratch/err")"
+    HOOK_LIMIT=$((space - page)) run "$@"
+    rc=$?
+    if [ $rc -ne 5 ] || grep -q '"event":"step"' "$scratch/log"; then
+        fail "$1: $3 threads and a page less" "status $rc, $(head -n 1 "$scratch/err")"
+    else
+        grep -qi 'memory' "$scratch/err" && pass ||
+            fail "$1: message" "$(head -n 1 "$scratch/err")"
+    fi
 }
 
 # Bytes of the arena that hold what they held before the run, whatever that was.

@@ -91,6 +91,8 @@ with open(report, encoding="utf-8") as file:
 for tensor in said["tensors"]:
     tensor["offset"] += 64
 refuses(ValueError, "of different models", Model, library, said)
+said["api"]["functions"]["tensors"]["name"] = "none_tensors"
+refuses(ValueError, "the library has no none_tensors", Model, library, said)
 said["version"] = 2
 refuses(ValueError, "version 2", Model, library, said)
 # What the model refuses, in its words.
