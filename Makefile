@@ -90,6 +90,12 @@ $(BUILD)/obj/%.o: %.c | $(HEADERS)
 	$(call say,CC $<)
 	$(Q)$(CC) $(CFLAGS_ALL) -c $< -o $@
 
+# `mdlc --version` names them.
+comma := ,
+SANITIZERS := $(patsubst -fsanitize=%,%,$(filter -fsanitize=%,$(OPT) $(EXTRA) $(CFLAGS)))
+$(BUILD)/obj/compiler/driver/version.o: CFLAGS_ALL += \
+	$(if $(SANITIZERS),-DMDLC_SANITIZERS='"$(subst $(comma), ,$(SANITIZERS))"')
+
 $(BUILD)/obj/gen/%.o: $(BUILD)/gen/%.c | $(HEADERS)
 	@mkdir -p $(@D)
 	$(call say,CC $<)

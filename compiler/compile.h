@@ -19,8 +19,12 @@ typedef enum {
     COMMAND_TEST,
     COMMAND_RUN,
     COMMAND_FMT,
-    COMMAND_EXPLAIN
+    COMMAND_EXPLAIN,
+    COMMAND_FLAGS,
+    COMMAND_INIT
 } Command;
+
+enum { THREADS_USUAL = 8 }; /* the most that the bound provides for, without --threads */
 
 typedef enum { REPORT_NONE, REPORT_TEXT, REPORT_JSON } ReportFormat;
 
@@ -31,8 +35,9 @@ typedef struct {
 
 typedef struct {
     Command command;
-    unsigned given;      /* options that not all commands or targets have, see driver/options.c */
-    const char *input;   /* path of the model file; of COMMAND_EXPLAIN a code or NULL */
+    uint64_t given;      /* options that not all commands or targets have, see driver/options.c */
+    const char *input;   /* path of the model file; of COMMAND_EXPLAIN a code, of COMMAND_INIT a
+                            template, of both NULL where none was given */
     const char *output;  /* -o; NULL: nothing is written; "-": Compile.out */
     const char *header;  /* -H */
     const char *prefix;  /* of emitted names; NULL: file stem */
@@ -61,6 +66,12 @@ typedef struct {
     int64_t calls;       /* run: how many times */
     Binding *binding;    /* run: --in NAME=FILE.npy */
     int nbinding;
+    const char *machine;   /* flags: --for; NULL: this one */
+    const char *compiler;  /* flags: --cc; NULL: cc */
+    bool libraries;        /* flags: --libs */
+    const char *data;      /* init: --data */
+    const char *column;    /* init: --target; NULL: the last one */
+    bool force, templates; /* init: --force, --list */
 } Options;
 
 typedef struct Compile {

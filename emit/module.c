@@ -3,6 +3,7 @@
  * not wanted. Needs a checked Program; the same input gives the same bytes. */
 #include "emit/module.h"
 
+#include "compiler/flags.h"
 #include "compiler/kernel.h"
 #include "compiler/sha256.h"
 #include "compiler/version.h"
@@ -56,16 +57,16 @@ static void print_options(const Emit *e, Text *out) {
 }
 
 static void print_build(const Emit *e, Text *out) {
-    static const char flags[] =
-        "cc -O3 -march=native -fopenmp -ffp-contract=off -fno-math-errno -fno-trapping-math";
     const Options *opt = &e->c->opt;
     bool file = opt->output != NULL && !str_eq(opt->output, "-");
     const char *name = file ? path_base(opt->output) : str_printf(e->arena, "%s.c", e->prefix);
     const char *to = stem(e->arena, name);
     text_add(out, " * Build:\n *     ");
+    text_add(out, e->p->device ? "nvcc " : "cc ");
+    flags_compile(out, e->p->device ? CC_NVCC : CC_GNU, &machines[0]);
+    text_add(out, " ");
+    text_comment(out, name);
     if (e->p->device) {
-        text_add(out, "nvcc -O3 -std=c++17 -arch=native -fmad=false ");
-        text_comment(out, name);
         text_add(out, " -c -o ");
         text_comment(out, to);
         text_add(out, ".o\n * Weights files are neither read nor written here: the table of "
@@ -73,15 +74,14 @@ static void print_build(const Emit *e, Text *out) {
                       "the device.\n");
         return;
     }
-    text_add(out, flags);
-    text_add(out, " ");
-    text_comment(out, name);
     if (opt->no_main) {
         text_add(out, " -c -o ");
         text_comment(out, to);
         text_add(out, ".o\n");
     } else {
-        text_printf(out, "%s -lm -o ", opt->openblas ? " -lopenblas" : "");
+        text_add(out, " ");
+        flags_libraries(out, opt->openblas);
+        text_add(out, " -o ");
         text_comment(out, to);
         text_add(out, "\n");
     }

@@ -1,8 +1,9 @@
 /* main: sets up one run of the compiler, and sees that what it printed has arrived. */
 #include "compiler/driver/explain.h"
+#include "compiler/driver/flags.h"
 #include "compiler/driver/options.h"
 #include "compiler/driver/pipeline.h"
-#include "compiler/version.h"
+#include "compiler/driver/version.h"
 
 #include <errno.h>
 #ifdef __GLIBC__
@@ -29,13 +30,21 @@ static void map_large_blocks(void) {
 #endif
 }
 
+static int command_run(Compile *c) {
+    switch (c->opt.command) {
+    case COMMAND_EXPLAIN: return explain_print(c->opt.input);
+    case COMMAND_FLAGS: return flags_print(c);
+    default: return pipeline_run(c);
+    }
+}
+
 int main(int argc, char **argv) {
     Compile c = {0};
     map_large_blocks();
     diag_open(&c.diag, &c.arena, stderr);
     c.diag.color = isatty(STDERR_FILENO) != 0;
     c.out = stdout;
-    c.opt.threads = 8;
+    c.opt.threads = THREADS_USUAL;
     c.opt.budget = -1;
     c.opt.calls = 1;
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow further is a message */
@@ -45,14 +54,13 @@ int main(int argc, char **argv) {
             return printed(EXIT_OK);
         }
         if (str_eq(argv[i], "--version")) {
-            puts("mdlc " MDLC_VERSION);
+            version_print(stdout);
             return printed(EXIT_OK);
         }
     }
     int code = options_parse(&c, argc, argv);
     if (code == EXIT_OK) {
-        code = c.opt.command == COMMAND_EXPLAIN ? explain_print(c.opt.input) : pipeline_run(&c);
-        code = printed(code);
+        code = printed(command_run(&c));
     }
     arena_free(&c.arena);
     return code;

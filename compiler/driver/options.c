@@ -20,6 +20,8 @@ const char options_usage[] =
     "  run                evaluate an entry: --entry NAME --in NAME=FILE.npy --seed S --calls N\n"
     "  fmt                print the file in canonical layout\n"
     "  explain [CODE]     what a message such as E0205 means; without a code, all of them\n"
+    "  flags              the options for a C compiler, in one line: --for=MACHINE --cc=COMPILER,\n"
+    "                     with --libs those behind the file's name\n"
     "\n"
     "options:\n"
     "  -o FILE            output; '-' is stdout\n"
@@ -72,7 +74,9 @@ typedef enum {
     O_CALLS,
     O_TARGET,
     O_CHECKS,
-    O_RUNTIME
+    O_RUNTIME,
+    O_FOR,
+    O_CC
 } ValueOption;
 static const struct {
     const char *name;
@@ -97,18 +101,26 @@ static const struct {
     {"--calls", O_CALLS},
     {"--target", O_TARGET},
     {"--checks", O_CHECKS},
+    {"--for", O_FOR},
+    {"--cc", O_CC},
 };
-static const char *const flag_options[] = {"--no-main", "--line",  "-MD",    "--report",
-                                           "--stats",   "-Werror", "--help", "--version"};
+static const char *const flag_options[] = {"--no-main", "--line",  "-MD",  "--report", "--stats",
+                                           "-Werror",   "--libs",  "--help", "--version"};
 static const struct {
     const char *name;
     Command command;
 } commands[] = {{"compile", COMMAND_COMPILE}, {"check", COMMAND_CHECK}, {"report", COMMAND_REPORT},
                 {"test", COMMAND_TEST},       {"run", COMMAND_RUN},     {"fmt", COMMAND_FMT},
-                {"explain", COMMAND_EXPLAIN}};
+                {"explain", COMMAND_EXPLAIN}, {"flags", COMMAND_FLAGS}};
 
 /* Options that mean something to some commands only. */
-enum { RUNS = 1u << COMMAND_RUN, COMPILES = 1u << COMMAND_COMPILE, REPORTS = 1u << COMMAND_REPORT };
+enum {
+    RUNS = 1u << COMMAND_RUN,
+    COMPILES = 1u << COMMAND_COMPILE,
+    REPORTS = 1u << COMMAND_REPORT,
+    FLAGS = 1u << COMMAND_FLAGS,
+    OF_MODEL = FLAGS - 1 /* the commands before it: they are about a model file, or a message */
+};
 static const struct {
     const char *name;
     unsigned commands;
@@ -117,15 +129,29 @@ static const struct {
     {"--in", RUNS},
     {"--calls", RUNS},
     {"--seed", RUNS | 1u << COMMAND_TEST},
+    {"--for", FLAGS},
+    {"--cc", FLAGS},
+    {"--libs", FLAGS},
     {"--format", REPORTS},
     {"--report", COMPILES | REPORTS},
     {"--stats", COMPILES | REPORTS},
     {"--target", COMPILES | REPORTS},
-    {"--dump", ~(1u << COMMAND_FMT | 1u << COMMAND_EXPLAIN)},
+    {"--dump", OF_MODEL & ~(1u << COMMAND_FMT | 1u << COMMAND_EXPLAIN)},
+    {"--blas", OF_MODEL | FLAGS},
+    {"-D", OF_MODEL},
+    {"--budget", OF_MODEL},
+    {"--precision", OF_MODEL},
+    {"--runtime", OF_MODEL},
+    {"--threads", OF_MODEL},
+    {"--checks", OF_MODEL},
+    {"--no-main", OF_MODEL},
+    {"--line", OF_MODEL},
+    {"--prefix", OF_MODEL},
+    {"-Werror", OF_MODEL},
 };
 
 /* Options that mean something to programs of the host only. */
-enum { HOST_OPTION = 16 }; /* bit of the first in Options.given */
+enum { HOST_OPTION = 40 }; /* bit of the first in Options.given */
 static const char *const host_options[] = {"--threads", "--blas", "--runtime"};
 
 static const char *command_name(Command command) {
@@ -275,6 +301,19 @@ static int set_checks(Options *opt, const char *value) {
     }
 }
 
+const char *const options_blas[] = {"builtin", "openblas", NULL};
+const char *const options_targets[] = {"c", "cuda", NULL};
+
+/* The place of a name in a list that ends in NULL; -1: it is none of them. */
+static int name_index(const char *const *names, const char *name) {
+    for (int i = 0; names[i]; i++) {
+        if (str_eq(names[i], name)) {
+            return i;
+        }
+    }
+    return -1;
+}
+
 static int set_value(Compile *c, ValueOption id, const char *value) {
     Options *opt = &c->opt;
     int64_t n;
@@ -293,10 +332,10 @@ static int set_value(Compile *c, ValueOption id, const char *value) {
         break;
     case O_PRECISION: return set_precision(opt, value);
     case O_BLAS:
-        if (!str_eq(value, "builtin") && !str_eq(value, "openblas")) {
+        if (name_index(options_blas, value) < 0) {
             return usage_error("--blas is builtin or openblas, got", value);
         }
-        opt->openblas = str_eq(value, "openblas");
+        opt->openblas = name_index(options_blas, value) > 0;
         break;
     case O_THREADS:
         if (!parse_integer(value, 1, 1024, &n)) {
@@ -328,10 +367,10 @@ static int set_value(Compile *c, ValueOption id, const char *value) {
         }
         break;
     case O_TARGET:
-        if (!str_eq(value, "c") && !str_eq(value, "cuda")) {
+        if (name_index(options_targets, value) < 0) {
             return usage_error("unknown target", value);
         }
-        opt->target = str_eq(value, "cuda") ? &target_cuda : &target_cpu;
+        opt->target = name_index(options_targets, value) > 0 ? &target_cuda : &target_cpu;
         break;
     case O_RUNTIME:
         if (!str_eq(value, "used") && !str_eq(value, "whole")) {
@@ -340,6 +379,8 @@ static int set_value(Compile *c, ValueOption id, const char *value) {
         opt->whole_runtime = str_eq(value, "whole");
         break;
     case O_CHECKS: return set_checks(opt, value);
+    case O_FOR: opt->machine = value; break;
+    case O_CC: opt->compiler = value; break;
     }
     return EXIT_OK;
 }
@@ -355,6 +396,8 @@ static int set_flag(Compile *c, const char *name) {
         c->opt.report = REPORT_TEXT;
     } else if (str_eq(name, "--stats")) {
         c->opt.stats = true;
+    } else if (str_eq(name, "--libs")) {
+        c->opt.libraries = true;
     } else {
         c->diag.warnings_are_errors = true;
     }
@@ -419,10 +462,10 @@ static int parse_option(Compile *c, int argc, char **argv, int *i) {
     return unknown_option(word, length);
 }
 
-/* --budget and --budget=1 GiB are --budget. */
+/* --budget and --budget=1 GiB are --budget, -D and -DN=1 are -D. */
 static bool is_option(const char *word, const char *name) {
-    size_t length = strcspn(word, "=");
-    return strlen(name) == length && memcmp(name, word, length) == 0;
+    size_t length = word[1] == '-' ? strcspn(word, "=") : strlen(name);
+    return strlen(name) == length && strncmp(name, word, length) == 0;
 }
 
 /* A file that is asked for and that the command would not write is a mistake. */
@@ -445,10 +488,10 @@ static int check_files(const Options *opt) {
 
 static void note_option(Options *opt, const char *word) {
     for (size_t k = 0; k < sizeof narrow_options / sizeof *narrow_options; k++) {
-        opt->given |= is_option(word, narrow_options[k].name) ? 1u << k : 0;
+        opt->given |= is_option(word, narrow_options[k].name) ? UINT64_C(1) << k : 0;
     }
     for (size_t k = 0; k < sizeof host_options / sizeof *host_options; k++) {
-        opt->given |= is_option(word, host_options[k]) ? 1u << (HOST_OPTION + k) : 0;
+        opt->given |= is_option(word, host_options[k]) ? UINT64_C(1) << (HOST_OPTION + k) : 0;
     }
 }
 
@@ -517,6 +560,9 @@ int options_parse(Compile *c, int argc, char **argv) {
                            ? EXIT_USAGE
                            : usage_error("there is no command", c->opt.input);
             }
+            if (!command && c->opt.command == COMMAND_FLAGS) {
+                return usage_error("'flags' takes options alone, got", word);
+            }
             if (!command && c->opt.input) {
                 return usage_error("one model file at a time; a second one is", word);
             }
@@ -525,7 +571,7 @@ int options_parse(Compile *c, int argc, char **argv) {
             }
         }
     }
-    if (!c->opt.input && c->opt.command != COMMAND_EXPLAIN) {
+    if (!c->opt.input && (OF_MODEL >> c->opt.command & 1) && c->opt.command != COMMAND_EXPLAIN) {
         return usage_error("no model file given", NULL);
     }
     int code = check_options(&c->opt);

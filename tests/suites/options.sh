@@ -82,6 +82,9 @@ no target|unknown target 'pdf'|--target=pdf
 no checks|--checks is none, or a list of nan and canary, got 'all'|--checks=all
 no check in a list|got 'nan,all'|--checks=nan,all
 no stage|there is no stage 'tree'; stages: ast build match grad simplify hoist clean halo narrow sums fma lower plan|--dump=tree
+a machine of a compile|'--for' means nothing to 'compile'|--for=native
+a compiler of a check|'--cc' means nothing to 'check'|check --cc gcc
+libraries of a report|'--libs' means nothing to 'report'|report --libs
 a slip|did you mean '--threads'|--thread=2
 a slip of a flag|did you mean '--no-main'|--nomain
 END
@@ -89,7 +92,104 @@ is "a report of a device" 0 'mirror of the results on the host' "$MDLC" report -
 is "no value" 2 "a value is missing after '-o'" "$MDLC" "$model" -o
 is "no file" 2 "no model file given" "$MDLC" --threads=2
 is help 0 "^  -D NAME=VALUE " "$MDLC" --help
+is "help: flags" 0 "^  flags  *the options for a C compiler" "$MDLC" --help
 is version 0 "^mdlc [0-9]" "$MDLC" --version
+
+# ---- version ----
+# The first line is for programs; each of the others has its key once and depends on the build alone.
+"$MDLC" --version >"$scratch/version" && "$MDLC" --version >"$scratch/version2" && same "the same version" "$scratch/version" "$scratch/version2"
+[ "$(sed -n 1p "$scratch/version")" = "mdlc $(sed -n 's/^#define MDLC_VERSION "\(.*\)"$/\1/p' compiler/version.h)" ] && pass || fail "the first line of --version"
+sed -n '2,$s/:.*//p' "$scratch/version" | tr '\n' ' ' >"$scratch/keys"
+[ "$(cat "$scratch/keys")" = "built by build threads targets blas modules licence " ] && pass || fail "the lines of --version" "$(cat "$scratch/keys")"
+grep -qx 'threads: 8' "$scratch/version" && grep -qx 'targets: c cuda' "$scratch/version" && grep -qx 'blas: builtin openblas' "$scratch/version" && pass ||
+    fail "what --version says of options"
+modules=$(find lang -name '*.mdl' | sed 's|^lang/||; s|\.mdl$||; s|/|.|g' | LC_ALL=C sort | tr '\n' ' ')
+grep -qx "modules: ${modules% }" "$scratch/version" && pass || fail "the modules of --version" "not $modules"
+case $BUILD in
+build) grep -qx 'build: usual' "$scratch/version" ;;
+*asan) grep -qx 'build: sanitizers (address undefined)' "$scratch/version" ;;
+*odd*) grep -qx 'build: odd sizes' "$scratch/version" ;;
+*cover) grep -qx 'build: coverage' "$scratch/version" ;;
+*) grep -q '^build: ' "$scratch/version" ;;
+esac && pass || fail "the kind of build in --version" "$(grep '^build' "$scratch/version")"
+
+# ---- flags ----
+# one NAME EXPECTED WORD...: exactly one line, and nothing beside it.
+one() {
+    one_name=$1 one_line=$2
+    shift 2
+    "$MDLC" flags "$@" >"$scratch/said" 2>&1
+    one_rc=$?
+    printf '%s\n' "$one_line" >"$scratch/line"
+    [ $one_rc -eq 0 ] && cmp -s "$scratch/line" "$scratch/said" && pass || fail "flags: $one_name" "status $one_rc: $(cat "$scratch/said")"
+}
+while IFS='|' read -r name pattern words; do
+    # shellcheck disable=SC2086
+    is "flags: $name" 2 "$pattern" "$MDLC" flags $words
+    [ "$(grep -c '^mdlc: ' "$scratch/said")" -eq 1 ] && pass || fail "flags: $name" "more than one message"
+done <<'END'
+an unknown machine|--for knows no machine 'mips'; it knows native, generic, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, aarch64$|--for=mips
+no machine|--for knows no machine ''|--for=
+an unknown compiler|--cc knows no C compiler 'msvc'; it knows cc, gcc, clang, tcc, nvcc|--cc=msvc
+a version alone|--cc knows no C compiler '-12'|--cc=-12
+a machine of another|'--for=x86-64-v3' means nothing to 'nvcc': native and generic do|--for=x86-64-v3 --cc=nvcc
+a library of a device|'--blas' does not go with '--cc=nvcc'|--cc=nvcc --blas=openblas
+a library of its own|--blas is builtin or openblas, got 'mkl'|--blas=mkl
+a file|'flags' takes options alone, got 'net.mdl'|net.mdl
+a file behind --|'flags' takes options alone, got '--libs'|-- --libs
+an output|'-o' does not go with 'flags', which writes no such file: it prints to standard output|-o flags.txt
+a dim|'-D' means nothing to 'flags'|-DN=2
+a precision|'--precision' means nothing to 'flags'|--precision=f64
+threads|'--threads' means nothing to 'flags'|--threads 4
+a slip|did you mean '--libs'|--lib
+no value|a value is missing after '--for'|--for
+END
+is "flags: almost" 2 "there is no command 'flag'; did you mean 'flags'" "$MDLC" flag
+usual=$("$MDLC" flags)
+libs=$("$MDLC" flags --libs)
+generic=$(printf '%s' "$usual" | sed 's/ -march=native//')
+one usual "$usual" --for native
+one generic "$generic" --for=generic
+case $generic in *march* | *native*) fail "flags: generic" "$generic" ;; *) pass ;; esac
+one x86-64-v3 "$(printf '%s' "$usual" | sed 's/=native/=x86-64-v3/')" --for=x86-64-v3
+one "a compiler with a folder, a target and a version" "$usual" --cc=/usr/bin/aarch64-linux-gnu-gcc-12.2
+one "a compiler of C++" "$usual" --cc clang++-19
+one libraries -lm --libs
+one "libraries for BLAS" "-lopenblas -lm" --libs --blas=openblas
+one "a compiler without options" "-O2" --cc=tcc
+# Header comments, README.md and the tests have the same text.
+"$MDLC" "$model" -o "$scratch/out.c" && grep -qxF " *     cc $usual out.c $libs -o out" "$scratch/out.c" && pass || fail "flags and the header comment"
+"$MDLC" --blas=openblas "$model" -o "$scratch/out.c" && grep -qxF " *     cc $usual out.c $("$MDLC" flags --blas=openblas --libs) -o out" "$scratch/out.c" && pass ||
+    fail "flags and the header comment with BLAS"
+"$MDLC" --target=cuda --no-main "$model" -o "$scratch/out.cu" && grep -qxF " *     nvcc $("$MDLC" flags --cc=nvcc) out.cu -c -o out.o" "$scratch/out.cu" && pass ||
+    fail "flags and the header comment of a device"
+grep -qxF "cc $usual train.c $libs -o train" README.md && pass || fail "flags and README.md"
+grep -qF "EMITTED_FLAGS:=$usual}" tests/lib.sh && pass || fail "flags and tests/lib.sh"
+# Compilers take them, without a warning.
+"$MDLC" samples/diabetes.mdl -o "$scratch/train.c"
+# shellcheck disable=SC2046
+check "flags: a build" $CC $("$MDLC" flags) "$scratch/train.c" -o "$scratch/train" $("$MDLC" flags --libs)
+check "flags: a run" "$scratch/train" --steps 2
+"$MDLC" "$model" -o "$scratch/out.c"
+machines=$("$MDLC" flags --for=none 2>&1 | sed -n 's/.*it knows //p' | tr -d ,)
+for machine in $machines; do
+    case $machine:$(uname -m) in
+    native:* | generic:*) compilers="gcc clang tcc" ;;
+    x86-64*:x86_64) compilers="gcc clang" ;;
+    aarch64:aarch64) compilers="gcc clang aarch64-linux-gnu-gcc" ;;
+    aarch64:*) compilers="aarch64-linux-gnu-gcc" ;;
+    *) compilers= ;;
+    esac
+    for compiler in $compilers; do
+        have $compiler || { skip "flags: $compiler for $machine" "not installed"; continue; }
+        words=$("$MDLC" flags --cc=$compiler --for=$machine)
+        # shellcheck disable=SC2086
+        echo 'int main(void) { return 0; }' | $compiler $words -x c -c - -o "$scratch/try.o" 2>/dev/null ||
+            { skip "flags: $compiler for $machine" "an old version, or one without OpenMP"; continue; }
+        # shellcheck disable=SC2086
+        check "flags: $compiler for $machine" $compiler $words -Wall -Werror -c "$scratch/out.c" -o "$scratch/out.o"
+    done
+done
 
 # ---- output ----
 check "a file behind --" "$MDLC" -o "$scratch/out.c" -- "$model"
