@@ -192,10 +192,11 @@ const char *kernel_loop_name(Arena *arena, const char *kernel, int k) {
                   : str_printf(arena, "%s_loop_%d", kernel, k + 1);
 }
 
-/* `scope` is the number of the kernel's parallel loops. */
+/* `scope` is the number of the kernel's parallel loops. Entries call kernels beside their buffers,
+ * which may begin with the prefix: in d.mdl the gradient of w is d_w. */
 static bool kernel_name_taken(const Program *p, const void *scope, const char *name) {
     const int *loops = scope;
-    bool taken = any_taken(p, name, kernel_names);
+    bool taken = any_taken(p, name, kernel_names) || buf_name_taken(p, &scope_program, name);
     for (int k = 0; k < *loops && !taken; k++) {
         taken = names_has(p->names, &scope_function, kernel_loop_name(p->arena, name, k));
     }

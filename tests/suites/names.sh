@@ -44,6 +44,12 @@ entry f(x: [32, 64], ctx: [48], m0: [48], rows: [48], n0: [48], cols: [48], stri
 END
 compiles "names of an epilogue" "--no-main $scratch/epilogue.mdl"
 
+# Stems that begin the names of gradients and layers too.
+for stem in d fc1 fc2 head d_fc1 clip; do
+    cp samples/digits.mdl "$scratch/$stem.mdl"
+    compiles "a stem that begins names of buffers, $stem" "$scratch/$stem.mdl"
+done
+
 # The words of C and C++ that are no words of mdlc.
 entry_of int char float double void static struct union enum for do if switch case default break \
     continue goto typedef extern register volatile const signed unsigned short long auto sizeof \
