@@ -55,7 +55,8 @@ SOURCES := $(sort $(wildcard $(FOLDERS:%=%/*.c)))
 MODULES := $(sort $(wildcard lang/*.mdl lang/*/*.mdl))
 PAGES := $(sort $(wildcard docs/errors/*.md))
 PIECES := $(sort $(filter-out runtime/embed.c,$(wildcard runtime/*.c runtime/*.h runtime/*.def)))
-EMBEDDED := $(PAGES) $(MODULES) $(PIECES)
+TEMPLATES := $(sort $(wildcard share/templates/*.mdl))
+EMBEDDED := $(PAGES) $(MODULES) $(PIECES) $(TEMPLATES)
 GENERATED := $(if $(wildcard lang/lex.l),$(BUILD)/gen/lex.c) \
              $(if $(wildcard lang/parse.y),$(BUILD)/gen/parse.c) $(BUILD)/gen/embed_data.c
 HEADERS := $(if $(wildcard lang/parse.y),$(BUILD)/gen/parse.h)

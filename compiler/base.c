@@ -180,6 +180,24 @@ char *str_printf(Arena *arena, const char *fmt, ...) {
     return s;
 }
 
+size_t utf8_length(const char *p, size_t left) {
+    unsigned char c = (unsigned char)*p;
+    size_t n = c < 0x80                ? 1
+               : c >= 0xc2 && c < 0xe0 ? 2
+               : (c & 0xf0) == 0xe0    ? 3
+               : c >= 0xf0 && c < 0xf5 ? 4
+                                       : 0;
+    if (n == 0 || n > left) {
+        return 0;
+    }
+    for (size_t i = 1; i < n; i++) {
+        if (((unsigned char)p[i] & 0xc0) != 0x80) {
+            return 0;
+        }
+    }
+    return n;
+}
+
 bool str_eq(const char *a, const char *b) {
     return a == b || (a && b && strcmp(a, b) == 0);
 }

@@ -49,6 +49,9 @@ bool str_eq(const char *a, const char *b);
 /* Damerau-Levenshtein distance, cut off at `limit` + 1. */
 int str_distance(const char *a, const char *b, int limit);
 
+/* Bytes of the UTF-8 character at p, 0 if there is none. */
+size_t utf8_length(const char *p, size_t left);
+
 /* A growing array in an arena: struct { T *at; int count, capacity; } */
 #define VEC(T)                                                                                     \
     struct {                                                                                       \

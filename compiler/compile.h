@@ -70,7 +70,7 @@ typedef struct {
     const char *compiler;  /* flags: --cc; NULL: cc */
     bool libraries;        /* flags: --libs */
     const char *data;      /* init: --data */
-    const char *column;    /* init: --target; NULL: the last one */
+    const char *column;    /* --target as given; init: NULL is the last one */
     bool force, templates; /* init: --force, --list */
 } Options;
 
@@ -79,6 +79,7 @@ typedef struct Compile {
     Diag diag;
     FILE *out; /* stdout, or a memory stream in tests and fuzzers */
     Options opt;
+    int64_t total_bytes; /* that the program declares, once there is one */
 } Compile;
 
 #endif

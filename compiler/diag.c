@@ -82,22 +82,6 @@ const char *loc_file(const Diag *diag, Loc loc) {
     return source ? source->name : "mdlc";
 }
 
-/* Bytes of the UTF-8 character at p, 0 if there is none. */
-static size_t utf8_length(const char *p, size_t left) {
-    unsigned char c = (unsigned char)*p;
-    size_t n = c < 0x80                ? 1
-               : c >= 0xc2 && c < 0xe0 ? 2
-               : (c & 0xf0) == 0xe0    ? 3
-               : c >= 0xf0 && c < 0xf5 ? 4
-                                       : 0;
-    if (n == 0 || n > left)
-        return 0;
-    for (size_t i = 1; i < n; i++)
-        if (((unsigned char)p[i] & 0xc0) != 0x80)
-            return 0;
-    return n;
-}
-
 static const char *paint(const Diag *diag, const char *code) {
     return diag->color ? code : "";
 }

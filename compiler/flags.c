@@ -6,12 +6,9 @@
 #include <string.h>
 
 const Machine machines[] = {
-    {"native", "-march=native", "-arch=native"},
-    {"generic", "", ""},
-    {"x86-64", "-march=x86-64", NULL},
-    {"x86-64-v2", "-march=x86-64-v2", NULL},
-    {"x86-64-v3", "-march=x86-64-v3", NULL},
-    {"x86-64-v4", "-march=x86-64-v4", NULL},
+    {"native", "-march=native", "-arch=native"}, {"generic", "", ""},
+    {"x86-64", "-march=x86-64", NULL},           {"x86-64-v2", "-march=x86-64-v2", NULL},
+    {"x86-64-v3", "-march=x86-64-v3", NULL},     {"x86-64-v4", "-march=x86-64-v4", NULL},
     {"aarch64", "-march=armv8-a", NULL},
 };
 const int nmachines = sizeof machines / sizeof *machines;
@@ -30,9 +27,9 @@ static const struct {
     const char *name;
     CcFamily family;
 } compilers[] = {
-    {"cc", CC_GNU},    {"c99", CC_GNU},     {"c11", CC_GNU}, {"c17", CC_GNU},
-    {"c++", CC_GNU},   {"gcc", CC_GNU},     {"g++", CC_GNU}, {"clang", CC_GNU},
-    {"icx", CC_GNU},   {"clang++", CC_GNU}, {"tcc", CC_TCC}, {"nvcc", CC_NVCC},
+    {"cc", CC_GNU},  {"c99", CC_GNU},     {"c11", CC_GNU}, {"c17", CC_GNU},
+    {"c++", CC_GNU}, {"gcc", CC_GNU},     {"g++", CC_GNU}, {"clang", CC_GNU},
+    {"icx", CC_GNU}, {"clang++", CC_GNU}, {"tcc", CC_TCC}, {"nvcc", CC_NVCC},
 };
 
 void flags_machine_names(Text *out) {
@@ -79,9 +76,7 @@ bool flags_fit(CcFamily family, const Machine *machine) {
 }
 
 void flags_compile(Text *out, CcFamily family, const Machine *machine) {
-    const char *option = family == CC_GNU    ? machine->gnu
-                         : family == CC_NVCC ? machine->nvcc
-                                             : "";
+    const char *option = family == CC_GNU ? machine->gnu : family == CC_NVCC ? machine->nvcc : "";
     const char *const part[] = {families[family].before, option, families[family].behind};
     for (int i = 0; i < 3; i++) {
         text_printf(out, "%s%s", i && part[i][0] ? " " : "", part[i]);

@@ -615,6 +615,7 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
     }
     if (p->device) {
         join_device(&e, &parts, out);
+        arena_free(&arena);
         return;
     }
     Tiles tiles = tiles_of(&e);

@@ -8,7 +8,7 @@ complain() {
 }
 
 c_files=$(find lang compiler passes emit runtime tests -name '*.[ch]' -not -path 'tests/cases/*' | sort)
-hand_written=$(find lang compiler passes emit runtime tests samples docs -type f \
+hand_written=$(find lang compiler passes emit runtime share tests samples docs -type f \
     \( -name '*.[chly]' -o -name '*.def' -o -name '*.mdl' -o -name '*.sh' -o -name '*.py' -o -name '*.md' \) \
     -not -path 'tests/cases/*' | sort)
 

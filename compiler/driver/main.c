@@ -1,6 +1,7 @@
 /* main: sets up one run of the compiler, and sees that what it printed has arrived. */
 #include "compiler/driver/explain.h"
 #include "compiler/driver/flags.h"
+#include "compiler/driver/init.h"
 #include "compiler/driver/options.h"
 #include "compiler/driver/pipeline.h"
 #include "compiler/driver/version.h"
@@ -34,6 +35,7 @@ static int command_run(Compile *c) {
     switch (c->opt.command) {
     case COMMAND_EXPLAIN: return explain_print(c->opt.input);
     case COMMAND_FLAGS: return flags_print(c);
+    case COMMAND_INIT: return init_run(c);
     default: return pipeline_run(c);
     }
 }

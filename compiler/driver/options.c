@@ -22,6 +22,8 @@ const char options_usage[] =
     "  explain [CODE]     what a message such as E0205 means; without a code, all of them\n"
     "  flags              the options for a C compiler, in one line: --for=MACHINE --cc=COMPILER,\n"
     "                     with --libs those behind the file's name\n"
+    "  init [TEMPLATE]    write a new model: --data FILE.csv for a table, --target COLUMN of it,\n"
+    "                     -o FILE.mdl, --force to replace it; --list names the templates\n"
     "\n"
     "options:\n"
     "  -o FILE            output; '-' is stdout\n"
@@ -76,7 +78,8 @@ typedef enum {
     O_CHECKS,
     O_RUNTIME,
     O_FOR,
-    O_CC
+    O_CC,
+    O_DATA
 } ValueOption;
 static const struct {
     const char *name;
@@ -103,15 +106,17 @@ static const struct {
     {"--checks", O_CHECKS},
     {"--for", O_FOR},
     {"--cc", O_CC},
+    {"--data", O_DATA},
 };
-static const char *const flag_options[] = {"--no-main", "--line",  "-MD",  "--report", "--stats",
-                                           "-Werror",   "--libs",  "--help", "--version"};
+static const char *const flag_options[] = {"--no-main", "--line",  "-MD",      "--report",
+                                           "--stats",   "-Werror", "--libs",   "--force",
+                                           "--list",    "--help",  "--version"};
 static const struct {
     const char *name;
     Command command;
 } commands[] = {{"compile", COMMAND_COMPILE}, {"check", COMMAND_CHECK}, {"report", COMMAND_REPORT},
                 {"test", COMMAND_TEST},       {"run", COMMAND_RUN},     {"fmt", COMMAND_FMT},
-                {"explain", COMMAND_EXPLAIN}, {"flags", COMMAND_FLAGS}};
+                {"explain", COMMAND_EXPLAIN}, {"flags", COMMAND_FLAGS}, {"init", COMMAND_INIT}};
 
 /* Options that mean something to some commands only. */
 enum {
@@ -119,6 +124,7 @@ enum {
     COMPILES = 1u << COMMAND_COMPILE,
     REPORTS = 1u << COMMAND_REPORT,
     FLAGS = 1u << COMMAND_FLAGS,
+    INIT = 1u << COMMAND_INIT,
     OF_MODEL = FLAGS - 1 /* the commands before it: they are about a model file, or a message */
 };
 static const struct {
@@ -132,10 +138,13 @@ static const struct {
     {"--for", FLAGS},
     {"--cc", FLAGS},
     {"--libs", FLAGS},
+    {"--data", INIT},
+    {"--force", INIT},
+    {"--list", INIT},
     {"--format", REPORTS},
     {"--report", COMPILES | REPORTS},
     {"--stats", COMPILES | REPORTS},
-    {"--target", COMPILES | REPORTS},
+    {"--target", COMPILES | REPORTS | INIT},
     {"--dump", OF_MODEL & ~(1u << COMMAND_FMT | 1u << COMMAND_EXPLAIN)},
     {"--blas", OF_MODEL | FLAGS},
     {"-D", OF_MODEL},
@@ -366,12 +375,7 @@ static int set_value(Compile *c, ValueOption id, const char *value) {
             return usage_error("--calls wants a positive number, got", value);
         }
         break;
-    case O_TARGET:
-        if (name_index(options_targets, value) < 0) {
-            return usage_error("unknown target", value);
-        }
-        opt->target = name_index(options_targets, value) > 0 ? &target_cuda : &target_cpu;
-        break;
+    case O_TARGET: opt->column = value; break; /* the command may stand behind it: check_target */
     case O_RUNTIME:
         if (!str_eq(value, "used") && !str_eq(value, "whole")) {
             return usage_error("--runtime is used or whole, got", value);
@@ -381,6 +385,7 @@ static int set_value(Compile *c, ValueOption id, const char *value) {
     case O_CHECKS: return set_checks(opt, value);
     case O_FOR: opt->machine = value; break;
     case O_CC: opt->compiler = value; break;
+    case O_DATA: opt->data = value; break;
     }
     return EXIT_OK;
 }
@@ -398,6 +403,10 @@ static int set_flag(Compile *c, const char *name) {
         c->opt.stats = true;
     } else if (str_eq(name, "--libs")) {
         c->opt.libraries = true;
+    } else if (str_eq(name, "--force")) {
+        c->opt.force = true;
+    } else if (str_eq(name, "--list")) {
+        c->opt.templates = true;
     } else {
         c->diag.warnings_are_errors = true;
     }
@@ -471,7 +480,7 @@ static bool is_option(const char *word, const char *name) {
 /* A file that is asked for and that the command would not write is a mistake. */
 static int check_files(const Options *opt) {
     bool compiles = opt->command == COMMAND_COMPILE && !opt->dump;
-    bool prints = opt->command != COMMAND_FMT || opt->dump;
+    bool prints = (opt->command != COMMAND_FMT && opt->command != COMMAND_INIT) || opt->dump;
     const char *file = opt->header             ? "-H"
                        : opt->depfile          ? "-MF"
                        : opt->depend           ? "-MD"
@@ -517,8 +526,21 @@ static int check_device(const Options *opt) {
     return EXIT_OK;
 }
 
+/* --target is a column of a table to `init`, and what programs are for to all others. */
+static int check_target(Options *opt) {
+    if (!opt->column || opt->command == COMMAND_INIT) {
+        return EXIT_OK;
+    }
+    int index = name_index(options_targets, opt->column);
+    if (index < 0) {
+        return usage_error("unknown target", opt->column);
+    }
+    opt->target = index > 0 ? &target_cuda : &target_cpu;
+    return opt->target == &target_cuda ? check_device(opt) : EXIT_OK;
+}
+
 /* An option that would have no effect is a mistake too. */
-static int check_options(const Options *opt) {
+static int check_options(Options *opt) {
     for (size_t k = 0; k < sizeof narrow_options / sizeof *narrow_options; k++) {
         if ((opt->given >> k & 1) && !(narrow_options[k].commands >> opt->command & 1)) {
             fprintf(stderr, "mdlc: '%s' means nothing to '%s'\n", narrow_options[k].name,
@@ -527,7 +549,7 @@ static int check_options(const Options *opt) {
             return EXIT_USAGE;
         }
     }
-    int code = opt->target == &target_cuda ? check_device(opt) : EXIT_OK;
+    int code = check_target(opt);
     return code == EXIT_OK ? check_files(opt) : code;
 }
 
@@ -562,6 +584,9 @@ int options_parse(Compile *c, int argc, char **argv) {
             }
             if (!command && c->opt.command == COMMAND_FLAGS) {
                 return usage_error("'flags' takes options alone, got", word);
+            }
+            if (!command && c->opt.input && c->opt.command == COMMAND_INIT) {
+                return usage_error("one template at a time; a second one is", word);
             }
             if (!command && c->opt.input) {
                 return usage_error("one model file at a time; a second one is", word);

@@ -187,6 +187,7 @@ static int module_stages(Compile *c, Module *module, Arena *built, uint32_t sour
         return EXIT_SOURCE;
     }
     Program *p = make_program(c, module);
+    c->total_bytes = p ? p->total_bytes : 0;
     return p ? files_emit(c, p, source) : c->diag.errors ? EXIT_SOURCE : EXIT_OK;
 }
 

@@ -85,6 +85,9 @@ no stage|there is no stage 'tree'; stages: ast build match grad simplify hoist c
 a machine of a compile|'--for' means nothing to 'compile'|--for=native
 a compiler of a check|'--cc' means nothing to 'check'|check --cc gcc
 libraries of a report|'--libs' means nothing to 'report'|report --libs
+data of a compile|'--data' means nothing to 'compile'|--data d.csv
+a list of a check|'--list' means nothing to 'check'|check --list
+force of a layout|'--force' means nothing to 'fmt'|fmt --force
 a slip|did you mean '--threads'|--thread=2
 a slip of a flag|did you mean '--no-main'|--nomain
 END
@@ -144,6 +147,24 @@ threads|'--threads' means nothing to 'flags'|--threads 4
 a slip|did you mean '--libs'|--lib
 no value|a value is missing after '--for'|--for
 END
+# What `init` refuses is in init.sh.
+while IFS='|' read -r name pattern words; do
+    # shellcheck disable=SC2086
+    is "init: $name" 2 "$pattern" "$MDLC" init $words
+    [ "$(grep -c '^mdlc: ' "$scratch/said")" -eq 1 ] && pass || fail "init: $name" "more than one message"
+done <<'END'
+a second template|one template at a time; a second one is 'images'|text images
+a dim|'-D' means nothing to 'init'|text -D N=2
+a budget|'--budget' means nothing to 'init'|text --budget=1MiB
+a library|'--blas' means nothing to 'init'|text --blas=openblas
+a machine|'--for' means nothing to 'init'|text --for=native
+a header|'-H' does not go with 'init', which writes no such file$|text -H x.h
+dependencies|'-MD' does not go with 'init', which writes no such file$|text -MD
+no data|a value is missing after '--data'|--data
+a slip|did you mean '--force'|text --forced
+END
+is "init: almost" 2 "there is no command 'inti'; did you mean 'init'" "$MDLC" inti
+is "help: init" 0 "^  init \[TEMPLATE\]  *write a new model" "$MDLC" --help
 is "flags: almost" 2 "there is no command 'flag'; did you mean 'flags'" "$MDLC" flag
 usual=$("$MDLC" flags)
 libs=$("$MDLC" flags --libs)
