@@ -8,8 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const char folder[] = "share/templates/", ending[] = ".mdl";
-enum { FOLDER = sizeof folder - 1, ENDING = sizeof ending - 1 };
+static const char folder[] = "share/templates/";
+enum { FOLDER = sizeof folder - 1, ENDING = sizeof ".mdl" - 1 };
 
 /* The name of a template; NULL: the text is another one. */
 static const char *template_name(const Embed *embed, int *length) {

@@ -134,6 +134,28 @@ writes "names of odd letters" --data names.csv && trains "names of odd letters" 
 awk 'BEGIN { for (i = 0; i < 30000; i++) print i % 7 ",text," i % 3 }' >long.csv
 writes "long" --data long.csv && notes "long" "30000 rows; column 3 is taken for 3 classes, from 1 other"
 
+# The entry takes rows as they stand in the table: the columns that were kept, before standardize, and
+# gives labels as they stand there. floats NAME OCTAL: one row of two f32.
+floats() {
+    { printf '\223NUMPY\1\0\166\0'; printf '%-117s\n' "{'descr': '<f4', 'fortran_order': False, 'shape': (1, 2), }"; printf "$2"; } >"$1.npy"
+}
+floats two '\0\0\0\100\0\0\200\077'   # 2 1
+floats three '\0\0\100\100\0\0\200\077' # 3 1
+awk 'BEGIN { print "kind,name,noise,label"; for (i = 0; i < 200; i++) print i % 3 + 1 ",n" i "," i * 7 % 5 "," i % 3 + 1 }' >labels.csv
+writes "labels" --data labels.csv && trains "labels" --seed 1 --save labels.st && least "labels" acc 1
+for row in two three; do
+    ./made predict --load labels.st --in x=$row.npy --out label=label.npy --log none 2>err || fail "labels: predict" "$(cat err)" >&2
+    tail -c 4 label.npy | od -An -t d4 | tr -d ' '
+done >said
+printf '2\n3\n' >expected
+same "labels of rows" expected said
+awk 'BEGIN { print "x,name,noise,y"; for (i = 0; i < 200; i++) print i % 8 ",n" i "," i * 7 % 5 "," 1000 * (i % 8) + 50000 }' >units.csv
+writes "units" --data units.csv && trains "units" --seed 1 --save units.st && least "units" R2 0.98
+for row in two three; do
+    ./made predict --load units.st --in x=$row.npy --out y=y.npy --log none 2>err || fail "units: predict" "$(cat err)" >&2
+    tail -c 4 y.npy | od -An -t f4
+done | awk '{ d = $1 - (51000 + 1000 * NR); if (d < 0) d = -d; bad += d > 300 } END { exit bad || NR != 2 }' && pass || fail "units of the column"
+
 # Names that need marks in a string of the language, in C and in make.
 mkdir -p 'odd * dir' "$(printf 'tab\there')"
 for name in 'a b.csv' 'quote"s.csv' "apostrophe's.csv" 'back\slash.csv' 'end\\.csv' 'odd * dir/??/x.csv' '$HOME #%d.csv' '-dash.csv' 'ümlaut.csv' \
