@@ -81,9 +81,8 @@ static int read_text(Compile *c, Fills *fills) {
     if (format != MD_FORMAT_U8) {
         return refuse(c, EXIT_USAGE,
                       str_printf(&c->arena,
-                                 "%s: template 'text' reads characters; the name or the "
-                                 "first bytes of this file say that it holds something "
-                                 "else",
+                                 "%s: template 'text' reads characters; the name or the first "
+                                 "bytes of this file say that it holds something else",
                                  path));
     }
     if (bytes < 2 * WINDOW + 1) {
@@ -145,8 +144,8 @@ static int check_data(Compile *c) {
         if (!opt->input && md_format_of(opt->data) != MD_FORMAT_U8) {
             return refuse(c, EXIT_USAGE,
                           str_printf(&c->arena,
-                                     "%s: a table has a name that ends in .csv, a text "
-                                     "one in .txt, .md or .bin",
+                                     "%s: a table has a name that ends in .csv, a text one in "
+                                     ".txt, .md or .bin",
                                      opt->data));
         }
         return opt->column ? refuse(c, EXIT_USAGE, "'--target' means nothing to a text") : EXIT_OK;
@@ -202,8 +201,8 @@ static int check_output(Compile *c, const char *path) {
     return taken && !c->opt.force
                ? refuse(c, EXIT_FILE,
                         str_printf(&c->arena,
-                                   "'%s' is there already: '-o FILE' gives the model "
-                                   "another name, '--force' replaces the file",
+                                   "'%s' is there already: '-o FILE' gives the model another "
+                                   "name, '--force' replaces the file",
                                    path))
                : EXIT_OK;
 }
@@ -268,8 +267,7 @@ int init_run(Compile *c) {
         init_fill(c, &fills, "path", quoted(&c->arena, opt->data));
         init_fill(c, &fills, "path_note", "");
     }
-    const Text text = {.arena = &c->arena};
-    Text model = text;
+    Text model = {.arena = &c->arena};
     Outputs files = {.c = c};
     text_add(&model, make_model(c, template, &fills));
     code = outputs_add(&files, path, &model);

@@ -55,6 +55,27 @@ static const char *why_not(Choice *ch, const TableColumn *column) {
                       md_parse_value(column->wrong, &n) ? "too large for f32" : "no number");
 }
 
+/* Rows to learn from, and something beside the target. */
+static int check_size(Choice *ch) {
+    const Table *t = &ch->t;
+    const TableColumn *first = &t->column[0];
+    if (t->columns == 1 && first->wrong && strpbrk(first->wrong, ";\t")) {
+        return refuse(ch, EXIT_SOURCE,
+                      "one column alone, with ';' or tabs inside: cells are separated by commas");
+    }
+    if (t->columns == 1) {
+        return refuse(ch, EXIT_SOURCE,
+                      "one column alone: a model needs at least one to learn from, and its "
+                      "target");
+    }
+    if (t->rows < 2) {
+        return refuse(ch, EXIT_SOURCE,
+                      t->rows == 0 ? "a header and no rows"
+                                   : "one row alone: a model learns from at least two");
+    }
+    return EXIT_OK;
+}
+
 /* Emitted programs take the first row for a header where a column that they read has a name. */
 static int check_header(Choice *ch) {
     const Table *t = &ch->t;
@@ -123,7 +144,7 @@ static int choose_kind(Choice *ch, const Embed **template) {
     }
     ch->classes =
         *template ? *template == template_find("classification") : looks_like_classes(&ch->t);
-    ch->first = (int)y->low;
+    ch->first = ch->classes ? (int)y->low : 0;
     *template = template_find(ch->classes ? "classification" : "regression");
     return EXIT_OK;
 }
@@ -173,11 +194,6 @@ static int choose_columns(Choice *ch) {
         varying += !is_constant(&t->column[i]);
     }
     Arena *arena = &ch->c->arena;
-    if (t->columns == 1) {
-        return refuse(ch, EXIT_SOURCE,
-                      "one column alone: a model needs at least one to learn "
-                      "from, and its target");
-    }
     if (varying == 0) {
         const char *cause = bad < 0
                                 ? "all others are the same in every row"
@@ -382,12 +398,8 @@ int init_table(Compile *c, const Embed **template, Fills *fills) {
         fprintf(c->diag.out, "mdlc: %s\n", wrong);
         return code;
     }
-    if (ch.t.rows < 2) {
-        return refuse(&ch, EXIT_SOURCE,
-                      ch.t.rows == 0 ? "a header and no rows"
-                                     : "one row alone: a model learns from at least two");
-    }
-    code = check_header(&ch);
+    code = check_size(&ch);
+    code = code == EXIT_OK ? check_header(&ch) : code;
     code = code == EXIT_OK ? choose_kind(&ch, template) : code;
     code = code == EXIT_OK ? choose_columns(&ch) : code;
     if (code != EXIT_OK) {

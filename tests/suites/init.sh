@@ -203,7 +203,9 @@ a quote without end in a header|1:1: a quoted cell does not end|"a,y\n1,2\n
 more behind a quote|2:1: a quoted cell does not end|a,y\n"1"2,3\n
 a row too short|3: 1 columns, but the first row has 2|a,y\n1,2\n3\n
 a row too long|3: 3 columns, but the first row has 2|a,y\n1,2\n3,4,5\n
-one column|one column alone|y\n1\n2\n
+one column|one column alone: a model needs|y\n1\n2\n
+semicolons|one column alone, with ';' or tabs inside: cells are separated by commas|a;y\n1;2\n2;3\n
+tabs|one column alone, with ';' or tabs inside|1\t2\n2\t3\n
 a text to say|column 2 'y' is what the model should say, but 'red' in line 2 is no number|a,y\n1,red\n2,blue\n
 a gap to say|column 2 is what the model should say, but the cell in line 2 is empty|1,2\n2,\n3,4\n
 a constant to say|column 2 'y' is what the model should say, but it is 5 in every row|a,y\n1,5\n2,5\n
