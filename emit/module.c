@@ -667,14 +667,20 @@ static void print_path(Text *out, const char *path) {
     }
 }
 
-Paths emit_inputs(Compile *c, const Module *module) {
+/* The texts that the compile reads; modules of the library are part of the compiler. */
+static Paths sources_read(Compile *c) {
     Paths paths = {NULL, 0, 0};
     for (int i = 0; i < c->diag.sources.count; i++) {
         const char *name = c->diag.sources.at[i].name;
-        if (name[0] != '<') { /* a module of the library is part of the compiler */
+        if (name[0] != '<') {
             VEC_PUSH(&c->arena, &paths, name);
         }
     }
+    return paths;
+}
+
+Paths emit_inputs(Compile *c, const Module *module) {
+    Paths paths = sources_read(c);
     for (int i = 0; module != NULL && i < module->dataset.count; i++) {
         const DataSet *set = &module->dataset.at[i];
         for (int k = 0; k < set->file.count; k++) {
@@ -688,8 +694,10 @@ Paths emit_inputs(Compile *c, const Module *module) {
     return paths;
 }
 
+/* Data files are none of them: the program reads those, wherever it is then. A module has a rule of
+ * its own, so that one that is gone makes the model be compiled again. */
 void emit_depend(Text *out, Compile *c, const Program *p) {
-    Paths inputs = emit_inputs(c, p->module);
+    Paths inputs = sources_read(c);
     print_path(out,
                c->opt.output != NULL ? c->opt.output : str_printf(p->arena, "%s.c", p->prefix));
     text_add(out, ":");
@@ -698,6 +706,11 @@ void emit_depend(Text *out, Compile *c, const Program *p) {
         print_path(out, inputs.at[i]);
     }
     text_add(out, "\n");
+    for (int i = 1; i < inputs.count; i++) {
+        text_add(out, "\n");
+        print_path(out, inputs.at[i]);
+        text_add(out, ":\n");
+    }
 }
 
 /* ---- prefix --------------------------------------------------------------------------------- */

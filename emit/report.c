@@ -334,11 +334,27 @@ static const ProgramEntry *largest(const Program *p) {
     return most;
 }
 
+/* Where the entry that needs most begins in the text, or the first one that stands there. */
+static Loc entry_loc(const Program *p, const ProgramEntry *most) {
+    const Entry *entry = most->entry->train ? most->entry->train : most->entry;
+    for (int i = 0; entry->kind != ENTRY_TRAIN && entry->kind != ENTRY_CALL; i++) {
+        if (i == p->entry.count) {
+            return LOC_NONE;
+        }
+        entry = p->entry.at[i]->entry;
+    }
+    return entry->loc;
+}
+
+/* `loc`: of the budget, LOC_NONE where it is that of the command line. */
 static void budget_message(Compile *c, const Program *p, int64_t budget, Loc loc) {
     Emit e = emit_open(c, p, &c->diag.sources.at[0]);
     const ProgramEntry *entry = largest(p);
-    diag_error(&c->diag, loc, 601, "needs %lld bytes, %lld more than the budget of %lld",
-               (long long)p->total_bytes, (long long)(p->total_bytes - budget), (long long)budget);
+    bool option = c->opt.budget >= 0;
+    diag_error(&c->diag, option ? entry_loc(p, entry) : loc, 601,
+               "needs %lld bytes, %lld more than %s%lld", (long long)p->total_bytes,
+               (long long)(p->total_bytes - budget), option ? "--budget=" : "the budget of ",
+               (long long)budget);
     diag_note(&c->diag, LOC_NONE, "params %lld, state %lld, io %lld, arena %lld bytes",
               (long long)p->params_bytes, (long long)p->state_bytes, (long long)p->io_bytes,
               (long long)p->arena_bytes);

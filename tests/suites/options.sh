@@ -216,6 +216,8 @@ done
 check "a file behind --" "$MDLC" -o "$scratch/out.c" -- "$model"
 check "a size with a blank" "$MDLC" --budget "1 MiB" "$model" -o "$scratch/out.c"
 grep -q '^ \* Options: --threads=8 --budget=1048576$' "$scratch/out.c" && pass || fail "the budget in the header comment"
+is "a budget of the command line has a place" 3 'small #.*mdl:4:1: error: needs .* more than --budget=10 \[E0601\]' \
+    "$MDLC" --budget=10 "$model" -o "$scratch/out.c"
 is "a fraction of a unit" 3 E0601 "$MDLC" --budget=0.01kB "$model" -o "$scratch/out.c"
 is "json: what -D says" 0 '"define":{"N":"5","scale":"1 +\\u000a2"}' \
     "$MDLC" report --format=json -D N=5 "-Dscale=1 +
@@ -235,8 +237,16 @@ is "no colours" 1 "^[^$(printf '\033')]*E0205" "$MDLC" --color=never check "$scr
 # ---- dependencies ----
 printf '%s: \\\n  %s/a\\ b/small\\ \\#$$.mdl\n' "$scratch/a\\ b/out.c" "$scratch" >"$scratch/expected.d"
 "$MDLC" -MD "$model" -o "$scratch/a b/out.c" && same "-MD" "$scratch/expected.d" "$scratch/a b/out.c.d"
+# Modules are read by the compile, data files by the program; a module that is gone is no error of make.
+printf 'dim N = 3;\nop twice(x: [N]) -> [N] { return 2 * x; }\n' >"$scratch/a b/part.mdl"
+printf 'use nn;\nuse part;\ndataset d { file f = "none.csv"; x: f32[3] = f.columns(0..3); }\n' >"$scratch/a b/whole.mdl"
+printf 'entry main(x: [N]) { return twice(x); }\n' >>"$scratch/a b/whole.mdl"
+whole=$scratch/a\\\ b/whole.mdl part=$scratch/a\\\ b/part.mdl
+printf '%s: \\\n  %s \\\n  %s\n\n%s:\n' "$scratch/whole.c" "$whole" "$part" "$part" >"$scratch/expected.d"
+"$MDLC" "$scratch/a b/whole.mdl" -MF "$scratch/whole.d" -o "$scratch/whole.c" 2>/dev/null
+same "-MF, with a module" "$scratch/expected.d" "$scratch/whole.d"
 "$MDLC" samples/digits.mdl -MF "$scratch/digits.d" -o "$scratch/digits.c"
-printf '%s: \\\n  samples/digits.mdl \\\n  samples/data/digits.csv\n' "$scratch/digits.c" >"$scratch/expected.d"
+printf '%s: \\\n  samples/digits.mdl\n' "$scratch/digits.c" >"$scratch/expected.d"
 same "-MF, with data files" "$scratch/expected.d" "$scratch/digits.d"
 is "-MD without a file" 0 '^small_[^:]*\.c: ' "$MDLC" -MD "$model"
 
