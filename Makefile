@@ -10,7 +10,9 @@
 #   make mutants    wrong changes noticed               make replay    what a change does to emitted C
 #   make soak       MINUTES=n of fuzzing, JOBS=2        make fuzzers   the targets, sanitized
 #   make odd        tests with small odd block sizes
-#   make install    DESTDIR and PREFIX are honoured     make clean
+#   make install    DESTDIR and PREFIX are honoured     make uninstall
+#   make dist       a tarball of the sources            make deb       a Debian package
+#   make clean
 #
 # Everything generated lies under $(BUILD). A second flavour (asan, cover) is a second folder.
 # `make V=1` shows the commands.
@@ -241,7 +243,7 @@ odd:
 odd-tests: $(BUILD)/mdlc $(TEST_BINARIES)
 	@$(TEST_ENV) ONLY="$$(echo $(ONLY) | tr ' ' '\n')" sh tests/run.sh
 
-test: $(BUILD)/mdlc $(TEST_BINARIES) fuzzers odd-binaries
+test: $(BUILD)/mdlc $(TEST_BINARIES) shared fuzzers odd-binaries
 	@$(TEST_ENV) sh tests/run.sh
 
 golden: $(BUILD)/mdlc
@@ -300,15 +302,13 @@ before: $(BUILD)/mdlc
 busy: $(BUILD)/mdlc
 	@$(TEST_ENV) sh tests/bench/busy.sh
 
-install: $(BUILD)/mdlc
-	mkdir -p "$(DESTDIR)$(PREFIX)/bin"
-	install -m 755 $(BUILD)/mdlc "$(DESTDIR)$(PREFIX)/bin/mdlc"
+include share/share.mk
 
 clean:
 	rm -rf build
 
 FORCE:
-.PHONY: all deps demo test lint analyze asan cover golden mutants replay bench before busy accept dqn install clean FORCE \
+.PHONY: all deps demo test lint analyze asan cover golden mutants replay bench before busy accept dqn clean FORCE \
         fuzz-binaries fuzzers libfuzzers soak odd odd-binaries odd-few odd-tests
 .SECONDARY:
 

@@ -4,7 +4,8 @@
 #
 # Needed: a C compiler, make, flex, bison (3.7 or newer), cmocka, zlib.
 # Optional (MDLC_DEPS_OPTIONAL=1 installs them too): other compilers (clang, g++, tcc, for aarch64 and
-# arm), qemu-user, python3, openblas, valgrind. Without them the tests that use them are skipped and say so.
+# arm), qemu-user, python3, openblas, valgrind; what an installation is tried with: cmake, ninja, meson,
+# pkg-config, mandoc, zsh, fish, vim. Without them the tests that use them are skipped and say so.
 set -u
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -38,7 +39,12 @@ have g++ || optional="$optional c++"
 have tcc || optional="$optional tcc"
 have qemu-arm || optional="$optional qemu"
 have aarch64-linux-gnu-gcc || optional="$optional aarch64"
+have aarch64-linux-gnu-g++ || optional="$optional aarch64-c++"
 have arm-linux-gnueabihf-gcc || optional="$optional arm32"
+have ninja || optional="$optional ninja"
+for tool in cmake meson pkg-config mandoc zsh fish vim; do
+    have $tool || optional="$optional $tool"
+done
 
 if [ "${MDLC_DEPS_OPTIONAL:-0}" != 0 ]; then
     want="$missing$optional"
@@ -78,6 +84,11 @@ package() {
     tcc) set -- "tcc libc6-dev" tcc tcc tcc ;;
     qemu) set -- qemu-user qemu-user qemu-user qemu ;;
     aarch64) set -- "gcc-aarch64-linux-gnu libc6-dev-arm64-cross" gcc-aarch64-linux-gnu aarch64-linux-gnu-gcc aarch64-elf-gcc ;;
+    aarch64-c++) set -- g++-aarch64-linux-gnu gcc-c++-aarch64-linux-gnu aarch64-linux-gnu-gcc aarch64-elf-gcc ;;
+    ninja) set -- ninja-build ninja-build ninja ninja ;;
+    pkg-config) set -- pkg-config pkgconf-pkg-config pkgconf pkgconf ;;
+    vim) set -- vim vim-enhanced vim vim ;;
+    cmake | meson | mandoc | zsh | fish) set -- "$1" "$1" "$1" "$1" ;;
     arm32) set -- "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross" gcc-arm-linux-gnu arm-linux-gnueabihf-gcc arm-none-eabi-gcc ;;
     esac
     case $manager in

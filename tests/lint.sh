@@ -8,8 +8,9 @@ complain() {
 }
 
 c_files=$(find lang compiler passes emit runtime tests -name '*.[ch]' -not -path 'tests/cases/*' | sort)
-hand_written=$(find lang compiler passes emit runtime share tests samples docs -type f \
-    \( -name '*.[chly]' -o -name '*.def' -o -name '*.mdl' -o -name '*.sh' -o -name '*.py' -o -name '*.md' \) \
+hand_written=$(find lang compiler passes emit runtime tests samples docs share -type f \
+    \( -name '*.[chly]' -o -name '*.def' -o -name '*.mdl' -o -name '*.sh' -o -name '*.py' -o -name '*.md' -o \
+    -name '*.awk' -o -name '*.cmake' -o -name '*.in' -o -name '*.vim' -o -name '*.mk' \) \
     -not -path 'tests/cases/*' | sort)
 
 # Who may include whom: folder, then the folders whose headers it may name.
