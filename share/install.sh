@@ -6,6 +6,7 @@
 # the installation: uninstall removes those and nothing else, wherever ROOT has been moved to, and an
 # install over another one removes what it no longer has.
 set -eu
+umask 022
 command=$1 root=${2%/}
 manifest=$root/share/mdlc/manifest
 
@@ -24,10 +25,17 @@ folder() {
     echo "$1/" >>"$new"
 }
 
+# An installation that ends early is in the manifest too, as far as it went, beside what was there.
+cut_off() {
+    [ ! -f "$manifest" ] || cat "$manifest" >>"$new"
+    [ ! -d "${manifest%/*}" ] || awk '!seen[$0]++' "$new" >"$manifest" || :
+    rm -f "$new"
+}
+
 do_install() {
     mkdir -p "$root"
     new=$(mktemp "${TMPDIR:-/tmp}/mdlc-install.XXXXXX")
-    trap 'rm -f "$new"' EXIT
+    trap cut_off EXIT
     [ ! -f "$manifest" ] || grep '/$' "$manifest" >"$new" || :
     folder share/mdlc
     echo share/mdlc/manifest >>"$new"
@@ -43,6 +51,8 @@ do_install() {
         done
     fi
     install -m 644 "$new" "$manifest"
+    trap - EXIT
+    rm -f "$new"
     echo "mdlc is installed in ${root:-/}"
 }
 

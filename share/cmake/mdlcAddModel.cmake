@@ -120,6 +120,7 @@ function(mdlc_add_model name)
         add_executable(${name})
     elseif(MODEL_SHARED)
         add_library(${name} SHARED)
+        set_target_properties(${name} PROPERTIES C_VISIBILITY_PRESET default) # its functions are there to be called
     else()
         add_library(${name} STATIC)
     endif()

@@ -29,7 +29,7 @@ function roff_line(s) {
 # A line of Markdown with its marks.
 function roff_inline(s,    out, at, rest) {
     out = ""
-    while (match(s, /`[^`]+`|\*\*[^*]+\*\*|\*[^* ][^*]*\*|\[[^\]]+\]\([^)]*\)/)) {
+    while (match(s, /`[^`]+`|\*\*[^*]+\*\*|\*[^* ][^*]*\*|\[[^]]+\]\([^)]*\)/)) {
         out = out roff_plain(substr(s, 1, RSTART - 1))
         at = substr(s, RSTART, RLENGTH)
         rest = substr(s, RSTART + RLENGTH)

@@ -12,13 +12,13 @@ if ! have cmake || ! cmake --version | awk 'NR == 1 { split($3, v, "."); exit !(
     exit 0
 fi
 installed || { summary cmake; exit 1; }
-export CMAKE_BUILD_PARALLEL_LEVEL=2
+export CMAKE_BUILD_PARALLEL_LEVEL=2 CC
 unset CFLAGS CXXFLAGS LDFLAGS 2>/dev/null
 # A make that runs this suite hands flags on to the one that cmake calls.
 unset MAKEFLAGS MFLAGS MAKELEVEL 2>/dev/null
 log=$scratch/log
 
-configure() { cmake -S "$source" -B "$build" -G "$generator" -DCMAKE_C_COMPILER="$CC" "-DCMAKE_PREFIX_PATH=$prefix" "$@" >"$log" 2>&1; }
+configure() { cmake -S "$source" -B "$build" -G "$generator" "-DCMAKE_PREFIX_PATH=$prefix" "$@" >"$log" 2>&1; }
 build() { cmake --build "$build" "$@" >"$log" 2>&1; }
 step() { # NAME COMMAND...
     step_name="$generator: $1"
@@ -70,6 +70,7 @@ for generator in $generators; do
     sed 's/BUDGET "256 KiB"/BUDGET "4 KiB"/' samples/build/cmake/CMakeLists.txt >"$source/CMakeLists.txt"
     build && fail "$generator: a budget that is too small" "builds" || pass
     placed "$generator: a budget that is too small" "$log" spiral.mdl
+    grep -q '"regions"' "$report" && pass || fail "$generator: a budget that is too small" "leaves no report"
     cp samples/build/cmake/CMakeLists.txt "$source"
     step "the budget put right" build
     sed 's/budget 256 KiB/budget 4 KiB/' samples/build/cmake/spiral.mdl >"$source/spiral.mdl"
@@ -125,7 +126,7 @@ END
 else
     : >"$source/app/CMakeLists.txt"
 fi
-step "keywords: configure" configure -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DCMAKE_BUILD_TYPE=Debug
+step "keywords: configure" configure -DCMAKE_EXPORT_COMPILE_COMMANDS=ON -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_VISIBILITY_PRESET=hidden
 step "keywords: build" build
 check "keywords: a program" "$build/train"
 [ -z "$cxx" ] || check "keywords: two models in C++" "$build/app/both"
@@ -170,7 +171,7 @@ configure -DMDLC_EXECUTABLE=/dev/null && fail "a compiler that does not run" "is
 tr -s ' \n' '  ' <"$log" | grep -qF "'/dev/null' does not run on this machine: give -DMDLC_EXECUTABLE=PATH" && pass || fail "a compiler that does not run" "$(tail -n 6 "$log")"
 # By the PATH alone.
 build=$scratch/mistakes/path
-check "found by the PATH" env PATH="$prefix/bin:$PATH" cmake -S "$source" -B "$build" -DCMAKE_C_COMPILER="$CC"
+check "found by the PATH" env PATH="$prefix/bin:$PATH" cmake -S "$source" -B "$build"
 
 # ---- for another processor ----
 if cross_here; then

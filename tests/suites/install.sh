@@ -42,6 +42,18 @@ for page in man1/mdlc.1 man5/mdl.5; do
         skip "$page: man" "man or groff is not installed"
     fi
 done
+# Any awk makes the same pages.
+for awk in mawk gawk original-awk "busybox awk"; do
+    # shellcheck disable=SC2086
+    $awk 'BEGIN { exit 0 }' 2>/dev/null || { skip "pages by $awk" "not installed"; continue; }
+    date=$(sed -n 's/^\.TH MDL 5 \([^ ]*\) .*/\1/p' "$prefix/share/man/man5/mdl.5")
+    $awk -v version="$version" -v date="$date" -f share/man/roff.awk -f share/man/mdl.awk docs/language.md >"$scratch/page"
+    same "mdl(5) by $awk" "$prefix/share/man/man5/mdl.5" "$scratch/page"
+    for shell in bash fish; do
+        $awk -f share/completions/help.awk -f share/completions/$shell.awk "$BUILD/share/help.txt" >"$scratch/page"
+        same "$shell by $awk" "$BUILD/share/mdlc.$shell" "$scratch/page"
+    done
+done
 # Plain text of a page's source: what it says of options is what the help says.
 plain() { sed -e 's/\\f[BRI]//g' -e 's/\\-/-/g' -e "s/\\\\(aq/'/g" -e 's/\\(dq/"/g' "$1"; }
 plain "$prefix/share/man/man1/mdlc.1" >"$scratch/mdlc.1"
@@ -255,6 +267,17 @@ check "uninstall with DESTDIR" plain_make uninstall BUILD="$BUILD" DESTDIR="$sta
 [ -z "$(ls -A "$stage/opt/mdlc")" ] && pass || fail "uninstall leaves" "$(find "$stage/opt/mdlc" | head -n 3)"
 plain_make uninstall BUILD="$BUILD" DESTDIR="$stage" PREFIX=/opt/mdlc >"$scratch/log" 2>&1 && fail "uninstall twice" "is silent" || pass
 grep -q 'nothing to remove' "$scratch/log" && pass || fail "uninstall twice" "$(cat "$scratch/log")"
+# One that was cut off can be removed as well.
+rm -rf "$stage"
+mkdir "$stage"
+printf '644 LICENSE share/doc/one\n644 no-such-file share/doc/two\n' | sh share/install.sh install "$stage" >"$scratch/log" 2>&1 &&
+    fail "an installation that was cut off" "says it is well" || pass
+[ -f "$stage/share/doc/one" ] && pass || fail "an installation that was cut off" "installs nothing"
+check "an installation that was cut off: removed" sh share/install.sh uninstall "$stage"
+[ -z "$(ls -A "$stage")" ] && pass || fail "an installation that was cut off" "$(find "$stage")"
+# Others may read it, whatever the umask.
+(umask 077 && plain_make install BUILD="$BUILD" DESTDIR="$stage" PREFIX=/opt/mdlc >/dev/null 2>&1)
+[ -z "$(find "$stage/opt/mdlc/share" ! -perm -044)" ] && pass || fail "umask 077" "$(find "$stage/opt/mdlc/share" ! -perm -044 | head -n 2)"
 # A manifest is no way out of its folder.
 mkdir -p "$stage/opt/mdlc/share/mdlc"
 touch "$stage/kept"
