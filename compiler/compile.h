@@ -43,6 +43,7 @@ typedef struct {
     const char *prefix;  /* of emitted names; NULL: file stem */
     const char *depfile; /* -MF; NULL with depend: output with .d */
     bool depend;         /* -MD */
+    bool depend_rules;   /* -MP: a rule for each module too */
     bool line;           /* --line: a debugger shows the source */
     bool no_main;
     bool whole_runtime; /* --runtime=whole */

@@ -694,8 +694,8 @@ Paths emit_inputs(Compile *c, const Module *module) {
     return paths;
 }
 
-/* Data files are none of them: the program reads those, wherever it is then. A module has a rule of
- * its own, so that one that is gone makes the model be compiled again. */
+/* Data files are none of them: the program reads those, wherever it is then. With a rule of its own a
+ * module that is gone makes the model be compiled again; CMake before 3.23 refuses such rules. */
 void emit_depend(Text *out, Compile *c, const Program *p) {
     Paths inputs = sources_read(c);
     print_path(out,
@@ -706,8 +706,7 @@ void emit_depend(Text *out, Compile *c, const Program *p) {
         print_path(out, inputs.at[i]);
     }
     text_add(out, "\n");
-    for (int i = 1; i < inputs.count; i++) {
-        text_add(out, "\n");
+    for (int i = 1; c->opt.depend_rules && i < inputs.count; i++) {
         print_path(out, inputs.at[i]);
         text_add(out, ":\n");
     }

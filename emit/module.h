@@ -12,7 +12,7 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
 void emit_header(Text *out, Compile *c, const Program *p, const Source *source);
 /* The files that a model is made of: its own, those of its modules, those of its data. */
 Paths emit_inputs(Compile *c, const Module *module);
-/* make rules: the output depends on the model's texts and its data files. */
+/* A make rule: the output depends on the model's texts. */
 void emit_depend(Text *out, Compile *c, const Program *p);
 /* The prefix of emitted names from --prefix or the file stem. A stem that is no C identifier or
  * means something in C is altered; NULL and a message for a --prefix of that kind. */

@@ -41,6 +41,7 @@ const char options_usage[] =
     "  --line             #line directives: a debugger shows the source\n"
     "  --prefix=NAME      of emitted names (file stem)\n"
     "  -MD, -MF FILE      write a make dependency file\n"
+    "  -MP                an empty rule in it for each module: one that is gone is no error\n"
     "  --report[=FORMAT]  print the memory report beside a compile\n"
     "  --dump=STAGE       print the program after STAGE: ast, build, grad, simplify, lower, plan\n"
     "  --stats            print counts of kernels, loops, buffers, bytes and FLOPs\n"
@@ -108,9 +109,9 @@ static const struct {
     {"--cc", O_CC},
     {"--data", O_DATA},
 };
-static const char *const flag_options[] = {"--no-main", "--line",  "-MD",      "--report",
-                                           "--stats",   "-Werror", "--libs",   "--force",
-                                           "--list",    "--help",  "--version"};
+static const char *const flag_options[] = {
+    "--no-main", "--line",  "-MD",     "-MP",    "--report", "--stats",
+    "-Werror",   "--libs",  "--force", "--list", "--help",   "--version"};
 static const struct {
     const char *name;
     Command command;
@@ -397,6 +398,8 @@ static int set_flag(Compile *c, const char *name) {
         c->opt.line = true;
     } else if (str_eq(name, "-MD")) {
         c->opt.depend = true;
+    } else if (str_eq(name, "-MP")) {
+        c->opt.depend_rules = true;
     } else if (str_eq(name, "--report")) {
         c->opt.report = REPORT_TEXT;
     } else if (str_eq(name, "--stats")) {
@@ -481,6 +484,9 @@ static bool is_option(const char *word, const char *name) {
 static int check_files(const Options *opt) {
     bool compiles = opt->command == COMMAND_COMPILE && !opt->dump;
     bool prints = (opt->command != COMMAND_FMT && opt->command != COMMAND_INIT) || opt->dump;
+    if (opt->depend_rules && !opt->depend) {
+        return usage_error("-MP adds to a dependency file: give -MD or -MF too", NULL);
+    }
     const char *file = opt->header             ? "-H"
                        : opt->depfile          ? "-MF"
                        : opt->depend           ? "-MD"

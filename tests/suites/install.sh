@@ -23,7 +23,7 @@ grep -rIl -e "$scratch/first" -e "$(pwd)" "$prefix" >"$scratch/paths"
 wanted=$(sed -n 's/^ \*     cc \(.*\) digits\.c -lm -o digits$/\1/p' "$scratch/digits.c" | tr ' ' '\n' | grep -v -x -e -fopenmp | sort)
 given=$(sed -n 's/^cflags_[a-z]*=//p' "$prefix/share/pkgconfig/mdlc.pc" | tr ' ' '\n' | sort)
 [ -n "$wanted" ] && [ "$wanted" = "$given" ] && pass || fail "flags of mdlc.pc" "$given, not $wanted"
-given=$(sed -n 's/^ *set(MDLC_C_FLAGS[A-Z_]* \(-.*\))$/\1/p' "$prefix/share/cmake/mdlc/mdlcConfig.cmake" | tr ' ' '\n' | sort)
+given=$(sed -n 's/^ *set(MDLC_DEFAULT_C_FLAGS[A-Z_]* \(-.*\))$/\1/p' "$prefix/share/cmake/mdlc/mdlcConfig.cmake" | tr ' ' '\n' | sort)
 [ "$wanted" = "$given" ] && pass || fail "flags of mdlcConfig.cmake" "$given, not $wanted"
 
 # ---- man pages ----

@@ -57,6 +57,7 @@ a file of a report|'-o' does not go with 'report'|report -o none.txt
 a file of tests|'-o' does not go with 'test'|test -o none.txt
 a file of a run|'-o' does not go with 'run'|run -o none.npy
 dependencies of a run|'-MD' does not go with 'run'|run -MD
+rules of no file|-MP adds to a dependency file: give -MD or -MF too|-MP
 dependencies of a layout|'-MF' does not go with 'fmt', which writes no such file$|fmt -MF none.d -o -
 an entry of a check|'--entry' means nothing to 'check'|check --entry predict
 an input of a compile|'--in' means nothing to 'compile'|--in x=x.npy
@@ -237,14 +238,17 @@ is "no colours" 1 "^[^$(printf '\033')]*E0205" "$MDLC" --color=never check "$scr
 # ---- dependencies ----
 printf '%s: \\\n  %s/a\\ b/small\\ \\#$$.mdl\n' "$scratch/a\\ b/out.c" "$scratch" >"$scratch/expected.d"
 "$MDLC" -MD "$model" -o "$scratch/a b/out.c" && same "-MD" "$scratch/expected.d" "$scratch/a b/out.c.d"
-# Modules are read by the compile, data files by the program; a module that is gone is no error of make.
+# Modules are read by the compile, data files by the program. With -MP a module that is gone is no error of make.
 printf 'dim N = 3;\nop twice(x: [N]) -> [N] { return 2 * x; }\n' >"$scratch/a b/part.mdl"
 printf 'use nn;\nuse part;\ndataset d { file f = "none.csv"; x: f32[3] = f.columns(0..3); }\n' >"$scratch/a b/whole.mdl"
 printf 'entry main(x: [N]) { return twice(x); }\n' >>"$scratch/a b/whole.mdl"
 whole=$scratch/a\\\ b/whole.mdl part=$scratch/a\\\ b/part.mdl
-printf '%s: \\\n  %s \\\n  %s\n\n%s:\n' "$scratch/whole.c" "$whole" "$part" "$part" >"$scratch/expected.d"
+printf '%s: \\\n  %s \\\n  %s\n%s:\n' "$scratch/whole.c" "$whole" "$part" "$part" >"$scratch/expected.d"
 "$MDLC" "$scratch/a b/whole.mdl" -MF "$scratch/whole.d" -o "$scratch/whole.c" 2>/dev/null
-same "-MF, with a module" "$scratch/expected.d" "$scratch/whole.d"
+sed '$d' "$scratch/expected.d" >"$scratch/shorter.d"
+same "-MF, with a module" "$scratch/shorter.d" "$scratch/whole.d"
+"$MDLC" "$scratch/a b/whole.mdl" -MF "$scratch/whole.d" -MP -o "$scratch/whole.c" 2>/dev/null
+same "-MP, with a module" "$scratch/expected.d" "$scratch/whole.d"
 "$MDLC" samples/digits.mdl -MF "$scratch/digits.d" -o "$scratch/digits.c"
 printf '%s: \\\n  samples/digits.mdl\n' "$scratch/digits.c" >"$scratch/expected.d"
 same "-MF, with data files" "$scratch/expected.d" "$scratch/digits.d"
