@@ -694,8 +694,8 @@ Paths emit_inputs(Compile *c, const Module *module) {
     return paths;
 }
 
-/* Data files are none of them: the program reads those, wherever it is then. With a rule of its own a
- * module that is gone makes the model be compiled again; CMake before 3.23 refuses such rules. */
+/* Data files are none of them: the program reads those, wherever it is then. With a rule of its own
+ * a module that is gone makes the model be compiled again; CMake before 3.23 refuses such rules. */
 void emit_depend(Text *out, Compile *c, const Program *p) {
     Paths inputs = sources_read(c);
     print_path(out,
