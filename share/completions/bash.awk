@@ -54,7 +54,7 @@ END {
     for (i = 1; i <= commands; i++) {
         own = ""
         for (j = 1; j <= options; j++)
-            if (option_of[option[j]] == command[i])
+            if (belongs(option[j], command[i]))
                 own = own " " option[j] (option_arg[option[j]] ~ /^=/ ? "=" : "")
         if (own != "")
             printf "        %s) words+='%s' ;;\n", command[i], own

@@ -1,8 +1,8 @@
 # help: reads `mdlc --help` for the scripts beside this one, which print completions of a shell.
 #
 # Gives command[1..commands], its text in command_text, and option[1..options] with option_text,
-# option_arg ("" for a flag, "FILE", "=SIZE", "[=FORMAT]"), and option_of: the command that alone has
-# it. Options stand in the lines that begin with '-', and in the texts of commands.
+# option_arg ("" for a flag, "FILE", "=SIZE", "[=FORMAT]"), and option_of: the commands that alone have
+# it, "" where it is not of a few. Options stand in the lines that begin with '-', and in the texts of commands.
 
 # Words that an option may be given; the text of the help is prose. The tests try each word of an
 # option's text on the compiler and compare.
@@ -18,14 +18,24 @@ function values_of(name) {
     return ""
 }
 
+# Of what stands in the list of options and in the text of a command, the list says what it is.
 function new_option(name, arg, text, of) {
-    if (name in option_index)
+    if (!(name in option_text)) {
+        option[++options] = name
+        option_of[name] = of
+    } else if (of != "") {
+        if (option_of[name] != "" && !belongs(name, of))
+            option_of[name] = option_of[name] " " of
         return
-    option[++options] = name
-    option_index[name] = options
+    }
     option_arg[name] = arg
     option_text[name] = text
-    option_of[name] = of
+    if (of == "")
+        option_of[name] = ""
+}
+
+function belongs(name, of) {
+    return index(" " option_of[name] " ", " " of " ") > 0
 }
 
 # "-MD, -MF FILE" are two, of which the first takes no FILE; "--budget=SIZE" is one.
@@ -50,11 +60,13 @@ function command_options(name, text,    word, n, i, at, arg) {
         if (word[i] !~ /^--[a-z]/)
             continue
         at = word[i]
+        sub(/[,;:.]$/, "", at)
+        sub(/[,;:.]$/, "", word[i + 1])
         arg = ""
         if (match(at, /=/)) {
             arg = substr(at, RSTART)
             at = substr(at, 1, RSTART - 1)
-        } else if (word[i + 1] ~ /^[A-Z]+(=|$)/) {
+        } else if (word[i + 1] ~ /^[A-Z]+([=.]|$)/) {
             arg = word[i + 1]
         }
         new_option(at, arg, "of '" name "'", name)
@@ -94,7 +106,7 @@ function argument(name,    arg) {
     if (values_of(name) != "") return "words " values_of(name)
     if (name == "-H") return "files *.h"
     if (name == "-MF") return "files *.d"
-    if (arg == "NAME=FILE.npy") return "files *.npy"
+    if (match(arg, /FILE\.[a-z]+/)) return "files *" substr(arg, RSTART + 4, RLENGTH - 4)
     if (arg ~ /FILE/) return "files *"
     return "text"
 }

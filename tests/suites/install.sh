@@ -10,7 +10,7 @@ mdlc=$prefix/bin/mdlc
 
 # ---- the prefix ----
 check "the compiler runs" "$mdlc" samples/digits.mdl -o "$scratch/digits.c"
-version=$("$MDLC" --version | sed 's/^mdlc //')
+version=$("$MDLC" --version | sed -n '1s/^mdlc //p')
 for module in lang/*.mdl lang/*/*.mdl; do
     same "$module" "$module" "$prefix/share/mdlc/lib/${module#lang/}"
 done

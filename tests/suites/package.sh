@@ -4,7 +4,7 @@
 set -u
 . tests/lib.sh
 . tests/installed.sh
-version=$("$MDLC" --version | sed 's/^mdlc //')
+version=$("$MDLC" --version | sed -n '1s/^mdlc //p')
 
 # ---- dist ----
 check "make dist" plain_make dist BUILD="$BUILD"

@@ -15,7 +15,7 @@ quick="-O0 -fopenmp" # where it is built often
 pkg=no
 if have pkg-config; then
     pkg=yes
-    [ "$(pkg-config --modversion mdlc)" = "$("$MDLC" --version | sed 's/^mdlc //')" ] && pass || fail "pkg-config" "another version"
+    [ "$(pkg-config --modversion mdlc)" = "$("$MDLC" --version | sed -n '1s/^mdlc //p')" ] && pass || fail "pkg-config" "another version"
     for pair in prefix:bin/mdlc library:nn.mdl python:mdlc_host.py; do
         # A blank in a path has a backslash in front.
         path=$(pkg-config --variable="${pair%%:*}" mdlc | tr -d '\\')
