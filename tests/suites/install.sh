@@ -26,6 +26,14 @@ given=$(sed -n 's/^cflags_[a-z]*=//p' "$prefix/share/pkgconfig/mdlc.pc" | tr ' '
 given=$(sed -n 's/^ *set(MDLC_DEFAULT_C_FLAGS[A-Z_]* \(-.*\))$/\1/p' "$prefix/share/cmake/mdlc/mdlcConfig.cmake" | tr ' ' '\n' | sort)
 [ "$wanted" = "$given" ] && pass || fail "flags of mdlcConfig.cmake" "$given, not $wanted"
 
+# ---- docs/building.md knows what there is ----
+sed -n '/cmake_parse_arguments/,/)/p' share/cmake/mdlcAddModel.cmake | grep -oE '"[A-Z;]+"' | tr -d '"' | tr ';' '\n' >"$scratch/keywords"
+sed -n 's/^\([a-z_]*\)=.*/\1/p' "$prefix/share/pkgconfig/mdlc.pc" | grep -vx prefix >>"$scratch/keywords"
+[ "$(wc -l <"$scratch/keywords")" -ge 15 ] && pass || fail "keywords" "$(tr '\n' ' ' <"$scratch/keywords")"
+while IFS= read -r keyword; do
+    grep -qE "^\\|.*\`$keyword[ \`]" docs/building.md && pass || fail "docs/building.md" "does not know $keyword"
+done <"$scratch/keywords"
+
 # ---- man pages ----
 for page in man1/mdlc.1 man5/mdl.5; do
     file=$prefix/share/man/$page

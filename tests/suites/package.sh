@@ -88,4 +88,24 @@ if have dpkg-deb && have dpkg; then
 else
     skip "deb" "dpkg is not here"
 fi
+# ---- a compiler for another machine ----
+if cross_here; then
+    other="BUILD=$scratch/other CC=$CROSS-gcc HOSTCC=$CC OPT=-O0 RUN_MDLC=$MDLC"
+    # shellcheck disable=SC2086
+    check "cross: make install" plain_make $other PREFIX="$scratch/for other" install
+    is_aarch64 "$scratch/for other/bin/mdlc" && pass || fail "cross" "the compiler is not for aarch64"
+    mkdir "$scratch/far" "$scratch/near"
+    check "cross: it runs" qemu-aarch64 -L /usr/$CROSS "$scratch/for other/bin/mdlc" samples/digits.mdl -o "$scratch/far/digits.c"
+    "$MDLC" samples/digits.mdl -o "$scratch/near/digits.c"
+    same "cross: the same C" "$scratch/near/digits.c" "$scratch/far/digits.c"
+    if have dpkg-deb && have dpkg; then
+        # shellcheck disable=SC2086
+        check "cross: make deb" plain_make $other ARCH=arm64 STRIP=$CROSS-strip deb
+        [ "$(dpkg-deb -f "$scratch/other/mdlc_${version}_arm64.deb" Architecture)" = arm64 ] && pass || fail "cross: make deb" "not for arm64"
+    else
+        skip "cross: deb" "dpkg is not here"
+    fi
+else
+    skip "cross: a compiler for aarch64" "$CROSS-gcc or qemu-aarch64 is not installed"
+fi
 summary package
