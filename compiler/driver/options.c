@@ -109,9 +109,9 @@ static const struct {
     {"--cc", O_CC},
     {"--data", O_DATA},
 };
-static const char *const flag_options[] = {
-    "--no-main", "--line",  "-MD",     "-MP",    "--report", "--stats",
-    "-Werror",   "--libs",  "--force", "--list", "--help",   "--version"};
+static const char *const flag_options[] = {"--no-main", "--line",  "-MD",     "-MP",
+                                           "--report",  "--stats", "-Werror", "--libs",
+                                           "--force",   "--list",  "--help",  "--version"};
 static const struct {
     const char *name;
     Command command;
