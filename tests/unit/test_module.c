@@ -29,8 +29,8 @@ typedef struct {
     const char *body;
 } TextKernel;
 
-static void text_kernel(Text *out, const Program *p, const Step *step) {
-    (void)p;
+static void text_kernel(Text *out, Epilogues *known, const Step *step) {
+    (void)known;
     text_printf(out, "static void %s(", step->kernel->name);
     for (int i = 0; i < step->access.count; i++) {
         const Access *access = &step->access.at[i];
