@@ -161,7 +161,8 @@ MD_COLD void md_plot_ticks(md_run *r, const md_axis *x, const md_axis *y) {
     for (int i = 0; y->lo + i * y->tick < y->hi + y->tick / 2; i++) {
         double t = y->lo + i * y->tick;
         double shown = y->powers ? pow(10, t) : md_shown(rint(t / y->tick) * y->tick);
-        double at = MD_PLOT_TOP + MD_PLOT_HIGH * (1 - (t - y->lo) / (y->hi - y->lo));
+        double at =
+            (double)MD_PLOT_TOP + (double)MD_PLOT_HIGH * (1 - (t - y->lo) / (y->hi - y->lo));
         MD_PLOT(r,
                 "<path class=\"grid\" d=\"M%d %.1fh%d\"/><text x=\"%d\" y=\"%.1f\" "
                 "text-anchor=\"end\">%.6g</text>\n",
@@ -170,7 +171,7 @@ MD_COLD void md_plot_ticks(md_run *r, const md_axis *x, const md_axis *y) {
     for (int i = 0; (first + i) * x->tick <= x->hi; i++) {
         double at = ((first + i) * x->tick - x->lo) / (x->hi - x->lo);
         MD_PLOT(r, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.10g</text>\n",
-                MD_PLOT_LEFT + MD_PLOT_WIDE * at, MD_PLOT_TOP + MD_PLOT_HIGH + 18,
+                (double)MD_PLOT_LEFT + (double)MD_PLOT_WIDE * at, MD_PLOT_TOP + MD_PLOT_HIGH + 18,
                 (first + i) * x->tick);
     }
     MD_PLOT(r, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">step</text>\n",
@@ -194,8 +195,9 @@ MD_COLD void md_plot_curve(md_run *r, int part, int column, const md_axis *x, co
                 MD_PLOT(r, "%.0f,%s ", row[0], piece);
             } else if (!isnan(number)) {
                 MD_PLOT(r, gap ? "M%.1f %.1fh0" : "L%.1f %.1f",
-                        MD_PLOT_LEFT + MD_PLOT_WIDE * md_axis_place(x, row[0]),
-                        MD_PLOT_TOP + MD_PLOT_HIGH * (1 - md_axis_place(y, number)));
+                        (double)MD_PLOT_LEFT + (double)MD_PLOT_WIDE * md_axis_place(x, row[0]),
+                        (double)MD_PLOT_TOP +
+                            (double)MD_PLOT_HIGH * (1 - md_axis_place(y, number)));
             }
             gap = isnan(number);
         }
