@@ -9,7 +9,7 @@ set -u
 . tests/lib.sh
 root=$(pwd)
 case $MDLC in /*) ;; *) MDLC=$root/$MDLC ;; esac
-: "${SEED:=1}" "${COUNT:=150}"
+: "${SEED:=1}" "${COUNT:=30}"
 [ "${LONG:-0}" != 1 ] || COUNT=2000
 cd "$scratch" || exit 1
 ln -s "$root/samples" samples
