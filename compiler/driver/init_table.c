@@ -134,7 +134,7 @@ static int choose_kind(Choice *ch, const Embed **template) {
                                  "another column by --target",
                                  name, (double)y->low));
     }
-    if (*template == template_find("classification") && !could_be_classes(y)) {
+    if (*template == template_find("classifier") && !could_be_classes(y)) {
         return refuse(ch, EXIT_SOURCE,
                       str_printf(arena,
                                  "%s holds %s %g to %g; classes are integers from 0 or 1, at most "
@@ -143,9 +143,9 @@ static int choose_kind(Choice *ch, const Embed **template) {
                                  (double)y->high, TABLE_CLASSES));
     }
     ch->classes =
-        *template ? *template == template_find("classification") : looks_like_classes(&ch->t);
+        *template ? *template == template_find("classifier") : looks_like_classes(&ch->t);
     ch->first = ch->classes ? (int)y->low : 0;
-    *template = template_find(ch->classes ? "classification" : "regression");
+    *template = template_find(ch->classes ? "classifier" : "regression");
     return EXIT_OK;
 }
 

@@ -14,7 +14,7 @@ typedef struct {
 typedef VEC(Fill) Fills;
 
 const Embed *template_find(const char *name); /* NULL: there is none */
-/* "classification, images, ..." */
+/* "classifier, images, ..." */
 void template_names(Text *out);
 /* A line for each: its name, and what its first line says. */
 void template_list(FILE *out);

@@ -67,7 +67,7 @@ number "$line" bits | awk '{ exit !($1 < 5.5) }' && pass || fail "chars: bits" "
 
 # ---- templates without data ----
 "$MDLC" init --list >list
-[ "$(sed 's/ .*//' list | tr '\n' ' ')" = "classification images regression text " ] && pass || fail "--list" "$(cat list)"
+[ "$(sed 's/ .*//' list | tr '\n' ' ')" = "classifier images regression text " ] && pass || fail "--list" "$(cat list)"
 for template in $(sed 's/ .*//' list); do
     rm -f $template.mdl
     check "$template" "$MDLC" init $template
@@ -75,7 +75,7 @@ for template in $(sed 's/ .*//' list); do
     "$MDLC" init $template -o - >said 2>err && cmp -s said $template.mdl && [ ! -s err ] && pass || fail "$template to standard output"
 done
 awk 'BEGIN { srand(1); for (i = 0; i < 400; i++) { k = i % 3; printf "%g,%g,%g,%g,%d\n", k + rand(), rand(), -k + rand(), rand() - k, k } }' >four.csv
-cp classification.mdl made.mdl && trains "classification" --data f=four.csv --seed 1 && least "classification" acc 0.9
+cp classifier.mdl made.mdl && trains "classifier" --data f=four.csv --seed 1 && least "classifier" acc 0.9
 cp regression.mdl made.mdl && trains "regression" --data f=four.csv --seed 1 && least "regression" R2 0.6
 cp text.mdl made.mdl && trains "text" --data f=samples/data/chars.txt --steps 3 && least "text" steps 3
 # Pictures of one white bar, whose height is the class.
@@ -119,9 +119,9 @@ trains "a target by its name" --steps 1
 writes "a target by its number" --data left.csv --target=1 && holds "a target by its number" "f.column(0)"
 writes "classes as a number" regression --data samples/data/digits.csv && holds "classes as a number" "dim B = 128, N = 64;"
 printf '1,2\n2,0\n3,5\n4,9\n' >few.csv
-writes "a number as classes" classification --data few.csv && holds "a number as classes" "K = 10;" && trains "a number as classes" --steps 1
+writes "a number as classes" classifier --data few.csv && holds "a number as classes" "K = 10;" && trains "a number as classes" --steps 1
 awk 'BEGIN { for (i = 0; i < 300; i++) print i % 256 + 1 ",", i }' | awk -F, '{ print $2 "," $1 }' >many.csv
-writes "256 classes" classification --data many.csv && holds "256 classes" "K = 256;" && trains "256 classes" --steps 1
+writes "256 classes" classifier --data many.csv && holds "256 classes" "K = 256;" && trains "256 classes" --steps 1
 awk 'BEGIN { for (i = 0; i < 300; i++) print i "," i }' >count.csv
 writes "a count is no class" --data count.csv && holds "a count is no class" "y: f32"
 printf 'red,1,2\nblue,2,3\ngreen,4,4\n' >texts.csv
@@ -226,7 +226,7 @@ printf '1st,2nd\n1,2\n3,4\n' >t.csv
 refused "a header that no program knows" 1 "the first line is no row of numbers" --data t.csv -o made.mdl
 head -c 128 samples/data/chars.txt >short.txt
 refused "a short text" 1 "short.txt: 128 bytes; the template needs at least 129" --data short.txt -o made.mdl
-refused "no classes" 1 "column 11 'target' holds integers from 25 to 346; classes are integers" classification --data samples/data/diabetes.csv -o made.mdl
+refused "no classes" 1 "column 11 'target' holds integers from 25 to 346; classes are integers" classifier --data samples/data/diabetes.csv -o made.mdl
 printf 'a,b,b,y\n1,2,3,4\n5,6,7,8\n' >t.csv
 refused "no such column" 2 "t.csv: there is no column 'c'; the columns are 1 'a', 2 'b', 3 'b', 4 'y'" --data t.csv --target c -o made.mdl
 refused "column 0" 2 "there is no column '0'" --data t.csv --target 0 -o made.mdl
@@ -241,7 +241,7 @@ refused "another ending for a template" 2 "t.txt: template 'regression' reads a 
 refused "a table as text" 2 "template 'text' reads characters" text --data t.csv -o made.mdl
 cp t10k-images-idx3-ubyte pictures && refused "pictures as text" 2 "template 'text' reads characters" text --data pictures -o made.mdl
 refused "data of images" 2 "template 'images' reads two files" images --data t.csv -o made.mdl
-refused "no template" 2 "there is no template 'tree'; templates: classification, images, regression, text" tree -o made.mdl
+refused "no template" 2 "there is no template 'tree'; templates: classifier, images, regression, text" tree -o made.mdl
 refused "nothing to begin with" 2 "name a template, or '--data FILE.csv'; templates: " -o made.mdl
 refused "a target without data" 2 "'--target' names a column of '--data FILE.csv'" text --target 3 -o made.mdl
 refused "a target of a text" 2 "'--target' means nothing to a text" --data short.txt --target 3 -o made.mdl
