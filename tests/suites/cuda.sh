@@ -7,9 +7,9 @@
 set -u
 . tests/lib.sh
 : "${CXX:=c++}" "${LONG:=0}"
-short="-D T=4" window=64
+short="-D T=4" window=64 steps=8
 machines="-gencode arch=compute_90,code=sm_90"
-[ "$LONG" = 0 ] || short="" window=1024 machines="$machines -gencode arch=compute_80,code=sm_80"
+[ "$LONG" = 0 ] || short="" window=1024 steps=20 machines="$machines -gencode arch=compute_80,code=sm_80"
 
 nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 [ -x "$nvcc" ] || nvcc=
@@ -27,7 +27,7 @@ agree() {
             d = d < 0 ? -d : d
             if (d > 1e-5 * m && d > 1e-30) { print "line " NR ": " $0; bad = 1 }
         }
-        END { exit bad || NR < 20 }' >"$scratch/agree" && pass || fail "$1" "$(head -n 3 "$scratch/agree")"
+        END { exit bad || NR < '"$steps"' }' >"$scratch/agree" && pass || fail "$1" "$(head -n 3 "$scratch/agree")"
 }
 
 # model FILE TRAIN FIRST SECOND COUNT_1 COUNT_2 LIMIT DEFINES OPTIONS...
@@ -41,11 +41,11 @@ model() {
     host="$CXX -std=c++17 -ffp-contract=off -march=native"
     # shellcheck disable=SC2086
     $host -O1 $defines -DMODEL="\"$scratch/$name.c\"" tests/cuda/driver.cc -o "$scratch/$name.host" 2>"$scratch/err" &&
-        "$scratch/$name.host" 20 >"$scratch/$name.expected" || { fail "$name: in C" "$(head -n 3 "$scratch/err")"; return; }
+        "$scratch/$name.host" $steps >"$scratch/$name.expected" || { fail "$name: in C" "$(head -n 3 "$scratch/err")"; return; }
     # shellcheck disable=SC2086
     check "$name: over the shim" $host -O1 -g -Wall -Wextra -Werror $checks $defines -DMODEL="\"$scratch/$name.cu\"" \
         -include tests/cuda/shim.h tests/cuda/driver.cc -o "$scratch/$name.shim"
-    "$scratch/$name.shim" 20 >"$scratch/$name.got" 2>"$scratch/err" || fail "$name: a run over the shim" "$(grep -v '^==.*makecontext' "$scratch/err" | head -n 3)"
+    "$scratch/$name.shim" $steps >"$scratch/$name.got" 2>"$scratch/err" || fail "$name: a run over the shim" "$(grep -v '^==.*makecontext' "$scratch/err" | head -n 3)"
     agree "$name: the losses of the C target" "$scratch/$name.expected" "$scratch/$name.got"
     "$scratch/$name.shim" 2 >"$scratch/$name.forth" 2>/dev/null
     SHIM_REVERSE=1 "$scratch/$name.shim" 2 >"$scratch/$name.back" 2>/dev/null
@@ -64,7 +64,7 @@ model() {
     # shellcheck disable=SC2086
     check "$name: for the device here" "$nvcc" -std=c++17 -O3 -arch=native -fmad=false $defines -DMODEL="\"$scratch/$name.cu\"" \
         -x cu tests/cuda/driver.cc -o "$scratch/$name.gpu"
-    "$scratch/$name.gpu" 20 >"$scratch/$name.device" 2>"$scratch/$name.memory"
+    "$scratch/$name.gpu" $steps >"$scratch/$name.device" 2>"$scratch/$name.memory"
     agree "$name: the losses on a device" "$scratch/$name.expected" "$scratch/$name.device"
     [ "$(sed -n 's/^before: //p' "$scratch/$name.memory")" = "$(sed -n 's/^behind: //p' "$scratch/$name.memory")" ] && pass ||
         fail "$name: memory of the device" "$(tr '\n' ' ' <"$scratch/$name.memory")"
