@@ -168,7 +168,7 @@ static const char *share_epilogue(Text *out, const Kernel *k, const Tile *tile, 
     if (at >= 0) {
         return known->owner.at[at];
     }
-    names_push(known->arena, &known->text, str_printf(known->arena, "%s", text.at));
+    names_push(known->arena, &known->text, str_dup(known->arena, text.at));
     VEC_PUSH(known->arena, &known->owner, k->name);
     print_epilogue(out, k, tile, k->name);
     return k->name;

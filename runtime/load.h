@@ -589,6 +589,19 @@ MD_COLD int md_load_run(md_load *l) {
     return l->code;
 }
 
+MD_COLD void md_load_begin(md_load *l, const md_tensor *tensors, size_t count,
+                           const md_memory *memory, unsigned what, unsigned char *seen,
+                           md_read_fn read, void *user) {
+    memset(l, 0, sizeof *l);
+    l->tensors = tensors;
+    l->count = count;
+    l->memory = memory;
+    l->what = what;
+    l->seen = seen;
+    l->read = read;
+    l->user = user;
+}
+
 /* Loads the tensors whose kind is in `what`, and with parameters the second sets that the file
  * has. A file must have every parameter; statistics of layers stay as they are where it has none;
  * of slots, and of rings, it has all or none; second sets that it lacks become what they copy.
@@ -599,14 +612,7 @@ MD_COLD int md_load_run(md_load *l) {
 MD_COLD int md_load_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
                             unsigned what, unsigned char *seen, md_read_fn read, void *user) {
     md_load l;
-    memset(&l, 0, sizeof l);
-    l.tensors = tensors;
-    l.count = count;
-    l.memory = memory;
-    l.what = what;
-    l.seen = seen;
-    l.read = read;
-    l.user = user;
+    md_load_begin(&l, tensors, count, memory, what, seen, read, user);
     return md_load_run(&l);
 }
 
@@ -618,14 +624,7 @@ MD_COLD int md_load_noted(const md_tensor *tensors, size_t count, const md_memor
                           unsigned what, const char *only, unsigned char *seen, char *note,
                           md_read_fn read, void *user, md_text *message) {
     md_load l;
-    memset(&l, 0, sizeof l);
-    l.tensors = tensors;
-    l.count = count;
-    l.memory = memory;
-    l.what = what;
-    l.seen = seen;
-    l.read = read;
-    l.user = user;
+    md_load_begin(&l, tensors, count, memory, what, seen, read, user);
     l.only = only;
     l.message = message;
     message->size -= MD_FAULTS_TAIL; /* however long names are, the count has its place */

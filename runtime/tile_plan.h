@@ -34,15 +34,15 @@ enum {
      * second-level cache of one core, a team must first bring it over: that pays from 20 us on. */
     MD_TILE_SERIAL = MD_TUNED(262144, 1),
     MD_TILE_SERIAL_NEAR = MD_TUNED(1572864, 1),
-    MD_TILE_NEAR = MD_TUNED(524288, 1),   /* bytes of the operands and the result */
-    MD_TILE_PITCH = MD_TUNED(4096, 8),    /* bytes: rows so far apart evict each other */
-    MD_TILE_K_BYTES = MD_TUNED(3072, 40), /* of a block of the summed axes, about */
+    MD_TILE_NEAR = MD_TUNED(524288, 1), /* bytes of the operands and the result */
+    MD_TILE_PITCH = MD_TUNED(4096, 8),  /* bytes: rows so far apart evict each other */
     MD_TILE_KEEP_BATCHES =
-        MD_TUNED(4, 2),                 /* least, for which a worker keeps the panels of all of Y */
-    MD_TILE_KEEP_ROWS = 1024,           /* most of one batch: more pay for packing again */
-    MD_TILE_KEEP_PART = 3,              /* least elements of C for each of them */
-    MD_TILE_KEEP_BYTES = 1 << 18,       /* most, which the second-level cache holds */
-    MD_TILE_K_ONCE = MD_TUNED(320, 40), /* the same where packed panels are read once */
+        MD_TUNED(4, 2),           /* least, for which a worker keeps the panels of all of Y */
+    MD_TILE_KEEP_ROWS = 1024,     /* most of one batch: more pay for packing again */
+    MD_TILE_KEEP_PART = 3,        /* least elements of C for each of them */
+    MD_TILE_KEEP_BYTES = 1 << 18, /* most, which the second-level cache holds */
+    MD_TILE_K_BYTES = MD_TUNED(3072, 40), /* of a block of the summed axes, about */
+    MD_TILE_K_ONCE = MD_TUNED(320, 40),   /* the same where packed panels are read once */
     MD_TILE_K_DOTS = MD_TUNED(16384, 40), /* the same where vectors run along it */
     MD_TILE_LONG = MD_TUNED(256, 4),   /* of dot products, so that adding their lanes is little */
     MD_TILE_K_UNIT = MD_TUNED(16, 3),  /* such blocks are multiples of this */

@@ -171,18 +171,10 @@ Stmt *block_jam(KernelBuild *b, StmtList *list, AxisSet scope, const int *grid, 
         loop->span = n > 1 ? first->trip : first->trip / rows;
     }
     nest_lets(b, list, scope, roots);
-    Stmt *vector = stmt_for(b->k, list, last);
-    vector->simd = true;
-    scope |= (AxisSet)1 << last;
-    nest_lets(b, &vector->body, scope, roots);
-    before = vector->body.count;
-    nest_stage(b, &vector->body, scope, &row, 1, roots);
-    Stmt *loop = vector->body.at[before];
+    Stmt *vector = nest_written_out(b, list, scope, last, row, roots);
     if (blocks > 1) {
-        nest_piece(b, loop, outer[n - 1], rows);
+        nest_piece(b, vector->body.at[vector->body.count - 1], outer[n - 1], rows);
     }
-    loop->simd = false;
-    loop->unroll = true;
     return vector;
 }
 

@@ -175,42 +175,25 @@ static bool last_is_short(KernelBuild *b, const Part *part) {
     return !draws;
 }
 
-/* Vectors run along the axis around the last one, which is written out in each turn: what of its
- * few places is a condition or a constant falls away there. */
-static void short_emit(KernelBuild *b, const Part *part) {
-    const Radix *r = &part->rows;
-    AxisSet scope = 0;
-    nest_lets(b, &b->k->body, 0, &part->roots);
-    for (int i = 0; i < r->n - 2; i++) {
-        scope |= (AxisSet)1 << r->axis[i];
-    }
-    StmtList *list = nest_loops(b, &b->k->body, r->axis, r->n - 2, nest_parallel(b, part));
-    nest_lets(b, list, scope, &part->roots);
-    Stmt *vector = stmt_for(b->k, list, r->axis[r->n - 2]);
-    vector->simd = true;
-    scope |= (AxisSet)1 << r->axis[r->n - 2];
-    nest_lets(b, &vector->body, scope, &part->roots);
-    int before = vector->body.count;
-    nest_stage(b, &vector->body, scope, &r->axis[r->n - 1], 1, &part->roots);
-    vector->body.at[before]->simd = false;
-    vector->body.at[before]->unroll = true;
-}
-
+/* Where the last axis is short, vectors run along the one around it: what of its few places is a
+ * condition or a constant falls away there. */
 static void flat_emit(KernelBuild *b, const Part *part, void *plan) {
     (void)plan;
     const Radix *r = &part->rows;
+    const bool is_short = last_is_short(b, part);
+    const int outer = r->n - (is_short ? 2 : 1);
     AxisSet scope = 0;
-    if (last_is_short(b, part)) {
-        short_emit(b, part);
-        return;
-    }
     nest_lets(b, &b->k->body, 0, &part->roots);
-    for (int i = 0; i < r->n - 1; i++) {
+    for (int i = 0; i < outer; i++) {
         scope |= (AxisSet)1 << r->axis[i];
     }
-    StmtList *list = nest_loops(b, &b->k->body, r->axis, r->n - 1, nest_parallel(b, part));
+    StmtList *list = nest_loops(b, &b->k->body, r->axis, outer, nest_parallel(b, part));
     nest_lets(b, list, scope, &part->roots);
-    nest_stage(b, list, scope, &r->axis[r->n - 1], 1, &part->roots);
+    if (is_short) {
+        nest_written_out(b, list, scope, r->axis[outer], r->axis[outer + 1], &part->roots);
+    } else {
+        nest_stage(b, list, scope, &r->axis[outer], 1, &part->roots);
+    }
 }
 
 static void pieces_emit(KernelBuild *b, const Part *part, void *plan) {

@@ -139,6 +139,10 @@ void bind_end(KernelBuild *b, const ExprList *made);
 void nest_lets(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots);
 void nest_stage(KernelBuild *b, StmtList *list, AxisSet scope, const int *axis, int naxis,
                 const RootList *roots);
+/* Vectors along `last`, in each turn of which the few places along `row` are written out; the loop
+ * over these is the last statement of the one that comes back. */
+Stmt *nest_written_out(KernelBuild *b, StmtList *list, AxisSet scope, int last, int row,
+                       const RootList *roots);
 /* Sets the part of its axis that a loop runs over: piece number `piece` (an axis) of `span`. */
 void nest_piece(KernelBuild *b, Stmt *loop, int piece, int64_t span);
 /* Opens nested FORs; gives the innermost body. */

@@ -417,6 +417,19 @@ void nest_stage(KernelBuild *b, StmtList *list, AxisSet scope, const int *axis, 
     emit_stage(b, list, scope, axis, naxis, roots, NULL);
 }
 
+Stmt *nest_written_out(KernelBuild *b, StmtList *list, AxisSet scope, int last, int row,
+                       const RootList *roots) {
+    Stmt *vector = stmt_for(b->k, list, last);
+    vector->simd = true;
+    scope |= (AxisSet)1 << last;
+    nest_lets(b, &vector->body, scope, roots);
+    nest_stage(b, &vector->body, scope, &row, 1, roots);
+    Stmt *loop = vector->body.at[vector->body.count - 1];
+    loop->simd = false;
+    loop->unroll = true;
+    return vector;
+}
+
 /* How the value `e`, kept by a stage before `s`, is read. */
 static const Expr *kept_load(const Rows *r, int s, const Expr *e) {
     for (int i = 0; i < s; i++) {

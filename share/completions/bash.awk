@@ -20,9 +20,7 @@ END {
     print "        option=$before"
     print "    fi"
     print "    for ((i = 1; i < COMP_CWORD; i++)); do"
-    printf "        case ${COMP_WORDS[i]} in\n        "
-    for (i = 1; i <= commands; i++)
-        printf "%s%s", (i > 1 ? " | " : ""), command[i]
+    printf "        case ${COMP_WORDS[i]} in\n        %s", all_commands(" | ")
     print ") [[ -n $command ]] || command=${COMP_WORDS[i]} ;;"
     print "        *.mdl) model=${COMP_WORDS[i]} ;;"
     print "        esac"
@@ -71,9 +69,7 @@ END {
     print "    fi"
     print "    [[ -z $model ]] || return"
     print "    mapfile -t COMPREPLY < <("
-    printf "        [[ -n $command ]] || compgen -W '"
-    for (i = 1; i <= commands; i++)
-        printf "%s%s", (i > 1 ? " " : ""), command[i]
+    printf "        [[ -n $command ]] || compgen -W '%s", all_commands(" ")
     print "' -- \"$current\""
     print "        compgen -d -- \"$current\""
     print "        compgen -f -X '!*.mdl' -- \"$current\")"

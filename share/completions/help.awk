@@ -34,6 +34,12 @@ function new_option(name, arg, text, of) {
         option_of[name] = ""
 }
 
+function all_commands(between,    text, i) {
+    for (i = 1; i <= commands; i++)
+        text = text (i > 1 ? between : "") command[i]
+    return text
+}
+
 function belongs(name, of) {
     return index(" " option_of[name] " ", " " of " ") > 0
 }
