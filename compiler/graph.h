@@ -439,6 +439,12 @@ Region *region_rebuild(Graph *g, const Region *old, RebuildVisit visit, void *ct
 /* The same, but `visit` may change each loop before it is closed. */
 typedef void (*LoopVisit)(void *ctx, Graph *g, LoopBuilder *loop);
 Region *region_rebuild_loops(Graph *g, const Region *old, LoopVisit visit, void *ctx);
+/* The same where values may be turned (compiler/turn.h): what goes into loops and comes out of them
+ * is what lies behind the views. A carry goes through as it starts. Where its next value is turned
+ * in another way, that is noted at the parameter of `old` for a second try, in `notes`, and
+ * *differs is set. */
+Region *region_rebuild_turned(Graph *g, const Region *old, RebuildVisit visit, void *ctx,
+                              Arena *notes, bool *differs);
 /* Copies node `old` with new operands into the current region through the builder. */
 Node *graph_copy(Graph *g, const Node *old, Node *const *in);
 /* Instantiates region `body` in the current region with `arg` in place of its params; the results

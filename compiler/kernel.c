@@ -291,8 +291,24 @@ static const Expr *compare_simpler(Kernel *k, OpCode op, const Expr *a, const Ex
     return below || apart ? expr_const(k, TY_BOOL, below) : NULL;
 }
 
+/* a < max(x, b) where a >= b, the mask of a relu, as a < x; NaN gives false in both. C compilers
+ * make branches of two choices in a row. */
+static const Expr *mask_simpler(Kernel *k, const Expr *a, const Expr *e) {
+    for (int i = 0; i < 2 && a->kind == EXPR_CONST && e->kind == EXPR_MAP && e->op == OP_MAX; i++) {
+        const Expr *in[2] = {a, e->in[!i]}, *b = e->in[i];
+        if (b->kind == EXPR_CONST && elem_is_float(b->elem) && a->value >= b->value) {
+            return expr_map(k, OP_LT, TY_BOOL, in, 2);
+        }
+    }
+    return NULL;
+}
+
 /* Few rules: what guards and borders leave behind. */
 static const Expr *map_simpler(Kernel *k, OpCode op, Elem elem, const Expr *const *in) {
+    const Expr *mask = op == OP_LT ? mask_simpler(k, in[0], in[1]) : NULL;
+    if (mask) {
+        return mask;
+    }
     if (op == OP_LT || op == OP_LE || op == OP_EQ) {
         return compare_simpler(k, op, in[0], in[1]);
     }
@@ -310,6 +326,11 @@ static const Expr *map_simpler(Kernel *k, OpCode op, Elem elem, const Expr *cons
         load.cost = 0;
         load.name = NULL;
         return expr_keep(k, load);
+    }
+    for (int i = 0; (op == OP_AND || op == OP_OR) && i < 2; i++) {
+        if (in[i]->kind == EXPR_CONST) {
+            return (in[i]->value != 0) == (op == OP_AND) ? in[!i] : in[i];
+        }
     }
     if (op == OP_NOT && in[0]->kind == EXPR_CONST) {
         return expr_const(k, TY_BOOL, in[0]->value == 0);

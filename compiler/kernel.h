@@ -214,6 +214,21 @@ bool expr_is_true(const Expr *e);
 bool expr_is_false(const Expr *e);
 void expr_name(const Expr *e, const char *name); /* keeps the first */
 
+/* --- expr_at.c --- */
+/* Expressions at one place of an axis: by Expr.id what was made of each. */
+typedef struct {
+    Kernel *k;
+    int axis;
+    const Index *place;
+    const Expr **made;
+    int nmade;
+} ExprAt;
+
+ExprAt expr_at_open(Kernel *k, Arena *scratch, int axis, int64_t place);
+/* `e` there; NULL: it holds a fold, a draw or a position read at run time that depends on the axis.
+ */
+const Expr *expr_at(ExprAt *x, const Expr *e);
+
 Stmt *stmt_for(Kernel *k, StmtList *list, int axis);
 /* The threads that a parallel FOR has work for, within those of the kernel. */
 int stmt_team(const Kernel *k, const Stmt *s);

@@ -4,6 +4,7 @@
  * values. */
 #include "compiler/graph.h"
 #include "compiler/loop_builder.h"
+#include "compiler/turn.h"
 
 #include <string.h>
 
@@ -94,6 +95,8 @@ typedef struct {
     LoopVisit loop;
     void *ctx;
     Arena *scratch;
+    Arena *notes; /* of turned carries; NULL: no value is seen as turned */
+    bool differs;
 } Rebuild;
 
 static void copy_nodes(Rebuild *r, const Region *old, const Live *live, Node **map);
@@ -119,6 +122,27 @@ static LoopMap *results_of_none(Rebuild *r, const Node *loop, const LoopLive *ll
     return lm;
 }
 
+/* How `x` crosses the border of a loop. */
+static Turn crossing(const Rebuild *r, const Node *x) {
+    return r->notes ? turn_of(x) : (Turn){0, 0};
+}
+
+/* How a carry does: as was noted for its parameter, or as it starts. */
+static Turn carry_crossing(const Rebuild *r, const Node *param, const Node *start) {
+    const Turn *noted = r->notes ? param->note : NULL;
+    return noted ? *noted : crossing(r, start);
+}
+
+static void note_crossing(Rebuild *r, Node *param, Turn used, const Node *next) {
+    Turn t = crossing(r, next);
+    if (r->notes && !param->note && !turn_equal(t, used)) {
+        Turn *noted = ARENA_NEW(r->notes, Turn);
+        *noted = t;
+        param->note = noted;
+        r->differs = true;
+    }
+}
+
 static LoopMap *copy_loop(Rebuild *r, const Node *loop, const LoopLive *ll, Node **map) {
     Graph *g = r->graph;
     const Region *body = loop->body;
@@ -128,6 +152,14 @@ static LoopMap *copy_loop(Rebuild *r, const Node *loop, const LoopLive *ll, Node
     }
     Node **inner = ARENA_ARRAY(r->scratch, Node *, body->node.count);
     int *carry = ARENA_ARRAY(r->scratch, int, at->ncarry);
+    Turn *turn = ARENA_ARRAY(r->scratch, Turn, body->out.count); /* of carries, then of stacks */
+    Node **start = ARENA_ARRAY(r->scratch, Node *, at->ncarry);
+    for (int k = 0; k < at->ncarry; k++) {
+        if (ll->param[1 + k] && body->out.at[k] != body->param.at[1 + k]) {
+            turn[k] = carry_crossing(r, body->param.at[1 + k], map[loop->in[k]->id]);
+            start[k] = turn_behind(g, map[loop->in[k]->id], turn[k]);
+        }
+    }
     int *emitted = ARENA_ARRAY(r->scratch, int, body->out.count);
     LoopBuilder *lb = loop_open(g, at->trip, at->reverse);
     loop_checkpoint(lb, at->checkpoint);
@@ -138,14 +170,19 @@ static LoopMap *copy_loop(Rebuild *r, const Node *loop, const LoopLive *ll, Node
             continue;
         }
         Node *outer = map[loop->in[k]->id];
+        Turn t = crossing(r, outer);
         if (k < at->ncarry && body->out.at[k] != param) {
-            carry[k] = loop_carry(lb, outer);
-            inner[param->id] = loop_carry_value(lb, carry[k]);
-            inner[param->id]->name = param->name;
+            carry[k] = loop_carry(lb, start[k]);
+            Node *value = loop_carry_value(lb, carry[k]);
+            value->name = param->name;
+            inner[param->id] = turn_view(g, value, turn[k]);
         } else if (k < at->ncarry + at->ninv) { /* an unchanging carry is an invariant */
-            inner[param->id] = graph_import(g, outer);
+            Node *behind = t.count > 0 ? outer->in[0] : outer;
+            inner[param->id] = turn_view(g, graph_import(g, behind), t);
         } else {
-            inner[param->id] = loop_xs(lb, outer);
+            Turn slice = turn_shifted(t, -1);
+            Node *behind = slice.count > 0 ? outer->in[0] : outer;
+            inner[param->id] = turn_view(g, loop_xs(lb, behind), slice);
         }
     }
     copy_nodes(r, body, ll->body, inner);
@@ -153,10 +190,12 @@ static LoopMap *copy_loop(Rebuild *r, const Node *loop, const LoopLive *ll, Node
         Node *value = inner[body->out.at[k]->id];
         if (k < at->ncarry) {
             if (ll->param[1 + k] && body->out.at[k] != body->param.at[1 + k]) {
-                loop_next(lb, carry[k], value);
+                note_crossing(r, body->param.at[1 + k], turn[k], value);
+                loop_next(lb, carry[k], turn_behind(g, value, turn[k]));
             }
         } else if (ll->result[k]) {
-            emitted[k] = loop_emit(lb, value);
+            turn[k] = crossing(r, value);
+            emitted[k] = loop_emit(lb, turn_behind(g, value, turn[k]));
         }
     }
     if (r->loop) {
@@ -171,11 +210,11 @@ static LoopMap *copy_loop(Rebuild *r, const Node *loop, const LoopLive *ll, Node
             continue;
         }
         if (k >= at->ncarry) {
-            lm->result[k] = loop_stack(g, copy, emitted[k]);
+            lm->result[k] = turn_view(g, loop_stack(g, copy, emitted[k]), turn_shifted(turn[k], 1));
         } else if (body->out.at[k] == body->param.at[1 + k]) {
             lm->result[k] = map[loop->in[k]->id];
         } else {
-            lm->result[k] = loop_final(g, copy, carry[k]);
+            lm->result[k] = turn_view(g, loop_final(g, copy, carry[k]), turn[k]);
         }
     }
     return lm;
@@ -230,7 +269,8 @@ Node *graph_copy(Graph *g, const Node *old, Node *const *in) {
     return graph_add(g, old->op, in, old->nin, old->attr, *old->type);
 }
 
-static Region *rebuild(Graph *g, const Region *old, RebuildVisit visit, LoopVisit loop, void *ctx) {
+/* By what `how` says of what is done on the way. */
+static Region *rebuild(Graph *g, const Region *old, Rebuild *how) {
     Arena scratch = {0};
     Live *live = live_new(&scratch, old);
     for (int k = 0; k < old->out.count; k++) {
@@ -244,8 +284,9 @@ static Region *rebuild(Graph *g, const Region *old, RebuildVisit visit, LoopVisi
     for (int k = 0; k < old->param.count; k++) {
         map[old->param.at[k]->id] = region_param(fresh, *old->param.at[k]->type);
     }
-    Rebuild r = {g, visit, loop, ctx, &scratch};
-    copy_nodes(&r, old, live, map);
+    how->graph = g;
+    how->scratch = &scratch;
+    copy_nodes(how, old, live, map);
     for (int k = 0; k < old->out.count; k++) {
         region_result(fresh, map[old->out.at[k]->id]);
     }
@@ -256,11 +297,21 @@ static Region *rebuild(Graph *g, const Region *old, RebuildVisit visit, LoopVisi
 }
 
 Region *region_rebuild(Graph *g, const Region *old, RebuildVisit visit, void *ctx) {
-    return rebuild(g, old, visit, NULL, ctx);
+    Rebuild how = {.visit = visit, .ctx = ctx};
+    return rebuild(g, old, &how);
+}
+
+Region *region_rebuild_turned(Graph *g, const Region *old, RebuildVisit visit, void *ctx,
+                              Arena *notes, bool *differs) {
+    Rebuild how = {.visit = visit, .ctx = ctx, .notes = notes};
+    Region *fresh = rebuild(g, old, &how);
+    *differs = how.differs;
+    return fresh;
 }
 
 Region *region_rebuild_loops(Graph *g, const Region *old, LoopVisit visit, void *ctx) {
-    return rebuild(g, old, NULL, visit, ctx);
+    Rebuild how = {.loop = visit, .ctx = ctx};
+    return rebuild(g, old, &how);
 }
 
 void region_inline(Graph *g, const Region *body, Node *const *arg, Node **out) {
@@ -275,7 +326,7 @@ void region_inline(Graph *g, const Region *body, Node *const *arg, Node **out) {
         map[body->param.at[k]->id] = graph_import(g, arg[k]);
     }
     Loc loc = g->loc;
-    Rebuild r = {g, NULL, NULL, NULL, &scratch};
+    Rebuild r = {.graph = g, .scratch = &scratch};
     copy_nodes(&r, body, live, map);
     g->loc = loc;
     for (int k = 0; k < body->out.count; k++) {

@@ -13,6 +13,7 @@
 #include "passes/grad.h"
 #include "passes/halo.h"
 #include "passes/hoist.h"
+#include "passes/layout.h"
 #include "passes/lower/lower.h"
 #include "passes/narrow.h"
 #include "passes/plan/plan.h"
@@ -46,6 +47,7 @@ static const struct {
     {"hoist", pass_hoist, STAGE_OPTIMISED, hoist_applies, false},
     {"clean", pass_simplify, STAGE_OPTIMISED, NULL, true},
     {"halo", pass_halo, STAGE_OPTIMISED, halo_applies, false},
+    {"layout", pass_layout, STAGE_OPTIMISED, layout_applies, false},
     {"narrow", pass_narrow, STAGE_OPTIMISED, narrow_applies, false},
     {"sums", pass_sums, STAGE_OPTIMISED, sums_applies, false},
     {"fma", pass_fma, STAGE_OPTIMISED, NULL, false},

@@ -209,41 +209,41 @@ static void walk_list(Walk *w, const StmtList *list) {
     }
 }
 
+/* The store of `out` where `load` reads, in a loop and a statement not before it; NULL: there is
+ * none. */
+static const Reach *store_there(const Walk *w, const Reach *load, const Arg *out) {
+    for (int i = 0; i < w->reach.count; i++) {
+        const Reach *r = &w->reach.at[i];
+        if (r->arg == out && r->store && r->index == load->index && load->loop <= r->loop &&
+            load < r) {
+            return r;
+        }
+    }
+    return NULL;
+}
+
 /* May `out` lie in the bytes of `in`: each element of `in` is read at the place at which that of
- * `out` is written, in a loop and a statement not behind that of the store, and in no other way.
+ * `out` is written, in a loop and a statement not behind that of the store, and in no other way;
+ * all stores of `out`, which never write one element twice, stand in one loop.
  * Both are of one type: C compilers take pointers to different types for pointers to different
  * places, and some then move the load behind the store. */
 static bool may_share(const Walk *w, const Arg *in, const Arg *out) {
-    if (in->elem != out->elem) {
-        return false;
-    }
     const Reach *store = NULL;
-    for (int i = 0; i < w->reach.count; i++) {
+    bool read = false;
+    for (int i = 0; i < w->reach.count && in->elem == out->elem; i++) {
         const Reach *r = &w->reach.at[i];
-        if (r->arg == in && r->store) {
-            return false;
-        }
-        if (r->arg == out && r->store) {
-            if (store || r->add) {
+        if (r->store && r->arg == out) {
+            if (r->add || (store && store->loop != r->loop)) {
                 return false;
             }
             store = r;
         }
-    }
-    if (!store) {
-        return false;
-    }
-    bool read = false;
-    for (int i = 0; i < w->reach.count; i++) {
-        const Reach *r = &w->reach.at[i];
-        if (r->arg == in) {
-            if (r->index != store->index || r->loop > store->loop || r > store) {
-                return false;
-            }
-            read = true;
+        if (r->arg == in && (r->store || !store_there(w, r, out))) {
+            return false;
         }
+        read = read || r->arg == in;
     }
-    return read;
+    return read && store;
 }
 
 /* Results, workspaces, operands. */

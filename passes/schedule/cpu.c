@@ -2,8 +2,8 @@
 #include "passes/schedule/schedule.h"
 
 static const Schedule *const schedules[] = {
-    &cpu_library, &cpu_tile, &cpu_loops,   &cpu_column,  &cpu_total, &cpu_pieces, &cpu_turned,
-    &cpu_jammed,  &cpu_nest, &cpu_running, &cpu_scatter, &cpu_rows,  NULL,
+    &cpu_library, &cpu_tile,    &cpu_loops, &cpu_column,  &cpu_total,   &cpu_pieces, &cpu_turned,
+    &cpu_jammed,  &cpu_spelled, &cpu_nest,  &cpu_running, &cpu_scatter, &cpu_rows,   NULL,
 };
 
 /* About one core of 2026 with vectors of 256 to 512 bits, the same on every host. */

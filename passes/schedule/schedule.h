@@ -98,6 +98,7 @@ int64_t cost_time(const Target *target, Cost cost);
 
 extern const Schedule cpu_nest, cpu_pieces, cpu_rows; /* cpu_nest.c */
 extern const Schedule cpu_turned, cpu_jammed;         /* cpu_block.c */
+extern const Schedule cpu_spelled;                    /* cpu_spelled.c */
 extern const Schedule cpu_column, cpu_total;          /* cpu_column.c, cpu_total.c */
 extern const Schedule cpu_tile, cpu_library;          /* cpu_tile.c */
 extern const Schedule cpu_loops;                      /* cpu_tile.c: a product made of loops */

@@ -7,6 +7,7 @@
 #include "passes/grad.h"
 #include "passes/halo.h"
 #include "passes/hoist.h"
+#include "passes/layout.h"
 #include "passes/narrow.h"
 #include "passes/simplify.h"
 #include "passes/sums.h"
@@ -128,6 +129,7 @@ static const struct {
               {"hoist", pass_hoist, STAGE_OPTIMISED},
               {"clean", pass_simplify, STAGE_OPTIMISED},
               {"halo", pass_halo, STAGE_OPTIMISED},
+              {"layout", pass_layout, STAGE_OPTIMISED},
               {"narrow", pass_narrow, STAGE_OPTIMISED},
               {"sums", pass_sums, STAGE_OPTIMISED},
               {"fma", pass_fma, STAGE_OPTIMISED}};

@@ -9,7 +9,7 @@
 
 #include "compiler/gradcheck.h"
 #include "directional.h"
-#include "op_sample.h"
+#include "pass_fixture.h"
 #include "passes/fma.h"
 #include "passes/grad.h"
 #include "passes/halo.h"
@@ -22,105 +22,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-
-static uint64_t seed(void) {
-    const char *text = getenv("MDLC_SEED");
-    return text ? strtoull(text, NULL, 10) : 20240608;
-}
-
-typedef struct {
-    Arena arena;
-    Graph *g;
-    Region *region;
-    Sample s;
-} Fixture;
-
-static void fixture_open(Fixture *f, Elem elem, uint64_t number) {
-    memset(f, 0, sizeof *f);
-    f->g = graph_new(&f->arena, elem);
-    f->region = region_new(f->g, NULL);
-    graph_enter(f->g, f->region);
-    f->s = (Sample){.g = f->g, .rng = seed() + number, .elem = elem};
-}
-
-static void evaluate(Fixture *f, const Region *region, EvalOptions options, Value *out) {
-    Eval *ev = eval_open(&f->arena, options);
-    for (int k = 0; k < f->s.nslot; k++) {
-        eval_bind(ev, f->s.slot[k], f->s.data[k]);
-    }
-    eval_region(ev, region, out);
-}
-
-static Region *optimise(Fixture *f, const Region *region) {
-    Region *now = pass_simplify(f->g, region);
-    region_verify(now, STAGE_GRAD);
-    now = pass_hoist(f->g, now);
-    region_verify(now, STAGE_GRAD);
-    now = pass_simplify(f->g, now);
-    region_verify(now, STAGE_GRAD);
-    return now;
-}
-
-/* The passes behind those, which choose how products are made. */
-static Region *shaped(Fixture *f, const Region *region) {
-    Region *now = pass_narrow(f->g, pass_halo(f->g, optimise(f, region)));
-    region_verify(now, STAGE_GRAD);
-    return now;
-}
-
-/* The largest difference of the results, relative to the size of each; b may be moved by noise. */
-static double difference_with(Fixture *f, const Region *a, const Region *b, EvalOptions options) {
-    int n = a->out.count;
-    Value *x = ARENA_ARRAY(&f->arena, Value, n), *y = ARENA_ARRAY(&f->arena, Value, n);
-    double worst = 0;
-    evaluate(f, a, (EvalOptions){0}, x);
-    evaluate(f, b, options, y);
-    for (int k = 0; k < n; k++) {
-        double size = 1e-3, gap = 0;
-        assert_true(type_equal(x[k].type, y[k].type));
-        for (int64_t i = 0; i < type_count(x[k].type); i++) {
-            double p = value_get(x[k], i), q = value_get(y[k], i);
-            size = fmax(size, fabs(p));
-            gap = fmax(gap, p == q || (isnan(p) && isnan(q)) ? 0 : fabs(p - q));
-        }
-        worst = fmax(worst, isnan(gap) ? INFINITY : gap / size);
-    }
-    return worst;
-}
-
-static double difference(Fixture *f, const Region *a, const Region *b) {
-    return difference_with(f, a, b, (EvalOptions){0});
-}
-
-/* How far rounding may move the results: what noise of 2^-36 does to them, as 2^-48 of it would. */
-static double tolerance(Fixture *f, const Region *region) {
-    double spread = 0;
-    for (uint64_t k = 1; k <= 3; k++) {
-        EvalOptions noisy = {.noise = 0x1p-36, .noise_seed = k};
-        spread = fmax(spread, difference_with(f, region, region, noisy));
-    }
-    return fmax(1e-10, 0x1p-12 * spread);
-}
-
-static Node *total(Fixture *f, Node *a) {
-    return a->type->rank == 0 ? a : node_fold(f->g, OP_SUM, a, (1u << a->type->rank) - 1);
-}
-
-/* Adds the derivatives of a random functional of result 0 to the results. */
-static void add_gradients(Fixture *f) {
-    Node *out = f->region->out.at[0];
-    if (!elem_is_float(out->type->elem)) {
-        return;
-    }
-    Node *value = total(f, node_map2(f->g, OP_MUL, out, sample_table(&f->s, *out->type, -1, 1)));
-    for (int k = 0; k < f->s.nslot; k++) {
-        if (elem_is_float(f->s.slot[k]->type.elem)) {
-            Node *slot = node_slot(f->g, f->s.slot[k]);
-            region_result(f->region,
-                          node_grad(f->g, value, slot, node_const(f->g, value->type->elem, 1)));
-        }
-    }
-}
 
 static void check(Fixture *f, const char *what, int number) {
     Region *plain = pass_grad(f->g, f->region, GRAD_SAVE_ALL);
@@ -638,23 +539,6 @@ static void test_narrow(void **state) {
     }
 }
 
-/* How many of the nodes that a result needs pass the test. */
-static int count_live(Fixture *f, const Region *region, bool (*test)(const Node *node)) {
-    bool *live = ARENA_ARRAY(&f->arena, bool, region->node.count + 1);
-    int n = 0;
-    for (int i = 0; i < region->out.count; i++) {
-        live[region->out.at[i]->id] = true;
-    }
-    for (int i = region->node.count - 1; i >= 0; i--) {
-        const Node *node = region->node.at[i];
-        n += live[i] && test(node);
-        for (int k = 0; live[i] && k < node->nin; k++) {
-            live[node->in[k]->id] = true;
-        }
-    }
-    return n;
-}
-
 static bool is_bordered_window(const Node *node) {
     return node->op == OP_WINDOW && node->attr->border != BORDER_NONE;
 }
@@ -702,14 +586,14 @@ static void test_halo(void **state) {
         Region *after = pass_halo(g, before);
         region_verify(after, STAGE_OPTIMISED);
         bool wide = o >= 8 && pad > 0 && !ODD_SIZES;
-        if (wide && count_live(&f, after, is_bordered_window) > 0) {
+        if (wide && fixture_count(&f, after, is_bordered_window) > 0) {
             fail_msg("%d: windows have borders", (int)i);
         }
-        if (wide && c >= 8 && count_live(&f, after, is_turned_pad) == 0) {
+        if (wide && c >= 8 && fixture_count(&f, after, is_turned_pad) == 0) {
             fail_msg("%d: channels do not lie side by side", (int)i);
         }
         if (wide && c >= 8 && stride == 1 && border == BORDER_VALUE &&
-            count_live(&f, after, is_overlap) > 0) {
+            fixture_count(&f, after, is_overlap) > 0) {
             fail_msg("%d: sums over windows are left", (int)i);
         }
         assert_true(difference(&f, before, after) < 1e-12);

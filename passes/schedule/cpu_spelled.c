@@ -1,0 +1,149 @@
+/* cpu_spelled: nests whose short axes are written out, place by place.
+ *
+ * The adjoint of a pool asks at each element which of the few places of its window it is. With a
+ * copy of the roots for each place of such axes, what is asked there is known, what the places
+ * share is loaded once, and vectors run along a long axis.
+ * Needs a MAP part; gives its loops; changes no values. */
+#include "passes/schedule/schedule.h"
+
+enum {
+    SHORT = TUNED(4, 2),  /* most places of an axis that is written out */
+    PLACES = TUNED(16, 4) /* of all of them */
+};
+
+/* --- which axes ------------------------------------------------------------------------------- */
+
+/* Axes in quotients and remainders. */
+static AxisSet split_axes(const Index *index) {
+    AxisSet axes = 0;
+    for (int i = 0; i < index->nterm; i++) {
+        const Atom *atom = index->term[i].atom;
+        axes |= atom->kind == ATOM_DIV || atom->kind == ATOM_MOD ? atom->axes : 0;
+    }
+    return axes;
+}
+
+/* Axes whose place is asked for by what runs along axis `vector`. */
+static void asked_axes(const Expr *e, int vector, AxisSet *axes, bool *seen) {
+    if (seen[e->id] || !(e->axes >> vector & 1)) {
+        return;
+    }
+    seen[e->id] = true;
+    *axes |= e->index ? split_axes(e->index) : 0;
+    for (int i = 0; i < e->nkid; i++) {
+        const Expr *kid = e->kid[i];
+        bool asks = kid->elem == TY_BOOL || kid->kind == EXPR_INDEX;
+        *axes |= asks && !(kid->axes >> vector & 1) ? kid->axes : 0;
+        asked_axes(kid, vector, axes, seen);
+    }
+}
+
+/* The short axes to be written out, 0: nothing is asked of any; the others, in their order, in
+ * *left. The last one is too short for vectors. */
+static AxisSet short_axes(KernelBuild *b, const Part *part, Radix *left) {
+    const Radix *r = &part->rows;
+    AxisSet asked = 0, set = 0;
+    int64_t places = 1;
+    bool *seen = ARENA_ARRAY(b->scratch, bool, b->nbound);
+    int vector = r->n - 1;
+    while (vector > 0 && b->k->axis[r->axis[vector]].extent <= SHORT) {
+        vector--;
+    }
+    for (int i = 0; i < part->roots.count; i++) {
+        asked_axes(part->roots.at[i].value, r->axis[vector], &asked, seen);
+        asked |= split_axes(part->roots.at[i].index);
+    }
+    *left = *r;
+    left->n = 0;
+    left->count = 1;
+    for (int i = r->n - 1; i >= 0; i--) {
+        int64_t extent = b->k->axis[r->axis[i]].extent;
+        bool last = i == r->n - 1, wanted = last || asked >> r->axis[i] & 1;
+        if (wanted && extent <= SHORT && places * extent <= PLACES) {
+            set |= (AxisSet)1 << r->axis[i];
+            places *= extent;
+        }
+    }
+    for (int i = 0; i < r->n; i++) {
+        if (!(set >> r->axis[i] & 1)) {
+            left->axis[left->n] = r->axis[i];
+            left->digit[left->n++] = r->digit[i];
+            left->count *= r->digit[i];
+        }
+    }
+    left->set = r->set & ~set;
+    return set & asked ? set : 0;
+}
+
+/* --- the schedule ----------------------------------------------------------------------------- */
+
+/* The roots at one place of `axis`; false: some cannot be given there. */
+static bool roots_at(KernelBuild *b, const RootList *roots, int axis, int64_t place, RootList *to) {
+    ExprAt x = expr_at_open(b->k, b->scratch, axis, place);
+    for (int i = 0; i < roots->count; i++) {
+        Root root = roots->at[i];
+        const Expr *kid[MD_RANK];
+        root.value = root.named || index_kids(root.index, kid, 0, MD_RANK) > 0
+                         ? NULL
+                         : expr_at(&x, root.value);
+        if (!root.value) {
+            return false;
+        }
+        root.index = index_subst(&b->k->index, root.index, axis, x.place);
+        VEC_PUSH(b->scratch, to, root);
+    }
+    return true;
+}
+
+static bool spelled_fits(KernelBuild *b, const Part *part, void **plan) {
+    Part *spelled = ARENA_NEW(b->scratch, Part);
+    *spelled = *part;
+    if (space_axes(&part->rows) == 0) {
+        return false;
+    }
+    AxisSet set = short_axes(b, part, &spelled->rows);
+    const Radix *left = &spelled->rows;
+    int least = nest_parallel(b, part) ? 2 : 1;
+    if (set == 0 || left->n < least || left->digit[left->n - 1] <= SHORT) {
+        return false;
+    }
+    for (int i = 0; i < part->rows.n; i++) {
+        int axis = part->rows.axis[i];
+        RootList roots = {0};
+        for (int64_t at = 0; set >> axis & 1 && at < part->rows.digit[i]; at++) {
+            if (!roots_at(b, &spelled->roots, axis, at, &roots)) {
+                return false;
+            }
+        }
+        spelled->roots = set >> axis & 1 ? roots : spelled->roots;
+    }
+    bind_room(b);
+    *plan = spelled;
+    return true;
+}
+
+/* The operations of what is left of them; the places together move what a nest moves. */
+static Cost spelled_cost(KernelBuild *b, const Part *part, const void *plan) {
+    const Part *spelled = plan;
+    Cost cost = nest_cost(b, part, part->rows.axis[part->rows.n - 1], -1);
+    int64_t operations = b->operations;
+    b->operations = -1;
+    cost.loop = nest_work(b, spelled) / (cost.launches > 0 ? b->k->threads : 1);
+    b->operations = operations;
+    return cost;
+}
+
+static void spelled_emit(KernelBuild *b, const Part *part, void *plan) {
+    const Part *spelled = plan;
+    const Radix *left = &spelled->rows;
+    const int outer = left->n - 1;
+    bool parallel = nest_parallel(b, part);
+    AxisSet scope = left->set & ~((AxisSet)1 << left->axis[outer]);
+    nest_open(b, &spelled->roots);
+    nest_lets(b, &b->k->body, 0, &spelled->roots);
+    StmtList *list = nest_loops(b, &b->k->body, left->axis, outer, parallel);
+    nest_lets(b, list, scope, &spelled->roots);
+    nest_stage(b, list, scope, &left->axis[outer], 1, &spelled->roots);
+}
+
+const Schedule cpu_spelled = {"spelled", 1 << PART_MAP, spelled_fits, spelled_cost, spelled_emit};

@@ -1,0 +1,85 @@
+/* ---- model ---- */
+
+/* pool_adjoint.mdl:4  y[i < 2, j < 3, c] = max[p < 2, q < 2] x[2 * i + p, 2 * j + q, c]  [2, 3, 16] */
+static void pool_adjoint_pool_argmax(int32_t *MD_RESTRICT pool_argmax, const float *MD_RESTRICT x) {
+    for (int64_t i = 0; i < 2; i++) {
+        for (int64_t i_2 = 0; i_2 < 3; i_2++) {
+            MD_IVDEP
+            for (int64_t i_3 = 0; i_3 < 16; i_3++) {
+                const float x_value = x[i * 192 + i_2 * 32 + i_3];
+                const float x_value_2 = x[i * 192 + i_2 * 32 + i_3 + 112];
+                const float x_value_3 = x[i * 192 + i_2 * 32 + i_3 + 96];
+                const float x_value_4 = x[i * 192 + i_2 * 32 + i_3 + 16];
+                const float t = md_maxf(x_value_2, md_maxf(x_value_3, md_maxf(x_value_4, x_value)));
+                pool_argmax[i * 48 + i_2 * 16 + i_3] = x_value == t ? 0 : (x_value_4 == t ? 1 : (x_value_3 == t ? 2 : (x_value_2 == t ? 3 : 0)));
+            }
+        }
+    }
+}
+
+/* pool_adjoint.mdl:4  y[i < 2, j < 3, c] = max[p < 2, q < 2] x[2 * i + p, 2 * j + q, c]  [4, 6, 16] */
+static void pool_adjoint_main_out(float *MD_RESTRICT out, const int32_t *MD_RESTRICT pool_argmax,
+        const float *MD_RESTRICT u) {
+    for (int64_t i = 0; i < 2; i++) {
+        MD_IVDEP
+        for (int64_t i_5 = 0; i_5 < 16; i_5++) {
+            const int32_t t = pool_argmax[i * 48 + i_5];
+            const float u_value = u[i * 48 + i_5];
+            const int32_t t_2 = pool_argmax[i * 48 + i_5 + 16];
+            const float u_value_2 = u[i * 48 + i_5 + 16];
+            const int32_t t_3 = pool_argmax[i * 48 + i_5 + 32];
+            const float u_value_3 = u[i * 48 + i_5 + 32];
+            const float t_4 = (0 == t ? u_value : 0.0f) + 0.0f + 0.0f;
+            const float t_5 = 0.0f + ((2 == t ? u_value : 0.0f) + 0.0f);
+            const float t_6 = (0 == t_2 ? u_value_2 : 0.0f) + 0.0f + 0.0f;
+            const float t_7 = 0.0f + ((2 == t_2 ? u_value_2 : 0.0f) + 0.0f);
+            const float t_8 = (0 == t_3 ? u_value_3 : 0.0f) + 0.0f + 0.0f;
+            const float t_9 = 0.0f + ((2 == t_3 ? u_value_3 : 0.0f) + 0.0f);
+            const float t_10 = 0.0f + (1 == t ? u_value : 0.0f) + 0.0f;
+            const float t_11 = 0.0f + (0.0f + (3 == t ? u_value : 0.0f));
+            const float t_12 = 0.0f + (1 == t_2 ? u_value_2 : 0.0f) + 0.0f;
+            const float t_13 = 0.0f + (0.0f + (3 == t_2 ? u_value_2 : 0.0f));
+            const float t_14 = 0.0f + (1 == t_3 ? u_value_3 : 0.0f) + 0.0f;
+            const float t_15 = 0.0f + (0.0f + (3 == t_3 ? u_value_3 : 0.0f));
+            out[i * 192 + i_5] = t_4;
+            out[i * 192 + i_5 + 96] = t_5;
+            out[i * 192 + i_5 + 32] = t_6;
+            out[i * 192 + i_5 + 128] = t_7;
+            out[i * 192 + i_5 + 64] = t_8;
+            out[i * 192 + i_5 + 160] = t_9;
+            out[i * 192 + i_5 + 16] = t_10;
+            out[i * 192 + i_5 + 112] = t_11;
+            out[i * 192 + i_5 + 48] = t_12;
+            out[i * 192 + i_5 + 144] = t_13;
+            out[i * 192 + i_5 + 80] = t_14;
+            out[i * 192 + i_5 + 176] = t_15;
+        }
+    }
+}
+
+/* pool_adjoint_main_entry: 2 steps, 384 bytes of arena, 1440 FLOPs, line 7 */
+int pool_adjoint_main_entry(pool_adjoint *m, const pool_adjoint_main_entry_in *in, pool_adjoint_main_entry_out *out) {
+    if (m == NULL || in == NULL || out == NULL) {
+        return POOL_ADJOINT_ERR_ARGUMENT;
+    }
+    if (!m->bound) {
+        return POOL_ADJOINT_ERR_STATE;
+    }
+    if (in->x == NULL || in->u == NULL) {
+        return POOL_ADJOINT_ERR_ARGUMENT;
+    }
+    /* inputs */
+    const float *x = in->x; /* [4, 6, 16] */
+    const float *u = in->u; /* [2, 3, 16] */
+    /* results */
+    float *out_ = MD_AT(float, m->io, 0); /* [4, 6, 16] */
+    /* arena */
+    int32_t *pool_argmax = MD_AT(int32_t, m->arena, 0); /* [2, 3, 16] to 384, steps 0..1 */
+
+    /* line 4: y[i < 2, j < 3, c] = max[p < 2, q < 2] x[2 * i + p, 2 * j + q, c] */
+    pool_adjoint_pool_argmax(pool_argmax, x); /* 0 */
+    pool_adjoint_main_out(out_, pool_argmax, u); /* 1 */
+    out->out = out_;
+    return POOL_ADJOINT_OK;
+}
+
