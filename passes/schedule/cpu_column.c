@@ -216,8 +216,9 @@ static int64_t column_work(const Part *part, int64_t terms) {
     return work;
 }
 
-static void column_emit(KernelBuild *b, const Part *part, void *plan) {
+static void column_emit(KernelBuild *b, const Part *whole, void *plan) {
     (void)plan;
+    const Part left = spelled_before(b, whole), *part = &left;
     const Radix *g = &part->rows, *f = &part->terms, *v = &part->columns;
     Column of = {.g = g, .f = f, .v = v, .piece_span = column_piece(g, f, v)}, *c = &of;
     int64_t terms = count_add(0, g->count, count_add(0, f->count, v->count));

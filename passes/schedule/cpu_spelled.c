@@ -147,3 +147,63 @@ static void spelled_emit(KernelBuild *b, const Part *part, void *plan) {
 }
 
 const Schedule cpu_spelled = {"spelled", 1 << PART_MAP, spelled_fits, spelled_cost, spelled_emit};
+
+/* --- what is made while columns are folded ---------------------------------------------------- */
+
+static void add_digits(Radix *to, const Radix *from) {
+    for (int i = 0; i < space_axes(from); i++) {
+        to->axis[to->n] = from->axis[i];
+        to->digit[to->n++] = from->digit[i];
+    }
+    to->count *= from->count;
+    to->set |= space_set(from);
+}
+
+/* The root that stores the value; NULL: none does. */
+static const Root *stored_as(const RootList *roots, const Expr *value) {
+    for (int i = 0; i < roots->count; i++) {
+        if (roots->at[i].value == value) {
+            return &roots->at[i];
+        }
+    }
+    return NULL;
+}
+
+/* The order of their sums forbids to write out the places of columns; what is stored of them on the
+ * way is made before, and read back. */
+Part spelled_before(KernelBuild *b, const Part *part) {
+    Part made = {.kind = PART_MAP, .rows = {.count = 1}}, left = *part;
+    void *plan = NULL;
+    if (space_axes(&part->rows) + space_axes(&part->terms) + space_axes(&part->columns) > MD_RANK) {
+        return left;
+    }
+    add_digits(&made.rows, &part->rows);
+    add_digits(&made.rows, &part->terms);
+    add_digits(&made.rows, &part->columns);
+    for (int i = 0; i < part->roots.count; i++) {
+        if (part->roots.at[i].add == OP_CONST) {
+            VEC_PUSH(b->scratch, &made.roots, part->roots.at[i]);
+        }
+    }
+    b->operations = -1;
+    left.roots = (RootList){0};
+    for (int i = 0; i < part->roots.count; i++) {
+        Root root = part->roots.at[i];
+        const Root *stored = stored_as(&made.roots, root.value);
+        if (root.add != OP_CONST) {
+            if (!stored) {
+                return *part;
+            }
+            root.value = expr_load(b->k, stored->arg, stored->index, NULL);
+            VEC_PUSH(b->scratch, &left.roots, root);
+        }
+    }
+    bind_room(b);
+    if (made.roots.count == 0 || !spelled_fits(b, &made, &plan)) {
+        b->operations = -1;
+        return *part;
+    }
+    spelled_emit(b, &made, plan);
+    b->operations = -1;
+    return left;
+}

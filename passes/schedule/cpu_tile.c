@@ -182,14 +182,14 @@ static int role_cost(const Tiling *p) {
     return n->ngroup == 0 ? 20 : n->group[0].c != 1 ? 10 : 0;
 }
 
-/* Where batches have been made of rows or columns, about the time: products of whole vectors, and
- * what is packed for each batch, or turned into columns that do not lie together. */
+/* Where batches have been made of rows or columns, about the time: products of whole vectors, what
+ * is read for each batch, and packed, or turned into columns that do not lie together. */
 static double role_time(const Tiling *p) {
     const Class *n = &p->class[COLUMNS];
-    double lanes = MD_ALIGN / (double)elem_bytes(p->of->elem), turn = 0.6;
+    double lanes = MD_ALIGN / (double)elem_bytes(p->of->elem), turn = 0.6, read = 0.25;
     double rows = (double)class_count(&p->class[ROWS]), columns = (double)class_count(n);
     double sum = (double)class_count(&p->class[SUMMED]);
-    double time = rows * ceil(columns / lanes) * sum;
+    double time = (rows * ceil(columns / lanes) + read * (rows + columns)) * sum;
     time += n->ngroup > 0 && n->group[0].b != 1 ? turn * columns * sum : 0;
     time += n->ngroup > 0 && n->group[0].c != 1 ? turn * rows * columns : 0;
     return time * (double)class_count(&p->class[BATCH]);

@@ -162,6 +162,11 @@ bool nest_parallel(KernelBuild *b, const Part *part); /* so many that threads pa
  */
 Cost nest_cost(KernelBuild *b, const Part *part, int last, int turned);
 
+/* --- cpu_spelled.c --- */
+/* Of a COLUMN part: what is left to be done when loops of their own have made what it stores on the
+ * way; as it is where nothing is gained. */
+Part spelled_before(KernelBuild *b, const Part *part);
+
 /* --- cpu_block.c --- */
 /* Loops over `grid` inside `scope`, a few rows of its last axis at a time in one vector loop over
  * `last`, which is given back; NULL, and nothing done, where rows have too little in common.
