@@ -568,6 +568,15 @@ void step_access_body(Program *p, Step *loop) {
     }
 }
 
+int64_t access_bytes(const Access *access) {
+    int64_t bytes = access->buf->bytes;
+    for (int k = 0; k < ACCESS_SLICES && access->slice[k]; k++) {
+        bytes /= access->buf->type->dim[k] > 0 ? access->buf->type->dim[k] : 1;
+    }
+    int times = (access->mode & ACCESS_READ ? 1 : 0) + (access->mode & ACCESS_WRITE ? 1 : 0);
+    return count_add(0, times, bytes);
+}
+
 const Access *step_find(const Step *step, const Buf *buf) {
     for (int i = 0; i < step->access.count; i++) {
         if (step->access.at[i].buf == buf) {

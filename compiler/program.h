@@ -92,6 +92,7 @@ typedef struct {
     Buf *buf;
     int mode;
     const Step *slice[ACCESS_SLICES]; /* NULL from the first axis on that is not sliced */
+    int64_t most; /* bytes that are looked up, at most, where data decides which; 0: all are read */
 } Access;
 
 typedef struct {
@@ -154,6 +155,10 @@ struct Step {
     Buf *cursor;    /* PUSH, NEED: how many rows the ring has been given */
     int64_t least;  /* NEED: so many */
     int64_t flops, bytes_moved; /* of one execution */
+    int64_t products;           /* KERNEL: FLOPs that its products need */
+    int64_t borders;            /* KERNEL: of `flops`, those on zeros around operands */
+    bool wide;                  /* KERNEL: its products are of f64 */
+    int team;                   /* KERNEL: the most threads that run a part of it */
     VEC(LayerFlops) layer;      /* KERNEL: the flops by layer */
     const Step *again;          /* KERNEL: this step, run again; NULL: it runs the first time */
     bool sparse;                /* SCATTER_ADD: zero but in rows chosen by data, and so it stays */
@@ -177,6 +182,12 @@ typedef struct {
     const char *order_name; /* which order won */
 } ProgramEntry;
 
+/* What planning knows of a machine, in picoseconds: an operation of a loop, one of a tile of
+ * registers, a byte, waking the threads. */
+typedef struct {
+    int64_t loop, tile, byte, launch;
+} MachineTimes;
+
 typedef struct {
     Module *module;
     Arena *arena;
@@ -190,6 +201,7 @@ typedef struct {
     int64_t band_bytes;  /* of guard bands in the arenas of instances; 0: none */
     int64_t stack_bytes; /* worst chain of emitted frames, a bound that is tested */
     int nbuf, nindex;    /* counters for ids */
+    MachineTimes times;  /* what planning took the machine for */
     bool device;         /* regions lie where the host does not see them: inputs are brought to io
                             and results fetched from there */
     NameSet *names;      /* of Bufs, see buf_new */
@@ -235,6 +247,8 @@ void step_access_slice(Program *p, Step *step, Buf *buf, int mode, const Step *c
                        int nslice);
 /* Adds what the body of `loop` touches and what was declared outside it. */
 void step_access_body(Program *p, Step *loop);
+/* What one execution moves: what it touches of the Buf, once to read it, once to write it. */
+int64_t access_bytes(const Access *access);
 const Access *step_find(const Step *step, const Buf *buf);
 /* The step says that `out` may take over the bytes of `in`. */
 bool step_pairs(const Step *step, const Buf *in, const Buf *out);

@@ -4,11 +4,13 @@
 #include "compiler/sha256.h"
 #include "compiler/version.h"
 #include "emit/api.h"
+#include "emit/calls.h"
 #include "emit/json.h"
 #include "emit/live_set.h"
 #include "emit/report_api.h"
 #include "emit/sweep.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 /* ---- JSON ----------------------------------------------------------------------------------- */
@@ -30,6 +32,37 @@ static const char *kind_word(EntryKind kind) {
 static bool is_shown(const ProgramEntry *entry) {
     EntryKind kind = entry->entry->kind;
     return kind == ENTRY_TRAIN || kind == ENTRY_CALL || kind == ENTRY_EVAL || kind == ENTRY_INIT;
+}
+
+static int64_t nanoseconds(int64_t picoseconds) {
+    return picoseconds / 1000 + (picoseconds % 1000 > 0);
+}
+
+static void json_calls(const Emit *e, const ProgramEntry *entry, Text *out) {
+    CallCosts all = calls_of(e, entry);
+    json_number(out, "flops_needed", all.flops);
+    json_number(out, "flops_of_products", all.products);
+    json_number(out, "bytes_once", all.bytes_once);
+    json_number(out, "predicted_ns", nanoseconds(all.predicted));
+    json_number(out, "limit_ns", nanoseconds(all.limit));
+    text_add(out, ",\n   \"calls\":[");
+    for (int i = 0; i < all.at.count; i++) {
+        const CallCost *cost = &all.at.at[i];
+        text_printf(out, "%s\n    {\"step\":%d,\"name\":", i > 0 ? "," : "", cost->step->id);
+        json_string(out, cost->name);
+        text_add(out, ",\"layer\":");
+        json_string(out, cost->layer);
+        text_printf(out, ",\"part\":\"%s\"", cost->part);
+        json_number(out, "line", loc_line_of(e, cost->step->loc));
+        json_number(out, "times", cost->times);
+        json_number(out, "flops_needed", cost->flops);
+        json_number(out, "flops_of_products", cost->products);
+        json_number(out, "bytes", cost->bytes);
+        json_number(out, "predicted_ns", nanoseconds(cost->predicted));
+        json_number(out, "limit_ns", nanoseconds(cost->limit));
+        text_add(out, "}");
+    }
+    text_add(out, "]");
 }
 
 static void json_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
@@ -73,6 +106,7 @@ static void json_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
         text_add(out, "}");
     }
     text_add(out, "]}");
+    json_calls(e, entry, out);
     report_api_entry(e, entry, out);
     text_add(out, "}");
 }
@@ -179,6 +213,41 @@ static void print_live(const Emit *e, const ProgramEntry *entry, int most, Text 
     }
 }
 
+static int by_predicted(const void *a, const void *b) {
+    const CallCost *x = a, *y = b;
+    double tx = (double)x->predicted * (double)x->times;
+    double ty = (double)y->predicted * (double)y->times;
+    return tx != ty ? (tx > ty ? -1 : 1) : x->step->id - y->step->id;
+}
+
+/* The calls that are expected to take longest. */
+static void print_calls(const Emit *e, const ProgramEntry *entry, int most, Text *out) {
+    CallCosts all = calls_of(e, entry);
+    if (all.at.count == 0) {
+        return;
+    }
+    text_printf(out,
+                "  needed: %lld FLOPs, %lld of them in products; %lld bytes must move once; "
+                "predicted %.1f us, %d %% of the limit\n",
+                (long long)all.flops, (long long)all.products, (long long)all.bytes_once,
+                1e-6 * (double)all.predicted, call_share(all.limit, all.predicted));
+    text_add(out, "    step    times          FLOPs          bytes    predicted us  limit\n");
+    qsort(all.at.at, (size_t)all.at.count, sizeof *all.at.at, by_predicted);
+    for (int i = 0; i < all.at.count && i < most; i++) {
+        const CallCost *cost = &all.at.at[i];
+        int line = loc_line_of(e, cost->step->loc);
+        text_printf(out, "    %4d %8lld %14lld %14lld %15.2f %4d %%  %s", cost->step->id,
+                    (long long)cost->times, (long long)cost->flops, (long long)cost->bytes,
+                    1e-6 * (double)cost->predicted, call_share(cost->limit, cost->predicted),
+                    cost->name);
+        text_printf(out, cost->layer[0] != 0 ? ", %s" : "%.0s", cost->layer);
+        text_printf(out, line > 0 ? ", line %d\n" : "%.0d\n", line);
+    }
+    if (all.at.count > most) {
+        text_printf(out, "    and %d more; --format=json has all of them\n", all.at.count - most);
+    }
+}
+
 static void print_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
     text_printf(out, "\n%s %s: arena %lld bytes", kind_word(entry->entry->kind), entry->entry->name,
                 (long long)entry->arena_bytes);
@@ -199,6 +268,7 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
                     (long long)sweeps.at[i].table_bytes);
     }
     if (entry->lower_bound_bytes == 0) {
+        print_calls(e, entry, 12, out);
         return;
     }
     const Step *step = step_at(entry, entry->peak_step);
@@ -212,6 +282,7 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
                 (long long)thread_adds(e, entry, e->c->opt.threads),
                 entry->order_name != NULL ? entry->order_name : "as lowered");
     print_live(e, entry, 12, out);
+    print_calls(e, entry, 12, out);
 }
 
 static void print_region(Text *out, const char *name, int64_t bytes, const char *what) {

@@ -3,6 +3,7 @@
  * Needs the statements of one kernel; gives Step.access, Step.inplace, flops and bytes; changes no
  * statement. */
 #include "passes/lower/build.h"
+#include "passes/lower/needed.h"
 
 #include <string.h>
 
@@ -22,6 +23,8 @@ typedef struct {
     int64_t times; /* iterations of the current block */
     VEC(Reach) reach;
     bool *arg_used;
+    int64_t *looked_up; /* by Arg.id: elements loaded at places that data decides */
+    bool *swept;        /* by Arg.id: it is loaded at other places too */
     int64_t flops;
     const Tile *sum; /* C is added to: it may begin as the storage of what is added */
 } Walk;
@@ -58,6 +61,16 @@ static int map_flops(OpCode op) {
     return op == OP_FMA ? 2 : op != OP_NEG;
 }
 
+static bool is_looked_up(const Index *index) {
+    for (int i = 0; index && i < index->nterm; i++) {
+        const Atom *atom = index->term[i].atom;
+        if (atom->kind == ATOM_VALUE || (atom->of && is_looked_up(atom->of))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 static void walk_expr(Walk *w, const Expr *e) {
     if (w->bound[e->id]) {
         return;
@@ -69,6 +82,11 @@ static void walk_expr(Walk *w, const Expr *e) {
         Reach r = {.arg = e->arg, .index = e->index, .loop = w->loop};
         VEC_PUSH(w->b->w.scratch, &w->reach, r);
         w->arg_used[e->arg->id] = true;
+        if (is_looked_up(e->index)) {
+            w->looked_up[e->arg->id] = count_add(w->looked_up[e->arg->id], 1, w->times);
+        } else {
+            w->swept[e->arg->id] = true;
+        }
     }
     if (e->kind == EXPR_KEY) {
         w->b->w.k->site.at[e->site] = true;
@@ -96,7 +114,7 @@ static void unbind_list(Walk *w, const StmtList *list);
  * several goes. */
 static void walk_operand(Walk *w, const Arg *arg, const Index *at, bool store) {
     if (arg) {
-        w->arg_used[arg->id] = true;
+        w->arg_used[arg->id] = w->swept[arg->id] = true;
         Reach r = {.arg = arg, .loop = w->loop, .store = store, .add = store};
         VEC_PUSH(w->b->w.scratch, &w->reach, r);
     }
@@ -256,15 +274,6 @@ static int arg_rank(const Arg *arg) {
     return arg->mode & ACCESS_WRITE ? 0 : 2;
 }
 
-static int64_t touched_bytes(const Access *access) {
-    int64_t bytes = access->buf->bytes;
-    for (int k = 0; k < ACCESS_SLICES && access->slice[k]; k++) {
-        bytes /= access->buf->type->dim[k] > 0 ? access->buf->type->dim[k] : 1;
-    }
-    int times = (access->mode & ACCESS_READ ? 1 : 0) + (access->mode & ACCESS_WRITE ? 1 : 0);
-    return count_add(0, times, bytes);
-}
-
 /* What the text allows, whoever calls it; and whether this call is of that kind. */
 static void add_pair(WorkBuild *b, const Arg *in, const Arg *out) {
     Kernel *k = b->w.k;
@@ -273,6 +282,23 @@ static void add_pair(WorkBuild *b, const Arg *in, const Arg *out) {
         VEC_PUSH_FROM(b->l->p->arena, &b->step->inplace, pair, 2);
     }
     VEC_PUSH_FROM(k->arena, &k->pair, ((ArgPair){in->id, out->id}), 1);
+}
+
+/* Of a table whose rows data picks, not all is read. */
+static void set_looked_up(WorkBuild *b, const Walk *w) {
+    for (int i = 0; i < b->w.k->arg.count; i++) {
+        const Arg *arg = b->w.k->arg.at[i];
+        if (w->looked_up[arg->id] == 0 || w->swept[arg->id]) {
+            continue;
+        }
+        const Buf *buf = kernel_buf(b->w.k, arg);
+        for (int k = 0; k < b->step->access.count; k++) {
+            if (b->step->access.at[k].buf == buf && b->step->access.at[k].mode == ACCESS_READ) {
+                b->step->access.at[k].most =
+                    count_add(0, w->looked_up[arg->id], (int64_t)elem_bytes(arg->elem));
+            }
+        }
+    }
 }
 
 static void set_accesses(WorkBuild *b, const Walk *w) {
@@ -297,10 +323,11 @@ static void set_accesses(WorkBuild *b, const Walk *w) {
             step_access(p, step, kernel_buf(b->w.k, arg), ACCESS_READ | ACCESS_WRITE);
         }
     }
+    set_looked_up(b, w);
     for (int i = 0; i < step->access.count; i++) {
         const Access *access = &step->access.at[i];
         step->bytes_moved =
-            count_add(step->bytes_moved, access->buf->kind != BUF_WORK, touched_bytes(access));
+            count_add(step->bytes_moved, access->buf->kind != BUF_WORK, access_bytes(access));
     }
     if (w->sum) {
         add_pair(b, w->sum->add, w->sum->c);
@@ -384,11 +411,36 @@ static void order_args(Kernel *k, const Walk *w) {
     k->call.buf.capacity = buf.capacity;
 }
 
+/* A product by a tile says by itself how many threads it may have. */
+static int64_t kernel_team(const Kernel *k) {
+    const Tile *tile = kernel_tile(k);
+    int64_t team = most_team(k, &k->body);
+    return tile && tile->team ? k->threads : team;
+}
+
+/* What products compute outside of their operands is no part of what is needed. */
+static void count_products(WorkBuild *b) {
+    Step *step = b->step;
+    step->products = step->borders = 0;
+    for (int i = 0; i < b->unit->atom.count; i++) {
+        const Node *node = b->unit->atom.at[i];
+        if (node->op == OP_CONTRACT && elem_is_float(node->type->elem)) {
+            int64_t needed = product_flops_needed(node);
+            step->products = count_add(step->products, 1, needed);
+            step->borders = count_add(step->borders, 1, product_flops_all(node) - needed);
+            step->wide = step->wide || node->type->elem == TY_F64;
+        }
+    }
+    step->borders = step->borders < step->flops ? step->borders : step->flops;
+}
+
 void kernel_finish(WorkBuild *b) {
     Kernel *k = b->w.k;
     Walk w = {.b = b, .times = 1};
     w.bound = ARENA_ARRAY(b->w.scratch, bool, k->expr.count + 1);
     w.arg_used = ARENA_ARRAY(b->w.scratch, bool, k->nargs + 1);
+    w.looked_up = ARENA_ARRAY(b->w.scratch, int64_t, k->nargs + 1);
+    w.swept = ARENA_ARRAY(b->w.scratch, bool, k->nargs + 1);
     for (int i = 0; i < k->loop.count; i++) {
         k->loop.at[i].used = false;
     }
@@ -397,6 +449,8 @@ void kernel_finish(WorkBuild *b) {
     }
     walk_list(&w, &k->body);
     b->step->flops = w.flops;
+    count_products(b);
+    b->step->team = (int)kernel_team(k);
     trim_rows(b);
     set_accesses(b, &w);
     order_args(k, &w);

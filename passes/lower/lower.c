@@ -8,6 +8,7 @@
 #include "passes/lower/lower.h"
 
 #include "passes/lower/build.h"
+#include "passes/schedule/schedule.h"
 #include "passes/sparse.h"
 #include "passes/view.h"
 
@@ -580,6 +581,9 @@ static void nodes_free(Entry *entry) {
 Program *pass_lower(Compile *c, Arena *arena, Module *module) {
     Program *p = program_new(arena, module);
     p->device = c->opt.target && c->opt.target->device;
+    const Target *target = c->opt.target ? c->opt.target : &target_cpu;
+    p->times = (MachineTimes){target->loop_time, target->tile_time, target->byte_time,
+                              target->launch_time};
     for (int i = 0; i < module->slot.count; i++) {
         Slot *slot = module->slot.at[i];
         const char *dot = strchr(slot->name, '.');

@@ -1,0 +1,124 @@
+/* calls: see the header. Read off the steps of a checked Program; changes nothing. The prediction
+ * takes the times by which schedules are chosen (passes/schedule): operations in tiles and in
+ * loops, shared by the threads that a kernel may have, bytes, and waking the threads. */
+#include "emit/calls.h"
+
+#include "compiler/kernel.h"
+#include "emit/live_set.h"
+
+static int64_t access_needs(const Access *access) {
+    int64_t bytes = access_bytes(access);
+    return access->most > 0 && access->most < bytes ? access->most : bytes;
+}
+
+/* Of one execution; workspaces are no part of what must move. */
+static int64_t step_bytes(const Step *step) {
+    if (step->kind != STEP_KERNEL) {
+        return step->kind == STEP_PUSH ? 2 * step->src->bytes : step->bytes_moved;
+    }
+    int64_t bytes = 0;
+    for (int i = 0; i < step->access.count; i++) {
+        const Access *access = &step->access.at[i];
+        bytes = count_add(bytes, access->buf->kind != BUF_WORK, access_needs(access));
+    }
+    return bytes;
+}
+
+static int64_t at_least(int64_t a, int64_t b) {
+    return a > b ? a : b;
+}
+
+static void set_times(const Emit *e, CallCost *cost) {
+    const MachineTimes *times = &e->p->times;
+    const Step *step = cost->step;
+    int team = step->team > 1 ? step->team : 1;
+    bool tile = step->kernel != NULL && kernel_tile(step->kernel) != NULL;
+    int64_t loops = cost->flops - (tile ? cost->products : 0);
+    int64_t work = count_add(0, loops > 0 ? loops : 0, times->loop);
+    work = count_add(work, tile ? cost->products + step->borders : step->borders,
+                     tile ? times->tile : times->loop);
+    cost->predicted = count_add(work / team, cost->bytes, times->byte);
+    cost->predicted = count_add(cost->predicted, team > 1, times->launch);
+    int64_t products = count_add(0, cost->products, times->tile) / e->c->opt.threads;
+    cost->limit = at_least(products, count_add(0, cost->bytes, times->byte));
+}
+
+static const char *layer_of(const Emit *e, const Step *step) {
+    int best = 0;
+    for (int i = 1; i < step->layer.count; i++) {
+        best = step->layer.at[i].flops > step->layer.at[best].flops ? i : best;
+    }
+    int layer = step->layer.count > 0 ? step->layer.at[best].layer : 0;
+    return layer > 0 ? e->p->module->layer.at[layer - 1].path : step->path ? step->path : "";
+}
+
+static void add_calls(const Emit *e, CallCosts *all, const StepList *list, int64_t times,
+                      StepPart part) {
+    static const char *const word[] = {"", "forward", "loss", "backward", "update"};
+    for (int i = 0; i < list->count; i++) {
+        const Step *step = list->at[i];
+        StepPart own = step->part != PART_NONE ? step->part : part; /* that of the loop around it */
+        if (step->kind == STEP_LOOP) {
+            add_calls(e, all, &step->body, count_add(0, times, step->trip), own);
+            continue;
+        }
+        CallCost cost = {.step = step,
+                         .name = step->kernel != NULL ? step->kernel->name : step_word(step),
+                         .layer = layer_of(e, step),
+                         .part = word[own],
+                         .times = times,
+                         .flops = step->flops - step->borders,
+                         .products = step->products,
+                         .bytes = step_bytes(step)};
+        set_times(e, &cost);
+        VEC_PUSH(e->arena, &all->at, cost);
+        all->flops = count_add(all->flops, step->again ? 0 : times, cost.flops);
+        all->products = count_add(all->products, step->again ? 0 : times, cost.products);
+        all->predicted = count_add(all->predicted, times, cost.predicted);
+    }
+}
+
+/* What lies outside of the arena comes in once and goes out once, however often it is touched. */
+static int64_t bytes_once(const Emit *e, const CallCosts *all) {
+    Arena scratch = {0};
+    int64_t *read = ARENA_ARRAY(&scratch, int64_t, e->p->nbuf + 1), bytes = 0;
+    bool *written = ARENA_ARRAY(&scratch, bool, e->p->nbuf + 1);
+    for (int i = 0; i < all->at.count; i++) {
+        const Step *step = all->at.at[i].step;
+        for (int k = 0; k < step->access.count; k++) {
+            const Access *access = &step->access.at[k];
+            const Buf *buf = access->buf, *to = buf->final != NULL ? buf->final : buf;
+            bool comes = buf->kind == BUF_PARAM || buf->kind == BUF_STATE ||
+                         buf->kind == BUF_INPUT || buf->kind == BUF_CONST;
+            if (comes && (access->mode & ACCESS_READ) != 0) {
+                int64_t some = count_add(0, all->at.at[i].times, access->most);
+                bool all_of_it = access->most == 0;
+                int64_t sum = all_of_it ? buf->bytes : count_add(read[buf->id], 1, some);
+                read[buf->id] = sum < buf->bytes ? sum : buf->bytes;
+            }
+            bool leaves = to->kind == BUF_PARAM || to->kind == BUF_STATE || to->kind == BUF_RESULT;
+            if (leaves && (access->mode & ACCESS_WRITE) != 0 && !written[to->id]) {
+                written[to->id] = true;
+                bytes = count_add(bytes, 1, step->kind == STEP_PUSH ? step->src->bytes : to->bytes);
+            }
+        }
+    }
+    for (int i = 0; i <= e->p->nbuf; i++) {
+        bytes = count_add(bytes, 1, read[i]);
+    }
+    arena_free(&scratch);
+    return bytes;
+}
+
+CallCosts calls_of(const Emit *e, const ProgramEntry *entry) {
+    CallCosts all = {0};
+    add_calls(e, &all, &entry->step, 1, PART_NONE);
+    all.bytes_once = bytes_once(e, &all);
+    int64_t products = count_add(0, all.products, e->p->times.tile) / e->c->opt.threads;
+    all.limit = at_least(products, count_add(0, all.bytes_once, e->p->times.byte));
+    return all;
+}
+
+int call_share(int64_t limit, int64_t time) {
+    return time > 0 ? (int)(100.0 * (double)limit / (double)time + 0.5) : 0;
+}
