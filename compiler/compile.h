@@ -46,6 +46,7 @@ typedef struct {
     bool depend_rules;   /* -MP: a rule for each module too */
     bool line;           /* --line: a debugger shows the source */
     bool no_main;
+    bool profile;       /* --profile: the program notes how long its calls take */
     bool whole_runtime; /* --runtime=whole */
     bool openblas;
     const struct Target *target; /* what planning knows of the machine; NULL: target_cpu */

@@ -2,6 +2,7 @@
 #include "emit/api.h"
 
 #include "compiler/kernel.h"
+#include "emit/profile.h"
 #include "emit/trace.h"
 
 #include <string.h>
@@ -306,6 +307,7 @@ void api_print(const Emit *e, Text *out) {
         text_add(out, "    md_pace pace;\n");
     }
     trace_member(e, out);
+    profile_member(e, out);
     text_printf(out, "} %s;\n\n", e->prefix);
     for (int i = 0; i < e->p->entry.count; i++) {
         EntryKind kind = e->p->entry.at[i]->entry->kind;

@@ -7,6 +7,7 @@
 #include "emit/api.h"
 #include "emit/guard.h"
 #include "emit/lines.h"
+#include "emit/profile.h"
 #include "emit/trace.h"
 
 #include <math.h>
@@ -444,6 +445,7 @@ static void print_steps(Names *names, const Printer *printer, const StepList *li
         }
         guard_after(names->e, names->entry, step, indent, out);
         trace_after(names->e, names->entry, step, indent, out);
+        profile_after(names->e, names->entry, step, indent, out);
     }
 }
 

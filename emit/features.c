@@ -97,6 +97,7 @@ void features_add(const Emit *e, NameList *features) {
         {"halves", has.halves},                     /* f16, bf16 of the model, not only of files */
         {"several", e->p->module->phase.count > 1}, /* trains in one run */
         {"canary", e->c->opt.canary},
+        {"profile", e->c->opt.profile},
     };
     for (size_t i = 0; i < sizeof feature / sizeof *feature; i++) {
         if (feature[i].has) {

@@ -5,6 +5,7 @@
 #include "emit/api.h"
 #include "emit/entry.h"
 #include "emit/layers.h"
+#include "emit/profile.h"
 #include "emit/trace.h"
 
 #include <string.h>
@@ -72,9 +73,11 @@ static void print_adapter(const Emit *e, const ProgramEntry *entry, Text *out) {
     } else if (!inputs) {
         text_add(out, "    (void)call;\n");
     }
+    profile_open(e, entry, out);
     text_printf(out, "    int code = %s((struct %s *)instance%s%s%s);\n", entry->c_name, e->prefix,
                 inputs ? ", &in" : "", source->kind == ENTRY_EVAL ? ", call->rows" : "",
                 results ? ", &out" : "");
+    profile_close(e, entry, out);
     int index = 0;
     if (source->kind == ENTRY_TRAIN) {
         print_values(e, source, OUT_LOSS, &index, out);
@@ -473,6 +476,7 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
     print_entries(e, out, &entries);
     print_phases(e, out);
     int phases = e->p->module->phase.count, layers = layers_print(e, out);
+    profile_tables(e, out);
     text_printf(out, "int main(int argc, char **argv) {\n    static %s instance;\n", e->prefix);
     text_printf(out,
                 "    size_t tensors = 0;\n    const md_tensor *table = %s_tensors(&tensors);\n",
@@ -492,12 +496,14 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
     text_printf(out, "        %lld, %d, /* stack_bytes, threads */\n        table, tensors,\n",
                 (long long)e->p->stack_bytes, e->c->opt.threads);
     const char *notes = trace_notes(e) == 0 ? "NULL" : e->c->opt.nan ? "instance.trace" : "notes";
-    text_printf(out, "        %s, %d, %s, %d, %s, %d, %s, %d,\n        %s, %s, %s,\n    };\n",
+    text_printf(out, "        %s, %d, %s, %d, %s, %d, %s, %d,\n        %s, %s, %s,\n",
                 datasets > 0 ? str_printf(e->arena, "%s_datasets", e->prefix) : "NULL", datasets,
                 entries > 0 ? str_printf(e->arena, "%s_entries", e->prefix) : "NULL", entries,
                 phases > 0 ? str_printf(e->arena, "%s_phases", e->prefix) : "NULL", phases,
                 layers > 0 ? str_printf(e->arena, "%s_layers", e->prefix) : "NULL", layers,
                 e->c->opt.canary ? "&instance.damage" : "NULL", notes,
                 str_eq(notes, "notes") ? "&instance.trace" : "NULL");
+    profile_descriptor(e, out);
+    text_add(out, "    };\n");
     text_add(out, "    return md_main(&descriptor, argc, argv);\n}\n");
 }

@@ -32,6 +32,9 @@ enum {
     MD_NAMED_BEST,
     MD_NAMED_CHECKPOINT,
     MD_NAMED_TABLE,
+    /* if: profile */
+    MD_NAMED_TRACE,
+    /* end: profile */
     MD_NAMED_PLOT,
     MD_NAMED_OUT
 };
@@ -42,6 +45,9 @@ MD_COLD int md_apart_output(const md_run *r, int i, md_named *output) {
                               {"--best", r->options.best},
                               {"--checkpoint", r->options.checkpoint},
                               {"--log csv", r->options.table},
+                              /* if: profile */
+                              {"--profile-trace", r->options.trace},
+                              /* end: profile */
                               {"--plot", r->options.plot}};
     int results = r->options.command == MD_RUN_ENTRY ? r->task->entry->output_count : 0;
     if (i >= MD_NAMED_OUT + results) {

@@ -75,6 +75,14 @@ typedef struct md_run {
     int set_count;
     md_block_mem block;   /* tasks, sets and their arrays */
     md_block_mem plot;    /* points of --plot */
+    /* if: profile */
+    md_block_mem marks; /* what is noted of calls, and memory to measure the machine with */
+    md_profile profile;
+    md_profile_row *profile_rows;
+    double rate_bytes, rate_flops[2]; /* of the machine, a second: of f32, of f64 */
+    double rate_clock;                /* nanoseconds of a reading */
+    int64_t profile_start;            /* when it began; 0: not yet */
+    /* end: profile */
     size_t array_bytes;   /* memory of --in files */
     uint64_t array_files; /* of --in files that are read as they are needed */
     int threads;
@@ -171,6 +179,12 @@ MD_COLD size_t md_plot_memory(const md_run *r) {
     return r->plot.size > 0 ? md_round_up(r->plot.size, md_page()) : 0;
 }
 
+/* if: profile */
+MD_COLD size_t md_profile_memory(const md_run *r) {
+    return r->marks.size > 0 ? md_round_up(r->marks.size, md_page()) : 0;
+}
+/* end: profile */
+
 /* Bytes of the files that are read as they are needed. */
 MD_COLD uint64_t md_data_files(const md_run *r) {
     uint64_t bytes = r->array_files;
@@ -208,6 +222,11 @@ MD_COLD void md_log_memory(md_run *r) {
         if (r->plot.size > 0) {
             md_json_count(t, "plot", md_plot_memory(r));
         }
+        /* if: profile */
+        if (r->marks.size > 0) {
+            md_json_count(t, "profile", md_profile_memory(r));
+        }
+        /* end: profile */
         md_json_count(t, "reserved", reserved);
         md_json_count(t, "process", r->process);
         md_text_add(t, "}\n");
@@ -229,6 +248,12 @@ MD_COLD void md_log_memory(md_run *r) {
         if (r->plot.size > 0) {
             md_memory_row(t, "plot", md_plot_memory(r), "points of --plot");
         }
+        /* if: profile */
+        if (r->marks.size > 0) {
+            md_memory_row(t, "profile", md_profile_memory(r),
+                          "notes of calls, memory to measure the machine with");
+        }
+        /* end: profile */
         md_memory_row(t, "reserved", reserved,
                       "address space alone: guard pages, stacks as the system cuts them");
         md_memory_row(t, "process", r->process, "program and C library, measured at the start");
@@ -330,6 +355,9 @@ MD_COLD void md_log_end(md_run *r, int last) {
     double seconds = md_seconds() - r->start;
     uint64_t peak = md_peak_bytes();
     uint64_t other = r->process + r->libraries + md_data_bytes(r) + md_plot_memory(r);
+    /* if: profile */
+    other += md_profile_memory(r);
+    /* end: profile */
     uint64_t over = peak > other ? peak - other : 0;
     int64_t growth = r->made > 2 ? r->pages_late - r->pages_early : 0;
     if (r->options.log == MD_LOG_JSON) {

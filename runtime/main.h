@@ -13,6 +13,7 @@
 
 #include "runtime/apart.h"
 #include "runtime/predict.h"
+#include "runtime/profile.h"
 
 /* ---- paths ---------------------------------------------------------------------------------- */
 
@@ -343,6 +344,9 @@ MD_COLD int md_setup(md_run *r, md_paths *paths) {
     rc = rc == MD_EXIT_OK ? md_plot_setup(r) : rc;
     /* end: plot */
     rc = rc == MD_EXIT_OK ? md_setup_threads(r) : rc;
+    /* if: profile */
+    rc = rc == MD_EXIT_OK ? md_profile_setup(r) : rc;
+    /* end: profile */
     if (rc == MD_EXIT_OK) {
         md_touch_write(r->regions.base, r->regions.mapped);
         rc = r->options.save == NULL ? MD_EXIT_OK
@@ -375,6 +379,9 @@ MD_COLD void md_teardown(md_run *r) {
     }
     md_unmap(r->block.at, r->block.size);
     md_unmap(r->plot.at, r->plot.size);
+    /* if: profile */
+    md_unmap(r->marks.at, r->marks.size);
+    /* end: profile */
     if (r->regions.base != NULL) {
         munmap(r->regions.base - md_page(), r->regions.mapped + 2 * md_page());
     }
@@ -478,6 +485,9 @@ MD_COLD int md_dispatch(md_run *r, md_paths *paths) {
     if (rc != MD_EXIT_OK) {
         return rc;
     }
+    /* if: profile */
+    md_profile_begin(r);
+    /* end: profile */
     if (r->options.command == MD_RUN_ENTRY) {
         return md_predict(r);
     }
@@ -510,6 +520,9 @@ MD_COLD int md_main(const md_model *model, int argc, char **argv) {
     md_signals();
     int rc = md_options_parse(&r->options, model, argc, argv, &r->message);
     rc = rc == MD_EXIT_OK ? md_dispatch(r, &paths) : rc;
+    /* if: profile */
+    rc = md_profile_end(r, rc);
+    /* end: profile */
     if (rc == MD_EXIT_OK && r->lost != 0) {
         rc = md_fail(&r->message, MD_EXIT_DATA, "cannot write to the standard output: %s",
                      strerror(r->lost));

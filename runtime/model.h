@@ -11,6 +11,7 @@
 
 #include "runtime/canary_report.h"
 #include "runtime/nan_origin.h"
+#include "runtime/profiled.h"
 #include "runtime/tensor.h"
 
 /* ---- data sets ------------------------------------------------------------------------------ */
@@ -201,6 +202,12 @@ typedef struct md_model {
     const md_damage *damage; /* of the instance, with --checks=canary; else NULL */
     uint32_t *notes;         /* of a call that is traced; NULL: no train */
     uint32_t **trace; /* of the instance: a train that finds &notes here is traced; NULL: all are */
+    /* if: profile */
+    const md_profiled *profiled; /* what is timed; 0 of them: nothing */
+    int profiled_count;
+    const md_profile_names *names;
+    md_profile **profile; /* of the instance: where calls are noted; NULL there: nowhere */
+    /* end: profile */
 } md_model;
 
 #endif

@@ -34,6 +34,9 @@ typedef struct md_options {
     int64_t skip; /* updates in a row that may end without a number */
     const char *load, *save, *checkpoint, *resume, *table, *plot, *only, *best, *monitor, *part;
     const char *weights;
+    /* if: profile */
+    const char *trace;
+    /* end: profile */
     md_log_form log;
 } md_options;
 
@@ -92,6 +95,10 @@ MD_COLD const md_option *md_option_table(void) {
         {"--plot", MD_TEXT(plot), MD_IN_TRAIN, "FILE.html",
          "a page with the curves of loss and metrics, at the end"},
         /* end: plot */
+        /* if: profile */
+        {"--profile-trace", MD_TEXT(trace), MD_IN_RUNS, "FILE.json",
+         "the last calls and their steps, for chrome://tracing and Perfetto"},
+        /* end: profile */
         {"--log-every", MD_COUNT(log_every), MD_IN_TRAIN, "N", "a line every N steps"},
         {"--threads", MD_COUNT(threads), MD_IN_RUNS, "N", "threads to use at most"},
         {"--only", MD_TEXT(only), MD_IN_RUNS, "PATH[,PATH]",

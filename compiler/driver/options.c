@@ -34,6 +34,7 @@ const char options_usage[] =
     "  --blas=LIBRARY     builtin (default) or openblas\n"
     "  --runtime=PART     used (default): the functions that are used, behind the model; whole:\n"
     "                     all, in front of it, so that one C file may include several models\n"
+    "  --profile          a program that says where its time went, beside the machine's limit\n"
     "  --checks=LIST      none (default); nan: where a NaN came from; canary: guard bands\n"
     "  --threads=N        the most threads that the bound provides for (8)\n"
     "  --no-main          the model part only\n"
@@ -109,9 +110,9 @@ static const struct {
     {"--cc", O_CC},
     {"--data", O_DATA},
 };
-static const char *const flag_options[] = {"--no-main", "--line",  "-MD",     "-MP",
-                                           "--report",  "--stats", "-Werror", "--libs",
-                                           "--force",   "--list",  "--help",  "--version"};
+static const char *const flag_options[] = {"--no-main", "--line",  "--profile", "-MD",    "-MP",
+                                           "--report",  "--stats", "-Werror",   "--libs", "--force",
+                                           "--list",    "--help",  "--version"};
 static const struct {
     const char *name;
     Command command;
@@ -156,6 +157,7 @@ static const struct {
     {"--checks", OF_MODEL},
     {"--no-main", OF_MODEL},
     {"--line", OF_MODEL},
+    {"--profile", COMPILES},
     {"--prefix", OF_MODEL},
     {"-Werror", OF_MODEL},
 };
@@ -394,6 +396,8 @@ static int set_value(Compile *c, ValueOption id, const char *value) {
 static int set_flag(Compile *c, const char *name) {
     if (str_eq(name, "--no-main")) {
         c->opt.no_main = true;
+    } else if (str_eq(name, "--profile")) {
+        c->opt.profile = true;
     } else if (str_eq(name, "--line")) {
         c->opt.line = true;
     } else if (str_eq(name, "-MD")) {
@@ -554,6 +558,11 @@ static int check_options(Options *opt) {
             fprintf(stderr, "try 'mdlc --help'\n");
             return EXIT_USAGE;
         }
+    }
+    if (opt->profile && opt->no_main) {
+        return usage_error("--profile is about the main of a program, and --no-main leaves it out: "
+                           "leave one of them out",
+                           NULL);
     }
     int code = check_target(opt);
     return code == EXIT_OK ? check_files(opt) : code;

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: 0BSD */
+/* rates: what the machine can do at most, on so many threads: multiply-adds that stay in registers,
+ * and bytes of memory far larger than its caches, read alone or copied. The best of a few tries;
+ * together some tenths of a second. Needs tile.h for the machine's multiply-add of vectors; memory
+ * is the caller's; gives rates a second, holds no state. */
+#ifndef MD_RATES_H
+#define MD_RATES_H
+
+#include <time.h>
+
+#include "runtime/tile.h"
+
+enum { MD_RATE_TURNS = 1 << 20, MD_RATE_TRIES = 5 };
+
+MD_FN int64_t md_nanoseconds(void) {
+    struct timespec now;
+    clock_gettime(CLOCK_MONOTONIC, &now);
+    return (int64_t)now.tv_sec * 1000000000 + (int64_t)now.tv_nsec;
+}
+
+/* Sums that do not wait for each other, as many as an instruction takes cycles, twice over. */
+#define MD_RATE_EACH(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11)
+enum { MD_RATE_SUMS = 12 };
+
+#if MD_VBYTES > 0
+enum { MD_RATE_F32 = MD_VBYTES / 4, MD_RATE_F64 = MD_VBYTES / 8 };
+#define MD_RATE_VEC_32 md_vf32
+#define MD_RATE_VEC_64 md_vf64
+#define MD_RATE_NEXT_32(i) a##i = md_tile_vmad_f32(a##i, b, c);
+#define MD_RATE_NEXT_64(i) a##i = md_tile_vmad_f64(a##i, b, c);
+#define MD_RATE_SUM(i) total += (double)a##i[0] + (double)a##i[MD_RATE_F64 - 1];
+#else
+enum { MD_RATE_F32 = 1, MD_RATE_F64 = 1 };
+#define MD_RATE_VEC_32 float
+#define MD_RATE_VEC_64 double
+#define MD_RATE_NEXT_32(i) a##i = md_madf(a##i, b, c);
+#define MD_RATE_NEXT_64(i) a##i = md_mad(a##i, b, c);
+#define MD_RATE_SUM(i) total += (double)a##i;
+#endif
+
+/* `seed` 0 is not known to a compiler, which could do without the loop else. */
+#define MD_RATE_START(i) a##i += (seed + i);
+#define MD_RATE_ZERO_32(i) MD_RATE_VEC_32 a##i = zero;
+#define MD_RATE_ZERO_64(i) MD_RATE_VEC_64 a##i = zero;
+
+MD_NOINLINE double md_rate_sums_f32(float seed) {
+    MD_RATE_VEC_32 zero;
+    memset(&zero, 0, sizeof zero);
+    const MD_RATE_VEC_32 b = zero + (0.999f + seed), c = zero + (0.001f + seed);
+    double total = 0;
+    MD_RATE_EACH(MD_RATE_ZERO_32)
+    MD_RATE_EACH(MD_RATE_START)
+    for (int turn = 0; turn < MD_RATE_TURNS; turn++) {
+        MD_RATE_EACH(MD_RATE_NEXT_32)
+    }
+    MD_RATE_EACH(MD_RATE_SUM)
+    return total;
+}
+
+MD_NOINLINE double md_rate_sums_f64(double seed) {
+    MD_RATE_VEC_64 zero;
+    memset(&zero, 0, sizeof zero);
+    const MD_RATE_VEC_64 b = zero + (0.999 + seed), c = zero + (0.001 + seed);
+    double total = 0;
+    MD_RATE_EACH(MD_RATE_ZERO_64)
+    MD_RATE_EACH(MD_RATE_START)
+    for (int turn = 0; turn < MD_RATE_TURNS; turn++) {
+        MD_RATE_EACH(MD_RATE_NEXT_64)
+    }
+    MD_RATE_EACH(MD_RATE_SUM)
+    return total;
+}
+
+/* FLOPs a second in multiply-adds of f32, or (`wide`) of f64. */
+MD_NOINLINE double md_rate_flops(int wide, int threads) {
+    const double each = 2.0 * MD_RATE_SUMS * MD_RATE_TURNS * (wide ? MD_RATE_F64 : MD_RATE_F32);
+    double best = 0;
+    for (int tries = 0; tries < MD_RATE_TRIES; tries++) {
+        volatile double seed = 0;
+        const double from = seed;
+        double total = 0;
+        int64_t start = md_nanoseconds();
+        MD_OMP(parallel for num_threads(threads) reduction(+ : total) schedule(static))
+        for (int t = 0; t < threads; t++) {
+            total += wide ? md_rate_sums_f64(from) : md_rate_sums_f32((float)from);
+        }
+        double seconds = 1e-9 * (double)(md_nanoseconds() - start);
+        seed = total;
+        double rate = seconds > 0 ? each * (double)threads / seconds : 0;
+        best = rate > best ? rate : best;
+    }
+    return best;
+}
+
+/* Bytes a second, those read and those written, of `size` bytes that have been written to. */
+MD_NOINLINE double md_rate_bytes(char *memory, size_t size, int threads) {
+    const int64_t words = (int64_t)(size / 16) * 2;
+    uint64_t *at = (uint64_t *)(void *)memory;
+    double best = 0;
+    for (int tries = 0; tries < 2 * MD_RATE_TRIES; tries++) {
+        volatile uint64_t sink;
+        uint64_t total = 0;
+        int64_t start = md_nanoseconds();
+        MD_OMP(parallel for num_threads(threads) reduction(+ : total) schedule(static))
+        for (int t = 0; t < threads; t++) {
+            int64_t first = md_split(words / 2, t, threads),
+                    end = md_split(words / 2, t + 1, threads);
+            if (tries % 2 == 0) {
+                memcpy(at + words / 2 + first, at + first, (size_t)(end - first) * sizeof *at);
+                continue;
+            }
+            for (int64_t i = 2 * first; i < 2 * end; i++) {
+                total += at[i];
+            }
+        }
+        double seconds = 1e-9 * (double)(md_nanoseconds() - start);
+        sink = total;
+        (void)sink;
+        double rate = seconds > 0 ? (double)words * sizeof *at / seconds : 0;
+        best = rate > best ? rate : best;
+    }
+    return best;
+}
+
+#endif
