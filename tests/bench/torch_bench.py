@@ -1,27 +1,25 @@
 #!/usr/bin/env python3
-"""Times one training step of PyTorch, eager and compiled, between runs of an emitted program.
+"""A peer of tests/bench/turns.py: one training step of PyTorch, eager and compiled.
 
-    torch_bench.py digits|mlp|dqn|wide|lenet|resnet THREADS PROGRAM
+    torch_bench.py digits|mlp|dqn|wide|lenet|resnet THREADS
 
-PROGRAM prints the median time of a step in microseconds (tests/bench/step.c). The three take turns,
-with pauses so that no thread of one still spins while another is timed. Prints one line:
-mdlc, eager and compiled time in microseconds, medians over the rounds. `-` for PROGRAM leaves it out.
+Prints the names of what it can time in one line; then for each of them that it reads the median time of
+a step over a second, in microseconds.
 """
 import itertools
 import math
 import os
-import subprocess
 import sys
 import time
 
-case, threads, program = sys.argv[1], int(sys.argv[2]), sys.argv[3]
+case, threads = sys.argv[1], int(sys.argv[2])
 os.environ["OMP_NUM_THREADS"] = str(threads)
 
 import torch  # noqa: E402  (reads OMP_NUM_THREADS when it is loaded)
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
-ROUNDS, SECONDS, BATCHES = 5, 1.0, 64  # batches take turns, see step.c
+SECONDS, BATCHES = 1.0, 64  # batches take turns, see step.c
 torch.set_num_threads(threads)
 torch.manual_seed(0)
 
@@ -154,23 +152,11 @@ def median_of(step):
     return 1e6 * sorted(took)[len(took) // 2]
 
 
-def median(values):
-    return sorted(values)[len(values) // 2] if values else math.nan
-
-
-steps = [make_step(False)]
+steps = {"eager": make_step(False)}
 try:
-    steps.append(make_step(True))
+    steps["compiled"] = make_step(True)
 except Exception as error:  # no C++ compiler, or a version without inductor
     print(f"torch.compile: {type(error).__name__}: {error}", file=sys.stderr)
-times = [[] for _ in steps]
-ours = []
-for _ in range(ROUNDS):
-    for values, step in zip(times, steps):
-        values.append(median_of(step))
-        time.sleep(0.3)
-    if program != "-":
-        ours.append(float(subprocess.run([program, str(SECONDS)], check=True, text=True,
-                                         stdout=subprocess.PIPE).stdout))
-        time.sleep(0.1)
-print(f"{median(ours):.2f} {median(times[0]):.2f} {median(times[1]) if len(times) > 1 else math.nan:.2f}")
+print(*steps, flush=True)
+for name in sys.stdin:
+    print(f"{median_of(steps[name.strip()]):.2f}", flush=True)
