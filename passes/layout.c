@@ -54,19 +54,16 @@ static bool channels_end(const Node *n, Node *const *in, int k) {
     return end;
 }
 
-/* The axes of the result that operand `k`, the image, does not have for itself: behind its first
- * axis and in front of its last ones, and enough of them. */
+/* The first neighbouring axes of the result that operand `k`, the image, does not have for itself:
+ * behind its first axis and in front of its last ones, and enough of them. */
 static Turn channels_of(const Node *n, Node *const *in, int k) {
-    int rank = n->type->rank, first = 0, end = rank;
+    int rank = n->type->rank, first = 0, end;
     int64_t count = 1;
     while (first < rank && !has_label(n, in, !k, n->attr->lo_[first])) {
         first++;
     }
-    while (end > first && !has_label(n, in, !k, n->attr->lo_[end - 1])) {
-        end--;
-    }
-    for (int i = first; i < end; i++) {
-        count *= has_label(n, in, !k, n->attr->lo_[i]) ? n->type->dim[i] : 0;
+    for (end = first; end < rank && has_label(n, in, !k, n->attr->lo_[end]); end++) {
+        count *= n->type->dim[end];
     }
     bool fits = first > 0 && first < end && end < rank && count >= LEAST_CHANNELS;
     return fits ? (Turn){first, end - first} : straight;
