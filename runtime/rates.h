@@ -71,7 +71,8 @@ MD_NOINLINE double md_rate_sums_f64(double seed) {
     return total;
 }
 
-/* FLOPs a second in multiply-adds of f32, or (`wide`) of f64. */
+/* FLOPs a second in multiply-adds of f32, or (`wide`) of f64. A team of one is never asked for:
+ * OpenMP libraries take memory for each of those. */
 MD_NOINLINE double md_rate_flops(int wide, int threads) {
     const double each = 2.0 * MD_RATE_SUMS * MD_RATE_TURNS * (wide ? MD_RATE_F64 : MD_RATE_F32);
     double best = 0;
@@ -80,9 +81,13 @@ MD_NOINLINE double md_rate_flops(int wide, int threads) {
         const double from = seed;
         double total = 0;
         int64_t start = md_nanoseconds();
-        MD_OMP(parallel for num_threads(threads) reduction(+ : total) schedule(static))
-        for (int t = 0; t < threads; t++) {
-            total += wide ? md_rate_sums_f64(from) : md_rate_sums_f32((float)from);
+        if (threads > 1) {
+            MD_OMP(parallel for num_threads(threads) reduction(+ : total) schedule(static))
+            for (int t = 0; t < threads; t++) {
+                total += wide ? md_rate_sums_f64(from) : md_rate_sums_f32((float)from);
+            }
+        } else {
+            total = wide ? md_rate_sums_f64(from) : md_rate_sums_f32((float)from);
         }
         double seconds = 1e-9 * (double)(md_nanoseconds() - start);
         seed = total;
@@ -92,31 +97,43 @@ MD_NOINLINE double md_rate_flops(int wide, int threads) {
     return best;
 }
 
+/* Part `t` of `parts` of so many words: half of them copied to the other half, or all added up. */
+MD_NOINLINE uint64_t md_rate_part(uint64_t *at, int64_t words, int t, int parts, int copy) {
+    const int64_t half = words / 2;
+    const int64_t first = md_split(half, t, parts), end = md_split(half, t + 1, parts);
+    uint64_t total = 0;
+    if (copy) {
+        memcpy(at + half + first, at + first, (size_t)(end - first) * sizeof *at);
+        return 0;
+    }
+    for (int64_t i = 2 * first; i < 2 * end; i++) {
+        total += at[i];
+    }
+    return total;
+}
+
 /* Bytes a second, those read and those written, of `size` bytes that have been written to. */
 MD_NOINLINE double md_rate_bytes(char *memory, size_t size, int threads) {
     const int64_t words = (int64_t)(size / 16) * 2;
     uint64_t *at = (uint64_t *)(void *)memory;
     double best = 0;
     for (int tries = 0; tries < 2 * MD_RATE_TRIES; tries++) {
+        const int copy = tries % 2 == 0;
         volatile uint64_t sink;
         uint64_t total = 0;
         int64_t start = md_nanoseconds();
-        MD_OMP(parallel for num_threads(threads) reduction(+ : total) schedule(static))
-        for (int t = 0; t < threads; t++) {
-            int64_t first = md_split(words / 2, t, threads),
-                    end = md_split(words / 2, t + 1, threads);
-            if (tries % 2 == 0) {
-                memcpy(at + words / 2 + first, at + first, (size_t)(end - first) * sizeof *at);
-                continue;
+        if (threads > 1) {
+            MD_OMP(parallel for num_threads(threads) reduction(+ : total) schedule(static))
+            for (int t = 0; t < threads; t++) {
+                total += md_rate_part(at, words, t, threads, copy);
             }
-            for (int64_t i = 2 * first; i < 2 * end; i++) {
-                total += at[i];
-            }
+        } else {
+            total = md_rate_part(at, words, 0, 1, copy);
         }
         double seconds = 1e-9 * (double)(md_nanoseconds() - start);
         sink = total;
         (void)sink;
-        double rate = seconds > 0 ? (double)words * sizeof *at / seconds : 0;
+        double rate = seconds > 0 ? (double)words * (double)sizeof *at / seconds : 0;
         best = rate > best ? rate : best;
     }
     return best;

@@ -37,8 +37,8 @@ limits() { # NAME TRAIN
 }
 limit() { # NAME TRAIN THREADS [OPTION...]
     run "$@" || { fail "$1" "$(head -n 1 "$scratch/err")"; return; }
-    plot=$(memory plot)
-    space=$(($(memory total) + $(memory pad) + $(memory data) + $(memory reserved) + ${plot:-0}))
+    plot=$(memory plot) profile=$(memory profile)
+    space=$(($(memory total) + $(memory pad) + $(memory data) + $(memory reserved) + ${plot:-0} + ${profile:-0}))
     [ $# -eq 3 ] || [ "${plot:-0}" -gt 0 ] && pass || fail "$1: points to plot" "are not printed"
     HOOK_LIMIT=$space run "$@" && pass ||
         fail "$1: $3 threads in $space bytes of address space" "$(head -n 1 "$scratch/err")"

@@ -105,10 +105,12 @@ for threads in 1 2; do
     same "weights with and without a profile, $threads threads" "$scratch/without$threads" "$scratch/with$threads"
 done
 same "weights on 1 and 2 threads" "$scratch/with1" "$scratch/with2"
-"$digits" --steps 40 --log json --profile-trace "$scratch/t" >"$scratch/log" 2>"$scratch/err" || fail "a trace" "$(cat "$scratch/err")"
-end=$(grep '"event":"end"' "$scratch/log") memory=$(grep '"event":"memory"' "$scratch/log")
-[ "$(number "$end" peak_over_process_bytes)" = "$(number "$end" bound_bytes)" ] && [ "$(number "$end" resident_growth_pages)" = 0 ] &&
-    pass || fail "the peak with a profile" "$end"
+for threads in 1 2; do
+    "$digits" --steps 40 --threads $threads --log json --profile-trace "$scratch/t" >"$scratch/log" 2>"$scratch/err" || fail "a trace" "$(cat "$scratch/err")"
+    end=$(grep '"event":"end"' "$scratch/log") memory=$(grep '"event":"memory"' "$scratch/log")
+    [ "$(number "$end" peak_over_process_bytes)" = "$(number "$end" bound_bytes)" ] && [ "$(number "$end" resident_growth_pages)" = 0 ] &&
+        pass || fail "the peak with a profile, $threads threads" "$end"
+done
 # Notes, rows of tables, 32,768 events of 24 bytes, and at least 64 MiB to measure with.
 [ "$(number "$memory" profile)" -ge $((32768 * 24 + 67108864)) ] && pass || fail "the line of the profile" "$memory"
 "$plain" --steps 1 --log json | grep -q '"profile"' && fail "without --profile" "has a profile" || pass
@@ -160,6 +162,10 @@ for compiler in clang g++ tcc; do
         skip "a profile by $compiler" "no $compiler"
     fi
 done
+
+# Mappings, guards, frames and the printed address space of such a program.
+FLAGS=--profile CHECKS="mapping frames limits" CASES="digits:" sh tests/suites/bounds.sh >"$scratch/bounds" 2>&1 && pass ||
+    fail "bounds" "$(head -n 5 "$scratch/bounds")"
 
 # ---- what cannot be ----
 exits "a folder that is not there" 1 "cannot write '.*/none/t.json'" "$digits" --steps 1 --profile-trace "$scratch/none/t.json"
