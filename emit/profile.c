@@ -39,15 +39,15 @@ void profile_open(const Emit *e, const ProgramEntry *entry, Text *out) {
     if (e->c->opt.profile) {
         int first, place = place_of(e, entry, &first);
         text_printf(out,
-                    "    md_profile *profile = ((struct %s *)instance)->profile;\n"
-                    "    md_profile_open(profile, %d, %d);\n",
+                    "    md_profile *md_notes = ((struct %s *)instance)->profile;\n"
+                    "    md_profile_open(md_notes, %d, %d);\n",
                     e->prefix, place, first);
     }
 }
 
 void profile_close(const Emit *e, const ProgramEntry *entry, Text *out) {
     if (e->c->opt.profile) {
-        text_printf(out, "    md_profile_close(profile, %d);\n", entry->nstep);
+        text_printf(out, "    md_profile_close(md_notes, %d);\n", entry->nstep);
     }
 }
 

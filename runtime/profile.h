@@ -33,7 +33,10 @@ MD_COLD int md_profile_setup(md_run *r) {
     const md_model *m = r->model;
     md_block_mem *b = &r->marks;
     if (m->profiled_count == 0) {
-        return MD_EXIT_OK;
+        return r->options.trace == NULL
+                   ? MD_EXIT_OK
+                   : md_fail(&r->message, MD_EXIT_USAGE,
+                             "--profile-trace: compile the model with --profile for that");
     }
     size_t sums = 0, rows = (size_t)m->names->kernel_count;
     rows = (size_t)m->names->layer_count > rows ? (size_t)m->names->layer_count : rows;

@@ -149,6 +149,9 @@ END
 "$MDLC" --runtime=whole samples/digits.mdl -o "$scratch/all.c" && $CC $STRICT_FLAGS -fopenmp -fsyntax-only "$scratch/all.c" &&
     pass || fail "the whole runtime" "without --profile does not compile"
 
+# A model with the name of the member.
+cp tests/bench/wide.mdl "$scratch/profile.mdl"
+"$MDLC" --profile "$scratch/profile.mdl" -o "$scratch/profile.c" && check "a model called profile" $CC $STRICT_FLAGS -fopenmp -fsyntax-only "$scratch/profile.c"
 for compiler in clang g++ tcc; do
     case $compiler in
     clang) set -- $STRICT_FLAGS -march=native -fopenmp ;;
@@ -174,6 +177,8 @@ exits "a folder" 1 "cannot write" "$digits" --steps 1 --profile-trace "$scratch"
 exits "the file of the weights" 2 "are one file" "$digits" --steps 1 --save "$scratch/one" --profile-trace "$scratch/one"
 exits "the data" 2 "are one file" "$digits" --steps 1 --profile-trace samples/data/digits.csv
 exits "a program without it" 2 "profile-trace" "$plain" --profile-trace "$scratch/t"
+"$MDLC" --runtime=whole tests/bench/wide.mdl -o "$scratch/whole.c" && emitted "$scratch/whole.c" "$scratch/whole" -O1 || fail "the whole runtime" "is not built"
+exits "a whole runtime without it" 2 "compile the model with --profile" "$scratch/whole" --steps 0 --profile-trace "$scratch/t"
 exits "--no-main" 2 "leave one of them out" "$MDLC" --profile --no-main samples/digits.mdl -o "$scratch/x.c"
 exits "a device" 2 "leave one of them out" "$MDLC" --profile --no-main --target=cuda samples/digits.mdl -o "$scratch/x.c"
 exits "another command" 2 "means nothing to 'report'" "$MDLC" report --profile samples/digits.mdl
