@@ -523,10 +523,18 @@ void eval_loop(EvalCall *c) {
              stack = {.elem = slice.elem, .rank = slice.rank + 1};
         stack.dim[0] = a->trip;
         memcpy(stack.dim + 1, slice.dim, sizeof *slice.dim * (size_t)slice.rank);
-        tuple.part[a->ncarry + k] = eval_new(ev, stack);
+        Value ys = tuple.part[a->ncarry + k] = eval_new(ev, stack);
+        if (loop_ends_itself(a)) {
+            memset(ys.at, 0, sizeof *ys.at * (size_t)type_count(stack));
+        }
     }
-    for (int64_t t = 0; t < a->trip; t++) {
-        int64_t at = a->reverse ? a->trip - 1 - t : t;
+    int64_t trip = a->trip;
+    if (a->last) {
+        int64_t last = c->in[a->ncarry + a->last - 1].at[0].i;
+        trip = last < 0 ? 0 : last < trip ? last + 1 : trip;
+    }
+    for (int64_t t = 0; t < trip && (!a->go || param[a->go].at[0].i); t++) {
+        int64_t at = a->reverse ? trip - 1 - t : t;
         index.at[0].i = at;
         for (int k = 0; k < a->nxs; k++) {
             int p = 1 + a->ncarry + a->ninv + k;

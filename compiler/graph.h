@@ -13,6 +13,11 @@
  *    slices; body results = next carries[ncarry], ys slices[nys]; results of the node (through
  *    PICK) = final carries, then ys stacked in front [trip, ...]. With `reverse` the index runs
  *    from trip-1 down to 0 and ys land at their index.
+ *  - A LOOP may end by itself. With `go` a carry, a bool, is looked at before each iteration, and
+ *    the loop ends where it is false. With `last` an invariant, an i32, says the last index: the
+ *    loop runs 0..last, or last down to 0, of at most `trip` iterations; none where it is negative.
+ *    What such a loop leaves out of ys is 0. A carry that starts at -1 and becomes the index ends
+ *    as the last index of a loop, or -1 where none has run.
  *  - SLOT reads a parameter, a state or an input as it was when the entry began. Writing is a
  *    property of the entry (Entry.out[k].slot), never of a node: an entry is a pure function.
  *  - RANDOM is a pure function of (seed, counter, site, loop indices, element index).
@@ -104,7 +109,14 @@ typedef struct {
     /* LOOP */
     int64_t trip;
     int ncarry, ninv, nxs, nys;
+    int go;   /* 1 + the number of a carry, see above; 0: none */
+    int last; /* 1 + the number of an invariant; 0: none */
 } Attr;
+
+/* Does the run decide how many iterations a LOOP has? */
+static inline bool loop_ends_itself(const Attr *loop) {
+    return loop->go > 0 || loop->last > 0;
+}
 
 /* Those of a node to be changed: the node may have but the first part of them. */
 Attr attr_copy(const Attr *attr);
@@ -217,7 +229,8 @@ typedef enum {
     OUT_SUM,
     OUT_EXPECT,
     OUT_PUSH, /* rows that go into a ring's slot behind those of its cursor */
-    OUT_NEED  /* a constant: the entry is refused while its slot, a cursor, is less */
+    OUT_NEED, /* a constant: the entry is refused while its slot, a cursor, is less */
+    OUT_LIMIT /* a bool: where true the entry ends with a status, since a loop met its maximum */
 } OutRole;
 
 typedef struct {
@@ -230,7 +243,7 @@ typedef struct {
 
 /* Is it a result that the caller sees? */
 static inline bool out_is_result(OutRole role) {
-    return role != OUT_WRITE && role != OUT_PUSH && role != OUT_NEED;
+    return role != OUT_WRITE && role != OUT_PUSH && role != OUT_NEED && role != OUT_LIMIT;
 }
 
 struct Entry {
@@ -419,6 +432,8 @@ void region_result(Region *region, Node *node);
 typedef struct LoopBuilder LoopBuilder;
 LoopBuilder *loop_open(Graph *g, int64_t trip, bool reverse);
 void loop_checkpoint(LoopBuilder *loop, bool on); /* Attr.checkpoint; off at first */
+void loop_while(LoopBuilder *loop, int carry);    /* Attr.go */
+void loop_until(LoopBuilder *loop, Node *last);   /* Attr.last; a value of the region around */
 Node *loop_index(LoopBuilder *loop);              /* i32 scalar */
 int loop_carry(LoopBuilder *loop, Node *start);   /* its number; value: loop_carry_value */
 Node *loop_carry_value(const LoopBuilder *loop, int carry);

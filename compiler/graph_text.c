@@ -58,6 +58,8 @@ const AttrField attr_fields[] = {
     FIELD(LOOP, "invariant", INT, ninv, 0),
     FIELD(LOOP, "reverse", BOOL, reverse, 0),
     FIELD(LOOP, "checkpoint", BOOL, checkpoint, 0),
+    FIELD(LOOP, "go", INT, go, 0),
+    FIELD(LOOP, "last", INT, last, 0),
     FIELD(PICK, "result", INT, axis, 0),
 };
 const int nattr_fields = (int)(sizeof attr_fields / sizeof *attr_fields);
@@ -69,7 +71,8 @@ const char *const role_words[] = {"parameter", "layer", "optimizer", "counter",
 const char *const entry_words[] = {"init", "train", "eval", "eval_end",
                                    "call", "load",  "test", NULL};
 const char *const out_words[] = {"result", "loss",   "metric", "grad_norm", "write",
-                                 "sum",    "expect", "push",   "need",      NULL};
+                                 "sum",    "expect", "push",   "need",      "limit",
+                                 NULL};
 const char *const source_words[] = {"columns", "record", "window", "made", NULL};
 
 const DataNumber data_numbers[] = {

@@ -20,6 +20,7 @@ struct LoopBuilder {
     Node *index;
     int64_t trip;
     bool reverse, checkpoint;
+    int go, last; /* as in Attr */
     VEC(Carry) carry;
     VEC(Capture) inv;
     VEC(Capture) xs;
@@ -48,19 +49,31 @@ LoopBuilder *loop_open(Graph *g, int64_t trip, bool reverse) {
     return loop;
 }
 
-void loop_checkpoint(LoopBuilder *loop, bool on) {
-    loop->checkpoint = on;
-}
-
-Node *loop_index(LoopBuilder *loop) {
-    return loop->index;
-}
-
 static Node *in_outer(LoopBuilder *loop, Node *node) {
     Region *before = graph_enter(loop->graph, loop->outer);
     Node *outer = graph_import(loop->graph, node);
     graph_leave(loop->graph, before);
     return outer;
+}
+
+void loop_checkpoint(LoopBuilder *loop, bool on) {
+    loop->checkpoint = on;
+}
+
+void loop_while(LoopBuilder *loop, int carry) {
+    loop->go = 1 + carry;
+}
+
+void loop_until(LoopBuilder *loop, Node *last) {
+    Node *outer = in_outer(loop, last);
+    loop_capture(loop, outer);
+    for (int i = 0; i < loop->inv.count; i++) {
+        loop->last = loop->inv.at[i].outer == outer ? 1 + i : loop->last;
+    }
+}
+
+Node *loop_index(LoopBuilder *loop) {
+    return loop->index;
 }
 
 int loop_carry(LoopBuilder *loop, Node *start) {
@@ -191,11 +204,40 @@ Node *loop_close(LoopBuilder *loop) {
                  .ncarry = loop->carry.count,
                  .ninv = loop->inv.count,
                  .nxs = loop->xs.count,
-                 .nys = loop->ys.count};
+                 .nys = loop->ys.count,
+                 .go = loop->go,
+                 .last = loop->last};
     graph_leave(g, loop->outer);
     body->loop = NULL;
     Type type = shape_infer(OP_LOOP, in.at, in.count, &attr, body, type_scalar(TY_TUPLE));
     return graph_append(g, OP_LOOP, in.at, in.count, &attr, body, type);
+}
+
+int loop_last_carry(const Node *loop) {
+    const Region *body = loop->body;
+    for (int k = 0; k < loop->attr->ncarry; k++) {
+        const Node *start = loop->in[k];
+        if (body->out.at[k] == body->param.at[0] && start->op == OP_CONST &&
+            start->attr->ivalue == -1) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+int loop_made_carry(const Node *loop) {
+    int made = loop->attr->go ? loop_last_carry(loop) : -1;
+    for (int i = 0; made >= 0 && i < loop->body->node.count; i++) {
+        if (node_reads(loop->body->node.at[i], loop->body->param.at[1 + made])) {
+            return -1; /* its iterations ask for it too */
+        }
+    }
+    for (int k = 0; made >= 0 && k < loop->body->out.count; k++) {
+        if (loop->body->out.at[k] == loop->body->param.at[1 + made]) {
+            return -1;
+        }
+    }
+    return made;
 }
 
 static Node *pick(Graph *g, Node *loop, int k) {

@@ -13,6 +13,10 @@ Node *loop_captured(const LoopBuilder *loop, const Node *param);
 int64_t loop_trip(const LoopBuilder *loop);
 int loop_carries(const LoopBuilder *loop);
 Node *loop_carry_next(const LoopBuilder *loop, int carry);
+/* The carry of a LOOP that ends as its last index, see graph.h; -1: there is none. */
+int loop_last_carry(const Node *loop);
+/* The same of a loop with a condition, where no iteration reads it: a step sets it when it ends. */
+int loop_made_carry(const Node *loop);
 /* Appends a node without hash-consing. */
 Node *graph_append(Graph *g, OpCode op, Node *const *in, int nin, const Attr *attr, Region *body,
                    Type type);

@@ -577,6 +577,15 @@ int64_t access_bytes(const Access *access) {
     return count_add(0, times, bytes);
 }
 
+void step_own(Program *p, Step *loop, Buf *buf, int mode, const Step *const *slice, int nslice) {
+    Access access = {.buf = buf, .mode = mode};
+    for (int i = 0; i < nslice && i < ACCESS_SLICES; i++) {
+        access.slice[i] = slice[i];
+    }
+    VEC_PUSH(p->arena, &loop->own, access);
+    step_access_slice(p, loop, buf, mode, slice, nslice);
+}
+
 const Access *step_find(const Step *step, const Buf *buf) {
     for (int i = 0; i < step->access.count; i++) {
         if (step->access.at[i].buf == buf) {
@@ -662,8 +671,8 @@ static void dump_buf(const Buf *buf, FILE *out) {
 
 static void dump_step(void *ctx, Step *step, int depth) {
     FILE *out = ctx;
-    static const char *const kind[] = {"kernel", "loop", "copy",  "check",
-                                       "push",   "seed", "range", "need"};
+    static const char *const kind[] = {"kernel", "loop", "copy",  "check", "push",
+                                       "seed",   "range", "need", "clear"};
     fprintf(out, "  %*s%d: %s", 2 * depth, "", step->id, kind[step->kind]);
     if (step->name != NULL) {
         fprintf(out, " %s", step->name);
@@ -671,6 +680,13 @@ static void dump_step(void *ctx, Step *step, int depth) {
     if (step->kind == STEP_LOOP) {
         fprintf(out, " i%d < %lld%s", step->index, (long long)step->trip,
                 step->reverse ? " reverse" : "");
+        const Buf *const ends[] = {step->go, step->last, step->made};
+        static const char *const word[] = {"go", "last", "made"};
+        for (int i = 0; i < 3; i++) {
+            if (ends[i] != NULL) {
+                fprintf(out, " %s %s", word[i], ends[i]->name);
+            }
+        }
     }
     for (int i = 0; i < step->access.count; i++) {
         const Access *access = &step->access.at[i];

@@ -7,6 +7,12 @@
  *  - Steps of a list run in order. A STEP_LOOP runs its list `trip` times with its index variable
  *    0..trip-1 (or down with `reverse`); steps inside address slices of stacked buffers with it. A
  *    Buf declared inside the loop (Buf.loop == that step) lives within one iteration.
+ *  - A STEP_LOOP may end by itself. It looks at `go`, a bool carry, before each turn and ends where
+ *    that is false. `last`, an i32, is the last index: the loop begins there with `reverse` and
+ *    ends there without, and does not run where it is negative. `trip` is the most turns. When it
+ *    ends it sets `made`, an i32, to its last index, -1 where it has not run. What its body does
+ *    not reach of a stack is undefined until a STEP_CLEAR makes it 0, so nothing reads it but the
+ *    slices of a loop that has the same last index.
  *  - Carries: the carry Buf belongs to the list outside the loop, is written there before the loop,
  *    read in the body, and overwritten at the end of the body by the step that makes the next value
  *    (Buf.final, see below).
@@ -22,9 +28,10 @@
  *    alone.
  *  - Workspaces are Bufs of kind BUF_WORK, written and read by one step alone; `per_thread` ones
  *    are already multiplied by the thread count of the bound.
- *  - STEP_CHECK stands in the list of a train: the entry ends with a status, nothing written to
- *    parameters or states, unless every Buf that it reads (loss, gradient norm) is finite. The
- *    planner makes it; no byte of a parameter or a state is written before it.
+ *  - STEP_CHECK: the entry ends with a status, nothing written to parameters or states, unless
+ *    every float that it reads (loss, gradient norm of a train) is finite and every bool (a loop
+ *    met its maximum) is false. The planner makes it; no byte of a parameter or a state is written
+ *    before it.
  *  - A KERNEL step may run again (Step.again): its results are Bufs of their own, which hold the
  *    same values (Buf.again).
  *  - STEP_RANGE and STEP_NEED come before everything else: what they refuse is not read, and
@@ -83,7 +90,8 @@ typedef enum {
     STEP_PUSH,  /* rows into a ring, behind those of its cursor, which still has its old value */
     STEP_SEED,  /* of init: its parameter into the slot of the seed */
     STEP_RANGE, /* an input is in its range, or the entry ends with a status */
-    STEP_NEED   /* a ring holds what the entry samples, or it ends with a status */
+    STEP_NEED,  /* a ring holds what the entry samples, or it ends with a status */
+    STEP_CLEAR  /* the slices of a stack behind the last index of a loop become 0 */
 } StepKind;
 typedef enum { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_PART = 4 /* only its part */ } AccessMode;
 
@@ -94,6 +102,7 @@ typedef struct {
     const Step *slice[ACCESS_SLICES]; /* NULL from the first axis on that is not sliced */
     int64_t most; /* bytes that are looked up, at most, where data decides which; 0: all are read */
 } Access;
+typedef VEC(Access) AccessList;
 
 typedef struct {
     Buf *in, *out;
@@ -141,17 +150,20 @@ struct Step {
     StepPart part;    /* what it is for, in the list of a train */
     Loc loc;
     VEC(Loc) also; /* KERNEL of a train: places of what else it computes, a few, all distinct */
-    VEC(Access) access; /* every Buf it touches, workspaces included; a loop: what its body does */
+    AccessList access; /* every Buf it touches, workspaces included; a loop: what its body does */
     VEC(InplacePair) inplace;
     const char *where;     /* KERNEL: file:line, or NULL */
     Kernel *kernel;        /* KERNEL: what it calls, */
     Call call;             /* with these arguments, */
     uint64_t lowered_call; /* which were these when it was lowered: call_hash */
     StepList body;         /* LOOP */
-    int64_t trip;          /* LOOP */
+    int64_t trip;          /* LOOP: turns, at most */
     bool reverse;
+    Buf *go, *last, *made; /* LOOP: NULL where it runs all turns, or nobody asks */
+    AccessList own;        /* LOOP: how it touches these itself; part of `access` */
     int index;      /* LOOP: number of its index variable: printed as i<index> */
-    Buf *dst, *src; /* COPY of whole buffers of equal type; PUSH; SEED: dst; RANGE: src */
+    Buf *dst, *src; /* COPY of whole buffers of equal type; PUSH; SEED: dst; RANGE: src; CLEAR: of
+                       the last index `src` */
     Buf *cursor;    /* PUSH, NEED: how many rows the ring has been given */
     int64_t least;  /* NEED: so many */
     int64_t flops, bytes_moved; /* of one execution */
@@ -170,6 +182,7 @@ typedef struct {
     StepList step;
     VEC(Buf *) buf; /* temporaries, workspaces, inputs, results of this entry */
     int nstep;      /* linear step numbers in use */
+    VEC(Buf *) limit; /* bools: where one is true, a loop met its maximum; STEP_CHECK says so */
     int64_t arena_bytes, lower_bound_bytes;
     int64_t planned_bytes; /* what the plan said of the lower bound before it was applied */
     int64_t band_bytes;    /* guard band on both sides of every Buf of the arena; 0: none */
@@ -245,6 +258,16 @@ void step_access(Program *p, Step *step, Buf *buf, int mode);
  * axes on which both agree. */
 void step_access_slice(Program *p, Step *step, Buf *buf, int mode, const Step *const *slice,
                        int nslice);
+/* What it touches itself: of a loop not what its body does. */
+static inline const AccessList *step_touches(const Step *step) {
+    return step->kind == STEP_LOOP ? &step->own : &step->access;
+}
+/* A loop touches `buf` itself, the slice that `home` names. */
+void step_own(Program *p, Step *loop, Buf *buf, int mode, const Step *const *slice, int nslice);
+/* Does a run decide how many turns it has? */
+static inline bool step_ends_itself(const Step *loop) {
+    return loop->go != NULL || loop->last != NULL;
+}
 /* Adds what the body of `loop` touches and what was declared outside it. */
 void step_access_body(Program *p, Step *loop);
 /* What one execution moves: what it touches of the Buf, once to read it, once to write it. */

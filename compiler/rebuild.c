@@ -36,6 +36,9 @@ static void live_loop(Arena *scratch, const Node *loop, Live *live) {
     const Attr *at = loop->attr;
     bool *wanted = ARENA_ARRAY(scratch, bool, body->out.count);
     memcpy(wanted, ll->result, sizeof *wanted * (size_t)body->out.count);
+    if (at->go) {
+        wanted[at->go - 1] = true;
+    }
     for (bool again = true; again;) {
         again = false;
         ll->body = live_new(scratch, body);
@@ -53,7 +56,8 @@ static void live_loop(Arena *scratch, const Node *loop, Live *live) {
         }
     }
     for (int k = 0; k < loop->nin; k++) {
-        bool needed = ll->body->node[body->param.at[1 + k]->id] || (k < at->ncarry && wanted[k]);
+        bool needed = ll->body->node[body->param.at[1 + k]->id] || (k < at->ncarry && wanted[k]) ||
+                      (at->last && k == at->ncarry + at->last - 1);
         ll->param[1 + k] = needed;
         if (needed) {
             live->node[loop->in[k]->id] = true;
@@ -155,7 +159,7 @@ static LoopMap *copy_loop(Rebuild *r, const Node *loop, const LoopLive *ll, Node
     Turn *turn = ARENA_ARRAY(r->scratch, Turn, body->out.count); /* of carries, then of stacks */
     Node **start = ARENA_ARRAY(r->scratch, Node *, at->ncarry);
     for (int k = 0; k < at->ncarry; k++) {
-        if (ll->param[1 + k] && body->out.at[k] != body->param.at[1 + k]) {
+        if (ll->param[1 + k]) {
             turn[k] = carry_crossing(r, body->param.at[1 + k], map[loop->in[k]->id]);
             start[k] = turn_behind(g, map[loop->in[k]->id], turn[k]);
         }
@@ -163,6 +167,9 @@ static LoopMap *copy_loop(Rebuild *r, const Node *loop, const LoopLive *ll, Node
     int *emitted = ARENA_ARRAY(r->scratch, int, body->out.count);
     LoopBuilder *lb = loop_open(g, at->trip, at->reverse);
     loop_checkpoint(lb, at->checkpoint);
+    if (at->last) {
+        loop_until(lb, map[loop->in[at->ncarry + at->last - 1]->id]);
+    }
     inner[body->param.at[0]->id] = loop_index(lb);
     for (int k = 0; k < loop->nin; k++) {
         const Node *param = body->param.at[1 + k];
@@ -171,11 +178,14 @@ static LoopMap *copy_loop(Rebuild *r, const Node *loop, const LoopLive *ll, Node
         }
         Node *outer = map[loop->in[k]->id];
         Turn t = crossing(r, outer);
-        if (k < at->ncarry && body->out.at[k] != param) {
+        if (k < at->ncarry && (body->out.at[k] != param || k == at->go - 1)) {
             carry[k] = loop_carry(lb, start[k]);
             Node *value = loop_carry_value(lb, carry[k]);
             value->name = param->name;
             inner[param->id] = turn_view(g, value, turn[k]);
+            if (k == at->go - 1) {
+                loop_while(lb, carry[k]);
+            }
         } else if (k < at->ncarry + at->ninv) { /* an unchanging carry is an invariant */
             Node *behind = t.count > 0 ? outer->in[0] : outer;
             inner[param->id] = turn_view(g, graph_import(g, behind), t);

@@ -367,6 +367,16 @@ static Type shape_loop(const Query *q) {
     REQUIRE(q, q->nin == at->ncarry + at->ninv + at->nxs, "operand count");
     REQUIRE(q, body->param.count == 1 + q->nin, "body parameter count");
     REQUIRE(q, body->out.count == at->ncarry + at->nys, "body result count");
+    REQUIRE(q, at->go >= 0 && at->go <= at->ncarry && at->last >= 0 && at->last <= at->ninv,
+            "what ends a loop is a carry or an invariant");
+    REQUIRE(q, !at->go || (!at->last && !at->reverse),
+            "a loop with a condition runs forward and has no last index");
+    REQUIRE(q, !at->go || type_equal(*q->in[at->go - 1]->type, type_scalar(TY_BOOL)),
+            "the condition of a loop is a scalar");
+    REQUIRE(q,
+            !at->last ||
+                type_equal(*q->in[at->ncarry + at->last - 1]->type, type_scalar(TY_I32)),
+            "the last index of a loop is a scalar");
     for (int k = 0; k < q->nin; k++) {
         Type t = *q->in[k]->type;
         if (k >= at->ncarry + at->ninv) {

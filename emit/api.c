@@ -7,6 +7,16 @@
 
 #include <string.h>
 
+/* Does some entry have loops that end by a condition? */
+static bool has_limits(const Program *p) {
+    for (int i = 0; i < p->entry.count; i++) {
+        if (p->entry.at[i]->limit.count > 0) {
+            return true;
+        }
+    }
+    return false;
+}
+
 const ApiStatus *api_status(const Emit *e, int *count) {
     static const ApiStatus table[] = {
         {"OK", 0, "ok"},
@@ -22,6 +32,7 @@ const ApiStatus *api_status(const Emit *e, int *count) {
         {"ERR_NONFINITE", 10, "the loss or the gradient norm is NaN or infinite"},
         {"ERR_STATE", 11, "called too early: no memory is bound, or a ring has too few rows"},
         {"ERR_CANARY", 12, "a guard band of the arena was overwritten"},
+        {"ERR_LIMIT", 14, "a loop met its maximum with its condition still true"},
     };
     static const ApiStatus device[] = {
         {"OK", 0, "ok"},
@@ -37,8 +48,17 @@ const ApiStatus *api_status(const Emit *e, int *count) {
         *count = (int)(sizeof device / sizeof *device);
         return device;
     }
-    *count = (int)(sizeof table / sizeof *table) - !e->c->opt.canary;
-    return table;
+    int n = (int)(sizeof table / sizeof *table);
+    ApiStatus *status = ARENA_ARRAY(e->arena, ApiStatus, n);
+    *count = 0;
+    for (int i = 0; i < n; i++) {
+        bool left_out = (table[i].code == 12 && !e->c->opt.canary) ||
+                        (table[i].code == 14 && !has_limits(e->p));
+        if (!left_out) {
+            status[(*count)++] = table[i];
+        }
+    }
+    return status;
 }
 
 bool api_has_inputs(const ProgramEntry *entry) {

@@ -349,6 +349,7 @@ static void print_step(Text *out, const Emit *e, const Step *step, const char *i
     }
     case STEP_KERNEL:
     case STEP_LOOP: BUG("a call or a loop is no step of its own");
+    case STEP_CLEAR: BUG("a loop that ends by itself");
     }
 }
 

@@ -123,10 +123,11 @@ static void note_used(void *ctx, Step *step, int depth) {
     Names *names = ctx;
     (void)depth;
     names->seeded = names->seeded || step->kind == STEP_SEED;
-    for (int i = 0; step->kind != STEP_LOOP && i < step->access.count; i++) {
-        const Buf *buf = step->access.at[i].buf;
+    const AccessList *touch = step_touches(step);
+    for (int i = 0; i < touch->count; i++) {
+        const Buf *buf = touch->at[i].buf;
         names->used[buf_local(buf)->id] = true;
-        if (step->access.at[i].mode & ACCESS_WRITE) {
+        if (touch->at[i].mode & ACCESS_WRITE) {
             names->written[buf->id] = names->written[buf_root(buf)->id] = true;
         }
     }
@@ -338,6 +339,27 @@ static void print_push(const Step *step, Text *out, const char *indent) {
         row * (long long)elem_bytes(step->dst->type->elem), indent);
 }
 
+/* What ends the call: floats that are not finite; or `limits`, bools that say that a loop met its
+ * maximum. */
+static void print_ending(const Names *names, const Step *step, bool limits, Text *out,
+                         const char *indent) {
+    int n = 0;
+    for (int i = 0; i < step->access.count; i++) {
+        const Buf *buf = step->access.at[i].buf;
+        if ((buf->type->elem == TY_BOOL) == limits) {
+            text_printf(out, n++ == 0 ? "%sif (" : " || ", indent);
+            text_printf(out, limits ? "*%s" : "!isfinite(*%s)", buf_local(buf)->name);
+        }
+    }
+    if (n == 0) {
+        return;
+    }
+    text_add(out, ") {\n");
+    guard_close(names->entry, str_printf(names->e->arena, "%s    ", indent), out);
+    text_printf(out, "%s    return %s_ERR_%s; /* nothing is updated */\n%s}\n", indent,
+                names->e->upper, limits ? "LIMIT" : "NONFINITE", indent);
+}
+
 static void print_check(const Names *names, const Step *step, Text *out, const char *indent) {
     const Entry *source = names->entry->entry;
     for (int i = 0; i < step->access.count; i++) {
@@ -349,15 +371,8 @@ static void print_check(const Names *names, const Step *step, Text *out, const c
                         buf_local(buf)->name);
         }
     }
-    text_printf(out, "%sif (", indent);
-    for (int i = 0; i < step->access.count; i++) {
-        text_printf(out, "%s!isfinite(*%s)", i > 0 ? " || " : "",
-                    buf_local(step->access.at[i].buf)->name);
-    }
-    text_add(out, ") {\n");
-    guard_close(names->entry, str_printf(names->e->arena, "%s    ", indent), out);
-    text_printf(out, "%s    return %s_ERR_NONFINITE; /* nothing is updated */\n%s}\n", indent,
-                names->e->upper, indent);
+    print_ending(names, step, false, out, indent);
+    print_ending(names, step, true, out, indent);
 }
 
 /* A comment in front of what comes next: the part of a train, the layer, and the line with its text
@@ -401,6 +416,75 @@ static void print_kernel_call(Names *names, const Printer *printer, const Step *
     lines_all(names->e, step->loc, lines.at, out);
 }
 
+/* Where the slice of `buf` begins that the loops around the step pick, in elements behind its
+ * start; "" where it has no slices. */
+static const char *slice_start(const Names *names, const Access *access) {
+    Text at = {.arena = names->e->arena};
+    text_add(&at, "");
+    for (int k = 0; k < ACCESS_SLICES && access->slice[k] != NULL; k++) {
+        text_printf(&at, " + i%d * %lld", access->slice[k]->index,
+                    (long long)access->buf->stride[k]);
+    }
+    return at.at;
+}
+
+/* A scalar that a loop touches itself, or another step: *n, or n[i2 * 4]. */
+static const char *scalar_place(const Names *names, const Step *step, const Buf *buf) {
+    const AccessList *touch = step_touches(step);
+    for (int i = 0; i < touch->count; i++) {
+        if (touch->at[i].buf == buf) {
+            const char *start = slice_start(names, &touch->at[i]), *name = buf_local(buf)->name;
+            return *start == '\0' ? str_printf(names->e->arena, "*%s", name)
+                                  : str_printf(names->e->arena, "%s[%s]", name, start + 3);
+        }
+    }
+    BUG("step %d does not touch %s", step->id, buf->name);
+}
+
+/* The loop's line. What it looks at lies in memory, so it is asked for before each turn. */
+static void print_loop_head(const Names *names, const Step *step, const char *indent, Text *out) {
+    int i = step->index;
+    long long trip = step->trip;
+    const char *first = "0", *end = str_printf(names->e->arena, "i%d < %lld", i, trip);
+    if (step->last != NULL) {
+        const char *last = scalar_place(names, step, step->last);
+        const char *most = str_printf(names->e->arena, "(%s < %lld ? %s : %lld)", last, trip - 1,
+                                      last, trip - 1);
+        first = step->reverse ? most : "0";
+        end = str_printf(names->e->arena, "i%d <= %s", i, most);
+    } else if (step->reverse) {
+        first = str_printf(names->e->arena, "%lld", trip - 1);
+    } else if (step->go != NULL) {
+        end = str_printf(names->e->arena, "%s && %s", end, scalar_place(names, step, step->go));
+    }
+    end = step->reverse ? str_printf(names->e->arena, "i%d >= 0", i) : end;
+    const char *begin = str_printf(names->e->arena, "int64_t i%d = %s", i, first);
+    if (step->made != NULL) { /* the index is read behind the loop */
+        text_printf(out, "%s%s;\n", indent, begin);
+        begin = "";
+    }
+    text_printf(out, "%sfor (%s; %s; i%d%s) {\n", indent, begin, end, i,
+                step->reverse ? "--" : "++");
+}
+
+/* The slices behind the last index. */
+static void print_clear(const Names *names, const Step *step, Text *out, const char *indent) {
+    const Access *to = step_find(step, step->dst);
+    int axis = 0;
+    while (axis < ACCESS_SLICES && to->slice[axis] != NULL) {
+        axis++;
+    }
+    const char *last = scalar_place(names, step, step->src), *name = buf_local(step->dst)->name;
+    long long slice = step->dst->stride[axis], trip = step->dst->type->dim[axis];
+    text_printf(out, "%sif (%s < %lld) { /* ", indent, last, trip - 1);
+    text_comment(out, step->text);
+    text_printf(out,
+                " */\n%s    int64_t md_from = %s < 0 ? 0 : %s + 1;\n"
+                "%s    memset(%s%s + md_from * %lld, 0, (size_t)(%lld - md_from) * %lld);\n%s}\n",
+                indent, last, last, indent, name, slice_start(names, to), slice, trip,
+                slice * (long long)elem_bytes(step->dst->type->elem), indent);
+}
+
 static void print_steps(Names *names, const Printer *printer, const StepList *list, int depth,
                         Text *out) {
     const char *indent = str_printf(names->e->arena, "%*s", 4 * depth, "");
@@ -431,17 +515,15 @@ static void print_steps(Names *names, const Printer *printer, const StepList *li
             break;
         case STEP_LOOP:
             print_source(names, step, out, indent);
-            if (step->reverse) {
-                text_printf(out, "%sfor (int64_t i%d = %lld; i%d >= 0; i%d--) {", indent,
-                            step->index, (long long)step->trip - 1, step->index, step->index);
-            } else {
-                text_printf(out, "%sfor (int64_t i%d = 0; i%d < %lld; i%d++) {", indent,
-                            step->index, step->index, (long long)step->trip, step->index);
-            }
-            text_add(out, "\n");
+            print_loop_head(names, step, indent, out);
             print_steps(names, printer, &step->body, depth + 1, out);
             text_printf(out, "%s}\n", indent);
+            if (step->made != NULL) {
+                text_printf(out, "%s%s = (int32_t)(i%d - 1);\n", indent,
+                            scalar_place(names, step, step->made), step->index);
+            }
             break;
+        case STEP_CLEAR: print_clear(names, step, out, indent); break;
         }
         guard_after(names->e, names->entry, step, indent, out);
         trace_after(names->e, names->entry, step, indent, out);

@@ -23,7 +23,8 @@ const Step *step_at(const ProgramEntry *entry, int id) {
 const char *step_word(const Step *step) {
     switch (step->kind) {
     case STEP_COPY: return "copy";
-    case STEP_CHECK: return "check of the loss";
+    case STEP_CHECK: return "check of the call";
+    case STEP_CLEAR: return "rest of a stack";
     case STEP_PUSH: return "push";
     case STEP_SEED: return "seed";
     case STEP_RANGE: return "range of an input";
@@ -45,8 +46,9 @@ typedef struct {
 static void search_reader(void *ctx, Step *step, int depth) {
     ReaderSearch *search = ctx;
     (void)depth;
-    for (int i = 0; step->kind != STEP_LOOP && i < step->access.count; i++) {
-        const Access *access = &step->access.at[i];
+    const AccessList *touch = step_touches(step);
+    for (int i = 0; i < touch->count; i++) {
+        const Access *access = &touch->at[i];
         if (buf_root(access->buf) != search->root) {
             continue;
         }

@@ -46,6 +46,11 @@ typedef struct {
     Loc loc;
 } SlotWrite;
 
+typedef struct {
+    Node *node;
+    Loc loc;
+} NodePlace;
+
 /* A ring must hold so many rows before the entry may be called. */
 typedef struct {
     Slot *cursor;
@@ -125,6 +130,9 @@ struct LoopScope {
     int depth;
     VEC(Emitted) emitted;
     VEC(LoopState) state;
+    Node *over;     /* a `while` in the body met its maximum, now or before; or NULL */
+    int over_carry; /* the carry that says so */
+    Loc over_loc;
 };
 
 /* A state as the next statement of the entry sees it, outside of all loops. */
@@ -168,6 +176,7 @@ struct EntryScope {
     VEC(SlotWrite) write;        /* parameters assigned by `<-` */
     VEC(SlotWrite) push;         /* rows of rings */
     VEC(RowNeed) need;
+    VEC(NodePlace) over;         /* where true, a `while` met its maximum */
     Evaluation *evaluation;     /* NULL: not an evaluation */
     Training *training;         /* NULL: not a train */
     Entry *train_entry;         /* whose counters and hyper-parameters it reads */

@@ -109,12 +109,13 @@ static bool check_rows(DumpRead *r, const Entry *entry) {
 static const unsigned roles[] = {
     [ENTRY_INIT] = 1u << OUT_WRITE,
     [ENTRY_TRAIN] = 1u << OUT_LOSS | 1u << OUT_METRIC | 1u << OUT_GRAD_NORM | 1u << OUT_RESULT |
-                    1u << OUT_WRITE | 1u << OUT_PUSH | 1u << OUT_NEED,
-    [ENTRY_EVAL] = 1u << OUT_SUM,
+                    1u << OUT_WRITE | 1u << OUT_PUSH | 1u << OUT_NEED | 1u << OUT_LIMIT,
+    [ENTRY_EVAL] = 1u << OUT_SUM | 1u << OUT_LIMIT,
     [ENTRY_EVAL_END] = 1u << OUT_LOSS | 1u << OUT_METRIC,
-    [ENTRY_CALL] = 1u << OUT_RESULT | 1u << OUT_WRITE | 1u << OUT_PUSH | 1u << OUT_NEED,
+    [ENTRY_CALL] =
+        1u << OUT_RESULT | 1u << OUT_WRITE | 1u << OUT_PUSH | 1u << OUT_NEED | 1u << OUT_LIMIT,
     [ENTRY_LOAD] = 1u << OUT_RESULT,
-    [ENTRY_TEST] = 1u << OUT_LOSS | 1u << OUT_RESULT | 1u << OUT_EXPECT,
+    [ENTRY_TEST] = 1u << OUT_LOSS | 1u << OUT_RESULT | 1u << OUT_EXPECT | 1u << OUT_LIMIT,
 };
 
 static bool check_out(DumpRead *r, const Entry *entry, int k) {
@@ -124,8 +125,8 @@ static bool check_out(DumpRead *r, const Entry *entry, int k) {
     if (!(roles[entry->kind] >> out->role & 1)) {
         return dump_error(r, out->loc, 886, "this kind of entry has no such result");
     }
-    bool stored = !out_is_result(out->role);
-    if (!out->name != stored || (stored && !out->slot)) {
+    bool stored = !out_is_result(out->role), limit = out->role == OUT_LIMIT;
+    if (!out->name != stored || (stored && !out->slot != limit)) {
         return dump_error(r, out->loc, 887, "a result has a name, a write has a slot");
     }
     Type want = out->slot ? out->slot->type : type;
@@ -142,12 +143,12 @@ static bool check_out(DumpRead *r, const Entry *entry, int k) {
                      out->role == OUT_GRAD_NORM || out->role == OUT_SUM))) {
         return dump_error(r, out->loc, 889, "this result is a float scalar");
     }
-    if (out->role == OUT_EXPECT && (type.rank > 0 || type.elem != TY_BOOL)) {
+    if ((out->role == OUT_EXPECT || limit) && (type.rank > 0 || type.elem != TY_BOOL)) {
         return dump_error(r, out->loc, 890, "an expectation is a bool scalar");
     }
     for (int i = 0; i < k; i++) {
         const EntryOut *other = &entry->out.at[i];
-        if (stored ? other->role == out->role && other->slot == out->slot
+        if (limit ? false : stored ? other->role == out->role && other->slot == out->slot
                    : other->name && out->role != OUT_EXPECT && str_eq(other->name, out->name)) {
             return dump_error(r, out->loc, 891, "an entry gives each result once");
         }

@@ -298,6 +298,12 @@ bool entry_data(Elab *e, const Ast *on) {
     return true;
 }
 
+void entry_limits(Elab *e) {
+    for (int i = 0; i < e->entry->over.count; i++) {
+        entry_out(e, OUT_LIMIT, NULL, NULL, e->entry->over.at[i].node, e->entry->over.at[i].loc);
+    }
+}
+
 void entry_writes(Elab *e) {
     EntryScope *scope = e->entry;
     for (int i = 0; i < scope->write.count; i++) {
@@ -318,6 +324,7 @@ void entry_writes(Elab *e) {
         const RowNeed *need = &scope->need.at[i];
         entry_out(e, OUT_NEED, NULL, need->cursor, node_int(e->g, TY_I64, need->rows), need->loc);
     }
+    entry_limits(e);
     if (scope->calls) {
         Node *next =
             node_map2(e->g, OP_ADD, node_slot(e->g, scope->calls), node_int(e->g, TY_I64, 1));

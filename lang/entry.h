@@ -17,7 +17,9 @@ bool entry_rebind(Elab *e, const Ast *at);
 bool entry_data(Elab *e, const Ast *on);
 void entry_out(Elab *e, OutRole role, const char *name, Slot *slot, Node *node, Loc loc);
 Slot *entry_input_slot(Elab *e, const char *name, Type type, Loc loc);
-/* Writes of states, parameters and the call counter. */
+/* What ends the call with a status: loops that met their maximum. */
+void entry_limits(Elab *e);
+/* Writes of states, parameters and the call counter, and entry_limits. */
 void entry_writes(Elab *e);
 
 #endif

@@ -219,6 +219,7 @@ void evaluation_entry(Elab *e, const Ast *ast, Entry *train) {
             end_out(e, OUT_METRIC, t.metric.at[i].name, t.metric.at[i].value, t.metric.at[i].loc);
         }
     }
+    entry_limits(e);
     if (e->errors != errors) {
         diag_note(&e->c->diag, ast->loc, "this concerns the evaluation of '%s' on held-out rows",
                   ast->name);

@@ -1,5 +1,10 @@
 /* loop: the body of a loop is elaborated once; carries are names of its scope, and what it uses
- * from outside becomes an invariant of the LOOP by itself. */
+ * from outside becomes an invariant of the LOOP by itself.
+ *
+ * The condition of a `while` is elaborated twice, of the carries' starts in front of the loop and
+ * of their next values at the end of the body: what it gives is a carry that the loop looks at
+ * before each iteration. Where it still holds behind the loop, the maximum was met; that goes
+ * through the loops around, as a carry of each, to the entry, which ends with a status. */
 #include "lang/loop.h"
 
 #include "lang/arith.h"
@@ -43,10 +48,18 @@ LoopScope *loop_scope_open(Elab *e, Dim trip, bool repeat) {
     return loop;
 }
 
+static void note_over(Elab *e, Node *over, Loc loc);
+
 Node *loop_scope_close(Elab *e, LoopScope *loop) {
     params_loop_closing(loop);
+    if (loop->over) {
+        loop_next(loop->builder, loop->over_carry, loop->over);
+    }
     e->loop = loop->up;
     Node *node = loop_close(loop->builder);
+    if (loop->over) {
+        note_over(e, loop_final(e->g, node, loop->over_carry), loop->over_loc);
+    }
     params_loop_closed(e, loop, node);
     return node;
 }
@@ -70,12 +83,19 @@ static bool read_trip(Elab *e, const Ast *expr, Dim *trip, const char **index) {
                                        : value_kind_text(v));
         return false;
     }
-    if (v->integer < 0 || v->integer > INT32_MAX) {
+    if (v->integer < 0 || v->integer >= INT32_MAX) {
         elab_error(e, expr->loc, 462, "%lld iterations are not possible", (long long)v->integer);
         return false;
     }
     *trip = value_to_dim(v);
     return true;
+}
+
+/* `max i < n` names an index that nothing could be stacked along. */
+static bool no_index(Elab *e, const Ast *count) {
+    elab_error(e, count->loc, 419, "'max' of a 'while' is a number; its iterations have no index");
+    diag_hint(&e->c->diag, "carry a counter: 'carry n = 0 { ...; n <- n + 1; }'");
+    return false;
 }
 
 static bool read_carries(Elab *e, const Ast *carry, CarryVars *vars) {
@@ -192,24 +212,115 @@ static bool stackable(Elab *e, const LoopScope *loop, const Value *v, Loc loc) {
     return dims_possible(e, loc, &like);
 }
 
+/* --- conditions ------------------------------------------------------------------------------- */
+
+/* Can a status reach the caller from here? Bodies that are looked at by themselves give none. */
+static bool gives_status(Elab *e, Loc loc) {
+    const Entry *entry = e->entry ? e->entry->entry : NULL;
+    bool alone = e->entry && !entry;
+    bool called = entry && entry->kind != ENTRY_INIT && entry->kind != ENTRY_LOAD &&
+                  entry->kind != ENTRY_EVAL_END;
+    const Region *home = e->loop ? e->loop->body : called ? entry->region : NULL;
+    if (alone || (called && e->g->region == home)) {
+        return true;
+    }
+    elab_error(e, loc, 418,
+               "'while' stands in what entries and trains compute: %s could not say that the "
+               "maximum was met",
+               e->in_adjoint ? "an adjoint" : "this");
+    diag_hint(&e->c->diag, e->in_adjoint ? "the derivative of the op itself needs no 'adjoint'"
+                                         : "'scan' runs a fixed number of iterations");
+    return false;
+}
+
+/* Notes for the entry that a `while` met its maximum where `over`, of the region at hand, is true.
+ */
+static void note_over(Elab *e, Node *over, Loc loc) {
+    LoopScope *loop = e->loop;
+    if (!loop) {
+        if (e->entry->entry) {
+            NodePlace place = {over, loc};
+            VEC_PUSH(e->arena, &e->entry->over, place);
+        }
+        return;
+    }
+    if (!loop->over) {
+        Region *before = graph_enter(e->g, loop->outer);
+        Node *no = node_const(e->g, TY_BOOL, 0);
+        graph_leave(e->g, before);
+        loop->over_carry = loop_carry(loop->builder, no);
+        loop->over = loop_carry_value(loop->builder, loop->over_carry);
+        loop->over_loc = loc;
+    }
+    loop->over = node_map2(e->g, OP_OR, loop->over, over);
+}
+
+/* The condition of a `while` where its carries have these values; NULL: it has an error. */
+static Node *condition(Elab *e, const Ast *ast, Scope *around, const CarryVars *vars,
+                       const Value *const *value) {
+    Scope *before = e->scope;
+    int segments = e->frame->segment.count;
+    int64_t draws = e->entry->draws;
+    e->scope = scope_new(e->scratch, around, around->file);
+    for (int i = 0; i < vars->count; i++) {
+        scope_add(e->scratch, e->scope, vars->at[i].name, vars->at[i].loc, BIND_VALUE, value[i]);
+    }
+    const Value *v = elab_single(e, ast, elab_expr(e, ast));
+    e->scope = before;
+    if (!elab_ok(v) || !elab_plain(e, ast->loc, v)) {
+        return NULL;
+    }
+    if (e->frame->segment.count != segments || e->entry->draws != draws) {
+        elab_error(e, ast->loc, 417,
+                   "the condition of 'while' owns no parameters and draws no numbers");
+        diag_hint(&e->c->diag, "do that in the body, and carry what it gives");
+        return NULL;
+    }
+    if (v->kind == V_BOOL) {
+        elab_error(e, ast->loc, 416,
+                   "the condition of 'while' is known when compiling: it is always %s",
+                   v->truth ? "true" : "false");
+        diag_hint(&e->c->diag, "it looks at the carries, and 'scan' needs no condition");
+        return NULL;
+    }
+    if (v->kind != V_TENSOR || value_elem(v) != TY_BOOL || v->rank > 0 || v->nspan > 0) {
+        elab_error(e, ast->loc, 415, "'while' needs one scalar condition, found %s",
+                   v->nspan > 0 ? "one for each place of an index notation"
+                                : value_text(e->arena, v));
+        return NULL;
+    }
+    return v->node;
+}
+
 void loop_statement(Elab *e, const Ast *ast) {
-    const Ast *carry = ast->kid[1], *body = ast->kid[2];
+    bool is_while = ast->kind == AST_WHILE;
+    const Ast *test = is_while ? ast->kid[0] : NULL, *count = ast->kid[is_while];
+    const Ast *carry = ast->kid[is_while + 1], *body = ast->kid[is_while + 2];
     Dim trip;
-    const char *index;
+    const char *index = NULL;
     CarryVars vars = {0};
     if (e->loop && e->loop->depth + 1 >= MD_RANK) {
         elab_error(e, ast->loc, 465, "loops stand in each other at most %d deep", MD_RANK);
         stmt_poison(e, ast);
         return;
     }
-    bool ok = read_trip(e, ast->kid[0], &trip, &index);
+    bool ok = (!is_while || gives_status(e, ast->loc)) && read_trip(e, count, &trip, &index);
+    ok = ok && is_while && index ? no_index(e, count) : ok;
     ok = read_carries(e, carry, &vars) && ok;
-    if (!ok) {
+    const Value **value = ARENA_ARRAY(e->scratch, const Value *, vars.count + 1);
+    for (int i = 0; i < vars.count; i++) {
+        value[i] = vars.at[i].start;
+    }
+    Node *go = ok && is_while ? condition(e, test, e->scope, &vars, value) : NULL;
+    if (!ok || (is_while && !go)) {
         stmt_poison(e, ast);
         return;
     }
     if (trip.size == 0) { /* no iteration: the carries keep their start */
         no_emits(e, body);
+        if (is_while) {
+            note_over(e, go, test->loc);
+        }
         for (int i = 0; i < vars.count; i++) {
             bind_result(e, vars.at[i].name, vars.at[i].loc, vars.at[i].outer, vars.at[i].start);
         }
@@ -222,7 +333,11 @@ void loop_statement(Elab *e, const Ast *ast) {
     loop->scope = e->scope;
     loop->index_name = index;
     if (index) {
-        scope_add(e->scratch, e->scope, index, ast->kid[0]->kid[0]->loc, BIND_VALUE, loop->index);
+        scope_add(e->scratch, e->scope, index, count->kid[0]->loc, BIND_VALUE, loop->index);
+    }
+    int go_carry = go ? loop_carry(loop->builder, go) : 0;
+    if (go) {
+        graph_name(loop_carry_value(loop->builder, go_carry), "goes_on");
     }
     for (int i = 0; i < vars.count; i++) {
         vars.at[i].number = loop_carry(loop->builder, vars.at[i].start->node);
@@ -243,8 +358,14 @@ void loop_statement(Elab *e, const Ast *ast) {
         } else if (elab_ok(n->next)) {
             loop_next(loop->builder, vars.at[i].number, n->next->node);
         }
+        value[i] = n->next ? n->next : n->value;
     }
     e->scope = outer;
+    if (go) {
+        Node *next = e->errors == errors ? condition(e, test, outer, &vars, value) : NULL;
+        loop_next(loop->builder, go_carry, next ? next : go);
+        loop_while(loop->builder, go_carry);
+    }
     for (int i = 0; i < loop->emitted.count; i++) {
         if (!elab_ok(loop->emitted.at[i].value)) {
             continue;
@@ -252,6 +373,9 @@ void loop_statement(Elab *e, const Ast *ast) {
         loop->emitted.at[i].number = loop_emit(loop->builder, loop->emitted.at[i].value->node);
     }
     Node *node = loop_scope_close(e, loop);
+    if (go) {
+        note_over(e, loop_final(e->g, node, go_carry), test->loc);
+    }
     for (int i = 0; i < vars.count; i++) {
         const Value *v =
             value_with(e->scratch, vars.at[i].start, loop_final(e->g, node, vars.at[i].number));

@@ -16,12 +16,12 @@
 /* An attribute that changes nothing says so. */
 static void idle_attribute(Elab *e, const Ast *ast, const Ast *attr) {
     bool checkpoint = str_eq(attr->name, "checkpoint");
-    bool loop = ast->kind == AST_REPEAT || ast->kind == AST_SCAN;
+    bool loop = ast->kind == AST_REPEAT || ast->kind == AST_SCAN || ast->kind == AST_WHILE;
     if (!checkpoint && !str_eq(attr->name, "name")) {
         elab_warn(e, attr->loc, 642, "'@%s' has no effect yet", attr->name);
     } else if (checkpoint && !loop) {
         elab_warn(e, attr->loc, 643,
-                  "'@checkpoint' has an effect before 'repeat' and 'scan' alone");
+                  "'@checkpoint' has an effect before 'repeat', 'scan' and 'while' alone");
     } else if (checkpoint && attr->nkid > 0 && attr->kid[0]) {
         elab_warn(e, attr->loc, 644,
                   "the number of '@checkpoint' has no effect yet: every iteration keeps its "
@@ -441,11 +441,10 @@ static void statement(Elab *e, const Ast *ast) {
     case AST_CLAUSE: train_clause(e, ast); break;
     case AST_WHEN: when_statement(e, ast); break;
     case AST_REPEAT:
-    case AST_SCAN: loop_statement(e, ast); break;
-    case AST_WHILE:
+    case AST_SCAN:
+    case AST_WHILE: loop_statement(e, ast); break;
     case AST_ODE:
-        elab_later(e, head_of(ast), 289, "'%s' loops are not supported yet",
-                   ast->kind == AST_ODE ? "ode" : "while");
+        elab_later(e, head_of(ast), 289, "'ode' is not supported yet");
         stmt_poison(e, ast);
         break;
     case AST_DERIV:

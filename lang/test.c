@@ -97,6 +97,7 @@ void test_expect(Elab *e, const Ast *clause) {
 void test_item(Elab *e, const Ast *ast) {
     EntryScope *scope = entry_open(e, ENTRY_TEST, ast->text, ast);
     stmt_block(e, ast->kid[0]);
+    entry_limits(e);
     entry_close(e);
     for (int i = 0; i < scope->gradcheck.count; i++) { /* entries of their own */
         gradcheck(e, ast, scope->gradcheck.at[i]);

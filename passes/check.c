@@ -22,6 +22,7 @@
 #include "passes/check.h"
 
 #include "passes/check_again.h"
+#include "passes/check_ends.h"
 #include "passes/check_kernel.h"
 #include "passes/check_loop.h"
 #include "passes/check_value.h"
@@ -200,11 +201,15 @@ static bool run_step(Check *c, const Step *step) {
     if (!check_text(c, step) || !check_operands(c, step) || !check_again_reads(c, step)) {
         return false;
     }
+    if (step->kind == STEP_CLEAR) {
+        return check_clear(c, step);
+    }
     for (int i = 0; i < step->access.count; i++) {
         const Access *access = &step->access.at[i];
         if ((access->mode & ACCESS_READ) && access->buf->kind != BUF_WORK &&
             ((step->kind != STEP_RANGE && !check_ranged(c, access->buf)) ||
-             !check_read(c, step, access) || !check_again_equal(c, step, access->buf))) {
+             !check_read(c, step, access) || !check_ends_read(c, step, access) ||
+             !check_again_equal(c, step, access->buf))) {
             return false;
         }
     }
@@ -257,6 +262,7 @@ static bool check_dests(Check *c, const Step *loop) {
             return check_fail(c, "%s does not arrive in %s", buf->name, dest->name);
         }
         d->token = v->token;
+        d->counts = NULL;
     }
     return true;
 }
@@ -267,6 +273,9 @@ static bool run_loop(Check *c, const Step *loop) {
     if (c->depth == MAX_TURNS) {
         return check_fail(c, "loops are nested deeper than %d", MAX_TURNS);
     }
+    if (!check_ends_open(c, loop)) {
+        return false;
+    }
     Turn *turn = &c->turn[c->depth++];
     turn->loop = loop;
     for (int64_t k = 0; k < loop->trip && k < 2; k++) {
@@ -276,20 +285,26 @@ static bool run_loop(Check *c, const Step *loop) {
             if (declared->at[i]->loop == loop) {
                 Value *v = &c->value[declared->at[i]->id];
                 v->token = 0;
+                v->counts = NULL;
+                memset(v->part, 0, sizeof v->part);
                 for (int w = 0; w < v->writer.count; w++) {
                     v->writer.at[w].seen = false;
                 }
             }
         }
-        if (!run_list(c, &loop->body, loop) || !check_dests(c, loop)) {
+        if (!check_ends_turn(c, loop) || !run_list(c, &loop->body, loop) ||
+            !check_dests(c, loop)) {
             return false;
         }
+    }
+    if (!check_ends_turn(c, loop)) {
+        return false;
     }
     c->depth--;
     if (loop->trip > 2) {
         check_fill(c, loop, &loop->body);
     }
-    return check_tracks(c, loop);
+    return check_tracks(c, loop) && check_ends_close(c, loop);
 }
 
 /* What many steps call is read once; of many kernels not all are kept. */
@@ -345,8 +360,9 @@ static void collect_writers(Check *c, const StepList *list) {
     for (int i = 0; i < list->count; i++) {
         const Step *step = list->at[i];
         collect_writers(c, &step->body);
-        for (int k = 0; step->kind != STEP_LOOP && k < step->access.count; k++) {
-            const Access *access = &step->access.at[k];
+        const AccessList *touch = step_touches(step);
+        for (int k = 0; k < touch->count; k++) {
+            const Access *access = &touch->at[k];
             if (access->mode & ACCESS_WRITE) {
                 Writer writer = {step, (access->mode & ACCESS_PART) != 0, false};
                 VEC_PUSH(c->arena, &c->value[access->buf->id].writer, writer);
@@ -406,6 +422,7 @@ static bool open_entry(Check *c) {
         return false;
     }
     c->proved = ARENA_ARRAY(c->arena, bool, steps + 1);
+    c->ends = ARENA_ARRAY(c->arena, Ends, steps + 1);
     note_declared(c, steps);
     for (int i = 0; i < p->slot.count; i++) {
         c->value[p->slot.at[i]->id] = (Value){0};
@@ -452,7 +469,26 @@ static void forget_entry(Check *c) {
     }
 }
 
+/* What says that a loop met its maximum is looked at. */
+static bool check_limits(Check *c) {
+    for (int i = 0; i < c->e->limit.count; i++) {
+        bool read = false;
+        for (int k = 0; k < c->e->step.count; k++) {
+            const Step *step = c->e->step.at[k];
+            read = read || (step->kind == STEP_CHECK && step_find(step, c->e->limit.at[i]) != NULL);
+        }
+        if (!read) {
+            return check_fail(c, "nothing looks at %s, by which a loop met its maximum",
+                              c->e->limit.at[i]->name);
+        }
+    }
+    return true;
+}
+
 static bool close_entry(Check *c) {
+    if (!check_limits(c)) {
+        return false;
+    }
     for (int i = 0; i < c->p->slot.count; i++) {
         const Buf *slot = c->p->slot.at[i];
         int64_t token = c->value[slot->id].token;

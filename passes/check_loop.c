@@ -58,9 +58,10 @@ static void collect_touches(Check *c, const StepList *list, TouchList *touch) {
     for (int i = 0; i < list->count; i++) {
         const Step *step = list->at[i];
         collect_touches(c, &step->body, touch);
-        for (int k = 0; step->kind != STEP_LOOP && k < step->access.count; k++) {
-            if (check_region(step->access.at[k].buf) >= 0) {
-                VEC_PUSH(c->arena, touch, ((Touch){step, &step->access.at[k]}));
+        const AccessList *own = step_touches(step);
+        for (int k = 0; k < own->count; k++) {
+            if (check_region(own->at[k].buf) >= 0) {
+                VEC_PUSH(c->arena, touch, ((Touch){step, &own->at[k]}));
             }
         }
     }
@@ -121,12 +122,10 @@ bool check_tracks(Check *c, const Step *loop) {
 void check_fill(Check *c, const Step *loop, const StepList *list) {
     for (int i = 0; i < list->count; i++) {
         const Step *step = list->at[i];
-        if (step->kind == STEP_LOOP) {
-            check_fill(c, loop, &step->body);
-            continue;
-        }
-        for (int k = 0; k < step->access.count; k++) {
-            const Access *access = &step->access.at[k];
+        const AccessList *touch = step_touches(step);
+        check_fill(c, loop, &step->body);
+        for (int k = 0; k < touch->count; k++) {
+            const Access *access = &touch->at[k];
             const Buf *buf = access->buf;
             int64_t base = buf->offset;
             int level = 0;
@@ -173,8 +172,9 @@ static bool check_access_order(Check *c, const Step *item, const Step *step, Pro
             return false;
         }
     }
-    for (int i = 0; step->kind != STEP_LOOP && i < step->access.count; i++) {
-        const Access *access = &step->access.at[i];
+    const AccessList *touch = step_touches(step);
+    for (int i = 0; i < touch->count; i++) {
+        const Access *access = &touch->at[i];
         Progress *at = &progress[access->buf->id];
         bool write = (access->mode & ACCESS_WRITE) != 0;
         bool whole = write && !(access->mode & ACCESS_PART);

@@ -267,6 +267,10 @@ bool check_write(Check *c, const Step *step, const Access *access, int64_t token
     if (part && v->token == token && v->block == lo && !demand(c, step, buf, lo, hi)) {
         return false; /* what other steps have written into it must still be there */
     }
+    if (v->token != token) {
+        v->counts = NULL;
+        memset(v->part, 0, sizeof v->part);
+    }
     v->token = token;
     v->block = lo;
     for (int i = 0; i < v->writer.count; i++) {

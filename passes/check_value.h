@@ -27,6 +27,8 @@ typedef struct {
     int64_t token; /* of the last write, 0: none in this scope */
     int64_t block; /* offset of the slice that was marked last */
     bool ranged;   /* of an input: it has been looked at */
+    const Step *part[ACCESS_SLICES]; /* by axis: the loop that wrote its slices up to its end */
+    const Step *counts; /* the loop whose last index it is, by turns of those around; or NULL */
     VEC(Writer) writer;
 } Value;
 
@@ -34,6 +36,13 @@ typedef struct {
     const Step *loop;
     int64_t turn; /* 0 or 1 */
 } Turn;
+
+/* Where a loop that ended by itself did so. */
+typedef struct {
+    const Step *counts; /* the loop whose condition has ended it, or one before it */
+    const Buf *last;    /* what it looked at, */
+    int64_t token;      /* and its value then */
+} Ends;
 
 typedef VEC(const Buf *) BufList;
 
@@ -49,6 +58,7 @@ typedef struct {
     Arena text;                /* of the sites */
     int read;                  /* how many there are */
     bool *proved;              /* by Step.id: what it says agrees with its kernel's text */
+    Ends *ends;                /* by Step.id */
     BufList *declared;         /* by 1 + Step.id of a loop, [0] the entry: what lives in a turn */
     VEC(Origin) origin;
     int64_t **first; /* by Step.id, of steps that run again later: values by access; else NULL */

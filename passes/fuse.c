@@ -7,6 +7,7 @@
  * Fusion of fuse.h; changes no values. */
 #include "passes/fuse_units.h"
 
+#include "compiler/loop_builder.h"
 #include "passes/halo.h"
 #include "passes/lower/value.h"
 #include "passes/view.h"
@@ -90,8 +91,12 @@ static void mark_places(Fuse *s) {
     for (int i = 0; i < region->node.count; i++) {
         const Node *node = region->node.at[i];
         int n = node->op == OP_CONCAT ? node->nin : node->op == OP_LOOP ? node->attr->ncarry : 0;
+        int made = node->op == OP_LOOP ? loop_made_carry(node) : -1;
         for (int k = 0; s->f->info[i].live && k < n; k++) {
             const Node *in = node->in[k];
+            if (k == made) {
+                continue; /* the loop sets it */
+            }
             const Node *base = node->op == OP_LOOP ? in : view_base(in);
             bool copied = is_leaf(base) || (node->op == OP_CONCAT && base->op == OP_CONST);
             info_of(s, in)->sink = info_of(s, in)->sink || !copied;

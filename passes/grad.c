@@ -274,6 +274,9 @@ static Node **expand_loop(Expand *e, const Node *n) {
     const Region *body = n->body;
     LoopBuilder *loop = loop_open(g, a->trip, a->reverse);
     loop_checkpoint(loop, a->checkpoint);
+    if (a->last) {
+        loop_until(loop, e->map[n->in[a->ncarry + a->last - 1]->id]);
+    }
     Expand inner = {.g = g,
                     .scratch = e->scratch,
                     .save = e->save,
@@ -306,6 +309,14 @@ static Node **expand_loop(Expand *e, const Node *n) {
         } else {
             number[k] = loop_emit(loop, value);
         }
+    }
+    if (a->go) { /* an adjoint runs as many iterations */
+        loop_while(loop, a->go - 1);
+        Region *around = graph_enter(g, g->region->up);
+        int last = loop_carry(loop, node_int(g, TY_I32, -1));
+        graph_leave(g, around);
+        graph_name(loop_carry_value(loop, last), "last");
+        loop_next(loop, last, loop_index(loop));
     }
     Node *copy = loop_close(loop);
     for (int k = 0; k < body->out.count; k++) {

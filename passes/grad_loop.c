@@ -283,6 +283,22 @@ void vjp_pick(Sweep *s, Node *n, Node *u) {
     }
 }
 
+/* The last index of the forward loop as the adjoint reads it; NULL: it runs all iterations. */
+static Node *last_index(Replay *r) {
+    const Attr *a = r->loop->attr;
+    if (a->last) {
+        return outer_value(r, r->loop->in[a->ncarry + a->last - 1]);
+    }
+    if (!a->go) {
+        return NULL;
+    }
+    int carry = loop_last_carry(r->loop);
+    if (carry < 0) {
+        BUG("a loop with a condition does not say how far it went");
+    }
+    return forward_result(r, carry);
+}
+
 /* The cotangent of a body node at the end of its sweep, or zeros. */
 static Node *cotangent_of(Sweep *b, const Node *n) {
     return b->cot[n->id] ? b->cot[n->id] : node_full(b->g, *n->type, 0);
@@ -318,7 +334,11 @@ void vjp_loop(Sweep *s, Node *n, Node *u) {
     bool *reached = reach(b, r->loop, wanted);
     const Region *body = r->loop->body;
 
+    Node *last = last_index(r);
     LoopBuilder *loop = loop_open(g, n->attr->trip, !n->attr->reverse);
+    if (last) {
+        loop_until(loop, last);
+    }
     r->adjoint = loop;
     r->at = g->region;
     int *carry = ARENA_ARRAY(s->scratch, int, nin);

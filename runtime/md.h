@@ -168,7 +168,8 @@ enum {
     MD_ERR_RANGE = 9,      /* a value is outside the declared range (a label, an index) */
     MD_ERR_NONFINITE = 10, /* a loss or a norm is NaN or infinite */
     MD_ERR_STATE = 11,     /* called too early, for instance training before enough rows */
-    MD_ERR_CANARY = 12     /* with --checks=canary: a guard band of the arena was overwritten */
+    MD_ERR_CANARY = 12,    /* with --checks=canary: a guard band of the arena was overwritten */
+    MD_ERR_LIMIT = 14      /* a loop met its maximum with its condition still true */
 };
 
 /* Start of a run of `total` items that belongs to part `part` of `parts`: contiguous, even to one

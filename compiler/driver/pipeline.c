@@ -17,6 +17,7 @@
 #include "passes/lower/lower.h"
 #include "passes/narrow.h"
 #include "passes/plan/plan.h"
+#include "passes/schedule/schedule.h"
 #include "passes/simplify.h"
 #include "passes/sums.h"
 
@@ -123,6 +124,32 @@ static bool has_entry(Compile *c, const Module *module, uint32_t source) {
     return false;
 }
 
+/* The first loop with a condition; NULL: there is none. */
+static const Node *find_while(const Region *region) {
+    const Node *found = NULL;
+    for (int i = 0; !found && i < region->node.count; i++) {
+        const Node *n = region->node.at[i];
+        bool is = n->op == OP_LOOP && loop_ends_itself(n->attr);
+        found = is ? n : n->body ? find_while(n->body) : NULL;
+    }
+    return found;
+}
+
+/* What the target cannot print yet is refused. */
+static bool target_takes(Compile *c, const Module *module) {
+    for (int i = 0; c->opt.target && c->opt.target->device && i < module->entry.count; i++) {
+        const Entry *entry = module->entry.at[i];
+        const Node *loop = entry->kind != ENTRY_TEST ? find_while(entry->region) : NULL;
+        if (loop) {
+            diag_error(&c->diag, loop->loc, 613,
+                       "--target=cuda has no loops that end by a condition yet");
+            diag_hint(&c->diag, "'scan' runs a fixed number of iterations");
+            return false;
+        }
+    }
+    return true;
+}
+
 /* The most bytes that --budget or the trains allow, -1: any number. */
 static int64_t budget_of(const Compile *c, const Module *module) {
     int64_t least = c->opt.budget;
@@ -185,7 +212,7 @@ static int module_stages(Compile *c, Module *module, Arena *built, uint32_t sour
     if (c->opt.command == COMMAND_RUN) {
         return run_entry(c, module, c->out);
     }
-    if (!has_entry(c, module, source)) {
+    if (!has_entry(c, module, source) || !target_takes(c, module)) {
         return EXIT_SOURCE;
     }
     Program *p = make_program(c, module);

@@ -22,11 +22,32 @@ static void open_run(Run *r, Compile *c, const Module *module, FILE *out, bool r
     r->eval = eval_open(&r->arena, (EvalOptions){.round = round});
 }
 
-/* Runs the entry once; what it writes is bound for the next call. */
-static Value *call(Run *r, const Entry *entry) {
+/* The loop that met its maximum, as a text; NULL: none did. */
+static const char *limit_met(Run *r, const Entry *entry, const Value *value) {
+    for (int k = 0; k < entry->out.count; k++) {
+        const EntryOut *limit = &entry->out.at[k];
+        if (limit->role == OUT_LIMIT && value[k].at[0].i) {
+            int line, col;
+            loc_line(&r->c->diag, limit->loc, &line, &col);
+            return str_printf(&r->arena,
+                              "'%s': a 'while' met its maximum with its condition still true "
+                              "(%s:%d)",
+                              entry->name, loc_file(&r->c->diag, limit->loc), line);
+        }
+    }
+    return NULL;
+}
+
+/* Runs the entry once; what it writes is bound for the next call. NULL and a message: it ends
+ * without a result. */
+static Value *call(Run *r, const Entry *entry, const char **message) {
     int n = entry->region->out.count;
     Value *value = ARENA_ARRAY(&r->arena, Value, n);
     eval_region(r->eval, entry->region, value);
+    *message = limit_met(r, entry, value);
+    if (*message) {
+        return NULL;
+    }
     eval_store(r->eval, entry, value);
     return value;
 }
@@ -47,7 +68,8 @@ static void initialise(Run *r) {
     }
     for (int i = 0; i < r->module->entry.count; i++) {
         if (r->module->entry.at[i]->kind == ENTRY_INIT) {
-            call(r, r->module->entry.at[i]);
+            const char *none;
+            call(r, r->module->entry.at[i], &none);
         }
     }
 }
@@ -162,7 +184,9 @@ static const char *fill_rings(Run *r, const Entry *entry) {
                 eval_bind_value(r->eval, fill->input.at[i], value);
             }
         }
-        call(r, fill);
+        if (!call(r, fill, &before)) {
+            return before;
+        }
         before = message;
         message = short_ring(r, entry);
     }
@@ -228,7 +252,10 @@ int run_entry(Compile *c, const Module *module, FILE *out) {
         if (message) {
             return fail(r, EXIT_USAGE, message);
         }
-        Value *value = call(r, entry);
+        Value *value = call(r, entry, &message);
+        if (!value) {
+            return fail(r, EXIT_SOURCE, message);
+        }
         for (int k = 0; k < entry->out.count; k++) {
             if (entry->out.at[k].name) {
                 print_value(out, entry->out.at[k].name, value[k]);
@@ -287,9 +314,14 @@ static bool run_gradcheck(Run *r, const Entry *test) {
 /* One test block: every expectation is a bool. */
 static bool run_expectations(Run *r, const Entry *test) {
     bool ok = true;
-    Value *value = call(r, test);
+    const char *message;
+    Value *value = call(r, test, &message);
+    if (!value) {
+        fprintf(r->out, "FAILED %s\n", message);
+        return false;
+    }
     for (int k = 0; k < test->out.count; k++) {
-        if (value_get(value[k], 0) == 0) {
+        if (test->out.at[k].role == OUT_EXPECT && value_get(value[k], 0) == 0) {
             int line, col;
             loc_line(&r->c->diag, test->out.at[k].loc, &line, &col);
             fprintf(r->out, "FAILED \"%s\": the expectation at %s:%d:%d does not hold\n",

@@ -98,6 +98,17 @@ const char *result_name(Frame *f, const Node *loop, int k); /* result k of a LOO
 /* A temporary; without a name it is called after its node. */
 Buf *temp_new(Frame *f, const Node *node, Type type, const char *name);
 
+/* --- lower.c --- */
+/* A kernel that copies the value of `node` to where it is wanted too. */
+void lower_copy_to(Frame *f, const Node *node, Home to);
+
+/* --- ends.c: of loops that end by themselves --- */
+/* In front of the loop: where it finds what ends it; the homes of its results are there. */
+void ends_before(Frame *f, const Node *loop, Step *step);
+void ends_in(Frame *f, const Node *loop, Step *step); /* Step.made */
+/* Behind it: clears the rest of stacks where somebody sees it; `copied` by result. */
+void ends_after(Frame *f, const Node *loop, Step *step, const bool *copied);
+
 /* --- access.c --- */
 Buf *slot_buf(Lower *l, const Slot *slot);
 bool kernel_known(const WorkBuild *b, const Node *node);

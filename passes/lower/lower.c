@@ -7,6 +7,7 @@
  * lower.h. */
 #include "passes/lower/lower.h"
 
+#include "compiler/loop_builder.h"
 #include "passes/lower/build.h"
 #include "passes/schedule/schedule.h"
 #include "passes/sparse.h"
@@ -132,7 +133,7 @@ static void lower_copy(Frame *f, const Node *node, const HomeList *to) {
     lower_kernel(f, &unit, node, to);
 }
 
-static void lower_copy_to(Frame *f, const Node *node, Home to) {
+void lower_copy_to(Frame *f, const Node *node, Home to) {
     HomeList homes = {.at = &to, .count = 1};
     lower_copy(f, node, &homes);
 }
@@ -175,7 +176,8 @@ static GoalList *loop_goals(Frame *f, const Node *node, const GoalList *goals) {
 /* Storage of result k of a loop: a stack goes straight to where it is wanted when it can. */
 static Home loop_home(Frame *f, const Node *loop, int k, const GoalList *t, int *taken) {
     Type type = *loop->body->out.at[k]->type;
-    bool carry = k < loop->attr->ncarry;
+    bool carry = k < loop->attr->ncarry, made = k == loop_made_carry(loop);
+    bool sliced = loop_ends_itself(loop->attr) && !carry; /* an access names only so many slices */
     *taken = -1;
     if (!carry) {
         for (int i = type.rank; i > 0; i--) {
@@ -185,7 +187,8 @@ static Home loop_home(Frame *f, const Node *loop, int k, const GoalList *t, int 
         type.rank++;
     }
     for (int i = 0; i < t->count; i++) {
-        if (!carry && !t->at[i].dest) {
+        bool fits = !sliced || t->at[i].home.nprefix < ACCESS_SLICES;
+        if ((!carry || made) && !t->at[i].dest && fits) {
             *taken = i;
             return t->at[i].home;
         }
@@ -221,15 +224,17 @@ static void lower_loop(Frame *f, const Node *node, const GoalList *goals) {
     GoalList *wanted = loop_goals(f, node, goals);
     LoopHomes *homes = &f->loops[node->id];
     HomeList *result = homes->result;
-    int *taken = ARENA_ARRAY(l->scratch, int, body->out.count + 1);
+    int *taken = ARENA_ARRAY(l->scratch, int, body->out.count + 1), made = loop_made_carry(node);
+    bool *copied = ARENA_ARRAY(l->scratch, bool, body->out.count + 1);
     for (int k = 0; k < body->out.count; k++) {
         /* The carry's storage may have been made for the kernel that writes its start. */
         if (result[k].count == 0) {
             Home home = loop_home(f, node, k, &wanted[k], &taken[k]);
             VEC_PUSH_FROM(l->scratch, &result[k], home, 1);
-            if (k < a->ncarry) {
+            if (k < a->ncarry && k != made) {
                 lower_copy_to(f, node->in[k], home);
             }
+            copied[k] = home.buf->final != NULL || wanted[k].count > (taken[k] >= 0);
             continue;
         }
         taken[k] = -1;
@@ -259,14 +264,19 @@ static void lower_loop(Frame *f, const Node *node, const GoalList *goals) {
             }
             t.home.prefix[t.home.nprefix++] = step;
         }
-        if (k >= a->ncarry || body->out.at[k] != body->param.at[1 + k]) {
+        if (k >= a->ncarry || (k != made && body->out.at[k] != body->param.at[1 + k])) {
             VEC_PUSH_FROM(l->scratch, &to[k], t, 1);
         }
     }
+    ends_before(f, node, step);
     VEC_PUSH(l->p->arena, f->list, step);
     lower_region(&inner, to);
+    ends_in(f, node, step);
     step_access_body(l->p, step);
     sum_steps(step);
+    if (loop_ends_itself(a)) {
+        ends_after(f, node, step, copied);
+    }
     for (int k = 0; k < body->out.count; k++) {
         for (int i = 0; i < wanted[k].count; i++) {
             if (i != taken[k]) {
@@ -332,8 +342,8 @@ static void give_homes(Frame *f, const GoalList *goals) {
         for (int k = 0; k < node->attr->ncarry; k++) {
             const Node *start = node->in[k];
             const NodeInfo *n = &f->fusion->info[start->id];
-            if (n->leaf) {
-                continue; /* copied in front of the loop */
+            if (n->leaf || k == loop_made_carry(node)) {
+                continue; /* copied in front of the loop, or set by it */
             }
             Home carry = {
                 .buf = temp_new(f, node->body->out.at[k], *start->type, result_name(f, node, k))};
@@ -534,6 +544,13 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
             t.dest = slot_buf(&l, out->slot);
         } else if (out->role == OUT_NEED) {
             continue;
+        } else if (out->role == OUT_LIMIT) {
+            if (node->op == OP_PICK || (node->op == OP_CONST && node->attr->value == 0)) {
+                continue; /* read where the loop has it; or it never happens */
+            }
+            t.home.buf = buf_new(p, e, BUF_TEMP, *node->type, "over");
+            t.home.buf->loc = out->loc;
+            VEC_PUSH(p->arena, &e->limit, t.home.buf);
         } else if (out->role == OUT_PUSH) {
             if (type_count(*node->type) == 0) {
                 continue; /* rows of a field without elements */
@@ -556,6 +573,13 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
     }
     Frame f = {.l = &l, .region = entry->region, .list = &e->step};
     lower_region(&f, goals);
+    for (int k = 0; k < entry->out.count; k++) {
+        const Node *node = entry->region->out.at[k];
+        if (entry->out.at[k].role == OUT_LIMIT && node->op == OP_PICK) {
+            Buf *buf = f.loops[node->in[0]->id].result[node->attr->axis].at[0].buf;
+            VEC_PUSH(p->arena, &e->limit, buf);
+        }
+    }
     for (int i = 0; i < push.count; i++) {
         VEC_PUSH(p->arena, &e->step, push.at[i]);
     }

@@ -58,6 +58,9 @@ static void walk_list(Walk *walk, const StepList *list) {
             if (walk->depth == LOOP_DEPTH) {
                 BUG("loops are nested deeper than %d", LOOP_DEPTH);
             }
+            for (int k = 0; k < step->own.count; k++) {
+                touch(walk, step->own.at[k].buf, step);
+            }
             walk->stack[walk->depth++] = step;
             walk_list(walk, &step->body);
             walk->depth--;

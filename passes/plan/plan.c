@@ -9,7 +9,7 @@
 
 static const int64_t NO_LIMIT = INT64_MAX;
 
-/* ---- the check of the loss ------------------------------------------------------------------ */
+/* ---- the check of a call -------------------------------------------------------------------- */
 
 static Buf *value_of_result(const ProgramEntry *e, Buf *result) {
     for (int i = 0; i < e->buf.count; i++) {
@@ -18,6 +18,17 @@ static Buf *value_of_result(const ProgramEntry *e, Buf *result) {
         }
     }
     return result;
+}
+
+/* `after`: the last step that writes what the check reads. */
+static void check_reads(Program *p, const ProgramEntry *e, Step *check, Buf *value, int *after) {
+    step_access(p, check, value, ACCESS_READ);
+    for (int k = 0; k < e->step.count; k++) {
+        const Access *access = step_find(e->step.at[k], value);
+        if (access != NULL && (access->mode & ACCESS_WRITE) != 0 && k > *after) {
+            *after = k;
+        }
+    }
 }
 
 static void add_check(Program *p, ProgramEntry *e) {
@@ -29,20 +40,20 @@ static void add_check(Program *p, ProgramEntry *e) {
             continue;
         }
         const EntryOut *out = &e->entry->out.at[buf->out];
+        if (e->entry->kind != ENTRY_TRAIN) {
+            continue;
+        }
         if (out->role != OUT_LOSS && out->role != OUT_GRAD_NORM) {
             continue;
         }
         if (check == NULL) {
             check = step_new(p, STEP_CHECK, out->loc);
         }
-        Buf *value = value_of_result(e, buf);
-        step_access(p, check, value, ACCESS_READ);
-        for (int k = 0; k < e->step.count; k++) {
-            const Access *access = step_find(e->step.at[k], value);
-            if (access != NULL && (access->mode & ACCESS_WRITE) != 0 && k > after) {
-                after = k;
-            }
-        }
+        check_reads(p, e, check, value_of_result(e, buf), &after);
+    }
+    for (int i = 0; i < e->limit.count; i++) {
+        check = check == NULL ? step_new(p, STEP_CHECK, e->limit.at[i]->loc) : check;
+        check_reads(p, e, check, e->limit.at[i], &after);
     }
     if (check == NULL) {
         return;
@@ -67,7 +78,7 @@ static void complete_loops(Program *p, const StepList *list) {
     }
 }
 
-/* Before anything is planned: the list of a train holds the check, loops say what they touch. */
+/* Before anything is planned: the list holds the check, loops say what they touch. */
 static void prepare(Program *p, ProgramEntry *e) {
     for (int i = 0; i < e->buf.count; i++) {
         const Buf *buf = e->buf.at[i];
@@ -75,9 +86,7 @@ static void prepare(Program *p, ProgramEntry *e) {
             step_access(p, buf->loop, buf->final, ACCESS_READ | ACCESS_WRITE);
         }
     }
-    if (e->entry->kind == ENTRY_TRAIN) {
-        add_check(p, e);
-    }
+    add_check(p, e);
     complete_loops(p, &e->step);
     program_number(e);
     /* Rows and sums are turned into values without an instance, in scratch of their own. */

@@ -14,6 +14,8 @@ typedef struct {
     int carry[CARRIES], y[YS];
     Val state[CARRIES]; /* bounds of all iterations; the node is the start */
     Val slice[YS];
+    Node *wanted, *none; /* of one with a condition: iterations, -1; else NULL */
+    int go, last;        /* carries; 0 is never the last index */
 } RandomLoop;
 
 /* What a carry may hold: its start, or a next value within -1..1. */
@@ -76,6 +78,63 @@ static void keep_results(Gen *gen, const RandomLoop *r, Node *done, Val *out) {
     }
 }
 
+/* --- loops that end by themselves ------------------------------------------------------------ */
+
+/* How many iterations a run makes: an integer that data decides, now and then beyond the trip count
+ * or below 0. */
+static Node *turns_wanted(Gen *gen, int64_t trip) {
+    Graph *g = gen->g;
+    Val at = gen_index(gen, type_scalar(TY_I32), trip + 3);
+    return node_map2(g, OP_SUB, at.node, node_int(g, TY_I32, 1));
+}
+
+/* The condition: so many iterations, and while a value of the body says so. */
+static void ends_open(Gen *gen, RandomLoop *r, Node *wanted, Node *go) {
+    r->wanted = wanted;
+    r->go = loop_carry(r->builder, go);
+    loop_while(r->builder, r->go);
+    if (gen_chance(gen, 70)) {
+        r->last = loop_carry(r->builder, r->none);
+        loop_next(r->builder, r->last, loop_index(r->builder));
+    }
+}
+
+static void ends_close(Gen *gen, const RandomLoop *r) {
+    Graph *g = gen->g;
+    Node *count = node_map2(g, OP_ADD, loop_index(r->builder), node_int(g, TY_I32, 1));
+    Node *go = node_map2(g, OP_LT, count, graph_import(g, r->wanted));
+    if (gen_chance(gen, 40)) {
+        Val some = gen_fit(gen, gen_bool(gen), type_scalar(TY_BOOL));
+        go = node_map2(g, gen_chance(gen, 50) ? OP_AND : OP_OR, go, some.node);
+    }
+    loop_next(r->builder, r->go, go);
+}
+
+/* Reads the stacks of a loop that has ended up to its last index, in either direction. */
+static void gen_reader(Gen *gen, const RandomLoop *r, Node *done) {
+    Graph *g = gen->g;
+    Node *last = loop_final(g, done, r->last);
+    Node *stack = r->ny ? loop_stack(g, done, r->y[0]) : NULL;
+    if (!stack || r->slice[0].node->type->elem != gen->elem) {
+        return;
+    }
+    Type t = *r->slice[0].node->type;
+    Node *start = node_full(g, t, 0.5);
+    LoopBuilder *back = loop_open(g, r->trip, gen_chance(gen, 70));
+    loop_until(back, last);
+    int carry = loop_carry(back, start);
+    Val slice = {loop_xs(back, stack), r->slice[0].lo, r->slice[0].hi};
+    Node *half = node_const(g, t.elem, 0.5);
+    Node *next = node_map2(g, OP_MUL, half, loop_carry_value(back, carry));
+    loop_next(back, carry, node_map2(g, OP_ADD, next, gen_calm(gen, slice, 1).node));
+    int y = loop_emit(back, loop_carry_value(back, carry));
+    Node *read = loop_close(back);
+    gen_keep(gen, (Val){loop_final(g, read, carry), -3, 3});
+    if (gen_chance(gen, 50)) {
+        gen_keep(gen, (Val){loop_stack(g, read, y), -3, 3});
+    }
+}
+
 /* Carries, stacks, values from outside; a body of random ops, loops among them. */
 bool gen_loop(Gen *gen, Val *out) {
     static const int64_t trips[] = {1, 2, 3, 5, 2};
@@ -95,12 +154,22 @@ bool gen_loop(Gen *gen, Val *out) {
         r.state[k] = carry_bounds(number ? gen_calm(gen, start, 2) : start);
     }
     Val used[3] = {gen_any(gen), gen_any(gen), gen_float(gen)};
-    r.builder = loop_open(gen->g, r.trip, gen_chance(gen, 40));
+    int ends = gen_chance(gen, 35) ? 1 + (int)gen_below(gen, 3) : 0; /* 1, 2: go; 3: last */
+    Node *wanted = ends ? turns_wanted(gen, r.trip) : NULL;
+    Node *go = ends ? node_map2(gen->g, OP_LT, node_int(gen->g, TY_I32, 0), wanted) : NULL;
+    r.none = node_int(gen->g, TY_I32, -1);
+    r.builder = loop_open(gen->g, r.trip, gen_chance(gen, 40) && (!ends || ends == 3));
     loop_checkpoint(r.builder, gen_chance(gen, 30));
+    if (ends == 3) {
+        loop_until(r.builder, wanted);
+    }
     gen->pool = &inner;
     gen->depth++;
     int64_t repeats = gen->repeats;
     gen->repeats *= r.trip > 0 ? r.trip : 1;
+    if (ends == 1 || ends == 2) {
+        ends_open(gen, &r, wanted, go);
+    }
     take_carries(gen, &r);
     for (int k = 0; k < 3; k++) {
         gen_keep(gen, used[k]);
@@ -111,10 +180,17 @@ bool gen_loop(Gen *gen, Val *out) {
     gen_nodes(gen, 4 + (int)gen_below(gen, 14));
     give_carries(gen, &r);
     give_slices(gen, &r);
+    if (r.wanted) {
+        ends_close(gen, &r);
+    }
     gen->pool = outer;
     gen->depth--;
     gen->repeats = repeats;
-    keep_results(gen, &r, loop_close(r.builder), out);
+    Node *done = loop_close(r.builder);
+    keep_results(gen, &r, done, out);
+    if (r.last > 0) {
+        gen_reader(gen, &r, done);
+    }
     return true;
 }
 
