@@ -133,12 +133,13 @@ static const Atom *atom_keep(IndexTable *t, Atom like) {
     return a;
 }
 
-static const Index *of_atom(IndexTable *t, const Atom *atom) {
-    if (atom->least == atom->most) {
-        return index_const(t, atom->least);
-    }
+static const Index *of_unknown(IndexTable *t, const Atom *atom) {
     Term one = {atom, 1};
     return sum_keep(t, 0, 1, &one);
+}
+
+static const Index *of_atom(IndexTable *t, const Atom *atom) {
+    return atom->least == atom->most ? index_const(t, atom->least) : of_unknown(t, atom);
 }
 
 /* --- sums ------------------------------------------------------------------------------------- */
@@ -227,9 +228,10 @@ const Index *index_axis(IndexTable *t, int number, int64_t extent) {
     return of_atom(t, atom_keep(t, atom));
 }
 
-const Index *index_loop(IndexTable *t, int number, int64_t trip) {
+const Index *index_loop(IndexTable *t, int number, int64_t trip, bool picks) {
     Atom atom = {.kind = ATOM_LOOP, .number = number, .most = trip > 0 ? trip - 1 : 0};
-    return of_atom(t, atom_keep(t, atom));
+    const Atom *kept = atom_keep(t, atom);
+    return picks ? of_unknown(t, kept) : of_atom(t, kept);
 }
 
 const Index *index_value(IndexTable *t, const void *value, AxisSet axes, int64_t least,

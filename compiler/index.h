@@ -60,7 +60,9 @@ typedef struct {
 void index_open(IndexTable *t, Arena *arena);
 const Index *index_const(IndexTable *t, int64_t value);
 const Index *index_axis(IndexTable *t, int number, int64_t extent);
-const Index *index_loop(IndexTable *t, int number, int64_t trip);
+/* The index of a loop of at most `trip` turns. Of a single turn it is 0, but where it is asked for
+ * as what `picks` slices. */
+const Index *index_loop(IndexTable *t, int number, int64_t trip, bool picks);
 const Index *index_value(IndexTable *t, const void *value, AxisSet axes, int64_t least,
                          int64_t most);
 const Index *index_add(IndexTable *t, const Index *a, const Index *b);

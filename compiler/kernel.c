@@ -81,7 +81,7 @@ const Index *kernel_loop_index(Kernel *k, const Step *loop) {
         VEC_PUSH_FROM(k->arena, &k->loop, ((OuterLoop){loop->trip, true}), 2);
         VEC_PUSH_FROM(k->arena, &k->call.loop, loop, 2);
     }
-    return index_loop(&k->index, at, loop->trip);
+    return index_loop(&k->index, at, loop->trip, loop->picks);
 }
 
 /* --- expressions ------------------------------------------------------------------------------ */

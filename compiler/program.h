@@ -159,6 +159,7 @@ struct Step {
     StepList body;         /* LOOP */
     int64_t trip;          /* LOOP: turns, at most */
     bool reverse;
+    bool picks;            /* LOOP: which slices are written depends on the run, here or inside */
     Buf *go, *last, *made; /* LOOP: NULL where it runs all turns, or nobody asks */
     AccessList own;        /* LOOP: how it touches these itself; part of `access` */
     int index;      /* LOOP: number of its index variable: printed as i<index> */

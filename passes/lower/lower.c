@@ -212,6 +212,10 @@ static void sum_steps(Step *loop) {
     }
 }
 
+static bool ends_itself(const Node *node) {
+    return node->op == OP_LOOP && loop_ends_itself(node->attr);
+}
+
 static void lower_loop(Frame *f, const Node *node, const GoalList *goals) {
     Lower *l = f->l;
     const Attr *a = node->attr;
@@ -219,6 +223,7 @@ static void lower_loop(Frame *f, const Node *node, const GoalList *goals) {
     Step *step = step_new(l->p, STEP_LOOP, node->loc);
     step->trip = a->trip;
     step->reverse = a->reverse;
+    step->picks = ends_itself(node) || (a->trip == 1 && region_any(body, ends_itself));
     step_text(l, step, node);
     step->part = part_of(f, node);
     GoalList *wanted = loop_goals(f, node, goals);

@@ -344,6 +344,21 @@ static Edit freeze_carry(GraphCase *c, int index) {
     return EDIT_DONE;
 }
 
+/* All iterations of a loop that ends by itself. */
+static Edit never_end(GraphCase *c, int index) {
+    Entry *entry;
+    Node *node = node_number(c, index, &entry);
+    if (!node) {
+        return EDIT_END;
+    }
+    if (node->op != OP_LOOP || !loop_ends_itself(node->attr)) {
+        return EDIT_SKIP;
+    }
+    Attr *attr = own_attr(c, node);
+    attr->go = attr->last = 0;
+    return EDIT_DONE;
+}
+
 typedef VEC(Node *) NodeList;
 
 static Node *insert(GraphCase *c, NodeList *list, Region *region, OpCode op, Node *in, Attr attr,
@@ -624,7 +639,8 @@ static Edit shrink_extent(GraphCase *c, int index) {
 
 static const EditRule rules[] = {
     drop_entry,   drop_out, raise_out,    drop_slot,    drop_input,  bypass_first, bypass_second,
-    bypass_third, cut_any,  cut_positive, freeze_carry, inline_loop, plain_attr,   shrink_extent};
+    bypass_third, cut_any,  cut_positive, never_end,    freeze_carry, inline_loop, plain_attr,
+    shrink_extent};
 enum { RULES = (int)(sizeof rules / sizeof *rules) };
 
 static Edit edit(GraphCase *c, int kind, int index) {
