@@ -261,6 +261,9 @@ static bool check_dests(Check *c, const Step *loop) {
                         v->token) != v->token) {
             return check_fail(c, "%s does not arrive in %s", buf->name, dest->name);
         }
+        if (!check_ends_whole(c, buf)) {
+            return false;
+        }
         d->token = v->token;
         d->counts = NULL;
     }
@@ -509,6 +512,9 @@ static bool close_entry(Check *c) {
         if (token == 0 ||
             check_other(&c->map[IO], buf->offset, buf->offset + buf->bytes, token) != token) {
             return check_fail(c, "the result %s is not there at the end", buf->name);
+        }
+        if (!check_ends_whole(c, buf)) {
+            return false;
         }
         bool loss = c->e->entry->kind == ENTRY_TRAIN && elem_is_float(buf->type->elem) &&
                     buf->out >= 0 && c->e->entry->out.at[buf->out].role == OUT_LOSS;

@@ -229,6 +229,17 @@ bool check_ends_read(Check *c, const Step *step, const Access *access) {
     return true;
 }
 
+bool check_ends_whole(Check *c, const Buf *buf) {
+    const Value *v = &c->value[buf->id];
+    for (int k = 0; k < ACCESS_SLICES; k++) {
+        if (v->part[k] != NULL) {
+            return check_fail(c, "what loop %d has not written of %s is kept", v->part[k]->id,
+                              buf->name);
+        }
+    }
+    return true;
+}
+
 bool check_clear(Check *c, const Step *clear) {
     const Access *to = step_find(clear, clear->dst), *from = step_find(clear, clear->src);
     int n = to != NULL ? slice_count(to) : 0;

@@ -38,7 +38,7 @@ enum {
     MD_EXIT_OK = 0,
     MD_EXIT_DATA = 1,   /* a file or the data in it */
     MD_EXIT_USAGE = 2,  /* the command line */
-    MD_EXIT_NUMBER = 4, /* a loss or a norm became NaN or infinite */
+    MD_EXIT_NUMBER = 4, /* a loss or a norm became NaN or infinite, a loop met its maximum */
     MD_EXIT_MEMORY = 5, /* the memory could not be had */
     MD_EXIT_FAULT = 70  /* of this program: with --checks=canary a guard band was overwritten */
 };
