@@ -86,8 +86,10 @@ static const Index *buf_flat(WorkBuild *b, const Buf *buf, const Index *const *a
     return flat;
 }
 
-/* Adds the access, gives the flat index. */
-static const Index *kernel_touch(WorkBuild *b, Arg *arg, int mode, const Index *const *at) {
+/* Adds the access, gives the flat index. The index of a loop that runs once is the number 0, so the
+ * loops of a home are taken from there. */
+static const Index *kernel_touch(WorkBuild *b, Arg *arg, int mode, const Home *home,
+                                 const Index *const *at) {
     const Buf *buf = kernel_buf(b->w.k, arg);
     Touch touch = {.arg = arg, .mode = mode};
     bool leading = true;
@@ -97,6 +99,8 @@ static const Index *kernel_touch(WorkBuild *b, Arg *arg, int mode, const Index *
                     at[i]->term[0].atom->kind == ATOM_LOOP;
         if (lone && at[i]->term[0].atom->most + 1 == buf->type->dim[i]) {
             loop = b->w.k->call.loop.at[at[i]->term[0].atom->number];
+        } else if (i < home->nprefix && home->prefix[i]->trip == 1) {
+            loop = home->prefix[i];
         }
         leading = leading && loop != NULL;
         if (leading && i < ACCESS_SLICES) {
@@ -139,7 +143,7 @@ static const Expr *load_home(WorkBuild *b, Values *v, const Home *home, const In
     home_index(b, home, at, full);
     const Expr *guard = v->guard && is_inside(home, full) ? NULL : v->guard;
     Arg *arg = kernel_arg(b->w.k, home->buf, ACCESS_READ);
-    return expr_load(b->w.k, arg, kernel_touch(b, arg, ACCESS_READ, full), guard);
+    return expr_load(b->w.k, arg, kernel_touch(b, arg, ACCESS_READ, home, full), guard);
 }
 
 static const Expr *load_outer(WorkBuild *b, Values *v, const Node *outer, const Index *const *at) {
@@ -217,7 +221,7 @@ static Root place_in(WorkBuild *b, const Home *home, const Index *const *at) {
     home_index(b, home, at, full);
     Arg *arg = kernel_arg(b->w.k, home->buf, ACCESS_WRITE);
     int mode = ACCESS_WRITE | (home->part ? ACCESS_PART : 0);
-    return (Root){.arg = arg, .index = kernel_touch(b, arg, mode, full), .add = OP_CONST};
+    return (Root){.arg = arg, .index = kernel_touch(b, arg, mode, home, full), .add = OP_CONST};
 }
 
 static const HomeList *homes_of(const WorkBuild *b, const Node *node) {
