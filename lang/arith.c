@@ -302,6 +302,9 @@ static const Value *kept_wide(Elab *e, const Value *r, const Value *a, const Val
 }
 
 const Value *arith_binary(Elab *e, Loc loc, AstOp op, const Value *a, const Value *b) {
+    if (a->kind == V_STRING && b->kind == V_STRING && (op == AO_EQ || op == AO_NE)) {
+        return value_bool(e->scratch, str_eq(a->text, b->text) == (op == AO_EQ));
+    }
     a = arith_operand(e, loc, a);
     b = arith_operand(e, loc, b);
     if (!elab_ok(a) || !elab_ok(b)) {

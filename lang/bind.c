@@ -38,10 +38,15 @@ bool call_evaluate(Elab *e, Arguments *args) {
     return ok;
 }
 
-static bool is_compile_time(const Ast *param) {
-    const Ast *type = param->kid[0];
-    return !(type->flags & AST_SHAPED) && type->name &&
-           (str_eq(type->name, "int") || str_eq(type->name, "real") || str_eq(type->name, "bool"));
+bool call_is_setting(const Ast *type) {
+    static const char *const names[] = {"int", "int2", "int3", "real", "bool", "text"};
+    for (size_t i = 0;
+         !(type->flags & AST_SHAPED) && type->name && i < sizeof names / sizeof *names; i++) {
+        if (str_eq(type->name, names[i])) {
+            return true;
+        }
+    }
+    return false;
 }
 
 int call_parameter(const Ast *params, const char *name) {
@@ -115,7 +120,8 @@ bool call_match(Elab *e, const Item *item, const Arguments *args, bool only_numb
         if (arg->name) {
             continue;
         }
-        while (next < n && (out[next] || (only_numbers && !is_compile_time(params->kid[next])))) {
+        while (next < n &&
+               (out[next] || (only_numbers && !call_is_setting(params->kid[next]->kid[0])))) {
             next++;
         }
         if (next == n) {
@@ -136,7 +142,30 @@ static const char *what_of(Elab *e, const Item *item, const Ast *param) {
     return str_printf(e->scratch, "argument '%s' of '%s'", param->name, item->name);
 }
 
-/* int, real, bool and element types without a shape. */
+/* int2, int3: a list of so many integers, or one that stands for all. */
+static const Value *bind_integers(Elab *e, int n, const Value *v, Loc loc, const char *what) {
+    const Value *item[3] = {v, v, v};
+    if (v->kind == V_INT) {
+        return value_list(e->arena, item, n);
+    }
+    bool good = v->kind == V_LIST && v->count == n;
+    for (int i = 0; good && i < n; i++) {
+        good = v->item[i]->kind == V_INT;
+    }
+    if (good) {
+        return v;
+    }
+    const char *found = v->kind == V_LIST && v->count != n
+                            ? str_printf(e->arena, "a list of %d", v->count)
+                            : value_text(e->arena, v);
+    elab_error(e, loc, 285, "%s must be a compile-time integer or a list of %d, found %s", what, n,
+               found);
+    diag_hint(&e->c->diag, "one number stands for all axes, %s for each its own",
+              n == 2 ? "[3, 5]" : "[3, 5, 5]");
+    return &value_poison;
+}
+
+/* int, int2, int3, real, bool, text and element types without a shape. */
 static const Value *bind_scalar(Elab *e, const Item *item, const Ast *param, const Value *v,
                                 Loc loc) {
     const char *name = param->kid[0]->name, *what = what_of(e, item, param);
@@ -151,6 +180,15 @@ static const Value *bind_scalar(Elab *e, const Item *item, const Ast *param, con
         elab_error(e, loc, 214, "%s must be a compile-time integer, found %s", what,
                    runtime ? "a run-time scalar" : value_text(e->arena, v));
         return &value_poison;
+    }
+    if (str_eq(name, "int2") || str_eq(name, "int3")) {
+        return bind_integers(e, name[3] - '0', v, loc, what);
+    }
+    if (str_eq(name, "text")) {
+        return v->kind == V_STRING
+                   ? v
+                   : elab_error(e, loc, 293, "%s must be a text in quotes, found %s", what,
+                                value_text(e->arena, v));
     }
     if (str_eq(name, "bool")) {
         if (v->kind == V_BOOL || (runtime && value_elem(v) == TY_BOOL)) {

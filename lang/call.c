@@ -225,6 +225,14 @@ static bool same_value(const Value *a, const Value *b) {
     case V_INT: return a->integer == b->integer;
     case V_REAL: return a->real == b->real;
     case V_BOOL: return a->truth == b->truth;
+    case V_STRING: return str_eq(a->text, b->text);
+    case V_LIST:
+        for (int i = 0; i < a->count; i++) {
+            if (a->count != b->count || !same_value(a->item[i], b->item[i])) {
+                return false;
+            }
+        }
+        return a->count == b->count;
     case V_TENSOR: return a->node == b->node && a->rank == b->rank && value_same_span(a, b);
     default: return false;
     }

@@ -25,6 +25,8 @@ bool call_evaluate(Elab *e, Arguments *args);
  * bool parameters. */
 bool call_match(Elab *e, const Item *item, const Arguments *args, bool only_numbers,
                 const Argument **out);
+/* Is a parameter of this type known when compiling: int, int2, int3, real, bool, text? */
+bool call_is_setting(const Ast *type);
 int call_parameter(const Ast *params, const char *name); /* its place, or -1 */
 /* An op along the last axis of its first argument, which takes `axis = n` for another one. */
 bool call_works_along(const Item *item);

@@ -120,8 +120,9 @@ bool dims_elem(Elab *e, const Ast *type, Elem *elem) {
     if (!elem_from_name(type->name, elem)) {
         elab_error(e, type->name_loc, 306, "unknown element type '%s'", type->name);
         Nearest n = nearest_start(type->name);
-        static const char *const names[] = {"bool", "i8",  "i16",  "i32", "i64", "u8",  "u16",
-                                            "u32",  "f16", "bf16", "f32", "f64", "int", "real"};
+        static const char *const names[] = {"bool", "i8",   "i16",  "i32",  "i64", "u8",
+                                            "u16",  "u32",  "f16",  "bf16", "f32", "f64",
+                                            "int",  "real", "int2", "int3", "text"};
         for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
             nearest_add(&n, names[i]);
         }

@@ -206,8 +206,8 @@ static bool upper_slot(DumpArgs *args, const char *name, Type type, Slot **out) 
 /* `{}` of the name, loops and axes go together. */
 static bool layout(DumpArgs *args, const Slot *slot) {
     int holes = 0;
-    for (const char *at = slot->file_name; (at = strstr(at, "{}")) != NULL; at += 2) {
-        holes++;
+    for (const char *at = slot->file_name; (at = strchr(at, '{')) != NULL; at++) {
+        holes += at[1 + strspn(at + 1, "0123456789")] == '}';
     }
     bool good = (slot->split == 0 || (slot->split == slot->stacked && slot->split == holes)) &&
                 (!slot->transposed || slot->type.rank == slot->stacked + 2);

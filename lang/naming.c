@@ -1,8 +1,9 @@
 /* naming: see the header. A name in files is made of segments as a path is, with those of `@name`
  * in place of labels. `{}` in it stands for the number of an iteration of the `repeat` around it,
- * and the stacked tensor is one tensor of the file for each. Such a number is all digits there are
- * at its place, so that a name of a file belongs to one pattern or none, and two patterns meet
- * exactly if they are equal word by word, where words are numbers, `{}` and single characters. */
+ * `{1}` for that number counted from 1, and the stacked tensor is one tensor of the file for each.
+ * Such a number is all digits there are at its place, so that a name of a file belongs to one
+ * pattern or none, and two patterns meet exactly if they are equal word by word, where words are
+ * numbers, `{}` and single characters. */
 #include "lang/naming.h"
 
 #include "lang/expr.h"
@@ -11,14 +12,25 @@
 
 #include <string.h>
 
-enum { NAME_BYTES = 200, FILE_TENSORS = 65536 };
+enum { NAME_BYTES = 200, FILE_TENSORS = 65536, FIRST_DIGITS = 6 };
 
 static bool is_digit(char c) {
     return c >= '0' && c <= '9';
 }
 
+/* The length of the `{}` or `{first}` that `at` begins with, and where it counts from; 0: none. */
+static size_t hole_at(const char *at, int64_t *first) {
+    size_t n = at[0] == '{';
+    for (*first = 0; n > 0 && is_digit(at[n]) && n <= FIRST_DIGITS; n++) {
+        *first = *first * 10 + (at[n] - '0');
+    }
+    bool plain = n < 3 || at[1] != '0'; /* no zeros in front */
+    return n > 0 && plain && at[n] == '}' ? n + 1 : 0;
+}
+
 static bool is_hole(const char *at) {
-    return at[0] == '{' && at[1] == '}';
+    int64_t first;
+    return hole_at(at, &first) > 0;
 }
 
 /* What is wrong with a text as a name in files; NULL: nothing. */
@@ -27,13 +39,16 @@ static const char *name_fault(const char *text) {
         if ((unsigned char)*at < 0x20) {
             return "it has a control character";
         }
-        if (is_hole(at)) {
-            if (is_digit(at[2]) || is_hole(at + 2) || (at > text && is_digit(at[-1]))) {
+        int64_t first;
+        size_t hole = hole_at(at, &first);
+        if (hole > 0) {
+            const char *end = at + hole;
+            if (is_digit(*end) || is_hole(end) || (at > text && is_digit(at[-1]))) {
                 return "'{}' stands for a number, so nothing may join it that looks like one";
             }
-            at++;
+            at = end - 1;
         } else if (*at == '{' || *at == '}') {
-            return "a brace stands only in '{}', the number of an iteration";
+            return "a brace stands only in '{}', the number of an iteration, or '{1}'";
         }
     }
     return text[0] == '\0'                  ? "it is empty"
@@ -225,20 +240,31 @@ static bool in_weights(const Slot *slot) {
 
 /* A word of a name: a number, `{}` or one character. */
 static size_t word_length(const char *at) {
-    size_t n = is_hole(at) ? 2 : 1;
+    int64_t first;
+    size_t hole = hole_at(at, &first), n = hole > 0 ? hole : 1;
     while (is_digit(at[0]) && is_digit(at[n])) {
         n++;
     }
     return n;
 }
 
-/* Is the number `text` one that `{}` number `axis` of the slot stands for? */
-static bool holds(const Slot *slot, int axis, const char *text, size_t n) {
-    int64_t value = 0;
-    for (size_t i = 0; i < n && value < slot->type.dim[axis]; i++) {
+/* Is the number `text` one that `hole`, `{}` number `axis` of the slot, stands for? */
+static bool holds(const Slot *slot, int axis, const char *hole, const char *text, size_t n) {
+    int64_t value = 0, first;
+    hole_at(hole, &first);
+    int64_t end = first + slot->type.dim[axis];
+    for (size_t i = 0; i < n && value < end; i++) {
         value = value * 10 + (text[i] - '0');
     }
-    return (text[0] != '0' || n == 1) && value < slot->type.dim[axis];
+    return (text[0] != '0' || n == 1) && value >= first && value < end;
+}
+
+/* Have two holes a number in common? */
+static bool holes_meet(const Slot *a, int i, const char *x, const Slot *b, int k, const char *y) {
+    int64_t from, other;
+    hole_at(x, &from);
+    hole_at(y, &other);
+    return from < other + b->type.dim[k] && other < from + a->type.dim[i];
 }
 
 /* Have the two a name in common? */
@@ -247,9 +273,13 @@ static bool names_meet(const Slot *a, const Slot *b) {
     for (int i = 0, k = 0; *x != '\0' && *y != '\0';) {
         size_t n = word_length(x), m = word_length(y);
         bool left = is_hole(x), right = is_hole(y);
-        if (left || right) {
-            if (!(left || (is_digit(*x) && holds(b, k, x, n))) ||
-                !(right || (is_digit(*y) && holds(a, i, y, m)))) {
+        if (left && right) {
+            if (!holes_meet(a, i, x, b, k, y)) {
+                return false;
+            }
+        } else if (left || right) {
+            if (left ? !is_digit(*y) || !holds(a, i, x, y, m)
+                     : !is_digit(*x) || !holds(b, k, y, x, n)) {
                 return false;
             }
         } else if (n != m || memcmp(x, y, n) != 0) {

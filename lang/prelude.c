@@ -384,10 +384,25 @@ static const Value *make_categorical(Call *c) {
     return fold_axes(e, "argmax", v, 1u << axis, c->loc);
 }
 
+/* refuse("..."): what an item says of a call that it cannot be called so. */
+static const Value *make_refuse(Call *c) {
+    Elab *e = c->e;
+    if (c->arg[0]->kind != V_STRING) {
+        return elab_error(e, c->at[0], 343, "'refuse' takes a text in quotes, found %s",
+                          value_text(e->arena, c->arg[0]));
+    }
+    const Frame *frame = e->frame;
+    Loc loc = frame && frame->item ? frame->call : c->loc;
+    const char *who =
+        frame && frame->item ? str_printf(e->arena, "'%s'", frame->item->name) : "the file";
+    return elab_error(e, loc, 345, "%s refuses this: %s", who, c->arg[0]->text);
+}
+
 static const Row rows[] = {
     {"shape", 1, 1, {"x"}, make_shape},
     {"count", 1, 1, {"x"}, make_count},
     {"known", 1, 1, {"x"}, make_known},
+    {"refuse", 1, 1, {"why"}, make_refuse},
     {"zeros", 1, 1, {"shape"}, make_zeros},
     {"ones", 1, 1, {"shape"}, make_ones},
     {"full", 2, 2, {"value", "shape"}, make_full},

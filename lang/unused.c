@@ -143,10 +143,7 @@ static bool is_concrete(const Item *item) {
     const Ast *params = item->ast->kid[0];
     for (int i = 0; params && i < params->nkid; i++) {
         const Ast *param = params->kid[i], *type = param->kid[0];
-        const char *name = type->name;
-        bool scalar = !(type->flags & AST_SHAPED) && name;
-        if (scalar && !param->kid[2] &&
-            (str_eq(name, "int") || str_eq(name, "real") || str_eq(name, "bool"))) {
+        if (call_is_setting(type) && !param->kid[2]) {
             return false;
         }
         for (int k = 0; k < type->nkid; k++) {

@@ -236,13 +236,15 @@ MD_COLD void md_slice_name(char *name, const md_tensor *t, size_t slice) {
     md_text text = md_text_make(name, MD_NAME_BYTES);
     const char *at = t->name;
     /* if: split */
-    for (int axis = 0; axis < t->split && *at != 0; at++) {
-        if (at[0] == '{' && at[1] == '}') {
-            md_text_u64(&text, md_slice_place(t, slice, axis++));
-            at++;
+    for (int axis = 0; axis < t->split && *at != 0;) {
+        uint64_t first;
+        const size_t hole = md_slice_hole(at, &first);
+        if (hole > 0) {
+            md_text_u64(&text, first + md_slice_place(t, slice, axis++));
         } else {
             md_text_bytes(&text, at, 1);
         }
+        at += hole > 0 ? hole : 1;
     }
     /* end: split */
     md_text_add(&text, at);

@@ -162,13 +162,16 @@ MD_COLD void md_save_list(md_save *s, const uint64_t *value, int count) {
 /* The name of a slice up to behind its last number; gives what follows. */
 MD_COLD const char *md_save_split(md_save *s, const md_tensor *t) {
     const char *text = t->name, *end = text;
-    for (int axis = 0; axis < t->split && *end != 0; end++) {
-        if (end[0] == '{' && end[1] == '}') {
+    for (int axis = 0; axis < t->split && *end != 0;) {
+        uint64_t first;
+        const size_t hole = md_slice_hole(end, &first);
+        if (hole > 0) {
             char digits[MD_DIGITS];
             md_save_string(s, text, end);
-            md_save_text(s, md_digits(digits, md_slice_place(t, s->slice, axis++)));
-            text = end + 2;
+            md_save_text(s, md_digits(digits, first + md_slice_place(t, s->slice, axis++)));
+            text = end + hole;
         }
+        end += hole > 0 ? hole : 1;
     }
     return text;
 }

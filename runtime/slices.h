@@ -3,7 +3,8 @@
  *
  * Most rows of the table are one tensor of a file. One whose name holds `{}` is many: its first
  * `split` axes (of `repeat`) are spread over the file, a tensor for each place, with its number in
- * the name; "h.{}.fc.weight" of shape [2, 4, 3] is h.0.fc.weight and h.1.fc.weight, both [4, 3]. A
+ * the name; "h.{}.fc.weight" of shape [2, 4, 3] is h.0.fc.weight and h.1.fc.weight, both [4, 3];
+ * "h.{5}.fc.weight" counts from 5. A
  * slice is one such tensor; the others are a slice of themselves. A `transposed` one has its two
  * axes the other way round in files.
  * Needs tensor.h and text.h, gives md_slice_*, allocates nothing. */
@@ -57,27 +58,40 @@ MD_COLD uint64_t md_slice_place(const md_tensor *t, size_t slice, int axis) {
     return (uint64_t)slice % (uint64_t)t->shape[axis];
 }
 
+/* if: split */
+/* The length of the `{}` or `{first}` that `at` begins with, and where it counts from; 0: none. */
+MD_COLD size_t md_slice_hole(const char *at, uint64_t *first) {
+    size_t n = at[0] == '{';
+    for (*first = 0; n > 0 && at[n] >= '0' && at[n] <= '9'; n++) {
+        *first = *first * 10 + (uint64_t)(at[n] - '0');
+    }
+    return n > 0 && at[n] == '}' ? n + 1 : 0;
+}
+/* end: split */
+
 /* Is `name` one of the names of `t`? Then *slice is whose. Numbers have no zeros in front. */
 MD_COLD int md_slice_match(const md_tensor *t, const char *name, size_t *slice) {
     const char *at = t->name;
     *slice = 0;
     /* if: split */
     for (int axis = 0; axis < t->split; axis++) {
-        for (; at[0] != '{' || at[1] != '}'; at++) {
+        size_t hole;
+        uint64_t place = 0, first, most = (uint64_t)t->shape[axis];
+        for (; (hole = md_slice_hole(at, &first)) == 0; at++) {
             if (*at == 0 || *at != *name++) {
                 return 0;
             }
         }
         const char *digits = name;
-        uint64_t place = 0, most = (uint64_t)t->shape[axis];
-        for (; *name >= '0' && *name <= '9' && place < most; name++) {
+        for (; *name >= '0' && *name <= '9' && place < first + most; name++) {
             place = place * 10 + (uint64_t)(*name - '0');
         }
-        if (name == digits || place >= most || (*digits == '0' && name > digits + 1)) {
+        if (name == digits || place < first || place >= first + most ||
+            (*digits == '0' && name > digits + 1)) {
             return 0;
         }
-        *slice = *slice * (size_t)most + (size_t)place;
-        at += 2;
+        *slice = *slice * (size_t)most + (size_t)(place - first);
+        at += hole;
     }
     /* end: split */
     return md_text_same(at, name);

@@ -8,7 +8,8 @@ table=tests/library/defaults.txt
 
 # program CALL: the model file in which the call stands, on stdout.
 program() {
-    inputs='x: [6, 4], t: [6, 4], s: [6], q: [2, 3, 4], q4: [3, 4], line: [2, 4, 7], image: [2, 4, 6, 6], y: i32[6] in 0..4'
+    inputs='x: [6, 4], t: [6, 4], s: [6], q: [2, 3, 4], q4: [3, 4], line: [2, 4, 7], image: [2, 4, 6, 6], y: i32[6] in 0..4,
+        h4: [2, 4, 3, 4], cube: [2, 4, 3, 4, 5], q8: [2, 3, 8], pairs: bool[2, 3, 3]'
     value=x optimizer='optimizer sgd(lr = 0.1)' drawn='~ normal(0, 1)'
     case $1 in
     optimizer*) optimizer=$1 ;;
@@ -24,7 +25,7 @@ model net($inputs) -> f32 {
     return mean(value) * mean(w);
 }
 train fit($inputs) of net {
-    loss net(x, t, s, q, q4, line, image, y);
+    loss net(x, t, s, q, q4, line, image, y, h4, cube, q8, pairs);
     $optimizer;
     steps 20;
 }

@@ -2,7 +2,7 @@
 # PyTorch's numbers: ten steps of small nets by each optimizer from the same weights, the weights
 # after one step and after ten; values and gradients of layers, activations, losses and metrics; the
 # rates of schedules; the spread of initial values. tests/parity/make_parity.py wrote the references,
-# one line of a table a row.
+# one line of a table a row; tests/parity/make_layers.py those of layers with all their settings.
 set -u
 . tests/lib.sh
 parity=tests/parity
@@ -81,6 +81,23 @@ if program functions; then
     grep -v '^mish ' "$scratch/functions.txt" >"$scratch/planted.txt"
     [ "$(compare "$scratch/planted.txt" $parity/functions.txt 1e-5)" = "mish: is missing" ] && pass ||
         fail "planted" "a missing row is not noticed"
+fi
+
+if program layers; then
+    "$scratch/layers" values --load $parity/layers.safetensors --log json 2>"$scratch/err" |
+        sed -n 's/.*"event":"result".*"name":"\([a-zA-Z_0-9]*\)".*"values":\[\(.*\)\]}/\1,\2/p' |
+        tr ',' ' ' >"$scratch/layers.txt"
+    agree layers "$scratch/layers.txt" $parity/layers.txt 1e-5
+    "$scratch/layers" fit --steps 3 --load $parity/layers.safetensors --save "$scratch/moved.safetensors" \
+        >"$scratch/log" 2>"$scratch/err" </dev/null || fail "layers moved" "$(head -n 1 "$scratch/err")"
+    # what moves in training mode: running statistics, singular vectors
+    check "layers: weights and states after 3" "$BUILD/tests/tools/stdiff" "$scratch/moved.safetensors" \
+        $parity/layers_3.safetensors 1e-5
+    # written by us and read again: families that begin at 1, in every place of a name
+    "$scratch/layers" values --load "$scratch/moved.safetensors" --log json 2>"$scratch/err" |
+        sed -n 's/.*"event":"result".*"name":"\([a-zA-Z_0-9]*\)".*"values":\[\(.*\)\]}/\1,\2/p' |
+        tr ',' ' ' >"$scratch/again.txt"
+    same "layers: saved and loaded" "$scratch/layers.txt" "$scratch/again.txt"
 fi
 
 if program rates; then

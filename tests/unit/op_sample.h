@@ -8,7 +8,7 @@
 
 #include "compiler/graph.h"
 
-enum { SAMPLE_SLOTS = 32 };
+enum { SAMPLE_SLOTS = 128 };
 
 typedef struct {
     Graph *g;     /* nodes go to its current region */
