@@ -83,6 +83,9 @@ static bool unknown_parameter(Elab *e, const Item *item, const Argument *arg) {
     if (call_works_along(item) && prelude_hint_axis(e, arg->name)) {
         return false;
     }
+    if (elab_hint_foreign_arg(e, arg->name, params)) {
+        return false;
+    }
     if (n.best) {
         elab_hint_nearest(e, &n);
     } else if (count > 0) {

@@ -5,6 +5,7 @@
 #include "lang/adjoint.h"
 #include "lang/dims.h"
 #include "lang/expr.h"
+#include "lang/foreign.h"
 #include "lang/model_copy.h"
 #include "lang/modules.h"
 #include "lang/naming.h"
@@ -531,9 +532,44 @@ static const Value *call_along(Elab *e, Item *item, const Ast *call, Arguments *
     return v->kind == V_TENSOR && v->rank == rank ? move_axis(e, v, rank - 1, axis) : v;
 }
 
+/* torch.cat(...), nn.functional.relu(...): the name of a library in front, which nothing here has.
+ * NULL: it is no such call. */
+static const Value *call_of_module(Elab *e, const Ast *callee) {
+    const Ast *root = callee;
+    while (root->kind == AST_DOT) {
+        root = root->kid[0];
+    }
+    const char *name = callee->name;
+    if (root->kind != AST_NAME || scope_find(e->scope, root->name) ||
+        file_find(e->scope->file, root->name) || !foreign_is_module(root->name)) {
+        return NULL;
+    }
+    if (!elab_first_in_body(e, 242, str_printf(e->arena, "%s.%s", root->name, name))) {
+        return &value_poison;
+    }
+    elab_error(e, callee->loc, 242, "unknown op or layer '%s.%s'", root->name, name);
+    const char *module = modules_with(e, name);
+    if (file_find(e->scope->file, name) || prelude_has(name)) {
+        diag_hint(&e->c->diag, "it is called by its plain name: %s(...)", name);
+    } else if (module) {
+        diag_hint(&e->c->diag, "'%s' is in the library: 'use %s;', and called by its plain name",
+                  name, module);
+    } else if (!elab_hint_foreign(e, name)) {
+        Nearest n = nearest_start(name);
+        nearest_file(&n, e->scope->file);
+        prelude_nearest(&n);
+        elab_hint_nearest(e, &n);
+    }
+    return &value_poison;
+}
+
 /* f.columns(...), replay.push(...) */
 static const Value *call_method(Elab *e, const Ast *call) {
     const Ast *callee = call->kid[0];
+    const Value *module = call_of_module(e, callee);
+    if (module) {
+        return module;
+    }
     Item *ring = ring_named(e, callee->kid[0]);
     if (ring) {
         return ring_call(e, ring, call);

@@ -105,11 +105,28 @@ void elab_warn(Elab *e, Loc loc, int id, const char *fmt, ...) {
 }
 
 bool elab_hint_foreign(Elab *e, const char *name) {
-    const char *form = foreign_form(name);
-    if (form) {
-        diag_hint(&e->c->diag, "'%s' is written so here: %s", name, form);
+    const Foreign *row = foreign_find(name);
+    if (row) {
+        diag_hint(&e->c->diag, "'%s' is written so here: %s", name, row->form);
+        diag_hint(&e->c->diag, "for example: %s", row->example);
     }
-    return form != NULL;
+    return row != NULL;
+}
+
+bool elab_hint_foreign_arg(Elab *e, const char *name, const Ast *params) {
+    const ForeignArg *row = foreign_arg_find(name);
+    for (int i = 0; row && params && i < params->nkid; i++) {
+        if (foreign_among(row->parameters, params->kid[i]->name)) {
+            diag_hint(&e->c->diag,
+                      row->words ? "it is called '%s' here: %s" : "it is called '%s' here",
+                      params->kid[i]->name, row->words);
+            return true;
+        }
+    }
+    if (row && row->words) {
+        diag_hint(&e->c->diag, "there is no '%s' here: %s", name, row->words);
+    }
+    return row && row->words;
 }
 
 void elab_hint_nearest(Elab *e, const Nearest *n) {

@@ -243,6 +243,8 @@ const Value *elab_later(Elab *e, Loc loc, int id, const char *fmt, ...) MDLC_PRI
 void elab_warn(Elab *e, Loc loc, int id, const char *fmt, ...) MDLC_PRINTF(4, 5);
 /* What is written here for a name of another language; false: not known. */
 bool elab_hint_foreign(Elab *e, const char *name);
+/* What an argument of other libraries is called here, of an item with these parameters. */
+bool elab_hint_foreign_arg(Elab *e, const char *name, const Ast *params);
 void elab_hint_nearest(Elab *e, const Nearest *n);
 /* A note that says where a declared dim comes from; nothing for a plain size. */
 void elab_note_dim(Elab *e, Dim dim);

@@ -6,6 +6,7 @@
 #include "lang/constant.h"
 #include "lang/dims.h"
 #include "lang/evaluation.h"
+#include "lang/foreign.h"
 #include "lang/model_copy.h"
 #include "lang/normalise.h"
 #include "lang/notation.h"
@@ -25,6 +26,11 @@ const Value *elab_unknown_name(Elab *e, const char *name, Loc loc) {
         return &value_poison;
     }
     elab_error(e, loc, 205, "unknown name '%s'", name);
+    bool word = str_eq(name, "None") || str_eq(name, "True") || str_eq(name, "False");
+    bool module = name[1] != '\0' && foreign_is_module(name); /* a lone letter is a dim */
+    if ((word || module) && elab_hint_foreign(e, name)) {
+        return &value_poison;
+    }
     Nearest n = nearest_start(name);
     nearest_scope(&n, e->scope);
     nearest_file(&n, e->scope->file);

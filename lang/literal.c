@@ -109,11 +109,12 @@ static void report_character(Parse *ps, Loc loc) {
     const unsigned char *p = (const unsigned char *)ps->text + loc.at;
     if (*p < 0x80) {
         bool visible = *p >= 0x20 && *p < 0x7f;
-        const char text[2] = {(char)*p, 0}, *form = foreign_form(text);
+        const char text[2] = {(char)*p, 0};
+        const Foreign *row = foreign_find(text);
         diag_error(diag, loc, 105, "stray character %s",
                    str_printf(&ps->scratch, visible ? "'%c'" : "0x%02x", *p));
-        if (form) {
-            diag_hint(diag, "%s", form);
+        if (row) {
+            diag_hint(diag, "%s", row->form);
         }
         return;
     }

@@ -68,6 +68,9 @@ static bool read_clause(Elab *e, const Ast *clause, Optimizer *out) {
             diag_hint(&e->c->diag, "it is in the library: 'use %s;'", module);
             return false;
         }
+        if (!out->item && elab_hint_foreign(e, name)) {
+            return false;
+        }
         Nearest n = nearest_start(name);
         for (int u = -1; u < e->root->use.count; u++) {
             const File *file = u < 0 ? e->root : e->root->use.at[u];

@@ -55,7 +55,9 @@ bool prelude_several(Elab *e, const char *name, Arguments *args, Several *out) {
             out->axis_at = arg->loc;
         } else if (arg->name) {
             elab_error(e, arg->loc, 432, "'%s' has no parameter '%s'", name, arg->name);
-            prelude_hint_axis(e, arg->name);
+            if (!prelude_hint_axis(e, arg->name)) {
+                elab_hint_foreign_arg(e, arg->name, NULL);
+            }
             return false;
         } else if (out->n == MOST_ARGUMENTS) {
             elab_error(e, arg->loc, 445, "'%s' takes at most %d tensors; join some of them before",

@@ -3,6 +3,7 @@
  * From the offending token, the one before and the tokens that the grammar would take, the first
  * fitting explanation is chosen, the most special one first. Needs ps->token as bison's lookahead,
  * gives one message, changes no values. */
+#include "lang/foreign.h"
 #include "lang/scan.h"
 
 #include "parse.h"
@@ -166,7 +167,11 @@ static bool report_clause(Parse *ps) {
     const char *word = ps->last.leaf->name, *near = word_nearest(word, WORD_CLAUSE);
     int head = ps->brackets.at[open - 1].head;
     diag_error(diag, ps->last.loc, 150, "unknown clause '%s'", word);
-    if (near)
+    const Foreign *row = head == T_TRAIN ? foreign_find(word) : NULL;
+    if (row && row->place == FOREIGN_TRAIN)
+        diag_hint(diag, "'%s' is written so here: %s, for example: %s", word, row->form,
+                  row->example);
+    else if (near)
         diag_hint(diag, "did you mean '%s'?", near);
     else if (head == T_TRAIN)
         diag_hint(diag, "a train has loss, metric, optimizer, clip, steps, epochs, freeze, budget, "
