@@ -122,6 +122,7 @@ UNARY(sign, isnan(x) ? x : (double)((x > 0) - (x < 0)), (x > 0) - (x < 0))
 
 FLOAT2(div, x / y)
 FLOAT2(pow, pow(x, y))
+FLOAT2(atan2, atan2(x, y))
 void eval_fma(EvalCall *c) {
     Num *out = eval_out(c);
     int64_t n = type_count(c->type);
@@ -138,7 +139,12 @@ FLOAT1(sqrt, sqrt(x))
 FLOAT1(rsqrt, 1 / sqrt(x))
 FLOAT1(sin, sin(x))
 FLOAT1(cos, cos(x))
+FLOAT1(tan, tan(x))
+FLOAT1(asin, asin(x))
+FLOAT1(acos, acos(x))
 FLOAT1(atan, atan(x))
+FLOAT1(sinh, sinh(x))
+FLOAT1(cosh, cosh(x))
 FLOAT1(tanh, tanh(x))
 FLOAT1(erf, erf(x))
 FLOAT1(floor, floor(x))

@@ -518,3 +518,34 @@ const Value *arith_map(Elab *e, Loc loc, const char *name, OpCode op, double (*n
     }
     return arith_node(e, loc, op, &a, 1);
 }
+
+const Value *arith_map2(Elab *e, Loc loc, const char *name, OpCode op,
+                        double (*number)(double, double), const Value *a, const Value *b) {
+    a = arith_operand(e, loc, a);
+    b = arith_operand(e, loc, b);
+    if (!elab_ok(a) || !elab_ok(b)) {
+        return &value_poison;
+    }
+    if (value_is_number(a) && value_is_number(b)) {
+        return kept_wide(e, value_real(e->scratch, number(value_number(a), value_number(b))), a, b);
+    }
+    const Value *v[2] = {a, b};
+    for (int i = 0; i < 2; i++) {
+        bool floats = v[i]->kind == V_TENSOR && elem_is_float(value_elem(v[i]));
+        if (!floats && !value_is_number(v[i])) {
+            elab_error(e, loc, 346, "'%s' needs floats, found %s", name,
+                       value_text(e->arena, v[i]));
+            if (v[i]->kind == V_TENSOR && elem_is_int(value_elem(v[i]))) {
+                diag_hint(&e->c->diag, "f32(i) converts");
+            }
+            return &value_poison;
+        }
+    }
+    Elem elem = arith_common(e, loc, a, b);
+    if (elem == TY_ERROR) {
+        return &value_poison;
+    }
+    v[0] = arith_to(e, loc, a, elem);
+    v[1] = arith_to(e, loc, b, elem);
+    return arith_node(e, loc, op, v, 2);
+}

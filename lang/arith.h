@@ -13,6 +13,9 @@ const Value *arith_minmax(Elab *e, Loc loc, bool max, const Value *a, const Valu
 /* A one-operand map of floats, with its compile-time counterpart. */
 const Value *arith_map(Elab *e, Loc loc, const char *name, OpCode op, double (*number)(double),
                        const Value *a);
+/* The same of two operands. */
+const Value *arith_map2(Elab *e, Loc loc, const char *name, OpCode op,
+                        double (*number)(double, double), const Value *a, const Value *b);
 const Value *arith_cast(Elab *e, Loc loc, Elem elem, const Value *a);
 /* div(a, b) and a % b; compile-time or run-time integers. */
 const Value *arith_divide(Elab *e, Loc loc, bool remainder, const Value *a, const Value *b);

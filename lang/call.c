@@ -544,10 +544,11 @@ static const Value *call_of_module(Elab *e, const Ast *callee) {
         file_find(e->scope->file, root->name) || !foreign_is_module(root->name)) {
         return NULL;
     }
-    if (!elab_first_in_body(e, 242, str_printf(e->arena, "%s.%s", root->name, name))) {
+    const char *whole = str_printf(e->arena, "%s.%s", root->name, name);
+    if (!elab_first_in_body(e, 242, whole)) {
         return &value_poison;
     }
-    elab_error(e, callee->loc, 242, "unknown op or layer '%s.%s'", root->name, name);
+    elab_error(e, callee->loc, 242, "unknown op or layer '%s'", whole);
     const char *module = modules_with(e, name);
     if (file_find(e->scope->file, name) || prelude_has(name)) {
         diag_hint(&e->c->diag, "it is called by its plain name: %s(...)", name);

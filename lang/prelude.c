@@ -262,6 +262,10 @@ static const Value *make_pow(Call *c) {
     return arith_binary(c->e, c->loc, AO_POW, c->arg[0], c->arg[1]);
 }
 
+static const Value *make_atan2(Call *c) {
+    return arith_map2(c->e, c->loc, c->name, OP_ATAN2, atan2, c->arg[0], c->arg[1]);
+}
+
 /* a + (b - a) * t */
 static const Value *make_lerp(Call *c) {
     const Value *d = arith_binary(c->e, c->loc, AO_SUB, c->arg[1], c->arg[0]);
@@ -414,6 +418,7 @@ static const Row rows[] = {
     {"div", 2, 2, {"a", "b"}, make_div},
     {"rem", 2, 2, {"a", "b"}, make_rem},
     {"pow", 2, 2, {"a", "b"}, make_pow},
+    {"atan2", 2, 2, {"y", "x"}, make_atan2},
     {"lerp", 3, 3, {"a", "b", "t"}, make_lerp},
     {"fma", 3, 3, {"a", "b", "c"}, make_fma},
     {"clamp", 3, 3, {"x", "lo", "hi"}, make_clamp},
@@ -444,11 +449,13 @@ static const struct {
     OpCode op;
     double (*number)(double);
 } maps[] = {
-    {"abs", OP_ABS, fabs},         {"exp", OP_EXP, exp},          {"expm1", OP_EXPM1, expm1},
-    {"log", OP_LOG, log},          {"log1p", OP_LOG1P, log1p},    {"sqrt", OP_SQRT, sqrt},
-    {"rsqrt", OP_RSQRT, rsqrt_of}, {"sin", OP_SIN, sin},          {"cos", OP_COS, cos},
-    {"atan", OP_ATAN, atan},       {"tanh", OP_TANH, tanh},       {"erf", OP_ERF, erf},
-    {"floor", OP_FLOOR, floor},    {"round", OP_ROUND, round_of}, {"sign", OP_SIGN, sign_of},
+    {"abs", OP_ABS, fabs},         {"exp", OP_EXP, exp},       {"expm1", OP_EXPM1, expm1},
+    {"log", OP_LOG, log},          {"log1p", OP_LOG1P, log1p}, {"sqrt", OP_SQRT, sqrt},
+    {"rsqrt", OP_RSQRT, rsqrt_of}, {"sin", OP_SIN, sin},       {"cos", OP_COS, cos},
+    {"tan", OP_TAN, tan},          {"asin", OP_ASIN, asin},    {"acos", OP_ACOS, acos},
+    {"atan", OP_ATAN, atan},       {"sinh", OP_SINH, sinh},    {"cosh", OP_COSH, cosh},
+    {"tanh", OP_TANH, tanh},       {"erf", OP_ERF, erf},       {"floor", OP_FLOOR, floor},
+    {"round", OP_ROUND, round_of}, {"sign", OP_SIGN, sign_of},
 };
 enum { NMAP = sizeof maps / sizeof *maps };
 

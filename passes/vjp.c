@@ -151,6 +151,45 @@ void vjp_cos(Sweep *s, Node *n, Node *u) {
     sweep_give(s, n, 0, neg(s, mul(s, u, node_map1(s->g, OP_SIN, x_of(s, n, 0)))));
 }
 
+void vjp_tan(Sweep *s, Node *n, Node *u) {
+    Node *y = sweep_value(s, n);
+    sweep_give(s, n, 0, mul(s, u, add(s, number(s, u, 1), mul(s, y, y))));
+}
+
+/* 1 / sqrt(1 - x^2), where 1 - x^2 is (1 - x)(1 + x): exact near the ends. */
+static Node *arc_slope(Sweep *s, Node *x) {
+    Node *one = number(s, x, 1);
+    return node_map1(s->g, OP_RSQRT, mul(s, sub(s, one, x), add(s, one, x)));
+}
+
+void vjp_asin(Sweep *s, Node *n, Node *u) {
+    sweep_give(s, n, 0, mul(s, u, arc_slope(s, x_of(s, n, 0))));
+}
+
+void vjp_acos(Sweep *s, Node *n, Node *u) {
+    sweep_give(s, n, 0, neg(s, mul(s, u, arc_slope(s, x_of(s, n, 0)))));
+}
+
+/* By both over the square of the distance; 0/0 at the origin, where there is no slope. */
+void vjp_atan2(Sweep *s, Node *n, Node *u) {
+    Node *y = x_of(s, n, 0), *x = x_of(s, n, 1);
+    Node *part = divide(s, u, add(s, mul(s, y, y), mul(s, x, x)));
+    if (sweep_wants(s, n, 0)) {
+        sweep_give(s, n, 0, mul(s, part, x));
+    }
+    if (sweep_wants(s, n, 1)) {
+        sweep_give(s, n, 1, neg(s, mul(s, part, y)));
+    }
+}
+
+void vjp_sinh(Sweep *s, Node *n, Node *u) {
+    sweep_give(s, n, 0, mul(s, u, node_map1(s->g, OP_COSH, x_of(s, n, 0))));
+}
+
+void vjp_cosh(Sweep *s, Node *n, Node *u) {
+    sweep_give(s, n, 0, mul(s, u, node_map1(s->g, OP_SINH, x_of(s, n, 0))));
+}
+
 void vjp_atan(Sweep *s, Node *n, Node *u) {
     Node *x = x_of(s, n, 0);
     sweep_give(s, n, 0, node_map2(s->g, OP_DIV, u, add(s, number(s, u, 1), mul(s, x, x))));

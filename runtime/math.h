@@ -148,6 +148,79 @@ MD_INLINE float md_tanhf(float x) {
     return md_signed_f32(a < 0.65f ? near : far, x);
 }
 
+/* e^|x| / 2, infinite only where the result is; 89.5 is beyond every finite one. */
+MD_INLINE float md_half_expf(float a) {
+    float c = a > 89.5f ? 89.5f : a;
+    int32_t n;
+    float y = md_exp_core(c, &n);
+    int32_t half = n >> 1;
+    return y * md_pow2_f32(half) * md_pow2_f32(n - 1 - half);
+}
+
+/* The hyperbolic sine: an odd polynomial up to 1 (relative error 5e-9), (e^x - e^-x) / 2 above. */
+MD_INLINE float md_sinhf(float x) {
+    float a = fabsf(x);
+    float z = a * a;
+    float q = 2.80629047e-06f;
+    q = md_madf(q, z, 1.98381007e-4f);
+    q = md_madf(q, z, 8.33333939e-3f);
+    q = md_madf(q, z, 0.166666672f);
+    float near = md_madf(q * z, a, a);
+    float h = md_half_expf(a);
+    float y = md_signed_f32(a < 1.0f ? near : h - 0.25f / h, x);
+    return x != x ? x : y;
+}
+
+/* The hyperbolic cosine. */
+MD_INLINE float md_coshf(float x) {
+    float h = md_half_expf(fabsf(x));
+    float y = h + 0.25f / h;
+    return x != x ? x : y;
+}
+
+/* What the arcsine of 0..1/2 has beyond its argument, by a polynomial (relative error 2e-9). */
+MD_INLINE float md_asin_tail(float a) {
+    float z = a * a;
+    float q = 3.38055603e-2f;
+    q = md_madf(q, z, 1.70779899e-2f);
+    q = md_madf(q, z, 3.11161242e-2f);
+    q = md_madf(q, z, 4.45980355e-2f);
+    q = md_madf(q, z, 7.50009865e-2f);
+    q = md_madf(q, z, 0.166666657f);
+    return q * z * a;
+}
+
+/* The argument for it: |x|, or sqrt((1 - |x|) / 2) above 1/2, and what rounding took off. */
+MD_INLINE float md_asin_reduce(float a, float *lost) {
+    float w = 0.5f - 0.5f * a;
+    float s = sqrtf(w);
+    double off = (double)w - (double)s * (double)s;
+    *lost = a > 0.5f && a < 1.0f ? (float)off / (2.0f * s) : 0.0f;
+    return a > 0.5f ? s : a;
+}
+
+/* The arcsine: above 1/2 pi/2 minus twice that of the root. */
+MD_INLINE float md_asinf(float x) {
+    float a = fabsf(x);
+    float lost;
+    float s = md_asin_reduce(a, &lost);
+    float t = md_asin_tail(s) + lost;
+    float y = a > 0.5f ? (1.57079637f - 2.0f * s) - (2.0f * t + 4.37113883e-8f) : s + t;
+    return md_signed_f32(y, x);
+}
+
+/* The arccosine: pi/2 minus the arcsine, and near 1 and -1 by the same root. */
+MD_INLINE float md_acosf(float x) {
+    float a = fabsf(x);
+    float lost;
+    float s = md_asin_reduce(a, &lost);
+    float t = md_asin_tail(s) + lost;
+    float left = (3.14159274f - 2.0f * s) - (2.0f * t + 8.74227766e-8f);
+    float outer = x > 0.0f ? 2.0f * s + 2.0f * t : left;
+    float inner = (1.57079637f - x) - (md_signed_f32(t, x) + 4.37113883e-8f);
+    return a > 0.5f ? outer : inner;
+}
+
 /* The arctangent: an odd polynomial up to 1 (relative error 3e-9), pi/2 minus that of 1/x above. */
 MD_INLINE float md_atanf(float x) {
     float a = fabsf(x);
@@ -164,6 +237,33 @@ MD_INLINE float md_atanf(float x) {
     q = md_madf(q, z, -0.333332986f);
     float y = md_madf(q * z, t, t);
     return md_signed_f32(a > 1.0f ? 1.57079637f - (y + 4.37113883e-8f) : y, x);
+}
+
+/* The angle of the point (x, y) in -pi..pi, in double: below 1 ulp. Zeros and infinities as in C99
+ * annex F. */
+MD_INLINE float md_atan2f(float y, float x) {
+    double a = (double)fabsf(y);
+    double b = (double)fabsf(x);
+    int steep = a > b;
+    double top = steep ? b : a;
+    double under = steep ? a : b;
+    double t = top / (under > 0.0 ? under : 1.0);
+    t = top < (double)INFINITY ? t : 1.0; /* both infinite: the diagonal */
+    int half = t > 0.41421356237309503;   /* tan(pi / 8): the angle from pi / 4 on */
+    double r = half ? (t - 1.0) / (t + 1.0) : t;
+    double z = r * r;
+    double q = 0.05054210056849964; /* relative error 9e-11 */
+    q = md_mad(q, z, -0.08627289673067602);
+    q = md_mad(q, z, 0.11071759180829088);
+    q = md_mad(q, z, -0.14284175494933563);
+    q = md_mad(q, z, 0.19999977784422363);
+    q = md_mad(q, z, -0.3333333328108325);
+    double angle = md_mad(q * z, r, r) + (half ? 0.78539816339744831 : 0.0);
+    angle = steep ? 1.57079632679489662 - angle : angle;
+    int left = (md_bits_of_f32(x) >> 31) != 0;
+    angle = left ? 3.14159265358979324 - angle : angle;
+    float f = md_signed_f32((float)angle, y);
+    return x != x || y != y ? x + y : f;
 }
 
 /* 1 / (1 + e^-x), without overflow and with full relative precision on both sides. */
@@ -219,7 +319,7 @@ MD_INLINE float md_cos_core(float r) {
 /* |x| = (4 k + quadrant) pi / 2 + r for every finite x (Payne and Hanek): the 24 bits of x times
  * the 96 bits of 2 / pi that matter at its exponent, kept modulo 4. Branch-free, without a
  * table: the words of 1 / pi are chosen by masks. */
-MD_INLINE float md_trig_reduce(float x, uint32_t *quadrant) {
+MD_INLINE double md_trig_wide(float x, uint32_t *quadrant) {
     const uint32_t d1 = UINT32_C(0x517CC1B7);
     const uint32_t d2 = UINT32_C(0x517CC1B7) ^ UINT32_C(0x27220A94);
     const uint32_t d3 = UINT32_C(0x27220A94) ^ UINT32_C(0xFE13ABE8);
@@ -252,10 +352,13 @@ MD_INLINE float md_trig_reduce(float x, uint32_t *quadrant) {
     /* As double through two int32, which every vector unit converts; one low bit is dropped. */
     double d = (double)(int32_t)(uint32_t)(p >> 32) * 4294967296.0 +
                (double)(int32_t)((uint32_t)p >> 1) * 2.0;
-    float r = (float)(d * 3.4061215800304185e-19); /* pi / 2 * 2^-62 */
     int direct = a < 0.785398163f;
     *quadrant = direct ? 0 : q & 3u;
-    return direct ? a : r;
+    return direct ? (double)a : d * 3.4061215800304185e-19; /* pi / 2 * 2^-62 */
+}
+
+MD_INLINE float md_trig_reduce(float x, uint32_t *quadrant) {
+    return (float)md_trig_wide(x, quadrant);
 }
 
 MD_INLINE float md_trig_choose(float r, uint32_t quadrant) {
@@ -275,6 +378,26 @@ MD_INLINE float md_cosf(float x) {
     uint32_t q;
     float r = md_trig_reduce(x, &q);
     float y = md_trig_choose(r, q + 1u);
+    return fabsf(x) < INFINITY ? y : x - x;
+}
+
+/* The tangent: of the reduced angle, or minus one over it, which keep the bits that the angle of a
+ * large x has beyond those of an f32. */
+MD_INLINE float md_tanf(float x) {
+    uint32_t quadrant;
+    double wide = md_trig_wide(x, &quadrant);
+    float r = (float)wide;
+    float z = r * r;
+    float q = 3.86347598e-3f;
+    q = md_madf(q, z, 1.14797428e-3f);
+    q = md_madf(q, z, 9.98783484e-3f);
+    q = md_madf(q, z, 2.16129981e-2f);
+    q = md_madf(q, z, 5.39956242e-2f);
+    q = md_madf(q, z, 0.133332253f);
+    q = md_madf(q, z, 0.333333343f);
+    double t = wide + (double)(q * z * r);
+    float y = (float)((quadrant & 1u) != 0 ? -1.0 / t : t);
+    y = md_f32_of_bits(md_bits_of_f32(y) ^ (md_bits_of_f32(x) & UINT32_C(0x80000000)));
     return fabsf(x) < INFINITY ? y : x - x;
 }
 

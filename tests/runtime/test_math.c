@@ -24,7 +24,12 @@ WRAP(expf)
 WRAP(expm1f)
 WRAP(logf)
 WRAP(log1pf)
+WRAP(tanf)
+WRAP(asinf)
+WRAP(acosf)
 WRAP(atanf)
+WRAP(sinhf)
+WRAP(coshf)
 WRAP(tanhf)
 WRAP(sigmoidf)
 WRAP(erff)
@@ -94,7 +99,12 @@ static void test_sweeps(void **state) {
     sweep("expm1", run_expm1f, expm1);
     sweep("log", run_logf, log);
     sweep("log1p", run_log1pf, log1p);
+    sweep("tan", run_tanf, tan);
+    sweep("asin", run_asinf, asin);
+    sweep("acos", run_acosf, acos);
     sweep("atan", run_atanf, atan);
+    sweep("sinh", run_sinhf, sinh);
+    sweep("cosh", run_coshf, cosh);
     sweep("tanh", run_tanhf, tanh);
     sweep("sigmoid", run_sigmoidf, exact_sigmoid);
     sweep("erf", run_erff, erf);
@@ -160,6 +170,36 @@ static void test_pow(void **state) {
     assert_true(w.worst <= 2.0);
 }
 
+static void test_atan2(void **state) {
+    (void)state;
+    Worst w = {"atan2", 0.0, 0.0f};
+    uint32_t r = 4711;
+    for (int i = 0; i < 3000000; i++) {
+        r = r * 1664525u + 1013904223u;
+        float y = md_f32_of_bits(r ^ r >> 15);
+        r = r * 1664525u + 1013904223u;
+        /* Any two, then two of one size. */
+        float x = i % 2 == 0 ? md_f32_of_bits(r ^ r >> 13)
+                             : y * ((float)(r >> 8) / 8388608.0f - 1.0f) * 3.0f;
+        look(&w, y, md_atan2f(y, x), atan2((double)y, (double)x));
+    }
+    static const float special[] = {0.0f,     -0.0f,     1.0f, -1.0f,  1e30f,         -1e30f,
+                                    INFINITY, -INFINITY, NAN,  1e-45f, 3.40282347e38f};
+    enum { COUNT = sizeof special / sizeof *special };
+    for (int i = 0; i < COUNT; i++) {
+        for (int j = 0; j < COUNT; j++) {
+            double want = atan2((double)special[i], (double)special[j]);
+            float got = md_atan2f(special[i], special[j]);
+            look(&w, special[i], got, want);
+            if (want == 0.0) {
+                assert_int_equal(signbit(got) != 0, signbit(want) != 0);
+            }
+        }
+    }
+    printf("  %-10s worst %.3f ulp at %.9g\n", w.name, w.worst, (double)w.at);
+    assert_true(w.worst <= 2.0);
+}
+
 static void check_special(Approx f, Exact g) {
     static const float special[] = {
         0.0f,    -0.0f,           INFINITY,       -INFINITY,      NAN, 1.0f, -1.0f, 1e-45f,
@@ -184,7 +224,12 @@ static void test_special(void **state) {
     check_special(run_expm1f, expm1);
     check_special(run_logf, log);
     check_special(run_log1pf, log1p);
+    check_special(run_tanf, tan);
+    check_special(run_asinf, asin);
+    check_special(run_acosf, acos);
     check_special(run_atanf, atan);
+    check_special(run_sinhf, sinh);
+    check_special(run_coshf, cosh);
     check_special(run_tanhf, tanh);
     check_special(run_sigmoidf, exact_sigmoid);
     check_special(run_erff, erf);
@@ -194,10 +239,9 @@ static void test_special(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_special),
-        cmocka_unit_test(test_sweeps),
-        cmocka_unit_test(test_cos_turn),
-        cmocka_unit_test(test_pow),
+        cmocka_unit_test(test_special),  cmocka_unit_test(test_sweeps),
+        cmocka_unit_test(test_cos_turn), cmocka_unit_test(test_pow),
+        cmocka_unit_test(test_atan2),
     };
     return cmocka_run_group_tests_name("runtime math", tests, NULL, NULL);
 }

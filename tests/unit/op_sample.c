@@ -344,6 +344,9 @@ static Node *unary(const Want *w, double lo, double hi) {
 static Node *sample_real1(const Want *w) {
     return unary(w, -2, 2);
 }
+static Node *sample_inside1(const Want *w) {
+    return unary(w, -0.8, 0.8);
+}
 static Node *sample_positive1(const Want *w) {
     return unary(w, 0.2, 3);
 }

@@ -349,6 +349,14 @@ static bool op_same_float(Gen *gen, OpCode op, Val *out) {
     case OP_LOG1P:
     case OP_SQRT:
     case OP_RSQRT: a = positive(gen, a); break;
+    case OP_ATAN2: b = positive(gen, gen_like(gen, *a.node->type)); break;
+    case OP_TAN:
+    case OP_ASIN:
+    case OP_ACOS: /* away from poles and ends */
+        a = gen_calm(gen, a, 1);
+        a = (Val){node_map2(gen->g, OP_MUL, a.node, node_full(gen->g, *a.node->type, 0.7)),
+                  0.7 * a.lo, 0.7 * a.hi};
+        break;
     case OP_FLOOR:
     case OP_ROUND: a = off_kink(gen, a); break;
     default: break;
@@ -366,6 +374,10 @@ static bool op_same_float(Gen *gen, OpCode op, Val *out) {
     case OP_EXPM1: size = exp(size); break;
     case OP_LOG: size = fmax(fabs(log(a.lo)), fabs(log(a.hi))); break;
     case OP_RSQRT: size = 1 / sqrt(a.lo); break;
+    case OP_SINH:
+    case OP_COSH: size = cosh(size); break;
+    case OP_ATAN2: size = 4; break;
+    case OP_ACOS: size = 3; break;
     case OP_FLOOR:
     case OP_ROUND: size = size + 1; break;
     case OP_LOG1P:
