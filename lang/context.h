@@ -124,6 +124,7 @@ struct LoopScope {
     Region *outer, *body;
     Dim trip;
     bool repeat; /* parameters inside are stacked */
+    bool stages; /* of an ode: its iterations are not for the user to see */
     const char *index_name;
     const Value *index;
     Scope *scope; /* of its body */

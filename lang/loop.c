@@ -16,15 +16,6 @@
 
 #include <string.h>
 
-typedef struct {
-    const char *name;
-    Loc loc;
-    const Value *start;
-    int number;
-    ScopeName *outer; /* `carry x`: the name that goes on */
-} CarryVar;
-typedef VEC(CarryVar) CarryVars;
-
 Node *loop_slice(LoopScope *loop, Node *stack) {
     return loop_xs(loop->builder, stack);
 }
@@ -98,7 +89,7 @@ static bool no_index(Elab *e, const Ast *count) {
     return false;
 }
 
-static bool read_carries(Elab *e, const Ast *carry, CarryVars *vars) {
+bool loop_read_carries(Elab *e, const Ast *carry, CarryVars *vars) {
     bool ok = true;
     for (int i = 0; carry && i < carry->nkid; i++) {
         const Ast *ast = carry->kid[i];
@@ -145,14 +136,14 @@ static bool read_carries(Elab *e, const Ast *carry, CarryVars *vars) {
     return ok;
 }
 
-static void bind_result(Elab *e, const char *name, Loc loc, ScopeName *outer, const Value *v) {
-    if (outer) {
-        outer->value = v;
-    } else if (!scope_find_here(e->scope, name)) {
-        scope_add(e->scratch, e->scope, name, loc, BIND_VALUE, v);
+void loop_bind_result(Elab *e, const CarryVar *var, const Value *v) {
+    if (var->outer) {
+        var->outer->value = v;
+    } else if (!scope_find_here(e->scope, var->name)) {
+        scope_add(e->scratch, e->scope, var->name, var->loc, BIND_VALUE, v);
     }
     if (v->kind == V_TENSOR && v->nspan == 0 && !e->scope->file->library) {
-        graph_name(v->node, name);
+        graph_name(v->node, var->name);
     }
 }
 
@@ -292,6 +283,11 @@ static Node *condition(Elab *e, const Ast *ast, Scope *around, const CarryVars *
     return v->node;
 }
 
+void loop_too_deep(Elab *e, const Ast *ast) {
+    elab_error(e, ast->loc, 465, "loops stand in each other at most %d deep", MD_RANK);
+    stmt_poison(e, ast);
+}
+
 void loop_statement(Elab *e, const Ast *ast) {
     bool is_while = ast->kind == AST_WHILE;
     const Ast *test = is_while ? ast->kid[0] : NULL, *count = ast->kid[is_while];
@@ -300,13 +296,12 @@ void loop_statement(Elab *e, const Ast *ast) {
     const char *index = NULL;
     CarryVars vars = {0};
     if (e->loop && e->loop->depth + 1 >= MD_RANK) {
-        elab_error(e, ast->loc, 465, "loops stand in each other at most %d deep", MD_RANK);
-        stmt_poison(e, ast);
+        loop_too_deep(e, ast);
         return;
     }
     bool ok = (!is_while || gives_status(e, ast->loc)) && read_trip(e, count, &trip, &index);
     ok = ok && is_while && index ? no_index(e, count) : ok;
-    ok = read_carries(e, carry, &vars) && ok;
+    ok = loop_read_carries(e, carry, &vars) && ok;
     const Value **value = ARENA_ARRAY(e->scratch, const Value *, vars.count + 1);
     for (int i = 0; i < vars.count; i++) {
         value[i] = vars.at[i].start;
@@ -322,7 +317,7 @@ void loop_statement(Elab *e, const Ast *ast) {
             note_over(e, go, test->loc);
         }
         for (int i = 0; i < vars.count; i++) {
-            bind_result(e, vars.at[i].name, vars.at[i].loc, vars.at[i].outer, vars.at[i].start);
+            loop_bind_result(e, &vars.at[i], vars.at[i].start);
         }
         return;
     }
@@ -379,7 +374,7 @@ void loop_statement(Elab *e, const Ast *ast) {
     for (int i = 0; i < vars.count; i++) {
         const Value *v =
             value_with(e->scratch, vars.at[i].start, loop_final(e->g, node, vars.at[i].number));
-        bind_result(e, vars.at[i].name, vars.at[i].loc, vars.at[i].outer, v);
+        loop_bind_result(e, &vars.at[i], v);
     }
     for (int i = 0; i < loop->emitted.count; i++) {
         const Emitted *em = &loop->emitted.at[i];
@@ -393,8 +388,8 @@ void loop_statement(Elab *e, const Ast *ast) {
 
 void loop_emit_statement(Elab *e, const Ast *ast) {
     const Ast *target = ast->kid[0], *right = ast->kid[1];
-    if (!e->loop || e->loop == e->frame->call_loop) {
-        elab_error(e, ast->loc, 299, "'emit' stands in the body of 'repeat' or 'scan'");
+    if (!e->loop || e->loop == e->frame->call_loop || e->loop->stages) {
+        elab_error(e, ast->loc, 299, "'emit' stands in the body of 'repeat', 'scan' or 'while'");
         stmt_poison(e, ast);
         return;
     }

@@ -1,9 +1,24 @@
-/* loop: repeat and scan. */
+/* loop: repeat, scan and while, and what an ode has of them. */
 #ifndef MDLC_LANG_LOOP_H
 #define MDLC_LANG_LOOP_H
 
 #include "lang/context.h"
 
+typedef struct {
+    const char *name;
+    Loc loc;
+    const Value *start;
+    int number;
+    ScopeName *outer; /* `carry x`: the name that goes on */
+} CarryVar;
+typedef VEC(CarryVar) CarryVars;
+
+/* The names of a loop's `carry` and what they start from; false after an error. */
+bool loop_read_carries(Elab *e, const Ast *carry, CarryVars *vars);
+/* Behind the loop the name has its final value. */
+void loop_bind_result(Elab *e, const CarryVar *var, const Value *v);
+/* The error of a loop in too many others. */
+void loop_too_deep(Elab *e, const Ast *ast);
 void loop_statement(Elab *e, const Ast *ast);
 void loop_emit_statement(Elab *e, const Ast *ast);
 /* The slice of `stack` (leading axis = iterations) that this iteration sees; `stack` belongs to the

@@ -48,6 +48,7 @@ typedef enum {
     BIND_ARGUMENT,
     BIND_DIM_VARIABLE,
     BIND_CARRY,
+    BIND_FLOW,       /* a carry of an ode; `ref`: what is known of it */
     BIND_STATE,      /* a state slot: `ref` is its StateSlot */
     BIND_PARAMETER,  /* of a layer */
     BIND_UPDATED,    /* `p` of an optimizer */

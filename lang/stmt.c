@@ -10,18 +10,20 @@
 #include "lang/model_copy.h"
 #include "lang/naming.h"
 #include "lang/notation.h"
+#include "lang/ode.h"
 #include "lang/params.h"
 #include "lang/train.h"
 
 /* An attribute that changes nothing says so. */
 static void idle_attribute(Elab *e, const Ast *ast, const Ast *attr) {
     bool checkpoint = str_eq(attr->name, "checkpoint");
-    bool loop = ast->kind == AST_REPEAT || ast->kind == AST_SCAN || ast->kind == AST_WHILE;
+    bool loop = ast->kind == AST_REPEAT || ast->kind == AST_SCAN || ast->kind == AST_WHILE ||
+                ast->kind == AST_ODE;
     if (!checkpoint && !str_eq(attr->name, "name")) {
         elab_warn(e, attr->loc, 642, "'@%s' has no effect yet", attr->name);
     } else if (checkpoint && !loop) {
         elab_warn(e, attr->loc, 643,
-                  "'@checkpoint' has an effect before 'repeat', 'scan' and 'while' alone");
+                  "'@checkpoint' has an effect before loops alone");
     } else if (checkpoint && attr->nkid > 0 && attr->kid[0]) {
         elab_warn(e, attr->loc, 644,
                   "the number of '@checkpoint' has no effect yet: every iteration keeps its "
@@ -412,15 +414,6 @@ static void expression(Elab *e, const Ast *ast) {
     }
 }
 
-/* The first line of a loop: its text up to the body. */
-static Loc head_of(const Ast *ast) {
-    Loc loc = ast->loc, body = ast->kid[ast->nkid - 1]->loc;
-    if (body.source == loc.source && body.at > loc.at) {
-        loc.len = body.at - loc.at;
-    }
-    return loc;
-}
-
 static void statement(Elab *e, const Ast *ast) {
     stmt_attributes(e, ast);
     switch (ast->kind) {
@@ -443,13 +436,8 @@ static void statement(Elab *e, const Ast *ast) {
     case AST_REPEAT:
     case AST_SCAN:
     case AST_WHILE: loop_statement(e, ast); break;
-    case AST_ODE:
-        elab_later(e, head_of(ast), 289, "'ode' is not supported yet");
-        stmt_poison(e, ast);
-        break;
-    case AST_DERIV:
-        elab_error(e, ast->loc, 291, "a derivative y' = ... stands only in 'ode'");
-        break;
+    case AST_ODE: ode_statement(e, ast); break;
+    case AST_DERIV: ode_derivative(e, ast); break;
     case AST_DATA_FIELD:
         elab_error(e, ast->loc, 292, "'%s: type = ...' stands only in a dataset", ast->name);
         diag_hint(&e->c->diag, "in a body write '%s = ...'; 'as [..]' gives a shape", ast->name);

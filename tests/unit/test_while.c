@@ -13,59 +13,10 @@
 #include <string.h>
 
 #include "compiled.h"
-#include "compiler/eval.h"
 #include "passes/check.h"
+#include "text_eval.h"
 
 /* ---- values --------------------------------------------------------------------------------- */
-
-typedef struct {
-    Dumped m;
-    Arena arena;
-    Eval *ev;
-} Session;
-
-static void text_open(Session *t, const char *text) {
-    memset(t, 0, sizeof *t);
-    dumped_make(&t->m, "text.mdl", text, strlen(text), TY_F64);
-    if (t->m.module == NULL) {
-        fail_msg("%s", t->m.messages);
-    }
-    for (int pass = 0; pass < DUMPED_PASSES; pass++) {
-        dumped_pass(t->m.module, pass);
-    }
-    t->ev = eval_open(&t->arena, (EvalOptions){0});
-}
-
-static void text_close(Session *t) {
-    arena_free(&t->arena);
-    dumped_done(&t->m);
-}
-
-/* Result `name` of the entry with its inputs, scalars or rows, in order; LIMIT: the bool that ends
- * the call. */
-#define LIMIT NULL
-static Value run(Session *t, const char *entry, const char *name, const double *const *in) {
-    const Entry *e = module_entry(t->m.module, ENTRY_CALL, entry);
-    assert_non_null(e);
-    for (int i = 0; i < e->input.count; i++) {
-        eval_bind(t->ev, e->input.at[i], in[i]);
-    }
-    Value *out = ARENA_ARRAY(&t->arena, Value, e->region->out.count);
-    eval_region(t->ev, e->region, out);
-    for (int k = 0; k < e->out.count; k++) {
-        const EntryOut *o = &e->out.at[k];
-        if (name == LIMIT ? o->role == OUT_LIMIT : o->name != NULL && str_eq(o->name, name)) {
-            return out[k];
-        }
-    }
-    fail_msg("%s gives no %s", entry, name != NULL ? name : "limit");
-    return (Value){.nparts = 0};
-}
-
-static double number(Session *t, const char *entry, const char *name, double a) {
-    const double *in[1] = {&a};
-    return value_get(run(t, entry, name, in), 0);
-}
 
 static const char newton[] = "entry root(a: f32) {\n"
                              "    while abs(x * x - a) > 1e-9 max 60 carry x = a, n = 0 {\n"
@@ -80,7 +31,7 @@ static const char newton[] = "entry root(a: f32) {\n"
 static void test_values(void **state) {
     (void)state;
     static const double numbers[] = {2, 0.01, 1e6, 1, 3, 1e-3, 49};
-    Session t;
+    TextEval t;
     text_open(&t, newton);
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
         double a = numbers[i], x = a, seen[60] = {0};
@@ -90,10 +41,10 @@ static void test_values(void **state) {
             seen[n] = x;
             x = 0.5 * (x + a / x);
         }
-        assert_true(number(&t, "root", "x", a) == x);
-        assert_true(number(&t, "root", "n", a) == n);
-        assert_true(number(&t, "root", LIMIT, a) == 0);
-        Value stack = run(&t, "root", "seen", in);
+        assert_true(text_number(&t, "root", "x", a) == x);
+        assert_true(text_number(&t, "root", "n", a) == n);
+        assert_true(text_number(&t, "root", NULL, a) == 0);
+        Value stack = text_run(&t, "root", "seen", in);
         for (int k = 0; k < 60; k++) {
             assert_true(value_get(stack, k) == seen[k]);
         }
@@ -103,16 +54,16 @@ static void test_values(void **state) {
             d = 0.5 * (d + (y - a * d) / (y * y));
             y = 0.5 * (y + a / y);
         }
-        assert_true(fabs(number(&t, "root", "d", a) - d) <= 1e-12 * fabs(d));
+        assert_true(fabs(text_number(&t, "root", "d", a) - d) <= 1e-12 * fabs(d));
     }
-    assert_true(number(&t, "root", "n", 1) == 0 && number(&t, "root", "d", 1) == 1);
+    assert_true(text_number(&t, "root", "n", 1) == 0 && text_number(&t, "root", "d", 1) == 1);
     text_close(&t);
 }
 
 /* The maximum: met with the condition true, met when it has just become false, never met. */
 static void test_limit(void **state) {
     (void)state;
-    Session t;
+    TextEval t;
     text_open(&t, "entry go(a: f32) {\n"
                   "    while y < 10 max 4 carry y = a { y <- y + 1; }\n"
                   "    return y = y;\n"
@@ -132,14 +83,14 @@ static void test_limit(void **state) {
         double a, y, over;
     } runs[] = {{5.5, 9.5, 1}, {6, 10, 0}, {9, 10, 0}, {10, 10, 0}, {12, 12, 0}, {5, 9, 1}};
     for (size_t i = 0; i < sizeof runs / sizeof *runs; i++) {
-        assert_true(number(&t, "go", "y", runs[i].a) == runs[i].y);
-        assert_true(number(&t, "go", LIMIT, runs[i].a) == runs[i].over);
+        assert_true(text_number(&t, "go", "y", runs[i].a) == runs[i].y);
+        assert_true(text_number(&t, "go", NULL, runs[i].a) == runs[i].over);
     }
-    assert_true(number(&t, "none", "y", 3) == 3 && number(&t, "none", LIMIT, 3) == 1);
-    assert_true(number(&t, "none", LIMIT, 10) == 0);
+    assert_true(text_number(&t, "none", "y", 3) == 3 && text_number(&t, "none", NULL, 3) == 1);
+    assert_true(text_number(&t, "none", NULL, 10) == 0);
     /* The first of five turns alone meets it: that is not forgotten. */
-    assert_true(number(&t, "inner", LIMIT, 6.5) == 1 && number(&t, "inner", LIMIT, 7) == 0);
-    assert_true(number(&t, "inner", "s", 7) == 51);
+    assert_true(text_number(&t, "inner", NULL, 6.5) == 1 && text_number(&t, "inner", NULL, 7) == 0);
+    assert_true(text_number(&t, "inner", "s", 7) == 51);
     text_close(&t);
 }
 
@@ -173,7 +124,7 @@ static void test_limit(void **state) {
 
 static void test_derivatives(void **state) {
     (void)state;
-    Session t[2];
+    TextEval t[2];
     text_open(&t[0], NEST(""));
     text_open(&t[1], NEST("@checkpoint "));
     for (int seed = 0; seed < 6; seed++) {
@@ -185,14 +136,14 @@ static void test_derivatives(void **state) {
         }
         for (int order = 0; order < 2; order++) {
             const char *of = order ? "s" : "l";
-            Value dx = run(&t[0], "e", order ? "sx" : "gx", in);
-            Value dw = run(&t[0], "e", order ? "sw" : "gw", in);
+            Value dx = text_run(&t[0], "e", order ? "sx" : "gx", in);
+            Value dw = text_run(&t[0], "e", order ? "sw" : "gw", in);
             for (int i = 0; i < 12; i++) {
                 double *at = i < 3 ? &x[i] : &w[i - 3], old = *at, step = 1e-6, near[2];
                 double exact = i < 3 ? value_get(dx, i) : value_get(dw, i - 3);
                 for (int k = 0; k < 2; k++) {
                     *at = old + (k ? step : -step);
-                    near[k] = value_get(run(&t[0], "e", of, in), 0);
+                    near[k] = value_get(text_run(&t[0], "e", of, in), 0);
                 }
                 *at = old;
                 double error = fabs((near[1] - near[0]) / (2 * step) - exact) / (1 + fabs(exact));
@@ -205,11 +156,11 @@ static void test_derivatives(void **state) {
         printf("seed %d: worst difference %.1e\n", seed, worst);
         assert_true(worst < 1e-6);
         /* What is computed again has the same bits. */
-        Value again = run(&t[1], "e", "gw", in);
+        Value again = text_run(&t[1], "e", "gw", in);
         for (int k = 0; k < 9; k++) {
             assert_true(value_get(again, k) == gw[k]);
         }
-        again = run(&t[1], "e", "gx", in);
+        again = text_run(&t[1], "e", "gx", in);
         for (int k = 0; k < 3; k++) {
             assert_true(value_get(again, k) == gx[k]);
         }
