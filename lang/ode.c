@@ -38,8 +38,8 @@ static bool read_tableau(Elab *e, const Ast *name, const Value *v, Method *m) {
     }
     if (!ok) {
         elab_error(e, name->loc, 331,
-                   "a method is a list of numbers: the rows below the diagonal of its tableau, then "
-                   "its weights, 1, 3, 6, 10, ... in all");
+                   "a method is a list of numbers: the rows below the diagonal of its tableau, "
+                   "then its weights, 1, 3, 6, 10, ... in all");
         return false;
     }
     m->stages = s;
@@ -158,7 +158,8 @@ void ode_derivative(Elab *e, const Ast *ast) {
     ScopeName *n = target->kind == AST_NAME ? scope_find_here(e->scope, target->name) : NULL;
     if (!n || n->kind != BIND_FLOW) {
         elab_error(e, ast->loc, 291,
-                   "a derivative y' = ... stands only in 'ode', of a carry, outside of inner loops");
+                   "a derivative y' = ... stands only in 'ode', of a carry, outside of inner "
+                   "loops");
         return;
     }
     Flow *flow = n->ref;
