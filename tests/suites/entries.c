@@ -227,6 +227,42 @@ static void check_rings(entries *m) {
     }
 }
 
+/* Is the row in the ring? */
+static int ring_has(entries *m, const float *row) {
+    entries_held_out held;
+    int found = 0;
+    expect(entries_held(m, &held) == 0, "what the ring holds");
+    for (int i = 0; i < CAPACITY; i++) {
+        found = found || memcmp(held.x + i * 2, row, sizeof(float) * 2) == 0;
+    }
+    return found;
+}
+
+/* 32 is halved five times to 1, 33 is more than that. */
+static void check_limits(entries *m) {
+    static const float rows[3][2] = {{32, 3}, {3, 33}, {0.5f, 1}};
+    static const float ends[3][2] = {{1, 0.09375f}, {0.09375f, 1.03125f}, {0.5f, 1}};
+    entries_halve_out out = {.n = 0};
+    for (int i = 0; i < 3; i++) {
+        entries_halve_in in = {.x = rows[i]};
+        int fits = i != 1;
+        expect(!ring_has(m, ends[i]), "the row is not there before");
+        expect(entries_halve(m, &in, &out) == (fits ? ENTRIES_OK : ENTRIES_ERR_LIMIT),
+               "a loop that meets its maximum ends the call");
+        expect(!fits || (out.n == (i > 0) + 1 && memcmp(out.y, ends[i], sizeof ends[i]) == 0),
+               "a loop ends by itself");
+        expect(ring_has(m, ends[i]) == fits, "what a loop gives is pushed, and nothing else");
+    }
+    entries_shrink_in in = {.obs = obs, .x = 33};
+    entries_shrink_out loss;
+    floats before = read_set("", "");
+    expect(entries_shrink(m, &in, &loss) == ENTRIES_ERR_LIMIT, "in a train too");
+    expect(same(read_set("", ""), before), "which updates nothing");
+    in.x = 32;
+    expect(entries_shrink(m, &in, &loss) == ENTRIES_OK, "and goes on behind it");
+    expect(!same(read_set("", ""), before), "with an update");
+}
+
 int main(void) {
     static entries m;
     entries_memory memory = {.params = params,
@@ -292,5 +328,6 @@ int main(void) {
     expect(entries_both(&m, &in, &out) == 0 && memcmp(out.a, out.c, sizeof(float) * ROWS * 2) == 0,
            "equal sets give equal results");
     check_rings(&m);
+    check_limits(&m);
     return wrong;
 }
