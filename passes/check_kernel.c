@@ -376,15 +376,21 @@ static void solve_quotients(Meeting *m) {
     }
 }
 
-/* The axes that a loop around both sites runs over; `outer`: iterations of the loops around it. */
-static AxisSet loop_axes(const Kernel *k, const Stmt *s, int64_t outer) {
+/* The column of a product that has one only: its axis is of two, so that its places can be named.
+ * `outer`: iterations of the loops around it. */
+static AxisSet lone_column(const Kernel *k, const Stmt *s, int64_t outer) {
+    const Tile *t = s->tile;
+    bool one = s->kind == STMT_TILE &&
+               t->count == outer * k->axis[t->batch].extent * k->axis[t->row].extent;
+    return one ? (AxisSet)1 << t->column : 0;
+}
+
+/* The axes that a loop around both sites runs over. */
+static AxisSet loop_axes(const Kernel *k, const Stmt *s) {
     AxisSet set = 0;
     if (s->kind == STMT_TILE) { /* the body runs block by block of rows and columns */
         const Tile *t = s->tile;
-        set = (AxisSet)1 << t->batch | (AxisSet)1 << t->row;
-        /* A product of one column has an axis of two, so that its places can be named. */
-        bool one = t->count == outer * k->axis[t->batch].extent * k->axis[t->row].extent;
-        set |= one ? 0 : (AxisSet)1 << t->column;
+        set = (AxisSet)1 << t->batch | (AxisSet)1 << t->row | (AxisSet)1 << t->column;
     } else if (s->kind == STMT_FOR) {
         set = (AxisSet)1 << s->axis;
     }
@@ -413,7 +419,7 @@ static const char *meeting_fault(const KernelSites *sites, const Site *load, con
     if (m.apart) {
         return NULL;
     }
-    AxisSet open = 0;
+    AxisSet open = 0, lone = 0;
     int64_t outer = 1;
     int common = 0;
     while (common < load->loop.count && common < store->loop.count &&
@@ -421,7 +427,8 @@ static const char *meeting_fault(const KernelSites *sites, const Site *load, con
         const Stmt *s = load->loop.at[common++];
         /* What a product begins as it takes over as a whole. */
         bool whole = s->kind == STMT_TILE && load->summed && store->summed;
-        open |= whole ? 0 : loop_axes(k, s, outer) & ~m.axes;
+        lone |= lone_column(k, s, outer);
+        open |= whole ? 0 : loop_axes(k, s) & ~m.axes & ~lone;
         outer *= s->kind == STMT_FOR ? k->axis[s->axis].extent : 1;
     }
     if (load->turn >= store->turn) {
