@@ -95,19 +95,24 @@ MD_COLD void md_bar_values(md_run *r, md_text *t, int first, int end, int64_t ro
     }
 }
 
+/* Whole hundredths of `steps` that are done: multiplied before it is divided, which a double does
+ * without an error as long as the product fits (100 * (87 / 300) is 28.999...). */
+MD_COLD int md_percent(int64_t step, int64_t steps) {
+    return (int)(100.0 * (double)step / (double)steps);
+}
+
 /* The parts of fixed form, each in its text. */
 MD_COLD void md_bar_parts(md_run *r, md_text *part, int first, int several, double seconds) {
     md_select(r, first);
     const md_task *k = r->task;
     double rate = seconds > 0 ? (double)r->made / seconds : 0;
-    double done = (double)k->step / (double)k->steps;
     if (r->task_count > 1 && !several) {
         md_text_task(r, &part[MD_BAR_COUNT]);
     }
     char total[32];
     int digits = snprintf(total, sizeof total, "%lld", (long long)k->steps);
     md_text_format(&part[MD_BAR_COUNT], "%*lld/%s", digits, (long long)k->step, total);
-    md_text_format(&part[MD_BAR_PART], "%3d%%", (int)(100 * done));
+    md_text_format(&part[MD_BAR_PART], "%3d%%", md_percent(k->step, k->steps));
     md_bar_value(r, &part[MD_BAR_LOSS], 0, several);
     md_text_time(&part[MD_BAR_TIME], seconds);
     md_text_add(&part[MD_BAR_TIME], "<");

@@ -40,7 +40,9 @@ form "100 columns" "$bar +[0-9]+/300  epoch [0-9]+$loss(  acc [0-9.]+)?(  lr [-0
 # The bar is as full as the count says; the first frame is of the first step.
 awk '{ open = index($0, "["); close_ = index($0, "]"); full = gsub("#", "#"); split(substr($0, close_ + 1), of, "/")
        if (full != int((close_ - open - 1) * of[1] / 300) || $1 + 0 != int(100 * of[1] / 300)) bad = 1
-       of[1] += 0; if (NR == 1 && of[1] != 1) bad = 1 } END { exit bad || NR == 0 }' "$scratch/frames" && pass || fail "the bar" "$(head -n 1 "$scratch/frames")"
+       of[1] += 0; if (NR == 1 && of[1] != 1) bad = 1
+       if (bad && !said++) print }
+     END { exit bad || NR == 0 }' "$scratch/frames" >"$scratch/wrong" && pass || fail "the bar" "$(cat "$scratch/wrong")"
 # Lines begin on lines of their own: what is drawn is taken away first, and no step has a line but the last.
 for line in "eval at step 150: " "step 300  epoch 27  loss" "eval at step 300: " "300 steps in "; do
     tr '\r' '\n' <"$scratch/shown" | grep -q "^\\($escape\\[K\\)*$line" && pass || fail "terminal: a line" "$line"
