@@ -147,24 +147,31 @@ static Turn turn_of_rank(Turn t, int rank) {
     return t.axis < 1 || t.axis + t.count >= rank ? straight : t;
 }
 
-static Node *fold_rule(Graph *g, const Node *n, Node *const *in) {
-    Turn t = turn_of(in[0]), left = turn_without(t, n->attr->axes);
-    if (left.count > 0 && left.axis < 1 && left.count < n->type->rank) {
-        return NULL; /* channels in front of all else */
+/* The turn of what is left when `axes` of the operand are folded; false: its channels would be in
+ * front of all else. */
+static bool folded_turn(const Node *n, const Node *x, uint32_t axes, Turn *left) {
+    *left = turn_without(turn_of(x), axes);
+    if (left->count > 0 && left->axis < 1 && left->count < n->type->rank) {
+        return false;
     }
-    left = turn_of_rank(left, n->type->rank);
-    uint32_t axes = turn_axes(t, in[0]->type->rank, n->attr->axes);
-    return turn_view(g, node_fold(g, n->op, in[0]->in[0], axes), left);
+    *left = turn_of_rank(*left, n->type->rank);
+    return true;
+}
+
+static Node *fold_rule(Graph *g, const Node *n, Node *const *in) {
+    Turn left;
+    uint32_t axes = turn_axes(turn_of(in[0]), in[0]->type->rank, n->attr->axes);
+    return folded_turn(n, in[0], n->attr->axes, &left)
+               ? turn_view(g, node_fold(g, n->op, in[0]->in[0], axes), left)
+               : NULL;
 }
 
 static Node *argfold_rule(Graph *g, const Node *n, Node *const *in) {
-    Turn t = turn_of(in[0]), left = turn_without(t, 1u << n->attr->axis);
-    if (left.count > 0 && left.axis < 1 && left.count < n->type->rank) {
-        return NULL; /* channels in front of all else */
-    }
-    left = turn_of_rank(left, n->type->rank);
-    int axis = turn_place(t, in[0]->type->rank, n->attr->axis);
-    return turn_view(g, node_argfold(g, n->op, in[0]->in[0], axis), left);
+    Turn left;
+    int axis = turn_place(turn_of(in[0]), in[0]->type->rank, n->attr->axis);
+    return folded_turn(n, in[0], 1u << n->attr->axis, &left)
+               ? turn_view(g, node_argfold(g, n->op, in[0]->in[0], axis), left)
+               : NULL;
 }
 
 static bool inside(Turn t, int axis) {
