@@ -246,6 +246,11 @@ static inline bool out_is_result(OutRole role) {
     return role != OUT_WRITE && role != OUT_PUSH && role != OUT_NEED && role != OUT_LIMIT;
 }
 
+/* Is it looked at before anything is written (STEP_CHECK)? */
+static inline bool out_is_awaited(OutRole role) {
+    return role == OUT_LOSS || role == OUT_GRAD_NORM || role == OUT_LIMIT;
+}
+
 struct Entry {
     EntryKind kind;
     const char *name; /* fit, predict; of EVAL and EVAL_END: the train's name */
@@ -460,6 +465,17 @@ Region *region_rebuild_loops(Graph *g, const Region *old, LoopVisit visit, void 
  * *differs is set. */
 Region *region_rebuild_turned(Graph *g, const Region *old, RebuildVisit visit, void *ctx,
                               Arena *notes, bool *differs);
+/* Loops of one region that become one. What goes into the body of another loop has its trip, no
+ * carries, no end of its own, and reads nothing that is made of that loop but stacks, slice by
+ * slice. */
+typedef struct {
+    const int *order; /* nodes as they are copied: operands in front, those of guests too */
+    const int *next;  /* by LOOP: the next one that goes into the same body; 0: none */
+} LoopMerge;
+typedef const LoopMerge *(*MergePlanner)(void *ctx, Arena *scratch, const Region *old);
+/* The same with the loops of each region, and those in bodies, merged as `merges` says; NULL: as
+ * they are. */
+Region *region_rebuild_merged(Graph *g, const Region *old, MergePlanner merges, void *ctx);
 /* Copies node `old` with new operands into the current region through the builder. */
 Node *graph_copy(Graph *g, const Node *old, Node *const *in);
 /* Instantiates region `body` in the current region with `arg` in place of its params; the results

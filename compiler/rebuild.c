@@ -101,14 +101,25 @@ typedef struct {
     Arena *scratch;
     Arena *notes; /* of turned carries; NULL: no value is seen as turned */
     bool differs;
+    MergePlanner merges; /* NULL: each loop stays one of its own */
 } Rebuild;
-
-static void copy_nodes(Rebuild *r, const Region *old, const Live *live, Node **map);
 
 /* The new values of the results of a loop. */
 typedef struct {
     Node **result;
+    int *emitted; /* its stacks as the builder numbers them, of a loop that went into another one */
 } LoopMap;
+
+/* A region that is being copied. */
+typedef struct {
+    const Live *live;
+    Node **map;             /* by node: what it has become */
+    LoopMap **loop;         /* by LOOP */
+    Node ***inner;          /* by LOOP that others are put into, while it is open: of its body */
+    const LoopMerge *merge; /* or NULL */
+} Copy;
+
+static void copy_nodes(Rebuild *r, const Region *old, const Live *live, Node **map);
 
 /* A loop without iterations gives what its carries start from, and stacks of nothing. */
 static LoopMap *results_of_none(Rebuild *r, const Node *loop, const LoopLive *ll, Node **map) {
@@ -147,7 +158,63 @@ static void note_crossing(Rebuild *r, Node *param, Turn used, const Node *next) 
     }
 }
 
-static LoopMap *copy_loop(Rebuild *r, const Node *loop, const LoopLive *ll, Node **map) {
+/* The LOOP of the region that goes into the body of `host` behind `guest`; NULL: none does. */
+static const Node *next_guest(const Copy *c, const Region *old, const Node *guest) {
+    int next = c->merge ? c->merge->next[guest->id] : 0;
+    while (next > 0 && !c->live->loop[next]) {
+        next = c->merge->next[next];
+    }
+    return next > 0 ? old->node.at[next] : NULL;
+}
+
+/* The slice of the stack `x` that an iteration has at hand, since it has made it; else NULL. */
+static Node *made_slice(const Copy *c, const Node *x) {
+    const Node *maker = x->op == OP_PICK ? x->in[0] : NULL;
+    return maker && c->inner[maker->id]
+               ? c->inner[maker->id][maker->body->out.at[x->attr->axis]->id]
+               : NULL;
+}
+
+/* Puts the body of `guest`, which has no carries, behind what the open loop does in an iteration. */
+static void copy_guest(Rebuild *r, Copy *c, LoopBuilder *lb, const Node *guest) {
+    const Region *body = guest->body;
+    const LoopLive *ll = c->live->loop[guest->id];
+    Node **inner = ARENA_ARRAY(r->scratch, Node *, body->node.count);
+    LoopMap *lm = ARENA_NEW(r->scratch, LoopMap);
+    inner[body->param.at[0]->id] = loop_index(lb);
+    for (int k = 0; k < guest->nin; k++) {
+        const Node *outer = guest->in[k];
+        if (ll->param[1 + k]) {
+            bool stack = k >= guest->attr->ninv;
+            Node *made = stack ? made_slice(c, outer) : NULL;
+            inner[body->param.at[1 + k]->id] = made    ? made
+                                               : stack ? loop_xs(lb, c->map[outer->id])
+                                                       : graph_import(r->graph, c->map[outer->id]);
+        }
+    }
+    copy_nodes(r, body, ll->body, inner);
+    lm->result = ARENA_ARRAY(r->scratch, Node *, body->out.count);
+    lm->emitted = ARENA_ARRAY(r->scratch, int, body->out.count);
+    for (int k = 0; k < body->out.count; k++) {
+        lm->emitted[k] = ll->result[k] ? loop_emit(lb, inner[body->out.at[k]->id]) : -1;
+    }
+    c->inner[guest->id] = inner;
+    c->loop[guest->id] = lm;
+}
+
+static void guest_results(Rebuild *r, Copy *c, const Node *guest, Node *host) {
+    LoopMap *lm = c->loop[guest->id];
+    c->inner[guest->id] = NULL;
+    for (int k = 0; k < guest->body->out.count; k++) {
+        if (lm->emitted[k] >= 0) {
+            lm->result[k] = loop_stack(r->graph, host, lm->emitted[k]);
+        }
+    }
+}
+
+static LoopMap *copy_loop(Rebuild *r, const Region *old, const Node *loop, Copy *c) {
+    const LoopLive *ll = c->live->loop[loop->id];
+    Node **map = c->map;
     Graph *g = r->graph;
     const Region *body = loop->body;
     const Attr *at = loop->attr;
@@ -208,11 +275,23 @@ static LoopMap *copy_loop(Rebuild *r, const Node *loop, const LoopLive *ll, Node
             emitted[k] = loop_emit(lb, turn_behind(g, value, turn[k]));
         }
     }
+    if (c->merge) {
+        c->inner[loop->id] = inner;
+    }
+    for (const Node *n = loop; (n = next_guest(c, old, n)) != NULL;) {
+        copy_guest(r, c, lb, n);
+    }
     if (r->loop) {
         r->loop(r->ctx, g, lb);
     }
     Node *copy = loop_close(lb);
     copy->loc = loop->loc;
+    if (c->merge) {
+        c->inner[loop->id] = NULL;
+    }
+    for (const Node *n = loop; (n = next_guest(c, old, n)) != NULL;) {
+        guest_results(r, c, n, copy);
+    }
     LoopMap *lm = ARENA_NEW(r->scratch, LoopMap);
     lm->result = ARENA_ARRAY(r->scratch, Node *, body->out.count);
     for (int k = 0; k < body->out.count; k++) {
@@ -232,8 +311,13 @@ static LoopMap *copy_loop(Rebuild *r, const Node *loop, const LoopLive *ll, Node
 
 static void copy_nodes(Rebuild *r, const Region *old, const Live *live, Node **map) {
     Graph *g = r->graph;
-    LoopMap **loops = ARENA_ARRAY(r->scratch, LoopMap *, old->node.count);
-    for (int i = 0; i < old->node.count; i++) {
+    Copy c = {live, map, ARENA_ARRAY(r->scratch, LoopMap *, old->node.count), NULL, NULL};
+    if (r->merges) {
+        c.merge = r->merges(r->ctx, r->scratch, old);
+        c.inner = ARENA_ARRAY(r->scratch, Node **, old->node.count);
+    }
+    for (int at = 0; at < old->node.count; at++) {
+        int i = c.merge ? c.merge->order[at] : at;
         const Node *node = old->node.at[i];
         if (!live->node[i] || map[i]) {
             continue;
@@ -243,13 +327,13 @@ static void copy_nodes(Rebuild *r, const Region *old, const Live *live, Node **m
             continue; /* dead ones that nobody mapped */
         }
         if (node->op == OP_LOOP) {
-            if (live->loop[i]) {
-                loops[i] = copy_loop(r, node, live->loop[i], map);
+            if (live->loop[i] && !c.loop[i]) {
+                c.loop[i] = copy_loop(r, old, node, &c);
             }
             continue;
         }
         if (node->op == OP_PICK) {
-            map[i] = loops[node->in[0]->id]->result[node->attr->axis];
+            map[i] = c.loop[node->in[0]->id]->result[node->attr->axis];
         } else {
             Node *local[64];
             Node **in = node->nin <= 64 ? local : ARENA_ARRAY(r->scratch, Node *, node->nin);
@@ -321,6 +405,11 @@ Region *region_rebuild_turned(Graph *g, const Region *old, RebuildVisit visit, v
 
 Region *region_rebuild_loops(Graph *g, const Region *old, LoopVisit visit, void *ctx) {
     Rebuild how = {.loop = visit, .ctx = ctx};
+    return rebuild(g, old, &how);
+}
+
+Region *region_rebuild_merged(Graph *g, const Region *old, MergePlanner merges, void *ctx) {
+    Rebuild how = {.merges = merges, .ctx = ctx};
     return rebuild(g, old, &how);
 }
 

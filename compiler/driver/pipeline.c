@@ -15,6 +15,7 @@
 #include "passes/hoist.h"
 #include "passes/layout.h"
 #include "passes/lower/lower.h"
+#include "passes/merge.h"
 #include "passes/narrow.h"
 #include "passes/plan/plan.h"
 #include "passes/schedule/schedule.h"
@@ -27,10 +28,37 @@ static bool dump_wanted(const Compile *c, const char *stage) {
     return c->opt.dump && str_eq(c->opt.dump, stage);
 }
 
-typedef Region *(*GraphPass)(Graph *g, const Region *region);
+typedef Region *(*GraphPass)(Graph *g, const Region *region, const Entry *entry);
 
-static Region *grad(Graph *g, const Region *region) {
+/* Most passes look at the region alone. */
+#define ALONE(pass)                                                                                \
+    static Region *run_##pass(Graph *g, const Region *region, const Entry *entry) {                \
+        (void)entry;                                                                               \
+        return pass_##pass(g, region);                                                             \
+    }
+ALONE(simplify)
+ALONE(hoist)
+ALONE(halo)
+ALONE(layout)
+ALONE(narrow)
+ALONE(sums)
+ALONE(fma)
+
+static Region *grad(Graph *g, const Region *region, const Entry *entry) {
+    (void)entry;
     return pass_grad(g, region, GRAD_SAVE_CALLS);
+}
+
+/* An entry writes nothing before it knows that what it awaits is finite. */
+static Region *merge(Graph *g, const Region *region, const Entry *entry) {
+    Arena scratch = {0};
+    bool *awaited = ARENA_ARRAY(&scratch, bool, entry->out.count + 1);
+    for (int k = 0; k < entry->out.count; k++) {
+        awaited[k] = out_is_awaited(entry->out.at[k].role);
+    }
+    Region *fresh = pass_merge(g, region, awaited);
+    arena_free(&scratch);
+    return fresh;
 }
 
 /* The graph passes in order. A name may be given to --dump. */
@@ -42,16 +70,17 @@ static const struct {
     bool follows;                          /* up to the pass before it nothing is left to do */
 } graph_passes[] = {
     /* before differentiation: composites and contractions */
-    {"match", pass_simplify, STAGE_BUILT, NULL, false},
+    {"match", run_simplify, STAGE_BUILT, NULL, false},
     {"grad", grad, STAGE_GRAD, NULL, false},
-    {"simplify", pass_simplify, STAGE_OPTIMISED, NULL, false},
-    {"hoist", pass_hoist, STAGE_OPTIMISED, hoist_applies, false},
-    {"clean", pass_simplify, STAGE_OPTIMISED, NULL, true},
-    {"halo", pass_halo, STAGE_OPTIMISED, halo_applies, false},
-    {"layout", pass_layout, STAGE_OPTIMISED, layout_applies, false},
-    {"narrow", pass_narrow, STAGE_OPTIMISED, narrow_applies, false},
-    {"sums", pass_sums, STAGE_OPTIMISED, sums_applies, false},
-    {"fma", pass_fma, STAGE_OPTIMISED, NULL, false},
+    {"simplify", run_simplify, STAGE_OPTIMISED, NULL, false},
+    {"hoist", run_hoist, STAGE_OPTIMISED, hoist_applies, false},
+    {"clean", run_simplify, STAGE_OPTIMISED, NULL, true},
+    {"merge", merge, STAGE_OPTIMISED, merge_applies, false},
+    {"halo", run_halo, STAGE_OPTIMISED, halo_applies, false},
+    {"layout", run_layout, STAGE_OPTIMISED, layout_applies, false},
+    {"narrow", run_narrow, STAGE_OPTIMISED, narrow_applies, false},
+    {"sums", run_sums, STAGE_OPTIMISED, sums_applies, false},
+    {"fma", run_fma, STAGE_OPTIMISED, NULL, false},
 };
 static const char *const other_stages[] = {"ast", "build", "lower", "plan"};
 
@@ -93,7 +122,7 @@ static bool optimise(Compile *c, Module *module, Arena *built) {
                                        : i == module->entry.count - 1 ? built
                                                                       : NULL;
                 nodes->chunk_bytes = NODES_CHUNK; /* there may be many small entries */
-                entry->region = graph_passes[p].run(module->graph, entry->region);
+                entry->region = graph_passes[p].run(module->graph, entry->region, entry);
                 nodes_forget(entry->region);
                 module->graph->spent = NULL;
                 arena_free(&entry->nodes[runs[i] % 2]);

@@ -43,7 +43,7 @@ static void add_check(Program *p, ProgramEntry *e) {
         if (e->entry->kind != ENTRY_TRAIN) {
             continue;
         }
-        if (out->role != OUT_LOSS && out->role != OUT_GRAD_NORM) {
+        if (!out_is_awaited(out->role)) {
             continue;
         }
         if (check == NULL) {

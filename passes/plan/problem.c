@@ -234,6 +234,24 @@ static void add_wishes(Problem *s) {
     }
 }
 
+/* In the body of a loop that makes the next value of a parameter or a state slice by slice: what
+ * reads the old slice comes first, so that the new one can take its bytes. */
+static void wish_slices(Problem *s) {
+    for (int u = 0; u < s->use.count; u++) {
+        const Use *next = &s->use.at[u];
+        const Buf *dest = next->buf->final;
+        int old = dest != NULL && !next->local ? s->use_of[dest->id] : -1;
+        for (int k = 0; old >= 0 && k < next->write.count; k++) {
+            for (int r = 0; r < s->use.at[old].read.count; r++) {
+                int reader = s->use.at[old].read.at[r], writer = next->write.at[k];
+                if (reader != writer && !reaches(s, writer, reader)) {
+                    add_edge(s, reader, writer);
+                }
+            }
+        }
+    }
+}
+
 /* Marks what serves updates alone, from the end: every result goes to a parameter or a state, or to
  * steps that are marked already. The list is in a legal order here. */
 static void mark_updates(Problem *s) {
@@ -300,6 +318,7 @@ Problem *problem_open(ProblemShared *shared, Step *loop, StepList *list) {
     s->use_of = take_map(shared);
     build_items(s);
     add_wishes(s);
+    wish_slices(s);
     mark_updates(s);
     for (int i = 0; i < s->n; i++) {
         note_pairs(s, &s->item[i], s->item[i].step);

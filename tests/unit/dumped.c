@@ -8,6 +8,7 @@
 #include "passes/halo.h"
 #include "passes/hoist.h"
 #include "passes/layout.h"
+#include "passes/merge.h"
 #include "passes/narrow.h"
 #include "passes/simplify.h"
 #include "passes/sums.h"
@@ -119,6 +120,10 @@ static Region *grad(Graph *g, const Region *region) {
     return pass_grad(g, region, GRAD_SAVE_CALLS);
 }
 
+static Region *merge(Graph *g, const Region *region) {
+    return pass_merge(g, region, NULL);
+}
+
 static const struct {
     const char *name;
     Region *(*run)(Graph *g, const Region *region);
@@ -128,6 +133,7 @@ static const struct {
               {"simplify", pass_simplify, STAGE_OPTIMISED},
               {"hoist", pass_hoist, STAGE_OPTIMISED},
               {"clean", pass_simplify, STAGE_OPTIMISED},
+              {"merge", merge, STAGE_OPTIMISED},
               {"halo", pass_halo, STAGE_OPTIMISED},
               {"layout", pass_layout, STAGE_OPTIMISED},
               {"narrow", pass_narrow, STAGE_OPTIMISED},

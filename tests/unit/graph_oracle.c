@@ -8,6 +8,7 @@
 #include "passes/halo.h"
 #include "passes/hoist.h"
 #include "passes/layout.h"
+#include "passes/merge.h"
 #include "passes/narrow.h"
 #include "passes/simplify.h"
 #include "passes/sums.h"
@@ -21,11 +22,13 @@
 enum { NOISES = 3, MORE_NOISES = 12 };
 static const double wide_noise = 0x1p-36, low_noise = 0x1p-22;
 
-static const char *const pass_names[ORACLE_PASSES] = {
-    "match", "grad", "simplify", "hoist", "clean", "halo", "layout", "narrow", "sums", "fma"};
+static const char *const pass_names[ORACLE_PASSES] = {"match",  "grad",  "simplify", "hoist",
+                                                      "clean",  "merge", "halo",     "layout",
+                                                      "narrow", "sums",  "fma"};
 static const GraphStage pass_stages[ORACLE_PASSES] = {
-    STAGE_BUILT,     STAGE_GRAD,      STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED,
-    STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED};
+    STAGE_BUILT,     STAGE_GRAD,      STAGE_OPTIMISED, STAGE_OPTIMISED,
+    STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED,
+    STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED};
 
 static Region *grad_calls(Graph *g, const Region *region) {
     return pass_grad(g, region, GRAD_SAVE_CALLS);
@@ -37,10 +40,14 @@ static Region *grad_all(Graph *g, const Region *region) {
     return pass_grad(g, region, GRAD_SAVE_ALL);
 }
 
+static Region *merge(Graph *g, const Region *region) {
+    return pass_merge(g, region, NULL);
+}
+
 OracleOptions oracle_options(void) {
     return (OracleOptions){.pass = {pass_simplify, grad_calls, pass_simplify, pass_hoist,
-                                    pass_simplify, pass_halo, pass_layout, pass_narrow, pass_sums,
-                                    pass_fma}};
+                                    pass_simplify, merge, pass_halo, pass_layout, pass_narrow,
+                                    pass_sums, pass_fma}};
 }
 
 typedef struct {

@@ -10,6 +10,7 @@
 #include "passes/halo.h"
 #include "passes/hoist.h"
 #include "passes/layout.h"
+#include "passes/merge.h"
 #include "passes/narrow.h"
 #include "passes/simplify.h"
 
@@ -44,6 +45,8 @@ Region *optimise(Fixture *f, const Region *region) {
     now = pass_hoist(f->g, now);
     region_verify(now, STAGE_GRAD);
     now = pass_simplify(f->g, now);
+    region_verify(now, STAGE_GRAD);
+    now = pass_merge(f->g, now, NULL);
     region_verify(now, STAGE_GRAD);
     return now;
 }

@@ -15,7 +15,7 @@ typedef struct {
 
 uint64_t seed(void); /* MDLC_SEED or a constant */
 void fixture_open(Fixture *f, Elem elem, uint64_t number);
-/* The passes up to `clean`, each verified. */
+/* The passes up to `merge`, each verified. */
 Region *optimise(Fixture *f, const Region *region);
 /* And those behind them, which choose how products are made. */
 Region *shaped(Fixture *f, const Region *region);
