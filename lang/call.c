@@ -12,6 +12,7 @@
 #include "lang/notation.h"
 #include "lang/owner.h"
 #include "lang/params.h"
+#include "lang/part.h"
 #include "lang/prelude.h"
 #include "lang/ring.h"
 #include "lang/stmt.h"
@@ -342,6 +343,7 @@ static const Value *inline_item(Elab *e, Item *item, const Ast *call, Arguments 
         known = (int)(same - e->entry->call.at);
         item->used = true;
     }
+    part_note(e, item, frame);
     IndexNotation *index = notation_save(e);
     bool busy = item->busy;
     int errors = e->errors, uses = e->entry ? e->entry->state_uses : 0;
@@ -590,6 +592,12 @@ const Value *call_eval(Elab *e, const Ast *call, const Value *piped) {
     const Ast *callee = call->kid[0];
     Arguments args = {0};
     call_arguments(e, call->kid[1], piped, call->loc, &args);
+    bool is_part;
+    Instance *part = part_find(e, call, &args, &is_part);
+    if (is_part) {
+        bool ok = part && call_evaluate(e, &args);
+        return ok ? call_instance(e, part, call, &args) : &value_poison;
+    }
     if (callee->kind == AST_DOT) {
         return call_method(e, call);
     }

@@ -16,6 +16,7 @@ typedef struct IndexNotation IndexNotation;
 typedef struct Evaluation Evaluation;
 typedef struct Training Training;
 typedef struct Naming Naming;
+typedef struct ModelPart ModelPart;
 
 typedef struct {
     const char *name;
@@ -107,7 +108,11 @@ struct Instance {
     bool frozen;
     Frame *frame;     /* home; NULL: a copy of a model */
     LoopScope *loop;  /* home */
-    VEC(Given) given; /* by `new` */
+    VEC(Given) given; /* by `new`, or by the model that a part belongs to */
+    bool part;        /* of a model, called from outside of it: part.h */
+    int nindex;       /* a part: the iterations of the `repeat` loops around it, outermost first */
+    const Value **index;
+    int64_t trip[MD_RANK]; /* of those loops */
 };
 
 typedef struct {
@@ -218,6 +223,7 @@ struct Elab {
     int next_index, depth;
     VEC(Parameter *) param;
     NameList params;   /* their paths */
+    VEC(ModelPart *) part;  /* layers that models call, as they are called: part.h */
     VEC(Slot *) state; /* all other slots */
     NameList states;   /* their paths */
     NameList owners;   /* keys of Module.owner */

@@ -15,6 +15,7 @@
 #include "lang/model_copy.h"
 #include "lang/naming.h"
 #include "lang/notation.h"
+#include "lang/part.h"
 #include "lang/stmt.h"
 #include "lang/train.h"
 
@@ -77,13 +78,18 @@ static int stacking_loops(Frame *f, LoopScope *loop, LoopScope **out) {
     return n;
 }
 
-static Type stacked_type(Elem elem, LoopScope *const *loop, int nloop, int rank, const Dim *dim) {
-    Type t = {.elem = elem, .rank = nloop + rank};
+/* `part` (or NULL): the body belongs to an iteration of loops that are further outside. */
+static Type stacked_type(Elem elem, const Instance *part, LoopScope *const *loop, int nloop,
+                         int rank, const Dim *dim) {
+    Type t = {.elem = elem};
+    for (int i = 0; part && i < part->nindex; i++) {
+        t.dim[t.rank++] = part->trip[i];
+    }
     for (int i = 0; i < nloop; i++) {
-        t.dim[i] = loop[i]->trip.size;
+        t.dim[t.rank++] = loop[i]->trip.size;
     }
     for (int i = 0; i < rank; i++) {
-        t.dim[nloop + i] = dim[i].size;
+        t.dim[t.rank++] = dim[i].size;
     }
     return t;
 }
@@ -106,17 +112,29 @@ bool params_stackable(Elab *e, Loc loc, LoopScope *const *loop, int nloop, int r
     return dims_possible(e, loc, &like);
 }
 
-Node *params_slices(Elab *e, Slot *slot, LoopScope *const *loop, int nloop) {
-    if (nloop == 0) {
-        return node_slot(e->g, slot);
+/* The same of a part that is picked from loops (NULL: it is not). */
+static Node *slices(Elab *e, Slot *slot, const Instance *part, LoopScope *const *loop, int nloop) {
+    LoopScope *outermost = e->loop;
+    while (part && outermost && outermost->up) {
+        outermost = outermost->up;
     }
-    Region *before = graph_enter(e->g, loop[0]->outer);
+    Region *home = part && outermost ? outermost->outer : nloop > 0 ? loop[0]->outer : e->g->region;
+    Region *before = graph_enter(e->g, home);
     Node *node = node_slot(e->g, slot);
     graph_leave(e->g, before);
+    if (part) {
+        before = graph_enter(e->g, nloop > 0 ? loop[0]->outer : e->g->region);
+        node = part_pick(e, part, node);
+        graph_leave(e->g, before);
+    }
     for (int i = 0; i < nloop; i++) {
         node = loop_slice(loop[i], node);
     }
     return node;
+}
+
+Node *params_slices(Elab *e, Slot *slot, LoopScope *const *loop, int nloop) {
+    return slices(e, slot, NULL, loop, nloop);
 }
 
 /* --- parameters ------------------------------------------------------------------------------ */
@@ -191,15 +209,17 @@ void params_declare(Elab *e, const Ast *ast) {
             elab_error(e, written->loc, 411,
                        "a parameter has float elements; 'state' keeps integers");
         } else if (params_stackable(e, written->loc, loop, nloop, rank, dim)) {
-            Type type = stacked_type(elem, loop, nloop, rank, dim);
+            const Instance *part = part_picked(e->frame);
+            Type type = stacked_type(elem, part, loop, nloop, rank, dim);
+            int stacked = nloop + (part ? part->nindex : 0);
             const char *original = model_copy_original(e, path);
             Parameter *p = params_find(e, path);
             if (!p && original) { /* one that the model has in this mode only */
                 p = params_find(e, original);
-                p = p ? p : param_new(e, ast, original, type, nloop, rank, dim);
+                p = p ? p : param_new(e, ast, original, type, stacked, rank, dim);
                 p = model_copy_parameter(e, p, path);
             } else if (!p) {
-                p = param_new(e, ast, path, type, nloop, rank, dim);
+                p = param_new(e, ast, path, type, stacked, rank, dim);
             }
             if (!same_shape(e, p, type, dim, ast->loc)) {
                 p = NULL;
@@ -207,7 +227,7 @@ void params_declare(Elab *e, const Ast *ast) {
                 naming_slot(e, p->slot->copy_of ? p->slot->copy_of : p->slot, ast->name, ast->loc);
             }
             if (p && p->initial) {
-                v = value_tensor(e->scratch, params_slices(e, p->slot, loop, nloop), rank, dim);
+                v = value_tensor(e->scratch, slices(e, p->slot, part, loop, nloop), rank, dim);
             }
         }
     }
@@ -316,10 +336,12 @@ const Value *params_of_instance(Elab *e, const Instance *instance, const char *f
         return &value_poison;
     }
     LoopScope *loop[MD_RANK];
+    const Instance *part = part_picked(instance->frame);
     int nloop = stacking_loops(instance->frame, instance->loop, loop);
-    Node *node = params_slices(e, p->slot, loop, nloop);
+    Node *node = slices(e, p->slot, part, loop, nloop);
     const Value *whole = params_whole(e, p);
-    return value_tensor(e->scratch, node, whole->rank - nloop, whole->dim + nloop);
+    int stacked = nloop + (part ? part->nindex : 0);
+    return value_tensor(e->scratch, node, whole->rank - stacked, whole->dim + stacked);
 }
 
 /* --- states ---------------------------------------------------------------------------------- */
@@ -372,13 +394,14 @@ static StateUse *state_use(Elab *e, const Ast *ast, StateRole role, const char *
     if (!params_stackable(e, ast->kid[0]->loc, loop, nloop, use->rank, use->dim)) {
         return NULL;
     }
-    Type type = stacked_type(elem, loop, nloop, use->rank, use->dim);
+    const Instance *part = role == STATE_LAYER ? part_picked(e->frame) : NULL;
+    Type type = stacked_type(elem, part, loop, nloop, use->rank, use->dim);
     const char *original = model_copy_original(e, path);
     if (original && layer_state(e, original) && !layer_state(e, path)) {
         model_copy_state(e, layer_state(e, original), path);
     }
     use->slot = elab_state_slot(e, original ? STATE_COPY : role, path, type, NULL, ast->loc);
-    use->slot->stacked = nloop;
+    use->slot->stacked = nloop + (part ? part->nindex : 0);
     if (role == STATE_LAYER) {
         Slot *first = use->slot->copy_of ? use->slot->copy_of : use->slot;
         naming_slot(e, first, ast->name, ast->loc);
@@ -386,6 +409,11 @@ static StateUse *state_use(Elab *e, const Ast *ast, StateRole role, const char *
     if (!type_equal(use->slot->type, type)) {
         elab_error(e, ast->loc, 413, "state '%s' has another shape here than where it was made",
                    path);
+        return NULL;
+    }
+    if (part && nloop > 0) {
+        elab_error(e, ast->loc, 665,
+                   "'%s' is stacked by a 'repeat' in a part that is picked from another", path);
         return NULL;
     }
     if (!params_initial(e, use->slot)) {
@@ -396,6 +424,7 @@ static StateUse *state_use(Elab *e, const Ast *ast, StateRole role, const char *
         params_set_initial(e, use->slot, node);
     }
     use->nloop = nloop;
+    use->part = part;
     memcpy(use->loop, loop, sizeof *loop * (size_t)nloop);
     return use;
 }
@@ -517,11 +546,20 @@ static LoopState *loop_state(Elab *e, const StateUse *use, LoopScope *loop) {
 const Value *params_state_value(Elab *e, const StateUse *use) {
     e->entry->state_uses++;
     Node *node = e->loop ? loop_state(e, use, e->loop)->value : entry_state(e, use->slot)->value;
+    node = use->part ? part_pick(e, use->part, node) : node;
     return value_tensor(e->scratch, node, use->rank, use->dim);
 }
 
-void params_state_write(Elab *e, const StateUse *use, const Value *next) {
+void params_state_write(Elab *e, const StateUse *use, const Value *next, Loc loc) {
     if (!train_writes_state(e, use->slot)) {
+        return;
+    }
+    if (use->part) {
+        elab_error(e, loc, 666,
+                   "'%s' has a value for each iteration of a 'repeat', and a part that is picked "
+                   "from it sets none",
+                   use->slot->name);
+        diag_hint(&e->c->diag, "call the model, or call the part in an entry that only reads it");
         return;
     }
     e->entry->state_moves += e->entry->by_mode == 0;

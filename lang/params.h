@@ -10,6 +10,7 @@ typedef struct {
     int rank, nloop;
     Dim dim[MD_RANK];
     LoopScope *loop[MD_RANK];
+    const Instance *part; /* the iteration of loops further outside that it belongs to, or NULL */
 } StateUse;
 
 void params_start(Elab *e);
@@ -18,8 +19,8 @@ void params_declare(Elab *e, const Ast *param);
 /* `state m: [n] = 0;` of a layer or model. */
 void params_declare_state(Elab *e, const Ast *state);
 const Value *params_state_value(Elab *e, const StateUse *use);
-/* The value for the next call or iteration. */
-void params_state_write(Elab *e, const StateUse *use, const Value *next);
+/* The value for the next call or iteration, set at `loc`. */
+void params_state_write(Elab *e, const StateUse *use, const Value *next, Loc loc);
 /* Carries and stacks of the states that a loop body used; `node` is the finished LOOP. */
 void params_loop_closing(LoopScope *loop);
 void params_loop_closed(Elab *e, LoopScope *loop, Node *node);

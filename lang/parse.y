@@ -123,7 +123,7 @@ static void mdl_error(const Loc *loc, Parse *ps, const char *message) {
 %type <ast> item def params result opt_result block opt_adjoint opt_params opt_of opt_on opt_at
 %type <ast> type range opt_type init path phase_step ring_field param stmt when opt_clause_on
 %type <ast> carry carry_var arg result_value args clause_args call_args opt_call_args index shape
-%type <ast> axis index_item
+%type <ast> axis index_item part stage_callee
 %type <ast> expr postfix primary callee fold stage border attr group list
 %type <list> attrs defs def_list paths path_list phase_steps ring_fields param_list exprs expr_list
 %type <list> stmts carry_list arg_list result_list index_list axis_list value_list
@@ -434,10 +434,10 @@ expr: postfix
     | expr AS shape { $$ = NODE(AS, @$, $1, $3); }
     ;
 
-stage: callee opt_call_args { $$ = NODE(CALL, @$, $1, $2); }
-     | FROZEN callee opt_call_args { $$ = node_flag(NODE(CALL, @$, $2, $3), AST_FROZEN); }
-     | NAME ':' callee opt_call_args { $$ = node_named(NODE(CALL, @$, $3, $4), $1); }
-     | NAME ':' FROZEN callee opt_call_args
+stage: stage_callee opt_call_args { $$ = NODE(CALL, @$, $1, $2); }
+     | FROZEN stage_callee opt_call_args { $$ = node_flag(NODE(CALL, @$, $2, $3), AST_FROZEN); }
+     | NAME ':' stage_callee opt_call_args { $$ = node_named(NODE(CALL, @$, $3, $4), $1); }
+     | NAME ':' FROZEN stage_callee opt_call_args
          { $$ = node_flag(node_named(NODE(CALL, @$, $4, $5), $1), AST_FROZEN); }
      ;
 
@@ -486,6 +486,16 @@ value_list: expr { $$ = list_make(ps, $1); }
 callee: path
       | fold
       ;
+
+stage_callee: part
+            | fold
+            ;
+
+/* A path with indices: `net.block[2].up`, a part of a model. */
+part: NAME
+    | part '.' NAME { $$ = node_named(NODE(DOT, @$, $1), $3); }
+    | part '[' index ']' { $$ = NODE(INDEXED, @$, $1, $3, NULL); }
+    ;
 
 fold: FOLD
     | MAX

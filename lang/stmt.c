@@ -181,7 +181,7 @@ static void update_name(Elab *e, ScopeName *n, const Ast *target, const Ast *rig
     n->next = next ? next : &value_poison;
     n->next_loc = target->loc;
     if (next && n->kind == BIND_STATE) {
-        params_state_write(e, n->ref, next);
+        params_state_write(e, n->ref, next, target->loc);
     }
 }
 

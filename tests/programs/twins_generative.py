@@ -41,6 +41,52 @@ def vae(t):
         t.update("fit", rebuilt + apart, optimizer, rebuilt=rebuilt, apart=apart)
 
 
+def vae_parts(t):
+    """The same with a decoder of blocks, which is also tuned and called by itself."""
+    class Block(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.fc, self.bn = nn.Linear(12, 12), nn.BatchNorm1d(12, momentum=0.3)
+
+        def forward(self, x):
+            return x + F.relu(self.bn(self.fc(x)))
+
+    class Decoder(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.up, self.blocks = nn.Linear(4, 12), nn.ModuleList([Block() for _ in range(3)])
+            self.head = nn.Linear(12, 64)
+
+        def forward(self, z):
+            h = self.up(z)
+            for b in self.blocks:
+                h = b(h)
+            return self.head(h)
+
+    net = t.models(rename=lambda n: n.replace("blocks.0", "block").replace("blocks.1", "block").replace("blocks.2", "block"),
+                   vae=Pack(enc=nn.Linear(64, 12), middle=nn.Linear(12, 4), spread=nn.Linear(12, 4), dec=Decoder()))
+    fit = torch.optim.Adam(net.parameters(), lr=2e-3, eps=1e-4)
+    tune = torch.optim.SGD(net.dec.head.parameters(), lr=0.1)
+    norms = [b.bn for b in net.dec.blocks]
+    for step, (x, _) in enumerate(t.digits(8), 1):
+        h = F.relu(net.enc(x))
+        m, s = net.middle(h), net.spread(h)
+        y = net.dec(m + torch.exp(s / 2) * _noise(t, 8, 4, step))
+        rebuilt = F.binary_cross_entropy_with_logits(y, x, reduction="sum")
+        t.update("fit", (rebuilt - 0.5 * (1 + s - m ** 2 - s.exp()).sum()) / 8, fit)
+        for bn in norms:  # what is not tuned only computes its statistics
+            bn.track_running_stats = False
+        t.update("tune", (net.dec(_noise(t, 8, 4, step)) ** 2).mean() + (net.middle(_noise(t, 8, 12, step)) ** 2).mean(), tune)
+        for bn in norms:
+            bn.track_running_stats = True
+    net.eval()
+    z = torch.sin(3 * torch.arange(2, dtype=t.dtype)[:, None] + torch.arange(4, dtype=t.dtype))
+    h = net.dec.up(z)
+    for b in net.dec.blocks:
+        h = b(h)
+    t.probe(y=net.dec(z), again=net.dec.head(h), third=net.dec.blocks[2].fc(h))
+
+
 def gan(t):
     gen, disc = t.models(
         gen=chain(fc1=nn.Linear(6, 16), a1=nn.ReLU(), fc2=nn.Linear(16, 64), a2=nn.Sigmoid()),
