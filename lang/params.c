@@ -188,6 +188,15 @@ static Parameter *param_new(Elab *e, const Ast *ast, const char *path, Type type
     return p;
 }
 
+/* Does a `repeat` of the body at hand stand around this? */
+static bool in_repeat(const Elab *e) {
+    const LoopScope *loop = e->loop;
+    while (loop != e->frame->call_loop && !loop->repeat) {
+        loop = loop->up;
+    }
+    return loop != e->frame->call_loop;
+}
+
 void params_declare(Elab *e, const Ast *ast) {
     const Ast *written = ast->kid[0];
     Elem elem;
@@ -197,10 +206,9 @@ void params_declare(Elab *e, const Ast *ast) {
     LoopScope *loop[MD_RANK];
     if (!e->frame->path) {
         elab_error(e, ast->loc, 247, "'param' may stand only in a layer or model");
-    } else if (e->loop != e->frame->call_loop) {
+    } else if (in_repeat(e)) {
         elab_error(e, ast->loc, 248,
-                   "'param' may not stand in a loop; put it into a layer that the loop "
-                   "calls");
+                   "'param' may not stand in a 'repeat'; put it into a layer that the loop calls");
     } else if (call_segment(e, e->frame, ast->name, ast->name_loc, "parameter") &&
                dims_elem(e, written, &elem) && dims_eval_type(e, written, &rank, dim)) {
         const char *path = str_printf(e->arena, "%s.%s", e->frame->path, ast->name);
