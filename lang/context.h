@@ -120,6 +120,7 @@ typedef struct {
     Loc loc;
     const Value *value; /* of the iteration: nodes of the loop's body */
     int position;       /* place of the stacked axis */
+    bool reversed;      /* the last iteration stands first */
     int number;         /* among the ys of the loop */
 } Emitted;
 

@@ -151,6 +151,7 @@ void loop_bind_result(Elab *e, const CarryVar *var, const Value *v) {
  */
 static const Value *emitted_value(Elab *e, const LoopScope *loop, const Emitted *em, Node *node) {
     Node *stack = loop_stack(e->g, node, em->number);
+    stack = em->reversed && loop->trip.size > 1 ? node_flip(e->g, stack, 1u) : stack;
     const Value *v = em->value;
     int map[MD_RANK], n = 0, place = v->nspan + em->position;
     Value *r = ARENA_NEW(e->scratch, Value);
@@ -402,8 +403,10 @@ void loop_emit_statement(Elab *e, const Ast *ast) {
     }
     Emitted em = {.name = name->name, .loc = name->loc};
     if (target->kind == AST_INDEXED) {
-        em.position = -1;
-        em.value = notation_statement(e, target->kid[1], right, &em.position);
+        LoopAxis axis = {.position = -1};
+        em.value = notation_statement(e, target->kid[1], right, &axis);
+        em.position = axis.position;
+        em.reversed = axis.reversed;
         if (em.position < 0 && elab_ok(em.value)) {
             elab_error(e, target->loc, 464,
                        "the left side of 'emit' names no index of the loop, so it is "

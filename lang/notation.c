@@ -67,9 +67,46 @@ static Index *index_new(Elab *e, const char *name, Loc loc, int seq) {
     return ix;
 }
 
-/* Binds the list on a left side or in the brackets of a fold. `loop_position` (emit): the place of
- * the loop's own index, which is no new index. */
-static IndexScope *bind_indices(Elab *e, const Ast *list, int *loop_position) {
+static bool mentions(const Ast *ast, const char *name) {
+    bool found = ast && ast->kind == AST_NAME && str_eq(ast->name, name);
+    for (int i = 0; ast && !found && i < ast->nkid; i++) {
+        found = mentions(ast->kid[i], name);
+    }
+    return found;
+}
+
+/* Is the entry the place of the loop's iterations, `t` or, from the last to the first, `n - 1 - t`?
+ */
+static bool loop_place(Elab *e, const Ast *entry, LoopAxis *axis) {
+    const LoopScope *loop = e->loop;
+    if (!loop->index_name || !mentions(entry, loop->index_name)) {
+        return false;
+    }
+    Affine f;
+    int64_t n = loop->trip.size;
+    bool affine = access_affine(e, entry, &f) && f.n == 0 && f.loop == loop;
+    if (affine && axis->position >= 0) {
+        elab_error(e, entry->loc, 372, "index '%s' is bound twice", loop->index_name);
+        e->index->failed = true;
+        return true;
+    }
+    axis->reversed = affine && f.loop_coef == -1 && f.c == n - 1;
+    if (!affine || (!axis->reversed && (f.loop_coef != 1 || f.c != 0))) {
+        elab_error(e, entry->loc, 667,
+                   "the iterations of the loop fill 0..%lld of their axis, each place once: '%s', "
+                   "or '%s - 1 - %s' from the end",
+                   (long long)n, loop->index_name,
+                   loop->trip.name ? loop->trip.name->name
+                                   : str_printf(e->arena, "%lld", (long long)n),
+                   loop->index_name);
+        e->index->failed = true;
+    }
+    return true;
+}
+
+/* Binds the list on a left side or in the brackets of a fold. `loop` (emit): the place of the
+ * loop's own index, which is no new index. */
+static IndexScope *bind_indices(Elab *e, const Ast *list, LoopAxis *loop) {
     IndexScope *scope = ARENA_NEW(e->scratch, IndexScope);
     scope->up = e->index->scope;
     for (int i = 0; i < list->nkid; i++) {
@@ -92,6 +129,10 @@ static IndexScope *bind_indices(Elab *e, const Ast *list, int *loop_position) {
             name = entry->kid[0];
             written = entry->kid[1];
         }
+        if (loop && !written && loop_place(e, entry, loop)) {
+            loop->position = scope->order.count;
+            continue;
+        }
         if (name->kind != AST_NAME) {
             elab_error(e, entry->loc, 371, "an index list binds names: 'i' or 'i < n'");
             if (entry->kind == AST_NUMBER) {
@@ -101,11 +142,6 @@ static IndexScope *bind_indices(Elab *e, const Ast *list, int *loop_position) {
                           entry->text);
             }
             e->index->failed = true;
-            continue;
-        }
-        if (loop_position && !written && e->loop->index_name &&
-            str_eq(name->name, e->loop->index_name)) {
-            *loop_position = scope->order.count;
             continue;
         }
         bool twice = false;
@@ -553,10 +589,10 @@ static const Value *bind_axes(Elab *e, const IndexScope *scope, const Value *v, 
     return r;
 }
 
-const Value *notation_statement(Elab *e, const Ast *left, const Ast *right, int *loop_position) {
+const Value *notation_statement(Elab *e, const Ast *left, const Ast *right, LoopAxis *loop) {
     IndexNotation *before = notation_save(e);
     e->index = ARENA_NEW(e->scratch, IndexNotation);
-    IndexScope *scope = bind_indices(e, left, loop_position);
+    IndexScope *scope = bind_indices(e, left, loop);
     e->index->scope = scope;
     walk(e, right);
     resolve(e, scope);

@@ -59,9 +59,14 @@ struct IndexNotation {
 /* Is any index of the notation at hand named so? */
 Index *notation_find(Elab *e, const char *name);
 const Value *notation_value(Elab *e, Index *ix);
+/* Where an `emit` puts the axis of the iterations: in front of that index, -1: nowhere; reversed:
+ * the last iteration first. */
+typedef struct {
+    int position;
+    bool reversed;
+} LoopAxis;
 /* `left[i, j < n] = right`, the name bound to the tensor; `loop` axes are left out (emit). */
-const Value *notation_statement(Elab *e, const Ast *left_index, const Ast *right,
-                                int *loop_position);
+const Value *notation_statement(Elab *e, const Ast *left_index, const Ast *right, LoopAxis *loop);
 const Value *notation_fold(Elab *e, const Ast *fold);
 const Value *notation_access(Elab *e, const Ast *indexed);
 /* Is it a list of scalar indices (else slices)? */
