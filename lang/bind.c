@@ -308,6 +308,7 @@ static bool bind_all(Elab *e, const Item *item, const Argument **given, Loc loc)
     int n = params ? params->nkid : 0;
     ScopeName *bound[CALL_PARAMS] = {0};
     const Value *value[CALL_PARAMS] = {0};
+    bool settings = true; /* each wrong one is said */
     for (int i = 0; i < n; i++) { /* what is known first: shapes may name it */
         const Ast *param = params->kid[i];
         bool shaped = (param->kid[0]->flags & AST_SHAPED) != 0;
@@ -320,10 +321,11 @@ static bool bind_all(Elab *e, const Item *item, const Argument **given, Loc loc)
         } else if (value[i] && !shaped) {
             const Value *v = bind_scalar(e, item, param, given[i]->value, given[i]->loc);
             bound[i] = bound_name(e, param, v);
-            if (!elab_ok(v)) {
-                return false;
-            }
+            settings = elab_ok(v) && settings;
         }
+    }
+    if (!settings) {
+        return false;
     }
     Dim dim[CALL_PARAMS][MD_RANK];
     for (int i = 0; i < n; i++) {
@@ -403,6 +405,19 @@ static bool bind_all(Elab *e, const Item *item, const Argument **given, Loc loc)
         }
     }
     return true;
+}
+
+void call_check_settings(Elab *e, const Item *item, const Arguments *args) {
+    const Ast *params = item->ast->kid[0];
+    const Argument *given[CALL_PARAMS] = {0};
+    if (!call_match(e, item, args, false, given)) {
+        return;
+    }
+    for (int i = 0; params && i < params->nkid; i++) {
+        if (given[i] && call_is_setting(params->kid[i]->kid[0])) {
+            bind_scalar(e, item, params->kid[i], given[i]->value, given[i]->loc);
+        }
+    }
 }
 
 bool call_enter(Elab *e, Item *item, Arguments *args, Loc loc, Frame *frame) {

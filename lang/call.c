@@ -614,6 +614,9 @@ const Value *call_eval(Elab *e, const Ast *call, const Value *piped) {
     Item *item = file_find(e->scope->file, callee->name);
     if (item && call_is_callable(item)) {
         if (!call_evaluate(e, &args)) {
+            if (!has_axis(item, &args)) {
+                call_check_settings(e, item, &args);
+            }
             return &value_poison;
         }
         return has_axis(item, &args) ? call_along(e, item, call, &args)
@@ -631,6 +634,14 @@ const Value *call_eval(Elab *e, const Ast *call, const Value *piped) {
         return prelude_call(e, callee->name, call, &args);
     }
     return call_unknown(e, callee);
+}
+
+const Value *call_of_poison(Elab *e, const Ast *call, const Value *piped) {
+    const Ast *callee = call->kid[0];
+    const Item *item = callee->kind == AST_NAME && !scope_find(e->scope, callee->name)
+                           ? file_find(e->scope->file, callee->name)
+                           : NULL;
+    return item && call_is_callable(item) ? call_eval(e, call, piped) : piped;
 }
 
 bool call_ensure_model(Elab *e, Item *model, Loc loc) {

@@ -6,6 +6,8 @@
 
 /* `piped` is the first argument of a stage of `|>`, or NULL. */
 const Value *call_eval(Elab *e, const Ast *call, const Value *piped);
+/* A stage behind one that has an error: of an op or layer the numbers and words are looked at. */
+const Value *call_of_poison(Elab *e, const Ast *call, const Value *piped);
 /* `f = new layer(...)`. */
 const Value *call_new(Elab *e, const Ast *ast, const char *name);
 /* Calls item with values: (p, g) of an optimizer and its written arguments. */
@@ -27,6 +29,8 @@ bool call_match(Elab *e, const Item *item, const Arguments *args, bool only_numb
                 const Argument **out);
 /* Is a parameter of this type known when compiling: int, int2, int3, real, bool, text? */
 bool call_is_setting(const Ast *type);
+/* Says what is wrong with the numbers and words of a call that cannot be made for another reason. */
+void call_check_settings(Elab *e, const Item *item, const Arguments *args);
 int call_parameter(const Ast *params, const char *name); /* its place, or -1 */
 /* An op along the last axis of its first argument, which takes `axis = n` for another one. */
 bool call_works_along(const Item *item);

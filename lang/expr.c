@@ -422,7 +422,7 @@ static const Value *eval(Elab *e, const Ast *ast) {
     case AST_CALL: return call_eval(e, ast, NULL);
     case AST_PIPE: {
         const Value *v = elab_expr(e, ast->kid[0]);
-        return elab_ok(v) ? call_eval(e, ast->kid[1], v) : v;
+        return elab_ok(v) ? call_eval(e, ast->kid[1], v) : call_of_poison(e, ast->kid[1], v);
     }
     case AST_NEW:
         elab_error(e, ast->loc, 210, "'new' makes an instance and needs a name");
