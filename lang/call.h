@@ -29,7 +29,7 @@ bool call_match(Elab *e, const Item *item, const Arguments *args, bool only_numb
                 const Argument **out);
 /* Is a parameter of this type known when compiling: int, int2, int3, real, bool, text? */
 bool call_is_setting(const Ast *type);
-/* Says what is wrong with the numbers and words of a call that cannot be made for another reason. */
+/* Says what is wrong with the numbers and words of a call that is not made for another reason. */
 void call_check_settings(Elab *e, const Item *item, const Arguments *args);
 int call_parameter(const Ast *params, const char *name); /* its place, or -1 */
 /* An op along the last axis of its first argument, which takes `axis = n` for another one. */

@@ -224,7 +224,7 @@ struct Elab {
     int next_index, depth;
     VEC(Parameter *) param;
     NameList params;   /* their paths */
-    VEC(ModelPart *) part;  /* layers that models call, as they are called: part.h */
+    VEC(ModelPart *) part; /* layers that models call, as they are called: part.h */
     VEC(Slot *) state; /* all other slots */
     NameList states;   /* their paths */
     NameList owners;   /* keys of Module.owner */

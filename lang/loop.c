@@ -120,8 +120,19 @@ bool loop_read_carries(Elab *e, const Ast *carry, CarryVars *vars) {
                 ok = false;
             }
         }
+        int64_t lo = 0, hi = 0;
+        const char *what = str_printf(e->arena, "the start of '%s'", ast->name);
+        if (elab_ok(start) && ast->kid[1] &&
+            (!dims_within(e, ast->kid[1], start, ast->loc, what) ||
+             !dims_range(e, ast->kid[1], &lo, &hi))) {
+            start = &value_poison;
+        }
         if (elab_ok(start)) {
             start = arith_lift(e, ast->loc, start);
+        }
+        if (elab_ok(start) && ast->kid[1]) {
+            start = value_ranged(e->scratch, start, lo, hi);
+            var.range = ast->kid[1];
         }
         ok = elab_ok(start) && elab_plain(e, ast->loc, start) && ok;
         for (int k = 0; k < vars->count; k++) {
@@ -289,6 +300,12 @@ void loop_too_deep(Elab *e, const Ast *ast) {
     stmt_poison(e, ast);
 }
 
+/* A later value of the carry: it has the shape of the start, and a written range. */
+static const Value *carried(Elab *e, const CarryVar *var, Node *node) {
+    const Value *v = value_with(e->scratch, var->start, node);
+    return var->range ? value_ranged(e->scratch, v, var->start->lo, var->start->hi) : v;
+}
+
 void loop_statement(Elab *e, const Ast *ast) {
     bool is_while = ast->kind == AST_WHILE;
     const Ast *test = is_while ? ast->kid[0] : NULL, *count = ast->kid[is_while];
@@ -339,8 +356,9 @@ void loop_statement(Elab *e, const Ast *ast) {
         vars.at[i].number = loop_carry(loop->builder, vars.at[i].start->node);
         Node *node = loop_carry_value(loop->builder, vars.at[i].number);
         graph_name(node, vars.at[i].name);
-        scope_add(e->scratch, e->scope, vars.at[i].name, vars.at[i].loc, BIND_CARRY,
-                  value_with(e->scratch, vars.at[i].start, node));
+        ScopeName *n = scope_add(e->scratch, e->scope, vars.at[i].name, vars.at[i].loc, BIND_CARRY,
+                                 carried(e, &vars.at[i], node));
+        n->range = vars.at[i].range;
     }
     int errors = e->errors;
     stmt_block(e, body);
@@ -373,9 +391,8 @@ void loop_statement(Elab *e, const Ast *ast) {
         note_over(e, loop_final(e->g, node, go_carry), test->loc);
     }
     for (int i = 0; i < vars.count; i++) {
-        const Value *v =
-            value_with(e->scratch, vars.at[i].start, loop_final(e->g, node, vars.at[i].number));
-        loop_bind_result(e, &vars.at[i], v);
+        Node *final = loop_final(e->g, node, vars.at[i].number);
+        loop_bind_result(e, &vars.at[i], carried(e, &vars.at[i], final));
     }
     for (int i = 0; i < loop->emitted.count; i++) {
         const Emitted *em = &loop->emitted.at[i];

@@ -9,6 +9,7 @@ typedef struct {
     Loc loc;
     const Value *start;
     int number;
+    const Ast *range; /* that its values keep, or NULL */
     ScopeName *outer; /* `carry x`: the name that goes on */
 } CarryVar;
 typedef VEC(CarryVar) CarryVars;

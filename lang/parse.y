@@ -349,8 +349,8 @@ carry_list: carry_var { $$ = list_make(ps, $1); }
           | carry_list ',' carry_var { $$ = list_add(ps, $1, $3); }
           ;
 
-carry_var: NAME { $$ = node_named(NODE(CARRY_VAR, @$, NULL), $1); }
-         | NAME '=' expr { $$ = node_named(NODE(CARRY_VAR, @$, $3), $1); }
+carry_var: NAME range { $$ = node_named(NODE(CARRY_VAR, @1, NULL, $2), $1); }
+         | NAME '=' expr range { $$ = node_named(NODE(CARRY_VAR, @$, $3, $4), $1); }
          ;
 
 /* ---- expressions ---- */

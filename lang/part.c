@@ -312,8 +312,7 @@ Instance *part_find(Elab *e, const Ast *call, const Arguments *args, bool *is_pa
     const char *original = model_copy_original(e, name.path);
     const char *path = original ? original : name.path;
     const char *dot = strchr(path, '.');
-    Item *model =
-        file_find(e->root, dot ? str_ndup(e->arena, path, (size_t)(dot - path)) : path);
+    Item *model = file_find(e->root, dot ? str_ndup(e->arena, path, (size_t)(dot - path)) : path);
     if (model->busy) {
         elab_error(e, call->loc, 664, "'%s' is called from its own model", name.path);
         diag_hint(&e->c->diag, "an instance is called any number of times: dec = new layer(...)");

@@ -63,6 +63,7 @@ typedef struct {
     const Value *next; /* after `<-` */
     Loc next_loc;
     void *ref;
+    const Ast *range; /* of a carry: what its next value must be in, or NULL */
 } ScopeName;
 
 typedef struct Scope Scope;

@@ -177,7 +177,14 @@ static void update_name(Elab *e, ScopeName *n, const Ast *target, const Ast *rig
         diag_note(&e->c->diag, n->next_loc, "it is set here");
         return;
     }
+    const char *what = str_printf(e->arena, "the next value of '%s'", n->name);
+    if (n->range && elab_ok(next) && !dims_within(e, n->range, next, right->loc, what)) {
+        next = &value_poison;
+    }
     next = stmt_like(e, old, next, n->name, right->loc);
+    if (n->range && next) {
+        next = value_ranged(e->scratch, next, old->lo, old->hi);
+    }
     n->next = next ? next : &value_poison;
     n->next_loc = target->loc;
     if (next && n->kind == BIND_STATE) {
