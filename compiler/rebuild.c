@@ -175,7 +175,7 @@ static Node *made_slice(const Copy *c, const Node *x) {
                : NULL;
 }
 
-/* Puts the body of `guest`, which has no carries, behind what the open loop does in an iteration. */
+/* Puts the body of `guest`, which has no carries, behind what the open loop does in a turn. */
 static void copy_guest(Rebuild *r, Copy *c, LoopBuilder *lb, const Node *guest) {
     const Region *body = guest->body;
     const LoopLive *ll = c->live->loop[guest->id];

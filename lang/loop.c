@@ -39,19 +39,26 @@ LoopScope *loop_scope_open(Elab *e, Dim trip, bool repeat) {
     return loop;
 }
 
-static void note_over(Elab *e, Node *over, Loc loc);
-
-Node *loop_scope_close(Elab *e, LoopScope *loop) {
+Node *loop_scope_body(Elab *e, LoopScope *loop) {
     params_loop_closing(loop);
     if (loop->over) {
         loop_next(loop->builder, loop->over_carry, loop->over);
     }
     e->loop = loop->up;
-    Node *node = loop_close(loop->builder);
+    return loop_close(loop->builder);
+}
+
+void loop_scope_after(Elab *e, LoopScope *loop, Node *node, Node *const *final) {
     if (loop->over) {
-        note_over(e, loop_final(e->g, node, loop->over_carry), loop->over_loc);
+        int k = loop->over_carry;
+        loop_note_over(e, final ? final[k] : loop_final(e->g, node, k), loop->over_loc);
     }
-    params_loop_closed(e, loop, node);
+    params_loop_closed(e, loop, node, final);
+}
+
+Node *loop_scope_close(Elab *e, LoopScope *loop) {
+    Node *node = loop_scope_body(e, loop);
+    loop_scope_after(e, loop, node, NULL);
     return node;
 }
 
@@ -217,8 +224,7 @@ static bool stackable(Elab *e, const LoopScope *loop, const Value *v, Loc loc) {
 
 /* --- conditions ------------------------------------------------------------------------------- */
 
-/* Can a status reach the caller from here? Bodies that are looked at by themselves give none. */
-static bool gives_status(Elab *e, Loc loc) {
+bool loop_gives_status(Elab *e, Loc loc, const char *what) {
     const Entry *entry = e->entry ? e->entry->entry : NULL;
     bool alone = e->entry && !entry;
     bool called = entry && entry->kind != ENTRY_INIT && entry->kind != ENTRY_LOAD &&
@@ -228,17 +234,15 @@ static bool gives_status(Elab *e, Loc loc) {
         return true;
     }
     elab_error(e, loc, 418,
-               "'while' stands in what entries and trains compute: %s could not say that the "
+               "%s stands in what entries and trains compute: %s could not say that the "
                "maximum was met",
-               e->in_adjoint ? "an adjoint" : "this");
+               what, e->in_adjoint ? "an adjoint" : "this");
     diag_hint(&e->c->diag, e->in_adjoint ? "the derivative of the op itself needs no 'adjoint'"
                                          : "'scan' runs a fixed number of iterations");
     return false;
 }
 
-/* Notes for the entry that a `while` met its maximum where `over`, of the region at hand, is true.
- */
-static void note_over(Elab *e, Node *over, Loc loc) {
+void loop_note_over(Elab *e, Node *over, Loc loc) {
     LoopScope *loop = e->loop;
     if (!loop) {
         if (e->entry->entry) {
@@ -317,7 +321,8 @@ void loop_statement(Elab *e, const Ast *ast) {
         loop_too_deep(e, ast);
         return;
     }
-    bool ok = (!is_while || gives_status(e, ast->loc)) && read_trip(e, count, &trip, &index);
+    bool ok = !is_while || loop_gives_status(e, ast->loc, "'while'");
+    ok = ok && read_trip(e, count, &trip, &index);
     ok = ok && is_while && index ? no_index(e, count) : ok;
     ok = loop_read_carries(e, carry, &vars) && ok;
     const Value **value = ARENA_ARRAY(e->scratch, const Value *, vars.count + 1);
@@ -332,7 +337,7 @@ void loop_statement(Elab *e, const Ast *ast) {
     if (trip.size == 0) { /* no iteration: the carries keep their start */
         no_emits(e, body);
         if (is_while) {
-            note_over(e, go, test->loc);
+            loop_note_over(e, go, test->loc);
         }
         for (int i = 0; i < vars.count; i++) {
             loop_bind_result(e, &vars.at[i], vars.at[i].start);
@@ -388,7 +393,7 @@ void loop_statement(Elab *e, const Ast *ast) {
     }
     Node *node = loop_scope_close(e, loop);
     if (go) {
-        note_over(e, loop_final(e->g, node, go_carry), test->loc);
+        loop_note_over(e, loop_final(e->g, node, go_carry), test->loc);
     }
     for (int i = 0; i < vars.count; i++) {
         Node *final = loop_final(e->g, node, vars.at[i].number);

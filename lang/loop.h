@@ -28,5 +28,14 @@ Node *loop_slice(LoopScope *loop, Node *stack);
 /* Opens a loop over `trip` without source text (stacked optimizer updates). */
 LoopScope *loop_scope_open(Elab *e, Dim trip, bool repeat);
 Node *loop_scope_close(Elab *e, LoopScope *loop);
+/* The two halves of loop_scope_close, for who runs the body in another way: the LOOP, and what is
+ * known behind it. `final`: the last values of the carries, NULL: those of the LOOP itself. */
+Node *loop_scope_body(Elab *e, LoopScope *loop);
+void loop_scope_after(Elab *e, LoopScope *loop, Node *node, Node *const *final);
+/* Notes for the entry that a loop met its maximum where `over`, of the region at hand, is true. */
+void loop_note_over(Elab *e, Node *over, Loc loc);
+/* Can a status reach the caller from here? Bodies that are looked at by themselves give none, and
+ * that is an error; `what` begins its message. */
+bool loop_gives_status(Elab *e, Loc loc, const char *what);
 
 #endif

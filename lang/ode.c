@@ -1,102 +1,30 @@
-/* ode: `ode t from a to b using rk4(steps = n) carry y = y0 { y' = f(y, t); }`.
+/* ode: `ode t from a to b using rk4(steps = 10) carry y = y0 { y' = f(y, t); }`.
  *
- * A method of Runge and Kutta is a list of numbers in the library (nn/ode.mdl), so the solver is
- * one for all of them: a scan over the steps and in it one over the stages, whose body is that of
- * the statement. It carries the slopes of all stages of a step; a stage begins at the carry and the
- * slopes so far, weighed by the row of the stage, and the step ends at all of them, weighed by the
- * last one. Slopes are used linearly, so derivatives keep none, and the derivative is that of the
- * steps that are made. Loops stay loops: the text does not grow with stages and steps. */
+ * The body is elaborated once, as that of a loop which never runs: what it computes is
+ * instantiated for each stage of the method (ode_step). With a number of steps the solver is a scan
+ * over them, and the derivative is that of the steps that are made; steps of its own choice are in
+ * ode_adapt. */
 #include "lang/ode.h"
 
 #include "lang/arith.h"
 #include "lang/expr.h"
-#include "lang/loop.h"
+#include "lang/ode_adapt.h"
 #include "lang/stmt.h"
 
-#include <string.h>
-
-/* --- methods ---------------------------------------------------------------------------------- */
-
 typedef struct {
-    int64_t steps;
-    int stages;
-    double *row;    /* [stages, stages], 0 from the diagonal on */
-    double *place;  /* of each stage in the step */
-    double *weight; /* of each slope at its end */
-} Method;
+    const Value *slope; /* y', once it is said */
+} Flow;
 
-enum { STAGES = 64 };
+/* --- what stands in front of the body --------------------------------------------------------- */
 
-static bool read_tableau(Elab *e, const Ast *name, const Value *v, Method *m) {
-    int numbers = v->kind == V_LIST ? v->count : 0, s = 0;
-    while (s < STAGES && (s + 1) * (s + 2) / 2 <= numbers) {
-        s++;
-    }
-    bool ok = s > 0 && s * (s + 1) / 2 == numbers;
-    for (int i = 0; ok && i < numbers; i++) {
-        ok = value_is_number(v->item[i]);
-    }
-    if (!ok) {
-        elab_error(e, name->loc, 331,
-                   "a method is a list of numbers: the rows below the diagonal of its tableau, "
-                   "then its weights, 1, 3, 6, 10, ... in all");
-        return false;
-    }
-    m->stages = s;
-    m->row = ARENA_ARRAY(e->arena, double, s *s);
-    m->place = ARENA_ARRAY(e->arena, double, s);
-    m->weight = ARENA_ARRAY(e->arena, double, s);
-    int at = 0;
-    for (int k = 1; k < s; k++) {
-        for (int j = 0; j < k; j++) {
-            m->row[k * s + j] = value_number(v->item[at++]);
-            m->place[k] += m->row[k * s + j];
-        }
-    }
-    for (int j = 0; j < s; j++) {
-        m->weight[j] = value_number(v->item[at++]);
-    }
-    return true;
-}
-
-/* `rk4(steps = 10)` */
-static bool read_method(Elab *e, const Ast *ast, Method *m) {
-    const Ast *args = ast->kind == AST_CALL ? ast->kid[1] : NULL, *steps = NULL;
-    for (int i = 0; args && i < args->nkid; i++) {
-        const Ast *arg = args->kid[i];
-        bool named = arg->kind == AST_ARG;
-        if (named && (str_eq(arg->name, "rtol") || str_eq(arg->name, "atol") ||
-                      str_eq(arg->name, "max"))) {
-            elab_later(e, arg->loc, 289, "'ode' with steps of its own choice is not supported yet");
-            diag_hint(&e->c->diag, "so many equal steps: steps = 100");
-            return false;
-        }
-        steps = args->nkid == 1 && named && str_eq(arg->name, "steps") ? arg->kid[0] : NULL;
-    }
-    if (!steps || ast->kid[0]->kind != AST_NAME) {
-        elab_error(e, ast->loc, 282, "'using' names a method and its steps: rk4(steps = 10)");
-        return false;
-    }
-    const Value *v = elab_expr(e, ast->kid[0]);
-    bool ok = elab_int(e, steps, "the number of steps", &m->steps);
-    if (ok && (m->steps < 1 || m->steps >= INT32_MAX)) {
-        elab_error(e, steps->loc, 300, "%lld steps are not possible", (long long)m->steps);
-        ok = false;
-    }
-    return elab_ok(v) && ok && read_tableau(e, ast->kid[0], v, m);
-}
-
-/* --- what the solver computes ----------------------------------------------------------------- */
-
-/* Where the time begins or ends, a scalar of the float type; NULL: an error was reported. */
-static Node *read_time(Elab *e, const Ast *ast) {
+Node *ode_scalar(Elab *e, const Ast *ast, const char *what) {
     const Value *v = elab_single(e, ast, elab_expr(e, ast));
     if (!elab_ok(v) || !elab_plain(e, ast->loc, v)) {
         return NULL;
     }
     bool number = value_is_number(v), fits = v->kind == V_TENSOR && v->rank == 0 && v->nspan == 0;
     if (!number && !(fits && elem_is_float(value_elem(v)))) {
-        elab_error(e, ast->loc, 383, "a time is a number or a float scalar, found %s",
+        elab_error(e, ast->loc, 383, "%s is a number or a float scalar, found %s", what,
                    value_text(e->arena, v));
         return NULL;
     }
@@ -104,49 +32,14 @@ static Node *read_time(Elab *e, const Ast *ast) {
     return elab_ok(v) ? node_cast(e->g, v->node, e->g->float_type) : NULL;
 }
 
-static Type in_front(int64_t n, Type t) {
-    Type stack = {.elem = t.elem, .rank = t.rank + 1, .dim = {n}};
-    memcpy(stack.dim + 1, t.dim, sizeof *t.dim * (size_t)t.rank);
-    return stack;
-}
-
-/* start + dt * sum over the stages of weight * slope */
-static Node *moved(Graph *g, Node *start, Node *dt, Node *weight, Node *slopes) {
-    int8_t of[1] = {0}, all[MD_RANK], rest[MD_RANK];
-    int rank = start->type->rank;
-    for (int i = 0; i <= rank; i++) {
-        all[i] = (int8_t)i;
-        rest[i] = (int8_t)(i + 1);
-    }
-    Node *sum = node_contract(g, weight, slopes, of, all, rest, rank);
-    return node_map2(g, OP_ADD, start,
-                     node_map2(g, OP_MUL, sum, node_cast(g, dt, start->type->elem)));
-}
-
-/* The slopes of the stages, that of stage `k` set to `slope`. */
-static Node *with_slope(Graph *g, Node *slopes, Node *k, Node *slope) {
-    Type t = *slopes->type, whole = t;
-    whole.elem = TY_I32;
-    Node *now = node_map2(g, OP_EQ, node_iota(g, whole, 0), k);
-    return node_select(g, now, node_broadcast(g, slope, 1, t.rank, t.dim), slopes);
-}
-
-/* --- the statement ---------------------------------------------------------------------------- */
-
-typedef struct {
-    int carry, slopes; /* numbers in the loops over steps and stages */
-    const Value *slope; /* y', once it is said */
-} Flow;
-
 static bool check_carries(Elab *e, const CarryVars *vars) {
     bool ok = true;
     for (int i = 0; i < vars->count; i++) {
         const CarryVar *var = &vars->at[i];
-        if (!elem_is_float(var->start->node->type->elem) ||
-            var->start->node->type->rank >= MD_RANK) {
+        if (!elem_is_float(var->start->node->type->elem)) {
             elab_error(e, var->loc, 405,
-                       "'%s' is %s; what an ode carries are floats with less than %d axes",
-                       var->name, value_text(e->arena, var->start), MD_RANK);
+                       "'%s' is %s; what an ode carries are floats", var->name,
+                       value_text(e->arena, var->start));
             ok = false;
         }
     }
@@ -174,89 +67,172 @@ void ode_derivative(Elab *e, const Ast *ast) {
     flow->slope = v ? v : &value_poison;
 }
 
-void ode_statement(Elab *e, const Ast *ast) {
-    const Ast *carry = ast->kid[3], *body = ast->kid[4];
-    Graph *g = e->g;
-    Method m = {0};
-    CarryVars vars = {0};
-    if (e->loop && e->loop->depth + 2 >= MD_RANK) {
-        loop_too_deep(e, ast);
-        return;
+
+/* `rk4(steps = 10)` */
+static bool read_steps(Elab *e, const Ast *ast, int64_t *count) {
+    const Ast *args = ast->kid[1], *arg = args->nkid == 1 ? args->kid[0] : NULL;
+    if (!arg || arg->kind != AST_ARG || !str_eq(arg->name, "steps")) {
+        elab_error(e, ast->loc, 282,
+                   "'using' names a method and its steps: rk4(steps = 10), or what its error may "
+                   "be: tsit5(rtol = 1e-3, atol = 1e-6, max = 64)");
+        return false;
     }
-    bool ok = read_method(e, ast->kid[2], &m);
-    Node *from = read_time(e, ast->kid[0]), *to = read_time(e, ast->kid[1]);
-    ok = loop_read_carries(e, carry, &vars) && from && to && ok;
-    if (!ok || !check_carries(e, &vars)) {
-        stmt_poison(e, ast);
-        return;
+    const Ast *steps = arg->kid[0];
+    bool ok = elab_int(e, steps, "the number of steps", count);
+    if (ok && (*count < 1 || *count >= INT32_MAX)) {
+        elab_error(e, steps->loc, 300, "%lld steps are not possible", (long long)*count);
+        ok = false;
     }
-    Elem real = g->float_type;
-    Node *dt = node_map2(g, OP_DIV, node_map2(g, OP_SUB, to, from),
-                         node_const(g, real, (double)m.steps));
+    return ok;
+}
+
+/* Are steps of the solver's own choice asked for? */
+static bool chooses(const Ast *args) {
+    for (int i = 0; i < args->nkid; i++) {
+        if (args->kid[i]->kind == AST_ARG && !str_eq(args->kid[i]->name, "steps")) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* --- the body --------------------------------------------------------------------------------- */
+
+/* Elaborates the body at the region at hand; field->loop is NULL after an error. */
+static LoopScope *read_field(Elab *e, const Ast *ast, const CarryVars *vars, const Method *m,
+                             Node *from, Field *field) {
     Scope *around = e->scope;
     e->scope = scope_new(e->scratch, around, around->file);
-    LoopScope *steps = loop_scope_open(e, (Dim){.size = m.steps}, false);
-    loop_checkpoint(steps->builder, stmt_has_attribute(ast, "checkpoint"));
-    Flow *flow = ARENA_ARRAY(e->scratch, Flow, vars.count);
-    for (int i = 0; i < vars.count; i++) {
-        flow[i].carry = loop_carry(steps->builder, vars.at[i].start->node);
-        graph_name(loop_carry_value(steps->builder, flow[i].carry), vars.at[i].name);
-    }
-    Node *begun = node_map2(
-        g, OP_ADD, from,
-        node_map2(g, OP_MUL, dt, node_cast(g, loop_index(steps->builder), real)));
-    Type square = type_make(real, 2, (int64_t[]){m.stages, m.stages}), line = square;
-    line.rank = 1;
-    line.dim[1] = 0;
-    Node *place = node_table(g, line, m.place);
-    LoopScope *stages = loop_scope_open(e, (Dim){.size = m.stages}, false);
-    stages->stages = true;
-    Node *now = node_map2(g, OP_ADD, begun,
-                          node_map2(g, OP_MUL, dt, loop_xs(stages->builder, place)));
+    LoopScope *loop = loop_scope_open(e, (Dim){.size = m->stages}, false);
+    loop->stages = true;
+    loop->scope = e->scope;
+    Flow *flow = ARENA_ARRAY(e->scratch, Flow, vars->count);
+    Node *now = loop_carry_value(loop->builder, loop_carry(loop->builder, from));
     scope_add(e->scratch, e->scope, ast->name, ast->name_loc, BIND_VALUE,
               value_scalar(e->scratch, graph_name(now, ast->name)));
-    for (int i = 0; i < vars.count; i++) {
-        const CarryVar *var = &vars.at[i];
-        Node *start = loop_carry_value(steps->builder, flow[i].carry);
-        square.elem = start->type->elem;
-        Region *inside = graph_enter(g, stages->outer);
-        Node *none = node_full(g, in_front(m.stages, *start->type), 0);
-        Node *rows = node_table(g, square, m.row);
-        graph_leave(g, inside);
-        flow[i].slopes = loop_carry(stages->builder, none);
-        Node *slopes = loop_carry_value(stages->builder, flow[i].slopes);
-        Node *y = moved(g, graph_import(g, start), dt, loop_xs(stages->builder, rows), slopes);
+    for (int i = 0; i < vars->count; i++) {
+        const CarryVar *var = &vars->at[i];
+        Node *y = loop_carry_value(loop->builder, loop_carry(loop->builder, var->start->node));
         ScopeName *name = scope_add(e->scratch, e->scope, var->name, var->loc, BIND_FLOW,
                                     value_with(e->scratch, var->start, graph_name(y, var->name)));
         name->ref = &flow[i];
     }
     int errors = e->errors;
-    stages->scope = steps->scope = e->scope;
-    stmt_block(e, body);
+    stmt_block(e, ast->kid[4]);
     e->scope = around;
-    for (int i = 0; i < vars.count; i++) {
+    for (int i = 0; i < vars->count; i++) {
         if (!flow[i].slope && e->errors == errors) {
-            elab_error(e, vars.at[i].loc, 341, "the body says nothing of %s' = ...",
-                       vars.at[i].name);
+            elab_error(e, vars->at[i].loc, 341, "the body says nothing of %s' = ...",
+                       vars->at[i].name);
         } else if (flow[i].slope && elab_ok(flow[i].slope)) {
-            Node *slopes = loop_carry_value(stages->builder, flow[i].slopes);
-            loop_next(stages->builder, flow[i].slopes,
-                      with_slope(g, slopes, loop_index(stages->builder), flow[i].slope->node));
+            loop_next(loop->builder, 1 + i, flow[i].slope->node);
         }
     }
-    Node *staged = loop_scope_close(e, stages);
-    for (int i = 0; i < vars.count; i++) {
-        Node *start = loop_carry_value(steps->builder, flow[i].carry);
-        line.elem = start->type->elem;
-        Node *slopes = loop_final(g, staged, flow[i].slopes);
-        loop_next(steps->builder, flow[i].carry,
-                  moved(g, start, dt, node_table(g, line, m.weight), slopes));
+    Node *closed = loop_scope_body(e, loop);
+    *field = (Field){.loop = e->errors == errors ? closed : NULL, .count = vars->count};
+    return loop;
+}
+
+/* Behind the body its states and the status of a `while` in it are as `rest` says. */
+static void field_done(Elab *e, LoopScope *loop, const Field *field, Node **rest) {
+    int first = 1 + field->count, n = field->loop->attr->ncarry;
+    Node **final = ARENA_ARRAY(e->scratch, Node *, n);
+    for (int k = first; k < n; k++) {
+        final[k] = rest[k - first];
+    }
+    loop_scope_after(e, loop, field->loop, final);
+}
+
+/* --- the statement ---------------------------------------------------------------------------- */
+
+static void solve_steps(Elab *e, const Ast *ast, const CarryVars *vars, const Method *m,
+                        int64_t count, Node *from, Node *to, Node **end) {
+    Graph *g = e->g;
+    Elem real = g->float_type;
+    int n = vars->count;
+    Node *dt = node_map2(g, OP_DIV, node_map2(g, OP_SUB, to, from),
+                         node_const(g, real, (double)count));
+    LoopScope *steps = loop_scope_open(e, (Dim){.size = count}, false);
+    loop_checkpoint(steps->builder, stmt_has_attribute(ast, "checkpoint"));
+    Node **y = ARENA_ARRAY(e->scratch, Node *, n), **next = ARENA_ARRAY(e->scratch, Node *, n);
+    CarryVars inside = {0};
+    for (int i = 0; i < n; i++) {
+        CarryVar var = vars->at[i];
+        y[i] = loop_carry_value(steps->builder, loop_carry(steps->builder, var.start->node));
+        var.start = value_with(e->scratch, var.start, graph_name(y[i], var.name));
+        VEC_PUSH(e->arena, &inside, var);
+    }
+    Node *begun = node_map2(
+        g, OP_ADD, from,
+        node_map2(g, OP_MUL, dt, node_cast(g, loop_index(steps->builder), real)));
+    Field field;
+    LoopScope *body = read_field(e, ast, &inside, m, begun, &field);
+    field.apart = true;
+    field.again = stmt_has_attribute(ast, "checkpoint");
+    if (field.loop) {
+        Node **rest = field_rest_start(e->scratch, &field);
+        Node **slope = ARENA_ARRAY(e->scratch, Node *, m->stages * n);
+        step_make(g, e->scratch, m, &field, NULL, begun, dt, y, rest, slope, next);
+        for (int i = 0; i < n; i++) {
+            loop_next(steps->builder, i, next[i]);
+        }
+        field_done(e, body, &field, rest);
     }
     Node *done = loop_scope_close(e, steps);
+    for (int i = 0; i < n; i++) {
+        end[i] = loop_final(g, done, i);
+    }
+}
+
+void ode_statement(Elab *e, const Ast *ast) {
+    const Ast *carry = ast->kid[3], *method = ast->kid[2];
+    Method m = {0};
+    CarryVars vars = {0};
+    Control control = {0};
+    int64_t count = 0;
+    if (e->loop && e->loop->depth + 2 >= MD_RANK) {
+        loop_too_deep(e, ast);
+        return;
+    }
+    bool named = method->kind == AST_CALL && method->kid[0]->kind == AST_NAME;
+    bool adaptive = named && chooses(method->kid[1]), ok;
+    if (!named) {
+        elab_error(e, ast->kid[2]->loc, 282,
+                   "'using' names a method and its steps: rk4(steps = 10), or what its error may "
+                   "be: tsit5(rtol = 1e-3, atol = 1e-6, max = 64)");
+        ok = false;
+    } else {
+        ok = method_read(e, method->kid[0], &m);
+        ok = (adaptive ? adapt_read(e, ast, &m, &control) : read_steps(e, method, &count)) && ok;
+    }
+    Node *from = ode_scalar(e, ast->kid[0], "a time"), *to = ode_scalar(e, ast->kid[1], "a time");
+    ok = loop_read_carries(e, carry, &vars) && from && to && ok;
+    if (!ok || !check_carries(e, &vars)) {
+        stmt_poison(e, ast);
+        return;
+    }
+    int errors = e->errors;
+    Node **end = ARENA_ARRAY(e->scratch, Node *, vars.count);
+    if (adaptive) {
+        int64_t draws = e->entry->draws;
+        Field field;
+        LoopScope *body = read_field(e, ast, &vars, &m, from, &field);
+        if (field.loop && adapt_field(e, ast, body, &field, e->entry->draws != draws)) {
+            Node **rest = field_rest_start(e->scratch, &field);
+            Node **start = ARENA_ARRAY(e->scratch, Node *, vars.count);
+            for (int i = 0; i < vars.count; i++) {
+                start[i] = vars.at[i].start->node;
+            }
+            adapt_solve(e, ast, &m, &control, &field, from, to, start, rest, end);
+            field_done(e, body, &field, rest);
+        }
+    } else {
+        solve_steps(e, ast, &vars, &m, count, from, to, end);
+    }
     for (int i = 0; i < vars.count; i++) {
-        const Value *v =
-            value_with(e->scratch, vars.at[i].start, loop_final(g, done, flow[i].carry));
-        loop_bind_result(e, &vars.at[i], v);
+        bool known = e->errors == errors;
+        loop_bind_result(e, &vars.at[i],
+                         known ? value_with(e->scratch, vars.at[i].start, end[i]) : &value_poison);
     }
     if (e->errors != errors) {
         stmt_poison(e, ast);

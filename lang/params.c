@@ -593,14 +593,15 @@ void params_loop_closing(LoopScope *loop) {
     }
 }
 
-void params_loop_closed(Elab *e, LoopScope *loop, Node *node) {
+void params_loop_closed(Elab *e, LoopScope *loop, Node *node, Node *const *final) {
     for (int i = 0; i < loop->state.count; i++) {
         const LoopState *s = &loop->state.at[i];
         if (!s->written) {
             continue;
         }
-        Node *value =
-            s->stacked ? loop_stack(e->g, node, s->number) : loop_final(e->g, node, s->number);
+        Node *value = s->stacked ? loop_stack(e->g, node, s->number)
+                      : final    ? final[s->number]
+                                 : loop_final(e->g, node, s->number);
         if (loop->up) {
             for (int k = 0; k < loop->up->state.count; k++) {
                 if (loop->up->state.at[k].slot == s->slot) {

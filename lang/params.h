@@ -23,7 +23,7 @@ const Value *params_state_value(Elab *e, const StateUse *use);
 void params_state_write(Elab *e, const StateUse *use, const Value *next, Loc loc);
 /* Carries and stacks of the states that a loop body used; `node` is the finished LOOP. */
 void params_loop_closing(LoopScope *loop);
-void params_loop_closed(Elab *e, LoopScope *loop, Node *node);
+void params_loop_closed(Elab *e, LoopScope *loop, Node *node, Node *const *final);
 /* May a tensor be stored once for each iteration of the loops? Says so if not. */
 bool params_stackable(Elab *e, Loc loc, LoopScope *const *loop, int nloop, int rank,
                       const Dim *dim);
