@@ -80,7 +80,8 @@ rm -f "$scratch"/empty.*
 # built NAME [FLAG...]: emits samples/NAME.mdl (or the file NAME.mdl) with those flags and builds it
 # as its header comment says, once for all suites: $program, with .c, .h and .o beside it. Suites run
 # side by side: the folder is named by what it holds, is put in place when it is whole, and who needs
-# what another suite builds waits for it (where there is flock).
+# what another suite builds waits for it (where there is flock). Other flags of the C compiler give another
+# folder, which does not take this one for one of an earlier mdlc.
 built() {
     case $1 in
     *.mdl) built_source=$1 built_name=$(basename "$1" .mdl) ;;
@@ -88,11 +89,12 @@ built() {
     esac
     shift
     built_base=$BUILD/tests/emitted/$built_name$(printf '%s' "$*" | tr -c 'A-Za-z0-9=' '_')
+    built_base=$built_base.c$(echo "$CC $EMITTED_FLAGS" | cksum | cut -d' ' -f1)
     built_new=$scratch/built/$built_name
     rm -rf "$scratch/built"
     mkdir -p "$scratch/built" "$BUILD/tests/emitted" || return
     "$MDLC" "$@" "$built_source" -o "$built_new.c" -H "$built_new.h" || return
-    built_sum=$({ echo "$CC $EMITTED_FLAGS"; cat "$built_new.c"; } | cksum | cut -d' ' -f1)
+    built_sum=$(cksum <"$built_new.c" | cut -d' ' -f1)
     program=$built_base.$built_sum/$built_name
     [ ! -x "$program" ] || return 0
     # The lock goes with the subshell, whatever ends it.
