@@ -9,6 +9,7 @@
 #include "emit/module.h"
 #include "lang/elab.h"
 #include "passes/check.h"
+#include "passes/chunk.h"
 #include "passes/fma.h"
 #include "passes/grad.h"
 #include "passes/halo.h"
@@ -44,6 +45,11 @@ ALONE(narrow)
 ALONE(sums)
 ALONE(fma)
 
+static Region *chunk(Graph *g, const Region *region, const Entry *entry) {
+    (void)entry;
+    return pass_chunk(g, region, chunk_limits);
+}
+
 static Region *grad(Graph *g, const Region *region, const Entry *entry) {
     (void)entry;
     return pass_grad(g, region, GRAD_SAVE_CALLS);
@@ -71,6 +77,7 @@ static const struct {
 } graph_passes[] = {
     /* before differentiation: composites and contractions */
     {"match", run_simplify, STAGE_BUILT, NULL, false},
+    {"chunk", chunk, STAGE_BUILT, chunk_applies, false},
     {"grad", grad, STAGE_GRAD, NULL, false},
     {"simplify", run_simplify, STAGE_OPTIMISED, NULL, false},
     {"hoist", run_hoist, STAGE_OPTIMISED, hoist_applies, false},

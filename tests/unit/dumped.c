@@ -3,6 +3,7 @@
 
 #include "compiler/equal.h"
 #include "lang/elab.h"
+#include "passes/chunk.h"
 #include "passes/fma.h"
 #include "passes/grad.h"
 #include "passes/halo.h"
@@ -120,6 +121,10 @@ static Region *grad(Graph *g, const Region *region) {
     return pass_grad(g, region, GRAD_SAVE_CALLS);
 }
 
+static Region *chunk(Graph *g, const Region *region) {
+    return pass_chunk(g, region, chunk_limits);
+}
+
 static Region *merge(Graph *g, const Region *region) {
     return pass_merge(g, region, NULL);
 }
@@ -129,6 +134,7 @@ static const struct {
     Region *(*run)(Graph *g, const Region *region);
     GraphStage stage;
 } passes[] = {{"match", pass_simplify, STAGE_BUILT},
+              {"chunk", chunk, STAGE_BUILT},
               {"grad", grad, STAGE_GRAD},
               {"simplify", pass_simplify, STAGE_OPTIMISED},
               {"hoist", pass_hoist, STAGE_OPTIMISED},

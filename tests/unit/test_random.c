@@ -217,7 +217,7 @@ static void test_reducer(void **state) {
     assert_true(scratch_make(folder, "reduced"));
     snprintf(path, sizeof path, "%s/graph.mdl", folder);
     OracleOptions opt = oracle_options();
-    opt.pass[2] = wrong_simplify;
+    opt.pass[ORACLE_SIMPLIFY] = wrong_simplify;
     int size = reduced_size(opt, "values: simplify", path);
     printf("%d nodes\n", size);
     assert_true(size <= 5);
@@ -239,7 +239,7 @@ static void test_reducer(void **state) {
 static void test_reducer_of_faults(void **state) {
     (void)state;
     OracleOptions opt = oracle_options();
-    opt.pass[3] = broken_hoist;
+    opt.pass[ORACLE_HOIST] = broken_hoist;
     int size = reduced_size(opt, "died: mdlc: internal fault at tests/unit/test_random.c", NULL);
     printf("%d nodes\n", size);
     assert_true(size <= 5);
