@@ -127,6 +127,16 @@ static bool pools(const Node *node, int depth) {
     return found;
 }
 
+/* Few elements that are looked up in a large product, as a loss by labels does in logits. In a
+ * kernel of its own in front of the others: what is made of all of the product may lie in its
+ * place then. */
+static bool picks(const Node *node) {
+    enum { LARGE = TUNED(1 << 18, 64), FEWER = TUNED(64, 4) }; /* elements; times */
+    const Node *base = node->op == OP_GATHER ? view_base(node->in[0]) : NULL;
+    return base && base->op == OP_CONTRACT && type_count(*base->type) >= LARGE &&
+           type_count(*node->type) <= type_count(*base->type) / FEWER;
+}
+
 static void mark_required(Fuse *s) {
     enum { POOL_DEPTH = 6 }; /* an activation behind a pool */
 
@@ -149,6 +159,9 @@ static void mark_required(Fuse *s) {
             }
         } else if (node->op == OP_SUM && unit_kind(s, node) == UNIT_COLUMN) {
             require_factor(s, node);
+        } else if (picks(node)) {
+            require_base(s, node->in[0], false);
+            info_of(s, node)->sink = info_of(s, node)->pick = true;
         }
     }
 }
@@ -325,6 +338,7 @@ static void make_units(Fuse *s) {
         u->written = n->written;
         u->early = n->early;
         u->late = n->late;
+        u->pick = n->pick;
         if (n->leaf) { /* a copy of what memory holds; loops put their results in place */
             VEC_PUSH(s->arena, &u->dep, node->id);
         } else {
@@ -385,11 +399,11 @@ static void decide_stored(Fuse *s) {
     }
 }
 
-/* Units that are ready, as a heap by the earliest atom. */
+/* Units that are ready, as a heap: what is picked first, then the earliest atom. */
 typedef VEC(Unit *) Ready;
 
 static bool unit_before(const Unit *a, const Unit *b) {
-    return a->atom.at[0]->id < b->atom.at[0]->id;
+    return a->pick != b->pick ? a->pick : a->atom.at[0]->id < b->atom.at[0]->id;
 }
 
 static void ready_push(Fuse *s, Ready *ready, Unit *u) {

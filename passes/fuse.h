@@ -24,6 +24,7 @@ struct Unit {
     VEC(uint32_t) dep;      /* ids of what it reads, ascending: atoms and leaves in memory */
     int written;            /* nodes that its expressions hold */
     bool early, late;       /* some atom is */
+    bool pick;              /* its atom is: it merges with nothing and comes as soon as it can */
     int level;              /* above the levels of all that it reads */
     int changed, tried;     /* when it last merged, when it was last tried with all before it */
 };
@@ -40,6 +41,7 @@ typedef struct {
     bool early : 1;   /* the check of a train's loss and gradient norm waits for it */
     bool
         late : 1; /* becomes a parameter or state: no byte of it may be written before that check */
+    bool pick : 1; /* few elements of a large product: once they are read, that may go */
     bool made : 1; /* depends on no tensor in memory: draws, indices, constants */
     Unit *unit;
     int uses;    /* by nodes that are no views; repeated reads count more */

@@ -190,7 +190,7 @@ static bool nests_fit(Fuse *s, const Unit *a, const Unit *b, int64_t *rows) {
 
 static bool try_merge(Fuse *s, Unit *a, Unit *b, int *trials) {
     if (a->atom.count + b->atom.count > MOST_ATOMS || a->written + b->written > MOST_WRITTEN ||
-        check_between(a, b)) {
+        a->pick || b->pick || check_between(a, b)) {
         return false;
     }
     int64_t rows = 0, map_rows = 0; /* 0: nothing to look at */

@@ -1,4 +1,4 @@
-/* simplify_fold: rules for folds, contractions and scatters; see simplify.c. */
+/* simplify_fold: rules for folds, contractions, lookups and scatters; see simplify.c. */
 #include "passes/simplify_rule.h"
 
 #include <string.h>
@@ -377,7 +377,67 @@ static Node *sum_of_contraction(Graph *g, const Node *n, Node *const *in) {
     return contract_loose(g, c->in[0], c->in[1], c->attr->la, c->attr->lb, lo, *n->type);
 }
 
+/* --- lookups ---------------------------------------------------------------------------------- */
+
+/* What is looked up in a repeated value is repeated itself. */
+static Node *gather_of_broadcast(Graph *g, const Node *n, Node *const *in) {
+    const Node *x = in[0];
+    int batch = n->attr->batch, places = in[1]->type->rank - batch, rank = n->type->rank;
+    if (x->op != OP_BROADCAST || !(x->attr->axes >> batch & 1)) {
+        return NULL;
+    }
+    uint32_t axes = 0;
+    for (int i = 0; i < rank; i++) {
+        bool place = i >= batch && i < batch + places;
+        int of = i < batch ? i : i - places + 1;
+        axes |= (place || x->attr->axes >> of & 1) ? 1u << i : 0;
+    }
+    return node_broadcast(g, x->in[0], axes, rank, n->type->dim);
+}
+
+/* Of few elements of elementwise work that nobody else reads, only those are made. */
+static Node *gather_of_map(Graph *g, const Node *n, Node *const *in) {
+    enum { FEWER = 4 };
+    const Node *x = in[0];
+    Node *of[3];
+    if (op_info[x->op].cls != CLASS_MAP || x->op == OP_RANDOM || x->nin == 0 || is_shared(n, 0) ||
+        type_count(*n->type) > type_count(*x->type) / FEWER) {
+        return NULL;
+    }
+    for (int k = 0; k < x->nin; k++) {
+        of[k] = node_gather(g, x->in[k], in[1], n->attr->batch);
+    }
+    return same_op(g, x, of, *n->type);
+}
+
 /* --- scatters --------------------------------------------------------------------------------- */
+
+/* A large table with few rows added to it, as the gradient of an embedding is: these rows alone are
+ * summed, in the same order, and each row of the table knows which one is its own. To find that
+ * takes a comparison for each of both, which is less than to write the table and read it again. */
+static Node *scatter_is_rows(Graph *g, const Node *n, Node *const *in) {
+    enum { LARGE = TUNED(1 << 20, 64), ROWS_FEWER = 2, FEW_LOOKS = 2 };
+    Type table = *n->type, rows = table, place = {.elem = TY_I32, .rank = 2};
+    int64_t count = type_count(*in[1]->type), width = type_count(table) / table.dim[0];
+    if (n->attr->batch != 0 || !elem_is_float(table.elem) || type_count(table) < LARGE ||
+        count > table.dim[0] / ROWS_FEWER || count > width * FEW_LOOKS || count == 0) {
+        return NULL;
+    }
+    rows.dim[0] = place.dim[1] = count;
+    place.dim[0] = table.dim[0];
+    Node *u = node_reshape(g, in[0], rows.rank, rows.dim);
+    Node *index = node_cast(g, node_reshape(g, in[1], 1, &count), TY_I32);
+    Node *hit =
+        node_map2(g, OP_EQ, node_iota(g, place, 0), node_broadcast(g, index, 1, 2, place.dim));
+    Node *none = node_int(g, TY_I32, count);
+    Node *own = node_fold(g, OP_FMIN, node_select(g, hit, node_iota(g, place, 1), none), 2);
+    Node *sums = node_scatter_add(g, u, node_gather(g, own, index, 0), 0, rows);
+    Node *last = node_int(g, TY_I32, count - 1);
+    Node *spread_sums = node_gather(g, sums, node_map2(g, OP_MIN, own, last), 0);
+    Node *has = node_broadcast(g, node_map2(g, OP_LT, own, none), ~(~0u << table.rank) & ~1u,
+                               table.rank, table.dim);
+    return node_select(g, has, spread_sums, node_const(g, table.elem, 0));
+}
 
 /* Every place of a row knows whether it is the one that an index means. */
 static Node *scatter_is_select(Graph *g, const Node *n, Node *const *in) {
@@ -418,6 +478,8 @@ const SimplifyRow simplify_folds[] = {
     {OP_SUM, sum_of_one},
     {OP_SUM, sum_of_contraction},
     {OP_SUM, sum_is_contraction},
+    {OP_GATHER, gather_of_broadcast},
+    {OP_GATHER, gather_of_map},
     {OP_CONTRACT, contract_of_permute},
     {OP_CONTRACT, contract_of_broadcast},
     {OP_CONTRACT, contract_of_ones},
@@ -429,5 +491,6 @@ const SimplifyRow simplify_folds[] = {
 
 const SimplifyRow simplify_late[] = {
     {OP_SCATTER_ADD, scatter_is_select},
+    {OP_SCATTER_ADD, scatter_is_rows},
     {OP_COUNT, NULL},
 };

@@ -53,8 +53,10 @@ static bool from_data(Walk *w, const Node *node) {
     return false;
 }
 
+/* A sum with no more rows than are added has none to spare. */
 static bool is_lookup(const Node *node) {
-    if (node->op != OP_SCATTER_ADD) {
+    if (node->op != OP_SCATTER_ADD ||
+        node->type->dim[node->attr->batch] <= type_count(*node->in[1]->type)) {
         return false;
     }
     Walk w = {.of = node->region};

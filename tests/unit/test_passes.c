@@ -601,8 +601,77 @@ static void test_halo(void **state) {
     }
 }
 
+static bool is_table(const Node *n) { /* of rows that are added up */
+    return n->op == OP_SCATTER_ADD && n->type->dim[0] > 1000;
+}
+
+static Node *indices(Fixture *f, int rank, const int64_t *dim, int64_t below) {
+    Node *at = sample_input(&f->s, type_make(TY_I32, rank, dim), 0, (double)below);
+    return at;
+}
+
+/* Few rows that are added to a large table are summed by themselves, in the same order; many are
+ * not, nor where the table is small. */
+static void test_scatter_becomes_rows(void **state) {
+    static const struct {
+        int64_t rows, width, count;
+        bool applies;
+    } shape[] = {{4096, 256, 12, true}, {4096, 256, 600, false}, {2048, 16, 12, false}};
+    (void)state;
+    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++) {
+        Fixture f;
+        fixture_open(&f, TY_F64, 5000 + i);
+        int64_t count[] = {2, shape[i].count / 2}, table[] = {shape[i].rows, shape[i].width};
+        Node *u =
+            sample_input(&f.s, type_make(TY_F64, 3, (int64_t[]){2, count[1], table[1]}), -1, 1);
+        Node *at = node_map2(f.g, OP_MUL, indices(&f, 2, count, 7), /* several on one row */
+                             node_int(f.g, TY_I32, shape[i].rows / 7));
+        Type type = type_make(TY_F64, 2, table);
+        region_result(f.region, node_scatter_add(f.g, u, at, 0, type));
+        Region *after = pass_simplify(f.g, f.region);
+        if (!ODD_SIZES) {
+            assert_int_equal(fixture_count(&f, after, is_table), !shape[i].applies);
+        }
+        assert_true(difference(&f, f.region, after) == 0);
+        arena_free(&f.arena);
+    }
+}
+
+static bool is_wide_exp(const Node *n) {
+    return n->op == OP_EXP && type_count(*n->type) > 100;
+}
+
+/* Elementwise work of which few elements are looked up is done for these; not where the whole is
+ * read by others too, or most of it is looked up. */
+static void test_gather_of_map(void **state) {
+    (void)state;
+    for (int form = 0; form < 4; form++) {
+        Fixture f;
+        fixture_open(&f, TY_F64, 6000 + (uint64_t)form);
+        Graph *g = f.g;
+        int64_t dim[] = {3, 40, 5}, few[] = {3, 2}, many[] = {3, 30}, scale[] = {3, 5};
+        Node *x = sample_input(&f.s, type_make(TY_F64, 3, dim), -1, 1);
+        Node *by = sample_input(&f.s, type_make(TY_F64, 2, scale), -1, 1);
+        Node *wide = node_broadcast(g, by, 2, 3, dim);
+        Node *e = node_map1(g, OP_EXP, node_map2(g, OP_MUL, x, wide));
+        Node *at = form == 1 ? indices(&f, 2, many, 40) : indices(&f, 2, few, 40);
+        region_result(f.region, node_gather(g, e, at, 1));
+        if (form == 2) {
+            region_result(f.region, e);
+        } else if (form == 3) { /* a repeated value itself */
+            region_result(f.region, node_gather(g, wide, at, 1));
+        }
+        Region *after = pass_simplify(g, f.region);
+        assert_int_equal(fixture_count(&f, after, is_wide_exp), form == 1 || form == 2);
+        assert_true(difference(&f, f.region, after) == 0);
+        arena_free(&f.arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_scatter_becomes_rows),
+        cmocka_unit_test(test_gather_of_map),
         cmocka_unit_test(test_halo),
         cmocka_unit_test(test_fma),
         cmocka_unit_test(test_narrow),
