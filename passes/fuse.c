@@ -133,6 +133,9 @@ static bool pools(const Node *node, int depth) {
 static bool picks(const Node *node) {
     enum { LARGE = TUNED(1 << 18, 64), FEWER = TUNED(64, 4) }; /* elements; times */
     const Node *base = node->op == OP_GATHER ? view_base(node->in[0]) : NULL;
+    if (base && base->op == OP_ADD) { /* a bias */
+        base = base->in[base->in[0]->op == OP_BROADCAST];
+    }
     return base && base->op == OP_CONTRACT && type_count(*base->type) >= LARGE &&
            type_count(*node->type) <= type_count(*base->type) / FEWER;
 }
@@ -160,7 +163,6 @@ static void mark_required(Fuse *s) {
         } else if (node->op == OP_SUM && unit_kind(s, node) == UNIT_COLUMN) {
             require_factor(s, node);
         } else if (picks(node)) {
-            require_base(s, node->in[0], false);
             info_of(s, node)->sink = info_of(s, node)->pick = true;
         }
     }

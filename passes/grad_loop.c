@@ -25,7 +25,8 @@ struct Replay {
     Node **value;         /* by id in the forward body */
     int nvalue;
     bool *constant; /* the same in every iteration, by id */
-    int nconstant;
+    int *readers;   /* by id: of the forward body, its results too */
+    int nconstant;  /* of both */
 };
 
 /* --- activity --------------------------------------------------------------------------------- */
@@ -109,6 +110,22 @@ static bool computed_again(GradSave save, const Node *n, bool constant) {
     case GRAD_SAVE_ALL: return false;
     case GRAD_SAVE_CALLS: return cls == CLASS_MAP || cls == CLASS_PLACE;
     case GRAD_SAVE_CARRIES: return true;
+    }
+    return false;
+}
+
+/* Is `n` what else is added to a call, or the call by a number, and the call read by nothing else?
+ * Then it is stacked in the place of the call, which no derivative asks for. */
+static bool ends_call(const Replay *r, const Node *n) {
+    bool sum = n->op == OP_ADD || n->op == OP_SUB || n->op == OP_NEG;
+    for (int k = 0; (int)n->id < r->nconstant && k < n->nin; k++) {
+        const Node *x = n->in[k], *other = n->in[n->nin - 1 - k];
+        bool number = other->op == OP_BROADCAST && other->in[0]->op == OP_CONST;
+        bool linear = sum || (n->op == OP_MUL && number);
+        bool call = op_info[x->op].cls == CLASS_CALL || ends_call(r, x);
+        if (linear && call && !r->constant[x->id] && r->readers[x->id] == 1) {
+            return true;
+        }
     }
     return false;
 }
@@ -207,6 +224,40 @@ static void copy_body(Replay *r, const Region *from) {
     }
 }
 
+/* A stack that the loop emits of what carry `carry` becomes; -1: there is none. */
+static int next_stack(const Replay *r, int carry) {
+    const Region *body = r->loop->body;
+    const Attr *a = r->loop->attr;
+    if (loop_ends_itself(a) || a->trip < 2 || body->out.at[carry]->type->rank >= MD_RANK) {
+        return -1;
+    }
+    for (int k = a->ncarry; k < body->out.count; k++) {
+        if (body->out.at[k] == body->out.at[carry]) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+/* A carry in the adjoint loop: what a stack of its next values holds of the iteration before, or
+ * where it started. So no second stack holds the same values. */
+static Node *earlier_next(Replay *r, int carry, int stack) {
+    Graph *g = r->g;
+    const Attr *a = r->loop->attr;
+    Node *next = forward_result(r, stack), *start = outer_value(r, r->loop->in[carry]);
+    int64_t trip = a->trip, lo[MD_RANK] = {0}, hi[MD_RANK] = {0};
+    Region *before = graph_enter(g, next->region);
+    lo[0] = !a->reverse;
+    hi[0] = a->reverse;
+    Node *shifted = node_pad(g, node_slice_axis(g, next, 0, a->reverse, trip - 1, 1), lo, hi,
+                             BORDER_EDGE, 0); /* no guard in a vector loop */
+    graph_leave(g, before);
+    Node *slice = loop_xs(r->adjoint, shifted);
+    Node *first = node_int(g, TY_I32, a->reverse ? trip - 1 : 0);
+    Node *starts = node_map2(g, OP_EQ, loop_index(r->adjoint), first);
+    return node_select(g, starts, graph_import(g, start), slice);
+}
+
 static Node *replay_param(Replay *r, Node *param) {
     const Attr *a = r->loop->attr;
     int k = param->attr->axis;
@@ -214,7 +265,8 @@ static Node *replay_param(Replay *r, Node *param) {
         return loop_index(r->adjoint);
     }
     if (k <= a->ncarry) {
-        return saved_value(r, param);
+        int stack = next_stack(r, k - 1);
+        return stack < 0 ? saved_value(r, param) : earlier_next(r, k - 1, stack);
     }
     Node *operand = outer_value(r, r->loop->in[k - 1]);
     return k <= a->ncarry + a->ninv ? graph_import(r->g, operand) : loop_xs(r->adjoint, operand);
@@ -246,7 +298,8 @@ Node *replay_value(Replay *r, Node *n) {
     Node *value;
     if (n->op == OP_BODY_PARAM) {
         value = replay_param(r, n);
-    } else if (n->op == OP_LOOP || computed_again(r->save, decides, same_every_time(r, decides))) {
+    } else if (n->op == OP_LOOP || (computed_again(r->save, decides, same_every_time(r, decides)) &&
+                                    !(r->save == GRAD_SAVE_CALLS && ends_call(r, n)))) {
         value = replay_again(r, n);
     } else {
         value = saved_value(r, n);
@@ -262,12 +315,17 @@ static void find_constants(Replay *r) {
     const Attr *a = r->loop->attr;
     r->nconstant = body->node.count;
     r->constant = ARENA_ARRAY(r->scratch, bool, r->nconstant);
+    r->readers = ARENA_ARRAY(r->scratch, int, r->nconstant);
+    for (int k = 0; k < body->out.count; k++) {
+        r->readers[body->out.at[k]->id]++;
+    }
     for (int i = 0; i < r->nconstant; i++) {
         const Node *n = body->node.at[i];
         bool same = n->op != OP_BODY_PARAM ||
                     (n->attr->axis > a->ncarry && n->attr->axis <= a->ncarry + a->ninv);
         for (int k = 0; k < n->nin; k++) {
             same = same && r->constant[n->in[k]->id];
+            r->readers[n->in[k]->id]++;
         }
         r->constant[i] = same;
     }
