@@ -433,6 +433,10 @@ static void print_data(Dump *d, const DataSet *set) {
     if (set->every[PART_TEST]) {
         text_printf(&d->line, ", test = %" PRId64, set->every[PART_TEST]);
     }
+    if (set->cursor) {
+        text_add(&d->line, ", ring = ");
+        add_string(d, set->cursor->name);
+    }
     text_add(&d->line, ")");
     line_end(d, 0);
     text_printf(&d->line, "dataset %s {", set->name);

@@ -439,13 +439,13 @@ void eval_bind_value(Eval *ev, const Slot *slot, Value value) {
     bind(ev, slot, eval_share(ev, value));
 }
 
-/* The ring with rows behind those that its cursor has counted. */
-static Value pushed(Eval *ev, const Slot *slot, Value rows) {
+/* The ring with the first `count` rows behind those that its cursor has counted. */
+static Value pushed(Eval *ev, const Slot *slot, Value rows, int64_t count) {
     Value v = eval_new(ev, slot->type);
     const Bound *ring = find_bound(ev, slot), *cursor = find_bound(ev, slot->cursor);
     int64_t n = type_count(slot->type), capacity = slot->type.dim[0], row = n / capacity;
     memcpy(v.at, ring->value.at, sizeof(Num) * (size_t)n);
-    for (int64_t i = 0; i < rows.type.dim[0]; i++) {
+    for (int64_t i = 0; i < count; i++) {
         int64_t at = (cursor->value.at[0].i + i) % capacity;
         memcpy(v.at + at * row, rows.at + i * row, sizeof(Num) * (size_t)row);
     }
@@ -456,7 +456,10 @@ void eval_store(Eval *ev, const Entry *entry, const Value *out) {
     for (int k = 0; k < entry->out.count; k++) { /* before the cursors move */
         if (entry->out.at[k].role == OUT_PUSH) {
             const Slot *slot = entry->out.at[k].slot;
-            bind(ev, slot, pushed(ev, slot, out[k]));
+            int64_t rows = entry_pushes_used(entry, &out[k].type)
+                               ? find_bound(ev, entry->rows_slot)->value.at[0].i
+                               : out[k].type.dim[0];
+            bind(ev, slot, pushed(ev, slot, out[k], rows));
         }
     }
     for (int k = 0; k < entry->out.count; k++) {

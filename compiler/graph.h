@@ -263,7 +263,9 @@ struct Entry {
     int64_t rows;          /* of one call: the batch, or all micro-batches */
     int64_t accumulate;    /* TRAIN: micro-batches, an axis in front of the batch; 0: none */
     Entry *train;          /* of EVAL, EVAL_END */
-    Slot *rows_slot;       /* EVAL: i32 scalar input, the rows in use */
+    /* EVAL: i32 scalar input, the rows in use. CALL: the same, of an entry that goes through a data
+     * set: what it pushes of a batch are these rows. */
+    Slot *rows_slot;
     int64_t steps, epochs; /* TRAIN: clause or -1 */
     int64_t budget;        /* TRAIN: bytes or -1 */
     /* TEST: gradcheck(train) < tolerance. The region is the train's loss (out[0]) and its gradient
@@ -272,6 +274,12 @@ struct Entry {
     double tolerance;
     Loc budget_loc, loc;
 };
+
+/* Of pushed rows of this type only those in use go into the ring: they are those of the batch. */
+static inline bool entry_pushes_used(const Entry *entry, const Type *rows) {
+    return entry->kind == ENTRY_CALL && entry->rows_slot && rows->rank > 0 &&
+           rows->dim[0] == entry->rows;
+}
 
 typedef enum { FILE_AUTO, FILE_CSV, FILE_NPY, FILE_IDX, FILE_TEXT, FILE_TOKENS } FileKind;
 enum { NORM_NONE, NORM_STANDARDIZE, NORM_MINMAX };
@@ -309,14 +317,15 @@ typedef struct {
     VEC(DataField) field;
     int64_t every[PARTS]; /* every k-th row belongs to this part; 0: none. PART_TRAIN: unused */
     bool shuffle;
+    Slot *cursor; /* its rows are those of a ring, by number, as many as this counts; or NULL */
     Loc loc;
 } DataSet;
 
-/* A train in its place of the run that a program makes without a name. */
+/* A train or an entry in its place of the run that a program makes without a name. */
 typedef struct {
     const char *name;
-    int phase; /* 0, 1, ...: one behind the other; trains of one phase take turns */
-} PhaseTrain;
+    int phase; /* 0, 1, ...: one behind the other; those of one phase take turns */
+} PhaseEntry;
 
 /* A layer or model that was called. */
 typedef struct {
@@ -341,7 +350,7 @@ typedef struct {
     VEC(Slot *) slot;   /* parameters and states in layout order; inputs are in Entry.input */
     VEC(Entry *) entry; /* INIT first */
     VEC(DataSet) dataset;
-    VEC(PhaseTrain) phase; /* in the order of `phase`; empty: none */
+    VEC(PhaseEntry) phase; /* in the order of `phase`; empty: none */
     VEC(Layer) layer;
     VEC(Owner) owner; /* Loc.owner of nodes counts from 1 */
 } Module;

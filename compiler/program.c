@@ -483,8 +483,8 @@ int64_t arena_room(const ProgramEntry *e, int64_t bytes) {
 bool input_is_ranged(const Entry *entry, const Slot *slot) {
     EntryKind kind = entry->kind;
     bool called = kind == ENTRY_TRAIN || kind == ENTRY_CALL || kind == ENTRY_EVAL;
-    return called && slot != entry->rows_slot && slot->lo < slot->hi &&
-           elem_is_int(slot->type.elem);
+    bool rows = kind == ENTRY_EVAL && slot == entry->rows_slot; /* the function looks itself */
+    return called && !rows && slot->lo < slot->hi && elem_is_int(slot->type.elem);
 }
 
 bool step_refuses(const Step *step) {

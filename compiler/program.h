@@ -167,6 +167,7 @@ struct Step {
                        the last index `src` */
     Buf *cursor;    /* PUSH, NEED: how many rows the ring has been given */
     int64_t least;  /* NEED: so many */
+    Buf *in_use;    /* PUSH: an input, so many of the rows; NULL: all */
     int64_t flops, bytes_moved; /* of one execution */
     int64_t products;           /* KERNEL: FLOPs that its products need */
     int64_t borders;            /* KERNEL: of `flops`, those on zeros around operands */

@@ -315,9 +315,10 @@ static void print_push(Text *out, const Step *step, const char *indent) {
     int64_t capacity = step->dst->type->dim[0], bytes = step->src->bytes;
     text_printf(out,
                 "%sMD_LAUNCH(md_push, %" PRId64 ", %d, m->stream, md_status, (unsigned char *)%s, "
-                "%s, %" PRId64 ", (const unsigned char *)%s, %" PRId64 ", %" PRId64 ");\n",
+                "%s, %" PRId64 ", (const unsigned char *)%s, %" PRId64 ", %" PRId64 ", %s);\n",
                 indent, blocks_of(bytes), THREADS, step->dst->name, step->cursor->name, capacity,
-                buf_local(step->src)->name, bytes / step->src->type->dim[0], bytes);
+                buf_local(step->src)->name, bytes / step->src->type->dim[0], bytes,
+                step->in_use != NULL ? step->in_use->name : "NULL");
 }
 
 static void print_step(Text *out, const Emit *e, const Step *step, const char *indent) {

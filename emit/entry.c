@@ -330,7 +330,12 @@ static void print_refusal(const Names *names, const Step *step, Text *out, const
 static void print_push(const Step *step, Text *out, const char *indent) {
     long long capacity = step->dst->type->dim[0], rows = step->src->type->dim[0];
     long long row = type_count(*step->dst->type) / capacity;
-    text_printf(out, "%sfor (int64_t md_row = 0; md_row < %lld; md_row++) { /* ", indent, rows);
+    text_printf(out, "%sfor (int64_t md_row = 0; md_row < ", indent);
+    if (step->in_use != NULL) {
+        text_printf(out, "*%s; md_row++) { /* ", step->in_use->name);
+    } else {
+        text_printf(out, "%lld; md_row++) { /* ", rows);
+    }
     text_comment(out, step->text);
     text_printf(
         out,

@@ -96,6 +96,7 @@ void features_add(const Emit *e, NameList *features) {
         {"scalars", has.scalars},                   /* inputs, by --set */
         {"halves", has.halves},                     /* f16, bf16 of the model, not only of files */
         {"several", e->p->module->phase.count > 1}, /* trains in one run */
+        {"passes", host_has_passes(e->p)},          /* entries of phases, rows of a ring as data */
         {"canary", e->c->opt.canary},
         {"profile", e->c->opt.profile},
     };

@@ -129,6 +129,25 @@ static void print_end_adapter(const Emit *e, const ProgramEntry *entry, Text *ou
     text_add(out, "}\n\n");
 }
 
+bool host_is_pass(const Program *p, const Entry *entry) {
+    bool named = false;
+    for (int i = 0; i < p->module->phase.count; i++) {
+        named = named || str_eq(p->module->phase.at[i].name, entry->name);
+    }
+    return named && entry->kind == ENTRY_CALL && entry->train == NULL;
+}
+
+bool host_has_passes(const Program *p) {
+    bool has = false;
+    for (int i = 0; i < p->entry.count; i++) {
+        has = has || host_is_pass(p, p->entry.at[i]->entry);
+    }
+    for (int i = 0; i < p->module->dataset.count; i++) {
+        has = has || p->module->dataset.at[i].cursor != NULL;
+    }
+    return has;
+}
+
 /* ---- data sets ------------------------------------------------------------------------------ */
 
 static void print_dataset(const Emit *e, const DataSet *set, int index, Text *out) {
@@ -182,16 +201,22 @@ static void print_datasets(const Emit *e, Text *out) {
     }
     text_printf(out,
                 "static const md_dataset %s_datasets[] = {\n"
-                "    /* name, files, file_count, fields, field_count, every, shuffle */\n",
-                e->prefix);
+                "    /* name, files, file_count, fields, field_count, every, shuffle%s */\n",
+                e->prefix, host_has_passes(e->p) ? ", in_ring, counter" : "");
     for (int i = 0; i < module->dataset.count; i++) {
         const DataSet *set = &module->dataset.at[i];
         text_add(out, "    {");
         text_literal(out, set->name);
-        text_printf(out, ", %s_files_%d, %d, %s_fields_%d, %d, {0, %lld, %lld}, %d},\n", e->prefix,
-                    i, set->file.count, e->prefix, i, set->field.count,
+        text_printf(out, ", %s_files_%d, %d, %s_fields_%d, %d, {0, %lld, %lld}, %d", e->prefix, i,
+                    set->file.count, e->prefix, i, set->field.count,
                     (long long)set->every[PART_HELD], (long long)set->every[PART_TEST],
                     set->shuffle);
+        if (host_has_passes(e->p)) {
+            const Buf *counter = set->cursor ? e->p->slot.at[set->cursor->index] : NULL;
+            text_printf(out, ", %d, %lld", counter != NULL,
+                        counter != NULL ? (long long)counter->offset : 0);
+        }
+        text_add(out, "},\n");
     }
     text_add(out, "};\n\n");
 }
@@ -199,6 +224,10 @@ static void print_datasets(const Emit *e, Text *out) {
 /* ---- entries -------------------------------------------------------------------------------- */
 
 static int field_of(const Emit *e, const Entry *entry, const Slot *slot) {
+    enum { FROM_OPTIONS = -1, ROWS_IN_USE = -2 }; /* as in runtime/model.h */
+    if (slot == entry->rows_slot) {
+        return ROWS_IN_USE;
+    }
     if (entry->dataset >= 0) {
         const DataSet *set = &e->p->module->dataset.at[entry->dataset];
         for (int i = 0; i < set->field.count; i++) {
@@ -207,7 +236,7 @@ static int field_of(const Emit *e, const Entry *entry, const Slot *slot) {
             }
         }
     }
-    return -1;
+    return FROM_OPTIONS;
 }
 
 static void print_port(Text *out, const char *name, Type type, int field, int64_t offset,
@@ -222,7 +251,7 @@ static void print_port(Text *out, const char *name, Type type, int field, int64_
 
 /* Tables of one entry; each is left out when it would be empty. */
 typedef struct {
-    int inputs, outputs, hypers, needs, metrics, extras;
+    int inputs, outputs, hypers, needs, metrics, extras, pushes;
     const Buf *plan, *epoch;
 } Counts;
 
@@ -283,6 +312,30 @@ static void print_names(const Emit *e, const ProgramEntry *entry, bool extras, i
     }
 }
 
+/* Rows that go into rings, by the count of each. */
+static int print_pushes(const Emit *e, const ProgramEntry *entry, Text *out) {
+    VEC(const Buf *) done = {0};
+    for (int i = 0; i < entry->step.count && host_has_passes(e->p); i++) {
+        const Step *step = entry->step.at[i];
+        bool known = step->kind != STEP_PUSH;
+        for (int k = 0; k < done.count && !known; k++) {
+            known = done.at[k] == step->cursor;
+        }
+        if (known) {
+            continue;
+        }
+        if (done.count == 0) {
+            text_printf(out, "static const md_push %s_pushes[] = {\n    /* counter, rows */\n",
+                        entry->c_name);
+        }
+        VEC_PUSH(e->arena, &done, step->cursor);
+        text_printf(out, "    {%lld, %lld},\n", (long long)step->cursor->offset,
+                    step->in_use != NULL ? 0 : (long long)step->src->type->dim[0]);
+    }
+    text_add(out, done.count > 0 ? "};\n" : "");
+    return done.count;
+}
+
 static Counts print_entry_tables(const Emit *e, const ProgramEntry *entry, Text *out) {
     const Entry *source = entry->entry;
     Counts n = {0};
@@ -338,6 +391,7 @@ static Counts print_entry_tables(const Emit *e, const ProgramEntry *entry, Text 
                     (long long)o->least, loc_line_of(e, o->loc));
     }
     text_add(out, n.needs > 0 ? "};\n" : "");
+    n.pushes = print_pushes(e, entry, out);
     n.plan = counter_of(e, source, "steps");
     n.epoch = counter_of(e, source, "epoch");
     for (int k = 0; k < 2; k++) {
@@ -375,11 +429,14 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, const Counts *
     bool train = source->kind == ENTRY_TRAIN;
     const ProgramEntry *eval = train ? entry_eval(e->p, source, ENTRY_EVAL) : NULL;
     const ProgramEntry *end = train ? entry_eval(e->p, source, ENTRY_EVAL_END) : NULL;
-    bool data = train && source->dataset >= 0;
+    bool pass = host_is_pass(e->p, source), data = (train || pass) && source->dataset >= 0;
     text_add(out, "    {");
     text_literal(out, source->name);
     text_printf(out, ", %s, %s_call, %lld, %lld,\n     %s, %s, %s,\n",
-                train ? "MD_TRAIN" : "MD_ENTRY", entry->c_name, (long long)entry->arena_bytes,
+                train  ? "MD_TRAIN"
+                : pass ? "MD_PASS"
+                       : "MD_ENTRY",
+                entry->c_name, (long long)entry->arena_bytes,
                 (long long)entry->flops, table_name(e, entry, "inputs", n->inputs),
                 table_name(e, entry, "outputs", n->outputs),
                 table_name(e, entry, "hypers", n->hypers));
@@ -396,12 +453,16 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, const Counts *
                 n->plan != NULL ? str_printf(e->arena, "&%s_plan", entry->c_name) : "NULL",
                 n->epoch != NULL ? str_printf(e->arena, "&%s_epoch", entry->c_name) : "NULL");
     bool whole = eval != NULL && end != NULL;
-    text_printf(out, "     %s, %s, %s, %d, %s, %s},\n", table_name(e, entry, "metrics", n->metrics),
+    text_printf(out, "     %s, %s, %s, %d, %s, %s", table_name(e, entry, "metrics", n->metrics),
                 table_name(e, entry, "extras", n->extras),
                 whole ? str_printf(e->arena, "%s_call", eval->c_name) : "NULL",
                 whole ? sums_of(eval) : 0,
                 whole ? str_printf(e->arena, "%s_call", end->c_name) : "NULL",
                 train ? str_printf(e->arena, "&%s_traced", entry->c_name) : "NULL");
+    if (host_has_passes(e->p)) {
+        text_printf(out, ",\n     %s", table_name(e, entry, "pushes", n->pushes));
+    }
+    text_add(out, "},\n");
 }
 
 static void print_entries(const Emit *e, Text *out, int *count) {
@@ -440,7 +501,8 @@ static void print_phases(const Emit *e, Text *out) {
         int entry = 0; /* among the rows of print_entries */
         for (int k = 0; k < e->p->entry.count; k++) {
             const Entry *other = e->p->entry.at[k]->entry;
-            if (other->kind == ENTRY_TRAIN && str_eq(other->name, module->phase.at[i].name)) {
+            if (str_eq(other->name, module->phase.at[i].name) &&
+                (other->kind == ENTRY_TRAIN || host_is_pass(e->p, other))) {
                 break;
             }
             entry += other->kind == ENTRY_TRAIN || other->kind == ENTRY_CALL;

@@ -11,6 +11,9 @@ void host_sizes(const Emit *e, Text *out);
 void host_print(const Emit *e, const Printer *printer, Text *out);
 const char *host_dtype(Elem elem); /* MD_F32 */
 
+/* Is it an entry of the source that stands in a phase? Does a run meet one, or rows of a ring? */
+bool host_is_pass(const Program *p, const Entry *entry);
+bool host_has_passes(const Program *p);
 /* Is a slot a scalar of an entry that --set gives a value? */
 bool host_is_hyper(const Slot *slot, const Entry *entry);
 

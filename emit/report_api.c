@@ -4,6 +4,7 @@
 #include "emit/report_api.h"
 
 #include "emit/api.h"
+#include "emit/host.h"
 #include "emit/json.h"
 #include "emit/trace.h"
 
@@ -88,7 +89,7 @@ static void print_field(const Emit *e, const char *name, Type type, const char *
 
 static bool is_of_data(const Emit *e, const Entry *entry, const Slot *slot) {
     bool any = false;
-    if (entry->kind == ENTRY_TRAIN && entry->dataset >= 0) {
+    if ((entry->kind == ENTRY_TRAIN || host_is_pass(e->p, entry)) && entry->dataset >= 0) {
         const DataSet *set = &e->p->module->dataset.at[entry->dataset];
         for (int i = 0; i < set->field.count && !any; i++) {
             any = str_eq(set->field.at[i].name, slot->c_name);

@@ -12,6 +12,7 @@
 #include "lang/access_axis.h"
 
 #include "lang/arith.h"
+#include "lang/evaluation.h"
 #include "lang/expr.h"
 #include "lang/loop.h"
 #include "lang/prelude.h"
@@ -202,7 +203,7 @@ static bool read_border(Access *a, Elem elem) {
 }
 
 static bool is_runtime_row(const Elab *e, const AxisUse *use) {
-    return e->entry && e->entry->evaluation && use->dim.batch != 0;
+    return evaluation_of_few(e) && use->dim.batch != 0;
 }
 
 static bool no_index_beside(Elab *e, const Ast *at) {
@@ -314,8 +315,9 @@ static bool read_axes(Access *a, const Value *v, AxisUse *use, bool slices) {
                           u->affine.term[0].ix->extent.size == u->dim.size);
             if (!plain && is_runtime_row(e, u)) {
                 elab_error(e, entry->loc, 552,
-                           "an evaluation may run on fewer rows than the batch, so "
-                           "single rows cannot be picked from the batch axis");
+                           "%s may run on fewer rows than the batch, so single rows cannot be "
+                           "picked from the batch axis",
+                           evaluation_of_few(e));
                 return false;
             }
             if (slices && u->kind == AXIS_AFFINE) {

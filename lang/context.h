@@ -173,6 +173,7 @@ struct EntryScope {
     Slot *calls;            /* counter of an entry that draws, made on first use */
     Slot *step, *steps;
     bool in_update; /* `step` counts the update at hand */
+    bool passes;    /* goes through a data set in a phase: the last batch may have few rows */
     VEC(ModelCall) call;
     int64_t draws; /* made so far */
     VEC(Visit) visit;

@@ -43,7 +43,7 @@ static bool phases(DumpRead *r, const Ast *list) {
             return dump_error(r, turn->loc, 904, "a phase is a list of the trains that take turns");
         }
         for (int k = 0; k < turn->nkid; k++) {
-            PhaseTrain train = {NULL, i};
+            PhaseEntry train = {NULL, i};
             if (!dump_name(r, turn->kid[k], false, &train.name)) {
                 return false;
             }
@@ -337,7 +337,8 @@ static bool data_item(DumpRead *r, const Ast *item, DataSet *set) {
     const Ast *block = item->kid[0];
     if (!attributes(r, item, &args) || !dump_named_flag(&args, "shuffle", &set->shuffle) ||
         !dump_named_int(&args, "holdout", 2, INT64_MAX, &set->every[PART_HELD]) ||
-        !dump_named_int(&args, "test", 2, INT64_MAX, &set->every[PART_TEST]) || !dump_done(&args)) {
+        !dump_named_int(&args, "test", 2, INT64_MAX, &set->every[PART_TEST]) ||
+        !upper_slot(&args, "ring", type_scalar(TY_I64), &set->cursor) || !dump_done(&args)) {
         return false;
     }
     for (int i = 0; i < block->nkid; i++) {

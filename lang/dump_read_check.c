@@ -35,6 +35,12 @@ bool dump_check_data(DumpRead *r, const DataSet *set) {
     if (set->file.count == 0 || set->field.count == 0) {
         return dump_error(r, set->loc, 883, "data set '%s' has no file or no field", set->name);
     }
+    if (set->cursor && (set->cursor->role != STATE_RING || set->cursor->cursor ||
+                        set->file.count != 1 || set->file.at[0].rows == 0)) {
+        return dump_error(r, set->loc, 907,
+                          "data set '%s' has rows of a ring: the count of one, and one file",
+                          set->name);
+    }
     for (int i = 0; i < set->field.count; i++) {
         const DataField *f = &set->field.at[i];
         const DataFile *file = &set->file.at[f->file];
@@ -56,16 +62,19 @@ bool dump_check_data(DumpRead *r, const DataSet *set) {
 bool dump_check_phases(DumpRead *r) {
     const Module *m = r->module;
     for (int i = 0; i < m->phase.count; i++) {
-        int trains = 0, before = 0;
+        int named = 0, before = 0;
         for (int k = 0; k < m->entry.count; k++) {
             const Entry *entry = m->entry.at[k];
-            trains += entry->kind == ENTRY_TRAIN && str_eq(entry->name, m->phase.at[i].name);
+            bool called =
+                entry->kind == ENTRY_TRAIN || (entry->kind == ENTRY_CALL && !entry->train);
+            named += called && str_eq(entry->name, m->phase.at[i].name);
         }
         for (int k = 0; k < i; k++) {
             before += str_eq(m->phase.at[k].name, m->phase.at[i].name);
         }
-        if (trains != 1 || before > 0) {
-            return dump_error(r, r->core->loc, 905, "a phase names trains, each once; found \"%s\"",
+        if (named != 1 || before > 0) {
+            return dump_error(r, r->core->loc, 905,
+                              "a phase names trains and entries, each once; found \"%s\"",
                               m->phase.at[i].name);
         }
     }
@@ -212,6 +221,16 @@ static bool check_eval(DumpRead *r, const Entry *entry, const Entry *end) {
                               "behind an eval entry stands its eval_end, which takes its sums");
 }
 
+/* The rows in use of an entry that goes through a data set. */
+static bool check_call(DumpRead *r, const Entry *entry) {
+    const Slot *rows = entry->rows_slot;
+    bool fits = !rows || (rows->kind == SLOT_INPUT && rows->entry == entry && entry->dataset >= 0 &&
+                          rows->type.rank == 0 && rows->type.elem == TY_I32 && rows->lo >= 1 &&
+                          rows->hi == entry->rows + 1);
+    return fits || dump_error(r, entry->loc, 906,
+                              "'in_use' of an entry is an i32 input in 1..n+1 beside n rows");
+}
+
 static bool check_gradcheck(DumpRead *r, const Entry *entry) {
     bool ok = entry->gradcheck->kind == ENTRY_TRAIN && entry->out.count > 0 &&
               entry->out.at[0].role == OUT_LOSS;
@@ -261,7 +280,7 @@ bool dump_check_entry(DumpRead *r, int number) {
     case ENTRY_EVAL_END:
         return (before && before->kind == ENTRY_EVAL) ||
                dump_error(r, entry->loc, 902, "before an eval_end stands its eval");
-    case ENTRY_CALL: return true;
+    case ENTRY_CALL: return check_call(r, entry);
     case ENTRY_LOAD:
         return (entry->input.count == 1 && entry->out.count == 1) ||
                dump_error(r, entry->loc, 903, "a load entry makes one value of one input");

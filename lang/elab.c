@@ -10,6 +10,7 @@
 #include "lang/dump_read.h"
 #include "lang/entry.h"
 #include "lang/evaluation.h"
+#include "lang/feed.h"
 #include "lang/model_copy.h"
 #include "lang/modules.h"
 #include "lang/naming.h"
@@ -88,6 +89,7 @@ static void elaborate_items(Elab *e) {
             data_set(e, item);
         } else if (ast->kind == AST_RING && item && item->ast == ast) {
             ring_item(e, item);
+            feed_item(e, item);
         } else if (ast->kind == AST_STATE && !ast->kid[0] && !model_copy_is(e, item)) {
             params_untyped_state(e, ast);
         }

@@ -6,8 +6,11 @@
 #include "lang/data.h"
 #include "lang/dims.h"
 #include "lang/expr.h"
+#include "lang/feed.h"
 #include "lang/normalise.h"
 #include "lang/params.h"
+#include "lang/phase.h"
+#include "lang/ring.h"
 #include "lang/stmt.h"
 
 #include <string.h>
@@ -94,6 +97,15 @@ static void bind_input(Elab *e, const char *name, Loc loc, const Slot *slot, Nod
     scope_add(e->scratch, e->scope, name, loc, BIND_ARGUMENT, v);
 }
 
+/* The rows of a ring, whose numbers are what is given. */
+static void bind_rows(Elab *e, const Item *ring, Node *at, Dim rows, Loc loc) {
+    const char *name;
+    const Value *v;
+    for (int k = 0; (v = ring_rows_at(e, ring, k, at, rows, &name)) != NULL; k++) {
+        scope_add(e->scratch, e->scope, name, loc, BIND_ARGUMENT, v);
+    }
+}
+
 /* With 'accumulate' an input has one more axis in front. */
 static bool room_for_parts(Elab *e, int rank, const Dim *dim, Loc loc) {
     Dim all[MD_RANK] = {{.size = e->entry->entry->accumulate}};
@@ -161,6 +173,16 @@ static bool input(Elab *e, const Ast *param) {
     Type own = dims_type(elem == TY_ERROR ? TY_I32 : elem, rank, dim);
     if (parts && !room_for_parts(e, rank, dim, param->loc)) {
         return false;
+    }
+    for (int i = 0; i < e->entry->entry->input.count; i++) {
+        if (str_eq(e->entry->entry->input.at[i]->name, param->name) &&
+            !scope_find_here(e->scope, param->name)) {
+            elab_error(e, param->name_loc, 501,
+                       "'%s' is declared twice: inputs and fields of the data set have names of "
+                       "their own",
+                       param->name);
+            return false;
+        }
     }
     Slot *slot =
         entry_input_slot(e, param->name, parts ? accumulate_stacked(e, own) : own, param->loc);
@@ -234,22 +256,21 @@ bool entry_rebind(Elab *e, const Ast *at) {
 
 bool entry_data(Elab *e, const Ast *on) {
     Item *item = file_find(e->root, on->name);
-    if (!item || item->kind != AST_DATASET) {
-        elab_error(e, on->loc, 508, item ? "'%s' is no data set" : "unknown data set '%s'",
-                   on->name);
-        if (item && item->kind == AST_RING) {
-            diag_hint(&e->c->diag, "rows of a ring: b = %s.sample(n);", on->name);
-        }
+    bool ring = item && item->kind == AST_RING;
+    if (!item || (item->kind != AST_DATASET && !ring)) {
+        elab_error(e, on->loc, 508,
+                   item ? "'%s' is no data set and no ring" : "unknown data set '%s'", on->name);
         Nearest n = nearest_start(on->name);
         for (int i = 0; i < e->root->item.count; i++) {
-            if (e->root->item.at[i]->kind == AST_DATASET) {
+            AstKind kind = e->root->item.at[i]->kind;
+            if (kind == AST_DATASET || kind == AST_RING) {
                 nearest_add(&n, e->root->item.at[i]->name);
             }
         }
         elab_hint_nearest(e, &n);
         return false;
     }
-    int number = data_set(e, item);
+    int number = ring ? feed_set(e, item) : data_set(e, item);
     Dim rows;
     if (number < 0 || !dims_eval(e, on->kid[0], &rows)) {
         return false;
@@ -259,12 +280,27 @@ bool entry_data(Elab *e, const Ast *on) {
                    (long long)rows.size);
         return false;
     }
-    rows.batch = e->entry->evaluation ? 1 : 0;
+    rows.batch = e->entry->evaluation || e->entry->passes ? 1 : 0;
     bool parts = accumulate_running(e->entry);
     accumulate_batch(e, &rows);
     const DataSet *set = &e->module->dataset.at[number];
     e->entry->entry->dataset = number;
     e->entry->entry->rows = parts ? rows.size * e->entry->entry->accumulate : rows.size;
+    if (ring) {
+        if (rows.size > ring_capacity(item)) {
+            elab_error(e, on->kid[0]->loc, 489, "'%s' holds %lld rows, never %lld", item->name,
+                       (long long)ring_capacity(item), (long long)rows.size);
+            return false;
+        }
+        Type own = dims_type(TY_I32, 1, &rows);
+        Slot *slot = entry_input_slot(e, item->name, parts ? accumulate_stacked(e, own) : own,
+                                      on->loc);
+        slot->hi = ring_capacity(item);
+        slot->doc = str_printf(e->arena, "Numbers of rows of the ring '%s'.", item->name);
+        bind_rows(e, item, input_node(e, slot, parts), rows, on->loc);
+        ring_need(e, item, e->entry->passes ? 1 : e->entry->entry->rows, on->loc);
+        return true;
+    }
     int field = 0;
     const Ast *block = item->ast->kid[0];
     for (int i = 0; i < block->nkid; i++) {
@@ -346,19 +382,55 @@ static void result_out(Elab *e, const char *name, const Value *v, Loc loc) {
                value_kind_text(v));
 }
 
+/* The input that says how many rows of the batch are in use; no other input has its name. */
+static void rows_in_use(Elab *e, Loc loc) {
+    Entry *entry = e->entry->entry;
+    const char *name = "rows";
+    for (int i = 0; i < entry->input.count; i++) {
+        if (str_eq(entry->input.at[i]->name, name)) {
+            name = str_printf(e->arena, "%s_", name);
+            i = -1;
+        }
+    }
+    Slot *slot = entry_input_slot(e, name, type_scalar(TY_I32), loc);
+    slot->doc = "How many rows of the batch are in use: the first ones.";
+    slot->lo = 1;
+    slot->hi = entry->rows + 1;
+    entry->rows_slot = slot;
+}
+
+/* An entry of a phase counts its calls, so that a run knows how far it is. */
+static void count_calls(Elab *e) {
+    Entry *entry = e->entry->entry;
+    Slot *done = elab_counter(e, "step", str_printf(e->arena, "%s.step", entry->name), TY_I64, 0,
+                              entry, entry->loc);
+    Node *next = node_map2(e->g, OP_ADD, node_slot(e->g, done), node_int(e->g, TY_I64, 1));
+    entry_out(e, OUT_WRITE, NULL, done, next, entry->loc);
+}
+
 void entry_item(Elab *e, const Ast *ast) {
     const Ast *params = ast->kid[0], *of = ast->kid[1], *on = ast->kid[2], *at = ast->kid[3];
+    bool phase = phase_names(e, ast->name);
     EntryScope *scope = entry_open(e, ENTRY_CALL, ast->name, ast);
+    scope->passes = phase && on;
     if (of) {
         elab_error(e, of->loc, 512, "'of' belongs to a train; an entry may use any model");
     }
     bool ok = entry_rebind(e, at);
     ok = (!on || entry_data(e, on)) && ok;
     ok = entry_inputs(e, params) && ok;
+    if (ok && scope->passes) {
+        rows_in_use(e, on->loc);
+    }
     if (ok) {
         stmt_block(e, ast->kid[4]);
         const Value *r = e->frame->result;
-        if (r && r->kind == V_RECORD) {
+        if (r && phase) {
+            elab_error(e, ast->name_loc, 648,
+                       "'%s' stands in a phase, where nobody takes what it returns", ast->name);
+            diag_hint(&e->c->diag, "push it to a ring, assign it to a state, or leave '%s' out of "
+                                   "the phases", ast->name);
+        } else if (r && r->kind == V_RECORD) {
             for (int i = 0; i < r->count; i++) {
                 result_out(e, r->field[i], r->item[i], ast->loc);
             }
@@ -370,6 +442,9 @@ void entry_item(Elab *e, const Ast *ast) {
                       ast->name);
         }
         entry_writes(e);
+        if (phase) {
+            count_calls(e);
+        }
     } else {
         elab_explained(e);
     }

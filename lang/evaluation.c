@@ -20,6 +20,13 @@ struct Evaluation {
     VEC(RowSum) sum;
 };
 
+const char *evaluation_of_few(const Elab *e) {
+    return !e->entry              ? NULL
+           : e->entry->evaluation ? "an evaluation"
+           : e->entry->passes     ? "an entry of a phase"
+                                  : NULL;
+}
+
 Region *evaluation_end_region(Elab *e) {
     return e->entry->evaluation->end->region;
 }
@@ -47,7 +54,8 @@ const Value *evaluation_at_end(Elab *e, Loc loc, const Value *v) {
 
 bool evaluation_masks(Elab *e, Dim dim) {
     const Evaluation *ev = e->entry ? e->entry->evaluation : NULL;
-    return ev && (dim.batch != 0 || (dim.name && dim.name == ev->batch));
+    return (ev && (dim.batch != 0 || (dim.name && dim.name == ev->batch))) ||
+           (e->entry && e->entry->passes && dim.batch != 0);
 }
 
 void evaluation_divided(Elab *e, Loc loc, const Value *a, const Value *b) {
@@ -99,6 +107,14 @@ const Value *evaluation_fold(Elab *e, const char *name, const Value *v, uint32_t
     Evaluation *ev = e->entry->evaluation;
     int rank = v->node->type->rank, row_axis = -1;
     int64_t factor = 0, rest = 1;
+    if (!ev) {
+        elab_error(e, loc, 645,
+                   "the batch of '%s' may have fewer rows at the end of the data, so folds over it "
+                   "are not defined",
+                   e->entry->name);
+        diag_hint(&e->c->diag, "what is computed of each row by itself is");
+        return &value_poison;
+    }
     if (!str_eq(name, "sum") && !str_eq(name, "mean")) {
         return elab_error(e, loc, 555,
                           "'%s' over the batch is not defined in an evaluation over several "

@@ -8,11 +8,13 @@
 
 #include "lang/context.h"
 
+/* Who runs on fewer rows than the batch has, in messages; NULL: the entry at hand does not. */
+const char *evaluation_of_few(const Elab *e);
 /* Where scalars that need all rows are computed. */
 Region *evaluation_end_region(Elab *e);
 /* v as the end entry sees it; poison after an error. */
 const Value *evaluation_at_end(Elab *e, Loc loc, const Value *v);
-/* Is an axis with this extent a fold over the rows of an evaluation? */
+/* Is an axis with this extent a fold over rows of which some may not be there? */
 bool evaluation_masks(Elab *e, Dim dim);
 /* A fold over all axes in `axes` (of v's node), some of which hold the batch. */
 const Value *evaluation_fold(Elab *e, const char *name, const Value *v, uint32_t axes, Loc loc);

@@ -1,7 +1,9 @@
-/* phase: `phase a, b then c;`. Names are trains of the file, each once: how far a train is, its own
- * counter says, so it has one place. Trains of one phase take turns and so make as many updates;
- * what their clauses say of that is compared here as far as it is known without the data.
- * Contract: needs the trains elaborated; fills Module.phase, changes no entry. */
+/* phase: `phase a, b then c;`. Names are trains and entries of the file, each once: how far one is,
+ * its own counter says, so it has one place. Those of one phase take turns and so make as many
+ * calls; what the clauses of trains say of that is compared here as far as it is known without the
+ * data. Rows of a ring are there before something reads them: a phase that reads a ring stands
+ * behind one that pushes to it.
+ * Contract: needs the trains and entries elaborated; fills Module.phase, changes no entry. */
 #include "lang/phase.h"
 
 #include <string.h>
@@ -15,11 +17,11 @@ static const Ast *find_phase(const Elab *e) {
     return NULL;
 }
 
-bool phase_names(const Elab *e, const char *train) {
+bool phase_names(const Elab *e, const char *entry) {
     const Ast *phase = find_phase(e);
     for (int i = 0; phase && i < phase->nkid; i++) {
         for (int k = 0; k < phase->kid[i]->nkid; k++) {
-            if (str_eq(phase->kid[i]->kid[k]->name, train)) {
+            if (str_eq(phase->kid[i]->kid[k]->name, entry)) {
                 return true;
             }
         }
@@ -27,28 +29,28 @@ bool phase_names(const Elab *e, const char *train) {
     return false;
 }
 
-static const Entry *find_train(const Elab *e, const char *name) {
+static const Entry *find_entry(const Elab *e, const char *name) {
     for (int i = 0; i < e->module->entry.count; i++) {
         const Entry *entry = e->module->entry.at[i];
-        if (entry->kind == ENTRY_TRAIN && str_eq(entry->name, name)) {
+        bool called = entry->kind == ENTRY_TRAIN || (entry->kind == ENTRY_CALL && !entry->train);
+        if (called && str_eq(entry->name, name)) {
             return entry;
         }
     }
     return NULL;
 }
 
-/* One name: is it a train that has no place yet? */
+/* One name: is it a train or an entry that has no place yet? */
 static bool named(Elab *e, const Ast *path) {
     const Item *item = file_find_own(e->root, path->name);
-    if (item && item->kind == AST_ENTRY) {
-        elab_later(e, path->loc, 264, "an entry in a phase is not supported yet");
-        return false;
-    }
-    if (!item || item->kind != AST_TRAIN) {
-        elab_error(e, path->loc, 263, item ? "'%s' is no train" : "unknown train '%s'", path->name);
+    if (!item || (item->kind != AST_TRAIN && item->kind != AST_ENTRY)) {
+        elab_error(e, path->loc, 263,
+                   item ? "'%s' is no train and no entry" : "unknown train or entry '%s'",
+                   path->name);
         Nearest n = nearest_start(path->name);
         for (int i = 0; i < e->root->item.count; i++) {
-            if (e->root->item.at[i]->kind == AST_TRAIN) {
+            AstKind kind = e->root->item.at[i]->kind;
+            if (kind == AST_TRAIN || kind == AST_ENTRY) {
                 nearest_add(&n, e->root->item.at[i]->name);
             }
         }
@@ -57,7 +59,7 @@ static bool named(Elab *e, const Ast *path) {
     }
     for (int i = 0; i < e->module->phase.count; i++) {
         if (str_eq(e->module->phase.at[i].name, path->name)) {
-            elab_error(e, path->loc, 252, "train '%s' has two places in the phases", path->name);
+            elab_error(e, path->loc, 252, "'%s' has two places in the phases", path->name);
             return false;
         }
     }
@@ -77,7 +79,10 @@ static bool lengths_differ(const Entry *a, const Entry *b) {
 static void turns(Elab *e, const Ast *step) {
     const Entry *said = NULL, *fed = NULL;
     for (int i = 0; i < step->nkid; i++) {
-        const Entry *train = find_train(e, step->kid[i]->name);
+        const Entry *train = find_entry(e, step->kid[i]->name);
+        if (train->kind != ENTRY_TRAIN) {
+            continue;
+        }
         if (said && lengths_differ(said, train)) {
             elab_error(e, step->kid[i]->loc, 249,
                        "'%s' and '%s' take turns, but their clauses say different numbers of "
@@ -96,6 +101,72 @@ static void turns(Elab *e, const Ast *step) {
     }
 }
 
+/* --- rings ------------------------------------------------------------------------------------ */
+
+static bool pushes_to(const Entry *entry, const Slot *cursor) {
+    for (int k = 0; k < entry->out.count; k++) {
+        const EntryOut *out = &entry->out.at[k];
+        if (out->role == OUT_PUSH && out->slot->cursor == cursor) {
+            return true;
+        }
+    }
+    return false;
+}
+
+/* Who fills a ring first, as the phases run: its place in them, or how many there are. Without one,
+ * `outside` says whether something else of the file pushes to it. */
+static int first_push(const Elab *e, const Slot *cursor, bool *outside) {
+    const Module *m = e->module;
+    int first = m->phase.count;
+    *outside = false;
+    for (int i = m->phase.count - 1; i >= 0; i--) {
+        first = pushes_to(find_entry(e, m->phase.at[i].name), cursor) ? i : first;
+    }
+    for (int i = 0; i < m->entry.count; i++) {
+        const Entry *entry = m->entry.at[i];
+        bool called = entry->kind == ENTRY_TRAIN || entry->kind == ENTRY_CALL;
+        *outside = *outside || (called && pushes_to(entry, cursor));
+    }
+    return first;
+}
+
+/* Entry number `at` of the phases reads the ring: was there something to fill it? One that it goes
+ * `through` must be complete, so the pushes are those of an earlier phase. */
+static bool check_ring(Elab *e, int at, const Slot *cursor, bool through, Loc loc) {
+    const Module *m = e->module;
+    bool outside, ok = true;
+    int first = first_push(e, cursor, &outside);
+    const char *ring = str_ndup(e->arena, cursor->name, strcspn(cursor->name, "."));
+    const char *name = m->phase.at[at].name;
+    if (first == m->phase.count && !outside) {
+        elab_error(e, loc, 649, "'%s' takes rows of '%s', to which nothing pushes", name, ring);
+        ok = false;
+    } else if (first < m->phase.count &&
+               (m->phase.at[first].phase > m->phase.at[at].phase ||
+                (through && m->phase.at[first].phase == m->phase.at[at].phase))) {
+        const PhaseEntry *maker = &m->phase.at[first];
+        elab_error(e, loc, 650, "'%s' takes rows of '%s' before '%s' has pushed them", name, ring,
+                   maker->name);
+        diag_hint(&e->c->diag, "phase ... %s then %s;", maker->name, name);
+        ok = false;
+    }
+    return ok;
+}
+
+static void check_rings(Elab *e) {
+    const Module *m = e->module;
+    for (int i = 0; i < m->phase.count; i++) {
+        const Entry *entry = find_entry(e, m->phase.at[i].name);
+        const Slot *fed = entry->dataset >= 0 ? m->dataset.at[entry->dataset].cursor : NULL;
+        for (int k = 0; k < entry->out.count; k++) {
+            const EntryOut *out = &entry->out.at[k];
+            if (out->role == OUT_NEED && !check_ring(e, i, out->slot, out->slot == fed, out->loc)) {
+                break;
+            }
+        }
+    }
+}
+
 void phase_check(Elab *e) {
     const Ast *phase = find_phase(e);
     for (int i = 0; phase && i < e->root->ast->nkid; i++) {
@@ -109,11 +180,14 @@ void phase_check(Elab *e) {
         const Ast *step = phase->kid[i];
         for (int k = 0; k < step->nkid; k++) {
             if (named(e, step->kid[k])) {
-                VEC_PUSH(e->arena, &e->module->phase, ((PhaseTrain){step->kid[k]->name, i}));
+                VEC_PUSH(e->arena, &e->module->phase, ((PhaseEntry){step->kid[k]->name, i}));
             }
         }
         if (e->errors == 0) {
             turns(e, step);
         }
+    }
+    if (e->errors == 0) {
+        check_rings(e);
     }
 }

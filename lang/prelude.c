@@ -209,6 +209,12 @@ static const Value *make_flip(Call *c) {
     if (!tensor_argument(c, 0) || !axis_argument(c, 1, x->rank, x->rank - 1, &axis)) {
         return &value_poison;
     }
+    if (evaluation_of_few(c->e) && x->dim[axis].batch) {
+        return elab_error(c->e, c->loc, 651,
+                          "%s may run on fewer rows than the batch, the first ones, so the batch "
+                          "is not turned around in it",
+                          evaluation_of_few(c->e));
+    }
     const Value *v =
         value_with(c->e->scratch, x, node_flip(c->e->g, x->node, 1u << (x->nspan + axis)));
     return x->ranged ? value_ranged(c->e->scratch, v, x->lo, x->hi) : v;
@@ -238,10 +244,11 @@ static const Value *make_cumsum(Call *c) {
         diag_hint(&c->e->c->diag, "i32(c) is 1 where c is true");
         return &value_poison;
     }
-    if (c->e->entry && c->e->entry->evaluation && x->dim[axis].batch) {
+    if (evaluation_of_few(c->e) && x->dim[axis].batch) {
         return elab_error(c->e, c->loc, 553,
-                          "an evaluation may run on fewer rows than the batch, so a "
-                          "running sum over the batch is not defined in it");
+                          "%s may run on fewer rows than the batch, so a running sum over the "
+                          "batch is not defined in it",
+                          evaluation_of_few(c->e));
     }
     return value_with(c->e->scratch, x,
                       node_cumsum(c->e->g, x->node, x->nspan + axis, reverse, exclusive));

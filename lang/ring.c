@@ -129,7 +129,35 @@ void ring_item(Elab *e, Item *item) {
     ring_of(e, item);
 }
 
+bool ring_declared(Elab *e, Item *item) {
+    return ring_of(e, item) != NULL;
+}
+
+int64_t ring_capacity(const Item *item) {
+    return item->ring->capacity;
+}
+
+Slot *ring_cursor(const Item *item) {
+    return item->ring->cursor;
+}
+
 /* --- pushing --------------------------------------------------------------------------------- */
+
+/* The last batch of an entry that goes through a data set may have few rows: what it pushes is one
+ * row that none of them is part of, or the rows of the batch. */
+static bool pushes_batch(Elab *e, const Value *v, int lead, Loc loc, const char *what) {
+    for (int i = 0; e->entry->passes && i < v->rank; i++) {
+        if (v->dim[i].batch != (lead == 1 && i == 0)) {
+            elab_error(e, loc, 646,
+                       "the batch of '%s' may have fewer rows at the end of the data, so %s takes "
+                       "one row that is apart from them, or the rows of the batch along the "
+                       "leading axis",
+                       e->entry->name, what);
+            return false;
+        }
+    }
+    return true;
+}
 
 /* Rows of one field: one, or `*rows` along a leading axis that all fields have. */
 static Node *rows_of(Elab *e, const Field *f, const Argument *arg, int64_t *rows) {
@@ -154,6 +182,9 @@ static Node *rows_of(Elab *e, const Field *f, const Argument *arg, int64_t *rows
             value_text(e->arena, v));
         return NULL;
     }
+    if (!pushes_batch(e, v, lead, arg->loc, what)) {
+        return NULL;
+    }
     *rows = n;
     Type type = f->slot->type;
     type.dim[0] = n;
@@ -167,6 +198,12 @@ static bool may_push(Elab *e, const Ring *ring, Loc loc) {
         elab_error(e, loc, 486,
                    "rows are pushed by an entry or a train itself, outside of loops; several at "
                    "once have a leading axis");
+        return false;
+    }
+    int data = e->entry->entry->dataset;
+    if (data >= 0 && e->module->dataset.at[data].cursor == ring->cursor) {
+        elab_error(e, loc, 647, "'%s' takes its rows from '%s' and may not push to it",
+                   e->entry->name, ring->name);
         return false;
     }
     for (int i = 0; i < e->entry->push.count; i++) {
@@ -225,9 +262,12 @@ static const Value *push(Elab *e, Ring *ring, const Ast *call, const Arguments *
     if (rows > ring->capacity) {
         return too_many(e, ring, rows, call->loc);
     }
-    Node *count = node_slot(e->g, ring->cursor);
-    params_write(e, ring->cursor, node_map2(e->g, OP_ADD, count, node_int(e->g, TY_I64, rows)),
-                 call->loc);
+    Entry *entry = e->entry->entry;
+    bool used = e->entry->passes && rows == entry->rows;
+    Node *more = used ? node_cast(e->g, node_slot(e->g, entry->rows_slot), TY_I64)
+                      : node_int(e->g, TY_I64, rows);
+    params_write(e, ring->cursor,
+                 node_map2(e->g, OP_ADD, node_slot(e->g, ring->cursor), more), call->loc);
     return &value_nothing;
 }
 
@@ -312,6 +352,19 @@ static const Value *sample(Elab *e, Ring *ring, const Ast *call, const Arguments
         r->item[k] = rows_value(e, f, node, rows);
     }
     return r;
+}
+
+const Value *ring_rows_at(Elab *e, const Item *item, int k, Node *at, Dim rows, const char **name) {
+    if (k >= item->ring->field.count) {
+        return NULL;
+    }
+    const Field *f = &item->ring->field.at[k];
+    *name = f->name;
+    return rows_value(e, f, node_gather(e->g, node_slot(e->g, f->slot), at, 0), rows);
+}
+
+void ring_need(Elab *e, const Item *item, int64_t rows, Loc loc) {
+    need_rows(e, item->ring, rows, loc);
 }
 
 const Value *ring_field(Elab *e, Item *item, const Ast *dot) {

@@ -184,6 +184,13 @@ static int64_t pushed_token(Check *c, const Step *step) {
         check_fail(c, "step %d pushes no rows of %s", step->id, step->dst->name);
         return 0;
     }
+    const Entry *entry = c->e->entry;
+    bool part = entry_pushes_used(entry, step->src->type);
+    if (part != (step->in_use != NULL) || (part && (step->in_use->slot != entry->rows_slot ||
+                                                    step_find(step, step->in_use) == NULL))) {
+        check_fail(c, "step %d pushes rows to %s that are not in use", step->id, step->dst->name);
+        return 0;
+    }
     if (c->origin.at[ring->token - 1].step >= 0 || c->origin.at[cursor->token - 1].step >= 0) {
         check_fail(c, "step %d pushes to %s %s", step->id, step->dst->name,
                    c->origin.at[ring->token - 1].step >= 0 ? "again" : "behind its next cursor");

@@ -4,11 +4,12 @@
  * A new checkpoint is complete and synced before the one at its path gets the name PATH.old and it
  * the name PATH; so whatever happens when, one of the two is whole. Both carry a checksum. A resume
  * takes PATH, or PATH.old where PATH is missing or damaged, and says so.
- * Needs log.h; gives exit codes; allocates nothing. */
+ * Needs plan.h; gives exit codes; allocates nothing. */
 #ifndef MD_CHECKPOINT_H
 #define MD_CHECKPOINT_H
 
 #include "runtime/best.h"
+#include "runtime/plan.h"
 
 enum { MD_CHECKPOINT = MD_SAVE_ALL | MD_SAVE_RINGS };
 
@@ -91,7 +92,7 @@ MD_COLD int md_checkpoint_load(md_run *r, const char *path) {
     for (int i = 0; i < r->task_count && rc == MD_EXIT_OK; i++) {
         md_task *k = &r->tasks[i];
         k->skipped = md_checkpoint_skipped(k->entry, r->note, &k->filled);
-        if (k->entry->kind == MD_TRAIN) {
+        if (k->entry->kind != MD_ENTRY) {
             snprintf(name, sizeof name, "mdlc.%s.step", k->entry->name);
             whole = whole && md_checkpoint_number(r, name, &k->step);
         }
@@ -105,6 +106,11 @@ MD_COLD int md_checkpoint_load(md_run *r, const char *path) {
     if (rc == MD_EXIT_OK) {
         r->options.seed = (uint64_t)seed;
         md_best_resume(r, r->note);
+        /* if: passes */
+        if (r->options.command == MD_RUN_TRAIN) { /* rings have rows now */
+            rc = md_plan(r, 1);
+        }
+        /* end: passes */
     }
     return rc;
 }
@@ -160,7 +166,7 @@ MD_COLD int md_checkpoint_resume(md_run *r) {
             return rc;
         }
         md_text_format(&r->message, "%.200s; going on from '%s'", first, old);
-        if (r->task->entry->kind == MD_TRAIN) {
+        if (r->task->entry->kind != MD_ENTRY) {
             md_text_format(&r->message, ", step %lld", (long long)r->task->step);
         }
         md_complain(r, "warning: ");

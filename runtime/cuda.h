@@ -110,9 +110,9 @@ __global__ static void md_few(int32_t *status, const int64_t *cursor, int64_t le
 /* Rows of `row` bytes go behind those that the ring has been given. */
 __global__ static void md_push(const int32_t *status, unsigned char *ring, const int64_t *cursor,
                                int64_t capacity, const unsigned char *rows, int64_t row,
-                               int64_t bytes) {
+                               int64_t bytes, const int32_t *used) {
     const int64_t at = md_thread();
-    if (at < bytes && *status == 0) {
+    if (at < bytes && *status == 0 && (used == NULL || at / row < *used)) {
         ring[(*cursor + at / row) % capacity * row + at % row] = rows[at];
     }
 }

@@ -165,112 +165,6 @@ MD_COLD int64_t md_log_interval(int64_t steps) {
     }
 }
 
-/* The updates of a train that the command line asks for, or else (`clause`) the source; -1: it does
- * not say. A value of its own, --steps fit=100, goes before one for all. A train without data has
- * no epochs, but where a train of its phase is fed it follows that one. */
-MD_COLD int md_plan_updates(md_run *r, int clause, int fed, int64_t *updates) {
-    const md_task *k = r->task;
-    const md_entry *e = k->entry;
-    int64_t own_steps = md_option_number(&r->options, "--steps", e->name);
-    int64_t own_epochs = md_option_number(&r->options, "--epochs", e->name);
-    int own = own_steps >= 0 || own_epochs >= 0;
-    int64_t steps = own ? own_steps : r->options.steps;
-    int64_t epochs = own ? own_epochs : r->options.epochs;
-    if (clause) {
-        steps = e->steps > 0 ? e->steps : -1;
-        epochs = e->epochs > 0 ? e->epochs : -1;
-    }
-    *updates = steps;
-    if (own_steps >= 0 && own_epochs >= 0) {
-        return md_fail(&r->message, MD_EXIT_USAGE,
-                       "--steps and --epochs of '%s' exclude each other", e->name);
-    }
-    if (epochs < 0) {
-        return MD_EXIT_OK;
-    }
-    if (k->data == NULL) {
-        return fed && !own ? MD_EXIT_OK
-                           : md_fail(&r->message, MD_EXIT_USAGE,
-                                     "'%s' has no data set, so no epochs: --steps N", e->name);
-    }
-    if (epochs > INT64_MAX / k->per_epoch) {
-        return md_fail(&r->message, MD_EXIT_USAGE, "--epochs is too large");
-    }
-    *updates = epochs * k->per_epoch;
-    return MD_EXIT_OK;
-}
-
-/* Updates of one phase: all its trains make as many, and those that say how many agree. */
-MD_COLD int md_plan_phase(md_run *r, int first, int end) {
-    const md_task *said = NULL;
-    int fed = 0;
-    for (int i = first; i < end; i++) {
-        fed |= r->tasks[i].data != NULL;
-    }
-    for (int clause = 0; clause < 2 && said == NULL; clause++) {
-        for (int i = first; i < end; i++) {
-            int64_t updates = -1;
-            md_select(r, i);
-            int rc = md_plan_updates(r, clause, fed, &updates);
-            if (rc != MD_EXIT_OK) {
-                return rc;
-            }
-            /* if: several */
-            if (said != NULL && updates >= 0 && updates != said->steps) {
-                return md_fail(&r->message, MD_EXIT_USAGE,
-                               "'%s' and '%s' take turns, but one is to make %lld updates and the "
-                               "other %lld: --steps N",
-                               said->entry->name, r->task->entry->name, (long long)said->steps,
-                               (long long)updates);
-            }
-            /* end: several */
-            r->task->steps = updates;
-            said = updates >= 0 ? r->task : said;
-        }
-    }
-    if (said == NULL) {
-        return md_fail(&r->message, MD_EXIT_USAGE,
-                       "'%s' does not say how long it trains: --steps N%s",
-                       r->tasks[first].entry->name, fed ? " or --epochs N" : "");
-    }
-    for (int i = first; i < end; i++) {
-        r->tasks[i].steps = said->steps;
-    }
-    return MD_EXIT_OK;
-}
-
-/* The task behind the last one of the phase that begins with this one. */
-MD_COLD int md_phase_end(const md_run *r, int first) {
-    int end = first;
-    while (end < r->task_count && r->tasks[end].phase == r->tasks[first].phase) {
-        end++;
-    }
-    return end;
-}
-
-/* Which updates will be made: rows, epochs and steps agree from here on. */
-MD_COLD int md_plan(md_run *r) {
-    for (int i = 0; i < r->task_count; i++) {
-        md_task *k = &r->tasks[i];
-        if (k->data == NULL) {
-            continue;
-        }
-        k->per_epoch = k->entry->rows > 0 ? k->train_rows / k->entry->rows : 0;
-        if (k->per_epoch == 0) {
-            return md_fail(&r->message, MD_EXIT_DATA,
-                           "%s: data set '%s' has %lld rows to train on; one update of '%s' takes "
-                           "%lld",
-                           k->data->path, k->data->set->name, (long long)k->train_rows,
-                           k->entry->name, (long long)k->entry->rows);
-        }
-    }
-    int rc = MD_EXIT_OK;
-    for (int first = 0; first < r->task_count && rc == MD_EXIT_OK; first = md_phase_end(r, first)) {
-        rc = md_plan_phase(r, first, md_phase_end(r, first));
-    }
-    return rc;
-}
-
 MD_COLD void md_write_scalar(md_run *r, const md_scalar *s, int64_t value) {
     md_number n;
     n.is_int = 1;
@@ -422,7 +316,8 @@ MD_COLD int md_after_round(md_run *r, int first, int end) {
     for (int i = first; i < end && due; i++) {
         md_select(r, i);
         md_table_row(r, "step", r->task->values, 1);
-        if (o->log == MD_LOG_JSON || (o->log == MD_LOG_TEXT && (!r->terminal || last))) {
+        int said = md_has_values(r->task->entry) && (!r->terminal || last);
+        if (o->log == MD_LOG_JSON || (o->log == MD_LOG_TEXT && said)) {
             md_log_step(r);
         }
     }
@@ -476,11 +371,41 @@ MD_COLD int md_fill(md_run *r, const md_call *call) {
 }
 /* end: rings */
 
+/* if: passes */
+/* One call of an entry of the phases. */
+MD_FN int md_pass(md_run *r) {
+    md_task *k = r->task;
+    int rc = k->data != NULL ? md_stage_pass(r, k->step) : MD_EXIT_OK;
+    rc = rc == MD_EXIT_OK ? md_stage_arrays(r, k->step) : rc;
+    if (rc != MD_EXIT_OK) {
+        return rc;
+    }
+    md_call call;
+    call.in = k->in;
+    call.out = k->results;
+    call.values = NULL;
+    call.rows = 0;
+    int code = k->entry->call(r->model->net, &call);
+    if (code != MD_OK) {
+        char where[128];
+        snprintf(where, sizeof where, "call %lld of '%s'", (long long)k->step + 1, k->entry->name);
+        return md_model_failed(r, code, where);
+    }
+    k->step++;
+    return MD_EXIT_OK;
+}
+/* end: passes */
+
 /* One update of the task at hand, from the first of the next batches that gives one. */
 MD_FN int md_update(md_run *r) {
     md_task *k = r->task;
     md_call call;
     int rc = MD_LEFT_OUT;
+    /* if: passes */
+    if (k->entry->kind == MD_PASS) {
+        return md_pass(r);
+    }
+    /* end: passes */
     call.in = k->in;
     call.out = NULL;
     call.values = k->values;
@@ -533,13 +458,21 @@ MD_COLD int md_fit_phase(md_run *r, int first, int end) {
 MD_COLD int md_fit(md_run *r) {
     int rc = MD_EXIT_OK, end = 0, begun = 0;
     for (int i = 0; i < r->task_count; i++) {
-        md_write_scalar(r, r->tasks[i].entry->plan, r->tasks[i].steps);
         begun |= r->tasks[i].step > 0;
     }
     for (int first = 0; first < r->task_count && md_signal == 0; first = end) {
         end = md_phase_end(r, first);
         if (end < r->task_count && r->tasks[first].step >= r->tasks[first].steps) {
             continue; /* of a run that goes on */
+        }
+        /* if: passes */
+        rc = md_plan(r, 1); /* by the rows that rings hold now */
+        if (rc != MD_EXIT_OK) {
+            return rc;
+        }
+        /* end: passes */
+        for (int i = 0; i < r->task_count; i++) {
+            md_write_scalar(r, r->tasks[i].entry->plan, r->tasks[i].steps);
         }
         rc = md_fit_phase(r, first, end);
         begun |= r->made > 0;

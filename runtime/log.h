@@ -272,8 +272,16 @@ MD_COLD const char *md_value_name(const md_entry *e, int i) {
                                   : e->extras[i - 1 - e->metric_count];
 }
 
+/* Has a call of the entry values to report? */
+MD_COLD int md_has_values(const md_entry *e) {
+    return e->kind != MD_PASS;
+}
+
 MD_COLD void md_text_values(md_text *t, const md_entry *e, const double *values, int extras) {
     char piece[64];
+    if (!md_has_values(e)) {
+        return;
+    }
     for (int i = 0; i < 1 + e->metric_count + extras; i++) {
         snprintf(piece, sizeof piece, "%.5g", md_shown(values[i]));
         md_text_format(t, "  %s %s", md_value_name(e, i), piece);
@@ -311,11 +319,13 @@ MD_COLD void md_log_step(md_run *r) {
     if (r->options.log == MD_LOG_JSON) {
         md_text_format(t, "{\"event\":\"step\",\"entry\":\"%s\",\"step\":%lld,\"epoch\":%lld",
                        e->name, (long long)r->task->step, (long long)md_epoch(r));
-        md_json_value(t, "loss", r->task->values[0]);
-        for (int i = 0; i < e->extra_count; i++) {
-            md_json_value(t, e->extras[i], r->task->values[1 + e->metric_count + i]);
+        if (md_has_values(e)) {
+            md_json_value(t, "loss", r->task->values[0]);
+            for (int i = 0; i < e->extra_count; i++) {
+                md_json_value(t, e->extras[i], r->task->values[1 + e->metric_count + i]);
+            }
+            md_json_metrics(t, e, r->task->values);
         }
-        md_json_metrics(t, e, r->task->values);
         md_text_add(t, "}\n");
     } else {
         md_text_step(r, t);
@@ -364,7 +374,9 @@ MD_COLD void md_log_end(md_run *r, int last) {
         md_text_format(t, "{\"event\":\"end\",\"entry\":\"%s\",\"steps\":%lld", e->name,
                        (long long)r->task->step);
         md_json_value(t, "seconds", (double)(float)seconds);
-        md_json_value(t, "loss", r->task->values[0]);
+        if (md_has_values(e)) {
+            md_json_value(t, "loss", r->task->values[0]);
+        }
         if (r->task->skipped > 0) {
             md_json_count(t, "skipped", (uint64_t)r->task->skipped);
         }
@@ -377,7 +389,9 @@ MD_COLD void md_log_end(md_run *r, int last) {
             md_json_count(t, "best_step", (uint64_t)r->best.step);
             md_json_value(t, "best", r->best.value);
         }
-        md_json_metrics(t, e, r->task->evaluated ? r->task->eval_values : r->task->values);
+        if (md_has_values(e)) {
+            md_json_metrics(t, e, r->task->evaluated ? r->task->eval_values : r->task->values);
+        }
         md_json_count(t, "bound_bytes", r->regions.mapped);
         md_json_count(t, "peak_over_process_bytes", over);
         md_json_count(t, "peak_rss_bytes", peak);
@@ -387,8 +401,9 @@ MD_COLD void md_log_end(md_run *r, int last) {
         char number[40];
         md_text digits = md_text_make(number, sizeof number);
         md_text_task(r, t);
-        md_text_format(t, "%lld steps in %.2f s (%.4g steps/s)\n", (long long)r->task->step,
-                       seconds, seconds > 0 ? (double)r->made / seconds : 0.0);
+        const char *what = md_has_values(e) ? "steps" : "calls";
+        md_text_format(t, "%lld %s in %.2f s (%.4g %s/s)\n", (long long)r->task->step, what,
+                       seconds, seconds > 0 ? (double)r->made / seconds : 0.0, what);
         int64_t filled = r->task->filled, lost = r->task->skipped - filled;
         /* if: rings */
         if (filled > 0) {

@@ -338,7 +338,7 @@ MD_COLD int md_setup(md_run *r, md_paths *paths) {
     }
     rc = rc == MD_EXIT_OK ? md_apart(r) : rc;
     if (rc == MD_EXIT_OK && r->options.command == MD_RUN_TRAIN) {
-        rc = md_plan(r);
+        rc = md_plan(r, 0);
     }
     /* if: plot */
     rc = rc == MD_EXIT_OK ? md_plot_setup(r) : rc;

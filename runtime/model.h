@@ -82,6 +82,10 @@ typedef struct md_dataset {
      * first, held-out rows from what is left. MD_PART_TRAIN: unused. */
     int64_t every[MD_PARTS];
     int shuffle; /* 1: a fresh order in every epoch */
+    /* if: passes */
+    int in_ring; /* 1: its rows are those of a ring, by number, as many as were pushed */
+    size_t counter; /* then: an int64_t in the state region, how many were */
+    /* end: passes */
 } md_dataset;
 
 /* ---- entries -------------------------------------------------------------------------------- */
@@ -94,6 +98,9 @@ typedef struct md_call {
     int64_t rows;   /* eval: rows in use, 1 .. eval_rows; else 0 */
 } md_call;
 
+/* What is no field of the data set. */
+enum { MD_FROM_OPTIONS = -1, /* --in or --set gives it */ MD_ROWS_IN_USE = -2 /* of the batch */ };
+
 /* One tensor that goes in (a field of *_in) or comes out (a field of *_out). */
 typedef struct md_port {
     const char *name;
@@ -101,7 +108,7 @@ typedef struct md_port {
     int rank; /* with the batch axis; 0: a scalar */
     int64_t shape[MD_MAX_RANK];
     size_t bytes;
-    int field; /* input: index in the fields of the entry's data set; -1: from --in or --set */
+    int field; /* input: index in the fields of the entry's data set; or one of these: */
     size_t io_offset; /* input: where in the io region it is staged; output: unused, 0 */
     int64_t lo, hi;   /* input: declared range, hi excluded; lo == hi: none */
 } md_port;
@@ -122,7 +129,16 @@ typedef struct md_need {
     int line; /* of the model text */
 } md_need;
 
-typedef enum md_entry_kind { MD_TRAIN, MD_ENTRY } md_entry_kind;
+/* if: passes */
+/* Rows that a call puts into a ring. */
+typedef struct md_push {
+    size_t counter; /* of the rows pushed so far, an int64_t in the state region */
+    int64_t rows;   /* 0: those of the batch that are in use */
+} md_push;
+/* end: passes */
+
+/* A pass is an entry that stands in a phase: it is called with batch after batch of its data. */
+typedef enum md_entry_kind { MD_TRAIN, MD_ENTRY, MD_PASS } md_entry_kind;
 
 typedef struct md_entry {
     const char *name;
@@ -141,7 +157,7 @@ typedef struct md_entry {
     /* MD_TRAIN: what its call pushes, and no update, for when a ring is too short; NULL: none. It
      * takes the inputs of `call`. */
     int (*fill)(void *net, const md_call *call);
-    /* The rest is for MD_TRAIN only: dataset -1 and zeros for an MD_ENTRY. */
+    /* The rest is for MD_TRAIN, of MD_PASS the data: dataset -1 and zeros for an MD_ENTRY. */
     int dataset;            /* index in md_model.datasets; -1: none */
     int64_t rows;           /* rows of data that one call takes (accumulate k: k * B) */
     int64_t eval_rows;      /* rows of data that one call of `eval` takes at most: B */
@@ -157,11 +173,15 @@ typedef struct md_entry {
     /* sums over all rows -> loss, metrics */
     void (*eval_end)(const void *net, const double *sums, double *values);
     const md_traced *traced; /* its steps, to say where a NaN came from */
+    /* if: passes */
+    const md_push *pushes;
+    int push_count;
+    /* end: passes */
 } md_entry;
 
 /* ---- the model ------------------------------------------------------------------------------ */
 
-/* A train in its place of the run without a name: those of one phase take turns. */
+/* A train or a pass in its place of the run without a name: those of one phase take turns. */
 typedef struct md_phase {
     int entry; /* index in md_model.entries */
     int phase; /* 0, 1, ... */

@@ -249,7 +249,7 @@ MD_COLD int md_option_text(md_options *o, const md_option *option, const char *v
 MD_COLD int md_option_means(md_command command, const md_entry *e) {
     return command == MD_RUN_ENTRY  ? e->kind == MD_ENTRY
            : command == MD_RUN_EVAL ? e->kind == MD_TRAIN && e->eval != NULL
-                                    : e->kind == MD_TRAIN;
+                                    : e->kind != MD_ENTRY;
 }
 
 /* Without a name the phases are meant, or the first train of the source; otherwise the only
@@ -298,14 +298,14 @@ MD_COLD int md_option_words(md_options *o, const md_model *m, const char *const 
     if (count == 0) {
         int trains = 0;
         for (int i = 0; i < m->entry_count; i++) {
-            trains += m->entries[i].kind == MD_TRAIN;
+            trains += m->entries[i].kind != MD_ENTRY;
         }
         o->command = trains > 0 ? MD_RUN_TRAIN : MD_RUN_ENTRY;
         return md_option_only(o, m, message);
     }
     if (count == 1 && named != NULL) {
         o->entry = named;
-        o->command = named->kind == MD_TRAIN ? MD_RUN_TRAIN : MD_RUN_ENTRY;
+        o->command = named->kind == MD_ENTRY ? MD_RUN_ENTRY : MD_RUN_TRAIN;
         return MD_EXIT_OK;
     }
     int eval = strcmp(words[0], "eval") == 0;
@@ -387,7 +387,7 @@ MD_COLD int md_pair_known(const md_model *m, const md_entry *e, const char *opti
         known |= md_pair_take(names, pair, list);
     }
     for (int i = 0; i < e->input_count && (in || set); i++) {
-        if ((in || e->inputs[i].rank == 0) && e->inputs[i].field < 0) {
+        if ((in || e->inputs[i].rank == 0) && e->inputs[i].field == MD_FROM_OPTIONS) {
             names[1] = e->inputs[i].name;
             known |= md_pair_take(names, pair, list);
         }
@@ -593,7 +593,9 @@ MD_COLD void md_options_help(const md_model *m, const char *program, md_text *t)
             named = 1;
         } else {
             md_text_format(t, "  %-22s %s\n", m->entries[i].name,
-                           m->entries[i].kind == MD_TRAIN ? "train" : "call this entry");
+                           m->entries[i].kind == MD_TRAIN  ? "train"
+                           : m->entries[i].kind == MD_PASS ? "go through its data"
+                                                           : "call this entry");
         }
     }
     md_text_add(t, "  eval [TRAIN]           evaluate the weights of --load\n");

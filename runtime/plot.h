@@ -54,7 +54,7 @@ MD_COLD int md_plot_setup(md_run *r) {
 MD_FN void md_plot_add(md_run *r, int evaluation) {
     md_curves *c = &r->task->curves[evaluation];
     const double *values = evaluation ? r->task->eval_values : r->task->values;
-    if (c->at == NULL) {
+    if (c->at == NULL || !md_has_values(r->task->entry)) {
         return;
     }
     int64_t row = 1 + c->values;

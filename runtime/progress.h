@@ -82,6 +82,9 @@ MD_COLD void md_bar_values(md_run *r, md_text *t, int first, int end, int64_t ro
         md_select(r, first + turn % (end - first));
         const md_entry *e = r->task->entry;
         int rest = turn >= end - first;
+        if (!md_has_values(e)) {
+            continue;
+        }
         for (int i = turn == 0 || rest; i < (rest ? 1 + e->metric_count + e->extra_count : 1);
              i++) {
             char piece[160];
@@ -113,7 +116,9 @@ MD_COLD void md_bar_parts(md_run *r, md_text *part, int first, int several, doub
     int digits = snprintf(total, sizeof total, "%lld", (long long)k->steps);
     md_text_format(&part[MD_BAR_COUNT], "%*lld/%s", digits, (long long)k->step, total);
     md_text_format(&part[MD_BAR_PART], "%3d%%", md_percent(k->step, k->steps));
-    md_bar_value(r, &part[MD_BAR_LOSS], 0, several);
+    if (md_has_values(k->entry)) {
+        md_bar_value(r, &part[MD_BAR_LOSS], 0, several);
+    }
     md_text_time(&part[MD_BAR_TIME], seconds);
     md_text_add(&part[MD_BAR_TIME], "<");
     md_text_time(&part[MD_BAR_TIME], (double)(k->steps - k->step) / rate);

@@ -115,7 +115,7 @@ MD_COLD int md_stage_setup(md_run *r) {
     for (int i = 0; i < e->input_count; i++) {
         const md_port *port = &e->inputs[i];
         r->task->in[i] = md_staging(r, port);
-        if (port->field >= 0) {
+        if (port->field != MD_FROM_OPTIONS) {
             continue;
         }
         const char *path = md_option_of(&r->options, "--in", e->name, port->name);
@@ -156,7 +156,7 @@ MD_FN int md_stage_arrays(md_run *r, int64_t call) {
     int rc = MD_EXIT_OK;
     for (int i = 0; i < e->input_count && rc == MD_EXIT_OK; i++) {
         const md_port *port = &e->inputs[i];
-        if (port->field >= 0) {
+        if (port->field != MD_FROM_OPTIONS) {
             continue;
         }
         /* if: scalars */
@@ -224,5 +224,22 @@ MD_FN int md_stage_eval(md_run *r, int part, int64_t first, int64_t used) {
     return md_stage_rows(r, part, count,
                          used == count && r->task->rows[count - 1] - r->task->rows[0] == count - 1);
 }
+
+/* if: passes */
+/* The rows of call number `call` of a pass: all rows to train on, in their order, the last batch
+ * with as many as are left. */
+MD_FN int md_stage_pass(md_run *r, int64_t call) {
+    const md_entry *e = r->task->entry;
+    int64_t first = call % r->task->per_epoch * e->rows;
+    int64_t left = r->task->train_rows - first;
+    int32_t used = (int32_t)(left < e->rows ? left : e->rows);
+    for (int i = 0; i < e->input_count; i++) {
+        if (e->inputs[i].field == MD_ROWS_IN_USE) {
+            memcpy(md_staging(r, &e->inputs[i]), &used, sizeof used);
+        }
+    }
+    return md_stage_eval(r, MD_PART_TRAIN, first, used);
+}
+/* end: passes */
 
 #endif

@@ -90,7 +90,7 @@ MD_COLD void md_table_value(md_text *t, double value) {
 /* values: loss, metrics, extras of a step; loss and metrics of an evaluation. */
 MD_COLD void md_table_row(md_run *r, const char *event, const double *values, int extras) {
     const md_entry *e = r->task->entry;
-    if (r->table <= 0) {
+    if (r->table <= 0 || !md_has_values(e)) {
         return;
     }
     md_text *t = md_line(r);

@@ -474,6 +474,10 @@ static Step *push_step(Lower *l, const EntryOut *out, Buf *from) {
     step->text = str_printf(l->p->arena, "push to %s", out->slot->name);
     step_access(l->p, step, step->src, ACCESS_READ);
     step_access(l->p, step, step->cursor, ACCESS_READ);
+    if (entry_pushes_used(l->e->entry, from->type)) {
+        step->in_use = slot_buf(l, l->e->entry->rows_slot);
+        step_access(l->p, step, step->in_use, ACCESS_READ);
+    }
     step_access(l->p, step, step->dst, ACCESS_WRITE | ACCESS_PART);
     return step;
 }

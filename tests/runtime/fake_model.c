@@ -312,8 +312,8 @@ static const md_field fake_rows_fields[] = {
     {"y", 0, MD_COLUMNS, 4, 1, 0, MD_F32, MD_F32, 0, {0}, 4, 0, 0, NULL, MD_NORM_NONE, 0, 0, 0},
 };
 static const md_dataset fake_datasets[] = {
-    /* name, files, file_count, fields, field_count, every, shuffle */
-    {"rows", fake_rows_files, 1, fake_rows_fields, 3, {0, 5, 0}, 1},
+    /* name, files, file_count, fields, field_count, every, shuffle, in_ring, counter */
+    {"rows", fake_rows_files, 1, fake_rows_fields, 3, {0, 5, 0}, 1, 0, 0},
 };
 
 static const md_port fake_fit_inputs[] = {
@@ -354,23 +354,23 @@ static const md_entry fake_entries[] = {
     /* name, kind, call, arena_bytes, flops,
      * inputs, input_count, outputs, output_count, hypers, hyper_count, needs, need_count, fill,
      * dataset, rows, eval_rows, steps, epochs, plan, epoch,
-     * metrics, metric_count, extras, extra_count, eval, eval_sums, eval_end, traced */
+     * metrics, metric_count, extras, extra_count, eval, eval_sums, eval_end, traced, pushes, push_count */
     {"fit", MD_TRAIN, fake_host_fit, 64, 200,
      fake_fit_inputs, 3, NULL, 0, fake_fit_hypers, 1, NULL, 0, NULL,
      0, 8, 8, 0, 3, &fake_fit_plan, NULL,
-     fake_fit_metrics, 1, fake_fit_extras, 1, fake_host_fit_eval, 3, fake_host_fit_eval_end, NULL},
+     fake_fit_metrics, 1, fake_fit_extras, 1, fake_host_fit_eval, 3, fake_host_fit_eval_end, NULL, NULL, 0},
     {"feed", MD_TRAIN, fake_host_feed, 64, 200,
      fake_feed_inputs, 2, NULL, 0, fake_feed_hypers, 1, NULL, 0, NULL,
      -1, 0, 0, 0, 0, NULL, NULL,
-     NULL, 0, NULL, 0, NULL, 0, NULL, NULL},
+     NULL, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, 0},
     {"predict", MD_ENTRY, fake_host_predict, 0, 20,
      fake_predict_inputs, 3, fake_predict_outputs, 1, NULL, 0, NULL, 0, NULL,
      -1, 0, 0, 0, 0, NULL, NULL,
-     NULL, 0, NULL, 0, NULL, 0, NULL, NULL},
+     NULL, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, 0},
     {"weights", MD_ENTRY, fake_host_weights, 0, 0,
      NULL, 0, fake_weights_outputs, 2, NULL, 0, NULL, 0, NULL,
      -1, 0, 0, 0, 0, NULL, NULL,
-     NULL, 0, NULL, 0, NULL, 0, NULL, NULL},
+     NULL, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, 0},
 };
 /* clang-format on */
 

@@ -263,6 +263,8 @@ static const Mistake mistakes[] = {
     {"float = f32)", "float = f32, phase = [\"fit\"])", 904},
     {"float = f32)", "float = f32, phase = [[\"fit\"], [\"fit\"]])", 905},
     {"float = f32)", "float = f32, phase = [[\"init\"]])", 905},
+    {"\"go\")\nentry e4(", "\"go\", in_use = r)\nentry e4(r: i32, ", 906},
+    {"@graph(shuffle = true, holdout = 5)", "@graph(shuffle = true, ring = \"seed\")", 907},
 };
 
 static void expect_error(Dumped *m, const char *what, int id) {

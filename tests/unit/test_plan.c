@@ -590,6 +590,48 @@ static void test_pushes(void **state) {
     }
 }
 
+/* Rows of a batch go into a ring as far as they are in use: a push of all of them, of as many as
+ * something else says, or that does not look at the number, is refused. */
+static void test_rows_in_use(void **state) {
+    (void)state;
+    static const char text[] =
+        "use nn; dim B = 4; ring old[16] { x: f32[3]; }\n"
+        "dataset d { file f = \"d.csv\"; x: f32[3] = f.columns(0..3); }\n"
+        "entry put(n: i32 in 0..9) on d[B] { old.push(x * f32(n)); } phase put;\n";
+    static const char *const expected[] = {NULL, "not in use", "not in use", "not in use"};
+    for (int kind = 0; kind < (int)(sizeof expected / sizeof *expected); kind++) {
+        Dumped m;
+        Arena arena = {0};
+        Program *p = compiled_text(&m, text, 1);
+        compiled_plan(p);
+        ProgramEntry *e = longest_entry(p);
+        Step *push = NULL;
+        Buf *other = NULL;
+        for (int i = 0; i < e->step.count; i++) {
+            push = e->step.at[i]->kind == STEP_PUSH ? e->step.at[i] : push;
+        }
+        for (int i = 0; i < e->buf.count; i++) {
+            const Slot *slot = e->buf.at[i]->slot;
+            other = slot != NULL && str_eq(slot->name, "n") ? e->buf.at[i] : other;
+        }
+        assert_non_null(push);
+        assert_non_null(push->in_use);
+        assert_non_null(other);
+        for (int i = 0; i < push->access.count; i++) {
+            Access *access = &push->access.at[i];
+            if (access->buf == push->in_use && kind > 0) {
+                *access = kind == 2 ? (Access){.buf = other, .mode = ACCESS_READ}
+                                    : push->access.at[--push->access.count];
+                break;
+            }
+        }
+        push->in_use = kind == 1 ? NULL : kind == 2 ? other : push->in_use;
+        assert_fault(&arena, p, expected[kind], kind);
+        arena_free(&arena);
+        dumped_done(&m);
+    }
+}
+
 /* What an entry refuses it looks at before it uses it and before it writes anything. */
 static void test_refusals(void **state) {
     (void)state;
@@ -652,7 +694,8 @@ static void test_device(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_random_plans),    cmocka_unit_test(test_budgets),
-        cmocka_unit_test(test_pushes),          cmocka_unit_test(test_refusals),
+        cmocka_unit_test(test_pushes),
+        cmocka_unit_test(test_rows_in_use),          cmocka_unit_test(test_refusals),
         cmocka_unit_test(test_device),          cmocka_unit_test(test_plans_are_deterministic),
         cmocka_unit_test(test_each_fault),      cmocka_unit_test(test_stacks),
         cmocka_unit_test(test_order_in_a_loop), cmocka_unit_test(test_two_results_of_one_operand),

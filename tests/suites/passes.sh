@@ -1,0 +1,90 @@
+#!/bin/sh
+# Entries in phases: one goes through a data set batch by batch, the last one with few rows, in front of
+# a train of the rows that it pushed to a ring. What the rows are, how many, resumes anywhere, what does
+# not fit.
+set -u
+. tests/lib.sh
+: "${LONG:=0}" "${SEED:=1}"
+[ "$LONG" = 1 ] && stops=12 || stops=2
+echo "passes: SEED=$SEED"
+run() { "$program" --log none "$@" 2>"$scratch/err"; }
+held() { "$program" held --resume "$1" 2>"$scratch/err" >"$scratch/held" || cat "$scratch/err"; }
+of() { sed -n "s/^$1 = //p" "$scratch/held"; }
+
+for checks in none nan canary; do
+    "$MDLC" --checks=$checks tests/suites/passes.mdl -o "$scratch/passes.c" 2>"$scratch/err" &&
+        $CC -O1 $STRICT_FLAGS -fopenmp "$scratch/passes.c" -lm -o "$scratch/passes" 2>>"$scratch/err" ||
+        { fail "passes $checks" "does not build: $(cat "$scratch/err")"; summary passes; exit 1; }
+    program=$scratch/passes
+    run --seed 7 --checkpoint "$scratch/whole" --save "$scratch/whole.w" && pass || fail "whole run $checks" "$(cat "$scratch/err")"
+    # 1,438 rows in 29 calls of 50 and one of 38, in the order of the file; one by one they are the same.
+    held "$scratch/whole"
+    [ "$(of n)" = 1438 ] && [ "$(of labels)" = 0 ] && pass || fail "rows $checks" "$(of n), $(of labels) labels differ"
+    awk -v d="$(of apart)" 'BEGIN { exit !(d >= 0 && d < 1e-6) }' && pass || fail "codes $checks" "differ by $(of apart)"
+    awk -F, 'NR % 5 != 0 { print $65 + 0 }' samples/data/digits.csv >"$scratch/labels"
+    "$program" held --resume "$scratch/whole" --out y="$scratch/y.npy" >"$scratch/err" && tail -c 1500 "$scratch/y.npy" | head -c 1438 | od -An -v -w1 -tu1 | tr -d ' ' >"$scratch/y"
+    same "labels $checks" "$scratch/labels" "$scratch/y"
+    # Whoever takes turns with a train is called as often.
+    [ "$(of passes)" = 168 ] && pass || fail "turns $checks" "$(of passes)"
+    [ "$checks" = none ] && cp "$scratch/whole.w" "$scratch/plain.w"
+    same "weights with --checks=$checks" "$scratch/plain.w" "$scratch/whole.w"
+done
+"$MDLC" tests/suites/passes.mdl -o "$scratch/passes.c" && $CC -O1 -fopenmp "$scratch/passes.c" -lm -o "$scratch/passes"
+
+# By name, one behind the other: the same bytes.
+run encode --seed 7 --checkpoint "$scratch/chain" && run fit --resume "$scratch/chain" --checkpoint "$scratch/chain" &&
+    run mark --steps 168 --resume "$scratch/chain" --checkpoint "$scratch/chain" && run single --resume "$scratch/chain" --checkpoint "$scratch/chain" ||
+    fail "by name" "$(cat "$scratch/err")"
+same "by name" "$scratch/whole" "$scratch/chain"
+# Stopped in the pass, between two phases and, by a signal, anywhere.
+run encode --steps 11 --seed 7 --checkpoint "$scratch/early"
+run encode --seed 7 --checkpoint "$scratch/between"
+for place in early between; do
+    run --resume "$scratch/$place" --checkpoint "$scratch/part" || fail "resumed: $place" "$(cat "$scratch/err")"
+    same "resumed: $place" "$scratch/whole" "$scratch/part"
+done
+run --epochs 400 --seed 7 --save "$scratch/long.w" || fail "long run" "$(cat "$scratch/err")"
+for pause in $(awk -v n=$stops -v seed="$SEED" 'BEGIN { srand(seed); for (i = 0; i < n; i++) printf "0.%03d\n", 5 + int(rand() * 120) }'); do
+    rm -f "$scratch"/part*
+    "$program" --log none --epochs 400 --seed 7 --checkpoint "$scratch/part" 2>/dev/null & child=$!
+    sleep "$pause"
+    kill -TERM $child 2>/dev/null
+    wait $child
+    from="--resume $scratch/part"
+    [ -f "$scratch/part" ] || from="--seed 7"
+    # shellcheck disable=SC2086
+    run --epochs 400 $from --save "$scratch/part.w" || fail "stopped after $pause s" "$(cat "$scratch/err")"
+    same "stopped after $pause s" "$scratch/long.w" "$scratch/part.w"
+done
+
+# Options; two passes, part of one; what does not fit is said before the first call.
+run --steps encode=7 --steps fit=3 --steps single=5 --checkpoint "$scratch/part" && held "$scratch/part" && [ "$(of n)" = 350 ] && [ "$(of passes)" = 3 ] && pass || fail "--steps" "$(of n) $(of passes)"
+run --epochs encode=2 --steps fit=3 --steps single=1 --checkpoint "$scratch/part" && held "$scratch/part" && [ "$(of n)" = 1500 ] && pass || fail "two passes" "$(of n)"
+run --steps 0 --save "$scratch/none.w" && pass || fail "--steps 0" "$(cat "$scratch/err")"
+"$program" --log json --log-every 10 --steps fit=20 --log csv="$scratch/table" >"$scratch/log" 2>"$scratch/err"
+[ "$(sed -n 's/.*"event":"\([a-z]*\)","entry":"\([a-z]*\)".*/\1 \2/p' "$scratch/log" | uniq -c | tr -s ' \n' ' ')" = \
+    " 3 step encode 1 end encode 1 step fit 1 step mark 1 step fit 1 step mark 1 end fit 1 end mark $(grep -c '"step","entry":"single"' "$scratch/log") step single 1 end single " ] &&
+    pass || fail "lines of the log" "$(cat "$scratch/log")"
+grep '"entry":"encode"' "$scratch/log" | grep -q loss && fail "log" "a pass has a loss" || pass
+[ "$(wc -l <"$scratch/table")" = 3 ] && pass || fail "table" "$(cat "$scratch/table")"
+[ "$(grep -c '"resident_growth_pages":0}' "$scratch/log")" = 4 ] && pass || fail "pages" "$(grep growth "$scratch/log")"
+exits "too few rows" 1 "ring 'cache' holds 0 rows when 'fit' begins, which takes 50 at once" run fit --steps 1
+exits "too few pushes" 1 "ring 'cache' holds 0 rows when 'fit' begins" run --steps encode=0
+exits "a checkpoint without rows" 1 "ring 'cache' holds 0 rows when 'fit' begins" sh -c "\"$program\" mark --steps 1 --log none --checkpoint \"$scratch/x\" && \"$program\" fit --log none --resume \"$scratch/x\" 2>\"$scratch/err\""
+exits "turns of other lengths" 2 "take turns, but one is to make 3 updates and the other 4" run --steps fit=3 --steps mark=4
+exits "rows in use are not set" 2 "no such name" run encode --set rows=3
+exits "no evaluation" 2 "has nothing to evaluate\|cannot be run" run eval fit --load "$scratch/whole.w"
+"$program" --help | grep -q '^  encode  *go through its data$' && pass || fail "--help" "does not say what 'encode' is"
+
+# A ring that is shorter than the data keeps the last rows.
+"$MDLC" -D N=100 tests/suites/passes.mdl -o "$scratch/short.c" && $CC -O1 -fopenmp "$scratch/short.c" -lm -o "$scratch/short"
+program=$scratch/short
+run --steps fit=9 --checkpoint "$scratch/part" || fail "a short ring" "$(cat "$scratch/err")"
+held "$scratch/part"
+[ "$(of n)" = 100 ] && [ "$(of labels)" = 0 ] && awk -v d="$(of apart)" 'BEGIN { exit !(d >= 0 && d < 1e-6) }' && pass || fail "a short ring" "$(of n) $(of labels) $(of apart)"
+
+# The dumped graph makes the same program; the evaluator pushes the rows in use.
+"$MDLC" --dump=fma tests/suites/passes.mdl >"$scratch/dump.mdl" && "$MDLC" --prefix passes "$scratch/dump.mdl" -o "$scratch/dump.c" && $CC -O1 -fopenmp "$scratch/dump.c" -lm -o "$scratch/dump" &&
+    "$scratch/dump" --log none --seed 7 --save "$scratch/dump.w"
+same "dumped" "$scratch/whole.w" "$scratch/dump.w"
+summary passes
