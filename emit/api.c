@@ -8,7 +8,7 @@
 #include <string.h>
 
 /* Does some entry have loops that end by a condition? */
-static bool has_limits(const Program *p) {
+bool api_has_limits(const Program *p) {
     for (int i = 0; i < p->entry.count; i++) {
         if (p->entry.at[i]->limit.count > 0) {
             return true;
@@ -53,7 +53,7 @@ const ApiStatus *api_status(const Emit *e, int *count) {
     *count = 0;
     for (int i = 0; i < n; i++) {
         bool left_out = (table[i].code == 12 && !e->c->opt.canary) ||
-                        (table[i].code == 14 && !has_limits(e->p));
+                        (table[i].code == 14 && !api_has_limits(e->p));
         if (!left_out) {
             status[(*count)++] = table[i];
         }
@@ -319,8 +319,12 @@ void api_print(const Emit *e, Text *out) {
                 "/* An instance. The caller owns it and its memory; one call at a time. */\n"
                 "typedef struct %s {\n"
                 "    unsigned char *params, *state, *io, *arena;\n"
-                "    int bound;\n%s",
-                e->prefix, e->c->opt.canary ? "    md_damage damage;\n" : "");
+                "    int bound;\n%s%s",
+                e->prefix,
+                api_has_limits(e->p) ? "    int limit_line; /* behind ERR_LIMIT: of the source, of "
+                                       "the loop that met its maximum */\n"
+                                     : "",
+                e->c->opt.canary ? "    md_damage damage;\n" : "");
     if (e->p->device) {
         text_add(out, "    unsigned char *host;\n    cudaStream_t stream;\n");
     } else if (api_has_team(e->p)) {

@@ -344,16 +344,14 @@ static void print_push(const Step *step, Text *out, const char *indent) {
         row * (long long)elem_bytes(step->dst->type->elem), indent);
 }
 
-/* What ends the call: floats that are not finite; or `limits`, bools that say that a loop met its
- * maximum. */
-static void print_ending(const Names *names, const Step *step, bool limits, Text *out,
-                         const char *indent) {
+/* What ends the call: floats that are not finite. */
+static void print_finite(const Names *names, const Step *step, Text *out, const char *indent) {
     int n = 0;
     for (int i = 0; i < step->access.count; i++) {
         const Buf *buf = step->access.at[i].buf;
-        if ((buf->type->elem == TY_BOOL) == limits) {
+        if (buf->type->elem != TY_BOOL) {
             text_printf(out, n++ == 0 ? "%sif (" : " || ", indent);
-            text_printf(out, limits ? "*%s" : "!isfinite(*%s)", buf_local(buf)->name);
+            text_printf(out, "!isfinite(*%s)", buf_local(buf)->name);
         }
     }
     if (n == 0) {
@@ -361,8 +359,23 @@ static void print_ending(const Names *names, const Step *step, bool limits, Text
     }
     text_add(out, ") {\n");
     guard_close(names->entry, str_printf(names->e->arena, "%s    ", indent), out);
-    text_printf(out, "%s    return %s_ERR_%s; /* nothing is updated */\n%s}\n", indent,
-                names->e->upper, limits ? "LIMIT" : "NONFINITE", indent);
+    text_printf(out, "%s    return %s_ERR_NONFINITE; /* nothing is updated */\n%s}\n", indent,
+                names->e->upper, indent);
+}
+
+/* Bools that say that a loop met its maximum, and the line of that loop. */
+static void print_limits(const Names *names, const Step *step, Text *out, const char *indent) {
+    for (int i = 0; i < step->access.count; i++) {
+        const Buf *buf = step->access.at[i].buf;
+        if (buf->type->elem != TY_BOOL) {
+            continue;
+        }
+        text_printf(out, "%sif (*%s) {\n%s    m->limit_line = %d;\n", indent,
+                    buf_local(buf)->name, indent, loc_line_of(names->e, buf->loc));
+        guard_close(names->entry, str_printf(names->e->arena, "%s    ", indent), out);
+        text_printf(out, "%s    return %s_ERR_LIMIT; /* nothing is updated */\n%s}\n", indent,
+                    names->e->upper, indent);
+    }
 }
 
 static void print_check(const Names *names, const Step *step, Text *out, const char *indent) {
@@ -376,8 +389,8 @@ static void print_check(const Names *names, const Step *step, Text *out, const c
                         buf_local(buf)->name);
         }
     }
-    print_ending(names, step, false, out, indent);
-    print_ending(names, step, true, out, indent);
+    print_finite(names, step, out, indent);
+    print_limits(names, step, out, indent);
 }
 
 /* A comment in front of what comes next: the part of a train, the layer, and the line with its text

@@ -3,6 +3,7 @@
  * "end: NAME" in the files of runtime/. Needs a finished module, changes nothing. */
 #include "emit/features.h"
 
+#include "emit/api.h"
 #include "emit/host.h"
 
 typedef struct {
@@ -96,6 +97,7 @@ void features_add(const Emit *e, NameList *features) {
         {"scalars", has.scalars},                   /* inputs, by --set */
         {"halves", has.halves},                     /* f16, bf16 of the model, not only of files */
         {"several", e->p->module->phase.count > 1}, /* trains in one run */
+        {"limits", api_has_limits(e->p)},           /* loops that may meet their maximum */
         {"passes", host_has_passes(e->p)},          /* entries of phases, rows of a ring as data */
         {"canary", e->c->opt.canary},
         {"profile", e->c->opt.profile},

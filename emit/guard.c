@@ -46,8 +46,8 @@ void guard_before(const ProgramEntry *entry, const Step *step, const char *inden
 void guard_after(const Emit *e, const ProgramEntry *entry, const Step *step, const char *indent,
                  Text *out) {
     if (guarded(entry)) {
-        text_printf(out, "%sif (md_canary_after(&bands_, %d, %d) != MD_OK) {\n", indent,
-                    step_end(step) - 1, step->up != NULL ? step->up->id : -1);
+        text_printf(out, "%sif (md_canary_after(&bands_, %d, %d, %d) != MD_OK) {\n", indent,
+                    step->id, step_end(step) - 1, step->up != NULL ? step->up->id : -1);
         text_printf(out, "%s    return %s_ERR_CANARY;\n%s}\n", indent, e->upper, indent);
     }
 }

@@ -565,6 +565,7 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
                 layers > 0 ? str_printf(e->arena, "%s_layers", e->prefix) : "NULL", layers,
                 e->c->opt.canary ? "&instance.damage" : "NULL", notes,
                 str_eq(notes, "notes") ? "&instance.trace" : "NULL");
+    text_add(out, api_has_limits(e->p) ? "        &instance.limit_line,\n" : "");
     profile_descriptor(e, out);
     text_add(out, "    };\n");
     text_add(out, "    return md_main(&descriptor, argc, argv);\n}\n");

@@ -268,6 +268,9 @@ static void print_instance(const Emit *e, Text *out) {
         VEC_PUSH(e->arena, &field, str_printf(e->arena, "unsigned char *%s", region[i]));
     }
     VEC_PUSH(e->arena, &field, "int bound");
+    if (api_has_limits(e->p)) {
+        VEC_PUSH(e->arena, &field, "int limit_line");
+    }
     if (opt->canary) {
         VEC_PUSH(e->arena, &field, "md_damage damage");
     }

@@ -131,6 +131,7 @@ struct LoopScope {
     Dim trip;
     bool repeat; /* parameters inside are stacked */
     bool stages; /* of an ode: its iterations are not for the user to see */
+    bool times;  /* then: it has an iteration for each time of `at`, for emits */
     const char *index_name;
     const Value *index;
     Scope *scope; /* of its body */

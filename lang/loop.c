@@ -165,6 +165,19 @@ void loop_bind_result(Elab *e, const CarryVar *var, const Value *v) {
     }
 }
 
+const Value *loop_in_front(Elab *e, const Value *v, Dim trip, Node *stack) {
+    Value *r = ARENA_NEW(e->scratch, Value);
+    *r = (Value){.kind = V_TENSOR, .ranged = v->ranged, .lo = v->lo, .hi = v->hi};
+    Dim *dim = value_axes(e->scratch, r, 0, v->rank + 1).dim;
+    r->rank = v->rank + 1;
+    dim[0] = trip;
+    for (int i = 0; i < v->rank; i++) {
+        dim[1 + i] = v->dim[i];
+    }
+    r->node = stack;
+    return r;
+}
+
 /* The stacked axis of an emit moves from the front to where the left side named the loop's index.
  */
 static const Value *emitted_value(Elab *e, const LoopScope *loop, const Emitted *em, Node *node) {
@@ -411,8 +424,10 @@ void loop_statement(Elab *e, const Ast *ast) {
 
 void loop_emit_statement(Elab *e, const Ast *ast) {
     const Ast *target = ast->kid[0], *right = ast->kid[1];
-    if (!e->loop || e->loop == e->frame->call_loop || e->loop->stages) {
-        elab_error(e, ast->loc, 299, "'emit' stands in the body of 'repeat', 'scan' or 'while'");
+    if (!e->loop || e->loop == e->frame->call_loop || (e->loop->stages && !e->loop->times)) {
+        elab_error(e, ast->loc, 299,
+                   "'emit' stands in the body of 'repeat', 'scan' or 'while', or of an 'ode' with "
+                   "'at'");
         stmt_poison(e, ast);
         return;
     }
@@ -434,9 +449,12 @@ void loop_emit_statement(Elab *e, const Ast *ast) {
                        "the left side of 'emit' names no index of the loop, so it is "
                        "not clear where the stacked axis goes");
             diag_hint(&e->c->diag,
-                      e->loop->index_name ? "put '%s' among the indices"
-                                          : "name the loop's index: 'scan %s < n'",
-                      e->loop->index_name ? e->loop->index_name : "t");
+                      e->loop->times        ? "'emit %s = ...' stacks in front"
+                      : e->loop->index_name ? "put '%s' among the indices"
+                                            : "name the loop's index: 'scan %s < n'",
+                      e->loop->times        ? em.name
+                      : e->loop->index_name ? e->loop->index_name
+                                            : "t");
             return;
         }
     } else {

@@ -22,6 +22,8 @@ void loop_bind_result(Elab *e, const CarryVar *var, const Value *v);
 void loop_too_deep(Elab *e, const Ast *ast);
 void loop_statement(Elab *e, const Ast *ast);
 void loop_emit_statement(Elab *e, const Ast *ast);
+/* Values like `v`, one an iteration, stacked in front. */
+const Value *loop_in_front(Elab *e, const Value *v, Dim trip, Node *stack);
 /* The slice of `stack` (leading axis = iterations) that this iteration sees; `stack` belongs to the
  * region around the loop. */
 Node *loop_slice(LoopScope *loop, Node *stack);

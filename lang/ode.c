@@ -2,11 +2,12 @@
  *
  * The body is elaborated once, as that of a loop which never runs: what it computes is
  * instantiated for each stage of the method (ode_step). With a number of steps the solver is a scan
- * over them, and the derivative is that of the steps that are made; steps of its own choice are in
- * ode_adapt. */
+ * over them, and the derivative is that of the steps that are made; steps of its own choice, times
+ * on the way and conditions are in ode_walk. */
 #include "lang/ode.h"
 
 #include "lang/arith.h"
+#include "lang/dims.h"
 #include "lang/expr.h"
 #include "lang/ode_adapt.h"
 #include "lang/stmt.h"
@@ -96,15 +97,85 @@ static bool chooses(const Ast *args) {
     return false;
 }
 
+/* A list of numbers as a tensor. */
+static const Value *list_of_times(Elab *e, const Value *v) {
+    double *number = ARENA_ARRAY(e->arena, double, v->count + 1);
+    Dim dim = {.size = v->count};
+    for (int i = 0; i < v->count; i++) {
+        if (!value_is_number(v->item[i])) {
+            return v;
+        }
+        number[i] = value_number(v->item[i]);
+    }
+    Node *node = node_table(e->g, dims_type(e->g->float_type, 1, &dim), number);
+    return v->count > 0 ? value_tensor(e->scratch, node, 1, &dim) : v;
+}
+
+/* `at ts`: the times, a tensor of one axis; false after an error. */
+static bool read_times(Elab *e, const Ast *ast, Node **stop, Dim *count) {
+    const Value *v = elab_expr(e, ast);
+    v = elab_ok(v) && v->kind == V_LIST ? list_of_times(e, v) : v;
+    v = elab_ok(v) && v->kind == V_TENSOR && elem_is_float(value_elem(v)) ? arith_tensor(e, ast->loc, v, e->g->float_type) : v;
+    if (!elab_ok(v)) {
+        return false;
+    }
+    bool times = v->kind == V_TENSOR && v->rank == 1 && v->nspan == 0;
+    if (!times || !elem_is_float(value_elem(v)) || v->dim[0].size < 1) {
+        elab_error(e, ast->loc, 654, "'at' takes the times at which 'emit' collects, floats [n], "
+                                     "found %s", value_text(e->arena, v));
+        return false;
+    }
+    *stop = node_cast(e->g, v->node, e->g->float_type);
+    *count = v->dim[0];
+    return true;
+}
+
 /* --- the body --------------------------------------------------------------------------------- */
 
-/* Elaborates the body at the region at hand; field->loop is NULL after an error. */
+/* `until c`, where the names of the body are those of a step's end. */
+static Node *read_until(Elab *e, const Ast *ast) {
+    const Value *v = elab_single(e, ast, elab_expr(e, ast));
+    if (!elab_ok(v) || !elab_plain(e, ast->loc, v)) {
+        return NULL;
+    }
+    if (v->kind != V_TENSOR || value_elem(v) != TY_BOOL || v->rank > 0 || v->nspan > 0) {
+        elab_error(e, ast->loc, 652,
+                   "'until' needs one scalar condition on what the ode carries, found %s",
+                   v->kind == V_BOOL ? "one that is known when compiling"
+                                     : value_text(e->arena, v));
+        return NULL;
+    }
+    return v->node;
+}
+
+/* What is looked at between the steps: the condition, then the emits. */
+static void add_looks(Elab *e, const Ast *ast, LoopScope *loop, Node *until, Field *field) {
+    if (until) {
+        loop_emit(loop->builder, until);
+    }
+    for (int i = 0; i < loop->emitted.count; i++) {
+        if (elab_ok(loop->emitted.at[i].value)) {
+            loop_emit(loop->builder, loop->emitted.at[i].value->node);
+        }
+    }
+    if (ast->kid[3] && loop->emitted.count == 0 && e->errors == 0) {
+        elab_error(e, ast->kid[3]->loc, 653,
+                   "'at' says when 'emit' collects, but the body emits nothing");
+        diag_hint(&e->c->diag, "emit ys = y;");
+    }
+    field->looks = (until != NULL) + loop->emitted.count;
+}
+
+/* Elaborates the body at the region at hand; field->loop is NULL after an error. `times`: how many
+ * there are to collect at; 0: none. */
 static LoopScope *read_field(Elab *e, const Ast *ast, const CarryVars *vars, const Method *m,
-                             Node *from, Field *field) {
+                             Node *from, Dim times, Field *field) {
     Scope *around = e->scope;
     e->scope = scope_new(e->scratch, around, around->file);
     LoopScope *loop = loop_scope_open(e, (Dim){.size = m->stages}, false);
     loop->stages = true;
+    loop->times = times.size > 0;
+    loop->trip = loop->times ? times : loop->trip;
     loop->scope = e->scope;
     Flow *flow = ARENA_ARRAY(e->scratch, Flow, vars->count);
     Node *now = loop_carry_value(loop->builder, loop_carry(loop->builder, from));
@@ -118,8 +189,11 @@ static LoopScope *read_field(Elab *e, const Ast *ast, const CarryVars *vars, con
         name->ref = &flow[i];
     }
     int errors = e->errors;
-    stmt_block(e, ast->kid[4]);
+    *field = (Field){.count = vars->count};
+    Node *until = ast->kid[4] ? read_until(e, ast->kid[4]) : NULL;
+    stmt_block(e, ast->kid[6]);
     e->scope = around;
+    add_looks(e, ast, loop, until, field);
     for (int i = 0; i < vars->count; i++) {
         if (!flow[i].slope && e->errors == errors) {
             elab_error(e, vars->at[i].loc, 341, "the body says nothing of %s' = ...",
@@ -129,7 +203,7 @@ static LoopScope *read_field(Elab *e, const Ast *ast, const CarryVars *vars, con
         }
     }
     Node *closed = loop_scope_body(e, loop);
-    *field = (Field){.loop = e->errors == errors ? closed : NULL, .count = vars->count};
+    field->loop = e->errors == errors ? closed : NULL;
     return loop;
 }
 
@@ -166,7 +240,7 @@ static void solve_steps(Elab *e, const Ast *ast, const CarryVars *vars, const Me
         g, OP_ADD, from,
         node_map2(g, OP_MUL, dt, node_cast(g, loop_index(steps->builder), real)));
     Field field;
-    LoopScope *body = read_field(e, ast, &inside, m, begun, &field);
+    LoopScope *body = read_field(e, ast, &inside, m, begun, (Dim){0}, &field);
     field.apart = true;
     field.again = stmt_has_attribute(ast, "checkpoint");
     if (field.loop) {
@@ -184,57 +258,148 @@ static void solve_steps(Elab *e, const Ast *ast, const CarryVars *vars, const Me
     }
 }
 
-void ode_statement(Elab *e, const Ast *ast) {
-    const Ast *carry = ast->kid[3], *method = ast->kid[2];
-    Method m = {0};
-    CarryVars vars = {0};
-    Control control = {0};
-    int64_t count = 0;
-    if (e->loop && e->loop->depth + 2 >= MD_RANK) {
-        loop_too_deep(e, ast);
+/* With equal steps, `at` and `until`: is the body the same whenever it is looked at? */
+static bool steady_field(Elab *e, const Ast *ast, const LoopScope *body, bool draws) {
+    bool writes = false;
+    for (int i = 0; i < body->state.count; i++) {
+        writes = writes || body->state.at[i].written;
+    }
+    if (draws || writes) {
+        elab_error(e, ast->loc, 655,
+                   "the body of an 'ode' with 'at' or 'until' %s, but it is also looked at between "
+                   "the steps",
+                   draws ? "draws numbers" : "writes a state");
+        diag_hint(&e->c->diag, "do that in front of the 'ode'");
+    }
+    return !draws && !writes;
+}
+
+/* `using run: tsit5(...)`: behind the ode run.taken, run.rejected and run.time are known. */
+static void bind_run(Elab *e, const Ast *method, Node *taken, Node *rejected, Node *time) {
+    static const char *const name[] = {"taken", "rejected", "time"};
+    Node *node[] = {taken, rejected, time};
+    enum { FIELDS = sizeof name / sizeof *name };
+    if (method->kind != AST_CALL || !method->name) {
         return;
     }
+    Value *r = ARENA_NEW(e->scratch, Value);
+    r->kind = V_RECORD;
+    r->count = FIELDS;
+    r->item = ARENA_ARRAY(e->scratch, const Value *, FIELDS);
+    r->field = ARENA_ARRAY(e->scratch, const char *, FIELDS);
+    for (int i = 0; i < FIELDS; i++) {
+        r->field[i] = name[i];
+        r->item[i] = node[i] ? value_scalar(e->scratch, node[i]) : &value_poison;
+    }
+    stmt_bind(e, method->name, method->loc, taken ? r : &value_poison);
+}
+
+typedef struct {
+    Method m;
+    Control control;
+    CarryVars vars;
+    int64_t count; /* of equal steps; 0: by their error */
+    Node *from, *to, *stop; /* stop: times, or NULL */
+    Dim times;
+} Ode;
+
+/* Everything in front of the body; false after an error. */
+static bool read_head(Elab *e, const Ast *ast, Ode *o) {
+    const Ast *method = ast->kid[2];
     bool named = method->kind == AST_CALL && method->kid[0]->kind == AST_NAME;
     bool adaptive = named && chooses(method->kid[1]), ok;
     if (!named) {
-        elab_error(e, ast->kid[2]->loc, 282,
+        elab_error(e, method->loc, 282,
                    "'using' names a method and its steps: rk4(steps = 10), or what its error may "
                    "be: tsit5(rtol = 1e-3, atol = 1e-6, max = 64)");
         ok = false;
     } else {
-        ok = method_read(e, method->kid[0], &m);
-        ok = (adaptive ? adapt_read(e, ast, &m, &control) : read_steps(e, method, &count)) && ok;
+        ok = method_read(e, method->kid[0], &o->m);
+        ok = (adaptive ? adapt_read(e, ast, &o->m, &o->control)
+                       : read_steps(e, method, &o->count)) && ok;
     }
-    Node *from = ode_scalar(e, ast->kid[0], "a time"), *to = ode_scalar(e, ast->kid[1], "a time");
-    ok = loop_read_carries(e, carry, &vars) && from && to && ok;
-    if (!ok || !check_carries(e, &vars)) {
+    o->from = ode_scalar(e, ast->kid[0], "a time");
+    o->to = ode_scalar(e, ast->kid[1], "a time");
+    ok = (!ast->kid[3] || read_times(e, ast->kid[3], &o->stop, &o->times)) && ok;
+    ok = loop_read_carries(e, ast->kid[5], &o->vars) && o->from && o->to && ok;
+    return ok && check_carries(e, &o->vars);
+}
+
+/* Steps by their error, and whatever `at` and `until` ask for. */
+static void solve_walk(Elab *e, const Ast *ast, Ode *o, Node **end) {
+    int64_t draws = e->entry->draws;
+    Field field;
+    LoopScope *body = read_field(e, ast, &o->vars, &o->m, o->from, o->times, &field);
+    bool adaptive = o->count == 0, drawn = e->entry->draws != draws;
+    bool ok = field.loop && (adaptive ? adapt_field(e, ast, body, &field, drawn)
+                                      : steady_field(e, ast, body, drawn));
+    int emits = body->emitted.count;
+    Node **stack = ARENA_ARRAY(e->scratch, Node *, emits + 1);
+    if (ok) {
+        Walk w = {.e = e,
+                  .g = e->g,
+                  .m = &o->m,
+                  .c = adaptive ? &o->control : NULL,
+                  .field = &field,
+                  .loc = ast->loc,
+                  .most = adaptive ? o->control.max : o->count,
+                  .n = field.count,
+                  .real = e->g->float_type,
+                  .wide = o->vars.at[0].start->node->type->elem,
+                  .until = ast->kid[4] != NULL,
+                  .checkpoint = !adaptive && stmt_has_attribute(ast, "checkpoint")};
+        w.has[TAKEN] = w.has[REJECTED] = ast->kid[2]->name != NULL;
+        field.apart = !adaptive;
+        field.again = w.checkpoint;
+        Turn turn = walk_turn(&w);
+        for (int i = 0; i < o->vars.count; i++) {
+            turn.y[i] = o->vars.at[i].start->node;
+            w.wide = turn.y[i]->type->elem == TY_F64 ? TY_F64 : w.wide;
+        }
+        turn.rest = field_rest_start(e->scratch, &field);
+        walk_solve(&w, o->from, o->to, o->stop, o->times.size, &turn, stack);
+        field_done(e, body, &field, turn.rest);
+        for (int i = 0; i < o->vars.count; i++) {
+            end[i] = turn.y[i];
+        }
+        bind_run(e, ast->kid[2], turn.control[TAKEN], turn.control[REJECTED],
+                 turn.control[TIME]);
+    }
+    for (int i = 0; i < emits && ok; i++) {
+        const Emitted *em = &body->emitted.at[i];
+        stmt_bind(e, em->name, em->loc, loop_in_front(e, em->value, o->times, stack[i]));
+    }
+}
+
+void ode_statement(Elab *e, const Ast *ast) {
+    Ode o = {0};
+    if (e->loop && e->loop->depth + 2 + (ast->kid[3] != NULL) >= MD_RANK) {
+        loop_too_deep(e, ast);
+        return;
+    }
+    if (!read_head(e, ast, &o)) {
+        bind_run(e, ast->kid[2], NULL, NULL, NULL);
         stmt_poison(e, ast);
         return;
     }
     int errors = e->errors;
-    Node **end = ARENA_ARRAY(e->scratch, Node *, vars.count);
-    if (adaptive) {
-        int64_t draws = e->entry->draws;
-        Field field;
-        LoopScope *body = read_field(e, ast, &vars, &m, from, &field);
-        if (field.loop && adapt_field(e, ast, body, &field, e->entry->draws != draws)) {
-            Node **rest = field_rest_start(e->scratch, &field);
-            Node **start = ARENA_ARRAY(e->scratch, Node *, vars.count);
-            for (int i = 0; i < vars.count; i++) {
-                start[i] = vars.at[i].start->node;
-            }
-            adapt_solve(e, ast, &m, &control, &field, from, to, start, rest, end);
-            field_done(e, body, &field, rest);
-        }
+    Node **end = ARENA_ARRAY(e->scratch, Node *, o.vars.count);
+    if (o.count == 0 || ast->kid[3] || ast->kid[4]) {
+        solve_walk(e, ast, &o, end);
     } else {
-        solve_steps(e, ast, &vars, &m, count, from, to, end);
+        solve_steps(e, ast, &o.vars, &o.m, o.count, o.from, o.to, end);
+        bind_run(e, ast->kid[2], node_int(e->g, TY_I32, o.count), node_int(e->g, TY_I32, 0),
+                 o.to);
     }
-    for (int i = 0; i < vars.count; i++) {
-        bool known = e->errors == errors;
-        loop_bind_result(e, &vars.at[i],
-                         known ? value_with(e->scratch, vars.at[i].start, end[i]) : &value_poison);
+    bool known = e->errors == errors;
+    for (int i = 0; i < o.vars.count; i++) {
+        loop_bind_result(e, &o.vars.at[i],
+                         known ? value_with(e->scratch, o.vars.at[i].start, end[i]) : &value_poison);
     }
-    if (e->errors != errors) {
+    if (!known) {
+        if (ast->kid[2]->name && !scope_find_here(e->scope, ast->kid[2]->name)) {
+            bind_run(e, ast->kid[2], NULL, NULL, NULL);
+        }
         stmt_poison(e, ast);
     }
 }

@@ -16,6 +16,7 @@
 #include "lang/ode.h"
 #include "lang/stmt.h"
 
+#include <math.h>
 #include <string.h>
 
 /* --- what the source says --------------------------------------------------------------------- */
@@ -142,27 +143,16 @@ bool adapt_field(Elab *e, const Ast *ast, const LoopScope *body, const Field *fi
 
 /* --- parts of the controller ------------------------------------------------------------------ */
 
-typedef struct {
-    Elab *e;
-    Graph *g;
-    const Method *m;
-    const Control *c;
-    const Field *field;
-    int n; /* carries */
-    Elem real, wide; /* of the controller; of all carries in one tensor */
-    Node *sign; /* of the direction of time */
-} Adapt;
-
-static Node *number(const Adapt *a, double value) {
+static Node *number(const Walk *a, double value) {
     return node_const(a->g, a->real, value);
 }
 
-static Node *scalar(const Adapt *a, Node *x, Node *like) {
+static Node *scalar(const Walk *a, Node *x, Node *like) {
     return node_cast(a->g, x, like->type->elem);
 }
 
 /* atol + rtol max(|x|, |y|) */
-static Node *tolerance(const Adapt *a, Node *x, Node *y) {
+static Node *tolerance(const Walk *a, Node *x, Node *y) {
     Graph *g = a->g;
     Node *size = node_map1(g, OP_ABS, x);
     size = x == y ? size : node_map2(g, OP_MAX, size, node_map1(g, OP_ABS, y));
@@ -171,7 +161,7 @@ static Node *tolerance(const Adapt *a, Node *x, Node *y) {
 }
 
 /* The root of the mean square of all elements of part[k] / scale[k]. */
-static Node *norm(const Adapt *a, Node *const *part, Node *const *scale) {
+static Node *norm(const Walk *a, Node *const *part, Node *const *scale) {
     Graph *g = a->g;
     double count = 0;
     Node *sum = NULL;
@@ -189,8 +179,8 @@ static Node *norm(const Adapt *a, Node *const *part, Node *const *scale) {
 
 /* How large the first step is: Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I,
  * II.4. slope: at the start. */
-static Node *first_size(const Adapt *a, Node *from, Node *const *y, Node *const *slope,
-                        Node **rest) {
+static Node *first_size(const Walk *a, Node *from, Node *sign, Node *const *y,
+                        Node *const *slope, Node **rest) {
     Graph *g = a->g;
     Arena *arena = a->e->scratch;
     int n = a->n;
@@ -205,7 +195,7 @@ static Node *first_size(const Adapt *a, Node *from, Node *const *y, Node *const 
                             node_map2(g, OP_LT, d1, number(a, 1e-5)));
     Node *h0 = node_select(g, small, number(a, 1e-6),
                            node_map2(g, OP_MUL, number(a, 0.01), node_map2(g, OP_DIV, d0, d1)));
-    Node *dt = node_map2(g, OP_MUL, a->sign, h0);
+    Node *dt = node_map2(g, OP_MUL, sign, h0);
     for (int i = 0; i < n; i++) {
         near[i] = step_moved(g, y[i], dt, &one, &slope[i], 1);
     }
@@ -222,7 +212,7 @@ static Node *first_size(const Adapt *a, Node *from, Node *const *y, Node *const 
 }
 
 /* By how much the next step is larger; `error` and those before it are at least 1e-30. */
-static Node *factor(const Adapt *a, Node *error, Node *const *before, Node *taken) {
+static Node *factor(const Walk *a, Node *error, Node *const *before, Node *taken) {
     Graph *g = a->g;
     double p = a->c->part[0], i = a->c->part[1], d = a->c->part[2], k = a->m->order;
     double power[3] = {-(p + i + d) / k, (p + 2 * d) / k, -d / k};
@@ -241,7 +231,7 @@ static Node *factor(const Adapt *a, Node *error, Node *const *before, Node *take
 /* --- an attempt and its adjoint --------------------------------------------------------------- */
 
 /* All carries in one tensor, and back. */
-static Node *pack(const Adapt *a, Node *const *y) {
+static Node *pack(const Walk *a, Node *const *y) {
     Graph *g = a->g;
     Node **flat = ARENA_ARRAY(a->e->scratch, Node *, a->n);
     for (int i = 0; i < a->n; i++) {
@@ -251,7 +241,7 @@ static Node *pack(const Adapt *a, Node *const *y) {
     return a->n == 1 ? y[0] : node_concat(g, flat, a->n, 0);
 }
 
-static void unpack(const Adapt *a, Node *all, Node *const *like, Node **y) {
+static void unpack(const Walk *a, Node *all, Node *const *like, Node **y) {
     Graph *g = a->g;
     int64_t at = 0;
     for (int i = 0; a->n > 1 && i < a->n; i++) {
@@ -266,7 +256,7 @@ static void unpack(const Adapt *a, Node *all, Node *const *like, Node **y) {
 }
 
 /* `value`, whose derivative is that of a step of size `dt` from `t` and `y`, made once more. */
-static Node *with_adjoint(const Adapt *a, Node *value, Node *t, Node *dt, Node *const *y) {
+static Node *with_adjoint(const Walk *a, Node *value, Node *t, Node *dt, Node *const *y) {
     Graph *g = a->g;
     Arena *arena = a->e->scratch;
     const Attr *attr = a->field->loop->attr;
@@ -299,53 +289,47 @@ static Node *with_adjoint(const Adapt *a, Node *value, Node *t, Node *dt, Node *
     return node_custom(g, value, arg, narg, body);
 }
 
-/* --- the loop --------------------------------------------------------------------------------- */
+/* --- where `until` holds ---------------------------------------------------------------------- */
 
-/* What the controller carries; then come the carries of the ode, their slopes where the method goes
- * on with them, and the rest of the body. */
-enum { GO, TIME, SIZE, ERROR, ERROR_BEFORE, CARRIES };
-
-typedef struct {
-    Node *control[CARRIES];
-    Node **y, **slope, **rest;
-} Turn;
-
-static Turn turn_new(const Adapt *a) {
-    Arena *arena = a->e->scratch;
-    return (Turn){.y = ARENA_ARRAY(arena, Node *, a->n),
-                  .slope = ARENA_ARRAY(arena, Node *, a->n),
-                  .rest = ARENA_ARRAY(arena, Node *, field_rest(a->field) + 1)};
+/* The size of an attempt where the ode is known to be over at the distance `reach`: half of it, and
+ * all of it when that is small enough. */
+static Node *within_reach(const Walk *a, Node *h, Node *reach) {
+    Graph *g = a->g;
+    Node *half = node_map2(g, OP_MIN, h, node_map2(g, OP_MUL, reach, number(a, 0.5)));
+    return node_select(g, node_map2(g, OP_LE, reach, a->near_end), reach, half);
 }
 
-/* The k-th of them all; NULL behind the last. */
-static Node **turn_at(const Adapt *a, Turn *t, int k) {
-    int nslope = a->m->at_end ? a->n : 0;
-    if (k < CARRIES) {
-        return &t->control[k];
-    }
-    k -= CARRIES;
-    if (k < a->n) {
-        return &t->y[k];
-    }
-    k -= a->n;
-    if (k < nslope) {
-        return &t->slope[k];
-    }
-    k -= nslope;
-    return k < field_rest(a->field) ? &t->rest[k] : NULL;
+/* A step at whose end the condition holds is taken if it is small enough; else the way to there is
+ * halved. Gives whether the step is taken, and notes how far the end is. */
+static Node *short_of_end(const Walk *a, Node *dt, Node *good, Node *stops, const Turn *now,
+                          Turn *next) {
+    Graph *g = a->g;
+    Node *length = node_stop(g, node_map1(g, OP_ABS, dt)), *reach = now->control[REACH];
+    Node *small = node_map2(g, OP_LE, length, a->near_end);
+    Node *taken = node_map2(g, OP_AND, good,
+                            node_map2(g, OP_OR, small, node_map1(g, OP_NOT, stops)));
+    Node *left = node_map2(g, OP_SUB, reach, length);
+    Node *inf = number(a, INFINITY), *ahead = node_map2(g, OP_LT, number(a, 0), left);
+    Node *found = node_map2(g, OP_AND, good, stops);
+    next->control[REACH] = node_select(g, taken, node_select(g, ahead, left, inf),
+                                       node_select(g, found, length, reach));
+    next->control[STOPPED] = node_map2(g, OP_AND, taken, stops);
+    return taken;
 }
 
-/* One attempt: from the carries to their next values. */
-static void attempt(const Adapt *a, Node *to, Node *near_end, const Turn *now, Turn *next) {
+void adapt_attempt(const Walk *a, Node *to, const Turn *now, Turn *next) {
     Graph *g = a->g;
     Arena *arena = a->e->scratch;
     int n = a->n, s = a->m->stages;
     Node **slope = ARENA_ARRAY(arena, Node *, (s + 1) * n), **end = ARENA_ARRAY(arena, Node *, n),
          **scale = ARENA_ARRAY(arena, Node *, n), **error = ARENA_ARRAY(arena, Node *, n),
          **column = ARENA_ARRAY(arena, Node *, s + 1);
-    Node *t = now->control[TIME], *h = now->control[SIZE];
+    Node *t = now->control[TIME], *h = now->control[SIZE], *stops = NULL;
+    if (a->has[REACH]) {
+        h = within_reach(a, h, now->control[REACH]);
+    }
     Node *left = node_map2(g, OP_SUB, to, t);
-    Node *last = node_map2(g, OP_LE, node_map1(g, OP_ABS, left), node_map2(g, OP_ADD, h, near_end));
+    Node *last = node_map2(g, OP_LE, node_map1(g, OP_ABS, left), node_map2(g, OP_ADD, h, a->near_end));
     Node *dt = node_select(g, last, left, node_stop(g, node_map2(g, OP_MUL, a->sign, h)));
     Node *t1 = node_select(g, last, to, node_map2(g, OP_ADD, t, dt));
     for (int i = 0; i < n && a->m->at_end; i++) {
@@ -364,14 +348,36 @@ static void attempt(const Adapt *a, Node *to, Node *near_end, const Turn *now, T
         error[i] = step_moved(g, none, dt, a->m->error, column, s + a->m->at_end);
         scale[i] = tolerance(a, now->y[i], end[i]);
     }
-    Node *size = norm(a, error, scale), *taken = node_map2(g, OP_LT, size, number(a, 1));
+    Node *size = norm(a, error, scale), *good = node_map2(g, OP_LT, size, number(a, 1));
+    Node *taken = good;
+    if (a->has[REACH]) {
+        stops = walk_stops(a, t1, end, next->rest);
+        taken = short_of_end(a, dt, taken, stops, now, next);
+    }
     Node *zero = node_map2(g, OP_LT, size, number(a, 1e-30));
     Node *grows = factor(a, node_select(g, zero, number(a, 1e-30), size), now->control + ERROR,
                          taken);
-    next->control[GO] = node_map1(g, OP_NOT, node_map2(g, OP_AND, taken, last));
+    Node *over = stops ? node_map2(g, OP_OR, last, stops) : last;
+    next->control[GO] = node_map1(g, OP_NOT, node_map2(g, OP_AND, taken, over));
     next->control[TIME] = node_select(g, taken, t1, t);
-    next->control[SIZE] =
-        node_stop(g, node_map2(g, OP_MUL, node_map1(g, OP_ABS, dt), grows));
+    Node *longer = node_map2(g, OP_MUL, node_map1(g, OP_ABS, dt), grows);
+    if (a->several) { /* one that was cut short at a time says little of how long it could be */
+        Node *cut = node_map2(g, OP_AND, taken, last);
+        longer = node_select(g, cut, node_map2(g, OP_MAX, now->control[SIZE], longer), longer);
+    }
+    if (stops) { /* nor does one that was cut short on the way to the end of all */
+        Node *far = node_map2(g, OP_LT, h, now->control[SIZE]);
+        far = node_map2(g, OP_OR, far, node_map1(g, OP_NOT, node_map2(g, OP_EQ, taken, good)));
+        longer = node_select(g, far, now->control[SIZE], longer);
+    }
+    next->control[SIZE] = node_stop(g, longer);
+    if (a->has[TAKEN]) {
+        Node *one = node_int(g, TY_I32, 1), *none = node_int(g, TY_I32, 0);
+        next->control[TAKEN] =
+            node_map2(g, OP_ADD, now->control[TAKEN], node_select(g, taken, one, none));
+        next->control[REJECTED] =
+            node_map2(g, OP_ADD, now->control[REJECTED], node_select(g, taken, none, one));
+    }
     next->control[ERROR] = node_stop(
         g, node_select(g, taken, node_select(g, zero, number(a, 1), size), now->control[ERROR]));
     next->control[ERROR_BEFORE] =
@@ -386,56 +392,17 @@ static void attempt(const Adapt *a, Node *to, Node *near_end, const Turn *now, T
     unpack(a, with_adjoint(a, pack(a, end), t, made, now->y), now->y, next->y);
 }
 
-void adapt_solve(Elab *e, const Ast *ast, const Method *m, const Control *c, const Field *field,
-                 Node *from, Node *to, Node *const *start, Node **rest, Node **end) {
-    Graph *g = e->g;
-    Adapt a = {.e = e,
-               .g = g,
-               .m = m,
-               .c = c,
-               .field = field,
-               .n = field->count,
-               .real = g->float_type,
-               .wide = start[0]->type->elem};
-    Turn first = turn_new(&a), now = turn_new(&a), next = turn_new(&a);
-    Node *length = node_map2(g, OP_SUB, to, from);
-    a.sign = node_stop(g, node_map1(g, OP_SIGN, length));
-    Node *near_end = node_map2(g, OP_MUL, node_map1(g, OP_ABS, length),
-                               number(&a, a.real == TY_F64 ? 1e-13 : 1e-5));
-    for (int i = 0; i < a.n; i++) {
-        a.wide = start[i]->type->elem == TY_F64 ? TY_F64 : a.wide;
-        first.y[i] = start[i];
+void adapt_begin(const Walk *a, Node *from, Node *to, Turn *first) {
+    Graph *g = a->g;
+    Node *sign = node_stop(g, node_map1(g, OP_SIGN, node_map2(g, OP_SUB, to, from)));
+    if (a->m->at_end || !a->c->first) {
+        field_slopes(g, a->field, NULL, 0, from, first->y, first->rest, first->slope);
     }
-    if (m->at_end || !c->first) {
-        field_slopes(g, field, NULL, 0, from, start, rest, first.slope);
+    Node *h = a->c->first ? node_map1(g, OP_ABS, a->c->first)
+                          : first_size(a, from, sign, first->y, first->slope, first->rest);
+    first->control[SIZE] = node_stop(g, h);
+    first->control[ERROR] = first->control[ERROR_BEFORE] = number(a, 1);
+    for (int i = 0; i < a->n && a->m->at_end; i++) {
+        first->slope[i] = node_stop(g, first->slope[i]);
     }
-    Node *h = c->first ? node_map1(g, OP_ABS, c->first)
-                       : first_size(&a, from, start, first.slope, rest);
-    first.control[GO] = node_map1(g, OP_NOT, node_map2(g, OP_EQ, from, to));
-    first.control[TIME] = from;
-    first.control[SIZE] = node_stop(g, h);
-    first.control[ERROR] = first.control[ERROR_BEFORE] = number(&a, 1);
-    for (int i = 0; i < a.n && m->at_end; i++) {
-        first.slope[i] = node_stop(g, first.slope[i]);
-    }
-    memcpy(first.rest, rest, sizeof *rest * (size_t)field_rest(field));
-
-    LoopScope *loop = loop_scope_open(e, (Dim){.size = c->max}, false);
-    loop->stages = true;
-    for (int k = 0; turn_at(&a, &first, k); k++) {
-        loop_carry(loop->builder, *turn_at(&a, &first, k));
-        *turn_at(&a, &now, k) = loop_carry_value(loop->builder, k);
-    }
-    attempt(&a, to, near_end, &now, &next);
-    for (int k = 0; turn_at(&a, &next, k); k++) {
-        loop_next(loop->builder, k, *turn_at(&a, &next, k));
-    }
-    loop_while(loop->builder, GO);
-    Node *done = loop_scope_close(e, loop);
-    for (int k = 0; turn_at(&a, &now, k); k++) {
-        *turn_at(&a, &now, k) = loop_final(g, done, k);
-    }
-    loop_note_over(e, now.control[GO], ast->loc);
-    memcpy(end, now.y, sizeof *end * (size_t)a.n);
-    memcpy(rest, now.rest, sizeof *rest * (size_t)field_rest(field));
 }

@@ -106,15 +106,14 @@ static void run_once(Graph *g, const Field *field, Node **arg, Node **out) {
     }
 }
 
-void field_slopes(Graph *g, const Field *field, Node *const *inv, int stage, Node *t,
-                  Node *const *y, Node **rest, Node **slope) {
+/* The arguments of the body: the number of the stage, its carries, its invariants. */
+static Node **body_arguments(Graph *g, Arena *scratch, const Field *field, Node *const *inv,
+                             int stage, Node *t, Node *const *y, Node *const *rest) {
     const Node *loop = field->loop;
     const Attr *a = loop->attr;
     int n = field->count, nrest = field_rest(field);
-    Arena scratch = {0};
-    Node **arg = ARENA_ARRAY(&scratch, Node *, 1 + loop->nin);
-    Node **out = ARENA_ARRAY(&scratch, Node *, loop->body->out.count);
-    if (a->nxs > 0 || a->nys > 0) {
+    Node **arg = ARENA_ARRAY(scratch, Node *, 1 + loop->nin);
+    if (a->nxs > 0 || a->nys != field->looks) {
         BUG("the body of an ode has stacks");
     }
     arg[0] = node_int(g, TY_I32, stage);
@@ -128,16 +127,36 @@ void field_slopes(Graph *g, const Field *field, Node *const *inv, int stage, Nod
     for (int k = 0; k < a->ninv; k++) {
         arg[1 + a->ncarry + k] = inv ? inv[k] : loop->in[a->ncarry + k];
     }
+    return arg;
+}
+
+void field_slopes(Graph *g, const Field *field, Node *const *inv, int stage, Node *t,
+                  Node *const *y, Node **rest, Node **slope) {
+    Arena scratch = {0};
+    Node **arg = body_arguments(g, &scratch, field, inv, stage, t, y, rest);
+    Node **out = ARENA_ARRAY(&scratch, Node *, field->loop->body->out.count);
     if (field->apart) {
         run_once(g, field, arg, out);
     } else {
-        region_inline(g, loop->body, arg, out);
+        region_inline(g, field->loop->body, arg, out);
     }
-    for (int k = 0; k < n; k++) {
+    for (int k = 0; k < field->count; k++) {
         slope[k] = out[1 + k];
     }
-    for (int k = 0; k < nrest; k++) {
-        rest[k] = out[1 + n + k];
+    for (int k = 0; k < field_rest(field); k++) {
+        rest[k] = out[1 + field->count + k];
+    }
+    arena_free(&scratch);
+}
+
+void field_look(Graph *g, const Field *field, Node *t, Node *const *y, Node *const *rest,
+                Node **out) {
+    Arena scratch = {0};
+    Node **arg = body_arguments(g, &scratch, field, NULL, 0, t, y, rest);
+    Node **all = ARENA_ARRAY(&scratch, Node *, field->loop->body->out.count);
+    region_inline(g, field->loop->body, arg, all);
+    for (int k = 0; k < field->looks; k++) {
+        out[k] = all[field->loop->attr->ncarry + k];
     }
     arena_free(&scratch);
 }

@@ -19,6 +19,7 @@ typedef struct {
 typedef struct {
     Node *loop;
     int count;  /* carries of the ode */
+    int looks;  /* what `until` and the emits of the body are at a time, besides the slopes */
     bool apart; /* each stage is a loop of its own, which runs once */
     bool again; /* then: it keeps for its adjoint only what goes in, and is made again there */
 } Field;
@@ -30,6 +31,9 @@ bool method_read(Elab *e, const Ast *name, Method *m);
  * invariants of the body, NULL: they themselves. `rest`: its other carries, before and after. */
 void field_slopes(Graph *g, const Field *field, Node *const *inv, int stage, Node *t,
                   Node *const *y, Node **rest, Node **slope);
+/* What `until` and the emits are at the time t for the values y: out[looks]. */
+void field_look(Graph *g, const Field *field, Node *t, Node *const *y, Node *const *rest,
+                Node **out);
 /* How many carries of the body are none of the ode. */
 int field_rest(const Field *field);
 /* What they start from; memory of `arena`. */

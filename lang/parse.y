@@ -100,7 +100,7 @@ static void mdl_error(const Loc *loc, Parse *ps, const char *message) {
 %token ADJOINT "'adjoint'" OF "'of'" ON "'on'" AT "'at'" THEN "'then'"
 %token PARAM "'param'" EMIT "'emit'" RETURN "'return'" WHEN "'when'" ELSE "'else'"
 %token REPEAT "'repeat'" SCAN "'scan'" WHILE "'while'" ODE "'ode'"
-%token CARRY "'carry'" FROM "'from'" TO "'to'" USING "'using'"
+%token CARRY "'carry'" FROM "'from'" TO "'to'" USING "'using'" UNTIL "'until'"
 %token NEW "'new'" FROZEN "'frozen'" AS "'as'" AND "'and'" OR "'or'" NOT "'not'" IN "'in'"
 %token <ast> CLAUSE "a clause" FOLD "a fold" MAX "'max'"
 %token <ast> NAME "a name" NUMBER "a number" SIZE "a size" STRING "a string"
@@ -121,7 +121,7 @@ static void mdl_error(const Loc *loc, Parse *ps, const char *message) {
 %right '^'
 
 %type <ast> item def params result opt_result block opt_adjoint opt_params opt_of opt_on opt_at
-%type <ast> type range opt_type init path phase_step ring_field param stmt when opt_clause_on
+%type <ast> opt_times opt_until type range opt_type init path phase_step ring_field param stmt when opt_clause_on
 %type <ast> carry carry_var arg result_value args clause_args call_args opt_call_args index shape
 %type <ast> axis index_item part stage_callee
 %type <ast> expr postfix primary callee fold stage border attr group list
@@ -328,9 +328,14 @@ stmt: exprs semi { $$ = LIST(EXPR_STMT, @$, $1); }
     | REPEAT expr carry block { $$ = NODE(REPEAT, @$, $2, $3, $4); }
     | SCAN expr carry block { $$ = NODE(SCAN, @$, $2, $3, $4); }
     | WHILE expr MAX expr carry block { $$ = NODE(WHILE, @$, $2, $4, $5, $6); }
-    | ODE NAME FROM expr TO expr USING expr carry block
-        { $$ = node_named(NODE(ODE, @$, $4, $6, $8, $9, $10), $2); }
+    | ODE NAME FROM expr TO expr USING expr opt_times opt_until carry block
+        { $$ = node_named(NODE(ODE, @$, $4, $6, $8, $9, $10, $11, $12), $2); }
     ;
+
+opt_times: %empty { $$ = NULL; }
+         | AT expr { $$ = $2; }
+opt_until: %empty { $$ = NULL; }
+         | UNTIL expr { $$ = $2; }
 
 opt_clause_on: %empty { $$ = NULL; }
              | ON expr { $$ = $2; }

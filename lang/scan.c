@@ -126,8 +126,10 @@ static bool goes_on(const Parse *ps, int index, int kind, bool in_block) {
         if (in_block && ps->head == T_CLAUSE)
             return true; /* or as below */
         return outside && (ps->head == T_TRAIN || ps->head == T_ENTRY);
-    case T_OF:
-    case T_AT: return outside && (ps->head == T_TRAIN || ps->head == T_ENTRY);
+    case T_OF: return outside && (ps->head == T_TRAIN || ps->head == T_ENTRY);
+    case T_AT:
+        return (outside && (ps->head == T_TRAIN || ps->head == T_ENTRY)) ||
+               (in_block && ps->head == T_ODE);
     case T_THEN: return outside && ps->head == T_PHASE;
     case T_CARRY: return in_block && is_loop(ps->head);
     default: return in_block && ps->head == T_ODE;

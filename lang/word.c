@@ -74,6 +74,7 @@ static const WordRow words[] = {
     {"from", WORD_HEAD, T_FROM},
     {"to", WORD_HEAD, T_TO},
     {"using", WORD_HEAD, T_USING},
+    {"until", WORD_HEAD, T_UNTIL},
 };
 enum { NWORD = sizeof words / sizeof words[0] };
 

@@ -111,13 +111,15 @@ MD_FN void md_canary_before(const md_bands *g, int step) {
     }
 }
 
-/* Behind a step: MD_OK, or MD_ERR_CANARY and the damage. What it is the last to touch dies, unless
- * the next iteration of the loop around it, step number `loop`, needs it again. */
-MD_FN int md_canary_after(const md_bands *g, int step, int loop) {
+/* Behind a step that goes from number `begun` to `step`: MD_OK, or MD_ERR_CANARY and the damage.
+ * What comes to life inside of it, in a loop, was looked at there, or the loop has not run. What
+ * the step is the last to touch dies, unless the next iteration of the loop around it, step number
+ * `loop`, needs it again. */
+MD_FN int md_canary_after(const md_bands *g, int begun, int step, int loop) {
     for (int side = 1; side >= 0; side--) { /* a write behind one may reach the front of another */
         for (int i = 0; i < g->count; i++) {
             const md_band *b = &g->at[i];
-            if (b->first > step || b->last <= step) {
+            if (b->first > begun || b->last <= step) {
                 continue;
             }
             unsigned char pattern[8];

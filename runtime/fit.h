@@ -56,7 +56,13 @@ MD_COLD const md_need *md_short_ring(const md_run *r, int64_t *held) {
 
 /* A status code of the model as an exit code and a message. */
 MD_COLD int md_model_failed(md_run *r, int code, const char *during) {
-    if (code == MD_ERR_NONFINITE || code == MD_ERR_LIMIT) {
+    /* if: limits */
+    if (code == MD_ERR_LIMIT) {
+        return md_fail(&r->message, MD_EXIT_NUMBER, "%s: %s (%s:%d)", during,
+                       r->model->error(code), r->model->source, *r->model->limit_line);
+    }
+    /* end: limits */
+    if (code == MD_ERR_NONFINITE) {
         return md_fail(&r->message, MD_EXIT_NUMBER, "%s: %s", during, r->model->error(code));
     }
     /* if: canary */

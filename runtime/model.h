@@ -222,6 +222,9 @@ typedef struct md_model {
     const md_damage *damage; /* of the instance, with --checks=canary; else NULL */
     uint32_t *notes;         /* of a call that is traced; NULL: no train */
     uint32_t **trace; /* of the instance: a train that finds &notes here is traced; NULL: all are */
+    /* if: limits */
+    const int *limit_line; /* of the instance, where a call was ended by MD_ERR_LIMIT */
+    /* end: limits */
     /* if: profile */
     const md_profiled *profiled; /* what is timed; 0 of them: nothing */
     int profiled_count;

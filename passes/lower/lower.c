@@ -586,6 +586,7 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
         const Node *node = entry->region->out.at[k];
         if (entry->out.at[k].role == OUT_LIMIT && node->op == OP_PICK) {
             Buf *buf = f.loops[node->in[0]->id].result[node->attr->axis].at[0].buf;
+            buf->loc = entry->out.at[k].loc; /* where the loop stands */
             VEC_PUSH(p->arena, &e->limit, buf);
         }
     }

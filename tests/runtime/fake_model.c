@@ -354,11 +354,13 @@ static const md_entry fake_entries[] = {
     /* name, kind, call, arena_bytes, flops,
      * inputs, input_count, outputs, output_count, hypers, hyper_count, needs, need_count, fill,
      * dataset, rows, eval_rows, steps, epochs, plan, epoch,
-     * metrics, metric_count, extras, extra_count, eval, eval_sums, eval_end, traced, pushes, push_count */
+     * metrics, metric_count, extras, extra_count, eval, eval_sums, eval_end, traced,
+     * pushes, push_count */
     {"fit", MD_TRAIN, fake_host_fit, 64, 200,
      fake_fit_inputs, 3, NULL, 0, fake_fit_hypers, 1, NULL, 0, NULL,
      0, 8, 8, 0, 3, &fake_fit_plan, NULL,
-     fake_fit_metrics, 1, fake_fit_extras, 1, fake_host_fit_eval, 3, fake_host_fit_eval_end, NULL, NULL, 0},
+     fake_fit_metrics, 1, fake_fit_extras, 1, fake_host_fit_eval, 3, fake_host_fit_eval_end, NULL,
+     NULL, 0},
     {"feed", MD_TRAIN, fake_host_feed, 64, 200,
      fake_feed_inputs, 2, NULL, 0, fake_feed_hypers, 1, NULL, 0, NULL,
      -1, 0, 0, 0, 0, NULL, NULL,
@@ -389,6 +391,7 @@ static const md_model fake_descriptor = {
     FAKE_PARAMS_BYTES, FAKE_STATE_BYTES, FAKE_IO_BYTES, FAKE_ARENA_BYTES, FAKE_ALIGN, 4096, 8,
     fake_tensor_table, sizeof fake_tensor_table / sizeof *fake_tensor_table,
     fake_datasets, 1, fake_entries, 4, NULL, 0, fake_layers, 1, NULL, NULL, NULL,
+    NULL, /* limit_line */
     NULL, 0, NULL, NULL, /* profiled, profiled_count, names, profile */
 };
 /* clang-format on */

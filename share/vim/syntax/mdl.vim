@@ -16,7 +16,7 @@ syntax match mdlItem /\v%(^|[;{}])@<=\s*<%(use|dim|const|state|ring|op|layer|mod
 syntax match mdlClause /\v%(^|[;{}])@<=\s*<%(optimizer|loss|metric|clip|accumulate|ema|precision|budget|steps|epochs|freeze|file|holdout|shuffle|expect)>\ze\s+[^=[:space:]]/
 syntax match mdlInner /\v%(^|[;{}]|frozen)@<=\s*<%(param|ode)>\ze\s+\h/
 " Words that go on with an item or a statement.
-syntax match mdlHead /\v[[:alnum:]_)\]]\s+\zs<%(adjoint|of|on|at|then|carry|from|to|using)>\ze\s+[^=[:space:]]/
+syntax match mdlHead /\v[[:alnum:]_)\]]\s+\zs<%(adjoint|of|on|at|then|carry|from|to|using|until)>\ze\s+[^=[:space:]]/
 
 syntax keyword mdlType bool i8 i16 i32 i64 u8 u16 u32 f16 bf16 f32 f64 int int2 int3 real text
 syntax keyword mdlConstant inf nan pi true false
