@@ -433,6 +433,9 @@ static void print_data(Dump *d, const DataSet *set) {
     if (set->every[PART_TEST]) {
         text_printf(&d->line, ", test = %" PRId64, set->every[PART_TEST]);
     }
+    if (set->stream) {
+        text_add(&d->line, ", stream = true");
+    }
     if (set->cursor) {
         text_add(&d->line, ", ring = ");
         add_string(d, set->cursor->name);

@@ -107,7 +107,7 @@ static bool field_equal(const DataField *a, const DataField *b) {
 static bool data_equal(const DataSet *a, const DataSet *b) {
     bool same = text_equal(a->name, b->name) && a->every[PART_HELD] == b->every[PART_HELD] &&
                 a->every[PART_TEST] == b->every[PART_TEST] && a->shuffle == b->shuffle &&
-                !a->cursor == !b->cursor &&
+                a->stream == b->stream && !a->cursor == !b->cursor &&
                 (!a->cursor || slot_same(a->cursor, b->cursor)) &&
                 a->file.count == b->file.count && a->field.count == b->field.count;
     for (int i = 0; same && i < a->file.count; i++) {

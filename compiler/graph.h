@@ -317,6 +317,7 @@ typedef struct {
     VEC(DataField) field;
     int64_t every[PARTS]; /* every k-th row belongs to this part; 0: none. PART_TRAIN: unused */
     bool shuffle;
+    bool stream;  /* a row of a batch goes on where that row of the batch before ended */
     Slot *cursor; /* its rows are those of a ring, by number, as many as this counts; or NULL */
     Loc loc;
 } DataSet;

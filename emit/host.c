@@ -201,16 +201,18 @@ static void print_datasets(const Emit *e, Text *out) {
     }
     text_printf(out,
                 "static const md_dataset %s_datasets[] = {\n"
-                "    /* name, files, file_count, fields, field_count, every, shuffle%s */\n",
+                "    /* name, files, file_count, fields, field_count, every, order%s */\n",
                 e->prefix, host_has_passes(e->p) ? ", in_ring, counter" : "");
     for (int i = 0; i < module->dataset.count; i++) {
         const DataSet *set = &module->dataset.at[i];
         text_add(out, "    {");
         text_literal(out, set->name);
-        text_printf(out, ", %s_files_%d, %d, %s_fields_%d, %d, {0, %lld, %lld}, %d", e->prefix, i,
+        text_printf(out, ", %s_files_%d, %d, %s_fields_%d, %d, {0, %lld, %lld}, %s", e->prefix, i,
                     set->file.count, e->prefix, i, set->field.count,
                     (long long)set->every[PART_HELD], (long long)set->every[PART_TEST],
-                    set->shuffle);
+                    set->stream    ? "MD_STREAMS"
+                    : set->shuffle ? "MD_SHUFFLED"
+                                   : "MD_AS_FILED");
         if (host_has_passes(e->p)) {
             const Buf *counter = set->cursor ? e->p->slot.at[set->cursor->index] : NULL;
             text_printf(out, ", %d, %lld", counter != NULL,
@@ -445,9 +447,10 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, const Counts *
                 fill != NULL ? str_printf(e->arena, "%s_call", fill->c_name) : "NULL");
     text_printf(out, "     %d, %lld, %lld, %lld, %lld, %s, %s,\n", data ? source->dataset : -1,
                 (long long)(data ? source->rows : 0),
-                (long long)(data && eval != NULL ? eval->entry->rows
-                            : data               ? source->rows
-                                                 : 0),
+                (long long)(data && eval != NULL      ? eval->entry->rows
+                            : data && source->accumulate > 0 ? source->rows / source->accumulate
+                            : data                    ? source->rows
+                                                      : 0),
                 (long long)(train && source->steps > 0 ? source->steps : 0),
                 (long long)(train && source->epochs > 0 ? source->epochs : 0),
                 n->plan != NULL ? str_printf(e->arena, "&%s_plan", entry->c_name) : "NULL",

@@ -194,7 +194,8 @@ static Elem dump_elem(const Elab *e, const char *path) {
     return e->g->float_type;
 }
 
-static bool window_source(Elab *e, DataField *f, const Ast *args, Loc loc) {
+/* A stream has windows side by side: the order of its rows is what makes it one. */
+static bool window_source(Elab *e, DataField *f, const Ast *args, bool stream, Loc loc) {
     f->source = FIELD_WINDOW;
     f->stride = -1;
     bool sized = false;
@@ -202,9 +203,9 @@ static bool window_source(Elab *e, DataField *f, const Ast *args, Loc loc) {
         const Ast *arg = args->kid[i];
         int64_t n, *to = &f->length;
         if (arg->kind == AST_ARG) {
-            to = str_eq(arg->name, "offset")   ? &f->offset
-                 : str_eq(arg->name, "stride") ? &f->stride
-                                               : NULL;
+            to = str_eq(arg->name, "offset")              ? &f->offset
+                 : str_eq(arg->name, "stride") && !stream ? &f->stride
+                                                          : NULL;
             arg = arg->kid[0];
         } else {
             to = sized ? NULL : to;
@@ -212,10 +213,12 @@ static bool window_source(Elab *e, DataField *f, const Ast *args, Loc loc) {
         }
         if (!to) {
             elab_error(e, arg->loc, 577,
-                       "a window is written: f.window(T, offset = 1, stride = T)");
+                       "a window is written: f.window(T, offset = 1, stride = T); a stream: "
+                       "f.stream(T, offset = 1)");
             return false;
         }
-        if (!elab_int(e, arg, "an argument of 'window'", &n)) {
+        if (!elab_int(e, arg,
+                      stream ? "an argument of 'stream'" : "an argument of 'window'", &n)) {
             return false;
         }
         if (n < (to == &f->offset ? 0 : 1)) {
@@ -229,7 +232,8 @@ static bool window_source(Elab *e, DataField *f, const Ast *args, Loc loc) {
         *to = n;
     }
     if (!sized) {
-        elab_error(e, loc, 579, "'window' needs its length: f.window(T)");
+        elab_error(e, loc, 579, "'%s' needs its length: f.%s(T)", stream ? "stream" : "window",
+                   stream ? "stream" : "window");
         return false;
     }
     if (f->stride < 0) {
@@ -277,18 +281,14 @@ static bool method_source(Elab *e, DataField *f, const Ast *call, int *rank, Dim
         }
         return true;
     }
-    if (str_eq(name, "window")) {
+    if (str_eq(name, "window") || str_eq(name, "stream")) {
         *rank = 1;
-        bool ok = window_source(e, f, args, call->loc);
+        bool ok = window_source(e, f, args, str_eq(name, "stream"), call->loc);
         dim[0] = (Dim){.size = f->length};
         return ok;
     }
-    if (str_eq(name, "stream")) {
-        elab_later(e, call->loc, 582, "'stream' is not supported yet; 'window' is");
-        return false;
-    }
-    elab_error(e, call->loc, 583, "a file has columns(a..b), column(c) and window(T)");
-    static const char *const methods[] = {"columns", "column", "window"};
+    elab_error(e, call->loc, 583, "a file has columns(a..b), column(c), window(T) and stream(T)");
+    static const char *const methods[] = {"columns", "column", "window", "stream"};
     Nearest n = nearest_start(name);
     for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
         nearest_add(&n, methods[i]);
@@ -504,6 +504,49 @@ static void check_part(Elab *e, const DataSet *set, int part) {
     }
 }
 
+/* Is the source of the field a stream? */
+static bool is_stream(const DataSet *set, const Ast *field) {
+    int file;
+    const Ast *source = field->kid[2] ? find_source(set, field->kid[2], &file) : NULL;
+    return source && source->kind == AST_CALL && str_eq(source->kid[0]->name, "stream");
+}
+
+/* Rows of streams have their order from the batches, so all fields are streams of one length, and no rule
+ * takes rows out of it. */
+static void check_stream(Elab *e, DataSet *set, const Ast *block) {
+    const Ast *stream = NULL, *other = NULL, *rule = NULL;
+    for (int i = 0; i < block->nkid; i++) {
+        const Ast *ast = block->kid[i];
+        if (ast->kind == AST_DATA_FIELD) {
+            const Ast **at = is_stream(set, ast) ? &stream : &other;
+            *at = *at ? *at : ast;
+        } else if (ast->kind == AST_CLAUSE && (str_eq(ast->name, "holdout") ||
+                                               (str_eq(ast->name, "shuffle") && set->shuffle))) {
+            rule = rule ? rule : ast;
+        }
+    }
+    if (!stream) {
+        return;
+    }
+    set->stream = true;
+    bool lengths = true;
+    for (int i = 0; i < set->field.count; i++) {
+        lengths = lengths && set->field.at[i].length == set->field.at[0].length;
+    }
+    if (other || !lengths) {
+        elab_error(e, (other ? other : stream)->loc, 656,
+                   "the fields of a data set with a stream are streams of one length");
+    } else if (rule) {
+        elab_error(e, rule->loc, 657,
+                   "'%s' would tear the stream apart, whose rows go on from batch to batch",
+                   rule->name);
+        diag_hint(&e->c->diag, str_eq(rule->name, "holdout")
+                                   ? "file f = \"train.u16\", \"validation.u16\";"
+                                   : "a stream is in order without it");
+    }
+    set->shuffle = false;
+}
+
 static void check_files_read(Elab *e, const DataSet *set) {
     for (int i = 0; i < set->file.count && set->file.at[i].rows == 0; i++) {
         bool read = false;
@@ -563,6 +606,7 @@ int data_set(Elab *e, Item *item) {
         diag_hint(&e->c->diag, "x: f32[4] = %s.columns(0..4);", set.file.at[0].name);
     } else if (e->errors == errors) {
         check_files_read(e, &set);
+        check_stream(e, &set, block);
     }
     item->failed = e->errors != errors; /* trains on it stay silent */
     VEC_PUSH(e->arena, &e->module->dataset, set);

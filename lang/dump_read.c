@@ -338,6 +338,7 @@ static bool data_item(DumpRead *r, const Ast *item, DataSet *set) {
     if (!attributes(r, item, &args) || !dump_named_flag(&args, "shuffle", &set->shuffle) ||
         !dump_named_int(&args, "holdout", 2, INT64_MAX, &set->every[PART_HELD]) ||
         !dump_named_int(&args, "test", 2, INT64_MAX, &set->every[PART_TEST]) ||
+        !dump_named_flag(&args, "stream", &set->stream) ||
         !upper_slot(&args, "ring", type_scalar(TY_I64), &set->cursor) || !dump_done(&args)) {
         return false;
     }

@@ -329,7 +329,8 @@ void adapt_attempt(const Walk *a, Node *to, const Turn *now, Turn *next) {
         h = within_reach(a, h, now->control[REACH]);
     }
     Node *left = node_map2(g, OP_SUB, to, t);
-    Node *last = node_map2(g, OP_LE, node_map1(g, OP_ABS, left), node_map2(g, OP_ADD, h, a->near_end));
+    Node *reached = node_map2(g, OP_ADD, h, a->near_end);
+    Node *last = node_map2(g, OP_LE, node_map1(g, OP_ABS, left), reached);
     Node *dt = node_select(g, last, left, node_stop(g, node_map2(g, OP_MUL, a->sign, h)));
     Node *t1 = node_select(g, last, to, node_map2(g, OP_ADD, t, dt));
     for (int i = 0; i < n && a->m->at_end; i++) {

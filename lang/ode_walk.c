@@ -1,5 +1,5 @@
-/* ode_walk: a stretch is a loop of steps. With `at` they stand in a loop over the times, and the end
- * behind them, so that steps end at each: no value is interpolated, and derivatives, also by the
+/* ode_walk: a stretch is a loop of steps. With `at` they stand in a loop over the times and, behind
+ * them, the end, so that steps end at each: no value is interpolated, and derivatives, also by the
  * times, are those of the steps. With `until` a step looks at the condition at its end, and the
  * loop ends where it holds; stretches behind that make no step.
  * Contract: needs the body of the ode elaborated outside of these loops, without draws and written

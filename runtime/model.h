@@ -36,6 +36,13 @@ typedef enum md_format {
 /* The parts of a data set. Rows to test on are looked at by `eval --part test` alone. */
 enum { MD_PART_TRAIN, MD_PART_HELD, MD_PART_TEST, MD_PARTS };
 
+/* The order of the rows of an epoch. */
+typedef enum md_order {
+    MD_AS_FILED, /* that of the file */
+    MD_SHUFFLED, /* a fresh one in every epoch */
+    MD_STREAMS   /* row b of a batch goes on where row b of the batch before ended */
+} md_order;
+
 /* One `file` clause. */
 typedef struct md_file {
     const char *name;            /* of the clause, for messages and --data: "img" */
@@ -81,7 +88,7 @@ typedef struct md_dataset {
     /* k: every k-th row of the training files belongs to the part; 0: none. Test rows are taken
      * first, held-out rows from what is left. MD_PART_TRAIN: unused. */
     int64_t every[MD_PARTS];
-    int shuffle; /* 1: a fresh order in every epoch */
+    md_order order;
     /* if: passes */
     int in_ring; /* 1: its rows are those of a ring, by number, as many as were pushed */
     size_t counter; /* then: an int64_t in the state region, how many were */

@@ -197,20 +197,28 @@ MD_FN int md_stage_batch(md_run *r, int64_t update) {
     int64_t count = r->task->entry->rows;
     int64_t epoch = update / r->task->per_epoch;
     int64_t first = update % r->task->per_epoch * count;
-    int shuffle = r->task->data->set->shuffle;
-    if (!shuffle && r->task->staged == first) {
+    md_order order = r->task->data->set->order;
+    if (order != MD_SHUFFLED && r->task->staged == first) {
         return MD_EXIT_OK; /* the same rows lie there already */
     }
     uint64_t key = md_order_key(r, epoch);
     for (int64_t i = 0; i < count; i++) {
         int64_t j = first + i;
-        if (shuffle) {
+        if (order == MD_SHUFFLED) {
             j = (int64_t)md_permute(key, (uint64_t)r->task->train_rows, (uint64_t)j);
         }
+        /* if: windows */
+        if (order == MD_STREAMS) { /* each row of a batch has a part of the file to itself */
+            int64_t batch = r->task->entry->eval_rows;
+            int64_t batches = r->task->per_epoch * (count / batch);
+            j = j % batch * batches + j / batch;
+        }
+        /* end: windows */
         r->task->rows[i] = md_data_index(r->task->data, MD_PART_TRAIN, j);
     }
-    int consecutive = !shuffle && r->task->rows[count - 1] - r->task->rows[0] == count - 1;
-    r->task->staged = shuffle ? -1 : first;
+    int consecutive =
+        order == MD_AS_FILED && r->task->rows[count - 1] - r->task->rows[0] == count - 1;
+    r->task->staged = order == MD_SHUFFLED ? -1 : first;
     return md_stage_rows(r, MD_PART_TRAIN, count, consecutive);
 }
 

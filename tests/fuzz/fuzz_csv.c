@@ -19,7 +19,7 @@ static const md_field fields[] = {
     {"k", 0, MD_COLUMNS, 2, 1, 0, MD_F32, MD_U8, 0, {0}, 1, 0, 10, NULL, MD_NORM_NONE, 0, 0, 0},
     {"n", 0, MD_COLUMNS, 3, 1, 0, MD_F32, MD_I64, 0, {0}, 8, 0, 0, NULL, MD_NORM_NONE, 0, 0, 0},
 };
-static const md_dataset set = {"rows", files, 1, fields, 3, {0, 0, 0}, 0, 0, 0};
+static const md_dataset set = {"rows", files, 1, fields, 3, {0, 0, 0}, MD_AS_FILED, 0, 0};
 
 typedef struct {
     const uint8_t *at, *end;

@@ -53,7 +53,7 @@ static void windows(const uint8_t *data, size_t size, int kind) {
          0,
          0},
     };
-    md_dataset set = {"text", &file, 1, fields, 2, {0, 0, 0}, 0, 0, 0};
+    md_dataset set = {"text", &file, 1, fields, 2, {0, 0, 0}, MD_AS_FILED, 0, 0};
     md_data d;
     int64_t n = (int64_t)(size / widths[kind]);
     int takes = size > 0 && size % widths[kind] == 0 && n >= T + 1;

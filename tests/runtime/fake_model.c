@@ -312,8 +312,8 @@ static const md_field fake_rows_fields[] = {
     {"y", 0, MD_COLUMNS, 4, 1, 0, MD_F32, MD_F32, 0, {0}, 4, 0, 0, NULL, MD_NORM_NONE, 0, 0, 0},
 };
 static const md_dataset fake_datasets[] = {
-    /* name, files, file_count, fields, field_count, every, shuffle, in_ring, counter */
-    {"rows", fake_rows_files, 1, fake_rows_fields, 3, {0, 5, 0}, 1, 0, 0},
+    /* name, files, file_count, fields, field_count, every, order, in_ring, counter */
+    {"rows", fake_rows_files, 1, fake_rows_fields, 3, {0, 5, 0}, MD_SHUFFLED, 0, 0},
 };
 
 static const md_port fake_fit_inputs[] = {

@@ -57,7 +57,8 @@ static const md_field csv_fields[] = {
     {"x", 0, MD_COLUMNS, 0, 2, 0, MD_F32, MD_F32, 1, {2}, 8, 0, 0, half, MD_NORM_NONE, 0, 0, 0},
     {"y", 0, MD_COLUMNS, 2, 1, 0, MD_U8, MD_U8, 0, {0}, 1, 0, 10, NULL, MD_NORM_NONE, 0, 0, 0},
 };
-static const md_dataset csv_set = {"rows", one_file, 1, csv_fields, 2, {0, 3, 0}, 1, 0, 0};
+static const md_dataset csv_set = {"rows", one_file, 1, csv_fields, 2,
+                                   {0, 3, 0}, MD_SHUFFLED, 0, 0};
 
 typedef struct {
     const char *path[2][MD_PARTS]; /* by file and part */
@@ -119,7 +120,7 @@ static void test_parts(void **state) {
         int64_t held = mix % 4 == 1 ? 0 : mix % 4 + 2,
                 test = mix / 4 % 4 == 1 ? 0 : mix / 4 % 4 + 2;
         int own = (int)(mix / 16);
-        md_dataset set = {"rows", one_file, 1, csv_fields, 2, {0, held, test}, 1, 0, 0};
+        md_dataset set = {"rows", one_file, 1, csv_fields, 2, {0, held, test}, MD_SHUFFLED, 0, 0};
         for (int64_t n = 30; n < 61; n++) {
             md_data d;
             int part_of[64], all = 0;
@@ -159,7 +160,7 @@ static void test_changed(void **state) {
     (void)state;
     static const md_field fields[] = {
         {"x", 0, MD_RECORD, 0, 4, 0, MD_U8, MD_U8, 1, {4}, 4, 0, 10, NULL, MD_NORM_NONE, 0, 0, 0}};
-    static const md_dataset set = {"rows", one_file, 1, fields, 1, {0, 0, 0}, 0, 0, 0};
+    static const md_dataset set = {"rows", one_file, 1, fields, 1, {0, 0, 0}, MD_AS_FILED, 0, 0};
     static unsigned char bytes[MD_WINDOW_BYTES + 8];
     unsigned char x[8];
     const int64_t last = (int64_t)sizeof bytes / 4 - 1, rows[] = {last, 0};
@@ -247,7 +248,8 @@ static const md_field whole_fields[] = {
     {"y", 0, MD_COLUMNS, 0, 1, 0, MD_F32, MD_U8, 0, {0}, 1, 0, 10, NULL, MD_NORM_NONE, 0, 0, 0},
     {"n", 0, MD_COLUMNS, 1, 1, 0, MD_F32, MD_I64, 0, {0}, 8, 0, 0, NULL, MD_NORM_NONE, 0, 0, 0},
 };
-static const md_dataset whole_set = {"whole", one_file, 1, whole_fields, 2, {0, 0, 0}, 0, 0, 0};
+static const md_dataset whole_set = {"whole", one_file, 1, whole_fields, 2,
+                                     {0, 0, 0}, MD_AS_FILED, 0, 0};
 
 static void test_csv_whole(void **state) {
     (void)state;
@@ -298,8 +300,8 @@ static void test_csv_whole(void **state) {
                                               0,
                                               0,
                                               0}};
-    static const md_dataset narrow_set = {"narrow",  one_file, 1, narrow_fields, 1,
-                                          {0, 0, 0}, 0,        0, 0};
+    static const md_dataset narrow_set = {"narrow", one_file, 1, narrow_fields, 1,
+                                          {0, 0, 0}, MD_AS_FILED, 0, 0};
     static const int64_t shape[] = {1, 2};
     md_data d;
     md_text t = md_text_make((char *)file, sizeof file);
@@ -340,7 +342,8 @@ static const md_field window_fields[] = {
     {"tok", 0, MD_WINDOW, 0, 4, 3, MD_U8, MD_I32, 1, {4}, 16, 0, 128, NULL, MD_NORM_NONE, 0, 0, 0},
     {"tgt", 0, MD_WINDOW, 1, 4, 3, MD_U8, MD_U8, 1, {4}, 4, 0, 128, NULL, MD_NORM_NONE, 0, 0, 0},
 };
-static const md_dataset window_set = {"text", one_file, 1, window_fields, 2, {0, 0, 0}, 0, 0, 0};
+static const md_dataset window_set = {"text", one_file, 1, window_fields, 2,
+                                      {0, 0, 0}, MD_AS_FILED, 0, 0};
 
 static void test_window(void **state) {
     (void)state;
@@ -495,7 +498,8 @@ static const md_field image_fields[] = {
     {"x", 0, MD_RECORD, 0, 4, 0, MD_F32, MD_F32, 2, {2, 2}, 16, 0, 0, scale, MD_NORM_NONE, 0, 0, 0},
     {"y", 1, MD_RECORD, 0, 1, 0, MD_I64, MD_I64, 0, {0}, 8, -10, 300, NULL, MD_NORM_NONE, 0, 0, 0},
 };
-static const md_dataset image_set = {"images", image_files, 2, image_fields, 2, {0, 0, 0}, 1, 0, 0};
+static const md_dataset image_set = {"images", image_files, 2, image_fields, 2,
+                                     {0, 0, 0}, MD_SHUFFLED, 0, 0};
 
 static void check_images(const char *images, const char *labels) {
     md_data d;

@@ -253,6 +253,34 @@ grep -q "cannot read 'big.u16' at byte [0-9]*: it is shorter than it was when it
 truncate -s 8388608 "$scratch/run/big.u16"
 cut_short 0 100000
 
+# Streams: row b of a batch goes on where row b of the batch before ended, also from micro-batch to micro-batch and
+# behind a resume; 104 windows of the 730 tokens are 20 batches of 5 rows, each row with 140 tokens to itself.
+awk 'BEGIN { for (i = 0; i < 730; i++) printf "\\%03o\\%03o", i % 256, i / 256 }' >"$scratch/octal"
+# shellcheck disable=SC2059
+printf "$(cat "$scratch/octal")" >"$scratch/count.u16"
+head -c 200 "$scratch/count.u16" >"$scratch/held.u16"
+for micro in 1 2; do
+    "$MDLC" -D MICRO=$micro tests/suites/lanes.mdl -o "$scratch/lanes.c" && $CC -O1 -fopenmp "$scratch/lanes.c" -lm -o "$scratch/lanes" ||
+        { fail "streams, $micro micro-batches" "does not build"; continue; }
+    lanes() { "$scratch/lanes" --data f="$scratch/count.u16,$scratch/held.u16" --threads 1 "$@" 2>"$scratch/err"; }
+    lanes --log-every 1 --log json --checkpoint "$scratch/lanes.whole" >"$scratch/lanes.log" || fail streams "$(cat "$scratch/err")"
+    sed -n 's/.*"event":"step".*"gap":\([-0-9.e]*\),"ahead":\([-0-9.e]*\),"first":\([-0-9.e]*\).*/\1 \2 \3/p' "$scratch/lanes.log" |
+        awk -v m=$micro '
+            { start = (NR - 1) % (20 / m) == 0
+              if ((start ? $1 == 0 : $1 != 0) || $2 != 0 || $3 != 283 + (m == 2 ? 3.5 : 0) + 7 * m * ((NR - 1) % (20 / m))) bad++ }
+            END { exit bad > 0 || NR != 40 / m }' && pass || fail "streams, $micro micro-batches" "$(grep -c step "$scratch/lanes.log") steps: $(head -n 4 "$scratch/lanes.log")"
+    lanes --log none --steps 7 --checkpoint "$scratch/lanes.part" && lanes --log none --resume "$scratch/lanes.part" --checkpoint "$scratch/lanes.part"
+    same "streams resumed, $micro micro-batches" "$scratch/lanes.whole" "$scratch/lanes.part"
+done
+# A language model whose state goes on from batch to batch (tests/unit/programs), on text that says the next token.
+"$MDLC" -D B=4 -D T=5 -D V=50 -D H=16 -D L=1 --prefix lm tests/unit/programs/07_lstm_lm.mdl -o "$scratch/lm.c" 2>/dev/null &&
+    $CC -O1 -fopenmp "$scratch/lm.c" -lm -o "$scratch/lm" || fail "language model" "does not build"
+awk 'BEGIN { for (i = 0; i < 1200; i++) printf "\\%03o\\000", (i * 7 + int(i / 9)) % 50 }' >"$scratch/octal"
+# shellcheck disable=SC2059
+printf "$(cat "$scratch/octal")" >"$scratch/ptb.u16"
+"$scratch/lm" --data f="$scratch/ptb.u16" --epochs 30 --log json --threads 1 >"$scratch/lm.log" 2>"$scratch/err"
+sed -n 's/.*"event":"end".*"loss":\([0-9.]*\),.*/\1/p' "$scratch/lm.log" | awk '{ n++; if ($1 < 3.0) good++ } END { exit !(n == 1 && good == 1) }' && pass || fail "language model" "$(tail -n 1 "$scratch/lm.log" | cut -c 1-200) $(cat "$scratch/err")"
+
 # The tables of a dumped graph are those of its source.
 tables() { sed -n '/^static const md_file/,/^static const md_entry/p' "$1" | grep -v '^ *//*'; }
 "$MDLC" --dump=build tests/suites/data.mdl >"$scratch/dumped.mdl" &&
