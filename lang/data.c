@@ -511,8 +511,8 @@ static bool is_stream(const DataSet *set, const Ast *field) {
     return source && source->kind == AST_CALL && str_eq(source->kid[0]->name, "stream");
 }
 
-/* Rows of streams have their order from the batches, so all fields are streams of one length, and no rule
- * takes rows out of it. */
+/* Rows of streams have their order from the batches, so all fields are streams of one length, and
+ * no rule takes rows out of it. */
 static void check_stream(Elab *e, DataSet *set, const Ast *block) {
     const Ast *stream = NULL, *other = NULL, *rule = NULL;
     for (int i = 0; i < block->nkid; i++) {

@@ -115,7 +115,6 @@ static const Value *list_of_times(Elab *e, const Value *v) {
 static bool read_times(Elab *e, const Ast *ast, Node **stop, Dim *count) {
     const Value *v = elab_expr(e, ast);
     v = elab_ok(v) && v->kind == V_LIST ? list_of_times(e, v) : v;
-    v = elab_ok(v) && v->kind == V_TENSOR && elem_is_float(value_elem(v)) ? arith_tensor(e, ast->loc, v, e->g->float_type) : v;
     if (!elab_ok(v)) {
         return false;
     }
@@ -393,8 +392,9 @@ void ode_statement(Elab *e, const Ast *ast) {
     }
     bool known = e->errors == errors;
     for (int i = 0; i < o.vars.count; i++) {
+        const Value *start = o.vars.at[i].start;
         loop_bind_result(e, &o.vars.at[i],
-                         known ? value_with(e->scratch, o.vars.at[i].start, end[i]) : &value_poison);
+                         known ? value_with(e->scratch, start, end[i]) : &value_poison);
     }
     if (!known) {
         if (ast->kid[2]->name && !scope_find_here(e->scope, ast->kid[2]->name)) {

@@ -49,6 +49,13 @@ for kind in f32 f64; do
     done
 done
 exits "mdlc run" 1 "met its maximum.*ode.mdl:$(grep -n 'while e' tests/suites/ode.mdl | cut -d : -f 1)" sh -c "\"$MDLC\" run --entry over --in h=\"$scratch/h.npy\" tests/suites/ode.mdl 2>\"$scratch/err\" >\"$scratch/out\""
+# The sample finds what its data were made with, up to their noise, and how long a swing takes.
+built ode_fit && "$program" --seed 1 --log json --save "$scratch/fit.w" >"$scratch/fit.log" && "$program" found --load "$scratch/fit.w" >"$scratch/found" &&
+    "$program" period --load "$scratch/fit.w" --set angle=1 >>"$scratch/found" || fail "sample" "does not run"
+awk -v rms="$(number "$(grep '"event":"eval"' "$scratch/fit.log" | tail -n 1)" rms)" '
+    function off(x, y) { return x < y ? (y - x) / y : (x - y) / y }
+    { got[$1] = $3 }
+    END { exit !(off(got["k"], 9) < 0.005 && off(got["c"], 0.3) < 0.03 && off(got["period"], 2.2341) < 0.003 && off(rms, 0.02) < 0.1) }' "$scratch/found" && pass || fail "sample" "$(cat "$scratch/found")"
 # The dumped graph gives the same.
 "$MDLC" --precision=f64 --dump=fma tests/suites/ode.mdl >"$scratch/dump.mdl" && "$MDLC" --precision=f64 --prefix ode "$scratch/dump.mdl" -o "$scratch/dump.c" && $CC -O1 -fopenmp "$scratch/dump.c" -lm -o "$scratch/dump" &&
     "$scratch/dump" down --set h=20 >"$scratch/got"
