@@ -17,6 +17,18 @@ bool api_has_limits(const Program *p) {
     return false;
 }
 
+int api_limit_number(const Program *p, const Buf *limit) {
+    int number = 1;
+    for (int i = 0; i < p->entry.count; i++) {
+        for (int k = 0; k < p->entry.at[i]->limit.count; k++, number++) {
+            if (p->entry.at[i]->limit.at[k] == limit) {
+                return number;
+            }
+        }
+    }
+    BUG("%s is no limit", limit->name);
+}
+
 const ApiStatus *api_status(const Emit *e, int *count) {
     static const ApiStatus table[] = {
         {"OK", 0, "ok"},
@@ -321,8 +333,8 @@ void api_print(const Emit *e, Text *out) {
                 "    unsigned char *params, *state, *io, *arena;\n"
                 "    int bound;\n%s%s",
                 e->prefix,
-                api_has_limits(e->p) ? "    int limit_line; /* behind ERR_LIMIT: of the source, of "
-                                       "the loop that met its maximum */\n"
+                api_has_limits(e->p) ? "    int limit; /* behind ERR_LIMIT: the number of the loop that met its "
+                                       "maximum */\n"
                                      : "",
                 e->c->opt.canary ? "    md_damage damage;\n" : "");
     if (e->p->device) {

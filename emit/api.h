@@ -17,6 +17,8 @@ bool api_has_inputs(const ProgramEntry *entry);
 bool api_has_results(const ProgramEntry *entry);
 /* Some kernel runs on several threads; the instance has what they saw of it, `pace`. */
 bool api_has_limits(const Program *p); /* a loop may meet its maximum */
+/* Which of all loops of the program that may: from 1, in the order of ProgramEntry.limit. */
+int api_limit_number(const Program *p, const Buf *limit);
 bool api_has_team(const Program *p);
 int64_t api_host_bytes(const Program *p); /* what the host mirrors of a device's io */
 /* The type that *_out of an entry has; of an evaluation that of its sums. */

@@ -370,8 +370,9 @@ static void print_limits(const Names *names, const Step *step, Text *out, const 
         if (buf->type->elem != TY_BOOL) {
             continue;
         }
-        text_printf(out, "%sif (*%s) {\n%s    m->limit_line = %d;\n", indent,
-                    buf_local(buf)->name, indent, loc_line_of(names->e, buf->loc));
+        text_printf(out, "%sif (*%s) {\n%s    m->limit = %d; /* line %d */\n", indent,
+                    buf_local(buf)->name, indent, api_limit_number(names->e->p, buf),
+                    loc_line_of(names->e, buf->loc));
         guard_close(names->entry, str_printf(names->e->arena, "%s    ", indent), out);
         text_printf(out, "%s    return %s_ERR_LIMIT; /* nothing is updated */\n%s}\n", indent,
                     names->e->upper, indent);

@@ -549,6 +549,15 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
     if (trace_notes(e) > 0 && !e->c->opt.nan) {
         text_printf(out, "    static uint32_t notes[%d];\n", trace_notes(e));
     }
+    if (api_has_limits(e->p)) {
+        text_add(out, "    static const int limit_lines[] = {0");
+        for (int i = 0; i < e->p->entry.count; i++) {
+            for (int k = 0; k < e->p->entry.at[i]->limit.count; k++) {
+                text_printf(out, ", %d", loc_line_of(e, e->p->entry.at[i]->limit.at[k]->loc));
+            }
+        }
+        text_add(out, "};\n");
+    }
     text_add(out, "    const md_model descriptor = {\n        ");
     text_literal(out, e->prefix);
     text_add(out, ", ");
@@ -568,7 +577,7 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
                 layers > 0 ? str_printf(e->arena, "%s_layers", e->prefix) : "NULL", layers,
                 e->c->opt.canary ? "&instance.damage" : "NULL", notes,
                 str_eq(notes, "notes") ? "&instance.trace" : "NULL");
-    text_add(out, api_has_limits(e->p) ? "        &instance.limit_line,\n" : "");
+    text_add(out, api_has_limits(e->p) ? "        &instance.limit, limit_lines,\n" : "");
     profile_descriptor(e, out);
     text_add(out, "    };\n");
     text_add(out, "    return md_main(&descriptor, argc, argv);\n}\n");

@@ -269,7 +269,7 @@ static void print_instance(const Emit *e, Text *out) {
     }
     VEC_PUSH(e->arena, &field, "int bound");
     if (api_has_limits(e->p)) {
-        VEC_PUSH(e->arena, &field, "int limit_line");
+        VEC_PUSH(e->arena, &field, "int limit");
     }
     if (opt->canary) {
         VEC_PUSH(e->arena, &field, "md_damage damage");

@@ -59,7 +59,8 @@ MD_COLD int md_model_failed(md_run *r, int code, const char *during) {
     /* if: limits */
     if (code == MD_ERR_LIMIT) {
         return md_fail(&r->message, MD_EXIT_NUMBER, "%s: %s (%s:%d)", during,
-                       r->model->error(code), r->model->source, *r->model->limit_line);
+                       r->model->error(code), r->model->source,
+                       r->model->limit_lines[*r->model->limit]);
     }
     /* end: limits */
     if (code == MD_ERR_NONFINITE) {

@@ -230,7 +230,7 @@ typedef struct md_model {
     uint32_t *notes;         /* of a call that is traced; NULL: no train */
     uint32_t **trace; /* of the instance: a train that finds &notes here is traced; NULL: all are */
     /* if: limits */
-    const int *limit_line; /* of the instance, where a call was ended by MD_ERR_LIMIT */
+    const int *limit, *limit_lines; /* of the instance: which loop ended a call; by that number */
     /* end: limits */
     /* if: profile */
     const md_profiled *profiled; /* what is timed; 0 of them: nothing */

@@ -391,7 +391,7 @@ static const md_model fake_descriptor = {
     FAKE_PARAMS_BYTES, FAKE_STATE_BYTES, FAKE_IO_BYTES, FAKE_ARENA_BYTES, FAKE_ALIGN, 4096, 8,
     fake_tensor_table, sizeof fake_tensor_table / sizeof *fake_tensor_table,
     fake_datasets, 1, fake_entries, 4, NULL, 0, fake_layers, 1, NULL, NULL, NULL,
-    NULL, /* limit_line */
+    NULL, NULL, /* limit, limit_lines */
     NULL, 0, NULL, NULL, /* profiled, profiled_count, names, profile */
 };
 /* clang-format on */

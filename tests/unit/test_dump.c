@@ -91,13 +91,15 @@ static char *emitted(Dumped *m, const Source *source) {
     char *to = out.at;
     for (const char *at = out.at; *at;) {
         /* Tables with lines of the text. */
-        static const char places[] = "static const md_place ", needs[] = "static const md_need ";
+        static const char places[] = "static const md_place ", needs[] = "static const md_need ",
+                          limits[] = "static const int limit_lines";
         if (at[0] == '/' && at[1] == '*') {
             at = strstr(at, "*/") + 2;
         } else if (*at == ' ' || *at == '\n') { /* of lines that were comments */
             at++;
         } else if (strncmp(at, places, sizeof places - 1) == 0 ||
-                   strncmp(at, needs, sizeof needs - 1) == 0) {
+                   strncmp(at, needs, sizeof needs - 1) == 0 ||
+                   strncmp(at, limits, sizeof limits - 1) == 0) {
             at = strstr(at, "};") + 2;
         } else {
             *to++ = *at++;

@@ -120,7 +120,7 @@ int net_while_main_entry(net_while *m, const net_while_main_entry_in *in, net_wh
     }
     *param = (int32_t)(i0 - 1);
     if (*lt) {
-        m->limit_line = 4;
+        m->limit = 1; /* line 4 */
         return NET_WHILE_ERR_LIMIT; /* nothing is updated */
     }
     /* line 5: return h = h, d = grad(sum(h), x) */
@@ -182,7 +182,7 @@ int net_while_stack(net_while *m, const net_while_stack_in *in, net_while_stack_
     }
     *last = (int32_t)(i2 - 1);
     if (*lt) {
-        m->limit_line = 8;
+        m->limit = 2; /* line 8 */
         return NET_WHILE_ERR_LIMIT; /* nothing is updated */
     }
     if (*last < 19) { /* the rest of out_ is 0 */
