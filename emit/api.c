@@ -327,15 +327,14 @@ void api_print(const Emit *e, Text *out) {
     text_printf(out, "typedef %s %s_memory;\n\n", e->p->device ? "md_device_memory" : "md_memory",
                 e->prefix);
     text_doc(out, "", e->p->module->doc);
+    static const char limit[] =
+        "    int limit; /* behind ERR_LIMIT: the number of the loop that met its maximum */\n";
     text_printf(out,
                 "/* An instance. The caller owns it and its memory; one call at a time. */\n"
                 "typedef struct %s {\n"
                 "    unsigned char *params, *state, *io, *arena;\n"
                 "    int bound;\n%s%s",
-                e->prefix,
-                api_has_limits(e->p) ? "    int limit; /* behind ERR_LIMIT: the number of the loop that met its "
-                                       "maximum */\n"
-                                     : "",
+                e->prefix, api_has_limits(e->p) ? limit : "",
                 e->c->opt.canary ? "    md_damage damage;\n" : "");
     if (e->p->device) {
         text_add(out, "    unsigned char *host;\n    cudaStream_t stream;\n");
