@@ -125,13 +125,19 @@ static Plan find_plan(Program *p, ProblemShared *shared, Step *loop, StepList *l
 
 /* `limit`: most bytes of its arena. */
 static void plan_entry(Program *p, ProgramEntry *e, int64_t limit) {
+    enum { LEAST = 1 }; /* byte: as little as can be */
     Arena scratch = {0};
     ProblemShared shared = problem_shared(p, e, &scratch);
     PlanEval eval;
     prepare(p, e);
     Plan plan = find_plan(p, &shared, NULL, &e->step, limit, &eval, &e->order_name);
-    if (limit > 0 && limit < NO_LIMIT && plan_height(&eval, &plan) > limit) {
+    if (limit > LEAST && limit < NO_LIMIT && plan_height(&eval, &plan) > limit) {
         plan_repeat(&eval, &plan, limit);
+    }
+    if (limit < NO_LIMIT && plan_height(&eval, &plan) > limit) {
+        /* The least that is found, the same whatever was asked for: who asks for that gets it. */
+        plan = order_find(eval.s, &eval, LEAST, p->arena, &e->order_name);
+        plan_repeat(&eval, &plan, LEAST);
     }
     e->planned_bytes = plan_eval(&eval, &plan, limit).peak;
     plan_apply(p, &plan, &eval);

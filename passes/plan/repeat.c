@@ -4,7 +4,14 @@
  * are dropped, the dearest first. Counts accesses, never time. */
 #include "passes/plan/repeat.h"
 
-enum { CANDIDATES = 24, CHAIN = 12, DEPTH = 6, AIMS = 4, HALVINGS = 7, REPEAT_TOUCHES = 400000000 };
+enum {
+    CANDIDATES = 24,
+    CHAIN = 12,
+    DEPTH = 6,
+    AIMS = 4,
+    HALVINGS = 12,
+    REPEAT_TOUCHES = 400000000
+};
 
 /* A value that is let go: what runs again before `place`, in this order. */
 typedef struct {
@@ -185,17 +192,19 @@ static bool fit(Repeat *r) {
     return cost.peak <= r->limit;
 }
 
-/* What cannot be met is missed by as little as a few halvings find. */
+/* What cannot be met is missed by as little as a few halvings find.
+ */
 static void fit_least(Repeat *r, const Plan *once, int64_t peak) {
     Plan least = {.call = {0}};
-    int64_t below = r->limit;
+    int64_t below = 0;
+    r->left = REPEAT_TOUCHES;
     plan_copy(r->s, &least, once);
-    for (int i = 0; i < HALVINGS; i++) {
+    for (int i = 0; i < HALVINGS && below < peak; i++) {
         r->limit = below + (peak - below) / 2;
         plan_copy(r->s, r->plan, once);
         if (fit(r)) {
             plan_copy(r->s, &least, r->plan);
-            peak = r->limit;
+            peak = try_plan(r, r->plan).peak;
         } else {
             below = r->limit;
         }

@@ -52,4 +52,12 @@ rc=$?
 [ $rc -eq 3 ] && pass || fail "cannot be met" "exit status $rc"
 grep -q 'run again already' "$scratch/err" && pass || fail "cannot be met" "$(cat "$scratch/err")"
 [ ! -e "$scratch/none.c" ] && pass || fail "cannot be met" "it wrote a file"
+# The least is the same whatever was asked for, and who asks for it gets it.
+least=
+for budget in 4096 $((total - arena + 4096)) $((total - arena + 65536)); do
+    found=$("$MDLC" --budget=$budget $model -o "$scratch/none.c" 2>&1 | sed -n 's/.*needs \([0-9]*\) bytes.*/\1/p')
+    : "${least:=$found}"
+    [ -n "$found" ] && [ "$found" = "$least" ] && pass || fail "the least for $budget" "$found, not $least"
+done
+[ "$(report total --budget="$least")" -le "$least" ] && pass || fail "the least" "$least bytes are not met"
 summary budgets

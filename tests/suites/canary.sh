@@ -30,7 +30,7 @@ damage_all() { # FILE
     damage "$1" "static void tiny_linear_gelu" "i < 8;" "i < 8 + fault(1) - fault(5);"
     damage "$1" "static void tiny_x" "int64_t i = 0;" "int64_t i = -fault(2);"
     damage "$1" "int tiny_again" "i0 * 40" "(i0 + fault(3)) * 40"
-    damage "$1" "static void tiny_linear_back" "i < 8;" "i < 8 + fault(4);"
+    damage "$1" "static void tiny_w_linear_back" "i < 8;" "i < 8 + fault(4);"
 }
 run() { # FAULT PROGRAM TRAIN
     FAULT=$1 "$scratch/$2" "$3" --log json >"$scratch/log" 2>"$scratch/err"
@@ -63,7 +63,7 @@ done <<'END_OF_FAULTS'
 1|fit|step 0 of function 'tiny_fit' wrote behind buffer 'gelu' of the arena: byte 0 of
 2|again|step 0 of function 'tiny_again' wrote in front of buffer 'h' of the arena: byte 60 of
 3|again|step 2 of function 'tiny_again' wrote behind buffer 'x_2' of the arena: byte 0 of
-4|again|step 10 of function 'tiny_again' wrote behind buffer 'd_cell_w_out' of the arena: byte 0 of
+4|again|step 11 of function 'tiny_again' wrote behind buffer 'h' of the arena: byte 0 of
 END_OF_FAULTS
 if is_built bands && is_built plain; then
     for train in fit again; do
