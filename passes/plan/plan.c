@@ -123,9 +123,33 @@ static Plan find_plan(Program *p, ProblemShared *shared, Step *loop, StepList *l
     return order_find(s, eval, limit, p->arena, name);
 }
 
+enum { LEAST = 1 }; /* byte: as little as can be */
+
+/* The least that is found from orders for several limits. They are parts of what the order without
+ * a limit needs, so the least is the same whatever was asked for, and who asks for it gets it; but
+ * `asked`, found for that, may need less. */
+static Plan least_plan(Program *p, ProgramEntry *e, PlanEval *eval, const Plan *asked) {
+    enum { LEVELS = 4 };
+    const Problem *s = eval->s;
+    const char *name = NULL;
+    Plan least = *asked, plan = order_find(s, eval, NO_LIMIT, p->arena, &name);
+    int64_t whole = plan_eval(eval, &plan, NO_LIMIT).peak, height = plan_height(eval, &least);
+    for (int k = LEVELS; k >= 0; k--) {
+        int64_t limit = k == LEVELS ? NO_LIMIT : k == 0 ? LEAST : whole / LEVELS * k;
+        plan = order_find(s, eval, limit, p->arena, &name);
+        plan_repeat(eval, &plan, LEAST);
+        int64_t found = plan_height(eval, &plan);
+        if (found < height) {
+            least = plan;
+            height = found;
+            e->order_name = name;
+        }
+    }
+    return least;
+}
+
 /* `limit`: most bytes of its arena. */
 static void plan_entry(Program *p, ProgramEntry *e, int64_t limit) {
-    enum { LEAST = 1 }; /* byte: as little as can be */
     Arena scratch = {0};
     ProblemShared shared = problem_shared(p, e, &scratch);
     PlanEval eval;
@@ -135,9 +159,7 @@ static void plan_entry(Program *p, ProgramEntry *e, int64_t limit) {
         plan_repeat(&eval, &plan, limit);
     }
     if (limit < NO_LIMIT && plan_height(&eval, &plan) > limit) {
-        /* The least that is found, the same whatever was asked for: who asks for that gets it. */
-        plan = order_find(eval.s, &eval, LEAST, p->arena, &e->order_name);
-        plan_repeat(&eval, &plan, LEAST);
+        plan = least_plan(p, e, &eval, &plan);
     }
     e->planned_bytes = plan_eval(&eval, &plan, limit).peak;
     plan_apply(p, &plan, &eval);
