@@ -148,6 +148,11 @@ bool host_has_passes(const Program *p) {
     return has;
 }
 
+/* Do the tables have the fields that are for passes? */
+static bool knows_passes(const Emit *e) {
+    return host_has_passes(e->p) || e->c->opt.whole_runtime;
+}
+
 /* ---- data sets ------------------------------------------------------------------------------ */
 
 static void print_dataset(const Emit *e, const DataSet *set, int index, Text *out) {
@@ -202,7 +207,7 @@ static void print_datasets(const Emit *e, Text *out) {
     text_printf(out,
                 "static const md_dataset %s_datasets[] = {\n"
                 "    /* name, files, file_count, fields, field_count, every, order%s */\n",
-                e->prefix, host_has_passes(e->p) ? ", in_ring, counter" : "");
+                e->prefix, knows_passes(e) ? ", in_ring, counter" : "");
     for (int i = 0; i < module->dataset.count; i++) {
         const DataSet *set = &module->dataset.at[i];
         text_add(out, "    {");
@@ -213,7 +218,7 @@ static void print_datasets(const Emit *e, Text *out) {
                     set->stream    ? "MD_STREAMS"
                     : set->shuffle ? "MD_SHUFFLED"
                                    : "MD_AS_FILED");
-        if (host_has_passes(e->p)) {
+        if (knows_passes(e)) {
             const Buf *counter = set->cursor ? e->p->slot.at[set->cursor->index] : NULL;
             text_printf(out, ", %d, %lld", counter != NULL,
                         counter != NULL ? (long long)counter->offset : 0);
@@ -317,7 +322,7 @@ static void print_names(const Emit *e, const ProgramEntry *entry, bool extras, i
 /* Rows that go into rings, by the count of each. */
 static int print_pushes(const Emit *e, const ProgramEntry *entry, Text *out) {
     VEC(const Buf *) done = {0};
-    for (int i = 0; i < entry->step.count && host_has_passes(e->p); i++) {
+    for (int i = 0; i < entry->step.count && knows_passes(e); i++) {
         const Step *step = entry->step.at[i];
         bool known = step->kind != STEP_PUSH;
         for (int k = 0; k < done.count && !known; k++) {
@@ -462,7 +467,7 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, const Counts *
                 whole ? sums_of(eval) : 0,
                 whole ? str_printf(e->arena, "%s_call", end->c_name) : "NULL",
                 train ? str_printf(e->arena, "&%s_traced", entry->c_name) : "NULL");
-    if (host_has_passes(e->p)) {
+    if (knows_passes(e)) {
         text_printf(out, ",\n     %s", table_name(e, entry, "pushes", n->pushes));
     }
     text_add(out, "},\n");
@@ -577,7 +582,9 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
                 layers > 0 ? str_printf(e->arena, "%s_layers", e->prefix) : "NULL", layers,
                 e->c->opt.canary ? "&instance.damage" : "NULL", notes,
                 str_eq(notes, "notes") ? "&instance.trace" : "NULL");
-    text_add(out, api_has_limits(e->p) ? "        &instance.limit, limit_lines,\n" : "");
+    text_add(out, api_has_limits(e->p)        ? "        &instance.limit, limit_lines,\n"
+                  : e->c->opt.whole_runtime ? "        NULL, NULL,\n"
+                                            : "");
     profile_descriptor(e, out);
     text_add(out, "    };\n");
     text_add(out, "    return md_main(&descriptor, argc, argv);\n}\n");
