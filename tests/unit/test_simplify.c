@@ -108,6 +108,15 @@ static Node *scattered(Pattern *p) {
     return node_scatter_add(p->g, p->u, p->index, 1, t);
 }
 
+static Node *few(Pattern *p) {
+    return node_slice_axis(p->g, p->index, 0, 0, 2, 1);
+}
+/* Two rows that are added to a large table. */
+static Node *table(Pattern *p) {
+    return node_scatter_add(p->g, node_slice_axis(p->g, p->x, 0, 0, 2, 1), few(p), 0,
+                            type_make(p->s.elem, 2, (int64_t[]){90000, 12}));
+}
+
 /* Without the makers' own merging. */
 static Node *again_broadcast(Pattern *p, Node *a) {
     Attr attr = {.axes = 1};
@@ -238,6 +247,9 @@ static Node *again_broadcast(Pattern *p, Node *a) {
       node_contract(p->g, p->u, p->row, (int8_t[]){0}, (int8_t[]){1}, (int8_t[]){0, 1}, 2))        \
     P("dot of scaled", ROUNDING | CANCELS,                                                         \
       dot(p, part(p, p->lot, 0, 1), mul(p, p->lot, num(p, 3))))                                    \
+    P("lookup in repeated", SAME, node_gather(p->g, rows(p, p->u, 1), p->index, 0))                \
+    P("lookup in a map", SAME, node_gather(p->g, m1(p, OP_EXP, p->x), few(p), 0))                  \
+    P("rows of a table", SAME, table(p))                                                           \
     P("scatter of one", SAME, scattered(p))
 
 static const struct {
