@@ -247,7 +247,8 @@ static Node *again_broadcast(Pattern *p, Node *a) {
       node_contract(p->g, p->u, p->row, (int8_t[]){0}, (int8_t[]){1}, (int8_t[]){0, 1}, 2))        \
     P("dot of scaled", ROUNDING | CANCELS,                                                         \
       dot(p, part(p, p->lot, 0, 1), mul(p, p->lot, num(p, 3))))                                    \
-    P("lookup in repeated", SAME, node_gather(p->g, rows(p, p->u, 1), p->index, 0))                \
+    P("lookup in repeated", SAME,                                                                  \
+      node_gather(p->g, node_broadcast(p->g, p->u, 1, 2, (int64_t[]){12, 12}), p->index, 0))       \
     P("lookup in a map", SAME, node_gather(p->g, m1(p, OP_EXP, p->x), few(p), 0))                  \
     P("rows of a table", SAME, table(p))                                                           \
     P("scatter of one", SAME, scattered(p))
