@@ -57,6 +57,7 @@ typedef struct {
     int threads;     /* the most threads the bound provides for */
     Elem float_type; /* what an unmarked float type means; TY_ERROR: as the source says, until that
                         is elaborated */
+    Elem half;       /* in what all entries multiply; TY_ERROR: as their trains say */
     int64_t budget;  /* --budget in bytes, -1: as the source says */
     Override *override;
     int noverride;

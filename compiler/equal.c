@@ -128,7 +128,7 @@ static bool entry_equal(const Entry *a, const Entry *b) {
                 a->input.count == b->input.count && a->out.count == b->out.count &&
                 a->dataset == b->dataset && a->rows == b->rows && entry_same(a->train, b->train) &&
                 slot_same(a->rows_slot, b->rows_slot) && a->steps == b->steps &&
-                a->epochs == b->epochs && a->budget == b->budget &&
+                a->epochs == b->epochs && a->budget == b->budget && a->half == b->half &&
                 entry_same(a->gradcheck, b->gradcheck) && number_equal(a->tolerance, b->tolerance);
     for (int i = 0; same && i < a->input.count; i++) {
         same = slot_equal(a->input.at[i], b->input.at[i]);

@@ -86,7 +86,7 @@ typedef struct {
     int axis;                         /* also: index of PICK and BODY_PARAM */
     Border border;                    /* PAD, WINDOW; OVERLAP_ADD: NONE or VALUE */
     Dist dist;                        /* RANDOM */
-    bool reverse, exclusive;          /* CUMSUM, LOOP */
+    bool reverse, exclusive;          /* CUMSUM, LOOP, BF16 */
     bool checkpoint;                  /* LOOP: only carries are kept for its adjoint */
     uint8_t pad_[1];                  /* no hidden padding: attributes compare as bytes */
     int batch;                        /* GATHER, SCATTER_ADD */
@@ -268,6 +268,7 @@ struct Entry {
     Slot *rows_slot;
     int64_t steps, epochs; /* TRAIN: clause or -1 */
     int64_t budget;        /* TRAIN: bytes or -1 */
+    Elem half;             /* in what products multiply; TY_ERROR: as they are */
     /* TEST: gradcheck(train) < tolerance. The region is the train's loss (out[0]) and its gradient
      * to each updated parameter (out[k].slot), in train mode. NULL: expectations. */
     Entry *gradcheck;

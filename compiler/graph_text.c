@@ -37,6 +37,7 @@ const AttrField attr_fields[] = {
     FIELD(FMIN, "axes", AXES, axes, 0),
     FIELD(ARGMAX, "axis", INT, axis, 0),
     FIELD(ARGMIN, "axis", INT, axis, 0),
+    FIELD(BF16, "reverse", BOOL, reverse, 0),
     FIELD(CUMSUM, "axis", INT, axis, 0),
     FIELD(CUMSUM, "reverse", BOOL, reverse, 0),
     FIELD(CUMSUM, "exclusive", BOOL, exclusive, 0),

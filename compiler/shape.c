@@ -170,6 +170,11 @@ static Type shape_same_float(const Query *q) {
     return shape_same(q);
 }
 
+static Type shape_single_float(const Query *q) {
+    REQUIRE(q, q->in[0]->type->elem == TY_F32, "f32 only");
+    return shape_same(q);
+}
+
 static Type shape_same_int(const Query *q) {
     REQUIRE(q, elem_is_int(q->in[0]->type->elem), "integers only");
     return shape_same(q);

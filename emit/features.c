@@ -58,6 +58,7 @@ static void look_at_entries(const Emit *e, Has *has) {
     for (int i = 0; i < e->p->entry.count; i++) {
         const Entry *entry = e->p->entry.at[i]->entry;
         has->trains = has->trains || entry->kind == ENTRY_TRAIN;
+        has->halves = has->halves || entry->half != TY_ERROR;
         for (int k = 0; k < entry->out.count; k++) {
             has->rings = has->rings || entry->out.at[k].role == OUT_NEED;
             bool result = out_is_result(entry->out.at[k].role);

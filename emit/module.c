@@ -32,8 +32,9 @@ static void print_options(const Emit *e, Text *out) {
     } else {
         text_printf(out, " * Options: --threads=%d", opt->threads);
     }
-    if (opt->float_type != TY_F32) {
-        text_printf(out, " --precision=%s", elem_name(opt->float_type));
+    if (opt->float_type != TY_F32 || opt->half != TY_ERROR) {
+        text_printf(out, " --precision=%s",
+                    elem_name(opt->half != TY_ERROR ? opt->half : opt->float_type));
     }
     if (opt->openblas) {
         text_add(out, " --blas=openblas");

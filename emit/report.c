@@ -130,7 +130,9 @@ static void report_json(const Emit *e, Text *out) {
     text_printf(out,
                 " \"options\":{\"threads\":%d,\"precision\":\"%s\",\"blas\":\"%s\",\"main\":%s,"
                 "\"checks\":\"%s\",\"define\":{",
-                opt->threads, elem_name(opt->float_type), opt->openblas ? "openblas" : "builtin",
+                opt->threads,
+                elem_name(opt->half != TY_ERROR ? opt->half : opt->float_type),
+                opt->openblas ? "openblas" : "builtin",
                 opt->no_main ? "false" : "true",
                 opt->canary && opt->nan ? "canary,nan"
                 : opt->canary           ? "canary"

@@ -37,19 +37,25 @@ void let_print(Style *s, const Stmt *st) {
 }
 
 static void print_store(Style *s, const Stmt *st) {
-    const char *value = expr_text(s, st->expr);
+    /* What is rounded here alone is rounded as it is stored. */
+    const Expr *e = st->expr;
+    const char *half = style_half(st->arg->elem), *how = "to";
+    if (half && e->kind == EXPR_MAP && e->op == OP_BF16) {
+        how = s->bound[e->id] ? "cut" : how;
+        e = s->bound[e->id] ? e : e->in[0];
+    }
+    const char *value = expr_text(s, e);
     Text *out = s->out, text = {.arena = out->arena};
     s->out = &text;
     style_place(s, st->arg, st->index);
     s->out = out;
     const char *place = text.at;
     Elem elem = st->arg->elem;
-    const char *half = style_half(elem);
     style_indent(s);
     if (half && st->add != OP_CONST) {
         BUG("a sum is kept in %s", half);
     } else if (half) {
-        text_printf(s->out, "%s = md_to_%s(%s);", place, half, value);
+        text_printf(s->out, "%s = md_%s_%s(%s);", place, how, half, value);
     } else if (st->add != OP_CONST) {
         style_combine(s, st->add, elem, place, value);
     } else if (elem == TY_BOOL) {

@@ -159,6 +159,11 @@ static const char *tile_suffix(const Tile *tile) {
     return tile->strip->elem == TY_F64 ? "f64" : "f32";
 }
 
+/* Of operands of 16 bits. */
+static bool tile_is_half(const Tile *tile) {
+    return tile->a->elem == TY_BF16;
+}
+
 static const char *epilogue_name(Arena *arena, const char *of, const Tile *tile) {
     return of != NULL ? str_printf(arena, "%s_epilogue", of)
                       : str_printf(arena, "md_tile_none_%s", tile_suffix(tile));
@@ -214,7 +219,8 @@ static void print_flags(Text *out, int64_t is) {
     } flags[] = {{MD_TILE_ADD, "ADD"},         {MD_TILE_SHARED, "SHARED"},
                  {MD_TILE_NO_C, "NO_C"},       {MD_TILE_IN_PLACE, "IN_PLACE"},
                  {MD_TILE_SWAPPED, "SWAPPED"}, {MD_TILE_PACKED, "PACKED"},
-                 {MD_TILE_DOTS, "DOTS"},       {MD_TILE_KEPT, "KEPT"}};
+                 {MD_TILE_DOTS, "DOTS"},       {MD_TILE_KEPT, "KEPT"},
+                 {MD_TILE_HALF, "HALF"},       {MD_TILE_TAKEN, "TAKEN"}};
     const char *between = "";
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (is & flags[i].flag) {
@@ -304,7 +310,9 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
     bool dots = p->is & MD_TILE_DOTS, swapped = p->is & MD_TILE_SWAPPED;
     bool in_place = p->is & MD_TILE_IN_PLACE, stored = !(p->is & MD_TILE_NO_C);
     /* The last columns of a machine's vectors are packed where they do not fill one. */
-    bool packed = !dots && ((p->is & MD_TILE_PACKED) || p->cols.n * p->elem % MD_ALIGN != 0);
+    bool half = p->is & MD_TILE_HALF;
+    bool whole = p->cols.n * p->elem % MD_ALIGN == 0;
+    bool packed = !dots && !half && ((p->is & MD_TILE_PACKED) || !whole);
     add_feature(arena, list, "DOTS", dots);
     add_feature(arena, list, "PACKED", packed);
     add_feature(arena, list, "KEPT", p->is & MD_TILE_KEPT);
@@ -341,9 +349,12 @@ const char *tile_print_plan(Text *out, const Kernel *k, const Tile *tile, Epilog
         print_tile(out, k->name, &plan);
     }
     const char *epilogue = tile->body.count > 0 ? share_epilogue(out, k, tile, known) : NULL;
-    if (!tile->blas) {
+    const char *name = epilogue_name(out->arena, epilogue, tile);
+    if (!tile->blas && tile_is_half(tile)) {
+        text_printf(out, "MD_TILE_HALF_PART(%s, %s)\n\n", k->name, name);
+    } else if (!tile->blas) {
         text_printf(out, "MD_TILE_PART(%s, md_tile_part_%s, %s)\n\n", k->name, tile_suffix(tile),
-                    epilogue_name(out->arena, epilogue, tile));
+                    name);
     }
     return epilogue;
 }

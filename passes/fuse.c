@@ -273,10 +273,12 @@ static void choose_atoms(Fuse *s, bool apart) {
         sum_costs(s, node, n);
         bool map = op_info[node->op].cls != CLASS_VIEW && node->op != OP_CONST;
         bool dear = n->cost > CHEAP || n->loads > CHEAP_LOADS;
-        /* Where an extreme stands is read by the adjoint of a pool, tap by tap. */
+        /* What is rounded takes half of what it was rounded from.
+         * Where an extreme stands is read by the adjoint of a pool, tap by tap. */
         bool first = node->op == OP_ARGMAX || node->op == OP_ARGMIN;
         n->atom = n->sink || fold_is_loop(node) || node_has_kernel(node) || first ||
-                  (map && !n->made && n->uses > 1 && dear) || (map && n->written > MOST_NODES) ||
+                  (map && !n->made && n->uses > 1 && dear) || node->op == OP_BF16 ||
+                  (map && n->written > MOST_NODES) ||
                   (map && apart && elem_is_float(node->type->elem));
         if (n->atom) {
             n->again = view_base(node)->op == OP_CONST;

@@ -73,6 +73,13 @@ void vjp_neg(Sweep *s, Node *n, Node *u) {
     sweep_give(s, n, 0, neg(s, u));
 }
 
+/* As if nothing were rounded, or as the copy of a type that frameworks make. */
+void vjp_bf16(Sweep *s, Node *n, Node *u) {
+    Attr attr = {.reverse = n->attr->reverse};
+    Type type = type_scalar(TY_ERROR);
+    sweep_give(s, n, 0, attr.reverse ? graph_add(s->g, OP_BF16, &u, 1, &attr, type) : u);
+}
+
 void vjp_abs(Sweep *s, Node *n, Node *u) {
     sweep_give(s, n, 0, mul(s, u, node_map1(s->g, OP_SIGN, x_of(s, n, 0))));
 }

@@ -39,6 +39,16 @@ MD_FN uint16_t md_to_bf16(float f) {
     return (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
 }
 
+/* The nearest float that bf16 holds; the bits of one. */
+MD_FN float md_bf16f(float f) {
+    return md_from_bf16(md_to_bf16(f));
+}
+MD_FN uint16_t md_cut_bf16(float f) {
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    return (uint16_t)(bits >> 16);
+}
+
 /* Round to nearest even; what is too large becomes infinite. */
 MD_FN uint16_t md_to_f16(float f) {
     uint32_t bits;

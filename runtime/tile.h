@@ -80,7 +80,9 @@ enum {
     MD_TILE_SWAPPED = 16, /* X is B */
     MD_TILE_PACKED = 32,  /* Y goes through packed panels */
     MD_TILE_DOTS = 64,    /* few rows: vectors run along k2 */
-    MD_TILE_KEPT = 128    /* Y is the same in all batches: a worker packs all of it, once */
+    MD_TILE_KEPT = 128,   /* Y is the same in all batches: a worker packs all of it, once */
+    MD_TILE_HALF = 256,   /* A and B are floats of 16 bits, read in pairs along k2 (tile_half.h) */
+    MD_TILE_TAKEN = 512   /* such an X that does not lie in pairs: its rows are packed too */
 };
 
 /* A plan is written in these lines, in this order. */
@@ -223,6 +225,14 @@ MD_INLINE md_tile_cut md_tile_cut_rows(const md_tile *s, int64_t lanes, int byte
     u.little = u.cut / u.cuts * u.unit;
     u.count = group > 1 ? u.cuts : s->r1.n * u.cuts;
     return u;
+}
+
+/* First flat row of tile t; `count` gives the end of the last. */
+MD_INLINE int64_t md_tile_row(const md_tile *s, md_tile_cut u, int64_t t) {
+    if (u.count == u.cuts) {
+        return md_split(u.cut, t, u.cuts) * u.unit;
+    }
+    return t / u.cuts * s->r2.n + md_split(s->r2.n, t % u.cuts, u.cuts);
 }
 
 /* The most workers that a product has, of `threads`: small ones do not pay for a team. */

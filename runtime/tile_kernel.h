@@ -547,14 +547,6 @@ MD_FN void MD_TN(dots)(int64_t rows, int64_t cols, const MD_REAL *x, int64_t xr2
 
 /* ---- blocks ---------------------------------------------------------------------------------- */
 
-/* First flat row of tile t; `count` gives the end of the last. */
-MD_INLINE int64_t MD_TN(row)(const md_tile *s, md_tile_cut u, int64_t t) {
-    if (u.count == u.cuts) {
-        return md_split(u.cut, t, u.cuts) * u.unit;
-    }
-    return t / u.cuts * s->r2.n + md_split(s->r2.n, t % u.cuts, u.cuts);
-}
-
 /* if: KEPT */
 /* Panel p of block q of the summed axes, among all panels of Y. */
 MD_INLINE MD_REAL *MD_TN(kept)(const md_tile *s, MD_REAL *panels, int64_t nr, md_tile_sums b,
@@ -580,13 +572,14 @@ MD_INLINE void MD_TN(keep)(const md_tile *s, MD_REAL *panels, const MD_REAL *y, 
 
 /* Row tiles t0 .. t1 x panels p0 .. p1 over the blocks q0 .. q1 of the summed axes, into a strip
  * from row t0 of panel p0 on. `room`: it has room for full vectors in its last panel. */
-MD_INLINE void MD_TN(block)(const md_tile *s, const MD_REAL *x, const MD_REAL *y, int64_t t0,
+MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, int64_t t0,
                             int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
                             MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room) {
+    const MD_REAL *x = (const MD_REAL *)xs, *y = (const MD_REAL *)ys;
     const md_tile_cut u = md_tile_cut_rows(s, MD_LANES, MD_VBYTES, MD_TILE_MANY);
     const int64_t nr = u.nr;
     const int held = md_tile_whole(s); /* all panels packed first, then tiles outermost */
-    const int64_t row0 = MD_TN(row)(s, u, t0);
+    const int64_t row0 = md_tile_row(s, u, t0);
     const int64_t outer = held ? t1 - t0 : p1 - p0;
     const int64_t inner = held ? p1 - p0 : t1 - t0;
     for (int64_t q = q0; q < q1; q++) {
@@ -599,8 +592,8 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const MD_REAL *x, const MD_REAL *y
             for (int64_t j = 0; j < inner; j++) {
                 const int64_t t = t0 + (held ? i : j);
                 const int64_t p = p0 + (held ? j : i);
-                const int64_t row = MD_TN(row)(s, u, t);
-                const int64_t rows = MD_TN(row)(s, u, t + 1) - row;
+                const int64_t row = md_tile_row(s, u, t);
+                const int64_t rows = md_tile_row(s, u, t + 1) - row;
                 MD_REAL *panel = panels + (held ? (p - p0) * nk1 * nk2 * nr : 0);
                 int kept = 0;
                 /* if: KEPT */
@@ -675,10 +668,16 @@ MD_NOINLINE void MD_TN(join)(MD_REAL *to, int64_t ld, const MD_REAL *from, int64
     }
 }
 
+typedef void (*MD_TN(block_fn))(const md_tile *s, const void *x, const void *y, int64_t t0,
+                                int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
+                                MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room);
+
 /* The share of worker `part`: its tasks, each by blocks, each block finished by the epilogue. With
  * chunks the products go to the partial sums, and the second phase finishes those. Inlined: the
- * caller passes a static const plan and an epilogue. */
-MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part, MD_TN(epi) epi) {
+ * caller passes a static const plan, an epilogue, what multiplies a block, and the bytes of an
+ * element of its operands. */
+MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part, MD_TN(epi) epi,
+                            MD_TN(block_fn) block, int64_t bytes) {
     const int swapped = (s->is & MD_TILE_SWAPPED) != 0;
     const int direct = (s->is & MD_TILE_IN_PLACE) && !swapped && s->chunks == 1;
     const md_tile_cut u = md_tile_cut_rows(s, MD_LANES, MD_VBYTES, MD_TILE_MANY);
@@ -710,10 +709,10 @@ MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part,
         const int64_t batch = i / call->gn / call->gm % batches;
         const int64_t i1 = batch / s->b2.n;
         const int64_t i2 = batch % s->b2.n;
-        const MD_REAL *x =
-            (const MD_REAL *)(swapped ? call->b : call->a) + i1 * s->b1.x + i2 * s->b2.x;
-        const MD_REAL *y =
-            (const MD_REAL *)(swapped ? call->a : call->b) + i1 * s->b1.y + i2 * s->b2.y;
+        const char *x = (const char *)(swapped ? call->b : call->a) +
+                        (i1 * s->b1.x + i2 * s->b2.x) * bytes;
+        const char *y = (const char *)(swapped ? call->a : call->b) +
+                        (i1 * s->b1.y + i2 * s->b2.y) * bytes;
         MD_REAL *c = s->is & MD_TILE_NO_C ? NULL : (MD_REAL *)call->c + i1 * s->b1.c + i2 * s->b2.c;
         int64_t q0 = 0;
         int64_t q1 = kblocks;
@@ -726,8 +725,8 @@ MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part,
         const int64_t p1 = md_split(panels, in + 1, call->gn);
         for (int64_t t = md_split(u.count, im, call->gm); t < t1; t += dt) {
             const int64_t te = md_tile_min(t + dt, t1);
-            const int64_t row = MD_TN(row)(s, u, t);
-            const int64_t rows = MD_TN(row)(s, u, te) - row;
+            const int64_t row = md_tile_row(s, u, t);
+            const int64_t rows = md_tile_row(s, u, te) - row;
             for (int64_t p = md_split(panels, in, call->gn); p < p1; p += dp) {
                 const int64_t pe = md_tile_min(p + dp, p1);
                 const int64_t col = p * u.nr;
@@ -756,15 +755,14 @@ MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part,
                     const int more = q > q0 || begun;
                     MD_REAL *to = more ? slice + s->group_at : strip;
                     const int64_t to_ld = more ? dp * u.nr : ld;
-                    MD_TN(block)
-                    (s, x, y, t, te, p, pe, q, md_tile_min(q + s->group, q1), to, to_ld, slice, 0,
-                     more || !direct);
+                    block(s, x, y, t, te, p, pe, q, md_tile_min(q + s->group, q1), to, to_ld,
+                          slice, 0, more || !direct);
                     if (more) {
                         MD_TN(join)(strip, ld, to, to_ld, rows, cols);
                     }
                 }
                 /* end: GROUPS */
-                MD_TN(block)(s, x, y, t, te, p, pe, q, q1, strip, ld, slice, begun, !direct);
+                block(s, x, y, t, te, p, pe, q, q1, strip, ld, slice, begun, !direct);
                 /* if: CHUNKS */
                 if (s->chunks > 1) {
                     if (!summing) {
@@ -808,6 +806,10 @@ MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part,
             }
         }
     }
+}
+
+MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part, MD_TN(epi) epi) {
+    MD_TN(share)(s, call, part, epi, MD_TN(block), MD_ELEM);
 }
 
 /* if: TEMPLATE */

@@ -51,7 +51,8 @@ enum {
     MD_TILE_BLOCK_ROWS = MD_TUNED(224, 15),   /* of a block, at most */
     MD_TILE_BLOCK_SIZE = MD_TUNED(65536, 40), /* elements of a block of whole rows, about */
     MD_TILE_BLOCK_IN = MD_TUNED(8, 1),        /* panels of a block in place, */
-    MD_TILE_BLOCK_OUT = MD_TUNED(4, 1)        /* of another */
+    MD_TILE_BLOCK_OUT = MD_TUNED(4, 1),       /* of another, */
+    MD_TILE_BLOCK_HALF = MD_TUNED(2, 1)       /* and of operands of 16 bits */
 };
 /* A block lower than its tiles would be passed over without an end. */
 _Static_assert((int)MD_TILE_BLOCK_ROWS >= (int)MD_TILE_HIGH, "a block holds a register tile");
@@ -126,7 +127,8 @@ MD_FN md_tile_axis md_tile_turned(md_tile_axis a) {
 }
 
 /* The plan of a shape in normal form (see md_tile_normal; others are right but slower). elem is
- * sizeof(float) or sizeof(double). */
+ * sizeof(float) or sizeof(double); with MD_TILE_HALF in its flags, whose strides of A and B count
+ * elements of 16 bits, sizeof(float). */
 MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     int64_t lanes = 64 / elem;
     md_tile p;
@@ -156,12 +158,14 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
 
     /* Y must be packed where its elements are not neighbours along the columns, and should be
      * where a pitch of 4096 bytes makes its rows evict each other. */
-    int packed = p.cols.y != 1 || (rows >= MD_TUNED(48, 4) && p.k2.n >= MD_TUNED(64, 3) &&
-                                   p.k2.y * elem % MD_TILE_PITCH == 0);
+    const int half = (s.flags & MD_TILE_HALF) != 0; /* pairs do not lie side by side */
+    int packed = half || p.cols.y != 1 ||
+                 (rows >= MD_TUNED(48, 4) && p.k2.n >= MD_TUNED(64, 3) &&
+                  p.k2.y * elem % MD_TILE_PITCH == 0);
 
     /* One to four rows times a Y that is contiguous along k (a weight stored [out, in]): packing
      * would cost more than the product, so these are dot products. */
-    const int dots = (rows <= 3 || (rows == 4 && p.k2.n >= MD_TILE_LONG)) && p.r1.n == 1 &&
+    const int dots = !half && (rows <= 3 || (rows == 4 && p.k2.n >= MD_TILE_LONG)) && p.r1.n == 1 &&
                      p.cols.y != 1 && p.k2.y == 1 && p.k2.x == 1 && p.k2.n >= lanes;
     packed = packed && !dots;
 
@@ -171,7 +175,8 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
 
     /* Blocks of the summed axes: some of k2 at a time, or several k1 where k2 is short. */
     int once = packed && rows <= MD_TILE_HIGH; /* little would be gained by larger panels */
-    int64_t most = (dots ? MD_TILE_K_DOTS : once ? MD_TILE_K_ONCE : MD_TILE_K_BYTES) / elem;
+    int64_t most = (dots ? MD_TILE_K_DOTS : once ? MD_TILE_K_ONCE : MD_TILE_K_BYTES) /
+                   (half ? elem / 2 : elem);
     int64_t blocks = (p.k2.n + most - 1) / most;
     p.kb2 = blocks <= 1 ? p.k2.n : md_tile_up((p.k2.n + blocks - 1) / blocks, MD_TILE_K_UNIT);
     most /= p.k2.n > 0 ? p.k2.n : 1;
@@ -192,6 +197,8 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     p.is = s.flags | (shared ? MD_TILE_SHARED : 0) | (inplace ? MD_TILE_IN_PLACE : 0) |
            (swapped ? MD_TILE_SWAPPED : 0) | (packed ? MD_TILE_PACKED : 0) |
            (dots ? MD_TILE_DOTS : 0);
+    const int taken = half && (p.k2.x != 1 || p.k2.n % 2 != 0 || p.kb2 % 2 != 0);
+    p.is |= taken ? MD_TILE_TAKEN : 0;
     p.chunks = 1;
     if (!swapped && tiles < 16 && products >= MD_TILE_CHUNKED) {
         p.chunks = md_tile_min((15 + tiles) / tiles, kblocks);
@@ -203,8 +210,11 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     p.block_cols = md_tile_up(p.cols.n, panel);
     p.block_rows = MD_TILE_BLOCK_ROWS;
     if (!swapped || !packed) {
-        p.block_cols =
-            md_tile_min(p.block_cols, panel * (inplace ? MD_TILE_BLOCK_IN : MD_TILE_BLOCK_OUT));
+        /* What is stored in 16 bits is made in a strip, unless rows are packed for each block. */
+        const int64_t wide = inplace          ? MD_TILE_BLOCK_IN
+                             : half && !taken ? MD_TILE_BLOCK_HALF
+                                              : MD_TILE_BLOCK_OUT;
+        p.block_cols = md_tile_min(p.block_cols, panel * wide);
     }
     p.block_rows = md_tile_min(p.block_rows, rows);
 
@@ -212,13 +222,13 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
      * needs one for last columns that do not fill a vector), strip, transposed strip. A panel of
      * few columns is as wide as whole vectors need; narrower vectors never need more. */
     const int64_t sums = p.k0.n * p.k1.n * p.k2.n, width = md_tile_up(p.cols.n, panel);
-    if (packed && !swapped && p.chunks == 1 && p.b1.n * p.b2.n >= MD_TILE_KEEP_BATCHES &&
+    if (packed && !half && !swapped && p.chunks == 1 && p.b1.n * p.b2.n >= MD_TILE_KEEP_BATCHES &&
         (p.b1.n == 1 || p.b1.y == 0) && (p.b2.n == 1 || p.b2.y == 0) && rows <= MD_TILE_KEEP_ROWS &&
         sums * width * elem <= MD_TILE_KEEP_BYTES &&
         MD_TILE_KEEP_PART * sums * width <= p.b1.n * p.b2.n * rows * p.cols.n) {
         p.is |= MD_TILE_KEPT;
     }
-    int64_t k = p.kb1 * p.kb2;
+    int64_t k = p.kb1 * (half ? (p.kb2 + 1) / 2 : p.kb2);
     int64_t rest = p.cols.n % lanes != 0 && !dots ? md_tile_up(p.cols.n % panel, lanes) : 0;
     p.strip_at = k * (!packed   ? rest
                       : swapped ? p.block_cols
@@ -233,6 +243,8 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         p.group_at = end;
         p.slice += p.chunks > 1 ? rows * md_tile_up(p.cols.n, panel) : p.block_rows * p.block_cols;
     }
+    /* With chunks a block has all rows. */
+    p.slice += taken ? md_tile_up(k * (p.chunks > 1 ? rows : p.block_rows), lanes) : 0;
     p.partial = p.chunks > 1 ? p.chunks * p.b1.n * p.b2.n * rows * md_tile_up(p.cols.n, lanes) : 0;
     return p;
 }

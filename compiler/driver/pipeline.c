@@ -18,6 +18,7 @@
 #include "passes/lower/lower.h"
 #include "passes/merge.h"
 #include "passes/narrow.h"
+#include "passes/precision.h"
 #include "passes/plan/plan.h"
 #include "passes/schedule/schedule.h"
 #include "passes/simplify.h"
@@ -37,6 +38,8 @@ typedef Region *(*GraphPass)(Graph *g, const Region *region, const Entry *entry)
         (void)entry;                                                                               \
         return pass_##pass(g, region);                                                             \
     }
+ALONE(precision)
+ALONE(operands)
 ALONE(simplify)
 ALONE(hoist)
 ALONE(halo)
@@ -73,23 +76,34 @@ static const struct {
     GraphPass run;
     GraphStage stage;
     bool (*applies)(const Region *region); /* NULL: always; else it would change nothing */
+    bool rounds;                           /* for entries that multiply in 16 bits */
     bool follows;                          /* up to the pass before it nothing is left to do */
 } graph_passes[] = {
     /* before differentiation: composites and contractions */
-    {"match", run_simplify, STAGE_BUILT, NULL, false},
-    {"chunk", chunk, STAGE_BUILT, chunk_applies, false},
-    {"grad", grad, STAGE_GRAD, NULL, false},
-    {"simplify", run_simplify, STAGE_OPTIMISED, NULL, false},
-    {"hoist", run_hoist, STAGE_OPTIMISED, hoist_applies, false},
-    {"clean", run_simplify, STAGE_OPTIMISED, NULL, true},
-    {"merge", merge, STAGE_OPTIMISED, merge_applies, false},
-    {"halo", run_halo, STAGE_OPTIMISED, halo_applies, false},
-    {"layout", run_layout, STAGE_OPTIMISED, layout_applies, false},
-    {"narrow", run_narrow, STAGE_OPTIMISED, narrow_applies, false},
-    {"sums", run_sums, STAGE_OPTIMISED, sums_applies, false},
-    {"fma", run_fma, STAGE_OPTIMISED, NULL, false},
+    {"match", run_simplify, STAGE_BUILT, NULL, false, false},
+    {"chunk", chunk, STAGE_BUILT, chunk_applies, false, false},
+    {"precision", run_precision, STAGE_BUILT, NULL, true, false},
+    {"grad", grad, STAGE_GRAD, NULL, false, false},
+    {"operands", run_operands, STAGE_GRAD, NULL, true, false},
+    {"simplify", run_simplify, STAGE_OPTIMISED, NULL, false, false},
+    {"hoist", run_hoist, STAGE_OPTIMISED, hoist_applies, false, false},
+    {"clean", run_simplify, STAGE_OPTIMISED, NULL, false, true},
+    {"merge", merge, STAGE_OPTIMISED, merge_applies, false, false},
+    {"halo", run_halo, STAGE_OPTIMISED, halo_applies, false, false},
+    {"layout", run_layout, STAGE_OPTIMISED, layout_applies, false, false},
+    {"narrow", run_narrow, STAGE_OPTIMISED, narrow_applies, false, false},
+    {"sums", run_sums, STAGE_OPTIMISED, sums_applies, false, false},
+    {"fma", run_fma, STAGE_OPTIMISED, NULL, false, false},
 };
 static const char *const other_stages[] = {"ast", "build", "lower", "plan"};
+
+/* In what the products of an entry multiply: its train says so, or the option for all; TY_ERROR: in
+ * what they compute. A derivative is held against differences without roundings. */
+static Elem multiplies_in(const Compile *c, const Entry *entry) {
+    const Entry *says = entry->train ? entry->train : entry;
+    Elem half = c->opt.half != TY_ERROR ? c->opt.half : says->half;
+    return entry->kind == ENTRY_TEST ? TY_ERROR : half;
+}
 
 static bool stage_exists(const char *name) {
     for (size_t i = 0; i < sizeof graph_passes / sizeof *graph_passes; i++) {
@@ -115,13 +129,18 @@ static void module_verify(const Module *module, GraphStage stage) {
  * printed and the work ends here. */
 static bool optimise(Compile *c, Module *module, Arena *built) {
     enum { NODES_CHUNK = 8192 };
+    for (int i = 0; i < module->entry.count; i++) {
+        module->entry.at[i]->half = multiplies_in(c, module->entry.at[i]);
+    }
     int *runs = ARENA_ARRAY(&c->arena, int, module->entry.count);  /* passes that each has seen */
     bool *ran = ARENA_ARRAY(&c->arena, bool, module->entry.count); /* the last one has */
     for (size_t p = 0; p < sizeof graph_passes / sizeof *graph_passes; p++) {
         for (int i = 0; i < module->entry.count; i++) {
             Entry *entry = module->entry.at[i];
             bool (*applies)(const Region *) = graph_passes[p].applies;
-            ran[i] = (!graph_passes[p].follows || ran[i]) && (!applies || applies(entry->region));
+            ran[i] = (!graph_passes[p].follows || ran[i]) &&
+                     (!applies || applies(entry->region)) &&
+                     (!graph_passes[p].rounds || entry->half != TY_ERROR);
             if (ran[i]) {
                 Arena *nodes = &entry->nodes[runs[i]++ % 2];
                 module->graph->arena = nodes;
@@ -180,6 +199,12 @@ static bool target_takes(Compile *c, const Module *module) {
             diag_error(&c->diag, loop->loc, 613,
                        "--target=cuda has no loops that end by a condition yet");
             diag_hint(&c->diag, "'scan' runs a fixed number of iterations");
+            return false;
+        }
+        if (entry->half != TY_ERROR) {
+            diag_error(&c->diag, entry->loc, 614, "--target=cuda does not multiply in %s yet",
+                       elem_name(entry->half));
+            diag_hint(&c->diag, "--precision=f32 overrides what the source says");
             return false;
         }
     }

@@ -4,6 +4,7 @@
 
 #include "compiler/compile.h"
 #include "passes/fuse.h"
+#include "passes/halves.h"
 #include "passes/lower/value.h"
 #include "passes/lower/work.h"
 #include "passes/schedule/schedule.h"
@@ -48,6 +49,7 @@ struct Frame {
     HomeList *result;      /* of the LOOP `node`: by result, carries first (homes in frame `up`) */
     uint64_t *placed;      /* by node id of a CONCAT: operands whose kernels write their part */
     LoopHomes *loops;      /* by node id of a LOOP */
+    const Halves *halves;  /* what 16 bits hold; NULL: no product multiplies in them */
     const Slot **gradient; /* of a train, by node id: the parameter that it is the gradient of, */
     bool *backward;        /* and whether it is one or goes into one, and not into the loss */
     uint32_t *met;         /* by node id: the last search for names that met it */

@@ -31,6 +31,10 @@ static bool read_by_loops(const Frame *f, const Node *node) {
 /* The type of a value between kernels. What is added up in memory keeps its digits. */
 static Type storage_of(const Frame *f, const Node *node) {
     Type type = *node->type;
+    if (f->halves && type.rank > 0 && halves_hold(f->halves, node)) {
+        type.elem = TY_BF16;
+        return type;
+    }
     Elem storage = f->l->c->opt.storage;
     bool narrow = storage != TY_ERROR && elem_computed(storage) == type.elem;
     if (narrow && op_info[node->op].cls == CLASS_MAP && read_by_loops(f, node)) {
@@ -176,6 +180,10 @@ static GoalList *loop_goals(Frame *f, const Node *node, const GoalList *goals) {
 /* Storage of result k of a loop: a stack goes straight to where it is wanted when it can. */
 static Home loop_home(Frame *f, const Node *loop, int k, const GoalList *t, int *taken) {
     Type type = *loop->body->out.at[k]->type;
+    const Node *out = loop->body->out.at[k];
+    if (k >= loop->attr->ncarry && f->halves && halves_hold(f->halves, out)) {
+        type.elem = TY_BF16;
+    }
     bool carry = k < loop->attr->ncarry, made = k == loop_made_carry(loop);
     bool sliced = loop_ends_itself(loop->attr) && !carry; /* an access names only so many slices */
     *taken = -1;
@@ -254,6 +262,7 @@ static void lower_loop(Frame *f, const Node *node, const GoalList *goals) {
     Frame inner = {.l = l,
                    .region = body,
                    .up = f,
+                   .halves = f->halves,
                    .node = node,
                    .loop = step,
                    .list = &step->body,
@@ -581,6 +590,7 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
         VEC_PUSH_FROM(&scratch, &goals[k], t, 1);
     }
     Frame f = {.l = &l, .region = entry->region, .list = &e->step};
+    f.halves = entry->half != TY_ERROR ? halves_new(&scratch, entry->region) : NULL;
     lower_region(&f, goals);
     for (int k = 0; k < entry->out.count; k++) {
         const Node *node = entry->region->out.at[k];

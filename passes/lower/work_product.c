@@ -90,7 +90,7 @@ static void find_place(WorkBuild *b, Product *p, const Node *node, const Index *
     for (int i = 0; i < b->unit->atom.count; i++) {
         const Node *atom = b->unit->atom.at[i];
         const HomeList *home = &b->frame->home[atom->id];
-        if (home->count > 0 && atom->type->elem == node->type->elem) {
+        if (home->count > 0 && home->at[0].buf->type->elem == node->type->elem) {
             const Index *at[MD_RANK];
             index_unflatten(t, p->place, atom->type->rank, atom->type->dim, at);
             p->place = home_place(b, &home->at[0], i == 0 ? out : at);

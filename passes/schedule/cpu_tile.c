@@ -468,13 +468,24 @@ Tiling *product_tiling(KernelBuild *b, const Part *part) {
     return of->tiling;
 }
 
+bool product_is_half(const Product *of) {
+    return of->load[0]->arg->elem == TY_BF16 && of->load[1]->arg->elem == TY_BF16;
+}
+
+/* The kernels convert nothing: operands are stored as what they compute in. */
+static bool is_plain(const Product *of) {
+    return of->load[0]->arg->elem == of->elem && of->load[1]->arg->elem == of->elem;
+}
+
 md_tile_shape product_shape(const Tiling *p) {
     int flags = p->add ? MD_TILE_ADD : p->in_place < 0 ? MD_TILE_NO_C : 0;
+    flags |= product_is_half(p->of) ? MD_TILE_HALF : 0;
     return md_tile_normal(plan_shape(p, flags));
 }
 
 static bool tile_fits(KernelBuild *b, const Part *part, void **plan) {
-    Tiling *p = product_tiling(b, part);
+    const Product *of = part->product;
+    Tiling *p = is_plain(of) || product_is_half(of) ? product_tiling(b, part) : NULL;
     *plan = p;
     if (p) {
         p->plan = md_tile_plan(product_shape(p), (int)elem_bytes(p->of->elem));
@@ -484,7 +495,7 @@ static bool tile_fits(KernelBuild *b, const Part *part, void **plan) {
 }
 
 static bool library_fits(KernelBuild *b, const Part *part, void **plan) {
-    Tiling *p = b->work->library ? product_tiling(b, part) : NULL;
+    Tiling *p = b->work->library && is_plain(part->product) ? product_tiling(b, part) : NULL;
     *plan = p;
     return p && md_blas_plan(product_shape(p), &p->library);
 }
@@ -574,7 +585,7 @@ static void tile_emit(KernelBuild *b, const Part *part, void *plan) {
     }
     memcpy(tile->plan, &p->plan, sizeof p->plan);
     tile->narrow = md_tile_narrow(&p->plan);
-    for (int i = 0; i < TILE_MACHINES; i++) {
+    for (int i = 0; i < TILE_MACHINES && !(p->plan.is & MD_TILE_HALF); i++) {
         tile->bodies[i] = md_tile_bodies(&p->plan, tile_machine[i].bytes, tile_machine[i].many);
     }
     tile->team = p->workers > 1;

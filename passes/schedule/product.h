@@ -11,6 +11,7 @@ typedef struct Tiling Tiling;
 /* --- cpu_tile.c --- */
 /* Found once a product; NULL: an operand is read at no plain strides. */
 Tiling *product_tiling(KernelBuild *b, const Part *part);
+bool product_is_half(const Product *of); /* of operands stored in 16 bits */
 md_tile_shape product_shape(const Tiling *p);
 int64_t product_bytes(const Product *of); /* operands and result, once */
 /* Loops around the tile, the tile, what follows on its blocks; all but the plan. */

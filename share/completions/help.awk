@@ -7,14 +7,14 @@
 # Words that an option may be given; the text of the help is prose. The tests try each word of an
 # option's text on the compiler and compare.
 function values_of(name) {
-    if (name == "--precision") return "f32 f64"
+    if (name == "--precision") return "f32 f64 bf16"
     if (name == "--blas") return "builtin openblas"
     if (name == "--runtime") return "used whole"
     if (name == "--checks") return "none nan canary nan,canary"
     if (name == "--target") return "c cuda"
     if (name == "--color") return "auto always never"
     if (name == "--format" || name == "--report") return "text json"
-    if (name == "--dump") return "ast build match chunk grad simplify hoist clean merge halo layout narrow sums fma lower plan"
+    if (name == "--dump") return "ast build match chunk precision grad operands simplify hoist clean merge halo layout narrow sums fma lower plan"
     return ""
 }
 

@@ -15,6 +15,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "runtime/half.h"
+#include "runtime/tile_half.h"
 #include "runtime/tile_kernel.h"
 #ifndef TEST_F32_ONLY
 #define MD_TILE_REAL 64
@@ -73,6 +75,10 @@ static void epi_f32(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t 
 
 static void part_f32(const md_tile_call *call, int part) {
     md_tile_part_f32(&((const Case *)call->ctx)->plan, call, part, epi_f32);
+}
+
+static void part_half(const md_tile_call *call, int part) {
+    md_tile_share_f32(&((const Case *)call->ctx)->plan, call, part, epi_f32, md_tile_block_half, 2);
 }
 
 #ifndef TEST_F32_ONLY
@@ -226,6 +232,15 @@ static void put(void *p, int elem, int64_t i, double x) {
     }
 }
 
+/* An element of an operand; all values are such that bfloat16 holds them. */
+static void put_operand(const Case *t, void *p, int64_t i, double x) {
+    if (t->shape.flags & MD_TILE_HALF) {
+        ((uint16_t *)p)[i] = md_to_bf16((float)x);
+    } else {
+        put(p, t->elem, i, x);
+    }
+}
+
 static double get(const void *p, int elem, int64_t i) {
     return elem == 4 ? (double)((const float *)p)[i] : ((const double *)p)[i];
 }
@@ -245,10 +260,10 @@ static unsigned char *case_run(Case *t, md_tile_part_fn fn, int parts) {
     memset(memory, 0xA5, bytes + 2 * CANARY + 64); /* also poisons the workspace with odd numbers */
     memset(work, 0xFF, bytes);                     /* NaN */
     for (int64_t i = 0; i < t->a_size; i++) {
-        put(a, t->elem, i, t->a[i]);
+        put_operand(t, a, i, t->a[i]);
     }
     for (int64_t i = 0; i < t->b_size; i++) {
-        put(b, t->elem, i, t->b[i]);
+        put_operand(t, b, i, t->b[i]);
     }
     for (int64_t i = 0; i < t->c_size; i++) {
         put(c, t->elem, i, t->c[i]);
@@ -257,8 +272,9 @@ static unsigned char *case_run(Case *t, md_tile_part_fn fn, int parts) {
     int64_t count = s->b1 * s->b2 * s->m1 * s->m2 * s->n;
     memset(t->seen, 0, (size_t)count);
     int stored = (s->flags & MD_TILE_NO_C) == 0;
-    const void *a0 = (const char *)a + t->a_zero * t->elem;
-    const void *b0 = (const char *)b + t->b_zero * t->elem;
+    const int bytes_in = t->shape.flags & MD_TILE_HALF ? 2 : t->elem;
+    const void *a0 = (const char *)a + t->a_zero * bytes_in;
+    const void *b0 = (const char *)b + t->b_zero * bytes_in;
     void *c0 = stored ? c + t->c_zero * t->elem : NULL;
     if (parts == 0) {
         md_tile_run(&t->plan, fn, a0, b0, c0, t, work, NULL, 3);
@@ -296,7 +312,8 @@ static unsigned char *case_run(Case *t, md_tile_part_fn fn, int parts) {
 
 /* All numbers of workers give the same bits. */
 static void case_check(Case *t) {
-    md_tile_part_fn fn = t->elem == 4 ? part_f32 : part_f64;
+    const int half = (t->shape.flags & MD_TILE_HALF) != 0;
+    md_tile_part_fn fn = half ? part_half : t->elem == 4 ? part_f32 : part_f64;
     size_t bytes = (size_t)(t->c_size * t->elem);
     unsigned char *first = case_run(t, fn, 1);
     static const int workers[] = {2, 3, 7, 0};
@@ -343,14 +360,15 @@ static Case case_random(void) {
         s->b_b2 = 0;
     }
     t.elem = draw(0, 3) == 0 ? ELEM_MAX : 4;
+    s->flags |= t.elem == 4 && draw(0, 2) == 0 ? MD_TILE_HALF : 0;
     t.scale = (int)draw(0, 1);
     return t;
 }
 
 static void test_random(void **state) {
     (void)state;
-    int swapped = 0, packed = 0, kept = 0, chunks = 0, wide = 0, groups = 0;
-    for (int i = 0; i < 700; i++) {
+    int swapped = 0, packed = 0, kept = 0, chunks = 0, wide = 0, groups = 0, half = 0, taken = 0;
+    for (int i = 0; i < 1000; i++) {
         Case t = case_random();
         md_tile_shape s = draw(0, 3) == 0 ? t.shape : md_tile_normal(t.shape);
         t.plan = md_tile_plan(s, t.elem);
@@ -358,6 +376,8 @@ static void test_random(void **state) {
         packed += (t.plan.is & MD_TILE_PACKED) != 0;
         kept += (t.plan.is & MD_TILE_KEPT) != 0;
         chunks += t.plan.chunks > 1;
+        half += (t.plan.is & MD_TILE_HALF) != 0;
+        taken += (t.plan.is & MD_TILE_TAKEN) != 0;
         wide += t.plan.wide > 2;
         groups += t.plan.r1.n > 1 && t.plan.r2.n < 4;
         assert_true(t.plan.block_rows >= md_tile_min(MD_TILE_HIGH, t.plan.r1.n * t.plan.r2.n));
@@ -365,9 +385,11 @@ static void test_random(void **state) {
         case_check(&t);
         case_free(&t);
     }
-    printf("  of 700: swapped %d, packed %d, kept %d, wide %d, short rows %d, chunked %d\n",
-           swapped, packed, kept, wide, groups, chunks);
-    assert_true(swapped > 20 && packed > 100 && kept > 10 && wide > 20 && groups > 20);
+    printf("  of 1000: swapped %d, packed %d, kept %d, wide %d, short rows %d, chunked %d, "
+           "of 16 bits %d, their rows packed %d\n",
+           swapped, packed, kept, wide, groups, chunks, half, taken);
+    assert_true(half > taken + 10 && taken > 20 && swapped > 20);
+    assert_true(packed > 100 && kept > 10 && wide > 20 && groups > 20);
 }
 
 /* Dense operands: 'n' as they are written, 't' transposed. */
@@ -394,11 +416,14 @@ static Case case_dense(char ta, char tb, int64_t m, int64_t n, int64_t k, int fl
 }
 
 static void check_dense(char ta, char tb, int64_t m, int64_t n, int64_t k, int flags) {
-    for (int elem = 4; elem <= ELEM_MAX; elem += 4) {
+    for (int elem = 4; elem <= (flags & MD_TILE_HALF ? 4 : ELEM_MAX); elem += 4) {
         Case t = case_dense(ta, tb, m, n, k, flags, elem);
         case_fill(&t);
         case_check(&t);
         case_free(&t);
+    }
+    if ((flags & MD_TILE_HALF) == 0) {
+        check_dense(ta, tb, m, n, k, flags | MD_TILE_HALF);
     }
 }
 

@@ -344,6 +344,10 @@ static Node *unary(const Want *w, double lo, double hi) {
 static Node *sample_real1(const Want *w) {
     return unary(w, -2, 2);
 }
+/* In 16 bits there is no f64, and no difference quotient shows the derivative. */
+static Node *sample_half1(const Want *w) {
+    return w->s->elem == TY_F32 ? unary(w, -300, 300) : NULL;
+}
 static Node *sample_inside1(const Want *w) {
     return unary(w, -0.8, 0.8);
 }

@@ -389,6 +389,18 @@ static bool op_same_float(Gen *gen, OpCode op, Val *out) {
     return true;
 }
 
+/* Of whole numbers: with digits behind the point that f32 and f64 disagree on, both may round to
+ * another neighbour. */
+static bool op_single_float(Gen *gen, OpCode op, Val *out) {
+    Val a = gen_int(gen);
+    Node *in[1] = {node_cast(gen->g, a.node, TY_F32)};
+    if (gen->smooth || gen->elem != TY_F32) {
+        return false;
+    }
+    *out = (Val){NULL, 1.01 * a.lo, 1.01 * a.hi};
+    return accepted(gen, op, in, 1, NULL, *in[0]->type, out);
+}
+
 static bool op_same_int(Gen *gen, OpCode op, Val *out) {
     Val a = gen_int(gen), b = gen_like(gen, *a.node->type);
     Node *in[2] = {a.node, b.node};

@@ -1,0 +1,262 @@
+/* SPDX-License-Identifier: 0BSD */
+/* tile_half: products of bfloat16 with sums in float, for tile_kernel.h.
+ *
+ * Two elements that are neighbours along k2 make one lane of 32 bits. Y is packed into panels of
+ * such pairs; X is read in pairs where it lies in them, else its rows are packed too. One step of a
+ * register tile adds two products to each sum, the second element's first: by one instruction where
+ * the machine has it (AVX-512 BF16), which takes subnormals for zero and rounds as md_mad does,
+ * else by two multiply-adds. Bits are the same for any number of threads. Blocks, strips, partial
+ * sums and epilogues are those of f32.
+ *
+ * Gives MD_TILE_HALF_PART, the part function of a plan with MD_TILE_HALF. */
+#ifndef MD_TILE_HALF_H
+#define MD_TILE_HALF_H
+
+#include "runtime/tile.h"
+
+#if defined(__AVX512BF16__) && MD_VBYTES == 64
+#include <immintrin.h>
+#endif
+
+/* NAME_part of such a plan NAME_tile. */
+#define MD_TILE_HALF_PART(name, epilogue)                                                          \
+    static void name##_part(const md_tile_call *call, int part) {                                  \
+        md_tile_share_f32(&name##_tile, call, part, epilogue, md_tile_block_half, 2);              \
+    }
+
+#if defined(__GNUC__) && !defined(__clang__)
+#define MD_TILE_UNROLL MD_PRAGMA(GCC unroll 16)
+#elif defined(__clang__)
+#define MD_TILE_UNROLL MD_PRAGMA(clang loop unroll(full))
+#else
+#define MD_TILE_UNROLL
+#endif
+
+/* Elements `at` and `at + step`, or 0 in the place of the second. */
+MD_INLINE uint32_t md_tile_pair(const uint16_t *at, int64_t step, int two) {
+    return at[0] | (two ? (uint32_t)at[step] << 16 : 0);
+}
+
+/* to[(i * pairs + j) * width + c] = elements 2 j and 2 j + 1 along k2 of column c, 0 behind the
+ * last of them and from column `cols` to `room`. */
+MD_NOINLINE void md_tile_pairs(uint32_t *MD_RESTRICT to, int64_t width, int64_t room,
+                               const uint16_t *y, int64_t yk1, int64_t yk2, int64_t yc, int64_t nk1,
+                               int64_t nk2, int64_t cols) {
+    const int64_t pairs = (nk2 + 1) / 2;
+    for (int64_t i = 0; i < nk1; i++, to += pairs * width) {
+        const uint16_t *from = y + i * yk1;
+        if (yc == 1) {
+            for (int64_t j = 0; j < pairs; j++) {
+                const uint16_t *a = from + 2 * j * yk2, *b = a + yk2;
+                uint32_t *at = to + j * width;
+                if (2 * j + 1 < nk2) {
+                    for (int64_t c = 0; c < cols; c++) {
+                        at[c] = a[c] | (uint32_t)b[c] << 16;
+                    }
+                } else {
+                    for (int64_t c = 0; c < cols; c++) {
+                        at[c] = a[c];
+                    }
+                }
+            }
+        } else {
+            enum { SIDE = 16 }; /* columns at a time: so many lines of the cache */
+            for (int64_t c0 = 0; c0 < cols; c0 += SIDE) {
+                const int64_t c1 = md_tile_min(cols, c0 + SIDE);
+                for (int64_t j = 0; j < pairs; j++) {
+                    const uint16_t *a = from + 2 * j * yk2;
+                    const int two = 2 * j + 1 < nk2;
+                    for (int64_t c = c0; c < c1; c++) {
+                        to[j * width + c] = md_tile_pair(a + c * yc, yk2, two);
+                    }
+                }
+            }
+        }
+        for (int64_t j = 0; cols < room && j < pairs; j++) {
+            memset(to + j * width + cols, 0, (size_t)(room - cols) * sizeof *to);
+        }
+    }
+}
+
+#if MD_VBYTES > 0
+typedef uint32_t md_tile_vpair __attribute__((vector_size(MD_VBYTES)));
+typedef uint32_t md_tile_vpair_u __attribute__((vector_size(MD_VBYTES), aligned(4), may_alias));
+typedef uint32_t md_tile_pair_u __attribute__((aligned(2), may_alias));
+
+#if defined(__AVX512BF16__) && MD_VBYTES == 64
+#define md_tile_mad_pairs(c, x, y)                                                                 \
+    ((md_vf32)_mm512_dpbf16_ps((__m512)(c), (__m512bh)(x), (__m512bh)(y)))
+#else
+#define md_tile_second(x) ((md_vf32)((x)&0xFFFF0000u))
+#define md_tile_first(x) ((md_vf32)((x) << 16))
+#define md_tile_mad_pairs(c, x, y)                                                                 \
+    md_tile_vmad_f32(md_tile_first(x), md_tile_first(y),                                           \
+                     md_tile_vmad_f32(md_tile_second(x), md_tile_second(y), c))
+#endif
+
+/* The register tile of `rows` x `nv` vectors, both constants where this is inlined: row r lies at
+ * x + r / rm * xr1 + r % rm * xr2. */
+MD_INLINE void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, int64_t rm,
+                                 int64_t xr1, int64_t xr2, int64_t xk1, int64_t xk2,
+                                 const uint32_t *y, int64_t width, int64_t nk1, int64_t pairs,
+                                 float *strip, int64_t ld, int64_t lanes, int first) {
+    const md_vf32 zero = {0};
+    const md_tile_vpair none = {0};
+    md_vf32 c[MD_TILE_HIGH][4];
+    MD_TILE_UNROLL
+    for (int64_t r = 0; r < rows; r++) {
+        MD_TILE_UNROLL
+        for (int64_t v = 0; v < nv; v++) {
+            c[r][v] = zero;
+        }
+    }
+    for (int64_t i = 0; i < nk1; i++) {
+        const uint16_t *p = x + i * xk1;
+        for (int64_t j = 0; j < pairs; j++, p += xk2, y += width) {
+            md_tile_vpair b[4];
+            MD_TILE_UNROLL
+            for (int64_t v = 0; v < nv; v++) {
+                b[v] = *(const md_tile_vpair_u *)(const void *)(y + v * MD_LANES_F32);
+            }
+            MD_TILE_UNROLL
+            for (int64_t r = 0; r < rows; r++) {
+                const void *at = p + r / rm * xr1 + r % rm * xr2;
+                const md_tile_vpair e = *(const md_tile_pair_u *)at - none;
+                MD_TILE_UNROLL
+                for (int64_t v = 0; v < nv; v++) {
+                    c[r][v] = md_tile_mad_pairs(c[r][v], e, b[v]);
+                }
+            }
+        }
+    }
+    MD_TILE_UNROLL
+    for (int64_t r = 0; r < rows; r++) {
+        MD_TILE_UNROLL
+        for (int64_t v = 0; v < nv; v++) {
+            float *to = strip + r * ld + v * MD_LANES_F32;
+            if (v + 1 < nv || lanes == MD_LANES_F32) {
+                md_vf32_u *all = (md_vf32_u *)(void *)to;
+                *all = first ? c[r][v] : c[r][v] + *all;
+            } else {
+                float part[MD_LANES_F32];
+                memcpy(part, &c[r][v], sizeof part);
+                for (int64_t l = 0; l < lanes; l++) {
+                    to[l] = first ? part[l] : part[l] + to[l];
+                }
+            }
+        }
+    }
+}
+#else
+MD_INLINE float md_tile_wide(uint32_t bits) {
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+/* The same by plain loops. */
+MD_FN void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, int64_t rm, int64_t xr1,
+                             int64_t xr2, int64_t xk1, int64_t xk2, const uint32_t *y,
+                             int64_t width, int64_t nk1, int64_t pairs, float *strip, int64_t ld,
+                             int64_t lanes, int first) {
+    for (int64_t r = 0; r < rows; r++) {
+        const uint16_t *row = x + r / rm * xr1 + r % rm * xr2;
+        for (int64_t c = 0; c < (nv - 1) * MD_LANES_F32 + lanes; c++) {
+            const uint32_t *q = y + c;
+            float sum = 0;
+            for (int64_t i = 0; i < nk1; i++) {
+                const uint16_t *p = row + i * xk1;
+                for (int64_t j = 0; j < pairs; j++, p += xk2, q += width) {
+                    const uint32_t e = md_tile_pair(p, 1, 1);
+                    sum =
+                        md_madf(md_tile_wide(e & 0xFFFF0000u), md_tile_wide(*q & 0xFFFF0000u), sum);
+                    sum = md_madf(md_tile_wide(e << 16), md_tile_wide(*q << 16), sum);
+                }
+            }
+            strip[r * ld + c] = first ? sum : strip[r * ld + c] + sum;
+        }
+    }
+}
+#endif
+
+/* Rows row0 .. row1 of X, packed: the pairs of a row lie `rows` apart. */
+MD_NOINLINE void md_tile_take(const md_tile *s, uint32_t *to, const uint16_t *x, int64_t row0,
+                              int64_t row1, md_tile_sums b) {
+    const int64_t rows = row1 - row0;
+    for (int64_t run, r = row0; r < row1; r += run) {
+        run = md_tile_min(row1 - r, s->r2.n - r % s->r2.n);
+        md_tile_pairs(to + (r - row0), rows, run, x + r / s->r2.n * s->r1.x + r % s->r2.n * s->r2.x,
+                      s->k1.x, s->k2.x, s->r2.x, b.nk1, b.nk2, run);
+    }
+}
+
+/* What md_tile_block_f32 is for operands of 16 bits. */
+MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *ys, int64_t t0,
+                                  int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
+                                  float *strip, int64_t ld, float *slice, int add, int room) {
+    const uint16_t *x = (const uint16_t *)xs, *y = (const uint16_t *)ys;
+    const md_tile_cut u = md_tile_cut_rows(s, MD_LANES_F32, MD_VBYTES, MD_TILE_MANY);
+    const int64_t nr = u.nr;
+    const int held = md_tile_whole(s);
+    const int taken = (s->is & MD_TILE_TAKEN) != 0;
+    const int64_t row0 = md_tile_row(s, u, t0), row1 = md_tile_row(s, u, t1);
+    const int64_t outer = held ? t1 - t0 : p1 - p0;
+    const int64_t inner = held ? p1 - p0 : t1 - t0;
+    const int64_t all =
+        s->kb1 * ((s->kb2 + 1) / 2) * (s->chunks > 1 ? s->r1.n * s->r2.n : s->block_rows);
+    uint32_t *panels = (uint32_t *)(void *)slice;
+    uint32_t *own = panels + s->slice - (all + 15) / 16 * 16;
+    for (int64_t q = q0; q < q1; q++) {
+        const md_tile_sums b = md_tile_sums_of(s, q);
+        const int64_t pairs = (b.nk2 + 1) / 2;
+        const uint16_t *xq = x + b.i0 * s->k0.x + b.i1 * s->k1.x + b.i2 * s->k2.x;
+        const uint16_t *yq = y + b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y;
+        const int first = q == q0 && !add;
+        if (taken) {
+            md_tile_take(s, own, xq, row0, row1, b);
+        }
+        for (int64_t i = 0; i < outer; i++) {
+            for (int64_t j = 0; j < inner; j++) {
+                const int64_t t = t0 + (held ? i : j);
+                const int64_t p = p0 + (held ? j : i);
+                const int64_t row = md_tile_row(s, u, t);
+                const int64_t rows = md_tile_row(s, u, t + 1) - row;
+                const int64_t pitch = 2 * (row1 - row0);
+                const uint16_t *xt = taken ? (const uint16_t *)(const void *)(own + (row - row0))
+                                           : xq + row / s->r2.n * s->r1.x + row % s->r2.n * s->r2.x;
+                uint32_t *panel = panels + (held ? (p - p0) * b.nk1 * pairs * nr : 0);
+                const uint16_t *yp = yq + p * nr * s->cols.y;
+                float *st = strip + (row - row0) * ld + (p - p0) * nr;
+/* The panel and the tile with constants for rows and columns. */
+#define MD_TILE_RUN(ROWS)                                                                          \
+    md_tile_rows_half(ROWS, vectors, xt, taken ? MD_TILE_HIGH : u.rm, s->r1.x,                     \
+                      taken ? 2 : s->r2.x, taken ? pairs *pitch : s->k1.x, taken ? pitch : 2,      \
+                      panel, width, b.nk1, pairs, st, ld, room ? MD_LANES_F32 : last, first)
+#define MD_TILE_PANEL(COLS)                                                                        \
+    {                                                                                              \
+        const int64_t vectors = ((COLS) + MD_LANES_F32 - 1) / MD_LANES_F32;                        \
+        const int64_t last = (COLS) - (vectors - 1) * MD_LANES_F32;                                \
+        const int64_t width = held ? nr : vectors * MD_LANES_F32;                                  \
+        if ((held ? i : j) == 0) {                                                                 \
+            md_tile_pairs(panel, width, vectors *MD_LANES_F32, yp, s->k1.y, s->k2.y, s->cols.y,    \
+                          b.nk1, b.nk2, (COLS));                                                   \
+        }                                                                                          \
+        if (u.big == u.little || rows == u.big) {                                                  \
+            MD_TILE_RUN(u.big);                                                                    \
+        } else {                                                                                   \
+            MD_TILE_RUN(u.little);                                                                 \
+        }                                                                                          \
+    }
+                if (s->cols.n % nr == 0 || p * nr + nr <= s->cols.n) {
+                    MD_TILE_PANEL(nr)
+                } else {
+                    MD_TILE_PANEL(s->cols.n % nr)
+                }
+#undef MD_TILE_RUN
+#undef MD_TILE_PANEL
+            }
+        }
+    }
+}
+
+#endif

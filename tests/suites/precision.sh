@@ -1,0 +1,95 @@
+#!/bin/sh
+# precision: products in 16 bits. A small GPT beside its PyTorch twin under autocast (precision.txt, by
+# tests/parity/precision.py); programs of tests/programs with all products rounded, which only the
+# compiler with small odd sizes does; bits, bounds, resumes, and the instruction beside plain code.
+set -u
+. tests/lib.sh
+: "${ODD_BUILD:=build/odd}"
+model=tests/suites/precision.mdl seed="--seed 3"
+
+# run OUT PROGRAM [OPTION...]: its losses, a line each, and its weights.
+run() {
+    run_out=$1 run_program=$2
+    shift 2
+    "$run_program" $seed --log json --log-every 1 --save "$run_out.st" "$@" >"$run_out.log" 2>"$scratch/err" </dev/null ||
+        fail "$run_program $*" "$(head -n 1 "$scratch/err")"
+    sed -n 's/.*"event":"step".*"loss":\([^,}]*\).*/\1/p' "$run_out.log" >"$run_out.loss"
+}
+# near NAME FILE FILE LIMIT: as many numbers, each within the limit of the other's size.
+near() {
+    if paste "$2" "$3" | awk -v t="$4" '
+        { d = $1 - $2; if (NF != 2 || !(d * d <= t * t * $1 * $1)) bad = 1 } END { exit bad || NR < 5 }'; then
+        pass
+    else
+        fail "$1" "$(paste "$2" "$3" | tail -n 1)"
+    fi
+}
+
+"$MDLC" $model -o "$scratch/half.c" && emitted "$scratch/half.c" "$scratch/half" || fail build "in 16 bits"
+"$MDLC" --precision=f32 $model -o "$scratch/single.c" && emitted "$scratch/single.c" "$scratch/single" || fail build "in f32"
+n=$(grep -c '^MD_TILE_HALF_PART(' "$scratch/half.c")
+[ "$n" -ge 12 ] && ! grep -q '^MD_TILE_PART(' "$scratch/half.c" && pass || fail products "$n of them in 16 bits, and others"
+grep -q 'md_to_bf16\|^MD_TILE_HALF_PART' "$scratch/single.c" && fail "--precision=f32" "does not override the clause" || pass
+saved=$("$MDLC" report --threads=1 $model | sed -n 's/^train fit: arena \([0-9]*\).*/\1/p')
+all=$("$MDLC" report --threads=1 --precision=f32 $model | sed -n 's/^train fit: arena \([0-9]*\).*/\1/p')
+[ "${saved:-1}" -lt $((all * 85 / 100)) ] && pass || fail arena "$saved bytes, in f32 $all"
+
+# Losses of 50 steps, beside PyTorch's with and without autocast.
+run "$scratch/half1" "$scratch/half" --threads 1
+run "$scratch/single1" "$scratch/single" --threads 1
+cut -d' ' -f1 tests/suites/precision.txt >"$scratch/f32.txt"
+cut -d' ' -f2 tests/suites/precision.txt >"$scratch/bf16.txt"
+near "f32 and PyTorch" "$scratch/f32.txt" "$scratch/single1.loss" 1e-4
+near "bf16 and PyTorch's autocast" "$scratch/bf16.txt" "$scratch/half1.loss" 0.005
+near "bf16 and f32" "$scratch/single1.loss" "$scratch/half1.loss" 0.005
+cmp -s "$scratch/half1.loss" "$scratch/single1.loss" && fail rounding "changes nothing" || pass
+end=$(grep '"event":"end"' "$scratch/half1.log")
+peak=$(number "$end" peak_over_process_bytes)
+[ "${peak:-0}" -gt 0 ] && [ "$peak" -le "$(number "$end" bound_bytes)" ] && [ "$(number "$end" resident_growth_pages)" = 0 ] && pass ||
+    fail bound "$end"
+
+# The same bits with any number of threads, and resumed.
+for threads in 2 3; do
+    run "$scratch/halfn" "$scratch/half" --threads $threads
+    same "$threads threads" "$scratch/half1.loss" "$scratch/halfn.loss"
+    same "weights of $threads threads" "$scratch/half1.st" "$scratch/halfn.st"
+done
+run "$scratch/begun" "$scratch/half" --steps 20 --checkpoint "$scratch/ck"
+seed=
+run "$scratch/more" "$scratch/half" --resume "$scratch/ck"
+seed="--seed 3"
+same "resumed" "$scratch/half1.st" "$scratch/more.st"
+
+# Without the instruction: sums in another order of roundings, and no vectors at all.
+if emitted "$scratch/half.c" "$scratch/plain" -mno-avx512bf16 2>"$scratch/err"; then
+    run "$scratch/plain1" "$scratch/plain" --threads 1
+    near "without AVX-512 BF16" "$scratch/half1.loss" "$scratch/plain1.loss" 0.003
+else
+    skip "without AVX-512 BF16" "this compiler knows none"
+fi
+$CC -O1 -fopenmp -DMD_VBYTES=0 "$scratch/half.c" -lm -o "$scratch/scalar" 2>"$scratch/err" || fail "without vectors" "does not build"
+run "$scratch/scalar1" "$scratch/scalar" --threads 1 --steps 10
+head -n 10 "$scratch/half1.loss" >"$scratch/half10.loss"
+near "without vectors" "$scratch/half10.loss" "$scratch/scalar1.loss" 0.003
+
+# Debugging builds of it.
+for checks in nan canary; do
+    "$MDLC" --checks=$checks $model -o "$scratch/checked.c" && emitted "$scratch/checked.c" "$scratch/checked" -O1 || fail "$checks" "does not build"
+    run "$scratch/checked" "$scratch/checked" --threads 1 --steps 10
+    near "--checks=$checks" "$scratch/half10.loss" "$scratch/checked.loss" 0.003
+done
+
+# Programs whose products are small: every product is rounded with the odd sizes.
+for name in gpt mlp seq2seq vae wgan_gp lstm_lm; do
+    weights=tests/programs/$name.safetensors
+    "$ODD_BUILD/mdlc" --precision=bf16 tests/programs/$name.mdl -o "$scratch/p.c" && $CC -O0 -march=native -fopenmp "$scratch/p.c" -lm -o "$scratch/p" ||
+        { fail "$name" "does not build"; continue; }
+    grep -q '^MD_TILE_HALF_PART(' "$scratch/p.c" && pass || fail "$name" "no product in 16 bits"
+    run "$scratch/p1" "$scratch/p" --threads 1 --load "$weights"
+    run "$scratch/p2" "$scratch/p" --threads 3 --load "$weights"
+    same "$name, 3 threads" "$scratch/p1.st" "$scratch/p2.st"
+    sed -n 's/^[a-z]*\.loss //p' tests/programs/$name.txt | tr ' ' '\n' | sort -g >"$scratch/twin"
+    sort -g "$scratch/p1.loss" >"$scratch/sorted"
+    near "$name and its twin" "$scratch/twin" "$scratch/sorted" 0.02
+done
+summary precision
