@@ -161,7 +161,9 @@ static const char *tile_suffix(const Tile *tile) {
 
 /* Of operands of 16 bits. */
 static bool tile_is_half(const Tile *tile) {
-    return tile->a->elem == TY_BF16;
+    md_tile plan;
+    memcpy(&plan, tile->plan, sizeof plan);
+    return !tile->blas && (plan.is & MD_TILE_HALF);
 }
 
 static const char *epilogue_name(Arena *arena, const char *of, const Tile *tile) {
@@ -220,7 +222,8 @@ static void print_flags(Text *out, int64_t is) {
                  {MD_TILE_NO_C, "NO_C"},       {MD_TILE_IN_PLACE, "IN_PLACE"},
                  {MD_TILE_SWAPPED, "SWAPPED"}, {MD_TILE_PACKED, "PACKED"},
                  {MD_TILE_DOTS, "DOTS"},       {MD_TILE_KEPT, "KEPT"},
-                 {MD_TILE_HALF, "HALF"},       {MD_TILE_TAKEN, "TAKEN"}};
+                 {MD_TILE_HALF, "HALF"},       {MD_TILE_TAKEN, "TAKEN"},
+                 {MD_TILE_WIDE_A, "WIDE_A"},   {MD_TILE_WIDE_B, "WIDE_B"}};
     const char *between = "";
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (is & flags[i].flag) {

@@ -127,12 +127,21 @@ static bool pools(const Node *node, int depth) {
     return found;
 }
 
+/* What a product reads as it is in memory and rounds itself: a copy would live as long as what is
+ * copied is of use. */
+static bool rounds_leaf(const Node *node) {
+    return node->op == OP_BF16 && is_leaf(view_base(node->in[0]));
+}
+
 /* Few elements that are looked up in a large product, as a loss by labels does in logits. In a
  * kernel of its own in front of the others: what is made of all of the product may lie in its
  * place then. */
 static bool picks(const Node *node) {
     enum { LARGE = TUNED(1 << 18, 64), FEWER = TUNED(64, 4) }; /* elements; times */
     const Node *base = node->op == OP_GATHER ? view_base(node->in[0]) : NULL;
+    if (base && base->op == OP_BF16) {
+        base = base->in[0];
+    }
     if (base && base->op == OP_ADD) { /* a bias */
         base = base->in[base->in[0]->op == OP_BROADCAST];
     }
@@ -151,6 +160,9 @@ static void mark_required(Fuse *s) {
         }
         if (node->op == OP_CONTRACT && node_has_kernel(node)) {
             for (int k = 0; k < 2; k++) {
+                if (rounds_leaf(view_base(node->in[k]))) {
+                    continue;
+                }
                 const Node *pad = require_base(s, node->in[k], halo_is_worth(node, k));
                 if (pad->op == OP_PAD && pools(pad->in[0], POOL_DEPTH)) {
                     require_base(s, pad->in[0], false);
@@ -277,7 +289,8 @@ static void choose_atoms(Fuse *s, bool apart) {
          * Where an extreme stands is read by the adjoint of a pool, tap by tap. */
         bool first = node->op == OP_ARGMAX || node->op == OP_ARGMIN;
         n->atom = n->sink || fold_is_loop(node) || node_has_kernel(node) || first ||
-                  (map && !n->made && n->uses > 1 && dear) || node->op == OP_BF16 ||
+                  (map && !n->made && n->uses > 1 && dear) ||
+                  (node->op == OP_BF16 && !rounds_leaf(node)) ||
                   (map && n->written > MOST_NODES) ||
                   (map && apart && elem_is_float(node->type->elem));
         if (n->atom) {

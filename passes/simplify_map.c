@@ -324,11 +324,31 @@ static Node *cast_rule(Graph *g, const Node *n, Node *const *in) {
     return holds ? x->in[0] : NULL;
 }
 
+/* Rounded where it is made, not where parts of it lie side by side or in another order. */
+static Node *round_rule(Graph *g, const Node *n, Node *const *in) {
+    Node *x = in[0];
+    if (x->op == OP_BF16) {
+        return x;
+    }
+    if (x->op != OP_CONCAT && x->op != OP_RESHAPE && x->op != OP_PERMUTE) {
+        return NULL;
+    }
+    Arena scratch = {0};
+    Node **part = ARENA_ARRAY(&scratch, Node *, x->nin);
+    for (int k = 0; k < x->nin; k++) {
+        part[k] = same_op(g, n, &x->in[k], type_scalar(TY_F32));
+    }
+    Node *made = same_op(g, x, part, *x->type);
+    arena_free(&scratch);
+    return made;
+}
+
 const SimplifyRow simplify_maps[] = {
     {OP_ADD, add_rule},       {OP_ADD, add_pads},     {OP_ADD, int_offset},
     {OP_SUB, int_offset},     {OP_SUB, sub_rule},     {OP_MUL, mul_rule},
     {OP_DIV, div_rule},       {OP_NEG, neg_rule},     {OP_POW, pow_rule},
     {OP_SELECT, select_rule}, {OP_MIN, extreme_rule}, {OP_MAX, extreme_rule},
     {OP_AND, logic_rule},     {OP_OR, logic_rule},    {OP_NOT, not_rule},
-    {OP_CAST, cast_rule},     {OP_COUNT, narrow_map}, {OP_COUNT, NULL},
+    {OP_CAST, cast_rule},     {OP_BF16, round_rule},  {OP_COUNT, narrow_map},
+    {OP_COUNT, NULL},
 };

@@ -82,7 +82,9 @@ enum {
     MD_TILE_DOTS = 64,    /* few rows: vectors run along k2 */
     MD_TILE_KEPT = 128,   /* Y is the same in all batches: a worker packs all of it, once */
     MD_TILE_HALF = 256,   /* A and B are floats of 16 bits, read in pairs along k2 (tile_half.h) */
-    MD_TILE_TAKEN = 512   /* such an X that does not lie in pairs: its rows are packed too */
+    MD_TILE_TAKEN = 512,   /* such an X that does not lie in pairs: its rows are packed too */
+    MD_TILE_WIDE_A = 1024, /* A is float, rounded while it is packed */
+    MD_TILE_WIDE_B = 2048  /* and so is B */
 };
 
 /* A plan is written in these lines, in this order. */

@@ -12,6 +12,7 @@
 #ifndef MD_TILE_HALF_H
 #define MD_TILE_HALF_H
 
+#include "runtime/half.h"
 #include "runtime/tile.h"
 
 #if defined(__AVX512BF16__) && MD_VBYTES == 64
@@ -21,7 +22,9 @@
 /* NAME_part of such a plan NAME_tile. */
 #define MD_TILE_HALF_PART(name, epilogue)                                                          \
     static void name##_part(const md_tile_call *call, int part) {                                  \
-        md_tile_share_f32(&name##_tile, call, part, epilogue, md_tile_block_half, 2);              \
+        md_tile_share_f32(&name##_tile, call, part, epilogue, md_tile_block_half,                  \
+                          name##_tile.is &MD_TILE_WIDE_A ? 4 : 2,                                  \
+                          name##_tile.is &MD_TILE_WIDE_B ? 4 : 2);                                 \
     }
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -32,42 +35,36 @@
 #define MD_TILE_UNROLL
 #endif
 
-/* Elements `at` and `at + step`, or 0 in the place of the second. */
-MD_INLINE uint32_t md_tile_pair(const uint16_t *at, int64_t step, int two) {
-    return at[0] | (two ? (uint32_t)at[step] << 16 : 0);
+/* Element `at`, rounded where they are `wide`; of two neighbours a pair, 0 for an absent second. */
+MD_INLINE uint32_t md_tile_short(const void *y, int64_t at, int wide) {
+    return wide ? md_to_bf16(((const float *)y)[at]) : ((const uint16_t *)y)[at];
+}
+MD_INLINE uint32_t md_tile_pair(const void *y, int64_t at, int64_t step, int two, int wide) {
+    const uint32_t second = two ? md_tile_short(y, at + step, wide) : 0;
+    return md_tile_short(y, at, wide) | second << 16;
 }
 
 /* to[(i * pairs + j) * width + c] = elements 2 j and 2 j + 1 along k2 of column c, 0 behind the
  * last of them and from column `cols` to `room`. */
-MD_NOINLINE void md_tile_pairs(uint32_t *MD_RESTRICT to, int64_t width, int64_t room,
-                               const uint16_t *y, int64_t yk1, int64_t yk2, int64_t yc, int64_t nk1,
-                               int64_t nk2, int64_t cols) {
+MD_INLINE void md_tile_pairs_of(uint32_t *MD_RESTRICT to, int64_t width, int64_t room,
+                                const void *y, int64_t yk1, int64_t yk2, int64_t yc, int64_t nk1,
+                                int64_t nk2, int64_t cols, int wide) {
     const int64_t pairs = (nk2 + 1) / 2;
     for (int64_t i = 0; i < nk1; i++, to += pairs * width) {
-        const uint16_t *from = y + i * yk1;
-        if (yc == 1) {
+        const int64_t near = 16; /* columns at a time: so many lines of the cache */
+        const int64_t side = yc == 1 ? cols : near;
+        for (int64_t c0 = 0; c0 < cols; c0 += side) {
+            const int64_t c1 = md_tile_min(cols, c0 + side);
             for (int64_t j = 0; j < pairs; j++) {
-                const uint16_t *a = from + 2 * j * yk2, *b = a + yk2;
+                const int64_t from = i * yk1 + 2 * j * yk2;
                 uint32_t *at = to + j * width;
-                if (2 * j + 1 < nk2) {
+                if (yc == 1 && 2 * j + 1 < nk2) {
                     for (int64_t c = 0; c < cols; c++) {
-                        at[c] = a[c] | (uint32_t)b[c] << 16;
+                        at[c] = md_tile_pair(y, from + c, yk2, 1, wide);
                     }
                 } else {
-                    for (int64_t c = 0; c < cols; c++) {
-                        at[c] = a[c];
-                    }
-                }
-            }
-        } else {
-            enum { SIDE = 16 }; /* columns at a time: so many lines of the cache */
-            for (int64_t c0 = 0; c0 < cols; c0 += SIDE) {
-                const int64_t c1 = md_tile_min(cols, c0 + SIDE);
-                for (int64_t j = 0; j < pairs; j++) {
-                    const uint16_t *a = from + 2 * j * yk2;
-                    const int two = 2 * j + 1 < nk2;
                     for (int64_t c = c0; c < c1; c++) {
-                        to[j * width + c] = md_tile_pair(a + c * yc, yk2, two);
+                        at[c] = md_tile_pair(y, from + c * yc, yk2, 2 * j + 1 < nk2, wide);
                     }
                 }
             }
@@ -76,6 +73,16 @@ MD_NOINLINE void md_tile_pairs(uint32_t *MD_RESTRICT to, int64_t width, int64_t 
             memset(to + j * width + cols, 0, (size_t)(room - cols) * sizeof *to);
         }
     }
+}
+MD_NOINLINE void md_tile_pairs(uint32_t *MD_RESTRICT to, int64_t width, int64_t room, const void *y,
+                               int64_t yk1, int64_t yk2, int64_t yc, int64_t nk1, int64_t nk2,
+                               int64_t cols) {
+    md_tile_pairs_of(to, width, room, y, yk1, yk2, yc, nk1, nk2, cols, 0);
+}
+MD_NOINLINE void md_tile_pairs_wide(uint32_t *MD_RESTRICT to, int64_t width, int64_t room,
+                                    const void *y, int64_t yk1, int64_t yk2, int64_t yc,
+                                    int64_t nk1, int64_t nk2, int64_t cols) {
+    md_tile_pairs_of(to, width, room, y, yk1, yk2, yc, nk1, nk2, cols, 1);
 }
 
 #if MD_VBYTES > 0
@@ -167,7 +174,7 @@ MD_FN void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, int64_
             for (int64_t i = 0; i < nk1; i++) {
                 const uint16_t *p = row + i * xk1;
                 for (int64_t j = 0; j < pairs; j++, p += xk2, q += width) {
-                    const uint32_t e = md_tile_pair(p, 1, 1);
+                    const uint32_t e = md_tile_pair(p, 0, 1, 1, 0);
                     sum =
                         md_madf(md_tile_wide(e & 0xFFFF0000u), md_tile_wide(*q & 0xFFFF0000u), sum);
                     sum = md_madf(md_tile_wide(e << 16), md_tile_wide(*q << 16), sum);
@@ -180,13 +187,14 @@ MD_FN void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, int64_
 #endif
 
 /* Rows row0 .. row1 of X, packed: the pairs of a row lie `rows` apart. */
-MD_NOINLINE void md_tile_take(const md_tile *s, uint32_t *to, const uint16_t *x, int64_t row0,
-                              int64_t row1, md_tile_sums b) {
+MD_INLINE void md_tile_take(const md_tile *s, uint32_t *to, const char *x, int64_t row0,
+                            int64_t row1, md_tile_sums b, int wide) {
     const int64_t rows = row1 - row0;
     for (int64_t run, r = row0; r < row1; r += run) {
         run = md_tile_min(row1 - r, s->r2.n - r % s->r2.n);
-        md_tile_pairs(to + (r - row0), rows, run, x + r / s->r2.n * s->r1.x + r % s->r2.n * s->r2.x,
-                      s->k1.x, s->k2.x, s->r2.x, b.nk1, b.nk2, run);
+        const void *from = x + (r / s->r2.n * s->r1.x + r % s->r2.n * s->r2.x) * (wide ? 4 : 2);
+        (wide ? md_tile_pairs_wide : md_tile_pairs)(to + (r - row0), rows, run, from, s->k1.x,
+                                                    s->k2.x, s->r2.x, b.nk1, b.nk2, run);
     }
 }
 
@@ -194,7 +202,10 @@ MD_NOINLINE void md_tile_take(const md_tile *s, uint32_t *to, const uint16_t *x,
 MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *ys, int64_t t0,
                                   int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
                                   float *strip, int64_t ld, float *slice, int add, int room) {
-    const uint16_t *x = (const uint16_t *)xs, *y = (const uint16_t *)ys;
+    const int swapped = (s->is & MD_TILE_SWAPPED) != 0;
+    const int x_wide = (s->is & (swapped ? MD_TILE_WIDE_B : MD_TILE_WIDE_A)) != 0;
+    const int y_wide = (s->is & (swapped ? MD_TILE_WIDE_A : MD_TILE_WIDE_B)) != 0;
+    const int64_t x_bytes = x_wide ? 4 : 2, y_bytes = y_wide ? 4 : 2;
     const md_tile_cut u = md_tile_cut_rows(s, MD_LANES_F32, MD_VBYTES, MD_TILE_MANY);
     const int64_t nr = u.nr;
     const int held = md_tile_whole(s);
@@ -209,11 +220,13 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
     for (int64_t q = q0; q < q1; q++) {
         const md_tile_sums b = md_tile_sums_of(s, q);
         const int64_t pairs = (b.nk2 + 1) / 2;
-        const uint16_t *xq = x + b.i0 * s->k0.x + b.i1 * s->k1.x + b.i2 * s->k2.x;
-        const uint16_t *yq = y + b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y;
+        const int64_t xk = b.i0 * s->k0.x + b.i1 * s->k1.x + b.i2 * s->k2.x;
+        const int64_t yk = b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y;
+        const char *xq = (const char *)xs + xk * x_bytes;
+        const char *yq = (const char *)ys + yk * y_bytes;
         const int first = q == q0 && !add;
         if (taken) {
-            md_tile_take(s, own, xq, row0, row1, b);
+            md_tile_take(s, own, xq, row0, row1, b, x_wide);
         }
         for (int64_t i = 0; i < outer; i++) {
             for (int64_t j = 0; j < inner; j++) {
@@ -223,37 +236,39 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
                 const int64_t rows = md_tile_row(s, u, t + 1) - row;
                 const int64_t pitch = 2 * (row1 - row0);
                 const uint16_t *xt = taken ? (const uint16_t *)(const void *)(own + (row - row0))
-                                           : xq + row / s->r2.n * s->r1.x + row % s->r2.n * s->r2.x;
+                                           : (const uint16_t *)(const void *)xq +
+                                                 row / s->r2.n * s->r1.x + row % s->r2.n * s->r2.x;
                 uint32_t *panel = panels + (held ? (p - p0) * b.nk1 * pairs * nr : 0);
-                const uint16_t *yp = yq + p * nr * s->cols.y;
+                const char *yp = yq + p * nr * s->cols.y * y_bytes;
                 float *st = strip + (row - row0) * ld + (p - p0) * nr;
 /* The panel and the tile with constants for rows and columns. */
-#define MD_TILE_RUN(ROWS)                                                                          \
-    md_tile_rows_half(ROWS, vectors, xt, taken ? MD_TILE_HIGH : u.rm, s->r1.x,                     \
+#define MD_HALF_RUN(ROWS)                                                                          \
+    md_tile_rows_half(ROWS, vectors, xt, taken ? (int64_t)MD_TILE_HIGH : u.rm, s->r1.x,            \
                       taken ? 2 : s->r2.x, taken ? pairs *pitch : s->k1.x, taken ? pitch : 2,      \
                       panel, width, b.nk1, pairs, st, ld, room ? MD_LANES_F32 : last, first)
-#define MD_TILE_PANEL(COLS)                                                                        \
+#define MD_HALF_PANEL(COLS)                                                                        \
     {                                                                                              \
         const int64_t vectors = ((COLS) + MD_LANES_F32 - 1) / MD_LANES_F32;                        \
         const int64_t last = (COLS) - (vectors - 1) * MD_LANES_F32;                                \
         const int64_t width = held ? nr : vectors * MD_LANES_F32;                                  \
         if ((held ? i : j) == 0) {                                                                 \
-            md_tile_pairs(panel, width, vectors *MD_LANES_F32, yp, s->k1.y, s->k2.y, s->cols.y,    \
-                          b.nk1, b.nk2, (COLS));                                                   \
+            (y_wide ? md_tile_pairs_wide : md_tile_pairs)(panel, width, vectors * MD_LANES_F32,    \
+                                                          yp, s->k1.y, s->k2.y, s->cols.y, b.nk1,  \
+                                                          b.nk2, (COLS));                          \
         }                                                                                          \
         if (u.big == u.little || rows == u.big) {                                                  \
-            MD_TILE_RUN(u.big);                                                                    \
+            MD_HALF_RUN(u.big);                                                                    \
         } else {                                                                                   \
-            MD_TILE_RUN(u.little);                                                                 \
+            MD_HALF_RUN(u.little);                                                                 \
         }                                                                                          \
     }
                 if (s->cols.n % nr == 0 || p * nr + nr <= s->cols.n) {
-                    MD_TILE_PANEL(nr)
+                    MD_HALF_PANEL(nr)
                 } else {
-                    MD_TILE_PANEL(s->cols.n % nr)
+                    MD_HALF_PANEL(s->cols.n % nr)
                 }
-#undef MD_TILE_RUN
-#undef MD_TILE_PANEL
+#undef MD_HALF_RUN
+#undef MD_HALF_PANEL
             }
         }
     }

@@ -675,9 +675,9 @@ typedef void (*MD_TN(block_fn))(const md_tile *s, const void *x, const void *y, 
 /* The share of worker `part`: its tasks, each by blocks, each block finished by the epilogue. With
  * chunks the products go to the partial sums, and the second phase finishes those. Inlined: the
  * caller passes a static const plan, an epilogue, what multiplies a block, and the bytes of an
- * element of its operands. */
+ * element of A and of B. */
 MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part, MD_TN(epi) epi,
-                            MD_TN(block_fn) block, int64_t bytes) {
+                            MD_TN(block_fn) block, int64_t a_bytes, int64_t b_bytes) {
     const int swapped = (s->is & MD_TILE_SWAPPED) != 0;
     const int direct = (s->is & MD_TILE_IN_PLACE) && !swapped && s->chunks == 1;
     const md_tile_cut u = md_tile_cut_rows(s, MD_LANES, MD_VBYTES, MD_TILE_MANY);
@@ -709,10 +709,12 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
         const int64_t batch = i / call->gn / call->gm % batches;
         const int64_t i1 = batch / s->b2.n;
         const int64_t i2 = batch % s->b2.n;
+        const int64_t x_bytes = swapped ? b_bytes : a_bytes;
+        const int64_t y_bytes = swapped ? a_bytes : b_bytes;
         const char *x = (const char *)(swapped ? call->b : call->a) +
-                        (i1 * s->b1.x + i2 * s->b2.x) * bytes;
+                        (i1 * s->b1.x + i2 * s->b2.x) * x_bytes;
         const char *y = (const char *)(swapped ? call->a : call->b) +
-                        (i1 * s->b1.y + i2 * s->b2.y) * bytes;
+                        (i1 * s->b1.y + i2 * s->b2.y) * y_bytes;
         MD_REAL *c = s->is & MD_TILE_NO_C ? NULL : (MD_REAL *)call->c + i1 * s->b1.c + i2 * s->b2.c;
         int64_t q0 = 0;
         int64_t q1 = kblocks;
@@ -809,7 +811,7 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
 }
 
 MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part, MD_TN(epi) epi) {
-    MD_TN(share)(s, call, part, epi, MD_TN(block), MD_ELEM);
+    MD_TN(share)(s, call, part, epi, MD_TN(block), MD_ELEM, MD_ELEM);
 }
 
 /* if: TEMPLATE */

@@ -197,7 +197,9 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     p.is = s.flags | (shared ? MD_TILE_SHARED : 0) | (inplace ? MD_TILE_IN_PLACE : 0) |
            (swapped ? MD_TILE_SWAPPED : 0) | (packed ? MD_TILE_PACKED : 0) |
            (dots ? MD_TILE_DOTS : 0);
-    const int taken = half && (p.k2.x != 1 || p.k2.n % 2 != 0 || p.kb2 % 2 != 0);
+    const int wide = swapped ? MD_TILE_WIDE_B : MD_TILE_WIDE_A;
+    const int taken =
+        half && ((p.is & wide) || p.k2.x != 1 || p.k2.n % 2 != 0 || p.kb2 % 2 != 0);
     p.is |= taken ? MD_TILE_TAKEN : 0;
     p.chunks = 1;
     if (!swapped && tiles < 16 && products >= MD_TILE_CHUNKED) {
@@ -211,10 +213,10 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     p.block_rows = MD_TILE_BLOCK_ROWS;
     if (!swapped || !packed) {
         /* What is stored in 16 bits is made in a strip, unless rows are packed for each block. */
-        const int64_t wide = inplace          ? MD_TILE_BLOCK_IN
+        const int64_t vectors = inplace          ? MD_TILE_BLOCK_IN
                              : half && !taken ? MD_TILE_BLOCK_HALF
                                               : MD_TILE_BLOCK_OUT;
-        p.block_cols = md_tile_min(p.block_cols, panel * wide);
+        p.block_cols = md_tile_min(p.block_cols, panel * vectors);
     }
     p.block_rows = md_tile_min(p.block_rows, rows);
 

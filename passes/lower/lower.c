@@ -312,7 +312,7 @@ static void lower_loop(Frame *f, const Node *node, const GoalList *goals) {
 static void place_parts(Frame *f, const Node *node) {
     HomeList *whole = &f->home[node->id];
     if (whole->count == 0) {
-        Home home = {.buf = temp_new(f, node, *node->type, NULL)};
+        Home home = {.buf = temp_new(f, node, storage_of(f, node), NULL)};
         VEC_PUSH_FROM(f->l->scratch, whole, home, 1);
     }
     int64_t begin = 0;
@@ -321,7 +321,7 @@ static void place_parts(Frame *f, const Node *node) {
         if (n->atom && !n->leaf && !n->again && k < 64 && whole->count == 1) {
             /* Nobody may read a part before all of them are there. */
             if (n->read && f->home[node->in[k]->id].count == 0) {
-                Home own = {.buf = temp_new(f, node->in[k], *node->in[k]->type, NULL)};
+                Home own = {.buf = temp_new(f, node->in[k], storage_of(f, node->in[k]), NULL)};
                 VEC_PUSH_FROM(f->l->scratch, &f->home[node->in[k]->id], own, 1);
             }
             Home part = whole->at[0];

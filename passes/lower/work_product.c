@@ -132,7 +132,9 @@ bool make_contract(WorkBuild *b) {
         for (int i = 0; i < node->in[k]->type->rank; i++) {
             at[i] = label[labels[i]];
         }
-        p->load[k] = value_at(&b->v, node->in[k], at);
+        const Expr *value = value_at(&b->v, node->in[k], at);
+        p->rounds[k] = value->kind == EXPR_MAP && value->op == OP_BF16;
+        p->load[k] = p->rounds[k] ? value->in[0] : value;
         if (p->load[k]->kind != EXPR_LOAD || p->load[k]->nin > 0) {
             b->loops = true;
             b->radix.count = 0; /* the spaces of a product mean nothing to loops */

@@ -469,17 +469,27 @@ Tiling *product_tiling(KernelBuild *b, const Part *part) {
 }
 
 bool product_is_half(const Product *of) {
-    return of->load[0]->arg->elem == TY_BF16 && of->load[1]->arg->elem == TY_BF16;
+    bool half = true;
+    for (int k = 0; k < 2; k++) {
+        Elem elem = of->load[k]->arg->elem;
+        half = half && (elem == TY_BF16 || (elem == TY_F32 && of->rounds[k]));
+    }
+    return half;
 }
 
 /* The kernels convert nothing: operands are stored as what they compute in. */
 static bool is_plain(const Product *of) {
-    return of->load[0]->arg->elem == of->elem && of->load[1]->arg->elem == of->elem;
+    bool plain = !of->rounds[0] && !of->rounds[1];
+    return plain && of->load[0]->arg->elem == of->elem && of->load[1]->arg->elem == of->elem;
 }
 
 md_tile_shape product_shape(const Tiling *p) {
     int flags = p->add ? MD_TILE_ADD : p->in_place < 0 ? MD_TILE_NO_C : 0;
-    flags |= product_is_half(p->of) ? MD_TILE_HALF : 0;
+    if (product_is_half(p->of)) {
+        const Arg *a = p->of->load[p->swapped]->arg, *b = p->of->load[!p->swapped]->arg;
+        flags |= MD_TILE_HALF | (a->elem == TY_F32 ? MD_TILE_WIDE_A : 0) |
+                 (b->elem == TY_F32 ? MD_TILE_WIDE_B : 0);
+    }
     return md_tile_normal(plan_shape(p, flags));
 }
 

@@ -78,7 +78,9 @@ static void part_f32(const md_tile_call *call, int part) {
 }
 
 static void part_half(const md_tile_call *call, int part) {
-    md_tile_share_f32(&((const Case *)call->ctx)->plan, call, part, epi_f32, md_tile_block_half, 2);
+    const md_tile *s = &((const Case *)call->ctx)->plan;
+    md_tile_share_f32(s, call, part, epi_f32, md_tile_block_half,
+                      s->is & MD_TILE_WIDE_A ? 4 : 2, s->is & MD_TILE_WIDE_B ? 4 : 2);
 }
 
 #ifndef TEST_F32_ONLY
@@ -233,8 +235,8 @@ static void put(void *p, int elem, int64_t i, double x) {
 }
 
 /* An element of an operand; all values are such that bfloat16 holds them. */
-static void put_operand(const Case *t, void *p, int64_t i, double x) {
-    if (t->shape.flags & MD_TILE_HALF) {
+static void put_operand(const Case *t, int wide, void *p, int64_t i, double x) {
+    if ((t->shape.flags & MD_TILE_HALF) && !(t->shape.flags & wide)) {
         ((uint16_t *)p)[i] = md_to_bf16((float)x);
     } else {
         put(p, t->elem, i, x);
@@ -260,10 +262,10 @@ static unsigned char *case_run(Case *t, md_tile_part_fn fn, int parts) {
     memset(memory, 0xA5, bytes + 2 * CANARY + 64); /* also poisons the workspace with odd numbers */
     memset(work, 0xFF, bytes);                     /* NaN */
     for (int64_t i = 0; i < t->a_size; i++) {
-        put_operand(t, a, i, t->a[i]);
+        put_operand(t, MD_TILE_WIDE_A, a, i, t->a[i]);
     }
     for (int64_t i = 0; i < t->b_size; i++) {
-        put_operand(t, b, i, t->b[i]);
+        put_operand(t, MD_TILE_WIDE_B, b, i, t->b[i]);
     }
     for (int64_t i = 0; i < t->c_size; i++) {
         put(c, t->elem, i, t->c[i]);
@@ -272,9 +274,11 @@ static unsigned char *case_run(Case *t, md_tile_part_fn fn, int parts) {
     int64_t count = s->b1 * s->b2 * s->m1 * s->m2 * s->n;
     memset(t->seen, 0, (size_t)count);
     int stored = (s->flags & MD_TILE_NO_C) == 0;
-    const int bytes_in = t->shape.flags & MD_TILE_HALF ? 2 : t->elem;
-    const void *a0 = (const char *)a + t->a_zero * bytes_in;
-    const void *b0 = (const char *)b + t->b_zero * bytes_in;
+    const int half = (t->shape.flags & MD_TILE_HALF) != 0;
+    const int a_bytes = half && !(t->shape.flags & MD_TILE_WIDE_A) ? 2 : t->elem;
+    const int b_bytes = half && !(t->shape.flags & MD_TILE_WIDE_B) ? 2 : t->elem;
+    const void *a0 = (const char *)a + t->a_zero * a_bytes;
+    const void *b0 = (const char *)b + t->b_zero * b_bytes;
     void *c0 = stored ? c + t->c_zero * t->elem : NULL;
     if (parts == 0) {
         md_tile_run(&t->plan, fn, a0, b0, c0, t, work, NULL, 3);
@@ -360,7 +364,10 @@ static Case case_random(void) {
         s->b_b2 = 0;
     }
     t.elem = draw(0, 3) == 0 ? ELEM_MAX : 4;
-    s->flags |= t.elem == 4 && draw(0, 2) == 0 ? MD_TILE_HALF : 0;
+    if (t.elem == 4 && draw(0, 2) == 0) {
+        s->flags |= MD_TILE_HALF | (draw(0, 2) == 0 ? MD_TILE_WIDE_A : 0) |
+                    (draw(0, 1) == 0 ? MD_TILE_WIDE_B : 0);
+    }
     t.scale = (int)draw(0, 1);
     return t;
 }

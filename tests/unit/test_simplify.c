@@ -117,6 +117,18 @@ static Node *table(Pattern *p) {
                             type_make(p->s.elem, 2, (int64_t[]){90000, 12}));
 }
 
+/* To 16 bits, of which there is f32 alone. */
+static Node *single(Pattern *p, Node *x) {
+    return node_cast(p->g, x, TY_F32);
+}
+static Node *rounded(Pattern *p, Node *x) {
+    return node_cast(p->g, node_map1(p->g, OP_BF16, single(p, x)), p->s.elem);
+}
+static Node *beside(Pattern *p) {
+    Node *in[2] = {single(p, p->x), single(p, p->y)};
+    return node_concat(p->g, in, 2, 0);
+}
+
 /* Without the makers' own merging. */
 static Node *again_broadcast(Pattern *p, Node *a) {
     Attr attr = {.axes = 1};
@@ -131,6 +143,8 @@ static Node *again_broadcast(Pattern *p, Node *a) {
     P("x + x", SAME, m2(p, OP_ADD, p->x, p->x))                                                    \
     P("pads", ZERO_SIGN,                                                                           \
       m2(p, OP_ADD, padded(p, part(p, p->x, 0, 5), 1, 7), padded(p, part(p, p->y, 0, 7), 6, 0)))   \
+    P("twice rounded", SAME, rounded(p, node_map1(p->g, OP_BF16, single(p, p->x))))                \
+    P("parts rounded", SAME, rounded(p, beside(p)))                                                \
     P("k + 1 + 2", SAME, m2(p, OP_ADD, m2(p, OP_ADD, p->k, integer(p, 1)), integer(p, 2)))         \
     P("k - 1 + 2", SAME, m2(p, OP_ADD, m2(p, OP_SUB, p->k, integer(p, 1)), integer(p, 2)))         \
     P("k + 1 - 2", SAME, m2(p, OP_SUB, m2(p, OP_ADD, p->k, integer(p, 1)), integer(p, 2)))         \

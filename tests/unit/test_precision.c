@@ -1,0 +1,191 @@
+/* 16 bits: what is rounded and how, which products are, what 16 bits hold without rounding, and
+ * what derivatives make of a rounding. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <math.h>
+#include <string.h>
+
+#include "compiler/eval_rule.h"
+#include "pass_fixture.h"
+#include "passes/grad.h"
+#include "passes/halves.h"
+#include "passes/precision.h"
+#include "runtime/half.h"
+
+/* --- the rounding ----------------------------------------------------------------------------- */
+
+static float float_of(uint32_t bits) {
+    float f;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
+
+/* The program and the evaluator agree on `x`, to the bit. */
+static void expect_rounded(float x) {
+    float made = md_bf16f(x);
+    double want = num_round(TY_BF16, (double)x);
+    assert_true(isnan(x) ? isnan(made) && isnan(want) : (double)made == want);
+    assert_true(isnan(x) || signbit(made) == signbit(x));
+    assert_true(md_cut_bf16(made) == md_to_bf16(x));
+}
+
+/* All values of 16 bits, the midpoints between them and their neighbours: subnormals, infinities,
+ * NaN are among them. */
+static void test_rounding(void **state) {
+    (void)state;
+    for (uint32_t h = 0; h < 65536; h++) {
+        float x = md_from_bf16((uint16_t)h);
+        assert_true(isnan(x) ? isnan(md_bf16f(x)) : md_to_bf16(x) == h);
+        for (uint32_t low = 0; low < 8; low++) {
+            static const uint32_t bits[8] = {0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF, 0x4000, 0xC000};
+            expect_rounded(float_of(h << 16 | bits[low]));
+        }
+    }
+}
+
+/* --- which products --------------------------------------------------------------------------- */
+
+static Node *matrix(Fixture *f, int64_t rows, int64_t columns) {
+    Type t = {.elem = TY_F32, .rank = 2, .dim = {rows, columns}};
+    return sample_input(&f->s, t, -1, 1);
+}
+
+/* a b^T, both [rows, k]. */
+static Node *product(Fixture *f, Node *a, Node *b) {
+    return node_contract(f->g, a, b, (const int8_t[]){0, 2}, (const int8_t[]){1, 2},
+                         (const int8_t[]){0, 1}, 2);
+}
+
+static bool is_rounding(const Node *n) {
+    return n->op == OP_BF16;
+}
+
+static int roundings(Fixture *f, Region *(*pass)(Graph *g, const Region *region)) {
+    Region *made = pass(f->g, f->region);
+    region_verify(made, STAGE_GRAD);
+    return fixture_count(f, made, is_rounding);
+}
+
+static void test_products(void **state) {
+    (void)state;
+    static const struct {
+        int64_t rows, columns, sum;
+        int before, after; /* roundings in front of derivatives, and behind them */
+    } rows[] = {{64, 64, 64, 3, 2},
+                {64, 64, 1, 3, 2},
+                {32, 48, 7, 3, 2},
+                {31, 64, 64, ODD_SIZES ? 3 : 0, ODD_SIZES ? 2 : 0},
+                {64, 1, 64, 0, 0}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Fixture f;
+        fixture_open(&f, TY_F32, 900 + i);
+        Node *a = matrix(&f, rows[i].rows, rows[i].sum),
+             *b = matrix(&f, rows[i].columns, rows[i].sum);
+        region_result(f.region, product(&f, a, b));
+        assert_int_equal(roundings(&f, pass_precision), rows[i].before);
+        assert_int_equal(roundings(&f, pass_operands), rows[i].after);
+        arena_free(&f.arena);
+    }
+}
+
+/* A bias and a number go in front of the rounding; so does not what another reads, nor a sum of two
+ * products. A rounded operand is not rounded again, and one that is shared is rounded once. */
+static void test_ends(void **state) {
+    (void)state;
+    Fixture f;
+    fixture_open(&f, TY_F32, 910);
+    Node *a = matrix(&f, 64, 64), *b = matrix(&f, 64, 64);
+    Type vector = {.elem = TY_F32, .rank = 1, .dim = {64}};
+    Node *bias = node_broadcast(f.g, sample_input(&f.s, vector, -1, 1), 1, 2, a->type->dim);
+    Node *linear = node_map2(f.g, OP_ADD, product(&f, a, b), bias);
+    Node *twice = node_map2(f.g, OP_ADD, product(&f, b, a), product(&f, b, b));
+    region_result(f.region, linear);
+    region_result(f.region, twice);
+    Region *made = pass_precision(f.g, f.region);
+    assert_int_equal(fixture_count(&f, made, is_rounding), 5); /* a, b, three products */
+    const Node *end = made->out.at[0];
+    assert_true(end->op == OP_BF16 && end->attr->reverse && end->in[0]->op == OP_ADD);
+    assert_true(made->out.at[1]->op == OP_ADD && made->out.at[1]->in[0]->op == OP_BF16);
+    assert_int_equal(fixture_count(&f, pass_operands(f.g, made), is_rounding), 5);
+    arena_free(&f.arena);
+}
+
+/* --- what 16 bits hold ------------------------------------------------------------------------ */
+
+static void test_halves(void **state) {
+    (void)state;
+    Fixture f;
+    fixture_open(&f, TY_F32, 920);
+    Node *x = matrix(&f, 6, 5), *y = node_map1(f.g, OP_BF16, x);
+    Node *zero = node_full(f.g, *x->type, 0), *third = node_full(f.g, *x->type, 1.0 / 3);
+    LoopBuilder *loop = loop_open(f.g, 6, false);
+    Node *slice = loop_xs(loop, y), *other = loop_xs(loop, x);
+    int kept = loop_emit(loop, node_map1(f.g, OP_NEG, slice));
+    int made = loop_emit(loop, node_map2(f.g, OP_MUL, slice, other));
+    Node *closed = loop_close(loop);
+    const struct {
+        Node *node;
+        bool held;
+    } rows[] = {{x, false},
+                {y, true},
+                {node_reshape(f.g, y, 1, (int64_t[]){30}), true},
+                {node_map1(f.g, OP_NEG, y), true},
+                {node_map2(f.g, OP_MAX, y, zero), true},
+                {node_map2(f.g, OP_MAX, y, third), false},
+                {node_map2(f.g, OP_MAX, y, x), false},
+                {node_map2(f.g, OP_ADD, y, y), false},
+                {node_map1(f.g, OP_EXP, y), false},
+                {loop_stack(f.g, closed, kept), true},
+                {loop_stack(f.g, closed, made), false}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        region_result(f.region, rows[i].node);
+    }
+    Halves *h = halves_new(&f.arena, f.region);
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        if (halves_hold(h, rows[i].node) != rows[i].held) {
+            fail_msg("row %d", (int)i);
+        }
+    }
+    arena_free(&f.arena);
+}
+
+/* --- derivatives ------------------------------------------------------------------------------ */
+
+/* d/dx of sum(bf16(x) * c) is c, or c rounded where the cotangent is rounded too. */
+static void test_derivative(void **state) {
+    (void)state;
+    for (int both = 0; both < 2; both++) {
+        Fixture f;
+        fixture_open(&f, TY_F32, 930);
+        Node *x = matrix(&f, 4, 8), *c = matrix(&f, 4, 8);
+        Attr attr = {.reverse = both};
+        Node *y = graph_add(f.g, OP_BF16, &x, 1, &attr, type_scalar(TY_ERROR));
+        Node *loss = total(&f, node_map2(f.g, OP_MUL, y, c));
+        region_result(f.region, node_grad(f.g, loss, x, node_const(f.g, TY_F32, 1)));
+        Region *made = pass_grad(f.g, f.region, GRAD_SAVE_ALL);
+        Eval *ev = eval_open(&f.arena, (EvalOptions){.round = false});
+        for (int k = 0; k < f.s.nslot; k++) {
+            eval_bind(ev, f.s.slot[k], f.s.data[k]);
+        }
+        Value out[1];
+        eval_region(ev, made, out);
+        for (int i = 0; i < 32; i++) {
+            double is = f.s.data[1][i], want = both ? num_round(TY_BF16, is) : is;
+            assert_true(out[0].at[i].f == want);
+        }
+        arena_free(&f.arena);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_rounding),   cmocka_unit_test(test_products),
+        cmocka_unit_test(test_ends),       cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_derivative),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
