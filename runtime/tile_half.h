@@ -90,15 +90,17 @@ typedef uint32_t md_tile_vpair __attribute__((vector_size(MD_VBYTES)));
 typedef uint32_t md_tile_vpair_u __attribute__((vector_size(MD_VBYTES), aligned(4), may_alias));
 typedef uint32_t md_tile_pair_u __attribute__((aligned(2), may_alias));
 
+/* One step for a pair along the sum, in `steps`: what is multiplied of X and of Y, and how. Without
+ * the instruction all second elements come in front of all first ones: fewer registers. */
 #if defined(__AVX512BF16__) && MD_VBYTES == 64
-#define md_tile_mad_pairs(c, x, y)                                                                 \
+enum { MD_TILE_STEPS = 1 };
+#define md_tile_part_of(x, step) (x)
+#define md_tile_mad_part(x, y, c)                                                                  \
     ((md_vf32)_mm512_dpbf16_ps((__m512)(c), (__m512bh)(x), (__m512bh)(y)))
 #else
-#define md_tile_second(x) ((md_vf32)((x)&0xFFFF0000u))
-#define md_tile_first(x) ((md_vf32)((x) << 16))
-#define md_tile_mad_pairs(c, x, y)                                                                 \
-    md_tile_vmad_f32(md_tile_first(x), md_tile_first(y),                                           \
-                     md_tile_vmad_f32(md_tile_second(x), md_tile_second(y), c))
+enum { MD_TILE_STEPS = 2 };
+#define md_tile_part_of(x, step) ((step) == 0 ? (x)&0xFFFF0000u : (x) << 16)
+#define md_tile_mad_part(x, y, c) md_tile_vmad_f32((md_vf32)(x), (md_vf32)(y), c)
 #endif
 
 /* The register tile of `rows` x `nv` vectors, both constants where this is inlined: row r lies at
@@ -120,18 +122,23 @@ MD_INLINE void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, in
     for (int64_t i = 0; i < nk1; i++) {
         const uint16_t *p = x + i * xk1;
         for (int64_t j = 0; j < pairs; j++, p += xk2, y += width) {
-            md_tile_vpair b[4];
             MD_TILE_UNROLL
-            for (int64_t v = 0; v < nv; v++) {
-                b[v] = *(const md_tile_vpair_u *)(const void *)(y + v * MD_LANES_F32);
-            }
-            MD_TILE_UNROLL
-            for (int64_t r = 0; r < rows; r++) {
-                const void *at = p + r / rm * xr1 + r % rm * xr2;
-                const md_tile_vpair e = *(const md_tile_pair_u *)at - none;
+            for (int step = 0; step < MD_TILE_STEPS; step++) {
+                md_tile_vpair b[4];
                 MD_TILE_UNROLL
                 for (int64_t v = 0; v < nv; v++) {
-                    c[r][v] = md_tile_mad_pairs(c[r][v], e, b[v]);
+                    b[v] = *(const md_tile_vpair_u *)(const void *)(y + v * MD_LANES_F32);
+                    b[v] = md_tile_part_of(b[v], step);
+                }
+                MD_TILE_UNROLL
+                for (int64_t r = 0; r < rows; r++) {
+                    const void *at = p + r / rm * xr1 + r % rm * xr2;
+                    md_tile_vpair e = *(const md_tile_pair_u *)at - none;
+                    e = md_tile_part_of(e, step);
+                    MD_TILE_UNROLL
+                    for (int64_t v = 0; v < nv; v++) {
+                        c[r][v] = md_tile_mad_part(e, b[v], c[r][v]);
+                    }
                 }
             }
         }
