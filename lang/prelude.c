@@ -9,6 +9,7 @@
 #include "lang/evaluation.h"
 #include "lang/expr.h"
 #include "lang/fold.h"
+#include "lang/order.h"
 #include "lang/prelude_several.h"
 #include "lang/train.h"
 
@@ -254,6 +255,65 @@ static const Value *make_cumsum(Call *c) {
                       node_cumsum(c->e->g, x->node, x->nspan + axis, reverse, exclusive));
 }
 
+/* --- order ----------------------------------------------------------------------------------- */
+
+static const Value *sorted(Call *c, OrderKind kind) {
+    int axis;
+    bool descending;
+    if (!tensor_argument(c, 0) ||
+        !axis_argument(c, 1, c->arg[0]->rank, c->arg[0]->rank - 1, &axis) ||
+        !flag_argument(c, 2, &descending)) {
+        return &value_poison;
+    }
+    return order_sorted(c->e, c->name, c->loc, c->arg[0], axis, descending, kind);
+}
+
+static const Value *make_sort(Call *c) {
+    return sorted(c, ORDER_VALUES);
+}
+static const Value *make_argsort(Call *c) {
+    return sorted(c, ORDER_PLACES);
+}
+
+static const Value *make_top_k(Call *c) {
+    int axis;
+    bool largest;
+    if (!tensor_argument(c, 0) ||
+        !axis_argument(c, 2, c->arg[0]->rank, c->arg[0]->rank - 1, &axis) ||
+        !flag_argument(c, 3, &largest)) {
+        return &value_poison;
+    }
+    return order_first(c->e, c->loc, c->arg[0], c->arg[1], c->at[1], axis, !c->arg[3] || largest);
+}
+
+static const Value *make_segment_sum(Call *c) {
+    if (!tensor_argument(c, 0) || !tensor_argument(c, 1)) {
+        return &value_poison;
+    }
+    const Value *list = value_list(c->e->scratch, &c->arg[2], 1);
+    int rank;
+    Dim n[MD_RANK];
+    if (!elab_shape(c->e, list, c->at[2], &rank, n)) {
+        return &value_poison;
+    }
+    return order_segment_sum(c->e, c->name, c->loc, c->arg[0], c->arg[1], n[0]);
+}
+
+/* to, with rows of x added where `at` says. */
+static const Value *make_scatter_add(Call *c) {
+    const Value *to = c->arg[0];
+    if (!tensor_argument(c, 0) || !tensor_argument(c, 1) || !tensor_argument(c, 2)) {
+        return &value_poison;
+    }
+    if (to->rank == 0 || to->nspan > 0) {
+        return elab_error(c->e, c->at[0], 680, "'scatter_add' adds to a whole tensor, found %s",
+                          value_text(c->e->arena, to));
+    }
+    const Value *more =
+        order_segment_sum(c->e, c->name, c->loc, c->arg[2], c->arg[1], to->dim[0]);
+    return elab_ok(more) ? arith_binary(c->e, c->loc, AO_ADD, to, more) : more;
+}
+
 /* --- elementwise ----------------------------------------------------------------------------- */
 
 static const Value *make_select(Call *c) {
@@ -421,6 +481,11 @@ static const Row rows[] = {
     {"squeeze", 1, 2, {"x", "axis"}, make_squeeze},
     {"flip", 1, 2, {"x", "axis"}, make_flip},
     {"cumsum", 1, 4, {"x", "axis", "reverse", "exclusive"}, make_cumsum},
+    {"sort", 1, 3, {"x", "axis", "descending"}, make_sort},
+    {"argsort", 1, 3, {"x", "axis", "descending"}, make_argsort},
+    {"top_k", 2, 4, {"x", "k", "axis", "largest"}, make_top_k},
+    {"segment_sum", 3, 3, {"x", "ids", "n"}, make_segment_sum},
+    {"scatter_add", 3, 3, {"to", "ids", "x"}, make_scatter_add},
     {"select", 3, 3, {"condition", "a", "b"}, make_select},
     {"div", 2, 2, {"a", "b"}, make_div},
     {"rem", 2, 2, {"a", "b"}, make_rem},
@@ -467,7 +532,7 @@ static const struct {
 enum { NMAP = sizeof maps / sizeof *maps };
 
 /* Known names without a meaning yet: better than "unknown". */
-static const char *const later[] = {"top_k", "sort", "scatter_add", "jvp"};
+static const char *const later[] = {"jvp"};
 enum { NLATER = sizeof later / sizeof *later };
 
 static const char *const special[] = {"concat", "stack", "stop_gradient", "grad",

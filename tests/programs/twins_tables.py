@@ -137,6 +137,25 @@ def gcn(t):
         t.update("fit", F.cross_entropy(logits[known], y[known]), optimizer, acc=right(logits[~known], y[~known]))
 
 
+def edges(t):
+    def round_of(n, out):
+        return Pack(edge=nn.Linear(n, out), own=nn.Linear(n, out))
+
+    net = t.models(net=Pack(g1=round_of(5, 8), g2=round_of(8, 3)))
+    optimizer = torch.optim.Adam(net.parameters(), lr=1e-2, eps=1e-5)
+    x, y, to = _graph(t)
+    source, target = torch.arange(12).repeat_interleave(4), to.reshape(-1)
+    came = torch.zeros(12, dtype=t.dtype).index_add(0, target, torch.ones(48, dtype=t.dtype)).clamp(min=1)
+
+    def messages(g, h):
+        sent = F.relu(g.edge(h[source]))
+        s = torch.zeros(12, sent.shape[1], dtype=t.dtype).index_add(0, target, sent)
+        return s / came[:, None] + g.own(h)
+
+    for _ in range(5):
+        t.update("fit", F.cross_entropy(messages(net.g2, F.relu(messages(net.g1, x))), y), optimizer)
+
+
 def gat(t):
     net = t.models(net=Pack(w1=nn.Linear(5, 8, bias=False), from1=0.5 * torch.randn(2, 4), to1=0.5 * torch.randn(2, 4),
                             w2=nn.Linear(8, 3)))

@@ -172,6 +172,21 @@ def moe(t):
         t.update("fit", loss, optimizer, balance=balance)
 
 
+def experts(t):
+    net = t.models(net=Pack(embed=nn.Embedding(V, 8), router=nn.Linear(8, 4, bias=False), w1=torch.randn(4, 10, 8) / 3,
+                            w2=torch.randn(4, 8, 10) / 3, head=nn.Linear(8, V)))
+    optimizer = torch.optim.Adam(net.parameters(), lr=2e-3, eps=1e-4)
+    for tok, tgt in t.chars(4, 6):
+        x = net.embed(tok).reshape(-1, 8)
+        gate, expert = torch.softmax(net.router(x), -1).topk(2, -1)
+        hit = F.one_hot(expert.reshape(-1), 4)
+        place = ((hit.cumsum(0) - hit) * hit).sum(1).reshape(-1, 2)
+        gate = torch.where(place < 9, gate / gate.sum(1, keepdim=True), torch.zeros_like(gate))
+        h = F.relu(torch.einsum("nk,ncok->nco", x, net.w1[expert]))
+        y = x + (gate[..., None] * torch.einsum("nco,ncko->nck", h, net.w2[expert])).sum(1)
+        t.update("fit", F.cross_entropy(net.head(y), tgt.reshape(-1)), optimizer)
+
+
 def linear_attention(t):
     net = t.models(net=Pack(embed=nn.Embedding(V, 8), qkv=nn.Linear(8, 24), o=nn.Linear(8, 8), head=nn.Linear(8, V)))
     optimizer = torch.optim.Adam(net.parameters(), lr=2e-3, eps=1e-4)
