@@ -93,4 +93,5 @@ model samples/residual.mdl fit x y 4096 64 10 -DHOLDOUT
 # shellcheck disable=SC2086
 model samples/chars.mdl fit tok tgt $window $window 256 -DHOLDOUT $short
 model tests/suites/device.mdl fit i y 1500 7500 7 ""
+model tests/suites/sorting.mdl fit x y 1200 4 9 ""
 summary cuda
