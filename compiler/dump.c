@@ -519,6 +519,10 @@ static void print_inputs(Dump *d, const Entry *entry) {
         text_printf(&d->line, "%s: ", slot->name);
         add_type(d, slot->type);
         add_range(d, slot->lo, slot->hi);
+        if (slot->optional) {
+            text_add(&d->line, " = ");
+            add_number(d, slot->initial);
+        }
         if (!last) {
             text_add(&d->line, doc ? "," : ", ");
         }

@@ -88,10 +88,11 @@ static bool slot_equal(const Slot *a, const Slot *b) {
            type_equal(a->type, b->type) && a->stacked == b->stacked && a->split == b->split &&
            a->transposed == b->transposed && a->frozen == b->frozen &&
            a->trainable == b->trainable && a->lo == b->lo && a->hi == b->hi &&
-           number_equal(a->initial, b->initial) && text_equal(a->label, b->label) &&
-           !a->cursor == !b->cursor && (!a->cursor || slot_same(a->cursor, b->cursor)) &&
-           !a->copy_of == !b->copy_of && (!a->copy_of || slot_same(a->copy_of, b->copy_of)) &&
-           entry_same(a->entry, b->entry) && a->index == b->index;
+           a->optional == b->optional && number_equal(a->initial, b->initial) &&
+           text_equal(a->label, b->label) && !a->cursor == !b->cursor &&
+           (!a->cursor || slot_same(a->cursor, b->cursor)) && !a->copy_of == !b->copy_of &&
+           (!a->copy_of || slot_same(a->copy_of, b->copy_of)) && entry_same(a->entry, b->entry) &&
+           a->index == b->index;
 }
 
 static bool field_equal(const DataField *a, const DataField *b) {
@@ -108,8 +109,8 @@ static bool data_equal(const DataSet *a, const DataSet *b) {
     bool same = text_equal(a->name, b->name) && a->every[PART_HELD] == b->every[PART_HELD] &&
                 a->every[PART_TEST] == b->every[PART_TEST] && a->shuffle == b->shuffle &&
                 a->stream == b->stream && !a->cursor == !b->cursor &&
-                (!a->cursor || slot_same(a->cursor, b->cursor)) &&
-                a->file.count == b->file.count && a->field.count == b->field.count;
+                (!a->cursor || slot_same(a->cursor, b->cursor)) && a->file.count == b->file.count &&
+                a->field.count == b->field.count;
     for (int i = 0; same && i < a->file.count; i++) {
         const DataFile *x = &a->file.at[i], *y = &b->file.at[i];
         same = text_equal(x->name, y->name) && x->rows == y->rows && x->seed == y->seed;

@@ -193,6 +193,7 @@ struct Slot {
     Slot *cursor;    /* role RING: the counter of pushes, whose next row is cursor % capacity */
     Slot *copy_of;  /* role COPY: what it begins as, and becomes when a file without it is loaded */
     int64_t lo, hi; /* range of an integer input or ring field (hi exclusive); lo == hi: none */
+    bool optional;  /* an input, a number: `initial` stands for it where nothing is given */
     double initial; /* scalar counters and hyper-parameters: value after init */
     const char
         *label;   /* role COUNTER: "step", "steps", "seed", "calls", or a hyper-parameter's name */
@@ -200,6 +201,12 @@ struct Slot {
     Loc loc;
     int index; /* position in Module.slot */
 };
+
+/* May a number be the value of an input? */
+static inline bool slot_takes(const Slot *slot, double x) {
+    return elem_holds(slot->type.elem, x) &&
+           (slot->lo == slot->hi || (x >= (double)slot->lo && x < (double)slot->hi));
+}
 
 /* How many tensors of a file it is. */
 static inline int64_t slot_slices(const Slot *slot) {
@@ -259,10 +266,10 @@ struct Entry {
     Arena nodes[2]; /* of the region, in turn: each pass frees what the one before it has made */
     VEC(Slot *) input;
     VEC(EntryOut) out;
-    int dataset;           /* index in Module.dataset, -1: none */
-    int64_t rows;          /* of one call: the batch, or all micro-batches */
-    int64_t accumulate;    /* TRAIN: micro-batches, an axis in front of the batch; 0: none */
-    Entry *train;          /* of EVAL, EVAL_END */
+    int dataset;        /* index in Module.dataset, -1: none */
+    int64_t rows;       /* of one call: the batch, or all micro-batches */
+    int64_t accumulate; /* TRAIN: micro-batches, an axis in front of the batch; 0: none */
+    Entry *train;       /* of EVAL, EVAL_END */
     /* EVAL: i32 scalar input, the rows in use. CALL: the same, of an entry that goes through a data
      * set: what it pushes of a batch are these rows. */
     Slot *rows_slot;

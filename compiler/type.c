@@ -6,6 +6,8 @@
 
 #include "compiler/base.h"
 
+#include <float.h>
+#include <math.h>
 #include <string.h>
 
 typedef enum { CLASS_NONE, CLASS_BOOL, CLASS_INT, CLASS_UINT, CLASS_FLOAT } ElemClass;
@@ -96,6 +98,17 @@ void elem_range(Elem elem, int64_t *least, int64_t *most) {
     int64_t bits = elem == TY_BOOL ? 1 : 8 * (int64_t)elem_bytes(elem) - elem_is_signed(elem);
     *most = bits >= 63 ? INT64_MAX : ((int64_t)1 << bits) - 1;
     *least = elem_is_signed(elem) ? -*most - 1 : 0;
+}
+
+bool elem_holds(Elem elem, double x) {
+    if (elem_is_float(elem)) {
+        double most = elem == TY_F64 ? DBL_MAX : elem == TY_F16 ? 65504.0 : FLT_MAX;
+        return !isfinite(x) || fabs(x) <= most;
+    }
+    int64_t least, most;
+    elem_range(elem, &least, &most);
+    return fabs(x) <= 9007199254740992.0 && x == floor(x) && x >= (double)least &&
+           x <= (double)most;
 }
 
 const char *elem_name(Elem elem) {

@@ -48,6 +48,8 @@ bool elem_is_int(Elem elem); /* not bool */
 bool elem_is_signed(Elem elem);
 int64_t num_wrap(Elem elem, int64_t x); /* the low bits, as an element of that type */
 void elem_range(Elem elem, int64_t *least, int64_t *most); /* of an integer or bool */
+/* Is there an element near `x`? Floats are rounded; integers are exact, up to 2^53. */
+bool elem_holds(Elem elem, double x);
 const char *elem_name(Elem elem);   /* "f32" */
 const char *elem_c_name(Elem elem); /* "float" */
 bool elem_from_name(const char *name, Elem *elem);

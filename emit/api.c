@@ -225,6 +225,21 @@ static void print_field(const Emit *e, Text *out, const char *name, Type type, c
     text_add(out, "\n");
 }
 
+/* What a program takes for inputs that it is not given; a host may do so too. */
+static void print_presets(const Emit *e, const ProgramEntry *entry, Text *out) {
+    int n = 0;
+    for (int i = 0; i < entry->entry->input.count; i++) {
+        const Slot *slot = entry->entry->input.at[i];
+        if (slot->optional) {
+            text_add(out, n++ == 0 ? "/* What the program takes where it is not told. */\n" : "");
+            text_printf(out, "#define %s_DEFAULT_%s ", entry->c_name, field_name(e, slot->c_name));
+            text_constant(out, slot->type.elem, slot->initial);
+            text_add(out, "\n");
+        }
+    }
+    text_add(out, n > 0 ? "\n" : "");
+}
+
 static void print_structs(const Emit *e, const ProgramEntry *entry, Text *out) {
     bool evaluation = entry->entry->kind == ENTRY_EVAL || entry->entry->kind == ENTRY_EVAL_END;
     if (api_has_inputs(entry) && !evaluation) {
@@ -234,6 +249,7 @@ static void print_structs(const Emit *e, const ProgramEntry *entry, Text *out) {
             print_field(e, out, slot->c_name, slot->type, slot->doc);
         }
         text_printf(out, "} %s;\n\n", api_in_type(e, entry));
+        print_presets(e, entry, out);
     }
     if (api_has_results(entry)) {
         text_printf(out, "typedef struct %s {\n", api_out_type(e, entry));

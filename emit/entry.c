@@ -15,23 +15,6 @@
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
-static void print_number(Text *out, Elem elem, double value) {
-    if (elem == TY_BF16 || elem == TY_F16) {
-        BUG("a table of %s", elem_name(elem));
-    }
-    if (!elem_is_float(elem)) {
-        text_printf(out, "%lld", (long long)value);
-    } else if (elem == TY_F64) {
-        text_double(out, value);
-    } else if (isnan(value) || isinf(value)) {
-        text_add(out, isnan(value) ? "NAN" : value < 0 ? "-INFINITY" : "INFINITY");
-    } else {
-        char text[64];
-        snprintf(text, sizeof text, "%.9g", (double)(float)value);
-        text_printf(out, "%s%sf", text, strpbrk(text, ".e") != NULL ? "" : ".0");
-    }
-}
-
 void entry_tables(const Emit *e, Text *out) {
     for (int i = 0; i < e->p->table.count; i++) {
         const Buf *buf = e->p->table.at[i];
@@ -43,7 +26,7 @@ void entry_tables(const Emit *e, Text *out) {
                     buf->name, (long long)(n > 0 ? n : 1));
         for (int64_t k = 0; k < n; k++) {
             text_add(out, k % 8 == 0 ? "\n    " : " ");
-            print_number(out, buf->type->elem, buf->data[k]);
+            text_constant(out, buf->type->elem, buf->data[k]);
             text_add(out, k + 1 < n ? "," : "\n");
         }
         text_printf(out, "%s};\n\n", n > 0 ? "" : "0");
@@ -467,8 +450,8 @@ static void print_loop_head(const Names *names, const Step *step, const char *in
     const char *first = "0", *end = str_printf(names->e->arena, "i%d < %lld", i, trip);
     if (step->last != NULL) {
         const char *last = scalar_place(names, step, step->last);
-        const char *most = str_printf(names->e->arena, "(%s < %lld ? %s : %lld)", last, trip - 1,
-                                      last, trip - 1);
+        const char *most =
+            str_printf(names->e->arena, "(%s < %lld ? %s : %lld)", last, trip - 1, last, trip - 1);
         first = step->reverse ? most : "0";
         end = str_printf(names->e->arena, "i%d <= %s", i, most);
     } else if (step->reverse) {

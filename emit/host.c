@@ -247,13 +247,15 @@ static int field_of(const Emit *e, const Entry *entry, const Slot *slot) {
 }
 
 static void print_port(Text *out, const char *name, Type type, int field, int64_t offset,
-                       int64_t lo, int64_t hi) {
+                       const Slot *in) {
     text_add(out, "    {");
     text_literal(out, name);
     text_add(out, ", ");
     print_type(out, type);
-    text_printf(out, ", %d, %lld, %lld, %lld},\n", field, (long long)offset, (long long)lo,
-                (long long)hi);
+    text_printf(out, ", %d, %lld, %lld, %lld, %d, ", field, (long long)offset,
+                (long long)(in ? in->lo : 0), (long long)(in ? in->hi : 0), in && in->optional);
+    text_double(out, in && in->optional ? in->initial : 0);
+    text_add(out, "},\n");
 }
 
 /* Tables of one entry; each is left out when it would be empty. */
@@ -347,14 +349,14 @@ static Counts print_entry_tables(const Emit *e, const ProgramEntry *entry, Text 
     const Entry *source = entry->entry;
     Counts n = {0};
     static const char columns[] =
-        "    /* name, dtype, rank, shape, bytes, field, io_offset, lo, hi */\n";
+        "    /* name, dtype, rank, shape, bytes, field, io_offset, lo, hi, optional, initial */\n";
     for (int i = 0; i < source->input.count; i++) {
         const Slot *slot = source->input.at[i];
         if (n.inputs++ == 0) {
             text_printf(out, "static const md_port %s_inputs[] = {\n%s", entry->c_name, columns);
         }
         print_port(out, slot->c_name, slot->type, field_of(e, source, slot),
-                   input_buf(entry, slot)->offset, slot->lo, slot->hi);
+                   input_buf(entry, slot)->offset, slot);
     }
     text_add(out, n.inputs > 0 ? "};\n" : "");
     for (int i = 0; source->kind == ENTRY_CALL && i < source->out.count; i++) {
@@ -363,7 +365,7 @@ static Counts print_entry_tables(const Emit *e, const ProgramEntry *entry, Text 
                 text_printf(out, "static const md_port %s_outputs[] = {\n%s", entry->c_name,
                             columns);
             }
-            print_port(out, source->out.at[i].name, *result_buf(entry, i)->type, -1, 0, 0, 0);
+            print_port(out, source->out.at[i].name, *result_buf(entry, i)->type, -1, 0, NULL);
         }
     }
     text_add(out, n.outputs > 0 ? "};\n" : "");
@@ -443,8 +445,8 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, const Counts *
                 train  ? "MD_TRAIN"
                 : pass ? "MD_PASS"
                        : "MD_ENTRY",
-                entry->c_name, (long long)entry->arena_bytes,
-                (long long)entry->flops, table_name(e, entry, "inputs", n->inputs),
+                entry->c_name, (long long)entry->arena_bytes, (long long)entry->flops,
+                table_name(e, entry, "inputs", n->inputs),
                 table_name(e, entry, "outputs", n->outputs),
                 table_name(e, entry, "hypers", n->hypers));
     const ProgramEntry *fill = train ? entry_eval(e->p, source, ENTRY_CALL) : NULL;
@@ -452,10 +454,10 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, const Counts *
                 fill != NULL ? str_printf(e->arena, "%s_call", fill->c_name) : "NULL");
     text_printf(out, "     %d, %lld, %lld, %lld, %lld, %s, %s,\n", data ? source->dataset : -1,
                 (long long)(data ? source->rows : 0),
-                (long long)(data && eval != NULL      ? eval->entry->rows
+                (long long)(data && eval != NULL             ? eval->entry->rows
                             : data && source->accumulate > 0 ? source->rows / source->accumulate
-                            : data                    ? source->rows
-                                                      : 0),
+                            : data                           ? source->rows
+                                                             : 0),
                 (long long)(train && source->steps > 0 ? source->steps : 0),
                 (long long)(train && source->epochs > 0 ? source->epochs : 0),
                 n->plan != NULL ? str_printf(e->arena, "&%s_plan", entry->c_name) : "NULL",
@@ -582,7 +584,7 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
                 layers > 0 ? str_printf(e->arena, "%s_layers", e->prefix) : "NULL", layers,
                 e->c->opt.canary ? "&instance.damage" : "NULL", notes,
                 str_eq(notes, "notes") ? "&instance.trace" : "NULL");
-    text_add(out, api_has_limits(e->p)        ? "        &instance.limit, limit_lines,\n"
+    text_add(out, api_has_limits(e->p)      ? "        &instance.limit, limit_lines,\n"
                   : e->c->opt.whole_runtime ? "        NULL, NULL,\n"
                                             : "");
     profile_descriptor(e, out);

@@ -109,6 +109,11 @@ static void print_inputs(const Emit *e, const ProgramEntry *entry, Text *out) {
         text_add(out, i > 0 ? ",\n    " : "\n    ");
         print_field(e, slot->c_name, slot->type, slot->target ? "target" : "input", out);
         text_add(out, ",\"required\":true"); /* functions refuse NULL */
+        if (slot->optional && isfinite(slot->initial)) {
+            text_printf(out, ",\"default\":%.17g", slot->initial);
+        } else if (slot->optional) {
+            text_add(out, ",\"default\":null"); /* JSON has no infinity */
+        }
         if (slot->lo != slot->hi) {
             text_printf(out, ",\"range\":[%lld,%lld]", (long long)slot->lo, (long long)slot->hi);
         }

@@ -36,8 +36,8 @@ void text_wrapped(Text *out, const char *indent, const char *s) {
     int begin = (int)strlen(indent), column = begin;
     text_add(out, indent);
     while (*s != 0) {
-        const char *comma = strstr(s, ", "), *or = strstr(s, " || ");
-        const char *end = or && (!comma || or < comma) ? or + 3 : comma ? comma + 1 : s + strlen(s);
+        const char *comma = strstr(s, ", "), * or = strstr(s, " || ");
+        const char *end = or &&(!comma || or < comma) ? or +3 : comma ? comma + 1 : s + strlen(s);
         if (column + (int)(end - s) > WIDTH && column > begin) {
             text_printf(out, "\n%s%*s", indent, DEEPER, "");
             column = begin + DEEPER;
@@ -181,4 +181,21 @@ Buf *result_buf(const ProgramEntry *e, int out) {
         }
     }
     return NULL;
+}
+
+void text_constant(Text *out, Elem elem, double value) {
+    if (elem == TY_BF16 || elem == TY_F16) {
+        BUG("a constant of %s", elem_name(elem));
+    }
+    if (!elem_is_float(elem)) {
+        text_printf(out, "%lld", (long long)value);
+    } else if (elem == TY_F64) {
+        text_double(out, value);
+    } else if (isnan(value) || isinf(value)) {
+        text_add(out, isnan(value) ? "NAN" : value < 0 ? "-INFINITY" : "INFINITY");
+    } else {
+        char text[64];
+        snprintf(text, sizeof text, "%.9g", (double)(float)value);
+        text_printf(out, "%s%sf", text, strpbrk(text, ".e") != NULL ? "" : ".0");
+    }
 }

@@ -25,8 +25,9 @@ void text_comment(Text *out, const char *s);
 void text_doc(Text *out, const char *indent, const char *doc);
 void text_literal(Text *out, const char *s); /* with quotes; NULL prints NULL */
 void text_double(Text *out, double value);   /* a C constant that gives these bits back */
-void text_shape(Text *out, Type type);       /* [128, 64] */
-int loc_line_of(const Emit *e, Loc loc);     /* 0: none */
+void text_constant(Text *out, Elem elem, double value); /* of an element's C type */
+void text_shape(Text *out, Type type);                  /* [128, 64] */
+int loc_line_of(const Emit *e, Loc loc);                /* 0: none */
 
 /* A field of *_in or *_out: the name of the source unless C has it. */
 const char *field_name(const Emit *e, const char *name);

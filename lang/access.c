@@ -162,16 +162,6 @@ static bool encloses(const Region *outer, const Region *inner) {
 
 /* --- putting it together --------------------------------------------------------------------- */
 
-/* Is x one of the values of this type? */
-static bool elem_holds(Elem elem, double x) {
-    if (elem_is_float(elem)) {
-        return true;
-    }
-    int bits = elem == TY_BOOL ? 1 : 8 * (int)elem_bytes(elem);
-    double least = elem_is_signed(elem) ? -ldexp(1, bits - 1) : 0, end = least + ldexp(1, bits);
-    return x >= least && x < end && x == floor(x);
-}
-
 static bool read_border(Access *a, Elem elem) {
     Elab *e = a->e;
     const Ast *ast = a->ast->kid[2];

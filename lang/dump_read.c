@@ -374,12 +374,20 @@ static bool input(DumpRead *r, const Ast *param, Entry *entry) {
             return dump_error(r, param->loc, 863, "'%s' is declared twice", slot->name);
         }
     }
-    if (param->kid[2]) {
-        return dump_error(r, param->kid[2]->loc, 874, "an input has no default value");
-    }
     VEC_PUSH(r->arena, &entry->input, slot);
-    return dump_type(r, param->kid[0], &slot->type) &&
-           dump_range(r, param->kid[1], &slot->lo, &slot->hi);
+    if (!dump_type(r, param->kid[0], &slot->type) ||
+        !dump_range(r, param->kid[1], &slot->lo, &slot->hi)) {
+        return false;
+    }
+    slot->optional = param->kid[2] != NULL;
+    if (!slot->optional) {
+        return true;
+    }
+    if (!dump_number(r, param->kid[2], &slot->initial)) {
+        return false;
+    }
+    return (slot->type.rank == 0 && slot_takes(slot, slot->initial)) ||
+           dump_error(r, param->kid[2]->loc, 874, "this input cannot have such a default value");
 }
 
 static bool entry_data(DumpArgs *args, Entry *entry) {
@@ -422,8 +430,7 @@ static bool entry_head(DumpRead *r, const Ast *item, Entry *entry) {
          dump_named_int(&args, "steps", 1, INT64_MAX, &entry->steps) &&
          dump_named_int(&args, "epochs", 1, INT64_MAX, &entry->epochs) &&
          dump_named_int(&args, "budget", 1, INT64_MAX, &entry->budget) &&
-         dump_named_int(&args, "bf16", 1, 1, &half) &&
-         named_entry(&args, "train", &entry->train) &&
+         dump_named_int(&args, "bf16", 1, 1, &half) && named_entry(&args, "train", &entry->train) &&
          named_entry(&args, "gradcheck", &entry->gradcheck);
     entry->half = half ? TY_BF16 : TY_ERROR;
     in_use = ok ? dump_named(&args, "in_use") : NULL;

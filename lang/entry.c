@@ -144,6 +144,27 @@ static bool hyper_parameter(Elab *e, const Ast *param) {
     return true;
 }
 
+/* `t: f32 = 0.8`: what a program takes that is told nothing; a host's call has it in the header. */
+static bool default_value(Elab *e, const Ast *param, Slot *slot) {
+    const Value *v = elab_expr(e, param->kid[2]);
+    if (!elab_ok(v)) {
+        return false;
+    }
+    slot->optional = true;
+    slot->initial = value_is_number(v) ? value_number(v) : v->truth;
+    bool kind = slot->type.elem == TY_BOOL ? v->kind == V_BOOL : value_is_number(v);
+    if (kind && slot_takes(slot, slot->initial)) {
+        return true;
+    }
+    elab_error(e, param->kid[2]->loc, 500, "%s is no value of input '%s', which is %s%s",
+               v->kind == V_TENSOR ? "a value of the run" : value_text(e->scratch, v), param->name,
+               elem_name(slot->type.elem),
+               slot->lo < slot->hi ? str_printf(e->scratch, " in %lld..%lld", (long long)slot->lo,
+                                                (long long)slot->hi)
+                                   : "");
+    return false;
+}
+
 static bool input(Elab *e, const Ast *param) {
     const Ast *type = param->kid[0];
     Elem elem;
@@ -158,11 +179,9 @@ static bool input(Elab *e, const Ast *param) {
                    "'const' for a compile-time one");
         return false;
     }
-    if (param->kid[2]) {
+    if (param->kid[2] && rank > 0) {
         elab_error(e, param->kid[2]->loc, 504,
-                   "input '%s' may have no default value: the caller "
-                   "gives every input",
-                   param->name);
+                   "input '%s' may have no default value: only a number may", param->name);
         return false;
     }
     /* Beside a data set, what a caller gives is the same for all micro-batches. */
@@ -191,6 +210,9 @@ static bool input(Elab *e, const Ast *param) {
         if (!dims_elem_range(e, param->kid[1], slot->type.elem, &slot->lo, &slot->hi)) {
             return false;
         }
+    }
+    if (param->kid[2] && !default_value(e, param, slot)) {
+        return false;
     }
     bind_input(e, param->name, param->name_loc, slot, input_node(e, slot, parts), rank, dim);
     return true;
@@ -293,8 +315,8 @@ bool entry_data(Elab *e, const Ast *on) {
             return false;
         }
         Type own = dims_type(TY_I32, 1, &rows);
-        Slot *slot = entry_input_slot(e, item->name, parts ? accumulate_stacked(e, own) : own,
-                                      on->loc);
+        Slot *slot =
+            entry_input_slot(e, item->name, parts ? accumulate_stacked(e, own) : own, on->loc);
         slot->hi = ring_capacity(item);
         slot->doc = str_printf(e->arena, "Numbers of rows of the ring '%s'.", item->name);
         bind_rows(e, item, input_node(e, slot, parts), rows, on->loc);
@@ -428,8 +450,10 @@ void entry_item(Elab *e, const Ast *ast) {
         if (r && phase) {
             elab_error(e, ast->name_loc, 648,
                        "'%s' stands in a phase, where nobody takes what it returns", ast->name);
-            diag_hint(&e->c->diag, "push it to a ring, assign it to a state, or leave '%s' out of "
-                                   "the phases", ast->name);
+            diag_hint(&e->c->diag,
+                      "push it to a ring, assign it to a state, or leave '%s' out of "
+                      "the phases",
+                      ast->name);
         } else if (r && r->kind == V_RECORD) {
             for (int i = 0; i < r->count; i++) {
                 result_out(e, r->field[i], r->item[i], ast->loc);

@@ -402,6 +402,13 @@ MD_COLD void md_info_entries(md_run *r) {
         for (int k = 0; k < e->hyper_count; k++) {
             md_text_format(t, "    --set %s=%.9g\n", e->hypers[k].name, e->hypers[k].initial);
         }
+        /* if: scalars */
+        for (int k = 0; k < e->input_count; k++) {
+            if (e->inputs[k].optional) {
+                md_text_format(t, "    --set %s=%.9g\n", e->inputs[k].name, e->inputs[k].initial);
+            }
+        }
+        /* end: scalars */
     }
     md_text_add(t, "\n");
     md_print(r);

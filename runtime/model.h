@@ -90,7 +90,7 @@ typedef struct md_dataset {
     int64_t every[MD_PARTS];
     md_order order;
     /* if: passes */
-    int in_ring; /* 1: its rows are those of a ring, by number, as many as were pushed */
+    int in_ring;    /* 1: its rows are those of a ring, by number, as many as were pushed */
     size_t counter; /* then: an int64_t in the state region, how many were */
     /* end: passes */
 } md_dataset;
@@ -115,9 +115,11 @@ typedef struct md_port {
     int rank; /* with the batch axis; 0: a scalar */
     int64_t shape[MD_MAX_RANK];
     size_t bytes;
-    int field; /* input: index in the fields of the entry's data set; or one of these: */
+    int field;        /* input: index in the fields of the entry's data set; or one of these: */
     size_t io_offset; /* input: where in the io region it is staged; output: unused, 0 */
     int64_t lo, hi;   /* input: declared range, hi excluded; lo == hi: none */
+    int optional;     /* input: a scalar that is `initial` where --in and --set say nothing */
+    double initial;
 } md_port;
 
 /* A scalar in the state region that is set from outside between `init` and the first call. */

@@ -107,6 +107,17 @@ MD_COLD int md_stage_scalar(md_run *r, int index, const char *text) {
     }
     return MD_EXIT_OK;
 }
+
+/* A scalar input that nothing gives: what the source says. The compiler knows that it fits. */
+MD_COLD void md_stage_default(md_run *r, int index) {
+    const md_port *port = &r->task->entry->inputs[index];
+    md_number n;
+    n.f = port->initial;
+    n.i = 0;
+    n.is_int = 0;
+    (void)md_put_number(md_staging(r, port), port->dtype, n);
+    memcpy(&r->task->scalars[index], md_staging(r, port), port->bytes);
+}
 /* end: scalars */
 
 /* Every input that no data set feeds, before the first step. Staging also proves the region. */
@@ -128,6 +139,10 @@ MD_COLD int md_stage_setup(md_run *r) {
             if (rc != MD_EXIT_OK) {
                 return rc;
             }
+            continue;
+        }
+        if (path == NULL && port->optional) {
+            md_stage_default(r, i);
             continue;
         }
         /* end: scalars */

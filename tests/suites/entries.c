@@ -295,7 +295,7 @@ int main(void) {
     expect(between(read_set("mdlc.avg.", "weight"), before, read_set("", "weight"), 0.1f),
            "ema after two updates");
 
-    entries_soft_in soft = {.tau = 0.5f};
+    entries_soft_in soft = {.tau = entries_soft_DEFAULT_tau};
     floats half = read_set("mdlc.target.", "");
     expect(entries_soft(&m, &soft) == 0, "soft");
     expect(between(read_set("mdlc.target.", ""), half, read_set("", ""), 0.5f), "lerp of all");

@@ -24,6 +24,36 @@ for flags in "-O2 -Wall -Wextra -Werror" "-O0 -g -fsanitize=address,undefined -f
     fi
     check "entries $flags" "$scratch/entries"
 done
+# What a program takes for numbers that it is not given: the values of the source.
+cat >"$scratch/asked.mdl" <<'END'
+entry asked(t: f32 = 1 / 8, k: i32 in 1..5 = 4, n: i64 = -9_007_199_254_740_992, flip: bool = true, top: f64 = inf) {
+    return t = t, k = k, n = n, flip = flip, top = top;
+}
+END
+if "$MDLC" "$scratch/asked.mdl" -o "$scratch/asked.c" && $CC -O1 "$scratch/asked.c" -lm -o "$scratch/asked"; then
+    "$scratch/asked" asked >"$scratch/out" 2>&1
+    printf '%s\n' 't = 0.125' 'k = 4' 'n = -9.007199e+15' 'flip = 1' 'top = inf' >"$scratch/want"
+    same "defaults" "$scratch/want" "$scratch/out"
+    "$scratch/asked" asked --set k=1 --set asked.t=2 --set flip=0 >"$scratch/out" 2>&1
+    printf '%s\n' 't = 2' 'k = 1' 'n = -9.007199e+15' 'flip = 0' 'top = inf' >"$scratch/want"
+    same "defaults beside --set" "$scratch/want" "$scratch/out"
+    "$scratch/asked" info | sed -n 's/^ *--set //p' >"$scratch/out"
+    printf '%s\n' t=0.125 k=4 n=-9.00719925e+15 flip=1 top=inf >"$scratch/want"
+    same "defaults in info" "$scratch/want" "$scratch/out"
+    for wrong in k=5 flip=2 k=1.5 t=x; do
+        "$scratch/asked" asked --set $wrong >"$scratch/out" 2>&1
+        [ $? -eq 2 ] && pass || fail "--set $wrong" "is taken"
+    done
+    "$MDLC" report --format=json "$scratch/asked.mdl" >"$scratch/out"
+    grep -q '"name":"t".*"default":0.125' "$scratch/out" && grep -q '"name":"top".*"default":null' "$scratch/out" && pass ||
+        fail "defaults in the report" "$(grep '"name":"t"' "$scratch/out")"
+    grep '^#define.*_DEFAULT_' "$scratch/asked.c" >"$scratch/want"
+    "$MDLC" --dump=build "$scratch/asked.mdl" >"$scratch/dumped.mdl" &&
+        "$MDLC" --prefix asked "$scratch/dumped.mdl" -o "$scratch/dumped.c" && grep '^#define.*_DEFAULT_' "$scratch/dumped.c" >"$scratch/out"
+    same "defaults of a dumped graph" "$scratch/want" "$scratch/out"
+else
+    fail defaults "does not build"
+fi
 # The sample agent: a few thousand updates, the same bits twice, flat memory, inside its figure.
 if BUILD=$scratch MDLC=$MDLC STEPS=14000 sh tests/dqn.sh >"$scratch/first" 2>"$scratch/err"; then
     "$scratch/dqn/dqn" 0 14000 >"$scratch/second"
