@@ -268,11 +268,17 @@ static void print_structs(const Emit *e, const ProgramEntry *entry, Text *out) {
                     entry->c_name);
         for (int i = 0; i < entry->entry->out.count; i++) {
             if (entry->entry->out.at[i].role == OUT_SUM) {
-                text_printf(out, "    double %s;\n", field_name(e, entry->entry->out.at[i].name));
+                const char *name = field_name(e, entry->entry->out.at[i].name);
+                text_printf(out, "    double %s;\n", api_sum(e, name, *result_buf(entry, i)->type));
             }
         }
         text_printf(out, "} %s_sums;\n\n", entry->c_name);
     }
+}
+
+const char *api_sum(const Emit *e, const char *name, Type type) {
+    return type.rank == 0 ? name
+                          : str_printf(e->arena, "%s[%lld]", name, (long long)type_count(type));
 }
 
 void api_eval_add(const Emit *e, const ProgramEntry *eval, Text *out) {

@@ -11,6 +11,8 @@ void api_print_files(const Emit *e, Text *out);
 /* The parameters of an entry's function: "net *m, const net_fit_in *in, net_fit_out *out". */
 void api_parameters(const Emit *e, const ProgramEntry *entry, Text *out);
 /* The heads of the functions that end an evaluation. */
+/* The field of a sum over batches: n, or n[10] of what has axes. */
+const char *api_sum(const Emit *e, const char *name, Type type);
 void api_eval_add(const Emit *e, const ProgramEntry *eval, Text *out);
 void api_eval_end(const Emit *e, const ProgramEntry *end, Text *out);
 bool api_has_inputs(const ProgramEntry *entry);

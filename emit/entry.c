@@ -638,7 +638,15 @@ static void print_add(const Emit *e, const ProgramEntry *eval, Text *out) {
     for (int i = 0; i < eval->entry->out.count; i++) {
         if (eval->entry->out.at[i].role == OUT_SUM) {
             const char *field = field_name(e, eval->entry->out.at[i].name);
-            text_printf(out, "    sums->%s += (double)part->%s;\n", field, field);
+            const Type *type = result_buf(eval, i)->type;
+            if (type->rank > 0) {
+                text_printf(out,
+                            "    for (int i = 0; i < %lld; i++) {\n"
+                            "        sums->%s[i] += (double)part->%s[i];\n    }\n",
+                            (long long)type_count(*type), field, field);
+            } else {
+                text_printf(out, "    sums->%s += (double)part->%s;\n", field, field);
+            }
         }
     }
     text_printf(out, "    sums->batches++;\n    return %s_OK;\n}\n\n", e->upper);
@@ -666,8 +674,13 @@ void entry_eval_end(const Emit *e, const Printer *printer, const ProgramEntry *e
         const Buf *buf = input_buf(entry, entry->entry->input.at[i]);
         if (buf != NULL && names.used[buf->id]) {
             const char *type = elem_c_name(buf->type->elem);
-            text_printf(out, "    const %s %s[1] = {(%s)sums->%s};\n", type, buf->name, type,
-                        field_name(e, entry->entry->input.at[i]->c_name));
+            const char *field = field_name(e, entry->entry->input.at[i]->c_name);
+            if (buf->type->rank > 0) {
+                text_printf(out, "    const %s *%s = sums->%s;\n", type, buf->name, field);
+            } else {
+                text_printf(out, "    const %s %s[1] = {(%s)sums->%s};\n", type, buf->name, type,
+                            field);
+            }
         }
     }
     for (int i = 0; i < entry->buf.count; i++) {

@@ -47,11 +47,23 @@ static void print_in(const Emit *e, const ProgramEntry *entry, const ProgramEntr
     }
 }
 
-static void print_values(const Emit *e, const Entry *entry, OutRole role, int *index, Text *out) {
-    for (int i = 0; i < entry->out.count; i++) {
-        if (entry->out.at[i].role == role) {
-            text_printf(out, "    call->values[%d] = (double)out.%s;\n", (*index)++,
-                        field_name(e, entry->out.at[i].name));
+static void print_values(const Emit *e, const ProgramEntry *entry, OutRole role, int *index,
+                         Text *out) {
+    for (int i = 0; i < entry->entry->out.count; i++) {
+        if (entry->entry->out.at[i].role != role) {
+            continue;
+        }
+        const char *field = field_name(e, entry->entry->out.at[i].name);
+        const Type *type = result_buf(entry, i)->type;
+        if (type->rank > 0) {
+            int n = (int)type_count(*type);
+            text_printf(out,
+                        "    for (int i = 0; i < %d; i++) {\n"
+                        "        call->values[%d + i] = (double)out.%s[i];\n    }\n",
+                        n, *index, field);
+            *index += n;
+        } else {
+            text_printf(out, "    call->values[%d] = (double)out.%s;\n", (*index)++, field);
         }
     }
 }
@@ -80,8 +92,8 @@ static void print_adapter(const Emit *e, const ProgramEntry *entry, Text *out) {
     profile_close(e, entry, out);
     int index = 0;
     if (source->kind == ENTRY_TRAIN) {
-        print_values(e, source, OUT_LOSS, &index, out);
-        print_values(e, source, OUT_METRIC, &index, out);
+        print_values(e, entry, OUT_LOSS, &index, out);
+        print_values(e, entry, OUT_METRIC, &index, out);
         for (int i = 0; i < source->out.count; i++) {
             if (is_extra(entry, i)) {
                 text_printf(out, "    call->values[%d] = (double)out.%s;\n", index++,
@@ -89,7 +101,7 @@ static void print_adapter(const Emit *e, const ProgramEntry *entry, Text *out) {
             }
         }
     } else if (source->kind == ENTRY_EVAL) {
-        print_values(e, source, OUT_SUM, &index, out);
+        print_values(e, entry, OUT_SUM, &index, out);
     } else {
         for (int i = 0; i < source->out.count; i++) {
             if (out_is_result(source->out.at[i].role)) { /* scalars too: where they lie */
@@ -106,22 +118,11 @@ static void print_adapter(const Emit *e, const ProgramEntry *entry, Text *out) {
 
 static void print_end_adapter(const Emit *e, const ProgramEntry *entry, Text *out) {
     const ProgramEntry *eval = entry_eval(e->p, entry->entry->train, ENTRY_EVAL);
-    int index = 0;
     text_printf(out,
-                "static void %s_call(const void *instance, const double *sums, double *values) {\n",
-                entry->c_name);
-    text_printf(out, "    %s_sums all;\n    %s out;\n    all.batches = 1;\n", eval->c_name,
-                api_out_type(e, entry));
-    for (int i = 0; i < eval->entry->out.count; i++) {
-        if (eval->entry->out.at[i].role == OUT_SUM) {
-            text_printf(out, "    all.%s = sums[%d];\n", field_name(e, eval->entry->out.at[i].name),
-                        index++);
-        }
-    }
-    text_printf(out,
-                "%s    memset(&out, 0, sizeof out);\n"
-                "    (void)%s((const struct %s *)instance, &all, &out);\n",
-                index == 0 ? "    (void)sums;\n" : "", entry->c_name, e->prefix);
+                "static void %s_call(const void *instance, const void *sums, double *values) {\n"
+                "    %s out;\n    memset(&out, 0, sizeof out);\n"
+                "    (void)%s((const struct %s *)instance, (const %s_sums *)sums, &out);\n",
+                entry->c_name, api_out_type(e, entry), entry->c_name, e->prefix, eval->c_name);
     for (int i = 0; i < entry->entry->out.count; i++) {
         text_printf(out, "    values[%d] = (double)out.%s;\n", i,
                     field_name(e, entry->entry->out.at[i].name));
@@ -428,7 +429,8 @@ static const char *table_name(const Emit *e, const ProgramEntry *entry, const ch
 static int sums_of(const ProgramEntry *eval) {
     int n = 0;
     for (int i = 0; i < eval->entry->out.count; i++) {
-        n += eval->entry->out.at[i].role == OUT_SUM;
+        bool sum = eval->entry->out.at[i].role == OUT_SUM;
+        n += sum ? (int)type_count(*result_buf(eval, i)->type) : 0;
     }
     return n;
 }

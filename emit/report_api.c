@@ -190,6 +190,7 @@ static void print_sums(const Emit *e, const ProgramEntry *eval, const ProgramEnt
     for (int i = 0; i < eval->entry->out.count; i++) {
         if (eval->entry->out.at[i].role == OUT_SUM) {
             const char *name = field_name(e, eval->entry->out.at[i].name);
+            name = api_sum(e, name, *result_buf(eval, i)->type);
             VEC_PUSH(e->arena, &field, str_printf(e->arena, "double %s", name));
         }
     }

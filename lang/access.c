@@ -352,7 +352,8 @@ static bool settle_loops(Access *a, AxisUse *use, int n, bool slices) {
             continue;
         }
         const Value *v = elab_expr(e, use[i].at);
-        if (!elab_ok(v) || !elab_plain(e, use[i].at->loc, v)) {
+        v = a->end ? evaluation_at_end(e, use[i].at->loc, v) : v;
+        if (!elab_ok(v) || (!a->end && !elab_plain(e, use[i].at->loc, v))) {
             return false;
         }
         if (v->kind != V_TENSOR || !elem_is_int(value_elem(v)) || v->rank > 0) {
@@ -373,6 +374,7 @@ static Value *labelled(Access *a, const Value *v) {
     Value *r = ARENA_NEW(a->e->scratch, Value);
     r->kind = V_TENSOR;
     r->node = a->node;
+    r->end = v->end;
     r->ranged = v->ranged;
     r->lo = v->lo;
     r->hi = v->hi;
@@ -389,6 +391,44 @@ static Value *labelled(Access *a, const Value *v) {
         }
     }
     return r;
+}
+
+/* The node behind all axes, which is made where the object lives. */
+static const Value *picked(Access *a, AxisUse *use, const Value *v, bool slices) {
+    Elab *e = a->e;
+    for (int i = 0; i < v->rank; i++) {
+        bool ok = true;
+        if (use[i].kind == AXIS_CONST) {
+            ok = axis_const(a, &use[i]);
+        } else if (use[i].kind == AXIS_AFFINE) {
+            ok = axis_window(a, &use[i], axis_place(a, &use[i]), use[i].affine);
+        } else if (use[i].kind == AXIS_RANGE) {
+            a->node =
+                node_slice_axis(e->g, a->node, axis_place(a, &use[i]), use[i].lo, use[i].extent, 1);
+        }
+        if (!ok) {
+            return &value_poison;
+        }
+    }
+    if (!slices) {
+        axis_diagonals(a);
+    }
+    const Value *mask;
+    if (!axis_gather(a, use, v->rank, &mask)) {
+        return &value_poison;
+    }
+    Value *r = labelled(a, v);
+    if (a->border == BORDER_VALUE && (a->value < (double)v->lo || a->value >= (double)v->hi)) {
+        r->ranged = false;
+    }
+    if (!mask) {
+        return r;
+    }
+    Value *other = ARENA_NEW(e->scratch, Value);
+    *other = *value_scalar(e->scratch, node_const(e->g, value_elem(r), a->value));
+    other->end = v->end;
+    const Value *chosen = arith_select(e, a->ast->loc, mask, r, other);
+    return r->ranged && elab_ok(chosen) ? value_ranged(e->scratch, chosen, v->lo, v->hi) : chosen;
 }
 
 const Value *access_eval(Elab *e, const Ast *indexed) {
@@ -411,10 +451,7 @@ const Value *access_eval(Elab *e, const Ast *indexed) {
     if (v->kind != V_TENSOR) {
         return elab_error(e, indexed->kid[0]->loc, 393, "%s cannot be indexed", value_kind_text(v));
     }
-    if (!elab_plain(e, indexed->loc, v)) {
-        return &value_poison;
-    }
-    Access a = {.e = e, .ast = indexed, .node = v->node, .rank = v->nspan + v->rank};
+    Access a = {.e = e, .ast = indexed, .node = v->node, .rank = v->nspan + v->rank, .end = v->end};
     AxisUse use[MD_RANK];
     bool slices = !notation_is_scalar_list(indexed->kid[1]);
     if (!read_border(&a, value_elem(v)) || !read_axes(&a, v, use, slices)) {
@@ -426,35 +463,6 @@ const Value *access_eval(Elab *e, const Ast *indexed) {
     if (!settle_loops(&a, use, v->rank, slices)) {
         return &value_poison;
     }
-    for (int i = 0; i < v->rank; i++) {
-        bool ok = true;
-        if (use[i].kind == AXIS_CONST) {
-            ok = axis_const(&a, &use[i]);
-        } else if (use[i].kind == AXIS_AFFINE) {
-            ok = axis_window(&a, &use[i], axis_place(&a, &use[i]), use[i].affine);
-        } else if (use[i].kind == AXIS_RANGE) {
-            a.node =
-                node_slice_axis(e->g, a.node, axis_place(&a, &use[i]), use[i].lo, use[i].extent, 1);
-        }
-        if (!ok) {
-            return &value_poison;
-        }
-    }
-    if (!slices) {
-        axis_diagonals(&a);
-    }
-    const Value *mask;
-    if (!axis_gather(&a, use, v->rank, &mask)) {
-        return &value_poison;
-    }
-    Value *r = labelled(&a, v);
-    if (a.border == BORDER_VALUE && (a.value < (double)v->lo || a.value >= (double)v->hi)) {
-        r->ranged = false;
-    }
-    if (!mask) {
-        return r;
-    }
-    const Value *other = value_scalar(e->scratch, node_const(e->g, value_elem(r), a.value));
-    const Value *picked = arith_select(e, indexed->loc, mask, r, other);
-    return r->ranged && elab_ok(picked) ? value_ranged(e->scratch, picked, v->lo, v->hi) : picked;
+    Region *before = evaluation_enter(e, v);
+    return evaluation_leave(e, v, before, picked(&a, use, v, slices));
 }

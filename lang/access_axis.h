@@ -30,6 +30,7 @@ typedef struct {
     int rank;
     Border border;
     double value;
+    bool end; /* the object is known at the end of an evaluation alone */
 } Access;
 
 /* The object's name for messages. */

@@ -147,6 +147,7 @@ static bool check_out(DumpRead *r, const Entry *entry, int k) {
                       (out->role == OUT_PUSH && !out->slot->cursor))) {
         return dump_error(r, out->loc, 888, "slot \"%s\" cannot take this value", out->slot->name);
     }
+    number = number || (out->role == OUT_SUM && elem_is_float(type.elem));
     if (type.elem == TY_TUPLE ||
         (!number && (out->role == OUT_LOSS || out->role == OUT_METRIC ||
                      out->role == OUT_GRAD_NORM || out->role == OUT_SUM))) {
@@ -221,8 +222,10 @@ static bool check_eval(DumpRead *r, const Entry *entry, const Entry *end) {
     bool pair = end && end->kind == ENTRY_EVAL_END && end->train == entry->train &&
                 end->input.count == sums;
     for (int i = 0; pair && i < sums; i++) {
+        Type sum = *entry->region->out.at[i]->type;
+        sum.elem = sum.rank > 0 ? TY_F64 : sum.elem; /* as a host keeps it */
         pair = str_eq(end->input.at[i]->name, entry->out.at[i].name) &&
-               type_equal(end->input.at[i]->type, *entry->region->out.at[i]->type);
+               type_equal(end->input.at[i]->type, sum);
     }
     return pair || dump_error(r, entry->loc, 896,
                               "behind an eval entry stands its eval_end, which takes its sums");

@@ -3,10 +3,14 @@
 
 #include "lang/arith.h"
 #include "lang/entry.h"
+#include "lang/fold.h"
 #include "lang/init.h"
 #include "lang/notation.h"
 #include "lang/stmt.h"
 #include "lang/training.h"
+
+/* The most numbers of one fold over the batch that a host keeps: a confusion of 64 classes. */
+#define MOST_SUMS 4096
 
 typedef struct {
     Node *node; /* in the evaluation's region */
@@ -31,11 +35,42 @@ Region *evaluation_end_region(Elab *e) {
     return e->entry->evaluation->end->region;
 }
 
+Region *evaluation_enter(Elab *e, const Value *v) {
+    return v->kind == V_TENSOR && v->end ? graph_enter(e->g, evaluation_end_region(e)) : NULL;
+}
+
+const Value *evaluation_leave(Elab *e, const Value *v, Region *before, const Value *r) {
+    if (v->kind != V_TENSOR || !v->end) {
+        return r;
+    }
+    graph_leave(e->g, before);
+    if (!r || r->kind != V_TENSOR || r->end) {
+        return r;
+    }
+    Value *marked = ARENA_NEW(e->scratch, Value);
+    *marked = *r;
+    marked->end = true;
+    return marked;
+}
+
+static Dim axis_dim(const Value *v, int i) {
+    return i < v->nspan ? v->span[i]->extent : v->dim[i - v->nspan];
+}
+
+static bool has_rows(Elab *e, const Value *v) {
+    for (int i = 0; i < v->nspan + v->rank; i++) {
+        if (evaluation_masks(e, axis_dim(v, i))) {
+            return true;
+        }
+    }
+    return false;
+}
+
 const Value *evaluation_at_end(Elab *e, Loc loc, const Value *v) {
     if (v->end || !elab_ok(v)) {
         return v;
     }
-    if (v->rank == 0 && v->nspan == 0) {
+    if (!has_rows(e, v)) {
         Node *node = init_transplant(e, v->node, evaluation_end_region(e), true);
         if (node) {
             Value *r = ARENA_NEW(e->scratch, Value);
@@ -69,7 +104,8 @@ void evaluation_divided(Elab *e, Loc loc, const Value *a, const Value *b) {
     }
 }
 
-/* The sum of all batches of a scalar node, as the end entry sees it. */
+/* The sum of all batches, as the end entry sees it: numbers in the type of the program, what has
+ * axes in doubles, which is how a host keeps it. */
 static Node *sum_at_end(Elab *e, Node *node, Loc loc) {
     Evaluation *ev = e->entry->evaluation;
     Slot *slot = NULL;
@@ -83,7 +119,8 @@ static Node *sum_at_end(Elab *e, Node *node, Loc loc) {
         slot = ARENA_NEW(e->arena, Slot);
         slot->kind = SLOT_INPUT;
         slot->name = slot->file_name = slot->c_name = name;
-        slot->type = type_scalar(e->g->float_type);
+        slot->type = *node->type;
+        slot->type.elem = slot->type.rank > 0 ? TY_F64 : e->g->float_type;
         slot->entry = ev->end;
         slot->loc = loc;
         slot->index = ev->end->input.count;
@@ -93,20 +130,16 @@ static Node *sum_at_end(Elab *e, Node *node, Loc loc) {
         VEC_PUSH(e->arena, &ev->sum, sum);
     }
     Region *before = graph_enter(e->g, ev->end->region);
-    Node *r = node_slot(e->g, slot);
+    Node *r = node_cast(e->g, node_slot(e->g, slot), e->g->float_type);
     graph_leave(e->g, before);
     return r;
-}
-
-static Dim axis_dim(const Value *v, int i) {
-    return i < v->nspan ? v->span[i]->extent : v->dim[i - v->nspan];
 }
 
 const Value *evaluation_fold(Elab *e, const char *name, const Value *v, uint32_t axes, Loc loc) {
     Graph *g = e->g;
     Evaluation *ev = e->entry->evaluation;
     int rank = v->node->type->rank, row_axis = -1;
-    int64_t factor = 0, rest = 1;
+    int64_t factor = 0, rest = 1, kept = 1;
     if (!ev) {
         elab_error(e, loc, 645,
                    "the batch of '%s' may have fewer rows at the end of the data, so folds over it "
@@ -133,14 +166,18 @@ const Value *evaluation_fold(Elab *e, const char *name, const Value *v, uint32_t
             row_axis = i;
             factor = dim.batch > 0 ? dim.batch : 1;
         } else {
-            rest *= axes >> i & 1 ? dim.size : 1;
+            *(axes >> i & 1 ? &rest : &kept) *= dim.size;
         }
     }
-    if (axes != (rank > 0 ? (1u << rank) - 1 : 0) || e->loop) {
-        elab_error(e, loc, 557,
-                   "an evaluation over several batches keeps one number a fold over the batch, "
-                   "but this one %s",
-                   e->loop ? "stands in a loop" : "leaves a tensor");
+    if (e->loop || v->end || kept > MOST_SUMS || !(axes >> (row_axis < 0 ? 0 : row_axis) & 1)) {
+        elab_error(
+            e, loc, 557,
+            "an evaluation over several batches keeps up to %d numbers a fold over the batch, "
+            "but this one %s",
+            MOST_SUMS,
+            e->loop  ? "stands in a loop"
+            : v->end ? "is over what is known at the end"
+                     : "leaves more");
         diag_hint(&e->c->diag, "fold over everything: mean(x)");
         return &value_poison;
     }
@@ -170,8 +207,7 @@ const Value *evaluation_fold(Elab *e, const char *name, const Value *v, uint32_t
         total = node_cast(g, total, TY_I32);
     }
     graph_leave(g, before);
-    Value *r = ARENA_NEW(e->scratch, Value);
-    *r = *value_scalar(e->scratch, total);
+    Value *r = fold_left(e, v, axes, total);
     r->end = true;
     return r;
 }

@@ -10,10 +10,14 @@
 
 /* Who runs on fewer rows than the batch has, in messages; NULL: the entry at hand does not. */
 const char *evaluation_of_few(const Elab *e);
-/* Where scalars that need all rows are computed. */
+/* Where values that need all rows are computed. */
 Region *evaluation_end_region(Elab *e);
 /* v as the end entry sees it; poison after an error. */
 const Value *evaluation_at_end(Elab *e, Loc loc, const Value *v);
+/* What is made of v, a value of the end, is made there: nodes go to that region from here to
+ * evaluation_leave, which marks `r` (or NULL) as a value of the end too. */
+Region *evaluation_enter(Elab *e, const Value *v);
+const Value *evaluation_leave(Elab *e, const Value *v, Region *before, const Value *r);
 /* Is an axis with this extent a fold over rows of which some may not be there? */
 bool evaluation_masks(Elab *e, Dim dim);
 /* A fold over all axes in `axes` (of v's node), some of which hold the batch. */

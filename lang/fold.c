@@ -43,11 +43,10 @@ static bool spans_any(const Value *v, Index *const *ix, int n) {
     return false;
 }
 
-/* v without the node axes in `axes`, by op. */
-static const Value *reduced(Elab *e, OpCode op, const Value *v, uint32_t axes) {
+Value *fold_left(Elab *e, const Value *v, uint32_t axes, Node *node) {
     Value *r = ARENA_NEW(e->scratch, Value);
     r->kind = V_TENSOR;
-    r->node = node_fold(e->g, op, v->node, axes);
+    r->node = node;
     Axes left = value_axes(e->scratch, r, v->nspan, v->rank);
     for (int i = 0; i < v->nspan; i++) {
         if (!(axes >> i & 1)) {
@@ -60,6 +59,11 @@ static const Value *reduced(Elab *e, OpCode op, const Value *v, uint32_t axes) {
         }
     }
     return r;
+}
+
+/* v without the node axes in `axes`, by op. */
+static const Value *reduced(Elab *e, OpCode op, const Value *v, uint32_t axes) {
+    return fold_left(e, v, axes, node_fold(e->g, op, v->node, axes));
 }
 
 static Dim axis_dim(const Value *v, int i) {
@@ -93,8 +97,8 @@ static const Value *empty_axis(Elab *e, const char *name, Loc loc) {
     return &value_poison;
 }
 
-/* The fold `name` over axes of v's node. */
-static const Value *fold_node(Elab *e, const char *name, const Value *v, uint32_t axes, Loc loc) {
+/* The fold `name` over axes of v's node, in the region at hand. */
+static const Value *fold_here(Elab *e, const char *name, const Value *v, uint32_t axes, Loc loc) {
     Elem elem = value_elem(v);
     bool arg = str_eq(name, "argmax") || str_eq(name, "argmin");
     if (elem == TY_BOOL) {
@@ -105,9 +109,6 @@ static const Value *fold_node(Elab *e, const char *name, const Value *v, uint32_
     if (str_eq(name, "mean") && !elem_is_float(elem)) {
         elab_error(e, loc, 401, "the mean of integers is not defined");
         diag_hint(&e->c->diag, "mean(f32(i))");
-        return &value_poison;
-    }
-    if (!elab_plain(e, loc, v)) {
         return &value_poison;
     }
     bool rows = false, batch = false;
@@ -167,6 +168,13 @@ static const Value *fold_node(Elab *e, const char *name, const Value *v, uint32_
     }
     r = str_eq(name, "mean") ? scaled(e, loc, r, folded_count(v, axes)) : r;
     return batch ? accumulate_fold(e, name, r) : r;
+}
+
+/* What an evaluation knows at its end is folded there. */
+static const Value *fold_node(Elab *e, const char *name, const Value *v, uint32_t axes, Loc loc) {
+    Region *before = evaluation_enter(e, v);
+    const Value *r = fold_here(e, name, v, axes, loc);
+    return evaluation_leave(e, v, before, r);
 }
 
 const Value *fold_axes(Elab *e, const char *name, const Value *v, uint32_t axes, Loc loc) {
@@ -382,7 +390,9 @@ static const Value *with_indices(Elab *e, const Value *v, Index *const *ix, int 
     }
     Value *r = ARENA_NEW(e->scratch, Value);
     *r = *v;
+    Region *before = evaluation_enter(e, v);
     r->node = arith_spread(e, v, span, nspan, 0, NULL);
+    evaluation_leave(e, v, before, NULL);
     memcpy(value_axes(e->scratch, r, nspan, v->rank).span, span, sizeof *span * (size_t)nspan);
     r->nspan = nspan;
     return r;
@@ -434,8 +444,8 @@ static const Value *sum_product(Elab *e, const char *name, const Ast *body, Inde
         if (inside && !elem_is_float(value_elem(v))) {
             floats = false;
         }
-        if (v->kind == V_TENSOR && !elab_plain(e, loc, v)) {
-            return &value_poison;
+        if (v->kind == V_TENSOR && v->end) {
+            floats = false; /* the product is made where it is known */
         }
         if (inside) {
             VEC_PUSH(e->arena, &in, v);

@@ -9,6 +9,8 @@ const Value *fold_indices(Elab *e, const char *name, const Ast *body, Index *con
                           Loc loc);
 /* `name(x, axis = ...)`: a mask of x's own axes. */
 const Value *fold_axes(Elab *e, const char *name, const Value *v, uint32_t axes, Loc loc);
+/* v without the node axes in `axes`, of which `node` has none. */
+Value *fold_left(Elab *e, const Value *v, uint32_t axes, Node *node);
 bool fold_is_name(const char *name);
 
 #endif

@@ -8,6 +8,7 @@
 #include "lang/access.h"
 #include "lang/arith.h"
 #include "lang/dims.h"
+#include "lang/evaluation.h"
 #include "lang/expr.h"
 #include "lang/fold.h"
 
@@ -559,8 +560,10 @@ static const Value *bind_axes(Elab *e, const IndexScope *scope, const Value *v, 
             span[nspan++] = v->span[i];
         }
     }
-    if (n > 0 && !elab_plain(e, loc, v)) {
-        return &value_poison;
+    for (int i = 0; i < n; i++) { /* the end has no rows to spread over */
+        if (evaluation_masks(e, own[i]->extent) && !elab_plain(e, loc, v)) {
+            return &value_poison;
+        }
     }
     if (nspan + n > MD_RANK) {
         return elab_error(e, loc, 327, "this needs more than %d axes and indices together",
@@ -585,8 +588,9 @@ static const Value *bind_axes(Elab *e, const IndexScope *scope, const Value *v, 
     if (!dims_possible(e, loc, r)) {
         return &value_poison;
     }
+    Region *before = evaluation_enter(e, v);
     r->node = nspan + n > 0 ? arith_spread(e, v, span, nspan + n, 0, NULL) : v->node;
-    return r;
+    return evaluation_leave(e, v, before, r);
 }
 
 const Value *notation_statement(Elab *e, const Ast *left, const Ast *right, LoopAxis *loop) {

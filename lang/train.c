@@ -83,8 +83,8 @@ static const Ast *only_argument(Elab *e, const Ast *clause) {
     return args->kid[0];
 }
 
-const Value *train_scalar(Elab *e, const Ast *expr, const char *what) {
-    const Value *v = elab_expr(e, expr);
+/* `v`, what `expr` is worth, as a scalar. */
+static const Value *train_number(Elab *e, const Ast *expr, const Value *v, const char *what) {
     if (!elab_ok(v)) {
         return v;
     }
@@ -102,6 +102,10 @@ const Value *train_scalar(Elab *e, const Ast *expr, const char *what) {
         return &value_poison;
     }
     return v;
+}
+
+const Value *train_scalar(Elab *e, const Ast *expr, const char *what) {
+    return train_number(e, expr, elab_expr(e, expr), what);
 }
 
 static void loss_clause(Elab *e, Training *t, const Ast *clause) {
@@ -133,6 +137,62 @@ static bool is_key(const char *name) {
     return false;
 }
 
+/* The most numbers that a metric of a tensor reports. */
+#define MOST_METRICS 1024
+
+static void metric_add(Elab *e, Training *t, const char *name, const Value *v, Loc loc) {
+    for (int k = 0; k < t->metric.count; k++) {
+        if (str_eq(t->metric.at[k].name, name)) {
+            elab_error(e, loc, 520, "metric '%s' is defined twice", name);
+            return;
+        }
+    }
+    Metric m = {name, v, loc, elab_ok(v) && derive_used(e, v->node)};
+    if (m.derived && is_key(name)) {
+        elab_error(e, loc, 498, "'%s' is a word of the log of steps; give the metric another name",
+                   name);
+        return;
+    }
+    VEC_PUSH(e->arena, &t->metric, m);
+}
+
+/* Has it an axis for the rows that the train reads? */
+static bool has_batch(const Training *t, const Value *v) {
+    const Ast *on = t->ast->kid[2];
+    const Ast *rows = on ? on->kid[0] : NULL;
+    bool found = false;
+    for (int i = 0; rows && rows->kind == AST_NAME && i < v->rank; i++) {
+        found = found || (v->dim[i].name && str_eq(v->dim[i].name->name, rows->name));
+    }
+    return found;
+}
+
+/* The elements of a tensor are metrics of their own: table_0_0, table_0_1. */
+static void metric_elements(Elab *e, Training *t, const char *name, const Value *v, Loc loc) {
+    const Type *type = v->node->type;
+    int64_t n = type_count(*type);
+    if (n > MOST_METRICS) {
+        elab_error(e, loc, 681, "metric '%s' has %lld numbers; at most %d are reported", name,
+                   (long long)n, MOST_METRICS);
+        diag_hint(&e->c->diag, "an entry returns a tensor of any size");
+        return;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        Region *before = evaluation_enter(e, v);
+        Node *node = v->node;
+        const char *own = name;
+        int64_t block = n;
+        for (int axis = 0; axis < v->rank; axis++) {
+            block /= type->dim[axis];
+            int64_t at = i / block % type->dim[axis];
+            node = node_slice_axis(e->g, node, axis, at, 1, 1);
+            own = str_printf(e->arena, "%s_%lld", own, (long long)at);
+        }
+        const Value *one = value_scalar(e->scratch, node_reshape(e->g, node, 0, NULL));
+        metric_add(e, t, own, evaluation_leave(e, v, before, one), loc);
+    }
+}
+
 static void metric_clause(Elab *e, Training *t, const Ast *clause) {
     const Ast *args = clause->kid[0];
     for (int i = 0; args && i < args->nkid; i++) {
@@ -154,24 +214,16 @@ static void metric_clause(Elab *e, Training *t, const Ast *clause) {
                        arg->name);
             continue;
         }
-        bool twice = false;
-        for (int k = 0; k < t->metric.count; k++) {
-            twice = twice || str_eq(t->metric.at[k].name, arg->name);
+        const Value *v = elab_expr(e, arg->kid[0]);
+        if (elab_ok(v) && v->kind == V_TENSOR && v->rank > 0 && elem_is_float(value_elem(v)) &&
+            !has_batch(t, v)) {
+            metric_elements(e, t, arg->name, v, arg->loc);
+        } else {
+            v = train_number(e, arg->kid[0], v, "a metric");
+            metric_add(e, t, arg->name, v, arg->loc);
         }
-        if (twice) {
-            elab_error(e, arg->loc, 520, "metric '%s' is defined twice", arg->name);
-            continue;
-        }
-        Metric m = {arg->name, train_scalar(e, arg->kid[0], "a metric"), arg->loc, false};
-        m.derived = elab_ok(m.value) && derive_used(e, m.value->node);
-        if (m.derived && is_key(m.name)) {
-            elab_error(e, arg->loc, 498,
-                       "'%s' is a word of the log of steps; give the metric another name", m.name);
-            continue;
-        }
-        VEC_PUSH(e->arena, &t->metric, m);
-        if (!scope_find_here(e->scope, m.name)) {
-            scope_add(e->scratch, e->scope, m.name, m.loc, BIND_VALUE, m.value);
+        if (!scope_find_here(e->scope, arg->name)) {
+            scope_add(e->scratch, e->scope, arg->name, arg->loc, BIND_VALUE, v);
         }
     }
 }

@@ -116,6 +116,7 @@ MD_COLD int md_evaluate(md_run *r) {
     }
     int part = r->part;
     int64_t total = md_data_rows(r->task->data, part);
+    *r->task->batches = 0;
     for (int i = 0; i < e->eval_sums; i++) {
         r->task->sums[i] = 0;
     }
@@ -145,8 +146,9 @@ MD_COLD int md_evaluate(md_run *r) {
         for (int i = 0; i < e->eval_sums; i++) {
             r->task->sums[i] += r->task->part_sums[i];
         }
+        ++*r->task->batches;
     }
-    e->eval_end(r->model->net, r->task->sums, r->task->eval_values);
+    e->eval_end(r->model->net, r->task->batches, r->task->eval_values);
     r->task->evaluated = 1;
     md_log_eval(r, total);
     md_table_row(r, "eval", r->task->eval_values, 0);

@@ -35,7 +35,9 @@ typedef struct md_task {
     uint64_t *scalars; /* the bytes of --set, one an input */
     const void **in, **results;
     int64_t *rows; /* numbers of the staged rows */
-    double *values, *eval_values, *sums, *part_sums;
+    double *values, *eval_values, *part_sums;
+    int64_t *batches; /* and the sums behind it: NAME_eval_sums */
+    double *sums;
     int64_t steps, per_epoch, step; /* step: finished updates */
     int64_t skipped, in_row;        /* batches left out: in all, and since the last update */
     int64_t filled;                 /* of those left out: they filled a ring */

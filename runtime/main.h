@@ -103,7 +103,8 @@ MD_COLD size_t md_task_room(const md_entry *e) {
            3 * md_round_up(n.inputs * sizeof(int64_t), 64) +
            md_round_up(n.outputs * sizeof(void *), 64) + md_round_up(n.rows * sizeof(int64_t), 64) +
            2 * md_round_up(n.values * sizeof(double), 64) +
-           2 * md_round_up(n.sums * sizeof(double), 64);
+           md_round_up((1 + n.sums) * sizeof(double), 64) +
+           md_round_up(n.sums * sizeof(double), 64);
 }
 
 MD_COLD void md_task_open(md_task *k, const md_entry *e, md_block_mem *b) {
@@ -117,7 +118,8 @@ MD_COLD void md_task_open(md_task *k, const md_entry *e, md_block_mem *b) {
     k->rows = (int64_t *)md_take(b, n.rows * sizeof(int64_t));
     k->values = (double *)md_take(b, n.values * sizeof(double));
     k->eval_values = (double *)md_take(b, n.values * sizeof(double));
-    k->sums = (double *)md_take(b, n.sums * sizeof(double));
+    k->batches = (int64_t *)md_take(b, (1 + n.sums) * sizeof(double));
+    k->sums = (double *)(k->batches + 1);
     k->part_sums = (double *)md_take(b, n.sums * sizeof(double));
     for (size_t i = 0; i < n.values; i++) {
         k->values[i] = (double)NAN; /* of no step yet */

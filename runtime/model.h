@@ -179,8 +179,8 @@ typedef struct md_entry {
     int extra_count;
     int (*eval)(void *net, const md_call *call); /* NULL: no evaluation */
     int eval_sums;                               /* numbers that `eval` stores */
-    /* sums over all rows -> loss, metrics */
-    void (*eval_end)(const void *net, const double *sums, double *values);
+    /* NAME_eval_sums, an int64_t and behind it eval_sums doubles -> loss, metrics */
+    void (*eval_end)(const void *net, const void *sums, double *values);
     const md_traced *traced; /* its steps, to say where a NaN came from */
     /* if: passes */
     const md_push *pushes;

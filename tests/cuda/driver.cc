@@ -3,7 +3,7 @@
  *
  * MODEL is the emitted file, PREFIX and UPPER its prefix, TRAIN and TRAIN_UPPER its train; FIRST and
  * SECOND are the fields of its input, of COUNT_1 and COUNT_2 elements; integers are below LIMIT.
- * Where HOLDOUT is defined its evaluation runs too. At the end stands what persists, by tensor. What
+ * Where HOLDOUT is defined, a metric, its evaluation runs too. At the end stands what persists, by tensor. What
  * the device has free before and behind the steps goes to standard error.
  *
  *     driver STEPS */
@@ -146,6 +146,7 @@ int main(int argc, char **argv) {
     say("add", code, sums.sum1);
     code = FIT(eval_end)(&m, &sums, &end);
     say("eval", code, end.loss);
+    say("metric", code, end.HOLDOUT);
 #endif
     size_t count = 0;
     const md_tensor *table = NAME(tensors)(&count);

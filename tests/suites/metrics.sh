@@ -115,6 +115,17 @@ train fit of net on digits[B] {
     metric f1 = f1(v > 0, y == 1);
     metric w = cross_entropy_weighted(l, y, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10]);
     metric w2 = cross_entropy_weighted(l, y, [1, 2, 3, 4, 5, 6, 7, 8, 9, 10], smooth = 0.1);
+    metric area = auc(sigmoid(v), y == 1, bins = 50);
+    c = confusion(l, y);
+    r[k] = c[k, k] / max(sum[j] c[k, j], 1);
+    metric macro = mean(r);
+    metric least = min(r);
+    metric best = f32(argmax(r));
+    metric of_best = r[argmax(r)];
+    o[j < 3] = c[j + 2, K - 1 - j] + c[9 - j, argmin(r)];
+    metric off = sum(o);
+    metric high = max(mean(l, axis = 0) * net.fc.bias + mean(l, axis = 0));
+    metric pair = c[3..5, 3..5];
     optimizer sgd(lr = 0.0);
     steps 1;
 }
@@ -123,7 +134,7 @@ if "$MDLC" "$scratch/library.mdl" -o "$scratch/library.c" && emitted "$scratch/l
     "$MDLC" -D B=1797 "$scratch/library.mdl" -o "$scratch/whole.c" && emitted "$scratch/whole.c" "$scratch/whole" -O0; then
     eval_library=$("$scratch/library" --log json | grep '"event":"eval"')
     whole=$("$scratch/whole" --log json | grep '"event":"step"')
-    for name in loss $(sed -n 's/^    metric \([a-z0-9]*\) = .*/\1/p' "$scratch/library.mdl"); do
+    for name in loss pair_0_0 pair_0_1 pair_1_0 pair_1_1 $(sed -n '/pair/d; s/^    metric \([a-z0-9_]*\) = .*/\1/p' "$scratch/library.mdl"); do
         near "$name over held-out rows" "$(number "$eval_library" "$name")" "$(number "$whole" "$name")" 1e-4
     done
     awk -v a="$(number "$whole" f1)" -v b="$(number "$whole" top)" 'BEGIN { exit !(a > 0 && b > 0.1 && b < 1) }' && pass ||
