@@ -37,16 +37,21 @@ def seq2seq(t):
                             wq=nn.Linear(8, 8, bias=False), head=nn.Linear(16, V)))
     optimizer = torch.optim.Adam(net.parameters(), lr=2e-3, eps=1e-4)
     for tok, _ in t.chars(3, 6):
-        keys, _ = net.encoder(net.embed(tok))
+        length = 2 + tok[:, 0] % 5
+        packed = nn.utils.rnn.pack_padded_sequence(net.embed(tok), length, batch_first=True, enforce_sorted=False)
+        keys, h = net.encoder(packed)
+        keys = nn.utils.rnn.pad_packed_sequence(keys, batch_first=True, total_length=6)[0]
+        own = torch.arange(6)[None, :] < length[:, None]
         goal = torch.flip(tok, [1])
-        h, context, nll = keys[:, -1], torch.zeros(3, 8, dtype=t.dtype), []
+        h, context, nll = h[0], torch.zeros(3, 8, dtype=t.dtype), []
         for i in range(6):
             before = goal[:, i - 1] if i else torch.zeros(3, dtype=torch.long)
             h = net.cell(torch.cat([net.embed(before), context], 1), h)
-            score = torch.softmax((keys @ net.wq(h)[:, :, None])[:, :, 0], -1)
+            score = (keys @ net.wq(h)[:, :, None])[:, :, 0].masked_fill(~own, -math.inf)
+            score = torch.softmax(score, -1)
             context = (score[:, :, None] * keys).sum(1)
             nll.append(F.cross_entropy(net.head(torch.cat([h, context], 1)), goal[:, i], reduction="none"))
-        t.update("fit", torch.stack(nll).mean(), optimizer)
+        t.update("fit", (own * torch.stack(nll, 1) / length[:, None]).sum() / 3, optimizer)
 
 
 def birnn(t):
@@ -292,3 +297,62 @@ def crf(t):
         for i in range(1, 7):
             alpha = torch.logsumexp(alpha[:, :, None] + net.change, 1) + u[:, i]
         t.update("fit", (torch.logsumexp(alpha, -1) - path).mean(), optimizer)
+
+
+def bilstm(t):
+    net = t.models(net=Pack(embed=nn.Embedding(V, 5), rnn=nn.LSTM(5, 6, 2, batch_first=True, bidirectional=True),
+                            head=nn.Linear(36, 4)), rename=lambda n: n.replace("_l1", ""))
+    optimizer = torch.optim.Adam(net.parameters(), lr=3e-3, eps=1e-4)
+    for tok, tgt in t.chars(5, 9):
+        length = 2 + tok[:, 0] % 7
+        packed = nn.utils.rnn.pack_padded_sequence(net.embed(tok), length, batch_first=True, enforce_sorted=False)
+        y, (h, c) = net.rnn(packed)
+        y = nn.utils.rnn.pad_packed_sequence(y, batch_first=True, total_length=9)[0]
+        ends = (h + c).transpose(0, 1).reshape(5, 24)
+        logits = net.head(torch.cat([y.sum(1) / length[:, None], ends], 1))
+        t.update("fit", F.cross_entropy(logits, tgt[:, -1] % 4), optimizer)
+
+
+def translate(t):
+    net = t.models(net=Pack(embed=nn.Embedding(V, 8), place=nn.Parameter(torch.randn(7, 8) / 2),
+                            core=nn.Transformer(8, 2, 2, 2, 12, dropout=0, batch_first=True),
+                            head=nn.Linear(8, V)),
+                   rename=lambda n: n.replace("layers.0", "layer").replace("layers.1", "layer"))
+    optimizer = torch.optim.AdamW(net.parameters(), lr=2e-3, eps=1e-4)
+    i, j, k = torch.meshgrid(torch.arange(4), torch.arange(7), torch.arange(8), indexing="ij")
+    kept = ((7 * i + 5 * j + 3 * k) % 10 != 0) / torch.tensor(0.9, dtype=t.dtype)
+    causal = torch.triu(torch.ones(7, 7, dtype=torch.bool), 1)
+    for tok, _ in t.chars(4, 7):
+        length = 3 + tok[:, 0] % 5
+        own = torch.arange(7)[None, :] < length[:, None]
+        goal = torch.flip(tok, [1])
+        before = F.pad(goal[:, :-1], (1, 0))
+        x, y = (kept * (net.embed(v) + net.place) for v in (tok, before))
+        h = net.core(x, y, tgt_mask=causal, src_key_padding_mask=~own, memory_key_padding_mask=~own)
+        nll = F.cross_entropy(net.head(h).flatten(0, 1), goal.flatten(), reduction="none").reshape(4, 7)
+        t.update("fit", (own * nll).sum() / own.sum(), optimizer)
+
+
+def nucleus(t):
+    net = t.models(net=Pack(embed=nn.Embedding(V, 7), cell=nn.GRUCell(7, 10), head=nn.Linear(10, V)))
+    optimizer = torch.optim.Adam(net.parameters(), lr=2e-2, eps=1e-4)
+    for tok, tgt in t.chars(6, 8):
+        h, seen = torch.zeros(6, 10, dtype=t.dtype), []
+        for i in range(8):
+            h = net.cell(net.embed(tok[:, i]), h)
+            seen.append(h)
+        logits = net.head(torch.stack(seen, 1))
+        t.update("fit", F.cross_entropy(logits.flatten(0, 1), tgt.flatten()), optimizer)
+    c, h, said, first = torch.zeros(3, dtype=torch.long), torch.zeros(3, 10, dtype=t.dtype), [], []
+    for i in range(12):
+        h = net.cell(net.embed(c), h)
+        p = torch.softmax(net.head(h), -1)
+        q, place = torch.sort(p, dim=-1, descending=True, stable=True)
+        sums = q.cumsum(-1)
+        q = torch.where(sums - q < 0.9, q, 0)
+        u = 0.5 + 0.5 * torch.sin((17 * torch.arange(3) + 5 * i + 1).to(t.dtype))
+        nth = (q.cumsum(-1) <= (u * q.sum(-1))[:, None]).sum(-1)
+        c = place[torch.arange(3), nth]
+        said.append(c)
+        first.append(p.amax(-1))
+    t.probe(said=torch.stack(said, 1), first=torch.stack(first, 1))
