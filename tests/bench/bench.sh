@@ -7,6 +7,8 @@
 # (default ~/.cache/mdlc-bench), JAX from MDLC_JAX (default the same), which lie outside of the tree;
 # what is not there has no column. 64 batches take turns, on all sides. The ratio is to the best peer.
 #
+# Single operations follow, beside PyTorch's eager ones, and what compiling takes.
+#
 # The limit is that of programs compiled with --profile: what the step needs by the report, FLOPs of
 # products and bytes that must move once, at the rates that limit.c measures on as many threads.
 set -u
@@ -73,6 +75,15 @@ for name in ${NETS:-digits mlp dqn wide lenet resnet}; do
         }'
     done
 done
+
+# Single operations, by ops.py.
+if [ "$torch" != - ] && [ -z "${NETS:-}" ]; then
+    echo
+    echo "operation              threads     mdlc ms    eager ms   ratio"
+    for threads in ${THREADS:-1 2}; do
+        OMP_NUM_THREADS=$threads "$torch" tests/bench/ops.py "$MDLC" "$CC" "$EMITTED_FLAGS" "$scratch" $threads || exit 1
+    done
+fi
 
 # What compiling takes: the median of eleven runs of mdlc, and one run of the C compiler.
 now() { date +%s%N; }
