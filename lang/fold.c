@@ -428,15 +428,13 @@ static const Value *product_of(Elab *e, const Factors *f, Loc loc) {
     return product;
 }
 
-static const Value *sum_product(Elab *e, const char *name, const Ast *body, Index *const *ix, int n,
-                                Loc loc) {
-    Factors all = {0}, in = {0}, out = {0};
-    if (!factors_of(e, body, ix, n, &all)) {
-        return &value_poison;
-    }
+/* sum or mean over ix of a product. */
+static const Value *fold_factors(Elab *e, const char *name, const Factors *all, Index *const *ix,
+                                 int n, Loc loc) {
+    Factors in = {0}, out = {0};
     bool floats = true;
-    for (int i = 0; i < all.count; i++) {
-        const Value *v = all.at[i];
+    for (int i = 0; i < all->count; i++) {
+        const Value *v = all->at[i];
         bool inside = v->kind == V_TENSOR && spans_any(v, ix, n);
         if (v->kind == V_TENSOR && v->rank > 0) {
             return plain_fold(e, name, v, ix, n, loc); /* says what is wrong */
@@ -508,6 +506,22 @@ static const Value *sum_product(Elab *e, const char *name, const Ast *body, Inde
         r = arith_binary(e, loc, AO_MUL, product_of(e, &out, loc), r);
     }
     return r;
+}
+
+static const Value *sum_product(Elab *e, const char *name, const Ast *body, Index *const *ix, int n,
+                                Loc loc) {
+    Factors all = {0};
+    return factors_of(e, body, ix, n, &all) ? fold_factors(e, name, &all, ix, n, loc)
+                                            : &value_poison;
+}
+
+const Value *fold_product(Elab *e, const Value *const *v, int nv, Index *const *ix, int n,
+                          Loc loc) {
+    Factors all = {0};
+    for (int i = 0; i < nv; i++) {
+        VEC_PUSH(e->arena, &all, v[i]);
+    }
+    return n > 0 ? fold_factors(e, "sum", &all, ix, n, loc) : product_of(e, &all, loc);
 }
 
 const Value *fold_indices(Elab *e, const char *name, const Ast *body, Index *const *ix, int n,

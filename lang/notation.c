@@ -514,6 +514,13 @@ static void resolve(Elab *e, const IndexScope *left) {
 
 /* --- statements and folds -------------------------------------------------------------------- */
 
+const Value *notation_axes(Elab *e, const Value *v, Value *r, Index *const *all) {
+    int n = r->nspan + r->rank;
+    Region *before = evaluation_enter(e, v);
+    r->node = n > 0 ? arith_spread(e, v, all, n, 0, NULL) : v->node;
+    return evaluation_leave(e, v, before, r);
+}
+
 /* The scalar v as a tensor whose axes are the indices of `scope`, in order. */
 static const Value *bind_axes(Elab *e, const IndexScope *scope, const Value *v, Loc loc) {
     if (v->kind != V_TENSOR) {
@@ -588,9 +595,7 @@ static const Value *bind_axes(Elab *e, const IndexScope *scope, const Value *v, 
     if (!dims_possible(e, loc, r)) {
         return &value_poison;
     }
-    Region *before = evaluation_enter(e, v);
-    r->node = nspan + n > 0 ? arith_spread(e, v, span, nspan + n, 0, NULL) : v->node;
-    return evaluation_leave(e, v, before, r);
+    return notation_axes(e, v, r, span);
 }
 
 const Value *notation_statement(Elab *e, const Ast *left, const Ast *right, LoopAxis *loop) {

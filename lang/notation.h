@@ -67,6 +67,8 @@ typedef struct {
 } LoopAxis;
 /* `left[i, j < n] = right`, the name bound to the tensor; `loop` axes are left out (emit). */
 const Value *notation_statement(Elab *e, const Ast *left_index, const Ast *right, LoopAxis *loop);
+/* The scalar v, whose span is among `all`, as r, whose span and axes are these. */
+const Value *notation_axes(Elab *e, const Value *v, Value *r, Index *const *all);
 const Value *notation_fold(Elab *e, const Ast *fold);
 const Value *notation_access(Elab *e, const Ast *indexed);
 /* Is it a list of scalar indices (else slices)? */

@@ -6,6 +6,7 @@
 #include "lang/derive.h"
 #include "lang/dims.h"
 #include "lang/draw.h"
+#include "lang/einsum.h"
 #include "lang/evaluation.h"
 #include "lang/expr.h"
 #include "lang/fold.h"
@@ -221,6 +222,30 @@ static const Value *make_flip(Call *c) {
     return x->ranged ? value_ranged(c->e->scratch, v, x->lo, x->hi) : v;
 }
 
+/* PyTorch's: two axes change places, the last two by default. */
+static const Value *make_transpose(Call *c) {
+    int a, b;
+    const Value *x = c->arg[0];
+    if (!tensor_argument(c, 0) || !axis_argument(c, 1, x->rank, x->rank - 2, &a) ||
+        !axis_argument(c, 2, x->rank, x->rank - 1, &b)) {
+        return &value_poison;
+    }
+    if (a < 0) {
+        return elab_error(c->e, c->at[0], 671, "'transpose' needs a tensor with two axes, found %s",
+                          value_text(c->e->arena, x));
+    }
+    int map[MD_RANK];
+    for (int i = 0; i < x->nspan + x->rank; i++) {
+        map[i] = i == x->nspan + a ? x->nspan + b : i == x->nspan + b ? x->nspan + a : i;
+    }
+    Value *r = ARENA_NEW(c->e->scratch, Value);
+    *r = *value_with(c->e->scratch, x, node_permute(c->e->g, x->node, map));
+    Dim *dim = value_axes(c->e->scratch, r, x->nspan, x->rank).dim;
+    dim[a] = x->dim[b];
+    dim[b] = x->dim[a];
+    return r;
+}
+
 static bool flag_argument(Call *c, int k, bool *out) {
     *out = false;
     if (c->arg[k] && c->arg[k]->kind != V_BOOL) {
@@ -309,8 +334,7 @@ static const Value *make_scatter_add(Call *c) {
         return elab_error(c->e, c->at[0], 680, "'scatter_add' adds to a whole tensor, found %s",
                           value_text(c->e->arena, to));
     }
-    const Value *more =
-        order_segment_sum(c->e, c->name, c->loc, c->arg[2], c->arg[1], to->dim[0]);
+    const Value *more = order_segment_sum(c->e, c->name, c->loc, c->arg[2], c->arg[1], to->dim[0]);
     return elab_ok(more) ? arith_binary(c->e, c->loc, AO_ADD, to, more) : more;
 }
 
@@ -480,6 +504,7 @@ static const Row rows[] = {
     {"reshape", 2, 2, {"x", "shape"}, make_reshape},
     {"squeeze", 1, 2, {"x", "axis"}, make_squeeze},
     {"flip", 1, 2, {"x", "axis"}, make_flip},
+    {"transpose", 1, 3, {"x", "a", "b"}, make_transpose},
     {"cumsum", 1, 4, {"x", "axis", "reverse", "exclusive"}, make_cumsum},
     {"sort", 1, 3, {"x", "axis", "descending"}, make_sort},
     {"argsort", 1, 3, {"x", "axis", "descending"}, make_argsort},
@@ -535,8 +560,8 @@ enum { NMAP = sizeof maps / sizeof *maps };
 static const char *const later[] = {"jvp"};
 enum { NLATER = sizeof later / sizeof *later };
 
-static const char *const special[] = {"concat", "stack", "stop_gradient", "grad",
-                                      "vjp",    "under", "gradcheck"};
+static const char *const special[] = {"concat", "stack", "einsum", "matmul",   "stop_gradient",
+                                      "grad",   "vjp",   "under",  "gradcheck"};
 enum { NSPECIAL = sizeof special / sizeof *special };
 static const char *const constants[] = {"inf",   "nan",   "pi",   "true",  "false",
                                         "train", "infer", "step", "steps", "epoch"};
@@ -716,7 +741,8 @@ const Value *prelude_call(Elab *e, const char *name, const Ast *call, Arguments 
     }
     bool folds = fold_is_name(name), joins = str_eq(name, "concat") || str_eq(name, "stack");
     bool derives = str_eq(name, "stop_gradient") || str_eq(name, "grad") || str_eq(name, "vjp");
-    if (!folds && !joins && !derives) {
+    bool einsum = str_eq(name, "einsum"), products = einsum || str_eq(name, "matmul");
+    if (!folds && !joins && !derives && !products) {
         return call_unary(e, name, call, args);
     }
     Several s;
@@ -728,6 +754,9 @@ const Value *prelude_call(Elab *e, const char *name, const Ast *call, Arguments 
     }
     if (joins) {
         return prelude_concat(e, name, &s, call->loc);
+    }
+    if (products) {
+        return einsum ? einsum_call(e, &s, call->loc) : einsum_matmul(e, &s, call->loc);
     }
     return derive_call(e, name, s.v, s.n, call->loc);
 }
