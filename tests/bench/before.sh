@@ -6,7 +6,7 @@
 # machines are noisy, and a line that stands out is to be run again alone.
 set -u
 : "${BUILD:=build}" "${MDLC:=$BUILD/mdlc}" "${CC:=cc}" "${ROUNDS:=5}" "${SECONDS_EACH:=1}"
-: "${NETS:=digits mlp dqn wide gru lenet resnet diabetes chars residual gan tune}"
+: "${NETS:=digits mlp dqn wide gru lenet resnet mobile diabetes chars residual gan tune}"
 . tests/base.sh
 . tests/bench/train.sh
 out=$BUILD/before

@@ -49,6 +49,7 @@ for name in $NETS; do
         gru) compiled gru step:tests/bench/gru.mdl -DBATCH=64 -DWIDTH=4096 -DCLASSES=10 ;;
         lenet) compiled lenet step:tests/bench/lenet.mdl -DBATCH=64 -DWIDTH=784 -DCLASSES=10 ;;
         resnet) compiled resnet step:tests/bench/resnet.mdl -DBATCH=32 -DWIDTH=3072 -DCLASSES=10 ;;
+        mobile) compiled mobile step:tests/bench/mobile.mdl -DBATCH=32 -DWIDTH=3072 -DCLASSES=10 ;;
         *) compiled "$name" "samples/$name.mdl" ;;
         esac || continue
         [ -z "$BUILD_ONLY" ] || continue

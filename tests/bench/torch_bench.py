@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A peer of tests/bench/turns.py: one training step of PyTorch, eager and compiled.
 
-    torch_bench.py digits|mlp|dqn|wide|lenet|resnet THREADS
+    torch_bench.py digits|mlp|dqn|wide|lenet|resnet|mobile THREADS
 
 Prints the names of what it can time in one line; then for each of them that it reads the median time of
 a step over a second, in microseconds.
@@ -74,6 +74,16 @@ class Resnet(nn.Sequential):
         super().__init__(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(64, 10))
 
 
+class Mobile(nn.Sequential):
+    def __init__(self):
+        layers, c = [nn.Unflatten(1, (3, 32, 32)), nn.Conv2d(3, 64, 3, 1, 1, bias=False), nn.BatchNorm2d(64), nn.ReLU()], 64
+        for out, stride in ((64, 1), (128, 2), (128, 1), (256, 2), (256, 1)):
+            layers += [nn.Conv2d(c, c, 3, stride, 1, groups=c, bias=False), nn.BatchNorm2d(c), nn.ReLU(),
+                       nn.Conv2d(c, out, 1, bias=False), nn.BatchNorm2d(out), nn.ReLU()]
+            c = out
+        super().__init__(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(c, 10))
+
+
 class Chain(nn.Sequential):
     def __init__(self, *widths):
         layers = [nn.Linear(widths[0], widths[1])]
@@ -115,10 +125,11 @@ def make_step(compiled):
     if case in ("dqn", "wide"):
         return small_step(compiled)
     digits = case == "digits"
-    net = {"digits": Digits, "mlp": Mlp, "lenet": Lenet, "resnet": Resnet}[case]()
-    batch, width = {"digits": (128, 64), "resnet": (32, 3072)}.get(case, (64, 784))
+    net = {"digits": Digits, "mlp": Mlp, "lenet": Lenet, "resnet": Resnet, "mobile": Mobile}[case]()
+    images = case in ("resnet", "mobile")
+    batch, width = (128, 64) if digits else (32, 3072) if images else (64, 784)
     batches, y = itertools.cycle(torch.rand(BATCHES, batch, width)), torch.arange(batch) % 10
-    optimizer = (torch.optim.SGD(net.parameters(), lr=0.01, fused=True) if case == "resnet" else
+    optimizer = (torch.optim.SGD(net.parameters(), lr=0.01, fused=True) if images else
                  torch.optim.AdamW(net.parameters(), lr=3e-3 if digits else 1e-3, weight_decay=0.01, fused=True))
     rate = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda k: 0.5 * (1 + math.cos(math.pi * min(1, k / 660)))) if digits else None
