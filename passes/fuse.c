@@ -163,6 +163,9 @@ static void mark_required(Fuse *s) {
                 if (rounds_leaf(view_base(node->in[k]))) {
                     continue;
                 }
+                if (halo_turns(node, k)) {
+                    info_of(s, node->in[k])->sink = true;
+                }
                 const Node *pad = require_base(s, node->in[k], halo_is_worth(node, k));
                 if (pad->op == OP_PAD && pools(pad->in[0], POOL_DEPTH)) {
                     require_base(s, pad->in[0], false);

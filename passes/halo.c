@@ -11,17 +11,98 @@
  *          = sum over (k, o) of a[j + p - d*k, o] b[k, o]
  *
  * is a product over a window of a, its taps in reverse, and no buffer holds the terms.
+ *
+ * Where both operands have the channels (depthwise convolutions, and their adjoints), a product is
+ * no matrix: each channel is multiplied by numbers of its own. Vectors then run along the channels,
+ * which become the last axis of the result and of the few numbers.
  * Needs and gives: see halo.h. */
 #include "passes/halo.h"
 
 #include "passes/simplify_rule.h"
+#include "passes/view.h"
 
 #include <string.h>
 
 enum {
     LEAST_RESULTS = TUNED(4, 2), /* of each element, in the axes of the other operand alone */
+    LEAST_READS = TUNED(2, 1),   /* of each element by windows, where both operands have channels */
     LEAST_CHANNELS = TUNED(8, 2) /* that lie side by side */
 };
+
+/* --- channels of both operands ---------------------------------------------------------------- */
+
+static const int8_t *labels(const Node *contract, int k) {
+    return k == 0 ? contract->attr->la : contract->attr->lb;
+}
+
+static bool has_label(const Node *contract, int k, int label) {
+    return find_label(labels(contract, k), contract->in[k]->type->rank, label) >= 0;
+}
+
+/* Is operand `k` windows, and all that the result has of the other one channels of both? They stand
+ * behind the first axis of the windows: there are images around them. */
+static bool shares_channels(const Node *contract, int k) {
+    int64_t shared = 1, own = 1;
+    for (int i = 0; i < contract->type->rank; i++) {
+        int label = contract->attr->lo_[i];
+        int64_t extent = contract->type->dim[i];
+        int place = find_label(labels(contract, k), contract->in[k]->type->rank, label);
+        if (has_label(contract, !k, label) && extent > 1) {
+            own *= place < 0 ? extent : 1;
+            shared *= place > 0 ? extent : 1;
+            own += place == 0;
+        }
+    }
+    return own == 1 && shared >= LEAST_CHANNELS && view_has_window(contract->in[k]);
+}
+
+bool halo_turns(const Node *contract, int k) {
+    return contract->in[k]->op == OP_PERMUTE && shares_channels(contract, !k) &&
+           type_count(*contract->in[k]->type) <= type_count(*contract->type) / LEAST_RESULTS;
+}
+
+/* Operand `k`, of few numbers, with the channels last; *list gets its labels. */
+static Node *turned_operand(Graph *g, const Node *contract, int k, int8_t *list) {
+    Node *x = contract->in[k];
+    int rank = x->type->rank, map[MD_RANK], n = 0;
+    for (int shared = 0; shared < 2; shared++) {
+        for (int i = 0; i < rank; i++) {
+            int8_t label = labels(contract, k)[i];
+            bool kept = find_label(contract->attr->lo_, contract->type->rank, label) >= 0;
+            if ((kept && has_label(contract, !k, label)) == shared) {
+                list[n] = label;
+                map[n++] = i;
+            }
+        }
+    }
+    return node_permute(g, x, map);
+}
+
+/* The product with the channels of both operands last, seen as it was; itself where there are none.
+ */
+static Node *with_channels_last(Graph *g, Node *n) {
+    int k = n->op != OP_CONTRACT ? -1 : shares_channels(n, 0) ? 0 : shares_channels(n, 1) ? 1 : -1;
+    if (k < 0) {
+        return n;
+    }
+    int8_t to[MD_RANK], list[2][MD_RANK];
+    int back[MD_RANK], rank = n->type->rank, count = 0;
+    for (int last = 0; last < 2; last++) {
+        for (int i = 0; i < rank; i++) {
+            if (has_label(n, !k, n->attr->lo_[i]) == last) {
+                to[count] = n->attr->lo_[i];
+                back[i] = count++;
+            }
+        }
+    }
+    Node *in[2] = {n->in[0], n->in[1]};
+    memcpy(list[0], n->attr->la, sizeof list[0]);
+    memcpy(list[1], n->attr->lb, sizeof list[1]);
+    if (type_count(*in[!k]->type) <= type_count(*n->type) / LEAST_RESULTS) {
+        in[!k] = turned_operand(g, n, !k, list[!k]);
+    }
+    return node_permute(g, node_contract(g, in[0], in[1], list[0], list[1], to, rank), back);
+}
 
 /* --- borders ---------------------------------------------------------------------------------- */
 
@@ -41,7 +122,10 @@ static bool has_results(const Node *contract, int k, int summed) {
 }
 
 bool halo_is_worth(const Node *contract, int k) {
-    return has_results(contract, k, -1);
+    const Node *x = contract->in[k];
+    return has_results(contract, k, -1) ||
+           (shares_channels(contract, k) &&
+            type_count(*x->type) / LEAST_READS >= type_count(*view_base(x)->type));
 }
 
 static bool has_border(const Node *n) {
@@ -252,6 +336,89 @@ static Node *product_of_windows(Graph *g, const Node *n, Node *terms) {
     return by ? node_map2(g, OP_MUL, made, by) : made;
 }
 
+/* A product without a sum is a multiplication of repeated values by now: as the CONTRACT that it
+ * was; NULL: it is none. */
+static Node *product_of_repeated(Graph *g, const Node *x) {
+    int8_t list[2][MD_RANK], to[MD_RANK];
+    Node *in[2] = {NULL, NULL};
+    int rank = x->type->rank;
+    uint32_t repeated = x->op == OP_MUL ? ~0u : 0;
+    for (int k = 0; k < 2 && x->op == OP_MUL; k++) {
+        bool broadcast = x->in[k]->op == OP_BROADCAST;
+        uint32_t axes = broadcast ? x->in[k]->attr->axes : 0;
+        in[k] = broadcast ? x->in[k]->in[0] : x->in[k];
+        repeated &= axes;
+        for (int i = 0, n = 0; i < rank; i++) {
+            to[i] = (int8_t)i;
+            if (!(axes >> i & 1)) {
+                list[k][n++] = (int8_t)i;
+            }
+        }
+    }
+    return in[0] && repeated == 0 ? node_contract(g, in[0], in[1], list[0], list[1], to, rank)
+                                  : NULL;
+}
+
+/* Where axis `axis` of a reshape that only adds and drops axes of extent 1 is in its operand; -1:
+ * it is no such axis, or the reshape is another one. */
+static int axis_before(const Node *reshape, int axis) {
+    const Type *from = reshape->in[0]->type, *to = reshape->type;
+    int at = -1;
+    for (int i = 0, j = 0; i < from->rank || j < to->rank;) {
+        if (i < from->rank && from->dim[i] == 1) {
+            i++;
+        } else if (j < to->rank && to->dim[j] == 1) {
+            j++;
+        } else if (i == from->rank || j == to->rank || from->dim[i] != to->dim[j]) {
+            return -1;
+        } else {
+            at = j == axis ? i : at;
+            i++;
+            j++;
+        }
+    }
+    return at;
+}
+
+/* Sums over windows along several axes of a product without a sum, as one product over windows;
+ * NULL: they are none, or not at stride 1. */
+static Node *product_of_sums(Graph *g, Node *n) {
+    Node *terms = n->in[0];
+    Attr moved = attr_copy(n->attr);
+    if (n->op != OP_OVERLAP_ADD || n->attr->s != 1) {
+        return NULL;
+    }
+    if (terms->op == OP_RESHAPE) {
+        moved.axis = axis_before(terms, n->attr->axis);
+        if (moved.axis < 0 || axis_before(terms, n->attr->axis + 1) != moved.axis + 1) {
+            return NULL;
+        }
+        Node *made = product_of_sums(g, node_overlap_add(g, terms->in[0], &moved));
+        return made ? node_reshape(g, made, n->type->rank, n->type->dim) : NULL;
+    }
+    if (terms->op != OP_CONTRACT) {
+        terms =
+            terms->op == OP_OVERLAP_ADD ? product_of_sums(g, terms) : product_of_repeated(g, terms);
+        if (!terms) {
+            return NULL;
+        }
+        return terms->op == OP_CONTRACT || terms->op == OP_RESHAPE
+                   ? product_of_sums(g, node_overlap_add(g, terms, &moved))
+                   : NULL;
+    }
+    return windowed_operand(n, terms) >= 0 ? product_of_windows(g, n, terms) : NULL;
+}
+
+/* The same, where channels of both operands are all that the product is left with. */
+static Node *product_of_channels(Graph *g, Node *n) {
+    Node *product = product_of_sums(g, n);
+    while (product && product->op == OP_RESHAPE) {
+        product = product->in[0];
+    }
+    Node *made = product ? with_channels_last(g, product) : NULL;
+    return made != product ? node_reshape(g, made, n->type->rank, n->type->dim) : NULL;
+}
+
 /* --- the pass --------------------------------------------------------------------------------- */
 
 static Node *halo_node(void *ctx, Graph *g, const Node *n, Node *const *in) {
@@ -259,13 +426,22 @@ static Node *halo_node(void *ctx, Graph *g, const Node *n, Node *const *in) {
     if (n->op == OP_OVERLAP_ADD && overlap_is_worth(n, in[0])) {
         return product_of_windows(g, n, in[0]);
     }
-    return n->op == OP_CONTRACT ? unbordered(g, n, in) : NULL;
+    if (n->op == OP_OVERLAP_ADD) {
+        return product_of_channels(g, node_overlap_add(g, in[0], n->attr));
+    }
+    if (n->op != OP_CONTRACT) {
+        return NULL;
+    }
+    Node *plain = unbordered(g, n, in);
+    plain = plain ? plain : graph_copy(g, n, in);
+    return with_channels_last(g, plain);
 }
 
 static bool is_wanted(const Node *n) {
-    bool found = n->op == OP_OVERLAP_ADD && overlap_is_worth(n, n->in[0]);
+    bool found = n->op == OP_OVERLAP_ADD && (n->attr->s == 1 || overlap_is_worth(n, n->in[0]));
     for (int k = 0; n->op == OP_CONTRACT && k < 2; k++) {
-        found = found || (border_rule(n->in[k]).asks && halo_is_worth(n, k));
+        found =
+            found || (border_rule(n->in[k]).asks && halo_is_worth(n, k)) || shares_channels(n, k);
     }
     return found;
 }

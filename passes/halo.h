@@ -11,7 +11,11 @@ Region *pass_halo(Graph *g, const Region *region);
 bool halo_applies(const Region *region);
 
 /* A CONTRACT whose operand number `k` is worth a copy without borders: so many results are made of
- * each of its elements that the loops around them vectorise as a tile. */
+ * each of its elements that the loops around them vectorise as a tile, or vectors run along the
+ * channels that both operands have. */
 bool halo_is_worth(const Node *contract, int k);
+/* Is operand `k` a few numbers seen with the channels last that both operands have? They are worth
+ * a copy in that order. */
+bool halo_turns(const Node *contract, int k);
 
 #endif

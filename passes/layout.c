@@ -16,6 +16,7 @@
 
 #include "compiler/turn.h"
 #include "passes/simplify_rule.h"
+#include "passes/view.h"
 
 #include <string.h>
 
@@ -33,13 +34,6 @@ static const int8_t *labels(const Node *n, int k) {
 
 static bool has_label(const Node *n, Node *const *in, int k, int label) {
     return find_label(labels(n, k), in[k]->type->rank, label) >= 0;
-}
-
-static bool is_window(const Node *x) {
-    while (op_info[x->op].cls == CLASS_VIEW && x->op != OP_WINDOW && x->op != OP_BROADCAST) {
-        x = x->in[0];
-    }
-    return x->op == OP_WINDOW && x->attr->count > 1;
 }
 
 /* Are the channels of operand `k` summed, or those of the other operand as well? */
@@ -73,7 +67,7 @@ static Turn channels_of(const Node *n, Node *const *in, int k) {
 static Turn product_turn(const Node *n, Node *const *in) {
     Turn t = straight;
     for (int k = 0; k < 2 && t.count == 0; k++) {
-        if (channels_end(n, in, k) || is_window(in[k])) {
+        if (channels_end(n, in, k) || view_has_window(in[k])) {
             t = channels_of(n, in, k);
         }
     }
@@ -388,7 +382,7 @@ static void note_asked(const Region *region, bool inside) {
 
 static bool is_image(const Node *n) {
     return n->op == OP_CONTRACT && product_turn(n, n->in).count > 0 &&
-           (is_window(n->in[0]) || is_window(n->in[1]));
+           (view_has_window(n->in[0]) || view_has_window(n->in[1]));
 }
 
 bool layout_applies(const Region *region) {

@@ -13,6 +13,14 @@ const Node *view_base(const Node *node) {
     return node;
 }
 
+bool view_has_window(const Node *node) {
+    while (op_info[node->op].cls == CLASS_VIEW && node->op != OP_WINDOW &&
+           node->op != OP_BROADCAST) {
+        node = node->in[0];
+    }
+    return node->op == OP_WINDOW && node->attr->count > 1;
+}
+
 void index_unflatten(IndexTable *t, const Index *flat, int rank, const int64_t *dim,
                      const Index **at) {
     int64_t below = 1;

@@ -9,6 +9,8 @@
 const Expr *view_index(Kernel *k, const Node *node, const Index *const *at, const Index **in);
 /* The first operand behind a chain of views (`node` itself when it is none). */
 const Node *view_base(const Node *node);
+/* Are windows behind a chain of views, more than one? */
+bool view_has_window(const Node *node);
 /* Digits of `flat` in the mixed radix dim[0..rank): its position as an index vector. */
 void index_unflatten(IndexTable *t, const Index *flat, int rank, const int64_t *dim,
                      const Index **at);

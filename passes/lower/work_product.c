@@ -16,12 +16,29 @@ static const NodeInfo *info_of(const WorkBuild *b, const Node *node) {
 
 /* --- as loops --------------------------------------------------------------------------------- */
 
-/* Labels of the result that stand last in it and are not the first operand's. */
-static int trailing_labels(const Node *node) {
+static bool has_label(const Node *node, int k, int label) {
     const Attr *a = node->attr;
-    int tail = node->type->rank;
-    while (tail > 0 && find_label(a->lb, node->in[1]->type->rank, a->lo_[tail - 1]) >= 0 &&
-           find_label(a->la, node->in[0]->type->rank, a->lo_[tail - 1]) < 0) {
+    return find_label(k == 0 ? a->la : a->lb, node->in[k]->type->rank, label) >= 0;
+}
+
+/* Where the last labels of the result begin, that columns have: those of the second operand alone.
+ * If it ends with labels that both operands have, these, and all where the result stays in cache
+ * while many terms are added to it. */
+static int trailing_labels(const Node *node) {
+    enum { CACHED = TUNED(8192, 64) };
+    const int8_t *label = node->attr->lo_;
+    int tail = node->type->rank, shared = tail;
+    while (shared > 0 &&
+           (node->type->dim[shared - 1] == 1 ||
+            (has_label(node, 0, label[shared - 1]) && has_label(node, 1, label[shared - 1])))) {
+        shared--;
+    }
+    int64_t count = type_count(*node->type);
+    if (count_dims(tail - shared, node->type->dim + shared) > 1) {
+        return count <= CACHED && fold_count(node) >= count ? 0 : shared;
+    }
+    while (tail > 0 && has_label(node, 1, label[tail - 1]) &&
+           !has_label(node, 0, label[tail - 1])) {
         tail--;
     }
     return tail;

@@ -523,13 +523,39 @@ int64_t product_bytes(const Product *of) {
     return count_add(bytes, (int64_t)elem_bytes(of->elem), of->count);
 }
 
+/* Elements that loops multiply at once: vectors run along an axis of all three. */
+static int vector_of(const Product *of) {
+    enum { VECTOR = TUNED(8, 2) };
+    for (int l = 0; l < of->nlabel; l++) {
+        const Radix *r = &of->space[l];
+        int64_t a = 0, b = 0, c = 0;
+        bool all = of->in[l] == (IN_A | IN_B | IN_C) && r->n > 0 && r->digit[r->n - 1] >= VECTOR;
+        if (all && index_stride(of->load[0]->index, r->axis[r->n - 1], &a) && a == 1 &&
+            index_stride(of->load[1]->index, r->axis[r->n - 1], &b) && b == 1 &&
+            index_stride(of->place, r->axis[r->n - 1], &c) && c == 1) {
+            return VECTOR;
+        }
+    }
+    return 1;
+}
+
+/* Elements that are packed for a single row of the other operand, or column; 0: there are several.
+ * Along a batch that lies innermost each of them is a cache line away from the next. */
+static int64_t packed_once(const Tiling *p) {
+    bool single = class_count(&p->class[ROWS]) == 1 || class_count(&p->class[COLUMNS]) == 1;
+    return single ? count_add(0, tile_times(p), product_flops(p) / 2) : 0;
+}
+
 static Cost tile_cost(KernelBuild *b, const Part *part, const void *plan) {
     const Tiling *p = plan;
     (void)b;
     int64_t flops = count_add(0, tile_times(p), product_flops(p));
     int workers = p->workers > 1 ? p->workers : 1;
-    return (Cost){
-        .tile = flops / workers, .bytes = product_bytes(part->product), .launches = workers > 1};
+    int64_t packed = vector_of(part->product) > 1 ? packed_once(p) : 0;
+    return (Cost){.loop = packed / workers,
+                  .tile = flops / workers,
+                  .bytes = product_bytes(part->product),
+                  .launches = workers > 1};
 }
 
 /* Whoever asks for the library wants it wherever it fits: it is said to be free. */
@@ -618,6 +644,7 @@ static Cost loops_cost(KernelBuild *b, const Part *part, const void *plan) {
     for (int l = 0; l < of->nlabel; l++) {
         flops = count_add(0, flops, of->space[l].count);
     }
+    flops /= vector_of(of);
     bool parallel = kernel_parallel(b, flops);
     return (Cost){.loop = flops / (parallel ? b->k->threads : 1),
                   .bytes = product_bytes(of),
