@@ -274,9 +274,9 @@ static Node *unbordered(Graph *g, const Node *n, Node *const *in) {
  * other one alone; -1: it is no such one. */
 static int windowed_operand(const Node *n, const Node *contract) {
     const Attr *o = n->attr, *c = contract->attr;
-    if (contract->op != OP_CONTRACT || o->s != 1 || o->d < 1 || o->count < 1 || o->taps < 1 ||
-        contract->type->rank > MD_RANK - 1 || contract->in[0]->type->rank > MD_RANK - 1 ||
-        contract->in[1]->type->rank > MD_RANK - 1) {
+    if (contract->op != OP_CONTRACT || o->s < 1 || o->s > o->taps || o->d < 1 || o->count < 1 ||
+        o->taps < 1 || contract->type->rank > MD_RANK - 1 ||
+        contract->in[0]->type->rank > MD_RANK - 1 || contract->in[1]->type->rank > MD_RANK - 1) {
         return -1;
     }
     int i = c->lo_[o->axis], k = c->lo_[o->axis + 1];
@@ -307,7 +307,35 @@ static bool overlap_is_worth(const Node *n, Node *x) {
     Node *by;
     const Node *contract = unscaled(x, &by);
     int a = windowed_operand(n, contract);
-    return a >= 0 && has_results(contract, a, contract->attr->lo_[n->attr->axis + 1]);
+    return a >= 0 && n->attr->s == 1 &&
+           has_results(contract, a, contract->attr->lo_[n->attr->axis + 1]);
+}
+
+/* x with s - 1 zeros behind each place of an axis: what a sum over windows at stride s reads as one
+ * at stride 1. They go below windows and borders along other axes, to what is copied. */
+static Node *spread_out(Graph *g, Node *x, int axis, int64_t s) {
+    const Attr *at = x->attr;
+    if (s == 1) {
+        return x;
+    }
+    if (x->op == OP_WINDOW && axis != at->axis && axis != at->axis + 1) {
+        Node *below = spread_out(g, x->in[0], axis > at->axis ? axis - 1 : axis, s);
+        return node_window(g, below, at->axis, at->s, at->d, at->p, at->count, at->taps, at->border,
+                           at->value);
+    }
+    if (x->op == OP_PAD && at->lo[axis] == 0 && at->hi[axis] == 0) {
+        return node_pad(g, spread_out(g, x->in[0], axis, s), at->lo, at->hi, at->border, at->value);
+    }
+    int rank = x->type->rank;
+    int64_t dim[MD_RANK + 1], lo[MD_RANK + 1] = {0}, hi[MD_RANK + 1] = {0};
+    for (int i = 0; i <= rank; i++) {
+        dim[i] = i <= axis ? x->type->dim[i] : i == axis + 1 ? 1 : x->type->dim[i - 1];
+    }
+    hi[axis + 1] = s - 1;
+    Node *apart = node_pad(g, node_reshape(g, x, rank + 1, dim), lo, hi, BORDER_VALUE, 0);
+    memcpy(dim, x->type->dim, sizeof *dim * (size_t)rank);
+    dim[axis] *= s;
+    return node_reshape(g, apart, rank, dim);
 }
 
 static Node *product_of_windows(Graph *g, const Node *n, Node *terms) {
@@ -319,8 +347,8 @@ static Node *product_of_windows(Graph *g, const Node *n, Node *terms) {
     const int8_t *lx = a == 0 ? c->la : c->lb, *ly = a == 0 ? c->lb : c->la;
     int8_t i = c->lo_[o->axis], k = c->lo_[o->axis + 1], label[MD_RANK], to[MD_RANK];
     int ax = find_label(lx, x->type->rank, i), ay = find_label(ly, y->type->rank, k);
-    Node *window = node_window(g, x, ax, 1, o->d, o->d * (o->taps - 1) - o->p, o->taps_n, o->taps,
-                               BORDER_VALUE, 0);
+    Node *window = node_window(g, spread_out(g, x, ax, o->s), ax, 1, o->d,
+                               o->d * (o->taps - 1) - o->p, o->taps_n, o->taps, BORDER_VALUE, 0);
     Node *taps = node_flip(g, y, 1u << ay);
     for (int j = 0; j < window->type->rank; j++) {
         label[j] = j <= ax ? lx[j] : j == ax + 1 ? k : lx[j - 1];
@@ -381,11 +409,11 @@ static int axis_before(const Node *reshape, int axis) {
 }
 
 /* Sums over windows along several axes of a product without a sum, as one product over windows;
- * NULL: they are none, or not at stride 1. */
+ * NULL: they are none. */
 static Node *product_of_sums(Graph *g, Node *n) {
     Node *terms = n->in[0];
     Attr moved = attr_copy(n->attr);
-    if (n->op != OP_OVERLAP_ADD || n->attr->s != 1) {
+    if (n->op != OP_OVERLAP_ADD) {
         return NULL;
     }
     if (terms->op == OP_RESHAPE) {
@@ -438,7 +466,7 @@ static Node *halo_node(void *ctx, Graph *g, const Node *n, Node *const *in) {
 }
 
 static bool is_wanted(const Node *n) {
-    bool found = n->op == OP_OVERLAP_ADD && (n->attr->s == 1 || overlap_is_worth(n, n->in[0]));
+    bool found = n->op == OP_OVERLAP_ADD;
     for (int k = 0; n->op == OP_CONTRACT && k < 2; k++) {
         found =
             found || (border_rule(n->in[k]).asks && halo_is_worth(n, k)) || shares_channels(n, k);

@@ -233,10 +233,16 @@ static int fake_host_fit_eval(void *net, const md_call *call) {
     return code;
 }
 
-static void fake_host_fit_eval_end(const void *net, const double *sums, double *values) {
+typedef struct fake_fit_eval_sums {
+    int64_t batches;
+    double sum_square, sum_abs, rows;
+} fake_fit_eval_sums;
+
+static void fake_host_fit_eval_end(const void *net, const void *sums, double *values) {
+    const fake_fit_eval_sums *all = (const fake_fit_eval_sums *)sums;
     (void)net;
-    values[0] = sums[0] / sums[2];
-    values[1] = sums[1] / sums[2];
+    values[0] = all->sum_square / all->rows;
+    values[1] = all->sum_abs / all->rows;
 }
 
 static int fake_host_feed(void *net, const md_call *call) {
@@ -317,26 +323,26 @@ static const md_dataset fake_datasets[] = {
 };
 
 static const md_port fake_fit_inputs[] = {
-    /* name, dtype, rank, shape, bytes, field, io_offset, lo, hi */
-    {"x", MD_F32, 2, {8, 3}, 96, 0, 0, 0, 0},
-    {"k", MD_U8, 1, {8}, 8, 1, 128, 0, 4},
-    {"y", MD_F32, 1, {8}, 32, 2, 192, 0, 0},
+    /* name, dtype, rank, shape, bytes, field, io_offset, lo, hi, optional, initial */
+    {"x", MD_F32, 2, {8, 3}, 96, 0, 0, 0, 0, 0, 0},
+    {"k", MD_U8, 1, {8}, 8, 1, 128, 0, 4, 0, 0},
+    {"y", MD_F32, 1, {8}, 32, 2, 192, 0, 0, 0, 0},
 };
 static const md_port fake_feed_inputs[] = {
-    {"x", MD_F32, 2, {8, 3}, 96, -1, 0, 0, 0},
-    {"y", MD_F32, 1, {8}, 32, -1, 192, 0, 0},
+    {"x", MD_F32, 2, {8, 3}, 96, -1, 0, 0, 0, 0, 0},
+    {"y", MD_F32, 1, {8}, 32, -1, 192, 0, 0, 0, 0},
 };
 static const md_port fake_predict_inputs[] = {
-    {"x", MD_F32, 2, {2, 3}, 24, -1, 0, 0, 0},
-    {"k", MD_U8, 1, {2}, 2, -1, 64, 0, 4},
-    {"gain", MD_F32, 0, {0}, 4, -1, 128, 0, 0},
+    {"x", MD_F32, 2, {2, 3}, 24, -1, 0, 0, 0, 0, 0},
+    {"k", MD_U8, 1, {2}, 2, -1, 64, 0, 4, 0, 0},
+    {"gain", MD_F32, 0, {0}, 4, -1, 128, 0, 0, 0, 0},
 };
 static const md_port fake_predict_outputs[] = {
-    {"y", MD_F32, 1, {2}, 8, -1, 0, 0, 0},
+    {"y", MD_F32, 1, {2}, 8, -1, 0, 0, 0, 0, 0},
 };
 static const md_port fake_weights_outputs[] = {
-    {"w", MD_F32, 1, {3}, 12, -1, 0, 0, 0},
-    {"c", MD_F32, 1, {4}, 16, -1, 0, 0, 0},
+    {"w", MD_F32, 1, {3}, 12, -1, 0, 0, 0, 0, 0},
+    {"c", MD_F32, 1, {4}, 16, -1, 0, 0, 0, 0, 0},
 };
 static const md_scalar fake_fit_hypers[] = {
     /* name, dtype, offset, initial */
