@@ -27,6 +27,8 @@ class Peer:
         self.names = self.process.stdout.readline().split()
         if not self.names:
             sys.exit(f"turns: {script} of '{net}' with {python} does not run")
+        if self.names == ["-"]:  # it has no such net
+            self.names = []
 
     def time(self, name):
         print(name, file=self.process.stdin, flush=True)

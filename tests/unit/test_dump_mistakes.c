@@ -219,7 +219,7 @@ static const Mistake mistakes[] = {
     {"core.columns(0, ", "core.columns(", 871},
     {"raw = f32, ", "", 872},
     {"core.file(\"f\", \"a.csv\");", "shuffle true;", 873},
-    {"k: i32 in 0..9)", "k: i32 in 0..9 = 3)", 874},
+    {"k: i32 in 0..9)", "k: i32 in 0..9 = 9)", 874},
     {"data = rows, rows = 2)", "data = row, rows = 2)", 875},
     {"@graph(call, \"go\")", "@graph(call)", 876},
     {"core.loss(n5, ", "core.loss(", 877},
