@@ -2,11 +2,14 @@
  *
  * Each letter is an index; what follows is the sum of a product over those that the result has not,
  * as in index notation. '...' are the axes in front, which meet from the right; an extent 1 there
- * repeats. Needs elaborated arguments, gives a value, or poison after an error. */
+ * repeats. A letter twice for one tensor is its diagonal. Needs elaborated arguments, gives a
+ * value, or poison after an error. */
 #include "lang/einsum.h"
 
+#include "lang/access_axis.h"
 #include "lang/arith.h"
 #include "lang/dims.h"
+#include "lang/evaluation.h"
 #include "lang/fold.h"
 #include "lang/notation.h"
 
@@ -19,9 +22,9 @@ enum {
 }; /* code LETTERS + k: k-th axis of '...' from right */
 
 typedef struct {
-    int code[MD_RANK], n;
+    int code[MD_RANK + 1], n; /* '...' may stand for no axis */
     bool ellipsis;
-} Term;
+} Letters;
 
 typedef struct {
     Elab *e;
@@ -30,6 +33,9 @@ typedef struct {
     int first;       /* the operands begin at this argument */
     int used[CODES]; /* in so many places of operands */
     Index *index[CODES];
+    struct {
+        int operand, axis;
+    } from[CODES];       /* whose extent the index has */
     int nindex, leading; /* most axes that '...' stands for */
 } Einsum;
 
@@ -45,21 +51,25 @@ static bool too_many(const Einsum *m) {
 }
 
 /* Reads letters and '...' up to a comma, an arrow or the end. */
-static bool read_term(const Einsum *m, const char **text, Term *out) {
+static bool read_term(const Einsum *m, const char **text, Letters *out) {
     const char *s = *text;
-    *out = (Term){.n = 0};
+    *out = (Letters){.n = 0};
     for (; *s != 0 && *s != ',' && strncmp(s, "->", 2) != 0; s++) {
         if (*s == ' ') {
             continue;
         }
         bool dots = strncmp(s, "...", 3) == 0;
         if (!dots && !isalpha((unsigned char)*s)) {
-            return malformed(m, str_printf(m->e->arena, "has a '%c'", *s));
+            int more = 1; /* a whole character of UTF-8 */
+            while (((unsigned char)s[more] & 0xc0) == 0x80) {
+                more++;
+            }
+            return malformed(m, str_printf(m->e->arena, "has a '%.*s'", more, s));
         }
         if (dots && out->ellipsis) {
             return malformed(m, "has '...' twice for one tensor");
         }
-        if (out->n == MD_RANK) {
+        if (out->n == MD_RANK + 1) {
             return too_many(m);
         }
         out->code[out->n++] = dots ? LETTERS : *s;
@@ -71,7 +81,7 @@ static bool read_term(const Einsum *m, const char **text, Term *out) {
 }
 
 /* '...' becomes `count` axes. */
-static bool spread(const Einsum *m, Term *t, int count) {
+static bool spread(const Einsum *m, Letters *t, int count) {
     int n = 0, code[2 * MD_RANK];
     for (int i = 0; i < t->n; i++) {
         for (int k = count - 1; t->code[i] == LETTERS && t->ellipsis && k >= 0; k--) {
@@ -99,8 +109,25 @@ static bool no_tensor(const Einsum *m, Loc at, const char *found) {
     return false;
 }
 
+/* The axis `axis` of an operand, where its index has another extent already. */
+static bool differs(const Einsum *m, int operand, int axis, int code) {
+    Arena *arena = m->e->arena;
+    const Value *v = m->s->v[operand], *other = m->s->v[m->from[code].operand];
+    const char *what = code >= LETTERS  ? "an axis in front ('...')"
+                       : m->first == 0 ? "the axis that 'matmul' sums over"
+                                       : str_printf(arena, "index '%c'", code);
+    elab_error(m->e, m->s->at[operand], 669,
+               "%s has the extent %s here, in axis %d of %s, and %s before, in axis %d of %s", what,
+               dim_text(arena, v->dim[axis]), axis, shape_text(arena, v->rank, v->dim),
+               dim_text(arena, m->index[code]->extent), m->from[code].axis,
+               shape_text(arena, other->rank, other->dim));
+    elab_note_dim(m->e, m->index[code]->extent);
+    elab_note_dim(m->e, v->dim[axis]);
+    return false;
+}
+
 /* The axes of one operand as indices; extents 1 under '...' stay out where others are longer. */
-static bool bind_axes(Einsum *m, int operand, Term *t) {
+static bool bind_axes(Einsum *m, int operand, Letters *t) {
     const Value *v = m->s->v[operand];
     if (v->kind != V_TENSOR || v->nspan > 0) {
         return no_tensor(m, m->s->at[operand],
@@ -118,59 +145,61 @@ static bool bind_axes(Einsum *m, int operand, Term *t) {
     }
     for (int i = 0; i < t->n; i++) {
         int code = t->code[i];
-        for (int k = 0; k < i; k++) {
-            if (t->code[k] == code) {
-                return malformed(m, str_printf(m->e->arena,
-                                               "has '%c' twice for one tensor; its diagonal is "
-                                               "y[i] = x[i, i]",
-                                               code));
-            }
-        }
         m->used[code]++;
         Index *ix = m->index[code];
-        bool one = code >= LETTERS && v->dim[i].size == 1;
+        bool repeats = ix && code >= LETTERS && ix->extent.size == 1;
+        bool repeated = code >= LETTERS && v->dim[i].size == 1;
         if (!ix) {
             ix = m->index[code] = ARENA_NEW(m->e->scratch, Index);
             *ix = (Index){.name = code_name(m, code),
                           .loc = m->s->at[operand],
                           .seq = m->nindex++,
-                          .known = true,
-                          .extent = v->dim[i]};
-        } else if (code >= LETTERS && ix->extent.size == 1) {
+                          .known = true};
+            repeats = true;
+        }
+        if (repeats) {
             ix->extent = v->dim[i];
-        } else if (!one && !dims_agree(ix->extent, v->dim[i])) {
-            elab_error(m->e, m->s->at[operand], 669,
-                       "index '%s' has the extent %s here and %s in a tensor before",
-                       code_name(m, code), dim_text(m->e->arena, v->dim[i]),
-                       dim_text(m->e->arena, ix->extent));
-            return false;
-        } else if (!one) {
+            m->from[code].operand = operand;
+            m->from[code].axis = i;
+        } else if (!repeated && !dims_agree(ix->extent, v->dim[i])) {
+            return differs(m, operand, i, code);
+        } else if (!repeated) {
             ix->extent = dims_join(ix->extent, v->dim[i]);
         }
     }
     return true;
 }
 
-static const Value *operand_of(const Einsum *m, int operand, const Term *t) {
+/* An operand as a scalar that spans its indices, made where the tensor lives. */
+static const Value *operand_of(const Einsum *m, int operand, const Letters *t) {
     const Value *v = m->s->v[operand];
-    Value *r = ARENA_NEW(m->e->scratch, Value);
-    *r = (Value){.kind = V_TENSOR};
-    Index **span = value_axes(m->e->scratch, r, t->n, 0).span;
+    Access a = {.e = m->e, .node = v->node};
     int64_t dim[MD_RANK];
     for (int i = 0; i < t->n; i++) {
         Index *ix = m->index[t->code[i]];
         if (v->dim[i].size == ix->extent.size) {
-            dim[r->nspan] = v->dim[i].size;
-            span[r->nspan++] = ix;
+            dim[a.rank] = v->dim[i].size;
+            a.label[a.rank++].ix = ix;
         }
     }
-    r->node = r->nspan < v->rank ? node_reshape(m->e->g, v->node, r->nspan, dim) : v->node;
-    return r;
+    Region *before = evaluation_enter(m->e, v);
+    if (a.rank < v->rank) {
+        a.node = node_reshape(m->e->g, v->node, a.rank, dim);
+    }
+    axis_diagonals(&a);
+    Value *r = ARENA_NEW(m->e->scratch, Value);
+    *r = (Value){.kind = V_TENSOR, .node = a.node, .ranged = v->ranged, .lo = v->lo, .hi = v->hi};
+    Index **span = value_axes(m->e->scratch, r, a.rank, 0).span;
+    r->nspan = a.rank;
+    for (int i = 0; i < a.rank; i++) {
+        span[i] = a.label[i].ix;
+    }
+    return evaluation_leave(m->e, v, before, r);
 }
 
 /* Without an arrow: '...' and the letters that stand once, in alphabetical order. */
-static bool implied(const Einsum *m, Term *out) {
-    *out = (Term){.n = 0};
+static bool implied(const Einsum *m, Letters *out) {
+    *out = (Letters){.n = 0};
     for (int k = m->leading - 1; k >= 0; k--) {
         out->code[out->n++] = LETTERS + k;
     }
@@ -185,7 +214,7 @@ static bool implied(const Einsum *m, Term *out) {
     return true;
 }
 
-static bool read_result(const Einsum *m, const char *text, Term *out) {
+static bool read_result(const Einsum *m, const char *text, Letters *out) {
     if (*text == 0) {
         return implied(m, out);
     }
@@ -216,7 +245,7 @@ static bool read_result(const Einsum *m, const char *text, Term *out) {
 
 static const Value *product(Einsum *m, const char *text) {
     const Value *v[MOST_ARGUMENTS];
-    Term *term = ARENA_ARRAY(m->e->scratch, Term, MOST_ARGUMENTS), result;
+    Letters *term = ARENA_ARRAY(m->e->scratch, Letters, MOST_ARGUMENTS), result;
     int n = m->s->n - m->first;
     for (int i = 0; i < n; i++) {
         if (!read_term(m, &text, &term[i]) || !bind_axes(m, m->first + i, &term[i])) {
@@ -252,7 +281,7 @@ static const Value *product(Einsum *m, const char *text) {
         return sum;
     }
     Value *r = ARENA_NEW(m->e->scratch, Value);
-    *r = (Value){.kind = V_TENSOR, .end = sum->end};
+    *r = (Value){.kind = V_TENSOR, .ranged = sum->ranged, .lo = sum->lo, .hi = sum->hi};
     Dim *dim = value_axes(m->e->scratch, r, 0, result.n).dim;
     r->rank = result.n;
     for (int i = 0; i < result.n; i++) {

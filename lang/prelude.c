@@ -39,10 +39,14 @@ typedef struct {
 
 /* --- shapes ---------------------------------------------------------------------------------- */
 
+static const Value *tensor_needed(Call *c, int k) {
+    return elab_error(c->e, c->at[k], 420, "'%s' needs a tensor, found %s", c->name,
+                      value_kind_text(c->arg[k]));
+}
+
 static bool tensor_argument(Call *c, int k) {
     if (c->arg[k]->kind != V_TENSOR) {
-        elab_error(c->e, c->at[k], 420, "'%s' needs a tensor, found %s", c->name,
-                   value_kind_text(c->arg[k]));
+        (void)tensor_needed(c, k);
         return false;
     }
     return elab_plain(c->e, c->at[k], c->arg[k]);
@@ -222,11 +226,20 @@ static const Value *make_flip(Call *c) {
     return x->ranged ? value_ranged(c->e->scratch, v, x->lo, x->hi) : v;
 }
 
-/* PyTorch's: two axes change places, the last two by default. */
+/* PyTorch's: two axes change places, the last two by default. As an index statement it keeps
+ * ranges, and turns what an evaluation knows at its end there. */
 static const Value *make_transpose(Call *c) {
     int a, b;
     const Value *x = c->arg[0];
-    if (!tensor_argument(c, 0) || !axis_argument(c, 1, x->rank, x->rank - 2, &a) ||
+    if (x->kind != V_TENSOR) {
+        return tensor_needed(c, 0);
+    }
+    if (c->arg[1] && c->arg[1]->kind == V_LIST) {
+        elab_error(c->e, c->at[1], 672, "'transpose' takes two axes, not an order of all of them");
+        diag_hint(&c->e->c->diag, "an index statement orders axes: z[k, b, c] = x[b, c, k];");
+        return &value_poison;
+    }
+    if (!axis_argument(c, 1, x->rank, x->rank - 2, &a) ||
         !axis_argument(c, 2, x->rank, x->rank - 1, &b)) {
         return &value_poison;
     }
@@ -238,12 +251,15 @@ static const Value *make_transpose(Call *c) {
     for (int i = 0; i < x->nspan + x->rank; i++) {
         map[i] = i == x->nspan + a ? x->nspan + b : i == x->nspan + b ? x->nspan + a : i;
     }
+    Region *before = evaluation_enter(c->e, x);
     Value *r = ARENA_NEW(c->e->scratch, Value);
-    *r = *value_with(c->e->scratch, x, node_permute(c->e->g, x->node, map));
+    *r = *x;
+    r->loop = NULL;
+    r->node = node_permute(c->e->g, x->node, map);
     Dim *dim = value_axes(c->e->scratch, r, x->nspan, x->rank).dim;
     dim[a] = x->dim[b];
     dim[b] = x->dim[a];
-    return r;
+    return evaluation_leave(c->e, x, before, r);
 }
 
 static bool flag_argument(Call *c, int k, bool *out) {

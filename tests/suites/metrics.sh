@@ -125,6 +125,10 @@ train fit of net on digits[B] {
     o[j < 3] = c[j + 2, K - 1 - j] + c[9 - j, argmin(r)];
     metric off = sum(o);
     metric high = max(mean(l, axis = 0) * net.fc.bias + mean(l, axis = 0));
+    metric diagonal = einsum("ii->", c);
+    metric turned = transpose(c)[1, 3] - 2 * matmul(c, transpose(c))[1, 3];
+    metric form = einsum("i,ij,j->", r, c, r);
+    metric moment = max(matmul(transpose(l), l) / 1000);
     metric pair = c[3..5, 3..5];
     optimizer sgd(lr = 0.0);
     steps 1;
