@@ -76,11 +76,21 @@ Node *graph_append(Graph *g, OpCode op, Node *const *in, int nin, const Attr *at
                   type_keep(g->keep, &g->types, type));
 }
 
+/* Whether operands in the other order give the same, to the bit. */
+static bool commutes(OpCode op) {
+    return op == OP_ADD || op == OP_MUL || op == OP_EQ || op == OP_AND || op == OP_OR;
+}
+
 /* The node of the current region that is this, made if there is none. Attributes that are kept. */
 static Node *add_once(Graph *g, OpCode op, Node *const *in, int nin, const Attr *attr, Type type) {
     const Type *kept = type_keep(g->keep, &g->types, type);
     uint32_t hash = node_hash(op, in, nin, attr, kept);
     Node *node = node_find(g->region, hash, op, in, nin, attr, kept);
+    if (!node && commutes(op)) {
+        Node *turned[2] = {in[1], in[0]};
+        uint32_t other = node_hash(op, turned, nin, attr, kept);
+        node = node_find(g->region, other, op, turned, nin, attr, kept);
+    }
     if (!node) {
         node = append(g, op, in, nin, attr, NULL, kept);
         node_note(g->region, node, hash);

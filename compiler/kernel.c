@@ -338,6 +338,13 @@ static const Expr *map_simpler(Kernel *k, OpCode op, Elem elem, const Expr *cons
     if (op == OP_CAST && in[0]->elem == elem) {
         return in[0];
     }
+    if (op == OP_CAST && in[0]->kind == EXPR_CONST && elem_is_int(elem) &&
+        elem_is_int(in[0]->elem)) {
+        int64_t least, most;
+        elem_range(elem, &least, &most);
+        bool fits = in[0]->ivalue >= least && in[0]->ivalue <= most;
+        return fits ? expr_int(k, elem, in[0]->ivalue) : NULL;
+    }
     if (op == OP_CAST && in[0]->kind == EXPR_INDEX && elem_is_int(elem) && elem_bytes(elem) >= 4) {
         return expr_index(k, elem, in[0]->index);
     }

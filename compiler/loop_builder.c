@@ -147,6 +147,24 @@ Node *loop_captured(const LoopBuilder *loop, const Node *param) {
     return NULL;
 }
 
+Node *loop_stack_of(const Node *param) {
+    const Region *body = param->region;
+    const LoopBuilder *loop = body->loop;
+    if (param->op != OP_BODY_PARAM) {
+        return NULL;
+    }
+    for (int i = 0; loop && i < loop->xs.count; i++) {
+        if (loop->xs.at[i].param == param) {
+            return loop->xs.at[i].outer;
+        }
+    }
+    const Node *owner = loop ? NULL : body->owner;
+    int k = param->attr->axis - 1;
+    return owner && owner->op == OP_LOOP && k >= owner->attr->ncarry + owner->attr->ninv
+               ? owner->in[k]
+               : NULL;
+}
+
 static Node *in_body(LoopBuilder *loop, Node *node) {
     Region *before = graph_enter(loop->graph, loop->body);
     Node *inner = graph_import(loop->graph, node);

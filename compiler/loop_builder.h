@@ -9,6 +9,9 @@ Node *loop_capture(LoopBuilder *loop, Node *outer);
 /* The value of the region around that the body parameter `param` stands for as an invariant; NULL
  * when it is none. */
 Node *loop_captured(const LoopBuilder *loop, const Node *param);
+/* The stack of which a body parameter is the slice of an iteration, of a loop that is open or
+ * closed; NULL: it is no such parameter. */
+Node *loop_stack_of(const Node *param);
 /* Of an open loop: its carries so far, and the next value of one; NULL: it stays what it is. */
 int64_t loop_trip(const LoopBuilder *loop);
 int loop_carries(const LoopBuilder *loop);

@@ -308,6 +308,17 @@ static void choice(Style *s, const Expr *e) {
     }
 }
 
+/* A float, or zero. */
+static bool is_kept_or_zero(const Expr *e) {
+    return e->kind == EXPR_MAP && e->op == OP_SELECT && elem_is_float(e->elem) &&
+           e->in[2]->kind == EXPR_CONST && e->in[2]->value == 0 && !signbit(e->in[2]->value);
+}
+
+/* Of what another choice has let through. */
+static bool keeps_kept(const Expr *e) {
+    return is_kept_or_zero(e) && is_kept_or_zero(e->in[1]);
+}
+
 static int map_level(const Expr *e) {
     bool is_float = elem_is_float(e->elem);
     switch (e->op) {
@@ -316,7 +327,7 @@ static int map_level(const Expr *e) {
     case OP_MUL:
     case OP_DIV:
     case OP_RSQRT: return is_float ? LEVEL_TERM : LEVEL_UNARY;
-    case OP_SELECT: return LEVEL_CHOICE;
+    case OP_SELECT: return keeps_kept(e) ? LEVEL_UNARY : LEVEL_CHOICE;
     case OP_LT:
     case OP_LE:
     case OP_EQ: return LEVEL_COMPARE;
@@ -375,7 +386,9 @@ static void map_text(Style *s, const Expr *e) {
         break;
     case OP_IDIV: int_call(s, e->elem, "md_idiv", in, 2); break;
     case OP_IREM: int_call(s, e->elem, "md_irem", in, 2); break;
-    case OP_SELECT: choice(s, e); break;
+    case OP_SELECT:
+        keeps_kept(e) ? call(s, float_function(arena, "md_keep", e->elem), in, 2) : choice(s, e);
+        break;
     case OP_LT: binary(s, "<", in[0], in[1], LEVEL_SUM); break;
     case OP_LE: binary(s, "<=", in[0], in[1], LEVEL_SUM); break;
     case OP_EQ: binary(s, "==", in[0], in[1], LEVEL_SUM); break;

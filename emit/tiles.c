@@ -223,7 +223,8 @@ static void print_flags(Text *out, int64_t is) {
                  {MD_TILE_SWAPPED, "SWAPPED"}, {MD_TILE_PACKED, "PACKED"},
                  {MD_TILE_DOTS, "DOTS"},       {MD_TILE_KEPT, "KEPT"},
                  {MD_TILE_HALF, "HALF"},       {MD_TILE_TAKEN, "TAKEN"},
-                 {MD_TILE_WIDE_A, "WIDE_A"},   {MD_TILE_WIDE_B, "WIDE_B"}};
+                 {MD_TILE_WIDE_A, "WIDE_A"},   {MD_TILE_WIDE_B, "WIDE_B"},
+                 {MD_TILE_ACROSS, "ACROSS"}};
     const char *between = "";
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (is & flags[i].flag) {
@@ -310,7 +311,7 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
     md_tile plan;
     memcpy(&plan, tile->plan, sizeof plan);
     const md_tile *p = &plan;
-    bool dots = p->is & MD_TILE_DOTS, swapped = p->is & MD_TILE_SWAPPED;
+    bool dots = p->is & MD_TILE_DOTS, turned = md_tile_turns(p);
     bool in_place = p->is & MD_TILE_IN_PLACE, stored = !(p->is & MD_TILE_NO_C);
     /* The last columns of a machine's vectors are packed where they do not fill one. */
     bool half = p->is & MD_TILE_HALF;
@@ -319,12 +320,12 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
     add_feature(arena, list, "DOTS", dots);
     add_feature(arena, list, "PACKED", packed);
     add_feature(arena, list, "KEPT", p->is & MD_TILE_KEPT);
-    bool scattered = stored && (!in_place || (!swapped && p->chunks > 1));
+    bool scattered = stored && (!in_place || (!turned && p->chunks > 1));
     add_feature(arena, list, "TURNED",
                 (packed && p->cols.y != 1 && p->k2.y == 1) ||
-                    (scattered && !swapped && p->r2.c == 1 && p->cols.c != 1));
+                    (scattered && !turned && p->r2.c == 1 && p->cols.c != 1));
     add_feature(arena, list, "SHARED", p->is & MD_TILE_SHARED);
-    add_feature(arena, list, "SWAPPED", swapped);
+    add_feature(arena, list, "TRANSPOSED", turned);
     add_feature(arena, list, "ADD", p->is & MD_TILE_ADD);
     add_feature(arena, list, "CHUNKS", p->chunks > 1);
     add_feature(arena, list, "GROUPS", p->group > 0);

@@ -19,6 +19,8 @@ enum {
     CHEAP_LOADS = TUNED(2, 1),    /* while it reads no more than this many tensors */
     MOST_NODES = TUNED(1024, 12), /* an expression of more is cut */
     LONG_COLUMNS = TUNED(1024, 6), /* so many make a factor of all of them worth storing */
+    ROOT = 5,                      /* costs that of a square root or a quotient at least: */
+    REPEATED = TUNED(64, 3),       /* so many rows that read it make it worth storing */
 };
 
 /* --- atoms ------------------------------------------------------------------------------------ */
@@ -117,6 +119,21 @@ static void require_factor(Fuse *s, const Node *fold) {
     }
 }
 
+/* What is the same for many rows, and not for the places of one, as a scale by channel: the loop
+ * over a row would compute it again for each of them. */
+static void mark_repeated(Fuse *s, const Node *node) {
+    const Type *type = node->type;
+    int last = type->rank - 1;
+    while (last > 0 && type->dim[last] == 1) {
+        last--;
+    }
+    const Node *x = view_base(node->in[0]);
+    if (!(node->attr->axes >> last & 1) && type_count(*x->type) > 1 &&
+        type_count(*x->type) <= type_count(*type) / REPEATED) {
+        info_of(s, x)->repeated = true;
+    }
+}
+
 /* Is it made of several elements of something? Under the guard of a border that is slow. */
 static bool pools(const Node *node, int depth) {
     OpClass cls = op_info[node->op].cls;
@@ -177,6 +194,8 @@ static void mark_required(Fuse *s) {
             }
         } else if (node->op == OP_SUM && unit_kind(s, node) == UNIT_COLUMN) {
             require_factor(s, node);
+        } else if (node->op == OP_BROADCAST) {
+            mark_repeated(s, node);
         } else if (picks(node)) {
             info_of(s, node)->sink = info_of(s, node)->pick = true;
         }
@@ -289,12 +308,15 @@ static void choose_atoms(Fuse *s, bool apart) {
         bool map = op_info[node->op].cls != CLASS_VIEW && node->op != OP_CONST;
         bool dear = n->cost > CHEAP || n->loads > CHEAP_LOADS;
         /* What is rounded takes half of what it was rounded from.
-         * Where an extreme stands is read by the adjoint of a pool, tap by tap. */
+         * Where an extreme stands is read by the adjoint of a pool, tap by tap, as a byte. */
         bool first = node->op == OP_ARGMAX || node->op == OP_ARGMIN;
+        const Node *whole = node->op == OP_CAST ? node->in[0] : node;
+        first = first || ((whole->op == OP_ARGMAX || whole->op == OP_ARGMIN) &&
+                          elem_bytes(node->type->elem) < elem_bytes(whole->type->elem));
         n->atom = n->sink || fold_is_loop(node) || node_has_kernel(node) || first ||
                   (map && !n->made && n->uses > 1 && dear) ||
-                  (node->op == OP_BF16 && !rounds_leaf(node)) ||
-                  (map && n->written > MOST_NODES) ||
+                  (map && !n->made && n->repeated && n->cost >= ROOT) ||
+                  (node->op == OP_BF16 && !rounds_leaf(node)) || (map && n->written > MOST_NODES) ||
                   (map && apart && elem_is_float(node->type->elem));
         if (n->atom) {
             n->again = view_base(node)->op == OP_CONST;

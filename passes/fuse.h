@@ -41,8 +41,9 @@ typedef struct {
     bool early : 1;   /* the check of a train's loss and gradient norm waits for it */
     bool
         late : 1; /* becomes a parameter or state: no byte of it may be written before that check */
-    bool pick : 1; /* few elements of a large product: once they are read, that may go */
-    bool made : 1; /* depends on no tensor in memory: draws, indices, constants */
+    bool pick : 1;     /* few elements of a large product: once they are read, that may go */
+    bool repeated : 1; /* many rows of a value read it */
+    bool made : 1;     /* depends on no tensor in memory: draws, indices, constants */
     Unit *unit;
     int uses;    /* by nodes that are no views; repeated reads count more */
     int cost;    /* of computing one element from atoms and leaves */

@@ -33,11 +33,6 @@ bool is_number(const Node *n, double value) {
     return is_uniform(n, &x) && x == value;
 }
 
-bool is_shared(const Node *n, int k) {
-    const int *reads = n->in[k]->note; /* NULL: a rule is tried by itself */
-    return reads && *reads > 1;
-}
-
 Node *same_op(Graph *g, const Node *n, Node *const *in, Type type) {
     return graph_add(g, n->op, in, n->nin, n->attr, type);
 }

@@ -1,6 +1,8 @@
 /* simplify_fold: rules for folds, contractions, lookups and scatters; see simplify.c. */
+#include "compiler/loop_builder.h"
 #include "passes/simplify_rule.h"
 
+#include <math.h>
 #include <string.h>
 
 /* --- sums ------------------------------------------------------------------------------------- */
@@ -61,23 +63,33 @@ static Node *sum_of_neg(Graph *g, const Node *n, Node *const *in) {
                : NULL;
 }
 
+static bool same_along(const Node *x, uint32_t axes) {
+    return x->op == OP_BROADCAST && (x->attr->axes & axes) == axes;
+}
+
+/* The factor or divisor that is the same along `axes`: number of the operand; -1: none. */
+static int scale_of(const Node *x, uint32_t axes) {
+    for (int k = 0; (x->op == OP_MUL || x->op == OP_DIV) && k < 2; k++) {
+        if (same_along(x->in[k], axes) && (x->op == OP_MUL || k == 1)) {
+            return k;
+        }
+    }
+    return -1;
+}
+
+/* sum(x) times, or over, what is the same along the summed axes. */
+static Node *scaled_sum(Graph *g, OpCode op, Node *x, Node *scale, uint32_t axes) {
+    Type t = without_axes(*x->type, axes);
+    uint32_t kept = axes_without(scale->attr->axes, axes, x->type->rank);
+    Node *outside = node_broadcast(g, scale->in[0], kept, t.rank, t.dim);
+    return node_map2(g, op, node_fold(g, OP_SUM, x, axes), outside);
+}
+
 /* A factor or divisor that is the same along all summed axes goes outside. */
 static Node *sum_of_scaled(Graph *g, const Node *n, Node *const *in) {
     Node *x = in[0];
-    uint32_t axes = n->attr->axes;
-    for (int k = 0; (x->op == OP_MUL || x->op == OP_DIV) && k < 2; k++) {
-        Node *scale = x->in[k];
-        bool divides = x->op == OP_DIV;
-        if ((divides && k == 0) || scale->op != OP_BROADCAST ||
-            (scale->attr->axes & axes) != axes) {
-            continue;
-        }
-        Type t = without_axes(*x->type, axes);
-        uint32_t kept = axes_without(scale->attr->axes, axes, x->type->rank);
-        Node *outside = node_broadcast(g, scale->in[0], kept, t.rank, t.dim);
-        return node_map2(g, x->op, node_fold(g, OP_SUM, x->in[1 - k], axes), outside);
-    }
-    return NULL;
+    int k = scale_of(x, n->attr->axes);
+    return k < 0 ? NULL : scaled_sum(g, x->op, x->in[1 - k], x->in[k], n->attr->axes);
 }
 
 /* One index for each batch element: a row of the result has one element of it, and zeros. */
@@ -105,6 +117,57 @@ static Node *sum_of_sum(Graph *g, const Node *n, Node *const *in) {
         if ((same && !is_shared(n, 0)) || (scatters_one(part) && axes >> part->attr->batch & 1)) {
             return node_map2(g, x->op, node_fold(g, OP_SUM, x->in[0], axes),
                              node_fold(g, OP_SUM, x->in[1], axes));
+        }
+    }
+    return NULL;
+}
+
+/* The sum of `x` along `axes`; also where both come from stacks of a loop that has made them. */
+static bool is_sum_of(const Node *sum, const Node *x, uint32_t axes) {
+    if (sum->op == OP_SUM) {
+        return sum->in[0] == x && sum->attr->axes == axes;
+    }
+    const Node *a = loop_stack_of(sum), *b = loop_stack_of(x);
+    if (!a || !b || a->op != OP_PICK || b->op != OP_PICK || a->in[0] != b->in[0] ||
+        a->in[0]->op != OP_LOOP) {
+        return false;
+    }
+    const Region *body = a->in[0]->body;
+    int ncarry = a->in[0]->attr->ncarry;
+    return a->attr->axis >= ncarry && b->attr->axis >= ncarry &&
+           is_sum_of(body->out.at[a->attr->axis], body->out.at[b->attr->axis], axes);
+}
+
+/* A value less its mean along these axes, times anything that is the same along them. */
+static bool is_centred(const Node *x, uint32_t axes) {
+    for (int k = scale_of(x, axes); k >= 0 || x->op == OP_NEG; k = scale_of(x, axes)) {
+        x = x->in[k < 0 ? 0 : 1 - k];
+    }
+    const Node *mean = x->op == OP_SUB ? x->in[1] : NULL;
+    if (!mean || mean->op != OP_BROADCAST || mean->attr->axes != axes) {
+        return false;
+    }
+    mean = mean->in[0];
+    double count = 1, part = 0;
+    for (int i = 0; i < x->type->rank; i++) {
+        count *= axes >> i & 1 ? (double)x->type->dim[i] : 1;
+    }
+    bool scaled = mean->op == OP_MUL && is_uniform(mean->in[1], &part);
+    return scaled && fabs(part * count - 1) < 1e-6 && is_sum_of(mean->in[0], x->in[0], axes);
+}
+
+/* What is left of a mean sums to nothing: the rounding errors that it would sum to are no more
+ * right. So the derivative of a normalisation sums what comes in once, before it is made. */
+static Node *sum_of_centred(Graph *g, const Node *n, Node *const *in) {
+    Node *x = in[0];
+    uint32_t axes = n->attr->axes;
+    if (!elem_is_float(x->type->elem)) {
+        return NULL;
+    }
+    for (int k = 0; (x->op == OP_ADD || x->op == OP_SUB) && k < 2; k++) {
+        if (is_centred(x->in[k], axes)) {
+            Node *rest = node_fold(g, OP_SUM, x->in[1 - k], axes);
+            return x->op == OP_SUB && k == 0 ? node_map1(g, OP_NEG, rest) : rest;
         }
     }
     return NULL;
@@ -211,6 +274,24 @@ static Node *sum_is_contraction(Graph *g, const Node *n, Node *const *in) {
         }
     }
     return contract(g, a.base, b.base, a.label, b.label, out, rank);
+}
+
+/* sum(x * scale * y), both of all axes and the scale the same along the summed ones, which goes
+ * outside: derivatives of scales ask for the sum of x * y too. */
+static Node *sum_of_scaled_factor(Graph *g, const Node *n, Node *const *in) {
+    Node *x = in[0];
+    uint32_t all = (1u << x->type->rank) - 1, axes = n->attr->axes;
+    for (int k = 0; x->op == OP_MUL && k < 2; k++) {
+        Node *part = x->in[k], *other = x->in[1 - k];
+        int at = scale_of(part, axes);
+        double number; /* a factor of a gradient stays with it: its square may be out of range */
+        if (at >= 0 && !is_uniform(part->in[at], &number) && trace(part->in[1 - at]).seen == all &&
+            trace(other).seen == all) {
+            Node *rest = node_map2(g, OP_MUL, part->in[1 - at], other);
+            return scaled_sum(g, part->op, rest, part->in[at], axes);
+        }
+    }
+    return NULL;
 }
 
 /* --- contractions ----------------------------------------------------------------------------- */
@@ -471,8 +552,12 @@ const SimplifyRow simplify_folds[] = {
     {OP_SUM, fold_of_broadcast},
     {OP_FMAX, fold_of_broadcast},
     {OP_FMIN, fold_of_broadcast},
+    {OP_FMAX, extreme_of_ordered},
+    {OP_FMIN, extreme_of_ordered},
     {OP_SUM, sum_of_neg},
     {OP_SUM, sum_of_scaled},
+    {OP_SUM, sum_of_scaled_factor},
+    {OP_SUM, sum_of_centred},
     {OP_SUM, sum_of_pad},
     {OP_SUM, sum_of_sum},
     {OP_SUM, sum_of_one},

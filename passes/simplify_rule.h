@@ -22,7 +22,10 @@ bool is_number(const Node *n, double value);
 /* `a` with another operand list; same op and attributes as `n`, type inferred from `type`. */
 Node *same_op(Graph *g, const Node *n, Node *const *in, Type type);
 /* Whether something else than `n` reads its operand k too: it stays, whatever `n` becomes. */
-bool is_shared(const Node *n, int k);
+static inline bool is_shared(const Node *n, int k) {
+    const int *reads = n->in[k]->note; /* NULL: a rule is tried by itself */
+    return reads && *reads > 1;
+}
 Type without_axes(Type t, uint32_t axes);
 /* `axes` of the result of a node, counted among those that are not in `dropped`. */
 uint32_t axes_without(uint32_t axes, uint32_t dropped, int rank);
@@ -31,6 +34,9 @@ uint32_t axes_without(uint32_t axes, uint32_t dropped, int rank);
  * nothing else. Its derivatives are expanded, or taken to points that no rule can change. */
 bool is_empty(const Node *n); /* a value without elements */
 Region *region_without_empty(Graph *g, const Region *region);
+
+/* A bias or a ReLU behind an extreme, as a pool, in front of which it stands. */
+Node *extreme_of_ordered(Graph *g, const Node *n, Node *const *in);
 
 /* `x` with axes labelled `list` as a value with axes `lo`, repeated along those that it lacks. */
 Node *spread(Graph *g, Node *x, const int8_t *list, const int8_t *lo, Type result);

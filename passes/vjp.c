@@ -453,8 +453,10 @@ static void give_first_winner(Sweep *s, Node *n, Node *u, OpCode arg_fold) {
     Node *x = merged(s, n, x_of(s, n, 0));
     Type t = *x->type;
     t.elem = TY_I32;
-    Node *winner = node_argfold(s->g, arg_fold, x, t.rank - 1);
-    Node *there = node_map2(s->g, OP_EQ, node_iota(s->g, t, t.rank - 1),
+    /* A byte tells which of few it is: what is kept of a pool. */
+    Elem place = t.dim[t.rank - 1] <= 256 ? TY_U8 : TY_I32;
+    Node *winner = node_cast(s->g, node_argfold(s->g, arg_fold, x, t.rank - 1), place);
+    Node *there = node_map2(s->g, OP_EQ, node_cast(s->g, node_iota(s->g, t, t.rank - 1), place),
                             node_broadcast(s->g, winner, 1u << (t.rank - 1), t.rank, t.dim));
     sweep_give(s, n, 0,
                node_select(s->g, merged_back(s, n, there), unfold(s, u, n), number(s, u, 0)));

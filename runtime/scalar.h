@@ -75,6 +75,23 @@ MD_INLINE double md_min(double a, double b) {
     return a != a ? a : least;
 }
 
+/* x, or 0 where `kept` is 0. Of two choices in a row, one made of the other, gcc makes branches and
+ * no vectors. */
+MD_INLINE float md_keepf(int kept, float x) {
+    uint32_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits &= 0u - (uint32_t)(kept != 0);
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+MD_INLINE double md_keep(int kept, double x) {
+    uint64_t bits;
+    memcpy(&bits, &x, sizeof bits);
+    bits &= UINT64_C(0) - (uint64_t)(kept != 0);
+    memcpy(&x, &bits, sizeof x);
+    return x;
+}
+
 /* ---- integers ------------------------------------------------------------------------------ */
 
 MD_INLINE int64_t md_max_i64(int64_t a, int64_t b) {

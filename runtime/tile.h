@@ -84,7 +84,8 @@ enum {
     MD_TILE_HALF = 256,   /* A and B are floats of 16 bits, read in pairs along k2 (tile_half.h) */
     MD_TILE_TAKEN = 512,   /* such an X that does not lie in pairs: its rows are packed too */
     MD_TILE_WIDE_A = 1024, /* A is float, rounded while it is packed */
-    MD_TILE_WIDE_B = 2048  /* and so is B */
+    MD_TILE_WIDE_B = 2048, /* and so is B */
+    MD_TILE_ACROSS = 4096  /* rows lie side by side in C: the epilogue gets the transpose */
 };
 
 /* A plan is written in these lines, in this order. */
@@ -186,10 +187,15 @@ MD_INLINE int md_tile_whole(const md_tile *s) {
     return (s->is & MD_TILE_SWAPPED) && (s->is & MD_TILE_PACKED);
 }
 
-/* Where element (m, n) of C lies. */
+/* Is the strip's transpose what the epilogue gets? */
+MD_INLINE int md_tile_turns(const md_tile *s) {
+    return ((s->is & MD_TILE_SWAPPED) != 0) != ((s->is & MD_TILE_ACROSS) != 0);
+}
+
+/* Where the element of C lies that the epilogue has in row m, column n. */
 MD_INLINE int64_t md_tile_in_c(const md_tile *s, int64_t m, int64_t n) {
-    return s->is & MD_TILE_SWAPPED ? m * s->cols.c + n * s->r2.c
-                                   : m / s->r2.n * s->r1.c + m % s->r2.n * s->r2.c + n * s->cols.c;
+    const int64_t row = md_tile_turns(s) ? n : m, col = md_tile_turns(s) ? m : n;
+    return row / s->r2.n * s->r1.c + row % s->r2.n * s->r2.c + col * s->cols.c;
 }
 
 /* Block q of the summed axes: where it begins, and how much of k1 and k2 it has. */

@@ -381,12 +381,12 @@ MD_NOINLINE void MD_TN(few)(MD_REAL *MD_RESTRICT to, const MD_REAL *MD_RESTRICT 
 MD_NOINLINE void MD_TN(turn)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
                              const MD_REAL *MD_RESTRICT from, int64_t from_ld, int64_t rows,
                              int64_t cols, int add, int pad) {
-    /* if: SWAPPED */
+    /* if: TRANSPOSED */
     if (to_ld == rows && rows < MD_LANES && !add && !pad) {
         MD_TN(few)(to, from, from_ld, rows, cols);
         return;
     }
-    /* end: SWAPPED */
+    /* end: TRANSPOSED */
     for (int64_t i = 0; i < rows; i += MD_LANES) {
         const int64_t n = md_tile_min(MD_LANES, rows - i);
         int64_t j = 0;
@@ -450,7 +450,7 @@ MD_NOINLINE void MD_TN(scatter)(const md_tile *s, const MD_REAL *MD_RESTRICT str
     const int64_t step = md_tile_in_c(s, 0, 1);
     int64_t r = 0;
     /* if: TURNED */
-    const int beside = !(s->is & MD_TILE_SWAPPED) && s->r2.c == 1 && step != 1; /* rows, in C */
+    const int beside = !md_tile_turns(s) && s->r2.c == 1 && step != 1; /* rows, in C */
     for (int64_t run; beside && r < rows; r += run) {
         run = s->r1.c == s->r2.n ? rows - r : md_tile_min(rows - r, s->r2.n - (m0 + r) % s->r2.n);
         MD_TN(turn)(c + md_tile_in_c(s, m0 + r, n0), step, strip + r * ld, ld, run, cols, 0, 0);
@@ -679,7 +679,8 @@ typedef void (*MD_TN(block_fn))(const md_tile *s, const void *x, const void *y, 
 MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part, MD_TN(epi) epi,
                             MD_TN(block_fn) block, int64_t a_bytes, int64_t b_bytes) {
     const int swapped = (s->is & MD_TILE_SWAPPED) != 0;
-    const int direct = (s->is & MD_TILE_IN_PLACE) && !swapped && s->chunks == 1;
+    const int turned = md_tile_turns(s);
+    const int direct = (s->is & MD_TILE_IN_PLACE) && !turned && s->chunks == 1;
     const md_tile_cut u = md_tile_cut_rows(s, MD_LANES, MD_VBYTES, MD_TILE_MANY);
     const int64_t panels = (s->cols.n + u.nr - 1) / u.nr;
     const int64_t batches = s->b1.n * s->b2.n;
@@ -747,7 +748,7 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
                 }
                 /* end: CHUNKS */
                 /* if: ADD */
-                begun = (s->is & MD_TILE_ADD) && !swapped && s->chunks == 1;
+                begun = (s->is & MD_TILE_ADD) && !turned && s->chunks == 1;
                 if (begun && !direct) {
                     MD_TN(gather)(s, strip, ld, c, row, rows, col, cols, 0);
                 }
@@ -772,14 +773,14 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
                     }
                     MD_TN(sum)(s, strip, ld, step, rows, cols);
                     /* if: ADD */
-                    if (s->is & MD_TILE_ADD) {
+                    if ((s->is & MD_TILE_ADD) && !turned) {
                         MD_TN(gather)(s, strip, ld, c, row, rows, col, cols, 1);
                     }
                     /* end: ADD */
                 }
                 /* end: CHUNKS */
-                /* if: SWAPPED */
-                if (swapped) { /* the epilogue sees the transpose */
+                /* if: TRANSPOSED */
+                if (turned) { /* the epilogue sees the transpose */
                     const int inplace = (s->is & MD_TILE_IN_PLACE) != 0;
                     const int add = (s->is & MD_TILE_ADD) != 0;
                     MD_REAL *done = inplace ? c + col * s->cols.c + row : slice + s->turned_at;
@@ -798,7 +799,7 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
                     /* end: SCATTERED */
                     continue;
                 }
-                /* end: SWAPPED */
+                /* end: TRANSPOSED */
                 epi(call->ctx, batch, row, rows, col, cols, strip, ld);
                 /* if: SCATTERED */
                 if (!direct && !(s->is & MD_TILE_NO_C)) {

@@ -19,7 +19,7 @@ typedef struct {
     int64_t a_b1, a_b2, a_m1, a_m2, a_k0, a_k1, a_k2; /* strides of A */
     int64_t b_b1, b_b2, b_k0, b_k1, b_k2, b_n;        /* strides of B */
     int64_t c_b1, c_b2, c_m1, c_m2, c_n;              /* strides of C */
-    int flags;                                        /* MD_TILE_ADD, MD_TILE_NO_C, or 0 */
+    int flags; /* MD_TILE_ADD, NO_C, HALF, WIDE_A, WIDE_B, ACROSS, or 0 */
 } md_tile_shape;
 
 /* Sizes that decide how a product is cut, not what it is. With MDLC_ODD_SIZES they are so small
@@ -142,9 +142,11 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     const md_tile_axis b1 = {s.b1, s.a_b1, s.b_b1, s.c_b1};
     const md_tile_axis b2 = {s.b2, s.a_b2, s.b_b2, s.c_b2};
     const md_tile_axis none = {1, 0, 0, 0};
-    const int inplace = (s.flags & MD_TILE_NO_C) == 0 && (s.c_n == 1 || s.n == 1) &&
-                        (s.m1 == 1 || s.c_m1 == s.m2 * s.c_m2);
+    const int across = (s.flags & MD_TILE_ACROSS) != 0;
+    const int inplace = (s.flags & MD_TILE_NO_C) == 0 && (s.m1 == 1 || s.c_m1 == s.m2 * s.c_m2) &&
+                        (across ? s.c_m2 == 1 : s.c_n == 1 || s.n == 1);
     const int swapped = md_tile_swaps(&s, lanes);
+    const int turned = swapped != across;
     p.elem = elem;
     p.r1 = swapped ? none : m1;
     p.r2 = swapped ? md_tile_turned(n) : m2;
@@ -219,6 +221,10 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         p.block_cols = md_tile_min(p.block_cols, panel * vectors);
     }
     p.block_rows = md_tile_min(p.block_rows, rows);
+    if (turned && p.chunks > 1) { /* the sum of all chunks is turned at once */
+        p.block_rows = rows;
+        p.block_cols = md_tile_up(p.cols.n, panel);
+    }
 
     /* The slice of a worker: packed panels (of one panel, or of all of Y when swapped; a direct Y
      * needs one for last columns that do not fill a vector), strip, transposed strip. A panel of
@@ -236,9 +242,9 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
                       : swapped ? p.block_cols
                                 : md_tile_min(panel, md_tile_up(p.cols.n, lanes)));
     p.strip_at = p.is & MD_TILE_KEPT ? sums * width : p.strip_at;
-    int64_t strip = swapped || (!inplace && p.chunks == 1) ? p.block_rows * p.block_cols : 0;
-    p.turned_at = p.strip_at + strip;
-    int64_t end = md_tile_up(p.turned_at + (swapped && !inplace ? strip : 0), lanes);
+    const int64_t block = p.block_rows * p.block_cols;
+    p.turned_at = p.strip_at + (p.chunks == 1 && (turned || !inplace) ? block : 0);
+    int64_t end = md_tile_up(p.turned_at + (turned && !inplace ? block : 0), lanes);
     p.slice = end;
     if (kblocks > p.chunks * MD_TILE_GROUP) { /* a strip for all groups but the first */
         p.group = MD_TILE_GROUP;
@@ -271,7 +277,8 @@ MD_FN uint64_t md_tile_bodies(const md_tile *s, int bytes, int many) {
  * to six rows are one register tile on any machine. */
 MD_FN int64_t md_tile_narrow(const md_tile *s) {
     int64_t pitch = s->is & MD_TILE_IN_PLACE ? s->cols.c : s->block_rows;
-    return (s->is & MD_TILE_SWAPPED) && s->r2.n <= 6 && pitch == s->r2.n ? s->r2.n : 0;
+    const int narrow = md_tile_turns(s) && s->r1.n == 1 && s->r2.n <= 6 && pitch == s->r2.n;
+    return narrow ? s->r2.n : 0;
 }
 
 /* The most parts that a product is ever cut into on up to `threads` threads: what the workspace is

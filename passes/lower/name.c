@@ -43,6 +43,9 @@ const char *short_name(const Lower *l, const Node *node) {
         const char *dot = strrchr(node->name, '.');
         return dot ? dot + 1 : node->name;
     }
+    if (node->op == OP_CAST && op_info[node->in[0]->op].cls == CLASS_FOLD) {
+        return short_name(l, node->in[0]); /* the same in fewer bytes */
+    }
     const char *does = doer_of(l, node), *op = op_info[node->op].name;
     bool fold = op_info[node->op].cls == CLASS_FOLD;
     op = strncmp(op, "fold_", 5) == 0 ? op + 5 : node->op == OP_CONTRACT ? "product" : op;

@@ -37,6 +37,7 @@ struct Tiling {
     const Product *of;
     Class class[CLASSES];
     bool swapped;       /* A is the second operand */
+    bool across;        /* the block's rows are columns of the product, and its columns rows */
     const Index *block; /* dense place of the block's element */
     const Expr *strip;  /* the product there */
     const Arg *strip_arg;
@@ -284,7 +285,7 @@ static const Index *plan_offset(const Tiling *p, const Index *at) {
 static void block_labels(const Tiling *p, const Index **label) {
     Kernel *k = p->b->k;
     const Index *place[AXES_MAX] = {0};
-    int flat[3] = {p->batch, p->row, p->column};
+    int flat[3] = {p->batch, p->across ? p->column : p->row, p->across ? p->row : p->column};
     for (int c = 0; c < SUMMED; c++) {
         const Class *x = &p->class[c];
         int64_t dim[DIGITS];
@@ -316,9 +317,9 @@ static bool block_roots(Tiling *p) {
     KernelBuild *b = p->b;
     const Index *label[3 * MD_RANK];
     p->batch = kernel_axis(b->k, class_count(&p->class[BATCH]), "batch");
-    p->row = kernel_axis(b->k, class_count(&p->class[ROWS]), "m");
+    p->row = kernel_axis(b->k, class_count(&p->class[p->across ? COLUMNS : ROWS]), "m");
     /* The block is read at its column even where there is only one: an index of 0 has no place. */
-    int64_t columns = class_count(&p->class[COLUMNS]);
+    int64_t columns = class_count(&p->class[p->across ? ROWS : COLUMNS]);
     p->column = kernel_axis(b->k, columns > 1 ? columns : 2, "n");
     block_labels(p, label);
     Buf *block = ARENA_NEW(b->k->arena, Buf);
@@ -452,14 +453,24 @@ static int64_t tile_times(const Tiling *p) {
     return times;
 }
 
-Tiling *product_tiling(KernelBuild *b, const Part *part) {
+/* Do all rows lie side by side in C, and columns not? What follows then runs along rows. */
+static bool lies_across(const Tiling *p) {
+    Digit m2 = group_at(&p->class[ROWS], 0), m1 = group_at(&p->class[ROWS], 1);
+    Digit n = group_at(&p->class[COLUMNS], 0);
+    bool flat = m1.extent == 1 || m1.c == m2.extent;
+    return n.extent > 1 && n.c != 1 && m2.extent > 1 && m2.c == 1 && flat;
+}
+
+Tiling *product_tiling(KernelBuild *b, const Part *part, bool across) {
     Product *of = part->product;
     if (!of->tried) {
         of->tried = true;
         Tiling *p = ARENA_NEW(b->scratch, Tiling);
         p->b = b;
         p->of = of;
-        if (choose_roles(p) && block_roots(p)) {
+        bool fits = choose_roles(p);
+        p->across = fits && across && lies_across(p);
+        if (fits && block_roots(p)) {
             p->add = added(p);
             p->in_place = p->add ? 0 : root_in_place(p);
             of->tiling = p;
@@ -485,6 +496,7 @@ static bool is_plain(const Product *of) {
 
 md_tile_shape product_shape(const Tiling *p) {
     int flags = p->add ? MD_TILE_ADD : p->in_place < 0 ? MD_TILE_NO_C : 0;
+    flags |= p->across ? MD_TILE_ACROSS : 0;
     if (product_is_half(p->of)) {
         const Arg *a = p->of->load[p->swapped]->arg, *b = p->of->load[!p->swapped]->arg;
         flags |= MD_TILE_HALF | (a->elem == TY_F32 ? MD_TILE_WIDE_A : 0) |
@@ -495,7 +507,7 @@ md_tile_shape product_shape(const Tiling *p) {
 
 static bool tile_fits(KernelBuild *b, const Part *part, void **plan) {
     const Product *of = part->product;
-    Tiling *p = is_plain(of) || product_is_half(of) ? product_tiling(b, part) : NULL;
+    Tiling *p = is_plain(of) || product_is_half(of) ? product_tiling(b, part, true) : NULL;
     *plan = p;
     if (p) {
         p->plan = md_tile_plan(product_shape(p), (int)elem_bytes(p->of->elem));
@@ -505,7 +517,7 @@ static bool tile_fits(KernelBuild *b, const Part *part, void **plan) {
 }
 
 static bool library_fits(KernelBuild *b, const Part *part, void **plan) {
-    Tiling *p = b->work->library && is_plain(part->product) ? product_tiling(b, part) : NULL;
+    Tiling *p = b->work->library && is_plain(part->product) ? product_tiling(b, part, true) : NULL;
     *plan = p;
     return p && md_blas_plan(product_shape(p), &p->library);
 }

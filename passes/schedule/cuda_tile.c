@@ -8,7 +8,7 @@
 #include <string.h>
 
 static bool tile_fits(KernelBuild *b, const Part *part, void **plan) {
-    return (*plan = product_tiling(b, part)) != NULL;
+    return (*plan = product_tiling(b, part, false)) != NULL;
 }
 
 static int64_t product_flops(const Product *of) {

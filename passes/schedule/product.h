@@ -9,8 +9,9 @@
 typedef struct Tiling Tiling;
 
 /* --- cpu_tile.c --- */
-/* Found once a product; NULL: an operand is read at no plain strides. */
-Tiling *product_tiling(KernelBuild *b, const Part *part);
+/* Found once a product; NULL: an operand is read at no plain strides. `across`: the target can hand
+ * on blocks as their transposes. */
+Tiling *product_tiling(KernelBuild *b, const Part *part, bool across);
 bool product_is_half(const Product *of); /* of operands stored in 16 bits */
 md_tile_shape product_shape(const Tiling *p);
 int64_t product_bytes(const Product *of); /* operands and result, once */

@@ -55,6 +55,11 @@ typedef struct {
 
 static void look(Case *t, int64_t batch, int64_t m, int64_t n, double x) {
     int64_t rows = t->shape.m1 * t->shape.m2;
+    if (t->shape.flags & MD_TILE_ACROSS) {
+        int64_t column = m;
+        m = n;
+        n = column;
+    }
     assert_true(batch >= 0 && batch < t->shape.b1 * t->shape.b2);
     assert_true(m >= 0 && m < rows && n >= 0 && n < t->shape.n);
     int64_t at = (batch * rows + m) * t->shape.n + n;
@@ -359,6 +364,16 @@ static Case case_random(void) {
     lay_out(sa, ea, 7, 1, &t.a_size, &t.a_zero);
     lay_out(sb, eb, 6, 1, &t.b_size, &t.b_zero);
     lay_out(sc, ec, 5, 0, &t.c_size, &t.c_zero);
+    if (draw(0, 3) == 0) { /* rows lie side by side, or at one stride */
+        s->flags |= MD_TILE_ACROSS;
+        s->c_m2 = draw(0, 3) == 0 ? 2 : 1;
+        s->c_m1 = s->c_m2 * s->m2;
+        s->c_n = s->c_m1 * s->m1 + draw(0, 2);
+        s->c_b2 = s->c_n * s->n;
+        s->c_b1 = s->c_b2 * s->b2;
+        t.c_size = s->c_b1 * s->b1;
+        t.c_zero = 0;
+    }
     if (draw(0, 1) == 0) { /* all batches have the same B */
         s->b_b1 = 0;
         s->b_b2 = 0;
@@ -375,6 +390,7 @@ static Case case_random(void) {
 static void test_random(void **state) {
     (void)state;
     int swapped = 0, packed = 0, kept = 0, chunks = 0, wide = 0, groups = 0, half = 0, taken = 0;
+    int across = 0, both = 0;
     for (int i = 0; i < 1000; i++) {
         Case t = case_random();
         md_tile_shape s = draw(0, 3) == 0 ? t.shape : md_tile_normal(t.shape);
@@ -385,6 +401,8 @@ static void test_random(void **state) {
         chunks += t.plan.chunks > 1;
         half += (t.plan.is & MD_TILE_HALF) != 0;
         taken += (t.plan.is & MD_TILE_TAKEN) != 0;
+        across += (t.plan.is & MD_TILE_ACROSS) != 0;
+        both += (t.plan.is & MD_TILE_ACROSS) && (t.plan.is & MD_TILE_SWAPPED);
         wide += t.plan.wide > 2;
         groups += t.plan.r1.n > 1 && t.plan.r2.n < 4;
         assert_true(t.plan.block_rows >= md_tile_min(MD_TILE_HIGH, t.plan.r1.n * t.plan.r2.n));
@@ -393,8 +411,10 @@ static void test_random(void **state) {
         case_free(&t);
     }
     printf("  of 1000: swapped %d, packed %d, kept %d, wide %d, short rows %d, chunked %d, "
-           "of 16 bits %d, their rows packed %d\n",
-           swapped, packed, kept, wide, groups, chunks, half, taken);
+           "of 16 bits %d, their rows packed %d, across %d, swapped too %d\n",
+           swapped, packed, kept, wide, groups, chunks, half, taken, across,
+           both);
+    assert_true(across > 100 && both > 5);
     assert_true(half > taken + 10 && taken > 20 && swapped > 20);
     assert_true(packed > 100 && kept > 10 && wide > 20 && groups > 20);
 }
@@ -412,6 +432,10 @@ static Case case_dense(char ta, char tb, int64_t m, int64_t n, int64_t k, int fl
     if (tb == 't') {
         s.b_k2 = 1;
         s.b_n = k;
+    }
+    if (flags & MD_TILE_ACROSS) {
+        s.c_m2 = 1;
+        s.c_n = m;
     }
     t.shape = s;
     t.plan = md_tile_plan(md_tile_normal(s), elem);
@@ -492,6 +516,15 @@ static void test_blocks(void **state) {
     case_fill(&t);
     case_check(&t);
     case_free(&t);
+    for (int i = 0; i < 6; i++) {
+        const int flags[] = {0, MD_TILE_ADD, MD_TILE_NO_C};
+        check_dense(i < 3 ? 'n' : 't', 'n', 300, 70, 50, flags[i % 3] | MD_TILE_ACROSS);
+        t = case_dense('t', 'n', i < 3 ? 10 : 100, 30, 20000, flags[i % 3] | MD_TILE_ACROSS, 4);
+        assert_true(t.plan.chunks > 1 && !(t.plan.is & MD_TILE_SWAPPED));
+        case_fill(&t);
+        case_check(&t);
+        case_free(&t);
+    }
 }
 
 /* Sums over more blocks than a group holds, as over a batch and the places of an image: in one go,

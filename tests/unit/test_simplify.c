@@ -108,6 +108,17 @@ static Node *scattered(Pattern *p) {
     return node_scatter_add(p->g, p->u, p->index, 1, t);
 }
 
+/* What is left of the mean along axis 0. */
+static Node *centred(Pattern *p, Node *x) {
+    return m2(p, OP_SUB, x, rows(p, mul(p, sum(p, x, 1), num(p, 1.0 / SPECIALS)), 0));
+}
+static Node *extreme(Pattern *p, OpCode op, Node *x) {
+    return node_fold(p->g, op, x, 1);
+}
+static Node *pool(Pattern *p, Node *x) {
+    return node_fold(p->g, OP_FMAX, node_window(p->g, x, 0, 2, 1, 0, 6, 2, BORDER_NONE, 0), 2);
+}
+
 static Node *few(Pattern *p) {
     return node_slice_axis(p->g, p->index, 0, 0, 2, 1);
 }
@@ -242,6 +253,17 @@ static Node *again_broadcast(Pattern *p, Node *a) {
       sum(p, mul(p, p->lot, rows(p, p->row, 0)), 1))                                               \
     P("sum of x / row", ROUNDING | CANCELS | RANGE | ZERO_SIGN,                                    \
       sum(p, m2(p, OP_DIV, p->lot, rows(p, p->row, 0)), 1))                                        \
+    P("sum of x * row * y", ROUNDING | CANCELS | RANGE | ZERO_SIGN,                                \
+      sum(p, mul(p, mul(p, p->lot, rows(p, p->row, 0)), p->lot), 1))                               \
+    /* A NaN of the scale is one of all that is summed too, which others read */                   \
+    P("sum of x + (y - mean) * row", ROUNDING | CANCELS | RANGE | NUMBER | ZERO_SIGN,              \
+      sum(p, m2(p, OP_ADD, p->lot, mul(p, centred(p, p->lot), rows(p, p->row, 0))), 1))            \
+    P("sum of (y - mean) - x", ROUNDING | CANCELS | ZERO_SIGN,                                     \
+      sum(p, m2(p, OP_SUB, centred(p, p->lot), m1(p, OP_EXP, p->lot)), 1))                         \
+    P("max of x + row", RANGE, extreme(p, OP_FMAX, m2(p, OP_ADD, p->x, rows(p, p->row, 0))))       \
+    P("min of max(x, 0)", ZERO_SIGN, extreme(p, OP_FMIN, m2(p, OP_MAX, p->x, num(p, 0))))          \
+    P("pool of x - row", RANGE, pool(p, m2(p, OP_SUB, p->x, rows(p, p->row, 0))))                  \
+    P("pool of turned", ZERO_SIGN, pool(p, turned(p, m2(p, OP_MAX, p->x, rows(p, p->row, 1)))))    \
     P("sum of pad", SAME, sum(p, padded(p, p->y, 2, 1), 1))                                        \
     P("sum of x + row", ROUNDING | CANCELS | RANGE,                                                \
       sum(p, m2(p, OP_ADD, p->lot, rows(p, p->row, 0)), 1))                                        \

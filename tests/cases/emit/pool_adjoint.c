@@ -1,7 +1,7 @@
 /* ---- model ---- */
 
 /* pool_adjoint.mdl:4  y[i < 2, j < 3, c] = max[p < 2, q < 2] x[2 * i + p, 2 * j + q, c]  [2, 3, 16] */
-static void pool_adjoint_pool_argmax(int32_t *MD_RESTRICT pool_argmax, const float *MD_RESTRICT x) {
+static void pool_adjoint_pool_argmax(uint8_t *MD_RESTRICT pool_argmax, const float *MD_RESTRICT x) {
     for (int64_t i = 0; i < 2; i++) {
         for (int64_t i_2 = 0; i_2 < 3; i_2++) {
             MD_IVDEP
@@ -11,23 +11,23 @@ static void pool_adjoint_pool_argmax(int32_t *MD_RESTRICT pool_argmax, const flo
                 const float x_value_3 = x[i * 192 + i_2 * 32 + i_3 + 96];
                 const float x_value_4 = x[i * 192 + i_2 * 32 + i_3 + 16];
                 const float t = md_maxf(x_value_2, md_maxf(x_value_3, md_maxf(x_value_4, x_value)));
-                pool_argmax[i * 48 + i_2 * 16 + i_3] = x_value == t ? 0 : (x_value_4 == t ? 1 : (x_value_3 == t ? 2 : (x_value_2 == t ? 3 : 0)));
+                pool_argmax[i * 48 + i_2 * 16 + i_3] = (uint8_t)(x_value == t ? 0 : (x_value_4 == t ? 1 : (x_value_3 == t ? 2 : (x_value_2 == t ? 3 : 0))));
             }
         }
     }
 }
 
 /* pool_adjoint.mdl:4  y[i < 2, j < 3, c] = max[p < 2, q < 2] x[2 * i + p, 2 * j + q, c]  [4, 6, 16] */
-static void pool_adjoint_main_out(float *MD_RESTRICT out, const int32_t *MD_RESTRICT pool_argmax,
+static void pool_adjoint_main_out(float *MD_RESTRICT out, const uint8_t *MD_RESTRICT pool_argmax,
         const float *MD_RESTRICT u) {
     for (int64_t i = 0; i < 2; i++) {
         MD_IVDEP
         for (int64_t i_5 = 0; i_5 < 16; i_5++) {
-            const int32_t t = pool_argmax[i * 48 + i_5];
+            const uint8_t t = pool_argmax[i * 48 + i_5];
             const float u_value = u[i * 48 + i_5];
-            const int32_t t_2 = pool_argmax[i * 48 + i_5 + 16];
+            const uint8_t t_2 = pool_argmax[i * 48 + i_5 + 16];
             const float u_value_2 = u[i * 48 + i_5 + 16];
-            const int32_t t_3 = pool_argmax[i * 48 + i_5 + 32];
+            const uint8_t t_3 = pool_argmax[i * 48 + i_5 + 32];
             const float u_value_3 = u[i * 48 + i_5 + 32];
             const float t_4 = (0 == t ? u_value : 0.0f) + 0.0f + 0.0f;
             const float t_5 = 0.0f + ((2 == t ? u_value : 0.0f) + 0.0f);
@@ -57,7 +57,7 @@ static void pool_adjoint_main_out(float *MD_RESTRICT out, const int32_t *MD_REST
     }
 }
 
-/* pool_adjoint_main_entry: 2 steps, 384 bytes of arena, 1440 FLOPs, line 7 */
+/* pool_adjoint_main_entry: 2 steps, 128 bytes of arena, 1440 FLOPs, line 7 */
 int pool_adjoint_main_entry(pool_adjoint *m, const pool_adjoint_main_entry_in *in, pool_adjoint_main_entry_out *out) {
     if (m == NULL || in == NULL || out == NULL) {
         return POOL_ADJOINT_ERR_ARGUMENT;
@@ -74,7 +74,7 @@ int pool_adjoint_main_entry(pool_adjoint *m, const pool_adjoint_main_entry_in *i
     /* results */
     float *out_ = MD_AT(float, m->io, 0); /* [4, 6, 16] */
     /* arena */
-    int32_t *pool_argmax = MD_AT(int32_t, m->arena, 0); /* [2, 3, 16] to 384, steps 0..1 */
+    uint8_t *pool_argmax = MD_AT(uint8_t, m->arena, 0); /* [2, 3, 16] to 96, steps 0..1 */
 
     /* line 4: y[i < 2, j < 3, c] = max[p < 2, q < 2] x[2 * i + p, 2 * j + q, c] */
     pool_adjoint_pool_argmax(pool_argmax, x); /* 0 */

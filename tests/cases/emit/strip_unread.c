@@ -11,7 +11,7 @@ static const md_tile strip_unread_product_tile = {
 };
 
 typedef struct {
-    int32_t *argmax;
+    uint8_t *argmax;
 } strip_unread_product_args;
 
 static void strip_unread_product_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
@@ -30,7 +30,7 @@ static void strip_unread_product_epilogue(void *ctx, int64_t batch, int64_t m0, 
 
 MD_TILE_PART(strip_unread_product, md_tile_part_f32, strip_unread_product_epilogue)
 
-static void strip_unread_product(int32_t *MD_RESTRICT argmax, float *MD_RESTRICT panels,
+static void strip_unread_product(uint8_t *MD_RESTRICT argmax, float *MD_RESTRICT panels,
         const float *MD_RESTRICT x1) {
     strip_unread_product_args args = {argmax};
     md_tile_run(&strip_unread_product_tile, strip_unread_product_part, x1, x1, NULL, &args,
@@ -38,7 +38,7 @@ static void strip_unread_product(int32_t *MD_RESTRICT argmax, float *MD_RESTRICT
 }
 
 /* strip_unread.mdl:14  n2: f32[1, 1] = core.contract(n1, n1, a = "abcd", b = "abcd", to = "ad")  [1, 1, 15, 1] */
-static void strip_unread_call1_out6(float *out6, const int32_t *MD_RESTRICT argmax,
+static void strip_unread_call1_out6(float *out6, const uint8_t *MD_RESTRICT argmax,
         const float *x1, int64_t n) {
     const float t = 0 == argmax[0] ? 1.0f : 0.0f;
     MD_IVDEP
@@ -63,7 +63,7 @@ int strip_unread_call1(strip_unread *m, const strip_unread_call1_in *in, strip_u
     /* results */
     float *out6 = MD_AT(float, m->io, 0); /* [1, 1, 15, 1] */
     /* arena */
-    int32_t *argmax = MD_AT(int32_t, m->arena, 1216); /* i32 to 1220, steps 0..1 */
+    uint8_t *argmax = MD_AT(uint8_t, m->arena, 1216); /* u8 to 1217, steps 0..1 */
     float *panels = MD_AT(float, m->arena, 0); /* [304] to 1216, steps 0..0, workspace */
 
     /* line 14: n2: f32[1, 1] = core.contract(n1, n1, a = "abcd", b = "abcd", to = "ad") */
