@@ -43,6 +43,7 @@ enum {
     MD_TILE_KEEP_BYTES = 1 << 18, /* most, which the second-level cache holds */
     MD_TILE_K_BYTES = MD_TUNED(3072, 40), /* of a block of the summed axes, about */
     MD_TILE_K_ONCE = MD_TUNED(320, 40),   /* the same where packed panels are read once */
+    MD_TILE_K_FAR = MD_TUNED(1024, 40),   /* the same where rows of the sum evict each other */
     MD_TILE_K_DOTS = MD_TUNED(16384, 40), /* the same where vectors run along it */
     MD_TILE_LONG = MD_TUNED(256, 4),   /* of dot products, so that adding their lanes is little */
     MD_TILE_K_UNIT = MD_TUNED(16, 3),  /* such blocks are multiples of this */
@@ -162,7 +163,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
      * where a pitch of 4096 bytes makes its rows evict each other. */
     const int half = (s.flags & MD_TILE_HALF) != 0; /* pairs do not lie side by side */
     int packed = half || p.cols.y != 1 ||
-                 (rows >= MD_TUNED(48, 4) && p.k2.n >= MD_TUNED(64, 3) &&
+                 (rows >= MD_TUNED(48, 4) && p.k1.n * p.k2.n >= MD_TUNED(64, 3) && p.k2.n > 1 &&
                   p.k2.y * elem % MD_TILE_PITCH == 0);
 
     /* One to four rows times a Y that is contiguous along k (a weight stored [out, in]): packing
@@ -177,7 +178,13 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
 
     /* Blocks of the summed axes: some of k2 at a time, or several k1 where k2 is short. */
     int once = packed && rows <= MD_TILE_HIGH; /* little would be gained by larger panels */
-    int64_t most = (dots ? MD_TILE_K_DOTS : once ? MD_TILE_K_ONCE : MD_TILE_K_BYTES) /
+    /* Rows side by side, and a pitch of 4096 bytes along the sum: a line that tiles share is gone
+     * before the next one where a block is long. */
+    const int far = p.r2.x == 1 && p.k2.n > 1 && p.k2.x * elem % MD_TILE_PITCH == 0;
+    int64_t most = (dots   ? MD_TILE_K_DOTS
+                    : once ? MD_TILE_K_ONCE
+                    : far  ? MD_TILE_K_FAR
+                           : MD_TILE_K_BYTES) /
                    (half ? elem / 2 : elem);
     int64_t blocks = (p.k2.n + most - 1) / most;
     p.kb2 = blocks <= 1 ? p.k2.n : md_tile_up((p.k2.n + blocks - 1) / blocks, MD_TILE_K_UNIT);
@@ -200,8 +207,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
            (swapped ? MD_TILE_SWAPPED : 0) | (packed ? MD_TILE_PACKED : 0) |
            (dots ? MD_TILE_DOTS : 0);
     const int wide = swapped ? MD_TILE_WIDE_B : MD_TILE_WIDE_A;
-    const int taken =
-        half && ((p.is & wide) || p.k2.x != 1 || p.k2.n % 2 != 0 || p.kb2 % 2 != 0);
+    const int taken = half && ((p.is & wide) || p.k2.x != 1 || p.k2.n % 2 != 0 || p.kb2 % 2 != 0);
     p.is |= taken ? MD_TILE_TAKEN : 0;
     p.chunks = 1;
     if (!swapped && tiles < 16 && products >= MD_TILE_CHUNKED) {
@@ -216,8 +222,8 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     if (!swapped || !packed) {
         /* What is stored in 16 bits is made in a strip, unless rows are packed for each block. */
         const int64_t vectors = inplace          ? MD_TILE_BLOCK_IN
-                             : half && !taken ? MD_TILE_BLOCK_HALF
-                                              : MD_TILE_BLOCK_OUT;
+                                : half && !taken ? MD_TILE_BLOCK_HALF
+                                                 : MD_TILE_BLOCK_OUT;
         p.block_cols = md_tile_min(p.block_cols, panel * vectors);
     }
     p.block_rows = md_tile_min(p.block_rows, rows);

@@ -527,6 +527,22 @@ static void test_blocks(void **state) {
     }
 }
 
+/* The gradient of a recurrent layer's weights: the sum runs over steps and samples, at pitches of
+ * 4096 and 128 Ki bytes. Columns are packed, and blocks of the sum are short. */
+static void test_pitches(void **state) {
+    (void)state;
+    const int64_t b = 32, t = 128, m = 1024, n = 256;
+    md_tile_shape s = {0};
+    s.b1 = s.b2 = s.m1 = s.k0 = 1;
+    s.m2 = m, s.n = n, s.k1 = t, s.k2 = b;
+    s.a_m2 = 1, s.a_k1 = b * m, s.a_k2 = m;
+    s.b_n = 1, s.b_k1 = n, s.b_k2 = t * n;
+    s.c_m2 = n, s.c_n = 1;
+    const md_tile plan = md_tile_plan(md_tile_normal(s), 4);
+    assert_true((plan.is & MD_TILE_PACKED) && !(plan.is & MD_TILE_SWAPPED));
+    assert_true(plan.kb1 * plan.kb2 <= 256 && plan.chunks == 1);
+}
+
 /* Sums over more blocks than a group holds, as over a batch and the places of an image: in one go,
  * in chunks, transposed, added to what is there. */
 static void test_groups(void **state) {
@@ -712,7 +728,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_normal),      cmocka_unit_test(test_tails),
         cmocka_unit_test(test_few_rows),    cmocka_unit_test(test_window),
-        cmocka_unit_test(test_blocks),      cmocka_unit_test(test_groups),
+        cmocka_unit_test(test_blocks),      cmocka_unit_test(test_pitches),
+        cmocka_unit_test(test_groups),
         cmocka_unit_test(test_specialised), cmocka_unit_test(test_random),
     };
     return cmocka_run_group_tests_name("runtime tile", tests, NULL, NULL);
