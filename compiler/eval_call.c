@@ -218,6 +218,54 @@ void eval_contract(EvalCall *c) {
     } while (value_step(index, c->type.dim, c->type.rank));
 }
 
+/* --- orders ----------------------------------------------------------------------------------- */
+
+/* Does element a stay in front of b, which stands behind it? */
+static bool stays(const EvalCall *c, const Num *x, int64_t a, int64_t b) {
+    bool down = c->attr->reverse;
+    if (!elem_is_float(c->in[0].type.elem)) {
+        return down ? x[a].i >= x[b].i : x[a].i <= x[b].i;
+    }
+    if (isnan(x[a].f) || isnan(x[b].f)) {
+        return isnan(x[b].f);
+    }
+    return down ? x[a].f >= x[b].f : x[a].f <= x[b].f;
+}
+
+/* Runs of 1, 2, 4, ... places are merged, the first one's in front where elements are equal. */
+static void order_line(const EvalCall *c, const Num *x, int64_t n, int64_t *at, int64_t *next) {
+    for (int64_t i = 0; i < n; i++) {
+        at[i] = i;
+    }
+    for (int64_t run = 1; run < n; run *= 2) {
+        for (int64_t begin = 0; begin < n; begin += 2 * run) {
+            int64_t half = begin + run < n ? begin + run : n;
+            int64_t end = half + run < n ? half + run : n, i = begin, j = half;
+            for (int64_t k = begin; k < end; k++) {
+                bool first = j == end || (i < half && stays(c, x, at[i], at[j]));
+                next[k] = first ? at[i++] : at[j++];
+            }
+        }
+        memcpy(at, next, sizeof *at * (size_t)n);
+    }
+}
+
+void eval_order(EvalCall *c) {
+    Num *out = eval_out(c);
+    int64_t n = c->in[0].type.dim[c->type.rank - 1], most = c->type.dim[c->type.rank - 1];
+    int64_t lines = most > 0 ? type_count(c->type) / most : 0;
+    Arena scratch = {0};
+    int64_t *at = ARENA_ARRAY(&scratch, int64_t, n + 1),
+            *next = ARENA_ARRAY(&scratch, int64_t, n + 1);
+    for (int64_t l = 0; l < lines; l++) {
+        order_line(c, c->in[0].at + l * n, n, at, next);
+        for (int64_t k = 0; k < most; k++) {
+            (out++)->i = at[k];
+        }
+    }
+    arena_free(&scratch);
+}
+
 /* --- gather and scatter ----------------------------------------------------------------------- */
 
 /* The axes [batch, index, rest] of a GATHER's result or a SCATTER_ADD's first operand, multiplied

@@ -525,6 +525,14 @@ Node *node_scatter_add(Graph *g, Node *u, Node *index, int batch, Type type) {
     return graph_add(g, OP_SCATTER_ADD, in, 2, &attr, type);
 }
 
+Node *node_places(Graph *g, Node *a, bool descending, int64_t most) {
+    Attr attr = {.reverse = descending};
+    Type type = *a->type;
+    type.elem = TY_I32;
+    type.dim[type.rank - 1] = most;
+    return graph_add(g, OP_ORDER, &a, 1, &attr, type);
+}
+
 Node *node_random(Graph *g, Dist dist, uint64_t site, Node *const *key, int nkey, Type type) {
     Attr attr = {.dist = dist, .site = site};
     return graph_add(g, OP_RANDOM, key, nkey, &attr, type);

@@ -86,7 +86,7 @@ typedef struct {
     int axis;                         /* also: index of PICK and BODY_PARAM */
     Border border;                    /* PAD, WINDOW; OVERLAP_ADD: NONE or VALUE */
     Dist dist;                        /* RANDOM */
-    bool reverse, exclusive;          /* CUMSUM, LOOP, BF16 */
+    bool reverse, exclusive;          /* CUMSUM, LOOP, BF16, ORDER: descending */
     bool checkpoint;                  /* LOOP: only carries are kept for its adjoint */
     uint8_t pad_[1];                  /* no hidden padding: attributes compare as bytes */
     int batch;                        /* GATHER, SCATTER_ADD */
@@ -438,6 +438,8 @@ Node *node_contract(Graph *g, Node *a, Node *b, const int8_t *la, const int8_t *
                     const int8_t *lo, int rank);
 Node *node_gather(Graph *g, Node *x, Node *index, int batch);
 Node *node_scatter_add(Graph *g, Node *u, Node *index, int batch, Type type);
+/* The first `most` along the last axis; see compiler/order.h, which may be asked for any axis. */
+Node *node_places(Graph *g, Node *a, bool descending, int64_t most);
 Node *node_random(Graph *g, Dist dist, uint64_t site, Node *const *key, int nkey, Type type);
 Node *node_stop(Graph *g, Node *a);
 Node *node_grad(Graph *g, Node *value, Node *point, Node *cotangent);

@@ -55,6 +55,7 @@ const AttrField attr_fields[] = {
     FIELD(CONTRACT, "to", LABELS, lo_, OF_RESULT),
     FIELD(GATHER, "batch", INT, batch, 0),
     FIELD(SCATTER_ADD, "batch", INT, batch, 0),
+    FIELD(ORDER, "reverse", BOOL, reverse, 0),
     FIELD(LOOP, "carry", INT, ncarry, 0),
     FIELD(LOOP, "invariant", INT, ninv, 0),
     FIELD(LOOP, "reverse", BOOL, reverse, 0),

@@ -1,6 +1,8 @@
 /* kernel: makers of kernels: arguments, axes, hash-consed expressions, statements. */
 #include "compiler/kernel.h"
 
+#include "runtime/sort_plan.h"
+
 #include <string.h>
 
 enum { KIDS_MAX = 32 };
@@ -476,6 +478,35 @@ Stmt *stmt_tile(Kernel *k, StmtList *list) {
     return s;
 }
 
+Stmt *stmt_order(Kernel *k, StmtList *list) {
+    Stmt *s = stmt_new(k, list, STMT_ORDER);
+    s->order = ARENA_NEW(k->arena, Ordering);
+    return s;
+}
+
+int ordering_bits(const Ordering *order) {
+    return elem_bytes(order->x->elem) == 8 ? 64 : 32;
+}
+
+int64_t ordering_work(const Kernel *k, const Ordering *order) {
+    int bits = ordering_bits(order);
+    switch (order->way) {
+    case ORDER_LINES: return md_sort_line_bytes(order->n, bits);
+    case ORDER_LONG: return md_sort_long_bytes(order->n, bits, order->team ? k->threads : 1);
+    case ORDER_FIRST: return md_sort_first_bytes(order->n, order->most, bits);
+    }
+    BUG("an order of no way");
+}
+
+const Ordering *kernel_order(const Kernel *k) {
+    for (int i = 0; i < k->body.count; i++) {
+        if (k->body.at[i]->kind == STMT_ORDER) {
+            return k->body.at[i]->order;
+        }
+    }
+    return NULL;
+}
+
 static const Tile *list_tile(const StmtList *list) {
     for (int i = 0; i < list->count; i++) {
         const Tile *tile =
@@ -507,7 +538,9 @@ int kernel_parallel_loops(const Kernel *k) {
 
 bool kernel_has_team(const Kernel *k) {
     const Tile *tile = kernel_tile(k);
-    return parallel_loops(&k->body) > 0 || (tile != NULL && tile->team);
+    const Ordering *order = kernel_order(k);
+    return parallel_loops(&k->body) > 0 || (tile != NULL && tile->team) ||
+           (order != NULL && order->team);
 }
 
 const TileMachine tile_machine[TILE_MACHINES] = {

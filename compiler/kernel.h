@@ -103,7 +103,7 @@ struct Expr {
     uint32_t owner;   /* Loc.owner of the node that asked for it first */
 };
 
-typedef enum { STMT_FOR, STMT_LET, STMT_STORE, STMT_FOLD, STMT_TILE } StmtKind;
+typedef enum { STMT_FOR, STMT_LET, STMT_STORE, STMT_FOLD, STMT_TILE, STMT_ORDER } StmtKind;
 typedef VEC(Stmt *) StmtList;
 
 enum { TILE_PLAN = 64, TILE_MACHINES = 4 };
@@ -136,6 +136,24 @@ struct Tile {
     StmtList body;
 };
 
+/* How runtime/sort.h finds an order. */
+typedef enum {
+    ORDER_LINES, /* line by line, all of each */
+    ORDER_LONG,  /* each line by all threads */
+    ORDER_FIRST  /* the first few of each line, line by line */
+} OrderWay;
+
+/* The places of the first `most` elements in order of each of `rows` lines of `n`, dense in memory,
+ * by runtime/sort.h. Nothing of it stands in a loop. */
+typedef struct {
+    OrderWay way;
+    const Arg *x, *out, *work;  /* work: of 64-bit words */
+    const Index *at_x, *at_out; /* the first element */
+    int64_t rows, n, most;
+    bool descending;
+    bool team; /* large enough for several threads */
+} Ordering;
+
 struct Stmt {
     StmtKind kind;
     int axis;           /* FOR */
@@ -156,6 +174,7 @@ struct Stmt {
     int lanes;              /* FOLD: 1: plain */
     bool parts;             /* FOLD: of what the FOLD in its body leaves, not of the terms */
     Tile *tile;             /* TILE */
+    Ordering *order;        /* ORDER */
 };
 
 struct Kernel {
@@ -236,6 +255,10 @@ Stmt *stmt_let(Kernel *k, StmtList *list, const Expr *e, const Expr *as);
 Stmt *stmt_store(Kernel *k, StmtList *list, const Arg *arg, const Index *index, const Expr *e);
 Stmt *stmt_fold(Kernel *k, StmtList *list, int axis);
 Stmt *stmt_tile(Kernel *k, StmtList *list);
+Stmt *stmt_order(Kernel *k, StmtList *list);
+int ordering_bits(const Ordering *order); /* of its keys */
+/* The workspace that it needs, of one thread where each has its own; in bytes. */
+int64_t ordering_work(const Kernel *k, const Ordering *order);
 /* Makes the extent a parameter (Call.size) if the kernel is one flat loop. */
 void kernel_find_flat(Kernel *k);
 int64_t flat_blocks(const Flat *flat, int64_t size);
@@ -243,8 +266,9 @@ bool kernel_sized(const Kernel *k, int axis); /* its extent depends on the call 
 int64_t kernel_extent(const Kernel *k, const Call *call, int axis); /* as this call has it */
 /* How many of its loops run on several threads; each becomes a function. */
 int kernel_parallel_loops(const Kernel *k);
-/* It has such a loop, or a product for several threads. */
+/* It has such a loop, or a product or an order for several threads. */
 bool kernel_has_team(const Kernel *k);
-const Tile *kernel_tile(const Kernel *k); /* a kernel has one at most; NULL: none */
+const Tile *kernel_tile(const Kernel *k);      /* a kernel has one at most; NULL: none */
+const Ordering *kernel_order(const Kernel *k); /* the same */
 
 #endif

@@ -138,6 +138,18 @@ static void write_tile(Writer *w, const Tile *t) {
     write_list(w, &t->body);
 }
 
+static void write_order(Writer *w, const Ordering *o) {
+    const int64_t facts[] = {o->way, o->rows, o->n, o->most, o->descending, o->team};
+    for (size_t i = 0; i < sizeof facts / sizeof *facts; i++) {
+        number(w, facts[i]);
+    }
+    write_arg(w, o->x);
+    write_arg(w, o->out);
+    write_arg(w, o->work);
+    write_index(w, o->at_x);
+    write_index(w, o->at_out);
+}
+
 static void write_stmt(Writer *w, const Stmt *s) {
     const int64_t facts[] = {
         s->kind,   s->axis, s->span,  s->parallel, s->simd,
@@ -161,6 +173,9 @@ static void write_stmt(Writer *w, const Stmt *s) {
     }
     if (s->tile != NULL) {
         write_tile(w, s->tile);
+    }
+    if (s->order != NULL) {
+        write_order(w, s->order);
     }
 }
 

@@ -268,6 +268,9 @@ static double least_cost(double rows, int64_t n, int64_t most, Way *way) {
     return least;
 }
 
+/* Orders within an order are spelled out too. */
+static Node *spelled(Graph *g, Node *lines, bool descending, int64_t most);
+
 /* The blocks whose best elements are first, in the order in which they stand, and what is left
  * behind the last block; these in order. What is in no such block has `most` elements before it. */
 static Node *by_blocks(const Lines *l, int64_t most) {
@@ -287,8 +290,8 @@ static Node *by_blocks(const Lines *l, int64_t most) {
     } else {
         best = node_fold(g, op, x, 4u);
     }
-    Node *block = node_order(g, best, 1, l->descending, most);
-    block = node_along(g, block, node_order(g, block, 1, false, most), 1);
+    Node *block = spelled(g, best, l->descending, most);
+    block = node_along(g, block, spelled(g, block, false, most), 1);
     Type places = {.elem = TY_I32, .rank = 3, .dim = {l->rows, most, s}};
     Node *at =
         node_map2(g, OP_MUL, node_broadcast(g, block, 4u, 3, chosen), node_int(g, TY_I32, s));
@@ -301,7 +304,21 @@ static Node *by_blocks(const Lines *l, int64_t most) {
         at = node_concat(g, both, 2, 1);
     }
     Node *found = node_gather(g, l->x, at, 1);
-    return node_along(g, at, node_order(g, found, 1, l->descending, most), 1);
+    return node_along(g, at, spelled(g, found, l->descending, most), 1);
+}
+
+/* The axis as the last one. */
+static Node *last_axis(Graph *g, Node *x, int axis, bool back) {
+    int map[MD_RANK], last = x->type->rank - 1;
+    for (int i = 0; i <= last; i++) {
+        map[i] = back        ? i < axis    ? i
+                               : i == axis ? last
+                                           : i - 1
+                 : i < axis  ? i
+                 : i == last ? axis
+                             : i + 1;
+    }
+    return axis == last ? x : node_permute(g, x, map);
 }
 
 Node *node_order(Graph *g, Node *x, int axis, bool descending, int64_t most) {
@@ -311,7 +328,15 @@ Node *node_order(Graph *g, Node *x, int axis, bool descending, int64_t most) {
     if (type_count(like) == 0 || x->type->dim[axis] == 1) {
         return node_iota(g, like, axis);
     }
-    Node *lines = lines_of(g, node_stop(g, x), axis);
+    Node *lines = last_axis(g, x, axis, false);
+    return last_axis(g, node_places(g, lines, descending, most), axis, true);
+}
+
+static Node *spelled(Graph *g, Node *lines, bool descending, int64_t most) {
+    if (lines->type->dim[1] == 1) {
+        return node_iota(g, (Type){.elem = TY_I32, .rank = 2, .dim = {lines->type->dim[0], most}},
+                         1);
+    }
     Lines l = {g, lines, lines->type->dim[0], lines->type->dim[1], descending};
     Way way;
     (void)least_cost((double)l.rows, l.n, most, &way);
@@ -319,10 +344,17 @@ Node *node_order(Graph *g, Node *x, int axis, bool descending, int64_t most) {
                   : way == BY_SELECTION ? by_selection(&l, most)
                   : way == BY_BLOCKS    ? by_blocks(&l, most)
                                         : by_merges(&l);
-    if (order->type->dim[1] > most) {
-        order = node_slice_axis(g, order, 1, 0, most, 1);
+    return order->type->dim[1] > most ? node_slice_axis(g, order, 1, 0, most, 1) : order;
+}
+
+Node *order_spelled(Graph *g, const Node *order, Node *x) {
+    int last = x->type->rank - 1;
+    int64_t most = order->type->dim[last];
+    if (type_count(*order->type) == 0 || x->type->dim[last] == 1) {
+        return node_iota(g, *order->type, last);
     }
-    return lines_back(g, order, &like, axis);
+    Node *places = spelled(g, lines_of(g, node_stop(g, x), last), order->attr->reverse, most);
+    return lines_back(g, places, x->type, last);
 }
 
 Node *node_along(Graph *g, Node *x, Node *place, int axis) {

@@ -356,6 +356,20 @@ static Type shape_scatter_add(const Query *q) {
     return t;
 }
 
+static Type shape_order(const Query *q) {
+    Type a = *q->in[0]->type, t = q->given;
+    int last = a.rank - 1;
+    REQUIRE(q, a.elem != TY_BOOL, "bools have no order");
+    REQUIRE(q, t.elem == TY_I32, "places are i32");
+    REQUIRE(q, last >= 0 && t.rank == a.rank, "ranks do not fit");
+    for (int k = 0; k < last; k++) {
+        REQUIRE(q, t.dim[k] == a.dim[k], "extents differ");
+    }
+    REQUIRE(q, a.dim[last] <= INT32_MAX, "places are no i32");
+    REQUIRE(q, t.dim[last] >= 0 && t.dim[last] <= a.dim[last], "more places than elements");
+    return t;
+}
+
 /* A slice of a stack: the type without its leading axis. */
 static Type slice_of(Type t) {
     Type s = {.elem = t.elem, .rank = t.rank - 1};

@@ -11,6 +11,7 @@ typedef struct Style Style;
 typedef struct {
     void (*parallel)(Style *s, const Stmt *loop);
     void (*product)(Style *s, const Tile *tile);
+    void (*order)(Style *s, const Ordering *order); /* NULL: the target has none */
 } StyleTarget;
 
 struct Style {

@@ -217,7 +217,7 @@ static void print_tile(Style *s, const Stmt *st) {
  */
 
 static void print_kernel(Text *to, Epilogues *known, const Step *step) {
-    static const StyleTarget target = {print_loop, print_product};
+    static const StyleTarget target = {print_loop, print_product, NULL};
     (void)known;
     const Kernel *k = step->kernel;
     Arena scratch = {0};

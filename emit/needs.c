@@ -80,8 +80,8 @@ static void walk_place(Walk *w, const Index *index) {
 static void walk_list(Walk *w, const StmtList *list);
 
 static void walk_stmt(Walk *w, const Stmt *st) {
-    if (st->kind == STMT_TILE) {
-        BUG("a product in a block that becomes a function");
+    if (st->kind == STMT_TILE || st->kind == STMT_ORDER) {
+        BUG("a product or an order in a block that becomes a function");
     }
     if (st->begin != NULL) {
         walk_place(w, st->begin);

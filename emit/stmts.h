@@ -37,6 +37,9 @@ void origin_print(Text *out, const Step *step);
 /* What a call passes, `comma` in front of the first. */
 void call_print(Text *out, const Step *step, const char *comma);
 void let_print(Style *s, const Stmt *st);
+/* --- orders.c --- */
+void order_print(Style *s, const Ordering *order);
+/* --- target_c.c --- */
 void list_print(Style *s, const StmtList *list);
 void block_print(Style *s, const StmtList *list);  /* one step deeper; its names end with it */
 void block_unbind(Style *s, const StmtList *list); /* its names end */

@@ -521,6 +521,7 @@ void list_print(Style *s, const StmtList *list) {
         case STMT_STORE: print_store(s, st); break;
         case STMT_FOLD: print_fold(s, st); break;
         case STMT_TILE: s->target->product(s, st->tile); break;
+        case STMT_ORDER: s->target->order(s, st->order); break;
         }
     }
 }
@@ -577,7 +578,7 @@ static void print_kernel(Text *to, Epilogues *known, const Step *step) {
     Text text = {.arena = &scratch}, whole = {.arena = &scratch}, *out = &text;
     origin_print(out, step);
     const char *epilogue = tile ? tile_print_plan(out, k, tile, known) : NULL;
-    static const StyleTarget target = {print_parallel, tile_print};
+    static const StyleTarget target = {print_parallel, tile_print, order_print};
     Style s = style_open(&whole, k);
     s.target = &target;
     s.name = k->name;

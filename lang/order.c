@@ -22,6 +22,16 @@ static bool whole_axis(Elab *e, const char *name, Loc loc, const Dim *dim) {
     return true;
 }
 
+/* Places are i32. */
+static bool counts_line(Elab *e, const char *name, Loc loc, int64_t n) {
+    if (n > ORDER_MOST) {
+        elab_error(e, loc, 684, "'%s' orders lines of at most %lld elements, found %lld", name,
+                   (long long)ORDER_MOST, (long long)n);
+        return false;
+    }
+    return true;
+}
+
 static Node *order_node(Elab *e, const Value *x, int axis, bool descending, int64_t most) {
     Graph *g = e->g;
     Node *key = value_elem(x) == TY_BOOL ? node_cast(g, x->node, TY_I32) : x->node;
@@ -34,10 +44,10 @@ static const Value *as_places(Elab *e, const Value *v, int64_t n) {
 
 const Value *order_sorted(Elab *e, const char *name, Loc loc, const Value *x, int axis,
                           bool descending, OrderKind kind) {
-    if (!whole_axis(e, name, loc, &x->dim[axis])) {
+    int64_t n = x->dim[axis].size;
+    if (!whole_axis(e, name, loc, &x->dim[axis]) || !counts_line(e, name, loc, n)) {
         return &value_poison;
     }
-    int64_t n = x->dim[axis].size;
     Node *place = order_node(e, x, axis, descending, n);
     if (kind == ORDER_PLACES) {
         return as_places(e, value_with(e->scratch, x, place), n);
@@ -50,7 +60,7 @@ const Value *order_sorted(Elab *e, const char *name, Loc loc, const Value *x, in
 const Value *order_first(Elab *e, Loc loc, const Value *x, const Value *k, Loc k_at, int axis,
                          bool largest) {
     int64_t n = x->dim[axis].size;
-    if (!whole_axis(e, "top_k", loc, &x->dim[axis])) {
+    if (!whole_axis(e, "top_k", loc, &x->dim[axis]) || !counts_line(e, "top_k", loc, n)) {
         return &value_poison;
     }
     if (k->kind != V_INT || k->integer < 1 || k->integer > n) {

@@ -14,7 +14,8 @@
  * quotient is one of a quotient; a known axis of a loop that begins at a block fixes the block.
  * What cannot be solved is refused.
  *
- * Products are calls: their sites are those of the table call_operand.
+ * Products are calls: their sites are those of the table call_operand. So are orders: places are
+ * written in any order, and lines read until the last one is.
  *
  * Needs a finished kernel, changes nothing. Shares nothing with lowering but the text. */
 #include "passes/check_kernel.h"
@@ -30,6 +31,7 @@ typedef struct {
     int turn;    /* in the text; loads of a statement before its store */
     Loops loop;  /* around it, outermost first: FOR, FOLD, TILE */
     bool summed; /* the operand that a product begins as, or the result of such a product */
+    int64_t run; /* so many elements from the index on, in any order; 0: one */
 } Site;
 
 struct KernelSites {
@@ -148,6 +150,30 @@ static void walk_product(Walk *w, const Stmt *s) {
     w->loop.count--;
 }
 
+static void walk_order(Walk *w, const Stmt *s) {
+    const Ordering *o = s->order;
+    int64_t lines = o->way == ORDER_LONG || !o->team ? 1 : w->to->k->threads;
+    int64_t need = ordering_work(w->to->k, o), word = (int64_t)elem_bytes(TY_I64);
+    lines = lines < o->rows ? lines : o->rows;
+    if (w->loop.count > 0) {
+        w->to->fault = "it orders lines in a loop";
+    }
+    if (o->work->elem != TY_I64 || o->out->elem != TY_I32 || o->most > o->n || o->n > INT32_MAX ||
+        (o->work->thread && o->work->part * word < need)) {
+        w->to->fault = "it orders lines otherwise than its parts allow";
+    }
+    walk_index(w, o->at_x);
+    walk_index(w, o->at_out);
+    Site out = {.arg = o->out, .index = o->at_out, .run = o->rows * o->most, .store = true};
+    Site x = {.arg = o->x, .index = o->at_x, .run = o->rows * o->n};
+    static const Index start = {0};
+    Site room = {.arg = o->work, .index = &start, .run = lines * (need / word), .store = true};
+    add_site(w, out);
+    add_site(w, room);
+    w->turn++;
+    add_site(w, x);
+}
+
 /* Names end with the block that they stand in. */
 static void unbind(Walk *w, const StmtList *list) {
     for (int i = 0; i < list->count; i++) {
@@ -210,6 +236,7 @@ static void walk_list(Walk *w, const StmtList *list) {
             walk_product(w, s);
             unbind(w, &s->tile->body);
             break;
+        case STMT_ORDER: walk_order(w, s); break;
         }
     }
 }
@@ -408,7 +435,7 @@ static const char *meeting_fault(const KernelSites *sites, const Site *load, con
     const Kernel *k = sites->k;
     Meeting m = {.k = k, .load = load, .store = store};
     m.known = ARENA_ARRAY(sites->arena, bool, k->index.atom.count + 1);
-    if (load->index != NULL && store->index != NULL) {
+    if (load->index != NULL && store->index != NULL && load->run == 0 && store->run == 0) {
         do {
             m.changed = false;
             solve(&m, load->index, store->index, 0);
@@ -696,7 +723,8 @@ const char *kernel_access_fault(const KernelSites *sites, const Step *step) {
         }
         int64_t count = buf->bytes / (int64_t)elem_bytes(buf->type->elem), least, most;
         site_range(sites->k, &step->call, site, site->index, &least, &most);
-        if (!offset_range(&step->call, site->arg->id, &least, &most)) {
+        bool fits = site->run == 0 || add_to(&most, 1, site->run - 1);
+        if (!offset_range(&step->call, site->arg->id, &least, &most) || !fits) {
             return str_printf(sites->arena, "it reaches beyond 64 bits in %s", buf->name);
         }
         if (!site->guarded && (least < 0 || most >= count)) {

@@ -188,6 +188,8 @@ static void mark_required(Fuse *s) {
                     require_base(s, pad->in[0], false);
                 }
             }
+        } else if (node->op == OP_ORDER) {
+            require_base(s, node->in[0], false);
         } else if (node->op == OP_LOOP) {
             for (int k = node->attr->ncarry; k < node->nin; k++) {
                 require_base(s, node->in[k], false);

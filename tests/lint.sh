@@ -29,7 +29,7 @@ layers=$(
     nouns=$(find compiler/driver -name '*.[ch]' | tr '\n' ' ')
     layer compiler '^(compiler/[a-z_0-9]*\.(h|def)$|runtime/)' "$nouns"
     layer lang '^compiler/[a-z_0-9]*\.(h|def)$|^lang/|^parse\.h$|^lex\.h$' ""
-    layer passes '^compiler/[a-z_0-9]*\.(h|def)$|^passes/|^runtime/(tile|blas)_plan\.h$' ""
+    layer passes '^compiler/[a-z_0-9]*\.(h|def)$|^passes/|^runtime/(tile|blas|sort)_plan\.h$' ""
     layer emit '^compiler/[a-z_0-9]*\.(h|def)$|^emit/|^runtime/(tile|blas)\.h$' ""
 )
 if [ -n "$layers" ]; then

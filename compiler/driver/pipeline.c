@@ -18,6 +18,7 @@
 #include "passes/lower/lower.h"
 #include "passes/merge.h"
 #include "passes/narrow.h"
+#include "passes/orders.h"
 #include "passes/precision.h"
 #include "passes/plan/plan.h"
 #include "passes/schedule/schedule.h"
@@ -38,6 +39,7 @@ typedef Region *(*GraphPass)(Graph *g, const Region *region, const Entry *entry)
         (void)entry;                                                                               \
         return pass_##pass(g, region);                                                             \
     }
+ALONE(orders)
 ALONE(precision)
 ALONE(operands)
 ALONE(simplify)
@@ -78,22 +80,24 @@ static const struct {
     bool (*applies)(const Region *region); /* NULL: always; else it would change nothing */
     bool rounds;                           /* for entries that multiply in 16 bits */
     bool follows;                          /* up to the pass before it nothing is left to do */
+    bool spells;                           /* for targets that lack a schedule for what it spells */
 } graph_passes[] = {
     /* before differentiation: composites and contractions */
-    {"match", run_simplify, STAGE_BUILT, NULL, false, false},
-    {"chunk", chunk, STAGE_BUILT, chunk_applies, false, false},
-    {"precision", run_precision, STAGE_BUILT, NULL, true, false},
-    {"grad", grad, STAGE_GRAD, NULL, false, false},
-    {"operands", run_operands, STAGE_GRAD, NULL, true, false},
-    {"simplify", run_simplify, STAGE_OPTIMISED, NULL, false, false},
-    {"hoist", run_hoist, STAGE_OPTIMISED, hoist_applies, false, false},
-    {"clean", run_simplify, STAGE_OPTIMISED, NULL, false, true},
-    {"merge", merge, STAGE_OPTIMISED, merge_applies, false, false},
-    {"halo", run_halo, STAGE_OPTIMISED, halo_applies, false, false},
-    {"layout", run_layout, STAGE_OPTIMISED, layout_applies, false, false},
-    {"narrow", run_narrow, STAGE_OPTIMISED, narrow_applies, false, false},
-    {"sums", run_sums, STAGE_OPTIMISED, sums_applies, false, false},
-    {"fma", run_fma, STAGE_OPTIMISED, NULL, false, false},
+    {"match", run_simplify, STAGE_BUILT, NULL, false, false, false},
+    {"orders", run_orders, STAGE_BUILT, orders_applies, false, false, true},
+    {"chunk", chunk, STAGE_BUILT, chunk_applies, false, false, false},
+    {"precision", run_precision, STAGE_BUILT, NULL, true, false, false},
+    {"grad", grad, STAGE_GRAD, NULL, false, false, false},
+    {"operands", run_operands, STAGE_GRAD, NULL, true, false, false},
+    {"simplify", run_simplify, STAGE_OPTIMISED, NULL, false, false, false},
+    {"hoist", run_hoist, STAGE_OPTIMISED, hoist_applies, false, false, false},
+    {"clean", run_simplify, STAGE_OPTIMISED, NULL, false, true, false},
+    {"merge", merge, STAGE_OPTIMISED, merge_applies, false, false, false},
+    {"halo", run_halo, STAGE_OPTIMISED, halo_applies, false, false, false},
+    {"layout", run_layout, STAGE_OPTIMISED, layout_applies, false, false, false},
+    {"narrow", run_narrow, STAGE_OPTIMISED, narrow_applies, false, false, false},
+    {"sums", run_sums, STAGE_OPTIMISED, sums_applies, false, false, false},
+    {"fma", run_fma, STAGE_OPTIMISED, NULL, false, false, false},
 };
 static const char *const other_stages[] = {"ast", "build", "lower", "plan"};
 
@@ -103,6 +107,11 @@ static Elem multiplies_in(const Compile *c, const Entry *entry) {
     const Entry *says = entry->train ? entry->train : entry;
     Elem half = c->opt.half != TY_ERROR ? c->opt.half : says->half;
     return entry->kind == ENTRY_TEST ? TY_ERROR : half;
+}
+
+/* Has the target no schedule for an ORDER? */
+static bool lacks_orders(const Compile *c) {
+    return c->opt.target && !c->opt.target->orders;
 }
 
 static bool stage_exists(const char *name) {
@@ -140,7 +149,8 @@ static bool optimise(Compile *c, Module *module, Arena *built) {
             bool (*applies)(const Region *) = graph_passes[p].applies;
             ran[i] = (!graph_passes[p].follows || ran[i]) &&
                      (!applies || applies(entry->region)) &&
-                     (!graph_passes[p].rounds || entry->half != TY_ERROR);
+                     (!graph_passes[p].rounds || entry->half != TY_ERROR) &&
+                     (!graph_passes[p].spells || lacks_orders(c));
             if (ran[i]) {
                 Arena *nodes = &entry->nodes[runs[i]++ % 2];
                 module->graph->arena = nodes;

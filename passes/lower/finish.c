@@ -141,6 +141,14 @@ static void walk_tile(Walk *w, const Tile *tile) {
     unbind_list(w, &tile->body);
 }
 
+/* Comparisons of places are no FLOPs. */
+static void walk_order(Walk *w, const Ordering *order) {
+    w->loop = ++w->nloop;
+    walk_operand(w, order->x, order->at_x, false);
+    walk_operand(w, order->out, order->at_out, true);
+    w->arg_used[order->work->id] = true;
+}
+
 static void walk_stmt(Walk *w, const Stmt *s) {
     const Kernel *k = w->b->w.k;
     int64_t times = w->times;
@@ -200,6 +208,7 @@ static void walk_stmt(Walk *w, const Stmt *s) {
         }
         break;
     case STMT_TILE: walk_tile(w, s->tile); break;
+    case STMT_ORDER: walk_order(w, s->order); break;
     }
     w->times = times;
     w->loop = loop;
@@ -343,13 +352,20 @@ static void set_accesses(WorkBuild *b, const Walk *w) {
     }
 }
 
+/* A line is one thread's, or all of them share it. */
+static int64_t ordering_team(const Kernel *k, const Ordering *order) {
+    bool few = order->way != ORDER_LONG && order->rows < k->threads;
+    return !order->team ? 1 : few ? order->rows : k->threads;
+}
+
 /* The most threads that ever run a part of these statements. */
 static int64_t most_team(const Kernel *k, const StmtList *list) {
     int64_t most = 1;
     for (int i = 0; i < list->count; i++) {
         const Stmt *s = list->at[i];
-        int64_t team =
-            s->kind == STMT_FOR && s->parallel > 0 ? stmt_team(k, s) : most_team(k, &s->body);
+        int64_t team = s->kind == STMT_ORDER                    ? ordering_team(k, s->order)
+                       : s->kind == STMT_FOR && s->parallel > 0 ? stmt_team(k, s)
+                                                                : most_team(k, &s->body);
         most = team > most ? team : most;
     }
     return most;

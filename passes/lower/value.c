@@ -38,6 +38,7 @@ static const Expr *value_memory(Values *v, const Node *node, const Index *const 
 #define value_slot value_memory
 #define value_body_param value_memory
 #define value_pick value_memory
+#define value_order value_memory
 
 static const Expr *value_iota(Values *v, const Node *node, const Index *const *at) {
     return expr_index(v->k, node->type->elem, at[node->attr->axis]);

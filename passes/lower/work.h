@@ -60,6 +60,7 @@ typedef enum {
     PART_PRODUCT, /* a product, and what is made of it at each of its elements */
     PART_RUNNING, /* of `rows`, `columns`: `first`, then along `axis` roots, `add`ed to `before` */
     PART_SCATTER, /* `first` along `axis`, then for each of `terms` roots, added to `before` */
+    PART_ORDER,   /* of each of `rows` the places, `columns`, of the first ones of its `terms` */
     PART_KINDS
 } PartKind;
 
@@ -71,6 +72,8 @@ typedef struct {
     int axis;
     const Expr *before; /* what stands at the place of roots.at[0] or, RUNNING, before it */
     const Index *to;    /* SCATTER: where along `axis` a term goes */
+    const Expr *term;   /* ORDER: what is put in order; the value of its roots is the place as */
+    bool descending;    /* the first of them has stored it */
     Product *product;
 } Part;
 

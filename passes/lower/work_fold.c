@@ -165,6 +165,30 @@ bool make_cumsum(WorkBuild *b) {
     return make_running(b, OP_ADD, 0);
 }
 
+bool make_order(WorkBuild *b) {
+    const Node *node = b->unit->atom.at[0], *x = node->in[0];
+    int last = node->type->rank - 1;
+    const int64_t *dim = node->type->dim;
+    Part part = {.kind = PART_ORDER, .descending = node->attr->reverse};
+    part.rows = *kernel_space(b, 0, count_dims(last, dim), "r");
+    part.terms = *kernel_space(b, 1, x->type->dim[last], "i");
+    part.columns = *kernel_space(b, 2, dim[last], "k");
+    const Index *at[MD_RANK];
+    space_digits(b, &part.rows, last, dim, at);
+    space_digits(b, &part.terms, 1, x->type->dim + last, at + last);
+    part.term = value_at(&b->v, x, at);
+    space_digits(b, &part.columns, 1, dim + last, at + last);
+    kernel_store(b, &part.roots, node, at, kernel_reload(b, node, at));
+    Root term = {.index = index_const(&b->w.k->index, 0), .value = part.term};
+    RootList all = {0};
+    for (int i = 0; i < part.roots.count; i++) {
+        VEC_PUSH(b->w.scratch, &all, part.roots.at[i]);
+    }
+    VEC_PUSH(b->w.scratch, &all, term);
+    VEC_PUSH(b->w.scratch, &b->w.part, part);
+    return kernel_refine(b, &all);
+}
+
 bool make_scatter_add(WorkBuild *b) {
     const Node *node = b->unit->atom.at[0], *index = node->in[1];
     Kernel *k = b->w.k;

@@ -87,6 +87,7 @@ struct Target {
     bool sizes;          /* the extent of a flat loop may be a parameter */
     int64_t total_count; /* sums of at least so many elements are TOTAL parts */
     bool device;         /* regions lie where the host does not see them: Program.device */
+    bool orders;         /* it has schedules for ORDER parts */
     bool thread_row; /* a thread runs rows by itself: folds have lanes, dear values a kept row */
 };
 
@@ -103,6 +104,7 @@ extern const Schedule cpu_column, cpu_total;          /* cpu_column.c, cpu_total
 extern const Schedule cpu_tile, cpu_library;          /* cpu_tile.c */
 extern const Schedule cpu_loops;                      /* cpu_tile.c: a product made of loops */
 extern const Schedule cpu_running, cpu_scatter;       /* cpu_running.c */
+extern const Schedule cpu_order_lines, cpu_order_long, cpu_order_first; /* cpu_order.c */
 extern const Schedule cuda_nest, cuda_column;         /* cuda_nest.c */
 extern const Schedule cuda_total;                     /* cuda_total.c */
 extern const Schedule cuda_tile, cuda_loops;          /* cuda_tile.c */

@@ -80,7 +80,7 @@ done
 # Single operations, by ops.py.
 if [ "$torch" != - ] && [ -z "${NETS:-}" ]; then
     echo
-    echo "operation              threads     mdlc ms    eager ms   ratio"
+    echo "operation                threads     mdlc ms    eager ms   ratio"
     for threads in ${THREADS:-1 2}; do
         OMP_NUM_THREADS=$threads "$torch" tests/bench/ops.py "$MDLC" "$CC" "$EMITTED_FLAGS" "$scratch" $threads || exit 1
     done

@@ -21,9 +21,25 @@ ROWS = [
      lambda v: torch.topk(v[0], 100)),
     ("top_k 2 of 1024 x 64", "x: f32[1_024, 64]", "t = top_k(x, 2); return v = t.values, i = t.indices;",
      lambda v: torch.topk(v[0], 2)),
+    ("top_k 4 of 64 x 1000", "x: f32[64, 1_000]", "t = top_k(x, 4); return v = t.values, i = t.indices;",
+     lambda v: torch.topk(v[0], 4)),
+    ("top_k 40 of 64 x 1000", "x: f32[64, 1_000]", "t = top_k(x, 40); return v = t.values, i = t.indices;",
+     lambda v: torch.topk(v[0], 40)),
+    ("top_k 200 of 64 x 1000", "x: f32[64, 1_000]", "t = top_k(x, 200); return v = t.values, i = t.indices;",
+     lambda v: torch.topk(v[0], 200)),
+    ("top_k 40 of 32 x 50257", "x: f32[32, 50_257]", "t = top_k(x, 40); return v = t.values, i = t.indices;",
+     lambda v: torch.topk(v[0], 40)),
+    ("top_k 5000 of 10^6", "x: f32[1, 1_000_000]", "t = top_k(x, 5_000); return v = t.values, i = t.indices;",
+     lambda v: torch.topk(v[0], 5000)),
+    ("sort 4096 x 4", "x: f32[4_096, 4]", "return v = sort(x), i = argsort(x);",
+     lambda v: torch.sort(v[0], stable=True)),
+    ("sort 1024 x 16", "x: f32[1_024, 16]", "return v = sort(x), i = argsort(x);",
+     lambda v: torch.sort(v[0], stable=True)),
     ("sort 1024 x 64", "x: f32[1_024, 64]", "return v = sort(x), i = argsort(x);",
      lambda v: torch.sort(v[0], stable=True)),
     ("sort 64 x 1000", "x: f32[64, 1_000]", "return v = sort(x), i = argsort(x);",
+     lambda v: torch.sort(v[0], stable=True)),
+    ("sort 50,000", "x: f32[1, 50_000]", "return v = sort(x), i = argsort(x);",
      lambda v: torch.sort(v[0], stable=True)),
     ("sort 10^6", "x: f32[1, 1_000_000]", "return v = sort(x), i = argsort(x);",
      lambda v: torch.sort(v[0], stable=True)),
@@ -72,7 +88,7 @@ def main(mdlc, cc, flags, folder, threads):
         with torch.no_grad():
             rounds = [(float(subprocess.check_output([folder + "/op"])), least_ms(lambda: peer(values))) for _ in range(3)]
         ours, theirs = (statistics.median(column) for column in zip(*rounds))
-        print(f"{name:22} {threads:>7} {ours:11.4f} {theirs:11.4f} {theirs / ours:7.2f}", flush=True)
+        print(f"{name:24} {threads:>7} {ours:11.4f} {theirs:11.4f} {theirs / ours:7.2f}", flush=True)
 
 
 main(*sys.argv[1:])

@@ -177,6 +177,20 @@ static void walk_tile(Walk *w, const Tile *t) {
     touch(w, t->b, -1, false);
 }
 
+/* Places are written from the first moment on, lines read until the last one. */
+static void walk_order(Walk *w, const Ordering *o) {
+    walk_index(w, o->at_x);
+    walk_index(w, o->at_out);
+    int64_t x = index_value_at(w, o->at_x), out = index_value_at(w, o->at_out);
+    touch(w, o->work, -1, true);
+    for (int64_t i = 0; i < o->rows * o->most; i++) {
+        touch(w, o->out, out + i, true);
+    }
+    for (int64_t i = 0; i < o->rows * o->n; i++) {
+        touch(w, o->x, x + i, false);
+    }
+}
+
 static void walk_list(Walk *w, const StmtList *list) {
     for (int i = 0; i < list->count; i++) {
         const Stmt *s = list->at[i];
@@ -199,6 +213,7 @@ static void walk_list(Walk *w, const StmtList *list) {
             }
             break;
         case STMT_TILE: walk_tile(w, s->tile); break;
+        case STMT_ORDER: walk_order(w, s->order); break;
         }
     }
 }

@@ -14,7 +14,8 @@
 void lowered_open(Lowered *l, Compile *c) {
     *l = (Lowered){.c = c};
     l->text.arena = l->main.arena = &l->arena;
-    text_add(&l->text, "#include \"runtime/half.h\"\n#include \"runtime/rng.h\"\n"
+    text_add(&l->text, "#include \"runtime/half.h\"\n#include \"runtime/sort.h\"\n"
+                       "#include \"runtime/rng.h\"\n"
                        "#include \"runtime/scalar.h\"\n"
                        "#include \"runtime/tile_kernel.h\"\n#define MD_TILE_REAL 64\n"
                        "#include \"runtime/tile_kernel.h\"\n"

@@ -566,6 +566,24 @@ static Node *sample_scatter_add(const Want *w) {
     return node_scatter_add(w->s->g, x, gather_index(w->s, w->variant), batch, to);
 }
 
+/* Lines of each way of runtime/sort.h, of floats without ties and of integers with many. */
+static Node *sample_order(const Want *w) {
+    static const struct {
+        int64_t lines, n, most;
+        Elem elem; /* TY_ERROR: that of the sample */
+    } of[] = {{3, 7, 7, TY_ERROR},     {2, 1, 1, TY_ERROR},   {3, 30, 30, TY_I32},
+              {2, 150, 150, TY_U8},    {2, 200, 3, TY_ERROR}, {2, 600, 20, TY_I64},
+              {3, 150, 150, TY_ERROR}, {1, 40, 39, TY_I16}};
+    int k = w->variant;
+    if (k >= (int)(sizeof of / sizeof *of)) {
+        return NULL;
+    }
+    bool is_int = of[k].elem != TY_ERROR, sign = is_int && elem_is_signed(of[k].elem);
+    Type t = dims3(is_int ? of[k].elem : w->s->elem, 1, of[k].lines, of[k].n);
+    Node *x = is_int ? sample_input(w->s, t, sign ? -40 : 0, 40) : sample_distinct(w->s, t);
+    return node_places(w->s->g, x, k & 1, of[k].most);
+}
+
 /* --- loops ------------------------------------------------------------------------------------ */
 
 static Node *dot(Graph *g, Node *a, Node *b) {

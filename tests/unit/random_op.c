@@ -645,6 +645,20 @@ static bool op_scatter_add(Gen *gen, OpCode op, Val *out) {
     return accepted(gen, op, in, 2, &at, t, out);
 }
 
+static bool op_order(Gen *gen, OpCode op, Val *out) {
+    Val v = off_kink(gen, number(gen));
+    Type t = *v.node->type;
+    if (t.rank == 0 || t.dim[t.rank - 1] == 0) {
+        return false;
+    }
+    int64_t n = t.dim[t.rank - 1];
+    Attr at = {.reverse = gen_chance(gen, 50)};
+    t.elem = TY_I32;
+    t.dim[t.rank - 1] = gen_chance(gen, 50) ? n : 1 + gen_below(gen, n);
+    *out = (Val){NULL, 0, (double)(n - 1)};
+    return accepted(gen, op, &v.node, 1, &at, t, out);
+}
+
 /* --- loops and marks -------------------------------------------------------------------------- */
 
 static bool op_loop(Gen *gen, OpCode op, Val *out) {
