@@ -3,14 +3,17 @@
  * Nothing says beforehand which terms meet, or each sum is a result itself, so there are no levels
  * (sum.c). Where more terms may meet than a chain has, what rounding drops of a sum is kept beside
  * it and taken off the next term (Kahan 1965): the error is that of one addition, whatever their
- * number. Needs a RUNNING or SCATTER part; gives its loops; changes no values beyond rounding. */
+ * number. Scattered sums of f32 that a cache holds are f64 meanwhile, which is as exact and faster.
+ * Needs a RUNNING or SCATTER part; gives its loops; changes no values beyond rounding. */
 #include "passes/schedule/schedule.h"
 
 #include <string.h>
 
 enum {
     SCATTER_SPAN = TUNED(64, 2),
-    SCATTER_BATCH = TUNED(4, 100) /* batch elements from which no spans are needed */
+    SCATTER_BATCH = TUNED(4, 100), /* batch elements from which no spans are needed */
+    SCATTER_NARROW = TUNED(16, 3), /* so many sums of a term are as fast in f64: half a vector, */
+    SCATTER_WIDE = TUNED(1 << 18, 1 << 7) /* of a thread all of them, bytes */
 };
 
 const Expr *sum_keeping(KernelBuild *b, const Expr *old, const Expr *term, Root *lost) {
@@ -123,7 +126,7 @@ typedef struct {
     int chunk;           /* axis: spans of what stands behind the scattered axis; -1: all of it */
     int64_t row;         /* elements behind it that a thread has at hand */
     const Index *column; /* which of them */
-    RootList add, forget;
+    RootList add, forget, give; /* give: the sums from where they were kept, NULL: they are there */
 } Scatter;
 
 /* The loop over what stands behind the scattered axis, or over the span of it at hand. */
@@ -150,6 +153,55 @@ static void scatter_keeping(KernelBuild *b, const Part *part, Scatter *x) {
     VEC_PUSH(b->scratch, &x->forget, lost);
 }
 
+/* Where sum number `at` along the axis lies among those of a thread. */
+static const Index *scatter_place(KernelBuild *b, const Scatter *x, const Index *at) {
+    IndexTable *t = &b->k->index;
+    return index_add(t, index_scale(t, at, x->row), x->column);
+}
+
+static bool scatter_is_wide(const KernelBuild *b, const Part *part, const Scatter *x) {
+    int64_t count = count_add(0, b->k->axis[part->axis].extent, x->row);
+    return sum_elem(part) == TY_F32 && x->row <= SCATTER_NARROW &&
+           count_add(0, (int64_t)elem_bytes(TY_F64), count) <= SCATTER_WIDE;
+}
+
+/* The sums of a thread in f64, stored when all terms are there. */
+static void scatter_wide(KernelBuild *b, const Part *part, Scatter *x) {
+    Kernel *k = b->k;
+    const Index *own = kernel_axis_index(k, part->axis);
+    Type type = {.elem = TY_F64, .rank = 1, .dim = {k->axis[part->axis].extent * x->row}};
+    const Expr *term = part->roots.at[0].value;
+    Root sum = {.arg = kernel_row(b, type, "sums"), .owner = part->roots.at[0].owner};
+    sum.index = scatter_place(b, x, part->to);
+    sum.value = expr_map(k, OP_CAST, TY_F64, &term, 1);
+    sum.add = OP_ADD;
+    VEC_PUSH(b->scratch, &x->add, sum);
+    sum.index = scatter_place(b, x, own);
+    sum.value = expr_const(k, TY_F64, 0);
+    sum.add = OP_CONST;
+    VEC_PUSH(b->scratch, &x->forget, sum);
+    const Expr *load = expr_load(k, sum.arg, sum.index, NULL);
+    for (int i = 0; i < part->first.count; i++) {
+        Root root = part->first.at[i];
+        root.value = expr_map(k, OP_CAST, TY_F32, &load, 1);
+        VEC_PUSH(b->scratch, &x->give, root);
+    }
+}
+
+/* Zeros, to which terms are added in their places. */
+static void scatter_clear(KernelBuild *b, const Part *part) {
+    const Radix *rest = &part->columns;
+    nest_open(b, &part->first);
+    int outer[2 * MD_RANK], nouter = space_axes(&part->rows);
+    memcpy(outer, part->rows.axis, sizeof *outer * (size_t)nouter);
+    outer[nouter++] = part->axis;
+    int64_t cleared =
+        count_add(0, part->rows.count, count_add(0, b->k->axis[part->axis].extent, rest->count));
+    StmtList *list = nest_loops(b, &b->k->body, outer, nouter, kernel_parallel(b, cleared));
+    AxisSet scope = space_set(&part->rows) | (AxisSet)1 << part->axis;
+    nest_stage(b, list, scope, rest->axis, space_axes(rest), &part->first);
+}
+
 static void scatter_emit(KernelBuild *b, const Part *part, void *plan) {
     (void)plan;
     IndexTable *t = &b->k->index;
@@ -169,26 +221,24 @@ static void scatter_emit(KernelBuild *b, const Part *part, void *plan) {
             const Index *begin = index_scale(t, kernel_axis_index(b->k, x.chunk), -x.row);
             x.column = index_add(t, x.column, begin);
         }
-        scatter_keeping(b, part, &x);
+        if (scatter_is_wide(b, part, &x)) {
+            scatter_wide(b, part, &x);
+        } else {
+            scatter_keeping(b, part, &x);
+        }
     } else {
         x.add = with_value(b, part, part->roots.at[0].value);
         for (int i = 0; i < x.add.count; i++) {
             x.add.at[i].add = OP_ADD;
         }
     }
-    nest_open(b, &part->first);
-    int outer[2 * MD_RANK], nouter = space_axes(&part->rows);
-    memcpy(outer, part->rows.axis, sizeof *outer * (size_t)nouter);
-    outer[nouter++] = part->axis;
-    int64_t cleared =
-        count_add(0, part->rows.count, count_add(0, b->k->axis[part->axis].extent, rest->count));
-    StmtList *list = nest_loops(b, &b->k->body, outer, nouter, kernel_parallel(b, cleared));
+    if (x.give.count == 0) {
+        scatter_clear(b, part);
+    }
     AxisSet scope = space_set(&part->rows), to = (AxisSet)1 << part->axis;
-    nest_stage(b, list, scope | to, rest->axis, space_axes(rest), &part->first);
-
     nest_open(b, &x.add);
     nest_lets(b, &b->k->body, 0, &x.add);
-    list = &b->k->body;
+    StmtList *list = &b->k->body;
     if (split) {
         list = nest_loops(b, list, &x.chunk, 1, parallel);
     }
@@ -197,10 +247,14 @@ static void scatter_emit(KernelBuild *b, const Part *part, void *plan) {
         StmtList *row = nest_loops(b, list, &part->axis, 1, false);
         scatter_row(b, row, scope | to, part, &x, &x.forget);
     }
-    list = nest_loops(b, list, part->terms.axis, space_axes(&part->terms), false);
-    scope |= space_set(&part->terms);
-    nest_lets(b, list, scope, &x.add);
-    scatter_row(b, list, scope, part, &x, &x.add);
+    StmtList *each = nest_loops(b, list, part->terms.axis, space_axes(&part->terms), false);
+    AxisSet all = scope | space_set(&part->terms);
+    nest_lets(b, each, all, &x.add);
+    scatter_row(b, each, all, part, &x, &x.add);
+    if (x.give.count > 0) {
+        StmtList *row = nest_loops(b, list, &part->axis, 1, false);
+        scatter_row(b, row, scope | to, part, &x, &x.give);
+    }
 }
 
 const Schedule cpu_running = {"running", 1 << PART_RUNNING, NULL, NULL, running_emit};
