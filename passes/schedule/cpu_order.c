@@ -97,8 +97,8 @@ static bool long_fits(KernelBuild *b, const Part *part, void **plan) {
     return b->k->threads > 1 && part->terms.count >= SHARED;
 }
 
-/* Digits are counted once more, stretch by stretch, and pairs move through memory that threads share:
- * two take 0.65 of the time of one, more are not counted on. */
+/* Digits are counted once more, stretch by stretch, and pairs move through memory that threads
+ * share: two take 0.65 of the time of one, more are not counted on. */
 static Cost long_cost(KernelBuild *b, const Part *part, const void *plan) {
     (void)plan;
     double rows = (double)part->rows.count, n = (double)part->terms.count;
