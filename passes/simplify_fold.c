@@ -138,14 +138,16 @@ static bool is_sum_of(const Node *sum, const Node *x, uint32_t axes) {
            is_sum_of(body->out.at[a->attr->axis], body->out.at[b->attr->axis], axes);
 }
 
-/* A value less its mean along these axes, times anything that is the same along them. */
-static bool is_centred(const Node *x, uint32_t axes) {
+/* Of a value less its mean along these axes, times anything that is the same along them: the sum
+ * that the mean was made of, and which part of it the numbers that fractions are rounded to leave;
+ * NULL: `x` is no such value. */
+static Node *centred_from(const Node *x, uint32_t axes, double *left) {
     for (int k = scale_of(x, axes); k >= 0 || x->op == OP_NEG; k = scale_of(x, axes)) {
         x = x->in[k < 0 ? 0 : 1 - k];
     }
     const Node *mean = x->op == OP_SUB ? x->in[1] : NULL;
     if (!mean || mean->op != OP_BROADCAST || mean->attr->axes != axes) {
-        return false;
+        return NULL;
     }
     mean = mean->in[0];
     double count = 1, part = 0;
@@ -153,22 +155,44 @@ static bool is_centred(const Node *x, uint32_t axes) {
         count *= axes >> i & 1 ? (double)x->type->dim[i] : 1;
     }
     bool scaled = mean->op == OP_MUL && is_uniform(mean->in[1], &part);
-    return scaled && fabs(part * count - 1) < 1e-6 && is_sum_of(mean->in[0], x->in[0], axes);
+    *left = 1 - part * count;
+    return scaled && fabs(*left) < 1e-6 && is_sum_of(mean->in[0], x->in[0], axes) ? mean->in[0]
+                                                                                  : NULL;
 }
 
-/* What is left of a mean sums to nothing: the rounding errors that it would sum to are no more
- * right. So the derivative of a normalisation sums what comes in once, before it is made. */
+/* The same factors of what is left of that sum. */
+static Node *centred_sum(Graph *g, const Node *x, uint32_t axes, Node *left) {
+    int k = scale_of(x, axes);
+    if (k >= 0) {
+        const Node *scale = x->in[k];
+        Node *inner = centred_sum(g, x->in[1 - k], axes, left);
+        uint32_t kept = axes_without(scale->attr->axes, axes, x->type->rank);
+        Node *outside = node_broadcast(g, scale->in[0], kept, inner->type->rank, inner->type->dim);
+        return node_map2(g, x->op, inner, outside);
+    }
+    return x->op == OP_NEG ? node_map1(g, OP_NEG, centred_sum(g, x->in[0], axes, left)) : left;
+}
+
+/* What is left of a mean sums to nothing, or to what the rounding of 1 / n leaves: the errors that
+ * it would sum to are no more right. So the derivative of a normalisation sums what comes in once,
+ * before it is made. */
 static Node *sum_of_centred(Graph *g, const Node *n, Node *const *in) {
     Node *x = in[0];
     uint32_t axes = n->attr->axes;
-    if (!elem_is_float(x->type->elem)) {
-        return NULL;
-    }
+    double part;
     for (int k = 0; (x->op == OP_ADD || x->op == OP_SUB) && k < 2; k++) {
-        if (is_centred(x->in[k], axes)) {
-            Node *rest = node_fold(g, OP_SUM, x->in[1 - k], axes);
+        Node *from = elem_is_float(x->type->elem) ? centred_from(x->in[k], axes, &part) : NULL;
+        if (!from) {
+            continue;
+        }
+        Node *sum[2], *rest = node_fold(g, OP_SUM, x->in[1 - k], axes);
+        if (part == 0) {
             return x->op == OP_SUB && k == 0 ? node_map1(g, OP_NEG, rest) : rest;
         }
+        Node *left = node_map2(g, OP_MUL, from, node_const(g, from->type->elem, part));
+        sum[k] = centred_sum(g, x->in[k], axes, left);
+        sum[1 - k] = rest;
+        return node_map2(g, x->op, sum[0], sum[1]);
     }
     return NULL;
 }
