@@ -547,6 +547,13 @@ Node *node_grad(Graph *g, Node *value, Node *point, Node *cotangent) {
     return graph_add(g, OP_GRAD, in, 3, NULL, type_scalar(TY_ERROR));
 }
 
+/* J'u is linear in u, so that its derivative by u with the cotangent d is J d, whatever u is. What
+ * the first sweep makes for u alone is read by nobody. No rule looks through STOP at the zeros. */
+Node *node_jvp(Graph *g, Node *value, Node *point, Node *direction) {
+    Node *u = node_stop(g, node_full(g, *value->type, 0));
+    return node_grad(g, node_grad(g, value, point, u), u, direction);
+}
+
 Node *node_custom(Graph *g, Node *value, Node *const *arg, int narg, Region *body) {
     Node **in = ARENA_ARRAY(g->arena, Node *, narg + 1);
     in[0] = graph_import(g, value);

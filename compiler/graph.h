@@ -443,6 +443,8 @@ Node *node_places(Graph *g, Node *a, bool descending, int64_t most);
 Node *node_random(Graph *g, Dist dist, uint64_t site, Node *const *key, int nkey, Type type);
 Node *node_stop(Graph *g, Node *a);
 Node *node_grad(Graph *g, Node *value, Node *point, Node *cotangent);
+/* The derivative of the value along a direction at the point, two GRADs. */
+Node *node_jvp(Graph *g, Node *value, Node *point, Node *direction);
 /* `body` was made by region_new(g, current region) with its params added by region_param; it holds
  * the adjoint: params (args..., u) and one result for each arg (none NULL: give zeros). */
 Node *node_custom(Graph *g, Node *value, Node *const *arg, int narg, Region *body);

@@ -107,7 +107,7 @@ typedef struct {
 /* The new values of the results of a loop. */
 typedef struct {
     Node **result;
-    int *emitted; /* its stacks as the builder numbers them, of a loop that went into another one */
+    int *number; /* as the builder numbers its carries and stacks, of one that went into another */
 } LoopMap;
 
 /* A region that is being copied. */
@@ -175,28 +175,46 @@ static Node *made_slice(const Copy *c, const Node *x) {
                : NULL;
 }
 
-/* Puts the body of `guest`, which has no carries, behind what the open loop does in a turn. */
+/* Does a carry keep its start? Then it is an invariant. */
+static bool stays(const Region *body, int carry) {
+    return body->out.at[carry] == body->param.at[1 + carry];
+}
+
+/* Puts the body of `guest` behind what the open loop does in a turn. */
 static void copy_guest(Rebuild *r, Copy *c, LoopBuilder *lb, const Node *guest) {
     const Region *body = guest->body;
     const LoopLive *ll = c->live->loop[guest->id];
+    const int ncarry = guest->attr->ncarry;
     Node **inner = ARENA_ARRAY(r->scratch, Node *, body->node.count);
     LoopMap *lm = ARENA_NEW(r->scratch, LoopMap);
+    lm->result = ARENA_ARRAY(r->scratch, Node *, body->out.count);
+    lm->number = ARENA_ARRAY(r->scratch, int, body->out.count);
     inner[body->param.at[0]->id] = loop_index(lb);
     for (int k = 0; k < guest->nin; k++) {
-        const Node *outer = guest->in[k];
-        if (ll->param[1 + k]) {
-            bool stack = k >= guest->attr->ninv;
-            Node *made = stack ? made_slice(c, outer) : NULL;
-            inner[body->param.at[1 + k]->id] = made    ? made
-                                               : stack ? loop_xs(lb, c->map[outer->id])
-                                                       : graph_import(r->graph, c->map[outer->id]);
+        Node *outer = c->map[guest->in[k]->id], *value;
+        if (!ll->param[1 + k]) {
+            continue;
         }
+        if (k < ncarry && !stays(body, k)) {
+            lm->number[k] = loop_carry(lb, outer);
+            value = loop_carry_value(lb, lm->number[k]);
+            value->name = body->param.at[1 + k]->name;
+        } else if (k < ncarry + guest->attr->ninv) {
+            value = graph_import(r->graph, outer);
+        } else {
+            Node *made = made_slice(c, guest->in[k]);
+            value = made ? made : loop_xs(lb, outer);
+        }
+        inner[body->param.at[1 + k]->id] = value;
     }
     copy_nodes(r, body, ll->body, inner);
-    lm->result = ARENA_ARRAY(r->scratch, Node *, body->out.count);
-    lm->emitted = ARENA_ARRAY(r->scratch, int, body->out.count);
     for (int k = 0; k < body->out.count; k++) {
-        lm->emitted[k] = ll->result[k] ? loop_emit(lb, inner[body->out.at[k]->id]) : -1;
+        Node *value = inner[body->out.at[k]->id];
+        if (k >= ncarry) {
+            lm->number[k] = ll->result[k] ? loop_emit(lb, value) : -1;
+        } else if (ll->param[1 + k] && !stays(body, k)) {
+            loop_next(lb, lm->number[k], value);
+        }
     }
     c->inner[guest->id] = inner;
     c->loop[guest->id] = lm;
@@ -206,8 +224,14 @@ static void guest_results(Rebuild *r, Copy *c, const Node *guest, Node *host) {
     LoopMap *lm = c->loop[guest->id];
     c->inner[guest->id] = NULL;
     for (int k = 0; k < guest->body->out.count; k++) {
-        if (lm->emitted[k] >= 0) {
-            lm->result[k] = loop_stack(r->graph, host, lm->emitted[k]);
+        if (!c->live->loop[guest->id]->result[k]) {
+            continue;
+        }
+        if (k >= guest->attr->ncarry) {
+            lm->result[k] = loop_stack(r->graph, host, lm->number[k]);
+        } else {
+            lm->result[k] = stays(guest->body, k) ? c->map[guest->in[k]->id]
+                                                  : loop_final(r->graph, host, lm->number[k]);
         }
     }
 }

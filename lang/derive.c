@@ -21,9 +21,20 @@ bool derive_used(Elab *e, const Node *value) {
     return false;
 }
 
+/* Has u the elements of `like`, or is it one number for all? */
+static bool fits(const Value *u, const Value *like) {
+    bool fit = u->nspan == 0 && value_elem(u) == value_elem(like) &&
+               (u->rank == 0 || u->rank == like->rank);
+    for (int i = 0; fit && i < u->rank; i++) {
+        fit = u->dim[i].size == like->dim[i].size;
+    }
+    return fit;
+}
+
 const Value *derive_call(Elab *e, const char *name, const Value *const *v, int n, Loc loc) {
-    bool stop = str_eq(name, "stop_gradient"), vjp = str_eq(name, "vjp");
-    int want = stop ? 1 : vjp ? 3 : 2;
+    bool stop = str_eq(name, "stop_gradient"), jvp = str_eq(name, "jvp");
+    bool vjp = str_eq(name, "vjp");
+    int want = stop ? 1 : vjp || jvp ? 3 : 2;
     if (n != want) {
         return elab_error(e, loc, 450, "'%s' takes %d argument%s", name, want,
                           want == 1 ? "" : "s");
@@ -57,7 +68,7 @@ const Value *derive_call(Elab *e, const char *name, const Value *const *v, int n
         return elab_error(e, loc, 452, "'%s' is for whole tensors, outside of index notation",
                           name);
     }
-    if (!vjp && v[0]->rank > 0) {
+    if (!vjp && !jvp && v[0]->rank > 0) {
         elab_error(e, loc, 453, "grad(v, x) needs a scalar v, found %s",
                    value_text(e->arena, v[0]));
         diag_hint(&e->c->diag, "vjp(v, x, u) takes a cotangent u of the shape of v");
@@ -78,19 +89,18 @@ const Value *derive_call(Elab *e, const char *name, const Value *const *v, int n
                   "derive by what that one was derived by, or by what the value was computed from");
         return &value_poison;
     }
-    const Value *u = vjp ? v[2] : value_real(e->scratch, 1);
-    u = arith_tensor(e, loc, u, value_elem(v[0]));
+    const Value *u = vjp || jvp ? v[2] : value_real(e->scratch, 1);
+    const Value *like = jvp ? v[1] : v[0];
+    u = arith_tensor(e, loc, u, value_elem(like));
     if (!elab_ok(u)) {
         return u;
     }
-    bool fits = u->nspan == 0 && value_elem(u) == value_elem(v[0]) &&
-                (u->rank == 0 || u->rank == v[0]->rank);
-    for (int i = 0; fits && i < u->rank; i++) {
-        fits = u->dim[i].size == v[0]->dim[i].size;
+    if (!fits(u, like)) {
+        return jvp ? elab_error(e, loc, 479, "the direction is %s, but the point is %s",
+                                value_text(e->arena, u), value_text(e->arena, like))
+                   : elab_error(e, loc, 455, "the cotangent is %s, but the value is %s",
+                                value_text(e->arena, u), value_text(e->arena, like));
     }
-    if (!fits) {
-        return elab_error(e, loc, 455, "the cotangent is %s, but the value is %s",
-                          value_text(e->arena, u), value_text(e->arena, v[0]));
-    }
-    return value_with(e->scratch, v[1], node_grad(e->g, value, point, u->node));
+    return jvp ? value_with(e->scratch, v[0], node_jvp(e->g, value, point, u->node))
+               : value_with(e->scratch, v[1], node_grad(e->g, value, point, u->node));
 }

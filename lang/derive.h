@@ -1,4 +1,4 @@
-/* derive: derivatives in the source: grad, vjp, stop_gradient. */
+/* derive: derivatives in the source: grad, vjp, jvp, stop_gradient. */
 #ifndef MDLC_LANG_DERIVE_H
 #define MDLC_LANG_DERIVE_H
 

@@ -572,12 +572,8 @@ static const struct {
 };
 enum { NMAP = sizeof maps / sizeof *maps };
 
-/* Known names without a meaning yet: better than "unknown". */
-static const char *const later[] = {"jvp"};
-enum { NLATER = sizeof later / sizeof *later };
-
-static const char *const special[] = {"concat", "stack", "einsum", "matmul",   "stop_gradient",
-                                      "grad",   "vjp",   "under",  "gradcheck"};
+static const char *const special[] = {"concat", "stack", "einsum", "matmul", "stop_gradient",
+                                      "grad",   "vjp",   "jvp",    "under",  "gradcheck"};
 enum { NSPECIAL = sizeof special / sizeof *special };
 static const char *const constants[] = {"inf",   "nan",   "pi",   "true",  "false",
                                         "train", "infer", "step", "steps", "epoch"};
@@ -604,8 +600,7 @@ bool prelude_has(const char *name) {
             return true;
         }
     }
-    return fold_is_name(name) || listed(later, NLATER, name) || listed(special, NSPECIAL, name) ||
-           elem_from_name(name, &elem);
+    return fold_is_name(name) || listed(special, NSPECIAL, name) || elem_from_name(name, &elem);
 }
 
 bool prelude_has_constant(const char *name) {
@@ -739,9 +734,6 @@ const Value *prelude_call(Elab *e, const char *name, const Ast *call, Arguments 
             return call_row(e, &rows[i], call, args);
         }
     }
-    if (listed(later, NLATER, name)) {
-        return elab_later(e, call->loc, 442, "'%s' is not supported yet", name);
-    }
     if (str_eq(name, "under")) {
         if (args->count != 1 || !args->at[0].ast) {
             elab_error(e, call->loc, 443, "under(path) takes one path");
@@ -756,7 +748,8 @@ const Value *prelude_call(Elab *e, const char *name, const Ast *call, Arguments 
                           "1e-5;");
     }
     bool folds = fold_is_name(name), joins = str_eq(name, "concat") || str_eq(name, "stack");
-    bool derives = str_eq(name, "stop_gradient") || str_eq(name, "grad") || str_eq(name, "vjp");
+    bool derives = str_eq(name, "stop_gradient") || str_eq(name, "grad") || str_eq(name, "vjp") ||
+                   str_eq(name, "jvp");
     bool einsum = str_eq(name, "einsum"), products = einsum || str_eq(name, "matmul");
     if (!folds && !joins && !derives && !products) {
         return call_unary(e, name, call, args);

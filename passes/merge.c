@@ -1,7 +1,8 @@
 /* merge: see merge.h.
  *
- * Technique: a loop without carries (the guest) that reads stacks of a loop of the same trip (its
- * host) runs inside of that, whichever way it goes: iteration i of both handles slice i alone. What
+ * Technique: a loop (the guest) that reads stacks of a loop of the same trip (its host) runs inside
+ * of that. Without carries it does whichever way it goes: iteration i of both handles slice i
+ * alone. With carries it goes the same way, and does so only where a stack goes away for it. What
  * else the guest reads must be there before the host runs, made of no loop behind it, so that no
  * two groups wait for each other. A slot that the guest reads will be overwritten by what it
  * computes, slice by slice: whoever else reads that slot must be able to come before the host, and
@@ -115,7 +116,9 @@ static const Node *find_host(const Merge *m, const Node *guest) {
         host = maker ? larger(host, host_of(m, maker)) : host;
     }
     const Node *found = host >= 0 ? m->region->node.at[host] : NULL;
-    return found && runs_through(found) && found->attr->trip == guest->attr->trip ? found : NULL;
+    bool one = found && runs_through(found) && found->attr->trip == guest->attr->trip;
+    return one && (guest->attr->ncarry == 0 || found->attr->reverse == guest->attr->reverse) ? found
+                                                                                             : NULL;
 }
 
 static bool in_group(const Merge *m, const Node *loop, const Node *guest, const Node *host) {
@@ -171,15 +174,15 @@ static bool fits(const Merge *m, const Node *guest, const Node *host) {
             continue;
         }
         fit = m->loop[x->id] < at;
-        if (may_change(x)) {
+        if (may_change(x) && (guest->attr->ncarry == 0 || reads_stack(guest, k))) {
             fit = fit && at > m->awaits && can_change(m, x, guest, host);
             more -= reads_stack(guest, k) ? type_bytes(*x->type) : 0;
         }
     }
-    for (int k = 0; k < guest->body->out.count; k++) {
+    for (int k = guest->attr->ncarry; k < guest->body->out.count; k++) {
         more += guest->attr->trip * type_bytes(*guest->body->out.at[k]->type);
     }
-    return fit && more <= 0;
+    return fit && (guest->attr->ncarry == 0 ? more <= 0 : more < 0);
 }
 
 /* What it reads comes before its host. */
@@ -233,7 +236,7 @@ static const LoopMerge *plan_merges(void *ctx, Arena *scratch, const Region *reg
     survey(&m, scratch, region->owner ? NULL : pass->awaited);
     for (int i = 0; i < n; i++) {
         const Node *guest = region->node.at[i], *host = NULL;
-        if (runs_through(guest) && guest->attr->ncarry == 0) {
+        if (runs_through(guest)) {
             host = find_host(&m, guest);
         }
         if (host && fits(&m, guest, host)) {
@@ -255,7 +258,7 @@ static const LoopMerge *plan_merges(void *ctx, Arena *scratch, const Region *reg
 
 static bool is_guest(const Node *n) {
     bool found = false;
-    for (int k = 0; runs_through(n) && n->attr->ncarry == 0 && k < n->nin; k++) {
+    for (int k = 0; runs_through(n) && k < n->nin; k++) {
         found = found || stack_maker(n, k);
     }
     return found;
@@ -271,7 +274,7 @@ Region *pass_merge(Graph *g, const Region *region, const bool *awaited) {
     while (pass.any) { /* loops inside loops that were merged */
         pass.any = false;
         fresh = region_rebuild_merged(g, region, plan_merges, &pass);
-        region = fresh;
+        region = pass.any ? region_rebuild(g, fresh, NULL, NULL) : fresh; /* without its stacks */
     }
     return fresh;
 }

@@ -74,6 +74,40 @@ Region *directional_region(Sample *s, const Region *region) {
     return made;
 }
 
+Region *directional_forward(Sample *s, const Region *region) {
+    int nfloat, nslot = 0;
+    Region *made = floats_first(s, region, &nfloat);
+    for (int k = 0; k < s->nslot; k++) {
+        nslot += is_float(s->slot[k]);
+    }
+    if (nfloat == 0 || nslot == 0) {
+        return NULL;
+    }
+    Graph *g = s->g;
+    Region *before = graph_enter(g, made);
+    Node *value = weighed_sum(s, made->out.at, nfloat), *one = node_const(g, TY_F64, 1);
+    Node *forward = node_const(g, TY_F64, 0), *gap = forward;
+    for (int k = 0; k < s->nslot; k++) {
+        if (is_float(s->slot[k])) {
+            Node *point = node_slot(g, s->slot[k]);
+            Node *d = sample_table(s, *point->type, -1, 1);
+            Node *back = node_map2(g, OP_MUL, node_grad(g, value, point, one), d);
+            Node *along = node_jvp(g, value, point, d);
+            forward = node_map2(g, OP_ADD, forward, along);
+            back = node_cast(g, total(g, back), TY_F64);
+            gap =
+                node_map2(g, OP_ADD, gap, node_map1(g, OP_ABS, node_map2(g, OP_SUB, along, back)));
+        }
+    }
+    made->out.count = 0;
+    append_gradients(s, made, value);
+    append_gradients(s, made, forward);
+    region_result(made, gap);
+    graph_leave(g, before);
+    region_verify(made, STAGE_BUILT);
+    return made;
+}
+
 /* Results with the data moved by t along `direction` (may be NULL). */
 static Value *values_at(Arena *arena, const Sample *s, const Region *region, double t,
                         double *const *direction) {

@@ -19,7 +19,10 @@ typedef struct {
  * gradients, a functional of these, its gradients]; gradients are to every float slot in order.
  * NULL when no result or no slot is a float. */
 Region *directional_region(Sample *s, const Region *region);
-/* `expanded`: what a grad pass made of directional_region. */
+/* The same with derivatives along random directions of the slots: [value, its gradients, the sum of
+ * its derivatives along them, its gradients, how far they are from the products with gradients]. */
+Region *directional_forward(Sample *s, const Region *region);
+/* `expanded`: what a grad pass made of directional_region or directional_forward. */
 Directional directional_check(Arena *arena, Sample *s, const Region *expanded);
 /* Results of a region on the sample's data, in double. */
 Value *directional_values(Arena *arena, const Sample *s, const Region *region);

@@ -194,19 +194,36 @@ bool gen_loop(Gen *gen, Val *out) {
     return true;
 }
 
-Node *gen_slope(Gen *gen, Node *value, double cotangent) {
+static Node *point_for(Gen *gen, const Node *value) {
     Node *point = gen_float(gen).node;
     Arena scratch = {0};
-    value = graph_import(gen->g, value);
     for (int i = 0; flow_ambiguous(&scratch, flow_of(&scratch, value), point); i++) {
         point = i < 8 ? gen_float(gen).node : node_full(gen->g, *value->type, 1);
     }
     arena_free(&scratch);
+    return point;
+}
+
+Node *gen_slope(Gen *gen, Node *value, double cotangent) {
+    value = graph_import(gen->g, value);
+    Node *point = point_for(gen, value);
     return node_grad(gen->g, value, point, node_const(gen->g, value->type->elem, cotangent));
 }
 
+static Node *gen_tangent(Gen *gen, Node *value, double direction) {
+    value = graph_import(gen->g, value);
+    Node *point = point_for(gen, value);
+    return node_jvp(gen->g, value, point, node_const(gen->g, point->type->elem, direction));
+}
+
+/* One in three is a derivative along a direction. */
 bool gen_grad(Gen *gen, Val *out) {
-    Node *value = gen_total(gen, gen_calm(gen, gen_float(gen), 2));
+    Val calm = gen_calm(gen, gen_float(gen), 2);
+    if (gen_below(gen, 3) == 0) {
+        *out = (Val){gen_tangent(gen, calm.node, 0.5), -INFINITY, INFINITY};
+        return true;
+    }
+    Node *value = gen_total(gen, calm);
     Node *d = gen_slope(gen, value, 0.5);
     *out = (Val){d, -INFINITY, INFINITY};
     return true;

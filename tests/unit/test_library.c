@@ -127,7 +127,8 @@ static void check_looped(Sample *s, const char *name, const Region *region, bool
         Region *looped = directional_looped(s, region, reverse, ways[k].checkpoint);
         Region *expanded = pass_grad(s->g, directional_region(s, looped), ways[k].save);
         Value *out = directional_values(&arena, s, expanded);
-        for (int r = 0; first && r < expanded->out.count / 2; r++) {
+        int same = starts(name, "second_") ? 1 : expanded->out.count / 2;
+        for (int r = 0; first && r < same; r++) {
             size_t bytes = sizeof *out[r].at * (size_t)type_count(out[r].type);
             if (memcmp(out[r].at, first[r].at, bytes) != 0) {
                 fail_msg("%s in a loop: result %d depends on what is kept", name, r);

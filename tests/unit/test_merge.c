@@ -7,6 +7,7 @@
 #include <cmocka.h>
 
 #include "pass_fixture.h"
+#include "passes/grad.h"
 #include "passes/merge.h"
 
 enum { TRIP = 5, WIDE = 3 };
@@ -109,7 +110,102 @@ static void test_forms(void **state) {
     }
 }
 
+/* A loop that carries a vector along a stack, as derivatives along a direction do. */
+static Node *carrying(Fixture *f, Node *stack, Node *start, bool reverse, Node **emitted) {
+    Graph *g = f->g;
+    LoopBuilder *loop = loop_open(g, TRIP, reverse);
+    int carry = loop_carry(loop, start), still = loop_carry(loop, start);
+    Node *was = loop_carry_value(loop, carry), *slice = loop_xs(loop, stack);
+    Node *turn = node_map2(g, OP_MUL, loop_carry_value(loop, still), slice);
+    Node *next = node_map1(g, OP_TANH, node_map2(g, OP_ADD, was, turn));
+    loop_next(loop, carry, next);
+    loop_next(loop, still, loop_carry_value(loop, still));
+    int stacked = emitted ? loop_emit(loop, node_map2(g, OP_MUL, next, slice)) : -1;
+    Node *made = loop_close(loop);
+    if (emitted) {
+        *emitted = loop_stack(g, made, stacked);
+    }
+    return node_map2(g, OP_ADD, loop_final(g, made, carry), loop_final(g, made, still));
+}
+
+typedef enum {
+    SAME_WAY,
+    BOTH_BACK,
+    OTHER_WAY,       /* the first slice it wants is made last */
+    STACK_KEPT,      /* nothing goes away */
+    START_OF_HOST,   /* it begins with what the host ends with */
+    STACK_FOR_STACK, /* it makes a stack in the place of the one that it reads */
+    IN_CHAIN,        /* that is read by one more */
+    CARRIES
+} Carries;
+
+static void test_carries(void **state) {
+    static const int before[CARRIES] = {2, 2, 2, 2, 2, 2, 3},
+                     after[CARRIES] = {1, 1, 2, 2, 2, 2, 1};
+    (void)state;
+    for (int form = 0; form < CARRIES; form++) {
+        Fixture f;
+        fixture_open(&f, TY_F64, (uint64_t)form);
+        Node *final, *emitted = NULL;
+        Node *start = sample_input(&f.s, (Type){.elem = TY_F64, .rank = 1, .dim = {WIDE}}, -1, 1);
+        Node *stack = host(&f, stacked(&f), form == BOTH_BACK, TRIP, &final);
+        Node *from = form == START_OF_HOST ? final : start;
+        bool more = form == STACK_FOR_STACK || form == IN_CHAIN;
+        Node *end = carrying(&f, stack, from, form == BOTH_BACK || form == OTHER_WAY,
+                             more ? &emitted : NULL);
+        region_result(f.region, end);
+        region_result(f.region, final);
+        if (form == STACK_KEPT) {
+            region_result(f.region, stack);
+        } else if (form == STACK_FOR_STACK) {
+            region_result(f.region, emitted);
+        } else if (form == IN_CHAIN) {
+            region_result(f.region, carrying(&f, emitted, start, false, NULL));
+        }
+        expect_loops(&f, NULL, before[form], after[form]);
+        arena_free(&f.arena);
+    }
+}
+
+static int loops_at_all_depths(const Region *region) {
+    int n = 0;
+    for (int i = 0; i < region->node.count; i++) {
+        const Node *node = region->node.at[i];
+        n += is_loop(node) + (node->body ? loops_at_all_depths(node->body) : 0);
+    }
+    return n;
+}
+
+/* Loops in the bodies of two that become one: when the stack between these is gone, so is what lies
+ * between the inner ones. */
+static void test_nested(void **state) {
+    (void)state;
+    Fixture f;
+    fixture_open(&f, TY_F64, 1);
+    Graph *g = f.g;
+    Node *x = sample_input(&f.s, (Type){.elem = TY_F64, .rank = 1, .dim = {WIDE}}, -1, 1);
+    Node *d = sample_input(&f.s, *x->type, -1, 1);
+    LoopBuilder *outer = loop_open(g, TRIP, false);
+    int c = loop_carry(outer, x);
+    LoopBuilder *inner = loop_open(g, 3, false);
+    int k = loop_carry(inner, loop_carry_value(outer, c));
+    Node *turned = node_map2(g, OP_MUL, loop_carry_value(inner, k), d);
+    loop_next(inner, k, node_map1(g, OP_SIN, turned));
+    loop_next(outer, c, loop_final(g, loop_close(inner), k));
+    Node *y = loop_final(g, loop_close(outer), c);
+    region_result(f.region, y);
+    region_result(f.region, node_jvp(g, y, x, d));
+    f.region = pass_grad(g, f.region, GRAD_SAVE_CALLS);
+    graph_enter(g, f.region);
+    Region *now = optimise(&f, f.region);
+    assert_int_equal(loops_at_all_depths(f.region), 4);
+    assert_int_equal(loops_at_all_depths(now), 2);
+    assert_true(difference(&f, f.region, now) <= tolerance(&f, f.region));
+    arena_free(&f.arena);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_forms)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_forms), cmocka_unit_test(test_carries),
+                                       cmocka_unit_test(test_nested)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

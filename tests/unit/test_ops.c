@@ -112,6 +112,25 @@ static void check_expanded(Case *c, const Region *expanded, Worst *worst) {
     worst->checked[c->op] += d.size[0] > 0;
 }
 
+/* Both ways round, and derived again. */
+static void check_forward(Case *c, const Region *forward, Worst *worst) {
+    Region *expanded = pass_grad(c->g, forward, GRAD_SAVE_CALLS);
+    Value *out = directional_values(&c->arena, &c->s, expanded);
+    double gap = value_get(out[expanded->out.count - 1], 0), size = 1;
+    int half = expanded->out.count / 2;
+    for (int r = 1; r < half; r++) {
+        for (int64_t i = 0; i < type_count(out[r].type); i++) {
+            size += fabs(value_get(out[r], i));
+        }
+    }
+    if (!(gap <= 1e-12 * size)) {
+        region_dump(expanded, stderr, 0);
+        fail_msg("%s, variant %d: jvp and vjp differ by %g (MDLC_SEED=%llu)", op_info[c->op].name,
+                 c->variant, gap, (unsigned long long)seed());
+    }
+    check_expanded(c, expanded, worst);
+}
+
 static void check_region(Case *c, const Region *region, GradSave save, Worst *worst) {
     check_expanded(c, pass_grad(c->g, region, save), worst);
 }
@@ -194,6 +213,22 @@ static void test_in_loops(void **state) {
     sweep(check_in_loop, &worst);
 }
 
+/* Derivatives along directions, alone and in loops that keep all and carries alone. */
+static void check_along(Case *c, const Region *region, Worst *worst) {
+    (void)region;
+    check_forward(c, directional_forward(&c->s, c->region), worst);
+    for (int checkpoint = 0; checkpoint < 2; checkpoint++) {
+        Region *looped = directional_looped(&c->s, c->region, c->variant & 1, checkpoint);
+        check_forward(c, directional_forward(&c->s, looped), worst);
+    }
+}
+
+static void test_forward(void **state) {
+    (void)state;
+    Worst worst;
+    sweep(check_along, &worst);
+}
+
 /* Rows without a rule: a float result has the derivative zero, whatever reads it. Other results
  * cannot be a value or a point of a derivative: the front end refuses that. */
 static void test_no_derivative(void **state) {
@@ -241,7 +276,7 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_shapes),        cmocka_unit_test(test_derivatives),
         cmocka_unit_test(test_in_loops),      cmocka_unit_test(test_no_derivative),
-        cmocka_unit_test(test_loop_policies),
+        cmocka_unit_test(test_loop_policies), cmocka_unit_test(test_forward),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
