@@ -281,6 +281,10 @@ demo: $(BUILD)/mdlc
 dqn: $(BUILD)/mdlc
 	@$(TEST_ENV) sh tests/dqn.sh
 
+# PICTURE=FILE.png: points of its dark places too.
+cnf: $(BUILD)/mdlc
+	@$(TEST_ENV) sh tests/cnf.sh
+
 accept: $(BUILD)/mdlc $(TOOLS)
 	@$(TEST_ENV) sh tests/accept.sh
 
@@ -295,6 +299,9 @@ mutants: $(BUILD)/tests/tools/mutate
 bench: $(BUILD)/mdlc
 	@$(TEST_ENV) sh tests/bench/bench.sh
 
+bench-cnf: $(BUILD)/mdlc
+	@$(TEST_ENV) sh tests/bench/cnf.sh
+
 # `make before BASE=REV`: the same nets beside those from an earlier compiler.
 before: $(BUILD)/mdlc
 	@$(TEST_ENV) BASE="$(BASE)" sh tests/bench/before.sh
@@ -308,7 +315,7 @@ clean:
 	rm -rf build
 
 FORCE:
-.PHONY: all deps demo test lint analyze asan cover golden mutants replay bench before busy accept dqn clean FORCE \
+.PHONY: all deps demo test lint analyze asan cover golden mutants replay bench before busy accept dqn cnf bench-cnf clean FORCE \
         fuzz-binaries fuzzers libfuzzers soak odd odd-binaries odd-few odd-tests
 .SECONDARY:
 

@@ -16,7 +16,7 @@ counts() { grind "$1" fit --steps "$2" --threads 1 --seed 1 --eval-every 5 --log
 
 narrow="-mno-avx512f -mno-fma"
 echo | $CC $narrow -x c -c - -o "$scratch/empty.o" 2>/dev/null || narrow=
-[ "$LONG" = 1 ] && names=$(basename -s .mdl $(trained)) many=1000 || names=diabetes many=40
+[ "$LONG" = 1 ] && names=$(basename -s .mdl $(trained | grep -v cnf)) many=1000 || names=diabetes many=40
 for name in $names; do
     "$MDLC" "samples/$name.mdl" -o "$scratch/$name.c" && $CC -O1 -g1 -march=native $narrow "$scratch/$name.c" -lm -o "$scratch/$name" ||
         { fail "$name" "does not build"; continue; }
