@@ -65,10 +65,33 @@ static void json_calls(const Emit *e, const ProgramEntry *entry, Text *out) {
     text_add(out, "]");
 }
 
+/* Numbers of the weights that a call may change, and of all that there are. */
+static int64_t updated(const Entry *entry) {
+    int64_t n = 0;
+    for (int k = 0; k < entry->out.count; k++) {
+        const EntryOut *out = &entry->out.at[k];
+        n += out->role == OUT_WRITE && out->slot->kind == SLOT_PARAM ? type_count(out->slot->type)
+                                                                     : 0;
+    }
+    return n;
+}
+
+static int64_t parameters(const Module *module) {
+    int64_t n = 0;
+    for (int k = 0; k < module->slot.count; k++) {
+        const Slot *slot = module->slot.at[k];
+        n += slot->kind == SLOT_PARAM ? type_count(slot->type) : 0;
+    }
+    return n;
+}
+
 static void json_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
     text_add(out, "{\"name\":");
     json_string(out, entry->entry->name);
     text_printf(out, ",\"kind\":\"%s\"", kind_word(entry->entry->kind));
+    if (entry->entry->kind == ENTRY_TRAIN) {
+        json_number(out, "updated", updated(entry->entry));
+    }
     json_number(out, "arena_bytes", entry->arena_bytes);
     json_number(out, "lower_bound_bytes", entry->lower_bound_bytes);
     json_number(out, "further_thread_bytes", thread_adds(e, entry, e->c->opt.threads));
@@ -130,10 +153,8 @@ static void report_json(const Emit *e, Text *out) {
     text_printf(out,
                 " \"options\":{\"threads\":%d,\"precision\":\"%s\",\"blas\":\"%s\",\"main\":%s,"
                 "\"checks\":\"%s\",\"define\":{",
-                opt->threads,
-                elem_name(opt->half != TY_ERROR ? opt->half : opt->float_type),
-                opt->openblas ? "openblas" : "builtin",
-                opt->no_main ? "false" : "true",
+                opt->threads, elem_name(opt->half != TY_ERROR ? opt->half : opt->float_type),
+                opt->openblas ? "openblas" : "builtin", opt->no_main ? "false" : "true",
                 opt->canary && opt->nan ? "canary,nan"
                 : opt->canary           ? "canary"
                 : opt->nan              ? "nan"
@@ -257,6 +278,10 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
                 " (least possible in this order %lld), %d steps, %lld FLOPs, %lld bytes moved\n",
                 (long long)entry->lower_bound_bytes, entry->nstep, (long long)entry->flops,
                 (long long)entry->bytes_moved);
+    if (entry->entry->kind == ENTRY_TRAIN) {
+        text_printf(out, "  updates %lld of %lld weights\n", (long long)updated(entry->entry),
+                    (long long)parameters(e->p->module));
+    }
     if (entry->steps_again > 0) {
         text_printf(out, "  %d of them run again, %lld FLOPs: the budget asks for that\n",
                     entry->steps_again, (long long)entry->flops_again);

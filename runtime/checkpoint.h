@@ -63,7 +63,7 @@ MD_COLD int md_checkpoint_save(md_run *r) {
     }
     snprintf(r->out.keep, sizeof r->out.keep, "%s.old", r->options.checkpoint);
     int rc = md_save_file(&r->out, r->options.checkpoint, r->model, &r->regions.memory,
-                          MD_CHECKPOINT, note.used > 0 ? bytes : NULL, &r->message);
+                          MD_CHECKPOINT, NULL, note.used > 0 ? bytes : NULL, &r->message);
     r->out.keep[0] = 0;
     return rc;
 }

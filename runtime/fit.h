@@ -58,9 +58,8 @@ MD_COLD const md_need *md_short_ring(const md_run *r, int64_t *held) {
 MD_COLD int md_model_failed(md_run *r, int code, const char *during) {
     /* if: limits */
     if (code == MD_ERR_LIMIT) {
-        return md_fail(&r->message, MD_EXIT_NUMBER, "%s: %s (%s:%d)", during,
-                       r->model->error(code), r->model->source,
-                       r->model->limit_lines[*r->model->limit]);
+        return md_fail(&r->message, MD_EXIT_NUMBER, "%s: %s (%s:%d)", during, r->model->error(code),
+                       r->model->source, r->model->limit_lines[*r->model->limit]);
     }
     /* end: limits */
     if (code == MD_ERR_NONFINITE) {
@@ -294,7 +293,7 @@ MD_COLD int md_check_values(md_run *r, int code) {
 
 MD_COLD int md_save_weights(md_run *r) {
     int rc = md_save_file(&r->out, r->options.save, r->model, &r->regions.memory, MD_SAVE_PARAMS,
-                          NULL, &r->message);
+                          r->options.save_only, NULL, &r->message);
     if (rc == MD_EXIT_OK) {
         r->saved_step = r->task->step;
         r->saved_task = r->task;

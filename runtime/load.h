@@ -33,7 +33,7 @@ typedef struct md_load {
     const md_tensor *tensors;
     size_t count;
     const md_memory *memory;
-    unsigned what;       /* kinds, perhaps MD_LOAD_EXACT */
+    unsigned what;       /* kinds, perhaps MD_LOAD_EXACT, MD_LOAD_SOME */
     unsigned char *seen; /* one byte a slice */
     md_read_fn read;
     void *user;
@@ -213,64 +213,6 @@ MD_COLD int md_load_ignored(const char *name) {
     return md_text_starts(name, "mdlc.") || md_text_same(last, "num_batches_tracked");
 }
 
-/* if: main */
-/* Is `name` one of the paths of `only`, or below one? */
-MD_COLD int md_load_under(const char *only, const char *name) {
-    while (*only != 0) {
-        size_t n = 0;
-        while (only[n] != 0 && only[n] != ',' && only[n] == name[n]) {
-            n++;
-        }
-        if ((only[n] == 0 || only[n] == ',') && n > 0 && (name[n] == 0 || name[n] == '.')) {
-            return 1;
-        }
-        while (only[n] != 0 && only[n] != ',') {
-            n++;
-        }
-        only += n + (only[n] == ',');
-    }
-    return 0;
-}
-
-MD_COLD void md_slice_name(char *name, const md_tensor *t, size_t slice) {
-    md_text text = md_text_make(name, MD_NAME_BYTES);
-    const char *at = t->name;
-    /* if: split */
-    for (int axis = 0; axis < t->split && *at != 0;) {
-        uint64_t first;
-        const size_t hole = md_slice_hole(at, &first);
-        if (hole > 0) {
-            md_text_u64(&text, first + md_slice_place(t, slice, axis++));
-        } else {
-            md_text_bytes(&text, at, 1);
-        }
-        at += hole > 0 ? hole : 1;
-    }
-    /* end: split */
-    md_text_add(&text, at);
-    (void)slice;
-}
-
-/* Does `only`, or NULL, ask for a slice? */
-MD_COLD int md_slice_wanted(const char *only, const md_tensor *t, size_t slice) {
-    char name[MD_NAME_BYTES];
-    if (only == NULL) {
-        return 1;
-    }
-    md_slice_name(name, t, slice);
-    return md_load_under(only, name);
-}
-
-/* Or for any? */
-MD_COLD int md_slice_any(const char *only, const md_tensor *t) {
-    size_t slices = md_slice_count(t), i = 0;
-    while (i < slices && !md_slice_wanted(only, t, i)) {
-        i++;
-    }
-    return i < slices;
-}
-/* end: main */
-
 /* if: copies */
 /* The tensor of the first set that one of a second set is of; else itself. */
 MD_COLD const md_tensor *md_load_original(const md_load *l, const md_tensor *t) {
@@ -368,7 +310,7 @@ MD_COLD void md_load_complete(md_load *l) {
     for (size_t i = 0; i < l->count; i++) {
         const md_tensor *t = &l->tensors[i];
         for (size_t k = 0; k < md_slice_count(t); k++) {
-            if (*seen++ || !md_kind_in(t, must)) {
+            if (*seen++ || !md_kind_in(t, must) || (l->what & MD_LOAD_SOME) != 0) {
                 continue;
             }
             /* if: main */
@@ -503,7 +445,8 @@ MD_COLD void md_load_tensor(md_load *l) {
 }
 
 /* if: copies */
-/* Second sets of parameters that did not come with the file begin as the first. */
+/* Second sets of parameters that did not come with the file begin as the first; where it may have
+ * some alone, as far as these came. */
 MD_COLD void md_load_copies(const md_load *l) {
     const unsigned char *seen = l->seen;
     for (size_t i = 0; i < l->count; i++) {
@@ -512,9 +455,10 @@ MD_COLD void md_load_copies(const md_load *l) {
         int has = *seen && md_load_takes(l, t);
         seen += md_slice_count(t); /* of a copy: one */
         for (size_t k = 0; from != t && !has && k < md_slice_count(from); k++) {
-            int wanted = 1;
+            size_t first = md_slice_total(l->tensors, (size_t)(from - l->tensors));
+            int wanted = (l->what & MD_LOAD_SOME) == 0 || l->seen[first + k];
             /* if: main */
-            wanted = md_slice_wanted(l->only, from, k);
+            wanted = wanted && md_slice_wanted(l->only, from, k);
             /* end: main */
             if (wanted) {
                 memcpy(md_slice_data(t, 0, l->memory) + k * bytes,
@@ -607,6 +551,7 @@ MD_COLD void md_load_begin(md_load *l, const md_tensor *tensors, size_t count,
 /* Loads the tensors whose kind is in `what`, and with parameters the second sets that the file
  * has. A file must have every parameter; statistics of layers stay as they are where it has none;
  * of slots, and of rings, it has all or none; second sets that it lacks become what they copy.
+ * With MD_LOAD_SOME it may lack anything, and what it lacks stays as it is.
  * Floats of other types become the nearest value, but with MD_LOAD_EXACT, and those of slots and
  * rings. All names, types, shapes and offsets are checked before a byte of the regions changes.
  * `seen` is scratch of md_slice_total bytes and tells afterwards which tensors the file has. Gives

@@ -318,6 +318,10 @@ MD_COLD int md_setup_model(md_run *r) {
     /* if: copies */
     rc = r->options.weights != NULL ? md_setup_weights(r) : rc;
     /* end: copies */
+    if (rc == MD_EXIT_OK && r->options.with != NULL) {
+        rc = md_load_file(r->options.with, m, &r->regions.memory, MD_SAVE_PARAMS | MD_LOAD_SOME,
+                          NULL, r->seen, NULL, &r->message);
+    }
     /* if: norm */
     rc = rc == MD_EXIT_OK ? md_setup_constants(r) : rc;
     /* end: norm */

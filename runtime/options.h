@@ -33,7 +33,7 @@ typedef struct md_options {
     int64_t patience;
     int64_t skip; /* updates in a row that may end without a number */
     const char *load, *save, *checkpoint, *resume, *table, *plot, *only, *best, *monitor, *part;
-    const char *weights;
+    const char *weights, *with, *save_only;
     /* if: profile */
     const char *trace;
     /* end: profile */
@@ -103,6 +103,10 @@ MD_COLD const md_option *md_option_table(void) {
         {"--threads", MD_COUNT(threads), MD_IN_RUNS, "N", "threads to use at most"},
         {"--only", MD_TEXT(only), MD_IN_RUNS, "PATH[,PATH]",
          "what --load takes; the rest is drawn"},
+        {"--with", MD_TEXT(with), MD_IN_RUNS, "FILE",
+         "a second weights file, such as adapters: what it has replaces that of --load"},
+        {"--save-only", MD_TEXT(save_only), MD_IN_TRAIN | MD_IN_ENTRY, "PATH[,PATH]",
+         "what --save and --best write"},
         {"--weights", MD_TEXT(weights), MD_IN_RUNS, "SET",
          "begin with those of a second set of the file, such as averages"},
         {NULL, MD_PAIR, 0, NULL, NULL},
@@ -517,6 +521,10 @@ MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **
          "--best and --patience compare evaluations: --eval-every N"},
         {o->monitor != NULL && o->best == NULL && o->patience == 0,
          "--monitor says what --best FILE and --patience N compare"},
+        {o->with != NULL && o->load == NULL,
+         "--with is a second file beside --load: --load FILE --with FILE"},
+        {o->save_only != NULL && o->save == NULL && o->best == NULL,
+         "--save-only says what --save and --best write: --save FILE --save-only PATH"},
         {o->table != NULL && o->command != MD_RUN_TRAIN,
          "--log csv=FILE is a table of a training run"},
     };
@@ -525,18 +533,20 @@ MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **
             return md_fail(message, MD_EXIT_USAGE, "%s", rule[i].why);
         }
     }
-    if (o->only != NULL) {
+    if (o->only != NULL && o->load == NULL) {
+        return md_fail(message, MD_EXIT_USAGE,
+                       "--only says what --load takes: --load FILE --only PATH");
+    }
+    const char *option[] = {"--only", "--save-only"}, *paths[] = {o->only, o->save_only};
+    for (int k = 0; k < 2; k++) {
         int any = 0;
-        for (size_t i = 0; i < m->tensor_count; i++) {
-            any |= m->tensors[i].kind <= MD_LAYER_STATE && md_slice_any(o->only, &m->tensors[i]);
+        for (size_t i = 0; paths[k] != NULL && i < m->tensor_count; i++) {
+            any |= m->tensors[i].kind <= MD_LAYER_STATE && md_slice_any(paths[k], &m->tensors[i]);
         }
-        if (o->load == NULL || !any) {
+        if (paths[k] != NULL && !any) {
             return md_fail(message, MD_EXIT_USAGE,
-                           o->load == NULL
-                               ? "--only says what --load takes: --load FILE --only PATH"
-                               : "--only: the model has no weights under '%s'; 'info' "
-                                 "lists them",
-                           o->only);
+                           "%s: the model has no weights under '%s'; 'info' lists them", option[k],
+                           paths[k]);
         }
     }
     int seeded = 0;

@@ -98,6 +98,66 @@ MD_COLD void md_hex(char *to, uint64_t value, int digits) {
     }
 }
 
+/* ---- which tensors -------------------------------------------------------------------------- */
+
+/* if: main */
+/* Is `name` one of the paths of `only`, or below one? */
+MD_COLD int md_load_under(const char *only, const char *name) {
+    while (*only != 0) {
+        size_t n = 0;
+        while (only[n] != 0 && only[n] != ',' && only[n] == name[n]) {
+            n++;
+        }
+        if ((only[n] == 0 || only[n] == ',') && n > 0 && (name[n] == 0 || name[n] == '.')) {
+            return 1;
+        }
+        while (only[n] != 0 && only[n] != ',') {
+            n++;
+        }
+        only += n + (only[n] == ',');
+    }
+    return 0;
+}
+
+MD_COLD void md_slice_name(char *name, const md_tensor *t, size_t slice) {
+    md_text text = md_text_make(name, MD_NAME_BYTES);
+    const char *at = t->name;
+    /* if: split */
+    for (int axis = 0; axis < t->split && *at != 0;) {
+        uint64_t first;
+        const size_t hole = md_slice_hole(at, &first);
+        if (hole > 0) {
+            md_text_u64(&text, first + md_slice_place(t, slice, axis++));
+        } else {
+            md_text_bytes(&text, at, 1);
+        }
+        at += hole > 0 ? hole : 1;
+    }
+    /* end: split */
+    md_text_add(&text, at);
+    (void)slice;
+}
+
+/* Does `only`, or NULL, ask for a slice? */
+MD_COLD int md_slice_wanted(const char *only, const md_tensor *t, size_t slice) {
+    char name[MD_NAME_BYTES];
+    if (only == NULL) {
+        return 1;
+    }
+    md_slice_name(name, t, slice);
+    return md_load_under(only, name);
+}
+
+/* Or for any? */
+MD_COLD int md_slice_any(const char *only, const md_tensor *t) {
+    size_t slices = md_slice_count(t), i = 0;
+    while (i < slices && !md_slice_wanted(only, t, i)) {
+        i++;
+    }
+    return i < slices;
+}
+/* end: main */
+
 /* ---- saving --------------------------------------------------------------------------------- */
 
 typedef struct md_save {
@@ -112,7 +172,20 @@ typedef struct md_save {
     size_t slice;   /* the one at hand, of its tensor, */
     uint64_t begin; /* and where its data begin */
     int rc;
+    /* if: main */
+    const char *only; /* paths with commas between them; NULL: everything */
+    /* end: main */
 } md_save;
+
+/* Is the slice at hand one that goes into the file? */
+MD_COLD int md_save_wants(const md_save *s, const md_tensor *t) {
+    /* if: main */
+    if (!md_slice_wanted(s->only, t, s->slice)) {
+        return 0;
+    }
+    /* end: main */
+    return md_kind_in(t, s->what);
+}
 
 MD_COLD void md_save_bytes(md_save *s, const void *bytes, size_t count) {
     s->used += count;
@@ -224,6 +297,9 @@ MD_COLD void md_save_walk(md_save *s, int data) {
             const md_tensor *t = &s->tensors[i];
             int of = md_kind_in(t, s->what) && md_dtype_get(t->dtype)->bytes == width;
             for (s->slice = 0; of && s->slice < md_slice_count(t); s->slice++) {
+                if (!md_save_wants(s, t)) {
+                    continue;
+                }
                 if (data) {
                     md_save_slice(s, t);
                 } else {
@@ -262,29 +338,45 @@ MD_COLD int md_sum_write(void *user, const void *data, size_t bytes) {
     return 0;
 }
 
+MD_COLD int md_save_run(md_save *s, md_write_fn write, void *user) {
+    char hex[17] = "";
+    uint64_t sum = 0;
+    if ((s->what >> MD_SLOT & 1u) != 0) { /* a checkpoint */
+        s->write = md_sum_write;
+        s->user = &sum;
+        md_save_walk(s, 1);
+        md_hex(hex, md_sum_note(sum, s->note), 16);
+    }
+    s->write = NULL;
+    s->used = 0;
+    md_save_header(s, hex);
+    uint64_t length = (s->used + 7) / 8 * 8, padding = length - s->used;
+    s->write = write;
+    s->user = user;
+    md_save_bytes(s, &length, sizeof length);
+    md_save_header(s, hex);
+    md_save_bytes(s, "        ", (size_t)padding);
+    md_save_walk(s, 1);
+    return s->rc == 0 ? MD_OK : MD_ERR_WRITE;
+}
+
+MD_COLD void md_save_begin(md_save *s, const md_tensor *tensors, size_t count,
+                           const md_memory *memory, unsigned what, const char *note) {
+    memset(s, 0, sizeof *s);
+    s->tensors = tensors;
+    s->count = count;
+    s->memory = memory;
+    s->what = what;
+    s->note = note;
+}
+
 /* Writes the tensors whose kind is in `what` (MD_SAVE_PARAMS, MD_SAVE_ALL), with a note or NULL.
  * Gives MD_OK or MD_ERR_WRITE. */
 MD_COLD int md_save_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
                             unsigned what, const char *note, md_write_fn write, void *user) {
-    md_save s = {tensors, count, memory, what, note, md_sum_write, NULL, 0, 0, 0, 0};
-    char hex[17] = "";
-    uint64_t sum = 0;
-    if ((what >> MD_SLOT & 1u) != 0) { /* a checkpoint */
-        s.user = &sum;
-        md_save_walk(&s, 1);
-        md_hex(hex, md_sum_note(sum, note), 16);
-    }
-    s.write = NULL;
-    s.used = 0;
-    md_save_header(&s, hex);
-    uint64_t length = (s.used + 7) / 8 * 8, padding = length - s.used;
-    s.write = write;
-    s.user = user;
-    md_save_bytes(&s, &length, sizeof length);
-    md_save_header(&s, hex);
-    md_save_bytes(&s, "        ", (size_t)padding);
-    md_save_walk(&s, 1);
-    return s.rc == 0 ? MD_OK : MD_ERR_WRITE;
+    md_save s;
+    md_save_begin(&s, tensors, count, memory, what, note);
+    return md_save_run(&s, write, user);
 }
 
 #endif

@@ -7,17 +7,19 @@
 #include "runtime/load.h"
 #include "runtime/out.h"
 
-/* Weights (MD_SAVE_PARAMS) or all that persists (MD_SAVE_ALL) to a safetensors file, with a note or
- * NULL. `out` is scratch. */
+/* Weights (MD_SAVE_PARAMS), with `only` those under its paths, or all that persists (MD_SAVE_ALL)
+ * to a safetensors file, with a note or NULL. `out` is scratch. */
 MD_COLD int md_save_file(md_out *out, const char *path, const md_model *model,
-                         const md_memory *memory, unsigned what, const char *note,
+                         const md_memory *memory, unsigned what, const char *only, const char *note,
                          md_text *message) {
+    md_save s;
     int rc = md_out_open(out, path, message);
     if (rc != MD_EXIT_OK) {
         return rc;
     }
-    (void)md_save_tensors(model->tensors, model->tensor_count, memory, what, note, md_out_write,
-                          out);
+    md_save_begin(&s, model->tensors, model->tensor_count, memory, what, note);
+    s.only = only;
+    (void)md_save_run(&s, md_out_write, out);
     return md_out_close(out, message);
 }
 

@@ -43,7 +43,8 @@ enum {
     MD_SAVE_PARAMS = 1 << MD_PARAM | 1 << MD_LAYER_STATE,
     MD_SAVE_ALL = MD_SAVE_PARAMS | 1 << MD_SLOT,
     MD_SAVE_RINGS = 1 << MD_RING, /* beside MD_SAVE_ALL */
-    MD_LOAD_EXACT = 1 << 8        /* of a load: floats of other types are refused */
+    MD_LOAD_EXACT = 1 << 8,       /* of a load: floats of other types are refused; */
+    MD_LOAD_SOME = 1 << 9         /* what the file lacks stays as it is */
 };
 
 typedef struct md_tensor {

@@ -1,5 +1,6 @@
 """Twins of programs that read tables: regression, recommendation, graphs, reinforcement learning."""
 import math
+import re
 
 import torch
 from torch import nn
@@ -189,6 +190,26 @@ def lora(t):
         h = torch.tanh(net.fc(torch.tanh(net.base(x))))
         t.update("fit", F.mse_loss(net.head(h)[:, 0], y / 100), optimizer)
         net.base.zero_grad()
+
+
+def adapters(t):
+    def low(n, out):
+        a, b = nn.Linear(n, 4, bias=False), nn.Linear(4, out, bias=False)
+        return Pack(lora_A=a, lora_B=b)
+
+    def added(part, x, scale):
+        return scale * part.lora_B(part.lora_A(x))
+
+    net = t.models(
+        lambda name: re.sub(r"base_model.model.fc(\d).lora_(.).weight", lambda m: "low%s.lora_%s" % (m[1], m[2].lower()), name),
+        net=Pack(fc1=nn.Linear(64, 24), fc2=nn.Linear(24, 10), base_model=Pack(model=Pack(fc1=low(64, 24), fc2=low(24, 10)))))
+    tuned = net.base_model.model
+    for part in (net.fc1, net.fc2):
+        part.requires_grad_(False)
+    optimizer = torch.optim.AdamW(tuned.parameters(), lr=1e-2, eps=1e-5)
+    for x, y in t.digits(16):
+        h = F.gelu(net.fc1(x) + added(tuned.fc1, x, 1))
+        t.update("fit", F.cross_entropy(net.fc2(h) + added(tuned.fc2, h, 1.5), y), optimizer)
 
 
 class _Formula(torch.optim.Optimizer):

@@ -406,6 +406,35 @@ static void test_part(void **state) {
     free(w);
 }
 
+/* What the file has, over what is there: nothing must be in it, but all of it must be known. */
+static void test_some(void **state) {
+    (void)state;
+    World *w = world_new();
+    md_text message = md_text_make(w->text, sizeof w->text);
+    md_save s;
+    unsigned what = MD_SAVE_PARAMS | MD_LOAD_SOME;
+    md_save_begin(&s, table, TENSORS, &w->regions.memory, MD_SAVE_PARAMS, NULL);
+    s.only = "fc.bias";
+    w->mem.size = 0;
+    assert_int_equal(md_save_run(&s, memory_write, &w->mem), MD_OK);
+    regions_fill(&w->regions, 0);
+    assert_int_equal(md_load_noted(table, TENSORS, &w->regions.memory, what, NULL, w->seen, NULL,
+                                   memory_read, &w->mem, &message),
+                     MD_OK);
+    for (size_t i = 0; i < TENSORS; i++) {
+        int wanted = strcmp(table[i].name, "fc.bias") == 0;
+        const char *at = md_slice_data(&table[i], 0, &w->regions.memory);
+        assert_int_equal(w->seen[i], wanted);
+        assert_true(table[i].dtype == MD_BOOL || (at[0] != 0) == wanted);
+    }
+    world_file(w, "{\"other\":{\"dtype\":\"F32\",\"shape\":[1],\"data_offsets\":[0,4]}}", 4);
+    assert_int_equal(md_load_noted(table, TENSORS, &w->regions.memory, what, NULL, w->seen, NULL,
+                                   memory_read, &w->mem, &message),
+                     MD_ERR_NAME);
+    assert_non_null(strstr(message.at, "unknown tensor 'other'"));
+    free(w);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_round_trip),  cmocka_unit_test(test_layout),
@@ -413,7 +442,7 @@ int main(void) {
         cmocka_unit_test(test_slots),       cmocka_unit_test(test_weights_of_a_checkpoint),
         cmocka_unit_test(test_refusals),    cmocka_unit_test(test_all_at_once),
         cmocka_unit_test(test_too_many),    cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_part),
+        cmocka_unit_test(test_part), cmocka_unit_test(test_some),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
