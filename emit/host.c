@@ -503,6 +503,50 @@ static void print_entries(const Emit *e, Text *out, int *count) {
 
 /* ---- phases --------------------------------------------------------------------------------- */
 
+typedef struct {
+    int *last; /* by Buf.id: the last phase that touches it, -1: none */
+    int phase;
+} Needed;
+
+static void note_needed(void *ctx, Step *step, int depth) {
+    const Needed *needed = ctx;
+    const AccessList *touch = step_touches(step);
+    (void)depth;
+    for (int i = 0; i < touch->count; i++) {
+        int *last = &needed->last[buf_root(touch->at[i].buf)->id];
+        *last = *last < needed->phase ? needed->phase : *last;
+    }
+}
+
+/* Until when each tensor is looked at, its train's evaluation counted with the train. */
+static void print_needed(const Emit *e, Text *out) {
+    const Module *module = e->p->module;
+    Needed needed = {.last = ARENA_ARRAY(e->arena, int, e->p->nbuf + 1)};
+    for (int i = 0; i <= e->p->nbuf; i++) {
+        needed.last[i] = -1;
+    }
+    for (int i = 0; i < module->phase.count; i++) {
+        needed.phase = module->phase.at[i].phase;
+        for (int k = 0; k < e->p->entry.count; k++) {
+            const ProgramEntry *entry = e->p->entry.at[k];
+            if (str_eq(entry->entry->name, module->phase.at[i].name)) {
+                steps_visit(&entry->step, note_needed, &needed);
+            }
+        }
+    }
+    text_printf(out, "static const int %s_needed[] = { /* by tensor, the last phase */\n   ",
+                e->prefix);
+    for (int i = 0; i < e->p->slot.count; i++) {
+        text_printf(out, "%s %d,", i % 20 == 19 ? "\n   " : "", needed.last[e->p->slot.at[i]->id]);
+    }
+    text_add(out, "\n};\n\n");
+}
+
+/* Do the tables say until when tensors are needed? */
+static bool knows_needed(const Emit *e) {
+    return host_has_passes(e->p) && e->p->module->phase.count > 0 && e->p->slot.count > 0;
+}
+
 static void print_phases(const Emit *e, Text *out) {
     const Module *module = e->p->module;
     for (int i = 0; i < module->phase.count; i++) {
@@ -522,6 +566,9 @@ static void print_phases(const Emit *e, Text *out) {
         text_printf(out, "    {%d, %d},\n", entry, module->phase.at[i].phase);
     }
     text_add(out, module->phase.count > 0 ? "};\n\n" : "");
+    if (knows_needed(e)) {
+        print_needed(e, out);
+    }
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */
@@ -579,10 +626,13 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
     text_printf(out, "        %lld, %d, /* stack_bytes, threads */\n        table, tensors,\n",
                 (long long)e->p->stack_bytes, e->c->opt.threads);
     const char *notes = trace_notes(e) == 0 ? "NULL" : e->c->opt.nan ? "instance.trace" : "notes";
-    text_printf(out, "        %s, %d, %s, %d, %s, %d, %s, %d,\n        %s, %s, %s,\n",
+    const char *needed = knows_needed(e)   ? str_printf(e->arena, " %s_needed,", e->prefix)
+                         : knows_passes(e) ? " NULL,"
+                                           : "";
+    text_printf(out, "        %s, %d, %s, %d, %s, %d,%s %s, %d,\n        %s, %s, %s,\n",
                 datasets > 0 ? str_printf(e->arena, "%s_datasets", e->prefix) : "NULL", datasets,
                 entries > 0 ? str_printf(e->arena, "%s_entries", e->prefix) : "NULL", entries,
-                phases > 0 ? str_printf(e->arena, "%s_phases", e->prefix) : "NULL", phases,
+                phases > 0 ? str_printf(e->arena, "%s_phases", e->prefix) : "NULL", phases, needed,
                 layers > 0 ? str_printf(e->arena, "%s_layers", e->prefix) : "NULL", layers,
                 e->c->opt.canary ? "&instance.damage" : "NULL", notes,
                 str_eq(notes, "notes") ? "&instance.trace" : "NULL");

@@ -75,8 +75,8 @@ typedef struct md_run {
     md_regions regions;
     md_data *sets; /* open data sets */
     int set_count;
-    md_block_mem block;   /* tasks, sets and their arrays */
-    md_block_mem plot;    /* points of --plot */
+    md_block_mem block; /* tasks, sets and their arrays */
+    md_block_mem plot;  /* points of --plot */
     /* if: profile */
     md_block_mem marks; /* what is noted of calls, and memory to measure the machine with */
     md_profile profile;
@@ -359,6 +359,22 @@ MD_COLD void md_log_eval(md_run *r, int64_t rows) {
         md_print(r);
     }
 }
+
+/* if: passes */
+/* Weights that went back to the system, and what is resident without them. */
+MD_COLD void md_log_release(md_run *r, size_t bytes) {
+    md_text *t = md_line(r);
+    long long resident = (long long)md_statm_pages() * (long long)sysconf(_SC_PAGESIZE);
+    if (r->options.log == MD_LOG_JSON) {
+        md_text_format(t, "{\"event\":\"released\",\"bytes\":%zu,\"resident_bytes\":%lld}\n", bytes,
+                       resident);
+        md_print(r);
+    } else if (r->options.log == MD_LOG_TEXT) {
+        md_text_format(t, "released %zu bytes of weights that no phase to come looks at\n", bytes);
+        md_print(r);
+    }
+}
+/* end: passes */
 
 /* The end of one entry; `last`: of those that end together. */
 MD_COLD void md_log_end(md_run *r, int last) {

@@ -226,6 +226,9 @@ typedef struct md_model {
     int entry_count;
     const md_phase *phases; /* in their order; may be empty */
     int phase_count;
+    /* if: passes */
+    const int *needed; /* by tensor: the last phase that looks at it, -1: none; or NULL */
+    /* end: passes */
     const md_layer *layers; /* may be empty */
     int layer_count;
     const md_damage *damage; /* of the instance, with --checks=canary; else NULL */

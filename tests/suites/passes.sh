@@ -113,4 +113,33 @@ fi
 "$MDLC" --dump=fma tests/suites/passes.mdl >"$scratch/dump.mdl" && "$MDLC" --prefix passes "$scratch/dump.mdl" -o "$scratch/dump.c" && $CC -O1 -fopenmp "$scratch/dump.c" -lm -o "$scratch/dump" &&
     "$scratch/dump" --log none --seed 7 --save "$scratch/dump.w"
 same "dumped" "$scratch/whole.w" "$scratch/dump.w"
+# A frozen encoder's weights go back to the system behind the phase that reads them, unless they are saved; they are those
+# that the second phase has no offset of. Its weights are the same bytes either way.
+built mail || fail "samples/mail.mdl" "does not build"
+mail=$scratch/mail
+cp "$program" "$mail"
+"$mail" --seed 3 --log json --log-every 10000 --save "$scratch/head.st" --save-only head >"$scratch/log" || fail "mail" "does not run"
+encoder=$("$MDLC" report --format=json samples/mail.mdl | tr ',{' '\n\n' | awk -F '[:"]+' '
+    $2 == "name" { inside = $3 ~ /^encoder\./ } $2 == "bytes" && inside { sum += $3; inside = 0 } END { print sum + 0 }')
+given=$(number "$(grep '"event":"released"' "$scratch/log")" bytes) left=$(number "$(grep '"event":"released"' "$scratch/log")" resident_bytes)
+before=$(number "$(grep '"event":"end"' "$scratch/log" | head -n 1)" peak_rss_bytes)
+page=$(getconf PAGESIZE)
+[ "${given:-0}" -gt 1500000 ] && [ "$given" -ge $((encoder - 2 * page)) ] && [ "$given" -le "$encoder" ] && pass ||
+    fail "released" "${given:-nothing} of $encoder bytes"
+[ "${left:-0}" -gt 0 ] && [ $((before - left)) -ge $((given - 16 * page)) ] && pass || fail "resident" "$before before and $left behind"
+[ "$(number "$(grep '"event":"end"' "$scratch/log" | tail -n 1)" resident_growth_pages)" = 0 ] && pass || fail "resident" "grows in the second phase"
+awk -v loss="$(number "$(grep '"event":"end"' "$scratch/log" | tail -n 1)" acc)" 'BEGIN { exit !(loss > 0.8) }' && pass || fail "mail" "does not learn"
+"$MDLC" --no-main samples/mail.mdl -o "$scratch/mail.c"
+awk '/^int mail_fit\(.*{$/ { inside = 1; n++ } inside && /encoder/ { n = 9 } /^}/ { inside = 0 } END { exit n != 1 }' "$scratch/mail.c" && pass || fail "mail_fit" "knows of the encoder"
+for kept in "--save $scratch/whole.st" "--checkpoint $scratch/whole.ck" "--save $scratch/some.st --save-only head,encoder.body"; do
+    # shellcheck disable=SC2086
+    "$mail" --seed 3 --log json --log-every 10000 $kept >"$scratch/log"
+    given=$(number "$(grep '"event":"released"' "$scratch/log")" bytes)
+    [ "${given:-0}" -lt 200000 ] && pass || fail "released with $kept" "$given bytes"
+done
+"$mail" fit --steps 0 --load "$scratch/whole.st" --save "$scratch/again.st" --save-only head --log none
+cmp -s "$scratch/head.st" "$scratch/again.st" && pass || fail "weights" "depend on what is released"
+"$mail" fit --steps 0 --seed 3 --save "$scratch/drawn.st" --save-only encoder --log none
+"$mail" fit --steps 0 --load "$scratch/whole.st" --save "$scratch/kept.st" --save-only encoder --log none
+cmp -s "$scratch/drawn.st" "$scratch/kept.st" && pass || fail "encoder" "was not saved as it was"
 summary passes
