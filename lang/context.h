@@ -239,6 +239,7 @@ struct Elab {
     bool in_adjoint;
     const char *each; /* NULL, or the path below models that stands for them: copies.h */
     int errors;       /* every one, also those that were said before and are not printed again */
+    int unnamed; /* of these that say that @name has nothing to name */
     VEC(Said) said;
 };
 

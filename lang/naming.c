@@ -103,6 +103,7 @@ static const Ast *name_attribute(const Ast *ast) {
 }
 
 static void nothing_named(Elab *e, Loc loc) {
+    e->unnamed++;
     elab_error(e, loc, 458,
                "'@name' stands before a 'param', a 'state' or a call of a layer that has "
                "parameters; here is none");
@@ -137,6 +138,9 @@ void naming_close(Elab *e, Naming *before) {
     e->naming = before;
     if (!n || !n->text || n->errors != e->errors) {
         return;
+    }
+    if (n->taken == 0 && e->errors > e->unnamed) {
+        return; /* what it calls may have been left out for a mistake in front of it */
     }
     if (n->taken == 0) {
         nothing_named(e, n->loc);
