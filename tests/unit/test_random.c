@@ -184,11 +184,11 @@ static Region *broken_hoist(Graph *g, const Region *region) {
     return region_rebuild(g, region, NULL, NULL);
 }
 
-/* Of the first three small graphs that fail with the passes of `opt` the least one, reduced: a fault
+/* Of the first three small graphs that fail with the passes of `opt` the least, reduced: a fault
  * that needs a loop around it, or a derivative, is not small. */
 static int reduced_size(OracleOptions opt, const char *check, const char *path) {
     int least = INT_MAX, met = 0;
-    for (uint64_t seed = 70; seed < 300 && met < 3; seed += 5) { /* wish_of: of the fewest nodes */
+    for (uint64_t seed = 70; seed < 300 && met < 3; seed += 5) { /* wish_of: few nodes */
         Job j = job_of(seed);
         OracleReport r;
         memcpy(j.opt.pass, opt.pass, sizeof opt.pass);
