@@ -201,6 +201,23 @@ ALONG(turned, 6, 40)
 SPREAD(spread, 20, r *N + i)
 SPREAD(batch, 3, i / 64 * 192 + r * 64 + i % 64)
 
+/* What a condition lets through: by channel, over places and images. */
+static void chosen(void) {
+    float *x = filled((int64_t)N * 6), *y = filled((int64_t)N * 6);
+    CALL(chosen, x, y)
+    for (int64_t c = 0; c < 6; c++) {
+        Sum s = {0, 0};
+        for (int64_t k = 0; k < N; k++) {
+            const int64_t at = (k / 64 * 6 + c) * 64 + k % 64;
+            add(&s, y[at] > 0 ? (double)x[at] : 0);
+        }
+        compare("chosen", out.out[c], s);
+    }
+    end("chosen");
+    free(x);
+    free(y);
+}
+
 /* A weight's gradient of a convolution: with the border in the image, and around it. */
 static void images(void) {
     float *x = filled((int64_t)N / 16 * 144), *y = filled((int64_t)N / 16 * 64);
@@ -344,6 +361,7 @@ int main(void) {
         batch();
         short_rows();
         outer();
+        chosen();
         images();
         bordered();
         dots();
