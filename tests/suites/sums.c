@@ -203,12 +203,13 @@ SPREAD(batch, 3, i / 64 * 192 + r * 64 + i % 64)
 
 /* What a condition lets through: by channel, over places and images. */
 static void chosen(void) {
-    float *x = filled((int64_t)N * 6), *y = filled((int64_t)N * 6);
+    const int64_t each = 14 * 14, images = 128;
+    float *x = filled(images * 6 * each), *y = filled(images * 6 * each);
     CALL(chosen, x, y)
     for (int64_t c = 0; c < 6; c++) {
         Sum s = {0, 0};
-        for (int64_t k = 0; k < N; k++) {
-            const int64_t at = (k / 64 * 6 + c) * 64 + k % 64;
+        for (int64_t k = 0; k < images * each; k++) {
+            const int64_t at = (k / each * 6 + c) * each + k % each;
             add(&s, y[at] > 0 ? (double)x[at] : 0);
         }
         compare("chosen", out.out[c], s);
