@@ -37,6 +37,22 @@ static Node *fold_of_fold(Graph *g, const Node *n, Node *const *in) {
     return node_fold(g, n->op, x->in[0], axes);
 }
 
+/* Elements along `axes`. */
+static double count_along(const Node *x, uint32_t axes) {
+    double count = 1;
+    for (int i = 0; i < x->type->rank; i++) {
+        count *= axes >> i & 1 ? (double)x->type->dim[i] : 1;
+    }
+    return count;
+}
+
+/* What is the same along `axes`, without them. */
+static Node *outside(Graph *g, const Node *x, uint32_t axes) {
+    Type t = without_axes(*x->type, axes);
+    uint32_t kept = axes_without(x->attr->axes, axes, x->type->rank);
+    return node_broadcast(g, x->in[0], kept, t.rank, t.dim);
+}
+
 /* Folding over axes along which a value is repeated: a sum multiplies, an extreme forgets them. */
 static Node *fold_of_broadcast(Graph *g, const Node *n, Node *const *in) {
     Node *x = in[0];
@@ -44,15 +60,10 @@ static Node *fold_of_broadcast(Graph *g, const Node *n, Node *const *in) {
     if (!both || n->op == OP_PROD) {
         return NULL;
     }
-    double count = 1;
-    for (int i = 0; i < x->type->rank; i++) {
-        count *= both >> i & 1 ? (double)x->type->dim[i] : 1;
-    }
-    Type t = without_axes(*x->type, both);
-    Node *small = node_broadcast(g, x->in[0], axes_without(x->attr->axes, both, x->type->rank),
-                                 t.rank, t.dim);
+    Node *small = outside(g, x, both);
     if (n->op == OP_SUM) {
-        small = node_map2(g, OP_MUL, small, node_const(g, t.elem, count));
+        Node *count = node_const(g, small->type->elem, count_along(x, both));
+        small = node_map2(g, OP_MUL, small, count);
     }
     return node_fold(g, n->op, small, axes_without(n->attr->axes, both, x->type->rank));
 }
@@ -61,10 +72,6 @@ static Node *sum_of_neg(Graph *g, const Node *n, Node *const *in) {
     return in[0]->op == OP_NEG
                ? node_map1(g, OP_NEG, node_fold(g, OP_SUM, in[0]->in[0], n->attr->axes))
                : NULL;
-}
-
-static bool same_along(const Node *x, uint32_t axes) {
-    return x->op == OP_BROADCAST && (x->attr->axes & axes) == axes;
 }
 
 /* The factor or divisor that is the same along `axes`: number of the operand; -1: none. */
@@ -78,11 +85,8 @@ static int scale_of(const Node *x, uint32_t axes) {
 }
 
 /* sum(x) times, or over, what is the same along the summed axes. */
-static Node *scaled_sum(Graph *g, OpCode op, Node *x, Node *scale, uint32_t axes) {
-    Type t = without_axes(*x->type, axes);
-    uint32_t kept = axes_without(scale->attr->axes, axes, x->type->rank);
-    Node *outside = node_broadcast(g, scale->in[0], kept, t.rank, t.dim);
-    return node_map2(g, op, node_fold(g, OP_SUM, x, axes), outside);
+static Node *scaled_sum(Graph *g, OpCode op, Node *x, const Node *scale, uint32_t axes) {
+    return node_map2(g, op, node_fold(g, OP_SUM, x, axes), outside(g, scale, axes));
 }
 
 /* A factor or divisor that is the same along all summed axes goes outside. */
@@ -113,7 +117,7 @@ static Node *sum_of_sum(Graph *g, const Node *n, Node *const *in) {
     uint32_t axes = n->attr->axes;
     for (int k = 0; (x->op == OP_ADD || x->op == OP_SUB) && k < 2; k++) {
         const Node *part = x->in[k];
-        bool same = part->op == OP_BROADCAST && (part->attr->axes & axes) == axes;
+        bool same = same_along(part, axes);
         if ((same && !is_shared(n, 0)) || (scatters_one(part) && axes >> part->attr->batch & 1)) {
             return node_map2(g, x->op, node_fold(g, OP_SUM, x->in[0], axes),
                              node_fold(g, OP_SUM, x->in[1], axes));
@@ -150,12 +154,9 @@ static Node *centred_from(const Node *x, uint32_t axes, double *left) {
         return NULL;
     }
     mean = mean->in[0];
-    double count = 1, part = 0;
-    for (int i = 0; i < x->type->rank; i++) {
-        count *= axes >> i & 1 ? (double)x->type->dim[i] : 1;
-    }
+    double part = 0;
     bool scaled = mean->op == OP_MUL && is_uniform(mean->in[1], &part);
-    *left = 1 - part * count;
+    *left = 1 - part * count_along(x, axes);
     return scaled && fabs(*left) < 1e-6 && is_sum_of(mean->in[0], x->in[0], axes) ? mean->in[0]
                                                                                   : NULL;
 }
@@ -164,11 +165,8 @@ static Node *centred_from(const Node *x, uint32_t axes, double *left) {
 static Node *centred_sum(Graph *g, const Node *x, uint32_t axes, Node *left) {
     int k = scale_of(x, axes);
     if (k >= 0) {
-        const Node *scale = x->in[k];
         Node *inner = centred_sum(g, x->in[1 - k], axes, left);
-        uint32_t kept = axes_without(scale->attr->axes, axes, x->type->rank);
-        Node *outside = node_broadcast(g, scale->in[0], kept, inner->type->rank, inner->type->dim);
-        return node_map2(g, x->op, inner, outside);
+        return node_map2(g, x->op, inner, outside(g, x->in[k], axes));
     }
     return x->op == OP_NEG ? node_map1(g, OP_NEG, centred_sum(g, x->in[0], axes, left)) : left;
 }

@@ -11,8 +11,7 @@
 static int same_operand(const Node *x, uint32_t axes) {
     bool either = x->op == OP_ADD || x->op == OP_MAX || x->op == OP_MIN;
     for (int k = 0; k < 2 && (either || x->op == OP_SUB); k++) {
-        bool same = x->in[k]->op == OP_BROADCAST && (x->in[k]->attr->axes & axes) == axes;
-        if (same && (either || k == 1)) {
+        if (same_along(x->in[k], axes) && (either || k == 1)) {
             return k;
         }
     }
@@ -24,13 +23,16 @@ static bool is_passed(const Node *x) {
     return x->op == OP_PERMUTE || (x->op == OP_WINDOW && x->attr->border == BORDER_NONE);
 }
 
-/* Axes of the operand of a view that is passed: those of which axes of the result are `axes`. */
-static uint32_t axes_below(const Node *view, uint32_t axes) {
+/* The axis of the operand of such a view that axis `i` of the result comes from. */
+static int axis_below(const Node *view, int i) {
     const Attr *a = view->attr;
+    return view->op == OP_PERMUTE ? a->map[i] : i <= a->axis ? i : i - 1;
+}
+
+static uint32_t axes_below(const Node *view, uint32_t axes) {
     uint32_t below = 0;
     for (int i = 0; i < view->type->rank; i++) {
-        int from = view->op == OP_PERMUTE ? a->map[i] : i <= a->axis ? i : i - 1;
-        below |= (axes >> i & 1) << from;
+        below |= (axes >> i & 1) << axis_below(view, i);
     }
     return below;
 }
@@ -43,15 +45,6 @@ static Node *behind(Graph *g, const Node *view, Node *x) {
                              view->attr->count, view->attr->taps, BORDER_NONE, 0);
 }
 
-/* The axis of `x` that axis `i` of the last of the views of it comes from. */
-static int axis_of(const Node *const *view, int views, int i) {
-    for (int v = 0; v < views; v++) {
-        const Attr *a = view[v]->attr;
-        i = view[v]->op == OP_PERMUTE ? a->map[i] : i <= a->axis ? i : i - 1;
-    }
-    return i;
-}
-
 /* What `x` repeats along all axes that `n` folds, as a value with the axes of n. No axis of its own
  * is one of windows: those fold. */
 static Node *same_behind(Graph *g, const Node *n, const Node *x, const Node *const *view,
@@ -59,7 +52,10 @@ static Node *same_behind(Graph *g, const Node *n, const Node *x, const Node *con
     int map[MD_RANK] = {0}, own = 0, rank = 0;
     uint32_t missing = 0;
     for (int i = 0; i < n->in[0]->type->rank; i++) {
-        int axis = axis_of(view, views, i);
+        int axis = i;
+        for (int v = 0; v < views; v++) {
+            axis = axis_below(view[v], axis);
+        }
         if (n->attr->axes >> i & 1) {
             continue;
         }

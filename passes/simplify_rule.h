@@ -26,6 +26,10 @@ static inline bool is_shared(const Node *n, int k) {
     const int *reads = n->in[k]->note; /* NULL: a rule is tried by itself */
     return reads && *reads > 1;
 }
+/* Whether `x` repeats one value along all of `axes`. */
+static inline bool same_along(const Node *x, uint32_t axes) {
+    return x->op == OP_BROADCAST && (x->attr->axes & axes) == axes;
+}
 Type without_axes(Type t, uint32_t axes);
 /* `axes` of the result of a node, counted among those that are not in `dropped`. */
 uint32_t axes_without(uint32_t axes, uint32_t dropped, int rank);
