@@ -168,11 +168,12 @@ MD_INLINE int64_t md_sort_digit(uint64_t key, int digit) {
     return (int64_t)(key >> 8 * digit & (MD_SORT_RADIX - 1));
 }
 
-/* Counts of all digits of keys. */
-MD_INLINE void md_sort_count(md_sort_counts *count, const void *keys, int64_t n, int wide) {
+/* Counts of all digits of keys (`from` is NULL) or pairs. */
+MD_INLINE void md_sort_count(md_sort_counts *count, const void *keys, const uint64_t *from,
+                             int64_t n, int wide) {
     memset(count, 0, MD_SORT_DIGITS(wide) * sizeof *count);
     for (int64_t i = 0; i < n; i++) {
-        const uint64_t key = md_sort_key(keys, i, wide);
+        const uint64_t key = from ? md_sort_pair_key(from, i, wide) : md_sort_key(keys, i, wide);
         for (int d = 0; d < MD_SORT_DIGITS(wide); d++) {
             count[d][md_sort_digit(key, d)]++;
         }
@@ -244,24 +245,25 @@ MD_FN int md_sort_digits(int *digit, md_sort_counts *count, int digits, int64_t 
     return some;
 }
 
-/* One line by digits. Keys lie in the second half of `work`, whose pairs come last. */
-MD_INLINE void md_sort_radix(int32_t *out, const void *keys, uint64_t *first, uint64_t *second,
-                             int64_t n, int64_t most, int wide) {
+/* `n` keys (`from` is NULL) or pairs digit by digit, with pairs in `to` and `other` in turns; the
+ * first `most` of their places go to `out`. */
+MD_INLINE void md_sort_radix(int32_t *out, const void *keys, const uint64_t *from, uint64_t *to,
+                             uint64_t *other, int64_t n, int64_t most, int wide) {
     md_sort_counts count[8];
     int digit[8];
-    md_sort_count(count, keys, n, wide);
+    md_sort_count(count, keys, from, n, wide);
     const int digits = md_sort_digits(digit, count, MD_SORT_DIGITS(wide), n);
-    const uint64_t *from = NULL;
-    uint64_t *to = first;
     for (int k = 0; k < digits; k++) {
         md_sort_begin(count[digit[k]]);
         uint64_t *here = k + 1 < digits ? to : NULL;
         md_sort_pass_of(count[digit[k]], digit[k], keys, from, 0, n, here, out, most, wide);
-        from = to;
-        to = to == first ? second : first;
+        uint64_t *const done = to;
+        from = done;
+        to = other;
+        other = done;
     }
-    if (digits == 0) {
-        md_sort_same(out, most);
+    for (int64_t i = 0; digits == 0 && i < most; i++) {
+        out[i] = from ? md_sort_pair_at(from, i, wide) : (int32_t)i;
     }
 }
 
@@ -381,28 +383,7 @@ MD_INLINE void md_sort_sorted(int32_t *out, uint64_t *list, uint64_t *other, int
         }
         return;
     }
-    md_sort_counts count[8];
-    int digit[8];
-    memset(count, 0, MD_SORT_DIGITS(wide) * sizeof *count);
-    for (int64_t i = 0; i < n; i++) {
-        const uint64_t key = md_sort_pair_key(list, i, wide);
-        for (int d = 0; d < MD_SORT_DIGITS(wide); d++) {
-            count[d][md_sort_digit(key, d)]++;
-        }
-    }
-    const int digits = md_sort_digits(digit, count, MD_SORT_DIGITS(wide), n);
-    const uint64_t *from = list;
-    uint64_t *to = other;
-    for (int k = 0; k < digits; k++) {
-        md_sort_begin(count[digit[k]]);
-        uint64_t *here = k + 1 < digits ? to : NULL;
-        md_sort_pass_of(count[digit[k]], digit[k], NULL, from, 0, n, here, out, n, wide);
-        from = to;
-        to = to == other ? list : other;
-    }
-    for (int64_t i = 0; digits == 0 && i < n; i++) {
-        out[i] = md_sort_pair_at(list, i, wide);
-    }
+    md_sort_radix(out, NULL, list, other, list, n, n, wide);
 }
 
 /* Pairs of the first `most` of the `size` elements of a line, behind the room for a block of keys;
@@ -488,7 +469,7 @@ MD_INLINE void md_sort_line(const md_sort_lines *p, md_sort_keys_fn make, int32_
     uint64_t *second = first + md_sort_pairs(p->n, wide ? 64 : 32) / 8;
     for (int64_t row = 0; row < rows; row++) {
         make(second, x + row * p->n * p->bytes, p->n, p->descending);
-        md_sort_radix(out + row * p->most, second, first, second, p->n, p->most, wide);
+        md_sort_radix(out + row * p->most, second, NULL, first, second, p->n, p->most, wide);
     }
 }
 
@@ -599,7 +580,7 @@ MD_INLINE void md_sort_stretch(const md_sort_long *l, int step, int part, int wi
     if (step == MD_SORT_MAKE) {
         char *keys = (char *)l->keys + begin * (wide ? 8 : 4);
         l->make(keys, l->x + begin * l->of->bytes, end - begin, l->of->descending);
-        md_sort_count(count, keys, end - begin, wide);
+        md_sort_count(count, keys, NULL, end - begin, wide);
     } else if (step == MD_SORT_COUNT) {
         memset(count[l->digit], 0, sizeof *count);
         for (int64_t i = begin; i < end; i++) {
