@@ -23,16 +23,11 @@ import jax  # noqa: E402
 import jax.numpy as jnp  # noqa: E402
 from jax import lax  # noqa: E402
 
+sys.dont_write_bytecode = True  # nothing is left in the tree
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+from tsit5 import ROWS, WEIGHTS  # noqa: E402
+
 SECONDS, UNTIL, STEPS, BLOCKS = 2.0, 0.5, 10, 2
-ROWS = [
-    [],
-    [0.161],
-    [-0.008480655492356989, 0.335480655492357],
-    [2.8971530571054935, -6.359448489975075, 4.3622954328695815],
-    [5.325864828439257, -11.748883564062828, 7.4955393428898365, -0.09249506636175525],
-    [5.86145544294642, -12.92096931784711, 8.159367898576159, -0.071584973281401, -0.028269050394068383],
-]
-WEIGHTS = [0.09646076681806523, 0.01, 0.4798896504144996, 1.379008574103742, -3.290069515436081, 2.324710524099774]
 keys = (jax.random.fold_in(jax.random.key(0), i) for i in itertools.count())
 
 

@@ -4,24 +4,19 @@
 
 With several files also how the error falls from the first to the second one.
 
-The tableau is that of Tsitouras 2011 ("Runge-Kutta pairs of order 5(4) satisfying only the first
-column simplifying assumption"), written down here a second time; expm is its series.
+The tableau is that of tests/tools/tsit5.py; expm is its series.
 """
 import math
+import os
 import sys
+
+sys.dont_write_bytecode = True  # nothing is left in the tree
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tools"))
+from tsit5 import ROWS, WEIGHTS  # noqa: E402
 
 N, T, K = 3, 1.0, float(sys.argv[2])
 X = [0.3, -1.2, 0.8]
 A = [[math.sin(1 + 2 * i + 5 * j) for j in range(N)] for i in range(N)]
-ROWS = [
-    [],
-    [0.161],
-    [-0.008480655492356989, 0.335480655492357],
-    [2.8971530571054935, -6.359448489975075, 4.3622954328695815],
-    [5.325864828439257, -11.748883564062828, 7.4955393428898365, -0.09249506636175525],
-    [5.86145544294642, -12.92096931784711, 8.159367898576159, -0.071584973281401, -0.028269050394068383],
-]
-WEIGHTS = [0.09646076681806523, 0.01, 0.4798896504144996, 1.379008574103742, -3.290069515436081, 2.324710524099774]
 
 
 def field(y, k):

@@ -41,10 +41,14 @@ static void append_gradients(Sample *s, Region *region, Node *value) {
     }
 }
 
-/* Copies the nodes of `region`, its float results first. Gives how many these are. */
-static Region *floats_first(Sample *s, const Region *region, int *n) {
+/* Copies the nodes of `region`, its float results first. Gives how many these are, and how many
+ * slots are floats; NULL: there are none of one of them. */
+static Region *floats_first(Sample *s, const Region *region, int *n, int *nslot) {
     Region *copy = region_rebuild(s->g, region, NULL, NULL);
-    *n = 0;
+    *n = *nslot = 0;
+    for (int k = 0; k < s->nslot; k++) {
+        *nslot += is_float(s->slot[k]);
+    }
     for (int k = 0; k < copy->out.count; k++) {
         Node *out = copy->out.at[k];
         if (elem_is_float(out->type->elem)) {
@@ -52,16 +56,13 @@ static Region *floats_first(Sample *s, const Region *region, int *n) {
             copy->out.at[(*n)++] = out;
         }
     }
-    return copy;
+    return *n > 0 && *nslot > 0 ? copy : NULL;
 }
 
 Region *directional_region(Sample *s, const Region *region) {
-    int nfloat, nslot = 0;
-    Region *made = floats_first(s, region, &nfloat);
-    for (int k = 0; k < s->nslot; k++) {
-        nslot += is_float(s->slot[k]);
-    }
-    if (nfloat == 0 || nslot == 0) {
+    int nfloat, nslot;
+    Region *made = floats_first(s, region, &nfloat, &nslot);
+    if (!made) {
         return NULL;
     }
     Region *before = graph_enter(s->g, made);
@@ -75,12 +76,9 @@ Region *directional_region(Sample *s, const Region *region) {
 }
 
 Region *directional_forward(Sample *s, const Region *region) {
-    int nfloat, nslot = 0;
-    Region *made = floats_first(s, region, &nfloat);
-    for (int k = 0; k < s->nslot; k++) {
-        nslot += is_float(s->slot[k]);
-    }
-    if (nfloat == 0 || nslot == 0) {
+    int nfloat, nslot;
+    Region *made = floats_first(s, region, &nfloat, &nslot);
+    if (!made) {
         return NULL;
     }
     Graph *g = s->g;
