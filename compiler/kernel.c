@@ -484,12 +484,12 @@ Stmt *stmt_order(Kernel *k, StmtList *list) {
     return s;
 }
 
-int ordering_bits(const Ordering *order) {
-    return elem_bytes(order->x->elem) == 8 ? 64 : 32;
+int order_bits(Elem elem) {
+    return elem_bytes(elem) == 8 ? 64 : 32;
 }
 
 int64_t ordering_work(const Kernel *k, const Ordering *order) {
-    int bits = ordering_bits(order);
+    int bits = order_bits(order->x->elem);
     switch (order->way) {
     case ORDER_LINES: return md_sort_line_bytes(order->n, bits);
     case ORDER_LONG: return md_sort_long_bytes(order->n, bits, order->team ? k->threads : 1);

@@ -256,7 +256,7 @@ Stmt *stmt_store(Kernel *k, StmtList *list, const Arg *arg, const Index *index, 
 Stmt *stmt_fold(Kernel *k, StmtList *list, int axis);
 Stmt *stmt_tile(Kernel *k, StmtList *list);
 Stmt *stmt_order(Kernel *k, StmtList *list);
-int ordering_bits(const Ordering *order); /* of its keys */
+int order_bits(Elem elem); /* of the keys of an order of such elements */
 /* The workspace that it needs, of one thread where each has its own; in bytes. */
 int64_t ordering_work(const Kernel *k, const Ordering *order);
 /* Makes the extent a parameter (Call.size) if the kernel is one flat loop. */

@@ -16,7 +16,7 @@ static const char *from_text(Style *s, const Arg *arg, const Index *at) {
 void order_print(Style *s, const Ordering *o) {
     Arena *arena = s->out->arena;
     const char *plan = style_name(s, "lines");
-    int bits = ordering_bits(o);
+    int bits = order_bits(o->x->elem);
     line(s,
          "const md_sort_lines %s = {/* lines */ %" PRId64 ", /* of */ %" PRId64
          ", /* the first */ %" PRId64 ",",

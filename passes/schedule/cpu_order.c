@@ -40,10 +40,6 @@ static Ordering ordering_of(const Part *part, OrderWay way) {
                       .descending = part->descending};
 }
 
-static int key_bits(const Part *part) {
-    return elem_bytes(part->term->elem) == 8 ? 64 : 32;
-}
-
 /* Digits that the keys of short integers do not have are left out. */
 static double line_time(const Part *part, double n) {
     if (n <= MD_SORT_PAIRS) {
@@ -84,7 +80,7 @@ static Cost lines_of(const KernelBuild *b, const Part *part, double time) {
 static bool lines_fit(KernelBuild *b, const Part *part, void **plan) {
     (void)plan;
     bool alone = b->k->threads == 1 || part->rows.count == 1;
-    return alone || md_sort_line_bytes(part->terms.count, key_bits(part)) <= CACHED;
+    return alone || md_sort_line_bytes(part->terms.count, order_bits(part->term->elem)) <= CACHED;
 }
 
 static Cost lines_cost(KernelBuild *b, const Part *part, const void *plan) {
