@@ -117,13 +117,6 @@ static void print_loop(Style *s, const Stmt *st) {
 /* In the order of md_product. */
 enum { B1, B2, M1, M2, N };
 
-static const char *operand_text(Style *s, const Arg *arg, const Index *at) {
-    int64_t value;
-    bool zero = index_is_const(at, &value) && value == 0;
-    return zero ? s->arg[arg->id]
-                : str_printf(s->out->arena, "%s + (%s)", s->arg[arg->id], index_text(s, at));
-}
-
 static int64_t tiles_of(int64_t extent) {
     return (extent + BLOCK - 1) / BLOCK;
 }

@@ -4,15 +4,6 @@
 
 #include <inttypes.h>
 
-/* `x + offset`, without an offset of zero. */
-static const char *from_text(Style *s, const Arg *arg, const Index *at) {
-    int64_t value;
-    if (index_is_const(at, &value) && value == 0) {
-        return s->arg[arg->id];
-    }
-    return str_printf(s->out->arena, "%s + (%s)", s->arg[arg->id], index_text(s, at));
-}
-
 void order_print(Style *s, const Ordering *o) {
     Arena *arena = s->out->arena;
     const char *plan = style_name(s, "lines");
@@ -31,8 +22,8 @@ void order_print(Style *s, const Ordering *o) {
         VEC_PUSH(arena, &words, str_printf(arena, "md_sort_stretch_%d", bits));
     }
     VEC_PUSH(arena, &words, str_printf(arena, "md_sort_keys_%s", elem_name(o->x->elem)));
-    VEC_PUSH(arena, &words, from_text(s, o->out, o->at_out));
-    VEC_PUSH(arena, &words, from_text(s, o->x, o->at_x));
+    VEC_PUSH(arena, &words, operand_text(s, o->out, o->at_out));
+    VEC_PUSH(arena, &words, operand_text(s, o->x, o->at_x));
     VEC_PUSH(arena, &words, s->arg[o->work->id]);
     if (!shared) {
         VEC_PUSH(arena, &words, str_printf(arena, "/* bytes */ %" PRId64, ordering_work(s->k, o)));

@@ -27,6 +27,17 @@ static inline const char *index_text(Style *s, const Index *index) {
     return text.at;
 }
 
+/* Where an operand begins: `x + offset`, without an offset of zero; NULL: there is none. */
+static inline const char *operand_text(Style *s, const Arg *arg, const Index *at) {
+    int64_t value;
+    if (!arg) {
+        return "NULL";
+    }
+    bool zero = index_is_const(at, &value) && value == 0;
+    return zero ? s->arg[arg->id]
+                : str_printf(s->out->arena, "%s + (%s)", s->arg[arg->id], index_text(s, at));
+}
+
 /* --- target_c.c --- */
 /* "first(a, b, c" in lines of at most 100 columns, those behind the first one indented. */
 void words_print(Text *out, const char *first, const Words *words, int indent);

@@ -363,18 +363,6 @@ const char *tile_print_plan(Text *out, const Kernel *k, const Tile *tile, Epilog
     return epilogue;
 }
 
-/* `x + offset`, without an offset of zero. */
-static const char *operand_text(Style *s, const Arg *arg, const Index *at) {
-    int64_t value;
-    if (!arg) {
-        return "NULL";
-    }
-    if (index_is_const(at, &value) && value == 0) {
-        return s->arg[arg->id];
-    }
-    return str_printf(s->out->arena, "%s + (%s)", s->arg[arg->id], index_text(s, at));
-}
-
 /* "first, words);" as lines. */
 static void print_list(Style *s, const char *first, const Words *words, const char *end) {
     int indent = 4 * s->depth;
