@@ -87,8 +87,7 @@ typedef struct {
     Border border;                    /* PAD, WINDOW; OVERLAP_ADD: NONE or VALUE */
     Dist dist;                        /* RANDOM */
     bool reverse, exclusive;          /* CUMSUM, LOOP, BF16, ORDER: descending */
-    bool checkpoint;                  /* LOOP: only carries are kept for its adjoint */
-    uint8_t pad_[1];                  /* no hidden padding: attributes compare as bytes */
+    uint8_t pad_[2];                  /* no hidden padding: attributes compare as bytes */
     int batch;                        /* GATHER, SCATTER_ADD */
     double value;                     /* CONST of a float or bool; border value */
     int64_t ivalue;                   /* CONST of an integer */
@@ -107,11 +106,15 @@ typedef struct {
      * in both operands only, summed. No label stands twice in one list or in one operand alone. */
     int8_t la[MD_RANK], lb[MD_RANK], lo_[MD_RANK], pad2_[4];
     /* LOOP */
-    int64_t trip;
+    int64_t trip, checkpoint; /* what is kept for its adjoint: see below */
     int ncarry, ninv, nxs, nys;
     int go;   /* 1 + the number of a carry, see above; 0: none */
     int last; /* 1 + the number of an invariant; 0: none */
 } Attr;
+
+/* Attr.checkpoint of a LOOP: n > 0: carries alone, at the start of every n-th iteration; else what
+ * the pass that differentiates is told to keep, or CHECKPOINT_NONE: as the loop around it does. */
+enum { CHECKPOINT_AFRESH = -1, CHECKPOINT_NONE = 0, CHECKPOINT_EACH = 1 };
 
 /* Does the run decide how many iterations a LOOP has? */
 static inline bool loop_ends_itself(const Attr *loop) {
@@ -458,7 +461,7 @@ void region_result(Region *region, Node *node);
  * by themselves. */
 typedef struct LoopBuilder LoopBuilder;
 LoopBuilder *loop_open(Graph *g, int64_t trip, bool reverse);
-void loop_checkpoint(LoopBuilder *loop, bool on); /* Attr.checkpoint; off at first */
+void loop_checkpoint(LoopBuilder *loop, int64_t kept); /* Attr.checkpoint; NONE at first */
 void loop_while(LoopBuilder *loop, int carry);    /* Attr.go */
 void loop_until(LoopBuilder *loop, Node *last);   /* Attr.last; a value of the region around */
 Node *loop_index(LoopBuilder *loop);              /* i32 scalar */

@@ -19,7 +19,8 @@ struct LoopBuilder {
     Region *body, *outer;
     Node *index;
     int64_t trip;
-    bool reverse, checkpoint;
+    int64_t checkpoint; /* as in Attr */
+    bool reverse;
     int go, last; /* as in Attr */
     VEC(Carry) carry;
     VEC(Capture) inv;
@@ -56,8 +57,8 @@ static Node *in_outer(LoopBuilder *loop, Node *node) {
     return outer;
 }
 
-void loop_checkpoint(LoopBuilder *loop, bool on) {
-    loop->checkpoint = on;
+void loop_checkpoint(LoopBuilder *loop, int64_t kept) {
+    loop->checkpoint = kept;
 }
 
 void loop_while(LoopBuilder *loop, int carry) {

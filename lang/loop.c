@@ -358,7 +358,7 @@ void loop_statement(Elab *e, const Ast *ast) {
         return;
     }
     LoopScope *loop = loop_scope_open(e, trip, ast->kind == AST_REPEAT);
-    loop_checkpoint(loop->builder, stmt_has_attribute(ast, "checkpoint"));
+    loop_checkpoint(loop->builder, stmt_checkpoint(e, ast, is_while));
     Scope *outer = e->scope;
     e->scope = scope_new(e->scratch, outer, outer->file);
     loop->scope = e->scope;

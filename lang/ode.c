@@ -226,7 +226,8 @@ static void solve_steps(Elab *e, const Ast *ast, const CarryVars *vars, const Me
     Node *dt = node_map2(g, OP_DIV, node_map2(g, OP_SUB, to, from),
                          node_const(g, real, (double)count));
     LoopScope *steps = loop_scope_open(e, (Dim){.size = count}, false);
-    loop_checkpoint(steps->builder, stmt_has_attribute(ast, "checkpoint"));
+    const int64_t kept = stmt_checkpoint(e, ast, false);
+    loop_checkpoint(steps->builder, kept);
     Node **y = ARENA_ARRAY(e->scratch, Node *, n), **next = ARENA_ARRAY(e->scratch, Node *, n);
     CarryVars inside = {0};
     for (int i = 0; i < n; i++) {
@@ -241,7 +242,7 @@ static void solve_steps(Elab *e, const Ast *ast, const CarryVars *vars, const Me
     Field field;
     LoopScope *body = read_field(e, ast, &inside, m, begun, (Dim){0}, &field);
     field.apart = true;
-    field.again = stmt_has_attribute(ast, "checkpoint");
+    field.again = kept > CHECKPOINT_NONE;
     if (field.loop) {
         Node **rest = field_rest_start(e->scratch, &field);
         Node **slope = ARENA_ARRAY(e->scratch, Node *, m->stages * n);
@@ -335,6 +336,7 @@ static void solve_walk(Elab *e, const Ast *ast, Ode *o, Node **end) {
     int emits = body->emitted.count;
     Node **stack = ARENA_ARRAY(e->scratch, Node *, emits + 1);
     if (ok) {
+        const int64_t kept = stmt_checkpoint(e, ast, true);
         Walk w = {.e = e,
                   .g = e->g,
                   .m = &o->m,
@@ -346,7 +348,7 @@ static void solve_walk(Elab *e, const Ast *ast, Ode *o, Node **end) {
                   .real = e->g->float_type,
                   .wide = o->vars.at[0].start->node->type->elem,
                   .until = ast->kid[4] != NULL,
-                  .checkpoint = !adaptive && stmt_has_attribute(ast, "checkpoint")};
+                  .checkpoint = kept > CHECKPOINT_NONE && !adaptive};
         w.has[TAKEN] = w.has[REJECTED] = ast->kid[2]->name != NULL;
         field.apart = !adaptive;
         field.again = w.checkpoint;

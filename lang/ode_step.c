@@ -92,7 +92,7 @@ static void run_once(Graph *g, const Field *field, Node **arg, Node **out) {
     const Node *body = field->loop;
     int n = body->attr->ncarry;
     LoopBuilder *loop = loop_open(g, 1, false);
-    loop_checkpoint(loop, field->again);
+    loop_checkpoint(loop, field->again ? CHECKPOINT_EACH : CHECKPOINT_NONE);
     for (int k = 0; k < n; k++) {
         arg[1 + k] = loop_carry_value(loop, loop_carry(loop, arg[1 + k]));
     }

@@ -86,7 +86,7 @@ static void stretch(Walk *w, Node *to, Turn *turn) {
     turn->control[GO] = go;
     LoopScope *loop = loop_scope_open(w->e, (Dim){.size = w->most}, false);
     loop->stages = true;
-    loop_checkpoint(loop->builder, w->checkpoint);
+    loop_checkpoint(loop->builder, w->checkpoint ? CHECKPOINT_EACH : CHECKPOINT_NONE);
     for (int k = 0; turn_at(w, turn, k); k++) {
         loop_carry(loop->builder, *turn_at(w, turn, k));
         *turn_at(w, &now, k) = loop_carry_value(loop->builder, k);

@@ -24,10 +24,6 @@ static void idle_attribute(Elab *e, const Ast *ast, const Ast *attr) {
     } else if (checkpoint && !loop) {
         elab_warn(e, attr->loc, 643,
                   "'@checkpoint' has an effect before loops alone");
-    } else if (checkpoint && attr->nkid > 0 && attr->kid[0]) {
-        elab_warn(e, attr->loc, 644,
-                  "the number of '@checkpoint' has no effect yet: every iteration keeps its "
-                  "carries");
     }
 }
 
@@ -50,13 +46,30 @@ void stmt_attributes(Elab *e, const Ast *ast) {
     }
 }
 
-bool stmt_has_attribute(const Ast *ast, const char *name) {
+int64_t stmt_checkpoint(Elab *e, const Ast *ast, bool ends_itself) {
     for (int i = 0; i < ast->nattr; i++) {
-        if (str_eq(ast->attr[i]->name, name)) {
-            return true;
+        const Ast *attr = ast->attr[i], *args = attr->nkid > 0 ? attr->kid[0] : NULL;
+        int64_t every = CHECKPOINT_EACH;
+        if (!str_eq(attr->name, "checkpoint")) {
+            continue;
         }
+        if (args && (args->nkid != 1 || args->kid[0]->kind == AST_ARG)) {
+            elab_error(e, attr->loc, 695, "'@checkpoint' takes one number: @checkpoint(8) keeps "
+                                          "the carries of every eighth iteration");
+        } else if (args && elab_int(e, args->kid[0], "'@checkpoint'", &every) && every < 1) {
+            elab_error(e, args->kid[0]->loc, 696,
+                       "the carries of every %lld iterations cannot be kept", (long long)every);
+            diag_hint(&e->c->diag, "'@checkpoint(8)' keeps those of every eighth");
+            every = CHECKPOINT_EACH;
+        }
+        if (ends_itself && every > CHECKPOINT_EACH) {
+            elab_warn(e, attr->loc, 644,
+                      "a loop that ends by itself keeps the carries of every iteration");
+            every = CHECKPOINT_EACH;
+        }
+        return every;
     }
-    return false;
+    return CHECKPOINT_NONE;
 }
 
 bool stmt_bind(Elab *e, const char *name, Loc loc, const Value *v) {

@@ -519,7 +519,7 @@ static Node *chain_loop(Graph *g, const Chain *c, Arena *scratch, int64_t trip) 
     Loc loc = g->loc;
     cut.map = ARENA_ARRAY(scratch, Node *, c->exit->id + 1);
     cut.loop = loop_open(g, trip, false);
-    loop_checkpoint(cut.loop, true);
+    loop_checkpoint(cut.loop, CHECKPOINT_EACH);
     for (int i = 0; i <= (int)c->exit->id; i++) {
         const Node *n = region->node.at[i];
         for (int k = 0; c->inside[i] && k < n->nin; k++) {

@@ -23,12 +23,13 @@ bool vjp_is_none(OpCode op) {
 
 /* --- the sweep -------------------------------------------------------------------------------- */
 
-Sweep *sweep_new(Graph *g, Arena *scratch, GradSave save, const VjpRule *rules,
+Sweep *sweep_new(Graph *g, Arena *scratch, GradSave save, GradSave usual, const VjpRule *rules,
                  const Region *region, int count, Replay *replay) {
     Sweep *s = ARENA_NEW(scratch, Sweep);
     *s = (Sweep){.g = g,
                  .scratch = scratch,
                  .save = save,
+                 .usual = usual,
                  .rules = rules,
                  .region = region,
                  .count = count,
@@ -36,6 +37,7 @@ Sweep *sweep_new(Graph *g, Arena *scratch, GradSave save, const VjpRule *rules,
     s->active = ARENA_ARRAY(scratch, bool, count);
     s->cot = ARENA_ARRAY(scratch, Node *, count);
     s->loop = ARENA_ARRAY(scratch, LoopSweep *, count);
+    s->sum = ARENA_ARRAY(scratch, Node *, count);
     return s;
 }
 
@@ -176,7 +178,7 @@ static void levels_activate(const Expand *e, Sweep **levels, int depth) {
     for (int k = 0; e->loop && depth + 1 < LEVELS && k < e->loop->attr->ninv; k++) {
         if (invariant_at(e, k, &param, &outside) && s->active[param->id]) {
             up = up ? up
-                    : sweep_new(e->g, e->scratch, e->save, e->rules, outside->region,
+                    : sweep_new(e->g, e->scratch, e->save, e->save, e->rules, outside->region,
                                 outside->region->node.count, NULL);
             up->active[outside->id] = true;
         }
@@ -217,7 +219,8 @@ static void levels_run(const Expand *e, Sweep **levels) {
 static void expand_grads(Expand *e, const Node *grad) {
     Node *value = e->map[grad->in[0]->id];
     Sweep *levels[LEVELS + 1];
-    Sweep *s = sweep_new(e->g, e->scratch, e->save, e->rules, e->fresh, e->fresh->node.count, NULL);
+    Sweep *s = sweep_new(e->g, e->scratch, e->save, e->save, e->rules, e->fresh,
+                         e->fresh->node.count, NULL);
     levels[0] = s;
     for (int pass = 0; pass < 2; pass++) {
         for (int i = (int)grad->id; i < e->old->node.count; i++) {
@@ -267,15 +270,43 @@ static Node *expand_custom(Expand *e, const Node *n) {
     return node_custom(e->g, in[0], in + 1, n->nin - 1, body);
 }
 
-/* Gives the values of the loop's results, carries first. */
-static Node **expand_loop(Expand *e, const Node *n) {
+/* A run of iterations of a loop of `old`, in the current region. */
+typedef struct {
+    int64_t trip, checkpoint;
+    Node *first;  /* what the index counts from; NULL: 0 */
+    Node *last;   /* as in Attr; NULL: all are run */
+    Node **start; /* by operand: of carries, and the stacks that are sliced */
+} Turns;
+
+/* What the copy of a loop makes of its operands, those that are not `from` it. */
+static void open_turns(Expand *inner, const Node *n, LoopBuilder *loop, const Turns *t) {
+    const Attr *a = n->attr;
+    const Region *body = n->body;
+    Node *index = loop_index(loop);
+    index = t->first ? node_map2(inner->g, OP_ADD, t->first, index) : index;
+    inner->map[body->param.at[0]->id] = index;
+    for (int k = 0; k < n->nin; k++) {
+        Node *to;
+        if (k < a->ncarry) {
+            to = loop_carry_value(loop, loop_carry(loop, t->start[k]));
+        } else if (k < a->ncarry + a->ninv) {
+            to = graph_import(inner->g, inner->outer->map[n->in[k]->id]);
+        } else {
+            to = loop_xs(loop, t->start[k]);
+        }
+        inner->map[body->param.at[1 + k]->id] = graph_name(to, body->param.at[1 + k]->name);
+    }
+}
+
+/* Gives the values of the results, carries first. */
+static Node **expand_turns(Expand *e, const Node *n, const Turns *t) {
     Graph *g = e->g;
     const Attr *a = n->attr;
     const Region *body = n->body;
-    LoopBuilder *loop = loop_open(g, a->trip, a->reverse);
-    loop_checkpoint(loop, a->checkpoint);
-    if (a->last) {
-        loop_until(loop, e->map[n->in[a->ncarry + a->last - 1]->id]);
+    LoopBuilder *loop = loop_open(g, t->trip, a->reverse);
+    loop_checkpoint(loop, t->checkpoint);
+    if (t->last) {
+        loop_until(loop, t->last);
     }
     Expand inner = {.g = g,
                     .scratch = e->scratch,
@@ -286,18 +317,7 @@ static Node **expand_loop(Expand *e, const Node *n) {
                     .loop = n,
                     .outer = e};
     inner.map = ARENA_ARRAY(e->scratch, Node *, body->node.count);
-    inner.map[body->param.at[0]->id] = loop_index(loop);
-    for (int k = 0; k < n->nin; k++) {
-        Node *from = e->map[n->in[k]->id], *to;
-        if (k < a->ncarry) {
-            to = loop_carry_value(loop, loop_carry(loop, from));
-        } else if (k < a->ncarry + a->ninv) {
-            to = graph_import(g, from);
-        } else {
-            to = loop_xs(loop, from);
-        }
-        inner.map[body->param.at[1 + k]->id] = graph_name(to, body->param.at[1 + k]->name);
-    }
+    open_turns(&inner, n, loop, t);
     expand_nodes(&inner);
     Node **result = ARENA_ARRAY(e->scratch, Node *, body->out.count);
     int *number = ARENA_ARRAY(e->scratch, int, body->out.count);
@@ -323,6 +343,115 @@ static Node **expand_loop(Expand *e, const Node *n) {
         result[k] = k < a->ncarry ? loop_final(g, copy, k) : loop_stack(g, copy, number[k]);
     }
     return result;
+}
+
+/* The stack `x` with its first axis as one of segments of `each` turns, or, with each 0, again as
+ * one of turns. */
+static Node *by_segments(Graph *g, Node *x, int64_t each) {
+    const Type *type = x->type;
+    int64_t dim[MD_RANK];
+    int rank = type->rank + (each > 0 ? 1 : -1), shift = each > 0 ? -1 : 1;
+    for (int i = each > 0 ? 2 : 1; i < rank; i++) {
+        dim[i] = type->dim[i + shift];
+    }
+    dim[0] = each > 0 ? type->dim[0] / each : type->dim[0] * type->dim[1];
+    if (each > 0) {
+        dim[1] = each;
+    }
+    return node_reshape(g, x, rank, dim);
+}
+
+/* The last turn of the present segment, where the last segment has fewer than `each`. */
+static Node *segment_end(Graph *g, int64_t trip, Node *first, int64_t each) {
+    Node *left = node_map2(g, OP_SUB, node_int(g, TY_I32, trip - 1), first);
+    return node_map2(g, OP_MIN, left, node_int(g, TY_I32, each - 1));
+}
+
+/* What the turns read of `stack`, in segments: the last one is filled up. */
+static Node *segments_of(Graph *g, Node *stack, int64_t segments, int64_t each) {
+    int64_t lo[MD_RANK] = {0}, hi[MD_RANK] = {segments * each - stack->type->dim[0]};
+    Region *before = graph_enter(g, stack->region);
+    Node *whole = hi[0] > 0 ? node_pad(g, stack, lo, hi, BORDER_VALUE, 0) : stack;
+    whole = by_segments(g, whole, each);
+    graph_leave(g, before);
+    return whole;
+}
+
+/* A loop that keeps the carries of every n-th turn alone is a loop over segments of n, of which its
+ * adjoint has the carries alone and runs each again. */
+static Node **expand_segments(Expand *e, const Node *n, Node **start, int64_t each) {
+    Graph *g = e->g;
+    const Attr *a = n->attr;
+    const int results = n->body->out.count;
+    const int64_t segments = (a->trip + each - 1) / each;
+    LoopBuilder *outer = loop_open(g, segments, a->reverse);
+    loop_checkpoint(outer, CHECKPOINT_EACH);
+    Turns t = {.trip = each, .checkpoint = CHECKPOINT_AFRESH};
+    t.start = ARENA_ARRAY(e->scratch, Node *, n->nin);
+    t.first = node_map2(g, OP_MUL, loop_index(outer), node_int(g, TY_I32, each));
+    t.last = a->trip % each > 0 ? segment_end(g, a->trip, t.first, each) : NULL;
+    for (int k = 0; k < n->nin; k++) {
+        if (k < a->ncarry) {
+            t.start[k] = loop_carry_value(outer, loop_carry(outer, start[k]));
+        } else if (k >= a->ncarry + a->ninv) {
+            t.start[k] = loop_xs(outer, segments_of(g, start[k], segments, each));
+        }
+    }
+    Node **result = expand_turns(e, n, &t);
+    int *number = ARENA_ARRAY(e->scratch, int, results);
+    for (int k = 0; k < results; k++) {
+        if (k < a->ncarry) {
+            loop_next(outer, k, result[k]);
+        } else {
+            number[k] = loop_emit(outer, result[k]);
+        }
+    }
+    Node *copy = loop_close(outer);
+    for (int k = 0; k < results; k++) {
+        if (k < a->ncarry) {
+            result[k] = loop_final(g, copy, k);
+        } else {
+            Node *turns = by_segments(g, loop_stack(g, copy, number[k]), 0);
+            result[k] = node_slice_axis(g, turns, 0, 0, a->trip, 1);
+        }
+    }
+    return result;
+}
+
+/* May its stacks have an axis more? */
+static bool ranks_fit(const Node *loop) {
+    bool fit = true;
+    for (int k = 0; k < loop->nin; k++) {
+        fit = fit && loop->in[k]->type->rank < MD_RANK;
+    }
+    for (int k = 0; k < loop->body->out.count; k++) {
+        fit = fit && loop->body->out.at[k]->type->rank + 2 <= MD_RANK;
+    }
+    return fit;
+}
+
+static bool is_grad(const Node *n) {
+    return n->op == OP_GRAD;
+}
+
+/* Is the region, or one around it, differentiated anywhere? */
+static bool has_adjoint(const Expand *e) {
+    return e->outer ? has_adjoint(e->outer) : region_any(e->old, is_grad);
+}
+
+static Node **expand_loop(Expand *e, const Node *n) {
+    const Attr *a = n->attr;
+    const int64_t each = a->checkpoint < a->trip ? a->checkpoint : a->trip;
+    Turns t = {.trip = a->trip, .checkpoint = a->checkpoint};
+    t.start = ARENA_ARRAY(e->scratch, Node *, n->nin);
+    t.last = a->last ? e->map[n->in[a->ncarry + a->last - 1]->id] : NULL;
+    for (int k = 0; k < n->nin; k++) {
+        t.start[k] = e->map[n->in[k]->id];
+    }
+    if (each <= CHECKPOINT_EACH || loop_ends_itself(a) || !ranks_fit(n) || !has_adjoint(e)) {
+        return expand_turns(e, n, &t);
+    }
+    return expand_segments(e, n, t.start, each);
 }
 
 static void expand_nodes(Expand *e) {

@@ -39,7 +39,8 @@ static Sweep *body_sweep(Sweep *s, const Node *loop, const bool *operand, Replay
     memcpy(carry, operand, sizeof *carry * (size_t)a->ncarry);
     for (;;) {
         GradSave save = replay ? replay->save : s->save;
-        Sweep *b = sweep_new(s->g, s->scratch, save, s->rules, body, body->node.count, replay);
+        Sweep *b =
+            sweep_new(s->g, s->scratch, save, s->usual, s->rules, body, body->node.count, replay);
         for (int k = 0; k < loop->nin; k++) {
             b->active[body->param.at[1 + k]->id] = k < a->ncarry ? carry[k] : operand[k];
         }
@@ -362,6 +363,14 @@ static Node *cotangent_of(Sweep *b, const Node *n) {
     return b->cot[n->id] ? b->cot[n->id] : node_full(b->g, *n->type, 0);
 }
 
+/* What the derivative by invariant k of a segment goes on from: the sum of the segments that the
+ * adjoint has run, so that it is one sum over all turns, in their order; NULL: from zeros. */
+static Node *sum_before(const Sweep *s, const Node *n, int k) {
+    const Node *from = n->in[k];
+    bool segment = n->attr->checkpoint == CHECKPOINT_AFRESH && s->replay;
+    return segment && !s->cot[from->id] ? s->sum[from->id] : NULL;
+}
+
 /* `n` is met after all its results; their cotangents are in s->loop. */
 void vjp_loop(Sweep *s, Node *n, Node *u) {
     (void)u;
@@ -377,7 +386,9 @@ void vjp_loop(Sweep *s, Node *n, Node *u) {
         return;
     }
     Replay *r = ARENA_NEW(s->scratch, Replay);
-    GradSave save = n->attr->checkpoint ? GRAD_SAVE_CARRIES : s->save;
+    GradSave save = n->attr->checkpoint > 0                    ? GRAD_SAVE_CARRIES
+                    : n->attr->checkpoint == CHECKPOINT_AFRESH ? s->usual
+                                                               : s->save;
     *r = (Replay){.g = g, .scratch = s->scratch, .save = save, .loop = n, .outer = s};
     if (s->replay && computed_again(s->save, n, same_every_time(s->replay, n))) {
         r->loop = sweep_value(s, n);
@@ -405,12 +416,13 @@ void vjp_loop(Sweep *s, Node *n, Node *u) {
         carry[k] = -1;
         if (k < ncarry ? b->active[param->id] && wanted[k]
                        : k < ncarry + ninv && reached[param->id]) {
-            Node *start = k < ncarry ? ls->cot[k] : NULL;
+            Node *start = k < ncarry ? ls->cot[k] : sum_before(s, n, k);
             Region *before = graph_enter(g, r->at->up);
             start = start ? start : node_full(g, *param->type, 0);
             graph_leave(g, before);
             carry[k] = loop_carry(loop, start);
             sweep_name(g, loop_carry_value(loop, carry[k]), param);
+            b->sum[param->id] = k < ncarry ? NULL : loop_carry_value(loop, carry[k]);
         }
     }
     for (int k = 0; k < nresults; k++) {
@@ -428,10 +440,11 @@ void vjp_loop(Sweep *s, Node *n, Node *u) {
         if (k < ncarry && carry[k] >= 0) {
             loop_next(loop, carry[k], cotangent_of(b, param));
         } else if (carry[k] >= 0) {
-            Node *sum = loop_carry_value(loop, carry[k]), *more = b->cot[param->id];
+            Node *sum = b->sum[param->id], *more = b->cot[param->id];
             Loc loc = g->loc;
             g->loc = more ? more->loc : loc;
-            loop_next(loop, carry[k], more ? node_map2(g, OP_ADD, sum, more) : sum);
+            Node *next = sum && more ? node_map2(g, OP_ADD, sum, more) : more;
+            loop_next(loop, carry[k], next ? next : sum);
             g->loc = loc;
         } else if (k >= ncarry + ninv && b->cot[param->id]) {
             emitted[k] = loop_emit(loop, b->cot[param->id]);
@@ -439,7 +452,10 @@ void vjp_loop(Sweep *s, Node *n, Node *u) {
     }
     Node *adjoint = loop_close(loop);
     for (int k = 0; k < nin; k++) {
-        if (carry[k] >= 0) {
+        if (carry[k] >= 0 && k >= ncarry && sum_before(s, n, k)) {
+            s->sum[n->in[k]->id] = NULL; /* it is in the cotangent now */
+            s->cot[n->in[k]->id] = loop_final(g, adjoint, carry[k]);
+        } else if (carry[k] >= 0) {
             sweep_give(s, n, k, loop_final(g, adjoint, carry[k]));
         } else if (emitted[k] >= 0) {
             sweep_give(s, n, k, loop_stack(g, adjoint, emitted[k]));

@@ -24,13 +24,14 @@ typedef struct {
 struct Sweep {
     Graph *g;
     Arena *scratch;
-    GradSave save;
+    GradSave save, usual; /* of this region; what the pass was told */
     const VjpRule *rules; /* by op */
     const Region *region;
     int count;
     bool *active; /* a float that depends on a point */
     Node **cot;   /* cotangents so far */
     LoopSweep **loop;
+    Node **sum;     /* of body parameters: what iterations before have added up; NULL: nothing */
     Replay *replay; /* how the adjoint sees values of `region`; NULL: it can read them */
 };
 
@@ -45,7 +46,7 @@ extern const VjpRule vjp_rules[OP_COUNT];
  * of the tests hands in broken ones. */
 Region *grad_by_rules(Graph *g, const Region *region, GradSave save, const VjpRule *rules);
 
-Sweep *sweep_new(Graph *g, Arena *scratch, GradSave save, const VjpRule *rules,
+Sweep *sweep_new(Graph *g, Arena *scratch, GradSave save, GradSave usual, const VjpRule *rules,
                  const Region *region, int count, Replay *replay);
 /* Fills `active` forward from the nodes that are set in it. */
 void sweep_activate(Sweep *s);

@@ -209,7 +209,7 @@ static Node *stack_of(Graph *g, Node *a) {
     return node_map2(g, OP_ADD, node_broadcast(g, a, 1, t.rank, t.dim), shift);
 }
 
-Region *directional_looped(Sample *s, const Region *region, bool reverse, bool checkpoint) {
+Region *directional_looped(Sample *s, const Region *region, bool reverse, int64_t checkpoint) {
     Graph *g = s->g;
     SlotParams p = {.s = s};
     Region *function = region_rebuild(g, region, slot_to_param, &p);

@@ -28,7 +28,7 @@ Directional directional_check(Arena *arena, Sample *s, const Region *expanded);
 Value *directional_values(Arena *arena, const Sample *s, const Region *region);
 /* The region as the body of a loop of three iterations: float slots are in turn stacked inputs and
  * invariants, a carry that every result goes into moves the first one, and results are stacked. */
-Region *directional_looped(Sample *s, const Region *region, bool reverse, bool checkpoint);
+Region *directional_looped(Sample *s, const Region *region, bool reverse, int64_t checkpoint);
 
 /* How far results 1.. of a region turn, relative to their size, when its inputs move by `step`:
  * more than curvature explains is a kink nearby, where differences say nothing of a derivative. */

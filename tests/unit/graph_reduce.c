@@ -476,10 +476,10 @@ static Edit plain_attr(GraphCase *c, int index) {
         own_attr(c, node)->reverse = false;
         return EDIT_DONE;
     case 1:
-        if (!old->checkpoint && !old->exclusive) {
+        if (!(node->op == OP_LOOP && old->checkpoint) && !old->exclusive) {
             return EDIT_SKIP;
         }
-        own_attr(c, node)->checkpoint = false;
+        own_attr(c, node)->checkpoint = CHECKPOINT_NONE;
         own_attr(c, node)->exclusive = false;
         return EDIT_DONE;
     case 2:

@@ -159,7 +159,7 @@ bool gen_loop(Gen *gen, Val *out) {
     Node *go = ends ? node_map2(gen->g, OP_LT, node_int(gen->g, TY_I32, 0), wanted) : NULL;
     r.none = node_int(gen->g, TY_I32, -1);
     r.builder = loop_open(gen->g, r.trip, gen_chance(gen, 40) && (!ends || ends == 3));
-    loop_checkpoint(r.builder, gen_chance(gen, 30));
+    loop_checkpoint(r.builder, gen_chance(gen, 30) ? 1 + r.trip % 3 : CHECKPOINT_NONE);
     if (ends == 3) {
         loop_until(r.builder, wanted);
     }

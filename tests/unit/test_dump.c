@@ -292,7 +292,7 @@ static void test_bodies(void **state) {
     Node *w = sample_input(&f.s, row, -1, 1);
     take_inputs(&f);
     LoopBuilder *loop = loop_open(g, 3, true);
-    loop_checkpoint(loop, true);
+    loop_checkpoint(loop, 3);
     int dead = loop_carry(loop, node_full(g, type_scalar(TY_F32), 2));
     int c = loop_carry(loop, node_full(g, row, 1));
     Node *x = graph_name(loop_xs(loop, xs), "slice");

@@ -116,9 +116,13 @@ static void check_expanded(Sample *s, const char *name, const Region *expanded, 
 static void check_looped(Sample *s, const char *name, const Region *region, bool reverse,
                          Worst *worst) {
     static const struct {
-        bool checkpoint;
+        int64_t checkpoint;
         GradSave save;
-    } ways[] = {{false, GRAD_SAVE_ALL}, {false, GRAD_SAVE_CALLS}, {true, GRAD_SAVE_CALLS}};
+    } ways[] = {{CHECKPOINT_NONE, GRAD_SAVE_ALL},
+                {CHECKPOINT_NONE, GRAD_SAVE_CALLS},
+                {CHECKPOINT_EACH, GRAD_SAVE_CALLS},
+                {2, GRAD_SAVE_CALLS},
+                {2, GRAD_SAVE_CARRIES}};
     Arena arena = {0};
     Value *first = NULL;
     uint64_t rng = s->rng;
