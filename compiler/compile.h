@@ -59,6 +59,7 @@ typedef struct {
                         is elaborated */
     Elem half;       /* in what all entries multiply; TY_ERROR: as their trains say */
     int64_t budget;  /* --budget in bytes, -1: as the source says */
+    bool rounding;   /* for it sums may be made in another order */
     Override *override;
     int noverride;
     const char *dump;    /* --dump=STAGE: print after that stage and end */
@@ -83,6 +84,7 @@ typedef struct Compile {
     FILE *out; /* stdout, or a memory stream in tests and fuzzers */
     Options opt;
     int64_t total_bytes; /* that the program declares, once there is one */
+    int64_t rounded_bytes; /* it could declare with `rounding`, where a budget is too small; 0 */
 } Compile;
 
 #endif

@@ -484,6 +484,7 @@ static void print_entry_head(Dump *d, const Entry *entry) {
                   {"steps", entry->steps, -1},
                   {"epochs", entry->epochs, -1},
                   {"budget", entry->budget, -1},
+                  {"rounding", entry->rounding, 0},
                   {"bf16", entry->half == TY_BF16, 0}};
     for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
         if (number[i].value != number[i].none) {

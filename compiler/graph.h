@@ -267,6 +267,8 @@ struct Entry {
     const char *doc;
     Region *region; /* region->out[k] belongs to out[k] */
     Arena nodes[2]; /* of the region, in turn: each pass frees what the one before it has made */
+    int passes;     /* that have run */
+    const struct GradPlan *keep; /* what loops keep for their adjoints; NULL: as usual */
     VEC(Slot *) input;
     VEC(EntryOut) out;
     int dataset;        /* index in Module.dataset, -1: none */
@@ -278,6 +280,8 @@ struct Entry {
     Slot *rows_slot;
     int64_t steps, epochs; /* TRAIN: clause or -1 */
     int64_t budget;        /* TRAIN: bytes or -1 */
+    bool rounding;         /* for it sums may be made in another order */
+    int64_t flops_more;    /* that its loops take, since they keep less for it */
     Elem half;             /* in what products multiply; TY_ERROR: as they are */
     /* TEST: gradcheck(train) < tolerance. The region is the train's loss (out[0]) and its gradient
      * to each updated parameter (out[k].slot), in train mode. NULL: expectations. */

@@ -48,7 +48,8 @@ static void print_options(const Emit *e, Text *out) {
         text_add(out, " --no-main");
     }
     if (opt->budget >= 0) {
-        text_printf(out, " --budget=%lld", (long long)opt->budget);
+        text_printf(out, opt->rounding ? " '--budget=%lld, rounding'" : " --budget=%lld",
+                    (long long)opt->budget);
     }
     for (int i = 0; i < opt->noverride; i++) {
         text_printf(out, " -D %s=", opt->override[i].name);

@@ -100,6 +100,7 @@ static void json_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
     json_number(out, "steps", entry->nstep);
     json_number(out, "steps_again", entry->steps_again);
     json_number(out, "flops_again", entry->flops_again);
+    json_number(out, "flops_more", entry->entry->flops_more);
     SweepList sweeps = sweeps_of(e, entry);
     text_add(out, sweeps.count > 0 ? ",\"sparse_gradients\":[" : "");
     for (int i = 0; i < sweeps.count; i++) {
@@ -286,6 +287,10 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
         text_printf(out, "  %d of them run again, %lld FLOPs: the budget asks for that\n",
                     entry->steps_again, (long long)entry->flops_again);
     }
+    if (entry->entry->keep != NULL && entry->entry->flops_more != 0) {
+        text_printf(out, "  %lld FLOPs more than without a budget: its loops keep less\n",
+                    (long long)entry->entry->flops_more);
+    }
     SweepList sweeps = sweeps_of(e, entry);
     for (int i = 0; i < sweeps.count; i++) {
         text_printf(out,
@@ -470,6 +475,12 @@ static void budget_message(Compile *c, const Program *p, int64_t budget, Loc loc
         diag_note(&c->diag, item->buf->loc, "at the peak of '%s': %lld bytes for %s %s%s, %s",
                   entry->entry->name, (long long)item->bytes, item->name,
                   elem_name(item->buf->type->elem), shape.at, item->why);
+    }
+    if (c->rounded_bytes > 0 && c->rounded_bytes <= budget) {
+        diag_hint(&c->diag,
+                  "'budget %lld, rounding;' fits, in %lld bytes: loops make again what they now "
+                  "keep, and sums may be rounded otherwise",
+                  (long long)budget, (long long)c->rounded_bytes);
     }
     int64_t adds = thread_adds(&e, entry, c->opt.threads), over = p->total_bytes - budget;
     int64_t scaled = p->io_bytes + p->arena_bytes, fixed = p->params_bytes + p->state_bytes;

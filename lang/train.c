@@ -258,8 +258,7 @@ static void clip_clause(Elab *e, Training *t, const Ast *clause) {
     }
 }
 
-static void count_clause(Elab *e, const Ast *clause, int64_t *out) {
-    const Ast *expr = only_argument(e, clause);
+static void count_value(Elab *e, const Ast *clause, const Ast *expr, int64_t *out) {
     int64_t n;
     if (*out >= 0) {
         elab_error(e, clause->loc, 558, "'%s' is said twice", clause->name);
@@ -274,6 +273,23 @@ static void count_clause(Elab *e, const Ast *clause, int64_t *out) {
         return;
     }
     *out = n;
+}
+
+static void count_clause(Elab *e, const Ast *clause, int64_t *out) {
+    count_value(e, clause, only_argument(e, clause), out);
+}
+
+/* `budget 2 GiB;` or `budget 2 GiB, rounding;` */
+static void budget_clause(Elab *e, const Ast *clause, Entry *entry) {
+    const Ast *args = clause->kid[0], *word = args && args->nkid == 2 ? args->kid[1] : NULL;
+    if (word && !(word->kind == AST_NAME && str_eq(word->name, "rounding"))) {
+        elab_error(e, word->loc, 697, "'budget' takes a size and perhaps the word 'rounding': "
+                                      "budget 2 GiB, rounding;");
+        return;
+    }
+    entry->rounding = word != NULL;
+    count_value(e, clause, word ? args->kid[0] : only_argument(e, clause), &entry->budget);
+    entry->budget_loc = clause->loc;
 }
 
 /* `steps` and `epochs`: how long a run lasts. */
@@ -342,8 +358,7 @@ void train_clause(Elab *e, const Ast *clause) {
         return;
     }
     if (str_eq(name, "budget") && e->entry && e->entry->entry) {
-        count_clause(e, clause, &e->entry->entry->budget);
-        e->entry->entry->budget_loc = clause->loc;
+        budget_clause(e, clause, e->entry->entry);
         return;
     }
     if (!t) {

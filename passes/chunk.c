@@ -14,7 +14,11 @@
 
 #include <string.h>
 
-const ChunkLimits chunk_limits = {TUNED(32 << 20, 4096), TUNED(2 << 20, 512)};
+const ChunkLimits chunk_limits = {TUNED(32 << 20, 4096), TUNED(2 << 20, 512), false};
+
+ChunkLimits chunk_by_rows(int64_t own) {
+    return (ChunkLimits){own, own, true};
+}
 
 enum {
     GROWTH = 2,     /* times what its product reads: less is not worth making it again */
@@ -27,7 +31,7 @@ typedef struct {
     int8_t *axis;      /* by node inside or going in: where it has the label */
     int64_t extent;    /* of all chunks */
     int64_t trip, own; /* iterations, and places of the label in each: trip * own == extent */
-    bool valid;
+    bool valid, rows; /* rows: as in ChunkLimits */
 } Label;
 
 typedef struct {
@@ -76,6 +80,12 @@ static bool is_plain(const Node *n) {
     return n->op != OP_CONTRACT && rule_of(n);
 }
 
+/* Is it large and made of what is not? By rows the rest of what goes in is sliced, not made again. */
+static bool is_spread(const Node *n, ChunkLimits limits) {
+    return is_plain(n) && is_large(n, limits) &&
+           (!limits.rows || n->op == OP_BROADCAST || n->nin == 0);
+}
+
 /* Finds the chain that ends in `exit`; false where none begins with a product. */
 static bool find_inside(Chain *c, Arena *scratch, const Region *region, const Node *exit) {
     int count = (int)exit->id + 1;
@@ -93,8 +103,7 @@ static bool find_inside(Chain *c, Arena *scratch, const Region *region, const No
     c->inside[exit->id] = asked[exit->id] = true;
     for (int i = count - 1; i >= 0; i--) {
         const Node *n = region->node.at[i];
-        c->inside[i] =
-            asked[i] && (n == exit || c->made[i] || (is_plain(n) && is_large(n, c->limits)));
+        c->inside[i] = asked[i] && (n == exit || c->made[i] || is_spread(n, c->limits));
         started = started || (c->inside[i] && is_start(n, c->limits));
         for (int k = 0; c->inside[i] && k < n->nin; k++) {
             asked[n->in[k]->id] = true;
@@ -198,15 +207,29 @@ static int from_fold(const Node *n, int k, int axis) {
     }
 }
 
+/* Of what is looked up, and of the indices, axes that are the same in both. */
+static int from_gather(const Node *n, int k, int axis) {
+    (void)k;
+    return axis < n->attr->batch ? axis : LOST;
+}
+
 static int from_iota(const Node *n, int k, int axis) {
     (void)k;
     return n->attr->axis == axis ? LOST : NO_AXIS;
 }
 
+/* Of a label that one operand alone may have. */
+static int from_rows(const Node *n, int k, int axis) {
+    const Attr *a = n->attr;
+    int own = find_label(k == 0 ? a->la : a->lb, n->in[k]->type->rank, a->lo_[axis]);
+    return own >= 0 ? own : NO_AXIS;
+}
+
 /* Hands the label from axis `axis` of `n` on to what it reads. */
 static void follow(Label *l, const Node *n, int axis) {
     for (int k = 0; k == 0 || k < n->nin; k++) {
-        int from = rule_of(n)->from(n, k, axis);
+        bool rows = l->rows && n->op == OP_CONTRACT;
+        int from = rows ? from_rows(n, k, axis) : rule_of(n)->from(n, k, axis);
         l->valid = l->valid && from != LOST;
         if (l->valid && k < n->nin) {
             put_axis(l, n->in[k], from);
@@ -220,7 +243,8 @@ static void find_labels(Chain *c, Arena *scratch, const Region *region) {
     for (int axis = 0; axis < exit->type->rank && c->labels < MOST_LABELS; axis++) {
         Label *l = &c->label[c->labels];
         int count = (int)exit->id + 1;
-        *l = (Label){ARENA_ARRAY(scratch, int8_t, count), exit->type->dim[axis], 1, 0, true};
+        *l = (Label){ARENA_ARRAY(scratch, int8_t, count), exit->type->dim[axis], 1, 0, true,
+                     c->limits.rows};
         memset(l->axis, UNSEEN, (size_t)count);
         put_axis(l, exit, axis);
         for (int i = count - 1; i >= 0 && l->valid; i--) {
@@ -385,6 +409,11 @@ static Node *own_fold(Cut *cut, const Node *n, Node *const *in) {
     return node_fold(cut->g, n->op, in[0], axes);
 }
 
+static Node *own_gather(Cut *cut, const Node *n, Node *const *in) {
+    int batch = n->attr->batch - axes_below(gone_axes(cut->c, n), n->attr->batch);
+    return node_gather(cut->g, in[0], in[1], batch);
+}
+
 static Node *own_iota(Cut *cut, const Node *n, Node *const *in) {
     (void)in;
     int axis = n->attr->axis - axes_below(gone_axes(cut->c, n), n->attr->axis);
@@ -403,6 +432,7 @@ static const Rule *rule_of(const Node *n) {
         [OP_PERMUTE] = {from_permute, own_permute},
         [OP_SLICE] = {from_slice, own_slice},
         [OP_IOTA] = {from_iota, own_iota},
+        [OP_GATHER] = {from_gather, own_gather},
         [OP_STOP] = {from_same, own_map},
         [OP_BROADCAST] = {from_broadcast, own_broadcast},
     };
@@ -541,9 +571,19 @@ static Node *chain_loop(Graph *g, const Chain *c, Arena *scratch, int64_t trip) 
     return whole;
 }
 
+/* May a chain end in what is no product: where a value per row is all that is left of its rows? */
+static bool may_close(const Node *n, ChunkLimits limits) {
+    return limits.rows && n->type->rank > 0 && is_plain(n) && !is_large(n, limits) &&
+           op_info[n->op].cls != CLASS_VIEW;
+}
+
+static bool may_exit(const Node *n, ChunkLimits limits) {
+    return may_end(n, limits) || may_close(n, limits);
+}
+
 static Node *visit(void *ctx, Graph *g, const Node *old, Node *const *in) {
     const ChunkLimits limits = *(const ChunkLimits *)ctx;
-    if (!may_end(old, limits)) {
+    if (!may_exit(old, limits)) {
         return NULL;
     }
     Arena scratch = {0};
@@ -552,7 +592,7 @@ static Node *visit(void *ctx, Graph *g, const Node *old, Node *const *in) {
     if (find_inside(&was, &scratch, old->region, old) && is_private(&was, &scratch, old->region)) {
         whole = graph_copy(g, old, in);
     }
-    if (whole && may_end(whole, limits) && find_inside(&c, &scratch, g->region, whole)) {
+    if (whole && may_exit(whole, limits) && find_inside(&c, &scratch, g->region, whole)) {
         find_labels(&c, &scratch, g->region);
         int64_t trip = cut_labels(&c);
         if (trip > 1 && ranks_fit(&c, g->region)) {
@@ -565,6 +605,17 @@ static Node *visit(void *ctx, Graph *g, const Node *old, Node *const *in) {
 
 static bool usually_ends(const Node *n) {
     return may_end(n, chunk_limits);
+}
+
+int64_t chunk_largest(const Region *region) {
+    int64_t most = 0;
+    for (int i = 0; i < region->node.count; i++) {
+        const Node *n = region->node.at[i];
+        if (is_start(n, chunk_by_rows(1)) && size_of(n) > most) {
+            most = size_of(n);
+        }
+    }
+    return most;
 }
 
 bool chunk_applies(const Region *region) {

@@ -23,14 +23,13 @@ bool vjp_is_none(OpCode op) {
 
 /* --- the sweep -------------------------------------------------------------------------------- */
 
-Sweep *sweep_new(Graph *g, Arena *scratch, GradSave save, GradSave usual, const VjpRule *rules,
-                 const Region *region, int count, Replay *replay) {
+Sweep *sweep_new(Graph *g, Arena *scratch, GradSave save, const GradRun *run, const Region *region,
+                 int count, Replay *replay) {
     Sweep *s = ARENA_NEW(scratch, Sweep);
     *s = (Sweep){.g = g,
                  .scratch = scratch,
                  .save = save,
-                 .usual = usual,
-                 .rules = rules,
+                 .run = run,
                  .region = region,
                  .count = count,
                  .replay = replay};
@@ -102,7 +101,7 @@ void sweep_run(Sweep *s) {
             sweep_name(s->g, s->cot[i], n);
         }
         if (n->op == OP_LOOP || s->cot[i]) {
-            s->rules[n->op](s, n, s->cot[i]);
+            s->run->rules[n->op](s, n, s->cot[i]);
         }
     }
     s->g->loc = loc;
@@ -147,8 +146,7 @@ typedef struct Expand Expand;
 struct Expand {
     Graph *g;
     Arena *scratch;
-    GradSave save;
-    const VjpRule *rules;
+    const GradRun *run;
     const Region *old;
     Region *fresh;
     Node **map;        /* by id in `old` */
@@ -178,8 +176,8 @@ static void levels_activate(const Expand *e, Sweep **levels, int depth) {
     for (int k = 0; e->loop && depth + 1 < LEVELS && k < e->loop->attr->ninv; k++) {
         if (invariant_at(e, k, &param, &outside) && s->active[param->id]) {
             up = up ? up
-                    : sweep_new(e->g, e->scratch, e->save, e->save, e->rules, outside->region,
-                                outside->region->node.count, NULL);
+                    : sweep_new(e->g, e->scratch, e->run->plan->save, e->run,
+                                outside->region, outside->region->node.count, NULL);
             up->active[outside->id] = true;
         }
     }
@@ -219,7 +217,7 @@ static void levels_run(const Expand *e, Sweep **levels) {
 static void expand_grads(Expand *e, const Node *grad) {
     Node *value = e->map[grad->in[0]->id];
     Sweep *levels[LEVELS + 1];
-    Sweep *s = sweep_new(e->g, e->scratch, e->save, e->save, e->rules, e->fresh,
+    Sweep *s = sweep_new(e->g, e->scratch, e->run->plan->save, e->run, e->fresh,
                          e->fresh->node.count, NULL);
     levels[0] = s;
     for (int pass = 0; pass < 2; pass++) {
@@ -250,8 +248,7 @@ static Node *expand_custom(Expand *e, const Node *n) {
     Region *before = graph_enter(e->g, body);
     Expand inner = {.g = e->g,
                     .scratch = e->scratch,
-                    .save = e->save,
-                    .rules = e->rules,
+                    .run = e->run,
                     .old = n->body,
                     .fresh = body};
     inner.map = ARENA_ARRAY(e->scratch, Node *, n->body->node.count);
@@ -310,8 +307,7 @@ static Node **expand_turns(Expand *e, const Node *n, const Turns *t) {
     }
     Expand inner = {.g = g,
                     .scratch = e->scratch,
-                    .save = e->save,
-                    .rules = e->rules,
+                    .run = e->run,
                     .old = body,
                     .fresh = g->region,
                     .loop = n,
@@ -441,7 +437,10 @@ static bool has_adjoint(const Expand *e) {
 
 static Node **expand_loop(Expand *e, const Node *n) {
     const Attr *a = n->attr;
-    const int64_t each = a->checkpoint < a->trip ? a->checkpoint : a->trip;
+    const int64_t segment = e->run->plan->segment;
+    const bool planned = a->checkpoint == CHECKPOINT_NONE && a->trip > segment;
+    const int64_t kept = planned ? segment : a->checkpoint;
+    const int64_t each = kept < a->trip ? kept : a->trip;
     Turns t = {.trip = a->trip, .checkpoint = a->checkpoint};
     t.start = ARENA_ARRAY(e->scratch, Node *, n->nin);
     t.last = a->last ? e->map[n->in[a->ncarry + a->last - 1]->id] : NULL;
@@ -496,7 +495,7 @@ static Node *drop_mark(void *ctx, Graph *g, const Node *old, Node *const *in) {
     return op_info[old->op].cls == CLASS_MARK ? in[0] : NULL;
 }
 
-Region *grad_by_rules(Graph *g, const Region *region, GradSave save, const VjpRule *rules) {
+static Region *expand(Graph *g, const Region *region, const GradRun *run) {
     Arena scratch = {0}, nodes[2] = {{0}, {0}}, *home = g->arena;
     Loc loc = g->loc;
     g->arena = &nodes[0];
@@ -505,8 +504,7 @@ Region *grad_by_rules(Graph *g, const Region *region, GradSave save, const VjpRu
     g->arena = &nodes[1];
     Region *marked = region_new(g, NULL);
     Region *before = graph_enter(g, marked);
-    Expand e = {
-        .g = g, .scratch = &scratch, .save = save, .rules = rules, .old = old, .fresh = marked};
+    Expand e = {.g = g, .scratch = &scratch, .run = run, .old = old, .fresh = marked};
     e.map = ARENA_ARRAY(&scratch, Node *, old->node.count);
     for (int k = 0; k < old->param.count; k++) {
         e.map[old->param.at[k]->id] = region_param(marked, *old->param.at[k]->type);
@@ -523,6 +521,17 @@ Region *grad_by_rules(Graph *g, const Region *region, GradSave save, const VjpRu
     Region *fresh = region_rebuild(g, marked, drop_mark, NULL);
     arena_free(&nodes[1]);
     return fresh;
+}
+
+Region *grad_by_rules(Graph *g, const Region *region, GradSave save, const VjpRule *rules) {
+    const GradPlan plan = {.save = save};
+    const GradRun run = {.plan = &plan, .rules = rules};
+    return expand(g, region, &run);
+}
+
+Region *pass_grad_planned(Graph *g, const Region *region, const GradPlan *plan) {
+    const GradRun run = {.plan = plan, .rules = vjp_rules};
+    return expand(g, region, &run);
 }
 
 Region *pass_grad(Graph *g, const Region *region, GradSave save) {

@@ -12,8 +12,31 @@ typedef enum {
     GRAD_SAVE_CARRIES /* carries alone: least memory, one more forward pass of the body */
 } GradSave;
 
+/* What one op of one place in the source makes in loops. */
+typedef struct {
+    Loc loc;
+    OpCode op;
+    double bytes; /* of its stacks */
+    double flops; /* of making them again, without what goes in */
+} Kept;
+typedef struct {
+    VEC(Kept) of;
+    Arena *arena;
+} KeptList;
+
+/* What loops keep for their adjoints. */
+typedef struct GradPlan {
+    GradSave save;
+    const Kept *again; /* of what `save` stacks these are made again: loc and op say what */
+    int nagain;
+    int64_t segment; /* > 1: longer loops without a word of their own keep every such turn's carries */
+    int64_t rows;    /* > 0: of pass_chunk, chunks of rows of so many bytes */
+    KeptList *kept;  /* or NULL: to it is added what is stacked and could be made again instead */
+} GradPlan;
+
 /* Needs a verified region at STAGE_BUILT; gives an equal one without GRAD, STOP and CUSTOM
  * (STAGE_GRAD); changes no values. */
 Region *pass_grad(Graph *g, const Region *region, GradSave save);
+Region *pass_grad_planned(Graph *g, const Region *region, const GradPlan *plan);
 
 #endif

@@ -18,6 +18,7 @@ struct Replay {
     Graph *g;
     Arena *scratch;
     GradSave save;
+    const GradRun *run;
     Node *loop;           /* the forward loop */
     Sweep *outer;         /* how what surrounds the forward loop is read; NULL: as it is */
     LoopBuilder *adjoint; /* the loop being built, */
@@ -39,8 +40,7 @@ static Sweep *body_sweep(Sweep *s, const Node *loop, const bool *operand, Replay
     memcpy(carry, operand, sizeof *carry * (size_t)a->ncarry);
     for (;;) {
         GradSave save = replay ? replay->save : s->save;
-        Sweep *b =
-            sweep_new(s->g, s->scratch, save, s->usual, s->rules, body, body->node.count, replay);
+        Sweep *b = sweep_new(s->g, s->scratch, save, s->run, body, body->node.count, replay);
         for (int k = 0; k < loop->nin; k++) {
             b->active[body->param.at[1 + k]->id] = k < a->ncarry ? carry[k] : operand[k];
         }
@@ -96,8 +96,8 @@ static bool *reach(Sweep *b, const Node *loop, bool *wanted) {
 
 /* --- replay ----------------------------------------------------------------------------------- */
 
-/* The one decision: is `n` of a forward body computed again in the adjoint (from what it reads), or
- * stacked by the forward loop? `constant`: it is the same in every iteration. */
+/* What the policy says: is `n` of a forward body computed again in the adjoint (from what it reads),
+ * or stacked by the forward loop? `constant`: it is the same in every iteration. */
 static bool computed_again(GradSave save, const Node *n, bool constant) {
     OpClass cls = op_info[n->op].cls;
     if (cls == CLASS_LEAF || cls == CLASS_VIEW || cls == CLASS_MARK || n->op == OP_RANDOM ||
@@ -116,19 +116,82 @@ static bool computed_again(GradSave save, const Node *n, bool constant) {
 }
 
 /* Is `n` what else is added to a call, the call by a number or rounded, and the call read by
- * nothing else? Then it is stacked in the place of the call, which no derivative asks for. */
-static bool ends_call(const Replay *r, const Node *n) {
+ * nothing else? Then it is stacked in the place of the call, which no derivative asks for. Gives the
+ * call, or NULL. */
+static const Node *ended_call(const Replay *r, const Node *n) {
     bool sum = n->op == OP_ADD || n->op == OP_SUB || n->op == OP_NEG || n->op == OP_BF16;
     for (int k = 0; (int)n->id < r->nconstant && k < n->nin; k++) {
         const Node *x = n->in[k], *other = n->in[n->nin - 1 - k];
         bool number = other->op == OP_BROADCAST && other->in[0]->op == OP_CONST;
         bool linear = sum || (n->op == OP_MUL && number);
-        bool call = op_info[x->op].cls == CLASS_CALL || ends_call(r, x);
+        const Node *call = op_info[x->op].cls == CLASS_CALL ? x : linear ? ended_call(r, x) : NULL;
         if (linear && call && !r->constant[x->id] && r->readers[x->id] == 1) {
-            return true;
+            return call;
         }
     }
-    return false;
+    return NULL;
+}
+
+/* --- what is planned ---------------------------------------------------------------------------- */
+
+/* The node that `n` is kept for. */
+static const Node *kept_for(const Replay *r, const Node *n) {
+    const Node *call = ended_call(r, n);
+    return call ? call : n->op == OP_PICK ? n->in[0] : n;
+}
+
+static bool is_kept(const Kept *kept, const Node *n) {
+    return kept->op == n->op && memcmp(&kept->loc, &n->loc, sizeof n->loc) == 0;
+}
+
+/* Does the plan make `n` again where the policy stacks it? */
+static bool planned_again(const Replay *r, const Node *n) {
+    const GradPlan *plan = r->run->plan;
+    const Node *what = plan->nagain > 0 ? kept_for(r, n) : NULL;
+    bool again = false;
+    for (int i = 0; i < plan->nagain && !again; i++) {
+        again = is_kept(&plan->again[i], what);
+    }
+    return again;
+}
+
+static double flops_of(const Node *n) {
+    double flops = (double)type_count(*n->type) * op_info[n->op].cost;
+    if (n->op == OP_CONTRACT) {
+        int64_t extent[3 * MD_RANK];
+        flops = 2;
+        for (int k = contract_labels(n, extent) - 1; k >= 0; k--) {
+            flops *= (double)extent[k];
+        }
+    } else if (n->op == OP_LOOP) {
+        flops = 0;
+        for (int i = 0; i < n->body->node.count; i++) {
+            flops += (double)n->attr->trip * flops_of(n->body->node.at[i]);
+        }
+    }
+    return flops;
+}
+
+/* Notes what `n` takes that is stacked now. */
+static void note_kept(const Replay *r, const Node *n) {
+    KeptList *list = r->run->plan->kept;
+    const Node *what = kept_for(r, n);
+    int at = 0;
+    if (!list || n->op == OP_BODY_PARAM) {
+        return;
+    }
+    while (at < list->of.count && !is_kept(&list->of.at[at], what)) {
+        at++;
+    }
+    if (at == list->of.count) {
+        Kept fresh = {.loc = what->loc, .op = what->op};
+        VEC_PUSH(list->arena, &list->of, fresh);
+    }
+    const double trip = (double)r->loop->attr->trip, count = (double)type_count(*n->type);
+    Kept *kept = &list->of.at[at];
+    bool counted = what->op == OP_LOOP && kept->flops > 0; /* by another of its results */
+    kept->bytes += trip * count * (double)elem_bytes(n->type->elem);
+    kept->flops += counted ? 0 : trip * flops_of(what);
 }
 
 static Node *outer_value(Replay *r, Node *n) {
@@ -164,6 +227,7 @@ static Node *saved_stack(Replay *r, Node *n) {
  * may be, as in loops nested deeply, is stacked flat. */
 static Node *saved_value(Replay *r, Node *n) {
     const Type type = *n->type;
+    note_kept(r, n);
     if (type.rank < MD_RANK) {
         return loop_xs(r->adjoint, saved_stack(r, n));
     }
@@ -289,18 +353,23 @@ static bool same_every_time(Replay *r, const Node *n) {
     return (int)n->id < r->nconstant && r->constant[n->id];
 }
 
+/* The one decision, of any node but a parameter: made again, or stacked? */
+static bool made_again(Replay *r, const Node *n) {
+    const Node *decides = n->op == OP_PICK ? n->in[0] : n;
+    return planned_again(r, n) || (computed_again(r->save, decides, same_every_time(r, decides)) &&
+                                   !(r->save == GRAD_SAVE_CALLS && ended_call(r, n)));
+}
+
 Node *replay_value(Replay *r, Node *n) {
     replay_grow(r);
     if (r->value[n->id]) {
         return r->value[n->id];
     }
     Region *before = graph_enter(r->g, r->at);
-    const Node *decides = n->op == OP_PICK ? n->in[0] : n;
     Node *value;
     if (n->op == OP_BODY_PARAM) {
         value = replay_param(r, n);
-    } else if (n->op == OP_LOOP || (computed_again(r->save, decides, same_every_time(r, decides)) &&
-                                    !(r->save == GRAD_SAVE_CALLS && ends_call(r, n)))) {
+    } else if (n->op == OP_LOOP || made_again(r, n)) {
         value = replay_again(r, n);
     } else {
         value = saved_value(r, n);
@@ -387,10 +456,11 @@ void vjp_loop(Sweep *s, Node *n, Node *u) {
     }
     Replay *r = ARENA_NEW(s->scratch, Replay);
     GradSave save = n->attr->checkpoint > 0                    ? GRAD_SAVE_CARRIES
-                    : n->attr->checkpoint == CHECKPOINT_AFRESH ? s->usual
+                    : n->attr->checkpoint == CHECKPOINT_AFRESH ? s->run->plan->save
                                                                : s->save;
-    *r = (Replay){.g = g, .scratch = s->scratch, .save = save, .loop = n, .outer = s};
-    if (s->replay && computed_again(s->save, n, same_every_time(s->replay, n))) {
+    *r = (Replay){
+        .g = g, .scratch = s->scratch, .save = save, .run = s->run, .loop = n, .outer = s};
+    if (s->replay && made_again(s->replay, n)) {
         r->loop = sweep_value(s, n);
         r->outer = NULL;
     }
@@ -404,7 +474,8 @@ void vjp_loop(Sweep *s, Node *n, Node *u) {
     const Region *body = r->loop->body;
 
     Node *last = last_index(r);
-    LoopBuilder *loop = loop_open(g, n->attr->trip, !n->attr->reverse);
+    /* Turns that hand nothing on have no order: their adjoint goes the way that they do. */
+    LoopBuilder *loop = loop_open(g, n->attr->trip, n->attr->reverse != (ncarry > 0));
     if (last) {
         loop_until(loop, last);
     }

@@ -7,10 +7,17 @@
 #include "passes/grad.h"
 
 typedef struct Replay Replay;
+typedef struct GradRun GradRun;
 typedef struct Sweep Sweep;
 
 /* Gives contributions to the operands of `n`, whose cotangent is `u`. */
 typedef void (*VjpRule)(Sweep *s, Node *n, Node *u);
+
+/* What is the same for all of a region and the bodies in it. */
+struct GradRun {
+    const GradPlan *plan;
+    const VjpRule *rules; /* by op */
+};
 
 /* Of a LOOP in the region of a sweep, by result. */
 typedef struct {
@@ -24,8 +31,8 @@ typedef struct {
 struct Sweep {
     Graph *g;
     Arena *scratch;
-    GradSave save, usual; /* of this region; what the pass was told */
-    const VjpRule *rules; /* by op */
+    GradSave save; /* of this region */
+    const GradRun *run;
     const Region *region;
     int count;
     bool *active; /* a float that depends on a point */
@@ -46,8 +53,8 @@ extern const VjpRule vjp_rules[OP_COUNT];
  * of the tests hands in broken ones. */
 Region *grad_by_rules(Graph *g, const Region *region, GradSave save, const VjpRule *rules);
 
-Sweep *sweep_new(Graph *g, Arena *scratch, GradSave save, GradSave usual, const VjpRule *rules,
-                 const Region *region, int count, Replay *replay);
+Sweep *sweep_new(Graph *g, Arena *scratch, GradSave save, const GradRun *run, const Region *region,
+                 int count, Replay *replay);
 /* Fills `active` forward from the nodes that are set in it. */
 void sweep_activate(Sweep *s);
 void sweep_run(Sweep *s);

@@ -8,10 +8,14 @@
  * computes, slice by slice: whoever else reads that slot must be able to come before the host, and
  * the host may read slices alone. Where a result that all writing waits for is made of the host,
  * and where stacks would take more than those that go away, all stays as it is.
+ * A loop that makes again the products of a loop in front, of the same slices, and reads nothing
+ * that is made of it (the adjoint of a loss by chunks of rows, whose cotangent is a number) is a
+ * guest too: in one turn both are made once.
  * Needs and gives: see merge.h. */
 #include "passes/merge.h"
 
 #include <limits.h>
+#include <string.h>
 
 typedef struct {
     const Region *region;
@@ -121,6 +125,41 @@ static const Node *find_host(const Merge *m, const Node *guest) {
                                                                                              : NULL;
 }
 
+static bool is_product_of(const Node *n, const Region *body) {
+    bool found = false;
+    for (int i = 0; n->op == OP_CONTRACT && i < body->node.count && !found; i++) {
+        const Node *other = body->node.at[i];
+        found = other->op == OP_CONTRACT && memcmp(&other->loc, &n->loc, sizeof n->loc) == 0 &&
+                type_equal(*other->type, *n->type);
+    }
+    return found;
+}
+
+/* Does `guest` make a product of `loop` again? */
+static bool makes_again(const Node *guest, const Node *loop) {
+    bool again = false;
+    for (int i = 0; i < guest->body->node.count && !again; i++) {
+        again = is_product_of(guest->body->node.at[i], loop->body);
+    }
+    return again;
+}
+
+/* The loop in front without carries whose products it makes again of the same slices; NULL. */
+static const Node *find_twin(const Merge *m, const Node *guest) {
+    for (int k = guest->attr->ncarry + guest->attr->ninv; k < guest->nin; k++) {
+        int x = (int)guest->in[k]->id;
+        for (int i = m->first[x]; i < m->first[x + 1]; i++) {
+            const Node *loop = m->region->node.at[m->user[i]];
+            if (runs_through(loop) && loop->id < guest->id && m->host[loop->id] < 0 &&
+                loop->attr->ncarry == 0 && loop->attr->trip == guest->attr->trip &&
+                loop->attr->reverse == guest->attr->reverse && makes_again(guest, loop)) {
+                return loop;
+            }
+        }
+    }
+    return NULL;
+}
+
 static bool in_group(const Merge *m, const Node *loop, const Node *guest, const Node *host) {
     return loop == guest || loop == host || m->host[loop->id] == (int)host->id;
 }
@@ -163,7 +202,7 @@ static bool goes_away(const Merge *m, const Node *stack, const Node *guest, cons
     return away;
 }
 
-static bool fits(const Merge *m, const Node *guest, const Node *host) {
+static bool fits(const Merge *m, const Node *guest, const Node *host, bool twin) {
     const int at = (int)host->id;
     int64_t more = 0;
     bool fit = true;
@@ -182,7 +221,7 @@ static bool fits(const Merge *m, const Node *guest, const Node *host) {
     for (int k = guest->attr->ncarry; k < guest->body->out.count; k++) {
         more += guest->attr->trip * type_bytes(*guest->body->out.at[k]->type);
     }
-    return fit && (guest->attr->ncarry == 0 ? more <= 0 : more < 0);
+    return fit && (twin || (guest->attr->ncarry == 0 ? more <= 0 : more < 0));
 }
 
 /* What it reads comes before its host. */
@@ -236,10 +275,13 @@ static const LoopMerge *plan_merges(void *ctx, Arena *scratch, const Region *reg
     survey(&m, scratch, region->owner ? NULL : pass->awaited);
     for (int i = 0; i < n; i++) {
         const Node *guest = region->node.at[i], *host = NULL;
+        bool twin = false;
         if (runs_through(guest)) {
             host = find_host(&m, guest);
+            twin = !host;
+            host = host ? host : find_twin(&m, guest);
         }
-        if (host && fits(&m, guest, host)) {
+        if (host && fits(&m, guest, host, twin)) {
             need_early(&m, guest, host);
             m.host[i] = (int)host->id;
             next[last[host->id] > 0 ? last[host->id] : (int)host->id] = i;
@@ -259,7 +301,7 @@ static const LoopMerge *plan_merges(void *ctx, Arena *scratch, const Region *reg
 static bool is_guest(const Node *n) {
     bool found = false;
     for (int k = 0; runs_through(n) && k < n->nin; k++) {
-        found = found || stack_maker(n, k);
+        found = found || reads_stack(n, k);
     }
     return found;
 }

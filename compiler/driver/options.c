@@ -29,7 +29,8 @@ const char options_usage[] =
     "  -o FILE            output; '-' is stdout\n"
     "  -H FILE            header for embedding\n"
     "  -D NAME=VALUE      override a top-level dim or scalar const\n"
-    "  --budget=SIZE      most bytes for all regions, e.g. '160 MiB'\n"
+    "  --budget=SIZE      most bytes for all regions, e.g. '160 MiB'; '160 MiB, rounding': loops may\n"
+    "                     keep less than they need and make it again, rounded otherwise\n"
     "  --precision=TYPE   f32, f64 or bf16, whatever the source says (f32 if it says nothing)\n"
     "  --blas=LIBRARY     builtin (default) or openblas\n"
     "  --runtime=PART     used (default): the functions that are used, behind the model; whole:\n"
@@ -242,6 +243,21 @@ static bool parse_size(const char *text, int64_t *bytes) {
     return false;
 }
 
+/* `2 GiB` or `2 GiB, rounding` */
+static int set_budget(Compile *c, const char *value) {
+    const char *comma = strchr(value, ','), *word = comma ? comma + 1 : "";
+    const char *size = comma ? str_printf(&c->arena, "%.*s", (int)(comma - value), value) : value;
+    while (*word == ' ') {
+        word++;
+    }
+    c->opt.rounding = str_eq(word, "rounding");
+    if (!parse_size(size, &c->opt.budget) || (comma && !c->opt.rounding)) {
+        return usage_error("--budget wants a size such as '160 MiB' or '160 MiB, rounding', got",
+                           value);
+    }
+    return EXIT_OK;
+}
+
 static int set_precision(Options *opt, const char *value) {
     if (str_eq(value, "f32")) {
         opt->float_type = TY_F32;
@@ -343,10 +359,7 @@ static int set_value(Compile *c, ValueOption id, const char *value) {
         opt->depend = true;
         break;
     case O_BUDGET:
-        if (!parse_size(value, &opt->budget)) {
-            return usage_error("--budget wants a size such as '160 MiB', got", value);
-        }
-        break;
+        return set_budget(c, value);
     case O_PRECISION: return set_precision(opt, value);
     case O_BLAS:
         if (name_index(options_blas, value) < 0) {

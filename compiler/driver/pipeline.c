@@ -2,177 +2,19 @@
 #include "compiler/driver/pipeline.h"
 
 #include "compiler/driver/files.h"
+#include "compiler/driver/recompute.h"
 #include "compiler/driver/run.h"
+#include "compiler/driver/stages.h"
 #include "compiler/graph.h"
-#include "compiler/keep.h"
 #include "compiler/program.h"
 #include "emit/module.h"
 #include "lang/elab.h"
 #include "passes/check.h"
-#include "passes/chunk.h"
-#include "passes/fma.h"
-#include "passes/grad.h"
-#include "passes/halo.h"
-#include "passes/hoist.h"
-#include "passes/layout.h"
 #include "passes/lower/lower.h"
-#include "passes/merge.h"
-#include "passes/narrow.h"
-#include "passes/orders.h"
-#include "passes/precision.h"
 #include "passes/plan/plan.h"
 #include "passes/schedule/schedule.h"
-#include "passes/simplify.h"
-#include "passes/sums.h"
 
 #include <string.h>
-
-static bool dump_wanted(const Compile *c, const char *stage) {
-    return c->opt.dump && str_eq(c->opt.dump, stage);
-}
-
-typedef Region *(*GraphPass)(Graph *g, const Region *region, const Entry *entry);
-
-/* Most passes look at the region alone. */
-#define ALONE(pass)                                                                                \
-    static Region *run_##pass(Graph *g, const Region *region, const Entry *entry) {                \
-        (void)entry;                                                                               \
-        return pass_##pass(g, region);                                                             \
-    }
-ALONE(orders)
-ALONE(precision)
-ALONE(operands)
-ALONE(simplify)
-ALONE(hoist)
-ALONE(halo)
-ALONE(layout)
-ALONE(narrow)
-ALONE(sums)
-ALONE(fma)
-
-static Region *chunk(Graph *g, const Region *region, const Entry *entry) {
-    (void)entry;
-    return pass_chunk(g, region, chunk_limits);
-}
-
-static Region *grad(Graph *g, const Region *region, const Entry *entry) {
-    (void)entry;
-    return pass_grad(g, region, GRAD_SAVE_CALLS);
-}
-
-/* An entry writes nothing before it knows that what it awaits is finite. */
-static Region *merge(Graph *g, const Region *region, const Entry *entry) {
-    Arena scratch = {0};
-    bool *awaited = ARENA_ARRAY(&scratch, bool, entry->out.count + 1);
-    for (int k = 0; k < entry->out.count; k++) {
-        awaited[k] = out_is_awaited(entry->out.at[k].role);
-    }
-    Region *fresh = pass_merge(g, region, awaited);
-    arena_free(&scratch);
-    return fresh;
-}
-
-/* The graph passes in order. A name may be given to --dump. */
-static const struct {
-    const char *name;
-    GraphPass run;
-    GraphStage stage;
-    bool (*applies)(const Region *region); /* NULL: always; else it would change nothing */
-    bool rounds;                           /* for entries that multiply in 16 bits */
-    bool follows;                          /* up to the pass before it nothing is left to do */
-    bool spells;                           /* for targets that lack a schedule for what it spells */
-} graph_passes[] = {
-    /* before differentiation: composites and contractions */
-    {"match", run_simplify, STAGE_BUILT, NULL, false, false, false},
-    {"orders", run_orders, STAGE_BUILT, orders_applies, false, false, true},
-    {"chunk", chunk, STAGE_BUILT, chunk_applies, false, false, false},
-    {"precision", run_precision, STAGE_BUILT, NULL, true, false, false},
-    {"grad", grad, STAGE_GRAD, NULL, false, false, false},
-    {"operands", run_operands, STAGE_GRAD, NULL, true, false, false},
-    {"simplify", run_simplify, STAGE_OPTIMISED, NULL, false, false, false},
-    {"hoist", run_hoist, STAGE_OPTIMISED, hoist_applies, false, false, false},
-    {"clean", run_simplify, STAGE_OPTIMISED, NULL, false, true, false},
-    {"merge", merge, STAGE_OPTIMISED, merge_applies, false, false, false},
-    {"halo", run_halo, STAGE_OPTIMISED, halo_applies, false, false, false},
-    {"layout", run_layout, STAGE_OPTIMISED, layout_applies, false, false, false},
-    {"narrow", run_narrow, STAGE_OPTIMISED, narrow_applies, false, false, false},
-    {"sums", run_sums, STAGE_OPTIMISED, sums_applies, false, false, false},
-    {"fma", run_fma, STAGE_OPTIMISED, NULL, false, false, false},
-};
-static const char *const other_stages[] = {"ast", "build", "lower", "plan"};
-
-/* In what the products of an entry multiply: its train says so, or the option for all; TY_ERROR: in
- * what they compute. A derivative is held against differences without roundings. */
-static Elem multiplies_in(const Compile *c, const Entry *entry) {
-    const Entry *says = entry->train ? entry->train : entry;
-    Elem half = c->opt.half != TY_ERROR ? c->opt.half : says->half;
-    return entry->kind == ENTRY_TEST ? TY_ERROR : half;
-}
-
-/* Has the target no schedule for an ORDER? */
-static bool lacks_orders(const Compile *c) {
-    return c->opt.target && !c->opt.target->orders;
-}
-
-static bool stage_exists(const char *name) {
-    for (size_t i = 0; i < sizeof graph_passes / sizeof *graph_passes; i++) {
-        if (str_eq(name, graph_passes[i].name)) {
-            return true;
-        }
-    }
-    for (size_t i = 0; i < sizeof other_stages / sizeof *other_stages; i++) {
-        if (str_eq(name, other_stages[i])) {
-            return true;
-        }
-    }
-    return false;
-}
-
-static void module_verify(const Module *module, GraphStage stage) {
-    for (int i = 0; i < module->entry.count; i++) {
-        region_verify(module->entry.at[i]->region, stage);
-    }
-}
-
-/* Graph -> Graph; the first pass leaves nothing in the arena `built`. Returns false when a dump was
- * printed and the work ends here. */
-static bool optimise(Compile *c, Module *module, Arena *built) {
-    enum { NODES_CHUNK = 8192 };
-    for (int i = 0; i < module->entry.count; i++) {
-        module->entry.at[i]->half = multiplies_in(c, module->entry.at[i]);
-    }
-    int *runs = ARENA_ARRAY(&c->arena, int, module->entry.count);  /* passes that each has seen */
-    bool *ran = ARENA_ARRAY(&c->arena, bool, module->entry.count); /* the last one has */
-    for (size_t p = 0; p < sizeof graph_passes / sizeof *graph_passes; p++) {
-        for (int i = 0; i < module->entry.count; i++) {
-            Entry *entry = module->entry.at[i];
-            bool (*applies)(const Region *) = graph_passes[p].applies;
-            ran[i] = (!graph_passes[p].follows || ran[i]) &&
-                     (!applies || applies(entry->region)) &&
-                     (!graph_passes[p].rounds || entry->half != TY_ERROR) &&
-                     (!graph_passes[p].spells || lacks_orders(c));
-            if (ran[i]) {
-                Arena *nodes = &entry->nodes[runs[i]++ % 2];
-                module->graph->arena = nodes;
-                module->graph->spent = p > 0                          ? &entry->nodes[runs[i] % 2]
-                                       : i == module->entry.count - 1 ? built
-                                                                      : NULL;
-                nodes->chunk_bytes = NODES_CHUNK; /* there may be many small entries */
-                entry->region = graph_passes[p].run(module->graph, entry->region, entry);
-                nodes_forget(entry->region);
-                module->graph->spent = NULL;
-                arena_free(&entry->nodes[runs[i] % 2]);
-            }
-        }
-        arena_free(built);
-        module_verify(module, graph_passes[p].stage);
-        if (dump_wanted(c, graph_passes[p].name)) {
-            module_dump(module, c->out);
-            return false;
-        }
-    }
-    return true;
-}
 
 /* Is there anything that a program could do? */
 static bool has_entry(Compile *c, const Module *module, uint32_t source) {
@@ -274,7 +116,15 @@ static int module_stages(Compile *c, Module *module, Arena *built, uint32_t sour
         module_dump(module, c->out);
         return EXIT_OK;
     }
-    if (!optimise(c, module, built) || c->opt.command == COMMAND_CHECK) {
+    const int middle = stages_behind("orders"); /* what follows is chosen for a budget */
+    if (!stages_run(c, module, built, 0, middle, false)) {
+        return EXIT_OK;
+    }
+    if (c->opt.command == COMMAND_COMPILE || c->opt.command == COMMAND_REPORT) {
+        choose_kept(c, module, middle, budget_of(c, module));
+    }
+    if (!stages_run(c, module, built, middle, STAGES_END, false) ||
+        c->opt.command == COMMAND_CHECK) {
         return EXIT_OK;
     }
     if (c->opt.command == COMMAND_TEST) {
@@ -315,11 +165,8 @@ static int stages(Compile *c, uint32_t source) {
 
 int pipeline_text(Compile *c, const char *text, size_t length) {
     if (c->opt.dump && !stage_exists(c->opt.dump)) {
-        fprintf(c->diag.out, "mdlc: there is no stage '%s'; stages: ast build", c->opt.dump);
-        for (size_t i = 0; i < sizeof graph_passes / sizeof *graph_passes; i++) {
-            fprintf(c->diag.out, " %s", graph_passes[i].name);
-        }
-        fprintf(c->diag.out, " lower plan\n");
+        fprintf(c->diag.out, "mdlc: there is no stage '%s'; ", c->opt.dump);
+        stages_print(c->diag.out);
         return EXIT_USAGE;
     }
     int code = stages(c, diag_add_source(&c->diag, c->opt.input, text, length));

@@ -170,9 +170,12 @@ static void plan_entry(Program *p, ProgramEntry *e, int64_t limit) {
 
 void pass_plan(Program *p, bool staging, int64_t budget) {
     plan_regions(p, staging); /* all but the arenas is known before */
-    int64_t fixed = p->total_bytes;
-    for (int i = 0; i < p->entry.count; i++) {
-        plan_entry(p, p->entry.at[i], budget >= 0 ? budget - fixed : NO_LIMIT);
-    }
+    pass_plan_arenas(p, budget >= 0 ? budget - p->total_bytes : NO_LIMIT);
     plan_regions(p, staging);
+}
+
+void pass_plan_arenas(Program *p, int64_t limit) {
+    for (int i = 0; i < p->entry.count; i++) {
+        plan_entry(p, p->entry.at[i], limit);
+    }
 }

@@ -10,5 +10,8 @@
  * callers of inputs find room for them in io. `budget`: most bytes for all regions, -1: any number;
  * what exceeds it is made smaller by running steps again, as far as that goes. */
 void pass_plan(Program *p, bool staging, int64_t budget);
+/* The same of the arenas alone, for who only wants to know how large they would be: at most `limit`
+ * bytes each as far as that goes. */
+void pass_plan_arenas(Program *p, int64_t limit);
 
 #endif

@@ -44,7 +44,7 @@ no override|-D wants NAME=VALUE, got 'N'|-DN
 no binding|--in wants NAME=FILE.npy, got 'x='|run --in x=
 no report|unknown report format 'xml'|report --format=xml
 a report to come|'html'|--report=html
-no size|--budget wants a size such as '160 MiB', got 'much'|--budget=much
+no size|--budget wants a size such as '160 MiB' or '160 MiB, rounding', got 'much'|--budget=much
 a size with another unit|got '3miles'|--budget=3miles
 no library|--blas is builtin or openblas, got 'mkl'|--blas=mkl
 no number of threads|--threads wants a number from 1 to 1024, got '0'|--threads=0

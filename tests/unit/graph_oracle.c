@@ -33,7 +33,8 @@ static const GraphStage pass_stages[ORACLE_PASSES] = {
 
 /* Nothing there is large: by limits that make the smallest chains loops. */
 static Region *chunk(Graph *g, const Region *region) {
-    return pass_chunk(g, region, (ChunkLimits){16, 8});
+    Region *chunks = pass_chunk(g, region, (ChunkLimits){16, 8, false});
+    return pass_chunk(g, chunks, chunk_by_rows(16));
 }
 static Region *grad_calls(Graph *g, const Region *region) {
     return pass_grad(g, region, GRAD_SAVE_CALLS);
@@ -43,6 +44,20 @@ static Region *grad_carries(Graph *g, const Region *region) {
 }
 static Region *grad_all(Graph *g, const Region *region) {
     return pass_grad(g, region, GRAD_SAVE_ALL);
+}
+
+/* Segments of two turns, of which nothing but carries is kept. */
+static Region *grad_segments(Graph *g, const Region *region) {
+    const GradPlan plan = {.save = GRAD_SAVE_CARRIES, .segment = 2};
+    return pass_grad_planned(g, region, &plan);
+}
+/* What is stacked otherwise is made again. */
+static Region *grad_again(Graph *g, const Region *region) {
+    KeptList kept = {.of = {0}, .arena = g->keep};
+    GradPlan plan = {.save = GRAD_SAVE_CALLS, .kept = &kept};
+    pass_grad_planned(g, region, &plan);
+    plan = (GradPlan){.save = GRAD_SAVE_CALLS, .again = kept.of.at, .nagain = kept.of.count};
+    return pass_grad_planned(g, region, &plan);
 }
 
 static Region *merge(Graph *g, const Region *region) {
@@ -519,6 +534,8 @@ void oracle_check(GraphCase *c, const OracleOptions *opt, OracleReport *r) {
     }
     variant(&o, grad_calls, NULL, o.built, "grad, calls saved");
     variant(&o, grad_carries, NULL, o.built, "grad, carries saved");
+    variant(&o, grad_segments, NULL, o.built, "grad, segments");
+    variant(&o, grad_again, NULL, o.built, "grad, all again");
     variant(&o, pass_simplify, grad_all, o.built, "match, then grad");
     variant(&o, chunk, grad_calls, o.built, "chunk, then grad");
     variant(&o, opt->pass[ORACLE_SIMPLIFY], NULL, o.plain, "simplify");

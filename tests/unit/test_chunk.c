@@ -115,6 +115,11 @@ static void look_at(const Region *region) {
     region_any(region_rebuild(region->graph, region, NULL, NULL), look);
 }
 
+/* Chunks of batch axes alone. */
+static ChunkLimits batches(int64_t large, int64_t own) {
+    return (ChunkLimits){large, own, false};
+}
+
 static void expect(Form form, ChunkLimits limits, int more, int bytes) {
     Fixture f;
     fixture_open(&f, TY_F64, (uint64_t)form);
@@ -135,17 +140,17 @@ static void test_forms(void **state) {
     (void)state;
     for (Form form = 0; form < FORMS; form++) {
         int bytes = !more[form] ? SCORES : form == SHARED ? SCORES / B : SCORES / (B * H);
-        expect(form, (ChunkLimits){SCORES, SCORES / (B * H)}, more[form], bytes);
+        expect(form, batches(SCORES, SCORES / (B * H)), more[form], bytes);
     }
 }
 
 static void test_limits(void **state) {
     (void)state;
-    expect(PLAIN, (ChunkLimits){SCORES + 1, 8}, 0, SCORES);          /* it is not large */
-    expect(PLAIN, (ChunkLimits){SCORES, SCORES}, 0, SCORES);         /* it is small enough */
-    expect(PLAIN, (ChunkLimits){SCORES, SCORES - 1}, 1, SCORES / 2); /* the first axis alone */
-    expect(PLAIN, (ChunkLimits){SCORES, SCORES / 3}, 1, SCORES / 4); /* and half of the second */
-    expect(SHARED, (ChunkLimits){SCORES, 8}, 1, SCORES / 2);         /* there is no other */
+    expect(PLAIN, batches(SCORES + 1, 8), 0, SCORES);          /* it is not large */
+    expect(PLAIN, batches(SCORES, SCORES), 0, SCORES);         /* it is small enough */
+    expect(PLAIN, batches(SCORES, SCORES - 1), 1, SCORES / 2); /* the first axis alone */
+    expect(PLAIN, batches(SCORES, SCORES / 3), 1, SCORES / 4); /* and half of the second */
+    expect(SHARED, batches(SCORES, 8), 1, SCORES / 2);         /* there is no other */
 }
 
 /* The derivative makes the chunks again, and keeps none of them. */
@@ -159,7 +164,7 @@ static void test_gradients(void **state) {
         add_gradients(&f);
         Region *built = pass_simplify(f.g, f.region);
         Region *before = pass_simplify(f.g, pass_grad(f.g, built, GRAD_SAVE_CALLS));
-        Region *now = pass_chunk(f.g, built, (ChunkLimits){SCORES, SCORES / (B * H)});
+        Region *now = pass_chunk(f.g, built, batches(SCORES, SCORES / (B * H)));
         now = optimise(&f, pass_grad(f.g, now, GRAD_SAVE_CALLS));
         assert_true(difference(&f, before, now) <= tolerance(&f, before));
         look_at(now);
@@ -218,7 +223,7 @@ static void test_random_chains(void **state) {
         add_gradients(&f);
         Region *built = pass_simplify(f.g, f.region);
         Region *now =
-            pass_chunk(f.g, built, (ChunkLimits){b * h * WIDE * WIDE * 8, 1 + 1000 * (i % 3)});
+            pass_chunk(f.g, built, batches(b * h * WIDE * WIDE * 8, 1 + 1000 * (i % 3)));
         region_verify(now, STAGE_BUILT);
         look_at(now);
         made += loops;

@@ -1,0 +1,249 @@
+/* recompute: see the header.
+ *
+ * A choice is tried by running it through the later stages up to the plan, which says bytes and
+ * work as they will be. Choices are tried from what costs least: of what loops stack, that is made
+ * again first which frees most bytes for its FLOPs; then all but carries; then the carries of every
+ * second turn, of every fourth, ... The one that fits with the least work is taken, and what it
+ * makes again needlessly is kept after all. As the choices are the same for every budget, a larger
+ * one never costs more. */
+#include "compiler/driver/recompute.h"
+
+#include "compiler/driver/stages.h"
+#include "compiler/program.h"
+#include "passes/chunk.h"
+#include "passes/grad.h"
+#include "passes/lower/lower.h"
+#include "passes/plan/offsets.h"
+#include "passes/plan/plan.h"
+
+enum {
+    MOST_AGAIN = 24,    /* kinds of values that are looked at, the best ones */
+    FLOPS_PER_BYTE = 8, /* what a byte moved counts */
+    MOST_ROWS = TUNED(64 << 20, 8192), /* bytes of a chunk of rows */
+    WORTH_ROWS = 4,     /* chunks that a value must be to be taken apart without a budget */
+    SAME_WORK = 1000,   /* FLOPs in so many that do not count */
+    LEAST_ROWS = TUNED(128 << 10, 1024)
+};
+
+typedef struct {
+    int64_t arena, flops;
+    double work; /* in FLOPs, with what moves */
+} Cost;
+
+typedef struct {
+    Compile *c;
+    const Module *module;
+    Entry *entry;
+    int stage;
+    int64_t limit; /* of its arena */
+    GradPlan best;
+    Cost cost, usual;
+    bool fits;
+} Search;
+
+static const int64_t ANY = INT64_MAX;
+
+/* Takes the entries of `module` through the later stages and gives them back as they were. */
+static Program *try_lower(Compile *c, Module *module, int stage, Arena *scratch) {
+    Arena *home = module->graph->arena, built = {0};
+    Entry *was = ARENA_ARRAY(scratch, Entry, module->entry.count);
+    for (int i = 0; i < module->entry.count; i++) {
+        Entry *entry = module->entry.at[i];
+        was[i] = *entry;
+        entry->nodes[0] = entry->nodes[1] = (Arena){0};
+    }
+    stages_run(c, module, &built, stage, STAGES_END, true);
+    Program *p = pass_lower(c, scratch, module);
+    p->band_bytes = c->opt.canary ? MD_ALIGN : 0;
+    for (int i = 0; i < module->entry.count; i++) {
+        Entry *entry = module->entry.at[i];
+        arena_free(&entry->nodes[0]);
+        arena_free(&entry->nodes[1]);
+        *entry = was[i];
+    }
+    module->graph->arena = home;
+    return p;
+}
+
+/* The plan of an entry alone, its loops keeping what `plan` says. */
+static Cost try_plan(const Search *s, const GradPlan *plan, int64_t limit) {
+    Arena scratch = {0};
+    Entry *only = s->entry;
+    Module module = *s->module;
+    module.entry.at = &only;
+    module.entry.count = 1;
+    const GradPlan *before = s->entry->keep;
+    s->entry->keep = plan;
+    Program *p = try_lower(s->c, &module, s->stage, &scratch);
+    pass_plan_arenas(p, limit);
+    const ProgramEntry *e = p->entry.at[0];
+    Cost cost = {e->arena_bytes, e->flops,
+                 (double)e->flops + FLOPS_PER_BYTE * (double)e->bytes_moved};
+    s->entry->keep = before;
+    arena_free(&scratch);
+    return cost;
+}
+
+/* Takes the plan if it is the better one. */
+static void take(Search *s, const GradPlan *plan, int64_t limit) {
+    Cost cost = try_plan(s, plan, limit);
+    bool fits = cost.arena <= s->limit;
+    bool better = fits != s->fits ? fits
+                  : fits          ? cost.work < s->cost.work
+                                  : cost.arena < s->cost.arena;
+    if (better) {
+        s->best = *plan;
+        s->cost = cost;
+        s->fits = fits;
+    }
+}
+
+/* What frees most for its work comes first. */
+static void sort_kept(KeptList *list) {
+    for (int i = 1; i < list->of.count; i++) {
+        Kept one = list->of.at[i];
+        int at = i;
+        for (; at > 0 && list->of.at[at - 1].bytes * one.flops < one.bytes * list->of.at[at - 1].flops;
+             at--) {
+            list->of.at[at] = list->of.at[at - 1];
+        }
+        list->of.at[at] = one;
+    }
+}
+
+/* The most turns of a loop. */
+static int64_t longest(const Region *region) {
+    int64_t most = 0;
+    for (int i = 0; i < region->node.count; i++) {
+        const Node *n = region->node.at[i];
+        int64_t inside = n->body ? longest(n->body) : 0;
+        int64_t own = n->op == OP_LOOP ? n->attr->trip : 0;
+        own = inside > own ? inside : own;
+        most = own > most ? own : most;
+    }
+    return most;
+}
+
+/* Without one of what the best plan makes again, the dearest first. */
+static void drop_needless(Search *s, const KeptList *kept, int64_t limit) {
+    for (int k = s->best.nagain - 1; k >= 0; k--) {
+        Kept *without = ARENA_ARRAY(kept->arena, Kept, s->best.nagain);
+        GradPlan plan = s->best;
+        plan.again = without;
+        plan.nagain = 0;
+        for (int i = 0; i < s->best.nagain; i++) {
+            if (i != k) {
+                without[plan.nagain++] = s->best.again[i];
+            }
+        }
+        take(s, &plan, limit);
+    }
+}
+
+/* Everything that loops may keep, from what costs least on; large products whole, or by rows. */
+static void try_all(Search *s, const KeptList *kept, int64_t rows) {
+    const int64_t turns = longest(s->entry->region);
+    GradPlan plan = {.save = GRAD_SAVE_CALLS, .again = kept->of.at, .rows = rows};
+    int many = kept->of.count < MOST_AGAIN ? kept->of.count : MOST_AGAIN;
+    for (plan.nagain = 0; plan.nagain <= many; plan.nagain++) {
+        take(s, &plan, ANY);
+    }
+    plan.nagain = 1;
+    for (int i = 1; i < many; i++) {
+        plan.again = &kept->of.at[i];
+        take(s, &plan, ANY);
+    }
+    for (int64_t segment = 1; segment < turns; segment *= 2) {
+        for (int save = segment > 1 ? GRAD_SAVE_CALLS : GRAD_SAVE_CARRIES;
+             save <= GRAD_SAVE_CARRIES; save++) {
+            take(s, &(GradPlan){.save = (GradSave)save, .segment = segment, .rows = rows}, ANY);
+        }
+    }
+}
+
+/* What is taken where no budget asks for less: what is quickest, and a product of which parts are
+ * enough (the logits of a large vocabulary) by rows where nothing is made twice for it. */
+static GradPlan usual_plan(const Search *s) {
+    GradPlan plan = {.save = GRAD_SAVE_CALLS}, by_rows = plan;
+    by_rows.rows = MOST_ROWS;
+    if (chunk_largest(s->entry->region) >= WORTH_ROWS * MOST_ROWS) {
+        Cost whole = try_plan(s, &plan, ANY), rows = try_plan(s, &by_rows, ANY);
+        bool same = rows.flops - whole.flops <= whole.flops / SAME_WORK;
+        plan = same && rows.arena < whole.arena ? by_rows : plan;
+    }
+    return plan;
+}
+
+/* Finds the best plan for the limit; false: the usual one is good enough. */
+static bool choose(Search *s, Arena *arena, bool rounding, const GradPlan *usual) {
+    KeptList kept = {.of = {0}, .arena = arena};
+    GradPlan first = *usual;
+    first.kept = &kept;
+    s->usual = s->cost = try_plan(s, &first, ANY);
+    s->best = *usual;
+    s->fits = s->cost.arena <= s->limit;
+    if (s->fits) {
+        return false;
+    }
+    take(s, usual, s->limit); /* steps of its own list run again */
+    if (s->fits && !rounding) {
+        return false;
+    }
+    sort_kept(&kept);
+    try_all(s, &kept, usual->rows);
+    const int64_t largest = chunk_largest(s->entry->region);
+    for (int64_t rows = MOST_ROWS; rows >= LEAST_ROWS; rows /= 8) {
+        if (rows < largest && rows != usual->rows) {
+            try_all(s, &kept, rows);
+        }
+    }
+    GradPlan found = s->best;
+    take(s, &found, s->limit);
+    drop_needless(s, &kept, s->limit);
+    return true;
+}
+
+/* What all regions but the arenas take. */
+static int64_t fixed_bytes(Compile *c, Module *module, int stage) {
+    Arena scratch = {0};
+    Program *p = try_lower(c, module, stage, &scratch);
+    plan_regions(p, !c->opt.no_main);
+    int64_t bytes = p->total_bytes;
+    arena_free(&scratch);
+    return bytes;
+}
+
+static const GradPlan *kept_plan(Compile *c, const GradPlan *plan) {
+    GradPlan *kept = ARENA_NEW(&c->arena, GradPlan);
+    *kept = *plan;
+    return kept;
+}
+
+void choose_kept(Compile *c, Module *module, int stage, int64_t budget) {
+    int count = module->entry.count;
+    Search *search = ARENA_ARRAY(&c->arena, Search, count);
+    for (int i = 0; i < count; i++) {
+        Entry *entry = module->entry.at[i];
+        search[i] = (Search){.c = c, .module = module, .entry = entry, .stage = stage};
+        GradPlan usual = usual_plan(&search[i]);
+        entry->keep = usual.rows > 0 ? kept_plan(c, &usual) : NULL;
+    }
+    int64_t fixed = budget >= 0 ? fixed_bytes(c, module, stage) : 0;
+    for (int i = 0; budget >= 0 && i < count; i++) {
+        Search *s = &search[i];
+        const GradPlan usual = {.save = GRAD_SAVE_CALLS};
+        const GradPlan *before = s->entry->keep;
+        bool rounding = s->entry->rounding || c->opt.rounding;
+        s->limit = budget - fixed;
+        if (s->entry->kind != ENTRY_TRAIN ||
+            !choose(s, &c->arena, rounding, before ? before : &usual)) {
+            continue;
+        }
+        if (rounding) {
+            s->entry->keep = kept_plan(c, &s->best);
+            s->entry->flops_more = s->cost.flops - s->usual.flops;
+        } else if (s->fits) {
+            c->rounded_bytes = fixed + s->cost.arena;
+        }
+    }
+}

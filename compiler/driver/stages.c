@@ -1,0 +1,204 @@
+/* stages: the graph passes in order. See the header. */
+#include "compiler/driver/stages.h"
+
+#include "compiler/keep.h"
+#include "passes/chunk.h"
+#include "passes/fma.h"
+#include "passes/grad.h"
+#include "passes/halo.h"
+#include "passes/hoist.h"
+#include "passes/layout.h"
+#include "passes/merge.h"
+#include "passes/narrow.h"
+#include "passes/orders.h"
+#include "passes/precision.h"
+#include "passes/schedule/schedule.h"
+#include "passes/simplify.h"
+#include "passes/sums.h"
+
+#include <string.h>
+
+bool dump_wanted(const Compile *c, const char *stage) {
+    return c->opt.dump && str_eq(c->opt.dump, stage);
+}
+
+typedef Region *(*GraphPass)(Graph *g, const Region *region, const Entry *entry);
+
+/* Most passes look at the region alone. */
+#define ALONE(pass)                                                                                \
+    static Region *run_##pass(Graph *g, const Region *region, const Entry *entry) {                \
+        (void)entry;                                                                               \
+        return pass_##pass(g, region);                                                             \
+    }
+ALONE(orders)
+ALONE(precision)
+ALONE(operands)
+ALONE(simplify)
+ALONE(hoist)
+ALONE(halo)
+ALONE(layout)
+ALONE(narrow)
+ALONE(sums)
+ALONE(fma)
+
+#define APPLIES(pass)                                                                              \
+    static bool applies_##pass(const Region *region, const Entry *entry) {                         \
+        (void)entry;                                                                               \
+        return pass##_applies(region);                                                             \
+    }
+APPLIES(orders)
+APPLIES(hoist)
+APPLIES(merge)
+APPLIES(halo)
+APPLIES(layout)
+APPLIES(narrow)
+APPLIES(sums)
+
+static bool by_rows(const Entry *entry) {
+    return entry->keep && entry->keep->rows > 0;
+}
+
+static bool applies_chunk(const Region *region, const Entry *entry) {
+    return by_rows(entry) || chunk_applies(region);
+}
+
+static Region *chunk(Graph *g, const Region *region, const Entry *entry) {
+    bool rows = by_rows(entry);
+    Region *chunks = pass_chunk(g, region, chunk_limits);
+    return rows ? pass_chunk(g, chunks, chunk_by_rows(entry->keep->rows)) : chunks;
+}
+
+static Region *grad(Graph *g, const Region *region, const Entry *entry) {
+    static const GradPlan usual = {.save = GRAD_SAVE_CALLS};
+    return pass_grad_planned(g, region, entry->keep ? entry->keep : &usual);
+}
+
+/* An entry writes nothing before it knows that what it awaits is finite. */
+static Region *merge(Graph *g, const Region *region, const Entry *entry) {
+    Arena scratch = {0};
+    bool *awaited = ARENA_ARRAY(&scratch, bool, entry->out.count + 1);
+    for (int k = 0; k < entry->out.count; k++) {
+        awaited[k] = out_is_awaited(entry->out.at[k].role);
+    }
+    Region *fresh = pass_merge(g, region, awaited);
+    arena_free(&scratch);
+    return fresh;
+}
+
+/* The graph passes in order. A name may be given to --dump. */
+static const struct {
+    const char *name;
+    GraphPass run;
+    GraphStage stage;
+    bool (*applies)(const Region *region, const Entry *entry); /* NULL: always; else it would change
+                                                                * nothing */
+    bool rounds;                           /* for entries that multiply in 16 bits */
+    bool follows;                          /* up to the pass before it nothing is left to do */
+    bool spells;                           /* for targets that lack a schedule for what it spells */
+} graph_passes[] = {
+    /* before differentiation: composites and contractions */
+    {"match", run_simplify, STAGE_BUILT, NULL, false, false, false},
+    {"orders", run_orders, STAGE_BUILT, applies_orders, false, false, true},
+    {"chunk", chunk, STAGE_BUILT, applies_chunk, false, false, false},
+    {"precision", run_precision, STAGE_BUILT, NULL, true, false, false},
+    {"grad", grad, STAGE_GRAD, NULL, false, false, false},
+    {"operands", run_operands, STAGE_GRAD, NULL, true, false, false},
+    {"simplify", run_simplify, STAGE_OPTIMISED, NULL, false, false, false},
+    {"hoist", run_hoist, STAGE_OPTIMISED, applies_hoist, false, false, false},
+    {"clean", run_simplify, STAGE_OPTIMISED, NULL, false, true, false},
+    {"merge", merge, STAGE_OPTIMISED, applies_merge, false, false, false},
+    {"halo", run_halo, STAGE_OPTIMISED, applies_halo, false, false, false},
+    {"layout", run_layout, STAGE_OPTIMISED, applies_layout, false, false, false},
+    {"narrow", run_narrow, STAGE_OPTIMISED, applies_narrow, false, false, false},
+    {"sums", run_sums, STAGE_OPTIMISED, applies_sums, false, false, false},
+    {"fma", run_fma, STAGE_OPTIMISED, NULL, false, false, false},
+};
+enum { STAGES = sizeof graph_passes / sizeof *graph_passes };
+static const char *const other_stages[] = {"ast", "build", "lower", "plan"};
+
+/* In what the products of an entry multiply: its train says so, or the option for all; TY_ERROR: in
+ * what they compute. A derivative is held against differences without roundings. */
+static Elem multiplies_in(const Compile *c, const Entry *entry) {
+    const Entry *says = entry->train ? entry->train : entry;
+    Elem half = c->opt.half != TY_ERROR ? c->opt.half : says->half;
+    return entry->kind == ENTRY_TEST ? TY_ERROR : half;
+}
+
+/* Has the target no schedule for an ORDER? */
+static bool lacks_orders(const Compile *c) {
+    return c->opt.target && !c->opt.target->orders;
+}
+
+int stages_behind(const char *name) {
+    int i = 0;
+    while (i < STAGES && (i == 0 || !str_eq(graph_passes[i - 1].name, name))) {
+        i++;
+    }
+    return i;
+}
+
+bool stage_exists(const char *name) {
+    for (int i = 0; i < STAGES; i++) {
+        if (str_eq(name, graph_passes[i].name)) {
+            return true;
+        }
+    }
+    for (size_t i = 0; i < sizeof other_stages / sizeof *other_stages; i++) {
+        if (str_eq(name, other_stages[i])) {
+            return true;
+        }
+    }
+    return false;
+}
+
+void stages_print(FILE *out) {
+    fprintf(out, "stages: ast build");
+    for (int i = 0; i < STAGES; i++) {
+        fprintf(out, " %s", graph_passes[i].name);
+    }
+    fprintf(out, " lower plan\n");
+}
+
+void module_verify(const Module *module, GraphStage stage) {
+    for (int i = 0; i < module->entry.count; i++) {
+        region_verify(module->entry.at[i]->region, stage);
+    }
+}
+
+bool stages_run(Compile *c, Module *module, Arena *built, int from, int to, bool silent) {
+    enum { NODES_CHUNK = 8192 };
+    bool *ran = ARENA_ARRAY(&c->arena, bool, module->entry.count); /* the last one has */
+    for (int i = 0; from == 0 && i < module->entry.count; i++) {
+        module->entry.at[i]->half = multiplies_in(c, module->entry.at[i]);
+    }
+    for (int p = from; p < to && p < STAGES; p++) {
+        for (int i = 0; i < module->entry.count; i++) {
+            Entry *entry = module->entry.at[i];
+            bool (*applies)(const Region *, const Entry *) = graph_passes[p].applies;
+            ran[i] = (!graph_passes[p].follows || ran[i]) &&
+                     (!applies || applies(entry->region, entry)) &&
+                     (!graph_passes[p].rounds || entry->half != TY_ERROR) &&
+                     (!graph_passes[p].spells || lacks_orders(c));
+            if (ran[i]) {
+                Arena *nodes = &entry->nodes[entry->passes++ % 2];
+                Arena *old = &entry->nodes[entry->passes % 2];
+                module->graph->arena = nodes;
+                module->graph->spent = p > 0                          ? old
+                                       : i == module->entry.count - 1 ? built
+                                                                      : NULL;
+                nodes->chunk_bytes = NODES_CHUNK; /* there may be many small entries */
+                entry->region = graph_passes[p].run(module->graph, entry->region, entry);
+                nodes_forget(entry->region);
+                module->graph->spent = NULL;
+                arena_free(old);
+            }
+        }
+        arena_free(built);
+        module_verify(module, graph_passes[p].stage);
+        if (!silent && dump_wanted(c, graph_passes[p].name)) {
+            module_dump(module, c->out);
+            return false;
+        }
+    }
+    return true;
+}
