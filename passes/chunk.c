@@ -31,7 +31,7 @@ typedef struct {
     int8_t *axis;      /* by node inside or going in: where it has the label */
     int64_t extent;    /* of all chunks */
     int64_t trip, own; /* iterations, and places of the label in each: trip * own == extent */
-    bool valid, rows; /* rows: as in ChunkLimits */
+    bool valid, rows;  /* rows: as in ChunkLimits */
 } Label;
 
 typedef struct {
@@ -243,8 +243,8 @@ static void find_labels(Chain *c, Arena *scratch, const Region *region) {
     for (int axis = 0; axis < exit->type->rank && c->labels < MOST_LABELS; axis++) {
         Label *l = &c->label[c->labels];
         int count = (int)exit->id + 1;
-        *l = (Label){ARENA_ARRAY(scratch, int8_t, count), exit->type->dim[axis], 1, 0, true,
-                     c->limits.rows};
+        *l = (Label){
+            ARENA_ARRAY(scratch, int8_t, count), exit->type->dim[axis], 1, 0, true, c->limits.rows};
         memset(l->axis, UNSEEN, (size_t)count);
         put_axis(l, exit, axis);
         for (int i = count - 1; i >= 0 && l->valid; i--) {

@@ -29,7 +29,7 @@ typedef struct GradPlan {
     GradSave save;
     const Kept *again; /* of what `save` stacks these are made again: loc and op say what */
     int nagain;
-    int64_t segment; /* > 1: longer loops without a word of their own keep every such turn's carries */
+    int64_t segment; /* > 1: longer loops that say nothing keep the carries of every such turn */
     int64_t rows;    /* > 0: of pass_chunk, chunks of rows of so many bytes */
     KeptList *kept;  /* or NULL: to it is added what is stacked and could be made again instead */
 } GradPlan;

@@ -96,8 +96,8 @@ static bool *reach(Sweep *b, const Node *loop, bool *wanted) {
 
 /* --- replay ----------------------------------------------------------------------------------- */
 
-/* What the policy says: is `n` of a forward body computed again in the adjoint (from what it reads),
- * or stacked by the forward loop? `constant`: it is the same in every iteration. */
+/* What the policy says: is `n` of a forward body computed again in the adjoint (from what it
+ * reads), or stacked by the forward loop? `constant`: it is the same in every iteration. */
 static bool computed_again(GradSave save, const Node *n, bool constant) {
     OpClass cls = op_info[n->op].cls;
     if (cls == CLASS_LEAF || cls == CLASS_VIEW || cls == CLASS_MARK || n->op == OP_RANDOM ||
@@ -116,8 +116,8 @@ static bool computed_again(GradSave save, const Node *n, bool constant) {
 }
 
 /* Is `n` what else is added to a call, the call by a number or rounded, and the call read by
- * nothing else? Then it is stacked in the place of the call, which no derivative asks for. Gives the
- * call, or NULL. */
+ * nothing else? Then it is stacked in the place of the call, which no derivative asks for. Gives
+ * the call, or NULL. */
 static const Node *ended_call(const Replay *r, const Node *n) {
     bool sum = n->op == OP_ADD || n->op == OP_SUB || n->op == OP_NEG || n->op == OP_BF16;
     for (int k = 0; (int)n->id < r->nconstant && k < n->nin; k++) {
@@ -132,7 +132,7 @@ static const Node *ended_call(const Replay *r, const Node *n) {
     return NULL;
 }
 
-/* --- what is planned ---------------------------------------------------------------------------- */
+/* --- what is planned -------------------------------------------------------------------------- */
 
 /* The node that `n` is kept for. */
 static const Node *kept_for(const Replay *r, const Node *n) {

@@ -17,11 +17,11 @@
 #include "passes/plan/plan.h"
 
 enum {
-    MOST_AGAIN = 24,    /* kinds of values that are looked at, the best ones */
-    FLOPS_PER_BYTE = 8, /* what a byte moved counts */
+    MOST_AGAIN = 24,                   /* kinds of values that are looked at, the best ones */
+    FLOPS_PER_BYTE = 8,                /* what a byte moved counts */
     MOST_ROWS = TUNED(64 << 20, 8192), /* bytes of a chunk of rows */
-    WORTH_ROWS = 4,     /* chunks that a value must be to be taken apart without a budget */
-    SAME_WORK = 1000,   /* FLOPs in so many that do not count */
+    WORTH_ROWS = 4,   /* chunks that a value must be to be taken apart without a budget */
+    SAME_WORK = 1000, /* FLOPs in so many that do not count */
     LEAST_ROWS = TUNED(128 << 10, 1024)
 };
 
@@ -103,7 +103,8 @@ static void sort_kept(KeptList *list) {
     for (int i = 1; i < list->of.count; i++) {
         Kept one = list->of.at[i];
         int at = i;
-        for (; at > 0 && list->of.at[at - 1].bytes * one.flops < one.bytes * list->of.at[at - 1].flops;
+        for (; at > 0 &&
+               list->of.at[at - 1].bytes * one.flops < one.bytes * list->of.at[at - 1].flops;
              at--) {
             list->of.at[at] = list->of.at[at - 1];
         }

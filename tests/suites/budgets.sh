@@ -62,18 +62,19 @@ for budget in 4096 $((total - arena + 4096)) $((total - arena + 65536)); do
 done
 [ "$(report total --budget="$least")" -le "$least" ] && pass || fail "the least" "$least bytes are not met"
 
-# The total that a compile declares, and the FLOPs of its largest entry.
+# The total that a compile declares, and the work of its largest entry: a byte moved counts eight FLOPs.
 declared() { sed -n 's/^ \*   total *\([0-9]*\).*/\1/p' "$1"; }
-work() { sed -n 's/.*: arena .* FLOPs \([0-9]*\),.*/\1/p' "$1" | sort -n | tail -n 1; }
+work() { sed -n 's/.*: arena .* FLOPs \([0-9]*\), bytes moved \([0-9]*\).*/\1 \2/p' "$1" | awk '{ printf "%.0f\n", $1 + 8 * $2 }' | sort -n | tail -n 1; }
 least() { "$MDLC" --threads=2 --budget='1, rounding' "$1" -o "$scratch/none.c" 2>&1 | sed -n 's/.*needs \([0-9]*\) bytes.*/\1/p'; }
 $CC -O1 tests/tools/stdiff.c -lm -o "$scratch/stdiff" || fail stdiff "does not build"
+[ "${LONG:-0}" = 0 ] || LOOPED="crf deep flash flow gpt kalman ode physics ssm tree unrolled vit"
 for name in ${LOOPED:-kalman gpt}; do
     file=tests/programs/$name.mdl
     "$MDLC" --threads=2 "$file" -o "$scratch/whole.c" && emitted "$scratch/whole.c" "$scratch/whole" || { fail "$name" "does not build"; continue; }
     total=$(declared "$scratch/whole.c") low=$(least "$file")
     [ "${low:-$total}" -lt "$total" ] && pass || fail "$name" "no budget makes it smaller than $total bytes"
     "$scratch/whole" --load "${file%.mdl}.safetensors" --steps 3 --save "$scratch/whole.st" --log none >"$scratch/log" 2>&1 || fail "$name" "$(head -n 1 "$scratch/log")"
-    before=$(work "$scratch/whole.c")
+    before=0
     for share in 75 40 0; do
         budget=$((low + (total - low) * share / 100))
         "$MDLC" --threads=2 --budget="$budget, rounding" "$file" -o "$scratch/less.c" 2>"$scratch/err" && emitted "$scratch/less.c" "$scratch/less" ||
@@ -83,10 +84,14 @@ for name in ${LOOPED:-kalman gpt}; do
         before=$(work "$scratch/less.c")
         "$scratch/less" --load "${file%.mdl}.safetensors" --steps 3 --save "$scratch/less.st" --log json >"$scratch/log" 2>"$scratch/err" || fail "$name, $share %" "$(head -n 1 "$scratch/err")"
         [ "$(number "$(grep '"event":"end"' "$scratch/log")" resident_growth_pages)" = 0 ] && pass || fail "$name, $share %" "pages were added"
-        "$scratch/stdiff" "$scratch/less.st" "$scratch/whole.st" 1e-5 >"$scratch/out" && pass || fail "$name, $share %" "$(grep -m 1 -v ok "$scratch/out")"
+        "$scratch/stdiff" "$scratch/less.st" "$scratch/whole.st" 1e-4 >"$scratch/out" && pass || fail "$name, $share %" "$(grep -m 1 -v ok "$scratch/out")"
     done
     "$MDLC" --threads=2 --budget="$low" "$file" -o "$scratch/none.c" 2>"$scratch/err"
-    [ $? -eq 3 ] && grep -q ", rounding;' fits, in $low bytes" "$scratch/err" && pass || fail "$name" "without the word: $(head -n 1 "$scratch/err")"
+    case $? in # steps of its own list may be enough
+    0) [ "$(declared "$scratch/none.c")" -le "$low" ] && pass || fail "$name" "without the word the budget is not met" ;;
+    3) grep -q ", rounding;' fits, in $low bytes" "$scratch/err" && pass || fail "$name" "without the word: $(head -n 1 "$scratch/err")" ;;
+    *) fail "$name" "without the word: $(head -n 1 "$scratch/err")" ;;
+    esac
 done
 for wrong in '1 GiB, round' '1 GiB,' ', rounding' 'rounding'; do
     "$MDLC" --budget="$wrong" $model -o "$scratch/none.c" 2>"$scratch/err"
