@@ -80,7 +80,7 @@ static bool is_plain(const Node *n) {
     return n->op != OP_CONTRACT && rule_of(n);
 }
 
-/* Is it large and made of what is not? By rows the rest of what goes in is sliced, not made again. */
+/* Is it large and made of what is not? By rows what else goes in is sliced, not made again. */
 static bool is_spread(const Node *n, ChunkLimits limits) {
     return is_plain(n) && is_large(n, limits) &&
            (!limits.rows || n->op == OP_BROADCAST || n->nin == 0);

@@ -22,6 +22,8 @@ enum {
     MOST_ROWS = TUNED(64 << 20, 8192), /* bytes of a chunk of rows */
     WORTH_ROWS = 4,   /* chunks that a value must be to be taken apart without a budget */
     SAME_WORK = 1000, /* FLOPs in so many that do not count */
+    BOTH = 6,         /* choices that are tried with steps that run again as well, */
+    LEAST_OF = 2,     /* and where none fits, until no fewer bytes are found */
     LEAST_ROWS = TUNED(128 << 10, 1024)
 };
 
@@ -29,6 +31,11 @@ typedef struct {
     int64_t arena, flops;
     double work; /* in FLOPs, with what moves */
 } Cost;
+
+typedef struct {
+    GradPlan plan;
+    int64_t arena;
+} Tried;
 
 typedef struct {
     Compile *c;
@@ -39,6 +46,7 @@ typedef struct {
     GradPlan best;
     Cost cost, usual;
     bool fits;
+    VEC(Tried) tried; /* loops alone: no step of the train's own list runs again */
 } Search;
 
 static const int64_t ANY = INT64_MAX;
@@ -66,7 +74,7 @@ static Program *try_lower(Compile *c, Module *module, int stage, Arena *scratch)
 }
 
 /* The plan of an entry alone, its loops keeping what `plan` says. */
-static Cost try_plan(const Search *s, const GradPlan *plan, int64_t limit) {
+static Cost try_plan(const Search *s, const GradPlan *plan, int64_t limit, bool least) {
     Arena scratch = {0};
     Entry *only = s->entry;
     Module module = *s->module;
@@ -75,7 +83,7 @@ static Cost try_plan(const Search *s, const GradPlan *plan, int64_t limit) {
     const GradPlan *before = s->entry->keep;
     s->entry->keep = plan;
     Program *p = try_lower(s->c, &module, s->stage, &scratch);
-    pass_plan_arenas(p, limit);
+    pass_plan_arenas(p, limit, least);
     const ProgramEntry *e = p->entry.at[0];
     Cost cost = {e->arena_bytes, e->flops,
                  (double)e->flops + FLOPS_PER_BYTE * (double)e->bytes_moved};
@@ -85,9 +93,13 @@ static Cost try_plan(const Search *s, const GradPlan *plan, int64_t limit) {
 }
 
 /* Takes the plan if it is the better one. */
-static void take(Search *s, const GradPlan *plan, int64_t limit) {
-    Cost cost = try_plan(s, plan, limit);
+static void take_by(Search *s, const GradPlan *plan, int64_t limit, bool least) {
+    Cost cost = try_plan(s, plan, limit, least);
     bool fits = cost.arena <= s->limit;
+    if (limit == ANY) {
+        Tried tried = {*plan, cost.arena};
+        VEC_PUSH(&s->c->arena, &s->tried, tried);
+    }
     bool better = fits != s->fits ? fits
                   : fits          ? cost.work < s->cost.work
                                   : cost.arena < s->cost.arena;
@@ -96,6 +108,10 @@ static void take(Search *s, const GradPlan *plan, int64_t limit) {
         s->cost = cost;
         s->fits = fits;
     }
+}
+
+static void take(Search *s, const GradPlan *plan, int64_t limit) {
+    take_by(s, plan, limit, false);
 }
 
 /* What frees most for its work comes first. */
@@ -123,6 +139,25 @@ static int64_t longest(const Region *region) {
         most = own > most ? own : most;
     }
     return most;
+}
+
+/* The smallest of those that were tried, with steps of the train's own list that run again as well.
+ */
+static void try_both(Search *s) {
+    for (int k = 0; k < BOTH && k < s->tried.count; k++) {
+        int least = k;
+        for (int i = k + 1; i < s->tried.count; i++) {
+            least = s->tried.at[i].arena < s->tried.at[least].arena ? i : least;
+        }
+        Tried one = s->tried.at[least];
+        s->tried.at[least] = s->tried.at[k];
+        s->tried.at[k] = one;
+        take(s, &one.plan, s->limit);
+    }
+    for (int k = 0; k < LEAST_OF && k < s->tried.count && !s->fits; k++) {
+        Tried one = s->tried.at[k];
+        take_by(s, &one.plan, s->limit, true);
+    }
 }
 
 /* Without one of what the best plan makes again, the dearest first. */
@@ -168,7 +203,7 @@ static GradPlan usual_plan(const Search *s) {
     GradPlan plan = {.save = GRAD_SAVE_CALLS}, by_rows = plan;
     by_rows.rows = MOST_ROWS;
     if (chunk_largest(s->entry->region) >= WORTH_ROWS * MOST_ROWS) {
-        Cost whole = try_plan(s, &plan, ANY), rows = try_plan(s, &by_rows, ANY);
+        Cost whole = try_plan(s, &plan, ANY, false), rows = try_plan(s, &by_rows, ANY, false);
         bool same = rows.flops - whole.flops <= whole.flops / SAME_WORK;
         plan = same && rows.arena < whole.arena ? by_rows : plan;
     }
@@ -180,7 +215,7 @@ static bool choose(Search *s, Arena *arena, bool rounding, const GradPlan *usual
     KeptList kept = {.of = {0}, .arena = arena};
     GradPlan first = *usual;
     first.kept = &kept;
-    s->usual = s->cost = try_plan(s, &first, ANY);
+    s->usual = s->cost = try_plan(s, &first, ANY, false);
     s->best = *usual;
     s->fits = s->cost.arena <= s->limit;
     if (s->fits) {
@@ -198,8 +233,7 @@ static bool choose(Search *s, Arena *arena, bool rounding, const GradPlan *usual
             try_all(s, &kept, rows);
         }
     }
-    GradPlan found = s->best;
-    take(s, &found, s->limit);
+    try_both(s);
     drop_needless(s, &kept, s->limit);
     return true;
 }

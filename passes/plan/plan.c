@@ -148,8 +148,8 @@ static Plan least_plan(Program *p, ProgramEntry *e, PlanEval *eval, const Plan *
     return least;
 }
 
-/* `limit`: most bytes of its arena. */
-static void plan_entry(Program *p, ProgramEntry *e, int64_t limit) {
+/* `limit`: most bytes of its arena. `least`: where that is not met, as little as is found. */
+static void plan_entry(Program *p, ProgramEntry *e, int64_t limit, bool least) {
     Arena scratch = {0};
     ProblemShared shared = problem_shared(p, e, &scratch);
     PlanEval eval;
@@ -158,7 +158,7 @@ static void plan_entry(Program *p, ProgramEntry *e, int64_t limit) {
     if (limit > LEAST && limit < NO_LIMIT && plan_height(&eval, &plan) > limit) {
         plan_repeat(&eval, &plan, limit);
     }
-    if (limit < NO_LIMIT && plan_height(&eval, &plan) > limit) {
+    if (least && limit < NO_LIMIT && plan_height(&eval, &plan) > limit) {
         plan = least_plan(p, e, &eval, &plan);
     }
     e->planned_bytes = plan_eval(&eval, &plan, limit).peak;
@@ -170,12 +170,15 @@ static void plan_entry(Program *p, ProgramEntry *e, int64_t limit) {
 
 void pass_plan(Program *p, bool staging, int64_t budget) {
     plan_regions(p, staging); /* all but the arenas is known before */
-    pass_plan_arenas(p, budget >= 0 ? budget - p->total_bytes : NO_LIMIT);
+    const int64_t limit = budget >= 0 ? budget - p->total_bytes : NO_LIMIT;
+    for (int i = 0; i < p->entry.count; i++) {
+        plan_entry(p, p->entry.at[i], limit, true);
+    }
     plan_regions(p, staging);
 }
 
-void pass_plan_arenas(Program *p, int64_t limit) {
+void pass_plan_arenas(Program *p, int64_t limit, bool least) {
     for (int i = 0; i < p->entry.count; i++) {
-        plan_entry(p, p->entry.at[i], limit);
+        plan_entry(p, p->entry.at[i], limit, least);
     }
 }
