@@ -69,6 +69,17 @@ extern const OpInfo op_info[OP_COUNT];
 typedef enum { BORDER_NONE, BORDER_VALUE, BORDER_EDGE, BORDER_WRAP } Border;
 typedef enum { DIST_BITS, DIST_UNIFORM, DIST_NORMAL } Dist; /* u32; [0, 1); mean 0, deviation 1 */
 
+/* The 16-bit floats that ops round to; TY_ERROR: the op is none of these. */
+static inline Elem op_rounds_to(OpCode op) {
+    return op == OP_BF16 ? TY_BF16 : op == OP_F16 ? TY_F16 : TY_ERROR;
+}
+static inline bool op_rounds(OpCode op) {
+    return op_rounds_to(op) != TY_ERROR;
+}
+static inline OpCode op_rounding(Elem half) {
+    return half == TY_F16 ? OP_F16 : OP_BF16;
+}
+
 typedef struct Node Node;
 typedef struct Region Region;
 typedef struct Graph Graph;
@@ -86,7 +97,7 @@ typedef struct {
     int axis;                         /* also: index of PICK and BODY_PARAM */
     Border border;                    /* PAD, WINDOW; OVERLAP_ADD: NONE or VALUE */
     Dist dist;                        /* RANDOM */
-    bool reverse, exclusive;          /* CUMSUM, LOOP, BF16, ORDER: descending */
+    bool reverse, exclusive;          /* CUMSUM, LOOP, BF16, F16, ORDER: descending */
     bool checkpoint;                  /* LOOP: only carries are kept for its adjoint */
     uint8_t pad_[1];                  /* no hidden padding: attributes compare as bytes */
     int batch;                        /* GATHER, SCATTER_ADD */

@@ -300,19 +300,17 @@ static void precision_clause(Elab *e, const Ast *clause) {
     if (known && (elem == e->g->float_type || e->c->opt.float_type != TY_ERROR)) {
         return; /* the option overrides the clause */
     }
-    if (elem == TY_F64 || elem == TY_F32 || (elem == TY_BF16 && e->g->float_type != TY_F32)) {
+    bool half = elem == TY_BF16 || elem == TY_F16;
+    if (elem == TY_F64 || elem == TY_F32 || (half && e->g->float_type != TY_F32)) {
         elab_error(e, expr->loc, 524, "this train wants %s, but the build computes in %s",
                    elem_name(elem), elem_name(e->g->float_type));
         diag_hint(&e->c->diag,
                   "one build computes in one type: that of the first train whose block says one, "
                   "or of --precision, which overrides all");
-    } else if (elem == TY_BF16) {
+    } else if (half) {
         e->entry->entry->half = elem;
-    } else if (elem == TY_F16) {
-        elab_later(e, expr->loc, 525, "precision %s is not supported yet; f32, f64 and bf16 are",
-                   elem_name(elem));
     } else {
-        elab_error(e, expr->loc, 549, "'precision' takes a float type: f32, f64 or bf16");
+        elab_error(e, expr->loc, 549, "'precision' takes a float type: f32, f64, bf16 or f16");
     }
 }
 

@@ -117,7 +117,7 @@ static bool computed_again(GradSave save, const Node *n, bool constant) {
 /* Is `n` what else is added to a call, the call by a number or rounded, and the call read by
  * nothing else? Then it is stacked in the place of the call, which no derivative asks for. */
 static bool ends_call(const Replay *r, const Node *n) {
-    bool sum = n->op == OP_ADD || n->op == OP_SUB || n->op == OP_NEG || n->op == OP_BF16;
+    bool sum = n->op == OP_ADD || n->op == OP_SUB || n->op == OP_NEG || op_rounds(n->op);
     for (int k = 0; (int)n->id < r->nconstant && k < n->nin; k++) {
         const Node *x = n->in[k], *other = n->in[n->nin - 1 - k];
         bool number = other->op == OP_BROADCAST && other->in[0]->op == OP_CONST;

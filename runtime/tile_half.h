@@ -1,21 +1,24 @@
 /* SPDX-License-Identifier: 0BSD */
-/* tile_half: products of bfloat16 with sums in float, for tile_kernel.h.
+/* tile_half: products of floats of 16 bits with sums in float, for tile_kernel.h.
  *
- * Two elements that are neighbours along k2 make one lane of 32 bits. Y is packed into panels of
- * such pairs; X is read in pairs where it lies in them, else its rows are packed too. One step of a
- * register tile adds two products to each sum, the second element's first: by one instruction where
- * the machine has it (AVX-512 BF16), which takes subnormals for zero and rounds as md_mad does,
- * else by two multiply-adds. Bits are the same for any number of threads. Blocks, strips, partial
- * sums and epilogues are those of f32.
+ * Of bfloat16 two elements that are neighbours along k2 make one lane of 32 bits. Y is packed into
+ * panels of such pairs; X is read in pairs where it lies in them, else its rows are packed too. One
+ * step of a register tile adds two products to each sum, the second element's first: by one
+ * instruction where the machine has it (AVX-512 BF16), which takes subnormals for zero and rounds
+ * as md_mad does, else by two multiply-adds. Bits are the same for any number of threads. Blocks,
+ * strips, partial sums and epilogues are those of f32.
+ *
+ * With MD_TILE_F16 a lane is one element, made a float while it is packed, X too: no machine adds
+ * products of IEEE halves to floats in one instruction, and every place is multiplied often.
  *
  * Gives MD_TILE_HALF_PART, the part function of a plan with MD_TILE_HALF. */
 #ifndef MD_TILE_HALF_H
 #define MD_TILE_HALF_H
 
 #include "runtime/half.h"
-#include "runtime/tile.h"
+#include "runtime/tile_kernel.h"
 
-#if defined(__AVX512BF16__) && MD_VBYTES == 64
+#if defined(__F16C__) || (defined(__AVX512BF16__) && MD_VBYTES == 64)
 #include <immintrin.h>
 #endif
 
@@ -85,6 +88,97 @@ MD_NOINLINE void md_tile_pairs_wide(uint32_t *MD_RESTRICT to, int64_t width, int
     md_tile_pairs_of(to, width, room, y, yk1, yk2, yc, nk1, nk2, cols, 1);
 }
 
+/* to[i] = what f16 holds of element at + i, as a float; `wide`: they are floats. */
+MD_INLINE void md_tile_widen(float *MD_RESTRICT to, const void *y, int64_t at, int64_t n,
+                             int wide) {
+    const float *MD_RESTRICT floats = (const float *)y;
+    const uint16_t *MD_RESTRICT halves = (const uint16_t *)y;
+    int64_t i = 0;
+#if defined(__F16C__) && defined(__AVX512F__) && MD_VBYTES == 64
+    for (; i + 16 <= n; i += 16) {
+        __m256i h = wide ? _mm512_cvtps_ph(_mm512_loadu_ps(floats + at + i), 0)
+                         : _mm256_loadu_si256((const __m256i_u *)(const void *)(halves + at + i));
+        _mm512_storeu_ps(to + i, _mm512_cvtph_ps(h));
+    }
+#elif defined(__F16C__) && MD_VBYTES == 32
+    for (; i + 8 <= n; i += 8) {
+        __m128i h = wide ? _mm256_cvtps_ph(_mm256_loadu_ps(floats + at + i), 0)
+                         : _mm_loadu_si128((const __m128i_u *)(const void *)(halves + at + i));
+        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(h));
+    }
+#endif
+    for (; i < n; i++) {
+        to[i] = wide ? md_f16f(floats[at + i]) : md_from_f16(halves[at + i]);
+    }
+}
+
+/* What md_tile_pairs_of is for lanes of one element. */
+MD_INLINE void md_tile_singles_of(float *MD_RESTRICT to, int64_t width, int64_t room, const void *y,
+                                  int64_t yk1, int64_t yk2, int64_t yc, int64_t nk1, int64_t nk2,
+                                  int64_t cols, int wide) {
+    enum { DEEP = 32, WIDE = 64 }; /* of a part that is turned in the cache */
+    for (int64_t i = 0; i < nk1; i++, to += nk2 * width) {
+        if (yc != 1 && yk2 == 1 && cols <= WIDE && room % MD_LANES_F32 == 0) {
+            float part[WIDE * DEEP];
+            for (int64_t j = 0; j < nk2; j += DEEP) {
+                const int64_t deep = md_tile_min(DEEP, nk2 - j);
+                for (int64_t c = 0; c < cols; c++) {
+                    md_tile_widen(part + c * DEEP, y, i * yk1 + j + c * yc, deep, wide);
+                }
+                md_tile_turn_f32(to + j * width, width, part, DEEP, cols, deep, 0, 1);
+            }
+            continue;
+        }
+        for (int64_t j = 0; j < nk2; j++) {
+            const int64_t from = i * yk1 + j * yk2;
+            float *at = to + j * width;
+            if (yc == 1) {
+                md_tile_widen(at, y, from, cols, wide);
+            } else {
+                for (int64_t c = 0; c < cols; c++) {
+                    md_tile_widen(at + c, y, from + c * yc, 1, wide);
+                }
+            }
+            for (int64_t c = cols; c < room; c++) {
+                at[c] = 0;
+            }
+        }
+    }
+}
+MD_NOINLINE void md_tile_singles(float *MD_RESTRICT to, int64_t width, int64_t room, const void *y,
+                                 int64_t yk1, int64_t yk2, int64_t yc, int64_t nk1, int64_t nk2,
+                                 int64_t cols) {
+    md_tile_singles_of(to, width, room, y, yk1, yk2, yc, nk1, nk2, cols, 0);
+}
+MD_NOINLINE void md_tile_singles_wide(float *MD_RESTRICT to, int64_t width, int64_t room,
+                                      const void *y, int64_t yk1, int64_t yk2, int64_t yc,
+                                      int64_t nk1, int64_t nk2, int64_t cols) {
+    md_tile_singles_of(to, width, room, y, yk1, yk2, yc, nk1, nk2, cols, 1);
+}
+
+/* Rows that lie along the sum, in their order. */
+MD_NOINLINE void md_tile_singles_along(float *MD_RESTRICT to, const void *x, int64_t xr, int64_t xk,
+                                       int64_t rows, int64_t nk1, int64_t nk2, int wide) {
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t i = 0; i < nk1; i++, to += nk2) {
+            md_tile_widen(to, x, r * xr + i * xk, nk2, wide);
+        }
+    }
+}
+
+/* A panel of Y, or rows of X. */
+MD_INLINE void md_tile_lanes(const md_tile *s, void *to, int64_t width, int64_t room, const void *y,
+                             int64_t yk1, int64_t yk2, int64_t yc, int64_t nk1, int64_t nk2,
+                             int64_t cols, int wide) {
+    if (s->is & MD_TILE_F16) {
+        (wide ? md_tile_singles_wide : md_tile_singles)((float *)to, width, room, y, yk1, yk2, yc,
+                                                        nk1, nk2, cols);
+    } else {
+        (wide ? md_tile_pairs_wide : md_tile_pairs)((uint32_t *)to, width, room, y, yk1, yk2, yc,
+                                                    nk1, nk2, cols);
+    }
+}
+
 #if MD_VBYTES > 0
 typedef uint32_t md_tile_vpair __attribute__((vector_size(MD_VBYTES)));
 typedef uint32_t md_tile_vpair_u __attribute__((vector_size(MD_VBYTES), aligned(4), may_alias));
@@ -108,7 +202,7 @@ enum { MD_TILE_STEPS = 2 };
 MD_INLINE void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, int64_t rm,
                                  int64_t xr1, int64_t xr2, int64_t xk1, int64_t xk2,
                                  const uint32_t *y, int64_t width, int64_t nk1, int64_t pairs,
-                                 float *strip, int64_t ld, int64_t lanes, int first) {
+                                 float *strip, int64_t ld, int64_t lanes, int first, int lone) {
     const md_vf32 zero = {0};
     const md_tile_vpair none = {0};
     md_vf32 c[MD_TILE_HIGH][4];
@@ -125,19 +219,23 @@ MD_INLINE void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, in
             MD_TILE_UNROLL
             for (int step = 0; step < MD_TILE_STEPS; step++) {
                 md_tile_vpair b[4];
+                if (lone && step > 0) {
+                    continue;
+                }
                 MD_TILE_UNROLL
                 for (int64_t v = 0; v < nv; v++) {
                     b[v] = *(const md_tile_vpair_u *)(const void *)(y + v * MD_LANES_F32);
-                    b[v] = md_tile_part_of(b[v], step);
+                    b[v] = lone ? b[v] : md_tile_part_of(b[v], step);
                 }
                 MD_TILE_UNROLL
                 for (int64_t r = 0; r < rows; r++) {
                     const void *at = p + r / rm * xr1 + r % rm * xr2;
                     md_tile_vpair e = *(const md_tile_pair_u *)at - none;
-                    e = md_tile_part_of(e, step);
+                    e = lone ? e : md_tile_part_of(e, step);
                     MD_TILE_UNROLL
                     for (int64_t v = 0; v < nv; v++) {
-                        c[r][v] = md_tile_mad_part(e, b[v], c[r][v]);
+                        c[r][v] = lone ? md_tile_vmad_f32((md_vf32)e, (md_vf32)b[v], c[r][v])
+                                       : md_tile_mad_part(e, b[v], c[r][v]);
                     }
                 }
             }
@@ -172,7 +270,7 @@ MD_INLINE float md_tile_wide(uint32_t bits) {
 MD_FN void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, int64_t rm, int64_t xr1,
                              int64_t xr2, int64_t xk1, int64_t xk2, const uint32_t *y,
                              int64_t width, int64_t nk1, int64_t pairs, float *strip, int64_t ld,
-                             int64_t lanes, int first) {
+                             int64_t lanes, int first, int lone) {
     for (int64_t r = 0; r < rows; r++) {
         const uint16_t *row = x + r / rm * xr1 + r % rm * xr2;
         for (int64_t c = 0; c < (nv - 1) * MD_LANES_F32 + lanes; c++) {
@@ -181,7 +279,13 @@ MD_FN void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, int64_
             for (int64_t i = 0; i < nk1; i++) {
                 const uint16_t *p = row + i * xk1;
                 for (int64_t j = 0; j < pairs; j++, p += xk2, q += width) {
-                    const uint32_t e = md_tile_pair(p, 0, 1, 1, 0);
+                    uint32_t e;
+                    memcpy(&e, p, sizeof e);
+                    if (lone) {
+                        sum = md_madf(md_tile_wide(e), md_tile_wide(*q), sum);
+                        continue;
+                    }
+                    e = md_tile_pair(p, 0, 1, 1, 0);
                     sum =
                         md_madf(md_tile_wide(e & 0xFFFF0000u), md_tile_wide(*q & 0xFFFF0000u), sum);
                     sum = md_madf(md_tile_wide(e << 16), md_tile_wide(*q << 16), sum);
@@ -193,15 +297,33 @@ MD_FN void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, int64_
 }
 #endif
 
-/* Rows row0 .. row1 of X, packed: the pairs of a row lie `rows` apart. */
+/* Where the rows of X lie that are packed, in lanes: from row to row, along k1 and along k2. Single
+ * elements stay in their order where they lie along the sum, else lanes of a row lie `rows` apart. */
+typedef struct {
+    int64_t row, k1, k2;
+} md_tile_pitch;
+MD_INLINE md_tile_pitch md_tile_taken(const md_tile *s, int64_t rows, int64_t nk1, int64_t lanes) {
+    const int along = (s->is & MD_TILE_F16) && s->k2.x == 1;
+    const md_tile_pitch row = {nk1 * lanes, lanes, 1};
+    const md_tile_pitch lane = {1, lanes * rows, rows};
+    return along ? row : lane;
+}
+
+/* Rows row0 .. row1 of X, packed. */
 MD_INLINE void md_tile_take(const md_tile *s, uint32_t *to, const char *x, int64_t row0,
-                            int64_t row1, md_tile_sums b, int wide) {
+                            int64_t row1, md_tile_sums b, md_tile_pitch at, int wide) {
     const int64_t rows = row1 - row0;
     for (int64_t run, r = row0; r < row1; r += run) {
         run = md_tile_min(row1 - r, s->r2.n - r % s->r2.n);
-        const void *from = x + (r / s->r2.n * s->r1.x + r % s->r2.n * s->r2.x) * (wide ? 4 : 2);
-        (wide ? md_tile_pairs_wide : md_tile_pairs)(to + (r - row0), rows, run, from, s->k1.x,
-                                                    s->k2.x, s->r2.x, b.nk1, b.nk2, run);
+        const char *from = x + (r / s->r2.n * s->r1.x + r % s->r2.n * s->r2.x) * (wide ? 4 : 2);
+        uint32_t *row = to + (r - row0) * at.row;
+        if ((s->is & MD_TILE_F16) && s->k2.x == 1) {
+            md_tile_singles_along((float *)(void *)row, from, s->r2.x, s->k1.x, run, b.nk1, b.nk2,
+                                  wide);
+        } else {
+            md_tile_lanes(s, row, rows, run, from, s->k1.x, s->k2.x, s->r2.x, b.nk1, b.nk2, run,
+                          wide);
+        }
     }
 }
 
@@ -220,20 +342,22 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
     const int64_t row0 = md_tile_row(s, u, t0), row1 = md_tile_row(s, u, t1);
     const int64_t outer = held ? t1 - t0 : p1 - p0;
     const int64_t inner = held ? p1 - p0 : t1 - t0;
-    const int64_t all =
-        s->kb1 * ((s->kb2 + 1) / 2) * (s->chunks > 1 ? s->r1.n * s->r2.n : s->block_rows);
+    const int lone = (s->is & MD_TILE_F16) != 0;
+    const int64_t deep = lone ? s->kb2 : (s->kb2 + 1) / 2;
+    const int64_t all = s->kb1 * deep * (s->chunks > 1 ? s->r1.n * s->r2.n : s->block_rows);
     uint32_t *panels = (uint32_t *)(void *)slice;
     uint32_t *own = panels + s->slice - (all + 15) / 16 * 16;
     for (int64_t q = q0; q < q1; q++) {
         const md_tile_sums b = md_tile_sums_of(s, q);
-        const int64_t pairs = (b.nk2 + 1) / 2;
+        const int64_t pairs = lone ? b.nk2 : (b.nk2 + 1) / 2;
+        const md_tile_pitch pitch = md_tile_taken(s, row1 - row0, b.nk1, pairs);
         const int64_t xk = b.i0 * s->k0.x + b.i1 * s->k1.x + b.i2 * s->k2.x;
         const int64_t yk = b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y;
         const char *xq = (const char *)xs + xk * x_bytes;
         const char *yq = (const char *)ys + yk * y_bytes;
         const int first = q == q0 && !add;
         if (taken) {
-            md_tile_take(s, own, xq, row0, row1, b, x_wide);
+            md_tile_take(s, own, xq, row0, row1, b, pitch, x_wide);
         }
         for (int64_t i = 0; i < outer; i++) {
             for (int64_t j = 0; j < inner; j++) {
@@ -241,8 +365,8 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
                 const int64_t p = p0 + (held ? j : i);
                 const int64_t row = md_tile_row(s, u, t);
                 const int64_t rows = md_tile_row(s, u, t + 1) - row;
-                const int64_t pitch = 2 * (row1 - row0);
-                const uint16_t *xt = taken ? (const uint16_t *)(const void *)(own + (row - row0))
+                const void *packed = own + (row - row0) * pitch.row;
+                const uint16_t *xt = taken ? (const uint16_t *)packed
                                            : (const uint16_t *)(const void *)xq +
                                                  row / s->r2.n * s->r1.x + row % s->r2.n * s->r2.x;
                 uint32_t *panel = panels + (held ? (p - p0) * b.nk1 * pairs * nr : 0);
@@ -251,17 +375,17 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
 /* The panel and the tile with constants for rows and columns. */
 #define MD_HALF_RUN(ROWS)                                                                          \
     md_tile_rows_half(ROWS, vectors, xt, taken ? (int64_t)MD_TILE_HIGH : u.rm, s->r1.x,            \
-                      taken ? 2 : s->r2.x, taken ? pairs *pitch : s->k1.x, taken ? pitch : 2,      \
-                      panel, width, b.nk1, pairs, st, ld, room ? MD_LANES_F32 : last, first)
+                      taken ? 2 * pitch.row : s->r2.x, taken ? 2 * pitch.k1 : s->k1.x,             \
+                      taken ? 2 * pitch.k2 : 2, panel, width, b.nk1, pairs, st, ld,                \
+                      room ? MD_LANES_F32 : last, first, lone)
 #define MD_HALF_PANEL(COLS)                                                                        \
     {                                                                                              \
         const int64_t vectors = ((COLS) + MD_LANES_F32 - 1) / MD_LANES_F32;                        \
         const int64_t last = (COLS) - (vectors - 1) * MD_LANES_F32;                                \
         const int64_t width = held ? nr : vectors * MD_LANES_F32;                                  \
         if ((held ? i : j) == 0) {                                                                 \
-            (y_wide ? md_tile_pairs_wide : md_tile_pairs)(panel, width, vectors * MD_LANES_F32,    \
-                                                          yp, s->k1.y, s->k2.y, s->cols.y, b.nk1,  \
-                                                          b.nk2, (COLS));                          \
+            md_tile_lanes(s, panel, width, vectors *MD_LANES_F32, yp, s->k1.y, s->k2.y, s->cols.y, \
+                          b.nk1, b.nk2, (COLS), y_wide);                                           \
         }                                                                                          \
         if (u.big == u.little || rows == u.big) {                                                  \
             MD_HALF_RUN(u.big);                                                                    \

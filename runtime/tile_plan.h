@@ -19,7 +19,7 @@ typedef struct {
     int64_t a_b1, a_b2, a_m1, a_m2, a_k0, a_k1, a_k2; /* strides of A */
     int64_t b_b1, b_b2, b_k0, b_k1, b_k2, b_n;        /* strides of B */
     int64_t c_b1, c_b2, c_m1, c_m2, c_n;              /* strides of C */
-    int flags; /* MD_TILE_ADD, NO_C, HALF, WIDE_A, WIDE_B, ACROSS, or 0 */
+    int flags; /* MD_TILE_ADD, NO_C, HALF, F16, WIDE_A, WIDE_B, ACROSS, or 0 */
 } md_tile_shape;
 
 /* Sizes that decide how a product is cut, not what it is. With MDLC_ODD_SIZES they are so small
@@ -162,6 +162,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     /* Y must be packed where its elements are not neighbours along the columns, and should be
      * where a pitch of 4096 bytes makes its rows evict each other. */
     const int half = (s.flags & MD_TILE_HALF) != 0; /* pairs do not lie side by side */
+    const int lone = (s.flags & MD_TILE_F16) != 0;  /* one element in 32 bits */
     int packed = half || p.cols.y != 1 ||
                  (rows >= MD_TUNED(48, 4) && p.k1.n * p.k2.n >= MD_TUNED(64, 3) && p.k2.n > 1 &&
                   p.k2.y * elem % MD_TILE_PITCH == 0);
@@ -185,7 +186,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
                     : once ? MD_TILE_K_ONCE
                     : far  ? MD_TILE_K_FAR
                            : MD_TILE_K_BYTES) /
-                   (half ? elem / 2 : elem);
+                   (half && !lone ? elem / 2 : elem);
     int64_t blocks = (p.k2.n + most - 1) / most;
     p.kb2 = blocks <= 1 ? p.k2.n : md_tile_up((p.k2.n + blocks - 1) / blocks, MD_TILE_K_UNIT);
     most /= p.k2.n > 0 ? p.k2.n : 1;
@@ -207,7 +208,8 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
            (swapped ? MD_TILE_SWAPPED : 0) | (packed ? MD_TILE_PACKED : 0) |
            (dots ? MD_TILE_DOTS : 0);
     const int wide = swapped ? MD_TILE_WIDE_B : MD_TILE_WIDE_A;
-    const int taken = half && ((p.is & wide) || p.k2.x != 1 || p.k2.n % 2 != 0 || p.kb2 % 2 != 0);
+    const int taken =
+        half && (lone || (p.is & wide) || p.k2.x != 1 || p.k2.n % 2 != 0 || p.kb2 % 2 != 0);
     p.is |= taken ? MD_TILE_TAKEN : 0;
     p.chunks = 1;
     if (!swapped && tiles < 16 && products >= MD_TILE_CHUNKED) {
@@ -242,7 +244,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         MD_TILE_KEEP_PART * sums * width <= p.b1.n * p.b2.n * rows * p.cols.n) {
         p.is |= MD_TILE_KEPT;
     }
-    int64_t k = p.kb1 * (half ? (p.kb2 + 1) / 2 : p.kb2);
+    int64_t k = p.kb1 * (half && !lone ? (p.kb2 + 1) / 2 : p.kb2);
     int64_t rest = p.cols.n % lanes != 0 && !dots ? md_tile_up(p.cols.n % panel, lanes) : 0;
     p.strip_at = k * (!packed   ? rest
                       : swapped ? p.block_cols

@@ -40,8 +40,6 @@ typedef Region *(*GraphPass)(Graph *g, const Region *region, const Entry *entry)
         return pass_##pass(g, region);                                                             \
     }
 ALONE(orders)
-ALONE(precision)
-ALONE(operands)
 ALONE(simplify)
 ALONE(hoist)
 ALONE(halo)
@@ -58,6 +56,14 @@ static Region *chunk(Graph *g, const Region *region, const Entry *entry) {
 static Region *grad(Graph *g, const Region *region, const Entry *entry) {
     (void)entry;
     return pass_grad(g, region, GRAD_SAVE_CALLS);
+}
+
+static Region *precision(Graph *g, const Region *region, const Entry *entry) {
+    return pass_precision(g, region, entry->half);
+}
+
+static Region *operands(Graph *g, const Region *region, const Entry *entry) {
+    return pass_operands(g, region, entry->half);
 }
 
 /* An entry writes nothing before it knows that what it awaits is finite. */
@@ -86,9 +92,9 @@ static const struct {
     {"match", run_simplify, STAGE_BUILT, NULL, false, false, false},
     {"orders", run_orders, STAGE_BUILT, orders_applies, false, false, true},
     {"chunk", chunk, STAGE_BUILT, chunk_applies, false, false, false},
-    {"precision", run_precision, STAGE_BUILT, NULL, true, false, false},
+    {"precision", precision, STAGE_BUILT, NULL, true, false, false},
     {"grad", grad, STAGE_GRAD, NULL, false, false, false},
-    {"operands", run_operands, STAGE_GRAD, NULL, true, false, false},
+    {"operands", operands, STAGE_GRAD, NULL, true, false, false},
     {"simplify", run_simplify, STAGE_OPTIMISED, NULL, false, false, false},
     {"hoist", run_hoist, STAGE_OPTIMISED, hoist_applies, false, false, false},
     {"clean", run_simplify, STAGE_OPTIMISED, NULL, false, true, false},

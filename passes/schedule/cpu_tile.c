@@ -479,26 +479,28 @@ Tiling *product_tiling(KernelBuild *b, const Part *part, bool across) {
     return of->tiling;
 }
 
-bool product_is_half(const Product *of) {
-    bool half = true;
+Elem product_half(const Product *of) {
+    Elem half[2];
     for (int k = 0; k < 2; k++) {
         Elem elem = of->load[k]->arg->elem;
-        half = half && (elem == TY_BF16 || (elem == TY_F32 && of->rounds[k]));
+        half[k] = elem == TY_F32 ? of->rounds[k] : elem;
     }
-    return half;
+    return half[0] == half[1] && (half[0] == TY_BF16 || half[0] == TY_F16) ? half[0] : TY_ERROR;
 }
 
 /* The kernels convert nothing: operands are stored as what they compute in. */
 static bool is_plain(const Product *of) {
-    bool plain = !of->rounds[0] && !of->rounds[1];
+    bool plain = of->rounds[0] == TY_ERROR && of->rounds[1] == TY_ERROR;
     return plain && of->load[0]->arg->elem == of->elem && of->load[1]->arg->elem == of->elem;
 }
 
 md_tile_shape product_shape(const Tiling *p) {
     int flags = p->add ? MD_TILE_ADD : p->in_place < 0 ? MD_TILE_NO_C : 0;
     flags |= p->across ? MD_TILE_ACROSS : 0;
-    if (product_is_half(p->of)) {
+    Elem half = product_half(p->of);
+    if (half != TY_ERROR) {
         const Arg *a = p->of->load[p->swapped]->arg, *b = p->of->load[!p->swapped]->arg;
+        flags |= half == TY_F16 ? MD_TILE_F16 : 0;
         flags |= MD_TILE_HALF | (a->elem == TY_F32 ? MD_TILE_WIDE_A : 0) |
                  (b->elem == TY_F32 ? MD_TILE_WIDE_B : 0);
     }
@@ -507,7 +509,7 @@ md_tile_shape product_shape(const Tiling *p) {
 
 static bool tile_fits(KernelBuild *b, const Part *part, void **plan) {
     const Product *of = part->product;
-    Tiling *p = is_plain(of) || product_is_half(of) ? product_tiling(b, part, true) : NULL;
+    Tiling *p = is_plain(of) || product_half(of) != TY_ERROR ? product_tiling(b, part, true) : NULL;
     *plan = p;
     if (p) {
         p->plan = md_tile_plan(product_shape(p), (int)elem_bytes(p->of->elem));
