@@ -246,9 +246,10 @@ typedef enum {
     OUT_WRITE,
     OUT_SUM,
     OUT_EXPECT,
-    OUT_PUSH, /* rows that go into a ring's slot behind those of its cursor */
-    OUT_NEED, /* a constant: the entry is refused while its slot, a cursor, is less */
-    OUT_LIMIT /* a bool: where true the entry ends with a status, since a loop met its maximum */
+    OUT_PUSH,  /* rows that go into a ring's slot behind those of its cursor */
+    OUT_NEED,  /* a constant: the entry is refused while its slot, a cursor, is less */
+    OUT_LIMIT, /* a bool: where true the entry ends with a status, since a loop met its maximum */
+    OUT_SCALED_NORM /* a gradient norm; where it is not finite the step leaves the update out */
 } OutRole;
 
 typedef struct {

@@ -75,7 +75,7 @@ const char *const entry_words[] = {"init", "train", "eval", "eval_end",
                                    "call", "load",  "test", NULL};
 const char *const out_words[] = {"result", "loss",   "metric", "grad_norm", "write",
                                  "sum",    "expect", "push",   "need",      "limit",
-                                 NULL};
+                                 "scaled_norm", NULL};
 const char *const source_words[] = {"columns", "record", "window", "made", NULL};
 
 const DataNumber data_numbers[] = {

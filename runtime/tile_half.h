@@ -298,7 +298,7 @@ MD_FN void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, int64_
 #endif
 
 /* Where the rows of X lie that are packed, in lanes: from row to row, along k1 and along k2. Single
- * elements stay in their order where they lie along the sum, else lanes of a row are `rows` apart. */
+ * elements keep their order where they lie along the sum, else lanes of a row are `rows` apart. */
 typedef struct {
     int64_t row, k1, k2;
 } md_tile_pitch;
