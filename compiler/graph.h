@@ -90,23 +90,23 @@ typedef struct Entry Entry;
  * see attr_copy. */
 typedef enum { ATTR_FRESH, ATTR_KEPT, ATTR_KEPT_BRIEF } AttrKept;
 
-/* Only the fields that the op's row names are used; all others are zero, so attributes compare as
- * bytes. */
+/* Only the fields that the op's row names are used; all others are zero and there is no hidden
+ * padding, so attributes compare as bytes. */
 typedef struct {
-    uint32_t axes;                    /* mask */
-    int axis;                         /* also: index of PICK and BODY_PARAM */
-    Border border;                    /* PAD, WINDOW; OVERLAP_ADD: NONE or VALUE */
-    Dist dist;                        /* RANDOM */
-    bool reverse, exclusive;          /* CUMSUM, LOOP, BF16, F16, ORDER: descending */
-    bool checkpoint;                  /* LOOP: only carries are kept for its adjoint */
-    uint8_t pad_[1];                  /* no hidden padding: attributes compare as bytes */
-    int batch;                        /* GATHER, SCATTER_ADD */
-    double value;                     /* CONST of a float or bool; border value */
-    int64_t ivalue;                   /* CONST of an integer */
-    uint64_t site;                    /* RANDOM */
-    const double *data;               /* TABLE: type_count(type) numbers */
-    Slot *slot;                       /* SLOT */
-    uint64_t kept;                    /* AttrKept */
+    uint32_t axes;           /* mask */
+    int axis;                /* also: index of PICK and BODY_PARAM */
+    Border border;           /* PAD, WINDOW; OVERLAP_ADD: NONE or VALUE */
+    Dist dist;               /* RANDOM */
+    bool reverse, exclusive; /* CUMSUM, LOOP, BF16, F16, ORDER: descending */
+    bool checkpoint;         /* LOOP: only carries are kept for its adjoint */
+    bool exact;              /* CONTRACT, and SUM that may become one: nothing is rounded for it */
+    int batch;               /* GATHER, SCATTER_ADD */
+    double value;            /* CONST of a float or bool; border value */
+    int64_t ivalue;          /* CONST of an integer */
+    uint64_t site;           /* RANDOM */
+    const double *data;      /* TABLE: type_count(type) numbers */
+    Slot *slot;              /* SLOT */
+    uint64_t kept;           /* AttrKept */
     int64_t lo[MD_RANK], hi[MD_RANK]; /* SLICE: start, extent; PAD: added before, after */
     int64_t step[MD_RANK];            /* SLICE */
     int map[MD_RANK];                 /* PERMUTE */
@@ -393,6 +393,7 @@ struct Graph {
     KeepTable attrs, types;
     Region *region; /* where the makers below put nodes: the innermost open one */
     Loc loc;        /* given to new nodes */
+    bool exact;     /* given to new products */
     Elem float_type;
     uint32_t next_table;
 };

@@ -7,7 +7,9 @@
  * are f32. Everything else computes in f32: reductions, softmax, norms, losses, residual sums,
  * optimizers, convolutions, and the parameters themselves. The cotangent of a result is rounded
  * once, for all that read it; that of an operand is the f32 that its product adds up to, and so are
- * gradients of parameters. (torch.autocast rounds these, too.) */
+ * gradients of parameters. (torch.autocast rounds these, too.) Products of what the source marks
+ * with @f32, and of its derivatives, are left alone: they read what others have rounded as it is,
+ * and parameters in full. */
 #include "passes/precision.h"
 
 #include "compiler/eval_rule.h"
@@ -40,7 +42,7 @@ static int64_t side_of(const int8_t *own, const Type *type, const int8_t *other,
 }
 
 static bool is_product(const Node *n) {
-    if (n->op != OP_CONTRACT || n->type->elem != TY_F32) {
+    if (n->op != OP_CONTRACT || n->type->elem != TY_F32 || n->attr->exact) {
         return false;
     }
     const Attr *a = n->attr;

@@ -8,8 +8,9 @@
  * as md_mad does, else by two multiply-adds. Bits are the same for any number of threads. Blocks,
  * strips, partial sums and epilogues are those of f32.
  *
- * With MD_TILE_F16 a lane is one element, made a float while it is packed, X too: no machine adds
- * products of IEEE halves to floats in one instruction, and every place is multiplied often.
+ * With MD_TILE_F16 or MD_TILE_EXACT a lane is one element, made a float while it is packed, X too:
+ * no machine adds products of IEEE halves, or of a half and a float, to floats in one instruction,
+ * and every place is multiplied often.
  *
  * Gives MD_TILE_HALF_PART, the part function of a plan with MD_TILE_HALF. */
 #ifndef MD_TILE_HALF_H
@@ -88,12 +89,32 @@ MD_NOINLINE void md_tile_pairs_wide(uint32_t *MD_RESTRICT to, int64_t width, int
     md_tile_pairs_of(to, width, room, y, yk1, yk2, yc, nk1, nk2, cols, 1);
 }
 
-/* to[i] = what f16 holds of element at + i, as a float; `wide`: they are floats. */
+/* What an operand of lanes of one element is in memory, and what is made of it. */
+enum { MD_TILE_FROM_F16, MD_TILE_FROM_BF16, MD_TILE_ROUND_F16, MD_TILE_FROM_FLOAT };
+MD_INLINE int md_tile_form(const md_tile *s, int wide) {
+    const int f16 = (s->is & MD_TILE_F16) != 0;
+    return !wide                   ? (f16 ? MD_TILE_FROM_F16 : MD_TILE_FROM_BF16)
+           : s->is & MD_TILE_EXACT ? MD_TILE_FROM_FLOAT
+                                   : MD_TILE_ROUND_F16;
+}
+
+/* to[i] = element at + i as a float. */
 MD_INLINE void md_tile_widen(float *MD_RESTRICT to, const void *y, int64_t at, int64_t n,
-                             int wide) {
+                             int form) {
     const float *MD_RESTRICT floats = (const float *)y;
     const uint16_t *MD_RESTRICT halves = (const uint16_t *)y;
     int64_t i = 0;
+    if (form == MD_TILE_FROM_FLOAT) {
+        memcpy(to, floats + at, (size_t)n * sizeof *to);
+        return;
+    }
+    if (form == MD_TILE_FROM_BF16) {
+        for (; i < n; i++) {
+            to[i] = md_from_bf16(halves[at + i]);
+        }
+        return;
+    }
+    const int wide = form == MD_TILE_ROUND_F16;
 #if defined(__F16C__) && defined(__AVX512F__) && MD_VBYTES == 64
     for (; i + 16 <= n; i += 16) {
         __m256i h = wide ? _mm512_cvtps_ph(_mm512_loadu_ps(floats + at + i), 0)
@@ -113,9 +134,9 @@ MD_INLINE void md_tile_widen(float *MD_RESTRICT to, const void *y, int64_t at, i
 }
 
 /* What md_tile_pairs_of is for lanes of one element. */
-MD_INLINE void md_tile_singles_of(float *MD_RESTRICT to, int64_t width, int64_t room, const void *y,
-                                  int64_t yk1, int64_t yk2, int64_t yc, int64_t nk1, int64_t nk2,
-                                  int64_t cols, int wide) {
+MD_NOINLINE void md_tile_singles(float *MD_RESTRICT to, int64_t width, int64_t room, const void *y,
+                                 int64_t yk1, int64_t yk2, int64_t yc, int64_t nk1, int64_t nk2,
+                                 int64_t cols, int form) {
     enum { DEEP = 32, WIDE = 64 }; /* of a part that is turned in the cache */
     for (int64_t i = 0; i < nk1; i++, to += nk2 * width) {
         if (yc != 1 && yk2 == 1 && cols <= WIDE && room % MD_LANES_F32 == 0) {
@@ -123,7 +144,7 @@ MD_INLINE void md_tile_singles_of(float *MD_RESTRICT to, int64_t width, int64_t 
             for (int64_t j = 0; j < nk2; j += DEEP) {
                 const int64_t deep = md_tile_min(DEEP, nk2 - j);
                 for (int64_t c = 0; c < cols; c++) {
-                    md_tile_widen(part + c * DEEP, y, i * yk1 + j + c * yc, deep, wide);
+                    md_tile_widen(part + c * DEEP, y, i * yk1 + j + c * yc, deep, form);
                 }
                 md_tile_turn_f32(to + j * width, width, part, DEEP, cols, deep, 0, 1);
             }
@@ -133,10 +154,10 @@ MD_INLINE void md_tile_singles_of(float *MD_RESTRICT to, int64_t width, int64_t 
             const int64_t from = i * yk1 + j * yk2;
             float *at = to + j * width;
             if (yc == 1) {
-                md_tile_widen(at, y, from, cols, wide);
+                md_tile_widen(at, y, from, cols, form);
             } else {
                 for (int64_t c = 0; c < cols; c++) {
-                    md_tile_widen(at + c, y, from + c * yc, 1, wide);
+                    md_tile_widen(at + c, y, from + c * yc, 1, form);
                 }
             }
             for (int64_t c = cols; c < room; c++) {
@@ -145,23 +166,13 @@ MD_INLINE void md_tile_singles_of(float *MD_RESTRICT to, int64_t width, int64_t 
         }
     }
 }
-MD_NOINLINE void md_tile_singles(float *MD_RESTRICT to, int64_t width, int64_t room, const void *y,
-                                 int64_t yk1, int64_t yk2, int64_t yc, int64_t nk1, int64_t nk2,
-                                 int64_t cols) {
-    md_tile_singles_of(to, width, room, y, yk1, yk2, yc, nk1, nk2, cols, 0);
-}
-MD_NOINLINE void md_tile_singles_wide(float *MD_RESTRICT to, int64_t width, int64_t room,
-                                      const void *y, int64_t yk1, int64_t yk2, int64_t yc,
-                                      int64_t nk1, int64_t nk2, int64_t cols) {
-    md_tile_singles_of(to, width, room, y, yk1, yk2, yc, nk1, nk2, cols, 1);
-}
 
 /* Rows that lie along the sum, in their order. */
 MD_NOINLINE void md_tile_singles_along(float *MD_RESTRICT to, const void *x, int64_t xr, int64_t xk,
-                                       int64_t rows, int64_t nk1, int64_t nk2, int wide) {
+                                       int64_t rows, int64_t nk1, int64_t nk2, int form) {
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t i = 0; i < nk1; i++, to += nk2) {
-            md_tile_widen(to, x, r * xr + i * xk, nk2, wide);
+            md_tile_widen(to, x, r * xr + i * xk, nk2, form);
         }
     }
 }
@@ -170,9 +181,9 @@ MD_NOINLINE void md_tile_singles_along(float *MD_RESTRICT to, const void *x, int
 MD_INLINE void md_tile_lanes(const md_tile *s, void *to, int64_t width, int64_t room, const void *y,
                              int64_t yk1, int64_t yk2, int64_t yc, int64_t nk1, int64_t nk2,
                              int64_t cols, int wide) {
-    if (s->is & MD_TILE_F16) {
-        (wide ? md_tile_singles_wide : md_tile_singles)((float *)to, width, room, y, yk1, yk2, yc,
-                                                        nk1, nk2, cols);
+    if (s->is & MD_TILE_LONE) {
+        md_tile_singles((float *)to, width, room, y, yk1, yk2, yc, nk1, nk2, cols,
+                        md_tile_form(s, wide));
     } else {
         (wide ? md_tile_pairs_wide : md_tile_pairs)((uint32_t *)to, width, room, y, yk1, yk2, yc,
                                                     nk1, nk2, cols);
@@ -303,7 +314,7 @@ typedef struct {
     int64_t row, k1, k2;
 } md_tile_pitch;
 MD_INLINE md_tile_pitch md_tile_taken(const md_tile *s, int64_t rows, int64_t nk1, int64_t lanes) {
-    const int along = (s->is & MD_TILE_F16) && s->k2.x == 1;
+    const int along = (s->is & MD_TILE_LONE) && s->k2.x == 1;
     const md_tile_pitch row = {nk1 * lanes, lanes, 1};
     const md_tile_pitch lane = {1, lanes * rows, rows};
     return along ? row : lane;
@@ -317,9 +328,9 @@ MD_INLINE void md_tile_take(const md_tile *s, uint32_t *to, const char *x, int64
         run = md_tile_min(row1 - r, s->r2.n - r % s->r2.n);
         const char *from = x + (r / s->r2.n * s->r1.x + r % s->r2.n * s->r2.x) * (wide ? 4 : 2);
         uint32_t *row = to + (r - row0) * at.row;
-        if ((s->is & MD_TILE_F16) && s->k2.x == 1) {
+        if ((s->is & MD_TILE_LONE) && s->k2.x == 1) {
             md_tile_singles_along((float *)(void *)row, from, s->r2.x, s->k1.x, run, b.nk1, b.nk2,
-                                  wide);
+                                  md_tile_form(s, wide));
         } else {
             md_tile_lanes(s, row, rows, run, from, s->k1.x, s->k2.x, s->r2.x, b.nk1, b.nk2, run,
                           wide);
@@ -342,7 +353,7 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
     const int64_t row0 = md_tile_row(s, u, t0), row1 = md_tile_row(s, u, t1);
     const int64_t outer = held ? t1 - t0 : p1 - p0;
     const int64_t inner = held ? p1 - p0 : t1 - t0;
-    const int lone = (s->is & MD_TILE_F16) != 0;
+    const int lone = (s->is & MD_TILE_LONE) != 0;
     const int64_t deep = lone ? s->kb2 : (s->kb2 + 1) / 2;
     const int64_t all = s->kb1 * deep * (s->chunks > 1 ? s->r1.n * s->r2.n : s->block_rows);
     uint32_t *panels = (uint32_t *)(void *)slice;

@@ -19,7 +19,7 @@ typedef struct {
     int64_t a_b1, a_b2, a_m1, a_m2, a_k0, a_k1, a_k2; /* strides of A */
     int64_t b_b1, b_b2, b_k0, b_k1, b_k2, b_n;        /* strides of B */
     int64_t c_b1, c_b2, c_m1, c_m2, c_n;              /* strides of C */
-    int flags; /* MD_TILE_ADD, NO_C, HALF, F16, WIDE_A, WIDE_B, ACROSS, or 0 */
+    int flags; /* MD_TILE_ADD, NO_C, HALF, F16, EXACT, WIDE_A, WIDE_B, ACROSS, or 0 */
 } md_tile_shape;
 
 /* Sizes that decide how a product is cut, not what it is. With MDLC_ODD_SIZES they are so small
@@ -162,7 +162,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     /* Y must be packed where its elements are not neighbours along the columns, and should be
      * where a pitch of 4096 bytes makes its rows evict each other. */
     const int half = (s.flags & MD_TILE_HALF) != 0; /* pairs do not lie side by side */
-    const int lone = (s.flags & MD_TILE_F16) != 0;  /* one element in 32 bits */
+    const int lone = (s.flags & MD_TILE_LONE) != 0; /* one element in 32 bits */
     int packed = half || p.cols.y != 1 ||
                  (rows >= MD_TUNED(48, 4) && p.k1.n * p.k2.n >= MD_TUNED(64, 3) && p.k2.n > 1 &&
                   p.k2.y * elem % MD_TILE_PITCH == 0);

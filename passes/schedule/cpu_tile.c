@@ -479,13 +479,20 @@ Tiling *product_tiling(KernelBuild *b, const Part *part, bool across) {
     return of->tiling;
 }
 
+/* What an operand is multiplied as: a float of 16 bits, or what it computes in. */
+static Elem multiplied_as(const Product *of, int k) {
+    Elem elem = of->load[k]->arg->elem;
+    return elem == TY_F32 && of->rounds[k] != TY_ERROR ? of->rounds[k] : elem;
+}
+
 Elem product_half(const Product *of) {
-    Elem half[2];
-    for (int k = 0; k < 2; k++) {
-        Elem elem = of->load[k]->arg->elem;
-        half[k] = elem == TY_F32 ? of->rounds[k] : elem;
-    }
-    return half[0] == half[1] && (half[0] == TY_BF16 || half[0] == TY_F16) ? half[0] : TY_ERROR;
+    Elem a = multiplied_as(of, 0), b = multiplied_as(of, 1);
+    Elem half = elem_bytes(a) == 2 ? a : b;
+    bool rounded = of->load[0]->arg->elem == TY_F32 && of->rounds[0] != TY_ERROR;
+    rounded = rounded || (of->load[1]->arg->elem == TY_F32 && of->rounds[1] != TY_ERROR);
+    bool same = a == b,
+         mixed = !rounded && (a == TY_F32 || b == TY_F32); /* with a float as it is */
+    return (half == TY_BF16 || half == TY_F16) && (same || mixed) ? half : TY_ERROR;
 }
 
 /* The kernels convert nothing: operands are stored as what they compute in. */
@@ -501,6 +508,7 @@ md_tile_shape product_shape(const Tiling *p) {
     if (half != TY_ERROR) {
         const Arg *a = p->of->load[p->swapped]->arg, *b = p->of->load[!p->swapped]->arg;
         flags |= half == TY_F16 ? MD_TILE_F16 : 0;
+        flags |= multiplied_as(p->of, 0) != multiplied_as(p->of, 1) ? MD_TILE_EXACT : 0;
         flags |= MD_TILE_HALF | (a->elem == TY_F32 ? MD_TILE_WIDE_A : 0) |
                  (b->elem == TY_F32 ? MD_TILE_WIDE_B : 0);
     }

@@ -34,6 +34,21 @@ saved=$("$MDLC" report --threads=1 $model | sed -n 's/^train fit: arena \([0-9]*
 all=$("$MDLC" report --threads=1 --precision=f32 $model | sed -n 's/^train fit: arena \([0-9]*\).*/\1/p')
 [ "${saved:-1}" -lt $((all * 85 / 100)) ] && pass || fail arena "$saved bytes, in f32 $all"
 
+# What is marked, and its two derivatives, stays f32, and a narrow product of 16 bits and f32 is a tile, too.
+sed 's/^    logits\[/    @f32 logits[/' $model >"$scratch/marked.mdl"
+"$MDLC" "$scratch/marked.mdl" -o "$scratch/marked.c" && pass || fail "@f32" "does not compile"
+[ "$(grep -c '^MD_TILE_PART(' "$scratch/marked.c")" = 3 ] && [ "$(grep -c '^MD_TILE_HALF_PART(' "$scratch/marked.c")" = $((n - 3)) ] && pass ||
+    fail "@f32" "$(grep -c '^MD_TILE_PART(' "$scratch/marked.c") products in f32"
+cat >"$scratch/narrow.mdl" <<'END'
+use nn;
+model net(x: [64, 64]) -> [64, 10] { return x |> fc: linear(64) |> relu |> head: linear(10); }
+train fit(x: [64, 64]) of net { loss mean(net(x)^2); optimizer sgd(lr = 0.1); steps 10; }
+END
+for half in bf16 f16; do
+    "$MDLC" --no-main --precision=$half "$scratch/narrow.mdl" -o "$scratch/narrow.c" && [ "$(grep -c '^MD_TILE_HALF_PART(' "$scratch/narrow.c")" = 5 ] &&
+        [ "$(grep -c 'MD_TILE_EXACT.*MD_TILE_WIDE' "$scratch/narrow.c")" = 2 ] && pass || fail "narrow in $half" "$(grep -c '^MD_TILE_HALF_PART(' "$scratch/narrow.c") tiles"
+done
+
 # Losses of 50 steps, beside PyTorch's with and without autocast.
 run "$scratch/half1" "$scratch/half" --threads 1
 run "$scratch/single1" "$scratch/single" --threads 1

@@ -156,6 +156,26 @@ static void test_ends(void **state) {
     arena_free(&f.arena);
 }
 
+/* Products that are marked, and those of their derivatives, round nothing. */
+static void test_exact(void **state) {
+    (void)state;
+    for (int marked = 0; marked < 2; marked++) {
+        Fixture f;
+        fixture_open(&f, TY_F32, 915);
+        Node *a = matrix(&f, 64, 64), *b = matrix(&f, 64, 64);
+        f.g->exact = marked;
+        Node *c = product(&f, a, b);
+        f.g->exact = false;
+        Node *loss = total(&f, node_map2(f.g, OP_MUL, c, c));
+        region_result(f.region, node_grad(f.g, loss, a, node_const(f.g, TY_F32, 1)));
+        region_result(f.region, node_grad(f.g, loss, b, node_const(f.g, TY_F32, 1)));
+        Region *made = pass_precision(f.g, f.region, TY_BF16);
+        made = pass_operands(f.g, pass_grad(f.g, made, GRAD_SAVE_ALL), TY_BF16);
+        assert_int_equal(fixture_count(&f, made, is_rounding), marked ? 0 : 4);
+        arena_free(&f.arena);
+    }
+}
+
 /* --- what 16 bits hold ------------------------------------------------------------------------ */
 
 static void held_case(Elem half) {
@@ -237,9 +257,9 @@ static void test_derivative(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounding),   cmocka_unit_test(test_products),
-        cmocka_unit_test(test_ends),       cmocka_unit_test(test_halves),
-        cmocka_unit_test(test_derivative),
+        cmocka_unit_test(test_rounding), cmocka_unit_test(test_products),
+        cmocka_unit_test(test_ends),     cmocka_unit_test(test_exact),
+        cmocka_unit_test(test_halves),   cmocka_unit_test(test_derivative),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
