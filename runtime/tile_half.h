@@ -3,23 +3,33 @@
  *
  * Of bfloat16 two elements that are neighbours along k2 make one lane of 32 bits. Y is packed into
  * panels of such pairs; X is read in pairs where it lies in them, else its rows are packed too. One
- * step of a register tile adds two products to each sum, the second element's first: by one
- * instruction where the machine has it (AVX-512 BF16), which takes subnormals for zero and rounds
- * as md_mad does, else by two multiply-adds. Bits are the same for any number of threads. Blocks,
- * strips, partial sums and epilogues are those of f32.
+ * step of a register tile adds two products to each sum, the second element's first, by one
+ * instruction (AVX-512 BF16), which takes subnormals for zero and rounds as md_mad does.
  *
- * With MD_TILE_F16 or MD_TILE_EXACT a lane is one element, made a float while it is packed, X too:
- * no machine adds products of IEEE halves, or of a half and a float, to floats in one instruction,
- * and every place is multiplied often.
+ * Where that instruction is not there, or slow, and with MD_TILE_F16 or MD_TILE_EXACT, a lane is
+ * one element, made a float while it is packed, X too: no machine adds products of IEEE halves, or
+ * of a half and a float, to floats in one instruction, and every place is multiplied often.
  *
- * Gives MD_TILE_HALF_PART, the part function of a plan with MD_TILE_HALF. */
+ * Bits are the same for any number of threads. Blocks, strips, partial sums and epilogues are those
+ * of f32. Gives MD_TILE_HALF_PART, the part function of a plan with MD_TILE_HALF. */
 #ifndef MD_TILE_HALF_H
 #define MD_TILE_HALF_H
 
 #include "runtime/half.h"
 #include "runtime/tile_kernel.h"
 
-#if defined(__F16C__) || (defined(__AVX512BF16__) && MD_VBYTES == 64)
+/* Are two products of bfloat16 added to a sum at once? Intel's processors have the instruction,
+ * too, at less than half the rate of two multiply-adds; those that know FP16 as well are Intel's. */
+#ifndef MD_TILE_PAIRS
+#if defined(__AVX512BF16__) && MD_VBYTES == 64 && !defined(__AVX512FP16__) &&                      \
+    !defined(__cooperlake__)
+#define MD_TILE_PAIRS 1
+#else
+#define MD_TILE_PAIRS 0
+#endif
+#endif
+
+#if defined(__F16C__) || MD_TILE_PAIRS
 #include <immintrin.h>
 #endif
 
@@ -90,12 +100,25 @@ MD_NOINLINE void md_tile_pairs_wide(uint32_t *MD_RESTRICT to, int64_t width, int
 }
 
 /* What an operand of lanes of one element is in memory, and what is made of it. */
-enum { MD_TILE_FROM_F16, MD_TILE_FROM_BF16, MD_TILE_ROUND_F16, MD_TILE_FROM_FLOAT };
+enum {
+    MD_TILE_FROM_F16,
+    MD_TILE_FROM_BF16,
+    MD_TILE_FROM_FLOAT,
+    MD_TILE_ROUND_F16,
+    MD_TILE_ROUND_BF16
+};
+/* Is a lane one element? */
+MD_INLINE int md_tile_lone(const md_tile *s) {
+    return !MD_TILE_PAIRS || (s->is & MD_TILE_LONE) != 0;
+}
+
 MD_INLINE int md_tile_form(const md_tile *s, int wide) {
     const int f16 = (s->is & MD_TILE_F16) != 0;
-    return !wide                   ? (f16 ? MD_TILE_FROM_F16 : MD_TILE_FROM_BF16)
-           : s->is & MD_TILE_EXACT ? MD_TILE_FROM_FLOAT
-                                   : MD_TILE_ROUND_F16;
+    if (wide && (s->is & MD_TILE_EXACT)) {
+        return MD_TILE_FROM_FLOAT;
+    }
+    return f16 ? (wide ? MD_TILE_ROUND_F16 : MD_TILE_FROM_F16)
+               : (wide ? MD_TILE_ROUND_BF16 : MD_TILE_FROM_BF16);
 }
 
 /* to[i] = element at + i as a float. */
@@ -108,9 +131,10 @@ MD_INLINE void md_tile_widen(float *MD_RESTRICT to, const void *y, int64_t at, i
         memcpy(to, floats + at, (size_t)n * sizeof *to);
         return;
     }
-    if (form == MD_TILE_FROM_BF16) {
+    if (form == MD_TILE_FROM_BF16 || form == MD_TILE_ROUND_BF16) {
         for (; i < n; i++) {
-            to[i] = md_from_bf16(halves[at + i]);
+            to[i] =
+                form == MD_TILE_FROM_BF16 ? md_from_bf16(halves[at + i]) : md_bf16f(floats[at + i]);
         }
         return;
     }
@@ -181,7 +205,7 @@ MD_NOINLINE void md_tile_singles_along(float *MD_RESTRICT to, const void *x, int
 MD_INLINE void md_tile_lanes(const md_tile *s, void *to, int64_t width, int64_t room, const void *y,
                              int64_t yk1, int64_t yk2, int64_t yc, int64_t nk1, int64_t nk2,
                              int64_t cols, int wide) {
-    if (s->is & MD_TILE_LONE) {
+    if (md_tile_lone(s)) {
         md_tile_singles((float *)to, width, room, y, yk1, yk2, yc, nk1, nk2, cols,
                         md_tile_form(s, wide));
     } else {
@@ -195,17 +219,14 @@ typedef uint32_t md_tile_vpair __attribute__((vector_size(MD_VBYTES)));
 typedef uint32_t md_tile_vpair_u __attribute__((vector_size(MD_VBYTES), aligned(4), may_alias));
 typedef uint32_t md_tile_pair_u __attribute__((aligned(2), may_alias));
 
-/* One step for a pair along the sum, in `steps`: what is multiplied of X and of Y, and how. Without
- * the instruction all second elements come in front of all first ones: fewer registers. */
-#if defined(__AVX512BF16__) && MD_VBYTES == 64
-enum { MD_TILE_STEPS = 1 };
-#define md_tile_part_of(x, step) (x)
-#define md_tile_mad_part(x, y, c)                                                                  \
+#if MD_TILE_PAIRS && defined(__AVX512BF16__)
+#define md_tile_add_pair(x, y, c)                                                                  \
     ((md_vf32)_mm512_dpbf16_ps((__m512)(c), (__m512bh)(x), (__m512bh)(y)))
 #else
-enum { MD_TILE_STEPS = 2 };
-#define md_tile_part_of(x, step) ((step) == 0 ? (x)&0xFFFF0000u : (x) << 16)
-#define md_tile_mad_part(x, y, c) md_tile_vmad_f32((md_vf32)(x), (md_vf32)(y), c)
+/* What it does, but for subnormals. */
+#define md_tile_add_pair(x, y, c)                                                                  \
+    md_tile_vmad_f32((md_vf32)((x) << 16), (md_vf32)((y) << 16),                                   \
+                     md_tile_vmad_f32((md_vf32)((x)&0xFFFF0000u), (md_vf32)((y)&0xFFFF0000u), c))
 #endif
 
 /* The register tile of `rows` x `nv` vectors, both constants where this is inlined: row r lies at
@@ -227,27 +248,19 @@ MD_INLINE void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, in
     for (int64_t i = 0; i < nk1; i++) {
         const uint16_t *p = x + i * xk1;
         for (int64_t j = 0; j < pairs; j++, p += xk2, y += width) {
+            md_tile_vpair b[4];
             MD_TILE_UNROLL
-            for (int step = 0; step < MD_TILE_STEPS; step++) {
-                md_tile_vpair b[4];
-                if (lone && step > 0) {
-                    continue;
-                }
+            for (int64_t v = 0; v < nv; v++) {
+                b[v] = *(const md_tile_vpair_u *)(const void *)(y + v * MD_LANES_F32);
+            }
+            MD_TILE_UNROLL
+            for (int64_t r = 0; r < rows; r++) {
+                const void *at = p + r / rm * xr1 + r % rm * xr2;
+                const md_tile_vpair e = *(const md_tile_pair_u *)at - none;
                 MD_TILE_UNROLL
                 for (int64_t v = 0; v < nv; v++) {
-                    b[v] = *(const md_tile_vpair_u *)(const void *)(y + v * MD_LANES_F32);
-                    b[v] = lone ? b[v] : md_tile_part_of(b[v], step);
-                }
-                MD_TILE_UNROLL
-                for (int64_t r = 0; r < rows; r++) {
-                    const void *at = p + r / rm * xr1 + r % rm * xr2;
-                    md_tile_vpair e = *(const md_tile_pair_u *)at - none;
-                    e = lone ? e : md_tile_part_of(e, step);
-                    MD_TILE_UNROLL
-                    for (int64_t v = 0; v < nv; v++) {
-                        c[r][v] = lone ? md_tile_vmad_f32((md_vf32)e, (md_vf32)b[v], c[r][v])
-                                       : md_tile_mad_part(e, b[v], c[r][v]);
-                    }
+                    c[r][v] = lone ? md_tile_vmad_f32((md_vf32)e, (md_vf32)b[v], c[r][v])
+                                   : md_tile_add_pair(e, b[v], c[r][v]);
                 }
             }
         }
@@ -314,7 +327,7 @@ typedef struct {
     int64_t row, k1, k2;
 } md_tile_pitch;
 MD_INLINE md_tile_pitch md_tile_taken(const md_tile *s, int64_t rows, int64_t nk1, int64_t lanes) {
-    const int along = (s->is & MD_TILE_LONE) && s->k2.x == 1;
+    const int along = md_tile_lone(s) && s->k2.x == 1;
     const md_tile_pitch row = {nk1 * lanes, lanes, 1};
     const md_tile_pitch lane = {1, lanes * rows, rows};
     return along ? row : lane;
@@ -328,7 +341,7 @@ MD_INLINE void md_tile_take(const md_tile *s, uint32_t *to, const char *x, int64
         run = md_tile_min(row1 - r, s->r2.n - r % s->r2.n);
         const char *from = x + (r / s->r2.n * s->r1.x + r % s->r2.n * s->r2.x) * (wide ? 4 : 2);
         uint32_t *row = to + (r - row0) * at.row;
-        if ((s->is & MD_TILE_LONE) && s->k2.x == 1) {
+        if (md_tile_lone(s) && s->k2.x == 1) {
             md_tile_singles_along((float *)(void *)row, from, s->r2.x, s->k1.x, run, b.nk1, b.nk2,
                                   md_tile_form(s, wide));
         } else {
@@ -341,7 +354,8 @@ MD_INLINE void md_tile_take(const md_tile *s, uint32_t *to, const char *x, int64
 /* What md_tile_block_f32 is for operands of 16 bits. */
 MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *ys, int64_t t0,
                                   int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
-                                  float *strip, int64_t ld, float *slice, int add, int room) {
+                                  float *strip, int64_t ld, float *slice, int add, int room,
+                                  int again) {
     const int swapped = (s->is & MD_TILE_SWAPPED) != 0;
     const int x_wide = (s->is & (swapped ? MD_TILE_WIDE_B : MD_TILE_WIDE_A)) != 0;
     const int y_wide = (s->is & (swapped ? MD_TILE_WIDE_A : MD_TILE_WIDE_B)) != 0;
@@ -349,13 +363,13 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
     const md_tile_cut u = md_tile_cut_rows(s, MD_LANES_F32, MD_VBYTES, MD_TILE_MANY);
     const int64_t nr = u.nr;
     const int held = md_tile_whole(s);
-    const int taken = (s->is & MD_TILE_TAKEN) != 0;
+    const int lone = md_tile_lone(s);
+    const int whole = s->k0.n == 1 && s->kb1 == s->k1.n && s->kb2 == s->k2.n; /* X is one block */
+    const int taken = lone || (s->is & MD_TILE_TAKEN);
     const int64_t row0 = md_tile_row(s, u, t0), row1 = md_tile_row(s, u, t1);
     const int64_t outer = held ? t1 - t0 : p1 - p0;
     const int64_t inner = held ? p1 - p0 : t1 - t0;
-    const int lone = (s->is & MD_TILE_LONE) != 0;
-    const int64_t deep = lone ? s->kb2 : (s->kb2 + 1) / 2;
-    const int64_t all = s->kb1 * deep * (s->chunks > 1 ? s->r1.n * s->r2.n : s->block_rows);
+    const int64_t all = s->kb1 * s->kb2 * (s->chunks > 1 ? s->r1.n * s->r2.n : s->block_rows);
     uint32_t *panels = (uint32_t *)(void *)slice;
     uint32_t *own = panels + s->slice - (all + 15) / 16 * 16;
     for (int64_t q = q0; q < q1; q++) {
@@ -367,7 +381,7 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
         const char *xq = (const char *)xs + xk * x_bytes;
         const char *yq = (const char *)ys + yk * y_bytes;
         const int first = q == q0 && !add;
-        if (taken) {
+        if (taken && !(again && whole)) {
             md_tile_take(s, own, xq, row0, row1, b, pitch, x_wide);
         }
         for (int64_t i = 0; i < outer; i++) {

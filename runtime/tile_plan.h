@@ -186,7 +186,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
                     : once ? MD_TILE_K_ONCE
                     : far  ? MD_TILE_K_FAR
                            : MD_TILE_K_BYTES) /
-                   (half && !lone ? elem / 2 : elem);
+                   elem;
     int64_t blocks = (p.k2.n + most - 1) / most;
     p.kb2 = blocks <= 1 ? p.k2.n : md_tile_up((p.k2.n + blocks - 1) / blocks, MD_TILE_K_UNIT);
     most /= p.k2.n > 0 ? p.k2.n : 1;
@@ -244,7 +244,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         MD_TILE_KEEP_PART * sums * width <= p.b1.n * p.b2.n * rows * p.cols.n) {
         p.is |= MD_TILE_KEPT;
     }
-    int64_t k = p.kb1 * (half && !lone ? (p.kb2 + 1) / 2 : p.kb2);
+    int64_t k = p.kb1 * p.kb2;
     int64_t rest = p.cols.n % lanes != 0 && !dots ? md_tile_up(p.cols.n % panel, lanes) : 0;
     p.strip_at = k * (!packed   ? rest
                       : swapped ? p.block_cols
@@ -260,7 +260,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         p.slice += p.chunks > 1 ? rows * md_tile_up(p.cols.n, panel) : p.block_rows * p.block_cols;
     }
     /* With chunks a block has all rows. */
-    p.slice += taken ? md_tile_up(k * (p.chunks > 1 ? rows : p.block_rows), lanes) : 0;
+    p.slice += half ? md_tile_up(k * (p.chunks > 1 ? rows : p.block_rows), lanes) : 0;
     p.partial = p.chunks > 1 ? p.chunks * p.b1.n * p.b2.n * rows * md_tile_up(p.cols.n, lanes) : 0;
     return p;
 }
