@@ -18,8 +18,8 @@
 #include "runtime/half.h"
 #include "runtime/tile_kernel.h"
 
-/* Are two products of bfloat16 added to a sum at once? Intel's processors have the instruction,
- * too, at less than half the rate of two multiply-adds; those that know FP16 as well are Intel's. */
+/* Are two products of bfloat16 added to a sum at once? Intel's processors have the instruction at
+ * less than half the rate of two multiply-adds; those that know FP16 as well are Intel's. */
 #ifndef MD_TILE_PAIRS
 #if defined(__AVX512BF16__) && MD_VBYTES == 64 && !defined(__AVX512FP16__) &&                      \
     !defined(__cooperlake__)
