@@ -53,7 +53,8 @@ enum {
     MD_TILE_BLOCK_SIZE = MD_TUNED(65536, 40), /* elements of a block of whole rows, about */
     MD_TILE_BLOCK_IN = MD_TUNED(8, 1),        /* panels of a block in place, */
     MD_TILE_BLOCK_OUT = MD_TUNED(4, 1),       /* of another, */
-    MD_TILE_BLOCK_HALF = MD_TUNED(2, 1)       /* and of operands of 16 bits */
+    MD_TILE_BLOCK_HALF = MD_TUNED(2, 1),      /* and of operands of 16 bits */
+    MD_TILE_TAKEN_BYTES = MD_TUNED(32768, 1)  /* of their packed rows, but of large products */
 };
 /* A block lower than its tiles would be passed over without an end. */
 _Static_assert((int)MD_TILE_BLOCK_ROWS >= (int)MD_TILE_HIGH, "a block holds a register tile");
@@ -229,6 +230,12 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         p.block_cols = md_tile_min(p.block_cols, panel * vectors);
     }
     p.block_rows = md_tile_min(p.block_rows, rows);
+    if (half) { /* an eighth of what a large one reads and writes */
+        const int64_t most_bytes = bytes / 8 > MD_TILE_TAKEN_BYTES ? (int64_t)(bytes / 8)
+                                                                   : (int64_t)MD_TILE_TAKEN_BYTES;
+        const int64_t room = most_bytes / (p.kb1 * p.kb2 * elem + 1);
+        p.block_rows = md_tile_min(p.block_rows, room > MD_TILE_HIGH ? room : MD_TILE_HIGH);
+    }
     if (turned && p.chunks > 1) { /* the sum of all chunks is turned at once */
         p.block_rows = rows;
         p.block_cols = md_tile_up(p.cols.n, panel);
