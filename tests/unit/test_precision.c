@@ -255,11 +255,52 @@ static void test_derivative(void **state) {
     }
 }
 
+/* The gradients of a net of two products, with the roundings of the policy in the evaluator and
+ * without: apart by about what a rounding moves, and apart. */
+static void test_policy(void **state) {
+    (void)state;
+    for (Elem half = TY_F16; half <= TY_BF16; half++) {
+        Fixture f;
+        fixture_open(&f, TY_F32, 940);
+        Node *x = matrix(&f, 64, 48), *w = matrix(&f, 40, 48), *v = matrix(&f, 36, 40);
+        Node *h = node_map1(f.g, OP_TANH, product(&f, x, w)), *y = product(&f, h, v);
+        Node *loss = total(&f, node_map2(f.g, OP_MUL, y, y));
+        Node *point[3] = {x, w, v};
+        for (int k = 0; k < 3; k++) {
+            region_result(f.region, node_grad(f.g, loss, point[k], node_const(f.g, TY_F32, 1)));
+        }
+        Region *rounds = pass_precision(f.g, f.region, half);
+        rounds = pass_operands(f.g, pass_grad(f.g, rounds, GRAD_SAVE_ALL), half);
+        Region *plain = pass_grad(f.g, f.region, GRAD_SAVE_ALL);
+        assert_true(fixture_count(&f, rounds, is_rounding) >= 7);
+        Value got[2][3];
+        for (int r = 0; r < 2; r++) {
+            Eval *ev = eval_open(&f.arena, (EvalOptions){.round = false});
+            for (int k = 0; k < f.s.nslot; k++) {
+                eval_bind(ev, f.s.slot[k], f.s.data[k]);
+            }
+            eval_region(ev, r ? rounds : plain, got[r]);
+        }
+        for (int k = 0; k < 3; k++) {
+            double gap = 0, size = 0;
+            for (int64_t i = 0; i < type_count(got[0][k].type); i++) {
+                double a = got[0][k].at[i].f, b = got[1][k].at[i].f;
+                gap += (a - b) * (a - b);
+                size += a * a;
+            }
+            double unit = half == TY_F16 ? 0x1p-11 : 0x1p-8;
+            assert_true(gap > 0 && sqrt(gap / size) < 4 * unit);
+        }
+        arena_free(&f.arena);
+    }
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_rounding), cmocka_unit_test(test_products),
         cmocka_unit_test(test_ends),     cmocka_unit_test(test_exact),
         cmocka_unit_test(test_halves),   cmocka_unit_test(test_derivative),
+        cmocka_unit_test(test_policy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
