@@ -150,6 +150,7 @@ FLOAT1(erf, erf(x))
 FLOAT1(floor, floor(x))
 FLOAT1(round, rint(x))
 FLOAT1(bf16, num_round(TY_BF16, x))
+FLOAT1(f16, num_round(TY_F16, x))
 INT2(idiv, int_div(x, y))
 INT2(irem, int_rem(x, y))
 

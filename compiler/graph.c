@@ -473,7 +473,7 @@ Node *node_fold(Graph *g, OpCode op, Node *a, uint32_t axes) {
     if (axes == 0) {
         return graph_import(g, a);
     }
-    Attr attr = {.axes = axes};
+    Attr attr = {.axes = axes, .exact = g->exact && op == OP_SUM};
     return graph_add(g, op, &a, 1, &attr, type_scalar(TY_ERROR));
 }
 
@@ -489,7 +489,7 @@ Node *node_cumsum(Graph *g, Node *a, int axis, bool reverse, bool exclusive) {
 
 Node *node_contract(Graph *g, Node *a, Node *b, const int8_t *la, const int8_t *lb,
                     const int8_t *lo, int rank) {
-    Attr attr = {0};
+    Attr attr = {.exact = g->exact};
     memcpy(attr.la, la, (size_t)a->type->rank);
     memcpy(attr.lb, lb, (size_t)b->type->rank);
     memcpy(attr.lo_, lo, (size_t)rank);

@@ -69,6 +69,17 @@ extern const OpInfo op_info[OP_COUNT];
 typedef enum { BORDER_NONE, BORDER_VALUE, BORDER_EDGE, BORDER_WRAP } Border;
 typedef enum { DIST_BITS, DIST_UNIFORM, DIST_NORMAL } Dist; /* u32; [0, 1); mean 0, deviation 1 */
 
+/* The 16-bit floats that ops round to; TY_ERROR: the op is none of these. */
+static inline Elem op_rounds_to(OpCode op) {
+    return op == OP_BF16 ? TY_BF16 : op == OP_F16 ? TY_F16 : TY_ERROR;
+}
+static inline bool op_rounds(OpCode op) {
+    return op_rounds_to(op) != TY_ERROR;
+}
+static inline OpCode op_rounding(Elem half) {
+    return half == TY_F16 ? OP_F16 : OP_BF16;
+}
+
 typedef struct Node Node;
 typedef struct Region Region;
 typedef struct Graph Graph;
@@ -79,22 +90,23 @@ typedef struct Entry Entry;
  * see attr_copy. */
 typedef enum { ATTR_FRESH, ATTR_KEPT, ATTR_KEPT_BRIEF } AttrKept;
 
-/* Only the fields that the op's row names are used; all others are zero, so attributes compare as
- * bytes. */
+/* Only the fields that the op's row names are used; all others are zero and there is no hidden
+ * padding, so attributes compare as bytes. */
 typedef struct {
-    uint32_t axes;                    /* mask */
-    int axis;                         /* also: index of PICK and BODY_PARAM */
-    Border border;                    /* PAD, WINDOW; OVERLAP_ADD: NONE or VALUE */
-    Dist dist;                        /* RANDOM */
-    bool reverse, exclusive;          /* CUMSUM, LOOP, BF16, ORDER: descending */
-    uint8_t pad_[2];                  /* no hidden padding: attributes compare as bytes */
-    int batch;                        /* GATHER, SCATTER_ADD */
-    double value;                     /* CONST of a float or bool; border value */
-    int64_t ivalue;                   /* CONST of an integer */
-    uint64_t site;                    /* RANDOM */
-    const double *data;               /* TABLE: type_count(type) numbers */
-    Slot *slot;                       /* SLOT */
-    uint64_t kept;                    /* AttrKept */
+    uint32_t axes;           /* mask */
+    int axis;                /* also: index of PICK and BODY_PARAM */
+    Border border;           /* PAD, WINDOW; OVERLAP_ADD: NONE or VALUE */
+    Dist dist;               /* RANDOM */
+    bool reverse, exclusive; /* CUMSUM, LOOP, BF16, F16, ORDER: descending */
+    bool exact;              /* CONTRACT, and SUM that may become one: nothing is rounded for it */
+    uint8_t pad_[1];         /* no hidden padding: attributes compare as bytes */
+    int batch;               /* GATHER, SCATTER_ADD */
+    double value;            /* CONST of a float or bool; border value */
+    int64_t ivalue;          /* CONST of an integer */
+    uint64_t site;           /* RANDOM */
+    const double *data;      /* TABLE: type_count(type) numbers */
+    Slot *slot;              /* SLOT */
+    uint64_t kept;           /* AttrKept */
     int64_t lo[MD_RANK], hi[MD_RANK]; /* SLICE: start, extent; PAD: added before, after */
     int64_t step[MD_RANK];            /* SLICE */
     int map[MD_RANK];                 /* PERMUTE */
@@ -238,9 +250,10 @@ typedef enum {
     OUT_WRITE,
     OUT_SUM,
     OUT_EXPECT,
-    OUT_PUSH, /* rows that go into a ring's slot behind those of its cursor */
-    OUT_NEED, /* a constant: the entry is refused while its slot, a cursor, is less */
-    OUT_LIMIT /* a bool: where true the entry ends with a status, since a loop met its maximum */
+    OUT_PUSH,  /* rows that go into a ring's slot behind those of its cursor */
+    OUT_NEED,  /* a constant: the entry is refused while its slot, a cursor, is less */
+    OUT_LIMIT, /* a bool: where true the entry ends with a status, since a loop met its maximum */
+    OUT_SCALED_NORM /* a gradient norm; where it is not finite the step leaves the update out */
 } OutRole;
 
 typedef struct {
@@ -388,6 +401,7 @@ struct Graph {
     KeepTable attrs, types;
     Region *region; /* where the makers below put nodes: the innermost open one */
     Loc loc;        /* given to new nodes */
+    bool exact;     /* given to new products */
     Elem float_type;
     uint32_t next_table;
 };

@@ -32,12 +32,14 @@ const AttrField attr_fields[] = {
     FIELD(RANDOM, "dist", DIST, dist, 0),
     FIELD(RANDOM, "site", SITE, site, 0),
     FIELD(SUM, "axes", AXES, axes, 0),
+    FIELD(SUM, "exact", BOOL, exact, 0),
     FIELD(PROD, "axes", AXES, axes, 0),
     FIELD(FMAX, "axes", AXES, axes, 0),
     FIELD(FMIN, "axes", AXES, axes, 0),
     FIELD(ARGMAX, "axis", INT, axis, 0),
     FIELD(ARGMIN, "axis", INT, axis, 0),
     FIELD(BF16, "reverse", BOOL, reverse, 0),
+    FIELD(F16, "reverse", BOOL, reverse, 0),
     FIELD(CUMSUM, "axis", INT, axis, 0),
     FIELD(CUMSUM, "reverse", BOOL, reverse, 0),
     FIELD(CUMSUM, "exclusive", BOOL, exclusive, 0),
@@ -53,6 +55,7 @@ const AttrField attr_fields[] = {
     FIELD(CONTRACT, "a", LABELS, la, OF_FIRST),
     FIELD(CONTRACT, "b", LABELS, lb, OF_SECOND),
     FIELD(CONTRACT, "to", LABELS, lo_, OF_RESULT),
+    FIELD(CONTRACT, "exact", BOOL, exact, 0),
     FIELD(GATHER, "batch", INT, batch, 0),
     FIELD(SCATTER_ADD, "batch", INT, batch, 0),
     FIELD(ORDER, "reverse", BOOL, reverse, 0),
@@ -74,7 +77,7 @@ const char *const entry_words[] = {"init", "train", "eval", "eval_end",
                                    "call", "load",  "test", NULL};
 const char *const out_words[] = {"result", "loss",   "metric", "grad_norm", "write",
                                  "sum",    "expect", "push",   "need",      "limit",
-                                 NULL};
+                                 "scaled_norm", NULL};
 const char *const source_words[] = {"columns", "record", "window", "made", NULL};
 
 const DataNumber data_numbers[] = {

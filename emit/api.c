@@ -142,7 +142,7 @@ void api_refusals(const Emit *e, const char *cannot_be, Text *out) {
 bool api_settable(const Slot *slot, const Entry *entry) {
     return slot->kind == SLOT_STATE && slot->role == STATE_COUNTER && slot->entry == entry &&
            slot->label != NULL && !str_eq(slot->label, "step") && !str_eq(slot->label, "seed") &&
-           !str_eq(slot->label, "calls");
+           !str_eq(slot->label, "calls") && !str_eq(slot->label, "clean_steps");
 }
 
 static bool api_is_public(EntryKind kind) {

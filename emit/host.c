@@ -71,7 +71,28 @@ static void print_values(const Emit *e, const ProgramEntry *entry, OutRole role,
 /* A result of a train that is one number goes to the log beside the metrics. */
 static bool is_extra(const ProgramEntry *entry, int out) {
     OutRole role = entry->entry->out.at[out].role;
-    return role == OUT_GRAD_NORM || (role == OUT_RESULT && result_buf(entry, out)->type->rank == 0);
+    return role == OUT_GRAD_NORM || role == OUT_SCALED_NORM ||
+           (role == OUT_RESULT && result_buf(entry, out)->type->rank == 0);
+}
+
+/* 1 + which extra is the norm of scaled gradients; 0: none. */
+static int scaled_extra(const ProgramEntry *entry) {
+    int at = 0;
+    for (int i = 0; i < entry->entry->out.count; i++) {
+        at += is_extra(entry, i);
+        if (entry->entry->out.at[i].role == OUT_SCALED_NORM) {
+            return at;
+        }
+    }
+    return 0;
+}
+
+bool host_has_scaled(const Program *p) {
+    bool has = false;
+    for (int i = 0; i < p->entry.count; i++) {
+        has = has || scaled_extra(p->entry.at[i]) > 0;
+    }
+    return has;
 }
 
 static void print_adapter(const Emit *e, const ProgramEntry *entry, Text *out) {
@@ -473,6 +494,9 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, const Counts *
                 train ? str_printf(e->arena, "&%s_traced", entry->c_name) : "NULL");
     if (knows_passes(e)) {
         text_printf(out, ",\n     %s", table_name(e, entry, "pushes", n->pushes));
+    }
+    if (host_has_scaled(e->p)) {
+        text_printf(out, ",\n     %d", scaled_extra(entry));
     }
     text_add(out, "},\n");
 }

@@ -14,6 +14,8 @@ const char *host_dtype(Elem elem); /* MD_F32 */
 /* Is it an entry of the source that stands in a phase? Does a run meet one, or rows of a ring? */
 bool host_is_pass(const Program *p, const Entry *entry);
 bool host_has_passes(const Program *p);
+/* Has a train a scale of its loss? */
+bool host_has_scaled(const Program *p);
 /* Is a slot a scalar of an entry that --set gives a value? */
 bool host_is_hyper(const Slot *slot, const Entry *entry);
 

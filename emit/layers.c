@@ -128,3 +128,27 @@ int layers_print(const Emit *e, Text *out) {
     text_add(out, count > 0 ? "};\n\n" : "");
     return count;
 }
+
+HalfRows layers_halves(const Emit *e, const ProgramEntry *entry) {
+    const Module *module = e->p->module;
+    HalfRows rows = {0};
+    int *place = ARENA_ARRAY(e->arena, int, 1 + module->layer.count);
+    for (int i = 0; i < entry->buf.count; i++) {
+        const Buf *buf = entry->buf.at[i];
+        bool half = elem_is_float(buf->type->elem) && elem_bytes(buf->type->elem) == 2;
+        if (!half || buf->kind != BUF_TEMP || buf->storage != buf || buf->first >= buf->last) {
+            continue;
+        }
+        int layer = module_layer(module, buf->loc);
+        if (place[layer] == 0) {
+            HalfRow row = {.path =
+                               layer == 0 ? "outside of layers" : module->layer.at[layer - 1].path};
+            VEC_PUSH(e->arena, &rows, row);
+            place[layer] = rows.count;
+        }
+        HalfRow *row = &rows.at[place[layer] - 1];
+        row->bytes += buf->bytes;
+        row->kept += buf->saved ? buf->bytes : 0;
+    }
+    return rows;
+}

@@ -6,6 +6,7 @@
 #include "emit/api.h"
 #include "emit/calls.h"
 #include "emit/json.h"
+#include "emit/layers.h"
 #include "emit/live_set.h"
 #include "emit/report_api.h"
 #include "emit/sweep.h"
@@ -111,6 +112,16 @@ static void json_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
         text_add(out, "}");
     }
     text_add(out, sweeps.count > 0 ? "]" : "");
+    HalfRows halves = layers_halves(e, entry);
+    text_add(out, halves.count > 0 ? ",\"halves\":[" : "");
+    for (int i = 0; i < halves.count; i++) {
+        text_add(out, i > 0 ? ",{\"layer\":" : "{\"layer\":");
+        json_string(out, halves.at[i].path);
+        json_number(out, "bytes", halves.at[i].bytes);
+        json_number(out, "kept_bytes", halves.at[i].kept);
+        text_add(out, "}");
+    }
+    text_add(out, halves.count > 0 ? "]" : "");
     text_add(out, ",\"order\":");
     json_string(out, entry->order_name != NULL ? entry->order_name : "as lowered");
     const Step *step = step_at(entry, entry->peak_step);
@@ -272,6 +283,21 @@ static void print_calls(const Emit *e, const ProgramEntry *entry, int most, Text
     }
 }
 
+/* What precision saves, by layer. */
+static void print_halves(const Emit *e, const ProgramEntry *entry, Text *out) {
+    HalfRows rows = layers_halves(e, entry);
+    if (rows.count > 0) {
+        text_printf(out,
+                    "  stored in %s, by layer; f32 would take as many bytes more\n"
+                    "           bytes  kept for the backward part\n",
+                    elem_name(entry->entry->half));
+    }
+    for (int i = 0; i < rows.count; i++) {
+        text_printf(out, "    %12lld %12lld  %s\n", (long long)rows.at[i].bytes,
+                    (long long)rows.at[i].kept, rows.at[i].path);
+    }
+}
+
 static void print_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
     text_printf(out, "\n%s %s: arena %lld bytes", kind_word(entry->entry->kind), entry->entry->name,
                 (long long)entry->arena_bytes);
@@ -299,6 +325,7 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
                     sweeps.at[i].path, (long long)sweeps.at[i].bytes,
                     (long long)sweeps.at[i].table_bytes);
     }
+    print_halves(e, entry, out);
     if (entry->lower_bound_bytes == 0) {
         print_calls(e, entry, 12, out);
         return;

@@ -129,7 +129,8 @@ static const char *role_of(const ProgramEntry *entry, int out) {
     switch (entry->entry->out.at[out].role) {
     case OUT_LOSS: return "loss";
     case OUT_METRIC: return "metric";
-    case OUT_GRAD_NORM: return "gradient_norm";
+    case OUT_GRAD_NORM:
+    case OUT_SCALED_NORM: return "gradient_norm";
     case OUT_SUM: return "sum";
     default: break;
     }

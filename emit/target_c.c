@@ -40,7 +40,7 @@ static void print_store(Style *s, const Stmt *st) {
     /* What is rounded here alone is rounded as it is stored. */
     const Expr *e = st->expr;
     const char *half = style_half(st->arg->elem), *how = "to";
-    if (half && e->kind == EXPR_MAP && e->op == OP_BF16) {
+    if (half && e->kind == EXPR_MAP && op_rounds(e->op)) {
         how = s->bound[e->id] ? "cut" : how;
         e = s->bound[e->id] ? e : e->in[0];
     }

@@ -222,9 +222,10 @@ static void print_flags(Text *out, int64_t is) {
                  {MD_TILE_NO_C, "NO_C"},       {MD_TILE_IN_PLACE, "IN_PLACE"},
                  {MD_TILE_SWAPPED, "SWAPPED"}, {MD_TILE_PACKED, "PACKED"},
                  {MD_TILE_DOTS, "DOTS"},       {MD_TILE_KEPT, "KEPT"},
-                 {MD_TILE_HALF, "HALF"},       {MD_TILE_TAKEN, "TAKEN"},
-                 {MD_TILE_WIDE_A, "WIDE_A"},   {MD_TILE_WIDE_B, "WIDE_B"},
-                 {MD_TILE_ACROSS, "ACROSS"}};
+                 {MD_TILE_HALF, "HALF"},       {MD_TILE_F16, "F16"},
+                 {MD_TILE_EXACT, "EXACT"},
+                 {MD_TILE_TAKEN, "TAKEN"},     {MD_TILE_WIDE_A, "WIDE_A"},
+                 {MD_TILE_WIDE_B, "WIDE_B"},   {MD_TILE_ACROSS, "ACROSS"}};
     const char *between = "";
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (is & flags[i].flag) {

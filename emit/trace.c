@@ -119,7 +119,12 @@ static const char *where_text(const Emit *e, Loc loc, const Step *step) {
 static bool is_looked_at(const Access *a) {
     const Buf *buf = a->buf;
     return (a->mode & ACCESS_WRITE) != 0 && (a->mode & ACCESS_PART) == 0 && buf->kind != BUF_WORK &&
-           (buf->type->elem == TY_F32 || buf->type->elem == TY_F64);
+           elem_is_float(buf->type->elem);
+}
+
+/* What md_trace_rows is told of elements. */
+static const char *form_of(Elem elem) {
+    return elem == TY_F16 ? "0x7C00" : elem == TY_BF16 ? "0x7F80" : elem == TY_F64 ? "8" : "4";
 }
 
 static const Access *looked_at(const Step *step) {
@@ -194,19 +199,17 @@ static void print_from(const Traced *t, const Step *step, Numbers *n) {
     }
 }
 
-static void print_loss(const ProgramEntry *entry, const Traced *t, Numbers *n) {
-    for (int i = 0; i < t->step.count; i++) {
-        const Step *step = t->step.at[i];
-        for (int k = 0; step->kind == STEP_KERNEL && k < step->access.count; k++) {
-            const Access *a = &step->access.at[k];
-            const Buf *to = a->buf->kind == BUF_RESULT ? a->buf : a->buf->final;
-            bool loss = to != NULL && to->kind == BUF_RESULT &&
-                        entry->entry->out.at[to->out].role == OUT_LOSS;
-            if (loss && (a->mode & ACCESS_WRITE) != 0) {
-                add_number(n, i);
-            }
+/* Does the step give the result of this role? */
+static bool gives(const ProgramEntry *entry, const Step *step, OutRole role) {
+    for (int k = 0; step->kind == STEP_KERNEL && k < step->access.count; k++) {
+        const Access *a = &step->access.at[k];
+        const Buf *to = a->buf->kind == BUF_RESULT ? a->buf : a->buf->final;
+        bool result = to != NULL && to->kind == BUF_RESULT;
+        if (result && (a->mode & ACCESS_WRITE) != 0 && entry->entry->out.at[to->out].role == role) {
+            return true;
         }
     }
+    return false;
 }
 
 /* Does the step give a parameter or what an optimizer keeps its next value? */
@@ -237,10 +240,15 @@ void trace_table(const Emit *e, const ProgramEntry *entry, Text *out) {
     for (int i = 0; i <= t.given.count; i++) {
         add_number(&first, from.count);
     }
-    print_loss(entry, &t, &from);
+    for (int i = 0; i < t.step.count; i++) {
+        if (gives(entry, t.step.at[i], OUT_LOSS)) {
+            add_number(&from, i);
+        }
+    }
     add_number(&first, from.count);
     for (int i = 0; i < t.step.count; i++) {
-        if (t.step.at[i]->kind == STEP_CHECK || is_update(t.step.at[i])) {
+        const Step *step = t.step.at[i];
+        if (step->kind == STEP_CHECK || is_update(step) || gives(entry, step, OUT_SCALED_NORM)) {
             add_number(&from, i);
         }
     }
@@ -300,8 +308,8 @@ void trace_open(const Emit *e, const ProgramEntry *entry, Text *out) {
     for (int i = 0; i < t.given.count; i++) {
         const Buf *buf = t.given.at[i];
         long long n = (long long)type_count(*buf->type);
-        text_printf(out, "%smd_trace_rows(m->trace, %d, %s, sizeof(%s), 1, %lld, %lld);\n", indent,
-                    t.step.count + i, buf->name, elem_c_name(buf->type->elem), n, n);
+        text_printf(out, "%smd_trace_rows(m->trace, %d, %s, %s, 1, %lld, %lld);\n", indent,
+                    t.step.count + i, buf->name, form_of(buf->type->elem), n, n);
     }
     text_add(out, e->c->opt.nan ? "" : "    }\n");
     arena_free(&t.arena);
@@ -327,20 +335,25 @@ void trace_after(const Emit *e, const ProgramEntry *entry, const Step *step, con
         const char *rows = rows_of(e, a->buf, lead);
         if (rows != NULL) {
             print_note(e, step->id,
-                       str_printf(e->arena, "%s, sizeof(%s), %s", at.at,
-                                  elem_c_name(a->buf->type->elem), rows),
+                       str_printf(e->arena, "%s, %s, %s", at.at, form_of(a->buf->type->elem), rows),
                        indent, out);
         }
     }
 }
 
 void trace_close(const Emit *e, const ProgramEntry *entry, Text *out) {
+    const char *norm = NULL; /* a step without an update may hold infinities */
+    for (int i = 0; i < entry->entry->out.count; i++) {
+        bool scaled = entry->entry->out.at[i].role == OUT_SCALED_NORM;
+        norm = scaled ? buf_local(result_buf(entry, i))->name : norm;
+    }
     if (trace_wanted(e, entry) && e->c->opt.nan) {
+        const char *judged = norm ? str_printf(e->arena, "isfinite(*%s) && ", norm) : "";
         text_printf(out,
-                    "    if (md_trace_found(m->traced, m->trace)) {\n"
+                    "    if (%smd_trace_found(m->traced, m->trace)) {\n"
                     "        return %s_ERR_NONFINITE; /* of the optimizer: they are updated */\n"
                     "    }\n",
-                    e->upper);
+                    judged, e->upper);
     }
 }
 

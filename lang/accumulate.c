@@ -8,6 +8,7 @@
 #include "lang/derive.h"
 #include "lang/expr.h"
 #include "lang/loop.h"
+#include "lang/scaler.h"
 #include "lang/stmt.h"
 #include "lang/train.h"
 
@@ -331,8 +332,8 @@ void accumulate_gradient(Elab *e, Training *t, const Update *u) {
     for (int i = 0; i < a->part.count; i++) {
         Part *part = &a->part.at[i];
         if (flow_has(part->flow, u->point)) {
-            Node *one = node_const(e->g, part->value->type->elem, 1);
-            Node *grad = node_grad(e->g, part->value, u->point, one);
+            Node *start = scaler_start(e, t, part->value->type->elem);
+            Node *grad = node_grad(e->g, part->value, u->point, start);
             GradientSum sum = {u->param->slot, i, add_up(e, a, grad)};
             VEC_PUSH(e->arena, &a->sum, sum);
         }
@@ -395,7 +396,8 @@ static void set_gradient(Elab *e, Training *t, Update *u, Node *loop) {
         grad = grad ? node_map2(e->g, OP_ADD, grad, term) : term;
     }
     if (a->whole && flow_has(flow, u->point)) {
-        Node *own = node_grad(e->g, loss, u->point, node_const(e->g, loss->type->elem, 1));
+        Node *start = scaler_start(e, t, loss->type->elem);
+        Node *own = node_grad(e->g, loss, u->point, start);
         grad = grad ? node_map2(e->g, OP_ADD, grad, own) : own;
     }
     u->grad = grad;

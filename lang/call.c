@@ -274,6 +274,7 @@ static ModelCall *model_call(Elab *e, const Item *item, const Ast *ast, const Fr
                       .region = e->g->region,
                       .narg = n,
                       .frozen = frame->frozen,
+                      .exact = e->g->exact,
                       .moves = e->entry->state_moves};
     call.arg = ARENA_ARRAY(e->arena, const Value *, n);
     for (int i = 0; i < n; i++) {
@@ -284,7 +285,8 @@ static ModelCall *model_call(Elab *e, const Item *item, const Ast *ast, const Fr
         bool labels =
             old->label && call.label ? str_eq(old->label, call.label) : old->label == call.label;
         bool same = str_eq(old->path, call.path) && labels && old->frozen == call.frozen &&
-                    old->result && encloses(old->region, e->g->region) &&
+                    old->exact == call.exact && old->result &&
+                    encloses(old->region, e->g->region) &&
                     (!old->uses_state ||
                      (old->moves == e->entry->state_moves && old->region == e->g->region));
         for (int k = 0; same && k < n; k++) {
@@ -349,8 +351,11 @@ static const Value *inline_item(Elab *e, Item *item, const Ast *call, Arguments 
     int errors = e->errors, uses = e->entry ? e->entry->state_uses : 0;
     int64_t draws = e->entry ? e->entry->draws : 0;
     item->busy = true;
+    bool exact = e->g->exact;
+    e->g->exact = exact || stmt_has_attribute(item->ast, "f32");
     uint32_t owner = owner_enter(e, item, frame->path);
     stmt_block(e, item->ast->kid[2]);
+    e->g->exact = exact;
     const Value *v = frame->result;
     if (!v) {
         v = elab_error(e, item->loc, 238, "'%s' returns nothing", item->name);

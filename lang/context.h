@@ -157,6 +157,7 @@ typedef struct {
     const Value **arg;
     const char *label; /* of the call, or NULL: others of it are another value, with other draws */
     bool frozen, draws;
+    bool exact; /* its products are */
     Loc loc;
     const Value *result;
     bool uses_state;

@@ -118,7 +118,8 @@ static bool check_rows(DumpRead *r, const Entry *entry) {
 static const unsigned roles[] = {
     [ENTRY_INIT] = 1u << OUT_WRITE,
     [ENTRY_TRAIN] = 1u << OUT_LOSS | 1u << OUT_METRIC | 1u << OUT_GRAD_NORM | 1u << OUT_RESULT |
-                    1u << OUT_WRITE | 1u << OUT_PUSH | 1u << OUT_NEED | 1u << OUT_LIMIT,
+                    1u << OUT_WRITE | 1u << OUT_PUSH | 1u << OUT_NEED | 1u << OUT_LIMIT |
+                    1u << OUT_SCALED_NORM,
     [ENTRY_EVAL] = 1u << OUT_SUM | 1u << OUT_LIMIT,
     [ENTRY_EVAL_END] = 1u << OUT_LOSS | 1u << OUT_METRIC,
     [ENTRY_CALL] =
@@ -150,7 +151,8 @@ static bool check_out(DumpRead *r, const Entry *entry, int k) {
     number = number || (out->role == OUT_SUM && elem_is_float(type.elem));
     if (type.elem == TY_TUPLE ||
         (!number && (out->role == OUT_LOSS || out->role == OUT_METRIC ||
-                     out->role == OUT_GRAD_NORM || out->role == OUT_SUM))) {
+                     out->role == OUT_GRAD_NORM || out->role == OUT_SCALED_NORM ||
+                     out->role == OUT_SUM))) {
         return dump_error(r, out->loc, 889, "this result is a float scalar");
     }
     if ((out->role == OUT_EXPECT || limit) && (type.rank > 0 || type.elem != TY_BOOL)) {

@@ -9,6 +9,7 @@
 #include "lang/call.h"
 #include "lang/expr.h"
 #include "lang/params.h"
+#include "lang/scaler.h"
 #include "lang/stmt.h"
 #include "lang/train.h"
 #include "lang/training.h"
@@ -215,6 +216,7 @@ void model_copy_ema(Elab *e, Training *t) {
                 Node *move = node_map2(e->g, OP_MUL, part, node_map2(e->g, OP_SUB, next, now));
                 next = node_map2(e->g, OP_ADD, now, move);
             }
+            next = scaler_choose(e, t, next, node_slot(e->g, slot));
             params_write(e, slot, next, a->loc);
         }
     }

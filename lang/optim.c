@@ -12,6 +12,7 @@
 #include "lang/modules.h"
 #include "lang/owner.h"
 #include "lang/params.h"
+#include "lang/scaler.h"
 #include "lang/stmt.h"
 #include "lang/train.h"
 
@@ -149,6 +150,26 @@ static Node *without_subnormals(Elab *e, Node *n) {
     return node_select(e->g, small, node_const(e->g, elem, 0), n);
 }
 
+/* The loops around, from the outermost; gives how many. */
+static int open_loops(const Elab *e, LoopScope **loop) {
+    int n = 0;
+    for (const LoopScope *l = e->loop; l; l = l->up) {
+        n++;
+    }
+    int at = n;
+    for (LoopScope *l = e->loop; l; l = l->up) {
+        loop[--at] = l;
+    }
+    return n;
+}
+
+/* What a state holds in front of the update. */
+static Node *state_now(Elab *e, Slot *slot) {
+    LoopScope *loop[MD_RANK];
+    int nloop = open_loops(e, loop);
+    return params_slices(e, slot, loop, nloop);
+}
+
 void train_optimizer_state(Elab *e, const Ast *ast) {
     Training *t = e->entry->training;
     const Parameter *p = t->at;
@@ -158,14 +179,7 @@ void train_optimizer_state(Elab *e, const Ast *ast) {
     Dim dim[MD_RANK];
     Slot *slot = NULL;
     LoopScope *loop[MD_RANK];
-    int nloop = 0;
-    for (const LoopScope *l = e->loop; l; l = l->up) {
-        nloop++;
-    }
-    int at = nloop;
-    for (LoopScope *l = e->loop; l; l = l->up) {
-        loop[--at] = l;
-    }
+    int nloop = open_loops(e, loop);
     if (e->loop != e->frame->call_loop) {
         elab_error(e, ast->loc, 544, "'state' of an optimizer may not stand in a loop");
     } else if (!ast->kid[0]) {
@@ -188,7 +202,7 @@ void train_optimizer_state(Elab *e, const Ast *ast) {
         Node *initial = init_value(e, ast->kid[2], type);
         if (initial) {
             params_set_initial(e, slot, initial);
-            Node *node = without_subnormals(e, params_slices(e, slot, loop, nloop));
+            Node *node = without_subnormals(e, state_now(e, slot));
             v = value_tensor(e->scratch, node, rank, dim);
         }
     }
@@ -238,11 +252,15 @@ static bool run_body(Elab *e, Training *t, Optimizer *o, Update *u, Node *p, Nod
                    name);
     }
     if (e->errors == errors) {
-        u->next = updated->next->node;
+        u->next = scaler_choose(e, t, updated->next->node, p);
         for (int i = 0; i < e->scope->name.count; i++) {
             const ScopeName *s = e->scope->name.at[i];
             if (s->kind == BIND_UPDATED && s->ref) {
-                SlotUpdate state = {s->ref, s->next ? s->next->node : s->value->node};
+                Node *next = s->next ? s->next->node : s->value->node;
+                if (t->scaler) {
+                    next = scaler_choose(e, t, next, state_now(e, s->ref));
+                }
+                SlotUpdate state = {s->ref, next};
                 VEC_PUSH(e->arena, &u->state, state);
             }
         }

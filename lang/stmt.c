@@ -19,7 +19,15 @@ static void idle_attribute(Elab *e, const Ast *ast, const Ast *attr) {
     bool checkpoint = str_eq(attr->name, "checkpoint");
     bool loop = ast->kind == AST_REPEAT || ast->kind == AST_SCAN || ast->kind == AST_WHILE ||
                 ast->kind == AST_ODE;
-    if (!checkpoint && !str_eq(attr->name, "name")) {
+    bool idle = ast->kind == AST_DATASET || ast->kind == AST_RING || ast->kind == AST_DATA_FIELD ||
+                ast->kind == AST_DIMS || ast->kind == AST_CONSTS || ast->kind == AST_PARAM ||
+                ast->kind == AST_STATE;
+    if (str_eq(attr->name, "f32")) {
+        if (idle) {
+            elab_warn(e, attr->loc, 673,
+                      "'@f32' has an effect before statements, layers, models and ops alone");
+        }
+    } else if (!checkpoint && !str_eq(attr->name, "name")) {
         elab_warn(e, attr->loc, 642, "'@%s' has no effect yet", attr->name);
     } else if (checkpoint && !loop) {
         elab_warn(e, attr->loc, 643,
@@ -44,6 +52,14 @@ void stmt_attributes(Elab *e, const Ast *ast) {
             elab_hint_nearest(e, &n);
         }
     }
+}
+
+bool stmt_has_attribute(const Ast *ast, const char *name) {
+    bool has = false;
+    for (int i = 0; i < ast->nattr && !has; i++) {
+        has = str_eq(ast->attr[i]->name, name);
+    }
+    return has;
 }
 
 int64_t stmt_checkpoint(Elab *e, const Ast *ast, bool ends_itself) {
@@ -471,7 +487,10 @@ static void statement(Elab *e, const Ast *ast) {
 void stmt_one(Elab *e, const Ast *ast) {
     Loc before = elab_at(e, ast->loc);
     Naming *naming = naming_open(e, ast);
+    bool exact = e->g->exact;
+    e->g->exact = exact || stmt_has_attribute(ast, "f32");
     statement(e, ast);
+    e->g->exact = exact;
     naming_close(e, naming);
     e->g->loc = before;
 }

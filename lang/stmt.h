@@ -12,6 +12,7 @@ bool stmt_bind(Elab *e, const char *name, Loc loc, const Value *v);
 void stmt_poison(Elab *e, const Ast *ast);
 /* Attributes: known ones are hints, others warn. */
 void stmt_attributes(Elab *e, const Ast *ast);
+bool stmt_has_attribute(const Ast *ast, const char *name);
 /* Attr.checkpoint of the loop that the statement makes. */
 int64_t stmt_checkpoint(Elab *e, const Ast *ast, bool ends_itself);
 /* Brings `next` to the type and shape of what it replaces, `name`; NULL after an error. */

@@ -16,6 +16,7 @@
 #include "lang/owner.h"
 #include "lang/params.h"
 #include "lang/phase.h"
+#include "lang/scaler.h"
 #include "lang/stmt.h"
 #include "lang/target.h"
 #include "lang/test.h"
@@ -207,7 +208,7 @@ static void metric_clause(Elab *e, Training *t, const Ast *clause) {
             continue;
         }
         if (str_eq(arg->name, "loss") || str_eq(arg->name, "lr") ||
-            str_eq(arg->name, "grad_norm")) {
+            str_eq(arg->name, "grad_norm") || str_eq(arg->name, "loss_scale")) {
             elab_error(e, arg->loc, 566,
                        "'%s' is reported by every train; give the metric "
                        "another name",
@@ -316,19 +317,17 @@ static void precision_clause(Elab *e, const Ast *clause) {
     if (known && (elem == e->g->float_type || e->c->opt.float_type != TY_ERROR)) {
         return; /* the option overrides the clause */
     }
-    if (elem == TY_F64 || elem == TY_F32 || (elem == TY_BF16 && e->g->float_type != TY_F32)) {
+    bool half = elem == TY_BF16 || elem == TY_F16;
+    if (elem == TY_F64 || elem == TY_F32 || (half && e->g->float_type != TY_F32)) {
         elab_error(e, expr->loc, 524, "this train wants %s, but the build computes in %s",
                    elem_name(elem), elem_name(e->g->float_type));
         diag_hint(&e->c->diag,
                   "one build computes in one type: that of the first train whose block says one, "
                   "or of --precision, which overrides all");
-    } else if (elem == TY_BF16) {
+    } else if (half) {
         e->entry->entry->half = elem;
-    } else if (elem == TY_F16) {
-        elab_later(e, expr->loc, 525, "precision %s is not supported yet; f32, f64 and bf16 are",
-                   elem_name(elem));
     } else {
-        elab_error(e, expr->loc, 549, "'precision' takes a float type: f32, f64 or bf16");
+        elab_error(e, expr->loc, 549, "'precision' takes a float type: f32, f64, bf16 or f16");
     }
 }
 
@@ -507,8 +506,8 @@ static void gradients(Elab *e, Training *t, bool quiet) {
         if (accumulate_running(e->entry)) {
             accumulate_gradient(e, t, &u);
         } else {
-            Node *one = node_const(e->g, value_elem(t->loss), 1);
-            u.grad = node_grad(e->g, t->loss->node, point, one);
+            Node *start = scaler_start(e, t, value_elem(t->loss));
+            u.grad = node_grad(e->g, t->loss->node, point, start);
         }
         VEC_PUSH(e->arena, &t->update, u);
     }
@@ -559,8 +558,8 @@ static void clip_gradients(Elab *e, Training *t) {
         grad = node_map2(g, OP_MIN, grad, limit);
         t->update.at[i].grad = node_map2(g, OP_MAX, grad, node_map1(g, OP_NEG, limit));
     }
-    /* The norm is checked before anything is updated: --checks=nan wants it anyway. */
-    if (t->clip != CLIP_NORM && !e->c->opt.nan) {
+    /* The norm is checked before anything is updated: --checks=nan and scalers want it anyway. */
+    if (t->clip != CLIP_NORM && !e->c->opt.nan && !t->scaler) {
         return;
     }
     Node *total = NULL;
@@ -570,6 +569,7 @@ static void clip_gradients(Elab *e, Training *t) {
     }
     Elem elem = total->type->elem;
     t->norm = node_map1(g, OP_SQRT, total);
+    scaler_judge(e, t);
     if (t->clip != CLIP_NORM) {
         return;
     }
@@ -589,7 +589,8 @@ static void outputs(Elab *e, Training *t) {
         }
     }
     if (t->norm) {
-        entry_out(e, OUT_GRAD_NORM, "grad_norm", NULL, t->norm, t->loss_loc);
+        OutRole role = t->scaler ? OUT_SCALED_NORM : OUT_GRAD_NORM;
+        entry_out(e, role, "grad_norm", NULL, t->norm, t->loss_loc);
     }
     if (t->rate && elab_ok(t->rate)) {
         entry_out(e, OUT_RESULT, "lr", NULL, t->rate->node, t->loss_loc);
@@ -612,9 +613,11 @@ static void outputs(Elab *e, Training *t) {
                       u->state.at[k].slot->loc);
         }
     }
+    scaler_outputs(e, t);
     Slot *step = e->entry->step;
-    Node *next = node_map2(e->g, OP_ADD, node_slot(e->g, step), node_int(e->g, TY_I64, 1));
-    entry_out(e, OUT_WRITE, NULL, step, next, step->loc);
+    Node *now = node_slot(e->g, step);
+    Node *next = node_map2(e->g, OP_ADD, now, node_int(e->g, TY_I64, 1));
+    entry_out(e, OUT_WRITE, NULL, step, scaler_choose(e, t, next, now), step->loc);
 }
 
 void train_counters(Elab *e, Training *t, Entry *train) {
@@ -693,6 +696,7 @@ void train_entry(Elab *e, const Ast *ast) {
         elab_explained(e);
     }
     if (ok && e->errors == errors && check_paths(e, &t, of)) {
+        scaler_open(e, &t, entry);
         gradients(e, &t, false);
         if (t.update.count == 0) {
             elab_error(e, ast->name_loc, 538,
@@ -704,6 +708,7 @@ void train_entry(Elab *e, const Ast *ast) {
             if (accumulate_running(scope)) {
                 accumulate_close(e, &t);
             }
+            scaler_close(e, &t);
             gradient_norms(e, &t);
             Loc outside = elab_at(e, t.clip ? t.clip_loc : e->g->loc);
             uint32_t owner = owner_enter_op(e, "clip");

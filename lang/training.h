@@ -38,6 +38,7 @@ typedef struct {
 
 typedef enum { CLIP_NONE, CLIP_NORM, CLIP_VALUE } Clip;
 typedef struct Accumulation Accumulation; /* accumulate.h */
+typedef struct Scaler Scaler;             /* scaler.h */
 
 struct Training {
     const Ast *ast;
@@ -57,6 +58,7 @@ struct Training {
     VEC(Update) update;
     VEC(Average) average;
     Accumulation *accumulation; /* NULL: the clause is not said */
+    Scaler *scaler;             /* NULL: gradients are not scaled */
     const Parameter *at;        /* whose `on` or update is being elaborated */
 };
 

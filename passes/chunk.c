@@ -365,7 +365,11 @@ static Node *own_contract(Cut *cut, const Node *n, Node *const *in) {
             list[k][i] = *to;
         }
     }
-    return node_contract(cut->g, in[0], in[1], list[0], list[1], list[2], rank);
+    bool exact = cut->g->exact;
+    cut->g->exact = n->attr->exact;
+    Node *made = node_contract(cut->g, in[0], in[1], list[0], list[1], list[2], rank);
+    cut->g->exact = exact;
+    return made;
 }
 
 static Node *own_reshape(Cut *cut, const Node *n, Node *const *in) {

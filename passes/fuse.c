@@ -147,7 +147,7 @@ static bool pools(const Node *node, int depth) {
 /* What a product reads as it is in memory and rounds itself: a copy would live as long as what is
  * copied is of use. */
 static bool rounds_leaf(const Node *node) {
-    return node->op == OP_BF16 && is_leaf(view_base(node->in[0]));
+    return op_rounds(node->op) && is_leaf(view_base(node->in[0]));
 }
 
 /* Few elements that are looked up in a large product, as a loss by labels does in logits. In a
@@ -156,7 +156,7 @@ static bool rounds_leaf(const Node *node) {
 static bool picks(const Node *node) {
     enum { LARGE = TUNED(1 << 18, 64), FEWER = TUNED(64, 4) }; /* elements; times */
     const Node *base = node->op == OP_GATHER ? view_base(node->in[0]) : NULL;
-    if (base && base->op == OP_BF16) {
+    if (base && op_rounds(base->op)) {
         base = base->in[0];
     }
     if (base && base->op == OP_ADD) { /* a bias */
@@ -318,7 +318,7 @@ static void choose_atoms(Fuse *s, bool apart) {
         n->atom = n->sink || fold_is_loop(node) || node_has_kernel(node) || first ||
                   (map && !n->made && n->uses > 1 && dear) ||
                   (map && !n->made && n->repeated && n->cost >= ROOT) ||
-                  (node->op == OP_BF16 && !rounds_leaf(node)) || (map && n->written > MOST_NODES) ||
+                  (op_rounds(node->op) && !rounds_leaf(node)) || (map && n->written > MOST_NODES) ||
                   (map && apart && elem_is_float(node->type->elem));
         if (n->atom) {
             n->again = view_base(node)->op == OP_CONST;

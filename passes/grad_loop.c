@@ -119,7 +119,7 @@ static bool computed_again(GradSave save, const Node *n, bool constant) {
  * nothing else? Then it is stacked in the place of the call, which no derivative asks for. Gives
  * the call, or NULL. */
 static const Node *ended_call(const Replay *r, const Node *n) {
-    bool sum = n->op == OP_ADD || n->op == OP_SUB || n->op == OP_NEG || n->op == OP_BF16;
+    bool sum = n->op == OP_ADD || n->op == OP_SUB || n->op == OP_NEG || op_rounds(n->op);
     for (int k = 0; (int)n->id < r->nconstant && k < n->nin; k++) {
         const Node *x = n->in[k], *other = n->in[n->nin - 1 - k];
         bool number = other->op == OP_BROADCAST && other->in[0]->op == OP_CONST;

@@ -12,6 +12,7 @@ typedef struct {
 
 struct Halves {
     Arena *arena;
+    Elem elem;
     VEC(Known) known;
 };
 
@@ -42,8 +43,8 @@ static bool pick_holds(const Halves *h, const Node *n) {
     return body && k >= loop->attr->ncarry && body[loop->body->out.at[k]->id];
 }
 
-static bool is_short(double value) {
-    return num_round(TY_BF16, value) == value;
+static bool is_short(const Halves *h, double value) {
+    return num_round(h->elem, value) == value;
 }
 
 /* Operands whose elements, and those alone, an op gives; its own value stands in a border. */
@@ -57,17 +58,17 @@ static const From from[OP_COUNT] = {
 
 static bool holds(const Halves *h, const Node *n, const bool *half) {
     if (n->op == OP_CONST) {
-        return is_short(n->attr->value);
+        return is_short(h, n->attr->value);
     }
     if (n->op == OP_BODY_PARAM || n->op == OP_PICK) {
         return n->op == OP_PICK ? pick_holds(h, n) : param_holds(h, n);
     }
     From which = from[n->op];
-    bool all = which != FROM_NONE && (which != FROM_BORDER || is_short(n->attr->value));
+    bool all = which != FROM_NONE && (which != FROM_BORDER || is_short(h, n->attr->value));
     for (int k = which == FROM_CHOICES; all && k < (which == FROM_FIRST ? 1 : n->nin); k++) {
         all = half[n->in[k]->id];
     }
-    return all || n->op == OP_BF16;
+    return all || op_rounds_to(n->op) == h->elem;
 }
 
 static void look_at(Halves *h, const Region *region) {
@@ -83,11 +84,16 @@ static void look_at(Halves *h, const Region *region) {
     }
 }
 
-Halves *halves_new(Arena *arena, const Region *region) {
+Halves *halves_new(Arena *arena, const Region *region, Elem elem) {
     Halves *h = ARENA_NEW(arena, Halves);
     h->arena = arena;
+    h->elem = elem;
     look_at(h, region);
     return h;
+}
+
+Elem halves_elem(const Halves *h) {
+    return h->elem;
 }
 
 bool halves_hold(const Halves *h, const Node *node) {

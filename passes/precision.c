@@ -7,7 +7,9 @@
  * are f32. Everything else computes in f32: reductions, softmax, norms, losses, residual sums,
  * optimizers, convolutions, and the parameters themselves. The cotangent of a result is rounded
  * once, for all that read it; that of an operand is the f32 that its product adds up to, and so are
- * gradients of parameters. (torch.autocast rounds these, too.) */
+ * gradients of parameters. (torch.autocast rounds these, too.) Products of what the source marks
+ * with @f32, and of its derivatives, are left alone: they read what others have rounded as it is,
+ * and parameters in full. */
 #include "passes/precision.h"
 
 #include "compiler/eval_rule.h"
@@ -22,6 +24,7 @@ typedef struct {
 typedef struct {
     Arena scratch;
     Halves *halves; /* of the region that is read */
+    Elem half;      /* what is rounded to */
     bool results;   /* are rounded too */
     VEC(Found) found;
 } Precision;
@@ -39,7 +42,7 @@ static int64_t side_of(const int8_t *own, const Type *type, const int8_t *other,
 }
 
 static bool is_product(const Node *n) {
-    if (n->op != OP_CONTRACT || n->type->elem != TY_F32) {
+    if (n->op != OP_CONTRACT || n->type->elem != TY_F32 || n->attr->exact) {
         return false;
     }
     const Attr *a = n->attr;
@@ -123,27 +126,27 @@ static const Found *found_in(const Precision *p, const Region *region) {
 }
 
 /* `both`: its cotangent is rounded too. */
-static Node *round_it(Graph *g, Node *x, bool both) {
+static Node *round_it(const Precision *p, Graph *g, Node *x, bool both) {
     Attr attr = {.reverse = both};
-    Node *made = graph_add(g, OP_BF16, &x, 1, &attr, type_scalar(TY_ERROR));
+    Node *made = graph_add(g, op_rounding(p->half), &x, 1, &attr, type_scalar(TY_ERROR));
     return x->name ? graph_name(made, x->name) : made;
 }
 
 /* `x`, which was `old`, rounded. Views are of what is rounded, so that it is stored once. */
 static Node *rounded(Precision *p, Graph *g, const Node *old, Node *x) {
-    if (halves_hold(p->halves, old) || x->op == OP_BF16) {
+    if (halves_hold(p->halves, old) || op_rounds_to(x->op) == p->half) {
         return x;
     }
     if (x->op == OP_CONST) {
-        return node_const(g, TY_F32, num_round(TY_BF16, x->attr->value));
+        return node_const(g, TY_F32, num_round(p->half, x->attr->value));
     }
     bool moves = x->op == OP_RESHAPE || x->op == OP_PERMUTE || x->op == OP_SLICE ||
                  x->op == OP_FLIP || x->op == OP_BROADCAST || x->op == OP_WINDOW || x->op == OP_PAD;
-    if (moves && old->op == x->op && num_round(TY_BF16, x->attr->value) == x->attr->value) {
+    if (moves && old->op == x->op && num_round(p->half, x->attr->value) == x->attr->value) {
         Node *below = rounded(p, g, old->in[0], x->in[0]);
         return graph_copy(g, x, &below);
     }
-    return round_it(g, x, false);
+    return round_it(p, g, x, false);
 }
 
 static Node *visit(void *ctx, Graph *g, const Node *n, Node *const *in) {
@@ -158,22 +161,22 @@ static Node *visit(void *ctx, Graph *g, const Node *n, Node *const *in) {
         operand[k] = rounded(p, g, n->in[k], in[k]);
     }
     Node *made = graph_copy(g, n, operand);
-    return ends ? round_it(g, made, true) : made;
+    return ends ? round_it(p, g, made, true) : made;
 }
 
-static Region *run(Graph *g, const Region *region, bool results) {
-    Precision p = {.results = results};
-    p.halves = halves_new(&p.scratch, region);
+static Region *run(Graph *g, const Region *region, Elem half, bool results) {
+    Precision p = {.half = half, .results = results};
+    p.halves = halves_new(&p.scratch, region, half);
     look_at(&p, region);
     Region *fresh = region_rebuild(g, region, visit, &p);
     arena_free(&p.scratch);
     return fresh;
 }
 
-Region *pass_precision(Graph *g, const Region *region) {
-    return run(g, region, true);
+Region *pass_precision(Graph *g, const Region *region, Elem half) {
+    return run(g, region, half, true);
 }
 
-Region *pass_operands(Graph *g, const Region *region) {
-    return run(g, region, false);
+Region *pass_operands(Graph *g, const Region *region, Elem half) {
+    return run(g, region, half, false);
 }

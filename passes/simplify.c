@@ -151,14 +151,15 @@ static Node *simplify_node(void *ctx, Graph *g, const Node *n, Node *const *in) 
                                                 simplify_late};
     Round *round = ctx;
     size_t count = sizeof tables / sizeof *tables;
-    for (size_t t = 0; t < (round->late ? count : count - 1); t++) {
-        Node *made = first_rule(g, tables[t], n, in);
-        if (made) {
-            round->applied++;
-            return made;
-        }
+    bool exact = g->exact;
+    Node *made = NULL;
+    g->exact = n->attr->exact; /* products made of it */
+    for (size_t t = 0; !made && t < (round->late ? count : count - 1); t++) {
+        made = first_rule(g, tables[t], n, in);
     }
-    return NULL;
+    g->exact = exact;
+    round->applied += made != NULL;
+    return made;
 }
 
 /* With those of all bodies. */

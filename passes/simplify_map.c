@@ -327,7 +327,7 @@ static Node *cast_rule(Graph *g, const Node *n, Node *const *in) {
 /* Rounded where it is made, not where parts of it lie side by side or in another order. */
 static Node *round_rule(Graph *g, const Node *n, Node *const *in) {
     Node *x = in[0];
-    if (x->op == OP_BF16) {
+    if (x->op == n->op) {
         return x;
     }
     if (x->op != OP_CONCAT && x->op != OP_RESHAPE && x->op != OP_PERMUTE) {
@@ -349,6 +349,6 @@ const SimplifyRow simplify_maps[] = {
     {OP_DIV, div_rule},       {OP_NEG, neg_rule},     {OP_POW, pow_rule},
     {OP_SELECT, select_rule}, {OP_MIN, extreme_rule}, {OP_MAX, extreme_rule},
     {OP_AND, logic_rule},     {OP_OR, logic_rule},    {OP_NOT, not_rule},
-    {OP_CAST, cast_rule},     {OP_BF16, round_rule},  {OP_COUNT, narrow_map},
-    {OP_COUNT, NULL},
+    {OP_CAST, cast_rule},     {OP_BF16, round_rule},  {OP_F16, round_rule},
+    {OP_COUNT, narrow_map}, {OP_COUNT, NULL},
 };

@@ -74,10 +74,10 @@ void vjp_neg(Sweep *s, Node *n, Node *u) {
 }
 
 /* As if nothing were rounded, or as the copy of a type that frameworks make. */
-void vjp_bf16(Sweep *s, Node *n, Node *u) {
+void vjp_rounding(Sweep *s, Node *n, Node *u) {
     Attr attr = {.reverse = n->attr->reverse};
     Type type = type_scalar(TY_ERROR);
-    sweep_give(s, n, 0, attr.reverse ? graph_add(s->g, OP_BF16, &u, 1, &attr, type) : u);
+    sweep_give(s, n, 0, attr.reverse ? graph_add(s->g, n->op, &u, 1, &attr, type) : u);
 }
 
 void vjp_abs(Sweep *s, Node *n, Node *u) {
@@ -477,6 +477,8 @@ void vjp_cumsum(Sweep *s, Node *n, Node *u) {
 
 void vjp_contract(Sweep *s, Node *n, Node *u) {
     const Attr *a = n->attr;
+    bool exact = s->g->exact;
+    s->g->exact = a->exact;
     if (sweep_wants(s, n, 0)) {
         sweep_give(
             s, n, 0,
@@ -487,6 +489,7 @@ void vjp_contract(Sweep *s, Node *n, Node *u) {
             s, n, 1,
             node_contract(s->g, u, x_of(s, n, 0), a->lo_, a->la, a->lb, n->in[1]->type->rank));
     }
+    s->g->exact = exact;
 }
 
 void vjp_gather(Sweep *s, Node *n, Node *u) {

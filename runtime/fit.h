@@ -241,11 +241,39 @@ MD_COLD int md_leave_out(md_run *r, const char *what, double value) {
     return MD_LEFT_OUT;
 }
 
+/* if: scaled */
+/* Did the gradients of a step overflow? The scale of the loss is less then, and nothing else has
+ * changed. A debugging build says from where the first infinity came. */
+MD_COLD int md_overflowed(md_run *r) {
+    md_task *k = r->task;
+    const md_entry *e = k->entry;
+    const int at = 1 + e->metric_count + e->scaled - 1;
+    if (e->scaled == 0 || !isfinite(k->values[0]) || isfinite(k->values[at])) {
+        return 0;
+    }
+    k->skipped++;
+    k->overflowed++;
+    if (r->model->trace == NULL && r->model->notes != NULL) {
+        md_text_format(&r->message,
+                       "the gradients of '%s' overflowed in step %lld, which is left out", e->name,
+                       (long long)k->step + 1);
+        md_say_origin(r);
+        md_complain(r, "warning: ");
+    }
+    return 1;
+}
+/* end: scaled */
+
 /* The values of a step that must be finite: the loss, and a gradient norm where there is one. A
  * step without them has changed nothing. */
 MD_COLD int md_check_values(md_run *r, int code) {
     const md_entry *e = r->task->entry;
     const char *what = isfinite(r->task->values[0]) ? NULL : "the loss";
+    /* if: scaled */
+    if (code == MD_OK && md_overflowed(r)) {
+        return MD_LEFT_OUT;
+    }
+    /* end: scaled */
     double value = r->task->values[0];
     for (int i = 0; i < e->extra_count && what == NULL; i++) {
         if (strcmp(e->extras[i], "grad_norm") == 0 &&

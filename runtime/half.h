@@ -5,18 +5,18 @@
 
 #include "runtime/md.h"
 
-MD_FN float md_from_f16(uint16_t h) {
-    uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
-    uint32_t exponent = h >> 10 & 31u;
-    uint32_t fraction = h & 0x3FFu;
-    uint32_t bits = sign | (exponent + 112) << 23 | fraction << 13;
+/* Without branches, so that loops of them become vectors. */
+MD_INLINE float md_from_f16(uint16_t h) {
+    const uint32_t sign = (uint32_t)(h & 0x8000u) << 16;
+    const uint32_t rest = (uint32_t)(h & 0x7FFFu) << 13;
+    const uint32_t large = rest >= 0x0F800000u ? 0x70000000u : 0x38000000u; /* infinite, NaN */
+    uint32_t bits = rest + (rest < 0x00800000u ? 0x38800000u : large);
     float f;
-    if (exponent == 31) {
-        bits = sign | 0x7F800000u | fraction << 13;
-    } else if (exponent == 0) {
-        f = (float)fraction * (1.0f / 16777216.0f); /* subnormal: fraction x 2^-24 */
-        return sign != 0 ? -f : f;
-    }
+    memcpy(&f, &bits, sizeof f);
+    const float small = f - 6.103515625e-5f; /* subnormal: exact */
+    f = rest < 0x00800000u ? small : f;
+    memcpy(&bits, &f, sizeof bits);
+    bits |= sign;
     memcpy(&f, &bits, sizeof f);
     return f;
 }
@@ -49,23 +49,29 @@ MD_FN uint16_t md_cut_bf16(float f) {
     return (uint16_t)(bits >> 16);
 }
 
-/* Round to nearest even; what is too large becomes infinite. */
-MD_FN uint16_t md_to_f16(float f) {
+/* Round to nearest even; what is too large becomes infinite. Below 2^-14 the sum with 0.5 rounds to
+ * a multiple of 2^-24, as subnormals are. */
+MD_INLINE uint16_t md_to_f16(float f) {
     uint32_t bits;
     memcpy(&bits, &f, sizeof bits);
-    uint32_t sign = bits >> 16 & 0x8000u;
-    float a = fabsf(f);
-    if (f != f) {
-        return (uint16_t)(sign | 0x7E00u);
-    }
-    if (a >= 65520.0f) {
-        return (uint16_t)(sign | 0x7C00u);
-    }
-    if (a < 6.103515625e-5f) { /* below 2^-14: subnormal, a multiple of 2^-24 */
-        return (uint16_t)(sign | (uint32_t)lrintf(a * 16777216.0f));
-    }
-    uint32_t rounded = (bits & 0x7FFFFFFFu) + 0xFFFu + (bits >> 13 & 1u);
-    return (uint16_t)(sign | ((rounded >> 13) - (112u << 10)));
+    const uint32_t sign = bits >> 16 & 0x8000u;
+    const uint32_t size = bits & 0x7FFFFFFFu;
+    const float shifted = fabsf(f) + 0.5f;
+    uint32_t small;
+    memcpy(&small, &shifted, sizeof small);
+    const uint32_t normal = (size + 0xFFFu + (size >> 13 & 1u)) >> 13;
+    uint32_t h = size < 0x38800000u ? small - 0x3F000000u : normal - 0x1C000u;
+    h = size >= 0x477FF000u ? 0x7C00u : h; /* from 65520 on */
+    h = size > 0x7F800000u ? 0x7E00u : h;
+    return (uint16_t)(h | sign);
+}
+
+/* The nearest float that f16 holds; the bits of one. */
+MD_INLINE float md_f16f(float f) {
+    return md_from_f16(md_to_f16(f));
+}
+MD_INLINE uint16_t md_cut_f16(float f) {
+    return md_to_f16(f);
 }
 /* end: halves */
 

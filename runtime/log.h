@@ -40,7 +40,8 @@ typedef struct md_task {
     double *sums;
     int64_t steps, per_epoch, step; /* step: finished updates */
     int64_t skipped, in_row;        /* batches left out: in all, and since the last update */
-    int64_t filled;                 /* of those left out: they filled a ring */
+    int64_t filled;                 /* of those left out: they filled a ring; */
+    int64_t overflowed;             /* gradients too large for the scale of the loss */
     int64_t train_rows, held_rows;
     int64_t staged; /* first staged row when the order is fixed; -1: none */
     int evaluated;  /* eval_values are set */
@@ -403,6 +404,11 @@ MD_COLD void md_log_end(md_run *r, int last) {
             md_json_count(t, "filled", (uint64_t)r->task->filled);
         }
         /* end: rings */
+        /* if: scaled */
+        if (r->task->overflowed > 0) {
+            md_json_count(t, "overflowed", (uint64_t)r->task->overflowed);
+        }
+        /* end: scaled */
         if (r->best.task == r->task && r->best.step > 0) {
             md_json_count(t, "best_step", (uint64_t)r->best.step);
             md_json_value(t, "best", r->best.value);
@@ -422,12 +428,19 @@ MD_COLD void md_log_end(md_run *r, int last) {
         const char *what = md_has_values(e) ? "steps" : "calls";
         md_text_format(t, "%lld %s in %.2f s (%.4g %s/s)\n", (long long)r->task->step, what,
                        seconds, seconds > 0 ? (double)r->made / seconds : 0.0, what);
-        int64_t filled = r->task->filled, lost = r->task->skipped - filled;
+        int64_t filled = r->task->filled, overflowed = r->task->overflowed;
+        int64_t lost = r->task->skipped - filled - overflowed;
         /* if: rings */
         if (filled > 0) {
             md_text_format(t, "left out: %lld batches that filled a ring\n", (long long)filled);
         }
         /* end: rings */
+        /* if: scaled */
+        if (overflowed > 0) {
+            md_text_format(t, "left out: %lld updates whose scaled gradients overflowed\n",
+                           (long long)overflowed);
+        }
+        /* end: scaled */
         if (lost > 0) {
             md_text_format(t, "left out: %lld batches whose loss or gradient norm is no number\n",
                            (long long)lost);

@@ -186,6 +186,10 @@ typedef struct md_entry {
     const md_push *pushes;
     int push_count;
     /* end: passes */
+    /* if: scaled */
+    int scaled; /* 1 + the extra that is a gradient norm; a step where it is not finite has changed
+                   nothing but the scale of the loss; 0: there is no such */
+    /* end: scaled */
 } md_entry;
 
 /* ---- the model ------------------------------------------------------------------------------ */

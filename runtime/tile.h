@@ -85,6 +85,9 @@ enum {
     MD_TILE_TAKEN = 512,   /* such an X that does not lie in pairs: its rows are packed too */
     MD_TILE_WIDE_A = 1024, /* A is float, rounded while it is packed */
     MD_TILE_WIDE_B = 2048, /* and so is B */
+    MD_TILE_F16 = 8192,    /* the 16 bits are IEEE's: widened, one by one, while they are packed */
+    MD_TILE_EXACT = 16384, /* an operand that is float is multiplied as it is, not rounded */
+    MD_TILE_LONE = MD_TILE_F16 | MD_TILE_EXACT, /* either */
     MD_TILE_ACROSS = 4096  /* rows lie side by side in C: the epilogue gets the transpose */
 };
 

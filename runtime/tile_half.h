@@ -1,21 +1,35 @@
 /* SPDX-License-Identifier: 0BSD */
-/* tile_half: products of bfloat16 with sums in float, for tile_kernel.h.
+/* tile_half: products of floats of 16 bits with sums in float, for tile_kernel.h.
  *
- * Two elements that are neighbours along k2 make one lane of 32 bits. Y is packed into panels of
- * such pairs; X is read in pairs where it lies in them, else its rows are packed too. One step of a
- * register tile adds two products to each sum, the second element's first: by one instruction where
- * the machine has it (AVX-512 BF16), which takes subnormals for zero and rounds as md_mad does,
- * else by two multiply-adds. Bits are the same for any number of threads. Blocks, strips, partial
- * sums and epilogues are those of f32.
+ * Of bfloat16 two elements that are neighbours along k2 make one lane of 32 bits. Y is packed into
+ * panels of such pairs; X is read in pairs where it lies in them, else its rows are packed too. One
+ * step of a register tile adds two products to each sum, the second element's first, by one
+ * instruction (AVX-512 BF16), which takes subnormals for zero and rounds as md_mad does.
  *
- * Gives MD_TILE_HALF_PART, the part function of a plan with MD_TILE_HALF. */
+ * Where that instruction is not there, or slow, and with MD_TILE_F16 or MD_TILE_EXACT, a lane is
+ * one element, made a float while it is packed, X too: no machine adds products of IEEE halves, or
+ * of a half and a float, to floats in one instruction, and every place is multiplied often.
+ *
+ * Bits are the same for any number of threads. Blocks, strips, partial sums and epilogues are those
+ * of f32. Gives MD_TILE_HALF_PART, the part function of a plan with MD_TILE_HALF. */
 #ifndef MD_TILE_HALF_H
 #define MD_TILE_HALF_H
 
 #include "runtime/half.h"
-#include "runtime/tile.h"
+#include "runtime/tile_kernel.h"
 
-#if defined(__AVX512BF16__) && MD_VBYTES == 64
+/* Are two products of bfloat16 added to a sum at once? Intel's processors have the instruction at
+ * less than half the rate of two multiply-adds; those that know FP16 as well are Intel's. */
+#ifndef MD_TILE_PAIRS
+#if defined(__AVX512BF16__) && MD_VBYTES == 64 && !defined(__AVX512FP16__) &&                      \
+    !defined(__cooperlake__)
+#define MD_TILE_PAIRS 1
+#else
+#define MD_TILE_PAIRS 0
+#endif
+#endif
+
+#if defined(__F16C__) || MD_TILE_PAIRS
 #include <immintrin.h>
 #endif
 
@@ -85,22 +99,134 @@ MD_NOINLINE void md_tile_pairs_wide(uint32_t *MD_RESTRICT to, int64_t width, int
     md_tile_pairs_of(to, width, room, y, yk1, yk2, yc, nk1, nk2, cols, 1);
 }
 
+/* What an operand of lanes of one element is in memory, and what is made of it. */
+enum {
+    MD_TILE_FROM_F16,
+    MD_TILE_FROM_BF16,
+    MD_TILE_FROM_FLOAT,
+    MD_TILE_ROUND_F16,
+    MD_TILE_ROUND_BF16
+};
+/* Is a lane one element? */
+MD_INLINE int md_tile_lone(const md_tile *s) {
+    return !MD_TILE_PAIRS || (s->is & MD_TILE_LONE) != 0;
+}
+
+MD_INLINE int md_tile_form(const md_tile *s, int wide) {
+    const int f16 = (s->is & MD_TILE_F16) != 0;
+    if (wide && (s->is & MD_TILE_EXACT)) {
+        return MD_TILE_FROM_FLOAT;
+    }
+    return f16 ? (wide ? MD_TILE_ROUND_F16 : MD_TILE_FROM_F16)
+               : (wide ? MD_TILE_ROUND_BF16 : MD_TILE_FROM_BF16);
+}
+
+/* to[i] = element at + i as a float. */
+MD_INLINE void md_tile_widen(float *MD_RESTRICT to, const void *y, int64_t at, int64_t n,
+                             int form) {
+    const float *MD_RESTRICT floats = (const float *)y;
+    const uint16_t *MD_RESTRICT halves = (const uint16_t *)y;
+    int64_t i = 0;
+    if (form == MD_TILE_FROM_FLOAT) {
+        memcpy(to, floats + at, (size_t)n * sizeof *to);
+        return;
+    }
+    if (form == MD_TILE_FROM_BF16 || form == MD_TILE_ROUND_BF16) {
+        for (; i < n; i++) {
+            to[i] =
+                form == MD_TILE_FROM_BF16 ? md_from_bf16(halves[at + i]) : md_bf16f(floats[at + i]);
+        }
+        return;
+    }
+    const int wide = form == MD_TILE_ROUND_F16;
+#if defined(__F16C__) && defined(__AVX512F__) && MD_VBYTES == 64
+    for (; i + 16 <= n; i += 16) {
+        __m256i h = wide ? _mm512_cvtps_ph(_mm512_loadu_ps(floats + at + i), 0)
+                         : _mm256_loadu_si256((const __m256i_u *)(const void *)(halves + at + i));
+        _mm512_storeu_ps(to + i, _mm512_cvtph_ps(h));
+    }
+#elif defined(__F16C__) && MD_VBYTES == 32
+    for (; i + 8 <= n; i += 8) {
+        __m128i h = wide ? _mm256_cvtps_ph(_mm256_loadu_ps(floats + at + i), 0)
+                         : _mm_loadu_si128((const __m128i_u *)(const void *)(halves + at + i));
+        _mm256_storeu_ps(to + i, _mm256_cvtph_ps(h));
+    }
+#endif
+    for (; i < n; i++) {
+        to[i] = wide ? md_f16f(floats[at + i]) : md_from_f16(halves[at + i]);
+    }
+}
+
+/* What md_tile_pairs_of is for lanes of one element. */
+MD_NOINLINE void md_tile_singles(float *MD_RESTRICT to, int64_t width, int64_t room, const void *y,
+                                 int64_t yk1, int64_t yk2, int64_t yc, int64_t nk1, int64_t nk2,
+                                 int64_t cols, int form) {
+    enum { DEEP = 32, WIDE = 64 }; /* of a part that is turned in the cache */
+    for (int64_t i = 0; i < nk1; i++, to += nk2 * width) {
+        if (yc != 1 && yk2 == 1 && cols <= WIDE && room % MD_LANES_F32 == 0) {
+            float part[WIDE * DEEP];
+            for (int64_t j = 0; j < nk2; j += DEEP) {
+                const int64_t deep = md_tile_min(DEEP, nk2 - j);
+                for (int64_t c = 0; c < cols; c++) {
+                    md_tile_widen(part + c * DEEP, y, i * yk1 + j + c * yc, deep, form);
+                }
+                md_tile_turn_f32(to + j * width, width, part, DEEP, cols, deep, 0, 1);
+            }
+            continue;
+        }
+        for (int64_t j = 0; j < nk2; j++) {
+            const int64_t from = i * yk1 + j * yk2;
+            float *at = to + j * width;
+            if (yc == 1) {
+                md_tile_widen(at, y, from, cols, form);
+            } else {
+                for (int64_t c = 0; c < cols; c++) {
+                    md_tile_widen(at + c, y, from + c * yc, 1, form);
+                }
+            }
+            for (int64_t c = cols; c < room; c++) {
+                at[c] = 0;
+            }
+        }
+    }
+}
+
+/* Rows that lie along the sum, in their order. */
+MD_NOINLINE void md_tile_singles_along(float *MD_RESTRICT to, const void *x, int64_t xr, int64_t xk,
+                                       int64_t rows, int64_t nk1, int64_t nk2, int form) {
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t i = 0; i < nk1; i++, to += nk2) {
+            md_tile_widen(to, x, r * xr + i * xk, nk2, form);
+        }
+    }
+}
+
+/* A panel of Y, or rows of X. */
+MD_INLINE void md_tile_lanes(const md_tile *s, void *to, int64_t width, int64_t room, const void *y,
+                             int64_t yk1, int64_t yk2, int64_t yc, int64_t nk1, int64_t nk2,
+                             int64_t cols, int wide) {
+    if (md_tile_lone(s)) {
+        md_tile_singles((float *)to, width, room, y, yk1, yk2, yc, nk1, nk2, cols,
+                        md_tile_form(s, wide));
+    } else {
+        (wide ? md_tile_pairs_wide : md_tile_pairs)((uint32_t *)to, width, room, y, yk1, yk2, yc,
+                                                    nk1, nk2, cols);
+    }
+}
+
 #if MD_VBYTES > 0
 typedef uint32_t md_tile_vpair __attribute__((vector_size(MD_VBYTES)));
 typedef uint32_t md_tile_vpair_u __attribute__((vector_size(MD_VBYTES), aligned(4), may_alias));
 typedef uint32_t md_tile_pair_u __attribute__((aligned(2), may_alias));
 
-/* One step for a pair along the sum, in `steps`: what is multiplied of X and of Y, and how. Without
- * the instruction all second elements come in front of all first ones: fewer registers. */
-#if defined(__AVX512BF16__) && MD_VBYTES == 64
-enum { MD_TILE_STEPS = 1 };
-#define md_tile_part_of(x, step) (x)
-#define md_tile_mad_part(x, y, c)                                                                  \
+#if MD_TILE_PAIRS && defined(__AVX512BF16__)
+#define md_tile_add_pair(x, y, c)                                                                  \
     ((md_vf32)_mm512_dpbf16_ps((__m512)(c), (__m512bh)(x), (__m512bh)(y)))
 #else
-enum { MD_TILE_STEPS = 2 };
-#define md_tile_part_of(x, step) ((step) == 0 ? (x)&0xFFFF0000u : (x) << 16)
-#define md_tile_mad_part(x, y, c) md_tile_vmad_f32((md_vf32)(x), (md_vf32)(y), c)
+/* What it does, but for subnormals. */
+#define md_tile_add_pair(x, y, c)                                                                  \
+    md_tile_vmad_f32((md_vf32)((x) << 16), (md_vf32)((y) << 16),                                   \
+                     md_tile_vmad_f32((md_vf32)((x)&0xFFFF0000u), (md_vf32)((y)&0xFFFF0000u), c))
 #endif
 
 /* The register tile of `rows` x `nv` vectors, both constants where this is inlined: row r lies at
@@ -108,7 +234,7 @@ enum { MD_TILE_STEPS = 2 };
 MD_INLINE void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, int64_t rm,
                                  int64_t xr1, int64_t xr2, int64_t xk1, int64_t xk2,
                                  const uint32_t *y, int64_t width, int64_t nk1, int64_t pairs,
-                                 float *strip, int64_t ld, int64_t lanes, int first) {
+                                 float *strip, int64_t ld, int64_t lanes, int first, int lone) {
     const md_vf32 zero = {0};
     const md_tile_vpair none = {0};
     md_vf32 c[MD_TILE_HIGH][4];
@@ -122,23 +248,19 @@ MD_INLINE void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, in
     for (int64_t i = 0; i < nk1; i++) {
         const uint16_t *p = x + i * xk1;
         for (int64_t j = 0; j < pairs; j++, p += xk2, y += width) {
+            md_tile_vpair b[4];
             MD_TILE_UNROLL
-            for (int step = 0; step < MD_TILE_STEPS; step++) {
-                md_tile_vpair b[4];
+            for (int64_t v = 0; v < nv; v++) {
+                b[v] = *(const md_tile_vpair_u *)(const void *)(y + v * MD_LANES_F32);
+            }
+            MD_TILE_UNROLL
+            for (int64_t r = 0; r < rows; r++) {
+                const void *at = p + r / rm * xr1 + r % rm * xr2;
+                const md_tile_vpair e = *(const md_tile_pair_u *)at - none;
                 MD_TILE_UNROLL
                 for (int64_t v = 0; v < nv; v++) {
-                    b[v] = *(const md_tile_vpair_u *)(const void *)(y + v * MD_LANES_F32);
-                    b[v] = md_tile_part_of(b[v], step);
-                }
-                MD_TILE_UNROLL
-                for (int64_t r = 0; r < rows; r++) {
-                    const void *at = p + r / rm * xr1 + r % rm * xr2;
-                    md_tile_vpair e = *(const md_tile_pair_u *)at - none;
-                    e = md_tile_part_of(e, step);
-                    MD_TILE_UNROLL
-                    for (int64_t v = 0; v < nv; v++) {
-                        c[r][v] = md_tile_mad_part(e, b[v], c[r][v]);
-                    }
+                    c[r][v] = lone ? md_tile_vmad_f32((md_vf32)e, (md_vf32)b[v], c[r][v])
+                                   : md_tile_add_pair(e, b[v], c[r][v]);
                 }
             }
         }
@@ -172,7 +294,7 @@ MD_INLINE float md_tile_wide(uint32_t bits) {
 MD_FN void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, int64_t rm, int64_t xr1,
                              int64_t xr2, int64_t xk1, int64_t xk2, const uint32_t *y,
                              int64_t width, int64_t nk1, int64_t pairs, float *strip, int64_t ld,
-                             int64_t lanes, int first) {
+                             int64_t lanes, int first, int lone) {
     for (int64_t r = 0; r < rows; r++) {
         const uint16_t *row = x + r / rm * xr1 + r % rm * xr2;
         for (int64_t c = 0; c < (nv - 1) * MD_LANES_F32 + lanes; c++) {
@@ -181,7 +303,13 @@ MD_FN void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, int64_
             for (int64_t i = 0; i < nk1; i++) {
                 const uint16_t *p = row + i * xk1;
                 for (int64_t j = 0; j < pairs; j++, p += xk2, q += width) {
-                    const uint32_t e = md_tile_pair(p, 0, 1, 1, 0);
+                    uint32_t e;
+                    memcpy(&e, p, sizeof e);
+                    if (lone) {
+                        sum = md_madf(md_tile_wide(e), md_tile_wide(*q), sum);
+                        continue;
+                    }
+                    e = md_tile_pair(p, 0, 1, 1, 0);
                     sum =
                         md_madf(md_tile_wide(e & 0xFFFF0000u), md_tile_wide(*q & 0xFFFF0000u), sum);
                     sum = md_madf(md_tile_wide(e << 16), md_tile_wide(*q << 16), sum);
@@ -193,22 +321,41 @@ MD_FN void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, int64_
 }
 #endif
 
-/* Rows row0 .. row1 of X, packed: the pairs of a row lie `rows` apart. */
+/* Where the rows of X lie that are packed, in lanes: from row to row, along k1 and along k2. Single
+ * elements keep their order where they lie along the sum, else lanes of a row are `rows` apart. */
+typedef struct {
+    int64_t row, k1, k2;
+} md_tile_pitch;
+MD_INLINE md_tile_pitch md_tile_taken(const md_tile *s, int64_t rows, int64_t nk1, int64_t lanes) {
+    const int along = md_tile_lone(s) && s->k2.x == 1;
+    const md_tile_pitch row = {nk1 * lanes, lanes, 1};
+    const md_tile_pitch lane = {1, lanes * rows, rows};
+    return along ? row : lane;
+}
+
+/* Rows row0 .. row1 of X, packed. */
 MD_INLINE void md_tile_take(const md_tile *s, uint32_t *to, const char *x, int64_t row0,
-                            int64_t row1, md_tile_sums b, int wide) {
+                            int64_t row1, md_tile_sums b, md_tile_pitch at, int wide) {
     const int64_t rows = row1 - row0;
     for (int64_t run, r = row0; r < row1; r += run) {
         run = md_tile_min(row1 - r, s->r2.n - r % s->r2.n);
-        const void *from = x + (r / s->r2.n * s->r1.x + r % s->r2.n * s->r2.x) * (wide ? 4 : 2);
-        (wide ? md_tile_pairs_wide : md_tile_pairs)(to + (r - row0), rows, run, from, s->k1.x,
-                                                    s->k2.x, s->r2.x, b.nk1, b.nk2, run);
+        const char *from = x + (r / s->r2.n * s->r1.x + r % s->r2.n * s->r2.x) * (wide ? 4 : 2);
+        uint32_t *row = to + (r - row0) * at.row;
+        if (md_tile_lone(s) && s->k2.x == 1) {
+            md_tile_singles_along((float *)(void *)row, from, s->r2.x, s->k1.x, run, b.nk1, b.nk2,
+                                  md_tile_form(s, wide));
+        } else {
+            md_tile_lanes(s, row, rows, run, from, s->k1.x, s->k2.x, s->r2.x, b.nk1, b.nk2, run,
+                          wide);
+        }
     }
 }
 
 /* What md_tile_block_f32 is for operands of 16 bits. */
 MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *ys, int64_t t0,
                                   int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
-                                  float *strip, int64_t ld, float *slice, int add, int room) {
+                                  float *strip, int64_t ld, float *slice, int add, int room,
+                                  int again) {
     const int swapped = (s->is & MD_TILE_SWAPPED) != 0;
     const int x_wide = (s->is & (swapped ? MD_TILE_WIDE_B : MD_TILE_WIDE_A)) != 0;
     const int y_wide = (s->is & (swapped ? MD_TILE_WIDE_A : MD_TILE_WIDE_B)) != 0;
@@ -216,24 +363,26 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
     const md_tile_cut u = md_tile_cut_rows(s, MD_LANES_F32, MD_VBYTES, MD_TILE_MANY);
     const int64_t nr = u.nr;
     const int held = md_tile_whole(s);
-    const int taken = (s->is & MD_TILE_TAKEN) != 0;
+    const int lone = md_tile_lone(s);
+    const int whole = s->k0.n == 1 && s->kb1 == s->k1.n && s->kb2 == s->k2.n; /* X is one block */
+    const int taken = lone || (s->is & MD_TILE_TAKEN);
     const int64_t row0 = md_tile_row(s, u, t0), row1 = md_tile_row(s, u, t1);
     const int64_t outer = held ? t1 - t0 : p1 - p0;
     const int64_t inner = held ? p1 - p0 : t1 - t0;
-    const int64_t all =
-        s->kb1 * ((s->kb2 + 1) / 2) * (s->chunks > 1 ? s->r1.n * s->r2.n : s->block_rows);
+    const int64_t all = s->kb1 * s->kb2 * (s->chunks > 1 ? s->r1.n * s->r2.n : s->block_rows);
     uint32_t *panels = (uint32_t *)(void *)slice;
     uint32_t *own = panels + s->slice - (all + 15) / 16 * 16;
     for (int64_t q = q0; q < q1; q++) {
         const md_tile_sums b = md_tile_sums_of(s, q);
-        const int64_t pairs = (b.nk2 + 1) / 2;
+        const int64_t pairs = lone ? b.nk2 : (b.nk2 + 1) / 2;
+        const md_tile_pitch pitch = md_tile_taken(s, row1 - row0, b.nk1, pairs);
         const int64_t xk = b.i0 * s->k0.x + b.i1 * s->k1.x + b.i2 * s->k2.x;
         const int64_t yk = b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y;
         const char *xq = (const char *)xs + xk * x_bytes;
         const char *yq = (const char *)ys + yk * y_bytes;
         const int first = q == q0 && !add;
-        if (taken) {
-            md_tile_take(s, own, xq, row0, row1, b, x_wide);
+        if (taken && !(again && whole)) {
+            md_tile_take(s, own, xq, row0, row1, b, pitch, x_wide);
         }
         for (int64_t i = 0; i < outer; i++) {
             for (int64_t j = 0; j < inner; j++) {
@@ -241,8 +390,8 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
                 const int64_t p = p0 + (held ? j : i);
                 const int64_t row = md_tile_row(s, u, t);
                 const int64_t rows = md_tile_row(s, u, t + 1) - row;
-                const int64_t pitch = 2 * (row1 - row0);
-                const uint16_t *xt = taken ? (const uint16_t *)(const void *)(own + (row - row0))
+                const void *packed = own + (row - row0) * pitch.row;
+                const uint16_t *xt = taken ? (const uint16_t *)packed
                                            : (const uint16_t *)(const void *)xq +
                                                  row / s->r2.n * s->r1.x + row % s->r2.n * s->r2.x;
                 uint32_t *panel = panels + (held ? (p - p0) * b.nk1 * pairs * nr : 0);
@@ -251,17 +400,17 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
 /* The panel and the tile with constants for rows and columns. */
 #define MD_HALF_RUN(ROWS)                                                                          \
     md_tile_rows_half(ROWS, vectors, xt, taken ? (int64_t)MD_TILE_HIGH : u.rm, s->r1.x,            \
-                      taken ? 2 : s->r2.x, taken ? pairs *pitch : s->k1.x, taken ? pitch : 2,      \
-                      panel, width, b.nk1, pairs, st, ld, room ? MD_LANES_F32 : last, first)
+                      taken ? 2 * pitch.row : s->r2.x, taken ? 2 * pitch.k1 : s->k1.x,             \
+                      taken ? 2 * pitch.k2 : 2, panel, width, b.nk1, pairs, st, ld,                \
+                      room ? MD_LANES_F32 : last, first, lone)
 #define MD_HALF_PANEL(COLS)                                                                        \
     {                                                                                              \
         const int64_t vectors = ((COLS) + MD_LANES_F32 - 1) / MD_LANES_F32;                        \
         const int64_t last = (COLS) - (vectors - 1) * MD_LANES_F32;                                \
         const int64_t width = held ? nr : vectors * MD_LANES_F32;                                  \
         if ((held ? i : j) == 0) {                                                                 \
-            (y_wide ? md_tile_pairs_wide : md_tile_pairs)(panel, width, vectors * MD_LANES_F32,    \
-                                                          yp, s->k1.y, s->k2.y, s->cols.y, b.nk1,  \
-                                                          b.nk2, (COLS));                          \
+            md_tile_lanes(s, panel, width, vectors *MD_LANES_F32, yp, s->k1.y, s->k2.y, s->cols.y, \
+                          b.nk1, b.nk2, (COLS), y_wide);                                           \
         }                                                                                          \
         if (u.big == u.little || rows == u.big) {                                                  \
             MD_HALF_RUN(u.big);                                                                    \

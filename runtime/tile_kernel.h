@@ -571,10 +571,13 @@ MD_INLINE void MD_TN(keep)(const md_tile *s, MD_REAL *panels, const MD_REAL *y, 
 /* end: KEPT */
 
 /* Row tiles t0 .. t1 x panels p0 .. p1 over the blocks q0 .. q1 of the summed axes, into a strip
- * from row t0 of panel p0 on. `room`: it has room for full vectors in its last panel. */
+ * from row t0 of panel p0 on. `room`: it has room for full vectors in its last panel. `again`: of
+ * the same rows as in the call before. */
 MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, int64_t t0,
                             int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
-                            MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room) {
+                            MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room,
+                            int again) {
+    (void)again;
     const MD_REAL *x = (const MD_REAL *)xs, *y = (const MD_REAL *)ys;
     const md_tile_cut u = md_tile_cut_rows(s, MD_LANES, MD_VBYTES, MD_TILE_MANY);
     const int64_t nr = u.nr;
@@ -670,7 +673,8 @@ MD_NOINLINE void MD_TN(join)(MD_REAL *to, int64_t ld, const MD_REAL *from, int64
 
 typedef void (*MD_TN(block_fn))(const md_tile *s, const void *x, const void *y, int64_t t0,
                                 int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
-                                MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room);
+                                MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room,
+                                int again);
 
 /* The share of worker `part`: its tasks, each by blocks, each block finished by the epilogue. With
  * chunks the products go to the partial sums, and the second phase finishes those. Inlined: the
@@ -730,7 +734,8 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
             const int64_t te = md_tile_min(t + dt, t1);
             const int64_t row = md_tile_row(s, u, t);
             const int64_t rows = md_tile_row(s, u, te) - row;
-            for (int64_t p = md_split(panels, in, call->gn); p < p1; p += dp) {
+            const int64_t first = md_split(panels, in, call->gn);
+            for (int64_t p = first; p < p1; p += dp) {
                 const int64_t pe = md_tile_min(p + dp, p1);
                 const int64_t col = p * u.nr;
                 const int64_t cols = md_tile_min(pe * u.nr, s->cols.n) - col;
@@ -759,13 +764,13 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
                     MD_REAL *to = more ? slice + s->group_at : strip;
                     const int64_t to_ld = more ? dp * u.nr : ld;
                     block(s, x, y, t, te, p, pe, q, md_tile_min(q + s->group, q1), to, to_ld,
-                          slice, 0, more || !direct);
+                          slice, 0, more || !direct, 0);
                     if (more) {
                         MD_TN(join)(strip, ld, to, to_ld, rows, cols);
                     }
                 }
                 /* end: GROUPS */
-                block(s, x, y, t, te, p, pe, q, q1, strip, ld, slice, begun, !direct);
+                block(s, x, y, t, te, p, pe, q, q1, strip, ld, slice, begun, !direct, p > first);
                 /* if: CHUNKS */
                 if (s->chunks > 1) {
                     if (!summing) {

@@ -19,7 +19,7 @@ typedef struct {
     int64_t a_b1, a_b2, a_m1, a_m2, a_k0, a_k1, a_k2; /* strides of A */
     int64_t b_b1, b_b2, b_k0, b_k1, b_k2, b_n;        /* strides of B */
     int64_t c_b1, c_b2, c_m1, c_m2, c_n;              /* strides of C */
-    int flags; /* MD_TILE_ADD, NO_C, HALF, WIDE_A, WIDE_B, ACROSS, or 0 */
+    int flags; /* MD_TILE_ADD, NO_C, HALF, F16, EXACT, WIDE_A, WIDE_B, ACROSS, or 0 */
 } md_tile_shape;
 
 /* Sizes that decide how a product is cut, not what it is. With MDLC_ODD_SIZES they are so small
@@ -53,7 +53,8 @@ enum {
     MD_TILE_BLOCK_SIZE = MD_TUNED(65536, 40), /* elements of a block of whole rows, about */
     MD_TILE_BLOCK_IN = MD_TUNED(8, 1),        /* panels of a block in place, */
     MD_TILE_BLOCK_OUT = MD_TUNED(4, 1),       /* of another, */
-    MD_TILE_BLOCK_HALF = MD_TUNED(2, 1)       /* and of operands of 16 bits */
+    MD_TILE_BLOCK_HALF = MD_TUNED(2, 1),      /* and of operands of 16 bits */
+    MD_TILE_TAKEN_BYTES = MD_TUNED(32768, 1)  /* of their packed rows, but of large products */
 };
 /* A block lower than its tiles would be passed over without an end. */
 _Static_assert((int)MD_TILE_BLOCK_ROWS >= (int)MD_TILE_HIGH, "a block holds a register tile");
@@ -162,6 +163,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     /* Y must be packed where its elements are not neighbours along the columns, and should be
      * where a pitch of 4096 bytes makes its rows evict each other. */
     const int half = (s.flags & MD_TILE_HALF) != 0; /* pairs do not lie side by side */
+    const int lone = (s.flags & MD_TILE_LONE) != 0; /* one element in 32 bits */
     int packed = half || p.cols.y != 1 ||
                  (rows >= MD_TUNED(48, 4) && p.k1.n * p.k2.n >= MD_TUNED(64, 3) && p.k2.n > 1 &&
                   p.k2.y * elem % MD_TILE_PITCH == 0);
@@ -185,7 +187,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
                     : once ? MD_TILE_K_ONCE
                     : far  ? MD_TILE_K_FAR
                            : MD_TILE_K_BYTES) /
-                   (half ? elem / 2 : elem);
+                   elem;
     int64_t blocks = (p.k2.n + most - 1) / most;
     p.kb2 = blocks <= 1 ? p.k2.n : md_tile_up((p.k2.n + blocks - 1) / blocks, MD_TILE_K_UNIT);
     most /= p.k2.n > 0 ? p.k2.n : 1;
@@ -207,7 +209,8 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
            (swapped ? MD_TILE_SWAPPED : 0) | (packed ? MD_TILE_PACKED : 0) |
            (dots ? MD_TILE_DOTS : 0);
     const int wide = swapped ? MD_TILE_WIDE_B : MD_TILE_WIDE_A;
-    const int taken = half && ((p.is & wide) || p.k2.x != 1 || p.k2.n % 2 != 0 || p.kb2 % 2 != 0);
+    const int taken =
+        half && (lone || (p.is & wide) || p.k2.x != 1 || p.k2.n % 2 != 0 || p.kb2 % 2 != 0);
     p.is |= taken ? MD_TILE_TAKEN : 0;
     p.chunks = 1;
     if (!swapped && tiles < 16 && products >= MD_TILE_CHUNKED) {
@@ -227,6 +230,12 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         p.block_cols = md_tile_min(p.block_cols, panel * vectors);
     }
     p.block_rows = md_tile_min(p.block_rows, rows);
+    if (half) { /* an eighth of what a large one reads and writes */
+        const int64_t most_bytes = bytes / 8 > MD_TILE_TAKEN_BYTES ? (int64_t)(bytes / 8)
+                                                                   : (int64_t)MD_TILE_TAKEN_BYTES;
+        const int64_t room = most_bytes / (p.kb1 * p.kb2 * elem + 1);
+        p.block_rows = md_tile_min(p.block_rows, room > MD_TILE_HIGH ? room : MD_TILE_HIGH);
+    }
     if (turned && p.chunks > 1) { /* the sum of all chunks is turned at once */
         p.block_rows = rows;
         p.block_cols = md_tile_up(p.cols.n, panel);
@@ -242,7 +251,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         MD_TILE_KEEP_PART * sums * width <= p.b1.n * p.b2.n * rows * p.cols.n) {
         p.is |= MD_TILE_KEPT;
     }
-    int64_t k = p.kb1 * (half ? (p.kb2 + 1) / 2 : p.kb2);
+    int64_t k = p.kb1 * p.kb2;
     int64_t rest = p.cols.n % lanes != 0 && !dots ? md_tile_up(p.cols.n % panel, lanes) : 0;
     p.strip_at = k * (!packed   ? rest
                       : swapped ? p.block_cols
@@ -258,7 +267,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         p.slice += p.chunks > 1 ? rows * md_tile_up(p.cols.n, panel) : p.block_rows * p.block_cols;
     }
     /* With chunks a block has all rows. */
-    p.slice += taken ? md_tile_up(k * (p.chunks > 1 ? rows : p.block_rows), lanes) : 0;
+    p.slice += half ? md_tile_up(k * (p.chunks > 1 ? rows : p.block_rows), lanes) : 0;
     p.partial = p.chunks > 1 ? p.chunks * p.b1.n * p.b2.n * rows * md_tile_up(p.cols.n, lanes) : 0;
     return p;
 }

@@ -31,7 +31,8 @@ const char options_usage[] =
     "  -D NAME=VALUE      override a top-level dim or scalar const\n"
     "  --budget=SIZE      most bytes for all regions, e.g. '160 MiB'; '160 MiB, rounding': loops\n"
     "                     may keep less and make it again, rounded otherwise\n"
-    "  --precision=TYPE   f32, f64 or bf16, whatever the source says (f32 if it says nothing)\n"
+    "  --precision=TYPE   f32, f64, bf16 or f16, whatever the source says (f32 if it says "
+    "nothing)\n"
     "  --blas=LIBRARY     builtin (default) or openblas\n"
     "  --runtime=PART     used (default): the functions that are used, behind the model; whole:\n"
     "                     all, in front of it, so that one C file may include several models\n"
@@ -263,12 +264,10 @@ static int set_precision(Options *opt, const char *value) {
         opt->float_type = TY_F32;
     } else if (str_eq(value, "f64")) {
         opt->float_type = TY_F64;
-    } else if (str_eq(value, "bf16")) {
+    } else if (str_eq(value, "bf16") || str_eq(value, "f16")) {
         opt->float_type = TY_F32;
-        opt->half = TY_BF16;
+        opt->half = str_eq(value, "f16") ? TY_F16 : TY_BF16;
         return EXIT_OK;
-    } else if (str_eq(value, "f16")) {
-        return usage_error("this precision is not supported yet (f32, f64 and bf16 are):", value);
     } else {
         return usage_error("unknown precision", value);
     }

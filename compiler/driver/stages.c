@@ -31,8 +31,6 @@ typedef Region *(*GraphPass)(Graph *g, const Region *region, const Entry *entry)
         return pass_##pass(g, region);                                                             \
     }
 ALONE(orders)
-ALONE(precision)
-ALONE(operands)
 ALONE(simplify)
 ALONE(hoist)
 ALONE(halo)
@@ -73,6 +71,14 @@ static Region *grad(Graph *g, const Region *region, const Entry *entry) {
     return pass_grad_planned(g, region, entry->keep ? entry->keep : &usual);
 }
 
+static Region *precision(Graph *g, const Region *region, const Entry *entry) {
+    return pass_precision(g, region, entry->half);
+}
+
+static Region *operands(Graph *g, const Region *region, const Entry *entry) {
+    return pass_operands(g, region, entry->half);
+}
+
 /* An entry writes nothing before it knows that what it awaits is finite. */
 static Region *merge(Graph *g, const Region *region, const Entry *entry) {
     Arena scratch = {0};
@@ -100,9 +106,9 @@ static const struct {
     {"match", run_simplify, STAGE_BUILT, NULL, false, false, false},
     {"orders", run_orders, STAGE_BUILT, applies_orders, false, false, true},
     {"chunk", chunk, STAGE_BUILT, applies_chunk, false, false, false},
-    {"precision", run_precision, STAGE_BUILT, NULL, true, false, false},
+    {"precision", precision, STAGE_BUILT, NULL, true, false, false},
     {"grad", grad, STAGE_GRAD, NULL, false, false, false},
-    {"operands", run_operands, STAGE_GRAD, NULL, true, false, false},
+    {"operands", operands, STAGE_GRAD, NULL, true, false, false},
     {"simplify", run_simplify, STAGE_OPTIMISED, NULL, false, false, false},
     {"hoist", run_hoist, STAGE_OPTIMISED, applies_hoist, false, false, false},
     {"clean", run_simplify, STAGE_OPTIMISED, NULL, false, true, false},

@@ -32,7 +32,7 @@ static bool read_by_loops(const Frame *f, const Node *node) {
 static Type storage_of(const Frame *f, const Node *node) {
     Type type = *node->type;
     if (f->halves && type.rank > 0 && halves_hold(f->halves, node)) {
-        type.elem = TY_BF16;
+        type.elem = halves_elem(f->halves);
         return type;
     }
     Elem storage = f->l->c->opt.storage;
@@ -182,7 +182,7 @@ static Home loop_home(Frame *f, const Node *loop, int k, const GoalList *t, int 
     Type type = *loop->body->out.at[k]->type;
     const Node *out = loop->body->out.at[k];
     if (k >= loop->attr->ncarry && f->halves && halves_hold(f->halves, out)) {
-        type.elem = TY_BF16;
+        type.elem = halves_elem(f->halves);
     }
     bool carry = k < loop->attr->ncarry, made = k == loop_made_carry(loop);
     bool sliced = loop_ends_itself(loop->attr) && !carry; /* an access names only so many slices */
@@ -590,7 +590,7 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
         VEC_PUSH_FROM(&scratch, &goals[k], t, 1);
     }
     Frame f = {.l = &l, .region = entry->region, .list = &e->step};
-    f.halves = entry->half != TY_ERROR ? halves_new(&scratch, entry->region) : NULL;
+    f.halves = entry->half != TY_ERROR ? halves_new(&scratch, entry->region, entry->half) : NULL;
     lower_region(&f, goals);
     for (int k = 0; k < entry->out.count; k++) {
         const Node *node = entry->region->out.at[k];

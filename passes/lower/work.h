@@ -42,7 +42,7 @@ typedef struct {
     Radix space[3 * MD_RANK]; /* of each label, */
     int in[3 * MD_RANK];      /* and which of the three tensors have it */
     const Expr *load[2];      /* the operands at the axes of the labels */
-    bool rounds[2];           /* f32 in memory, multiplied as what bfloat16 holds of it */
+    Elem rounds[2];           /* f32 in memory, multiplied as what so many bits hold; TY_ERROR */
     const Index *place;       /* where the product goes, if anything takes it as it comes: dense, */
     const Buf *part_of;       /* or, not NULL, in the part of this that a concatenation has */
     Elem elem;

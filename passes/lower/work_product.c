@@ -150,8 +150,8 @@ bool make_contract(WorkBuild *b) {
             at[i] = label[labels[i]];
         }
         const Expr *value = value_at(&b->v, node->in[k], at);
-        p->rounds[k] = value->kind == EXPR_MAP && value->op == OP_BF16;
-        p->load[k] = p->rounds[k] ? value->in[0] : value;
+        p->rounds[k] = value->kind == EXPR_MAP ? op_rounds_to(value->op) : TY_ERROR;
+        p->load[k] = p->rounds[k] != TY_ERROR ? value->in[0] : value;
         if (p->load[k]->kind != EXPR_LOAD || p->load[k]->nin > 0) {
             b->loops = true;
             b->radix.count = 0; /* the spaces of a product mean nothing to loops */

@@ -479,26 +479,36 @@ Tiling *product_tiling(KernelBuild *b, const Part *part, bool across) {
     return of->tiling;
 }
 
-bool product_is_half(const Product *of) {
-    bool half = true;
-    for (int k = 0; k < 2; k++) {
-        Elem elem = of->load[k]->arg->elem;
-        half = half && (elem == TY_BF16 || (elem == TY_F32 && of->rounds[k]));
-    }
-    return half;
+/* What an operand is multiplied as: a float of 16 bits, or what it computes in. */
+static Elem multiplied_as(const Product *of, int k) {
+    Elem elem = of->load[k]->arg->elem;
+    return elem == TY_F32 && of->rounds[k] != TY_ERROR ? of->rounds[k] : elem;
+}
+
+Elem product_half(const Product *of) {
+    Elem a = multiplied_as(of, 0), b = multiplied_as(of, 1);
+    Elem half = elem_bytes(a) == 2 ? a : b;
+    bool rounded = of->load[0]->arg->elem == TY_F32 && of->rounds[0] != TY_ERROR;
+    rounded = rounded || (of->load[1]->arg->elem == TY_F32 && of->rounds[1] != TY_ERROR);
+    bool same = a == b,
+         mixed = !rounded && (a == TY_F32 || b == TY_F32); /* with a float as it is */
+    return (half == TY_BF16 || half == TY_F16) && (same || mixed) ? half : TY_ERROR;
 }
 
 /* The kernels convert nothing: operands are stored as what they compute in. */
 static bool is_plain(const Product *of) {
-    bool plain = !of->rounds[0] && !of->rounds[1];
+    bool plain = of->rounds[0] == TY_ERROR && of->rounds[1] == TY_ERROR;
     return plain && of->load[0]->arg->elem == of->elem && of->load[1]->arg->elem == of->elem;
 }
 
 md_tile_shape product_shape(const Tiling *p) {
     int flags = p->add ? MD_TILE_ADD : p->in_place < 0 ? MD_TILE_NO_C : 0;
     flags |= p->across ? MD_TILE_ACROSS : 0;
-    if (product_is_half(p->of)) {
+    Elem half = product_half(p->of);
+    if (half != TY_ERROR) {
         const Arg *a = p->of->load[p->swapped]->arg, *b = p->of->load[!p->swapped]->arg;
+        flags |= half == TY_F16 ? MD_TILE_F16 : 0;
+        flags |= multiplied_as(p->of, 0) != multiplied_as(p->of, 1) ? MD_TILE_EXACT : 0;
         flags |= MD_TILE_HALF | (a->elem == TY_F32 ? MD_TILE_WIDE_A : 0) |
                  (b->elem == TY_F32 ? MD_TILE_WIDE_B : 0);
     }
@@ -507,7 +517,7 @@ md_tile_shape product_shape(const Tiling *p) {
 
 static bool tile_fits(KernelBuild *b, const Part *part, void **plan) {
     const Product *of = part->product;
-    Tiling *p = is_plain(of) || product_is_half(of) ? product_tiling(b, part, true) : NULL;
+    Tiling *p = is_plain(of) || product_half(of) != TY_ERROR ? product_tiling(b, part, true) : NULL;
     *plan = p;
     if (p) {
         p->plan = md_tile_plan(product_shape(p), (int)elem_bytes(p->of->elem));

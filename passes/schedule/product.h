@@ -12,7 +12,7 @@ typedef struct Tiling Tiling;
 /* Found once a product; NULL: an operand is read at no plain strides. `across`: the target can hand
  * on blocks as their transposes. */
 Tiling *product_tiling(KernelBuild *b, const Part *part, bool across);
-bool product_is_half(const Product *of); /* of operands stored in 16 bits */
+Elem product_half(const Product *of); /* in what an operand at least is stored; TY_ERROR: in none */
 md_tile_shape product_shape(const Tiling *p);
 int64_t product_bytes(const Product *of); /* operands and result, once */
 /* Loops around the tile, the tile, what follows on its blocks; all but the plan. */

@@ -7,7 +7,7 @@
 # Words that an option may be given; the text of the help is prose. The tests try each word of an
 # option's text on the compiler and compare.
 function values_of(name) {
-    if (name == "--precision") return "f32 f64 bf16"
+    if (name == "--precision") return "f32 f64 bf16 f16"
     if (name == "--blas") return "builtin openblas"
     if (name == "--runtime") return "used whole"
     if (name == "--checks") return "none nan canary nan,canary"

@@ -361,24 +361,24 @@ static const md_entry fake_entries[] = {
      * inputs, input_count, outputs, output_count, hypers, hyper_count, needs, need_count, fill,
      * dataset, rows, eval_rows, steps, epochs, plan, epoch,
      * metrics, metric_count, extras, extra_count, eval, eval_sums, eval_end, traced,
-     * pushes, push_count */
+     * pushes, push_count, scaled */
     {"fit", MD_TRAIN, fake_host_fit, 64, 200,
      fake_fit_inputs, 3, NULL, 0, fake_fit_hypers, 1, NULL, 0, NULL,
      0, 8, 8, 0, 3, &fake_fit_plan, NULL,
      fake_fit_metrics, 1, fake_fit_extras, 1, fake_host_fit_eval, 3, fake_host_fit_eval_end, NULL,
-     NULL, 0},
+     NULL, 0, 0},
     {"feed", MD_TRAIN, fake_host_feed, 64, 200,
      fake_feed_inputs, 2, NULL, 0, fake_feed_hypers, 1, NULL, 0, NULL,
      -1, 0, 0, 0, 0, NULL, NULL,
-     NULL, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, 0},
+     NULL, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, 0, 0},
     {"predict", MD_ENTRY, fake_host_predict, 0, 20,
      fake_predict_inputs, 3, fake_predict_outputs, 1, NULL, 0, NULL, 0, NULL,
      -1, 0, 0, 0, 0, NULL, NULL,
-     NULL, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, 0},
+     NULL, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, 0, 0},
     {"weights", MD_ENTRY, fake_host_weights, 0, 0,
      NULL, 0, fake_weights_outputs, 2, NULL, 0, NULL, 0, NULL,
      -1, 0, 0, 0, 0, NULL, NULL,
-     NULL, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, 0},
+     NULL, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, 0, 0},
 };
 /* clang-format on */
 

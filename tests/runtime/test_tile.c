@@ -174,6 +174,13 @@ static void case_fill(Case *t) {
     for (int64_t i = 0; i < t->b_size; i++) {
         t->b[i] = value();
     }
+    const int fine = (s->flags & MD_TILE_EXACT) != 0; /* what 16 bits do not hold */
+    for (int64_t i = 0; i < t->a_size && fine && (s->flags & MD_TILE_WIDE_A); i++) {
+        t->a[i] = (double)(float)(t->a[i] * (1 + 1.0 / 3));
+    }
+    for (int64_t i = 0; i < t->b_size && fine && (s->flags & MD_TILE_WIDE_B); i++) {
+        t->b[i] = (double)(float)(t->b[i] * (1 + 1.0 / 3));
+    }
     for (int64_t i = 0; i < t->c_size; i++) {
         t->c[i] = value();
         t->want[i] = t->c[i];
@@ -239,10 +246,11 @@ static void put(void *p, int elem, int64_t i, double x) {
     }
 }
 
-/* An element of an operand; all values are such that bfloat16 holds them. */
+/* An element of an operand; all values are such that 16 bits of both kinds hold them. */
 static void put_operand(const Case *t, int wide, void *p, int64_t i, double x) {
     if ((t->shape.flags & MD_TILE_HALF) && !(t->shape.flags & wide)) {
-        ((uint16_t *)p)[i] = md_to_bf16((float)x);
+        const int f16 = (t->shape.flags & MD_TILE_F16) != 0;
+        ((uint16_t *)p)[i] = f16 ? md_to_f16((float)x) : md_to_bf16((float)x);
     } else {
         put(p, t->elem, i, x);
     }
@@ -380,7 +388,9 @@ static Case case_random(void) {
     }
     t.elem = draw(0, 3) == 0 ? ELEM_MAX : 4;
     if (t.elem == 4 && draw(0, 2) == 0) {
-        s->flags |= MD_TILE_HALF | (draw(0, 2) == 0 ? MD_TILE_WIDE_A : 0) |
+        s->flags |= MD_TILE_HALF | (draw(0, 4) == 0 ? MD_TILE_F16 : 0) |
+                    (draw(0, 6) == 0 ? MD_TILE_EXACT : 0) |
+                    (draw(0, 2) == 0 ? MD_TILE_WIDE_A : 0) |
                     (draw(0, 1) == 0 ? MD_TILE_WIDE_B : 0);
     }
     t.scale = (int)draw(0, 1);
@@ -390,7 +400,7 @@ static Case case_random(void) {
 static void test_random(void **state) {
     (void)state;
     int swapped = 0, packed = 0, kept = 0, chunks = 0, wide = 0, groups = 0, half = 0, taken = 0;
-    int across = 0, both = 0;
+    int across = 0, both = 0, f16 = 0;
     for (int i = 0; i < 1000; i++) {
         Case t = case_random();
         md_tile_shape s = draw(0, 3) == 0 ? t.shape : md_tile_normal(t.shape);
@@ -399,8 +409,9 @@ static void test_random(void **state) {
         packed += (t.plan.is & MD_TILE_PACKED) != 0;
         kept += (t.plan.is & MD_TILE_KEPT) != 0;
         chunks += t.plan.chunks > 1;
-        half += (t.plan.is & MD_TILE_HALF) != 0;
-        taken += (t.plan.is & MD_TILE_TAKEN) != 0;
+        f16 += (t.plan.is & MD_TILE_LONE) != 0;
+        half += (t.plan.is & MD_TILE_HALF) && !(t.plan.is & MD_TILE_LONE);
+        taken += (t.plan.is & MD_TILE_TAKEN) && !(t.plan.is & MD_TILE_LONE);
         across += (t.plan.is & MD_TILE_ACROSS) != 0;
         both += (t.plan.is & MD_TILE_ACROSS) && (t.plan.is & MD_TILE_SWAPPED);
         wide += t.plan.wide > 2;
@@ -411,11 +422,11 @@ static void test_random(void **state) {
         case_free(&t);
     }
     printf("  of 1000: swapped %d, packed %d, kept %d, wide %d, short rows %d, chunked %d, "
-           "of 16 bits %d, their rows packed %d, across %d, swapped too %d\n",
-           swapped, packed, kept, wide, groups, chunks, half, taken, across,
-           both);
-    assert_true(across > 100 && both > 5);
-    assert_true(half > taken + 10 && taken > 20 && swapped > 20);
+           "of bf16 %d, their rows packed %d, of lone lanes %d, across %d, swapped too %d\n",
+           swapped, packed, kept, wide, groups, chunks, half, taken, f16,
+           across, both);
+    assert_true(across > 100 && both > 5 && f16 > 50);
+    assert_true(half > taken + 5 && taken > 20 && swapped > 20);
     assert_true(packed > 100 && kept > 10 && wide > 20 && groups > 20);
 }
 
@@ -455,6 +466,9 @@ static void check_dense(char ta, char tb, int64_t m, int64_t n, int64_t k, int f
     }
     if ((flags & MD_TILE_HALF) == 0) {
         check_dense(ta, tb, m, n, k, flags | MD_TILE_HALF);
+        check_dense(ta, tb, m, n, k, flags | MD_TILE_HALF | MD_TILE_F16);
+        check_dense(ta, tb, m, n, k, flags | MD_TILE_HALF | MD_TILE_EXACT | MD_TILE_WIDE_A);
+        check_dense(ta, tb, m, n, k, flags | MD_TILE_HALF | MD_TILE_EXACT | MD_TILE_WIDE_B);
     }
 }
 

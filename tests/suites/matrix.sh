@@ -62,7 +62,7 @@ setting() {
     [ "$(bytes io)" = $((plain_io + io)) ] && pass || fail "$name" "batch $(bytes io), not $((plain_io + io))"
     [ "$(bytes total)" = $(($(bytes params) + $(bytes state) + $(bytes io) + $(bytes arena))) ] &&
         [ "$(bytes params)" = "$plain_params" ] && pass || fail "$name" "the sum"
-    case "$name ${LONG:-0}" in plain*|"adamw 0"|"accumulate 4 0"|*" 1") ;; *) return ;; esac
+    case "$name ${LONG:-0}" in plain*|"adamw 0"|"accumulate 4 0"|"bf16 0"|"f16 clipped 0"|*" 1") ;; *) return ;; esac
     [ -r /proc/self/maps ] || { skip "$name, measured" "no /proc here"; return; }
     "$MDLC" "$@" "$scratch/matrix.mdl" -o "$scratch/matrix.c" && $CC -O0 "$scratch/matrix.c" -lm -o "$scratch/matrix" ||
         { fail "$name" "does not build"; return; }
@@ -105,4 +105,27 @@ setting averaged $((3 * all)) 0 -D way=2 -D averaged=true
 setting "accumulate 2" $((2 * all)) $batch -D way=2 -D parts=2
 setting "accumulate 4" $((2 * all)) $((3 * batch)) -D way=2 -D parts=4
 setting dropout $((2 * all)) 0 -D way=2 -D drop=0.1
+# Rounding adds to neither; f16 two numbers of its scaler and the results loss_scale and grad_norm, each from a
+# multiple of 64 bytes on. A clip has the norm already. What saved values win is in the arena.
+setting "adamw, one thread" $((2 * all)) 0 -D way=2 --threads=1
+single=$(bytes arena)
+setting "bf16, one thread" $((2 * all)) 0 -D way=2 --precision=bf16 --threads=1
+[ "$(bytes arena)" -lt $((single * 2 / 3)) ] && pass || fail bf16 "an arena of $(bytes arena) bytes, in f32 $single"
+setting bf16 $((2 * all)) 0 -D way=2 --precision=bf16
+setting f16 $((2 * all + 128)) 128 -D way=2 --precision=f16
+setting "f16 clipped" $((2 * all + 128)) 128 -D way=2 -D clipped=true --precision=f16
+setting "bf16 clipped" $((2 * all)) 64 -D way=2 -D clipped=true --precision=bf16
+for half in bf16 f16; do
+    own=$([ $half = f16 ] && echo 128 || echo 0)
+    setting "$half plain SGD" $own $own --precision=$half
+    setting "$half frozen" $((2 * (all - 32768 - 512) + own)) $own -D way=2 -D fixed=true --precision=$half
+    setting "$half averaged" $((3 * all + own)) $own -D way=2 -D averaged=true --precision=$half
+    setting "$half accumulate 4" $((2 * all + own)) $((3 * batch + own)) -D way=2 -D parts=4 --precision=$half
+    setting "$half dropout" $((2 * all + own)) $own -D way=2 -D drop=0.1 --precision=$half
+    way=3
+    for extra in $((3 * all)) $((3 * all)) $all $all $((2 * all)) $all $matrices; do
+        setting "$half way $way" $((extra + own)) $own -D way=$way --precision=$half
+        way=$((way + 1))
+    done
+done
 summary matrix

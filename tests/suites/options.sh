@@ -38,7 +38,6 @@ while IFS='|' read -r name pattern words; do
     # shellcheck disable=SC2086
     is "$name" 2 "$pattern" "$MDLC" $words "$model"
 done <<'END'
-a precision to come|'f16'|--precision=f16
 no precision|unknown precision 'f7'|--precision f7
 no override|-D wants NAME=VALUE, got 'N'|-DN
 no binding|--in wants NAME=FILE.npy, got 'x='|run --in x=

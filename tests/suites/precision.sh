@@ -1,6 +1,6 @@
 #!/bin/sh
-# precision: products in 16 bits. A small GPT beside its PyTorch twin under autocast (precision.txt, by
-# tests/parity/precision.py); programs of tests/programs with all products rounded, which only the
+# precision: products in 16 bits. A small GPT, a net of linear layers and a LeNet beside their PyTorch twins
+# under autocast, with a GradScaler in f16 (precision.txt, by tests/parity/precision.py); programs of tests/programs with all products rounded, which only the
 # compiler with small odd sizes does; bits, bounds, resumes, and the instruction beside plain code.
 set -u
 . tests/lib.sh
@@ -34,11 +34,32 @@ saved=$("$MDLC" report --threads=1 $model | sed -n 's/^train fit: arena \([0-9]*
 all=$("$MDLC" report --threads=1 --precision=f32 $model | sed -n 's/^train fit: arena \([0-9]*\).*/\1/p')
 [ "${saved:-1}" -lt $((all * 85 / 100)) ] && pass || fail arena "$saved bytes, in f32 $all"
 
+# What is marked, and its two derivatives, stays f32, and a narrow product of 16 bits and f32 is a tile, too.
+sed 's/^    logits\[/    @f32 logits[/' $model >"$scratch/marked.mdl"
+"$MDLC" "$scratch/marked.mdl" -o "$scratch/marked.c" && pass || fail "@f32" "does not compile"
+[ "$(grep -c '^MD_TILE_PART(' "$scratch/marked.c")" = 3 ] && [ "$(grep -c '^MD_TILE_HALF_PART(' "$scratch/marked.c")" = $((n - 3)) ] && pass ||
+    fail "@f32" "$(grep -c '^MD_TILE_PART(' "$scratch/marked.c") products in f32"
+cat >"$scratch/narrow.mdl" <<'END'
+use nn;
+model net(x: [64, 64]) -> [64, 10] { return x |> fc: linear(64) |> relu |> head: linear(10); }
+train fit(x: [64, 64]) of net { loss mean(net(x)^2); optimizer sgd(lr = 0.1); steps 10; }
+END
+for half in bf16 f16; do
+    "$MDLC" --no-main --precision=$half "$scratch/narrow.mdl" -o "$scratch/narrow.c" && [ "$(grep -c '^MD_TILE_HALF_PART(' "$scratch/narrow.c")" = 5 ] &&
+        [ "$(grep -c 'MD_TILE_EXACT.*MD_TILE_WIDE' "$scratch/narrow.c")" = 2 ] && pass || fail "narrow in $half" "$(grep -c '^MD_TILE_HALF_PART(' "$scratch/narrow.c") tiles"
+done
+
 # Losses of 50 steps, beside PyTorch's with and without autocast.
 run "$scratch/half1" "$scratch/half" --threads 1
 run "$scratch/single1" "$scratch/single" --threads 1
-cut -d' ' -f1 tests/suites/precision.txt >"$scratch/f32.txt"
-cut -d' ' -f2 tests/suites/precision.txt >"$scratch/bf16.txt"
+# twin NAME: the losses of one, in three files.
+twin() {
+    sed -n "s/^$1 //p" tests/suites/precision.txt >"$scratch/twin"
+    cut -d' ' -f1 "$scratch/twin" >"$scratch/f32.txt"
+    cut -d' ' -f2 "$scratch/twin" >"$scratch/bf16.txt"
+    cut -d' ' -f3 "$scratch/twin" >"$scratch/f16.txt"
+}
+twin gpt
 near "f32 and PyTorch" "$scratch/f32.txt" "$scratch/single1.loss" 1e-4
 near "bf16 and PyTorch's autocast" "$scratch/bf16.txt" "$scratch/half1.loss" 0.005
 near "bf16 and f32" "$scratch/single1.loss" "$scratch/half1.loss" 0.005
@@ -60,12 +81,40 @@ run "$scratch/more" "$scratch/half" --resume "$scratch/ck"
 seed="--seed 3"
 same "resumed" "$scratch/half1.st" "$scratch/more.st"
 
-# Without the instruction: sums in another order of roundings, and no vectors at all.
-if emitted "$scratch/half.c" "$scratch/plain" -mno-avx512bf16 2>"$scratch/err"; then
-    run "$scratch/plain1" "$scratch/plain" --threads 1
-    near "without AVX-512 BF16" "$scratch/half1.loss" "$scratch/plain1.loss" 0.003
+# f16, beside PyTorch's; and the two other nets in both.
+"$MDLC" --precision=f16 $model -o "$scratch/f16.c" && emitted "$scratch/f16.c" "$scratch/f16" || fail build "in f16"
+run "$scratch/f16one" "$scratch/f16" --threads 1
+near "f16 and PyTorch's autocast" "$scratch/f16.txt" "$scratch/f16one.loss" 0.002
+near "f16 and f32" "$scratch/single1.loss" "$scratch/f16one.loss" 0.002
+run "$scratch/f16three" "$scratch/f16" --threads 3
+same "f16, 3 threads" "$scratch/f16one.st" "$scratch/f16three.st"
+for half in f32 bf16 f16; do
+    "$MDLC" --precision=$half tests/suites/halves.mdl -o "$scratch/nets.c" && emitted "$scratch/nets.c" "$scratch/nets_$half" || fail "$half" "halves.mdl does not build"
+    run "$scratch/mlp.$half" "$scratch/nets_$half" fit
+    run "$scratch/conv.$half" "$scratch/nets_$half" conv
+done
+for net in mlp conv; do
+    twin $net
+    case $net in mlp) limit=0.002 ;; conv) limit=0.012 ;; esac # the last where a maximum changes its place
+    for half in bf16 f16; do
+        near "$net in $half and PyTorch's autocast" "$scratch/$half.txt" "$scratch/$net.$half.loss" $limit
+        near "$net in $half and f32" "$scratch/$net.f32.loss" "$scratch/$net.$half.loss" $limit
+    done
+done
+
+# In pairs, by the instruction where there is one, else by two multiply-adds: sums in another order.
+emitted "$scratch/half.c" "$scratch/pairs" -DMD_TILE_PAIRS=1 && run "$scratch/pairs1" "$scratch/pairs" --threads 1
+near "in pairs" "$scratch/half1.loss" "$scratch/pairs1.loss" 0.003
+emitted "$scratch/half.c" "$scratch/ones" -DMD_TILE_PAIRS=0 && run "$scratch/ones1" "$scratch/ones" --threads 1
+near "one by one" "$scratch/half1.loss" "$scratch/ones1.loss" 0.003
+# One by one, the bits are those of any machine.
+if emitted "$scratch/half.c" "$scratch/avx" -DMD_TILE_PAIRS=0 -mno-avx512f 2>"$scratch/err" && emitted "$scratch/f16.c" "$scratch/avx16" -mno-avx512f -mno-f16c 2>"$scratch/err"; then
+    run "$scratch/avx1" "$scratch/avx" --threads 1
+    same "with narrower vectors" "$scratch/ones1.st" "$scratch/avx1.st"
+    run "$scratch/avx1" "$scratch/avx16" --threads 1
+    same "f16 with narrower vectors" "$scratch/f16one.st" "$scratch/avx1.st"
 else
-    skip "without AVX-512 BF16" "this compiler knows none"
+    skip "narrower vectors" "this compiler knows none"
 fi
 $CC -O1 -fopenmp -DMD_VBYTES=0 "$scratch/half.c" -lm -o "$scratch/scalar" 2>"$scratch/err" || fail "without vectors" "does not build"
 run "$scratch/scalar1" "$scratch/scalar" --threads 1 --steps 10

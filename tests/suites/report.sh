@@ -91,7 +91,13 @@ agrees gpt2 --no-main -DT=8 -DV=32 samples/pytorch/gpt2.mdl
 agrees table --no-main tests/suites/table.mdl
 agrees entries --no-main tests/suites/entries.mdl
 report with_main samples/digits.mdl
+report halves --no-main --precision=f16 tests/suites/halves.mdl
 report device --target=cuda --no-main samples/digits.mdl
+# The results of fc1, 128 rows of 128, are kept in 2 bytes each.
+"$MDLC" report --precision=f16 tests/suites/halves.mdl >"$scratch/halves.txt"
+grep -q '^  stored in f16, by layer; f32 would take as many bytes more$' "$scratch/halves.txt" && grep -qE '^ +[0-9]+ +32768  mlp.fc1$' "$scratch/halves.txt" && pass ||
+    fail "16 bits by layer" "$(grep -A 4 'stored in' "$scratch/halves.txt")"
+"$MDLC" report tests/suites/halves.mdl | grep -q "stored in" && fail "16 bits by layer" "in f32" || pass
 # shellcheck disable=SC2086
 check "fields as documented" "$PYTHON" -B tests/suites/report.py fields docs/report.md $reports
 # That the comparison sees a field too many, and one too few; and the C compiler a wrong statement.

@@ -24,13 +24,33 @@ static float float_of(uint32_t bits) {
     return f;
 }
 
+typedef struct {
+    Elem elem;
+    float (*from)(uint16_t h);
+    uint16_t (*to)(float f);
+    float (*round)(float f);
+    uint16_t (*cut)(float f);
+} Format;
+static const Format formats[] = {{TY_BF16, md_from_bf16, md_to_bf16, md_bf16f, md_cut_bf16},
+                                 {TY_F16, md_from_f16, md_to_f16, md_f16f, md_cut_f16}};
+
 /* The program and the evaluator agree on `x`, to the bit. */
-static void expect_rounded(float x) {
-    float made = md_bf16f(x);
-    double want = num_round(TY_BF16, (double)x);
+static void expect_rounded(const Format *f, float x) {
+    float made = f->round(x);
+    double want = num_round(f->elem, (double)x);
     assert_true(isnan(x) ? isnan(made) && isnan(want) : (double)made == want);
     assert_true(isnan(x) || signbit(made) == signbit(x));
-    assert_true(md_cut_bf16(made) == md_to_bf16(x));
+    assert_true(f->cut(made) == f->to(x));
+}
+
+/* What the bits of IEEE's half mean. */
+static double meaning(uint32_t h) {
+    double fraction = h & 1023, sign = h & 0x8000 ? -1 : 1;
+    int exponent = (int)(h >> 10 & 31);
+    if (exponent == 31) {
+        return fraction == 0 ? sign * INFINITY : (double)NAN;
+    }
+    return sign * (exponent == 0 ? ldexp(fraction, -24) : ldexp(1024 + fraction, exponent - 25));
 }
 
 /* All values of 16 bits, the midpoints between them and their neighbours: subnormals, infinities,
@@ -38,11 +58,30 @@ static void expect_rounded(float x) {
 static void test_rounding(void **state) {
     (void)state;
     for (uint32_t h = 0; h < 65536; h++) {
-        float x = md_from_bf16((uint16_t)h);
-        assert_true(isnan(x) ? isnan(md_bf16f(x)) : md_to_bf16(x) == h);
-        for (uint32_t low = 0; low < 8; low++) {
-            static const uint32_t bits[8] = {0, 1, 0x7FFF, 0x8000, 0x8001, 0xFFFF, 0x4000, 0xC000};
-            expect_rounded(float_of(h << 16 | bits[low]));
+        double want = meaning(h), is = (double)md_from_f16((uint16_t)h);
+        assert_true(isnan(want) ? isnan(is) : is == want && !signbit(is) == !(h & 0x8000));
+        for (size_t i = 0; i < sizeof formats / sizeof *formats; i++) {
+            const Format *f = &formats[i];
+            float x = f->from((uint16_t)h);
+            assert_true(isnan(x) ? isnan(f->round(x)) : f->to(x) == h);
+            for (uint32_t low = 0; low < 8; low++) {
+                static const uint32_t bits[8] = {0,      1,      0x7FFF, 0x8000,
+                                                 0x8001, 0xFFFF, 0x4000, 0xC000};
+                expect_rounded(f, float_of(h << 16 | bits[low]));
+            }
+        }
+    }
+    for (uint32_t h = 0; h < 0x7C00; h++) { /* of the larger neighbour the float below it */
+        double least = meaning(h), next = h == 0x7BFF ? 65536 : meaning(h + 1);
+        float between = (float)((least + next) / 2);
+        float near[3] = {between, nextafterf(between, 0), nextafterf(between, INFINITY)};
+        uint32_t even = h % 2 == 0 ? h : h + 1;
+        uint32_t want[3] = {even, h, h + 1};
+        for (int k = 0; k < 3; k++) {
+            assert_int_equal(md_to_f16(near[k]), want[k]);
+            assert_int_equal(md_to_f16(-near[k]), want[k] | 0x8000u);
+            expect_rounded(&formats[1], near[k]);
+            expect_rounded(&formats[1], -near[k]);
         }
     }
 }
@@ -61,11 +100,12 @@ static Node *product(Fixture *f, Node *a, Node *b) {
 }
 
 static bool is_rounding(const Node *n) {
-    return n->op == OP_BF16;
+    return op_rounds(n->op);
 }
 
-static int roundings(Fixture *f, Region *(*pass)(Graph *g, const Region *region)) {
-    Region *made = pass(f->g, f->region);
+static int roundings(Fixture *f, Region *(*pass)(Graph *g, const Region *region, Elem half),
+                     Elem half) {
+    Region *made = pass(f->g, f->region, half);
     region_verify(made, STAGE_GRAD);
     return fixture_count(f, made, is_rounding);
 }
@@ -86,8 +126,10 @@ static void test_products(void **state) {
         Node *a = matrix(&f, rows[i].rows, rows[i].sum),
              *b = matrix(&f, rows[i].columns, rows[i].sum);
         region_result(f.region, product(&f, a, b));
-        assert_int_equal(roundings(&f, pass_precision), rows[i].before);
-        assert_int_equal(roundings(&f, pass_operands), rows[i].after);
+        for (Elem half = TY_F16; half <= TY_BF16; half++) {
+            assert_int_equal(roundings(&f, pass_precision, half), rows[i].before);
+            assert_int_equal(roundings(&f, pass_operands, half), rows[i].after);
+        }
         arena_free(&f.arena);
     }
 }
@@ -105,23 +147,44 @@ static void test_ends(void **state) {
     Node *twice = node_map2(f.g, OP_ADD, product(&f, b, a), product(&f, b, b));
     region_result(f.region, linear);
     region_result(f.region, twice);
-    Region *made = pass_precision(f.g, f.region);
+    Region *made = pass_precision(f.g, f.region, TY_F16);
     assert_int_equal(fixture_count(&f, made, is_rounding), 5); /* a, b, three products */
     const Node *end = made->out.at[0];
-    assert_true(end->op == OP_BF16 && end->attr->reverse && end->in[0]->op == OP_ADD);
-    assert_true(made->out.at[1]->op == OP_ADD && made->out.at[1]->in[0]->op == OP_BF16);
-    assert_int_equal(fixture_count(&f, pass_operands(f.g, made), is_rounding), 5);
+    assert_true(end->op == OP_F16 && end->attr->reverse && end->in[0]->op == OP_ADD);
+    assert_true(made->out.at[1]->op == OP_ADD && made->out.at[1]->in[0]->op == OP_F16);
+    assert_int_equal(fixture_count(&f, pass_operands(f.g, made, TY_F16), is_rounding), 5);
     arena_free(&f.arena);
+}
+
+/* Products that are marked, and those of their derivatives, round nothing. */
+static void test_exact(void **state) {
+    (void)state;
+    for (int marked = 0; marked < 2; marked++) {
+        Fixture f;
+        fixture_open(&f, TY_F32, 915);
+        Node *a = matrix(&f, 64, 64), *b = matrix(&f, 64, 64);
+        f.g->exact = marked;
+        Node *c = product(&f, a, b);
+        f.g->exact = false;
+        Node *loss = total(&f, node_map2(f.g, OP_MUL, c, c));
+        region_result(f.region, node_grad(f.g, loss, a, node_const(f.g, TY_F32, 1)));
+        region_result(f.region, node_grad(f.g, loss, b, node_const(f.g, TY_F32, 1)));
+        Region *made = pass_precision(f.g, f.region, TY_BF16);
+        made = pass_operands(f.g, pass_grad(f.g, made, GRAD_SAVE_ALL), TY_BF16);
+        assert_int_equal(fixture_count(&f, made, is_rounding), marked ? 0 : 4);
+        arena_free(&f.arena);
+    }
 }
 
 /* --- what 16 bits hold ------------------------------------------------------------------------ */
 
-static void test_halves(void **state) {
-    (void)state;
+static void held_case(Elem half) {
     Fixture f;
     fixture_open(&f, TY_F32, 920);
-    Node *x = matrix(&f, 6, 5), *y = node_map1(f.g, OP_BF16, x);
+    Node *x = matrix(&f, 6, 5), *y = node_map1(f.g, op_rounding(half), x);
     Node *zero = node_full(f.g, *x->type, 0), *third = node_full(f.g, *x->type, 1.0 / 3);
+    Node *large = node_full(f.g, *x->type, 98304), *fine = node_full(f.g, *x->type, 1.0009765625);
+    Node *other_way = node_map1(f.g, op_rounding(half == TY_F16 ? TY_BF16 : TY_F16), x);
     LoopBuilder *loop = loop_open(f.g, 6, false);
     Node *slice = loop_xs(loop, y), *other = loop_xs(loop, x);
     int kept = loop_emit(loop, node_map1(f.g, OP_NEG, slice));
@@ -136,6 +199,9 @@ static void test_halves(void **state) {
                 {node_map1(f.g, OP_NEG, y), true},
                 {node_map2(f.g, OP_MAX, y, zero), true},
                 {node_map2(f.g, OP_MAX, y, third), false},
+                {node_map2(f.g, OP_MAX, y, large), half == TY_BF16},
+                {node_map2(f.g, OP_MAX, y, fine), half == TY_F16},
+                {other_way, false},
                 {node_map2(f.g, OP_MAX, y, x), false},
                 {node_map2(f.g, OP_ADD, y, y), false},
                 {node_map1(f.g, OP_EXP, y), false},
@@ -144,7 +210,7 @@ static void test_halves(void **state) {
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         region_result(f.region, rows[i].node);
     }
-    Halves *h = halves_new(&f.arena, f.region);
+    Halves *h = halves_new(&f.arena, f.region, half);
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         if (halves_hold(h, rows[i].node) != rows[i].held) {
             fail_msg("row %d", (int)i);
@@ -153,17 +219,25 @@ static void test_halves(void **state) {
     arena_free(&f.arena);
 }
 
+static void test_halves(void **state) {
+    (void)state;
+    held_case(TY_BF16);
+    held_case(TY_F16);
+}
+
 /* --- derivatives ------------------------------------------------------------------------------ */
 
-/* d/dx of sum(bf16(x) * c) is c, or c rounded where the cotangent is rounded too. */
+/* d/dx of sum(round(x) * c) is c, or c rounded where the cotangent is rounded too. */
 static void test_derivative(void **state) {
     (void)state;
-    for (int both = 0; both < 2; both++) {
+    for (int i = 0; i < 4; i++) {
+        Elem half = i / 2 ? TY_F16 : TY_BF16;
+        bool both = i % 2;
         Fixture f;
         fixture_open(&f, TY_F32, 930);
         Node *x = matrix(&f, 4, 8), *c = matrix(&f, 4, 8);
         Attr attr = {.reverse = both};
-        Node *y = graph_add(f.g, OP_BF16, &x, 1, &attr, type_scalar(TY_ERROR));
+        Node *y = graph_add(f.g, op_rounding(half), &x, 1, &attr, type_scalar(TY_ERROR));
         Node *loss = total(&f, node_map2(f.g, OP_MUL, y, c));
         region_result(f.region, node_grad(f.g, loss, x, node_const(f.g, TY_F32, 1)));
         Region *made = pass_grad(f.g, f.region, GRAD_SAVE_ALL);
@@ -173,9 +247,49 @@ static void test_derivative(void **state) {
         }
         Value out[1];
         eval_region(ev, made, out);
-        for (int i = 0; i < 32; i++) {
-            double is = f.s.data[1][i], want = both ? num_round(TY_BF16, is) : is;
-            assert_true(out[0].at[i].f == want);
+        for (int k = 0; k < 32; k++) {
+            double is = f.s.data[1][k], want = both ? num_round(half, is) : is;
+            assert_true(out[0].at[k].f == want);
+        }
+        arena_free(&f.arena);
+    }
+}
+
+/* The gradients of a net of two products, with the roundings of the policy in the evaluator and
+ * without: apart by about what a rounding moves, and apart. */
+static void test_policy(void **state) {
+    (void)state;
+    for (Elem half = TY_F16; half <= TY_BF16; half++) {
+        Fixture f;
+        fixture_open(&f, TY_F32, 940);
+        Node *x = matrix(&f, 64, 48), *w = matrix(&f, 40, 48), *v = matrix(&f, 36, 40);
+        Node *h = node_map1(f.g, OP_TANH, product(&f, x, w)), *y = product(&f, h, v);
+        Node *loss = total(&f, node_map2(f.g, OP_MUL, y, y));
+        Node *point[3] = {x, w, v};
+        for (int k = 0; k < 3; k++) {
+            region_result(f.region, node_grad(f.g, loss, point[k], node_const(f.g, TY_F32, 1)));
+        }
+        Region *rounds = pass_precision(f.g, f.region, half);
+        rounds = pass_operands(f.g, pass_grad(f.g, rounds, GRAD_SAVE_ALL), half);
+        Region *plain = pass_grad(f.g, f.region, GRAD_SAVE_ALL);
+        assert_true(fixture_count(&f, rounds, is_rounding) >= 7);
+        Value got[2][3];
+        for (int r = 0; r < 2; r++) {
+            Eval *ev = eval_open(&f.arena, (EvalOptions){.round = false});
+            for (int k = 0; k < f.s.nslot; k++) {
+                eval_bind(ev, f.s.slot[k], f.s.data[k]);
+            }
+            eval_region(ev, r ? rounds : plain, got[r]);
+        }
+        for (int k = 0; k < 3; k++) {
+            double gap = 0, size = 0;
+            for (int64_t i = 0; i < type_count(got[0][k].type); i++) {
+                double a = got[0][k].at[i].f, b = got[1][k].at[i].f;
+                gap += (a - b) * (a - b);
+                size += a * a;
+            }
+            double unit = half == TY_F16 ? 0x1p-11 : 0x1p-8;
+            assert_true(gap > 0 && sqrt(gap / size) < 4 * unit);
         }
         arena_free(&f.arena);
     }
@@ -183,9 +297,10 @@ static void test_derivative(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounding),   cmocka_unit_test(test_products),
-        cmocka_unit_test(test_ends),       cmocka_unit_test(test_halves),
-        cmocka_unit_test(test_derivative),
+        cmocka_unit_test(test_rounding), cmocka_unit_test(test_products),
+        cmocka_unit_test(test_ends),     cmocka_unit_test(test_exact),
+        cmocka_unit_test(test_halves),   cmocka_unit_test(test_derivative),
+        cmocka_unit_test(test_policy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

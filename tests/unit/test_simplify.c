@@ -156,6 +156,9 @@ static Node *again_broadcast(Pattern *p, Node *a) {
       m2(p, OP_ADD, padded(p, part(p, p->x, 0, 5), 1, 7), padded(p, part(p, p->y, 0, 7), 6, 0)))   \
     P("twice rounded", SAME, rounded(p, node_map1(p->g, OP_BF16, single(p, p->x))))                \
     P("parts rounded", SAME, rounded(p, beside(p)))                                                \
+    P("halves rounded", SAME,                                                                      \
+      node_cast(p->g, node_map1(p->g, OP_F16, node_map1(p->g, OP_F16, single(p, p->x))),           \
+                p->s.elem))                                                                        \
     P("k + 1 + 2", SAME, m2(p, OP_ADD, m2(p, OP_ADD, p->k, integer(p, 1)), integer(p, 2)))         \
     P("k - 1 + 2", SAME, m2(p, OP_ADD, m2(p, OP_SUB, p->k, integer(p, 1)), integer(p, 2)))         \
     P("k + 1 - 2", SAME, m2(p, OP_SUB, m2(p, OP_ADD, p->k, integer(p, 1)), integer(p, 2)))         \
