@@ -100,6 +100,7 @@ void features_add(const Emit *e, NameList *features) {
         {"several", e->p->module->phase.count > 1}, /* trains in one run */
         {"limits", api_has_limits(e->p)},           /* loops that may meet their maximum */
         {"passes", host_has_passes(e->p)},          /* entries of phases, rows of a ring as data */
+        {"spans", e->p->phase.count > 0 && e->p->slot.count > 0}, /* memory that goes by phases */
         {"canary", e->c->opt.canary},
         {"profile", e->c->opt.profile},
     };

@@ -14,6 +14,7 @@
 #include "passes/grad.h"
 #include "passes/halo.h"
 #include "passes/hoist.h"
+#include "passes/late.h"
 #include "passes/layout.h"
 #include "passes/lower/lower.h"
 #include "passes/merge.h"
@@ -236,6 +237,9 @@ static int64_t budget_of(const Compile *c, const Module *module) {
 
 /* Graph -> Program, planned and proved. */
 static Program *make_program(Compile *c, Module *module) {
+    if (!c->opt.no_main) {
+        pass_late(module);
+    }
     Program *p = pass_lower(c, &c->arena, module); /* the nodes are gone now */
     if (c->diag.errors) {
         return NULL;

@@ -91,6 +91,7 @@ agrees gpt2 --no-main -DT=8 -DV=32 samples/pytorch/gpt2.mdl
 agrees table --no-main tests/suites/table.mdl
 agrees entries --no-main tests/suites/entries.mdl
 report with_main samples/digits.mdl
+report in_phases samples/tune.mdl
 report device --target=cuda --no-main samples/digits.mdl
 # shellcheck disable=SC2086
 check "fields as documented" "$PYTHON" -B tests/suites/report.py fields docs/report.md $reports
