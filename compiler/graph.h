@@ -205,6 +205,7 @@ struct Slot {
     bool frozen;     /* a parameter no train may change */
     bool trainable;  /* a parameter some train updates */
     bool target;     /* an input of a train that no layer and no model sees */
+    bool late;       /* it begins as zero in the phase of its train: `init` leaves it alone */
     Slot *cursor;    /* role RING: the counter of pushes, whose next row is cursor % capacity */
     Slot *copy_of;  /* role COPY: what it begins as, and becomes when a file without it is loaded */
     int64_t lo, hi; /* range of an integer input or ring field (hi exclusive); lo == hi: none */

@@ -439,6 +439,24 @@ const Buf *buf_first(const Buf *buf) {
     return buf->again != NULL ? buf->again : buf;
 }
 
+int64_t program_whole_bytes(const Program *p) {
+    return p->params_bytes + p->state_bytes + p->io_bytes + p->arena_bytes;
+}
+
+bool entry_in_phase(const Program *p, const ProgramEntry *e, int phase) {
+    const Module *module = p->module;
+    if (e->entry->kind == ENTRY_INIT || e->entry->kind == ENTRY_LOAD) {
+        return e->entry->kind == ENTRY_LOAD || phase == 0;
+    }
+    for (int i = 0; i < module->phase.count; i++) {
+        if (module->phase.at[i].phase == phase &&
+            str_eq(module->phase.at[i].name, e->entry->name)) {
+            return true;
+        }
+    }
+    return false;
+}
+
 Buf *buf_root(const Buf *buf) {
     Buf *root = buf->storage;
     while (root->storage != root) {

@@ -80,6 +80,7 @@ struct Buf {
     Buf *storage;     /* itself, or the Buf whose bytes it uses */
     int64_t offset;  /* bytes from the start of its region; INPUT: of its staging in io, -1: none */
     int first, last; /* half-open in linear step numbers: [first, last) */
+    int begins, ends; /* PARAM, STATE: the first and the last phase that it is in memory for */
 };
 
 typedef enum {
@@ -149,7 +150,7 @@ struct Step {
     const char *path; /* KERNEL: the layer that it is for: "fc1"; NULL: none */
     StepPart part;    /* what it is for, in the list of a train */
     Loc loc;
-    VEC(Loc) also; /* KERNEL of a train: places of what else it computes, a few, all distinct */
+    VEC(Loc) also;     /* KERNEL of a train: places of what else it computes, a few, all distinct */
     AccessList access; /* every Buf it touches, workspaces included; a loop: what its body does */
     VEC(InplacePair) inplace;
     const char *where;     /* KERNEL: file:line, or NULL */
@@ -162,7 +163,7 @@ struct Step {
     bool picks;            /* LOOP: which slices are written depends on the run, here or inside */
     Buf *go, *last, *made; /* LOOP: NULL where it runs all turns, or nobody asks */
     AccessList own;        /* LOOP: how it touches these itself; part of `access` */
-    int index;      /* LOOP: number of its index variable: printed as i<index> */
+    int index;             /* LOOP: number of its index variable: printed as i<index> */
     Buf *dst, *src; /* COPY of whole buffers of equal type; PUSH; SEED: dst; RANGE: src; CLEAR: of
                        the last index `src` */
     Buf *cursor;    /* PUSH, NEED: how many rows the ring has been given */
@@ -182,8 +183,8 @@ typedef struct {
     Entry *entry;
     const char *c_name; /* net_fit; program_names gives it */
     StepList step;
-    VEC(Buf *) buf; /* temporaries, workspaces, inputs, results of this entry */
-    int nstep;      /* linear step numbers in use */
+    VEC(Buf *) buf;   /* temporaries, workspaces, inputs, results of this entry */
+    int nstep;        /* linear step numbers in use */
     VEC(Buf *) limit; /* bools: where one is true, a loop met its maximum; STEP_CHECK says so */
     int64_t arena_bytes, lower_bound_bytes;
     int64_t planned_bytes; /* what the plan said of the lower bound before it was applied */
@@ -196,6 +197,11 @@ typedef struct {
     int peak_step;
     const char *order_name; /* which order won */
 } ProgramEntry;
+
+/* What is in memory while a phase runs. */
+typedef struct {
+    int64_t params, state, arena, total; /* total: with the inputs and results of the program */
+} PhaseNeed;
 
 /* What planning knows of a machine, in picoseconds: an operation of a loop, one of a tile of
  * registers, a byte, waking the threads. */
@@ -212,16 +218,23 @@ typedef struct {
     VEC(Buf *) table;            /* BUF_CONST */
     VEC(Kernel *) kernel;        /* each once, by Kernel.id; called by one step or by many */
     struct KernelTable *kernels; /* finds equal ones, while lowering adds to them */
-    int64_t params_bytes, state_bytes, io_bytes, arena_bytes, total_bytes;
-    int64_t band_bytes;  /* of guard bands in the arenas of instances; 0: none */
-    int64_t stack_bytes; /* worst chain of emitted frames, a bound that is tested */
-    int nbuf, nindex;    /* counters for ids */
-    MachineTimes times;  /* what planning took the machine for */
-    bool device;         /* regions lie where the host does not see them: inputs are brought to io
+    int64_t params_bytes, state_bytes, io_bytes, arena_bytes;
+    int64_t total_bytes;  /* the declared bound: their sum, or with phases that of the largest */
+    VEC(PhaseNeed) phase; /* of a program with a main that goes through several; else empty */
+    int64_t band_bytes;   /* of guard bands in the arenas of instances; 0: none */
+    int64_t stack_bytes;  /* worst chain of emitted frames, a bound that is tested */
+    int nbuf, nindex;     /* counters for ids */
+    MachineTimes times;   /* what planning took the machine for */
+    bool device;          /* regions lie where the host does not see them: inputs are brought to io
                             and results fetched from there */
-    NameSet *names;      /* of Bufs, see buf_new */
-    KeepTable types;     /* of Bufs */
+    NameSet *names;       /* of Bufs, see buf_new */
+    KeepTable types;      /* of Bufs */
 } Program;
+
+/* All regions side by side, as who calls entries in an order of his own has them. */
+int64_t program_whole_bytes(const Program *p);
+/* Is it called while a phase runs? An evaluation is with its train, `init` with the first. */
+bool entry_in_phase(const Program *p, const ProgramEntry *e, int phase);
 
 /* How far argument `arg` moves with each turn of `loop`. */
 int64_t call_offset(const Call *call, int arg, const Step *loop);

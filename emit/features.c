@@ -101,6 +101,7 @@ void features_add(const Emit *e, NameList *features) {
         {"limits", api_has_limits(e->p)},           /* loops that may meet their maximum */
         {"passes", host_has_passes(e->p)},          /* entries of phases, rows of a ring as data */
         {"scaled", host_has_scaled(e->p)},          /* losses, whose updates may be left out */
+        {"spans", e->p->phase.count > 0 && e->p->slot.count > 0}, /* memory that goes by phases */
         {"canary", e->c->opt.canary},
         {"profile", e->c->opt.profile},
     };

@@ -8,6 +8,7 @@
 #include "emit/profile.h"
 #include "emit/trace.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 const char *host_dtype(Elem elem) {
@@ -527,48 +528,48 @@ static void print_entries(const Emit *e, Text *out, int *count) {
 
 /* ---- phases --------------------------------------------------------------------------------- */
 
-typedef struct {
-    int *last; /* by Buf.id: the last phase that touches it, -1: none */
-    int phase;
-} Needed;
-
-static void note_needed(void *ctx, Step *step, int depth) {
-    const Needed *needed = ctx;
-    const AccessList *touch = step_touches(step);
-    (void)depth;
-    for (int i = 0; i < touch->count; i++) {
-        int *last = &needed->last[buf_root(touch->at[i].buf)->id];
-        *last = *last < needed->phase ? needed->phase : *last;
-    }
+static int by_place(const void *a, const void *b) {
+    const Buf *x = *(const Buf *const *)a, *y = *(const Buf *const *)b;
+    int region = (x->kind == BUF_STATE) - (y->kind == BUF_STATE);
+    return region != 0 ? region : x->offset < y->offset ? -1 : x->offset > y->offset;
 }
 
-/* Until when each tensor is looked at, its train's evaluation counted with the train. */
-static void print_needed(const Emit *e, Text *out) {
-    const Module *module = e->p->module;
-    Needed needed = {.last = ARENA_ARRAY(e->arena, int, e->p->nbuf + 1)};
-    for (int i = 0; i <= e->p->nbuf; i++) {
-        needed.last[i] = -1;
+/* Of a program that goes through phases: what lies side by side and is there in the same ones. */
+static int print_spans(const Emit *e, Text *out) {
+    const Program *p = e->p;
+    int slots = 0, n = 0;
+    const Buf **slot = ARENA_ARRAY(e->arena, const Buf *, p->slot.count + 1);
+    for (int i = 0; i < p->slot.count && p->phase.count > 0; i++) {
+        slot[slots] = p->slot.at[i];
+        slots += slot[slots]->bytes > 0;
     }
-    for (int i = 0; i < module->phase.count; i++) {
-        needed.phase = module->phase.at[i].phase;
-        for (int k = 0; k < e->p->entry.count; k++) {
-            const ProgramEntry *entry = e->p->entry.at[k];
-            if (str_eq(entry->entry->name, module->phase.at[i].name)) {
-                steps_visit(&entry->step, note_needed, &needed);
-            }
+    qsort(slot, (size_t)slots, sizeof *slot, by_place);
+    for (int i = 0, next = 0; i < slots; i = next) {
+        const Buf *one = slot[i];
+        int64_t end = one->offset;
+        for (; next < slots && slot[next]->kind == one->kind && slot[next]->begins == one->begins &&
+               slot[next]->ends == one->ends;
+             next++) {
+            end += align_up(slot[next]->bytes, MD_ALIGN);
         }
+        if (n++ == 0) {
+            text_printf(out,
+                        "static const md_span %s_spans[] = {\n"
+                        "    /* region, begin, end, first and last phase */\n",
+                        e->prefix);
+        }
+        text_printf(out, "    {%s, %lld, %lld, %d, %d},\n",
+                    one->kind == BUF_PARAM ? "MD_PARAMS" : "MD_STATE", (long long)one->offset,
+                    (long long)end, one->begins, one->ends);
     }
-    text_printf(out, "static const int %s_needed[] = { /* by tensor, the last phase */\n   ",
-                e->prefix);
-    for (int i = 0; i < e->p->slot.count; i++) {
-        text_printf(out, "%s %d,", i % 20 == 19 ? "\n   " : "", needed.last[e->p->slot.at[i]->id]);
+    text_add(out, n > 0 ? "};\n" : "");
+    for (int i = 0; i < p->phase.count && n > 0; i++) {
+        text_printf(out, i == 0 ? "static const size_t %s_arenas[] = { /* by phase */" : "%s",
+                    i == 0 ? e->prefix : ",");
+        text_printf(out, "%s%lld", i % 8 == 0 ? "\n    " : " ", (long long)p->phase.at[i].arena);
     }
-    text_add(out, "\n};\n\n");
-}
-
-/* Do the tables say until when tensors are needed? */
-static bool knows_needed(const Emit *e) {
-    return host_has_passes(e->p) && e->p->module->phase.count > 0 && e->p->slot.count > 0;
+    text_add(out, n > 0 ? "\n};\n\n" : "");
+    return n;
 }
 
 static void print_phases(const Emit *e, Text *out) {
@@ -590,9 +591,6 @@ static void print_phases(const Emit *e, Text *out) {
         text_printf(out, "    {%d, %d},\n", entry, module->phase.at[i].phase);
     }
     text_add(out, module->phase.count > 0 ? "};\n\n" : "");
-    if (knows_needed(e)) {
-        print_needed(e, out);
-    }
 }
 
 /* ---- the whole ------------------------------------------------------------------------------ */
@@ -620,7 +618,8 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
     int entries = 0, datasets = e->p->module->dataset.count;
     print_entries(e, out, &entries);
     print_phases(e, out);
-    int phases = e->p->module->phase.count, layers = layers_print(e, out);
+    int phases = e->p->module->phase.count, spans = print_spans(e, out);
+    int layers = layers_print(e, out);
     profile_tables(e, out);
     text_printf(out, "int main(int argc, char **argv) {\n    static %s instance;\n", e->prefix);
     text_printf(out,
@@ -650,15 +649,16 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
     text_printf(out, "        %lld, %d, /* stack_bytes, threads */\n        table, tensors,\n",
                 (long long)e->p->stack_bytes, e->c->opt.threads);
     const char *notes = trace_notes(e) == 0 ? "NULL" : e->c->opt.nan ? "instance.trace" : "notes";
-    const char *needed = knows_needed(e)   ? str_printf(e->arena, " %s_needed,", e->prefix)
-                         : knows_passes(e) ? " NULL,"
-                                           : "";
+    const char *by_phase = spans > 0 ? str_printf(e->arena, " %s_spans, %d, %s_arenas, %d,",
+                                                  e->prefix, spans, e->prefix, e->p->phase.count)
+                           : e->c->opt.whole_runtime ? " NULL, 0, NULL, 0,"
+                                                     : "";
     text_printf(out, "        %s, %d, %s, %d, %s, %d,%s %s, %d,\n        %s, %s, %s,\n",
                 datasets > 0 ? str_printf(e->arena, "%s_datasets", e->prefix) : "NULL", datasets,
                 entries > 0 ? str_printf(e->arena, "%s_entries", e->prefix) : "NULL", entries,
-                phases > 0 ? str_printf(e->arena, "%s_phases", e->prefix) : "NULL", phases, needed,
-                layers > 0 ? str_printf(e->arena, "%s_layers", e->prefix) : "NULL", layers,
-                e->c->opt.canary ? "&instance.damage" : "NULL", notes,
+                phases > 0 ? str_printf(e->arena, "%s_phases", e->prefix) : "NULL", phases,
+                by_phase, layers > 0 ? str_printf(e->arena, "%s_layers", e->prefix) : "NULL",
+                layers, e->c->opt.canary ? "&instance.damage" : "NULL", notes,
                 str_eq(notes, "notes") ? "&instance.trace" : "NULL");
     text_add(out, api_has_limits(e->p)      ? "        &instance.limit, limit_lines,\n"
                   : e->c->opt.whole_runtime ? "        NULL, NULL,\n"

@@ -109,7 +109,7 @@ static void print_comment(const Emit *e, Text *out) {
         {"io", e->c->opt.no_main && !p->device ? "results" : "batch staging and results",
          p->io_bytes},
         {"arena", "scratch, dead between calls", p->arena_bytes},
-        {"total", "", p->total_bytes},
+        {"total", p->phase.count > 0 ? "of the largest phase" : "", p->total_bytes},
     };
     for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
         /* Numbers are not padded: the text is the same for any depth but for its digits. */

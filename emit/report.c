@@ -154,6 +154,47 @@ static int64_t row_bytes(const DataSet *set) {
     return bytes;
 }
 
+/* What a phase takes over of the one before it: of what is in memory all that was there then. */
+static int64_t handed_over(const Program *p, int phase) {
+    int64_t bytes = 0;
+    for (int i = 0; i < p->slot.count; i++) {
+        const Buf *slot = p->slot.at[i];
+        bool stays = slot->begins < phase && slot->ends >= phase;
+        bytes += stays ? align_up(slot->bytes, MD_ALIGN) : 0;
+    }
+    return bytes;
+}
+
+/* Names of the entries of a phase, in the order in which they are called. */
+static void phase_entries(const Program *p, int phase, const char *quote, Text *out) {
+    int n = 0;
+    for (int i = 0; i < p->module->phase.count; i++) {
+        const PhaseEntry *one = &p->module->phase.at[i];
+        if (one->phase == phase) {
+            text_printf(out, "%s%s%s%s", n++ > 0 ? ", " : "", quote, one->name, quote);
+        }
+    }
+}
+
+static void json_phases(const Emit *e, Text *out) {
+    const Program *p = e->p;
+    text_add(out, " \"phases\":[");
+    for (int k = 0; k < p->phase.count; k++) {
+        const PhaseNeed *need = &p->phase.at[k];
+        text_add(out, k > 0 ? ",\n  {\"entries\":[" : "\n  {\"entries\":[");
+        phase_entries(p, k, "\"", out);
+        text_add(out, "]");
+        json_number(out, "params", need->params);
+        json_number(out, "state", need->state);
+        json_number(out, "io", p->io_bytes);
+        json_number(out, "arena", need->arena);
+        json_number(out, "total", need->total);
+        json_number(out, "handed_over", handed_over(p, k));
+        text_add(out, "}");
+    }
+    text_add(out, "],\n");
+}
+
 static void report_json(const Emit *e, Text *out) {
     const Program *p = e->p;
     const Options *opt = &e->c->opt;
@@ -180,9 +221,11 @@ static void report_json(const Emit *e, Text *out) {
     text_printf(
         out,
         "}},\n "
-        "\"regions\":{\"params\":%lld,\"state\":%lld,\"io\":%lld,\"arena\":%lld,\"total\":%lld},\n",
+        "\"regions\":{\"params\":%lld,\"state\":%lld,\"io\":%lld,\"arena\":%lld,\"total\":%lld,"
+        "\"apart\":%lld},\n",
         (long long)p->params_bytes, (long long)p->state_bytes, (long long)p->io_bytes,
-        (long long)p->arena_bytes, (long long)p->total_bytes);
+        (long long)p->arena_bytes, (long long)p->total_bytes, (long long)program_whole_bytes(p));
+    json_phases(e, out);
     text_printf(out, " \"stack_per_thread\":%lld,\"threads\":%d,\"data_row_bytes\":{",
                 (long long)p->stack_bytes, opt->threads);
     for (int i = 0; i < p->module->dataset.count; i++) {
@@ -211,6 +254,9 @@ static void report_json(const Emit *e, Text *out) {
         text_printf(out, "],\"region\":\"%s\"", buf->kind == BUF_PARAM ? "params" : "state");
         json_number(out, "offset", buf->offset);
         json_number(out, "bytes", buf->bytes);
+        if (p->phase.count > 0) {
+            text_printf(out, ",\"phases\":[%d,%d]", buf->begins + 1, buf->ends + 1);
+        }
         if (buf->slot->split > 0) {
             json_number(out, "split", buf->slot->split);
         }
@@ -361,7 +407,21 @@ static void report_text(const Emit *e, Text *out) {
     print_region(out, "io", p->io_bytes,
                  e->c->opt.no_main && !p->device ? "results" : "batch staging and results");
     print_region(out, "arena", p->arena_bytes, "scratch, the most of any entry");
-    print_region(out, "total", p->total_bytes, "");
+    for (int k = 0; k < p->phase.count; k++) {
+        const PhaseNeed *need = &p->phase.at[k];
+        Text what = {.arena = e->arena};
+        phase_entries(p, k, "", &what);
+        text_printf(&what, ": params %lld, state %lld, arena %lld", (long long)need->params,
+                    (long long)need->state, (long long)need->arena);
+        if (k > 0) {
+            text_printf(&what, "; %lld handed over", (long long)handed_over(p, k));
+        }
+        print_region(out, str_printf(e->arena, "phase %d", k + 1), need->total, what.at);
+    }
+    print_region(out, "total", p->total_bytes, p->phase.count > 0 ? "of the largest phase" : "");
+    if (p->phase.count > 0) {
+        print_region(out, "apart", program_whole_bytes(p), "with --checkpoint, or entries by name");
+    }
     if (p->device) {
         text_printf(out, "  mirror of the results on the host %lld\n",
                     (long long)api_host_bytes(p));
@@ -444,22 +504,45 @@ void emit_stats(FILE *out, const Program *p) {
 
 /* ---- budget --------------------------------------------------------------------------------- */
 
-static int64_t least_total(const Program *p) {
+/* Of one phase, or (-1) of a program without any. */
+static int64_t least_of(const Program *p, int phase) {
     int64_t arena = 0;
     for (int i = 0; i < p->entry.count; i++) {
-        int64_t bound = p->entry.at[i]->lower_bound_bytes;
-        arena = bound > arena ? bound : arena;
+        const ProgramEntry *e = p->entry.at[i];
+        bool asked = phase < 0 || entry_in_phase(p, e, phase);
+        arena = asked && e->lower_bound_bytes > arena ? e->lower_bound_bytes : arena;
     }
-    return p->total_bytes - p->arena_bytes + arena;
+    const PhaseNeed *need = phase < 0 ? NULL : &p->phase.at[phase];
+    return arena + (need ? need->total - need->arena : p->total_bytes - p->arena_bytes);
 }
 
-/* The entry that decides how large the arena is. */
+static int64_t least_total(const Program *p) {
+    int64_t most = p->phase.count == 0 ? least_of(p, -1) : 0;
+    for (int k = 0; k < p->phase.count; k++) {
+        int64_t least = least_of(p, k);
+        most = least > most ? least : most;
+    }
+    return most;
+}
+
+/* The phase that decides what the total is; -1: there is none. */
+static int largest_phase(const Program *p) {
+    int largest = -1;
+    for (int k = 0; k < p->phase.count; k++) {
+        bool more = largest < 0 || p->phase.at[k].total > p->phase.at[largest].total;
+        largest = more ? k : largest;
+    }
+    return largest;
+}
+
+/* The entry that decides how large the arena is, of that phase. */
 static const ProgramEntry *largest(const Program *p) {
-    const ProgramEntry *most = p->entry.at[0];
-    for (int i = 1; i < p->entry.count; i++) {
-        if (p->entry.at[i]->arena_bytes > most->arena_bytes) {
-            most = p->entry.at[i];
-        }
+    const ProgramEntry *most = NULL;
+    int phase = largest_phase(p);
+    for (int i = 0; i < p->entry.count; i++) {
+        const ProgramEntry *e = p->entry.at[i];
+        bool asked = phase < 0 || entry_in_phase(p, e, phase);
+        most = asked && (most == NULL || e->arena_bytes > most->arena_bytes) ? e : most;
     }
     return most;
 }
@@ -485,9 +568,15 @@ static void budget_message(Compile *c, const Program *p, int64_t budget, Loc loc
                "needs %lld bytes, %lld more than %s%lld", (long long)p->total_bytes,
                (long long)(p->total_bytes - budget), option ? "--budget=" : "the budget of ",
                (long long)budget);
-    diag_note(&c->diag, LOC_NONE, "params %lld, state %lld, io %lld, arena %lld bytes",
-              (long long)p->params_bytes, (long long)p->state_bytes, (long long)p->io_bytes,
-              (long long)p->arena_bytes);
+    int phase = largest_phase(p);
+    PhaseNeed need = {p->params_bytes, p->state_bytes, p->arena_bytes, p->total_bytes};
+    if (phase >= 0) {
+        need = p->phase.at[phase];
+    }
+    diag_note(&c->diag, LOC_NONE, "params %lld, state %lld, io %lld, arena %lld bytes%s",
+              (long long)need.params, (long long)need.state, (long long)p->io_bytes,
+              (long long)need.arena,
+              phase < 0 ? "" : str_printf(e.arena, " in phase %d, the largest", phase + 1));
     diag_note(&c->diag, LOC_NONE, "the least possible total in this order of steps is %lld bytes",
               (long long)least_total(p));
     if (entry->steps_again > 0) {
@@ -510,7 +599,7 @@ static void budget_message(Compile *c, const Program *p, int64_t budget, Loc loc
                   (long long)budget, (long long)c->rounded_bytes);
     }
     int64_t adds = thread_adds(&e, entry, c->opt.threads), over = p->total_bytes - budget;
-    int64_t scaled = p->io_bytes + p->arena_bytes, fixed = p->params_bytes + p->state_bytes;
+    int64_t scaled = p->io_bytes + need.arena, fixed = need.params + need.state;
     if (adds > 0 && over <= adds * (c->opt.threads - 1)) {
         diag_hint(&c->diag, "--threads=%lld fits: each thread takes %lld bytes of the arena",
                   (long long)(c->opt.threads - (over + adds - 1) / adds), (long long)adds);

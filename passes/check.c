@@ -25,6 +25,7 @@
 #include "passes/check_ends.h"
 #include "passes/check_kernel.h"
 #include "passes/check_loop.h"
+#include "passes/check_phases.h"
 #include "passes/check_value.h"
 
 #include <string.h>
@@ -536,10 +537,13 @@ const char *check_program(Arena *scratch, const Program *p) {
     Check c = {.arena = scratch, .p = p};
     c.value = ARENA_ARRAY(scratch, Value, p->nbuf + 1);
     c.sites = ARENA_ARRAY(scratch, const KernelSites *, p->kernel.count + 1);
-    int64_t sum = p->params_bytes + p->state_bytes + p->io_bytes + p->arena_bytes;
-    if (p->total_bytes != sum || p->params_bytes % 64 != 0 || p->state_bytes % 64 != 0 ||
-        p->io_bytes % 64 != 0 || p->arena_bytes % 64 != 0) {
+    if (p->params_bytes % 64 != 0 || p->state_bytes % 64 != 0 || p->io_bytes % 64 != 0 ||
+        p->arena_bytes % 64 != 0) {
         return "the totals do not add up";
+    }
+    const char *phases = check_phases(scratch, p);
+    if (phases) {
+        return phases;
     }
     for (int i = 0; i < p->entry.count; i++) {
         c.e = p->entry.at[i];

@@ -12,6 +12,7 @@
 #include "runtime/checkpoint.h"
 #include "runtime/plot.h"
 #include "runtime/progress.h"
+#include "runtime/spans.h"
 #include "runtime/stage.h"
 #include "runtime/table.h"
 #include "runtime/trace.h"
@@ -491,42 +492,6 @@ MD_COLD int md_fit_phase(md_run *r, int first, int end) {
     return rc;
 }
 
-/* if: passes */
-/* Is tensor i looked at by nothing that is still to come, not even by what is saved? */
-MD_COLD int md_is_over(const md_run *r, size_t i, int phase) {
-    const md_tensor *t = &r->model->tensors[i];
-    const md_options *o = &r->options;
-    int saved = o->checkpoint != NULL ||
-                ((o->save != NULL || o->best != NULL) && md_slice_any(o->save_only, t));
-    return t->kind == MD_PARAM && r->model->needed[i] < phase && !saved;
-}
-
-/* A phase begins: pages of weights that only phases before it have looked at go back to the system.
- * The memory stays mapped, so the bound is what it was. */
-MD_COLD void md_release(md_run *r, int phase) {
-    size_t page = (size_t)sysconf(_SC_PAGESIZE), bytes = 0, count = r->model->tensor_count;
-    for (size_t i = 0; r->model->needed != NULL && i < count;) {
-        uintptr_t begin = (uintptr_t)md_slice_data(&r->model->tensors[i], 0, &r->regions.memory);
-        uintptr_t end = begin;
-        while (i < count && md_is_over(r, i, phase)) { /* they lie side by side */
-            const md_tensor *t = &r->model->tensors[i++];
-            end = (uintptr_t)md_slice_data(t, 0, &r->regions.memory) + t->bytes;
-        }
-        i += end == begin;
-        begin = (begin + page - 1) / page * page;
-        end = end / page * page;
-#ifdef MADV_DONTNEED
-        if (begin < end && madvise((void *)begin, end - begin, MADV_DONTNEED) == 0) {
-            bytes += end - begin;
-        }
-#endif
-    }
-    if (bytes > 0) {
-        md_log_release(r, bytes);
-    }
-}
-/* end: passes */
-
 MD_COLD int md_fit(md_run *r) {
     int rc = MD_EXIT_OK, end = 0, begun = 0;
     for (int i = 0; i < r->task_count; i++) {
@@ -537,10 +502,13 @@ MD_COLD int md_fit(md_run *r) {
         if (end < r->task_count && r->tasks[first].step >= r->tasks[first].steps) {
             continue; /* of a run that goes on */
         }
-        /* if: passes */
-        if (r->options.phases) {
-            md_release(r, r->tasks[first].phase);
+        /* if: spans */
+        rc = r->phased ? md_phase_enter(r, r->tasks[first].phase) : MD_EXIT_OK;
+        if (rc != MD_EXIT_OK) {
+            return rc;
         }
+        /* end: spans */
+        /* if: passes */
         rc = md_plan(r, 1); /* by the rows that rings hold now */
         if (rc != MD_EXIT_OK) {
             return rc;

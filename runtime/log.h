@@ -58,6 +58,11 @@ typedef struct md_best {
     int64_t step, waited; /* 0: none so far; evaluations since then */
 } md_best;
 
+/* Bytes of the regions in the fullest phase of a run. */
+typedef struct md_room {
+    size_t params, state, arena, total;
+} md_room;
+
 typedef struct md_run {
     const md_model *model;
     md_task *tasks, *task; /* all of them in their order, and the one at hand */
@@ -74,6 +79,10 @@ typedef struct md_run {
     md_out out;
     /* memory */
     md_regions regions;
+    md_room room;
+    /* if: spans */
+    int phased, phase; /* 1: memory goes by phases; the one at hand */
+    /* end: spans */
     md_data *sets; /* open data sets */
     int set_count;
     md_block_mem block; /* tasks, sets and their arrays */
@@ -207,14 +216,20 @@ MD_COLD void md_memory_row(md_text *t, const char *name, uint64_t bytes, const c
 MD_COLD void md_log_memory(md_run *r) {
     const md_model *m = r->model;
     md_text *t = md_line(r);
-    size_t pad = r->regions.mapped - r->regions.total;
+    size_t pad = r->regions.bound - r->regions.total;
     size_t reserved = 2 * md_page() + r->opened + md_thread_space(r->threads);
+    const char *scratch = "scratch of the largest entry", *when = "all of it taken before step 0";
+    reserved += r->regions.mapped - r->regions.bound;
+    /* if: spans */
+    scratch = r->phased ? "scratch; all of this in the largest phase" : scratch;
+    when = r->phased ? "of each phase taken before its first step" : when;
+    /* end: spans */
     if (r->options.log == MD_LOG_JSON) {
         md_text_format(t, "{\"event\":\"memory\",\"params\":%llu",
-                       (unsigned long long)m->params_bytes);
-        md_json_count(t, "state", m->state_bytes);
+                       (unsigned long long)r->room.params);
+        md_json_count(t, "state", r->room.state);
         md_json_count(t, "io", m->io_bytes);
-        md_json_count(t, "arena", m->arena_bytes);
+        md_json_count(t, "arena", r->room.arena);
         md_json_count(t, "total", r->regions.total);
         md_json_count(t, "pad", pad);
         md_json_count(t, "stack_per_thread", m->stack_bytes);
@@ -234,11 +249,11 @@ MD_COLD void md_log_memory(md_run *r) {
         md_json_count(t, "process", r->process);
         md_text_add(t, "}\n");
     } else if (r->options.log == MD_LOG_TEXT) {
-        md_text_format(t, "memory of '%s' in bytes, all of it taken before step 0\n", m->name);
-        md_memory_row(t, "params", m->params_bytes, "weights");
-        md_memory_row(t, "state", m->state_bytes, "optimizer slots, counters, statistics");
+        md_text_format(t, "memory of '%s' in bytes, %s\n", m->name, when);
+        md_memory_row(t, "params", r->room.params, "weights");
+        md_memory_row(t, "state", r->room.state, "optimizer slots, counters, statistics");
         md_memory_row(t, "io", m->io_bytes, "batch and results");
-        md_memory_row(t, "arena", m->arena_bytes, "scratch of the largest entry");
+        md_memory_row(t, "arena", r->room.arena, scratch);
         md_memory_row(t, "total", r->regions.total, "the declared bound");
         md_memory_row(t, "pad", pad, "up to whole pages");
         md_text_format(t, "  %-10s %16llu  per thread; threads: %d\n", "stack",
@@ -361,21 +376,25 @@ MD_COLD void md_log_eval(md_run *r, int64_t rows) {
     }
 }
 
-/* if: passes */
-/* Weights that went back to the system, and what is resident without them. */
-MD_COLD void md_log_release(md_run *r, size_t bytes) {
+/* if: spans */
+/* Weights and slots that went back to the system and that were taken from it where a phase began,
+ * and what is resident now. */
+MD_COLD void md_log_phase(md_run *r, size_t given, size_t taken) {
     md_text *t = md_line(r);
-    long long resident = (long long)md_statm_pages() * (long long)sysconf(_SC_PAGESIZE);
+    long long resident = (long long)md_statm_pages() * (long long)md_page();
     if (r->options.log == MD_LOG_JSON) {
-        md_text_format(t, "{\"event\":\"released\",\"bytes\":%zu,\"resident_bytes\":%lld}\n", bytes,
-                       resident);
+        md_text_format(t,
+                       "{\"event\":\"released\",\"phase\":%d,\"bytes\":%zu,\"taken\":%zu,"
+                       "\"resident_bytes\":%lld}\n",
+                       r->phase + 1, given, taken, resident);
         md_print(r);
     } else if (r->options.log == MD_LOG_TEXT) {
-        md_text_format(t, "released %zu bytes of weights that no phase to come looks at\n", bytes);
+        md_text_format(t, "phase %d: released %zu bytes of weights and slots, took %zu\n",
+                       r->phase + 1, given, taken);
         md_print(r);
     }
 }
-/* end: passes */
+/* end: spans */
 
 /* The end of one entry; `last`: of those that end together. */
 MD_COLD void md_log_end(md_run *r, int last) {
@@ -416,7 +435,7 @@ MD_COLD void md_log_end(md_run *r, int last) {
         if (md_has_values(e)) {
             md_json_metrics(t, e, r->task->evaluated ? r->task->eval_values : r->task->values);
         }
-        md_json_count(t, "bound_bytes", r->regions.mapped);
+        md_json_count(t, "bound_bytes", r->regions.bound);
         md_json_count(t, "peak_over_process_bytes", over);
         md_json_count(t, "peak_rss_bytes", peak);
         md_text_format(t, ",\"resident_growth_pages\":%lld}\n", (long long)growth);
@@ -458,7 +477,7 @@ MD_COLD void md_log_end(md_run *r, int last) {
             md_text_add(t, "\n");
         }
         if (last) {
-            md_text_grouped(&digits, r->regions.mapped);
+            md_text_grouped(&digits, r->regions.bound);
             md_text_format(t, "memory: bound with pad %s bytes, measured peak ", number);
             digits = md_text_make(number, sizeof number);
             md_text_grouped(&digits, over);

@@ -354,9 +354,10 @@ MD_COLD int md_setup(md_run *r, md_paths *paths) {
     rc = rc == MD_EXIT_OK ? md_profile_setup(r) : rc;
     /* end: profile */
     if (rc == MD_EXIT_OK) {
-        md_touch_write(r->regions.base, r->regions.mapped);
-        rc = r->options.save == NULL ? MD_EXIT_OK
-                                     : md_out_probe(&r->out, r->options.save, &r->message);
+        rc = md_memory_take(r);
+    }
+    if (rc == MD_EXIT_OK && r->options.save != NULL) {
+        rc = md_out_probe(&r->out, r->options.save, &r->message);
     }
     if (rc == MD_EXIT_OK && r->options.checkpoint != NULL) {
         rc = md_out_probe(&r->out, r->options.checkpoint, &r->message);
@@ -476,7 +477,11 @@ MD_COLD int md_info(md_run *r) {
     if (rc == MD_EXIT_OK) {
         r->threads = md_threads(r->model->threads);
         md_info_entries(r);
+        md_memory_plan(r);
         md_log_memory(r);
+        /* if: spans */
+        md_log_phases(r);
+        /* end: spans */
         md_info_layers(r);
         md_info_tensors(r);
     }
@@ -505,6 +510,9 @@ MD_COLD int md_dispatch(md_run *r, md_paths *paths) {
         return md_predict(r);
     }
     md_log_memory(r);
+    /* if: spans */
+    md_log_phases(r);
+    /* end: spans */
     return r->options.command == MD_RUN_EVAL ? md_evaluate(r) : md_fit(r);
 }
 

@@ -200,6 +200,16 @@ typedef struct md_phase {
     int phase; /* 0, 1, ... */
 } md_phase;
 
+/* if: spans */
+/* A stretch of the weights or of the state that some phases need; `first` behind 0: nobody writes
+ * it before, and it begins as zeros. */
+typedef struct md_span {
+    md_region region;
+    size_t begin, end;
+    int first, last; /* phases */
+} md_span;
+/* end: spans */
+
 /* One line of the summary by layer that `info` prints: what its values cost in a step of the
  * first train (kept from the forward to the backward part) or a call of the first entry (in the
  * arena). */
@@ -230,9 +240,12 @@ typedef struct md_model {
     int entry_count;
     const md_phase *phases; /* in their order; may be empty */
     int phase_count;
-    /* if: passes */
-    const int *needed; /* by tensor: the last phase that looks at it, -1: none; or NULL */
-    /* end: passes */
+    /* if: spans */
+    const md_span *spans; /* all of params and state, in their order */
+    int span_count;       /* 0: all is there in all phases */
+    const size_t *arenas; /* what each phase needs of the arena */
+    int arena_count;
+    /* end: spans */
     const md_layer *layers; /* may be empty */
     int layer_count;
     const md_damage *damage; /* of the instance, with --checks=canary; else NULL */

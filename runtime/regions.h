@@ -25,7 +25,8 @@ typedef struct md_regions {
     md_memory memory;
     char *base;
     size_t mapped; /* without the guards */
-    size_t total;  /* the sum of the regions, as the compiler printed it */
+    size_t bound;  /* of that the pages that the run has at most at one time */
+    size_t total;  /* the declared bound: the bytes in them */
 } md_regions;
 
 /* Offsets of the regions in the mapping; gives its size in whole pages. */
@@ -50,6 +51,7 @@ MD_COLD int md_regions_map(md_regions *r, const md_model *model, md_text *messag
     int huge;
     memset(r, 0, sizeof *r);
     r->mapped = md_regions_layout(bytes, model->align, offset, &huge);
+    r->bound = r->mapped;
     r->total = bytes[0] + bytes[1] + bytes[2] + bytes[3];
     /* Reserved first, opened in the middle: what stays closed on both sides are the guards. */
     size_t room = r->mapped + 2 * page;

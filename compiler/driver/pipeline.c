@@ -10,6 +10,7 @@
 #include "emit/module.h"
 #include "lang/elab.h"
 #include "passes/check.h"
+#include "passes/late.h"
 #include "passes/lower/lower.h"
 #include "passes/plan/plan.h"
 #include "passes/schedule/schedule.h"
@@ -78,6 +79,9 @@ static int64_t budget_of(const Compile *c, const Module *module) {
 
 /* Graph -> Program, planned and proved. */
 static Program *make_program(Compile *c, Module *module) {
+    if (!c->opt.no_main) {
+        pass_late(module);
+    }
     Program *p = pass_lower(c, &c->arena, module); /* the nodes are gone now */
     if (c->diag.errors) {
         return NULL;

@@ -12,9 +12,13 @@
 #include "compiler/program.h"
 #include "passes/chunk.h"
 #include "passes/grad.h"
+#include "passes/late.h"
 #include "passes/lower/lower.h"
 #include "passes/plan/offsets.h"
+#include "passes/plan/phases.h"
 #include "passes/plan/plan.h"
+
+#include <string.h>
 
 enum {
     MOST_AGAIN = 24,                   /* kinds of values that are looked at, the best ones */
@@ -42,7 +46,7 @@ typedef struct {
     const Module *module;
     Entry *entry;
     int stage;
-    int64_t limit; /* of its arena */
+    int64_t beside, limit; /* what its arena comes on top of, and may take */
     GradPlan best;
     Cost cost, usual;
     bool fits;
@@ -51,16 +55,22 @@ typedef struct {
 
 static const int64_t ANY = INT64_MAX;
 
-/* Takes the entries of `module` through the later stages and gives them back as they were. */
-static Program *try_lower(Compile *c, Module *module, int stage, Arena *scratch) {
+/* Takes the entries of `module` through the later stages and gives them back as they were. `whole`:
+ * they are all there are. */
+static Program *try_lower(Compile *c, Module *module, int stage, Arena *scratch, bool whole) {
     Arena *home = module->graph->arena, built = {0};
     Entry *was = ARENA_ARRAY(scratch, Entry, module->entry.count);
     for (int i = 0; i < module->entry.count; i++) {
         Entry *entry = module->entry.at[i];
         was[i] = *entry;
         entry->nodes[0] = entry->nodes[1] = (Arena){0};
+        entry->out.at = ARENA_ARRAY(scratch, EntryOut, entry->out.count + 1);
+        memcpy(entry->out.at, was[i].out.at, sizeof(EntryOut) * (size_t)entry->out.count);
     }
     stages_run(c, module, &built, stage, STAGES_END, true);
+    if (whole && !c->opt.no_main) {
+        pass_late(module);
+    }
     Program *p = pass_lower(c, scratch, module);
     p->band_bytes = c->opt.canary ? MD_ALIGN : 0;
     for (int i = 0; i < module->entry.count; i++) {
@@ -82,7 +92,7 @@ static Cost try_plan(const Search *s, const GradPlan *plan, int64_t limit, bool 
     module.entry.count = 1;
     const GradPlan *before = s->entry->keep;
     s->entry->keep = plan;
-    Program *p = try_lower(s->c, &module, s->stage, &scratch);
+    Program *p = try_lower(s->c, &module, s->stage, &scratch, false);
     pass_plan_arenas(p, limit, least);
     const ProgramEntry *e = p->entry.at[0];
     Cost cost = {e->arena_bytes, e->flops,
@@ -238,14 +248,19 @@ static bool choose(Search *s, Arena *arena, bool rounding, const GradPlan *usual
     return true;
 }
 
-/* What all regions but the arenas take. */
-static int64_t fixed_bytes(Compile *c, Module *module, int stage) {
+/* What the arena of each entry comes on top of. */
+static void find_beside(Compile *c, Module *module, int stage, Search *search) {
     Arena scratch = {0};
-    Program *p = try_lower(c, module, stage, &scratch);
+    Program *p = try_lower(c, module, stage, &scratch, true);
     plan_regions(p, !c->opt.no_main);
-    int64_t bytes = p->total_bytes;
+    for (int i = 0; i < p->entry.count; i++) {
+        for (int k = 0; k < module->entry.count; k++) {
+            if (p->entry.at[i]->entry == module->entry.at[k]) {
+                search[k].beside = plan_phases_beside(p, p->entry.at[i]);
+            }
+        }
+    }
     arena_free(&scratch);
-    return bytes;
 }
 
 static const GradPlan *kept_plan(Compile *c, const GradPlan *plan) {
@@ -263,13 +278,15 @@ void choose_kept(Compile *c, Module *module, int stage, int64_t budget) {
         GradPlan usual = usual_plan(&search[i]);
         entry->keep = usual.rows > 0 ? kept_plan(c, &usual) : NULL;
     }
-    int64_t fixed = budget >= 0 ? fixed_bytes(c, module, stage) : 0;
+    if (budget >= 0) {
+        find_beside(c, module, stage, search);
+    }
     for (int i = 0; budget >= 0 && i < count; i++) {
         Search *s = &search[i];
         const GradPlan usual = {.save = GRAD_SAVE_CALLS};
         const GradPlan *before = s->entry->keep;
         bool rounding = s->entry->rounding || c->opt.rounding;
-        s->limit = budget - fixed;
+        s->limit = budget - s->beside;
         if (s->entry->kind != ENTRY_TRAIN ||
             !choose(s, &c->arena, rounding, before ? before : &usual)) {
             continue;
@@ -278,7 +295,7 @@ void choose_kept(Compile *c, Module *module, int stage, int64_t budget) {
             s->entry->keep = kept_plan(c, &s->best);
             s->entry->flops_more = s->cost.flops - s->usual.flops;
         } else if (s->fits) {
-            c->rounded_bytes = fixed + s->cost.arena;
+            c->rounded_bytes = s->beside + s->cost.arena;
         }
     }
 }

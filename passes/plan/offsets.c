@@ -3,15 +3,17 @@
  * One arena an entry. A loop's list is one stretch of step numbers, so what its body declares
  * shares one set of offsets in all iterations, beside everything that lives through the loop. Sizes
  * are rounded to MD_ALIGN, which aligns every offset; guard bands belong to the size. Params and
- * state are dense in the order of their slots; io holds, for each entry, its staged inputs, of a
- * device then a status, and then its results, and entries overlay each other there because results
- * are valid until the next call only. Needs roots and lifetimes, gives offsets and totals, changes
- * no values. */
+ * state are dense in the order of their slots, or of a program that goes through phases by when
+ * these are there; io holds, for each entry, its staged inputs, of a device then a status, and then
+ * its results, and entries overlay each other there because results are valid until the next call
+ * only. Needs roots and lifetimes, gives offsets and totals, changes no values. */
 #include "passes/plan/offsets.h"
 
 #include "passes/plan/alloc.h"
 #include "passes/plan/live.h"
+#include "passes/plan/phases.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 static int peak_step(const AllocItem *item, int n, int nstep, Arena *scratch) {
@@ -173,15 +175,34 @@ static int64_t stack_bound(const Program *p) {
     return align_up(FRAMES + POINTER * (most + p->slot.count) + slices, MD_ALIGN);
 }
 
+static int by_phases(const void *a, const void *b) {
+    const Buf *x = *(Buf *const *)a, *y = *(Buf *const *)b;
+    int order = plan_phases_order(x, y);
+    return order != 0 ? order : x->slot->index - y->slot->index;
+}
+
+static void place_slots(Program *p) {
+    Arena scratch = {0};
+    Buf **slot = ARENA_ARRAY(&scratch, Buf *, p->slot.count + 1);
+    for (int i = 0; i < p->slot.count; i++) {
+        slot[i] = p->slot.at[i];
+    }
+    if (p->phase.count > 0) {
+        qsort(slot, (size_t)p->slot.count, sizeof *slot, by_phases);
+    }
+    for (int i = 0; i < p->slot.count; i++) {
+        int64_t *region = slot[i]->kind == BUF_PARAM ? &p->params_bytes : &p->state_bytes;
+        slot[i]->offset = *region;
+        *region += align_up(slot[i]->bytes, MD_ALIGN);
+    }
+    arena_free(&scratch);
+}
+
 void plan_regions(Program *p, bool staging) {
     p->stack_bytes = stack_bound(p);
     p->params_bytes = p->state_bytes = p->io_bytes = p->arena_bytes = 0;
-    for (int i = 0; i < p->slot.count; i++) {
-        Buf *buf = p->slot.at[i];
-        int64_t *region = buf->kind == BUF_PARAM ? &p->params_bytes : &p->state_bytes;
-        buf->offset = *region;
-        *region += align_up(buf->bytes, MD_ALIGN);
-    }
+    plan_phases(p, staging && !p->device);
+    place_slots(p);
     for (int i = 0; i < p->entry.count; i++) {
         add_unread_inputs(p, p->entry.at[i]);
     }
@@ -202,5 +223,5 @@ void plan_regions(Program *p, bool staging) {
             }
         }
     }
-    p->total_bytes = p->params_bytes + p->state_bytes + p->io_bytes + p->arena_bytes;
+    plan_phases_total(p);
 }

@@ -5,6 +5,7 @@
 #include "passes/plan/apply.h"
 #include "passes/plan/offsets.h"
 #include "passes/plan/order.h"
+#include "passes/plan/phases.h"
 #include "passes/plan/repeat.h"
 
 static const int64_t NO_LIMIT = INT64_MAX;
@@ -170,9 +171,9 @@ static void plan_entry(Program *p, ProgramEntry *e, int64_t limit, bool least) {
 
 void pass_plan(Program *p, bool staging, int64_t budget) {
     plan_regions(p, staging); /* all but the arenas is known before */
-    const int64_t limit = budget >= 0 ? budget - p->total_bytes : NO_LIMIT;
     for (int i = 0; i < p->entry.count; i++) {
-        plan_entry(p, p->entry.at[i], limit, true);
+        ProgramEntry *e = p->entry.at[i];
+        plan_entry(p, e, budget >= 0 ? budget - plan_phases_beside(p, e) : NO_LIMIT, true);
     }
     plan_regions(p, staging);
 }

@@ -124,6 +124,11 @@ encoder=$("$MDLC" report --format=json samples/mail.mdl | tr ',{' '\n\n' | awk -
 given=$(number "$(grep '"event":"released"' "$scratch/log")" bytes) left=$(number "$(grep '"event":"released"' "$scratch/log")" resident_bytes)
 before=$(number "$(grep '"event":"end"' "$scratch/log" | head -n 1)" peak_rss_bytes)
 page=$(getconf PAGESIZE)
+bound=$(number "$(grep '"event":"end"' "$scratch/log" | head -n 1)" bound_bytes)
+"$MDLC" report --format=json samples/mail.mdl >"$scratch/mail.json"
+total=$(number "$(grep '"regions"' "$scratch/mail.json")" total)
+[ "$(number "$(grep '"event":"memory"' "$scratch/log")" total)" = "$total" ] && [ "$total" -le "$bound" ] && [ "$bound" -le $((total + 12 * page)) ] && pass ||
+    fail "bound of phases" "$total reported, $bound measured against"
 [ "${given:-0}" -gt 1500000 ] && [ "$given" -ge $((encoder - 2 * page)) ] && [ "$given" -le "$encoder" ] && pass ||
     fail "released" "${given:-nothing} of $encoder bytes"
 [ "${left:-0}" -gt 0 ] && [ $((before - left)) -ge $((given - 16 * page)) ] && pass || fail "resident" "$before before and $left behind"

@@ -171,4 +171,54 @@ right() { # ARGUMENTS: the part of the held-out rows that is right at the end
 tuned=$(right) alone=$(right fit)
 awk -v t="$tuned" -v a="$alone" 'BEGIN { exit !(t > 0.88 && a > 0.5 && 1 - t < 0.7 * (1 - a)) }' && pass ||
     fail "tune" "accuracy $tuned with, $alone without pre-training"
+
+# Memory goes by phases: the bound is that of the larger one, as reported and as measured, slots of a phase
+# that is over are gone and those of the next one are taken where it begins. With a checkpoint, which holds
+# everything, and for one train by its name the regions lie side by side. The weights are the same bytes.
+field() { # EVENT NAME FILE: of the last such line
+    number "$(grep "\"event\":\"$1\"" "$3" | tail -n 1)" "$2"
+}
+"$MDLC" report --format=json samples/tune.mdl >"$scratch/tune.json"
+regions=$(grep '"regions"' "$scratch/tune.json")
+total=$(number "$regions" total) apart=$(number "$regions" apart)
+most=$(sed -n 's/.*"entries":\["[a-z]*"\].*"total":\([0-9]*\).*/\1/p' "$scratch/tune.json" | sort -n | tail -n 1)
+[ "${total:-0}" -gt 0 ] && [ "$total" = "$most" ] && [ "$total" -lt "$apart" ] && pass || fail "bound of phases" "$total, the largest $most, apart $apart"
+short="--steps pre=30 --steps fit=9 --seed 3 --log json"
+# shellcheck disable=SC2086
+"$program" $short --save "$scratch/over.w" >"$scratch/log" || fail "tune" "does not run"
+[ "$(field memory total "$scratch/log")" = "$total" ] && pass || fail "bound of phases" "$(field memory total "$scratch/log") in the run, $total in the report"
+[ "$(grep '"event":"phase"' "$scratch/log" | sed 's/.*"total":\([0-9]*\).*/\1/' | sort -n | tail -n 1)" = "$total" ] && pass || fail "phases of the run" "$(grep '"phase"' "$scratch/log")"
+page=$(getconf PAGESIZE)
+if [ -r /proc/self/statm ]; then
+    grep '"event":"end"' "$scratch/log" | while read -r line; do
+        over=$(number "$line" peak_over_process_bytes) bound=$(number "$line" bound_bytes)
+        [ "$over" -le "$bound" ] && [ "$bound" -le $((total + 12 * page)) ] && [ "$(number "$line" resident_growth_pages)" = 0 ] || echo "peak $over, bound $bound"
+    done >"$scratch/bad"
+    [ -s "$scratch/bad" ] && fail "memory of phases" "$(cat "$scratch/bad")" || pass
+    given=$(field released bytes "$scratch/log") taken=$(field released taken "$scratch/log")
+    [ "${given:-0}" -gt 200000 ] && [ "${taken:-0}" -gt 100000 ] && pass || fail "slots" "$given bytes given, $taken taken"
+    grep '"event":"end"' "$scratch/log" | head -n 1 >"$scratch/first"
+    [ "$(field end peak_rss_bytes "$scratch/first")" -gt "$(field released resident_bytes "$scratch/log")" ] && pass || fail "resident memory" "does not fall"
+else
+    skip "memory of phases" "no /proc here"
+fi
+# shellcheck disable=SC2086
+"$program" $short --save "$scratch/apart.w" --checkpoint "$scratch/apart" >"$scratch/log" || fail "tune" "does not run"
+[ "$(field memory total "$scratch/log")" = "$apart" ] && ! grep -q '"released"' "$scratch/log" && pass || fail "a run with a checkpoint" "$(field memory total "$scratch/log"), apart $apart"
+same "weights with and without a checkpoint" "$scratch/apart.w" "$scratch/over.w"
+"$program" fit --steps 1 --seed 3 --log json >"$scratch/log"
+[ "$(field memory total "$scratch/log")" = "$apart" ] && pass || fail "a train by its name" "$(field memory total "$scratch/log"), apart $apart"
+# What goes on from a checkpoint has everything at first, and goes by phases then.
+"$program" --steps pre=30 --steps fit=4 --seed 3 --log none --checkpoint "$scratch/part"
+# shellcheck disable=SC2086
+"$program" ${short% --seed*} --log json --resume "$scratch/part" --save "$scratch/part.w" >"$scratch/log" || fail "tune" "does not go on"
+same "weights of a run that goes on" "$scratch/apart.w" "$scratch/part.w"
+grep -q '"released"' "$scratch/log" && [ "$(field memory total "$scratch/log")" = "$apart" ] && pass || fail "a run that goes on" "gives nothing back"
+"$program" --steps pre=30 --seed 3 --log none --steps fit=0 --checkpoint "$scratch/part"
+# shellcheck disable=SC2086
+"$program" ${short% --seed*} --log json --resume "$scratch/part" --save "$scratch/part.w" >"$scratch/log" && same "weights of a run that goes on between phases" "$scratch/apart.w" "$scratch/part.w"
+# A budget holds for the largest phase.
+"$MDLC" --budget="$total" samples/tune.mdl -o "$scratch/tune.c" && pass || fail "budget" "$total is enough for each phase"
+"$MDLC" --no-main --budget="$total" samples/tune.mdl -o "$scratch/tune.c" 2>"$scratch/err" && fail "budget" "a host has no phases" || pass
+"$MDLC" --budget=400000 samples/tune.mdl -o "$scratch/tune.c" 2>"$scratch/err" && fail "budget" "holds" || { grep -q 'in phase 1, the largest' "$scratch/err" && pass || fail "budget" "$(cat "$scratch/err")"; }
 summary phase

@@ -92,6 +92,7 @@ agrees table --no-main tests/suites/table.mdl
 agrees entries --no-main tests/suites/entries.mdl
 report with_main samples/digits.mdl
 report halves --no-main --precision=f16 tests/suites/halves.mdl
+report in_phases samples/tune.mdl
 report device --target=cuda --no-main samples/digits.mdl
 # The results of fc1, 128 rows of 128, are kept in 2 bytes each.
 "$MDLC" report --precision=f16 tests/suites/halves.mdl >"$scratch/halves.txt"

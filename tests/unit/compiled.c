@@ -1,6 +1,7 @@
 /* compiled: see the header. */
 #include "compiled.h"
 
+#include "passes/late.h"
 #include "passes/lower/lower.h"
 #include "passes/plan/plan.h"
 
@@ -16,6 +17,9 @@ static Program *lowered(Dumped *m, int threads, bool openblas) {
     m->module->name = "net";
     for (int pass = 0; pass < DUMPED_PASSES; pass++) {
         dumped_pass(m->module, pass);
+    }
+    if (!m->c.opt.no_main) {
+        pass_late(m->module);
     }
     Program *p = pass_lower(&m->c, &m->c.arena, m->module);
     for (int i = 0; i < p->entry.count; i++) {

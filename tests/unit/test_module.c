@@ -545,7 +545,7 @@ static void test_report(void **state) {
     Text json = {.arena = &arena}, text = {.arena = &arena};
     emit_report(&json, &t.c, t.p, &t.c.diag.sources.at[0], true);
     emit_report(&text, &t.c, t.p, &t.c.diag.sources.at[0], false);
-    char *total = str_printf(&arena, "\"total\":%lld}", (long long)t.p->total_bytes);
+    char *total = str_printf(&arena, "\"total\":%lld,", (long long)t.p->total_bytes);
     assert_non_null(strstr(json.at, total));
     assert_non_null(
         strstr(json.at, "{\"name\":\"w\",\"dtype\":\"f32\",\"shape\":[],\"region\":\"params\""));
