@@ -42,7 +42,12 @@ for share in 90 70 50 35; do
     before=$again
     check "$share %, trained" trained "$scratch/small" "$scratch/weights"
     same "weights with $share % of the arena" "$scratch/right" "$scratch/weights"
+    [ $share = 50 ] && cp "$scratch/small" "$scratch/half"
 done
+# What one budget has begun another goes on with.
+"$scratch/half" fit --steps 3 --checkpoint "$scratch/begun" --log none >"$scratch/log" 2>&1 &&
+    "$scratch/small" fit --resume "$scratch/begun" --save "$scratch/weights" --log none >"$scratch/log" 2>&1 || fail "two budgets" "$(head -n 1 "$scratch/log")"
+same "a run under two budgets" "$scratch/right" "$scratch/weights"
 [ "$before" -lt "$(report flops)" ] && pass || fail "35 %" "all runs again"
 grep -q ', again' "$scratch/small.c" && pass || fail "text" "no call says that it runs again"
 sed "s/steps 6;/steps 6; budget $budget;/" $model >"$scratch/source.mdl"
