@@ -395,11 +395,20 @@ typedef struct {
     int used, size;
 } KeepTable;
 
+/* What the source says of what a node makes in loops (`@keep`, `@remat`): it is kept for the
+ * derivative, or made again. Of what is made again the op does not matter. */
+typedef struct {
+    Loc loc;
+    OpCode op;
+    bool keep;
+} KeepHint;
+
 struct Graph {
     Arena *arena; /* of regions and nodes; a stage may put another in its place */
     Arena *spent; /* of a region that a pass reads: it may go once that is copied; or NULL */
     Arena *keep;  /* of attributes and types, which go from stage to stage */
     KeepTable attrs, types;
+    VEC(KeepHint) hint;
     Region *region; /* where the makers below put nodes: the innermost open one */
     Loc loc;        /* given to new nodes */
     bool exact;     /* given to new products */

@@ -14,6 +14,8 @@
 #include "lang/params.h"
 #include "lang/train.h"
 
+#include <string.h>
+
 /* An attribute that changes nothing says so. */
 static void idle_attribute(Elab *e, const Ast *ast, const Ast *attr) {
     bool checkpoint = str_eq(attr->name, "checkpoint");
@@ -26,6 +28,10 @@ static void idle_attribute(Elab *e, const Ast *ast, const Ast *attr) {
         if (idle) {
             elab_warn(e, attr->loc, 673,
                       "'@f32' has an effect before statements, layers, models and ops alone");
+        }
+    } else if (str_eq(attr->name, "keep") || str_eq(attr->name, "remat")) {
+        if (!e->loop && !(e->frame && e->frame->up)) {
+            elab_warn(e, attr->loc, 674, "'@%s' has an effect in loops alone", attr->name);
         }
     } else if (!checkpoint && !str_eq(attr->name, "name")) {
         elab_warn(e, attr->loc, 642, "'@%s' has no effect yet", attr->name);
@@ -484,13 +490,40 @@ static void statement(Elab *e, const Ast *ast) {
     }
 }
 
+static void add_hint(Elab *e, const Node *n, bool keep) {
+    const KeepHint hint = {.loc = n->loc, .op = n->op, .keep = keep};
+    for (int i = 0; i < e->g->hint.count; i++) {
+        const KeepHint *old = &e->g->hint.at[i];
+        if (memcmp(&old->loc, &hint.loc, sizeof hint.loc) == 0 && old->op == hint.op) {
+            return;
+        }
+    }
+    VEC_PUSH(e->g->keep, &e->g->hint, hint);
+}
+
+/* `@keep` is of what the statement ends in, `@remat` of all that it makes from node `from` on. */
+static void note_hints(Elab *e, const Ast *ast, const Region *region, int from) {
+    int end = region->node.count;
+    if (e->loop && from < end && stmt_has_attribute(ast, "keep")) {
+        add_hint(e, region->node.at[end - 1], true);
+    }
+    for (int i = from; e->loop && i < end && stmt_has_attribute(ast, "remat"); i++) {
+        if (op_info[region->node.at[i]->op].cls == CLASS_CALL) {
+            add_hint(e, region->node.at[i], false);
+        }
+    }
+}
+
 void stmt_one(Elab *e, const Ast *ast) {
     Loc before = elab_at(e, ast->loc);
+    const Region *region = e->g->region;
+    const int from = region->node.count;
     Naming *naming = naming_open(e, ast);
     bool exact = e->g->exact;
     e->g->exact = exact || stmt_has_attribute(ast, "f32");
     statement(e, ast);
     e->g->exact = exact;
+    note_hints(e, ast, region, from);
     naming_close(e, naming);
     e->g->loc = before;
 }

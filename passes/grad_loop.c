@@ -144,6 +144,20 @@ static bool is_kept(const Kept *kept, const Node *n) {
     return kept->op == n->op && memcmp(&kept->loc, &n->loc, sizeof n->loc) == 0;
 }
 
+/* What the source says of `n`; NULL: nothing. */
+static const KeepHint *hint_of(const Replay *r, const Node *n) {
+    const Node *what = r->g->hint.count > 0 ? kept_for(r, n) : NULL;
+    for (int i = 0; i < r->g->hint.count; i++) {
+        const KeepHint *hint = &r->g->hint.at[i];
+        const Node *of = hint->keep ? n : what;
+        if (memcmp(&hint->loc, &of->loc, sizeof of->loc) == 0 &&
+            (hint->keep ? of->op == hint->op : op_info[of->op].cls == CLASS_CALL)) {
+            return hint;
+        }
+    }
+    return NULL;
+}
+
 /* Does the plan make `n` again where the policy stacks it? */
 static bool planned_again(const Replay *r, const Node *n) {
     const GradPlan *plan = r->run->plan;
@@ -356,6 +370,11 @@ static bool same_every_time(Replay *r, const Node *n) {
 /* The one decision, of any node but a parameter: made again, or stacked? */
 static bool made_again(Replay *r, const Node *n) {
     const Node *decides = n->op == OP_PICK ? n->in[0] : n;
+    const KeepHint *hint = hint_of(r, n);
+    if (hint &&
+        (!hint->keep || !computed_again(GRAD_SAVE_ALL, decides, same_every_time(r, decides)))) {
+        return !hint->keep;
+    }
     return planned_again(r, n) || (computed_again(r->save, decides, same_every_time(r, decides)) &&
                                    !(r->save == GRAD_SAVE_CALLS && ended_call(r, n)));
 }
@@ -458,8 +477,8 @@ void vjp_loop(Sweep *s, Node *n, Node *u) {
     GradSave save = n->attr->checkpoint > 0                    ? GRAD_SAVE_CARRIES
                     : n->attr->checkpoint == CHECKPOINT_AFRESH ? s->run->plan->save
                                                                : s->save;
-    *r = (Replay){
-        .g = g, .scratch = s->scratch, .save = save, .run = s->run, .loop = n, .outer = s};
+    *r =
+        (Replay){.g = g, .scratch = s->scratch, .save = save, .run = s->run, .loop = n, .outer = s};
     if (s->replay && made_again(s->replay, n)) {
         r->loop = sweep_value(s, n);
         r->outer = NULL;
