@@ -271,7 +271,8 @@ void program_names(Program *p) {
     static const char *const api[] = {
         "init",      "bind",      "save",    "load",     "tensors",   "tensor",       "main",
         "strerror",  "memory",    "model",   "scratch",  "nonfinite", "tensor_table", "regions",
-        "host_init", "host_bind", "entries", "datasets", "phases",    "layers"};
+        "host_init", "host_bind", "entries", "datasets", "phases",    "spans",        "arenas",
+        "layers"};
     for (size_t i = 0; i < sizeof api / sizeof *api; i++) {
         name_once(p, api[i]);
     }

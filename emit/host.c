@@ -496,7 +496,7 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, const Counts *
     if (knows_passes(e)) {
         text_printf(out, ",\n     %s", table_name(e, entry, "pushes", n->pushes));
     }
-    if (host_has_scaled(e->p)) {
+    if (host_has_scaled(e->p) || e->c->opt.whole_runtime) {
         text_printf(out, ",\n     %d", scaled_extra(entry));
     }
     text_add(out, "},\n");
