@@ -16,6 +16,10 @@ typedef struct {
     uint32_t owner; /* of nodes: 1 + the place of what they belong to in Module.owner; 0: none */
 } Loc;
 #define LOC_NONE ((Loc){UINT32_MAX, 0, 0, 0})
+/* The same construct, of the same owner? */
+static inline bool loc_equal(Loc a, Loc b) {
+    return a.source == b.source && a.at == b.at && a.len == b.len && a.owner == b.owner;
+}
 
 typedef struct {
     const char *name; /* as shown in messages: path as given, or <nn> for a module of the library */

@@ -582,3 +582,12 @@ int module_layer(const Module *module, Loc loc) {
     const Owner *owner = module_owner(module, loc);
     return owner ? owner->layer : 0;
 }
+
+int module_phase(const Module *module, const Entry *entry) {
+    for (int i = 0; i < module->phase.count; i++) {
+        if (str_eq(module->phase.at[i].name, entry->name)) {
+            return module->phase.at[i].phase;
+        }
+    }
+    return -1;
+}

@@ -388,6 +388,8 @@ typedef struct {
 /* What a node at `loc` belongs to, and the number of its layer; NULL and 0: nothing. */
 const Owner *module_owner(const Module *module, Loc loc);
 int module_layer(const Module *module, Loc loc);
+/* The phase in which an entry, or the train that it evaluates, stands; -1: in none. */
+int module_phase(const Module *module, const Entry *entry);
 
 /* Hash table of what is kept once, see compiler/keep.h. */
 typedef struct {

@@ -445,17 +445,11 @@ int64_t program_whole_bytes(const Program *p) {
 }
 
 bool entry_in_phase(const Program *p, const ProgramEntry *e, int phase) {
-    const Module *module = p->module;
-    if (e->entry->kind == ENTRY_INIT || e->entry->kind == ENTRY_LOAD) {
-        return e->entry->kind == ENTRY_LOAD || phase == 0;
+    switch (e->entry->kind) {
+    case ENTRY_INIT: return phase == 0;
+    case ENTRY_LOAD: return true;
+    default: return module_phase(p->module, e->entry) == phase;
     }
-    for (int i = 0; i < module->phase.count; i++) {
-        if (module->phase.at[i].phase == phase &&
-            str_eq(module->phase.at[i].name, e->entry->name)) {
-            return true;
-        }
-    }
-    return false;
 }
 
 Buf *buf_root(const Buf *buf) {

@@ -153,10 +153,7 @@ static void print_end_adapter(const Emit *e, const ProgramEntry *entry, Text *ou
 }
 
 bool host_is_pass(const Program *p, const Entry *entry) {
-    bool named = false;
-    for (int i = 0; i < p->module->phase.count; i++) {
-        named = named || str_eq(p->module->phase.at[i].name, entry->name);
-    }
+    bool named = module_phase(p->module, entry) >= 0;
     return named && entry->kind == ENTRY_CALL && entry->train == NULL;
 }
 

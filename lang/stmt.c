@@ -14,8 +14,6 @@
 #include "lang/params.h"
 #include "lang/train.h"
 
-#include <string.h>
-
 /* An attribute that changes nothing says so. */
 static void idle_attribute(Elab *e, const Ast *ast, const Ast *attr) {
     bool checkpoint = str_eq(attr->name, "checkpoint");
@@ -494,7 +492,7 @@ static void add_hint(Elab *e, const Node *n, bool keep) {
     const KeepHint hint = {.loc = n->loc, .op = n->op, .keep = keep};
     for (int i = 0; i < e->g->hint.count; i++) {
         const KeepHint *old = &e->g->hint.at[i];
-        if (memcmp(&old->loc, &hint.loc, sizeof hint.loc) == 0 && old->op == hint.op) {
+        if (loc_equal(old->loc, hint.loc) && old->op == hint.op) {
             return;
         }
     }

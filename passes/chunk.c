@@ -31,7 +31,7 @@ typedef struct {
     int8_t *axis;      /* by node inside or going in: where it has the label */
     int64_t extent;    /* of all chunks */
     int64_t trip, own; /* iterations, and places of the label in each: trip * own == extent */
-    bool valid, rows;  /* rows: as in ChunkLimits */
+    bool valid;
 } Label;
 
 typedef struct {
@@ -225,10 +225,10 @@ static int from_rows(const Node *n, int k, int axis) {
     return own >= 0 ? own : NO_AXIS;
 }
 
-/* Hands the label from axis `axis` of `n` on to what it reads. */
-static void follow(Label *l, const Node *n, int axis) {
+/* Hands the label from axis `axis` of `n` on to what it reads; `by_rows` as in ChunkLimits. */
+static void follow(Label *l, const Node *n, int axis, bool by_rows) {
     for (int k = 0; k == 0 || k < n->nin; k++) {
-        bool rows = l->rows && n->op == OP_CONTRACT;
+        bool rows = by_rows && n->op == OP_CONTRACT;
         int from = rows ? from_rows(n, k, axis) : rule_of(n)->from(n, k, axis);
         l->valid = l->valid && from != LOST;
         if (l->valid && k < n->nin) {
@@ -243,8 +243,7 @@ static void find_labels(Chain *c, Arena *scratch, const Region *region) {
     for (int axis = 0; axis < exit->type->rank && c->labels < MOST_LABELS; axis++) {
         Label *l = &c->label[c->labels];
         int count = (int)exit->id + 1;
-        *l = (Label){
-            ARENA_ARRAY(scratch, int8_t, count), exit->type->dim[axis], 1, 0, true, c->limits.rows};
+        *l = (Label){ARENA_ARRAY(scratch, int8_t, count), exit->type->dim[axis], 1, 0, true};
         memset(l->axis, UNSEEN, (size_t)count);
         put_axis(l, exit, axis);
         for (int i = count - 1; i >= 0 && l->valid; i--) {
@@ -253,7 +252,7 @@ static void find_labels(Chain *c, Arena *scratch, const Region *region) {
                 continue;
             }
             if (l->axis[i] >= 0) {
-                follow(l, n, l->axis[i]);
+                follow(l, n, l->axis[i], c->limits.rows);
             } else { /* it is the same in all chunks */
                 l->valid = !c->made[i];
                 for (int k = 0; k < n->nin; k++) {

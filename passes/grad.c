@@ -275,7 +275,7 @@ typedef struct {
     Node **start; /* by operand: of carries, and the stacks that are sliced */
 } Turns;
 
-/* What the copy of a loop makes of its operands, those that are not `from` it. */
+/* What the body of `n` reads of its parameters, in the copy. */
 static void open_turns(Expand *inner, const Node *n, LoopBuilder *loop, const Turns *t) {
     const Attr *a = n->attr;
     const Region *body = n->body;
@@ -430,11 +430,12 @@ static bool is_grad(const Node *n) {
     return n->op == OP_GRAD;
 }
 
-/* Is the region, or one around it, differentiated anywhere? */
+/* Is a derivative taken anywhere in the entry? */
 static bool has_adjoint(const Expand *e) {
     return e->outer ? has_adjoint(e->outer) : region_any(e->old, is_grad);
 }
 
+/* Gives the values of the loop's results, carries first. */
 static Node **expand_loop(Expand *e, const Node *n) {
     const Attr *a = n->attr;
     const int64_t segment = e->run->plan->segment;

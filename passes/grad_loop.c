@@ -124,8 +124,11 @@ static const Node *ended_call(const Replay *r, const Node *n) {
         const Node *x = n->in[k], *other = n->in[n->nin - 1 - k];
         bool number = other->op == OP_BROADCAST && other->in[0]->op == OP_CONST;
         bool linear = sum || (n->op == OP_MUL && number);
-        const Node *call = op_info[x->op].cls == CLASS_CALL ? x : linear ? ended_call(r, x) : NULL;
-        if (linear && call && !r->constant[x->id] && r->readers[x->id] == 1) {
+        if (!linear || r->constant[x->id] || r->readers[x->id] != 1) {
+            continue;
+        }
+        const Node *call = op_info[x->op].cls == CLASS_CALL ? x : ended_call(r, x);
+        if (call) {
             return call;
         }
     }
@@ -134,23 +137,21 @@ static const Node *ended_call(const Replay *r, const Node *n) {
 
 /* --- what is planned -------------------------------------------------------------------------- */
 
-/* The node that `n` is kept for. */
-static const Node *kept_for(const Replay *r, const Node *n) {
-    const Node *call = ended_call(r, n);
+/* The node that `n`, which ends `call` or (NULL) none, is kept for. */
+static const Node *kept_for(const Node *n, const Node *call) {
     return call ? call : n->op == OP_PICK ? n->in[0] : n;
 }
 
 static bool is_kept(const Kept *kept, const Node *n) {
-    return kept->op == n->op && memcmp(&kept->loc, &n->loc, sizeof n->loc) == 0;
+    return kept->op == n->op && loc_equal(kept->loc, n->loc);
 }
 
-/* What the source says of `n`; NULL: nothing. */
-static const KeepHint *hint_of(const Replay *r, const Node *n) {
-    const Node *what = r->g->hint.count > 0 ? kept_for(r, n) : NULL;
-    for (int i = 0; i < r->g->hint.count; i++) {
-        const KeepHint *hint = &r->g->hint.at[i];
+/* What the source says of `n`, which is kept for `what`; NULL: nothing. */
+static const KeepHint *hint_of(const Graph *g, const Node *n, const Node *what) {
+    for (int i = 0; i < g->hint.count; i++) {
+        const KeepHint *hint = &g->hint.at[i];
         const Node *of = hint->keep ? n : what;
-        if (memcmp(&hint->loc, &of->loc, sizeof of->loc) == 0 &&
+        if (loc_equal(hint->loc, of->loc) &&
             (hint->keep ? of->op == hint->op : op_info[of->op].cls == CLASS_CALL)) {
             return hint;
         }
@@ -158,10 +159,8 @@ static const KeepHint *hint_of(const Replay *r, const Node *n) {
     return NULL;
 }
 
-/* Does the plan make `n` again where the policy stacks it? */
-static bool planned_again(const Replay *r, const Node *n) {
-    const GradPlan *plan = r->run->plan;
-    const Node *what = plan->nagain > 0 ? kept_for(r, n) : NULL;
+/* Does the plan make again what is kept for `what`, where the policy stacks it? */
+static bool planned_again(const GradPlan *plan, const Node *what) {
     bool again = false;
     for (int i = 0; i < plan->nagain && !again; i++) {
         again = is_kept(&plan->again[i], what);
@@ -189,11 +188,11 @@ static double flops_of(const Node *n) {
 /* Notes what `n` takes that is stacked now. */
 static void note_kept(const Replay *r, const Node *n) {
     KeptList *list = r->run->plan->kept;
-    const Node *what = kept_for(r, n);
-    int at = 0;
     if (!list || n->op == OP_BODY_PARAM) {
         return;
     }
+    const Node *what = kept_for(n, ended_call(r, n));
+    int at = 0;
     while (at < list->of.count && !is_kept(&list->of.at[at], what)) {
         at++;
     }
@@ -370,13 +369,14 @@ static bool same_every_time(Replay *r, const Node *n) {
 /* The one decision, of any node but a parameter: made again, or stacked? */
 static bool made_again(Replay *r, const Node *n) {
     const Node *decides = n->op == OP_PICK ? n->in[0] : n;
-    const KeepHint *hint = hint_of(r, n);
-    if (hint &&
-        (!hint->keep || !computed_again(GRAD_SAVE_ALL, decides, same_every_time(r, decides)))) {
+    const Node *call = ended_call(r, n), *what = kept_for(n, call);
+    const KeepHint *hint = hint_of(r->g, n, what);
+    bool same = same_every_time(r, decides);
+    if (hint && (!hint->keep || !computed_again(GRAD_SAVE_ALL, decides, same))) {
         return !hint->keep;
     }
-    return planned_again(r, n) || (computed_again(r->save, decides, same_every_time(r, decides)) &&
-                                   !(r->save == GRAD_SAVE_CALLS && ended_call(r, n)));
+    return planned_again(r->run->plan, what) ||
+           (computed_again(r->save, decides, same) && !(r->save == GRAD_SAVE_CALLS && call));
 }
 
 Node *replay_value(Replay *r, Node *n) {

@@ -8,15 +8,6 @@
 
 #include <math.h>
 
-static int phase_of(const Module *module, const Entry *entry) {
-    for (int i = 0; i < module->phase.count; i++) {
-        if (str_eq(module->phase.at[i].name, entry->name)) {
-            return module->phase.at[i].phase;
-        }
-    }
-    return 0;
-}
-
 static bool is_zero(const Node *node) {
     while (node->op == OP_BROADCAST || node->op == OP_RESHAPE) {
         node = node->in[0];
@@ -38,7 +29,7 @@ void pass_late(Module *module) {
         Node *node = init->region->out.at[k];
         Slot *slot = out->slot;
         bool slots = out->role == OUT_WRITE && slot->role == STATE_OPTIMIZER && slot->entry != NULL;
-        slot->late = slots && phase_of(module, slot->entry) > 0 && is_zero(node);
+        slot->late = slots && module_phase(module, slot->entry) > 0 && is_zero(node);
         if (!slot->late) {
             init->out.at[n] = *out;
             init->region->out.at[n++] = node;

@@ -15,7 +15,6 @@
 #include "passes/merge.h"
 
 #include <limits.h>
-#include <string.h>
 
 typedef struct {
     const Region *region;
@@ -129,7 +128,7 @@ static bool is_product_of(const Node *n, const Region *body) {
     bool found = false;
     for (int i = 0; n->op == OP_CONTRACT && i < body->node.count && !found; i++) {
         const Node *other = body->node.at[i];
-        found = other->op == OP_CONTRACT && memcmp(&other->loc, &n->loc, sizeof n->loc) == 0 &&
+        found = other->op == OP_CONTRACT && loc_equal(other->loc, n->loc) &&
                 type_equal(*other->type, *n->type);
     }
     return found;

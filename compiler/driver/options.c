@@ -357,8 +357,7 @@ static int set_value(Compile *c, ValueOption id, const char *value) {
         opt->depfile = value;
         opt->depend = true;
         break;
-    case O_BUDGET:
-        return set_budget(c, value);
+    case O_BUDGET: return set_budget(c, value);
     case O_PRECISION: return set_precision(opt, value);
     case O_BLAS:
         if (name_index(options_blas, value) < 0) {

@@ -102,13 +102,17 @@ static Cost try_plan(const Search *s, const GradPlan *plan, int64_t limit, bool 
     return cost;
 }
 
+static void note_tried(Search *s, const GradPlan *plan, Cost cost) {
+    Tried tried = {*plan, cost.arena};
+    VEC_PUSH(&s->c->arena, &s->tried, tried);
+}
+
 /* Takes the plan if it is the better one. */
 static void take_by(Search *s, const GradPlan *plan, int64_t limit, bool least) {
     Cost cost = try_plan(s, plan, limit, least);
     bool fits = cost.arena <= s->limit;
     if (limit == ANY) {
-        Tried tried = {*plan, cost.arena};
-        VEC_PUSH(&s->c->arena, &s->tried, tried);
+        note_tried(s, plan, cost);
     }
     bool better = fits != s->fits ? fits
                   : fits          ? cost.work < s->cost.work
@@ -171,9 +175,9 @@ static void try_both(Search *s) {
 }
 
 /* Without one of what the best plan makes again, the dearest first. */
-static void drop_needless(Search *s, const KeptList *kept, int64_t limit) {
+static void drop_needless(Search *s) {
     for (int k = s->best.nagain - 1; k >= 0; k--) {
-        Kept *without = ARENA_ARRAY(kept->arena, Kept, s->best.nagain);
+        Kept *without = ARENA_ARRAY(&s->c->arena, Kept, s->best.nagain);
         GradPlan plan = s->best;
         plan.again = without;
         plan.nagain = 0;
@@ -182,16 +186,17 @@ static void drop_needless(Search *s, const KeptList *kept, int64_t limit) {
                 without[plan.nagain++] = s->best.again[i];
             }
         }
-        take(s, &plan, limit);
+        take(s, &plan, s->limit);
     }
 }
 
-/* Everything that loops may keep, from what costs least on; large products whole, or by rows. */
-static void try_all(Search *s, const KeptList *kept, int64_t rows) {
+/* Everything that loops may keep, from what costs least on, with at least `least` kinds of values
+ * made again; large products whole, or by rows. */
+static void try_all(Search *s, const KeptList *kept, int64_t rows, int least) {
     const int64_t turns = longest(s->entry->region);
     GradPlan plan = {.save = GRAD_SAVE_CALLS, .again = kept->of.at, .rows = rows};
     int many = kept->of.count < MOST_AGAIN ? kept->of.count : MOST_AGAIN;
-    for (plan.nagain = 0; plan.nagain <= many; plan.nagain++) {
+    for (plan.nagain = least; plan.nagain <= many; plan.nagain++) {
         take(s, &plan, ANY);
     }
     plan.nagain = 1;
@@ -221,8 +226,8 @@ static GradPlan usual_plan(const Search *s) {
 }
 
 /* Finds the best plan for the limit; false: the usual one is good enough. */
-static bool choose(Search *s, Arena *arena, bool rounding, const GradPlan *usual) {
-    KeptList kept = {.of = {0}, .arena = arena};
+static bool choose(Search *s, bool rounding, const GradPlan *usual) {
+    KeptList kept = {.of = {0}, .arena = &s->c->arena};
     GradPlan first = *usual;
     first.kept = &kept;
     s->usual = s->cost = try_plan(s, &first, ANY, false);
@@ -237,14 +242,15 @@ static bool choose(Search *s, Arena *arena, bool rounding, const GradPlan *usual
         return false;
     }
     sort_kept(&kept);
-    try_all(s, &kept, usual->rows);
+    note_tried(s, usual, s->usual);
+    try_all(s, &kept, usual->rows, 1);
     for (int64_t rows = MOST_ROWS; rows >= LEAST_ROWS; rows /= 8) {
         if (rows < largest && rows != usual->rows) {
-            try_all(s, &kept, rows);
+            try_all(s, &kept, rows, 0);
         }
     }
     try_both(s);
-    drop_needless(s, &kept, s->limit);
+    drop_needless(s);
     return true;
 }
 
@@ -289,8 +295,7 @@ void choose_kept(Compile *c, Module *module, int stage, int64_t budget) {
         const GradPlan *before = s->entry->keep;
         bool rounding = s->entry->rounding || c->opt.rounding;
         s->limit = budget - s->beside;
-        if (s->entry->kind != ENTRY_TRAIN ||
-            !choose(s, &c->arena, rounding, before ? before : &usual)) {
+        if (s->entry->kind != ENTRY_TRAIN || !choose(s, rounding, before ? before : &usual)) {
             continue;
         }
         if (rounding) {

@@ -14,25 +14,21 @@ static int count_phases(const Module *module) {
     return n;
 }
 
-typedef struct {
-    int phase;
-} Touch;
-
-static void note_buf(const Touch *touch, Buf *buf) {
+static void note_buf(Buf *buf, int phase) {
     if (buf->kind == BUF_PARAM || buf->kind == BUF_STATE) {
-        buf->begins = buf->begins > buf->ends ? touch->phase : buf->begins;
-        buf->ends = buf->ends > touch->phase ? buf->ends : touch->phase;
+        buf->begins = buf->begins > buf->ends ? phase : buf->begins;
+        buf->ends = buf->ends > phase ? buf->ends : phase;
     }
 }
 
 static void note_step(void *ctx, Step *step, int depth) {
-    const Touch *touch = ctx;
+    const int phase = *(const int *)ctx;
     (void)depth;
     for (int i = 0; i < step->access.count; i++) {
         Buf *buf = step->access.at[i].buf;
-        note_buf(touch, buf_root(buf));
+        note_buf(buf_root(buf), phase);
         if (buf->final) {
-            note_buf(touch, buf_root(buf->final));
+            note_buf(buf_root(buf->final), phase);
         }
     }
 }
@@ -52,7 +48,7 @@ void plan_phases(Program *p, bool goes) {
     for (int k = 0; n > 1 && k < n; k++) {
         for (int i = 0; i < p->entry.count; i++) {
             if (entry_in_phase(p, p->entry.at[i], k)) {
-                steps_visit(&p->entry.at[i]->step, note_step, &(Touch){k});
+                steps_visit(&p->entry.at[i]->step, note_step, &k);
             }
         }
     }
