@@ -591,3 +591,20 @@ int module_phase(const Module *module, const Entry *entry) {
     }
     return -1;
 }
+
+double node_flops(const Node *n) {
+    double flops = (double)type_count(*n->type) * op_info[n->op].cost;
+    if (n->op == OP_CONTRACT) {
+        int64_t extent[3 * MD_RANK];
+        flops = 2;
+        for (int k = contract_labels(n, extent) - 1; k >= 0; k--) {
+            flops *= (double)extent[k];
+        }
+    } else if (n->op == OP_LOOP) {
+        flops = 0;
+        for (int i = 0; i < n->body->node.count; i++) {
+            flops += (double)n->attr->trip * node_flops(n->body->node.at[i]);
+        }
+    }
+    return flops;
+}

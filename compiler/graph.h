@@ -531,11 +531,22 @@ typedef const LoopMerge *(*MergePlanner)(void *ctx, Arena *scratch, const Region
 /* The same with the loops of each region, and those in bodies, merged as `merges` says; NULL: as
  * they are. */
 Region *region_rebuild_merged(Graph *g, const Region *old, MergePlanner merges, void *ctx);
+/* Stacks that are made again where they are read, slice by slice, by LOOP of a region: which of its
+ * results are; NULL: none of it. What reads one is a loop of the same trip, slice by slice. What
+ * they are made of is at hand there: of a carry that changes, the stack of its values or of its
+ * next ones, which is not made again. */
+typedef const bool *const *(*RematPlanner)(void *ctx, Arena *scratch, const Region *old);
+/* The same with the stacks of each region, and those in bodies, made again as `again` says; NULL:
+ * none of them. */
+Region *region_rebuild_remat(Graph *g, const Region *old, RematPlanner again, void *ctx);
 /* Copies node `old` with new operands into the current region through the builder. */
 Node *graph_copy(Graph *g, const Node *old, Node *const *in);
 /* Instantiates region `body` in the current region with `arg` in place of its params; the results
  * go to out[body->out.count]. */
 void region_inline(Graph *g, const Region *body, Node *const *arg, Node **out);
+
+/* About what it takes to compute a node, one addition each. */
+double node_flops(const Node *n);
 
 /* BUGs with stage and node when `region` breaks an invariant of its stage. */
 typedef enum { STAGE_BUILT, STAGE_GRAD, STAGE_OPTIMISED } GraphStage;

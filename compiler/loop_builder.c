@@ -166,6 +166,37 @@ Node *loop_stack_of(const Node *param) {
                : NULL;
 }
 
+/* No second stack holds the same values: this one is read a place earlier. */
+Node *loop_carry_before(LoopBuilder *loop, Node *next, Node *start, bool reverse) {
+    Graph *g = loop->graph;
+    const int64_t trip = next->type->dim[0];
+    int64_t lo[MD_RANK] = {0}, hi[MD_RANK] = {0};
+    Region *before = graph_enter(g, next->region);
+    lo[0] = !reverse;
+    hi[0] = reverse;
+    Node *shifted = node_pad(g, node_slice_axis(g, next, 0, reverse, trip - 1, 1), lo, hi,
+                             BORDER_EDGE, 0); /* no guard in a vector loop */
+    graph_leave(g, before);
+    Node *slice = loop_xs(loop, shifted);
+    Node *first = node_int(g, TY_I32, reverse ? trip - 1 : 0);
+    Node *starts = node_map2(g, OP_EQ, loop_index(loop), first);
+    return node_select(g, starts, graph_import(g, start), slice);
+}
+
+int loop_next_stack(const Node *loop, int carry) {
+    const Region *body = loop->body;
+    const Attr *a = loop->attr;
+    if (loop_ends_itself(a) || a->trip < 2 || body->out.at[carry]->type->rank >= MD_RANK) {
+        return -1;
+    }
+    for (int k = a->ncarry; k < body->out.count; k++) {
+        if (body->out.at[k] == body->out.at[carry]) {
+            return k;
+        }
+    }
+    return -1;
+}
+
 static Node *in_body(LoopBuilder *loop, Node *node) {
     Region *before = graph_enter(loop->graph, loop->body);
     Node *inner = graph_import(loop->graph, node);

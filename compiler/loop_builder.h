@@ -12,6 +12,12 @@ Node *loop_captured(const LoopBuilder *loop, const Node *param);
 /* The stack of which a body parameter is the slice of an iteration, of a loop that is open or
  * closed; NULL: it is no such parameter. */
 Node *loop_stack_of(const Node *param);
+/* A carry of another loop of that trip and direction as it was in the same iteration, which `loop`
+ * is in: of the stack of its next values, and of what it started from. */
+Node *loop_carry_before(LoopBuilder *loop, Node *next, Node *start, bool reverse);
+/* The stack of a loop of which carry `carry`'s next values are slices; -1: there is none that
+ * loop_carry_before could read. */
+int loop_next_stack(const Node *loop, int carry);
 /* Of an open loop: its carries so far, and the next value of one; NULL: it stays what it is. */
 int64_t loop_trip(const LoopBuilder *loop);
 int loop_carries(const LoopBuilder *loop);

@@ -17,6 +17,7 @@ typedef struct {
 } LoopLive;
 struct Live {
     bool *node;
+    const bool *given; /* nodes that are there without what they are made of; or NULL */
     LoopLive **loop; /* by node id, for LOOP nodes */
 };
 
@@ -68,7 +69,7 @@ static void live_loop(Arena *scratch, const Node *loop, Live *live) {
 static void live_mark(Arena *scratch, const Region *region, Live *live) {
     for (int i = region->node.count - 1; i >= 0; i--) {
         const Node *node = region->node.at[i];
-        if (!live->node[i]) {
+        if (!live->node[i] || (live->given && live->given[i])) {
             continue;
         }
         if (node->op == OP_PICK) {
@@ -102,6 +103,7 @@ typedef struct {
     Arena *notes; /* of turned carries; NULL: no value is seen as turned */
     bool differs;
     MergePlanner merges; /* NULL: each loop stays one of its own */
+    RematPlanner again;  /* NULL: loops read what there are stacks of */
 } Rebuild;
 
 /* The new values of the results of a loop. */
@@ -117,6 +119,7 @@ typedef struct {
     LoopMap **loop;         /* by LOOP */
     Node ***inner;          /* by LOOP that others are put into, while it is open: of its body */
     const LoopMerge *merge; /* or NULL */
+    const bool *const *again; /* by LOOP: results that are made again; or NULL */
 } Copy;
 
 static void copy_nodes(Rebuild *r, const Region *old, const Live *live, Node **map);
@@ -236,6 +239,92 @@ static void guest_results(Rebuild *r, Copy *c, const Node *guest, Node *host) {
     }
 }
 
+/* --- what is made again ----------------------------------------------------------------------- */
+
+/* The values of the body of a loop in front, in the iteration of the one that is open. */
+typedef struct Again {
+    const Node *loop;
+    Node **value;
+    struct Again *next;
+} Again;
+
+static Node *slice_of(Rebuild *r, const Copy *c, LoopBuilder *lb, Again **again, const Node *x);
+
+static bool is_again(const Copy *c, const Node *loop, int k) {
+    return c->again && c->again[loop->id] && c->again[loop->id][k];
+}
+
+static Node *param_again(Rebuild *r, const Copy *c, LoopBuilder *lb, Again **again,
+                         const Node *loop, const Node *param) {
+    const int k = param->attr->axis, ncarry = loop->attr->ncarry;
+    if (k == 0) {
+        return loop_index(lb);
+    }
+    const Node *x = loop->in[k - 1];
+    if (k > ncarry + loop->attr->ninv) {
+        return slice_of(r, c, lb, again, x);
+    }
+    if (k > ncarry || stays(loop->body, k - 1)) {
+        return graph_import(r->graph, c->map[x->id]);
+    }
+    int next = loop_next_stack(loop, k - 1);
+    if (next < 0) {
+        BUG("a carry is not at hand where what is made of it is made again");
+    }
+    return loop_carry_before(lb, c->loop[loop->id]->result[next], c->map[x->id],
+                             loop->attr->reverse);
+}
+
+/* What of the body of `loop` is made again: of what other stacks hold, and so on. */
+static Node **values_again(Rebuild *r, const Copy *c, LoopBuilder *lb, Again **again,
+                           const Node *loop) {
+    const Region *body = loop->body;
+    const int count = body->node.count, ncarry = loop->attr->ncarry;
+    Node **value = ARENA_ARRAY(r->scratch, Node *, count);
+    bool *given = ARENA_ARRAY(r->scratch, bool, count);
+    Live *live = live_new(r->scratch, body);
+    live->given = given;
+    for (int k = ncarry; k < body->out.count; k++) {
+        given[body->out.at[k]->id] = !is_again(c, loop, k) && c->loop[loop->id]->result[k];
+        live->node[body->out.at[k]->id] |= is_again(c, loop, k);
+    }
+    live_mark(r->scratch, body, live);
+    for (int k = ncarry; k < body->out.count; k++) {
+        int id = (int)body->out.at[k]->id;
+        if (given[id] && live->node[id]) {
+            value[id] = loop_xs(lb, c->loop[loop->id]->result[k]);
+        }
+    }
+    for (int k = 0; k < body->param.count; k++) {
+        const Node *param = body->param.at[k];
+        if (live->node[param->id] && !given[param->id]) {
+            value[param->id] = param_again(r, c, lb, again, loop, param);
+        }
+    }
+    copy_nodes(r, body, live, value);
+    return value;
+}
+
+/* The slice of the stack `x` in the iteration of the loop that is open. */
+static Node *slice_of(Rebuild *r, const Copy *c, LoopBuilder *lb, Again **again, const Node *x) {
+    const Node *loop = x->op == OP_PICK ? x->in[0] : NULL;
+    if (!loop || !is_again(c, loop, x->attr->axis)) {
+        return loop_xs(lb, c->map[x->id]);
+    }
+    Again *one = *again;
+    while (one && one->loop != loop) {
+        one = one->next;
+    }
+    if (!one) {
+        one = ARENA_NEW(r->scratch, Again);
+        one->loop = loop;
+        one->value = values_again(r, c, lb, again, loop);
+        one->next = *again;
+        *again = one;
+    }
+    return one->value[loop->body->out.at[x->attr->axis]->id];
+}
+
 static LoopMap *copy_loop(Rebuild *r, const Region *old, const Node *loop, Copy *c) {
     const LoopLive *ll = c->live->loop[loop->id];
     Node **map = c->map;
@@ -256,6 +345,7 @@ static LoopMap *copy_loop(Rebuild *r, const Region *old, const Node *loop, Copy 
         }
     }
     int *emitted = ARENA_ARRAY(r->scratch, int, body->out.count);
+    Again *again = NULL;
     LoopBuilder *lb = loop_open(g, at->trip, at->reverse);
     loop_checkpoint(lb, at->checkpoint);
     if (at->last) {
@@ -282,8 +372,8 @@ static LoopMap *copy_loop(Rebuild *r, const Region *old, const Node *loop, Copy 
             inner[param->id] = turn_view(g, graph_import(g, behind), t);
         } else {
             Turn slice = turn_shifted(t, -1);
-            Node *behind = slice.count > 0 ? outer->in[0] : outer;
-            inner[param->id] = turn_view(g, loop_xs(lb, behind), slice);
+            inner[param->id] = slice.count > 0 ? turn_view(g, loop_xs(lb, outer->in[0]), slice)
+                                               : slice_of(r, c, lb, &again, loop->in[k]);
         }
     }
     copy_nodes(r, body, ll->body, inner);
@@ -335,7 +425,8 @@ static LoopMap *copy_loop(Rebuild *r, const Region *old, const Node *loop, Copy 
 
 static void copy_nodes(Rebuild *r, const Region *old, const Live *live, Node **map) {
     Graph *g = r->graph;
-    Copy c = {live, map, ARENA_ARRAY(r->scratch, LoopMap *, old->node.count), NULL, NULL};
+    Copy c = {live, map, ARENA_ARRAY(r->scratch, LoopMap *, old->node.count), NULL, NULL, NULL};
+    c.again = r->again ? r->again(r->ctx, r->scratch, old) : NULL;
     if (r->merges) {
         c.merge = r->merges(r->ctx, r->scratch, old);
         c.inner = ARENA_ARRAY(r->scratch, Node **, old->node.count);
@@ -434,6 +525,11 @@ Region *region_rebuild_loops(Graph *g, const Region *old, LoopVisit visit, void 
 
 Region *region_rebuild_merged(Graph *g, const Region *old, MergePlanner merges, void *ctx) {
     Rebuild how = {.merges = merges, .ctx = ctx};
+    return rebuild(g, old, &how);
+}
+
+Region *region_rebuild_remat(Graph *g, const Region *old, RematPlanner again, void *ctx) {
+    Rebuild how = {.again = again, .ctx = ctx};
     return rebuild(g, old, &how);
 }
 

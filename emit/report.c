@@ -594,8 +594,8 @@ static void budget_message(Compile *c, const Program *p, int64_t budget, Loc loc
     }
     if (c->rounded_bytes > 0 && c->rounded_bytes <= budget) {
         diag_hint(&c->diag,
-                  "'budget %lld, rounding;' fits, in %lld bytes: loops make again what they now "
-                  "keep, and sums may be rounded otherwise",
+                  "'budget %lld, rounding;' fits, in %lld bytes: sums are made in another order, "
+                  "and may be rounded otherwise",
                   (long long)budget, (long long)c->rounded_bytes);
     }
     int64_t adds = thread_adds(&e, entry, c->opt.threads), over = p->total_bytes - budget;

@@ -535,6 +535,30 @@ Region *pass_grad_planned(Graph *g, const Region *region, const GradPlan *plan) 
     return expand(g, region, &run);
 }
 
+static bool is_kept(const Kept *kept, const Node *n) {
+    return kept->op == n->op && loc_equal(kept->loc, n->loc);
+}
+
+Kept *kept_entry(KeptList *list, const Node *n) {
+    int at = 0;
+    while (at < list->of.count && !is_kept(&list->of.at[at], n)) {
+        at++;
+    }
+    if (at == list->of.count) {
+        Kept fresh = {.loc = n->loc, .op = n->op};
+        VEC_PUSH(list->arena, &list->of, fresh);
+    }
+    return &list->of.at[at];
+}
+
+bool plan_makes_again(const GradPlan *plan, const Node *n) {
+    bool again = false;
+    for (int i = 0; i < plan->nagain && !again; i++) {
+        again = is_kept(&plan->again[i], n);
+    }
+    return again;
+}
+
 Region *pass_grad(Graph *g, const Region *region, GradSave save) {
     return grad_by_rules(g, region, save, vjp_rules);
 }

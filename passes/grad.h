@@ -29,10 +29,15 @@ typedef struct GradPlan {
     GradSave save;
     const Kept *again; /* of what `save` stacks these are made again: loc and op say what */
     int nagain;
+    bool late; /* by pass_remat, from the values as they are computed: to the bit */
     int64_t segment; /* > 1: longer loops that say nothing keep the carries of every such turn */
     int64_t rows;    /* > 0: of pass_chunk, chunks of rows of so many bytes */
     KeptList *kept;  /* or NULL: to it is added what is stacked and could be made again instead */
 } GradPlan;
+
+/* What the list has of values like `n`; the first time nothing yet. */
+Kept *kept_entry(KeptList *list, const Node *n);
+bool plan_makes_again(const GradPlan *plan, const Node *n);
 
 /* Needs a verified region at STAGE_BUILT; gives an equal one without GRAD, STOP and CUSTOM
  * (STAGE_GRAD); changes no values. */

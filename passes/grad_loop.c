@@ -142,10 +142,6 @@ static const Node *kept_for(const Node *n, const Node *call) {
     return call ? call : n->op == OP_PICK ? n->in[0] : n;
 }
 
-static bool is_kept(const Kept *kept, const Node *n) {
-    return kept->op == n->op && loc_equal(kept->loc, n->loc);
-}
-
 /* What the source says of `n`, which is kept for `what`; NULL: nothing. */
 static const KeepHint *hint_of(const Graph *g, const Node *n, const Node *what) {
     for (int i = 0; i < g->hint.count; i++) {
@@ -159,52 +155,18 @@ static const KeepHint *hint_of(const Graph *g, const Node *n, const Node *what) 
     return NULL;
 }
 
-/* Does the plan make again what is kept for `what`, where the policy stacks it? */
-static bool planned_again(const GradPlan *plan, const Node *what) {
-    bool again = false;
-    for (int i = 0; i < plan->nagain && !again; i++) {
-        again = is_kept(&plan->again[i], what);
-    }
-    return again;
-}
-
-static double flops_of(const Node *n) {
-    double flops = (double)type_count(*n->type) * op_info[n->op].cost;
-    if (n->op == OP_CONTRACT) {
-        int64_t extent[3 * MD_RANK];
-        flops = 2;
-        for (int k = contract_labels(n, extent) - 1; k >= 0; k--) {
-            flops *= (double)extent[k];
-        }
-    } else if (n->op == OP_LOOP) {
-        flops = 0;
-        for (int i = 0; i < n->body->node.count; i++) {
-            flops += (double)n->attr->trip * flops_of(n->body->node.at[i]);
-        }
-    }
-    return flops;
-}
-
 /* Notes what `n` takes that is stacked now. */
 static void note_kept(const Replay *r, const Node *n) {
     KeptList *list = r->run->plan->kept;
-    if (!list || n->op == OP_BODY_PARAM) {
+    if (!list || r->run->plan->late || n->op == OP_BODY_PARAM) {
         return;
     }
     const Node *what = kept_for(n, ended_call(r, n));
-    int at = 0;
-    while (at < list->of.count && !is_kept(&list->of.at[at], what)) {
-        at++;
-    }
-    if (at == list->of.count) {
-        Kept fresh = {.loc = what->loc, .op = what->op};
-        VEC_PUSH(list->arena, &list->of, fresh);
-    }
     const double trip = (double)r->loop->attr->trip, count = (double)type_count(*n->type);
-    Kept *kept = &list->of.at[at];
+    Kept *kept = kept_entry(list, what);
     bool counted = what->op == OP_LOOP && kept->flops > 0; /* by another of its results */
     kept->bytes += trip * count * (double)elem_bytes(n->type->elem);
-    kept->flops += counted ? 0 : trip * flops_of(what);
+    kept->flops += counted ? 0 : trip * node_flops(what);
 }
 
 static Node *outer_value(Replay *r, Node *n) {
@@ -302,38 +264,10 @@ static void copy_body(Replay *r, const Region *from) {
     }
 }
 
-/* A stack that the loop emits of what carry `carry` becomes; -1: there is none. */
-static int next_stack(const Replay *r, int carry) {
-    const Region *body = r->loop->body;
-    const Attr *a = r->loop->attr;
-    if (loop_ends_itself(a) || a->trip < 2 || body->out.at[carry]->type->rank >= MD_RANK) {
-        return -1;
-    }
-    for (int k = a->ncarry; k < body->out.count; k++) {
-        if (body->out.at[k] == body->out.at[carry]) {
-            return k;
-        }
-    }
-    return -1;
-}
-
-/* A carry in the adjoint loop: what a stack of its next values holds of the iteration before, or
- * where it started. So no second stack holds the same values. */
+/* A carry in the adjoint loop, where the forward loop emits what it becomes. */
 static Node *earlier_next(Replay *r, int carry, int stack) {
-    Graph *g = r->g;
-    const Attr *a = r->loop->attr;
-    Node *next = forward_result(r, stack), *start = outer_value(r, r->loop->in[carry]);
-    int64_t trip = a->trip, lo[MD_RANK] = {0}, hi[MD_RANK] = {0};
-    Region *before = graph_enter(g, next->region);
-    lo[0] = !a->reverse;
-    hi[0] = a->reverse;
-    Node *shifted = node_pad(g, node_slice_axis(g, next, 0, a->reverse, trip - 1, 1), lo, hi,
-                             BORDER_EDGE, 0); /* no guard in a vector loop */
-    graph_leave(g, before);
-    Node *slice = loop_xs(r->adjoint, shifted);
-    Node *first = node_int(g, TY_I32, a->reverse ? trip - 1 : 0);
-    Node *starts = node_map2(g, OP_EQ, loop_index(r->adjoint), first);
-    return node_select(g, starts, graph_import(g, start), slice);
+    Node *start = outer_value(r, r->loop->in[carry]);
+    return loop_carry_before(r->adjoint, forward_result(r, stack), start, r->loop->attr->reverse);
 }
 
 static Node *replay_param(Replay *r, Node *param) {
@@ -343,7 +277,7 @@ static Node *replay_param(Replay *r, Node *param) {
         return loop_index(r->adjoint);
     }
     if (k <= a->ncarry) {
-        int stack = next_stack(r, k - 1);
+        int stack = loop_next_stack(r->loop, k - 1);
         return stack < 0 ? saved_value(r, param) : earlier_next(r, k - 1, stack);
     }
     Node *operand = outer_value(r, r->loop->in[k - 1]);
@@ -375,7 +309,7 @@ static bool made_again(Replay *r, const Node *n) {
     if (hint && (!hint->keep || !computed_again(GRAD_SAVE_ALL, decides, same))) {
         return !hint->keep;
     }
-    return planned_again(r->run->plan, what) ||
+    return (!r->run->plan->late && plan_makes_again(r->run->plan, what)) ||
            (computed_again(r->save, decides, same) && !(r->save == GRAD_SAVE_CALLS && call));
 }
 

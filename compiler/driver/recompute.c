@@ -2,10 +2,11 @@
  *
  * A choice is tried by running it through the later stages up to the plan, which says bytes and
  * work as they will be. Choices are tried from what costs least: of what loops stack, that is made
- * again first which frees most bytes for its FLOPs; then all but carries; then the carries of every
- * second turn, of every fourth, ... The one that fits with the least work is taken, and what it
- * makes again needlessly is kept after all. As the choices are the same for every budget, a larger
- * one never costs more. */
+ * again first which frees most bytes for its FLOPs, by pass_remat, which keeps the bits. Where sums
+ * may be rounded otherwise, the pass that differentiates does the same; then all but carries are
+ * made again; then the carries of every second turn, of every fourth, ... The one that fits with
+ * the least work is taken, and what it makes again needlessly is kept after all. As the choices are
+ * the same for every budget, a larger one never costs more. */
 #include "compiler/driver/recompute.h"
 
 #include "compiler/driver/stages.h"
@@ -190,12 +191,11 @@ static void drop_needless(Search *s) {
     }
 }
 
-/* Everything that loops may keep, from what costs least on, with at least `least` kinds of values
- * made again; large products whole, or by rows. */
-static void try_all(Search *s, const KeptList *kept, int64_t rows, int least) {
-    const int64_t turns = longest(s->entry->region);
-    GradPlan plan = {.save = GRAD_SAVE_CALLS, .again = kept->of.at, .rows = rows};
+/* With at least `least` kinds of values made again, from what costs least on, and each alone. */
+static void try_kept(Search *s, const GradPlan *base, const KeptList *kept, int least) {
+    GradPlan plan = *base;
     int many = kept->of.count < MOST_AGAIN ? kept->of.count : MOST_AGAIN;
+    plan.again = kept->of.at;
     for (plan.nagain = least; plan.nagain <= many; plan.nagain++) {
         take(s, &plan, ANY);
     }
@@ -204,6 +204,12 @@ static void try_all(Search *s, const KeptList *kept, int64_t rows, int least) {
         plan.again = &kept->of.at[i];
         take(s, &plan, ANY);
     }
+}
+
+/* Everything that loops may keep, large products whole, or by rows. */
+static void try_all(Search *s, const KeptList *kept, int64_t rows, int least) {
+    const int64_t turns = longest(s->entry->region);
+    try_kept(s, &(GradPlan){.save = GRAD_SAVE_CALLS, .rows = rows}, kept, least);
     for (int64_t segment = 1; segment < turns; segment *= 2) {
         for (int save = segment > 1 ? GRAD_SAVE_CALLS : GRAD_SAVE_CARRIES;
              save <= GRAD_SAVE_CARRIES; save++) {
@@ -225,32 +231,71 @@ static GradPlan usual_plan(const Search *s) {
     return plan;
 }
 
-/* Finds the best plan for the limit; false: the usual one is good enough. */
-static bool choose(Search *s, bool rounding, const GradPlan *usual) {
+/* What a plan notes that loops stack, as it does without a budget but for `late`. */
+static KeptList find_kept(Search *s, const GradPlan *usual, bool late) {
     KeptList kept = {.of = {0}, .arena = &s->c->arena};
     GradPlan first = *usual;
+    first.late = late;
     first.kept = &kept;
-    s->usual = s->cost = try_plan(s, &first, ANY, false);
-    s->best = *usual;
-    s->fits = s->cost.arena <= s->limit;
-    if (s->fits) {
-        return false;
-    }
-    const int64_t largest = chunk_largest(s->entry->region);
-    take(s, usual, s->limit); /* steps of its own list run again */
-    if ((s->fits && !rounding) || (longest(s->entry->region) < 2 && largest < LEAST_ROWS)) {
-        return false;
-    }
+    try_plan(s, &first, ANY, false);
     sort_kept(&kept);
+    return kept;
+}
+
+static void finish(Search *s) {
+    try_both(s);
+    drop_needless(s);
+}
+
+/* Among what keeps the bits. */
+static void search_exact(Search *s, const GradPlan *usual) {
+    GradPlan late = *usual;
+    late.late = true;
+    KeptList kept = find_kept(s, usual, true);
     note_tried(s, usual, s->usual);
+    try_kept(s, &late, &kept, 1);
+    finish(s);
+}
+
+/* Among what may round sums otherwise. */
+static void search_rounding(Search *s, const GradPlan *usual) {
+    const int64_t largest = chunk_largest(s->entry->region);
+    KeptList kept = find_kept(s, usual, false);
     try_all(s, &kept, usual->rows, 1);
     for (int64_t rows = MOST_ROWS; rows >= LEAST_ROWS; rows /= 8) {
         if (rows < largest && rows != usual->rows) {
             try_all(s, &kept, rows, 0);
         }
     }
-    try_both(s);
-    drop_needless(s);
+    finish(s);
+}
+
+/* Finds the best plan for the limit; false: the usual one is good enough, or nothing else is there.
+ * Where sums must be rounded as they are and nothing fits, says what would. */
+static bool choose(Search *s, bool rounding, const GradPlan *usual) {
+    s->usual = s->cost = try_plan(s, usual, ANY, false);
+    s->best = *usual;
+    s->fits = s->cost.arena <= s->limit;
+    if (s->fits) {
+        return false;
+    }
+    take(s, usual, s->limit); /* steps of its own list run again */
+    const bool loops = longest(s->entry->region) > 1;
+    if (!loops && chunk_largest(s->entry->region) < LEAST_ROWS) {
+        return false;
+    }
+    if (loops) {
+        search_exact(s, usual);
+    }
+    Search other = *s;
+    if (rounding || !s->fits) {
+        search_rounding(&other, usual);
+    }
+    if (rounding) {
+        *s = other;
+    } else if (!s->fits && other.fits) {
+        s->c->rounded_bytes = other.beside + other.cost.arena;
+    }
     return true;
 }
 
@@ -295,14 +340,9 @@ void choose_kept(Compile *c, Module *module, int stage, int64_t budget) {
         const GradPlan *before = s->entry->keep;
         bool rounding = s->entry->rounding || c->opt.rounding;
         s->limit = budget - s->beside;
-        if (s->entry->kind != ENTRY_TRAIN || !choose(s, rounding, before ? before : &usual)) {
-            continue;
-        }
-        if (rounding) {
+        if (s->entry->kind == ENTRY_TRAIN && choose(s, rounding, before ? before : &usual)) {
             s->entry->keep = kept_plan(c, &s->best);
             s->entry->flops_more = s->cost.flops - s->usual.flops;
-        } else if (s->fits) {
-            c->rounded_bytes = s->beside + s->cost.arena;
         }
     }
 }

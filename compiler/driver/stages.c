@@ -2,6 +2,7 @@
 #include "compiler/driver/stages.h"
 
 #include "compiler/keep.h"
+#include "passes/remat.h"
 #include "passes/chunk.h"
 #include "passes/fma.h"
 #include "passes/grad.h"
@@ -91,6 +92,15 @@ static Region *merge(Graph *g, const Region *region, const Entry *entry) {
     return fresh;
 }
 
+static bool applies_remat(const Region *region, const Entry *entry) {
+    (void)region;
+    return entry->keep && entry->keep->late;
+}
+
+static Region *remat(Graph *g, const Region *region, const Entry *entry) {
+    return pass_remat(g, region, entry->keep);
+}
+
 /* The graph passes in order. A name may be given to --dump. */
 static const struct {
     const char *name;
@@ -118,6 +128,7 @@ static const struct {
     {"narrow", run_narrow, STAGE_OPTIMISED, applies_narrow, false, false, false},
     {"sums", run_sums, STAGE_OPTIMISED, applies_sums, false, false, false},
     {"fma", run_fma, STAGE_OPTIMISED, NULL, false, false, false},
+    {"remat", remat, STAGE_OPTIMISED, applies_remat, false, false, false},
 };
 enum { STAGES = sizeof graph_passes / sizeof *graph_passes };
 static const char *const other_stages[] = {"ast", "build", "lower", "plan"};

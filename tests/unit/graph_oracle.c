@@ -11,6 +11,7 @@
 #include "passes/layout.h"
 #include "passes/merge.h"
 #include "passes/narrow.h"
+#include "passes/remat.h"
 #include "passes/simplify.h"
 #include "passes/sums.h"
 #include "tests/support.h"
@@ -58,6 +59,16 @@ static Region *grad_again(Graph *g, const Region *region) {
     pass_grad_planned(g, region, &plan);
     plan = (GradPlan){.save = GRAD_SAVE_CALLS, .again = kept.of.at, .nagain = kept.of.count};
     return pass_grad_planned(g, region, &plan);
+}
+
+/* Every stack that can go away is made again where it is read. */
+static Region *remat_all(Graph *g, const Region *region, int *made) {
+    KeptList kept = {.of = {0}, .arena = g->keep};
+    GradPlan plan = {.kept = &kept};
+    pass_remat(g, region, &plan);
+    *made += kept.of.count;
+    plan = (GradPlan){.again = kept.of.at, .nagain = kept.of.count};
+    return pass_remat(g, region, &plan);
 }
 
 static Region *merge(Graph *g, const Region *region) {
@@ -342,6 +353,7 @@ void oracle_add(OracleReport *to, const OracleReport *r) {
     to->slopes += r->slopes;
     to->unclear += r->unclear;
     to->calls += r->calls;
+    to->remade += r->remade;
     for (int op = 0; op < OP_COUNT; op++) {
         for (int k = 0; k < SEEN_KINDS; k++) {
             to->seen[op][k] += r->seen[op][k];
@@ -459,6 +471,35 @@ static Region **pipeline(Oracle *o) {
     return region;
 }
 
+static bool same_bits(Value a, Value b) {
+    bool same = true;
+    for (int64_t i = 0; i < type_count(a.type) && same; i++) {
+        bool number = elem_is_float(a.type.elem);
+        same = number ? a.at[i].f == b.at[i].f || (isnan(a.at[i].f) && isnan(b.at[i].f))
+                      : a.at[i].i == b.at[i].i;
+    }
+    return same;
+}
+
+/* What loops make again is, to the bit, what they have read. Gives the regions where they do. */
+static Region **rematerialised(Oracle *o, Region *const *region) {
+    Region **again = ARENA_ARRAY(&o->arena, Region *, o->n);
+    const EvalOptions options = {.round = o->low};
+    for (int i = 0; i < o->n; i++) {
+        again[i] = remat_all(o->c->module->graph, region[i], &o->r->remade);
+        region_verify(again[i], STAGE_OPTIMISED);
+    }
+    Trace want = oracle_trace(o->c, &o->arena, region, 1, options);
+    Trace got = oracle_trace(o->c, &o->arena, again, 1, options);
+    for (int i = 0; i < want.item.count && !failed(o); i++) {
+        if (!same_bits(want.item.at[i], got.item.at[i])) {
+            snprintf(o->r->check, sizeof o->r->check, "values: made again in loops");
+            snprintf(o->r->what, sizeof o->r->what, "result %d has other bits", i);
+        }
+    }
+    return again;
+}
+
 static void write_c(Oracle *o, Region *const *region) {
     Trace want =
         oracle_trace(o->c, &o->arena, o->plain, ORACLE_CALLS, (EvalOptions){.round = o->low});
@@ -541,11 +582,15 @@ void oracle_check(GraphCase *c, const OracleOptions *opt, OracleReport *r) {
     variant(&o, opt->pass[ORACLE_SIMPLIFY], NULL, o.plain, "simplify");
     variant(&o, opt->pass[ORACLE_HOIST], NULL, o.plain, "hoist");
     Region **done = failed(&o) ? NULL : pipeline(&o);
+    Region **again = failed(&o) ? NULL : rematerialised(&o, done);
+    if (!failed(&o)) { /* with more stacks */
+        rematerialised(&o, apply(&o, pass_fma, apply(&o, pass_simplify, o.plain)));
+    }
     if (!failed(&o)) {
         check_slopes(&o, done);
     }
     if (!failed(&o) && opt->write) {
-        write_c(&o, opt->plain ? o.plain : done);
+        write_c(&o, opt->plain ? o.plain : opt->remat ? again : done);
     }
     if (opt->reread) {
         graph_case_close(o.c);

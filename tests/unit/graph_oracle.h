@@ -25,6 +25,7 @@ typedef struct {
     OraclePass pass[ORACLE_PASSES]; /* of the pipeline, in order */
     bool reread;                    /* go on with the graph that the dump gives */
     bool plain;                     /* write C of the reference: no pass but grad */
+    bool remat;                     /* write C where loops make again what they may */
     const char *write;              /* write C and expected values there: WRITE.c .data .want */
     int number;                     /* names start with g<number> */
 } OracleOptions;
@@ -38,6 +39,7 @@ typedef struct {
     int slopes, unclear;            /* difference quotients; those near a kink */
     int seen[OP_COUNT][SEEN_KINDS]; /* nodes */
     int64_t calls;                  /* of emitted entries */
+    int remade;                     /* stacks of loops that went away */
 } OracleReport;
 
 OracleOptions oracle_options(void); /* the pipeline as it is */

@@ -59,6 +59,7 @@ static Job job_of(uint64_t seed) {
     Job j = {.seed = seed, .opt = oracle_options(), .make = make};
     j.opt.reread = seed % 3 == 0;
     j.opt.plain = seed % 4 == 0;
+    j.opt.remat = seed % 4 == 1;
     return j;
 }
 
@@ -96,12 +97,13 @@ static void test_stages(void **state) {
         session_run(&s, first + i, false);
     }
     session_close(&s);
-    printf("%d graphs, %d results, %d loose, %d slopes, %d unclear\n", s.executions, s.all.compared,
-           s.all.loose, s.all.slopes, s.all.unclear);
+    printf("%d graphs, %d results, %d loose, %d slopes, %d unclear, %d stacks made again\n",
+           s.executions, s.all.compared, s.all.loose, s.all.slopes, s.all.unclear, s.all.remade);
     assert_int_equal(s.findings, 0);
     if (count >= 200) {
         check_coverage(&s.all, 3);
         assert_true(s.all.loose * 20 < s.all.compared);
+        assert_true(s.all.remade > 0);
         assert_true(s.all.slopes > 60 && s.all.unclear * 10 < s.all.slopes);
     }
 }
