@@ -21,7 +21,8 @@ typedef enum {
     COMMAND_FMT,
     COMMAND_EXPLAIN,
     COMMAND_FLAGS,
-    COMMAND_INIT
+    COMMAND_INIT,
+    COMMAND_DIFF
 } Command;
 
 enum { THREADS_USUAL = 8 }; /* the most that the bound provides for, without --threads */
@@ -38,6 +39,7 @@ typedef struct {
     uint64_t given;      /* options that not all commands or targets have, see driver/options.c */
     const char *input;   /* path of the model file; of COMMAND_EXPLAIN a code, of COMMAND_INIT a
                             template, of both NULL where none was given */
+    const char *other;   /* of COMMAND_DIFF: the second report; `input` is the first */
     const char *output;  /* -o; NULL: nothing is written; "-": Compile.out */
     const char *header;  /* -H */
     const char *prefix;  /* of emitted names; NULL: file stem */
@@ -76,6 +78,8 @@ typedef struct {
     const char *data;      /* init: --data */
     const char *column;    /* --target as given; init: NULL is the last one */
     bool force, templates; /* init: --force, --list */
+    int64_t growth;        /* diff: --max-growth in bytes, */
+    double growth_share;   /* or in percent; -1: in bytes */
 } Options;
 
 typedef struct Compile {

@@ -1,4 +1,5 @@
 /* main: sets up one run of the compiler, and sees that what it printed has arrived. */
+#include "compiler/driver/diff.h"
 #include "compiler/driver/explain.h"
 #include "compiler/driver/flags.h"
 #include "compiler/driver/init.h"
@@ -36,6 +37,7 @@ static int command_run(Compile *c) {
     case COMMAND_EXPLAIN: return explain_print(c->opt.input);
     case COMMAND_FLAGS: return flags_print(c);
     case COMMAND_INIT: return init_run(c);
+    case COMMAND_DIFF: return diff_run(c);
     default: return pipeline_run(c);
     }
 }
@@ -49,6 +51,7 @@ int main(int argc, char **argv) {
     c.opt.threads = THREADS_USUAL;
     c.opt.budget = -1;
     c.opt.calls = 1;
+    c.opt.growth_share = -1;
     signal(SIGXFSZ, SIG_IGN); /* a file that may not grow further is a message */
     for (int i = 1; i < argc; i++) {
         if (str_eq(argv[i], "--help")) {

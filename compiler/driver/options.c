@@ -24,6 +24,8 @@ const char options_usage[] =
     "                     with --libs those behind the file's name\n"
     "  init [TEMPLATE]    write a new model: --data FILE.csv for a table, --target COLUMN of it,\n"
     "                     -o FILE.mdl, --force to replace it; --list names the templates\n"
+    "  diff A.json B.json what two reports differ in, --format=text|json; the exit status is 1\n"
+    "                     where the total grew by more than --max-growth=SIZE (0), or 5% of it\n"
     "\n"
     "options:\n"
     "  -o FILE            output; '-' is stdout\n"
@@ -83,7 +85,8 @@ typedef enum {
     O_RUNTIME,
     O_FOR,
     O_CC,
-    O_DATA
+    O_DATA,
+    O_GROWTH
 } ValueOption;
 static const struct {
     const char *name;
@@ -111,6 +114,7 @@ static const struct {
     {"--for", O_FOR},
     {"--cc", O_CC},
     {"--data", O_DATA},
+    {"--max-growth", O_GROWTH},
 };
 static const char *const flag_options[] = {"--no-main", "--line",  "--profile", "-MD",    "-MP",
                                            "--report",  "--stats", "-Werror",   "--libs", "--force",
@@ -120,7 +124,8 @@ static const struct {
     Command command;
 } commands[] = {{"compile", COMMAND_COMPILE}, {"check", COMMAND_CHECK}, {"report", COMMAND_REPORT},
                 {"test", COMMAND_TEST},       {"run", COMMAND_RUN},     {"fmt", COMMAND_FMT},
-                {"explain", COMMAND_EXPLAIN}, {"flags", COMMAND_FLAGS}, {"init", COMMAND_INIT}};
+                {"explain", COMMAND_EXPLAIN}, {"flags", COMMAND_FLAGS}, {"init", COMMAND_INIT},
+                {"diff", COMMAND_DIFF}};
 
 /* Options that mean something to some commands only. */
 enum {
@@ -129,6 +134,7 @@ enum {
     REPORTS = 1u << COMMAND_REPORT,
     FLAGS = 1u << COMMAND_FLAGS,
     INIT = 1u << COMMAND_INIT,
+    DIFF = 1u << COMMAND_DIFF,
     OF_MODEL = FLAGS - 1 /* the commands before it: they are about a model file, or a message */
 };
 static const struct {
@@ -145,7 +151,8 @@ static const struct {
     {"--data", INIT},
     {"--force", INIT},
     {"--list", INIT},
-    {"--format", REPORTS},
+    {"--format", REPORTS | DIFF},
+    {"--max-growth", DIFF},
     {"--report", COMPILES | REPORTS},
     {"--stats", COMPILES | REPORTS},
     {"--target", COMPILES | REPORTS | INIT},
@@ -272,6 +279,22 @@ static int set_precision(Options *opt, const char *value) {
         return usage_error("unknown precision", value);
     }
     opt->half = TY_ERROR; /* the last one counts */
+    return EXIT_OK;
+}
+
+/* `64 KiB` or `2.5%` */
+static int set_growth(Options *opt, const char *value) {
+    char *end;
+    double share = strtod(value, &end);
+    opt->growth = 0;
+    opt->growth_share = -1;
+    if (end != value && str_eq(end, "%") && share >= 0 && share < 1e9) {
+        opt->growth_share = share;
+    } else if (!parse_size(value, &opt->growth)) {
+        return usage_error("--max-growth wants a size such as '64 KiB' or a share such as '5%', "
+                           "got",
+                           value);
+    }
     return EXIT_OK;
 }
 
@@ -405,6 +428,7 @@ static int set_value(Compile *c, ValueOption id, const char *value) {
     case O_FOR: opt->machine = value; break;
     case O_CC: opt->compiler = value; break;
     case O_DATA: opt->data = value; break;
+    case O_GROWTH: return set_growth(opt, value);
     }
     return EXIT_OK;
 }
@@ -605,9 +629,6 @@ int options_parse(Compile *c, int argc, char **argv) {
                     have_command = command = true;
                 }
             }
-            if (!command && !have_command && str_eq(word, "diff")) {
-                return usage_error("this command is not supported yet:", word);
-            }
             if (!command && c->opt.input && !have_command && looks_like_command(c->opt.input)) {
                 return explain_command(c->opt.input)
                            ? EXIT_USAGE
@@ -619,6 +640,13 @@ int options_parse(Compile *c, int argc, char **argv) {
             if (!command && c->opt.input && c->opt.command == COMMAND_INIT) {
                 return usage_error("one template at a time; a second one is", word);
             }
+            if (!command && c->opt.input && c->opt.command == COMMAND_DIFF) {
+                if (c->opt.other) {
+                    return usage_error("'diff' takes two reports; a third one is", word);
+                }
+                c->opt.other = word;
+                continue;
+            }
             if (!command && c->opt.input) {
                 return usage_error("one model file at a time; a second one is", word);
             }
@@ -629,6 +657,9 @@ int options_parse(Compile *c, int argc, char **argv) {
     }
     if (!c->opt.input && (OF_MODEL >> c->opt.command & 1) && c->opt.command != COMMAND_EXPLAIN) {
         return usage_error("no model file given", NULL);
+    }
+    if (c->opt.command == COMMAND_DIFF && !c->opt.other) {
+        return usage_error("'diff' wants two reports: mdlc diff BEFORE.json AFTER.json", NULL);
     }
     int code = check_options(&c->opt);
     if (code != EXIT_OK) {

@@ -1,6 +1,7 @@
-/* JSON: a text is taken exactly when a recursive reader of RFC 8259 takes it, and a string that is
- * asked for has the same bytes. */
+/* JSON, of weights files and of reports: a text is taken exactly when a recursive reader of RFC
+ * 8259 takes it, and a string has the same bytes. */
 #define _GNU_SOURCE
+#include "compiler/json_read.h"
 #include "runtime/json.h"
 #include "tests/fuzz/readers.h"
 #include "tests/memory_file.h"
@@ -10,37 +11,37 @@ typedef struct {
     int bad;
     char string[256]; /* the last one, decoded */
     size_t length;
-} Text;
+} Plain;
 
-static int peek(const Text *t) {
+static int peek(const Plain *t) {
     return t->bad || t->at == t->end ? -1 : *t->at;
 }
 
-static int next(Text *t) {
+static int next(Plain *t) {
     int c = peek(t);
     t->at += c >= 0;
     return c;
 }
 
-static int take(Text *t, int c) {
+static int take(Plain *t, int c) {
     if (peek(t) != c)
         return 0;
     t->at++;
     return 1;
 }
 
-static void blanks(Text *t) {
+static void blanks(Plain *t) {
     while (peek(t) == ' ' || peek(t) == '\n' || peek(t) == '\r' || peek(t) == '\t')
         t->at++;
 }
 
-static void put(Text *t, unsigned c) {
+static void put(Plain *t, unsigned c) {
     if (t->length < sizeof t->string)
         t->string[t->length] = (char)(unsigned char)c;
     t->length++;
 }
 
-static unsigned hex4(Text *t) {
+static unsigned hex4(Plain *t) {
     unsigned v = 0;
     for (int i = 0; i < 4; i++) {
         int c = next(t);
@@ -52,7 +53,7 @@ static unsigned hex4(Text *t) {
     return v;
 }
 
-static void string(Text *t) {
+static void string(Plain *t) {
     t->length = 0;
     t->bad |= !take(t, '"');
     while (!t->bad && peek(t) != '"') {
@@ -94,13 +95,13 @@ static void string(Text *t) {
     t->bad |= !take(t, '"');
 }
 
-static void digits(Text *t) {
+static void digits(Plain *t) {
     t->bad |= peek(t) < '0' || peek(t) > '9';
     while (peek(t) >= '0' && peek(t) <= '9')
         t->at++;
 }
 
-static void value(Text *t, int depth) {
+static void value(Plain *t, int depth) {
     blanks(t);
     int c = peek(t), open = c == '{' || c == '[';
     static const char *const words[] = {"true", "false", "null"};
@@ -143,8 +144,29 @@ static void value(Text *t, int depth) {
     }
 }
 
+/* The reader of reports. */
+static void read_tree(const uint8_t *data, size_t size) {
+    Plain t = {.at = data, .end = data + size};
+    Arena arena = {0};
+    const char *fault;
+    size_t at;
+    value(&t, JSON_DEEPEST);
+    blanks(&t);
+    int want = !t.bad && t.at == t.end;
+    const Json *tree = json_read(&arena, (const char *)data, size, &fault, &at);
+    if ((tree != NULL) != want || (tree != NULL) == (fault != NULL) || at > size) {
+        finding("a tree: %s at %zu, expected the other", fault == NULL ? "taken" : fault, at);
+    }
+    if (tree != NULL && tree->kind == JSON_STRING && t.length < sizeof t.string &&
+        (strlen(tree->string) != t.length || memcmp(tree->string, t.string, t.length) != 0)) {
+        finding("a tree: other bytes in a string");
+    }
+    arena_free(&arena);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
-    Text t = {.at = data, .end = data + size};
+    read_tree(data, size);
+    Plain t = {.at = data, .end = data + size};
     MemoryFile m = {.data = data, .size = size};
     md_json j;
     value(&t, MD_JSON_DEPTH);
@@ -160,7 +182,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     if (j.why != NULL && j.at > size) {
         finding("a fault behind the end");
     }
-    t = (Text){.at = data, .end = data + size};
+    t = (Plain){.at = data, .end = data + size};
     string(&t);
     char buffer[64];
     md_json_start(&j, memory_read, &m, 0, size);

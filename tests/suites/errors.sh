@@ -189,7 +189,7 @@ says 2 "no command 'fit': the program" fit
 says 4 "cannot open './fit'" ./fit
 says 4 "cannot open 'frobnicate'" frobnicate
 says 1 "'empty.mdl' has no train and no entry.*E0603" empty.mdl -o empty.c
-says 2 'not supported yet' diff a.mdl
+says 2 'wants two reports' diff a.mdl
 if [ -w /dev/full ]; then
     "$MDLC" samples/digits.mdl -o - 2>"$scratch/said" >/dev/full
     [ $? -eq 4 ] && grep -q 'write standard output' "$scratch/said" && pass || fail "full standard output" "$(cat "$scratch/said")"
