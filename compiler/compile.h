@@ -66,6 +66,7 @@ typedef struct {
     int noverride;
     const char *dump;    /* --dump=STAGE: print after that stage and end */
     bool stats;          /* --stats: print counts */
+    bool what_if;        /* report: and what changes would do */
     ReportFormat report; /* printed beside a compile; command report: the format asked for */
     const char *entry;   /* run: which entry; NULL: the first */
     uint64_t seed;       /* run, test */

@@ -6,6 +6,7 @@
 #include "compiler/driver/options.h"
 #include "compiler/driver/pipeline.h"
 #include "compiler/driver/version.h"
+#include "compiler/driver/what_if.h"
 
 #include <errno.h>
 #ifdef __GLIBC__
@@ -38,6 +39,7 @@ static int command_run(Compile *c) {
     case COMMAND_FLAGS: return flags_print(c);
     case COMMAND_INIT: return init_run(c);
     case COMMAND_DIFF: return diff_run(c);
+    case COMMAND_REPORT: return c->opt.what_if ? what_if_run(c) : pipeline_run(c);
     default: return pipeline_run(c);
     }
 }

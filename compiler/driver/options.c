@@ -15,7 +15,8 @@ const char options_usage[] =
     "commands:\n"
     "  compile            write the C file (the default)\n"
     "  check              report errors only\n"
-    "  report             memory of every entry, --format=text|json\n"
+    "  report             memory of every entry, --format=text|json; --what-if: also what other\n"
+    "                     batches, clauses and budgets would do to it\n"
     "  test               run the test blocks in the reference evaluator\n"
     "  run                evaluate an entry: --entry NAME --in NAME=FILE.npy --seed S --calls N\n"
     "  fmt                print the file in canonical layout\n"
@@ -118,7 +119,7 @@ static const struct {
 };
 static const char *const flag_options[] = {"--no-main", "--line",  "--profile", "-MD",    "-MP",
                                            "--report",  "--stats", "-Werror",   "--libs", "--force",
-                                           "--list",    "--help",  "--version"};
+                                           "--list",    "--what-if", "--help",  "--version"};
 static const struct {
     const char *name;
     Command command;
@@ -152,6 +153,7 @@ static const struct {
     {"--force", INIT},
     {"--list", INIT},
     {"--format", REPORTS | DIFF},
+    {"--what-if", REPORTS},
     {"--max-growth", DIFF},
     {"--report", COMPILES | REPORTS},
     {"--stats", COMPILES | REPORTS},
@@ -448,6 +450,8 @@ static int set_flag(Compile *c, const char *name) {
         c->opt.report = REPORT_TEXT;
     } else if (str_eq(name, "--stats")) {
         c->opt.stats = true;
+    } else if (str_eq(name, "--what-if")) {
+        c->opt.what_if = true;
     } else if (str_eq(name, "--libs")) {
         c->opt.libraries = true;
     } else if (str_eq(name, "--force")) {

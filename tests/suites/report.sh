@@ -94,6 +94,8 @@ report with_main samples/digits.mdl
 report halves --no-main --precision=f16 tests/suites/halves.mdl
 report in_phases samples/tune.mdl
 report device --target=cuda --no-main samples/digits.mdl
+mkdir "$scratch/what_if"
+"$MDLC" report --format=json --what-if samples/digits.mdl >"$scratch/what_if/report.json" && reports="$reports $scratch/what_if/report.json" || fail what_if "$?"
 # The results of fc1, 128 rows of 128, are kept in 2 bytes each.
 "$MDLC" report --precision=f16 tests/suites/halves.mdl >"$scratch/halves.txt"
 grep -q '^  stored in f16, by layer; f32 would take as many bytes more$' "$scratch/halves.txt" && grep -qE '^ +[0-9]+ +32768  mlp.fc1$' "$scratch/halves.txt" && pass ||
