@@ -58,7 +58,7 @@ MODULES := $(sort $(wildcard lang/*.mdl lang/*/*.mdl))
 PAGES := $(sort $(wildcard docs/errors/*.md))
 PIECES := $(sort $(filter-out runtime/embed.c,$(wildcard runtime/*.c runtime/*.h runtime/*.def)))
 TEMPLATES := $(sort $(wildcard share/templates/*.mdl))
-EMBEDDED := $(PAGES) $(MODULES) $(PIECES) $(TEMPLATES)
+EMBEDDED := $(PAGES) $(MODULES) $(PIECES) share/report.html $(TEMPLATES)
 GENERATED := $(if $(wildcard lang/lex.l),$(BUILD)/gen/lex.c) \
              $(if $(wildcard lang/parse.y),$(BUILD)/gen/parse.c) $(BUILD)/gen/embed_data.c
 HEADERS := $(if $(wildcard lang/parse.y),$(BUILD)/gen/parse.h)

@@ -27,7 +27,7 @@ typedef enum {
 
 enum { THREADS_USUAL = 8 }; /* the most that the bound provides for, without --threads */
 
-typedef enum { REPORT_NONE, REPORT_TEXT, REPORT_JSON } ReportFormat;
+typedef enum { REPORT_NONE, REPORT_TEXT, REPORT_JSON, REPORT_HTML } ReportFormat;
 
 typedef struct {
     const char *name; /* of an input of `mdlc run`, or of an output */

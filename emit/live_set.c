@@ -73,8 +73,9 @@ static const char *reason(const Emit *e, const ProgramEntry *entry, const Buf *b
     ReaderSearch search = {buf, entry->peak_step, NULL, false};
     steps_visit(&entry->step, search_reader, &search);
     if (search.found == NULL) {
-        return search.here ? "used here for the last time"
-                           : "used in the next iteration of its loop";
+        return search.here  ? "used here for the last time"
+               : buf->saved ? "saved, then used in the next iteration of its loop"
+                            : "used in the next iteration of its loop";
     }
     return str_printf(e->arena, "%s%s by %s%s", search.here ? "used here, then " : "",
                       buf->saved ? "saved, then read" : "read later", step_word(search.found),

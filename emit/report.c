@@ -86,6 +86,30 @@ static int64_t parameters(const Module *module) {
     return n;
 }
 
+/* What lies in the arena when. */
+static void json_buffers(const Emit *e, const ProgramEntry *entry, Text *out) {
+    bool first = true;
+    text_add(out, ",\n   \"buffers\":[");
+    for (int i = 0; i < entry->buf.count; i++) {
+        const Buf *buf = entry->buf.at[i];
+        if (!buf_owns_arena(buf)) {
+            continue;
+        }
+        text_add(out, first ? "\n    {\"name\":" : ",\n    {\"name\":");
+        first = false;
+        json_string(out, buf->label != NULL ? buf->label : buf->name);
+        json_number(out, "line", loc_line_of(e, buf->loc));
+        json_shape(out, *buf->type);
+        json_number(out, "offset", buf->offset);
+        json_number(out, "bytes", arena_room(entry, buf->bytes));
+        json_number(out, "first", buf->first);
+        json_number(out, "last", buf->last - 1);
+        text_printf(out, ",\"kept\":%s,\"workspace\":%s}", buf->saved ? "true" : "false",
+                    buf->kind == BUF_WORK ? "true" : "false");
+    }
+    text_add(out, "]");
+}
+
 static void json_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
     text_add(out, "{\"name\":");
     json_string(out, entry->entry->name);
@@ -141,6 +165,7 @@ static void json_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
         text_add(out, "}");
     }
     text_add(out, "]}");
+    json_buffers(e, entry, out);
     json_calls(e, entry, out);
     report_api_entry(e, entry, out);
     text_add(out, "}");

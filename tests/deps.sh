@@ -5,7 +5,7 @@
 # Needed: a C compiler, make, flex, bison (3.7 or newer), cmocka, zlib.
 # Optional (MDLC_DEPS_OPTIONAL=1 installs them too): other compilers (clang, g++, tcc, for aarch64 and
 # arm), qemu-user, python3, openblas, valgrind; what an installation is tried with: cmake, ninja, meson,
-# pkg-config, mandoc, zsh, fish, vim. Without them the tests that use them are skipped and say so.
+# pkg-config, mandoc, zsh, fish, vim; chromium, which opens the page of a report. Without them the tests that use them are skipped and say so.
 set -u
 
 have() { command -v "$1" >/dev/null 2>&1; }
@@ -42,7 +42,7 @@ have aarch64-linux-gnu-gcc || optional="$optional aarch64"
 have aarch64-linux-gnu-g++ || optional="$optional aarch64-c++"
 have arm-linux-gnueabihf-gcc || optional="$optional arm32"
 have ninja || optional="$optional ninja"
-for tool in cmake meson pkg-config mandoc zsh fish vim; do
+for tool in cmake meson pkg-config mandoc zsh fish vim chromium; do
     have $tool || optional="$optional $tool"
 done
 
@@ -88,7 +88,7 @@ package() {
     ninja) set -- ninja-build ninja-build ninja ninja ;;
     pkg-config) set -- pkg-config pkgconf-pkg-config pkgconf pkgconf ;;
     vim) set -- vim vim-enhanced vim vim ;;
-    cmake | meson | mandoc | zsh | fish) set -- "$1" "$1" "$1" "$1" ;;
+    cmake | meson | mandoc | zsh | fish | chromium) set -- "$1" "$1" "$1" "$1" ;;
     arm32) set -- "gcc-arm-linux-gnueabihf libc6-dev-armhf-cross" gcc-arm-linux-gnu arm-linux-gnueabihf-gcc arm-none-eabi-gcc ;;
     esac
     case $manager in

@@ -39,7 +39,8 @@ static int command_run(Compile *c) {
     case COMMAND_FLAGS: return flags_print(c);
     case COMMAND_INIT: return init_run(c);
     case COMMAND_DIFF: return diff_run(c);
-    case COMMAND_REPORT: return c->opt.what_if ? what_if_run(c) : pipeline_run(c);
+    case COMMAND_REPORT:
+        return c->opt.what_if || c->opt.report == REPORT_HTML ? what_if_run(c) : pipeline_run(c);
     default: return pipeline_run(c);
     }
 }

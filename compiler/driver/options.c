@@ -15,8 +15,8 @@ const char options_usage[] =
     "commands:\n"
     "  compile            write the C file (the default)\n"
     "  check              report errors only\n"
-    "  report             memory of every entry, --format=text|json; --what-if: also what other\n"
-    "                     batches, clauses and budgets would do to it\n"
+    "  report             memory of every entry, --format=text|json|html; --what-if: also what\n"
+    "                     other batches, clauses and budgets would do to it\n"
     "  test               run the test blocks in the reference evaluator\n"
     "  run                evaluate an entry: --entry NAME --in NAME=FILE.npy --seed S --calls N\n"
     "  fmt                print the file in canonical layout\n"
@@ -332,7 +332,7 @@ static int set_report(Options *opt, const char *value) {
     } else if (str_eq(value, "json")) {
         opt->report = REPORT_JSON;
     } else if (str_eq(value, "html")) {
-        return usage_error("this report format is not supported yet (text and json are):", value);
+        opt->report = REPORT_HTML;
     } else {
         return usage_error("unknown report format", value);
     }
@@ -607,6 +607,11 @@ static int check_options(Options *opt) {
         return usage_error("--profile is about the main of a program, and --no-main leaves it out: "
                            "leave one of them out",
                            NULL);
+    }
+    if (opt->report == REPORT_HTML && opt->command != COMMAND_REPORT) {
+        return usage_error("a report as HTML is a page of its own: mdlc report --format=html, not "
+                           "beside",
+                           command_name(opt->command));
     }
     int code = check_target(opt);
     return code == EXIT_OK ? check_files(opt) : code;

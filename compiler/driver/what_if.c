@@ -5,10 +5,11 @@
  * largest arena. Its batch is the dimension that gives twice the rows when it is doubled. The curve
  * is what budgets give, from the least that is found to what the program takes without one, as far
  * as no other plan takes neither more bytes nor more FLOPs.
- * Contract: needs a model file, gives text or JSON on Compile.out, writes no file. */
+ * Contract: needs a model file, gives text, JSON or a page on Compile.out, writes no file. */
 #include "compiler/driver/what_if.h"
 
 #include "compiler/driver/files.h"
+#include "compiler/driver/page.h"
 #include "compiler/driver/pipeline.h"
 #include "compiler/json_read.h"
 #include "emit/json.h"
@@ -55,8 +56,10 @@ typedef struct {
 
 /* --- plans ------------------------------------------------------------------------------------ */
 
-/* The report of a text under options, in the arena of `c`; messages go nowhere. */
-static Planned plan(Compile *c, const Options *opt, const char *text, size_t length) {
+/* The report of a text under options, in the arena of `c`, its JSON as text too (or NULL); messages
+ * go nowhere. */
+static Planned plan_as(Compile *c, const Options *opt, const char *text, size_t length,
+                       Text *as_text) {
     Planned planned = {0};
     Compile own = {.opt = *opt};
     char *said = NULL, *printed = NULL;
@@ -79,9 +82,16 @@ static Planned plan(Compile *c, const Options *opt, const char *text, size_t len
         size_t at;
         planned.report = json_read(&c->arena, printed, nprinted, &fault, &at);
     }
+    if (planned.report && as_text) {
+        text_addn(as_text, printed, nprinted);
+    }
     free(said);
     free(printed);
     return planned;
+}
+
+static Planned plan(Compile *c, const Options *opt, const char *text, size_t length) {
+    return plan_as(c, opt, text, length, NULL);
 }
 
 static const Json *train_of(const WhatIf *w, const Json *report) {
@@ -422,6 +432,24 @@ static void print_json(const WhatIf *w, Text *out) {
     text_add(out, "]}}\n");
 }
 
+/* The page of the JSON report, with the plans of the curve. */
+static void print_page(WhatIf *w, const Text *report, Text *out) {
+    Text plans = {.arena = &w->c->arena};
+    text_add(&plans, "[");
+    for (int i = 0; i < w->curve.count; i++) {
+        const Shown *s = &w->curve.at[i];
+        Options opt = w->c->opt;
+        opt.budget = s->total;
+        opt.rounding = s->rounding;
+        text_printf(&plans, "%s{\"label\":\"budget %lld%s\",\"report\":", i > 0 ? "," : "",
+                    (long long)s->total, s->rounding ? ", rounding" : "");
+        plan_as(w->c, &opt, w->text, w->length, &plans);
+        text_add(&plans, "}");
+    }
+    text_add(&plans, "]");
+    page_print(report, &plans, out);
+}
+
 /* The report itself, as it is printed; messages as always. */
 static int report_text(Compile *c, const char *text, size_t length, Text *to) {
     char *printed = NULL;
@@ -440,7 +468,9 @@ static int report_text(Compile *c, const char *text, size_t length, Text *to) {
 }
 
 int what_if_run(Compile *c) {
-    Text text = {.arena = &c->arena}, out = {.arena = &c->arena};
+    Text text = {.arena = &c->arena}, out = {.arena = &c->arena}, page = {.arena = &c->arena};
+    const bool html = c->opt.report == REPORT_HTML;
+    c->opt.report = html ? REPORT_JSON : c->opt.report;
     int code = files_read(c, &text);
     code = code == EXIT_OK ? report_text(c, text.at, text.len, &out) : code;
     if (code != EXIT_OK) {
@@ -468,7 +498,11 @@ int what_if_run(Compile *c) {
     } else {
         print_text(&w, &out);
     }
-    fwrite(out.at, 1, out.len, c->out);
+    if (html) {
+        print_page(&w, &out, &page);
+    }
+    const Text *printed = html ? &page : &out;
+    fwrite(printed->at, 1, printed->len, c->out);
     arena_free(&parser.arena);
     return EXIT_OK;
 }

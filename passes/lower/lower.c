@@ -459,15 +459,18 @@ static void mark_saved(const Frame *f) {
     bool *read = ARENA_ARRAY(f->l->scratch, bool, region->node.count + 1);
     for (int i = region->node.count - 1; i >= 0; i--) {
         const Node *node = region->node.at[i];
+        const bool pick = node->op == OP_PICK;
         const NodeInfo *n = &f->fusion->info[i];
+        /* Of a loop that the loss waits for, stacks are of the forward part too. */
+        const bool forward = pick ? f->fusion->info[node->in[0]->id].forward : n->forward;
         const HomeList *homes =
-            node->op == OP_PICK ? &f->loops[node->in[0]->id].result[node->attr->axis] : &f->home[i];
-        for (int k = 0; n->forward && read[i] && k < homes->count; k++) {
+            pick ? &f->loops[node->in[0]->id].result[node->attr->axis] : &f->home[i];
+        for (int k = 0; forward && read[i] && k < homes->count; k++) {
             Buf *buf = homes->at[k].buf;
             buf->saved = buf->saved || buf->kind == BUF_TEMP;
         }
-        bool through = node->op != OP_PICK && homes->count == 0;
-        for (int k = 0; n->live && k < node->nin && (!n->forward || (read[i] && through)); k++) {
+        bool through = !pick && homes->count == 0;
+        for (int k = 0; n->live && k < node->nin && (!forward || (read[i] && through)); k++) {
             read[node->in[k]->id] = true;
         }
     }

@@ -42,7 +42,7 @@ no precision|unknown precision 'f7'|--precision f7
 no override|-D wants NAME=VALUE, got 'N'|-DN
 no binding|--in wants NAME=FILE.npy, got 'x='|run --in x=
 no report|unknown report format 'xml'|report --format=xml
-a report to come|'html'|--report=html
+a page beside a compile|mdlc report --format=html, not beside 'compile'|--report=html
 no size|--budget wants a size such as '160 MiB' or '160 MiB, rounding', got 'much'|--budget=much
 a size with another unit|got '3miles'|--budget=3miles
 no library|--blas is builtin or openblas, got 'mkl'|--blas=mkl
