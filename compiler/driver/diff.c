@@ -9,6 +9,7 @@
 #include "emit/json.h"
 
 #include <errno.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum { REPORT_LARGEST = 256 << 20 };
@@ -19,11 +20,31 @@ typedef struct {
     int64_t before, after;
 } Row;
 
+/* An object of a list that has a name. */
+typedef struct {
+    const char *kind, *name; /* kind: of entries, else "" */
+    int nth;                 /* among those of the same kind and name */
+    const Json *object;
+} Named;
+
+typedef struct {
+    Named *at;
+    int count, capacity;
+    Named **sorted; /* by by_name */
+} NamedList;
+
 typedef struct {
     Compile *c;
     const Json *before, *after;
     VEC(Row) row; /* what differs, and the total */
 } Diff;
+
+/* Numbers of a report count something: what is below 0 is none of them. */
+static bool count_of(const Json *object, const char *key, int64_t *count) {
+    bool is = json_whole(object, key, count) && *count >= 0;
+    *count = is ? *count : 0;
+    return is;
+}
 
 /* --- files ------------------------------------------------------------------------------------ */
 
@@ -71,7 +92,7 @@ static int report_read(Compile *c, const char *path, const Json **report) {
                           str_printf(&c->arena, "its version is %lld, and this mdlc reads 1",
                                      (long long)version));
     }
-    if (!json_whole(json_member(*report, "regions"), "total", &total)) {
+    if (!count_of(json_member(*report, "regions"), "total", &total)) {
         return bad_report(c, path, "it has no 'regions.total'");
     }
     return EXIT_OK;
@@ -90,41 +111,71 @@ static void add_row(Diff *d, Row row, bool always) {
 static void pair(Diff *d, const char *section, const char *name, const char *key, const Json *a,
                  const Json *b, bool always) {
     Row row = {.section = section, .name = name};
-    row.had = json_whole(a, key, &row.before);
-    row.has = json_whole(b, key, &row.after);
+    row.had = count_of(a, key, &row.before);
+    row.has = count_of(b, key, &row.after);
     add_row(d, row, always);
 }
 
-/* The element of a list of objects whose `key` (and `kind`, or NULL) are those of `like`. */
-static const Json *find_like(const Json *list, const char *key, const char *kind,
-                             const Json *like) {
-    const char *name = json_text_of(like, key), *of = kind ? json_text_of(like, kind) : NULL;
-    for (const Json *e = list ? list->first : NULL; e && name; e = e->next) {
-        const char *own = json_text_of(e, key), *own_kind = kind ? json_text_of(e, kind) : NULL;
-        if (own && str_eq(own, name) && (!kind || (of && own_kind && str_eq(of, own_kind)))) {
-            return e;
-        }
-    }
-    return NULL;
+/* By kind, name and place among those of one kind and name. */
+static int by_name(const void *a, const void *b) {
+    const Named *x = *(const Named *const *)a, *y = *(const Named *const *)b;
+    int kind = strcmp(x->kind, y->kind), name = kind ? kind : strcmp(x->name, y->name);
+    return name ? name : (x->nth > y->nth) - (x->nth < y->nth);
 }
 
-/* Bytes of the objects of a list, by name: what grew, what came and what went. */
-static void pair_names(Diff *d, const char *section, const Json *a, const Json *b) {
-    for (const Json *e = b ? b->first : NULL; e; e = e->next) {
-        const char *name = json_text_of(e, "name");
+/* The objects of a list that have names. Several may have the same: buffers of two calls of one
+ * layer have. */
+static NamedList names_of(Diff *d, const Json *list) {
+    NamedList all = {0};
+    for (const Json *e = list ? list->first : NULL; e; e = e->next) {
+        const char *kind = json_text_of(e, "kind"), *name = json_text_of(e, "name");
         if (name) {
-            pair(d, section, name, "bytes", find_like(a, "name", NULL, e), e, false);
+            Named named = {kind ? kind : "", name, all.count, e};
+            VEC_PUSH(&d->c->arena, &all, named);
         }
     }
-    for (const Json *e = a ? a->first : NULL; e; e = e->next) {
-        const char *name = json_text_of(e, "name");
-        if (name && !find_like(b, "name", NULL, e)) {
-            pair(d, section, name, "bytes", e, NULL, false);
+    all.sorted = ARENA_ARRAY(&d->c->arena, Named *, all.count + 1);
+    for (int i = 0; i < all.count; i++) {
+        all.sorted[i] = &all.at[i];
+    }
+    qsort(all.sorted, (size_t)all.count, sizeof *all.sorted, by_name);
+    for (int i = 0; i < all.count; i++) {
+        const Named *last = i > 0 ? all.sorted[i - 1] : NULL;
+        Named *own = all.sorted[i];
+        bool same = last && str_eq(last->kind, own->kind) && str_eq(last->name, own->name);
+        own->nth = same ? last->nth + 1 : 0;
+    }
+    return all;
+}
+
+static const Json *find(const NamedList *all, const Named *like) {
+    Named *const *found =
+        bsearch(&like, all->sorted, (size_t)all->count, sizeof *all->sorted, by_name);
+    return found ? (*found)->object : NULL;
+}
+
+/* Calls `each` for the objects of two lists that have one name: those of the second in its order,
+ * then what only the first has. */
+static void pair_lists(Diff *d, const char *section, const Json *a, const Json *b,
+                       void (*each)(Diff *d, const char *section, const Named *name, const Json *a,
+                                    const Json *b)) {
+    const NamedList had = names_of(d, a), has = names_of(d, b);
+    for (int i = 0; i < has.count; i++) {
+        each(d, section, &has.at[i], find(&had, &has.at[i]), has.at[i].object);
+    }
+    for (int i = 0; i < had.count; i++) {
+        if (!find(&has, &had.at[i])) {
+            each(d, section, &had.at[i], had.at[i].object, NULL);
         }
     }
 }
 
-static void pair_entry(Diff *d, const Json *a, const Json *b) {
+static void pair_bytes(Diff *d, const char *section, const Named *of, const Json *a,
+                       const Json *b) {
+    pair(d, section, of->name, "bytes", a, b, false);
+}
+
+static void pair_entry(Diff *d, const char *what, const Named *of, const Json *a, const Json *b) {
     static const struct {
         const char *key, *name;
     } field[] = {{"arena_bytes", "arena"},
@@ -135,10 +186,7 @@ static void pair_entry(Diff *d, const Json *a, const Json *b) {
                  {"bytes_moved", "bytes moved"},
                  {"predicted_ns", "predicted ns"},
                  {"steps", "steps"}};
-    const Json *of = b ? b : a;
-    const char *kind = json_text_of(of, "kind"), *name = json_text_of(of, "name");
-    const char *section =
-        str_printf(&d->c->arena, "%s %s", kind ? kind : "entry", name ? name : "");
+    const char *section = str_printf(&d->c->arena, "%s %s", *of->kind ? of->kind : what, of->name);
     for (size_t i = 0; i < sizeof field / sizeof *field; i++) {
         pair(d, section, field[i].name, field[i].key, a, b, false);
     }
@@ -148,20 +196,8 @@ static void pair_entry(Diff *d, const Json *a, const Json *b) {
     row.after = calls[1] ? calls[1]->count : 0;
     add_row(d, row, false);
     const char *peak = str_printf(&d->c->arena, "at the peak of %s", section);
-    pair_names(d, peak, json_member(json_member(a, "peak"), "live"),
-               json_member(json_member(b, "peak"), "live"));
-}
-
-static void pair_entries(Diff *d) {
-    const Json *a = json_member(d->before, "entries"), *b = json_member(d->after, "entries");
-    for (const Json *e = b ? b->first : NULL; e; e = e->next) {
-        pair_entry(d, find_like(a, "name", "kind", e), e);
-    }
-    for (const Json *e = a ? a->first : NULL; e; e = e->next) {
-        if (!find_like(b, "name", "kind", e)) {
-            pair_entry(d, e, NULL);
-        }
-    }
+    pair_lists(d, peak, json_member(json_member(a, "peak"), "live"),
+               json_member(json_member(b, "peak"), "live"), pair_bytes);
 }
 
 static void pair_phases(Diff *d) {
@@ -185,8 +221,10 @@ static void pair_all(Diff *d) {
     pair(d, "memory", "stack of a thread", "stack_per_thread", d->before, d->after, false);
     pair(d, "memory", "threads", "threads", d->before, d->after, false);
     pair_phases(d);
-    pair_entries(d);
-    pair_names(d, "tensors", json_member(d->before, "tensors"), json_member(d->after, "tensors"));
+    pair_lists(d, "entry", json_member(d->before, "entries"), json_member(d->after, "entries"),
+               pair_entry);
+    pair_lists(d, "tensors", json_member(d->before, "tensors"), json_member(d->after, "tensors"),
+               pair_bytes);
 }
 
 /* --- what is printed -------------------------------------------------------------------------- */

@@ -40,6 +40,19 @@ name=sgd && report --threads=2 "$scratch/sgd.mdl"
 says 0 '^  fit.fc1.weight.m  *32768  *- ' small.json sgd.json
 says 1 '^  fit.fc1.weight.m  *-  *32768 ' sgd.json small.json
 
+# Two buffers of one name are two: those of two calls of a layer.
+peak() { printf '{"version":1,"regions":{"total":5},"entries":[{"kind":"train","name":"fit","peak":{"live":[{"name":"h","bytes":%s},{"name":"h","bytes":%s}]}}]}' "$1" "$2"; }
+peak 10 20 >"$scratch/twin.json"
+peak 10 30 >"$scratch/twins.json"
+says 0 '^  h  *20  *30  *\+10 ' twin.json twins.json
+[ "$(grep -c '^  h ' "$scratch/said")" -eq 1 ] && pass || fail "buffers of one name" "$(cat "$scratch/said")"
+# Many tensors of other names: pairs are found, not searched one by one.
+many() { awk -v name="$1" 'BEGIN { printf "{\"version\":1,\"regions\":{\"total\":5},\"tensors\":["; for (i = 0; i < 100000; i++) printf "%s{\"name\":\"%s%d\",\"bytes\":%d}", i ? "," : "", name, i, i + 1; print "]}" }'; }
+many of >"$scratch/many.json"
+many to >"$scratch/others.json"
+(cd "$scratch" && timeout 60 "$MDLC" diff many.json others.json) >"$scratch/said"
+[ $? -eq 0 ] && [ "$(grep -c '^  [ot][fo][0-9]' "$scratch/said")" -eq 200000 ] && pass || fail "many tensors" "$(wc -l <"$scratch/said") lines"
+
 # ---- what may grow ----
 says 0 '^memory$' small.json large.json --max-growth=$more
 says 1 "allows $((more - 1))\$" small.json large.json --max-growth=$((more - 1))
@@ -82,6 +95,8 @@ printf '{"version":2,"regions":{"total":5}}' >"$scratch/later.json"
 says 4 "its version is 2, and this mdlc reads 1" later.json small.json
 printf '{"version":1,"regions":{"total":5.5}}' >"$scratch/half.json"
 says 4 "no 'regions.total'" half.json small.json
+printf '{"version":1,"regions":{"total":-9223372036854775808}}' >"$scratch/below.json"
+says 4 "no 'regions.total'" below.json small.json
 printf '[1, 2]' >"$scratch/list.json"
 says 4 "no 'version'" list.json small.json
 : >"$scratch/empty.json"
