@@ -201,17 +201,35 @@ static int64_t dim_value(const WhatIf *w, const Ast *def) {
     return value >= 1 && value < 1 << LARGEST_BITS ? (int64_t)value : 0;
 }
 
+/* The rows of a call: those of its data, or the first extent of what the caller gives, where all of
+ * that has the same; 0: not known. */
+static int64_t rows_of(const Json *train) {
+    int64_t rows;
+    if (json_whole(train, "rows", &rows)) {
+        return rows;
+    }
+    const Json *inputs = json_member(train, "inputs");
+    for (const Json *in = inputs ? inputs->first : NULL; in; in = in->next) {
+        const Json *shape = json_member(in, "shape"), *extent = shape ? shape->first : NULL;
+        if (extent && rows != 0 && rows != extent->value) {
+            return 0;
+        }
+        rows = extent ? extent->value : rows;
+    }
+    return rows;
+}
+
 /* Is it the batch? With twice of it the train takes twice the rows. */
 static bool is_batch(WhatIf *w, const char *name, int64_t value) {
     Options opt = with_dim(w, name, 2 * value);
     opt.budget = INT64_MAX;
-    int64_t rows;
     Planned twice = plan(w->c, &opt, w->text, w->length);
-    return json_whole(train_of(w, twice.report), "rows", &rows) && rows == 2 * w->rows;
+    return rows_of(train_of(w, twice.report)) == 2 * w->rows;
 }
 
 static void find_batch(WhatIf *w, const Json *report) {
-    if (!json_whole(train_of(w, report), "rows", &w->rows)) {
+    w->rows = rows_of(train_of(w, report));
+    if (w->rows == 0) {
         return;
     }
     for (int i = 0; i < w->file->nkid && !w->dim; i++) {

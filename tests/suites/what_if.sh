@@ -73,6 +73,22 @@ for point in $(sed -n 's/.* True curve \([0-9]*\)$/\1/p' "$scratch/loops.rows");
 done
 [ "$(grep -c curve "$scratch/loops.rows")" -ge 4 ] && pass || fail "budgets of loops" "$(cat "$scratch/loops.rows")"
 
+# ---- the caller gives the rows: the batch is the dimension of all first extents ----
+cat >"$scratch/given_rows.mdl" <<'END'
+use nn;
+dim T = 6, B = 4;
+model m(x: [B, T]) -> [B, T] { return x |> fc: linear(out = T); }
+train fit(x: [B, T], y: [B, T], rate: f32) of m { loss mean((m(x) - y)^2); optimizer sgd(lr = rate); steps 3; }
+END
+sed 's/optimizer/accumulate 2; optimizer/' "$scratch/given_rows.mdl" >"$scratch/given_parts.mdl"
+what_if caller "$scratch/given_rows.mdl"
+row caller "-D B=2" -DB=2 "$scratch/given_rows.mdl"
+row caller "-D B=8" -DB=8 "$scratch/given_rows.mdl"
+row caller "accumulate 2; -D B=2: the same rows in two parts" -DB=2 "$scratch/given_parts.mdl"
+sed 's/y: \[B, T\]/y: [T, B]/; s/ - y)/ - transpose(y))/' "$scratch/given_rows.mdl" >"$scratch/neither.mdl"
+what_if neither "$scratch/neither.mdl"
+grep -q -e '-D' "$scratch/neither.rows" && fail "no batch" "$(cat "$scratch/neither.rows")" || pass
+
 # ---- text, and programs without a train ----
 "$MDLC" report --what-if --budget=$budget "$scratch/free.mdl" >"$scratch/said"
 grep -q "^what if: each change of 'fit' by itself, planned\$" "$scratch/said" && grep -q '  -D B=2*[0-9]*$' "$scratch/said" && pass || fail text "$(tail -n 5 "$scratch/said")"
