@@ -157,10 +157,10 @@ MD_INLINE void md_tile_widen(float *MD_RESTRICT to, const void *y, int64_t at, i
     }
 }
 
-/* What md_tile_pairs_of is for lanes of one element. */
-MD_NOINLINE void md_tile_singles(float *MD_RESTRICT to, int64_t width, int64_t room, const void *y,
-                                 int64_t yk1, int64_t yk2, int64_t yc, int64_t nk1, int64_t nk2,
-                                 int64_t cols, int form) {
+/* What md_tile_pairs_of is for lanes of one element; `form` is a constant where this is inlined. */
+MD_INLINE void md_tile_singles_of(float *MD_RESTRICT to, int64_t width, int64_t room, const void *y,
+                                  int64_t yk1, int64_t yk2, int64_t yc, int64_t nk1, int64_t nk2,
+                                  int64_t cols, int form) {
     enum { DEEP = 32, WIDE = 64 }; /* of a part that is turned in the cache */
     for (int64_t i = 0; i < nk1; i++, to += nk2 * width) {
         if (yc != 1 && yk2 == 1 && cols <= WIDE && room % MD_LANES_F32 == 0) {
@@ -192,13 +192,38 @@ MD_NOINLINE void md_tile_singles(float *MD_RESTRICT to, int64_t width, int64_t r
 }
 
 /* Rows that lie along the sum, in their order. */
-MD_NOINLINE void md_tile_singles_along(float *MD_RESTRICT to, const void *x, int64_t xr, int64_t xk,
-                                       int64_t rows, int64_t nk1, int64_t nk2, int form) {
+MD_INLINE void md_tile_along_of(float *MD_RESTRICT to, const void *x, int64_t xr, int64_t xk,
+                                int64_t rows, int64_t nk1, int64_t nk2, int form) {
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t i = 0; i < nk1; i++, to += nk2) {
             md_tile_widen(to, x, r * xr + i * xk, nk2, form);
         }
     }
+}
+
+/* Either with loops of its own for each form. */
+#define MD_TILE_FORMS(run)                                                                         \
+    do {                                                                                           \
+        switch (form) {                                                                            \
+        case MD_TILE_FROM_F16: run(MD_TILE_FROM_F16); break;                                       \
+        case MD_TILE_FROM_BF16: run(MD_TILE_FROM_BF16); break;                                     \
+        case MD_TILE_FROM_FLOAT: run(MD_TILE_FROM_FLOAT); break;                                   \
+        case MD_TILE_ROUND_F16: run(MD_TILE_ROUND_F16); break;                                     \
+        default: run(MD_TILE_ROUND_BF16);                                                          \
+        }                                                                                          \
+    } while (0)
+MD_NOINLINE void md_tile_singles(float *MD_RESTRICT to, int64_t width, int64_t room, const void *y,
+                                 int64_t yk1, int64_t yk2, int64_t yc, int64_t nk1, int64_t nk2,
+                                 int64_t cols, int form) {
+#define MD_TILE_SINGLES(as) md_tile_singles_of(to, width, room, y, yk1, yk2, yc, nk1, nk2, cols, as)
+    MD_TILE_FORMS(MD_TILE_SINGLES);
+#undef MD_TILE_SINGLES
+}
+MD_NOINLINE void md_tile_singles_along(float *MD_RESTRICT to, const void *x, int64_t xr, int64_t xk,
+                                       int64_t rows, int64_t nk1, int64_t nk2, int form) {
+#define MD_TILE_ALONG(as) md_tile_along_of(to, x, xr, xk, rows, nk1, nk2, as)
+    MD_TILE_FORMS(MD_TILE_ALONG);
+#undef MD_TILE_ALONG
 }
 
 /* A panel of Y, or rows of X. */
