@@ -3,8 +3,8 @@
 # manager. Says what it does; does nothing, at once, when nothing is missing.
 #
 # Needed: a C compiler, make, flex, bison (3.7 or newer), cmocka, zlib.
-# Optional (MDLC_DEPS_OPTIONAL=1 installs them too): other compilers (clang, g++, tcc, for aarch64 and
-# arm), qemu-user, python3, openblas, valgrind; what an installation is tried with: cmake, ninja, meson,
+# Optional (MDLC_DEPS_OPTIONAL=1 installs them too): other compilers (clang, g++, tcc, for aarch64, arm
+# and Cortex-M), qemu-user, qemu-system-arm, python3, openblas, valgrind; what an installation is tried with: cmake, ninja, meson,
 # pkg-config, mandoc, zsh, fish, vim; chromium, which opens the page of a report. Without them the tests that use them are skipped and say so.
 set -u
 
@@ -42,6 +42,8 @@ have aarch64-linux-gnu-gcc || optional="$optional aarch64"
 have aarch64-linux-gnu-g++ || optional="$optional aarch64-c++"
 have arm-linux-gnueabihf-gcc || optional="$optional arm32"
 have ninja || optional="$optional ninja"
+have arm-none-eabi-gcc || optional="$optional cortex-m"
+have qemu-system-arm || optional="$optional qemu-system-arm"
 for tool in cmake meson pkg-config mandoc zsh fish vim chromium; do
     have $tool || optional="$optional $tool"
 done
@@ -85,6 +87,8 @@ package() {
     qemu) set -- qemu-user qemu-user qemu-user qemu ;;
     aarch64) set -- "gcc-aarch64-linux-gnu libc6-dev-arm64-cross" gcc-aarch64-linux-gnu aarch64-linux-gnu-gcc aarch64-elf-gcc ;;
     aarch64-c++) set -- g++-aarch64-linux-gnu gcc-c++-aarch64-linux-gnu aarch64-linux-gnu-gcc aarch64-elf-gcc ;;
+    cortex-m) set -- "gcc-arm-none-eabi" arm-none-eabi-gcc-cs arm-none-eabi-gcc arm-none-eabi-gcc ;;
+    qemu-system-arm) set -- qemu-system-arm qemu-system-arm qemu-system-arm qemu ;;
     ninja) set -- ninja-build ninja-build ninja ninja ;;
     pkg-config) set -- pkg-config pkgconf-pkg-config pkgconf pkgconf ;;
     vim) set -- vim vim-enhanced vim vim ;;
