@@ -1,5 +1,5 @@
-/* Trains tests/suites/cortex.mdl on a machine without an operating system, in 256 KiB of memory, and
- * says what it needed by semihosting. Compiled for a host (HOSTED) it does the same there, for
+/* Trains tests/suites/cortex.mdl on a machine without an operating system, in 256 KiB of memory,
+ * and says what it needed by semihosting. Compiled for a host (HOSTED) it does the same there, for
  * comparison. `digits.h`, made by cortex.sh, holds ROWS rows of 64 pixels and their labels. */
 #include "digits.h"
 #include "tiny.h"
