@@ -89,9 +89,11 @@ last = """<script>
 const seen = [];
 for (let k = plans.length - 1; k >= 0; k--) {
   choose(k);
-  seen.push([k, at("planned").dataset.value, at("lives").querySelectorAll(".buffer").length].join(":"));
+  seen.push([k, at("planned").dataset.value, at("lives").querySelectorAll(".buffer").length,
+             [...document.querySelectorAll(".point.chosen")].map(e => e.dataset.total)].join(":"));
 }
 document.body.dataset.seen = seen.join(" ");
+document.body.dataset.parts = [...document.querySelectorAll(".part title")].map(e => e.textContent).join(" ");
 report.entries.forEach((e, i) => { chosenEntry = i; showLives(); });
 document.body.dataset.done = "yes";
 </script>"""
@@ -113,14 +115,20 @@ assert re.search(r'id="total"[^>]*data-value="%d"' % want["regions"]["total"], d
 for part in ("params", "state", "io", "arena"):
     assert re.search(r'data-region="%s" data-value="%d"' % (part, want["regions"][part]), dom), part
 reports = [want] + [p["report"] for p in plans]
+curve = want["what_if"]["curve"] if want["what_if"] else []
 largest = max(want["entries"], key=lambda e: e["arena_bytes"])
 seen = []
 for k in reversed(range(len(reports))):
     e = [e for e in reports[k]["entries"] if (e["kind"], e["name"]) == (largest["kind"], largest["name"])][0]
-    seen.append("%d:%d:%d" % (k, reports[k]["regions"]["total"], len(e["buffers"])))
+    point = curve[k - 1]["total"] if len(curve) > 1 else ""
+    seen.append("%d:%d:%d:%s" % (k, reports[k]["regions"]["total"], len(e["buffers"]), point))
 assert 'data-seen="%s"' % " ".join(seen) in body, (body, seen)
-points = re.findall(r'class="point"[^>]*data-total="(\d+)" data-flops="(\d+)"', dom)
-curve = want["what_if"]["curve"] if want["what_if"] else []
+points = re.findall(r'class="point[^"]*"[^>]*data-total="(\d+)" data-flops="(\d+)"', dom)
+# Parts of a train stand under its steps, in their order.
+parts = [c["part"] for c in sorted(largest["calls"], key=lambda c: c["step"]) if c["part"]]
+runs = [p for i, p in enumerate(parts) if i == 0 or parts[i - 1] != p]
+shown = re.search(r'data-parts="([^"]*)"', body).group(1)
+assert shown == " ".join(runs), (shown, runs)
 assert points == [(str(c["total"]), str(c["flops"])) for c in curve] or len(curve) < 2, points
 if want["what_if"]:
     table = re.search(r'<table id="what">(.*?)</table>', dom, re.S).group(1)
