@@ -204,6 +204,7 @@ struct Slot {
     bool transposed; /* its other axes, two, are the other way round in files */
     bool frozen;     /* a parameter no train may change */
     bool trainable;  /* a parameter some train updates */
+    int uses;        /* a parameter: places where a loss is made of it, see pass_shared */
     bool target;     /* an input of a train that no layer and no model sees */
     bool late;       /* it begins as zero in the phase of its train: `init` leaves it alone */
     Slot *cursor;    /* role RING: the counter of pushes, whose next row is cursor % capacity */

@@ -5,6 +5,7 @@
 
 #include "compiler/kernel.h"
 #include "emit/live_set.h"
+#include "emit/uses.h"
 
 static int64_t access_needs(const Access *access) {
     int64_t bytes = access_bytes(access);
@@ -43,15 +44,6 @@ static void set_times(const Emit *e, CallCost *cost) {
     cost->limit = at_least(products, count_add(0, cost->bytes, times->byte));
 }
 
-static const char *layer_of(const Emit *e, const Step *step) {
-    int best = 0;
-    for (int i = 1; i < step->layer.count; i++) {
-        best = step->layer.at[i].flops > step->layer.at[best].flops ? i : best;
-    }
-    int layer = step->layer.count > 0 ? step->layer.at[best].layer : 0;
-    return layer > 0 ? e->p->module->layer.at[layer - 1].path : step->path ? step->path : "";
-}
-
 static void add_calls(const Emit *e, CallCosts *all, const StepList *list, int64_t times,
                       StepPart part) {
     static const char *const word[] = {"", "forward", "loss", "backward", "update"};
@@ -64,7 +56,7 @@ static void add_calls(const Emit *e, CallCosts *all, const StepList *list, int64
         }
         CallCost cost = {.step = step,
                          .name = step->kernel != NULL ? step->kernel->name : step_word(step),
-                         .layer = layer_of(e, step),
+                         .layer = step_layer(e, step),
                          .part = word[own],
                          .times = times,
                          .flops = step->flops - step->borders,

@@ -1,6 +1,8 @@
 /* live_set: see the header. */
 #include "emit/live_set.h"
 
+#include "emit/uses.h"
+
 #include <stdlib.h>
 
 typedef struct {
@@ -35,51 +37,27 @@ const char *step_word(const Step *step) {
     return step->name != NULL ? step->name : op_info[step->op].name;
 }
 
-/* The next step behind the peak that reads a storage. */
-typedef struct {
-    const Buf *root;
-    int after;
-    const Step *found;
-    bool here; /* the step of the peak touches it */
-} ReaderSearch;
-
-static void search_reader(void *ctx, Step *step, int depth) {
-    ReaderSearch *search = ctx;
-    (void)depth;
-    const AccessList *touch = step_touches(step);
-    for (int i = 0; i < touch->count; i++) {
-        const Access *access = &touch->at[i];
-        if (buf_root(access->buf) != search->root) {
-            continue;
-        }
-        search->here = search->here || step->id == search->after;
-        if ((access->mode & ACCESS_READ) && step->id > search->after && search->found == NULL) {
-            search->found = step;
-        }
-    }
-}
-
 static const char *place(const Emit *e, Loc loc) {
     int line = loc_line_of(e, loc);
     return line > 0 ? str_printf(e->arena, ", line %d", line) : "";
 }
 
-static const char *reason(const Emit *e, const ProgramEntry *entry, const Buf *buf) {
+/* Why it is there, and what comes next of it, seen from the peak. */
+static const char *reason(const Uses *uses, const Buf *buf) {
+    const Use *use = &uses->at[buf->id];
+    Arena *arena = uses->e->arena;
+    const char *why = use_why(uses, buf);
     if (buf->kind == BUF_WORK) {
-        return buf->per_thread > 1
-                   ? str_printf(e->arena, "workspace of %d threads", buf->per_thread)
-                   : "workspace";
+        return why;
     }
-    ReaderSearch search = {buf, entry->peak_step, NULL, false};
-    steps_visit(&entry->step, search_reader, &search);
-    if (search.found == NULL) {
-        return search.here  ? "used here for the last time"
-               : buf->saved ? "saved, then used in the next iteration of its loop"
-                            : "used in the next iteration of its loop";
+    const char *first = *why ? str_printf(arena, "%s; ", why) : "";
+    if (use->next == NULL) {
+        return str_printf(arena, "%s%s", first,
+                          use->here ? "used here for the last time"
+                                    : "used in the next iteration of its loop");
     }
-    return str_printf(e->arena, "%s%s by %s%s", search.here ? "used here, then " : "",
-                      buf->saved ? "saved, then read" : "read later", step_word(search.found),
-                      place(e, search.found->loc));
+    return str_printf(arena, "%s%sread later by %s%s", first, use->here ? "used here, then " : "",
+                      step_word(use->next), place(uses->e, use->next->loc));
 }
 
 static int compare(const void *a, const void *b) {
@@ -92,11 +70,17 @@ static int compare(const void *a, const void *b) {
 
 LiveSet live_set(const Emit *e, const ProgramEntry *entry) {
     LiveSet set = {0};
+    const Uses uses = uses_of(e, entry);
     for (int i = 0; i < entry->buf.count; i++) {
         const Buf *buf = entry->buf.at[i];
         if (buf_owns_arena(buf) && buf->first <= entry->peak_step && entry->peak_step < buf->last) {
             const char *name = buf->label != NULL ? buf->label : buf->name;
-            LiveItem item = {buf, name, reason(e, entry, buf), arena_room(entry, buf->bytes)};
+            LiveItem item = {buf,
+                             name,
+                             use_layer(&uses, buf),
+                             use_role(&uses, buf),
+                             reason(&uses, buf),
+                             arena_room(entry, buf->bytes)};
             VEC_PUSH(e->arena, &set, item);
         }
     }

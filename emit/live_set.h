@@ -6,7 +6,7 @@
 
 typedef struct {
     const Buf *buf;
-    const char *name, *why;
+    const char *name, *layer, *role, *why;
     int64_t bytes; /* as placed */
 } LiveItem;
 

@@ -160,8 +160,9 @@ static void json_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
         json_number(out, "line", loc_line_of(e, set.at[i].buf->loc));
         json_shape(out, *set.at[i].buf->type);
         json_number(out, "bytes", set.at[i].bytes);
-        text_add(out, ",\"why\":");
-        json_string(out, set.at[i].why);
+        json_text(out, "layer", set.at[i].layer);
+        json_text(out, "role", set.at[i].role);
+        json_text(out, "why", set.at[i].why);
         text_add(out, "}");
     }
     text_add(out, "]}");
@@ -312,6 +313,7 @@ static void print_live(const Emit *e, const ProgramEntry *entry, int most, Text 
         if (line > 0) {
             text_printf(out, " line %d", line);
         }
+        text_printf(out, *item->layer ? ", %s" : "%s", item->layer);
         text_printf(out, "; %s\n", item->why);
     }
     if (set.count > most) {

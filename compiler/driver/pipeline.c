@@ -14,6 +14,7 @@
 #include "passes/lower/lower.h"
 #include "passes/plan/plan.h"
 #include "passes/schedule/schedule.h"
+#include "passes/shared.h"
 
 #include <string.h>
 
@@ -120,6 +121,7 @@ static int module_stages(Compile *c, Module *module, Arena *built, uint32_t sour
         module_dump(module, c->out);
         return EXIT_OK;
     }
+    pass_shared(module);
     const int middle = stages_behind("orders"); /* what follows is chosen for a budget */
     if (!stages_run(c, module, built, 0, middle, false)) {
         return EXIT_OK;

@@ -59,6 +59,28 @@ END
 sed -n 's/.*{"name":"\([a-z]*\)","kind":"\([a-z]*\)".*/\1 \2/p; s/^ *{"name":"\([a-z]*\)",.*"role":"\(input\|target\)","required":\([a-z]*\).*/  \1 \2 \3/p' "$scratch/roles.json" >"$scratch/roles"
 same "roles of inputs" "$scratch/expected" "$scratch/roles"
 
+# ---- why ----
+# What lies at a peak: the causes, each where the program has it. explained NAME PATTERN FILE.
+explained() {
+    grep -qE "$2" "$3" && pass || fail "why: $1" "$(grep -A 12 'peak at' "$3")"
+}
+"$MDLC" report samples/digits.mdl >"$scratch/why.digits"
+explained "a layer" '65536  fc1_linear +f32\[128, 128\] line 16, net.fc1; saved for the derivative in net.fc2, line 16; ' "$scratch/why.digits"
+explained "a workspace" 'net.fc2; workspace of 8 threads$' "$scratch/why.digits"
+"$MDLC" report samples/pytorch/gpt2.mdl >"$scratch/why.gpt2"
+explained "turns" 'saved in each of 2 turns for the derivative in gpt.block.attn, line 14; ' "$scratch/why.gpt2"
+explained "a tied weight" 'gpt.wte; gradient of gpt.wte.weight, the sum of those of its 2 uses; clip keeps all gradients until their norm is known, line 45; ' "$scratch/why.gpt2"
+explained "one use" 'gradient of gpt.block.mlp.c_fc.weight; clip keeps' "$scratch/why.gpt2"
+# Without the clip nothing is said of one; with micro-batches they are.
+sed '/clip norm/d' samples/pytorch/gpt2.mdl >"$scratch/free.mdl"
+"$MDLC" report "$scratch/free.mdl" >"$scratch/why.free"
+grep -q "clip keeps" "$scratch/why.free" && fail "why: no clip" "$(grep 'clip keeps' "$scratch/why.free")" || pass
+sed 's/clip norm.*/&\n    accumulate 4;/' samples/digits.mdl >"$scratch/parts.mdl"
+"$MDLC" report "$scratch/parts.mdl" >"$scratch/why.parts"
+explained "micro-batches" 'gradient of net.fc2.weight; adds up over 4 micro-batches; clip' "$scratch/why.parts"
+"$MDLC" report samples/residual.mdl >"$scratch/why.residual"
+explained "a carry" 'carried from turn to turn of a loop, line 17; ' "$scratch/why.residual"
+
 have "$PYTHON" || { skip "the JSON report: fields and declarations" "no $PYTHON"; summary report; exit; }
 
 # ---- programs ----
