@@ -476,6 +476,15 @@ static void mark_saved(const Frame *f) {
     }
 }
 
+static bool is_carry(const Node *node) {
+    return node->op == OP_PICK && node->attr->axis < node->in[0]->attr->ncarry;
+}
+
+/* Where the loop has what the node picks of it. */
+static Buf *carried(const Frame *f, const Node *pick) {
+    return f->loops[pick->in[0]->id].result[pick->attr->axis].at[0].buf;
+}
+
 /* The rows in `from` into the ring of the output. */
 static Step *push_step(Lower *l, const EntryOut *out, Buf *from) {
     Step *step = step_new(l->p, STEP_PUSH, out->loc);
@@ -548,7 +557,7 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
         buf->loc = slot->loc;
     }
     GoalList *goals = ARENA_ARRAY(&scratch, GoalList, entry->out.count + 1);
-    StepList push = {0};
+    Buf **rows = ARENA_ARRAY(&scratch, Buf *, entry->out.count + 1); /* that are pushed */
     refusal_steps(&l, entry);
     if (entry->kind == ENTRY_INIT) {
         seed_step(&l);
@@ -573,13 +582,13 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
             t.home.buf->loc = out->loc;
             VEC_PUSH(p->arena, &e->limit, t.home.buf);
         } else if (out->role == OUT_PUSH) {
-            if (type_count(*node->type) == 0) {
-                continue; /* rows of a field without elements */
+            if (type_count(*node->type) == 0 || is_carry(node)) {
+                continue; /* rows of a field without elements; read where the loop has them */
             }
             const char *name = str_printf(p->arena, "%s_rows", slot_buf(&l, out->slot)->name);
             t.home.buf = buf_new(p, e, BUF_TEMP, *node->type, name);
             t.home.buf->loc = out->loc;
-            VEC_PUSH(&scratch, &push, push_step(&l, out, t.home.buf));
+            rows[k] = t.home.buf;
         } else {
             Buf *buf = buf_new(p, e, BUF_RESULT, *node->type, out->name ? out->name : "result");
             buf->out = k;
@@ -598,13 +607,19 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
     for (int k = 0; k < entry->out.count; k++) {
         const Node *node = entry->region->out.at[k];
         if (entry->out.at[k].role == OUT_LIMIT && node->op == OP_PICK) {
-            Buf *buf = f.loops[node->in[0]->id].result[node->attr->axis].at[0].buf;
+            Buf *buf = carried(&f, node);
             buf->loc = entry->out.at[k].loc; /* where the loop stands */
             VEC_PUSH(p->arena, &e->limit, buf);
         }
     }
-    for (int i = 0; i < push.count; i++) {
-        VEC_PUSH(p->arena, &e->step, push.at[i]);
+    for (int k = 0; k < entry->out.count; k++) {
+        const EntryOut *out = &entry->out.at[k];
+        const Node *node = entry->region->out.at[k];
+        bool read = out->role == OUT_PUSH && is_carry(node) && type_count(*node->type) > 0;
+        Buf *from = read ? carried(&f, node) : rows[k];
+        if (from) {
+            VEC_PUSH(p->arena, &e->step, push_step(&l, out, from));
+        }
     }
     if (entry->kind == ENTRY_TRAIN) {
         mark_saved(&f);

@@ -116,8 +116,11 @@ static Node *random_loop(RandomGraph *r, int depth) {
     Graph *g = r->s->g;
     Node *start = random_graph_any(r), *stack = random_graph_any(r), *used = random_graph_any(r);
     int64_t trip = stack->type->rank > 0 ? stack->type->dim[0] : 1 + below(r, 3);
-    LoopBuilder *loop = loop_open(g, trip, below(r, 2));
+    /* A third of them ends by itself: after a number of iterations, up to all. */
+    Node *some = below(r, 3) ? NULL : node_int(g, TY_I32, below(r, trip + 1));
+    LoopBuilder *loop = loop_open(g, trip, !some && below(r, 2));
     RandomGraph inner = {.s = r->s};
+    int go = some ? loop_carry(loop, node_map2(g, OP_LT, node_int(g, TY_I32, 0), some)) : -1;
     int c = loop_carry(loop, start);
     keep(&inner, loop_carry_value(loop, c));
     keep(&inner, graph_import(g, used));
@@ -131,6 +134,11 @@ static Node *random_loop(RandomGraph *r, int depth) {
     Node *next = node_map2(g, OP_ADD, loop_carry_value(loop, c),
                            fit(&inner, squash(&inner, random_graph_any(&inner)), *start->type));
     loop_next(loop, c, squash(&inner, next));
+    if (some) {
+        Node *made = node_map2(g, OP_ADD, loop_index(loop), node_int(g, TY_I32, 1));
+        loop_next(loop, go, node_map2(g, OP_LT, made, graph_import(g, some)));
+        loop_while(loop, go);
+    }
     int y = loop_emit(loop, squash(&inner, random_graph_any(&inner)));
     Node *done = loop_close(loop);
     return below(r, 2) ? loop_final(g, done, c) : loop_stack(g, done, y);

@@ -44,7 +44,7 @@ static int64_t some_extent(RandomText *r) {
 
 /* ---- variables ------------------------------------------------------------------------------ */
 
-static int64_t count_of(const RtVar *v) {
+int64_t rt_count(const RtVar *v) {
     int64_t n = 1;
     for (int i = 0; i < v->rank; i++) {
         n *= v->dim[i];
@@ -52,7 +52,7 @@ static int64_t count_of(const RtVar *v) {
     return n;
 }
 
-static RtVar *var_new(RandomText *r, RtKind kind, int rank, const int64_t *dim) {
+RtVar *rt_var_new(RandomText *r, RtKind kind, int rank, const int64_t *dim) {
     RtVar *v = ARENA_NEW(r->arena, RtVar);
     v->id = r->nvar++;
     v->name = str_printf(r->arena, "%c%d", "xnm"[kind], v -> id);
@@ -72,7 +72,7 @@ static void describe(RtVar *v, const Sx *e) {
 
 /* ---- statements ----------------------------------------------------------------------------- */
 
-static Stmt *stmt_new(RandomText *r, Stmts *list, StKind kind) {
+Stmt *rt_stmt_new(RandomText *r, Stmts *list, StKind kind) {
     Stmt *s = ARENA_NEW(r->arena, Stmt);
     s->kind = kind;
     VEC_PUSH(r->arena, list, s);
@@ -92,16 +92,15 @@ static bool has_tensor(const Sx *e) {
     return has_tensor(e->kid[0]) || has_tensor(e->kid[1]) || has_tensor(e->kid[2]);
 }
 
-/* y = e, over whole tensors of one shape; NULL: nothing came of it. */
-static const RtVar *point(RandomText *r, Stmts *list, const RtVar *like, double most) {
+const RtVar *rt_point(RandomText *r, Stmts *list, const RtVar *like, double most) {
     RtWhere w = {.like = like};
     Sx *e = rt_float(r, &w, 3);
     e = rt_calm(
         r, has_tensor(e) ? e : rt_bin(r, "+", RT_FLOAT, rt_whole(r, like), e, like->size + e->size),
         most);
-    Stmt *s = stmt_new(r, list, ST_POINT);
+    Stmt *s = rt_stmt_new(r, list, ST_POINT);
     s->e = e;
-    RtVar *v = var_new(r, RT_FLOAT, like->rank, like->dim);
+    RtVar *v = rt_var_new(r, RT_FLOAT, like->rank, like->dim);
     describe(v, e);
     return define(r, s, v);
 }
@@ -140,10 +139,10 @@ static const RtVar *indexed(RandomText *r, Stmts *list) {
     if (!depends(e)) {
         return NULL;
     }
-    Stmt *s = stmt_new(r, list, ST_INDEX);
+    Stmt *s = rt_stmt_new(r, list, ST_INDEX);
     s->e = e;
     rt_write_extents(r, e);
-    RtVar *v = var_new(r, kind, rank, dim);
+    RtVar *v = rt_var_new(r, kind, rank, dim);
     describe(v, e);
     for (int i = 0; i < rank; i++) {
         s->index[i] = index[i];
@@ -159,7 +158,7 @@ static const RtVar *slice(RandomText *r, Stmts *list) {
     }
     int64_t dim[RT_RANK];
     int rank = 0;
-    Stmt *s = stmt_new(r, list, ST_SLICE);
+    Stmt *s = rt_stmt_new(r, list, ST_SLICE);
     s->from[0] = v;
     for (int i = 0; i < v->rank; i++) {
         int64_t n = v->dim[i], what = rt_below(r, 4), lo = rt_below(r, n);
@@ -176,7 +175,7 @@ static const RtVar *slice(RandomText *r, Stmts *list) {
             dim[rank++] = s->cut[i].hi - s->cut[i].lo;
         }
     }
-    RtVar *to = var_new(r, RT_FLOAT, rank, dim);
+    RtVar *to = rt_var_new(r, RT_FLOAT, rank, dim);
     to->size = v->size;
     return define(r, s, to);
 }
@@ -186,7 +185,7 @@ static const RtVar *reshaped(RandomText *r, Stmts *list) {
     if (!v) {
         return NULL;
     }
-    int64_t dim[RT_RANK], rest = count_of(v);
+    int64_t dim[RT_RANK], rest = rt_count(v);
     int rank = 0;
     while (rank < 3 && rest > 1 && rt_chance(r, 80)) {
         int64_t n = 2 + rt_below(r, 4);
@@ -196,9 +195,9 @@ static const RtVar *reshaped(RandomText *r, Stmts *list) {
         }
     }
     dim[rank++] = rest;
-    Stmt *s = stmt_new(r, list, ST_AS);
+    Stmt *s = rt_stmt_new(r, list, ST_AS);
     s->from[0] = v;
-    RtVar *to = var_new(r, RT_FLOAT, rank, dim);
+    RtVar *to = rt_var_new(r, RT_FLOAT, rank, dim);
     to->size = v->size;
     return define(r, s, to);
 }
@@ -212,12 +211,12 @@ static const RtVar *along_axes(RandomText *r, Stmts *list) {
         return NULL;
     }
     bool keeps = str_eq(op, "cumsum") || str_eq(op, "flip"), arg = op[0] == 'a';
-    Stmt *s = stmt_new(r, list, ST_AXES);
+    Stmt *s = rt_stmt_new(r, list, ST_AXES);
     s->op = op;
     s->from[0] = v;
     s->whole = !keeps && !arg && rt_chance(r, 30);
     s->axis = (int)rt_below(r, v->rank);
-    int64_t dim[RT_RANK], n = s->whole ? count_of(v) : v->dim[s->axis];
+    int64_t dim[RT_RANK], n = s->whole ? rt_count(v) : v->dim[s->axis];
     int rank = 0;
     for (int i = 0; i < v->rank && !s->whole; i++) {
         if (keeps || i != s->axis) {
@@ -227,7 +226,7 @@ static const RtVar *along_axes(RandomText *r, Stmts *list) {
     if (str_eq(op, "prod") && (n > 5 || v->size > 2)) {
         s->op = "sum";
     }
-    RtVar *to = var_new(r, arg ? RT_INT : RT_FLOAT, rank, dim);
+    RtVar *to = rt_var_new(r, arg ? RT_INT : RT_FLOAT, rank, dim);
     to->size = str_eq(s->op, "prod")                             ? pow(fmax(v->size, 1), (double)n)
                : str_eq(s->op, "sum") || str_eq(s->op, "cumsum") ? v->size * (double)n
                                                                  : v->size;
@@ -246,10 +245,10 @@ static const RtVar *joined(RandomText *r, Stmts *list) {
         }
     }
     b = b ? b : a;
-    if (!a || count_of(a) * 2 > r->most || a->rank > 2) {
+    if (!a || rt_count(a) * 2 > r->most || a->rank > 2) {
         return NULL;
     }
-    Stmt *s = stmt_new(r, list, ST_JOIN);
+    Stmt *s = rt_stmt_new(r, list, ST_JOIN);
     bool stack = rt_chance(r, 50);
     s->op = stack ? "stack" : "concat";
     s->from[0] = a;
@@ -267,73 +266,17 @@ static const RtVar *joined(RandomText *r, Stmts *list) {
     if (stack && s->axis == a->rank) {
         dim[rank++] = 2;
     }
-    RtVar *to = var_new(r, RT_FLOAT, rank, dim);
+    RtVar *to = rt_var_new(r, RT_FLOAT, rank, dim);
     to->size = fmax(a->size, b->size);
     return define(r, s, to);
-}
-
-static void statements(RandomText *r, Stmts *list, int n);
-
-static const RtVar *loop(RandomText *r, Stmts *list) {
-    const RtVar *start[2] = {rt_some_var(r, RT_FLOAT, 0), rt_some_var(r, RT_FLOAT, 0)};
-    int64_t trip = 1 + rt_below(r, 4);
-    if (r->depth >= 2 || !start[0] || r->work * trip > 12) {
-        return NULL;
-    }
-    int before = r->scope.count, ncarry = start[1] && rt_chance(r, 40) ? 2 : 1;
-    Stmt *s = stmt_new(r, list, ST_LOOP);
-    s->repeat = rt_chance(r, 30);
-    s->loop = r->nloop++;
-    s->trip = trip;
-    for (int i = 0; i < ncarry; i++) {
-        RtVar *v = var_new(r, RT_FLOAT, start[i]->rank, start[i]->dim);
-        v->size = fmax(start[i]->size, 1);
-        VEC_PUSH(r->arena, &s->carry, ((RtCarry){v, start[i], NULL}));
-        VEC_PUSH(r->arena, &r->scope, v);
-    }
-    r->loop[r->depth] = s->loop;
-    r->trip[r->depth++] = trip;
-    r->work *= trip;
-    statements(r, &s->body, 1 + (int)rt_below(r, 3));
-    for (int i = 0; i < ncarry; i++) {
-        s->carry.at[i].next = point(r, &s->body, s->carry.at[i].var, s->carry.at[i].var->size);
-    }
-    r->work /= trip;
-    r->depth--;
-    /* Of what the body made only carries and what is emitted are seen behind it. */
-    int inner = r->scope.count;
-    RtVars emitted = {0};
-    for (int i = before + ncarry; i < inner && s->emit.count < 2; i++) {
-        const RtVar *of = r->scope.at[i];
-        if (rt_chance(r, 60) && of->rank < 3 && count_of(of) * trip <= r->most) {
-            int64_t dim[RT_RANK];
-            RtEmit e = {.of = of, .axis = (int)rt_below(r, of->rank + 2) - 1};
-            int at = e.axis < 0 ? 0 : e.axis;
-            for (int k = 0, from = 0; k <= of->rank; k++) {
-                dim[k] = k == at ? trip : of->dim[from++];
-            }
-            RtVar *out = var_new(r, of->kind, of->rank + 1, dim);
-            out->size = of->size;
-            out->lo = of->lo;
-            out->hi = of->hi;
-            e.out = out;
-            VEC_PUSH(r->arena, &s->emit, e);
-            VEC_PUSH(r->arena, &emitted, out);
-        }
-    }
-    r->scope.count = before + ncarry;
-    for (int i = 0; i < emitted.count; i++) {
-        VEC_PUSH(r->arena, &r->scope, emitted.at[i]);
-    }
-    return s->carry.at[0].var;
 }
 
 static const RtVar *when(RandomText *r, Stmts *list) {
     static const char *const conditions[] = {"2 > 1", "infer", "not train", "A == 2 and B < C",
                                              "count([1, 2, 3]) == 3"};
-    Stmt *s = stmt_new(r, list, ST_WHEN);
+    Stmt *s = rt_stmt_new(r, list, ST_WHEN);
     s->op = conditions[rt_below(r, 5)];
-    statements(r, &s->body, 1 + (int)rt_below(r, 2));
+    rt_statements(r, &s->body, 1 + (int)rt_below(r, 2));
     return NULL;
 }
 
@@ -356,7 +299,7 @@ static const RtVar *called(RandomText *r, Stmts *list) {
             r->scope = outer;
             return NULL;
         }
-        RtVar *p = var_new(r, from->kind, from->rank, from->dim);
+        RtVar *p = rt_var_new(r, from->kind, from->rank, from->dim);
         p->size = from->size;
         p->lo = from->lo;
         p->hi = from->hi;
@@ -366,7 +309,7 @@ static const RtVar *called(RandomText *r, Stmts *list) {
         VEC_PUSH(r->arena, &r->scope, p);
     }
     r->depth = 0;
-    statements(r, &s->body, 1 + (int)rt_below(r, 3));
+    rt_statements(r, &s->body, 1 + (int)rt_below(r, 3));
     r->depth = depth;
     s->result = r->scope.at[r->scope.count - 1];
     r->scope = outer;
@@ -375,7 +318,7 @@ static const RtVar *called(RandomText *r, Stmts *list) {
     }
     s->op = str_printf(r->arena, "f%d", r->nop++);
     text_op(r, s->op, s);
-    RtVar *v = var_new(r, s->result->kind, s->result->rank, s->result->dim);
+    RtVar *v = rt_var_new(r, s->result->kind, s->result->rank, s->result->dim);
     v->size = s->result->size;
     v->lo = s->result->lo;
     v->hi = s->result->hi;
@@ -384,7 +327,7 @@ static const RtVar *called(RandomText *r, Stmts *list) {
     return define(r, s, v);
 }
 
-static void statements(RandomText *r, Stmts *list, int n) {
+void rt_statements(RandomText *r, Stmts *list, int n) {
     for (int i = 0; i < n && r->budget > 0; i++) {
         r->budget--;
         const RtVar *v = rt_some_var(r, RT_FLOAT, 0);
@@ -396,7 +339,7 @@ static void statements(RandomText *r, Stmts *list, int n) {
         case 4: along_axes(r, list); break;
         case 5: joined(r, list); break;
         case 6:
-        case 7: loop(r, list); break;
+        case 7: rt_loop(r, list); break;
         case 8:
             if (rt_chance(r, 50)) {
                 when(r, list);
@@ -406,7 +349,7 @@ static void statements(RandomText *r, Stmts *list, int n) {
         case 10:
         case 11:
             if (v) {
-                point(r, list, v, 32);
+                rt_point(r, list, v, 32);
             }
             break;
         default: indexed(r, list); break;
@@ -428,13 +371,13 @@ static RtEntry *entry_new(RandomText *r, const char *name) {
         for (int k = 0; k < rank; k++) {
             dim[k] = some_extent(r);
         }
-        RtVar *v = var_new(r, RT_FLOAT, rank, dim);
+        RtVar *v = rt_var_new(r, RT_FLOAT, rank, dim);
         VEC_PUSH(r->arena, &e->input, v);
         VEC_PUSH(r->arena, &r->scope, v);
     }
     if (!r->smooth) {
         int64_t dim[1] = {some_extent(r)};
-        RtVar *v = var_new(r, RT_INT, 1, dim);
+        RtVar *v = rt_var_new(r, RT_INT, 1, dim);
         v->hi = 1 + rt_below(r, 5);
         v->ranged = true;
         VEC_PUSH(r->arena, &e->input, v);
@@ -457,7 +400,7 @@ static void entry_text(RandomText *r, const RtEntry *e, const char *results) {
 static void formula(RandomText *r, int number) {
     r->smooth = false;
     RtEntry *e = entry_new(r, str_printf(r->arena, "formula%d", number));
-    statements(r, &e->body, r->budget);
+    rt_statements(r, &e->body, r->budget);
     Text results = {.arena = r->arena};
     text_add(&results, "    return ");
     for (int i = r->scope.count - 1; i >= e->input.count && e->result.count < 6; i--) {
@@ -475,7 +418,7 @@ static void formula(RandomText *r, int number) {
 static void smooth(RandomText *r, int number) {
     r->smooth = true;
     RtEntry *e = entry_new(r, str_printf(r->arena, "smooth%d", number));
-    statements(r, &e->body, r->budget);
+    rt_statements(r, &e->body, r->budget);
     Text results = {.arena = r->arena};
     text_add(&results, "    total = 0.5");
     int used = 0;

@@ -88,6 +88,27 @@ typedef struct {
     int axis; /* where the loop's axis goes; -1: in front, without indices */
 } RtEmit;
 
+/* How often the body of a loop runs, and at what. */
+typedef enum { RT_SCAN, RT_REPEAT, RT_WHILE, RT_ODE } RtLoopKind;
+
+/* A method of Runge and Kutta: the rows below the diagonal of its tableau, its weights, and the
+ * weights of slopes in its error, if it has an estimate. */
+enum { RT_STAGES = 4, RT_ATTEMPTS = 60 };
+typedef struct {
+    const char *name;
+    int stages, nerror, order;
+    double below[RT_STAGES][RT_STAGES], weight[RT_STAGES], error[RT_STAGES + 1];
+} RtMethod;
+
+typedef struct {
+    RtMethod method;
+    Sx *from, *to;
+    int nat;
+    double at[2];
+    int64_t steps; /* equal ones; 0: by their error, */
+    double rtol, atol, first;
+} RtOde;
+
 struct Stmt {
     StKind kind;
     const RtVar *out;
@@ -103,9 +124,12 @@ struct Stmt {
         int64_t lo, hi; /* hi < lo: one place, and the axis goes */
     } cut[RT_RANK];
     /* LOOP */
-    bool repeat;
+    RtLoopKind form;
     int loop; /* 0, 1, ...: its number among all */
     int64_t trip;
+    const RtVar *count; /* WHILE: iterations so far; ODE: the time */
+    Sx *cond;           /* WHILE: goes on while it holds; ODE: ends where it does, or NULL */
+    RtOde ode;
     VEC(RtCarry) carry;
     VEC(RtEmit) emit;
     Stmts body; /* LOOP, WHEN, CALL */
@@ -129,7 +153,7 @@ typedef struct {
     int nvar, nindex, nloop, nop, depth;
     int64_t extent[1024]; /* of index n */
     RtVars scope;         /* what may be read here */
-    int loop[RT_LOOPS];   /* open ones */
+    int loop[RT_LOOPS];   /* open ones with an index */
     int64_t trip[RT_LOOPS];
     int budget; /* statements left */
     int64_t most, work;
@@ -140,7 +164,7 @@ typedef struct {
 /* A program: r->text. The same seed gives the same. */
 void random_text(RandomText *r, Arena *arena, uint64_t seed, Elem elem);
 
-/* --- shared by random_text.c, random_element.c, random_model.c and text_meaning.c ------------- */
+/* --- shared by random_*.c and text_*.c -------------------------------------------------------- */
 
 int64_t rt_below(RandomText *r, int64_t n);
 bool rt_chance(RandomText *r, int percent);
@@ -169,6 +193,14 @@ bool rt_same_shape(const RtVar *a, const RtVar *b);
 /* Can the compiler tell how far an index of `e` goes? */
 bool rt_extent_known(const RandomText *r, int index, const Sx *e);
 void rt_write_extents(RandomText *r, Sx *e); /* which folds say so */
+
+RtVar *rt_var_new(RandomText *r, RtKind kind, int rank, const int64_t *dim);
+Stmt *rt_stmt_new(RandomText *r, Stmts *list, StKind kind);
+/* y = e, over whole tensors of one shape. */
+const RtVar *rt_point(RandomText *r, Stmts *list, const RtVar *like, double most);
+void rt_statements(RandomText *r, Stmts *list, int n);
+void rt_loop(RandomText *r, Stmts *list); /* of any form */
+int64_t rt_count(const RtVar *v);
 
 void text_statements(RandomText *r, const Stmts *list, int indent, Text *out);
 void text_op(RandomText *r, const char *name, const Stmt *call);

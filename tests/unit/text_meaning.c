@@ -1,316 +1,9 @@
-/* text_meaning: a random text from its tree, and what it means: one element at a time, in double,
- * by loops over all indices. Shares nothing with the compiler. See random_text.h. */
+/* text_meaning: what a random text means, from its tree: one element at a time, in double, by loops
+ * over all indices. Shares nothing with the compiler. See random_text.h. */
 #include "random_text.h"
 
 #include <math.h>
 #include <string.h>
-
-/* ---- text ----------------------------------------------------------------------------------- */
-
-/* From loose to tight, as docs/language.md has it. */
-enum { ANY, OR, AND, NOT, COMPARE, ADD, FOLD, MULTIPLY, NEGATE, POWER, TIGHT };
-
-static const struct {
-    const char *op;
-    int level;
-} levels[] = {{"or", OR},      {"and", AND},    {"<", COMPARE},  {">", COMPARE}, {"<=", COMPARE},
-              {">=", COMPARE}, {"==", COMPARE}, {"!=", COMPARE}, {"+", ADD},     {"-", ADD},
-              {"*", MULTIPLY}, {"/", MULTIPLY}, {"%", MULTIPLY}, {"^", POWER}};
-
-static int level_of(const Sx *e) {
-    if (e->kind == SX_NUM && e->number < 0) {
-        return NEGATE;
-    }
-    if (e->kind == SX_CALL) {
-        return str_eq(e->op, "not") ? NOT : str_eq(e->op, "-") ? NEGATE : TIGHT;
-    }
-    if (e->kind == SX_FOLD) {
-        return FOLD;
-    }
-    for (size_t i = 0; e->kind == SX_BIN && i < sizeof levels / sizeof *levels; i++) {
-        if (str_eq(levels[i].op, e->op)) {
-            return levels[i].level;
-        }
-    }
-    return TIGHT;
-}
-
-static const char *index_name(RandomText *r, int index) {
-    return str_printf(r->arena, "%c%d", index < 0 ? 't' : "ijkbe"[index % 5],
-                      index < 0 ? -1 - index : index);
-}
-
-static void number_text(const Sx *e, Text *out) {
-    text_printf(out, e->type == RT_FLOAT && e->number == floor(e->number) ? "%.1f" : "%.9g",
-                e->number);
-}
-
-static void print(RandomText *r, const Sx *e, int least, Text *out);
-
-static void place_text(RandomText *r, const RtPlace *p, Text *out) {
-    if (p->value) {
-        print(r, p->value, ANY, out);
-        return;
-    }
-    bool first = true;
-    for (int i = 0; i < p->nterm; i++) {
-        int64_t by = p->term[i].by;
-        text_add(out, by < 0 ? (first ? "-" : " - ") : first ? "" : " + ");
-        if (by != 1 && by != -1) {
-            text_printf(out, "%lld*", (long long)(by < 0 ? -by : by));
-        }
-        text_add(out, index_name(r, p->term[i].index));
-        first = false;
-    }
-    if (first) {
-        text_printf(out, "%lld", (long long)p->add);
-    } else if (p->add != 0) {
-        text_printf(out, " %c %lld", p->add < 0 ? '-' : '+',
-                    (long long)(p->add < 0 ? -p->add : p->add));
-    }
-}
-
-static void access_text(RandomText *r, const Sx *e, Text *out) {
-    text_add(out, e->var->name);
-    for (int i = 0; i < e->var->rank; i++) {
-        text_add(out, i ? ", " : "[");
-        place_text(r, &e->place[i], out);
-    }
-    text_add(out, e->var->rank ? "]" : "");
-    static const char *const borders[] = {"", "", " else edge", " else wrap"};
-    text_add(out, borders[e->border]);
-    if (e->border == RT_NUMBER) {
-        text_printf(out, " else %.9g", e->number);
-    }
-}
-
-static void list_text(RandomText *r, const Sx *e, int n, Text *out) {
-    for (int i = 0; i < n; i++) {
-        text_add(out, i ? ", " : "(");
-        print(r, e->kid[i], ANY, out);
-    }
-    text_add(out, ")");
-}
-
-static void inside(RandomText *r, const Sx *e, int level, Text *out) {
-    switch (e->kind) {
-    case SX_NUM: number_text(e, out); break;
-    case SX_VAR: text_add(out, e->var->name); break;
-    case SX_AT: access_text(r, e, out); break;
-    case SX_INDEX: text_add(out, index_name(r, e->index)); break;
-    case SX_SELECT:
-        text_add(out, "select");
-        list_text(r, e, 3, out);
-        break;
-    case SX_FOLD:
-        for (int i = 0; i < e->nfold; i++) {
-            text_printf(out, "%s%s%s", i ? ", " : e->op, i ? "" : "[", index_name(r, e->fold[i]));
-            if (e->written[i]) {
-                text_printf(out, " < %s", rt_extent(r, r->extent[e->fold[i]]));
-            }
-        }
-        text_add(out, "] ");
-        print(r, e->kid[0], FOLD + 1, out);
-        break;
-    case SX_CALL:
-        if (level < TIGHT) {
-            text_add(out, str_eq(e->op, "not") ? "not " : "-");
-            print(r, e->kid[0], level + (level == NEGATE), out);
-        } else {
-            text_add(out, e->op);
-            list_text(r, e, e->kid[2] ? 3 : e->kid[1] ? 2 : 1, out);
-        }
-        break;
-    case SX_BIN:
-        if (level == TIGHT) {
-            text_add(out, e->op);
-            list_text(r, e, 2, out);
-        } else {
-            print(r, e->kid[0], level + (level == COMPARE || level == POWER), out);
-            text_printf(out, level == POWER ? "%s" : " %s ", e->op);
-            print(r, e->kid[1], level + 1, out);
-        }
-        break;
-    }
-}
-
-static void print(RandomText *r, const Sx *e, int least, Text *out) {
-    int level = level_of(e);
-    text_add(out, level < least ? "(" : "");
-    inside(r, e, level, out);
-    text_add(out, level < least ? ")" : "");
-}
-
-void text_type(RandomText *r, const RtVar *v, Text *out) {
-    static const char *const kinds[] = {"", "i32", "bool"};
-    text_add(out, v->kind == RT_FLOAT && v->rank == 0 ? "f32" : kinds[v->kind]);
-    for (int i = 0; i < v->rank; i++) {
-        text_printf(out, "%s%s", i ? ", " : "[", rt_extent(r, v->dim[i]));
-    }
-    text_add(out, v->rank ? "]" : "");
-    if (v->kind == RT_INT && v->ranged) {
-        text_printf(out, " in %lld..%lld", (long long)v->lo, (long long)v->hi + 1);
-    }
-}
-
-static void slice_text(RandomText *r, const Stmt *s, Text *out) {
-    text_printf(out, "%s[", s->from[0]->name);
-    for (int i = 0; i < s->from[0]->rank; i++) {
-        int64_t lo = s->cut[i].lo, hi = s->cut[i].hi;
-        text_add(out, i ? ", " : "");
-        if (lo < 0) {
-            text_add(out, index_name(r, (int)lo));
-        } else if (hi < lo) {
-            text_printf(out, "%lld", (long long)lo);
-        } else if (lo == 0 && hi == s->from[0]->dim[i]) {
-            text_add(out, ":");
-        } else {
-            text_printf(out, "%lld..%lld", (long long)lo, (long long)hi);
-        }
-    }
-    text_add(out, "]");
-}
-
-static void loop_text(RandomText *r, const Stmt *s, int indent, Text *out) {
-    text_printf(out, "%s %s < %lld", s->repeat ? "repeat" : "scan", index_name(r, -1 - s->loop),
-                (long long)s->trip);
-    for (int i = 0; i < s->carry.count; i++) {
-        const RtCarry *c = &s->carry.at[i];
-        text_printf(out, "%s%s", i ? ", " : " carry ", c->var->name);
-        if (c->start != c->var) {
-            text_printf(out, " = %s", c->start->name);
-        }
-    }
-    text_add(out, " {\n");
-    text_statements(r, &s->body, indent + 4, out);
-    for (int i = 0; i < s->emit.count; i++) {
-        const RtEmit *e = &s->emit.at[i];
-        text_printf(out, "%*semit %s", indent + 4, "", e->out->name);
-        for (int k = 0; e->axis >= 0 && k < e->out->rank; k++) {
-            text_add(out, k ? ", " : "[");
-            text_add(out, k == e->axis ? index_name(r, -1 - s->loop)
-                                       : index_name(r, 1000 + k - (k > e->axis)));
-        }
-        text_printf(out, "%s = %s", e->axis >= 0 ? "]" : "", e->of->name);
-        for (int k = 0; e->axis >= 0 && k < e->of->rank; k++) {
-            text_printf(out, "%s%s", k ? ", " : "[", index_name(r, 1000 + k));
-        }
-        text_add(out, e->axis >= 0 && e->of->rank ? "];\n" : ";\n");
-    }
-    for (int i = 0; i < s->carry.count; i++) {
-        text_printf(out, "%*s%s <- %s;\n", indent + 4, "", s->carry.at[i].var->name,
-                    s->carry.at[i].next->name);
-    }
-    text_printf(out, "%*s}\n", indent, "");
-}
-
-static void statement(RandomText *r, const Stmt *s, int indent, Text *out) {
-    text_printf(out, "%*s", indent, "");
-    if (s->kind == ST_LOOP) {
-        loop_text(r, s, indent, out);
-        return;
-    }
-    if (s->kind == ST_WHEN) {
-        text_printf(out, "when %s {\n", s->op);
-        text_statements(r, &s->body, indent + 4, out);
-        text_printf(out, "%*s} else {\n%*snothing = nowhere(%lld) |> never;\n%*s}\n", indent, "",
-                    indent + 4, "", (long long)rt_below(r, 9), indent, "");
-        return;
-    }
-    text_add(out, s->out->name);
-    for (int i = 0; s->kind == ST_INDEX && i < s->out->rank; i++) {
-        text_printf(out, "%s%s", i ? ", " : "[", index_name(r, s->index[i]));
-        if (s->written[i]) {
-            text_printf(out, " < %s", rt_extent(r, s->out->dim[i]));
-        }
-    }
-    text_add(out, s->kind == ST_INDEX ? "] = " : " = ");
-    switch (s->kind) {
-    case ST_POINT:
-    case ST_INDEX: print(r, s->e, ANY, out); break;
-    case ST_SLICE: slice_text(r, s, out); break;
-    case ST_AS:
-        text_printf(out, "%s as [", s->from[0]->name);
-        for (int i = 0; i < s->out->rank; i++) {
-            text_printf(out, "%s%s", i ? ", " : "", rt_extent(r, s->out->dim[i]));
-        }
-        text_add(out, "]");
-        break;
-    case ST_AXES: {
-        bool piped = rt_chance(r, 30);
-        text_printf(out, piped ? "%s |> %s" : "%s(%s", piped ? s->from[0]->name : s->op,
-                    piped ? s->op : s->from[0]->name);
-        if (!s->whole) {
-            text_printf(out, "%saxis = %d)", piped ? "(" : ", ", s->axis);
-        } else {
-            text_add(out, piped ? "" : ")");
-        }
-        break;
-    }
-    case ST_JOIN:
-    case ST_CALL:
-        for (int i = 0; i < s->nfrom; i++) {
-            text_printf(out, "%s%s", i ? ", " : s->op, i ? "" : "(");
-            text_add(out, s->from[i]->name);
-        }
-        text_printf(out, s->kind == ST_JOIN ? ", axis = %d)" : ")", s->axis);
-        break;
-    case ST_LOOP:
-    case ST_WHEN: break;
-    }
-    text_add(out, ";\n");
-}
-
-void text_statements(RandomText *r, const Stmts *list, int indent, Text *out) {
-    for (int i = 0; i < list->count; i++) {
-        statement(r, list->at[i], indent, out);
-    }
-}
-
-/* A parameter's type; with names for its extents, which the rest of the op may use then. */
-static void parameter_text(RandomText *r, const RtVar *v, bool named, Text *out) {
-    Text type = {.arena = r->arena};
-    text_printf(out, "%s: ", v->name);
-    text_add(&type, "");
-    text_type(r, v, &type);
-    if (!named || v->rank == 0) {
-        text_add(out, type.at);
-        return;
-    }
-    size_t end = strcspn(type.at, "]");
-    text_printf(out, "%.*s", (int)strcspn(type.at, "["), type.at);
-    for (int i = 0; i < v->rank; i++) {
-        bool small = v->dim[i] < RT_MOST;
-        text_printf(out, small ? "%sd%lld" : "%s%lld", i ? ", " : "[", (long long)v->dim[i]);
-        if (small) {
-            r->variable[v->dim[i]] = true;
-        }
-    }
-    text_add(out, type.at + end);
-}
-
-void text_op(RandomText *r, const char *name, const Stmt *call) {
-    bool outer[RT_MOST], named = rt_chance(r, 60);
-    Text op = {.arena = r->arena};
-    memcpy(outer, r->variable, sizeof outer);
-    memset(r->variable, 0, sizeof outer);
-    text_printf(&op, "op %s", name);
-    for (int i = 0; i < call->param.count; i++) {
-        text_add(&op, i ? ", " : "(");
-        parameter_text(r, call->param.at[i], named, &op);
-    }
-    text_add(&op, ")");
-    if (rt_chance(r, 50) && !call->result->ranged) {
-        text_add(&op, " -> ");
-        text_type(r, call->result, &op);
-    }
-    text_add(&op, " {\n");
-    text_statements(r, &call->body, 4, &op);
-    text_printf(&r->ops, "%s    return %s;\n}\n\n", op.at, call->result->name);
-    memcpy(r->variable, outer, sizeof outer);
-}
-
-/* ---- meaning -------------------------------------------------------------------------------- */
 
 typedef struct {
     Arena *arena;
@@ -320,16 +13,8 @@ typedef struct {
     int64_t *loop;
 } Run;
 
-static int64_t count_of(const RtVar *v) {
-    int64_t n = 1;
-    for (int i = 0; i < v->rank; i++) {
-        n *= v->dim[i];
-    }
-    return n;
-}
-
 static double *room(Run *run, const RtVar *v) {
-    return run->at[v->id] = ARENA_ARRAY(run->arena, double, count_of(v));
+    return run->at[v->id] = ARENA_ARRAY(run->arena, double, rt_count(v));
 }
 
 static double element(Run *run, const Sx *e, int64_t at);
@@ -453,7 +138,7 @@ static double element(Run *run, const Sx *e, int64_t at) {
 
 static void run_index(Run *run, const Stmt *s) {
     double *to = room(run, s->out);
-    for (int64_t flat = 0, n = count_of(s->out); flat < n; flat++) {
+    for (int64_t flat = 0, n = rt_count(s->out); flat < n; flat++) {
         int64_t rest = flat;
         for (int i = s->out->rank - 1; i >= 0; i--) {
             run->index[s->index[i]] = rest % s->out->dim[i];
@@ -467,7 +152,7 @@ static void run_slice(Run *run, const Stmt *s) {
     double *to = room(run, s->out);
     const double *from = run->at[s->from[0]->id];
     int64_t at[RT_RANK], n = 0;
-    for (int64_t flat = 0, all = count_of(s->from[0]); flat < all; flat++) {
+    for (int64_t flat = 0, all = rt_count(s->from[0]); flat < all; flat++) {
         int64_t rest = flat;
         bool in = true;
         for (int i = s->from[0]->rank - 1; i >= 0; i--) {
@@ -486,7 +171,7 @@ static void run_slice(Run *run, const Stmt *s) {
 /* Along one axis, or over everything as one. */
 static void run_axes(Run *run, const Stmt *s) {
     const RtVar *v = s->from[0];
-    int64_t outer = 1, inner = 1, n = s->whole ? count_of(v) : v->dim[s->axis];
+    int64_t outer = 1, inner = 1, n = s->whole ? rt_count(v) : v->dim[s->axis];
     for (int i = 0; !s->whole && i < v->rank; i++) {
         *(i < s->axis ? &outer : &inner) *= i == s->axis ? 1 : v->dim[i];
     }
@@ -529,7 +214,7 @@ static void run_join(Run *run, const Stmt *s) {
     }
     for (int64_t o = 0; o < outer; o++) {
         for (int k = 0; k < s->nfrom; k++) {
-            int64_t part = count_of(s->from[k]) / outer;
+            int64_t part = rt_count(s->from[k]) / outer;
             memcpy(to + n, run->at[s->from[k]->id] + o * part, sizeof *to * (size_t)part);
             n += part;
         }
@@ -537,6 +222,21 @@ static void run_join(Run *run, const Stmt *s) {
 }
 
 static void run_list(Run *run, const Stmts *list);
+
+/* What the body emits of turn `t` of n. */
+static void stack_slices(const Run *run, const Stmt *s, double *const *stack, int64_t t,
+                         int64_t n) {
+    for (int i = 0; i < s->emit.count; i++) {
+        const RtEmit *e = &s->emit.at[i];
+        int64_t inner = 1, count = rt_count(e->of);
+        for (int k = e->axis < 0 ? 0 : e->axis; k < e->of->rank; k++) {
+            inner *= e->of->dim[k];
+        }
+        for (int64_t at = 0; at < count; at++) {
+            stack[i][(at / inner * n + t) * inner + at % inner] = run->at[e->of->id][at];
+        }
+    }
+}
 
 static void run_loop(Run *run, const Stmt *s) {
     for (int i = 0; i < s->carry.count; i++) {
@@ -546,19 +246,13 @@ static void run_loop(Run *run, const Stmt *s) {
     for (int i = 0; i < s->emit.count; i++) {
         stack[i] = room(run, s->emit.at[i].out);
     }
-    for (int64_t t = 0; t < s->trip; t++) {
-        run->loop[s->loop] = t;
-        run_list(run, &s->body);
-        for (int i = 0; i < s->emit.count; i++) {
-            const RtEmit *e = &s->emit.at[i];
-            int64_t inner = 1, n = count_of(e->of);
-            for (int k = e->axis < 0 ? 0 : e->axis; k < e->of->rank; k++) {
-                inner *= e->of->dim[k];
-            }
-            for (int64_t at = 0; at < n; at++) {
-                stack[i][(at / inner * s->trip + t) * inner + at % inner] = run->at[e->of->id][at];
-            }
+    double *count = s->count ? room(run, s->count) : NULL;
+    for (int64_t t = 0; t < s->trip && (!s->cond || element(run, s->cond, 0) != 0); t++) {
+        if (!s->count) {
+            run->loop[s->loop] = t;
         }
+        run_list(run, &s->body);
+        stack_slices(run, s, stack, t, s->trip);
         double *next[8];
         for (int i = 0; i < s->carry.count; i++) {
             next[i] = run->at[s->carry.at[i].next->id];
@@ -566,7 +260,160 @@ static void run_loop(Run *run, const Stmt *s) {
         for (int i = 0; i < s->carry.count; i++) {
             run->at[s->carry.at[i].var->id] = next[i];
         }
+        if (count) {
+            *count += 1;
+        }
     }
+}
+
+/* ---- differential equations ----------------------------------------------------------------- */
+
+enum { CARRIES = 2 };
+typedef struct {
+    double *of[CARRIES];
+} Slopes;
+
+/* An ode on its way: where it is, how long the next attempt will be. */
+typedef struct {
+    Run *run;
+    const Stmt *s;
+    double time, size, whole;
+    double *y[CARRIES];
+    bool over;
+} Solve;
+
+static void take_place(Solve *v, double time, double *const *y) {
+    *v->run->at[v->s->count->id] = time;
+    for (int i = 0; i < v->s->carry.count; i++) {
+        v->run->at[v->s->carry.at[i].var->id] = y[i];
+    }
+}
+
+static Slopes slopes_at(Solve *v, double time, double *const *y) {
+    Slopes k;
+    take_place(v, time, y);
+    run_list(v->run, &v->s->body);
+    for (int i = 0; i < v->s->carry.count; i++) {
+        k.of[i] = v->run->at[v->s->carry.at[i].next->id];
+    }
+    return k;
+}
+
+/* y + h times the sum of n slopes by their weights. */
+static void moved(Solve *v, double *const *y, double h, const double *weight, const Slopes *k,
+                  int n, double **out) {
+    for (int i = 0; i < v->s->carry.count; i++) {
+        int64_t count = rt_count(v->s->carry.at[i].var);
+        out[i] = ARENA_ARRAY(v->run->arena, double, count);
+        for (int64_t at = 0; at < count; at++) {
+            double sum = 0;
+            for (int j = 0; j < n; j++) {
+                sum += weight[j] * k[j].of[i][at];
+            }
+            out[i][at] = (y ? y[i][at] : 0) + h * sum;
+        }
+    }
+}
+
+/* The end of a step of size h in `end`, and how large its error is where that is asked for. */
+static double make_step(Solve *v, double h, double **end) {
+    const RtOde *o = &v->s->ode;
+    const RtMethod *m = &o->method;
+    Slopes k[RT_STAGES + 1];
+    double *stage[CARRIES], *error[CARRIES], square = 0, all = 0;
+    for (int i = 0; i < m->stages; i++) {
+        double c = 0;
+        for (int j = 0; j < i; j++) {
+            c += m->below[i][j];
+        }
+        moved(v, v->y, h, m->below[i], k, i, stage);
+        k[i] = slopes_at(v, v->time + c * h, stage);
+    }
+    moved(v, v->y, h, m->weight, k, m->stages, end);
+    if (o->steps > 0) {
+        return 0;
+    }
+    if (m->nerror > m->stages) {
+        k[m->stages] = slopes_at(v, v->time + h, end);
+    }
+    moved(v, NULL, h, m->error, k, m->nerror, error);
+    for (int i = 0; i < v->s->carry.count; i++) {
+        for (int64_t at = 0, n = rt_count(v->s->carry.at[i].var); at < n; at++) {
+            double most = fmax(fabs(v->y[i][at]), fabs(end[i][at]));
+            double x = error[i][at] / (o->atol + o->rtol * most);
+            square += x * x;
+            all += 1;
+        }
+    }
+    return sqrt(square / all);
+}
+
+static void arrive(Solve *v, double time, double *const *end) {
+    v->time = time;
+    memcpy(v->y, end, sizeof v->y);
+}
+
+static bool ends_here(Solve *v) {
+    take_place(v, v->time, v->y);
+    return v->s->cond && element(v->run, v->s->cond, 0) != 0;
+}
+
+static void equal_steps(Solve *v, double to) {
+    double from = v->time, *end[CARRIES];
+    int64_t n = v->s->ode.steps;
+    for (int64_t i = 0; i < n && !v->over; i++) {
+        double next = i + 1 == n ? to : from + (to - from) * (double)(i + 1) / (double)n;
+        make_step(v, (to - from) / (double)n, end);
+        arrive(v, next, end);
+        v->over = ends_here(v);
+    }
+}
+
+/* As docs/decisions/0029-adaptive.md and 0032-times.md have it. */
+static void steps_by_error(Solve *v, double to) {
+    double near = v->whole * (v->run->r->elem == TY_F64 ? 1e-13 : 1e-5), *end[CARRIES];
+    int attempts = 0;
+    while (v->time != to) {
+        bool last = fabs(to - v->time) <= v->size + near;
+        double h = last ? to - v->time : to > v->time ? v->size : -v->size;
+        double e = fmax(make_step(v, h, end), 1e-30);
+        bool taken = e < 1;
+        double f = 0.9 * pow(e, -1.0 / v->s->ode.method.order);
+        f = fmin(taken ? 10 : 0.9, fmax(taken ? 1 : 0.2, f));
+        double longer = fabs(h) * (isfinite(e) ? f : 0.2);
+        bool cut = taken && last && v->s->ode.nat > 0;
+        v->size = cut ? fmax(v->size, longer) : longer;
+        if (taken) {
+            arrive(v, last ? to : v->time + h, end);
+        }
+        if (++attempts > RT_ATTEMPTS) {
+            BUG("a random text makes more than %d attempts", RT_ATTEMPTS);
+        }
+    }
+}
+
+static void run_ode(Run *run, const Stmt *s) {
+    const RtOde *o = &s->ode;
+    Solve v = {.run = run, .s = s, .time = element(run, o->from, 0), .size = o->first};
+    double to = element(run, o->to, 0), *stack[8];
+    v.whole = fabs(to - v.time);
+    room(run, s->count);
+    for (int i = 0; i < s->carry.count; i++) {
+        v.y[i] = run->at[s->carry.at[i].start->id];
+    }
+    for (int i = 0; i < s->emit.count; i++) {
+        stack[i] = room(run, s->emit.at[i].out);
+    }
+    v.over = ends_here(&v);
+    for (int i = 0; i <= o->nat; i++) {
+        double time = i < o->nat ? o->at[i] : to;
+        o->steps > 0 ? equal_steps(&v, time) : steps_by_error(&v, time);
+        if (i < o->nat && v.time == time) {
+            slopes_at(&v, time, v.y);
+            stack_slices(run, s, stack, i, o->nat);
+        }
+    }
+    take_place(&v, v.time, v.y);
 }
 
 static void run_list(Run *run, const Stmts *list) {
@@ -575,7 +422,7 @@ static void run_list(Run *run, const Stmts *list) {
         switch (s->kind) {
         case ST_POINT: {
             double *to = room(run, s->out);
-            for (int64_t at = 0, n = count_of(s->out); at < n; at++) {
+            for (int64_t at = 0, n = rt_count(s->out); at < n; at++) {
                 to[at] = element(run, s->e, at);
             }
             break;
@@ -585,7 +432,7 @@ static void run_list(Run *run, const Stmts *list) {
         case ST_AS: run->at[s->out->id] = run->at[s->from[0]->id]; break;
         case ST_AXES: run_axes(run, s); break;
         case ST_JOIN: run_join(run, s); break;
-        case ST_LOOP: run_loop(run, s); break;
+        case ST_LOOP: s->form == RT_ODE ? run_ode(run, s) : run_loop(run, s); break;
         case ST_WHEN: run_list(run, &s->body); break;
         case ST_CALL:
             for (int k = 0; k < s->nfrom; k++) {
@@ -606,7 +453,7 @@ double **text_meaning(Arena *arena, const RandomText *r, const RtEntry *entry,
     run.loop = ARENA_ARRAY(arena, int64_t, r->nloop + 1);
     for (int i = 0; i < entry->input.count; i++) {
         double *at = room(&run, entry->input.at[i]);
-        memcpy(at, input[i], sizeof *at * (size_t)count_of(entry->input.at[i]));
+        memcpy(at, input[i], sizeof *at * (size_t)rt_count(entry->input.at[i]));
     }
     run_list(&run, &entry->body);
     double **result = ARENA_ARRAY(arena, double *, entry->result.count + 1);
