@@ -130,6 +130,14 @@ class Twin:
         following = text[1:].reshape(-1, length)
         return list(zip(self.batches(here, size), self.batches(following, size)))
 
+    def stream(self, size, length):
+        """Batches of the same text, each of whose rows goes on where it ended in the batch before."""
+        with open(FOLDER + "text.txt", "rb") as file:
+            text = torch.tensor(list(file.read()))
+        each = (len(text) - 1) // length // size * length
+        rows = [torch.stack([text[b * each + first:][:each] for b in range(size)]) for first in (0, 1)]
+        return [tuple(r[:, i * length:(i + 1) * length] for r in rows) for i in range(STEPS)]
+
 
 def chain(**parts):
     """A Sequential with names."""

@@ -42,6 +42,35 @@ def stateful(t):
         t.update("fit", sum(losses) / 8, optimizer, size=(h ** 2).mean())
 
 
+def lm_stream(t):
+    """Two LSTMs with a tied input gate over a stream; derivatives end where a batch begins."""
+    n, h, length = 4, 6, 5
+
+    def cell():
+        u = lambda *shape: torch.rand(*shape) * 0.6 - 0.3
+        return Pack(wx=u(h, 3, h), wh=u(h, 3, h), bias=torch.stack([torch.ones(h), torch.zeros(h), torch.zeros(h)]))
+
+    net = t.models(rename=lambda name: name.replace("lstm.0.", "lstm.").replace("lstm.1.", "lstm."),
+                   lm=Pack(emb=nn.Embedding(V, h), lstm=nn.ModuleList([Pack(cell=cell()), Pack(cell=cell())]),
+                           head=nn.Linear(h, V)))
+    optimizer = torch.optim.SGD(net.parameters(), lr=1.0)
+    hs, cs = ([torch.zeros(n, h, dtype=t.dtype) for _ in range(2)] for _ in range(2))
+    for tok, tgt in t.stream(n, length):
+        x = net.emb(tok)
+        for l in range(2):
+            p, a, c, out = net.lstm[l].cell, hs[l].detach(), cs[l].detach(), []
+            for s in range(length):
+                g = torch.einsum("bi,igk->bgk", x[:, s], p.wx) + torch.einsum("bj,jgk->bgk", a, p.wh) + p.bias
+                f = torch.sigmoid(g[:, 0])
+                c = f * c + (1 - f) * torch.tanh(g[:, 1])
+                a = torch.sigmoid(g[:, 2]) * torch.tanh(c)
+                out.append(a)
+            x, hs[l], cs[l] = torch.stack(out, 1), a, c
+        loss = F.cross_entropy(net.head(x).reshape(-1, V), tgt.reshape(-1))
+        size = (torch.stack(hs) ** 2).mean() + (torch.stack(cs) ** 2).mean()
+        t.update("fit", loss, optimizer, clip=lambda p: nn.utils.clip_grad_norm_(p, 0.25), size=size)
+
+
 def inner(t):
     """Three steps of gradient descent inside of a step, with momentum, and rates that are learned."""
     net = t.models(net=Pack(w=torch.randn(3, 10) / 3, b=torch.zeros(3), rate=torch.full((1,), 0.3)))

@@ -40,6 +40,18 @@ sed 's/@checkpoint ode/ode/' samples/cnf.mdl >"$scratch/cnf.mdl"
 cmp -s "$scratch/some.w" "$scratch/all.w" && pass || fail "without checkpoints" "other weights"
 "$program" fit --seed 1 --steps 20 --threads 1 --log none --save "$scratch/one.w"
 cmp -s "$scratch/some.w" "$scratch/one.w" && pass || fail "one thread" "other weights"
+# The same flow with another checkpoint and no head of its own for pictures (tests/unit/programs), 300 steps: it learns as
+# far as the sample, in an arena of its own size.
+if "$MDLC" --prefix flow -D B=100 tests/unit/programs/16_cnf.mdl -o "$scratch/flow.c" && emitted "$scratch/flow.c" "$scratch/flow" &&
+    "$scratch/flow" --seed 1 --steps 300 --log json --log-every 1 >"$scratch/flow.log"; then
+    mv "$scratch/log" "$scratch/sample.log"
+    mv "$scratch/flow.log" "$scratch/log"
+    below 300 2.75
+    [ "$(number "$(grep '"event":"end"' "$scratch/log")" resident_growth_pages)" = 0 ] && pass || fail "16_cnf" "pages were added"
+    mv "$scratch/sample.log" "$scratch/log"
+else
+    fail "16_cnf" "does not run"
+fi
 if python3 -c 1 2>/dev/null; then
     "$program" picture --load "$scratch/cnf.w" --out density="$scratch/density.npy" &&
         "$program" draws --load "$scratch/cnf.w" --seed 1 --out "$scratch/draws.npy" || fail "picture" "does not run"

@@ -41,4 +41,20 @@ done
 echo "through 64 turns: $(cat "$scratch/all.bytes") bytes with all kept, $(cat "$scratch/carries.bytes") with carries"
 same "both policies" "$scratch/all.st" "$scratch/carries.st"
 [ "$(cat "$scratch/carries.bytes")" -le 3000000 ] && pass || fail carries "more than 3.0 MB"
+# The program as the design has it (tests/unit/programs): the same updates, and an entry that goes on until little changes.
+if "$MDLC" --threads=1 --prefix net tests/unit/programs/21_loop_a1.mdl -o "$scratch/loop.c" 2>/dev/null && $CC -O1 -march=native "$scratch/loop.c" -lm -o "$scratch/loop"; then
+    "$scratch/loop" fit --steps 3 --in x="$scratch/x.npy" --log none --save "$scratch/loop.st" >"$scratch/out" 2>&1 || fail "21_loop_a1" "$(head -n 1 "$scratch/out")"
+    same "21_loop_a1" "$scratch/carries.st" "$scratch/loop.st"
+    settle() { "$scratch/loop" settle --load "$scratch/loop.st" --in x="$scratch/x.npy" --set tol="$1" --out y="$scratch/y.npy" --out iterations="$scratch/n.npy" >"$scratch/out" 2>"$scratch/err"; }
+    turns() { tail -c 4 "$scratch/n.npy" | od -An -td4 | tr -d ' '; }
+    settle 1e-3 && few=$(turns) && settle 1e-6 && many=$(turns) && [ "$few" -ge 2 ] && [ "$many" -gt "$few" ] && [ "$many" -le 200 ] && pass ||
+        fail settle "${few:-none} iterations, ${many:-none} for more digits: $(cat "$scratch/err")"
+    # One iteration more changes the result by no more than was asked for.
+    "$scratch/loop" settle --load "$scratch/loop.st" --in x="$scratch/y.npy" --set tol=1e-6 --out iterations="$scratch/n.npy" --log none >"$scratch/out" 2>"$scratch/err" &&
+        [ "$(turns)" = 1 ] && pass || fail settle "is not at rest: $(turns)"
+    # What is never small enough ends with the status of a loop that met its maximum.
+    exits "settle" 4 "21_loop_a1.mdl:12" settle -1
+else
+    fail "21_loop_a1" "does not build"
+fi
 summary feedback

@@ -13,7 +13,7 @@ programs=tests/programs
 : "${LONG:=}"
 
 # The short form: of those that a C compiler is through with soonest, one of each kind.
-SHORT="a2c bag charrnn crf ddpm dqn factor gan gat hyper infonce kalman linear_attention logistic lora maml mlp physics
+SHORT="a2c bag charrnn crf ddpm dqn factor gan gat hyper infonce kalman linear_attention lm_stream logistic lora maml mlp physics
     ppo score siamese sinkhorn vqvae word2vec"
 if [ -n "${PROGRAMS:-}" ]; then
     names=$PROGRAMS
