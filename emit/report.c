@@ -10,6 +10,7 @@
 #include "emit/live_set.h"
 #include "emit/report_api.h"
 #include "emit/sweep.h"
+#include "emit/uses.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -88,6 +89,7 @@ static int64_t parameters(const Module *module) {
 
 /* What lies in the arena when. */
 static void json_buffers(const Emit *e, const ProgramEntry *entry, Text *out) {
+    const Uses uses = uses_of(e, entry);
     bool first = true;
     text_add(out, ",\n   \"buffers\":[");
     for (int i = 0; i < entry->buf.count; i++) {
@@ -104,8 +106,12 @@ static void json_buffers(const Emit *e, const ProgramEntry *entry, Text *out) {
         json_number(out, "bytes", arena_room(entry, buf->bytes));
         json_number(out, "first", buf->first);
         json_number(out, "last", buf->last - 1);
-        text_printf(out, ",\"kept\":%s,\"workspace\":%s}", buf->saved ? "true" : "false",
+        text_printf(out, ",\"kept\":%s,\"workspace\":%s", buf->saved ? "true" : "false",
                     buf->kind == BUF_WORK ? "true" : "false");
+        json_text(out, "layer", use_layer(&uses, buf));
+        json_text(out, "role", use_role(&uses, buf));
+        json_text(out, "why", use_why(&uses, buf));
+        text_add(out, "}");
     }
     text_add(out, "]");
 }

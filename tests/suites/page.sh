@@ -59,6 +59,9 @@ for report in [want] + [p["report"] for p in plans]:
                 assert not both or apart, (a, b)
         live = sum(b["bytes"] for b in e["buffers"] if b["first"] <= e["peak"]["step"] <= b["last"])
         assert live == sum(v["bytes"] for v in e["peak"]["live"]), e["name"]
+        of = lambda v: (v["name"], v["bytes"], v["line"], v["layer"], v["role"])
+        assert sorted(map(of, e["peak"]["live"])) == sorted(of(b) for b in e["buffers"] if b["first"] <= e["peak"]["step"] <= b["last"])
+        assert all(v["why"].startswith(b["why"]) for v in e["peak"]["live"] for b in e["buffers"] if of(b) == of(v) and of(v)[4] != "value"), e["name"]
 END
 }
 page digits samples/digits.mdl
@@ -124,6 +127,9 @@ for k in reversed(range(len(reports))):
     seen.append("%d:%d:%d:%s" % (k, reports[k]["regions"]["total"], len(e["buffers"]), point))
 assert 'data-seen="%s"' % " ".join(seen) in body, (body, seen)
 points = re.findall(r'class="point[^"]*"[^>]*data-total="(\d+)" data-flops="(\d+)"', dom)
+# The last entry that was chosen, block by block.
+roles = re.findall(r'class="buffer"[^>]*data-role="([a-z]*)"', dom)
+assert roles == [b["role"] for b in want["entries"][-1]["buffers"]], roles
 # Parts of a train stand under its steps, in their order.
 parts = [c["part"] for c in sorted(largest["calls"], key=lambda c: c["step"]) if c["part"]]
 runs = [p for i, p in enumerate(parts) if i == 0 or parts[i - 1] != p]
