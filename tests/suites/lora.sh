@@ -45,6 +45,27 @@ run adapt --load "$scratch/base.st" --only $base --save "$scratch/both.st"
 logits both --load "$scratch/both.st"
 cmp -s "$scratch/trained.npy" "$scratch/both.npy" && pass || fail "two files" "are not the one that both were saved in"
 cmp -s "$scratch/merged.npy" "$scratch/whole.npy" && pass || fail "merged" "what is left of the adapters adds something"
+# A file that peft saved, of random adapters beside the weights of --seed 1, and what its net gives (tests/parity).
+run base --steps 0 --save "$scratch/first.st" --save-only $base
+logits peft --load "$scratch/first.st" --only $base --with tests/parity/peft_adapter.safetensors
+apart() { # FILE FILE: the largest difference of two tables of numbers
+    python3 -c 'import struct, sys
+a, b = (struct.unpack("<1280f", open(f, "rb").read()[-5120:]) for f in sys.argv[1:])
+print(max(abs(x - y) for x, y in zip(a, b)), max(map(abs, a)))' "$1" "$2"
+}
+apart tests/parity/peft_out.npy "$scratch/peft.npy" >"$scratch/apart"
+awk '{ exit !($1 <= 1e-5 && $2 > 0.1) }' "$scratch/apart" && pass || fail "adapters of peft" "$(cat "$scratch/apart")"
+logits bare --load "$scratch/first.st" --only $base
+apart "$scratch/bare.npy" "$scratch/peft.npy" | awk '{ exit !($1 > 0.03) }' && pass || fail "adapters of peft" "change nothing"
+names tests/parity/peft_adapter.safetensors >"$scratch/want"
+names "$scratch/adapter.st" >"$scratch/got"
+same "names of peft" "$scratch/want" "$scratch/got"
+# Where peft is installed (MDLC_PEFT names a python that has it) it loads what the sample saved.
+if [ -n "${MDLC_PEFT:-}" ] && "$MDLC_PEFT" -c 'import peft' 2>/dev/null; then
+    check "read by peft" "$MDLC_PEFT" tests/parity/peft_files.py read "$scratch/base.st" "$scratch/x.npy" "$scratch/adapter.st" "$scratch/trained.npy"
+else
+    skip "read by peft" "no MDLC_PEFT=python with peft"
+fi
 # Without adapters in the text: the base alone, whose numbers are those of step 0 exactly, and which reads what was merged.
 sed '/@name/d; /= low[123]:/d; s/gelu(y\([12]\) + a[12])/gelu(y\1)/; s/return y3 + a3/return y3/; /freeze/d; /low[123]/d
     /^entry merge/,/^}/d; /^train adapt/,/^}/d; /gradcheck(adapt)/d' samples/lora.mdl >"$scratch/plain.mdl"
