@@ -1,9 +1,9 @@
 /* naming: see the header. A name in files is made of segments as a path is, with those of `@name`
- * in place of labels. `{}` in it stands for the number of an iteration of the `repeat` around it,
- * `{1}` for that number counted from 1, and the stacked tensor is one tensor of the file for each.
- * Such a number is all digits there are at its place, so that a name of a file belongs to one
- * pattern or none, and two patterns meet exactly if they are equal word by word, where words are
- * numbers, `{}` and single characters. */
+ * in place of labels; a `whole` one begins the name anew. `{}` in it stands for the number of an
+ * iteration of the `repeat` around it, `{1}` for that number counted from 1, and the stacked tensor
+ * is one tensor of the file for each. Such a number is all digits there are at its place, so that a
+ * name of a file belongs to one pattern or none, and two patterns meet exactly if they are equal
+ * word by word, where words are numbers, `{}` and single characters. */
 #include "lang/naming.h"
 
 #include "lang/expr.h"
@@ -59,26 +59,35 @@ static const char *name_fault(const char *text) {
 
 /* --- the attribute --------------------------------------------------------------------------- */
 
+/* Takes `transpose = true` and the like into n; false: it is no argument of `@name`. */
+static bool read_option(Elab *e, const Ast *arg, Naming *n) {
+    bool turn = arg->kind == AST_ARG && str_eq(arg->name, "transpose");
+    if (!turn && (arg->kind != AST_ARG || !str_eq(arg->name, "whole"))) {
+        return false;
+    }
+    const Value *v = elab_expr(e, arg->kid[0]);
+    bool *says = turn ? &n->says_transpose : &n->says_whole;
+    if (v->kind != V_BOOL || *says) {
+        return false;
+    }
+    *says = true;
+    *(turn ? &n->transpose : &n->whole) = v->truth;
+    return true;
+}
+
 static void read_arguments(Elab *e, const Ast *attr, Naming *n) {
     const Ast *args = attr->nkid > 0 ? attr->kid[0] : NULL;
-    bool good = args && args->nkid > 0;
-    for (int i = 0; good && i < args->nkid; i++) {
-        const Ast *arg = args->kid[i];
-        if (arg->kind == AST_STRING && i == 0) {
-            n->text = arg->text;
-        } else if (arg->kind == AST_ARG && i == 1 && str_eq(arg->name, "transpose")) {
-            const Value *v = elab_expr(e, arg->kid[0]);
-            good = v->kind == V_BOOL;
-            n->transpose = good && v->truth;
-            n->says_transpose = true;
-        } else {
-            good = false;
-        }
+    bool good = args && args->nkid > 0 && args->kid[0]->kind == AST_STRING;
+    if (good) {
+        n->text = args->kid[0]->text;
+    }
+    for (int i = 1; good && i < args->nkid; i++) {
+        good = read_option(e, args->kid[i], n);
     }
     if (!good || !n->text) {
         elab_error(e, attr->loc, 456,
-                   "'@name' takes a text, and perhaps 'transpose': @name(\"h.{}.weight\", "
-                   "transpose = true)");
+                   "'@name' takes a text, and perhaps 'transpose' and 'whole': "
+                   "@name(\"h.{}.weight\", transpose = true)");
         n->text = NULL;
         return;
     }
@@ -165,9 +174,10 @@ static const char *join(Elab *e, const Frame *up, const char *segment, Naming **
         segment = n->text ? n->text : segment;
         *turn = !n->says_transpose ? *turn : n->transpose ? n : NULL;
     }
-    return !segment              ? up->file
-           : up->file[0] != '\0' ? str_printf(e->arena, "%s.%s", up->file, segment)
-                                 : segment;
+    const char *front = n && n->whole ? "" : up->file;
+    return !segment           ? front
+           : front[0] != '\0' ? str_printf(e->arena, "%s.%s", front, segment)
+                              : segment;
 }
 
 void naming_root(const Elab *e, Frame *frame, const char *model) {

@@ -9,11 +9,12 @@ struct Naming {
     Loc loc;
     const char *text; /* NULL: it is wrong, and that was said */
     bool transpose, says_transpose;
-    bool inside; /* it names a call, and with it what is declared there */
-    int taken;   /* calls and declarations that it named */
-    int turned;  /* tensors that it transposes */
-    Naming *up;  /* one around it that transposes too */
-    int errors;  /* so far: what is wrong may have named nothing */
+    bool whole, says_whole; /* nothing that is around it stands in front of the text */
+    bool inside;            /* it names a call, and with it what is declared there */
+    int taken;              /* calls and declarations that it named */
+    int turned;             /* tensors that it transposes */
+    Naming *up;             /* one around it that transposes too */
+    int errors;             /* so far: what is wrong may have named nothing */
 };
 
 /* Reads the `@name` of a statement into e->naming (NULL: it has none); gives the one before. */

@@ -1,8 +1,10 @@
 #!/bin/sh
 # samples/lora.mdl: adapters beside the layers of a net that stays as it is: what they are called in files, that the
-# base keeps its bytes, what a step updates and keeps, files that hold a part of the weights, and merging.
+# base keeps its bytes, what a step updates and keeps, files that hold a part of the weights, and merging. They go to
+# peft and come from it, where $PYTHON has it: tests/parity/peft_lora.py.
 set -u
 . tests/lib.sh
+: "${PYTHON:=python3}"
 built lora || { fail lora "does not build"; summary lora; exit 0; }
 cp "$program" "$scratch/lora"
 base=fc1,fc2,head
@@ -10,12 +12,14 @@ run() { "$scratch/lora" "$@" --log none --seed 1 >"$scratch/log" 2>&1 || { fail 
 run base --save "$scratch/base.st" --save-only $base
 run adapt --load "$scratch/base.st" --only $base --save "$scratch/adapter.st" --save-only base_model
 names() { LC_ALL=C tr -c '[:print:]' '\n' <"$1" | tr '"' '\n' | grep -E '\.(weight|bias)$' | sort; }
-names "$scratch/adapter.st" >"$scratch/got"
-for layer in fc1 fc2 head; do
-    echo "base_model.model.$layer.lora_A.weight"
-    echo "base_model.model.$layer.lora_B.weight"
-done | sort >"$scratch/want"
-same "names of adapters" "$scratch/want" "$scratch/got"
+# Names and shapes of a file of adapters are those that peft writes.
+as_in_peft() { # NET FILE
+    tr -c '[:print:]' '\n' <"$2" | grep -o '"[^"]*":{"dtype":"F32","shape":\[[0-9,]*\]' |
+        sed "s/^\"\([^\"]*\)\".*\[\(.*\)\]/$1 \1 \2/; s/,/ /g" | LC_ALL=C sort >"$scratch/got"
+    grep "^$1 " tests/parity/lora_names.txt >"$scratch/want"
+    same "names of adapters: $1" "$scratch/want" "$scratch/got"
+}
+as_in_peft lora "$scratch/adapter.st"
 names "$scratch/base.st" | tr '\n' ' ' >"$scratch/got"
 echo "fc1.bias fc1.weight fc2.bias fc2.weight head.bias head.weight " | tr -d '\n' >"$scratch/want"
 same "names of the base" "$scratch/want" "$scratch/got"
@@ -23,12 +27,17 @@ same "names of the base" "$scratch/want" "$scratch/got"
 run adapt --load "$scratch/base.st" --only $base --save "$scratch/kept.st" --save-only $base
 cmp -s "$scratch/base.st" "$scratch/kept.st" && pass || fail "base" "its bytes have changed"
 # Of rows 0 to 9, B of them: what base, base with new adapters, with trained ones, merged and from one whole file gives.
-python3 - "$scratch/x.npy" <<'P' || skip rows "no python3"
-import struct, sys
+"$PYTHON" - "$scratch" <<'P' || skip rows "no $PYTHON"
+import math, struct, sys
+def write(name, shape, values):
+    head = "{'descr': '<f4', 'fortran_order': False, 'shape': (%d, %d), }" % shape
+    head += " " * (117 - len(head)) + "\n"
+    data = b"".join(struct.pack("<f", v) for v in values)
+    open("%s/%s.npy" % (sys.argv[1], name), "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + data)
 rows = [line.split(",")[:64] for line in open("samples/data/digits.csv") if line[0].isdigit()][:128]
-head = "{'descr': '<f4', 'fortran_order': False, 'shape': (128, 64), }"
-head += " " * (117 - len(head)) + "\n"
-open(sys.argv[1], "wb").write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + b"".join(struct.pack("<f", float(v) / 16) for row in rows for v in row))
+write("x", (128, 64), [float(v) / 16 for row in rows for v in row])
+write("stack_x", (4, 16), [math.sin(3 * i) for i in range(64)])
+write("stack_y", (4, 10), [math.cos(5 * i) for i in range(40)])
 P
 logits() { # NAME OPTION...
     logits_name=$1
@@ -60,12 +69,6 @@ apart "$scratch/bare.npy" "$scratch/peft.npy" | awk '{ exit !($1 > 0.03) }' && p
 names tests/parity/peft_adapter.safetensors >"$scratch/want"
 names "$scratch/adapter.st" >"$scratch/got"
 same "names of peft" "$scratch/want" "$scratch/got"
-# Where peft is installed (MDLC_PEFT names a python that has it) it loads what the sample saved.
-if [ -n "${MDLC_PEFT:-}" ] && "$MDLC_PEFT" -c 'import peft' 2>/dev/null; then
-    check "read by peft" "$MDLC_PEFT" tests/parity/peft_files.py read "$scratch/base.st" "$scratch/x.npy" "$scratch/adapter.st" "$scratch/trained.npy"
-else
-    skip "read by peft" "no MDLC_PEFT=python with peft"
-fi
 # Without adapters in the text: the base alone, whose numbers are those of step 0 exactly, and which reads what was merged.
 sed '/@name/d; /= low[123]:/d; s/gelu(y\([12]\) + a[12])/gelu(y\1)/; s/return y3 + a3/return y3/; /freeze/d; /low[123]/d
     /^entry merge/,/^}/d; /^train adapt/,/^}/d; /gradcheck(adapt)/d' samples/lora.mdl >"$scratch/plain.mdl"
@@ -77,15 +80,21 @@ if "$MDLC" "$scratch/plain.mdl" -o "$scratch/plain.c" 2>"$scratch/err" && emitte
 else
     fail "the base alone" "$(cat "$scratch/err")"
 fi
-python3 - "$scratch" <<'P' && pass || fail "merged" "is not what base and adapters give"
+near() { # A B SHARE: two results differ by a share of the largest number at most
+    "$PYTHON" - "$scratch/$1.npy" "$scratch/$2.npy" "$3" <<'P'
 import struct, sys
 def read(name):
-    data = open("%s/%s.npy" % (sys.argv[1], name), "rb").read()
-    return struct.unpack("<1280f", data[-5120:])
-a, b = read("trained"), read("merged")
+    data = open(name, "rb").read()
+    body = data[10 + struct.unpack("<H", data[8:10])[0]:]
+    return struct.unpack("<%df" % (len(body) // 4), body)
+a, b = read(sys.argv[1]), read(sys.argv[2])
 size = max(map(abs, a))
-sys.exit(not (max(abs(x - y) for x, y in zip(a, b)) <= 1e-6 * size and size > 1))
+off = max(abs(x - y) for x, y in zip(a, b))
+print("off by %.2g of %.3g" % (off, size))
+sys.exit(not (len(a) == len(b) and off <= float(sys.argv[3]) * size and size > 1))
 P
+}
+near trained merged 1e-6 >/dev/null && pass || fail "merged" "is not what base and adapters give"
 # Adapters alone have gradients and slots: 4 (64 + 128) + 4 (128 + 128) + 4 (128 + 10) numbers of 28,466.
 "$MDLC" report samples/lora.mdl >"$scratch/report"
 grep -A 1 '^train adapt' "$scratch/report" | grep -q 'updates 2344 of 28466 weights' && pass || fail "what is updated" "$(grep updates "$scratch/report")"
@@ -110,4 +119,49 @@ wrong 1 "cannot open" adapt --load "$scratch/both.st" --with "$scratch/absent.st
 wrong 1 "tensor .* is missing" adapt --load "$scratch/base.st"
 sed 's/lora_A/lora_X/' "$scratch/adapter.st" >"$scratch/odd.st"
 wrong 1 "unknown tensor 'base_model.model.fc1.lora_X.weight'" adapt --load "$scratch/both.st" --with "$scratch/odd.st"
+# ---- peft ----
+# A stack, whose base keeps the names and the order of axes of its own file: so is what adapters are called.
+lightly built tests/suites/adapters.mdl || fail stack "does not build"
+cp "$program" "$scratch/stack"
+stack() { # COMMAND OPTION...
+    "$scratch/stack" "$@" --in x="$scratch/stack_x.npy" --log none >"$scratch/log" 2>&1 || fail "stack $*" "$(cat "$scratch/log")"
+}
+stack fit --in y="$scratch/stack_y.npy" --steps 0 --save "$scratch/stack_base.st" --save-only h,head
+stack fit --in y="$scratch/stack_y.npy" --steps 20 --load "$scratch/stack_base.st" --only h,head --save "$scratch/stack_adapter.st" --save-only base_model
+as_in_peft adapters "$scratch/stack_adapter.st"
+stack out --load "$scratch/stack_base.st" --only h,head --with "$scratch/stack_adapter.st" --out "$scratch/stack_trained.npy"
+
+folder() { "$PYTHON" -B samples/pytorch/peft_folder.py "$@" >"$scratch/log" 2>"$scratch/err"; }
+folder "$scratch/adapter.st" 4 "$scratch/folder" && same "a folder for peft" "$scratch/adapter.st" "$scratch/folder/adapter_model.safetensors" ||
+    fail "a folder for peft" "$(cat "$scratch/err")"
+folder "$scratch/stack_adapter.st" 12 "$scratch/stack_folder" || fail "a folder for peft" "$(cat "$scratch/err")"
+exits "a folder of no adapters" 1 "'fc1.weight' is no weight of an adapter" folder "$scratch/base.st" 4 "$scratch/none"
+exits "a folder of no weights" 1 "no safetensors file" folder "$scratch/x.npy" 4 "$scratch/none"
+exits "a folder without alpha" 1 "ALPHA is a number" folder "$scratch/adapter.st" nan "$scratch/none"
+sed 's/fc1.lora_B/fc0.lora_B/' "$scratch/adapter.st" >"$scratch/halves.st"
+exits "a folder of halves" 1 "halves of some" folder "$scratch/halves.st" 4 "$scratch/none"
+
+peft() { # NAME ARGUMENT...: of tests/parity/peft_lora.py
+    peft_name=$1
+    shift
+    "$PYTHON" -B tests/parity/peft_lora.py "$@" >"$scratch/said" 2>&1 && pass || fail "$peft_name" "$(tail -n 3 "$scratch/said")"
+}
+if "$PYTHON" -c "import peft, torch, transformers" 2>/dev/null; then
+    peft "adapters to peft" read lora "$scratch/base.st" "$scratch/folder" "$scratch/x.npy" "$scratch/trained.npy"
+    peft "adapters of a stack to peft" read adapters "$scratch/stack_base.st" "$scratch/stack_folder" "$scratch/stack_x.npy" "$scratch/stack_trained.npy"
+    for kind in float32 bfloat16; do
+        peft "peft saves in $kind" write lora "$scratch/base.st" "$scratch/theirs" "$scratch/x.npy" "$scratch/want.npy" $kind
+        logits got --load "$scratch/base.st" --only $base --with "$scratch/theirs/adapter_model.safetensors"
+        near want got 1e-5 >"$scratch/said" && pass || fail "adapters of peft in $kind" "$(cat "$scratch/said")"
+        peft "peft saves a stack in $kind" write adapters "$scratch/stack_base.st" "$scratch/theirs" "$scratch/stack_x.npy" "$scratch/want.npy" $kind
+        stack out --load "$scratch/stack_base.st" --only h,head --with "$scratch/theirs/adapter_model.safetensors" --out "$scratch/got.npy"
+        near want got 1e-5 >"$scratch/said" && pass || fail "adapters of peft for a stack in $kind" "$(cat "$scratch/said")"
+    done
+    # A scale of another alpha is seen.
+    folder "$scratch/adapter.st" 8 "$scratch/folder"
+    "$PYTHON" -B tests/parity/peft_lora.py read lora "$scratch/base.st" "$scratch/folder" "$scratch/x.npy" "$scratch/trained.npy" >"$scratch/said" 2>&1 &&
+        fail "another alpha" "gives the same" || { grep -q 'outputs differ' "$scratch/said" && pass || fail "another alpha" "$(tail -n 3 "$scratch/said")"; }
+else
+    skip "adapters to and from peft" "$PYTHON has no peft"
+fi
 summary lora

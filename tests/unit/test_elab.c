@@ -93,7 +93,10 @@ static void test_file_names(void **state) {
              "layer blk(x: [b, c]) -> [b, c] {\n"
              "    @name(\"k\", transpose = true) p = x |> fc: linear(c);\n"
              "    @name(\"n.m\") q = p |> norm: batchnorm;\n"
-             "    @name(\"inner\", transpose = false) return q |> last: linear(c);\n"
+             "    @name(\"at.{}.b{}.k\", whole = true, transpose = false)\n"
+             "    r = q |> side: linear(c);\n"
+             "    @name(\"inner\", transpose = false, whole = false)\n"
+             "    return q + r |> last: linear(c);\n"
              "}\n"
              "model deep(x: [4, 5]) -> [4, 5] {\n"
              "    @name(\"one\") f = new linear(5);\n"
@@ -123,6 +126,7 @@ static void test_file_names(void **state) {
         {"deep.blk.fc.bias", "a.{}.b{}.k.bias", 2, false},
         {"deep.blk.norm.weight", "a.{}.b{}.n.m.weight", 2, false},
         {"deep.blk.norm.running_mean", "a.{}.b{}.n.m.running_mean", 2, false},
+        {"deep.blk.side.weight", "at.{}.b{}.k.weight", 2, false},
         {"deep.blk.last.weight", "a.{}.b{}.inner.weight", 2, false},
         {"deep.late.weight", "flat.weight", 0, false},
         {"fit.blk.fc.weight.b", "fit.blk.fc.weight.b", 0, false},
