@@ -19,9 +19,10 @@
 #include <string.h>
 
 enum {
-    CURVE = 8,         /* budgets of the curve that keep the bits, */
-    CURVE_ROUNDING = 4, /* and that do not */
-    LARGEST_BITS = 30  /* of a batch that is tried */
+    STEPS_OF_CURVE = 8000, /* planned for it in all: a search is slow where there are many */
+    CURVE = 8,             /* budgets of the curve that keep the bits, */
+    CURVE_ROUNDING = 4,    /* and that do not */
+    LARGEST_BITS = 30      /* of a batch that is tried */
 };
 
 typedef struct {
@@ -37,6 +38,7 @@ typedef struct {
     int64_t total, arena, flops, predicted;
     int64_t budget; /* of the curve */
     bool rounding;
+    Text text; /* of the curve: the JSON of its report */
 } Shown;
 
 typedef VEC(Shown) ShownList;
@@ -49,7 +51,7 @@ typedef struct {
     const char *name; /* of the train */
     const Ast *train; /* NULL: there is none */
     const char *dim;  /* of its batch; NULL: it was not found */
-    int64_t batch, rows;
+    int64_t batch, rows, steps;
     ShownList change, curve;
     Shown base, largest;
 } WhatIf;
@@ -293,24 +295,24 @@ static void try_changes(WhatIf *w) {
 
 /* The most of the batch that the budget allows. */
 static void find_largest(WhatIf *w) {
-    int64_t fits = 0, not = 0;
-    for (int64_t n = w->batch; n < INT64_C(1) << LARGEST_BITS && not == 0; n *= 2) {
+    int64_t fits = 0, above = 0;
+    for (int64_t n = w->batch; n < INT64_C(1) << LARGEST_BITS && above == 0; n *= 2) {
         Options opt = with_dim(w, w->dim, n);
         Planned planned = plan(w->c, &opt, w->text, w->length);
         if (planned.code != EXIT_OK && planned.code != EXIT_BUDGET) {
             return; /* other shapes depend on it */
         }
         fits = planned.code == EXIT_OK ? n : fits;
-        not = planned.code == EXIT_OK ? 0 : n;
+        above = planned.code == EXIT_OK ? 0 : n;
     }
-    while (not - fits > 1) {
-        int64_t n = fits + (not - fits) / 2;
+    while (above - fits > 1) {
+        int64_t n = fits + (above - fits) / 2;
         Options opt = with_dim(w, w->dim, n);
         bool good = plan(w->c, &opt, w->text, w->length).code == EXIT_OK;
         fits = good ? n : fits;
-        not = good ? not : n;
+        above = good ? above : n;
     }
-    if (fits > 0 && not > 0) {
+    if (fits > 0 && above > 0) {
         Options opt = with_dim(w, w->dim, fits);
         const char *change = str_printf(&w->c->arena, "-D %s=%lld", w->dim, (long long)fits);
         w->largest = shown(w, change, plan(w->c, &opt, w->text, w->length));
@@ -321,11 +323,13 @@ static void find_largest(WhatIf *w) {
 
 static void add_budget(WhatIf *w, int64_t budget, bool rounding) {
     Options opt = w->c->opt;
+    Text text = {.arena = &w->c->arena};
     opt.budget = budget;
     opt.rounding = rounding;
-    Shown s = shown(w, "", plan(w->c, &opt, w->text, w->length));
+    Shown s = shown(w, "", plan_as(w->c, &opt, w->text, w->length, &text));
     s.budget = budget;
     s.rounding = rounding;
+    s.text = text;
     if (s.known) {
         VEC_PUSH(&w->c->arena, &w->curve, s);
     }
@@ -340,6 +344,7 @@ static int by_total(const void *a, const void *b) {
 }
 
 static void find_curve(WhatIf *w) {
+    const int64_t within = STEPS_OF_CURVE / (w->steps > 0 ? w->steps : 1);
     int64_t most = 0;
     for (int rounding = 0; rounding < 2; rounding++) {
         Options opt = w->c->opt;
@@ -348,7 +353,8 @@ static void find_curve(WhatIf *w) {
         most = most > 0 ? most : plan(w->c, &opt, w->text, w->length).total;
         opt.budget = 1;
         int64_t least = plan(w->c, &opt, w->text, w->length).total;
-        const int count = rounding > 0 ? CURVE_ROUNDING : CURVE;
+        const int usual = rounding > 0 ? CURVE_ROUNDING : CURVE;
+        const int count = within < usual ? (int)within + 1 : usual;
         for (int k = 0; k < count && least < most; k++) {
             add_budget(w, least + (most - least) / count * k, rounding > 0);
         }
@@ -456,12 +462,9 @@ static void print_page(WhatIf *w, const Text *report, Text *out) {
     text_add(&plans, "[");
     for (int i = 0; i < w->curve.count; i++) {
         const Shown *s = &w->curve.at[i];
-        Options opt = w->c->opt;
-        opt.budget = s->total;
-        opt.rounding = s->rounding;
         text_printf(&plans, "%s{\"label\":\"budget %lld%s\",\"report\":", i > 0 ? "," : "",
                     (long long)s->total, s->rounding ? ", rounding" : "");
-        plan_as(w->c, &opt, w->text, w->length, &plans);
+        text_addn(&plans, s->text.at, s->text.len);
         text_add(&plans, "}");
     }
     text_add(&plans, "]");
@@ -503,6 +506,7 @@ int what_if_run(Compile *c) {
     find_train(&w, now.report);
     if (w.train) {
         w.base = shown(&w, "as it is", now);
+        (void)json_whole(train_of(&w, now.report), "steps", &w.steps);
         find_batch(&w, now.report);
         try_changes(&w);
         if (w.dim && has_budget(&w)) {

@@ -70,6 +70,7 @@ page odd "$scratch/odd.mdl"
 page budget --budget=700000 samples/digits.mdl
 printf 'entry twice(x: [4]) { return y = 2 * x; }\n' >"$scratch/entry.mdl"
 page entry "$scratch/entry.mdl"
+"$MDLC" report --format=html --budget=700000 samples/digits.mdl 2>&1 | cmp -s - "$scratch/budget.html" && pass || fail "the same page" "another one"
 "$MDLC" --report=html samples/digits.mdl -o "$scratch/d.c" >"$scratch/said" 2>&1
 [ $? -eq 2 ] && grep -q "mdlc report --format=html, not beside 'compile'" "$scratch/said" && pass || fail "beside a compile" "$(cat "$scratch/said")"
 
