@@ -106,7 +106,8 @@ static void json_buffers(const Emit *e, const ProgramEntry *entry, Text *out) {
         json_number(out, "bytes", arena_room(entry, buf->bytes));
         json_number(out, "first", buf->first);
         json_number(out, "last", buf->last - 1);
-        text_printf(out, ",\"kept\":%s,\"workspace\":%s", buf->saved ? "true" : "false",
+        text_printf(out, ",\"kept\":%s,\"workspace\":%s",
+                    uses.at[buf->id].saved ? "true" : "false",
                     buf->kind == BUF_WORK ? "true" : "false");
         json_text(out, "layer", use_layer(&uses, buf));
         json_text(out, "role", use_role(&uses, buf));

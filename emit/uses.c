@@ -62,6 +62,7 @@ static void note_step(void *ctx, Step *step, int depth) {
         const Access *access = &touch->at[i];
         const Buf *root = buf_root(access->buf);
         Use *use = &uses->at[root->id];
+        use->saved = use->saved || access->buf->saved;
         use->here = use->here || step->id == uses->entry->peak_step;
         if ((access->mode & ACCESS_WRITE) && !use->maker) {
             use->maker = step;
@@ -93,20 +94,21 @@ Uses uses_of(const Emit *e, const ProgramEntry *entry) {
 
 typedef enum { WORKSPACE, CARRY, GRADIENT, SAVED, DERIVATIVE, UPDATE, VALUE } Role;
 
-/* Micro-batches are a loop that carries the gradients, and all in it belongs to the loss. */
+/* A step of the loss may make its derivative too. Micro-batches are a loop that carries the
+ * gradients, and all in it belongs to the loss. */
 static Role role_of(const Uses *uses, const Buf *buf) {
     const Use *use = &uses->at[buf->id];
-    bool adds_up = use->carried && uses->entry->entry->accumulate > 1;
     StepPart made = use->maker ? step_part(use->maker) : PART_NONE;
-    bool forward = made == PART_FORWARD || made == PART_LOSS;
-    bool derives = made == PART_BACKWARD || (made == PART_UPDATE && use->maker->products > 0);
-    return buf->kind == BUF_WORK                        ? WORKSPACE
-           : (derives || adds_up) && use->weight        ? GRADIENT
-           : use->carried && use->carried != use->turns ? CARRY
-           : forward && (use->backward || use->update)  ? SAVED
-           : made == PART_BACKWARD                      ? DERIVATIVE
-           : made == PART_UPDATE                        ? UPDATE
-                                                        : VALUE;
+    bool adds_up = use->carried && uses->entry->entry->accumulate > 1;
+    bool derives = made == PART_BACKWARD || (made == PART_LOSS && !use->saved);
+    bool product = made == PART_UPDATE && use->maker->products > 0;
+    return buf->kind == BUF_WORK                                 ? WORKSPACE
+           : use->weight && (derives || product || adds_up)      ? GRADIENT
+           : use->carried && use->carried != use->turns          ? CARRY
+           : use->saved                                          ? SAVED
+           : derives && (made == PART_BACKWARD || use->backward) ? DERIVATIVE
+           : made == PART_UPDATE                                 ? UPDATE
+                                                                 : VALUE;
 }
 
 const char *use_role(const Uses *uses, const Buf *buf) {
@@ -149,13 +151,15 @@ static const char *why_gradient(const Uses *uses, const Use *use) {
 
 static const char *why_saved(const Uses *uses, const Use *use) {
     Arena *arena = uses->e->arena;
-    const Step *reader = use->backward ? use->backward : use->update;
-    const char *layer = step_layer(uses->e, reader);
-    const char *turns =
-        use->turns ? str_printf(arena, " in each of %lld turns", (long long)use->turns->trip) : "";
-    return str_printf(arena, "saved%s for the %s%s%s%s", turns,
-                      use->backward ? "derivative" : "update", *layer ? " in " : "", layer,
-                      line_of(uses, reader));
+    const Step *reader = use->backward; /* NULL: the loss makes its derivative at once */
+    const char *layer = reader ? step_layer(uses->e, reader) : "";
+    return str_printf(
+        arena, "saved%s for the derivative%s%s%s",
+        use->turns ? str_printf(arena, " in each of %lld turns", (long long)use->turns->trip) : "",
+        reader == NULL ? " of the loss"
+        : *layer       ? " in "
+                       : "",
+        layer, reader ? line_of(uses, reader) : "");
 }
 
 const char *use_why(const Uses *uses, const Buf *buf) {

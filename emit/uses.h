@@ -13,6 +13,7 @@ typedef struct {
     const Buf *weight;             /* that a reader of the update writes: it is its gradient */
     const Step *next;              /* the first that reads it behind the step of the peak */
     bool here;                     /* that step touches it */
+    bool saved;                    /* a value in it lives from the forward to the backward part */
 } Use;
 
 typedef struct {

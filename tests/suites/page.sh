@@ -59,6 +59,9 @@ for report in [want] + [p["report"] for p in plans]:
                 assert not both or apart, (a, b)
         live = sum(b["bytes"] for b in e["buffers"] if b["first"] <= e["peak"]["step"] <= b["last"])
         assert live == sum(v["bytes"] for v in e["peak"]["live"]), e["name"]
+        for b in e["buffers"]:
+            assert b["why"] or b["role"] in ("derivative", "update", "value"), b
+            assert (b["role"] == "workspace") == b["workspace"] and (b["kept"] or b["role"] != "saved"), b
         of = lambda v: (v["name"], v["bytes"], v["line"], v["layer"], v["role"])
         assert sorted(map(of, e["peak"]["live"])) == sorted(of(b) for b in e["buffers"] if b["first"] <= e["peak"]["step"] <= b["last"])
         assert all(v["why"].startswith(b["why"]) for v in e["peak"]["live"] for b in e["buffers"] if of(b) == of(v) and of(v)[4] != "value"), e["name"]

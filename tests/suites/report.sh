@@ -66,6 +66,10 @@ explained() {
 }
 "$MDLC" report samples/digits.mdl >"$scratch/why.digits"
 explained "a layer" '65536  fc1_linear +f32\[128, 128\] line 16, net.fc1; saved for the derivative in net.fc2, line 16; ' "$scratch/why.digits"
+# Long and narrow: the peak is at the loss. What that makes of its derivative is not saved.
+"$MDLC" report -DB=8192 -Dhidden=8 --budget=100MiB samples/digits.mdl >"$scratch/why.long"
+explained "the loss derives at once" '32768  cross_entropy_max +f32\[8192\] line 23, net.head; saved for the derivative of the loss; ' "$scratch/why.long"
+explained "a derivative" '327680  d_head_out +f32\[8192, 10\] line 23, net.head; used here, then read later by ' "$scratch/why.long"
 explained "a workspace" 'net.fc2; workspace of 8 threads$' "$scratch/why.digits"
 "$MDLC" report samples/pytorch/gpt2.mdl >"$scratch/why.gpt2"
 explained "turns" 'saved in each of 2 turns for the derivative in gpt.block.attn, line 14; ' "$scratch/why.gpt2"
