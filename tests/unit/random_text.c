@@ -105,12 +105,12 @@ const RtVar *rt_point(RandomText *r, Stmts *list, const RtVar *like, double most
     return define(r, s, v);
 }
 
-static bool depends(const Sx *e) { /* on something of the run */
+bool rt_depends(const Sx *e) {
     if (!e) {
         return false;
     }
     bool self = e->kind == SX_AT || e->kind == SX_VAR || e->kind == SX_INDEX || e->kind == SX_FOLD;
-    return self || depends(e->kid[0]) || depends(e->kid[1]) || depends(e->kid[2]);
+    return self || rt_depends(e->kid[0]) || rt_depends(e->kid[1]) || rt_depends(e->kid[2]);
 }
 
 static const RtVar *indexed(RandomText *r, Stmts *list) {
@@ -136,7 +136,7 @@ static const RtVar *indexed(RandomText *r, Stmts *list) {
     Sx *e = kind == RT_FLOAT ? rt_float(r, &w, 3)
             : kind == RT_INT ? rt_int(r, &w, 3)
                              : rt_bool(r, &w, 2);
-    if (!depends(e)) {
+    if (!rt_depends(e)) {
         return NULL;
     }
     Stmt *s = rt_stmt_new(r, list, ST_INDEX);

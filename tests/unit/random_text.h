@@ -201,6 +201,7 @@ const RtVar *rt_point(RandomText *r, Stmts *list, const RtVar *like, double most
 void rt_statements(RandomText *r, Stmts *list, int n);
 void rt_loop(RandomText *r, Stmts *list); /* of any form */
 int64_t rt_count(const RtVar *v);
+bool rt_depends(const Sx *e); /* on something of the run */
 
 void text_statements(RandomText *r, const Stmts *list, int indent, Text *out);
 void text_op(RandomText *r, const char *name, const Stmt *call);

@@ -23,10 +23,14 @@ static void open_carries(RandomText *r, Stmt *s, const Starts *start, double mor
     }
 }
 
-/* A bool over what is in scope, of the run. */
-static Sx *condition(RandomText *r) {
+/* A bool over what is in scope, of the run: at the least of the count or time of the loop. */
+static Sx *condition(RandomText *r, const RtVar *count) {
     RtWhere w = {.n = 0};
     Sx *e = rt_bool(r, &w, 2);
+    if (!rt_depends(e)) {
+        Sx *half = rt_num(r, count->kind, count->kind == RT_INT ? 1 : 0.5);
+        e = rt_bin(r, "<", RT_BOOL, rt_whole(r, count), half, 1);
+    }
     rt_write_extents(r, e);
     return e;
 }
@@ -105,7 +109,7 @@ static void with_condition(RandomText *r, Stmts *list, const Starts *start) {
     Sx *few = rt_bin(r, "<", RT_BOOL, rt_whole(r, count), rt_num(r, RT_INT, (double)turns), 1);
     s->cond = few;
     if (!r->smooth && rt_chance(r, 50)) { /* a jump where a small change makes one more */
-        s->cond = rt_bin(r, "and", RT_BOOL, few, condition(r), 1);
+        s->cond = rt_bin(r, "and", RT_BOOL, few, condition(r, count), 1);
     }
     int inside = r->scope.count;
     r->work *= most;
@@ -205,7 +209,7 @@ static void differential(RandomText *r, Stmts *list, const Starts *start) {
     s->count = rt_var_new(r, RT_FLOAT, 0, NULL);
     VEC_PUSH(r->arena, &r->scope, s->count);
     if (!r->smooth && s->ode.steps > 0 && rt_chance(r, 40)) {
-        s->cond = condition(r);
+        s->cond = condition(r, s->count);
     }
     int inside = r->scope.count;
     r->work *= 8;

@@ -259,15 +259,16 @@ static void test_planted(void **state) {
     static const char *const pairs[][2] = {
         {"= sum[", "= mean["},      {"cumsum(", "flip("}, {"else wrap", "else edge"},
         {"select(", "select(not "}, {" - ", " + "},       {"tanh(", "sin("},
-        {"axis = 0", "axis = -1"},  {"0..2", "1..3"}};
+        {"axis = 0", "axis = -1"},  {"0..2", "1..3"},     {"steps = 2", "steps = 1"},
+        {" + 1;", " + 2;"}};
     Arena arena = {0};
     int tried = 0, seen = 0;
-    for (uint64_t seed = 1; seed <= 60; seed++) {
+    for (uint64_t seed = 1; seed <= 120; seed++) {
         RandomText made;
         random_text(&made, &arena, seed, elem_of(seed));
         Job j = job_of(seed);
         OracleReport r;
-        j.text = planted(&arena, made.text.at, pairs[seed % 8][0], pairs[seed % 8][1]);
+        j.text = planted(&arena, made.text.at, pairs[seed % 10][0], pairs[seed % 10][1]);
         if (!j.text) {
             continue;
         }
