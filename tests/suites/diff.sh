@@ -83,7 +83,7 @@ for a, b in zip(one["entries"], two["entries"]):
         assert (a[key] != b[key]) == ((section, name) in pairs), (section, name)
 END
 else
-    skip "rows of the JSON: no $PYTHON"
+    skip "rows of the JSON" "no $PYTHON"
 fi
 
 # ---- what is no report ----

@@ -65,6 +65,15 @@ static void close_scope(RandomText *r, Stmt *s, int kept) {
     }
 }
 
+/* A few statements, and what the carries become. */
+static void loop_body(RandomText *r, Stmt *s) {
+    rt_statements(r, &s->body, 1 + (int)rt_below(r, 3));
+    for (int i = 0; i < s->carry.count; i++) {
+        const RtVar *v = s->carry.at[i].var;
+        s->carry.at[i].next = rt_point(r, &s->body, v, v->size);
+    }
+}
+
 static void counted(RandomText *r, Stmts *list, const Starts *start) {
     int64_t trip = 1 + rt_below(r, 4);
     if (r->depth >= 2 || r->work * trip > LOOP_WORK) {
@@ -80,11 +89,7 @@ static void counted(RandomText *r, Stmts *list, const Starts *start) {
     r->loop[r->depth] = s->loop;
     r->trip[r->depth++] = trip;
     r->work *= trip;
-    rt_statements(r, &s->body, 1 + (int)rt_below(r, 3));
-    for (int i = 0; i < s->carry.count; i++) {
-        const RtVar *v = s->carry.at[i].var;
-        s->carry.at[i].next = rt_point(r, &s->body, v, v->size);
-    }
+    loop_body(r, s);
     r->work /= trip;
     r->depth--;
     emits(r, s, inside, trip);
@@ -113,11 +118,7 @@ static void with_condition(RandomText *r, Stmts *list, const Starts *start) {
     }
     int inside = r->scope.count;
     r->work *= most;
-    rt_statements(r, &s->body, 1 + (int)rt_below(r, 3));
-    for (int i = 0; i < s->carry.count; i++) {
-        const RtVar *v = s->carry.at[i].var;
-        s->carry.at[i].next = rt_point(r, &s->body, v, v->size);
-    }
+    loop_body(r, s);
     r->work /= most;
     emits(r, s, inside, most);
     close_scope(r, s, before + s->carry.count + 1);
