@@ -132,11 +132,20 @@ void api_parameters(const Emit *e, const ProgramEntry *entry, Text *out) {
     }
 }
 
-void api_refusals(const Emit *e, const char *cannot_be, Text *out) {
+void api_refusal(const Emit *e, Text *out) {
     text_printf(out,
-                "    if (%s) {\n        return %s_ERR_ARGUMENT;\n    }\n"
-                "    if (!m->bound) {\n        return %s_ERR_STATE;\n    }\n",
-                cannot_be, e->upper, e->upper);
+                "/* Why a call is refused: no memory is bound, or an argument is none that is "
+                "allowed. */\n"
+                "static int %s_refused(const %s *m) {\n"
+                "    return m != NULL && !m->bound ? %s_ERR_STATE : %s_ERR_ARGUMENT;\n}\n\n",
+                e->prefix, e->prefix, e->upper, e->upper);
+}
+
+void api_refusals(const Emit *e, const char *cannot_be, Text *out) {
+    text_wrapped(out, "    ",
+                 str_printf(e->arena, "if (m == NULL || !m->bound%s%s) {\n",
+                            cannot_be[0] != 0 ? " || " : "", cannot_be));
+    text_printf(out, "        return %s_refused(m);\n    }\n", e->prefix);
 }
 
 bool api_settable(const Slot *slot, const Entry *entry) {

@@ -30,7 +30,9 @@ const char *api_out_type(const Emit *e, const ProgramEntry *entry);
 const char *api_field(const Emit *e, const char *name, Type type);
 /* "net_fit_set_lr(net *m, float value)" */
 const char *api_setter(const Emit *e, const ProgramEntry *entry, const Slot *slot);
-/* How functions of the API begin: what cannot be is refused, then a model without memory. */
+/* How functions of the API begin: a model without memory is refused, then what cannot be; which of
+ * them it was is said by a function that stands in front of them. */
+void api_refusal(const Emit *e, Text *out);
 void api_refusals(const Emit *e, const char *cannot_be, Text *out);
 /* A hyper-parameter or counter that may be set from outside between calls. */
 bool api_settable(const Slot *slot, const Entry *entry);

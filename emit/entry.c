@@ -63,27 +63,18 @@ void entry_helpers(const Emit *e, Text *out) {
 static void print_checks(const Emit *e, const ProgramEntry *entry, Text *out) {
     const Entry *source = entry->entry;
     bool in = api_has_inputs(entry), results = api_has_results(entry);
-    const char *rows = "";
+    Text cannot_be = {.arena = e->arena};
+    text_printf(&cannot_be, "%s%s", in ? " || in == NULL" : "", results ? " || out == NULL" : "");
     if (source->kind == ENTRY_EVAL) {
-        rows = str_printf(e->arena, " || rows < 1 || rows > %lld", (long long)source->rows);
+        text_printf(&cannot_be, " || rows < 1 || rows > %lld", (long long)source->rows);
     }
-    api_refusals(e,
-                 str_printf(e->arena, "m == NULL%s%s%s", in ? " || in == NULL" : "",
-                            results ? " || out == NULL" : "", rows),
-                 out);
-    Text arrays = {.arena = e->arena};
     for (int i = 0; i < source->input.count; i++) {
         const Slot *slot = source->input.at[i];
         if (!is_rows(entry, slot) && slot->type.rank > 0) {
-            text_printf(&arrays, "%sin->%s == NULL", arrays.len > 0 ? " || " : "if (",
-                        field_name(e, slot->c_name));
+            text_printf(&cannot_be, " || in->%s == NULL", field_name(e, slot->c_name));
         }
     }
-    if (arrays.len > 0) {
-        text_add(&arrays, ") {\n");
-        text_wrapped(out, "    ", arrays.at);
-        text_printf(out, "        return %s_ERR_ARGUMENT;\n    }\n", e->upper);
-    }
+    api_refusals(e, cannot_be.len > 0 ? cannot_be.at + strlen(" || ") : "", out);
 }
 
 /* ---- memory --------------------------------------------------------------------------------- */
@@ -659,7 +650,7 @@ void entry_eval_end(const Emit *e, const Printer *printer, const ProgramEntry *e
     text_printf(out, "/* Sums over all rows -> loss and metrics of %s. */\n", entry->entry->name);
     api_eval_end(e, entry, out);
     text_add(out, " {\n");
-    api_refusals(e, "m == NULL || sums == NULL || out == NULL", out);
+    api_refusals(e, "sums == NULL || out == NULL", out);
     text_printf(out, "    if (sums->batches < 1) {\n        return %s_ERR_STATE;\n    }\n",
                 e->upper);
     if (printer->device != NULL) {

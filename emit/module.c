@@ -266,7 +266,7 @@ static void print_save_load(const Emit *e, Text *out) {
         e->arena,
         "what != %s_SAVE_PARAMS && (what | %s_SAVE_RINGS) != (%s_SAVE_ALL | %s_SAVE_RINGS)", X, X,
         X, X);
-    api_refusals(e, str_printf(e->arena, "m == NULL || write == NULL ||\n        (%s)", kinds),
+    api_refusals(e, str_printf(e->arena, "write == NULL || (%s)", kinds),
                  out);
     text_printf(out,
                 "    md_memory memory = %s_regions(m);\n"
@@ -276,7 +276,7 @@ static void print_save_load(const Emit *e, Text *out) {
                 "}\n\n",
                 x, x);
     text_printf(out, "int %s_load(%s *m, md_read_fn read, void *user) {\n", x, x);
-    api_refusals(e, "m == NULL || read == NULL", out);
+    api_refusals(e, "read == NULL", out);
     text_printf(out,
                 "    md_memory memory = %s_regions(m);\n"
                 "    unsigned char seen[%d];\n"
@@ -308,7 +308,7 @@ static void print_strerror(const Emit *e, Text *out) {
 
 static void print_damage(const Emit *e, Text *out) {
     text_printf(out, "int %s_check(const %s *m, md_damage *damage) {\n", e->prefix, e->prefix);
-    api_refusals(e, "m == NULL || damage == NULL", out);
+    api_refusals(e, "damage == NULL", out);
     text_printf(out,
                 "    *damage = m->damage;\n"
                 "    return m->damage.entry != NULL ? %s_ERR_CANARY : %s_OK;\n}\n\n",
@@ -325,7 +325,7 @@ static void print_setters(const Emit *e, Text *out) {
             }
             const char *type = elem_c_name(buf->type->elem);
             text_printf(out, "int %s {\n", api_setter(e, entry, buf->slot));
-            api_refusals(e, "m == NULL", out);
+            api_refusals(e, "", out);
             if (e->p->device) {
                 text_printf(out,
                             "    return md_put(m->stream, m->state + %lld, &value, sizeof value) ? "
@@ -402,6 +402,7 @@ static void print_kernels(const Emit *e, const Printer *printer, const ProgramEn
 /* Kernels and entry functions. */
 static void print_model(const Emit *e, const Printer *printer, Printed *done, Text *out) {
     entry_tables(e, out);
+    api_refusal(e, out);
     if (!e->p->device) {
         entry_helpers(e, out);
     }

@@ -2,9 +2,9 @@
 /* json: a strict pull reader for the headers of safetensors files.
  *
  * Reads through a callback and a window of fixed size, so that a header of any length needs no
- * memory of its own. Takes RFC 8259 with these limits: nesting is bounded, strings by the caller's
- * buffer, numbers that are asked for are integers from 0 to 2^63 - 1. After the first fault every
- * function does nothing, and `why` says what was wrong at byte `at` of the file.
+ * memory of its own. Takes what these headers hold of RFC 8259: objects, strings as long as the
+ * caller's buffer, lists of integers from 0 to 2^63 - 1. After the first fault every function does
+ * nothing, and `why` says what was wrong at byte `at` of the file.
  * Needs md.h and tensor.h, gives values one by one. */
 #ifndef MD_JSON_H
 #define MD_JSON_H
@@ -12,7 +12,7 @@
 #include "runtime/md.h"
 #include "runtime/tensor.h"
 
-enum { MD_JSON_DEPTH = 16, MD_JSON_WINDOW = 1024 };
+enum { MD_JSON_WINDOW = 1024 };
 
 typedef struct md_json {
     md_read_fn read;
@@ -55,21 +55,14 @@ MD_COLD int md_json_next(md_json *j) {
     return c;
 }
 
-/* Takes the next byte if it is one of these. */
-MD_COLD int md_json_any(md_json *j, const char *of) {
-    int c = md_json_peek(j);
-    while (*of != 0 && *of != c) {
-        of++;
-    }
-    j->at += *of != 0;
-    return *of != 0;
-}
-
 /* Skips white space and gives the byte behind it, not taken. */
 MD_COLD int md_json_ahead(md_json *j) {
-    while (md_json_any(j, " \t\n\r")) {
+    int c = md_json_peek(j);
+    while (c == ' ' || c == '\t' || c == '\n' || c == '\r') {
+        j->at++;
+        c = md_json_peek(j);
     }
-    return md_json_peek(j);
+    return c;
 }
 
 /* Takes `c` if it comes next. */
@@ -94,6 +87,7 @@ MD_COLD int md_json_more(md_json *j, int close, const char *why) {
     return more;
 }
 
+/* if: escapes */
 MD_COLD uint32_t md_json_hex(md_json *j) {
     uint32_t value = 0;
     for (int i = 0; i < 4; i++) {
@@ -108,10 +102,9 @@ MD_COLD uint32_t md_json_hex(md_json *j) {
     return value;
 }
 
-/* What an escape stands for, in UTF-8; gives its length. */
-MD_COLD size_t md_json_escape(md_json *j, char *out) {
+/* What the escape with character `c` stands for, in UTF-8; gives its length. */
+MD_COLD size_t md_json_escape(md_json *j, int c, char *out) {
     static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-    int c = md_json_next(j);
     for (size_t i = 0; i + 1 < sizeof from; i++) {
         if (from[i] == c) {
             out[0] = to[i];
@@ -141,26 +134,32 @@ MD_COLD size_t md_json_escape(md_json *j, char *out) {
     return n;
 }
 
+/* end: escapes */
+
 /* A string, unescaped and NUL-terminated in out[size]. Longer ones are a fault: nothing that a
  * model asks for is that long. With a NULL `out` it is read and forgotten. */
 MD_COLD void md_json_string(md_json *j, char *out, size_t size) {
     size_t used = 0;
     int c = 0;
     md_json_expect(j, '"', "a string was expected");
-    while ((c = md_json_next(j)) >= 0 && c != '"') {
+    while ((c = md_json_next(j)) >= 0x20 && c != '"') {
         char piece[4] = {(char)c, 0, 0, 0};
-        size_t n = c == '\\' ? md_json_escape(j, piece) : 1;
-        if (c < 0x20) {
-            md_json_fault(j, "a control character in a string");
-        } else if (out != NULL && used + n >= size) {
+        size_t n = 1;
+        if (c == '\\') { /* without names that have one it stays as it stands */
+            piece[n++] = (char)md_json_next(j);
+            /* if: escapes */
+            n = md_json_escape(j, piece[1], piece);
+            /* end: escapes */
+        }
+        if (out != NULL && used + n >= size) {
             md_json_fault(j, "a string is too long");
         } else if (out != NULL) {
             memcpy(out + used, piece, n);
             used += n;
         }
     }
-    if (c < 0) {
-        md_json_fault(j, "a string does not end");
+    if (c != '"') {
+        md_json_fault(j, c < 0 ? "a string does not end" : "a control character in a string");
     }
     if (out != NULL) {
         out[used] = 0;
@@ -173,25 +172,6 @@ MD_COLD void md_json_key(md_json *j, char *out, size_t size) {
     md_json_expect(j, ':', "':' was expected");
 }
 
-MD_COLD uint64_t md_json_integer(md_json *j) {
-    uint64_t value = 0;
-    int digits = 0, c = md_json_ahead(j), zero = c == '0';
-    for (; c >= '0' && c <= '9'; digits++) {
-        uint64_t digit = (uint64_t)(c - '0');
-        if (value > ((uint64_t)INT64_MAX - digit) / 10) {
-            md_json_fault(j, "a number is too large");
-            return 0;
-        }
-        value = value * 10 + digit;
-        j->at++;
-        c = md_json_peek(j);
-    }
-    if (digits == 0 || (zero && digits > 1) || c == '.' || c == 'e' || c == 'E') {
-        md_json_fault(j, "a whole number from 0 up was expected");
-    }
-    return value;
-}
-
 /* [1, 2, 3] into out[size]; gives the count. */
 MD_COLD int md_json_integers(md_json *j, uint64_t *out, int size) {
     int n = 0;
@@ -200,81 +180,28 @@ MD_COLD int md_json_integers(md_json *j, uint64_t *out, int size) {
         return 0;
     }
     do {
-        uint64_t value = md_json_integer(j);
-        if (n == size) {
+        uint64_t value = 0, digits = 0;
+        int c = md_json_ahead(j);
+        const int zero = c == '0'; /* behind which no digit follows */
+        for (; c >= '0' && c <= '9'; digits++) {
+            const uint64_t digit = (uint64_t)(c - '0');
+            if (value > ((uint64_t)INT64_MAX - digit) / 10) {
+                md_json_fault(j, "a number is too large");
+                return n;
+            }
+            value = value * 10 + digit;
+            j->at++;
+            c = md_json_peek(j);
+        }
+        if (digits == 0 || (zero && digits > 1)) {
+            md_json_fault(j, "a whole number from 0 up was expected");
+        } else if (n == size) {
             md_json_fault(j, "a list is too long");
             return n;
         }
         out[n++] = value;
-    } while (md_json_more(j, ']', "a list does not end"));
+    } while (md_json_more(j, ']', "a list of whole numbers does not end"));
     return n;
-}
-
-MD_COLD void md_json_digits(md_json *j) {
-    int digits = 0;
-    while (md_json_any(j, "0123456789")) {
-        digits++;
-    }
-    if (digits == 0) {
-        md_json_fault(j, "a value was expected");
-    }
-}
-
-/* A word or a number of any form; its value is nobody's business. */
-MD_COLD void md_json_plain(md_json *j) {
-    int c = md_json_peek(j);
-    const char *word = c == 't' ? "true" : c == 'f' ? "false" : c == 'n' ? "null" : NULL;
-    for (; word != NULL && *word != 0; word++) {
-        if (md_json_next(j) != *word) {
-            md_json_fault(j, "an unknown word");
-        }
-    }
-    if (word != NULL) {
-        return;
-    }
-    (void)md_json_any(j, "-");
-    if (!md_json_any(j, "0")) { /* behind which nothing but a point or an exponent may follow */
-        md_json_digits(j);
-    }
-    if (md_json_any(j, ".")) {
-        md_json_digits(j);
-    }
-    if (md_json_any(j, "eE")) {
-        (void)md_json_any(j, "+-");
-        md_json_digits(j);
-    }
-}
-
-/* Skips one value of any kind, without recursion. */
-MD_COLD void md_json_skip(md_json *j) {
-    char close[MD_JSON_DEPTH];
-    int depth = 0;
-    do {
-        int c = md_json_ahead(j);
-        if (c == '"') {
-            md_json_string(j, NULL, 0);
-        } else if (c != '{' && c != '[') {
-            md_json_plain(j);
-        } else if (depth == MD_JSON_DEPTH) {
-            md_json_fault(j, "nested too deeply");
-        } else {
-            j->at++;
-            close[depth++] = c == '{' ? '}' : ']';
-            if (!md_json_take(j, close[depth - 1])) {
-                if (c == '{') {
-                    md_json_key(j, NULL, 0);
-                }
-                continue;
-            }
-            depth--;
-        }
-        while (depth > 0 && !md_json_more(j, close[depth - 1], "',' was expected")) {
-            depth--;
-        }
-        if (depth > 0 && close[depth - 1] == '}') {
-            md_json_key(j, NULL, 0);
-        }
-    } while (depth > 0);
 }
 
 #endif

@@ -20,7 +20,7 @@ enum { MD_FAULTS_SHOWN = 10, MD_FAULTS_TAIL = 32 };
 typedef struct md_head {
     char name[MD_NAME_BYTES];
     char dtype[16];
-    const md_dtype_info *type; /* one without a name: nothing that we know */
+    const md_dtype_info *type; /* NULL: of metadata; one without a name: none that we know */
     int rank;
     uint64_t shape[MD_MAX_RANK];
     uint64_t begin, end; /* from the start of the data */
@@ -45,12 +45,12 @@ typedef struct md_load {
     uint64_t sum;      /* of the data */
     char sum_text[20]; /* as written; empty: none */
     char note[MD_NOTE_BYTES];
-    unsigned kinds;        /* of which the file has any */
-    int members, metadata; /* of the header, so far */
-    md_head head;          /* the one at hand */
-    const md_tensor *t;    /* what it is in the table; NULL: nothing */
-    size_t slice, number;  /* of t, and its place among those of all rows */
-    size_t hint, passed;   /* where the next most likely stands; slices before it */
+    unsigned kinds;       /* of which the file has any */
+    int members;          /* of the header, so far */
+    md_head head;         /* the one at hand */
+    const md_tensor *t;   /* what it is in the table; NULL: nothing */
+    size_t slice, number; /* of t, and its place among those of all rows */
+    size_t hint, passed;  /* where the next most likely stands; slices before it */
     /* if: main */
     const char *only; /* paths with commas between them; NULL: everything */
     int faults;
@@ -97,86 +97,65 @@ MD_COLD void md_load_fault(md_load *l, int code, const char *format, ...) {
 
 /* ---- the header ----------------------------------------------------------------------------- */
 
-MD_COLD void md_load_field(md_load *l, unsigned *have) {
+/* A field of the head at hand, whose name is `key`; gives its bit. */
+MD_COLD int md_load_field(md_load *l, const char *key) {
     md_json *j = &l->json;
     md_head *h = &l->head;
-    char key[32];
     uint64_t offsets[2] = {0, 0};
-    unsigned bit = 0;
-    md_json_key(j, key, sizeof key);
     if (md_text_same(key, "dtype")) {
-        bit = 1;
         md_json_string(j, h->dtype, sizeof h->dtype);
-    } else if (md_text_same(key, "shape")) {
-        bit = 2;
+        return 1;
+    }
+    if (md_text_same(key, "shape")) {
         h->rank = md_json_integers(j, h->shape, MD_MAX_RANK);
-    } else if (md_text_same(key, "data_offsets")) {
-        bit = 4;
-        if (md_json_integers(j, offsets, 2) != 2) {
-            md_json_fault(j, "data_offsets needs two numbers");
-        }
-        h->begin = offsets[0];
-        h->end = offsets[1];
-    } else {
-        md_json_skip(j);
+        return 2;
     }
-    if ((*have & bit) != 0) {
-        md_json_fault(j, "a key stands twice");
+    if (!md_text_same(key, "data_offsets") || md_json_integers(j, offsets, 2) != 2) {
+        md_json_fault(j, "a tensor has dtype, shape and two data_offsets");
     }
-    *have |= bit;
+    h->begin = offsets[0];
+    h->end = offsets[1];
+    return 4;
 }
 
-/* Takes our checksum and note out of what else stands there. */
-MD_COLD void md_load_metadata(md_load *l) {
-    md_json *j = &l->json;
-    char key[32];
-    if (md_json_ahead(j) != '{') {
-        md_json_skip(j);
-    } else if (j->at++, !md_json_take(j, '}')) {
-        do {
-            md_json_key(j, key, sizeof key);
-            if (md_text_same(key, "mdlc.checksum")) {
-                md_json_string(j, l->sum_text, sizeof l->sum_text);
-            } else if (md_text_same(key, "mdlc.note")) {
-                md_json_string(j, l->note, sizeof l->note);
-            } else {
-                md_json_skip(j);
-            }
-        } while (md_json_more(j, '}', "',' was expected"));
-    }
-}
-
-/* Reads the next tensor of the header into l->head; 0 at its end and after a fault. */
+/* Reads the next member of the header: a tensor into l->head, or metadata, of which only our
+ * checksum and note are kept; then the head has no type. 0 at the end and after a fault. */
 MD_COLD int md_load_head(md_load *l) {
-    static const char comma[] = "',' was expected";
     md_json *j = &l->json;
     md_head *h = &l->head;
-    unsigned have = 0;
-    int metadata = 1;
-    while (metadata) {
-        if (l->members++ > 0 ? !md_json_more(j, '}', comma) : md_json_take(j, '}')) {
-            if (md_json_ahead(j) >= 0) {
-                md_json_fault(j, "text behind the header's end");
-            }
-            return 0;
+    char key[MD_NAME_BYTES];
+    int have = 0;
+    if (l->members++ > 0 ? !md_json_more(j, '}', "',' was expected") : md_json_take(j, '}')) {
+        if (md_json_ahead(j) >= 0) {
+            md_json_fault(j, "text behind the header's end");
         }
-        md_json_key(j, h->name, sizeof h->name);
-        metadata = j->why == NULL && md_text_same(h->name, "__metadata__");
-        if (metadata && l->metadata++ > 0) {
-            md_json_fault(j, "__metadata__ stands twice");
-        } else if (metadata) {
-            md_load_metadata(l);
-        }
+        return 0;
     }
-    md_json_expect(j, '{', "a tensor's description was expected");
-    do {
-        md_load_field(l, &have);
-    } while (md_json_more(j, '}', "a tensor's description does not end"));
-    if (have != 7) {
+    md_json_key(j, h->name, sizeof h->name);
+    const int metadata = md_text_same(h->name, "__metadata__");
+    md_json_expect(j, '{', "an object was expected");
+    for (int more = !md_json_take(j, '}'); more; more = md_json_more(j, '}', "',' was expected")) {
+        md_json_key(j, key, sizeof key);
+        const int sum = md_text_same(key, "mdlc.checksum"), note = md_text_same(key, "mdlc.note");
+        if (metadata) {
+            md_json_string(j,
+                           sum    ? l->sum_text
+                           : note ? l->note
+                                  : NULL,
+                           sum ? sizeof l->sum_text : sizeof l->note);
+            continue;
+        }
+        const int field = md_load_field(l, key);
+        if ((have & field) != 0) {
+            md_json_fault(j, "a key stands twice");
+        }
+        have |= field;
+    }
+    if (!metadata && have != 7) {
         md_json_fault(j, "a tensor needs dtype, shape and data_offsets");
     }
-    h->type = md_dtype_table();
-    while (h->type->name != NULL && !md_text_same(h->type->name, h->dtype)) {
+    h->type = metadata ? NULL : md_dtype_table();
+    while (!metadata && h->type->name != NULL && !md_text_same(h->type->name, h->dtype)) {
         h->type++;
     }
     return j->why == NULL;
@@ -475,8 +454,11 @@ MD_COLD void md_load_walk(md_load *l) {
     md_json_start(&l->json, l->read, l->user, 8, 8 + l->header);
     md_json_expect(&l->json, '{', "the header must be a JSON object");
     l->hint = l->passed = 0;
-    l->members = l->metadata = 0;
+    l->members = 0;
     while ((l->walk == MD_LOAD_CHECK || l->code == MD_OK) && md_load_head(l)) {
+        if (l->head.type == NULL) {
+            continue;
+        }
         if (l->walk == MD_LOAD_CHECK) {
             md_load_compare(l);
             md_load_sane(l);

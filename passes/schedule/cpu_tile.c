@@ -545,27 +545,44 @@ int64_t product_bytes(const Product *of) {
     return count_add(bytes, (int64_t)elem_bytes(of->elem), of->count);
 }
 
-/* Elements that loops multiply at once: vectors run along an axis of all three. */
-static int vector_of(const Product *of) {
+/* Does an operand lie one element behind another along axis `axis` of C? */
+static bool runs_along(const Index *at, int axis) {
+    int64_t stride = 0;
+    return index_stride(at, axis, &stride) && stride == 1;
+}
+
+/* Elements that loops multiply at once: vectors run along an axis of C and of both operands, or of
+ * one; then sums are read and written again for each number of the other. */
+static int vector_of(const Product *of, bool all) {
     enum { VECTOR = TUNED(8, 2) };
     for (int l = 0; l < of->nlabel; l++) {
         const Radix *r = &of->space[l];
-        int64_t a = 0, b = 0, c = 0;
-        bool all = of->in[l] == (IN_A | IN_B | IN_C) && r->n > 0 && r->digit[r->n - 1] >= VECTOR;
-        if (all && index_stride(of->load[0]->index, r->axis[r->n - 1], &a) && a == 1 &&
-            index_stride(of->load[1]->index, r->axis[r->n - 1], &b) && b == 1 &&
-            index_stride(of->place, r->axis[r->n - 1], &c) && c == 1) {
-            return VECTOR;
+        const int in = of->in[l], axis = r->n > 0 ? r->axis[r->n - 1] : 0;
+        const bool a = in & IN_A, b = in & IN_B;
+        if (r->n > 0 && r->digit[r->n - 1] >= VECTOR && in & IN_C && (a && b) == all &&
+            runs_along(of->place, axis) && (!a || runs_along(of->load[0]->index, axis)) &&
+            (!b || runs_along(of->load[1]->index, axis))) {
+            return all ? VECTOR : VECTOR / 2;
         }
     }
     return 1;
 }
 
-/* Elements that are packed for a single row of the other operand, or column; 0: there are several.
- * Along a batch that lies innermost each of them is a cache line away from the next. */
-static int64_t packed_once(const Tiling *p) {
-    bool single = class_count(&p->class[ROWS]) == 1 || class_count(&p->class[COLUMNS]) == 1;
-    return single ? count_add(0, tile_times(p), product_flops(p) / 2) : 0;
+/* What a product in tiles takes beside its multiplications, in operations of loops: its call,
+ * moving elements to panels, columns that fill no vector among them, and adding up the lanes of
+ * dot products. Measured with products of 64 to 65,536 multiplications. */
+static int64_t tile_rest(const Tiling *p) {
+    enum { CALL = 300, MOVE = 4, TURN = 1, COPY = 1, DOT = 50 };
+    const md_tile *plan = &p->plan;
+    const int64_t lanes = 64 / plan->elem, rows = plan->r1.n * plan->r2.n;
+    const int64_t sums = plan->k0.n * plan->k1.n * plan->k2.n, columns = plan->cols.n;
+    int64_t batches = count_add(0, tile_times(p), plan->b1.n * plan->b2.n);
+    if (plan->is & MD_TILE_DOTS) {
+        return count_add(CALL, count_add(0, batches, DOT), rows * columns);
+    }
+    int64_t move = plan->k2.n < lanes ? MOVE : TURN; /* blocks are turned in registers */
+    int64_t moved = plan->is & MD_TILE_PACKED ? move * columns : COPY * (columns % lanes);
+    return count_add(CALL, count_add(0, batches, sums), moved);
 }
 
 static Cost tile_cost(KernelBuild *b, const Part *part, const void *plan) {
@@ -573,8 +590,7 @@ static Cost tile_cost(KernelBuild *b, const Part *part, const void *plan) {
     (void)b;
     int64_t flops = count_add(0, tile_times(p), product_flops(p));
     int workers = p->workers > 1 ? p->workers : 1;
-    int64_t packed = vector_of(part->product) > 1 ? packed_once(p) : 0;
-    return (Cost){.loop = packed / workers,
+    return (Cost){.loop = tile_rest(p) / workers,
                   .tile = flops / workers,
                   .bytes = product_bytes(part->product),
                   .launches = workers > 1};
@@ -666,8 +682,9 @@ static Cost loops_cost(KernelBuild *b, const Part *part, const void *plan) {
     for (int l = 0; l < of->nlabel; l++) {
         flops = count_add(0, flops, of->space[l].count);
     }
-    flops /= vector_of(of);
+    flops /= vector_of(of, true);
     bool parallel = kernel_parallel(b, flops);
+    flops /= parallel ? 1 : vector_of(of, false);
     return (Cost){.loop = flops / (parallel ? b->k->threads : 1),
                   .bytes = product_bytes(of),
                   .launches = parallel};

@@ -46,7 +46,7 @@ static void tiles(const uint8_t *data, size_t size) {
     md_json_start(&l.json, memory_read, &m, 8, 8 + l.header);
     md_json_expect(&l.json, '{', "an object");
     while (md_load_head(&l)) {
-        if (l.head.end > l.head.begin) {
+        if (l.head.type != NULL && l.head.end > l.head.begin) {
             if (n == INTERVALS) {
                 return;
             }

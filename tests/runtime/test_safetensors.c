@@ -197,13 +197,11 @@ typedef struct {
 static void test_refusals(void **state) {
     (void)state;
     static const Case cases[] = {
-        /* good ones: any order of tensors and keys, escapes, metadata, padding, unknown keys */
+        /* good ones: any order of tensors and keys, escapes, metadata, padding */
         {"{" W "," B "," M "}", 35, MD_OK, ""},
         {"{" M "," B "," W "}   ", 35, MD_OK, ""},
-        {" \n{ \"__metadata__\" : {\"a\":\"b\", \"c\":[1,{\"d\":null},true,-1.5e3]} , " W "," B
-         "," M "}",
-         35, MD_OK, ""},
-        {"{\"fc.weigh\\u0074\":{\"data_offsets\":[0,24],\"x\":[],\"y\":{},\"shape\":[2,3],"
+        {" \n{ \"__metadata__\" : {\"a\":\"b\", \"c\":\"d\"} , " W "," B "," M "}", 35, MD_OK, ""},
+        {"{\"fc.weigh\\u0074\":{\"data_offsets\":[0,24],\"shape\":[2,3],"
          "\"dtype\":\"F32\"}," B "," M "}",
          35, MD_OK, ""},
         {"{" W "," B "," M
@@ -217,8 +215,7 @@ static void test_refusals(void **state) {
         {"{" W "," B "," M ",\"zz\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[35,36]}}", 36,
          MD_ERR_NAME, "unknown tensor 'zz'"},
         {"{" W "," W "," B "," M "}", 35, MD_ERR_FORMAT, "'fc.weight' stands twice"},
-        {"{\"__metadata__\":{},\"__metadata__\":{}," W "," B "," M "}", 35, MD_ERR_FORMAT,
-         "stands twice"},
+        {"{\"__metadata__\":{\"a\":\"b\"},\"__metadata__\":{}," W "," B "," M "}", 35, MD_OK, ""},
         {"{}", 0, MD_ERR_NAME, "tensor 'fc.bias' is missing"},
         /* types and shapes */
         {"{" W "," M ",\"fc.bias\":{\"dtype\":\"F64\",\"shape\":[3],\"data_offsets\":[24,48]}}", 48,
@@ -246,10 +243,12 @@ static void test_refusals(void **state) {
         /* JSON */
         {"", 0, MD_ERR_FORMAT, "must be a JSON object"},
         {"[]", 0, MD_ERR_FORMAT, "must be a JSON object"},
-        {"{\"__metadata__\":{\"a\":1-2}," W "," B "," M "}", 35, MD_ERR_FORMAT, "',' was expected"},
-        {"{\"__metadata__\":{\"a\":01}," W "," B "," M "}", 35, MD_ERR_FORMAT, "',' was expected"},
-        {"{\"__metadata__\":{\"a\":1.}," W "," B "," M "}", 35, MD_ERR_FORMAT,
-         "a value was expected"},
+        {"{\"__metadata__\":{\"a\":1}," W "," B "," M "}", 35, MD_ERR_FORMAT,
+         "a string was expected"},
+        {"{\"__metadata__\":{\"a\":\"b\"\"c\"}," W "," B "," M "}", 35, MD_ERR_FORMAT,
+         "',' was expected"},
+        {"{\"fc.weight\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[0,24],\"x\":1}}", 24,
+         MD_ERR_FORMAT, "a tensor has dtype, shape"},
         {"{" W "," B "," M "}x", 35, MD_ERR_FORMAT, "behind the header's end"},
         {"{" W "," B "," M ",}", 35, MD_ERR_FORMAT, "a string was expected"},
         {"{" W " " B "}", 35, MD_ERR_FORMAT, "',' was expected"},
@@ -259,7 +258,7 @@ static void test_refusals(void **state) {
          "24]}}",
          24, MD_ERR_FORMAT, "a key stands twice"},
         {"{\"fc.weight\":{\"dtype\":\"F32\",\"shape\":[2,3.0],\"data_offsets\":[0,24]}}", 24,
-         MD_ERR_FORMAT, "whole number"},
+         MD_ERR_FORMAT, "whole numbers"},
         {"{\"fc.weight\":{\"dtype\":\"F32\",\"shape\":[2,-3],\"data_offsets\":[0,24]}}", 24,
          MD_ERR_FORMAT, "whole number"},
         {"{\"fc.weight\":{\"dtype\":\"F32\",\"shape\":[02,3],\"data_offsets\":[0,24]}}", 24,
@@ -271,14 +270,13 @@ static void test_refusals(void **state) {
          "[0,24]}}",
          24, MD_ERR_FORMAT, "too long"},
         {"{\"fc.weight\":{\"dtype\":\"F32\",\"shape\":[2,3],\"data_offsets\":[24]}}", 24,
-         MD_ERR_FORMAT, "two numbers"},
+         MD_ERR_FORMAT, "two data_offsets"},
         {"{\"a\\u0000\":{}}", 0, MD_ERR_FORMAT, "a NUL"},
         {"{\"a\\ud800\":{}}", 0, MD_ERR_FORMAT, "surrogate"},
         {"{\"a\\x\":{}}", 0, MD_ERR_FORMAT, "unknown escape"},
         {"{\"a\n\":{}}", 0, MD_ERR_FORMAT, "control character"},
         {"{\"abc", 0, MD_ERR_FORMAT, "does not end"},
-        {"{\"__metadata__\":[[[[[[[[[[[[[[[[[[[[]]]]]]]]]]]]]]]]]]]]}", 0, MD_ERR_FORMAT,
-         "nested too deeply"},
+        {"{\"__metadata__\":[]}", 0, MD_ERR_FORMAT, "an object was expected"},
     };
     World *w = world_new();
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
@@ -442,7 +440,7 @@ int main(void) {
         cmocka_unit_test(test_slots),       cmocka_unit_test(test_weights_of_a_checkpoint),
         cmocka_unit_test(test_refusals),    cmocka_unit_test(test_all_at_once),
         cmocka_unit_test(test_too_many),    cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_part), cmocka_unit_test(test_some),
+        cmocka_unit_test(test_part),        cmocka_unit_test(test_some),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int argmax_refused(const argmax *m) {
+    return m != NULL && !m->bound ? ARGMAX_ERR_STATE : ARGMAX_ERR_ARGUMENT;
+}
+
 /* argmax.mdl:6  hot[i, k < K] = f32(best[i] == k)  [5, 10] */
 static void argmax_main_best_hot(int32_t *MD_RESTRICT best, float *hot, const float *x) {
     for (int64_t r = 0; r < 5; r++) {
@@ -27,14 +32,8 @@ static void argmax_main_best_hot(int32_t *MD_RESTRICT best, float *hot, const fl
 
 /* argmax_main_entry: 1 steps, 0 bytes of arena, 150 FLOPs, line 4 */
 int argmax_main_entry(argmax *m, const argmax_main_entry_in *in, argmax_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return ARGMAX_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return ARGMAX_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return ARGMAX_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return argmax_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [5, 10] */

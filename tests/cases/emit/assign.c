@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int assign_refused(const assign *m) {
+    return m != NULL && !m->bound ? ASSIGN_ERR_STATE : ASSIGN_ERR_ARGUMENT;
+}
+
 /* assign.mdl:7  return sum(net.fc.bias)  [] */
 static void assign_shrink_out_2(float *MD_RESTRICT out, const float *MD_RESTRICT bias) {
     out[0] = (bias[0] + bias[1] + bias[2] + bias[3] + bias[4] + bias[5]) * 0.5f;
@@ -15,11 +20,8 @@ static void assign_fc_bias_update(float *bias_next, const float *bias, int64_t n
 
 /* assign_shrink: 2 steps, 0 bytes of arena, 12 FLOPs, line 5 */
 int assign_shrink(assign *m, assign_shrink_out *out) {
-    if (m == NULL || out == NULL) {
-        return ASSIGN_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return ASSIGN_ERR_STATE;
+    if (m == NULL || !m->bound || out == NULL) {
+        return assign_refused(m);
     }
     /* results */
     float *out_ = MD_AT(float, m->io, 0); /* f32 */
@@ -53,14 +55,8 @@ static void assign_run_out_2(float *MD_RESTRICT out, const float *MD_RESTRICT x,
 
 /* assign_run: 1 steps, 0 bytes of arena, 144 FLOPs, line 9 */
 int assign_run(assign *m, const assign_run_in *in, assign_run_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return ASSIGN_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return ASSIGN_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return ASSIGN_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return assign_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [2, 6] */

@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int batched_refused(const batched *m) {
+    return m != NULL && !m->bound ? BATCHED_ERR_STATE : BATCHED_ERR_ARGUMENT;
+}
+
 /* batched.mdl:4  s[b, h, i, j] = select(i >= j, sum[d] q[b, i, h, d] * k[b, j, h, d] / sqrt(D), -inf)  [2, 3, 16, 16] */
 static void batched_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT q,
         const float *MD_RESTRICT k) {
@@ -33,14 +38,8 @@ static void batched_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT q,
 
 /* batched_main_entry: 1 steps, 0 bytes of arena, 26112 FLOPs, line 3 */
 int batched_main_entry(batched *m, const batched_main_entry_in *in, batched_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return BATCHED_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return BATCHED_ERR_STATE;
-    }
-    if (in->q == NULL || in->k == NULL) {
-        return BATCHED_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->q == NULL || in->k == NULL) {
+        return batched_refused(m);
     }
     /* inputs */
     const float *q = in->q; /* [2, 16, 3, 8] */

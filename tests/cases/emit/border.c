@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int border_refused(const border *m) {
+    return m != NULL && !m->bound ? BORDER_ERR_STATE : BORDER_ERR_ARGUMENT;
+}
+
 /* border.mdl:4  y[i < N] = x[i - 1] else 0 + x[i + 1] else 0 - 2 * x[i]  [12] */
 static void border_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x) {
     MD_IVDEP
@@ -10,14 +15,8 @@ static void border_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x) 
 
 /* border_main_entry: 1 steps, 0 bytes of arena, 36 FLOPs, line 3 */
 int border_main_entry(border *m, const border_main_entry_in *in, border_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return BORDER_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return BORDER_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return BORDER_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return border_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [12] */

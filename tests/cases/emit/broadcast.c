@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int broadcast_refused(const broadcast *m) {
+    return m != NULL && !m->bound ? BROADCAST_ERR_STATE : BROADCAST_ERR_ARGUMENT;
+}
+
 /* broadcast.mdl:4  z[i, j] = x[i, j] * sqrt(r[i]) + c[j]  [5, 70] */
 static void broadcast_main_out(float *out, const float *x, const float *MD_RESTRICT r,
         const float *MD_RESTRICT c) {
@@ -14,14 +19,9 @@ static void broadcast_main_out(float *out, const float *x, const float *MD_RESTR
 
 /* broadcast_main_entry: 1 steps, 0 bytes of arena, 705 FLOPs, line 3 */
 int broadcast_main_entry(broadcast *m, const broadcast_main_entry_in *in, broadcast_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return BROADCAST_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return BROADCAST_ERR_STATE;
-    }
-    if (in->x == NULL || in->r == NULL || in->c == NULL) {
-        return BROADCAST_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->r == NULL ||
+            in->c == NULL) {
+        return broadcast_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [5, 70] */

@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int checkpoint_refused(const checkpoint *m) {
+    return m != NULL && !m->bound ? CHECKPOINT_ERR_STATE : CHECKPOINT_ERR_ARGUMENT;
+}
+
 /* checkpoint.mdl:4  @checkpoint scan t < T carry h = zeros([N]) {  [8] */
 static void checkpoint_fill_h(float *MD_RESTRICT h, int64_t n) {
     MD_IVDEP
@@ -49,14 +54,8 @@ static void checkpoint_main_out(float *out, float *add_next, const float *add, c
 
 /* checkpoint_main_entry: 6 steps, 256 bytes of arena, 920 FLOPs, line 3 */
 int checkpoint_main_entry(checkpoint *m, const checkpoint_main_entry_in *in, checkpoint_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return CHECKPOINT_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return CHECKPOINT_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return CHECKPOINT_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return checkpoint_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [6, 8] */

@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int choose_refused(const choose *m) {
+    return m != NULL && !m->bound ? CHOOSE_ERR_STATE : CHOOSE_ERR_ARGUMENT;
+}
+
 /* choose.mdl:4  return select(x > y and not (x == 0), x, y)  [9] */
 static void choose_main_out(float *out, const float *y, const float *x, int64_t n) {
     MD_IVDEP
@@ -12,14 +17,8 @@ static void choose_main_out(float *out, const float *y, const float *x, int64_t 
 
 /* choose_main_entry: 1 steps, 0 bytes of arena, 9 FLOPs, line 3 */
 int choose_main_entry(choose *m, const choose_main_entry_in *in, choose_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return CHOOSE_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return CHOOSE_ERR_STATE;
-    }
-    if (in->x == NULL || in->y == NULL) {
-        return CHOOSE_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->y == NULL) {
+        return choose_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [9] */

@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int columns_refused(const columns *m) {
+    return m != NULL && !m->bound ? COLUMNS_ERR_STATE : COLUMNS_ERR_ARGUMENT;
+}
+
 /* columns.mdl:4  s[j] = sum[i] x[i, j]  [6] */
 static void columns_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x) {
     MD_IVDEP
@@ -16,14 +21,8 @@ static void columns_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x)
 
 /* columns_main_entry: 1 steps, 0 bytes of arena, 120 FLOPs, line 3 */
 int columns_main_entry(columns *m, const columns_main_entry_in *in, columns_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return COLUMNS_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return COLUMNS_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return COLUMNS_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return columns_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [20, 6] */

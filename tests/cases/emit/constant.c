@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int constant_refused(const constant *m) {
+    return m != NULL && !m->bound ? CONSTANT_ERR_STATE : CONSTANT_ERR_ARGUMENT;
+}
+
 /* constant.mdl:6  when wide { y = exp(x); } else { y = x * table; }  [4] */
 static void constant_main_out(float *out, const float *x) {
     MD_IVDEP
@@ -10,14 +15,8 @@ static void constant_main_out(float *out, const float *x) {
 
 /* constant_main_entry: 1 steps, 0 bytes of arena, 16 FLOPs, line 5 */
 int constant_main_entry(constant *m, const constant_main_entry_in *in, constant_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return CONSTANT_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return CONSTANT_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return CONSTANT_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return constant_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [4] */

@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int convert_refused(const convert *m) {
+    return m != NULL && !m->bound ? CONVERT_ERR_STATE : CONVERT_ERR_ARGUMENT;
+}
+
 /* convert.mdl:3  entry main(x: u8[N]) { return f32(x) / 255, i32(f32(x) * 0.5), f64(x); }  [8] */
 static void convert_main_out0_out1_out2(float *MD_RESTRICT out0, int32_t *MD_RESTRICT out1,
         double *MD_RESTRICT out2, const uint8_t *MD_RESTRICT x, int64_t n) {
@@ -18,14 +23,8 @@ static void convert_main_out0_out1_out2(float *MD_RESTRICT out0, int32_t *MD_RES
 
 /* convert_main_entry: 1 steps, 0 bytes of arena, 32 FLOPs, line 3 */
 int convert_main_entry(convert *m, const convert_main_entry_in *in, convert_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return CONVERT_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return CONVERT_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return CONVERT_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return convert_refused(m);
     }
     /* inputs */
     const uint8_t *x = in->x; /* [8] */

@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int counter_refused(const counter *m) {
+    return m != NULL && !m->bound ? COUNTER_ERR_STATE : COUNTER_ERR_ARGUMENT;
+}
+
 /* counter.mdl:7  mean_ <- mean_ + (sum(x) / N - mean_) / f32(n)  [] */
 static void counter_main_out(int64_t *count_next, float *out, float *mean_next,
         const int64_t *count, const float *MD_RESTRICT x, const float *mean) {
@@ -14,14 +19,8 @@ static void counter_main_out(int64_t *count_next, float *out, float *mean_next,
 
 /* counter_main_entry: 1 steps, 0 bytes of arena, 8 FLOPs, line 5 */
 int counter_main_entry(counter *m, const counter_main_entry_in *in, counter_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return COUNTER_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return COUNTER_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return COUNTER_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return counter_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [4] */

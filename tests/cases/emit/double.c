@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int net_double_refused(const net_double *m) {
+    return m != NULL && !m->bound ? NET_DOUBLE_ERR_STATE : NET_DOUBLE_ERR_ARGUMENT;
+}
+
 /* double.mdl:4  entry main(x: [N]) { return exp(x) + sum(x); }  [6] */
 static void net_double_main_out(double *MD_RESTRICT out, const double *MD_RESTRICT x, int64_t n) {
     const double t = x[0] + x[1] + x[2] + x[3] + x[4] + x[5];
@@ -11,14 +16,8 @@ static void net_double_main_out(double *MD_RESTRICT out, const double *MD_RESTRI
 
 /* net_double_main_entry: 1 steps, 0 bytes of arena, 17 FLOPs, line 4 */
 int net_double_main_entry(net_double *m, const net_double_main_entry_in *in, net_double_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return NET_DOUBLE_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return NET_DOUBLE_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return NET_DOUBLE_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return net_double_refused(m);
     }
     /* inputs */
     const double *x = in->x; /* [6] */

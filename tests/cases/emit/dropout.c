@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int dropout_refused(const dropout *m) {
+    return m != NULL && !m->bound ? DROPOUT_ERR_STATE : DROPOUT_ERR_ARGUMENT;
+}
+
 /* dropout.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */
 static const md_tile dropout_fc_linear_tile = {
     MD_TILE_ROWS(8, /* A */ 16, /* C */ 16),
@@ -82,14 +87,8 @@ static void dropout_fc_bias_linear_sgd(float *bias_next, const float *MD_RESTRIC
 
 /* dropout_fit: 6 steps, 1536 bytes of arena, 9489 FLOPs, line 5 */
 int dropout_fit(dropout *m, const dropout_fit_in *in, dropout_fit_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return DROPOUT_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return DROPOUT_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return DROPOUT_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return dropout_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [8, 16] */

@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int fold_left_out_refused(const fold_left_out *m) {
+    return m != NULL && !m->bound ? FOLD_LEFT_OUT_ERR_STATE : FOLD_LEFT_OUT_ERR_ARGUMENT;
+}
+
 /* fold_left_out.mdl:4  s[c] = sum[b, i, j] select(0 < y[b, c, i, j], x[b, c, i, j], 0)  [6] */
 MD_NOINLINE void fold_left_out_main_out_loop(float *MD_RESTRICT partial,
         const float *MD_RESTRICT y, const float *MD_RESTRICT x, int part, int parts) {
@@ -46,14 +51,8 @@ static void fold_left_out_main_out(float *MD_RESTRICT out, float *MD_RESTRICT pa
 
 /* fold_left_out_main_entry: 1 steps, 640 bytes of arena, 305916 FLOPs, line 3 */
 int fold_left_out_main_entry(fold_left_out *m, const fold_left_out_main_entry_in *in, fold_left_out_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return FOLD_LEFT_OUT_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return FOLD_LEFT_OUT_ERR_STATE;
-    }
-    if (in->x == NULL || in->y == NULL) {
-        return FOLD_LEFT_OUT_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->y == NULL) {
+        return fold_left_out_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [128, 6, 14, 14] */

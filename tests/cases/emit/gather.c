@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int gather_refused(const gather *m) {
+    return m != NULL && !m->bound ? GATHER_ERR_STATE : GATHER_ERR_ARGUMENT;
+}
+
 static int gather_outside_u8(const uint8_t *x, int64_t count, int64_t lo, int64_t hi) {
     int outside = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -23,14 +28,8 @@ static void gather_main_out(float *MD_RESTRICT out, const uint8_t *MD_RESTRICT i
 
 /* gather_main_entry: 2 steps, 0 bytes of arena, 0 FLOPs, line 3 */
 int gather_main_entry(gather *m, const gather_main_entry_in *in, gather_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return GATHER_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return GATHER_ERR_STATE;
-    }
-    if (in->w == NULL || in->i == NULL) {
-        return GATHER_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->w == NULL || in->i == NULL) {
+        return gather_refused(m);
     }
     /* inputs */
     const float *w = in->w; /* [11, 4] */

@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int gather_adjoint_refused(const gather_adjoint *m) {
+    return m != NULL && !m->bound ? GATHER_ADJOINT_ERR_STATE : GATHER_ADJOINT_ERR_ARGUMENT;
+}
+
 static int gather_adjoint_outside_u8(const uint8_t *x, int64_t count, int64_t lo, int64_t hi) {
     int outside = 0;
     for (int64_t i = 0; i < count; i++) {
@@ -28,14 +33,8 @@ static void gather_adjoint_main_out(float *MD_RESTRICT out, const uint8_t *MD_RE
 
 /* gather_adjoint_main_entry: 2 steps, 0 bytes of arena, 56 FLOPs, line 3 */
 int gather_adjoint_main_entry(gather_adjoint *m, const gather_adjoint_main_entry_in *in, gather_adjoint_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return GATHER_ADJOINT_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return GATHER_ADJOINT_ERR_STATE;
-    }
-    if (in->w == NULL || in->i == NULL) {
-        return GATHER_ADJOINT_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->w == NULL || in->i == NULL) {
+        return gather_adjoint_refused(m);
     }
     /* inputs */
     const float *w = in->w; /* [11, 4] */

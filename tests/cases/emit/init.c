@@ -80,6 +80,11 @@ const char *init_strerror(int code);
 
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int init_refused(const init *m) {
+    return m != NULL && !m->bound ? INIT_ERR_STATE : INIT_ERR_ARGUMENT;
+}
+
 /* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [2, 3] */
 static void init_run_y(float *MD_RESTRICT y, const float *MD_RESTRICT x,
         const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
@@ -96,14 +101,8 @@ static void init_run_y(float *MD_RESTRICT y, const float *MD_RESTRICT x,
 
 /* init_run: 1 steps, 0 bytes of arena, 36 FLOPs, line 7 */
 int init_run(init *m, const init_run_in *in, init_run_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return INIT_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return INIT_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return INIT_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return init_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [2, 3] */
@@ -141,11 +140,8 @@ static void init_fc_bias(float *MD_RESTRICT bias_next, const int64_t *MD_RESTRIC
 
 /* init_init: 3 steps, 0 bytes of arena, 24 FLOPs */
 int init_init(init *m, uint64_t seed) {
-    if (m == NULL) {
-        return INIT_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return INIT_ERR_STATE;
+    if (m == NULL || !m->bound) {
+        return init_refused(m);
     }
     /* params */
     float *fc_weight = MD_AT(float, m->params, 0); /* [3, 3] */
@@ -242,12 +238,9 @@ static md_memory init_regions(const init *m) {
 }
 
 int init_save(const init *m, unsigned what, md_write_fn write, void *user) {
-    if (m == NULL || write == NULL ||
-        (what != INIT_SAVE_PARAMS && (what | INIT_SAVE_RINGS) != (INIT_SAVE_ALL | INIT_SAVE_RINGS))) {
-        return INIT_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return INIT_ERR_STATE;
+    if (m == NULL || !m->bound || write == NULL ||
+            (what != INIT_SAVE_PARAMS && (what | INIT_SAVE_RINGS) != (INIT_SAVE_ALL | INIT_SAVE_RINGS))) {
+        return init_refused(m);
     }
     md_memory memory = init_regions(m);
     size_t count = 0;
@@ -256,11 +249,8 @@ int init_save(const init *m, unsigned what, md_write_fn write, void *user) {
 }
 
 int init_load(init *m, md_read_fn read, void *user) {
-    if (m == NULL || read == NULL) {
-        return INIT_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return INIT_ERR_STATE;
+    if (m == NULL || !m->bound || read == NULL) {
+        return init_refused(m);
     }
     md_memory memory = init_regions(m);
     unsigned char seen[3];

@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int inplace_refused(const inplace *m) {
+    return m != NULL && !m->bound ? INPLACE_ERR_STATE : INPLACE_ERR_ARGUMENT;
+}
+
 /* inplace.mdl:4  a[i, j] = x[i, j] - mean[k] x[i, k]  [40] */
 static void inplace_sum(float *MD_RESTRICT sum, const float *MD_RESTRICT x) {
     for (int64_t r = 0; r < 40; r++) {
@@ -77,14 +82,8 @@ static void inplace_main_out(float *out, float *MD_RESTRICT row, const float *x,
 
 /* inplace_main_entry: 3 steps, 5120 bytes of arena, 14441 FLOPs, line 3 */
 int inplace_main_entry(inplace *m, const inplace_main_entry_in *in, inplace_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return INPLACE_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return INPLACE_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return INPLACE_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return inplace_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [40, 30] */

@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int integers_refused(const integers *m) {
+    return m != NULL && !m->bound ? INTEGERS_ERR_STATE : INTEGERS_ERR_ARGUMENT;
+}
+
 /* integers.mdl:3  entry main(i: i32[N]) { return i * 3 + 1, div(i, 4), i % 4; }  [9] */
 static void integers_main_out0_out1_out2(int32_t *out0, int32_t *out1, int32_t *out2,
         const int32_t *i, int64_t n) {
@@ -17,14 +22,8 @@ static void integers_main_out0_out1_out2(int32_t *out0, int32_t *out1, int32_t *
 
 /* integers_main_entry: 1 steps, 0 bytes of arena, 0 FLOPs, line 3 */
 int integers_main_entry(integers *m, const integers_main_entry_in *in, integers_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return INTEGERS_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return INTEGERS_ERR_STATE;
-    }
-    if (in->i == NULL) {
-        return INTEGERS_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->i == NULL) {
+        return integers_refused(m);
     }
     /* inputs */
     const int32_t *i = in->i; /* [9] */

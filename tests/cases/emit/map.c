@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int map_refused(const map *m) {
+    return m != NULL && !m->bound ? MAP_ERR_STATE : MAP_ERR_ARGUMENT;
+}
+
 /* map.mdl:3  entry main(x: [N, M], y: [N, M]) { return exp(-x) * y + 2 * x; }  [6, 10] */
 static void map_main_out(float *out, const float *x, const float *y, int64_t n) {
     MD_IVDEP
@@ -11,14 +16,8 @@ static void map_main_out(float *out, const float *x, const float *y, int64_t n) 
 
 /* map_main_entry: 1 steps, 0 bytes of arena, 240 FLOPs, line 3 */
 int map_main_entry(map *m, const map_main_entry_in *in, map_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return MAP_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return MAP_ERR_STATE;
-    }
-    if (in->x == NULL || in->y == NULL) {
-        return MAP_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->y == NULL) {
+        return map_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [6, 10] */

@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int momentum_clip_refused(const momentum_clip *m) {
+    return m != NULL && !m->bound ? MOMENTUM_CLIP_ERR_STATE : MOMENTUM_CLIP_ERR_ARGUMENT;
+}
+
 /* momentum_clip.mdl:4  model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [32, 24] */
 static const md_tile momentum_clip_fc_linear_tile = {
     MD_TILE_ROWS(32, /* A */ 16, /* C */ 24),
@@ -157,14 +162,8 @@ static void momentum_clip_linear_clip_sgd(float *b_next, float *weight_next,
 
 /* momentum_clip_fit: 10 steps, 5120 bytes of arena, 57897 FLOPs, line 5 */
 int momentum_clip_fit(momentum_clip *m, const momentum_clip_fit_in *in, momentum_clip_fit_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return MOMENTUM_CLIP_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return MOMENTUM_CLIP_ERR_STATE;
-    }
-    if (in->x == NULL || in->y == NULL) {
-        return MOMENTUM_CLIP_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->y == NULL) {
+        return momentum_clip_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [32, 16] */

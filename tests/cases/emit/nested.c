@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int nested_refused(const nested *m) {
+    return m != NULL && !m->bound ? NESTED_ERR_STATE : NESTED_ERR_ARGUMENT;
+}
+
 /* nested.mdl:4  scan s < S carry a = zeros([N]) {  [5] */
 static void nested_fill_a(float *MD_RESTRICT a, int64_t n) {
     MD_IVDEP
@@ -26,14 +31,8 @@ static void nested_fma(float *b_next, const float *b, const float *x, int64_t n)
 
 /* nested_main_entry: 5 steps, 0 bytes of arena, 120 FLOPs, line 3 */
 int nested_main_entry(nested *m, const nested_main_entry_in *in, nested_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return NESTED_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return NESTED_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return NESTED_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return nested_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [3, 4, 5] */

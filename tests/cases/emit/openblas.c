@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int openblas_refused(const openblas *m) {
+    return m != NULL && !m->bound ? OPENBLAS_ERR_STATE : OPENBLAS_ERR_ARGUMENT;
+}
+
 /* openblas.mdl:6  y[i, o] = sum[k] x[i, k] * w[o, k]  [64, 32] */
 static const md_blas openblas_main_out_blas = {
     /* batches */ 1, 1,
@@ -35,14 +40,9 @@ static void openblas_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x
 
 /* openblas_main_entry: 1 steps, 0 bytes of arena, 200704 FLOPs, line 5 */
 int openblas_main_entry(openblas *m, const openblas_main_entry_in *in, openblas_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return OPENBLAS_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return OPENBLAS_ERR_STATE;
-    }
-    if (in->x == NULL || in->w == NULL || in->b == NULL) {
-        return OPENBLAS_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->w == NULL ||
+            in->b == NULL) {
+        return openblas_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [64, 48] */

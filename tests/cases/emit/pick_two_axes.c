@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int pick_two_axes_refused(const pick_two_axes *m) {
+    return m != NULL && !m->bound ? PICK_TWO_AXES_ERR_STATE : PICK_TWO_AXES_ERR_ARGUMENT;
+}
+
 /* pick_two_axes.mdl:5  z[j < 4] = min[k < 2] x[k + j, row[j]] else 0.25  [4] */
 static void pick_two_axes_main_y_z(float *MD_RESTRICT y, float *MD_RESTRICT z,
         const float *MD_RESTRICT x) {
@@ -15,14 +20,8 @@ static void pick_two_axes_main_y_z(float *MD_RESTRICT y, float *MD_RESTRICT z,
 
 /* pick_two_axes_main_entry: 1 steps, 0 bytes of arena, 4 FLOPs, line 2 */
 int pick_two_axes_main_entry(pick_two_axes *m, const pick_two_axes_main_entry_in *in, pick_two_axes_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return PICK_TWO_AXES_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return PICK_TWO_AXES_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return PICK_TWO_AXES_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return pick_two_axes_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [4, 3] */

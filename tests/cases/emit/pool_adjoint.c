@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int pool_adjoint_refused(const pool_adjoint *m) {
+    return m != NULL && !m->bound ? POOL_ADJOINT_ERR_STATE : POOL_ADJOINT_ERR_ARGUMENT;
+}
+
 /* pool_adjoint.mdl:4  y[i < 2, j < 3, c] = max[p < 2, q < 2] x[2 * i + p, 2 * j + q, c]  [2, 3, 16] */
 static void pool_adjoint_pool_argmax(uint8_t *MD_RESTRICT pool_argmax, const float *MD_RESTRICT x) {
     for (int64_t i = 0; i < 2; i++) {
@@ -59,14 +64,8 @@ static void pool_adjoint_main_out(float *MD_RESTRICT out, const uint8_t *MD_REST
 
 /* pool_adjoint_main_entry: 2 steps, 128 bytes of arena, 1440 FLOPs, line 7 */
 int pool_adjoint_main_entry(pool_adjoint *m, const pool_adjoint_main_entry_in *in, pool_adjoint_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return POOL_ADJOINT_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return POOL_ADJOINT_ERR_STATE;
-    }
-    if (in->x == NULL || in->u == NULL) {
-        return POOL_ADJOINT_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->u == NULL) {
+        return pool_adjoint_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [4, 6, 16] */

@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int repeat_refused(const repeat *m) {
+    return m != NULL && !m->bound ? REPEAT_ERR_STATE : REPEAT_ERR_ARGUMENT;
+}
+
 /* repeat.mdl:8  entry main(x: [B, C]) { return deep(x); }  [4, 16] */
 static void repeat_x(float *x, const float *x_2, int64_t n) {
     MD_IVDEP
@@ -48,14 +53,8 @@ static void repeat_linear_linear(float *MD_RESTRICT x_next, float *MD_RESTRICT p
 
 /* repeat_main_entry: 4 steps, 1792 bytes of arena, 6720 FLOPs, line 8 */
 int repeat_main_entry(repeat *m, const repeat_main_entry_in *in, repeat_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return REPEAT_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return REPEAT_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return REPEAT_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return repeat_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [4, 16] */

@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int rows_together_refused(const rows_together *m) {
+    return m != NULL && !m->bound ? ROWS_TOGETHER_ERR_STATE : ROWS_TOGETHER_ERR_ARGUMENT;
+}
+
 /* rows_together.mdl:7  s[n] = sum[i] h[i, n]  [1024] */
 MD_NOINLINE void rows_together_main_h_s_loop(float *MD_RESTRICT h, float *MD_RESTRICT s,
         const float *MD_RESTRICT x, const float *MD_RESTRICT w, const float *MD_RESTRICT b,
@@ -51,14 +56,9 @@ static void rows_together_main_h_s(float *MD_RESTRICT h, float *MD_RESTRICT s,
 
 /* rows_together_main_entry: 1 steps, 0 bytes of arena, 327680 FLOPs, line 5 */
 int rows_together_main_entry(rows_together *m, const rows_together_main_entry_in *in, rows_together_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return ROWS_TOGETHER_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return ROWS_TOGETHER_ERR_STATE;
-    }
-    if (in->x == NULL || in->w == NULL || in->b == NULL) {
-        return ROWS_TOGETHER_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->w == NULL ||
+            in->b == NULL) {
+        return rows_together_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [32, 4] */

@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int scan_refused(const scan *m) {
+    return m != NULL && !m->bound ? SCAN_ERR_STATE : SCAN_ERR_ARGUMENT;
+}
+
 /* scan.mdl:4  scan t < T carry h = zeros([N]), last = zeros([N]) {  [4] */
 static void scan_fill_h_2(float *MD_RESTRICT h, float *MD_RESTRICT last, int64_t n) {
     MD_IVDEP
@@ -24,14 +29,8 @@ static void scan_main_seen(float *last_next, float *h_next, float *seen, const f
 
 /* scan_main_entry: 3 steps, 0 bytes of arena, 40 FLOPs, line 3 */
 int scan_main_entry(scan *m, const scan_main_entry_in *in, scan_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return SCAN_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return SCAN_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return SCAN_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return scan_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [5, 4] */

@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int scan_adjoint_refused(const scan_adjoint *m) {
+    return m != NULL && !m->bound ? SCAN_ADJOINT_ERR_STATE : SCAN_ADJOINT_ERR_ARGUMENT;
+}
+
 /* scan_adjoint.mdl:4  scan t < T carry h = zeros([N]) { h <- tanh(x[t, :] + h); }  [8] */
 static void scan_adjoint_fill_h(float *MD_RESTRICT h, int64_t n) {
     MD_IVDEP
@@ -41,14 +46,8 @@ static void scan_adjoint_main_out(float *mul_next, float *out, const float *mul,
 
 /* scan_adjoint_main_entry: 6 steps, 256 bytes of arena, 344 FLOPs, line 3 */
 int scan_adjoint_main_entry(scan_adjoint *m, const scan_adjoint_main_entry_in *in, scan_adjoint_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return SCAN_ADJOINT_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return SCAN_ADJOINT_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return SCAN_ADJOINT_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return scan_adjoint_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [6, 8] */

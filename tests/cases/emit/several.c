@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int several_refused(const several *m) {
+    return m != NULL && !m->bound ? SEVERAL_ERR_STATE : SEVERAL_ERR_ARGUMENT;
+}
+
 /* several.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [8, 4] */
 static void several_many_out_2(float *MD_RESTRICT out, const float *MD_RESTRICT x,
         const float *MD_RESTRICT weight, const float *MD_RESTRICT bias) {
@@ -18,14 +23,8 @@ static void several_many_out_2(float *MD_RESTRICT out, const float *MD_RESTRICT 
 
 /* several_many: 1 steps, 0 bytes of arena, 288 FLOPs, line 5 */
 int several_many(several *m, const several_many_in *in, several_many_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return SEVERAL_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return SEVERAL_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return SEVERAL_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return several_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [8, 4] */
@@ -56,14 +55,8 @@ static void several_one_out_2(float *out, const float *MD_RESTRICT x,
 
 /* several_one: 1 steps, 0 bytes of arena, 36 FLOPs, line 6 */
 int several_one(several *m, const several_one_in *in, several_one_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return SEVERAL_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return SEVERAL_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return SEVERAL_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return several_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [1, 4] */

@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int small_refused(const small *m) {
+    return m != NULL && !m->bound ? SMALL_ERR_STATE : SMALL_ERR_ARGUMENT;
+}
+
 /* small.mdl:4  z[i, j] = sum[k] x[i, k] * y[k, j]  [2, 2] */
 static void small_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x,
         const float *MD_RESTRICT y) {
@@ -16,14 +21,8 @@ static void small_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x,
 
 /* small_main_entry: 1 steps, 0 bytes of arena, 20 FLOPs, line 3 */
 int small_main_entry(small *m, const small_main_entry_in *in, small_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return SMALL_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return SMALL_ERR_STATE;
-    }
-    if (in->x == NULL || in->y == NULL) {
-        return SMALL_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->y == NULL) {
+        return small_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [2, 3] */

@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int softmax_refused(const softmax *m) {
+    return m != NULL && !m->bound ? SOFTMAX_ERR_STATE : SOFTMAX_ERR_ARGUMENT;
+}
+
 /* softmax.mdl:4  entry main(x: [N, M]) { return softmax(x); }  [4, 33] */
 static void softmax_main_out(float *out, float *MD_RESTRICT row, const float *x) {
     for (int64_t r = 0; r < 4; r++) {
@@ -55,14 +60,8 @@ static void softmax_main_out(float *out, float *MD_RESTRICT row, const float *x)
 
 /* softmax_main_entry: 1 steps, 192 bytes of arena, 808 FLOPs, line 4 */
 int softmax_main_entry(softmax *m, const softmax_main_entry_in *in, softmax_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return SOFTMAX_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return SOFTMAX_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return SOFTMAX_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return softmax_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [4, 33] */

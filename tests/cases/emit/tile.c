@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int tile_refused(const tile *m) {
+    return m != NULL && !m->bound ? TILE_ERR_STATE : TILE_ERR_ARGUMENT;
+}
+
 /* tile.mdl:5  y[i, o] = sum[k] x[i, k] * w[o, k]  [64, 32] */
 static const md_tile tile_main_out_tile = {
     MD_TILE_ROWS(64, /* A */ 48, /* C */ 32),
@@ -37,14 +42,9 @@ static void tile_main_out(float *MD_RESTRICT out, float *MD_RESTRICT panels,
 
 /* tile_main_entry: 1 steps, 6144 bytes of arena, 200704 FLOPs, line 4 */
 int tile_main_entry(tile *m, const tile_main_entry_in *in, tile_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return TILE_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return TILE_ERR_STATE;
-    }
-    if (in->x == NULL || in->w == NULL || in->b == NULL) {
-        return TILE_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->w == NULL ||
+            in->b == NULL) {
+        return tile_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [64, 48] */

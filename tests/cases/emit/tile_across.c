@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int tile_across_refused(const tile_across *m) {
+    return m != NULL && !m->bound ? TILE_ACROSS_ERR_STATE : TILE_ACROSS_ERR_ARGUMENT;
+}
+
 /* tile_across.mdl:6  g[n, c, h] = sum[b] d[b, n] * x[b, h, c]  [24, 16, 7] */
 static const md_tile tile_across_main_out_tile = {
     MD_TILE_ROWS2(16, /* A */ 1, /* C */ 7,
@@ -40,14 +45,9 @@ static void tile_across_main_out(float *MD_RESTRICT out, float *MD_RESTRICT pane
 
 /* tile_across_main_entry: 1 steps, 18432 bytes of arena, 185472 FLOPs, line 5 */
 int tile_across_main_entry(tile_across *m, const tile_across_main_entry_in *in, tile_across_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return TILE_ACROSS_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return TILE_ACROSS_ERR_STATE;
-    }
-    if (in->w == NULL || in->d == NULL || in->x == NULL) {
-        return TILE_ACROSS_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->w == NULL || in->d == NULL ||
+            in->x == NULL) {
+        return tile_across_refused(m);
     }
     /* inputs */
     const float *w = in->w; /* [24, 16, 7] */

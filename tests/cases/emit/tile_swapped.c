@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int tile_swapped_refused(const tile_swapped *m) {
+    return m != NULL && !m->bound ? TILE_SWAPPED_ERR_STATE : TILE_SWAPPED_ERR_ARGUMENT;
+}
+
 /* tile_swapped.mdl:4  y[i, o] = sum[k] x[k, i] * w[k, o]  [64, 2] */
 static const md_tile tile_swapped_main_out_tile = {
     MD_TILE_ROWS(2, /* B */ 1, /* C */ 1),
@@ -20,14 +25,8 @@ static void tile_swapped_main_out(float *MD_RESTRICT out, float *MD_RESTRICT pan
 
 /* tile_swapped_main_entry: 1 steps, 512 bytes of arena, 65536 FLOPs, line 3 */
 int tile_swapped_main_entry(tile_swapped *m, const tile_swapped_main_entry_in *in, tile_swapped_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return TILE_SWAPPED_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return TILE_SWAPPED_ERR_STATE;
-    }
-    if (in->x == NULL || in->w == NULL) {
-        return TILE_SWAPPED_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->w == NULL) {
+        return tile_swapped_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [256, 64] */

@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int total_refused(const total *m) {
+    return m != NULL && !m->bound ? TOTAL_ERR_STATE : TOTAL_ERR_ARGUMENT;
+}
+
 /* total.mdl:3  entry main(x: [N]) { return sum(x * x), max(x); }  [] */
 static void total_main_out0_out1(float *MD_RESTRICT out0, float *MD_RESTRICT out1,
         const float *MD_RESTRICT x) {
@@ -32,14 +37,8 @@ static void total_main_out0_out1(float *MD_RESTRICT out0, float *MD_RESTRICT out
 
 /* total_main_entry: 1 steps, 0 bytes of arena, 900 FLOPs, line 3 */
 int total_main_entry(total *m, const total_main_entry_in *in, total_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return TOTAL_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return TOTAL_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return TOTAL_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return total_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [300] */

@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int transpose_refused(const transpose *m) {
+    return m != NULL && !m->bound ? TRANSPOSE_ERR_STATE : TRANSPOSE_ERR_ARGUMENT;
+}
+
 /* transpose.mdl:5  return t * 2  [5, 3] */
 static void transpose_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x) {
     MD_IVDEP
@@ -13,14 +18,8 @@ static void transpose_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT 
 
 /* transpose_main_entry: 1 steps, 0 bytes of arena, 15 FLOPs, line 3 */
 int transpose_main_entry(transpose *m, const transpose_main_entry_in *in, transpose_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return TRANSPOSE_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return TRANSPOSE_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return TRANSPOSE_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return transpose_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [3, 5] */

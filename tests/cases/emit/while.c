@@ -1,5 +1,10 @@
 /* ---- model ---- */
 
+/* Why a call is refused: no memory is bound, or an argument is none that is allowed. */
+static int net_while_refused(const net_while *m) {
+    return m != NULL && !m->bound ? NET_WHILE_ERR_STATE : NET_WHILE_ERR_ARGUMENT;
+}
+
 /* while.mdl:4  while sum(h * h) > 0.1 max MOST carry h = x { h <- tanh(0.5 * h + 0.1 * x); }  []; called at 4 places */
 static void net_while_lt(uint8_t *MD_RESTRICT lt, const float *MD_RESTRICT x) {
     const float x_value = x[0];
@@ -80,14 +85,8 @@ static void net_while_main_d(float *d, const float *mul, const float *fma, int64
 
 /* net_while_main_entry: 12 steps, 896 bytes of arena, 2251 FLOPs, line 3 */
 int net_while_main_entry(net_while *m, const net_while_main_entry_in *in, net_while_main_entry_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return NET_WHILE_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return NET_WHILE_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return NET_WHILE_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return net_while_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [8] */
@@ -150,14 +149,8 @@ static void net_while_stack_out_2(float *out, float *mul_next, const float *mul,
 
 /* net_while_stack: 7 steps, 192 bytes of arena, 475 FLOPs, line 7 */
 int net_while_stack(net_while *m, const net_while_stack_in *in, net_while_stack_out *out) {
-    if (m == NULL || in == NULL || out == NULL) {
-        return NET_WHILE_ERR_ARGUMENT;
-    }
-    if (!m->bound) {
-        return NET_WHILE_ERR_STATE;
-    }
-    if (in->x == NULL) {
-        return NET_WHILE_ERR_ARGUMENT;
+    if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL) {
+        return net_while_refused(m);
     }
     /* inputs */
     const float *x = in->x; /* [8] */
