@@ -3,6 +3,7 @@
  * A piece is cut into items: a function, or what else stands between two empty lines, with the
  * comment in front of it. An item defines the names that its lines at column 0 introduce, and its
  * enumerators; it needs the items that define the names in it. So the runtime is its own manifest.
+ * Of several macros and enumerators of an item only those are printed that are used (unused.h).
  * What defines nothing (system headers, pragmas) goes with its piece. A piece may also be printed
  * as a whole, with its guard and all that it includes. The #include "runtime/..." lines fall away.
  * One piece is a template, of which each element type that the program's products have is a piece
@@ -10,6 +11,7 @@
  * embedded texts; gives text. */
 #include "emit/pieces.h"
 
+#include "emit/unused.h"
 #include "emit/variant.h"
 
 #include <string.h>
@@ -28,6 +30,7 @@ typedef struct {
     bool needed;
     bool front;    /* stands in front of the model, */
     bool declared; /* or its prototype does */
+    PartList part; /* that are used one by one */
 } Item;
 
 static const char template_name[] = "runtime/tile_kernel.h";
@@ -255,6 +258,9 @@ static void cut(Pieces *p, int piece) {
         }
         item.end = i;
         if (item.code < item.end) {
+            if (!item.function && piece < (int)nembeds) { /* the template pastes names together */
+                unused_parts(p->arena, embed, item.code, item.end, &item.part);
+            }
             VEC_PUSH(p->arena, &p->item, item);
             define_item(p, p->item.count - 1);
         }
@@ -357,8 +363,8 @@ static int tile_type(const char *name, size_t n) {
                                                   : -1;
 }
 
-/* What is done with each item that defines a name of a text. */
-typedef void (*Visit)(Pieces *p, int item);
+/* What is done with each item that defines a name of a text; NULL: whatever it defines. */
+typedef void (*Visit)(Pieces *p, int item, const char *name, size_t length);
 
 static void each_name(Pieces *p, const char *text, size_t length, Visit visit) {
     size_t n;
@@ -368,9 +374,9 @@ static void each_name(Pieces *p, const char *text, size_t length, Visit visit) {
         int type = tile_type(name, n);
         if (d->name != NULL) {
             const Definition known = *d;
-            visit(p, known.item);
+            visit(p, known.item, name, n);
             for (int i = 0; i < known.more.count; i++) {
-                visit(p, known.more.at[i]);
+                visit(p, known.more.at[i], name, n);
             }
         } else if (p->whole && type >= 0) {
             p->as[type] = true;
@@ -379,31 +385,57 @@ static void each_name(Pieces *p, const char *text, size_t length, Visit visit) {
     }
 }
 
-static void each_line(Pieces *p, int item, size_t end, Visit visit) {
-    const Item it = p->item.at[item];
-    for (size_t i = it.code; i < end; i++) {
-        const char *line = p->file[it.piece].lines[i];
-        each_name(p, line, strlen(line), visit);
+static void each_line(Pieces *p, int item, size_t from, size_t end, Visit visit) {
+    const Embed *embed = &p->file[p->item.at[item].piece];
+    for (size_t i = from; i < end; i++) {
+        each_name(p, embed->lines[i], strlen(embed->lines[i]), visit);
     }
 }
 
-static void need_whole(Pieces *p, int item) {
+/* The lines of an item that stand whichever of its parts are used, then those of these. */
+static void each_used_line(Pieces *p, int item, size_t end, Visit visit) {
+    size_t at = p->item.at[item].code;
+    for (int i = 0; i < p->item.at[item].part.count; i++) {
+        const Part part = p->item.at[item].part.at[i];
+        each_line(p, item, at, part.from, visit);
+        if (part.used) {
+            each_line(p, item, part.from, part.end, visit);
+        }
+        at = part.end;
+    }
+    each_line(p, item, at, end, visit);
+}
+
+static void need_whole(Pieces *p, int item, const char *name, size_t length) {
+    (void)name, (void)length;
     need_piece(p, p->item.at[item].piece);
 }
 
-static void need_item(Pieces *p, int item) {
+static void put_in_front(Pieces *p, int item, const char *name, size_t length);
+
+static void need_item(Pieces *p, int item, const char *name, size_t length) {
     Item *it = &p->item.at[item];
-    if (it->needed) {
-        return;
+    if (!it->needed) {
+        it->needed = true;
+        bool *piece = &p->needed[it->piece];
+        for (int i = p->first[it->piece]; !*piece && i < p->first[it->piece + 1]; i++) {
+            if (!p->item.at[i].defines) {
+                need_item(p, i, NULL, 0);
+            }
+        }
+        *piece = true;
+        each_used_line(p, item, it->end, need_item);
     }
-    it->needed = true;
-    for (int i = p->first[it->piece]; !p->needed[it->piece] && i < p->first[it->piece + 1]; i++) {
-        if (!p->item.at[i].defines) {
-            need_item(p, i);
+    for (int i = 0; i < it->part.count; i++) {
+        Part *part = &it->part.at[i];
+        if (!part->used && length == part->length && memcmp(part->name, name, length) == 0) {
+            part->used = true;
+            each_line(p, item, part->from, part->end, need_item);
+            if (it->front) {
+                each_line(p, item, part->from, part->end, put_in_front);
+            }
         }
     }
-    p->needed[it->piece] = true;
-    each_line(p, item, it->end, need_item);
 }
 
 /* The line behind the head of a function. */
@@ -415,23 +447,23 @@ static size_t head_end(const Pieces *p, const Item *it) {
     return i + 1;
 }
 
-static void put_in_front(Pieces *p, int item) {
+static void put_in_front(Pieces *p, int item, const char *name, size_t length) {
+    (void)name, (void)length;
     Item *it = &p->item.at[item];
     bool *done = it->function ? &it->declared : &it->front;
-    if (*done) {
-        return;
+    if (!*done) {
+        *done = true;
+        each_used_line(p, item, it->function ? head_end(p, it) : it->end, put_in_front);
     }
-    *done = true;
-    each_line(p, item, it->function ? head_end(p, it) : it->end, put_in_front);
 }
 
 void pieces_scan(Pieces *p, const char *text, size_t length) {
     each_name(p, text, length, p->whole ? need_whole : need_item);
 }
 
-static void need_in_front(Pieces *p, int item) {
-    need_item(p, item);
-    put_in_front(p, item);
+static void need_in_front(Pieces *p, int item, const char *name, size_t length) {
+    need_item(p, item, name, length);
+    put_in_front(p, item, name, length);
 }
 
 void pieces_scan_front(Pieces *p, const char *text, size_t length) {
@@ -450,13 +482,16 @@ static bool is_included(Pieces *p, const char *line) {
     return known;
 }
 
-static void print_lines(Pieces *p, Text *out, const Embed *embed, size_t from, size_t end) {
+/* `skip`: which of the lines fall away, or NULL. */
+static void print_lines(Pieces *p, Text *out, const Embed *embed, size_t from, size_t end,
+                        const bool *skip) {
     int depth = 0;
     for (size_t i = from; i < end; i++) {
         const char *line = embed->lines[i];
         depth += starts(line, "#if");
         depth -= starts(line, "#endif");
-        if (include_of(line) == NULL && (depth > 0 || !is_included(p, line))) {
+        const bool unused = skip != NULL && skip[i - from];
+        if (include_of(line) == NULL && !unused && (depth > 0 || !is_included(p, line))) {
             text_add(out, line);
             text_add(out, "\n");
         }
@@ -477,11 +512,17 @@ static void print_head(Text *out, const Embed *embed, size_t from) {
     }
 }
 
+static void print_item(Pieces *p, Text *out, const Item *it) {
+    const Embed *embed = &p->file[it->piece];
+    print_lines(p, out, embed, it->begin, it->end,
+                unused_lines(p->arena, embed, it->begin, it->end, &it->part));
+}
+
 static void print_item_front(Pieces *p, Text *out, const Item *it) {
     const Embed *embed = &p->file[it->piece];
     if (it->front) {
         size_t before = out->len;
-        print_lines(p, out, embed, it->begin, it->end);
+        print_item(p, out, it);
         text_add(out, out->len > before ? "\n" : "");
     } else if (it->declared) {
         print_head(out, embed, it->code);
@@ -500,7 +541,7 @@ static void print_whole(Pieces *p, Text *out, int piece) {
         }
         text_printf(out, "/* begin %s */\n%s", embed->name,
                     templated && t == TEMPLATE_F64 ? "#define MD_TILE_REAL 64\n" : "");
-        print_lines(p, out, embed, 0, embed->count);
+        print_lines(p, out, embed, 0, embed->count, NULL);
         text_printf(out, "/* end %s */\n\n", embed->name);
     }
 }
@@ -530,7 +571,7 @@ static void print_used(Pieces *p, Text *out, int piece) {
                 print_before_variant(p, out, piece);
             }
             text_printf(out, begun ? "\n" : "/* begin %s */\n", p->file[piece].name);
-            print_lines(p, out, &p->file[piece], it->begin, it->end);
+            print_item(p, out, it);
             begun = true;
         }
     }
@@ -590,7 +631,7 @@ static void front_headers(Pieces *p) {
         for (int i = 0; i < p->item.count; i++) {
             const Item *it = &p->item.at[i];
             if (p->begun[it->piece] && it->needed && !it->defines && !it->front) {
-                put_in_front(p, i);
+                put_in_front(p, i, NULL, 0);
                 more = true;
             }
         }

@@ -66,8 +66,9 @@
 /* What lies `offset` bytes into a region of memory, which is aligned for every type. */
 #define MD_AT(type, region, offset) ((type *)(void *)((region) + (offset)))
 
-/* MD_OMP(parallel for ...) is that pragma under OpenMP and nothing otherwise. */
 #define MD_PRAGMA(x) _Pragma(#x)
+
+/* MD_OMP(parallel for ...) is that pragma under OpenMP and nothing otherwise. */
 #ifdef _OPENMP
 #define MD_OMP(...) MD_PRAGMA(omp __VA_ARGS__)
 #else
