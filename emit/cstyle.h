@@ -20,7 +20,8 @@ struct Style {
     const StyleTarget *target;
     bool lean;                /* threads are many: none has a row of draws on its stack */
     const char *name;         /* of the function */
-    const char *epilogue;     /* the kernel that its product's epilogue is called by; or NULL */
+    const char *plan;         /* the kernel that its product's plan is called by; */
+    const char *epilogue;     /* the same of its epilogue; or NULL */
     int depth;                /* indentation */
     const char **bound;       /* by Expr.id: the name a LET gave it, in scope */
     const char **axis;        /* by axis number */

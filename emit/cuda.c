@@ -209,7 +209,7 @@ static void print_tile(Style *s, const Stmt *st) {
 /* --- kernels and calls ------------------------------------------------------------------------
  */
 
-static void print_kernel(Text *to, Epilogues *known, const Step *step) {
+static void print_kernel(Text *to, Products *known, const Step *step) {
     static const StyleTarget target = {print_loop, print_product, NULL};
     (void)known;
     const Kernel *k = step->kernel;

@@ -163,12 +163,11 @@ static void print_bind(const Emit *e, Text *out) {
         const char *X = e->upper;
         text_printf(out,
                     "    };\n    for (int i = 0; i < %d; i++) {\n"
-                    "        if (region[i].at == NULL) {\n            return %s_ERR_ARGUMENT;\n"
-                    "        }\n"
-                    "        if (region[i].bytes < region[i].least) {\n"
-                    "            return %s_ERR_SIZE;\n        }\n"
-                    "        if ((uintptr_t)region[i].at %% %s_ALIGN != 0) {\n"
-                    "            return %s_ERR_ALIGN;\n        }\n    }\n",
+                    "        const int small = region[i].bytes < region[i].least;\n"
+                    "        if (region[i].at == NULL || small || "
+                    "(uintptr_t)region[i].at %% %s_ALIGN != 0) {\n"
+                    "            return region[i].at == NULL ? %s_ERR_ARGUMENT : small ? "
+                    "%s_ERR_SIZE : %s_ERR_ALIGN;\n        }\n    }\n",
                     asked, X, X, X, X);
     }
     for (int i = 0; i < regions; i++) {
@@ -346,7 +345,7 @@ static void print_setters(const Emit *e, Text *out) {
 /* What the file has already. */
 typedef struct {
     bool *kernel; /* by Kernel.id */
-    Epilogues epilogues;
+    Products products;
 } Printed;
 
 typedef struct {
@@ -365,10 +364,10 @@ static void print_kernel(void *ctx, Step *step, int depth) {
         walk->done->kernel[step->kernel->id] = true;
         if (walk->e->c->opt.line) {
             Text own = {.arena = walk->e->arena};
-            walk->printer->kernel(&own, &walk->done->epilogues, step);
+            walk->printer->kernel(&own, &walk->done->products, step);
             lines_all(walk->e, step->loc, own.at, walk->out);
         } else {
-            walk->printer->kernel(walk->out, &walk->done->epilogues, step);
+            walk->printer->kernel(walk->out, &walk->done->products, step);
         }
         text_add(walk->out, "\n");
     }
@@ -592,7 +591,7 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
                    .api = {.arena = &arena},
                    .services = {.arena = &arena},
                    .host = {.arena = &arena}};
-    Printed done = {.epilogues.arena = e.arena};
+    Printed done = {.products.arena = e.arena};
     done.kernel = ARENA_ARRAY(e.arena, bool, p->kernel.count + 1);
     print_model(&e, printer, &done, out); /* the largest part is made where it stays */
     const bool behind = !p->device && !c->opt.whole_runtime;

@@ -9,12 +9,17 @@
 #include "compiler/names.h"
 #include "emit/write.h"
 
-/* Epilogues of products that stand in the file already: kernels after them call these. */
+/* Texts of products that stand in the file already, and the kernels that they are called by. */
+typedef struct {
+    NameList text; /* of each, as that of a kernel without a name */
+    VEC(const char *) owner;
+} SharedTexts;
+
+/* Kernels behind them use these. */
 typedef struct {
     Arena *arena;
-    NameList text;           /* of each, as that of a kernel without a name */
-    VEC(const char *) owner; /* the kernel that it is called by */
-} Epilogues;
+    SharedTexts plan, epilogue;
+} Products;
 
 /* The part of an entry function that the host cannot do by itself in memory of a device. */
 typedef struct {
@@ -28,7 +33,7 @@ typedef struct {
 
 typedef struct {
     /* The whole static function Step.name, with its comment. */
-    void (*kernel)(Text *out, Epilogues *known, const Step *step);
+    void (*kernel)(Text *out, Products *known, const Step *step);
     /* One statement without indentation and line end. */
     void (*call)(Text *out, const Program *p, const Step *step);
     const DevicePrinter *device; /* NULL: the host computes, in memory of its own */

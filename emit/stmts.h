@@ -59,8 +59,8 @@ void block_unbind(Style *s, const StmtList *list); /* its names end */
 void tile_print(Style *s, const Tile *tile);
 /* Parts of runtime/tile_kernel.h that it uses, by the names of their regions. */
 void tile_features(Arena *arena, const Tile *tile, NameList *list);
-/* What stands in front of the kernel's function. The result is the kernel by which its epilogue is
- * called, its own or one of `known`; NULL: it has none. */
-const char *tile_print_plan(Text *out, const Kernel *k, const Tile *tile, Epilogues *known);
+/* What stands in front of the kernel's function. Sets the kernels by which its plan and its
+ * epilogue are called, its own or one of `known`; of the epilogue NULL: it has none. */
+void tile_print_plan(Style *s, Text *out, const Tile *tile, Products *known);
 
 #endif

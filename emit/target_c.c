@@ -571,18 +571,19 @@ void origin_print(Text *out, const Step *step) {
     text_add(out, " */\n");
 }
 
-static void print_kernel(Text *to, Epilogues *known, const Step *step) {
+static void print_kernel(Text *to, Products *known, const Step *step) {
     const Kernel *k = step->kernel;
     const Tile *tile = kernel_tile(k);
     Arena scratch = {0};
     Text text = {.arena = &scratch}, whole = {.arena = &scratch}, *out = &text;
     origin_print(out, step);
-    const char *epilogue = tile ? tile_print_plan(out, k, tile, known) : NULL;
     static const StyleTarget target = {print_parallel, tile_print, order_print};
     Style s = style_open(&whole, k);
     s.target = &target;
     s.name = k->name;
-    s.epilogue = epilogue;
+    if (tile) {
+        tile_print_plan(&s, out, tile, known);
+    }
     s.before = out;
     s.size = k->flat.known ? style_name(&s, "n") : NULL;
     s.pace = kernel_has_team(k) ? style_name(&s, "pace") : NULL;

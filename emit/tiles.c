@@ -171,35 +171,42 @@ static const char *epilogue_name(Arena *arena, const char *of, const Tile *tile)
                       : str_printf(arena, "md_tile_none_%s", tile_suffix(tile));
 }
 
-/* Prints it unless there is one with the same text; the kernel that it is called by. */
-static const char *share_epilogue(Text *out, const Kernel *k, const Tile *tile, Epilogues *known) {
-    Text text = {.arena = out->arena};
-    print_epilogue(&text, k, tile, "");
-    int at = names_at(&known->text, text.at);
+/* The kernel that a text, which names none, is called by: the first one that has it. */
+static const char *share(Arena *arena, SharedTexts *known, const Text *text, const char *own) {
+    int at = names_at(&known->text, text->at);
     if (at >= 0) {
         return known->owner.at[at];
     }
-    names_push(known->arena, &known->text, str_dup(known->arena, text.at));
-    VEC_PUSH(known->arena, &known->owner, k->name);
-    print_epilogue(out, k, tile, k->name);
-    return k->name;
+    names_push(arena, &known->text, str_dup(arena, text->at));
+    VEC_PUSH(arena, &known->owner, own);
+    return own;
 }
 
-/* One line of a plan: NAME(1, in A 2, ...), of `count` axes of which all but the last may be left
- * out where they have one element, NAME2 with two of them. `of`: the operands whose strides are
- * said. */
-static void print_axes(Text *out, const char *name, const md_tile_axis *axis, int count,
-                       bool swapped, const char *of) {
+static const char *share_epilogue(Text *out, const Kernel *k, const Tile *tile, Products *known) {
+    Text text = {.arena = out->arena};
+    print_epilogue(&text, k, tile, "");
+    const char *owner = share(known->arena, &known->epilogue, &text, k->name);
+    if (owner == k->name) {
+        print_epilogue(out, k, tile, k->name);
+    }
+    return owner;
+}
+
+/* Axes of a plan: NAME(1, in A 2, ...), of `count` axes of which all but the last may be left out
+ * where they have one element, NAME2 with two of them. `of`: operands whose strides are said. */
+static const char *axes_text(Arena *arena, const char *name, const md_tile_axis *axis, int count,
+                             bool swapped, const char *of) {
+    Text text = {.arena = arena}, *out = &text;
     int first = 0;
     while (first + 1 < count && axis[first].n == 1) {
         first++;
     }
-    text_printf(out, "    MD_TILE_%s", name);
+    text_printf(out, "MD_TILE_%s", name);
     if (count - first > 1) {
         text_printf(out, "%d", count - first);
     }
     for (int i = first; i < count; i++) {
-        text_printf(out, "%s%" PRId64, i == first ? "(" : ",\n        ", axis[i].n);
+        text_printf(out, "%s%" PRId64, i == first ? "(" : ", ", axis[i].n);
         for (const char *at = of; *at != 0; at++) {
             bool x = *at == 'x';
             text_printf(out, ", /* %c */ %" PRId64,
@@ -211,10 +218,11 @@ static void print_axes(Text *out, const char *name, const md_tile_axis *axis, in
                                    : axis[i].y);
         }
     }
-    text_add(out, "),\n");
+    text_add(out, ")");
+    return text.at;
 }
 
-static void print_flags(Text *out, int64_t is) {
+static const char *flags_text(Arena *arena, int64_t is) {
     static const struct {
         int64_t flag;
         const char *name;
@@ -223,60 +231,57 @@ static void print_flags(Text *out, int64_t is) {
                  {MD_TILE_SWAPPED, "SWAPPED"}, {MD_TILE_PACKED, "PACKED"},
                  {MD_TILE_DOTS, "DOTS"},       {MD_TILE_KEPT, "KEPT"},
                  {MD_TILE_HALF, "HALF"},       {MD_TILE_F16, "F16"},
-                 {MD_TILE_EXACT, "EXACT"},
-                 {MD_TILE_TAKEN, "TAKEN"},     {MD_TILE_WIDE_A, "WIDE_A"},
-                 {MD_TILE_WIDE_B, "WIDE_B"},   {MD_TILE_ACROSS, "ACROSS"}};
-    const char *between = "";
+                 {MD_TILE_EXACT, "EXACT"},     {MD_TILE_TAKEN, "TAKEN"},
+                 {MD_TILE_WIDE_A, "WIDE_A"},   {MD_TILE_WIDE_B, "WIDE_B"},
+                 {MD_TILE_ACROSS, "ACROSS"}};
+    Text text = {.arena = arena};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (is & flags[i].flag) {
-            text_printf(out, "%sMD_TILE_%s", between, flags[i].name);
-            between = " | ";
+            text_printf(&text, "%sMD_TILE_%s", text.len > 0 ? " | " : "", flags[i].name);
         }
     }
-    text_add(out, is == 0 ? "0,\n" : ",\n");
+    return text.len > 0 ? text.at : "0";
 }
 
-static void print_numbers(Text *out, const char *name, const char *const *what,
-                          const int64_t *value, int count) {
-    text_printf(out, "    MD_TILE_%s(", name);
+static const char *numbers_text(Arena *arena, const char *name, const char *const *what,
+                                const int64_t *value, int count) {
+    Text text = {.arena = arena};
+    text_printf(&text, "MD_TILE_%s(", name);
     for (int i = 0; i < count; i++) {
-        text_printf(out, "%s/* %s */ %" PRId64, i > 0 ? ", " : "", what[i], value[i]);
+        text_printf(&text, "%s/* %s */ %" PRId64, i > 0 ? ", " : "", what[i], value[i]);
     }
-    text_add(out, ")");
+    text_add(&text, ")");
+    return text.at;
 }
 
 /* The fields in their order, in words of runtime/tile.h. */
-static void print_tile(Text *out, const char *name, const md_tile *p) {
-    bool swapped = p->is & MD_TILE_SWAPPED;
-    text_printf(out, "static const md_tile %s_tile = {\n", name);
-    print_axes(out, "ROWS", &p->r1, 2, swapped, "xc");
-    print_axes(out, "COLUMNS", &p->cols, 1, swapped, "yc");
-    print_axes(out, "SUM", &p->k0, 3, swapped, "xy");
-    const bool batched = p->b1.n != 1 || p->b2.n != 1;
-    if (batched) {
-        print_axes(out, "BATCH", &p->b1, 2, swapped, "xyc");
-    } else {
-        text_add(out, "    MD_TILE_NO_BATCH, ");
-    }
-    text_printf(out, "%ssizeof(%s), ", batched ? "    " : "", p->elem == 8 ? "double" : "float");
-    print_flags(out, p->is);
+static Text tile_text(Arena *arena, const md_tile *p) {
+    bool swapped = p->is & MD_TILE_SWAPPED, one = p->k1.n == 1;
+    bool batched = p->b1.n != 1 || p->b2.n != 1;
     static const char *const blocks[] = {"rows", "columns", "vectors", "sum", "sum"};
     static const char *const work[] = {"chunks", "partial sums", "group", "at",
                                        "strip",  "turned",       "all"};
-    const bool one = p->k1.n == 1;
     const int64_t block[] = {p->block_rows, p->block_cols, p->wide, one ? p->kb2 : p->kb1, p->kb2};
     const int64_t place[] = {p->chunks,   p->partial,   p->group, p->group_at,
                              p->strip_at, p->turned_at, p->slice};
-    print_numbers(out, one ? "BLOCKS" : "BLOCKS2", blocks, block, one ? 4 : 5);
-    text_add(out, ",\n");
-    if (p->chunks > 1 || p->group > 0) {
-        print_numbers(out, "WORK2", work, place, 7);
-    } else if (p->slice > 0) {
-        print_numbers(out, "WORK", work + 4, place + 4, 3);
-    } else {
-        text_add(out, "    MD_TILE_NO_WORK");
+    const char *const word[] = {
+        axes_text(arena, "ROWS", &p->r1, 2, swapped, "xc"),
+        axes_text(arena, "COLUMNS", &p->cols, 1, swapped, "yc"),
+        axes_text(arena, "SUM", &p->k0, 3, swapped, "xy"),
+        batched ? axes_text(arena, "BATCH", &p->b1, 2, swapped, "xyc") : "MD_TILE_NO_BATCH",
+        p->elem == 8 ? "sizeof(double)" : "sizeof(float)",
+        flags_text(arena, p->is),
+        numbers_text(arena, one ? "BLOCKS" : "BLOCKS2", blocks, block, one ? 4 : 5),
+        p->chunks > 1 || p->group > 0 ? numbers_text(arena, "WORK2", work, place, 7)
+        : p->slice > 0                ? numbers_text(arena, "WORK", work + 4, place + 4, 3)
+                                      : "MD_TILE_NO_WORK"};
+    Words words = {0};
+    for (size_t i = 0; i < sizeof word / sizeof *word; i++) {
+        VEC_PUSH(arena, &words, word[i]);
     }
-    text_add(out, "\n};\n\n");
+    Text text = {.arena = arena};
+    words_print(&text, "    ", &words, 4);
+    return text;
 }
 
 static void print_blas(Text *out, const char *name, const md_blas *p) {
@@ -343,25 +348,33 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
     }
 }
 
-const char *tile_print_plan(Text *out, const Kernel *k, const Tile *tile, Epilogues *known) {
+void tile_print_plan(Style *s, Text *out, const Tile *tile, Products *known) {
+    const Kernel *k = s->k;
+    s->plan = k->name;
+    s->epilogue = tile->body.count > 0 ? share_epilogue(out, k, tile, known) : NULL;
     if (tile->blas) {
         md_blas plan;
         memcpy(&plan, tile->plan, sizeof plan);
         print_blas(out, k->name, &plan);
-    } else {
-        md_tile plan;
-        memcpy(&plan, tile->plan, sizeof plan);
-        print_tile(out, k->name, &plan);
+        return;
     }
-    const char *epilogue = tile->body.count > 0 ? share_epilogue(out, k, tile, known) : NULL;
-    const char *name = epilogue_name(out->arena, epilogue, tile);
-    if (!tile->blas && tile_is_half(tile)) {
-        text_printf(out, "MD_TILE_HALF_PART(%s, %s)\n\n", k->name, name);
-    } else if (!tile->blas) {
-        text_printf(out, "MD_TILE_PART(%s, md_tile_part_%s, %s)\n\n", k->name, tile_suffix(tile),
-                    name);
+    md_tile plan;
+    memcpy(&plan, tile->plan, sizeof plan);
+    const Text text = tile_text(out->arena, &plan);
+    s->plan = share(known->arena, &known->plan, &text, k->name);
+    if (s->plan == k->name) {
+        text_printf(out, "static const md_tile %s_tile = {\n%s\n};\n", k->name, text.at);
     }
-    return epilogue;
+    Words words = {0};
+    const char *plan_name = str_printf(out->arena, "%s_tile", s->plan);
+    VEC_PUSH(out->arena, &words, k->name);
+    VEC_PUSH(out->arena, &words, plan_name);
+    if (!tile_is_half(tile)) {
+        VEC_PUSH(out->arena, &words, str_printf(out->arena, "md_tile_part_%s", tile_suffix(tile)));
+    }
+    VEC_PUSH(out->arena, &words, epilogue_name(out->arena, s->epilogue, tile));
+    words_print(out, tile_is_half(tile) ? "MD_TILE_HALF_PART(" : "MD_TILE_PART(", &words, 4);
+    text_add(out, ")\n\n");
 }
 
 /* "first, words);" as lines. */
@@ -413,7 +426,7 @@ void tile_print(Style *s, const Tile *tile) {
         VEC_PUSH(arena, &words, str_printf(arena, "&%s_blas", s->name));
         VEC_PUSH(arena, &words, epilogue_name(arena, s->epilogue, tile));
     } else {
-        VEC_PUSH(arena, &words, str_printf(arena, "&%s_tile", s->name));
+        VEC_PUSH(arena, &words, str_printf(arena, "&%s_tile", s->plan));
         VEC_PUSH(arena, &words, str_printf(arena, "%s_part", s->name));
     }
     for (size_t i = 0; i < sizeof operands / sizeof *operands; i++) {

@@ -1,6 +1,6 @@
-/* unused: see the header. A macro falls away with the lines that it is continued on, an enumerator of
- * a list without a name when all have values, so that none shifts another. Needs lines of a file of
- * runtime/ as its program has them, changes nothing. */
+/* unused: see the header. A macro falls away with the lines that it is continued on, an enumerator
+ * of a list without a name when all have values, so that none shifts another. Needs lines of a file
+ * of runtime/ as its program has them, changes nothing. */
 #include "emit/unused.h"
 
 #include <string.h>

@@ -326,42 +326,35 @@ MD_COLD void md_load_whole(md_load *l) {
 
 /* ---- the data ------------------------------------------------------------------------------- */
 
-/* Can the model take an element? Counters and fields of rings become places in memory and have a
- * range; a float becomes no infinity. */
-MD_COLD int md_load_inside(const md_tensor *t, const md_dtype_info *type,
-                           const unsigned char *from) {
-    if (t->lo == t->hi) {
-        double value = md_get_float(from, type->dtype);
-        return !isfinite(value) || isfinite((float)value);
-    }
-    int64_t value = md_get_integer(from, type->dtype);
-    return value >= t->lo && value < t->hi;
-}
-
-/* Element `i` of the tensor at hand: looks at it, or takes it. */
+/* Element `i` of the tensor at hand: looks whether the model can take it, or takes it. Counters and
+ * fields of rings become places in memory and have a range; a float becomes no infinity. */
 MD_COLD void md_load_element(md_load *l, size_t i, const unsigned char *from, char *to) {
     const md_tensor *t = l->t;
-    const md_dtype_info *type = l->head.type;
-    size_t width = md_dtype_get(t->dtype)->bytes;
-    if (l->walk == MD_LOAD_DATA) {
-        /* if: turned */
-        i = t->transposed ? md_slice_turned(t, i) : i;
-        /* end: turned */
-        to += i * width;
-        if (type->dtype == t->dtype) {
-            memcpy(to, from, width);
-            *to = (char)(t->dtype == MD_BOOL ? *to != 0 : *to);
-        } else {
-            double real = md_get_float(from, type->dtype);
-            float single = (float)real;
-            memcpy(to, width == sizeof real ? (const void *)&real : (const void *)&single, width);
+    const md_dtype type = l->head.type->dtype;
+    const size_t width = md_dtype_get(t->dtype)->bytes;
+    const int ranged = t->lo != t->hi;
+    const int64_t whole = ranged ? md_get_integer(from, type) : 0;
+    const double real = md_is_float(type) ? md_get_float(from, type) : 0;
+    const float single = (float)real;
+    if (l->walk == MD_LOAD_VALUES) {
+        if (ranged ? whole < t->lo || whole >= t->hi : isfinite(real) && !isfinite(single)) {
+            const char *format = !ranged ? "tensor '%s': element %u is beyond what F32 holds"
+                                 : t->hi < INT64_MAX
+                                     ? "tensor '%s': element %u is outside of %d..%d"
+                                     : "tensor '%s': element %u is outside of %d and up";
+            md_load_fault(l, MD_ERR_RANGE, format, l->head.name, (uint64_t)i, t->lo, t->hi);
         }
-    } else if (!md_load_inside(t, type, from)) {
-        const char *format = t->lo == t->hi ? "tensor '%s': element %u is beyond what F32 holds"
-                             : t->hi < INT64_MAX
-                                 ? "tensor '%s': element %u is outside of %d..%d"
-                                 : "tensor '%s': element %u is outside of %d and up";
-        md_load_fault(l, MD_ERR_RANGE, format, l->head.name, (uint64_t)i, t->lo, t->hi);
+        return;
+    }
+    /* if: turned */
+    i = t->transposed ? md_slice_turned(t, i) : i;
+    /* end: turned */
+    to += i * width;
+    if (type == t->dtype) {
+        memcpy(to, from, width);
+        *to = (char)(type == MD_BOOL ? *to != 0 : *to);
+    } else {
+        memcpy(to, width == sizeof real ? (const void *)&real : (const void *)&single, width);
     }
 }
 
@@ -490,7 +483,15 @@ MD_COLD void md_load_walked(md_load *l) {
 }
 
 /* A fault in the text of the header makes everything else that was said a guess. */
-MD_COLD int md_load_run(md_load *l) {
+MD_COLD int md_load_run(md_load *l, const md_tensor *tensors, size_t count, const md_memory *memory,
+                        unsigned what, unsigned char *seen, md_read_fn read, void *user) {
+    l->tensors = tensors;
+    l->count = count;
+    l->memory = memory;
+    l->what = what;
+    l->seen = seen;
+    l->read = read;
+    l->user = user;
     memset(l->seen, 0, md_slice_total(l->tensors, l->count));
     if (l->read(l->user, 0, &l->header, sizeof l->header) != 0) {
         md_load_fault(l, MD_ERR_READ, "shorter than the 8 bytes of its header length");
@@ -517,19 +518,6 @@ MD_COLD int md_load_run(md_load *l) {
     return l->code;
 }
 
-MD_COLD void md_load_begin(md_load *l, const md_tensor *tensors, size_t count,
-                           const md_memory *memory, unsigned what, unsigned char *seen,
-                           md_read_fn read, void *user) {
-    memset(l, 0, sizeof *l);
-    l->tensors = tensors;
-    l->count = count;
-    l->memory = memory;
-    l->what = what;
-    l->seen = seen;
-    l->read = read;
-    l->user = user;
-}
-
 /* Loads the tensors whose kind is in `what`, and with parameters the second sets that the file
  * has. A file must have every parameter; statistics of layers stay as they are where it has none;
  * of slots, and of rings, it has all or none; second sets that it lacks become what they copy.
@@ -541,8 +529,8 @@ MD_COLD void md_load_begin(md_load *l, const md_tensor *tensors, size_t count,
 MD_COLD int md_load_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
                             unsigned what, unsigned char *seen, md_read_fn read, void *user) {
     md_load l;
-    md_load_begin(&l, tensors, count, memory, what, seen, read, user);
-    return md_load_run(&l);
+    memset(&l, 0, sizeof l);
+    return md_load_run(&l, tensors, count, memory, what, seen, read, user);
 }
 
 /* The same, and leaves what was wrong, as far as ten lines of it go, in an empty `message`. With
@@ -553,11 +541,11 @@ MD_COLD int md_load_noted(const md_tensor *tensors, size_t count, const md_memor
                           unsigned what, const char *only, unsigned char *seen, char *note,
                           md_read_fn read, void *user, md_text *message) {
     md_load l;
-    md_load_begin(&l, tensors, count, memory, what, seen, read, user);
+    memset(&l, 0, sizeof l);
     l.only = only;
     l.message = message;
     message->size -= MD_FAULTS_TAIL; /* however long names are, the count has its place */
-    md_load_run(&l);
+    md_load_run(&l, tensors, count, memory, what, seen, read, user);
     message->size += MD_FAULTS_TAIL;
     if (l.faults > MD_FAULTS_SHOWN) {
         md_text_add(message, "; and ");

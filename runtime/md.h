@@ -11,9 +11,6 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <string.h>
-#ifdef _OPENMP
-#include <omp.h>
-#endif
 
 /* MD_FN: a function of the runtime, fine to leave unused. MD_COLD: one that runs a few times, which
  * compiles in half the time because only its size counts. MD_INLINE: one that must disappear into
@@ -70,6 +67,8 @@
 
 /* MD_OMP(parallel for ...) is that pragma under OpenMP and nothing otherwise. */
 #ifdef _OPENMP
+#include <omp.h>
+#define MD_OPENMP 1
 #define MD_OMP(...) MD_PRAGMA(omp __VA_ARGS__)
 #else
 #define MD_OMP(...)
@@ -78,7 +77,7 @@
 /* How many threads a parallel region started here may have, at most `limit` (the number that the
  * workspace was planned for). */
 MD_FN int md_threads(int limit) {
-#ifdef _OPENMP
+#ifdef MD_OPENMP
     int n = omp_in_parallel() ? 1 : omp_get_max_threads();
 #else
     int n = 1;

@@ -150,7 +150,7 @@ MD_COLD void md_resident_program(size_t stack_bytes) {
  * one is never asked for: OpenMP libraries take memory for each of those. */
 MD_COLD int md_resident_threads(int wanted, size_t stack_bytes) {
     int threads = 1;
-#ifdef _OPENMP
+#ifdef MD_OPENMP
     omp_set_dynamic(0);
     omp_set_num_threads(wanted);
     md_threads_settle();
@@ -171,7 +171,7 @@ MD_COLD int md_resident_threads(int wanted, size_t stack_bytes) {
     return threads;
 }
 
-#if defined(_OPENMP) && defined(__linux__)
+#if defined(MD_OPENMP) && defined(__linux__)
 /* Of LLVM's OpenMP library; absent in GNU's. */
 extern size_t kmp_get_stacksize_s(void) __attribute__((weak));
 
@@ -227,7 +227,7 @@ MD_COLD size_t md_thread_stack(void) {
 /* Address space that the stacks of the other threads take, with a page that guards each. LLVM's
  * library keeps books of its own and waits for ever when it cannot have the room for them. */
 MD_COLD size_t md_thread_space(int threads) {
-#if defined(_OPENMP) && defined(__linux__)
+#if defined(MD_OPENMP) && defined(__linux__)
     enum { BOOKS = 4 << 20, BOOKS_EACH = 256 << 10 };
     size_t each = md_round_up(md_thread_stack(), md_page()) + md_page();
     int llvm = kmp_get_stacksize_s != NULL;

@@ -24,10 +24,7 @@ typedef struct {
 MD_INLINE md_block md_philox(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3, uint32_t k0,
                              uint32_t k1) {
     const uint64_t low = UINT32_C(0xFFFFFFFF);
-    uint64_t x0 = c0;
-    uint64_t x1 = c1;
-    uint64_t x2 = c2;
-    uint64_t x3 = c3;
+    uint64_t x0 = c0, x1 = c1, x2 = c2, x3 = c3;
 #define MD_PHILOX_ROUND                                                                            \
     {                                                                                              \
         uint64_t p0 = x0 * UINT32_C(0xD2511F53);                                                   \
@@ -44,11 +41,7 @@ MD_INLINE md_block md_philox(uint32_t c0, uint32_t c1, uint32_t c2, uint32_t c3,
     MD_PHILOX_ROUND MD_PHILOX_ROUND MD_PHILOX_ROUND MD_PHILOX_ROUND MD_PHILOX_ROUND
     /* clang-format on */
 #undef MD_PHILOX_ROUND
-            md_block b;
-    b.w[0] = (uint32_t)x0;
-    b.w[1] = (uint32_t)x1;
-    b.w[2] = (uint32_t)x2;
-    b.w[3] = (uint32_t)x3;
+    const md_block b = {{(uint32_t)x0, (uint32_t)x1, (uint32_t)x2, (uint32_t)x3}};
     return b;
 }
 
@@ -68,11 +61,7 @@ MD_FN md_key md_key_make(uint64_t seed, uint64_t site, uint64_t counter) {
     uint64_t s = md_mix64(seed + UINT64_C(0x9E3779B97F4A7C15));
     md_block b = md_philox((uint32_t)counter, (uint32_t)(counter >> 32), (uint32_t)site,
                            (uint32_t)(site >> 32), (uint32_t)s, (uint32_t)(s >> 32));
-    md_key k;
-    k.k0 = b.w[0];
-    k.k1 = b.w[1];
-    k.c2 = b.w[2];
-    k.c3 = b.w[3];
+    const md_key k = {b.w[0], b.w[1], b.w[2], b.w[3]};
     return k;
 }
 
@@ -80,11 +69,7 @@ MD_FN md_key md_key_make(uint64_t seed, uint64_t site, uint64_t counter) {
 MD_FN md_key md_key_fold(md_key key, uint64_t index) {
     md_block b = md_philox((uint32_t)index, (uint32_t)(index >> 32), key.c2,
                            key.c3 ^ UINT32_C(0x80000000), key.k0, key.k1);
-    md_key k;
-    k.k0 = b.w[0];
-    k.k1 = b.w[1];
-    k.c2 = b.w[2];
-    k.c3 = b.w[3];
+    const md_key k = {b.w[0], b.w[1], b.w[2], b.w[3]};
     return k;
 }
 

@@ -70,7 +70,7 @@ MD_COLD int md_kind_in(const md_tensor *t, unsigned what) {
 }
 
 /* A checksum of data in order of the file; pieces but the last of a tensor are whole words. */
-MD_NOINLINE uint64_t md_sum(uint64_t sum, const char *data, size_t bytes) {
+MD_FN uint64_t md_sum(uint64_t sum, const char *data, size_t bytes) {
     while (bytes > 0) {
         uint64_t word = 0;
         size_t n = bytes < sizeof word ? bytes : sizeof word;

@@ -29,7 +29,7 @@ enum {
 };
 
 MD_FN double md_clock(void) {
-#ifdef _OPENMP
+#ifdef MD_OPENMP
     return omp_get_wtime();
 #else
     return 0;

@@ -126,11 +126,11 @@ typedef struct {
 
 typedef void (*md_tile_part_fn)(const md_tile_call *call, int part);
 
-/* NAME_part of the plan NAME_tile: a function of its own, in which the plan's numbers are
- * constants. `run` is md_tile_part_f32 or md_tile_part_f64. */
-#define MD_TILE_PART(name, run, epilogue)                                                          \
+/* NAME_part of a plan: a function of its own, in which the plan's numbers are constants. `run` is
+ * md_tile_part_f32 or md_tile_part_f64. */
+#define MD_TILE_PART(name, plan, run, epilogue)                                                    \
     static void name##_part(const md_tile_call *call, int part) {                                  \
-        run(&name##_tile, call, part, epilogue);                                                   \
+        run(&(plan), call, part, epilogue);                                                        \
     }
 
 /* Rows of the highest register tile of any machine. A block holds one tile at least. */

@@ -33,12 +33,11 @@
 #include <immintrin.h>
 #endif
 
-/* NAME_part of such a plan NAME_tile. */
-#define MD_TILE_HALF_PART(name, epilogue)                                                          \
+/* NAME_part of such a plan. */
+#define MD_TILE_HALF_PART(name, plan, epilogue)                                                    \
     static void name##_part(const md_tile_call *call, int part) {                                  \
-        md_tile_share_f32(&name##_tile, call, part, epilogue, md_tile_block_half,                  \
-                          name##_tile.is &MD_TILE_WIDE_A ? 4 : 2,                                  \
-                          name##_tile.is &MD_TILE_WIDE_B ? 4 : 2);                                 \
+        md_tile_share_f32(&(plan), call, part, epilogue, md_tile_block_half,                       \
+                          (plan).is & MD_TILE_WIDE_A ? 4 : 2, (plan).is & MD_TILE_WIDE_B ? 4 : 2); \
     }
 
 #if defined(__GNUC__) && !defined(__clang__)

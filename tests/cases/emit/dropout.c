@@ -7,15 +7,13 @@ static int dropout_refused(const dropout *m) {
 
 /* dropout.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> dropout(0.25); }  [8, 16] */
 static const md_tile dropout_fc_linear_tile = {
-    MD_TILE_ROWS(8, /* A */ 16, /* C */ 16),
-    MD_TILE_COLUMNS(16, /* B */ 16, /* C */ 1),
-    MD_TILE_SUM(16, /* A */ 1, /* B */ 1),
-    MD_TILE_NO_BATCH, sizeof(float), MD_TILE_IN_PLACE | MD_TILE_PACKED,
+    MD_TILE_ROWS(8, /* A */ 16, /* C */ 16), MD_TILE_COLUMNS(16, /* B */ 16, /* C */ 1),
+    MD_TILE_SUM(16, /* A */ 1, /* B */ 1), MD_TILE_NO_BATCH, sizeof(float),
+    MD_TILE_IN_PLACE | MD_TILE_PACKED,
     MD_TILE_BLOCKS(/* rows */ 8, /* columns */ 32, /* vectors */ 2, /* sum */ 16),
     MD_TILE_WORK(/* strip */ 256, /* turned */ 256, /* all */ 256)
 };
-
-MD_TILE_PART(dropout_fc_linear, md_tile_part_f32, md_tile_none_f32)
+MD_TILE_PART(dropout_fc_linear, dropout_fc_linear_tile, md_tile_part_f32, md_tile_none_f32)
 
 static void dropout_fc_linear(float *MD_RESTRICT linear, float *MD_RESTRICT panels,
         const float *MD_RESTRICT x, const float *MD_RESTRICT weight) {

@@ -213,14 +213,9 @@ int init_bind(init *m, const init_memory *mem) {
         {mem->io, mem->io_bytes, INIT_IO_BYTES},
     };
     for (int i = 0; i < 3; i++) {
-        if (region[i].at == NULL) {
-            return INIT_ERR_ARGUMENT;
-        }
-        if (region[i].bytes < region[i].least) {
-            return INIT_ERR_SIZE;
-        }
-        if ((uintptr_t)region[i].at % INIT_ALIGN != 0) {
-            return INIT_ERR_ALIGN;
+        const int small = region[i].bytes < region[i].least;
+        if (region[i].at == NULL || small || (uintptr_t)region[i].at % INIT_ALIGN != 0) {
+            return region[i].at == NULL ? INIT_ERR_ARGUMENT : small ? INIT_ERR_SIZE : INIT_ERR_ALIGN;
         }
     }
     m->params = (unsigned char *)mem->params;

@@ -6,15 +6,6 @@ static int momentum_clip_refused(const momentum_clip *m) {
 }
 
 /* momentum_clip.mdl:4  model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [32, 24] */
-static const md_tile momentum_clip_fc_linear_tile = {
-    MD_TILE_ROWS(32, /* A */ 16, /* C */ 24),
-    MD_TILE_COLUMNS(24, /* B */ 16, /* C */ 1),
-    MD_TILE_SUM(16, /* A */ 1, /* B */ 1),
-    MD_TILE_NO_BATCH, sizeof(float), MD_TILE_IN_PLACE | MD_TILE_PACKED,
-    MD_TILE_BLOCKS(/* rows */ 32, /* columns */ 32, /* vectors */ 2, /* sum */ 16),
-    MD_TILE_WORK(/* strip */ 512, /* turned */ 512, /* all */ 512)
-};
-
 typedef struct {
     const float *bias, *y;
 } momentum_clip_fc_linear_args;
@@ -32,7 +23,15 @@ static void momentum_clip_fc_linear_epilogue(void *ctx, int64_t batch, int64_t m
     }
 }
 
-MD_TILE_PART(momentum_clip_fc_linear, md_tile_part_f32, momentum_clip_fc_linear_epilogue)
+static const md_tile momentum_clip_fc_linear_tile = {
+    MD_TILE_ROWS(32, /* A */ 16, /* C */ 24), MD_TILE_COLUMNS(24, /* B */ 16, /* C */ 1),
+    MD_TILE_SUM(16, /* A */ 1, /* B */ 1), MD_TILE_NO_BATCH, sizeof(float),
+    MD_TILE_IN_PLACE | MD_TILE_PACKED,
+    MD_TILE_BLOCKS(/* rows */ 32, /* columns */ 32, /* vectors */ 2, /* sum */ 16),
+    MD_TILE_WORK(/* strip */ 512, /* turned */ 512, /* all */ 512)
+};
+MD_TILE_PART(momentum_clip_fc_linear, momentum_clip_fc_linear_tile, md_tile_part_f32,
+    momentum_clip_fc_linear_epilogue)
 
 static void momentum_clip_fc_linear(float *MD_RESTRICT sub, float *MD_RESTRICT panels,
         const float *MD_RESTRICT x, const float *MD_RESTRICT weight,
@@ -76,15 +75,13 @@ static void momentum_clip_fc_linear_2(float *MD_RESTRICT sum, const float *MD_RE
 
 /* momentum_clip.mdl:4  model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [24, 16] */
 static const md_tile momentum_clip_fc_linear_3_tile = {
-    MD_TILE_ROWS(24, /* A */ 1, /* C */ 16),
-    MD_TILE_COLUMNS(16, /* B */ 1, /* C */ 1),
-    MD_TILE_SUM(32, /* A */ 24, /* B */ 16),
-    MD_TILE_NO_BATCH, sizeof(float), MD_TILE_IN_PLACE,
+    MD_TILE_ROWS(24, /* A */ 1, /* C */ 16), MD_TILE_COLUMNS(16, /* B */ 1, /* C */ 1),
+    MD_TILE_SUM(32, /* A */ 24, /* B */ 16), MD_TILE_NO_BATCH, sizeof(float), MD_TILE_IN_PLACE,
     MD_TILE_BLOCKS(/* rows */ 24, /* columns */ 32, /* vectors */ 2, /* sum */ 32),
     MD_TILE_NO_WORK
 };
-
-MD_TILE_PART(momentum_clip_fc_linear_3, md_tile_part_f32, md_tile_none_f32)
+MD_TILE_PART(momentum_clip_fc_linear_3, momentum_clip_fc_linear_3_tile, md_tile_part_f32,
+    md_tile_none_f32)
 
 static void momentum_clip_fc_linear_3(float *MD_RESTRICT linear, const float *MD_RESTRICT sub,
         const float *MD_RESTRICT x) {

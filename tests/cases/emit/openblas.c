@@ -6,15 +6,6 @@ static int openblas_refused(const openblas *m) {
 }
 
 /* openblas.mdl:6  y[i, o] = sum[k] x[i, k] * w[o, k]  [64, 32] */
-static const md_blas openblas_main_out_blas = {
-    /* batches */ 1, 1,
-    /* rows */ 64, /* columns */ 32, /* sum */ 48,
-    /* pitches of A, B, C */ 48, 48, 32,
-    /* transposed: A, B */ 0, 1, /* C += */ 0,
-    /* batches of A */ 0, 0, /* of B */ 0, 0, /* of C */ 0, 0,
-    /* rows of a block */ 2048
-};
-
 typedef struct {
     const float *b;
 } openblas_main_out_args;
@@ -31,6 +22,15 @@ static void openblas_main_out_epilogue(void *ctx, int64_t batch, int64_t m0, int
         }
     }
 }
+
+static const md_blas openblas_main_out_blas = {
+    /* batches */ 1, 1,
+    /* rows */ 64, /* columns */ 32, /* sum */ 48,
+    /* pitches of A, B, C */ 48, 48, 32,
+    /* transposed: A, B */ 0, 1, /* C += */ 0,
+    /* batches of A */ 0, 0, /* of B */ 0, 0, /* of C */ 0, 0,
+    /* rows of a block */ 2048
+};
 
 static void openblas_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x,
         const float *MD_RESTRICT w, const float *MD_RESTRICT b) {

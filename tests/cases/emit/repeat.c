@@ -14,15 +14,6 @@ static void repeat_x(float *x, const float *x_2, int64_t n) {
 }
 
 /* repeat.mdl:5  repeat L carry x { x <- x + (x |> linear(C) |> tanh); }  [4, 16] */
-static const md_tile repeat_linear_linear_tile = {
-    MD_TILE_ROWS(4, /* A */ 16, /* C */ 16),
-    MD_TILE_COLUMNS(16, /* B */ 16, /* C */ 1),
-    MD_TILE_SUM(16, /* A */ 1, /* B */ 1),
-    MD_TILE_NO_BATCH, sizeof(float), MD_TILE_NO_C | MD_TILE_PACKED,
-    MD_TILE_BLOCKS(/* rows */ 4, /* columns */ 32, /* vectors */ 2, /* sum */ 16),
-    MD_TILE_WORK(/* strip */ 256, /* turned */ 384, /* all */ 384)
-};
-
 typedef struct {
     float *x_next;
     const float *x, *bias;
@@ -41,7 +32,15 @@ static void repeat_linear_linear_epilogue(void *ctx, int64_t batch, int64_t m0, 
     }
 }
 
-MD_TILE_PART(repeat_linear_linear, md_tile_part_f32, repeat_linear_linear_epilogue)
+static const md_tile repeat_linear_linear_tile = {
+    MD_TILE_ROWS(4, /* A */ 16, /* C */ 16), MD_TILE_COLUMNS(16, /* B */ 16, /* C */ 1),
+    MD_TILE_SUM(16, /* A */ 1, /* B */ 1), MD_TILE_NO_BATCH, sizeof(float),
+    MD_TILE_NO_C | MD_TILE_PACKED,
+    MD_TILE_BLOCKS(/* rows */ 4, /* columns */ 32, /* vectors */ 2, /* sum */ 16),
+    MD_TILE_WORK(/* strip */ 256, /* turned */ 384, /* all */ 384)
+};
+MD_TILE_PART(repeat_linear_linear, repeat_linear_linear_tile, md_tile_part_f32,
+    repeat_linear_linear_epilogue)
 
 static void repeat_linear_linear(float *MD_RESTRICT x_next, float *MD_RESTRICT panels,
         const float *MD_RESTRICT x, const float *MD_RESTRICT weight,

@@ -6,15 +6,6 @@ static int tile_refused(const tile *m) {
 }
 
 /* tile.mdl:5  y[i, o] = sum[k] x[i, k] * w[o, k]  [64, 32] */
-static const md_tile tile_main_out_tile = {
-    MD_TILE_ROWS(64, /* A */ 48, /* C */ 32),
-    MD_TILE_COLUMNS(32, /* B */ 48, /* C */ 1),
-    MD_TILE_SUM(48, /* A */ 1, /* B */ 1),
-    MD_TILE_NO_BATCH, sizeof(float), MD_TILE_IN_PLACE | MD_TILE_PACKED,
-    MD_TILE_BLOCKS(/* rows */ 64, /* columns */ 32, /* vectors */ 2, /* sum */ 48),
-    MD_TILE_WORK(/* strip */ 1536, /* turned */ 1536, /* all */ 1536)
-};
-
 typedef struct {
     const float *b;
 } tile_main_out_args;
@@ -32,7 +23,14 @@ static void tile_main_out_epilogue(void *ctx, int64_t batch, int64_t m0, int64_t
     }
 }
 
-MD_TILE_PART(tile_main_out, md_tile_part_f32, tile_main_out_epilogue)
+static const md_tile tile_main_out_tile = {
+    MD_TILE_ROWS(64, /* A */ 48, /* C */ 32), MD_TILE_COLUMNS(32, /* B */ 48, /* C */ 1),
+    MD_TILE_SUM(48, /* A */ 1, /* B */ 1), MD_TILE_NO_BATCH, sizeof(float),
+    MD_TILE_IN_PLACE | MD_TILE_PACKED,
+    MD_TILE_BLOCKS(/* rows */ 64, /* columns */ 32, /* vectors */ 2, /* sum */ 48),
+    MD_TILE_WORK(/* strip */ 1536, /* turned */ 1536, /* all */ 1536)
+};
+MD_TILE_PART(tile_main_out, tile_main_out_tile, md_tile_part_f32, tile_main_out_epilogue)
 
 static void tile_main_out(float *MD_RESTRICT out, float *MD_RESTRICT panels,
         const float *MD_RESTRICT x, const float *MD_RESTRICT w, const float *MD_RESTRICT b) {

@@ -6,16 +6,6 @@ static int tile_across_refused(const tile_across *m) {
 }
 
 /* tile_across.mdl:6  g[n, c, h] = sum[b] d[b, n] * x[b, h, c]  [24, 16, 7] */
-static const md_tile tile_across_main_out_tile = {
-    MD_TILE_ROWS2(16, /* A */ 1, /* C */ 7,
-        7, /* A */ 16, /* C */ 1),
-    MD_TILE_COLUMNS(24, /* B */ 1, /* C */ 112),
-    MD_TILE_SUM(32, /* A */ 112, /* B */ 24),
-    MD_TILE_NO_BATCH, sizeof(float), MD_TILE_IN_PLACE | MD_TILE_ACROSS,
-    MD_TILE_BLOCKS(/* rows */ 112, /* columns */ 32, /* vectors */ 2, /* sum */ 32),
-    MD_TILE_WORK(/* strip */ 1024, /* turned */ 4608, /* all */ 4608)
-};
-
 typedef struct {
     const float *w;
 } tile_across_main_out_args;
@@ -34,7 +24,15 @@ static void tile_across_main_out_epilogue(void *ctx, int64_t batch, int64_t m0, 
     }
 }
 
-MD_TILE_PART(tile_across_main_out, md_tile_part_f32, tile_across_main_out_epilogue)
+static const md_tile tile_across_main_out_tile = {
+    MD_TILE_ROWS2(16, /* A */ 1, /* C */ 7, 7, /* A */ 16, /* C */ 1),
+    MD_TILE_COLUMNS(24, /* B */ 1, /* C */ 112), MD_TILE_SUM(32, /* A */ 112, /* B */ 24),
+    MD_TILE_NO_BATCH, sizeof(float), MD_TILE_IN_PLACE | MD_TILE_ACROSS,
+    MD_TILE_BLOCKS(/* rows */ 112, /* columns */ 32, /* vectors */ 2, /* sum */ 32),
+    MD_TILE_WORK(/* strip */ 1024, /* turned */ 4608, /* all */ 4608)
+};
+MD_TILE_PART(tile_across_main_out, tile_across_main_out_tile, md_tile_part_f32,
+    tile_across_main_out_epilogue)
 
 static void tile_across_main_out(float *MD_RESTRICT out, float *MD_RESTRICT panels,
         const float *MD_RESTRICT d, const float *MD_RESTRICT x, const float *MD_RESTRICT w) {

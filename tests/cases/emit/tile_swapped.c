@@ -7,15 +7,14 @@ static int tile_swapped_refused(const tile_swapped *m) {
 
 /* tile_swapped.mdl:4  y[i, o] = sum[k] x[k, i] * w[k, o]  [64, 2] */
 static const md_tile tile_swapped_main_out_tile = {
-    MD_TILE_ROWS(2, /* B */ 1, /* C */ 1),
-    MD_TILE_COLUMNS(64, /* A */ 1, /* C */ 2),
-    MD_TILE_SUM(256, /* B */ 2, /* A */ 64),
-    MD_TILE_NO_BATCH, sizeof(float), MD_TILE_IN_PLACE | MD_TILE_SWAPPED,
+    MD_TILE_ROWS(2, /* B */ 1, /* C */ 1), MD_TILE_COLUMNS(64, /* A */ 1, /* C */ 2),
+    MD_TILE_SUM(256, /* B */ 2, /* A */ 64), MD_TILE_NO_BATCH, sizeof(float),
+    MD_TILE_IN_PLACE | MD_TILE_SWAPPED,
     MD_TILE_BLOCKS(/* rows */ 2, /* columns */ 64, /* vectors */ 4, /* sum */ 256),
     MD_TILE_WORK(/* strip */ 0, /* turned */ 128, /* all */ 128)
 };
-
-MD_TILE_PART(tile_swapped_main_out, md_tile_part_f32, md_tile_none_f32)
+MD_TILE_PART(tile_swapped_main_out, tile_swapped_main_out_tile, md_tile_part_f32,
+    md_tile_none_f32)
 
 static void tile_swapped_main_out(float *MD_RESTRICT out, float *MD_RESTRICT panels,
         const float *MD_RESTRICT x, const float *MD_RESTRICT w) {
