@@ -136,6 +136,8 @@ typedef void (*md_tile_part_fn)(const md_tile_call *call, int part);
 /* Rows of the highest register tile of any machine. A block holds one tile at least. */
 enum { MD_TILE_HIGH = 14 };
 
+enum { MD_TILE_SHARE = 32 }; /* least rows for which a panel is packed by more than one worker */
+
 /* 32 vector registers rather than 16. */
 #if MD_VBYTES == 64 || defined(__aarch64__)
 #define MD_TILE_MANY 1
@@ -256,8 +258,9 @@ MD_FN size_t md_tile_workspace(const md_tile *s, int threads) {
     return (size_t)((s->partial + s->slice * (threads > 1 ? threads : 1)) * s->elem);
 }
 
-/* Cuts the tasks for `parts` workers so that the busiest has least to do; ties go to cuts between
- * columns, whose panels are then packed only once. */
+/* Cuts the tasks for `parts` workers so that the busiest has least to do. Ties go to cuts between
+ * rows, many of which a worker made itself in the step before, where so many share a panel that it
+ * may be packed by each; else to cuts between columns. */
 MD_FN void md_tile_grid(const md_tile *s, md_tile_call *call) {
     int64_t batch = s->b1.n * s->b2.n * s->chunks;
     int64_t tiles = (s->r1.n * s->r2.n + MD_TILE_HIGH - 1) / MD_TILE_HIGH;
@@ -269,7 +272,7 @@ MD_FN void md_tile_grid(const md_tile *s, md_tile_call *call) {
         int64_t gn = md_tile_whole(s) ? 1 : md_tile_min((parts + gm - 1) / gm, panels);
         int64_t cost = (batch * gm * gn + parts - 1) / parts * ((tiles + gm - 1) / gm) *
                        ((panels + gn - 1) / gn);
-        if (cost < best) {
+        if (cost < best || (cost == best && s->r1.n * s->r2.n >= MD_TILE_SHARE * gm)) {
             best = cost;
             call->gm = gm;
             call->gn = gn;
