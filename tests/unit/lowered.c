@@ -108,7 +108,7 @@ static void print_kernel(void *ctx, Step *step, int depth) {
     (void)depth;
     if (step->kind == STEP_KERNEL && !l->printed[step->kernel->id]) {
         l->printed[step->kernel->id] = true;
-        printer_c.kernel(&l->text, &l->epilogues, step);
+        printer_c.kernel(&l->text, &l->products, step);
         text_add(&l->text, "\n");
     }
 }
@@ -119,7 +119,7 @@ int lowered_add(Lowered *l, Program *p, double *const *data) {
     const ProgramEntry *e = p->entry.at[0];
     Text *out = &l->text;
     l->printed = ARENA_ARRAY(&l->arena, bool, p->kernel.count + 1);
-    l->epilogues = (Epilogues){.arena = &l->arena}; /* names are those of one program */
+    l->products = (Products){.arena = &l->arena}; /* names are those of one program */
     steps_visit(&e->step, print_kernel, l);
     text_printf(out, "static void run_%d(void) {\n", id);
     text_add(out, "    static struct { md_pace pace; } instance, *const m = &instance;\n"

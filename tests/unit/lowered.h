@@ -15,7 +15,7 @@ typedef struct {
     Text main;
     VEC(Program *) program;
     bool *printed;         /* by Kernel.id, of the case that is being printed */
-    Epilogues epilogues;   /* of its kernels */
+    Products products;     /* of its kernels */
     VEC(double **) result; /* by case: out[k] as doubles */
 } Lowered;
 

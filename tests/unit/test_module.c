@@ -29,7 +29,7 @@ typedef struct {
     const char *body;
 } TextKernel;
 
-static void text_kernel(Text *out, Epilogues *known, const Step *step) {
+static void text_kernel(Text *out, Products *known, const Step *step) {
     (void)known;
     text_printf(out, "static void %s(", step->kernel->name);
     for (int i = 0; i < step->access.count; i++) {

@@ -504,7 +504,7 @@ static void test_random_kernels(void **state) {
         if (fault == NULL && clobbers) {
             Step step = {.kind = STEP_KERNEL, .name = "k", .kernel = g.h->k};
             Text text = {.arena = &arena};
-            Epilogues none = {.arena = &arena};
+            Products none = {.arena = &arena};
             printer_c.kernel(&text, &none, &step);
             fail_msg("SEED=%llu, kernel %llu: a harmful pair passes\n%s", (unsigned long long)seed,
                      (unsigned long long)i, text.at);
