@@ -144,7 +144,10 @@ static void test_ranges(void **state) {
         int64_t bad = -1;
         for (int64_t k = row[i].width == 1 ? 2 : 1; k >= 0; k--) {
             const unsigned char *from = row[i].bytes + (size_t)k * row[i].width;
-            bad = md_load_inside(&t, md_dtype_get(t.dtype), from) ? bad : k;
+            md_load l = {.t = &t, .walk = MD_LOAD_VALUES};
+            l.head.type = md_dtype_get(t.dtype);
+            md_load_element(&l, (size_t)k, from, NULL);
+            bad = l.code == MD_OK ? bad : k;
         }
         assert_int_equal(bad, row[i].bad);
     }
