@@ -365,16 +365,14 @@ void tile_print_plan(Style *s, Text *out, const Tile *tile, Products *known) {
     if (s->plan == k->name) {
         text_printf(out, "static const md_tile %s_tile = {\n%s\n};\n", k->name, text.at);
     }
-    Words words = {0};
-    const char *plan_name = str_printf(out->arena, "%s_tile", s->plan);
-    VEC_PUSH(out->arena, &words, k->name);
-    VEC_PUSH(out->arena, &words, plan_name);
-    if (!tile_is_half(tile)) {
-        VEC_PUSH(out->arena, &words, str_printf(out->arena, "md_tile_part_%s", tile_suffix(tile)));
+    /* In one line: with --line a directive may not stand between the arguments of a macro. */
+    const char *epilogue = epilogue_name(out->arena, s->epilogue, tile);
+    if (tile_is_half(tile)) {
+        text_printf(out, "MD_TILE_HALF_PART(%s, %s_tile, %s)\n\n", k->name, s->plan, epilogue);
+    } else {
+        text_printf(out, "MD_TILE_PART(%s, %s_tile, md_tile_part_%s, %s)\n\n", k->name, s->plan,
+                    tile_suffix(tile), epilogue);
     }
-    VEC_PUSH(out->arena, &words, epilogue_name(out->arena, s->epilogue, tile));
-    words_print(out, tile_is_half(tile) ? "MD_TILE_HALF_PART(" : "MD_TILE_PART(", &words, 4);
-    text_add(out, ")\n\n");
 }
 
 /* "first, words);" as lines. */

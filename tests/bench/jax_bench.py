@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A peer of tests/bench/turns.py: one training step of JAX, the whole of it compiled.
 
-    jax_bench.py digits|mlp|dqn|wide|lenet|resnet THREADS
+    jax_bench.py digits|mlp|dqn|wide|lenet|resnet|lstm|gpt THREADS
 
 Prints "jax", then for each line that it reads the median time of a step over a second, in
 microseconds. Forward, gradients and update are one function under `jit`, whose parameters and slots are
@@ -168,6 +168,64 @@ def resnet():
     return p, state, loss, (32, 3072)
 
 
+def letters(x):
+    tok = jnp.clip((x * 65).astype(jnp.int32), 0, 64)
+    return tok[:, :-1], tok[:, 1:]
+
+
+def lstm():
+    c = 256
+    p = {"table": jax.random.normal(next(keys), (65, c)), "in": linear_init(c, 4 * c), "rec": linear_init(c, 4 * c),
+         "head": linear_init(c, 65)}
+
+    def loss(p, state, x, step):
+        tok, goal = letters(x)
+        given = jnp.swapaxes(linear(p["in"], p["table"][tok]), 0, 1)  # of all steps at once
+
+        def turn(carry, gates):
+            h, cell = carry
+            i, f, g, o = jnp.split(gates + linear(p["rec"], h), 4, -1)
+            cell = jax.nn.sigmoid(f) * cell + jax.nn.sigmoid(i) * jnp.tanh(g)
+            h = jax.nn.sigmoid(o) * jnp.tanh(cell)
+            return (h, cell), h
+
+        zero = jnp.zeros((32, c))
+        _, h = lax.scan(turn, (zero, zero), given)
+        return cross_entropy(linear(p["head"], jnp.swapaxes(h, 0, 1)), goal), state
+    return p, (), loss, (32, 129)
+
+
+def gpt():
+    c, heads, length = 128, 4, 64
+
+    def norm_of(p, x):
+        mean, var = jnp.mean(x, -1, keepdims=True), jnp.var(x, -1, keepdims=True)
+        return (x - mean) * lax.rsqrt(var + 1e-5) * p["scale"] + p["shift"]
+
+    def block(p, x):
+        b = x.shape[0]
+        qkv = linear(p["attn"], norm_of(p["ln1"], x)).reshape(b, length, 3, heads, c // heads)
+        s = jnp.einsum("bihd,bjhd->bhij", qkv[:, :, 0], qkv[:, :, 1]) / math.sqrt(c // heads)
+        s = jax.nn.softmax(jnp.where(jnp.tril(jnp.ones((length, length), bool)), s, -jnp.inf))
+        o = jnp.einsum("bhij,bjhd->bihd", s, qkv[:, :, 2]).reshape(b, length, c)
+        x = x + linear(p["proj"], o)
+        return x + linear(p["down"], jax.nn.gelu(linear(p["up"], norm_of(p["ln2"], x))))
+
+    p = {"table": jax.random.normal(next(keys), (65, c)), "place": 0.02 * jax.random.normal(next(keys), (length, c)),
+         "ln": norm_init(c)}
+    for i in range(4):
+        p[f"b{i}"] = {"ln1": norm_init(c), "attn": linear_init(c, 3 * c), "proj": linear_init(c, c), "ln2": norm_init(c),
+                      "up": linear_init(c, 4 * c), "down": linear_init(4 * c, c)}
+
+    def loss(p, state, x, step):
+        tok, goal = letters(x)
+        x = p["table"][tok] + p["place"]
+        for i in range(4):
+            x = block(p[f"b{i}"], x)
+        return cross_entropy(norm_of(p["ln"], x) @ p["table"].T, goal), state
+    return p, (), loss, (12, 65)
+
+
 # ---- the step ----
 def update(p, g, m, v, step):
     """One tensor by Adam, AdamW or SGD."""
@@ -183,7 +241,7 @@ def update(p, g, m, v, step):
 
 
 params, state, loss_of, shape = {"digits": digits, "mlp": mlp, "dqn": dqn, "wide": wide, "lenet": lenet,
-                                 "resnet": resnet}[case]()
+                                 "resnet": resnet, "lstm": lstm, "gpt": gpt}[case]()
 has_slots = case not in ("wide", "resnet")
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A peer of tests/bench/turns.py: one training step of PyTorch, eager and compiled.
 
-    torch_bench.py digits|mlp|dqn|wide|lenet|resnet|mobile THREADS
+    torch_bench.py digits|mlp|dqn|wide|lenet|resnet|mobile|lstm|gpt THREADS
 
 Prints the names of what it can time in one line; then for each of them that it reads the median time of
 a step over a second, in microseconds.
@@ -19,6 +19,7 @@ import torch  # noqa: E402  (reads OMP_NUM_THREADS when it is loaded)
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
+LETTERS = 65
 SECONDS, BATCHES = 1.0, 64  # batches take turns, see step.c
 torch.set_num_threads(threads)
 torch.manual_seed(0)
@@ -84,6 +85,39 @@ class Mobile(nn.Sequential):
         super().__init__(*layers, nn.AdaptiveAvgPool2d(1), nn.Flatten(), nn.Linear(c, 10))
 
 
+class Lstm(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.table, self.rnn, self.head = nn.Embedding(LETTERS, 256), nn.LSTM(256, 256, batch_first=True), nn.Linear(256, LETTERS)
+
+    def forward(self, tok):
+        return self.head(self.rnn(self.table(tok))[0])
+
+
+class Block(nn.Module):
+    def __init__(self, c):
+        super().__init__()
+        self.ln1, self.attn, self.proj = nn.LayerNorm(c), nn.Linear(c, 3 * c), nn.Linear(c, c)
+        self.ln2, self.up, self.down = nn.LayerNorm(c), nn.Linear(c, 4 * c), nn.Linear(4 * c, c)
+
+    def forward(self, x):
+        b, t, c = x.shape
+        q, k, v = (part.view(b, t, 4, c // 4).transpose(1, 2) for part in self.attn(self.ln1(x)).split(c, 2))
+        o = F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        x = x + self.proj(o.transpose(1, 2).reshape(b, t, c))
+        return x + self.down(F.gelu(self.up(self.ln2(x)), approximate="tanh"))
+
+
+class Gpt(nn.Module):
+    def __init__(self, c=128, length=64):
+        super().__init__()
+        self.table, self.place = nn.Embedding(LETTERS, c), nn.Parameter(0.02 * torch.randn(length, c))
+        self.blocks, self.ln = nn.Sequential(*(Block(c) for _ in range(4))), nn.LayerNorm(c)
+
+    def forward(self, tok):
+        return F.linear(self.ln(self.blocks(self.table(tok) + self.place)), self.table.weight)
+
+
 class Chain(nn.Sequential):
     def __init__(self, *widths):
         layers = [nn.Linear(widths[0], widths[1])]
@@ -125,9 +159,10 @@ def make_step(compiled):
     if case in ("dqn", "wide"):
         return small_step(compiled)
     digits = case == "digits"
-    net = {"digits": Digits, "mlp": Mlp, "lenet": Lenet, "resnet": Resnet, "mobile": Mobile}[case]()
-    images = case in ("resnet", "mobile")
-    batch, width = (128, 64) if digits else (32, 3072) if images else (64, 784)
+    net = {"digits": Digits, "mlp": Mlp, "lenet": Lenet, "resnet": Resnet, "mobile": Mobile,
+           "lstm": Lstm, "gpt": Gpt}[case]()
+    images, texts = case in ("resnet", "mobile"), case in ("lstm", "gpt")
+    batch, width = {"digits": (128, 64), "lstm": (32, 129), "gpt": (12, 65)}.get(case, (32, 3072) if images else (64, 784))
     batches, y = itertools.cycle(torch.rand(BATCHES, batch, width)), torch.arange(batch) % 10
     optimizer = (torch.optim.SGD(net.parameters(), lr=0.01, fused=True) if images else
                  torch.optim.AdamW(net.parameters(), lr=3e-3 if digits else 1e-3, weight_decay=0.01, fused=True))
@@ -135,6 +170,9 @@ def make_step(compiled):
         optimizer, lambda k: 0.5 * (1 + math.cos(math.pi * min(1, k / 660)))) if digits else None
 
     def loss_of(x, y):
+        if texts:
+            tok = (x * LETTERS).long().clamp(0, LETTERS - 1)
+            return F.cross_entropy(net(tok[:, :-1]).flatten(0, 1), tok[:, 1:].flatten())
         return F.cross_entropy(net(x), y, label_smoothing=0.1 if digits else 0.0)
 
     if compiled:

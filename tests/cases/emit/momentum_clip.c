@@ -30,8 +30,7 @@ static const md_tile momentum_clip_fc_linear_tile = {
     MD_TILE_BLOCKS(/* rows */ 32, /* columns */ 32, /* vectors */ 2, /* sum */ 16),
     MD_TILE_WORK(/* strip */ 512, /* turned */ 512, /* all */ 512)
 };
-MD_TILE_PART(momentum_clip_fc_linear, momentum_clip_fc_linear_tile, md_tile_part_f32,
-    momentum_clip_fc_linear_epilogue)
+MD_TILE_PART(momentum_clip_fc_linear, momentum_clip_fc_linear_tile, md_tile_part_f32, momentum_clip_fc_linear_epilogue)
 
 static void momentum_clip_fc_linear(float *MD_RESTRICT sub, float *MD_RESTRICT panels,
         const float *MD_RESTRICT x, const float *MD_RESTRICT weight,
@@ -80,8 +79,7 @@ static const md_tile momentum_clip_fc_linear_3_tile = {
     MD_TILE_BLOCKS(/* rows */ 24, /* columns */ 32, /* vectors */ 2, /* sum */ 32),
     MD_TILE_NO_WORK
 };
-MD_TILE_PART(momentum_clip_fc_linear_3, momentum_clip_fc_linear_3_tile, md_tile_part_f32,
-    md_tile_none_f32)
+MD_TILE_PART(momentum_clip_fc_linear_3, momentum_clip_fc_linear_3_tile, md_tile_part_f32, md_tile_none_f32)
 
 static void momentum_clip_fc_linear_3(float *MD_RESTRICT linear, const float *MD_RESTRICT sub,
         const float *MD_RESTRICT x) {

@@ -39,8 +39,7 @@ static const md_tile repeat_linear_linear_tile = {
     MD_TILE_BLOCKS(/* rows */ 4, /* columns */ 32, /* vectors */ 2, /* sum */ 16),
     MD_TILE_WORK(/* strip */ 256, /* turned */ 384, /* all */ 384)
 };
-MD_TILE_PART(repeat_linear_linear, repeat_linear_linear_tile, md_tile_part_f32,
-    repeat_linear_linear_epilogue)
+MD_TILE_PART(repeat_linear_linear, repeat_linear_linear_tile, md_tile_part_f32, repeat_linear_linear_epilogue)
 
 static void repeat_linear_linear(float *MD_RESTRICT x_next, float *MD_RESTRICT panels,
         const float *MD_RESTRICT x, const float *MD_RESTRICT weight,

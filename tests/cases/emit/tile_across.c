@@ -31,8 +31,7 @@ static const md_tile tile_across_main_out_tile = {
     MD_TILE_BLOCKS(/* rows */ 112, /* columns */ 32, /* vectors */ 2, /* sum */ 32),
     MD_TILE_WORK(/* strip */ 1024, /* turned */ 4608, /* all */ 4608)
 };
-MD_TILE_PART(tile_across_main_out, tile_across_main_out_tile, md_tile_part_f32,
-    tile_across_main_out_epilogue)
+MD_TILE_PART(tile_across_main_out, tile_across_main_out_tile, md_tile_part_f32, tile_across_main_out_epilogue)
 
 static void tile_across_main_out(float *MD_RESTRICT out, float *MD_RESTRICT panels,
         const float *MD_RESTRICT d, const float *MD_RESTRICT x, const float *MD_RESTRICT w) {

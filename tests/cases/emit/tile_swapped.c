@@ -13,8 +13,7 @@ static const md_tile tile_swapped_main_out_tile = {
     MD_TILE_BLOCKS(/* rows */ 2, /* columns */ 64, /* vectors */ 4, /* sum */ 256),
     MD_TILE_WORK(/* strip */ 0, /* turned */ 128, /* all */ 128)
 };
-MD_TILE_PART(tile_swapped_main_out, tile_swapped_main_out_tile, md_tile_part_f32,
-    md_tile_none_f32)
+MD_TILE_PART(tile_swapped_main_out, tile_swapped_main_out_tile, md_tile_part_f32, md_tile_none_f32)
 
 static void tile_swapped_main_out(float *MD_RESTRICT out, float *MD_RESTRICT panels,
         const float *MD_RESTRICT x, const float *MD_RESTRICT w) {
