@@ -19,15 +19,19 @@ static bool expr_flat(const Expr *e, int axis) {
     switch (e->kind) {
     case EXPR_INDEX:
     case EXPR_WITHIN:
-    case EXPR_KEY:
-    case EXPR_DRAW:
     case EXPR_FOLD: return false;
+    case EXPR_DRAW:
+        if (!is_axis(e->index, axis)) {
+            return false;
+        }
+        break;
     case EXPR_LOAD:
         if (e->nin > 0 || !fixed_or_axis(e->index, axis)) {
             return false;
         }
         break;
     case EXPR_CONST:
+    case EXPR_KEY:
     case EXPR_MAP: break;
     }
     for (int i = 0; i < e->nin; i++) {

@@ -72,3 +72,13 @@ int assign_run(assign *m, const assign_run_in *in, assign_run_out *out) {
     return ASSIGN_OK;
 }
 
+/* assign.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(N); }  [6, 6]; called at 2 places */
+static void assign_bias(float *MD_RESTRICT weight_next, const int64_t *MD_RESTRICT seed,
+        uint64_t site0, int64_t n) {
+    const md_key key = md_key_make((uint64_t)seed[0], site0, (uint64_t)0);
+    MD_IVDEP
+    for (int64_t i = 0; i < n; i++) {
+        weight_next[i] = md_madf(md_rand_uniform_f32(key, (uint64_t)i), 0.8164966f, -0.4082483f);
+    }
+}
+

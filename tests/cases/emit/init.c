@@ -118,23 +118,13 @@ int init_run(init *m, const init_run_in *in, init_run_out *out) {
     return INIT_OK;
 }
 
-/* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3, 3] */
-static void init_fc_weight(float *MD_RESTRICT weight_next, const int64_t *MD_RESTRICT seed,
-        uint64_t site0) {
+/* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3, 3]; called at 2 places */
+static void init_bias(float *MD_RESTRICT weight_next, const int64_t *MD_RESTRICT seed,
+        uint64_t site0, int64_t n) {
     const md_key key = md_key_make((uint64_t)seed[0], site0, (uint64_t)0);
     MD_IVDEP
-    for (int64_t i = 0; i < 9; i++) {
+    for (int64_t i = 0; i < n; i++) {
         weight_next[i] = md_madf(md_rand_uniform_f32(key, (uint64_t)i), 1.1547005f, -0.57735026f);
-    }
-}
-
-/* init.mdl:5  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); }  [3] */
-static void init_fc_bias(float *MD_RESTRICT bias_next, const int64_t *MD_RESTRICT seed,
-        uint64_t site0) {
-    const md_key key = md_key_make((uint64_t)seed[0], site0, (uint64_t)0);
-    MD_IVDEP
-    for (int64_t i = 0; i < 3; i++) {
-        bias_next[i] = md_madf(md_rand_uniform_f32(key, (uint64_t)i), 1.1547005f, -0.57735026f);
     }
 }
 
@@ -151,8 +141,8 @@ int init_init(init *m, uint64_t seed) {
 
     *seed_ = (int64_t)seed;
     /* fc, line 5: model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N); } */
-    init_fc_weight(fc_weight, seed_, UINT64_C(18328856871208909481)); /* 1 */
-    init_fc_bias(fc_bias, seed_, UINT64_C(7944105771414287370)); /* 2 */
+    init_bias(fc_weight, seed_, UINT64_C(18328856871208909481), 9); /* 1 */
+    init_bias(fc_bias, seed_, UINT64_C(7944105771414287370), 3); /* 2 */
     return INIT_OK;
 }
 

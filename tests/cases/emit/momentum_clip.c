@@ -221,6 +221,16 @@ static void momentum_clip_fill_step(int64_t *MD_RESTRICT step_next,
     steps_next[0] = 0;
 }
 
+/* momentum_clip.mdl:4  model net(x: [B, N]) -> [B, M] { return x |> fc: linear(out = M); }  [24, 16]; called at 2 places */
+static void momentum_clip_bias(float *MD_RESTRICT weight_next, const int64_t *MD_RESTRICT seed,
+        uint64_t site0, int64_t n) {
+    const md_key key = md_key_make((uint64_t)seed[0], site0, (uint64_t)0);
+    MD_IVDEP
+    for (int64_t i = 0; i < n; i++) {
+        weight_next[i] = md_madf(md_rand_uniform_f32(key, (uint64_t)i), 0.5f, -0.25f);
+    }
+}
+
 /* momentum_clip.mdl:7  optimizer sgd(lr = 0.1, momentum = 0.9)  [24, 16]; called at 2 places */
 static void momentum_clip_fill(float *MD_RESTRICT b_next, int64_t n) {
     MD_IVDEP

@@ -79,3 +79,13 @@ int repeat_main_entry(repeat *m, const repeat_main_entry_in *in, repeat_main_ent
     return REPEAT_OK;
 }
 
+/* repeat.mdl:5  repeat L carry x { x <- x + (x |> linear(C) |> tanh); }  [3, 16, 16]; called at 2 places */
+static void repeat_bias(float *MD_RESTRICT weight_next, const int64_t *MD_RESTRICT seed,
+        uint64_t site0, int64_t n) {
+    const md_key key = md_key_make((uint64_t)seed[0], site0, (uint64_t)0);
+    MD_IVDEP
+    for (int64_t i = 0; i < n; i++) {
+        weight_next[i] = md_madf(md_rand_uniform_f32(key, (uint64_t)i), 0.5f, -0.25f);
+    }
+}
+

@@ -72,3 +72,13 @@ int several_one(several *m, const several_one_in *in, several_one_out *out) {
     return SEVERAL_OK;
 }
 
+/* several.mdl:4  model net(x: [B, N]) -> [B, N] { return x |> fc: linear(out = N) |> tanh; }  [4, 4]; called at 2 places */
+static void several_bias(float *MD_RESTRICT weight_next, const int64_t *MD_RESTRICT seed,
+        uint64_t site0, int64_t n) {
+    const md_key key = md_key_make((uint64_t)seed[0], site0, (uint64_t)0);
+    MD_IVDEP
+    for (int64_t i = 0; i < n; i++) {
+        weight_next[i] = md_rand_uniform_f32(key, (uint64_t)i) + -0.5f;
+    }
+}
+
