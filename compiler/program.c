@@ -269,10 +269,10 @@ static void name_once(Program *p, const char *name) {
 
 void program_names(Program *p) {
     static const char *const api[] = {
-        "init",      "bind",      "save",    "load",     "tensors",   "tensor",       "main",
-        "strerror",  "memory",    "model",   "scratch",  "nonfinite", "tensor_table", "regions",
-        "host_init", "host_bind", "entries", "datasets", "phases",    "spans",        "arenas",
-        "layers"};
+        "init",         "bind",     "save",    "load",      "tensors",   "tensor",
+        "main",         "strerror", "memory",  "model",     "scratch",   "nonfinite",
+        "tensor_table", "regions",  "refused", "host_init", "host_bind", "entries",
+        "datasets",     "phases",   "spans",   "arenas",    "layers"};
     for (size_t i = 0; i < sizeof api / sizeof *api; i++) {
         name_once(p, api[i]);
     }
@@ -684,7 +684,7 @@ static void dump_buf(const Buf *buf, FILE *out) {
 
 static void dump_step(void *ctx, Step *step, int depth) {
     FILE *out = ctx;
-    static const char *const kind[] = {"kernel", "loop", "copy",  "check", "push",
+    static const char *const kind[] = {"kernel", "loop",  "copy", "check", "push",
                                        "seed",   "range", "need", "clear"};
     fprintf(out, "  %*s%d: %s", 2 * depth, "", step->id, kind[step->kind]);
     if (step->name != NULL) {
