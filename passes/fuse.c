@@ -56,17 +56,23 @@ static UnitKind unit_kind(const Fuse *s, const Node *node) {
     return type_count(*node->type) == 1 && fold_count(node) >= s->total ? UNIT_TOTAL : UNIT_NEST;
 }
 
-/* Memory must hold what a view is taken of: the nearest value behind the views that it holds
- * anyway, or the last; of what is `copied` a pad too. Gives that value. */
-static const Node *require_base(Fuse *s, const Node *node, bool copied) {
+/* What a view is taken of: the nearest value behind the views that memory holds anyway, or the
+ * last; of what is `copied` a pad too. */
+static const Node *base_of(Fuse *s, const Node *node, bool copied) {
     while (op_info[node->op].cls == CLASS_VIEW && !info_of(s, node)->sink &&
            !(copied && node->op == OP_PAD)) {
         node = node->in[0];
     }
-    if (!is_leaf(node) && node->op != OP_CONST) {
-        info_of(s, node)->sink = true;
-    }
     return node;
+}
+
+/* Memory must hold that value, which it gives. */
+static const Node *require_base(Fuse *s, const Node *node, bool copied) {
+    const Node *base = base_of(s, node, copied);
+    if (!is_leaf(base) && base->op != OP_CONST) {
+        info_of(s, base)->sink = true;
+    }
+    return base;
 }
 
 static void mark_live(Fuse *s) {
@@ -183,7 +189,13 @@ static void mark_required(Fuse *s) {
                 if (halo_turns(node, k)) {
                     info_of(s, node->in[k])->sink = true;
                 }
-                const Node *pad = require_base(s, node->in[k], halo_is_worth(node, k));
+                const Node *pad = base_of(s, node->in[k], halo_is_worth(node, k));
+                if (pad->op == OP_PAD && s->copies && halo_is_tiled(node, k)) {
+                    info_of(s, pad)->shared = info_of(s, pad)->copied;
+                    info_of(s, pad)->copied = true;
+                } else {
+                    require_base(s, pad, true);
+                }
                 if (pad->op == OP_PAD && pools(pad->in[0], POOL_DEPTH)) {
                     require_base(s, pad->in[0], false);
                 }
@@ -259,7 +271,8 @@ static void count_uses(Fuse *s) {
         for (int k = 0; n->live && k < node->nin; k++) {
             NodeInfo *in = info_of(s, node->in[k]);
             bool again = reads > type_count(*node->in[k]->type);
-            in->uses = at_most_many(in->uses + (view && !n->sink ? n->uses : 1) * (again ? 2 : 1));
+            bool seen = view && !n->sink && !n->copied;
+            in->uses = at_most_many(in->uses + (seen ? n->uses : 1) * (again ? 2 : 1));
         }
     }
 }
@@ -307,8 +320,12 @@ static void choose_atoms(Fuse *s, bool apart) {
             continue;
         }
         sum_costs(s, node, n);
+        bool asks = n->copied; /* some product does */
         bool map = op_info[node->op].cls != CLASS_VIEW && node->op != OP_CONST;
         bool dear = n->cost > CHEAP || n->loads > CHEAP_LOADS;
+        /* A copy that products share takes a place from the first of them to the last. */
+        n->copied = n->copied && n->shared && !n->sink && !dear && n->written <= MOST_NODES;
+        n->sink = n->sink || (asks && !n->copied);
         /* What is rounded takes half of what it was rounded from.
          * Where an extreme stands is read by the adjoint of a pool, tap by tap, as a byte. */
         bool first = node->op == OP_ARGMAX || node->op == OP_ARGMIN;
@@ -401,6 +418,15 @@ static void make_units(Fuse *s) {
         VEC_PUSH(s->scratch, &s->unit, u);
         n->unit = u;
     }
+}
+
+const Node *fuse_copied(const Fusion *f, const Node *contract, int k) {
+    const Node *node = contract->in[k];
+    while (op_info[node->op].cls == CLASS_VIEW && !f->info[node->id].copied &&
+           !f->info[node->id].atom) {
+        node = node->in[0];
+    }
+    return f->info[node->id].copied && halo_is_tiled(contract, k) ? node : NULL;
 }
 
 /* --- the result ------------------------------------------------------------------------------- */
@@ -511,9 +537,10 @@ static void order_units(Fuse *s) {
 }
 
 Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out, bool apart,
-                  uint64_t stored, int64_t total) {
+                  uint64_t stored, int64_t total, bool copies) {
     Arena scratch = {0};
     Fuse s = {.arena = arena, .scratch = &scratch, .work = FUSE_WORK, .total = total};
+    s.copies = copies && !apart;
     s.f = ARENA_NEW(arena, Fusion);
     s.f->region = region;
     s.f->info = ARENA_ARRAY(arena, NodeInfo, region->node.count + 1);

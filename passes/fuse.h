@@ -34,7 +34,9 @@ typedef struct {
     bool leaf : 1;    /* memory holds it from the start: slot, table, parameter, result of a loop */
     bool atom : 1;    /* has a unit; not inlined into its users */
     bool sink : 1;    /* must be stored whoever reads it */
+    bool copied : 1;  /* not stored: each product that reads it makes a copy of its own */
     bool again : 1;   /* a constant all over: users write it out, even where memory holds it too */
+    bool shared : 1;  /* more than one product asks for a copy of it */
     bool stored : 1;  /* read by another unit, or a sink */
     bool read : 1;    /* by a unit that wants it for more than a carry's start or a part */
     bool forward : 1; /* the loss depends on it */
@@ -60,9 +62,13 @@ typedef struct {
 /* fuse: needs a region without marks, and what its results are for (NULL: the body of a loop);
  * gives units that cover every live node that is computed, with `stored` decided; changes no
  * values. `apart`: every float value gets a kernel and a place of its own, to be looked at.
- * `stored`: see Options. `total`: sums of at least so many elements are split into chunks. */
+ * `stored`: see Options. `total`: sums of at least so many elements are split into chunks.
+ * `copies`: a product may make a copy of an operand for itself. */
 Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out, bool apart,
-                  uint64_t stored, int64_t total);
+                  uint64_t stored, int64_t total, bool copies);
+
+/* The copy that the product makes of its operand `k` for itself; NULL: it makes none. */
+const Node *fuse_copied(const Fusion *f, const Node *contract, int k);
 
 /* The first fold of a COLUMN or TOTAL unit. */
 const Node *unit_fold(const Unit *u);

@@ -121,9 +121,13 @@ static bool has_results(const Node *contract, int k, int summed) {
     return results >= LEAST_RESULTS;
 }
 
+bool halo_is_tiled(const Node *contract, int k) {
+    return has_results(contract, k, -1);
+}
+
 bool halo_is_worth(const Node *contract, int k) {
     const Node *x = contract->in[k];
-    return has_results(contract, k, -1) ||
+    return halo_is_tiled(contract, k) ||
            (shares_channels(contract, k) &&
             type_count(*x->type) / LEAST_READS >= type_count(*view_base(x)->type));
 }

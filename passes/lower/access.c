@@ -197,6 +197,11 @@ const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *c
         return load_home(b, v, &f->loops[node->in[0]->id].result[node->attr->axis].at[0], at);
     default: break;
     }
+    for (int k = 0; k < 2 && f == b->frame; k++) {
+        if (b->own_copy[k].node == node) {
+            return load_home(b, v, &b->own_copy[k].home, at);
+        }
+    }
     const NodeInfo *info = &f->fusion->info[node->id];
     bool own = f == b->frame && info->unit == b->unit;
     bool named = b->unit->kind == UNIT_TOTAL; /* the fold itself */
@@ -224,6 +229,14 @@ static Root place_in(WorkBuild *b, const Home *home, const Index *const *at) {
     return (Root){.arg = arg, .index = kernel_touch(b, arg, mode, home, full), .add = OP_CONST};
 }
 
+void kernel_store_at(WorkBuild *b, RootList *roots, const Node *node, const Home *home,
+                     const Index *const *at, const Expr *value) {
+    Root root = place_in(b, home, at);
+    root.value = value;
+    root.owner = node->loc.owner;
+    VEC_PUSH(b->w.scratch, roots, root);
+}
+
 static const HomeList *homes_of(const WorkBuild *b, const Node *node) {
     return b->copy ? b->copy : &b->frame->home[node->id];
 }
@@ -232,10 +245,7 @@ void kernel_store(WorkBuild *b, RootList *roots, const Node *node, const Index *
                   const Expr *value) {
     const HomeList *homes = homes_of(b, node);
     for (int i = 0; i < homes->count; i++) {
-        Root root = place_in(b, &homes->at[i], at);
-        root.value = value;
-        root.owner = node->loc.owner;
-        VEC_PUSH(b->w.scratch, roots, root);
+        kernel_store_at(b, roots, node, &homes->at[i], at, value);
     }
 }
 

@@ -62,12 +62,19 @@ typedef struct {
     const Step *slice[ACCESS_SLICES];
 } Touch;
 
+/* The copy of an operand that a product makes for itself: `node` is read from there. */
+typedef struct {
+    const Node *node; /* NULL: none */
+    Home home;
+} OwnCopy;
+
 /* A Work and what lowering alone knows of it. */
 typedef struct {
     Work w; /* the first: what schedules are given */
     Lower *l;
     Frame *frame;
     const Unit *unit;
+    OwnCopy own_copy[2]; /* while the operands of the product are asked for */
     bool loops;        /* a product as loops, not as a PART_PRODUCT */
     bool known;        /* product or folds of the unit are there: the rest reads them */
     const Expr *strip; /* what stands for the product where it is finished */
@@ -120,6 +127,9 @@ const Index *home_place(WorkBuild *b, const Home *home, const Index *const *at);
 /* Stores `value` of `node` at `at` into every home of it. */
 void kernel_store(WorkBuild *b, RootList *roots, const Node *node, const Index *const *at,
                   const Expr *value);
+/* And into this place. */
+void kernel_store_at(WorkBuild *b, RootList *roots, const Node *node, const Home *home,
+                     const Index *const *at, const Expr *value);
 /* What this kernel has stored of `node` at `at`. */
 const Expr *kernel_reload(WorkBuild *b, const Node *node, const Index *const *at);
 /* A place for a value of this unit that nothing else reads. */

@@ -412,7 +412,8 @@ static void lower_region(Frame *f, const GoalList *goals) {
     int n = f->region->node.count;
     bool apart = f->l->c->opt.nan && f->l->e->entry->kind == ENTRY_TRAIN;
     f->fusion = pass_fuse(f->l->scratch, f->region, f->up ? NULL : f->l->e->entry->out.at, apart,
-                          f->l->c->opt.stored, f->l->target->total_count);
+                          f->l->c->opt.stored, f->l->target->total_count,
+                          f->l->target->copies);
     name_gradients(f);
     f->home = ARENA_ARRAY(f->l->scratch, HomeList, n + 1);
     /* Regions without loops or concatenations need no tables of them. */

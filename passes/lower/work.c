@@ -7,6 +7,8 @@
 #include "passes/lower/build.h"
 #include "passes/schedule/schedule.h"
 
+#include <string.h>
+
 bool make_loop(WorkBuild *b) {
     (void)b;
     BUG("a loop is no kernel");
@@ -58,6 +60,7 @@ static void work_open(WorkBuild *b) {
     b->nwork = 0;
     b->known = b->elsewhere = b->again = false;
     b->strip = NULL;
+    memset(b->own_copy, 0, sizeof b->own_copy);
     b->first_space = 0;
 }
 

@@ -14,6 +14,34 @@ static const NodeInfo *info_of(const WorkBuild *b, const Node *node) {
     return &b->frame->fusion->info[node->id];
 }
 
+/* --- copies of operands ----------------------------------------------------------------------- */
+
+/* The copies that the product makes for itself, each as a part in front of it, in the first index
+ * spaces, *spaces of them; true: these need more digits. Their values are asked for before any of
+ * them is read. */
+static bool make_copies(WorkBuild *b, int *spaces) {
+    const Node *node = b->unit->atom.at[0];
+    OwnCopy copy[2] = {{0}, {0}};
+    bool again = false;
+    *spaces = 0;
+    for (int k = 0; k < 2; k++) {
+        const Node *x = fuse_copied(b->frame->fusion, node, k);
+        if (!x || x == copy[0].node) {
+            continue;
+        }
+        Part part = {.kind = PART_MAP};
+        part.rows = *kernel_space(b, (*spaces)++, type_count(*x->type), "i");
+        const Index *at[MD_RANK];
+        space_digits(b, &part.rows, x->type->rank, x->type->dim, at);
+        copy[k] = (OwnCopy){x, {.buf = work_buf(&b->w, *x->type, 0, "halo")}};
+        kernel_store_at(b, &part.roots, x, &copy[k].home, at, value_at(&b->v, x, at));
+        again = kernel_refine(b, &part.roots) || again;
+        VEC_PUSH(b->w.scratch, &b->w.part, part);
+    }
+    memcpy(b->own_copy, copy, sizeof copy);
+    return again;
+}
+
 /* --- as loops --------------------------------------------------------------------------------- */
 
 static bool has_label(const Node *node, int k, int label) {
@@ -44,7 +72,7 @@ static int trailing_labels(const Node *node) {
     return tail;
 }
 
-static bool make_terms(WorkBuild *b) {
+static bool make_terms(WorkBuild *b, int first_space) {
     const Node *node = b->unit->atom.at[0];
     const Attr *a = node->attr;
     int64_t extent[3 * MD_RANK], dim[3][MD_RANK];
@@ -67,7 +95,7 @@ static bool make_terms(WorkBuild *b) {
     const Index *at[3 * MD_RANK], *out[MD_RANK];
     for (int p = 0; p < 3; p++) {
         const Index *digit[MD_RANK];
-        *space[p] = *kernel_space(b, p, count_dims(n[p], dim[p]), names[p]);
+        *space[p] = *kernel_space(b, first_space + p, count_dims(n[p], dim[p]), names[p]);
         space_digits(b, space[p], n[p], dim[p], digit);
         for (int i = 0; i < n[p]; i++) {
             at[label[p][i]] = digit[i];
@@ -87,14 +115,19 @@ static bool make_terms(WorkBuild *b) {
 /* The product, in memory, then what follows it. */
 static bool make_loops(WorkBuild *b) {
     const Node *node = b->unit->atom.at[0];
+    int copies;
+    if (make_copies(b, &copies)) {
+        return true;
+    }
     if (!info_of(b, node)->stored) {
         kernel_home(b, node, "product");
     }
-    if (make_terms(b)) {
+    if (make_terms(b, copies)) {
         return true;
     }
+    memset(b->own_copy, 0, sizeof b->own_copy);
     b->known = true;
-    b->first_space = 3;
+    b->first_space = copies + 3;
     return b->unit->atom.count > 1 && make_nest(b);
 }
 
@@ -122,6 +155,10 @@ bool make_contract(WorkBuild *b) {
     if (b->loops) {
         return make_loops(b);
     }
+    int copies;
+    if (make_copies(b, &copies)) {
+        return true;
+    }
     const Node *node = b->unit->atom.at[0];
     Product *p = ARENA_NEW(b->w.scratch, Product);
     int64_t extent[3 * MD_RANK];
@@ -131,7 +168,7 @@ bool make_contract(WorkBuild *b) {
     p->count = type_count(*node->type);
     p->owner = node->loc.owner;
     for (int l = 0; l < p->nlabel; l++) {
-        p->space[l] = *kernel_space(b, l, extent[l], "r");
+        p->space[l] = *kernel_space(b, copies + l, extent[l], "r");
         label[l] = radix_flat(b->w.k, &p->space[l]);
         p->in[l] = (find_label(node->attr->la, node->in[0]->type->rank, l) >= 0 ? IN_A : 0) |
                    (find_label(node->attr->lb, node->in[1]->type->rank, l) >= 0 ? IN_B : 0) |
@@ -160,6 +197,7 @@ bool make_contract(WorkBuild *b) {
         Root root = {.index = p->load[k]->index, .value = p->load[k]};
         VEC_PUSH(b->w.scratch, &loads, root);
     }
+    memset(b->own_copy, 0, sizeof b->own_copy);
     Part part = {.kind = PART_PRODUCT, .product = p};
     VEC_PUSH(b->w.scratch, &b->w.part, part);
     return kernel_refine(b, &loads);

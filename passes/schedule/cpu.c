@@ -16,6 +16,7 @@ const Target target_cpu = {
     .byte_time = 50,
     .launch_time = 5000000,
     .total_count = TUNED(16384, 40),
+    .copies = true,
     .orders = true,
     .thread_row = true,
     .sizes = true,

@@ -87,6 +87,7 @@ struct Target {
     bool sizes;          /* the extent of a flat loop may be a parameter */
     int64_t total_count; /* sums of at least so many elements are TOTAL parts */
     bool device;         /* regions lie where the host does not see them: Program.device */
+    bool copies;         /* a product may have parts of its kernel in front of it */
     bool orders;         /* it has schedules for ORDER parts */
     bool thread_row; /* a thread runs rows by itself: folds have lanes, dear values a kept row */
 };
