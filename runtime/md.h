@@ -12,10 +12,9 @@
 #include <stdint.h>
 #include <string.h>
 
-/* MD_FN: a function of the runtime, fine to leave unused. MD_COLD: one that runs a few times, which
- * compiles in half the time because only its size counts. MD_INLINE: one that must disappear into
- * its caller, because the caller's constants shape its loops (or because it takes vectors).
- * MD_NOINLINE: one copy is enough. */
+/* MD_FN: a function of the runtime, fine to leave unused. MD_COLD: one that runs a few times, so
+ * only its size counts. MD_INLINE: one that must disappear into its caller, whose constants shape
+ * its loops (or because it takes vectors). MD_NOINLINE: one copy is enough. */
 #if defined(__GNUC__)
 #define MD_FN static inline __attribute__((unused))
 #define MD_COLD static inline __attribute__((cold, unused))

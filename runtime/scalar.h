@@ -9,20 +9,24 @@
 #include "runtime/md.h"
 
 /* MD_IVDEP before a loop: no iteration reads what another one writes. MD_UNROLL before a loop of at
- * most 8 turns: they stand one behind another. MD_IN_ORDER at the end of a turn: the loop becomes
- * no vectors, of which gcc 13.1 and older would sum wrong elements (its bug 110381). */
+ * most 8 turns: they stand one behind another. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define MD_IVDEP MD_PRAGMA(GCC ivdep)
 #define MD_UNROLL MD_PRAGMA(GCC unroll 8)
-#define MD_IN_ORDER __asm__ volatile("" ::: "memory")
 #elif defined(__clang__)
 #pragma clang diagnostic ignored "-Wpass-failed" /* where a loop is too short for vectors */
 #define MD_IVDEP MD_PRAGMA(clang loop vectorize(assume_safety))
 #define MD_UNROLL
-#define MD_IN_ORDER (void)0
 #else
 #define MD_IVDEP
 #define MD_UNROLL
+#endif
+
+/* MD_IN_ORDER at the end of a turn: the loop becomes no vectors, of which gcc 13.1 and older would
+ * sum wrong elements (its bug 110381). */
+#if defined(__GNUC__) && !defined(__clang__)
+#define MD_IN_ORDER __asm__ volatile("" ::: "memory")
+#else
 #define MD_IN_ORDER (void)0
 #endif
 

@@ -50,9 +50,8 @@
 
 #ifdef MD_REAL
 /* end: TEMPLATE */
-/* Called with each finished block: rows m0 .. m0 + rows of columns n0 .. n0 + cols of batch element
- * `batch` = i1 * b2 + i2 lie at strip[r * ld + c], in cache, and may be changed in place; what it
- * leaves there is stored in C (the strip is C itself where C is contiguous along n). */
+/* Gets each finished block: rows m0 .. m0 + rows of columns n0 .. n0 + cols of batch element
+ * `batch` = i1 * b2 + i2 at strip[r * ld + c]; what it leaves there is stored in C. */
 typedef void (*MD_TN(epi))(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0,
                            int64_t cols, MD_REAL *strip, int64_t ld);
 

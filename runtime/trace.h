@@ -18,12 +18,7 @@
 #include "runtime/nan_origin.h"
 
 /* In a program that traces when asked to. */
-#define MD_TRACE(notes, ...)                                                                       \
-    do {                                                                                           \
-        if (MD_UNLIKELY((notes) != NULL)) {                                                        \
-            md_trace_rows(notes, __VA_ARGS__);                                                     \
-        }                                                                                          \
-    } while (0)
+#define MD_TRACE(notes, ...) ((notes) != NULL ? md_trace_rows(notes, __VA_ARGS__) : (void)0)
 
 /* Of so many 32-bit numbers, for `count` places. */
 #define MD_TRACE_NOTES(count) (1 + 2 * (count))
