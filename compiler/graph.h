@@ -297,6 +297,7 @@ struct Entry {
     int64_t budget;        /* TRAIN: bytes or -1 */
     bool rounding;         /* for it sums may be made in another order */
     int64_t flops_more;    /* that its loops take, since they keep less for it */
+    int64_t parts;         /* > 1: for it so many parts of the rows are made one by one */
     Elem half;             /* in what products multiply; TY_ERROR: as they are */
     /* TEST: gradcheck(train) < tolerance. The region is the train's loss (out[0]) and its gradient
      * to each updated parameter (out[k].slot), in train mode. NULL: expectations. */
@@ -493,10 +494,10 @@ void region_result(Region *region, Node *node);
 typedef struct LoopBuilder LoopBuilder;
 LoopBuilder *loop_open(Graph *g, int64_t trip, bool reverse);
 void loop_checkpoint(LoopBuilder *loop, int64_t kept); /* Attr.checkpoint; NONE at first */
-void loop_while(LoopBuilder *loop, int carry);    /* Attr.go */
-void loop_until(LoopBuilder *loop, Node *last);   /* Attr.last; a value of the region around */
-Node *loop_index(LoopBuilder *loop);              /* i32 scalar */
-int loop_carry(LoopBuilder *loop, Node *start);   /* its number; value: loop_carry_value */
+void loop_while(LoopBuilder *loop, int carry);         /* Attr.go */
+void loop_until(LoopBuilder *loop, Node *last);        /* Attr.last; a value of the region around */
+Node *loop_index(LoopBuilder *loop);                   /* i32 scalar */
+int loop_carry(LoopBuilder *loop, Node *start);        /* its number; value: loop_carry_value */
 Node *loop_carry_value(const LoopBuilder *loop, int carry);
 Node *loop_xs(LoopBuilder *loop, Node *stack); /* the slice of this iteration */
 void loop_next(LoopBuilder *loop, int carry, Node *next);
@@ -532,6 +533,15 @@ typedef const LoopMerge *(*MergePlanner)(void *ctx, Arena *scratch, const Region
 /* The same with the loops of each region, and those in bodies, merged as `merges` says; NULL: as
  * they are. */
 Region *region_rebuild_merged(Graph *g, const Region *old, MergePlanner merges, void *ctx);
+/* Nodes of `old` that are made in another way: `needed` is copied first, then `make` says what
+ * nodes become, by `map`, at least those of `given`, of which `needed` is no part and reads
+ * nothing; what is left of `old` is made of these. */
+typedef struct {
+    const bool *needed, *given;
+    void (*make)(void *ctx, Graph *g, Node **map);
+    void *ctx;
+} RebuildGiven;
+Region *region_rebuild_given(Graph *g, const Region *old, const RebuildGiven *given);
 /* Stacks that are made again where they are read, slice by slice, by LOOP of a region: which of its
  * results are; NULL: none of it. What reads one is a loop of the same trip, slice by slice. What
  * they are made of is at hand there: of a carry that changes, the stack of its values or of its

@@ -18,7 +18,7 @@ typedef struct {
 struct Live {
     bool *node;
     const bool *given; /* nodes that are there without what they are made of; or NULL */
-    LoopLive **loop; /* by node id, for LOOP nodes */
+    LoopLive **loop;   /* by node id, for LOOP nodes */
 };
 
 static Live *live_new(Arena *scratch, const Region *region) {
@@ -102,8 +102,9 @@ typedef struct {
     Arena *scratch;
     Arena *notes; /* of turned carries; NULL: no value is seen as turned */
     bool differs;
-    MergePlanner merges; /* NULL: each loop stays one of its own */
-    RematPlanner again;  /* NULL: loops read what there are stacks of */
+    MergePlanner merges;       /* NULL: each loop stays one of its own */
+    RematPlanner again;        /* NULL: loops read what there are stacks of */
+    const RebuildGiven *given; /* NULL: no node is */
 } Rebuild;
 
 /* The new values of the results of a loop. */
@@ -115,10 +116,10 @@ typedef struct {
 /* A region that is being copied. */
 typedef struct {
     const Live *live;
-    Node **map;             /* by node: what it has become */
-    LoopMap **loop;         /* by LOOP */
-    Node ***inner;          /* by LOOP that others are put into, while it is open: of its body */
-    const LoopMerge *merge; /* or NULL */
+    Node **map;               /* by node: what it has become */
+    LoopMap **loop;           /* by LOOP */
+    Node ***inner;            /* by LOOP that others are put into, while it is open: of its body */
+    const LoopMerge *merge;   /* or NULL */
     const bool *const *again; /* by LOOP: results that are made again; or NULL */
 } Copy;
 
@@ -478,10 +479,45 @@ Node *graph_copy(Graph *g, const Node *old, Node *const *in) {
     return graph_add(g, old->op, in, old->nin, old->attr, *old->type);
 }
 
+/* What is copied before the nodes that are given, then these. Of a loop that is copied all is that
+ * anybody needs, since it is copied once. */
+static void copy_needed(Rebuild *how, const Region *old, const Live *live, Node **map) {
+    Live *first = live_new(how->scratch, old);
+    memcpy(first->node, how->given->needed, sizeof *first->node * (size_t)old->node.count);
+    for (bool more = true; more;) {
+        more = false;
+        live_mark(how->scratch, old, first);
+        for (int i = 0; i < old->node.count; i++) {
+            const Node *n = old->node.at[i];
+            if (n->op == OP_PICK && first->node[n->in[0]->id] && live->node[i] && !first->node[i]) {
+                first->node[i] = more = true;
+            }
+        }
+    }
+    copy_nodes(how, old, first, map);
+    how->given->make(how->given->ctx, how->graph, map);
+}
+
+/* What is needed of what is not there yet. */
+static Live *live_rest(Arena *scratch, const Region *old, Node *const *map) {
+    bool *there = ARENA_ARRAY(scratch, bool, old->node.count);
+    Live *live = live_new(scratch, old);
+    for (int i = 0; i < old->node.count; i++) {
+        there[i] = map[i] != NULL;
+    }
+    live->given = there;
+    for (int k = 0; k < old->out.count; k++) {
+        live->node[old->out.at[k]->id] = true;
+    }
+    live_mark(scratch, old, live);
+    return live;
+}
+
 /* By what `how` says of what is done on the way. */
 static Region *rebuild(Graph *g, const Region *old, Rebuild *how) {
     Arena scratch = {0};
     Live *live = live_new(&scratch, old);
+    live->given = how->given ? how->given->given : NULL;
     for (int k = 0; k < old->out.count; k++) {
         live->node[old->out.at[k]->id] = true;
     }
@@ -495,6 +531,10 @@ static Region *rebuild(Graph *g, const Region *old, Rebuild *how) {
     }
     how->graph = g;
     how->scratch = &scratch;
+    if (how->given) {
+        copy_needed(how, old, live, map);
+        live = live_rest(&scratch, old, map);
+    }
     copy_nodes(how, old, live, map);
     for (int k = 0; k < old->out.count; k++) {
         region_result(fresh, map[old->out.at[k]->id]);
@@ -525,6 +565,11 @@ Region *region_rebuild_loops(Graph *g, const Region *old, LoopVisit visit, void 
 
 Region *region_rebuild_merged(Graph *g, const Region *old, MergePlanner merges, void *ctx) {
     Rebuild how = {.merges = merges, .ctx = ctx};
+    return rebuild(g, old, &how);
+}
+
+Region *region_rebuild_given(Graph *g, const Region *old, const RebuildGiven *given) {
+    Rebuild how = {.given = given};
     return rebuild(g, old, &how);
 }
 

@@ -106,8 +106,7 @@ static void json_buffers(const Emit *e, const ProgramEntry *entry, Text *out) {
         json_number(out, "bytes", arena_room(entry, buf->bytes));
         json_number(out, "first", buf->first);
         json_number(out, "last", buf->last - 1);
-        text_printf(out, ",\"kept\":%s,\"workspace\":%s",
-                    uses.at[buf->id].saved ? "true" : "false",
+        text_printf(out, ",\"kept\":%s,\"workspace\":%s", uses.at[buf->id].saved ? "true" : "false",
                     buf->kind == BUF_WORK ? "true" : "false");
         json_text(out, "layer", use_layer(&uses, buf));
         json_text(out, "role", use_role(&uses, buf));
@@ -133,6 +132,7 @@ static void json_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
     json_number(out, "steps_again", entry->steps_again);
     json_number(out, "flops_again", entry->flops_again);
     json_number(out, "flops_more", entry->entry->flops_more);
+    json_number(out, "parts", entry->entry->parts > 1 ? entry->entry->parts : 1);
     SweepList sweeps = sweeps_of(e, entry);
     text_add(out, sweeps.count > 0 ? ",\"sparse_gradients\":[" : "");
     for (int i = 0; i < sweeps.count; i++) {
@@ -393,9 +393,14 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
         text_printf(out, "  %d of them run again, %lld FLOPs: the budget asks for that\n",
                     entry->steps_again, (long long)entry->flops_again);
     }
+    if (entry->entry->parts > 1) {
+        text_printf(out, "  its %lld rows are made in %lld parts: the budget asks for that\n",
+                    (long long)entry->entry->rows, (long long)entry->entry->parts);
+    }
     if (entry->entry->keep != NULL && entry->entry->flops_more != 0) {
-        text_printf(out, "  %lld FLOPs more than without a budget: its loops keep less\n",
-                    (long long)entry->entry->flops_more);
+        text_printf(out, "  %lld FLOPs more than without a budget%s\n",
+                    (long long)entry->entry->flops_more,
+                    entry->entry->parts > 1 ? "" : ": its loops keep less");
     }
     SweepList sweeps = sweeps_of(e, entry);
     for (int i = 0; i < sweeps.count; i++) {

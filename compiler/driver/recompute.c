@@ -15,6 +15,7 @@
 #include "passes/grad.h"
 #include "passes/late.h"
 #include "passes/lower/lower.h"
+#include "passes/parts.h"
 #include "passes/plan/offsets.h"
 #include "passes/plan/phases.h"
 #include "passes/plan/plan.h"
@@ -28,6 +29,7 @@ enum {
     WORTH_ROWS = 4,   /* chunks that a value must be to be taken apart without a budget */
     SAME_WORK = 1000, /* FLOPs in so many that do not count */
     BOTH = 6,         /* choices that are tried with steps that run again as well, */
+    LEAST_PART = 8,   /* rows: products of few rows add up in another order */
     LEAST_OF = 2,     /* and where none fits, until no fewer bytes are found */
     LEAST_ROWS = TUNED(128 << 10, 1024)
 };
@@ -108,8 +110,8 @@ static void note_tried(Search *s, const GradPlan *plan, Cost cost) {
     VEC_PUSH(&s->c->arena, &s->tried, tried);
 }
 
-/* Takes the plan if it is the better one. */
-static void take_by(Search *s, const GradPlan *plan, int64_t limit, bool least) {
+/* Takes the plan if it is the better one; gives what it costs. */
+static Cost take_by(Search *s, const GradPlan *plan, int64_t limit, bool least) {
     Cost cost = try_plan(s, plan, limit, least);
     bool fits = cost.arena <= s->limit;
     if (limit == ANY) {
@@ -123,10 +125,11 @@ static void take_by(Search *s, const GradPlan *plan, int64_t limit, bool least) 
         s->cost = cost;
         s->fits = fits;
     }
+    return cost;
 }
 
-static void take(Search *s, const GradPlan *plan, int64_t limit) {
-    take_by(s, plan, limit, false);
+static Cost take(Search *s, const GradPlan *plan, int64_t limit) {
+    return take_by(s, plan, limit, false);
 }
 
 /* What frees most for its work comes first. */
@@ -218,6 +221,26 @@ static void try_all(Search *s, const KeptList *kept, int64_t rows, int least) {
     }
 }
 
+/* The batch in parts of its rows, as long as more of them take less. */
+static void try_parts(Search *s, const GradPlan *base) {
+    const int64_t rows = s->entry->rows;
+    int64_t least = s->usual.arena;
+    if (!parts_applies(s->entry->region, rows)) {
+        return;
+    }
+    for (int64_t parts = 2; rows / parts >= LEAST_PART; parts++) {
+        if (rows % parts == 0) {
+            GradPlan plan = *base;
+            plan.parts = parts;
+            int64_t arena = take(s, &plan, ANY).arena;
+            if (arena >= least) {
+                return;
+            }
+            least = arena;
+        }
+    }
+}
+
 /* What is taken where no budget asks for less: what is quickest, and a product of which parts are
  * enough (the logits of a large vocabulary) by rows where nothing is made twice for it. */
 static GradPlan usual_plan(const Search *s) {
@@ -267,7 +290,20 @@ static void search_rounding(Search *s, const GradPlan *usual) {
             try_all(s, &kept, rows, 0);
         }
     }
+    try_parts(s, usual);
     finish(s);
+}
+
+/* An evaluation: what it gives has the same bits in parts. */
+static bool choose_eval(Search *s) {
+    const GradPlan usual = {.save = GRAD_SAVE_CALLS};
+    s->usual = s->cost = try_plan(s, &usual, ANY, false);
+    s->best = usual;
+    s->fits = s->cost.arena <= s->limit;
+    if (!s->fits) {
+        try_parts(s, &usual);
+    }
+    return s->best.parts > 1;
 }
 
 /* Finds the best plan for the limit; false: the usual one is good enough, or nothing else is there.
@@ -281,7 +317,8 @@ static bool choose(Search *s, bool rounding, const GradPlan *usual) {
     }
     take(s, usual, s->limit); /* steps of its own list run again */
     const bool loops = longest(s->entry->region) > 1;
-    if (!loops && chunk_largest(s->entry->region) < LEAST_ROWS) {
+    if (!loops && chunk_largest(s->entry->region) < LEAST_ROWS &&
+        !parts_applies(s->entry->region, s->entry->rows)) {
         return false;
     }
     if (loops) {
@@ -296,7 +333,7 @@ static bool choose(Search *s, bool rounding, const GradPlan *usual) {
     } else if (!s->fits && other.fits) {
         s->c->rounded_bytes = other.beside + other.cost.arena;
     }
-    return true;
+    return loops || s->best.parts > 1 || s->best.rows != usual->rows;
 }
 
 /* What the arena of each entry comes on top of. */
@@ -340,8 +377,10 @@ void choose_kept(Compile *c, Module *module, int stage, int64_t budget) {
         const GradPlan *before = s->entry->keep;
         bool rounding = s->entry->rounding || c->opt.rounding;
         s->limit = budget - s->beside;
-        if (s->entry->kind == ENTRY_TRAIN && choose(s, rounding, before ? before : &usual)) {
+        if ((s->entry->kind == ENTRY_EVAL && choose_eval(s)) ||
+            (s->entry->kind == ENTRY_TRAIN && choose(s, rounding, before ? before : &usual))) {
             s->entry->keep = kept_plan(c, &s->best);
+            s->entry->parts = s->best.parts;
             s->entry->flops_more = s->cost.flops - s->usual.flops;
         }
     }

@@ -2,7 +2,6 @@
 #include "compiler/driver/stages.h"
 
 #include "compiler/keep.h"
-#include "passes/remat.h"
 #include "passes/chunk.h"
 #include "passes/fma.h"
 #include "passes/grad.h"
@@ -12,7 +11,9 @@
 #include "passes/merge.h"
 #include "passes/narrow.h"
 #include "passes/orders.h"
+#include "passes/parts.h"
 #include "passes/precision.h"
+#include "passes/remat.h"
 #include "passes/schedule/schedule.h"
 #include "passes/simplify.h"
 #include "passes/sums.h"
@@ -67,6 +68,26 @@ static Region *chunk(Graph *g, const Region *region, const Entry *entry) {
     return rows ? pass_chunk(g, chunks, chunk_by_rows(entry->keep->rows)) : chunks;
 }
 
+static bool in_parts(const Entry *entry, EntryKind kind) {
+    return entry->kind == kind && entry->keep && entry->keep->parts > 1;
+}
+
+/* A train's, so that gradients are added up over parts. */
+static bool applies_parts(const Region *region, const Entry *entry) {
+    (void)region;
+    return in_parts(entry, ENTRY_TRAIN);
+}
+
+/* An evaluation's, behind all that decides how values are computed: to the bit. */
+static bool applies_eval_parts(const Region *region, const Entry *entry) {
+    (void)region;
+    return in_parts(entry, ENTRY_EVAL);
+}
+
+static Region *parts(Graph *g, const Region *region, const Entry *entry) {
+    return pass_parts(g, region, entry->rows, entry->keep->parts);
+}
+
 static Region *grad(Graph *g, const Region *region, const Entry *entry) {
     static const GradPlan usual = {.save = GRAD_SAVE_CALLS};
     return pass_grad_planned(g, region, entry->keep ? entry->keep : &usual);
@@ -108,13 +129,14 @@ static const struct {
     GraphStage stage;
     bool (*applies)(const Region *region, const Entry *entry); /* NULL: always; else it would change
                                                                 * nothing */
-    bool rounds;                           /* for entries that multiply in 16 bits */
-    bool follows;                          /* up to the pass before it nothing is left to do */
-    bool spells;                           /* for targets that lack a schedule for what it spells */
+    bool rounds;  /* for entries that multiply in 16 bits */
+    bool follows; /* up to the pass before it nothing is left to do */
+    bool spells;  /* for targets that lack a schedule for what it spells */
 } graph_passes[] = {
     /* before differentiation: composites and contractions */
     {"match", run_simplify, STAGE_BUILT, NULL, false, false, false},
     {"orders", run_orders, STAGE_BUILT, applies_orders, false, false, true},
+    {"parts", parts, STAGE_BUILT, applies_parts, false, false, false},
     {"chunk", chunk, STAGE_BUILT, applies_chunk, false, false, false},
     {"precision", precision, STAGE_BUILT, NULL, true, false, false},
     {"grad", grad, STAGE_GRAD, NULL, false, false, false},
@@ -128,6 +150,7 @@ static const struct {
     {"narrow", run_narrow, STAGE_OPTIMISED, applies_narrow, false, false, false},
     {"sums", run_sums, STAGE_OPTIMISED, applies_sums, false, false, false},
     {"fma", run_fma, STAGE_OPTIMISED, NULL, false, false, false},
+    {"eval_parts", parts, STAGE_OPTIMISED, applies_eval_parts, false, false, false},
     {"remat", remat, STAGE_OPTIMISED, applies_remat, false, false, false},
 };
 enum { STAGES = sizeof graph_passes / sizeof *graph_passes };
@@ -200,9 +223,7 @@ bool stages_run(Compile *c, Module *module, Arena *built, int from, int to, bool
                 Arena *nodes = &entry->nodes[entry->passes++ % 2];
                 Arena *old = &entry->nodes[entry->passes % 2];
                 module->graph->arena = nodes;
-                module->graph->spent = p > 0                          ? old
-                                       : i == module->entry.count - 1 ? built
-                                                                      : NULL;
+                module->graph->spent = p > 0 ? old : i == module->entry.count - 1 ? built : NULL;
                 nodes->chunk_bytes = NODES_CHUNK; /* there may be many small entries */
                 entry->region = graph_passes[p].run(module->graph, entry->region, entry);
                 nodes_forget(entry->region);

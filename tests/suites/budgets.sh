@@ -117,6 +117,36 @@ for name in ${LOOPED:-kalman gpt}; do
     *) fail "$name" "without the word: $(head -n 1 "$scratch/err")" ;;
     esac
 done
+# A batch in parts of its rows: what an evaluation gives keeps its bits, sums over the rows of a train need the word.
+file=tests/suites/parts.mdl
+of_entry() { # KIND FIELD BUDGET
+    "$MDLC" report --report=json --budget="$3" $file | tr '{,' '\n\n' | awk -F: -v kind="\"$1\"" -v field="\"$2\"" '
+        $1 == "\"kind\"" { inside = $2 == kind }
+        $1 == field && inside { print $2; exit }'
+}
+exact=$(least "" $file) low=$(least ", rounding" $file)
+"$MDLC" --threads=3 $file -o "$scratch/whole.c" && emitted "$scratch/whole.c" "$scratch/whole" || fail parts "does not build"
+"$MDLC" --threads=3 --budget="$low, rounding" $file -o "$scratch/less.c" 2>"$scratch/err" && emitted "$scratch/less.c" "$scratch/less" || fail parts "$(head -n 1 "$scratch/err")"
+[ $((low * 2)) -le "$exact" ] && pass || fail parts "$low bytes in parts, $exact without"
+[ "$(declared "$scratch/less.c")" -le "$low" ] && pass || fail parts "$(declared "$scratch/less.c") bytes declared, of $low"
+for kind in train eval; do
+    [ "$(of_entry $kind parts "1 GiB, rounding")" = 1 ] && pass || fail "parts of $kind" "without need"
+    [ "$(of_entry $kind parts "$low, rounding")" -gt 1 ] && pass || fail "parts of $kind" "its rows are made at once"
+done
+for made in whole less; do
+    check "parts, $made, trained" trained "$scratch/$made" "$scratch/$made.st"
+    "$scratch/$made" fit --steps 3 --save "$scratch/$made.3" --log none >"$scratch/log" 2>&1 || fail "parts, $made" "$(head -n 1 "$scratch/log")"
+done
+"$scratch/stdiff" "$scratch/less.3" "$scratch/whole.3" 1e-4 >"$scratch/out" && pass || fail parts "$(grep -m 1 -v ok "$scratch/out")"
+for made in whole less; do
+    "$scratch/$made" eval --load "$scratch/whole.st" --log json 2>&1 | grep '"event":"eval"' >"$scratch/$made.eval"
+done
+[ -s "$scratch/whole.eval" ] && pass || fail parts "no evaluation"
+same "an evaluation in parts" "$scratch/whole.eval" "$scratch/less.eval"
+for threads in 1 2; do
+    OMP_NUM_THREADS=$threads "$scratch/less" fit --save "$scratch/threads.st" --log none >"$scratch/log" 2>&1 || fail "parts, $threads threads" "$(head -n 1 "$scratch/log")"
+    same "parts, $threads threads" "$scratch/less.st" "$scratch/threads.st"
+done
 for wrong in '1 GiB, round' '1 GiB,' ', rounding' 'rounding'; do
     "$MDLC" --budget="$wrong" $model -o "$scratch/none.c" 2>"$scratch/err"
     [ $? -eq 2 ] && grep -q "'160 MiB, rounding'" "$scratch/err" && pass || fail "--budget=$wrong" "$(head -n 1 "$scratch/err")"
