@@ -12,7 +12,7 @@
 
 enum { LINES = 40 };
 
-/* The lines of `text`, with `used`, names with blanks between them, in use. What is left of them. */
+/* What is left of the lines of `text` where `used`, names with blanks between them, are used. */
 static const char *left(Arena *arena, const char *text, const char *used) {
     const char *lines[LINES];
     size_t count = 0;
