@@ -1,0 +1,243 @@
+/* A batch in parts of its rows: every op that goes through by rows, in random chains, gives the
+ * same bits, and derivatives that differ by rounding; what is in there is made for a part at a
+ * time. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "pass_fixture.h"
+#include "passes/grad.h"
+#include "passes/parts.h"
+#include "passes/simplify.h"
+
+#include <string.h>
+
+enum { ROWS = 12, SHARES = 3, CHAINS = 300, STEPS = 6, MOST = 400 /* elements of a row */ };
+
+typedef enum {
+    MAPPED,
+    SHIFTED, /* by a value for each place but the row */
+    TURNED,
+    PADDED,
+    WINDOWED,
+    PLACED, /* what windows have is added up where it was read */
+    FLIPPED,
+    JOINED,
+    RUNNING,
+    SLICED,
+    SUMMED,
+    LARGEST,
+    MULTIPLIED,
+    LOOKED_UP,
+    DROPPED,
+    KINDS
+} Kind;
+
+static bool done[KINDS];
+
+/* A random axis of at least two places that is not the rows'; -1: there is none. */
+static int other_axis(Fixture *f, const Node *x, int rows) {
+    int axis = (int)sample_below(&f->s, x->type->rank);
+    return axis != rows && x->type->dim[axis] > 1 ? axis : -1;
+}
+
+static Node *padded(Fixture *f, Node *x, int axis) {
+    int64_t lo[MD_RANK] = {0}, hi[MD_RANK] = {0};
+    lo[axis] = 1;
+    hi[axis] = 2;
+    return node_pad(f->g, x, lo, hi, BORDER_VALUE, 0.5);
+}
+
+static Node *multiplied(Fixture *f, Node *x, int axis) {
+    Type t = {.elem = TY_F64, .rank = 2, .dim = {5, x->type->dim[axis]}};
+    int8_t la[MD_RANK], lb[2] = {MD_RANK - 1, 0}, out[MD_RANK];
+    for (int i = 0; i < x->type->rank; i++) {
+        la[i] = (int8_t)i;
+        out[i] = (int8_t)i;
+    }
+    lb[0] = (int8_t)x->type->rank;
+    lb[1] = (int8_t)axis;
+    out[axis] = lb[0];
+    return node_contract(f->g, x, sample_input(&f->s, t, -1, 1), la, lb, out, x->type->rank);
+}
+
+static Node *dropped(Fixture *f, Node *x) {
+    Node *key[2] = {node_int(f->g, TY_I64, 3), node_int(f->g, TY_I64, 1)};
+    Node *draw = node_random(f->g, DIST_UNIFORM, 7, key, 2, *x->type);
+    Node *keep = node_map2(f->g, OP_LT, draw, node_full(f->g, *x->type, 0.5));
+    return node_select(f->g, keep, x, node_full(f->g, *x->type, 0));
+}
+
+/* The place of the largest, as a number of the same rows. */
+static Node *largest(Fixture *f, Node *x, int axis) {
+    Node *at = node_cast(f->g, node_argfold(f->g, OP_ARGMAX, x, axis), TY_F64);
+    return node_map2(f->g, OP_ADD, node_fold(f->g, OP_FMAX, x, 1u << axis), at);
+}
+
+/* One step by rows; the same where the kind does not fit. */
+static Node *step(Fixture *f, Kind kind, Node *x, int *rows) {
+    Graph *g = f->g;
+    const int axis = other_axis(f, x, *rows), rank = x->type->rank;
+    if (axis < 0 || (kind == LOOKED_UP && *rows != 0)) {
+        return x;
+    }
+    const int64_t extent = x->type->dim[axis];
+    const bool splits = rank<MD_RANK - 2, folds = rank> 2;
+    Type row = {.elem = TY_F64, .rank = 1, .dim = {extent}};
+    Node *joined[2] = {x, node_map1(g, OP_NEG, x)}, *y = x;
+    int map[MD_RANK];
+    switch (kind) {
+    case MAPPED: y = node_map1(g, OP_TANH, x); break;
+    case SHIFTED:
+        y = node_map2(g, OP_MUL, x,
+                      node_broadcast(g, sample_input(&f->s, row, -1, 1),
+                                     ((1u << rank) - 1) & ~(1u << axis), rank, x->type->dim));
+        break;
+    case TURNED:
+        for (int i = 0; i < rank; i++) {
+            map[i] = i == axis ? *rows : i == *rows ? axis : i;
+        }
+        *rows = axis;
+        y = node_permute(g, x, map);
+        break;
+    case PADDED: y = padded(f, x, axis); break;
+    case WINDOWED:
+    case PLACED:
+        if (splits) {
+            y = node_window(g, x, axis, 1, 1, 0, extent - 1, 2, BORDER_NONE, 0);
+            y = node_map1(g, OP_TANH, y);
+            y = kind == PLACED ? node_overlap_add(g, y, y->in[0]->attr) : y;
+            *rows += kind == WINDOWED && axis < *rows;
+        }
+        break;
+    case FLIPPED: y = node_flip(g, x, 1u << axis); break;
+    case JOINED: y = node_concat(g, joined, 2, axis); break;
+    case RUNNING: y = node_cumsum(g, x, axis, false, true); break;
+    case SLICED: y = node_slice_axis(g, x, axis, 1, extent - 1, 1); break;
+    case SUMMED:
+    case LARGEST:
+        if (folds) {
+            y = kind == SUMMED ? node_fold(g, OP_SUM, x, 1u << axis) : largest(f, x, axis);
+            *rows -= axis < *rows;
+        }
+        break;
+    case MULTIPLIED: y = multiplied(f, x, axis); break;
+    case LOOKED_UP: {
+        Type index = {.elem = TY_I32, .rank = 1, .dim = {ROWS}};
+        Node *at =
+            node_map2(g, OP_IREM, node_iota(g, index, 0), node_int(g, TY_I32, x->type->dim[1]));
+        y = rank > 1 ? node_gather(g, x, at, 1) : x;
+        break;
+    }
+    case DROPPED: y = dropped(f, x); break;
+    case KINDS: break;
+    }
+    if (type_count(*y->type) > ROWS * MOST) {
+        return x;
+    }
+    done[kind] = done[kind] || y != x;
+    return y;
+}
+
+/* Results: the sum of all, and a number for each row. */
+static void build(Fixture *f) {
+    Type type = {.elem = TY_F64, .rank = 3, .dim = {ROWS, 5, 4}};
+    Node *x = sample_input(&f->s, type, -1, 1);
+    int rows = 0;
+    for (int i = 0; i < STEPS; i++) {
+        x = step(f, (Kind)sample_below(&f->s, KINDS), x, &rows);
+    }
+    uint32_t others = ((1u << x->type->rank) - 1) & ~(1u << rows);
+    Node *row = node_map1(f->g, OP_TANH, x);
+    row = others ? node_fold(f->g, OP_SUM, row, others) : row;
+    region_result(f->region, total(f, row));
+    region_result(f->region, row);
+}
+
+static bool is_loop(const Node *n) {
+    return n->op == OP_LOOP;
+}
+
+/* Is it made of as many rows as there are, and more than a number for each? */
+static bool is_whole(const Node *n) {
+    OpClass cls = op_info[n->op].cls;
+    return (cls == CLASS_FOLD || cls == CLASS_CALL || n->op == OP_TANH) &&
+           type_count(*n->type) > ROWS && type_count(*n->type) % ROWS == 0;
+}
+
+static void test_values(void **state) {
+    (void)state;
+    for (int i = 0; i < CHAINS; i++) {
+        Fixture f;
+        fixture_open(&f, TY_F64, (uint64_t)i);
+        build(&f);
+        Region *before = pass_simplify(f.g, f.region);
+        assert_true(parts_applies(before, ROWS));
+        Region *now = pass_parts(f.g, before, ROWS, SHARES);
+        region_verify(now, STAGE_BUILT);
+        assert_int_equal(fixture_count(&f, now, is_loop), 1);
+        assert_true(difference(&f, before, now) == 0); /* no sum is cut */
+        arena_free(&f.arena);
+    }
+    for (int kind = 0; kind < KINDS; kind++) {
+        assert_true(done[kind]);
+    }
+}
+
+static void test_gradients(void **state) {
+    (void)state;
+    for (int i = 0; i < CHAINS; i++) {
+        Fixture f;
+        fixture_open(&f, TY_F64, 1000 + (uint64_t)i);
+        build(&f);
+        add_gradients(&f);
+        Region *built = pass_simplify(f.g, f.region);
+        Region *before = optimise(&f, pass_grad(f.g, built, GRAD_SAVE_CALLS));
+        Region *now = pass_parts(f.g, built, ROWS, SHARES);
+        now = optimise(&f, pass_grad(f.g, now, GRAD_SAVE_CALLS));
+        assert_true(difference(&f, before, now) <= tolerance(&f, before));
+        arena_free(&f.arena);
+    }
+}
+
+/* Products, pads and windows of a whole batch are gone; a mean over the batch ends the parts, and
+ * so does a derivative by what would be inside. */
+static void test_borders(void **state) {
+    (void)state;
+    for (int form = 0; form < 3; form++) {
+        Fixture f;
+        fixture_open(&f, TY_F64, 7);
+        Type type = {.elem = TY_F64, .rank = 2, .dim = {ROWS, 5}};
+        Node *x = multiplied(&f, sample_input(&f.s, type, -1, 1), 1), *h = x;
+        if (form == 1) {
+            Node *mean = node_fold(f.g, OP_SUM, x, 1);
+            h = node_map2(f.g, OP_SUB, x, node_broadcast(f.g, mean, 1, 2, x->type->dim));
+        }
+        Node *y = node_fold(f.g, OP_SUM, node_map1(f.g, OP_TANH, multiplied(&f, h, 1)), 2);
+        Node *sum = total(&f, y);
+        region_result(f.region, sum);
+        if (form == 2) {
+            region_result(f.region, node_grad(f.g, sum, x, node_const(f.g, TY_F64, 1)));
+        }
+        Region *before = region_rebuild(f.g, f.region, NULL, NULL);
+        assert_true(parts_applies(before, ROWS) == (form != 2));
+        assert_false(parts_applies(before, ROWS + 1));
+        if (form != 2) {
+            Region *now = pass_parts(f.g, before, ROWS, SHARES);
+            assert_true(fixture_count(&f, before, is_whole) > 0);
+            assert_int_equal(fixture_count(&f, now, is_whole), form == 0 ? 0 : 2);
+            assert_true(difference(&f, before, now) == 0);
+        }
+        arena_free(&f.arena);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),
+                                       cmocka_unit_test(test_gradients),
+                                       cmocka_unit_test(test_borders)};
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
