@@ -133,6 +133,8 @@ struct Tile {
     int64_t narrow;                      /* so few columns that all stand in every block; or 0 */
     int64_t flops;
     uint32_t owner;
+    const Arg *halo; /* A, made by `copy` for each element of the batch; NULL: it lies in memory */
+    StmtList copy;
     StmtList body;
 };
 

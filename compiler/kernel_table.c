@@ -124,7 +124,7 @@ static void write_tile(Writer *w, const Tile *t) {
     }
     number(w, t->blas);
     number(w, t->team);
-    const Arg *const arg[] = {t->a, t->b, t->c, t->work, t->strip, t->add};
+    const Arg *const arg[] = {t->a, t->b, t->c, t->work, t->strip, t->add, t->halo};
     for (size_t i = 0; i < sizeof arg / sizeof *arg; i++) {
         write_arg(w, arg[i]);
     }
@@ -135,6 +135,7 @@ static void write_tile(Writer *w, const Tile *t) {
     for (size_t i = 0; i < sizeof rest / sizeof *rest; i++) {
         number(w, rest[i]);
     }
+    write_list(w, &t->copy);
     write_list(w, &t->body);
 }
 

@@ -9,10 +9,28 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* The axes of loops in it. */
+static AxisSet looped(const StmtList *list) {
+    AxisSet axes = 0;
+    for (int i = 0; i < list->count; i++) {
+        const Stmt *s = list->at[i];
+        axes |= looped(&s->body) | (s->kind == STMT_FOR ? (AxisSet)1 << s->axis : 0);
+    }
+    return axes;
+}
+
 /* What an epilogue reads and writes: the arguments, loop indices and axes around it. */
 static Needs tile_needs(Style *s, const Tile *tile, bool *batch) {
     Needs n = needs_of(s->out->arena, s->k, &tile->body, NULL);
     *batch = n.axes >> tile->batch & 1;
+    Needs copy = needs_of(s->out->arena, s->k, &tile->copy, NULL);
+    n.axes |= copy.axes & ~looped(&tile->copy);
+    for (int i = 0; i < s->k->nargs; i++) {
+        n.arg[i] = n.arg[i] || copy.arg[i];
+    }
+    for (int i = 0; i < scalar_count(s->k); i++) {
+        n.scalar[i] = n.scalar[i] || copy.scalar[i];
+    }
     n.axes &= ~((AxisSet)1 << tile->batch | (AxisSet)1 << tile->row | (AxisSet)1 << tile->column);
     return n;
 }
@@ -80,6 +98,42 @@ static void print_arguments(Style *s, const Needs *n, const char *name) {
     text_printf(out, "} %s_args;\n\n", name);
 }
 
+/* The struct as a local, by whose members arguments go from here on; what one of the functions of
+ * a product does not use of it is not named. */
+static void open_arguments(Style *s, const Needs *all, const StmtList *list, const char *name) {
+    Arena *arena = s->out->arena;
+    Needs n = needs_of(arena, s->k, list, NULL);
+    n.axes &= all->axes;
+    /* a copy: no store of the block can change what it holds */
+    line(s, "const %s_args args = *(const %s_args *)ctx;", name, name);
+    for (int i = 0; i < s->k->arg.count; i++) {
+        const Arg *arg = s->k->arg.at[i];
+        if (n.arg[arg->id]) {
+            s->arg[arg->id] = str_printf(arena, "args.%s", s->arg[arg->id]);
+        }
+    }
+    Words words = numbers_needed(s, &n, false), typed = numbers_needed(s, &n, true);
+    for (int i = 0; i < words.count; i++) {
+        line(s, "const %s = args.%s;", typed.at[i], words.at[i]);
+    }
+}
+
+/* What makes A for one element of the batch. */
+static void print_copy(Text *out, const Kernel *k, const Tile *tile, const Needs *n,
+                       const char *name) {
+    Style s = style_open(out, k);
+    s.depth = 1;
+    text_printf(out, "static const void *%s_copy(void *ctx, int64_t %s, int part) {\n", name,
+                s.axis[tile->batch]);
+    open_arguments(&s, n, &tile->copy, name);
+    line(&s, "%s *halo = %s + part * INT64_C(%" PRId64 ");", elem_c_name(tile->halo->elem),
+         s.arg[tile->halo->id], tile->halo->part);
+    s.arg[tile->halo->id] = "halo";
+    list_print(&s, &tile->copy);
+    line(&s, "return %s;", operand_text(&s, tile->halo, tile->at_a));
+    text_add(out, "}\n\n");
+}
+
 /* That struct and the epilogue. */
 static void print_epilogue(Text *out, const Kernel *k, const Tile *tile, const char *name) {
     Style s = style_open(out, k);
@@ -89,24 +143,20 @@ static void print_epilogue(Text *out, const Kernel *k, const Tile *tile, const c
     if (arguments) {
         print_arguments(&s, &n, name);
     }
+    if (tile->halo) {
+        print_copy(out, k, tile, &n, name);
+    }
+    if (tile->body.count == 0) {
+        return;
+    }
     s.depth = 1;
     text_printf(out, "static void %s_epilogue", name);
     const char *batch = s.axis[tile->batch], *row = s.axis[tile->row], *col = s.axis[tile->column];
     text_printf(out, block_parameters, batch, elem_c_name(tile->strip->elem));
-    if (arguments) { /* a copy: no store of the block can change what it holds */
-        line(&s, "const %s_args args = *(const %s_args *)ctx;", name, name);
+    if (arguments) {
+        open_arguments(&s, &n, &tile->body, name);
     } else {
         line(&s, "(void)ctx;");
-    }
-    for (int i = 0; i < k->arg.count; i++) {
-        const Arg *arg = k->arg.at[i];
-        if (n.arg[arg->id]) {
-            s.arg[arg->id] = str_printf(out->arena, "args.%s", s.arg[arg->id]);
-        }
-    }
-    Words words = numbers_needed(&s, &n, false), typed = numbers_needed(&s, &n, true);
-    for (int i = 0; i < words.count; i++) {
-        line(&s, "const %s = args.%s;", typed.at[i], words.at[i]);
     }
     if (!uses_batch) {
         line(&s, "(void)%s;", batch);
@@ -326,6 +376,7 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
     add_feature(arena, list, "DOTS", dots);
     add_feature(arena, list, "PACKED", packed);
     add_feature(arena, list, "KEPT", p->is & MD_TILE_KEPT);
+    add_feature(arena, list, "COPIED", tile->halo != NULL);
     bool scattered = stored && (!in_place || (!turned && p->chunks > 1));
     add_feature(arena, list, "TURNED",
                 (packed && p->cols.y != 1 && p->k2.y == 1) ||
@@ -351,7 +402,8 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
 void tile_print_plan(Style *s, Text *out, const Tile *tile, Products *known) {
     const Kernel *k = s->k;
     s->plan = k->name;
-    s->epilogue = tile->body.count > 0 ? share_epilogue(out, k, tile, known) : NULL;
+    bool own = tile->body.count > 0 || tile->halo;
+    s->epilogue = own ? share_epilogue(out, k, tile, known) : NULL;
     if (tile->blas) {
         md_blas plan;
         memcpy(&plan, tile->plan, sizeof plan);
@@ -366,9 +418,14 @@ void tile_print_plan(Style *s, Text *out, const Tile *tile, Products *known) {
         text_printf(out, "static const md_tile %s_tile = {\n%s\n};\n", k->name, text.at);
     }
     /* In one line: with --line a directive may not stand between the arguments of a macro. */
-    const char *epilogue = epilogue_name(out->arena, s->epilogue, tile);
+    const char *epilogue =
+        epilogue_name(out->arena, tile->body.count > 0 ? s->epilogue : NULL, tile);
     if (tile_is_half(tile)) {
         text_printf(out, "MD_TILE_HALF_PART(%s, %s_tile, %s)\n\n", k->name, s->plan, epilogue);
+    } else if (tile->halo) {
+        text_printf(out, "MD_TILE_COPIED_PART(%s, %s_tile, md_tile_part_copied_%s, %s, %s_copy)",
+                    k->name, s->plan, tile_suffix(tile), epilogue, s->epilogue);
+        text_add(out, "\n\n");
     } else {
         text_printf(out, "MD_TILE_PART(%s, %s_tile, md_tile_part_%s, %s)\n\n", k->name, s->plan,
                     tile_suffix(tile), epilogue);
@@ -404,7 +461,7 @@ void tile_print(Style *s, const Tile *tile) {
     const char *context = "NULL", *suffix = tile_suffix(tile);
     bool uses_batch;
     Needs n = tile_needs(s, tile, &uses_batch);
-    if (tile->body.count > 0 && needs_arguments(k, &n)) {
+    if ((tile->body.count > 0 || tile->halo) && needs_arguments(k, &n)) {
         print_context(s, &n);
         context = "&args";
     }

@@ -123,6 +123,7 @@ static void walk_index(Walk *w, const Index *index) {
 }
 
 static void walk_list(Walk *w, const StmtList *list);
+static void unbind(Walk *w, const StmtList *list);
 
 static void walk_product(Walk *w, const Stmt *s) {
     const Tile *tile = s->tile;
@@ -132,7 +133,10 @@ static void walk_product(Walk *w, const Stmt *s) {
     VEC_PUSH(w->to->arena, &w->loop, s);
     for (int time = CALL_FIRST; time <= CALL_LATE; time++) {
         w->turn++;
-        if (time == CALL_LATE) {
+        if (time == CALL_FIRST) {
+            walk_list(w, &tile->copy);
+            unbind(w, &tile->copy);
+        } else if (time == CALL_LATE) {
             walk_list(w, &tile->body);
             w->turn++;
         }

@@ -172,6 +172,40 @@ static bool picks(const Node *node) {
            type_count(*node->type) <= type_count(*base->type) / FEWER;
 }
 
+/* Where axis 0 of `pad` stands in what views make of it; -1: nowhere as it is. */
+static int first_axis(const Node *node, const Node *pad) {
+    if (node == pad) {
+        return 0;
+    }
+    int below = op_info[node->op].cls == CLASS_VIEW ? first_axis(node->in[0], pad) : -1;
+    if (node->op == OP_WINDOW) {
+        return below == node->attr->axis || below < 0 ? -1 : below + (below > node->attr->axis);
+    }
+    for (int i = 0; node->op == OP_PERMUTE && i < node->type->rank; i++) {
+        if (node->attr->map[i] == below) {
+            return i;
+        }
+    }
+    return -1;
+}
+
+/* Does the product read its operand `k` one place of the first axis of `pad` after the other? Its
+ * rows have more axes than a tile then, of which that one is the outermost. */
+static bool reads_in_turn(const Fuse *s, const Node *node, int k, const Node *pad) {
+    const int8_t *own = k == 0 ? node->attr->la : node->attr->lb;
+    const int8_t *other = k == 0 ? node->attr->lb : node->attr->la;
+    int axis = first_axis(node->in[k], pad), rows = 0;
+    bool first = false;
+    for (int i = 0; i < node->type->rank; i++) {
+        int8_t label = node->attr->lo_[i];
+        bool alone = find_label(own, node->in[k]->type->rank, label) >= 0 &&
+                     find_label(other, node->in[!k]->type->rank, label) < 0;
+        rows += alone && node->type->dim[i] > 1;
+        first = first || (alone && axis >= 0 && own[axis] == label);
+    }
+    return first && rows >= 3 && pad->type->dim[0] > s->copies;
+}
+
 static void mark_required(Fuse *s) {
     enum { POOL_DEPTH = 6 }; /* an activation behind a pool */
 
@@ -190,9 +224,11 @@ static void mark_required(Fuse *s) {
                     info_of(s, node->in[k])->sink = true;
                 }
                 const Node *pad = base_of(s, node->in[k], halo_is_worth(node, k));
-                if (pad->op == OP_PAD && s->copies && halo_is_tiled(node, k)) {
-                    info_of(s, pad)->shared = info_of(s, pad)->copied;
-                    info_of(s, pad)->copied = true;
+                if (pad->op == OP_PAD && s->copies > 0 && halo_is_tiled(node, k)) {
+                    NodeInfo *n = info_of(s, pad);
+                    n->shared = n->copied;
+                    n->in_turn = reads_in_turn(s, node, k, pad);
+                    n->copied = true;
                 } else {
                     require_base(s, pad, true);
                 }
@@ -323,8 +359,10 @@ static void choose_atoms(Fuse *s, bool apart) {
         bool asks = n->copied; /* some product does */
         bool map = op_info[node->op].cls != CLASS_VIEW && node->op != OP_CONST;
         bool dear = n->cost > CHEAP || n->loads > CHEAP_LOADS;
-        /* A copy that products share takes a place from the first of them to the last. */
-        n->copied = n->copied && n->shared && !n->sink && !dear && n->written <= MOST_NODES;
+        /* A copy that products share takes a place from the first of them to the last; one that a
+         * product makes bit by bit takes hardly any, but what it is made from stays for longer. */
+        bool worth = n->shared || (n->in_turn && n->loads <= 1);
+        n->copied = n->copied && worth && !n->sink && !dear && n->written <= MOST_NODES;
         n->sink = n->sink || (asks && !n->copied);
         /* What is rounded takes half of what it was rounded from.
          * Where an extreme stands is read by the adjoint of a pool, tap by tap, as a byte. */
@@ -537,10 +575,10 @@ static void order_units(Fuse *s) {
 }
 
 Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out, bool apart,
-                  uint64_t stored, int64_t total, bool copies) {
+                  uint64_t stored, int64_t total, int copies) {
     Arena scratch = {0};
     Fuse s = {.arena = arena, .scratch = &scratch, .work = FUSE_WORK, .total = total};
-    s.copies = copies && !apart;
+    s.copies = apart ? 0 : copies;
     s.f = ARENA_NEW(arena, Fusion);
     s.f->region = region;
     s.f->info = ARENA_ARRAY(arena, NodeInfo, region->node.count + 1);

@@ -37,6 +37,7 @@ typedef struct {
     bool copied : 1;  /* not stored: each product that reads it makes a copy of its own */
     bool again : 1;   /* a constant all over: users write it out, even where memory holds it too */
     bool shared : 1;  /* more than one product asks for a copy of it */
+    bool in_turn : 1; /* and the last that does reads it one place of its first axis at a time */
     bool stored : 1;  /* read by another unit, or a sink */
     bool read : 1;    /* by a unit that wants it for more than a carry's start or a part */
     bool forward : 1; /* the loss depends on it */
@@ -63,9 +64,9 @@ typedef struct {
  * gives units that cover every live node that is computed, with `stored` decided; changes no
  * values. `apart`: every float value gets a kernel and a place of its own, to be looked at.
  * `stored`: see Options. `total`: sums of at least so many elements are split into chunks.
- * `copies`: a product may make a copy of an operand for itself. */
+ * `copies`: so many threads may each make a copy of the operand of a product; 0: none may. */
 Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out, bool apart,
-                  uint64_t stored, int64_t total, bool copies);
+                  uint64_t stored, int64_t total, int copies);
 
 /* The copy that the product makes of its operand `k` for itself; NULL: it makes none. */
 const Node *fuse_copied(const Fusion *f, const Node *contract, int k);

@@ -31,7 +31,7 @@ typedef struct {
     bool last;          /* all else has merged: folds take in what they fold */
     int64_t work;       /* left for far searches and trials that fail */
     int64_t total;      /* see pass_fuse */
-    bool copies;        /* the same */
+    int copies;        /* the same */
 } Fuse;
 
 /* Steps of all far searches of a region; no usual model comes near. */

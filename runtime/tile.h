@@ -126,12 +126,25 @@ typedef struct {
 
 typedef void (*md_tile_part_fn)(const md_tile_call *call, int part);
 
+/* Makes worker `part`'s copy of what A is in batch element `batch`, and gives its first element;
+ * NULL in its place: A lies in memory. */
+typedef const void *(*md_tile_copy_fn)(void *ctx, int64_t batch, int part);
+
 /* NAME_part of a plan: a function of its own, in which the plan's numbers are constants. `run` is
  * md_tile_part_f32 or md_tile_part_f64. */
 #define MD_TILE_PART(name, plan, run, epilogue)                                                    \
     static void name##_part(const md_tile_call *call, int part) {                                  \
         run(&(plan), call, part, epilogue);                                                        \
     }
+
+/* if: COPIED */
+/* The same of a product whose A is made batch element by batch element, as long as each is in
+ * cache. */
+#define MD_TILE_COPIED_PART(name, plan, run, epilogue, copy)                                       \
+    static void name##_part(const md_tile_call *call, int part) {                                  \
+        run(&(plan), call, part, epilogue, copy);                                                  \
+    }
+/* end: COPIED */
 
 /* Rows of the highest register tile of any machine. A block holds one tile at least. */
 enum { MD_TILE_HIGH = 14 };

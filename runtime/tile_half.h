@@ -37,7 +37,8 @@
 #define MD_TILE_HALF_PART(name, plan, epilogue)                                                    \
     static void name##_part(const md_tile_call *call, int part) {                                  \
         md_tile_share_f32(&(plan), call, part, epilogue, md_tile_block_half,                       \
-                          (plan).is & MD_TILE_WIDE_A ? 4 : 2, (plan).is & MD_TILE_WIDE_B ? 4 : 2); \
+                          (plan).is & MD_TILE_WIDE_A ? 4 : 2, (plan).is & MD_TILE_WIDE_B ? 4 : 2,  \
+                          NULL);                                                                   \
     }
 
 #if defined(__GNUC__) && !defined(__clang__)

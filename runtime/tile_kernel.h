@@ -677,10 +677,11 @@ typedef void (*MD_TN(block_fn))(const md_tile *s, const void *x, const void *y, 
 
 /* The share of worker `part`: its tasks, each by blocks, each block finished by the epilogue. With
  * chunks the products go to the partial sums, and the second phase finishes those. Inlined: the
- * caller passes a static const plan, an epilogue, what multiplies a block, and the bytes of an
- * element of A and of B. */
+ * caller passes a static const plan, an epilogue, what multiplies a block, the bytes of an element
+ * of A and of B, and what makes A. */
 MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part, MD_TN(epi) epi,
-                            MD_TN(block_fn) block, int64_t a_bytes, int64_t b_bytes) {
+                            MD_TN(block_fn) block, int64_t a_bytes, int64_t b_bytes,
+                            md_tile_copy_fn copy) {
     const int swapped = (s->is & MD_TILE_SWAPPED) != 0;
     const int turned = md_tile_turns(s);
     const int direct = (s->is & MD_TILE_IN_PLACE) && !turned && s->chunks == 1;
@@ -707,6 +708,11 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
         MD_TN(keep)(s, slice, (const MD_REAL *)call->b, u.nr, kblocks);
     }
     /* end: KEPT */
+    (void)copy;
+    /* if: COPIED */
+    const void *made = NULL;
+    int64_t made_of = -1;
+    /* end: COPIED */
     for (int64_t i = md_split(tasks, part, call->parts); i < end; i++) {
         const int64_t in = i % call->gn;
         const int64_t im = i / call->gn % call->gm;
@@ -719,6 +725,13 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
                         (i1 * s->b1.x + i2 * s->b2.x) * x_bytes;
         const char *y = (const char *)(swapped ? call->a : call->b) +
                         (i1 * s->b1.y + i2 * s->b2.y) * y_bytes;
+        /* if: COPIED */
+        if (copy != NULL) {
+            made = made_of == batch ? made : copy(call->ctx, batch, part);
+            made_of = batch;
+            *(swapped ? &y : &x) = (const char *)made;
+        }
+        /* end: COPIED */
         MD_REAL *c = s->is & MD_TILE_NO_C ? NULL : (MD_REAL *)call->c + i1 * s->b1.c + i2 * s->b2.c;
         int64_t q0 = 0;
         int64_t q1 = kblocks;
@@ -816,8 +829,15 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
 }
 
 MD_INLINE void MD_TN(part)(const md_tile *s, const md_tile_call *call, int part, MD_TN(epi) epi) {
-    MD_TN(share)(s, call, part, epi, MD_TN(block), MD_ELEM, MD_ELEM);
+    MD_TN(share)(s, call, part, epi, MD_TN(block), MD_ELEM, MD_ELEM, NULL);
 }
+
+/* if: COPIED */
+MD_INLINE void MD_TN(part_copied)(const md_tile *s, const md_tile_call *call, int part,
+                                  MD_TN(epi) epi, md_tile_copy_fn copy) {
+    MD_TN(share)(s, call, part, epi, MD_TN(block), MD_ELEM, MD_ELEM, copy);
+}
+/* end: COPIED */
 
 /* if: TEMPLATE */
 #undef MD_TN

@@ -75,6 +75,9 @@ typedef struct {
     Frame *frame;
     const Unit *unit;
     OwnCopy own_copy[2]; /* while the operands of the product are asked for */
+    bool staged;         /* its schedule makes them, bit by bit, */
+    bool declined;       /* which it does not */
+    int64_t copied;      /* bytes of these copies: each is written and read */
     bool loops;        /* a product as loops, not as a PART_PRODUCT */
     bool known;        /* product or folds of the unit are there: the rest reads them */
     const Expr *strip; /* what stands for the product where it is finished */

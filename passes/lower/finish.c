@@ -125,7 +125,17 @@ static void walk_operand(Walk *w, const Arg *arg, const Index *at, bool store) {
 
 static void walk_tile(Walk *w, const Tile *tile) {
     w->loop = ++w->nloop;
-    walk_operand(w, tile->a, tile->at_a, false);
+    int64_t times = w->times;
+    if (tile->halo) {
+        w->arg_used[tile->halo->id] = true;
+        w->times = count_add(0, times, w->b->w.k->axis[tile->batch].extent);
+        walk_list(w, &tile->copy);
+        unbind_list(w, &tile->copy);
+        w->times = times;
+        w->loop = ++w->nloop;
+    } else {
+        walk_operand(w, tile->a, tile->at_a, false);
+    }
     walk_operand(w, tile->b, tile->at_b, false);
     walk_operand(w, tile->c, tile->at_c, true);
     if (tile->add) {
@@ -338,6 +348,7 @@ static void set_accesses(WorkBuild *b, const Walk *w) {
         step->bytes_moved =
             count_add(step->bytes_moved, access->buf->kind != BUF_WORK, access_bytes(access));
     }
+    step->bytes_moved = count_add(step->bytes_moved, 2, b->copied);
     if (w->sum) {
         add_pair(b, w->sum->add, w->sum->c);
     }

@@ -60,6 +60,7 @@ static void work_open(WorkBuild *b) {
     b->nwork = 0;
     b->known = b->elsewhere = b->again = false;
     b->strip = NULL;
+    b->staged = false;
     memset(b->own_copy, 0, sizeof b->own_copy);
     b->first_space = 0;
 }
@@ -75,6 +76,11 @@ void unit_build(WorkBuild *b) {
         }
         if (done) {
             return;
+        }
+        if (b->staged) {
+            b->declined = true;
+            b->radix.count = 0;
+            continue;
         }
         if (b->loops || b->unit->kind != UNIT_PRODUCT) {
             BUG("a kernel without a schedule");

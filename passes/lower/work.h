@@ -42,6 +42,7 @@ typedef struct {
     Radix space[3 * MD_RANK]; /* of each label, */
     int in[3 * MD_RANK];      /* and which of the three tensors have it */
     const Expr *load[2];      /* the operands at the axes of the labels */
+    const Type *copy[2];      /* the operand as a schedule is to make it, by work_copy; NULL */
     Elem rounds[2];           /* f32 in memory, multiplied as what so many bits hold; TY_ERROR */
     const Index *place;       /* where the product goes, if anything takes it as it comes: dense, */
     const Buf *part_of;       /* or, not NULL, in the part of this that a concatenation has */
@@ -89,5 +90,9 @@ Buf *work_buf(Work *w, Type type, int threads, const char *name);
 /* What is stored where element `label` of the product is `value`, and the dense place of that
  * element; NULL: it asks for other elements too. */
 const Index *work_finish(Work *w, const Expr *value, const Index *const *label, RootList *roots);
+
+/* Element `at` of the copy that a product makes of operand `k`, on its way into `to`, which has
+ * room for all of one place of the first axis. */
+Root work_copy(Work *w, int k, const Arg *to, const Index *const *at);
 
 #endif

@@ -16,17 +16,44 @@ static const NodeInfo *info_of(const WorkBuild *b, const Node *node) {
 
 /* --- copies of operands ----------------------------------------------------------------------- */
 
-/* The copies that the product makes for itself, each as a part in front of it, in the first index
- * spaces, *spaces of them; true: these need more digits. Their values are asked for before any of
- * them is read. */
+/* Where a copy would lie if there were all of it at once. */
+static Home staged_home(WorkBuild *b, const Node *x) {
+    Buf *buf = ARENA_NEW(b->w.scratch, Buf);
+    buf->storage = buf;
+    buf->name = "halo";
+    buf_set_type(b->l->p, buf, *x->type);
+    return (Home){.buf = buf};
+}
+
+Root work_copy(Work *w, int k, const Arg *to, const Index *const *at) {
+    WorkBuild *b = (WorkBuild *)w; /* its first member */
+    const Node *x = fuse_copied(b->frame->fusion, b->unit->atom.at[0], k);
+    const Index *flat =
+        index_flatten(&w->k->index, x->type->rank - 1, x->type->dim + 1, at + 1);
+    return (Root){.arg = to,
+                  .index = flat,
+                  .value = value_at(&b->v, x, at),
+                  .add = OP_CONST,
+                  .owner = x->loc.owner};
+}
+
+/* The copies that the product makes for itself: by its schedule, or each as a part in front of it,
+ * in the first index spaces, *spaces of them; true: these need more digits. Their values are asked
+ * for before any of them is read. */
 static bool make_copies(WorkBuild *b, int *spaces) {
     const Node *node = b->unit->atom.at[0];
     OwnCopy copy[2] = {{0}, {0}};
     bool again = false;
     *spaces = 0;
+    b->copied = 0;
     for (int k = 0; k < 2; k++) {
         const Node *x = fuse_copied(b->frame->fusion, node, k);
         if (!x || x == copy[0].node) {
+            continue;
+        }
+        if (!b->declined && !b->loops && !b->w.library) {
+            copy[k] = (OwnCopy){x, staged_home(b, x)};
+            b->staged = true;
             continue;
         }
         Part part = {.kind = PART_MAP};
@@ -35,6 +62,7 @@ static bool make_copies(WorkBuild *b, int *spaces) {
         space_digits(b, &part.rows, x->type->rank, x->type->dim, at);
         copy[k] = (OwnCopy){x, {.buf = work_buf(&b->w, *x->type, 0, "halo")}};
         kernel_store_at(b, &part.roots, x, &copy[k].home, at, value_at(&b->v, x, at));
+        b->copied = count_add(b->copied, 1, (int64_t)copy[k].home.buf->bytes);
         again = kernel_refine(b, &part.roots) || again;
         VEC_PUSH(b->w.scratch, &b->w.part, part);
     }
@@ -187,10 +215,12 @@ bool make_contract(WorkBuild *b) {
             at[i] = label[labels[i]];
         }
         const Expr *value = value_at(&b->v, node->in[k], at);
+        p->copy[k] = b->staged && b->own_copy[k].node ? b->own_copy[k].node->type : NULL;
         p->rounds[k] = value->kind == EXPR_MAP ? op_rounds_to(value->op) : TY_ERROR;
         p->load[k] = p->rounds[k] != TY_ERROR ? value->in[0] : value;
         if (p->load[k]->kind != EXPR_LOAD || p->load[k]->nin > 0) {
             b->loops = true;
+            b->staged = false;
             b->radix.count = 0; /* the spaces of a product mean nothing to loops */
             return true;
         }

@@ -515,9 +515,57 @@ md_tile_shape product_shape(const Tiling *p) {
     return md_tile_normal(plan_shape(p, flags));
 }
 
+/* A copy can be made element by element of the batch: its first axis is all of that, and the
+ * product reads it for rows. */
+static bool copy_fits(const Tiling *p) {
+    const Type *first = p->of->copy[p->swapped], *second = p->of->copy[!p->swapped];
+    if (!first && !second) {
+        return true;
+    }
+    for (int c = 0; c < CLASSES; c++) {
+        if (p->class[c].loops > 0) {
+            return false;
+        }
+    }
+    Digit batch = group_at(&p->class[BATCH], 0);
+    return !second && first->dim[0] > p->b->k->threads && product_half(p->of) == TY_ERROR &&
+           p->class[BATCH].ngroup == 1 && batch.extent == first->dim[0] &&
+           batch.a == type_count(*first) / first->dim[0];
+}
+
+/* One element of the batch at a time, for each worker. */
+static void emit_copy(Tiling *p, Tile *tile) {
+    KernelBuild *b = p->b;
+    const Type *type = p->of->copy[p->swapped];
+    const Index *at[MD_RANK];
+    int axis[MD_RANK], n = 0;
+    Type one = {.elem = type->elem, .rank = 1, .dim = {type_count(*type) / type->dim[0]}};
+    Arg *halo = kernel_work(b, one, p->workers > 1 ? p->workers : 0, "halo");
+    const Type *room = kernel_buf(b->k, halo)->type;
+    halo->part = room->dim[room->rank - 1];
+    tile->a = tile->halo = halo;
+    at[0] = kernel_axis_index(b->k, p->batch);
+    for (int i = 1; i < type->rank; i++) {
+        axis[n] = kernel_axis(b->k, type->dim[i], "i");
+        at[i] = kernel_axis_index(b->k, axis[n++]);
+    }
+    RootList roots = {0};
+    VEC_PUSH(b->scratch, &roots, work_copy(b->work, p->swapped, tile->halo, at));
+    AxisSet scope = (AxisSet)1 << p->batch;
+    nest_open(b, &roots);
+    nest_lets(b, &tile->copy, scope, &roots);
+    StmtList *row = nest_loops(b, &tile->copy, axis, n - 1, false);
+    for (int i = 0; i + 1 < n; i++) {
+        scope |= (AxisSet)1 << axis[i];
+    }
+    nest_lets(b, row, scope, &roots);
+    nest_stage(b, row, scope, &axis[n - 1], 1, &roots);
+}
+
 static bool tile_fits(KernelBuild *b, const Part *part, void **plan) {
     const Product *of = part->product;
     Tiling *p = is_plain(of) || product_half(of) != TY_ERROR ? product_tiling(b, part, true) : NULL;
+    p = p && copy_fits(p) ? p : NULL;
     *plan = p;
     if (p) {
         p->plan = md_tile_plan(product_shape(p), (int)elem_bytes(p->of->elem));
@@ -663,6 +711,9 @@ static void tile_emit(KernelBuild *b, const Part *part, void *plan) {
         tile->bodies[i] = md_tile_bodies(&p->plan, tile_machine[i].bytes, tile_machine[i].many);
     }
     tile->team = p->workers > 1;
+    if (p->of->copy[p->swapped]) {
+        emit_copy(p, tile);
+    }
     int64_t work = (int64_t)md_tile_workspace(&p->plan, p->workers);
     if (work > 0) {
         int64_t elems = work / (int64_t)elem_bytes(p->of->elem);

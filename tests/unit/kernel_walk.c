@@ -145,6 +145,8 @@ static void walk_blocks(Walk *w, const Tile *t) {
     int axis[2] = {t->row, t->column};
     for (int64_t b = 0; b < kernel_extent(w->k, w->call, t->batch); b++) {
         w->axis[t->batch] = w->backward ? kernel_extent(w->k, w->call, t->batch) - 1 - b : b;
+        walk_list(w, &t->copy);
+        unbind(w, &t->copy);
         for (int block = 0; block < 4; block++) {
             for (int i = 0; i < 2; i++) {
                 bool upper = ((block >> i & 1) != 0) != w->backward;
