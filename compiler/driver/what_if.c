@@ -363,10 +363,14 @@ static void find_curve(WhatIf *w) {
     ShownList all = w->curve;
     w->curve = (ShownList){0};
     qsort(all.at, (size_t)all.count, sizeof *all.at, by_total);
+    /* What keeps the bits is hidden by nothing that does not. */
+    int64_t fewest[2] = {INT64_MAX, INT64_MAX};
     for (int i = 0; i < all.count; i++) {
-        const Shown *last = w->curve.count > 0 ? &w->curve.at[w->curve.count - 1] : NULL;
-        if (!last || all.at[i].flops < last->flops) {
-            VEC_PUSH(&w->c->arena, &w->curve, all.at[i]);
+        const Shown *s = &all.at[i];
+        if (s->flops < fewest[s->rounding]) {
+            VEC_PUSH(&w->c->arena, &w->curve, *s);
+            fewest[true] = s->flops < fewest[true] ? s->flops : fewest[true];
+            fewest[false] = s->rounding ? fewest[false] : s->flops;
         }
     }
 }
