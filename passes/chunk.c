@@ -217,16 +217,8 @@ static Node *chain_loop(Graph *g, const Chain *c, Arena *scratch, int64_t trip) 
     loop_checkpoint(cut.loop, CHECKPOINT_EACH);
     for (int i = 0; i <= (int)c->exit->id; i++) {
         const Node *n = region->node.at[i];
-        for (int k = 0; c->inside[i] && k < n->nin; k++) {
-            Node **in = &cut.map[n->in[k]->id];
-            *in = *in ? *in : cut_in(&cut, n->in[k], n->in[k]);
-        }
         if (c->inside[i]) {
-            g->loc = n->loc;
-            cut.map[i] = cut_node(&cut, n);
-            if (n->name) {
-                graph_name(cut.map[i], n->name);
-            }
+            cut_make(&cut, n, NULL);
         }
     }
     int y = loop_emit(cut.loop, cut.map[c->exit->id]);

@@ -307,7 +307,7 @@ int cut_from(const Node *n, int k, int axis, bool by_rows) {
                                            : rule_of(n)->from(n, k, axis);
 }
 
-Node *cut_node(Cut *cut, const Node *n) {
+static Node *cut_node(Cut *cut, const Node *n) {
     Arena scratch = {0};
     Node **in = ARENA_ARRAY(&scratch, Node *, n->nin + 1);
     for (int k = 0; k < n->nin; k++) {
@@ -319,7 +319,8 @@ Node *cut_node(Cut *cut, const Node *n) {
 }
 
 /* The labels' iterations are one axis in front. */
-Node *cut_in(Cut *cut, const Node *n, Node *x) {
+/* `x` is what `n` has become. */
+static Node *cut_in(Cut *cut, const Node *n, Node *x) {
     int64_t split[MD_RANK + CUT_LABELS], front[CUT_LABELS], turned[MD_RANK + CUT_LABELS];
     int map[MD_RANK + CUT_LABELS], place[CUT_LABELS], rank = 0, cuts = 0, turns = 0;
     uint32_t fresh = 0;
@@ -369,6 +370,19 @@ Node *cut_in(Cut *cut, const Node *n, Node *x) {
     stack = node_reshape(cut->g, stack, 1 + own.rank, turned);
     graph_leave(cut->g, before);
     return loop_xs(cut->loop, stack);
+}
+
+void cut_make(Cut *cut, const Node *n, Node *const *map) {
+    for (int k = 0; k < n->nin; k++) {
+        Node **in = &cut->map[n->in[k]->id];
+        *in = *in ? *in : cut_in(cut, n->in[k], map ? map[n->in[k]->id] : n->in[k]);
+    }
+    cut->g->loc = n->loc;
+    Node *made = cut_node(cut, n);
+    cut->map[n->id] = made;
+    if (n->name) {
+        graph_name(made, n->name);
+    }
 }
 
 Node *cut_out(Cut *cut, const Node *n, Node *stack) {

@@ -35,10 +35,10 @@ bool cut_is_plain(const Node *n);
  * operand alone, and what is looked up of the index alone. */
 int cut_from(const Node *n, int k, int axis, bool by_rows);
 
-/* Node `n` for the part of an iteration, its operands by Cut.map. */
-Node *cut_node(Cut *cut, const Node *n);
-/* What goes in, slice by slice; the same for all parts: as it is. `x` is what `n` has become. */
-Node *cut_in(Cut *cut, const Node *n, Node *x);
+/* Makes node `n` for the part of an iteration, in Cut.map. Operands that are not there yet go in
+ * slice by slice, or as they are where they are the same for all parts; `map`: what they have
+ * become outside, NULL: themselves. */
+void cut_make(Cut *cut, const Node *n, Node *const *map);
 /* Node `n` as a whole: the labels' iterations go back to their axes. */
 Node *cut_out(Cut *cut, const Node *n, Node *stack);
 

@@ -148,16 +148,8 @@ static void make_loop(void *ctx, Graph *g, Node **map) {
     loop_checkpoint(cut.loop, CHECKPOINT_EACH);
     for (int i = 0; i < region->node.count; i++) {
         const Node *n = region->node.at[i];
-        for (int k = 0; p->inside[i] && k < n->nin; k++) {
-            Node **in = &cut.map[n->in[k]->id];
-            *in = *in ? *in : cut_in(&cut, n->in[k], map[n->in[k]->id]);
-        }
         if (p->inside[i]) {
-            g->loc = n->loc;
-            cut.map[i] = cut_node(&cut, n);
-            if (n->name) {
-                graph_name(cut.map[i], n->name);
-            }
+            cut_make(&cut, n, map);
         }
         if (p->exit[i]) {
             number[i] = loop_emit(cut.loop, cut.map[i]);
