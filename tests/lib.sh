@@ -19,6 +19,7 @@ fail() { # NAME [REASON]
     echo "FAIL $1${2:+: $2}"
 }
 skip() { # NAME REASON
+    [ -n "${2:-}" ] || { fail "$1" "skipped without a reason"; return; }
     skipped=$((skipped + 1))
     echo "skip $1: $2"
 }

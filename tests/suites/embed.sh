@@ -11,7 +11,7 @@ for flags in "-O1" "-O0 -g -march=native -fsanitize=address,undefined -fno-sanit
     # shellcheck disable=SC2086
     if ! $CC $flags -I. -I"$scratch" -D_POSIX_C_SOURCE=200809L tests/suites/embed.c "$scratch/digits.c" -lm -o "$scratch/embed" 2>"$scratch/err"; then
         case $flags in
-        *sanitize*) skip "embed $flags" "$(grep -m 1 error "$scratch/err")" ;;
+        *sanitize*) skip "embed $flags" "no sanitizers: $(grep -m 1 error "$scratch/err")" ;;
         *) fail "embed $flags" "$(grep -m 1 error "$scratch/err")" ;;
         esac
         continue

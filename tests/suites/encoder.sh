@@ -3,13 +3,11 @@
 # small classifier: what it gives beside PyTorch, the bound of both phases, and memory that goes back to the system.
 set -u
 . tests/lib.sh
-python3 - "$scratch" <<'P' 2>/dev/null || { skip encoder "no python3"; summary encoder; exit 0; }
-import random, struct, sys
-def npy(name, shape, data, code, kind):
-    head = "{'descr': '%s', 'fortran_order': False, 'shape': %s, }" % (kind, shape)
-    head += " " * (117 - len(head)) + "\n"
-    with open("%s/%s.npy" % (sys.argv[1], name), "wb") as f:
-        f.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head.encode() + struct.pack("<%d%s" % (len(data), code), *data))
+have python3 || { skip encoder "no python3"; summary encoder; exit 0; }
+python3 -B - "$scratch" <<'P' || { fail encoder "its data are not written"; summary encoder; exit 1; }
+import random, sys
+sys.path.insert(0, 'tests/suites')
+import npy
 random.seed(1)
 rows, labels, tok, n = [], [], [], []
 for i in range(14):
@@ -19,10 +17,10 @@ for i in range(14):
     if i < 4:
         n.append(rows[-33])
         tok += words
-npy("mails", "(14, 33)", rows, "i", "<i4")
-npy("labels", "(14,)", labels, "B", "|u1")
-npy("tok", "(4, 32)", tok, "H", "<u2")
-npy("n", "(4,)", n, "i", "<i4")
+npy.write(sys.argv[1] + "/mails.npy", "(14, 33)", rows, "i", "<i4")
+npy.write(sys.argv[1] + "/labels.npy", "(14,)", labels, "B", "|u1")
+npy.write(sys.argv[1] + "/tok.npy", "(4, 32)", tok, "H", "<u2")
+npy.write(sys.argv[1] + "/n.npy", "(4,)", n, "i", "<i4")
 P
 small="-D B=4 -D T=32 -D N=16"
 { cat tests/unit/programs/10_bert_phases.mdl; echo 'entry code(tok: u16[B, T] in 0..V, n: i32[B] in 1..T+1) { return bert(tok, n); }'; } >"$scratch/encoder.mdl"

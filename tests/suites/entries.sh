@@ -17,7 +17,7 @@ for flags in "-O2 -Wall -Wextra -Werror" "-O0 -g -fsanitize=address,undefined -f
     # shellcheck disable=SC2086
     if ! $CC $flags -I. -I"$scratch" tests/suites/entries.c "$scratch/entries.c" -lm -o "$scratch/entries" 2>"$scratch/err"; then
         case $flags in
-        *sanitize*) skip "entries $flags" "$(grep -m 1 error "$scratch/err")" ;;
+        *sanitize*) skip "entries $flags" "no sanitizers: $(grep -m 1 error "$scratch/err")" ;;
         *) fail "entries $flags" "$(grep -m 1 error "$scratch/err")" ;;
         esac
         continue
