@@ -149,6 +149,10 @@ typedef const void *(*md_tile_copy_fn)(void *ctx, int64_t batch, int part);
 /* Rows of the highest register tile of any machine. A block holds one tile at least. */
 enum { MD_TILE_HIGH = 14 };
 
+/* Steps of a sum that lie so many bytes apart are fetched so many steps ahead: to lie in different
+ * pages and to share few sets of the first-level cache costs a third of the time otherwise. */
+enum { MD_TILE_LEAP = 1024, MD_TILE_AHEAD = 8 };
+
 enum { MD_TILE_SHARE = 32 }; /* least rows for which a panel is packed by more than one worker */
 
 /* 32 vector registers rather than 16. */

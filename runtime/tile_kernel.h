@@ -102,6 +102,9 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 #define MD_GET(r, v, n)                                                                            \
     MD_TN(load)(&old, strip + r * ld + v * MD_LANES, n);                                           \
     c##r##_##v += old;
+/* The line `at` elements behind p, of an operand whose neighbours along the sum lie so far apart
+ * that the processor does not see by itself what comes next. */
+#define MD_AHEAD(p, at) __builtin_prefetch((const void *)((uintptr_t)(p) + (size_t)(at)*MD_ELEM))
 #define MD_COL(v) MD_VEC y##v = *(const MD_VEC_U *)(const void *)(q + v * MD_LANES);
 #define MD_MAC(r, v) c##r##_##v = MD_TN(vmad)(e - zero, y##v, c##r##_##v);
 #define MD_OFFSET(r)                                                                               \
@@ -179,6 +182,13 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
             const MD_REAL *MD_RESTRICT p = x + i * xk1;                                            \
             const MD_REAL *MD_RESTRICT q = y + i * yk1;                                            \
             for (int64_t j = 0; j < nk2; j++) {                                                    \
+                if (xr2 == 1 && xk2 * MD_ELEM >= MD_TILE_LEAP) {                                   \
+                    MD_AHEAD(p, MD_TILE_AHEAD * xk2);                                              \
+                    MD_AHEAD(p, MD_TILE_AHEAD * xk2 + R - 1);                                      \
+                }                                                                                  \
+                for (int v = 0; v < V && yk2 * MD_ELEM >= MD_TILE_LEAP; v++) {                     \
+                    MD_AHEAD(q, MD_TILE_AHEAD * yk2 + v * MD_LANES);                               \
+                }                                                                                  \
                 MD_COLS##V MD_ROWS##R(MD_MAC##V) p += xk2;                                         \
                 q += yk2;                                                                          \
             }                                                                                      \
