@@ -95,13 +95,13 @@ static bool padded_axis(const Node *n, int *axis) {
     return found >= 0;
 }
 
-static Node *add_pads(Graph *g, const Node *n, Node *const *in) {
+static Node *join_pads(Graph *g, const Node *x, const Node *y) {
     int axis, other;
-    if (!padded_axis(in[0], &axis) || !padded_axis(in[1], &other) || axis != other) {
+    if (!padded_axis(x, &axis) || !padded_axis(y, &other) || axis != other) {
         return NULL;
     }
     for (int k = 0; k < 2; k++) {
-        const Node *a = in[k], *b = in[1 - k];
+        const Node *a = k == 0 ? x : y, *b = k == 0 ? y : x;
         int64_t from = a->attr->lo[axis] + a->in[0]->type->dim[axis];
         if (from != b->attr->lo[axis]) {
             continue;
@@ -112,9 +112,30 @@ static Node *add_pads(Graph *g, const Node *n, Node *const *in) {
         hi[axis] = b->attr->hi[axis];
         Node *both = node_concat(g, part, 2, axis);
         Node *whole = node_pad(g, both, lo, hi, BORDER_VALUE, 0);
-        return type_equal(*whole->type, *n->type) ? whole : NULL;
+        return type_equal(*whole->type, *x->type) ? whole : NULL;
     }
     return NULL;
+}
+
+/* Parts of like size, as gates are; the ends of a long axis are made where they are added. */
+static bool alike(const Node *x, const Node *y) {
+    int64_t a = x->nin > 0 ? type_count(*x->in[0]->type) : 0;
+    int64_t b = y->nin > 0 ? type_count(*y->in[0]->type) : 0;
+    return a <= 4 * b && b <= 4 * a;
+}
+
+/* In a sum of more terms too: where one of the two is padded, the other adds a zero. */
+static Node *add_pads(Graph *g, const Node *n, Node *const *in) {
+    Node *joined = join_pads(g, in[0], in[1]);
+    for (int k = 0; k < 2 && !joined; k++) {
+        const Node *sum = in[k];
+        for (int j = 0; j < 2 && sum->op == OP_ADD && !joined; j++) {
+            Node *const x = sum->in[j], *const y = in[1 - k];
+            Node *both = alike(x, y) ? join_pads(g, x, y) : NULL;
+            joined = both ? map2(g, n->op, both, sum->in[1 - j]) : NULL;
+        }
+    }
+    return joined;
 }
 
 static Node *sub_rule(Graph *g, const Node *n, Node *const *in) {

@@ -48,7 +48,8 @@ enum {
     MD_TILE_LONG = MD_TUNED(256, 4),   /* of dot products, so that adding their lanes is little */
     MD_TILE_K_UNIT = MD_TUNED(16, 3),  /* such blocks are multiples of this */
     MD_TILE_GROUP = MD_TUNED(1024, 3), /* blocks of the summed axes that are added one to another */
-    MD_TILE_CHUNKED = MD_TUNED(4194304, 200), /* products from which the sum is cut */
+    MD_TILE_CHUNKED = MD_TUNED(1572864, 200), /* products from which the sum is cut */
+    MD_TILE_K_PART = MD_TUNED(64, 4),         /* of such a sum, at least in each part */
     MD_TILE_BLOCK_ROWS = MD_TUNED(224, 15),   /* of a block, at most */
     MD_TILE_BLOCK_SIZE = MD_TUNED(65536, 40), /* elements of a block of whole rows, about */
     MD_TILE_BLOCK_IN = MD_TUNED(8, 1),        /* panels of a block in place, */
@@ -188,17 +189,22 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
                     : far  ? MD_TILE_K_FAR
                            : MD_TILE_K_BYTES) /
                    elem;
+    /* Chunks only where C is too small to give threads work and the sum is long: each worker then
+     * adds up rows that it mostly made itself, which lie in its cache. */
+    const int64_t tiles =
+        p.b1.n * p.b2.n * ((rows + MD_TILE_HIGH - 1) / MD_TILE_HIGH) * ((p.cols.n + 31) / 32);
+    const double products = (double)p.b1.n * (double)p.b2.n * (double)rows * (double)p.cols.n *
+                            (double)p.k0.n * (double)p.k1.n * (double)p.k2.n;
+    const int chunked = !swapped && tiles < 16 && products >= MD_TILE_CHUNKED;
+    if (chunked && p.k0.n * p.k1.n == 1 && p.k2.n >= 2 * MD_TILE_K_PART) {
+        most = md_tile_min(most, (p.k2.n + 1) / 2);
+    }
     int64_t blocks = (p.k2.n + most - 1) / most;
     p.kb2 = blocks <= 1 ? p.k2.n : md_tile_up((p.k2.n + blocks - 1) / blocks, MD_TILE_K_UNIT);
     most /= p.k2.n > 0 ? p.k2.n : 1;
     blocks = most <= 1 ? p.k1.n : (p.k1.n + most - 1) / most;
     p.kb1 = blocks <= 1 ? p.k1.n : (p.k1.n + blocks - 1) / blocks;
 
-    /* Chunks only where C is too small to give threads work and the sum is long. */
-    int64_t tiles =
-        p.b1.n * p.b2.n * ((rows + MD_TILE_HIGH - 1) / MD_TILE_HIGH) * ((p.cols.n + 31) / 32);
-    double products = (double)p.b1.n * (double)p.b2.n * (double)rows * (double)p.cols.n *
-                      (double)p.k0.n * (double)p.k1.n * (double)p.k2.n;
     double bytes =
         (double)elem * (double)p.b1.n * (double)p.b2.n *
         (((double)rows + (double)p.cols.n) * (double)p.k0.n * (double)p.k1.n * (double)p.k2.n +
@@ -213,7 +219,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         half && (lone || (p.is & wide) || p.k2.x != 1 || p.k2.n % 2 != 0 || p.kb2 % 2 != 0);
     p.is |= taken ? MD_TILE_TAKEN : 0;
     p.chunks = 1;
-    if (!swapped && tiles < 16 && products >= MD_TILE_CHUNKED) {
+    if (chunked) {
         p.chunks = md_tile_min((15 + tiles) / tiles, kblocks);
     }
 

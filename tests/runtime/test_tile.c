@@ -584,8 +584,8 @@ static void test_groups(void **state) {
     (void)state;
     int swapped = 0, chunks = 0;
     for (int i = 0; i < 6; i++) {
-        const int64_t m = i % 3 == 2 ? 12 : 8, n = i % 3 == 0 ? 70 : 40;
-        const int64_t k0 = i % 3 == 1 ? 2100 : 1030 * 17, k1 = 2, k2 = 3;
+        const int64_t m = i % 3 == 2 ? 12 : 8, n = i % 3 == 0 ? 70 : i % 3 == 1 ? 24 : 40;
+        const int64_t k0 = i % 3 == 1 ? 1100 : 1030 * 17, k1 = 2, k2 = 3;
         /* Single elements between the rows of each image keep the summed axes apart. */
         const int64_t row = k2 + 1, image = k1 * row + 1;
         Case t;
