@@ -275,9 +275,9 @@ MD_FN size_t md_tile_workspace(const md_tile *s, int threads) {
     return (size_t)((s->partial + s->slice * (threads > 1 ? threads : 1)) * s->elem);
 }
 
-/* Cuts the tasks for `parts` workers so that the busiest has least to do. Ties go to cuts between
- * rows, many of which a worker made itself in the step before, where so many share a panel that it
- * may be packed by each; else to cuts between columns. */
+/* Cuts the tasks for `parts` workers so that the busiest has least to do. Cuts between rows may
+ * take an eighth more: a worker made many of them itself in the step before, and would fetch half
+ * of each from the caches of others. Not where few share a panel, which each of them packs. */
 MD_FN void md_tile_grid(const md_tile *s, md_tile_call *call) {
     int64_t batch = s->b1.n * s->b2.n * s->chunks;
     int64_t tiles = (s->r1.n * s->r2.n + MD_TILE_HIGH - 1) / MD_TILE_HIGH;
@@ -289,8 +289,9 @@ MD_FN void md_tile_grid(const md_tile *s, md_tile_call *call) {
         int64_t gn = md_tile_whole(s) ? 1 : md_tile_min((parts + gm - 1) / gm, panels);
         int64_t cost = (batch * gm * gn + parts - 1) / parts * ((tiles + gm - 1) / gm) *
                        ((panels + gn - 1) / gn);
-        if (cost < best || (cost == best && s->r1.n * s->r2.n >= MD_TILE_SHARE * gm)) {
-            best = cost;
+        const int by_rows = s->r1.n * s->r2.n >= MD_TILE_SHARE * gm;
+        if (cost < best || (by_rows && cost <= best + best / 8)) {
+            best = md_tile_min(cost, best);
             call->gm = gm;
             call->gn = gn;
         }
