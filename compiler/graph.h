@@ -125,8 +125,14 @@ typedef struct {
 } Attr;
 
 /* Attr.checkpoint of a LOOP: n > 0: carries alone, at the start of every n-th iteration; else what
- * the pass that differentiates is told to keep, or CHECKPOINT_NONE: as the loop around it does. */
-enum { CHECKPOINT_AFRESH = -1, CHECKPOINT_NONE = 0, CHECKPOINT_EACH = 1 };
+ * the pass that differentiates is told to keep, or CHECKPOINT_NONE: as the loop around it does.
+ * CHECKPOINT_ADJOINT: it is an adjoint, and gives stacks that the loss may be made of. */
+enum {
+    CHECKPOINT_ADJOINT = -2,
+    CHECKPOINT_AFRESH = -1,
+    CHECKPOINT_NONE = 0,
+    CHECKPOINT_EACH = 1
+};
 
 /* Does the run decide how many iterations a LOOP has? */
 static inline bool loop_ends_itself(const Attr *loop) {

@@ -266,6 +266,21 @@ static Node *own_map(Cut *cut, const Node *n, Node *const *in) {
     return graph_add(cut->g, n->op, in, n->nin, n->attr, cut_type(cut, n));
 }
 
+/* An op along axes of its own: what it says of axes goes with those that are left. */
+static Node *own_beside(Cut *cut, const Node *n, Node *const *in) {
+    Attr attr = attr_copy(n->attr);
+    const uint32_t gone = gone_axes(cut, n->in[0]);
+    attr.axis -= axes_below(gone, attr.axis);
+    attr.axes = left_axes(attr.axes, gone);
+    for (int i = 0, at = 0; i < MD_RANK; i++) {
+        if (!(gone >> i & 1)) {
+            attr.lo[at] = attr.lo[i];
+            attr.hi[at++] = attr.hi[i];
+        }
+    }
+    return graph_add(cut->g, n->op, in, n->nin, &attr, cut_type(cut, n));
+}
+
 static const Rule *rule_of(const Node *n) {
     static const Rule fold = {from_fold, own_fold, true}, map = {from_same, own_map, true};
     static const Rule rules[OP_COUNT] = {
@@ -277,15 +292,14 @@ static const Rule *rule_of(const Node *n) {
         [OP_GATHER] = {from_gather, own_gather, true},
         [OP_STOP] = {from_same, own_map, true},
         [OP_BROADCAST] = {from_broadcast, own_broadcast, true},
-        /* of parts with several rows: no axis of them is gone */
-        [OP_CONCAT] = {from_beside, own_map, false},
-        [OP_CUMSUM] = {from_beside, own_map, false},
-        [OP_ARGMAX] = {from_argfold, own_map, false},
-        [OP_ARGMIN] = {from_argfold, own_map, false},
-        [OP_FLIP] = {from_flip, own_map, false},
-        [OP_PAD] = {from_pad, own_map, false},
-        [OP_WINDOW] = {from_window, own_map, false},
-        [OP_OVERLAP_ADD] = {from_overlap_add, own_map, false},
+        [OP_CONCAT] = {from_beside, own_beside, false},
+        [OP_CUMSUM] = {from_beside, own_beside, false},
+        [OP_ARGMAX] = {from_argfold, own_beside, false},
+        [OP_ARGMIN] = {from_argfold, own_beside, false},
+        [OP_FLIP] = {from_flip, own_beside, false},
+        [OP_PAD] = {from_pad, own_beside, false},
+        [OP_WINDOW] = {from_window, own_beside, false},
+        [OP_OVERLAP_ADD] = {from_overlap_add, own_beside, false},
     };
     bool folds = n->op == OP_SUM || n->op == OP_PROD || n->op == OP_FMAX || n->op == OP_FMIN;
     bool maps = op_info[n->op].cls == CLASS_MAP && n->op != OP_RANDOM;
@@ -318,23 +332,26 @@ static Node *cut_node(Cut *cut, const Node *n) {
     return own;
 }
 
-/* The labels' iterations are one axis in front. */
-/* `x` is what `n` has become. */
+/* The labels' iterations are one axis in front; `x` is what `n` has become. */
 static Node *cut_in(Cut *cut, const Node *n, Node *x) {
     int64_t split[MD_RANK + CUT_LABELS], front[CUT_LABELS], turned[MD_RANK + CUT_LABELS];
     int map[MD_RANK + CUT_LABELS], place[CUT_LABELS], rank = 0, cuts = 0, turns = 0;
     uint32_t fresh = 0;
     for (int i = 0; i < x->type->rank; i++) {
         int64_t own = x->type->dim[i];
+        bool gone = false;
         for (int k = 0; k < cut->labels; k++) {
             if (cut->label[k].axis[n->id] == i) {
                 place[k] = rank;
                 split[rank++] = cut->label[k].trip;
                 own = cut->label[k].own;
+                gone = own == 1;
                 cuts++;
             }
         }
-        split[rank++] = own;
+        if (!gone) {
+            split[rank++] = own;
+        }
     }
     if (cuts == 0) {
         return graph_import(cut->g, x);

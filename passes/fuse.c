@@ -265,6 +265,10 @@ static void mark_some(Fuse *s, uint64_t stored) {
     }
 }
 
+static bool is_adjoint(const Node *n) {
+    return n->op == OP_LOOP && n->attr->checkpoint == CHECKPOINT_ADJOINT;
+}
+
 /* A train ends without any change when its loss or gradient norm is not finite, so what that check
  * waits for and what it lets through are never one kernel. */
 static void mark_check(Fuse *s, const EntryOut *out) {
@@ -280,8 +284,13 @@ static void mark_check(Fuse *s, const EntryOut *out) {
         for (int k = 0; k < node->nin; k++) {
             NodeInfo *in = info_of(s, node->in[k]);
             in->early = in->early || s->f->info[i].early;
-            in->forward = in->forward || s->f->info[i].forward;
+            bool cotangent = is_adjoint(node) && k < node->attr->ncarry;
+            in->forward = in->forward || (s->f->info[i].forward && !cotangent);
         }
+    }
+    for (int i = 0; i < region->node.count; i++) {
+        NodeInfo *n = &s->f->info[i];
+        n->forward = n->forward && !is_adjoint(region->node.at[i]);
     }
 }
 

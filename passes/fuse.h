@@ -40,7 +40,7 @@ typedef struct {
     bool in_turn : 1; /* and the last that does reads it one place of its first axis at a time */
     bool stored : 1;  /* read by another unit, or a sink */
     bool read : 1;    /* by a unit that wants it for more than a carry's start or a part */
-    bool forward : 1; /* the loss depends on it */
+    bool forward : 1; /* the loss depends on it, and it is no adjoint */
     bool early : 1;   /* the check of a train's loss and gradient norm waits for it */
     bool
         late : 1; /* becomes a parameter or state: no byte of it may be written before that check */

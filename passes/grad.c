@@ -435,20 +435,25 @@ static bool has_adjoint(const Expand *e) {
     return e->outer ? has_adjoint(e->outer) : region_any(e->old, is_grad);
 }
 
+int64_t grad_segment(const Node *loop, const GradPlan *plan) {
+    const Attr *a = loop->attr;
+    const bool planned = a->checkpoint == CHECKPOINT_NONE && a->trip > plan->segment;
+    const int64_t kept = planned ? plan->segment : a->checkpoint;
+    const int64_t each = kept < a->trip ? kept : a->trip;
+    return loop_ends_itself(a) || !ranks_fit(loop) ? CHECKPOINT_NONE : each;
+}
+
 /* Gives the values of the loop's results, carries first. */
 static Node **expand_loop(Expand *e, const Node *n) {
     const Attr *a = n->attr;
-    const int64_t segment = e->run->plan->segment;
-    const bool planned = a->checkpoint == CHECKPOINT_NONE && a->trip > segment;
-    const int64_t kept = planned ? segment : a->checkpoint;
-    const int64_t each = kept < a->trip ? kept : a->trip;
+    const int64_t each = grad_segment(n, e->run->plan);
     Turns t = {.trip = a->trip, .checkpoint = a->checkpoint};
     t.start = ARENA_ARRAY(e->scratch, Node *, n->nin);
     t.last = a->last ? e->map[n->in[a->ncarry + a->last - 1]->id] : NULL;
     for (int k = 0; k < n->nin; k++) {
         t.start[k] = e->map[n->in[k]->id];
     }
-    if (each <= CHECKPOINT_EACH || loop_ends_itself(a) || !ranks_fit(n) || !has_adjoint(e)) {
+    if (each <= CHECKPOINT_EACH || !has_adjoint(e)) {
         return expand_turns(e, n, &t);
     }
     return expand_segments(e, n, t.start, each);
@@ -496,7 +501,9 @@ static Node *drop_mark(void *ctx, Graph *g, const Node *old, Node *const *in) {
     return op_info[old->op].cls == CLASS_MARK ? in[0] : NULL;
 }
 
-static Region *expand(Graph *g, const Region *region, const GradRun *run) {
+static Region *expand(Graph *g, const Region *region, const GradPlan *plan, const VjpRule *rules) {
+    MovedList moved = {0};
+    const GradRun how = {.plan = plan, .rules = rules, .moved = &moved}, *run = &how;
     Arena scratch = {0}, nodes[2] = {{0}, {0}}, *home = g->arena;
     Loc loc = g->loc;
     g->arena = &nodes[0];
@@ -515,6 +522,7 @@ static Region *expand(Graph *g, const Region *region, const GradRun *run) {
         region_result(marked, e.map[old->out.at[k]->id]);
     }
     graph_leave(g, before);
+    moved_apply(marked, &moved);
     g->loc = loc;
     arena_free(&scratch);
     arena_free(&nodes[0]);
@@ -526,13 +534,11 @@ static Region *expand(Graph *g, const Region *region, const GradRun *run) {
 
 Region *grad_by_rules(Graph *g, const Region *region, GradSave save, const VjpRule *rules) {
     const GradPlan plan = {.save = save};
-    const GradRun run = {.plan = &plan, .rules = rules};
-    return expand(g, region, &run);
+    return expand(g, region, &plan, rules);
 }
 
 Region *pass_grad_planned(Graph *g, const Region *region, const GradPlan *plan) {
-    const GradRun run = {.plan = plan, .rules = vjp_rules};
-    return expand(g, region, &run);
+    return expand(g, region, plan, vjp_rules);
 }
 
 static bool is_kept(const Kept *kept, const Node *n) {

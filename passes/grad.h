@@ -39,6 +39,9 @@ typedef struct GradPlan {
 /* What the list has of values like `n`; the first time nothing yet. */
 Kept *kept_entry(KeptList *list, const Node *n);
 bool plan_makes_again(const GradPlan *plan, const Node *n);
+/* Of how many turns are the segments whose carries alone the LOOP keeps, by its text or the plan?
+ * At most CHECKPOINT_EACH: it has none. */
+int64_t grad_segment(const Node *loop, const GradPlan *plan);
 
 /* Needs a verified region at STAGE_BUILT; gives an equal one without GRAD, STOP and CUSTOM
  * (STAGE_GRAD); changes no values. */

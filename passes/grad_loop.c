@@ -393,6 +393,39 @@ static Node *sum_before(const Sweep *s, const Node *n, int k) {
     return segment && !s->cot[from->id] ? s->sum[from->id] : NULL;
 }
 
+/* Does the adjoint of `n`, which runs each turn again from carries that were kept, also give what a
+ * turn gives to others? Not where weights have a slice for each turn, as layers do: what is written
+ * over them while the adjoint runs may wait for a loss that is made of these stacks. */
+static bool gives_stacks(const Sweep *s, const Node *n) {
+    const Attr *a = n->attr;
+    bool gives = !s->replay && !n->region->up && a->checkpoint > 0 && a->ncarry > 0 &&
+                 !loop_ends_itself(a);
+    for (int k = a->ncarry + a->ninv; k < n->nin; k++) {
+        const Node *x = n->in[k];
+        while (op_info[x->op].cls == CLASS_VIEW) {
+            x = x->in[0];
+        }
+        gives = gives && !(x->op == OP_SLOT && x->attr->slot->kind == SLOT_PARAM);
+    }
+    return gives;
+}
+
+/* By result of the loop: the number of the equal stack of the adjoint, if it gives one. */
+static int *give_stacks(Sweep *s, Replay *r, LoopBuilder *loop, const Node *n, int nresults) {
+    int *number = ARENA_ARRAY(s->scratch, int, nresults);
+    for (int k = n->attr->ncarry; k < nresults; k++) {
+        number[k] = loop_emit(loop, replay_value(r, r->loop->body->out.at[k]));
+    }
+    return number;
+}
+
+static void note_moved(Sweep *s, const Node *n, Node *adjoint, const int *number, int nresults) {
+    for (int k = n->attr->ncarry; k < nresults; k++) {
+        Moved moved = {n, k, loop_stack(s->g, adjoint, number[k])};
+        VEC_PUSH(s->scratch, &s->run->moved->of, moved);
+    }
+}
+
 /* `n` is met after all its results; their cotangents are in s->loop. */
 void vjp_loop(Sweep *s, Node *n, Node *u) {
     (void)u;
@@ -474,7 +507,13 @@ void vjp_loop(Sweep *s, Node *n, Node *u) {
             emitted[k] = loop_emit(loop, b->cot[param->id]);
         }
     }
+    const bool gives = gives_stacks(s, n);
+    loop_checkpoint(loop, gives ? CHECKPOINT_ADJOINT : CHECKPOINT_NONE);
+    const int *number = gives ? give_stacks(s, r, loop, n, nresults) : NULL;
     Node *adjoint = loop_close(loop);
+    if (gives) {
+        note_moved(s, n, adjoint, number, nresults);
+    }
     for (int k = 0; k < nin; k++) {
         if (carry[k] >= 0 && k >= ncarry && sum_before(s, n, k)) {
             s->sum[n->in[k]->id] = NULL; /* it is in the cotangent now */

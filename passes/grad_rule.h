@@ -13,10 +13,21 @@ typedef struct Sweep Sweep;
 /* Gives contributions to the operands of `n`, whose cotangent is `u`. */
 typedef void (*VjpRule)(Sweep *s, Node *n, Node *u);
 
+/* A stack of a LOOP, and the equal one that its adjoint makes. */
+typedef struct {
+    const Node *loop;
+    int result;
+    Node *again;
+} Moved;
+typedef struct {
+    VEC(Moved) of;
+} MovedList;
+
 /* What is the same for all of a region and the bodies in it. */
 struct GradRun {
     const GradPlan *plan;
     const VjpRule *rules; /* by op */
+    MovedList *moved;
 };
 
 /* Of a LOOP in the region of a sweep, by result. */
@@ -52,6 +63,9 @@ extern const VjpRule vjp_rules[OP_COUNT];
 /* pass_grad by the given rules; `none` stands for the rows that it stands for in the table. A test
  * of the tests hands in broken ones. */
 Region *grad_by_rules(Graph *g, const Region *region, GradSave save, const VjpRule *rules);
+
+/* See grad_moved.c. */
+void moved_apply(Region *region, const MovedList *list);
 
 Sweep *sweep_new(Graph *g, Arena *scratch, GradSave save, const GradRun *run, const Region *region,
                  int count, Replay *replay);

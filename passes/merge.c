@@ -22,14 +22,16 @@ typedef struct {
     int *reader; /* by node: the last node that reads it, also through what is no LOOP */
     int *first;  /* by node: where its readers begin in `user`; they end where the next one's do */
     int *user;
-    int *host;  /* by LOOP that is a guest; else -1 */
-    int *early; /* by node: it comes before that LOOP; INT_MAX: it stays where it is */
-    int awaits; /* the last LOOP that an awaited result is made of */
+    int *host;    /* by LOOP that is a guest; else -1 */
+    int *early;   /* by node: it comes before that LOOP; INT_MAX: it stays where it is */
+    int awaits;   /* the last LOOP that an awaited result is made of */
+    bool updates; /* what a guest makes may be written over a slot that it reads */
 } Merge;
 
 typedef struct {
     const bool *awaited;
-    bool any; /* something was merged */
+    const Node *only; /* the one guest; NULL: all that fit */
+    bool any;         /* something was merged */
 } Pass;
 
 static int larger(int a, int b) {
@@ -212,7 +214,7 @@ static bool fits(const Merge *m, const Node *guest, const Node *host, bool twin)
             continue;
         }
         fit = m->loop[x->id] < at;
-        if (may_change(x) && (guest->attr->ncarry == 0 || reads_stack(guest, k))) {
+        if (m->updates && may_change(x) && (guest->attr->ncarry == 0 || reads_stack(guest, k))) {
             fit = fit && at > m->awaits && can_change(m, x, guest, host);
             more -= reads_stack(guest, k) ? type_bytes(*x->type) : 0;
         }
@@ -267,7 +269,7 @@ static const int *find_order(Merge *m, Arena *scratch) {
 
 static const LoopMerge *plan_merges(void *ctx, Arena *scratch, const Region *region) {
     Pass *pass = ctx;
-    Merge m = {.region = region};
+    Merge m = {.region = region, .updates = !pass->only};
     int n = region->node.count, *next = ARENA_ARRAY(scratch, int, n + 1);
     int *last = ARENA_ARRAY(scratch, int, n + 1); /* by host: its last guest, 0: none */
     bool any = false;
@@ -275,7 +277,7 @@ static const LoopMerge *plan_merges(void *ctx, Arena *scratch, const Region *reg
     for (int i = 0; i < n; i++) {
         const Node *guest = region->node.at[i], *host = NULL;
         bool twin = false;
-        if (runs_through(guest)) {
+        if (runs_through(guest) && (!pass->only || guest == pass->only)) {
             host = find_host(&m, guest);
             twin = !host;
             host = host ? host : find_twin(&m, guest);
@@ -310,7 +312,7 @@ bool merge_applies(const Region *region) {
 }
 
 Region *pass_merge(Graph *g, const Region *region, const bool *awaited) {
-    Pass pass = {awaited, true};
+    Pass pass = {.awaited = awaited, .any = true};
     Region *fresh = NULL;
     while (pass.any) { /* loops inside loops that were merged */
         pass.any = false;
@@ -318,4 +320,10 @@ Region *pass_merge(Graph *g, const Region *region, const bool *awaited) {
         region = pass.any ? region_rebuild(g, fresh, NULL, NULL) : fresh; /* without its stacks */
     }
     return fresh;
+}
+
+Region *pass_merge_one(Graph *g, const Region *region, const Node *guest) {
+    Pass pass = {.only = guest};
+    Region *fresh = region_rebuild_merged(g, region, plan_merges, &pass);
+    return pass.any ? region_rebuild(g, fresh, NULL, NULL) : NULL; /* without its stacks */
 }

@@ -11,5 +11,7 @@
 bool merge_applies(const Region *region);
 /* `awaited`, by result: nothing may be written before it is known; NULL: there is no such. */
 Region *pass_merge(Graph *g, const Region *region, const bool *awaited);
+/* The loop `guest` of the region alone; NULL: it does not fit. */
+Region *pass_merge_one(Graph *g, const Region *region, const Node *guest);
 
 #endif

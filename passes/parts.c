@@ -10,26 +10,36 @@
  * differentiates, the loop keeps nothing for its adjoint (Attr.checkpoint), which makes the part
  * again and adds up the gradients of weights over parts; where the cotangents are made of no part,
  * `merge` makes both loops one, and nothing is made twice.
+ *
+ * The turns of a loop are such rows too: what is made of the stacks of a loop, turn by turn, goes
+ * into its body. So a loop that keeps for its adjoint what a segment of turns needs does so for
+ * that as well, and neither the stacks nor their cotangents are there for all turns.
  * Needs and gives: see parts.h. */
 #include "passes/parts.h"
 
 #include "passes/cut.h"
+#include "passes/merge.h"
 
 typedef struct {
     const Region *region;
+    const Node *turns; /* the loop whose turns are the rows; NULL: inputs have them */
     int64_t rows;
     CutLabel label;
-    bool *made;   /* by node: of a row by itself; inputs too */
+    bool *made;   /* by node: of a row by itself; inputs, stacks too */
     bool *inside; /* made in the loop */
     bool *after;  /* of what the loop gives */
     bool *exit;   /* inside, and read outside */
     bool *enters; /* read inside, and made in front */
+    bool *rest;   /* read outside */
+    Node *loop;   /* that is made */
     Arena *scratch;
 } Parts;
 
-static bool is_rows(const Node *n, int64_t rows) {
-    return n->op == OP_SLOT && n->attr->slot->kind == SLOT_INPUT && n->type->rank > 0 &&
-           n->type->dim[0] == rows;
+static bool is_rows(const Parts *p, const Node *n) {
+    return p->turns
+               ? n->op == OP_PICK && n->in[0] == p->turns && n->attr->axis >= p->turns->attr->ncarry
+               : n->op == OP_SLOT && n->attr->slot->kind == SLOT_INPUT && n->type->rank > 0 &&
+                     n->type->dim[0] == p->rows;
 }
 
 static bool reads_any(const Node *n, const bool *of) {
@@ -63,7 +73,7 @@ static void place(Parts *p, const Node *n, int axis) {
 static void find_made(Parts *p) {
     for (int i = 0; i < p->region->node.count; i++) {
         const Node *n = p->region->node.at[i];
-        if (is_rows(n, p->rows)) {
+        if (is_rows(p, n)) {
             p->made[i] = true;
             p->label.axis[i] = 0;
             continue;
@@ -103,16 +113,16 @@ static bool find_border(Parts *p) {
         for (int k = 0; k < n->nin; k++) {
             int in = (int)n->in[k]->id;
             p->enters[in] = p->enters[in] || (p->inside[i] && !p->inside[in]);
-            p->exit[in] = p->exit[in] || (!p->inside[i] && p->inside[in] && p->made[in]);
+            p->rest[in] = p->rest[in] || !p->inside[i];
         }
         /* a derivative by a value on the way from the inputs to the loss */
         fits = fits && !(n->op == OP_GRAD && p->inside[n->in[1]->id]);
     }
     for (int k = 0; k < region->out.count; k++) {
-        int out = (int)region->out.at[k]->id;
-        p->exit[out] = p->inside[out] && p->made[out];
+        p->rest[region->out.at[k]->id] = true;
     }
     for (int i = 0; i < region->node.count; i++) {
+        p->exit[i] = p->rest[i] && p->inside[i] && p->made[i];
         bool crosses = p->exit[i] || (p->enters[i] && p->label.axis[i] >= 0);
         fits = fits && !(crosses && region->node.at[i]->type->rank >= MD_RANK);
         any = any || p->exit[i];
@@ -120,14 +130,16 @@ static bool find_border(Parts *p) {
     return any && fits;
 }
 
-static bool find_parts(Parts *p, Arena *scratch, const Region *region, int64_t rows) {
+static bool find_parts(Parts *p, Arena *scratch, const Region *region, const Node *turns,
+                       int64_t rows) {
     const int count = region->node.count;
-    *p = (Parts){.region = region, .rows = rows, .scratch = scratch};
+    *p = (Parts){.region = region, .turns = turns, .rows = rows, .scratch = scratch};
     p->made = ARENA_ARRAY(scratch, bool, count);
     p->inside = ARENA_ARRAY(scratch, bool, count);
     p->after = ARENA_ARRAY(scratch, bool, count);
     p->exit = ARENA_ARRAY(scratch, bool, count);
     p->enters = ARENA_ARRAY(scratch, bool, count);
+    p->rest = ARENA_ARRAY(scratch, bool, count);
     p->label.axis = ARENA_ARRAY(scratch, int8_t, count);
     for (int i = 0; i < count; i++) {
         p->label.axis[i] = CUT_UNSEEN;
@@ -155,11 +167,11 @@ static void make_loop(void *ctx, Graph *g, Node **map) {
             number[i] = loop_emit(cut.loop, cut.map[i]);
         }
     }
-    Node *loop = loop_close(cut.loop);
+    p->loop = loop_close(cut.loop);
     for (int i = 0; i < region->node.count; i++) {
         if (p->exit[i]) {
             g->loc = region->node.at[i]->loc;
-            map[i] = cut_out(&cut, region->node.at[i], loop_stack(g, loop, number[i]));
+            map[i] = cut_out(&cut, region->node.at[i], loop_stack(g, p->loop, number[i]));
         }
     }
     g->loc = loc;
@@ -168,23 +180,86 @@ static void make_loop(void *ctx, Graph *g, Node **map) {
 bool parts_applies(const Region *region, int64_t rows) {
     Arena scratch = {0};
     Parts p;
-    bool any = find_parts(&p, &scratch, region, rows);
+    bool any = find_parts(&p, &scratch, region, NULL, rows);
     arena_free(&scratch);
     return any;
+}
+
+/* The region with what was found in a loop of so many iterations. */
+static Region *apart(Graph *g, Parts *p, int64_t trip) {
+    const RebuildGiven given = {.needed = p->enters, .given = p->exit, .make = make_loop, .ctx = p};
+    p->label.extent = p->rows;
+    p->label.trip = trip;
+    p->label.own = p->rows / trip;
+    return region_rebuild_given(g, p->region, &given);
 }
 
 Region *pass_parts(Graph *g, const Region *region, int64_t rows, int64_t parts) {
     Arena scratch = {0};
     Parts p;
-    RebuildGiven given = {.make = make_loop, .ctx = &p};
-    bool any = find_parts(&p, &scratch, region, rows);
-    p.label.extent = rows;
-    p.label.trip = parts;
-    p.label.own = rows / parts;
-    given.needed = p.enters;
-    given.given = p.exit;
-    Region *fresh =
-        any ? region_rebuild_given(g, region, &given) : region_rebuild(g, region, NULL, NULL);
+    bool any = find_parts(&p, &scratch, region, NULL, rows);
+    Region *fresh = any ? apart(g, &p, parts) : region_rebuild(g, region, NULL, NULL);
     arena_free(&scratch);
     return fresh;
+}
+
+/* --- turns ------------------------------------------------------------------------------------ */
+
+/* Does it exist anyway: what a caller gives, or what others read too? */
+static bool is_there(const Parts *p, const Node *n) {
+    while (op_info[n->op].cls == CLASS_VIEW) {
+        n = n->in[0];
+    }
+    return op_info[n->op].cls == CLASS_LEAF || p->rest[n->id];
+}
+
+/* Bytes of stacks that go away, less those of what there is instead. */
+static int64_t bytes_freed(const Parts *p) {
+    int64_t bytes = 0;
+    for (int i = 0; i < p->region->node.count; i++) {
+        const Node *n = p->region->node.at[i];
+        const bool stack = is_rows(p, n);
+        bool enters = p->enters[i] && !stack && p->label.axis[i] >= 0 && !is_there(p, n);
+        bytes += stack && p->enters[i] && !p->rest[i] ? type_bytes(*n->type) : 0;
+        bytes -= p->exit[i] || enters ? type_bytes(*n->type) : 0;
+    }
+    return bytes;
+}
+
+/* Does its adjoint run segments of its turns again? */
+static bool in_segments(const Node *n, const GradPlan *plan) {
+    return n->op == OP_LOOP && grad_segment(n, plan) > CHECKPOINT_EACH;
+}
+
+/* The region with what is made of each turn of `loop` in its body; NULL: nothing is that takes
+ * fewer bytes there. */
+static Region *turns_inside(Graph *g, const Region *region, const Node *loop) {
+    Arena scratch = {0};
+    Parts p;
+    bool any = find_parts(&p, &scratch, region, loop, loop->attr->trip) && bytes_freed(&p) > 0;
+    Region *fresh = any ? apart(g, &p, loop->attr->trip) : NULL;
+    fresh = fresh ? pass_merge_one(g, fresh, p.loop) : NULL;
+    arena_free(&scratch);
+    return fresh;
+}
+
+bool turns_applies(const Region *region, const GradPlan *plan) {
+    bool any = false;
+    for (int i = 0; i < region->node.count && !any; i++) {
+        any = in_segments(region->node.at[i], plan);
+    }
+    return any;
+}
+
+Region *pass_turns(Graph *g, const Region *region, const GradPlan *plan) {
+    Region *fresh = NULL;
+    for (int i = 0; i < region->node.count; i++) {
+        const Node *loop = region->node.at[i];
+        Region *more = in_segments(loop, plan) ? turns_inside(g, region, loop) : NULL;
+        if (more) { /* of fewer bytes, so this ends */
+            region = fresh = more;
+            i = -1;
+        }
+    }
+    return fresh ? fresh : region_rebuild(g, region, NULL, NULL);
 }

@@ -88,9 +88,22 @@ static Region *parts(Graph *g, const Region *region, const Entry *entry) {
     return pass_parts(g, region, entry->rows, entry->keep->parts);
 }
 
+static const GradPlan usual_plan = {.save = GRAD_SAVE_CALLS};
+
+static const GradPlan *plan_of(const Entry *entry) {
+    return entry->keep ? entry->keep : &usual_plan;
+}
+
+static bool applies_turns(const Region *region, const Entry *entry) {
+    return entry->kind == ENTRY_TRAIN && turns_applies(region, plan_of(entry));
+}
+
+static Region *turns(Graph *g, const Region *region, const Entry *entry) {
+    return pass_turns(g, region, plan_of(entry));
+}
+
 static Region *grad(Graph *g, const Region *region, const Entry *entry) {
-    static const GradPlan usual = {.save = GRAD_SAVE_CALLS};
-    return pass_grad_planned(g, region, entry->keep ? entry->keep : &usual);
+    return pass_grad_planned(g, region, plan_of(entry));
 }
 
 static Region *precision(Graph *g, const Region *region, const Entry *entry) {
@@ -136,6 +149,7 @@ static const struct {
     /* before differentiation: composites and contractions */
     {"match", run_simplify, STAGE_BUILT, NULL, false, false, false},
     {"orders", run_orders, STAGE_BUILT, applies_orders, false, false, true},
+    {"turns", turns, STAGE_BUILT, applies_turns, false, false, false},
     {"parts", parts, STAGE_BUILT, applies_parts, false, false, false},
     {"chunk", chunk, STAGE_BUILT, applies_chunk, false, false, false},
     {"precision", precision, STAGE_BUILT, NULL, true, false, false},

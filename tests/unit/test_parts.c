@@ -1,6 +1,6 @@
 /* A batch in parts of its rows: every op that goes through by rows, in random chains, gives the
  * same bits, and derivatives that differ by rounding; what is in there is made for a part at a
- * time. */
+ * time. So it is with the turns of a loop, whose adjoint gives what is made of each. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -142,10 +142,28 @@ static Node *step(Fixture *f, Kind kind, Node *x, int *rows) {
     return y;
 }
 
-/* Results: the sum of all, and a number for each row. */
-static void build(Fixture *f) {
+/* What goes on is made of the rows of an input, */
+static Node *rows_of_input(Fixture *f) {
     Type type = {.elem = TY_F64, .rank = 3, .dim = {ROWS, 5, 4}};
-    Node *x = sample_input(&f->s, type, -1, 1);
+    return sample_input(&f->s, type, -1, 1);
+}
+
+/* or of the turns of a loop, which goes either way and keeps segments: the last has fewer turns. */
+static Node *rows_of_turns(Fixture *f, int64_t segment) {
+    Type type = {.elem = TY_F64, .rank = 2, .dim = {5, 4}};
+    Node *start = sample_input(&f->s, type, -1, 1), *weight = sample_input(&f->s, type, -1, 1);
+    LoopBuilder *loop = loop_open(f->g, ROWS, sample_below(&f->s, 2) == 0);
+    loop_checkpoint(loop, segment);
+    int carry = loop_carry(loop, start);
+    Node *h = node_map2(f->g, OP_MUL, loop_carry_value(loop, carry), weight);
+    Node *next = node_map1(f->g, OP_TANH, node_map2(f->g, OP_ADD, h, weight));
+    loop_next(loop, carry, next);
+    int y = loop_emit(loop, next);
+    return loop_stack(f->g, loop_close(loop), y);
+}
+
+/* Results: the sum of all, and a number for each row. */
+static void build(Fixture *f, Node *x) {
     int rows = 0;
     for (int i = 0; i < STEPS; i++) {
         x = step(f, (Kind)sample_below(&f->s, KINDS), x, &rows);
@@ -173,7 +191,7 @@ static void test_values(void **state) {
     for (int i = 0; i < CHAINS; i++) {
         Fixture f;
         fixture_open(&f, TY_F64, (uint64_t)i);
-        build(&f);
+        build(&f, rows_of_input(&f));
         Region *before = pass_simplify(f.g, f.region);
         assert_true(parts_applies(before, ROWS));
         Region *now = pass_parts(f.g, before, ROWS, SHARES);
@@ -192,7 +210,7 @@ static void test_gradients(void **state) {
     for (int i = 0; i < CHAINS; i++) {
         Fixture f;
         fixture_open(&f, TY_F64, 1000 + (uint64_t)i);
-        build(&f);
+        build(&f, rows_of_input(&f));
         add_gradients(&f);
         Region *built = pass_simplify(f.g, f.region);
         Region *before = optimise(&f, pass_grad(f.g, built, GRAD_SAVE_CALLS));
@@ -235,9 +253,106 @@ static void test_borders(void **state) {
     }
 }
 
+/* Chains that take no more than the stack move into the loop, to the bit; their derivatives too. */
+static void test_turns(void **state) {
+    (void)state;
+    const GradPlan plan = {.save = GRAD_SAVE_CALLS};
+    int moved = 0;
+    for (int i = 0; i < CHAINS; i++) {
+        Fixture f;
+        fixture_open(&f, TY_F64, 2000 + (uint64_t)i);
+        build(&f, rows_of_turns(&f, 5));
+        const bool derives = i % 2 == 0;
+        if (derives) {
+            add_gradients(&f);
+        }
+        Region *before = pass_simplify(f.g, f.region);
+        assert_true(turns_applies(before, &plan));
+        Region *now = pass_turns(f.g, before, &plan);
+        region_verify(now, STAGE_BUILT);
+        assert_int_equal(fixture_count(&f, now, is_loop), 1);
+        moved += fixture_count(&f, now, is_whole) < fixture_count(&f, before, is_whole);
+        if (derives) {
+            before = optimise(&f, pass_grad(f.g, before, GRAD_SAVE_CALLS));
+            now = optimise(&f, pass_grad(f.g, now, GRAD_SAVE_CALLS));
+            assert_true(difference(&f, before, now) <= tolerance(&f, before));
+        } else {
+            assert_true(difference(&f, before, now) == 0);
+        }
+        arena_free(&f.arena);
+    }
+    assert_true(moved > CHAINS / 2);
+}
+
+static bool stays_out(const Node *n) {
+    return n->op == OP_CONTRACT;
+}
+
+/* Where the loop keeps all its turns, where something else reads the stack, and where what comes of
+ * it takes more, nothing moves. */
+static void test_turns_that_stay(void **state) {
+    (void)state;
+    for (int form = 0; form < 4; form++) {
+        Fixture f;
+        fixture_open(&f, TY_F64, 9);
+        Node *x = rows_of_turns(&f, form == 1 ? CHECKPOINT_NONE : 4);
+        Node *y = multiplied(&f, x, 2); /* 5 numbers for 4 */
+        region_result(f.region, form == 3 ? y : node_fold(f.g, OP_SUM, y, 6));
+        if (form == 2) {
+            region_result(f.region, node_fold(f.g, OP_SUM, x, 1));
+        }
+        Region *before = region_rebuild(f.g, f.region, NULL, NULL);
+        const GradPlan plan = {.save = GRAD_SAVE_CALLS};
+        assert_true(turns_applies(before, &plan) == (form != 1));
+        Region *now = pass_turns(f.g, before, &plan);
+        assert_int_equal(fixture_count(&f, now, stays_out), form == 0 ? 0 : 1);
+        const GradPlan segments = {.save = GRAD_SAVE_CALLS, .segment = 3};
+        now = pass_turns(f.g, before, &segments);
+        assert_int_equal(fixture_count(&f, now, stays_out), form < 2 ? 0 : 1);
+        assert_true(difference(&f, before, now) == 0);
+        arena_free(&f.arena);
+    }
+}
+
+static int count_in_bodies(const Region *region, OpCode op) {
+    int count = 0;
+    for (int i = 0; i < region->node.count; i++) {
+        const Node *n = region->node.at[i];
+        count += (n->op == op) + (n->body ? count_in_bodies(n->body, op) : 0);
+    }
+    return count;
+}
+
+/* The adjoint has each turn's value at hand, and so gives it: the loop itself makes carries alone.
+ * Where the cotangent is made of the values, each is made in both. */
+static void test_given_by_adjoints(void **state) {
+    (void)state;
+    for (int form = 0; form < 2; form++) {
+        Fixture f;
+        fixture_open(&f, TY_F64, 11);
+        Node *x = rows_of_turns(&f, 4);
+        Node *row = node_fold(f.g, OP_SUM, node_map1(f.g, OP_EXP, x), 6);
+        Node *sum = total(&f, node_map1(f.g, OP_TANH, row));
+        Node *loss = form == 0 ? sum : node_map2(f.g, OP_MUL, sum, sum);
+        region_result(f.region, loss);
+        region_result(f.region, node_grad(f.g, loss, node_slot(f.g, f.s.slot[0]),
+                                          node_const(f.g, TY_F64, 1)));
+        const GradPlan plan = {.save = GRAD_SAVE_CALLS};
+        Region *built = pass_simplify(f.g, f.region);
+        Region *before = pass_grad(f.g, built, GRAD_SAVE_CALLS);
+        Region *now = pass_grad(f.g, pass_turns(f.g, built, &plan), GRAD_SAVE_CALLS);
+        region_verify(now, STAGE_GRAD);
+        now = optimise(&f, now);
+        assert_int_equal(count_in_bodies(now, OP_SUM), form == 0 ? 2 : 3); /* one is the loss */
+        assert_true(difference(&f, before, now) <= 1e-12);
+        arena_free(&f.arena);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_values),
-                                       cmocka_unit_test(test_gradients),
-                                       cmocka_unit_test(test_borders)};
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_values),          cmocka_unit_test(test_gradients),
+        cmocka_unit_test(test_borders),         cmocka_unit_test(test_turns),
+        cmocka_unit_test(test_turns_that_stay), cmocka_unit_test(test_given_by_adjoints)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
