@@ -84,18 +84,19 @@ void features_add(const Emit *e, NameList *features) {
         const char *name;
         bool has;
     } feature[] = {
-        {"main", main},                             /* without it nobody sees messages of a load */
-        {"plot", main && has.trains},               /* of a run of theirs */
-        {"split", has.split},                       /* tensors that are several of a file */
-        {"turned", has.turned},                     /* transposed in files */
-        {"copies", has.copies},                     /* second sets of parameters */
-        {"escapes", main || has.escapes},           /* in names; notes may hold anything */
-        {"windows", has.windows},                   /* of a text or of tokens */
-        {"made", has.made},                         /* rows without a file */
-        {"norm", has.norm},                         /* constants of fields */
-        {"rings", has.rings},                       /* that an entry samples from */
-        {"hypers", has.hypers},                     /* scalars of --set beside inputs */
-        {"scalars", has.scalars},                   /* inputs, by --set */
+        {"main", main},               /* without it nobody sees messages of a load */
+        {"plot", main && has.trains}, /* of a run of theirs */
+        {"again", main && has.trains && !e->c->opt.nan}, /* steps that end in a NaN */
+        {"split", has.split},                            /* tensors that are several of a file */
+        {"turned", has.turned},                          /* transposed in files */
+        {"copies", has.copies},                          /* second sets of parameters */
+        {"escapes", main || has.escapes},                /* in names; notes may hold anything */
+        {"windows", has.windows},                        /* of a text or of tokens */
+        {"made", has.made},                              /* rows without a file */
+        {"norm", has.norm},                              /* constants of fields */
+        {"rings", has.rings},                            /* that an entry samples from */
+        {"hypers", has.hypers},                          /* scalars of --set beside inputs */
+        {"scalars", has.scalars},                        /* inputs, by --set */
         {"halves", has.halves},                     /* f16, bf16 of the model, not only of files */
         {"several", e->p->module->phase.count > 1}, /* trains in one run */
         {"limits", api_has_limits(e->p)},           /* loops that may meet their maximum */

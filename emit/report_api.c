@@ -292,7 +292,7 @@ static void print_instance(const Emit *e, Text *out) {
         VEC_PUSH(e->arena, &field, "const md_traced *traced");
         VEC_PUSH(e->arena, &field, str_printf(e->arena, "uint32_t trace[%d]", notes));
     } else if (notes > 0) {
-        VEC_PUSH(e->arena, &field, "uint32_t *trace");
+        VEC_PUSH(e->arena, &field, "const void *trace");
     }
     VEC_PUSH(e->arena, &field, NULL);
     text_add(out, ",\n  \"instance\":");

@@ -443,24 +443,32 @@ static void print_lanes_fold(Style *s, const Stmt *st) {
     const char **lane = ARENA_ARRAY(arena, const char *, st->fold.count);
     const char **place = ARENA_ARRAY(arena, const char *, st->fold.count);
     const char *l = style_name(s, "l");
+    bool start = false; /* some do not begin at 0 */
     for (int k = 0; k < st->fold.count; k++) {
         const Expr *e = st->fold.at[k];
         lane[k] = style_name(s, str_printf(arena, "%s_part", style_fold_word(e->op)));
         place[k] = str_printf(arena, "%s[%s]", lane[k], l);
-        line(s, "%s %s[%d];", elem_c_name(e->elem), lane[k], st->lanes);
+        start = start || e->op != OP_SUM;
+        line(s, "%s %s[%d]%s;", elem_c_name(e->elem), lane[k], st->lanes,
+             e->op == OP_SUM ? " = {0}" : "");
     }
-    line(s, "for (int64_t %s = 0; %s < %d; %s++) {", l, l, st->lanes, l);
-    for (int k = 0; k < st->fold.count; k++) {
-        const Expr *e = st->fold.at[k];
-        line(s, "    %s = %s;", place[k], start_text(s, e->op, e->elem));
+    if (start) {
+        line(s, "for (int64_t %s = 0; %s < %d; %s++) {", l, l, st->lanes, l);
+        for (int k = 0; k < st->fold.count; k++) {
+            const Expr *e = st->fold.at[k];
+            if (e->op != OP_SUM) {
+                line(s, "    %s = %s;", place[k], start_text(s, e->op, e->elem));
+            }
+        }
+        line(s, "}");
     }
-    line(s, "}");
     fold_outer(s, st, &first, &end);
     int last = st->axes.at[st->axes.count - 1];
     const char *name = s->axis[last];
     const char *base = style_name(s, str_printf(arena, "%s_base", name));
     int64_t extent = s->k->axis[last].extent;
-    bool whole = st->axes.count > 1 || !st->begin; /* bounds are known numbers */
+    bool cut = st->axes.count == 1 && st->begin && st->begin->most + st->span > extent;
+    int64_t turns = st->axes.count == 1 && st->begin ? st->span : extent;
     bool placed = reads_axis(s, st, last);
     line(s, "int64_t %s = %s;", base, first);
     line(s, "for (; %s + %d <= %s; %s += %d) {", base, st->lanes, end, base, st->lanes);
@@ -473,7 +481,7 @@ static void print_lanes_fold(Style *s, const Stmt *st) {
     line(s, "}");
     s->depth--;
     line(s, "}");
-    if (!whole || extent % st->lanes != 0) {
+    if (cut || turns % st->lanes != 0) {
         line(s, "for (int64_t %s = 0; %s < %s - %s; %s++) {", l, l, end, base, l);
         if (placed) {
             line(s, "    const int64_t %s = %s + %s;", name, base, l);

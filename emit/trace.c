@@ -3,6 +3,8 @@
  * computed from what is read off the steps' accesses; what the notes mean is runtime/trace.h. */
 #include "emit/trace.h"
 
+#include "emit/stmts.h"
+
 #include <string.h>
 
 typedef VEC(const Step *) Steps;
@@ -86,7 +88,7 @@ void trace_member(const Emit *e, Text *out) {
     if (notes > 0 && e->c->opt.nan) {
         text_printf(out, "    const md_traced *traced;\n    uint32_t trace[%d];\n", notes);
     } else if (notes > 0) {
-        text_add(out, "    uint32_t *trace;\n");
+        text_add(out, "    const void *trace;\n");
     }
 }
 
@@ -225,6 +227,56 @@ static bool is_update(const Step *step) {
     return false;
 }
 
+static const char *region_of(const Buf *buf) {
+    switch (buf_root(buf)->kind) {
+    case BUF_PARAM: return "MD_PARAMS";
+    case BUF_STATE: return "MD_STATE";
+    case BUF_INPUT:
+    case BUF_RESULT: return "MD_IO";
+    case BUF_TEMP:
+    case BUF_WORK:
+    case BUF_CONST: break;
+    }
+    return "MD_ARENA";
+}
+
+static bool is_dense(const Buf *buf) {
+    return buf->bytes == type_count(*buf->type) * (int64_t)elem_bytes(buf->type->elem);
+}
+
+static void add_look(const Emit *e, int place, const Buf *buf, Words *looks) {
+    if (is_dense(buf)) {
+        VEC_PUSH(e->arena, looks,
+                 str_printf(e->arena, "{%d, %s, %lld, %s, %lld}", place, region_of(buf),
+                            (long long)buf->offset, form_of(buf->type->elem),
+                            (long long)type_count(*buf->type)));
+    }
+}
+
+/* What places give that lies still and dense; the rest is told of where it is written. */
+static const char *print_looks(const Emit *e, const ProgramEntry *entry, const Traced *t,
+                               Text *out) {
+    Words looks = {0};
+    for (int i = 0; i < t->step.count; i++) {
+        const AccessList *access = &t->step.at[i]->access;
+        for (int k = 0; looked_at(t->step.at[i]) != NULL && k < access->count; k++) {
+            if (is_looked_at(&access->at[k]) && access->at[k].slice[0] == NULL) {
+                add_look(e, i, buf_local(access->at[k].buf), &looks);
+            }
+        }
+    }
+    for (int i = 0; i < t->given.count; i++) {
+        add_look(e, t->step.count + i, t->given.at[i], &looks);
+    }
+    if (looks.count == 0) {
+        return ",\n    NULL, 0";
+    }
+    text_printf(out, "static const md_look %s_looks[] = {\n", entry->c_name);
+    words_print(out, "    ", &looks, 4);
+    text_add(out, "\n};\n");
+    return str_printf(e->arena, ",\n    %s_looks, %d", entry->c_name, looks.count);
+}
+
 void trace_table(const Emit *e, const ProgramEntry *entry, Text *out) {
     if (!trace_wanted(e, entry)) {
         return;
@@ -256,19 +308,18 @@ void trace_table(const Emit *e, const ProgramEntry *entry, Text *out) {
     add_number(&from, -1); /* never empty */
     text_printf(out, "static const int %s_first[] = {%s\n};\n", entry->c_name, starts.at);
     text_printf(out, "static const int %s_from[] = {%s\n};\n", entry->c_name, list.at);
+    const char *looks = e->c->opt.whole_runtime ? ", NULL, 0" : "";
+    if (!e->c->opt.nan) {
+        looks = print_looks(e, entry, &t, out);
+    }
     text_printf(out, "static const md_traced %s_traced = {", entry->c_name);
     text_literal(out, entry->entry->name);
-    text_printf(out, ", %s_places, %d,\n    %s_first, %s_from};\n\n", entry->c_name,
-                place_count(&t), entry->c_name, entry->c_name);
+    text_printf(out, ", %s_places, %d,\n    %s_first, %s_from%s};\n\n", entry->c_name,
+                place_count(&t), entry->c_name, entry->c_name, looks);
     arena_free(&t.arena);
 }
 
 /* ---- the lines of the function -------------------------------------------------------------- */
-
-static void print_note(const Emit *e, int place, const char *what, const char *indent, Text *out) {
-    const char *call = e->c->opt.nan ? "md_trace_rows" : "MD_TRACE";
-    text_printf(out, "%s%s(m->trace, %d, %s);\n", indent, call, place, what);
-}
 
 /* Rows, length and stride of what `a` touches behind its first `lead` axes; NULL: no such form. */
 static const char *rows_of(const Emit *e, const Buf *buf, int lead) {
@@ -293,25 +344,18 @@ static const char *rows_of(const Emit *e, const Buf *buf, int lead) {
 }
 
 void trace_open(const Emit *e, const ProgramEntry *entry, Text *out) {
-    if (!trace_wanted(e, entry)) {
+    if (!trace_wanted(e, entry) || !e->c->opt.nan) {
         return;
     }
     Traced t = traced_open(e, entry);
-    const char *indent = e->c->opt.nan ? "    " : "        ";
-    if (e->c->opt.nan) {
-        text_printf(out, "    m->traced = &%s_traced;\n", entry->c_name);
-    } else {
-        text_add(out,
-                 "    if (m->trace != NULL) { /* this step is run again, to see more of it */\n");
-    }
-    text_printf(out, "%smd_trace_clear(m->trace, %d);\n", indent, place_count(&t));
+    text_printf(out, "    m->traced = &%s_traced;\n", entry->c_name);
+    text_printf(out, "    md_trace_clear(m->trace, %d);\n", place_count(&t));
     for (int i = 0; i < t.given.count; i++) {
         const Buf *buf = t.given.at[i];
         long long n = (long long)type_count(*buf->type);
-        text_printf(out, "%smd_trace_rows(m->trace, %d, %s, %s, 1, %lld, %lld);\n", indent,
+        text_printf(out, "    md_trace_rows(m->trace, %d, %s, %s, 1, %lld, %lld);\n",
                     t.step.count + i, buf->name, form_of(buf->type->elem), n, n);
     }
-    text_add(out, e->c->opt.nan ? "" : "    }\n");
     arena_free(&t.arena);
 }
 
@@ -320,6 +364,7 @@ void trace_after(const Emit *e, const ProgramEntry *entry, const Step *step, con
     if (!trace_wanted(e, entry) || looked_at(step) == NULL) {
         return;
     }
+    bool nan = e->c->opt.nan, still = false; /* something is in the table */
     for (int i = 0; i < step->access.count; i++) {
         const Access *a = &step->access.at[i];
         if (!is_looked_at(a)) {
@@ -332,12 +377,19 @@ void trace_after(const Emit *e, const ProgramEntry *entry, const Step *step, con
             text_printf(&at, " + i%d * %lld", a->slice[lead]->index,
                         (long long)a->buf->stride[lead]);
         }
+        if (!nan && lead == 0 && is_dense(buf_local(a->buf))) {
+            still = true;
+            continue;
+        }
         const char *rows = rows_of(e, a->buf, lead);
         if (rows != NULL) {
-            print_note(e, step->id,
-                       str_printf(e->arena, "%s, %s, %s", at.at, form_of(a->buf->type->elem), rows),
-                       indent, out);
+            text_printf(out, "%s%s(m->trace, %d, %s, %s, %s);\n", indent,
+                        nan ? "md_trace_rows" : "MD_TRACE_SLICE", step->id, at.at,
+                        form_of(a->buf->type->elem), rows);
         }
+    }
+    if (still) {
+        text_printf(out, "%sMD_TRACE(m->trace, %d);\n", indent, step->id);
     }
 }
 

@@ -736,8 +736,9 @@ const char *kernel_access_fault(const KernelSites *sites, const Step *step) {
                               "it reaches from %lld to %lld in the %lld elements of %s",
                               (long long)least, (long long)most, (long long)count, buf->name);
         }
-        /* A flat loop stores at each place up to its size. */
-        bool all = site->store && !(access->mode & ACCESS_PART) && access->slice[0] == NULL;
+        /* A flat loop stores at each place up to its size; behind a fold there is one place. */
+        bool all = site->store && !(access->mode & ACCESS_PART) && access->slice[0] == NULL &&
+                   site->index->nterm > 0;
         if (all && sites->k->flat.known && step->call.size != type_count(*buf->type)) {
             return str_printf(sites->arena, "it says that it writes all of %s and does not",
                               buf->name);

@@ -192,7 +192,11 @@ MD_COLD void md_run_again(md_run *r) {
         call.out = NULL;
         call.values = r->task->values;
         call.rows = 0;
-        *r->model->trace = r->model->notes;
+        /* if: again */
+        const md_tracing t = {r->task->entry->traced, r->model->notes, &r->regions.memory};
+        md_trace_begin(&t);
+        *r->model->trace = &t;
+        /* end: again */
         (void)r->task->entry->call(r->model->net, &call);
         *r->model->trace = NULL;
     }

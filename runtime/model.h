@@ -250,7 +250,7 @@ typedef struct md_model {
     int layer_count;
     const md_damage *damage; /* of the instance, with --checks=canary; else NULL */
     uint32_t *notes;         /* of a call that is traced; NULL: no train */
-    uint32_t **trace; /* of the instance: a train that finds &notes here is traced; NULL: all are */
+    const void **trace;      /* of the instance: an md_tracing; NULL: all calls are traced */
     /* if: limits */
     const int *limit, *limit_lines; /* of the instance: which loop ended a call; by that number */
     /* end: limits */

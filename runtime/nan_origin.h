@@ -13,6 +13,16 @@ typedef struct md_place {
     int given;         /* 1: a parameter, state or input, not computed in this call */
 } md_place;
 
+/* if: again */
+/* Numbers in a region (md_region) that a place gives; `form` as md_trace_rows takes it. */
+typedef struct md_look {
+    int place, region;
+    int64_t offset;
+    int form;
+    int64_t count;
+} md_look;
+
+/* end: again */
 /* The places of one train. What place i is computed from are the places from[first[i]] ..
  * from[first[i + 1] - 1]. */
 typedef struct md_traced {
@@ -21,6 +31,10 @@ typedef struct md_traced {
     int count;
     const int *first;
     const int *from;
+    /* if: again */
+    const md_look *looks;
+    int look_count;
+    /* end: again */
 } md_traced;
 
 #endif

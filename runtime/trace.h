@@ -16,9 +16,13 @@
 
 #include "runtime/md.h"
 #include "runtime/nan_origin.h"
+#include "runtime/tensor.h"
 
-/* In a program that traces when asked to. */
-#define MD_TRACE(notes, ...) ((notes) != NULL ? md_trace_rows(notes, __VA_ARGS__) : (void)0)
+/* Behind step `place` of a train that notes what it wrote when asked to; and what is a slice, or
+ * rows with gaps between them. */
+#define MD_TRACE(tracing, place) ((tracing) != NULL ? md_trace_step(tracing, place) : (void)0)
+#define MD_TRACE_SLICE(tracing, ...)                                                               \
+    ((tracing) != NULL ? md_trace_slice(tracing, __VA_ARGS__) : (void)0)
 
 /* Of so many 32-bit numbers, for `count` places. */
 #define MD_TRACE_NOTES(count) (1 + 2 * (count))
@@ -57,6 +61,43 @@ MD_COLD void md_trace_rows(uint32_t *notes, int place, const void *x, int form, 
     md_trace_note(notes, place, nan, inf);
 }
 
+/* if: again */
+/* A step that is made again, to see more of it. */
+typedef struct md_tracing {
+    const md_traced *traced;
+    uint32_t *notes;
+    const md_memory *memory;
+} md_tracing;
+
+MD_COLD void md_trace_step(const void *tracing, int place) {
+    const md_tracing *t = (const md_tracing *)tracing;
+    const md_memory *m = t->memory;
+    const void *const region[] = {m->params, m->state, m->io, m->arena};
+    for (int i = 0; i < t->traced->look_count; i++) {
+        const md_look *look = &t->traced->looks[i];
+        if (look->place == place) {
+            md_trace_rows(t->notes, place, (const char *)region[look->region] + look->offset,
+                          look->form, 1, look->count, look->count);
+        }
+    }
+}
+
+MD_COLD void md_trace_slice(const void *tracing, int place, const void *x, int form, int64_t rows,
+                            int64_t length, int64_t stride) {
+    md_trace_rows(((const md_tracing *)tracing)->notes, place, x, form, rows, length, stride);
+}
+
+/* In front of the step: what it is given. */
+MD_COLD void md_trace_begin(const md_tracing *t) {
+    md_trace_clear(t->notes, t->traced->count);
+    for (int i = 0; i < t->traced->count; i++) {
+        if (t->traced->places[i].given) {
+            md_trace_step(t, i);
+        }
+    }
+}
+
+/* end: again */
 /* The earliest place that place `start` was computed from and that holds a NaN (kind 0) or an
  * infinity (kind 1); -1: none. Leaves its way in the top bits of the notes. */
 MD_COLD int md_trace_back(const md_traced *t, uint32_t *notes, int start, int kind) {

@@ -241,11 +241,48 @@ static void test_sizes(void **state) {
     dumped_done(&m);
 }
 
+/* So are sums along one axis: in whole lanes, with a rest behind them, and too short for lanes. */
+static void test_sums(void **state) {
+    (void)state;
+    Dumped m;
+    Program *p = compiled_text(&m,
+                               "entry a(x: [128]) { return sum(x * x); }\n"
+                               "entry b(y: [40, 32]) { return sum(y * y); }\n"
+                               "entry c(x: [129]) { return sum(x * x); }\n"
+                               "entry d(x: [3, 71]) { return sum(x * x); }\n"
+                               "entry e(x: [10]) { return sum(x * x); }\n"
+                               "entry f(x: [12]) { return sum(x * x); }\n"
+                               "entry g(x: [128]) { return sum(x * x) / 128; }\n",
+                               2);
+    assert_non_null(p);
+    static const char *const entry[] = {"a", "b", "c", "d", "e", "f", "g"};
+    static const int64_t size[] = {128, 1280, 129, 213, 10, 12, 128};
+    Step *step[7];
+    compiled_plan(p);
+    for (int i = 0; i < 7; i++) {
+        step[i] = steps_of(p, entry[i]).at[0];
+        assert_int_equal(step[i]->call.size, size[i]);
+        for (int k = 0; k < i; k++) {
+            bool pair = i < 6 && i % 2 == 1 && k == i - 1;
+            assert_true((step[i]->kernel == step[k]->kernel) == pair);
+        }
+    }
+    for (int i = 0; i < 7; i++) { /* a sum of more than there is */
+        step[i]->call.size = 2 * size[i] + 2;
+        step[i]->lowered_call = call_hash(&step[i]->call);
+        assert_non_null(check_program(&m.c.arena, p));
+        step[i]->call.size = size[i];
+        step[i]->lowered_call = call_hash(&step[i]->call);
+    }
+    assert_null(check_program(&m.c.arena, p));
+    dumped_done(&m);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_layers), cmocka_unit_test(test_draws),
         cmocka_unit_test(test_loops),  cmocka_unit_test(test_constants),
-        cmocka_unit_test(test_sizes),
+        cmocka_unit_test(test_sizes),  cmocka_unit_test(test_sums),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

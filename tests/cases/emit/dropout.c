@@ -26,10 +26,7 @@ static void dropout_fit_loss(float *MD_RESTRICT loss, float *d_dropout,
         const int64_t *MD_RESTRICT seed, const int64_t *MD_RESTRICT step, const float *linear,
         const float *MD_RESTRICT bias, uint64_t site0) {
     const md_key key = md_key_make((uint64_t)seed[0], site0, (uint64_t)step[0]);
-    float sum_part[16];
-    for (int64_t l = 0; l < 16; l++) {
-        sum_part[l] = 0.0f;
-    }
+    float sum_part[16] = {0};
     for (int64_t j = 0; j < 8; j++) {
         int64_t j_2_base = 0;
         for (; j_2_base + 16 <= 16; j_2_base += 16) {

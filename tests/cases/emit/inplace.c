@@ -8,10 +8,7 @@ static int inplace_refused(const inplace *m) {
 /* inplace.mdl:4  a[i, j] = x[i, j] - mean[k] x[i, k]  [40] */
 static void inplace_sum(float *MD_RESTRICT sum, const float *MD_RESTRICT x) {
     for (int64_t r = 0; r < 40; r++) {
-        float sum_part[16];
-        for (int64_t l = 0; l < 16; l++) {
-            sum_part[l] = 0.0f;
-        }
+        float sum_part[16] = {0};
         int64_t j_base = 0;
         for (; j_base + 16 <= 30; j_base += 16) {
             for (int64_t l = 0; l < 16; l++) {
@@ -48,10 +45,7 @@ static void inplace_sum_2(float *MD_RESTRICT sum, const float *MD_RESTRICT x,
 /* inplace.mdl:6  c[i, j] = b[i, j] - mean[k, l] b[k, l]  [40, 30] */
 static void inplace_main_out(float *out, float *MD_RESTRICT row, const float *x,
         const float *MD_RESTRICT sum, const float *MD_RESTRICT sum_2) {
-    float sum_part[16];
-    for (int64_t l = 0; l < 16; l++) {
-        sum_part[l] = 0.0f;
-    }
+    float sum_part[16] = {0};
     for (int64_t j = 0; j < 40; j++) {
         int64_t j_2_base = 0;
         for (; j_2_base + 16 <= 30; j_2_base += 16) {

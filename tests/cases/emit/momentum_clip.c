@@ -41,13 +41,11 @@ static void momentum_clip_fc_linear(float *MD_RESTRICT sub, float *MD_RESTRICT p
 }
 
 /* momentum_clip.mdl:6  loss mean((net(x) - y)^2)  [] */
-static void momentum_clip_fit_loss(float *MD_RESTRICT loss, const float *MD_RESTRICT sub) {
-    float sum_part[64];
-    for (int64_t l = 0; l < 64; l++) {
-        sum_part[l] = 0.0f;
-    }
+static void momentum_clip_fit_loss(float *MD_RESTRICT loss, const float *MD_RESTRICT sub,
+        int64_t n) {
+    float sum_part[64] = {0};
     int64_t j_base = 0;
-    for (; j_base + 64 <= 768; j_base += 64) {
+    for (; j_base + 64 <= n; j_base += 64) {
         for (int64_t l = 0; l < 64; l++) {
             const int64_t j = j_base + l;
             const float t = sub[j];
@@ -89,13 +87,10 @@ static void momentum_clip_fc_linear_3(float *MD_RESTRICT linear, const float *MD
 
 /* momentum_clip.mdl:8  clip norm(1.0)  [] */
 static void momentum_clip_linear_clip(float *MD_RESTRICT clip_sum,
-        const float *MD_RESTRICT linear) {
-    float sum_part[64];
-    for (int64_t l = 0; l < 64; l++) {
-        sum_part[l] = 0.0f;
-    }
+        const float *MD_RESTRICT linear, int64_t n) {
+    float sum_part[64] = {0};
     int64_t j_base = 0;
-    for (; j_base + 64 <= 384; j_base += 64) {
+    for (; j_base + 64 <= n; j_base += 64) {
         for (int64_t l = 0; l < 64; l++) {
             const int64_t j = j_base + l;
             const float t = linear[j] * 0.0026041667f;
@@ -108,20 +103,17 @@ static void momentum_clip_linear_clip(float *MD_RESTRICT clip_sum,
 
 /* momentum_clip.mdl:8  clip norm(1.0)  [] */
 static void momentum_clip_fit_grad_norm(float *grad_norm, const float *clip_sum,
-        const float *MD_RESTRICT sum) {
-    float sum_part[16];
-    for (int64_t l = 0; l < 16; l++) {
-        sum_part[l] = 0.0f;
-    }
+        const float *MD_RESTRICT sum, int64_t n) {
+    float sum_part[16] = {0};
     int64_t j_base = 0;
-    for (; j_base + 16 <= 24; j_base += 16) {
+    for (; j_base + 16 <= n; j_base += 16) {
         for (int64_t l = 0; l < 16; l++) {
             const int64_t j = j_base + l;
             const float t = sum[j] * 0.0026041667f;
             sum_part[l] += t * t;
         }
     }
-    for (int64_t l = 0; l < 24 - j_base; l++) {
+    for (int64_t l = 0; l < n - j_base; l++) {
         const int64_t j = j_base + l;
         const float t_2 = sum[j] * 0.0026041667f;
         sum_part[l] += t_2 * t_2;
@@ -188,15 +180,15 @@ int momentum_clip_fit(momentum_clip *m, const momentum_clip_fit_in *in, momentum
 
     /* ---- loss ---- */
     /* line 6: loss mean((net(x) - y)^2) */
-    momentum_clip_fit_loss(loss, sub); /* 1 */
+    momentum_clip_fit_loss(loss, sub, 768); /* 1 */
 
     /* ---- update ---- */
     /* fc, line 4 */
     momentum_clip_fc_linear_2(fc_sum, sub); /* 2 */
     momentum_clip_fc_linear_3(fc_linear, sub, x); /* 3 */
     /* line 8: clip norm(1.0) */
-    momentum_clip_linear_clip(clip_sum, fc_linear); /* 4 */
-    momentum_clip_fit_grad_norm(grad_norm, clip_sum, fc_sum); /* 5 */
+    momentum_clip_linear_clip(clip_sum, fc_linear, 384); /* 4 */
+    momentum_clip_fit_grad_norm(grad_norm, clip_sum, fc_sum, 24); /* 5 */
     out->loss = *loss;
     out->grad_norm = *grad_norm;
     if (!isfinite(*loss) || !isfinite(*grad_norm)) {

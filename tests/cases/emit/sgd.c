@@ -9,10 +9,7 @@ static int sgd_refused(const sgd *m) {
 static void sgd_fc_linear(float *MD_RESTRICT linear, const float *MD_RESTRICT x,
         const float *MD_RESTRICT weight) {
     for (int64_t r = 0; r < 32; r++) {
-        float sum_part[16];
-        for (int64_t l = 0; l < 16; l++) {
-            sum_part[l] = 0.0f;
-        }
+        float sum_part[16] = {0};
         int64_t k_base = 0;
         for (; k_base + 16 <= 16; k_base += 16) {
             for (int64_t l = 0; l < 16; l++) {
@@ -29,12 +26,8 @@ static void sgd_fc_linear(float *MD_RESTRICT linear, const float *MD_RESTRICT x,
 static void sgd_fit_loss(float *loss, float *d_mul, float *d_bias, const float *linear,
         const float *bias, const float *y) {
     const float bias_value = bias[0];
-    float sum_part[32];
-    float sum_part_2[32];
-    for (int64_t l = 0; l < 32; l++) {
-        sum_part[l] = 0.0f;
-        sum_part_2[l] = 0.0f;
-    }
+    float sum_part[32] = {0};
+    float sum_part_2[32] = {0};
     int64_t j_base = 0;
     for (; j_base + 32 <= 32; j_base += 32) {
         for (int64_t l = 0; l < 32; l++) {

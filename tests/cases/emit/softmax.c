@@ -26,10 +26,7 @@ static void softmax_main_out(float *out, float *MD_RESTRICT row, const float *x)
             most_part[l] = md_maxf(x_value_2, most_part[l]);
         }
         const float most = md_lanes_maxf(most_part, 32);
-        float sum_part[32];
-        for (int64_t l_2 = 0; l_2 < 32; l_2++) {
-            sum_part[l_2] = 0.0f;
-        }
+        float sum_part[32] = {0};
         int64_t j_base_2 = 0;
         for (; j_base_2 + 32 <= 33; j_base_2 += 32) {
             for (int64_t l_2 = 0; l_2 < 32; l_2++) {

@@ -7,15 +7,14 @@ static int total_refused(const total *m) {
 
 /* total.mdl:3  entry main(x: [N]) { return sum(x * x), max(x); }  [] */
 static void total_main_out0_out1(float *MD_RESTRICT out0, float *MD_RESTRICT out1,
-        const float *MD_RESTRICT x) {
-    float sum_part[64];
+        const float *MD_RESTRICT x, int64_t n) {
+    float sum_part[64] = {0};
     float most_part[64];
     for (int64_t l = 0; l < 64; l++) {
-        sum_part[l] = 0.0f;
         most_part[l] = -INFINITY;
     }
     int64_t j_base = 0;
-    for (; j_base + 64 <= 300; j_base += 64) {
+    for (; j_base + 64 <= n; j_base += 64) {
         for (int64_t l = 0; l < 64; l++) {
             const int64_t j = j_base + l;
             const float x_value = x[j];
@@ -23,7 +22,7 @@ static void total_main_out0_out1(float *MD_RESTRICT out0, float *MD_RESTRICT out
             most_part[l] = md_maxf(x_value, most_part[l]);
         }
     }
-    for (int64_t l = 0; l < 300 - j_base; l++) {
+    for (int64_t l = 0; l < n - j_base; l++) {
         const int64_t j = j_base + l;
         const float x_value_2 = x[j];
         sum_part[l] += x_value_2 * x_value_2;
@@ -47,7 +46,7 @@ int total_main_entry(total *m, const total_main_entry_in *in, total_main_entry_o
     float *out1 = MD_AT(float, m->io, 64); /* f32 */
 
     /* line 3: entry main(x: [N]) { return sum(x * x), max(x); } */
-    total_main_out0_out1(out0, out1, x); /* 0 */
+    total_main_out0_out1(out0, out1, x, 300); /* 0 */
     out->out0 = *out0;
     out->out1 = *out1;
     return TOTAL_OK;
