@@ -158,9 +158,11 @@ void words_print(Text *out, const char *first, const Words *words, int indent) {
 }
 
 const char *arg_parameter(Style *s, const Arg *arg) {
+    /* A function that hands its arguments on touches none of them. */
+    bool hands_on = s->k->body.count == 1 && s->k->body.at[0]->kind == STMT_TILE;
     return str_printf(s->out->arena, "%s%s *%s%s", arg->mode & ACCESS_WRITE ? "" : "const ",
-                      elem_c_name(arg->elem), kernel_shares(s->k, arg) ? "" : "MD_RESTRICT ",
-                      s->arg[arg->id]);
+                      elem_c_name(arg->elem),
+                      hands_on || kernel_shares(s->k, arg) ? "" : "MD_RESTRICT ", s->arg[arg->id]);
 }
 
 /* The part of a parallel loop that falls to one thread, as a function of its own. */

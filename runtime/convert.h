@@ -62,6 +62,13 @@ MD_COLD const char *md_number_text(char *buffer, md_number n) {
     return buffer;
 }
 
+enum { MD_SHAPE_TEXT = 256 };
+MD_COLD const char *md_shape_text(char *buffer, const int64_t *shape, int rank) {
+    md_text t = md_text_make(buffer, MD_SHAPE_TEXT);
+    md_text_shape(&t, shape, rank);
+    return buffer;
+}
+
 /* Are all of these finite? A loop that vectorises: data files hold many. */
 MD_FN int md_floats_finite(const unsigned char *at, int64_t count) {
     uint32_t most = 0;

@@ -69,27 +69,22 @@ MD_FN int md_data_block(md_data *d, md_text *message) {
         bytes = 2 * sizeof(double) * (f->row_bytes / md_dtype_bytes(f->dtype));
         sums = f->norm != MD_NORM_NONE && bytes > sums ? bytes : sums;
     }
-    size_t columns = md_round_up(sizeof(md_column) * (size_t)set->field_count, 64);
-    size_t arrays = md_round_up(sizeof(md_array) * (size_t)set->file_count, 64);
-    md_block_mem b;
-    b.used = 0;
-    b.size = MD_PARTS * (columns + arrays) + md_round_up(raw, 64) + md_round_up(row, 64) +
-             md_round_up(sums, 64);
-    b.at = (char *)md_map(b.size);
-    if (b.at == NULL) {
-        return md_fail(message, MD_EXIT_MEMORY, "no memory for data set '%s'", set->name);
+    md_block_mem b = {NULL, 0, 0};
+    for (int mapped = 0; mapped < 2; mapped++) {
+        if (mapped && md_block_map(&b, set->name, message) != MD_EXIT_OK) {
+            return MD_EXIT_MEMORY;
+        }
+        for (int p = 0; p < MD_PARTS; p++) {
+            d->columns[p] = (md_column *)md_take(&b, sizeof(md_column) * (size_t)set->field_count);
+            d->arrays[p] = (md_array *)md_take(&b, sizeof(md_array) * (size_t)set->file_count);
+        }
+        d->raw = (unsigned char *)md_take(&b, raw);
+        d->row = (unsigned char *)md_take(&b, row);
+        d->sums = (double *)md_take(&b, sums);
     }
-    md_touch_write(b.at, b.size);
     d->block = b.at;
     d->block_bytes = b.size;
     d->resident += md_round_up(b.size, md_page());
-    for (int p = 0; p < MD_PARTS; p++) {
-        d->columns[p] = (md_column *)md_take(&b, columns);
-        d->arrays[p] = (md_array *)md_take(&b, arrays);
-    }
-    d->raw = (unsigned char *)md_take(&b, raw);
-    d->row = (unsigned char *)md_take(&b, row);
-    d->sums = (double *)md_take(&b, sums);
     return MD_EXIT_OK;
 }
 
@@ -144,14 +139,10 @@ MD_COLD int md_data_csv(md_data *d, int part, int file, const char *path, md_str
     if ((uint64_t)c.rows > ((uint64_t)PTRDIFF_MAX - slack) / (row_bytes + 1)) {
         return md_fail(message, MD_EXIT_MEMORY, "%s: too large", path);
     }
-    md_block_mem b;
-    b.used = 0;
-    b.size = row_bytes * (size_t)c.rows + slack;
-    b.at = (char *)md_map(b.size);
-    if (b.at == NULL) {
-        return md_fail(message, MD_EXIT_MEMORY, "no memory for %zu bytes of '%s'", b.size, path);
+    md_block_mem b = {NULL, row_bytes * (size_t)c.rows + slack, 0};
+    if (md_block_map(&b, path, message) != MD_EXIT_OK) {
+        return MD_EXIT_MEMORY;
     }
-    md_touch_write(b.at, b.size);
     d->arrays[part][file].map = b.at;
     d->arrays[part][file].map_bytes = b.size;
     unsigned char **out = (unsigned char **)md_take(&b, pointers);

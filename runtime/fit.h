@@ -55,8 +55,24 @@ MD_COLD const md_need *md_short_ring(const md_run *r, int64_t *held) {
 }
 /* end: rings */
 
-/* A status code of the model as an exit code and a message. */
-MD_COLD int md_model_failed(md_run *r, int code, const char *during) {
+/* What a call of the task at hand is given and stores. */
+MD_FN md_call md_call_make(const md_run *r, double *values, int64_t rows) {
+    md_call call;
+    call.in = r->task->in;
+    call.out = r->task->results;
+    call.values = values;
+    call.rows = rows;
+    return call;
+}
+
+/* A status code of the model as an exit code and a message that begins with what was done. */
+MD_PRINTF(3, 4) MD_COLD int md_model_failed(md_run *r, int code, const char *format, ...) {
+    char during[128];
+    md_text t = md_text_make(during, sizeof during);
+    va_list list;
+    va_start(list, format);
+    md_text_list(&t, format, list);
+    va_end(list);
     /* if: limits */
     if (code == MD_ERR_LIMIT) {
         return md_fail(&r->message, MD_EXIT_NUMBER, "%s: %s (%s:%d)", during, r->model->error(code),
@@ -116,9 +132,10 @@ MD_COLD int md_evaluate(md_run *r) {
     }
     int part = r->part;
     int64_t total = md_data_rows(r->task->data, part);
+    double *sums = (double *)(void *)(r->task->batches + 1);
     *r->task->batches = 0;
     for (int i = 0; i < e->eval_sums; i++) {
-        r->task->sums[i] = 0;
+        sums[i] = 0;
     }
     /* What no data set feeds stays that of the last update. */
     int64_t taken = md_batches(r->task);
@@ -127,24 +144,19 @@ MD_COLD int md_evaluate(md_run *r) {
         return staged;
     }
     for (int64_t first = 0; first < total; first += e->eval_rows) {
-        md_call call;
-        call.in = r->task->in;
-        call.out = NULL;
-        call.values = r->task->part_sums;
-        call.rows = md_min64(e->eval_rows, total - first);
-        int rc = md_stage_eval(r, part, first, call.rows);
+        const int64_t rows = md_min64(e->eval_rows, total - first);
+        const md_call call = md_call_make(r, r->task->part_sums, rows);
+        int rc = md_stage_eval(r, part, first, rows);
         if (rc != MD_EXIT_OK) {
             return rc;
         }
         int code = e->eval(r->model->net, &call);
         if (code != MD_OK) {
-            char where[128];
-            snprintf(where, sizeof where, "evaluation of '%s' at step %lld", e->name,
-                     (long long)r->task->step);
-            return md_model_failed(r, code, where);
+            return md_model_failed(r, code, "evaluation of '%s' at step %lld", e->name,
+                                   (long long)r->task->step);
         }
         for (int i = 0; i < e->eval_sums; i++) {
-            r->task->sums[i] += r->task->part_sums[i];
+            sums[i] += r->task->part_sums[i];
         }
         ++*r->task->batches;
     }
@@ -187,11 +199,7 @@ MD_COLD void md_write_scalar(md_run *r, const md_scalar *s, int64_t value) {
 /* A step that ended without a change is made once more, and noted. */
 MD_COLD void md_run_again(md_run *r) {
     if (r->model->trace != NULL) {
-        md_call call;
-        call.in = r->task->in;
-        call.out = NULL;
-        call.values = r->task->values;
-        call.rows = 0;
+        const md_call call = md_call_make(r, r->task->values, 0);
         /* if: again */
         const md_tracing t = {r->task->entry->traced, r->model->notes, &r->regions.memory};
         md_trace_begin(&t);
@@ -273,17 +281,17 @@ MD_COLD int md_overflowed(md_run *r) {
  * step without them has changed nothing. */
 MD_COLD int md_check_values(md_run *r, int code) {
     const md_entry *e = r->task->entry;
-    const char *what = isfinite(r->task->values[0]) ? NULL : "the loss";
+    const double *values = r->task->values, *extras = values + 1 + e->metric_count;
+    const char *what = isfinite(values[0]) ? NULL : "the loss";
     /* if: scaled */
     if (code == MD_OK && md_overflowed(r)) {
         return MD_LEFT_OUT;
     }
     /* end: scaled */
-    double value = r->task->values[0];
+    double value = values[0];
     for (int i = 0; i < e->extra_count && what == NULL; i++) {
-        if (strcmp(e->extras[i], "grad_norm") == 0 &&
-            !isfinite(r->task->values[1 + e->metric_count + i])) {
-            value = r->task->values[1 + e->metric_count + i];
+        if (strcmp(e->extras[i], "grad_norm") == 0 && !isfinite(extras[i])) {
+            value = extras[i];
             what = "the gradient norm";
         }
     }
@@ -291,9 +299,7 @@ MD_COLD int md_check_values(md_run *r, int code) {
         return MD_EXIT_OK;
     }
     if (code != MD_OK && code != MD_ERR_NONFINITE) {
-        char where[128];
-        snprintf(where, sizeof where, "step %lld of '%s'", (long long)r->task->step + 1, e->name);
-        return md_model_failed(r, code, where);
+        return md_model_failed(r, code, "step %lld of '%s'", (long long)r->task->step + 1, e->name);
     }
     if (what != NULL && r->task->in_row < r->options.skip) {
         return md_leave_out(r, what, value);
@@ -397,14 +403,13 @@ MD_COLD int md_fill(md_run *r, const md_call *call) {
     int64_t before = 0, after = 0;
     const md_need *need = md_short_ring(r, &before);
     int code = k->entry->fill(r->model->net, call);
-    char where[128];
-    snprintf(where, sizeof where, "step %lld of '%s'", (long long)k->step + 1, k->entry->name);
-    if (code != MD_OK) {
-        return md_model_failed(r, code, where);
-    }
     const md_need *now = md_short_ring(r, &after);
-    if (now == need && after == before) { /* another entry pushes to that one */
-        return md_model_failed(r, MD_ERR_STATE, where);
+    if (code == MD_OK && now == need && after == before) { /* another entry pushes to that one */
+        code = MD_ERR_STATE;
+    }
+    if (code != MD_OK) {
+        return md_model_failed(r, code, "step %lld of '%s'", (long long)k->step + 1,
+                               k->entry->name);
     }
     k->skipped++;
     k->filled++;
@@ -421,16 +426,11 @@ MD_FN int md_pass(md_run *r) {
     if (rc != MD_EXIT_OK) {
         return rc;
     }
-    md_call call;
-    call.in = k->in;
-    call.out = k->results;
-    call.values = NULL;
-    call.rows = 0;
+    const md_call call = md_call_make(r, NULL, 0);
     int code = k->entry->call(r->model->net, &call);
     if (code != MD_OK) {
-        char where[128];
-        snprintf(where, sizeof where, "call %lld of '%s'", (long long)k->step + 1, k->entry->name);
-        return md_model_failed(r, code, where);
+        return md_model_failed(r, code, "call %lld of '%s'", (long long)k->step + 1,
+                               k->entry->name);
     }
     k->step++;
     return MD_EXIT_OK;
@@ -440,17 +440,13 @@ MD_FN int md_pass(md_run *r) {
 /* One update of the task at hand, from the first of the next batches that gives one. */
 MD_FN int md_update(md_run *r) {
     md_task *k = r->task;
-    md_call call;
+    const md_call call = md_call_make(r, k->values, 0);
     int rc = MD_LEFT_OUT;
     /* if: passes */
     if (k->entry->kind == MD_PASS) {
         return md_pass(r);
     }
     /* end: passes */
-    call.in = k->in;
-    call.out = NULL;
-    call.values = k->values;
-    call.rows = 0;
     while (rc == MD_LEFT_OUT) {
         rc = k->data != NULL ? md_stage_batch(r, md_batches(k)) : MD_EXIT_OK;
         rc = rc == MD_EXIT_OK ? md_stage_arrays(r, md_batches(k)) : rc;

@@ -50,31 +50,30 @@ enum { MD_MESSAGE_BYTES = 2048, MD_PATH_BYTES = 4096, MD_STREAM_BYTES = 16384 };
 #define MD_LINE_BYTES 4096
 #endif
 
-MD_PRINTF(2, 3) MD_COLD void md_text_format(md_text *t, const char *format, ...) {
+MD_COLD void md_text_list(md_text *t, const char *format, va_list list) {
     char piece[MD_MESSAGE_BYTES];
-    va_list list;
-    va_start(list, format);
     int n = vsnprintf(piece, sizeof piece, format, list);
-    va_end(list);
     if (n > 0) {
         md_text_bytes(t, piece, (size_t)n < sizeof piece ? (size_t)n : sizeof piece - 1);
     }
 }
 
+MD_PRINTF(2, 3) MD_COLD void md_text_format(md_text *t, const char *format, ...) {
+    va_list list;
+    va_start(list, format);
+    md_text_list(t, format, list);
+    va_end(list);
+}
+
 /* Leaves a message and gives `code`, so that a caller can `return md_fail(...)`. The first message
  * stays: what fails later is a consequence. */
 MD_PRINTF(3, 4) MD_COLD int md_fail(md_text *t, int code, const char *format, ...) {
-    char piece[MD_MESSAGE_BYTES];
     va_list list;
-    if (t->used > 0) {
-        return code;
-    }
     va_start(list, format);
-    int n = vsnprintf(piece, sizeof piece, format, list);
-    va_end(list);
-    if (n > 0) {
-        md_text_bytes(t, piece, (size_t)n < sizeof piece ? (size_t)n : sizeof piece - 1);
+    if (t->used == 0) {
+        md_text_list(t, format, list);
     }
+    va_end(list);
     return code;
 }
 
@@ -102,8 +101,7 @@ MD_COLD double md_shown(double value) {
 }
 
 /* The shortest text that reads back as the same number, 0 for either zero; most values here began
- * as a float. Whole
- * numbers of everyday size have no exponent. */
+ * as a float. Whole numbers of everyday size have no exponent. */
 MD_COLD void md_text_number(md_text *t, double value) {
     char piece[40];
     int is_float = (double)(float)value == value;
@@ -135,64 +133,24 @@ MD_COLD void md_text_grouped(md_text *t, uint64_t value) {
 /* A number in the C form, nothing around it but blanks. Gives 0 when the text is none; words like
  * nan and inf and hexadecimal forms are none. */
 MD_FN int md_parse_number(const char *s, double *value) {
-    const char *p = s;
-    int digits = 0;
-    while (*p == ' ' || *p == '\t') {
-        p++;
-    }
-    const char *first = p;
-    p += *p == '-' || *p == '+';
-    for (; *p >= '0' && *p <= '9'; p++) {
-        digits++;
-    }
-    p += *p == '.';
-    for (; *p >= '0' && *p <= '9'; p++) {
-        digits++;
-    }
-    if (digits > 0 && (*p == 'e' || *p == 'E')) {
-        const char *e = p + 1;
-        e += *e == '-' || *e == '+';
-        if (*e >= '0' && *e <= '9') {
-            for (p = e; *p >= '0' && *p <= '9'; p++) {
-            }
-        }
-    }
-    const char *end = p;
-    while (*p == ' ' || *p == '\t') {
-        p++;
-    }
-    if (digits == 0 || *p != 0) {
-        return 0;
-    }
+    const char *first = s + strspn(s, " \t");
+    const char *end = first + strspn(first, "+-.0123456789eE");
     char *stop = NULL;
     *value = strtod(first, &stop);
-    return stop == end;
+    return stop == end && end > first && end[strspn(end, " \t")] == 0;
 }
 
 /* A whole number in decimal with a sign or none: its size, at most 2^64 - 1, and whether it is
  * below zero. */
 MD_FN int md_parse_digits(const char *s, uint64_t *size, int *minus) {
-    uint64_t n = 0;
-    while (*s == ' ' || *s == '\t') {
-        s++;
-    }
+    s += strspn(s, " \t");
     *minus = *s == '-';
     s += *s == '-' || *s == '+';
-    const char *digits = s;
-    for (; *s >= '0' && *s <= '9'; s++) {
-        uint64_t digit = (uint64_t)(*s - '0');
-        if (n > (UINT64_MAX - digit) / 10) {
-            return 0;
-        }
-        n = n * 10 + digit;
-    }
-    int some = s > digits;
-    while (*s == ' ' || *s == '\t') {
-        s++;
-    }
-    *size = n;
-    *minus = *minus && n > 0;
-    return some && *s == 0;
+    const char *end = s + strspn(s, "0123456789");
+    errno = 0;
+    *size = strtoull(s, NULL, 10);
+    *minus = *minus && *size > 0;
+    return end > s && errno == 0 && end[strspn(end, " \t")] == 0;
 }
 
 /* One of int64, exactly. */
@@ -260,21 +218,37 @@ MD_COLD void md_touch_write(void *p, size_t bytes) {
     }
 }
 
-/* One mapping that is cut into pieces while the program sets itself up. */
+/* The same, resident; or NULL with a message. */
+MD_COLD void *md_map_ready(size_t bytes, const char *what, md_text *message) {
+    void *p = md_map(bytes);
+    if (p == NULL) {
+        (void)md_fail(message, MD_EXIT_MEMORY, "no memory for %zu bytes of %s", bytes, what);
+    } else {
+        md_touch_write(p, bytes);
+    }
+    return p;
+}
+
+/* One mapping that is cut into pieces while the program sets itself up. Without one, pieces are
+ * only counted. */
 typedef struct md_block_mem {
     char *at;
     size_t used, size;
 } md_block_mem;
 
-/* A zeroed piece, aligned for any vector, or NULL when the block was sized too small. */
+/* A zeroed piece, aligned for any vector, or NULL when the block has no room for it. */
 MD_COLD void *md_take(md_block_mem *b, size_t bytes) {
-    size_t need = md_round_up(bytes, 64);
-    if (need > b->size - b->used) {
-        return NULL;
-    }
-    void *p = b->at + b->used;
-    b->used += need;
-    return p;
+    size_t at = b->used;
+    b->used += md_round_up(bytes, 64);
+    return b->at == NULL || b->used > b->size ? NULL : b->at + at;
+}
+
+/* Memory for the pieces that were counted. */
+MD_COLD int md_block_map(md_block_mem *b, const char *what, md_text *message) {
+    b->size = b->used;
+    b->used = 0;
+    b->at = (char *)md_map_ready(b->size, what, message);
+    return b->at == NULL ? MD_EXIT_MEMORY : MD_EXIT_OK;
 }
 
 /* ---- reading -------------------------------------------------------------------------------- */

@@ -33,16 +33,19 @@ MD_FN void md_inflate_fault(md_inflate *z, const char *why) {
     z->why = z->why == NULL ? why : z->why;
 }
 
-/* Makes at least `n` <= 32 bits available. Past the end of the file zeros are supplied, once. */
-MD_FN void md_inflate_need(md_inflate *z, int n) {
-    while (z->bit_count < n) {
-        int c = md_stream_next(z->stream);
-        if (c < 0) {
-            md_inflate_fault(z, "it is cut short");
-            c = 0;
-        }
+/* Makes at least `n` <= 32 bits available, as far as the file goes. */
+MD_FN void md_inflate_fill(md_inflate *z, int n) {
+    for (int c = 0; z->bit_count < n && (c = md_stream_next(z->stream)) >= 0; z->bit_count += 8) {
         z->bits |= (uint64_t)(unsigned)c << z->bit_count;
-        z->bit_count += 8;
+    }
+}
+
+/* The same; past the end of the file zeros are supplied, once. */
+MD_FN void md_inflate_need(md_inflate *z, int n) {
+    md_inflate_fill(z, n);
+    if (z->bit_count < n) {
+        md_inflate_fault(z, "it is cut short");
+        z->bit_count = n;
     }
 }
 
@@ -97,14 +100,7 @@ MD_FN int md_huff_make(md_huff *h, const unsigned char *length, int symbols, int
 
 MD_FN int md_inflate_symbol(md_inflate *z, const md_huff *h) {
     md_inflate_need(z, 1);
-    while (z->bit_count < MD_HUFF_LONGEST) {
-        int c = md_stream_next(z->stream);
-        if (c < 0) {
-            break;
-        }
-        z->bits |= (uint64_t)(unsigned)c << z->bit_count;
-        z->bit_count += 8;
-    }
+    md_inflate_fill(z, MD_HUFF_LONGEST);
     uint16_t entry = h->fast[z->bits & ((1u << MD_HUFF_BITS) - 1)];
     int length = entry >> 9;
     if (entry != 0 && length <= z->bit_count) {
@@ -145,17 +141,16 @@ MD_FN void md_inflate_copy(md_inflate *z, size_t distance, size_t length) {
     }
 }
 
+/* A length less 3, or a distance less 1. Of symbols behind the first groups, of 4 or 2, each group
+ * has a bit more behind it than the one before, and reaches twice as far. */
+MD_FN size_t md_inflate_reach(md_inflate *z, int symbol, int group) {
+    const int more = symbol < 2 * group ? 0 : symbol / group - 1;
+    const size_t base = more == 0 ? (size_t)symbol : (size_t)(group + symbol % group) << more;
+    return base + md_inflate_take(z, more);
+}
+
 /* The symbols of one block. */
 MD_FN void md_inflate_codes(md_inflate *z) {
-    static const uint16_t base[] = {3,  4,  5,  6,  7,  8,  9,  10, 11,  13,  15,  17,  19,  23, 27,
-                                    31, 35, 43, 51, 59, 67, 83, 99, 115, 131, 163, 195, 227, 258};
-    static const uint8_t extra[] = {0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 2, 2, 2,
-                                    2, 3, 3, 3, 3, 4, 4, 4, 4, 5, 5, 5, 5, 0};
-    static const uint16_t far_base[] = {
-        1,   2,   3,   4,   5,   7,    9,    13,   17,   25,   33,   49,   65,    97,    129,
-        193, 257, 385, 513, 769, 1025, 1537, 2049, 3073, 4097, 6145, 8193, 12289, 16385, 24577};
-    static const uint8_t far_extra[] = {0, 0, 0, 0, 1, 1, 2, 2,  3,  3,  4,  4,  5,  5,  6,
-                                        6, 7, 7, 8, 8, 9, 9, 10, 10, 11, 11, 12, 12, 13, 13};
     for (;;) {
         int symbol = md_inflate_symbol(z, &z->literal);
         if (z->why != NULL || symbol == 256) {
@@ -170,13 +165,13 @@ MD_FN void md_inflate_codes(md_inflate *z) {
             md_inflate_fault(z, "a length is invalid");
             return;
         }
-        size_t length = base[symbol] + md_inflate_take(z, extra[symbol]);
+        size_t length = symbol == 28 ? 258 : 3 + md_inflate_reach(z, symbol, 4);
         int far = md_inflate_symbol(z, &z->distance);
         if (far >= 30) {
             md_inflate_fault(z, "a distance is invalid");
             return;
         }
-        md_inflate_copy(z, far_base[far] + md_inflate_take(z, far_extra[far]), length);
+        md_inflate_copy(z, 1 + md_inflate_reach(z, far, 2), length);
     }
 }
 
@@ -246,16 +241,19 @@ MD_FN void md_inflate_stored(md_inflate *z) {
     }
 }
 
-MD_FN uint32_t md_crc32(const unsigned char *data, size_t bytes) {
-    uint32_t table[256];
-    for (uint32_t i = 0; i < 256; i++) {
-        uint32_t c = i;
-        for (int k = 0; k < 8; k++) {
-            c = (c & 1u) != 0 ? 0xEDB88320u ^ c >> 1 : c >> 1;
-        }
-        table[i] = c;
+/* A step of the checksum, by the byte in its low bits. */
+MD_FN uint32_t md_crc_byte(uint32_t crc) {
+    for (int k = 0; k < 8; k++) {
+        crc = (crc & 1u) != 0 ? 0xEDB88320u ^ crc >> 1 : crc >> 1;
     }
-    uint32_t crc = 0xFFFFFFFFu;
+    return crc;
+}
+
+MD_FN uint32_t md_crc32(const unsigned char *data, size_t bytes) {
+    uint32_t table[256], crc = 0xFFFFFFFFu;
+    for (uint32_t i = 0; i < 256; i++) {
+        table[i] = md_crc_byte(i);
+    }
     for (size_t i = 0; i < bytes; i++) {
         crc = table[(crc ^ data[i]) & 255u] ^ crc >> 8;
     }
@@ -265,10 +263,7 @@ MD_FN uint32_t md_crc32(const unsigned char *data, size_t bytes) {
 /* A byte of the header. */
 MD_FN uint32_t md_inflate_head(md_inflate *z) {
     uint32_t byte = md_inflate_take(z, 8);
-    z->crc ^= byte;
-    for (int k = 0; k < 8; k++) {
-        z->crc = (z->crc & 1u) != 0 ? 0xEDB88320u ^ z->crc >> 1 : z->crc >> 1;
-    }
+    z->crc = md_crc_byte(z->crc ^ byte);
     return byte;
 }
 

@@ -36,8 +36,7 @@ typedef struct md_task {
     const void **in, **results;
     int64_t *rows; /* numbers of the staged rows */
     double *values, *eval_values, *part_sums;
-    int64_t *batches; /* and the sums behind it: NAME_eval_sums */
-    double *sums;
+    int64_t *batches;               /* and doubles behind it: NAME_eval_sums */
     int64_t steps, per_epoch, step; /* step: finished updates */
     int64_t skipped, in_row;        /* batches left out: in all, and since the last update */
     int64_t filled;                 /* of those left out: they filled a ring; */
@@ -206,77 +205,66 @@ MD_COLD uint64_t md_data_files(const md_run *r) {
     return bytes;
 }
 
-MD_COLD void md_memory_row(md_text *t, const char *name, uint64_t bytes, const char *what) {
-    char number[40];
-    md_text digits = md_text_make(number, sizeof number);
-    md_text_grouped(&digits, bytes);
-    md_text_format(t, "  %-10s %16s  %s\n", name, number, what);
-}
+/* A line of the memory table; in text the name ends in front of '_'. */
+typedef struct md_memory_row {
+    const char *name;
+    uint64_t bytes;
+    int json, text; /* does it stand there? */
+    const char *what;
+} md_memory_row;
 
 MD_COLD void md_log_memory(md_run *r) {
-    const md_model *m = r->model;
-    md_text *t = md_line(r);
-    size_t pad = r->regions.bound - r->regions.total;
-    size_t reserved = 2 * md_page() + r->opened + md_thread_space(r->threads);
+    const size_t closed = r->regions.mapped - r->regions.bound;
+    const uint64_t files = md_data_files(r), plot = md_plot_memory(r);
     const char *scratch = "scratch of the largest entry", *when = "all of it taken before step 0";
-    reserved += r->regions.mapped - r->regions.bound;
+    char each[64];
+    snprintf(each, sizeof each, "per thread; threads: %d", r->threads);
     /* if: spans */
     scratch = r->phased ? "scratch; all of this in the largest phase" : scratch;
     when = r->phased ? "of each phase taken before its first step" : when;
     /* end: spans */
-    if (r->options.log == MD_LOG_JSON) {
-        md_text_format(t, "{\"event\":\"memory\",\"params\":%llu",
-                       (unsigned long long)r->room.params);
-        md_json_count(t, "state", r->room.state);
-        md_json_count(t, "io", m->io_bytes);
-        md_json_count(t, "arena", r->room.arena);
-        md_json_count(t, "total", r->regions.total);
-        md_json_count(t, "pad", pad);
-        md_json_count(t, "stack_per_thread", m->stack_bytes);
-        md_json_count(t, "threads", (uint64_t)r->threads);
-        md_json_count(t, "libraries", r->libraries);
-        md_json_count(t, "data", md_data_bytes(r));
-        md_json_count(t, "files", md_data_files(r));
-        if (r->plot.size > 0) {
-            md_json_count(t, "plot", md_plot_memory(r));
-        }
+    const md_memory_row rows[] = {
+        {"params", r->room.params, 1, 1, "weights"},
+        {"state", r->room.state, 1, 1, "optimizer slots, counters, statistics"},
+        {"io", r->model->io_bytes, 1, 1, "batch and results"},
+        {"arena", r->room.arena, 1, 1, scratch},
+        {"total", r->regions.total, 1, 1, "the declared bound"},
+        {"pad", r->regions.bound - r->regions.total, 1, 1, "up to whole pages"},
+        {"stack_per_thread", r->model->stack_bytes, 1, 1, each},
+        {"threads", (uint64_t)r->threads, 1, 0, ""},
+        {"libraries", r->libraries, 1, 1, "threads and their stacks, measured"},
+        {"data", md_data_bytes(r), 1, 1, "rows in memory, windows of files, bookkeeping"},
+        {"files", files, 1, files > 0, "read as they are needed, not in memory"},
+        {"plot", plot, plot > 0, plot > 0, "points of --plot"},
         /* if: profile */
-        if (r->marks.size > 0) {
-            md_json_count(t, "profile", md_profile_memory(r));
-        }
+        {"profile", md_profile_memory(r), r->marks.size > 0, r->marks.size > 0,
+         "notes of calls, memory to measure the machine with"},
         /* end: profile */
-        md_json_count(t, "reserved", reserved);
-        md_json_count(t, "process", r->process);
-        md_text_add(t, "}\n");
-    } else if (r->options.log == MD_LOG_TEXT) {
-        md_text_format(t, "memory of '%s' in bytes, %s\n", m->name, when);
-        md_memory_row(t, "params", r->room.params, "weights");
-        md_memory_row(t, "state", r->room.state, "optimizer slots, counters, statistics");
-        md_memory_row(t, "io", m->io_bytes, "batch and results");
-        md_memory_row(t, "arena", r->room.arena, scratch);
-        md_memory_row(t, "total", r->regions.total, "the declared bound");
-        md_memory_row(t, "pad", pad, "up to whole pages");
-        md_text_format(t, "  %-10s %16llu  per thread; threads: %d\n", "stack",
-                       (unsigned long long)m->stack_bytes, r->threads);
-        md_memory_row(t, "libraries", r->libraries, "threads and their stacks, measured");
-        md_memory_row(t, "data", md_data_bytes(r), "rows in memory, windows of files, bookkeeping");
-        if (md_data_files(r) > 0) {
-            md_memory_row(t, "files", md_data_files(r), "read as they are needed, not in memory");
-        }
-        if (r->plot.size > 0) {
-            md_memory_row(t, "plot", md_plot_memory(r), "points of --plot");
-        }
-        /* if: profile */
-        if (r->marks.size > 0) {
-            md_memory_row(t, "profile", md_profile_memory(r),
-                          "notes of calls, memory to measure the machine with");
-        }
-        /* end: profile */
-        md_memory_row(t, "reserved", reserved,
-                      "address space alone: guard pages, stacks as the system cuts them");
-        md_memory_row(t, "process", r->process, "program and C library, measured at the start");
+        {"reserved", 2 * md_page() + r->opened + md_thread_space(r->threads) + closed, 1, 1,
+         "address space alone: guard pages, stacks as the system cuts them"},
+        {"process", r->process, 1, 1, "program and C library, measured at the start"},
+    };
+    const int json = r->options.log == MD_LOG_JSON;
+    md_text *t = md_line(r);
+    if (json) {
+        md_text_add(t, "{\"event\":\"memory\"");
+    } else {
+        md_text_format(t, "memory of '%s' in bytes, %s\n", r->model->name, when);
     }
-    if (t->used > 0) {
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        const md_memory_row *row = &rows[i];
+        char number[40];
+        md_text digits = md_text_make(number, sizeof number);
+        md_text_grouped(&digits, row->bytes);
+        if (json && row->json) {
+            md_json_count(t, row->name, row->bytes);
+        } else if (!json && row->text) {
+            md_text_format(t, "  %-10.*s %16s  %s\n", (int)strcspn(row->name, "_"), row->name,
+                           number, row->what);
+        }
+    }
+    md_text_add(t, json ? "}\n" : "");
+    if (r->options.log != MD_LOG_NONE) {
         md_print(r);
     }
 }

@@ -82,76 +82,49 @@ MD_COLD const char *md_path_of(void *user, const md_dataset *set, int file, int 
 
 /* ---- setting up ----------------------------------------------------------------------------- */
 
-typedef struct md_task_counts {
-    size_t inputs, outputs, values, rows, sums;
-} md_task_counts;
-
-MD_COLD md_task_counts md_task_count(const md_entry *e) {
-    md_task_counts n;
-    n.inputs = (size_t)e->input_count;
-    n.outputs = (size_t)e->output_count;
-    n.values = 1 + (size_t)e->metric_count + (size_t)e->extra_count;
-    n.rows = (size_t)(e->rows > e->eval_rows ? e->rows : e->eval_rows);
-    n.sums = (size_t)e->eval_sums;
-    return n;
-}
-
-/* Room for the arrays of a task. */
-MD_COLD size_t md_task_room(const md_entry *e) {
-    md_task_counts n = md_task_count(e);
-    return md_round_up(n.inputs * sizeof(md_array), 64) +
-           3 * md_round_up(n.inputs * sizeof(int64_t), 64) +
-           md_round_up(n.outputs * sizeof(void *), 64) + md_round_up(n.rows * sizeof(int64_t), 64) +
-           2 * md_round_up(n.values * sizeof(double), 64) +
-           md_round_up((1 + n.sums) * sizeof(double), 64) +
-           md_round_up(n.sums * sizeof(double), 64);
-}
-
+/* The arrays of a task; from a block without memory only their size is taken. */
 MD_COLD void md_task_open(md_task *k, const md_entry *e, md_block_mem *b) {
-    md_task_counts n = md_task_count(e);
+    const size_t inputs = (size_t)e->input_count, sums = (size_t)e->eval_sums;
+    const size_t rows = (size_t)(e->rows > e->eval_rows ? e->rows : e->eval_rows);
+    const size_t values = 1 + (size_t)e->metric_count + (size_t)e->extra_count;
     k->entry = e;
-    k->arrays = (md_array *)md_take(b, n.inputs * sizeof(md_array));
-    k->slices = (int64_t *)md_take(b, n.inputs * sizeof(int64_t));
-    k->scalars = (uint64_t *)md_take(b, n.inputs * sizeof(int64_t));
-    k->in = (const void **)md_take(b, n.inputs * sizeof(int64_t));
-    k->results = (const void **)md_take(b, n.outputs * sizeof(void *));
-    k->rows = (int64_t *)md_take(b, n.rows * sizeof(int64_t));
-    k->values = (double *)md_take(b, n.values * sizeof(double));
-    k->eval_values = (double *)md_take(b, n.values * sizeof(double));
-    k->batches = (int64_t *)md_take(b, (1 + n.sums) * sizeof(double));
-    k->sums = (double *)(k->batches + 1);
-    k->part_sums = (double *)md_take(b, n.sums * sizeof(double));
-    for (size_t i = 0; i < n.values; i++) {
+    k->arrays = (md_array *)md_take(b, inputs * sizeof(md_array));
+    k->slices = (int64_t *)md_take(b, inputs * sizeof(int64_t));
+    k->scalars = (uint64_t *)md_take(b, inputs * sizeof(int64_t));
+    k->in = (const void **)md_take(b, inputs * sizeof(int64_t));
+    k->results = (const void **)md_take(b, (size_t)e->output_count * sizeof(void *));
+    k->rows = (int64_t *)md_take(b, rows * sizeof(int64_t));
+    k->values = (double *)md_take(b, values * sizeof(double));
+    k->eval_values = (double *)md_take(b, values * sizeof(double));
+    k->batches = (int64_t *)md_take(b, (1 + sums) * sizeof(double));
+    k->part_sums = (double *)md_take(b, sums * sizeof(double));
+    k->staged = -1;
+    for (size_t i = 0; k->values != NULL && i < values; i++) {
         k->values[i] = (double)NAN; /* of no step yet */
     }
-    k->staged = -1;
 }
 
-/* The tasks of the run and their arrays, sized by the descriptor, in one mapping. */
+/* The tasks of the run and their arrays, sized by the descriptor, in one mapping: a walk without
+ * memory says how much it takes. */
 MD_COLD int md_setup_block(md_run *r) {
-    size_t count = (size_t)md_option_entries(&r->options, r->model);
+    const int count = md_option_entries(&r->options, r->model);
     md_block_mem *b = &r->block;
     size_t slices = md_slice_total(r->model->tensors, r->model->tensor_count);
-    b->size = md_round_up(slices, 64) + md_round_up(count * sizeof(md_task), 64) +
-              md_round_up(count * sizeof(md_data), 64);
-    for (size_t i = 0; i < count; i++) {
-        b->size += md_task_room(md_option_entry(&r->options, r->model, (int)i));
+    for (int mapped = 0; mapped < 2; mapped++) {
+        md_task measured;
+        if (mapped && md_block_map(b, "bookkeeping", &r->message) != MD_EXIT_OK) {
+            return MD_EXIT_MEMORY;
+        }
+        r->seen = (unsigned char *)md_take(b, slices);
+        r->sets = (md_data *)md_take(b, (size_t)count * sizeof(md_data));
+        r->tasks = (md_task *)md_take(b, (size_t)count * sizeof(md_task));
+        for (int i = 0; i < count; i++) {
+            md_task *k = mapped ? &r->tasks[i] : &measured;
+            md_task_open(k, md_option_entry(&r->options, r->model, i), b);
+            k->phase = r->options.phases ? r->model->phases[i].phase : 0;
+        }
     }
-    b->used = 0;
-    b->at = (char *)md_map(b->size);
-    if (b->at == NULL) {
-        return md_fail(&r->message, MD_EXIT_MEMORY, "no memory for %zu bytes of bookkeeping",
-                       b->size);
-    }
-    md_touch_write(b->at, b->size);
-    r->seen = (unsigned char *)md_take(b, slices);
-    r->sets = (md_data *)md_take(b, count * sizeof(md_data));
-    r->tasks = (md_task *)md_take(b, count * sizeof(md_task));
-    r->task_count = (int)count;
-    for (int i = 0; i < r->task_count; i++) {
-        md_task_open(&r->tasks[i], md_option_entry(&r->options, r->model, i), b);
-        r->tasks[i].phase = r->options.phases ? r->model->phases[i].phase : 0;
-    }
+    r->task_count = count;
     r->task = r->tasks;
     return MD_EXIT_OK;
 }
@@ -451,15 +424,13 @@ MD_COLD void md_info_tensors(md_run *r) {
     uint64_t params = 0;
     for (size_t i = 0; i < m->tensor_count; i++) {
         const md_tensor *x = &m->tensors[i];
-        char shape[256];
-        md_text s = md_text_make(shape, sizeof shape);
+        char shape[MD_SHAPE_TEXT];
         md_text *t = md_line(r);
-        md_text_shape(&s, x->shape, x->rank);
         if (i == 0) {
             md_text_format(t, "\ntensors\n");
         }
         md_text_format(t, "  %-34s %-5s %-18s %-6s at %10zu %12zu bytes  %s%s%s\n", x->name,
-                       md_dtype_get(x->dtype)->name, shape,
+                       md_dtype_get(x->dtype)->name, md_shape_text(shape, x->shape, x->rank),
                        x->region == MD_PARAMS ? "params" : "state", x->offset, x->bytes,
                        x->copy_of > 0 ? "second set" : kinds[x->kind],
                        x->kind == MD_PARAM && !x->trainable ? ", frozen" : "",

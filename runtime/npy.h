@@ -50,12 +50,8 @@ MD_COLD void md_array_close(md_array *a) {
 
 MD_COLD int md_array_memory(md_array *a, size_t bytes, md_text *message) {
     a->map_bytes = bytes;
-    a->map = md_map(bytes);
-    if (a->map == NULL) {
-        return md_fail(message, MD_EXIT_MEMORY, "no memory for %zu bytes of '%s'", bytes, a->path);
-    }
-    md_touch_write(a->map, bytes);
-    return MD_EXIT_OK;
+    a->map = md_map_ready(bytes, a->path, message);
+    return a->map == NULL ? MD_EXIT_MEMORY : MD_EXIT_OK;
 }
 
 /* Part of a file into memory; the file had these bytes when it was opened. */
@@ -152,96 +148,76 @@ MD_COLD const md_npy_code *md_npy_codes(void) {
     return table;
 }
 
-/* A small scanner over the header text. */
-typedef struct md_npy_scan {
-    const char *p;
-    int bad;
-} md_npy_scan;
+/* Takes `c`, which is not 0, if it comes next behind blanks. */
+MD_COLD int md_npy_take(const char **p, char c) {
+    *p += strspn(*p, " \n");
+    int is = **p == c;
+    *p += is;
+    return is;
+}
 
-MD_COLD int md_npy_take(md_npy_scan *s, char c) {
-    while (*s->p == ' ' || *s->p == '\n') {
-        s->p++;
-    }
-    if (*s->p != c || c == 0) {
+/* Takes a word in quotes; 0: there is none, or it has `size` characters or more. */
+MD_COLD int md_npy_word(const char **p, char *out, size_t size) {
+    const char quote = md_npy_take(p, '\'') ? '\'' : md_npy_take(p, '"') ? '"' : (char)0;
+    const char *end = quote != 0 ? strchr(*p, quote) : NULL;
+    size_t n = end != NULL ? (size_t)(end - *p) : size;
+    if (n >= size) {
         return 0;
     }
-    s->p++;
+    memcpy(out, *p, n);
+    out[n] = 0;
+    *p = end + 1;
     return 1;
 }
 
-MD_COLD void md_npy_word(md_npy_scan *s, char *out, size_t size) {
-    size_t n = 0;
-    char quote = md_npy_take(s, '\'') ? '\'' : md_npy_take(s, '"') ? '"' : (char)0;
-    while (quote != 0 && *s->p != 0 && *s->p != quote && n + 1 < size) {
-        out[n++] = *s->p++;
-    }
-    out[n] = 0;
-    s->bad |= quote == 0 || *s->p != quote;
-    s->p += *s->p != 0;
-}
-
-MD_COLD void md_npy_shape(md_npy_scan *s, md_array *a) {
-    s->bad |= !md_npy_take(s, '(');
-    a->rank = 0;
-    while (!s->bad && !md_npy_take(s, ')')) {
-        int64_t n = 0;
-        int digits = 0;
-        md_npy_take(s, ' ');
-        for (; *s->p >= '0' && *s->p <= '9' && n < INT64_MAX / 16; s->p++, digits++) {
-            n = n * 10 + (*s->p - '0');
+/* (3, 4), (3,) or (). */
+MD_COLD int md_npy_shape(const char **p, md_array *a) {
+    int more = md_npy_take(p, '(');
+    for (a->rank = 0; more && !md_npy_take(p, ')'); a->rank++) {
+        *p += strspn(*p, " \n");
+        size_t digits = strspn(*p, "0123456789");
+        if (digits == 0 || digits > 18 || a->rank == MD_MAX_RANK) {
+            return 0;
         }
-        s->bad |= digits == 0 || a->rank == MD_MAX_RANK;
-        if (!s->bad) {
-            a->shape[a->rank++] = n;
-        }
-        if (!md_npy_take(s, ',')) {
-            s->bad |= !md_npy_take(s, ')');
-            return;
+        a->shape[a->rank] = (int64_t)strtoull(*p, NULL, 10);
+        *p += digits;
+        if (!md_npy_take(p, ',')) {
+            a->rank++;
+            return md_npy_take(p, ')');
         }
     }
+    return more;
 }
 
 /* The literal {'descr': '<f4', 'fortran_order': False, 'shape': (3, 4), }. */
-MD_COLD int md_npy_parse(md_array *a, const char *text, md_text *message) {
-    md_npy_scan s;
-    char key[32];
-    char code[64] = "";
-    int have = 0, fortran = 0;
-    s.p = text;
-    s.bad = 0;
-    s.bad |= !md_npy_take(&s, '{');
-    while (!s.bad && !md_npy_take(&s, '}')) {
-        md_npy_word(&s, key, sizeof key);
-        s.bad |= !md_npy_take(&s, ':');
-        if (strcmp(key, "descr") == 0 && !(have & 1)) {
-            have |= 1;
-            md_npy_take(&s, ' ');
-            if (*s.p == '[') {
-                return md_fail(message, MD_EXIT_DATA,
-                               "%s: records with named fields are not supported", a->path);
-            }
-            md_npy_word(&s, code, sizeof code);
-        } else if (strcmp(key, "fortran_order") == 0 && !(have & 2)) {
-            have |= 2;
-            md_npy_take(&s, ' ');
-            fortran = strncmp(s.p, "True", 4) == 0;
-            s.bad |= !fortran && strncmp(s.p, "False", 5) != 0;
-            s.p += s.bad ? 0 : fortran ? 4 : 5;
-        } else if (strcmp(key, "shape") == 0 && !(have & 4)) {
-            have |= 4;
-            md_npy_shape(&s, a);
-        } else {
-            s.bad = 1;
+MD_COLD int md_npy_parse(md_array *a, const char *p, md_text *message) {
+    static const char *const keys[] = {"descr", "fortran_order", "shape"};
+    char key[32] = "", code[64] = "";
+    int have = 0, fortran = 0, more = md_npy_take(&p, '{'), good = more;
+    while (good && more && !md_npy_take(&p, '}')) {
+        int is = 0;
+        good = md_npy_word(&p, key, sizeof key) && md_npy_take(&p, ':');
+        while (is < 3 && strcmp(key, keys[is]) != 0) {
+            is++;
         }
-        if (!md_npy_take(&s, ',')) {
-            s.bad |= !md_npy_take(&s, '}');
-            break;
+        good = good && is < 3 && (have >> is & 1) == 0;
+        have |= 1 << is;
+        p += strspn(p, " \n");
+        if (good && is == 0 && *p == '[') {
+            return md_fail(message, MD_EXIT_DATA, "%s: records with named fields are not supported",
+                           a->path);
         }
+        if (good && is == 1) {
+            fortran = strncmp(p, "True", 4) == 0;
+            good = fortran || strncmp(p, "False", 5) == 0;
+            p += !good ? 0 : fortran ? 4 : 5;
+        } else if (good) {
+            good = is == 0 ? md_npy_word(&p, code, sizeof code) : md_npy_shape(&p, a);
+        }
+        more = md_npy_take(&p, ',');
+        good = good && (more || md_npy_take(&p, '}'));
     }
-    while (*s.p == ' ' || *s.p == '\n') {
-        s.p++;
-    }
-    if (s.bad || have != 7 || *s.p != 0) {
+    if (!good || have != 7 || p[strspn(p, " \n")] != 0) {
         return md_fail(message, MD_EXIT_DATA, "%s: the header of this .npy file is damaged",
                        a->path);
     }
@@ -311,11 +287,9 @@ MD_COLD int md_npy_open(md_array *a, const char *path, uint64_t most, md_text *m
     if (rc == MD_EXIT_OK) {
         uint64_t need = 0;
         if (!md_array_size(a, &need)) {
-            char shape[256];
-            md_text t = md_text_make(shape, sizeof shape);
-            md_text_shape(&t, a->shape, a->rank);
-            rc =
-                md_fail(message, MD_EXIT_DATA, "%s: the array is too large: shape %s", path, shape);
+            char shape[MD_SHAPE_TEXT];
+            rc = md_fail(message, MD_EXIT_DATA, "%s: the array is too large: shape %s", path,
+                         md_shape_text(shape, a->shape, a->rank));
         } else if (bytes - start != need) {
             rc = md_fail(message, MD_EXIT_DATA,
                          "%s: %s: %llu bytes of data were expected, found %llu", path,

@@ -41,7 +41,7 @@ typedef struct md_options {
 } md_options;
 
 /* Where an option makes sense. */
-enum { MD_IN_TRAIN = 1, MD_IN_EVAL = 2, MD_IN_ENTRY = 4, MD_IN_RUNS = 7 };
+enum { MD_FITS = 1, MD_EVALS = 2, MD_CALLS = 4, MD_RUNS = 7 };
 
 typedef enum md_option_kind { MD_OPT_COUNT, MD_OPT_TEXT, MD_OPT_PAIR } md_option_kind;
 
@@ -61,53 +61,49 @@ typedef struct md_option {
 
 MD_COLD const md_option *md_option_table(void) {
     static const md_option table[] = {
-        {"--steps", MD_COUNT(steps), MD_IN_TRAIN, "[TRAIN=]N",
-         "updates to make; 0: none, but save"},
-        {"--epochs", MD_COUNT(epochs), MD_IN_TRAIN, "[TRAIN=]N", "passes over the data to make"},
-        {"--seed", MD_COUNT(seed), MD_IN_RUNS, "S", "of weights, order and draws (0)"},
-        {"--set", MD_PAIR, MD_IN_RUNS, "NAME=VALUE", "a hyper-parameter or scalar input"},
-        {"--data", MD_PAIR, MD_IN_TRAIN | MD_IN_EVAL, "NAME=PATH[,VALIDATION[,TEST]]",
+        {"--steps", MD_COUNT(steps), MD_FITS, "[TRAIN=]N", "updates to make; 0: none, but save"},
+        {"--epochs", MD_COUNT(epochs), MD_FITS, "[TRAIN=]N", "passes over the data to make"},
+        {"--seed", MD_COUNT(seed), MD_RUNS, "S", "of weights, order and draws (0)"},
+        {"--set", MD_PAIR, MD_RUNS, "NAME=VALUE", "a hyper-parameter or scalar input"},
+        {"--data", MD_PAIR, MD_FITS | MD_EVALS, "NAME=PATH[,VALIDATION[,TEST]]",
          "other data files"},
-        {"--part", MD_TEXT(part), MD_IN_EVAL, "train|validation|test",
+        {"--part", MD_TEXT(part), MD_EVALS, "train|validation|test",
          "rows to evaluate (validation)"},
-        {"--load", MD_TEXT(load), MD_IN_RUNS, "FILE", "weights to start from (safetensors)"},
-        {"--save", MD_TEXT(save), MD_IN_TRAIN | MD_IN_ENTRY, "FILE",
-         "where the weights go at the end"},
-        {"--checkpoint", MD_TEXT(checkpoint), MD_IN_TRAIN | MD_IN_ENTRY, "FILE",
+        {"--load", MD_TEXT(load), MD_RUNS, "FILE", "weights to start from (safetensors)"},
+        {"--save", MD_TEXT(save), MD_FITS | MD_CALLS, "FILE", "where the weights go at the end"},
+        {"--checkpoint", MD_TEXT(checkpoint), MD_FITS | MD_CALLS, "FILE",
          "where all that a resume needs goes; the one before stays as FILE.old"},
-        {"--resume", MD_TEXT(resume), MD_IN_RUNS, "FILE", "a checkpoint to go on from"},
-        {"--save-every", MD_COUNT(save_every), MD_IN_TRAIN, "N", "save every N steps too"},
-        {"--eval-every", MD_COUNT(eval_every), MD_IN_TRAIN, "N", "evaluate every N steps too"},
-        {"--best", MD_TEXT(best), MD_IN_TRAIN, "FILE",
-         "where the weights of the best evaluation go"},
-        {"--monitor", MD_TEXT(monitor), MD_IN_TRAIN, "max:NAME|min:NAME",
+        {"--resume", MD_TEXT(resume), MD_RUNS, "FILE", "a checkpoint to go on from"},
+        {"--save-every", MD_COUNT(save_every), MD_FITS, "N", "save every N steps too"},
+        {"--eval-every", MD_COUNT(eval_every), MD_FITS, "N", "evaluate every N steps too"},
+        {"--best", MD_TEXT(best), MD_FITS, "FILE", "where the weights of the best evaluation go"},
+        {"--monitor", MD_TEXT(monitor), MD_FITS, "max:NAME|min:NAME",
          "what makes one the best (min:loss)"},
-        {"--patience", MD_COUNT(patience), MD_IN_TRAIN, "N",
+        {"--patience", MD_COUNT(patience), MD_FITS, "N",
          "end when N evaluations bring no better one"},
-        {"--skip-nonfinite", MD_COUNT(skip), MD_IN_TRAIN, "N",
+        {"--skip-nonfinite", MD_COUNT(skip), MD_FITS, "N",
          "leave out up to N batches in a row whose loss is no number"},
-        {"--in", MD_PAIR, MD_IN_TRAIN | MD_IN_ENTRY, "NAME=FILE.npy",
+        {"--in", MD_PAIR, MD_FITS | MD_CALLS, "NAME=FILE.npy",
          "an input; integers must fit, floats are rounded"},
-        {"--out", MD_PAIR, MD_IN_ENTRY, "[NAME=]FILE.npy", "where a result goes"},
-        {"--log", MD_TEXT(table), MD_IN_RUNS, "text|json|none",
+        {"--out", MD_PAIR, MD_CALLS, "[NAME=]FILE.npy", "where a result goes"},
+        {"--log", MD_TEXT(table), MD_RUNS, "text|json|none",
          "what is printed (text); csv=FILE: a table of steps and evaluations too"},
         /* if: plot */
-        {"--plot", MD_TEXT(plot), MD_IN_TRAIN, "FILE.html",
+        {"--plot", MD_TEXT(plot), MD_FITS, "FILE.html",
          "a page with the curves of loss and metrics, at the end"},
         /* end: plot */
         /* if: profile */
-        {"--profile-trace", MD_TEXT(trace), MD_IN_RUNS, "FILE.json",
+        {"--profile-trace", MD_TEXT(trace), MD_RUNS, "FILE.json",
          "the last calls and their steps, for chrome://tracing and Perfetto"},
         /* end: profile */
-        {"--log-every", MD_COUNT(log_every), MD_IN_TRAIN, "N", "a line every N steps"},
-        {"--threads", MD_COUNT(threads), MD_IN_RUNS, "N", "threads to use at most"},
-        {"--only", MD_TEXT(only), MD_IN_RUNS, "PATH[,PATH]",
-         "what --load takes; the rest is drawn"},
-        {"--with", MD_TEXT(with), MD_IN_RUNS, "FILE",
+        {"--log-every", MD_COUNT(log_every), MD_FITS, "N", "a line every N steps"},
+        {"--threads", MD_COUNT(threads), MD_RUNS, "N", "threads to use at most"},
+        {"--only", MD_TEXT(only), MD_RUNS, "PATH[,PATH]", "what --load takes; the rest is drawn"},
+        {"--with", MD_TEXT(with), MD_RUNS, "FILE",
          "a second weights file, such as adapters: what it has replaces that of --load"},
-        {"--save-only", MD_TEXT(save_only), MD_IN_TRAIN | MD_IN_ENTRY, "PATH[,PATH]",
+        {"--save-only", MD_TEXT(save_only), MD_FITS | MD_CALLS, "PATH[,PATH]",
          "what --save and --best write"},
-        {"--weights", MD_TEXT(weights), MD_IN_RUNS, "SET",
+        {"--weights", MD_TEXT(weights), MD_RUNS, "SET",
          "begin with those of a second set of the file, such as averages"},
         {NULL, MD_PAIR, 0, NULL, NULL},
     };
@@ -190,23 +186,15 @@ MD_COLD const md_entry *md_option_entry(const md_options *o, const md_model *m, 
 MD_COLD int md_option_count(md_options *o, const md_option *option, const char *value,
                             md_text *message) {
     int64_t n = 0;
+    const int seed = strcmp(option->name, "--seed") == 0;
+    const int least = option->value[0] == '[' || seed ? 0 : 1; /* --steps and --epochs */
     const char *named = option->value[0] == '[' ? strchr(value, '=') : NULL;
-    if (named != NULL) { /* for one train, read again when it is planned */
-        value = named + 1;
+    value = named != NULL ? named + 1 : value; /* for one train, read again when it is planned */
+    if (seed ? !md_parse_unsigned(value, &o->seed) : !md_parse_integer(value, &n) || n < least) {
+        return md_fail(message, MD_EXIT_USAGE, "%s needs a whole number from %d %s, not '%s'",
+                       option->name, least, seed ? "to 18446744073709551615" : "up", value);
     }
-    if (strcmp(option->name, "--seed") == 0) {
-        return md_parse_unsigned(value, &o->seed)
-                   ? MD_EXIT_OK
-                   : md_fail(message, MD_EXIT_USAGE,
-                             "--seed needs a whole number from 0 to 18446744073709551615, not '%s'",
-                             value);
-    }
-    int64_t least = option->value[0] == '[' ? 0 : 1; /* --steps and --epochs */
-    if (!md_parse_integer(value, &n) || n < least) {
-        return md_fail(message, MD_EXIT_USAGE, "%s needs a whole number from %d up, not '%s'",
-                       option->name, (int)least, value);
-    }
-    if (named == NULL) {
+    if (named == NULL && !seed) {
         memcpy((char *)o + option->field, &n, sizeof n);
     }
     return MD_EXIT_OK;
@@ -218,35 +206,34 @@ MD_FN const char *md_part_name(int part) {
     return names[part];
 }
 
-MD_COLD int md_option_part(md_options *o, const char *value, md_text *message) {
-    for (int i = 0; i < MD_PARTS; i++) {
-        o->part = strcmp(value, md_part_name(i)) == 0 ? value : o->part;
+/* Which word of "text|json|none" a value is; -1: none of them. */
+MD_COLD int md_option_word(const char *list, const char *value) {
+    const size_t n = strlen(value);
+    for (int i = 0; *list != 0; i++) {
+        const size_t length = strcspn(list, "|");
+        if (length == n && strncmp(list, value, n) == 0) {
+            return i;
+        }
+        list += length + (list[length] == '|');
     }
-    return o->part == value ? MD_EXIT_OK
-                            : md_fail(message, MD_EXIT_USAGE,
-                                      "--part takes train, validation or test, not '%s'", value);
+    return -1;
 }
 
 MD_COLD int md_option_text(md_options *o, const md_option *option, const char *value,
                            md_text *message) {
-    static const char *const forms[] = {"text", "json", "none"}; /* as in md_log_form */
-    if (strcmp(option->name, "--part") == 0) {
-        return md_option_part(o, value, message);
-    }
-    int log = strcmp(option->name, "--log") == 0;
-    if (!log || (strncmp(value, "csv=", 4) == 0 && value[4] != 0)) {
+    const int log = strcmp(option->name, "--log") == 0;
+    const int word = md_option_word(option->value, value); /* of --log as in md_log_form */
+    if (log && word >= 0) {
+        o->log = (md_log_form)word;
+    } else if (log ? strncmp(value, "csv=", 4) == 0 && value[4] != 0
+                   : word >= 0 || strcmp(option->name, "--part") != 0) {
         value += log ? 4 : 0;
         memcpy((char *)o + option->field, &value, sizeof value);
-        return MD_EXIT_OK;
+    } else {
+        return md_fail(message, MD_EXIT_USAGE, "%s takes %s%s, not '%s'", option->name,
+                       option->value, log ? " or csv=FILE" : "", value);
     }
-    for (int i = 0; i < 3; i++) {
-        if (strcmp(value, forms[i]) == 0) {
-            o->log = (md_log_form)i;
-            return MD_EXIT_OK;
-        }
-    }
-    return md_fail(message, MD_EXIT_USAGE, "--log takes text, json, none or csv=FILE, not '%s'",
-                   value);
+    return MD_EXIT_OK;
 }
 
 /* May a command mean this entry? */
@@ -335,9 +322,9 @@ MD_COLD int md_option_words(md_options *o, const md_model *m, const char *const 
 }
 
 MD_COLD unsigned md_option_where(md_command command) {
-    return command == MD_RUN_TRAIN   ? (unsigned)MD_IN_TRAIN
-           : command == MD_RUN_EVAL  ? (unsigned)MD_IN_EVAL
-           : command == MD_RUN_ENTRY ? (unsigned)MD_IN_ENTRY
+    return command == MD_RUN_TRAIN   ? (unsigned)MD_FITS
+           : command == MD_RUN_EVAL  ? (unsigned)MD_EVALS
+           : command == MD_RUN_ENTRY ? (unsigned)MD_CALLS
                                      : 0u;
 }
 
@@ -362,21 +349,17 @@ MD_COLD int md_option_one(md_options *o, const md_option *option, const char *va
     return MD_EXIT_OK;
 }
 
-/* Does what stands in front of '=' equal NAME or OWNER.NAME? */
-MD_COLD int md_pair_names(const char *pair, const char *owner, const char *name) {
+/* Does what stands in front of '=' equal NAME or OWNER.NAME? With a text, adds NAME to it. */
+MD_COLD int md_pair_names(const char *pair, const char *owner, const char *name, md_text *list) {
     size_t n = strlen(name), front = strlen(owner);
-    if (strncmp(pair, owner, front) == 0 && pair[front] == '.' &&
-        strncmp(pair + front + 1, name, n) == 0 && pair[front + 1 + n] == '=') {
-        return 1;
-    }
-    return strncmp(pair, name, n) == 0 && pair[n] == '=';
-}
-
-MD_COLD int md_pair_take(const char *const *names, const char *pair, md_text *list) {
     if (list != NULL) {
-        md_text_format(list, " %s", names[1]);
+        md_text_format(list, " %s", name);
     }
-    return md_pair_names(pair, names[0], names[1]);
+    pair += strncmp(pair, owner, front) == 0 && pair[front] == '.' &&
+                    strncmp(pair + front + 1, name, n) == 0 && pair[front + 1 + n] == '='
+                ? front + 1
+                : 0;
+    return strncmp(pair, name, n) == 0 && pair[n] == '=';
 }
 
 /* Looks among the names that an option of this entry takes: is that of `pair` one of them? With a
@@ -385,36 +368,29 @@ MD_COLD int md_pair_known(const md_model *m, const md_entry *e, const char *opti
                           const char *pair, md_text *list) {
     int known = 0;
     int in = strcmp(option, "--in") == 0, set = strcmp(option, "--set") == 0;
-    const char *names[2] = {e->name, NULL}; /* whose, and what */
     for (int i = 0; i < e->hyper_count && set; i++) {
-        names[1] = e->hypers[i].name;
-        known |= md_pair_take(names, pair, list);
+        known |= md_pair_names(pair, e->name, e->hypers[i].name, list);
     }
     for (int i = 0; i < e->input_count && (in || set); i++) {
         if ((in || e->inputs[i].rank == 0) && e->inputs[i].field == MD_FROM_OPTIONS) {
-            names[1] = e->inputs[i].name;
-            known |= md_pair_take(names, pair, list);
+            known |= md_pair_names(pair, e->name, e->inputs[i].name, list);
         }
     }
     for (int i = 0; i < e->output_count && strcmp(option, "--out") == 0; i++) {
-        names[1] = e->outputs[i].name;
-        known |= md_pair_take(names, pair, list);
+        known |= md_pair_names(pair, e->name, e->outputs[i].name, list);
     }
     if (strcmp(option, "--data") == 0 && e->dataset >= 0) {
         const md_dataset *data = &m->datasets[e->dataset];
-        names[0] = data->name;
         for (int i = 0; i < data->file_count; i++) {
-            names[1] = data->files[i].name;
-            known |= data->files[i].rows == 0 && md_pair_take(names, pair, list);
+            known |= data->files[i].rows == 0 &&
+                     md_pair_names(pair, data->name, data->files[i].name, list);
         }
         if (data->file_count == 1 && data->files[0].rows == 0) {
-            names[1] = data->name;
-            known |= md_pair_take(names, pair, list);
+            known |= md_pair_names(pair, data->name, data->name, list);
         }
     }
     if (strcmp(option, "--steps") == 0 || strcmp(option, "--epochs") == 0) {
-        names[1] = e->name;
-        known |= md_pair_take(names, pair, list);
+        known |= md_pair_names(pair, e->name, e->name, list);
     }
     return known;
 }
@@ -436,9 +412,8 @@ MD_COLD int md_options_names(const md_options *o, const md_model *m, md_text *me
             if (known) {
                 continue;
             }
-            md_text names;
             char buffer[512];
-            names = md_text_make(buffer, sizeof buffer);
+            md_text names = md_text_make(buffer, sizeof buffer);
             for (int i = 0; i < entries; i++) {
                 (void)md_pair_known(m, md_option_entry(o, m, i), repeated[k], pair, &names);
             }
@@ -527,15 +502,13 @@ MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **
          "--save-only says what --save and --best write: --save FILE --save-only PATH"},
         {o->table != NULL && o->command != MD_RUN_TRAIN,
          "--log csv=FILE is a table of a training run"},
+        {o->only != NULL && o->load == NULL,
+         "--only says what --load takes: --load FILE --only PATH"},
     };
     for (size_t i = 0; i < sizeof rule / sizeof *rule; i++) {
         if (rule[i].wrong) {
             return md_fail(message, MD_EXIT_USAGE, "%s", rule[i].why);
         }
-    }
-    if (o->only != NULL && o->load == NULL) {
-        return md_fail(message, MD_EXIT_USAGE,
-                       "--only says what --load takes: --load FILE --only PATH");
     }
     const char *option[] = {"--only", "--save-only"}, *paths[] = {o->only, o->save_only};
     for (int k = 0; k < 2; k++) {

@@ -140,18 +140,24 @@ MD_COLD void md_out_temp(md_out *o, int turn) {
              (long)getpid(), (unsigned long)now.tv_nsec + (unsigned long)turn);
 }
 
-/* The temporary file under a name that nobody else has. */
-MD_COLD int md_out_named(md_out *o) {
-    int fd = -1;
-    for (int turn = 0; turn < MD_OUT_TRIES && fd < 0; turn++) {
+/* Gives a file without a name this one, if nothing has it. */
+MD_COLD int md_out_link(const md_out *o, const char *name) {
+    char self[48];
+    snprintf(self, sizeof self, "/proc/self/fd/%d", o->fd);
+    return linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
+}
+
+/* The temporary file under a name that nobody else has: a new one, or the one without a name. A
+ * descriptor or 0; -1: there is none. */
+MD_COLD int md_out_named(md_out *o, int link) {
+    int got = -1;
+    for (int turn = 0; turn < MD_OUT_TRIES && got < 0 && (turn == 0 || errno == EEXIST); turn++) {
         md_out_temp(o, turn);
-        fd = open(o->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
-        if (fd < 0 && errno != EEXIST) {
-            break;
-        }
+        got = link ? md_out_link(o, o->temp)
+                   : open(o->temp, O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0666);
     }
-    o->temp[fd < 0 ? 0 : strlen(o->temp)] = 0; /* none to take away */
-    return fd;
+    o->temp[got < 0 ? 0 : strlen(o->temp)] = 0; /* none to take away */
+    return got;
 }
 
 /* A file that may not be written is not replaced either. */
@@ -164,7 +170,7 @@ MD_COLD int md_out_open_regular(md_out *o, const struct stat *old) {
     fd = md_out_folder(o, O_TMPFILE | O_RDWR);
     o->nameless = fd >= 0;
 #endif
-    fd = fd < 0 ? md_out_named(o) : fd;
+    fd = fd < 0 ? md_out_named(o, 0) : fd;
     if (fd >= 0 && old != NULL) {
         (void)fchmod(fd, old->st_mode & 07777);
     }
@@ -250,29 +256,16 @@ MD_COLD int md_out_write(void *user, const void *data, size_t bytes) {
 
 /* ---- ending --------------------------------------------------------------------------------- */
 
-/* Gives a file without a name this one, if nothing has it. */
-MD_COLD int md_out_link(const md_out *o, const char *name) {
-    char self[48];
-    snprintf(self, sizeof self, "/proc/self/fd/%d", o->fd);
-    return linkat(AT_FDCWD, self, AT_FDCWD, name, AT_SYMLINK_FOLLOW);
-}
-
 /* Gives the complete file its temporary name; where that may not be, a copy of it. */
 MD_COLD void md_out_name(md_out *o) {
     o->nameless = 0;
-    for (int turn = 0; turn < MD_OUT_TRIES; turn++) {
-        md_out_temp(o, turn);
-        if (md_out_link(o, o->temp) == 0) {
-            return;
-        }
-        if (errno != EEXIST) {
-            break;
-        }
+    if (md_out_named(o, 1) == 0) {
+        return;
     }
     struct stat info;
     int from = o->fd;
     off_t at = 0;
-    o->fd = md_out_named(o);
+    o->fd = md_out_named(o, 0);
     o->error = o->fd < 0 || fstat(from, &info) != 0 ? errno : 0;
     while (o->error == 0 && at < info.st_size) {
         ssize_t n = pread(from, o->buffer, sizeof o->buffer, at);

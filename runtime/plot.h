@@ -33,14 +33,11 @@ MD_COLD int md_plot_setup(md_run *r) {
         return MD_EXIT_OK;
     }
     for (int i = 0; i < 2 * r->task_count; i++) {
-        b->size += md_round_up(md_plot_bytes(r->tasks[i / 2].entry, i % 2), 64);
+        (void)md_take(b, md_plot_bytes(r->tasks[i / 2].entry, i % 2));
     }
-    b->at = (char *)md_map(b->size);
-    if (b->at == NULL) {
-        return md_fail(&r->message, MD_EXIT_MEMORY, "no memory for %zu bytes of points to plot",
-                       b->size);
+    if (md_block_map(b, "points to plot", &r->message) != MD_EXIT_OK) {
+        return MD_EXIT_MEMORY;
     }
-    md_touch_write(b->at, b->size);
     for (int i = 0; i < 2 * r->task_count; i++) {
         md_curves *c = &r->tasks[i / 2].curves[i % 2];
         c->values = md_plot_values(r->tasks[i / 2].entry, i % 2);
@@ -81,16 +78,16 @@ MD_COLD void md_plot_put(md_run *r) {
 
 #define MD_PLOT(r, ...) (md_text_format(md_line(r), __VA_ARGS__), md_plot_put(r))
 
-/* A name as HTML has it. */
-MD_COLD void md_plot_name(md_run *r, const char *s) {
+/* A name between two pieces of the page, as HTML has it. */
+MD_COLD void md_plot_name(md_run *r, const char *before, const char *s, const char *behind) {
+    static const char marks[] = "<>&\"";
+    static const char *const as[] = {"&lt;", "&gt;", "&amp;", "&quot;"};
+    MD_PLOT(r, "%s", before);
     for (; *s != 0; s++) {
-        const char *as = *s == '<'   ? "&lt;"
-                         : *s == '>' ? "&gt;"
-                         : *s == '&' ? "&amp;"
-                         : *s == '"' ? "&quot;"
-                                     : NULL;
-        MD_PLOT(r, as != NULL ? "%s" : "%.1s", as != NULL ? as : s);
+        const char *mark = strchr(marks, *s);
+        MD_PLOT(r, mark != NULL ? "%s" : "%.1s", mark != NULL ? as[mark - marks] : s);
     }
+    MD_PLOT(r, "%s", behind);
 }
 
 typedef struct md_axis {
@@ -213,13 +210,11 @@ MD_COLD void md_plot_chart(md_run *r, int column) {
         return;
     }
     int evaluated = column < r->task->curves[1].values && r->task->curves[1].seen > 0;
-    MD_PLOT(r, "<svg viewBox=\"0 0 640 264\" role=\"img\" data-x=\"%.17g,%.17g\">\n<title>", x.lo,
-            x.hi);
-    md_plot_name(r, name);
-    MD_PLOT(r, " by step</title>\n<text class=\"name\" x=\"%d\" y=\"22\">", MD_PLOT_LEFT);
-    md_plot_name(r, name);
+    MD_PLOT(r, "<svg viewBox=\"0 0 640 264\" role=\"img\" data-x=\"%.17g,%.17g\">\n", x.lo, x.hi);
+    md_plot_name(r, "<title>", name, " by step</title>\n");
+    md_plot_name(r, "<text class=\"name\" x=\"64\" y=\"22\">", name, "</text>\n");
     MD_PLOT(r,
-            "</text>\n<text class=\"said\" x=\"%d\" y=\"22\" text-anchor=\"end\">"
+            "<text class=\"said\" x=\"%d\" y=\"22\" text-anchor=\"end\">"
             "<tspan class=\"train\">\342\200\224 train</tspan>%s</text>\n",
             MD_PLOT_LEFT + MD_PLOT_WIDE,
             evaluated ? " <tspan class=\"eval\">\342\200\224 validation</tspan>" : "");
@@ -233,29 +228,30 @@ MD_COLD void md_plot_chart(md_run *r, int column) {
 
 MD_COLD void md_plot_head(md_run *r) {
     MD_PLOT(r, "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\"/>\n"
-               "<meta name=\"viewport\" content=\"width=device-width\"/>\n<title>");
-    md_plot_name(r, r->model->name);
+               "<meta name=\"viewport\" content=\"width=device-width\"/>\n");
+    md_plot_name(r, "<title>", r->model->name, "</title>\n");
     MD_PLOT(
-        r, "</title>\n<style>\n"
+        r, "<style>\n"
            ":root { color-scheme: light dark; --ink: #1f2328; --dim: #59636e; --grid: #d1d9e0;\n"
            "  --back: #ffffff; --panel: #f6f8fa; --train: #0969da; --eval: #bc4c00 }\n"
            "@media (prefers-color-scheme: dark) { :root { --ink: #e6edf3; --dim: #9198a1;\n"
-           "  --grid: #3d444d; --back: #0d1117; --panel: #151b23; --train: #4493f8; "
-           "--eval: #f0883e } }\n"
+           "  --grid: #3d444d; --back: #0d1117; --panel: #151b23; --train: #4493f8; --eval: "
+           "#f0883e } }\n"
            "body { margin: 0 auto; max-width: 1360px; padding: 16px; color: var(--ink);\n"
            "  background: var(--back); font: 15px/1.4 system-ui, sans-serif }\n"
            "section { display: grid; gap: 16px;\n"
            "  grid-template-columns: repeat(auto-fit, minmax(min(100%%, 440px), 1fr)) }\n"
            "h1, h2 { font-size: 20px; margin: 8px 0 } h2 { font-size: 16px }\n"
            "p, svg { color: var(--dim); margin: 0 0 8px }\n"
-           "svg { background: var(--panel); border-radius: 8px; width: 100%%;\n"
-           "  font: 13px system-ui, sans-serif; fill: currentColor }\n"
+           "svg { background: var(--panel); border-radius: 8px; width: 100%%; font-size: 13px;\n"
+           "  fill: currentColor }\n"
            "path { fill: none; stroke-width: 1.5; stroke-linecap: round; stroke-linejoin: round }\n"
-           "path.grid { stroke: var(--grid); stroke-width: 1 }\n"
+           ".grid { stroke: var(--grid); stroke-width: 1 }\n"
            "path.train { stroke: var(--train) } tspan.train { fill: var(--train) }\n"
            "path.eval { stroke: var(--eval); stroke-width: 2.5 } tspan.eval { fill: var(--eval) }\n"
            ".name { fill: var(--ink); font-weight: 600; font-size: 15px }\n"
            "</style>\n</head>\n<body>\n");
+    md_plot_name(r, "<h1>", r->model->name, "</h1>\n");
 }
 
 /* Who points at a chart sees the step there and the nearest values. No '<' and no '&': the page is
@@ -306,9 +302,6 @@ MD_COLD int md_plot_write(md_run *r) {
         return rc;
     }
     md_plot_head(r);
-    MD_PLOT(r, "<h1>");
-    md_plot_name(r, r->model->name);
-    MD_PLOT(r, "</h1>\n");
     for (int i = 0; i < r->task_count; i++) {
         if (r->tasks[i].curves[0].seen == 0) {
             continue; /* its turn did not come */
@@ -316,10 +309,8 @@ MD_COLD int md_plot_write(md_run *r) {
         md_select(r, i);
         const md_entry *e = r->task->entry;
         int more = 1 + e->metric_count + e->extra_count - r->task->curves[0].values;
-        MD_PLOT(r, "<h2>");
-        md_plot_name(r, e->name);
-        MD_PLOT(r, "</h2>\n<p>");
-        md_plot_name(r, r->model->source);
+        md_plot_name(r, "<h2>", e->name, "</h2>\n");
+        md_plot_name(r, "<p>", r->model->source, "");
         MD_PLOT(r, ", %lld steps", (long long)r->task->step);
         if (r->task->per_epoch > 0) {
             MD_PLOT(r, ", %lld epochs", (long long)md_epoch(r));

@@ -112,22 +112,12 @@ MD_FN void md_result_data(md_out *out, const md_port *port, const void *data) {
 
 /* One call with slice number `index` of the inputs. */
 MD_FN int md_predict_call(md_run *r, int64_t index) {
-    md_call call;
-    call.in = r->task->in;
-    call.out = r->task->results;
-    call.values = NULL;
-    call.rows = 0;
+    const md_entry *e = r->task->entry;
+    const md_call call = md_call_make(r, NULL, 0);
     int rc = md_stage_arrays(r, index);
-    if (rc != MD_EXIT_OK) {
-        return rc;
-    }
-    int code = r->task->entry->call(r->model->net, &call);
-    if (code != MD_OK) {
-        char where[128];
-        snprintf(where, sizeof where, "call %lld of '%s'", (long long)index, r->task->entry->name);
-        return md_model_failed(r, code, where);
-    }
-    return MD_EXIT_OK;
+    int code = rc == MD_EXIT_OK ? e->call(r->model->net, &call) : MD_OK;
+    return code == MD_OK ? rc
+                         : md_model_failed(r, code, "call %lld of '%s'", (long long)index, e->name);
 }
 
 /* Opens the files of the results. */
@@ -182,10 +172,9 @@ MD_COLD int md_predict(md_run *r) {
     int64_t calls = 1;
     int rc = md_predict_calls(r, &calls);
     size_t bytes = sizeof(md_out) * (size_t)r->task->entry->output_count;
-    md_out *outs = (md_out *)md_map(bytes);
+    md_out *outs = (md_out *)md_map_ready(bytes, "file buffers", &r->message);
     if (outs == NULL) {
-        return md_fail(&r->message, MD_EXIT_MEMORY, "no memory for %zu bytes of file buffers",
-                       bytes);
+        return MD_EXIT_MEMORY;
     }
     rc = rc == MD_EXIT_OK ? md_predict_all(r, outs, calls) : rc;
     md_unmap(outs, bytes);

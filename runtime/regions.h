@@ -64,12 +64,10 @@ MD_COLD int md_regions_map(md_regions *r, const md_model *model, md_text *messag
         munmap(start, room);
         start = (char *)mmap((void *)(aligned - page), room, PROT_NONE, kind, -1, 0);
     }
-    if ((void *)start == MAP_FAILED) {
-        return md_fail(message, MD_EXIT_MEMORY, "no memory for %zu bytes: %s", r->mapped,
-                       strerror(errno));
+    if ((void *)start != MAP_FAILED) {
+        r->base = start + page;
     }
-    r->base = start + page;
-    if (mprotect(r->base, r->mapped, PROT_READ | PROT_WRITE) != 0) {
+    if (r->base == NULL || mprotect(r->base, r->mapped, PROT_READ | PROT_WRITE) != 0) {
         return md_fail(message, MD_EXIT_MEMORY, "no memory for %zu bytes: %s", r->mapped,
                        strerror(errno));
     }
@@ -80,14 +78,15 @@ MD_COLD int md_regions_map(md_regions *r, const md_model *model, md_text *messag
         }
     }
 #endif
-    r->memory.params = r->base + offset[MD_PARAMS];
-    r->memory.state = r->base + offset[MD_STATE];
-    r->memory.io = r->base + offset[MD_IO];
-    r->memory.arena = r->base + offset[MD_ARENA];
-    r->memory.params_bytes = bytes[MD_PARAMS];
-    r->memory.state_bytes = bytes[MD_STATE];
-    r->memory.io_bytes = bytes[MD_IO];
-    r->memory.arena_bytes = bytes[MD_ARENA];
+    const md_memory memory = {r->base + offset[MD_PARAMS],
+                              r->base + offset[MD_STATE],
+                              r->base + offset[MD_IO],
+                              r->base + offset[MD_ARENA],
+                              bytes[MD_PARAMS],
+                              bytes[MD_STATE],
+                              bytes[MD_IO],
+                              bytes[MD_ARENA]};
+    r->memory = memory;
     return MD_EXIT_OK;
 }
 
@@ -178,28 +177,13 @@ extern size_t kmp_get_stacksize_s(void) __attribute__((weak));
 /* "64M", "4096", " 100 k ": units of B, K (also when there is none), M and G. 0: no size. */
 MD_COLD size_t md_stack_size(const char *text) {
     static const char units[] = "bkmg";
-    size_t size = 0;
-    unsigned shift = 10;
-    const char *p = text + strspn(text, " \t");
-    if (*p < '0' || *p > '9') {
-        return 0;
-    }
-    for (; *p >= '0' && *p <= '9'; p++) {
-        if (size > ((size_t)1 << 40)) {
-            return 0;
-        }
-        size = size * 10 + (size_t)(*p - '0');
-    }
-    p += strspn(p, " \t");
-    if (*p != 0) {
-        const char *unit = strchr(units, *p | 32);
-        p += 1 + strspn(p + 1, " \t");
-        if (unit == NULL || *p != 0) {
-            return 0;
-        }
-        shift = 10 * (unsigned)(unit - units);
-    }
-    return size > ((size_t)1 << 46 >> shift) ? 0 : size << shift;
+    const char *p = text + strspn(text, " \t"), *end = p + strspn(p, "0123456789");
+    const uint64_t size = end > p ? strtoull(p, NULL, 10) : 0;
+    p = end + strspn(end, " \t");
+    const char *unit = *p == 0 ? &units[1] : strchr(units, *p | 32);
+    p += *p != 0 ? 1 + strspn(p + 1, " \t") : 0;
+    const int shift = unit == NULL || *p != 0 ? 64 : 10 * (int)(unit - units);
+    return shift == 64 || size > (uint64_t)1 << 46 >> shift ? 0 : (size_t)size << shift;
 }
 
 /* What the OpenMP library takes for the stack of a thread: what its own variables say, else what
@@ -255,50 +239,32 @@ MD_COLD int md_threads_fit(int threads) {
 
 /* ---- measuring ------------------------------------------------------------------------------ */
 
-/* The number behind `key` in a file of /proc, or 0. */
-MD_COLD uint64_t md_proc_number(const char *path, const char *key) {
+/* A number in a file of /proc, or 0: behind `key` and so many words more. */
+MD_COLD uint64_t md_proc_number(const char *path, const char *key, int words) {
     char text[8192];
     size_t have = 0;
-    uint64_t value = 0;
     int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0) {
-        return 0;
-    }
-    for (ssize_t n = 1; n > 0 && have<sizeof text - 1; have += n> 0 ? (size_t)n : 0) {
+    for (ssize_t n = 1; fd >= 0 && n > 0 && have < sizeof text - 1;) {
         n = read(fd, text + have, sizeof text - 1 - have);
+        have += n > 0 ? (size_t)n : 0;
     }
-    close(fd);
+    if (fd >= 0) {
+        close(fd);
+    }
     text[have] = 0;
     const char *p = strstr(text, key);
-    if (p != NULL) {
-        for (p += strlen(key); *p == ' ' || *p == '\t'; p++) {
-        }
-        for (; *p >= '0' && *p <= '9'; p++) {
-            value = value * 10 + (uint64_t)(*p - '0');
-        }
+    p = p == NULL ? "" : p + strlen(key);
+    for (; words > 0; words--) {
+        p += strcspn(p, " ");
+        p += *p == ' ';
     }
-    return value;
+    p += strspn(p, " \t");
+    return *p >= '0' && *p <= '9' ? strtoull(p, NULL, 10) : 0;
 }
 
 /* A number of statm, in pages: 0 the address space, 1 what is resident by a running count. */
 MD_COLD int64_t md_statm(int field) {
-    char text[128];
-    int64_t value = 0;
-    int fd = open("/proc/self/statm", O_RDONLY | O_CLOEXEC);
-    ssize_t n = fd < 0 ? 0 : read(fd, text, sizeof text - 1);
-    if (fd >= 0) {
-        close(fd);
-    }
-    text[n > 0 ? n : 0] = 0;
-    const char *p = text;
-    for (int i = 0; i < field && p != NULL; i++) {
-        p = strchr(p, ' ');
-        p = p == NULL ? NULL : p + 1;
-    }
-    for (; p != NULL && *p >= '0' && *p <= '9'; p++) {
-        value = value * 10 + (*p - '0');
-    }
-    return value;
+    return (int64_t)md_proc_number("/proc/self/statm", "", field);
 }
 
 MD_COLD int64_t md_statm_pages(void) {
@@ -307,12 +273,12 @@ MD_COLD int64_t md_statm_pages(void) {
 
 /* Resident bytes, by a walk over all pages where the kernel offers one: exact. */
 MD_COLD uint64_t md_resident_bytes(void) {
-    uint64_t exact = md_proc_number("/proc/self/smaps_rollup", "Rss:") * 1024;
+    uint64_t exact = md_proc_number("/proc/self/smaps_rollup", "Rss:", 0) * 1024;
     return exact > 0 ? exact : (uint64_t)md_statm_pages() * md_page();
 }
 
 MD_COLD uint64_t md_peak_bytes(void) {
-    uint64_t peak = md_proc_number("/proc/self/status", "VmHWM:") * 1024;
+    uint64_t peak = md_proc_number("/proc/self/status", "VmHWM:", 0) * 1024;
     uint64_t now = md_resident_bytes();
     return peak > now ? peak : now;
 }

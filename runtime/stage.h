@@ -70,13 +70,10 @@ MD_COLD int md_stage_open(md_run *r, int index, const char *path) {
     }
     r->task->slices[index] = md_slices_of(port, a);
     if (r->task->slices[index] == 0) {
-        char have[256], want[256];
-        md_text th = md_text_make(have, sizeof have);
-        md_text tw = md_text_make(want, sizeof want);
-        md_text_shape(&th, a->shape, a->rank);
-        md_text_shape(&tw, port->shape, port->rank);
+        char have[MD_SHAPE_TEXT], want[MD_SHAPE_TEXT];
         return md_fail(&r->message, MD_EXIT_DATA, "%s: shape %s; input '%s' of '%s' takes %s", path,
-                       have, port->name, r->task->entry->name, want);
+                       md_shape_text(have, a->shape, a->rank), port->name, r->task->entry->name,
+                       md_shape_text(want, port->shape, port->rank));
     }
     size_t width = md_dtype_bytes(a->dtype);
     rc = md_array_window(a, (size_t)per_call * width, &r->message);
@@ -149,13 +146,12 @@ MD_COLD int md_stage_setup(md_run *r) {
         if (path != NULL) {
             rc = md_stage_open(r, i, path);
         } else {
-            char shape[256];
-            md_text t = md_text_make(shape, sizeof shape);
-            md_text_shape(&t, port->shape, port->rank);
+            char shape[MD_SHAPE_TEXT];
             rc = md_fail(&r->message, MD_EXIT_USAGE,
                          "'%s' needs input '%s', %s%s: --in %s=FILE.npy%s", e->name, port->name,
-                         md_dtype_get(port->dtype)->name, port->rank > 0 ? shape : "", port->name,
-                         port->rank == 0 ? " or --set NAME=VALUE" : "");
+                         md_dtype_get(port->dtype)->name,
+                         port->rank > 0 ? md_shape_text(shape, port->shape, port->rank) : "",
+                         port->name, port->rank == 0 ? " or --set NAME=VALUE" : "");
         }
         if (rc != MD_EXIT_OK) {
             return rc;

@@ -44,7 +44,7 @@ static void child(int argc, char **argv, Mode mode, size_t limit) {
     if (mode == SMALL_FILES) {
         setrlimit(RLIMIT_FSIZE, &r);
     } else if (mode == TIGHT) {
-        r.rlim_cur += (rlim_t)md_proc_number("/proc/self/status", "VmSize:") * 1024;
+        r.rlim_cur += (rlim_t)md_proc_number("/proc/self/status", "VmSize:", 0) * 1024;
         r.rlim_max = r.rlim_cur;
         setrlimit(RLIMIT_AS, &r);
     }
@@ -362,8 +362,8 @@ static void test_usage(void **state) {
     refuses(2, "fit --load x --only fc", "has no weights under 'fc'");
     refuses(2, "fit --resume x --seed 3", "--seed begin a new run");
     refuses(2, "fit --save-every 3", "needs --save FILE or --checkpoint FILE");
-    refuses(2, "fit --log csv", "json, none or csv=FILE");
-    refuses(2, "fit --log xml", "--log takes text, json, none");
+    refuses(2, "fit --log csv", "json|none or csv=FILE");
+    refuses(2, "fit --log xml", "--log takes text|json|none or csv=FILE, not ");
     refuses(2, "fit --set rate=3", "'fit' has no such name; there are: lr");
     refuses(2, "fit --set lr", "--set needs NAME=VALUE");
     refuses(2, "fit --set lr=fast", "--set lr=fast: not a value of F32");

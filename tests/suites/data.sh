@@ -77,7 +77,7 @@ refused() { # NAME STATUS TEXT OPTION...
     [ $rc = "$want" ] && grep -q -e "$words" "$scratch/err" && pass ||
         fail "$name" "status $rc: $(head -n 1 "$scratch/err")"
 }
-refused "a part that is none" 2 "takes train, validation or test, not 'tset'" eval fit --part tset
+refused "a part that is none" 2 "takes train|validation|test, not 'tset'" eval fit --part tset
 refused "a part without rows" 2 "data set 'files' has no such rows" eval fit_files --load w.st --data g=rows.csv --part test
 refused "a part in a train" 2 "makes no sense here" fit --part test
 printf '1\n2\n' >"$scratch/run/few.csv"

@@ -15,8 +15,7 @@ static const md_tile dropout_fc_linear_tile = {
 };
 MD_TILE_PART(dropout_fc_linear, dropout_fc_linear_tile, md_tile_part_f32, md_tile_none_f32)
 
-static void dropout_fc_linear(float *MD_RESTRICT linear, float *MD_RESTRICT panels,
-        const float *MD_RESTRICT x, const float *MD_RESTRICT weight) {
+static void dropout_fc_linear(float *linear, float *panels, const float *x, const float *weight) {
     md_tile_run(&dropout_fc_linear_tile, dropout_fc_linear_part, x, weight, linear, NULL, panels,
         NULL, 8);
 }

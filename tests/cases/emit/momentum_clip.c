@@ -32,9 +32,8 @@ static const md_tile momentum_clip_fc_linear_tile = {
 };
 MD_TILE_PART(momentum_clip_fc_linear, momentum_clip_fc_linear_tile, md_tile_part_f32, momentum_clip_fc_linear_epilogue)
 
-static void momentum_clip_fc_linear(float *MD_RESTRICT sub, float *MD_RESTRICT panels,
-        const float *MD_RESTRICT x, const float *MD_RESTRICT weight,
-        const float *MD_RESTRICT bias, const float *MD_RESTRICT y) {
+static void momentum_clip_fc_linear(float *sub, float *panels, const float *x,
+        const float *weight, const float *bias, const float *y) {
     momentum_clip_fc_linear_args args = {bias, y};
     md_tile_run(&momentum_clip_fc_linear_tile, momentum_clip_fc_linear_part, x, weight, sub,
         &args, panels, NULL, 8);
@@ -79,8 +78,7 @@ static const md_tile momentum_clip_fc_linear_3_tile = {
 };
 MD_TILE_PART(momentum_clip_fc_linear_3, momentum_clip_fc_linear_3_tile, md_tile_part_f32, md_tile_none_f32)
 
-static void momentum_clip_fc_linear_3(float *MD_RESTRICT linear, const float *MD_RESTRICT sub,
-        const float *MD_RESTRICT x) {
+static void momentum_clip_fc_linear_3(float *linear, const float *sub, const float *x) {
     md_tile_run(&momentum_clip_fc_linear_3_tile, momentum_clip_fc_linear_3_part, sub, x, linear,
         NULL, NULL, NULL, 8);
 }

@@ -32,8 +32,7 @@ static const md_blas openblas_main_out_blas = {
     /* rows of a block */ 2048
 };
 
-static void openblas_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x,
-        const float *MD_RESTRICT w, const float *MD_RESTRICT b) {
+static void openblas_main_out(float *out, const float *x, const float *w, const float *b) {
     openblas_main_out_args args = {b};
     md_blas_run_f32(&openblas_main_out_blas, openblas_main_out_epilogue, x, w, out, &args);
 }

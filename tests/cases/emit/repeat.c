@@ -41,9 +41,8 @@ static const md_tile repeat_linear_linear_tile = {
 };
 MD_TILE_PART(repeat_linear_linear, repeat_linear_linear_tile, md_tile_part_f32, repeat_linear_linear_epilogue)
 
-static void repeat_linear_linear(float *MD_RESTRICT x_next, float *MD_RESTRICT panels,
-        const float *MD_RESTRICT x, const float *MD_RESTRICT weight,
-        const float *MD_RESTRICT bias) {
+static void repeat_linear_linear(float *x_next, float *panels, const float *x,
+        const float *weight, const float *bias) {
     repeat_linear_linear_args args = {x_next, x, bias};
     md_tile_run(&repeat_linear_linear_tile, repeat_linear_linear_part, x, weight, NULL, &args,
         panels, NULL, 8);

@@ -32,8 +32,8 @@ static const md_tile tile_main_out_tile = {
 };
 MD_TILE_PART(tile_main_out, tile_main_out_tile, md_tile_part_f32, tile_main_out_epilogue)
 
-static void tile_main_out(float *MD_RESTRICT out, float *MD_RESTRICT panels,
-        const float *MD_RESTRICT x, const float *MD_RESTRICT w, const float *MD_RESTRICT b) {
+static void tile_main_out(float *out, float *panels, const float *x, const float *w,
+        const float *b) {
     tile_main_out_args args = {b};
     md_tile_run(&tile_main_out_tile, tile_main_out_part, x, w, out, &args, panels, NULL, 8);
 }

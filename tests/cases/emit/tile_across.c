@@ -33,8 +33,8 @@ static const md_tile tile_across_main_out_tile = {
 };
 MD_TILE_PART(tile_across_main_out, tile_across_main_out_tile, md_tile_part_f32, tile_across_main_out_epilogue)
 
-static void tile_across_main_out(float *MD_RESTRICT out, float *MD_RESTRICT panels,
-        const float *MD_RESTRICT d, const float *MD_RESTRICT x, const float *MD_RESTRICT w) {
+static void tile_across_main_out(float *out, float *panels, const float *d, const float *x,
+        const float *w) {
     tile_across_main_out_args args = {w};
     md_tile_run(&tile_across_main_out_tile, tile_across_main_out_part, x, d, out, &args, panels,
         NULL, 8);

@@ -15,8 +15,7 @@ static const md_tile tile_swapped_main_out_tile = {
 };
 MD_TILE_PART(tile_swapped_main_out, tile_swapped_main_out_tile, md_tile_part_f32, md_tile_none_f32)
 
-static void tile_swapped_main_out(float *MD_RESTRICT out, float *MD_RESTRICT panels,
-        const float *MD_RESTRICT x, const float *MD_RESTRICT w) {
+static void tile_swapped_main_out(float *out, float *panels, const float *x, const float *w) {
     md_tile_run(&tile_swapped_main_out_tile, tile_swapped_main_out_part, x, w, out, NULL, panels,
         NULL, 8);
 }
