@@ -145,15 +145,18 @@ MD_COLD const char *md_option_pair(const md_options *o, const char *name, int *a
     return NULL;
 }
 
+/* Does NAME stand in front of the '=' of a pair? */
+MD_COLD int md_pair_is(const char *pair, const char *name) {
+    size_t n = strlen(name);
+    return strncmp(pair, name, n) == 0 && pair[n] == '=';
+}
+
 /* The value that a repeated option gives to `name`; the last one wins. NULL: none. */
 MD_COLD const char *md_option_value(const md_options *o, const char *option, const char *name) {
     int at = 0;
-    size_t n = strlen(name);
     const char *pair, *found = NULL;
     while ((pair = md_option_pair(o, option, &at)) != NULL) {
-        if (strncmp(pair, name, n) == 0 && pair[n] == '=') {
-            found = pair + n + 1;
-        }
+        found = md_pair_is(pair, name) ? strchr(pair, '=') + 1 : found;
     }
     return found;
 }
@@ -351,15 +354,12 @@ MD_COLD int md_option_one(md_options *o, const md_option *option, const char *va
 
 /* Does what stands in front of '=' equal NAME or OWNER.NAME? With a text, adds NAME to it. */
 MD_COLD int md_pair_names(const char *pair, const char *owner, const char *name, md_text *list) {
-    size_t n = strlen(name), front = strlen(owner);
+    size_t front = strlen(owner);
     if (list != NULL) {
         md_text_format(list, " %s", name);
     }
-    pair += strncmp(pair, owner, front) == 0 && pair[front] == '.' &&
-                    strncmp(pair + front + 1, name, n) == 0 && pair[front + 1 + n] == '='
-                ? front + 1
-                : 0;
-    return strncmp(pair, name, n) == 0 && pair[n] == '=';
+    int owned = strncmp(pair, owner, front) == 0 && pair[front] == '.';
+    return md_pair_is(pair, name) || (owned && md_pair_is(pair + front + 1, name));
 }
 
 /* Looks among the names that an option of this entry takes: is that of `pair` one of them? With a
