@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A peer of tests/bench/turns.py: one training step of JAX, the whole of it compiled.
 
-    jax_bench.py digits|mlp|dqn|wide|lenet|resnet|lstm|gpt THREADS
+    jax_bench.py digits|mlp|dqn|wide|lenet|resnet|lstm|gpt|gpt2 THREADS
 
 Prints "jax", then for each line that it reads the median time of a step over a second, in
 microseconds. Forward, gradients and update are one function under `jit`, whose parameters and slots are
@@ -168,8 +168,8 @@ def resnet():
     return p, state, loss, (32, 3072)
 
 
-def letters(x):
-    tok = jnp.clip((x * 65).astype(jnp.int32), 0, 64)
+def letters(x, words=65):
+    tok = jnp.clip((x * words).astype(jnp.int32), 0, words - 1)
     return tok[:, :-1], tok[:, 1:]
 
 
@@ -195,8 +195,8 @@ def lstm():
     return p, (), loss, (32, 129)
 
 
-def gpt():
-    c, heads, length = 128, 4, 64
+def gpt(batch=12, words=65, c=128, layers=4, heads=4, approximate=True):
+    length = 64
 
     def norm_of(p, x):
         mean, var = jnp.mean(x, -1, keepdims=True), jnp.var(x, -1, keepdims=True)
@@ -209,21 +209,25 @@ def gpt():
         s = jax.nn.softmax(jnp.where(jnp.tril(jnp.ones((length, length), bool)), s, -jnp.inf))
         o = jnp.einsum("bhij,bjhd->bihd", s, qkv[:, :, 2]).reshape(b, length, c)
         x = x + linear(p["proj"], o)
-        return x + linear(p["down"], jax.nn.gelu(linear(p["up"], norm_of(p["ln2"], x))))
+        return x + linear(p["down"], jax.nn.gelu(linear(p["up"], norm_of(p["ln2"], x)), approximate))
 
-    p = {"table": jax.random.normal(next(keys), (65, c)), "place": 0.02 * jax.random.normal(next(keys), (length, c)),
+    p = {"table": jax.random.normal(next(keys), (words, c)), "place": 0.02 * jax.random.normal(next(keys), (length, c)),
          "ln": norm_init(c)}
-    for i in range(4):
+    for i in range(layers):
         p[f"b{i}"] = {"ln1": norm_init(c), "attn": linear_init(c, 3 * c), "proj": linear_init(c, c), "ln2": norm_init(c),
                       "up": linear_init(c, 4 * c), "down": linear_init(4 * c, c)}
 
     def loss(p, state, x, step):
-        tok, goal = letters(x)
+        tok, goal = letters(x, words)
         x = p["table"][tok] + p["place"]
-        for i in range(4):
+        for i in range(layers):
             x = block(p[f"b{i}"], x)
         return cross_entropy(norm_of(p["ln"], x) @ p["table"].T, goal), state
-    return p, (), loss, (12, 65)
+    return p, (), loss, (batch, 65)
+
+
+def gpt2():
+    return gpt(4, 50257, 768, 12, 12, False)
 
 
 # ---- the step ----
@@ -241,7 +245,7 @@ def update(p, g, m, v, step):
 
 
 params, state, loss_of, shape = {"digits": digits, "mlp": mlp, "dqn": dqn, "wide": wide, "lenet": lenet,
-                                 "resnet": resnet, "lstm": lstm, "gpt": gpt}[case]()
+                                 "resnet": resnet, "lstm": lstm, "gpt": gpt, "gpt2": gpt2}[case]()
 has_slots = case not in ("wide", "resnet")
 
 
@@ -271,7 +275,7 @@ def step():
     return float(loss)
 
 
-losses = [step() for _ in range(30)]
+losses = [step() for _ in range(3 if case == "gpt2" else 30)]
 if not all(map(math.isfinite, losses)):
     sys.exit(f"jax_bench: the loss of {case} is {losses[-1]}")
 print("jax", flush=True)

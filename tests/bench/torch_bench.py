@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A peer of tests/bench/turns.py: one training step of PyTorch, eager and compiled.
 
-    torch_bench.py digits|mlp|dqn|wide|lenet|resnet|mobile|lstm|gpt THREADS
+    torch_bench.py digits|mlp|dqn|wide|lenet|resnet|mobile|lstm|gpt|gpt2 THREADS
 
 Prints the names of what it can time in one line; then for each of them that it reads the median time of
 a step over a second, in microseconds.
@@ -19,7 +19,7 @@ import torch  # noqa: E402  (reads OMP_NUM_THREADS when it is loaded)
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
-LETTERS = 65
+LETTERS = 50257 if case == "gpt2" else 65
 SECONDS, BATCHES = 1.0, 64  # batches take turns, see step.c
 torch.set_num_threads(threads)
 torch.manual_seed(0)
@@ -95,24 +95,25 @@ class Lstm(nn.Module):
 
 
 class Block(nn.Module):
-    def __init__(self, c):
+    def __init__(self, c, heads, gelu):
         super().__init__()
+        self.heads, self.gelu = heads, gelu
         self.ln1, self.attn, self.proj = nn.LayerNorm(c), nn.Linear(c, 3 * c), nn.Linear(c, c)
         self.ln2, self.up, self.down = nn.LayerNorm(c), nn.Linear(c, 4 * c), nn.Linear(4 * c, c)
 
     def forward(self, x):
         b, t, c = x.shape
-        q, k, v = (part.view(b, t, 4, c // 4).transpose(1, 2) for part in self.attn(self.ln1(x)).split(c, 2))
+        q, k, v = (part.view(b, t, self.heads, c // self.heads).transpose(1, 2) for part in self.attn(self.ln1(x)).split(c, 2))
         o = F.scaled_dot_product_attention(q, k, v, is_causal=True)
         x = x + self.proj(o.transpose(1, 2).reshape(b, t, c))
-        return x + self.down(F.gelu(self.up(self.ln2(x)), approximate="tanh"))
+        return x + self.down(F.gelu(self.up(self.ln2(x)), approximate=self.gelu))
 
 
 class Gpt(nn.Module):
-    def __init__(self, c=128, length=64):
+    def __init__(self, c=128, length=64, layers=4, heads=4, gelu="tanh"):
         super().__init__()
         self.table, self.place = nn.Embedding(LETTERS, c), nn.Parameter(0.02 * torch.randn(length, c))
-        self.blocks, self.ln = nn.Sequential(*(Block(c) for _ in range(4))), nn.LayerNorm(c)
+        self.blocks, self.ln = nn.Sequential(*(Block(c, heads, gelu) for _ in range(layers))), nn.LayerNorm(c)
 
     def forward(self, tok):
         return F.linear(self.ln(self.blocks(self.table(tok) + self.place)), self.table.weight)
@@ -160,9 +161,10 @@ def make_step(compiled):
         return small_step(compiled)
     digits = case == "digits"
     net = {"digits": Digits, "mlp": Mlp, "lenet": Lenet, "resnet": Resnet, "mobile": Mobile,
-           "lstm": Lstm, "gpt": Gpt}[case]()
-    images, texts = case in ("resnet", "mobile"), case in ("lstm", "gpt")
-    batch, width = {"digits": (128, 64), "lstm": (32, 129), "gpt": (12, 65)}.get(case, (32, 3072) if images else (64, 784))
+           "lstm": Lstm, "gpt": Gpt, "gpt2": lambda: Gpt(768, 64, 12, 12, "none")}[case]()
+    images, texts = case in ("resnet", "mobile"), case in ("lstm", "gpt", "gpt2")
+    batch, width = {"digits": (128, 64), "lstm": (32, 129), "gpt": (12, 65), "gpt2": (4, 65)}.get(
+        case, (32, 3072) if images else (64, 784))
     batches, y = itertools.cycle(torch.rand(BATCHES, batch, width)), torch.arange(batch) % 10
     optimizer = (torch.optim.SGD(net.parameters(), lr=0.01, fused=True) if images else
                  torch.optim.AdamW(net.parameters(), lr=3e-3 if digits else 1e-3, weight_decay=0.01, fused=True))
@@ -187,7 +189,7 @@ def make_step(compiled):
         if rate:
             rate.step()
 
-    for _ in range(30):
+    for _ in range(3 if case == "gpt2" else 30):
         step()
     return step
 
