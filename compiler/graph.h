@@ -556,6 +556,9 @@ typedef const bool *const *(*RematPlanner)(void *ctx, Arena *scratch, const Regi
 /* The same with the stacks of each region, and those in bodies, made again as `again` says; NULL:
  * none of them. */
 Region *region_rebuild_remat(Graph *g, const Region *old, RematPlanner again, void *ctx);
+/* Puts each node of the region behind what it reads, after operands were changed in place. Nothing
+ * may be built in it any more. */
+void region_settle(Region *region);
 /* Copies node `old` with new operands into the current region through the builder. */
 Node *graph_copy(Graph *g, const Node *old, Node *const *in);
 /* Instantiates region `body` in the current region with `arg` in place of its params; the results

@@ -598,3 +598,52 @@ void region_inline(Graph *g, const Region *body, Node *const *arg, Node **out) {
     }
     arena_free(&scratch);
 }
+
+/* Nodes in an order in which each stands behind what it reads. */
+typedef struct {
+    Node **at;
+    int count, left;
+    Node **path; /* whose operands are being placed, */
+    int *next;   /* and which of them comes next */
+    bool *begun;
+} Order;
+
+static void begin(Order *o, Node *n) {
+    if (!o->begun[n->id]) {
+        o->begun[n->id] = true;
+        o->path[o->left] = n;
+        o->next[o->left++] = 0;
+    }
+}
+
+/* A list instead of recursion: nets are thousands of layers deep. */
+static void settle(Order *o, Node *n) {
+    begin(o, n);
+    while (o->left > 0) {
+        Node *top = o->path[o->left - 1];
+        int k = o->next[o->left - 1]++;
+        if (k == top->nin) {
+            o->at[o->count++] = top;
+            o->left--;
+        } else {
+            begin(o, top->in[k]);
+        }
+    }
+}
+
+void region_settle(Region *region) {
+    Arena scratch = {0};
+    const int count = region->node.count;
+    Order order = {.at = ARENA_ARRAY(&scratch, Node *, count)};
+    order.path = ARENA_ARRAY(&scratch, Node *, count);
+    order.next = ARENA_ARRAY(&scratch, int, count);
+    order.begun = ARENA_ARRAY(&scratch, bool, count);
+    for (int i = 0; i < count; i++) {
+        settle(&order, region->node.at[i]);
+    }
+    for (int i = 0; i < count; i++) {
+        region->node.at[i] = order.at[i];
+        order.at[i]->id = (uint32_t)i;
+    }
+    arena_free(&scratch);
+}

@@ -62,65 +62,21 @@ static Node **find_standing(const Region *region, const MovedList *list, Arena *
     return any ? stand : NULL;
 }
 
-/* Nodes in an order in which each stands behind what it is made of. */
-typedef struct {
-    Node **at;
-    int count, left;
-    Node **path; /* whose operands are being placed, */
-    int *next;   /* and which of them comes next */
-    bool *begun;
-} Order;
-
-/* Appends `n` behind what it is made of. */
-static void place(Node *const *stand, Node *n, Order *o) {
-    if (o->begun[n->id]) {
-        return;
-    }
-    o->begun[n->id] = true;
-    o->path[o->left] = n;
-    o->next[o->left++] = 0;
-    while (o->left > 0) {
-        Node *top = o->path[o->left - 1];
-        int k = o->next[o->left - 1]++;
-        if (k == top->nin) {
-            o->at[o->count++] = top;
-            o->left--;
-            continue;
-        }
-        Node *x = read_as(stand, top->in[k]);
-        if (!o->begun[x->id]) {
-            o->begun[x->id] = true;
-            o->path[o->left] = x;
-            o->next[o->left++] = 0;
-        }
-    }
-}
-
 void moved_apply(Region *region, const MovedList *list) {
     Arena scratch = {0};
     const int count = region->node.count;
     Node **stand = find_standing(region, list, &scratch);
     if (stand) {
-        Order all = {.at = ARENA_ARRAY(&scratch, Node *, count)};
-        all.path = ARENA_ARRAY(&scratch, Node *, count);
-        all.next = ARENA_ARRAY(&scratch, int, count);
-        all.begun = ARENA_ARRAY(&scratch, bool, count);
         for (int i = 0; i < count; i++) {
-            place(stand, region->node.at[i], &all);
-        }
-        Node *const *order = all.at;
-        for (int i = 0; i < count; i++) {
-            for (int k = 0; k < order[i]->nin; k++) {
-                order[i]->in[k] = read_as(stand, order[i]->in[k]);
+            Node *n = region->node.at[i];
+            for (int k = 0; k < n->nin; k++) {
+                n->in[k] = read_as(stand, n->in[k]);
             }
         }
         for (int k = 0; k < region->out.count; k++) {
             region->out.at[k] = read_as(stand, region->out.at[k]);
         }
-        for (int i = 0; i < count; i++) {
-            region->node.at[i] = order[i];
-            order[i]->id = (uint32_t)i;
-        }
+        region_settle(region);
     }
     arena_free(&scratch);
 }

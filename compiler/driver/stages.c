@@ -17,6 +17,7 @@
 #include "passes/schedule/schedule.h"
 #include "passes/simplify.h"
 #include "passes/sums.h"
+#include "passes/thin.h"
 
 #include <string.h>
 
@@ -53,6 +54,7 @@ APPLIES(halo)
 APPLIES(layout)
 APPLIES(narrow)
 APPLIES(sums)
+APPLIES(thin)
 
 static bool by_rows(const Entry *entry) {
     return entry->keep && entry->keep->rows > 0;
@@ -135,6 +137,10 @@ static Region *remat(Graph *g, const Region *region, const Entry *entry) {
     return pass_remat(g, region, entry->keep);
 }
 
+static Region *thin(Graph *g, const Region *region, const Entry *entry) {
+    return pass_thin(g, region, entry->half);
+}
+
 /* The graph passes in order. A name may be given to --dump. */
 static const struct {
     const char *name;
@@ -166,6 +172,7 @@ static const struct {
     {"fma", run_fma, STAGE_OPTIMISED, NULL, false, false, false},
     {"eval_parts", parts, STAGE_OPTIMISED, applies_eval_parts, false, false, false},
     {"remat", remat, STAGE_OPTIMISED, applies_remat, false, false, false},
+    {"thin", thin, STAGE_OPTIMISED, applies_thin, false, false, false},
 };
 enum { STAGES = sizeof graph_passes / sizeof *graph_passes };
 static const char *const other_stages[] = {"ast", "build", "lower", "plan"};

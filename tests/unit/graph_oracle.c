@@ -11,11 +11,14 @@
 #include "passes/layout.h"
 #include "passes/merge.h"
 #include "passes/narrow.h"
+#include "passes/parts.h"
 #include "passes/remat.h"
 #include "passes/simplify.h"
 #include "passes/sums.h"
+#include "passes/thin.h"
 #include "tests/support.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -48,10 +51,17 @@ static Region *grad_all(Graph *g, const Region *region) {
 }
 
 /* Segments of two turns, of which nothing but carries is kept. */
+static const GradPlan segments = {.save = GRAD_SAVE_CARRIES, .segment = 2};
+
 static Region *grad_segments(Graph *g, const Region *region) {
-    const GradPlan plan = {.save = GRAD_SAVE_CARRIES, .segment = 2};
-    return pass_grad_planned(g, region, &plan);
+    return pass_grad_planned(g, region, &segments);
 }
+
+/* What is made of the turns of loops, in them. */
+static Region *turns(Graph *g, const Region *region) {
+    return pass_turns(g, region, &segments);
+}
+
 /* What is stacked otherwise is made again. */
 static Region *grad_again(Graph *g, const Region *region) {
     KeptList kept = {.of = {0}, .arena = g->keep};
@@ -354,6 +364,7 @@ void oracle_add(OracleReport *to, const OracleReport *r) {
     to->unclear += r->unclear;
     to->calls += r->calls;
     to->remade += r->remade;
+    to->thinned += r->thinned;
     for (int op = 0; op < OP_COUNT; op++) {
         for (int k = 0; k < SEEN_KINDS; k++) {
             to->seen[op][k] += r->seen[op][k];
@@ -483,23 +494,54 @@ static bool same_bits(Value a, Value b) {
     return same;
 }
 
-/* What loops make again is, to the bit, what they have read. Gives the regions where they do. */
-static Region **rematerialised(Oracle *o, Region *const *region) {
-    Region **again = ARENA_ARRAY(&o->arena, Region *, o->n);
+static void compare_bits(Oracle *o, Region *const *region, Region *const *other, const char *name) {
     const EvalOptions options = {.round = o->low};
     for (int i = 0; i < o->n; i++) {
-        again[i] = remat_all(o->c->module->graph, region[i], &o->r->remade);
-        region_verify(again[i], STAGE_OPTIMISED);
+        region_verify(other[i], STAGE_OPTIMISED);
     }
     Trace want = oracle_trace(o->c, &o->arena, region, 1, options);
-    Trace got = oracle_trace(o->c, &o->arena, again, 1, options);
+    Trace got = oracle_trace(o->c, &o->arena, other, 1, options);
     for (int i = 0; i < want.item.count && !failed(o); i++) {
         if (!same_bits(want.item.at[i], got.item.at[i])) {
-            snprintf(o->r->check, sizeof o->r->check, "values: made again in loops");
+            snprintf(o->r->check, sizeof o->r->check, "values: %s", name);
             snprintf(o->r->what, sizeof o->r->what, "result %d has other bits", i);
         }
     }
+}
+
+/* What loops make again is, to the bit, what they have read. Gives the regions where they do. */
+static Region **rematerialised(Oracle *o, Region *const *region) {
+    Region **again = ARENA_ARRAY(&o->arena, Region *, o->n);
+    for (int i = 0; i < o->n; i++) {
+        again[i] = remat_all(o->c->module->graph, region[i], &o->r->remade);
+    }
+    compare_bits(o, region, again, "made again in loops");
     return again;
+}
+
+/* Bytes of the stacks of all loops, a turn of the loops around. */
+static double stacked_bytes(const Region *region) {
+    double bytes = 0;
+    for (int i = 0; i < region->node.count; i++) {
+        const Node *n = region->node.at[i];
+        for (int k = n->op == OP_LOOP ? n->attr->ncarry : INT_MAX;
+             n->body && k < n->body->out.count; k++) {
+            bytes += (double)n->attr->trip * (double)type_bytes(*n->body->out.at[k]->type);
+        }
+        bytes += n->body ? stacked_bytes(n->body) : 0;
+    }
+    return bytes;
+}
+
+/* The same with stacks of fewer bytes, to the bit. */
+static Region **thinned(Oracle *o, Region *const *region) {
+    Region **thin = ARENA_ARRAY(&o->arena, Region *, o->n);
+    for (int i = 0; i < o->n; i++) {
+        thin[i] = pass_thin(o->c->module->graph, region[i], TY_ERROR);
+        o->r->thinned += stacked_bytes(thin[i]) < stacked_bytes(region[i]);
+    }
+    compare_bits(o, region, thin, "thin stacks");
+    return thin;
 }
 
 static void write_c(Oracle *o, Region *const *region) {
@@ -578,6 +620,7 @@ void oracle_check(GraphCase *c, const OracleOptions *opt, OracleReport *r) {
     variant(&o, grad_calls, NULL, o.built, "grad, calls saved");
     variant(&o, grad_carries, NULL, o.built, "grad, carries saved");
     variant(&o, grad_segments, NULL, o.built, "grad, segments");
+    variant(&o, turns, grad_segments, o.built, "turns, then grad");
     variant(&o, grad_again, NULL, o.built, "grad, all again");
     variant(&o, pass_simplify, grad_all, o.built, "match, then grad");
     variant(&o, chunk, grad_calls, o.built, "chunk, then grad");
@@ -586,7 +629,11 @@ void oracle_check(GraphCase *c, const OracleOptions *opt, OracleReport *r) {
     Region **done = failed(&o) ? NULL : pipeline(&o);
     Region **again = failed(&o) ? NULL : rematerialised(&o, done);
     if (!failed(&o)) { /* with more stacks */
-        rematerialised(&o, apply(&o, pass_fma, apply(&o, pass_simplify, o.plain)));
+        Region **more = apply(&o, pass_fma, apply(&o, pass_simplify, o.plain));
+        rematerialised(&o, more);
+        thinned(&o, more);
+        done = thinned(&o, done);
+        again = thinned(&o, again);
     }
     if (!failed(&o)) {
         check_slopes(&o, done);

@@ -40,6 +40,7 @@ typedef struct {
     int seen[OP_COUNT][SEEN_KINDS]; /* nodes */
     int64_t calls;                  /* of emitted entries */
     int remade;                     /* stacks of loops that went away */
+    int thinned;                    /* regions whose loops stack less */
 } OracleReport;
 
 OracleOptions oracle_options(void); /* the pipeline as it is */

@@ -97,8 +97,10 @@ static void test_stages(void **state) {
         session_run(&s, first + i, false);
     }
     session_close(&s);
-    printf("%d graphs, %d results, %d loose, %d slopes, %d unclear, %d stacks made again\n",
-           s.executions, s.all.compared, s.all.loose, s.all.slopes, s.all.unclear, s.all.remade);
+    printf("%d graphs, %d results, %d loose, %d slopes, %d unclear, %d stacks made again, "
+           "%d thinner\n",
+           s.executions, s.all.compared, s.all.loose, s.all.slopes, s.all.unclear, s.all.remade,
+           s.all.thinned);
     assert_int_equal(s.findings, 0);
     if (count >= 200) {
         check_coverage(&s.all, 3);
