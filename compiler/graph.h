@@ -556,6 +556,11 @@ typedef const bool *const *(*RematPlanner)(void *ctx, Arena *scratch, const Regi
 /* The same with the stacks of each region, and those in bodies, made again as `again` says; NULL:
  * none of them. */
 Region *region_rebuild_remat(Graph *g, const Region *old, RematPlanner again, void *ctx);
+/* The slice of operand `x` of `old` that a loop goes through, while that is open, made in its body
+ * of what nodes of `old` have become; NULL: it is a slice of the stack. */
+typedef Node *(*SliceMaker)(void *ctx, Graph *g, LoopBuilder *loop, const Node *x,
+                            Node *const *map);
+Region *region_rebuild_sliced(Graph *g, const Region *old, SliceMaker slice, void *ctx);
 /* Puts each node of the region behind what it reads, after operands were changed in place. Nothing
  * may be built in it any more. */
 void region_settle(Region *region);

@@ -104,6 +104,7 @@ typedef struct {
     bool differs;
     MergePlanner merges;       /* NULL: each loop stays one of its own */
     RematPlanner again;        /* NULL: loops read what there are stacks of */
+    SliceMaker slice;          /* the same */
     const RebuildGiven *given; /* NULL: no node is */
 } Rebuild;
 
@@ -310,7 +311,8 @@ static Node **values_again(Rebuild *r, const Copy *c, LoopBuilder *lb, Again **a
 static Node *slice_of(Rebuild *r, const Copy *c, LoopBuilder *lb, Again **again, const Node *x) {
     const Node *loop = x->op == OP_PICK ? x->in[0] : NULL;
     if (!loop || !is_again(c, loop, x->attr->axis)) {
-        return loop_xs(lb, c->map[x->id]);
+        Node *made = r->slice ? r->slice(r->ctx, r->graph, lb, x, c->map) : NULL;
+        return made ? made : loop_xs(lb, c->map[x->id]);
     }
     Again *one = *again;
     while (one && one->loop != loop) {
@@ -575,6 +577,11 @@ Region *region_rebuild_given(Graph *g, const Region *old, const RebuildGiven *gi
 
 Region *region_rebuild_remat(Graph *g, const Region *old, RematPlanner again, void *ctx) {
     Rebuild how = {.again = again, .ctx = ctx};
+    return rebuild(g, old, &how);
+}
+
+Region *region_rebuild_sliced(Graph *g, const Region *old, SliceMaker slice, void *ctx) {
+    Rebuild how = {.slice = slice, .ctx = ctx};
     return rebuild(g, old, &how);
 }
 

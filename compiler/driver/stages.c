@@ -16,6 +16,7 @@
 #include "passes/remat.h"
 #include "passes/schedule/schedule.h"
 #include "passes/simplify.h"
+#include "passes/sink.h"
 #include "passes/sums.h"
 #include "passes/thin.h"
 
@@ -137,6 +138,16 @@ static Region *remat(Graph *g, const Region *region, const Entry *entry) {
     return pass_remat(g, region, entry->keep);
 }
 
+static bool applies_sink(const Region *region, const Entry *entry) {
+    (void)entry;
+    return sink_applies(region, sink_least);
+}
+
+static Region *sink(Graph *g, const Region *region, const Entry *entry) {
+    (void)entry;
+    return pass_sink(g, region, sink_least);
+}
+
 static Region *thin(Graph *g, const Region *region, const Entry *entry) {
     return pass_thin(g, region, entry->half);
 }
@@ -172,6 +183,7 @@ static const struct {
     {"fma", run_fma, STAGE_OPTIMISED, NULL, false, false, false},
     {"eval_parts", parts, STAGE_OPTIMISED, applies_eval_parts, false, false, false},
     {"remat", remat, STAGE_OPTIMISED, applies_remat, false, false, false},
+    {"sink", sink, STAGE_OPTIMISED, applies_sink, false, false, false},
     {"thin", thin, STAGE_OPTIMISED, applies_thin, false, false, false},
 };
 enum { STAGES = sizeof graph_passes / sizeof *graph_passes };
