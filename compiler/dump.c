@@ -556,6 +556,9 @@ static void print_entry(Dump *d, const Entry *entry) {
             text_add(line, ", slot = ");
             add_slot_name(d, o->slot);
         }
+        if (o->half != TY_ERROR) {
+            text_printf(line, ", half = %s", elem_name(o->half));
+        }
         text_add(line, k + 1 < entry->out.count ? ")," : ");");
         line_end(d, 8);
     }

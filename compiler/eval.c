@@ -119,32 +119,6 @@ Num *eval_out(EvalCall *c) {
     return c->result.at;
 }
 
-/* --- numbers ---------------------------------------------------------------------------------- */
-
-/* Rounds to `bits` of significand, ties to even; `least` is the exponent of the smallest normal. */
-static double round_to(double x, int bits, int least, double largest) {
-    if (x == 0 || !isfinite(x)) {
-        return x;
-    }
-    int e;
-    frexp(x, &e);
-    if (e - 1 < least) {
-        e = least + 1;
-    }
-    double unit = ldexp(1, e - bits);
-    double y = rint(x / unit) * unit;
-    return fabs(y) > largest ? copysign(INFINITY, y) : y;
-}
-
-double num_round(Elem elem, double x) {
-    switch (elem) {
-    case TY_F32: return (double)(float)x;
-    case TY_F16: return round_to(x, 11, -14, 65504);
-    case TY_BF16: return round_to(x, 8, -126, ldexp(255, 120));
-    default: return x;
-    }
-}
-
 double value_get(Value value, int64_t i) {
     return elem_is_float(value.type.elem) ? value.at[i].f : (double)value.at[i].i;
 }
@@ -342,6 +316,7 @@ void eval_run(Eval *ev, const Region *region, const Value *param, Value *out) {
             f->in[k] = f->value[node->in[k]->id];
         }
         EvalCall c = {.ev = ev,
+                      .smooth = ev->opt.smooth,
                       .node = node,
                       .attr = node->attr,
                       .type = *node->type,
@@ -392,8 +367,16 @@ static Bound *find_bound(const Eval *ev, const Slot *slot) {
 }
 
 static void bind(Eval *ev, const Slot *slot, Value value) {
-    if (!type_equal(slot->type, value.type)) {
+    if (!type_equal(slot_value_type(slot), value.type)) {
         BUG("slot '%s' bound to a value of another type", slot->name);
+    }
+    if (ev->opt.round && elem_is_half(slot->type.elem)) {
+        Value stored = eval_new(ev, value.type);
+        for (int64_t i = 0, n = type_count(value.type); i < n; i++) {
+            stored.at[i].f = num_round(slot->type.elem, value.at[i].f);
+        }
+        eval_drop(ev, value);
+        value = stored;
     }
     Bound *b = find_bound(ev, slot);
     if (b) {
@@ -405,7 +388,7 @@ static void bind(Eval *ev, const Slot *slot, Value value) {
 }
 
 void eval_bind(Eval *ev, const Slot *slot, const double *data) {
-    Value v = eval_new(ev, slot->type);
+    Value v = eval_new(ev, slot_value_type(slot));
     int64_t n = type_count(slot->type);
     bool is_float = elem_is_float(slot->type.elem);
     for (int64_t i = 0; i < n; i++) {
@@ -419,7 +402,7 @@ void eval_bind(Eval *ev, const Slot *slot, const double *data) {
 }
 
 void eval_bind_num(Eval *ev, const Slot *slot, const Num *data) {
-    Value v = eval_new(ev, slot->type);
+    Value v = eval_new(ev, slot_value_type(slot));
     int64_t n = type_count(slot->type);
     bool round = ev->opt.round && elem_is_float(slot->type.elem);
     for (int64_t i = 0; i < n; i++) {
@@ -432,7 +415,7 @@ void eval_bind_num(Eval *ev, const Slot *slot, const Num *data) {
 }
 
 void eval_bind_int(Eval *ev, const Slot *slot, int64_t value) {
-    Value v = eval_new(ev, slot->type);
+    Value v = eval_new(ev, slot_value_type(slot));
     v.at[0].i = num_wrap(slot->type.elem, value);
     bind(ev, slot, v);
 }
@@ -443,7 +426,7 @@ void eval_bind_value(Eval *ev, const Slot *slot, Value value) {
 
 /* The ring with the first `count` rows behind those that its cursor has counted. */
 static Value pushed(Eval *ev, const Slot *slot, Value rows, int64_t count) {
-    Value v = eval_new(ev, slot->type);
+    Value v = eval_new(ev, slot_value_type(slot));
     const Bound *ring = find_bound(ev, slot), *cursor = find_bound(ev, slot->cursor);
     int64_t n = type_count(slot->type), capacity = slot->type.dim[0], row = n / capacity;
     memcpy(v.at, ring->value.at, sizeof(Num) * (size_t)n);

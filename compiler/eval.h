@@ -28,6 +28,7 @@ struct Value {
 
 typedef struct {
     bool round;     /* to the element type after each op */
+    bool smooth;    /* roundings to 16 bits change nothing, as derivatives go through them */
     bool check_nan; /* remember the first node that gives a NaN or an infinity */
     /* Not 0: each computed float that needs more than 24 bits, or may on the way (a sum), is moved
      * by up to this part of its size, of a sum that of its terms; how far the results move is how

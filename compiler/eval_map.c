@@ -149,8 +149,11 @@ FLOAT1(tanh, tanh(x))
 FLOAT1(erf, erf(x))
 FLOAT1(floor, floor(x))
 FLOAT1(round, rint(x))
-FLOAT1(bf16, num_round(TY_BF16, x))
-FLOAT1(f16, num_round(TY_F16, x))
+static double to_half(const EvalCall *c, Elem half, double x) {
+    return c->smooth ? x : num_round(half, x);
+}
+FLOAT1(bf16, to_half(c, TY_BF16, x))
+FLOAT1(f16, to_half(c, TY_F16, x))
 INT2(idiv, int_div(x, y))
 INT2(irem, int_rem(x, y))
 

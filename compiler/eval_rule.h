@@ -13,6 +13,7 @@ typedef struct {
     Type type;
     const Value *in;
     int nin;
+    bool smooth; /* EvalOptions */
     Value result;
 } EvalCall;
 
@@ -30,9 +31,6 @@ Num *eval_out(EvalCall *c);
 /* Evaluates a loop body or an entry; `param` has one value for each of its params, all kept by the
  * caller; the results in out[] are the caller's. */
 void eval_run(Eval *ev, const Region *region, const Value *param, Value *out);
-
-/* Rounds to the range of `elem`. */
-double num_round(Elem elem, double x);
 
 /* Row-major element strides of `type`. */
 void value_strides(Type type, int64_t *stride);

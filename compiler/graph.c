@@ -152,7 +152,7 @@ static bool view_is_identity(OpCode op, const Node *a, const Attr *attr, Type ty
     case OP_PAD: return type_equal(type, *a->type);
     case OP_BROADCAST: return attr->axes == 0;
     case OP_FLIP: return attr->axes == 0;
-    case OP_CAST: return type.elem == a->type->elem;
+    case OP_CAST: return type.elem == a->type->elem && !attr->exact;
     default: return false;
     }
 }
@@ -315,7 +315,8 @@ Node *node_slot(Graph *g, Slot *slot) {
     }
     Attr attr = {.slot = slot};
     Region *before = graph_enter(g, top);
-    Node *node = add_once(g, OP_SLOT, NULL, 0, attr_keep(g, OP_SLOT, &attr), slot->type);
+    Node *node = add_once(g, OP_SLOT, NULL, 0, attr_keep(g, OP_SLOT, &attr),
+                          slot_value_type(slot));
     node->loc = slot->loc;
     node->name = slot->name;
     graph_leave(g, before);
@@ -359,6 +360,11 @@ Node *node_select(Graph *g, Node *c, Node *a, Node *b) {
 
 Node *node_cast(Graph *g, Node *a, Elem elem) {
     return graph_add(g, OP_CAST, &a, 1, NULL, type_scalar(elem));
+}
+
+Node *node_widen(Graph *g, Node *a) {
+    Attr attr = {.exact = true};
+    return graph_add(g, OP_CAST, &a, 1, &attr, type_scalar(a->type->elem));
 }
 
 Node *node_reshape(Graph *g, Node *a, int rank, const int64_t *dim) {

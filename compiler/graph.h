@@ -98,7 +98,9 @@ typedef struct {
     Border border;           /* PAD, WINDOW; OVERLAP_ADD: NONE or VALUE */
     Dist dist;               /* RANDOM */
     bool reverse, exclusive; /* CUMSUM, LOOP, BF16, F16, ORDER: descending */
-    bool exact;              /* CONTRACT, and SUM that may become one: nothing is rounded for it */
+    bool exact;              /* CONTRACT, and SUM that may become one: nothing is rounded for it;
+                              * CAST of a float to its own type: it is taken for no float of 16
+                              * bits any more (node_half) */
     uint8_t pad_[1];         /* no hidden padding: attributes compare as bytes */
     int batch;               /* GATHER, SCATTER_ADD */
     double value;            /* CONST of a float or bool; border value */
@@ -231,6 +233,13 @@ static inline bool slot_takes(const Slot *slot, double x) {
            (slot->lo == slot->hi || (x >= (double)slot->lo && x < (double)slot->hi));
 }
 
+/* What is read of it: floats of 16 bits are stored, and computed in f32. */
+static inline Type slot_value_type(const Slot *slot) {
+    Type type = slot->type;
+    type.elem = elem_computed(type.elem);
+    return type;
+}
+
 /* How many tensors of a file it is. */
 static inline int64_t slot_slices(const Slot *slot) {
     int64_t n = 1;
@@ -270,6 +279,7 @@ typedef struct {
     Slot *slot; /* OUT_WRITE: region result k becomes this slot's next value */
     Loc loc;
     int64_t least; /* OUT_NEED: its constant, noted by lowering, which frees the nodes */
+    Elem half;     /* OUT_RESULT: the float of 16 bits that it is stored as; TY_ERROR: its own */
 } EntryOut;
 
 /* Is it a result that the caller sees? */
@@ -454,6 +464,7 @@ Node *node_map2(Graph *g, OpCode op, Node *a, Node *b);          /* a scalar ope
 Node *node_map3(Graph *g, OpCode op, Node *a, Node *b, Node *c); /* scalars are broadcast */
 Node *node_select(Graph *g, Node *c, Node *a, Node *b);
 Node *node_cast(Graph *g, Node *a, Elem elem);
+Node *node_widen(Graph *g, Node *a); /* a CAST that is `exact` */
 Node *node_reshape(Graph *g, Node *a, int rank, const int64_t *dim);
 Node *node_permute(Graph *g, Node *a, const int *map);
 Node *node_slice(Graph *g, Node *a, const int64_t *lo, const int64_t *extent, const int64_t *step);
@@ -569,6 +580,12 @@ Node *graph_copy(Graph *g, const Node *old, Node *const *in);
 /* Instantiates region `body` in the current region with `arg` in place of its params; the results
  * go to out[body->out.count]. */
 void region_inline(Graph *g, const Region *body, Node *const *arg, Node **out);
+
+/* The float of 16 bits that a value is known to be by how it is made: it was rounded so, is read
+ * from what is stored so, or moves the elements of such values; TY_ERROR: none. */
+Elem node_half(const Node *node);
+/* Is it that one, or a constant that is one? */
+bool node_holds_half(const Node *node, Elem half);
 
 /* About what it takes to compute a node, one addition each. */
 double node_flops(const Node *n);

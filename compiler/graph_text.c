@@ -40,6 +40,7 @@ const AttrField attr_fields[] = {
     FIELD(ARGMIN, "axis", INT, axis, 0),
     FIELD(BF16, "reverse", BOOL, reverse, 0),
     FIELD(F16, "reverse", BOOL, reverse, 0),
+    FIELD(CAST, "exact", BOOL, exact, 0),
     FIELD(CUMSUM, "axis", INT, axis, 0),
     FIELD(CUMSUM, "reverse", BOOL, reverse, 0),
     FIELD(CUMSUM, "exclusive", BOOL, exclusive, 0),

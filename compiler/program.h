@@ -196,6 +196,7 @@ typedef struct {
     int steps_again;
     int peak_step;
     const char *order_name; /* which order won */
+    bool rounds;            /* something is rounded to a float of 16 bits */
 } ProgramEntry;
 
 /* What is in memory while a phase runs. */

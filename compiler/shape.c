@@ -36,7 +36,7 @@ static Type shape_table(const Query *q) {
 
 static Type shape_slot(const Query *q) {
     REQUIRE(q, q->attr->slot != NULL, "a slot node names its slot");
-    return q->attr->slot->type;
+    return slot_value_type(q->attr->slot);
 }
 
 static Type shape_body_param(const Query *q) {

@@ -78,8 +78,12 @@ size_t elem_bytes(Elem elem) {
     return elem_row(elem)->bytes;
 }
 
+bool elem_is_half(Elem elem) {
+    return elem == TY_F16 || elem == TY_BF16;
+}
+
 Elem elem_computed(Elem storage) {
-    return storage == TY_F16 || storage == TY_BF16 ? TY_F32 : storage;
+    return elem_is_half(storage) ? TY_F32 : storage;
 }
 
 bool elem_is_float(Elem elem) {
@@ -141,6 +145,30 @@ int64_t num_wrap(Elem elem, int64_t x) {
     case TY_U8: return (uint8_t)(uint64_t)x;
     case TY_U16: return (uint16_t)(uint64_t)x;
     case TY_U32: return (uint32_t)(uint64_t)x;
+    default: return x;
+    }
+}
+
+/* Rounds to `bits` of significand, ties to even; `least` is the exponent of the smallest normal. */
+static double round_to(double x, int bits, int least, double largest) {
+    if (x == 0 || !isfinite(x)) {
+        return x;
+    }
+    int e;
+    frexp(x, &e);
+    if (e - 1 < least) {
+        e = least + 1;
+    }
+    double unit = ldexp(1, e - bits);
+    double y = rint(x / unit) * unit;
+    return fabs(y) > largest ? copysign(INFINITY, y) : y;
+}
+
+double num_round(Elem elem, double x) {
+    switch (elem) {
+    case TY_F32: return (double)(float)x;
+    case TY_F16: return round_to(x, 11, -14, 65504);
+    case TY_BF16: return round_to(x, 8, -126, ldexp(255, 120));
     default: return x;
     }
 }

@@ -33,6 +33,8 @@ typedef struct {
     int64_t dim[MD_RANK]; /* entries past rank are 0, so that types compare as bytes */
 } Type;
 
+/* Is it a float of 16 bits? These are stored and never computed in. */
+bool elem_is_half(Elem elem);
 /* What a value of this storage element is computed in: f32 for the floats of 16 bits. */
 Elem elem_computed(Elem storage);
 
@@ -47,6 +49,7 @@ bool elem_is_float(Elem elem);
 bool elem_is_int(Elem elem); /* not bool */
 bool elem_is_signed(Elem elem);
 int64_t num_wrap(Elem elem, int64_t x); /* the low bits, as an element of that type */
+double num_round(Elem elem, double x); /* a float, to the nearest of that type */
 void elem_range(Elem elem, int64_t *least, int64_t *most); /* of an integer or bool */
 /* Is there an element near `x`? Floats are rounded; integers are exact, up to 2^53. */
 bool elem_holds(Elem elem, double x);

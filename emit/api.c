@@ -227,9 +227,9 @@ static void print_field(const Emit *e, Text *out, const char *name, Type type, c
     text_doc(out, "    ", doc);
     text_printf(out, "    %s;", api_field(e, name, type));
     if (type.rank > 0) {
-        text_add(out, " /* ");
+        text_printf(out, " /* %s", elem_is_half(type.elem) ? elem_name(type.elem) : "");
         text_shape(out, type);
-        text_add(out, " */");
+        text_add(out, elem_is_half(type.elem) ? ", its bits */" : " */");
     }
     text_add(out, "\n");
 }

@@ -23,10 +23,6 @@ static bool is_escaped(const char *name) {
     return false;
 }
 
-static bool is_half(Elem elem) {
-    return elem == TY_F16 || elem == TY_BF16;
-}
-
 static void look_at_slots(const Emit *e, Has *has) {
     for (int i = 0; i < e->p->slot.count; i++) {
         const Slot *slot = e->p->slot.at[i]->slot;
@@ -34,7 +30,7 @@ static void look_at_slots(const Emit *e, Has *has) {
         has->turned = has->turned || slot->transposed;
         has->copies = has->copies || slot->copy_of != NULL;
         has->escapes = has->escapes || is_escaped(slot->file_name);
-        has->halves = has->halves || is_half(slot->type.elem);
+        has->halves = has->halves || elem_is_half(slot->type.elem);
         for (int k = 0; k < e->p->entry.count; k++) {
             has->hypers = has->hypers || host_is_hyper(slot, e->p->entry.at[k]->entry);
         }
@@ -49,7 +45,7 @@ static void look_at_data(const Emit *e, Has *has) {
             has->windows = has->windows || field->source == FIELD_WINDOW;
             has->made = has->made || set->file.at[field->file].rows > 0;
             has->norm = has->norm || field->centre != NULL;
-            has->halves = has->halves || is_half(field->raw) || is_half(field->type.elem);
+            has->halves = has->halves || elem_is_half(field->raw) || elem_is_half(field->type.elem);
         }
     }
 }
@@ -58,18 +54,18 @@ static void look_at_entries(const Emit *e, Has *has) {
     for (int i = 0; i < e->p->entry.count; i++) {
         const Entry *entry = e->p->entry.at[i]->entry;
         has->trains = has->trains || entry->kind == ENTRY_TRAIN;
-        has->halves = has->halves || entry->half != TY_ERROR;
+        has->halves = has->halves || e->p->entry.at[i]->rounds;
         for (int k = 0; k < entry->out.count; k++) {
             has->rings = has->rings || entry->out.at[k].role == OUT_NEED;
             bool result = out_is_result(entry->out.at[k].role);
-            has->halves =
-                has->halves || (result && is_half(result_buf(e->p->entry.at[i], k)->type->elem));
+            has->halves = has->halves ||
+                          (result && elem_is_half(result_buf(e->p->entry.at[i], k)->type->elem));
         }
         for (int k = 0; k < entry->input.count; k++) {
             const Slot *slot = entry->input.at[k];
             bool call = entry->kind == ENTRY_TRAIN || entry->kind == ENTRY_CALL;
             has->scalars = has->scalars || (call && slot->type.rank == 0);
-            has->halves = has->halves || is_half(slot->type.elem);
+            has->halves = has->halves || elem_is_half(slot->type.elem);
         }
     }
 }

@@ -135,8 +135,8 @@ HalfRows layers_halves(const Emit *e, const ProgramEntry *entry) {
     int *place = ARENA_ARRAY(e->arena, int, 1 + module->layer.count);
     for (int i = 0; i < entry->buf.count; i++) {
         const Buf *buf = entry->buf.at[i];
-        bool half = elem_is_float(buf->type->elem) && elem_bytes(buf->type->elem) == 2;
-        if (!half || buf->kind != BUF_TEMP || buf->storage != buf || buf->first >= buf->last) {
+        if (!elem_is_half(buf->type->elem) || buf->kind != BUF_TEMP || buf->storage != buf ||
+            buf->first >= buf->last) {
             continue;
         }
         int layer = module_layer(module, buf->loc);

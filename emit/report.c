@@ -370,7 +370,7 @@ static void print_halves(const Emit *e, const ProgramEntry *entry, Text *out) {
         text_printf(out,
                     "  stored in %s, by layer; f32 would take as many bytes more\n"
                     "           bytes  kept for the backward part\n",
-                    elem_name(entry->entry->half));
+                    entry->entry->half != TY_ERROR ? elem_name(entry->entry->half) : "16 bits");
     }
     for (int i = 0; i < rows.count; i++) {
         text_printf(out, "    %12lld %12lld  %s\n", (long long)rows.at[i].bytes,

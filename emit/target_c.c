@@ -36,6 +36,14 @@ void let_print(Style *s, const Stmt *st) {
     s->bound[e->id] = name;
 }
 
+static const char *place_text(Style *s, const Arg *arg, const Index *index) {
+    Text *out = s->out, text = {.arena = out->arena};
+    s->out = &text;
+    style_place(s, arg, index);
+    s->out = out;
+    return text.at;
+}
+
 static void print_store(Style *s, const Stmt *st) {
     /* What is rounded here alone is rounded as it is stored. */
     const Expr *e = st->expr;
@@ -44,12 +52,13 @@ static void print_store(Style *s, const Stmt *st) {
         how = s->bound[e->id] ? "cut" : how;
         e = s->bound[e->id] ? e : e->in[0];
     }
-    const char *value = expr_text(s, e);
-    Text *out = s->out, text = {.arena = out->arena};
-    s->out = &text;
-    style_place(s, st->arg, st->index);
-    s->out = out;
-    const char *place = text.at;
+    const char *value = expr_text(s, e), *place = place_text(s, st->arg, st->index);
+    /* What is stored so already goes as it is, whatever NaN it may be. */
+    if (half && e->kind == EXPR_LOAD && e->nin == 0 && !s->bound[e->id] &&
+        e->arg->elem == st->arg->elem) {
+        value = place_text(s, e->arg, e->index);
+        half = NULL;
+    }
     Elem elem = st->arg->elem;
     style_indent(s);
     if (half && st->add != OP_CONST) {

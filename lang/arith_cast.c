@@ -2,12 +2,16 @@
  * an extent, and remembers its type for where it becomes a tensor. */
 #include "lang/arith.h"
 
+#include "compiler/type.h"
 #include "lang/evaluation.h"
 
 #include <math.h>
 
 static const Value *cast_number(Elab *e, Loc loc, Elem elem, const Value *a) {
     Value *r = ARENA_NEW(e->scratch, Value);
+    if (elem_is_half(elem)) {
+        return value_real(e->scratch, num_round(elem, value_number(a)));
+    }
     if (elem_is_float(elem)) {
         *r = *value_real(e->scratch, value_number(a));
         r->as = elem == e->g->float_type ? TY_ERROR : elem; /* it has that type anyway */
@@ -42,7 +46,8 @@ const Value *arith_cast(Elab *e, Loc loc, Elem elem, const Value *a) {
         return elab_error(e, loc, 348, "%s cannot be converted to %s", value_kind_text(a),
                           elem_name(elem));
     }
-    if (value_elem(a) == elem) {
+    bool same = value_elem(a) == elem && node_half(a->node) == TY_ERROR;
+    if (same || (elem_is_half(elem) && node_half(a->node) == elem)) {
         return a;
     }
     if (elem == TY_BOOL) {
@@ -51,7 +56,13 @@ const Value *arith_cast(Elab *e, Loc loc, Elem elem, const Value *a) {
     Region *before = a->end ? graph_enter(e->g, evaluation_end_region(e)) : NULL;
     Value *r = ARENA_NEW(e->scratch, Value);
     *r = *a;
-    r->node = node_cast(e->g, a->node, elem);
+    if (elem_is_half(elem)) {
+        r->node = node_map1(e->g, op_rounding(elem), node_cast(e->g, a->node, TY_F32));
+    } else if (value_elem(a) == elem) {
+        r->node = node_widen(e->g, a->node);
+    } else {
+        r->node = node_cast(e->g, a->node, elem);
+    }
     if (!elem_is_int(elem)) {
         r->ranged = false;
     }

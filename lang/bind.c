@@ -4,6 +4,7 @@
 #include "lang/arith.h"
 #include "lang/dims.h"
 #include "lang/expr.h"
+#include "lang/half.h"
 #include "lang/notation.h"
 #include "lang/prelude.h"
 
@@ -215,15 +216,17 @@ static const Value *bind_scalar(Elab *e, const Item *item, const Ast *param, con
         return &value_poison;
     }
     bool number = elem_is_float(elem) ? value_is_number(v) : elem_is_int(elem) && v->kind == V_INT;
-    if (number || (elem == TY_BOOL && v->kind == V_BOOL) || (runtime && value_elem(v) == elem)) {
+    if (number || (elem == TY_BOOL && v->kind == V_BOOL) || (runtime && half_fits(v, elem))) {
         return v;
     }
     if (runtime && elem_is_int(elem) && elem_is_int(value_elem(v)) &&
         elem_bytes(value_elem(v)) < elem_bytes(elem)) {
         return arith_cast(e, loc, elem, v);
     }
-    return elab_error(e, loc, 217, "%s must be a scalar %s, found %s", what, elem_name(elem),
-                      value_text(e->arena, v));
+    elab_error(e, loc, 217, "%s must be a scalar %s, found %s", what, elem_name(elem),
+               value_text(e->arena, v));
+    half_hint(e, v, elem);
+    return &value_poison;
 }
 
 /* Brings the elements of v to those of a shaped parameter. */
@@ -234,7 +237,9 @@ static const Value *bind_elem(Elab *e, const Item *item, const Ast *param, const
         return &value_poison;
     }
     bool unmarked = !param->kid[0]->name;
-    if (unmarked ? elem_is_float(have) : elem == TY_ERROR ? elem_is_int(have) : have == elem) {
+    if (unmarked           ? elem_is_float(have)
+        : elem == TY_ERROR ? elem_is_int(have)
+                           : half_fits(v, elem)) {
         return v;
     }
     if (!unmarked && elem != TY_ERROR && elem_is_int(elem) && elem_is_int(have) &&
@@ -242,13 +247,14 @@ static const Value *bind_elem(Elab *e, const Item *item, const Ast *param, const
         return arith_cast(e, loc, elem, v);
     }
     elab_error(e, loc, 218, "%s has elements of type %s, expected %s", what_of(e, item, param),
-               elem_name(have),
+               elem_name(half_elem(v)),
                unmarked           ? "floats"
                : elem == TY_ERROR ? "integers"
                                   : elem_name(elem));
     if (elem_is_int(have) && unmarked) {
         diag_hint(&e->c->diag, "f32(i) converts");
     }
+    half_hint(e, v, elem);
     return &value_poison;
 }
 
@@ -264,7 +270,7 @@ static const Value *fill(Elab *e, const Ast *param, const Value *v, Loc loc) {
     if (!dims_elem(e, param->kid[0], &elem)) {
         return &value_poison;
     }
-    v = arith_tensor(e, loc, v, elem == TY_ERROR ? TY_I32 : elem);
+    v = arith_tensor(e, loc, v, elem == TY_ERROR ? TY_I32 : elem_computed(elem));
     bool lone = param->kid[0]->nkid == 1 && param->kid[0]->kid[0]->kind == AST_PACK &&
                 !e->frame->pack_bound;
     if (!elab_ok(v) || lone || !dims_eval_type(e, param->kid[0], &rank, dim)) {
@@ -281,7 +287,8 @@ static const Value *list_tensor(Elab *e, const Ast *param, const Value *v, Loc l
     if (!dims_elem(e, param->kid[0], &elem)) {
         return &value_poison;
     }
-    elem = elem == TY_ERROR ? TY_I32 : elem;
+    Elem stored = elem == TY_ERROR ? TY_I32 : elem;
+    elem = elem_computed(stored);
     double *number = ARENA_ARRAY(e->arena, double, v->count);
     int64_t lo = INT64_MAX, hi = INT64_MIN;
     for (int i = 0; i < v->count; i++) {
@@ -292,7 +299,8 @@ static const Value *list_tensor(Elab *e, const Ast *param, const Value *v, Loc l
         if (!elab_ok(arith_tensor(e, loc, item, elem))) {
             return &value_poison;
         }
-        number[i] = value_number(item);
+        number[i] =
+            elem_is_half(stored) ? num_round(stored, value_number(item)) : value_number(item);
         lo = item->integer < lo ? item->integer : lo;
         hi = item->integer >= hi ? item->integer + 1 : hi;
     }
@@ -308,7 +316,7 @@ static bool bind_all(Elab *e, const Item *item, const Argument **given, Loc loc)
     int n = params ? params->nkid : 0;
     ScopeName *bound[CALL_PARAMS] = {0};
     const Value *value[CALL_PARAMS] = {0};
-    bool settings = true; /* each wrong one is said */
+    bool settings = true;         /* each wrong one is said */
     for (int i = 0; i < n; i++) { /* what is known first: shapes may name it */
         const Ast *param = params->kid[i];
         bool shaped = (param->kid[0]->flags & AST_SHAPED) != 0;

@@ -6,6 +6,7 @@
 #include "lang/dims.h"
 #include "lang/entry.h"
 #include "lang/expr.h"
+#include "lang/half.h"
 #include "lang/made.h"
 #include "lang/naming.h"
 #include "lang/normalise.h"
@@ -217,8 +218,7 @@ static bool window_source(Elab *e, DataField *f, const Ast *args, bool stream, L
                        "f.stream(T, offset = 1)");
             return false;
         }
-        if (!elab_int(e, arg,
-                      stream ? "an argument of 'stream'" : "an argument of 'window'", &n)) {
+        if (!elab_int(e, arg, stream ? "an argument of 'stream'" : "an argument of 'window'", &n)) {
             return false;
         }
         if (n < (to == &f->offset ? 0 : 1)) {
@@ -309,7 +309,7 @@ static Entry *load_close(Elab *e, const DataField *f, const Ast *expr) {
     for (int i = 0; shape && i < v->rank; i++) {
         shape = v->dim[i].size == want.dim[i];
     }
-    if (elab_ok(v) && (!shape || value_elem(v) != want.elem)) {
+    if (elab_ok(v) && (!shape || !half_fits(v, want.elem))) {
         elab_error(e, expr->loc, 584, "field '%s' is declared as %s, but this is %s", f->name,
                    type_text(e->arena, want), value_text(e->arena, v));
         if (elab_ok(v) && shape) {
@@ -321,6 +321,7 @@ static Entry *load_close(Elab *e, const DataField *f, const Ast *expr) {
     }
     if (elab_ok(v)) {
         entry_out(e, OUT_RESULT, f->name, NULL, v->node, expr->loc);
+        entry->out.at[0].half = elem_is_half(want.elem) ? want.elem : TY_ERROR;
     }
     entry_close(e);
     return elab_ok(v) ? entry : NULL;

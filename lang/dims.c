@@ -3,6 +3,7 @@
 #include "lang/dims.h"
 
 #include "lang/expr.h"
+#include "lang/half.h"
 #include "lang/notation.h"
 
 #include <string.h>
@@ -132,12 +133,7 @@ bool dims_elem(Elab *e, const Ast *type, Elem *elem) {
     if (*elem == TY_F32) {
         *elem = e->g->float_type;
     }
-    if (*elem == TY_F16 || *elem == TY_BF16) {
-        elab_later(e, type->name_loc, 307, "the element type '%s' is not supported yet",
-                   type->name);
-        return false;
-    }
-    return true;
+    return !elem_is_half(*elem) || half_in_build(e, type->name_loc, *elem);
 }
 
 Type dims_type(Elem elem, int rank, const Dim *dim) {
@@ -388,13 +384,14 @@ const Value *dims_annotate(Elab *e, const Ast *type, const Value *v, Loc loc, co
         }
         return v;
     }
-    Elem have = value_elem(v);
-    bool fits = elem == TY_ERROR ? elem_is_int(have)
-                : !type->name    ? elem_is_float(have)
-                                 : elem == have;
+    bool fits = elem == TY_ERROR ? elem_is_int(value_elem(v))
+                : !type->name    ? elem_is_float(value_elem(v))
+                                 : half_fits(v, elem);
     if (!fits) {
-        return elab_error(e, loc, 315, "%s has elements of type %s, expected %s", what,
-                          elem_name(have), elem == TY_ERROR ? "an integer type" : elem_name(elem));
+        elab_error(e, loc, 315, "%s has elements of type %s, expected %s", what,
+                   elem_name(half_elem(v)), elem == TY_ERROR ? "an integer type" : elem_name(elem));
+        half_hint(e, v, elem);
+        return &value_poison;
     }
     for (int i = 0; i < type->nkid; i++) {
         Dim dim;

@@ -466,9 +466,15 @@ static bool result(DumpRead *r, const DumpNames *names, const Ast *expr, Entry *
     }
     slot = dump_named(&args, "slot");
     out.slot = slot ? dump_slot(r, slot) : NULL;
-    if ((slot && !out.slot) || !dump_done(&args)) {
+    static const Elem halves[] = {TY_BF16, TY_F16};
+    static const char *const half_words[] = {"bf16", "f16", NULL};
+    const Ast *half = dump_named(&args, "half");
+    int which = 0;
+    if ((slot && !out.slot) || (half && !dump_word(r, half, half_words, &which)) ||
+        !dump_done(&args)) {
         return false;
     }
+    out.half = half ? halves[which] : TY_ERROR;
     region_result(entry->region, node);
     VEC_PUSH(r->arena, &entry->out, out);
     return true;

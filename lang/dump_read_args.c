@@ -177,8 +177,7 @@ bool dump_elem(DumpRead *r, const char *name, Loc loc, Elem *out) {
     if (!name || !elem_from_name(name, out)) {
         return dump_error(r, loc, 812, "an element type is needed here");
     }
-    return (*out != TY_F16 && *out != TY_BF16) ||
-           dump_error(r, loc, 813, "the element type '%s' is not supported yet", name);
+    return true;
 }
 
 bool dump_type(DumpRead *r, const Ast *type, Type *out) {
@@ -204,6 +203,13 @@ bool dump_range(DumpRead *r, const Ast *range, int64_t *lo, int64_t *hi) {
     *lo = *hi = 0;
     return !range || (dump_int(r, range->kid[0], INT64_MIN, INT64_MAX, lo) &&
                       dump_int(r, range->kid[1], *lo, INT64_MAX, hi));
+}
+
+bool dump_value_type(DumpRead *r, const Ast *type, Type *out) {
+    return dump_type(r, type, out) &&
+           (!elem_is_half(out->elem) ||
+            dump_error(r, type->loc, 813, "a value of %s is one of f32; slots and results store it",
+                       elem_name(out->elem)));
 }
 
 /* --- named arguments -------------------------------------------------------------------------- */

@@ -62,6 +62,7 @@ bool dump_word(DumpRead *r, const Ast *expr, const char *const *words, int *out)
 bool dump_one_of(DumpRead *r, Loc loc, const char *word, const char *const *words, int *out);
 bool dump_elem(DumpRead *r, const char *name, Loc loc, Elem *out);
 bool dump_type(DumpRead *r, const Ast *type, Type *out);
+bool dump_value_type(DumpRead *r, const Ast *type, Type *out); /* of what is computed */
 bool dump_range(DumpRead *r, const Ast *range, int64_t *lo, int64_t *hi); /* NULL: 0, 0 */
 
 /* What `name = ...` gives, if it is there. */

@@ -26,9 +26,11 @@ static bool load_fits(const DataField *f) {
     if (!load) {
         return f->raw_count == type_count(f->type);
     }
+    Type made = *load->region->out.at[0]->type;
+    made.elem = load->out.at[0].half != TY_ERROR ? load->out.at[0].half : made.elem;
     return load->kind == ENTRY_LOAD && load->input.at[0]->type.elem == f->raw &&
            type_count(load->input.at[0]->type) == f->raw_count &&
-           type_equal(*load->region->out.at[0]->type, f->type);
+           type_equal(made, f->type);
 }
 
 bool dump_check_data(DumpRead *r, const DataSet *set) {
@@ -139,7 +141,7 @@ static bool check_out(DumpRead *r, const Entry *entry, int k) {
     if (!out->name != stored || (stored && !out->slot != limit)) {
         return dump_error(r, out->loc, 887, "a result has a name, a write has a slot");
     }
-    Type want = out->slot ? out->slot->type : type;
+    Type want = out->slot ? slot_value_type(out->slot) : type;
     if (out->role == OUT_PUSH && out->slot->cursor && type.rank > 0 && want.dim[0] >= type.dim[0]) {
         want.dim[0] = type.dim[0];
     }
@@ -157,6 +159,11 @@ static bool check_out(DumpRead *r, const Entry *entry, int k) {
     }
     if ((out->role == OUT_EXPECT || limit) && (type.rank > 0 || type.elem != TY_BOOL)) {
         return dump_error(r, out->loc, 890, "an expectation is a bool scalar");
+    }
+    bool may = out->role == OUT_RESULT && type.elem == TY_F32 &&
+               (entry->kind == ENTRY_CALL || entry->kind == ENTRY_LOAD);
+    if (out->half != TY_ERROR && !may) {
+        return dump_error(r, out->loc, 910, "results of calls that are f32 are stored in 16 bits");
     }
     for (int i = 0; i < k; i++) {
         const EntryOut *other = &entry->out.at[i];

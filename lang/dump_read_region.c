@@ -325,7 +325,7 @@ static bool make_custom(DumpRead *r, DumpArgs *args, Line *line, Node **made) {
     for (int k = 0; k < list->nkid; k++) {
         const Ast *decl = list->kid[k];
         param[k] = (RawParam){.name = decl->name, .loc = decl->loc};
-        if (!dump_type(r, decl->kid[0], &param[k].type)) {
+        if (!dump_value_type(r, decl->kid[0], &param[k].type)) {
             return false;
         }
     }
@@ -468,7 +468,7 @@ static bool make_slot(DumpRead *r, const Ast *expr, Line *line, Node **made) {
                     : dump_error(r, line->loc, 822,
                                  "the name of an input or a \"slot\" is needed here");
     }
-    if (!type_equal(slot->type, line->type)) {
+    if (!type_equal(slot_value_type(slot), line->type)) {
         return dump_error(r, line->loc, 847, "slot '%s' has another type", slot->name);
     }
     *made = node_slot(r->g, slot);
@@ -498,7 +498,7 @@ static bool read_line(Block *b, const Ast *ast) {
     if (ast->kid[1]) {
         return dump_error(r, ast->kid[1]->loc, 850, "a value of a graph has no range");
     }
-    if (!dump_type(r, ast->kid[0], &line.type) || !dump_call(r, ast->kid[2], &name, &args) ||
+    if (!dump_value_type(r, ast->kid[0], &line.type) || !dump_call(r, ast->kid[2], &name, &args) ||
         !find_op(r, ast->kid[2], name, &line.op)) {
         return false;
     }

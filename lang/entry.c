@@ -179,6 +179,11 @@ static bool input(Elab *e, const Ast *param) {
                    "'const' for a compile-time one");
         return false;
     }
+    if (elem_is_half(elem) && rank == 0) {
+        elab_error(e, type->loc, 688, "input '%s' is one number, which is given in f32, not %s",
+                   param->name, elem_name(elem));
+        return false;
+    }
     if (param->kid[2] && rank > 0) {
         elab_error(e, param->kid[2]->loc, 504,
                    "input '%s' may have no default value: only a number may", param->name);
@@ -398,6 +403,8 @@ static void result_out(Elab *e, const char *name, const Value *v, Loc loc) {
     if (v->kind == V_TENSOR || value_is_number(v) || v->kind == V_BOOL) {
         v = arith_lift(e, loc, v);
         entry_out(e, OUT_RESULT, name, NULL, v->node, loc);
+        Entry *entry = e->entry->entry;
+        entry->out.at[entry->out.count - 1].half = node_half(v->node);
         return;
     }
     elab_error(e, loc, 511, "result '%s' is %s; an entry returns tensors and numbers", name,

@@ -5,6 +5,7 @@
 #include "compiler/loop_builder.h"
 #include "lang/arith.h"
 #include "lang/expr.h"
+#include "lang/half.h"
 #include "lang/init_presets.h"
 #include "lang/notation.h"
 
@@ -277,10 +278,12 @@ Node *init_value(Elab *e, const Ast *expr, Type type) {
         return NULL;
     }
     Node *node;
+    Elem stored = type.elem;
+    type.elem = elem_computed(stored);
     if (v->kind != V_TENSOR) {
         Region *before = graph_enter(e->g, e->init->region);
         v = arith_tensor(e, expr->loc, v, type.elem);
-        node = elab_ok(v) ? node_broadcast_to(e->g, v->node, type) : NULL;
+        node = elab_ok(v) ? half_round(e->g, node_broadcast_to(e->g, v->node, type), stored) : NULL;
         graph_leave(e->g, before);
         return node;
     }
@@ -305,6 +308,7 @@ Node *init_value(Elab *e, const Ast *expr, Type type) {
     if (lead > 0) {
         node = node_broadcast(e->g, node, (1u << lead) - 1, type.rank, type.dim);
     }
+    node = half_round(e->g, node, stored);
     graph_leave(e->g, before);
     return node;
 }

@@ -8,6 +8,7 @@
 #include "lang/arith.h"
 #include "lang/call.h"
 #include "lang/expr.h"
+#include "lang/half.h"
 #include "lang/params.h"
 #include "lang/scaler.h"
 #include "lang/stmt.h"
@@ -131,6 +132,11 @@ static void assign_each(Elab *e, const char *path, const char *rel, const Ast *t
     e->each = rel;
     const Value *next = elab_single(e, right, elab_expr(e, right));
     e->each = NULL;
+    /* One expression is for all of them, whatever they are stored as. */
+    const Value *old = params_at(e, full);
+    if (elab_ok(next) && elem_is_half(half_elem(old))) {
+        next = arith_cast(e, right->loc, half_elem(old), next);
+    }
     params_assign(e, full, next, target->loc, right->loc);
 }
 

@@ -10,6 +10,7 @@
 #include "lang/dims.h"
 #include "lang/evaluation.h"
 #include "lang/expr.h"
+#include "lang/half.h"
 #include "lang/init.h"
 #include "lang/loop.h"
 #include "lang/model_copy.h"
@@ -216,6 +217,11 @@ void params_declare(Elab *e, const Ast *ast) {
         if (elem == TY_ERROR || !elem_is_float(elem)) {
             elab_error(e, written->loc, 411,
                        "a parameter has float elements; 'state' keeps integers");
+        } else if (elem_is_half(elem)) {
+            elab_error(e, written->loc, 687,
+                       "a parameter is kept in f32, and '%s' is %s; 'precision %s' rounds it for "
+                       "products",
+                       ast->name, elem_name(elem), elem_name(elem));
         } else if (params_stackable(e, written->loc, loop, nloop, rank, dim)) {
             const Instance *part = part_picked(e->frame);
             Type type = stacked_type(elem, part, loop, nloop, rank, dim);
@@ -504,7 +510,8 @@ void params_assign(Elab *e, const char *path, const Value *next, Loc loc, Loc ri
         elab_error(e, loc, 276, "a parameter is assigned only in an 'entry', outside of loops");
         return;
     }
-    next = stmt_like(e, params_at(e, path), next, path, right);
+    next = half_next(e, slot, next, stmt_like(e, params_at(e, path), next, path, right), path,
+                     right);
     if (next && kind != ENTRY_EVAL) {
         params_write(e, slot, next->node, loc);
     }

@@ -10,6 +10,7 @@
 #include "lang/evaluation.h"
 #include "lang/expr.h"
 #include "lang/fold.h"
+#include "lang/half.h"
 #include "lang/order.h"
 #include "lang/prelude_several.h"
 #include "lang/train.h"
@@ -722,8 +723,8 @@ static const Value *call_unary(Elab *e, const char *name, const Ast *call, Argum
     if (!elem_from_name(name, &elem)) {
         BUG("prelude function %s", name);
     }
-    if (elem == TY_F16 || elem == TY_BF16) {
-        return elab_later(e, call->loc, 441, "the element type '%s' is not supported yet", name);
+    if (elem_is_half(elem) && !half_in_build(e, call->loc, elem)) {
+        return &value_poison;
     }
     return arith_cast(e, call->loc, elem == TY_F32 ? e->g->float_type : elem, s.v[0]);
 }

@@ -11,6 +11,7 @@
 #include "lang/draw.h"
 #include "lang/entry.h"
 #include "lang/expr.h"
+#include "lang/half.h"
 #include "lang/init.h"
 #include "lang/notation.h"
 #include "lang/params.h"
@@ -74,8 +75,9 @@ static bool add_field(Elab *e, Ring *ring, const Ast *ast) {
     }
     Region *before = graph_enter(e->g, e->init->region);
     double first = f.slot->lo < f.slot->hi ? (double)f.slot->lo : 0;
-    Node *node = node_const(e->g, type.elem, first);
-    params_set_initial(e, f.slot, node_broadcast_to(e->g, node, type));
+    Type value = slot_value_type(f.slot);
+    Node *node = node_const(e->g, value.elem, first);
+    params_set_initial(e, f.slot, node_broadcast_to(e->g, node, value));
     graph_leave(e->g, before);
     VEC_PUSH(e->arena, &ring->field, f);
     return true;
@@ -162,13 +164,14 @@ static bool pushes_batch(Elab *e, const Value *v, int lead, Loc loc, const char 
 /* Rows of one field: one, or `*rows` along a leading axis that all fields have. */
 static Node *rows_of(Elab *e, const Field *f, const Argument *arg, int64_t *rows) {
     const char *what = str_printf(e->arena, "'%s' of the ring", f->name);
-    const Value *v = arith_tensor(e, arg->loc, arg->value, f->slot->type.elem);
+    const Value *v = arith_tensor(e, arg->loc, arg->value, slot_value_type(f->slot).elem);
     if (!elab_ok(v) || !elab_plain(e, arg->loc, v) ||
         !dims_within(e, f->ast->kid[1], arg->value, arg->loc, what)) {
         return NULL;
     }
     int lead = v->kind == V_TENSOR ? v->rank - f->rank : -1;
-    bool fits = (lead == 0 || lead == 1) && v->nspan == 0 && value_elem(v) == f->slot->type.elem;
+    bool fits = (lead == 0 || lead == 1) && v->nspan == 0 &&
+                half_fits(v, f->slot->type.elem);
     for (int i = 0; fits && i < f->rank; i++) {
         fits = dims_agree(v->dim[lead + i], f->dim[i]);
     }
@@ -177,9 +180,10 @@ static Node *rows_of(Elab *e, const Field *f, const Argument *arg, int64_t *rows
         elab_error(
             e, arg->loc, 485, "%s takes %s, or several such rows, as many for each field; found %s",
             what,
-            value_text(e->arena, value_tensor(e->arena, node_const(e->g, f->slot->type.elem, 0),
-                                              f->rank, f->dim)),
+            str_printf(e->arena, "%s%s", elem_name(f->slot->type.elem),
+                       f->rank ? shape_text(e->arena, f->rank, f->dim) : ""),
             value_text(e->arena, v));
+        half_hint(e, v, f->slot->type.elem);
         return NULL;
     }
     if (!pushes_batch(e, v, lead, arg->loc, what)) {

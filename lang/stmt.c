@@ -6,6 +6,7 @@
 #include "lang/call.h"
 #include "lang/dims.h"
 #include "lang/expr.h"
+#include "lang/half.h"
 #include "lang/loop.h"
 #include "lang/model_copy.h"
 #include "lang/naming.h"
@@ -214,7 +215,12 @@ static void update_name(Elab *e, ScopeName *n, const Ast *target, const Ast *rig
     if (n->range && elab_ok(next) && !dims_within(e, n->range, next, right->loc, what)) {
         next = &value_poison;
     }
-    next = stmt_like(e, old, next, n->name, right->loc);
+    const Slot *slot = n->kind == BIND_STATE     ? ((const StateUse *)n->ref)->slot
+                       : n->kind == BIND_UPDATED ? n->ref
+                                                 : NULL;
+    const Value *given = next;
+    next = half_next(e, slot, given, stmt_like(e, old, next, n->name, right->loc), n->name,
+                     right->loc);
     if (n->range && next) {
         next = value_ranged(e->scratch, next, old->lo, old->hi);
     }

@@ -1,6 +1,7 @@
 /* value: makers and texts of elaboration values. */
 #include "lang/value.h"
 
+#include "lang/half.h"
 #include "lang/scope.h"
 
 const Value value_poison = {.kind = V_POISON};
@@ -167,7 +168,7 @@ const char *value_kind_text(const Value *v) {
 const char *value_text(Arena *arena, const Value *v) {
     if (v->kind == V_TENSOR) {
         const char *shape = v->rank ? shape_text(arena, v->rank, v->dim) : "";
-        return str_printf(arena, "%s%s", elem_name(value_elem(v)), shape);
+        return str_printf(arena, "%s%s", elem_name(half_elem(v)), shape);
     }
     if (v->kind == V_INT) {
         return str_printf(arena, "%lld", (long long)v->integer);

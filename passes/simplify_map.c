@@ -331,7 +331,10 @@ static Node *not_rule(Graph *g, const Node *n, Node *const *in) {
 /* A conversion there and back through a type that holds every value. */
 static Node *cast_rule(Graph *g, const Node *n, Node *const *in) {
     (void)g;
-    const Node *x = in[0];
+    Node *x = in[0];
+    if (n->type->elem == x->type->elem) {
+        return x;
+    }
     if (x->op != OP_CAST || x->in[0]->type->elem != n->type->elem) {
         return NULL;
     }

@@ -212,7 +212,7 @@ MD_COLD int md_load_converts(const md_load *l) {
     int weights = t->kind == MD_PARAM || t->kind == MD_LAYER_STATE || t->copy_of > 0;
     return l->head.type->dtype == t->dtype ||
            (weights && (l->what & MD_LOAD_EXACT) == 0 && md_is_float(l->head.type->dtype) &&
-            (t->dtype == MD_F32 || t->dtype == MD_F64));
+            md_is_float(t->dtype));
 }
 
 /* ---- the first walk ------------------------------------------------------------------------- */

@@ -44,9 +44,40 @@ static const Node *find_while(const Region *region) {
     return found;
 }
 
+static bool rounds(const Node *node) {
+    return op_rounds(node->op) ||
+           (node->op == OP_SLOT && elem_is_half(node->attr->slot->type.elem));
+}
+
+/* Where floats of 16 bits are stored or made; LOC_NONE: nowhere. */
+static Loc find_half(const Module *module) {
+    for (int i = 0; i < module->slot.count; i++) {
+        if (elem_is_half(module->slot.at[i]->type.elem)) {
+            return module->slot.at[i]->loc;
+        }
+    }
+    for (int i = 0; i < module->entry.count; i++) {
+        const Entry *entry = module->entry.at[i];
+        bool own = entry->kind != ENTRY_TEST && entry->half == TY_ERROR;
+        if (own && region_any(entry->region, rounds)) {
+            return entry->loc;
+        }
+    }
+    return LOC_NONE;
+}
+
 /* What the target cannot print yet is refused. */
 static bool target_takes(Compile *c, const Module *module) {
-    for (int i = 0; c->opt.target && c->opt.target->device && i < module->entry.count; i++) {
+    if (!c->opt.target || !c->opt.target->device) {
+        return true;
+    }
+    Loc half = find_half(module);
+    if (half.source != LOC_NONE.source) {
+        diag_error(&c->diag, half, 616, "--target=cuda stores no floats of 16 bits yet");
+        diag_hint(&c->diag, "leave the element type out: [B, C] is f32");
+        return false;
+    }
+    for (int i = 0; i < module->entry.count; i++) {
         const Entry *entry = module->entry.at[i];
         const Node *loop = entry->kind != ENTRY_TEST ? find_while(entry->region) : NULL;
         if (loop) {

@@ -17,9 +17,11 @@ typedef struct {
     FILE *out;
 } Run;
 
-static void open_run(Run *r, Compile *c, const Module *module, FILE *out, bool round) {
+/* `smooth`: for derivatives, in double and without roundings. */
+static void open_run(Run *r, Compile *c, const Module *module, FILE *out, bool smooth) {
     *r = (Run){.c = c, .module = module, .out = out};
-    r->eval = eval_open(&r->arena, (EvalOptions){.round = round});
+    bool round = !smooth && c->opt.float_type == TY_F32;
+    r->eval = eval_open(&r->arena, (EvalOptions){.round = round, .smooth = smooth});
 }
 
 /* The loop that met its maximum, as a text; NULL: none did. */
@@ -74,10 +76,10 @@ static void initialise(Run *r) {
     }
 }
 
-static void print_value(FILE *out, const char *name, Value value) {
+static void print_value(FILE *out, const char *name, Elem elem, Value value) {
     fprintf(out, "%s", name);
     if (value.type.rank > 0) {
-        fprintf(out, " %s", elem_name(value.type.elem));
+        fprintf(out, " %s", elem_name(elem));
         for (int i = 0; i < value.type.rank; i++) {
             fprintf(out, "%s%" PRId64, i ? ", " : "[", value.type.dim[i]);
         }
@@ -208,7 +210,7 @@ static const Entry *find_entry(const Compile *c, const Module *module) {
 
 int run_entry(Compile *c, const Module *module, FILE *out) {
     Run run, *r = &run;
-    open_run(r, c, module, out, c->opt.float_type == TY_F32);
+    open_run(r, c, module, out, false);
     const Entry *entry = find_entry(c, module);
     if (!entry) {
         const char *message = c->opt.entry
@@ -257,8 +259,10 @@ int run_entry(Compile *c, const Module *module, FILE *out) {
             return fail(r, EXIT_SOURCE, message);
         }
         for (int k = 0; k < entry->out.count; k++) {
-            if (entry->out.at[k].name) {
-                print_value(out, entry->out.at[k].name, value[k]);
+            const EntryOut *result = &entry->out.at[k];
+            if (result->name) {
+                Elem elem = result->half != TY_ERROR ? result->half : value[k].type.elem;
+                print_value(out, result->name, elem, value[k]);
             }
         }
     }
@@ -344,7 +348,7 @@ int run_tests(Compile *c, const Module *module, FILE *out) {
             continue;
         }
         Run run;
-        open_run(&run, c, module, out, !test->gradcheck && c->opt.float_type == TY_F32);
+        open_run(&run, c, module, out, test->gradcheck != NULL);
         initialise(&run);
         tests++;
         failed += test->gradcheck ? !run_gradcheck(&run, test) : !run_expectations(&run, test);

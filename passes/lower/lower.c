@@ -177,6 +177,19 @@ static GoalList *loop_goals(Frame *f, const Node *node, const GoalList *goals) {
     return list;
 }
 
+/* The first of the goals that `buf` can become when all is done: which, or -1. */
+static void become_goal(const GoalList *t, Buf *buf, int *taken) {
+    *taken = -1;
+    for (int i = 0; i < t->count && *taken < 0; i++) {
+        const Goal *to = &t->at[i];
+        Buf *dest = to->dest ? to->dest : to->home.nprefix == 0 ? to->home.buf : NULL;
+        if (dest && dest->type->elem == buf->type->elem) {
+            buf->final = dest;
+            *taken = i;
+        }
+    }
+}
+
 /* Storage of result k of a loop: a stack goes straight to where it is wanted when it can. */
 static Home loop_home(Frame *f, const Node *loop, int k, const GoalList *t, int *taken) {
     Type type = *loop->body->out.at[k]->type;
@@ -201,14 +214,15 @@ static Home loop_home(Frame *f, const Node *loop, int k, const GoalList *t, int 
             return t->at[i].home;
         }
     }
-    Buf *buf = temp_new(f, loop->body->out.at[k], type, result_name(f, loop, k));
-    for (int i = 0; i < t->count && *taken < 0; i++) {
-        const Goal *to = &t->at[i];
-        if (to->dest || to->home.nprefix == 0) {
-            buf->final = to->dest ? to->dest : to->home.buf;
-            *taken = i;
+    /* Where a stack ends is what it is stored as; a carry is computed with. */
+    for (int i = 0; !carry && i < t->count; i++) {
+        if (t->at[i].dest && elem_computed(t->at[i].dest->type->elem) == elem_computed(type.elem)) {
+            type.elem = t->at[i].dest->type->elem;
+            break;
         }
     }
+    Buf *buf = temp_new(f, loop->body->out.at[k], type, result_name(f, loop, k));
+    become_goal(t, buf, taken);
     return (Home){.buf = buf};
 }
 
@@ -250,14 +264,7 @@ static void lower_loop(Frame *f, const Node *node, const GoalList *goals) {
             copied[k] = home.buf->final != NULL || wanted[k].count > (taken[k] >= 0);
             continue;
         }
-        taken[k] = -1;
-        for (int i = 0; i < wanted[k].count && taken[k] < 0; i++) {
-            const Goal *to = &wanted[k].at[i];
-            if (to->dest || to->home.nprefix == 0) {
-                result[k].at[0].buf->final = to->dest ? to->dest : to->home.buf;
-                taken[k] = i;
-            }
-        }
+        become_goal(&wanted[k], result[k].at[0].buf, &taken[k]);
     }
     Frame inner = {.l = l,
                    .region = body,
@@ -440,11 +447,11 @@ static void lower_region(Frame *f, const GoalList *goals) {
 
 /* --- entries ---------------------------------------------------------------------------------- */
 
-/* Every way into the graph refuses the half types. */
+/* Floats of 16 bits are types of what is stored, never of nodes. */
 static void check_types(const Region *region) {
     for (int i = 0; i < region->node.count; i++) {
         const Node *node = region->node.at[i];
-        if (node->type->elem == TY_F16 || node->type->elem == TY_BF16) {
+        if (elem_is_half(node->type->elem)) {
             BUG("lowering of %s", elem_name(node->type->elem));
         }
         if (node->body) {
@@ -477,8 +484,10 @@ static void mark_saved(const Frame *f) {
     }
 }
 
-static bool is_carry(const Node *node) {
-    return node->op == OP_PICK && node->attr->axis < node->in[0]->attr->ncarry;
+/* Are the rows pushed from where a loop carries them? */
+static bool pushes_carry(const EntryOut *out, const Node *node) {
+    return node->op == OP_PICK && node->attr->axis < node->in[0]->attr->ncarry &&
+           node->type->elem == out->slot->type.elem;
 }
 
 /* Where the loop has what the node picks of it. */
@@ -542,10 +551,15 @@ static void refusal_steps(Lower *l, const Entry *entry) {
     }
 }
 
+static bool rounds(const Node *node) {
+    return op_rounds(node->op);
+}
+
 static void lower_entry(Compile *c, Program *p, Entry *entry) {
     check_types(entry->region);
     ProgramEntry *e = ARENA_NEW(p->arena, ProgramEntry);
     e->entry = entry;
+    e->rounds = region_any(entry->region, rounds);
     VEC_PUSH(p->arena, &p->entry, e);
     Arena scratch = {0};
     Lower l = {.c = c, .p = p, .e = e, .arena = p->arena, .scratch = &scratch};
@@ -583,15 +597,19 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
             t.home.buf->loc = out->loc;
             VEC_PUSH(p->arena, &e->limit, t.home.buf);
         } else if (out->role == OUT_PUSH) {
-            if (type_count(*node->type) == 0 || is_carry(node)) {
+            if (type_count(*node->type) == 0 || pushes_carry(out, node)) {
                 continue; /* rows of a field without elements; read where the loop has them */
             }
             const char *name = str_printf(p->arena, "%s_rows", slot_buf(&l, out->slot)->name);
-            t.home.buf = buf_new(p, e, BUF_TEMP, *node->type, name);
+            Type type = *node->type;
+            type.elem = out->slot->type.elem;
+            t.home.buf = buf_new(p, e, BUF_TEMP, type, name);
             t.home.buf->loc = out->loc;
             rows[k] = t.home.buf;
         } else {
-            Buf *buf = buf_new(p, e, BUF_RESULT, *node->type, out->name ? out->name : "result");
+            Type type = *node->type;
+            type.elem = out->half != TY_ERROR ? out->half : type.elem;
+            Buf *buf = buf_new(p, e, BUF_RESULT, type, out->name ? out->name : "result");
             buf->out = k;
             buf->label = node->name;
             buf->loc = out->loc;
@@ -616,7 +634,8 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
     for (int k = 0; k < entry->out.count; k++) {
         const EntryOut *out = &entry->out.at[k];
         const Node *node = entry->region->out.at[k];
-        bool read = out->role == OUT_PUSH && is_carry(node) && type_count(*node->type) > 0;
+        bool read =
+            out->role == OUT_PUSH && pushes_carry(out, node) && type_count(*node->type) > 0;
         Buf *from = read ? carried(&f, node) : rows[k];
         if (from) {
             VEC_PUSH(p->arena, &e->step, push_step(&l, out, from));
