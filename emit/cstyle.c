@@ -266,6 +266,30 @@ static const char *float_function(Arena *arena, const char *name, Elem elem) {
     return str_printf(arena, "%s%s", name, elem == TY_F64 ? "" : "f");
 }
 
+/* The constant operand of `op`, and what stands beside it; NULL: there is none. */
+static const Expr *beside_constant(const Expr *e, OpCode op, double *value) {
+    for (int k = 0; e->kind == EXPR_MAP && e->op == op && k < 2; k++) {
+        if (e->in[k]->kind == EXPR_CONST) {
+            *value = e->in[k]->value;
+            return e->in[!k];
+        }
+    }
+    return NULL;
+}
+
+/* min(max(x, a), b) or the other way round, with bounds that i32 holds: a conversion of one step,
+ * which vectors have too. */
+static bool is_clamped(const Expr *e) {
+    double low = -INFINITY, high = INFINITY;
+    const Expr *inner = beside_constant(e, OP_MIN, &high);
+    inner = inner ? beside_constant(inner, OP_MAX, &low) : NULL;
+    if (!inner) {
+        inner = beside_constant(e, OP_MAX, &low);
+        inner = inner ? beside_constant(inner, OP_MIN, &high) : NULL;
+    }
+    return inner && low >= -0x1p31 && high < 0x1p31 && low <= high;
+}
+
 static void cast(Style *s, Elem elem, const Expr *a) {
     if (elem == TY_BOOL) {
         style_value(s, a, LEVEL_COMPARE + 1);
@@ -273,7 +297,8 @@ static void cast(Style *s, Elem elem, const Expr *a) {
         return;
     }
     if (elem_is_int(elem) && elem_is_float(a->elem)) { /* C leaves open what does not fit */
-        int_call(s, elem, "md_to_i64", &a, 1);
+        bool near = a->elem == TY_F32 && elem_bytes(elem) <= 4 && is_clamped(a);
+        int_call(s, elem, near ? "md_near_i32" : "md_to_i64", &a, 1);
         return;
     }
     text_printf(s->out, "(%s)", elem_c_name(elem));

@@ -60,6 +60,11 @@ const Ast *normalise_take(Elab *e, DataField *f, const Ast *expr) {
                        f->name, type_text(e->arena, f->type));
             return NULL;
         }
+        if (elem_is_half(f->type.elem)) {
+            elab_error(e, call->loc, 689, "'%s' gives f32, but field '%s' is %s", name, f->name,
+                       type_text(e->arena, f->type));
+            return NULL;
+        }
         expr = piped ? expr->kid[0] : args->kid[0];
     }
     const Ast *inner = rule_within(e, expr);

@@ -120,6 +120,11 @@ MD_INLINE int64_t md_to_i64(double x) {
     return x > 0.0 ? INT64_MAX : x < 0.0 ? INT64_MIN : 0;
 }
 
+/* The same of what lies in the range of i32 or is NaN, without a branch. */
+MD_INLINE int32_t md_near_i32(float x) {
+    return (int32_t)(x == x ? x : 0.0f);
+}
+
 /* Floors; x div 0 = 0. */
 MD_CONST MD_INLINE int64_t md_idiv(int64_t x, int64_t y) {
     if (y == 0 || y == -1) {

@@ -30,6 +30,7 @@ train fit of net on digits[B] {
     when way == 8 { optimizer lars(lr = 1e-2); }
     when way == 9 { optimizer muon(lr = 1e-2) on rank >= 2; optimizer sgd(lr = 1e-2); }
     when way == 10 { optimizer adafactor(lr = 1e-2); }
+    when way == 11 { optimizer adamw8(lr = 1e-3); }
     when fixed { freeze net.fc1; }
     when clipped { clip norm(1.0); }
     when averaged { ema avg = 0.99; }
@@ -98,6 +99,8 @@ setting lars $all 0 -D way=8
 setting muon $matrices 0 -D way=9
 # A row and a column for a matrix, all of a vector.
 setting adafactor $((512 + 256 + 512 + 512 + 64 + 512 + 512 + 512 + 64)) 0 -D way=10
+# A byte for each element, a scale for each 256, of two moments.
+setting adamw8 $((2 * (8192 + 128 + 16384 + 128 + 1280 + 64 + 128 + 64 + 256 + 64 + 64 + 64))) 0 -D way=11
 setting frozen $((2 * (all - 32768 - 512))) 0 -D way=2 -D fixed=true
 setting clipped $((2 * all)) 64 -D way=2 -D clipped=true
 # The second set is kept where it is used.

@@ -50,6 +50,61 @@ static void adam(const Rule *r, int t, double lr, const double *g, Weights *w) {
     }
 }
 
+/* The numbers of 8 bits, as bitsandbytes makes them (create_dynamic_map), in order: middles of
+ * parts of 0.1..1 for each of seven decades, of both signs or, where none is negative, twice as
+ * many, and 0 and 1. */
+static void dynamic_map(bool is_signed, double *map) {
+    int n = 0;
+    for (int decade = 0; decade < 7; decade++) {
+        int parts = (1 << decade) * (is_signed ? 1 : 2);
+        for (int i = 0; i < parts; i++) {
+            double low = 0.1 + 0.9 * i / parts, high = 0.1 + 0.9 * (i + 1) / parts;
+            map[n++] = pow(10, decade - 6) * (low + high) / 2;
+            if (is_signed) {
+                map[n] = -map[n - 1];
+                n++;
+            }
+        }
+    }
+    map[n++] = 0;
+    map[n++] = 1;
+    for (int i = 1; i < n; i++) {
+        for (int k = i; k > 0 && map[k] < map[k - 1]; k--) {
+            double swap = map[k];
+            map[k] = map[k - 1];
+            map[k - 1] = swap;
+        }
+    }
+}
+
+/* What 8 bits keep of x[0..n), which has one scale. */
+static void keep_8(const double *map, double *x, int n) {
+    double most = 0;
+    for (int i = 0; i < n; i++) {
+        most = fmax(most, fabs(x[i]));
+    }
+    for (int i = 0; i < n; i++) {
+        int near = 0;
+        for (int k = 1; k < 256; k++) {
+            near = fabs(map[k] * most - x[i]) < fabs(map[near] * most - x[i]) ? k : near;
+        }
+        x[i] = map[near] * most;
+    }
+}
+
+/* Adam in full digits, then its moments are rounded. */
+static void adam8(const Rule *r, int t, double lr, const double *g, Weights *w) {
+    double both[256], positive[256];
+    dynamic_map(true, both);
+    dynamic_map(false, positive);
+    adam(r, t, lr, g, w);
+    for (int i = 0; i < ELEMENTS; i += r->block) {
+        int n = ELEMENTS - i < r->block ? ELEMENTS - i : r->block;
+        keep_8(both, w->a + i, n);
+        keep_8(positive, w->b + i, n);
+    }
+}
+
 static void rmsprop(const Rule *r, int t, double lr, const double *g, Weights *w) {
     (void)t;
     for (int i = 0; i < ELEMENTS; i++) {
@@ -213,6 +268,12 @@ const Rule rules[] = {
     {"o_adamw", ADAM, .decay = 1e-2, .decoupled = true},
     {"o_adamw_amsgrad", .update = adam, .beta1 = 0.7, .beta2 = 0.5, .eps = 1e-2, .decay = 0.4,
      .amsgrad = true, .decoupled = true},
+    {"o_adamw8", .update = adam8, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8, .decay = 0.3,
+     .decoupled = true, .block = 256},
+    {"o_adamw8_blocks", "line.p", .update = adam8, .beta1 = 0.7, .beta2 = 0.5, .eps = 1e-2,
+     .decay = 1e-2, .decoupled = true, .block = 4},
+    {"o_adamw8_zero", "zero.p", .update = adam8, .beta1 = 0.9, .beta2 = 0.999, .eps = 1e-8,
+     .decay = 1e-2, .decoupled = true, .block = 2},
     {"o_rmsprop", .update = rmsprop, .beta1 = 0.99, .eps = 1e-8},
     {"o_rmsprop_momentum", .update = rmsprop, .beta1 = 0.9, .eps = 1e-8, .momentum = 0.8,
      .decay = 0.2},

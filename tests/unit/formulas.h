@@ -21,6 +21,7 @@ struct Rule {
     double momentum, dampening, beta1, beta2, eps, eps2, decay, lr_decay, initial, limit;
     bool nesterov, amsgrad, decoupled, centered, blocks;
     double clip_norm, clip_value;
+    int block; /* elements whose 8 bits have one scale */
 };
 
 extern const Rule rules[];
