@@ -4,6 +4,7 @@
  * their lanes in a local array that a C compiler holds in registers. Needs a planned Program
  * (storage that two arguments share must not be called restrict); gives readable C; decides
  * nothing. */
+#include "compiler/eval_rule.h"
 #include "emit/cstyle.h"
 #include "emit/draws.h"
 #include "emit/inorder.h"
@@ -44,6 +45,18 @@ static const char *place_text(Style *s, const Arg *arg, const Index *index) {
     return text.at;
 }
 
+/* Does `half` hold what is computed? Choices, and what is read of memory that holds it. */
+static bool is_short(const Expr *e, Elem half) {
+    switch (e->kind) {
+    case EXPR_CONST: return num_round(half, e->value) == e->value;
+    case EXPR_LOAD: return e->arg->elem == half && (e->nin < 2 || is_short(e->in[1], half));
+    case EXPR_MAP:
+        return op_rounds_to(e->op) == half ||
+               (e->op == OP_SELECT && is_short(e->in[1], half) && is_short(e->in[2], half));
+    default: return false;
+    }
+}
+
 static void print_store(Style *s, const Stmt *st) {
     /* What is rounded here alone is rounded as it is stored. */
     const Expr *e = st->expr;
@@ -51,6 +64,8 @@ static void print_store(Style *s, const Stmt *st) {
     if (half && e->kind == EXPR_MAP && op_rounds(e->op)) {
         how = s->bound[e->id] ? "cut" : how;
         e = s->bound[e->id] ? e : e->in[0];
+    } else if (half && is_short(e, st->arg->elem)) {
+        how = "cut";
     }
     const char *value = expr_text(s, e), *place = place_text(s, st->arg, st->index);
     /* What is stored so already goes as it is, whatever NaN it may be. */

@@ -281,7 +281,8 @@ static const char *flags_text(Arena *arena, int64_t is) {
                  {MD_TILE_SWAPPED, "SWAPPED"}, {MD_TILE_PACKED, "PACKED"},
                  {MD_TILE_DOTS, "DOTS"},       {MD_TILE_KEPT, "KEPT"},
                  {MD_TILE_HALF, "HALF"},       {MD_TILE_F16, "F16"},
-                 {MD_TILE_EXACT, "EXACT"},     {MD_TILE_TAKEN, "TAKEN"},
+                 {MD_TILE_EXACT, "EXACT"},     {MD_TILE_SINGLE, "SINGLE"},
+                 {MD_TILE_SPAN, "SPAN"},       {MD_TILE_TAKEN, "TAKEN"},
                  {MD_TILE_WIDE_A, "WIDE_A"},   {MD_TILE_WIDE_B, "WIDE_B"},
                  {MD_TILE_ACROSS, "ACROSS"}};
     Text text = {.arena = arena};

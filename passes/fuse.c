@@ -145,7 +145,8 @@ static bool pools(const Node *node, int depth) {
     OpClass cls = op_info[node->op].cls;
     bool found = fold_is_tiny(node);
     for (int k = 0; !found && depth > 0 && k < node->nin; k++) {
-        found = (cls == CLASS_MAP || cls == CLASS_VIEW) && pools(node->in[k], depth - 1);
+        found = (cls == CLASS_MAP || cls == CLASS_VIEW) &&
+                pools(node->in[k], depth - !op_rounds(node->op));
     }
     return found;
 }
@@ -206,6 +207,11 @@ static bool reads_in_turn(const Fuse *s, const Node *node, int k, const Node *pa
     return first && rows >= 3 && pad->type->dim[0] > s->copies;
 }
 
+/* Is it a copy with a border around it, which operand `k` of a product is read from? */
+static bool is_halo(const Node *product, int k, const Node *node) {
+    return node->op == OP_PAD && halo_is_worth(product, k);
+}
+
 static void mark_required(Fuse *s) {
     enum { POOL_DEPTH = 6 }; /* an activation behind a pool */
 
@@ -217,7 +223,11 @@ static void mark_required(Fuse *s) {
         }
         if (node->op == OP_CONTRACT && node_has_kernel(node)) {
             for (int k = 0; k < 2; k++) {
-                if (rounds_leaf(view_base(node->in[k]))) {
+                const Node *base = node->in[k];
+                while (op_info[base->op].cls == CLASS_VIEW && !is_halo(node, k, base)) {
+                    base = base->in[0];
+                }
+                if (rounds_leaf(base)) {
                     continue;
                 }
                 if (halo_turns(node, k)) {
@@ -248,6 +258,27 @@ static void mark_required(Fuse *s) {
             mark_repeated(s, node);
         } else if (picks(node)) {
             info_of(s, node)->sink = info_of(s, node)->pick = true;
+        }
+    }
+}
+
+/* What is rounded for copies with borders alone is rounded while they are made. */
+static void mark_plain(Fuse *s) {
+    const Region *region = s->f->region;
+    for (int i = 0; i < region->node.count; i++) {
+        const Node *node = region->node.at[i];
+        const NodeInfo *n = &s->f->info[i];
+        bool view = op_info[node->op].cls == CLASS_VIEW;
+        if (!n->live || (view && !n->sink)) {
+            continue;
+        }
+        for (int k = 0; k < node->nin; k++) {
+            const Node *x = node->in[k];
+            while (op_info[x->op].cls == CLASS_VIEW && !info_of(s, x)->sink) {
+                x = x->in[0];
+            }
+            NodeInfo *in = info_of(s, x);
+            in->plain = in->plain || (op_rounds(x->op) && node->op != OP_PAD);
         }
     }
 }
@@ -382,7 +413,8 @@ static void choose_atoms(Fuse *s, bool apart) {
         n->atom = n->sink || fold_is_loop(node) || node_has_kernel(node) || first ||
                   (map && !n->made && n->uses > 1 && dear) ||
                   (map && !n->made && n->repeated && n->cost >= ROOT) ||
-                  (op_rounds(node->op) && !rounds_leaf(node)) || (map && n->written > MOST_NODES) ||
+                  (op_rounds(node->op) && n->plain && !rounds_leaf(node)) ||
+                  (map && n->written > MOST_NODES) ||
                   (map && apart && elem_is_float(node->type->elem));
         if (n->atom) {
             n->again = view_base(node)->op == OP_CONST;
@@ -594,6 +626,7 @@ Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out, bool 
     mark_live(&s);
     mark_places(&s);
     mark_required(&s);
+    mark_plain(&s);
     if (stored) {
         mark_some(&s, stored);
     }

@@ -45,6 +45,7 @@ typedef struct {
     bool
         late : 1; /* becomes a parameter or state: no byte of it may be written before that check */
     bool pick : 1;     /* few elements of a large product: once they are read, that may go */
+    bool plain : 1;    /* a rounding that more is made of than copies with borders */
     bool repeated : 1; /* many rows of a value read it */
     bool made : 1;     /* depends on no tensor in memory: draws, indices, constants */
     Unit *unit;

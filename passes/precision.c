@@ -5,15 +5,18 @@
  * Policy: operands of products are rounded, and so is what they give in front of differentiation,
  * behind a bias or a number that is all that is done to it: that is what is saved. Sums of products
  * are f32. Everything else computes in f32: reductions, softmax, norms, losses, residual sums,
- * optimizers, convolutions, and the parameters themselves. The cotangent of a result is rounded
+ * optimizers, and the parameters themselves. The cotangent of a result is rounded
  * once, for all that read it; that of an operand is the f32 that its product adds up to, and so are
- * gradients of parameters. (torch.autocast rounds these, too.) Products of what the source marks
+ * gradients of parameters. (torch.autocast rounds these, too.) Convolutions stay f32 in
+ * f16, whose conversions cost more around a border than is won. Products of what the source marks
  * with @f32, and of its derivatives, are left alone: they read what others have rounded as it is,
  * and parameters in full. */
 #include "passes/precision.h"
 
 #include "compiler/eval_rule.h"
+#include "compiler/program.h"
 #include "passes/halves.h"
+#include "passes/view.h"
 
 typedef struct {
     const Region *region;
@@ -26,11 +29,16 @@ typedef struct {
     Halves *halves; /* of the region that is read */
     Elem half;      /* what is rounded to */
     bool results;   /* are rounded too */
+    bool convolves; /* convolutions multiply so */
     VEC(Found) found;
 } Precision;
 
-/* Fewer rows or columns do not pay for packing the other operand. */
-enum { LEAST_SIDE = TUNED(32, 2) };
+/* Fewer rows or columns do not pay for packing the other operand; between windows, which overlap,
+ * less is packed. */
+enum { LEAST_SIDE = TUNED(32, 2), LEAST_CHANNELS = TUNED(8, 2) };
+/* Bytes that all convolutions of an entry read and give, least, for which they multiply in 16 bits:
+ * less comes from caches, and conversions cost more than the memory that is not read. */
+enum { LEAST_CONVOLVED = TUNED(64 << 20, 0) };
 
 /* Rows or columns of a product: the axes of one operand alone. */
 static int64_t side_of(const int8_t *own, const Type *type, const int8_t *other, int other_rank) {
@@ -41,14 +49,13 @@ static int64_t side_of(const int8_t *own, const Type *type, const int8_t *other,
     return side;
 }
 
-static bool is_product(const Node *n) {
+static bool is_product(const Node *n, int64_t least) {
     if (n->op != OP_CONTRACT || n->type->elem != TY_F32 || n->attr->exact) {
         return false;
     }
     const Attr *a = n->attr;
     const Type *x = n->in[0]->type, *y = n->in[1]->type;
-    return side_of(a->la, x, a->lb, y->rank) >= LEAST_SIDE &&
-           side_of(a->lb, y, a->la, x->rank) >= LEAST_SIDE;
+    return side_of(a->la, x, a->lb, y->rank) >= least && side_of(a->lb, y, a->la, x->rank) >= least;
 }
 
 /* A bias or a number, repeated. */
@@ -70,19 +77,63 @@ static bool reads_windows(const Node *n) {
     return false;
 }
 
-/* Those whose result is added up by windows read none themselves. */
-static bool *find_products(Precision *p, const Region *region) {
-    bool *product = ARENA_ARRAY(&p->scratch, bool, region->node.count + 1);
-    bool *windows = ARENA_ARRAY(&p->scratch, bool, region->node.count + 1);
+/* By node id. Those whose result is added up by windows read none themselves. */
+static bool *find_convolutions(Arena *arena, const Region *region) {
+    bool *found = ARENA_ARRAY(arena, bool, region->node.count + 1);
+    bool *windows = ARENA_ARRAY(arena, bool, region->node.count + 1);
     for (int i = region->node.count - 1; i >= 0; i--) {
         const Node *n = region->node.at[i];
         bool view = op_info[n->op].cls == CLASS_VIEW;
         if (n->nin > 0 && (n->op == OP_OVERLAP_ADD || (view && windows[i]))) {
             windows[n->in[0]->id] = true;
         }
-        product[i] = is_product(n) && !windows[i] && !reads_windows(n);
+        found[i] = n->op == OP_CONTRACT && (windows[i] || reads_windows(n));
+    }
+    return found;
+}
+
+static bool *find_products(Precision *p, const Region *region) {
+    bool *product = ARENA_ARRAY(&p->scratch, bool, region->node.count + 1);
+    const bool *convolution = find_convolutions(&p->scratch, region);
+    for (int i = 0; i < region->node.count; i++) {
+        const Node *n = region->node.at[i];
+        product[i] = convolution[i] ? p->convolves && is_product(n, LEAST_CHANNELS)
+                                    : is_product(n, LEAST_SIDE);
     }
     return product;
+}
+
+/* Bytes that convolutions read and give, all iterations of loops counted: what lies behind windows
+ * once. */
+static int64_t convolved_bytes(Arena *arena, const Region *region) {
+    const bool *convolution = find_convolutions(arena, region);
+    int64_t bytes = 0;
+    for (int i = 0; i < region->node.count; i++) {
+        const Node *n = region->node.at[i];
+        if (convolution[i] && is_product(n, LEAST_CHANNELS)) {
+            bytes = count_add(bytes, 4, type_count(*n->type));
+            bytes = count_add(bytes, 4, type_count(*view_base(n->in[0])->type));
+            bytes = count_add(bytes, 4, type_count(*view_base(n->in[1])->type));
+        }
+        if (n->op == OP_LOOP) {
+            bytes = count_add(bytes, n->attr->trip, convolved_bytes(arena, n->body));
+        }
+    }
+    return bytes;
+}
+
+/* Does a convolution multiply two roundings? Behind differentiation those of the model do so, or
+ * none does: its other products share their operands. */
+static bool has_convolved(Precision *p, const Region *region) {
+    const bool *convolution = find_convolutions(&p->scratch, region);
+    bool found = false;
+    for (int i = 0; i < region->node.count && !found; i++) {
+        const Node *n = region->node.at[i];
+        found = convolution[i] && halves_hold(p->halves, n->in[0]) &&
+                halves_hold(p->halves, n->in[1]);
+        found = found || (n->op == OP_LOOP && has_convolved(p, n->body));
+    }
+    return found;
 }
 
 /* Products, and what is added to or multiplied with them by something repeated. Of a product in a
@@ -167,6 +218,9 @@ static Node *visit(void *ctx, Graph *g, const Node *n, Node *const *in) {
 static Region *run(Graph *g, const Region *region, Elem half, bool results) {
     Precision p = {.half = half, .results = results};
     p.halves = halves_new(&p.scratch, region, half);
+    p.convolves = results ? half == TY_BF16 &&
+                                convolved_bytes(&p.scratch, region) >= (int64_t)LEAST_CONVOLVED
+                          : has_convolved(&p, region);
     look_at(&p, region);
     Region *fresh = region_rebuild(g, region, visit, &p);
     arena_free(&p.scratch);

@@ -29,22 +29,25 @@ MD_FN float md_from_bf16(uint16_t h) {
 }
 
 /* if: halves */
-/* Round to nearest even. */
-MD_FN uint16_t md_to_bf16(float f) {
-    uint32_t bits;
-    memcpy(&bits, &f, sizeof bits);
-    if (f != f) {
-        return (uint16_t)(bits >> 16 | 0x40u);
-    }
-    return (uint16_t)((bits + 0x7FFFu + (bits >> 16 & 1u)) >> 16);
+/* `a` where `which` is 1, `b` where it is 0: no branch that a compiler could thread through. */
+MD_INLINE uint32_t md_pick_bits(int which, uint32_t a, uint32_t b) {
+    return b ^ ((a ^ b) & (0u - (uint32_t)which));
 }
 
-/* The nearest float that bf16 holds; the bits of one. */
-MD_FN float md_bf16f(float f) {
+/* The bits of the nearest float that bf16 holds, in the upper half; ties to even. */
+MD_INLINE uint32_t md_near_bf16(float f) {
     uint32_t bits;
     memcpy(&bits, &f, sizeof bits);
     const uint32_t near = bits + 0x7FFFu + (bits >> 16 & 1u);
-    bits = (f != f ? bits | 0x400000u : near) & 0xFFFF0000u;
+    return md_pick_bits((bits & 0x7FFFFFFFu) > 0x7F800000u, bits | 0x400000u, near);
+}
+MD_FN uint16_t md_to_bf16(float f) {
+    return (uint16_t)(md_near_bf16(f) >> 16);
+}
+
+/* That float; the bits of one. */
+MD_FN float md_bf16f(float f) {
+    const uint32_t bits = md_near_bf16(f) & 0xFFFF0000u;
     memcpy(&f, &bits, sizeof f);
     return f;
 }
@@ -71,10 +74,6 @@ MD_INLINE uint16_t md_to_f16(float f) {
     return (uint16_t)(h | sign);
 }
 
-/* `a` where `which` is 1, `b` where it is 0: no branch that a compiler could thread through. */
-MD_INLINE uint32_t md_pick_bits(int which, uint32_t a, uint32_t b) {
-    return b ^ ((a ^ b) & (0u - (uint32_t)which));
-}
 /* The nearest float that f16 holds, and the bits of one: fewer steps than by way of the other. */
 MD_INLINE float md_f16f(float f) {
     uint32_t bits;

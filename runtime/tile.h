@@ -87,7 +87,9 @@ enum {
     MD_TILE_WIDE_B = 2048, /* and so is B */
     MD_TILE_F16 = 8192,    /* the 16 bits are IEEE's: widened, one by one, while they are packed */
     MD_TILE_EXACT = 16384, /* an operand that is float is multiplied as it is, not rounded */
-    MD_TILE_LONE = MD_TILE_F16 | MD_TILE_EXACT, /* either */
+    MD_TILE_SINGLE = 32768, /* no machine multiplies them in pairs */
+    MD_TILE_LONE = MD_TILE_F16 | MD_TILE_EXACT | MD_TILE_SINGLE, /* any of these */
+    MD_TILE_SPAN = 65536, /* rows of X overlap, as windows do: all that lies between is widened */
     MD_TILE_ACROSS = 4096  /* rows lie side by side in C: the epilogue gets the transpose */
 };
 
@@ -231,6 +233,28 @@ MD_INLINE md_tile_sums md_tile_sums_of(const md_tile *s, int64_t q) {
     b.nk1 = md_tile_min(s->kb1, s->k1.n - b.i1);
     b.nk2 = md_tile_min(s->kb2, s->k2.n - b.i2);
     return b;
+}
+
+/* Rows that a block of operands of 16 bits has: with chunks all of them. */
+MD_INLINE int64_t md_tile_taken_rows(const md_tile *s) {
+    return s->chunks > 1 ? s->r1.n * s->r2.n : s->block_rows;
+}
+
+/* Elements from the first to the last that such a block reads of X; 0: an axis runs backwards. */
+MD_INLINE int64_t md_tile_span(const md_tile *s) {
+    const int64_t rows = md_tile_taken_rows(s);
+    const int64_t outer = md_tile_min(s->r1.n, (rows + s->r2.n - 2) / s->r2.n + 1);
+    const int64_t inner = s->r1.n == 1 ? rows : s->r2.n;
+    if (s->r1.x < 0 || s->r2.x < 0 || s->k1.x < 0 || s->k2.x < 0) {
+        return 0;
+    }
+    return (outer - 1) * s->r1.x + (inner - 1) * s->r2.x + (s->kb1 - 1) * s->k1.x +
+           (s->kb2 - 1) * s->k2.x + 1;
+}
+
+/* What a worker has of them in its slice, at its end. */
+MD_INLINE int64_t md_tile_taken_count(const md_tile *s) {
+    return s->is & MD_TILE_SPAN ? md_tile_span(s) : md_tile_taken_rows(s) * s->kb1 * s->kb2;
 }
 
 /* How rows are cut into tiles on a machine. Tiles are even to one row: the `cut` axis (i2, or i1

@@ -174,6 +174,10 @@ MD_INLINE void md_tile_singles_of(float *MD_RESTRICT to, int64_t width, int64_t 
             }
             continue;
         }
+        if (yc == 1 && yk2 == cols && width == cols) { /* all of it in one run */
+            md_tile_widen(to, y, i * yk1, nk2 * cols, form);
+            continue;
+        }
         for (int64_t j = 0; j < nk2; j++) {
             const int64_t from = i * yk1 + j * yk2;
             float *at = to + j * width;
@@ -201,7 +205,7 @@ MD_INLINE void md_tile_along_of(float *MD_RESTRICT to, const void *x, int64_t xr
     }
 }
 
-/* Either with loops of its own for each form. */
+/* All of them with loops of their own for each form. */
 #define MD_TILE_FORMS(run)                                                                         \
     do {                                                                                           \
         switch (form) {                                                                            \
@@ -226,6 +230,13 @@ MD_NOINLINE void md_tile_singles_along(float *MD_RESTRICT to, const void *x, int
 #undef MD_TILE_ALONG
 }
 
+MD_NOINLINE void md_tile_span_of(float *MD_RESTRICT to, const void *x, int64_t from, int64_t count,
+                                 int form) {
+#define MD_TILE_SPAN_OF(as) md_tile_widen(to, x, from, count, as)
+    MD_TILE_FORMS(MD_TILE_SPAN_OF);
+#undef MD_TILE_SPAN_OF
+}
+
 /* A panel of Y, or rows of X. */
 MD_INLINE void md_tile_lanes(const md_tile *s, void *to, int64_t width, int64_t room, const void *y,
                              int64_t yk1, int64_t yk2, int64_t yc, int64_t nk1, int64_t nk2,
@@ -243,6 +254,7 @@ MD_INLINE void md_tile_lanes(const md_tile *s, void *to, int64_t width, int64_t 
 typedef uint32_t md_tile_vpair __attribute__((vector_size(MD_VBYTES)));
 typedef uint32_t md_tile_vpair_u __attribute__((vector_size(MD_VBYTES), aligned(4), may_alias));
 typedef uint32_t md_tile_pair_u __attribute__((aligned(2), may_alias));
+typedef float md_tile_single_u __attribute__((aligned(4), may_alias));
 
 #if MD_TILE_PAIRS && defined(__AVX512BF16__)
 #define md_tile_add_pair(x, y, c)                                                                  \
@@ -281,11 +293,18 @@ MD_INLINE void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, in
             MD_TILE_UNROLL
             for (int64_t r = 0; r < rows; r++) {
                 const void *at = p + r / rm * xr1 + r % rm * xr2;
+                if (lone) { /* as a float: the multiply-add repeats it itself */
+                    const md_vf32 f = *(const md_tile_single_u *)at - zero;
+                    MD_TILE_UNROLL
+                    for (int64_t v = 0; v < nv; v++) {
+                        c[r][v] = md_tile_vmad_f32(f, (md_vf32)b[v], c[r][v]);
+                    }
+                    continue;
+                }
                 const md_tile_vpair e = *(const md_tile_pair_u *)at - none;
                 MD_TILE_UNROLL
                 for (int64_t v = 0; v < nv; v++) {
-                    c[r][v] = lone ? md_tile_vmad_f32((md_vf32)e, (md_vf32)b[v], c[r][v])
-                                   : md_tile_add_pair(e, b[v], c[r][v]);
+                    c[r][v] = md_tile_add_pair(e, b[v], c[r][v]);
                 }
             }
         }
@@ -376,6 +395,37 @@ MD_INLINE void md_tile_take(const md_tile *s, uint32_t *to, const char *x, int64
     }
 }
 
+/* How much of X lies in front of a row, and from the first to the last element of some rows. */
+typedef struct {
+    int64_t from, count;
+} md_tile_reach;
+MD_INLINE md_tile_reach md_tile_reach_of(const md_tile *s, int64_t row0, int64_t row1,
+                                         md_tile_sums b) {
+    const int64_t a = row0 / s->r2.n, z = (row1 - 1) / s->r2.n; /* along r1, the last one too */
+    const int64_t from = a * s->r1.x + (a == z ? row0 % s->r2.n : 0) * s->r2.x;
+    const int64_t last = z * s->r1.x + (a == z ? (row1 - 1) % s->r2.n : s->r2.n - 1) * s->r2.x;
+    const md_tile_reach reach = {from, last - from + (b.nk1 - 1) * s->k1.x +
+                                           (b.nk2 - 1) * s->k2.x + 1};
+    return reach;
+}
+
+/* if: KEPT */
+/* Packs all panels of Y, in lanes. */
+MD_INLINE void md_tile_keep_half(const md_tile *s, float *panels, const char *y, int64_t nr,
+                                 int64_t blocks, int wide) {
+    const int64_t bytes = wide ? 4 : 2;
+    for (int64_t q = 0; q < blocks; q++) {
+        const md_tile_sums b = md_tile_sums_of(s, q);
+        const char *yq = y + (b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y) * bytes;
+        for (int64_t p = 0; p * nr < s->cols.n; p++) {
+            md_tile_lanes(s, md_tile_kept_f32(s, panels, nr, b, p), nr, nr,
+                          yq + p * nr * s->cols.y * bytes, s->k1.y, s->k2.y, s->cols.y, b.nk1,
+                          b.nk2, md_tile_min(nr, s->cols.n - p * nr), wide);
+        }
+    }
+}
+/* end: KEPT */
+
 /* What md_tile_block_f32 is for operands of 16 bits. */
 MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *ys, int64_t t0,
                                   int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
@@ -394,19 +444,36 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
     const int64_t row0 = md_tile_row(s, u, t0), row1 = md_tile_row(s, u, t1);
     const int64_t outer = held ? t1 - t0 : p1 - p0;
     const int64_t inner = held ? p1 - p0 : t1 - t0;
-    const int64_t all = s->kb1 * s->kb2 * (s->chunks > 1 ? s->r1.n * s->r2.n : s->block_rows);
+    const int span = lone && (s->is & MD_TILE_SPAN);
     uint32_t *panels = (uint32_t *)(void *)slice;
-    uint32_t *own = panels + s->slice - (all + 15) / 16 * 16;
+    uint32_t *own = panels + s->slice - (md_tile_taken_count(s) + 15) / 16 * 16;
+    int kept = 0;
+    /* if: KEPT */
+    kept = (s->is & MD_TILE_KEPT) != 0;
+    if (t0 == t1) {
+        md_tile_keep_half(s, slice, (const char *)ys, nr, q1, y_wide);
+        return;
+    }
+    /* end: KEPT */
     for (int64_t q = q0; q < q1; q++) {
         const md_tile_sums b = md_tile_sums_of(s, q);
         const int64_t pairs = lone ? b.nk2 : (b.nk2 + 1) / 2;
         const md_tile_pitch pitch = md_tile_taken(s, row1 - row0, b.nk1, pairs);
+        /* From row to row of a tile, and along the sum, in units of 16 bits. */
+        const int64_t r1 = span ? 2 * s->r1.x : s->r1.x;
+        const int64_t row_step = span ? 2 * s->r2.x : taken ? 2 * pitch.row : s->r2.x;
+        const int64_t k1 = span ? 2 * s->k1.x : taken ? 2 * pitch.k1 : s->k1.x;
+        const int64_t k2 = span ? 2 * s->k2.x : taken ? 2 * pitch.k2 : 2;
+        const md_tile_reach reach = md_tile_reach_of(s, row0, row1, b);
         const int64_t xk = b.i0 * s->k0.x + b.i1 * s->k1.x + b.i2 * s->k2.x;
         const int64_t yk = b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y;
         const char *xq = (const char *)xs + xk * x_bytes;
         const char *yq = (const char *)ys + yk * y_bytes;
         const int first = q == q0 && !add;
-        if (taken && !(again && whole)) {
+        if (span && !(again && whole)) {
+            md_tile_span_of((float *)(void *)own, xq, reach.from, reach.count,
+                            md_tile_form(s, x_wide));
+        } else if (taken && !(again && whole)) {
             md_tile_take(s, own, xq, row0, row1, b, pitch, x_wide);
         }
         for (int64_t i = 0; i < outer; i++) {
@@ -415,25 +482,29 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
                 const int64_t p = p0 + (held ? j : i);
                 const int64_t row = md_tile_row(s, u, t);
                 const int64_t rows = md_tile_row(s, u, t + 1) - row;
-                const void *packed = own + (row - row0) * pitch.row;
+                const int64_t to = row / s->r2.n * s->r1.x + row % s->r2.n * s->r2.x;
+                const void *packed = own + (span ? to - reach.from : (row - row0) * pitch.row);
                 const uint16_t *xt = taken ? (const uint16_t *)packed
-                                           : (const uint16_t *)(const void *)xq +
-                                                 row / s->r2.n * s->r1.x + row % s->r2.n * s->r2.x;
+                                           : (const uint16_t *)(const void *)xq + to;
                 uint32_t *panel = panels + (held ? (p - p0) * b.nk1 * pairs * nr : 0);
+                /* if: KEPT */
+                if (kept) {
+                    panel = (uint32_t *)(void *)md_tile_kept_f32(s, slice, nr, b, p);
+                }
+                /* end: KEPT */
                 const char *yp = yq + p * nr * s->cols.y * y_bytes;
                 float *st = strip + (row - row0) * ld + (p - p0) * nr;
 /* The panel and the tile with constants for rows and columns. */
 #define MD_HALF_RUN(ROWS)                                                                          \
-    md_tile_rows_half(ROWS, vectors, xt, taken ? (int64_t)MD_TILE_HIGH : u.rm, s->r1.x,            \
-                      taken ? 2 * pitch.row : s->r2.x, taken ? 2 * pitch.k1 : s->k1.x,             \
-                      taken ? 2 * pitch.k2 : 2, panel, width, b.nk1, pairs, st, ld,                \
+    md_tile_rows_half(ROWS, vectors, xt, taken && !span ? (int64_t)MD_TILE_HIGH : u.rm, r1,        \
+                      row_step, k1, k2, panel, width, b.nk1, pairs, st, ld,                        \
                       room ? MD_LANES_F32 : last, first, lone)
 #define MD_HALF_PANEL(COLS)                                                                        \
     {                                                                                              \
         const int64_t vectors = ((COLS) + MD_LANES_F32 - 1) / MD_LANES_F32;                        \
         const int64_t last = (COLS) - (vectors - 1) * MD_LANES_F32;                                \
-        const int64_t width = held ? nr : vectors * MD_LANES_F32;                                  \
-        if ((held ? i : j) == 0) {                                                                 \
+        const int64_t width = held || kept ? nr : vectors * MD_LANES_F32;                          \
+        if (!kept && (held ? i : j) == 0) {                                                        \
             md_tile_lanes(s, panel, width, vectors *MD_LANES_F32, yp, s->k1.y, s->k2.y, s->cols.y, \
                           b.nk1, b.nk2, (COLS), y_wide);                                           \
         }                                                                                          \

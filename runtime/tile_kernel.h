@@ -581,7 +581,7 @@ MD_INLINE void MD_TN(keep)(const md_tile *s, MD_REAL *panels, const MD_REAL *y, 
 
 /* Row tiles t0 .. t1 x panels p0 .. p1 over the blocks q0 .. q1 of the summed axes, into a strip
  * from row t0 of panel p0 on. `room`: it has room for full vectors in its last panel. `again`: of
- * the same rows as in the call before. */
+ * the same rows as in the call before. Without tiles: packs all panels of Y, to be kept. */
 MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, int64_t t0,
                             int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
                             MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room,
@@ -590,6 +590,12 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
     const MD_REAL *x = (const MD_REAL *)xs, *y = (const MD_REAL *)ys;
     const md_tile_cut u = md_tile_cut_rows(s, MD_LANES, MD_VBYTES, MD_TILE_MANY);
     const int64_t nr = u.nr;
+    /* if: KEPT */
+    if (t0 == t1) {
+        MD_TN(keep)(s, panels, y, nr, q1);
+        return;
+    }
+    /* end: KEPT */
     const int held = md_tile_whole(s); /* all panels packed first, then tiles outermost */
     const int64_t row0 = md_tile_row(s, u, t0);
     const int64_t outer = held ? t1 - t0 : p1 - p0;
@@ -715,7 +721,7 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
     const int64_t end = md_split(tasks, part + 1, call->parts);
     /* if: KEPT */
     if ((s->is & MD_TILE_KEPT) && md_split(tasks, part, call->parts) < end) {
-        MD_TN(keep)(s, slice, (const MD_REAL *)call->b, u.nr, kblocks);
+        block(s, NULL, call->b, 0, 0, 0, panels, 0, kblocks, NULL, 0, slice, 0, 0, 0);
     }
     /* end: KEPT */
     (void)copy;

@@ -55,7 +55,9 @@ enum {
     MD_TILE_BLOCK_IN = MD_TUNED(8, 1),        /* panels of a block in place, */
     MD_TILE_BLOCK_OUT = MD_TUNED(4, 1),       /* of another, */
     MD_TILE_BLOCK_HALF = MD_TUNED(2, 1),      /* and of operands of 16 bits */
-    MD_TILE_TAKEN_BYTES = MD_TUNED(32768, 1)  /* of their packed rows, but of large products */
+    MD_TILE_TAKEN_BYTES = MD_TUNED(32768, 1), /* of their packed rows, but of large products */
+    MD_TILE_SPAN_READS = 2, /* of each element of X, least, for which the rows are not packed */
+    MD_TILE_SPAN_GAPS = 4   /* elements for each that is read, most, where those have no runs */
 };
 /* A block lower than its tiles would be passed over without an end. */
 _Static_assert((int)MD_TILE_BLOCK_ROWS >= (int)MD_TILE_HIGH, "a block holds a register tile");
@@ -215,8 +217,8 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
            (swapped ? MD_TILE_SWAPPED : 0) | (packed ? MD_TILE_PACKED : 0) |
            (dots ? MD_TILE_DOTS : 0);
     const int wide = swapped ? MD_TILE_WIDE_B : MD_TILE_WIDE_A;
-    const int taken =
-        half && (lone || (p.is & wide) || p.k2.x != 1 || p.k2.n % 2 != 0 || p.kb2 % 2 != 0);
+    const int paired = !(p.is & wide) && p.k2.x == 1 && p.k2.n % 2 == 0 && p.kb2 % 2 == 0;
+    const int taken = half && (lone || !paired);
     p.is |= taken ? MD_TILE_TAKEN : 0;
     p.chunks = 1;
     if (chunked) {
@@ -242,6 +244,13 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         const int64_t room = most_bytes / (p.kb1 * p.kb2 * elem + 1);
         p.block_rows = md_tile_min(p.block_rows, room > MD_TILE_HIGH ? room : MD_TILE_HIGH);
     }
+    const int64_t span = half ? md_tile_span(&p) : 0;
+    /* Rows that lie neither along the sum nor side by side are packed one by one. */
+    const int runs = p.k2.x == 1 || (p.r2.x == 1 && p.r2.n >= lanes);
+    const int64_t read = md_tile_taken_rows(&p) * p.kb1 * p.kb2;
+    if (span > 0 && span <= (runs ? read / MD_TILE_SPAN_READS : read * MD_TILE_SPAN_GAPS)) {
+        p.is |= MD_TILE_SPAN | (paired ? 0 : MD_TILE_SINGLE);
+    }
     if (turned && p.chunks > 1) { /* the sum of all chunks is turned at once */
         p.block_rows = rows;
         p.block_cols = md_tile_up(p.cols.n, panel);
@@ -251,7 +260,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
      * needs one for last columns that do not fill a vector), strip, transposed strip. A panel of
      * few columns is as wide as whole vectors need; narrower vectors never need more. */
     const int64_t sums = p.k0.n * p.k1.n * p.k2.n, width = md_tile_up(p.cols.n, panel);
-    if (packed && !half && !swapped && p.chunks == 1 && p.b1.n * p.b2.n >= MD_TILE_KEEP_BATCHES &&
+    if (packed && !swapped && p.chunks == 1 && p.b1.n * p.b2.n >= MD_TILE_KEEP_BATCHES &&
         (p.b1.n == 1 || p.b1.y == 0) && (p.b2.n == 1 || p.b2.y == 0) && rows <= MD_TILE_KEEP_ROWS &&
         sums * width * elem <= MD_TILE_KEEP_BYTES &&
         MD_TILE_KEEP_PART * sums * width <= p.b1.n * p.b2.n * rows * p.cols.n) {
@@ -272,8 +281,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         p.group_at = end;
         p.slice += p.chunks > 1 ? rows * md_tile_up(p.cols.n, panel) : p.block_rows * p.block_cols;
     }
-    /* With chunks a block has all rows. */
-    p.slice += half ? md_tile_up(k * (p.chunks > 1 ? rows : p.block_rows), lanes) : 0;
+    p.slice += half ? md_tile_up(md_tile_taken_count(&p), lanes) : 0;
     p.partial = p.chunks > 1 ? p.chunks * p.b1.n * p.b2.n * rows * md_tile_up(p.cols.n, lanes) : 0;
     return p;
 }

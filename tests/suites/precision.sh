@@ -102,6 +102,32 @@ for net in mlp conv; do
     done
 done
 
+# Convolutions: those of a large net, of which less is saved; of a small one with the odd sizes alone.
+cat >"$scratch/deep.mdl" <<'END'
+use nn;
+layer unit(x: [b, c, h, w]) {
+    return relu(x + x |> c1: conv2d(c, 3, pad = 1) |> bn1: batchnorm |> relu |> c2: conv2d(c, 3, pad = 1) |> bn2: batchnorm);
+}
+model net(x: [128, 3, 32, 32]) -> [128, 10] {
+    h = x |> stem: conv2d(16, 3, pad = 1) |> relu |> u1: unit |> down: conv2d(32, 3, pad = 1, stride = 2) |> relu |> u2: unit;
+    g[b, c] = mean[i, j] h[b, c, i, j];
+    return head: linear(g, 10);
+}
+train fit(x: [128, 3, 32, 32]) of net { loss mean(net(x)^2); optimizer sgd(lr = 0.1); steps 10; }
+END
+"$MDLC" --no-main --precision=bf16 "$scratch/deep.mdl" -o "$scratch/deep.c" && [ "$(grep -c '^MD_TILE_HALF_PART(.*conv2d' "$scratch/deep.c")" -ge 8 ] && grep -q 'MD_TILE_SPAN |' "$scratch/deep.c" &&
+    ! grep -q '^MD_TILE_PART(.*conv2d' "$scratch/deep.c" && pass || fail "convolutions" "$(grep -c '^MD_TILE_HALF_PART(.*conv2d' "$scratch/deep.c") tiles in 16 bits"
+saved=$("$MDLC" report --threads=1 --precision=bf16 "$scratch/deep.mdl" | sed -n 's/^train fit: arena \([0-9]*\).*/\1/p')
+all=$("$MDLC" report --threads=1 --precision=f32 "$scratch/deep.mdl" | sed -n 's/^train fit: arena \([0-9]*\).*/\1/p')
+[ "${saved:-1}" -lt $((all * 75 / 100)) ] && pass || fail "arena of convolutions" "$saved bytes, in f32 $all"
+"$ODD_BUILD/mdlc" --precision=bf16 tests/suites/halves.mdl -o "$scratch/small.c" && emitted "$scratch/small.c" "$scratch/small" || fail "convolutions" "halves.mdl does not build"
+[ "$(grep -c '^MD_TILE_HALF_PART(.*conv2d' "$scratch/small.c")" -ge 4 ] && pass || fail "convolutions" "of a small net in f32"
+run "$scratch/small1" "$scratch/small" conv --threads 1
+run "$scratch/small3" "$scratch/small" conv --threads 3
+same "convolutions, 3 threads" "$scratch/small1.st" "$scratch/small3.st"
+near "convolutions and PyTorch's autocast" "$scratch/bf16.txt" "$scratch/small1.loss" 0.012
+near "convolutions and f32" "$scratch/conv.f32.loss" "$scratch/small1.loss" 0.012
+
 # In pairs, by the instruction where there is one, else by two multiply-adds: sums in another order.
 emitted "$scratch/half.c" "$scratch/pairs" -DMD_TILE_PAIRS=1 && run "$scratch/pairs1" "$scratch/pairs" --threads 1
 near "in pairs" "$scratch/half1.loss" "$scratch/pairs1.loss" 0.003
