@@ -30,6 +30,7 @@ struct Style {
     Text *before;             /* functions that this one calls */
     int nloop;                /* how many of its loops became functions */
     const char *size;         /* the extent of its flat loop; NULL: it has none */
+    const Arg *lanes;         /* what a product makes for itself in lanes; NULL: no argument */
     const char *pace;         /* what it knows of its threads; NULL: it has no such loop */
     const char *part, *parts; /* in such a loop: the number of the thread's part, and of all */
 };

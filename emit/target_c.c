@@ -82,6 +82,8 @@ static void print_store(Style *s, const Stmt *st) {
         text_printf(s->out, "%s = md_%s_%s(%s);", place, how, half, value);
     } else if (st->add != OP_CONST) {
         style_combine(s, st->add, elem, place, value);
+    } else if (st->arg == s->lanes) {
+        text_printf(s->out, "%s = MD_TILE_AS_LANE(%s);", place, value);
     } else if (elem == TY_BOOL) {
         text_printf(s->out, "%s = (uint8_t)(%s);", place, value);
     } else {

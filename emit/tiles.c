@@ -118,6 +118,17 @@ static void open_arguments(Style *s, const Needs *all, const StmtList *list, con
     }
 }
 
+static md_tile tile_plan(const Tile *tile) {
+    md_tile plan;
+    memcpy(&plan, tile->plan, sizeof plan);
+    return plan;
+}
+
+/* Of operands of 16 bits. */
+static bool tile_is_half(const Tile *tile) {
+    return !tile->blas && (tile_plan(tile).is & MD_TILE_HALF);
+}
+
 /* What makes A for one element of the batch. */
 static void print_copy(Text *out, const Kernel *k, const Tile *tile, const Needs *n,
                        const char *name) {
@@ -126,8 +137,15 @@ static void print_copy(Text *out, const Kernel *k, const Tile *tile, const Needs
     text_printf(out, "static const void *%s_copy(void *ctx, int64_t %s, int part) {\n", name,
                 s.axis[tile->batch]);
     open_arguments(&s, n, &tile->copy, name);
-    line(&s, "%s *halo = %s + part * INT64_C(%" PRId64 ");", elem_c_name(tile->halo->elem),
-         s.arg[tile->halo->id], tile->halo->part);
+    const char *type = elem_c_name(tile->halo->elem);
+    const char *work = str_printf(s.out->arena, "%s + part * INT64_C(%" PRId64 ")",
+                                  s.arg[tile->halo->id], tile->halo->part);
+    if (tile_is_half(tile) && !(tile_plan(tile).is & MD_TILE_LONE)) {
+        s.lanes = tile->halo;
+        type = "md_tile_lane";
+        work = str_printf(s.out->arena, "(md_tile_lane *)(void *)(%s)", work);
+    }
+    line(&s, "%s *halo = %s;", type, work);
     s.arg[tile->halo->id] = "halo";
     list_print(&s, &tile->copy);
     line(&s, "return %s;", operand_text(&s, tile->halo, tile->at_a));
@@ -209,13 +227,6 @@ static const char *tile_suffix(const Tile *tile) {
     return tile->strip->elem == TY_F64 ? "f64" : "f32";
 }
 
-/* Of operands of 16 bits. */
-static bool tile_is_half(const Tile *tile) {
-    md_tile plan;
-    memcpy(&plan, tile->plan, sizeof plan);
-    return !tile->blas && (plan.is & MD_TILE_HALF);
-}
-
 static const char *epilogue_name(Arena *arena, const char *of, const Tile *tile) {
     return of != NULL ? str_printf(arena, "%s_epilogue", of)
                       : str_printf(arena, "md_tile_none_%s", tile_suffix(tile));
@@ -282,7 +293,8 @@ static const char *flags_text(Arena *arena, int64_t is) {
                  {MD_TILE_DOTS, "DOTS"},       {MD_TILE_KEPT, "KEPT"},
                  {MD_TILE_HALF, "HALF"},       {MD_TILE_F16, "F16"},
                  {MD_TILE_EXACT, "EXACT"},     {MD_TILE_SINGLE, "SINGLE"},
-                 {MD_TILE_SPAN, "SPAN"},       {MD_TILE_TAKEN, "TAKEN"},
+                 {MD_TILE_SPAN, "SPAN"},       {MD_TILE_MADE, "MADE"},
+                 {MD_TILE_TAKEN, "TAKEN"},
                  {MD_TILE_WIDE_A, "WIDE_A"},   {MD_TILE_WIDE_B, "WIDE_B"},
                  {MD_TILE_ACROSS, "ACROSS"}};
     Text text = {.arena = arena};
@@ -365,9 +377,7 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
     if (tile->blas) {
         return;
     }
-    md_tile plan;
-    memcpy(&plan, tile->plan, sizeof plan);
-    const md_tile *p = &plan;
+    const md_tile plan = tile_plan(tile), *p = &plan;
     bool dots = p->is & MD_TILE_DOTS, turned = md_tile_turns(p);
     bool in_place = p->is & MD_TILE_IN_PLACE, stored = !(p->is & MD_TILE_NO_C);
     /* The last columns of a machine's vectors are packed where they do not fill one. */
@@ -411,8 +421,7 @@ void tile_print_plan(Style *s, Text *out, const Tile *tile, Products *known) {
         print_blas(out, k->name, &plan);
         return;
     }
-    md_tile plan;
-    memcpy(&plan, tile->plan, sizeof plan);
+    const md_tile plan = tile_plan(tile);
     const Text text = tile_text(out->arena, &plan);
     s->plan = share(known->arena, &known->plan, &text, k->name);
     if (s->plan == k->name) {
@@ -422,7 +431,9 @@ void tile_print_plan(Style *s, Text *out, const Tile *tile, Products *known) {
     const char *epilogue =
         epilogue_name(out->arena, tile->body.count > 0 ? s->epilogue : NULL, tile);
     if (tile_is_half(tile)) {
-        text_printf(out, "MD_TILE_HALF_PART(%s, %s_tile, %s)\n\n", k->name, s->plan, epilogue);
+        const char *copy = tile->halo ? str_printf(out->arena, "%s_copy", s->epilogue) : "NULL";
+        text_printf(out, "MD_TILE_HALF_PART(%s, %s_tile, %s, %s)\n\n", k->name, s->plan, epilogue,
+                    copy);
     } else if (tile->halo) {
         text_printf(out, "MD_TILE_COPIED_PART(%s, %s_tile, md_tile_part_copied_%s, %s, %s_copy)",
                     k->name, s->plan, tile_suffix(tile), epilogue, s->epilogue);

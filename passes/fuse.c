@@ -274,7 +274,8 @@ static void mark_plain(Fuse *s) {
         }
         for (int k = 0; k < node->nin; k++) {
             const Node *x = node->in[k];
-            while (op_info[x->op].cls == CLASS_VIEW && !info_of(s, x)->sink) {
+            while (op_info[x->op].cls == CLASS_VIEW && !info_of(s, x)->sink &&
+                   !info_of(s, x)->copied) {
                 x = x->in[0];
             }
             NodeInfo *in = info_of(s, x);

@@ -89,6 +89,7 @@ enum {
     MD_TILE_EXACT = 16384, /* an operand that is float is multiplied as it is, not rounded */
     MD_TILE_SINGLE = 32768, /* no machine multiplies them in pairs */
     MD_TILE_LONE = MD_TILE_F16 | MD_TILE_EXACT | MD_TILE_SINGLE, /* any of these */
+    MD_TILE_MADE = 131072, /* A is made for the product alone, in lanes where these are single */
     MD_TILE_SPAN = 65536, /* rows of X overlap, as windows do: all that lies between is widened */
     MD_TILE_ACROSS = 4096  /* rows lie side by side in C: the epilogue gets the transpose */
 };
@@ -252,9 +253,16 @@ MD_INLINE int64_t md_tile_span(const md_tile *s) {
            (s->kb2 - 1) * s->k2.x + 1;
 }
 
+/* Is X what the product makes for itself? */
+MD_INLINE int md_tile_makes_x(const md_tile *s) {
+    return (s->is & (MD_TILE_MADE | MD_TILE_SWAPPED)) == MD_TILE_MADE;
+}
+
 /* What a worker has of them in its slice, at its end. */
 MD_INLINE int64_t md_tile_taken_count(const md_tile *s) {
-    return s->is & MD_TILE_SPAN ? md_tile_span(s) : md_tile_taken_rows(s) * s->kb1 * s->kb2;
+    return md_tile_makes_x(s)     ? 0
+           : s->is & MD_TILE_SPAN ? md_tile_span(s)
+                                  : md_tile_taken_rows(s) * s->kb1 * s->kb2;
 }
 
 /* How rows are cut into tiles on a machine. Tiles are even to one row: the `cut` axis (i2, or i1

@@ -33,12 +33,22 @@
 #include <immintrin.h>
 #endif
 
-/* NAME_part of such a plan. */
-#define MD_TILE_HALF_PART(name, plan, epilogue)                                                    \
+/* What bfloat16 holds, as an A that a product makes for itself has it; float where all lanes are
+ * single. */
+#if MD_TILE_PAIRS
+typedef uint16_t md_tile_lane;
+#define MD_TILE_AS_LANE(x) md_cut_bf16(x)
+#else
+typedef float md_tile_lane;
+#define MD_TILE_AS_LANE(x) (x)
+#endif
+
+/* NAME_part of such a plan; `copy` makes A batch element by batch element, NULL: it lies there. */
+#define MD_TILE_HALF_PART(name, plan, epilogue, copy)                                              \
     static void name##_part(const md_tile_call *call, int part) {                                  \
         md_tile_share_f32(&(plan), call, part, epilogue, md_tile_block_half,                       \
                           (plan).is & MD_TILE_WIDE_A ? 4 : 2, (plan).is & MD_TILE_WIDE_B ? 4 : 2,  \
-                          NULL);                                                                   \
+                          copy);                                                                   \
     }
 
 #if defined(__GNUC__) && !defined(__clang__)
@@ -112,9 +122,11 @@ MD_INLINE int md_tile_lone(const md_tile *s) {
     return !MD_TILE_PAIRS || (s->is & MD_TILE_LONE) != 0;
 }
 
+/* `wide`: floats that are rounded; MD_TILE_AS_IT_IS: that stay what they are. */
+enum { MD_TILE_AS_IT_IS = 2 };
 MD_INLINE int md_tile_form(const md_tile *s, int wide) {
     const int f16 = (s->is & MD_TILE_F16) != 0;
-    if (wide && (s->is & MD_TILE_EXACT)) {
+    if (wide == MD_TILE_AS_IT_IS || (wide && (s->is & MD_TILE_EXACT))) {
         return MD_TILE_FROM_FLOAT;
     }
     return f16 ? (wide ? MD_TILE_ROUND_F16 : MD_TILE_FROM_F16)
@@ -432,19 +444,23 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
                                   float *strip, int64_t ld, float *slice, int add, int room,
                                   int again) {
     const int swapped = (s->is & MD_TILE_SWAPPED) != 0;
+    const int lone = md_tile_lone(s);
+    const int made = lone && md_tile_makes_x(s); /* X is floats already; or Y is: */
+    const int y_made = lone && !made && (s->is & MD_TILE_MADE);
     const int x_wide = (s->is & (swapped ? MD_TILE_WIDE_B : MD_TILE_WIDE_A)) != 0;
-    const int y_wide = (s->is & (swapped ? MD_TILE_WIDE_A : MD_TILE_WIDE_B)) != 0;
-    const int64_t x_bytes = x_wide ? 4 : 2, y_bytes = y_wide ? 4 : 2;
+    const int y_wide = y_made ? (int)MD_TILE_AS_IT_IS
+                              : (s->is & (swapped ? MD_TILE_WIDE_A : MD_TILE_WIDE_B)) != 0;
+    const int64_t x_bytes = x_wide || made ? 4 : 2, y_bytes = y_wide ? 4 : 2;
     const md_tile_cut u = md_tile_cut_rows(s, MD_LANES_F32, MD_VBYTES, MD_TILE_MANY);
     const int64_t nr = u.nr;
     const int held = md_tile_whole(s);
-    const int lone = md_tile_lone(s);
     const int whole = s->k0.n == 1 && s->kb1 == s->k1.n && s->kb2 == s->k2.n; /* X is one block */
-    const int taken = lone || (s->is & MD_TILE_TAKEN);
+    const int taken = !made && (lone || (s->is & MD_TILE_TAKEN));
     const int64_t row0 = md_tile_row(s, u, t0), row1 = md_tile_row(s, u, t1);
     const int64_t outer = held ? t1 - t0 : p1 - p0;
     const int64_t inner = held ? p1 - p0 : t1 - t0;
     const int span = lone && (s->is & MD_TILE_SPAN);
+    const int floats = span || made; /* at the strides of X */
     uint32_t *panels = (uint32_t *)(void *)slice;
     uint32_t *own = panels + s->slice - (md_tile_taken_count(s) + 15) / 16 * 16;
     int kept = 0;
@@ -460,10 +476,10 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
         const int64_t pairs = lone ? b.nk2 : (b.nk2 + 1) / 2;
         const md_tile_pitch pitch = md_tile_taken(s, row1 - row0, b.nk1, pairs);
         /* From row to row of a tile, and along the sum, in units of 16 bits. */
-        const int64_t r1 = span ? 2 * s->r1.x : s->r1.x;
-        const int64_t row_step = span ? 2 * s->r2.x : taken ? 2 * pitch.row : s->r2.x;
-        const int64_t k1 = span ? 2 * s->k1.x : taken ? 2 * pitch.k1 : s->k1.x;
-        const int64_t k2 = span ? 2 * s->k2.x : taken ? 2 * pitch.k2 : 2;
+        const int64_t r1 = floats ? 2 * s->r1.x : s->r1.x;
+        const int64_t row_step = floats ? 2 * s->r2.x : taken ? 2 * pitch.row : s->r2.x;
+        const int64_t k1 = floats ? 2 * s->k1.x : taken ? 2 * pitch.k1 : s->k1.x;
+        const int64_t k2 = floats ? 2 * s->k2.x : taken ? 2 * pitch.k2 : 2;
         const md_tile_reach reach = md_tile_reach_of(s, row0, row1, b);
         const int64_t xk = b.i0 * s->k0.x + b.i1 * s->k1.x + b.i2 * s->k2.x;
         const int64_t yk = b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y;
@@ -485,7 +501,7 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
                 const int64_t to = row / s->r2.n * s->r1.x + row % s->r2.n * s->r2.x;
                 const void *packed = own + (span ? to - reach.from : (row - row0) * pitch.row);
                 const uint16_t *xt = taken ? (const uint16_t *)packed
-                                           : (const uint16_t *)(const void *)xq + to;
+                                           : (const uint16_t *)(const void *)(xq + to * x_bytes);
                 uint32_t *panel = panels + (held ? (p - p0) * b.nk1 * pairs * nr : 0);
                 /* if: KEPT */
                 if (kept) {

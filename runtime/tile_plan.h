@@ -19,7 +19,7 @@ typedef struct {
     int64_t a_b1, a_b2, a_m1, a_m2, a_k0, a_k1, a_k2; /* strides of A */
     int64_t b_b1, b_b2, b_k0, b_k1, b_k2, b_n;        /* strides of B */
     int64_t c_b1, c_b2, c_m1, c_m2, c_n;              /* strides of C */
-    int flags; /* MD_TILE_ADD, NO_C, HALF, F16, EXACT, WIDE_A, WIDE_B, ACROSS, or 0 */
+    int flags; /* MD_TILE_ADD, NO_C, HALF, F16, EXACT, WIDE_A, WIDE_B, MADE, ACROSS, or 0 */
 } md_tile_shape;
 
 /* Sizes that decide how a product is cut, not what it is. With MDLC_ODD_SIZES they are so small
@@ -218,8 +218,10 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
            (dots ? MD_TILE_DOTS : 0);
     const int wide = swapped ? MD_TILE_WIDE_B : MD_TILE_WIDE_A;
     const int paired = !(p.is & wide) && p.k2.x == 1 && p.k2.n % 2 == 0 && p.kb2 % 2 == 0;
-    const int taken = half && (lone || !paired);
+    const int made = half && md_tile_makes_x(&p); /* X is read where it is */
+    const int taken = half && !made && (lone || !paired);
     p.is |= taken ? MD_TILE_TAKEN : 0;
+    p.is |= made && !paired ? MD_TILE_SINGLE : 0;
     p.chunks = 1;
     if (chunked) {
         p.chunks = md_tile_min((15 + tiles) / tiles, kblocks);
@@ -238,13 +240,13 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         p.block_cols = md_tile_min(p.block_cols, panel * vectors);
     }
     p.block_rows = md_tile_min(p.block_rows, rows);
-    if (half) { /* an eighth of what a large one reads and writes */
+    if (half && !made) { /* an eighth of what a large one reads and writes */
         const int64_t most_bytes = bytes / 8 > MD_TILE_TAKEN_BYTES ? (int64_t)(bytes / 8)
                                                                    : (int64_t)MD_TILE_TAKEN_BYTES;
         const int64_t room = most_bytes / (p.kb1 * p.kb2 * elem + 1);
         p.block_rows = md_tile_min(p.block_rows, room > MD_TILE_HIGH ? room : MD_TILE_HIGH);
     }
-    const int64_t span = half ? md_tile_span(&p) : 0;
+    const int64_t span = half && !made ? md_tile_span(&p) : 0;
     /* Rows that lie neither along the sum nor side by side are packed one by one. */
     const int runs = p.k2.x == 1 || (p.r2.x == 1 && p.r2.n >= lanes);
     const int64_t read = md_tile_taken_rows(&p) * p.kb1 * p.kb2;

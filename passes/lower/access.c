@@ -16,6 +16,33 @@ Buf *slot_buf(Lower *l, const Slot *slot) {
     BUG("input '%s' belongs to another entry", slot->name);
 }
 
+/* Products read what they compute in. */
+static bool read_by_loops(const Frame *f, const Node *node) {
+    for (int i = 0; i < f->region->node.count; i++) {
+        const Node *user = f->region->node.at[i];
+        OpClass cls = op_info[user->op].cls;
+        bool loop = cls == CLASS_MAP || cls == CLASS_FOLD;
+        if (node_reads(user, node) && !loop && !(cls == CLASS_VIEW && read_by_loops(f, user))) {
+            return false;
+        }
+    }
+    return true;
+}
+
+Type storage_of(const Frame *f, const Node *node) {
+    Type type = *node->type;
+    if (f->halves && type.rank > 0 && halves_hold(f->halves, node)) {
+        type.elem = halves_elem(f->halves);
+        return type;
+    }
+    Elem storage = f->l->c->opt.storage;
+    bool narrow = storage != TY_ERROR && elem_computed(storage) == type.elem;
+    if (narrow && op_info[node->op].cls == CLASS_MAP && read_by_loops(f, node)) {
+        type.elem = storage;
+    }
+    return type;
+}
+
 static Buf *table_buf(Lower *l, const Node *node) {
     for (int i = 0; i < l->p->table.count; i++) {
         if (l->p->table.at[i]->data == node->attr->data &&

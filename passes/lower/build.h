@@ -122,6 +122,8 @@ void ends_in(Frame *f, const Node *loop, Step *step); /* Step.made */
 void ends_after(Frame *f, const Node *loop, Step *step, const bool *copied);
 
 /* --- access.c --- */
+/* The type of a value between kernels. What is added up in memory keeps its digits. */
+Type storage_of(const Frame *f, const Node *node);
 Buf *slot_buf(Lower *l, const Slot *slot);
 bool kernel_known(const WorkBuild *b, const Node *node);
 const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *const *at);

@@ -21,7 +21,7 @@ static Home staged_home(WorkBuild *b, const Node *x) {
     Buf *buf = ARENA_NEW(b->w.scratch, Buf);
     buf->storage = buf;
     buf->name = "halo";
-    buf_set_type(b->l->p, buf, *x->type);
+    buf_set_type(b->l->p, buf, storage_of(b->frame, x));
     return (Home){.buf = buf};
 }
 
@@ -60,7 +60,7 @@ static bool make_copies(WorkBuild *b, int *spaces) {
         part.rows = *kernel_space(b, (*spaces)++, type_count(*x->type), "i");
         const Index *at[MD_RANK];
         space_digits(b, &part.rows, x->type->rank, x->type->dim, at);
-        copy[k] = (OwnCopy){x, {.buf = work_buf(&b->w, *x->type, 0, "halo")}};
+        copy[k] = (OwnCopy){x, {.buf = work_buf(&b->w, storage_of(b->frame, x), 0, "halo")}};
         kernel_store_at(b, &part.roots, x, &copy[k].home, at, value_at(&b->v, x, at));
         b->copied = count_add(b->copied, 1, (int64_t)copy[k].home.buf->bytes);
         again = kernel_refine(b, &part.roots) || again;
@@ -215,7 +215,7 @@ bool make_contract(WorkBuild *b) {
             at[i] = label[labels[i]];
         }
         const Expr *value = value_at(&b->v, node->in[k], at);
-        p->copy[k] = b->staged && b->own_copy[k].node ? b->own_copy[k].node->type : NULL;
+        p->copy[k] = b->staged && b->own_copy[k].node ? b->own_copy[k].home.buf->type : NULL;
         p->rounds[k] = value->kind == EXPR_MAP ? op_rounds_to(value->op) : TY_ERROR;
         p->load[k] = p->rounds[k] != TY_ERROR ? value->in[0] : value;
         if (p->load[k]->kind != EXPR_LOAD || p->load[k]->nin > 0) {

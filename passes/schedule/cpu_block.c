@@ -90,6 +90,7 @@ typedef struct {
     AxisSet row; /* the axis of the rows */
     int last;    /* the vector axis */
     bool *seen;
+    size_t bytes;    /* of all elements: the outer of two loops has vectors of one size alone */
     int shared, own; /* cost of what all rows need, of what one row does */
     bool fits;
 } Jam;
@@ -102,6 +103,7 @@ static void shared_loads(Jam *x, const Expr *e) {
     x->seen[e->id] = true;
     x->fits = x->fits && e->kind != EXPR_DRAW;
     if (e->kind == EXPR_LOAD) {
+        x->fits = x->fits && elem_bytes(e->arg->elem) == x->bytes;
         int64_t stride = 0;
         bool plain = index_stride(e->index, x->last, &stride);
         stride = stride < 0 ? -stride : stride;
@@ -125,7 +127,7 @@ static void jam_visit(Jam *x, const Expr *e) {
     x->own += e->kind == EXPR_MAP ? op_info[e->op].cost : 0;
     /* Draws have loops of their own, and a guarded load is a branch. */
     x->fits = x->fits && e->kind != EXPR_FOLD && e->kind != EXPR_DRAW && e->kind != EXPR_KEY &&
-              (e->kind != EXPR_LOAD || e->nin == 0);
+              (e->kind != EXPR_LOAD || (e->nin == 0 && elem_bytes(e->arg->elem) == x->bytes));
     for (int i = 0; i < e->nkid; i++) {
         jam_visit(x, e->kid[i]);
     }
@@ -133,13 +135,19 @@ static void jam_visit(Jam *x, const Expr *e) {
 
 /* What rows share, of one element; 0: it is not worth it, or they cannot share a loop. */
 static int jam_shared(const KernelBuild *b, int row, int last, const RootList *roots) {
-    Jam x = {b, (AxisSet)1 << row, last, ARENA_ARRAY(b->scratch, bool, b->nbound), 0, 0, true};
+    Jam x = {.b = b,
+             .row = (AxisSet)1 << row,
+             .last = last,
+             .seen = ARENA_ARRAY(b->scratch, bool, b->nbound),
+             .bytes = elem_bytes(roots->at[0].arg->elem),
+             .fits = true};
     if (block_rows(b->k->axis[row].extent) == 1 || b->k->axis[last].extent < JAM_VECTOR) {
         return 0;
     }
     for (int i = 0; i < roots->count; i++) {
         jam_visit(&x, roots->at[i].value);
-        x.fits = x.fits && (root_axes(&roots->at[i]) >> last & 1);
+        x.fits = x.fits && (root_axes(&roots->at[i]) >> last & 1) &&
+                 elem_bytes(roots->at[i].arg->elem) == x.bytes;
         x.shared += roots->at[i].add != OP_CONST ? JAM_SHARED : 0; /* the sums stay in registers */
     }
     bool worth = x.fits && x.shared >= JAM_SHARED && x.own <= JAM_COST;

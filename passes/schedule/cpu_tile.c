@@ -508,6 +508,7 @@ md_tile_shape product_shape(const Tiling *p) {
     if (half != TY_ERROR) {
         const Arg *a = p->of->load[p->swapped]->arg, *b = p->of->load[!p->swapped]->arg;
         flags |= half == TY_F16 ? MD_TILE_F16 : 0;
+        flags |= p->of->copy[p->swapped] ? MD_TILE_MADE : 0;
         flags |= multiplied_as(p->of, 0) != multiplied_as(p->of, 1) ? MD_TILE_EXACT : 0;
         flags |= MD_TILE_HALF | (a->elem == TY_F32 ? MD_TILE_WIDE_A : 0) |
                  (b->elem == TY_F32 ? MD_TILE_WIDE_B : 0);
@@ -528,7 +529,7 @@ static bool copy_fits(const Tiling *p) {
         }
     }
     Digit batch = group_at(&p->class[BATCH], 0);
-    return !second && first->dim[0] > p->b->k->threads && product_half(p->of) == TY_ERROR &&
+    return !second && first->dim[0] > p->b->k->threads &&
            p->class[BATCH].ngroup == 1 && batch.extent == first->dim[0] &&
            batch.a == type_count(*first) / first->dim[0];
 }
@@ -539,7 +540,8 @@ static void emit_copy(Tiling *p, Tile *tile) {
     const Type *type = p->of->copy[p->swapped];
     const Index *at[MD_RANK];
     int axis[MD_RANK], n = 0;
-    Type one = {.elem = type->elem, .rank = 1, .dim = {type_count(*type) / type->dim[0]}};
+    /* In 16 bits too, which machines without pairs of them make floats of at once. */
+    Type one = {.elem = p->of->elem, .rank = 1, .dim = {type_count(*type) / type->dim[0]}};
     Arg *halo = kernel_work(b, one, p->workers > 1 ? p->workers : 0, "halo");
     const Type *room = kernel_buf(b->k, halo)->type;
     halo->part = room->dim[room->rank - 1];

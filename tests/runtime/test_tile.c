@@ -82,26 +82,30 @@ static void part_f32(const md_tile_call *call, int part) {
     md_tile_part_f32(&((const Case *)call->ctx)->plan, call, part, epi_f32);
 }
 
-/* A comes batch element by batch element from a function; the call knows nothing of it. */
-static const float *copied_from;
-static const void *copy_f32(void *ctx, int64_t batch, int part) {
+/* A comes batch element by batch element from a function; the call knows nothing of it. Of 16 bits
+ * it is made in lanes. */
+static const void *copied_from;
+static int made_x, made_y; /* how often that was which operand of the plan */
+static const void *copy_of(void *ctx, int64_t batch, int part) {
     const md_tile *s = &((const Case *)ctx)->plan;
     const int swapped = (s->is & MD_TILE_SWAPPED) != 0;
+    const int bytes = (s->is & MD_TILE_HALF) && !md_tile_lone(s) ? 2 : 4;
     (void)part;
-    return copied_from + batch / s->b2.n * (swapped ? s->b1.y : s->b1.x) +
-           batch % s->b2.n * (swapped ? s->b2.y : s->b2.x);
+    return (const char *)copied_from + (batch / s->b2.n * (swapped ? s->b1.y : s->b1.x) +
+                                        batch % s->b2.n * (swapped ? s->b2.y : s->b2.x)) * bytes;
 }
 static void part_copied(const md_tile_call *call, int part) {
     md_tile_call own = *call;
     own.a = own.b;
-    copied_from = (const float *)call->a;
-    md_tile_part_copied_f32(&((const Case *)call->ctx)->plan, &own, part, epi_f32, copy_f32);
+    copied_from = call->a;
+    md_tile_part_copied_f32(&((const Case *)call->ctx)->plan, &own, part, epi_f32, copy_of);
 }
 
 static void part_half(const md_tile_call *call, int part) {
     const md_tile *s = &((const Case *)call->ctx)->plan;
     md_tile_share_f32(s, call, part, epi_f32, md_tile_block_half,
-                      s->is & MD_TILE_WIDE_A ? 4 : 2, s->is & MD_TILE_WIDE_B ? 4 : 2, NULL);
+                      s->is & MD_TILE_WIDE_A ? 4 : 2, s->is & MD_TILE_WIDE_B ? 4 : 2,
+                      s->is & MD_TILE_MADE ? copy_of : NULL);
 }
 
 #ifndef TEST_F32_ONLY
@@ -361,6 +365,28 @@ static void case_check(Case *t) {
         free(next);
     }
     free(first);
+    /* Of 16 bits A may be made in lanes. */
+    if (half && !(t->shape.flags & (MD_TILE_WIDE_A | MD_TILE_EXACT))) {
+        const md_tile plan = t->plan;
+        t->shape.flags |= MD_TILE_MADE;
+        t->plan = md_tile_plan(t->shape, t->elem);
+        const int pairs = !md_tile_lone(&t->plan);
+        float *lanes = calloc((size_t)t->a_size + 1, sizeof *lanes); /* pairs are read at an end */
+        for (int64_t at = 0; at < t->a_size; at++) {
+            put_operand(t, pairs ? 0 : MD_TILE_HALF, lanes, at, t->a[at]);
+        }
+        copied_from = (const char *)lanes + t->a_zero * (pairs ? 2 : 4);
+        made_x += md_tile_makes_x(&t->plan);
+        made_y += !md_tile_makes_x(&t->plan);
+        first = case_run(t, fn, 1);
+        unsigned char *next = case_run(t, fn, 3);
+        assert_memory_equal(first, next, bytes);
+        free(next);
+        free(first);
+        free(lanes);
+        t->shape.flags &= ~MD_TILE_MADE;
+        t->plan = plan;
+    }
 }
 
 static Case case_random(void) {
@@ -446,7 +472,7 @@ static void test_random(void **state) {
            "of bf16 %d, their rows packed %d, of lone lanes %d, across %d, swapped too %d\n",
            swapped, packed, kept, wide, groups, chunks, half, taken, f16,
            across, both);
-    assert_true(across > 100 && both > 5 && f16 > 50);
+    assert_true(across > 100 && both > 5 && f16 > 50 && made_x > 50 && made_y > 2);
     assert_true(half > taken + 5 && taken > 20 && swapped > 20);
     assert_true(packed > 100 && kept > 10 && wide > 20 && groups > 20);
 }

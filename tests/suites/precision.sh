@@ -116,7 +116,11 @@ model net(x: [128, 3, 32, 32]) -> [128, 10] {
 train fit(x: [128, 3, 32, 32]) of net { loss mean(net(x)^2); optimizer sgd(lr = 0.1); steps 10; }
 END
 "$MDLC" --no-main --precision=bf16 "$scratch/deep.mdl" -o "$scratch/deep.c" && [ "$(grep -c '^MD_TILE_HALF_PART(.*conv2d' "$scratch/deep.c")" -ge 8 ] && grep -q 'MD_TILE_SPAN |' "$scratch/deep.c" &&
-    ! grep -q '^MD_TILE_PART(.*conv2d' "$scratch/deep.c" && pass || fail "convolutions" "$(grep -c '^MD_TILE_HALF_PART(.*conv2d' "$scratch/deep.c") tiles in 16 bits"
+    [ "$(grep -c '^MD_TILE_HALF_PART(.*_copy)' "$scratch/deep.c")" -ge 6 ] && grep -q 'MD_TILE_MADE' "$scratch/deep.c" && ! grep -q '^MD_TILE_PART(.*conv2d' "$scratch/deep.c" && pass || fail "convolutions" "$(grep -c '^MD_TILE_HALF_PART(.*conv2d' "$scratch/deep.c") tiles in 16 bits"
+# Roundings are made once an element, not once a product.
+work=$("$MDLC" --stats --precision=bf16 "$scratch/deep.mdl" -o "$scratch/deep.c" | sed -n 's/^deep_fit.flops: //p')
+once=$("$MDLC" --stats --precision=f32 "$scratch/deep.mdl" -o "$scratch/deep.c" | sed -n 's/^deep_fit.flops: //p')
+[ "${work:-0}" -gt 0 ] && [ $((work / 101)) -le $((once / 100)) ] && pass || fail "FLOPs of convolutions" "$work, in f32 $once"
 saved=$("$MDLC" report --threads=1 --precision=bf16 "$scratch/deep.mdl" | sed -n 's/^train fit: arena \([0-9]*\).*/\1/p')
 all=$("$MDLC" report --threads=1 --precision=f32 "$scratch/deep.mdl" | sed -n 's/^train fit: arena \([0-9]*\).*/\1/p')
 [ "${saved:-1}" -lt $((all * 75 / 100)) ] && pass || fail "arena of convolutions" "$saved bytes, in f32 $all"
@@ -125,6 +129,8 @@ all=$("$MDLC" report --threads=1 --precision=f32 "$scratch/deep.mdl" | sed -n 's
 run "$scratch/small1" "$scratch/small" conv --threads 1
 run "$scratch/small3" "$scratch/small" conv --threads 3
 same "convolutions, 3 threads" "$scratch/small1.st" "$scratch/small3.st"
+emitted "$scratch/small.c" "$scratch/paired" -DMD_TILE_PAIRS=1 && run "$scratch/paired1" "$scratch/paired" conv --threads 1
+near "convolutions in pairs" "$scratch/small1.loss" "$scratch/paired1.loss" 0.012
 near "convolutions and PyTorch's autocast" "$scratch/bf16.txt" "$scratch/small1.loss" 0.012
 near "convolutions and f32" "$scratch/conv.f32.loss" "$scratch/small1.loss" 0.012
 
