@@ -60,6 +60,7 @@ typedef struct {
     Elem float_type; /* what an unmarked float type means; TY_ERROR: as the source says, until that
                         is elaborated */
     Elem half;       /* in what all entries multiply; TY_ERROR: as their trains say */
+    bool always;     /* also where that costs time */
     int64_t budget;  /* --budget in bytes, -1: as the source says */
     bool rounding;   /* for it sums may be made in another order */
     Override *override;

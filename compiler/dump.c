@@ -486,7 +486,9 @@ static void print_entry_head(Dump *d, const Entry *entry) {
                   {"budget", entry->budget, -1},
                   {"rounding", entry->rounding, 0},
                   {"bf16", entry->half == TY_BF16, 0},
-                  {"f16", entry->half == TY_F16, 0}};
+                  {"f16", entry->half == TY_F16, 0},
+                  {"always", entry->always, 0},
+                  {"rounds", entry->rounds, 0}};
     for (size_t i = 0; i < sizeof number / sizeof *number; i++) {
         if (number[i].value != number[i].none) {
             text_printf(line, ", %s = %" PRId64, number[i].name, number[i].value);

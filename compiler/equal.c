@@ -130,6 +130,7 @@ static bool entry_equal(const Entry *a, const Entry *b) {
                 a->dataset == b->dataset && a->rows == b->rows && entry_same(a->train, b->train) &&
                 slot_same(a->rows_slot, b->rows_slot) && a->steps == b->steps &&
                 a->epochs == b->epochs && a->budget == b->budget && a->half == b->half &&
+                a->always == b->always && a->rounds == b->rounds &&
                 entry_same(a->gradcheck, b->gradcheck) && number_equal(a->tolerance, b->tolerance);
     for (int i = 0; same && i < a->input.count; i++) {
         same = slot_equal(a->input.at[i], b->input.at[i]);

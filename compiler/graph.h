@@ -76,6 +76,8 @@ static inline Elem op_rounds_to(OpCode op) {
 static inline bool op_rounds(OpCode op) {
     return op_rounds_to(op) != TY_ERROR;
 }
+/* Which products of an entry are rounded. */
+enum { ROUND_PRODUCTS = 1, ROUND_CONVOLUTIONS = 2, ROUND_ALL = 3 };
 static inline OpCode op_rounding(Elem half) {
     return half == TY_F16 ? OP_F16 : OP_BF16;
 }
@@ -315,6 +317,8 @@ struct Entry {
     int64_t flops_more;    /* that its loops take, since they keep less for it */
     int64_t parts;         /* > 1: for it so many parts of the rows are made one by one */
     Elem half;             /* in what products multiply; TY_ERROR: as they are */
+    bool always;           /* also where that costs time */
+    int64_t rounds;        /* which do: ROUND_PRODUCTS and so on; 0: none */
     /* TEST: gradcheck(train) < tolerance. The region is the train's loss (out[0]) and its gradient
      * to each updated parameter (out[k].slot), in train mode. NULL: expectations. */
     Entry *gradcheck;

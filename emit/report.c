@@ -36,6 +36,15 @@ static bool is_shown(const ProgramEntry *entry) {
     return kind == ENTRY_TRAIN || kind == ENTRY_CALL || kind == ENTRY_EVAL || kind == ENTRY_INIT;
 }
 
+/* Which products of an entry that asks for 16 bits multiply in them. */
+static const char *rounded_word(const Entry *entry) {
+    static const char *const word[] = {[0] = "none",
+                                       [ROUND_PRODUCTS] = "products",
+                                       [ROUND_CONVOLUTIONS] = "convolutions",
+                                       [ROUND_ALL] = "all"};
+    return word[entry->rounds];
+}
+
 static int64_t nanoseconds(int64_t picoseconds) {
     return picoseconds / 1000 + (picoseconds % 1000 > 0);
 }
@@ -143,6 +152,10 @@ static void json_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
         text_add(out, "}");
     }
     text_add(out, sweeps.count > 0 ? "]" : "");
+    if (entry->entry->half != TY_ERROR) {
+        text_printf(out, ",\"precision\":\"%s\",\"rounded\":\"%s\"", elem_name(entry->entry->half),
+                    rounded_word(entry->entry));
+    }
     HalfRows halves = layers_halves(e, entry);
     text_add(out, halves.count > 0 ? ",\"halves\":[" : "");
     for (int i = 0; i < halves.count; i++) {
@@ -366,6 +379,15 @@ static void print_calls(const Emit *e, const ProgramEntry *entry, int most, Text
 /* What precision saves, by layer. */
 static void print_halves(const Emit *e, const ProgramEntry *entry, Text *out) {
     HalfRows rows = layers_halves(e, entry);
+    const Entry *of = entry->entry;
+    if (of->half != TY_ERROR && !(of->rounds & ROUND_PRODUCTS) &&
+        (of->kind == ENTRY_TRAIN || of->kind == ENTRY_CALL)) {
+        text_printf(out,
+                    "  precision %s: %s multiply in f32, where 16 bits would make them slower "
+                    "('always' has them there, too)\n",
+                    elem_name(of->half),
+                    of->rounds == 0 ? "all products" : "products that are no convolutions");
+    }
     if (rows.count > 0) {
         text_printf(out,
                     "  stored in %s, by layer; f32 would take as many bytes more\n"
@@ -531,8 +553,11 @@ void emit_stats(FILE *out, const Program *p) {
         all.bytes_moved = count_add(all.bytes_moved, 1, one.bytes_moved);
         bound = entry->lower_bound_bytes > bound ? entry->lower_bound_bytes : bound;
         if (is_shown(entry)) {
-            print_stats(out, entry->c_name != NULL ? entry->c_name : entry->entry->name, ".", &one,
-                        entry->arena_bytes, entry->lower_bound_bytes);
+            const char *name = entry->c_name != NULL ? entry->c_name : entry->entry->name;
+            print_stats(out, name, ".", &one, entry->arena_bytes, entry->lower_bound_bytes);
+            if (entry->entry->half != TY_ERROR) {
+                fprintf(out, "%s.rounded: %s\n", name, rounded_word(entry->entry));
+            }
         }
     }
     print_stats(out, "", "", &all, p->arena_bytes, bound);

@@ -405,7 +405,7 @@ static bool entry_data(DumpArgs *args, Entry *entry) {
 static bool entry_head(DumpRead *r, const Ast *item, Entry *entry) {
     DumpArgs args;
     int kind;
-    int64_t bf16 = 0, f16 = 0, rounding = 0;
+    int64_t bf16 = 0, f16 = 0, rounding = 0, always = 0;
     const Ast *params = item->kid[0];
     if (!attributes(r, item, &args)) {
         return false;
@@ -432,10 +432,13 @@ static bool entry_head(DumpRead *r, const Ast *item, Entry *entry) {
          dump_named_int(&args, "budget", 1, INT64_MAX, &entry->budget) &&
          dump_named_int(&args, "rounding", 1, 1, &rounding) &&
          dump_named_int(&args, "bf16", 1, 1, &bf16) && dump_named_int(&args, "f16", 1, 1, &f16) &&
+         dump_named_int(&args, "always", 1, 1, &always) &&
+         dump_named_int(&args, "rounds", 1, ROUND_ALL, &entry->rounds) &&
          named_entry(&args, "train", &entry->train) &&
          named_entry(&args, "gradcheck", &entry->gradcheck);
     entry->half = bf16 ? TY_BF16 : f16 ? TY_F16 : TY_ERROR;
     entry->rounding = rounding != 0;
+    entry->always = always != 0;
     in_use = ok ? dump_named(&args, "in_use") : NULL;
     tolerance = ok ? dump_named(&args, "tolerance") : NULL;
     r->at = entry;

@@ -7,10 +7,17 @@
  * are f32. Everything else computes in f32: reductions, softmax, norms, losses, residual sums,
  * optimizers, and the parameters themselves. The cotangent of a result is rounded
  * once, for all that read it; that of an operand is the f32 that its product adds up to, and so are
- * gradients of parameters. (torch.autocast rounds these, too.) Convolutions stay f32 in
- * f16, whose conversions cost more around a border than is won. Products of what the source marks
+ * gradients of parameters. (torch.autocast rounds these, too.) Products of what the source marks
  * with @f32, and of its derivatives, are left alone: they read what others have rounded as it is,
- * and parameters in full. */
+ * and parameters in full.
+ *
+ * Which products of an entry, all or none: those whose conversions take little beside their
+ * multiplications, by the times that planning has of a machine. Conversions are paid by element,
+ * multiplications by term, so that is a matter of rows, columns and the sum: few rows times a
+ * parameter, which is rounded each time, are slower. Where all that is read fills no cache, no
+ * byte that is not read is won back. Convolutions multiply far more
+ * often what they convert, in the cache: they are rounded where they fill one, and in f16, whose
+ * conversions cost more around a border than is won, never. */
 #include "passes/precision.h"
 
 #include "compiler/eval_rule.h"
@@ -29,16 +36,19 @@ typedef struct {
     Halves *halves; /* of the region that is read */
     Elem half;      /* what is rounded to */
     bool results;   /* are rounded too */
-    bool convolves; /* convolutions multiply so */
+    int64_t rounds; /* which products multiply so */
     VEC(Found) found;
 } Precision;
 
 /* Fewer rows or columns do not pay for packing the other operand; between windows, which overlap,
  * less is packed. */
 enum { LEAST_SIDE = TUNED(32, 2), LEAST_CHANNELS = TUNED(8, 2) };
-/* Bytes that all convolutions of an entry read and give, least, for which they multiply in 16 bits:
- * less comes from caches, and conversions cost more than the memory that is not read. */
-enum { LEAST_CONVOLVED = TUNED(64 << 20, 0) };
+/* What less comes from: bytes that a machine keeps near. */
+enum { CACHED = TUNED(64 << 20, 0) };
+/* Operations of a loop that it takes to round an element while it is packed, for each product that
+ * reads it, and to round it once and widen it; and the share of the time of multiplications that
+ * may go into that: a fifteenth, since a step is more than products. */
+static const double ROUNDED = 1.5, WIDENED = 0.4, SHARE = TUNED(15, 0);
 
 /* Rows or columns of a product: the axes of one operand alone. */
 static int64_t side_of(const int8_t *own, const Type *type, const int8_t *other, int other_rank) {
@@ -97,43 +107,69 @@ static bool *find_products(Precision *p, const Region *region) {
     const bool *convolution = find_convolutions(&p->scratch, region);
     for (int i = 0; i < region->node.count; i++) {
         const Node *n = region->node.at[i];
-        product[i] = convolution[i] ? p->convolves && is_product(n, LEAST_CHANNELS)
-                                    : is_product(n, LEAST_SIDE);
+        product[i] = p->rounds & (convolution[i] ? ROUND_CONVOLUTIONS : ROUND_PRODUCTS) &&
+                     is_product(n, convolution[i] ? LEAST_CHANNELS : LEAST_SIDE);
     }
     return product;
 }
 
-/* Bytes that convolutions read and give, all iterations of loops counted: what lies behind windows
- * once. */
-static int64_t convolved_bytes(Arena *arena, const Region *region) {
-    const bool *convolution = find_convolutions(arena, region);
-    int64_t bytes = 0;
-    for (int i = 0; i < region->node.count; i++) {
-        const Node *n = region->node.at[i];
-        if (convolution[i] && is_product(n, LEAST_CHANNELS)) {
-            bytes = count_add(bytes, 4, type_count(*n->type));
-            bytes = count_add(bytes, 4, type_count(*view_base(n->in[0])->type));
-            bytes = count_add(bytes, 4, type_count(*view_base(n->in[1])->type));
-        }
-        if (n->op == OP_LOOP) {
-            bytes = count_add(bytes, n->attr->trip, convolved_bytes(arena, n->body));
-        }
-    }
-    return bytes;
+/* What 16 bits cost and win in a region, all iterations of loops counted. */
+typedef struct {
+    double flops;      /* of products that are no convolutions */
+    double made, read; /* elements that these give and read: made in 16 bits, or in memory in 32 */
+    double bytes;      /* of both; of what is the same in all iterations, once */
+    int64_t convolved; /* bytes that convolutions read and give, what lies behind windows once */
+} Traffic;
+
+/* Is it what all iterations of the loop around it read? */
+static bool is_invariant(const Node *n) {
+    const Node *loop = n->op == OP_BODY_PARAM ? n->region->owner : NULL;
+    int k = n->attr->axis;
+    return loop && loop->op == OP_LOOP && k > loop->attr->ncarry &&
+           k <= loop->attr->ncarry + loop->attr->ninv;
 }
 
-/* Does a convolution multiply two roundings? Behind differentiation those of the model do so, or
- * none does: its other products share their operands. */
-static bool has_convolved(Precision *p, const Region *region) {
-    const bool *convolution = find_convolutions(&p->scratch, region);
-    bool found = false;
-    for (int i = 0; i < region->node.count && !found; i++) {
+/* Of `n`, which a product reads or gives; `once`: iterations that see it anew. */
+static void add_value(Traffic *t, const Node *n, double times, double once) {
+    const Node *base = view_base(n);
+    double count = (double)type_count(*n->type);
+    bool leaf = base->op == OP_SLOT || base->op == OP_BODY_PARAM;
+    *(leaf ? &t->read : &t->made) += times * count;
+    t->bytes += 4 * (is_invariant(base) ? once : times) * count;
+}
+
+static void add_traffic(Arena *arena, const Region *region, double times, double once, Traffic *t) {
+    const bool *convolution = find_convolutions(arena, region);
+    for (int i = 0; i < region->node.count; i++) {
         const Node *n = region->node.at[i];
-        found = convolution[i] && halves_hold(p->halves, n->in[0]) &&
-                halves_hold(p->halves, n->in[1]);
-        found = found || (n->op == OP_LOOP && has_convolved(p, n->body));
+        if (n->op == OP_LOOP) {
+            add_traffic(arena, n->body, times * (double)n->attr->trip, times, t);
+        } else if (convolution[i] && is_product(n, LEAST_CHANNELS)) {
+            const Node *value[3] = {n, view_base(n->in[0]), view_base(n->in[1])};
+            for (int k = 0; k < 3; k++) {
+                int64_t bytes = count_add(0, 4, type_count(*value[k]->type));
+                t->convolved = count_add(t->convolved, (int64_t)times, bytes);
+            }
+        } else if (!convolution[i] && is_product(n, LEAST_SIDE)) {
+            t->flops += times * node_flops(n);
+            add_value(t, n, times, once);
+            add_value(t, n->in[0], times, once);
+            add_value(t, n->in[1], times, once);
+        }
     }
-    return found;
+}
+
+int64_t precision_pays(const Region *region, Elem half, const MachineTimes *machine) {
+    Arena scratch = {0};
+    Traffic t = {0};
+    add_traffic(&scratch, region, 1, 1, &t);
+    arena_free(&scratch);
+    double converted = (double)machine->loop * (ROUNDED * t.read + WIDENED * t.made);
+    double saved = t.bytes >= (double)CACHED ? 2 * (double)machine->byte * t.made : 0;
+    double multiplied = (double)machine->tile * t.flops;
+    bool products = t.flops > 0 && SHARE * (converted - saved) <= multiplied;
+    bool convolutions = half == TY_BF16 && t.convolved >= (int64_t)CACHED;
+    return (products ? ROUND_PRODUCTS : 0) | (convolutions ? ROUND_CONVOLUTIONS : 0);
 }
 
 /* Products, and what is added to or multiplied with them by something repeated. Of a product in a
@@ -215,22 +251,19 @@ static Node *visit(void *ctx, Graph *g, const Node *n, Node *const *in) {
     return ends ? round_it(p, g, made, true) : made;
 }
 
-static Region *run(Graph *g, const Region *region, Elem half, bool results) {
-    Precision p = {.half = half, .results = results};
+static Region *run(Graph *g, const Region *region, Elem half, int64_t rounds, bool results) {
+    Precision p = {.half = half, .rounds = rounds, .results = results};
     p.halves = halves_new(&p.scratch, region, half);
-    p.convolves = results ? half == TY_BF16 &&
-                                convolved_bytes(&p.scratch, region) >= (int64_t)LEAST_CONVOLVED
-                          : has_convolved(&p, region);
     look_at(&p, region);
     Region *fresh = region_rebuild(g, region, visit, &p);
     arena_free(&p.scratch);
     return fresh;
 }
 
-Region *pass_precision(Graph *g, const Region *region, Elem half) {
-    return run(g, region, half, true);
+Region *pass_precision(Graph *g, const Region *region, Elem half, int64_t rounds) {
+    return run(g, region, half, rounds, true);
 }
 
-Region *pass_operands(Graph *g, const Region *region, Elem half) {
-    return run(g, region, half, false);
+Region *pass_operands(Graph *g, const Region *region, Elem half, int64_t rounds) {
+    return run(g, region, half, rounds, false);
 }

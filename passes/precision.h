@@ -2,13 +2,16 @@
 #ifndef MDLC_PASSES_PRECISION_H
 #define MDLC_PASSES_PRECISION_H
 
-#include "compiler/graph.h"
+#include "compiler/program.h"
 
+/* Which products of such a region (ROUND_PRODUCTS and so on, 0: none) pay in 16 bits on a machine
+ * that multiplies them no faster. */
+int64_t precision_pays(const Region *region, Elem half, const MachineTimes *machine);
 /* Needs a region at STAGE_BUILT in which products are CONTRACT nodes; gives one of that stage whose
  * products round what they multiply and what they give. */
-Region *pass_precision(Graph *g, const Region *region, Elem half);
+Region *pass_precision(Graph *g, const Region *region, Elem half, int64_t rounds);
 /* The same for products that differentiation has made, which round what they multiply alone. Needs
  * and gives a region at STAGE_GRAD. */
-Region *pass_operands(Graph *g, const Region *region, Elem half);
+Region *pass_operands(Graph *g, const Region *region, Elem half, int64_t rounds);
 
 #endif

@@ -35,7 +35,8 @@ const char options_usage[] =
     "  --budget=SIZE      most bytes for all regions, e.g. '160 MiB', with the same bits as\n"
     "                     without; '160 MiB, rounding': sums may be made in another order\n"
     "  --precision=TYPE   f32, f64, bf16 or f16, whatever the source says (f32 if it says "
-    "nothing)\n"
+    "nothing);\n"
+    "                     'bf16, always': also for products that it makes slower\n"
     "  --blas=LIBRARY     builtin (default) or openblas\n"
     "  --runtime=PART     used (default): the functions that are used, behind the model; whole:\n"
     "                     all, in front of it, so that one C file may include several models\n"
@@ -268,14 +269,26 @@ static int set_budget(Compile *c, const char *value) {
     return EXIT_OK;
 }
 
-static int set_precision(Options *opt, const char *value) {
-    if (str_eq(value, "f32")) {
+/* `f64`, `bf16` or `bf16, always` */
+static int set_precision(Compile *c, const char *value) {
+    Options *opt = &c->opt;
+    const char *comma = strchr(value, ','), *word = comma ? comma + 1 : "";
+    const char *type = comma ? str_printf(&c->arena, "%.*s", (int)(comma - value), value) : value;
+    word += strspn(word, " ");
+    opt->always = str_eq(word, "always");
+    bool half = str_eq(type, "bf16") || str_eq(type, "f16");
+    if (comma && !(half && opt->always)) {
+        return usage_error("--precision wants a float type, behind bf16 and f16 perhaps the word "
+                           "'always', got",
+                           value);
+    }
+    if (str_eq(type, "f32")) {
         opt->float_type = TY_F32;
-    } else if (str_eq(value, "f64")) {
+    } else if (str_eq(type, "f64")) {
         opt->float_type = TY_F64;
-    } else if (str_eq(value, "bf16") || str_eq(value, "f16")) {
+    } else if (half) {
         opt->float_type = TY_F32;
-        opt->half = str_eq(value, "f16") ? TY_F16 : TY_BF16;
+        opt->half = str_eq(type, "f16") ? TY_F16 : TY_BF16;
         return EXIT_OK;
     } else {
         return usage_error("unknown precision", value);
@@ -383,7 +396,7 @@ static int set_value(Compile *c, ValueOption id, const char *value) {
         opt->depend = true;
         break;
     case O_BUDGET: return set_budget(c, value);
-    case O_PRECISION: return set_precision(opt, value);
+    case O_PRECISION: return set_precision(c, value);
     case O_BLAS:
         if (name_index(options_blas, value) < 0) {
             return usage_error("--blas is builtin or openblas, got", value);

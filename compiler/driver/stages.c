@@ -110,11 +110,11 @@ static Region *grad(Graph *g, const Region *region, const Entry *entry) {
 }
 
 static Region *precision(Graph *g, const Region *region, const Entry *entry) {
-    return pass_precision(g, region, entry->half);
+    return pass_precision(g, region, entry->half, entry->rounds);
 }
 
 static Region *operands(Graph *g, const Region *region, const Entry *entry) {
-    return pass_operands(g, region, entry->half);
+    return pass_operands(g, region, entry->half, entry->rounds);
 }
 
 /* An entry writes nothing before it knows that what it awaits is finite. */
@@ -197,6 +197,21 @@ static Elem multiplies_in(const Compile *c, const Entry *entry) {
     return entry->kind == ENTRY_TEST ? TY_ERROR : half;
 }
 
+/* Which of its products do: an evaluation's as its train's, so that both see the same values. */
+static void settle_rounds(const Compile *c, Module *module) {
+    const Target *target = c->opt.target ? c->opt.target : &target_cpu;
+    const MachineTimes machine = target_times(target);
+    for (int i = 0; i < module->entry.count; i++) {
+        Entry *entry = module->entry.at[i];
+        const Entry *says = entry->train ? entry->train : entry;
+        bool always = c->opt.half != TY_ERROR ? c->opt.always : says->always;
+        int64_t all = entry->half == TY_BF16 ? ROUND_ALL : ROUND_PRODUCTS;
+        entry->rounds = entry->half == TY_ERROR ? 0
+                        : always                ? all
+                                 : precision_pays(says->region, entry->half, &machine);
+    }
+}
+
 /* Has the target no schedule for an ORDER? */
 static bool lacks_orders(const Compile *c) {
     return c->opt.target && !c->opt.target->orders;
@@ -245,12 +260,15 @@ bool stages_run(Compile *c, Module *module, Arena *built, int from, int to, bool
         module->entry.at[i]->half = multiplies_in(c, module->entry.at[i]);
     }
     for (int p = from; p < to && p < STAGES; p++) {
+        if (graph_passes[p].run == precision) {
+            settle_rounds(c, module);
+        }
         for (int i = 0; i < module->entry.count; i++) {
             Entry *entry = module->entry.at[i];
             bool (*applies)(const Region *, const Entry *) = graph_passes[p].applies;
             ran[i] = (!graph_passes[p].follows || ran[i]) &&
                      (!applies || applies(entry->region, entry)) &&
-                     (!graph_passes[p].rounds || entry->half != TY_ERROR) &&
+                     (!graph_passes[p].rounds || entry->rounds != 0) &&
                      (!graph_passes[p].spells || lacks_orders(c));
             if (ran[i]) {
                 Arena *nodes = &entry->nodes[entry->passes++ % 2];

@@ -593,7 +593,7 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
         VEC_PUSH_FROM(&scratch, &goals[k], t, 1);
     }
     Frame f = {.l = &l, .region = entry->region, .list = &e->step};
-    f.halves = entry->half != TY_ERROR ? halves_new(&scratch, entry->region, entry->half) : NULL;
+    f.halves = entry->rounds != 0 ? halves_new(&scratch, entry->region, entry->half) : NULL;
     lower_region(&f, goals);
     for (int k = 0; k < entry->out.count; k++) {
         const Node *node = entry->region->out.at[k];
@@ -635,9 +635,7 @@ static void nodes_free(Entry *entry) {
 Program *pass_lower(Compile *c, Arena *arena, Module *module) {
     Program *p = program_new(arena, module);
     p->device = c->opt.target && c->opt.target->device;
-    const Target *target = c->opt.target ? c->opt.target : &target_cpu;
-    p->times = (MachineTimes){target->loop_time, target->tile_time, target->byte_time,
-                              target->launch_time};
+    p->times = target_times(c->opt.target ? c->opt.target : &target_cpu);
     for (int i = 0; i < module->slot.count; i++) {
         Slot *slot = module->slot.at[i];
         const char *dot = strchr(slot->name, '.');

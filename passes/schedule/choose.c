@@ -2,6 +2,11 @@
  * least time. Needs a Work; gives the statements of its kernel. */
 #include "passes/schedule/schedule.h"
 
+MachineTimes target_times(const Target *target) {
+    return (MachineTimes){target->loop_time, target->tile_time, target->byte_time,
+                          target->launch_time};
+}
+
 int64_t cost_time(const Target *target, Cost cost) {
     int64_t time = count_add(0, cost.loop, target->loop_time);
     time = count_add(time, cost.tile, target->tile_time);

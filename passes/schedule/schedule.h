@@ -95,6 +95,7 @@ struct Target {
 extern const Target target_cpu;  /* cpu.c */
 extern const Target target_cuda; /* cuda.c */
 
+MachineTimes target_times(const Target *target);
 /* The time of it, at most what an int64_t holds. */
 int64_t cost_time(const Target *target, Cost cost);
 

@@ -112,22 +112,22 @@ setting dropout $((2 * all)) 0 -D way=2 -D drop=0.1
 # multiple of 64 bytes on. A clip has the norm already. What saved values win is in the arena.
 setting "adamw, one thread" $((2 * all)) 0 -D way=2 --threads=1
 single=$(bytes arena)
-setting "bf16, one thread" $((2 * all)) 0 -D way=2 --precision=bf16 --threads=1
+setting "bf16, one thread" $((2 * all)) 0 -D way=2 --precision="bf16, always" --threads=1
 [ "$(bytes arena)" -lt $((single * 2 / 3)) ] && pass || fail bf16 "an arena of $(bytes arena) bytes, in f32 $single"
-setting bf16 $((2 * all)) 0 -D way=2 --precision=bf16
-setting f16 $((2 * all + 128)) 128 -D way=2 --precision=f16
-setting "f16 clipped" $((2 * all + 128)) 128 -D way=2 -D clipped=true --precision=f16
-setting "bf16 clipped" $((2 * all)) 64 -D way=2 -D clipped=true --precision=bf16
+setting bf16 $((2 * all)) 0 -D way=2 --precision="bf16, always"
+setting f16 $((2 * all + 128)) 128 -D way=2 --precision="f16, always"
+setting "f16 clipped" $((2 * all + 128)) 128 -D way=2 -D clipped=true --precision="f16, always"
+setting "bf16 clipped" $((2 * all)) 64 -D way=2 -D clipped=true --precision="bf16, always"
 for half in bf16 f16; do
     own=$([ $half = f16 ] && echo 128 || echo 0)
-    setting "$half plain SGD" $own $own --precision=$half
-    setting "$half frozen" $((2 * (all - 32768 - 512) + own)) $own -D way=2 -D fixed=true --precision=$half
-    setting "$half averaged" $((3 * all + own)) $own -D way=2 -D averaged=true --precision=$half
-    setting "$half accumulate 4" $((2 * all + own)) $((3 * batch + own)) -D way=2 -D parts=4 --precision=$half
-    setting "$half dropout" $((2 * all + own)) $own -D way=2 -D drop=0.1 --precision=$half
+    setting "$half plain SGD" $own $own --precision="$half, always"
+    setting "$half frozen" $((2 * (all - 32768 - 512) + own)) $own -D way=2 -D fixed=true --precision="$half, always"
+    setting "$half averaged" $((3 * all + own)) $own -D way=2 -D averaged=true --precision="$half, always"
+    setting "$half accumulate 4" $((2 * all + own)) $((3 * batch + own)) -D way=2 -D parts=4 --precision="$half, always"
+    setting "$half dropout" $((2 * all + own)) $own -D way=2 -D drop=0.1 --precision="$half, always"
     way=3
     for extra in $((3 * all)) $((3 * all)) $all $all $((2 * all)) $all $matrices; do
-        setting "$half way $way" $((extra + own)) $own -D way=$way --precision=$half
+        setting "$half way $way" $((extra + own)) $own -D way=$way --precision="$half, always"
         way=$((way + 1))
     done
 done

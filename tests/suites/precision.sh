@@ -45,9 +45,19 @@ model net(x: [64, 64]) -> [64, 10] { return x |> fc: linear(64) |> relu |> head:
 train fit(x: [64, 64]) of net { loss mean(net(x)^2); optimizer sgd(lr = 0.1); steps 10; }
 END
 for half in bf16 f16; do
-    "$MDLC" --no-main --precision=$half "$scratch/narrow.mdl" -o "$scratch/narrow.c" && [ "$(grep -c '^MD_TILE_HALF_PART(' "$scratch/narrow.c")" = 5 ] &&
+    "$MDLC" --no-main --precision="$half, always" "$scratch/narrow.mdl" -o "$scratch/narrow.c" && [ "$(grep -c '^MD_TILE_HALF_PART(' "$scratch/narrow.c")" = 5 ] &&
         [ "$(grep -c 'MD_TILE_EXACT.*MD_TILE_WIDE' "$scratch/narrow.c")" = 2 ] && pass || fail "narrow in $half" "$(grep -c '^MD_TILE_HALF_PART(' "$scratch/narrow.c") tiles"
 done
+
+# Products that 16 bits would make slower stay f32, in trains and in all that is behind them, unless told otherwise.
+"$MDLC" --stats --precision=bf16 "$scratch/narrow.mdl" -o "$scratch/narrow.c" | grep -q '^narrow_fit.rounded: none$' && ! grep -q 'MD_TILE_HALF\|md_to_bf16' "$scratch/narrow.c" && pass ||
+    fail "few rows" "multiply in 16 bits"
+"$MDLC" report --precision=bf16 "$scratch/narrow.mdl" | grep -q '^  precision bf16: all products multiply in f32, where 16 bits would make them slower' && pass || fail "few rows" "are not reported"
+sed 's/\[64, /[2048, /g; s/linear(64)/linear(512)/' "$scratch/narrow.mdl" >"$scratch/rows.mdl"
+"$MDLC" --stats --precision=bf16 "$scratch/rows.mdl" -o "$scratch/rows.c" | grep -q '^rows_fit.rounded: products$' && grep -q '^MD_TILE_HALF_PART' "$scratch/rows.c" && pass ||
+    fail "many rows" "multiply in f32"
+"$MDLC" --stats --precision="bf16, always" "$scratch/narrow.mdl" -o "$scratch/narrow.c" | grep -q '^narrow_fit.rounded: all$' && pass || fail always "is not all"
+"$MDLC" report --precision=bf16 --format=json "$scratch/rows.mdl" | grep -q '"precision":"bf16","rounded":"products"' && pass || fail json "does not say what is rounded"
 
 # Losses of 50 steps, beside PyTorch's with and without autocast.
 run "$scratch/half1" "$scratch/half" --threads 1
@@ -82,14 +92,15 @@ seed="--seed 3"
 same "resumed" "$scratch/half1.st" "$scratch/more.st"
 
 # f16, beside PyTorch's; and the two other nets in both.
-"$MDLC" --precision=f16 $model -o "$scratch/f16.c" && emitted "$scratch/f16.c" "$scratch/f16" || fail build "in f16"
+"$MDLC" --precision="f16, always" $model -o "$scratch/f16.c" && emitted "$scratch/f16.c" "$scratch/f16" || fail build "in f16"
 run "$scratch/f16one" "$scratch/f16" --threads 1
 near "f16 and PyTorch's autocast" "$scratch/f16.txt" "$scratch/f16one.loss" 0.002
 near "f16 and f32" "$scratch/single1.loss" "$scratch/f16one.loss" 0.002
 run "$scratch/f16three" "$scratch/f16" --threads 3
 same "f16, 3 threads" "$scratch/f16one.st" "$scratch/f16three.st"
 for half in f32 bf16 f16; do
-    "$MDLC" --precision=$half tests/suites/halves.mdl -o "$scratch/nets.c" && emitted "$scratch/nets.c" "$scratch/nets_$half" || fail "$half" "halves.mdl does not build"
+    case $half in f32) kind=f32 ;; *) kind="$half, always" ;; esac
+    "$MDLC" --precision="$kind" tests/suites/halves.mdl -o "$scratch/nets.c" && emitted "$scratch/nets.c" "$scratch/nets_$half" || fail "$half" "halves.mdl does not build"
     run "$scratch/mlp.$half" "$scratch/nets_$half" fit
     run "$scratch/conv.$half" "$scratch/nets_$half" conv
 done

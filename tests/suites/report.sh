@@ -117,13 +117,13 @@ agrees gpt2 --no-main -DT=8 -DV=32 samples/pytorch/gpt2.mdl
 agrees table --no-main tests/suites/table.mdl
 agrees entries --no-main tests/suites/entries.mdl
 report with_main samples/digits.mdl
-report halves --no-main --precision=f16 tests/suites/halves.mdl
+report halves --no-main --precision="f16, always" tests/suites/halves.mdl
 report in_phases samples/tune.mdl
 report device --target=cuda --no-main samples/digits.mdl
 mkdir "$scratch/what_if"
 "$MDLC" report --format=json --what-if samples/digits.mdl >"$scratch/what_if/report.json" && reports="$reports $scratch/what_if/report.json" || fail what_if "$?"
 # The results of fc1, 128 rows of 128, are kept in 2 bytes each.
-"$MDLC" report --precision=f16 tests/suites/halves.mdl >"$scratch/halves.txt"
+"$MDLC" report --precision="f16, always" tests/suites/halves.mdl >"$scratch/halves.txt"
 grep -q '^  stored in f16, by layer; f32 would take as many bytes more$' "$scratch/halves.txt" && grep -qE '^ +[0-9]+ +32768  mlp.fc1$' "$scratch/halves.txt" && pass ||
     fail "16 bits by layer" "$(grep -A 4 'stored in' "$scratch/halves.txt")"
 "$MDLC" report tests/suites/halves.mdl | grep -q "stored in" && fail "16 bits by layer" "in f32" || pass

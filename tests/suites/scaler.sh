@@ -77,9 +77,9 @@ done
 
 # A budget changes no bit. The first scale is too large by far.
 blocks=tests/suites/budgets.mdl
-total=$("$MDLC" report --precision=f16 $blocks | sed -n 's/^ *total *\([0-9]*\).*/\1/p')
+total=$("$MDLC" report --precision="f16, always" $blocks | sed -n 's/^ *total *\([0-9]*\).*/\1/p')
 for budget in $total $((total * 4 / 5)); do
-    "$MDLC" --precision=f16 --budget=$budget $blocks -o "$scratch/blocks.c" && emitted "$scratch/blocks.c" "$scratch/blocks" &&
+    "$MDLC" --precision="f16, always" --budget=$budget $blocks -o "$scratch/blocks.c" && emitted "$scratch/blocks.c" "$scratch/blocks" &&
         "$scratch/blocks" --log json --save "$scratch/blocks.$budget.st" --set loss_scale=1e14 >"$scratch/out" || fail "budget $budget" "does not run"
     [ "$(number "$(grep '"event":"end"' "$scratch/out")" overflowed)" -gt 5 ] && pass || fail "budget $budget" "$(tail -n 1 "$scratch/out")"
 done

@@ -103,9 +103,10 @@ static bool is_rounding(const Node *n) {
     return op_rounds(n->op);
 }
 
-static int roundings(Fixture *f, Region *(*pass)(Graph *g, const Region *region, Elem half),
-                     Elem half) {
-    Region *made = pass(f->g, f->region, half);
+static int roundings(Fixture *f,
+                     Region *(*pass)(Graph *g, const Region *region, Elem half, int64_t rounds),
+                     Elem half, int64_t rounds) {
+    Region *made = pass(f->g, f->region, half, rounds);
     region_verify(made, STAGE_GRAD);
     return fixture_count(f, made, is_rounding);
 }
@@ -127,9 +128,36 @@ static void test_products(void **state) {
              *b = matrix(&f, rows[i].columns, rows[i].sum);
         region_result(f.region, product(&f, a, b));
         for (Elem half = TY_F16; half <= TY_BF16; half++) {
-            assert_int_equal(roundings(&f, pass_precision, half), rows[i].before);
-            assert_int_equal(roundings(&f, pass_operands, half), rows[i].after);
+            assert_int_equal(roundings(&f, pass_precision, half, ROUND_ALL), rows[i].before);
+            assert_int_equal(roundings(&f, pass_operands, half, ROUND_ALL), rows[i].after);
+            assert_int_equal(roundings(&f, pass_precision, half, ROUND_CONVOLUTIONS), 0);
         }
+        arena_free(&f.arena);
+    }
+}
+
+/* Rows, columns and the sum decide, by what a machine takes for an operation of a loop and for one
+ * of a product; what is converted counts less where it is made in 16 bits, and a byte that no cache holds is won. */
+static void test_pays(void **state) {
+    (void)state;
+    static const MachineTimes machine = {.loop = 150, .tile = 10, .byte = 50};
+    static const struct {
+        int64_t rows, columns, sum;
+        bool made; /* the first operand is */
+        bool pays;
+    } rows[] = {{64, 512, 784, false, false},  {128, 128, 128, true, false},
+                {256, 3072, 768, true, true},  {128, 3072, 768, false, false},
+                {4096, 512, 512, false, true}, {768, 128, 64, true, false},
+                {32768, 128, 64, true, false}, {131072, 128, 64, true, true}};
+    for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
+        Fixture f;
+        fixture_open(&f, TY_F32, 950 + i);
+        Node *a = matrix(&f, rows[i].rows, rows[i].sum),
+             *b = matrix(&f, rows[i].columns, rows[i].sum);
+        a = rows[i].made ? node_map1(f.g, OP_TANH, a) : a;
+        region_result(f.region, product(&f, a, b));
+        int64_t pays = precision_pays(f.region, TY_BF16, &machine);
+        assert_int_equal(pays & ROUND_PRODUCTS, rows[i].pays || ODD_SIZES ? ROUND_PRODUCTS : 0);
         arena_free(&f.arena);
     }
 }
@@ -147,12 +175,13 @@ static void test_ends(void **state) {
     Node *twice = node_map2(f.g, OP_ADD, product(&f, b, a), product(&f, b, b));
     region_result(f.region, linear);
     region_result(f.region, twice);
-    Region *made = pass_precision(f.g, f.region, TY_F16);
+    Region *made = pass_precision(f.g, f.region, TY_F16, ROUND_ALL);
     assert_int_equal(fixture_count(&f, made, is_rounding), 5); /* a, b, three products */
     const Node *end = made->out.at[0];
     assert_true(end->op == OP_F16 && end->attr->reverse && end->in[0]->op == OP_ADD);
     assert_true(made->out.at[1]->op == OP_ADD && made->out.at[1]->in[0]->op == OP_F16);
-    assert_int_equal(fixture_count(&f, pass_operands(f.g, made, TY_F16), is_rounding), 5);
+    assert_int_equal(fixture_count(&f, pass_operands(f.g, made, TY_F16, ROUND_ALL), is_rounding),
+                     5);
     arena_free(&f.arena);
 }
 
@@ -169,8 +198,8 @@ static void test_exact(void **state) {
         Node *loss = total(&f, node_map2(f.g, OP_MUL, c, c));
         region_result(f.region, node_grad(f.g, loss, a, node_const(f.g, TY_F32, 1)));
         region_result(f.region, node_grad(f.g, loss, b, node_const(f.g, TY_F32, 1)));
-        Region *made = pass_precision(f.g, f.region, TY_BF16);
-        made = pass_operands(f.g, pass_grad(f.g, made, GRAD_SAVE_ALL), TY_BF16);
+        Region *made = pass_precision(f.g, f.region, TY_BF16, ROUND_ALL);
+        made = pass_operands(f.g, pass_grad(f.g, made, GRAD_SAVE_ALL), TY_BF16, ROUND_ALL);
         assert_int_equal(fixture_count(&f, made, is_rounding), marked ? 0 : 4);
         arena_free(&f.arena);
     }
@@ -269,8 +298,8 @@ static void test_policy(void **state) {
         for (int k = 0; k < 3; k++) {
             region_result(f.region, node_grad(f.g, loss, point[k], node_const(f.g, TY_F32, 1)));
         }
-        Region *rounds = pass_precision(f.g, f.region, half);
-        rounds = pass_operands(f.g, pass_grad(f.g, rounds, GRAD_SAVE_ALL), half);
+        Region *rounds = pass_precision(f.g, f.region, half, ROUND_ALL);
+        rounds = pass_operands(f.g, pass_grad(f.g, rounds, GRAD_SAVE_ALL), half, ROUND_ALL);
         Region *plain = pass_grad(f.g, f.region, GRAD_SAVE_ALL);
         assert_true(fixture_count(&f, rounds, is_rounding) >= 7);
         Value got[2][3];
@@ -297,10 +326,10 @@ static void test_policy(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounding), cmocka_unit_test(test_products),
-        cmocka_unit_test(test_ends),     cmocka_unit_test(test_exact),
-        cmocka_unit_test(test_halves),   cmocka_unit_test(test_derivative),
-        cmocka_unit_test(test_policy),
+        cmocka_unit_test(test_rounding),   cmocka_unit_test(test_products),
+        cmocka_unit_test(test_pays),       cmocka_unit_test(test_ends),
+        cmocka_unit_test(test_exact),      cmocka_unit_test(test_halves),
+        cmocka_unit_test(test_derivative), cmocka_unit_test(test_policy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

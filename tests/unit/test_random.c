@@ -42,7 +42,8 @@ static void round_some(GraphCase *c, uint64_t seed) {
         Entry *entry = module->entry.at[i];
         if (entry->kind == ENTRY_CALL && !str_eq(entry->name, "smooth")) {
             entry->half = seed % 6 == 0 ? TY_BF16 : TY_F16;
-            entry->region = pass_precision(module->graph, entry->region, entry->half);
+            entry->region = pass_precision(module->graph, entry->region, entry->half, ROUND_ALL);
+            entry->rounds = ROUND_ALL;
         }
     }
 }
