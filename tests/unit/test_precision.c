@@ -137,7 +137,8 @@ static void test_products(void **state) {
 }
 
 /* Rows, columns and the sum decide, by what a machine takes for an operation of a loop and for one
- * of a product; what is converted counts less where it is made in 16 bits, and a byte that no cache holds is won. */
+ * of a product; what is converted counts less where it is made in 16 bits, and a byte that no cache
+ * holds is won. */
 static void test_pays(void **state) {
     (void)state;
     static const MachineTimes machine = {.loop = 150, .tile = 10, .byte = 50};
