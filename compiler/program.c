@@ -146,8 +146,8 @@ static bool buf_name_taken(const Program *p, const void *scope, const char *name
 /* An entry NAME owns NAME, NAME_in, NAME_out, what the host part says of it, and so do the two of a
  * train's evaluation; a kernel the functions and tables that it is cut into. */
 static const char *const entry_names[] = {
-    "",      "_in",    "_out",    "_call",   "_inputs",  "_outputs", "_hypers", "_places", "_first",
-    "_from", "_needs", "_traced", "_extras", "_metrics", "_plan",    "_epoch",  NULL};
+    "",      "_in",    "_out",    "_call",  "_inputs", "_outputs", "_hypers", "_places", "_first",
+    "_from", "_needs", "_traced", "_looks", "_extras", "_metrics", "_plan",   "_epoch",  NULL};
 static const char *const eval_names[] = {"_eval_sums", "_eval_add", NULL};
 static const char *const entry_parts[] = {"", "_eval", "_eval_end"}; /* a call has the first */
 static const char *const kernel_names[] = {"",          "_part", "_args", "_tile",

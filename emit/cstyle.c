@@ -287,7 +287,7 @@ static bool is_clamped(const Expr *e) {
         inner = beside_constant(e, OP_MAX, &low);
         inner = inner ? beside_constant(inner, OP_MIN, &high) : NULL;
     }
-    return inner && low >= -0x1p31 && high < 0x1p31 && low <= high;
+    return inner && low >= -0x1p31 && (float)high < 0x1p31f && low <= high;
 }
 
 static void cast(Style *s, Elem elem, const Expr *a) {
