@@ -53,8 +53,8 @@ done
 "$MDLC" --stats --precision=bf16 "$scratch/narrow.mdl" -o "$scratch/narrow.c" | grep -q '^narrow_fit.rounded: none$' && ! grep -q 'MD_TILE_HALF\|md_to_bf16' "$scratch/narrow.c" && pass ||
     fail "few rows" "multiply in 16 bits"
 "$MDLC" report --precision=bf16 "$scratch/narrow.mdl" | grep -q '^  precision bf16: all products multiply in f32, where 16 bits would make them slower' && pass || fail "few rows" "are not reported"
-sed 's/\[64, /[2048, /g; s/linear(64)/linear(512)/' "$scratch/narrow.mdl" >"$scratch/rows.mdl"
-"$MDLC" --stats --precision=bf16 "$scratch/rows.mdl" -o "$scratch/rows.c" | grep -q '^rows_fit.rounded: products$' && grep -q '^MD_TILE_HALF_PART' "$scratch/rows.c" && pass ||
+sed "s/\[64, 64\]/[2048, 512]/; s/linear(64)/linear(512)/; s/\[64, /[2048, /g" "$scratch/narrow.mdl" >"$scratch/rows.mdl"
+"$MDLC" --stats --precision=bf16 "$scratch/rows.mdl" -o "$scratch/rows.c" | grep -q '_fit.rounded: products$' && grep -q '^MD_TILE_HALF_PART' "$scratch/rows.c" && pass ||
     fail "many rows" "multiply in f32"
 "$MDLC" --stats --precision="bf16, always" "$scratch/narrow.mdl" -o "$scratch/narrow.c" | grep -q '^narrow_fit.rounded: all$' && pass || fail always "is not all"
 "$MDLC" report --precision=bf16 --format=json "$scratch/rows.mdl" | grep -q '"precision":"bf16","rounded":"products"' && pass || fail json "does not say what is rounded"
