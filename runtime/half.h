@@ -99,7 +99,7 @@ MD_INLINE uint16_t md_cut_f16(float f) {
     uint32_t small;
     memcpy(&small, &shifted, sizeof small);
     uint32_t h = md_pick_bits(size < 0x38800000u, small - 0x3F000000u, (size >> 13) - 0x1C000u);
-    h = md_pick_bits(size >= 0x7F800000u, 0x7C00u | (size >> 13 & 0x200u), h);
+    h = md_pick_bits(size >= 0x7F800000u, 0x7C00u | (size >> 13 & 0x3FFu), h); /* with its NaN */
     return (uint16_t)(h | (bits >> 16 & 0x8000u));
 }
 /* end: halves */
