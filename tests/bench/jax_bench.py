@@ -211,7 +211,8 @@ def gpt(batch=12, words=65, c=128, layers=4, heads=4, approximate=True):
         x = x + linear(p["proj"], o)
         return x + linear(p["down"], jax.nn.gelu(linear(p["up"], norm_of(p["ln2"], x)), approximate))
 
-    p = {"table": jax.random.normal(next(keys), (words, c)), "place": 0.02 * jax.random.normal(next(keys), (length, c)),
+    scale = 1 if words == 65 else 0.02  # as GPT-2 begins
+    p = {"table": scale * jax.random.normal(next(keys), (words, c)), "place": 0.02 * jax.random.normal(next(keys), (length, c)),
          "ln": norm_init(c)}
     for i in range(layers):
         p[f"b{i}"] = {"ln1": norm_init(c), "attn": linear_init(c, 3 * c), "proj": linear_init(c, c), "ln2": norm_init(c),

@@ -113,6 +113,8 @@ class Gpt(nn.Module):
     def __init__(self, c=128, length=64, layers=4, heads=4, gelu="tanh"):
         super().__init__()
         self.table, self.place = nn.Embedding(LETTERS, c), nn.Parameter(0.02 * torch.randn(length, c))
+        if LETTERS > 65:  # as GPT-2 begins: with larger words most probabilities would be subnormal
+            nn.init.normal_(self.table.weight, std=0.02)
         self.blocks, self.ln = nn.Sequential(*(Block(c, heads, gelu) for _ in range(layers))), nn.LayerNorm(c)
 
     def forward(self, tok):
