@@ -66,6 +66,13 @@ static bool find_chain(Chain *c, Arena *scratch, const Node *x, int64_t least) {
     const bool splits = splits_turns(x);
     const Node *n = c->base = splits ? x->in[0] : x;
     int axis = 0;
+    c->gather = n;
+    while (is_view(c->gather)) {
+        c->gather = c->gather->in[0];
+    }
+    if (c->gather->op != OP_GATHER || type_bytes(*c->gather->type) < least) {
+        return false; /* most operands: the axes of all nodes are not asked for */
+    }
     c->trip = x->type->dim[0];
     c->own = splits ? x->type->dim[1] : 1;
     c->axis = ARENA_ARRAY(scratch, int8_t, x->region->node.count);
@@ -76,9 +83,8 @@ static bool find_chain(Chain *c, Arena *scratch, const Node *x, int64_t least) {
         c->axis[n->id] = (int8_t)axis;
         axis = cut_from(n, 0, axis, true);
     }
-    c->gather = n;
-    if (axis < 0 || n->op != OP_GATHER || type_bytes(*n->type) < least ||
-        type_bytes(*n->in[1]->type) > type_bytes(*n->type) / SMALL || !sliced_alone(n)) {
+    if (axis < 0 || type_bytes(*n->in[1]->type) > type_bytes(*n->type) / SMALL ||
+        !sliced_alone(n)) {
         return false;
     }
     c->axis[n->id] = (int8_t)axis;
