@@ -8,6 +8,7 @@
 
 #include <cmocka.h>
 
+#include "dumped.h"
 #include "pass_fixture.h"
 #include "passes/grad.h"
 #include "passes/parts.h"
@@ -314,15 +315,6 @@ static void test_turns_that_stay(void **state) {
     }
 }
 
-static int count_in_bodies(const Region *region, OpCode op) {
-    int count = 0;
-    for (int i = 0; i < region->node.count; i++) {
-        const Node *n = region->node.at[i];
-        count += (n->op == op) + (n->body ? count_in_bodies(n->body, op) : 0);
-    }
-    return count;
-}
-
 /* The adjoint has each turn's value at hand, and so gives it: the loop itself makes carries alone.
  * Where the cotangent is made of the values, each is made in both. */
 static void test_given_by_adjoints(void **state) {
@@ -343,7 +335,7 @@ static void test_given_by_adjoints(void **state) {
         Region *now = pass_grad(f.g, pass_turns(f.g, built, &plan), GRAD_SAVE_CALLS);
         region_verify(now, STAGE_GRAD);
         now = optimise(&f, now);
-        assert_int_equal(count_in_bodies(now, OP_SUM), form == 0 ? 2 : 3); /* one is the loss */
+        assert_int_equal(region_count(now, OP_SUM), form == 0 ? 2 : 3); /* one is the loss */
         assert_true(difference(&f, before, now) <= 1e-12);
         arena_free(&f.arena);
     }
