@@ -156,7 +156,8 @@ enum { MD_TILE_HIGH = 14 };
  * pages and to share few sets of the first-level cache costs a third of the time otherwise. */
 enum { MD_TILE_LEAP = 1024, MD_TILE_AHEAD = 8 };
 
-enum { MD_TILE_SHARE = 32 }; /* least rows for which a panel is packed by more than one worker */
+/* Register tiles that take as long as their panel takes to pack, or to be fetched by one more. */
+enum { MD_TILE_PACKS = 3, MD_TILE_FETCHES = 2 };
 
 /* 32 vector registers rather than 16. */
 #if MD_VBYTES == 64 || defined(__aarch64__)
@@ -307,22 +308,23 @@ MD_FN size_t md_tile_workspace(const md_tile *s, int threads) {
     return (size_t)((s->partial + s->slice * (threads > 1 ? threads : 1)) * s->elem);
 }
 
-/* Cuts the tasks for `parts` workers so that the busiest has least to do. Cuts between rows may
- * take an eighth more: a worker made many of them itself in the step before, and would fetch half
- * of each from the caches of others. Not where few share a panel, which each of them packs. */
+/* Cuts the tasks for `parts` workers so that the busiest has least to do; each of them packs the
+ * panels that it needs. Cuts between rows may take an eighth more: a worker made many of them
+ * itself in the step before, and would fetch half of each from the caches of others. */
 MD_FN void md_tile_grid(const md_tile *s, md_tile_call *call) {
     int64_t batch = s->b1.n * s->b2.n * s->chunks;
     int64_t tiles = (s->r1.n * s->r2.n + MD_TILE_HIGH - 1) / MD_TILE_HIGH;
     int64_t width = s->wide * (64 / s->elem);
     int64_t panels = (s->cols.n + width - 1) / width;
     int64_t parts = call->parts;
+    int64_t panel = (s->is & (MD_TILE_PACKED | MD_TILE_KEPT)) == MD_TILE_PACKED ? MD_TILE_PACKS
+                                                                                 : MD_TILE_FETCHES;
     int64_t best = INT64_MAX;
     for (int64_t gm = 1; gm <= md_tile_min(parts, tiles); gm++) {
         int64_t gn = md_tile_whole(s) ? 1 : md_tile_min((parts + gm - 1) / gm, panels);
-        int64_t cost = (batch * gm * gn + parts - 1) / parts * ((tiles + gm - 1) / gm) *
+        int64_t cost = (batch * gm * gn + parts - 1) / parts * ((tiles + gm - 1) / gm + panel) *
                        ((panels + gn - 1) / gn);
-        const int by_rows = s->r1.n * s->r2.n >= MD_TILE_SHARE * gm;
-        if (cost < best || (by_rows && cost <= best + best / 8)) {
+        if (best == INT64_MAX || cost <= best + best / 8) {
             best = md_tile_min(cost, best);
             call->gm = gm;
             call->gn = gn;

@@ -51,10 +51,13 @@ enum {
     MD_TILE_CHUNKED = MD_TUNED(1572864, 200), /* products from which the sum is cut */
     MD_TILE_K_PART = MD_TUNED(64, 4),         /* of such a sum, at least in each part */
     MD_TILE_BLOCK_ROWS = MD_TUNED(224, 15),   /* of a block, at most */
+    MD_TILE_BLOCK_HIGH = MD_TUNED(384, 15),   /* in place, where they share packed panels */
     MD_TILE_BLOCK_SIZE = MD_TUNED(65536, 40), /* elements of a block of whole rows, about */
     MD_TILE_BLOCK_IN = MD_TUNED(8, 1),        /* panels of a block in place, */
     MD_TILE_BLOCK_OUT = MD_TUNED(4, 1),       /* of another, */
     MD_TILE_BLOCK_HALF = MD_TUNED(2, 1),      /* and of operands of 16 bits */
+    MD_TILE_WIDE = MD_TUNED(8, 3),            /* vectors of a row from which three make a panel, */
+    MD_TILE_WIDE_ROWS = MD_TUNED(192, 9),      /* for at least so many rows */
     MD_TILE_TAKEN_BYTES = MD_TUNED(32768, 1), /* of their packed rows, but of large products */
     MD_TILE_SPAN_READS = 2, /* of each element of X, least, for which the rows are not packed */
     MD_TILE_SPAN_GAPS = 4   /* elements for each that is read, most, where those have no runs */
@@ -177,9 +180,14 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
                      p.cols.y != 1 && p.k2.y == 1 && p.k2.x == 1 && p.k2.n >= lanes;
     packed = packed && !dots;
 
-    /* More vectors for few rows, to keep enough sums in flight, and for a row pitch of 4096
-     * bytes of X, where fewer rows share a set of the first-level cache. */
-    p.wide = rows <= 3 ? 4 : rows > 8 && p.r2.x != 0 && p.r2.x * elem % MD_TILE_PITCH == 0 ? 3 : 2;
+    /* More vectors for few rows, to keep enough sums in flight; for a row pitch of 4096 bytes of X,
+     * where fewer rows share a set of the first-level cache; and for large products, which then
+     * load 11 times for 24 multiply-adds and not 16 times for 28. */
+    const int64_t vectors = (p.cols.n + lanes - 1) / lanes, sums = p.k0.n * p.k1.n * p.k2.n;
+    const int fits = vectors >= MD_TILE_WIDE || vectors % 3 == 0;
+    const int pitched = p.r2.x != 0 && p.r2.x * elem % MD_TILE_PITCH == 0;
+    const int high = inplace && !turned && rows >= MD_TILE_WIDE_ROWS && sums >= MD_TILE_K_PART;
+    p.wide = rows <= 3 ? 4 : rows > 8 && (pitched || (high && fits)) ? 3 : 2;
 
     /* Blocks of the summed axes: some of k2 at a time, or several k1 where k2 is short. */
     int once = packed && rows <= MD_TILE_HIGH; /* little would be gained by larger panels */
@@ -234,10 +242,17 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     p.block_rows = MD_TILE_BLOCK_ROWS;
     if (!swapped || !packed) {
         /* What is stored in 16 bits is made in a strip, unless rows are packed for each block. */
-        const int64_t vectors = inplace          ? MD_TILE_BLOCK_IN
-                                : half && !taken ? MD_TILE_BLOCK_HALF
-                                                 : MD_TILE_BLOCK_OUT;
-        p.block_cols = md_tile_min(p.block_cols, panel * vectors);
+        const int64_t most_panels = inplace          ? MD_TILE_BLOCK_IN
+                                    : half && !taken ? MD_TILE_BLOCK_HALF
+                                                     : MD_TILE_BLOCK_OUT;
+        int64_t beside = most_panels;
+        if (inplace && packed && !turned && !half) {
+            const int64_t cuts = (rows + MD_TILE_BLOCK_HIGH - 1) / MD_TILE_BLOCK_HIGH;
+            p.block_rows = md_tile_up((rows + cuts - 1) / cuts, MD_TILE_HIGH);
+            beside = MD_TILE_BLOCK_SIZE / (p.block_rows * panel);
+            beside = beside < 1 ? 1 : md_tile_min(beside, most_panels);
+        }
+        p.block_cols = md_tile_min(p.block_cols, panel * beside);
     }
     p.block_rows = md_tile_min(p.block_rows, rows);
     if (half && !made) { /* an eighth of what a large one reads and writes */
@@ -261,7 +276,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     /* The slice of a worker: packed panels (of one panel, or of all of Y when swapped; a direct Y
      * needs one for last columns that do not fill a vector), strip, transposed strip. A panel of
      * few columns is as wide as whole vectors need; narrower vectors never need more. */
-    const int64_t sums = p.k0.n * p.k1.n * p.k2.n, width = md_tile_up(p.cols.n, panel);
+    const int64_t width = md_tile_up(p.cols.n, panel);
     if (packed && !swapped && p.chunks == 1 && p.b1.n * p.b2.n >= MD_TILE_KEEP_BATCHES &&
         (p.b1.n == 1 || p.b1.y == 0) && (p.b2.n == 1 || p.b2.y == 0) && rows <= MD_TILE_KEEP_ROWS &&
         sums * width * elem <= MD_TILE_KEEP_BYTES &&
