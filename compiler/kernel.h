@@ -164,6 +164,7 @@ struct Stmt {
     int parallel;       /* FOR: so many nested loops, from this one on, in parallel; 0: serial */
     bool simd;
     bool unroll;        /* FOR of a constant number of turns: written out inside a simd loop */
+    bool held;          /* FOR: the few sums that it adds to are local variables meanwhile */
     StmtList body;      /* FOR; FOLD: what each iteration does before it accumulates */
     const Expr *expr;   /* LET: what is bound; STORE: the value */
     const Expr *as;     /* LET: how it is computed here; NULL: as `expr` says */

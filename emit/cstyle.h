@@ -14,6 +14,13 @@ typedef struct {
     void (*order)(Style *s, const Ordering *order); /* NULL: the target has none */
 } StyleTarget;
 
+/* The sums that a loop has in local variables (held.h). */
+typedef struct {
+    const Stmt *store; /* what adds to them; NULL: there are none */
+    const char *place; /* the variable that stands for its element */
+    enum { HELD_ADD, HELD_READ, HELD_WRITE } way; /* inside the loop, in front of it, behind it */
+} Held;
+
 struct Style {
     Text *out;
     const Kernel *k;
@@ -33,6 +40,7 @@ struct Style {
     const Arg *lanes;         /* what a product makes for itself in lanes; NULL: no argument */
     const char *pace;         /* what it knows of its threads; NULL: it has no such loop */
     const char *part, *parts; /* in such a loop: the number of the thread's part, and of all */
+    Held held;
 };
 
 Style style_open(Text *out, const Kernel *k);

@@ -27,6 +27,24 @@ static inline const char *index_text(Style *s, const Index *index) {
     return text.at;
 }
 
+/* The same of style_expr. */
+static inline const char *expr_text(Style *s, const Expr *e) {
+    Text *out = s->out, text = {.arena = out->arena};
+    s->out = &text;
+    style_expr(s, e);
+    s->out = out;
+    return text.at;
+}
+
+/* The same of style_place. */
+static inline const char *place_text(Style *s, const Arg *arg, const Index *index) {
+    Text *out = s->out, text = {.arena = out->arena};
+    s->out = &text;
+    style_place(s, arg, index);
+    s->out = out;
+    return text.at;
+}
+
 /* Where an operand begins: `x + offset`, without an offset of zero; NULL: there is none. */
 static inline const char *operand_text(Style *s, const Arg *arg, const Index *at) {
     int64_t value;

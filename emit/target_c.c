@@ -7,6 +7,7 @@
 #include "compiler/eval_rule.h"
 #include "emit/cstyle.h"
 #include "emit/draws.h"
+#include "emit/held.h"
 #include "emit/inorder.h"
 #include "emit/needs.h"
 #include "emit/printer.h"
@@ -16,14 +17,6 @@
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
-
-static const char *expr_text(Style *s, const Expr *e) {
-    Text *out = s->out, text = {.arena = out->arena};
-    s->out = &text;
-    style_expr(s, e);
-    s->out = out;
-    return text.at;
-}
 
 /* --- simple statements -------------------------------------------------------------------------
  */
@@ -35,14 +28,6 @@ void let_print(Style *s, const Stmt *st) {
     const char *name = style_expr_name(s, e, key ? "key" : "t");
     line(s, "const %s %s = %s;", key ? "md_key" : style_type(e->elem), name, text);
     s->bound[e->id] = name;
-}
-
-static const char *place_text(Style *s, const Arg *arg, const Index *index) {
-    Text *out = s->out, text = {.arena = out->arena};
-    s->out = &text;
-    style_place(s, arg, index);
-    s->out = out;
-    return text.at;
 }
 
 /* Does `half` hold what is computed? Choices, and what is read of memory that holds it. */
@@ -58,6 +43,9 @@ static bool is_short(const Expr *e, Elem half) {
 }
 
 static void print_store(Style *s, const Stmt *st) {
+    if (held_store(s, st)) {
+        return;
+    }
     /* What is rounded here alone is rounded as it is stored. */
     const Expr *e = st->expr;
     const char *half = style_half(st->arg->elem), *how = "to";
@@ -319,6 +307,9 @@ static void print_for(Style *s, const Stmt *st) {
         s->target->parallel(s, st);
         return;
     }
+    if (st->held) {
+        held_open(s, st);
+    }
     const char *name = s->axis[st->axis], *first, *end;
     loop_bounds(s, st->axis, st->begin, st->span, &first, &end);
     int64_t extent = s->k->axis[st->axis].extent;
@@ -337,6 +328,9 @@ static void print_for(Style *s, const Stmt *st) {
     block_print(s, &st->body);
     line(s, "}");
     draws_close(s, &draws);
+    if (st->held) {
+        held_close(s, st);
+    }
 }
 
 /* --- folds -------------------------------------------------------------------------------------
@@ -553,7 +547,11 @@ void list_print(Style *s, const StmtList *list) {
         const Stmt *st = list->at[i];
         switch (st->kind) {
         case STMT_FOR: print_for(s, st); break;
-        case STMT_LET: let_print(s, st); break;
+        case STMT_LET:
+            if (s->held.way == HELD_ADD) {
+                let_print(s, st);
+            }
+            break;
         case STMT_STORE: print_store(s, st); break;
         case STMT_FOLD: print_fold(s, st); break;
         case STMT_TILE: s->target->product(s, st->tile); break;

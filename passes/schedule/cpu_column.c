@@ -99,6 +99,28 @@ static void column_vector(KernelBuild *b, const Column *c, StmtList *list, AxisS
     }
 }
 
+/* The sums of one level, the places of a window, in registers along the last of its loops. False,
+ * and nothing done, where they are none. */
+static bool column_taps(KernelBuild *b, const Column *c, StmtList *list, AxisSet scope,
+                        const Turns *turns, const RootList *roots) {
+    const int n = space_axes(c->v), before = list->count;
+    if (turns->n == 0 || n < 2) {
+        return false;
+    }
+    Turns outer = *turns;
+    outer.n--;
+    StmtList *inner = nest_turns(b, list, &outer);
+    for (int i = 0; i < outer.n; i++) {
+        scope |= (AxisSet)1 << outer.at[i].axis;
+    }
+    if (!nest_taps(b, inner, scope, &turns->at[outer.n], c->v->axis, n - 1, c->v->axis[n - 1], NULL,
+                   roots)) {
+        list->count = before;
+        return false;
+    }
+    return true;
+}
+
 /* The terms of one level, each added to its root. */
 static void column_terms(KernelBuild *b, const Column *c, StmtList *list, AxisSet scope,
                          const Turns *turns, const RootList *roots) {
@@ -115,6 +137,9 @@ static void column_terms(KernelBuild *b, const Column *c, StmtList *list, AxisSe
         if (c->piece_span > 0) {
             nest_piece(b, vector, c->piece, c->piece_span);
         }
+        return;
+    }
+    if (column_taps(b, c, list, scope, turns, roots)) {
         return;
     }
     StmtList *inner = nest_turns(b, list, turns);
@@ -179,6 +204,27 @@ static void column_rows(KernelBuild *b, const Column *c, StmtList *list, AxisSet
         sum = sum_levels(b, &turns, 1);
     }
     column_level(b, c, list, scope, &sum, sum.n - 1, roots);
+}
+
+/* Sums of few terms, the places of a window: made in registers along the rows. False, and nothing
+ * done, where they are none. */
+static bool column_window(KernelBuild *b, const Column *c, const RootList *roots, bool parallel) {
+    const int n = space_axes(c->g), before = b->k->body.count;
+    if (n < 2 || c->chunk_span > 0 || c->piece_span > 0 || space_axes(c->v) != 1) {
+        return false;
+    }
+    const int row = c->g->axis[n - 1];
+    const Turns turn = turns_of(b, &row, 1);
+    RootList init = {0};
+    roots_identity(b, roots, &init);
+    StmtList *list = nest_loops(b, &b->k->body, c->g->axis, n - 1, parallel);
+    const AxisSet scope = space_set(c->g) & ~((AxisSet)1 << row);
+    if (!nest_taps(b, list, scope, &turn.at[0], c->f->axis, space_axes(c->f), c->v->axis[0], &init,
+                   roots)) {
+        b->k->body.count = before;
+        return false;
+    }
+    return true;
 }
 
 /* Numbers: folds of each outer row. */
@@ -248,8 +294,11 @@ static void column_emit(KernelBuild *b, const Part *whole, void *plan) {
         c->piece = kernel_axis(b->k, (c->v->count + c->piece_span - 1) / c->piece_span, "c");
         outer[nouter++] = c->piece;
     }
-    StmtList *list =
-        nest_loops(b, &b->k->body, outer, nouter, kernel_parallel(b, column_work(part, terms)));
+    const bool parallel = kernel_parallel(b, column_work(part, terms));
+    if (!number && column_window(b, c, &acc, parallel)) {
+        return;
+    }
+    StmtList *list = nest_loops(b, &b->k->body, outer, nouter, parallel);
     nest_lets(b, list, scope, &acc);
     if (number) {
         column_folds(b, c, list, scope, &acc);

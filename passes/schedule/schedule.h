@@ -144,10 +144,11 @@ void bind_end(KernelBuild *b, const ExprList *made);
 void nest_lets(KernelBuild *b, StmtList *list, AxisSet scope, const RootList *roots);
 void nest_stage(KernelBuild *b, StmtList *list, AxisSet scope, const int *axis, int naxis,
                 const RootList *roots);
-/* Vectors along `last`, in each turn of which the few places along `row` are written out; the loop
- * over these is the last statement of the one that comes back. */
-Stmt *nest_written_out(KernelBuild *b, StmtList *list, AxisSet scope, int last, int row,
-                       const RootList *roots);
+/* Vectors along `last`, in each turn of which the few places along the `n` axes `row` are written
+ * out, behind what `first` stores (NULL: nothing); the loop over these is the last statement of the
+ * one that comes back. */
+Stmt *nest_written_out(KernelBuild *b, StmtList *list, AxisSet scope, int last, const int *row,
+                       int n, const RootList *first, const RootList *roots);
 /* Sets the part of its axis that a loop runs over: piece number `piece` (an axis) of `span`. */
 void nest_piece(KernelBuild *b, Stmt *loop, int piece, int64_t span);
 /* Opens nested FORs; gives the innermost body. */
@@ -177,6 +178,14 @@ Part spelled_before(KernelBuild *b, const Part *part);
  * `first`: which part of its first axis; NULL: all. */
 Stmt *block_jam(KernelBuild *b, StmtList *list, AxisSet scope, const int *grid, int n, int last,
                 bool parallel, const Turn *first, const RootList *roots);
+
+/* --- cpu_taps.c --- */
+/* Loops that add the few terms of a window, or add to the few sums of one, along the vector axis
+ * `last`: the places of the window (`tap`, axes) are written out, and a loop over one register of
+ * `last` at a time runs around `turn`, so that what does not depend on it stays in registers.
+ * `first`: stores in front of the window's. False, and nothing done, where that does not fit. */
+bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turn *turn, const int *tap,
+               int n, int last, const RootList *first, const RootList *roots);
 
 /* --- cpu_running.c --- */
 /* The sum behind `old` and `term`, and in `lost` (whose place is set) what it loses. */

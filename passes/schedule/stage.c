@@ -417,16 +417,22 @@ void nest_stage(KernelBuild *b, StmtList *list, AxisSet scope, const int *axis, 
     emit_stage(b, list, scope, axis, naxis, roots, NULL);
 }
 
-Stmt *nest_written_out(KernelBuild *b, StmtList *list, AxisSet scope, int last, int row,
-                       const RootList *roots) {
+Stmt *nest_written_out(KernelBuild *b, StmtList *list, AxisSet scope, int last, const int *row,
+                       int n, const RootList *first, const RootList *roots) {
     Stmt *vector = stmt_for(b->k, list, last);
     vector->simd = true;
     scope |= (AxisSet)1 << last;
+    if (first) {
+        nest_stage(b, &vector->body, scope, NULL, 0, first);
+    }
     nest_lets(b, &vector->body, scope, roots);
-    nest_stage(b, &vector->body, scope, &row, 1, roots);
+    nest_stage(b, &vector->body, scope, row, n, roots);
     Stmt *loop = vector->body.at[vector->body.count - 1];
-    loop->simd = false;
-    loop->unroll = true;
+    for (int i = 0; i < n; i++) {
+        loop->simd = false;
+        loop->unroll = true;
+        loop = i < n - 1 ? loop->body.at[loop->body.count - 1] : loop;
+    }
     return vector;
 }
 
