@@ -20,7 +20,8 @@ enum {
     MOST_NODES = TUNED(1024, 12), /* an expression of more is cut */
     LONG_COLUMNS = TUNED(1024, 6), /* so many make a factor of all of them worth storing */
     ROOT = 5,                      /* costs that of a square root or a quotient at least: */
-    REPEATED = TUNED(64, 3),       /* so many rows that read it make it worth storing */
+    REPEATED = TUNED(64, 3),       /* so many rows that read it make it worth storing; */
+    OFTEN = TUNED(4096, 6)         /* so many do whatever it costs beyond a conversion */
 };
 
 /* --- atoms ------------------------------------------------------------------------------------ */
@@ -136,7 +137,9 @@ static void mark_repeated(Fuse *s, const Node *node) {
     const Node *x = view_base(node->in[0]);
     if (!(node->attr->axes >> last & 1) && type_count(*x->type) > 1 &&
         type_count(*x->type) <= type_count(*type) / REPEATED) {
-        info_of(s, x)->repeated = true;
+        NodeInfo *n = info_of(s, x);
+        n->repeated = true;
+        n->often = n->often || type_count(*x->type) <= type_count(*type) / OFTEN;
     }
 }
 
@@ -413,7 +416,7 @@ static void choose_atoms(Fuse *s, bool apart) {
                           elem_bytes(node->type->elem) < elem_bytes(whole->type->elem));
         n->atom = n->sink || fold_is_loop(node) || node_has_kernel(node) || first ||
                   (map && !n->made && n->uses > 1 && dear) ||
-                  (map && !n->made && n->repeated && n->cost >= ROOT) ||
+                  (map && !n->made && n->repeated && n->cost >= (n->often ? 2 : ROOT)) ||
                   (op_rounds(node->op) && n->plain && !rounds_leaf(node)) ||
                   (map && n->written > MOST_NODES) ||
                   (map && apart && elem_is_float(node->type->elem));

@@ -47,6 +47,7 @@ typedef struct {
     bool pick : 1;     /* few elements of a large product: once they are read, that may go */
     bool plain : 1;    /* a rounding that more is made of than copies with borders */
     bool repeated : 1; /* many rows of a value read it */
+    bool often : 1;    /* thousands of rows do */
     bool made : 1;     /* depends on no tensor in memory: draws, indices, constants */
     Unit *unit;
     int uses;    /* by nodes that are no views; repeated reads count more */

@@ -154,7 +154,7 @@ enum { MD_TILE_HIGH = 14 };
 
 /* Steps of a sum that lie so many bytes apart are fetched so many steps ahead: to lie in different
  * pages and to share few sets of the first-level cache costs a third of the time otherwise. */
-enum { MD_TILE_LEAP = 1024, MD_TILE_AHEAD = 8 };
+enum { MD_TILE_LEAP = 256, MD_TILE_AHEAD = 8 };
 
 /* Register tiles that take as long as their panel takes to pack, or to be fetched by one more. */
 enum { MD_TILE_PACKS = 3, MD_TILE_FETCHES = 2 };
