@@ -1,9 +1,10 @@
 #!/bin/sh
 # `make bench`: the time of a training step beside PyTorch, eager and compiled, and JAX, on this machine.
 #
-# Ten nets: digits (batch 128), 784-512-512-10 (batch 64, AdamW), the update of a DQN (batch 128,
-# Adam), 4-8096-4 (batch 32, SGD), two convolutions and pools (batch 64, AdamW), ResNet-20 and
-# a stack of MobileNet blocks (batch 32, SGD), an LSTM of 256 units (128 steps, batch 32, AdamW) and a GPT of four
+# Twelve nets: digits (batch 128), 784-512-512-10 (batch 64, AdamW), the update of a DQN (batch 128,
+# Adam), 4-8096-4 (batch 32, SGD), two convolutions and pools (batch 64, AdamW), LeNet-5 (batch 128, SGD
+# with momentum), ResNet-20 and a stack of MobileNet blocks (batch 32, SGD), a U-Net (64 x 64, batch 8,
+# AdamW; no JAX), an LSTM of 256 units (128 steps, batch 32, AdamW) and a GPT of four
 # layers of 128 (64 letters, batch 12, AdamW) and GPT-2 of 124 million parameters (64 words, batch 4,
 # AdamW; some 8 GB of memory for all sides), each with 1 and 2 threads (THREADS). PyTorch comes from the virtual environment MDLC_VENV
 # (default ~/.cache/mdlc-bench), JAX from MDLC_JAX (default the same), which lie outside of the tree;
@@ -52,14 +53,16 @@ build mlp tests/bench/mlp.mdl 64 784 10
 build dqn tests/bench/dqn.mdl 128 10 2
 build wide tests/bench/wide.mdl 32 4 4
 build lenet tests/bench/lenet.mdl 64 784 10
+build lenet5 tests/bench/lenet5.mdl 128 784 10
 build resnet tests/bench/resnet.mdl 32 3072 10
 build mobile tests/bench/mobile.mdl 32 3072 10
+build unet tests/bench/unet.mdl 8 12288 2
 build lstm tests/bench/lstm.mdl 32 129 10
 build gpt tests/bench/gpt.mdl 12 65 10
 build gpt2 tests/bench/gpt2.mdl 4 65 10
 
 echo "net     threads   mdlc us   eager us   compiled us     jax us   ratio   limit us (flops, bytes)   of the limit"
-for name in ${NETS:-digits mlp dqn wide lenet resnet mobile lstm gpt gpt2}; do
+for name in ${NETS:-digits mlp dqn wide lenet lenet5 resnet mobile unet lstm gpt gpt2}; do
     for threads in ${THREADS:-1 2}; do
         OMP_NUM_THREADS=$threads
         export OMP_NUM_THREADS

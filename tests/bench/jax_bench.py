@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A peer of tests/bench/turns.py: one training step of JAX, the whole of it compiled.
 
-    jax_bench.py digits|mlp|dqn|wide|lenet|resnet|lstm|gpt|gpt2 THREADS
+    jax_bench.py digits|mlp|dqn|wide|lenet|lenet5|resnet|lstm|gpt|gpt2 THREADS
 
 Prints "jax", then for each line that it reads the median time of a step over a second, in
 microseconds. Forward, gradients and update are one function under `jit`, whose parameters and slots are
@@ -15,7 +15,7 @@ import sys
 import time
 
 case, threads = sys.argv[1], int(sys.argv[2])
-if case == "mobile":  # not written here
+if case in ("mobile", "unet"):  # not written here
     print("-", flush=True)
     sys.exit()
 os.sched_setaffinity(0, sorted(os.sched_getaffinity(0))[:threads])  # XLA makes a thread for each
@@ -138,6 +138,16 @@ def lenet():
     return p, (), loss, (64, 784)
 
 
+def lenet5():
+    p = {"c1": conv_init(1, 6, 5, True), "c2": conv_init(6, 16, 5, True), "f": chain((400, 120, 84, 10))}
+
+    def loss(p, state, x, step):
+        x = pool(jax.nn.relu(conv(p["c1"], x.reshape(128, 28, 28, 1), 2)))
+        x = pool(jax.nn.relu(conv(p["c2"], x, 0)))
+        return cross_entropy(run_chain(p["f"], x.reshape(128, 400)), classes(128)), state
+    return p, (), loss, (128, 784)
+
+
 def resnet():
     p, state = {"stem": conv_init(3, 16, 3, False), "head": linear_init(64, 10)}, {"stem": norm_state(16)}
     p["bn"], units, c = norm_init(16), [], 16
@@ -233,7 +243,11 @@ def gpt2():
 
 # ---- the step ----
 def update(p, g, m, v, step):
-    """One tensor by Adam, AdamW or SGD."""
+    """One tensor by Adam, AdamW or SGD, of LeNet-5 with momentum."""
+    if case == "lenet5":
+        g = g + 5e-4 * p
+        m = 0.9 * m + g
+        return p - 0.05 * (g + 0.9 * m), m, v
     if case in ("wide", "resnet"):
         return p - (1e-4 if case == "wide" else 0.01) * g, m, v
     lr = 2.5e-4 if case == "dqn" else 1e-3
@@ -245,7 +259,7 @@ def update(p, g, m, v, step):
     return p * (1 - lr * decay) - rate * m / (jnp.sqrt(v / (1 - 0.999 ** t)) + 1e-8), m, v
 
 
-params, state, loss_of, shape = {"digits": digits, "mlp": mlp, "dqn": dqn, "wide": wide, "lenet": lenet,
+params, state, loss_of, shape = {"digits": digits, "mlp": mlp, "dqn": dqn, "wide": wide, "lenet": lenet, "lenet5": lenet5,
                                  "resnet": resnet, "lstm": lstm, "gpt": gpt, "gpt2": gpt2}[case]()
 has_slots = case not in ("wide", "resnet")
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A peer of tests/bench/turns.py: one training step of PyTorch, eager and compiled.
 
-    torch_bench.py digits|mlp|dqn|wide|lenet|resnet|mobile|lstm|gpt|gpt2 THREADS
+    torch_bench.py digits|mlp|dqn|wide|lenet|lenet5|resnet|mobile|unet|lstm|gpt|gpt2 THREADS
 
 Prints the names of what it can time in one line; then for each of them that it reads the median time of
 a step over a second, in microseconds.
@@ -50,6 +50,33 @@ class Lenet(nn.Sequential):
         super().__init__(nn.Unflatten(1, (1, 28, 28)), nn.Conv2d(1, 32, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2),
                          nn.Conv2d(32, 64, 3, padding=1), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
                          nn.Linear(3136, 128), nn.ReLU(), nn.Linear(128, 10))
+
+
+class Lenet5(nn.Sequential):
+    def __init__(self):
+        super().__init__(nn.Unflatten(1, (1, 28, 28)), nn.Conv2d(1, 6, 5, padding=2), nn.ReLU(), nn.MaxPool2d(2),
+                         nn.Conv2d(6, 16, 5), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(),
+                         nn.Linear(400, 120), nn.ReLU(), nn.Linear(120, 84), nn.ReLU(), nn.Linear(84, 10))
+
+
+class Two(nn.Sequential):
+    def __init__(self, c, out):
+        super().__init__(nn.Conv2d(c, out, 3, padding=1), nn.GroupNorm(8, out), nn.ReLU(),
+                         nn.Conv2d(out, out, 3, padding=1), nn.GroupNorm(8, out), nn.ReLU())
+
+
+class Unet(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.down1, self.down2, self.mid = Two(3, 32), Two(32, 64), Two(64, 128)
+        self.up2, self.up1, self.head = Two(192, 64), Two(96, 32), nn.Conv2d(32, 3, 1)
+
+    def forward(self, x):
+        a = self.down1(x.view(-1, 3, 64, 64))
+        b = self.down2(F.max_pool2d(a, 2))
+        c = self.mid(F.max_pool2d(b, 2))
+        d = self.up2(torch.cat((F.interpolate(c, scale_factor=2), b), 1))
+        return self.head(self.up1(torch.cat((F.interpolate(d, scale_factor=2), a), 1)))
 
 
 class Unit(nn.Module):
@@ -162,13 +189,15 @@ def make_step(compiled):
     if case in ("dqn", "wide"):
         return small_step(compiled)
     digits = case == "digits"
-    net = {"digits": Digits, "mlp": Mlp, "lenet": Lenet, "resnet": Resnet, "mobile": Mobile,
-           "lstm": Lstm, "gpt": Gpt, "gpt2": lambda: Gpt(768, 64, 12, 12, "none")}[case]()
+    net = {"digits": Digits, "mlp": Mlp, "lenet": Lenet, "lenet5": Lenet5, "resnet": Resnet, "mobile": Mobile,
+           "unet": Unet, "lstm": Lstm, "gpt": Gpt, "gpt2": lambda: Gpt(768, 64, 12, 12, "none")}[case]()
     images, texts = case in ("resnet", "mobile"), case in ("lstm", "gpt", "gpt2")
-    batch, width = {"digits": (128, 64), "lstm": (32, 129), "gpt": (12, 65), "gpt2": (4, 65)}.get(
+    batch, width = {"digits": (128, 64), "lenet5": (128, 784), "unet": (8, 3 * 64 * 64), "lstm": (32, 129), "gpt": (12, 65), "gpt2": (4, 65)}.get(
         case, (32, 3072) if images else (64, 784))
     batches, y = itertools.cycle(torch.rand(BATCHES, batch, width)), torch.arange(batch) % 10
     optimizer = (torch.optim.SGD(net.parameters(), lr=0.01, fused=True) if images else
+                 torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9, nesterov=True, weight_decay=5e-4,
+                                 fused=True) if case == "lenet5" else
                  torch.optim.AdamW(net.parameters(), lr=3e-3 if digits else 1e-3, weight_decay=0.01, fused=True))
     rate = torch.optim.lr_scheduler.LambdaLR(
         optimizer, lambda k: 0.5 * (1 + math.cos(math.pi * min(1, k / 660)))) if digits else None
@@ -177,6 +206,8 @@ def make_step(compiled):
         if texts:
             tok = (x * LETTERS).long().clamp(0, LETTERS - 1)
             return F.cross_entropy(net(tok[:, :-1]).flatten(0, 1), tok[:, 1:].flatten())
+        if case == "unet":
+            return ((net(x) - x.view(-1, 3, 64, 64)) ** 2).mean()
         return F.cross_entropy(net(x), y, label_smoothing=0.1 if digits else 0.0)
 
     if compiled:
