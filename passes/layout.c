@@ -152,11 +152,26 @@ static bool folded_turn(const Node *n, const Node *x, uint32_t axes, Turn *left)
     return true;
 }
 
+/* The fold over `axes`. Channels of a group lie side by side, groups behind one another: where few
+ * are folded with all that lies in front of the groups, each channel is folded first, so that
+ * vectors run along them. */
+static Node *fold_behind(Graph *g, OpCode op, Node *x, uint32_t axes) {
+    enum { FEW = 16 };
+    const int last = x->type->rank - 1;
+    const uint32_t front = axes & ~(UINT32_C(1) << last);
+    if (front == axes || front == 0 || last < 1 || axes >> (last - 1) & 1 ||
+        x->type->dim[last] >= FEW || x->type->dim[last - 1] == 1) {
+        return node_fold(g, op, x, axes);
+    }
+    Node *each = node_fold(g, op, x, front);
+    return node_fold(g, op, each, UINT32_C(1) << (each->type->rank - 1));
+}
+
 static Node *fold_rule(Graph *g, const Node *n, Node *const *in) {
     Turn left;
     uint32_t axes = turn_axes(turn_of(in[0]), in[0]->type->rank, n->attr->axes);
     return folded_turn(n, in[0], n->attr->axes, &left)
-               ? turn_view(g, node_fold(g, n->op, in[0]->in[0], axes), left)
+               ? turn_view(g, fold_behind(g, n->op, in[0]->in[0], axes), left)
                : NULL;
 }
 
