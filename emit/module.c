@@ -8,6 +8,7 @@
 #include "compiler/sha256.h"
 #include "compiler/version.h"
 #include "emit/api.h"
+#include "emit/bodies.h"
 #include "emit/entry.h"
 #include "emit/features.h"
 #include "emit/host.h"
@@ -265,15 +266,15 @@ static void print_save_load(const Emit *e, Text *out) {
         e->arena,
         "what != %s_SAVE_PARAMS && (what | %s_SAVE_RINGS) != (%s_SAVE_ALL | %s_SAVE_RINGS)", X, X,
         X, X);
-    api_refusals(e, str_printf(e->arena, "write == NULL || (%s)", kinds),
-                 out);
-    text_printf(out,
-                "    md_memory memory = %s_regions(m);\n"
-                "    size_t count = 0;\n"
-                "    const md_tensor *table = %s_tensors(&count);\n"
-                "    return md_save_tensors(table, count, &memory, what, NULL, write, user);\n"
-                "}\n\n",
-                x, x);
+    api_refusals(e, str_printf(e->arena, "write == NULL || (%s)", kinds), out);
+    text_printf(
+        out,
+        "    md_memory memory = %s_regions(m);\n"
+        "    size_t count = 0;\n"
+        "    const md_tensor *table = %s_tensors(&count);\n"
+        "    return md_save_tensors(table, count, &memory, what, NULL, NULL, write, user);\n"
+        "}\n\n",
+        x, x);
     text_printf(out, "int %s_load(%s *m, md_read_fn read, void *user) {\n", x, x);
     api_refusals(e, "read == NULL", out);
     text_printf(out,
@@ -282,15 +283,17 @@ static void print_save_load(const Emit *e, Text *out) {
                 "    size_t count = 0;\n"
                 "    const md_tensor *table = %s_tensors(&count);\n"
                 "    /* A checkpoint if it is one, else weights. */\n"
-                "    int code = md_load_tensors(table, count, &memory, MD_SAVE_ALL | "
-                "MD_SAVE_RINGS,\n                               seen, read, user);\n"
-                "    if (code == %s_ERR_NAME) {\n"
-                "        code = md_load_tensors(table, count, &memory, MD_SAVE_PARAMS, seen, read, "
+                "    const unsigned what[2] = {MD_SAVE_ALL | MD_SAVE_RINGS, MD_SAVE_PARAMS};\n"
+                "    int code = %s_ERR_NAME;\n"
+                "    for (int i = 0; i < 2 && code == %s_ERR_NAME; i++) {\n"
+                "        md_load l;\n"
+                "        memset(&l, 0, sizeof l);\n"
+                "        code = md_load_tensors(&l, table, count, &memory, what[i], seen, read, "
                 "user);\n"
                 "    }\n"
                 "    return code;\n"
                 "}\n\n",
-                x, slices > 0 ? slices : 1, x, X);
+                x, slices > 0 ? slices : 1, x, X, X);
 }
 
 static void print_strerror(const Emit *e, Text *out) {
@@ -445,58 +448,6 @@ static void print_services(const Emit *e, Text *out) {
         trace_accessor(e, out);
     }
     print_strerror(e, out);
-}
-
-/* What products have a use for: each register tile, and all else, takes a compiler time. */
-typedef struct {
-    Arena *arena;
-    uint64_t bodies[TILE_MACHINES];
-    NameList features;
-} Tiles;
-
-static void add_tile(void *ctx, Step *step, int depth) {
-    (void)depth;
-    Tiles *tiles = ctx;
-    const Tile *tile = step->kernel ? kernel_tile(step->kernel) : NULL;
-    for (int i = 0; tile && i < TILE_MACHINES; i++) {
-        tiles->bodies[i] |= tile->bodies[i];
-    }
-    if (tile) {
-        tile_features(tiles->arena, tile, &tiles->features);
-    }
-}
-
-static Tiles tiles_of(const Emit *e) {
-    Tiles tiles = {.arena = e->arena};
-    for (int i = 0; i < e->p->entry.count; i++) {
-        steps_visit(&e->p->entry.at[i]->step, add_tile, &tiles);
-    }
-    return tiles;
-}
-
-static const char *tile_bodies(const Emit *e, const Tiles *tiles) {
-    Text text = {.arena = e->arena};
-    text_add(&text, "/* Rows and vectors of the register tiles that are used. */\n");
-    if (e->c->opt.whole_runtime) {
-        text_add(&text, "#if defined(MD_TILE_BODIES) && !defined(MD_TILE_EVERY)\n"
-                        "#error \"several models in one file: compile each alone, or define "
-                        "MD_TILE_EVERY\"\n#endif\n#undef MD_TILE_BODIES\n");
-    }
-    for (int i = 0; i < TILE_MACHINES; i++) {
-        text_printf(&text, "#%s %s\n#define MD_TILE_BODIES(F)", i ? "elif" : "if",
-                    tile_machine[i].when);
-        int n = 0;
-        for (int bit = 0; bit < 64; bit++) {
-            if (tiles->bodies[i] >> bit & 1) {
-                text_printf(&text, "%s F(%d, %d)", n > 0 && n % 8 == 0 ? " \\\n   " : "",
-                            bit / 4 + 1, bit % 4 + 1);
-                n++;
-            }
-        }
-        text_add(&text, "\n");
-    }
-    text_add(&text, "#endif\n\n");
-    return text.at;
 }
 
 static void print_includes(Text *out) {

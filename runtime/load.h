@@ -154,7 +154,7 @@ MD_COLD int md_load_head(md_load *l) {
     if (!metadata && have != 7) {
         md_json_fault(j, "a tensor needs dtype, shape and data_offsets");
     }
-    h->type = metadata ? NULL : md_dtype_table();
+    h->type = metadata ? NULL : md_dtype_get(MD_BOOL);
     while (!metadata && h->type->name != NULL && !md_text_same(h->type->name, h->dtype)) {
         h->type++;
     }
@@ -482,9 +482,17 @@ MD_COLD void md_load_walked(md_load *l) {
     /* end: copies */
 }
 
-/* A fault in the text of the header makes everything else that was said a guess. */
-MD_COLD int md_load_run(md_load *l, const md_tensor *tensors, size_t count, const md_memory *memory,
-                        unsigned what, unsigned char *seen, md_read_fn read, void *user) {
+/* Loads the tensors whose kind is in `what`, and with parameters the second sets that the file
+ * has. A file must have every parameter; statistics of layers stay as they are where it has none;
+ * of slots, and of rings, it has all or none; second sets that it lacks become what they copy.
+ * With MD_LOAD_SOME it may lack anything, and what it lacks stays as it is.
+ * Floats of other types become the nearest value, but with MD_LOAD_EXACT, and those of slots and
+ * rings. All names, types, shapes and offsets are checked before a byte of the regions changes.
+ * `l` is scratch, zeros at first; `seen` is scratch of md_slice_total bytes and tells afterwards
+ * which tensors the file has. Gives MD_OK or a status code. */
+MD_COLD int md_load_tensors(md_load *l, const md_tensor *tensors, size_t count,
+                            const md_memory *memory, unsigned what, unsigned char *seen,
+                            md_read_fn read, void *user) {
     l->tensors = tensors;
     l->count = count;
     l->memory = memory;
@@ -504,7 +512,7 @@ MD_COLD int md_load_run(md_load *l, const md_tensor *tensors, size_t count, cons
             md_load_walked(l);
         }
     }
-    if (l->json.why != NULL) {
+    if (l->json.why != NULL) { /* which makes everything else that was said a guess */
         l->code = MD_OK;
         /* if: main */
         l->faults = 0;
@@ -516,21 +524,6 @@ MD_COLD int md_load_run(md_load *l, const md_tensor *tensors, size_t count, cons
                       l->json.at);
     }
     return l->code;
-}
-
-/* Loads the tensors whose kind is in `what`, and with parameters the second sets that the file
- * has. A file must have every parameter; statistics of layers stay as they are where it has none;
- * of slots, and of rings, it has all or none; second sets that it lacks become what they copy.
- * With MD_LOAD_SOME it may lack anything, and what it lacks stays as it is.
- * Floats of other types become the nearest value, but with MD_LOAD_EXACT, and those of slots and
- * rings. All names, types, shapes and offsets are checked before a byte of the regions changes.
- * `seen` is scratch of md_slice_total bytes and tells afterwards which tensors the file has. Gives
- * MD_OK or a status code. */
-MD_COLD int md_load_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
-                            unsigned what, unsigned char *seen, md_read_fn read, void *user) {
-    md_load l;
-    memset(&l, 0, sizeof l);
-    return md_load_run(&l, tensors, count, memory, what, seen, read, user);
 }
 
 /* The same, and leaves what was wrong, as far as ten lines of it go, in an empty `message`. With
@@ -545,7 +538,7 @@ MD_COLD int md_load_noted(const md_tensor *tensors, size_t count, const md_memor
     l.only = only;
     l.message = message;
     message->size -= MD_FAULTS_TAIL; /* however long names are, the count has its place */
-    md_load_run(&l, tensors, count, memory, what, seen, read, user);
+    md_load_tensors(&l, tensors, count, memory, what, seen, read, user);
     message->size += MD_FAULTS_TAIL;
     if (l.faults > MD_FAULTS_SHOWN) {
         md_text_add(message, "; and ");

@@ -13,15 +13,16 @@
 #include <string.h>
 
 /* MD_FN: a function of the runtime, fine to leave unused. MD_COLD: one that runs a few times, so
- * only its size counts. MD_INLINE: one that must disappear into its caller, whose constants shape
- * its loops (or because it takes vectors). MD_NOINLINE: one copy is enough. */
+ * only its size and the time to compile it count. MD_INLINE: one that must disappear into its
+ * caller, whose constants shape its loops (or because it takes vectors). MD_NOINLINE: one copy. */
 #if defined(__GNUC__)
 #define MD_FN static inline __attribute__((unused))
-#define MD_COLD static inline __attribute__((cold, unused))
 #define MD_INLINE static inline __attribute__((always_inline, unused))
 #if !defined(__clang__) && __GNUC__ >= 8
+#define MD_COLD static __attribute__((cold, noinline, optimize("Og"), unused))
 #define MD_NOINLINE static __attribute__((noipa, unused)) /* nor copied for constant arguments */
 #else
+#define MD_COLD static inline __attribute__((cold, unused))
 #define MD_NOINLINE static __attribute__((noinline, unused))
 #endif
 #define MD_RESTRICT __restrict
@@ -39,15 +40,6 @@
 #define MD_CONST __attribute__((const))
 #else
 #define MD_CONST
-#endif
-
-/* Conditions that are nearly always, or nearly never, true. */
-#if defined(__GNUC__)
-#define MD_LIKELY(x) __builtin_expect(!!(x), 1)
-#define MD_UNLIKELY(x) __builtin_expect(!!(x), 0)
-#else
-#define MD_LIKELY(x) (x)
-#define MD_UNLIKELY(x) (x)
 #endif
 
 /* MD_UNCHECKED: a function that looks where the address sanitizer would stop it. */

@@ -26,18 +26,15 @@ typedef struct md_dtype_info {
     size_t bytes;
 } md_dtype_info;
 
-MD_COLD const md_dtype_info *md_dtype_table(void) {
+/* Of a type; of MD_BOOL the first of all, behind the last of which stands one without a name. */
+MD_COLD const md_dtype_info *md_dtype_get(md_dtype dtype) {
     static const md_dtype_info table[] = {
         {MD_BOOL, "BOOL", 1}, {MD_I8, "I8", 1},       {MD_I16, "I16", 2},   {MD_I32, "I32", 4},
         {MD_I64, "I64", 8},   {MD_U8, "U8", 1},       {MD_U16, "U16", 2},   {MD_U32, "U32", 4},
         {MD_U64, "U64", 8},   {MD_F16, "F16", 2},     {MD_BF16, "BF16", 2}, {MD_F32, "F32", 4},
         {MD_F64, "F64", 8},   {(md_dtype)0, NULL, 1},
     };
-    return table;
-}
-
-MD_COLD const md_dtype_info *md_dtype_get(md_dtype dtype) {
-    return md_dtype_table() + ((int)dtype - 1);
+    return &table[dtype - MD_BOOL];
 }
 
 MD_FN int md_is_float(md_dtype t) {
@@ -164,7 +161,8 @@ typedef struct md_save {
     const md_tensor *tensors;
     size_t count;
     const md_memory *memory;
-    unsigned what; /* kinds */
+    unsigned what;    /* kinds */
+    const char *only; /* paths with commas between them; NULL: everything */
     const char *note;
     md_write_fn write; /* NULL: only count */
     void *user;
@@ -172,20 +170,7 @@ typedef struct md_save {
     size_t slice;   /* the one at hand, of its tensor, */
     uint64_t begin; /* and where its data begin */
     int rc;
-    /* if: main */
-    const char *only; /* paths with commas between them; NULL: everything */
-    /* end: main */
 } md_save;
-
-/* Is the slice at hand one that goes into the file? */
-MD_COLD int md_save_wants(const md_save *s, const md_tensor *t) {
-    /* if: main */
-    if (!md_slice_wanted(s->only, t, s->slice)) {
-        return 0;
-    }
-    /* end: main */
-    return md_kind_in(t, s->what);
-}
 
 MD_COLD void md_save_bytes(md_save *s, const void *bytes, size_t count) {
     s->used += count;
@@ -268,12 +253,12 @@ MD_COLD void md_save_head(md_save *s, const md_tensor *t) {
     md_save_text(s, "}");
 }
 
-/* A slice in order of the file: at once, or turned over through a buffer. */
-MD_COLD void md_save_slice(md_save *s, const md_tensor *t) {
+/* if: turned */
+/* A slice that files have the other way round, through a buffer. */
+MD_COLD void md_save_turned(md_save *s, const md_tensor *t) {
     const char *data = md_slice_data(t, s->slice, s->memory);
-    /* if: turned */
     size_t width = md_dtype_get(t->dtype)->bytes, count = md_slice_bytes(t) / width;
-    for (size_t i = 0; t->transposed && i < count;) {
+    for (size_t i = 0; i < count;) {
         char buffer[MD_PIECE_BYTES];
         size_t n = 0;
         for (; n < sizeof buffer && i < count; n += width) {
@@ -281,12 +266,8 @@ MD_COLD void md_save_slice(md_save *s, const md_tensor *t) {
         }
         md_save_bytes(s, buffer, n);
     }
-    if (t->transposed) {
-        return;
-    }
-    /* end: turned */
-    md_save_bytes(s, data, md_slice_bytes(t));
 }
+/* end: turned */
 
 /* Heads or data of all slices in order of the file: wide elements first, so that every tensor is
  * aligned without the gaps that the format forbids; among equals the order of the table. */
@@ -297,13 +278,19 @@ MD_COLD void md_save_walk(md_save *s, int data) {
             const md_tensor *t = &s->tensors[i];
             int of = md_kind_in(t, s->what) && md_dtype_get(t->dtype)->bytes == width;
             for (s->slice = 0; of && s->slice < md_slice_count(t); s->slice++) {
-                if (!md_save_wants(s, t)) {
+                /* if: main */
+                if (!md_slice_wanted(s->only, t, s->slice)) {
                     continue;
                 }
-                if (data) {
-                    md_save_slice(s, t);
-                } else {
+                /* end: main */
+                if (!data) {
                     md_save_head(s, t);
+                    /* if: turned */
+                } else if (t->transposed) {
+                    md_save_turned(s, t);
+                    /* end: turned */
+                } else {
+                    md_save_bytes(s, md_slice_data(t, s->slice, s->memory), md_slice_bytes(t));
                 }
                 s->begin += md_slice_bytes(t);
             }
@@ -338,45 +325,29 @@ MD_COLD int md_sum_write(void *user, const void *data, size_t bytes) {
     return 0;
 }
 
-MD_COLD int md_save_run(md_save *s, md_write_fn write, void *user) {
+/* Writes the tensors whose kind is in `what` (MD_SAVE_PARAMS, MD_SAVE_ALL) and whose path, in a
+ * program with a main, is in `only` or NULL, with a note or NULL. Gives MD_OK or MD_ERR_WRITE. */
+MD_COLD int md_save_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
+                            unsigned what, const char *only, const char *note, md_write_fn write,
+                            void *user) {
     char hex[17] = "";
     uint64_t sum = 0;
-    if ((s->what >> MD_SLOT & 1u) != 0) { /* a checkpoint */
-        s->write = md_sum_write;
-        s->user = &sum;
-        md_save_walk(s, 1);
-        md_hex(hex, md_sum_note(sum, s->note), 16);
+    md_save s = {tensors, count, memory, what, only, note, md_sum_write, &sum, 0, 0, 0, 0};
+    if ((what >> MD_SLOT & 1u) != 0) { /* a checkpoint */
+        md_save_walk(&s, 1);
+        md_hex(hex, md_sum_note(sum, note), 16);
     }
-    s->write = NULL;
-    s->used = 0;
-    md_save_header(s, hex);
-    uint64_t length = (s->used + 7) / 8 * 8, padding = length - s->used;
-    s->write = write;
-    s->user = user;
-    md_save_bytes(s, &length, sizeof length);
-    md_save_header(s, hex);
-    md_save_bytes(s, "        ", (size_t)padding);
-    md_save_walk(s, 1);
-    return s->rc == 0 ? MD_OK : MD_ERR_WRITE;
-}
-
-MD_COLD void md_save_begin(md_save *s, const md_tensor *tensors, size_t count,
-                           const md_memory *memory, unsigned what, const char *note) {
-    memset(s, 0, sizeof *s);
-    s->tensors = tensors;
-    s->count = count;
-    s->memory = memory;
-    s->what = what;
-    s->note = note;
-}
-
-/* Writes the tensors whose kind is in `what` (MD_SAVE_PARAMS, MD_SAVE_ALL), with a note or NULL.
- * Gives MD_OK or MD_ERR_WRITE. */
-MD_COLD int md_save_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
-                            unsigned what, const char *note, md_write_fn write, void *user) {
-    md_save s;
-    md_save_begin(&s, tensors, count, memory, what, note);
-    return md_save_run(&s, write, user);
+    s.write = NULL;
+    s.used = 0;
+    md_save_header(&s, hex);
+    uint64_t length = (s.used + 7) / 8 * 8, padding = length - s.used;
+    s.write = write;
+    s.user = user;
+    md_save_bytes(&s, &length, sizeof length);
+    md_save_header(&s, hex);
+    md_save_bytes(&s, "        ", (size_t)padding);
+    md_save_walk(&s, 1);
+    return s.rc == 0 ? MD_OK : MD_ERR_WRITE;
 }
 
 #endif

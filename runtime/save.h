@@ -12,14 +12,12 @@
 MD_COLD int md_save_file(md_out *out, const char *path, const md_model *model,
                          const md_memory *memory, unsigned what, const char *only, const char *note,
                          md_text *message) {
-    md_save s;
     int rc = md_out_open(out, path, message);
     if (rc != MD_EXIT_OK) {
         return rc;
     }
-    md_save_begin(&s, model->tensors, model->tensor_count, memory, what, note);
-    s.only = only;
-    (void)md_save_run(&s, md_out_write, out);
+    (void)md_save_tensors(model->tensors, model->tensor_count, memory, what, only, note,
+                          md_out_write, out);
     return md_out_close(out, message);
 }
 

@@ -57,7 +57,7 @@ MD_FN int md_team(md_pace *pace, int limit) {
     if (n == 1 || pace == NULL) {
         return n;
     }
-    if (MD_UNLIKELY(pace->fork <= 0)) {
+    if (pace->fork <= 0) {
         md_threads_settle();
     }
     return md_team_pays(pace, md_clock()) ? n : 1;
@@ -87,7 +87,7 @@ MD_FN void md_team_weigh(md_pace *pace, int parts, double now) {
     pace->fork = now;                                   /* another loop may follow at once */
     pace->saved += saved;
     pace->debt = saved < pace->debt ? pace->debt - saved : 0;
-    if (MD_LIKELY(pace->debt <= MD_TEAM_LOSS)) {
+    if (pace->debt <= MD_TEAM_LOSS) {
         return;
     }
     /* Threads that have paid on the whole are asked again soon. */

@@ -73,15 +73,15 @@ typedef struct {
 } md_tile;
 
 enum {
-    MD_TILE_ADD = 1,      /* C += the product */
-    MD_TILE_SHARED = 2,   /* work enough for several threads */
-    MD_TILE_NO_C = 4,     /* C is not stored, the epilogue alone uses the strip; c may be null */
-    MD_TILE_IN_PLACE = 8, /* the strip is C itself */
-    MD_TILE_SWAPPED = 16, /* X is B */
-    MD_TILE_PACKED = 32,  /* Y goes through packed panels */
-    MD_TILE_DOTS = 64,    /* few rows: vectors run along k2 */
-    MD_TILE_KEPT = 128,   /* Y is the same in all batches: a worker packs all of it, once */
-    MD_TILE_HALF = 256,   /* A and B are floats of 16 bits, read in pairs along k2 (tile_half.h) */
+    MD_TILE_ADD = 1,       /* C += the product */
+    MD_TILE_SHARED = 2,    /* work enough for several threads */
+    MD_TILE_NO_C = 4,      /* C is not stored, the epilogue alone uses the strip; c may be null */
+    MD_TILE_IN_PLACE = 8,  /* the strip is C itself */
+    MD_TILE_SWAPPED = 16,  /* X is B */
+    MD_TILE_PACKED = 32,   /* Y goes through packed panels */
+    MD_TILE_DOTS = 64,     /* few rows: vectors run along k2 */
+    MD_TILE_KEPT = 128,    /* Y is the same in all batches: a worker packs all of it, once */
+    MD_TILE_HALF = 256,    /* A and B are floats of 16 bits, read in pairs along k2 (tile_half.h) */
     MD_TILE_TAKEN = 512,   /* such an X that does not lie in pairs: its rows are packed too */
     MD_TILE_WIDE_A = 1024, /* A is float, rounded while it is packed */
     MD_TILE_WIDE_B = 2048, /* and so is B */
@@ -90,7 +90,7 @@ enum {
     MD_TILE_SINGLE = 32768, /* no machine multiplies them in pairs */
     MD_TILE_LONE = MD_TILE_F16 | MD_TILE_EXACT | MD_TILE_SINGLE, /* any of these */
     MD_TILE_MADE = 131072, /* A is made for the product alone, in lanes where these are single */
-    MD_TILE_SPAN = 65536, /* rows of X overlap, as windows do: all that lies between is widened */
+    MD_TILE_SPAN = 65536,  /* rows of X overlap, as windows do: all that lies between is widened */
     MD_TILE_ACROSS = 4096  /* rows lie side by side in C: the epilogue gets the transpose */
 };
 
@@ -173,22 +173,6 @@ MD_INLINE int64_t md_tile_min(int64_t a, int64_t b) {
 /* Elements of a vector; of what plain loops take in its place. */
 #define MD_LANES_F32 (MD_VBYTES > 0 ? MD_VBYTES / 4 : 4)
 #define MD_LANES_F64 (MD_VBYTES > 0 ? MD_VBYTES / 8 : 4)
-
-/* F for each of some rows, written out. */
-#define MD_ROWS1(F) F(0)
-#define MD_ROWS2(F) MD_ROWS1(F) F(1)
-#define MD_ROWS3(F) MD_ROWS2(F) F(2)
-#define MD_ROWS4(F) MD_ROWS3(F) F(3)
-#define MD_ROWS5(F) MD_ROWS4(F) F(4)
-#define MD_ROWS6(F) MD_ROWS5(F) F(5)
-#define MD_ROWS7(F) MD_ROWS6(F) F(6)
-#define MD_ROWS8(F) MD_ROWS7(F) F(7)
-#define MD_ROWS9(F) MD_ROWS8(F) F(8)
-#define MD_ROWS10(F) MD_ROWS9(F) F(9)
-#define MD_ROWS11(F) MD_ROWS10(F) F(10)
-#define MD_ROWS12(F) MD_ROWS11(F) F(11)
-#define MD_ROWS13(F) MD_ROWS12(F) F(12)
-#define MD_ROWS14(F) MD_ROWS13(F) F(13)
 
 /* if: TEMPLATE */
 /* F for the rows and vectors of every register tile. */
@@ -339,15 +323,8 @@ MD_FN void md_tile_grid(const md_tile *s, md_tile_call *call) {
  * OpenMP ends and starts threads when the size of a team changes. */
 MD_NOINLINE void md_tile_run(const md_tile *s, md_tile_part_fn fn, const void *a, const void *b,
                              void *c, void *ctx, void *work, md_pace *pace, int threads) {
-    md_tile_call call;
-    call.a = a;
-    call.b = b;
-    call.c = c;
-    call.ctx = ctx;
+    md_tile_call call = {a, b, c, ctx, work, 1, 1, 1, 0};
     call.work = work != NULL ? work : &call; /* not touched; offsets from null are undefined in C */
-    call.gm = 1;
-    call.gn = 1;
-    call.parts = 1;
     (void)pace, (void)threads;
     /* if: SHARED */
     const int most = md_tile_workers(s, threads);

@@ -96,6 +96,21 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 /* if: TEMPLATE */
 #ifndef MD_TILE_MACROS
 #define MD_TILE_MACROS
+/* F for each of some rows, written out. */
+#define MD_ROWS1(F) F(0)
+#define MD_ROWS2(F) F(0) F(1)
+#define MD_ROWS3(F) F(0) F(1) F(2)
+#define MD_ROWS4(F) F(0) F(1) F(2) F(3)
+#define MD_ROWS5(F) F(0) F(1) F(2) F(3) F(4)
+#define MD_ROWS6(F) F(0) F(1) F(2) F(3) F(4) F(5)
+#define MD_ROWS7(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6)
+#define MD_ROWS8(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
+#define MD_ROWS9(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8)
+#define MD_ROWS10(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9)
+#define MD_ROWS11(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10)
+#define MD_ROWS12(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11)
+#define MD_ROWS13(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12)
+#define MD_ROWS14(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13)
 /* end: TEMPLATE */
 #define MD_PUT(r, v, n) MD_TN(store)(strip + r * ld + v * MD_LANES, &c##r##_##v, n);
 /* What the strip holds is one term more: blocks of the sum are added, not one long chain. */
@@ -171,8 +186,7 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 #define MD_DOT_PUT4(r) MD_DOT_PUT3(r) MD_DOT_PUT(r, 3)
 /* end: VECTORS4 */
 
-/* R rows are written out by MD_ROWS1 to MD_ROWS14. (Whoever selects texts by names needs one that
- * is not pasted together.) */
+/* R rows are written out by MD_ROWS1 to MD_ROWS14, of which a program has those that it uses. */
 #define MD_BODY(R, V)                                                                              \
     MD_INLINE void MD_TN(body_##R##_##V)(MD_TILE_PARAMS) {                                         \
         const MD_VEC zero = {0};                                                                   \
@@ -353,16 +367,6 @@ MD_NOINLINE void MD_TN(square)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
         *at = u[i];
     }
 }
-#else
-MD_FN void MD_TN(square)(MD_REAL *MD_RESTRICT to, int64_t to_ld, const MD_REAL *MD_RESTRICT from,
-                         int64_t from_ld, int64_t rows, int add) {
-    for (int64_t j = 0; j < MD_LANES; j++) {
-        for (int64_t i = 0; i < MD_LANES; i++) {
-            MD_REAL old = add ? to[j * to_ld + i] : 0;
-            to[j * to_ld + i] = old + (i < rows ? from[i * from_ld + j] : 0);
-        }
-    }
-}
 #endif
 
 /* A few rows become columns side by side: to[j * rows + i] = from[i * from_ld + j]. */
@@ -399,9 +403,11 @@ MD_NOINLINE void MD_TN(turn)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
     for (int64_t i = 0; i < rows; i += MD_LANES) {
         const int64_t n = md_tile_min(MD_LANES, rows - i);
         int64_t j = 0;
+#ifdef MD_TURN_VECTORS
         for (; (n == MD_LANES || pad) && j + MD_LANES <= cols; j += MD_LANES) {
             MD_TN(square)(to + j * to_ld + i, to_ld, from + i * from_ld + j, from_ld, n, add);
         }
+#endif
         for (; j < cols; j++) {
             for (int64_t r = 0; r < (pad ? MD_LANES : n); r++) {
                 MD_REAL *at = to + j * to_ld + i + r;
@@ -737,10 +743,10 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
         const int64_t i2 = batch % s->b2.n;
         const int64_t x_bytes = swapped ? b_bytes : a_bytes;
         const int64_t y_bytes = swapped ? a_bytes : b_bytes;
-        const char *x = (const char *)(swapped ? call->b : call->a) +
-                        (i1 * s->b1.x + i2 * s->b2.x) * x_bytes;
-        const char *y = (const char *)(swapped ? call->a : call->b) +
-                        (i1 * s->b1.y + i2 * s->b2.y) * y_bytes;
+        const char *x =
+            (const char *)(swapped ? call->b : call->a) + (i1 * s->b1.x + i2 * s->b2.x) * x_bytes;
+        const char *y =
+            (const char *)(swapped ? call->a : call->b) + (i1 * s->b1.y + i2 * s->b2.y) * y_bytes;
         /* if: COPIED */
         if (copy != NULL) {
             made = made_of == batch ? made : copy(call->ctx, batch, part);
@@ -791,8 +797,8 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
                     const int more = q > q0 || begun;
                     MD_REAL *to = more ? slice + s->group_at : strip;
                     const int64_t to_ld = more ? dp * u.nr : ld;
-                    block(s, x, y, t, te, p, pe, q, md_tile_min(q + s->group, q1), to, to_ld,
-                          slice, 0, more || !direct, 0);
+                    block(s, x, y, t, te, p, pe, q, md_tile_min(q + s->group, q1), to, to_ld, slice,
+                          0, more || !direct, 0);
                     if (more) {
                         MD_TN(join)(strip, ld, to, to_ld, rows, cols);
                     }

@@ -13,7 +13,7 @@ static size_t saved_size[2];
 
 static void save(const Regions *r, unsigned what, int which) {
     MemoryFile m = {.room = saved[which], .most = SAVED};
-    if (md_save_tensors(table, TENSORS, &r->memory, what, NULL, memory_write, &m) != MD_OK) {
+    if (md_save_tensors(table, TENSORS, &r->memory, what, NULL, NULL, memory_write, &m) != MD_OK) {
         finding("not saved");
     }
     saved_size[which] = m.size;

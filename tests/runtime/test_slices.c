@@ -78,7 +78,7 @@ static void test_files(void **state) {
     World *w = world_new();
     assert_int_equal(md_slice_total(table, ROWS), SLICES);
     assert_int_equal(
-        md_save_tensors(table, ROWS, &w->memory, MD_SAVE_PARAMS, NULL, memory_write, &w->mem),
+        md_save_tensors(table, ROWS, &w->memory, MD_SAVE_PARAMS, NULL, NULL, memory_write, &w->mem),
         MD_OK);
     for (size_t layer = 0; layer < 3; layer++) {
         char name[16];
@@ -111,7 +111,8 @@ static void test_round_trip(void **state) {
         memcpy(w->state, v->state, STATE);
         w->mem.size = 0;
         assert_int_equal(
-            md_save_tensors(table, ROWS, &w->memory, what, NULL, memory_write, &w->mem), MD_OK);
+            md_save_tensors(table, ROWS, &w->memory, what, NULL, NULL, memory_write, &w->mem),
+            MD_OK);
         memset(w->params, 0, PARAMS);
         memset(w->state, 0, STATE);
         assert_int_equal(load(w, what, NULL), MD_OK);
@@ -141,7 +142,7 @@ static void rename_in_file(World *w, const char *from, const char *to) {
     size_t n = strlen(quoted);
     w->mem.size = 0;
     assert_int_equal(
-        md_save_tensors(table, ROWS, &w->memory, MD_SAVE_PARAMS, NULL, memory_write, &w->mem),
+        md_save_tensors(table, ROWS, &w->memory, MD_SAVE_PARAMS, NULL, NULL, memory_write, &w->mem),
         MD_OK);
     for (size_t i = 8; i + n <= w->mem.size; i++) {
         if (memcmp(w->file + i, quoted, n) == 0) {
@@ -183,7 +184,7 @@ static void test_refusals(void **state) {
     md_text message = md_text_make(w->text, sizeof w->text);
     w->mem.size = 0;
     assert_int_equal(
-        md_save_tensors(other, ROWS, &w->memory, MD_SAVE_PARAMS, NULL, memory_write, &w->mem),
+        md_save_tensors(other, ROWS, &w->memory, MD_SAVE_PARAMS, NULL, NULL, memory_write, &w->mem),
         MD_OK);
     assert_int_equal(md_load_noted(table, ROWS, &w->memory, MD_SAVE_PARAMS, NULL, w->seen, NULL,
                                    memory_read, &w->mem, &message),
@@ -224,7 +225,8 @@ static void test_copies(void **state) {
     World *w = world_new(), *v = world_new();
     size_t slice = 41 * 30 * 4;
     assert_int_equal(
-        md_save_tensors(table, ROWS, &w->memory, MD_SAVE_ALL, NULL, memory_write, &w->mem), MD_OK);
+        md_save_tensors(table, ROWS, &w->memory, MD_SAVE_ALL, NULL, NULL, memory_write, &w->mem),
+        MD_OK);
     assert_int_not_equal(memcmp(v->state, v->params, 3 * slice), 0);
     memset(w->params, 0, PARAMS);
     memset(w->state, 0, STATE);
@@ -273,7 +275,8 @@ static void test_floats(void **state) {
     memcpy(before[0], w->params, PARAMS);
     memcpy(before[1], w->state, STATE);
     assert_int_equal(
-        md_save_tensors(table, ROWS, &w->memory, MD_SAVE_ALL, NULL, memory_write, &w->mem), MD_OK);
+        md_save_tensors(table, ROWS, &w->memory, MD_SAVE_ALL, NULL, NULL, memory_write, &w->mem),
+        MD_OK);
     assert_int_equal(md_load_noted(other, ROWS, &wide, MD_SAVE_PARAMS | MD_LOAD_EXACT, NULL,
                                    w->seen, NULL, memory_read, &w->mem, &message),
                      MD_ERR_SHAPE);
@@ -291,8 +294,8 @@ static void test_floats(void **state) {
     assert_true(value == (double)want && value != 0);
     static unsigned char file[4 * FILE_MOST];
     w->mem = (MemoryFile){.data = file, .room = file, .most = sizeof file};
-    assert_int_equal(md_save_tensors(other, ROWS, &wide, MD_SAVE_ALL, NULL, memory_write, &w->mem),
-                     MD_OK);
+    assert_int_equal(
+        md_save_tensors(other, ROWS, &wide, MD_SAVE_ALL, NULL, NULL, memory_write, &w->mem), MD_OK);
     memset(w->params, 0, PARAMS);
     assert_int_equal(load(w, MD_SAVE_PARAMS, NULL), MD_OK);
     assert_memory_equal(w->params, before[0], PARAMS);
@@ -306,7 +309,8 @@ static void test_floats(void **state) {
     memcpy(params + (41 * 30 + 31) * 8, &value, sizeof value);
     w->mem.size = 0;
     assert_int_equal(
-        md_save_tensors(other, ROWS, &wide, MD_SAVE_PARAMS, NULL, memory_write, &w->mem), MD_OK);
+        md_save_tensors(other, ROWS, &wide, MD_SAVE_PARAMS, NULL, NULL, memory_write, &w->mem),
+        MD_OK);
     assert_int_equal(load(w, MD_SAVE_PARAMS, NULL), MD_ERR_RANGE);
     assert_string_equal(w->text, "tensor 'h.1.w': element 42 is beyond what F32 holds");
     assert_memory_equal(w->params, before[0], PARAMS);

@@ -230,7 +230,7 @@ int init_save(const init *m, unsigned what, md_write_fn write, void *user) {
     md_memory memory = init_regions(m);
     size_t count = 0;
     const md_tensor *table = init_tensors(&count);
-    return md_save_tensors(table, count, &memory, what, NULL, write, user);
+    return md_save_tensors(table, count, &memory, what, NULL, NULL, write, user);
 }
 
 int init_load(init *m, md_read_fn read, void *user) {
@@ -242,10 +242,12 @@ int init_load(init *m, md_read_fn read, void *user) {
     size_t count = 0;
     const md_tensor *table = init_tensors(&count);
     /* A checkpoint if it is one, else weights. */
-    int code = md_load_tensors(table, count, &memory, MD_SAVE_ALL | MD_SAVE_RINGS,
-                               seen, read, user);
-    if (code == INIT_ERR_NAME) {
-        code = md_load_tensors(table, count, &memory, MD_SAVE_PARAMS, seen, read, user);
+    const unsigned what[2] = {MD_SAVE_ALL | MD_SAVE_RINGS, MD_SAVE_PARAMS};
+    int code = INIT_ERR_NAME;
+    for (int i = 0; i < 2 && code == INIT_ERR_NAME; i++) {
+        md_load l;
+        memset(&l, 0, sizeof l);
+        code = md_load_tensors(&l, table, count, &memory, what[i], seen, read, user);
     }
     return code;
 }
