@@ -197,9 +197,9 @@ MD_COLD int md_json_integers(md_json *j, uint64_t *out, int size) {
             md_json_fault(j, "a whole number from 0 up was expected");
         } else if (n == size) {
             md_json_fault(j, "a list is too long");
-            return n;
+        } else {
+            out[n++] = value;
         }
-        out[n++] = value;
     } while (md_json_more(j, ']', "a list of whole numbers does not end"));
     return n;
 }

@@ -408,6 +408,24 @@ static void test_part(void **state) {
     free(w);
 }
 
+/* Nothing is stored behind the last place of a list, whatever stands there in the file. */
+static void test_lists(void **state) {
+    (void)state;
+    static const char *const texts[] = {"[1,2,]", "[1,2,x]", "[1,2,01]", "[1,2,3]", "[1,2,-3]"};
+    World *w = world_new();
+    for (size_t i = 0; i < sizeof texts / sizeof *texts; i++) {
+        uint64_t out[3] = {9, 9, 9};
+        md_json json;
+        w->mem.size = strlen(texts[i]);
+        memcpy(w->file, texts[i], w->mem.size);
+        md_json_start(&json, memory_read, &w->mem, 0, w->mem.size);
+        assert_int_equal(md_json_integers(&json, out, 2), 2);
+        assert_non_null(json.why);
+        assert_int_equal(out[2], 9);
+    }
+    free(w);
+}
+
 /* What the file has, over what is there: nothing must be in it, but all of it must be known. */
 static void test_some(void **state) {
     (void)state;
@@ -443,7 +461,8 @@ int main(void) {
         cmocka_unit_test(test_slots),       cmocka_unit_test(test_weights_of_a_checkpoint),
         cmocka_unit_test(test_refusals),    cmocka_unit_test(test_all_at_once),
         cmocka_unit_test(test_too_many),    cmocka_unit_test(test_damage),
-        cmocka_unit_test(test_part),        cmocka_unit_test(test_some),
+        cmocka_unit_test(test_part),        cmocka_unit_test(test_lists),
+        cmocka_unit_test(test_some),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
