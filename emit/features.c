@@ -13,10 +13,11 @@ typedef struct {
     bool halves;                         /* anywhere */
 } Has;
 
-/* Has a name characters that JSON writes in another way? */
+/* Has a name characters that JSON writes, or may write, in another way? */
 static bool is_escaped(const char *name) {
     for (; *name != 0; name++) {
-        if (*name == '"' || *name == '\\' || (unsigned char)*name < 0x20) {
+        const unsigned char c = (unsigned char)*name;
+        if (c == '"' || c == '\\' || c < 0x20 || c > 0x7E) {
             return true;
         }
     }
@@ -70,6 +71,12 @@ static void look_at_entries(const Emit *e, Has *has) {
     }
 }
 
+bool features_has(const Emit *e, const char *name) {
+    NameList known = {0};
+    features_add(e, &known);
+    return e->c->opt.whole_runtime || names_at(&known, name) >= 0;
+}
+
 void features_add(const Emit *e, NameList *features) {
     Has has = {0};
     look_at_slots(e, &has);
@@ -86,7 +93,7 @@ void features_add(const Emit *e, NameList *features) {
         {"split", has.split},                            /* tensors that are several of a file */
         {"turned", has.turned},                          /* transposed in files */
         {"copies", has.copies},                          /* second sets of parameters */
-        {"escapes", main || has.escapes},                /* in names; notes may hold anything */
+        {"escapes", main || has.escapes},                /* in names; files may hold anything */
         {"windows", has.windows},                        /* of a text or of tokens */
         {"made", has.made},                              /* rows without a file */
         {"norm", has.norm},                              /* constants of fields */

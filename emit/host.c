@@ -4,6 +4,7 @@
 
 #include "emit/api.h"
 #include "emit/entry.h"
+#include "emit/features.h"
 #include "emit/layers.h"
 #include "emit/profile.h"
 #include "emit/trace.h"
@@ -39,13 +40,16 @@ static void print_in(const Emit *e, const ProgramEntry *entry, const ProgramEntr
     if (!api_has_inputs(entry)) {
         return;
     }
-    text_printf(out, "    %s in;\n    memset(&in, 0, sizeof in);\n", api_in_type(e, entry));
+    text_printf(out, "    const %s in = {", api_in_type(e, entry));
     for (int i = 0; i < owner->entry->input.count; i++) {
         const Slot *slot = owner->entry->input.at[i];
-        const char *type = elem_c_name(slot->type.elem);
-        text_printf(out, "    in.%s = %s(const %s *)call->in[%d];\n", field_name(e, slot->c_name),
-                    slot->type.rank == 0 ? "*" : "", type, i);
+        text_printf(out, "%s%s(const %s *)call->in[%d]",
+                    i == 0       ? ""
+                    : i % 3 == 0 ? ",\n        "
+                                 : ", ",
+                    slot->type.rank == 0 ? "*" : "", elem_c_name(slot->type.elem), i);
     }
+    text_add(out, "};\n");
 }
 
 static void print_values(const Emit *e, const ProgramEntry *entry, OutRole role, int *index,
@@ -194,7 +198,9 @@ static void print_dataset(const Emit *e, const DataSet *set, int index, Text *ou
     text_add(
         out,
         "    /* name, file, source, first, count, stride, raw, dtype, rank, shape, row_bytes,\n"
-        "     * lo, hi, load, norm, centre, spread, known */\n");
+        "     * lo, hi, load");
+    const bool norms = features_has(e, "norm");
+    text_add(out, norms ? ", norm, centre, spread, known */\n" : " */\n");
     for (int i = 0; i < set->field.count; i++) {
         static const char *const source[] = {"MD_COLUMNS", "MD_RECORD", "MD_WINDOW", "MD_MADE"};
         const DataField *field = &set->field.at[i];
@@ -207,11 +213,15 @@ static void print_dataset(const Emit *e, const DataSet *set, int index, Text *ou
         print_type(out, field->type);
         const ProgramEntry *load = field->load != NULL ? entry_of(e->p, field->load) : NULL;
         static const char *const norm[] = {"MD_NORM_NONE", "MD_NORM_STANDARDIZE", "MD_NORM_MINMAX"};
-        text_printf(out, ", %lld, %lld, %s, %s, %d, %d, %d},\n", (long long)field->lo,
-                    (long long)field->hi, load != NULL ? load->c_name : "NULL", norm[field->norm],
-                    field->centre != NULL ? field->centre->index : 0,
-                    field->spread != NULL ? field->spread->index : 0,
-                    field->known != NULL ? field->known->index : 0);
+        text_printf(out, ", %lld, %lld, %s", (long long)field->lo, (long long)field->hi,
+                    load != NULL ? load->c_name : "NULL");
+        if (norms) {
+            text_printf(out, ", %s, %d, %d, %d", norm[field->norm],
+                        field->centre != NULL ? field->centre->index : 0,
+                        field->spread != NULL ? field->spread->index : 0,
+                        field->known != NULL ? field->known->index : 0);
+        }
+        text_add(out, "},\n");
     }
     text_add(out, "};\n\n");
 }
@@ -267,14 +277,17 @@ static int field_of(const Emit *e, const Entry *entry, const Slot *slot) {
 }
 
 static void print_port(Text *out, const char *name, Type type, int field, int64_t offset,
-                       const Slot *in) {
+                       const Slot *in, bool scalars) {
     text_add(out, "    {");
     text_literal(out, name);
     text_add(out, ", ");
     print_type(out, type);
-    text_printf(out, ", %d, %lld, %lld, %lld, %d, ", field, (long long)offset,
-                (long long)(in ? in->lo : 0), (long long)(in ? in->hi : 0), in && in->optional);
-    text_double(out, in && in->optional ? in->initial : 0);
+    text_printf(out, ", %d, %lld, %lld, %lld", field, (long long)offset,
+                (long long)(in ? in->lo : 0), (long long)(in ? in->hi : 0));
+    if (scalars) {
+        text_printf(out, ", %d, ", in && in->optional);
+        text_double(out, in && in->optional ? in->initial : 0);
+    }
     text_add(out, "},\n");
 }
 
@@ -368,15 +381,18 @@ static int print_pushes(const Emit *e, const ProgramEntry *entry, Text *out) {
 static Counts print_entry_tables(const Emit *e, const ProgramEntry *entry, Text *out) {
     const Entry *source = entry->entry;
     Counts n = {0};
-    static const char columns[] =
-        "    /* name, dtype, rank, shape, bytes, field, io_offset, lo, hi, optional, initial */\n";
+    const bool scalars = features_has(e, "scalars");
+    const char *columns =
+        scalars ? "    /* name, dtype, rank, shape, bytes, field, io_offset, lo, hi, optional, "
+                  "initial */\n"
+                : "    /* name, dtype, rank, shape, bytes, field, io_offset, lo, hi */\n";
     for (int i = 0; i < source->input.count; i++) {
         const Slot *slot = source->input.at[i];
         if (n.inputs++ == 0) {
             text_printf(out, "static const md_port %s_inputs[] = {\n%s", entry->c_name, columns);
         }
         print_port(out, slot->c_name, slot->type, field_of(e, source, slot),
-                   input_buf(entry, slot)->offset, slot);
+                   input_buf(entry, slot)->offset, slot, scalars);
     }
     text_add(out, n.inputs > 0 ? "};\n" : "");
     for (int i = 0; source->kind == ENTRY_CALL && i < source->out.count; i++) {
@@ -385,7 +401,8 @@ static Counts print_entry_tables(const Emit *e, const ProgramEntry *entry, Text 
                 text_printf(out, "static const md_port %s_outputs[] = {\n%s", entry->c_name,
                             columns);
             }
-            print_port(out, source->out.at[i].name, *result_buf(entry, i)->type, -1, 0, NULL);
+            print_port(out, source->out.at[i].name, *result_buf(entry, i)->type, -1, 0, NULL,
+                       scalars);
         }
     }
     text_add(out, n.outputs > 0 ? "};\n" : "");
@@ -462,17 +479,22 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, const Counts *
     bool pass = host_is_pass(e->p, source), data = (train || pass) && source->dataset >= 0;
     text_add(out, "    {");
     text_literal(out, source->name);
-    text_printf(out, ", %s, %s_call, %lld, %lld,\n     %s, %s, %s,\n",
+    text_printf(out, ", %s, %s_call, %lld, %lld,\n     %s, %s,",
                 train  ? "MD_TRAIN"
                 : pass ? "MD_PASS"
                        : "MD_ENTRY",
                 entry->c_name, (long long)entry->arena_bytes, (long long)entry->flops,
                 table_name(e, entry, "inputs", n->inputs),
-                table_name(e, entry, "outputs", n->outputs),
-                table_name(e, entry, "hypers", n->hypers));
-    const ProgramEntry *fill = train ? entry_eval(e->p, source, ENTRY_CALL) : NULL;
-    text_printf(out, "     %s, %s,\n", table_name(e, entry, "needs", n->needs),
-                fill != NULL ? str_printf(e->arena, "%s_call", fill->c_name) : "NULL");
+                table_name(e, entry, "outputs", n->outputs));
+    if (features_has(e, "hypers")) {
+        text_printf(out, " %s,", table_name(e, entry, "hypers", n->hypers));
+    }
+    text_add(out, "\n");
+    if (features_has(e, "rings")) {
+        const ProgramEntry *fill = train ? entry_eval(e->p, source, ENTRY_CALL) : NULL;
+        text_printf(out, "     %s, %s,\n", table_name(e, entry, "needs", n->needs),
+                    fill != NULL ? str_printf(e->arena, "%s_call", fill->c_name) : "NULL");
+    }
     text_printf(out, "     %d, %lld, %lld, %lld, %lld, %s, %s,\n", data ? source->dataset : -1,
                 (long long)(data ? source->rows : 0),
                 (long long)(data && eval != NULL             ? eval->entry->rows
@@ -517,10 +539,11 @@ static void print_entries(const Emit *e, Text *out, int *count) {
         out,
         "static const md_entry %s_entries[] = {\n"
         "    /* name, kind, call, arena_bytes, flops,\n"
-        "     * inputs, input_count, outputs, output_count, hypers, hyper_count,\n"
+        "     * inputs, input_count, outputs, output_count,%s%s\n"
         "     * dataset, rows, eval_rows, steps, epochs, plan, epoch,\n"
         "     * metrics, metric_count, extras, extra_count, eval, eval_sums, eval_end */\n%s};\n\n",
-        e->prefix, rows.at);
+        e->prefix, features_has(e, "hypers") ? " hypers, hyper_count," : "",
+        features_has(e, "rings") ? " needs, need_count, fill," : "", rows.at);
 }
 
 /* ---- phases --------------------------------------------------------------------------------- */
@@ -650,13 +673,16 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
                                                   e->prefix, spans, e->prefix, e->p->phase.count)
                            : e->c->opt.whole_runtime ? " NULL, 0, NULL, 0,"
                                                      : "";
-    text_printf(out, "        %s, %d, %s, %d, %s, %d,%s %s, %d,\n        %s, %s, %s,\n",
+    text_printf(out, "        %s, %d, %s, %d, %s, %d,%s %s, %d,\n        %s%s, %s,\n",
                 datasets > 0 ? str_printf(e->arena, "%s_datasets", e->prefix) : "NULL", datasets,
                 entries > 0 ? str_printf(e->arena, "%s_entries", e->prefix) : "NULL", entries,
                 phases > 0 ? str_printf(e->arena, "%s_phases", e->prefix) : "NULL", phases,
                 by_phase, layers > 0 ? str_printf(e->arena, "%s_layers", e->prefix) : "NULL",
-                layers, e->c->opt.canary ? "&instance.damage" : "NULL", notes,
-                str_eq(notes, "notes") ? "&instance.trace" : "NULL");
+                layers,
+                e->c->opt.canary          ? "&instance.damage, "
+                : e->c->opt.whole_runtime ? "NULL, "
+                                          : "",
+                notes, str_eq(notes, "notes") ? "&instance.trace" : "NULL");
     text_add(out, api_has_limits(e->p)      ? "        &instance.limit, limit_lines,\n"
                   : e->c->opt.whole_runtime ? "        NULL, NULL,\n"
                                             : "");

@@ -138,20 +138,28 @@ static const Access *looked_at(const Step *step) {
     return NULL;
 }
 
-static void print_given(const Emit *e, const Buf *buf, Text *out) {
-    text_add(out, "    {");
-    text_literal(out, where_text(e, buf->loc, NULL));
-    text_add(out, ", ");
-    text_literal(out, str_printf(e->arena, "%s %s",
-                                 buf->kind == BUF_PARAM   ? "parameter"
-                                 : buf->kind == BUF_STATE ? "state"
-                                                          : "input",
-                                 buf->slot->name));
-    text_add(out, ", 1},\n");
+/* A place of the table; `what` NULL: it is not looked at. */
+static void add_place(const Emit *e, const char *where, const char *what, int given, Words *out) {
+    Text text = {.arena = e->arena};
+    text_add(&text, "{");
+    text_literal(&text, where);
+    text_add(&text, ", ");
+    text_literal(&text, what);
+    text_printf(&text, ", %d}", given);
+    VEC_PUSH(e->arena, out, text.at);
+}
+
+static void add_given(const Emit *e, const Buf *buf, Words *out) {
+    const char *kind = buf->kind == BUF_PARAM   ? "parameter"
+                       : buf->kind == BUF_STATE ? "state"
+                                                : "input";
+    /* Where it is declared, a host may ask for; programs with a main say what it is. */
+    add_place(e, e->c->opt.nan ? where_text(e, buf->loc, NULL) : "",
+              str_printf(e->arena, "%s %s", kind, buf->slot->name), 1, out);
 }
 
 static void print_places(const Emit *e, const ProgramEntry *entry, const Traced *t, Text *out) {
-    text_printf(out, "static const md_place %s_places[] = {\n", entry->c_name);
+    Words places = {0};
     for (int i = 0; i < t->step.count; i++) {
         const Step *step = t->step.at[i];
         const char *op = op_info[step->op].name, *what = step->text ? step->text : op;
@@ -161,16 +169,16 @@ static void print_places(const Emit *e, const ProgramEntry *entry, const Traced 
         } else if (strchr(where, ',') != NULL) {
             what = "computed together; --checks=nan tells them apart";
         }
-        text_add(out, "    {");
-        text_literal(out, where);
-        text_add(out, ", ");
-        text_literal(out, looked_at(step) ? what : NULL);
-        text_add(out, ", 0},\n");
+        add_place(e, where, looked_at(step) ? what : NULL, 0, &places);
     }
     for (int i = 0; i < t->given.count; i++) {
-        print_given(e, t->given.at[i], out);
+        add_given(e, t->given.at[i], &places);
     }
-    text_add(out, "    {\"\", NULL, 0},\n    {\"\", NULL, 0},\n};\n");
+    add_place(e, "", NULL, 0, &places);
+    add_place(e, "", NULL, 0, &places);
+    text_printf(out, "static const md_place %s_places[] = {\n", entry->c_name);
+    words_print(out, "    ", &places, 4);
+    text_add(out, "\n};\n");
 }
 
 typedef struct {
@@ -359,6 +367,23 @@ void trace_open(const Emit *e, const ProgramEntry *entry, Text *out) {
     arena_free(&t.arena);
 }
 
+/* In the line of the call, in the place of its number, where there is room. */
+static void add_trace(const Emit *e, const Step *step, const char *indent, Text *out) {
+    const char *trace = str_printf(e->arena, "MD_TRACE(m->trace, %d);\n", step->id);
+    const char *number = str_printf(e->arena, " /* %d */\n", step->id);
+    size_t cut = strlen(number), begin;
+    bool called = out->len > cut && str_eq(out->at + out->len - cut, number);
+    for (begin = out->len - 1; called && begin > 0 && out->at[begin - 1] != '\n';) {
+        begin--;
+    }
+    if (called && out->len - cut - begin + strlen(trace) <= 100) {
+        out->len -= cut;
+        text_printf(out, " %s", trace);
+    } else {
+        text_printf(out, "%s%s", indent, trace);
+    }
+}
+
 void trace_after(const Emit *e, const ProgramEntry *entry, const Step *step, const char *indent,
                  Text *out) {
     if (!trace_wanted(e, entry) || looked_at(step) == NULL) {
@@ -389,7 +414,7 @@ void trace_after(const Emit *e, const ProgramEntry *entry, const Step *step, con
         }
     }
     if (still) {
-        text_printf(out, "%sMD_TRACE(m->trace, %d);\n", indent, step->id);
+        add_trace(e, step, indent, out);
     }
 }
 

@@ -62,68 +62,59 @@ MD_COLD int md_apart_output(const md_run *r, int i, md_named *output) {
     return 1;
 }
 
-MD_COLD int md_apart_from(md_run *r, md_named a, md_named b) {
-    if (a.path == NULL || b.path == NULL || !md_out_same(a.path, b.path)) {
-        return MD_EXIT_OK;
+MD_COLD void md_apart_from(md_run *r, md_named a, md_named b) {
+    if (a.path != NULL && b.path != NULL && md_out_same(a.path, b.path)) {
+        (void)md_fail(&r->message, MD_EXIT_USAGE, "%s %s and %s %s are one file", a.option, a.path,
+                      b.option, b.path);
     }
-    return md_fail(&r->message, MD_EXIT_USAGE, "%s %s and %s %s are one file", a.option, a.path,
-                   b.option, b.path);
-}
-
-/* From what the run begins with. Weights and checkpoints may replace weights, and a checkpoint the
- * one before it; weights alone no checkpoint that the run goes on from. */
-MD_COLD int md_apart_start(md_run *r, int i, md_named output) {
-    const md_named load = {"--load", r->options.load}, resume = {"--resume", r->options.resume};
-    int rc = i == MD_NAMED_CHECKPOINT ? MD_EXIT_OK : md_apart_from(r, output, resume);
-    return rc != MD_EXIT_OK || i <= MD_NAMED_CHECKPOINT ? rc : md_apart_from(r, output, load);
 }
 
 /* From the rows and arrays that it reads. */
-MD_COLD int md_apart_data(md_run *r, md_named output) {
-    int rc = MD_EXIT_OK, at = 0;
+MD_COLD void md_apart_data(md_run *r, md_named output) {
+    int at = 0;
     const char *pair;
-    while (rc == MD_EXIT_OK && (pair = md_option_pair(&r->options, "--in", &at)) != NULL) {
+    while ((pair = md_option_pair(&r->options, "--in", &at)) != NULL) {
         const md_named in = {"--in", strchr(pair, '=') + 1};
-        rc = md_apart_from(r, output, in);
+        md_apart_from(r, output, in);
     }
     for (int i = 0; i < r->set_count; i++) {
         const md_data *d = &r->sets[i];
-        for (int part = 0; part < MD_PARTS; part++) {
-            for (int k = 0; k < d->set->field_count && rc == MD_EXIT_OK; k++) {
-                int made = d->set->fields[k].source == MD_MADE;
-                const md_named file = {"the data", made ? NULL : d->columns[part][k].path};
-                rc = md_apart_from(r, output, file);
-            }
+        for (int k = 0; k < MD_PARTS * d->set->field_count; k++) {
+            const int field = k % d->set->field_count,
+                      made = d->set->fields[field].source == MD_MADE;
+            const md_column *column = &d->columns[k / d->set->field_count][field];
+            const md_named file = {"the data", made ? NULL : column->path};
+            md_apart_from(r, output, file);
         }
     }
-    return rc;
 }
 
-/* All of it, when the data is open and nothing is written. */
+/* All of it, when the data is open and nothing is written. Weights and checkpoints may replace the
+ * weights that the run begins with, and a checkpoint the one before it; weights alone no checkpoint
+ * that the run goes on from. */
 MD_COLD int md_apart(md_run *r) {
-    md_named output, other;
+    const md_named load = {"--load", r->options.load}, resume = {"--resume", r->options.resume};
+    md_named output, other, kept = {"the file that --checkpoint keeps,", NULL};
     char old[MD_PATH_BYTES + 8];
-    int rc = MD_EXIT_OK;
-    const char *checkpoint = r->options.checkpoint;
-    if (checkpoint != NULL && strlen(checkpoint) < MD_PATH_BYTES) {
-        snprintf(old, sizeof old, "%s.old", checkpoint);
+    if (r->options.checkpoint != NULL && strlen(r->options.checkpoint) < MD_PATH_BYTES) {
+        snprintf(old, sizeof old, "%s.old", r->options.checkpoint);
+        kept.path = old;
     }
-    for (int i = 0; rc == MD_EXIT_OK && md_apart_output(r, i, &output); i++) {
-        if (output.path == NULL) {
-            continue;
-        }
-        for (int k = 0; k < i && rc == MD_EXIT_OK; k++) {
+    for (int i = 0; md_apart_output(r, i, &output); i++) {
+        for (int k = 0; k < i; k++) {
             (void)md_apart_output(r, k, &other);
-            rc = md_apart_from(r, other, output);
+            md_apart_from(r, other, output);
         }
-        if (rc == MD_EXIT_OK && checkpoint != NULL && strlen(checkpoint) < MD_PATH_BYTES) {
-            const md_named kept = {"the file that --checkpoint keeps,", old};
-            rc = md_apart_from(r, output, kept);
+        md_apart_from(r, output, kept);
+        if (i != MD_NAMED_CHECKPOINT) {
+            md_apart_from(r, output, resume);
         }
-        rc = rc == MD_EXIT_OK ? md_apart_start(r, i, output) : rc;
-        rc = rc == MD_EXIT_OK ? md_apart_data(r, output) : rc;
+        if (i > MD_NAMED_CHECKPOINT) {
+            md_apart_from(r, output, load);
+        }
+        md_apart_data(r, output);
     }
-    return rc;
+    return r->message.used > 0 ? MD_EXIT_USAGE : MD_EXIT_OK;
 }
 
 #endif

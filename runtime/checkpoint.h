@@ -15,21 +15,18 @@ enum { MD_CHECKPOINT = MD_SAVE_ALL | MD_SAVE_RINGS };
 
 /* How many batches a note says that a train has left out, how many of them filled a ring, and how
  * many had gradients that overflowed. */
-MD_COLD int64_t md_checkpoint_skipped(const md_entry *e, const char *note, int64_t *filled,
-                                      int64_t *overflowed) {
+MD_COLD void md_checkpoint_left(const md_entry *e, const char *note, md_left_out *left) {
     size_t n = strlen(e->name);
-    *filled = 0;
-    *overflowed = 0;
+    memset(left, 0, sizeof *left);
     for (const char *p = strchr(note, ';'); p != NULL; p = strchr(p + 1, ';')) {
-        long long skipped = 0, of = 0, too = 0;
-        if (strncmp(p + 1, e->name, n) == 0 && p[1 + n] == ' ' &&
-            sscanf(p + 1 + n, " %lld %lld %lld", &skipped, &of, &too) >= 1 && skipped > 0) {
-            *filled = of < 0 ? 0 : of < skipped ? of : skipped;
-            *overflowed = too < 0 ? 0 : too < skipped - *filled ? too : skipped - *filled;
-            return skipped;
+        long long all = 0, of = 0, too = 0;
+        if (left->all == 0 && strncmp(p + 1, e->name, n) == 0 && p[1 + n] == ' ' &&
+            sscanf(p + 1 + n, " %lld %lld %lld", &all, &of, &too) >= 1 && all > 0) {
+            left->all = all;
+            left->filled = of < 0 ? 0 : md_min64(of, all);
+            left->overflowed = too < 0 ? 0 : md_min64(too, all - left->filled);
         }
     }
-    return 0;
 }
 
 /* Beside the tensors: what was best, and ";fit 3" for each train that has left out batches, or
@@ -43,21 +40,19 @@ MD_COLD void md_checkpoint_note(const md_run *r, md_text *note) {
     }
     for (int i = 0; i < r->model->entry_count; i++) {
         const md_entry *e = &r->model->entries[i];
-        int64_t filled, overflowed;
-        int64_t skipped = md_checkpoint_skipped(e, r->note, &filled, &overflowed);
+        md_left_out left;
+        md_checkpoint_left(e, r->note, &left);
         for (int k = 0; k < r->task_count; k++) {
-            skipped = r->tasks[k].entry == e ? r->tasks[k].skipped : skipped;
-            filled = r->tasks[k].entry == e ? r->tasks[k].filled : filled;
-            overflowed = r->tasks[k].entry == e ? r->tasks[k].overflowed : overflowed;
+            left = r->tasks[k].entry == e ? r->tasks[k].left : left;
         }
-        if (skipped > 0) {
-            md_text_format(note, ";%s %lld", e->name, (long long)skipped);
+        if (left.all > 0) {
+            md_text_format(note, ";%s %lld", e->name, (long long)left.all);
         }
-        if (filled > 0 || overflowed > 0) {
-            md_text_format(note, " %lld", (long long)filled);
+        if (left.filled > 0 || left.overflowed > 0) {
+            md_text_format(note, " %lld", (long long)left.filled);
         }
-        if (overflowed > 0) {
-            md_text_format(note, " %lld", (long long)overflowed);
+        if (left.overflowed > 0) {
+            md_text_format(note, " %lld", (long long)left.overflowed);
         }
     }
 }
@@ -100,7 +95,7 @@ MD_COLD int md_checkpoint_load(md_run *r, const char *path) {
     int whole = rc != MD_EXIT_OK || md_checkpoint_number(r, "mdlc.seed", &seed);
     for (int i = 0; i < r->task_count && rc == MD_EXIT_OK; i++) {
         md_task *k = &r->tasks[i];
-        k->skipped = md_checkpoint_skipped(k->entry, r->note, &k->filled, &k->overflowed);
+        md_checkpoint_left(k->entry, r->note, &k->left);
         if (k->entry->kind != MD_ENTRY) {
             snprintf(name, sizeof name, "mdlc.%s.step", k->entry->name);
             whole = whole && md_checkpoint_number(r, name, &k->step);

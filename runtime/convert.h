@@ -132,6 +132,16 @@ MD_FN int md_put_number(void *to, md_dtype type, md_number n) {
     return 1;
 }
 
+/* A loop that vectorises, over elements of a type that the other one holds all of. */
+#define MD_WIDEN(from_type, to_type)                                                               \
+    for (int64_t i = 0; i < count; i++) {                                                          \
+        from_type one;                                                                             \
+        memcpy(&one, source + (int64_t)sizeof one * i, sizeof one);                                \
+        const to_type wide = (to_type)one;                                                         \
+        memcpy(target + (int64_t)sizeof wide * i, &wide, sizeof wide);                             \
+    }                                                                                              \
+    return -1;
+
 /* Converts `count` elements. Gives -1, or the position of the first one that does not fit. */
 MD_FN int64_t md_convert(void *to, md_dtype to_type, const void *from, md_dtype from_type, int swap,
                          int64_t count) {
@@ -144,20 +154,10 @@ MD_FN int64_t md_convert(void *to, md_dtype to_type, const void *from, md_dtype 
         return -1;
     }
     if (from_type == MD_U8 && to_type == MD_F32) { /* images: worth a loop of their own */
-        for (int64_t i = 0; i < count; i++) {
-            float f = (float)source[i];
-            memcpy(target + 4 * i, &f, sizeof f);
-        }
-        return -1;
+        MD_WIDEN(uint8_t, float)
     }
     if (from_type == MD_U16 && to_type == MD_I32 && !swap) { /* tokens too */
-        for (int64_t i = 0; i < count; i++) {
-            uint16_t from_one;
-            memcpy(&from_one, source + 2 * i, sizeof from_one);
-            int32_t to_one = from_one;
-            memcpy(target + 4 * i, &to_one, sizeof to_one);
-        }
-        return -1;
+        MD_WIDEN(uint16_t, int32_t)
     }
     for (int64_t i = 0; i < count; i++) {
         md_number n = md_get_number(source + (size_t)i * from_width, from_type, swap);

@@ -9,6 +9,8 @@
 #ifndef MD_CSV_H
 #define MD_CSV_H
 
+#include <strings.h>
+
 #include "runtime/convert.h"
 #include "runtime/host.h"
 
@@ -155,58 +157,16 @@ MD_FN const md_field *md_csv_user(const md_csv *c, int64_t column) {
  * that stand for a missing or infinite number. */
 MD_FN int md_csv_is_name(const char *cell) {
     static const char *const numbers[] = {"nan", "inf", "infinity", "na", "null", "none"};
-    char lower[16];
-    size_t n = strlen(cell);
     int c = (unsigned char)cell[0];
     if (!(c == '_' || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c >= 0x80)) {
         return 0;
     }
-    for (size_t i = 0; i < sizeof lower; i++) {
-        char x = i < n ? cell[i] : (char)0;
-        lower[i] = x >= 'A' && x <= 'Z' ? (char)(x - 'A' + 'a') : x;
-    }
     for (size_t i = 0; i < sizeof numbers / sizeof *numbers; i++) {
-        if (n < sizeof lower && strcmp(lower, numbers[i]) == 0) {
+        if (strcasecmp(cell, numbers[i]) == 0) {
             return 0;
         }
     }
     return 1;
-}
-
-MD_FN int md_csv_cell_fault(const md_csv *c, md_text *message) {
-    return md_fail(message, MD_EXIT_DATA, "%s:%lld:%lld: %s", c->stream->path, (long long)c->line,
-                   (long long)c->column + 1, c->why);
-}
-
-/* First pass: rows, columns, header. */
-MD_FN int md_csv_count(md_csv *c, const char *path, md_text *message) {
-    int rc = md_csv_open(c, path, message);
-    if (rc != MD_EXIT_OK) {
-        return rc;
-    }
-    c->rows = 0;
-    c->columns = 0;
-    c->header = 0;
-    while (rc == MD_EXIT_OK && md_csv_record(c)) {
-        int more;
-        do {
-            more = md_csv_cell(c);
-            if (c->rows == 0 && md_csv_user(c, c->column) != NULL && md_csv_is_name(c->cell)) {
-                c->header = 1;
-            }
-        } while (more > 0);
-        c->columns = c->rows == 0 ? c->column + 1 : c->columns;
-        c->rows++;
-        if (more < 0) {
-            rc = md_csv_cell_fault(c, message);
-        } else if (c->column + 1 != c->columns) {
-            rc = md_fail(message, MD_EXIT_DATA, "%s:%lld: %lld columns, but the first row has %lld",
-                         path, (long long)c->line, (long long)c->column + 1, (long long)c->columns);
-        }
-    }
-    c->rows -= c->header;
-    int closed = md_stream_close(c->stream, message);
-    return rc == MD_EXIT_OK ? closed : rc;
 }
 
 MD_FN int md_csv_number(const md_csv *c, const md_field *f, md_number *n, md_text *message) {
@@ -264,35 +224,49 @@ MD_FN int md_csv_field(const md_csv *c, const md_field *f, const md_number *numb
     return MD_EXIT_OK;
 }
 
-/* Second pass: fills out[field], one array of rows for each field of this file. `numbers` is
- * scratch for one record, `raw` for one raw row. */
-MD_FN int md_csv_fill(md_csv *c, const char *path, md_number *numbers, void *raw,
+/* One pass. The first one, without `out`, finds rows, columns and header. The second fills
+ * out[field], one array of rows for each field of this file; `numbers` is scratch for one record,
+ * `raw` for one raw row. */
+MD_FN int md_csv_read(md_csv *c, const char *path, md_number *numbers, void *raw,
                       unsigned char *const *out, md_text *message) {
+    int first = out == NULL;
     int rc = md_csv_open(c, path, message);
     if (rc != MD_EXIT_OK) {
         return rc;
     }
-    int64_t row = -c->header;
-    for (; rc == MD_EXIT_OK && row < c->rows && md_csv_record(c); row++) {
+    int64_t row = first ? 0 : -c->header;
+    for (; rc == MD_EXIT_OK && (first || row < c->rows) && md_csv_record(c); row++) {
         int more;
         do {
             more = md_csv_cell(c);
-            const md_field *f = row >= 0 ? md_csv_user(c, c->column) : NULL;
-            if (f != NULL && c->column < c->columns) {
+            int used = first ? row == 0 : row >= 0 && c->column < c->columns;
+            const md_field *f = used ? md_csv_user(c, c->column) : NULL;
+            if (f != NULL && first) {
+                c->header |= md_csv_is_name(c->cell);
+            } else if (f != NULL) {
                 rc = md_csv_number(c, f, &numbers[c->column], message);
             }
         } while (more > 0 && rc == MD_EXIT_OK);
-        if (rc == MD_EXIT_OK && (more < 0 || c->column + 1 != c->columns)) {
+        c->columns = first && row == 0 ? c->column + 1 : c->columns;
+        int other = c->column + 1 != c->columns;
+        if (first && more < 0) {
+            rc = md_fail(message, MD_EXIT_DATA, "%s:%lld:%lld: %s", path, (long long)c->line,
+                         (long long)c->column + 1, c->why);
+        } else if (first && other) {
+            rc = md_fail(message, MD_EXIT_DATA, "%s:%lld: %lld columns, but the first row has %lld",
+                         path, (long long)c->line, (long long)c->column + 1, (long long)c->columns);
+        } else if (rc == MD_EXIT_OK && (more < 0 || other)) {
             break; /* not what the first pass saw */
         }
-        for (int i = 0; i < c->set->field_count && row >= 0 && rc == MD_EXIT_OK; i++) {
+        for (int i = 0; i < c->set->field_count && !first && row >= 0 && rc == MD_EXIT_OK; i++) {
             const md_field *f = &c->set->fields[i];
             if (f->file == c->file) {
                 rc = md_csv_field(c, f, numbers, raw, out[i] + (size_t)row * f->row_bytes, message);
             }
         }
     }
-    if (rc == MD_EXIT_OK && row != c->rows) {
+    c->rows = first ? row - c->header : c->rows;
+    if (rc == MD_EXIT_OK && row != c->rows + (first ? c->header : 0)) {
         rc = md_fail(message, MD_EXIT_DATA, "%s: the file changed while it was read", path);
     }
     int closed = md_stream_close(c->stream, message);

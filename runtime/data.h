@@ -33,7 +33,9 @@ typedef struct md_data {
     md_column *columns[MD_PARTS]; /* one a field */
     md_array *arrays[MD_PARTS];   /* one a file; of a csv file only the mapping is used */
     unsigned char *raw, *row;     /* scratch: a raw row, a finished row */
+    /* if: norm */
     double *sums; /* scratch: two numbers for each element of a row, for constants */
+    /* end: norm */
     void *block;
     size_t block_bytes;
     size_t resident; /* bytes of all mappings, whole pages */
@@ -60,14 +62,19 @@ MD_FN int64_t md_min64(int64_t a, int64_t b) {
 /* Bookkeeping and scratch in one mapping. */
 MD_FN int md_data_block(md_data *d, md_text *message) {
     const md_dataset *set = d->set;
-    size_t raw = 0, row = 0, sums = 0;
+    size_t raw = 0, row = 0;
+    /* if: norm */
+    size_t sums = 0;
+    /* end: norm */
     for (int i = 0; i < set->field_count; i++) {
         const md_field *f = &set->fields[i];
         size_t bytes = (size_t)f->count * md_dtype_bytes(f->raw);
         raw = bytes > raw ? bytes : raw;
         row = f->row_bytes > row ? f->row_bytes : row;
+        /* if: norm */
         bytes = 2 * sizeof(double) * (f->row_bytes / md_dtype_bytes(f->dtype));
         sums = f->norm != MD_NORM_NONE && bytes > sums ? bytes : sums;
+        /* end: norm */
     }
     md_block_mem b = {NULL, 0, 0};
     for (int mapped = 0; mapped < 2; mapped++) {
@@ -80,7 +87,9 @@ MD_FN int md_data_block(md_data *d, md_text *message) {
         }
         d->raw = (unsigned char *)md_take(&b, raw);
         d->row = (unsigned char *)md_take(&b, row);
+        /* if: norm */
         d->sums = (double *)md_take(&b, sums);
+        /* end: norm */
     }
     d->block = b.at;
     d->block_bytes = b.size;
@@ -97,7 +106,7 @@ MD_COLD int md_data_csv(md_data *d, int part, int file, const char *path, md_str
     c.stream = stream;
     c.set = set;
     c.file = file;
-    int rc = md_csv_count(&c, path, message);
+    int rc = md_csv_read(&c, path, NULL, NULL, NULL, message);
     if (rc != MD_EXIT_OK) {
         return rc;
     }
@@ -159,7 +168,7 @@ MD_COLD int md_data_csv(md_data *d, int part, int file, const char *path, md_str
             column->finished = 1;
         }
     }
-    return md_csv_fill(&c, path, scratch, d->raw, out, message);
+    return md_csv_read(&c, path, scratch, d->raw, out, message);
 }
 
 /* Where the rows of a field lie in an array, and how many there are. */
@@ -385,12 +394,12 @@ MD_COLD int md_data_part(md_data *d, int part, md_path_fn path_of, void *user, m
         /* end: made */
         md_format format = md_format_of(path);
         format = format == MD_FORMAT_AUTO ? set->files[file].format : format;
-        int rc = format == MD_FORMAT_AUTO ? md_format_sniff(path, &format, message) : MD_EXIT_OK;
         int64_t rows = 0;
+        int rc;
         md_array *a = &d->arrays[part][file];
-        if (rc == MD_EXIT_OK && format == MD_FORMAT_CSV) {
+        if (format == MD_FORMAT_CSV) {
             rc = md_data_csv(d, part, file, path, stream, &rows, message);
-        } else if (rc == MD_EXIT_OK) {
+        } else {
             rc = md_array_open(a, path, format, MD_FILE_IN_MEMORY, stream, message);
             if (rc == MD_EXIT_OK && a->rows < 1) {
                 rc = md_fail(message, MD_EXIT_DATA, "%s: no rows", path);
@@ -539,9 +548,7 @@ MD_COLD int md_data_constants(md_data *d, const md_field *f, void *centre, void 
     for (size_t i = 0; i < count; i++) {
         double s =
             f->norm == MD_NORM_STANDARDIZE ? sqrt(second[i] / (double)rows) : second[i] - first[i];
-        md_number c = {0, 0, 0}, w = {0, 0, 0};
-        c.f = first[i];
-        w.f = s > 0 ? s : 1;
+        const md_number c = {0, 0, first[i]}, w = {0, 0, s > 0 ? s : 1};
         (void)md_put_number((unsigned char *)centre + i * width, f->dtype, c);
         (void)md_put_number((unsigned char *)spread + i * width, f->dtype, w);
     }

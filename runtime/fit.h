@@ -57,11 +57,7 @@ MD_COLD const md_need *md_short_ring(const md_run *r, int64_t *held) {
 
 /* What a call of the task at hand is given and stores. */
 MD_FN md_call md_call_make(const md_run *r, double *values, int64_t rows) {
-    md_call call;
-    call.in = r->task->in;
-    call.out = r->task->results;
-    call.values = values;
-    call.rows = rows;
+    const md_call call = {r->task->in, r->task->results, values, rows};
     return call;
 }
 
@@ -133,10 +129,7 @@ MD_COLD int md_evaluate(md_run *r) {
     int part = r->part;
     int64_t total = md_data_rows(r->task->data, part);
     double *sums = (double *)(void *)(r->task->batches + 1);
-    *r->task->batches = 0;
-    for (int i = 0; i < e->eval_sums; i++) {
-        sums[i] = 0;
-    }
+    memset(r->task->batches, 0, sizeof *sums * (size_t)(1 + e->eval_sums));
     /* What no data set feeds stays that of the last update. */
     int64_t taken = md_batches(r->task);
     int staged = md_stage_arrays(r, taken > 0 ? taken - 1 : 0);
@@ -176,21 +169,15 @@ MD_COLD int md_evaluate(md_run *r) {
 
 /* How often a line is logged: 1, 2 or 5 times a power of ten, for about fifty lines at most. */
 MD_COLD int64_t md_log_interval(int64_t steps) {
-    static const int64_t factors[] = {1, 2, 5};
-    for (int64_t ten = 1;; ten *= 10) {
-        for (int i = 0; i < 3; i++) {
-            if (factors[i] * ten * 50 >= steps || ten > INT64_MAX / 1000) {
-                return factors[i] * ten;
-            }
-        }
+    int64_t every = 1;
+    for (int i = 0; every < steps / 50 + (steps % 50 > 0); i++) {
+        every = i % 3 == 1 ? every / 2 * 5 : every * 2;
     }
+    return every;
 }
 
 MD_COLD void md_write_scalar(md_run *r, const md_scalar *s, int64_t value) {
-    md_number n;
-    n.is_int = 1;
-    n.i = value;
-    n.f = (double)value;
+    const md_number n = {1, value, (double)value};
     if (s != NULL) {
         (void)md_put_number((char *)r->regions.memory.state + s->offset, s->dtype, n);
     }
@@ -210,11 +197,14 @@ MD_COLD void md_run_again(md_run *r) {
     }
 }
 
-MD_COLD void md_say_place(md_run *r, const md_place *p, const char *given, const char *made) {
+/* "; " and that it held `what` `when`, or `made` and what made it. */
+MD_COLD void md_say_place(md_run *r, const md_place *p, const char *what, const char *when,
+                          const char *made) {
     if (p->given) {
-        md_text_format(&r->message, given, p->what);
+        md_text_format(&r->message, "; %s held %s%s", p->what, what, when);
     } else {
-        md_text_format(&r->message, made, p->where, p->where[0] != 0 ? ": " : "", p->what);
+        md_text_format(&r->message, "; %s from %s%s%s", made, p->where,
+                       p->where[0] != 0 ? ": " : "", p->what);
     }
 }
 
@@ -226,23 +216,18 @@ MD_COLD void md_say_origin(md_run *r) {
     if (origin < 0) {
         return;
     }
-    if (r->model->notes[1 + 2 * origin] != 0) {
-        md_say_place(r, &t->places[origin], "; %s held a NaN before the step",
-                     "; the first NaN came from %s%s%s");
-        if (infinite >= 0) {
-            md_say_place(r, &t->places[infinite], "; %s held an infinity",
-                         "; an infinity came before it, from %s%s%s");
-        }
-    } else {
-        md_say_place(r, &t->places[origin], "; %s held an infinity before the step",
-                     "; the first infinity came from %s%s%s");
+    const int nan = r->model->notes[1 + 2 * origin] != 0;
+    md_say_place(r, &t->places[origin], nan ? "a NaN" : "an infinity", " before the step",
+                 nan ? "the first NaN came" : "the first infinity came");
+    if (nan && infinite >= 0) {
+        md_say_place(r, &t->places[infinite], "an infinity", "", "an infinity came before it,");
     }
 }
 
 /* The warning of a batch that is left out; of several in a row the first is enough. */
 MD_COLD int md_leave_out(md_run *r, const char *what, double value) {
     md_task *k = r->task;
-    k->skipped++;
+    k->left.all++;
     if (++k->in_row == 1) {
         md_run_again(r);
         md_text_format(&r->message, "%s of '%s' became %s in step %lld, whose batch is left out",
@@ -264,8 +249,8 @@ MD_COLD int md_overflowed(md_run *r) {
     if (e->scaled == 0 || !isfinite(k->values[0]) || isfinite(k->values[at])) {
         return 0;
     }
-    k->skipped++;
-    k->overflowed++;
+    k->left.all++;
+    k->left.overflowed++;
     if (r->model->trace == NULL && r->model->notes != NULL) {
         md_text_format(&r->message,
                        "the gradients of '%s' overflowed in step %lld, which is left out", e->name,
@@ -411,8 +396,8 @@ MD_COLD int md_fill(md_run *r, const md_call *call) {
         return md_model_failed(r, code, "step %lld of '%s'", (long long)k->step + 1,
                                k->entry->name);
     }
-    k->skipped++;
-    k->filled++;
+    k->left.all++;
+    k->left.filled++;
     return MD_LEFT_OUT;
 }
 /* end: rings */
@@ -485,10 +470,10 @@ MD_COLD int md_fit_phase(md_run *r, int first, int end) {
         r->made++;
         rc = rc == MD_EXIT_OK ? md_after_round(r, first, end) : rc;
         if (r->made == 2) {
-            r->pages_early = md_statm_pages();
+            r->pages_early = md_statm(1);
         }
     }
-    r->pages_late = md_statm_pages();
+    r->pages_late = md_statm(1);
     return rc;
 }
 

@@ -36,56 +36,32 @@ MD_COLD md_format md_format_of(const char *path) {
 }
 
 /* The format by the first bytes; what looks like nothing else is bytes. */
-MD_COLD int md_format_sniff(const char *path, md_format *format, md_text *message) {
-    int fd;
-    uint64_t bytes;
+MD_COLD md_format md_format_sniff(int fd) {
     unsigned char head[8];
-    int rc = md_open(path, message, &fd, &bytes);
-    if (rc != MD_EXIT_OK) {
-        return rc;
+    if (md_read_fd(&fd, 0, head, sizeof head) != 0) {
+        return MD_FORMAT_U8;
     }
-    *format = MD_FORMAT_U8;
-    if (md_read_fd(&fd, 0, head, sizeof head) == 0) {
-        if (memcmp(head, "\x93NUMPY", 6) == 0) {
-            *format = MD_FORMAT_NPY;
-        } else if (head[0] == 0x1F && head[1] == 0x8B) {
-            *format = MD_FORMAT_IDX;
-        } else if (head[0] == 0 && head[1] == 0 && head[2] >= 8 && head[2] <= 14 && head[3] > 0) {
-            *format = MD_FORMAT_IDX;
-        }
-    }
-    close(fd);
-    return MD_EXIT_OK;
+    int idx = head[0] == 0 && head[1] == 0 && head[2] >= 8 && head[2] <= 14 && head[3] > 0;
+    return memcmp(head, "\x93NUMPY", 6) == 0             ? MD_FORMAT_NPY
+           : idx || (head[0] == 0x1F && head[1] == 0x8B) ? MD_FORMAT_IDX
+                                                         : MD_FORMAT_U8;
 }
 
 /* Raw elements: one record each. */
-MD_COLD int md_raw_open(md_array *a, const char *path, md_dtype dtype, uint64_t most,
+MD_COLD int md_raw_read(md_array *a, int fd, md_dtype dtype, uint64_t bytes, uint64_t most,
                         md_text *message) {
-    int fd;
-    uint64_t bytes;
-    memset(a, 0, sizeof *a);
-    a->path = path;
+    uint64_t width = md_dtype_bytes(dtype), size;
     a->flat = 1;
     a->dtype = dtype;
-    int rc = md_open(path, message, &fd, &bytes);
-    if (rc != MD_EXIT_OK) {
-        return rc;
+    a->rank = 1;
+    a->shape[0] = (int64_t)(bytes / width);
+    (void)md_array_size(a, &size);
+    if (bytes % width != 0) {
+        return md_fail(message, MD_EXIT_DATA,
+                       "%s: %llu bytes are no whole number of elements of %llu bytes", a->path,
+                       (unsigned long long)bytes, (unsigned long long)width);
     }
-    uint64_t width = md_dtype_bytes(dtype);
-    if (bytes == 0) {
-        rc = md_fail(message, MD_EXIT_DATA, "%s: the file is empty", path);
-    } else if (bytes % width != 0) {
-        rc = md_fail(message, MD_EXIT_DATA,
-                     "%s: %llu bytes are no whole number of elements of %llu bytes", path,
-                     (unsigned long long)bytes, (unsigned long long)width);
-    } else {
-        rc = md_array_take(a, fd, 0, bytes, most, message);
-        a->rank = 1;
-        a->shape[0] = (int64_t)(bytes / width);
-        (void)md_array_size(a, &bytes);
-    }
-    close(fd);
-    return rc;
+    return md_array_take(a, fd, 0, bytes, most, message);
 }
 
 enum { MD_IDX_HEADER = 4 + 4 * MD_MAX_RANK };
@@ -124,8 +100,8 @@ MD_COLD int md_idx_parse(md_array *a, const unsigned char *p, uint64_t bytes, si
 }
 
 /* Unpacks into memory whose size stands in the last four bytes of the file. */
-MD_COLD int md_gzip_map(md_array *a, const char *path, int fd, uint64_t bytes, md_stream *stream,
-                        md_text *message) {
+MD_COLD int md_gzip_map(md_array *a, int fd, uint64_t bytes, md_stream *stream, md_text *message) {
+    const char *path = a->path;
     unsigned char tail[4] = {0, 0, 0, 0};
     if (bytes < 18 || md_read_fd(&fd, bytes - 4, tail, 4) != 0) {
         return md_fail(message, MD_EXIT_DATA, "%s: cannot unpack: it is cut short", path);
@@ -152,45 +128,46 @@ MD_COLD int md_gzip_map(md_array *a, const char *path, int fd, uint64_t bytes, m
     return rc;
 }
 
-MD_COLD int md_idx_open(md_array *a, const char *path, uint64_t most, md_stream *stream,
+MD_COLD int md_idx_read(md_array *a, int fd, uint64_t bytes, uint64_t most, md_stream *stream,
                         md_text *message) {
-    int fd;
-    uint64_t bytes;
     size_t start = 0;
     unsigned char head[MD_IDX_HEADER] = {0};
-    memset(a, 0, sizeof *a);
-    a->path = path;
-    int rc = md_open(path, message, &fd, &bytes);
-    if (rc != MD_EXIT_OK) {
-        return rc;
-    }
     size_t some = bytes < sizeof head ? (size_t)bytes : sizeof head;
-    rc = md_array_read(a, fd, 0, head, some, message);
+    int rc = md_array_read(a, fd, 0, head, some, message);
     if (rc == MD_EXIT_OK && head[0] == 0x1F && head[1] == 0x8B) {
-        rc = md_gzip_map(a, path, fd, bytes, stream, message);
+        rc = md_gzip_map(a, fd, bytes, stream, message);
         const unsigned char *unpacked = (const unsigned char *)a->map;
         rc = rc == MD_EXIT_OK ? md_idx_parse(a, unpacked, a->map_bytes, &start, message) : rc;
         a->data = rc == MD_EXIT_OK ? unpacked + start : NULL;
-    } else if (rc == MD_EXIT_OK && bytes == 0) {
-        rc = md_fail(message, MD_EXIT_DATA, "%s: the file is empty", path);
     } else if (rc == MD_EXIT_OK) {
         rc = md_idx_parse(a, head, bytes, &start, message);
         rc = rc == MD_EXIT_OK ? md_array_take(a, fd, start, bytes - start, most, message) : rc;
     }
-    close(fd);
     return rc;
 }
 
-/* Opens any format but csv. */
+/* Opens any format but csv; MD_FORMAT_AUTO is what the first bytes look like. */
 MD_COLD int md_array_open(md_array *a, const char *path, md_format format, uint64_t most,
                           md_stream *stream, md_text *message) {
-    switch (format) {
-    case MD_FORMAT_NPY: return md_npy_open(a, path, most, message);
-    case MD_FORMAT_IDX: return md_idx_open(a, path, most, stream, message);
-    case MD_FORMAT_U16: return md_raw_open(a, path, MD_U16, most, message);
-    case MD_FORMAT_I32: return md_raw_open(a, path, MD_I32, most, message);
-    default: return md_raw_open(a, path, MD_U8, most, message);
+    int fd;
+    uint64_t bytes;
+    int rc = md_array_begin(a, path, &fd, &bytes, message);
+    if (rc != MD_EXIT_OK) {
+        return rc;
     }
+    format = format == MD_FORMAT_AUTO ? md_format_sniff(fd) : format;
+    if (format == MD_FORMAT_NPY) {
+        rc = md_npy_read(a, fd, bytes, most, message);
+    } else if (bytes == 0) {
+        rc = md_fail(message, MD_EXIT_DATA, "%s: the file is empty", path);
+    } else if (format == MD_FORMAT_IDX) {
+        rc = md_idx_read(a, fd, bytes, most, stream, message);
+    } else {
+        md_dtype type = format == MD_FORMAT_U16 ? MD_U16 : format == MD_FORMAT_I32 ? MD_I32 : MD_U8;
+        rc = md_raw_read(a, fd, type, bytes, most, message);
+    }
+    close(fd);
+    return rc;
 }
 
 #endif

@@ -25,6 +25,13 @@ typedef struct md_curves {
 } md_curves;
 /* end: plot */
 
+/* Batches that a train has left out. */
+typedef struct md_left_out {
+    int64_t all;
+    int64_t filled;     /* of these: they filled a ring; */
+    int64_t overflowed; /* gradients too large for the scale of the loss */
+} md_left_out;
+
 /* One entry of a run: its inputs, its data, and how far it is. A run of phases has several. */
 typedef struct md_task {
     const md_entry *entry;
@@ -38,9 +45,8 @@ typedef struct md_task {
     double *values, *eval_values, *part_sums;
     int64_t *batches;               /* and doubles behind it: NAME_eval_sums */
     int64_t steps, per_epoch, step; /* step: finished updates */
-    int64_t skipped, in_row;        /* batches left out: in all, and since the last update */
-    int64_t filled;                 /* of those left out: they filled a ring; */
-    int64_t overflowed;             /* gradients too large for the scale of the loss */
+    md_left_out left;
+    int64_t in_row; /* batches left out since the last update */
     int64_t train_rows, held_rows;
     int64_t staged; /* first staged row when the order is fixed; -1: none */
     int evaluated;  /* eval_values are set */
@@ -126,7 +132,7 @@ MD_COLD md_text *md_line(md_run *r) {
 }
 
 MD_COLD void md_print(md_run *r) {
-    if (r->drawn) {
+    if (r->drawn && r->line.used > 0) {
         (void)md_write_fd(STDOUT_FILENO, "\r\033[K", 4);
         r->drawn = 0;
     }
@@ -156,8 +162,9 @@ MD_COLD void md_json_count(md_text *t, const char *key, uint64_t value) {
     md_text_format(t, ",\"%s\":%llu", key, (unsigned long long)value);
 }
 
+/* With a comma, but for the first one. */
 MD_COLD void md_json_value(md_text *t, const char *key, double value) {
-    md_text_format(t, ",\"%s\":", key);
+    md_text_format(t, "%s\"%s\":", t->at[t->used - 1] == '{' ? "" : ",", key);
     if (isfinite(value)) {
         md_text_number(t, value);
     } else {
@@ -168,10 +175,7 @@ MD_COLD void md_json_value(md_text *t, const char *key, double value) {
 MD_COLD void md_json_metrics(md_text *t, const md_entry *e, const double *values) {
     md_text_add(t, ",\"metrics\":{");
     for (int i = 0; i < e->metric_count; i++) {
-        char piece[512];
-        md_text one = md_text_make(piece, sizeof piece);
-        md_json_value(&one, e->metrics[i], values[1 + i]);
-        md_text_add(t, piece + (i == 0)); /* the first one without its comma */
+        md_json_value(t, e->metrics[i], values[1 + i]);
     }
     md_text_add(t, "}");
 }
@@ -284,34 +288,33 @@ MD_COLD int md_has_values(const md_entry *e) {
 }
 
 MD_COLD void md_text_values(md_text *t, const md_entry *e, const double *values, int extras) {
-    char piece[64];
-    if (!md_has_values(e)) {
-        return;
-    }
-    for (int i = 0; i < 1 + e->metric_count + extras; i++) {
-        snprintf(piece, sizeof piece, "%.5g", md_shown(values[i]));
-        md_text_format(t, "  %s %s", md_value_name(e, i), piece);
+    for (int i = 0; md_has_values(e) && i < 1 + e->metric_count + extras; i++) {
+        md_text_format(t, "  %s %.5g", md_value_name(e, i), md_shown(values[i]));
     }
 }
 
 /* Batches that the task has taken: those of its updates and those left out. */
 MD_COLD int64_t md_batches(const md_task *k) {
-    return k->step + k->skipped;
+    return k->step + k->left.all;
 }
 
 MD_COLD int64_t md_epoch(const md_run *r) {
     return r->task->per_epoch > 0 ? md_batches(r->task) / r->task->per_epoch : 0;
 }
 
+/* if: several */
 /* Which of several entries a line is about. */
 MD_COLD void md_text_task(const md_run *r, md_text *t) {
     if (r->task_count > 1) {
         md_text_format(t, "%s: ", r->task->entry->name);
     }
 }
+/* end: several */
 
 MD_COLD void md_text_step(md_run *r, md_text *t) {
+    /* if: several */
     md_text_task(r, t);
+    /* end: several */
     md_text_format(t, "step %lld", (long long)r->task->step);
     if (r->task->per_epoch > 0) {
         md_text_format(t, "  epoch %lld", (long long)md_epoch(r));
@@ -353,15 +356,16 @@ MD_COLD void md_log_eval(md_run *r, int64_t rows) {
         md_json_value(t, "loss", r->task->eval_values[0]);
         md_json_metrics(t, e, r->task->eval_values);
         md_text_add(t, "}\n");
-        md_print(r);
     } else if (r->options.log == MD_LOG_TEXT) {
+        /* if: several */
         md_text_task(r, t);
+        /* end: several */
         md_text_format(t, "eval at step %lld: %s, %lld %s rows:", (long long)r->task->step, set,
                        (long long)rows, md_part_name(r->part));
         md_text_values(t, e, r->task->eval_values, 0);
         md_text_add(t, "\n");
-        md_print(r);
     }
+    md_print(r);
 }
 
 /* if: spans */
@@ -369,7 +373,7 @@ MD_COLD void md_log_eval(md_run *r, int64_t rows) {
  * and what is resident now. */
 MD_COLD void md_log_phase(md_run *r, size_t given, size_t taken) {
     md_text *t = md_line(r);
-    long long resident = (long long)md_statm_pages() * (long long)md_page();
+    long long resident = (long long)md_statm(1) * (long long)md_page();
     if (r->options.log == MD_LOG_JSON) {
         md_text_format(t,
                        "{\"event\":\"released\",\"phase\":%d,\"bytes\":%zu,\"taken\":%zu,"
@@ -403,17 +407,17 @@ MD_COLD void md_log_end(md_run *r, int last) {
         if (md_has_values(e)) {
             md_json_value(t, "loss", r->task->values[0]);
         }
-        if (r->task->skipped > 0) {
-            md_json_count(t, "skipped", (uint64_t)r->task->skipped);
+        if (r->task->left.all > 0) {
+            md_json_count(t, "skipped", (uint64_t)r->task->left.all);
         }
         /* if: rings */
-        if (r->task->filled > 0) { /* of the skipped ones */
-            md_json_count(t, "filled", (uint64_t)r->task->filled);
+        if (r->task->left.filled > 0) { /* of the skipped ones */
+            md_json_count(t, "filled", (uint64_t)r->task->left.filled);
         }
         /* end: rings */
         /* if: scaled */
-        if (r->task->overflowed > 0) {
-            md_json_count(t, "overflowed", (uint64_t)r->task->overflowed);
+        if (r->task->left.overflowed > 0) {
+            md_json_count(t, "overflowed", (uint64_t)r->task->left.overflowed);
         }
         /* end: scaled */
         if (r->best.task == r->task && r->best.step > 0) {
@@ -427,25 +431,24 @@ MD_COLD void md_log_end(md_run *r, int last) {
         md_json_count(t, "peak_over_process_bytes", over);
         md_json_count(t, "peak_rss_bytes", peak);
         md_text_format(t, ",\"resident_growth_pages\":%lld}\n", (long long)growth);
-        md_print(r);
     } else if (r->options.log == MD_LOG_TEXT) {
-        char number[40];
-        md_text digits = md_text_make(number, sizeof number);
+        /* if: several */
         md_text_task(r, t);
+        /* end: several */
         const char *what = md_has_values(e) ? "steps" : "calls";
         md_text_format(t, "%lld %s in %.2f s (%.4g %s/s)\n", (long long)r->task->step, what,
                        seconds, seconds > 0 ? (double)r->made / seconds : 0.0, what);
-        int64_t filled = r->task->filled, overflowed = r->task->overflowed;
-        int64_t lost = r->task->skipped - filled - overflowed;
+        int64_t lost = r->task->left.all - r->task->left.filled - r->task->left.overflowed;
         /* if: rings */
-        if (filled > 0) {
-            md_text_format(t, "left out: %lld batches that filled a ring\n", (long long)filled);
+        if (r->task->left.filled > 0) {
+            md_text_format(t, "left out: %lld batches that filled a ring\n",
+                           (long long)r->task->left.filled);
         }
         /* end: rings */
         /* if: scaled */
-        if (overflowed > 0) {
+        if (r->task->left.overflowed > 0) {
             md_text_format(t, "left out: %lld updates whose scaled gradients overflowed\n",
-                           (long long)overflowed);
+                           (long long)r->task->left.overflowed);
         }
         /* end: scaled */
         if (lost > 0) {
@@ -465,16 +468,16 @@ MD_COLD void md_log_end(md_run *r, int last) {
             md_text_add(t, "\n");
         }
         if (last) {
-            md_text_grouped(&digits, r->regions.bound);
-            md_text_format(t, "memory: bound with pad %s bytes, measured peak ", number);
-            digits = md_text_make(number, sizeof number);
-            md_text_grouped(&digits, over);
+            md_text_add(t, "memory: bound with pad ");
+            md_text_grouped(t, r->regions.bound);
+            md_text_add(t, " bytes, measured peak ");
+            md_text_grouped(t, over);
             md_text_format(t,
-                           "%s over process, libraries and data; pages added since step 2: %lld\n",
-                           number, (long long)growth);
+                           " over process, libraries and data; pages added since step 2: %lld\n",
+                           (long long)growth);
         }
-        md_print(r);
     }
+    md_print(r);
 }
 
 #endif

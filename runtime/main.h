@@ -379,9 +379,11 @@ MD_COLD void md_info_entries(md_run *r) {
         md_text_format(t, "  %-20s %-6s %9zu %16lld\n", e->name,
                        e->kind == MD_TRAIN ? "train" : "entry", e->arena_bytes,
                        (long long)e->flops);
+        /* if: hypers */
         for (int k = 0; k < e->hyper_count; k++) {
             md_text_format(t, "    --set %s=%.9g\n", e->hypers[k].name, e->hypers[k].initial);
         }
+        /* end: hypers */
         /* if: scalars */
         for (int k = 0; k < e->input_count; k++) {
             if (e->inputs[k].optional) {

@@ -51,12 +51,14 @@ typedef struct md_file {
     int64_t rows, seed;          /* rows > 0: no file, MD_MADE makes the rows from the seed */
 } md_file;
 
+/* if: norm */
 /* Constants of a field, computed from the rows to train on. The model applies them. */
 typedef enum md_norm {
     MD_NORM_NONE,
     MD_NORM_STANDARDIZE, /* mean and standard deviation, over n; a deviation of 0 counts as 1 */
     MD_NORM_MINMAX       /* least value and distance to the largest; a distance of 0 counts as 1 */
 } md_norm;
+/* end: norm */
 
 /* One field of a data set. The raw row (`count` elements of type `raw`, whatever type the file
  * has) goes through `load` and becomes one row of type `dtype` and shape `shape`. */
@@ -74,9 +76,11 @@ typedef struct md_field {
     size_t row_bytes; /* of one row of the field */
     int64_t lo, hi;   /* declared range lo..hi, hi excluded; lo == hi: none */
     void (*load)(const void *raw, void *field); /* one row; NULL: convert element by element */
+    /* if: norm */
     md_norm norm;
     /* Tensors of the model: the constants of `norm`, and from how many rows they come; 0: none. */
     int centre, spread, known;
+    /* end: norm */
 } md_field;
 
 typedef struct md_dataset {
@@ -118,8 +122,10 @@ typedef struct md_port {
     int field;        /* input: index in the fields of the entry's data set; or one of these: */
     size_t io_offset; /* input: where in the io region it is staged; output: unused, 0 */
     int64_t lo, hi;   /* input: declared range, hi excluded; lo == hi: none */
-    int optional;     /* input: a scalar that is `initial` where --in and --set say nothing */
+    /* if: scalars */
+    int optional; /* input: a scalar that is `initial` where --in and --set say nothing */
     double initial;
+    /* end: scalars */
 } md_port;
 
 /* A scalar in the state region that is set from outside between `init` and the first call. */
@@ -130,6 +136,7 @@ typedef struct md_scalar {
     double initial; /* for `info`; init has already written it */
 } md_scalar;
 
+/* if: rings */
 /* Rows that a ring must hold before the entry may be called. */
 typedef struct md_need {
     const char *ring;
@@ -137,6 +144,7 @@ typedef struct md_need {
     int64_t rows;
     int line; /* of the model text */
 } md_need;
+/* end: rings */
 
 /* if: passes */
 /* Rows that a call puts into a ring. */
@@ -159,13 +167,17 @@ typedef struct md_entry {
     int input_count;
     const md_port *outputs; /* MD_ENTRY only */
     int output_count;
+    /* if: hypers */
     const md_scalar *hypers; /* run-time hyper-parameters, set by --set */
     int hyper_count;
+    /* end: hypers */
+    /* if: rings */
     const md_need *needs;
     int need_count;
     /* MD_TRAIN: what its call pushes, and no update, for when a ring is too short; NULL: none. It
      * takes the inputs of `call`. */
     int (*fill)(void *net, const md_call *call);
+    /* end: rings */
     /* The rest is for MD_TRAIN, of MD_PASS the data: dataset -1 and zeros for an MD_ENTRY. */
     int dataset;            /* index in md_model.datasets; -1: none */
     int64_t rows;           /* rows of data that one call takes (accumulate k: k * B) */
@@ -248,7 +260,9 @@ typedef struct md_model {
     /* end: spans */
     const md_layer *layers; /* may be empty */
     int layer_count;
+    /* if: canary */
     const md_damage *damage; /* of the instance, with --checks=canary; else NULL */
+    /* end: canary */
     uint32_t *notes;         /* of a call that is traced; NULL: no train */
     const void **trace;      /* of the instance: an md_tracing; NULL: all calls are traced */
     /* if: limits */

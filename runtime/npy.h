@@ -48,6 +48,14 @@ MD_COLD void md_array_close(md_array *a) {
     memset(a, 0, sizeof *a);
 }
 
+/* An array that is read from a file, which is open afterwards. */
+MD_COLD int md_array_begin(md_array *a, const char *path, int *fd, uint64_t *bytes,
+                           md_text *message) {
+    memset(a, 0, sizeof *a);
+    a->path = path;
+    return md_open(path, message, fd, bytes);
+}
+
 MD_COLD int md_array_memory(md_array *a, size_t bytes, md_text *message) {
     a->map_bytes = bytes;
     a->map = md_map_ready(bytes, a->path, message);
@@ -274,32 +282,35 @@ MD_COLD int md_npy_head(md_array *a, int fd, uint64_t *start, md_text *message) 
     return md_npy_parse(a, text, message);
 }
 
-MD_COLD int md_npy_open(md_array *a, const char *path, uint64_t most, md_text *message) {
-    int fd = -1;
-    uint64_t bytes = 0, start = 0;
-    memset(a, 0, sizeof *a);
-    a->path = path;
-    int rc = md_open(path, message, &fd, &bytes);
+/* The header of an open file of `bytes` bytes, and what is behind it. */
+MD_COLD int md_npy_read(md_array *a, int fd, uint64_t bytes, uint64_t most, md_text *message) {
+    uint64_t start = 0, need = 0;
+    char shape[MD_SHAPE_TEXT];
+    int rc = md_npy_head(a, fd, &start, message);
     if (rc != MD_EXIT_OK) {
         return rc;
     }
-    rc = md_npy_head(a, fd, &start, message);
-    if (rc == MD_EXIT_OK) {
-        uint64_t need = 0;
-        if (!md_array_size(a, &need)) {
-            char shape[MD_SHAPE_TEXT];
-            rc = md_fail(message, MD_EXIT_DATA, "%s: the array is too large: shape %s", path,
-                         md_shape_text(shape, a->shape, a->rank));
-        } else if (bytes - start != need) {
-            rc = md_fail(message, MD_EXIT_DATA,
-                         "%s: %s: %llu bytes of data were expected, found %llu", path,
-                         bytes - start < need ? "cut short" : "too long", (unsigned long long)need,
-                         (unsigned long long)(bytes - start));
-        } else {
-            rc = md_array_take(a, fd, start, need, most, message);
-        }
+    if (!md_array_size(a, &need)) {
+        return md_fail(message, MD_EXIT_DATA, "%s: the array is too large: shape %s", a->path,
+                       md_shape_text(shape, a->shape, a->rank));
     }
-    close(fd);
+    if (bytes - start != need) {
+        return md_fail(message, MD_EXIT_DATA,
+                       "%s: %s: %llu bytes of data were expected, found %llu", a->path,
+                       bytes - start < need ? "cut short" : "too long", (unsigned long long)need,
+                       (unsigned long long)(bytes - start));
+    }
+    return md_array_take(a, fd, start, need, most, message);
+}
+
+MD_COLD int md_npy_open(md_array *a, const char *path, uint64_t most, md_text *message) {
+    int fd;
+    uint64_t bytes;
+    int rc = md_array_begin(a, path, &fd, &bytes, message);
+    if (rc == MD_EXIT_OK) {
+        rc = md_npy_read(a, fd, bytes, most, message);
+        close(fd);
+    }
     return rc;
 }
 

@@ -33,15 +33,23 @@ typedef struct md_options {
     int64_t patience;
     int64_t skip; /* updates in a row that may end without a number */
     const char *load, *save, *checkpoint, *resume, *table, *plot, *only, *best, *monitor, *part;
-    const char *weights, *with, *save_only;
+    const char *with, *save_only;
+    /* if: copies */
+    const char *weights;
+    /* end: copies */
     /* if: profile */
     const char *trace;
     /* end: profile */
     md_log_form log;
 } md_options;
 
-/* Where an option makes sense. */
-enum { MD_FITS = 1, MD_EVALS = 2, MD_CALLS = 4, MD_RUNS = 7 };
+/* With which commands an option makes sense. */
+enum {
+    MD_FITS = 1 << MD_RUN_TRAIN,
+    MD_EVALS = 1 << MD_RUN_EVAL,
+    MD_CALLS = 1 << MD_RUN_ENTRY,
+    MD_RUNS = MD_FITS | MD_EVALS | MD_CALLS
+};
 
 typedef enum md_option_kind { MD_OPT_COUNT, MD_OPT_TEXT, MD_OPT_PAIR } md_option_kind;
 
@@ -103,8 +111,10 @@ MD_COLD const md_option *md_option_table(void) {
          "a second weights file, such as adapters: what it has replaces that of --load"},
         {"--save-only", MD_TEXT(save_only), MD_FITS | MD_CALLS, "PATH[,PATH]",
          "what --save and --best write"},
+        /* if: copies */
         {"--weights", MD_TEXT(weights), MD_RUNS, "SET",
          "begin with those of a second set of the file, such as averages"},
+        /* end: copies */
         {NULL, MD_PAIR, 0, NULL, NULL},
     };
     return table;
@@ -284,16 +294,12 @@ MD_COLD int md_option_words(md_options *o, const md_model *m, const char *const 
                             md_text *message) {
     const char *name = count == 0 ? "" : words[count - 1];
     const md_entry *named = NULL;
+    int trains = 0;
     for (int i = 0; i < m->entry_count; i++) {
-        if (strcmp(m->entries[i].name, name) == 0) {
-            named = &m->entries[i];
-        }
+        named = strcmp(m->entries[i].name, name) == 0 ? &m->entries[i] : named;
+        trains += m->entries[i].kind != MD_ENTRY;
     }
     if (count == 0) {
-        int trains = 0;
-        for (int i = 0; i < m->entry_count; i++) {
-            trains += m->entries[i].kind != MD_ENTRY;
-        }
         o->command = trains > 0 ? MD_RUN_TRAIN : MD_RUN_ENTRY;
         return md_option_only(o, m, message);
     }
@@ -324,16 +330,9 @@ MD_COLD int md_option_words(md_options *o, const md_model *m, const char *const 
     return MD_EXIT_USAGE;
 }
 
-MD_COLD unsigned md_option_where(md_command command) {
-    return command == MD_RUN_TRAIN   ? (unsigned)MD_FITS
-           : command == MD_RUN_EVAL  ? (unsigned)MD_EVALS
-           : command == MD_RUN_ENTRY ? (unsigned)MD_CALLS
-                                     : 0u;
-}
-
 MD_COLD int md_option_one(md_options *o, const md_option *option, const char *value,
                           md_text *message) {
-    if ((option->where & md_option_where(o->command)) == 0) {
+    if ((option->where >> (unsigned)o->command & 1u) == 0) {
         return md_fail(message, MD_EXIT_USAGE, "%s makes no sense here; see --help", option->name);
     }
     if (value == NULL || value[0] == 0) {
@@ -368,9 +367,11 @@ MD_COLD int md_pair_known(const md_model *m, const md_entry *e, const char *opti
                           const char *pair, md_text *list) {
     int known = 0;
     int in = strcmp(option, "--in") == 0, set = strcmp(option, "--set") == 0;
+    /* if: hypers */
     for (int i = 0; i < e->hyper_count && set; i++) {
         known |= md_pair_names(pair, e->name, e->hypers[i].name, list);
     }
+    /* end: hypers */
     for (int i = 0; i < e->input_count && (in || set); i++) {
         if ((in || e->inputs[i].rank == 0) && e->inputs[i].field == MD_FROM_OPTIONS) {
             known |= md_pair_names(pair, e->name, e->inputs[i].name, list);
@@ -454,7 +455,7 @@ MD_COLD int md_options_set(const md_options *o, const md_model *m, md_text *list
 MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **argv,
                              md_text *message) {
     const char *words[3] = {NULL, NULL, NULL};
-    int count = 0;
+    int count = 0, seeded = 0;
     memset(o, 0, sizeof *o);
     o->steps = o->epochs = -1;
     o->argc = argc;
@@ -504,6 +505,9 @@ MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **
          "--log csv=FILE is a table of a training run"},
         {o->only != NULL && o->load == NULL,
          "--only says what --load takes: --load FILE --only PATH"},
+        {o->resume != NULL && (o->load != NULL || md_option_pair(o, "--seed", &seeded) != NULL),
+         "--resume goes on with the weights and the seed of its file; --load and --seed begin a "
+         "new run"},
     };
     for (size_t i = 0; i < sizeof rule / sizeof *rule; i++) {
         if (rule[i].wrong) {
@@ -522,12 +526,6 @@ MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **
                            paths[k]);
         }
     }
-    int seeded = 0;
-    if (o->resume != NULL && (o->load != NULL || md_option_pair(o, "--seed", &seeded) != NULL)) {
-        return md_fail(message, MD_EXIT_USAGE,
-                       "--resume goes on with the weights and the seed of its file; --load and "
-                       "--seed begin a new run");
-    }
     if (o->threads > m->threads) {
         return md_fail(message, MD_EXIT_USAGE,
                        "--threads %lld: the memory bound provides for %d (a choice of the "
@@ -537,14 +535,11 @@ MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **
     if (o->command != MD_RUN_TRAIN && o->load == NULL && o->resume == NULL && m->params_bytes > 0) {
         return md_fail(message, MD_EXIT_USAGE, "'%s' needs weights: --load FILE", o->entry->name);
     }
+    /* if: copies */
     if (o->weights != NULL) {
         char sets[256];
         md_text list = md_text_make(sets, sizeof sets);
-        int known = 0;
-        /* if: copies */
-        known = md_options_set(o, m, &list);
-        /* end: copies */
-        if (!known) {
+        if (!md_options_set(o, m, &list)) {
             return md_fail(message, MD_EXIT_USAGE,
                            "--weights: the model has no second set '%s'%s%s", o->weights,
                            list.used > 0 ? "; there are:" : "", sets);
@@ -554,6 +549,7 @@ MD_COLD int md_options_parse(md_options *o, const md_model *m, int argc, char **
                            "--weights takes a second set of a checkpoint: --load FILE");
         }
     }
+    /* end: copies */
     return md_options_names(o, m, message);
 }
 

@@ -112,21 +112,11 @@ MD_COLD int md_out_fail(md_out *o, md_text *message) {
 }
 
 /* Opens the folder of the target. */
-MD_COLD int md_out_folder(md_out *o, int flags) {
-    char *slash = strrchr(o->target, '/');
-    char *end = slash == o->target ? slash + 1 : slash; /* of the folder's name */
-    char behind = 0;
-    if (slash != NULL) {
-        behind = *end;
-        *end = 0;
-    }
-    int fd = open(slash == NULL ? "." : o->target, flags | O_CLOEXEC, 0666);
-    int error = errno;
-    if (slash != NULL) {
-        *end = behind;
-    }
-    errno = error;
-    return fd;
+MD_COLD int md_out_folder(const md_out *o, int flags) {
+    char folder[MD_PATH_BYTES];
+    size_t stem = md_out_stem(o->target);
+    snprintf(folder, sizeof folder, "%.*s", stem > 0 ? (int)stem : 1, stem > 0 ? o->target : ".");
+    return open(folder, flags | O_CLOEXEC, 0666);
 }
 
 /* Makes up a temporary name: the target's, as far as there is room behind it, the process and the

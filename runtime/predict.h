@@ -120,30 +120,18 @@ MD_FN int md_predict_call(md_run *r, int64_t index) {
                          : md_model_failed(r, code, "call %lld of '%s'", (long long)index, e->name);
 }
 
-/* Opens the files of the results. */
-MD_COLD int md_predict_open(md_run *r, md_out *outs, int *files) {
-    const md_entry *e = r->task->entry;
-    int rc = MD_EXIT_OK;
-    for (int i = 0; i < e->output_count; i++) {
-        outs[i].fd = -1;
-    }
-    for (int i = 0; i < e->output_count && rc == MD_EXIT_OK; i++) {
-        const char *path = md_out_path(r, &e->outputs[i]);
-        if (path != NULL) {
-            rc = md_out_open(&outs[i], path, &r->message);
-            ++*files;
-        }
-    }
-    return rc;
-}
-
 /* All calls. `outs` has one file a result; a result without a path is shown if it is asked for
  * nowhere else. */
 MD_COLD int md_predict_all(md_run *r, md_out *outs, int64_t calls) {
     const md_entry *e = r->task->entry;
-    int files = 0;
-    int rc = md_predict_open(r, outs, &files);
-    for (int i = 0; i < e->output_count && rc == MD_EXIT_OK; i++) {
+    int files = 0, rc = MD_EXIT_OK;
+    for (int i = 0; i < e->output_count; i++) {
+        const char *path = md_out_path(r, &e->outputs[i]);
+        outs[i].fd = -1;
+        if (path != NULL && rc == MD_EXIT_OK) {
+            rc = md_out_open(&outs[i], path, &r->message);
+            files++;
+        }
         if (outs[i].fd >= 0) {
             md_result_header(&outs[i], &e->outputs[i], calls);
         }

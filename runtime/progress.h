@@ -109,9 +109,11 @@ MD_COLD void md_bar_parts(md_run *r, md_text *part, int first, int several, doub
     md_select(r, first);
     const md_task *k = r->task;
     double rate = seconds > 0 ? (double)r->made / seconds : 0;
-    if (r->task_count > 1 && !several) {
+    /* if: several */
+    if (!several) {
         md_text_task(r, &part[MD_BAR_COUNT]);
     }
+    /* end: several */
     char total[32];
     int digits = snprintf(total, sizeof total, "%lld", (long long)k->steps);
     md_text_format(&part[MD_BAR_COUNT], "%*lld/%s", digits, (long long)k->step, total);

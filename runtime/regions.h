@@ -267,14 +267,10 @@ MD_COLD int64_t md_statm(int field) {
     return (int64_t)md_proc_number("/proc/self/statm", "", field);
 }
 
-MD_COLD int64_t md_statm_pages(void) {
-    return md_statm(1);
-}
-
 /* Resident bytes, by a walk over all pages where the kernel offers one: exact. */
 MD_COLD uint64_t md_resident_bytes(void) {
     uint64_t exact = md_proc_number("/proc/self/smaps_rollup", "Rss:", 0) * 1024;
-    return exact > 0 ? exact : (uint64_t)md_statm_pages() * md_page();
+    return exact > 0 ? exact : (uint64_t)md_statm(1) * md_page();
 }
 
 MD_COLD uint64_t md_peak_bytes(void) {

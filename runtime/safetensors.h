@@ -100,18 +100,12 @@ MD_COLD void md_hex(char *to, uint64_t value, int digits) {
 /* if: main */
 /* Is `name` one of the paths of `only`, or below one? */
 MD_COLD int md_load_under(const char *only, const char *name) {
-    while (*only != 0) {
-        size_t n = 0;
-        while (only[n] != 0 && only[n] != ',' && only[n] == name[n]) {
-            n++;
-        }
-        if ((only[n] == 0 || only[n] == ',') && n > 0 && (name[n] == 0 || name[n] == '.')) {
+    size_t n = 0;
+    for (; *only != 0; only += n + (only[n] == ',')) {
+        n = strcspn(only, ",");
+        if (n > 0 && strncmp(only, name, n) == 0 && (name[n] == 0 || name[n] == '.')) {
             return 1;
         }
-        while (only[n] != 0 && only[n] != ',') {
-            n++;
-        }
-        only += n + (only[n] == ',');
     }
     return 0;
 }

@@ -108,10 +108,7 @@ MD_COLD int md_stage_scalar(md_run *r, int index, const char *text) {
 /* A scalar input that nothing gives: what the source says. The compiler knows that it fits. */
 MD_COLD void md_stage_default(md_run *r, int index) {
     const md_port *port = &r->task->entry->inputs[index];
-    md_number n;
-    n.f = port->initial;
-    n.i = 0;
-    n.is_int = 0;
+    const md_number n = {0, 0, port->initial};
     (void)md_put_number(md_staging(r, port), port->dtype, n);
     memcpy(&r->task->scalars[index], md_staging(r, port), port->bytes);
 }

@@ -22,6 +22,7 @@ MD_COLD const char *md_table_name(const md_entry *e, int column) {
     return column < e->extra_count ? e->extras[column] : e->metrics[column - e->extra_count];
 }
 
+/* if: several */
 /* Which column of an entry has this name; -1: none. */
 MD_COLD int md_table_find(const md_entry *e, const char *name) {
     for (int i = 0; i < e->extra_count + e->metric_count; i++) {
@@ -32,20 +33,14 @@ MD_COLD int md_table_find(const md_entry *e, const char *name) {
     return -1;
 }
 
-/* The name of column `column` of task `task`, or NULL where an earlier task has it. */
-MD_COLD const char *md_table_column(const md_run *r, int task, int column) {
-    const char *name = md_table_name(r->tasks[task].entry, column);
-    for (int i = 0; i < task; i++) {
-        if (md_table_find(r->tasks[i].entry, name) >= 0) {
-            return NULL;
-        }
+/* Has a task before this one a column of that name? */
+MD_COLD int md_table_has(const md_run *r, int task, const char *name) {
+    while (task > 0 && md_table_find(r->tasks[task - 1].entry, name) < 0) {
+        task--;
     }
-    return name;
+    return task > 0;
 }
-
-MD_COLD int md_table_columns(const md_run *r, int task) {
-    return r->tasks[task].entry->extra_count + r->tasks[task].entry->metric_count;
-}
+/* end: several */
 
 /* Opens the file before step 0. */
 MD_COLD int md_table_open(md_run *r) {
@@ -65,11 +60,14 @@ MD_COLD int md_table_open(md_run *r) {
     md_text *t = md_line(r);
     md_text_format(t, "event,%sstep,epoch,loss", r->task_count > 1 ? "entry," : "");
     for (int i = 0; i < r->task_count; i++) {
-        for (int k = 0; k < md_table_columns(r, i); k++) {
-            const char *name = md_table_column(r, i, k);
-            if (name != NULL) {
-                md_text_format(t, ",%s", name);
+        const md_entry *e = r->tasks[i].entry;
+        for (int k = 0; k < e->extra_count + e->metric_count; k++) {
+            /* if: several */
+            if (md_table_has(r, i, md_table_name(e, k))) {
+                continue;
             }
+            /* end: several */
+            md_text_format(t, ",%s", md_table_name(e, k));
         }
     }
     md_text_add(t, "\n");
@@ -99,10 +97,17 @@ MD_COLD void md_table_row(md_run *r, const char *event, const double *values, in
                    (long long)md_epoch(r));
     md_table_value(t, values[0]);
     for (int i = 0; i < r->task_count; i++) {
-        for (int k = 0; k < md_table_columns(r, i); k++) {
-            const char *name = md_table_column(r, i, k);
-            int column = name == NULL ? -1 : md_table_find(e, name);
-            md_text_add(t, name == NULL ? "" : ",");
+        const md_entry *all = r->tasks[i].entry;
+        for (int k = 0; k < all->extra_count + all->metric_count; k++) {
+            int column = k;
+            /* if: several */
+            const char *name = md_table_name(all, k);
+            if (md_table_has(r, i, name)) {
+                continue;
+            }
+            column = md_table_find(e, name);
+            /* end: several */
+            md_text_add(t, ",");
             if (column >= e->extra_count) {
                 md_table_value(t, values[1 + column - e->extra_count]);
             } else if (column >= 0 && extras) {

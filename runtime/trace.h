@@ -28,9 +28,7 @@
 #define MD_TRACE_NOTES(count) (1 + 2 * (count))
 
 MD_COLD void md_trace_clear(uint32_t *notes, int count) {
-    for (int i = 0; i < MD_TRACE_NOTES(count); i++) {
-        notes[i] = 0;
-    }
+    memset(notes, 0, sizeof *notes * (size_t)MD_TRACE_NOTES(count));
 }
 
 MD_COLD void md_trace_note(uint32_t *notes, int place, int nan, int inf) {

@@ -74,10 +74,8 @@ static int read_text(Compile *c, Fills *fills) {
     if (md_open(path, &message, &fd, &bytes) != MD_EXIT_OK) {
         return refuse(c, EXIT_FILE, why);
     }
+    format = format == MD_FORMAT_AUTO ? md_format_sniff(fd) : format;
     close(fd);
-    if (format == MD_FORMAT_AUTO && md_format_sniff(path, &format, &message) != MD_EXIT_OK) {
-        return refuse(c, EXIT_FILE, why);
-    }
     if (format != MD_FORMAT_U8) {
         return refuse(c, EXIT_USAGE,
                       str_printf(&c->arena,

@@ -29,7 +29,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     md_array a;
     md_text message = reader_message();
     int packed = size >= 2 && data[0] == 0x1F && data[1] == 0x8B;
-    int rc = md_idx_open(&a, reader_file(data, size), UINT64_MAX, &reader_stream, &message);
+    int rc = md_array_open(&a, reader_file(data, size), MD_FORMAT_IDX, UINT64_MAX, &reader_stream,
+                           &message);
     reader_status(rc);
     const uint8_t *file = packed && rc == MD_EXIT_OK ? (const uint8_t *)a.map : data;
     size_t bytes = packed && rc == MD_EXIT_OK ? a.map_bytes : size;

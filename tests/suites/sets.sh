@@ -95,7 +95,7 @@ evaluated --resume ck >said && gives "eval of a checkpoint" said want
 exits "a set that the file lacks" 1 "^sets: error: w: does not have the second set 'avg': tensor 'mdlc.avg.fc1.weight' is missing" sh -c './sets predict --in x=x.npy --load w --weights avg 2>err >said'
 exits "no such set" 2 "the model has no second set 'av'; there are: target avg" sh -c './sets predict --in x=x.npy --load ck --weights av 2>err'
 exits "a set without a file" 2 "takes a second set of a checkpoint: --load FILE" sh -c './sets fit --weights avg 2>err'
-exits "a set of a model without" 2 "the model has no second set 'avg'$" sh -c './ring all --weights avg 2>err'
+exits "a set of a model without" 2 "unknown option '--weights'" sh -c './ring all --weights avg 2>err'
 
 # ---- no step, and any seed ----
 for seed in 0 1 9223372036854775807 9223372036854775808 18446744073709551615; do
