@@ -349,6 +349,11 @@ static void print_setters(const Emit *e, const ProgramEntry *entry, Text *out) {
     }
 }
 
+const char *api_tensors(const Emit *e) {
+    const int n = e->p->slot.count;
+    return n > 0 ? str_printf(e->arena, "%s_tensor_table, %d", e->prefix, n) : "NULL, 0";
+}
+
 static const char extern_c[] = "#ifdef __cplusplus\nextern \"C\" {\n#endif\n";
 static const char extern_c_end[] = "#ifdef __cplusplus\n}\n#endif\n\n";
 

@@ -8,6 +8,8 @@
 void api_print(const Emit *e, Text *out);
 /* The same of weights files and the table of tensors. */
 void api_print_files(const Emit *e, Text *out);
+/* The table and how many it has, as two arguments. */
+const char *api_tensors(const Emit *e);
 /* The parameters of an entry's function: "net *m, const net_fit_in *in, net_fit_out *out". */
 void api_parameters(const Emit *e, const ProgramEntry *entry, Text *out);
 /* The heads of the functions that end an evaluation. */

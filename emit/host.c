@@ -107,7 +107,8 @@ static void print_adapter(const Emit *e, const ProgramEntry *entry, Text *out) {
     text_printf(out, "static int %s_call(void *instance, const md_call *call) {\n", entry->c_name);
     print_in(e, entry, owner, out);
     if (results) {
-        text_printf(out, "    %s out;\n    memset(&out, 0, sizeof out);\n", api_out_type(e, entry));
+        text_printf(out, "    %s out;\n%s", api_out_type(e, entry),
+                    source->kind == ENTRY_CALL ? "" : "    memset(&out, 0, sizeof out);\n");
     } else if (!inputs) {
         text_add(out, "    (void)call;\n");
     }
@@ -134,9 +135,6 @@ static void print_adapter(const Emit *e, const ProgramEntry *entry, Text *out) {
                 text_printf(out, "    call->out[%d] = ((struct %s *)instance)->io + %lld;\n",
                             index++, e->prefix, (long long)result_buf(entry, i)->offset);
             }
-        }
-        if (results) {
-            text_add(out, "    (void)out;\n");
         }
     }
     text_add(out, "    return code;\n}\n\n");
@@ -642,9 +640,6 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
     int layers = layers_print(e, out);
     profile_tables(e, out);
     text_printf(out, "int main(int argc, char **argv) {\n    static %s instance;\n", e->prefix);
-    text_printf(out,
-                "    size_t tensors = 0;\n    const md_tensor *table = %s_tensors(&tensors);\n",
-                e->prefix);
     if (trace_notes(e) > 0 && !e->c->opt.nan) {
         text_printf(out, "    static uint32_t notes[%d];\n", trace_notes(e));
     }
@@ -666,8 +661,8 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
     text_printf(out,
                 "        %s_PARAMS_BYTES, %s_STATE_BYTES, %s_IO_BYTES, %s_ARENA_BYTES, %s_ALIGN,\n",
                 e->upper, e->upper, e->upper, e->upper, e->upper);
-    text_printf(out, "        %lld, %d, /* stack_bytes, threads */\n        table, tensors,\n",
-                (long long)e->p->stack_bytes, e->c->opt.threads);
+    text_printf(out, "        %lld, %d, /* stack_bytes, threads */\n        %s,\n",
+                (long long)e->p->stack_bytes, e->c->opt.threads, api_tensors(e));
     const char *notes = trace_notes(e) == 0 ? "NULL" : e->c->opt.nan ? "instance.trace" : "notes";
     const char *by_phase = spans > 0 ? str_printf(e->arena, " %s_spans, %d, %s_arenas, %d,",
                                                   e->prefix, spans, e->prefix, e->p->phase.count)

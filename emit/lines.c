@@ -44,6 +44,26 @@ void lines_all(const Emit *e, Loc loc, const char *text, Text *out) {
     text_add(out, line.len > 0 ? open_line : "");
 }
 
+bool lines_add(Text *out, const char *behind, const char *text) {
+    const size_t mark = sizeof open_line - 1, cut = strlen(behind);
+    size_t end = out->len;
+    const bool marked = end > mark && memcmp(out->at + end - mark, open_line, mark) == 0;
+    end -= marked ? mark : 0;
+    if (end <= cut || memcmp(out->at + end - cut, behind, cut) != 0) {
+        return false;
+    }
+    size_t begin = end -= cut;
+    while (begin > 0 && out->at[begin - 1] != '\n') {
+        begin--;
+    }
+    if (end - begin + strlen(text) > 100) {
+        return false;
+    }
+    out->len = end;
+    text_printf(out, "%s\n%s", text, marked ? open_line : "");
+    return true;
+}
+
 void lines_finish(const Emit *e, Text *out) {
     if (!e->c->opt.line) {
         return;

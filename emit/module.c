@@ -269,31 +269,26 @@ static void print_save_load(const Emit *e, Text *out) {
     api_refusals(e, str_printf(e->arena, "write == NULL || (%s)", kinds), out);
     text_printf(
         out,
-        "    md_memory memory = %s_regions(m);\n"
-        "    size_t count = 0;\n"
-        "    const md_tensor *table = %s_tensors(&count);\n"
-        "    return md_save_tensors(table, count, &memory, what, NULL, NULL, write, user);\n"
+        "    const md_memory memory = %s_regions(m);\n"
+        "    return md_save_tensors(%s, &memory, what, NULL, NULL, write, user);\n"
         "}\n\n",
-        x, x);
+        x, api_tensors(e));
     text_printf(out, "int %s_load(%s *m, md_read_fn read, void *user) {\n", x, x);
     api_refusals(e, "read == NULL", out);
     text_printf(out,
-                "    md_memory memory = %s_regions(m);\n"
+                "    const md_memory memory = %s_regions(m);\n"
                 "    unsigned char seen[%d];\n"
-                "    size_t count = 0;\n"
-                "    const md_tensor *table = %s_tensors(&count);\n"
                 "    /* A checkpoint if it is one, else weights. */\n"
                 "    const unsigned what[2] = {MD_SAVE_ALL | MD_SAVE_RINGS, MD_SAVE_PARAMS};\n"
                 "    int code = %s_ERR_NAME;\n"
                 "    for (int i = 0; i < 2 && code == %s_ERR_NAME; i++) {\n"
                 "        md_load l;\n"
                 "        memset(&l, 0, sizeof l);\n"
-                "        code = md_load_tensors(&l, table, count, &memory, what[i], seen, read, "
-                "user);\n"
+                "        code = md_load_tensors(&l, %s, &memory, what[i], seen, read, user);\n"
                 "    }\n"
                 "    return code;\n"
                 "}\n\n",
-                x, slices > 0 ? slices : 1, x, X, X);
+                x, slices > 0 ? slices : 1, X, X, api_tensors(e));
 }
 
 static void print_strerror(const Emit *e, Text *out) {

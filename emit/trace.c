@@ -3,6 +3,7 @@
  * computed from what is read off the steps' accesses; what the notes mean is runtime/trace.h. */
 #include "emit/trace.h"
 
+#include "emit/lines.h"
 #include "emit/stmts.h"
 
 #include <string.h>
@@ -369,18 +370,9 @@ void trace_open(const Emit *e, const ProgramEntry *entry, Text *out) {
 
 /* In the line of the call, in the place of its number, where there is room. */
 static void add_trace(const Emit *e, const Step *step, const char *indent, Text *out) {
-    const char *trace = str_printf(e->arena, "MD_TRACE(m->trace, %d);\n", step->id);
-    const char *number = str_printf(e->arena, " /* %d */\n", step->id);
-    size_t cut = strlen(number), begin;
-    bool called = out->len > cut && str_eq(out->at + out->len - cut, number);
-    for (begin = out->len - 1; called && begin > 0 && out->at[begin - 1] != '\n';) {
-        begin--;
-    }
-    if (called && out->len - cut - begin + strlen(trace) <= 100) {
-        out->len -= cut;
-        text_printf(out, " %s", trace);
-    } else {
-        text_printf(out, "%s%s", indent, trace);
+    const char *trace = str_printf(e->arena, " MD_TRACE(m->trace, %d);", step->id);
+    if (!lines_add(out, str_printf(e->arena, " /* %d */\n", step->id), trace)) {
+        text_printf(out, "%s%s\n", indent, trace + 1);
     }
 }
 

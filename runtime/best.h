@@ -70,10 +70,6 @@ MD_COLD int md_best_setup(md_run *r) {
     return o->best == NULL ? MD_EXIT_OK : md_out_probe(&r->out, o->best, &r->message);
 }
 
-MD_COLD const char *md_best_name(const md_best *b) {
-    return b->column == 0 ? "loss" : b->task->entry->metrics[b->column - 1];
-}
-
 MD_FN int md_best_over(const md_run *r) {
     return r->options.patience > 0 && r->best.waited >= r->options.patience;
 }
@@ -106,7 +102,7 @@ MD_COLD void md_best_note(const md_run *r, md_text *note) {
     const md_best *b = &r->best;
     if (b->task != NULL) {
         md_text_format(note, "%s%s.%s %.17g %lld %lld", b->sign > 0 ? "+" : "-",
-                       b->task->entry->name, md_best_name(b), b->value, (long long)b->step,
+                       b->task->entry->name, md_value_name(b->task->entry, b->column), b->value, (long long)b->step,
                        (long long)b->waited);
     }
 }
@@ -121,7 +117,7 @@ MD_COLD void md_best_resume(md_run *r, const char *note) {
         return;
     }
     int n = snprintf(name, sizeof name, "%s%s.%s ", b->sign > 0 ? "+" : "-", b->task->entry->name,
-                     md_best_name(b));
+                     md_value_name(b->task->entry, b->column));
     if (n > 0 && n < (int)sizeof name && strncmp(note, name, (size_t)n) == 0 &&
         sscanf(note + n, "%lf %lld %lld", &value, &step, &waited) == 3) {
         b->value = value;

@@ -158,14 +158,10 @@ MD_COLD int md_data_csv(md_data *d, int part, int file, const char *path, md_str
     md_number *scratch = (md_number *)md_take(&b, numbers);
     for (int i = 0; i < set->field_count; i++) {
         const md_field *f = &set->fields[i];
-        md_column *column = &d->columns[part][i];
         if (f->file == file) {
             out[i] = (unsigned char *)md_take(&b, f->row_bytes * (size_t)c.rows);
-            column->data = out[i];
-            column->path = path;
-            column->pitch = f->row_bytes;
-            column->type = f->dtype;
-            column->finished = 1;
+            const md_column rows_of = {out[i], NULL, 0, path, 0, f->row_bytes, f->dtype, 0, 1};
+            d->columns[part][i] = rows_of;
         }
     }
     return md_csv_read(&c, path, scratch, d->raw, out, message);

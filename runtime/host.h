@@ -284,8 +284,7 @@ MD_COLD int md_stream_open(md_stream *s, const char *path, md_text *message) {
     uint64_t bytes;
     s->path = path;
     s->error = 0;
-    s->pos = 0;
-    s->have = 0;
+    s->pos = s->have = 0;
     return md_open(path, message, &s->fd, &bytes);
 }
 

@@ -456,9 +456,8 @@ MD_COLD void md_log_end(md_run *r, int last) {
                            (long long)lost);
         }
         if (r->best.task == r->task && r->best.step > 0) {
-            const char *name = r->best.column == 0 ? "loss" : e->metrics[r->best.column - 1];
-            md_text_format(t, "best: %s %.5g at step %lld", name, md_shown(r->best.value),
-                           (long long)r->best.step);
+            md_text_format(t, "best: %s %.5g at step %lld", md_value_name(e, r->best.column),
+                           md_shown(r->best.value), (long long)r->best.step);
             if (r->options.best != NULL) {
                 md_text_format(t, ", in '%s'", r->options.best);
             }

@@ -269,9 +269,7 @@ MD_COLD int md_setup_weights(md_run *r) {
 MD_COLD int md_setup_model(md_run *r) {
     const md_model *m = r->model;
     int code = m->bind(m->net, &r->regions.memory);
-    if (code == MD_OK) {
-        code = m->init(m->net, r->options.seed);
-    }
+    code = code == MD_OK ? m->init(m->net, r->options.seed) : code;
     if (code != MD_OK) {
         return md_model_failed(r, code, "setting up");
     }

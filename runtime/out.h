@@ -172,8 +172,7 @@ MD_COLD int md_out_open(md_out *o, const char *path, md_text *message) {
     int open_already = md_out_descriptor(path);
     o->path = path;
     o->used = 0;
-    o->special = 0;
-    o->nameless = 0;
+    o->special = o->nameless = 0;
     o->fd = -1;
     o->error = md_out_resolve(o->target, o->temp, path);
     if (o->error != 0) {

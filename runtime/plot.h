@@ -249,8 +249,7 @@ MD_COLD void md_plot_head(md_run *r) {
            ".grid { stroke: var(--grid); stroke-width: 1 }\n"
            "path.train { stroke: var(--train) } tspan.train { fill: var(--train) }\n"
            "path.eval { stroke: var(--eval); stroke-width: 2.5 } tspan.eval { fill: var(--eval) }\n"
-           ".name { fill: var(--ink); font-weight: 600; font-size: 15px }\n"
-           "</style>\n</head>\n<body>\n");
+           ".name { fill: var(--ink); font-weight: 600; font-size: 15px }\n</style>\n</head>\n<body>\n");
     md_plot_name(r, "<h1>", r->model->name, "</h1>\n");
 }
 
@@ -259,8 +258,7 @@ MD_COLD void md_plot_head(md_run *r) {
 MD_COLD void md_plot_script(md_run *r) {
     MD_PLOT(
         r,
-        "<script>\n"
-        "for (const svg of document.querySelectorAll('svg')) {\n"
+        "<script>\nfor (const svg of document.querySelectorAll('svg')) {\n"
         "  const [x0, x1] = svg.dataset.x.split(',').map(Number);\n"
         "  const said = svg.querySelector('.said'), legend = said.innerHTML;\n"
         "  const mark = svg.appendChild(svg.querySelector('.grid').cloneNode());\n"
@@ -268,9 +266,7 @@ MD_COLD void md_plot_script(md_run *r) {
         "    kind: path.getAttribute('class'),\n"
         "    at: path.dataset.values.trim().split(' ').map(v => v.split(',')) }));\n"
         "  const hide = () => { said.innerHTML = legend; mark.setAttribute('d', '') };\n"
-        "  hide();\n"
-        "  svg.onmouseleave = hide;\n"
-        "  svg.onmousemove = event => {\n"
+        "  hide();\n  svg.onmouseleave = hide;\n  svg.onmousemove = event => {\n"
         "    const box = svg.getBoundingClientRect();\n"
         "    const part = ((event.clientX - box.left) * 640 / box.width - %d) / %d;\n"
         "    const step = x0 + Math.min(1, Math.max(0, part)) * (x1 - x0);\n"
@@ -281,10 +277,7 @@ MD_COLD void md_plot_script(md_run *r) {
         "    mark.setAttribute('d', 'M' + at + ' %dv%d');\n"
         "    said.innerHTML = near.map(([kind, [step, value]]) => '\\x3ctspan class=' + kind +\n"
         "      '>step ' + step + ': ' + Number(value).toPrecision(5) + '\\x3c/tspan>')\n"
-        "      .join(' \\u00a0 ');\n"
-        "  };\n"
-        "}\n"
-        "</script>\n</body>\n</html>\n",
+        "      .join(' \\u00a0 ');\n  };\n}\n</script>\n</body>\n</html>\n",
         MD_PLOT_LEFT, MD_PLOT_WIDE, MD_PLOT_LEFT, MD_PLOT_WIDE, MD_PLOT_TOP, MD_PLOT_HIGH);
 }
 

@@ -78,14 +78,11 @@ MD_COLD int md_regions_map(md_regions *r, const md_model *model, md_text *messag
         }
     }
 #endif
-    const md_memory memory = {r->base + offset[MD_PARAMS],
-                              r->base + offset[MD_STATE],
-                              r->base + offset[MD_IO],
-                              r->base + offset[MD_ARENA],
-                              bytes[MD_PARAMS],
-                              bytes[MD_STATE],
-                              bytes[MD_IO],
-                              bytes[MD_ARENA]};
+    char *at[MD_REGIONS];
+    for (int i = 0; i < MD_REGIONS; i++) {
+        at[i] = r->base + offset[i];
+    }
+    const md_memory memory = {at[0], at[1], at[2], at[3], bytes[0], bytes[1], bytes[2], bytes[3]};
     r->memory = memory;
     return MD_EXIT_OK;
 }

@@ -76,13 +76,7 @@ MD_COLD int md_table_open(md_run *r) {
 }
 
 MD_COLD void md_table_value(md_text *t, double value) {
-    if (isnan(value)) {
-        md_text_add(t, "nan");
-    } else if (isinf(value)) {
-        md_text_add(t, value > 0 ? "inf" : "-inf");
-    } else {
-        md_text_number(t, value);
-    }
+    md_text_number(t, isnan(value) ? (double)NAN : value); /* which has no sign */
 }
 
 /* values: loss, metrics, extras of a step; loss and metrics of an evaluation. */

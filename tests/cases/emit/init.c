@@ -227,27 +227,23 @@ int init_save(const init *m, unsigned what, md_write_fn write, void *user) {
             (what != INIT_SAVE_PARAMS && (what | INIT_SAVE_RINGS) != (INIT_SAVE_ALL | INIT_SAVE_RINGS))) {
         return init_refused(m);
     }
-    md_memory memory = init_regions(m);
-    size_t count = 0;
-    const md_tensor *table = init_tensors(&count);
-    return md_save_tensors(table, count, &memory, what, NULL, NULL, write, user);
+    const md_memory memory = init_regions(m);
+    return md_save_tensors(init_tensor_table, 3, &memory, what, NULL, NULL, write, user);
 }
 
 int init_load(init *m, md_read_fn read, void *user) {
     if (m == NULL || !m->bound || read == NULL) {
         return init_refused(m);
     }
-    md_memory memory = init_regions(m);
+    const md_memory memory = init_regions(m);
     unsigned char seen[3];
-    size_t count = 0;
-    const md_tensor *table = init_tensors(&count);
     /* A checkpoint if it is one, else weights. */
     const unsigned what[2] = {MD_SAVE_ALL | MD_SAVE_RINGS, MD_SAVE_PARAMS};
     int code = INIT_ERR_NAME;
     for (int i = 0; i < 2 && code == INIT_ERR_NAME; i++) {
         md_load l;
         memset(&l, 0, sizeof l);
-        code = md_load_tensors(&l, table, count, &memory, what[i], seen, read, user);
+        code = md_load_tensors(&l, init_tensor_table, 3, &memory, what[i], seen, read, user);
     }
     return code;
 }
