@@ -102,8 +102,8 @@ MD_COLD void md_best_note(const md_run *r, md_text *note) {
     const md_best *b = &r->best;
     if (b->task != NULL) {
         md_text_format(note, "%s%s.%s %.17g %lld %lld", b->sign > 0 ? "+" : "-",
-                       b->task->entry->name, md_value_name(b->task->entry, b->column), b->value, (long long)b->step,
-                       (long long)b->waited);
+                       b->task->entry->name, md_value_name(b->task->entry, b->column), b->value,
+                       (long long)b->step, (long long)b->waited);
     }
 }
 

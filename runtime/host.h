@@ -103,12 +103,11 @@ MD_COLD double md_shown(double value) {
 /* The shortest text that reads back as the same number, 0 for either zero; most values here began
  * as a float. Whole numbers of everyday size have no exponent. */
 MD_COLD void md_text_number(md_text *t, double value) {
-    char piece[40];
+    char piece[320]; /* more than any "%.17g" has: not every compiler sees its bound */
     int is_float = (double)(float)value == value;
     int digits = 1;
     if (value == floor(value) && fabs(value) < 1e9) {
-        snprintf(piece, sizeof piece, "%.0f", md_shown(value));
-        md_text_add(t, piece);
+        md_text_format(t, "%.0f", md_shown(value));
         return;
     }
     do {

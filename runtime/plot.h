@@ -249,7 +249,8 @@ MD_COLD void md_plot_head(md_run *r) {
            ".grid { stroke: var(--grid); stroke-width: 1 }\n"
            "path.train { stroke: var(--train) } tspan.train { fill: var(--train) }\n"
            "path.eval { stroke: var(--eval); stroke-width: 2.5 } tspan.eval { fill: var(--eval) }\n"
-           ".name { fill: var(--ink); font-weight: 600; font-size: 15px }\n</style>\n</head>\n<body>\n");
+           ".name { fill: var(--ink); font-weight: 600; font-size: 15px }\n</style>\n"
+           "</head>\n<body>\n");
     md_plot_name(r, "<h1>", r->model->name, "</h1>\n");
 }
 
