@@ -199,7 +199,7 @@ static int64_t search_orders(Placer *p, int *order, bool best_fit, int64_t bound
 
 /* ---- the search for what fits --------------------------------------------------------------- */
 
-enum { FIT_TURN = 16, FIT_FIRST = 96, FIT_ROWS = 4000000 };
+enum { FIT_TURN = 10, FIT_FIRST = 96, FIT_ROWS = 4000000 };
 
 typedef struct {
     Arena *scratch;
@@ -216,12 +216,12 @@ static Fit fit_below(Fitting *f, int64_t capacity, int64_t steps) {
     Fit fit = FIT_LIMIT;
     int64_t turn = (int64_t)f->n * FIT_FIRST;
     for (int k = 0; fit == FIT_LIMIT && steps > 0; k++) {
-        int rule = k % FIT_TURN < 4 ? k % FIT_TURN : k; /* the pure orders every time */
+        int rule = k % FIT_TURN < ALLOC_RULES ? k % FIT_TURN : k; /* the plain orders every time */
         int64_t given = turn < steps ? turn : steps, left = given;
         fit = alloc_fit(&arena, f->item, f->n, capacity, rule, &left, f->at);
         steps -= given - left + 1;
         f->steps -= given - left + 1;
-        turn *= k % FIT_TURN == FIT_TURN - 1 ? 4 : 1;
+        turn *= k % FIT_TURN == FIT_TURN - 1 ? 3 : 1;
         arena_free(&arena);
     }
     if (fit == FIT_FOUND) {

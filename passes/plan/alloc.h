@@ -10,7 +10,7 @@ typedef struct {
     int64_t size;         /* already rounded to the alignment that the caller wants */
 } AllocItem;
 
-enum { ALLOC_STEPS = 100000000 }; /* one or two seconds, where the bound is not reached */
+enum { ALLOC_STEPS = 1100000000 }; /* some seconds, where the bound is not reached */
 
 /* The most bytes live at one time: no placement can be lower. */
 int64_t alloc_lower_bound(Arena *scratch, const AllocItem *item, int n);

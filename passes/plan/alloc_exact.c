@@ -1,27 +1,50 @@
 /* alloc_exact: branch and bound over canonical placements.
  *
  * Blocks are placed one by one at the lowest offset that the placed blocks under them leave, and
- * offsets never decrease along a path: every placement that cannot be pushed down is reached so.
- * Time is cut into sections, the largest sets of blocks that live together. In each section the
- * lowest offset that an open block there can still have, plus all open bytes, must not pass the
- * capacity. A block is no candidate when another one would fit under it. Blocks that no open block
- * joins in time any more are parts that are solved by themselves.
+ * offsets never decrease along a path: every placement that cannot be pushed down is reached so. A
+ * block that could have been placed before waits until one is placed under it. Time is cut into
+ * sections, the largest sets of blocks that live together. In each section the lowest offset that
+ * an open block there can still have, plus all open bytes, must not pass the capacity. A block is
+ * no candidate when another one would fit under it. Blocks that no open block joins in time any
+ * more are parts that are solved by themselves.
+ *
+ * A step costs what it changes: the blocks that live beside the placed one are pushed up, and each
+ * section remembers one open block that is low enough, so that another one is looked for only where
+ * that is placed or pushed too high. A trail takes all of it back.
  * Needs sizes > 0 and lower < upper; counts steps, never time. */
 #include "passes/plan/alloc_exact.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+enum { LOOKS = 4 /* at a neighbour count as a step */ };
+
 typedef struct {
-    int64_t size;
-    int first, last; /* sections [first, last) */
-    int rank;        /* order in which candidates of one offset are tried */
+    int64_t size, life; /* time from its start to its end */
+    int64_t low;        /* the lowest offset that the placed blocks leave */
+    int first, last;    /* sections [first, last) */
+    int rank;           /* order in which candidates of one offset are tried */
+    bool open;          /* not placed */
 } Block;
 
 typedef struct {
     int64_t low;
-    int rank, at;
+    int rank, block;
 } Candidate;
+
+/* What was before: an offset, who is low enough for a section, or a block that was open. */
+typedef enum { WAS_LOW, WAS_WITNESS, WAS_OPEN } WasKind;
+
+typedef struct {
+    int64_t old;
+    WasKind kind;
+    int index;
+} Was;
+
+/* Numbers by block or section, one list behind the other. */
+typedef struct {
+    int *start, *at;
+} Lists;
 
 typedef struct {
     Arena *arena;
@@ -29,7 +52,10 @@ typedef struct {
     int n, nsection;
     int64_t capacity, steps;
     int64_t *total; /* open bytes, by section */
-    int64_t *floor; /* scratch, by section */
+    int *witness;   /* by section: an open block that is low enough */
+    Lists meet;     /* by block: those that live beside it */
+    Lists member;   /* by section */
+    VEC(Was) trail;
     int64_t *found; /* offset, by block */
 } Search;
 
@@ -56,6 +82,7 @@ static int cut_sections(Arena *arena, const AllocItem *item, int n, Block *block
     Event *event = ARENA_ARRAY(arena, Event, 2 * n + 1);
     for (int i = 0; i < n; i++) {
         block[i].size = item[i].size;
+        block[i].life = item[i].upper - item[i].lower;
         event[2 * i] = (Event){item[i].lower, true, i};
         event[2 * i + 1] = (Event){item[i].upper, false, i};
     }
@@ -89,26 +116,28 @@ static int ranked_compare(const void *a, const void *b) {
     return (x->block > y->block) - (x->block < y->block);
 }
 
-/* The first rules are orders by width, area and the bytes that live beside a block; each further
- * one is one of them with some blocks exchanged. */
+/* The first ALLOC_RULES rules are orders by how long a block lives (in time, then in sections), its
+ * area and the bytes that live beside it; each further one is one of them with some blocks
+ * exchanged. */
 static void rank_blocks(Search *s, int rule) {
-    enum { ORDERS = 4, NEAR = 12 };
+    enum { KEYS = 4, NEAR = 12 };
+    const bool by_time = rule % ALLOC_RULES < KEYS;
     Block *block = s->block;
     Ranked *ranked = ARENA_ARRAY(s->arena, Ranked, s->n + 1);
     for (int i = 0; i < s->n; i++) {
-        int64_t width = block[i].last - block[i].first, most = 0;
+        int64_t width = by_time ? block[i].life : block[i].last - block[i].first, most = 0;
         for (int k = block[i].first; k < block[i].last; k++) {
             most = s->total[k] > most ? s->total[k] : most;
         }
         int64_t area = block[i].size > INT64_MAX / width ? INT64_MAX : block[i].size * width;
-        int64_t key[ORDERS][3] = {
+        int64_t key[KEYS][3] = {
             {most, width, area}, {most, area, width}, {width, area, most}, {area, most, width}};
-        memcpy(ranked[i].key, key[rule % ORDERS], sizeof *key);
+        memcpy(ranked[i].key, key[rule % KEYS], sizeof *key);
         ranked[i].block = i;
     }
     qsort(ranked, (size_t)s->n, sizeof *ranked, ranked_compare);
     uint64_t random = (uint64_t)rule * 0x9e3779b97f4a7c15u + 1;
-    for (int i = 0; rule >= ORDERS && i < s->n; i++) {
+    for (int i = 0; rule >= ALLOC_RULES && i < s->n; i++) {
         random = random * 6364136223846793005u + 1442695040888963407u;
         int other = i + (int)(random >> 33) % NEAR;
         if ((random >> 60) < 6 && other < s->n) {
@@ -124,51 +153,106 @@ static void rank_blocks(Search *s, int rule) {
 
 /* ---- search --------------------------------------------------------------------------------- */
 
-/* Open blocks of one part, by first section, with the lowest offset that each can have. The rows
- * of the parts under it lie behind its own. */
+/* Open blocks of one part, by first section. Behind them is room for the parts under it. */
 typedef struct {
     int n;
-    int *block;
-    int64_t *low;
+    const int *block;
+    int *rest;
     Candidate *candidate;
     int64_t least; /* the block placed last: none comes under it, and beside it by rank alone */
     int least_rank;
 } Part;
 
-static Part part_under(const Part *p, int n) {
-    return (Part){n, p->block + p->n, p->low + p->n, p->candidate + p->n, p->least, p->least_rank};
+static void note(Search *s, WasKind kind, int index, int64_t old) {
+    VEC_PUSH(s->arena, &s->trail, ((Was){old, kind, index}));
 }
 
-static int candidate_compare(const void *a, const void *b) {
-    const Candidate *x = a, *y = b;
-    if (x->low != y->low) {
-        return x->low < y->low ? -1 : 1;
+static void take_back(Search *s, int mark) {
+    while (s->trail.count > mark) {
+        const Was *was = &s->trail.at[--s->trail.count];
+        Block *b = &s->block[was->index];
+        if (was->kind == WAS_LOW) {
+            b->low = was->old;
+        } else if (was->kind == WAS_WITNESS) {
+            s->witness[was->index] = (int)was->old;
+        } else {
+            b->open = true;
+            for (int k = b->first; k < b->last; k++) {
+                s->total[k] += b->size;
+            }
+        }
     }
-    return (x->rank > y->rank) - (x->rank < y->rank);
 }
 
-static bool fits(const Search *s, const Part *p) {
-    int from = s->nsection, to = 0;
-    for (int i = 0; i < p->n; i++) {
-        const Block *b = &s->block[p->block[i]];
-        if (p->low[i] + b->size > s->capacity) {
+/* Can the open block still come at or under `most`? Where it could have been placed before the last
+ * one, it must rest on one that is open. */
+static bool can_lie(Search *s, int which, int64_t most, int64_t least) {
+    const Block *b = &s->block[which];
+    if (!b->open || b->low > most || b->low >= least) {
+        return b->open && b->low <= most;
+    }
+    bool can = false;
+    int i = s->meet.start[which];
+    for (; !can && i < s->meet.start[which + 1]; i++) {
+        const Block *under = &s->block[s->meet.at[i]];
+        int64_t low = under->low > least ? under->low : least;
+        can = under->open && low + under->size <= most;
+    }
+    s->steps -= (i - s->meet.start[which]) / LOOKS;
+    return can;
+}
+
+/* An open block of the section that is low enough for all of its open bytes; -1: none is. */
+static int find_witness(Search *s, int section, int64_t least) {
+    int64_t most = s->capacity - s->total[section];
+    for (int i = s->member.start[section]; i < s->member.start[section + 1]; i++) {
+        if (can_lie(s, s->member.at[i], most, least)) {
+            return s->member.at[i];
+        }
+    }
+    return -1;
+}
+
+/* Can all open bytes of sections from..to still lie under the capacity? */
+static bool fits(Search *s, int from, int to, int64_t least) {
+    for (int k = from; k < to; k++) {
+        int64_t most = s->capacity - s->total[k];
+        if (s->total[k] == 0) {
+            continue;
+        }
+        if (least > most) {
             return false;
         }
-        from = b->first < from ? b->first : from;
-        to = b->last > to ? b->last : to;
-    }
-    for (int k = from; k < to; k++) {
-        s->floor[k] = INT64_MAX;
-    }
-    for (int i = 0; i < p->n; i++) {
-        const Block *b = &s->block[p->block[i]];
-        for (int k = b->first; k < b->last; k++) {
-            s->floor[k] = p->low[i] < s->floor[k] ? p->low[i] : s->floor[k];
+        if (!can_lie(s, s->witness[k], most, least)) {
+            int other = find_witness(s, k, least);
+            if (other < 0) {
+                return false;
+            }
+            note(s, WAS_WITNESS, k, s->witness[k]);
+            s->witness[k] = other;
         }
     }
-    for (int k = from; k < to; k++) {
-        if (s->floor[k] != INT64_MAX && s->floor[k] + s->total[k] > s->capacity) {
-            return false;
+    return true;
+}
+
+/* Places a block and pushes up what lives beside it; false: that cannot fit any more. */
+static bool place_block(Search *s, int which, int64_t low) {
+    Block *b = &s->block[which];
+    const int64_t top = low + b->size, most = s->capacity - top;
+    note(s, WAS_OPEN, which, 0);
+    b->open = false;
+    s->found[which] = low;
+    for (int k = b->first; k < b->last; k++) {
+        s->total[k] -= b->size;
+    }
+    for (int i = s->meet.start[which]; i < s->meet.start[which + 1]; i++) {
+        Block *other = &s->block[s->meet.at[i]];
+        if (other->open && other->low < top) {
+            if (other->size > most) {
+                return false;
+            }
+            note(s, WAS_LOW, s->meet.at[i], other->low);
+            other->low = top;
         }
     }
     return true;
@@ -177,29 +261,23 @@ static bool fits(const Search *s, const Part *p) {
 static Fit search_part(Search *s, const Part *p);
 
 /* One candidate placed, the rest is a part again. */
-static Fit place(Search *s, const Part *p, int at) {
-    const Block *b = &s->block[p->block[at]];
-    int64_t low = p->low[at], top = low + b->size;
-    Part rest = part_under(p, p->n - 1);
-    rest.least = low;
-    rest.least_rank = b->rank;
-    for (int i = 0, k = 0; i < p->n; i++) {
-        if (i == at) {
-            continue;
-        }
-        const Block *other = &s->block[p->block[i]];
-        bool meets = other->first < b->last && b->first < other->last;
-        int64_t bound = meets && p->low[i] < top ? top : p->low[i];
-        rest.block[k] = p->block[i];
-        rest.low[k++] = bound < low ? low : bound;
+static Fit place(Search *s, const Part *p, const Candidate *c, int ncandidate) {
+    const int mark = s->trail.count;
+    int n = 0, from = s->nsection, to = 0;
+    for (int i = 0; i < p->n; i++) {
+        const Block *b = &s->block[p->block[i]];
+        from = b->first < from ? b->first : from;
+        to = b->last > to ? b->last : to;
+        p->rest[n] = p->block[i];
+        n += p->block[i] != c->block;
     }
-    for (int k = b->first; k < b->last; k++) {
-        s->total[k] -= b->size;
+    Part rest = {n, p->rest, p->rest + n, p->candidate + ncandidate, c->low, c->rank};
+    Fit fit = FIT_NONE;
+    if (place_block(s, c->block, c->low) && fits(s, from, to, c->low)) {
+        fit = search_part(s, &rest);
     }
-    s->found[p->block[at]] = low;
-    Fit fit = fits(s, &rest) ? search_part(s, &rest) : FIT_NONE;
-    for (int k = b->first; k < b->last; k++) {
-        s->total[k] += b->size;
+    if (fit != FIT_FOUND) {
+        take_back(s, mark);
     }
     return fit;
 }
@@ -215,9 +293,9 @@ static bool search_stretches(Search *s, const Part *p, Fit *fit) {
         if (from == 0 && to == p->n) {
             return false;
         }
-        Part part = part_under(p, to - from);
-        memcpy(part.block, p->block + from, sizeof *part.block * (size_t)part.n);
-        memcpy(part.low, p->low + from, sizeof *part.low * (size_t)part.n);
+        Part part = *p;
+        part.block = p->block + from;
+        part.n = to - from;
         *fit = search_part(s, &part);
         if (*fit != FIT_FOUND) {
             return true;
@@ -230,29 +308,43 @@ static bool is_alike(const Block *a, const Block *b) {
     return a->size == b->size && a->first == b->first && a->last == b->last;
 }
 
+/* The blocks that nothing else fits under, by offset and rank. */
+static int find_candidates(const Search *s, const Part *p) {
+    int64_t roof = INT64_MAX;
+    for (int i = 0; i < p->n; i++) {
+        const Block *b = &s->block[p->block[i]];
+        int64_t top = b->low + b->size;
+        roof = top < roof ? top : roof;
+    }
+    int n = 0;
+    for (int i = 0; i < p->n; i++) {
+        const Block *b = &s->block[p->block[i]];
+        Candidate c = {b->low, b->rank, p->block[i]};
+        if (c.low >= roof || c.low < p->least || (c.low == p->least && c.rank <= p->least_rank)) {
+            continue;
+        }
+        int at = n++;
+        for (; at > 0 && (p->candidate[at - 1].low > c.low || (p->candidate[at - 1].low == c.low &&
+                                                               p->candidate[at - 1].rank > c.rank));
+             at--) {
+            p->candidate[at] = p->candidate[at - 1];
+        }
+        p->candidate[at] = c;
+    }
+    return n;
+}
+
 static Fit search_part(Search *s, const Part *p) {
     Fit fit = FIT_FOUND;
     if (p->n == 0 || search_stretches(s, p, &fit)) {
         return fit;
     }
-    int64_t roof = INT64_MAX;
-    for (int i = 0; i < p->n; i++) {
-        int64_t top = p->low[i] + s->block[p->block[i]].size;
-        roof = top < roof ? top : roof;
-    }
-    int n = 0;
-    for (int i = 0; i < p->n; i++) {
-        int rank = s->block[p->block[i]].rank;
-        if (p->low[i] < roof && (p->low[i] > p->least || rank > p->least_rank)) {
-            p->candidate[n++] = (Candidate){p->low[i], rank, i};
-        }
-    }
-    qsort(p->candidate, (size_t)n, sizeof *p->candidate, candidate_compare);
+    const int n = find_candidates(s, p);
     for (int i = 0; i < n; i++) {
-        const Block *b = &s->block[p->block[p->candidate[i].at]];
+        const Candidate *c = &p->candidate[i];
         bool alike = false; /* to one that was tried at the same offset */
-        for (int k = i - 1; k >= 0 && p->candidate[k].low == p->candidate[i].low; k--) {
-            alike = alike || is_alike(&s->block[p->block[p->candidate[k].at]], b);
+        for (int k = i - 1; k >= 0 && p->candidate[k].low == c->low; k--) {
+            alike = alike || is_alike(&s->block[p->candidate[k].block], &s->block[c->block]);
         }
         if (alike) {
             continue;
@@ -261,7 +353,7 @@ static Fit search_part(Search *s, const Part *p) {
         if (s->steps < 0) {
             return FIT_LIMIT;
         }
-        fit = place(s, p, p->candidate[i].at);
+        fit = place(s, p, c, n);
         if (fit != FIT_NONE) {
             return fit;
         }
@@ -279,32 +371,77 @@ static int started_compare(const void *a, const void *b) {
                                 : (x->block > y->block) - (x->block < y->block);
 }
 
+static Lists lists_new(Arena *arena, int n, int entries) {
+    return (Lists){ARENA_ARRAY(arena, int, n + 1), ARENA_ARRAY(arena, int, entries + 1)};
+}
+
+/* Who lives beside whom, and in which sections. `by_start`: blocks by first section. */
+static void find_neighbours(Search *s, const int *by_start) {
+    int beside = 0, width = 0;
+    for (int i = 0; i < s->n; i++) {
+        const Block *b = &s->block[by_start[i]];
+        width += b->last - b->first;
+        for (int k = i + 1; k < s->n && s->block[by_start[k]].first < b->last; k++) {
+            beside += 2;
+        }
+    }
+    s->meet = lists_new(s->arena, s->n, beside);
+    s->member = lists_new(s->arena, s->nsection, width);
+    for (int i = 0, at = 0; i < s->n; i++) {
+        for (int k = 0; k < s->n; k++) {
+            const Block *a = &s->block[i], *b = &s->block[k];
+            if (i != k && a->first < b->last && b->first < a->last) {
+                s->meet.at[at++] = k;
+            }
+        }
+        s->meet.start[i + 1] = at;
+    }
+    for (int i = 0; i < s->n; i++) {
+        for (int k = s->block[i].first; k < s->block[i].last; k++) {
+            s->member.start[k + 1]++;
+        }
+    }
+    for (int k = 0; k < s->nsection; k++) {
+        s->member.start[k + 1] += s->member.start[k];
+    }
+    int *next = ARENA_ARRAY(s->arena, int, s->nsection + 1);
+    memcpy(next, s->member.start, sizeof *next * (size_t)s->nsection);
+    for (int i = 0; i < s->n; i++) {
+        for (int k = s->block[i].first; k < s->block[i].last; k++) {
+            s->member.at[next[k]++] = i;
+        }
+    }
+}
+
 Fit alloc_fit(Arena *scratch, const AllocItem *item, int n, int64_t capacity, int rule,
               int64_t *steps, int64_t *offset) {
     Search s = {.arena = scratch, .n = n, .capacity = capacity, .steps = *steps, .found = offset};
     s.block = ARENA_ARRAY(scratch, Block, n + 1);
     s.nsection = cut_sections(scratch, item, n, s.block);
     s.total = ARENA_ARRAY(scratch, int64_t, s.nsection + 1);
-    s.floor = ARENA_ARRAY(scratch, int64_t, s.nsection + 1);
+    s.witness = ARENA_ARRAY(scratch, int, s.nsection + 1);
     Started *started = ARENA_ARRAY(scratch, Started, n + 1);
+    bool each = true;
     for (int i = 0; i < n; i++) {
+        each = each && s.block[i].size <= capacity;
+        s.block[i].open = true;
         for (int k = s.block[i].first; k < s.block[i].last; k++) {
             s.total[k] += s.block[i].size;
+            s.witness[k] = i;
         }
         started[i] = (Started){s.block[i].first, i};
     }
     rank_blocks(&s, rule);
     qsort(started, (size_t)n, sizeof *started, started_compare);
-    /* Every level of the search places a block or cuts a part: two rows a block are enough. */
-    size_t rows = (size_t)(n + 1) * (size_t)(n + 2);
-    Part all = {.n = n, .least = -1, .least_rank = -1};
-    all.block = ARENA_ARRAY(scratch, int, rows);
-    all.low = ARENA_ARRAY(scratch, int64_t, rows);
-    all.candidate = ARENA_ARRAY(scratch, Candidate, rows);
+    /* Every level of the search places a block: its part has one block less. */
+    size_t rows = (size_t)(n + 1) * (size_t)(n + 2) / 2;
+    int *all = ARENA_ARRAY(scratch, int, rows);
+    Part part = {n, all, all + n, ARENA_ARRAY(scratch, Candidate, rows), -1, -1};
     for (int i = 0; i < n; i++) {
-        all.block[i] = started[i].block;
+        all[i] = started[i].block;
     }
-    Fit fit = fits(&s, &all) ? search_part(&s, &all) : FIT_NONE;
+    find_neighbours(&s, all);
+    Fit fit = each && fits(&s, 0, s.nsection, 0) ? search_part(&s, &part) : FIT_NONE;
     *steps = s.steps > 0 ? s.steps : 0;
     return fit;
 }
