@@ -571,6 +571,11 @@ typedef const bool *const *(*RematPlanner)(void *ctx, Arena *scratch, const Regi
 /* The same with the stacks of each region, and those in bodies, made again as `again` says; NULL:
  * none of them. */
 Region *region_rebuild_remat(Graph *g, const Region *old, RematPlanner again, void *ctx);
+/* Carries whose last value nothing behind the loop reads but as the last slice of the stack of
+ * their next values, which the loop has then: by LOOP of a region, which of its carries; NULL: none
+ * of it. Their loops do not end themselves. */
+typedef const bool *const *(*EndsPlanner)(void *ctx, Arena *scratch, const Region *old);
+Region *region_rebuild_ends(Graph *g, const Region *old, EndsPlanner ends, void *ctx);
 /* The slice of operand `x` of `old` that a loop goes through, while that is open, made in its body
  * of what nodes of `old` have become; NULL: it is a slice of the stack. */
 typedef Node *(*SliceMaker)(void *ctx, Graph *g, LoopBuilder *loop, const Node *x,

@@ -104,6 +104,7 @@ typedef struct {
     bool differs;
     MergePlanner merges;       /* NULL: each loop stays one of its own */
     RematPlanner again;        /* NULL: loops read what there are stacks of */
+    EndsPlanner ends;          /* NULL: last values are read of the carries */
     SliceMaker slice;          /* the same */
     const RebuildGiven *given; /* NULL: no node is */
 } Rebuild;
@@ -122,6 +123,7 @@ typedef struct {
     Node ***inner;            /* by LOOP that others are put into, while it is open: of its body */
     const LoopMerge *merge;   /* or NULL */
     const bool *const *again; /* by LOOP: results that are made again; or NULL */
+    const bool *const *ends;  /* by LOOP: carries whose last value is read of a stack; or NULL */
 } Copy;
 
 static void copy_nodes(Rebuild *r, const Region *old, const Live *live, Node **map);
@@ -380,12 +382,14 @@ static LoopMap *copy_loop(Rebuild *r, const Region *old, const Node *loop, Copy 
         }
     }
     copy_nodes(r, body, ll->body, inner);
+    const bool *ends = c->ends ? c->ends[loop->id] : NULL;
     for (int k = 0; k < body->out.count; k++) {
         Node *value = inner[body->out.at[k]->id];
         if (k < at->ncarry) {
             if (ll->param[1 + k] && body->out.at[k] != body->param.at[1 + k]) {
                 note_crossing(r, body->param.at[1 + k], turn[k], value);
                 loop_next(lb, carry[k], turn_behind(g, value, turn[k]));
+                emitted[k] = ends && ends[k] ? loop_emit(lb, value) : 0;
             }
         } else if (ll->result[k]) {
             turn[k] = crossing(r, value);
@@ -419,6 +423,10 @@ static LoopMap *copy_loop(Rebuild *r, const Region *old, const Node *loop, Copy 
             lm->result[k] = turn_view(g, loop_stack(g, copy, emitted[k]), turn_shifted(turn[k], 1));
         } else if (body->out.at[k] == body->param.at[1 + k]) {
             lm->result[k] = map[loop->in[k]->id];
+        } else if (ends && ends[k]) {
+            Node *last = node_slice_axis(g, loop_stack(g, copy, emitted[k]), 0,
+                                         at->reverse ? 0 : at->trip - 1, 1, 1);
+            lm->result[k] = node_reshape(g, last, last->type->rank - 1, last->type->dim + 1);
         } else {
             lm->result[k] = turn_view(g, loop_final(g, copy, carry[k]), turn[k]);
         }
@@ -428,8 +436,10 @@ static LoopMap *copy_loop(Rebuild *r, const Region *old, const Node *loop, Copy 
 
 static void copy_nodes(Rebuild *r, const Region *old, const Live *live, Node **map) {
     Graph *g = r->graph;
-    Copy c = {live, map, ARENA_ARRAY(r->scratch, LoopMap *, old->node.count), NULL, NULL, NULL};
+    Copy c = {.live = live, .map = map};
+    c.loop = ARENA_ARRAY(r->scratch, LoopMap *, old->node.count);
     c.again = r->again ? r->again(r->ctx, r->scratch, old) : NULL;
+    c.ends = r->ends ? r->ends(r->ctx, r->scratch, old) : NULL;
     if (r->merges) {
         c.merge = r->merges(r->ctx, r->scratch, old);
         c.inner = ARENA_ARRAY(r->scratch, Node **, old->node.count);
@@ -577,6 +587,11 @@ Region *region_rebuild_given(Graph *g, const Region *old, const RebuildGiven *gi
 
 Region *region_rebuild_remat(Graph *g, const Region *old, RematPlanner again, void *ctx) {
     Rebuild how = {.again = again, .ctx = ctx};
+    return rebuild(g, old, &how);
+}
+
+Region *region_rebuild_ends(Graph *g, const Region *old, EndsPlanner ends, void *ctx) {
+    Rebuild how = {.ends = ends, .ctx = ctx};
     return rebuild(g, old, &how);
 }
 

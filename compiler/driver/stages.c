@@ -3,6 +3,7 @@
 
 #include "compiler/keep.h"
 #include "passes/chunk.h"
+#include "passes/final.h"
 #include "passes/fma.h"
 #include "passes/grad.h"
 #include "passes/halo.h"
@@ -152,6 +153,16 @@ static Region *thin(Graph *g, const Region *region, const Entry *entry) {
     return pass_thin(g, region, entry->half);
 }
 
+static bool applies_final(const Region *region, const Entry *entry) {
+    (void)entry;
+    return final_applies(region, final_least);
+}
+
+static Region *final(Graph *g, const Region *region, const Entry *entry) {
+    (void)entry;
+    return pass_final(g, region, final_least);
+}
+
 /* The graph passes in order. A name may be given to --dump. */
 static const struct {
     const char *name;
@@ -185,6 +196,7 @@ static const struct {
     {"remat", remat, STAGE_OPTIMISED, applies_remat, false, false, false},
     {"sink", sink, STAGE_OPTIMISED, applies_sink, false, false, false},
     {"thin", thin, STAGE_OPTIMISED, applies_thin, false, false, false},
+    {"final", final, STAGE_OPTIMISED, applies_final, false, false, false},
 };
 enum { STAGES = sizeof graph_passes / sizeof *graph_passes };
 static const char *const other_stages[] = {"ast", "build", "lower", "plan"};

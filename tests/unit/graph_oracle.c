@@ -4,6 +4,7 @@
 #include "compiler/gradcheck.h"
 #include "directional.h"
 #include "passes/chunk.h"
+#include "passes/final.h"
 #include "passes/fma.h"
 #include "passes/grad.h"
 #include "passes/halo.h"
@@ -27,9 +28,9 @@
 enum { NOISES = 3, MORE_NOISES = 12 };
 static const double wide_noise = 0x1p-36, low_noise = 0x1p-22;
 
-static const char *const pass_names[ORACLE_PASSES] = {
-    "match", "chunk", "grad",   "simplify", "hoist", "clean",
-    "merge", "halo",  "layout", "narrow",   "sums",  "fma"};
+static const char *const pass_names[ORACLE_PASSES] = {"match",  "chunk",  "grad",  "simplify",
+                                                      "hoist",  "clean",  "merge", "halo",
+                                                      "layout", "narrow", "sums",  "fma"};
 static const GraphStage pass_stages[ORACLE_PASSES] = {
     STAGE_BUILT,     STAGE_BUILT,     STAGE_GRAD,      STAGE_OPTIMISED,
     STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED, STAGE_OPTIMISED,
@@ -86,9 +87,9 @@ static Region *merge(Graph *g, const Region *region) {
 }
 
 OracleOptions oracle_options(void) {
-    return (OracleOptions){.pass = {pass_simplify, chunk, grad_calls, pass_simplify,
-                                    pass_hoist, pass_simplify, merge, pass_halo, pass_layout,
-                                    pass_narrow, pass_sums, pass_fma}};
+    return (OracleOptions){.pass = {pass_simplify, chunk, grad_calls, pass_simplify, pass_hoist,
+                                    pass_simplify, merge, pass_halo, pass_layout, pass_narrow,
+                                    pass_sums, pass_fma}};
 }
 
 typedef struct {
@@ -365,6 +366,7 @@ void oracle_add(OracleReport *to, const OracleReport *r) {
     to->calls += r->calls;
     to->remade += r->remade;
     to->thinned += r->thinned;
+    to->ended += r->ended;
     for (int op = 0; op < OP_COUNT; op++) {
         for (int k = 0; k < SEEN_KINDS; k++) {
             to->seen[op][k] += r->seen[op][k];
@@ -544,6 +546,17 @@ static Region **thinned(Oracle *o, Region *const *region) {
     return thin;
 }
 
+/* The same with last values of carries read of stacks, to the bit. */
+static Region **ended(Oracle *o, Region *const *region) {
+    Region **end = ARENA_ARRAY(&o->arena, Region *, o->n);
+    for (int i = 0; i < o->n; i++) {
+        o->r->ended += final_applies(region[i], 1);
+        end[i] = pass_final(o->c->module->graph, region[i], 1);
+    }
+    compare_bits(o, region, end, "last values of stacks");
+    return end;
+}
+
 static void write_c(Oracle *o, Region *const *region) {
     Trace want =
         oracle_trace(o->c, &o->arena, o->plain, ORACLE_CALLS, (EvalOptions){.round = o->low});
@@ -631,9 +644,9 @@ void oracle_check(GraphCase *c, const OracleOptions *opt, OracleReport *r) {
     if (!failed(&o)) { /* with more stacks */
         Region **more = apply(&o, pass_fma, apply(&o, pass_simplify, o.plain));
         rematerialised(&o, more);
-        thinned(&o, more);
-        done = thinned(&o, done);
-        again = thinned(&o, again);
+        ended(&o, thinned(&o, more));
+        done = ended(&o, thinned(&o, done));
+        again = ended(&o, thinned(&o, again));
     }
     if (!failed(&o)) {
         check_slopes(&o, done);

@@ -227,9 +227,9 @@ static void test_texts(void **state) {
     session_flush(&s, SESSION_BATCH / 4);
     session_close(&s);
     printf("%d texts, %d refused, %d results, %d by meaning, %d loose, %d slopes, %d unclear, %lld "
-           "calls, %d stacks made again, %d thinner\n",
+           "calls, %d stacks made again, %d thinner, %d with ends of stacks\n",
            s.executions, s.all.refused, s.all.compared, s.all.meant, s.all.loose, s.all.slopes,
-           s.all.unclear, (long long)s.all.calls, s.all.remade, s.all.thinned);
+           s.all.unclear, (long long)s.all.calls, s.all.remade, s.all.thinned, s.all.ended);
     assert_int_equal(s.findings, 0);
     assert_true(s.all.refused * 50 <= s.executions);
     if (count >= 60) {
