@@ -1,7 +1,9 @@
 /* repeat: see the header. While the peak is too high, of the values that live through it untouched
  * the one is let go and made again before its next reader that frees most for its cost, together
  * with such of its operands as are gone by then. At the end calls that turned out to be needless
- * are dropped, the dearest first. Counts accesses, never time. */
+ * are dropped, the dearest first. What fits is made cheaper then: some of the calls that repeat are
+ * taken out, at random or all of a stretch, and the plan is made to fit again by scores with noise;
+ * one that costs less is kept. Counts accesses, never time. */
 #include "passes/plan/repeat.h"
 
 enum {
@@ -10,6 +12,8 @@ enum {
     DEPTH = 6,
     AIMS = 4,
     HALVINGS = 12,
+    NOISE = 16, /* parts of a score that chance may take away or add, and of calls */
+    CHEAPER_TOUCHES = 8000000,
     REPEAT_TOUCHES = 400000000
 };
 
@@ -28,7 +32,24 @@ typedef struct {
     int *before;         /* by use: the last place up to the peak that touches it, */
     int *next;           /* and the first behind it */
     bool *gone;          /* by place: a call that is tried without */
+    uint64_t random;     /* 0: scores have no noise */
 } Repeat;
+
+static Repeat repeat_open(PlanEval *e, Plan *plan, int64_t limit) {
+    const Problem *s = e->s;
+    Repeat r = {.eval = e, .s = s, .plan = plan, .limit = limit, .left = REPEAT_TOUCHES};
+    r.before = ARENA_ARRAY(s->arena, int, s->use.count + 1);
+    r.next = ARENA_ARRAY(s->arena, int, s->use.count + 1);
+    return r;
+}
+
+/* Below `n`. */
+static int draw(Repeat *r, int n) {
+    r->random ^= r->random << 13;
+    r->random ^= r->random >> 7;
+    r->random ^= r->random << 17;
+    return (int)(r->random % (uint64_t)n);
+}
 
 static PlanCost try_plan(Repeat *r, const Plan *plan) {
     PlanCost cost = plan_eval(r->eval, plan, r->limit);
@@ -133,7 +154,8 @@ static bool let_go(Repeat *r, const PlanCost *cost) {
         plan_with(r, &found[i]);
         PlanCost other = try_plan(r, &r->trial);
         double frees = (double)(cost->over - other.over);
-        double score = frees / (double)(other.cost - cost->cost);
+        double noise = r->random != 0 ? 1 + draw(r, NOISE) / (double)NOISE : 1;
+        double score = frees / (double)(other.cost - cost->cost) * noise;
         if (frees > 0 && score > most) {
             most = score;
             best = i;
@@ -192,6 +214,68 @@ static bool fit(Repeat *r) {
     return cost.peak <= r->limit;
 }
 
+/* Takes out of the plan calls that repeat: each by chance, or such of a stretch of all calls. */
+static void take_out(Repeat *r) {
+    const int calls = r->plan->call.count;
+    int part = 1 + draw(r, NOISE / 2), from = 0, to = calls;
+    if (draw(r, 2) == 0) {
+        int length = calls * (1 + draw(r, NOISE / 2)) / NOISE + 1;
+        from = draw(r, calls);
+        to = from + length;
+        part = NOISE;
+    }
+    try_plan(r, r->plan);
+    r->trial.call.count = 0;
+    for (int p = 0; p < calls; p++) {
+        int item = r->plan->call.at[p];
+        bool out = r->eval->place[item] != p && p >= from && p < to && draw(r, NOISE) < part;
+        if (!out) {
+            VEC_PUSH(r->s->arena, &r->trial.call, item);
+        }
+    }
+    plan_copy(r->s, r->plan, &r->trial);
+}
+
+/* The plan fits; finds others that do and cost less. False: none does. */
+static bool fit_cheaper(Repeat *r, int64_t touches) {
+    Plan best = {.call = {0}};
+    int64_t cost = try_plan(r, r->plan).cost, first = cost;
+    plan_copy(r->s, &best, r->plan);
+    r->random = 0x9e3779b97f4a7c15u;
+    r->left = touches;
+    while (cost > 0 && r->left > 0) {
+        take_out(r);
+        if (fit(r)) {
+            int64_t other = try_plan(r, r->plan).cost;
+            if (other <= cost) {
+                cost = other;
+                plan_copy(r->s, &best, r->plan);
+            }
+        }
+        plan_copy(r->s, r->plan, &best);
+    }
+    r->random = 0;
+    return cost < first;
+}
+
+bool repeat_fit(PlanEval *e, Plan *plan, int64_t limit, int64_t touches) {
+    Repeat r = repeat_open(e, plan, limit);
+    bool fits = fit(&r);
+    if (fits) {
+        fit_cheaper(&r, touches);
+    }
+    return fits;
+}
+
+/* What is cheaper must not need more when it is placed. */
+static void fit_cheaper_placed(Repeat *r, int64_t limit) {
+    Plan before = {.call = {0}};
+    plan_copy(r->s, &before, r->plan);
+    if (fit_cheaper(r, CHEAPER_TOUCHES) && plan_height(r->eval, r->plan) > limit) {
+        plan_copy(r->s, r->plan, &before);
+    }
+}
+
 /* What cannot be met is missed by as little as a few halvings find.
  */
 static void fit_least(Repeat *r, const Plan *once, int64_t peak) {
@@ -214,9 +298,7 @@ static void fit_least(Repeat *r, const Plan *once, int64_t peak) {
 
 void plan_repeat(PlanEval *e, Plan *plan, int64_t limit) {
     const Problem *s = e->s;
-    Repeat r = {.eval = e, .s = s, .plan = plan, .limit = limit, .left = REPEAT_TOUCHES};
-    r.before = ARENA_ARRAY(s->arena, int, s->use.count + 1);
-    r.next = ARENA_ARRAY(s->arena, int, s->use.count + 1);
+    Repeat r = repeat_open(e, plan, limit);
     Plan once = {.call = {0}};
     plan_copy(s, &once, plan);
     int64_t peak = try_plan(&r, plan).peak, above = 0;
@@ -231,5 +313,7 @@ void plan_repeat(PlanEval *e, Plan *plan, int64_t limit) {
     }
     if (!fits) {
         fit_least(&r, &once, peak);
+    } else if (above <= 0) {
+        fit_cheaper_placed(&r, limit);
     }
 }

@@ -7,4 +7,9 @@
 /* Makes the plan fit the limit by calls that make values again, or need as little as was found. */
 void plan_repeat(PlanEval *e, Plan *plan, int64_t limit);
 
+/* The same for bytes that are live at once, whatever placing them takes: the search for what costs
+ * least looks at about `touches` accesses. False: it does not fit. Of the problem it needs items
+ * with what they read, touch, make and cost, and uses with their sizes and writers. */
+bool repeat_fit(PlanEval *e, Plan *plan, int64_t limit, int64_t touches);
+
 #endif
