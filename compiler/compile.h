@@ -61,6 +61,7 @@ typedef struct {
                         is elaborated */
     Elem half;       /* in what all entries multiply; TY_ERROR: as their trains say */
     bool always;     /* also where that costs time */
+    bool no_master;  /* parameters that trains update are kept in bf16 */
     int64_t budget;  /* --budget in bytes, -1: as the source says */
     bool rounding;   /* for it sums may be made in another order */
     Override *override;

@@ -212,6 +212,7 @@ static bool is_exact(OpCode op) {
     case OP_ROUND:
     case OP_BF16:
     case OP_F16:
+    case OP_BF16_DRAWN:
     case OP_SIGN:
     case OP_SELECT:
     case OP_FMAX:

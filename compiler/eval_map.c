@@ -152,8 +152,12 @@ FLOAT1(round, rint(x))
 static double to_half(const EvalCall *c, Elem half, double x) {
     return c->smooth ? x : num_round(half, x);
 }
+static double to_drawn(const EvalCall *c, double x, double draw) {
+    return c->smooth ? x : num_round_drawn(TY_BF16, x, draw);
+}
 FLOAT1(bf16, to_half(c, TY_BF16, x))
 FLOAT1(f16, to_half(c, TY_F16, x))
+FLOAT2(bf16_drawn, to_drawn(c, x, y))
 INT2(idiv, int_div(x, y))
 INT2(irem, int_rem(x, y))
 

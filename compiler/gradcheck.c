@@ -85,7 +85,7 @@ GradCheck gradcheck_region(Eval *ev, Arena *arena, const Region *region, Slot *c
         int64_t n = type_count(slot[k]->type);
         double *direction = ARENA_ARRAY(arena, double, n);
         Line line = {.ev = ev, .value = value, .slot = slot[k], .direction = direction};
-        line.moved = eval_new(ev, slot[k]->type);
+        line.moved = eval_new(ev, slot_value_type(slot[k]));
         if (!eval_bound(ev, slot[k], &line.start)) {
             BUG("slot '%s' is not bound", slot[k]->name);
         }

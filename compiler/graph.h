@@ -76,6 +76,10 @@ static inline Elem op_rounds_to(OpCode op) {
 static inline bool op_rounds(OpCode op) {
     return op_rounds_to(op) != TY_ERROR;
 }
+/* Those that all that it gives are of; TY_ERROR: none. */
+static inline Elem op_gives(OpCode op) {
+    return op == OP_BF16_DRAWN ? TY_BF16 : op_rounds_to(op);
+}
 /* Which products of an entry are rounded. */
 enum { ROUND_PRODUCTS = 1, ROUND_CONVOLUTIONS = 2, ROUND_ALL = 3 };
 static inline OpCode op_rounding(Elem half) {

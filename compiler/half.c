@@ -46,8 +46,12 @@ static int sets_of(const Node *node, int *left) {
     if (node->op == OP_CONST) {
         return sets_of_number(node->attr->value);
     }
-    if (node->op == OP_SLOT || op_rounds(node->op)) {
-        return half_set(op_rounds(node->op) ? op_rounds_to(node->op) : node->attr->slot->type.elem);
+    if (node->op == OP_SLOT || op_gives(node->op) != TY_ERROR) {
+        /* Parameters are floats of the build in the text, whatever they are stored as. */
+        bool param = node->op == OP_SLOT && node->attr->slot->kind == SLOT_PARAM;
+        return param                 ? NO_HALF
+               : node->op == OP_SLOT ? half_set(node->attr->slot->type.elem)
+                                     : half_set(op_gives(node->op));
     }
     if (node->op == OP_BODY_PARAM || node->op == OP_PICK) {
         return sets_through_loop(node, left);

@@ -149,26 +149,44 @@ int64_t num_wrap(Elem elem, int64_t x) {
     }
 }
 
-/* Rounds to `bits` of significand, ties to even; `least` is the exponent of the smallest normal. */
+/* The distance of floats around x with `bits` of significand; `least` is the exponent of the smallest
+ * normal. */
+static double unit_of(double x, int bits, int least) {
+    int e;
+    frexp(x, &e);
+    return ldexp(1, (e - 1 < least ? least + 1 : e) - bits);
+}
+
+/* Rounds to `bits` of significand, ties to even. */
 static double round_to(double x, int bits, int least, double largest) {
     if (x == 0 || !isfinite(x)) {
         return x;
     }
-    int e;
-    frexp(x, &e);
-    if (e - 1 < least) {
-        e = least + 1;
-    }
-    double unit = ldexp(1, e - bits);
+    double unit = unit_of(x, bits, least);
     double y = rint(x / unit) * unit;
     return fabs(y) > largest ? copysign(INFINITY, y) : y;
 }
+
+static const double most_bf16 = 0x1.FEp127;
 
 double num_round(Elem elem, double x) {
     switch (elem) {
     case TY_F32: return (double)(float)x;
     case TY_F16: return round_to(x, 11, -14, 65504);
-    case TY_BF16: return round_to(x, 8, -126, ldexp(255, 120));
+    case TY_BF16: return round_to(x, 8, -126, most_bf16);
     default: return x;
     }
+}
+
+double num_round_drawn(Elem elem, double x, double draw) {
+    if (elem != TY_BF16) {
+        BUG("draws round to bf16, not to %s", elem_name(elem));
+    }
+    if (x == 0 || !isfinite(x)) {
+        return x;
+    }
+    /* As on bits: the 16 that go are those of a float, and as many of the draw are added to them. */
+    double unit = unit_of(x, 8, -126), part = floor(draw * 65536) / 65536;
+    double y = copysign(floor(fabs(x) / unit + part) * unit, x);
+    return fabs(y) > most_bf16 ? copysign(INFINITY, y) : y;
 }

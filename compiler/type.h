@@ -50,6 +50,9 @@ bool elem_is_int(Elem elem); /* not bool */
 bool elem_is_signed(Elem elem);
 int64_t num_wrap(Elem elem, int64_t x); /* the low bits, as an element of that type */
 double num_round(Elem elem, double x); /* a float, to the nearest of that type */
+/* To one of the two of that type (bf16) that are nearest, away from 0 where `draw`, of [0, 1), says
+ * so: the mean over all draws is `x`. */
+double num_round_drawn(Elem elem, double x, double draw);
 void elem_range(Elem elem, int64_t *least, int64_t *most); /* of an integer or bool */
 /* Is there an element near `x`? Floats are rounded; integers are exact, up to 2^53. */
 bool elem_holds(Elem elem, double x);

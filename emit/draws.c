@@ -1,7 +1,7 @@
 /* draws: a Philox block serves four elements in a row; a loop that asks for one element at a time
- * would compute each block four times. So the row is made first, and the loop reads it. Only rows
- * of a larger whole: a flat loop over a tensor of any size stays as it is, so that its text does
- * not depend on the size.
+ * would compute each block four times. So the row is made first, and the loop reads it. A flat loop
+ * over a tensor of any size has no rows unless it runs in blocks: its text does not depend on the
+ * size.
  * Needs an innermost loop whose bounds are printed; gives the same numbers as the draws
  * themselves. */
 #include "emit/draws.h"
@@ -17,7 +17,7 @@ static void find(const Style *s, int axis, const Expr *e, Draws *draws) {
         return;
     }
     if (e->kind == EXPR_DRAW && e->dist == DIST_UNIFORM && e->elem == TY_F32 &&
-        e->index->nterm > 1 && index_stride(e->index, axis, &mul) && mul == 1) {
+        index_stride(e->index, axis, &mul) && mul == 1) {
         for (int i = 0; i < draws->count; i++) {
             if (draws->draw[i] == e) {
                 return;
@@ -55,7 +55,10 @@ static const char *start_text(Style *s, int axis, const Index *index, const char
 Draws draws_open(Style *s, int axis, const char *first, const char *end, int64_t most,
                  const StmtList *body) {
     Draws draws = {.count = 0};
-    if (most > DRAWS_ROW || most < 4) {
+    const Flat *flat = &s->k->flat;
+    bool sized = flat->known && axis == flat->axis;
+    most = sized ? flat->span : most;
+    if (most > DRAWS_ROW || most < 4 || (sized && flat->block < 0)) {
         return draws;
     }
     for (int i = 0; i < body->count; i++) {
@@ -79,8 +82,10 @@ Draws draws_open(Style *s, int axis, const char *first, const char *end, int64_t
         const char *count = from_zero ? end
                             : sum     ? end + n + 3
                                   : str_printf(s->out->arena, "%s - %s", end, operand(s, first));
-        text_printf(s->out, ", (uint64_t)(%s), %s, %s);\n", start_text(s, axis, e->index, first),
-                    count, row);
+        const char *start = start_text(s, axis, e->index, first);
+        bool one = start[0] == '(' && strchr(start, ')') == start + strlen(start) - 1;
+        text_printf(s->out, one ? ", (uint64_t)%s, %s, %s);\n" : ", (uint64_t)(%s), %s, %s);\n",
+                    start, count, row);
         s->bound[e->id] = from_zero ? str_printf(s->out->arena, "%s[%s]", row, s->axis[axis])
                                     : str_printf(s->out->arena, "%s[%s - %s]", row, s->axis[axis],
                                                  operand(s, first));

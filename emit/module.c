@@ -34,8 +34,10 @@ static void print_options(const Emit *e, Text *out) {
         text_printf(out, " * Options: --threads=%d", opt->threads);
     }
     if (opt->float_type != TY_F32 || opt->half != TY_ERROR) {
-        text_printf(out, " --precision=%s",
-                    elem_name(opt->half != TY_ERROR ? opt->half : opt->float_type));
+        bool quoted = opt->always || opt->no_master;
+        text_printf(out, quoted ? " '--precision=%s%s%s'" : " --precision=%s",
+                    elem_name(opt->half != TY_ERROR ? opt->half : opt->float_type),
+                    opt->no_master ? "(master=false)" : "", opt->always ? ", always" : "");
     }
     if (opt->openblas) {
         text_add(out, " --blas=openblas");

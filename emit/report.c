@@ -96,6 +96,17 @@ static int64_t parameters(const Module *module) {
     return n;
 }
 
+/* Bytes of the weights that are kept in 16 bits. */
+static int64_t short_parameters(const Module *module) {
+    int64_t n = 0;
+    for (int k = 0; k < module->slot.count; k++) {
+        const Slot *slot = module->slot.at[k];
+        bool is = slot->kind == SLOT_PARAM && elem_is_half(slot->type.elem);
+        n += is ? type_bytes(slot->type) : 0;
+    }
+    return n;
+}
+
 /* What lies in the arena when. */
 static void json_buffers(const Emit *e, const ProgramEntry *entry, Text *out) {
     const Uses uses = uses_of(e, entry);
@@ -268,9 +279,10 @@ static void report_json(const Emit *e, Text *out) {
         out,
         "}},\n "
         "\"regions\":{\"params\":%lld,\"state\":%lld,\"io\":%lld,\"arena\":%lld,\"total\":%lld,"
-        "\"apart\":%lld},\n",
+        "\"apart\":%lld,\"params_in_16_bits\":%lld},\n",
         (long long)p->params_bytes, (long long)p->state_bytes, (long long)p->io_bytes,
-        (long long)p->arena_bytes, (long long)p->total_bytes, (long long)program_whole_bytes(p));
+        (long long)p->arena_bytes, (long long)p->total_bytes, (long long)program_whole_bytes(p),
+        (long long)short_parameters(p->module));
     json_phases(e, out);
     text_printf(out, " \"stack_per_thread\":%lld,\"threads\":%d,\"data_row_bytes\":{",
                 (long long)p->stack_bytes, opt->threads);
@@ -463,7 +475,13 @@ static void report_text(const Emit *e, Text *out) {
         text_printf(out, "memory of %s, bytes, for up to %d threads\n", p->prefix,
                     e->c->opt.threads);
     }
-    print_region(out, "params", p->params_bytes, "weights");
+    int64_t kept_short = short_parameters(p->module);
+    print_region(out, "params", p->params_bytes,
+                 kept_short == 0
+                     ? "weights"
+                     : str_printf(e->arena,
+                                  "weights; %lld of it in 16 bits, f32 would take as many more",
+                                  (long long)kept_short));
     print_region(out, "state", p->state_bytes, "optimizer slots, states, counters");
     print_region(out, "io", p->io_bytes,
                  e->c->opt.no_main && !p->device ? "results" : "batch staging and results");

@@ -36,7 +36,7 @@ static bool is_short(const Expr *e, Elem half) {
     case EXPR_CONST: return num_round(half, e->value) == e->value;
     case EXPR_LOAD: return e->arg->elem == half && (e->nin < 2 || is_short(e->in[1], half));
     case EXPR_MAP:
-        return op_rounds_to(e->op) == half ||
+        return op_gives(e->op) == half ||
                (e->op == OP_SELECT && is_short(e->in[1], half) && is_short(e->in[2], half));
     default: return false;
     }

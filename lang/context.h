@@ -237,6 +237,7 @@ struct Elab {
     int nmodel;     /* models in the root file */
     Naming *naming; /* of the statement at hand; NULL: it has no `@name` */
     bool named;     /* some statement has one */
+    Paths no_master; /* parameters under these are kept in bf16 */
     bool in_adjoint;
     const char *each; /* NULL, or the path below models that stands for them: copies.h */
     int errors;       /* every one, also those that were said before and are not printed again */

@@ -197,7 +197,9 @@ static bool upper_slot(DumpArgs *args, const char *name, Type type, Slot **out) 
     }
     for (int i = 0; path && i < module->slot.count; i++) {
         Slot *from = module->slot.at[i];
-        *out = str_eq(from->name, path) && type_equal(from->type, type) ? from : *out;
+        Type value = slot_value_type(from); /* copies of what is kept in 16 bits are f32 */
+        bool is = type_equal(from->type, type) || type_equal(value, type);
+        *out = is && str_eq(from->name, path) ? from : *out;
     }
     return !path || *out ||
            dump_error(args->r, args->loc, 819, "there is no slot \"%s\" of this type above", path);

@@ -16,6 +16,7 @@
 #include "lang/naming.h"
 #include "lang/params.h"
 #include "lang/phase.h"
+#include "lang/precision.h"
 #include "lang/ring.h"
 #include "lang/stmt.h"
 #include "lang/test.h"
@@ -120,38 +121,13 @@ static const char *stem_of(Elab *e, const char *path) {
     return dot && dot > name ? str_ndup(e->arena, name, (size_t)(dot - name)) : name;
 }
 
-/* What a `precision` clause of the train asks for, if it is a float type that can be had. */
-static Elem precision_of(const Ast *train) {
-    const Ast *block = train->kid[4];
-    for (int i = 0; block && i < block->nkid; i++) {
-        const Ast *clause = block->kid[i];
-        const Ast *args = clause->kind == AST_CLAUSE ? clause->kid[0] : NULL;
-        Elem elem = TY_ERROR;
-        if (args && args->nkid == 1 && args->kid[0]->kind == AST_NAME &&
-            str_eq(clause->name, "precision") && elem_from_name(args->kid[0]->name, &elem) &&
-            (elem == TY_F32 || elem == TY_F64)) {
-            return elem;
-        }
-    }
-    return TY_ERROR;
-}
-
-/* One type for the whole build: --precision, or else the first train that names one. */
-static Elem float_type_of(const Compile *c, const Ast *file) {
-    Elem elem = c->opt.float_type;
-    for (int i = 0; i < file->nkid && elem == TY_ERROR; i++) {
-        elem = file->kid[i]->kind == AST_TRAIN ? precision_of(file->kid[i]) : TY_ERROR;
-    }
-    return elem == TY_ERROR ? TY_F32 : elem;
-}
-
 static Module *elaborate_file(Compile *c, Arena *arena, Arena *nodes, Arena *scratch,
                               const Ast *ast) {
     Elab *e = ARENA_NEW(arena, Elab);
     e->c = c;
     e->arena = arena;
     e->scratch = e->lasting = scratch;
-    e->g = graph_new(arena, float_type_of(c, ast));
+    e->g = graph_new(arena, precision_of_build(c, ast));
     e->g->arena = nodes;
     e->module = ARENA_NEW(arena, Module);
     e->module->arena = arena;
@@ -171,6 +147,7 @@ static Module *elaborate_file(Compile *c, Arena *arena, Arena *nodes, Arena *scr
         e->nmodel += e->root->item.at[i]->kind == AST_MODEL;
     }
     overrides(e);
+    precision_start(e);
     params_start(e);
     VEC_PUSH(arena, &e->module->entry, e->init);
     check_constants(e);

@@ -43,7 +43,8 @@ const Value *half_next(Elab *e, const Slot *slot, const Value *given, const Valu
     if (!next || !elem_is_half(half) || node_holds_half(next->node, half)) {
         return next;
     }
-    if (value_is_number(given)) {
+    /* What parameters are stored as is not said where they are assigned. */
+    if (value_is_number(given) || slot->kind == SLOT_PARAM) {
         return value_with(e->scratch, next, half_round(e->g, next->node, half));
     }
     elab_error(e, loc, 686, "'%s' is kept in %s, and its next value is %s", name, elem_name(half),

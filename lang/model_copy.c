@@ -42,7 +42,11 @@ const char *model_copy_original(Elab *e, const char *path) {
 /* --- slots ----------------------------------------------------------------------------------- */
 
 static Slot *copy_slot(Elab *e, Slot *from, const char *path) {
-    Slot *slot = elab_state_slot(e, STATE_COPY, path, from->type, NULL, from->loc);
+    Type type = from->type;
+    if (from->kind == SLOT_PARAM) { /* averages move by less than the digits of 16 bits */
+        type.elem = elem_computed(type.elem);
+    }
+    Slot *slot = elab_state_slot(e, STATE_COPY, path, type, NULL, from->loc);
     slot->stacked = from->stacked;
     slot->doc = from->doc;
     slot->copy_of = from;

@@ -12,6 +12,7 @@
 #include "lang/modules.h"
 #include "lang/owner.h"
 #include "lang/params.h"
+#include "lang/precision.h"
 #include "lang/scaler.h"
 #include "lang/stmt.h"
 #include "lang/train.h"
@@ -252,7 +253,7 @@ static bool run_body(Elab *e, Training *t, Optimizer *o, Update *u, Node *p, Nod
                    name);
     }
     if (e->errors == errors) {
-        u->next = scaler_choose(e, t, updated->next->node, p);
+        u->next = precision_next(e, u->param, scaler_choose(e, t, updated->next->node, p));
         for (int i = 0; i < e->scope->name.count; i++) {
             const ScopeName *s = e->scope->name.at[i];
             if (s->kind == BIND_UPDATED && s->ref) {

@@ -17,6 +17,7 @@
 #include "lang/naming.h"
 #include "lang/notation.h"
 #include "lang/part.h"
+#include "lang/precision.h"
 #include "lang/stmt.h"
 #include "lang/train.h"
 
@@ -148,7 +149,7 @@ static const Item *model_of(const Frame *f) {
 }
 
 static bool same_shape(Elab *e, const Parameter *p, Type type, const Dim *dim, Loc loc) {
-    if (type_equal(p->slot->type, type)) {
+    if (type_same_shape(p->slot->type, type) && elem_computed(p->slot->type.elem) == type.elem) {
         return true;
     }
     elab_error(e, loc, 410, "parameter '%s' has shape %s here, but %s where it was made",
@@ -185,6 +186,12 @@ static Parameter *param_new(Elab *e, const Ast *ast, const char *path, Type type
     p->order = e->param.count;
     p->initial = ast->flags & AST_DRAW ? init_draw(e, ast->kid[1], type, rank, dim, path)
                                        : init_value(e, ast->kid[1], type);
+    slot->type.elem = precision_stored(e, path, type.elem);
+    if (p->initial) { /* rounded here, as copies begin with the same values */
+        Region *before = graph_enter(e->g, e->init->region);
+        p->initial = half_round(e->g, p->initial, slot->type.elem);
+        graph_leave(e->g, before);
+    }
     params_add(e, p);
     return p;
 }
@@ -222,6 +229,8 @@ void params_declare(Elab *e, const Ast *ast) {
                        "a parameter is kept in f32, and '%s' is %s; 'precision %s' rounds it for "
                        "products",
                        ast->name, elem_name(elem), elem_name(elem));
+            diag_hint(&e->c->diag, "'precision bf16(master = false)' in a train keeps all that it "
+                                   "trains in 16 bits");
         } else if (params_stackable(e, written->loc, loop, nloop, rank, dim)) {
             const Instance *part = part_picked(e->frame);
             Type type = stacked_type(elem, part, loop, nloop, rank, dim);
@@ -510,8 +519,8 @@ void params_assign(Elab *e, const char *path, const Value *next, Loc loc, Loc ri
         elab_error(e, loc, 276, "a parameter is assigned only in an 'entry', outside of loops");
         return;
     }
-    next = half_next(e, slot, next, stmt_like(e, params_at(e, path), next, path, right), path,
-                     right);
+    next =
+        half_next(e, slot, next, stmt_like(e, params_at(e, path), next, path, right), path, right);
     if (next && kind != ENTRY_EVAL) {
         params_write(e, slot, next->node, loc);
     }

@@ -16,6 +16,7 @@
 #include "lang/owner.h"
 #include "lang/params.h"
 #include "lang/phase.h"
+#include "lang/precision.h"
 #include "lang/scaler.h"
 #include "lang/stmt.h"
 #include "lang/target.h"
@@ -304,37 +305,6 @@ static void length_clause(Elab *e, const Ast *clause, bool steps) {
         elab_error(e, clause->loc, 563, "'steps' and 'epochs' exclude each other");
     } else {
         count_clause(e, clause, steps ? &entry->steps : &entry->epochs);
-    }
-}
-
-/* `precision bf16;` or `precision bf16, always;` */
-static void precision_clause(Elab *e, const Ast *clause) {
-    const Ast *args = clause->kid[0], *word = args && args->nkid == 2 ? args->kid[1] : NULL;
-    const Ast *expr = word ? args->kid[0] : only_argument(e, clause);
-    Elem elem = TY_ERROR;
-    if (!expr) {
-        return;
-    }
-    bool known = expr->kind == AST_NAME && elem_from_name(expr->name, &elem) && elem_is_float(elem);
-    bool half = elem == TY_BF16 || elem == TY_F16;
-    bool always = word && word->kind == AST_NAME && str_eq(word->name, "always");
-    known = known && (!word || (half && always));
-    if (known && (elem == e->g->float_type || e->c->opt.float_type != TY_ERROR)) {
-        return; /* the option overrides the clause */
-    }
-    if (known && (!half || e->g->float_type != TY_F32)) {
-        elab_error(e, expr->loc, 524, "this train wants %s, but the build computes in %s",
-                   elem_name(elem), elem_name(e->g->float_type));
-        diag_hint(&e->c->diag,
-                  "one build computes in one type: that of the first train whose block says one, "
-                  "or of --precision, which overrides all");
-    } else if (known) {
-        e->entry->entry->half = elem;
-        e->entry->entry->always = always;
-    } else {
-        elab_error(e, expr->loc, 549,
-                   "'precision' takes a float type: f32, f64, bf16 or f16, and behind the last two "
-                   "perhaps the word 'always'");
     }
 }
 

@@ -1,4 +1,4 @@
-/* halves: see the header. What is rounded is one, and so is what picks, moves or compares such
+/* halves: see the header. What is rounded or stored so is one, and so is what picks, moves or compares such
  * values. Stacks of loops and their slices are what the body emits; carries are taken for f32.
  * Needs any region, changes nothing. */
 #include "passes/halves.h"
@@ -60,6 +60,9 @@ static bool holds(const Halves *h, const Node *n, const bool *half) {
     if (n->op == OP_CONST) {
         return is_short(h, n->attr->value);
     }
+    if (n->op == OP_SLOT) {
+        return n->attr->slot->type.elem == h->elem;
+    }
     if (n->op == OP_BODY_PARAM || n->op == OP_PICK) {
         return n->op == OP_PICK ? pick_holds(h, n) : param_holds(h, n);
     }
@@ -68,7 +71,7 @@ static bool holds(const Halves *h, const Node *n, const bool *half) {
     for (int k = which == FROM_CHOICES; all && k < (which == FROM_FIRST ? 1 : n->nin); k++) {
         all = half[n->in[k]->id];
     }
-    return all || op_rounds_to(n->op) == h->elem;
+    return all || op_gives(n->op) == h->elem;
 }
 
 static void look_at(Halves *h, const Region *region) {

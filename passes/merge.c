@@ -173,9 +173,26 @@ static bool slices_alone(const Node *loop, const Node *x) {
     return alone;
 }
 
-/* May its bytes be overwritten? Those of a body: where they are a carry or a slice of a slot. */
-static bool may_change(const Node *x) {
-    return x->op == OP_BODY_PARAM || (x->op == OP_SLOT && x->attr->slot->kind != SLOT_INPUT);
+static Type stack_type(const Node *loop, int k) {
+    Type type = *loop->body->out.at[k]->type;
+    for (int i = type.rank++; i > 0; i--) {
+        type.dim[i] = type.dim[i - 1];
+    }
+    type.dim[0] = loop->attr->trip;
+    return type;
+}
+
+/* May its bytes be overwritten by a stack of the guest, one of its type? Those of a body: where they
+ * are a carry or a slice of a slot. The seed and the counter of steps, which draws of an update
+ * read, are no stacks. */
+static bool may_change(const Node *x, const Node *guest) {
+    bool kept = x->op == OP_BODY_PARAM || (x->op == OP_SLOT && x->attr->slot->kind != SLOT_INPUT);
+    bool same = false;
+    for (int k = guest->attr->ncarry; kept && !same && k < guest->body->out.count; k++) {
+        same = guest->body->out.at[k]->type->rank < MD_RANK &&
+               type_equal(stack_type(guest, k), *x->type);
+    }
+    return same;
 }
 
 /* Can all others that read it come before the host? */
@@ -214,7 +231,8 @@ static bool fits(const Merge *m, const Node *guest, const Node *host, bool twin)
             continue;
         }
         fit = m->loop[x->id] < at;
-        if (m->updates && may_change(x) && (guest->attr->ncarry == 0 || reads_stack(guest, k))) {
+        if (m->updates && may_change(x, guest) &&
+            (guest->attr->ncarry == 0 || reads_stack(guest, k))) {
             fit = fit && at > m->awaits && can_change(m, x, guest, host);
             more -= reads_stack(guest, k) ? type_bytes(*x->type) : 0;
         }

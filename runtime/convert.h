@@ -98,21 +98,8 @@ MD_FN int64_t md_find_nonfinite(const void *data, md_dtype type, int swap, int64
 
 /* Stores one element; 0 when the type cannot hold the value. */
 MD_FN int md_put_number(void *to, md_dtype type, md_number n) {
-    if (type == MD_F64) {
-        memcpy(to, &n.f, sizeof n.f);
-        return 1;
-    }
     if (md_is_float(type)) {
-        float f = (float)n.f;
-        memcpy(to, &f, md_dtype_bytes(type));
-        /* if: halves */
-        if (type != MD_F32) {
-            uint16_t h = type == MD_F16 ? md_to_f16(f) : md_to_bf16(f);
-            f = type == MD_F16 ? md_from_f16(h) : md_from_bf16(h);
-            memcpy(to, &h, sizeof h);
-        }
-        /* end: halves */
-        return isfinite(f) || !isfinite(n.f);
+        return md_put_float(to, type, n.f);
     }
     if (!n.is_int) {
         if (!(n.f >= -9007199254740992.0 && n.f <= 9007199254740992.0) || n.f != floor(n.f)) {

@@ -51,6 +51,15 @@ MD_FN float md_bf16f(float f) {
     memcpy(&f, &bits, sizeof f);
     return f;
 }
+/* One of the two of bf16 around f, whichever `draw`, of [0, 1), says: so that their mean is f. */
+MD_FN float md_bf16_drawn(float f, float draw) {
+    uint32_t bits;
+    memcpy(&bits, &f, sizeof bits);
+    const uint32_t next = bits + (uint32_t)(int32_t)(draw * 65536.0f);
+    bits = md_pick_bits((bits & 0x7FFFFFFFu) > 0x7F800000u, bits | 0x400000u, next) & 0xFFFF0000u;
+    memcpy(&f, &bits, sizeof f);
+    return f;
+}
 MD_FN uint16_t md_cut_bf16(float f) {
     uint32_t bits;
     memcpy(&bits, &f, sizeof bits);

@@ -335,14 +335,16 @@ MD_COLD void md_load_element(md_load *l, size_t i, const unsigned char *from, ch
     const int ranged = t->lo != t->hi;
     const int64_t whole = ranged ? md_get_integer(from, type) : 0;
     const double real = md_is_float(type) ? md_get_float(from, type) : 0;
-    const float single = (float)real;
+    double near; /* room for any */
     if (l->walk == MD_LOAD_VALUES) {
-        if (ranged ? whole < t->lo || whole >= t->hi : isfinite(real) && !isfinite(single)) {
-            const char *format = !ranged ? "tensor '%s': element %u is beyond what F32 holds"
-                                 : t->hi < INT64_MAX
+        if (ranged && (whole < t->lo || whole >= t->hi)) {
+            const char *format = t->hi < INT64_MAX
                                      ? "tensor '%s': element %u is outside of %d..%d"
                                      : "tensor '%s': element %u is outside of %d and up";
             md_load_fault(l, MD_ERR_RANGE, format, l->head.name, (uint64_t)i, t->lo, t->hi);
+        } else if (!ranged && !md_put_float(&near, t->dtype, real)) {
+            md_load_fault(l, MD_ERR_RANGE, "tensor '%s': element %u is beyond what %s holds",
+                          l->head.name, (uint64_t)i, md_dtype_get(t->dtype)->name);
         }
         return;
     }
@@ -354,7 +356,7 @@ MD_COLD void md_load_element(md_load *l, size_t i, const unsigned char *from, ch
         memcpy(to, from, width);
         *to = (char)(type == MD_BOOL ? *to != 0 : *to);
     } else {
-        memcpy(to, width == sizeof real ? (const void *)&real : (const void *)&single, width);
+        (void)md_put_float(to, t->dtype, real);
     }
 }
 
@@ -384,6 +386,12 @@ MD_COLD void md_load_bytes(md_load *l, uint64_t at, uint64_t end, char *to) {
     }
 }
 
+/* May a float of `from` be beyond those of `to`? */
+MD_COLD int md_load_narrows(md_dtype from, md_dtype to) {
+    const int wide = to == MD_F64 || (to == MD_F32 && from != MD_F64);
+    return from != to && md_is_float(to) && !wide;
+}
+
 /* The tensor at hand. The file may have changed meanwhile, so only what still fits is read. */
 MD_COLD void md_load_tensor(md_load *l) {
     const md_tensor *t = l->t;
@@ -395,8 +403,7 @@ MD_COLD void md_load_tensor(md_load *l) {
         md_load_fault(l, MD_ERR_READ, "tensor '%s' could not be read", h->name);
         return;
     }
-    if (l->walk == MD_LOAD_VALUES && t->lo == t->hi &&
-        !(h->type->dtype == MD_F64 && t->dtype == MD_F32)) {
+    if (l->walk == MD_LOAD_VALUES && t->lo == t->hi && !md_load_narrows(h->type->dtype, t->dtype)) {
         return;
     }
     /* if: main */
@@ -433,8 +440,10 @@ MD_COLD void md_load_copies(const md_load *l) {
             wanted = wanted && md_slice_wanted(l->only, from, k);
             /* end: main */
             if (wanted) {
-                memcpy(md_slice_data(t, 0, l->memory) + k * bytes,
-                       md_slice_data(from, k, l->memory), bytes);
+                const size_t count = bytes / md_dtype_get(from->dtype)->bytes;
+                char *to = md_slice_data(t, 0, l->memory);
+                md_copy_elements(to + k * count * md_dtype_get(t->dtype)->bytes, t->dtype,
+                                 md_slice_data(from, k, l->memory), from->dtype, count);
             }
         }
     }

@@ -259,8 +259,9 @@ MD_COLD int md_setup_weights(md_run *r) {
                            "%s: does not have the second set '%s': tensor '%s' is missing", path,
                            r->options.weights, t->name);
         }
-        memcpy(md_slice_data(to, 0, &r->regions.memory), md_slice_data(t, 0, &r->regions.memory),
-               t->bytes);
+        md_copy_elements(md_slice_data(to, 0, &r->regions.memory), to->dtype,
+                         md_slice_data(t, 0, &r->regions.memory), t->dtype,
+                         t->bytes / md_dtype_get(t->dtype)->bytes);
     }
     return MD_EXIT_OK;
 }

@@ -54,6 +54,25 @@ MD_FN double md_get_float(const void *from, md_dtype type) {
     return (double)(type == MD_F16 ? md_from_f16(half) : md_from_bf16(half));
 }
 
+/* the nearest of `type`, which may be infinite where `x` is not: then 0, else 1; */
+MD_FN int md_put_float(void *to, md_dtype type, double x) {
+    float f = (float)x;
+    if (type == MD_F64) {
+        memcpy(to, &x, sizeof x);
+        return 1;
+    }
+    /* if: halves */
+    if (type != MD_F32) {
+        const uint16_t h = type == MD_F16 ? md_to_f16(f) : md_to_bf16(f);
+        f = type == MD_F16 ? md_from_f16(h) : md_from_bf16(h);
+        memcpy(to, &h, sizeof h);
+        return isfinite(f) || !isfinite(x);
+    }
+    /* end: halves */
+    memcpy(to, &f, sizeof f);
+    return isfinite(f) || !isfinite(x);
+}
+
 /* and an integer; of a U64 its bits. */
 MD_FN int64_t md_get_integer(const void *from, md_dtype type) {
     size_t width = md_dtype_get(type)->bytes;
@@ -61,6 +80,23 @@ MD_FN int64_t md_get_integer(const void *from, md_dtype type) {
     memcpy(&bits, from, width);
     return (int64_t)(type < MD_U8 && type != MD_BOOL ? (bits ^ sign) - sign : bits);
 }
+
+/* if: copies */
+/* Between a parameter and its second set, which may be kept in other floats: the nearest ones. */
+MD_COLD void md_copy_elements(char *to, md_dtype to_type, const char *from, md_dtype from_type,
+                              size_t count) {
+    const size_t to_width = md_dtype_get(to_type)->bytes;
+    const size_t from_width = md_dtype_get(from_type)->bytes;
+    if (to_type == from_type) {
+        memcpy(to, from, count * to_width);
+        return;
+    }
+    for (size_t i = 0; i < count; i++) {
+        (void)md_put_float(to + i * to_width, to_type,
+                           md_get_float(from + i * from_width, from_type));
+    }
+}
+/* end: copies */
 
 MD_COLD int md_kind_in(const md_tensor *t, unsigned what) {
     return (what >> (unsigned)t->kind & 1u) != 0;

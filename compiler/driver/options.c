@@ -36,7 +36,8 @@ const char options_usage[] =
     "                     without; '160 MiB, rounding': sums may be made in another order\n"
     "  --precision=TYPE   f32, f64, bf16 or f16, whatever the source says (f32 if it says "
     "nothing);\n"
-    "                     'bf16, always': also for products that it makes slower\n"
+    "                     'bf16, always': also for products that it makes slower;\n"
+    "                     'bf16(master=false)': parameters are kept in 16 bits, too\n"
     "  --blas=LIBRARY     builtin (default) or openblas\n"
     "  --runtime=PART     used (default): the functions that are used, behind the model; whole:\n"
     "                     all, in front of it, so that one C file may include several models\n"
@@ -118,9 +119,9 @@ static const struct {
     {"--data", O_DATA},
     {"--max-growth", O_GROWTH},
 };
-static const char *const flag_options[] = {"--no-main", "--line",  "--profile", "-MD",    "-MP",
-                                           "--report",  "--stats", "-Werror",   "--libs", "--force",
-                                           "--list",    "--what-if", "--help",  "--version"};
+static const char *const flag_options[] = {
+    "--no-main", "--line", "--profile", "-MD",    "-MP",       "--report", "--stats",
+    "-Werror",   "--libs", "--force",   "--list", "--what-if", "--help",   "--version"};
 static const struct {
     const char *name;
     Command command;
@@ -269,32 +270,43 @@ static int set_budget(Compile *c, const char *value) {
     return EXIT_OK;
 }
 
-/* `f64`, `bf16` or `bf16, always` */
+/* Takes blanks away. */
+static const char *squeezed(Arena *arena, const char *text) {
+    Text out = {.arena = arena};
+    text_add(&out, "");
+    for (; *text; text++) {
+        text_printf(&out, *text == ' ' ? "%.0s" : "%.1s", text);
+    }
+    return out.at;
+}
+
+/* `f64`, `bf16`, `bf16, always`, `bf16(master = false)` */
 static int set_precision(Compile *c, const char *value) {
-    Options *opt = &c->opt;
-    const char *comma = strchr(value, ','), *word = comma ? comma + 1 : "";
-    const char *type = comma ? str_printf(&c->arena, "%.*s", (int)(comma - value), value) : value;
-    word += strspn(word, " ");
-    opt->always = str_eq(word, "always");
-    bool half = str_eq(type, "bf16") || str_eq(type, "f16");
-    if (comma && !(half && opt->always)) {
-        return usage_error("--precision wants a float type, behind bf16 and f16 perhaps the word "
-                           "'always', got",
-                           value);
+    static const struct {
+        const char *word;
+        Elem float_type, half;
+        bool always, no_master;
+    } types[] = {{"f32", TY_F32, TY_ERROR, false, false},
+                 {"f64", TY_F64, TY_ERROR, false, false},
+                 {"f16", TY_F32, TY_F16, false, false},
+                 {"f16,always", TY_F32, TY_F16, true, false},
+                 {"bf16", TY_F32, TY_BF16, false, false},
+                 {"bf16,always", TY_F32, TY_BF16, true, false},
+                 {"bf16(master=false)", TY_F32, TY_BF16, false, true},
+                 {"bf16(master=false),always", TY_F32, TY_BF16, true, true}};
+    const char *text = squeezed(&c->arena, value);
+    for (size_t i = 0; i < sizeof types / sizeof *types; i++) {
+        if (str_eq(types[i].word, text)) {
+            c->opt.float_type = types[i].float_type;
+            c->opt.half = types[i].half;
+            c->opt.always = types[i].always;
+            c->opt.no_master = types[i].no_master;
+            return EXIT_OK; /* the last one counts */
+        }
     }
-    if (str_eq(type, "f32")) {
-        opt->float_type = TY_F32;
-    } else if (str_eq(type, "f64")) {
-        opt->float_type = TY_F64;
-    } else if (half) {
-        opt->float_type = TY_F32;
-        opt->half = str_eq(type, "f16") ? TY_F16 : TY_BF16;
-        return EXIT_OK;
-    } else {
-        return usage_error("unknown precision", value);
-    }
-    opt->half = TY_ERROR; /* the last one counts */
-    return EXIT_OK;
+    return usage_error("--precision wants f32, f64, f16, bf16 or 'bf16(master=false)', behind the "
+                       "last three perhaps ', always', got",
+                       value);
 }
 
 /* `64 KiB` or `2.5%` */

@@ -45,14 +45,16 @@ static const Node *find_while(const Region *region) {
 }
 
 static bool rounds(const Node *node) {
-    return op_rounds(node->op) ||
+    return op_gives(node->op) != TY_ERROR ||
            (node->op == OP_SLOT && elem_is_half(node->attr->slot->type.elem));
 }
 
 /* Where floats of 16 bits are stored or made; LOC_NONE: nowhere. */
 static Loc find_half(const Module *module) {
     for (int i = 0; i < module->slot.count; i++) {
-        if (elem_is_half(module->slot.at[i]->type.elem)) {
+        /* A train that keeps its parameters so says more: that is refused by itself. */
+        if (elem_is_half(module->slot.at[i]->type.elem) &&
+            module->slot.at[i]->kind != SLOT_PARAM) {
             return module->slot.at[i]->loc;
         }
     }

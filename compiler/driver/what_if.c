@@ -285,6 +285,8 @@ static void try_changes(WhatIf *w) {
         opt.float_type = TY_F32;
         opt.half = TY_BF16;
         try_text(w, "--precision=bf16", &opt, NULL);
+        opt.no_master = true;
+        try_text(w, "--precision='bf16(master=false)'", &opt, NULL);
     }
     if (now->threads > 1) {
         Options opt = *now;

@@ -524,7 +524,7 @@ static void refusal_steps(Lower *l, const Entry *entry) {
 }
 
 static bool rounds(const Node *node) {
-    return op_rounds(node->op);
+    return op_gives(node->op) != TY_ERROR;
 }
 
 static void lower_entry(Compile *c, Program *p, Entry *entry) {

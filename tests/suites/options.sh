@@ -38,7 +38,7 @@ while IFS='|' read -r name pattern words; do
     # shellcheck disable=SC2086
     is "$name" 2 "$pattern" "$MDLC" $words "$model"
 done <<'END'
-no precision|unknown precision 'f7'|--precision f7
+no precision|--precision wants f32, f64, f16, bf16 or 'bf16(master=false)', behind the last three perhaps ', always', got 'f7'|--precision f7
 no override|-D wants NAME=VALUE, got 'N'|-DN
 no binding|--in wants NAME=FILE.npy, got 'x='|run --in x=
 no report|unknown report format 'xml'|report --format=xml

@@ -71,7 +71,12 @@ same "a resumed checkpoint" "$scratch/ck3" "$scratch/ck2"
 head -c 4000 "$scratch/one.st" | grep -q '"cell.seen"\|"middle.seen":{"dtype":"F16"' && pass || fail weights "have no F16"
 run "$scratch/again" "$scratch/train" --load "$scratch/one.st" --steps 0
 same "weights read and written" "$scratch/one.st" "$scratch/again.st"
-run "$scratch/again" "$scratch/train" --load "$scratch/twin.st" --steps 0 && pass
+run "$scratch/again" "$scratch/train" --load "$scratch/twin.st" --steps 0
+if have python3; then
+    check "weights of f32 to the nearest" python3 tests/suites/near.py "$scratch/twin.st" "$scratch/again.st" 2
+else
+    skip "weights of f32 to the nearest" "no python3"
+fi
 
 # The evaluator gives what the program does.
 if have python3; then

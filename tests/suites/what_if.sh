@@ -56,6 +56,7 @@ row free "accumulate 2; -D B=$((batch / 2)): the same rows in two parts" -DB=$((
 row free "without clip" "$scratch/noclip.mdl"
 row free "optimizer sgd(lr = 0.1): no slots" "$scratch/sgd.mdl"
 row free "--precision=bf16" --precision=bf16 "$scratch/free.mdl"
+row free "--precision='bf16(master=false)'" --precision="bf16(master=false)" "$scratch/free.mdl"
 row free "--threads=1" --threads=1 "$scratch/free.mdl"
 grep -q largest "$scratch/free.rows" && fail "no budget" "a largest batch" || pass
 total=$(numbers "$scratch/free.mdl")

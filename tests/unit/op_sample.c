@@ -348,6 +348,15 @@ static Node *sample_real1(const Want *w) {
 static Node *sample_half1(const Want *w) {
     return w->s->elem == TY_F32 ? unary(w, -300, 300) : NULL;
 }
+/* Draws in front of and behind the parts that they are held against, too. */
+static Node *sample_drawn2(const Want *w) {
+    if (w->variant >= NSHAPES || w->s->elem != TY_F32) {
+        return NULL;
+    }
+    Type t = shaped(w->variant, w->s->elem);
+    Node *in[2] = {sample_input(w->s, t, -300, 300), sample_input(w->s, t, 0, 0.999)};
+    return apply(w->s, w->op, in, 2);
+}
 static Node *sample_inside1(const Want *w) {
     return unary(w, -0.8, 0.8);
 }

@@ -393,12 +393,17 @@ static bool op_same_float(Gen *gen, OpCode op, Val *out) {
  * another neighbour. */
 static bool op_single_float(Gen *gen, OpCode op, Val *out) {
     Val a = gen_int(gen);
-    Node *in[1] = {node_cast(gen->g, a.node, TY_F32)};
+    Node *in[2] = {node_cast(gen->g, a.node, TY_F32)};
     if (gen->smooth || gen->elem != TY_F32) {
         return false;
     }
+    if (op_info[op].nin == 2) { /* the second is of [0, 1) */
+        Node *less = node_map2(gen->g, OP_LT, a.node, gen_like(gen, *a.node->type).node);
+        Node *some = node_const(gen->g, TY_F32, 0.75);
+        in[1] = node_map2(gen->g, OP_MUL, node_cast(gen->g, less, TY_F32), some);
+    }
     *out = (Val){NULL, 1.01 * a.lo, 1.01 * a.hi};
-    return accepted(gen, op, in, 1, NULL, *in[0]->type, out);
+    return accepted(gen, op, in, op_info[op].nin, NULL, *in[0]->type, out);
 }
 
 static bool op_same_int(Gen *gen, OpCode op, Val *out) {

@@ -86,6 +86,32 @@ static void test_rounding(void **state) {
     }
 }
 
+/* Draws choose between two neighbours, in the program as in the evaluator, and of all draws as many
+ * each that their mean is the number. */
+static void test_drawn(void **state) {
+    (void)state;
+    enum { DRAWS = 256 }; /* each the first of its kind: of 2^-8 */
+    for (uint32_t h = 0; h < 65536; h += 1 + h % 7) {
+        static const uint32_t low[] = {0, 0x100, 0x1200, 0x7F00, 0x8000, 0xFF00, 0xFFFF};
+        for (size_t i = 0; i < sizeof low / sizeof *low; i++) {
+            float x = float_of(h << 16 | low[i]), down = float_of(h << 16);
+            uint32_t ups = 0;
+            for (uint32_t k = 0; k < DRAWS; k++) {
+                float made = md_bf16_drawn(x, (float)k / DRAWS);
+                double want = num_round_drawn(TY_BF16, (double)x, (double)k / DRAWS);
+                assert_true(isnan(x) ? isnan(made) && isnan(want) : (double)made == want);
+                assert_true(isnan(x) || signbit(made) == signbit(x));
+                assert_true(isnan(x) || md_from_bf16(md_cut_bf16(made)) == made);
+                ups += made != down;
+            }
+            if (isfinite(x)) {
+                assert_int_equal(ups, low[i] >> 8);
+            }
+        }
+    }
+    assert_true(md_bf16_drawn(3.0e38f * 1.13f, 0.999f) == INFINITY);
+}
+
 /* --- which products --------------------------------------------------------------------------- */
 
 static Node *matrix(Fixture *f, int64_t rows, int64_t columns) {
@@ -327,10 +353,11 @@ static void test_policy(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_rounding),   cmocka_unit_test(test_products),
-        cmocka_unit_test(test_pays),       cmocka_unit_test(test_ends),
-        cmocka_unit_test(test_exact),      cmocka_unit_test(test_halves),
-        cmocka_unit_test(test_derivative), cmocka_unit_test(test_policy),
+        cmocka_unit_test(test_rounding), cmocka_unit_test(test_drawn),
+        cmocka_unit_test(test_products), cmocka_unit_test(test_pays),
+        cmocka_unit_test(test_ends),     cmocka_unit_test(test_exact),
+        cmocka_unit_test(test_halves),   cmocka_unit_test(test_derivative),
+        cmocka_unit_test(test_policy),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
