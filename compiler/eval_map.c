@@ -150,10 +150,10 @@ FLOAT1(erf, erf(x))
 FLOAT1(floor, floor(x))
 FLOAT1(round, rint(x))
 static double to_half(const EvalCall *c, Elem half, double x) {
-    return c->smooth ? x : num_round(half, x);
+    return c->smooth ? x : num_round(half, x * (1 + c->tilt));
 }
 static double to_drawn(const EvalCall *c, double x, double draw) {
-    return c->smooth ? x : num_round_drawn(TY_BF16, x, draw);
+    return c->smooth ? x : num_round_drawn(TY_BF16, x * (1 + c->tilt), draw);
 }
 FLOAT1(bf16, to_half(c, TY_BF16, x))
 FLOAT1(f16, to_half(c, TY_F16, x))

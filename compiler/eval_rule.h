@@ -14,6 +14,7 @@ typedef struct {
     const Value *in;
     int nin;
     bool smooth; /* EvalOptions */
+    double tilt; /* how far what is rounded to 16 bits may be off: of its size, under noise */
     Value result;
 } EvalCall;
 

@@ -149,8 +149,8 @@ int64_t num_wrap(Elem elem, int64_t x) {
     }
 }
 
-/* The distance of floats around x with `bits` of significand; `least` is the exponent of the smallest
- * normal. */
+/* The distance of floats around x with `bits` of significand; `least` is the exponent of the
+ * smallest normal. */
 static double unit_of(double x, int bits, int least) {
     int e;
     frexp(x, &e);
@@ -185,7 +185,7 @@ double num_round_drawn(Elem elem, double x, double draw) {
     if (x == 0 || !isfinite(x)) {
         return x;
     }
-    /* As on bits: the 16 that go are those of a float, and as many of the draw are added to them. */
+    /* As on bits: the 16 that go are those of a float; as many of the draw are added to them. */
     double unit = unit_of(x, 8, -126), part = floor(draw * 65536) / 65536;
     double y = copysign(floor(fabs(x) / unit + part) * unit, x);
     return fabs(y) > most_bf16 ? copysign(INFINITY, y) : y;

@@ -182,9 +182,9 @@ static Type stack_type(const Node *loop, int k) {
     return type;
 }
 
-/* May its bytes be overwritten by a stack of the guest, one of its type? Those of a body: where they
- * are a carry or a slice of a slot. The seed and the counter of steps, which draws of an update
- * read, are no stacks. */
+/* May its bytes be overwritten by a stack of the guest, one of its type? Those of a body: where
+ * they are a carry or a slice of a slot. The seed and the counter of steps, which draws of an
+ * update read, are no stacks. */
 static bool may_change(const Node *x, const Node *guest) {
     bool kept = x->op == OP_BODY_PARAM || (x->op == OP_SLOT && x->attr->slot->kind != SLOT_INPUT);
     bool same = false;

@@ -109,7 +109,7 @@ Region *directional_forward(Sample *s, const Region *region) {
 /* Results with the data moved by t along `direction` (may be NULL). */
 static Value *values_at(Arena *arena, const Sample *s, const Region *region, double t,
                         double *const *direction) {
-    Eval *ev = eval_open(arena, (EvalOptions){0});
+    Eval *ev = eval_open(arena, (EvalOptions){.smooth = true});
     Value *out = ARENA_ARRAY(arena, Value, region->out.count);
     for (int k = 0; k < s->nslot; k++) {
         int64_t n = type_count(s->slot[k]->type);
@@ -260,7 +260,7 @@ double directional_turn(Arena *arena, const Region *region, Slot *const *slot,
     int nout = region->out.count;
     Value *out[2];
     for (int side = 0; side < 2; side++) {
-        Eval *ev = eval_open(arena, (EvalOptions){0});
+        Eval *ev = eval_open(arena, (EvalOptions){.smooth = true});
         uint64_t h = 7;
         for (int i = 0; i < nslot; i++) {
             int64_t n = type_count(slot[i]->type);

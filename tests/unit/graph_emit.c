@@ -9,6 +9,7 @@
 #include "passes/check.h"
 #include "passes/lower/lower.h"
 #include "passes/plan/plan.h"
+#include "runtime/half.h"
 #include "tests/support.h"
 
 #include <math.h>
@@ -26,6 +27,12 @@ static size_t put_element(Elem elem, Num x, unsigned char *to) {
     switch (elem) {
     case TY_F32: memcpy(to, &f, 4); return 4;
     case TY_F64: memcpy(to, &x.f, 8); return 8;
+    case TY_F16:
+    case TY_BF16: {
+        uint16_t bits = elem == TY_F16 ? md_to_f16(f) : md_to_bf16(f);
+        memcpy(to, &bits, sizeof bits);
+        return sizeof bits;
+    }
     default: { /* little-endian or not: narrow by value */
         int64_t i = x.i;
         int32_t w = (int32_t)i;
@@ -47,6 +54,10 @@ static Num get_element(Elem elem, const unsigned char *from) {
     switch (elem) {
     case TY_F32: memcpy(&f, from, 4); return (x.f = (double)f, x);
     case TY_F64: memcpy(&x.f, from, 8); return x;
+    case TY_F16:
+    case TY_BF16:
+        memcpy(&h, from, 2);
+        return (x.f = (double)(elem == TY_F16 ? md_from_f16(h) : md_from_bf16(h)), x);
     case TY_I64: memcpy(&i, from, 8); break;
     case TY_I32:
     case TY_U32:
@@ -108,7 +119,7 @@ static bool write_want(const Trace *want, const char *path) {
     FILE *out = fopen(path, "wb");
     for (int i = 0; out && i < want->item.count; i++) {
         Value v = want->item.at[i];
-        int64_t head[2] = {v.type.elem, type_count(v.type)};
+        int64_t head[2] = {want->stored.at[i], type_count(v.type)};
         fwrite(&want->limit.at[i], sizeof(double), 1, out);
         fwrite(head, sizeof head, 1, out);
         fwrite(v.at, sizeof *v.at, (size_t)head[1], out);
@@ -144,6 +155,7 @@ static void drive_entry(const GraphCase *c, const ProgramEntry *e, int number, T
     for (int k = 0; k < entry->out.count; k++) {
         if (out_is_result(entry->out.at[k].role)) {
             Type t = *entry->region->out.at[k]->type;
+            t.elem = entry->out.at[k].half != TY_ERROR ? entry->out.at[k].half : t.elem;
             text_printf(out, "        fwrite(%sout.%s, %lld, 1, got);\n", t.rank ? "" : "&",
                         entry->out.at[k].name, (long long)type_bytes(t));
         }

@@ -134,7 +134,9 @@ Trace oracle_trace(const GraphCase *c, Arena *arena, Region *const *region, int 
             eval_store(ev, entry, out);
             for (int k = 0; k < entry->out.count; k++) {
                 if (out_is_result(entry->out.at[k].role)) {
+                    Elem half = entry->out.at[k].half;
                     VEC_PUSH(arena, &trace.item, out[k]);
+                    VEC_PUSH(arena, &trace.stored, half != TY_ERROR ? half : out[k].type.elem);
                 }
             }
         }
@@ -143,6 +145,7 @@ Trace oracle_trace(const GraphCase *c, Arena *arena, Region *const *region, int 
         Value v;
         if (eval_bound(ev, module->slot.at[i], &v)) {
             VEC_PUSH(arena, &trace.item, eval_share(ev, v));
+            VEC_PUSH(arena, &trace.stored, module->slot.at[i]->type.elem);
         }
     }
     return trace;
@@ -404,7 +407,7 @@ static void check_slopes(Oracle *o, Region *const *region) {
             entry->out.count > 64) {
             continue;
         }
-        Eval *ev = eval_open(&o->arena, (EvalOptions){0});
+        Eval *ev = eval_open(&o->arena, (EvalOptions){.smooth = true});
         for (int i = 0; i < o->c->input.count; i++) {
             eval_bind(ev, o->c->input.at[i].slot, o->c->input.at[i].data);
         }

@@ -61,6 +61,7 @@ void oracle_add(OracleReport *to, const OracleReport *r);
 /* What the calls of a case give, in order: the results of each call, then the slots. */
 typedef struct {
     VEC(Value) item;
+    VEC(Elem) stored;  /* what the emitted program has each as */
     VEC(double) limit; /* how far each may be off; negative: it is loose */
 } Trace;
 

@@ -54,6 +54,15 @@ Sx *rt_bin(RandomText *r, const char *op, RtKind type, Sx *a, Sx *b, double size
     return e;
 }
 
+Elem rt_half(RandomText *r, int percent) {
+    static const Elem halves[] = {TY_BF16, TY_F16};
+    return r->elem == TY_F32 && rt_chance(r, percent) ? halves[rt_below(r, 2)] : TY_ERROR;
+}
+
+Sx *rt_short(RandomText *r, Sx *e, Elem half) {
+    return half == TY_ERROR ? e : call(r, elem_name(half), RT_FLOAT, e, e->size);
+}
+
 static Sx *ranged(Sx *e, int64_t lo, int64_t hi, bool known) {
     e->lo = lo;
     e->hi = hi;
@@ -187,7 +196,8 @@ static Sx *leaf(RandomText *r, RtWhere *w, RtKind kind) {
     if (!v) {
         return NULL;
     }
-    return v->rank == 0 || w->like ? rt_whole(r, v) : access(r, w, v);
+    Sx *e = v->rank == 0 || w->like ? rt_whole(r, v) : access(r, w, v);
+    return kind == RT_FLOAT && v->exact ? rt_short(r, e, rt_half(r, 15)) : e;
 }
 
 /* A fold over new indices, which stand alone in the first factor of its body. */

@@ -268,11 +268,17 @@ static void optimizer(RandomText *r) {
 
 static void train(RandomText *r, const char *type) {
     bool average = rt_chance(r, 40), state = rt_chance(r, 40);
+    Elem given = type[0] == '[' ? rt_half(r, 25) : TY_ERROR;
+    Elem kept = state ? rt_half(r, 40) : TY_ERROR;
+    if (given != TY_ERROR) {
+        type = str_printf(r->arena, "%s%s", elem_name(given), type);
+    }
     if (average) {
         text_add(&r->text, "state avg = net;\n");
     }
     if (state) {
-        text_add(&r->text, "state seen: [C] = 0.5;\n");
+        text_printf(&r->text, "state seen: %s[C] = 0.5;\n",
+                    kept == TY_ERROR ? "" : elem_name(kept));
     }
     text_printf(&r->text, "train fit(x: %s, y: i32[N] in 0..4, rate: real = 0.125) of net {\n",
                 type);
@@ -302,7 +308,13 @@ static void train(RandomText *r, const char *type) {
                  rt_chance(r, 50) ? "    ema avg = 0.75;\n" : "    avg <- lerp(avg, net, 0.25);\n");
     }
     if (state) {
-        text_add(&r->text, "    m[j] = mean[b] out[b, j];\n    seen <- 0.5 * seen + m;\n");
+        text_printf(&r->text, "    m[j] = mean[b] out[b, j];\n    seen <- %s(0.5 * seen + m);\n",
+                    kept == TY_ERROR ? "" : elem_name(kept));
+    }
+    if (r->elem == TY_F32 && rt_chance(r, 50)) {
+        text_printf(&r->text, "    precision %s;\n",
+                    PICK(r, "bf16", "f16, always", "bf16(master = true), always",
+                         "bf16(master = false)", "bf16(master = false), always"));
     }
     if (rt_chance(r, 20)) {
         text_add(&r->text, "    freeze net.head.bias;\n");
@@ -316,6 +328,9 @@ static void train(RandomText *r, const char *type) {
                 "softmax(out), best = argmax(out)%s%s;\n}\n\n",
                 type, rt_chance(r, 40) ? " at N = 2" : "", average ? ", slow = avg(x)" : "",
                 state ? ", seen = seen" : "");
+    if (rt_chance(r, 20)) {
+        text_add(&r->text, "entry shrink() { net.head.weight <- 0.75 * net.head.weight; }\n\n");
+    }
     if (average && rt_chance(r, 50)) {
         text_add(&r->text, "entry sync(tau: f32) { avg <- lerp(avg, net, tau); }\n\n");
     }

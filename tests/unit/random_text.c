@@ -105,6 +105,22 @@ const RtVar *rt_point(RandomText *r, Stmts *list, const RtVar *like, double most
     return define(r, s, v);
 }
 
+/* y = bf16(x) */
+static void rounded(RandomText *r, Stmts *list) {
+    const RtVar *v = rt_some_var(r, RT_FLOAT, 1);
+    Elem half = rt_half(r, 100);
+    if (!v || !v->exact || half == TY_ERROR) {
+        return;
+    }
+    Stmt *s = rt_stmt_new(r, list, ST_POINT);
+    s->e = rt_short(r, rt_whole(r, v), half);
+    RtVar *to = rt_var_new(r, RT_FLOAT, v->rank, v->dim);
+    describe(to, s->e);
+    to->exact = true;
+    to->half = half;
+    define(r, s, to);
+}
+
 bool rt_depends(const Sx *e) {
     if (!e) {
         return false;
@@ -177,6 +193,8 @@ static const RtVar *slice(RandomText *r, Stmts *list) {
     }
     RtVar *to = rt_var_new(r, RT_FLOAT, rank, dim);
     to->size = v->size;
+    to->exact = v->exact;
+    to->half = v->half;
     return define(r, s, to);
 }
 
@@ -199,6 +217,8 @@ static const RtVar *reshaped(RandomText *r, Stmts *list) {
     s->from[0] = v;
     RtVar *to = rt_var_new(r, RT_FLOAT, rank, dim);
     to->size = v->size;
+    to->exact = v->exact;
+    to->half = v->half;
     return define(r, s, to);
 }
 
@@ -268,6 +288,8 @@ static const RtVar *joined(RandomText *r, Stmts *list) {
     }
     RtVar *to = rt_var_new(r, RT_FLOAT, rank, dim);
     to->size = fmax(a->size, b->size);
+    to->exact = a->exact && b->exact;
+    to->half = a->half == b->half ? a->half : TY_ERROR;
     return define(r, s, to);
 }
 
@@ -304,6 +326,8 @@ static const RtVar *called(RandomText *r, Stmts *list) {
         p->lo = from->lo;
         p->hi = from->hi;
         p->ranged = from->ranged;
+        p->exact = from->exact;
+        p->half = rt_chance(r, 50) ? from->half : TY_ERROR; /* as its signature says */
         s->from[s->nfrom++] = from;
         VEC_PUSH(r->arena, &s->param, p);
         VEC_PUSH(r->arena, &r->scope, p);
@@ -323,6 +347,8 @@ static const RtVar *called(RandomText *r, Stmts *list) {
     v->lo = s->result->lo;
     v->hi = s->result->hi;
     v->ranged = false;
+    v->exact = s->result->exact;
+    v->half = s->result->half;
     VEC_PUSH(r->arena, list, s);
     return define(r, s, v);
 }
@@ -331,7 +357,7 @@ void rt_statements(RandomText *r, Stmts *list, int n) {
     for (int i = 0; i < n && r->budget > 0; i++) {
         r->budget--;
         const RtVar *v = rt_some_var(r, RT_FLOAT, 0);
-        switch (rt_below(r, 16)) {
+        switch (rt_below(r, r->elem == TY_F32 ? 16 : 15)) {
         case 0:
         case 1: slice(r, list); break;
         case 2: reshaped(r, list); break;
@@ -346,6 +372,7 @@ void rt_statements(RandomText *r, Stmts *list, int n) {
             }
             break;
         case 9: called(r, list); break;
+        case 15: rounded(r, list); break;
         case 10:
         case 11:
             if (v) {
@@ -372,6 +399,8 @@ static RtEntry *entry_new(RandomText *r, const char *name) {
             dim[k] = some_extent(r);
         }
         RtVar *v = rt_var_new(r, RT_FLOAT, rank, dim);
+        v->exact = true;
+        v->half = rank > 0 ? rt_half(r, 25) : TY_ERROR;
         VEC_PUSH(r->arena, &e->input, v);
         VEC_PUSH(r->arena, &r->scope, v);
     }

@@ -7,7 +7,9 @@
  * `smooth<n>` give a scalar and its derivatives to all inputs. A model with layers of the library
  * and of its own, second sets, states, trains and a check of their gradients stand beside them.
  *
- * Numbers written are multiples of 1/8 and inputs are floats, so that both sides mean the same. */
+ * Numbers written are multiples of 1/8 and inputs are floats, so that both sides mean the same. Of
+ * 16 bits are inputs, what is converted of numbers that no sum has rounded before, states, and
+ * parameters and products by a train's `precision`. */
 #ifndef MDLC_TESTS_RANDOM_TEXT_H
 #define MDLC_TESTS_RANDOM_TEXT_H
 
@@ -28,6 +30,8 @@ typedef struct {
     double size;
     int64_t lo, hi;
     bool ranged; /* the compiler knows lo..hi too */
+    bool exact;  /* FLOAT: no sum, so both sides round it to the same neighbour */
+    Elem half;   /* FLOAT: a float of these 16 bits; TY_ERROR: a plain one */
 } RtVar;
 
 typedef struct Sx Sx;
@@ -186,6 +190,8 @@ Sx *rt_bool(RandomText *r, RtWhere *w, int depth);
 Sx *rt_num(RandomText *r, RtKind type, double x);
 Sx *rt_whole(RandomText *r, const RtVar *v);
 Sx *rt_bin(RandomText *r, const char *op, RtKind type, Sx *a, Sx *b, double size);
+Sx *rt_short(RandomText *r, Sx *e, Elem half);  /* bf16(e), f16(e) */
+Elem rt_half(RandomText *r, int percent);       /* of 16 bits, so often; else TY_ERROR */
 Sx *rt_calm(RandomText *r, Sx *e, double most); /* made not larger than `most` */
 /* Late ones more often: chains grow. NULL: none of the kind. */
 const RtVar *rt_some_var(RandomText *r, RtKind kind, int least_rank);

@@ -49,6 +49,8 @@ static void emits(RandomText *r, Stmt *s, int before, int64_t n) {
             }
             RtVar *out = rt_var_new(r, of->kind, of->rank + 1, dim);
             out->size = of->size;
+            out->exact = of->exact;
+            out->half = front ? TY_ERROR : of->half;
             out->lo = front && of->lo > 0 ? 0 : of->lo; /* zeros behind the end */
             out->hi = front && of->hi < 0 ? 0 : of->hi;
             e.out = out;

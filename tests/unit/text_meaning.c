@@ -70,13 +70,23 @@ static double fold(Run *run, const Sx *e, int64_t at) {
     return str_eq(e->op, "mean") ? result / (double)(n[0] * n[1]) : result;
 }
 
+/* The nearest with `bits` of fraction and no exponent below `least`, ties to even. */
+static double shortened(double x, int bits, int least) {
+    int e = x == 0 ? least : ilogb(x);
+    double unit = ldexp(1, (e < least ? least : e) - bits), whole = floor(fabs(x) / unit);
+    double rest = fabs(x) / unit - whole;
+    whole += rest > 0.5 || (rest == 0.5 && fmod(whole, 2) == 1);
+    return copysign(whole * unit, x);
+}
+
 static double function(const char *op, double x, double y, double z) {
     switch (op[0]) {
     case '-': return -x;
     case 'a': return fabs(x);
     case 'c': return op[1] == 'o' ? cos(x) : fmin(fmax(x, y), z);
     case 'e': return op[1] == 'r' ? erf(x) : str_eq(op, "exp") ? exp(x) : expm1(x);
-    case 'f': return op[1] == '3' ? x : floor(x);
+    case 'b': return shortened(x, 7, -126);
+    case 'f': return op[1] == '3' ? x : op[1] == '1' ? shortened(x, 10, -14) : floor(x);
     case 'g': return 0.5 * x * (1 + erf(x / sqrt(2)));
     case 'i': return x; /* a conversion to i32 of what is one */
     case 'l': return str_eq(op, "lerp") ? x + z * (y - x) : str_eq(op, "log1p") ? log1p(x) : log(x);

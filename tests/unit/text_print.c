@@ -140,7 +140,8 @@ static void print(RandomText *r, const Sx *e, int least, Text *out) {
 
 void text_type(RandomText *r, const RtVar *v, Text *out) {
     static const char *const kinds[] = {"", "i32", "bool"};
-    text_add(out, v->kind == RT_FLOAT && v->rank == 0 ? "f32" : kinds[v->kind]);
+    bool scalar = v->kind == RT_FLOAT && v->rank == 0;
+    text_add(out, v->half != TY_ERROR ? elem_name(v->half) : scalar ? "f32" : kinds[v->kind]);
     for (int i = 0; i < v->rank; i++) {
         text_printf(out, "%s%s", i ? ", " : "[", rt_extent(r, v->dim[i]));
     }
