@@ -149,20 +149,20 @@ static Node *read_until(Elab *e, const Ast *ast) {
 
 /* What is looked at between the steps: the condition, then the emits. */
 static void add_looks(Elab *e, const Ast *ast, LoopScope *loop, Node *until, Field *field) {
+    field->look = ARENA_ARRAY(e->arena, int, 1 + loop->emitted.count);
+    field->looks = 0;
     if (until) {
-        loop_emit(loop->builder, until);
+        field->look[field->looks++] = loop_emit(loop->builder, until);
     }
-    for (int i = 0; i < loop->emitted.count; i++) {
-        if (elab_ok(loop->emitted.at[i].value)) {
-            loop_emit(loop->builder, loop->emitted.at[i].value->node);
-        }
+    for (int i = 0; i < loop->emitted.count; i++, field->looks++) {
+        const Value *v = loop->emitted.at[i].value;
+        field->look[field->looks] = elab_ok(v) ? loop_emit(loop->builder, v->node) : 0;
     }
     if (ast->kid[3] && loop->emitted.count == 0 && e->errors == 0) {
         elab_error(e, ast->kid[3]->loc, 653,
                    "'at' says when 'emit' collects, but the body emits nothing");
         diag_hint(&e->c->diag, "emit ys = y;");
     }
-    field->looks = (until != NULL) + loop->emitted.count;
 }
 
 /* Elaborates the body at the region at hand; field->loop is NULL after an error. `times`: how many

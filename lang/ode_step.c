@@ -113,7 +113,7 @@ static Node **body_arguments(Graph *g, Arena *scratch, const Field *field, Node 
     const Attr *a = loop->attr;
     int n = field->count, nrest = field_rest(field);
     Node **arg = ARENA_ARRAY(scratch, Node *, 1 + loop->nin);
-    if (a->nxs > 0 || a->nys != field->looks) {
+    if (a->nxs > 0 || a->nys > field->looks) {
         BUG("the body of an ode has stacks");
     }
     arg[0] = node_int(g, TY_I32, stage);
@@ -156,7 +156,7 @@ void field_look(Graph *g, const Field *field, Node *t, Node *const *y, Node *con
     Node **all = ARENA_ARRAY(&scratch, Node *, field->loop->body->out.count);
     region_inline(g, field->loop->body, arg, all);
     for (int k = 0; k < field->looks; k++) {
-        out[k] = all[field->loop->attr->ncarry + k];
+        out[k] = all[field->loop->attr->ncarry + field->look[k]];
     }
     arena_free(&scratch);
 }

@@ -20,6 +20,7 @@ typedef struct {
     Node *loop;
     int count;  /* carries of the ode */
     int looks;  /* what `until` and the emits of the body are at a time, besides the slopes */
+    int *look;  /* by look: its stack in the body; two of one value have one */
     bool apart; /* each stage is a loop of its own, which runs once */
     bool again; /* then: it keeps for its adjoint only what goes in, and is made again there */
 } Field;

@@ -62,8 +62,7 @@ static void equal_step(const Walk *w, Node *from, Node *to, Node *index, const T
         next->control[STOPPED] = stops;
     }
     if (w->has[TAKEN]) {
-        next->control[TAKEN] =
-            node_map2(g, OP_ADD, now->control[TAKEN], node_int(g, TY_I32, 1));
+        next->control[TAKEN] = node_map2(g, OP_ADD, now->control[TAKEN], node_int(g, TY_I32, 1));
         next->control[REJECTED] = now->control[REJECTED];
     }
 }
@@ -136,6 +135,7 @@ static void by_times(Walk *w, Node *to, Node *stop, int64_t count, Turn *turn, N
         *lasting_at(w, &now, k) = loop_carry_value(times->builder, k);
     }
     Node *time = loop_xs(times->builder, all), **look = ARENA_ARRAY(w->e->scratch, Node *, looks);
+    int *at = ARENA_ARRAY(w->e->scratch, int, looks + 1);
     stretch(w, time, &now);
     for (int k = 0; lasting_at(w, &now, k); k++) {
         loop_next(times->builder, k, *lasting_at(w, &now, k));
@@ -146,14 +146,14 @@ static void by_times(Walk *w, Node *to, Node *stop, int64_t count, Turn *turn, N
             Node *there = node_map2(g, OP_EQ, now.control[TIME], time);
             look[k] = node_select(g, there, look[k], node_full(g, *look[k]->type, 0));
         }
-        loop_emit(times->builder, look[k]);
+        at[k] = loop_emit(times->builder, look[k]);
     }
     Node *done = loop_scope_close(w->e, times);
     for (int k = 0; lasting_at(w, turn, k); k++) {
         *lasting_at(w, turn, k) = loop_final(g, done, k);
     }
     for (int k = w->until; k < looks; k++) {
-        Node *values = loop_stack(g, done, k - w->until);
+        Node *values = loop_stack(g, done, at[k]);
         stack[k - w->until] = node_slice_axis(g, values, 0, 0, count, 1);
     }
 }
