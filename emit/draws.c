@@ -52,6 +52,23 @@ static const char *start_text(Style *s, int axis, const Index *index, const char
     return text.at;
 }
 
+/* False where it is not the innermost loop. */
+static bool find_all(const Style *s, int axis, const StmtList *body, Draws *draws) {
+    for (int i = 0; i < body->count; i++) {
+        const Stmt *st = body->at[i];
+        if (st->kind != STMT_LET && st->kind != STMT_STORE) {
+            return false;
+        }
+        find(s, axis, st->kind == STMT_LET && st->as ? st->as : st->expr, draws);
+    }
+    return true;
+}
+
+bool draws_any(const Style *s, int axis, const StmtList *body) {
+    Draws draws = {.count = 0};
+    return find_all(s, axis, body, &draws) && draws.count > 0;
+}
+
 Draws draws_open(Style *s, int axis, const char *first, const char *end, int64_t most,
                  const StmtList *body) {
     Draws draws = {.count = 0};
@@ -61,12 +78,8 @@ Draws draws_open(Style *s, int axis, const char *first, const char *end, int64_t
     if (most > DRAWS_ROW || most < 4 || (sized && flat->block < 0)) {
         return draws;
     }
-    for (int i = 0; i < body->count; i++) {
-        const Stmt *st = body->at[i];
-        if (st->kind != STMT_LET && st->kind != STMT_STORE) {
-            return (Draws){.count = 0}; /* not the innermost loop */
-        }
-        find(s, axis, st->kind == STMT_LET && st->as ? st->as : st->expr, &draws);
+    if (!find_all(s, axis, body, &draws)) {
+        return (Draws){.count = 0};
     }
     bool from_zero = strcmp(first, "0") == 0;
     for (int i = 0; i < draws.count; i++) {

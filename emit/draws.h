@@ -16,6 +16,8 @@ typedef struct {
  * binds the draw to the row's element. Other draws stay as they are. */
 Draws draws_open(Style *s, int axis, const char *first, const char *end, int64_t most,
                  const StmtList *body);
+/* Are there such draws, of any loop? Then a long one may run in parts of a row. */
+bool draws_any(const Style *s, int axis, const StmtList *body);
 void draws_close(Style *s, const Draws *draws);
 
 #endif

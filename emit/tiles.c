@@ -206,12 +206,29 @@ static void print_epilogue(Text *out, const Kernel *k, const Tile *tile, const c
                 continue;
             }
             int64_t most = k->axis[tile->column].extent;
-            Draws draws = draws_open(&s, tile->column, first, end, most, &inner->body);
+            bool parts = tile->narrow == 0 && most > DRAWS_ROW &&
+                         draws_any(&s, tile->column, &inner->body);
+            const char *from = first, *to = end;
+            if (parts) { /* a row of draws at a time */
+                from = style_name(&s, "begin");
+                to = style_name(&s, "end");
+                line(&s, "for (int64_t %s = %s; %s < %s; %s += %d) {", from, first, from, end, from,
+                     DRAWS_ROW);
+                s.depth++;
+                line(&s, "const int64_t %s = %s < %s + %d ? %s : %s + %d;", to, end, from,
+                     DRAWS_ROW, end, from, DRAWS_ROW);
+                most = DRAWS_ROW;
+            }
+            Draws draws = draws_open(&s, tile->column, from, to, most, &inner->body);
             line(&s, tile->narrow > 0 ? "MD_UNROLL" : "MD_IVDEP");
-            line(&s, "for (int64_t %s = %s; %s < %s; %s++) {", col, first, col, end, col);
+            line(&s, "for (int64_t %s = %s; %s < %s; %s++) {", col, from, col, to, col);
             block_print(&s, &inner->body);
             line(&s, "}");
             draws_close(&s, &draws);
+            if (parts) {
+                s.depth--;
+                line(&s, "}");
+            }
         }
         block_unbind(&s, &st->body);
         if (strstr(out->at + behind, "block[") == NULL) { /* what is stored needs no sum */

@@ -120,6 +120,12 @@ sed 's/optimizer adamw(lr = 1e-3)/optimizer adamw(lr = sqrt(20.5 - f32(step)) * 
 rc=$?
 [ $rc = 4 ] && grep -qi 'nan' "$scratch/spoiled.log" && pass || fail spoiled "status $rc: $(tail -n 2 "$scratch/spoiled.log")"
 
+# GPT-2: half of the weights and no gradient kept longer for it; all draws of updates by rows.
+gpt2() { "$MDLC" --no-main --threads=2 --stats --precision="$1" tests/bench/gpt2.mdl -o "$scratch/gpt2.c" >"$scratch/gpt2.stats"; sed -n "s/^$2: //p" "$scratch/gpt2.stats"; }
+whole=$(gpt2 bf16 params) arena=$(gpt2 bf16 gpt2_fit.arena)
+[ "$(gpt2 "bf16(master=false)" params)" -le $((whole / 2 + 4096)) ] && [ "$(gpt2 "bf16(master=false)" gpt2_fit.arena)" -le $((arena * 101 / 100)) ] && pass || fail "GPT-2" "$(cat "$scratch/gpt2.stats")"
+grep -q md_bf16_drawn "$scratch/gpt2.c" && ! grep -q 'md_bf16_drawn(.*md_rand_uniform' "$scratch/gpt2.c" && pass || fail "GPT-2" "draws one by one"
+
 # Digits, all of their 660 steps: updates rounded by draws end where those of f32 do. Rounded to the nearest, small ones are lost.
 sed 's/^    epochs 60;/    epochs 60; precision bf16(master = false);/; s/cosine(3e-3, warmup = 20)/LR/' samples/digits.mdl >"$scratch/digits.mdl"
 for lr in 'cosine(3e-3, warmup = 20)' 1e-5; do
