@@ -339,9 +339,12 @@ static bool is_kept_or_zero(const Expr *e) {
            e->in[2]->kind == EXPR_CONST && e->in[2]->value == 0 && !signbit(e->in[2]->value);
 }
 
-/* Of what another choice has let through. */
+/* Of what another choice has let through, or of what is rounded to IEEE's half: so many steps
+ * behind a branch are no vector. */
 static bool keeps_kept(const Expr *e) {
-    return is_kept_or_zero(e) && is_kept_or_zero(e->in[1]);
+    const Expr *kept = e->kind == EXPR_MAP && e->op == OP_SELECT ? e->in[1] : e;
+    bool rounds = kept->kind == EXPR_MAP && kept->op == OP_F16;
+    return is_kept_or_zero(e) && (rounds || is_kept_or_zero(kept));
 }
 
 static int map_level(const Expr *e) {
@@ -447,12 +450,20 @@ static void within(Style *s, const Expr *e) {
     }
 }
 
+/* The bits of IEEE's half where the border is 0: those are chosen, and converted whatever they are,
+ * since the steps of a conversion are no vector behind a branch. */
+static bool chooses_bits(const Expr *e) {
+    const Expr *border = e->nin == 2 ? e->in[1] : NULL;
+    return border && e->arg->elem == TY_F16 && border->kind == EXPR_CONST && border->value == 0 &&
+           !signbit(border->value);
+}
+
 static int expr_level(const Expr *e) {
     switch (e->kind) {
     case EXPR_CONST: return signbit(e->value) || e->ivalue < 0 ? LEVEL_TERM : LEVEL_UNARY + 1;
     case EXPR_INDEX: return LEVEL_UNARY;
     case EXPR_WITHIN: return LEVEL_ANY;
-    case EXPR_LOAD: return e->nin == 2 ? LEVEL_CHOICE : LEVEL_UNARY + 1;
+    case EXPR_LOAD: return e->nin == 2 && !chooses_bits(e) ? LEVEL_CHOICE : LEVEL_UNARY + 1;
     case EXPR_MAP: return map_level(e);
     case EXPR_KEY:
     case EXPR_DRAW:
@@ -472,11 +483,19 @@ const char *style_half(Elem storage) {
 }
 
 static void load(Style *s, const Expr *e) {
+    const char *half = style_half(e->arg->elem);
+    if (chooses_bits(e)) {
+        text_printf(s->out, "md_from_%s((uint16_t)(", half);
+        style_value(s, e->in[0], LEVEL_BITS + 1);
+        text_add(s->out, " ? ");
+        style_place(s, e->arg, e->index);
+        text_add(s->out, " : 0))");
+        return;
+    }
     if (e->nin == 2) {
         style_value(s, e->in[0], LEVEL_BITS + 1);
         text_add(s->out, " ? ");
     }
-    const char *half = style_half(e->arg->elem);
     if (half) {
         text_printf(s->out, "md_from_%s(", half);
     }

@@ -1,5 +1,6 @@
 /* halves: see the header. What is rounded or stored so is one, and so is what picks, moves or
- * compares such values. Stacks of loops and their slices are what the body emits; carries are taken for f32.
+ * compares such values. Stacks of loops and their slices are what the body emits; carries are taken
+ * for f32.
  * Needs any region, changes nothing. */
 #include "passes/halves.h"
 

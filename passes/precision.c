@@ -16,8 +16,8 @@
  * multiplications by term, so that is a matter of rows, columns and the sum: few rows times a
  * parameter, which is rounded each time, are slower. Where all that is read fills no cache, no
  * byte that is not read is won back. Convolutions multiply far more
- * often what they convert, in the cache: they are rounded where they fill one, and in f16, whose
- * conversions cost more around a border than is won, never. */
+ * often what they convert, in the cache: they are rounded where they fill one; in f16, whose
+ * conversions take more steps than reading half of the bytes wins, where the source says so. */
 #include "passes/precision.h"
 
 #include "compiler/eval_rule.h"

@@ -217,9 +217,8 @@ static void settle_rounds(const Compile *c, Module *module) {
         Entry *entry = module->entry.at[i];
         const Entry *says = entry->train ? entry->train : entry;
         bool always = c->opt.half != TY_ERROR ? c->opt.always : says->always;
-        int64_t all = entry->half == TY_BF16 ? ROUND_ALL : ROUND_PRODUCTS;
         entry->rounds = entry->half == TY_ERROR ? 0
-                        : always                ? all
+                        : always                ? ROUND_ALL
                                  : precision_pays(says->region, entry->half, &machine);
     }
 }

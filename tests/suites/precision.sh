@@ -145,6 +145,27 @@ near "convolutions in pairs" "$scratch/small1.loss" "$scratch/paired1.loss" 0.01
 near "convolutions and PyTorch's autocast" "$scratch/bf16.txt" "$scratch/small1.loss" 0.012
 near "convolutions and f32" "$scratch/conv.f32.loss" "$scratch/small1.loss" 0.012
 
+# In f16 where the source says `always`: tiles and copies in 16 bits, whose border is chosen before a number is converted.
+"$MDLC" --no-main --precision=f16 "$scratch/deep.mdl" -o "$scratch/deep.c" && ! grep -q '^MD_TILE_HALF_PART(.*conv2d' "$scratch/deep.c" && pass || fail "convolutions in f16" "are not asked for"
+"$MDLC" --no-main --precision="f16, always" "$scratch/deep.mdl" -o "$scratch/deep.c" && [ "$(grep -c '^MD_TILE_HALF_PART(.*conv2d' "$scratch/deep.c")" -ge 8 ] && grep -q 'MD_TILE_SPAN |' "$scratch/deep.c" &&
+    [ "$(grep -c 'md_from_f16((uint16_t)(' "$scratch/deep.c")" -ge 4 ] && ! grep -q '? md_from_f16([a-z_0-9]*\[' "$scratch/deep.c" && ! grep -q '^MD_TILE_PART(.*conv2d' "$scratch/deep.c" && pass ||
+    fail "convolutions in f16" "$(grep -c '^MD_TILE_HALF_PART(.*conv2d' "$scratch/deep.c") tiles in 16 bits, $(grep -c 'md_from_f16((uint16_t)(' "$scratch/deep.c") borders"
+saved=$("$MDLC" report --threads=1 --precision="f16, always" "$scratch/deep.mdl" | sed -n 's/^train fit: arena \([0-9]*\).*/\1/p')
+[ "${saved:-1}" -lt $((all * 80 / 100)) ] && pass || fail "arena of convolutions in f16" "$saved bytes, in f32 $all"
+"$ODD_BUILD/mdlc" --precision="f16, always" tests/suites/halves.mdl -o "$scratch/small16.c" && emitted "$scratch/small16.c" "$scratch/small16" || fail "convolutions in f16" "halves.mdl does not build"
+[ "$(grep -c '^MD_TILE_HALF_PART(.*conv2d' "$scratch/small16.c")" -ge 4 ] && pass || fail "convolutions in f16" "of a small net in f32"
+run "$scratch/small16one" "$scratch/small16" conv --threads 1
+run "$scratch/small16three" "$scratch/small16" conv --threads 3
+same "convolutions in f16, 3 threads" "$scratch/small16one.st" "$scratch/small16three.st"
+near "convolutions in f16 and PyTorch's autocast" "$scratch/f16.txt" "$scratch/small16one.loss" 0.012
+near "convolutions in f16 and f32" "$scratch/conv.f32.loss" "$scratch/small16one.loss" 0.012
+if emitted "$scratch/small16.c" "$scratch/narrow16" -mno-avx512f -mno-f16c 2>"$scratch/err"; then
+    run "$scratch/narrow16one" "$scratch/narrow16" conv --threads 1
+    same "convolutions in f16 with narrower vectors" "$scratch/small16one.st" "$scratch/narrow16one.st"
+else
+    skip "convolutions in f16 with narrower vectors" "this compiler knows none"
+fi
+
 # In pairs, by the instruction where there is one, else by two multiply-adds: sums in another order.
 emitted "$scratch/half.c" "$scratch/pairs" -DMD_TILE_PAIRS=1 && run "$scratch/pairs1" "$scratch/pairs" --threads 1
 near "in pairs" "$scratch/half1.loss" "$scratch/pairs1.loss" 0.003
