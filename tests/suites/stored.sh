@@ -74,6 +74,17 @@ same "weights read and written" "$scratch/one.st" "$scratch/again.st"
 run "$scratch/again" "$scratch/train" --load "$scratch/twin.st" --steps 0
 if have python3; then
     check "weights of f32 to the nearest" python3 tests/suites/near.py "$scratch/twin.st" "$scratch/again.st" 2
+    # A number does not become infinite.
+    python3 -c '
+import json, struct, sys
+data = bytearray(open(sys.argv[1], "rb").read())
+n = struct.unpack("<Q", data[:8])[0]
+head = json.loads(data[8:8 + n])
+at = 8 + n + [v for k, v in head.items() if k.endswith(".seen")][0]["data_offsets"][0]
+data[at + 4:at + 8] = struct.pack("<f", 1e6)
+open(sys.argv[2], "wb").write(data)' "$scratch/twin.st" "$scratch/large.st"
+    "$scratch/train" fit --load "$scratch/large.st" --steps 0 >"$scratch/err" 2>&1 && fail "a large weight" "is taken" || pass
+    grep -q "seen': element 1 is beyond what F16 holds" "$scratch/err" && pass || fail "a large weight" "$(tail -n 1 "$scratch/err")"
 else
     skip "weights of f32 to the nearest" "no python3"
 fi
