@@ -100,6 +100,12 @@ npy.write(sys.argv[1] + "/x.npy", "(16, 1, 12, 12)", [random.gauss(0, 1) for _ i
     # shellcheck disable=SC2086
     "$MDLC" run --seed 3 --entry look $in $model | sed -n 's/^y .* = //p' | tr ' ' '\n' >"$scratch/e"
     paste "$scratch/y" "$scratch/e" | awk '{ d = $1 - $2; if (NF != 2 || d * d > 1e-9 * (1 + $1 * $1)) bad = 1 } END { exit bad || NR < 511 }' && pass || fail evaluator "differs"
+    # The average in the place of the model is rounded, and near what the average itself gives.
+    # shellcheck disable=SC2086
+    "$scratch/short" look --resume "$scratch/ck" --weights avg --log json $in >"$scratch/look.log" 2>"$scratch/err" || fail "--weights" "$(cat "$scratch/err")"
+    values "$scratch/look.log" y >"$scratch/y"
+    values "$scratch/look.log" z >"$scratch/z"
+    paste "$scratch/y" "$scratch/z" | awk '{ d = $1 - $2; if (d * d > 0.03 ^ 2 * (1 + $1 * $1)) bad = 1; if (d != 0) some = 1 } END { exit bad || !some || NR < 511 }' && pass || fail "--weights" "$(paste "$scratch/y" "$scratch/z" | tail -n 1)"
 else
     skip copy "no python3"
 fi
