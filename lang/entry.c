@@ -367,6 +367,15 @@ void entry_limits(Elab *e) {
     }
 }
 
+/* An assignment says what a state is next, whatever the calls of its layer would have made it. */
+static bool is_assigned(const EntryScope *scope, const Slot *slot) {
+    bool is = false;
+    for (int i = 0; i < scope->write.count; i++) {
+        is = is || scope->write.at[i].slot == slot;
+    }
+    return is;
+}
+
 void entry_writes(Elab *e) {
     EntryScope *scope = e->entry;
     for (int i = 0; i < scope->write.count; i++) {
@@ -374,7 +383,7 @@ void entry_writes(Elab *e) {
                   scope->write.at[i].loc);
     }
     for (int i = 0; i < scope->state.count; i++) {
-        if (scope->state.at[i].written) {
+        if (scope->state.at[i].written && !is_assigned(scope, scope->state.at[i].slot)) {
             entry_out(e, OUT_WRITE, NULL, scope->state.at[i].slot, scope->state.at[i].value,
                       scope->state.at[i].slot->loc);
         }
