@@ -97,7 +97,7 @@ typedef enum { RT_SCAN, RT_REPEAT, RT_WHILE, RT_ODE } RtLoopKind;
 
 /* A method of Runge and Kutta: the rows below the diagonal of its tableau, its weights, and the
  * weights of slopes in its error, if it has an estimate. */
-enum { RT_STAGES = 4, RT_ATTEMPTS = 60 };
+enum { RT_STAGES = 4, RT_ATTEMPTS = 60, RT_SEARCH = 120 /* more, for the place of an end */ };
 typedef struct {
     const char *name;
     int stages, nerror, order;

@@ -199,6 +199,20 @@ static void some_steps(RandomText *r, RtOde *o) {
     }
 }
 
+/* Where an ode whose steps go by their error ends: so far from its start, which lies on no number
+ * of the text. A condition of the data has many such places, and the search finds one or the other
+ * by the last bit. */
+static Sx *some_end(RandomText *r, RtOde *o, const RtVar *time) {
+    double from = rt_number(r, 1), way = (double)(1 + rt_below(r, 8)) / 8;
+    o->from = rt_num(r, RT_FLOAT, from);
+    o->to = rt_num(r, RT_FLOAT, from > 0 ? from - way : from + way);
+    double distance = 1.0 / 16 + (double)rt_below(r, 8) / 8;
+    Sx *past = rt_bin(r, ">", RT_BOOL, rt_whole(r, time), rt_num(r, RT_FLOAT, from + distance), 1);
+    Sx *before =
+        rt_bin(r, "<", RT_BOOL, rt_whole(r, time), rt_num(r, RT_FLOAT, from - distance), 1);
+    return rt_bin(r, "or", RT_BOOL, past, before, 1);
+}
+
 /* ode x7 from ... to ... using heun(steps = 2) at [0.5, 1.0] until ... carry x8 = x2 { ... } */
 static void differential(RandomText *r, Stmts *list, const Starts *start) {
     if (r->work * 8 > ODE_WORK) {
@@ -211,8 +225,8 @@ static void differential(RandomText *r, Stmts *list, const Starts *start) {
     int carries = r->scope.count;
     s->count = rt_var_new(r, RT_FLOAT, 0, NULL);
     VEC_PUSH(r->arena, &r->scope, s->count);
-    if (!r->smooth && s->ode.steps > 0 && rt_chance(r, 40)) {
-        s->cond = condition(r, s->count);
+    if (!r->smooth && rt_chance(r, 40)) {
+        s->cond = s->ode.steps > 0 ? condition(r, s->count) : some_end(r, &s->ode, s->count);
     }
     int inside = r->scope.count;
     r->work *= 8;

@@ -288,6 +288,7 @@ typedef struct {
     Run *run;
     const Stmt *s;
     double time, size, whole;
+    double reach; /* where it is known to be over, so far ahead */
     double *y[CARRIES];
     bool over;
 } Solve;
@@ -363,9 +364,14 @@ static void arrive(Solve *v, double time, double *const *end) {
     memcpy(v->y, end, sizeof v->y);
 }
 
-static bool ends_here(Solve *v) {
-    take_place(v, v->time, v->y);
+/* Does the condition hold there? */
+static bool holds(Solve *v, double time, double *const *y) {
+    take_place(v, time, y);
     return v->s->cond && element(v->run, v->s->cond, 0) != 0;
+}
+
+static bool ends_here(Solve *v) {
+    return holds(v, v->time, v->y);
 }
 
 static void equal_steps(Solve *v, double to) {
@@ -383,20 +389,30 @@ static void equal_steps(Solve *v, double to) {
 static void steps_by_error(Solve *v, double to) {
     double near = v->whole * (v->run->r->elem == TY_F64 ? 1e-13 : 1e-5), *end[CARRIES];
     int attempts = 0;
-    while (v->time != to) {
-        bool last = fabs(to - v->time) <= v->size + near;
-        double h = last ? to - v->time : to > v->time ? v->size : -v->size;
+    while (v->time != to && !v->over) {
+        double most = v->size <= v->reach / 2 ? v->size : v->reach / 2;
+        most = v->reach <= near ? v->reach : most;
+        bool last = fabs(to - v->time) <= most + near;
+        double h = last ? to - v->time : to > v->time ? most : -most;
         double e = fmax(make_step(v, h, end), 1e-30);
-        bool taken = e < 1;
+        bool good = e < 1, stops = holds(v, last ? to : v->time + h, end);
+        bool taken = good && (!stops || fabs(h) <= near);
+        if (taken) {
+            v->reach = v->reach > fabs(h) ? v->reach - fabs(h) : INFINITY;
+        } else if (good) {
+            v->reach = fabs(h);
+        }
         double f = 0.9 * pow(e, -1.0 / v->s->ode.method.order);
         f = fmin(taken ? 10 : 0.9, fmax(taken ? 1 : 0.2, f));
         double longer = fabs(h) * (isfinite(e) ? f : 0.2);
         bool cut = taken && last && v->s->ode.nat > 0;
-        v->size = cut ? fmax(v->size, longer) : longer;
+        bool searches = v->s->cond && (most < v->size || taken != good);
+        v->size = searches ? v->size : cut ? fmax(v->size, longer) : longer;
         if (taken) {
             arrive(v, last ? to : v->time + h, end);
+            v->over = stops;
         }
-        if (++attempts > RT_ATTEMPTS) {
+        if (++attempts > RT_ATTEMPTS + (v->s->cond ? RT_SEARCH : 0)) {
             BUG("a random text makes more than %d attempts", RT_ATTEMPTS);
         }
     }
@@ -405,6 +421,7 @@ static void steps_by_error(Solve *v, double to) {
 static void run_ode(Run *run, const Stmt *s) {
     const RtOde *o = &s->ode;
     Solve v = {.run = run, .s = s, .time = element(run, o->from, 0), .size = o->first};
+    v.reach = INFINITY;
     double to = element(run, o->to, 0), *stack[8];
     v.whole = fabs(to - v.time);
     room(run, s->count);

@@ -181,7 +181,7 @@ static void ode_text(RandomText *r, const Stmt *s, Text *out) {
         text_printf(out, "steps = %lld)", (long long)o->steps);
     } else {
         text_printf(out, "rtol = %g, atol = %g, max = %d, first = %g)", o->rtol, o->atol,
-                    RT_ATTEMPTS, o->first);
+                    s->cond ? RT_ATTEMPTS + RT_SEARCH : RT_ATTEMPTS, o->first);
     }
     for (int i = 0; i < o->nat; i++) {
         text_printf(out, o->at[i] == floor(o->at[i]) ? "%s%.1f" : "%s%g", i ? ", " : " at [",
