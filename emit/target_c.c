@@ -322,7 +322,7 @@ static void print_for(Style *s, const Stmt *st) {
         line(s, "MD_IVDEP");
     }
     if (st->unroll) {
-        line(s, "MD_UNROLL");
+        line(s, "MD_UNROLL(8)");
     }
     line(s, "for (int64_t %s = %s; %s < %s; %s++) {", name, first, name, end, name);
     block_print(s, &st->body);

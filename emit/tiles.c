@@ -220,7 +220,7 @@ static void print_epilogue(Text *out, const Kernel *k, const Tile *tile, const c
                 most = DRAWS_ROW;
             }
             Draws draws = draws_open(&s, tile->column, from, to, most, &inner->body);
-            line(&s, tile->narrow > 0 ? "MD_UNROLL" : "MD_IVDEP");
+            line(&s, tile->narrow > 0 ? "MD_UNROLL(8)" : "MD_IVDEP");
             line(&s, "for (int64_t %s = %s; %s < %s; %s++) {", col, from, col, to, col);
             block_print(&s, &inner->body);
             line(&s, "}");

@@ -31,7 +31,7 @@
 
 /* A thread runs its loops as they stand. */
 #define MD_IVDEP
-#define MD_UNROLL
+#define MD_UNROLL(n)
 #define MD_IN_ORDER ((void)0)
 
 /* The memory of one instance: regions of the device, and of the host a mirror of what results take.

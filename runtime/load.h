@@ -304,9 +304,8 @@ MD_COLD void md_load_complete(md_load *l) {
 }
 
 /* Behind the first walk. The format wants the tensors to tile the data, in any order. They do
- * exactly when each offset but the first and the last occurs as often as an end as it does as a
- * begin: then all tensors lie on one path from the first to the last. Offsets are counted by the
- * sum of their hashes, so one walk and one number are enough. */
+ * exactly when each offset but the first and the last is as often an end as a begin: then all lie
+ * on one path. Offsets are counted by the sum of their hashes: one walk and one number. */
 MD_COLD void md_load_whole(md_load *l) {
     unsigned char byte;
     uint64_t end = 8 + l->header + l->data;
@@ -338,9 +337,8 @@ MD_COLD void md_load_element(md_load *l, size_t i, const unsigned char *from, ch
     double near; /* room for any */
     if (l->walk == MD_LOAD_VALUES) {
         if (ranged && (whole < t->lo || whole >= t->hi)) {
-            const char *format = t->hi < INT64_MAX
-                                     ? "tensor '%s': element %u is outside of %d..%d"
-                                     : "tensor '%s': element %u is outside of %d and up";
+            const char *format = "tensor '%s': element %u is outside of %d..%d";
+            format = t->hi < INT64_MAX ? format : "tensor '%s': element %u is outside of %d and up";
             md_load_fault(l, MD_ERR_RANGE, format, l->head.name, (uint64_t)i, t->lo, t->hi);
         } else if (!ranged && !md_put_float(&near, t->dtype, real)) {
             md_load_fault(l, MD_ERR_RANGE, "tensor '%s': element %u is beyond what %s holds",
@@ -386,12 +384,6 @@ MD_COLD void md_load_bytes(md_load *l, uint64_t at, uint64_t end, char *to) {
     }
 }
 
-/* May a float of `from` be beyond those of `to`? */
-MD_COLD int md_load_narrows(md_dtype from, md_dtype to) {
-    const int wide = to == MD_F64 || (to == MD_F32 && from != MD_F64);
-    return from != to && md_is_float(to) && !wide;
-}
-
 /* The tensor at hand. The file may have changed meanwhile, so only what still fits is read. */
 MD_COLD void md_load_tensor(md_load *l) {
     const md_tensor *t = l->t;
@@ -403,7 +395,8 @@ MD_COLD void md_load_tensor(md_load *l) {
         md_load_fault(l, MD_ERR_READ, "tensor '%s' could not be read", h->name);
         return;
     }
-    if (l->walk == MD_LOAD_VALUES && t->lo == t->hi && !md_load_narrows(h->type->dtype, t->dtype)) {
+    const int same = h->type->dtype == t->dtype || !md_is_float(t->dtype);
+    if (l->walk == MD_LOAD_VALUES && t->lo == t->hi && same) {
         return;
     }
     /* if: main */
@@ -491,14 +484,13 @@ MD_COLD void md_load_walked(md_load *l) {
     /* end: copies */
 }
 
-/* Loads the tensors whose kind is in `what`, and with parameters the second sets that the file
- * has. A file must have every parameter; statistics of layers stay as they are where it has none;
- * of slots, and of rings, it has all or none; second sets that it lacks become what they copy.
- * With MD_LOAD_SOME it may lack anything, and what it lacks stays as it is.
- * Floats of other types become the nearest value, but with MD_LOAD_EXACT, and those of slots and
- * rings. All names, types, shapes and offsets are checked before a byte of the regions changes.
- * `l` is scratch, zeros at first; `seen` is scratch of md_slice_total bytes and tells afterwards
- * which tensors the file has. Gives MD_OK or a status code. */
+/* Loads the tensors whose kind is in `what`, and with parameters the second sets that the file has.
+ * A file must have every parameter; statistics of layers stay as they are where it has none; of
+ * slots, and of rings, it has all or none; second sets that it lacks become what they copy. With
+ * MD_LOAD_SOME what it lacks stays as it is. Floats of other types become the nearest value, but
+ * with MD_LOAD_EXACT, and those of slots and rings. Names, types, shapes and offsets are checked
+ * before a byte of the regions changes. `l` is scratch, zeros at first; `seen` has md_slice_total
+ * bytes and tells afterwards which tensors the file has. Gives MD_OK or a status code. */
 MD_COLD int md_load_tensors(md_load *l, const md_tensor *tensors, size_t count,
                             const md_memory *memory, unsigned what, unsigned char *seen,
                             md_read_fn read, void *user) {

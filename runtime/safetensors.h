@@ -57,20 +57,16 @@ MD_FN double md_get_float(const void *from, md_dtype type) {
 /* the nearest of `type`, which may be infinite where `x` is not: then 0, else 1; */
 MD_FN int md_put_float(void *to, md_dtype type, double x) {
     float f = (float)x;
-    if (type == MD_F64) {
-        memcpy(to, &x, sizeof x);
-        return 1;
-    }
     /* if: halves */
-    if (type != MD_F32) {
+    if (type != MD_F32 && type != MD_F64) {
         const uint16_t h = type == MD_F16 ? md_to_f16(f) : md_to_bf16(f);
         f = type == MD_F16 ? md_from_f16(h) : md_from_bf16(h);
         memcpy(to, &h, sizeof h);
         return isfinite(f) || !isfinite(x);
     }
     /* end: halves */
-    memcpy(to, &f, sizeof f);
-    return isfinite(f) || !isfinite(x);
+    memcpy(to, type == MD_F64 ? (const void *)&x : (const void *)&f, md_dtype_get(type)->bytes);
+    return type == MD_F64 || isfinite(f) || !isfinite(x);
 }
 
 /* and an integer; of a U64 its bits. */

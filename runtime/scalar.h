@@ -8,22 +8,18 @@
 #include "runtime/math.h"
 #include "runtime/md.h"
 
-/* MD_IVDEP before a loop: no iteration reads what another one writes. MD_UNROLL before a loop of at
- * most 8 turns: they stand one behind another. MD_ROLLED before a short loop: it becomes vectors,
- * not single elements side by side. */
+/* MD_IVDEP before a loop: no iteration reads what another one writes. MD_UNROLL(n): n of its turns
+ * stand one behind another; with 1 a short loop becomes vectors, not single elements. */
 #if defined(__GNUC__) && !defined(__clang__)
 #define MD_IVDEP MD_PRAGMA(GCC ivdep)
-#define MD_UNROLL MD_PRAGMA(GCC unroll 8)
-#define MD_ROLLED MD_PRAGMA(GCC unroll 1)
+#define MD_UNROLL(n) MD_PRAGMA(GCC unroll n)
 #elif defined(__clang__)
 #pragma clang diagnostic ignored "-Wpass-failed" /* where a loop is too short for vectors */
 #define MD_IVDEP MD_PRAGMA(clang loop vectorize(assume_safety))
-#define MD_UNROLL
-#define MD_ROLLED
+#define MD_UNROLL(n)
 #else
 #define MD_IVDEP
-#define MD_UNROLL
-#define MD_ROLLED
+#define MD_UNROLL(n)
 #endif
 
 /* MD_IN_ORDER at the end of a turn: the loop becomes no vectors, of which gcc 13.1 and older would
@@ -149,25 +145,20 @@ MD_CONST MD_INLINE int64_t md_irem(int64_t x, int64_t y) {
 
 /* ---- lanes --------------------------------------------------------------------------------- */
 
-/* Combines a[0 .. n), n a power of two of at most 64, by halves: always the same tree. Each of the
- * loops has a constant extent, so what vectors hold is combined in registers. */
+/* Combines a[0 .. n), n a power of two up to 64, by halves: one tree, constant extents. */
 #define MD_LANES_HALF(half, type, combine)                                                         \
     if (n > (half)) {                                                                              \
-        MD_ROLLED                                                                                  \
+        MD_UNROLL(1)                                                                               \
         for (int l = 0; l < (half); l++) {                                                         \
-            type x = a[l];                                                                         \
-            type y = a[l + (half)];                                                                \
+            type x = a[l], y = a[l + (half)];                                                      \
             a[l] = combine;                                                                        \
         }                                                                                          \
     }
 #define MD_LANES_FOLD(type, combine)                                                               \
     MD_LANES_HALF(32, type, combine)                                                               \
-    MD_LANES_HALF(16, type, combine)                                                               \
-    MD_LANES_HALF(8, type, combine)                                                                \
-    MD_LANES_HALF(4, type, combine)                                                                \
-    MD_LANES_HALF(2, type, combine)                                                                \
-    MD_LANES_HALF(1, type, combine)                                                                \
-    return a[0]
+    MD_LANES_HALF(16, type, combine) MD_LANES_HALF(8, type, combine)                               \
+        MD_LANES_HALF(4, type, combine) MD_LANES_HALF(2, type, combine)                            \
+            MD_LANES_HALF(1, type, combine) return a[0]
 
 MD_INLINE float md_lanes_addf(float *a, int n) {
     MD_LANES_FOLD(float, x + y);

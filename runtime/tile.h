@@ -149,15 +149,14 @@ typedef const void *(*md_tile_copy_fn)(void *ctx, int64_t batch, int part);
     }
 /* end: COPIED */
 
-/* Rows of the highest register tile of any machine. A block holds one tile at least. */
-enum { MD_TILE_HIGH = 14 };
-
-/* Steps of a sum that lie so many bytes apart are fetched so many steps ahead: to lie in different
- * pages and to share few sets of the first-level cache costs a third of the time otherwise. */
-enum { MD_TILE_LEAP = 256, MD_TILE_AHEAD = 8 };
-
-/* Register tiles that take as long as their panel takes to pack, or to be fetched by one more. */
-enum { MD_TILE_PACKS = 3, MD_TILE_FETCHES = 2 };
+enum {
+    MD_TILE_HIGH =
+        14, /* rows of the highest register tile of any machine; a block holds one at least */
+    MD_TILE_LEAP = 256, /* steps of a sum that lie so many bytes apart are fetched so many steps */
+    MD_TILE_AHEAD = 8,  /* ahead: sets of the first-level cache, and pages, are few */
+    MD_TILE_PACKS = 3,  /* register tiles that take as long as their panel takes to pack, */
+    MD_TILE_FETCHES = 2 /* or to be fetched */
+};
 
 /* 32 vector registers rather than 16. */
 #if MD_VBYTES == 64 || defined(__aarch64__)
@@ -292,17 +291,15 @@ MD_FN size_t md_tile_workspace(const md_tile *s, int threads) {
     return (size_t)((s->partial + s->slice * (threads > 1 ? threads : 1)) * s->elem);
 }
 
-/* Cuts the tasks for `parts` workers so that the busiest has least to do; each of them packs the
- * panels that it needs. Cuts between rows may take an eighth more: a worker made many of them
- * itself in the step before, and would fetch half of each from the caches of others. */
+/* Cuts the tasks for `parts` workers so that the busiest has least to do, panels included. Cuts
+ * between rows may take an eighth more: a worker made many of them itself in the step before. */
 MD_FN void md_tile_grid(const md_tile *s, md_tile_call *call) {
     int64_t batch = s->b1.n * s->b2.n * s->chunks;
     int64_t tiles = (s->r1.n * s->r2.n + MD_TILE_HIGH - 1) / MD_TILE_HIGH;
     int64_t width = s->wide * (64 / s->elem);
     int64_t panels = (s->cols.n + width - 1) / width;
     int64_t parts = call->parts;
-    int64_t panel = (s->is & (MD_TILE_PACKED | MD_TILE_KEPT)) == MD_TILE_PACKED ? MD_TILE_PACKS
-                                                                                 : MD_TILE_FETCHES;
+    int64_t panel = s->is & MD_TILE_PACKED ? MD_TILE_PACKS : MD_TILE_FETCHES;
     int64_t best = INT64_MAX;
     for (int64_t gm = 1; gm <= md_tile_min(parts, tiles); gm++) {
         int64_t gn = md_tile_whole(s) ? 1 : md_tile_min((parts + gm - 1) / gm, panels);
@@ -318,9 +315,8 @@ MD_FN void md_tile_grid(const md_tile *s, md_tile_call *call) {
 }
 
 /* Runs every part of one product on up to `threads` threads (what work was sized for); on the
- * calling one inside a parallel region, and while threads do not pay (team.h; not asked where
- * `pace` is NULL). A region always asks for the whole team, though some may find nothing to do:
- * OpenMP ends and starts threads when the size of a team changes. */
+ * calling one inside a parallel region, and while threads do not pay (team.h, unless `pace` is
+ * NULL). A region asks for the whole team: OpenMP ends and starts threads when its size changes. */
 MD_NOINLINE void md_tile_run(const md_tile *s, md_tile_part_fn fn, const void *a, const void *b,
                              void *c, void *ctx, void *work, md_pace *pace, int threads) {
     md_tile_call call = {a, b, c, ctx, work, 1, 1, 1, 0};

@@ -262,9 +262,8 @@ MD_INLINE MD_TN(body_fn) MD_TN(body)(int64_t rows, int64_t nv) {
     }
 }
 
-/* gcc -Og makes that call a direct one and then refuses to inline it, which is an error. So what
- * keeps the pointer opaque is dropped only where the compiler traces single bits through a branch,
- * which gcc does at all levels but that one. `any` may be anything, and disappears with it. */
+/* gcc -Og would make that call a direct one and then refuse to inline it, an error. What keeps the
+ * pointer opaque is dropped at other levels, which trace single bits; `any` may be anything. */
 MD_INLINE MD_TN(body_fn) MD_TN(pick)(int64_t rows, int64_t nv) {
     MD_TN(body_fn) body = MD_TN(body)(rows, nv);
 #if !defined(__clang__)
@@ -698,9 +697,8 @@ typedef void (*MD_TN(block_fn))(const md_tile *s, const void *x, const void *y, 
                                 int again);
 
 /* The share of worker `part`: its tasks, each by blocks, each block finished by the epilogue. With
- * chunks the products go to the partial sums, and the second phase finishes those. Inlined: the
- * caller passes a static const plan, an epilogue, what multiplies a block, the bytes of an element
- * of A and of B, and what makes A. */
+ * chunks the products go to the partial sums, and the second phase finishes those. Inlined: plan,
+ * epilogue, what multiplies a block, bytes of elements, and what makes A are constants. */
 MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part, MD_TN(epi) epi,
                             MD_TN(block_fn) block, int64_t a_bytes, int64_t b_bytes,
                             md_tile_copy_fn copy) {

@@ -19,7 +19,7 @@ static void gather_main_out(float *MD_RESTRICT out, const uint8_t *MD_RESTRICT i
     MD_IVDEP
     for (int64_t i_2 = 0; i_2 < 7; i_2++) {
         const uint8_t i_value = i[i_2];
-        MD_UNROLL
+        MD_UNROLL(8)
         for (int64_t i_3 = 0; i_3 < 4; i_3++) {
             out[i_2 * 4 + i_3] = w[i_3 + (int64_t)i_value * 4];
         }

@@ -9,7 +9,7 @@ static int pool_refused(const pool *m) {
 static void pool_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x) {
     MD_IVDEP
     for (int64_t i = 0; i < 6; i++) {
-        MD_UNROLL
+        MD_UNROLL(8)
         for (int64_t i_2 = 0; i_2 < 4; i_2++) {
             out[i * 4 + i_2] = md_maxf(x[i * 16 + i_2 * 2 + 9], md_maxf(x[i * 16 + i_2 * 2 + 8], md_maxf(x[i * 16 + i_2 * 2 + 1], x[i * 16 + i_2 * 2])));
         }

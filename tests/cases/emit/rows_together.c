@@ -26,7 +26,7 @@ MD_NOINLINE void rows_together_main_h_s_loop(float *MD_RESTRICT h, float *MD_RES
                 const float w_value_4 = w[j * 4 + 3];
                 const float b_value = b[j];
                 const int64_t k_end = c_2 * 8 + 8;
-                MD_UNROLL
+                MD_UNROLL(8)
                 for (int64_t k = c_2 * 8; k < k_end; k++) {
                     const float h_2 = md_maxf(x[k * 4] * w_value + x[k * 4 + 1] * w_value_2 + x[k * 4 + 2] * w_value_3 + x[k * 4 + 3] * w_value_4 + b_value, 0.0f);
                     h[k * 1024 + j] = h_2;

@@ -14,7 +14,7 @@ static void several_many_out_2(float *MD_RESTRICT out, const float *MD_RESTRICT 
         const float x_value_2 = x[i * 4 + 1];
         const float x_value_3 = x[i * 4 + 2];
         const float x_value_4 = x[i * 4 + 3];
-        MD_UNROLL
+        MD_UNROLL(8)
         for (int64_t i_2 = 0; i_2 < 4; i_2++) {
             out[i * 4 + i_2] = md_tanhf(x_value * weight[i_2 * 4] + x_value_2 * weight[i_2 * 4 + 1] + x_value_3 * weight[i_2 * 4 + 2] + x_value_4 * weight[i_2 * 4 + 3] + bias[i_2]);
         }

@@ -9,7 +9,7 @@ static int transpose_refused(const transpose *m) {
 static void transpose_main_out(float *MD_RESTRICT out, const float *MD_RESTRICT x) {
     MD_IVDEP
     for (int64_t i = 0; i < 5; i++) {
-        MD_UNROLL
+        MD_UNROLL(8)
         for (int64_t i_2 = 0; i_2 < 3; i_2++) {
             out[i * 3 + i_2] = x[i + i_2 * 5] * 2.0f;
         }
