@@ -91,7 +91,7 @@ MD_COLD void md_best_seen(md_run *r) {
         b->waited++;
     }
     if (better && r->options.best != NULL &&
-        md_save_file(&r->out, r->options.best, r->model, &r->regions.memory, MD_SAVE_PARAMS,
+        md_save_file(&r->out, r->options.best, r->model, &r->regions, MD_SAVE_PARAMS,
                      r->options.save_only, NULL, &r->message) != MD_EXIT_OK) {
         md_complain(r, "warning: ");
     }

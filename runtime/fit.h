@@ -9,7 +9,7 @@
 
 #include <signal.h>
 
-#include "runtime/checkpoint.h"
+#include "runtime/begin.h"
 #include "runtime/plot.h"
 #include "runtime/progress.h"
 #include "runtime/spans.h"
@@ -41,67 +41,11 @@ MD_COLD void md_signals(void) {
 #endif
 }
 
-/* if: rings */
-/* The ring that keeps the entry at hand from being called, or NULL. */
-MD_COLD const md_need *md_short_ring(const md_run *r, int64_t *held) {
-    const md_entry *e = r->task->entry;
-    for (int i = 0; i < e->need_count; i++) {
-        memcpy(held, (const char *)r->regions.memory.state + e->needs[i].counter, sizeof *held);
-        if (*held < e->needs[i].rows) {
-            return &e->needs[i];
-        }
-    }
-    return NULL;
-}
-/* end: rings */
-
 /* What a call of the task at hand is given and stores. */
 MD_FN md_call md_call_make(const md_run *r, double *values, int64_t rows) {
     const md_call call = {r->task->in, r->task->results, values, rows};
     return call;
 }
-
-/* A status code of the model as an exit code and a message that begins with what was done. */
-MD_PRINTF(3, 4) MD_COLD int md_model_failed(md_run *r, int code, const char *format, ...) {
-    char during[128];
-    md_text t = md_text_make(during, sizeof during);
-    va_list list;
-    va_start(list, format);
-    md_text_list(&t, format, list);
-    va_end(list);
-    /* if: limits */
-    if (code == MD_ERR_LIMIT) {
-        return md_fail(&r->message, MD_EXIT_NUMBER, "%s: %s (%s:%d)", during, r->model->error(code),
-                       r->model->source, r->model->limit_lines[*r->model->limit]);
-    }
-    /* end: limits */
-    if (code == MD_ERR_NONFINITE) {
-        return md_fail(&r->message, MD_EXIT_NUMBER, "%s: %s", during, r->model->error(code));
-    }
-    /* if: canary */
-    if (code == MD_ERR_CANARY && r->model->damage != NULL) {
-        const md_damage *d = r->model->damage;
-        return md_fail(
-            &r->message, MD_EXIT_FAULT,
-            "%s: step %d of function '%s' wrote %s buffer '%s' of the arena: byte %zu of "
-            "its guard band is not what it was",
-            during, d->step, d->entry, d->behind ? "behind" : "in front of", d->buffer, d->byte);
-    }
-    /* end: canary */
-    /* if: rings */
-    int64_t held = 0;
-    const md_need *need = code == MD_ERR_STATE ? md_short_ring(r, &held) : NULL;
-    if (need != NULL) {
-        return md_fail(&r->message, MD_EXIT_DATA,
-                       "%s: ring '%s' holds %lld rows, and %lld are sampled (%s:%d); push rows "
-                       "first, or --resume a checkpoint that has them",
-                       during, need->ring, (long long)held, (long long)need->rows, r->model->source,
-                       need->line);
-    }
-    /* end: rings */
-    return md_fail(&r->message, MD_EXIT_DATA, "%s: %s", during, r->model->error(code));
-}
-
 /* ---- evaluation ----------------------------------------------------------------------------- */
 
 /* Which rows `eval` looks at: those of --part, else the held-out ones, else the test rows, else all
@@ -316,7 +260,7 @@ MD_COLD int md_check_values(md_run *r, int code) {
 }
 
 MD_COLD int md_save_weights(md_run *r) {
-    int rc = md_save_file(&r->out, r->options.save, r->model, &r->regions.memory, MD_SAVE_PARAMS,
+    int rc = md_save_file(&r->out, r->options.save, r->model, &r->regions, MD_SAVE_PARAMS,
                           r->options.save_only, NULL, &r->message);
     if (rc == MD_EXIT_OK) {
         r->saved_step = r->task->step;
@@ -488,7 +432,7 @@ MD_COLD int md_fit(md_run *r) {
             continue; /* of a run that goes on */
         }
         /* if: spans */
-        rc = r->phased ? md_phase_enter(r, r->tasks[first].phase) : MD_EXIT_OK;
+        rc = r->regions.phased ? md_phase_begin(r, r->tasks[first].phase) : MD_EXIT_OK;
         if (rc != MD_EXIT_OK) {
             return rc;
         }

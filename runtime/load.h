@@ -26,6 +26,11 @@ typedef struct md_head {
     uint64_t begin, end; /* from the start of the data */
 } md_head;
 
+/* if: spans */
+/* Is the tensor one that is read now? */
+typedef int (*md_takes_fn)(const void *taker, const md_tensor *t);
+/* end: spans */
+
 /* The walks over the tensors of a file. */
 enum { MD_LOAD_CHECK, MD_LOAD_SUM, MD_LOAD_VALUES, MD_LOAD_DATA, MD_LOAD_WALKS };
 
@@ -56,6 +61,10 @@ typedef struct md_load {
     int faults;
     md_text *message; /* or NULL */
     /* end: main */
+    /* if: spans */
+    md_takes_fn takes; /* which tensors' data are read now; NULL: all that are asked for */
+    const void *taker;
+    /* end: spans */
 } md_load;
 
 /* ---- what is wrong -------------------------------------------------------------------------- */
@@ -202,6 +211,18 @@ MD_COLD const md_tensor *md_load_original(const md_load *l, const md_tensor *t) 
 /* Second sets go with the weights, where the file has them. */
 MD_COLD int md_load_takes(const md_load *l, const md_tensor *t) {
     return md_kind_in(t, l->what) || (t->copy_of > 0 && (l->what >> MD_PARAM & 1u) != 0);
+}
+
+/* Whose place in memory is there? */
+MD_COLD int md_load_now(const md_load *l, const md_tensor *t) {
+    /* if: spans */
+    if (l->takes != NULL && !l->takes(l->taker, t)) {
+        return 0;
+    }
+    /* end: spans */
+    (void)l;
+    (void)t;
+    return 1;
 }
 
 /* Are the elements of the file those of the model, or can they become these? Floats of weights, of
@@ -424,7 +445,7 @@ MD_COLD void md_load_copies(const md_load *l) {
     for (size_t i = 0; i < l->count; i++) {
         const md_tensor *t = &l->tensors[i], *from = md_load_original(l, t);
         size_t bytes = md_slice_bytes(from);
-        int has = *seen && md_load_takes(l, t);
+        int has = (*seen && md_load_takes(l, t)) || !md_load_now(l, t);
         seen += md_slice_count(t); /* of a copy: one */
         for (size_t k = 0; from != t && !has && k < md_slice_count(from); k++) {
             size_t first = md_slice_total(l->tensors, (size_t)(from - l->tensors));
@@ -459,7 +480,8 @@ MD_COLD void md_load_walk(md_load *l) {
             md_load_sane(l);
         } else if (l->walk == MD_LOAD_SUM) {
             md_load_bytes(l, l->head.begin, l->head.end, NULL);
-        } else if (md_load_find(l) && md_load_takes(l, l->t) && l->seen[l->number]) {
+        } else if (md_load_find(l) && md_load_takes(l, l->t) && l->seen[l->number] &&
+                   (l->walk == MD_LOAD_VALUES || md_load_now(l, l->t))) {
             md_load_tensor(l);
         }
     }
@@ -527,10 +549,29 @@ MD_COLD int md_load_tensors(md_load *l, const md_tensor *tensors, size_t count,
     return l->code;
 }
 
-/* The same, and leaves what was wrong, as far as ten lines of it go, in an empty `message`. With
- * `only`, paths with commas between them, the rest of the file and of the model does not count: it
- * may be missing, unknown or of another shape. The file's note goes to `note`, of MD_NOTE_BYTES or
- * NULL; it is empty where there is none. */
+/* The same with what `l` is told, zeros else: an empty message, which gets what was wrong, as far as
+ * ten lines of it go; with `only`, paths with commas between them, the rest of the file and of the
+ * model does not count: it may be missing, unknown or of another shape. The file's note goes to
+ * `note`, of MD_NOTE_BYTES or NULL; it is empty where there is none. */
+MD_COLD int md_load_told(md_load *l, const md_tensor *tensors, size_t count,
+                         const md_memory *memory, unsigned what, unsigned char *seen, char *note,
+                         md_read_fn read, void *user) {
+    md_text *message = l->message;
+    message->size -= MD_FAULTS_TAIL; /* however long names are, the count has its place */
+    md_load_tensors(l, tensors, count, memory, what, seen, read, user);
+    message->size += MD_FAULTS_TAIL;
+    if (l->faults > MD_FAULTS_SHOWN) {
+        md_text_add(message, "; and ");
+        md_text_u64(message, (uint64_t)(l->faults - MD_FAULTS_SHOWN));
+        md_text_add(message, " more");
+    }
+    if (note != NULL) {
+        memcpy(note, l->note, sizeof l->note);
+    }
+    return l->code;
+}
+
+/* The same of all that is there. */
 MD_COLD int md_load_noted(const md_tensor *tensors, size_t count, const md_memory *memory,
                           unsigned what, const char *only, unsigned char *seen, char *note,
                           md_read_fn read, void *user, md_text *message) {
@@ -538,18 +579,7 @@ MD_COLD int md_load_noted(const md_tensor *tensors, size_t count, const md_memor
     memset(&l, 0, sizeof l);
     l.only = only;
     l.message = message;
-    message->size -= MD_FAULTS_TAIL; /* however long names are, the count has its place */
-    md_load_tensors(&l, tensors, count, memory, what, seen, read, user);
-    message->size += MD_FAULTS_TAIL;
-    if (l.faults > MD_FAULTS_SHOWN) {
-        md_text_add(message, "; and ");
-        md_text_u64(message, (uint64_t)(l.faults - MD_FAULTS_SHOWN));
-        md_text_add(message, " more");
-    }
-    if (note != NULL) {
-        memcpy(note, l.note, sizeof l.note);
-    }
-    return l.code;
+    return md_load_told(&l, tensors, count, memory, what, seen, note, read, user);
 }
 
 #endif

@@ -85,8 +85,10 @@ typedef struct md_run {
     /* memory */
     md_regions regions;
     md_room room;
+    md_opened from, with;        /* --load or --resume, --with */
+    char old[MD_PATH_BYTES + 8]; /* the checkpoint before the one of --resume */
     /* if: spans */
-    int phased, phase; /* 1: memory goes by phases; the one at hand */
+    int beginning; /* with what is there from this phase on, or one of MD_BEGIN_* */
     /* end: spans */
     md_data *sets; /* open data sets */
     int set_count;
@@ -224,8 +226,8 @@ MD_COLD void md_log_memory(md_run *r) {
     char each[64];
     snprintf(each, sizeof each, "per thread; threads: %d", r->threads);
     /* if: spans */
-    scratch = r->phased ? "scratch; all of this in the largest phase" : scratch;
-    when = r->phased ? "of each phase taken before its first step" : when;
+    scratch = r->regions.phased ? "scratch; all of this in the largest phase" : scratch;
+    when = r->regions.phased ? "of each phase taken before its first step" : when;
     /* end: spans */
     const md_memory_row rows[] = {
         {"params", r->room.params, 1, 1, "weights"},
@@ -378,11 +380,11 @@ MD_COLD void md_log_phase(md_run *r, size_t given, size_t taken) {
         md_text_format(t,
                        "{\"event\":\"released\",\"phase\":%d,\"bytes\":%zu,\"taken\":%zu,"
                        "\"resident_bytes\":%lld}\n",
-                       r->phase + 1, given, taken, resident);
+                       r->regions.phase + 1, given, taken, resident);
         md_print(r);
     } else if (r->options.log == MD_LOG_TEXT) {
         md_text_format(t, "phase %d: released %zu bytes of weights and slots, took %zu\n",
-                       r->phase + 1, given, taken);
+                       r->regions.phase + 1, given, taken);
         md_print(r);
     }
 }

@@ -240,60 +240,44 @@ MD_COLD int md_setup_constants(md_run *r) {
 }
 /* end: norm */
 
-/* if: copies */
-/* --weights SET: the model's weights and statistics become those of a second set of the file. */
-MD_COLD int md_setup_weights(md_run *r) {
-    const md_model *m = r->model;
-    const char *path = r->options.load != NULL ? r->options.load : r->options.resume;
-    size_t number = 0;
-    for (size_t i = 0; i < m->tensor_count; i++) {
-        const md_tensor *t = &m->tensors[i];
-        int seen = r->seen[number];
-        number += md_slice_count(t);
-        if (!md_tensor_of_set(t, r->options.weights)) {
-            continue;
-        }
-        const md_tensor *to = &m->tensors[t->copy_of - 1];
-        if (!seen && (r->options.only == NULL || md_slice_any(r->options.only, to))) {
-            return md_fail(&r->message, MD_EXIT_DATA,
-                           "%s: does not have the second set '%s': tensor '%s' is missing", path,
-                           r->options.weights, t->name);
-        }
-        md_copy_elements(md_slice_data(to, 0, &r->regions.memory), to->dtype,
-                         md_slice_data(t, 0, &r->regions.memory), t->dtype,
-                         t->bytes / md_dtype_get(t->dtype)->bytes);
+/* if: spans */
+/* Weights and states of a run by phases, those of each phase made in its memory. What is saved of
+ * later ones, or of those in front of where the run goes on, goes into the file. */
+MD_COLD int md_setup_phases(md_run *r) {
+    int rc = MD_EXIT_OK, on = 0, last = r->model->arena_count - 1;
+    if (r->options.resume != NULL) {
+        r->beginning = MD_BEGIN_NUMBERS; /* they say where */
+        rc = md_phase_open(r, 0, last);
+        rc = rc == MD_EXIT_OK ? md_checkpoint_resume(r) : rc;
+        on = r->task->phase;
     }
-    return MD_EXIT_OK;
+    for (int k = last; k > on && rc == MD_EXIT_OK; k--) {
+        if (r->regions.spill && md_span_waits(r, k)) {
+            rc = md_phase_open(r, k, on);
+            rc = rc == MD_EXIT_OK ? md_begin(r, k) : rc;
+            rc = rc == MD_EXIT_OK ? md_span_spill(r, k, k, last + 1) : rc;
+        }
+    }
+    for (int k = 0; k <= on && rc == MD_EXIT_OK; k++) {
+        rc = md_phase_open(r, k, on);
+        rc = rc == MD_EXIT_OK ? md_begin(r, k) : rc;
+        rc = rc == MD_EXIT_OK ? md_span_spill(r, k, k, on) : rc;
+    }
+    r->regions.phase = on;
+    return rc == MD_EXIT_OK ? md_phase_open(r, on, -1) : rc;
 }
-/* end: copies */
+/* end: spans */
 
 MD_COLD int md_setup_model(md_run *r) {
-    const md_model *m = r->model;
-    int code = m->bind(m->net, &r->regions.memory);
-    code = code == MD_OK ? m->init(m->net, r->options.seed) : code;
+    int code = r->model->bind(r->model->net, &r->regions.memory), rc = MD_EXIT_OK, by_phase = 0;
     if (code != MD_OK) {
         return md_model_failed(r, code, "setting up");
     }
-    if (r->options.resume != NULL) {
-        int rc = md_checkpoint_resume(r);
-        if (rc != MD_EXIT_OK) {
-            return rc;
-        }
-    } else if (r->options.load != NULL) {
-        int rc = md_load_file(r->options.load, m, &r->regions.memory, MD_SAVE_PARAMS,
-                              r->options.only, r->seen, NULL, &r->message);
-        if (rc != MD_EXIT_OK) {
-            return rc;
-        }
-    }
-    int rc = MD_EXIT_OK;
-    /* if: copies */
-    rc = r->options.weights != NULL ? md_setup_weights(r) : rc;
-    /* end: copies */
-    if (rc == MD_EXIT_OK && r->options.with != NULL) {
-        rc = md_load_file(r->options.with, m, &r->regions.memory, MD_SAVE_PARAMS | MD_LOAD_SOME,
-                          NULL, r->seen, NULL, &r->message);
-    }
+    /* if: spans */
+    by_phase = r->regions.phased;
+    rc = by_phase ? md_setup_phases(r) : rc;
+    /* end: spans */
+    rc = by_phase ? rc : md_begin(r, MD_BEGIN_ALL);
     /* if: norm */
     rc = rc == MD_EXIT_OK ? md_setup_constants(r) : rc;
     /* end: norm */
@@ -361,6 +345,8 @@ MD_COLD void md_teardown(md_run *r) {
     /* if: profile */
     md_unmap(r->marks.at, r->marks.size);
     /* end: profile */
+    md_opened_close(&r->from);
+    md_opened_close(&r->with);
     if (r->regions.base != NULL) {
         munmap(r->regions.base - md_page(), r->regions.mapped + 2 * md_page());
     }
@@ -449,7 +435,7 @@ MD_COLD int md_info(md_run *r) {
     if (rc == MD_EXIT_OK) {
         r->threads = md_threads(r->model->threads);
         md_info_entries(r);
-        md_memory_plan(r);
+        rc = md_memory_plan(r);
         md_log_memory(r);
         /* if: spans */
         md_log_phases(r);

@@ -27,6 +27,11 @@ typedef struct md_regions {
     size_t mapped; /* without the guards */
     size_t bound;  /* of that the pages that the run has at most at one time */
     size_t total;  /* the declared bound: the bytes in them */
+    /* if: spans */
+    const md_model *model;
+    int phased, phase; /* 1: memory goes by phases; the one at hand */
+    int spill;         /* a file of what is not in memory and will be saved; 0: none */
+    /* end: spans */
 } md_regions;
 
 /* Offsets of the regions in the mapping; gives its size in whole pages. */
@@ -84,6 +89,9 @@ MD_COLD int md_regions_map(md_regions *r, const md_model *model, md_text *messag
     }
     const md_memory memory = {at[0], at[1], at[2], at[3], bytes[0], bytes[1], bytes[2], bytes[3]};
     r->memory = memory;
+    /* if: spans */
+    r->model = model;
+    /* end: spans */
     return MD_EXIT_OK;
 }
 

@@ -183,6 +183,13 @@ MD_COLD int md_slice_any(const char *only, const md_tensor *t) {
 
 /* ---- saving --------------------------------------------------------------------------------- */
 
+/* if: spans */
+/* Bytes of a tensor that is not in memory, as they stand in files, from byte `at` of the tensor on:
+ * gives 1, or 0 where it is in memory, or -1 where they cannot be had. */
+typedef int (*md_fetch_fn)(const void *store, const md_tensor *t, size_t at, void *to,
+                           size_t bytes);
+/* end: spans */
+
 typedef struct md_save {
     const md_tensor *tensors;
     size_t count;
@@ -196,6 +203,10 @@ typedef struct md_save {
     size_t slice;   /* the one at hand, of its tensor, */
     uint64_t begin; /* and where its data begin */
     int rc;
+    /* if: spans */
+    md_fetch_fn fetch; /* NULL: all is in memory */
+    const void *store;
+    /* end: spans */
 } md_save;
 
 MD_COLD void md_save_bytes(md_save *s, const void *bytes, size_t count) {
@@ -279,6 +290,24 @@ MD_COLD void md_save_head(md_save *s, const md_tensor *t) {
     md_save_text(s, "}");
 }
 
+/* if: spans */
+/* A slice that is not in memory, piece by piece; 0: it is. */
+MD_COLD int md_save_away(md_save *s, const md_tensor *t) {
+    const size_t bytes = md_slice_bytes(t);
+    char buffer[MD_PIECE_BYTES];
+    for (size_t at = 0, n = 0; s->fetch != NULL && at < bytes; at += n) {
+        n = bytes - at < sizeof buffer ? bytes - at : sizeof buffer;
+        int got = s->fetch(s->store, t, s->slice * bytes + at, buffer, n);
+        if (got == 0) {
+            return 0;
+        }
+        s->rc = got < 0 && s->rc == 0 ? 1 : s->rc;
+        md_save_bytes(s, buffer, n);
+    }
+    return s->fetch != NULL;
+}
+/* end: spans */
+
 /* if: turned */
 /* A slice that files have the other way round, through a buffer. */
 MD_COLD void md_save_turned(md_save *s, const md_tensor *t) {
@@ -295,6 +324,22 @@ MD_COLD void md_save_turned(md_save *s, const md_tensor *t) {
 }
 /* end: turned */
 
+/* A slice in order of the file. */
+MD_COLD void md_save_slice(md_save *s, const md_tensor *t) {
+    /* if: spans */
+    if (md_save_away(s, t)) {
+        return;
+    }
+    /* end: spans */
+    /* if: turned */
+    if (t->transposed) {
+        md_save_turned(s, t);
+        return;
+    }
+    /* end: turned */
+    md_save_bytes(s, md_slice_data(t, s->slice, s->memory), md_slice_bytes(t));
+}
+
 /* Heads or data of all slices in order of the file: wide elements first, so that every tensor is
  * aligned without the gaps that the format forbids; among equals the order of the table. */
 MD_COLD void md_save_walk(md_save *s, int data) {
@@ -309,14 +354,10 @@ MD_COLD void md_save_walk(md_save *s, int data) {
                     continue;
                 }
                 /* end: main */
-                if (!data) {
-                    md_save_head(s, t);
-                    /* if: turned */
-                } else if (t->transposed) {
-                    md_save_turned(s, t);
-                    /* end: turned */
+                if (data) {
+                    md_save_slice(s, t);
                 } else {
-                    md_save_bytes(s, md_slice_data(t, s->slice, s->memory), md_slice_bytes(t));
+                    md_save_head(s, t);
                 }
                 s->begin += md_slice_bytes(t);
             }
@@ -351,29 +392,49 @@ MD_COLD int md_sum_write(void *user, const void *data, size_t bytes) {
     return 0;
 }
 
+/* Writes what `s` says: the fields up to its note, zeros else. Gives MD_OK or MD_ERR_WRITE. */
+MD_COLD int md_save_run(md_save *s, md_write_fn write, void *user) {
+    char hex[17] = "";
+    uint64_t sum = 0;
+    if ((s->what >> MD_SLOT & 1u) != 0) { /* a checkpoint */
+        s->write = md_sum_write;
+        s->user = &sum;
+        md_save_walk(s, 1);
+        md_hex(hex, md_sum_note(sum, s->note), 16);
+    }
+    s->write = NULL;
+    s->used = 0;
+    md_save_header(s, hex);
+    uint64_t length = (s->used + 7) / 8 * 8, padding = length - s->used;
+    s->write = write;
+    s->user = user;
+    md_save_bytes(s, &length, sizeof length);
+    md_save_header(s, hex);
+    md_save_bytes(s, "        ", (size_t)padding);
+    md_save_walk(s, 1);
+    return s->rc == 0 ? MD_OK : MD_ERR_WRITE;
+}
+
+MD_COLD md_save md_save_make(const md_tensor *tensors, size_t count, const md_memory *memory,
+                             unsigned what, const char *only, const char *note) {
+    md_save s;
+    memset(&s, 0, sizeof s);
+    s.tensors = tensors;
+    s.count = count;
+    s.memory = memory;
+    s.what = what;
+    s.only = only;
+    s.note = note;
+    return s;
+}
+
 /* Writes the tensors whose kind is in `what` (MD_SAVE_PARAMS, MD_SAVE_ALL) and whose path, in a
  * program with a main, is in `only` or NULL, with a note or NULL. Gives MD_OK or MD_ERR_WRITE. */
 MD_COLD int md_save_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
                             unsigned what, const char *only, const char *note, md_write_fn write,
                             void *user) {
-    char hex[17] = "";
-    uint64_t sum = 0;
-    md_save s = {tensors, count, memory, what, only, note, md_sum_write, &sum, 0, 0, 0, 0};
-    if ((what >> MD_SLOT & 1u) != 0) { /* a checkpoint */
-        md_save_walk(&s, 1);
-        md_hex(hex, md_sum_note(sum, note), 16);
-    }
-    s.write = NULL;
-    s.used = 0;
-    md_save_header(&s, hex);
-    uint64_t length = (s.used + 7) / 8 * 8, padding = length - s.used;
-    s.write = write;
-    s.user = user;
-    md_save_bytes(&s, &length, sizeof length);
-    md_save_header(&s, hex);
-    md_save_bytes(&s, "        ", (size_t)padding);
-    md_save_walk(&s, 1);
-    return s.rc == 0 ? MD_OK : MD_ERR_WRITE;
+    md_save s = md_save_make(tensors, count, memory, what, only, note);
+    return md_save_run(&s, write, user);
 }
 
 #endif

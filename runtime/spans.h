@@ -3,31 +3,22 @@
  *
  * The regions are one mapping in which every tensor has its place, whatever the phase. Pages that
  * only other phases need are closed: they are given back to the system and cannot be touched. So
- * the bound of a run is that of its largest phase; the rest is address space alone. What will be
- * saved stays, and a run that writes or reads a checkpoint has everything from its start, since a
- * checkpoint holds everything. Needs log.h, gives exit codes, takes no memory of its own. */
+ * the bound of a run is that of its largest phase; the rest is address space alone. What is saved
+ * while its phase is over, or has not begun, comes out of a file (spill.h). Needs log.h, gives exit
+ * codes, takes no memory of its own. */
 #ifndef MD_SPANS_H
 #define MD_SPANS_H
 
 #include "runtime/log.h"
 
 /* if: spans */
-/* Will some weight of the span be saved? */
-MD_COLD int md_span_kept(const md_run *r, const md_span *s) {
-    const md_options *o = &r->options;
-    int kept = 0;
-    for (size_t i = 0; i < r->model->tensor_count && !kept && (o->save || o->best); i++) {
-        const md_tensor *t = &r->model->tensors[i];
-        kept = t->region == s->region && t->offset >= s->begin && t->offset < s->end &&
-               md_kind_in(t, MD_SAVE_PARAMS) && md_slice_any(o->save_only, t);
-    }
-    return kept;
-}
-
-/* Is it there in a phase? -1: in front of the first one of a run that goes on from a checkpoint. */
-MD_COLD int md_span_there(const md_run *r, const md_span *s, int phase) {
-    int late = s->first > phase && r->options.resume == NULL;
-    return !late && (s->last >= phase || md_span_kept(r, s));
+/* Is a stretch open while what begins with a phase is made, for a run that goes on in phase `on`?
+ * Beside it lie the numbers, which are there all the time, and what was made before and goes on: no
+ * more than the phase has itself. */
+MD_COLD int md_span_open(const md_model *m, const md_span *s, int phase, int on) {
+    int always = s->first == 0 && s->last == m->arena_count - 1;
+    int before = s->first < phase && phase <= on && on <= s->last;
+    return s->first <= s->last && (s->first == phase || always || before);
 }
 
 enum { MD_COUNT_PAGES, MD_CLOSE_PAGES, MD_OPEN_PAGES };
@@ -48,9 +39,9 @@ MD_COLD int md_pages_change(char *at, size_t bytes, int open) {
     return done && (bytes == 0 || mprotect(at, bytes, PROT_NONE) == 0);
 }
 
-/* Goes through the pages of a phase in the order of their addresses; gives their bytes, 0 where a
- * change fails. */
-MD_COLD size_t md_phase_pages(const md_run *r, int phase, int act) {
+/* Goes through the pages of a phase in the order of their addresses (`on` not -1: of what is made
+ * in it for a run that goes on there); gives their bytes, 0 where a change fails. */
+MD_COLD size_t md_phase_pages(const md_run *r, int phase, int on, int act) {
     const md_model *m = r->model;
     const md_memory *memory = &r->regions.memory;
     char *const base[] = {(char *)memory->params, (char *)memory->state, (char *)memory->io,
@@ -60,9 +51,10 @@ MD_COLD size_t md_phase_pages(const md_run *r, int phase, int act) {
     int done = 1;
     for (int i = 0; i < m->span_count + 2 && done; i++) {
         md_span s = {i == m->span_count ? MD_IO : MD_ARENA, 0, m->io_bytes, 0, 0};
-        s.end = i > m->span_count ? phase < 0 ? m->arena_bytes : m->arenas[phase] : s.end;
+        s.end = i > m->span_count ? m->arenas[phase] : s.end;
         s = i < m->span_count ? m->spans[i] : s;
-        if (s.begin == s.end || (i < m->span_count && !md_span_there(r, &s, phase))) {
+        int there = on < 0 ? md_span_there(&s, phase) : md_span_open(m, &s, phase, on);
+        if (s.begin == s.end || (i < m->span_count && !there)) {
             continue;
         }
         size_t first = (size_t)(base[s.region] - r->regions.base) + s.begin;
@@ -81,10 +73,10 @@ MD_COLD size_t md_phase_pages(const md_run *r, int phase, int act) {
 /* What a phase declares. */
 MD_COLD md_room md_phase_room(const md_run *r, int phase) {
     const md_model *m = r->model;
-    md_room room = {0, 0, phase < 0 ? m->arena_bytes : m->arenas[phase], 0};
+    md_room room = {0, 0, m->arenas[phase], 0};
     for (int i = 0; i < m->span_count; i++) {
         const md_span *s = &m->spans[i];
-        size_t bytes = md_span_there(r, s, phase) ? s->end - s->begin : 0;
+        size_t bytes = md_span_there(s, phase) ? s->end - s->begin : 0;
         room.params += s->region == MD_PARAMS ? bytes : 0;
         room.state += s->region == MD_STATE ? bytes : 0;
     }
@@ -97,7 +89,7 @@ MD_COLD size_t md_phase_given(const md_run *r, int before, int after) {
     size_t page = md_page(), bytes = 0;
     for (int i = 0; i < r->model->span_count; i++) {
         const md_span *s = &r->model->spans[i];
-        if (md_span_there(r, s, before) && !md_span_there(r, s, after)) {
+        if (md_span_there(s, before) && !md_span_there(s, after)) {
             size_t begin = md_round_up(s->begin, page), end = s->end / page * page;
             bytes += end > begin ? end - begin : 0;
         }
@@ -105,40 +97,100 @@ MD_COLD size_t md_phase_given(const md_run *r, int before, int after) {
     return bytes;
 }
 
-/* The phase of the run becomes this one: what is over goes, then what begins is taken. */
-MD_COLD int md_phase_enter(md_run *r, int phase) {
-    size_t given = md_phase_given(r, r->phase, phase), taken = md_phase_given(r, phase, r->phase);
-    if (md_phase_pages(r, phase, MD_CLOSE_PAGES) == 0 ||
-        md_phase_pages(r, phase, MD_OPEN_PAGES) == 0) {
+/* Closes what is not of the phase, then opens what is. */
+MD_COLD int md_phase_open(md_run *r, int phase, int on) {
+    if (md_phase_pages(r, phase, on, MD_CLOSE_PAGES) == 0 ||
+        md_phase_pages(r, phase, on, MD_OPEN_PAGES) == 0) {
         return md_fail(&r->message, MD_EXIT_MEMORY, "no memory for phase %d: %s", phase + 1,
                        strerror(errno));
-    }
-    r->phase = phase;
-    if (given > 0 || taken > 0) {
-        md_log_phase(r, given, taken);
     }
     return MD_EXIT_OK;
 }
 
-/* Does memory go by phases? Then the bound of the run is that of the largest. */
-MD_COLD void md_phases_plan(md_run *r) {
-    r->phase = r->options.resume != NULL ? -1 : 0;
-    int phases =
-        r->options.phases || (r->options.command == MD_RUN_INFO && r->model->phase_count > 0);
-    r->phased = phases && r->options.checkpoint == NULL && r->model->span_count > 0;
-    for (int k = r->phase; r->phased && k < r->model->arena_count; k++) {
-        md_room room = md_phase_room(r, k);
-        size_t pages = md_phase_pages(r, k, MD_COUNT_PAGES);
-        r->room = k == r->phase || room.total > r->room.total ? room : r->room;
-        r->regions.bound = k == r->phase || pages > r->regions.bound ? pages : r->regions.bound;
+/* Will it be saved? */
+MD_COLD int md_span_kept(const md_run *r, const md_tensor *t) {
+    const md_options *o = &r->options;
+    int weights = (o->save != NULL || o->best != NULL) && md_kind_in(t, MD_SAVE_PARAMS) &&
+                  md_slice_any(o->save_only, t);
+    return weights || (o->checkpoint != NULL && md_kind_in(t, MD_SAVE_ALL | MD_SAVE_RINGS));
+}
+
+/* Puts into the file what will be saved of what is there up to phase `last`, or one behind it but
+ * not `end`; with `first` of what begins in that one alone, with -1 of all. */
+MD_COLD int md_span_spill(md_run *r, int first, int last, int end) {
+    int rc = MD_EXIT_OK;
+    for (size_t i = 0; i < r->model->tensor_count && r->regions.spill && rc == MD_EXIT_OK; i++) {
+        const md_tensor *t = &r->model->tensors[i];
+        const md_span *s = md_span_of(r->model, t);
+        int asked = s != NULL && s->first <= s->last && (first < 0 || s->first == first) &&
+                    s->last >= last && s->last < end;
+        rc = asked && md_span_kept(r, t) ? md_spill_tensor(&r->regions, t, &r->message) : rc;
     }
+    return rc;
+}
+
+/* Is there anything that md_span_spill would put into the file, of those that begin in a phase? */
+MD_COLD int md_span_waits(const md_run *r, int phase) {
+    int waits = 0;
+    for (size_t i = 0; i < r->model->tensor_count && !waits; i++) {
+        const md_span *s = md_span_of(r->model, &r->model->tensors[i]);
+        waits = s != NULL && s->first == phase && md_span_kept(r, &r->model->tensors[i]);
+    }
+    return waits;
+}
+
+/* The phase behind the one at hand: what is over goes, then what begins is taken. */
+MD_COLD int md_phase_enter(md_run *r) {
+    int before = r->regions.phase, phase = before + 1;
+    size_t given = md_phase_given(r, before, phase), taken = md_phase_given(r, phase, before);
+    int rc = md_span_spill(r, -1, before, phase);
+    rc = rc == MD_EXIT_OK ? md_phase_open(r, phase, -1) : rc;
+    r->regions.phase = phase;
+    if (rc == MD_EXIT_OK && (given > 0 || taken > 0)) {
+        md_log_phase(r, given, taken);
+    }
+    return rc;
+}
+
+/* Opens the file that it takes to save what is not there in all phases; where nothing that is saved
+ * is a file with a folder, all is in memory all the time. */
+MD_COLD int md_spill_setup(md_run *r) {
+    const char *const paths[] = {r->options.checkpoint, r->options.save, r->options.best};
+    int kept = 0, rc = MD_EXIT_OK;
+    for (size_t i = 0; i < r->model->tensor_count && !kept; i++) {
+        const md_span *s = md_span_of(r->model, &r->model->tensors[i]);
+        kept = s != NULL && (s->first > 0 || s->last < r->model->arena_count - 1) &&
+               md_span_kept(r, &r->model->tensors[i]);
+    }
+    for (size_t i = 0; i < sizeof paths / sizeof *paths && kept && r->regions.spill == 0; i++) {
+        if (paths[i] != NULL && rc == MD_EXIT_OK) {
+            rc = md_spill_open(&r->regions, &r->out, paths[i], &r->message);
+        }
+    }
+    r->regions.phased = r->regions.phased && (!kept || r->regions.spill > 0);
+    return rc;
+}
+
+/* Does memory go by phases? Then the bound of the run is that of the largest. */
+MD_COLD int md_phases_plan(md_run *r) {
+    const md_model *m = r->model;
+    int info = r->options.command == MD_RUN_INFO && m->phase_count > 0;
+    r->regions.phased = (r->options.phases || info) && m->span_count > 0;
+    int rc = r->regions.phased ? md_spill_setup(r) : MD_EXIT_OK;
+    for (int k = 0; r->regions.phased && k < m->arena_count; k++) {
+        md_room room = md_phase_room(r, k);
+        size_t pages = md_phase_pages(r, k, -1, MD_COUNT_PAGES);
+        r->room = k == 0 || room.total > r->room.total ? room : r->room;
+        r->regions.bound = k == 0 || pages > r->regions.bound ? pages : r->regions.bound;
+    }
+    return rc;
 }
 
 /* What is in memory in each phase, behind the table of the largest. */
 MD_COLD void md_log_phases(md_run *r) {
     const md_model *m = r->model;
     int json = r->options.log == MD_LOG_JSON;
-    for (int k = 0; r->phased && k < m->arena_count && r->options.log != MD_LOG_NONE; k++) {
+    for (int k = 0; r->regions.phased && k < m->arena_count && r->options.log != MD_LOG_NONE; k++) {
         md_room room = md_phase_room(r, k);
         md_text *t = md_line(r);
         char number[40];
@@ -168,28 +220,66 @@ MD_COLD void md_log_phases(md_run *r) {
 /* end: spans */
 
 /* What the run declares. */
-MD_COLD void md_memory_plan(md_run *r) {
+MD_COLD int md_memory_plan(md_run *r) {
     const md_model *m = r->model;
+    int rc = MD_EXIT_OK;
     r->room.params = m->params_bytes;
     r->room.state = m->state_bytes;
     r->room.arena = m->arena_bytes;
     r->room.total = r->regions.total;
     /* if: spans */
-    md_phases_plan(r);
+    rc = md_phases_plan(r);
     /* end: spans */
     r->regions.total = r->room.total;
+    return rc;
 }
 
-/* Takes what the run begins with. */
+/* Takes all of it, unless that goes by phases. */
 MD_COLD int md_memory_take(md_run *r) {
-    md_memory_plan(r);
+    int rc = md_memory_plan(r);
     /* if: spans */
-    if (r->phased) {
-        return md_phase_enter(r, r->phase);
+    if (r->regions.phased) {
+        return rc;
     }
     /* end: spans */
     md_touch_write(r->regions.base, r->regions.mapped);
-    return MD_EXIT_OK;
+    return rc;
+}
+
+/* ---- what begins ---------------------------------------------------------------------------- */
+
+/* What of the weights and states the run begins with at the moment: all, or the numbers alone; or
+ * what is there from a phase on. */
+enum { MD_BEGIN_ALL = -1, MD_BEGIN_NUMBERS = -2 };
+
+/* An md_takes_fn of the run. */
+MD_COLD int md_begins_now(const void *run, const md_tensor *t) {
+    int now = 1;
+    /* if: spans */
+    const md_run *r = (const md_run *)run;
+    if (r->beginning == MD_BEGIN_NUMBERS) {
+        now = t->rank == 0;
+    } else if (r->beginning != MD_BEGIN_ALL) {
+        const md_span *s = md_span_of(r->model, t);
+        now = (s == NULL ? 0 : s->first) == r->beginning;
+    }
+    /* end: spans */
+    (void)run;
+    (void)t;
+    return now;
+}
+
+MD_COLD md_wanted md_begins_of(const md_run *r, unsigned what, const char *only) {
+    md_wanted wanted;
+    memset(&wanted, 0, sizeof wanted);
+    wanted.what = what;
+    wanted.only = only;
+    /* if: spans */
+    wanted.takes = md_begins_now;
+    wanted.taker = r;
+    /* end: spans */
+    (void)r;
+    return wanted;
 }
 
 #endif

@@ -173,8 +173,9 @@ awk -v t="$tuned" -v a="$alone" 'BEGIN { exit !(t > 0.88 && a > 0.5 && 1 - t < 0
     fail "tune" "accuracy $tuned with, $alone without pre-training"
 
 # Memory goes by phases: the bound is that of the larger one, as reported and as measured, slots of a phase
-# that is over are gone and those of the next one are taken where it begins. With a checkpoint, which holds
-# everything, and for one train by its name the regions lie side by side. The weights are the same bytes.
+# that is over are gone and those of the next one are taken where it begins. So it is with a checkpoint, which
+# holds everything all the same, and for a run that goes on from one, in whichever phase; for one train by its
+# name the regions lie side by side. The weights are the same bytes.
 field() { # EVENT NAME FILE: of the last such line
     number "$(grep "\"event\":\"$1\"" "$3" | tail -n 1)" "$2"
 }
@@ -189,12 +190,17 @@ short="--steps pre=30 --steps fit=9 --seed 3 --log json"
 [ "$(field memory total "$scratch/log")" = "$total" ] && pass || fail "bound of phases" "$(field memory total "$scratch/log") in the run, $total in the report"
 [ "$(grep '"event":"phase"' "$scratch/log" | sed 's/.*"total":\([0-9]*\).*/\1/' | sort -n | tail -n 1)" = "$total" ] && pass || fail "phases of the run" "$(grep '"phase"' "$scratch/log")"
 page=$(getconf PAGESIZE)
-if [ -r /proc/self/statm ]; then
+measured() { # NAME: the log of a run stays within the bound of the largest phase, as reported
+    [ -r /proc/self/statm ] || { skip "$1" "no /proc here"; return; }
     grep '"event":"end"' "$scratch/log" | while read -r line; do
         over=$(number "$line" peak_over_process_bytes) bound=$(number "$line" bound_bytes)
         [ "$over" -le "$bound" ] && [ "$bound" -le $((total + 12 * page)) ] && [ "$(number "$line" resident_growth_pages)" = 0 ] || echo "peak $over, bound $bound"
     done >"$scratch/bad"
-    [ -s "$scratch/bad" ] && fail "memory of phases" "$(cat "$scratch/bad")" || pass
+    grep -q '"event":"end"' "$scratch/log" && [ ! -s "$scratch/bad" ] && [ "$(field memory total "$scratch/log")" = "$total" ] && pass ||
+        fail "$1" "$(field memory total "$scratch/log"), not $total: $(cat "$scratch/bad")"
+}
+measured "memory of phases"
+if [ -r /proc/self/statm ]; then
     given=$(field released bytes "$scratch/log") taken=$(field released taken "$scratch/log")
     [ "${given:-0}" -gt 200000 ] && [ "${taken:-0}" -gt 100000 ] && pass || fail "slots" "$given bytes given, $taken taken"
     grep '"event":"end"' "$scratch/log" | head -n 1 >"$scratch/first"
@@ -204,19 +210,36 @@ else
 fi
 # shellcheck disable=SC2086
 "$program" $short --save "$scratch/apart.w" --checkpoint "$scratch/apart" >"$scratch/log" || fail "tune" "does not run"
-[ "$(field memory total "$scratch/log")" = "$apart" ] && ! grep -q '"released"' "$scratch/log" && pass || fail "a run with a checkpoint" "$(field memory total "$scratch/log"), apart $apart"
+measured "a run with a checkpoint"
+grep -q '"released"' "$scratch/log" && pass || fail "a run with a checkpoint" "gives nothing back"
 same "weights with and without a checkpoint" "$scratch/apart.w" "$scratch/over.w"
 "$program" fit --steps 1 --seed 3 --log json >"$scratch/log"
 [ "$(field memory total "$scratch/log")" = "$apart" ] && pass || fail "a train by its name" "$(field memory total "$scratch/log"), apart $apart"
-# What goes on from a checkpoint has everything at first, and goes by phases then.
-"$program" --steps pre=30 --steps fit=4 --seed 3 --log none --checkpoint "$scratch/part"
+# One by one in memory that has everything: the same checkpoint.
+"$program" pre --steps 30 --seed 3 --log none --checkpoint "$scratch/chain" && "$program" fit --steps 9 --log none --resume "$scratch/chain" --checkpoint "$scratch/chain"
+same "a checkpoint of phases and of trains by name" "$scratch/chain" "$scratch/apart"
+# A run goes on in the first phase, between the two, in the second one, at its end.
+for done in "pre=12 --steps fit=0" "pre=30 --steps fit=0" "pre=30 --steps fit=4" "pre=30 --steps fit=9"; do
+    rm -f "$scratch"/part*
+    # shellcheck disable=SC2086
+    "$program" --steps $done --seed 3 --log none --checkpoint "$scratch/part" && "$program" ${short% --seed*} --log json --resume "$scratch/part" \
+        --checkpoint "$scratch/part" --save "$scratch/part.w" >"$scratch/log" || fail "goes on: $done" "does not"
+    same "weights of a run that goes on: $done" "$scratch/apart.w" "$scratch/part.w"
+    same "checkpoint of a run that goes on: $done" "$scratch/apart" "$scratch/part"
+    measured "memory of a run that goes on: $done"
+done
+# The one before it, where the last one is damaged.
+head -c 3000 "$scratch/part" >"$scratch/cut"
+"$program" --steps pre=30 --steps fit=4 --seed 3 --log none --checkpoint "$scratch/cut.old"
 # shellcheck disable=SC2086
-"$program" ${short% --seed*} --log json --resume "$scratch/part" --save "$scratch/part.w" >"$scratch/log" || fail "tune" "does not go on"
-same "weights of a run that goes on" "$scratch/apart.w" "$scratch/part.w"
-grep -q '"released"' "$scratch/log" && [ "$(field memory total "$scratch/log")" = "$apart" ] && pass || fail "a run that goes on" "gives nothing back"
-"$program" --steps pre=30 --seed 3 --log none --steps fit=0 --checkpoint "$scratch/part"
+exits "a damaged checkpoint" 0 "going on from '.*cut.old', step 4" sh -c "\"$program\" ${short% --seed*} --log none --resume \"$scratch/cut\" --checkpoint \"$scratch/again\" 2>\"$scratch/err\""
+same "a damaged checkpoint" "$scratch/apart" "$scratch/again"
+# What is not there is kept in a file beside; where there is no room for that, or nothing beside, a run says so,
+# or has everything at once.
+exits "no room beside the checkpoint" 1 "cannot write '.*full'" sh -c "ulimit -f 1; \"$program\" $short --log none --checkpoint \"$scratch/full\" 2>\"$scratch/err\""
 # shellcheck disable=SC2086
-"$program" ${short% --seed*} --log json --resume "$scratch/part" --save "$scratch/part.w" >"$scratch/log" && same "weights of a run that goes on between phases" "$scratch/apart.w" "$scratch/part.w"
+"$program" $short --save /dev/stdout >"$scratch/log" && [ "$(number "$(grep -a '"event":"memory"' "$scratch/log")" total)" = "$apart" ] && pass || fail "weights to a pipe" "need a file"
+ls -A "$scratch" | grep -q tmp && fail "files left behind" "$(ls -A "$scratch" | grep tmp)" || pass
 # A budget holds for the largest phase.
 "$MDLC" --budget="$total" samples/tune.mdl -o "$scratch/tune.c" && pass || fail "budget" "$total is enough for each phase"
 "$MDLC" --no-main --budget="$total" samples/tune.mdl -o "$scratch/tune.c" 2>"$scratch/err" && fail "budget" "a host has no phases" || pass
