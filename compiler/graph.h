@@ -220,7 +220,7 @@ struct Slot {
     bool trainable;  /* a parameter some train updates */
     int uses;        /* a parameter: places where a loss is made of it, see pass_shared */
     bool target;     /* an input of a train that no layer and no model sees */
-    bool late;       /* it begins as zero in the phase of its train: `init` leaves it alone */
+    bool late;       /* it begins as zero in a phase behind the first: `init` leaves it alone */
     Slot *cursor;    /* role RING: the counter of pushes, whose next row is cursor % capacity */
     Slot *copy_of;  /* role COPY: what it begins as, and becomes when a file without it is loaded */
     int64_t lo, hi; /* range of an integer input or ring field (hi exclusive); lo == hi: none */
@@ -256,7 +256,7 @@ static inline int64_t slot_slices(const Slot *slot) {
 }
 
 typedef enum {
-    ENTRY_INIT,     /* writes every parameter and state from the seed */
+    ENTRY_INIT,     /* writes every parameter and state from the seed, see Entry.begins */
     ENTRY_TRAIN,    /* one optimizer update */
     ENTRY_EVAL,     /* infer mode over rows <= B: partial sums of the train's loss and metrics */
     ENTRY_EVAL_END, /* accumulated sums -> loss and metrics */
@@ -312,6 +312,7 @@ struct Entry {
     int64_t rows;       /* of one call: the batch, or all micro-batches */
     int64_t accumulate; /* TRAIN: micro-batches, an axis in front of the batch; 0: none */
     Entry *train;       /* of EVAL, EVAL_END */
+    int begins;         /* INIT: the phase that what it writes begins with, see pass_late */
     /* EVAL: i32 scalar input, the rows in use. CALL: the same, of an entry that goes through a data
      * set: what it pushes of a batch are these rows. */
     Slot *rows_slot;

@@ -272,7 +272,7 @@ void program_names(Program *p) {
         "init",         "bind",     "save",    "load",      "tensors",   "tensor",
         "main",         "strerror", "memory",  "model",     "scratch",   "nonfinite",
         "tensor_table", "regions",  "refused", "host_init", "host_bind", "entries",
-        "datasets",     "phases",   "spans",   "arenas",    "layers"};
+        "datasets",     "phases",   "spans",   "arenas",    "layers",    "inits"};
     for (size_t i = 0; i < sizeof api / sizeof *api; i++) {
         name_once(p, api[i]);
     }
@@ -318,8 +318,12 @@ void program_names(Program *p) {
                 }
             }
             e->c_name = base;
-        } else if (e->entry->kind == ENTRY_INIT) {
+        } else if (e->entry->kind == ENTRY_INIT && e->entry->begins == 0) {
             e->c_name = base;
+        } else if (e->entry->kind == ENTRY_INIT) {
+            base = str_printf(p->arena, "%s_%s", p->prefix, e->entry->name);
+            e->c_name = name_unique(p, e, &scope_function, base, entry_name_taken);
+            name_owned(p, e->c_name, false);
         } else {
             e->c_name = function_name(p, str_printf(p->arena, "%s_%s_%s", p->prefix, suffix,
                                                     name_identifier(p->arena, e->entry->name)));
@@ -446,7 +450,7 @@ int64_t program_whole_bytes(const Program *p) {
 
 bool entry_in_phase(const Program *p, const ProgramEntry *e, int phase) {
     switch (e->entry->kind) {
-    case ENTRY_INIT: return phase == 0;
+    case ENTRY_INIT: return e->entry->begins == phase;
     case ENTRY_LOAD: return true;
     default: return module_phase(p->module, e->entry) == phase;
     }

@@ -317,7 +317,11 @@ static void print_prototype(const Emit *e, const ProgramEntry *entry, Text *out)
                     (long long)entry->entry->rows);
         break;
     case ENTRY_CALL: text_doc(out, "", entry->entry->doc); break;
-    case ENTRY_INIT: text_add(out, "/* Every weight and state from the seed. */\n"); break;
+    case ENTRY_INIT:
+        text_add(out, entry->entry->begins > 0
+                          ? "/* And what only later phases read, from this one on. */\n"
+                          : "/* Every weight and state from the seed. */\n");
+        break;
     case ENTRY_EVAL_END:
         text_add(out,
                  "/* Adds the sums of a batch, in whatever order; then loss and metrics of all "

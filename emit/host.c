@@ -590,6 +590,38 @@ static int print_spans(const Emit *e, Text *out) {
     return n;
 }
 
+/* `init` of a phase behind the first; NULL: nothing but zeros begins there. */
+static const ProgramEntry *init_of(const Program *p, int phase) {
+    for (int i = 0; i < p->entry.count; i++) {
+        const Entry *entry = p->entry.at[i]->entry;
+        if (entry->kind == ENTRY_INIT && entry->begins == phase) {
+            return p->entry.at[i];
+        }
+    }
+    return NULL;
+}
+
+static void print_inits(const Emit *e, Text *out) {
+    Text table = {.arena = e->arena};
+    text_printf(&table, "%s_host_init", e->prefix);
+    for (int k = 1; k < e->p->phase.count; k++) {
+        const ProgramEntry *init = init_of(e->p, k);
+        if (init != NULL) {
+            text_printf(out,
+                        "static int %s_call(void *instance, uint64_t seed) {\n"
+                        "    return %s((struct %s *)instance, seed);\n}\n\n",
+                        init->c_name, init->c_name, e->prefix);
+        }
+        text_printf(&table, ",\n    %s%s", init ? init->c_name : "NULL", init ? "_call" : "");
+    }
+    if (e->p->phase.count > 0) {
+        text_printf(out,
+                    "static int (*const %s_inits[])(void *, uint64_t) = { /* by phase */\n"
+                    "    %s\n};\n\n",
+                    e->prefix, table.at);
+    }
+}
+
 static void print_phases(const Emit *e, Text *out) {
     const Module *module = e->p->module;
     for (int i = 0; i < module->phase.count; i++) {
@@ -632,6 +664,7 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
                 "static int %s_host_init(void *instance, uint64_t seed) {\n"
                 "    return %s_init((struct %s *)instance, seed);\n}\n\n",
                 e->prefix, e->prefix, e->prefix, e->prefix, e->prefix, e->prefix);
+    print_inits(e, out);
     print_datasets(e, out);
     int entries = 0, datasets = e->p->module->dataset.count;
     print_entries(e, out, &entries);
@@ -664,10 +697,11 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
     text_printf(out, "        %lld, %d, /* stack_bytes, threads */\n        %s,\n",
                 (long long)e->p->stack_bytes, e->c->opt.threads, api_tensors(e));
     const char *notes = trace_notes(e) == 0 ? "NULL" : e->c->opt.nan ? "instance.trace" : "notes";
-    const char *by_phase = spans > 0 ? str_printf(e->arena, " %s_spans, %d, %s_arenas, %d,",
-                                                  e->prefix, spans, e->prefix, e->p->phase.count)
-                           : e->c->opt.whole_runtime ? " NULL, 0, NULL, 0,"
-                                                     : "";
+    const char *by_phase =
+        spans > 0 ? str_printf(e->arena, " %s_spans, %d, %s_arenas, %d, %s_inits,", e->prefix,
+                               spans, e->prefix, e->p->phase.count, e->prefix)
+        : e->c->opt.whole_runtime ? " NULL, 0, NULL, 0, NULL,"
+                                  : "";
     text_printf(out, "        %s, %d, %s, %d, %s, %d,%s %s, %d,\n        %s%s, %s,\n",
                 datasets > 0 ? str_printf(e->arena, "%s_datasets", e->prefix) : "NULL", datasets,
                 entries > 0 ? str_printf(e->arena, "%s_entries", e->prefix) : "NULL", entries,

@@ -1,8 +1,9 @@
 /* check_phases: see the header.
  *
- * What `init` touches is there in the first phase, what an entry touches in every phase that calls
- * it, and the numbers that a run counts with and sets always. The sums are made again from that. A
- * slot that lies on another one is found where entries are proved. */
+ * What `init` touches is there in the first phase, or in that which it is for, what an entry
+ * touches in every phase that calls it, and the numbers that a run counts with and sets always. The
+ * sums are made again from that. A slot that lies on another one is found where entries are
+ * proved. */
 #include "passes/check_phases.h"
 
 typedef struct {
@@ -30,7 +31,7 @@ static void check_step(void *ctx, Step *step, int depth) {
 }
 
 static bool is_called(const Module *module, const Entry *entry, int phase) {
-    bool named = entry->kind == ENTRY_INIT && phase == 0;
+    bool named = entry->kind == ENTRY_INIT && phase == entry->begins;
     for (int i = 0; entry->kind != ENTRY_INIT && i < module->phase.count; i++) {
         const PhaseEntry *one = &module->phase.at[i];
         named = named || (one->phase == phase && str_eq(one->name, entry->name));

@@ -97,12 +97,16 @@ MD_COLD int md_begin(md_run *r, int phase) {
     const md_model *m = r->model;
     int rc = MD_EXIT_OK, resumes = r->options.resume != NULL;
     int code = phase <= 0 ? m->init(m->net, r->options.seed) : MD_OK;
+    /* if: spans */
+    const int end = phase < 0 ? m->arena_count : phase + 1;
+    for (int k = phase < 1 ? 1 : phase; k < end && code == MD_OK; k++) {
+        code = m->inits[k] != NULL ? m->inits[k](m->net, r->options.seed) : MD_OK;
+    }
+    r->beginning = phase;
+    /* end: spans */
     if (code != MD_OK) {
         return md_model_failed(r, code, "setting up");
     }
-    /* if: spans */
-    r->beginning = phase;
-    /* end: spans */
     if (resumes) {
         rc = phase == MD_BEGIN_ALL ? md_checkpoint_resume(r) : md_checkpoint_read(r, r->from.path);
     } else if (r->options.load != NULL) {

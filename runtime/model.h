@@ -213,8 +213,8 @@ typedef struct md_phase {
 } md_phase;
 
 /* if: spans */
-/* A stretch of the weights or of the state that some phases need; `first` behind 0: nobody writes
- * it before, and it begins as zeros. */
+/* A stretch of the weights or of the state that some phases need. `last` before `first`: none
+ * does, and it is zeros. */
 typedef struct md_span {
     md_region region;
     size_t begin, end;
@@ -257,6 +257,8 @@ typedef struct md_model {
     int span_count;       /* 0: all is there in all phases */
     const size_t *arenas; /* what each phase needs of the arena */
     int arena_count;
+    /* How what begins with each phase begins, the first as `init` has it; NULL: as zeros. */
+    int (*const *inits)(void *net, uint64_t seed);
     /* end: spans */
     const md_layer *layers; /* may be empty */
     int layer_count;

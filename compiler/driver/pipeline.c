@@ -114,7 +114,7 @@ static int64_t budget_of(const Compile *c, const Module *module) {
 /* Graph -> Program, planned and proved. */
 static Program *make_program(Compile *c, Module *module) {
     if (!c->opt.no_main) {
-        pass_late(module);
+        pass_late(&c->arena, module);
     }
     Program *p = pass_lower(c, &c->arena, module); /* the nodes are gone now */
     if (c->diag.errors) {

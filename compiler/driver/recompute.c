@@ -62,6 +62,8 @@ static const int64_t ANY = INT64_MAX;
  * they are all there are. */
 static Program *try_lower(Compile *c, Module *module, int stage, Arena *scratch, bool whole) {
     Arena *home = module->graph->arena, built = {0};
+    Entry **entries = module->entry.at;
+    const int count = module->entry.count, capacity = module->entry.capacity;
     Entry *was = ARENA_ARRAY(scratch, Entry, module->entry.count);
     for (int i = 0; i < module->entry.count; i++) {
         Entry *entry = module->entry.at[i];
@@ -72,7 +74,7 @@ static Program *try_lower(Compile *c, Module *module, int stage, Arena *scratch,
     }
     stages_run(c, module, &built, stage, STAGES_END, true);
     if (whole && !c->opt.no_main) {
-        pass_late(module);
+        pass_late(scratch, module);
     }
     Program *p = pass_lower(c, scratch, module);
     p->band_bytes = c->opt.canary ? MD_ALIGN : 0;
@@ -80,8 +82,11 @@ static Program *try_lower(Compile *c, Module *module, int stage, Arena *scratch,
         Entry *entry = module->entry.at[i];
         arena_free(&entry->nodes[0]);
         arena_free(&entry->nodes[1]);
-        *entry = was[i];
+        *entry = i < count ? was[i] : *entry;
     }
+    module->entry.at = entries;
+    module->entry.count = count;
+    module->entry.capacity = capacity;
     module->graph->arena = home;
     return p;
 }

@@ -1,9 +1,8 @@
 /* phases: see the header.
  *
- * A program with a main goes through its phases in their order, and `init` writes all weights and
- * states before the first. So a slot is there from the first phase on, or, where `init` leaves it
- * alone, from the first one that touches it; up to the last one that touches it. Numbers by which a
- * run counts and is set are there all the time. Changes no values. */
+ * A program with a main goes through its phases in their order, and an `init` of each writes what
+ * begins there. So a slot is there from the first phase on that touches it, up to the last one.
+ * Numbers by which a run counts and is set are there all the time. Changes no values. */
 #include "passes/plan/phases.h"
 
 static int count_phases(const Module *module) {
@@ -41,9 +40,9 @@ void plan_phases(Program *p, bool goes) {
     }
     for (int i = 0; i < p->slot.count; i++) {
         Buf *slot = p->slot.at[i];
-        bool late = n > 1 && slot->slot->late && slot->type->rank > 0;
-        slot->begins = late ? 1 : 0; /* a late one that nobody touches is never there */
-        slot->ends = n > 1 && slot->type->rank == 0 ? n - 1 : 0;
+        bool number = slot->type->rank == 0;
+        slot->begins = n > 1 && !number ? 1 : 0; /* what nobody touches is never there */
+        slot->ends = n > 1 && number ? n - 1 : 0;
     }
     for (int k = 0; n > 1 && k < n; k++) {
         for (int i = 0; i < p->entry.count; i++) {

@@ -396,7 +396,8 @@ static const md_model fake_descriptor = {
     /* bytes of params, state, io, arena; align; stack_bytes, threads */
     FAKE_PARAMS_BYTES, FAKE_STATE_BYTES, FAKE_IO_BYTES, FAKE_ARENA_BYTES, FAKE_ALIGN, 4096, 8,
     fake_tensor_table, sizeof fake_tensor_table / sizeof *fake_tensor_table,
-    fake_datasets, 1, fake_entries, 4, NULL, 0, NULL, 0, NULL, 0, fake_layers, 1, NULL, NULL, NULL,
+    fake_datasets, 1, fake_entries, 4, NULL, 0, NULL, 0, NULL, 0, NULL, /* phases */
+    fake_layers, 1, NULL, NULL, NULL,
     NULL, NULL, /* limit, limit_lines */
     NULL, 0, NULL, NULL, /* profiled, profiled_count, names, profile */
 };

@@ -56,7 +56,7 @@ for pause in $(awk -v n=$stops -v seed="$SEED" 'BEGIN { srand(seed); for (i = 0;
     "$program" --log none $extra --steps 600 --steps tune=600 --seed 7 --checkpoint "$scratch/part" 2>/dev/null & child=$!
     sleep "$pause"
     kill -TERM $child 2>/dev/null
-    wait $child
+    wait $child 2>/dev/null
     from="--resume $scratch/part"
     [ -f "$scratch/part" ] || from="--seed 7"
     run --steps 600 --steps tune=600 $from --save "$scratch/part.w" || fail "stopped after $pause s" "$(cat "$scratch/err")"
@@ -244,4 +244,85 @@ ls -A "$scratch" | grep -q tmp && fail "files left behind" "$(ls -A "$scratch" |
 "$MDLC" --budget="$total" samples/tune.mdl -o "$scratch/tune.c" && pass || fail "budget" "$total is enough for each phase"
 "$MDLC" --no-main --budget="$total" samples/tune.mdl -o "$scratch/tune.c" 2>"$scratch/err" && fail "budget" "a host has no phases" || pass
 "$MDLC" --budget=400000 samples/tune.mdl -o "$scratch/tune.c" 2>"$scratch/err" && fail "budget" "holds" || { grep -q 'in phase 1, the largest' "$scratch/err" && pass || fail "budget" "$(cat "$scratch/err")"; }
+
+# Weights that only the second phase reads: a frozen base of 2 MiB with a trained addition, and averages of
+# that. They are drawn, or read from the files, where the phase begins.
+"$MDLC" tests/suites/later.mdl -o "$scratch/later.c" && $CC -O1 $STRICT_FLAGS -fopenmp "$scratch/later.c" -lm -o "$scratch/later" ||
+    { fail later "does not build"; summary phase; exit 1; }
+program=$scratch/later
+later() { "$program" --log none "$@" 2>"$scratch/err" || fail "later $*" "$(cat "$scratch/err")"; }
+base=$((2 * 512 * 512 * 4))
+"$program" info >"$scratch/info"
+awk -v base=$base '/^  phase 1/ { gsub(",", ""); one = $3 } /^  phase 2/ { gsub(",", ""); two = $3 } END { exit !(one > 0 && one < base / 2 && two > base) }' "$scratch/info" && pass ||
+    fail "later" "$(grep '^  phase' "$scratch/info")"
+later --steps 0 --seed 11 --save "$scratch/other.w"
+later --steps 0 --seed 12 --save "$scratch/adds.w" --save-only add,plus
+for from in "--seed 5" "--seed 5 --load $scratch/other.w" "--seed 5 --load $scratch/other.w --with $scratch/adds.w"; do
+    rm -f "$scratch"/chain* "$scratch"/part*
+    # shellcheck disable=SC2086
+    later first --steps 20 $from --checkpoint "$scratch/chain" && later second --steps 10 --resume "$scratch/chain" --checkpoint "$scratch/chain" --save "$scratch/chain.w"
+    later second --steps 0 --resume "$scratch/chain" --save "$scratch/chain.add" --save-only add,plus,small
+    # shellcheck disable=SC2086
+    later $from --save "$scratch/part.add" --save-only add,plus,small
+    same "later, its base not saved: $from" "$scratch/chain.add" "$scratch/part.add"
+    # shellcheck disable=SC2086
+    "$program" $from --log json --save "$scratch/part.small" --save-only small >"$scratch/log" 2>"$scratch/err" || fail "later $from" "$(cat "$scratch/err")"
+    grep '"event":"end"' "$scratch/log" | head -n 1 >"$scratch/first"
+    if [ -r /proc/self/statm ]; then
+        more=$(($(field end peak_rss_bytes "$scratch/log") - $(field end peak_rss_bytes "$scratch/first")))
+        [ $more -ge $((base - 16 * page)) ] && pass || fail "resident before its phase: $from" "$more more behind it, $(cat "$scratch/first")"
+        [ "$(field end peak_over_process_bytes "$scratch/log")" -le "$(field end bound_bytes "$scratch/log")" ] && pass || fail "bound: $from" "$(tail -n 1 "$scratch/log")"
+    else
+        skip "resident before its phase" "no /proc here"
+    fi
+    # shellcheck disable=SC2086
+    later $from --save "$scratch/part.w" --checkpoint "$scratch/part"
+    same "later, weights: $from" "$scratch/chain.w" "$scratch/part.w"
+    same "later, checkpoint: $from" "$scratch/chain" "$scratch/part"
+    for done in "first=7 --steps second=0" "first=20 --steps second=0" "first=20 --steps second=4"; do
+        rm -f "$scratch"/part*
+        # shellcheck disable=SC2086
+        later $from --steps $done --checkpoint "$scratch/part"
+        later --resume "$scratch/part" --save "$scratch/part.w" --checkpoint "$scratch/part"
+        same "later, weights of a run that goes on: $done $from" "$scratch/chain.w" "$scratch/part.w"
+        same "later, checkpoint of a run that goes on: $done $from" "$scratch/chain" "$scratch/part"
+    done
+done
+# Where it is saved, it is in memory once in front of the first phase, and not while that runs.
+if [ -r /proc/self/smaps_rollup ]; then
+    mkfifo "$scratch/fifo"
+    "$program" --steps first=9000 --log json --log-every 1 --checkpoint "$scratch/part" >"$scratch/fifo" 2>"$scratch/err" & child=$!
+    exec 9<"$scratch/fifo"
+    while read -r line <&9; do # the pipe holds less than the lines of the first phase
+        case $line in
+        *'"event":"memory"'*) before=$(number "$line" process) ;;
+        *'"event":"step"'*) break ;;
+        esac
+    done
+    resident=$(awk '$1 == "Rss:" { print $2 * 1024 }' "/proc/$child/smaps_rollup")
+    kill -9 $child
+    wait $child 2>/dev/null
+    exec 9<&-
+    [ "${resident:-0}" -gt "$before" ] && [ "$resident" -lt $((before + base)) ] && pass || fail "resident in the first phase" "$resident, $before at the start"
+else
+    skip "resident in the first phase" "no smaps_rollup here"
+fi
+# The averages of a file in place of its weights.
+cp "$scratch/chain" "$scratch/avg.w"
+later first --steps 20 --seed 5 --load "$scratch/avg.w" --weights plus --checkpoint "$scratch/chain" && later second --steps 10 --resume "$scratch/chain" --save "$scratch/chain.w"
+later --seed 5 --load "$scratch/avg.w" --weights plus --save "$scratch/part.w"
+same "later, averages as weights" "$scratch/chain.w" "$scratch/part.w"
+# A file that gets another name meanwhile is the one that was checked; one that is written to is refused.
+cp "$scratch/other.w" "$scratch/mine.w"
+later --seed 5 --load "$scratch/other.w" --save "$scratch/part.w" && later --seed 5 --load "$scratch/mine.w" --save "$scratch/mine.w" --save-every 1
+same "a file that the run replaces" "$scratch/part.w" "$scratch/mine.w"
+cp "$scratch/other.w" "$scratch/mine.w"
+"$program" --seed 5 --steps first=9000 --load "$scratch/mine.w" --log json --log-every 1 2>"$scratch/err" | {
+    while read -r line; do # as above
+        case $line in *'"event":"step"'*) break ;; esac
+    done
+    printf x | dd of="$scratch/mine.w" bs=1 seek=$((base / 2)) conv=notrunc 2>/dev/null
+    cat >/dev/null
+}
+grep -q "mine.w: was changed while weights in it waited for their phase" "$scratch/err" && pass || fail "a file that changes" "$(cat "$scratch/err")"
 summary phase

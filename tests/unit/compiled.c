@@ -19,7 +19,7 @@ static Program *lowered(Dumped *m, int threads, bool openblas) {
         dumped_pass(m->module, pass);
     }
     if (!m->c.opt.no_main) {
-        pass_late(m->module);
+        pass_late(&m->c.arena, m->module);
     }
     Program *p = pass_lower(&m->c, &m->c.arena, m->module);
     for (int i = 0; i < p->entry.count; i++) {

@@ -57,7 +57,7 @@ static void there(const Program *p, const char *name, int begins, int ends) {
     }
 }
 
-/* Each slot is there from where it is written to where it is last read. */
+/* Each slot is there from where it is first read or written to where it is last. */
 static void test_when(void **state) {
     (void)state;
     Dumped m = {0};
@@ -65,8 +65,8 @@ static void test_when(void **state) {
     assert_non_null(p);
     compiled_plan(p);
     there(p, "body.fc.weight", 0, 0);
-    there(p, "head.fc.weight", 0, 2);
-    there(p, "last.fc.weight", 0, 2);
+    there(p, "head.fc.weight", 1, 2);
+    there(p, "last.fc.weight", 2, 2);
     there(p, "cache.e", 0, 2);
     there(p, "fit.head.fc.weight.m", 1, 1);
     there(p, "fit.head.fc.weight.v", 1, 1);
@@ -75,8 +75,8 @@ static void test_when(void **state) {
     there(p, "fit.step", 0, 2);
     assert_int_equal(p->phase.count, 3);
     enum { BODY = 16 * 32 * 4, HEAD = 8 * 16 * 4, LAST = 4 * 16 * 4 };
-    assert_int_equal(p->phase.at[0].params, BODY + HEAD + LAST);
-    assert_int_equal(p->phase.at[1].params, HEAD + LAST);
+    assert_int_equal(p->phase.at[0].params, BODY);
+    assert_int_equal(p->phase.at[1].params, HEAD);
     assert_int_equal(p->phase.at[2].params, HEAD + LAST);
     int64_t numbers = p->phase.at[0].state; /* and the ring */
     assert_int_equal(p->phase.at[1].state, numbers + 2 * HEAD);
@@ -116,6 +116,8 @@ typedef enum {
     BEFORE,  /* the ring begins where it is first read, and not where it is pushed to */
     NUMBERS, /* a counter that a run sets is away in one phase */
     INIT,    /* `init` writes what is not there yet */
+    LATER,   /* that of a later phase does */
+    WRONG,   /* that of a later phase runs in front of it */
     LARGEST, /* the bound is that of another phase */
     PHASE,   /* a phase counts less than it has */
     ARENA,   /* or less scratch */
@@ -124,6 +126,52 @@ typedef enum {
     HARMS
 } Harm;
 
+static ProgramEntry *init_of(const Program *p, int phase) {
+    for (int i = 0; i < p->entry.count; i++) {
+        ProgramEntry *e = p->entry.at[i];
+        if (e->entry->kind == ENTRY_INIT && e->entry->begins == phase) {
+            return e;
+        }
+    }
+    fail_msg("nothing begins with phase %d", phase);
+    return NULL;
+}
+
+static bool writes(const ProgramEntry *e, const Buf *weight) {
+    bool found = false;
+    for (int i = 0; i < e->step.count; i++) {
+        const AccessList *list = &e->step.at[i]->access;
+        for (int k = 0; k < list->count; k++) {
+            bool is = buf_root(list->at[k].buf) == weight || list->at[k].buf->final == weight;
+            found = found || (is && (list->at[k].mode & ACCESS_WRITE) != 0);
+        }
+    }
+    return found;
+}
+
+/* What each `init` writes, and no other. */
+static void test_inits(void **state) {
+    (void)state;
+    Dumped m = {0};
+    Program *p = compiled_text(&m, text, 1);
+    assert_non_null(p);
+    compiled_plan(p);
+    static const struct {
+        int phase;
+        const char *name, *weight, *other[2];
+    } expected[] = {{0, "net_init", "body.fc.weight", {"head.fc.weight", "last.fc.weight"}},
+                    {1, "net_init_phase_2", "head.fc.weight", {"body.fc.weight", "last.fc.weight"}},
+                    {2, "net_init_phase_3", "last.fc.weight", {"body.fc.weight", "fit.step"}}};
+    for (int i = 0; i < 3; i++) {
+        const ProgramEntry *e = init_of(p, expected[i].phase);
+        assert_string_equal(e->c_name, expected[i].name);
+        assert_true(writes(e, slot(p, expected[i].weight)));
+        assert_false(writes(e, slot(p, expected[i].other[0])));
+        assert_false(writes(e, slot(p, expected[i].other[1])));
+    }
+    dumped_done(&m);
+}
+
 static const char *harm(Program *p, Harm which) {
     PhaseNeed *need = p->phase.at;
     switch (which) {
@@ -131,7 +179,7 @@ static const char *harm(Program *p, Harm which) {
         slot(p, "head.fc.weight")->ends = 1;
         need[2].params -= 512;
         need[2].total -= 512;
-        return "tune touches fc_weight_2 in phase 2, which is there in 0 to 1";
+        return "tune touches fc_weight_2 in phase 2, which is there in 1 to 1";
     case EARLY: {
         slot(p, "tune.last.fc.weight.b")->begins = 1;
         slot(p, "tune.last.fc.weight.b")->ends = 1;
@@ -145,10 +193,16 @@ static const char *harm(Program *p, Harm which) {
         return "in phase 0, which is there in 1 to 2";
     case NUMBERS: slot(p, "fit.step")->ends = 1; return "is not there in all phases";
     case INIT:
-        slot(p, "last.fc.weight")->begins = 2;
-        need[0].params -= 256, need[0].total -= 256;
-        need[1].params -= 256, need[1].total -= 256;
+        slot(p, "body.fc.weight")->begins = 1;
+        slot(p, "body.fc.weight")->ends = 1;
+        need[0].params -= 2048, need[0].total -= 2048;
+        need[1].params += 2048, need[1].total += 2048;
         return "init touches";
+    case LATER:
+        slot(p, "head.fc.weight")->begins = 2;
+        need[1].params -= 512, need[1].total -= 512;
+        return "in phase 1, which is there in 2 to 2";
+    case WRONG: init_of(p, 2)->entry->begins = 1; return "init_phase_3 touches";
     case LARGEST: p->total_bytes = need[1].total; return "the totals do not add up";
     case PHASE:
         need[1].state -= 64, need[1].total -= 64;
@@ -186,6 +240,7 @@ static void test_harms(void **state) {
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_when),
+        cmocka_unit_test(test_inits),
         cmocka_unit_test(test_hosts),
         cmocka_unit_test(test_harms),
     };
