@@ -74,9 +74,14 @@ MD_COLD int md_begin_weights(md_run *r) {
         const md_tensor *t = &m->tensors[i];
         int seen = r->seen[number];
         number += md_slice_count(t);
-        if (!md_tensor_of_set(t, r->options.weights) || !md_begins_now(r, t)) {
+        if (!md_tensor_of_set(t, r->options.weights)) {
             continue;
         }
+        /* if: spans */
+        if (!md_begins_now(&r->regions, t)) {
+            continue;
+        }
+        /* end: spans */
         const md_tensor *to = &m->tensors[t->copy_of - 1];
         if (!seen && (r->options.only == NULL || md_slice_any(r->options.only, to))) {
             return md_fail(&r->message, MD_EXIT_DATA,
@@ -91,47 +96,58 @@ MD_COLD int md_begin_weights(md_run *r) {
 }
 /* end: copies */
 
-/* All, or what is there from a phase on; of a run that goes on from a checkpoint its numbers may be
- * known already. */
-MD_COLD int md_begin(md_run *r, int phase) {
+/* All, or in a run by phases what is there from `beginning` on. */
+MD_COLD int md_begin(md_run *r) {
     const md_model *m = r->model;
-    int rc = MD_EXIT_OK, resumes = r->options.resume != NULL;
+    int rc = MD_EXIT_OK, phase = 0, goes_on = r->options.resume != NULL;
+    /* if: spans */
+    phase = r->regions.beginning;
+    /* end: spans */
     int code = phase <= 0 ? m->init(m->net, r->options.seed) : MD_OK;
     /* if: spans */
     const int end = phase < 0 ? m->arena_count : phase + 1;
     for (int k = phase < 1 ? 1 : phase; k < end && code == MD_OK; k++) {
         code = m->inits[k] != NULL ? m->inits[k](m->net, r->options.seed) : MD_OK;
     }
-    r->beginning = phase;
     /* end: spans */
     if (code != MD_OK) {
         return md_model_failed(r, code, "setting up");
     }
-    if (resumes) {
-        rc = phase == MD_BEGIN_ALL ? md_checkpoint_resume(r) : md_checkpoint_read(r, r->from.path);
+    /* if: spans */
+    if (goes_on && phase != MD_BEGIN_ALL) { /* its numbers are known */
+        rc = md_load_file(r->regions.from[0].path, m, &r->regions, MD_CHECKPOINT | MD_LOAD_EXACT,
+                          NULL, r->seen, r->note, &r->message);
+        goes_on = 0;
+    }
+    /* end: spans */
+    if (goes_on) {
+        rc = md_checkpoint_resume(r);
     } else if (r->options.load != NULL) {
-        const md_wanted wanted = md_begins_of(r, MD_SAVE_PARAMS, r->options.only);
-        rc = md_load_file(&r->from, r->options.load, m, &r->regions.memory, &wanted, r->seen, NULL,
-                          &r->message);
+        rc = md_load_file(r->options.load, m, &r->regions, MD_SAVE_PARAMS, r->options.only, r->seen,
+                          NULL, &r->message);
     }
     /* if: copies */
     rc = rc == MD_EXIT_OK && r->options.weights != NULL ? md_begin_weights(r) : rc;
     /* end: copies */
     if (rc == MD_EXIT_OK && r->options.with != NULL) {
-        const md_wanted wanted = md_begins_of(r, MD_SAVE_PARAMS | MD_LOAD_SOME, NULL);
-        rc = md_load_file(&r->with, r->options.with, m, &r->regions.memory, &wanted, r->seen, NULL,
-                          &r->message);
+        rc = md_load_file(r->options.with, m, &r->regions, MD_SAVE_PARAMS | MD_LOAD_SOME, NULL,
+                          r->seen, NULL, &r->message);
     }
     return rc;
 }
 
 /* if: spans */
+MD_COLD int md_phase_make(md_run *r, int phase) {
+    r->regions.beginning = phase;
+    return md_begin(r);
+}
+
 /* Goes on to a phase. One that makes no update has its weights too. */
 MD_COLD int md_phase_begin(md_run *r, int phase) {
     int rc = MD_EXIT_OK;
     while (r->regions.phase < phase && rc == MD_EXIT_OK) {
         rc = md_phase_enter(r);
-        rc = rc == MD_EXIT_OK ? md_begin(r, r->regions.phase) : rc;
+        rc = rc == MD_EXIT_OK ? md_phase_make(r, r->regions.phase) : rc;
     }
     return rc;
 }

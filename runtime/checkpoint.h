@@ -88,17 +88,11 @@ MD_COLD int md_checkpoint_number(const md_run *r, const char *name, int64_t *val
     return 0;
 }
 
-/* The tensors of a checkpoint, or of one that is open those that begin now. */
-MD_COLD int md_checkpoint_read(md_run *r, const char *path) {
-    const md_wanted wanted = md_begins_of(r, MD_CHECKPOINT | MD_LOAD_EXACT, NULL);
-    return md_load_file(&r->from, path, r->model, &r->regions.memory, &wanted, r->seen, r->note,
-                        &r->message);
-}
-
 MD_COLD int md_checkpoint_load(md_run *r, const char *path) {
     char name[512];
     int64_t seed = 0;
-    int rc = md_checkpoint_read(r, path);
+    int rc = md_load_file(path, r->model, &r->regions, MD_CHECKPOINT | MD_LOAD_EXACT, NULL, r->seen,
+                          r->note, &r->message);
     int whole = rc != MD_EXIT_OK || md_checkpoint_number(r, "mdlc.seed", &seed);
     for (int i = 0; i < r->task_count && rc == MD_EXIT_OK; i++) {
         md_task *k = &r->tasks[i];
@@ -156,7 +150,7 @@ MD_COLD int md_checkpoint_place(md_run *r) {
 
 /* Goes on from --resume FILE: weights, slots, counters, seed, rings, and the place in the data. */
 MD_COLD int md_checkpoint_resume(md_run *r) {
-    char first[MD_MESSAGE_BYTES], *old = r->old;
+    char first[MD_MESSAGE_BYTES], old[MD_PATH_BYTES + 8];
     const char *path = r->options.resume;
     int rc = md_checkpoint_load(r, path);
     if (rc == MD_EXIT_OK) {
@@ -165,9 +159,11 @@ MD_COLD int md_checkpoint_resume(md_run *r) {
     if (strlen(path) >= MD_PATH_BYTES) {
         return rc;
     }
-    md_opened_close(&r->from);
+    /* if: spans */
+    md_opened_close(&r->regions.from[0]);
+    /* end: spans */
     snprintf(first, sizeof first, "%s", r->message.at);
-    snprintf(old, sizeof r->old, "%s.old", path);
+    snprintf(old, sizeof old, "%s.old", path);
     if (access(old, F_OK) != 0) {
         return rc;
     }

@@ -213,17 +213,12 @@ MD_COLD int md_load_takes(const md_load *l, const md_tensor *t) {
     return md_kind_in(t, l->what) || (t->copy_of > 0 && (l->what >> MD_PARAM & 1u) != 0);
 }
 
-/* Whose place in memory is there? */
+/* if: spans */
+/* Is its place in memory there? */
 MD_COLD int md_load_now(const md_load *l, const md_tensor *t) {
-    /* if: spans */
-    if (l->takes != NULL && !l->takes(l->taker, t)) {
-        return 0;
-    }
-    /* end: spans */
-    (void)l;
-    (void)t;
-    return 1;
+    return l->takes == NULL || l->takes(l->taker, t);
 }
+/* end: spans */
 
 /* Are the elements of the file those of the model, or can they become these? Floats of weights, of
  * statistics and of second sets become the nearest value; what an optimizer or a ring keeps stays
@@ -412,6 +407,11 @@ MD_COLD void md_load_tensor(md_load *l) {
     char *to = md_slice_data(t, l->slice, l->memory);
     size_t width = h->type->bytes;
     size_t count = md_slice_bytes(t) / md_dtype_get(t->dtype)->bytes;
+    /* if: spans */
+    if (l->walk == MD_LOAD_DATA && !md_load_now(l, t)) {
+        return;
+    }
+    /* end: spans */
     if (!md_load_converts(l) || h->end - h->begin != count * width) {
         md_load_fault(l, MD_ERR_READ, "tensor '%s' could not be read", h->name);
         return;
@@ -445,7 +445,10 @@ MD_COLD void md_load_copies(const md_load *l) {
     for (size_t i = 0; i < l->count; i++) {
         const md_tensor *t = &l->tensors[i], *from = md_load_original(l, t);
         size_t bytes = md_slice_bytes(from);
-        int has = (*seen && md_load_takes(l, t)) || !md_load_now(l, t);
+        int has = *seen && md_load_takes(l, t);
+        /* if: spans */
+        has = has || !md_load_now(l, t);
+        /* end: spans */
         seen += md_slice_count(t); /* of a copy: one */
         for (size_t k = 0; from != t && !has && k < md_slice_count(from); k++) {
             size_t first = md_slice_total(l->tensors, (size_t)(from - l->tensors));
@@ -480,8 +483,7 @@ MD_COLD void md_load_walk(md_load *l) {
             md_load_sane(l);
         } else if (l->walk == MD_LOAD_SUM) {
             md_load_bytes(l, l->head.begin, l->head.end, NULL);
-        } else if (md_load_find(l) && md_load_takes(l, l->t) && l->seen[l->number] &&
-                   (l->walk == MD_LOAD_VALUES || md_load_now(l, l->t))) {
+        } else if (md_load_find(l) && md_load_takes(l, l->t) && l->seen[l->number]) {
             md_load_tensor(l);
         }
     }
@@ -549,9 +551,9 @@ MD_COLD int md_load_tensors(md_load *l, const md_tensor *tensors, size_t count,
     return l->code;
 }
 
-/* The same with what `l` is told, zeros else: an empty message, which gets what was wrong, as far as
- * ten lines of it go; with `only`, paths with commas between them, the rest of the file and of the
- * model does not count: it may be missing, unknown or of another shape. The file's note goes to
+/* The same with what `l` is told, zeros else: an empty message, which gets what was wrong, as far
+ * as ten lines of it go; with `only`, paths with commas between them, the rest of the file and of
+ * the model does not count: it may be missing, unknown or of another shape. The file's note goes to
  * `note`, of MD_NOTE_BYTES or NULL; it is empty where there is none. */
 MD_COLD int md_load_told(md_load *l, const md_tensor *tensors, size_t count,
                          const md_memory *memory, unsigned what, unsigned char *seen, char *note,

@@ -85,11 +85,6 @@ typedef struct md_run {
     /* memory */
     md_regions regions;
     md_room room;
-    md_opened from, with;        /* --load or --resume, --with */
-    char old[MD_PATH_BYTES + 8]; /* the checkpoint before the one of --resume */
-    /* if: spans */
-    int beginning; /* with what is there from this phase on, or one of MD_BEGIN_* */
-    /* end: spans */
     md_data *sets; /* open data sets */
     int set_count;
     md_block_mem block; /* tasks, sets and their arrays */
@@ -473,8 +468,7 @@ MD_COLD void md_log_end(md_run *r, int last) {
             md_text_grouped(t, r->regions.bound);
             md_text_add(t, " bytes, measured peak ");
             md_text_grouped(t, over);
-            md_text_format(t,
-                           " over process, libraries and data; pages added since step 2: %lld\n",
+            md_text_format(t, " over process, libraries and data; pages added since step 2: %lld\n",
                            (long long)growth);
         }
     }

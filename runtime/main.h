@@ -246,7 +246,7 @@ MD_COLD int md_setup_constants(md_run *r) {
 MD_COLD int md_setup_phases(md_run *r) {
     int rc = MD_EXIT_OK, on = 0, last = r->model->arena_count - 1;
     if (r->options.resume != NULL) {
-        r->beginning = MD_BEGIN_NUMBERS; /* they say where */
+        r->regions.beginning = MD_BEGIN_NUMBERS; /* they say where */
         rc = md_phase_open(r, 0, last);
         rc = rc == MD_EXIT_OK ? md_checkpoint_resume(r) : rc;
         on = r->task->phase;
@@ -254,13 +254,13 @@ MD_COLD int md_setup_phases(md_run *r) {
     for (int k = last; k > on && rc == MD_EXIT_OK; k--) {
         if (r->regions.spill && md_span_waits(r, k)) {
             rc = md_phase_open(r, k, on);
-            rc = rc == MD_EXIT_OK ? md_begin(r, k) : rc;
+            rc = rc == MD_EXIT_OK ? md_phase_make(r, k) : rc;
             rc = rc == MD_EXIT_OK ? md_span_spill(r, k, k, last + 1) : rc;
         }
     }
     for (int k = 0; k <= on && rc == MD_EXIT_OK; k++) {
         rc = md_phase_open(r, k, on);
-        rc = rc == MD_EXIT_OK ? md_begin(r, k) : rc;
+        rc = rc == MD_EXIT_OK ? md_phase_make(r, k) : rc;
         rc = rc == MD_EXIT_OK ? md_span_spill(r, k, k, on) : rc;
     }
     r->regions.phase = on;
@@ -269,15 +269,14 @@ MD_COLD int md_setup_phases(md_run *r) {
 /* end: spans */
 
 MD_COLD int md_setup_model(md_run *r) {
-    int code = r->model->bind(r->model->net, &r->regions.memory), rc = MD_EXIT_OK, by_phase = 0;
-    if (code != MD_OK) {
-        return md_model_failed(r, code, "setting up");
-    }
+    int by_phase = 0, code = r->model->bind(r->model->net, &r->regions.memory);
+    int rc = code == MD_OK ? MD_EXIT_OK : md_model_failed(r, code, "setting up");
     /* if: spans */
+    r->regions.beginning = MD_BEGIN_ALL;
     by_phase = r->regions.phased;
-    rc = by_phase ? md_setup_phases(r) : rc;
+    rc = by_phase && rc == MD_EXIT_OK ? md_setup_phases(r) : rc;
     /* end: spans */
-    rc = by_phase ? rc : md_begin(r, MD_BEGIN_ALL);
+    rc = by_phase || rc != MD_EXIT_OK ? rc : md_begin(r);
     /* if: norm */
     rc = rc == MD_EXIT_OK ? md_setup_constants(r) : rc;
     /* end: norm */
@@ -345,8 +344,10 @@ MD_COLD void md_teardown(md_run *r) {
     /* if: profile */
     md_unmap(r->marks.at, r->marks.size);
     /* end: profile */
-    md_opened_close(&r->from);
-    md_opened_close(&r->with);
+    /* if: spans */
+    md_opened_close(&r->regions.from[0]);
+    md_opened_close(&r->regions.from[1]);
+    /* end: spans */
     if (r->regions.base != NULL) {
         munmap(r->regions.base - md_page(), r->regions.mapped + 2 * md_page());
     }
@@ -435,7 +436,7 @@ MD_COLD int md_info(md_run *r) {
     if (rc == MD_EXIT_OK) {
         r->threads = md_threads(r->model->threads);
         md_info_entries(r);
-        rc = md_memory_plan(r);
+        md_memory_plan(r);
         md_log_memory(r);
         /* if: spans */
         md_log_phases(r);

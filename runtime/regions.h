@@ -21,6 +21,21 @@
 
 enum { MD_HUGE_PAGE = 2 << 20, MD_HUGE_FROM = 8 << 20, MD_STACK_MARGIN = 48 << 10 };
 
+/* if: spans */
+/* A file of weights that a run begins with. It stays open while some of them wait for their phase:
+ * so it may get another name, and another one its name, but what is in it must stay. */
+typedef struct md_opened {
+    char path[MD_PATH_BYTES + 8];
+    int open, fd;
+    uint64_t bytes;
+    struct timespec changed;
+} md_opened;
+
+/* What of the weights and states the run begins with at the moment: all, or the numbers alone; or
+ * what is there from a phase on. */
+enum { MD_BEGIN_ALL = -1, MD_BEGIN_NUMBERS = -2 };
+/* end: spans */
+
 typedef struct md_regions {
     md_memory memory;
     char *base;
@@ -31,6 +46,8 @@ typedef struct md_regions {
     const md_model *model;
     int phased, phase; /* 1: memory goes by phases; the one at hand */
     int spill;         /* a file of what is not in memory and will be saved; 0: none */
+    int beginning;     /* with what is there from this phase on, or one of MD_BEGIN_* */
+    md_opened from[2]; /* --load or --resume, --with */
     /* end: spans */
 } md_regions;
 

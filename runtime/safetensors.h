@@ -324,22 +324,6 @@ MD_COLD void md_save_turned(md_save *s, const md_tensor *t) {
 }
 /* end: turned */
 
-/* A slice in order of the file. */
-MD_COLD void md_save_slice(md_save *s, const md_tensor *t) {
-    /* if: spans */
-    if (md_save_away(s, t)) {
-        return;
-    }
-    /* end: spans */
-    /* if: turned */
-    if (t->transposed) {
-        md_save_turned(s, t);
-        return;
-    }
-    /* end: turned */
-    md_save_bytes(s, md_slice_data(t, s->slice, s->memory), md_slice_bytes(t));
-}
-
 /* Heads or data of all slices in order of the file: wide elements first, so that every tensor is
  * aligned without the gaps that the format forbids; among equals the order of the table. */
 MD_COLD void md_save_walk(md_save *s, int data) {
@@ -354,10 +338,19 @@ MD_COLD void md_save_walk(md_save *s, int data) {
                     continue;
                 }
                 /* end: main */
-                if (data) {
-                    md_save_slice(s, t);
-                } else {
+                /* if: spans */
+                if (data && md_save_away(s, t)) {
+                    continue;
+                }
+                /* end: spans */
+                if (!data) {
                     md_save_head(s, t);
+                    /* if: turned */
+                } else if (t->transposed) {
+                    md_save_turned(s, t);
+                    /* end: turned */
+                } else {
+                    md_save_bytes(s, md_slice_data(t, s->slice, s->memory), md_slice_bytes(t));
                 }
                 s->begin += md_slice_bytes(t);
             }
@@ -392,7 +385,7 @@ MD_COLD int md_sum_write(void *user, const void *data, size_t bytes) {
     return 0;
 }
 
-/* Writes what `s` says: the fields up to its note, zeros else. Gives MD_OK or MD_ERR_WRITE. */
+/* Writes what `s` says, zeros behind its note. Gives MD_OK or MD_ERR_WRITE. */
 MD_COLD int md_save_run(md_save *s, md_write_fn write, void *user) {
     char hex[17] = "";
     uint64_t sum = 0;
@@ -415,25 +408,17 @@ MD_COLD int md_save_run(md_save *s, md_write_fn write, void *user) {
     return s->rc == 0 ? MD_OK : MD_ERR_WRITE;
 }
 
-MD_COLD md_save md_save_make(const md_tensor *tensors, size_t count, const md_memory *memory,
-                             unsigned what, const char *only, const char *note) {
-    md_save s;
-    memset(&s, 0, sizeof s);
-    s.tensors = tensors;
-    s.count = count;
-    s.memory = memory;
-    s.what = what;
-    s.only = only;
-    s.note = note;
-    return s;
-}
-
 /* Writes the tensors whose kind is in `what` (MD_SAVE_PARAMS, MD_SAVE_ALL) and whose path, in a
  * program with a main, is in `only` or NULL, with a note or NULL. Gives MD_OK or MD_ERR_WRITE. */
 MD_COLD int md_save_tensors(const md_tensor *tensors, size_t count, const md_memory *memory,
                             unsigned what, const char *only, const char *note, md_write_fn write,
                             void *user) {
-    md_save s = md_save_make(tensors, count, memory, what, only, note);
+    md_save s = {
+        tensors, count, memory, what, only, note, NULL, NULL, 0, 0, 0, 0,
+        /* if: spans */
+        NULL, NULL,
+        /* end: spans */
+    };
     return md_save_run(&s, write, user);
 }
 

@@ -152,38 +152,43 @@ MD_COLD int md_phase_enter(md_run *r) {
     return rc;
 }
 
-/* Opens the file that it takes to save what is not there in all phases; where nothing that is saved
- * is a file with a folder, all is in memory all the time. */
-MD_COLD int md_spill_setup(md_run *r) {
-    const char *const paths[] = {r->options.checkpoint, r->options.save, r->options.best};
-    int kept = 0, rc = MD_EXIT_OK;
+/* Is anything saved that is not there in all phases? */
+MD_COLD int md_spill_needed(const md_run *r) {
+    int kept = 0;
     for (size_t i = 0; i < r->model->tensor_count && !kept; i++) {
         const md_span *s = md_span_of(r->model, &r->model->tensors[i]);
         kept = s != NULL && (s->first > 0 || s->last < r->model->arena_count - 1) &&
                md_span_kept(r, &r->model->tensors[i]);
     }
+    return kept;
+}
+
+/* Opens the file that this takes, if memory may go by phases; where nothing that is saved is a file
+ * with a folder there is none. */
+MD_COLD int md_spill_setup(md_run *r) {
+    const char *const paths[] = {r->options.checkpoint, r->options.save, r->options.best};
+    int kept = r->options.phases && md_spill_needed(r), rc = MD_EXIT_OK;
     for (size_t i = 0; i < sizeof paths / sizeof *paths && kept && r->regions.spill == 0; i++) {
         if (paths[i] != NULL && rc == MD_EXIT_OK) {
             rc = md_spill_open(&r->regions, &r->out, paths[i], &r->message);
         }
     }
-    r->regions.phased = r->regions.phased && (!kept || r->regions.spill > 0);
     return rc;
 }
 
-/* Does memory go by phases? Then the bound of the run is that of the largest. */
-MD_COLD int md_phases_plan(md_run *r) {
+/* Does memory go by phases? Then the bound of the run is that of the largest. What is saved without
+ * such a file is in memory all the time. */
+MD_COLD void md_phases_plan(md_run *r) {
     const md_model *m = r->model;
     int info = r->options.command == MD_RUN_INFO && m->phase_count > 0;
-    r->regions.phased = (r->options.phases || info) && m->span_count > 0;
-    int rc = r->regions.phased ? md_spill_setup(r) : MD_EXIT_OK;
+    r->regions.phased = (r->options.phases || info) && m->span_count > 0 &&
+                        (r->regions.spill > 0 || !md_spill_needed(r));
     for (int k = 0; r->regions.phased && k < m->arena_count; k++) {
         md_room room = md_phase_room(r, k);
         size_t pages = md_phase_pages(r, k, -1, MD_COUNT_PAGES);
         r->room = k == 0 || room.total > r->room.total ? room : r->room;
         r->regions.bound = k == 0 || pages > r->regions.bound ? pages : r->regions.bound;
     }
-    return rc;
 }
 
 /* What is in memory in each phase, behind the table of the largest. */
@@ -220,66 +225,34 @@ MD_COLD void md_log_phases(md_run *r) {
 /* end: spans */
 
 /* What the run declares. */
-MD_COLD int md_memory_plan(md_run *r) {
+MD_COLD void md_memory_plan(md_run *r) {
     const md_model *m = r->model;
-    int rc = MD_EXIT_OK;
     r->room.params = m->params_bytes;
     r->room.state = m->state_bytes;
     r->room.arena = m->arena_bytes;
     r->room.total = r->regions.total;
     /* if: spans */
-    rc = md_phases_plan(r);
+    md_phases_plan(r);
     /* end: spans */
     r->regions.total = r->room.total;
-    return rc;
 }
 
 /* Takes all of it, unless that goes by phases. */
 MD_COLD int md_memory_take(md_run *r) {
-    int rc = md_memory_plan(r);
     /* if: spans */
-    if (r->regions.phased) {
+    int rc = md_spill_setup(r);
+    if (rc != MD_EXIT_OK) {
         return rc;
     }
     /* end: spans */
-    md_touch_write(r->regions.base, r->regions.mapped);
-    return rc;
-}
-
-/* ---- what begins ---------------------------------------------------------------------------- */
-
-/* What of the weights and states the run begins with at the moment: all, or the numbers alone; or
- * what is there from a phase on. */
-enum { MD_BEGIN_ALL = -1, MD_BEGIN_NUMBERS = -2 };
-
-/* An md_takes_fn of the run. */
-MD_COLD int md_begins_now(const void *run, const md_tensor *t) {
-    int now = 1;
+    md_memory_plan(r);
     /* if: spans */
-    const md_run *r = (const md_run *)run;
-    if (r->beginning == MD_BEGIN_NUMBERS) {
-        now = t->rank == 0;
-    } else if (r->beginning != MD_BEGIN_ALL) {
-        const md_span *s = md_span_of(r->model, t);
-        now = (s == NULL ? 0 : s->first) == r->beginning;
+    if (r->regions.phased) {
+        return MD_EXIT_OK;
     }
     /* end: spans */
-    (void)run;
-    (void)t;
-    return now;
-}
-
-MD_COLD md_wanted md_begins_of(const md_run *r, unsigned what, const char *only) {
-    md_wanted wanted;
-    memset(&wanted, 0, sizeof wanted);
-    wanted.what = what;
-    wanted.only = only;
-    /* if: spans */
-    wanted.takes = md_begins_now;
-    wanted.taker = r;
-    /* end: spans */
-    (void)r;
-    return wanted;
+    md_touch_write(r->regions.base, r->regions.mapped);
+    return MD_EXIT_OK;
 }
 
 #endif

@@ -67,12 +67,9 @@ MD_COLD int md_spill_write(void *user, const void *data, size_t bytes) {
 /* Puts a tensor that is in memory into the file. */
 MD_COLD int md_spill_tensor(const md_regions *r, const md_tensor *t, md_text *message) {
     md_spilled to = {r->spill, 0, md_spill_place(r, t)};
-    md_save s = md_save_make(t, 1, &r->memory, 0, NULL, NULL);
-    s.write = md_spill_write;
-    s.user = &to;
-    for (; s.slice < md_slice_count(t); s.slice++) {
-        md_save_slice(&s, t);
-    }
+    const unsigned what = 1u << (unsigned)t->kind;
+    md_save s = {t, 1, &r->memory, what, NULL, NULL, md_spill_write, &to, 0, 0, 0, 0, NULL, NULL};
+    md_save_walk(&s, 1);
     if (to.error != 0) {
         return md_fail(message, MD_EXIT_DATA, "no place on the disk for '%s' of another phase: %s",
                        t->name, strerror(to.error));
@@ -93,6 +90,47 @@ MD_COLD int md_spill_open(md_regions *r, md_out *out, const char *path, md_text 
     out->error = failed ? errno : 0;
     md_out_cancel(out);
     return failed ? md_out_fail(out, message) : MD_EXIT_OK;
+}
+
+/* ---- what begins ---------------------------------------------------------------------------- */
+
+/* An md_takes_fn of the regions. */
+MD_COLD int md_begins_now(const void *regions, const md_tensor *t) {
+    const md_regions *r = (const md_regions *)regions;
+    const md_span *s = md_span_of(r->model, t);
+    if (r->beginning == MD_BEGIN_NUMBERS) {
+        return t->rank == 0;
+    }
+    return r->beginning == MD_BEGIN_ALL || (s == NULL ? 0 : s->first) == r->beginning;
+}
+
+MD_COLD void md_opened_close(md_opened *from) {
+    if (from->open) {
+        close(from->fd);
+        from->open = 0;
+    }
+}
+
+/* A descriptor of the file at `path`, or of the one that is open from there. */
+MD_COLD int md_opened_again(md_opened *from, const char *path, int *fd, md_text *message) {
+    struct stat now;
+    int again = from->open;
+    int rc = again ? MD_EXIT_OK : md_open(path, message, &from->fd, &from->bytes);
+    if (rc != MD_EXIT_OK) {
+        return rc;
+    }
+    from->open = 1;
+    snprintf(from->path, sizeof from->path, "%s", path);
+    *fd = dup(from->fd);
+    int known = *fd >= 0 && fstat(*fd, &now) == 0;
+    if (!known || (again && ((uint64_t)now.st_size != from->bytes ||
+                             now.st_mtim.tv_sec != from->changed.tv_sec ||
+                             now.st_mtim.tv_nsec != from->changed.tv_nsec))) {
+        return md_fail(message, MD_EXIT_DATA,
+                       "%s: was changed while weights in it waited for their phase", path);
+    }
+    from->changed = now.st_mtim;
+    return MD_EXIT_OK;
 }
 /* end: spans */
 
