@@ -220,9 +220,8 @@ MD_COLD int md_load_now(const md_load *l, const md_tensor *t) {
 }
 /* end: spans */
 
-/* Are the elements of the file those of the model, or can they become these? Floats of weights, of
- * statistics and of second sets become the nearest value; what an optimizer or a ring keeps stays
- * as it is. */
+/* Are the elements of the file those of the model, or can they become these? Floats of weights,
+ * statistics and second sets become the nearest; slots and rings stay as they are. */
 MD_COLD int md_load_converts(const md_load *l) {
     const md_tensor *t = l->t;
     int weights = t->kind == MD_PARAM || t->kind == MD_LAYER_STATE || t->copy_of > 0;
@@ -319,9 +318,8 @@ MD_COLD void md_load_complete(md_load *l) {
     }
 }
 
-/* Behind the first walk. The format wants the tensors to tile the data, in any order. They do
- * exactly when each offset but the first and the last is as often an end as a begin: then all lie
- * on one path. Offsets are counted by the sum of their hashes: one walk and one number. */
+/* Tensors tile the data, in any order, exactly when each offset but the first and the last is as
+ * often an end as a begin. Offsets are counted by the sum of their hashes: one walk, one number. */
 MD_COLD void md_load_whole(md_load *l) {
     unsigned char byte;
     uint64_t end = 8 + l->header + l->data;

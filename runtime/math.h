@@ -319,9 +319,8 @@ MD_INLINE float md_cos_core(float r) {
     return md_madf(q * z, z, -0.5f * z) + 1.0f;
 }
 
-/* |x| = (4 k + quadrant) pi / 2 + r for every finite x (Payne and Hanek): the 24 bits of x times
- * the 96 bits of 2 / pi that matter at its exponent, kept modulo 4. Branch-free, without a
- * table: the words of 1 / pi are chosen by masks. */
+/* |x| = (4 k + quadrant) pi / 2 + r for finite x (Payne and Hanek): its 24 bits times the 96 of 2 /
+ * pi that matter, modulo 4. Branch-free: masks choose the words of 1 / pi. */
 MD_INLINE double md_trig_wide(float x, uint32_t *quadrant) {
     const uint32_t d1 = UINT32_C(0x517CC1B7);
     const uint32_t d2 = UINT32_C(0x517CC1B7) ^ UINT32_C(0x27220A94);

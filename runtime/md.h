@@ -12,9 +12,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* MD_FN: a function of the runtime, fine to leave unused. MD_COLD: one that runs a few times, so
- * only its size and the time to compile it count. MD_INLINE: one that must disappear into its
- * caller, whose constants shape its loops (or because it takes vectors). MD_NOINLINE: one copy. */
+/* MD_FN: fine to leave unused. MD_COLD: runs a few times, so only its size counts. MD_INLINE: must
+ * disappear into its caller, whose constants shape its loops. MD_NOINLINE: one copy. */
 #if defined(__GNUC__)
 #define MD_FN static inline __attribute__((unused))
 #define MD_INLINE static inline __attribute__((always_inline, unused))
@@ -86,9 +85,8 @@ MD_FN void md_threads_settle(void) {
 #endif
 }
 
-/* Vectors: MD_VBYTES is what the compiler may use in one register, 0 when there are no vector
- * extensions; then every piece takes its plain loops. Types of the wrong size are 10 to 50 times
- * slower, so nothing wider is ever used. Vectors never cross a function that is not MD_INLINE. */
+/* MD_VBYTES: bytes of one vector register, 0 without vector extensions: plain loops then. Wider
+ * types are 10 to 50 times slower. Vectors never cross a function that is not MD_INLINE. */
 #if !defined(MD_VBYTES)
 #if !defined(__GNUC__)
 #define MD_VBYTES 0
@@ -113,9 +111,8 @@ typedef float md_vf32_u __attribute__((vector_size(MD_VBYTES), aligned(4), may_a
 typedef double md_vf64_u __attribute__((vector_size(MD_VBYTES), aligned(8), may_alias));
 #endif
 
-/* Multiply-adds. A C compiler may join a product and a sum that it sees side by side, and does so
- * in one copy of a loop and not in another. So emitted programs are compiled without that
- * (-ffp-contract=off) and say where they want it. */
+/* Multiply-adds. A C compiler may join products and sums in one copy of a loop and not in another,
+ * so programs are compiled without that (-ffp-contract=off) and say where they want it. */
 #if defined(__clang__)
 #pragma STDC FP_CONTRACT OFF
 #endif

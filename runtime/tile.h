@@ -249,9 +249,8 @@ MD_INLINE int64_t md_tile_taken_count(const md_tile *s) {
                                   : md_tile_taken_rows(s) * s->kb1 * s->kb2;
 }
 
-/* How rows are cut into tiles on a machine. Tiles are even to one row: the `cut` axis (i2, or i1
- * where r2 is short and a tile holds several whole i1, `unit` rows each) is split into `cuts`
- * parts; tiles have `big` rows or `little` ones, and panels `nr` columns. */
+/* How rows are cut into tiles, even to one row: axis `cut` (i2, or i1 where a tile holds several,
+ * `unit` rows each) has `cuts` parts, tiles `big` or `little` rows, panels `nr` columns. */
 typedef struct {
     int64_t nr, rm, cut, cuts, unit, big, little, count;
 } md_tile_cut;
@@ -314,9 +313,8 @@ MD_FN void md_tile_grid(const md_tile *s, md_tile_call *call) {
     call->parts = (int)md_tile_min(parts, batch * call->gm * call->gn);
 }
 
-/* Runs every part of one product on up to `threads` threads (what work was sized for); on the
- * calling one inside a parallel region, and while threads do not pay (team.h, unless `pace` is
- * NULL). A region asks for the whole team: OpenMP ends and starts threads when its size changes. */
+/* Runs a product on up to `threads` threads, on one in a region or while threads do not pay
+ * (team.h, unless `pace` is NULL). The whole team is asked: a smaller one would end threads. */
 MD_NOINLINE void md_tile_run(const md_tile *s, md_tile_part_fn fn, const void *a, const void *b,
                              void *c, void *ctx, void *work, md_pace *pace, int threads) {
     md_tile_call call = {a, b, c, ctx, work, 1, 1, 1, 0};

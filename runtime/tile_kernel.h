@@ -480,9 +480,8 @@ MD_NOINLINE void MD_TN(scatter)(const md_tile *s, const MD_REAL *MD_RESTRICT str
 
 /* ---- dot products ---------------------------------------------------------------------------- */
 
-/* The same sums for up to four rows and operands that are both contiguous along k2. Vectors run
- * along it, eight columns times one row or four times more, so that what is loaded is used often;
- * the lanes of a sum are added by halves at the end, then what is left of k2. */
+/* The same sums for up to four rows and operands contiguous along k2, where vectors run: eight
+ * columns times one row or four times more. Lanes are added by halves at the end, then the rest. */
 #if MD_VBYTES > 0
 MD_INLINE MD_REAL MD_TN(dot_end)(MD_REAL *part, const MD_REAL *x, int64_t xk1, const MD_REAL *y,
                                  int64_t yk1, int64_t nk1, int64_t nk2) {
