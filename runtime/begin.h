@@ -97,7 +97,7 @@ MD_COLD int md_begin_weights(md_run *r) {
 /* end: copies */
 
 /* All, or in a run by phases what is there from `beginning` on. */
-MD_COLD int md_begin(md_run *r) {
+MD_COLD int md_begin_values(md_run *r) {
     const md_model *m = r->model;
     int rc = MD_EXIT_OK, phase = 0, goes_on = r->options.resume != NULL;
     /* if: spans */
@@ -139,7 +139,7 @@ MD_COLD int md_begin(md_run *r) {
 /* if: spans */
 MD_COLD int md_phase_make(md_run *r, int phase) {
     r->regions.beginning = phase;
-    return md_begin(r);
+    return md_begin_values(r);
 }
 
 /* Goes on to a phase. One that makes no update has its weights too. */

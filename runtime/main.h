@@ -276,7 +276,7 @@ MD_COLD int md_setup_model(md_run *r) {
     by_phase = r->regions.phased;
     rc = by_phase && rc == MD_EXIT_OK ? md_setup_phases(r) : rc;
     /* end: spans */
-    rc = by_phase || rc != MD_EXIT_OK ? rc : md_begin(r);
+    rc = by_phase || rc != MD_EXIT_OK ? rc : md_begin_values(r);
     /* if: norm */
     rc = rc == MD_EXIT_OK ? md_setup_constants(r) : rc;
     /* end: norm */

@@ -42,7 +42,8 @@ have aarch64-linux-gnu-gcc || optional="$optional aarch64"
 have aarch64-linux-gnu-g++ || optional="$optional aarch64-c++"
 have arm-linux-gnueabihf-gcc || optional="$optional arm32"
 have ninja || optional="$optional ninja"
-have arm-none-eabi-gcc || optional="$optional cortex-m"
+{ have arm-none-eabi-gcc && echo '#include <math.h>' | arm-none-eabi-gcc -fsyntax-only -x c - >/dev/null 2>&1; } ||
+    optional="$optional cortex-m" # its headers are a package of their own
 have qemu-system-arm || optional="$optional qemu-system-arm"
 for tool in cmake meson pkg-config mandoc zsh fish vim chromium; do
     have $tool || optional="$optional $tool"
@@ -87,7 +88,8 @@ package() {
     qemu) set -- qemu-user qemu-user qemu-user qemu ;;
     aarch64) set -- "gcc-aarch64-linux-gnu libc6-dev-arm64-cross" gcc-aarch64-linux-gnu aarch64-linux-gnu-gcc aarch64-elf-gcc ;;
     aarch64-c++) set -- g++-aarch64-linux-gnu gcc-c++-aarch64-linux-gnu aarch64-linux-gnu-gcc aarch64-elf-gcc ;;
-    cortex-m) set -- "gcc-arm-none-eabi" arm-none-eabi-gcc-cs arm-none-eabi-gcc arm-none-eabi-gcc ;;
+    cortex-m) set -- "gcc-arm-none-eabi libnewlib-arm-none-eabi" "arm-none-eabi-gcc-cs arm-none-eabi-newlib" \
+        "arm-none-eabi-gcc arm-none-eabi-newlib" "arm-none-eabi-gcc arm-none-eabi-newlib" ;;
     qemu-system-arm) set -- qemu-system-arm qemu-system-arm qemu-system-arm qemu ;;
     ninja) set -- ninja-build ninja-build ninja ninja ;;
     pkg-config) set -- pkg-config pkgconf-pkg-config pkgconf pkgconf ;;

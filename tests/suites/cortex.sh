@@ -15,8 +15,9 @@ $CC -std=c11 -O2 -ffp-contract=off -DHOSTED -I"$scratch" tests/suites/cortex.c "
     "$scratch/hosted" >"$scratch/host" && pass || fail "on this machine" "$(head -n 1 "$scratch/err")"
 [ "$(field "$scratch/host" code)" = 0 ] && [ "$(field "$scratch/host" right)" -ge $(($(field "$scratch/host" rows) * 85 / 100)) ] && pass || fail "on this machine" "$(tr '\n' ' ' <"$scratch/host")"
 
-if ! have arm-none-eabi-gcc || ! have qemu-system-arm; then
-    skip "in an emulator" "no arm-none-eabi-gcc and qemu-system-arm"
+headers() { echo '#include <math.h>' | arm-none-eabi-gcc -fsyntax-only -x c - 2>/dev/null; }
+if ! have arm-none-eabi-gcc || ! headers || ! have qemu-system-arm; then
+    skip "in an emulator" "no arm-none-eabi-gcc with its headers and qemu-system-arm"
     summary cortex
     exit
 fi
