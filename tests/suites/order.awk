@@ -1,7 +1,13 @@
 # Reads what faults.c logged of a program that saves: is each file on the disk before it gets the name
 # that it is to have, and its folder behind that? Prints what is not so, and at the end how many files
 # got the name GOAL (a part of it).
-$1 == "open" { path[$2] = $3; of[$3] = $2; dirty[$2] = 0; folder[$2] = 0 }
+$1 == "open" {
+    path[$2] = $3
+    sub(/.\/$/, substr($3, length($3) - 1, 1), path[$2]) # a folder may be named with its slash
+    of[$3] = $2
+    dirty[$2] = 0
+    folder[$2] = 0
+}
 $1 == "write" { dirty[$2] = 1 }
 $1 == "fsync" {
     dirty[$2] = 0
