@@ -57,7 +57,7 @@ enum {
     MD_TILE_BLOCK_OUT = MD_TUNED(4, 1),       /* of another, */
     MD_TILE_BLOCK_HALF = MD_TUNED(2, 1),      /* and of operands of 16 bits */
     MD_TILE_WIDE = MD_TUNED(8, 3),            /* vectors of a row from which three make a panel, */
-    MD_TILE_WIDE_ROWS = MD_TUNED(192, 9),      /* for at least so many rows */
+    MD_TILE_WIDE_ROWS = MD_TUNED(192, 9),     /* for at least so many rows */
     MD_TILE_TAKEN_BYTES = MD_TUNED(32768, 1), /* of their packed rows, but of large products */
     MD_TILE_SPAN_READS = 2, /* of each element of X, least, for which the rows are not packed */
     MD_TILE_SPAN_GAPS = 4   /* elements for each that is read, most, where those have no runs */

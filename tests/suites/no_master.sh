@@ -3,21 +3,9 @@
 # in f32: losses, bytes, files, threads, resumes, assignments, budgets, NaN; and why updates are rounded by draws.
 set -u
 . tests/lib.sh
+. tests/losses.sh
 model=tests/suites/no_master.mdl seed="--seed 3"
 
-# run OUT PROGRAM [OPTION...]: its losses, a line each, and its weights.
-run() {
-    run_out=$1 run_program=$2
-    shift 2
-    "$run_program" $seed --log json --log-every 1 --save "$run_out.st" "$@" >"$run_out.log" 2>"$scratch/err" </dev/null ||
-        fail "$run_program $*" "$(head -n 1 "$scratch/err")"
-    sed -n 's/.*"event":"step".*"loss":\([^,}]*\).*/\1/p' "$run_out.log" >"$run_out.loss"
-}
-# near NAME FILE FILE LIMIT: as many numbers, each within the limit of the other's size.
-near() {
-    paste "$2" "$3" | awk -v t="$4" '{ d = $1 - $2; if (NF != 2 || !(d * d <= t * t * $1 * $1)) bad = 1 } END { exit bad || NR < 5 }' && pass ||
-        fail "$1" "$(paste "$2" "$3" | tail -n 1)"
-}
 region() { # NAME FILE...: bytes of a region in the report
     region_name=$1
     shift

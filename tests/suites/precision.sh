@@ -4,26 +4,9 @@
 # compiler with small odd sizes does; bits, bounds, resumes, and the instruction beside plain code.
 set -u
 . tests/lib.sh
+. tests/losses.sh
 : "${ODD_BUILD:=build/odd}"
 model=tests/suites/precision.mdl seed="--seed 3"
-
-# run OUT PROGRAM [OPTION...]: its losses, a line each, and its weights.
-run() {
-    run_out=$1 run_program=$2
-    shift 2
-    "$run_program" $seed --log json --log-every 1 --save "$run_out.st" "$@" >"$run_out.log" 2>"$scratch/err" </dev/null ||
-        fail "$run_program $*" "$(head -n 1 "$scratch/err")"
-    sed -n 's/.*"event":"step".*"loss":\([^,}]*\).*/\1/p' "$run_out.log" >"$run_out.loss"
-}
-# near NAME FILE FILE LIMIT: as many numbers, each within the limit of the other's size.
-near() {
-    if paste "$2" "$3" | awk -v t="$4" '
-        { d = $1 - $2; if (NF != 2 || !(d * d <= t * t * $1 * $1)) bad = 1 } END { exit bad || NR < 5 }'; then
-        pass
-    else
-        fail "$1" "$(paste "$2" "$3" | tail -n 1)"
-    fi
-}
 
 "$MDLC" $model -o "$scratch/half.c" && emitted "$scratch/half.c" "$scratch/half" || fail build "in 16 bits"
 "$MDLC" --precision=f32 $model -o "$scratch/single.c" && emitted "$scratch/single.c" "$scratch/single" || fail build "in f32"

@@ -3,6 +3,7 @@
 # many bytes, the evaluator beside the program, its twin in f32, files, threads and resumes.
 set -u
 . tests/lib.sh
+. tests/losses.sh
 model=tests/suites/stored.mdl
 
 "$MDLC" --no-main $model -o "$scratch/stored.c" -H "$scratch/stored.h" || { fail stored "does not compile"; summary stored; exit 1; }
@@ -40,14 +41,7 @@ saved=$((($(state "$scratch/wide.mdl") - $(state $model))))
 least=$(((4 * 1640 + 33 * 40 + 8 * 40 + 320) * 2))
 [ $saved -ge $((least - 12 * 64)) ] && [ $saved -le $((least + 12 * 64)) ] && pass || fail "state in the report" "$saved bytes less than in f32, not $least"
 
-seed="--seed 3"
-run() { # OUT PROGRAM [OPTION...]
-    run_out=$1 run_program=$2
-    shift 2
-    "$run_program" fit $seed --log json --log-every 1 --save "$run_out.st" "$@" >"$run_out.log" 2>"$scratch/err" </dev/null ||
-        fail "$run_program $*" "$(head -n 1 "$scratch/err")"
-    sed -n 's/.*"event":"step".*"loss":\([^,}]*\).*/\1/p' "$run_out.log" >"$run_out.loss"
-}
+seed="fit --seed 3"
 run "$scratch/one" "$scratch/train" --threads 1
 run "$scratch/twin" "$scratch/wide" --threads 1
 paste "$scratch/one.loss" "$scratch/twin.loss" | awk '{ d = $1 - $2; if (NF != 2 || d * d > 1e-4 * $1 * $1) bad = 1 } END { exit bad || NR != 20 }' && pass ||
