@@ -70,11 +70,14 @@ static Words numbers_needed(Style *s, const Needs *n, bool typed) {
 }
 
 /* The struct that carries the kernel's arguments to the epilogue. */
-static void print_arguments(Style *s, const Needs *n, const char *name) {
+static void print_arguments(Style *s, const Needs *n, int streams, const char *name) {
     const Kernel *k = s->k;
     Text *out = s->out;
     const char *type = "";
     text_add(out, "typedef struct {");
+    if (streams > 0) {
+        text_printf(out, "\n    md_tile_stream stream[%d];", streams + 1);
+    }
     for (int i = 0; i < k->arg.count; i++) {
         const Arg *arg = k->arg.at[i];
         if (n->arg[arg->id]) {
@@ -159,7 +162,7 @@ static void print_epilogue(Text *out, const Kernel *k, const Tile *tile, const c
     Needs n = tile_needs(&s, tile, &uses_batch);
     bool arguments = needs_arguments(k, &n);
     if (arguments) {
-        print_arguments(&s, &n, name);
+        print_arguments(&s, &n, tile->stream.count, name);
     }
     if (tile->halo) {
         print_copy(out, k, tile, &n, name);
@@ -313,7 +316,7 @@ static const char *flags_text(Arena *arena, int64_t is) {
                  {MD_TILE_SPAN, "SPAN"},       {MD_TILE_MADE, "MADE"},
                  {MD_TILE_TAKEN, "TAKEN"},
                  {MD_TILE_WIDE_A, "WIDE_A"},   {MD_TILE_WIDE_B, "WIDE_B"},
-                 {MD_TILE_ACROSS, "ACROSS"}};
+                 {MD_TILE_ACROSS, "ACROSS"},   {MD_TILE_STREAMS, "STREAMS"}};
     Text text = {.arena = arena};
     for (size_t i = 0; i < sizeof flags / sizeof *flags; i++) {
         if (is & flags[i].flag) {
@@ -410,6 +413,7 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
                 (packed && p->cols.y != 1 && p->k2.y == 1) ||
                     (scattered && !turned && p->r2.c == 1 && p->cols.c != 1));
     add_feature(arena, list, "SHARED", p->is & MD_TILE_SHARED);
+    add_feature(arena, list, "STREAMS", p->is & MD_TILE_STREAMS);
     add_feature(arena, list, "TRANSPOSED", turned);
     add_feature(arena, list, "ADD", p->is & MD_TILE_ADD);
     add_feature(arena, list, "CHUNKS", p->chunks > 1);
@@ -470,8 +474,19 @@ static void print_list(Style *s, const char *first, const Words *words, const ch
 }
 
 /* The arguments of the epilogue in the order of the struct. */
-static void print_context(Style *s, const Needs *n) {
+static void print_context(Style *s, const Tile *tile, const Needs *n) {
     Words values = {0}, numbers = numbers_needed(s, n, false);
+    for (int i = 0; i < tile->stream.count; i++) {
+        const Stream *from = &tile->stream.at[i];
+        int64_t bytes = (int64_t)elem_bytes(from->arg->elem);
+        VEC_PUSH(s->out->arena, &values,
+                 str_printf(s->out->arena, "%s{%s, %" PRId64 ", %" PRId64 ", %" PRId64 "}",
+                            i == 0 ? "{" : "", operand_text(s, from->arg, from->at),
+                            from->batch * bytes, from->row * bytes, bytes));
+    }
+    if (tile->stream.count > 0) {
+        VEC_PUSH(s->out->arena, &values, "{NULL, 0, 0, 0}}");
+    }
     for (int i = 0; i < s->k->arg.count; i++) {
         const Arg *arg = s->k->arg.at[i];
         if (n->arg[arg->id]) {
@@ -491,7 +506,7 @@ void tile_print(Style *s, const Tile *tile) {
     bool uses_batch;
     Needs n = tile_needs(s, tile, &uses_batch);
     if ((tile->body.count > 0 || tile->halo) && needs_arguments(k, &n)) {
-        print_context(s, &n);
+        print_context(s, tile, &n);
         context = "&args";
     }
     if (tile->add) {

@@ -48,6 +48,15 @@
 #define md_tile_mad_f32(a, b, c) md_madf(a, b, c)
 #define md_tile_mad_f64(a, b, c) md_mad(a, b, c)
 
+/* if: TEMPLATE */
+#ifndef MD_FETCH
+/* end: TEMPLATE */
+/* Asks for the line so many bytes behind p. Nothing need be there. */
+#define MD_FETCH(p, bytes) __builtin_prefetch((const void *)((uintptr_t)(p) + (size_t)(bytes)))
+/* if: TEMPLATE */
+#endif
+/* end: TEMPLATE */
+
 /* An axis of a product: how long it is, and how many elements lie between two neighbours along it
  * in X, Y and C; 0 in what does not have it. */
 typedef struct {
@@ -91,6 +100,7 @@ enum {
     MD_TILE_LONE = MD_TILE_F16 | MD_TILE_EXACT | MD_TILE_SINGLE, /* any of these */
     MD_TILE_MADE = 131072, /* A is made for the product alone, in lanes where these are single */
     MD_TILE_SPAN = 65536,  /* rows of X overlap, as windows do: all that lies between is widened */
+    MD_TILE_STREAMS = 262144, /* ctx begins with its epilogue's md_tile_stream */
     MD_TILE_ACROSS = 4096  /* rows lie side by side in C: the epilogue gets the transpose */
 };
 
@@ -114,6 +124,37 @@ enum {
 #define MD_TILE_WORK(strip, turned, slice) MD_TILE_WORK2(1, 0, 0, 0, strip, turned, slice)
 #define MD_TILE_WORK2(chunks, partial, group, at, strip, turned, slice)                            \
     chunks, partial, group, at, strip, turned, slice
+
+/* if: STREAMS */
+/* What an epilogue reads of memory, element by element: element (m, n) of batch b lies at
+ * at + b * batch + m * row bytes, n elements on. NULL ends a list. */
+typedef struct {
+    const void *at;
+    int64_t batch, row, elem;
+} md_tile_stream;
+
+/* The part of them that a register tile asks for while it multiplies, that of its own elements:
+ * from step `left` on, 0: not now. */
+typedef struct {
+    const md_tile_stream *of;
+    int64_t batch, m, n, left;
+} md_tile_ask;
+
+#if MD_VBYTES > 0
+/* Asks for all streams of row m + `row`. */
+MD_INLINE void md_tile_ask_row(const md_tile_ask *ask, int64_t row, int64_t columns) {
+    for (const md_tile_stream *from = ask->of; from->at != NULL; from++) {
+        uintptr_t at = (uintptr_t)from->at + (size_t)(ask->batch * from->batch +
+                                                      (ask->m + row) * from->row +
+                                                      ask->n * from->elem);
+        const uintptr_t end = at + (size_t)(columns * from->elem);
+        for (at -= at % 64; at < end; at += 64) {
+            MD_FETCH(at, 0);
+        }
+    }
+}
+#endif
+/* end: STREAMS */
 
 /* What a part function receives. */
 typedef struct {

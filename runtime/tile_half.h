@@ -442,7 +442,8 @@ MD_INLINE void md_tile_keep_half(const md_tile *s, float *panels, const char *y,
 MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *ys, int64_t t0,
                                   int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
                                   float *strip, int64_t ld, float *slice, int add, int room,
-                                  int again) {
+                                  int again, void *ask) {
+    (void)ask;
     const int swapped = (s->is & MD_TILE_SWAPPED) != 0;
     const int lone = md_tile_lone(s);
     const int made = lone && md_tile_makes_x(s); /* X is floats already; or Y is: */

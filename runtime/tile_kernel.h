@@ -62,12 +62,12 @@ MD_FN void MD_TN(none)(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64
 
 /* ---- register tiles -------------------------------------------------------------------------- */
 
-/* Rows r of a tile lie at x + r / rm * xr1 + r % rm * xr2. The sums are stored, or, but for the
- * `first` block, added to the strip; `lanes` of the last vector are loaded and stored. */
+/* Rows r of a tile lie at x + r / rm * xr1 + r % rm * xr2. Sums are stored, or, but for the `first`
+ * block, added; `lanes` of the last vector are loaded and stored. `ask`: an md_tile_ask or NULL. */
 #define MD_TILE_PARAMS                                                                             \
     const MD_REAL *x, int64_t rm, int64_t xr1, int64_t xr2, int64_t xk1, int64_t xk2,              \
         const MD_REAL *y, int64_t yk1, int64_t yk2, int64_t nk1, int64_t nk2, MD_REAL *strip,      \
-        int64_t ld, int64_t lanes, int first
+        int64_t ld, int64_t lanes, int first, const void *ask
 
 typedef void (*MD_TN(body_fn))(MD_TILE_PARAMS);
 
@@ -119,7 +119,7 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
     c##r##_##v += old;
 /* The line `at` elements behind p, of an operand whose neighbours along the sum lie so far apart
  * that the processor does not see by itself what comes next. */
-#define MD_AHEAD(p, at) __builtin_prefetch((const void *)((uintptr_t)(p) + (size_t)(at)*MD_ELEM))
+#define MD_AHEAD(p, at) MD_FETCH(p, (at)*MD_ELEM)
 #define MD_COL(v) MD_VEC y##v = *(const MD_VEC_U *)(const void *)(q + v * MD_LANES);
 #define MD_MAC(r, v) c##r##_##v = MD_TN(vmad)(e - zero, y##v, c##r##_##v);
 #define MD_OFFSET(r)                                                                               \
@@ -191,6 +191,10 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
     MD_INLINE void MD_TN(body_##R##_##V)(MD_TILE_PARAMS) {                                         \
         const MD_VEC zero = {0};                                                                   \
         int64_t outer = 0;                                                                         \
+        /* if: STREAMS */                                                                          \
+        const md_tile_ask *asked = (const md_tile_ask *)ask;                                       \
+        int64_t left = ask != NULL ? asked->left : 0, row = 0;                                     \
+        /* end: STREAMS */                                                                         \
         int64_t inner = 0;                                                                         \
         MD_ROWS##R(MD_OFFSET) MD_ROWS##R(MD_SUM##V) for (int64_t i = 0; i < nk1; i++) {            \
             const MD_REAL *MD_RESTRICT p = x + i * xk1;                                            \
@@ -203,6 +207,12 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
                 for (int v = 0; v < V && yk2 * MD_ELEM >= MD_TILE_LEAP; v++) {                     \
                     MD_AHEAD(q, MD_TILE_AHEAD * yk2 + v * MD_LANES);                               \
                 }                                                                                  \
+                /* if: STREAMS */                                                                  \
+                if (ask != NULL && --left == 0) { /* row by row, over all of the sum */            \
+                    left = nk1 * nk2 / R;                                                          \
+                    md_tile_ask_row(asked, row++, V * MD_LANES);                                   \
+                }                                                                                  \
+                /* end: STREAMS */                                                                 \
                 MD_COLS##V MD_ROWS##R(MD_MAC##V) p += xk2;                                         \
                 q += yk2;                                                                          \
             }                                                                                      \
@@ -211,7 +221,7 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
             MD_VEC old;                                                                            \
             MD_ROWS##R(MD_GET##V)                                                                  \
         }                                                                                          \
-        MD_ROWS##R(MD_PUT##V)                                                                      \
+        MD_ROWS##R(MD_PUT##V)(void) ask;                                                           \
     }
 
 /* if: DOTS */
@@ -286,6 +296,7 @@ MD_INLINE MD_TN(body_fn) MD_TN(pick)(int64_t rows, int64_t nv) {
 
 /* Plain loops for any number of rows and columns. */
 MD_FN void MD_TN(plain)(int64_t rows, int64_t nv, MD_TILE_PARAMS) {
+    (void)ask;
     int64_t cols = (nv - 1) * MD_LANES + lanes;
     for (int64_t r = 0; r < rows; r++) {
         const MD_REAL *row = x + r / rm * xr1 + r % rm * xr2;
@@ -585,12 +596,13 @@ MD_INLINE void MD_TN(keep)(const md_tile *s, MD_REAL *panels, const MD_REAL *y, 
 
 /* Row tiles t0 .. t1 x panels p0 .. p1 over the blocks q0 .. q1 of the summed axes, into a strip
  * from row t0 of panel p0 on. `room`: it has room for full vectors in its last panel. `again`: of
- * the same rows as in the call before. Without tiles: packs all panels of Y, to be kept. */
+ * the same rows as in the call before. `ask`: an md_tile_ask or NULL. Without tiles: packs all
+ * panels of Y, to be kept. */
 MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, int64_t t0,
                             int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
                             MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room,
-                            int again) {
-    (void)again;
+                            int again, void *ask) {
+    (void)again, (void)ask;
     const MD_REAL *x = (const MD_REAL *)xs, *y = (const MD_REAL *)ys;
     const md_tile_cut u = md_tile_cut_rows(s, MD_LANES, MD_VBYTES, MD_TILE_MANY);
     const int64_t nr = u.nr;
@@ -625,11 +637,17 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
                 const MD_REAL *yp = yq + p * nr * s->cols.y;
                 const MD_REAL *xt = xq + row / s->r2.n * s->r1.x + row % s->r2.n * s->r2.x;
                 MD_REAL *st = strip + (row - row0) * ld + (p - p0) * nr;
+                /* if: STREAMS */
+                if (ask != NULL) {
+                    md_tile_ask *own = (md_tile_ask *)ask;
+                    own->m = row, own->n = p * nr, own->left = q + 1 == q1;
+                }
+                /* end: STREAMS */
 /* The panel and the tile with constants for rows and columns. */
 #define MD_TILE_RUN(ROWS)                                                                          \
     MD_TILE_BODY(ROWS, vectors, xt, u.rm, s->r1.x, s->r2.x, s->k1.x, s->k2.x,                      \
                  through ? panel : yp, through ? nk2 *width : s->k1.y, through ? width : s->k2.y,  \
-                 nk1, nk2, st, ld, room ? MD_LANES : last, first)
+                 nk1, nk2, st, ld, room ? MD_LANES : last, first, ask)
 #define MD_TILE_PANEL(COLS)                                                                        \
     {                                                                                              \
         const int64_t vectors = ((COLS) + MD_LANES - 1) / MD_LANES;                                \
@@ -693,7 +711,7 @@ MD_NOINLINE void MD_TN(join)(MD_REAL *to, int64_t ld, const MD_REAL *from, int64
 typedef void (*MD_TN(block_fn))(const md_tile *s, const void *x, const void *y, int64_t t0,
                                 int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
                                 MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room,
-                                int again);
+                                int again, void *ask);
 
 /* The share of worker `part`: its tasks, each by blocks, each block finished by the epilogue. With
  * chunks the products go to the partial sums, and the second phase finishes those. Inlined: plan,
@@ -710,6 +728,7 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
     const int64_t kblocks =
         s->k0.n * ((s->k1.n + s->kb1 - 1) / s->kb1) * ((s->k2.n + s->kb2 - 1) / s->kb2);
     MD_REAL *slice = (MD_REAL *)call->work + s->partial + part * s->slice;
+    void *ask = NULL;
     int64_t dt = s->block_rows / u.big;
     int64_t dp = s->block_cols / u.nr;
     int64_t tasks = batches * call->gm * call->gn;
@@ -724,7 +743,7 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
     const int64_t end = md_split(tasks, part + 1, call->parts);
     /* if: KEPT */
     if ((s->is & MD_TILE_KEPT) && md_split(tasks, part, call->parts) < end) {
-        block(s, NULL, call->b, 0, 0, 0, panels, 0, kblocks, NULL, 0, slice, 0, 0, 0);
+        block(s, NULL, call->b, 0, 0, 0, panels, 0, kblocks, NULL, 0, slice, 0, 0, 0, NULL);
     }
     /* end: KEPT */
     (void)copy;
@@ -754,6 +773,10 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
         MD_REAL *c = s->is & MD_TILE_NO_C ? NULL : (MD_REAL *)call->c + i1 * s->b1.c + i2 * s->b2.c;
         int64_t q0 = 0;
         int64_t q1 = kblocks;
+        /* if: STREAMS */
+        md_tile_ask here = {(const md_tile_stream *)call->ctx, batch, 0, 0, 0};
+        ask = s->is & MD_TILE_STREAMS ? &here : NULL;
+        /* end: STREAMS */
         /* if: CHUNKS */
         const int64_t chunk = i / call->gn / call->gm / batches;
         q0 = md_split(kblocks, chunk, s->chunks);
@@ -795,13 +818,14 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
                     MD_REAL *to = more ? slice + s->group_at : strip;
                     const int64_t to_ld = more ? dp * u.nr : ld;
                     block(s, x, y, t, te, p, pe, q, md_tile_min(q + s->group, q1), to, to_ld, slice,
-                          0, more || !direct, 0);
+                          0, more || !direct, 0, NULL);
                     if (more) {
                         MD_TN(join)(strip, ld, to, to_ld, rows, cols);
                     }
                 }
                 /* end: GROUPS */
-                block(s, x, y, t, te, p, pe, q, q1, strip, ld, slice, begun, !direct, p > first);
+                block(s, x, y, t, te, p, pe, q, q1, strip, ld, slice, begun, !direct, p > first,
+                      ask);
                 /* if: CHUNKS */
                 if (s->chunks > 1) {
                     if (!summing) {

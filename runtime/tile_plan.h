@@ -19,7 +19,8 @@ typedef struct {
     int64_t a_b1, a_b2, a_m1, a_m2, a_k0, a_k1, a_k2; /* strides of A */
     int64_t b_b1, b_b2, b_k0, b_k1, b_k2, b_n;        /* strides of B */
     int64_t c_b1, c_b2, c_m1, c_m2, c_n;              /* strides of C */
-    int flags; /* MD_TILE_ADD, NO_C, HALF, F16, EXACT, WIDE_A, WIDE_B, MADE, ACROSS, or 0 */
+    int flags; /* MD_TILE_ADD, NO_C, HALF, F16, EXACT, WIDE_A, WIDE_B, MADE, ACROSS, or 0; STREAMS:
+                * where the plan can, it keeps that flag */
 } md_tile_shape;
 
 /* Sizes that decide how a product is cut, not what it is. With MDLC_ODD_SIZES they are so small
@@ -51,6 +52,7 @@ enum {
     MD_TILE_CHUNKED = MD_TUNED(1572864, 200), /* products from which the sum is cut */
     MD_TILE_K_PART = MD_TUNED(64, 4),         /* of such a sum, at least in each part */
     MD_TILE_BLOCK_ROWS = MD_TUNED(224, 15),   /* of a block, at most */
+    MD_TILE_BLOCK_FAR = MD_TUNED(112, 15),    /* where streams lie in cache with it, */
     MD_TILE_BLOCK_HIGH = MD_TUNED(384, 15),   /* in place, where they share packed panels */
     MD_TILE_BLOCK_SIZE = MD_TUNED(65536, 40), /* elements of a block of whole rows, about */
     MD_TILE_BLOCK_IN = MD_TUNED(8, 1),        /* panels of a block in place, */
@@ -253,6 +255,13 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
             beside = beside < 1 ? 1 : md_tile_min(beside, most_panels);
         }
         p.block_cols = md_tile_min(p.block_cols, panel * beside);
+    }
+    /* Streams are fetched row by row of the strip, over sums that are long enough to hide them. */
+    if ((p.is & MD_TILE_STREAMS) && (turned || dots || p.chunks > 1 || sums < MD_TILE_K_PART)) {
+        p.is &= ~(int64_t)MD_TILE_STREAMS;
+    }
+    if ((p.is & MD_TILE_STREAMS) && !inplace && !half) {
+        p.block_rows = MD_TILE_BLOCK_FAR;
     }
     p.block_rows = md_tile_min(p.block_rows, rows);
     if (half && !made) { /* an eighth of what a large one reads and writes */

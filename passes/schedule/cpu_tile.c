@@ -44,6 +44,7 @@ struct Tiling {
     int batch, row, column; /* axes of the block */
     RootList roots;         /* what is stored there */
     int in_place;           /* which of them takes the product as it comes; -1: none */
+    VEC(Stream) stream;     /* what of other memory they are made of, where that is much */
     const Arg *add;         /* C begins as this */
     md_tile plan;
     md_blas library;
@@ -400,6 +401,44 @@ static const Arg *added(const Tiling *p) {
     return fits ? other->arg : NULL;
 }
 
+/* What is read once for each element of the block, along its rows, as far as such loads go. */
+static void find_streams(Tiling *p, const Expr *e, int64_t *bytes) {
+    IndexTable *t = &p->b->k->index;
+    int64_t batch, row, column;
+    for (int i = 0; i < e->nkid; i++) {
+        find_streams(p, e->kid[i], bytes);
+    }
+    if (e->kind != EXPR_LOAD || e->nin > 0 || e->arg == p->strip_arg ||
+        !index_stride(e->index, p->batch, &batch) || !index_stride(e->index, p->row, &row) ||
+        !index_stride(e->index, p->column, &column) || column != 1 || row == 0) {
+        return;
+    }
+    const Index *at = e->index;
+    const int axis[] = {p->batch, p->row, p->column};
+    for (int i = 0; i < 3; i++) {
+        at = index_subst(t, at, axis[i], index_const(t, 0));
+    }
+    for (int i = 0; i < p->stream.count; i++) {
+        if (p->stream.at[i].arg == e->arg && p->stream.at[i].at == at) {
+            return;
+        }
+    }
+    const Stream stream = {e->arg, at, batch, row};
+    VEC_PUSH(p->b->k->arena, &p->stream, stream);
+    *bytes = count_add(*bytes, (int64_t)elem_bytes(e->arg->elem), p->of->count);
+}
+
+/* Streams that the second-level cache would not hold are worth asking for ahead. */
+static void choose_streams(Tiling *p) {
+    int64_t bytes = 0;
+    for (int i = 0; i < p->roots.count; i++) {
+        find_streams(p, p->roots.at[i].value, &bytes);
+    }
+    if (bytes < MD_TILE_NEAR) {
+        p->stream.count = 0;
+    }
+}
+
 /* The epilogue as statements; a root in place is stored through the strip. */
 static void emit_epilogue(Tiling *p, Tile *tile) {
     KernelBuild *b = p->b;
@@ -473,6 +512,9 @@ Tiling *product_tiling(KernelBuild *b, const Part *part, bool across) {
         if (fits && block_roots(p)) {
             p->add = added(p);
             p->in_place = p->add ? 0 : root_in_place(p);
+            if (!p->add) {
+                choose_streams(p);
+            }
             of->tiling = p;
         }
     }
@@ -504,6 +546,7 @@ static bool is_plain(const Product *of) {
 md_tile_shape product_shape(const Tiling *p) {
     int flags = p->add ? MD_TILE_ADD : p->in_place < 0 ? MD_TILE_NO_C : 0;
     flags |= p->across ? MD_TILE_ACROSS : 0;
+    flags |= p->stream.count > 0 ? MD_TILE_STREAMS : 0;
     Elem half = product_half(p->of);
     if (half != TY_ERROR) {
         const Arg *a = p->of->load[p->swapped]->arg, *b = p->of->load[!p->swapped]->arg;
@@ -709,6 +752,9 @@ static void tile_emit(KernelBuild *b, const Part *part, void *plan) {
     }
     memcpy(tile->plan, &p->plan, sizeof p->plan);
     tile->narrow = md_tile_narrow(&p->plan);
+    for (int i = 0; i < p->stream.count && (p->plan.is & MD_TILE_STREAMS); i++) {
+        VEC_PUSH(b->k->arena, &tile->stream, p->stream.at[i]);
+    }
     for (int i = 0; i < TILE_MACHINES && !(p->plan.is & MD_TILE_HALF); i++) {
         tile->bodies[i] = md_tile_bodies(&p->plan, tile_machine[i].bytes, tile_machine[i].many);
     }

@@ -1,0 +1,151 @@
+/* test_streams: what products with MD_TILE_STREAMS ask for while they multiply. Checked: every line
+ * of the streams has been asked for before the epilogue gets its element, for any number of
+ * workers; blocks are other ones than without streams, bits are not; plans keep the flag where
+ * there is something to hide them behind. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdlib.h>
+
+/* What is asked for, in place of the instruction. */
+void note_fetch(uintptr_t at);
+#define MD_FETCH(p, bytes) note_fetch((uintptr_t)(p) + (size_t)(bytes))
+
+#include "runtime/tile_kernel.h"
+#include "runtime/tile_plan.h"
+
+enum { STREAMS = 2, STREAM = 1 << 21, LINE = 64 };
+/* In no memory. */
+static const uintptr_t stream_at[STREAMS] = {(uintptr_t)1 << 24, (uintptr_t)1 << 26};
+static unsigned char fetched[STREAMS][STREAM / LINE];
+
+void note_fetch(uintptr_t at) {
+    for (int i = 0; i < STREAMS; i++) {
+        if (at >= stream_at[i] && at < stream_at[i] + STREAM) {
+            fetched[i][(at - stream_at[i]) / LINE] = 1;
+        }
+    }
+}
+
+typedef struct {
+    md_tile_stream stream[STREAMS + 1]; /* first: where products look for it */
+    md_tile plan;
+    int64_t m, n;
+    float *seen; /* by the epilogue, [batch][m][n] */
+} Context;
+
+static void epilogue(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0, int64_t cols,
+                     float *strip, int64_t ld) {
+    const Context *t = (const Context *)ctx;
+    for (int64_t m = m0; m < m0 + rows; m++) {
+        for (int64_t n = n0; n < n0 + cols; n++) {
+            t->seen[(batch * t->m + m) * t->n + n] = strip[(m - m0) * ld + n - n0];
+            for (int i = 0; i < STREAMS && MD_VBYTES > 0 && t->stream[0].at != NULL; i++) {
+                const md_tile_stream *s = &t->stream[i];
+                const int64_t byte = batch * s->batch + m * s->row + n * s->elem;
+                assert_true(byte >= 0 && byte < STREAM && fetched[i][byte / LINE]);
+            }
+        }
+    }
+}
+
+static void part(const md_tile_call *call, int of) {
+    md_tile_part_f32(&((const Context *)call->ctx)->plan, call, of, epilogue);
+}
+
+/* A^T B, both dense. */
+static md_tile plan_of(int64_t batch, int64_t m, int64_t n, int64_t k, int flags) {
+    const md_tile_shape s = {.b1 = 1, .b2 = batch, .m1 = 1, .m2 = m, .n = n, .k0 = 1, .k1 = 1,
+                             .k2 = k, .a_b2 = m * k, .a_m2 = 1, .a_k2 = m, .b_b2 = n * k,
+                             .b_k2 = n, .b_n = 1, .c_b2 = m * n, .c_m2 = n, .c_n = 1,
+                             .flags = flags};
+    return md_tile_plan(md_tile_normal(s), 4);
+}
+
+static float *floats(int64_t n) {
+    float *p = (float *)calloc((size_t)n, sizeof *p);
+    assert_non_null(p);
+    return p;
+}
+
+/* Worker by worker. */
+static void run(Context *t, const float *a, const float *b, float *c, int parts) {
+    const size_t bytes = md_tile_workspace(&t->plan, parts);
+    void *memory = malloc(bytes + 64);
+    assert_non_null(memory);
+    char *work = (char *)memory + (64 - (uintptr_t)memory % 64) % 64;
+    md_tile_call call = {a, b, c, t, work, 1, 1, parts, 0};
+    if (parts > 1) {
+        md_tile_grid(&t->plan, &call);
+    }
+    for (int i = 0; i < call.parts; i++) {
+        part(&call, i);
+    }
+    free(memory);
+}
+
+static void check(int64_t batch, int64_t m, int64_t n, int64_t k, int flags) {
+    const int64_t count = batch * m * n;
+    float *a = floats(batch * m * k), *b = floats(batch * n * k), *c = floats(count);
+    Context t = {.plan = plan_of(batch, m, n, k, flags), .m = m, .n = n, .seen = floats(count)};
+    Context u = {.plan = plan_of(batch, m, n, k, flags | MD_TILE_STREAMS), .m = m, .n = n,
+                 .seen = floats(count)};
+    for (int64_t i = 0; i < batch * m * k; i++) {
+        a[i] = (float)(i * 7919 % 61 - 30) / 7;
+    }
+    for (int64_t i = 0; i < batch * n * k; i++) {
+        b[i] = (float)(i * 104729 % 53 - 26) / 9;
+    }
+#ifndef MDLC_ODD_SIZES
+    assert_true(u.plan.is & MD_TILE_STREAMS);
+    assert_true((u.plan.is & MD_TILE_IN_PLACE) || u.plan.block_rows <= MD_TILE_BLOCK_FAR);
+#endif
+    run(&t, a, b, c, 1);
+    for (int parts = 1; parts < 4; parts++) {
+        const int64_t pitch = (n + 15) / 16 * LINE;
+        memset(fetched, 0, sizeof fetched);
+        u.stream[0] = (md_tile_stream){(const void *)stream_at[0], m * pitch, pitch, 4};
+        u.stream[1] = (md_tile_stream){(const void *)stream_at[1], m * pitch / 2, pitch / 2, 2};
+#ifdef MDLC_ODD_SIZES /* sums are so short that rows are left out */
+        u.stream[0].at = NULL;
+#endif
+        memset(u.seen, 0, (size_t)count * sizeof *u.seen);
+        run(&u, a, b, c, parts);
+        assert_memory_equal(t.seen, u.seen, (size_t)count * sizeof *t.seen);
+    }
+    free(a);
+    free(b);
+    free(c);
+    free(t.seen);
+    free(u.seen);
+}
+
+static void test_fetched(void **state) {
+    (void)state;
+    static const int64_t size[][4] = {{1, 300, 200, 64},  {1, 130, 47, 256},   {1, 96, 512, 900},
+                                      {1, 14, 16, 100},   {1, 57, 300, 2000},  {1, 500, 100, 70},
+                                      {5, 120, 64, 128},  {3, 200, 144, 2100}};
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
+        check(size[i][0], size[i][1], size[i][2], size[i][3], 0);
+        check(size[i][0], size[i][1], size[i][2], size[i][3], MD_TILE_NO_C);
+    }
+}
+
+/* Short sums, strips that are turned, dot products and chunks ask for nothing. */
+static void test_refused(void **state) {
+    (void)state;
+#ifndef MDLC_ODD_SIZES
+    assert_false(plan_of(1, 300, 200, 63, MD_TILE_STREAMS).is & MD_TILE_STREAMS);
+    assert_false(plan_of(1, 300, 8, 256, MD_TILE_STREAMS).is & MD_TILE_STREAMS);
+    assert_false(plan_of(1, 64, 64, 8192, MD_TILE_STREAMS).is & MD_TILE_STREAMS);
+#endif
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_fetched),
+                                       cmocka_unit_test(test_refused)};
+    return cmocka_run_group_tests_name("runtime streams", tests, NULL, NULL);
+}
