@@ -134,20 +134,20 @@ typedef struct {
 } md_tile_stream;
 
 /* The part of them that a register tile asks for while it multiplies, that of its own elements:
- * from step `left` on, 0: not now. */
+ * `rows` and `columns` of the epilogue from (m, n) on, a row every `pause` steps, 0: not now. */
 typedef struct {
     const md_tile_stream *of;
-    int64_t batch, m, n, left;
+    int64_t batch, m, n, rows, columns, pause;
 } md_tile_ask;
 
 #if MD_VBYTES > 0
 /* Asks for all streams of row m + `row`. */
-MD_INLINE void md_tile_ask_row(const md_tile_ask *ask, int64_t row, int64_t columns) {
+MD_INLINE void md_tile_ask_row(const md_tile_ask *ask, int64_t row) {
     for (const md_tile_stream *from = ask->of; from->at != NULL; from++) {
         uintptr_t at = (uintptr_t)from->at + (size_t)(ask->batch * from->batch +
                                                       (ask->m + row) * from->row +
                                                       ask->n * from->elem);
-        const uintptr_t end = at + (size_t)(columns * from->elem);
+        const uintptr_t end = at + (size_t)(ask->columns * from->elem);
         for (at -= at % 64; at < end; at += 64) {
             MD_FETCH(at, 0);
         }
@@ -241,6 +241,20 @@ MD_INLINE int md_tile_whole(const md_tile *s) {
 MD_INLINE int md_tile_turns(const md_tile *s) {
     return ((s->is & MD_TILE_SWAPPED) != 0) != ((s->is & MD_TILE_ACROSS) != 0);
 }
+
+/* if: STREAMS */
+/* What a register tile asks for over `steps` of its sum; a panel may be wider than is left. */
+MD_INLINE void md_tile_ask_of(md_tile_ask *ask, const md_tile *s, int64_t row, int64_t rows,
+                              int64_t column, int64_t width, int64_t steps) {
+    const int64_t columns = md_tile_min(width, s->cols.n - column);
+    const int turned = md_tile_turns(s);
+    ask->m = turned ? column : row;
+    ask->n = turned ? row : column;
+    ask->rows = turned ? columns : rows;
+    ask->columns = turned ? rows : columns;
+    ask->pause = steps / ask->rows;
+}
+/* end: STREAMS */
 
 /* Where the element of C lies that the epilogue has in row m, column n. */
 MD_INLINE int64_t md_tile_in_c(const md_tile *s, int64_t m, int64_t n) {

@@ -193,7 +193,7 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
         int64_t outer = 0;                                                                         \
         /* if: STREAMS */                                                                          \
         const md_tile_ask *asked = (const md_tile_ask *)ask;                                       \
-        int64_t left = ask != NULL ? asked->left : 0, row = 0;                                     \
+        int64_t left = ask != NULL && asked->pause > 0, row = 0;                                   \
         /* end: STREAMS */                                                                         \
         int64_t inner = 0;                                                                         \
         MD_ROWS##R(MD_OFFSET) MD_ROWS##R(MD_SUM##V) for (int64_t i = 0; i < nk1; i++) {            \
@@ -208,9 +208,9 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
                     MD_AHEAD(q, MD_TILE_AHEAD * yk2 + v * MD_LANES);                               \
                 }                                                                                  \
                 /* if: STREAMS */                                                                  \
-                if (ask != NULL && --left == 0) { /* row by row, over all of the sum */            \
-                    left = nk1 * nk2 / R;                                                          \
-                    md_tile_ask_row(asked, row++, V * MD_LANES);                                   \
+                if (ask != NULL && --left == 0 && row < asked->rows) {                             \
+                    left = asked->pause;                                                           \
+                    md_tile_ask_row(asked, row++);                                                 \
                 }                                                                                  \
                 /* end: STREAMS */                                                                 \
                 MD_COLS##V MD_ROWS##R(MD_MAC##V) p += xk2;                                         \
@@ -639,8 +639,8 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
                 MD_REAL *st = strip + (row - row0) * ld + (p - p0) * nr;
                 /* if: STREAMS */
                 if (ask != NULL) {
-                    md_tile_ask *own = (md_tile_ask *)ask;
-                    own->m = row, own->n = p * nr, own->left = q + 1 == q1;
+                    md_tile_ask_of((md_tile_ask *)ask, s, row, rows, p * nr, nr,
+                                   q + 1 == q1 ? nk1 * nk2 : 0);
                 }
                 /* end: STREAMS */
 /* The panel and the tile with constants for rows and columns. */
@@ -774,7 +774,7 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
         int64_t q0 = 0;
         int64_t q1 = kblocks;
         /* if: STREAMS */
-        md_tile_ask here = {(const md_tile_stream *)call->ctx, batch, 0, 0, 0};
+        md_tile_ask here = {(const md_tile_stream *)call->ctx, batch, 0, 0, 0, 0, 0};
         ask = s->is & MD_TILE_STREAMS ? &here : NULL;
         /* end: STREAMS */
         /* if: CHUNKS */

@@ -257,10 +257,10 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         p.block_cols = md_tile_min(p.block_cols, panel * beside);
     }
     /* Streams are fetched row by row of the strip, over sums that are long enough to hide them. */
-    if ((p.is & MD_TILE_STREAMS) && (turned || dots || p.chunks > 1 || sums < MD_TILE_K_PART)) {
+    if ((p.is & MD_TILE_STREAMS) && (dots || p.chunks > 1 || sums < MD_TILE_K_PART)) {
         p.is &= ~(int64_t)MD_TILE_STREAMS;
     }
-    if ((p.is & MD_TILE_STREAMS) && !inplace && !half) {
+    if ((p.is & MD_TILE_STREAMS) && kblocks == 1 && !inplace && !half) {
         p.block_rows = MD_TILE_BLOCK_FAR;
     }
     p.block_rows = md_tile_min(p.block_rows, rows);

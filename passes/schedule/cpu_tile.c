@@ -401,31 +401,32 @@ static const Arg *added(const Tiling *p) {
     return fits ? other->arg : NULL;
 }
 
-/* What is read once for each element of the block, along its rows, as far as such loads go. */
+/* What is read once for each element of the block, along its rows, as far as such loads go; *bytes:
+ * of all that they lie in, such as the stack that a loop goes through. */
 static void find_streams(Tiling *p, const Expr *e, int64_t *bytes) {
     IndexTable *t = &p->b->k->index;
-    int64_t batch, row, column;
+    Stream stream = {.arg = e->arg, .at = e->index};
+    int64_t column;
     for (int i = 0; i < e->nkid; i++) {
         find_streams(p, e->kid[i], bytes);
     }
     if (e->kind != EXPR_LOAD || e->nin > 0 || e->arg == p->strip_arg ||
-        !index_stride(e->index, p->batch, &batch) || !index_stride(e->index, p->row, &row) ||
-        !index_stride(e->index, p->column, &column) || column != 1 || row == 0) {
+        !index_stride(e->index, p->batch, &stream.batch) ||
+        !index_stride(e->index, p->row, &stream.row) ||
+        !index_stride(e->index, p->column, &column) || column != 1 || stream.row == 0) {
         return;
     }
-    const Index *at = e->index;
     const int axis[] = {p->batch, p->row, p->column};
     for (int i = 0; i < 3; i++) {
-        at = index_subst(t, at, axis[i], index_const(t, 0));
+        stream.at = index_subst(t, stream.at, axis[i], index_const(t, 0));
     }
     for (int i = 0; i < p->stream.count; i++) {
-        if (p->stream.at[i].arg == e->arg && p->stream.at[i].at == at) {
+        if (p->stream.at[i].arg == e->arg && p->stream.at[i].at == stream.at) {
             return;
         }
     }
-    const Stream stream = {e->arg, at, batch, row};
     VEC_PUSH(p->b->k->arena, &p->stream, stream);
-    *bytes = count_add(*bytes, (int64_t)elem_bytes(e->arg->elem), p->of->count);
+    *bytes += type_bytes(*kernel_buf(p->b->k, e->arg)->type);
 }
 
 /* Streams that the second-level cache would not hold are worth asking for ahead. */

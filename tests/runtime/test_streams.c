@@ -56,11 +56,12 @@ static void part(const md_tile_call *call, int of) {
     md_tile_part_f32(&((const Context *)call->ctx)->plan, call, of, epilogue);
 }
 
-/* A^T B, both dense. */
-static md_tile plan_of(int64_t batch, int64_t m, int64_t n, int64_t k, int flags) {
+/* A^T B, or with `along` A B^T, all dense. */
+static md_tile plan_of(int along, int64_t batch, int64_t m, int64_t n, int64_t k, int flags) {
     const md_tile_shape s = {.b1 = 1, .b2 = batch, .m1 = 1, .m2 = m, .n = n, .k0 = 1, .k1 = 1,
-                             .k2 = k, .a_b2 = m * k, .a_m2 = 1, .a_k2 = m, .b_b2 = n * k,
-                             .b_k2 = n, .b_n = 1, .c_b2 = m * n, .c_m2 = n, .c_n = 1,
+                             .k2 = k, .a_b2 = m * k, .a_m2 = along ? k : 1,
+                             .a_k2 = along ? 1 : m, .b_b2 = n * k, .b_k2 = along ? 1 : n,
+                             .b_n = along ? k : 1, .c_b2 = m * n, .c_m2 = n, .c_n = 1,
                              .flags = flags};
     return md_tile_plan(md_tile_normal(s), 4);
 }
@@ -87,11 +88,14 @@ static void run(Context *t, const float *a, const float *b, float *c, int parts)
     free(memory);
 }
 
-static void check(int64_t batch, int64_t m, int64_t n, int64_t k, int flags) {
+static int turned; /* plans whose strips are transposed */
+
+static void check(int along, int64_t batch, int64_t m, int64_t n, int64_t k, int flags) {
     const int64_t count = batch * m * n;
     float *a = floats(batch * m * k), *b = floats(batch * n * k), *c = floats(count);
-    Context t = {.plan = plan_of(batch, m, n, k, flags), .m = m, .n = n, .seen = floats(count)};
-    Context u = {.plan = plan_of(batch, m, n, k, flags | MD_TILE_STREAMS), .m = m, .n = n,
+    Context t = {.plan = plan_of(along, batch, m, n, k, flags), .m = m, .n = n,
+                 .seen = floats(count)};
+    Context u = {.plan = plan_of(along, batch, m, n, k, flags | MD_TILE_STREAMS), .m = m, .n = n,
                  .seen = floats(count)};
     for (int64_t i = 0; i < batch * m * k; i++) {
         a[i] = (float)(i * 7919 % 61 - 30) / 7;
@@ -101,8 +105,10 @@ static void check(int64_t batch, int64_t m, int64_t n, int64_t k, int flags) {
     }
 #ifndef MDLC_ODD_SIZES
     assert_true(u.plan.is & MD_TILE_STREAMS);
-    assert_true((u.plan.is & MD_TILE_IN_PLACE) || u.plan.block_rows <= MD_TILE_BLOCK_FAR);
+    assert_true((u.plan.is & MD_TILE_IN_PLACE) || u.plan.kb2 < k ||
+                u.plan.block_rows <= MD_TILE_BLOCK_FAR);
 #endif
+    turned += md_tile_turns(&u.plan);
     run(&t, a, b, c, 1);
     for (int parts = 1; parts < 4; parts++) {
         const int64_t pitch = (n + 15) / 16 * LINE;
@@ -127,20 +133,24 @@ static void test_fetched(void **state) {
     (void)state;
     static const int64_t size[][4] = {{1, 300, 200, 64},  {1, 130, 47, 256},   {1, 96, 512, 900},
                                       {1, 14, 16, 100},   {1, 57, 300, 2000},  {1, 500, 100, 70},
-                                      {5, 120, 64, 128},  {3, 200, 144, 2100}};
+                                      {5, 120, 64, 128},  {3, 200, 144, 2100},
+                                      {1, 32, 1024, 256}, {1, 20, 333, 300}};
     for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
-        check(size[i][0], size[i][1], size[i][2], size[i][3], 0);
-        check(size[i][0], size[i][1], size[i][2], size[i][3], MD_TILE_NO_C);
+        for (int way = 0; way < 4; way++) {
+            check(way & 1, size[i][0], size[i][1], size[i][2], size[i][3],
+                  way & 2 ? MD_TILE_NO_C : 0);
+        }
     }
+    assert_true(turned > 5);
 }
 
-/* Short sums, strips that are turned, dot products and chunks ask for nothing. */
+/* Short sums, dot products and chunks ask for nothing. */
 static void test_refused(void **state) {
     (void)state;
 #ifndef MDLC_ODD_SIZES
-    assert_false(plan_of(1, 300, 200, 63, MD_TILE_STREAMS).is & MD_TILE_STREAMS);
-    assert_false(plan_of(1, 300, 8, 256, MD_TILE_STREAMS).is & MD_TILE_STREAMS);
-    assert_false(plan_of(1, 64, 64, 8192, MD_TILE_STREAMS).is & MD_TILE_STREAMS);
+    assert_false(plan_of(0, 1, 300, 200, 63, MD_TILE_STREAMS).is & MD_TILE_STREAMS);
+    assert_false(plan_of(1, 1, 3, 300, 256, MD_TILE_STREAMS).is & MD_TILE_STREAMS);
+    assert_false(plan_of(0, 1, 64, 64, 8192, MD_TILE_STREAMS).is & MD_TILE_STREAMS);
 #endif
 }
 
