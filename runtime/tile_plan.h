@@ -221,7 +221,9 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         (double)elem * (double)p.b1.n * (double)p.b2.n *
         (((double)rows + (double)p.cols.n) * (double)p.k0.n * (double)p.k1.n * (double)p.k2.n +
          (double)rows * (double)p.cols.n);
-    const int shared = products > (bytes > MD_TILE_NEAR ? MD_TILE_SERIAL : MD_TILE_SERIAL_NEAR);
+    const int far_dots = dots && bytes > MD_TILE_NEAR; /* which takes as long as it takes to read */
+    const int shared =
+        far_dots || products > (bytes > MD_TILE_NEAR ? MD_TILE_SERIAL : MD_TILE_SERIAL_NEAR);
     int64_t kblocks = p.k0.n * ((p.k1.n + p.kb1 - 1) / p.kb1) * ((p.k2.n + p.kb2 - 1) / p.kb2);
     p.is = s.flags | (shared ? MD_TILE_SHARED : 0) | (inplace ? MD_TILE_IN_PLACE : 0) |
            (swapped ? MD_TILE_SWAPPED : 0) | (packed ? MD_TILE_PACKED : 0) |

@@ -6,7 +6,8 @@
 # with momentum), ResNet-20 and a stack of MobileNet blocks (batch 32, SGD), a U-Net (64 x 64, batch 8,
 # AdamW; no JAX), an LSTM of 256 units (128 steps, batch 32, AdamW) and a GPT of four
 # layers of 128 (64 letters, batch 12, AdamW) and GPT-2 of 124 million parameters (64 words, batch 4,
-# AdamW; some 8 GB of memory for all sides), each with 1 and 2 threads (THREADS). PyTorch comes from the virtual environment MDLC_VENV
+# AdamW; some 8 GB of memory for all sides), and where NETS names them `gpt2long`, the same for one text of
+# 1,024 words, and `mse`, 10,000-10,000-10,000 (batch 1,000, SGD; minutes, some 16 GB), each with 1 and 2 threads (THREADS). PyTorch comes from the virtual environment MDLC_VENV
 # (default ~/.cache/mdlc-bench), JAX from MDLC_JAX (default the same), which lie outside of the tree;
 # what is not there has no column. 64 batches take turns, on all sides. The ratio is to the best peer.
 #
@@ -37,14 +38,22 @@ fi
 # shellcheck disable=SC2086
 $CC $EMITTED_FLAGS -D_POSIX_C_SOURCE=200809L -I. tests/bench/limit.c -o "$scratch/limit" || exit 1
 
-build() { # NAME SOURCE BATCH WIDTH CLASSES
-    upper=$(printf '%s' "$1" | tr '[:lower:]' '[:upper:]')
-    "$MDLC" --no-main --prefix "$1" "$2" -o "$scratch/$1.c" -H "$scratch/$1.h" || exit 1
+nets="digits mlp dqn wide lenet lenet5 resnet mobile unet lstm gpt gpt2"
+build() { # NAME SOURCE BATCH WIDTH CLASSES [OPTION...], if it is asked for
+    case " ${NETS:-$nets} ${PREDICTS-} " in *" $1 "*) ;; *) return ;; esac
+    name=$1 source=$2 batch=$3 width=$4 classes=$5
+    shift 5
+    upper=$(printf '%s' "$name" | tr '[:lower:]' '[:upper:]')
+    "$MDLC" "$@" --no-main --prefix "$name" "$source" -o "$scratch/$name.c" -H "$scratch/$name.h" || exit 1
+    step "$scratch/$name"
+    grep -q '^entry predict' "$source" && batch=1 step "$scratch/$name-predict" -DPREDICT
+    "$MDLC" report "$@" --format=json "$source" >"$scratch/$name.json" || exit 1
+}
+step() { # PROGRAM [FLAG]
     # shellcheck disable=SC2086
-    $CC $EMITTED_FLAGS -D_POSIX_C_SOURCE=200809L -std=gnu11 -I"$scratch" "-DMODEL_HEADER=\"$1.h\"" \
-        "-DMODEL=$1" "-DM(x)=$1_##x" "-DM_MACRO(x)=${upper}_##x" -DBATCH="$3" -DWIDTH="$4" -DCLASSES="$5" \
-        tests/bench/step.c "$scratch/$1.c" -lm -o "$scratch/$1" || exit 1
-    "$MDLC" report --format=json "$2" >"$scratch/$1.json" || exit 1
+    $CC $EMITTED_FLAGS -D_POSIX_C_SOURCE=200809L -std=gnu11 -I"$scratch" "-DMODEL_HEADER=\"$name.h\"" \
+        "-DMODEL=$name" "-DM(x)=${name}_##x" "-DM_MACRO(x)=${upper}_##x" "-DBATCH=$batch" "-DWIDTH=$width" \
+        "-DCLASSES=$classes" ${2:-} tests/bench/step.c "$scratch/$name.c" -lm -o "$1" || exit 1
 }
 # needed NAME KEY: a number of the train of its report.
 needed() { sed -n "/\"kind\":\"train\"/,/\"calls\":/s/^.*,\"$2\":\([0-9]*\).*/\1/p" "$scratch/$1.json" | head -n 1; }
@@ -60,15 +69,17 @@ build unet tests/bench/unet.mdl 8 12288 2
 build lstm tests/bench/lstm.mdl 32 129 10
 build gpt tests/bench/gpt.mdl 12 65 10
 build gpt2 tests/bench/gpt2.mdl 4 65 10
+build gpt2long tests/bench/gpt2.mdl 1 1025 10 -D B=1 -D T=1024
+build mse tests/bench/mse.mdl 1000 10000 10
 
 echo "net     threads   mdlc us   eager us   compiled us     jax us   ratio   limit us (flops, bytes)   of the limit"
-for name in ${NETS:-digits mlp dqn wide lenet lenet5 resnet mobile unet lstm gpt gpt2}; do
+for name in ${NETS:-$nets}; do
     for threads in ${THREADS:-1 2}; do
         OMP_NUM_THREADS=$threads
         export OMP_NUM_THREADS
         rates=$("$scratch/limit")
         if [ "$torch$jax" != -- ]; then
-            times=$("$PYTHON" tests/bench/turns.py $name $threads "$scratch/$name" "$torch" "$jax") || exit 1
+            times=$("$PYTHON" tests/bench/turns.py $name $threads fit "$scratch/$name" "$torch" "$jax") || exit 1
         else
             "$scratch/$name" 0.5 >/dev/null
             times="$("$scratch/$name" 2) nan nan nan"
@@ -81,6 +92,31 @@ for name in ${NETS:-digits mlp dqn wide lenet lenet5 resnet mobile unet lstm gpt
             for (i = 4; i <= 6; i++) if ($i != "nan" && (best == 0 || $i + 0 < best)) best = $i + 0
             ratio = best > 0 ? sprintf("%.2f", best / $3) : "-"
             printf "%-7s %7d %9.1f %10s %13s %10s %7s   %.1f (%.1f, %.1f) %15.0f %%\n", $1, $2, $3, $4, $5, $6, ratio, limit, flops, bytes, 100 * limit / $3
+        }'
+    done
+done
+
+# Predictions of one row: what the weights take to be read once is the limit where no cache holds them.
+echo
+echo "predict threads   mdlc us   eager us   compiled us     jax us   ratio   FLOPs us   weights MB   GB/s"
+for name in ${PREDICTS-${NETS:-$nets}}; do
+    [ -x "$scratch/$name-predict" ] || continue
+    for threads in ${THREADS:-1 2}; do
+        OMP_NUM_THREADS=$threads
+        export OMP_NUM_THREADS
+        rates=$("$scratch/limit")
+        if [ "$torch$jax" != -- ]; then
+            times=$("$PYTHON" tests/bench/turns.py $name $threads predict "$scratch/$name-predict" "$torch" "$jax") || exit 1
+        else
+            times="$("$scratch/$name-predict" 2) nan nan nan"
+        fi
+        flops=$(sed -n '/"name":"predict"/,/"calls":/s/^.*,"flops_of_products":\([0-9]*\).*/\1/p' "$scratch/$name.json" | head -n 1)
+        weights=$(sed -n 's/^.*_PARAMS_BYTES *= *\([0-9]*\).*/\1/p;s/^#define .*_PARAMS_BYTES  *\([0-9]*\).*/\1/p' "$scratch/$name.h" | head -n 1)
+        echo "$name $threads $times $rates ${flops:-0} ${weights:-0}" | awk '{
+            best = 0
+            for (i = 4; i <= 6; i++) if ($i != "nan" && (best == 0 || $i + 0 < best)) best = $i + 0
+            ratio = best > 0 ? sprintf("%.2f", best / $3) : "-"
+            printf "%-7s %7d %9.1f %10s %13s %10s %7s %10.1f %12.2f %6.1f\n", $1, $2, $3, $4, $5, $6, ratio, $9 / ($7 * 1e9) * 1e6, $10 / 1e6, $10 / $3 / 1e3
         }'
     done
 done

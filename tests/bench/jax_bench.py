@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A peer of tests/bench/turns.py: one training step of JAX, the whole of it compiled.
+"""A peer of tests/bench/turns.py: one training step of JAX, the whole of it compiled, or one prediction.
 
-    jax_bench.py digits|mlp|dqn|wide|lenet|lenet5|resnet|lstm|gpt|gpt2 THREADS
+    jax_bench.py digits|mlp|dqn|wide|lenet|lenet5|resnet|lstm|gpt|gpt2|gpt2long|mse THREADS fit|predict
 
 Prints "jax", then for each line that it reads the median time of a step over a second, in
 microseconds. Forward, gradients and update are one function under `jit`, whose parameters and slots are
@@ -14,7 +14,7 @@ import os
 import sys
 import time
 
-case, threads = sys.argv[1], int(sys.argv[2])
+case, threads, predicts = sys.argv[1], int(sys.argv[2]), sys.argv[3:] == ["predict"]
 if case in ("mobile", "unet"):  # not written here
     print("-", flush=True)
     sys.exit()
@@ -27,7 +27,7 @@ import jax  # noqa: E402  (reads its environment when it is loaded)
 import jax.numpy as jnp  # noqa: E402
 from jax import lax  # noqa: E402
 
-SECONDS, BATCHES = 1.0, 64
+SECONDS, BATCHES = 1.0, 4 if case == "mse" and not predicts else 64
 keys = (jax.random.fold_in(jax.random.key(0), i) for i in itertools.count())
 
 
@@ -69,7 +69,9 @@ def norm_state(c):
 
 
 def norm(p, state, x):
-    """Of a batch; gives the running statistics too."""
+    """Of a batch; gives the running statistics too. Of one row by these."""
+    if predicts:
+        return (x - state["mean"]) * lax.rsqrt(state["var"] + 1e-5) * p["scale"] + p["shift"], state
     mean, var = jnp.mean(x, (0, 1, 2)), jnp.var(x, (0, 1, 2))
     n = x.shape[0] * x.shape[1] * x.shape[2]
     running = {"mean": 0.9 * state["mean"] + 0.1 * mean, "var": 0.9 * state["var"] + 0.1 * var * n / (n - 1)}
@@ -81,7 +83,8 @@ def cross_entropy(logits, y, smooth=0.0):
     return -jnp.mean(jnp.sum(goal * jax.nn.log_softmax(logits), -1))
 
 
-# ---- nets: parameters, state, loss(parameters, state, x, step) -> (loss, state) ----
+# ---- nets: parameters, state, loss(parameters, state, x, step) -> (loss, state), shape of x, and
+# what is predicted, of (parameters, state, x) ----
 def chain(widths):
     return [linear_init(n, out) for n, out in zip(widths, widths[1:])]
 
@@ -103,13 +106,13 @@ def digits():
             key = jax.random.fold_in(jax.random.fold_in(jax.random.key(1), step), i)
             x = jnp.where(jax.random.bernoulli(key, 0.9, x.shape), x / 0.9, 0)
         return cross_entropy(linear(p[2], x), classes(128), 0.1), state
-    return chain((64, 128, 128, 10)), (), loss, (128, 64)
+    return chain((64, 128, 128, 10)), (), loss, (128, 64), None
 
 
 def mlp():
     def loss(p, state, x, step):
         return cross_entropy(run_chain(p, x), classes(64)), state
-    return chain((784, 512, 512, 10)), (), loss, (64, 784)
+    return chain((784, 512, 512, 10)), (), loss, (64, 784), lambda p, state, x: run_chain(p, x)
 
 
 def dqn():
@@ -119,33 +122,39 @@ def dqn():
         goal = x[:, 8] + 0.99 * (1 - x[:, 9]) * jnp.max(run_chain(target, x[:, 4:8]), 1)
         value = jnp.take_along_axis(run_chain(p, x[:, :4]), act[:, None], 1)[:, 0]
         return jnp.mean((value - lax.stop_gradient(goal)) ** 2), target
-    return chain((4, 120, 84, 2)), chain((4, 120, 84, 2)), loss, (128, 10)
+    return chain((4, 120, 84, 2)), chain((4, 120, 84, 2)), loss, (128, 10), None
 
 
 def wide():
     def loss(p, state, x, step):
         return jnp.mean((run_chain(p, x) - 1) ** 2), state
-    return chain((4, 8096, 4)), (), loss, (32, 4)
+    return chain((4, 8096, 4)), (), loss, (32, 4), lambda p, state, x: run_chain(p, x)
 
 
 def lenet():
     p = {"c1": conv_init(1, 32, 3, True), "c2": conv_init(32, 64, 3, True), "f": chain((3136, 128, 10))}
 
-    def loss(p, state, x, step):
-        x = pool(jax.nn.relu(conv(p["c1"], x.reshape(64, 28, 28, 1), 1)))
+    def logits(p, state, x):
+        x = pool(jax.nn.relu(conv(p["c1"], x.reshape(-1, 28, 28, 1), 1)))
         x = pool(jax.nn.relu(conv(p["c2"], x, 1)))
-        return cross_entropy(run_chain(p["f"], x.reshape(64, 3136)), classes(64)), state
-    return p, (), loss, (64, 784)
+        return run_chain(p["f"], x.reshape(-1, 3136))
+
+    def loss(p, state, x, step):
+        return cross_entropy(logits(p, state, x), classes(64)), state
+    return p, (), loss, (64, 784), logits
 
 
 def lenet5():
     p = {"c1": conv_init(1, 6, 5, True), "c2": conv_init(6, 16, 5, True), "f": chain((400, 120, 84, 10))}
 
-    def loss(p, state, x, step):
-        x = pool(jax.nn.relu(conv(p["c1"], x.reshape(128, 28, 28, 1), 2)))
+    def logits(p, state, x):
+        x = pool(jax.nn.relu(conv(p["c1"], x.reshape(-1, 28, 28, 1), 2)))
         x = pool(jax.nn.relu(conv(p["c2"], x, 0)))
-        return cross_entropy(run_chain(p["f"], x.reshape(128, 400)), classes(128)), state
-    return p, (), loss, (128, 784)
+        return run_chain(p["f"], x.reshape(-1, 400))
+
+    def loss(p, state, x, step):
+        return cross_entropy(logits(p, state, x), classes(128)), state
+    return p, (), loss, (128, 784), logits
 
 
 def resnet():
@@ -163,9 +172,9 @@ def resnet():
             units.append((name, step, short))
             c = out
 
-    def loss(p, state, x, step):
+    def logits(p, state, x):
         new = {}
-        x, new["stem"] = norm(p["bn"], state["stem"], conv(p["stem"], x.reshape(32, 32, 32, 3), 1))
+        x, new["stem"] = norm(p["bn"], state["stem"], conv(p["stem"], x.reshape(-1, 32, 32, 3), 1))
         x = jax.nn.relu(x)
         for name, stride, short in units:
             u, s, n = p[name], state[name], {}
@@ -174,8 +183,12 @@ def resnet():
             if short:
                 x, n["ns"] = norm(u["ns"], s["ns"], conv(u["cs"], x, 0, stride))
             x, new[name] = jax.nn.relu(y + x), n
-        return cross_entropy(linear(p["head"], jnp.mean(x, (1, 2))), classes(32)), new
-    return p, state, loss, (32, 3072)
+        return linear(p["head"], jnp.mean(x, (1, 2))), new
+
+    def loss(p, state, x, step):
+        y, new = logits(p, state, x)
+        return cross_entropy(y, classes(32)), new
+    return p, state, loss, (32, 3072), lambda p, state, x: logits(p, state, x)[0]
 
 
 def letters(x, words=65):
@@ -188,8 +201,7 @@ def lstm():
     p = {"table": jax.random.normal(next(keys), (65, c)), "in": linear_init(c, 4 * c), "rec": linear_init(c, 4 * c),
          "head": linear_init(c, 65)}
 
-    def loss(p, state, x, step):
-        tok, goal = letters(x)
+    def logits(p, tok):
         given = jnp.swapaxes(linear(p["in"], p["table"][tok]), 0, 1)  # of all steps at once
 
         def turn(carry, gates):
@@ -199,15 +211,17 @@ def lstm():
             h = jax.nn.sigmoid(o) * jnp.tanh(cell)
             return (h, cell), h
 
-        zero = jnp.zeros((32, c))
+        zero = jnp.zeros((tok.shape[0], c))
         _, h = lax.scan(turn, (zero, zero), given)
-        return cross_entropy(linear(p["head"], jnp.swapaxes(h, 0, 1)), goal), state
-    return p, (), loss, (32, 129)
+        return linear(p["head"], jnp.swapaxes(h, 0, 1))
+
+    def loss(p, state, x, step):
+        tok, goal = letters(x)
+        return cross_entropy(logits(p, tok), goal), state
+    return p, (), loss, (32, 129), lambda p, state, x: logits(p, letters(x)[0])
 
 
-def gpt(batch=12, words=65, c=128, layers=4, heads=4, approximate=True):
-    length = 64
-
+def gpt(batch=12, words=65, c=128, layers=4, heads=4, approximate=True, length=64):
     def norm_of(p, x):
         mean, var = jnp.mean(x, -1, keepdims=True), jnp.var(x, -1, keepdims=True)
         return (x - mean) * lax.rsqrt(var + 1e-5) * p["scale"] + p["shift"]
@@ -228,17 +242,30 @@ def gpt(batch=12, words=65, c=128, layers=4, heads=4, approximate=True):
         p[f"b{i}"] = {"ln1": norm_init(c), "attn": linear_init(c, 3 * c), "proj": linear_init(c, c), "ln2": norm_init(c),
                       "up": linear_init(c, 4 * c), "down": linear_init(4 * c, c)}
 
-    def loss(p, state, x, step):
-        tok, goal = letters(x, words)
+    def logits(p, tok):
         x = p["table"][tok] + p["place"]
         for i in range(layers):
             x = block(p[f"b{i}"], x)
-        return cross_entropy(norm_of(p["ln"], x) @ p["table"].T, goal), state
-    return p, (), loss, (batch, 65)
+        return norm_of(p["ln"], x) @ p["table"].T
+
+    def loss(p, state, x, step):
+        tok, goal = letters(x, words)
+        return cross_entropy(logits(p, tok), goal), state
+    return p, (), loss, (batch, length + 1), lambda p, state, x: logits(p, letters(x, words)[0])
 
 
 def gpt2():
     return gpt(4, 50257, 768, 12, 12, False)
+
+
+def gpt2long():
+    return gpt(1, 50257, 768, 12, 12, False, 1024)
+
+
+def mse():
+    def loss(p, state, x, step):
+        return jnp.mean((run_chain(p, x) - x) ** 2), state
+    return chain((10000, 10000, 10000)), (), loss, (1000, 10000), lambda p, state, x: run_chain(p, x)
 
 
 # ---- the step ----
@@ -248,7 +275,7 @@ def update(p, g, m, v, step):
         g = g + 5e-4 * p
         m = 0.9 * m + g
         return p - 0.05 * (g + 0.9 * m), m, v
-    if case in ("wide", "resnet"):
+    if case in ("wide", "resnet", "mse"):
         return p - (1e-4 if case == "wide" else 0.01) * g, m, v
     lr = 2.5e-4 if case == "dqn" else 1e-3
     if case == "digits":
@@ -259,9 +286,9 @@ def update(p, g, m, v, step):
     return p * (1 - lr * decay) - rate * m / (jnp.sqrt(v / (1 - 0.999 ** t)) + 1e-8), m, v
 
 
-params, state, loss_of, shape = {"digits": digits, "mlp": mlp, "dqn": dqn, "wide": wide, "lenet": lenet, "lenet5": lenet5,
-                                 "resnet": resnet, "lstm": lstm, "gpt": gpt, "gpt2": gpt2}[case]()
-has_slots = case not in ("wide", "resnet")
+params, state, loss_of, shape, predict = {"digits": digits, "mlp": mlp, "dqn": dqn, "wide": wide, "lenet": lenet, "lenet5": lenet5,
+                                 "resnet": resnet, "lstm": lstm, "gpt": gpt, "gpt2": gpt2, "gpt2long": gpt2long, "mse": mse}[case]()
+has_slots = case not in ("wide", "resnet", "mse")
 
 
 def train(carry, x):
@@ -280,17 +307,22 @@ def train(carry, x):
 train = jax.jit(train, donate_argnums=0)
 batches = itertools.cycle(list(jax.random.uniform(next(keys), (BATCHES, *shape))))
 zeros = (lambda: jax.tree.map(jnp.zeros_like, params)) if has_slots else tuple
-carry = (params, zeros(), zeros(), state, jnp.float32(0))
-losses = []
+if predicts:
+    rows = itertools.cycle(list(jax.random.uniform(next(keys), (BATCHES, 1, shape[1]))))
+    predict = jax.jit(predict)
+else:
+    carry = (params, zeros(), zeros(), state, jnp.float32(0))
 
 
 def step():
     global carry
+    if predicts:
+        return float(predict(params, state, next(rows)).block_until_ready().ravel()[0])
     carry, loss = train(carry, next(batches))
     return float(loss)
 
 
-losses = [step() for _ in range(3 if case == "gpt2" else 30)]
+losses = [step() for _ in range(3 if case in ("gpt2", "gpt2long", "mse") else 30)]
 if not all(map(math.isfinite, losses)):
     sys.exit(f"jax_bench: the loss of {case} is {losses[-1]}")
 print("jax", flush=True)

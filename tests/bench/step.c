@@ -1,11 +1,12 @@
-/* step: times one update of an emitted model, called through its header.
+/* step: times one update of an emitted model, or one prediction, called through its header.
  *
  *     step SECONDS [mean]     prints the median time of a step in microseconds, or the mean
  *
  * Compiled with -DMODEL_HEADER="mlp.h" -DMODEL=mlp -DM(x)=mlp_##x -DM_MACRO(x)=MLP_##x -DBATCH=64
  * -DWIDTH=784 -DCLASSES=10; the model has a train `fit` with inputs x [BATCH, WIDTH] and
- * y u8 [BATCH]. Batches take turns, as in training: on one batch alone gradients vanish, and the
- * averages of optimizers end in subnormal numbers, which processors multiply slowly. */
+ * y u8 [BATCH], or, with -DPREDICT and -DBATCH=1, an entry `predict` with x. Batches take turns, as
+ * in training: on one batch alone gradients vanish, and the averages of optimizers end in subnormal
+ * numbers, which processors multiply slowly. */
 #include MODEL_HEADER
 
 #include <stdio.h>
@@ -13,7 +14,7 @@
 #include <string.h>
 #include <time.h>
 
-enum { WARM_UP = 50, LEAST = 5, MOST = 200000, BATCHES = 64 };
+enum { WARM_UP = 50, LEAST = 5, MOST = 200000, BATCHES = WIDTH < 10000 || BATCH == 1 ? 64 : 4 };
 static const double warm_up_seconds = 0.5; /* of long steps fewer warm up */
 
 static double now(void) {
@@ -59,9 +60,14 @@ int main(int argc, char **argv) {
     for (int i = 0; i < BATCH; i++) {
         y[i] = (uint8_t)(i % CLASSES);
     }
+#ifdef PREDICT
+    M(predict_in) in = {0};
+    M(predict_out) out;
+#else
     M(fit_in) in = {0};
     in.y = y;
     M(fit_out) out;
+#endif
     double *took = malloc(sizeof *took * MOST);
     if (took == NULL) {
         return 5;
@@ -71,7 +77,11 @@ int main(int argc, char **argv) {
     for (int i = 0; code == 0 && n < MOST && (n < LEAST || now() < end); i++) {
         in.x = x + (ptrdiff_t)(i % BATCHES) * BATCH * WIDTH;
         double start = now();
+#ifdef PREDICT
+        code = M(predict)(&m, &in, &out);
+#else
         code = M(fit)(&m, &in, &out);
+#endif
         if (i >= WARM_UP || start > begin + warm_up_seconds) {
             took[n++] = now() - start;
         }

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""A peer of tests/bench/turns.py: one training step of PyTorch, eager and compiled.
+"""A peer of tests/bench/turns.py: one training step of PyTorch, eager and compiled, or one prediction.
 
-    torch_bench.py digits|mlp|dqn|wide|lenet|lenet5|resnet|mobile|unet|lstm|gpt|gpt2 THREADS
+    torch_bench.py digits|mlp|dqn|wide|lenet|lenet5|resnet|mobile|unet|lstm|gpt|gpt2|gpt2long|mse THREADS fit|predict
 
 Prints the names of what it can time in one line; then for each of them that it reads the median time of
 a step over a second, in microseconds.
@@ -12,15 +12,16 @@ import os
 import sys
 import time
 
-case, threads = sys.argv[1], int(sys.argv[2])
+case, threads, predicts = sys.argv[1], int(sys.argv[2]), sys.argv[3:] == ["predict"]
 os.environ["OMP_NUM_THREADS"] = str(threads)
 
 import torch  # noqa: E402  (reads OMP_NUM_THREADS when it is loaded)
 from torch import nn  # noqa: E402
 from torch.nn import functional as F  # noqa: E402
 
-LETTERS = 50257 if case == "gpt2" else 65
-SECONDS, BATCHES = 1.0, 64  # batches take turns, see step.c
+LETTERS = 50257 if case in ("gpt2", "gpt2long") else 65
+TEXTS = {"lstm": (32, 129), "gpt": (12, 65), "gpt2": (4, 65), "gpt2long": (1, 1025)}  # batch, letters
+SECONDS, BATCHES = 1.0, 4 if case == "mse" and not predicts else 64  # batches take turns, see step.c
 torch.set_num_threads(threads)
 torch.manual_seed(0)
 
@@ -185,17 +186,47 @@ def small_step(compiled):
     return step
 
 
+def make_net():
+    return {"digits": Digits, "mlp": Mlp, "lenet": Lenet, "lenet5": Lenet5, "resnet": Resnet, "mobile": Mobile,
+            "unet": Unet, "lstm": Lstm, "gpt": Gpt, "gpt2": lambda: Gpt(768, 64, 12, 12, "none"),
+            "gpt2long": lambda: Gpt(768, 1024, 12, 12, "none"), "mse": lambda: Chain(10000, 10000, 10000),
+            "wide": lambda: Chain(4, 8096, 4)}[case]()
+
+
+def make_prediction(compiled):
+    """Of one row at a time, as numbers from 0 to 1 that texts are made of."""
+    net = make_net().eval()
+    texts = case in TEXTS
+    width = {"wide": 4, "unet": 3 * 64 * 64, "resnet": 3072, "mobile": 3072, "mse": 10000}.get(case, TEXTS.get(case, (1, 784))[1])
+    rows = itertools.cycle(torch.rand(BATCHES, 1, width))
+
+    def predict(x):
+        return net((x[:, :-1] * LETTERS).long().clamp(0, LETTERS - 1)) if texts else net(x)
+
+    if compiled:
+        predict = torch.compile(predict)
+
+    def step():
+        with torch.inference_mode():
+            predict(next(rows))
+
+    for _ in range(3 if case in ("gpt2long", "mse") else 30):
+        step()
+    return step
+
+
 def make_step(compiled):
+    if predicts:
+        return make_prediction(compiled)
     if case in ("dqn", "wide"):
         return small_step(compiled)
     digits = case == "digits"
-    net = {"digits": Digits, "mlp": Mlp, "lenet": Lenet, "lenet5": Lenet5, "resnet": Resnet, "mobile": Mobile,
-           "unet": Unet, "lstm": Lstm, "gpt": Gpt, "gpt2": lambda: Gpt(768, 64, 12, 12, "none")}[case]()
-    images, texts = case in ("resnet", "mobile"), case in ("lstm", "gpt", "gpt2")
-    batch, width = {"digits": (128, 64), "lenet5": (128, 784), "unet": (8, 3 * 64 * 64), "lstm": (32, 129), "gpt": (12, 65), "gpt2": (4, 65)}.get(
+    net = make_net()
+    images, texts = case in ("resnet", "mobile"), case in TEXTS
+    batch, width = {"digits": (128, 64), "lenet5": (128, 784), "unet": (8, 3 * 64 * 64), "mse": (1000, 10000), **TEXTS}.get(
         case, (32, 3072) if images else (64, 784))
     batches, y = itertools.cycle(torch.rand(BATCHES, batch, width)), torch.arange(batch) % 10
-    optimizer = (torch.optim.SGD(net.parameters(), lr=0.01, fused=True) if images else
+    optimizer = (torch.optim.SGD(net.parameters(), lr=0.01, fused=True) if images or case == "mse" else
                  torch.optim.SGD(net.parameters(), lr=0.05, momentum=0.9, nesterov=True, weight_decay=5e-4,
                                  fused=True) if case == "lenet5" else
                  torch.optim.AdamW(net.parameters(), lr=3e-3 if digits else 1e-3, weight_decay=0.01, fused=True))
@@ -206,6 +237,8 @@ def make_step(compiled):
         if texts:
             tok = (x * LETTERS).long().clamp(0, LETTERS - 1)
             return F.cross_entropy(net(tok[:, :-1]).flatten(0, 1), tok[:, 1:].flatten())
+        if case == "mse":
+            return ((net(x) - x) ** 2).mean()
         if case == "unet":
             return ((net(x) - x.view(-1, 3, 64, 64)) ** 2).mean()
         return F.cross_entropy(net(x), y, label_smoothing=0.1 if digits else 0.0)
@@ -222,7 +255,7 @@ def make_step(compiled):
         if rate:
             rate.step()
 
-    for _ in range(3 if case == "gpt2" else 30):
+    for _ in range(3 if case in ("gpt2", "gpt2long", "mse") else 30):
         step()
     return step
 

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Times one training step of an emitted program and of its peers, which take turns.
+"""Times one training step of an emitted program and of its peers, or one prediction, which take turns.
 
-    turns.py NET THREADS PROGRAM [TORCH_PYTHON [JAX_PYTHON]]
+    turns.py NET THREADS WHAT PROGRAM [TORCH_PYTHON [JAX_PYTHON]]
 
 PROGRAM prints the median time of a step in microseconds (tests/bench/step.c); the peers are
 torch_bench.py and jax_bench.py, each run by its Python, `-` for none. All of them are set up first;
 pauses let the threads of one come to rest before another is timed. Prints one line of microseconds,
-medians over the rounds: mdlc, eager, compiled, JAX; nan for what is not there.
+medians over the rounds: mdlc, eager, compiled, JAX; nan for what is not there. WHAT is fit or predict.
 """
 import math
 import os
@@ -15,14 +15,14 @@ import sys
 import time
 
 ROUNDS, SECONDS = 5, 1.0
-net, threads, program = sys.argv[1:4]
+net, threads, what, program = sys.argv[1:5]
 os.environ["OMP_NUM_THREADS"] = threads
 here = os.path.dirname(os.path.abspath(__file__))
 
 
 class Peer:
     def __init__(self, python, script):
-        self.process = subprocess.Popen([python, os.path.join(here, script), net, threads], text=True,
+        self.process = subprocess.Popen([python, os.path.join(here, script), net, threads, what], text=True,
                                         stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         self.names = self.process.stdout.readline().split()
         if not self.names:
@@ -36,7 +36,7 @@ class Peer:
 
 
 scripts = ("torch_bench.py", "jax_bench.py")
-peers = [Peer(python, script) for python, script in zip(sys.argv[4:], scripts) if python != "-"]
+peers = [Peer(python, script) for python, script in zip(sys.argv[5:], scripts) if python != "-"]
 times = {name: [] for name in ("mdlc", "eager", "compiled", "jax")}
 for _ in range(ROUNDS):
     for peer in peers:
