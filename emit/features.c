@@ -5,10 +5,12 @@
 
 #include "emit/api.h"
 #include "emit/host.h"
+#include "runtime/format.h"
 
 typedef struct {
     bool split, turned, copies, escapes; /* tensors in files */
-    bool windows, made, norm;            /* fields of data sets */
+    bool windows, made, norm;            /* fields of data sets, */
+    bool csv, idx, raw;                  /* and formats of their files */
     bool trains, rings, hypers, scalars; /* entries */
     bool halves;                         /* anywhere */
 } Has;
@@ -38,9 +40,21 @@ static void look_at_slots(const Emit *e, Has *has) {
     }
 }
 
+/* A file whose name says nothing may hold anything, and so may another one in its place. */
+static void look_at_path(const char *path, Has *has) {
+    const md_format format = path != NULL ? md_format_of(path) : MD_FORMAT_NPY;
+    const bool any = format == MD_FORMAT_AUTO;
+    has->csv = has->csv || any || format == MD_FORMAT_CSV;
+    has->idx = has->idx || any || format == MD_FORMAT_IDX;
+    has->raw = has->raw || any || format >= MD_FORMAT_U8;
+}
+
 static void look_at_data(const Emit *e, Has *has) {
     for (int i = 0; i < e->p->module->dataset.count; i++) {
         const DataSet *set = &e->p->module->dataset.at[i];
+        for (int k = 0; k < set->file.count * PARTS; k++) {
+            look_at_path(set->file.at[k / PARTS].path[k % PARTS], has);
+        }
         for (int k = 0; k < set->field.count; k++) {
             const DataField *field = &set->field.at[k];
             has->windows = has->windows || field->source == FIELD_WINDOW;
@@ -96,6 +110,9 @@ void features_add(const Emit *e, NameList *features) {
         {"escapes", main || has.escapes},                /* in names; files may hold anything */
         {"windows", has.windows},                        /* of a text or of tokens */
         {"made", has.made},                              /* rows without a file */
+        {"csv", has.csv},                                /* readers: tables, */
+        {"idx", has.idx},                                /* images, also packed, */
+        {"raw", has.raw},                                /* texts and tokens */
         {"norm", has.norm},                              /* constants of fields */
         {"rings", has.rings},                            /* that an entry samples from */
         {"hypers", has.hypers},                          /* scalars of --set beside inputs */

@@ -178,10 +178,11 @@ static bool knows_passes(const Emit *e) {
 /* ---- data sets ------------------------------------------------------------------------------ */
 
 static void print_dataset(const Emit *e, const DataSet *set, int index, Text *out) {
+    const bool made = features_has(e, "made");
     text_printf(out,
-                "static const md_file %s_files_%d[] = {\n    /* name, {train, held out, test}, "
-                "format, rows, seed */\n",
-                e->prefix, index);
+                "static const md_file %s_files_%d[] = {\n    /* name, {train, held out, test}%s "
+                "*/\n",
+                e->prefix, index, made ? ", rows, seed" : "");
     for (int i = 0; i < set->file.count; i++) {
         text_add(out, "    {");
         text_literal(out, set->file.at[i].name);
@@ -189,8 +190,12 @@ static void print_dataset(const Emit *e, const DataSet *set, int index, Text *ou
             text_add(out, part == 0 ? ", {" : ", ");
             text_literal(out, set->file.at[i].path[part]);
         }
-        text_printf(out, "}, MD_FORMAT_AUTO, %lld, %lld},\n", (long long)set->file.at[i].rows,
-                    (long long)set->file.at[i].seed);
+        text_add(out, "}");
+        if (made) {
+            text_printf(out, ", %lld, %lld", (long long)set->file.at[i].rows,
+                        (long long)set->file.at[i].seed);
+        }
+        text_add(out, "},\n");
     }
     text_printf(out, "};\n\nstatic const md_field %s_fields_%d[] = {\n", e->prefix, index);
     text_add(

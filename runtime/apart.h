@@ -80,10 +80,11 @@ MD_COLD void md_apart_data(md_run *r, md_named output) {
     for (int i = 0; i < r->set_count; i++) {
         const md_data *d = &r->sets[i];
         for (int k = 0; k < MD_PARTS * d->set->field_count; k++) {
-            const int field = k % d->set->field_count,
-                      made = d->set->fields[field].source == MD_MADE;
-            const md_column *column = &d->columns[k / d->set->field_count][field];
-            const md_named file = {"the data", made ? NULL : column->path};
+            const int field = k % d->set->field_count;
+            md_named file = {"the data", d->columns[k / d->set->field_count][field].path};
+            /* if: made */
+            file.path = d->set->fields[field].source == MD_MADE ? NULL : file.path;
+            /* end: made */
             md_apart_from(r, output, file);
         }
     }

@@ -169,21 +169,49 @@ MD_FN int md_csv_is_name(const char *cell) {
     return 1;
 }
 
+/* Leaves "PATH:3:4: WHAT (field 'x' of data set 'd')" for a column, counted from 1 there. */
+MD_PRINTF(5, 6)
+MD_COLD int md_csv_fault(const md_csv *c, int64_t column, const md_field *f, md_text *message,
+                         const char *format, ...) {
+    char what[MD_CELL_BYTES + 64];
+    md_text t = md_text_make(what, sizeof what);
+    va_list list;
+    va_start(list, format);
+    md_text_list(&t, format, list);
+    va_end(list);
+    return md_fail(message, MD_EXIT_DATA, "%s:%lld:%lld: %s (field '%s' of data set '%s')",
+                   c->stream->path, (long long)c->line, (long long)column + 1, what, f->name,
+                   c->set->name);
+}
+
 MD_FN int md_csv_number(const md_csv *c, const md_field *f, md_number *n, md_text *message) {
     if (c->long_cell) {
-        return md_fail(message, MD_EXIT_DATA,
-                       "%s:%lld:%lld: a number has more than %d characters (field '%s' of data "
-                       "set '%s')",
-                       c->stream->path, (long long)c->line, (long long)c->column + 1,
-                       MD_CELL_BYTES - 1, f->name, c->set->name);
+        return md_csv_fault(c, c->column, f, message, "a number has more than %d characters",
+                            MD_CELL_BYTES - 1);
     }
-    if (!md_parse_value(c->cell, n)) {
-        return md_fail(message, MD_EXIT_DATA, "%s:%lld:%lld: %s%s%s (field '%s' of data set '%s')",
-                       c->stream->path, (long long)c->line, (long long)c->column + 1,
-                       c->cell[0] == 0 ? "the cell is empty" : "'", c->cell,
-                       c->cell[0] == 0 ? "" : "' is not a finite number", f->name, c->set->name);
+    if (c->cell[0] == 0) {
+        return md_csv_fault(c, c->column, f, message, "the cell is empty");
     }
-    return MD_EXIT_OK;
+    return md_parse_value(c->cell, n)
+               ? MD_EXIT_OK
+               : md_csv_fault(c, c->column, f, message, "'%s' is not a finite number", c->cell);
+}
+
+/* The first element of a finished row that is out of the declared range, or not finite; -1: none.
+ * `n` is what it is, `what` what is wrong with it. */
+MD_FN int64_t md_row_bad(const md_field *f, const unsigned char *row, md_number *n, char *what,
+                         size_t size) {
+    const size_t width = md_dtype_bytes(f->dtype);
+    const int64_t elements = (int64_t)(f->row_bytes / width);
+    const int ranged = f->lo < f->hi;
+    const int64_t bad = ranged ? md_out_of_range(row, f->dtype, 0, elements, f->lo, f->hi)
+                               : md_find_nonfinite(row, f->dtype, 0, elements);
+    if (bad >= 0) {
+        *n = md_get_number(row + (size_t)bad * width, f->dtype, 0);
+        snprintf(what, size, "outside %lld..%lld", (long long)f->lo, (long long)f->hi);
+        snprintf(what, ranged ? 0 : size, "not finite");
+    }
+    return bad;
 }
 
 /* One row of one field from the numbers of a record; `raw` is scratch for a row that `load`
@@ -192,36 +220,22 @@ MD_FN int md_csv_field(const md_csv *c, const md_field *f, const md_number *numb
                        unsigned char *out, md_text *message) {
     md_dtype type = f->load == NULL ? f->dtype : f->raw;
     unsigned char *to = f->load == NULL ? out : (unsigned char *)raw;
-    char shown[MD_NUMBER_TEXT];
+    char shown[MD_NUMBER_TEXT], what[64];
+    md_number n;
     for (int64_t i = 0; i < f->count; i++) {
-        md_number n = numbers[f->first + i];
+        n = numbers[f->first + i];
         if (!md_put_number(to + (size_t)i * md_dtype_bytes(type), type, n)) {
-            return md_fail(message, MD_EXIT_DATA,
-                           "%s:%lld:%lld: %s does not fit %s (field '%s' of data set '%s')",
-                           c->stream->path, (long long)c->line, (long long)(f->first + i + 1),
-                           md_number_text(shown, n), md_dtype_get(type)->name, f->name,
-                           c->set->name);
+            return md_csv_fault(c, f->first + i, f, message, "%s does not fit %s",
+                                md_number_text(shown, n), md_dtype_get(type)->name);
         }
     }
     if (f->load != NULL) {
         f->load(raw, out);
     }
-    int64_t elements = (int64_t)(f->row_bytes / md_dtype_bytes(f->dtype));
-    int ranged = f->lo < f->hi;
-    int64_t bad = ranged ? md_out_of_range(out, f->dtype, 0, elements, f->lo, f->hi)
-                         : md_find_nonfinite(out, f->dtype, 0, elements);
-    if (bad >= 0) {
-        char range[64] = "not finite";
-        md_number n = md_get_number(out + (size_t)bad * md_dtype_bytes(f->dtype), f->dtype, 0);
-        if (ranged) {
-            snprintf(range, sizeof range, "outside %lld..%lld", (long long)f->lo, (long long)f->hi);
-        }
-        return md_fail(message, MD_EXIT_DATA,
-                       "%s:%lld:%lld: %s is %s (field '%s' of data set '%s')", c->stream->path,
-                       (long long)c->line, (long long)(f->first + 1 + (f->load == NULL ? bad : 0)),
-                       md_number_text(shown, n), range, f->name, c->set->name);
-    }
-    return MD_EXIT_OK;
+    const int64_t bad = md_row_bad(f, out, &n, what, sizeof what);
+    return bad < 0 ? MD_EXIT_OK
+                   : md_csv_fault(c, f->first + (f->load == NULL ? bad : 0), f, message, "%s is %s",
+                                  md_number_text(shown, n), what);
 }
 
 /* One pass. The first one, without `out`, finds rows, columns and header. The second fills

@@ -18,8 +18,10 @@ typedef struct md_column {
     md_array *array;           /* NULL: csv, or made */
     uint64_t offset;           /* of row 0 in the array */
     const char *path;          /* for messages */
-    int64_t seed;              /* MD_MADE: of the file */
     size_t pitch;
+    /* if: made */
+    int64_t seed; /* MD_MADE: of the file */
+    /* end: made */
     md_dtype type; /* of what is stored */
     int swap;
     int finished; /* rows are rows of the field: nothing to convert */
@@ -159,9 +161,13 @@ MD_COLD int md_data_csv(md_data *d, int part, int file, const char *path, md_str
     for (int i = 0; i < set->field_count; i++) {
         const md_field *f = &set->fields[i];
         if (f->file == file) {
+            md_column *column = &d->columns[part][i];
             out[i] = (unsigned char *)md_take(&b, f->row_bytes * (size_t)c.rows);
-            const md_column rows_of = {out[i], NULL, 0, path, 0, f->row_bytes, f->dtype, 0, 1};
-            d->columns[part][i] = rows_of;
+            column->data = out[i];
+            column->path = path;
+            column->pitch = f->row_bytes;
+            column->type = f->dtype;
+            column->finished = 1;
         }
     }
     return md_csv_read(&c, path, scratch, d->raw, out, message);
@@ -213,6 +219,11 @@ enum { MD_ROW_FITS = -1, MD_ROW_LOST = -2 };
 /* The bytes of a row as they are stored; NULL with a message when they cannot be read. */
 MD_FN const unsigned char *md_column_at(const md_column *column, const md_field *f, int64_t row,
                                         int ahead, md_text *message) {
+    /* if: made */
+    if (f->source == MD_MADE) { /* of whole numbers that nobody looks at */
+        return (const unsigned char *)&column->seed;
+    }
+    /* end: made */
     if (column->data != NULL) {
         return column->data + (size_t)row * column->pitch;
     }
@@ -270,40 +281,28 @@ MD_COLD int md_data_fault(const md_data *d, const md_field *f, const char *path,
 MD_FN int md_data_checked(const md_data *d, const md_field *f, const md_column *column, int64_t row,
                           int ahead, unsigned char *to, md_text *message) {
     md_dtype target = f->load == NULL ? f->dtype : f->raw;
-    int64_t elements = (int64_t)(f->row_bytes / md_dtype_bytes(f->dtype));
-    int ranged = f->lo < f->hi;
+    size_t width = md_dtype_bytes(column->type);
     char what[96] = "but rows hold finite numbers";
-    if (f->source != MD_MADE) {
-        size_t width = md_dtype_bytes(column->type);
-        const unsigned char *from = md_column_at(column, f, row, ahead, message);
-        if (from == NULL) {
-            return MD_EXIT_DATA;
-        }
-        int64_t bad = md_find_nonfinite(from, column->type, column->swap, f->count);
-        if (bad < 0) {
-            bad = md_data_row(f, column, row, ahead, d->raw, to, message);
-            snprintf(what, sizeof what, "which does not fit %s", md_dtype_get(target)->name);
-        }
-        if (bad >= 0) {
-            from = md_column_at(column, f, row, ahead, message);
-            md_number n = md_get_number(from + (size_t)bad * width, column->type, column->swap);
-            return md_data_fault(d, f, column->path, row, f->first + bad, n, what, message);
-        }
-        if (bad == MD_ROW_LOST) {
-            return MD_EXIT_DATA;
-        }
-    } else {
-        (void)md_data_row(f, column, row, ahead, d->raw, to, message);
+    md_number n;
+    const unsigned char *from = md_column_at(column, f, row, ahead, message);
+    if (from == NULL) {
+        return MD_EXIT_DATA;
     }
-    int64_t bad = ranged ? md_out_of_range(to, f->dtype, 0, elements, f->lo, f->hi)
-                         : md_find_nonfinite(to, f->dtype, 0, elements);
+    int64_t bad = md_find_nonfinite(from, column->type, column->swap, f->count);
+    if (bad < 0) {
+        bad = md_data_row(f, column, row, ahead, d->raw, to, message);
+        snprintf(what, sizeof what, "which does not fit %s", md_dtype_get(target)->name);
+    }
     if (bad >= 0) {
-        md_number n = md_get_number(to + (size_t)bad * md_dtype_bytes(f->dtype), f->dtype, 0);
-        snprintf(what, sizeof what, "outside %lld..%lld", (long long)f->lo, (long long)f->hi);
-        return md_data_fault(d, f, column->path, row, bad, n, ranged ? what : "not finite",
-                             message);
+        from = md_column_at(column, f, row, ahead, message);
+        n = md_get_number(from + (size_t)bad * width, column->type, column->swap);
+        return md_data_fault(d, f, column->path, row, f->first + bad, n, what, message);
     }
-    return MD_EXIT_OK;
+    if (bad == MD_ROW_LOST) {
+        return MD_EXIT_DATA;
+    }
+    bad = md_row_bad(f, to, &n, what, sizeof what);
+    return bad < 0 ? MD_EXIT_OK : md_data_fault(d, f, column->path, row, bad, n, what, message);
 }
 
 /* if: windows */
@@ -372,6 +371,28 @@ MD_COLD void md_data_made(md_data *d, int file) {
 }
 /* end: made */
 
+/* One file: where each of its fields lies, and how many rows it has. */
+MD_COLD int md_data_file(md_data *d, int part, int file, const char *path, md_stream *stream,
+                         int64_t *rows, md_text *message) {
+    md_array *a = &d->arrays[part][file];
+    md_format format = md_format_of(path);
+    /* if: csv */
+    if (format == MD_FORMAT_CSV) {
+        return md_data_csv(d, part, file, path, stream, rows, message);
+    }
+    /* end: csv */
+    int rc = md_array_open(a, path, format, MD_FILE_IN_MEMORY, stream, message);
+    if (rc == MD_EXIT_OK && a->rows < 1) {
+        rc = md_fail(message, MD_EXIT_DATA, "%s: no rows", path);
+    }
+    for (int i = 0; i < d->set->field_count && rc == MD_EXIT_OK; i++) {
+        if (d->set->fields[i].file == file) {
+            rc = md_data_locate(a, d->set, &d->set->fields[i], &d->columns[part][i], rows, message);
+        }
+    }
+    return rc;
+}
+
 /* All files of one part. Files of records must agree in their rows; windows give as many rows as
  * fit into all of them. */
 MD_COLD int md_data_part(md_data *d, int part, md_path_fn path_of, void *user, md_stream *stream,
@@ -388,39 +409,29 @@ MD_COLD int md_data_part(md_data *d, int part, md_path_fn path_of, void *user, m
             continue;
         }
         /* end: made */
-        md_format format = md_format_of(path);
-        format = format == MD_FORMAT_AUTO ? set->files[file].format : format;
-        int64_t rows = 0;
-        int rc;
         md_array *a = &d->arrays[part][file];
-        if (format == MD_FORMAT_CSV) {
-            rc = md_data_csv(d, part, file, path, stream, &rows, message);
-        } else {
-            rc = md_array_open(a, path, format, MD_FILE_IN_MEMORY, stream, message);
-            if (rc == MD_EXIT_OK && a->rows < 1) {
-                rc = md_fail(message, MD_EXIT_DATA, "%s: no rows", path);
-            }
-        }
+        int64_t rows = 0;
+        int rc = md_data_file(d, part, file, path, stream, &rows, message);
         size_t record = 0;
         for (int i = 0; i < set->field_count && rc == MD_EXIT_OK; i++) {
             const md_field *f = &set->fields[i];
             if (f->file != file) {
                 continue;
             }
-            if (format != MD_FORMAT_CSV) {
-                rc = md_data_locate(a, set, f, &d->columns[part][i], &rows, message);
-            }
-            if (rc == MD_EXIT_OK && f->source != MD_WINDOW) {
-                if (records >= 0 && records != rows) {
-                    rc = md_fail(message, MD_EXIT_DATA, "%s has %lld rows, but %s has %lld", path,
-                                 (long long)rows, first, (long long)records);
-                }
-                records = rows;
-                first = path;
-            }
             size_t bytes = a->file > 0 ? (size_t)f->count * md_dtype_bytes(a->dtype) : 0;
             record = bytes > record ? bytes : record;
             least = md_min64(least, rows);
+            /* if: windows */
+            if (f->source == MD_WINDOW) {
+                continue;
+            }
+            /* end: windows */
+            if (records >= 0 && records != rows) {
+                rc = md_fail(message, MD_EXIT_DATA, "%s has %lld rows, but %s has %lld", path,
+                             (long long)rows, first, (long long)records);
+            }
+            records = rows;
+            first = path;
         }
         rc = rc == MD_EXIT_OK ? md_array_window(a, record, message) : rc;
         if (rc != MD_EXIT_OK) {
@@ -487,7 +498,9 @@ MD_COLD int md_data_open(md_data *d, const md_dataset *set, md_path_fn path_of, 
     memset(d, 0, sizeof *d);
     d->set = set;
     d->path = path_of(user, set, 0, MD_PART_TRAIN);
+    /* if: made */
     d->path = d->path == NULL ? "rows without a file" : d->path;
+    /* end: made */
     for (int part = 0; part < MD_PARTS; part++) {
         d->own[part] = set->file_count > 0;
         for (int file = 0; file < set->file_count; file++) {

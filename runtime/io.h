@@ -2,38 +2,15 @@
 /* io: opens a data file of records as an array: .npy, IDX (also gzip), text and raw elements.
  *
  * Packed files are unpacked into memory, whatever their size. The format
- * follows from the extension, or from the first bytes where that says nothing.
- * Needs npy.h and inflate.h, gives md_array; csv has csv.h. */
+ * follows from the ending, or from the first bytes where that says nothing. A program has the
+ * readers of the formats that its model names (emit/features.c) and of .npy, and refuses others.
+ * Needs format.h, npy.h and inflate.h, gives md_array; csv has csv.h. */
 #ifndef MD_IO_H
 #define MD_IO_H
 
+#include "runtime/format.h"
 #include "runtime/inflate.h"
 #include "runtime/npy.h"
-
-MD_COLD int md_ends_with(const char *s, const char *tail) {
-    size_t n = strlen(s);
-    size_t k = strlen(tail);
-    return n >= k && strcmp(s + n - k, tail) == 0;
-}
-
-/* The format by the extension; MD_FORMAT_AUTO when it says nothing. */
-MD_COLD md_format md_format_of(const char *path) {
-    static const struct {
-        const char *tail;
-        md_format format;
-    } table[] = {
-        {".csv", MD_FORMAT_CSV},   {".npy", MD_FORMAT_NPY}, {".u8", MD_FORMAT_U8},
-        {".txt", MD_FORMAT_U8},    {".bin", MD_FORMAT_U8},  {".md", MD_FORMAT_U8},
-        {".u16", MD_FORMAT_U16},   {".i32", MD_FORMAT_I32}, {".idx", MD_FORMAT_IDX},
-        {"-ubyte", MD_FORMAT_IDX}, {".gz", MD_FORMAT_IDX},
-    };
-    for (size_t i = 0; i < sizeof table / sizeof *table; i++) {
-        if (md_ends_with(path, table[i].tail)) {
-            return table[i].format;
-        }
-    }
-    return MD_FORMAT_AUTO;
-}
 
 /* The format by the first bytes; what looks like nothing else is bytes. */
 MD_COLD md_format md_format_sniff(int fd) {
@@ -45,6 +22,21 @@ MD_COLD md_format md_format_sniff(int fd) {
     return memcmp(head, "\x93NUMPY", 6) == 0             ? MD_FORMAT_NPY
            : idx || (head[0] == 0x1F && head[1] == 0x8B) ? MD_FORMAT_IDX
                                                          : MD_FORMAT_U8;
+}
+
+/* What `--data` may give this program, for messages. */
+MD_COLD const char *md_formats_read(void) {
+    return ".npy"
+           /* if: csv */
+           ", .csv"
+           /* end: csv */
+           /* if: idx */
+           ", IDX (-ubyte, .idx, .gz)"
+           /* end: idx */
+           /* if: raw */
+           ", text and raw elements (.txt, .md, .bin, .u8, .u16, .i32)"
+           /* end: raw */
+        ;
 }
 
 /* Raw elements: one record each. */
@@ -155,16 +147,26 @@ MD_COLD int md_array_open(md_array *a, const char *path, md_format format, uint6
     if (rc != MD_EXIT_OK) {
         return rc;
     }
+    (void)stream;
     format = format == MD_FORMAT_AUTO ? md_format_sniff(fd) : format;
     if (format == MD_FORMAT_NPY) {
         rc = md_npy_read(a, fd, bytes, most, message);
     } else if (bytes == 0) {
         rc = md_fail(message, MD_EXIT_DATA, "%s: the file is empty", path);
+        /* if: idx */
     } else if (format == MD_FORMAT_IDX) {
         rc = md_idx_read(a, fd, bytes, most, stream, message);
-    } else {
+        /* end: idx */
+        /* if: raw */
+    } else if (format >= MD_FORMAT_U8) {
         md_dtype type = format == MD_FORMAT_U16 ? MD_U16 : format == MD_FORMAT_I32 ? MD_I32 : MD_U8;
         rc = md_raw_read(a, fd, type, bytes, most, message);
+        /* end: raw */
+    } else {
+        rc = md_fail(message, MD_EXIT_DATA,
+                     "%s: this program reads %s; convert the file, or give the data in the model "
+                     "a path with its ending",
+                     path, md_formats_read());
     }
     close(fd);
     return rc;

@@ -66,9 +66,6 @@ MD_COLD const char *md_path_of(void *user, const md_dataset *set, int file, int 
     md_paths *p = (md_paths *)user;
     char *text = p->text[(p->used + file * MD_PARTS + part) % MD_PATHS];
     const md_options *o = &p->run->options;
-    if (set->files[file].rows > 0) {
-        return NULL;
-    }
     const char *value = md_option_of(o, "--data", set->name, set->files[file].name);
     if (value == NULL && set->file_count == 1) {
         value = md_option_of(o, "--data", set->name, set->name);

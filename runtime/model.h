@@ -23,16 +23,6 @@ typedef enum md_source {
     MD_MADE     /* no file: `load` makes the row of two i64, the file's seed and the row's number */
 } md_source;
 
-typedef enum md_format {
-    MD_FORMAT_AUTO, /* by the extension of the path, else by its first bytes, else by the fields */
-    MD_FORMAT_CSV,
-    MD_FORMAT_NPY,
-    MD_FORMAT_IDX, /* also gzip */
-    MD_FORMAT_U8,  /* text and raw bytes */
-    MD_FORMAT_U16, /* raw little-endian elements */
-    MD_FORMAT_I32
-} md_format;
-
 /* The parts of a data set. Rows to test on are looked at by `eval --part test` alone. */
 enum { MD_PART_TRAIN, MD_PART_HELD, MD_PART_TEST, MD_PARTS };
 
@@ -47,8 +37,9 @@ typedef enum md_order {
 typedef struct md_file {
     const char *name;            /* of the clause, for messages and --data: "img" */
     const char *paths[MD_PARTS]; /* as written in the source; NULL: no file for that part */
-    md_format format;            /* MD_FORMAT_AUTO unless the source says otherwise */
-    int64_t rows, seed;          /* rows > 0: no file, MD_MADE makes the rows from the seed */
+    /* if: made */
+    int64_t rows, seed; /* rows > 0: no file, MD_MADE makes the rows from the seed */
+    /* end: made */
 } md_file;
 
 /* if: norm */

@@ -383,10 +383,10 @@ MD_COLD int md_pair_known(const md_model *m, const md_entry *e, const char *opti
     if (strcmp(option, "--data") == 0 && e->dataset >= 0) {
         const md_dataset *data = &m->datasets[e->dataset];
         for (int i = 0; i < data->file_count; i++) {
-            known |= data->files[i].rows == 0 &&
+            known |= data->files[i].paths[MD_PART_TRAIN] != NULL &&
                      md_pair_names(pair, data->name, data->files[i].name, list);
         }
-        if (data->file_count == 1 && data->files[0].rows == 0) {
+        if (data->file_count == 1 && data->files[0].paths[MD_PART_TRAIN] != NULL) {
             known |= md_pair_names(pair, data->name, data->name, list);
         }
     }

@@ -30,7 +30,7 @@ layers=$(
     layer compiler '^(compiler/[a-z_0-9]*\.(h|def)$|runtime/)' "$nouns"
     layer lang '^compiler/[a-z_0-9]*\.(h|def)$|^lang/|^parse\.h$|^lex\.h$' ""
     layer passes '^compiler/[a-z_0-9]*\.(h|def)$|^passes/|^runtime/(tile|blas|sort)_plan\.h$' ""
-    layer emit '^compiler/[a-z_0-9]*\.(h|def)$|^emit/|^runtime/(tile|blas)\.h$' ""
+    layer emit '^compiler/[a-z_0-9]*\.(h|def)$|^emit/|^runtime/(tile|blas|format)\.h$' ""
 )
 if [ -n "$layers" ]; then
     echo "$layers"

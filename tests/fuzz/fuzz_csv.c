@@ -13,7 +13,7 @@ static void halve(const void *raw, void *out) {
     }
 }
 
-static const md_file files[] = {{"f", {"unused", NULL, NULL}, MD_FORMAT_CSV, 0, 0}};
+static const md_file files[] = {{"f", {"unused", NULL, NULL}, 0, 0}};
 static const md_field fields[] = {
     {"x", 0, MD_COLUMNS, 0, X, 0, MD_F32, MD_F32, 1, {X}, 8, 0, 0, halve, MD_NORM_NONE, 0, 0, 0},
     {"k", 0, MD_COLUMNS, 2, 1, 0, MD_F32, MD_U8, 0, {0}, 1, 0, 10, NULL, MD_NORM_NONE, 0, 0, 0},
@@ -164,7 +164,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
     static Row rows[CELLS];
     md_data d;
     int64_t want = size < CELLS ? table_rows(data, size, rows, CELLS) : -2;
-    int rc = reader_open(&d, &set, data, size);
+    int rc = reader_open(&d, &set, MD_FORMAT_CSV, data, size);
     if (want != -2 && (rc == MD_EXIT_OK) != (want >= 0)) {
         finding("status %d, but the second reader has %lld rows", rc, (long long)want);
     }

@@ -14,7 +14,7 @@ static int64_t at(const uint8_t *data, size_t width, int64_t i) {
 }
 
 static void windows(const uint8_t *data, size_t size, int kind) {
-    md_file file = {"f", {"unused", NULL, NULL}, formats[kind], 0, 0};
+    md_file file = {"f", {"unused", NULL, NULL}, 0, 0};
     static const md_field fields[] = {
         {"tok",
          0,
@@ -64,7 +64,7 @@ static void windows(const uint8_t *data, size_t size, int kind) {
             takes = takes && tok >= -100 && tok < 128 && tgt >= 0 && tgt < 256;
         }
     }
-    int rc = reader_open(&d, &set, data, size);
+    int rc = reader_open(&d, &set, formats[kind], data, size);
     if ((rc == MD_EXIT_OK) != takes || (takes && d.rows[0] != rows)) {
         finding("kind %d: status %d, %lld rows", kind, rc, (long long)rows);
     }

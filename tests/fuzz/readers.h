@@ -18,6 +18,10 @@ static uint64_t reader_limit = UINT64_MAX;
 #ifndef MD_FILE_IN_MEMORY /* a target that opens no data set may have the pieces already */
 #define MD_FILE_IN_MEMORY reader_limit
 #endif
+#include "runtime/format.h"
+/* Inputs have no name with an ending: a data set is read as what its target says. */
+static md_format reader_format = MD_FORMAT_AUTO;
+#define md_format_of(path) ((void)(path), reader_format)
 #include "runtime/data.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -73,7 +77,9 @@ MD_FN const char *reader_path(void *user, const md_dataset *set, int file, int p
     return file == 0 && part == MD_PART_TRAIN ? (const char *)user : NULL;
 }
 
-MD_FN int reader_open(md_data *d, const md_dataset *set, const uint8_t *data, size_t size) {
+MD_FN int reader_open(md_data *d, const md_dataset *set, md_format format, const uint8_t *data,
+                      size_t size) {
+    reader_format = format;
     const char *path = reader_file(data, size);
     char copy[64];
     snprintf(copy, sizeof copy, "%s", path);

@@ -291,7 +291,7 @@ static const md_tensor fake_tensor_table[] = {
 
 static const md_file fake_rows_files[] = {
     /* name, {train, held out, test}, format, rows, seed */
-    {"f", {"rows.csv", NULL, NULL}, MD_FORMAT_AUTO, 0, 0},
+    {"f", {"rows.csv", NULL, NULL}, 0, 0},
 };
 static const md_field fake_rows_fields[] = {
     /* name, file, source, first, count, stride, raw, dtype, rank, shape, row_bytes, lo, hi, load,

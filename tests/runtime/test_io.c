@@ -52,7 +52,7 @@ static void half(const void *raw, void *out) {
     }
 }
 
-static const md_file one_file[] = {{"f", {"unused", NULL, NULL}, MD_FORMAT_AUTO, 0, 0}};
+static const md_file one_file[] = {{"f", {"unused", NULL, NULL}, 0, 0}};
 static const md_field csv_fields[] = {
     {"x", 0, MD_COLUMNS, 0, 2, 0, MD_F32, MD_F32, 1, {2}, 8, 0, 0, half, MD_NORM_NONE, 0, 0, 0},
     {"y", 0, MD_COLUMNS, 2, 1, 0, MD_U8, MD_U8, 0, {0}, 1, 0, 10, NULL, MD_NORM_NONE, 0, 0, 0},
@@ -492,8 +492,8 @@ static void scale(const void *raw, void *out) {
     }
 }
 
-static const md_file image_files[] = {{"img", {"i", NULL, NULL}, MD_FORMAT_AUTO, 0, 0},
-                                      {"lab", {"l", NULL, NULL}, MD_FORMAT_AUTO, 0, 0}};
+static const md_file image_files[] = {{"img", {"i", NULL, NULL}, 0, 0},
+                                      {"lab", {"l", NULL, NULL}, 0, 0}};
 static const md_field image_fields[] = {
     {"x", 0, MD_RECORD, 0, 4, 0, MD_F32, MD_F32, 2, {2, 2}, 16, 0, 0, scale, MD_NORM_NONE, 0, 0, 0},
     {"y", 1, MD_RECORD, 0, 1, 0, MD_I64, MD_I64, 0, {0}, 8, -10, 300, NULL, MD_NORM_NONE, 0, 0, 0},

@@ -112,7 +112,7 @@ cat >"$scratch/rows.mdl" <<'END'
 use nn;
 const rows = 2;
 dataset d {
-    file f = "rows.npy";
+    file f = "rows";
     x: f32[2] = f.columns(0..2);
     y: f32 = f.column(2);
 }

@@ -72,11 +72,27 @@ optimizer plain(p: [...], g: [...], lr: real) { p <- p - lr * g; }
 ' >"$scratch/window.mdl"
 if lightly built "$scratch/window.mdl"; then
     status "windows of a table" 1 "$program" --data "d=samples/data/digits.csv"
-    says "windows of a table: names it" "a table"
+    says "windows of a table: names what is read" "digits.csv: this program reads .npy, text and raw elements"
     status "a text shorter than a batch" 1 "$program" --data "d=/dev/null"
 else
     fail "windows of a table" "does not build"
 fi
+# A path without an ending may stand for any format, so this program reads tables too.
+sed 's/"d.txt"/"d"/' "$scratch/window.mdl" >"$scratch/windows.mdl"
+if lightly built "$scratch/windows.mdl"; then
+    status "windows of a table that is read" 1 "$program" --data "d=samples/data/digits.csv"
+    says "windows of a table that is read: names it" "a table, but field 'x'"
+else
+    fail "windows of a table that is read" "does not build"
+fi
+
+# A program reads the formats that its model names, and .npy.
+for file in rows-idx1-ubyte rows.idx rows.csv.gz rows.txt rows.md rows.bin rows.u8 rows.u16 rows.i32 rows; do
+    cp samples/data/digits.csv "$scratch/$file"
+    status "$file for a table" 1 "$run" --steps 1 --data "digits=$scratch/$file"
+    says "$file for a table: names it, what is read and the cure" \
+        "$file: this program reads .npy, .csv; convert the file, or give the data in the model a path with its ending"
+done
 
 status "weights of another model" 1 "$run" --steps 1 --load tests/parity/losses.txt
 "$run" --steps 1 --seed 1 --log none --save "$scratch/good.safetensors" >/dev/null 2>&1
