@@ -10,7 +10,8 @@
 typedef struct {
     bool split, turned, copies, escapes; /* tensors in files */
     bool windows, made, norm;            /* fields of data sets, */
-    bool csv, idx, raw;                  /* and formats of their files */
+    bool csv, idx, raw;                  /* formats of their files, */
+    bool ordered, files;                 /* and how they are read */
     bool trains, rings, hypers, scalars; /* entries */
     bool halves;                         /* anywhere */
 } Has;
@@ -52,6 +53,8 @@ static void look_at_path(const char *path, Has *has) {
 static void look_at_data(const Emit *e, Has *has) {
     for (int i = 0; i < e->p->module->dataset.count; i++) {
         const DataSet *set = &e->p->module->dataset.at[i];
+        has->ordered = has->ordered || !set->shuffle;
+        has->files = has->files || set->file.count > 1;
         for (int k = 0; k < set->file.count * PARTS; k++) {
             look_at_path(set->file.at[k / PARTS].path[k % PARTS], has);
         }
@@ -85,6 +88,13 @@ static void look_at_entries(const Emit *e, Has *has) {
     }
 }
 
+/* Is a region large enough for huge pages? (MD_HUGE_FROM) */
+static bool has_huge(const Program *p) {
+    const int64_t from = 8 << 20;
+    return p->params_bytes >= from || p->state_bytes >= from || p->io_bytes >= from ||
+           p->arena_bytes >= from;
+}
+
 bool features_has(const Emit *e, const char *name) {
     NameList known = {0};
     features_add(e, &known);
@@ -113,12 +123,17 @@ void features_add(const Emit *e, NameList *features) {
         {"csv", has.csv},                                /* readers: tables, */
         {"idx", has.idx},                                /* images, also packed, */
         {"raw", has.raw},                                /* texts and tokens */
+        {"ordered", has.ordered},                        /* rows not in a fresh order */
+        {"files", has.files},                            /* data sets of several */
         {"norm", has.norm},                              /* constants of fields */
         {"rings", has.rings},                            /* that an entry samples from */
         {"hypers", has.hypers},                          /* scalars of --set beside inputs */
         {"scalars", has.scalars},                        /* inputs, by --set */
         {"halves", has.halves},                     /* f16, bf16 of the model, not only of files */
+        {"phases", e->p->module->phase.count > 0 || host_has_passes(e->p)},
         {"several", e->p->module->phase.count > 1}, /* trains in one run */
+        {"partial", has.rings || host_has_scaled(e->p)}, /* batches that give no update */
+        {"huge", has_huge(e->p)},                        /* pages */
         {"limits", api_has_limits(e->p)},           /* loops that may meet their maximum */
         {"passes", host_has_passes(e->p)},          /* entries of phases, rows of a ring as data */
         {"scaled", host_has_scaled(e->p)},          /* losses, whose updates may be left out */

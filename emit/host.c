@@ -707,11 +707,14 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
                                spans, e->prefix, e->p->phase.count, e->prefix)
         : e->c->opt.whole_runtime ? " NULL, 0, NULL, 0, NULL,"
                                   : "";
-    text_printf(out, "        %s, %d, %s, %d, %s, %d,%s %s, %d,\n        %s%s, %s,\n",
+    const char *in_phases =
+        phases > 0                  ? str_printf(e->arena, " %s_phases, %d,", e->prefix, phases)
+        : features_has(e, "phases") ? " NULL, 0,"
+                                    : "";
+    text_printf(out, "        %s, %d, %s, %d,%s%s %s, %d,\n        %s%s, %s,\n",
                 datasets > 0 ? str_printf(e->arena, "%s_datasets", e->prefix) : "NULL", datasets,
                 entries > 0 ? str_printf(e->arena, "%s_entries", e->prefix) : "NULL", entries,
-                phases > 0 ? str_printf(e->arena, "%s_phases", e->prefix) : "NULL", phases,
-                by_phase, layers > 0 ? str_printf(e->arena, "%s_layers", e->prefix) : "NULL",
+                in_phases, by_phase, layers > 0 ? str_printf(e->arena, "%s_layers", e->prefix) : "NULL",
                 layers,
                 e->c->opt.canary          ? "&instance.damage, "
                 : e->c->opt.whole_runtime ? "NULL, "

@@ -24,8 +24,10 @@ MD_COLD void md_checkpoint_left(const md_entry *e, const char *note, md_left_out
         if (left->all == 0 && strncmp(p + 1, e->name, n) == 0 && p[1 + n] == ' ' &&
             sscanf(p + 1 + n, " %lld %lld %lld", &all, &of, &too) >= 1 && all > 0) {
             left->all = all;
+            /* if: partial */
             left->filled = of < 0 ? 0 : md_min64(of, all);
             left->overflowed = too < 0 ? 0 : md_min64(too, all - left->filled);
+            /* end: partial */
         }
     }
 }
@@ -49,12 +51,14 @@ MD_COLD void md_checkpoint_note(const md_run *r, md_text *note) {
         if (left.all > 0) {
             md_text_format(note, ";%s %lld", e->name, (long long)left.all);
         }
+        /* if: partial */
         if (left.filled > 0 || left.overflowed > 0) {
             md_text_format(note, " %lld", (long long)left.filled);
         }
         if (left.overflowed > 0) {
             md_text_format(note, " %lld", (long long)left.overflowed);
         }
+        /* end: partial */
     }
 }
 

@@ -398,8 +398,11 @@ MD_COLD int md_data_file(md_data *d, int part, int file, const char *path, md_st
 MD_COLD int md_data_part(md_data *d, int part, md_path_fn path_of, void *user, md_stream *stream,
                          md_text *message) {
     const md_dataset *set = d->set;
-    int64_t least = INT64_MAX, records = -1;
+    int64_t least = INT64_MAX;
+    /* if: files */
+    int64_t records = -1;
     const char *first = NULL;
+    /* end: files */
     for (int file = 0; file < set->file_count; file++) {
         const char *path = path_of(user, set, file, part);
         /* if: made */
@@ -421,17 +424,17 @@ MD_COLD int md_data_part(md_data *d, int part, md_path_fn path_of, void *user, m
             size_t bytes = a->file > 0 ? (size_t)f->count * md_dtype_bytes(a->dtype) : 0;
             record = bytes > record ? bytes : record;
             least = md_min64(least, rows);
-            /* if: windows */
+            /* if: files */
             if (f->source == MD_WINDOW) {
                 continue;
             }
-            /* end: windows */
             if (records >= 0 && records != rows) {
                 rc = md_fail(message, MD_EXIT_DATA, "%s has %lld rows, but %s has %lld", path,
                              (long long)rows, first, (long long)records);
             }
             records = rows;
             first = path;
+            /* end: files */
         }
         rc = rc == MD_EXIT_OK ? md_array_window(a, record, message) : rc;
         if (rc != MD_EXIT_OK) {

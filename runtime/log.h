@@ -28,14 +28,18 @@ typedef struct md_curves {
 /* Batches that a train has left out. */
 typedef struct md_left_out {
     int64_t all;
+    /* if: partial */
     int64_t filled;     /* of these: they filled a ring; */
     int64_t overflowed; /* gradients too large for the scale of the loss */
+    /* end: partial */
 } md_left_out;
 
 /* One entry of a run: its inputs, its data, and how far it is. A run of phases has several. */
 typedef struct md_task {
     const md_entry *entry;
-    int phase;         /* tasks of one phase take turns */
+    /* if: phases */
+    int phase; /* tasks of one phase take turns */
+    /* end: phases */
     md_data *data;     /* NULL: none; tasks of one data set share it */
     md_array *arrays;  /* --in, one an input */
     int64_t *slices;   /* calls that each --in file holds, 0: none given */
@@ -48,8 +52,10 @@ typedef struct md_task {
     md_left_out left;
     int64_t in_row; /* batches left out since the last update */
     int64_t train_rows, held_rows;
+    /* if: ordered */
     int64_t staged; /* first staged row when the order is fixed; -1: none */
-    int evaluated;  /* eval_values are set */
+    /* end: ordered */
+    int evaluated; /* eval_values are set */
     /* if: plot */
     md_curves curves[2]; /* of steps, of evaluations */
     /* end: plot */
@@ -117,10 +123,12 @@ typedef struct md_run {
 
 /* The entries of a run: those of the phases, or the one that the command line names. */
 MD_COLD void md_select(md_run *r, int task) {
+    /* if: ordered */
     if (r->task != &r->tasks[task]) {
-        r->task = &r->tasks[task];
-        r->task->staged = -1; /* all stage in the same place */
+        r->tasks[task].staged = -1; /* all stage in the same place */
     }
+    /* end: ordered */
+    r->task = &r->tasks[task];
 }
 
 MD_COLD md_text *md_line(md_run *r) {
@@ -435,7 +443,10 @@ MD_COLD void md_log_end(md_run *r, int last) {
         const char *what = md_has_values(e) ? "steps" : "calls";
         md_text_format(t, "%lld %s in %.2f s (%.4g %s/s)\n", (long long)r->task->step, what,
                        seconds, seconds > 0 ? (double)r->made / seconds : 0.0, what);
-        int64_t lost = r->task->left.all - r->task->left.filled - r->task->left.overflowed;
+        int64_t lost = r->task->left.all;
+        /* if: partial */
+        lost -= r->task->left.filled + r->task->left.overflowed;
+        /* end: partial */
         /* if: rings */
         if (r->task->left.filled > 0) {
             md_text_format(t, "left out: %lld batches that filled a ring\n",

@@ -95,7 +95,9 @@ MD_COLD void md_task_open(md_task *k, const md_entry *e, md_block_mem *b) {
     k->eval_values = (double *)md_take(b, values * sizeof(double));
     k->batches = (int64_t *)md_take(b, (1 + sums) * sizeof(double));
     k->part_sums = (double *)md_take(b, sums * sizeof(double));
+    /* if: ordered */
     k->staged = -1;
+    /* end: ordered */
     for (size_t i = 0; k->values != NULL && i < values; i++) {
         k->values[i] = (double)NAN; /* of no step yet */
     }
@@ -104,7 +106,10 @@ MD_COLD void md_task_open(md_task *k, const md_entry *e, md_block_mem *b) {
 /* The tasks of the run and their arrays, sized by the descriptor, in one mapping: a walk without
  * memory says how much it takes. */
 MD_COLD int md_setup_block(md_run *r) {
-    const int count = md_option_entries(&r->options, r->model);
+    int count = 0;
+    while (md_option_entry(&r->options, r->model, count) != NULL) {
+        count++;
+    }
     md_block_mem *b = &r->block;
     size_t slices = md_slice_total(r->model->tensors, r->model->tensor_count);
     for (int mapped = 0; mapped < 2; mapped++) {
@@ -118,7 +123,9 @@ MD_COLD int md_setup_block(md_run *r) {
         for (int i = 0; i < count; i++) {
             md_task *k = mapped ? &r->tasks[i] : &measured;
             md_task_open(k, md_option_entry(&r->options, r->model, i), b);
+            /* if: phases */
             k->phase = r->options.phases ? r->model->phases[i].phase : 0;
+            /* end: phases */
         }
     }
     r->task_count = count;

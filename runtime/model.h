@@ -197,11 +197,13 @@ typedef struct md_entry {
 
 /* ---- the model ------------------------------------------------------------------------------ */
 
+/* if: phases */
 /* A train or a pass in its place of the run without a name: those of one phase take turns. */
 typedef struct md_phase {
     int entry; /* index in md_model.entries */
     int phase; /* 0, 1, ... */
 } md_phase;
+/* end: phases */
 
 /* if: spans */
 /* A stretch of the weights or of the state that some phases need. `last` before `first`: none
@@ -241,8 +243,10 @@ typedef struct md_model {
     int dataset_count;
     const md_entry *entries; /* in the order of the source */
     int entry_count;
+    /* if: phases */
     const md_phase *phases; /* in their order; may be empty */
     int phase_count;
+    /* end: phases */
     /* if: spans */
     const md_span *spans; /* all of params and state, in their order */
     int span_count;       /* 0: all is there in all phases */

@@ -25,7 +25,9 @@ typedef struct md_options {
     char **argv;
     md_command command;
     const md_entry *entry; /* NULL for info; of a run of phases the first */
-    int phases;            /* the run is that of md_model.phases */
+    /* if: phases */
+    int phases; /* the run is that of md_model.phases */
+    /* end: phases */
     int64_t steps, epochs; /* of every train, -1: as the source says */
     uint64_t seed;
     int64_t save_every, eval_every, log_every; /* 0: not asked for */
@@ -187,13 +189,14 @@ MD_COLD int64_t md_option_number(const md_options *o, const char *option, const 
     return value != NULL && md_parse_integer(value, &n) ? n : -1;
 }
 
-/* How many entries the run has, and one of them. */
-MD_COLD int md_option_entries(const md_options *o, const md_model *m) {
-    return o->phases ? m->phase_count : 1;
-}
-
+/* The entries of the run, by number; NULL behind the last. */
 MD_COLD const md_entry *md_option_entry(const md_options *o, const md_model *m, int i) {
-    return o->phases ? &m->entries[m->phases[i].entry] : o->entry;
+    /* if: phases */
+    if (o->phases) {
+        return i < m->phase_count ? &m->entries[m->phases[i].entry] : NULL;
+    }
+    /* end: phases */
+    return i == 0 && m->entry_count > 0 ? o->entry : NULL;
 }
 
 MD_COLD int md_option_count(md_options *o, const md_option *option, const char *value,
@@ -260,11 +263,13 @@ MD_COLD int md_option_means(md_command command, const md_entry *e) {
  * candidate. */
 MD_COLD int md_option_only(md_options *o, const md_model *m, md_text *message) {
     int found = 0;
+    /* if: phases */
     if (o->command == MD_RUN_TRAIN && m->phase_count > 0) {
         o->phases = 1;
         o->entry = md_option_entry(o, m, 0);
         return MD_EXIT_OK;
     }
+    /* end: phases */
     for (int i = 0; i < m->entry_count; i++) {
         if (md_option_means(o->command, &m->entries[i]) && found++ == 0) {
             o->entry = &m->entries[i];
@@ -400,27 +405,27 @@ MD_COLD int md_pair_known(const md_model *m, const md_entry *e, const char *opti
 MD_COLD int md_options_names(const md_options *o, const md_model *m, md_text *message) {
     static const char *const repeated[] = {"--set", "--data",  "--in",
                                            "--out", "--steps", "--epochs"};
-    int entries = md_option_entries(o, m);
+    const char *name = o->entry->name;
+    /* if: phases */
+    name = o->phases ? m->name : name;
+    /* end: phases */
     for (size_t k = 0; k < sizeof repeated / sizeof *repeated; k++) {
         int at = 0;
         const char *pair;
         while ((pair = md_option_pair(o, repeated[k], &at)) != NULL) {
             int bare = strchr(pair, '=') == NULL;
             int known = bare && (k > 3 || (k == 3 && o->entry->output_count == 1));
-            for (int i = 0; i < entries; i++) {
-                known |= md_pair_known(m, md_option_entry(o, m, i), repeated[k], pair, NULL);
-            }
-            if (known) {
-                continue;
-            }
             char buffer[512];
             md_text names = md_text_make(buffer, sizeof buffer);
-            for (int i = 0; i < entries; i++) {
-                (void)md_pair_known(m, md_option_entry(o, m, i), repeated[k], pair, &names);
+            const md_entry *e;
+            for (int i = 0; (e = md_option_entry(o, m, i)) != NULL; i++) {
+                known |= md_pair_known(m, e, repeated[k], pair, &names);
             }
-            return md_fail(message, MD_EXIT_USAGE, "%s %s: '%s' has no such name%s%s", repeated[k],
-                           pair, o->phases ? m->name : o->entry->name,
-                           names.used > 0 ? "; there are:" : "", buffer);
+            if (!known) {
+                return md_fail(message, MD_EXIT_USAGE, "%s %s: '%s' has no such name%s%s",
+                               repeated[k], pair, name, names.used > 0 ? "; there are:" : "",
+                               buffer);
+            }
         }
     }
     return MD_EXIT_OK;

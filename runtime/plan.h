@@ -14,11 +14,11 @@
  * no epochs, but where a train of its phase is fed it follows that one. A pass goes along with the
  * `trains` of its phase. */
 MD_COLD int md_plan_updates(md_run *r, int clause, int fed, int trains, int64_t *updates) {
+    (void)trains;
     const md_task *k = r->task;
     const md_entry *e = k->entry;
     int64_t own_steps = md_option_number(&r->options, "--steps", e->name);
     int64_t own_epochs = md_option_number(&r->options, "--epochs", e->name);
-    (void)trains;
     int own = own_steps >= 0 || own_epochs >= 0;
     int64_t steps = own ? own_steps : r->options.steps;
     int64_t epochs = own ? own_epochs : r->options.epochs;
@@ -66,23 +66,22 @@ MD_COLD int md_plan_phase(md_run *r, int first, int end) {
     }
     for (int clause = 0; clause < 2 && said == NULL; clause++) {
         for (int i = first; i < end; i++) {
-            int64_t updates = -1;
             md_select(r, i);
-            int rc = md_plan_updates(r, clause, fed, trains, &updates);
+            int64_t *updates = &r->task->steps;
+            int rc = md_plan_updates(r, clause, fed, trains, updates);
             if (rc != MD_EXIT_OK) {
                 return rc;
             }
             /* if: several */
-            if (said != NULL && updates >= 0 && updates != said->steps) {
+            if (said != NULL && *updates >= 0 && *updates != said->steps) {
                 return md_fail(&r->message, MD_EXIT_USAGE,
                                "'%s' and '%s' take turns, but one is to make %lld updates and the "
                                "other %lld: --steps N",
                                said->entry->name, r->task->entry->name, (long long)said->steps,
-                               (long long)updates);
+                               (long long)*updates);
             }
             /* end: several */
-            r->task->steps = updates;
-            said = updates >= 0 ? r->task : said;
+            said = *updates >= 0 ? r->task : said;
         }
     }
     if (said == NULL) {
@@ -98,10 +97,12 @@ MD_COLD int md_plan_phase(md_run *r, int first, int end) {
 
 /* The task behind the last one of the phase that begins with this one. */
 MD_COLD int md_phase_end(const md_run *r, int first) {
-    int end = first;
+    int end = first < r->task_count ? first + 1 : first;
+    /* if: several */
     while (end < r->task_count && r->tasks[end].phase == r->tasks[first].phase) {
         end++;
     }
+    /* end: several */
     return end;
 }
 

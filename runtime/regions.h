@@ -52,13 +52,13 @@ typedef struct md_regions {
 } md_regions;
 
 /* Offsets of the regions in the mapping; gives its size in whole pages. */
-MD_COLD size_t md_regions_layout(const size_t *bytes, size_t align, size_t *offset, int *huge) {
+MD_COLD size_t md_regions_layout(const size_t *bytes, size_t align, size_t *offset) {
     size_t at = 0;
-    *huge = 0;
     for (int i = 0; i < MD_REGIONS; i++) {
-        int large = bytes[i] >= MD_HUGE_FROM;
-        *huge |= large;
-        at = md_round_up(at, large ? (size_t)MD_HUGE_PAGE : align);
+        at = md_round_up(at, align);
+        /* if: huge */
+        at = bytes[i] >= MD_HUGE_FROM ? md_round_up(at, MD_HUGE_PAGE) : at;
+        /* end: huge */
         offset[i] = at;
         at += bytes[i];
     }
@@ -70,15 +70,19 @@ MD_COLD int md_regions_map(md_regions *r, const md_model *model, md_text *messag
                                 model->arena_bytes};
     size_t offset[MD_REGIONS];
     size_t page = md_page();
-    int huge;
     memset(r, 0, sizeof *r);
-    r->mapped = md_regions_layout(bytes, model->align, offset, &huge);
+    r->mapped = md_regions_layout(bytes, model->align, offset);
     r->bound = r->mapped;
     r->total = bytes[0] + bytes[1] + bytes[2] + bytes[3];
     /* Reserved first, opened in the middle: what stays closed on both sides are the guards. */
     size_t room = r->mapped + 2 * page;
     int kind = MAP_PRIVATE | MAP_ANONYMOUS;
     char *start = (char *)mmap(NULL, room, PROT_NONE, kind, -1, 0);
+    /* if: huge */
+    int huge = 0;
+    for (int i = 0; i < MD_REGIONS; i++) {
+        huge |= bytes[i] >= MD_HUGE_FROM;
+    }
     if (huge && (void *)start != MAP_FAILED) {
         /* Once more at a place that fits huge pages, below where there was room: nothing more is
          * ever reserved than is needed. Where the system has another idea that is fine too. */
@@ -86,6 +90,7 @@ MD_COLD int md_regions_map(md_regions *r, const md_model *model, md_text *messag
         munmap(start, room);
         start = (char *)mmap((void *)(aligned - page), room, PROT_NONE, kind, -1, 0);
     }
+    /* end: huge */
     if ((void *)start != MAP_FAILED) {
         r->base = start + page;
     }
@@ -93,6 +98,7 @@ MD_COLD int md_regions_map(md_regions *r, const md_model *model, md_text *messag
         return md_fail(message, MD_EXIT_MEMORY, "no memory for %zu bytes: %s", r->mapped,
                        strerror(errno));
     }
+/* if: huge */
 #ifdef MADV_HUGEPAGE
     for (int i = 0; i < MD_REGIONS; i++) {
         if (bytes[i] >= MD_HUGE_FROM) {
@@ -100,11 +106,10 @@ MD_COLD int md_regions_map(md_regions *r, const md_model *model, md_text *messag
         }
     }
 #endif
-    char *at[MD_REGIONS];
-    for (int i = 0; i < MD_REGIONS; i++) {
-        at[i] = r->base + offset[i];
-    }
-    const md_memory memory = {at[0], at[1], at[2], at[3], bytes[0], bytes[1], bytes[2], bytes[3]};
+    /* end: huge */
+    const md_memory memory = {r->base + offset[0], r->base + offset[1], r->base + offset[2],
+                              r->base + offset[3], bytes[0],            bytes[1],
+                              bytes[2],            bytes[3]};
     r->memory = memory;
     /* if: spans */
     r->model = model;

@@ -200,33 +200,45 @@ MD_FN int md_stage_rows(md_run *r, int part, int64_t count, int consecutive) {
     return rc;
 }
 
+/* Place `i` of an epoch among the rows to train on: in a fresh order, or as the data set says. */
+MD_FN int64_t md_order_place(const md_run *r, uint64_t key, int64_t i) {
+    /* if: ordered */
+    md_order order = r->task->data->set->order;
+    /* if: windows */
+    if (order == MD_STREAMS) { /* each row of a batch has a part of the file to itself */
+        int64_t batch = r->task->entry->eval_rows;
+        int64_t batches = r->task->per_epoch * (r->task->entry->rows / batch);
+        return i % batch * batches + i / batch;
+    }
+    /* end: windows */
+    if (order != MD_SHUFFLED) {
+        return i;
+    }
+    /* end: ordered */
+    return (int64_t)md_permute(key, (uint64_t)r->task->train_rows, (uint64_t)i);
+}
+
 /* The rows of an update; `update` counts from 0. */
 MD_FN int md_stage_batch(md_run *r, int64_t update) {
     int64_t count = r->task->entry->rows;
-    int64_t epoch = update / r->task->per_epoch;
     int64_t first = update % r->task->per_epoch * count;
+    int consecutive = 0;
+    /* if: ordered */
     md_order order = r->task->data->set->order;
     if (order != MD_SHUFFLED && r->task->staged == first) {
         return MD_EXIT_OK; /* the same rows lie there already */
     }
-    uint64_t key = md_order_key(r, epoch);
+    r->task->staged = order == MD_SHUFFLED ? -1 : first;
+    /* end: ordered */
+    uint64_t key = md_order_key(r, update / r->task->per_epoch);
     for (int64_t i = 0; i < count; i++) {
-        int64_t j = first + i;
-        if (order == MD_SHUFFLED) {
-            j = (int64_t)md_permute(key, (uint64_t)r->task->train_rows, (uint64_t)j);
-        }
-        /* if: windows */
-        if (order == MD_STREAMS) { /* each row of a batch has a part of the file to itself */
-            int64_t batch = r->task->entry->eval_rows;
-            int64_t batches = r->task->per_epoch * (count / batch);
-            j = j % batch * batches + j / batch;
-        }
-        /* end: windows */
+        int64_t j = md_order_place(r, key, first + i);
         r->task->rows[i] = md_data_index(r->task->data, MD_PART_TRAIN, j);
     }
-    int consecutive =
+    /* if: ordered */
+    consecutive =
         order == MD_AS_FILED && r->task->rows[count - 1] - r->task->rows[0] == count - 1;
-    r->task->staged = order == MD_SHUFFLED ? -1 : first;
+    /* end: ordered */
     return md_stage_rows(r, MD_PART_TRAIN, count, consecutive);
 }
 
@@ -236,7 +248,9 @@ MD_FN int md_stage_eval(md_run *r, int part, int64_t first, int64_t used) {
     for (int64_t i = 0; i < count; i++) {
         r->task->rows[i] = md_data_index(r->task->data, part, first + (i < used ? i : 0));
     }
+    /* if: ordered */
     r->task->staged = -1;
+    /* end: ordered */
     return md_stage_rows(r, part, count,
                          used == count && r->task->rows[count - 1] - r->task->rows[0] == count - 1);
 }
