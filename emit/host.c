@@ -308,9 +308,7 @@ bool host_is_hyper(const Slot *slot, const Entry *entry) {
 static void print_scalar(const char *name, const Buf *buf, Text *out) {
     text_add(out, "{");
     text_literal(out, name);
-    text_printf(out, ", %s, %lld, ", host_dtype(buf->type->elem), (long long)buf->offset);
-    text_double(out, buf->slot->initial);
-    text_add(out, "}");
+    text_printf(out, ", %s, %lld}", host_dtype(buf->type->elem), (long long)buf->offset);
 }
 
 static const Buf *counter_of(const Emit *e, const Entry *entry, const char *label) {
@@ -414,7 +412,7 @@ static Counts print_entry_tables(const Emit *e, const ProgramEntry *entry, Text 
             if (n.hypers++ == 0) {
                 text_printf(out,
                             "static const md_scalar %s_hypers[] = {\n"
-                            "    /* name, dtype, offset, initial */\n",
+                            "    /* name, dtype, offset */\n",
                             entry->c_name);
             }
             text_add(out, "    ");
@@ -482,12 +480,11 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, const Counts *
     bool pass = host_is_pass(e->p, source), data = (train || pass) && source->dataset >= 0;
     text_add(out, "    {");
     text_literal(out, source->name);
-    text_printf(out, ", %s, %s_call, %lld, %lld,\n     %s, %s,",
+    text_printf(out, ", %s, %s_call,\n     %s, %s,",
                 train  ? "MD_TRAIN"
                 : pass ? "MD_PASS"
                        : "MD_ENTRY",
-                entry->c_name, (long long)entry->arena_bytes, (long long)entry->flops,
-                table_name(e, entry, "inputs", n->inputs),
+                entry->c_name, table_name(e, entry, "inputs", n->inputs),
                 table_name(e, entry, "outputs", n->outputs));
     if (features_has(e, "hypers")) {
         text_printf(out, " %s,", table_name(e, entry, "hypers", n->hypers));
@@ -541,7 +538,7 @@ static void print_entries(const Emit *e, Text *out, int *count) {
     text_printf(
         out,
         "static const md_entry %s_entries[] = {\n"
-        "    /* name, kind, call, arena_bytes, flops,\n"
+        "    /* name, kind, call,\n"
         "     * inputs, input_count, outputs, output_count,%s%s\n"
         "     * dataset, rows, eval_rows, steps, epochs, plan, epoch,\n"
         "     * metrics, metric_count, extras, extra_count, eval, eval_sums, eval_end */\n%s};\n\n",
@@ -648,6 +645,54 @@ static void print_phases(const Emit *e, Text *out) {
     text_add(out, module->phase.count > 0 ? "};\n\n" : "");
 }
 
+/* What `info` says in front of the table of memory, then behind it. */
+static void print_info(const Emit *e, Text *out) {
+    NameList lines[2] = {{{0}, {0}}, {{0}, {0}}};
+    const char *source = path_base(e->source->name);
+    names_push(e->arena, &lines[0],
+               str_printf(e->arena, "model '%s' from %s\n\n", e->prefix, source));
+    names_push(e->arena, &lines[0],
+               str_printf(e->arena, "entries%31s %16s\n", "arena bytes", "FLOPs"));
+    for (int i = 0; i < e->p->entry.count; i++) {
+        const ProgramEntry *entry = e->p->entry.at[i];
+        const Entry *source_of = entry->entry;
+        if (source_of->kind != ENTRY_TRAIN && source_of->kind != ENTRY_CALL) {
+            continue;
+        }
+        names_push(e->arena, &lines[0],
+                   str_printf(e->arena, "  %-20s %-6s %9lld %16lld\n", source_of->name,
+                              source_of->kind == ENTRY_TRAIN ? "train" : "entry",
+                              (long long)entry->arena_bytes, (long long)entry->flops));
+        for (int k = 0; k < e->p->slot.count; k++) {
+            const Slot *slot = e->p->slot.at[k]->slot;
+            if (host_is_hyper(slot, source_of)) {
+                names_push(e->arena, &lines[0],
+                           str_printf(e->arena, "    --set %s=%.9g\n", slot->label, slot->initial));
+            }
+        }
+        for (int k = 0; k < source_of->input.count; k++) {
+            const Slot *slot = source_of->input.at[k];
+            if (slot->optional) {
+                names_push(e->arena, &lines[0],
+                           str_printf(e->arena, "    --set %s=%.9g\n", slot->c_name, slot->initial));
+            }
+        }
+    }
+    names_push(e->arena, &lines[0], "\n");
+    layers_info(e, &lines[1]);
+    text_printf(out, "static const char *const %s_info[] = { /* around the table of memory */\n",
+                e->prefix);
+    for (int i = 0; i < 2; i++) {
+        for (int k = 0; k < lines[i].name.count; k++) {
+            text_add(out, "    ");
+            text_literal(out, lines[i].name.at[k]);
+            text_add(out, ",\n");
+        }
+        text_add(out, "    NULL,\n");
+    }
+    text_add(out, "};\n\n");
+}
+
 /* ---- the whole ------------------------------------------------------------------------------ */
 
 void host_print(const Emit *e, const Printer *printer, Text *out) {
@@ -675,7 +720,7 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
     print_entries(e, out, &entries);
     print_phases(e, out);
     int phases = e->p->module->phase.count, spans = print_spans(e, out);
-    int layers = layers_print(e, out);
+    print_info(e, out);
     profile_tables(e, out);
     text_printf(out, "int main(int argc, char **argv) {\n    static %s instance;\n", e->prefix);
     if (trace_notes(e) > 0 && !e->c->opt.nan) {
@@ -711,11 +756,10 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
         phases > 0                  ? str_printf(e->arena, " %s_phases, %d,", e->prefix, phases)
         : features_has(e, "phases") ? " NULL, 0,"
                                     : "";
-    text_printf(out, "        %s, %d, %s, %d,%s%s %s, %d,\n        %s%s, %s,\n",
+    text_printf(out, "        %s, %d, %s, %d,%s%s %s_info,\n        %s%s, %s,\n",
                 datasets > 0 ? str_printf(e->arena, "%s_datasets", e->prefix) : "NULL", datasets,
                 entries > 0 ? str_printf(e->arena, "%s_entries", e->prefix) : "NULL", entries,
-                in_phases, by_phase, layers > 0 ? str_printf(e->arena, "%s_layers", e->prefix) : "NULL",
-                layers,
+                in_phases, by_phase, e->prefix,
                 e->c->opt.canary          ? "&instance.damage, "
                 : e->c->opt.whole_runtime ? "NULL, "
                                           : "",

@@ -5,8 +5,6 @@
  * entry. Needs a checked Program. */
 #include "emit/layers.h"
 
-#include "compiler/names.h"
-
 #include <string.h>
 
 typedef struct {
@@ -102,8 +100,10 @@ static Rows count_rows(const Emit *e) {
     return rows;
 }
 
-int layers_print(const Emit *e, Text *out) {
+void layers_info(const Emit *e, NameList *lines) {
     Rows rows = count_rows(e);
+    const ProgramEntry *of = counted(e->p);
+    const bool train = of != NULL && of->entry->kind == ENTRY_TRAIN;
     int count = 0;
     for (int i = 1; i <= rows.count; i++) { /* what is outside comes last */
         const Row *row = &rows.at[i % rows.count];
@@ -111,22 +111,24 @@ int layers_print(const Emit *e, Text *out) {
             continue;
         }
         if (count++ == 0) {
-            text_printf(out,
-                        "static const md_layer %s_layers[] = {\n"
-                        "    /* path, shape, params, activation_bytes, flops */\n",
-                        e->prefix);
+            names_push(e->arena, lines,
+                       str_printf(e->arena, "\nlayers in a %s of '%s': bytes %s\n",
+                                  train ? "step" : "call", of != NULL ? of->entry->name : "",
+                                  train ? "kept for its backward part" : "in the arena"));
+            names_push(e->arena, lines,
+                       str_printf(e->arena, "  %-26s %20s %12s %14s %14s\n", "", "result",
+                                  "parameters", "bytes", "FLOPs"));
         }
-        text_add(out, "    {");
-        text_literal(out, row->path);
-        text_add(out, ", \"");
+        Text shape = {.arena = e->arena};
+        text_add(&shape, "");
         if (row->result != NULL) {
-            text_shape(out, *row->result);
+            text_shape(&shape, *row->result);
         }
-        text_printf(out, "\", %lld, %lld, %lld},\n", (long long)row->params, (long long)row->bytes,
-                    (long long)row->flops);
+        names_push(e->arena, lines,
+                   str_printf(e->arena, "  %-26s %20s %12lld %14lld %14lld\n", row->path,
+                              shape.len > 0 ? shape.at : "", (long long)row->params,
+                              (long long)row->bytes, (long long)row->flops));
     }
-    text_add(out, count > 0 ? "};\n\n" : "");
-    return count;
 }
 
 HalfRows layers_halves(const Emit *e, const ProgramEntry *entry) {

@@ -2,10 +2,11 @@
 #ifndef MDLC_EMIT_LAYERS_H
 #define MDLC_EMIT_LAYERS_H
 
+#include "compiler/names.h"
 #include "emit/write.h"
 
-/* The table of md_layer that `info` prints; gives the number of its rows. */
-int layers_print(const Emit *e, Text *out);
+/* What `info` prints of the layers, line by line. */
+void layers_info(const Emit *e, NameList *lines);
 
 /* What of an entry lies in the arena in 16 bits, by the layer that makes it: bytes, which are as
  * many less than in f32, and those of them that are kept for the backward part. */

@@ -67,7 +67,7 @@ MD_COLD int md_best_setup(md_run *r) {
                        b->task->entry->name);
     }
     /* end: several */
-    return o->best == NULL ? MD_EXIT_OK : md_out_probe(&r->out, o->best, &r->message);
+    return md_out_probe(&r->out, o->best, &r->message);
 }
 
 MD_FN int md_best_over(const md_run *r) {

@@ -145,6 +145,9 @@ MD_COLD void md_print(md_run *r) {
     r->lost = r->lost == 0 ? error : r->lost;
 }
 
+/* Prints a line, or part of one. */
+#define MD_SAY(r, ...) (md_text_format(md_line(r), __VA_ARGS__), md_print(r))
+
 /* "digits: message" on stderr, one line: names and cells of files may hold anything. */
 MD_COLD void md_complain(md_run *r, const char *kind) {
     md_text *t = md_line(r);

@@ -312,15 +312,9 @@ MD_COLD int md_setup(md_run *r, md_paths *paths) {
     /* if: profile */
     rc = rc == MD_EXIT_OK ? md_profile_setup(r) : rc;
     /* end: profile */
-    if (rc == MD_EXIT_OK) {
-        rc = md_memory_take(r);
-    }
-    if (rc == MD_EXIT_OK && r->options.save != NULL) {
-        rc = md_out_probe(&r->out, r->options.save, &r->message);
-    }
-    if (rc == MD_EXIT_OK && r->options.checkpoint != NULL) {
-        rc = md_out_probe(&r->out, r->options.checkpoint, &r->message);
-    }
+    rc = rc == MD_EXIT_OK ? md_memory_take(r) : rc;
+    rc = rc == MD_EXIT_OK ? md_out_probe(&r->out, r->options.save, &r->message) : rc;
+    rc = rc == MD_EXIT_OK ? md_out_probe(&r->out, r->options.checkpoint, &r->message) : rc;
     rc = rc == MD_EXIT_OK ? md_best_setup(r) : rc;
     rc = rc == MD_EXIT_OK ? md_setup_model(r) : rc;
     for (int i = 0; i < r->task_count && rc == MD_EXIT_OK; i++) {
@@ -359,93 +353,44 @@ MD_COLD void md_teardown(md_run *r) {
 
 /* ---- info ----------------------------------------------------------------------------------- */
 
-MD_COLD void md_info_entries(md_run *r) {
-    const md_model *m = r->model;
-    md_text *t = md_line(r);
-    md_text_format(t, "model '%s' from %s\n\nentries%31s %16s\n", m->name, m->source, "arena bytes",
-                   "FLOPs");
-    for (int i = 0; i < m->entry_count; i++) {
-        const md_entry *e = &m->entries[i];
-        md_text_format(t, "  %-20s %-6s %9zu %16lld\n", e->name,
-                       e->kind == MD_TRAIN ? "train" : "entry", e->arena_bytes,
-                       (long long)e->flops);
-        /* if: hypers */
-        for (int k = 0; k < e->hyper_count; k++) {
-            md_text_format(t, "    --set %s=%.9g\n", e->hypers[k].name, e->hypers[k].initial);
-        }
-        /* end: hypers */
-        /* if: scalars */
-        for (int k = 0; k < e->input_count; k++) {
-            if (e->inputs[k].optional) {
-                md_text_format(t, "    --set %s=%.9g\n", e->inputs[k].name, e->inputs[k].initial);
-            }
-        }
-        /* end: scalars */
+/* Lines of entries or of layers up to the next NULL; gives what stands behind it. */
+MD_COLD const char *const *md_info_lines(md_run *r, const char *const *line) {
+    for (; *line != NULL; line++) {
+        MD_SAY(r, "%s", *line);
     }
-    md_text_add(t, "\n");
-    md_print(r);
-}
-
-/* Of the first train, or of the first entry. */
-MD_COLD void md_info_layers(md_run *r) {
-    const md_model *m = r->model;
-    int of = 0;
-    while (of < m->entry_count && m->entries[of].kind != MD_TRAIN) {
-        of++;
-    }
-    int train = of < m->entry_count;
-    const char *name = m->entry_count == 0 ? "" : m->entries[train ? of : 0].name;
-    for (int i = 0; i < m->layer_count; i++) {
-        const md_layer *l = &m->layers[i];
-        md_text *t = md_line(r);
-        if (i == 0) {
-            md_text_format(t, "\nlayers in a %s of '%s': bytes %s\n", train ? "step" : "call", name,
-                           train ? "kept for its backward part" : "in the arena");
-            md_text_format(t, "  %-26s %20s %12s %14s %14s\n", "", "result", "parameters", "bytes",
-                           "FLOPs");
-        }
-        md_text_format(t, "  %-26s %20s %12lld %14lld %14lld\n", l->path, l->shape,
-                       (long long)l->params, (long long)l->activation_bytes, (long long)l->flops);
-        md_print(r);
-    }
+    return line + 1;
 }
 
 MD_COLD void md_info_tensors(md_run *r) {
     static const char *const kinds[] = {"weight", "layer state", "slot", "ring"};
     const md_model *m = r->model;
     uint64_t params = 0;
+    MD_SAY(r, "%s", m->tensor_count > 0 ? "\ntensors\n" : "");
     for (size_t i = 0; i < m->tensor_count; i++) {
         const md_tensor *x = &m->tensors[i];
         char shape[MD_SHAPE_TEXT];
-        md_text *t = md_line(r);
-        if (i == 0) {
-            md_text_format(t, "\ntensors\n");
-        }
-        md_text_format(t, "  %-34s %-5s %-18s %-6s at %10zu %12zu bytes  %s%s%s\n", x->name,
-                       md_dtype_get(x->dtype)->name, md_shape_text(shape, x->shape, x->rank),
-                       x->region == MD_PARAMS ? "params" : "state", x->offset, x->bytes,
-                       x->copy_of > 0 ? "second set" : kinds[x->kind],
-                       x->kind == MD_PARAM && !x->trainable ? ", frozen" : "",
-                       x->transposed ? ", transposed in files" : "");
-        md_print(r);
+        MD_SAY(r, "  %-34s %-5s %-18s %-6s at %10zu %12zu bytes  %s%s%s\n", x->name,
+               md_dtype_get(x->dtype)->name, md_shape_text(shape, x->shape, x->rank),
+               x->region == MD_PARAMS ? "params" : "state", x->offset, x->bytes,
+               x->copy_of > 0 ? "second set" : kinds[x->kind],
+               x->kind == MD_PARAM && !x->trainable ? ", frozen" : "",
+               x->transposed ? ", transposed in files" : "");
         params += x->kind == MD_PARAM ? x->bytes / md_dtype_bytes(x->dtype) : 0;
     }
-    md_text *t = md_line(r);
-    md_text_format(t, "\n%llu parameters\n", (unsigned long long)params);
-    md_print(r);
+    MD_SAY(r, "\n%llu parameters\n", (unsigned long long)params);
 }
 
 MD_COLD int md_info(md_run *r) {
     int rc = md_regions_map(&r->regions, r->model, &r->message);
     if (rc == MD_EXIT_OK) {
         r->threads = md_threads(r->model->threads);
-        md_info_entries(r);
+        const char *const *layers = md_info_lines(r, r->model->info);
         md_memory_plan(r);
         md_log_memory(r);
         /* if: spans */
         md_log_phases(r);
         /* end: spans */
-        md_info_layers(r);
+        (void)md_info_lines(r, layers);
         md_info_tensors(r);
     }
     return rc;

@@ -123,8 +123,7 @@ typedef struct md_port {
 typedef struct md_scalar {
     const char *name; /* as --set names it */
     md_dtype dtype;
-    size_t offset;  /* in the state region */
-    double initial; /* for `info`; init has already written it */
+    size_t offset; /* in the state region */
 } md_scalar;
 
 /* if: rings */
@@ -152,8 +151,6 @@ typedef struct md_entry {
     const char *name;
     md_entry_kind kind;
     int (*call)(void *net, const md_call *call); /* one update, or one call; 0 or a status code */
-    size_t arena_bytes;
-    int64_t flops;         /* of one call; 0: not counted */
     const md_port *inputs; /* of `call` and of `eval` */
     int input_count;
     const md_port *outputs; /* MD_ENTRY only */
@@ -215,17 +212,6 @@ typedef struct md_span {
 } md_span;
 /* end: spans */
 
-/* One line of the summary by layer that `info` prints: what its values cost in a step of the
- * first train (kept from the forward to the backward part) or a call of the first entry (in the
- * arena). */
-typedef struct md_layer {
-    const char *path;  /* "net.fc1", or of all that is in none */
-    const char *shape; /* of its result: "[128, 64]" */
-    int64_t params;    /* elements */
-    int64_t activation_bytes;
-    int64_t flops;
-} md_layer;
-
 typedef struct md_model {
     const char *name;   /* "digits" */
     const char *source; /* file name of the model text, as given to the compiler */
@@ -255,8 +241,7 @@ typedef struct md_model {
     /* How what begins with each phase begins, the first as `init` has it; NULL: as zeros. */
     int (*const *inits)(void *net, uint64_t seed);
     /* end: spans */
-    const md_layer *layers; /* may be empty */
-    int layer_count;
+    const char *const *info; /* lines in front of the table of memory, NULL, those behind it, NULL */
     /* if: canary */
     const md_damage *damage; /* of the instance, with --checks=canary; else NULL */
     /* end: canary */

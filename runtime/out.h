@@ -203,11 +203,11 @@ MD_COLD void md_out_cancel(md_out *o) {
     }
 }
 
-/* Could the file be made? Asked before a long run; leaves nothing behind. A pipe or a device is
+/* Could the file be made? Asked before a long run; leaves nothing behind. NULL is none. A pipe or a device is
  * taken at its word. */
 MD_COLD int md_out_probe(md_out *o, const char *path, md_text *message) {
     struct stat old;
-    if (stat(path, &old) == 0 && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode)) {
+    if (path == NULL || (stat(path, &old) == 0 && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode))) {
         return MD_EXIT_OK;
     }
     int rc = md_out_open(o, path, message);

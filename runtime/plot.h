@@ -21,28 +21,20 @@ MD_COLD int md_plot_values(const md_entry *e, int evaluation) {
     return n < MD_PLOT_VALUES ? n : (int)MD_PLOT_VALUES;
 }
 
-/* A row more than are kept: the last step always has one. */
-MD_COLD size_t md_plot_bytes(const md_entry *e, int evaluation) {
-    return (size_t)(1 + md_plot_values(e, evaluation)) * (MD_PLOT_ROWS + 1) * sizeof(double);
-}
-
 /* Before step 0. */
 MD_COLD int md_plot_setup(md_run *r) {
-    md_block_mem *b = &r->plot;
-    if (r->options.plot == NULL) {
-        return MD_EXIT_OK;
-    }
-    for (int i = 0; i < 2 * r->task_count; i++) {
-        (void)md_take(b, md_plot_bytes(r->tasks[i / 2].entry, i % 2));
-    }
-    if (md_block_map(b, "points to plot", &r->message) != MD_EXIT_OK) {
-        return MD_EXIT_MEMORY;
-    }
-    for (int i = 0; i < 2 * r->task_count; i++) {
-        md_curves *c = &r->tasks[i / 2].curves[i % 2];
-        c->values = md_plot_values(r->tasks[i / 2].entry, i % 2);
-        c->at = (double *)md_take(b, md_plot_bytes(r->tasks[i / 2].entry, i % 2));
-        c->every = 1;
+    for (int mapped = 0; mapped < 2 && r->options.plot != NULL; mapped++) {
+        if (mapped && md_block_map(&r->plot, "points to plot", &r->message) != MD_EXIT_OK) {
+            return MD_EXIT_MEMORY;
+        }
+        for (int i = 0; i < 2 * r->task_count; i++) {
+            md_curves *c = &r->tasks[i / 2].curves[i % 2];
+            c->values = md_plot_values(r->tasks[i / 2].entry, i % 2);
+            c->every = 1;
+            /* A row more than are kept: the last step always has one. */
+            size_t numbers = (size_t)(1 + c->values) * (MD_PLOT_ROWS + 1);
+            c->at = (double *)md_take(&r->plot, numbers * sizeof(double));
+        }
     }
     return md_out_probe(&r->out, r->options.plot, &r->message);
 }
@@ -92,17 +84,20 @@ MD_COLD void md_plot_name(md_run *r, const char *before, const char *s, const ch
 
 typedef struct md_axis {
     double lo, hi, tick;
-    int powers; /* the places are those of logarithms */
+    double from, length; /* of its line on the page */
+    int powers;          /* the places are those of logarithms */
 } md_axis;
 
 /* What lies between `lo` and `hi`, and ends on ticks of 1, 2 or 5 times a power of ten. */
-MD_COLD md_axis md_axis_make(double lo, double hi, int ticks) {
+MD_COLD md_axis md_axis_make(double lo, double hi, int ticks, double from, double length) {
     md_axis a;
     double most = fmax(fabs(lo), fabs(hi));
     double off = hi - lo > 1e-9 * most ? 0 : most == 0 ? 1 : most / 10;
     double rough = (hi + off - (lo - off)) / ticks;
     double ten = pow(10, floor(log10(rough)));
     a.powers = 0;
+    a.from = from;
+    a.length = length;
     a.tick = rough <= ten       ? ten
              : rough <= 2 * ten ? 2 * ten
              : rough <= 5 * ten ? 5 * ten
@@ -117,8 +112,8 @@ MD_COLD double md_plot_number(double value) {
     return !(fabs(value) < 1e200) ? (double)NAN : fabs(value) < 1e-200 ? 0 : value;
 }
 
-MD_COLD double md_axis_place(const md_axis *a, double value) {
-    return ((a->powers ? log10(value) : value) - a->lo) / (a->hi - a->lo);
+MD_COLD double md_axis_place(const md_axis *a, double place) {
+    return a->from + a->length * (place - a->lo) / (a->hi - a->lo);
 }
 
 /* The two axes of one value: of its steps and, where it is evaluated, its evaluations. 0: there is
@@ -141,35 +136,32 @@ MD_COLD int md_plot_axes(const md_task *k, int column, md_axis *x, md_axis *y) {
     if (!(at[0] <= at[1])) {
         return 0;
     }
-    *x = md_axis_make(at[0] < at[1] / 10 ? 0 : at[0], at[1], 6);
+    *x = md_axis_make(at[0] < at[1] / 10 ? 0 : at[0], at[1], 6, MD_PLOT_LEFT, MD_PLOT_WIDE);
     x->lo = at[0] < at[1] / 10 ? 0 : fmax(x->lo, at[0] < at[1] ? at[0] : x->lo);
     x->hi = at[0] < at[1] ? at[1] : x->hi;
     x->tick = fmax(x->tick, 1);
     int powers = column <= k->entry->metric_count && value[0] > 0 && value[1] / value[0] > 1000;
     *y = md_axis_make(powers ? floor(log10(value[0])) : value[0],
-                      powers ? ceil(log10(value[1])) : value[1], 5);
+                      powers ? ceil(log10(value[1])) : value[1], 5, MD_PLOT_TOP + MD_PLOT_HIGH,
+                      -MD_PLOT_HIGH);
     y->powers = powers;
     return 1;
 }
 
 /* Lines and numbers of the axes. */
 MD_COLD void md_plot_ticks(md_run *r, const md_axis *x, const md_axis *y) {
-    double first = ceil(x->lo / x->tick);
     for (int i = 0; y->lo + i * y->tick < y->hi + y->tick / 2; i++) {
         double t = y->lo + i * y->tick;
         double shown = y->powers ? pow(10, t) : md_shown(rint(t / y->tick) * y->tick);
-        double at =
-            (double)MD_PLOT_TOP + (double)MD_PLOT_HIGH * (1 - (t - y->lo) / (y->hi - y->lo));
+        double at = md_axis_place(y, t);
         MD_PLOT(r,
                 "<path class=\"grid\" d=\"M%d %.1fh%d\"/><text x=\"%d\" y=\"%.1f\" "
                 "text-anchor=\"end\">%.6g</text>\n",
                 MD_PLOT_LEFT, at, MD_PLOT_WIDE, MD_PLOT_LEFT - 8, at + 4, shown);
     }
-    for (int i = 0; (first + i) * x->tick <= x->hi; i++) {
-        double at = ((first + i) * x->tick - x->lo) / (x->hi - x->lo);
+    for (double i = ceil(x->lo / x->tick); i * x->tick <= x->hi; i++) {
         MD_PLOT(r, "<text x=\"%.1f\" y=\"%d\" text-anchor=\"middle\">%.10g</text>\n",
-                (double)MD_PLOT_LEFT + (double)MD_PLOT_WIDE * at, MD_PLOT_TOP + MD_PLOT_HIGH + 18,
-                (first + i) * x->tick);
+                md_axis_place(x, i * x->tick), MD_PLOT_TOP + MD_PLOT_HIGH + 18, i * x->tick);
     }
     MD_PLOT(r, "<text x=\"%d\" y=\"%d\" text-anchor=\"middle\">step</text>\n",
             MD_PLOT_LEFT + MD_PLOT_WIDE / 2, MD_PLOT_TOP + MD_PLOT_HIGH + 38);
@@ -185,16 +177,15 @@ MD_COLD void md_plot_curve(md_run *r, int part, int column, const md_axis *x, co
         for (int64_t i = 0; i < c->count + c->last; i++) {
             const double *row = c->at + i * (1 + c->values);
             double number = md_plot_number(row[1 + column]);
-            char piece[64];
-            md_text t = md_text_make(piece, sizeof piece);
             if (!isnan(number) && values) {
-                md_text_number(&t, number);
-                MD_PLOT(r, "%.0f,%s ", row[0], piece);
+                md_text *t = md_line(r);
+                md_text_format(t, "%.0f,", row[0]);
+                md_text_number(t, number);
+                md_text_add(t, " ");
+                md_plot_put(r);
             } else if (!isnan(number)) {
-                MD_PLOT(r, gap ? "M%.1f %.1fh0" : "L%.1f %.1f",
-                        (double)MD_PLOT_LEFT + (double)MD_PLOT_WIDE * md_axis_place(x, row[0]),
-                        (double)MD_PLOT_TOP +
-                            (double)MD_PLOT_HIGH * (1 - md_axis_place(y, number)));
+                MD_PLOT(r, gap ? "M%.1f %.1fh0" : "L%.1f %.1f", md_axis_place(x, row[0]),
+                        md_axis_place(y, y->powers ? log10(number) : number));
             }
             gap = isnan(number);
         }
@@ -209,7 +200,7 @@ MD_COLD void md_plot_chart(md_run *r, int column) {
     if (!md_plot_axes(r->task, column, &x, &y)) {
         return;
     }
-    int evaluated = column < r->task->curves[1].values && r->task->curves[1].seen > 0;
+    const int evaluated = column < r->task->curves[1].values && r->task->curves[1].seen > 0;
     MD_PLOT(r, "<svg viewBox=\"0 0 640 264\" role=\"img\" data-x=\"%.17g,%.17g\">\n", x.lo, x.hi);
     md_plot_name(r, "<title>", name, " by step</title>\n");
     md_plot_name(r, "<text class=\"name\" x=\"64\" y=\"22\">", name, "</text>\n");
@@ -219,9 +210,8 @@ MD_COLD void md_plot_chart(md_run *r, int column) {
             MD_PLOT_LEFT + MD_PLOT_WIDE,
             evaluated ? " <tspan class=\"eval\">\342\200\224 validation</tspan>" : "");
     md_plot_ticks(r, &x, &y);
-    md_plot_curve(r, 0, column, &x, &y);
-    if (evaluated) {
-        md_plot_curve(r, 1, column, &x, &y);
+    for (int part = 0; part <= evaluated; part++) {
+        md_plot_curve(r, part, column, &x, &y);
     }
     MD_PLOT(r, "</svg>\n");
 }
@@ -288,12 +278,8 @@ MD_COLD int md_plot_write(md_run *r) {
     for (int i = 0; i < r->task_count; i++) {
         seen += r->tasks[i].curves[0].seen;
     }
-    if (r->options.plot == NULL || seen == 0) {
-        return MD_EXIT_OK;
-    }
-    int rc = md_out_open(&r->out, r->options.plot, &r->message);
-    if (rc != MD_EXIT_OK) {
-        return rc;
+    if (seen == 0 || md_out_open(&r->out, r->options.plot, &r->message) != MD_EXIT_OK) {
+        return seen == 0 ? MD_EXIT_OK : MD_EXIT_DATA;
     }
     md_plot_head(r);
     for (int i = 0; i < r->task_count; i++) {

@@ -345,47 +345,44 @@ static const md_port fake_weights_outputs[] = {
     {"c", MD_F32, 1, {4}, 16, -1, 0, 0, 0, 0, 0},
 };
 static const md_scalar fake_fit_hypers[] = {
-    /* name, dtype, offset, initial */
-    {"lr", MD_F32, 256, 0.1},
+    /* name, dtype, offset */
+    {"lr", MD_F32, 256},
 };
-static const md_scalar fake_fit_plan = {"steps", MD_I64, 192, 0};
+static const md_scalar fake_fit_plan = {"steps", MD_I64, 192};
 static const md_scalar fake_feed_hypers[] = {
-    {"lr", MD_F32, 320, 0.1},
+    {"lr", MD_F32, 320},
 };
 static const char *const fake_fit_metrics[] = {"mae"};
 static const char *const fake_fit_extras[] = {"grad_norm"};
 
 /* clang-format off */
 static const md_entry fake_entries[] = {
-    /* name, kind, call, arena_bytes, flops,
+    /* name, kind, call,
      * inputs, input_count, outputs, output_count, hypers, hyper_count, needs, need_count, fill,
      * dataset, rows, eval_rows, steps, epochs, plan, epoch,
      * metrics, metric_count, extras, extra_count, eval, eval_sums, eval_end, traced,
      * pushes, push_count, scaled */
-    {"fit", MD_TRAIN, fake_host_fit, 64, 200,
+    {"fit", MD_TRAIN, fake_host_fit,
      fake_fit_inputs, 3, NULL, 0, fake_fit_hypers, 1, NULL, 0, NULL,
      0, 8, 8, 0, 3, &fake_fit_plan, NULL,
      fake_fit_metrics, 1, fake_fit_extras, 1, fake_host_fit_eval, 3, fake_host_fit_eval_end, NULL,
      NULL, 0, 0},
-    {"feed", MD_TRAIN, fake_host_feed, 64, 200,
+    {"feed", MD_TRAIN, fake_host_feed,
      fake_feed_inputs, 2, NULL, 0, fake_feed_hypers, 1, NULL, 0, NULL,
      -1, 0, 0, 0, 0, NULL, NULL,
      NULL, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, 0, 0},
-    {"predict", MD_ENTRY, fake_host_predict, 0, 20,
+    {"predict", MD_ENTRY, fake_host_predict,
      fake_predict_inputs, 3, fake_predict_outputs, 1, NULL, 0, NULL, 0, NULL,
      -1, 0, 0, 0, 0, NULL, NULL,
      NULL, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, 0, 0},
-    {"weights", MD_ENTRY, fake_host_weights, 0, 0,
+    {"weights", MD_ENTRY, fake_host_weights,
      NULL, 0, fake_weights_outputs, 2, NULL, 0, NULL, 0, NULL,
      -1, 0, 0, 0, 0, NULL, NULL,
      NULL, 0, NULL, 0, NULL, 0, NULL, NULL, NULL, 0, 0},
 };
 /* clang-format on */
 
-static const md_layer fake_layers[] = {
-    /* path, shape, params, activation_bytes, flops */
-    {"lin", "[8]", 7, 32, 64},
-};
+static const char *const fake_info[] = {"entries\n", NULL, "layers\n", NULL};
 
 static fake fake_net;
 
@@ -397,7 +394,7 @@ static const md_model fake_descriptor = {
     FAKE_PARAMS_BYTES, FAKE_STATE_BYTES, FAKE_IO_BYTES, FAKE_ARENA_BYTES, FAKE_ALIGN, 4096, 8,
     fake_tensor_table, sizeof fake_tensor_table / sizeof *fake_tensor_table,
     fake_datasets, 1, fake_entries, 4, NULL, 0, NULL, 0, NULL, 0, NULL, /* phases */
-    fake_layers, 1, NULL, NULL, NULL,
+    fake_info, NULL, NULL, NULL,
     NULL, NULL, /* limit, limit_lines */
     NULL, 0, NULL, NULL, /* profiled, profiled_count, names, profile */
 };
