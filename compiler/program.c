@@ -272,7 +272,7 @@ void program_names(Program *p) {
         "init",         "bind",     "save",    "load",      "tensors",   "tensor",
         "main",         "strerror", "memory",  "model",     "scratch",   "nonfinite",
         "tensor_table", "regions",  "refused", "host_init", "host_bind", "entries",
-        "datasets",     "phases",   "spans",   "arenas",    "layers",    "inits"};
+        "datasets",     "phases",   "spans",   "arenas",    "info",      "inits"};
     for (size_t i = 0; i < sizeof api / sizeof *api; i++) {
         name_once(p, api[i]);
     }

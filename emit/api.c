@@ -160,6 +160,14 @@ static bool api_is_public(EntryKind kind) {
 
 /* ---- pieces of the declarations ------------------------------------------------------------- */
 
+bool api_is_called(const Emit *e) {
+    return e->c->opt.no_main || e->c->opt.header != NULL || e->c->opt.whole_runtime;
+}
+
+bool api_gives(const Emit *e, int code) {
+    return api_is_called(e) || code < 2 || code > 8; /* of bind, of loads and saves */
+}
+
 static void print_sizes(const Emit *e, Text *out) {
     const Program *p = e->p;
     text_printf(out, "#define %s_ALIGN %d\n", e->upper, MD_ALIGN);
@@ -179,7 +187,7 @@ static void print_sizes(const Emit *e, Text *out) {
     for (int i = 0; i < p->entry.count; i++) {
         const ProgramEntry *entry = p->entry.at[i];
         EntryKind kind = entry->entry->kind;
-        if (api_is_public(kind)) {
+        if (api_is_public(kind) && api_is_called(e)) {
             char *name = str_dup(e->arena, entry->c_name + strlen(e->prefix) + 1);
             for (char *s = name; *s != 0; s++) {
                 *s = (char)(*s >= 'a' && *s <= 'z' ? *s - 'a' + 'A' : *s);
@@ -212,8 +220,10 @@ static void print_status(const Emit *e, Text *out) {
     const ApiStatus *status = api_status(e, &n);
     text_add(out, "/* What every function returns. */\nenum {\n");
     for (int i = 0; i < n; i++) {
-        text_printf(out, "    %s_%s = %d%s /* %s */\n", e->upper, status[i].name, status[i].code,
-                    i + 1 < n ? "," : "", status[i].text);
+        if (api_gives(e, status[i].code)) {
+            text_printf(out, "    %s_%s = %d%s /* %s */\n", e->upper, status[i].name,
+                        status[i].code, i + 1 < n ? "," : "", status[i].text);
+        }
     }
     text_add(out, "};\n\n");
 }
@@ -324,10 +334,13 @@ static void print_prototype(const Emit *e, const ProgramEntry *entry, Text *out)
         break;
     case ENTRY_EVAL_END:
         text_add(out,
-                 "/* Adds the sums of a batch, in whatever order; then loss and metrics of all "
-                 "rows. */\n");
-        api_eval_add(e, entry_eval(e->p, entry->entry->train, ENTRY_EVAL), out);
-        text_add(out, ";\n");
+                 api_is_called(e) ? "/* Adds the sums of a batch, in whatever order; then loss and "
+                                    "metrics of all rows. */\n"
+                                  : "/* Loss and metrics of all rows. */\n");
+        if (api_is_called(e)) {
+            api_eval_add(e, entry_eval(e->p, entry->entry->train, ENTRY_EVAL), out);
+            text_add(out, ";\n");
+        }
         api_eval_end(e, entry, out);
         text_add(out, ";\n");
         return;
@@ -347,7 +360,7 @@ const char *api_setter(const Emit *e, const ProgramEntry *entry, const Slot *slo
 static void print_setters(const Emit *e, const ProgramEntry *entry, Text *out) {
     for (int i = 0; i < e->p->slot.count; i++) {
         const Slot *slot = e->p->slot.at[i]->slot;
-        if (api_settable(slot, entry->entry)) {
+        if (api_settable(slot, entry->entry) && api_is_called(e)) {
             text_printf(out, "int %s;\n", api_setter(e, entry, slot));
         }
     }
@@ -364,8 +377,10 @@ static const char extern_c_end[] = "#ifdef __cplusplus\n}\n#endif\n\n";
 void api_print(const Emit *e, Text *out) {
     print_sizes(e, out);
     print_status(e, out);
-    text_printf(out, "typedef %s %s_memory;\n\n", e->p->device ? "md_device_memory" : "md_memory",
-                e->prefix);
+    if (api_is_called(e)) {
+        text_printf(out, "typedef %s %s_memory;\n\n",
+                    e->p->device ? "md_device_memory" : "md_memory", e->prefix);
+    }
     text_doc(out, "", e->p->module->doc);
     static const char limit[] =
         "    int limit; /* behind ERR_LIMIT: the number of the loop that met its maximum */\n";
@@ -390,11 +405,12 @@ void api_print(const Emit *e, Text *out) {
             print_structs(e, e->p->entry.at[i], out);
         }
     }
-    text_add(out, extern_c);
-    text_printf(out,
-                "/* Checks presence, sizes and alignment; allocates nothing. */\n"
-                "int %s_bind(%s *m, const %s_memory *mem);\n",
-                e->prefix, e->prefix, e->prefix);
+    if (api_is_called(e)) {
+        text_printf(out,
+                    "%s/* Checks presence, sizes and alignment; allocates nothing. */\n"
+                    "int %s_bind(%s *m, const %s_memory *mem);\n",
+                    extern_c, e->prefix, e->prefix, e->prefix);
+    }
     for (int i = 0; i < e->p->entry.count; i++) {
         const ProgramEntry *entry = e->p->entry.at[i];
         EntryKind kind = entry->entry->kind;
@@ -421,10 +437,13 @@ void api_print(const Emit *e, Text *out) {
                     "const md_place *%s_nonfinite(%s *m);\n",
                     e->upper, e->prefix, e->prefix);
     }
-    text_add(out, extern_c_end);
+    text_add(out, api_is_called(e) ? extern_c_end : "\n");
 }
 
 void api_print_files(const Emit *e, Text *out) {
+    if (!api_is_called(e)) {
+        return;
+    }
     if (!e->p->device) {
         text_printf(out,
                     "enum {\n    %s_SAVE_PARAMS = MD_SAVE_PARAMS,\n"

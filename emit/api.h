@@ -17,6 +17,10 @@ void api_parameters(const Emit *e, const ProgramEntry *entry, Text *out);
 const char *api_sum(const Emit *e, const char *name, Type type);
 void api_eval_add(const Emit *e, const ProgramEntry *eval, Text *out);
 void api_eval_end(const Emit *e, const ProgramEntry *end, Text *out);
+/* Does anybody but the main call the functions of the interface? A program with a main has those
+ * alone that its main calls, unless it has a header too. */
+bool api_is_called(const Emit *e);
+bool api_gives(const Emit *e, int code); /* some function of the file that status */
 bool api_has_inputs(const ProgramEntry *entry);
 bool api_has_results(const ProgramEntry *entry);
 /* Some kernel runs on several threads; the instance has what they saw of it, `pace`. */

@@ -645,7 +645,9 @@ static void print_add(const Emit *e, const ProgramEntry *eval, Text *out) {
 
 void entry_eval_end(const Emit *e, const Printer *printer, const ProgramEntry *entry, Text *out) {
     const ProgramEntry *eval = entry_eval(e->p, entry->entry->train, ENTRY_EVAL);
-    print_add(e, eval, out);
+    if (api_is_called(e)) {
+        print_add(e, eval, out);
+    }
     Names names = names_open(e, printer, entry, "m->arena");
     text_printf(out, "/* Sums over all rows -> loss and metrics of %s. */\n", entry->entry->name);
     api_eval_end(e, entry, out);

@@ -708,12 +708,16 @@ void host_print(const Emit *e, const Printer *printer, Text *out) {
         case ENTRY_TEST: break;
         }
     }
+    if (api_is_called(e)) {
+        text_printf(out,
+                    "static int %s_host_bind(void *instance, const md_memory *memory) {\n"
+                    "    return %s_bind((struct %s *)instance, memory);\n}\n\n",
+                    e->prefix, e->prefix, e->prefix);
+    }
     text_printf(out,
-                "static int %s_host_bind(void *instance, const md_memory *memory) {\n"
-                "    return %s_bind((struct %s *)instance, memory);\n}\n\n"
                 "static int %s_host_init(void *instance, uint64_t seed) {\n"
                 "    return %s_init((struct %s *)instance, seed);\n}\n\n",
-                e->prefix, e->prefix, e->prefix, e->prefix, e->prefix, e->prefix);
+                e->prefix, e->prefix, e->prefix);
     print_inits(e, out);
     print_datasets(e, out);
     int entries = 0, datasets = e->p->module->dataset.count;

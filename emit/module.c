@@ -146,14 +146,21 @@ static void print_bind(const Emit *e, Text *out) {
     const int64_t bytes[] = {e->p->params_bytes, e->p->state_bytes, e->p->io_bytes,
                              e->p->arena_bytes, api_host_bytes(e->p)};
     int regions = e->p->device ? 5 : 4;
-    text_printf(out, "int %s_bind(%s *m, const %s_memory *mem) {\n", e->prefix, e->prefix,
-                e->prefix);
-    text_printf(out,
-                "    if (m == NULL || mem == NULL) {\n        return %s_ERR_ARGUMENT;\n    }\n"
-                "    m->bound = 0;\n",
-                e->upper);
+    const bool called = api_is_called(e);
+    if (called) {
+        text_printf(out,
+                    "int %s_bind(%s *m, const %s_memory *mem) {\n"
+                    "    if (m == NULL || mem == NULL) {\n        return %s_ERR_ARGUMENT;\n    }\n"
+                    "    m->bound = 0;\n",
+                    e->prefix, e->prefix, e->prefix, e->upper);
+    } else { /* the main gives what is declared */
+        text_printf(out,
+                    "static int %s_host_bind(void *instance, const md_memory *mem) {\n"
+                    "    struct %s *m = (struct %s *)instance;\n",
+                    e->prefix, e->prefix, e->prefix);
+    }
     int asked = 0; /* where nothing is asked for, anything will do */
-    for (int i = 0; i < regions; i++) {
+    for (int i = 0; i < regions && called; i++) {
         if (bytes[i] > 0) {
             text_printf(out, "%s        {mem->%s, mem->%s_bytes, %s_%s_BYTES},\n",
                         asked++ == 0 ? "    const struct {\n        const void *at;\n"
@@ -242,6 +249,9 @@ static void print_tensors(const Emit *e, Text *out) {
         }
         text_add(out, "};\n\n");
     }
+    if (!api_is_called(e)) {
+        return;
+    }
     text_printf(out, "const md_tensor *%s_tensors(size_t *count) {\n", e->prefix);
     text_printf(out, "    if (count != NULL) {\n        *count = %d;\n    }\n", n);
     text_printf(out, "    return %s;\n}\n\n",
@@ -298,9 +308,11 @@ static void print_strerror(const Emit *e, Text *out) {
     const ApiStatus *status = api_status(e, &n);
     text_printf(out, "const char *%s_strerror(int code) {\n    switch (code) {\n", e->prefix);
     for (int i = 0; i < n; i++) {
-        text_printf(out, "    case %s_%s: return ", e->upper, status[i].name);
-        text_literal(out, status[i].text);
-        text_add(out, ";\n");
+        if (api_gives(e, status[i].code)) {
+            text_printf(out, "    case %s_%s: return ", e->upper, status[i].name);
+            text_literal(out, status[i].text);
+            text_add(out, ";\n");
+        }
     }
     text_add(out, "    default: return \"unknown status\";\n    }\n}\n\n");
 }
@@ -432,10 +444,12 @@ static void print_services(const Emit *e, Text *out) {
             trace_table(e, e->p->entry.at[i], out);
         }
     }
-    print_setters(e, out);
+    if (api_is_called(e)) {
+        print_setters(e, out);
+    }
     print_tensors(e, out);
     print_bind(e, out);
-    if (!e->p->device) {
+    if (!e->p->device && api_is_called(e)) {
         print_save_load(e, out);
     }
     if (e->c->opt.canary) {

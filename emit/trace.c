@@ -183,13 +183,18 @@ static void print_places(const Emit *e, const ProgramEntry *entry, const Traced 
 }
 
 typedef struct {
-    Text *out;
-    int count, first;
+    Arena *arena;
+    Words words;
 } Numbers;
 
 static void add_number(Numbers *n, int number) {
-    text_printf(n->out, n->count % 16 == 0 ? "\n    %d," : " %d,", number);
-    n->count++;
+    VEC_PUSH(n->arena, &n->words, str_printf(n->arena, "%d", number));
+}
+
+static void print_numbers(const Numbers *n, const char *entry, const char *name, Text *out) {
+    text_printf(out, "static const int %s_%s[] = {\n", entry, name);
+    words_print(out, "    ", &n->words, 4);
+    text_add(out, "\n};\n");
 }
 
 /* The places that give what `step` reads. */
@@ -291,32 +296,31 @@ void trace_table(const Emit *e, const ProgramEntry *entry, Text *out) {
         return;
     }
     Traced t = traced_open(e, entry);
-    Text starts = {.arena = &t.arena}, list = {.arena = &t.arena};
-    Numbers from = {.out = &list}, first = {.out = &starts};
+    Numbers from = {.arena = &t.arena}, first = {.arena = &t.arena};
     print_places(e, entry, &t, out);
     for (int i = 0; i < t.step.count; i++) {
-        add_number(&first, from.count);
+        add_number(&first, from.words.count);
         print_from(&t, t.step.at[i], &from);
     }
     for (int i = 0; i <= t.given.count; i++) {
-        add_number(&first, from.count);
+        add_number(&first, from.words.count);
     }
     for (int i = 0; i < t.step.count; i++) {
         if (gives(entry, t.step.at[i], OUT_LOSS)) {
             add_number(&from, i);
         }
     }
-    add_number(&first, from.count);
+    add_number(&first, from.words.count);
     for (int i = 0; i < t.step.count; i++) {
         const Step *step = t.step.at[i];
         if (step->kind == STEP_CHECK || is_update(step) || gives(entry, step, OUT_SCALED_NORM)) {
             add_number(&from, i);
         }
     }
-    add_number(&first, from.count);
+    add_number(&first, from.words.count);
     add_number(&from, -1); /* never empty */
-    text_printf(out, "static const int %s_first[] = {%s\n};\n", entry->c_name, starts.at);
-    text_printf(out, "static const int %s_from[] = {%s\n};\n", entry->c_name, list.at);
+    print_numbers(&first, entry->c_name, "first", out);
+    print_numbers(&from, entry->c_name, "from", out);
     const char *looks = e->c->opt.whole_runtime ? ", NULL, 0" : "";
     if (!e->c->opt.nan) {
         looks = print_looks(e, entry, &t, out);

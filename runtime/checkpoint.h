@@ -160,15 +160,12 @@ MD_COLD int md_checkpoint_resume(md_run *r) {
     if (rc == MD_EXIT_OK) {
         return md_checkpoint_place(r);
     }
-    if (strlen(path) >= MD_PATH_BYTES) {
-        return rc;
-    }
     /* if: spans */
     md_opened_close(&r->regions.from[0]);
     /* end: spans */
     snprintf(first, sizeof first, "%s", r->message.at);
     snprintf(old, sizeof old, "%s.old", path);
-    if (access(old, F_OK) != 0) {
+    if (strlen(path) >= MD_PATH_BYTES || access(old, F_OK) != 0) {
         return rc;
     }
     r->message = md_text_make(r->message_bytes, sizeof r->message_bytes);

@@ -69,10 +69,12 @@ typedef struct md_best {
     int64_t step, waited; /* 0: none so far; evaluations since then */
 } md_best;
 
+/* if: spans */
 /* Bytes of the regions in the fullest phase of a run. */
 typedef struct md_room {
     size_t params, state, arena, total;
 } md_room;
+/* end: spans */
 
 typedef struct md_run {
     const md_model *model;
@@ -90,7 +92,9 @@ typedef struct md_run {
     md_out out;
     /* memory */
     md_regions regions;
+    /* if: spans */
     md_room room;
+    /* end: spans */
     md_data *sets; /* open data sets */
     int set_count;
     md_block_mem block; /* tasks, sets and their arrays */
@@ -229,17 +233,22 @@ MD_COLD void md_log_memory(md_run *r) {
     const size_t closed = r->regions.mapped - r->regions.bound;
     const uint64_t files = md_data_files(r), plot = md_plot_memory(r);
     const char *scratch = "scratch of the largest entry", *when = "all of it taken before step 0";
+    size_t params = r->model->params_bytes, state = r->model->state_bytes;
+    size_t arena = r->model->arena_bytes;
     char each[64];
     snprintf(each, sizeof each, "per thread; threads: %d", r->threads);
     /* if: spans */
+    params = r->room.params;
+    state = r->room.state;
+    arena = r->room.arena;
     scratch = r->regions.phased ? "scratch; all of this in the largest phase" : scratch;
     when = r->regions.phased ? "of each phase taken before its first step" : when;
     /* end: spans */
     const md_memory_row rows[] = {
-        {"params", r->room.params, 1, 1, "weights"},
-        {"state", r->room.state, 1, 1, "optimizer slots, counters, statistics"},
+        {"params", params, 1, 1, "weights"},
+        {"state", state, 1, 1, "optimizer slots, counters, statistics"},
         {"io", r->model->io_bytes, 1, 1, "batch and results"},
-        {"arena", r->room.arena, 1, 1, scratch},
+        {"arena", arena, 1, 1, scratch},
         {"total", r->regions.total, 1, 1, "the declared bound"},
         {"pad", r->regions.bound - r->regions.total, 1, 1, "up to whole pages"},
         {"stack_per_thread", r->model->stack_bytes, 1, 1, each},

@@ -385,7 +385,9 @@ MD_COLD int md_info(md_run *r) {
     if (rc == MD_EXIT_OK) {
         r->threads = md_threads(r->model->threads);
         const char *const *layers = md_info_lines(r, r->model->info);
+        /* if: spans */
         md_memory_plan(r);
+        /* end: spans */
         md_log_memory(r);
         /* if: spans */
         md_log_phases(r);

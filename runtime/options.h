@@ -259,6 +259,15 @@ MD_COLD int md_option_means(md_command command, const md_entry *e) {
                                     : e->kind != MD_ENTRY;
 }
 
+/* Names the entries that a command may mean; of `info` all. */
+MD_COLD void md_option_list(const md_model *m, md_command command, md_text *message) {
+    for (int i = 0; i < m->entry_count; i++) {
+        if (command == MD_RUN_INFO || md_option_means(command, &m->entries[i])) {
+            md_text_format(message, " %s", m->entries[i].name);
+        }
+    }
+}
+
 /* Without a name the phases are meant, or the first train of the source; otherwise the only
  * candidate. */
 MD_COLD int md_option_only(md_options *o, const md_model *m, md_text *message) {
@@ -270,15 +279,15 @@ MD_COLD int md_option_only(md_options *o, const md_model *m, md_text *message) {
         return MD_EXIT_OK;
     }
     /* end: phases */
-    for (int i = 0; i < m->entry_count; i++) {
-        if (md_option_means(o->command, &m->entries[i]) && found++ == 0) {
+    for (int i = m->entry_count - 1; i >= 0; i--) {
+        if (md_option_means(o->command, &m->entries[i])) {
             o->entry = &m->entries[i];
+            found++;
         }
     }
     if (found == 1 || (found > 1 && o->command == MD_RUN_TRAIN)) {
         return MD_EXIT_OK;
     }
-    o->entry = NULL;
     if (found == 0) {
         return md_fail(message, MD_EXIT_USAGE, "'%s' has nothing to %s", m->name,
                        o->command == MD_RUN_ENTRY  ? "call"
@@ -286,11 +295,7 @@ MD_COLD int md_option_only(md_options *o, const md_model *m, md_text *message) {
                                                    : "train");
     }
     md_text_add(message, "say which:");
-    for (int i = 0; i < m->entry_count; i++) {
-        if (md_option_means(o->command, &m->entries[i])) {
-            md_text_format(message, " %s", m->entries[i].name);
-        }
-    }
+    md_option_list(m, o->command, message);
     return MD_EXIT_USAGE;
 }
 
@@ -328,9 +333,7 @@ MD_COLD int md_option_words(md_options *o, const md_model *m, const char *const 
         return MD_EXIT_OK;
     }
     md_text_format(message, "'%s' cannot be run; there are:", name);
-    for (int i = 0; i < m->entry_count; i++) {
-        md_text_format(message, " %s", m->entries[i].name);
-    }
+    md_option_list(m, MD_RUN_INFO, message);
     md_text_add(message, "; and the commands eval, predict, info");
     return MD_EXIT_USAGE;
 }
@@ -401,31 +404,30 @@ MD_COLD int md_pair_known(const md_model *m, const md_entry *e, const char *opti
     return known;
 }
 
-/* Every name of --set, --data, --in and --out must be one that an entry of the run has. */
+/* Every name of --set, --data, --in, --out and of one train's --steps and --epochs must be one that
+ * an entry of the run has. */
 MD_COLD int md_options_names(const md_options *o, const md_model *m, md_text *message) {
-    static const char *const repeated[] = {"--set", "--data",  "--in",
-                                           "--out", "--steps", "--epochs"};
     const char *name = o->entry->name;
     /* if: phases */
     name = o->phases ? m->name : name;
     /* end: phases */
-    for (size_t k = 0; k < sizeof repeated / sizeof *repeated; k++) {
-        int at = 0;
-        const char *pair;
-        while ((pair = md_option_pair(o, repeated[k], &at)) != NULL) {
-            int bare = strchr(pair, '=') == NULL;
-            int known = bare && (k > 3 || (k == 3 && o->entry->output_count == 1));
-            char buffer[512];
-            md_text names = md_text_make(buffer, sizeof buffer);
-            const md_entry *e;
-            for (int i = 0; (e = md_option_entry(o, m, i)) != NULL; i++) {
-                known |= md_pair_known(m, e, repeated[k], pair, &names);
-            }
-            if (!known) {
-                return md_fail(message, MD_EXIT_USAGE, "%s %s: '%s' has no such name%s%s",
-                               repeated[k], pair, name, names.used > 0 ? "; there are:" : "",
-                               buffer);
-            }
+    for (int i = 1; i < o->argc; i++) {
+        const char *pair = NULL;
+        const md_option *option = o->argv[i][0] == '-' ? md_option_at(o, &i, &pair) : NULL;
+        if (option == NULL || (option->kind != MD_OPT_PAIR && option->value[0] != '[')) {
+            continue;
+        }
+        int bare = strchr(pair, '=') == NULL; /* a number, or the place of the only result */
+        int known = bare && (option->kind != MD_OPT_PAIR || o->entry->output_count == 1);
+        char buffer[512];
+        md_text names = md_text_make(buffer, sizeof buffer);
+        const md_entry *e;
+        for (int k = 0; (e = md_option_entry(o, m, k)) != NULL; k++) {
+            known |= md_pair_known(m, e, option->name, pair, &names);
+        }
+        if (!known) {
+            return md_fail(message, MD_EXIT_USAGE, "%s %s: '%s' has no such name%s%s", option->name,
+                           pair, name, names.used > 0 ? "; there are:" : "", buffer);
         }
     }
     return MD_EXIT_OK;

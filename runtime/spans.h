@@ -222,7 +222,6 @@ MD_COLD void md_log_phases(md_run *r) {
         md_print(r);
     }
 }
-/* end: spans */
 
 /* What the run declares. */
 MD_COLD void md_memory_plan(md_run *r) {
@@ -231,24 +230,20 @@ MD_COLD void md_memory_plan(md_run *r) {
     r->room.state = m->state_bytes;
     r->room.arena = m->arena_bytes;
     r->room.total = r->regions.total;
-    /* if: spans */
     md_phases_plan(r);
-    /* end: spans */
     r->regions.total = r->room.total;
 }
+/* end: spans */
 
 /* Takes all of it, unless that goes by phases. */
 MD_COLD int md_memory_take(md_run *r) {
     /* if: spans */
     int rc = md_spill_setup(r);
-    if (rc != MD_EXIT_OK) {
-        return rc;
+    if (rc == MD_EXIT_OK) {
+        md_memory_plan(r);
     }
-    /* end: spans */
-    md_memory_plan(r);
-    /* if: spans */
-    if (r->regions.phased) {
-        return MD_EXIT_OK;
+    if (rc != MD_EXIT_OK || r->regions.phased) {
+        return rc;
     }
     /* end: spans */
     md_touch_write(r->regions.base, r->regions.mapped);
