@@ -10,8 +10,9 @@
 typedef struct {
     bool split, turned, copies, escapes; /* tensors in files */
     bool windows, made, norm;            /* fields of data sets, */
-    bool csv, idx, raw;                  /* formats of their files, */
+    bool csv, npy, idx, raw;             /* formats of their files, */
     bool ordered, files;                 /* and how they are read */
+    int paths;                           /* all of them */
     bool trains, rings, hypers, scalars; /* entries */
     bool halves;                         /* anywhere */
 } Has;
@@ -45,6 +46,7 @@ static void look_at_slots(const Emit *e, Has *has) {
 static void look_at_path(const char *path, Has *has) {
     const md_format format = path != NULL ? md_format_of(path) : MD_FORMAT_NPY;
     const bool any = format == MD_FORMAT_AUTO;
+    has->npy = has->npy || any || (path != NULL && format == MD_FORMAT_NPY);
     has->csv = has->csv || any || format == MD_FORMAT_CSV;
     has->idx = has->idx || any || format == MD_FORMAT_IDX;
     has->raw = has->raw || any || format >= MD_FORMAT_U8;
@@ -55,6 +57,7 @@ static void look_at_data(const Emit *e, Has *has) {
         const DataSet *set = &e->p->module->dataset.at[i];
         has->ordered = has->ordered || !set->shuffle;
         has->files = has->files || set->file.count > 1;
+        has->paths += set->file.count;
         for (int k = 0; k < set->file.count * PARTS; k++) {
             look_at_path(set->file.at[k / PARTS].path[k % PARTS], has);
         }
@@ -123,8 +126,12 @@ void features_add(const Emit *e, NameList *features) {
         {"csv", has.csv},                                /* readers: tables, */
         {"idx", has.idx},                                /* images, also packed, */
         {"raw", has.raw},                                /* texts and tokens */
+        {"guessed", has.idx || has.raw}, /* what a file without such an ending holds */
+        /* Arrays of many elements; a table is read number by number. */
+        {"bulk", !has.csv || has.npy || has.idx || has.raw},
         {"ordered", has.ordered},                        /* rows not in a fresh order */
         {"files", has.files},                            /* data sets of several */
+        {"many", has.paths > 16},                        /* MD_PATHS / MD_PARTS */
         {"norm", has.norm},                              /* constants of fields */
         {"rings", has.rings},                            /* that an entry samples from */
         {"hypers", has.hypers},                          /* scalars of --set beside inputs */

@@ -198,11 +198,11 @@ static void print_dataset(const Emit *e, const DataSet *set, int index, Text *ou
         text_add(out, "},\n");
     }
     text_printf(out, "};\n\nstatic const md_field %s_fields_%d[] = {\n", e->prefix, index);
-    text_add(
-        out,
-        "    /* name, file, source, first, count, stride, raw, dtype, rank, shape, row_bytes,\n"
-        "     * lo, hi, load");
-    const bool norms = features_has(e, "norm");
+    const bool norms = features_has(e, "norm"), windows = features_has(e, "windows");
+    text_printf(out,
+                "    /* name, file, source, first, count,%s raw, dtype, rank, shape, row_bytes,\n"
+                "     * lo, hi, load",
+                windows ? " stride," : "");
     text_add(out, norms ? ", norm, centre, spread, known */\n" : " */\n");
     for (int i = 0; i < set->field.count; i++) {
         static const char *const source[] = {"MD_COLUMNS", "MD_RECORD", "MD_WINDOW", "MD_MADE"};
@@ -210,9 +210,13 @@ static void print_dataset(const Emit *e, const DataSet *set, int index, Text *ou
         bool window = field->source == FIELD_WINDOW;
         text_add(out, "    {");
         text_literal(out, field->name);
-        text_printf(out, ", %d, %s, %lld, %lld, %lld, %s, ", field->file, source[field->source],
-                    (long long)(window ? field->offset : field->first), (long long)field->raw_count,
-                    (long long)(window ? field->stride : 0), host_dtype(field->raw));
+        text_printf(out, ", %d, %s, %lld, %lld, ", field->file, source[field->source],
+                    (long long)(window ? field->offset : field->first),
+                    (long long)field->raw_count);
+        if (windows) {
+            text_printf(out, "%lld, ", (long long)(window ? field->stride : 0));
+        }
+        text_printf(out, "%s, ", host_dtype(field->raw));
         print_type(out, field->type);
         const ProgramEntry *load = field->load != NULL ? entry_of(e->p, field->load) : NULL;
         static const char *const norm[] = {"MD_NORM_NONE", "MD_NORM_STANDARDIZE", "MD_NORM_MINMAX"};
@@ -237,20 +241,22 @@ static void print_datasets(const Emit *e, Text *out) {
     if (module->dataset.count == 0) {
         return;
     }
+    const bool ordered = features_has(e, "ordered");
     text_printf(out,
                 "static const md_dataset %s_datasets[] = {\n"
-                "    /* name, files, file_count, fields, field_count, every, order%s */\n",
-                e->prefix, knows_passes(e) ? ", in_ring, counter" : "");
+                "    /* name, files, file_count, fields, field_count, every%s%s */\n",
+                e->prefix, ordered ? ", order" : "", knows_passes(e) ? ", in_ring, counter" : "");
     for (int i = 0; i < module->dataset.count; i++) {
         const DataSet *set = &module->dataset.at[i];
         text_add(out, "    {");
         text_literal(out, set->name);
-        text_printf(out, ", %s_files_%d, %d, %s_fields_%d, %d, {0, %lld, %lld}, %s", e->prefix, i,
+        text_printf(out, ", %s_files_%d, %d, %s_fields_%d, %d, {0, %lld, %lld}%s", e->prefix, i,
                     set->file.count, e->prefix, i, set->field.count,
                     (long long)set->every[PART_HELD], (long long)set->every[PART_TEST],
-                    set->stream    ? "MD_STREAMS"
-                    : set->shuffle ? "MD_SHUFFLED"
-                                   : "MD_AS_FILED");
+                    !ordered       ? ""
+                    : set->stream  ? ", MD_STREAMS"
+                    : set->shuffle ? ", MD_SHUFFLED"
+                                   : ", MD_AS_FILED");
         if (knows_passes(e)) {
             const Buf *counter = set->cursor ? e->p->slot.at[set->cursor->index] : NULL;
             text_printf(out, ", %d, %lld", counter != NULL,
@@ -674,7 +680,8 @@ static void print_info(const Emit *e, Text *out) {
             const Slot *slot = source_of->input.at[k];
             if (slot->optional) {
                 names_push(e->arena, &lines[0],
-                           str_printf(e->arena, "    --set %s=%.9g\n", slot->c_name, slot->initial));
+                           str_printf(e->arena, "    --set %s=%.9g\n", slot->c_name,
+                                      slot->initial));
             }
         }
     }

@@ -27,39 +27,24 @@ typedef struct md_named {
     const char *path; /* NULL: not asked for */
 } md_named;
 
-enum {
-    MD_NAMED_SAVE,
-    MD_NAMED_BEST,
-    MD_NAMED_CHECKPOINT,
-    MD_NAMED_TABLE,
-    /* if: profile */
-    MD_NAMED_TRACE,
-    /* end: profile */
-    MD_NAMED_PLOT,
-    MD_NAMED_OUT
-};
+enum { MD_NAMED_CHECKPOINT = 2, MD_NAMED_OUT = 6 };
 
-/* Output number `i`; 0: there are no more. */
-MD_COLD int md_apart_output(const md_run *r, int i, md_named *output) {
-    const md_named fixed[] = {{"--save", r->options.save},
-                              {"--best", r->options.best},
-                              {"--checkpoint", r->options.checkpoint},
-                              {"--log csv", r->options.table},
-                              /* if: profile */
-                              {"--profile-trace", r->options.trace},
-                              /* end: profile */
-                              {"--plot", r->options.plot}};
-    int results = r->options.command == MD_RUN_ENTRY ? r->task->entry->output_count : 0;
-    if (i >= MD_NAMED_OUT + results) {
-        return 0;
+/* Output number `i`: by its option, or behind those the results of a call. */
+MD_COLD md_named md_apart_output(const md_run *r, int i) {
+    const md_options *o = &r->options;
+    const md_named fixed[MD_NAMED_OUT] = {{"--save", o->save},
+                                          {"--best", o->best},
+                                          {"--checkpoint", o->checkpoint},
+                                          {"--log csv", o->table},
+                                          /* if: profile */
+                                          {"--profile-trace", o->trace},
+                                          /* end: profile */
+                                          {"--plot", o->plot}};
+    md_named result = {"--out", NULL};
+    if (i >= MD_NAMED_OUT) {
+        result.path = md_out_path(r, &r->task->entry->outputs[i - MD_NAMED_OUT]);
     }
-    if (i < MD_NAMED_OUT) {
-        *output = fixed[i];
-    } else {
-        output->option = "--out";
-        output->path = md_out_path(r, &r->task->entry->outputs[i - MD_NAMED_OUT]);
-    }
-    return 1;
+    return i < MD_NAMED_OUT ? fixed[i] : result;
 }
 
 MD_COLD void md_apart_from(md_run *r, md_named a, md_named b) {
@@ -95,16 +80,17 @@ MD_COLD void md_apart_data(md_run *r, md_named output) {
  * that the run goes on from. */
 MD_COLD int md_apart(md_run *r) {
     const md_named load = {"--load", r->options.load}, resume = {"--resume", r->options.resume};
-    md_named output, other, kept = {"the file that --checkpoint keeps,", NULL};
+    const int results = r->options.command == MD_RUN_ENTRY ? r->task->entry->output_count : 0;
+    md_named kept = {"the file that --checkpoint keeps,", NULL};
     char old[MD_PATH_BYTES + 8];
     if (r->options.checkpoint != NULL && strlen(r->options.checkpoint) < MD_PATH_BYTES) {
         snprintf(old, sizeof old, "%s.old", r->options.checkpoint);
         kept.path = old;
     }
-    for (int i = 0; md_apart_output(r, i, &output); i++) {
+    for (int i = 0; i < MD_NAMED_OUT + results; i++) {
+        const md_named output = md_apart_output(r, i);
         for (int k = 0; k < i; k++) {
-            (void)md_apart_output(r, k, &other);
-            md_apart_from(r, other, output);
+            md_apart_from(r, md_apart_output(r, k), output);
         }
         md_apart_from(r, output, kept);
         if (i != MD_NAMED_CHECKPOINT) {

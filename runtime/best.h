@@ -97,13 +97,18 @@ MD_COLD void md_best_seen(md_run *r) {
     }
 }
 
-/* "fit.acc VALUE STEP WAITED", where something is compared. */
+/* "+fit.acc ": what is compared, and that more of it is better. */
+MD_COLD void md_best_name(const md_best *b, md_text *t) {
+    const md_entry *e = b->task->entry;
+    md_text_format(t, "%s%s.%s ", b->sign > 0 ? "+" : "-", e->name, md_value_name(e, b->column));
+}
+
+/* "+fit.acc VALUE STEP WAITED", where something is compared. */
 MD_COLD void md_best_note(const md_run *r, md_text *note) {
     const md_best *b = &r->best;
     if (b->task != NULL) {
-        md_text_format(note, "%s%s.%s %.17g %lld %lld", b->sign > 0 ? "+" : "-",
-                       b->task->entry->name, md_value_name(b->task->entry, b->column), b->value,
-                       (long long)b->step, (long long)b->waited);
+        md_best_name(b, note);
+        md_text_format(note, "%.17g %lld %lld", b->value, (long long)b->step, (long long)b->waited);
     }
 }
 
@@ -111,15 +116,15 @@ MD_COLD void md_best_note(const md_run *r, md_text *note) {
 MD_COLD void md_best_resume(md_run *r, const char *note) {
     md_best *b = &r->best;
     char name[MD_NOTE_BYTES];
+    md_text t = md_text_make(name, sizeof name);
     double value;
     long long step, waited;
     if (b->task == NULL) {
         return;
     }
-    int n = snprintf(name, sizeof name, "%s%s.%s ", b->sign > 0 ? "+" : "-", b->task->entry->name,
-                     md_value_name(b->task->entry, b->column));
-    if (n > 0 && n < (int)sizeof name && strncmp(note, name, (size_t)n) == 0 &&
-        sscanf(note + n, "%lf %lld %lld", &value, &step, &waited) == 3) {
+    md_best_name(b, &t);
+    if (md_text_starts(note, name) &&
+        sscanf(note + t.used, "%lf %lld %lld", &value, &step, &waited) == 3) {
         b->value = value;
         b->step = step;
         b->waited = waited;

@@ -119,6 +119,7 @@ MD_FN int md_put_number(void *to, md_dtype type, md_number n) {
     return 1;
 }
 
+/* if: bulk */
 /* A loop that vectorises, over elements of a type that the other one holds all of. */
 #define MD_WIDEN(from_type, to_type)                                                               \
     for (int64_t i = 0; i < count; i++) {                                                          \
@@ -128,6 +129,7 @@ MD_FN int md_put_number(void *to, md_dtype type, md_number n) {
         memcpy(target + (int64_t)sizeof wide * i, &wide, sizeof wide);                             \
     }                                                                                              \
     return -1;
+/* end: bulk */
 
 /* Converts `count` elements. Gives -1, or the position of the first one that does not fit. */
 MD_FN int64_t md_convert(void *to, md_dtype to_type, const void *from, md_dtype from_type, int swap,
@@ -140,12 +142,14 @@ MD_FN int64_t md_convert(void *to, md_dtype to_type, const void *from, md_dtype 
         memcpy(target, source, from_width * (size_t)count);
         return -1;
     }
+    /* if: bulk */
     if (from_type == MD_U8 && to_type == MD_F32) { /* images: worth a loop of their own */
         MD_WIDEN(uint8_t, float)
     }
     if (from_type == MD_U16 && to_type == MD_I32 && !swap) { /* tokens too */
         MD_WIDEN(uint16_t, int32_t)
     }
+    /* end: bulk */
     for (int64_t i = 0; i < count; i++) {
         md_number n = md_get_number(source + (size_t)i * from_width, from_type, swap);
         if (!md_put_number(target + (size_t)i * to_width, to_type, n)) {
@@ -155,6 +159,7 @@ MD_FN int64_t md_convert(void *to, md_dtype to_type, const void *from, md_dtype 
     return -1;
 }
 
+/* if: bulk */
 /* Are all of these inside? Tokens come in millions, so these are loops that vectorise. */
 #define MD_INSIDE(name, type, smallest, largest)                                                   \
     MD_FN int name(const unsigned char *at, int64_t count, int64_t lo, int64_t hi) {               \
@@ -171,17 +176,20 @@ MD_INSIDE(md_u8_inside, uint8_t, 0, UINT8_MAX)
 MD_INSIDE(md_u16_inside, uint16_t, 0, UINT16_MAX)
 MD_INSIDE(md_i32_inside, int32_t, INT32_MIN, INT32_MAX)
 #undef MD_INSIDE
+/* end: bulk */
 
 /* The first element that is outside lo..hi (hi excluded), or -1. */
 MD_FN int64_t md_out_of_range(const void *data, md_dtype type, int swap, int64_t count, int64_t lo,
                               int64_t hi) {
     const unsigned char *at = (const unsigned char *)data;
     size_t width = md_dtype_bytes(type);
+    /* if: bulk */
     if ((type == MD_U8 && md_u8_inside(at, count, lo, hi)) ||
         (type == MD_U16 && !swap && md_u16_inside(at, count, lo, hi)) ||
         (type == MD_I32 && !swap && md_i32_inside(at, count, lo, hi))) {
         return -1;
     }
+    /* end: bulk */
     for (int64_t i = 0; i < count; i++) {
         md_number n = md_get_number(at + (size_t)i * width, type, swap);
         int inside = n.is_int ? n.i >= lo && n.i < hi : n.f >= (double)lo && n.f < (double)hi;

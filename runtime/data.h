@@ -425,9 +425,11 @@ MD_COLD int md_data_part(md_data *d, int part, md_path_fn path_of, void *user, m
             record = bytes > record ? bytes : record;
             least = md_min64(least, rows);
             /* if: files */
+            /* if: windows */
             if (f->source == MD_WINDOW) {
                 continue;
             }
+            /* end: windows */
             if (records >= 0 && records != rows) {
                 rc = md_fail(message, MD_EXIT_DATA, "%s has %lld rows, but %s has %lld", path,
                              (long long)rows, first, (long long)records);

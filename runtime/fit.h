@@ -264,7 +264,9 @@ MD_COLD int md_save_weights(md_run *r) {
                           r->options.save_only, NULL, &r->message);
     if (rc == MD_EXIT_OK) {
         r->saved_step = r->task->step;
+        /* if: several */
         r->saved_task = r->task;
+        /* end: several */
     }
     return rc;
 }
@@ -314,12 +316,13 @@ MD_COLD int md_after_round(md_run *r, int first, int end) {
             md_best_seen(r);
         }
     }
-    /* The end of the run has its own place; that of a phase is worth a copy. */
     int save = o->save_every > 0 && step % o->save_every == 0 && !last;
-    if (save || (over && md_signal == 0 && end < r->task_count)) {
-        if (md_save_all(r) != MD_EXIT_OK) {
-            md_complain(r, "warning: "); /* the run is worth more than one copy of it */
-        }
+    /* if: several */
+    /* The end of the run has its own place; that of a phase is worth a copy. */
+    save |= over && md_signal == 0 && end < r->task_count;
+    /* end: several */
+    if (save && md_save_all(r) != MD_EXIT_OK) {
+        md_complain(r, "warning: "); /* the run is worth more than one copy of it */
     }
     return MD_EXIT_OK;
 }
@@ -428,9 +431,11 @@ MD_COLD int md_fit(md_run *r) {
     }
     for (int first = 0; first < r->task_count && md_signal == 0; first = end) {
         end = md_phase_end(r, first);
+        /* if: several */
         if (end < r->task_count && r->tasks[first].step >= r->tasks[first].steps) {
             continue; /* of a run that goes on */
         }
+        /* end: several */
         /* if: spans */
         rc = r->regions.phased ? md_phase_begin(r, r->tasks[first].phase) : MD_EXIT_OK;
         if (rc != MD_EXIT_OK) {

@@ -2,7 +2,8 @@
 /* format: what a data file holds, by the ending of its name.
  *
  * One table for the programs, for the compiler, which prints the readers of the files that a model
- * names alone, and for its templates. Needs nothing, gives md_format_of. */
+ * names alone, and for its templates. A program that reads neither bytes nor IDX knows arrays by
+ * their first bytes. Needs nothing, gives md_format_of. */
 #ifndef MD_FORMAT_H
 #define MD_FORMAT_H
 
@@ -26,10 +27,19 @@ MD_COLD md_format md_format_of(const char *path) {
         const char *tail;
         md_format format;
     } table[] = {
-        {".csv", MD_FORMAT_CSV},   {".npy", MD_FORMAT_NPY}, {".u8", MD_FORMAT_U8},
-        {".txt", MD_FORMAT_U8},    {".bin", MD_FORMAT_U8},  {".md", MD_FORMAT_U8},
-        {".u16", MD_FORMAT_U16},   {".i32", MD_FORMAT_I32}, {".idx", MD_FORMAT_IDX},
-        {"-ubyte", MD_FORMAT_IDX}, {".gz", MD_FORMAT_IDX},
+        {".csv", MD_FORMAT_CSV},
+        {".npy", MD_FORMAT_NPY},
+        /* if: guessed */
+        {".u8", MD_FORMAT_U8},
+        {".txt", MD_FORMAT_U8},
+        {".bin", MD_FORMAT_U8},
+        {".md", MD_FORMAT_U8},
+        {".u16", MD_FORMAT_U16},
+        {".i32", MD_FORMAT_I32},
+        {".idx", MD_FORMAT_IDX},
+        {"-ubyte", MD_FORMAT_IDX},
+        {".gz", MD_FORMAT_IDX},
+        /* end: guessed */
     };
     for (size_t i = 0, n = strlen(path); i < sizeof table / sizeof *table; i++) {
         const size_t k = strlen(table[i].tail);

@@ -18,25 +18,16 @@ MD_COLD md_format md_format_sniff(int fd) {
     if (md_read_fd(&fd, 0, head, sizeof head) != 0) {
         return MD_FORMAT_U8;
     }
+    if (memcmp(head, "\x93NUMPY", 6) == 0) {
+        return MD_FORMAT_NPY;
+    }
+    /* if: guessed */
     int idx = head[0] == 0 && head[1] == 0 && head[2] >= 8 && head[2] <= 14 && head[3] > 0;
-    return memcmp(head, "\x93NUMPY", 6) == 0             ? MD_FORMAT_NPY
-           : idx || (head[0] == 0x1F && head[1] == 0x8B) ? MD_FORMAT_IDX
-                                                         : MD_FORMAT_U8;
-}
-
-/* What `--data` may give this program, for messages. */
-MD_COLD const char *md_formats_read(void) {
-    return ".npy"
-           /* if: csv */
-           ", .csv"
-           /* end: csv */
-           /* if: idx */
-           ", IDX (-ubyte, .idx, .gz)"
-           /* end: idx */
-           /* if: raw */
-           ", text and raw elements (.txt, .md, .bin, .u8, .u16, .i32)"
-           /* end: raw */
-        ;
+    if (idx || (head[0] == 0x1F && head[1] == 0x8B)) {
+        return MD_FORMAT_IDX;
+    }
+    /* end: guessed */
+    return MD_FORMAT_U8;
 }
 
 /* Raw elements: one record each. */
@@ -164,9 +155,18 @@ MD_COLD int md_array_open(md_array *a, const char *path, md_format format, uint6
         /* end: raw */
     } else {
         rc = md_fail(message, MD_EXIT_DATA,
-                     "%s: this program reads %s; convert the file, or give the data in the model "
-                     "a path with its ending",
-                     path, md_formats_read());
+                     "%s: this program reads .npy"
+                     /* if: csv */
+                     ", .csv"
+                     /* end: csv */
+                     /* if: idx */
+                     ", IDX (-ubyte, .idx, .gz)"
+                     /* end: idx */
+                     /* if: raw */
+                     ", text and raw elements (.txt, .md, .bin, .u8, .u16, .i32)"
+                     /* end: raw */
+                     "; convert the file, or give the data in the model a path with its ending",
+                     path);
     }
     close(fd);
     return rc;

@@ -59,7 +59,7 @@ typedef struct md_load {
     /* if: main */
     const char *only; /* paths with commas between them; NULL: everything */
     int faults;
-    md_text *message; /* or NULL */
+    md_text *message; /* or NULL; empty at first, MD_FAULTS_TAIL bytes lie behind its size */
     /* end: main */
     /* if: spans */
     md_takes_fn takes; /* which tensors' data are read now; NULL: all that are asked for */
@@ -546,32 +546,21 @@ MD_COLD int md_load_tensors(md_load *l, const md_tensor *tensors, size_t count,
         md_load_fault(l, MD_ERR_FORMAT, "not a safetensors file: %s at byte %u", l->json.why,
                       l->json.at);
     }
+    /* if: main */
+    if (l->faults > MD_FAULTS_SHOWN && l->message != NULL) {
+        md_text tail = *l->message; /* however long names are, the count has its place */
+        tail.size += MD_FAULTS_TAIL;
+        md_text_add(&tail, "; and ");
+        md_text_u64(&tail, (uint64_t)(l->faults - MD_FAULTS_SHOWN));
+        md_text_add(&tail, " more");
+        l->message->used = tail.used;
+    }
+    /* end: main */
     return l->code;
 }
 
-/* The same with what `l` is told, zeros else: an empty message, which gets what was wrong, as far
- * as ten lines of it go; with `only`, paths with commas between them, the rest of the file and of
- * the model does not count: it may be missing, unknown or of another shape. The file's note goes to
- * `note`, of MD_NOTE_BYTES or NULL; it is empty where there is none. */
-MD_COLD int md_load_told(md_load *l, const md_tensor *tensors, size_t count,
-                         const md_memory *memory, unsigned what, unsigned char *seen, char *note,
-                         md_read_fn read, void *user) {
-    md_text *message = l->message;
-    message->size -= MD_FAULTS_TAIL; /* however long names are, the count has its place */
-    md_load_tensors(l, tensors, count, memory, what, seen, read, user);
-    message->size += MD_FAULTS_TAIL;
-    if (l->faults > MD_FAULTS_SHOWN) {
-        md_text_add(message, "; and ");
-        md_text_u64(message, (uint64_t)(l->faults - MD_FAULTS_SHOWN));
-        md_text_add(message, " more");
-    }
-    if (note != NULL) {
-        memcpy(note, l->note, sizeof l->note);
-    }
-    return l->code;
-}
-
-/* The same of all that is there. */
+/* The same of all that is there, with a message, empty at first, and the file's note to `note`, of
+ * MD_NOTE_BYTES or NULL. */
 MD_COLD int md_load_noted(const md_tensor *tensors, size_t count, const md_memory *memory,
                           unsigned what, const char *only, unsigned char *seen, char *note,
                           md_read_fn read, void *user, md_text *message) {
@@ -579,7 +568,13 @@ MD_COLD int md_load_noted(const md_tensor *tensors, size_t count, const md_memor
     memset(&l, 0, sizeof l);
     l.only = only;
     l.message = message;
-    return md_load_told(&l, tensors, count, memory, what, seen, note, read, user);
+    message->size -= MD_FAULTS_TAIL;
+    (void)md_load_tensors(&l, tensors, count, memory, what, seen, read, user);
+    message->size += MD_FAULTS_TAIL;
+    if (note != NULL) {
+        memcpy(note, l.note, sizeof l.note);
+    }
+    return l.code;
 }
 
 #endif

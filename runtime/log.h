@@ -119,7 +119,9 @@ typedef struct md_run {
     int part;     /* that is evaluated */
     int64_t made; /* updates, or rounds of them, that this run made in the phase */
     int64_t log_every, saved_step;
+    /* if: several */
     const md_task *saved_task; /* whose update saved_step is */
+    /* end: several */
     double start, shown;
     int64_t pages_early;
     int64_t pages_late;
@@ -194,29 +196,14 @@ MD_COLD void md_json_metrics(md_text *t, const md_entry *e, const double *values
 
 /* ---- memory --------------------------------------------------------------------------------- */
 
-MD_COLD size_t md_data_bytes(const md_run *r) {
+/* Memory for data and for what is kept of the run, whole pages; `files` is what is read as it is
+ * needed. */
+MD_COLD size_t md_data_bytes(const md_run *r, uint64_t *files) {
     size_t bytes = r->array_bytes + md_round_up(r->block.size, md_page());
+    *files = r->array_files;
     for (int i = 0; i < r->set_count; i++) {
         bytes += r->sets[i].resident;
-    }
-    return bytes;
-}
-
-MD_COLD size_t md_plot_memory(const md_run *r) {
-    return r->plot.size > 0 ? md_round_up(r->plot.size, md_page()) : 0;
-}
-
-/* if: profile */
-MD_COLD size_t md_profile_memory(const md_run *r) {
-    return r->marks.size > 0 ? md_round_up(r->marks.size, md_page()) : 0;
-}
-/* end: profile */
-
-/* Bytes of the files that are read as they are needed. */
-MD_COLD uint64_t md_data_files(const md_run *r) {
-    uint64_t bytes = r->array_files;
-    for (int i = 0; i < r->set_count; i++) {
-        bytes += r->sets[i].files;
+        *files += r->sets[i].files;
     }
     return bytes;
 }
@@ -231,7 +218,8 @@ typedef struct md_memory_row {
 
 MD_COLD void md_log_memory(md_run *r) {
     const size_t closed = r->regions.mapped - r->regions.bound;
-    const uint64_t files = md_data_files(r), plot = md_plot_memory(r);
+    uint64_t files;
+    const uint64_t data = md_data_bytes(r, &files), plot = md_round_up(r->plot.size, md_page());
     const char *scratch = "scratch of the largest entry", *when = "all of it taken before step 0";
     size_t params = r->model->params_bytes, state = r->model->state_bytes;
     size_t arena = r->model->arena_bytes;
@@ -254,11 +242,11 @@ MD_COLD void md_log_memory(md_run *r) {
         {"stack_per_thread", r->model->stack_bytes, 1, 1, each},
         {"threads", (uint64_t)r->threads, 1, 0, ""},
         {"libraries", r->libraries, 1, 1, "threads and their stacks, measured"},
-        {"data", md_data_bytes(r), 1, 1, "rows in memory, windows of files, bookkeeping"},
+        {"data", data, 1, 1, "rows in memory, windows of files, bookkeeping"},
         {"files", files, 1, files > 0, "read as they are needed, not in memory"},
         {"plot", plot, plot > 0, plot > 0, "points of --plot"},
         /* if: profile */
-        {"profile", md_profile_memory(r), r->marks.size > 0, r->marks.size > 0,
+        {"profile", md_round_up(r->marks.size, md_page()), r->marks.size > 0, r->marks.size > 0,
          "notes of calls, memory to measure the machine with"},
         /* end: profile */
         {"reserved", 2 * md_page() + r->opened + md_thread_space(r->threads) + closed, 1, 1,
@@ -328,17 +316,6 @@ MD_COLD void md_text_task(const md_run *r, md_text *t) {
 }
 /* end: several */
 
-MD_COLD void md_text_step(md_run *r, md_text *t) {
-    /* if: several */
-    md_text_task(r, t);
-    /* end: several */
-    md_text_format(t, "step %lld", (long long)r->task->step);
-    if (r->task->per_epoch > 0) {
-        md_text_format(t, "  epoch %lld", (long long)md_epoch(r));
-    }
-    md_text_values(t, r->task->entry, r->task->values, r->task->entry->extra_count);
-}
-
 MD_COLD void md_log_step(md_run *r) {
     const md_entry *e = r->task->entry;
     md_text *t = md_line(r);
@@ -354,7 +331,14 @@ MD_COLD void md_log_step(md_run *r) {
         }
         md_text_add(t, "}\n");
     } else {
-        md_text_step(r, t);
+        /* if: several */
+        md_text_task(r, t);
+        /* end: several */
+        md_text_format(t, "step %lld", (long long)r->task->step);
+        if (r->task->per_epoch > 0) {
+            md_text_format(t, "  epoch %lld", (long long)md_epoch(r));
+        }
+        md_text_values(t, e, r->task->values, e->extra_count);
         md_text_add(t, "\n");
     }
     md_print(r);
@@ -410,10 +394,11 @@ MD_COLD void md_log_end(md_run *r, int last) {
     const md_entry *e = r->task->entry;
     md_text *t = md_line(r);
     double seconds = md_seconds() - r->start;
-    uint64_t peak = md_peak_bytes();
-    uint64_t other = r->process + r->libraries + md_data_bytes(r) + md_plot_memory(r);
+    uint64_t files, peak = md_peak_bytes();
+    uint64_t other = r->process + r->libraries + md_data_bytes(r, &files);
+    other += md_round_up(r->plot.size, md_page());
     /* if: profile */
-    other += md_profile_memory(r);
+    other += md_round_up(r->marks.size, md_page());
     /* end: profile */
     uint64_t over = peak > other ? peak - other : 0;
     int64_t growth = r->made > 2 ? r->pages_late - r->pages_early : 0;

@@ -144,15 +144,19 @@ MD_COLD int md_setup_data(md_run *r, md_paths *paths) {
         return MD_EXIT_OK;
     }
     const md_dataset *set = &r->model->datasets[e->dataset];
+    /* if: several */
     for (int i = 0; i < r->set_count; i++) {
         k->data = r->sets[i].set == set ? &r->sets[i] : k->data;
     }
+    /* end: several */
     int rc = MD_EXIT_OK;
     if (k->data == NULL) {
+        /* if: many */
         if (paths->used + set->file_count * MD_PARTS > MD_PATHS) {
             return md_fail(&r->message, MD_EXIT_DATA, "more than %d files in the data of a run",
                            MD_PATHS / MD_PARTS);
         }
+        /* end: many */
         k->data = &r->sets[r->set_count++];
         rc = md_data_open(k->data, set, md_path_of, paths, &r->stream, &r->message);
         paths->used += set->file_count * MD_PARTS;
@@ -177,8 +181,7 @@ MD_COLD int md_setup_threads(md_run *r) {
     space = md_statm(0) - space;
     r->opened = space > 0 ? (size_t)space * md_page() : 0;
     if (r->options.threads > 0) { /* more threads than cores are the user's right */
-        int64_t most = r->model->threads;
-        wanted = (int)(r->options.threads < most ? r->options.threads : most);
+        wanted = (int)r->options.threads;
     }
     if (!md_threads_fit(wanted)) {
         return md_fail(&r->message, MD_EXIT_MEMORY,
@@ -401,16 +404,14 @@ MD_COLD int md_info(md_run *r) {
 /* ---- main ----------------------------------------------------------------------------------- */
 
 MD_COLD int md_dispatch(md_run *r, md_paths *paths) {
-    switch (r->options.command) {
-    case MD_RUN_HELP:
+    if (r->options.command == MD_RUN_HELP) {
         md_options_help(r->model, r->options.argv[0], md_line(r));
         md_print(r);
         return MD_EXIT_OK;
-    case MD_RUN_INFO: return md_info(r);
-    default: break;
     }
-    int rc = md_setup(r, paths);
-    if (rc != MD_EXIT_OK) {
+    int info = r->options.command == MD_RUN_INFO;
+    int rc = info ? md_info(r) : md_setup(r, paths);
+    if (rc != MD_EXIT_OK || info) {
         return rc;
     }
     /* if: profile */

@@ -19,19 +19,25 @@
 typedef enum md_source {
     MD_COLUMNS, /* columns first .. first + count - 1 of a csv row, or elements of a flat record */
     MD_RECORD,  /* a whole record of `count` elements (all columns, one image, one label) */
-    MD_WINDOW,  /* row i is the `count` elements from i * stride + first on */
-    MD_MADE     /* no file: `load` makes the row of two i64, the file's seed and the row's number */
+    /* if: windows */
+    MD_WINDOW, /* row i is the `count` elements from i * stride + first on */
+    /* end: windows */
+    /* if: made */
+    MD_MADE /* no file: `load` makes the row of two i64, the file's seed and the row's number */
+    /* end: made */
 } md_source;
 
 /* The parts of a data set. Rows to test on are looked at by `eval --part test` alone. */
 enum { MD_PART_TRAIN, MD_PART_HELD, MD_PART_TEST, MD_PARTS };
 
+/* if: ordered */
 /* The order of the rows of an epoch. */
 typedef enum md_order {
     MD_AS_FILED, /* that of the file */
     MD_SHUFFLED, /* a fresh one in every epoch */
     MD_STREAMS   /* row b of a batch goes on where row b of the batch before ended */
 } md_order;
+/* end: ordered */
 
 /* One `file` clause. */
 typedef struct md_file {
@@ -59,7 +65,9 @@ typedef struct md_field {
     md_source source;
     int64_t first;  /* MD_COLUMNS: first column; MD_WINDOW: offset; else 0 */
     int64_t count;  /* raw elements of a row */
+    /* if: windows */
     int64_t stride; /* MD_WINDOW: elements from row to row; else 0 */
+    /* end: windows */
     md_dtype raw;   /* element type that `load` reads */
     md_dtype dtype; /* element type of the field */
     int rank;       /* of one row, without the batch axis */
@@ -83,7 +91,9 @@ typedef struct md_dataset {
     /* k: every k-th row of the training files belongs to the part; 0: none. Test rows are taken
      * first, held-out rows from what is left. MD_PART_TRAIN: unused. */
     int64_t every[MD_PARTS];
+    /* if: ordered */
     md_order order;
+    /* end: ordered */
     /* if: passes */
     int in_ring;    /* 1: its rows are those of a ring, by number, as many as were pushed */
     size_t counter; /* then: an int64_t in the state region, how many were */
@@ -241,7 +251,7 @@ typedef struct md_model {
     /* How what begins with each phase begins, the first as `init` has it; NULL: as zeros. */
     int (*const *inits)(void *net, uint64_t seed);
     /* end: spans */
-    const char *const *info; /* lines in front of the table of memory, NULL, those behind it, NULL */
+    const char *const *info; /* lines before the table of memory, NULL, those behind it, NULL */
     /* if: canary */
     const md_damage *damage; /* of the instance, with --checks=canary; else NULL */
     /* end: canary */

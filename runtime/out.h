@@ -203,8 +203,8 @@ MD_COLD void md_out_cancel(md_out *o) {
     }
 }
 
-/* Could the file be made? Asked before a long run; leaves nothing behind. NULL is none. A pipe or a device is
- * taken at its word. */
+/* Could the file, if there is one, be made? Asked before a long run; leaves nothing behind. A pipe
+ * or a device is taken at its word. */
 MD_COLD int md_out_probe(md_out *o, const char *path, md_text *message) {
     struct stat old;
     if (path == NULL || (stat(path, &old) == 0 && !S_ISREG(old.st_mode) && !S_ISDIR(old.st_mode))) {

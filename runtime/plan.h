@@ -89,9 +89,11 @@ MD_COLD int md_plan_phase(md_run *r, int first, int end) {
                        "'%s' does not say how long it trains: --steps N%s",
                        r->tasks[first].entry->name, fed ? " or --epochs N" : "");
     }
+    /* if: several */
     for (int i = first; i < end; i++) {
         r->tasks[i].steps = said->steps;
     }
+    /* end: several */
     return MD_EXIT_OK;
 }
 

@@ -59,11 +59,8 @@ MD_COLD void md_text_rate(md_text *t, double rate) {
     double shown = slow ? 1 / rate : rate;
     const char *unit = shown >= 1e6 ? "M" : shown >= 1e3 ? "k" : "";
     shown = shown >= 1e6 ? shown / 1e6 : shown >= 1e3 ? shown / 1e3 : shown;
-    md_text_format(t, "%.*f%s %s",
-                   shown < 10    ? 2
-                   : shown < 100 ? 1
-                                 : 0,
-                   shown, unit, slow ? "s/step" : "steps/s");
+    int places = (shown < 10) + (shown < 100);
+    md_text_format(t, "%.*f%s %s", places, shown, unit, slow ? "s/step" : "steps/s");
 }
 
 /* What the line is made of, in the order in which it is given room. */

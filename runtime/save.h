@@ -31,14 +31,15 @@ MD_COLD int md_save_file(md_out *out, const char *path, const md_model *model,
     return md_out_close(out, message);
 }
 
-/* Loads weights, with `only` those under its paths; `seen` is scratch of one byte a slice. */
+/* Loads weights, with `only` those under its paths; `seen` is scratch of one byte a slice; `note`,
+ * of MD_NOTE_BYTES or NULL, is empty where the file has none. */
 MD_COLD int md_load_file(const char *path, const md_model *model, md_regions *regions,
                          unsigned what, const char *only, unsigned char *seen, char *note,
                          md_text *message) {
     int fd = -1, rc = MD_EXIT_OK;
     uint64_t bytes;
     char buffer[MD_MESSAGE_BYTES - 256];
-    md_text why = md_text_make(buffer, sizeof buffer);
+    md_text why = md_text_make(buffer, sizeof buffer - MD_FAULTS_TAIL);
     md_load l;
     memset(&l, 0, sizeof l);
     l.only = only;
@@ -52,9 +53,12 @@ MD_COLD int md_load_file(const char *path, const md_model *model, md_regions *re
     if (rc != MD_EXIT_OK) {
         return rc;
     }
-    int code = md_load_told(&l, model->tensors, model->tensor_count, &regions->memory, what, seen,
-                            note, md_read_fd, &fd);
+    int code = md_load_tensors(&l, model->tensors, model->tensor_count, &regions->memory, what,
+                               seen, md_read_fd, &fd);
     close(fd);
+    if (note != NULL) {
+        memcpy(note, l.note, sizeof l.note);
+    }
     if (code != MD_OK) {
         return md_fail(message, MD_EXIT_DATA, "%s: does not fit '%s': %s", path, model->name,
                        why.at);

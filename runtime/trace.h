@@ -31,32 +31,30 @@ MD_COLD void md_trace_clear(uint32_t *notes, int count) {
     memset(notes, 0, sizeof *notes * (size_t)MD_TRACE_NOTES(count));
 }
 
-MD_COLD void md_trace_note(uint32_t *notes, int place, int nan, int inf) {
-    uint32_t *at = notes + 1 + 2 * place;
-    notes[0]++;
-    at[0] = nan && at[0] == 0 ? notes[0] : at[0];
-    at[1] = inf && at[1] == 0 ? notes[0] : at[1];
-}
-
 /* Looks at rows of `length` numbers, `stride` apart. `form`: 4 of floats, 8 of doubles, of floats
- * of 16 bits the bits of their exponent. */
+ * of 16 bits the bits of their exponent. What a place held first is noted by its time. */
 MD_COLD void md_trace_rows(uint32_t *notes, int place, const void *x, int form, int64_t rows,
                            int64_t length, int64_t stride) {
     int nan = 0, inf = 0;
     for (int64_t r = 0; r < rows; r++) {
         for (int64_t i = r * stride; i < r * stride + length; i++) {
+            /* if: halves */
             if (form > 8) {
                 const int size = ((const uint16_t *)x)[i] & 0x7FFF;
                 nan |= size > form;
                 inf |= size == form;
                 continue;
             }
+            /* end: halves */
             double value = form == 8 ? ((const double *)x)[i] : (double)((const float *)x)[i];
             nan |= isnan(value) != 0;
             inf |= isinf(value) != 0;
         }
     }
-    md_trace_note(notes, place, nan, inf);
+    uint32_t *at = notes + 1 + 2 * place;
+    notes[0]++;
+    at[0] = nan && at[0] == 0 ? notes[0] : at[0];
+    at[1] = inf && at[1] == 0 ? notes[0] : at[1];
 }
 
 /* if: again */
