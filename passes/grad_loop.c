@@ -300,6 +300,14 @@ static bool same_every_time(Replay *r, const Node *n) {
     return (int)n->id < r->nconstant && r->constant[n->id];
 }
 
+/* Is it looked up where nothing changes, by an index that takes less? Then reading it again is as
+ * cheap as reading a stack of it. */
+static bool looked_up_again(Replay *r, const Node *n) {
+    enum { SMALL = 2 };
+    return r->save != GRAD_SAVE_ALL && n->op == OP_GATHER && same_every_time(r, n->in[0]) &&
+           type_bytes(*n->in[1]->type) <= type_bytes(*n->type) / SMALL;
+}
+
 /* The one decision, of any node but a parameter: made again, or stacked? */
 static bool made_again(Replay *r, const Node *n) {
     const Node *decides = n->op == OP_PICK ? n->in[0] : n;
@@ -309,7 +317,7 @@ static bool made_again(Replay *r, const Node *n) {
     if (hint && (!hint->keep || !computed_again(GRAD_SAVE_ALL, decides, same))) {
         return !hint->keep;
     }
-    return (!r->run->plan->late && plan_makes_again(r->run->plan, what)) ||
+    return (!r->run->plan->late && plan_makes_again(r->run->plan, what)) || looked_up_again(r, n) ||
            (computed_again(r->save, decides, same) && !(r->save == GRAD_SAVE_CALLS && call));
 }
 
@@ -398,8 +406,8 @@ static Node *sum_before(const Sweep *s, const Node *n, int k) {
  * over them while the adjoint runs may wait for a loss that is made of these stacks. */
 static bool gives_stacks(const Sweep *s, const Node *n) {
     const Attr *a = n->attr;
-    bool gives = !s->replay && !n->region->up && a->checkpoint > 0 && a->ncarry > 0 &&
-                 !loop_ends_itself(a);
+    bool gives =
+        !s->replay && !n->region->up && a->checkpoint > 0 && a->ncarry > 0 && !loop_ends_itself(a);
     for (int k = a->ncarry + a->ninv; k < n->nin; k++) {
         const Node *x = n->in[k];
         while (op_info[x->op].cls == CLASS_VIEW) {

@@ -106,6 +106,14 @@ static Region *turns(Graph *g, const Region *region, const Entry *entry) {
     return pass_turns(g, region, plan_of(entry));
 }
 
+static bool applies_lookups(const Region *region, const Entry *entry) {
+    return applies_turns(region, entry) && sink_turns_applies(region, sink_least, plan_of(entry));
+}
+
+static Region *lookups(Graph *g, const Region *region, const Entry *entry) {
+    return pass_sink_turns(g, region, sink_least, plan_of(entry));
+}
+
 static Region *grad(Graph *g, const Region *region, const Entry *entry) {
     return pass_grad_planned(g, region, plan_of(entry));
 }
@@ -158,7 +166,7 @@ static bool applies_final(const Region *region, const Entry *entry) {
     return final_applies(region, final_least);
 }
 
-static Region *final(Graph *g, const Region *region, const Entry *entry) {
+static Region * final(Graph *g, const Region *region, const Entry *entry) {
     (void)entry;
     return pass_final(g, region, final_least);
 }
@@ -178,6 +186,7 @@ static const struct {
     {"match", run_simplify, STAGE_BUILT, NULL, false, false, false},
     {"orders", run_orders, STAGE_BUILT, applies_orders, false, false, true},
     {"turns", turns, STAGE_BUILT, applies_turns, false, false, false},
+    {"lookups", lookups, STAGE_BUILT, applies_lookups, false, false, false},
     {"parts", parts, STAGE_BUILT, applies_parts, false, false, false},
     {"chunk", chunk, STAGE_BUILT, applies_chunk, false, false, false},
     {"precision", precision, STAGE_BUILT, NULL, true, false, false},

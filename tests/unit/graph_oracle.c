@@ -15,6 +15,7 @@
 #include "passes/parts.h"
 #include "passes/remat.h"
 #include "passes/simplify.h"
+#include "passes/sink.h"
 #include "passes/sums.h"
 #include "passes/thin.h"
 #include "tests/support.h"
@@ -58,9 +59,9 @@ static Region *grad_segments(Graph *g, const Region *region) {
     return pass_grad_planned(g, region, &segments);
 }
 
-/* What is made of the turns of loops, in them. */
+/* What is made of the turns of loops and looked up for them, in them. */
 static Region *turns(Graph *g, const Region *region) {
-    return pass_turns(g, region, &segments);
+    return pass_sink_turns(g, pass_turns(g, region, &segments), 1, &segments);
 }
 
 /* What is stacked otherwise is made again. */

@@ -1,4 +1,5 @@
-/* What is looked up for all turns of loops is looked up for each; to the bit. */
+/* What is looked up for all turns of loops is looked up for each; to the bit. In front of the pass
+ * that differentiates, where segments of turns are kept, the derivative is added up by turns too. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,6 +8,7 @@
 #include <cmocka.h>
 
 #include "pass_fixture.h"
+#include "passes/simplify.h"
 #include "passes/sink.h"
 
 enum { TRIP = 6, EACH = 2, ROWS = 3, WIDE = 8, WORDS = 5 };
@@ -103,7 +105,72 @@ static void test_forms(void **state) {
     }
 }
 
+typedef enum {
+    ADDED,     /* segments, of which the last has fewer turns; the table is small */
+    BY_A_PLAN, /* the text says nothing, but the plan */
+    KEPT,      /* nobody says anything: the loop keeps all */
+    LARGE,     /* the table takes more than what is the same for all turns */
+    ASKED,     /* the derivative by what is looked up is asked for */
+    LOOKUPS
+} Lookup;
+
+enum { LONGER = 5, DEEP = 80 };
+
+/* carry' = sin(carry) + the sum of the slice times a weight, in segments of two turns. */
+static void build_lookup(Fixture *f, Lookup form) {
+    Graph *g = f->g;
+    const int64_t turns[2] = {LONGER, ROWS};
+    const bool silent = form == BY_A_PLAN || form == KEPT;
+    const int8_t rows[2] = {0, 1}, columns[2] = {1, 2}, both[2] = {0, 2};
+    Type table = {.elem = f->s.elem, .rank = 2, .dim = {WORDS, WIDE}};
+    Type weights = {.elem = f->s.elem, .rank = 2, .dim = {WIDE, form == LARGE ? 1 : DEEP}};
+    Node *from = sample_input(&f->s, table, -1, 1), *w = sample_input(&f->s, weights, -1, 1);
+    Node *x = node_gather(g, from, index_of(f, 2, turns), 0);
+    LoopBuilder *loop = loop_open(g, LONGER, form == ADDED);
+    loop_checkpoint(loop, silent ? CHECKPOINT_NONE : EACH);
+    int carry = loop_carry(loop, node_const(g, f->s.elem, 0.5));
+    Node *slice = loop_xs(loop, x);
+    Node *y = node_contract(g, slice, graph_import(g, w), rows, columns, both, 2);
+    y = node_map1(g, OP_SIN, node_fold(g, OP_SUM, y, 3));
+    loop_next(loop, carry,
+              node_map2(g, OP_ADD, node_map1(g, OP_SIN, loop_carry_value(loop, carry)), y));
+    region_result(f->region, loop_final(g, loop_close(loop), carry));
+    if (form == ASKED) {
+        Node *one = node_const(g, f->s.elem, 1);
+        region_result(f->region, node_grad(g, f->region->out.at[0], x, one));
+    }
+    add_gradients(f);
+}
+
+static bool adds_rows(const Node *n) {
+    return n->op == OP_SCATTER_ADD;
+}
+
+static void test_derivatives(void **state) {
+    (void)state;
+    for (int form = 0; form < LOOKUPS; form++) {
+        const GradPlan segments = {.save = GRAD_SAVE_CALLS,
+                                   .segment = form == BY_A_PLAN ? EACH : 0};
+        const bool sinks = form <= BY_A_PLAN;
+        Fixture f;
+        fixture_open(&f, TY_F64, 30 + (uint64_t)form);
+        build_lookup(&f, (Lookup)form);
+        Region *built = pass_simplify(f.g, f.region);
+        assert_true(sink_turns_applies(built, 1, &segments) == sinks);
+        Region *sunk = pass_sink_turns(f.g, built, 1, &segments);
+        region_verify(sunk, STAGE_BUILT);
+        Region *before = optimise(&f, pass_grad_planned(f.g, built, &segments));
+        Region *after = optimise(&f, pass_grad_planned(f.g, sunk, &segments));
+        assert_int_equal(fixture_count(&f, before, adds_rows), 1);
+        assert_int_equal(fixture_count(&f, after, adds_rows), sinks ? 0 : 1);
+        assert_int_equal(fixture_count(&f, after, looks_up), sinks ? 0 : 1);
+        assert_true(difference(&f, before, after) <= 1e-12);
+        arena_free(&f.arena);
+    }
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_forms)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_forms),
+                                       cmocka_unit_test(test_derivatives)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
