@@ -112,6 +112,8 @@ static void find_bufs(Apply *a) {
         int root = plan_root(a->eval, v);
         if (root != v) {
             a->buf[v]->storage = a->buf[root];
+        } else if (a->eval->value[v].in != NULL) {
+            a->buf[v]->storage = a->eval->value[v].in;
         }
     }
 }
@@ -152,6 +154,11 @@ void plan_apply(Program *p, const Plan *plan, const PlanEval *eval) {
             use->buf->storage = use->buf->final;
         } else if (use->kept) {
             append_copy(p, s->list, use->buf);
+        }
+    }
+    for (int v = 0; v < eval->count; v++) { /* lists around this one ask whose bytes it has */
+        if (eval->value[v].in != NULL) {
+            s->shared->made_in[a.buf[v]->id] = eval->value[v].in;
         }
     }
 }

@@ -110,18 +110,56 @@ static int64_t plan_body(Program *p, ProblemShared *shared, Step *loop) {
     return peak;
 }
 
+enum {
+    ALL_SLICES = -1,
+    SMALL_SLICE = 16,  /* times a next value must be smaller than what a body needs */
+    WORTH_COPIES = 64, /* one in so many bytes is worth copies */
+};
+
+static Plan order_of(Program *p, ProblemShared *shared, Step *loop, StepList *list, int64_t above,
+                     const int64_t *inner, int64_t limit, PlanEval *eval, const char **name) {
+    Problem *s = problem_open(shared, loop, list, above);
+    for (int i = 0; i < s->n; i++) {
+        s->item[i].inner = inner[i];
+    }
+    *eval = plan_eval_new(s);
+    return order_find(s, eval, limit, p->arena, name);
+}
+
+/* Does the list make slices of small parameters or states? */
+static bool slices_matter(const Problem *s, int64_t small) {
+    bool any = false;
+    for (int u = 0; u < s->use.count && !any; u++) {
+        const Use *use = &s->use.at[u];
+        any = !use->local && use->write.count > 0 && use->buf->final != NULL &&
+              use->buf->bytes <= small;
+    }
+    return any;
+}
+
+/* The next values of parameters that a body makes slice by slice are made in their bytes, so what
+ * reads the old slice comes first. Where one is small, and what waits for its readers is large,
+ * it has bytes of its own, to be copied at the end. */
 static Plan find_plan(Program *p, ProblemShared *shared, Step *loop, StepList *list, int64_t limit,
                       PlanEval *eval, const char **name) {
     int64_t *inner = ARENA_ARRAY(shared->arena, int64_t, list->count + 1);
     for (int i = 0; i < list->count; i++) {
         inner[i] = list->at[i]->kind == STEP_LOOP ? plan_body(p, shared, list->at[i]) : 0;
     }
-    Problem *s = problem_open(shared, loop, list);
-    for (int i = 0; i < s->n; i++) {
-        s->item[i].inner = inner[i];
+    Plan plan = order_of(p, shared, loop, list, ALL_SLICES, inner, limit, eval, name);
+    const int64_t peak = plan_eval(eval, &plan, limit).peak;
+    if (loop != NULL && slices_matter(eval->s, peak / SMALL_SLICE)) {
+        PlanEval other;
+        const char *other_name = NULL;
+        Plan free =
+            order_of(p, shared, loop, list, peak / SMALL_SLICE, inner, limit, &other, &other_name);
+        int64_t lower = plan_eval(&other, &free, limit).peak;
+        if (peak - lower > problem_lost(other.s, other.place) + peak / WORTH_COPIES) {
+            *eval = other;
+            return free;
+        }
     }
-    *eval = plan_eval_new(s);
-    return order_find(s, eval, limit, p->arena, name);
+    return plan;
 }
 
 enum { LEAST = 1 }; /* byte: as little as can be */

@@ -225,6 +225,10 @@ static void add_wishes(Problem *s) {
         if (taken) {
             use->size = 0;
             s->shared->made_in[use->buf->id] = dest;
+            if (dest->kind == BUF_TEMP) {
+                Gap gap = {s->use_of[dest->id], u};
+                VEC_PUSH(s->arena, &s->gap, gap);
+            }
         } else {
             use->kept = true;
         }
@@ -236,11 +240,16 @@ static void add_wishes(Problem *s) {
 
 /* In the body of a loop that makes the next value of a parameter or a state slice by slice: what
  * reads the old slice comes first, so that the new one can take its bytes. */
-static void wish_slices(Problem *s) {
+static void wish_slices(Problem *s, int64_t above) {
     for (int u = 0; u < s->use.count; u++) {
         const Use *next = &s->use.at[u];
         const Buf *dest = next->buf->final;
         int old = dest != NULL && !next->local ? s->use_of[dest->id] : -1;
+        if (old >= 0 && next->buf->bytes <= above) {
+            Gap slice = {old, u};
+            VEC_PUSH(s->arena, &s->slice, slice);
+            continue;
+        }
         for (int k = 0; old >= 0 && k < next->write.count; k++) {
             for (int r = 0; r < s->use.at[old].read.count; r++) {
                 int reader = s->use.at[old].read.at[r], writer = next->write.at[k];
@@ -310,7 +319,22 @@ static void put_map(Problem *s) {
     s->use_of = NULL;
 }
 
-Problem *problem_open(ProblemShared *shared, Step *loop, StepList *list) {
+int64_t problem_lost(const Problem *s, const int *place) {
+    int64_t lost = 0;
+    for (int i = 0; i < s->slice.count; i++) {
+        const Use *old = &s->use.at[s->slice.at[i].old], *next = &s->use.at[s->slice.at[i].next];
+        bool late = false;
+        for (int r = 0; r < old->read.count; r++) {
+            for (int k = 0; k < next->write.count; k++) {
+                late = late || place[old->read.at[r]] > place[next->write.at[k]];
+            }
+        }
+        lost += late ? arena_room(s->shared->e, next->buf->bytes) : 0;
+    }
+    return lost;
+}
+
+Problem *problem_open(ProblemShared *shared, Step *loop, StepList *list, int64_t above) {
     Problem *s = ARENA_NEW(shared->arena, Problem);
     *s = (Problem){.arena = shared->arena, .shared = shared, .loop = loop, .list = list};
     s->n = list->count;
@@ -318,7 +342,7 @@ Problem *problem_open(ProblemShared *shared, Step *loop, StepList *list) {
     s->use_of = take_map(shared);
     build_items(s);
     add_wishes(s);
-    wish_slices(s);
+    wish_slices(s, above);
     mark_updates(s);
     for (int i = 0; i < s->n; i++) {
         note_pairs(s, &s->item[i], s->item[i].step);

@@ -40,6 +40,11 @@ typedef struct {
     int nbuf;
 } ProblemShared;
 
+/* A value and what it is next, which is made in its bytes. */
+typedef struct {
+    int old, next; /* uses; old: -1 where nothing in the list reads it */
+} Gap;
+
 typedef struct {
     Arena *arena;
     ProblemShared *shared;
@@ -48,7 +53,9 @@ typedef struct {
     Item *item;
     int n;
     VEC(Use) use;
-    int *use_of; /* by Buf.id, -1; while it is opened */
+    VEC(Gap) gap;   /* carries: what their bytes hold between last reader and next is free */
+    VEC(Gap) slice; /* of parameters and states, small ones: in any order, which may cost a copy */
+    int *use_of;    /* by Buf.id, -1; while it is opened */
     int stamp;
     Ints stack; /* of searches */
 } Problem;
@@ -66,8 +73,11 @@ const Buf *problem_made_in(const ProblemShared *shared, const Buf *buf);
 /* The Buf comes and goes with the list. */
 bool problem_declares(const Problem *s, const Buf *buf);
 /* Items, uses, dependencies and wishes of `list`, whose loop is `loop`. The lists of the loops in
- * it have their orders. */
-Problem *problem_open(ProblemShared *shared, Step *loop, StepList *list);
+ * it have their orders. Slices of parameters and states of more than `above` bytes in all are read
+ * before they are written. */
+Problem *problem_open(ProblemShared *shared, Step *loop, StepList *list, int64_t above);
+/* Bytes of those that are not, with the items at these places. */
+int64_t problem_lost(const Problem *s, const int *place);
 Sim sim_new(const Problem *s);
 void sim_open(const Problem *s, Sim *sim);
 /* Bytes that the item adds while it runs, and bytes that are gone when it has run. */

@@ -1,5 +1,6 @@
 /* value: see the header. Three walks over the calls: when values are made and touched last, which
- * of them take over the bytes of an operand that dies, how many bytes are live. */
+ * of them take over the bytes of an operand that dies, how many bytes are live. In the list of a
+ * loop, a carry is dead from its last reader to its next value, and its bytes serve others then. */
 #include "passes/plan/value.h"
 
 #include "passes/plan/alloc.h"
@@ -24,6 +25,7 @@ static void make_room(PlanEval *e, const Plan *plan) {
         e->room = 2 * values;
         e->value = ARENA_ARRAY(s->arena, PlanValue, e->room);
         e->taken = ARENA_ARRAY(s->arena, int, e->room);
+        e->fits = ARENA_ARRAY(s->arena, bool, e->room);
     }
     if (plan->call.count + 2 > e->calls) {
         e->calls = 2 * plan->call.count + 2;
@@ -50,7 +52,7 @@ static void find_values(PlanEval *e, const Plan *plan) {
             if (e->now[u] < 0 || (again && item->makes.at[k])) {
                 e->now[u] = e->count;
                 e->taken[e->count] = -1;
-                e->value[e->count] = (PlanValue){u, p, p, e->count};
+                e->value[e->count] = (PlanValue){u, p, p, e->count, NULL};
                 e->count++;
             }
             PlanValue *v = &e->value[e->now[u]];
@@ -112,16 +114,117 @@ static void share_bytes(PlanEval *e, const Plan *plan) {
     }
 }
 
+/* ---- gaps of carries ------------------------------------------------------------------------- */
+
+/* The last call that reads a use; -1: none. */
+static int last_reader(const PlanEval *e, const Plan *plan, int use) {
+    int last = -1;
+    for (int p = 0; use >= 0 && p < plan->call.count; p++) {
+        const Ints *reads = &e->s->item[plan->call.at[p]].reads;
+        for (int k = 0; k < reads->count; k++) {
+            last = reads->at[k] == use ? p : last;
+        }
+    }
+    return last;
+}
+
+typedef struct {
+    Buf *carry;
+    const Buf *next;
+    int from, to; /* calls: the last reader of the carry, the first that touches what is next */
+} GapCalls;
+
+typedef struct {
+    const PlanEval *e;
+    const GapCalls *gap;
+    int v; /* a value that is taken to have the carry's bytes */
+} InGap;
+
+/* 0: the carry's bytes. */
+static int64_t bytes_in_gap(const void *ctx, const Buf *buf) {
+    const InGap *in = ctx;
+    const PlanEval *e = in->e;
+    buf = problem_made_in(e->s->shared, buf);
+    if (buf == problem_made_in(e->s->shared, in->gap->carry)) {
+        return 0;
+    }
+    bool local = buf->kind == BUF_TEMP && buf->loop == e->s->loop;
+    int v = local ? e->now[e->s->shared->local[buf->id]] : -1;
+    return v >= 0 && plan_root(e, v) == in->v ? 0 : 1 + (int64_t)buf->id;
+}
+
+/* May value v be in the bytes of the carry? Of the calls at both ends, one reads the carry before
+ * it writes the value, and one reads the value before it writes what the carry is next. */
+static bool fits_gap(const PlanEval *e, const Plan *plan, const GapCalls *gap, int v) {
+    const PlanValue *value = &e->value[v];
+    const Use *use = &e->s->use.at[value->use];
+    if (value->root != v || value->in != NULL || use->size == 0 || use->buf->kind != BUF_TEMP ||
+        value->first < gap->from || value->last > gap->to || value->first == gap->to ||
+        !layouts_agree(use->buf, gap->carry)) {
+        return false;
+    }
+    const InGap in = {e, gap, v};
+    const Bytes bytes = {bytes_in_gap, &in};
+    const Step *first = e->s->item[plan->call.at[value->first]].step;
+    const Step *last = e->s->item[plan->call.at[value->last]].step;
+    return (value->first > gap->from || step_yields(&bytes, first, 0, use->buf, 0)) &&
+           (value->last < gap->to || step_yields(&bytes, last, 0, gap->next, 0));
+}
+
+static bool meets_in_gap(const PlanEval *e, const Buf *carry, int v) {
+    bool meets = false;
+    for (int i = 0; i < e->count && !meets; i++) {
+        const PlanValue *other = &e->value[i];
+        meets = other->in == carry && other->first <= e->value[v].last &&
+                e->value[v].first <= other->last;
+    }
+    return meets;
+}
+
+/* The one that is there for most calls, then what else fits beside it. */
+static void fill_gap(PlanEval *e, const Plan *plan, const GapCalls *gap) {
+    int longest = -1;
+    bool *fits = e->fits;
+    for (int v = 0; v < e->count; v++) {
+        const PlanValue *value = &e->value[v];
+        fits[v] = fits_gap(e, plan, gap, v);
+        bool longer = longest < 0 ||
+                      value->last - value->first > e->value[longest].last - e->value[longest].first;
+        longest = fits[v] && longer ? v : longest;
+    }
+    for (int v = longest >= 0 ? longest : e->count; v < e->count; v++) {
+        e->value[v].in = fits[v] && !meets_in_gap(e, gap->carry, v) ? gap->carry : NULL;
+    }
+    for (int v = 0; v < longest; v++) {
+        e->value[v].in = fits[v] && !meets_in_gap(e, gap->carry, v) ? gap->carry : e->value[v].in;
+    }
+}
+
+static void fill_gaps(PlanEval *e, const Plan *plan) {
+    const Problem *s = e->s;
+    for (int i = 0; i < s->gap.count; i++) {
+        const Use *next = &s->use.at[s->gap.at[i].next];
+        const GapCalls gap = {.carry = next->buf->final,
+                              .next = next->buf,
+                              .from = last_reader(e, plan, s->gap.at[i].old),
+                              .to = e->value[e->now[s->gap.at[i].next]].first};
+        if (gap.from < gap.to) {
+            fill_gap(e, plan, &gap);
+        }
+    }
+}
+
 PlanCost plan_eval(PlanEval *e, const Plan *plan, int64_t limit) {
     const Problem *s = e->s;
     PlanCost cost = {.at = -1};
     make_room(e, plan);
     find_values(e, plan);
     share_bytes(e, plan);
+    fill_gaps(e, plan);
     memset(e->change, 0, sizeof *e->change * (size_t)(plan->call.count + 2));
     for (int v = 0; v < e->count; v++) {
         const PlanValue *value = &e->value[v];
-        if (value->root == v) {
+        if (value->root == v && value->in == NULL) {
             e->change[value->first] += s->use.at[value->use].size;
             e->change[value->last + 1] -= s->use.at[value->use].size;
         }
@@ -150,7 +253,7 @@ int64_t plan_height(PlanEval *e, const Plan *plan) {
     for (int v = 0; v < e->count; v++) {
         const PlanValue *value = &e->value[v];
         int64_t size = s->use.at[value->use].size;
-        if (value->root == v && size > 0) {
+        if (value->root == v && value->in == NULL && size > 0) {
             item[n++] = (AllocItem){value->first, value->last + 1, size};
         }
     }

@@ -15,6 +15,7 @@ typedef struct {
 typedef struct {
     int use, first, last;
     int root; /* the value whose bytes it has: itself, or an operand of its first call */
+    Buf *in;  /* the carry whose bytes it has meanwhile; NULL: none, it is placed */
 } PlanValue;
 
 typedef struct {
@@ -32,6 +33,7 @@ typedef struct {
     int *now;        /* by use: its value at the present call; -1: none yet */
     Ints seen;       /* the values that calls touch, call after call */
     int *taken;      /* by value: the last call of which a result took its bytes */
+    bool *fits;      /* by value: it may have the bytes of the carry at hand */
     int64_t *change; /* of live bytes, by call */
     int *place;      /* by item: of its first call */
     int calls;       /* what change has room for */

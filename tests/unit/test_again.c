@@ -273,7 +273,7 @@ static void test_carry(void **state) {
     pass_plan(p, true, -1);
     assert_null(check_program(&arena, p));
     ProblemShared shared = problem_shared(p, e, &arena);
-    PlanEval eval = plan_eval_new(problem_open(&shared, NULL, &e->step));
+    PlanEval eval = plan_eval_new(problem_open(&shared, NULL, &e->step, -1));
     Plan plan = {.call = {0}};
     for (int i = 0; i < 4; i++) {
         VEC_PUSH(&arena, &plan.call, i);
@@ -317,7 +317,7 @@ static void test_evaluations(void **state) {
         uint64_t random = seed;
         program_number(e);
         ProblemShared shared = problem_shared(p, e, &arena);
-        Problem *s = problem_open(&shared, NULL, &e->step);
+        Problem *s = problem_open(&shared, NULL, &e->step, -1);
         PlanEval eval = plan_eval_new(s);
         Plan plan = order_find(s, &eval, INT64_MAX, &arena, &name);
         const PlanCost first = plan_eval(&eval, &plan, 0);
@@ -363,7 +363,7 @@ static List *open_list(ProblemShared *shared, Step *loop, StepList *steps, int *
             step->kind == STEP_LOOP ? open_list(shared, step, &step->body, count) : NULL;
         VEC_PUSH(shared->arena, &list->plan.call, i);
     }
-    list->problem = problem_open(shared, loop, steps);
+    list->problem = problem_open(shared, loop, steps, -1);
     list->eval = plan_eval_new(list->problem);
     return list;
 }

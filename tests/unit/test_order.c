@@ -63,7 +63,7 @@ static Problem *problem_of(Program *p, Arena *arena, PlanEval *eval, Plan *plan)
     const char *name;
     program_number(e);
     *shared = problem_shared(p, e, arena);
-    Problem *s = problem_open(shared, NULL, &e->step);
+    Problem *s = problem_open(shared, NULL, &e->step, -1);
     *eval = plan_eval_new(s);
     *plan = order_find(s, eval, INT64_MAX, arena, &name);
     return s;

@@ -1,5 +1,5 @@
 /* What is looked up for all turns of loops is looked up for each; to the bit. In front of the pass
- * that differentiates, where segments of turns are kept, the derivative is added up by turns too. */
+ * that differentiates, where segments are kept, the derivative is added up turn by turn as well. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
