@@ -5,6 +5,8 @@
  * without warnings under -Wall -Wextra -Wpedantic -Wshadow -Wconversion; decides nothing. */
 #include "emit/cstyle.h"
 
+#include "emit/narrow.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -473,6 +475,11 @@ static int expr_level(const Expr *e) {
 }
 
 void style_place(Style *s, const Arg *arg, const Index *index) {
+    const char *word = narrow_place(s, arg);
+    if (word) {
+        text_add(s->out, word);
+        return;
+    }
     text_printf(s->out, "%s[", s->arg[arg->id]);
     style_index(s, index);
     text_add(s->out, arg->strip ? " - n0]" : "]");

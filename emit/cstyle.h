@@ -21,6 +21,21 @@ typedef struct {
     enum { HELD_ADD, HELD_READ, HELD_WRITE } way; /* inside the loop, in front of it, behind it */
 } Held;
 
+/* The bytes of short rows that are words in local arrays (narrow.h). */
+enum { NARROW_ROWS = 4 };
+typedef struct {
+    const Arg *arg;
+    const Index *at;
+    bool written;
+    const char *name, *place; /* of the array, and the element that stands for the argument's */
+} NarrowRow;
+typedef struct {
+    const Stmt *loop; /* over the rows; NULL: there are none */
+    bool open;        /* false: the arguments themselves are meant */
+    int count;
+    NarrowRow row[NARROW_ROWS];
+} Narrow;
+
 struct Style {
     Text *out;
     const Kernel *k;
@@ -41,6 +56,7 @@ struct Style {
     const char *pace;         /* what it knows of its threads; NULL: it has no such loop */
     const char *part, *parts; /* in such a loop: the number of the thread's part, and of all */
     Held held;
+    Narrow narrow;
 };
 
 Style style_open(Text *out, const Kernel *k);

@@ -9,6 +9,7 @@
 #include "emit/draws.h"
 #include "emit/held.h"
 #include "emit/inorder.h"
+#include "emit/narrow.h"
 #include "emit/needs.h"
 #include "emit/printer.h"
 #include "emit/stmts.h"
@@ -26,7 +27,9 @@ void let_print(Style *s, const Stmt *st) {
     bool key = e->kind == EXPR_KEY;
     const char *text = expr_text(s, st->as ? st->as : e);
     const char *name = style_expr_name(s, e, key ? "key" : "t");
-    line(s, "const %s %s = %s;", key ? "md_key" : style_type(e->elem), name, text);
+    const bool word = !st->as && e->kind == EXPR_LOAD && narrow_place(s, e->arg);
+    const char *type = key ? "md_key" : word ? "int32_t" : style_type(e->elem);
+    line(s, "const %s %s = %s;", type, name, text);
     s->bound[e->id] = name;
 }
 
@@ -310,6 +313,7 @@ static void print_for(Style *s, const Stmt *st) {
     if (st->held) {
         held_open(s, st);
     }
+    narrow_open(s, st);
     const char *name = s->axis[st->axis], *first, *end;
     loop_bounds(s, st->axis, st->begin, st->span, &first, &end);
     int64_t extent = s->k->axis[st->axis].extent;
@@ -328,6 +332,7 @@ static void print_for(Style *s, const Stmt *st) {
     block_print(s, &st->body);
     line(s, "}");
     draws_close(s, &draws);
+    narrow_close(s, st);
     if (st->held) {
         held_close(s, st);
     }

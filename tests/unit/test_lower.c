@@ -669,6 +669,15 @@ static void patterns(bool plan, int stored, const Target *target, const char *fl
                                           (int8_t[]){2, 1, 0, 4, 5}, (int8_t[]){0, 1, 2, 3, 5}, 5));
     pattern_case(&t, "product of three batch axes in other orders", 1); /* a plan has two */
 
+    case_open(&t, 16);
+    x = sample_input(&t.s, type_make(TY_F32, 3, (int64_t[]){3, 20, 28}), -1, 1);
+    Node *near = node_window(t.g, x, 1, 2, 1, 0, 10, 2, BORDER_NONE, 0);
+    near = node_window(t.g, near, 3, 2, 1, 0, 14, 2, BORDER_NONE, 0);
+    near = node_fold(t.g, OP_FMAX, near, 1u << 2 | 1u << 4);
+    region_result(t.region, scaled(&t, near, 2));
+    gradients(&t, near, 1);
+    pattern_case(&t, "a pool of rows of 14 places, backward", 2); /* bytes through words */
+
     run_all(&t, flags, 2e-5);
     test_close(&t);
 }
