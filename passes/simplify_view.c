@@ -213,8 +213,26 @@ static Node *window_rule(Graph *g, const Node *n, Node *const *in) {
     return node_reshape(g, part, n->type->rank, n->type->dim);
 }
 
+/* Windows that lie side by side do not overlap: they are the axis cut in parts, and zeros where it
+ * is longer. So the adjoint of a pool asks once which place of a window it is at, not for each
+ * place whether a window has it. */
+static Node *overlap_add_rule(Graph *g, const Node *n, Node *const *in) {
+    const Attr *a = n->attr;
+    const int64_t covered = a->count * a->taps;
+    int64_t lo[MD_RANK] = {0}, hi[MD_RANK] = {0};
+    if (a->s != a->taps || a->d != 1 || a->p != 0 || covered > a->taps_n || covered == 0) {
+        return NULL;
+    }
+    Type type = *n->type;
+    type.dim[a->axis] = covered;
+    Node *joined = node_reshape(g, in[0], type.rank, type.dim);
+    hi[a->axis] = a->taps_n - covered;
+    return hi[a->axis] > 0 ? node_pad(g, joined, lo, hi, BORDER_VALUE, 0) : joined;
+}
+
 const SimplifyRow simplify_views[] = {
     {OP_RESHAPE, reshape_rule}, {OP_PERMUTE, permute_rule}, {OP_BROADCAST, broadcast_rule},
     {OP_FLIP, flip_rule},       {OP_SLICE, slice_rule},     {OP_PAD, pad_rule},
-    {OP_CONCAT, concat_rule},   {OP_WINDOW, window_rule},   {OP_COUNT, NULL},
+    {OP_CONCAT, concat_rule},   {OP_WINDOW, window_rule},   {OP_OVERLAP_ADD, overlap_add_rule},
+    {OP_COUNT, NULL},
 };

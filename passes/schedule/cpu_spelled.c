@@ -23,6 +23,15 @@ static AxisSet split_axes(const Index *index) {
     return axes;
 }
 
+/* Is it a place, or computed of places and numbers alone? */
+static bool is_of_places(const Expr *e) {
+    bool fits = e->kind == EXPR_INDEX || e->kind == EXPR_CONST || e->kind == EXPR_MAP;
+    for (int i = 0; i < e->nkid && fits; i++) {
+        fits = is_of_places(e->kid[i]);
+    }
+    return fits;
+}
+
 /* Axes whose place is asked for by what runs along axis `vector`. */
 static void asked_axes(const Expr *e, int vector, AxisSet *axes, bool *seen) {
     if (seen[e->id] || !(e->axes >> vector & 1)) {
@@ -32,8 +41,8 @@ static void asked_axes(const Expr *e, int vector, AxisSet *axes, bool *seen) {
     *axes |= e->index ? split_axes(e->index) : 0;
     for (int i = 0; i < e->nkid; i++) {
         const Expr *kid = e->kid[i];
-        bool asks = kid->elem == TY_BOOL || kid->kind == EXPR_INDEX;
-        *axes |= asks && !(kid->axes >> vector & 1) ? kid->axes : 0;
+        bool asks = !(kid->axes >> vector & 1) && (kid->elem == TY_BOOL || is_of_places(kid));
+        *axes |= asks ? kid->axes : 0;
         asked_axes(kid, vector, axes, seen);
     }
 }

@@ -103,6 +103,11 @@ static Node *unit_fold(Pattern *p, OpCode op) {
 static Node *window_of_one(Pattern *p) {
     return node_window(p->g, p->x, 0, 2, 1, -1, 5, 1, BORDER_NONE, 0);
 }
+/* Windows of four places, three of them, in an axis of `n`. */
+static Node *side_by_side(Pattern *p, int64_t n) {
+    Attr a = {.axis = 0, .s = 4, .d = 1, .count = 3, .taps = 4, .taps_n = n};
+    return node_overlap_add(p->g, shaped(p, p->x, 3, 4, 12), &a);
+}
 static Node *scattered(Pattern *p) {
     Type t = *p->x->type;
     return node_scatter_add(p->g, p->u, p->index, 1, t);
@@ -237,7 +242,9 @@ static Node *again_broadcast(Pattern *p, Node *a) {
     P("slice of a part", SAME, part(p, joined(p, p->x, p->y), 14, 3))                              \
     P("pad of pad", SAME, padded(p, padded(p, p->x, 1, 2), 3, 0))                                  \
     P("concat of concat", SAME, joined(p, joined(p, p->x, p->y), p->x))                            \
-    P("window of one tap", SAME, window_of_one(p))
+    P("window of one tap", SAME, window_of_one(p))                                                 \
+    P("sum over windows side by side", ZERO_SIGN, side_by_side(p, 12))                             \
+    P("sum over windows that end early", ZERO_SIGN, side_by_side(p, 14))
 
 #define FOLD_PATTERNS                                                                              \
     P("sum of ones", SAME, unit_fold(p, OP_SUM))                                                   \

@@ -26,43 +26,25 @@ static void pool_adjoint_pool_argmax(uint8_t *MD_RESTRICT pool_argmax, const flo
 static void pool_adjoint_main_out(float *MD_RESTRICT out, const uint8_t *MD_RESTRICT pool_argmax,
         const float *MD_RESTRICT u) {
     for (int64_t i = 0; i < 2; i++) {
-        MD_IVDEP
-        for (int64_t i_5 = 0; i_5 < 16; i_5++) {
-            const uint8_t t = pool_argmax[i * 48 + i_5];
-            const float u_value = u[i * 48 + i_5];
-            const uint8_t t_2 = pool_argmax[i * 48 + i_5 + 16];
-            const float u_value_2 = u[i * 48 + i_5 + 16];
-            const uint8_t t_3 = pool_argmax[i * 48 + i_5 + 32];
-            const float u_value_3 = u[i * 48 + i_5 + 32];
-            const float t_4 = (0 == t ? u_value : 0.0f) + 0.0f + 0.0f;
-            const float t_5 = 0.0f + ((2 == t ? u_value : 0.0f) + 0.0f);
-            const float t_6 = (0 == t_2 ? u_value_2 : 0.0f) + 0.0f + 0.0f;
-            const float t_7 = 0.0f + ((2 == t_2 ? u_value_2 : 0.0f) + 0.0f);
-            const float t_8 = (0 == t_3 ? u_value_3 : 0.0f) + 0.0f + 0.0f;
-            const float t_9 = 0.0f + ((2 == t_3 ? u_value_3 : 0.0f) + 0.0f);
-            const float t_10 = 0.0f + (1 == t ? u_value : 0.0f) + 0.0f;
-            const float t_11 = 0.0f + (0.0f + (3 == t ? u_value : 0.0f));
-            const float t_12 = 0.0f + (1 == t_2 ? u_value_2 : 0.0f) + 0.0f;
-            const float t_13 = 0.0f + (0.0f + (3 == t_2 ? u_value_2 : 0.0f));
-            const float t_14 = 0.0f + (1 == t_3 ? u_value_3 : 0.0f) + 0.0f;
-            const float t_15 = 0.0f + (0.0f + (3 == t_3 ? u_value_3 : 0.0f));
-            out[i * 192 + i_5] = t_4;
-            out[i * 192 + i_5 + 96] = t_5;
-            out[i * 192 + i_5 + 32] = t_6;
-            out[i * 192 + i_5 + 128] = t_7;
-            out[i * 192 + i_5 + 64] = t_8;
-            out[i * 192 + i_5 + 160] = t_9;
-            out[i * 192 + i_5 + 16] = t_10;
-            out[i * 192 + i_5 + 112] = t_11;
-            out[i * 192 + i_5 + 48] = t_12;
-            out[i * 192 + i_5 + 144] = t_13;
-            out[i * 192 + i_5 + 80] = t_14;
-            out[i * 192 + i_5 + 176] = t_15;
+        for (int64_t i_3 = 0; i_3 < 3; i_3++) {
+            MD_IVDEP
+            for (int64_t i_5 = 0; i_5 < 16; i_5++) {
+                const uint8_t t = pool_argmax[i * 48 + i_3 * 16 + i_5];
+                const float u_value = u[i * 48 + i_3 * 16 + i_5];
+                const float t_2 = 0 == t ? u_value : 0.0f;
+                const float t_3 = 2 == t ? u_value : 0.0f;
+                const float t_4 = 1 == t ? u_value : 0.0f;
+                const float t_5 = 3 == t ? u_value : 0.0f;
+                out[i * 192 + i_3 * 32 + i_5] = t_2;
+                out[i * 192 + i_3 * 32 + i_5 + 96] = t_3;
+                out[i * 192 + i_3 * 32 + i_5 + 16] = t_4;
+                out[i * 192 + i_3 * 32 + i_5 + 112] = t_5;
+            }
         }
     }
 }
 
-/* pool_adjoint_main_entry: 2 steps, 128 bytes of arena, 1440 FLOPs, line 7 */
+/* pool_adjoint_main_entry: 2 steps, 128 bytes of arena, 672 FLOPs, line 7 */
 int pool_adjoint_main_entry(pool_adjoint *m, const pool_adjoint_main_entry_in *in, pool_adjoint_main_entry_out *out) {
     if (m == NULL || !m->bound || in == NULL || out == NULL || in->x == NULL || in->u == NULL) {
         return pool_adjoint_refused(m);
