@@ -158,7 +158,11 @@ static void column_level(KernelBuild *b, const Column *c, StmtList *list, AxisSe
         return;
     }
     IndexTable *t = &b->k->index;
-    StmtList *body = nest_turns(b, list, &sum->level[level]);
+    const Turns *turns = &sum->level[level];
+    StmtList *body = nest_turns(b, list, turns);
+    for (int i = 0; i < turns->n; i++) {
+        scope |= (AxisSet)1 << turns->at[i].axis;
+    }
     const Index *at = radix_flat(b->k, c->v);
     if (c->piece_span > 0) {
         at = index_add(t, at, index_scale(t, kernel_axis_index(b->k, c->piece), -c->piece_span));
