@@ -134,7 +134,12 @@ static void mark_repeated(Fuse *s, const Node *node) {
     while (last > 0 && type->dim[last] == 1) {
         last--;
     }
-    const Node *x = view_base(node->in[0]);
+    const Node *x = view_base(node->in[0]), *each = node->in[0];
+    if (each->op == OP_RESHAPE && each->in[0]->op == OP_BROADCAST && x->op != OP_CONST &&
+        type_count(*each->type) <= type_count(*type) / REPEATED) {
+        info_of(s, each)->sink = true; /* of a group, for each channel: layout */
+        return;
+    }
     if (!(node->attr->axes >> last & 1) && type_count(*x->type) > 1 &&
         type_count(*x->type) <= type_count(*type) / REPEATED) {
         NodeInfo *n = info_of(s, x);

@@ -20,7 +20,10 @@
 
 #include <string.h>
 
-enum { LEAST_CHANNELS = TUNED(8, 2) }; /* that are worth to lie side by side */
+enum {
+    LEAST_CHANNELS = TUNED(8, 2), /* that are worth to lie side by side */
+    FEW_IN_GROUP = 16             /* channels of a group: more are vectors by themselves */
+};
 
 static const Turn straight = {0, 0};
 static const char asked_as_it_is = 0; /* the note of a value that nothing wants turned */
@@ -114,6 +117,34 @@ static Turn first_turn(const Node *n, Node *const *in) {
     return t;
 }
 
+/* What a group of channels shares, repeated for all places, is repeated for each channel first:
+ * that is little, and worth a place in memory (fuse), so that vectors run along all channels. The
+ * channels are one axis there: repeated twice a value would be repeated once. */
+static Node *by_channel(Graph *g, Node *x) {
+    const int rank = x->type->rank;
+    const uint32_t axes = x->op == OP_BROADCAST ? x->attr->axes : 0;
+    int first = rank;
+    int64_t lanes = 1, dim[MD_RANK];
+    while (first > 0 && axes >> (first - 1) & 1) {
+        lanes *= x->type->dim[--first];
+    }
+    const uint32_t front = first > 0 ? axes & ((UINT32_C(1) << (first - 1)) - 1) : 0;
+    if (first == 0 || first == rank || front == 0 || lanes == 1 || lanes >= FEW_IN_GROUP) {
+        return x;
+    }
+    const Node *base = x->in[0];
+    int own = base->type->rank;
+    memcpy(dim, base->type->dim, sizeof *dim * (size_t)own);
+    dim[own] = lanes;
+    Node *each = node_broadcast(g, x->in[0], UINT32_C(1) << own, own + 1, dim);
+    dim[own - 1] *= lanes;
+    each = node_reshape(g, each, own, dim);
+    graph_name(each, "by_channel");
+    memcpy(dim, x->type->dim, sizeof *dim * (size_t)first);
+    dim[first - 1] *= lanes;
+    return node_reshape(g, node_broadcast(g, each, front, first, dim), rank, x->type->dim);
+}
+
 static Node *map_rule(Graph *g, const Node *n, Node *const *in) {
     Turn t = first_turn(n, in);
     Node *operand[3];
@@ -121,7 +152,7 @@ static Node *map_rule(Graph *g, const Node *n, Node *const *in) {
         if (in[k]->op == OP_RANDOM) {
             return NULL;
         }
-        operand[k] = turn_behind(g, in[k], t);
+        operand[k] = by_channel(g, turn_behind(g, in[k], t));
     }
     return t.count > 0 ? turn_view(g, same_op(g, n, operand, type_behind(*n->type, t)), t) : NULL;
 }
@@ -156,11 +187,10 @@ static bool folded_turn(const Node *n, const Node *x, uint32_t axes, Turn *left)
  * are folded with all that lies in front of the groups, each channel is folded first, so that
  * vectors run along them. */
 static Node *fold_behind(Graph *g, OpCode op, Node *x, uint32_t axes) {
-    enum { FEW = 16 };
     const int last = x->type->rank - 1;
     const uint32_t front = axes & ~(UINT32_C(1) << last);
     if (front == axes || front == 0 || last < 1 || axes >> (last - 1) & 1 ||
-        x->type->dim[last] >= FEW || x->type->dim[last - 1] == 1) {
+        x->type->dim[last] >= FEW_IN_GROUP || x->type->dim[last - 1] == 1) {
         return node_fold(g, op, x, axes);
     }
     Node *each = node_fold(g, op, x, front);
