@@ -12,6 +12,7 @@
 
 enum {
     COLUMN_CHUNKS = TUNED(16, 3),
+    COLUMN_LEAST = TUNED(4, 2),   /* chunks, where the first of several axes is short */
     COLUMN_ROWS = TUNED(16, 100),     /* outer rows from which no chunks are needed */
     COLUMN_TERMS = TUNED(1 << 16, 1), /* from which chunks may pay, whatever a term costs: what is
                                          fused and how many threads there are changes no bits */
@@ -274,9 +275,10 @@ static void column_emit(KernelBuild *b, const Part *whole, void *plan) {
     int64_t terms = count_add(0, g->count, count_add(0, f->count, v->count));
     bool number = space_axes(v) == 0 && space_axes(f) > 0;
     if (terms >= COLUMN_TERMS && c->piece_span == 0 && g->count < COLUMN_ROWS &&
-        f->digit[0] >= 2 * COLUMN_CHUNKS) {
+        f->digit[0] >= COLUMN_LEAST) {
         Turns turns = turns_of(b, f->axis, space_axes(f));
-        int64_t span = (f->digit[0] + COLUMN_CHUNKS - 1) / COLUMN_CHUNKS;
+        const int64_t chunks = f->digit[0] >= 2 * COLUMN_CHUNKS ? COLUMN_CHUNKS : f->digit[0];
+        const int64_t span = (f->digit[0] + chunks - 1) / chunks;
         c->chunk_span = sum_span(&turns, number ? sum_lanes(f->digit[f->n - 1]) : 1, span);
     }
     RootList acc = part->roots, last = {0};
