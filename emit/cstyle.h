@@ -30,8 +30,7 @@ typedef struct {
     const char *name, *place; /* of the array, and the element that stands for the argument's */
 } NarrowRow;
 typedef struct {
-    const Stmt *loop; /* over the rows; NULL: there are none */
-    bool open;        /* false: the arguments themselves are meant */
+    bool open; /* false: the arguments themselves are meant */
     int count;
     NarrowRow row[NARROW_ROWS];
 } Narrow;

@@ -15,8 +15,8 @@
 #include <inttypes.h>
 
 enum {
-    NARROW_LANES = 16,           /* rows shorter than this, */
-    NARROW_MOST = TUNED(512, 64) /* and at most so many elements in all: 2 KiB of the stack */
+    NARROW_LANES = 16,            /* rows shorter than this, */
+    NARROW_AT_ONCE = TUNED(32, 3) /* so many at once: up to 2 KiB of the stack */
 };
 
 static bool is_narrow(const Arg *arg) {
@@ -90,42 +90,41 @@ static bool find_all(Search *x, const StmtList *list, int count) {
 /* The loop over places; NULL: this is no loop over short rows. */
 static const Stmt *places_of(const Style *s, const Stmt *loop) {
     const Stmt *last = loop->body.count > 0 ? loop->body.at[loop->body.count - 1] : NULL;
-    const bool plain = !s->lean && loop->parallel == 0 && !loop->simd && !loop->unroll &&
-                       !loop->held && !loop->begin && !s->k->flat.known;
+    const bool plain = !s->lean && !loop->simd && !loop->unroll && !loop->held && !s->k->flat.known;
     if (!plain || !last || last->kind != STMT_FOR || !last->simd || last->begin) {
         return NULL;
     }
     const int64_t rows = s->k->axis[loop->axis].extent, places = s->k->axis[last->axis].extent;
-    const bool fits =
-        places < NARROW_LANES && rows * places >= NARROW_LANES && rows <= NARROW_MOST / places;
-    return fits ? last : NULL;
+    return places < NARROW_LANES && rows * places >= NARROW_LANES ? last : NULL;
 }
 
-/* The element of memory that a place of the first row stands for. */
-static const char *first_row_text(Style *s, const Stmt *loop, const NarrowRow *row) {
+/* An element of row `from`; NULL: of the first row, whose term the index does not need. */
+static const char *element_text(Style *s, const Search *x, const NarrowRow *row, const char *from) {
+    const char *outer = s->axis[x->row];
     Index at = *row->at;
     Term *term = ARENA_ARRAY(s->out->arena, Term, at.nterm);
     at.nterm = 0;
     for (int i = 0; i < row->at->nterm; i++) {
         const Atom *atom = row->at->term[i].atom;
-        if (atom->kind != ATOM_AXIS || atom->number != loop->axis) {
+        if (from || atom->kind != ATOM_AXIS || atom->number != x->row) {
             term[at.nterm++] = row->at->term[i];
         }
     }
     at.term = term;
+    s->axis[x->row] = from;
     s->narrow.open = false;
     const char *text = place_text(s, row->arg, &at);
     s->narrow.open = true;
+    s->axis[x->row] = outer;
     return text;
 }
 
-/* The rows lie one behind another, so one loop copies them all. */
-static void copy_rows(Style *s, const Stmt *loop, const NarrowRow *row) {
-    const int axis = loop->body.at[loop->body.count - 1]->axis;
-    const int64_t count = s->k->axis[loop->axis].extent * s->k->axis[axis].extent;
-    const char *name = s->axis[axis], *place = first_row_text(s, loop, row);
+/* One loop over the elements of all rows at hand, `count` of them, from row `from` on. */
+static void copy_rows(Style *s, const Search *x, const NarrowRow *row, const char *from,
+                      const char *count) {
+    const char *name = s->axis[x->place], *place = element_text(s, x, row, from);
     line(s, "MD_IVDEP");
-    line(s, "for (int64_t %s = 0; %s < %" PRId64 "; %s++) {", name, name, count, name);
+    line(s, "for (int64_t %s = 0; %s < %s; %s++) {", name, name, count, name);
     if (row->written) {
         line(s, "    %s = (%s)%s[%s];", place, elem_c_name(row->arg->elem), row->name, name);
     } else {
@@ -134,15 +133,18 @@ static void copy_rows(Style *s, const Stmt *loop, const NarrowRow *row) {
     line(s, "}");
 }
 
-void narrow_open(Style *s, const Stmt *loop) {
-    const Stmt *places = s->narrow.loop ? NULL : places_of(s, loop);
-    if (!places) {
-        return;
+static void copy_all(Style *s, const Search *x, bool written, const char *from, const char *count) {
+    for (int i = 0; i < s->narrow.count; i++) {
+        if (s->narrow.row[i].written == written) {
+            copy_rows(s, x, &s->narrow.row[i], from, count);
+        }
     }
-    Arena *arena = s->out->arena;
-    Narrow rows = {.loop = loop, .open = true};
-    Search x = {.rows = &rows,
-                .seen = ARENA_ARRAY(arena, bool, s->k->expr.count + 1),
+}
+
+/* What goes through words in the loop; none: it is left alone. */
+static Search search(const Style *s, const Stmt *loop, const Stmt *places, Narrow *rows) {
+    Search x = {.rows = rows,
+                .seen = ARENA_ARRAY(s->out->arena, bool, s->k->expr.count + 1),
                 .row = loop->axis,
                 .place = places->axis,
                 .places = s->k->axis[places->axis].extent,
@@ -152,35 +154,61 @@ void narrow_open(Style *s, const Stmt *loop) {
         x.seen[i] = s->bound[i] != NULL;
     }
     if (!find_all(&x, &loop->body, loop->body.count - 1) ||
-        !find_all(&x, &places->body, places->body.count) || rows.count == 0 || !x.wide) {
-        return;
+        !find_all(&x, &places->body, places->body.count) || !x.wide) {
+        rows->count = 0;
     }
-    const int64_t count = s->k->axis[loop->axis].extent * x.places;
-    for (int i = 0; i < rows.count; i++) {
-        NarrowRow *row = &rows.row[i];
-        row->name = style_name(s, "words");
-        row->place = str_printf(arena, "%s[%s * %" PRId64 " + %s]", row->name, s->axis[loop->axis],
-                                x.places, s->axis[places->axis]);
-        line(s, "int32_t %s[%" PRId64 "];", row->name, count);
-    }
-    s->narrow = rows;
-    for (int i = 0; i < rows.count; i++) {
-        if (!rows.row[i].written) {
-            copy_rows(s, loop, &rows.row[i]);
-        }
-    }
+    return x;
 }
 
-void narrow_close(Style *s, const Stmt *loop) {
-    if (s->narrow.loop != loop) {
-        return;
+bool narrow_loop(Style *s, const Stmt *loop, const char *first, const char *end) {
+    const Stmt *places = s->narrow.open ? NULL : places_of(s, loop);
+    if (!places) {
+        return false;
     }
-    for (int i = 0; i < s->narrow.count; i++) {
-        if (s->narrow.row[i].written) {
-            copy_rows(s, loop, &s->narrow.row[i]);
-        }
+    Arena *arena = s->out->arena;
+    Narrow rows = {.open = true};
+    const Search x = search(s, loop, places, &rows);
+    if (rows.count == 0) {
+        return false;
     }
+    const char *row = s->axis[loop->axis], *from = NULL;
+    const int64_t extent = s->k->axis[loop->axis].extent;
+    const bool once = extent <= NARROW_AT_ONCE && loop->parallel == 0 && !loop->begin;
+    const int64_t most = once ? extent : NARROW_AT_ONCE;
+    const char *count = str_printf(arena, "%" PRId64, most * x.places);
+    for (int i = 0; i < rows.count; i++) {
+        rows.row[i].name = style_name(s, "words");
+        line(s, "int32_t %s[%s];", rows.row[i].name, count);
+    }
+    if (!once) {
+        from = style_name(s, str_printf(arena, "%s_from", row));
+        const char *to = style_name(s, str_printf(arena, "%s_to", row));
+        line(s, "for (int64_t %s = %s; %s < %s; %s += %" PRId64 ") {", from, first, from, end, from,
+             most);
+        s->depth++;
+        line(s, "const int64_t %s = %s + %" PRId64 " < %s ? %s + %" PRId64 " : %s;", to, from, most,
+             end, from, most, end);
+        first = from;
+        end = to;
+        count = str_printf(arena, "(%s - %s) * %" PRId64, to, from, x.places);
+    }
+    for (int i = 0; i < rows.count; i++) {
+        const char *at = once ? row : str_printf(arena, "(%s - %s)", row, from);
+        rows.row[i].place = str_printf(arena, "%s[%s * %" PRId64 " + %s]", rows.row[i].name, at,
+                                       x.places, s->axis[places->axis]);
+    }
+    s->narrow = rows;
+    copy_all(s, &x, false, from, count);
+    line(s, "for (int64_t %s = %s; %s < %s; %s++) {", row, first, row, end, row);
+    block_print(s, &loop->body);
+    line(s, "}");
+    copy_all(s, &x, true, from, count);
     s->narrow = (Narrow){.count = 0};
+    if (!once) {
+        s->depth--;
+        line(s, "}");
+    }
+    return true;
 }
 
 const char *narrow_place(const Style *s, const Arg *arg) {

@@ -4,10 +4,8 @@
 
 #include "emit/cstyle.h"
 
-/* In front of a loop over short rows: the local arrays, and what is copied to them; behind it: what
- * is copied from them. Other loops are left alone. */
-void narrow_open(Style *s, const Stmt *loop);
-void narrow_close(Style *s, const Stmt *loop);
+/* Prints a loop over short rows, from `first` to `end`; false, and nothing done: it is none. */
+bool narrow_loop(Style *s, const Stmt *loop, const char *first, const char *end);
 /* What stands for the element of such an argument; NULL: it is another one. */
 const char *narrow_place(const Style *s, const Arg *arg);
 

@@ -207,19 +207,21 @@ static void print_loop_part(Style *s, const Stmt *st, const char *name, const Wo
         st->parallel > 1 ? str_printf(arena, "%" PRId64, total) : extent_text(s, st->axis);
     line(s, "const int64_t %s = md_split(%s, %s + 1, %s);", end, all, s->part, s->parts);
     print_thread_args(s, n);
-    line(s, "for (int64_t %s = md_split(%s, %s, %s); %s < %s; %s++) {", at, all, s->part, s->parts,
-         at, end, at);
-    inner = st;
-    for (int i = 0; i < st->parallel && st->parallel > 1; i++) {
-        inner = i > 0 ? inner->body.at[0] : st;
-        int64_t extent = s->k->axis[inner->axis].extent;
-        total /= extent;
-        line(s, "    const int64_t %s = %s%s;", s->axis[inner->axis],
-             total == 1 ? at : str_printf(arena, "%s / %" PRId64, at, total),
-             i > 0 ? str_printf(arena, " %% %" PRId64, extent) : "");
+    const char *begin = str_printf(arena, "md_split(%s, %s, %s)", all, s->part, s->parts);
+    if (st->parallel > 1 || !narrow_loop(s, st, begin, end)) {
+        line(s, "for (int64_t %s = %s; %s < %s; %s++) {", at, begin, at, end, at);
+        inner = st;
+        for (int i = 0; i < st->parallel && st->parallel > 1; i++) {
+            inner = i > 0 ? inner->body.at[0] : st;
+            int64_t extent = s->k->axis[inner->axis].extent;
+            total /= extent;
+            line(s, "    const int64_t %s = %s%s;", s->axis[inner->axis],
+                 total == 1 ? at : str_printf(arena, "%s / %" PRId64, at, total),
+                 i > 0 ? str_printf(arena, " %% %" PRId64, extent) : "");
+        }
+        block_print(s, &inner->body);
+        line(s, "}");
     }
-    block_print(s, &inner->body);
-    line(s, "}");
     text_add(s->out, "}\n\n");
     memcpy(s->arg, outer, sizeof *outer * (size_t)s->k->nargs);
 }
@@ -313,9 +315,11 @@ static void print_for(Style *s, const Stmt *st) {
     if (st->held) {
         held_open(s, st);
     }
-    narrow_open(s, st);
     const char *name = s->axis[st->axis], *first, *end;
     loop_bounds(s, st->axis, st->begin, st->span, &first, &end);
+    if (narrow_loop(s, st, first, end)) {
+        return;
+    }
     int64_t extent = s->k->axis[st->axis].extent;
     int64_t most = st->begin && st->span < extent ? st->span : extent;
     Draws draws = {.count = 0};
@@ -332,7 +336,6 @@ static void print_for(Style *s, const Stmt *st) {
     block_print(s, &st->body);
     line(s, "}");
     draws_close(s, &draws);
-    narrow_close(s, st);
     if (st->held) {
         held_close(s, st);
     }
