@@ -10,7 +10,7 @@
 typedef struct {
     bool split, turned, copies, escapes; /* tensors in files */
     bool windows, made, norm;            /* fields of data sets, */
-    bool csv, npy, idx, raw;             /* formats of their files, */
+    bool csv, arrays, idx, raw;          /* formats of their files, */
     bool ordered, files;                 /* and how they are read */
     int paths;                           /* all of them */
     bool trains, rings, hypers, scalars; /* entries */
@@ -46,7 +46,7 @@ static void look_at_slots(const Emit *e, Has *has) {
 static void look_at_path(const char *path, Has *has) {
     const md_format format = path != NULL ? md_format_of(path) : MD_FORMAT_NPY;
     const bool any = format == MD_FORMAT_AUTO;
-    has->npy = has->npy || any || (path != NULL && format == MD_FORMAT_NPY);
+    has->arrays = has->arrays || any || (path != NULL && format != MD_FORMAT_CSV);
     has->csv = has->csv || any || format == MD_FORMAT_CSV;
     has->idx = has->idx || any || format == MD_FORMAT_IDX;
     has->raw = has->raw || any || format >= MD_FORMAT_U8;
@@ -127,8 +127,10 @@ void features_add(const Emit *e, NameList *features) {
         {"idx", has.idx},                                /* images, also packed, */
         {"raw", has.raw},                                /* texts and tokens */
         {"guessed", has.idx || has.raw}, /* what a file without such an ending holds */
-        /* Arrays of many elements; a table is read number by number. */
-        {"bulk", !has.csv || has.npy || has.idx || has.raw},
+        {"arrays", has.arrays},  /* files of them; a table is read number by number */
+        {"tables", !has.arrays}, /* no other files */
+        {"rows", has.arrays || has.made || has.norm}, /* that are converted */
+        {"bulk", !has.csv || has.arrays},             /* many elements at a time */
         {"ordered", has.ordered},                        /* rows not in a fresh order */
         {"files", has.files},                            /* data sets of several */
         {"many", has.paths > 16},                        /* MD_PATHS / MD_PARTS */

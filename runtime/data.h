@@ -15,16 +15,18 @@
 /* One field of one file: row i lies at data + i * pitch, or at those bytes of the array. */
 typedef struct md_column {
     const unsigned char *data; /* NULL: not in memory */
-    md_array *array;           /* NULL: csv, or made */
-    uint64_t offset;           /* of row 0 in the array */
-    const char *path;          /* for messages */
+    const char *path; /* for messages */
     size_t pitch;
     /* if: made */
     int64_t seed; /* MD_MADE: of the file */
     /* end: made */
-    md_dtype type; /* of what is stored */
+    /* if: arrays */
+    md_array *array;  /* NULL: csv, or made */
+    uint64_t offset; /* of row 0 in the array */
+    md_dtype type;   /* of what is stored */
     int swap;
     int finished; /* rows are rows of the field: nothing to convert */
+    /* end: arrays */
 } md_column;
 
 typedef struct md_data {
@@ -41,7 +43,9 @@ typedef struct md_data {
     void *block;
     size_t block_bytes;
     size_t resident; /* bytes of all mappings, whole pages */
-    uint64_t files;  /* bytes of files that are read as they are needed */
+    /* if: arrays */
+    uint64_t files; /* bytes of files that are read as they are needed */
+    /* end: arrays */
 } md_data;
 
 /* Which path a file of the data set is read from. */
@@ -166,13 +170,16 @@ MD_COLD int md_data_csv(md_data *d, int part, int file, const char *path, md_str
             column->data = out[i];
             column->path = path;
             column->pitch = f->row_bytes;
+            /* if: arrays */
             column->type = f->dtype;
             column->finished = 1;
+            /* end: arrays */
         }
     }
     return md_csv_read(&c, path, scratch, d->raw, out, message);
 }
 
+/* if: arrays */
 /* Where the rows of a field lie in an array, and how many there are. */
 MD_COLD int md_data_locate(md_array *a, const md_dataset *set, const md_field *f, md_column *column,
                            int64_t *rows, md_text *message) {
@@ -213,6 +220,7 @@ MD_COLD int md_data_locate(md_array *a, const md_dataset *set, const md_field *f
     column->pitch = (size_t)record * width;
     return MD_EXIT_OK;
 }
+/* end: arrays */
 
 enum { MD_ROW_FITS = -1, MD_ROW_LOST = -2 };
 
@@ -224,12 +232,15 @@ MD_FN const unsigned char *md_column_at(const md_column *column, const md_field 
         return (const unsigned char *)&column->seed;
     }
     /* end: made */
-    if (column->data != NULL) {
-        return column->data + (size_t)row * column->pitch;
+    /* if: arrays */
+    if (column->data == NULL) {
+        uint64_t at = column->offset + (uint64_t)row * column->pitch;
+        return md_array_at(column->array, at, (size_t)f->count * md_dtype_bytes(column->type),
+                           ahead, message);
     }
-    uint64_t at = column->offset + (uint64_t)row * column->pitch;
-    return md_array_at(column->array, at, (size_t)f->count * md_dtype_bytes(column->type), ahead,
-                       message);
+    /* end: arrays */
+    (void)f, (void)ahead, (void)message;
+    return column->data + (size_t)row * column->pitch;
 }
 
 /* One row, converted and finished, into `to`. Gives MD_ROW_FITS, the raw element that does not fit,
@@ -245,27 +256,32 @@ MD_FN int64_t md_data_row(const md_field *f, const md_column *column, int64_t ro
     }
     /* end: made */
     const unsigned char *from = md_column_at(column, f, row, ahead, message);
+    (void)raw;
+    /* if: arrays */
     if (from == NULL) {
         return MD_ROW_LOST;
     }
-    if (column->finished) {
-        memcpy(to, from, f->row_bytes);
-        return MD_ROW_FITS;
-    }
-    if (f->load == NULL) {
+    if (!column->finished && f->load == NULL) {
         return md_convert(to, f->dtype, from, column->type, column->swap, f->count);
     }
-    if (column->type == f->raw && !column->swap && (uintptr_t)from % md_dtype_bytes(f->raw) == 0) {
-        f->load(from, to);
-        return MD_ROW_FITS;
+    if (!column->finished) {
+        const int as_it_is = column->type == f->raw && !column->swap &&
+                             (uintptr_t)from % md_dtype_bytes(f->raw) == 0;
+        int64_t bad = MD_ROW_FITS;
+        if (!as_it_is) {
+            bad = md_convert(raw, f->raw, from, column->type, column->swap, f->count);
+        }
+        if (bad < 0) {
+            f->load(as_it_is ? from : raw, to);
+        }
+        return bad;
     }
-    int64_t bad = md_convert(raw, f->raw, from, column->type, column->swap, f->count);
-    if (bad < 0) {
-        f->load(raw, to);
-    }
-    return bad;
+    /* end: arrays */
+    memcpy(to, from, f->row_bytes);
+    return MD_ROW_FITS;
 }
 
+/* if: arrays */
 /* Leaves "PATH: row 3, element 2 is 300, WHAT (field 'x' of data set 'd')", counted from 0. */
 MD_COLD int md_data_fault(const md_data *d, const md_field *f, const char *path, int64_t row,
                           int64_t element, md_number n, const char *what, md_text *message) {
@@ -356,6 +372,7 @@ MD_COLD int md_data_check(md_data *d, int part, const md_field *f, md_text *mess
     }
     return rc;
 }
+/* end: arrays */
 
 /* if: made */
 /* Rows without a file: each field makes its own. */
@@ -365,7 +382,9 @@ MD_COLD void md_data_made(md_data *d, int file) {
         if (d->set->fields[i].file == file) {
             column->path = d->path;
             column->seed = d->set->files[file].seed;
+            /* if: arrays */
             column->type = d->set->fields[i].raw;
+            /* end: arrays */
         }
     }
 }
@@ -374,14 +393,15 @@ MD_COLD void md_data_made(md_data *d, int file) {
 /* One file: where each of its fields lies, and how many rows it has. */
 MD_COLD int md_data_file(md_data *d, int part, int file, const char *path, md_stream *stream,
                          int64_t *rows, md_text *message) {
-    md_array *a = &d->arrays[part][file];
-    md_format format = md_format_of(path);
+    (void)d, (void)part, (void)file, (void)stream, (void)rows;
     /* if: csv */
-    if (format == MD_FORMAT_CSV) {
+    if (md_format_of(path) == MD_FORMAT_CSV) {
         return md_data_csv(d, part, file, path, stream, rows, message);
     }
     /* end: csv */
-    int rc = md_array_open(a, path, format, MD_FILE_IN_MEMORY, stream, message);
+    /* if: arrays */
+    md_array *a = &d->arrays[part][file];
+    int rc = md_array_open(a, path, md_format_of(path), MD_FILE_IN_MEMORY, stream, message);
     if (rc == MD_EXIT_OK && a->rows < 1) {
         rc = md_fail(message, MD_EXIT_DATA, "%s: no rows", path);
     }
@@ -391,6 +411,10 @@ MD_COLD int md_data_file(md_data *d, int part, int file, const char *path, md_st
         }
     }
     return rc;
+    /* end: arrays */
+    /* if: tables */
+    return md_format_refused(path, message);
+    /* end: tables */
 }
 
 /* All files of one part. Files of records must agree in their rows; windows give as many rows as
@@ -415,14 +439,18 @@ MD_COLD int md_data_part(md_data *d, int part, md_path_fn path_of, void *user, m
         md_array *a = &d->arrays[part][file];
         int64_t rows = 0;
         int rc = md_data_file(d, part, file, path, stream, &rows, message);
+        /* if: arrays */
         size_t record = 0;
+        /* end: arrays */
         for (int i = 0; i < set->field_count && rc == MD_EXIT_OK; i++) {
             const md_field *f = &set->fields[i];
             if (f->file != file) {
                 continue;
             }
+            /* if: arrays */
             size_t bytes = a->file > 0 ? (size_t)f->count * md_dtype_bytes(a->dtype) : 0;
             record = bytes > record ? bytes : record;
+            /* end: arrays */
             least = md_min64(least, rows);
             /* if: files */
             /* if: windows */
@@ -438,14 +466,19 @@ MD_COLD int md_data_part(md_data *d, int part, md_path_fn path_of, void *user, m
             first = path;
             /* end: files */
         }
+        /* if: arrays */
         rc = rc == MD_EXIT_OK ? md_array_window(a, record, message) : rc;
+        /* end: arrays */
         if (rc != MD_EXIT_OK) {
             return rc;
         }
         d->resident += a->map == NULL ? 0 : md_round_up(a->map_bytes, md_page());
+        /* if: arrays */
         d->files += a->file > 0 ? a->bytes : 0;
+        /* end: arrays */
     }
     d->rows[part] = least == INT64_MAX ? 0 : least;
+    /* if: arrays */
     for (int i = 0; i < set->field_count; i++) {
         const md_field *f = &set->fields[i];
         int rc = d->columns[part][i].array == NULL /* csv, cell by cell; or made */
@@ -455,6 +488,7 @@ MD_COLD int md_data_part(md_data *d, int part, md_path_fn path_of, void *user, m
             return rc;
         }
     }
+    /* end: arrays */
     return MD_EXIT_OK;
 }
 
@@ -579,18 +613,30 @@ MD_FN int md_data_gather(const md_data *d, int field, int part, const int64_t *r
     const md_column *column = &d->columns[d->own[part] ? part : 0][field];
     unsigned char *out = (unsigned char *)to;
     size_t bytes = f->row_bytes;
-    if (consecutive && column->data != NULL && column->finished && column->pitch == bytes) {
+    int whole = consecutive && column->data != NULL;
+    (void)message;
+    /* if: arrays */
+    whole = whole && column->finished && column->pitch == bytes;
+    /* end: arrays */
+    if (whole) {
         memcpy(out, column->data + (size_t)rows[0] * bytes, bytes * (size_t)count);
         return MD_EXIT_OK;
     }
     int rc = MD_EXIT_OK;
     for (int64_t i = 0; i < count && rc == MD_EXIT_OK; i++) {
         unsigned char *row = out + (size_t)i * bytes;
-        if (column->data != NULL) {
-            (void)md_data_row(f, column, rows[i], 0, d->raw, row, message);
-        } else {
+        /* if: arrays */
+        if (column->data == NULL) {
             rc = md_data_checked(d, f, column, rows[i], consecutive, row, message);
+            continue;
         }
+        /* end: arrays */
+        /* if: rows */
+        if (md_data_row(f, column, rows[i], 0, d->raw, row, message) != MD_ROW_LOST) {
+            continue;
+        }
+        /* end: rows */
+        memcpy(row, column->data + (size_t)rows[i] * column->pitch, bytes);
     }
     return rc;
 }

@@ -15,10 +15,14 @@ typedef enum md_format {
     MD_FORMAT_AUTO, /* the ending says nothing: by the first bytes */
     MD_FORMAT_CSV,
     MD_FORMAT_NPY,
+    /* if: guessed */
     MD_FORMAT_IDX, /* also gzip */
-    MD_FORMAT_U8,  /* text and raw bytes */
+    /* end: guessed */
+    MD_FORMAT_U8, /* text and raw bytes; what nothing else is */
+    /* if: guessed */
     MD_FORMAT_U16, /* raw little-endian elements */
     MD_FORMAT_I32
+    /* end: guessed */
 } md_format;
 
 /* The format by the ending; MD_FORMAT_AUTO when it says nothing. */

@@ -3,7 +3,8 @@
  *
  * Packed files are unpacked into memory, whatever their size. The format
  * follows from the ending, or from the first bytes where that says nothing. A program has the
- * readers of the formats that its model names (emit/features.c) and of .npy, and refuses others.
+ * readers of the formats that its model names (emit/features.c), beside others than tables that of
+ * .npy, and refuses others.
  * Needs format.h, npy.h and inflate.h, gives md_array; csv has csv.h. */
 #ifndef MD_IO_H
 #define MD_IO_H
@@ -129,6 +130,29 @@ MD_COLD int md_idx_read(md_array *a, int fd, uint64_t bytes, uint64_t most, md_s
     return rc;
 }
 
+/* Of a format that no path of the model has. */
+MD_COLD int md_format_refused(const char *path, md_text *message) {
+    return md_fail(message, MD_EXIT_DATA,
+                   "%s: this program reads"
+                   /* if: arrays */
+                   " .npy"
+                   /* if: csv */
+                   ","
+                   /* end: csv */
+                   /* end: arrays */
+                   /* if: csv */
+                   " .csv"
+                   /* end: csv */
+                   /* if: idx */
+                   ", IDX (-ubyte, .idx, .gz)"
+                   /* end: idx */
+                   /* if: raw */
+                   ", text and raw elements (.txt, .md, .bin, .u8, .u16, .i32)"
+                   /* end: raw */
+                   "; convert the file, or give the data in the model a path with its ending",
+                   path);
+}
+
 /* Opens any format but csv; MD_FORMAT_AUTO is what the first bytes look like. */
 MD_COLD int md_array_open(md_array *a, const char *path, md_format format, uint64_t most,
                           md_stream *stream, md_text *message) {
@@ -154,19 +178,7 @@ MD_COLD int md_array_open(md_array *a, const char *path, md_format format, uint6
         rc = md_raw_read(a, fd, type, bytes, most, message);
         /* end: raw */
     } else {
-        rc = md_fail(message, MD_EXIT_DATA,
-                     "%s: this program reads .npy"
-                     /* if: csv */
-                     ", .csv"
-                     /* end: csv */
-                     /* if: idx */
-                     ", IDX (-ubyte, .idx, .gz)"
-                     /* end: idx */
-                     /* if: raw */
-                     ", text and raw elements (.txt, .md, .bin, .u8, .u16, .i32)"
-                     /* end: raw */
-                     "; convert the file, or give the data in the model a path with its ending",
-                     path);
+        rc = md_format_refused(path, message);
     }
     close(fd);
     return rc;

@@ -203,7 +203,9 @@ MD_COLD size_t md_data_bytes(const md_run *r, uint64_t *files) {
     *files = r->array_files;
     for (int i = 0; i < r->set_count; i++) {
         bytes += r->sets[i].resident;
+        /* if: arrays */
         *files += r->sets[i].files;
+        /* end: arrays */
     }
     return bytes;
 }

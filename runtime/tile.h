@@ -48,15 +48,6 @@
 #define md_tile_mad_f32(a, b, c) md_madf(a, b, c)
 #define md_tile_mad_f64(a, b, c) md_mad(a, b, c)
 
-/* if: TEMPLATE */
-#ifndef MD_FETCH
-/* end: TEMPLATE */
-/* Asks for the line so many bytes behind p. Nothing need be there. */
-#define MD_FETCH(p, bytes) __builtin_prefetch((const void *)((uintptr_t)(p) + (size_t)(bytes)))
-/* if: TEMPLATE */
-#endif
-/* end: TEMPLATE */
-
 /* An axis of a product: how long it is, and how many elements lie between two neighbours along it
  * in X, Y and C; 0 in what does not have it. */
 typedef struct {
@@ -126,6 +117,15 @@ enum {
     chunks, partial, group, at, strip, turned, slice
 
 /* if: STREAMS */
+/* if: TEMPLATE */
+#ifndef MD_FETCH
+/* end: TEMPLATE */
+/* Asks for the line at an address. Nothing need be there. */
+#define MD_FETCH(at) __builtin_prefetch((const void *)(at))
+/* if: TEMPLATE */
+#endif
+/* end: TEMPLATE */
+
 /* What an epilogue reads of memory, element by element: element (m, n) of batch b lies at
  * at + b * batch + m * row bytes, n elements on. NULL ends a list. */
 typedef struct {
@@ -149,7 +149,7 @@ MD_INLINE void md_tile_ask_row(const md_tile_ask *ask, int64_t row) {
                                                       ask->n * from->elem);
         const uintptr_t end = at + (size_t)(ask->columns * from->elem);
         for (at -= at % 64; at < end; at += 64) {
-            MD_FETCH(at, 0);
+            MD_FETCH(at);
         }
     }
 }

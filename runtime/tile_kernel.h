@@ -119,7 +119,7 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
     c##r##_##v += old;
 /* The line `at` elements behind p, of an operand whose neighbours along the sum lie so far apart
  * that the processor does not see by itself what comes next. */
-#define MD_AHEAD(p, at) MD_FETCH(p, (at)*MD_ELEM)
+#define MD_AHEAD(p, at) __builtin_prefetch((const void *)((uintptr_t)(p) + (size_t)(at)*MD_ELEM))
 #define MD_COL(v) MD_VEC y##v = *(const MD_VEC_U *)(const void *)(q + v * MD_LANES);
 #define MD_MAC(r, v) c##r##_##v = MD_TN(vmad)(e - zero, y##v, c##r##_##v);
 #define MD_OFFSET(r)                                                                               \
@@ -595,9 +595,8 @@ MD_INLINE void MD_TN(keep)(const md_tile *s, MD_REAL *panels, const MD_REAL *y, 
 /* end: KEPT */
 
 /* Row tiles t0 .. t1 x panels p0 .. p1 over the blocks q0 .. q1 of the summed axes, into a strip
- * from row t0 of panel p0 on. `room`: it has room for full vectors in its last panel. `again`: of
- * the same rows as in the call before. `ask`: an md_tile_ask or NULL. Without tiles: packs all
- * panels of Y, to be kept. */
+ * from row t0 of panel p0 on. `room`: its last panel has room for full vectors. `again`: the rows
+ * are those of the call before. `ask`: an md_tile_ask or NULL. Without tiles: packs all of Y. */
 MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, int64_t t0,
                             int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
                             MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room,
@@ -755,8 +754,7 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
         const int64_t in = i % call->gn;
         const int64_t im = i / call->gn % call->gm;
         const int64_t batch = i / call->gn / call->gm % batches;
-        const int64_t i1 = batch / s->b2.n;
-        const int64_t i2 = batch % s->b2.n;
+        const int64_t i1 = batch / s->b2.n, i2 = batch % s->b2.n;
         const int64_t x_bytes = swapped ? b_bytes : a_bytes;
         const int64_t y_bytes = swapped ? a_bytes : b_bytes;
         const char *x =
@@ -771,8 +769,7 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
         }
         /* end: COPIED */
         MD_REAL *c = s->is & MD_TILE_NO_C ? NULL : (MD_REAL *)call->c + i1 * s->b1.c + i2 * s->b2.c;
-        int64_t q0 = 0;
-        int64_t q1 = kblocks;
+        int64_t q0 = 0, q1 = kblocks;
         /* if: STREAMS */
         md_tile_ask here = {(const md_tile_stream *)call->ctx, batch, 0, 0, 0, 0, 0};
         ask = s->is & MD_TILE_STREAMS ? &here : NULL;
@@ -788,8 +785,8 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
             const int64_t te = md_tile_min(t + dt, t1);
             const int64_t row = md_tile_row(s, u, t);
             const int64_t rows = md_tile_row(s, u, te) - row;
-            const int64_t first = md_split(panels, in, call->gn);
-            for (int64_t p = first; p < p1; p += dp) {
+            const int64_t p0 = md_split(panels, in, call->gn);
+            for (int64_t p = p0; p < p1; p += dp) {
                 const int64_t pe = md_tile_min(p + dp, p1);
                 const int64_t col = p * u.nr;
                 const int64_t cols = md_tile_min(pe * u.nr, s->cols.n) - col;
@@ -797,7 +794,7 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
                 int64_t ld = direct ? s->r2.c : s->block_cols;
                 MD_REAL *strip = direct ? c + row * s->r2.c + col : slice + s->strip_at;
                 int64_t q = q0;
-                int begun = 0;
+                int adds = 0;
                 /* if: CHUNKS */
                 if (s->chunks > 1) {
                     ld = pitch;
@@ -807,14 +804,14 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
                 }
                 /* end: CHUNKS */
                 /* if: ADD */
-                begun = (s->is & MD_TILE_ADD) && !turned && s->chunks == 1;
-                if (begun && !direct) {
+                adds = (s->is & MD_TILE_ADD) && !turned && s->chunks == 1;
+                if (adds && !direct) {
                     MD_TN(gather)(s, strip, ld, c, row, rows, col, cols, 0);
                 }
                 /* end: ADD */
                 /* if: GROUPS */
                 for (; s->group_at > 0 && q < q1; q += s->group) {
-                    const int more = q > q0 || begun;
+                    const int more = q > q0 || adds;
                     MD_REAL *to = more ? slice + s->group_at : strip;
                     const int64_t to_ld = more ? dp * u.nr : ld;
                     block(s, x, y, t, te, p, pe, q, md_tile_min(q + s->group, q1), to, to_ld, slice,
@@ -824,8 +821,7 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
                     }
                 }
                 /* end: GROUPS */
-                block(s, x, y, t, te, p, pe, q, q1, strip, ld, slice, begun, !direct, p > first,
-                      ask);
+                block(s, x, y, t, te, p, pe, q, q1, strip, ld, slice, adds, !direct, p > p0, ask);
                 /* if: CHUNKS */
                 if (s->chunks > 1) {
                     if (!summing) {

@@ -12,7 +12,7 @@
 
 /* What is asked for, in place of the instruction. */
 void note_fetch(uintptr_t at);
-#define MD_FETCH(p, bytes) note_fetch((uintptr_t)(p) + (size_t)(bytes))
+#define MD_FETCH(at) note_fetch(at)
 
 #include "runtime/tile_kernel.h"
 #include "runtime/tile_plan.h"

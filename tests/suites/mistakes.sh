@@ -86,12 +86,12 @@ else
     fail "windows of a table that is read" "does not build"
 fi
 
-# A program reads the formats that its model names, and .npy.
-for file in rows-idx1-ubyte rows.idx rows.csv.gz rows.txt rows.md rows.bin rows.u8 rows.u16 rows.i32 rows; do
+# A program reads the formats that its model names.
+for file in rows.npy rows-idx1-ubyte rows.idx rows.csv.gz rows.txt rows.md rows.bin rows.u8 rows.u16 rows.i32 rows; do
     cp samples/data/digits.csv "$scratch/$file"
     status "$file for a table" 1 "$run" --steps 1 --data "digits=$scratch/$file"
     says "$file for a table: names it, what is read and the cure" \
-        "$file: this program reads .npy, .csv; convert the file, or give the data in the model a path with its ending"
+        "$file: this program reads .csv; convert the file, or give the data in the model a path with its ending"
 done
 
 status "weights of another model" 1 "$run" --steps 1 --load tests/parity/losses.txt
