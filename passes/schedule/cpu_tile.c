@@ -401,8 +401,9 @@ static const Arg *added(const Tiling *p) {
     return fits ? other->arg : NULL;
 }
 
-/* What is read once for each element of the block, along its rows, as far as such loads go; *bytes:
- * of all that they lie in, such as the stack that a loop goes through. */
+enum { FAR_SLICE = TUNED(65536, 64) }; /* bytes of a slice that is far */
+
+/* What is read once for each element of the block, along its rows, as far as such loads go. */
 static void find_streams(Tiling *p, const Expr *e, int64_t *bytes) {
     IndexTable *t = &p->b->k->index;
     Stream stream = {.arg = e->arg, .at = e->index};
@@ -426,7 +427,10 @@ static void find_streams(Tiling *p, const Expr *e, int64_t *bytes) {
         }
     }
     VEC_PUSH(p->b->k->arena, &p->stream, stream);
-    *bytes += type_bytes(*kernel_buf(p->b->k, e->arg)->type);
+    /* Slices of a stack are each in another place, and of most stacks no cache holds all. */
+    const bool slice = type_count(*kernel_buf(p->b->k, e->arg)->type) > p->of->count;
+    const int64_t own = (int64_t)elem_bytes(e->arg->elem) * p->of->count;
+    *bytes += slice && own >= FAR_SLICE ? MD_TILE_NEAR : own;
 }
 
 /* Streams that the second-level cache would not hold are worth asking for ahead. */

@@ -81,7 +81,8 @@ ok() { # NAME COMMAND...
 ok "/dev/null for all" "$MDLC" net.mdl -o /dev/null -H /dev/null -MF /dev/null
 [ -c /dev/null ] && pass || fail "/dev/null" "is none any more"
 "$MDLC" net.mdl -o whole.c -H whole.h || fail "plain" "does not compile"
-sed '/^ \*     cc /d' whole.c >whole.text
+"$MDLC" net.mdl -o y.c || fail "without a header" "does not compile"
+sed '/^ \*     cc /d' y.c >whole.text
 "$MDLC" net.mdl -o - | cat >y.c && text y.c "-o -"
 "$MDLC" net.mdl -o /dev/stdout | cat >y.c && text y.c "-o /dev/stdout"
 echo first >log
