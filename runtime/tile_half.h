@@ -68,6 +68,33 @@ MD_INLINE uint32_t md_tile_pair(const void *y, int64_t at, int64_t step, int two
     return md_tile_short(y, at, wide) | second << 16;
 }
 
+#ifdef MD_TURN_VECTORS
+/* Pairs that lie one behind another in each column: as many as fill squares of a vector's lanes,
+ * turned in registers. Gives how many of each column. */
+MD_INLINE int64_t md_tile_pairs_along(uint32_t *MD_RESTRICT to, int64_t width, const void *y,
+                                      int64_t at, int64_t yc, int64_t pairs, int64_t cols,
+                                      int wide) {
+    enum { N = MD_LANES_F32 };
+    const int64_t whole = pairs / N * N;
+    for (int64_t c0 = 0; c0 < cols; c0 += N) {
+        const int64_t n = md_tile_min(N, cols - c0);
+        for (int64_t j = 0; j < whole; j += N) {
+            float part[N * N];
+            for (int64_t c = 0; c < n; c++) {
+                const int64_t from = at + (c0 + c) * yc + 2 * j;
+                uint16_t row[2 * N];
+                for (int k = 0; k < 2 * N; k++) {
+                    row[k] = (uint16_t)md_tile_short(y, from + k, wide);
+                }
+                memcpy(part + c * N, row, sizeof row);
+            }
+            md_tile_square_f32((float *)(void *)(to + j * width + c0), width, part, N, n, 0);
+        }
+    }
+    return whole;
+}
+#endif
+
 /* to[(i * pairs + j) * width + c] = elements 2 j and 2 j + 1 along k2 of column c, 0 behind the
  * last of them and from column `cols` to `room`. */
 MD_INLINE void md_tile_pairs_of(uint32_t *MD_RESTRICT to, int64_t width, int64_t room,
@@ -75,11 +102,17 @@ MD_INLINE void md_tile_pairs_of(uint32_t *MD_RESTRICT to, int64_t width, int64_t
                                 int64_t nk2, int64_t cols, int wide) {
     const int64_t pairs = (nk2 + 1) / 2;
     for (int64_t i = 0; i < nk1; i++, to += pairs * width) {
+        int64_t done = 0;
+#ifdef MD_TURN_VECTORS
+        if (yc != 1 && yk2 == 1 && room % MD_LANES_F32 == 0) {
+            done = md_tile_pairs_along(to, width, y, i * yk1, yc, nk2 / 2, cols, wide);
+        }
+#endif
         const int64_t near = 16; /* columns at a time: so many lines of the cache */
         const int64_t side = yc == 1 ? cols : near;
         for (int64_t c0 = 0; c0 < cols; c0 += side) {
             const int64_t c1 = md_tile_min(cols, c0 + side);
-            for (int64_t j = 0; j < pairs; j++) {
+            for (int64_t j = done; j < pairs; j++) {
                 const int64_t from = i * yk1 + 2 * j * yk2;
                 uint32_t *at = to + j * width;
                 if (yc == 1 && 2 * j + 1 < nk2) {
@@ -279,12 +312,18 @@ typedef float md_tile_single_u __attribute__((aligned(4), may_alias));
 #endif
 
 /* The register tile of `rows` x `nv` vectors, both constants where this is inlined: row r lies at
- * x + r / rm * xr1 + r % rm * xr2. */
+ * x + r / rm * xr1 + r % rm * xr2. `ask`: an md_tile_ask or NULL. */
 MD_INLINE void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, int64_t rm,
                                  int64_t xr1, int64_t xr2, int64_t xk1, int64_t xk2,
                                  const uint32_t *y, int64_t width, int64_t nk1, int64_t pairs,
-                                 float *strip, int64_t ld, int64_t lanes, int first, int lone) {
+                                 float *strip, int64_t ld, int64_t lanes, int first, int lone,
+                                 const void *ask) {
     const md_vf32 zero = {0};
+    (void)ask;
+    /* if: STREAMS */
+    const md_tile_ask *asked = (const md_tile_ask *)ask;
+    int64_t left = ask != NULL && asked->pause > 0, asking = 0;
+    /* end: STREAMS */
     const md_tile_vpair none = {0};
     md_vf32 c[MD_TILE_HIGH][4];
     MD_TILE_UNROLL
@@ -297,6 +336,12 @@ MD_INLINE void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, in
     for (int64_t i = 0; i < nk1; i++) {
         const uint16_t *p = x + i * xk1;
         for (int64_t j = 0; j < pairs; j++, p += xk2, y += width) {
+            /* if: STREAMS */
+            if (ask != NULL && --left == 0 && asking < asked->rows) {
+                left = asked->pause;
+                md_tile_ask_row(asked, asking++);
+            }
+            /* end: STREAMS */
             md_tile_vpair b[4];
             MD_TILE_UNROLL
             for (int64_t v = 0; v < nv; v++) {
@@ -350,7 +395,8 @@ MD_INLINE float md_tile_wide(uint32_t bits) {
 MD_FN void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, int64_t rm, int64_t xr1,
                              int64_t xr2, int64_t xk1, int64_t xk2, const uint32_t *y,
                              int64_t width, int64_t nk1, int64_t pairs, float *strip, int64_t ld,
-                             int64_t lanes, int first, int lone) {
+                             int64_t lanes, int first, int lone, const void *ask) {
+    (void)ask;
     for (int64_t r = 0; r < rows; r++) {
         const uint16_t *row = x + r / rm * xr1 + r % rm * xr2;
         for (int64_t c = 0; c < (nv - 1) * MD_LANES_F32 + lanes; c++) {
@@ -511,11 +557,17 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
                 /* end: KEPT */
                 const char *yp = yq + p * nr * s->cols.y * y_bytes;
                 float *st = strip + (row - row0) * ld + (p - p0) * nr;
+                /* if: STREAMS */
+                if (ask != NULL) {
+                    md_tile_ask_of((md_tile_ask *)ask, s, row, rows, p * nr, nr,
+                                   q + 1 == q1 ? b.nk1 * pairs : 0);
+                }
+                /* end: STREAMS */
 /* The panel and the tile with constants for rows and columns. */
 #define MD_HALF_RUN(ROWS)                                                                          \
     md_tile_rows_half(ROWS, vectors, xt, taken && !span ? (int64_t)MD_TILE_HIGH : u.rm, r1,        \
                       row_step, k1, k2, panel, width, b.nk1, pairs, st, ld,                        \
-                      room ? MD_LANES_F32 : last, first, lone)
+                      room ? MD_LANES_F32 : last, first, lone, ask)
 #define MD_HALF_PANEL(COLS)                                                                        \
     {                                                                                              \
         const int64_t vectors = ((COLS) + MD_LANES_F32 - 1) / MD_LANES_F32;                        \

@@ -262,6 +262,9 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     if ((p.is & MD_TILE_STREAMS) && (dots || p.chunks > 1 || sums < MD_TILE_K_PART)) {
         p.is &= ~(int64_t)MD_TILE_STREAMS;
     }
+    if (half && packed && !turned && rows > p.block_rows && rows <= MD_TILE_BLOCK_HIGH) {
+        p.block_rows = rows; /* else the last ones pack all panels again */
+    }
     if ((p.is & MD_TILE_STREAMS) && kblocks == 1 && !inplace && !half) {
         p.block_rows = MD_TILE_BLOCK_FAR;
     }
