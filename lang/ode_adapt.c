@@ -151,13 +151,14 @@ static Node *scalar(const Walk *a, Node *x, Node *like) {
     return node_cast(a->g, x, like->type->elem);
 }
 
-/* atol + rtol max(|x|, |y|) */
+/* atol + rtol max(|x|, |y|), and never 0: no error is within any tolerance. */
 static Node *tolerance(const Walk *a, Node *x, Node *y) {
     Graph *g = a->g;
     Node *size = node_map1(g, OP_ABS, x);
     size = x == y ? size : node_map2(g, OP_MAX, size, node_map1(g, OP_ABS, y));
-    return node_map2(g, OP_ADD, node_map2(g, OP_MUL, size, scalar(a, a->c->rtol, x)),
-                     scalar(a, a->c->atol, x));
+    Node *most = node_map2(g, OP_ADD, node_map2(g, OP_MUL, size, scalar(a, a->c->rtol, x)),
+                           scalar(a, a->c->atol, x));
+    return node_map2(g, OP_MAX, most, node_const(g, x->type->elem, 1e-30));
 }
 
 /* The root of the mean square of all elements of part[k] / scale[k]. */
@@ -401,7 +402,9 @@ void adapt_begin(const Walk *a, Node *from, Node *to, Turn *first) {
     }
     Node *h = a->c->first ? node_map1(g, OP_ABS, a->c->first)
                           : first_size(a, from, sign, first->y, first->slope, first->rest);
-    first->control[SIZE] = node_stop(g, h);
+    /* A size of 0 would stay 0. */
+    Node *least = node_map2(g, OP_MUL, a->way, number(a, a->real == TY_F64 ? 1e-16 : 1e-8));
+    first->control[SIZE] = node_stop(g, node_map2(g, OP_MAX, h, least));
     first->control[ERROR] = first->control[ERROR_BEFORE] = number(a, 1);
     for (int i = 0; i < a->n && a->m->at_end; i++) {
         first->slope[i] = node_stop(g, first->slope[i]);

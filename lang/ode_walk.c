@@ -8,6 +8,7 @@
 
 #include "lang/ode_adapt.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -158,6 +159,27 @@ static void by_times(Walk *w, Node *to, Node *stop, int64_t count, Turn *turn, N
     }
 }
 
+/* How far the ode goes from its start, and what of that is no distance: the place where `until`
+ * holds and the end of a stretch are looked for no closer than that, nor than times of that size
+ * lie apart. Times of `at` may lie outside of its ends, and these may be equal. */
+static void measure_way(Walk *w, Node *from, Node *to, Node *stop) {
+    Graph *g = w->g;
+    const double part = w->real == TY_F64 ? 1e-13 : 1e-5;
+    const double apart = w->real == TY_F64 ? DBL_EPSILON : FLT_EPSILON;
+    Node *way = node_map1(g, OP_ABS, node_map2(g, OP_SUB, to, from));
+    Node *late = node_map2(g, OP_MAX, node_map1(g, OP_ABS, from), node_map1(g, OP_ABS, to));
+    if (stop && type_count(*stop->type) > 0) {
+        Node *start = node_broadcast_to(g, from, *stop->type);
+        Node *away = node_map1(g, OP_ABS, node_map2(g, OP_SUB, stop, start));
+        way = node_map2(g, OP_MAX, way, node_fold(g, OP_FMAX, away, 1));
+        late = node_map2(g, OP_MAX, late, node_fold(g, OP_FMAX, node_map1(g, OP_ABS, stop), 1));
+    }
+    w->way = way;
+    Node *near = node_map2(g, OP_MUL, way, node_const(g, w->real, part));
+    Node *least = node_map2(g, OP_MUL, late, node_const(g, w->real, 2 * apart));
+    w->near_end = node_map2(g, OP_MAX, near, least);
+}
+
 void walk_solve(Walk *w, Node *from, Node *to, Node *stop, int64_t count, Turn *turn,
                 Node **stack) {
     Graph *g = w->g;
@@ -169,9 +191,7 @@ void walk_solve(Walk *w, Node *from, Node *to, Node *stop, int64_t count, Turn *
     w->has[REACH] = w->c && w->until;
     turn->control[TIME] = from;
     if (w->c) {
-        Node *length = node_map1(g, OP_ABS, node_map2(g, OP_SUB, to, from));
-        w->near_end =
-            node_map2(g, OP_MUL, length, node_const(g, w->real, w->real == TY_F64 ? 1e-13 : 1e-5));
+        measure_way(w, from, to, stop);
         adapt_begin(w, from, to, turn);
     }
     if (w->until) {

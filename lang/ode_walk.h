@@ -37,6 +37,7 @@ typedef struct {
     bool until;        /* the first of the field's looks says where the ode ends */
     bool several;      /* stretches */
     bool checkpoint;   /* equal steps keep their carries alone */
+    Node *way;         /* how far from its start the ode goes, of steps by their error */
     Node *near_end;    /* so far in front of the end of a stretch a step ends there, and so well the
                           time is found where `until` holds */
     Node *sign;        /* of the direction of time, of the stretch at hand */

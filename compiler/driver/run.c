@@ -32,7 +32,7 @@ static const char *limit_met(Run *r, const Entry *entry, const Value *value) {
             int line, col;
             loc_line(&r->c->diag, limit->loc, &line, &col);
             return str_printf(&r->arena,
-                              "'%s': a 'while' met its maximum with its condition still true "
+                              "'%s': a loop met its maximum with its condition still true "
                               "(%s:%d)",
                               entry->name, loc_file(&r->c->diag, limit->loc), line);
         }

@@ -166,6 +166,71 @@ static void test_until(void **state) {
     }
 }
 
+/* The whole way goes to times outside of the ends, which are equal here: where it is over is found
+ * all the same, forward and back, and so is that it never is. */
+static void test_equal_ends(void **state) {
+    (void)state;
+    static const char *const at[3] = {"", "at [2.0, 3.0]", "at [0.5, -2.0]"};
+    for (int i = 0; i < 3; i++) {
+        TextEval t;
+        char text[1000];
+        snprintf(text, sizeof text,
+                 "use nn;\n"
+                 "entry e(h: f32) {\n"
+                 "    a = stop_gradient(0 * h) + 1;\n"
+                 "    ode t from a to a using run: tsit5(rtol = 1e-8, atol = 1e-9, max = 300) %s\n"
+                 "        until y < 0.0 carry y = h, z = h {\n"
+                 "        y' = -9.81 * (t - 1); z' = -z; %s\n"
+                 "    }\n"
+                 "    return time = run.time, z = z, d = grad(z, h)%s;\n"
+                 "}\n",
+                 at[i], i ? "emit ys = y;" : "", i ? ", first = ys[0], last = ys[1]" : "");
+        text_open(&t, text);
+        const double h = 4.905 * 2.25, end = i == 0 ? 1 : i == 1 ? 2.5 : -0.5;
+        const double path = i == 0 ? 0 : i == 1 ? 1.5 : -1.5;
+        assert_true(text_run(&t, "e", NULL, (const double *const[]){&h}).at[0].i == 0);
+        assert_true(fabs(text_number(&t, "e", "time", h) - end) < 2e-11);
+        assert_true(fabs(text_number(&t, "e", "z", h) - h * exp(-path)) < 1e-6);
+        assert_true(fabs(text_number(&t, "e", "d", h) - exp(-path)) < 1e-6);
+        assert_true(text_number(&t, "e", "time", 900) == 1);
+        assert_true(text_number(&t, "e", "time", -1) == 1);
+        if (i) {
+            const double first = i == 1 ? 1 : 0.25;
+            assert_true(fabs(text_number(&t, "e", "first", h) - (h - 4.905 * first)) < 1e-7);
+            assert_true(text_number(&t, "e", "last", h) == 0);
+            assert_true(fabs(text_number(&t, "e", "z", 900) - 900) < 1e-4);
+        }
+        text_close(&t);
+    }
+}
+
+/* What has no error is within any tolerance, also where that is 0, and a first size of 0 is none. */
+static void test_no_tolerance(void **state) {
+    (void)state;
+    static const char *const using[3] = {"rtol = 0, atol = 0, max = 100",
+                                         "rtol = 1e-6, atol = 0, max = 100",
+                                         "rtol = 1e-6, atol = 1e-6, max = 100, first = 0"};
+    for (int i = 0; i < 3; i++) {
+        TextEval t;
+        char text[600];
+        snprintf(text, sizeof text,
+                 "use nn;\n"
+                 "entry e(y: f32) {\n"
+                 "    ode t from 0.0 to 2.0 using tsit5(%s) carry x = y, z = 0 * y {\n"
+                 "        x' = %s; z' = 0 * x;\n"
+                 "    }\n"
+                 "    return x = x, d = grad(x, y);\n"
+                 "}\n",
+                 using[i], i ? "-x" : "0 * x");
+        text_open(&t, text);
+        const double y = 1.5, grows = i ? exp(-2) : 1;
+        assert_true(text_run(&t, "e", NULL, (const double *const[]){&y}).at[0].i == 0);
+        assert_true(fabs(text_number(&t, "e", "x", y) - y * grows) < 1e-5);
+        assert_true(fabs(text_number(&t, "e", "d", y) - grows) < 1e-5);
+        text_close(&t);
+    }
+}
+
 /* As many steps as Diffrax 0.7.2 makes of the same problem, see test_ode.c. */
 static void test_counts(void **state) {
     (void)state;
@@ -192,6 +257,8 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_times),
         cmocka_unit_test(test_until),
+        cmocka_unit_test(test_equal_ends),
+        cmocka_unit_test(test_no_tolerance),
         cmocka_unit_test(test_counts),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
