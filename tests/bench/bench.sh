@@ -55,6 +55,15 @@ step() { # PROGRAM [FLAG]
         "-DMODEL=$name" "-DM(x)=${name}_##x" "-DM_MACRO(x)=${upper}_##x" "-DBATCH=$batch" "-DWIDTH=$width" \
         "-DCLASSES=$classes" ${2:-} tests/bench/step.c "$scratch/$name.c" -lm -o "$1" || exit 1
 }
+# times_of WHAT PROGRAM: microseconds of all sides, in turn, of net `name` on `threads` threads.
+times_of() {
+    if [ "$torch$jax" != -- ]; then
+        "$PYTHON" tests/bench/turns.py "$name" "$threads" "$1" "$2" "$torch" "$jax"
+    else
+        "$2" 0.5 >/dev/null
+        echo "$("$2" 2) nan nan nan"
+    fi
+}
 # needed NAME KEY: a number of the train of its report.
 needed() { sed -n "/\"kind\":\"train\"/,/\"calls\":/s/^.*,\"$2\":\([0-9]*\).*/\1/p" "$scratch/$1.json" | head -n 1; }
 build digits samples/digits.mdl 128 64 10
@@ -78,12 +87,7 @@ for name in ${NETS:-$nets}; do
         OMP_NUM_THREADS=$threads
         export OMP_NUM_THREADS
         rates=$("$scratch/limit")
-        if [ "$torch$jax" != -- ]; then
-            times=$("$PYTHON" tests/bench/turns.py $name $threads fit "$scratch/$name" "$torch" "$jax") || exit 1
-        else
-            "$scratch/$name" 0.5 >/dev/null
-            times="$("$scratch/$name" 2) nan nan nan"
-        fi
+        times=$(times_of fit "$scratch/$name") || exit 1
         echo "$name $threads $times $rates $(needed $name flops_of_products) $(needed $name bytes_once)" | awk '{
             flops = $9 / ($7 * 1e9) * 1e6
             bytes = $10 / ($8 * 1e9) * 1e6
@@ -105,11 +109,7 @@ for name in ${PREDICTS-${NETS:-$nets}}; do
         OMP_NUM_THREADS=$threads
         export OMP_NUM_THREADS
         rates=$("$scratch/limit")
-        if [ "$torch$jax" != -- ]; then
-            times=$("$PYTHON" tests/bench/turns.py $name $threads predict "$scratch/$name-predict" "$torch" "$jax") || exit 1
-        else
-            times="$("$scratch/$name-predict" 2) nan nan nan"
-        fi
+        times=$(times_of predict "$scratch/$name-predict") || exit 1
         flops=$(sed -n '/"name":"predict"/,/"calls":/s/^.*,"flops_of_products":\([0-9]*\).*/\1/p' "$scratch/$name.json" | head -n 1)
         weights=$(sed -n 's/^.*_PARAMS_BYTES *= *\([0-9]*\).*/\1/p;s/^#define .*_PARAMS_BYTES  *\([0-9]*\).*/\1/p' "$scratch/$name.h" | head -n 1)
         echo "$name $threads $times $rates ${flops:-0} ${weights:-0}" | awk '{

@@ -204,7 +204,7 @@ static void test_equal_ends(void **state) {
     }
 }
 
-/* What has no error is within any tolerance, also where that is 0, and a first size of 0 is none. */
+/* What has no error is within any tolerance, also where that is 0; a first size of 0 is none. */
 static void test_no_tolerance(void **state) {
     (void)state;
     static const char *const using[3] = {"rtol = 0, atol = 0, max = 100",
