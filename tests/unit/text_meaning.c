@@ -2,6 +2,7 @@
  * over all indices. Shares nothing with the compiler. See random_text.h. */
 #include "random_text.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -287,7 +288,8 @@ typedef struct {
 typedef struct {
     Run *run;
     const Stmt *s;
-    double time, size, whole;
+    double time, size;
+    double near;  /* what is no distance */
     double reach; /* where it is known to be over, so far ahead */
     double *y[CARRIES];
     bool over;
@@ -385,9 +387,21 @@ static void equal_steps(Solve *v, double to) {
     }
 }
 
+/* A part of the way to the farthest of `to` and the times, no less than two floats lie apart. */
+static double no_distance(const Solve *v, double to) {
+    const RtOde *o = &v->s->ode;
+    bool wide = v->run->r->elem == TY_F64;
+    double way = fabs(to - v->time), late = fmax(fabs(v->time), fabs(to));
+    for (int i = 0; i < o->nat; i++) {
+        way = fmax(way, fabs(o->at[i] - v->time));
+        late = fmax(late, fabs(o->at[i]));
+    }
+    return fmax((wide ? 1e-13 : 1e-5) * way, 2 * (wide ? DBL_EPSILON : FLT_EPSILON) * late);
+}
+
 /* As docs/decisions/0029-adaptive.md and 0032-times.md have it. */
 static void steps_by_error(Solve *v, double to) {
-    double near = v->whole * (v->run->r->elem == TY_F64 ? 1e-13 : 1e-5), *end[CARRIES];
+    double near = v->near, *end[CARRIES];
     int attempts = 0;
     while (v->time != to && !v->over) {
         double most = v->size <= v->reach / 2 ? v->size : v->reach / 2;
@@ -423,7 +437,7 @@ static void run_ode(Run *run, const Stmt *s) {
     Solve v = {.run = run, .s = s, .time = element(run, o->from, 0), .size = o->first};
     v.reach = INFINITY;
     double to = element(run, o->to, 0), *stack[8];
-    v.whole = fabs(to - v.time);
+    v.near = no_distance(&v, to);
     room(run, s->count);
     for (int i = 0; i < s->carry.count; i++) {
         v.y[i] = run->at[s->carry.at[i].start->id];
