@@ -15,19 +15,28 @@ static bool fixed_or_axis(const Index *index, int axis) {
     return index->nterm == 0 || is_axis(index, axis);
 }
 
-/* `fold`: the statement whose results are known there, or NULL. */
-static bool expr_flat(const Expr *e, int axis, const Stmt *fold) {
+/* Where values are computed: at each place of an axis, or, with -1, beside the loop. */
+typedef struct {
+    int axis;
+    const Stmt *fold; /* the statement whose results are known there, or NULL */
+    bool *flat;       /* by Expr.id: that is known, and values are made of others in many ways */
+} Where;
+
+static bool expr_flat(const Expr *e, const Where *at) {
+    if (at->flat[e->id]) {
+        return true;
+    }
     switch (e->kind) {
     case EXPR_INDEX:
     case EXPR_WITHIN: return false;
-    case EXPR_FOLD: return fold != NULL && e->fold == fold->fold.at[0]->fold;
+    case EXPR_FOLD: return at->fold != NULL && e->fold == at->fold->fold.at[0]->fold;
     case EXPR_DRAW:
-        if (!is_axis(e->index, axis)) {
+        if (!is_axis(e->index, at->axis)) {
             return false;
         }
         break;
     case EXPR_LOAD:
-        if (e->nin > 0 || !fixed_or_axis(e->index, axis)) {
+        if (e->nin > 0 || !fixed_or_axis(e->index, at->axis)) {
             return false;
         }
         break;
@@ -36,26 +45,27 @@ static bool expr_flat(const Expr *e, int axis, const Stmt *fold) {
     case EXPR_MAP: break;
     }
     for (int i = 0; i < e->nin; i++) {
-        if (!expr_flat(e->in[i], axis, fold)) {
+        if (!expr_flat(e->in[i], at)) {
             return false;
         }
     }
+    at->flat[e->id] = true;
     return true;
 }
 
 /* What is computed and stored at one place. */
-static bool place_flat(const Stmt *s, int axis) {
+static bool place_flat(const Stmt *s, const Where *at) {
     if (s->kind == STMT_LET) {
-        return expr_flat(s->as != NULL ? s->as : s->expr, axis, NULL);
+        return expr_flat(s->as != NULL ? s->as : s->expr, at);
     }
-    return s->kind == STMT_STORE && s->add == OP_CONST && is_axis(s->index, axis) &&
-           expr_flat(s->expr, axis, NULL);
+    return s->kind == STMT_STORE && s->add == OP_CONST && is_axis(s->index, at->axis) &&
+           expr_flat(s->expr, at);
 }
 
-/* A statement beside the loop; `fold`: the one in front of it, or NULL. */
-static bool beside_flat(const Stmt *s, const Stmt *fold) {
-    bool store = s->kind == STMT_STORE && fold != NULL && s->index->nterm == 0;
-    return (s->kind == STMT_LET || store) && expr_flat(s->as != NULL ? s->as : s->expr, -1, fold);
+/* A statement beside the loop. */
+static bool beside_flat(const Stmt *s, const Where *at) {
+    bool store = s->kind == STMT_STORE && at->fold != NULL && s->index->nterm == 0;
+    return (s->kind == STMT_LET || store) && expr_flat(s->as != NULL ? s->as : s->expr, at);
 }
 
 static bool whole_loop(const Stmt *s) {
@@ -73,21 +83,21 @@ static const Stmt *block_loop(const Stmt *s) {
 }
 
 /* A fold along one axis of what is computed at each of its places. */
-static bool fold_flat(const Stmt *s) {
-    const int axis = s->axes.at[0];
+static bool fold_flat(const Stmt *s, bool *known) {
+    const Where at = {.axis = s->axes.at[0], .flat = known};
     bool flat = s->axes.count == 1 && s->begin == NULL && s->span == 0 && !s->parts;
     for (int i = 0; i < s->body.count; i++) {
-        flat = flat && s->body.at[i]->kind == STMT_LET && place_flat(s->body.at[i], axis);
+        flat = flat && s->body.at[i]->kind == STMT_LET && place_flat(s->body.at[i], &at);
     }
     for (int i = 0; i < s->fold.count; i++) {
         const Expr *e = s->fold.at[i];
-        flat = flat && e->nin == 1 && expr_flat(e->in[0], axis, NULL);
+        flat = flat && e->nin == 1 && expr_flat(e->in[0], &at);
     }
     return flat;
 }
 
 /* The loop of a flat kernel that stores at each place; false: it is none. */
-static bool loop_flat(const Kernel *k, const Stmt *loop, Flat *flat) {
+static bool loop_flat(const Kernel *k, const Stmt *loop, bool *known, Flat *flat) {
     const Stmt *inner = block_loop(loop), *at = inner != NULL ? inner : loop;
     int64_t extent = k->axis[at->axis].extent;
     *flat = (Flat){.axis = at->axis, .block = inner != NULL ? loop->axis : -1};
@@ -102,22 +112,25 @@ static bool loop_flat(const Kernel *k, const Stmt *loop, Flat *flat) {
             return false;
         }
     }
+    const Where where = {.axis = flat->axis, .flat = known};
     for (int i = 0; i < at->body.count; i++) {
-        if (!place_flat(at->body.at[i], flat->axis)) {
+        if (!place_flat(at->body.at[i], &where)) {
             return false;
         }
     }
     return true;
 }
 
-void kernel_find_flat(Kernel *k) {
+/* `known`: of the places, and beside the loop. */
+static void find_flat(Kernel *k, bool *const known[2]) {
     const Stmt *loop = NULL, *fold = NULL;
+    Where beside = {.axis = -1, .flat = known[1]};
     for (int i = 0; i < k->body.count; i++) {
         const Stmt *s = k->body.at[i];
         if ((s->kind == STMT_FOR || s->kind == STMT_FOLD) && loop == NULL) {
             loop = s;
-            fold = s->kind == STMT_FOLD ? s : NULL;
-        } else if (!beside_flat(s, fold)) {
+            beside.fold = fold = s->kind == STMT_FOLD ? s : NULL;
+        } else if (!beside_flat(s, &beside)) {
             return;
         }
     }
@@ -133,13 +146,22 @@ void kernel_find_flat(Kernel *k) {
         /* Whole lanes: nothing is left over behind them. */
         flat.exact = fold->lanes > 1 && k->axis[flat.axis].extent % fold->lanes == 0;
     }
-    if (loop == NULL || (fold != NULL ? !fold_flat(fold) : !loop_flat(k, loop, &flat)) ||
+    if (loop == NULL ||
+        (fold != NULL ? !fold_flat(fold, known[0]) : !loop_flat(k, loop, known[0], &flat)) ||
         k->axis[flat.axis].extent < 2) {
         return;
     }
     flat.known = true;
     k->flat = flat;
     k->call.size = k->axis[flat.axis].extent;
+}
+
+void kernel_find_flat(Kernel *k) {
+    Arena scratch = {0};
+    bool *const known[2] = {ARENA_ARRAY(&scratch, bool, k->expr.count + 1),
+                            ARENA_ARRAY(&scratch, bool, k->expr.count + 1)};
+    find_flat(k, known);
+    arena_free(&scratch);
 }
 
 int64_t flat_blocks(const Flat *flat, int64_t size) {

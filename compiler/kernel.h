@@ -116,9 +116,6 @@ typedef struct {
 } TileMachine;
 extern const TileMachine tile_machine[TILE_MACHINES];
 
-/* A product by runtime/tile.h: C = A B, block by block; `body` then runs over each block, which is
- * the argument `strip`, and may change it in place. Its loops over `row` and `column` are those of
- * the block; `batch` is known in it. */
 /* What an epilogue reads of memory that lies far off: element (m, n) of batch b lies b * batch +
  * m * row + n elements behind the first. */
 typedef struct {
@@ -126,7 +123,11 @@ typedef struct {
     const Index *at; /* the first element */
     int64_t batch, row;
 } Stream;
+typedef VEC(Stream) StreamList;
 
+/* A product by runtime/tile.h: C = A B, block by block; `body` then runs over each block, which is
+ * the argument `strip`, and may change it in place. Its loops over `row` and `column` are those of
+ * the block; `batch` is known in it. */
 struct Tile {
     int64_t plan[TILE_PLAN]; /* the fields of md_tile in order; with `blas` those of md_blas */
     int nplan;
@@ -141,7 +142,7 @@ struct Tile {
     int64_t narrow;                      /* so few columns that all stand in every block; or 0 */
     int64_t flops;
     uint32_t owner;
-    VEC(Stream) stream; /* fetched while the product is made, where the plan says STREAMS */
+    StreamList stream; /* fetched while the product is made, where the plan says STREAMS */
     const Arg *halo; /* A, made by `copy` for each element of the batch; NULL: it lies in memory */
     StmtList copy;
     StmtList body;

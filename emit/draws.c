@@ -11,23 +11,20 @@
 
 enum { DRAWS_MOST = 4 };
 
-static void find(const Style *s, int axis, const Expr *e, Draws *draws) {
+/* `seen` by Expr.id: values are made of others in many ways. */
+static void find(const Style *s, int axis, const Expr *e, bool *seen, Draws *draws) {
     int64_t mul;
-    if (s->bound[e->id] || draws->count == DRAWS_MOST) {
+    if (s->bound[e->id] || seen[e->id] || draws->count == DRAWS_MOST) {
         return;
     }
+    seen[e->id] = true;
     if (e->kind == EXPR_DRAW && e->dist == DIST_UNIFORM && e->elem == TY_F32 &&
         index_stride(e->index, axis, &mul) && mul == 1) {
-        for (int i = 0; i < draws->count; i++) {
-            if (draws->draw[i] == e) {
-                return;
-            }
-        }
         draws->draw[draws->count++] = e;
         return;
     }
     for (int i = 0; i < e->nkid; i++) {
-        find(s, axis, e->kid[i], draws);
+        find(s, axis, e->kid[i], seen, draws);
     }
 }
 
@@ -54,12 +51,13 @@ static const char *start_text(Style *s, int axis, const Index *index, const char
 
 /* False where it is not the innermost loop. */
 static bool find_all(const Style *s, int axis, const StmtList *body, Draws *draws) {
+    bool *seen = ARENA_ARRAY(s->out->arena, bool, s->k->expr.count + 1);
     for (int i = 0; i < body->count; i++) {
         const Stmt *st = body->at[i];
         if (st->kind != STMT_LET && st->kind != STMT_STORE) {
             return false;
         }
-        find(s, axis, st->kind == STMT_LET && st->as ? st->as : st->expr, draws);
+        find(s, axis, st->kind == STMT_LET && st->as ? st->as : st->expr, seen, draws);
     }
     return true;
 }

@@ -166,7 +166,7 @@ static bool applies_final(const Region *region, const Entry *entry) {
     return final_applies(region, final_least);
 }
 
-static Region * final(Graph *g, const Region *region, const Entry *entry) {
+static Region *final(Graph *g, const Region *region, const Entry *entry) {
     (void)entry;
     return pass_final(g, region, final_least);
 }

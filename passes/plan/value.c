@@ -192,11 +192,11 @@ static void fill_gap(PlanEval *e, const Plan *plan, const GapCalls *gap) {
                       value->last - value->first > e->value[longest].last - e->value[longest].first;
         longest = fits[v] && longer ? v : longest;
     }
-    for (int v = longest >= 0 ? longest : e->count; v < e->count; v++) {
-        e->value[v].in = fits[v] && !meets_in_gap(e, gap->carry, v) ? gap->carry : NULL;
-    }
-    for (int v = 0; v < longest; v++) {
-        e->value[v].in = fits[v] && !meets_in_gap(e, gap->carry, v) ? gap->carry : e->value[v].in;
+    for (int i = 0; i < e->count && longest >= 0; i++) {
+        const int v = (longest + i) % e->count;
+        if (fits[v] && !meets_in_gap(e, gap->carry, v)) {
+            e->value[v].in = gap->carry;
+        }
     }
 }
 

@@ -23,17 +23,18 @@ static AxisSet split_axes(const Index *index) {
     return axes;
 }
 
-/* Is it a place, or computed of places and numbers alone? */
-static bool is_of_places(const Expr *e) {
+/* Is it a place, or computed of places and numbers alone? known: those that are, by Expr.id. */
+static bool is_of_places(const Expr *e, bool *known) {
     bool fits = e->kind == EXPR_INDEX || e->kind == EXPR_CONST || e->kind == EXPR_MAP;
-    for (int i = 0; i < e->nkid && fits; i++) {
-        fits = is_of_places(e->kid[i]);
+    for (int i = 0; i < e->nkid && fits && !known[e->id]; i++) {
+        fits = is_of_places(e->kid[i], known);
     }
+    known[e->id] = fits;
     return fits;
 }
 
 /* Axes whose place is asked for by what runs along axis `vector`. */
-static void asked_axes(const Expr *e, int vector, AxisSet *axes, bool *seen) {
+static void asked_axes(const Expr *e, int vector, AxisSet *axes, bool *seen, bool *known) {
     if (seen[e->id] || !(e->axes >> vector & 1)) {
         return;
     }
@@ -41,9 +42,10 @@ static void asked_axes(const Expr *e, int vector, AxisSet *axes, bool *seen) {
     *axes |= e->index ? split_axes(e->index) : 0;
     for (int i = 0; i < e->nkid; i++) {
         const Expr *kid = e->kid[i];
-        bool asks = !(kid->axes >> vector & 1) && (kid->elem == TY_BOOL || is_of_places(kid));
+        bool other = !(kid->axes >> vector & 1);
+        bool asks = other && (kid->elem == TY_BOOL || is_of_places(kid, known));
         *axes |= asks ? kid->axes : 0;
-        asked_axes(kid, vector, axes, seen);
+        asked_axes(kid, vector, axes, seen, known);
     }
 }
 
@@ -54,12 +56,13 @@ static AxisSet short_axes(KernelBuild *b, const Part *part, Radix *left) {
     AxisSet asked = 0, set = 0;
     int64_t places = 1;
     bool *seen = ARENA_ARRAY(b->scratch, bool, b->nbound);
+    bool *known = ARENA_ARRAY(b->scratch, bool, b->nbound);
     int vector = r->n - 1;
     while (vector > 0 && b->k->axis[r->axis[vector]].extent <= SHORT) {
         vector--;
     }
     for (int i = 0; i < part->roots.count; i++) {
-        asked_axes(part->roots.at[i].value, r->axis[vector], &asked, seen);
+        asked_axes(part->roots.at[i].value, r->axis[vector], &asked, seen, known);
         asked |= split_axes(part->roots.at[i].index);
     }
     *left = *r;

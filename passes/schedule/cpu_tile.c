@@ -44,7 +44,7 @@ struct Tiling {
     int batch, row, column; /* axes of the block */
     RootList roots;         /* what is stored there */
     int in_place;           /* which of them takes the product as it comes; -1: none */
-    VEC(Stream) stream;     /* what of other memory they are made of, where that is much */
+    StreamList stream;      /* what of other memory they are made of, where that is much */
     const Arg *add;         /* C begins as this */
     md_tile plan;
     md_blas library;
@@ -337,23 +337,28 @@ static bool block_roots(Tiling *p) {
     return p->block != NULL;
 }
 
-static bool loads_at(const Kernel *k, const Expr *e, const Buf *buf, const Index *index) {
-    if (e->kind == EXPR_LOAD && kernel_buf(k, e->arg) == buf && e->index == index) {
-        return true;
-    }
-    for (int i = 0; i < e->nkid; i++) {
-        if (loads_at(k, e->kid[i], buf, index)) {
-            return true;
-        }
-    }
-    return false;
+typedef struct {
+    const Kernel *k;
+    const Buf *buf;
+    const Index *index;
+    bool found;
+} LoadAt;
+
+static void find_load(void *ctx, const Expr *e) {
+    LoadAt *at = ctx;
+    at->found = at->found || (kernel_buf(at->k, e->arg) == at->buf && e->index == at->index);
 }
 
 /* The next value of a storage that is computed from the old one, element by element: it wants that
  * place, so the product must not be put there first. */
-static bool is_update(const Kernel *k, const Root *root) {
-    const Buf *dest = kernel_buf(k, root->arg)->final;
-    return dest && loads_at(k, root->value, dest, root->index);
+static bool is_update(const Tiling *p, const Root *root) {
+    const Kernel *k = p->b->k;
+    LoadAt at = {k, kernel_buf(k, root->arg)->final, root->index, false};
+    if (at.buf) {
+        bool *seen = ARENA_ARRAY(p->b->scratch, bool, k->expr.count + 1);
+        product_loads(root->value, seen, find_load, &at);
+    }
+    return at.found;
 }
 
 /* The strides that the plan was made for. */
@@ -375,7 +380,7 @@ static int root_in_place(const Tiling *p) {
         }
     }
     for (int i = 0; i < roots->count; i++) {
-        if (roots->at[i].arg->elem == p->of->elem && !is_update(p->b->k, &roots->at[i]) &&
+        if (roots->at[i].arg->elem == p->of->elem && !is_update(p, &roots->at[i]) &&
             has_strides(p, &roots->at[i])) {
             return i;
         }
@@ -399,49 +404,6 @@ static const Arg *added(const Tiling *p) {
                 other->kind == EXPR_LOAD && other->nin == 0 && other->index == roots->at[0].index &&
                 !p->of->part_of && has_strides(p, &roots->at[0]);
     return fits ? other->arg : NULL;
-}
-
-enum { FAR_SLICE = TUNED(65536, 64) }; /* bytes of a slice that is far */
-
-/* What is read once for each element of the block, along its rows, as far as such loads go. */
-static void find_streams(Tiling *p, const Expr *e, int64_t *bytes) {
-    IndexTable *t = &p->b->k->index;
-    Stream stream = {.arg = e->arg, .at = e->index};
-    int64_t column;
-    for (int i = 0; i < e->nkid; i++) {
-        find_streams(p, e->kid[i], bytes);
-    }
-    if (e->kind != EXPR_LOAD || e->nin > 0 || e->arg == p->strip_arg ||
-        !index_stride(e->index, p->batch, &stream.batch) ||
-        !index_stride(e->index, p->row, &stream.row) ||
-        !index_stride(e->index, p->column, &column) || column != 1 || stream.row == 0) {
-        return;
-    }
-    const int axis[] = {p->batch, p->row, p->column};
-    for (int i = 0; i < 3; i++) {
-        stream.at = index_subst(t, stream.at, axis[i], index_const(t, 0));
-    }
-    for (int i = 0; i < p->stream.count; i++) {
-        if (p->stream.at[i].arg == e->arg && p->stream.at[i].at == stream.at) {
-            return;
-        }
-    }
-    VEC_PUSH(p->b->k->arena, &p->stream, stream);
-    /* Slices of a stack are each in another place, and of most stacks no cache holds all. */
-    const bool slice = type_count(*kernel_buf(p->b->k, e->arg)->type) > p->of->count;
-    const int64_t own = (int64_t)elem_bytes(e->arg->elem) * p->of->count;
-    *bytes += slice && own >= FAR_SLICE ? MD_TILE_NEAR : own;
-}
-
-/* Streams that the second-level cache would not hold are worth asking for ahead. */
-static void choose_streams(Tiling *p) {
-    int64_t bytes = 0;
-    for (int i = 0; i < p->roots.count; i++) {
-        find_streams(p, p->roots.at[i].value, &bytes);
-    }
-    if (bytes < MD_TILE_NEAR) {
-        p->stream.count = 0;
-    }
 }
 
 /* The epilogue as statements; a root in place is stored through the strip. */
@@ -518,7 +480,8 @@ Tiling *product_tiling(KernelBuild *b, const Part *part, bool across) {
             p->add = added(p);
             p->in_place = p->add ? 0 : root_in_place(p);
             if (!p->add) {
-                choose_streams(p);
+                const int axis[] = {p->batch, p->row, p->column};
+                product_streams(b, &p->roots, p->strip_arg, axis, of->count, &p->stream);
             }
             of->tiling = p;
         }

@@ -18,4 +18,13 @@ int64_t product_bytes(const Product *of); /* operands and result, once */
 /* Loops around the tile, the tile, what follows on its blocks; all but the plan. */
 Tile *product_emit(KernelBuild *b, Tiling *p);
 
+/* --- cpu_stream.c --- */
+/* Calls `visit` with each load that a value is made of, once; `seen` by Expr.id. */
+void product_loads(const Expr *e, bool *seen, void (*visit)(void *ctx, const Expr *load),
+                   void *ctx);
+/* What the roots read for each element of a block of `count` elements in all, along batch, row and
+ * column, but the strip itself; nothing where that is little. */
+void product_streams(KernelBuild *b, const RootList *roots, const Arg *strip, const int *axis,
+                     int64_t count, StreamList *to);
+
 #endif
