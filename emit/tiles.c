@@ -311,10 +311,10 @@ static const char *flags_text(Arena *arena, int64_t is) {
                  {MD_TILE_NO_C, "NO_C"},       {MD_TILE_IN_PLACE, "IN_PLACE"},
                  {MD_TILE_SWAPPED, "SWAPPED"}, {MD_TILE_PACKED, "PACKED"},
                  {MD_TILE_DOTS, "DOTS"},       {MD_TILE_KEPT, "KEPT"},
+                 {MD_TILE_UNCUT, "UNCUT"},     {MD_TILE_TAKEN, "TAKEN"},
                  {MD_TILE_HALF, "HALF"},       {MD_TILE_F16, "F16"},
                  {MD_TILE_EXACT, "EXACT"},     {MD_TILE_SINGLE, "SINGLE"},
                  {MD_TILE_SPAN, "SPAN"},       {MD_TILE_MADE, "MADE"},
-                 {MD_TILE_TAKEN, "TAKEN"},
                  {MD_TILE_WIDE_A, "WIDE_A"},   {MD_TILE_WIDE_B, "WIDE_B"},
                  {MD_TILE_ACROSS, "ACROSS"},   {MD_TILE_STREAMS, "STREAMS"}};
     Text text = {.arena = arena};

@@ -26,7 +26,8 @@
 enum {
     LEAST_RESULTS = TUNED(4, 2), /* of each element, in the axes of the other operand alone */
     LEAST_READS = TUNED(2, 1),   /* of each element by windows, where both operands have channels */
-    LEAST_CHANNELS = TUNED(8, 2) /* that lie side by side */
+    LEAST_CHANNELS = TUNED(8, 2), /* that lie side by side */
+    LEAST_ROWS = TUNED(32, 4)     /* of the other operand for a row */
 };
 
 /* --- channels of both operands ---------------------------------------------------------------- */
@@ -56,9 +57,36 @@ static bool shares_channels(const Node *contract, int k) {
     return own == 1 && shared >= LEAST_CHANNELS && view_has_window(contract->in[k]);
 }
 
+/* The last axis of more than one element; -1: there is none. */
+static int last_axis(const Type *type) {
+    int axis = type->rank - 1;
+    while (axis >= 0 && type->dim[axis] == 1) {
+        axis--;
+    }
+    return axis;
+}
+
+/* Is operand `k` a few numbers seen in another order, that of the sum in the rows of the other one?
+ * An image with its channels last is, in front of a layer that multiplies all of it: dot products
+ * along both would gather it. */
+static bool is_row_in_order(const Node *contract, int k) {
+    const Node *x = contract->in[k], *y = contract->in[!k];
+    int own = last_axis(x->type), other = last_axis(y->type);
+    int8_t label = own < 0 ? -1 : labels(contract, k)[own];
+    bool turned = false;
+    for (; x->op == OP_PERMUTE || x->op == OP_RESHAPE; x = x->in[0]) {
+        turned = turned || x->op == OP_PERMUTE;
+    }
+    return turned && x->op != OP_CONST && other >= 0 && label == labels(contract, !k)[other] &&
+           find_label(contract->attr->lo_, contract->type->rank, label) < 0 &&
+           type_count(*x->type) <= type_count(*y->type) / LEAST_ROWS;
+}
+
 bool halo_turns(const Node *contract, int k) {
-    return contract->in[k]->op == OP_PERMUTE && shares_channels(contract, !k) &&
-           type_count(*contract->in[k]->type) <= type_count(*contract->type) / LEAST_RESULTS;
+    const Node *x = contract->in[k];
+    bool few = type_count(*x->type) <= type_count(*contract->type) / LEAST_RESULTS;
+    return (few && x->op == OP_PERMUTE && shares_channels(contract, !k)) ||
+           is_row_in_order(contract, k);
 }
 
 /* Operand `k`, of few numbers, with the channels last; *list gets its labels. */

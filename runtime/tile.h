@@ -92,6 +92,7 @@ enum {
     MD_TILE_MADE = 131072, /* A is made for the product alone, in lanes where these are single */
     MD_TILE_SPAN = 65536,  /* rows of X overlap, as windows do: all that lies between is widened */
     MD_TILE_STREAMS = 262144, /* ctx begins with its epilogue's md_tile_stream */
+    MD_TILE_UNCUT = 524288, /* X is large: tasks have all columns, whose panels are packed first */
     MD_TILE_ACROSS = 4096  /* rows lie side by side in C: the epilogue gets the transpose */
 };
 
@@ -346,7 +347,7 @@ MD_FN size_t md_tile_workspace(const md_tile *s, int threads) {
 }
 
 /* Cuts the tasks for `parts` workers so that the busiest has least to do, panels included. Cuts
- * between rows may take an eighth more: a worker made many of them itself in the step before. */
+ * between rows of A may take an eighth more: a worker made many of them in the step before. */
 MD_FN void md_tile_grid(const md_tile *s, md_tile_call *call) {
     int64_t batch = s->b1.n * s->b2.n * s->chunks;
     int64_t tiles = (s->r1.n * s->r2.n + MD_TILE_HIGH - 1) / MD_TILE_HIGH;
@@ -354,12 +355,12 @@ MD_FN void md_tile_grid(const md_tile *s, md_tile_call *call) {
     int64_t panels = (s->cols.n + width - 1) / width;
     int64_t parts = call->parts;
     int64_t panel = s->is & MD_TILE_PACKED ? MD_TILE_PACKS : MD_TILE_FETCHES;
-    int64_t best = INT64_MAX;
+    int64_t best = INT64_MAX, slack = s->is & MD_TILE_SWAPPED ? INT64_MAX : 8;
     for (int64_t gm = 1; gm <= md_tile_min(parts, tiles); gm++) {
-        int64_t gn = md_tile_whole(s) ? 1 : md_tile_min((parts + gm - 1) / gm, panels);
+        int64_t gn = s->is & MD_TILE_UNCUT ? 1 : md_tile_min((parts + gm - 1) / gm, panels);
         int64_t cost = (batch * gm * gn + parts - 1) / parts * ((tiles + gm - 1) / gm + panel) *
                        ((panels + gn - 1) / gn);
-        if (best == INT64_MAX || cost <= best + best / 8) {
+        if (best == INT64_MAX || cost <= best + best / slack) {
             best = md_tile_min(cost, best);
             call->gm = gm;
             call->gn = gn;

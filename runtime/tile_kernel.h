@@ -238,11 +238,12 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
                     MD_DOT_ROWS##R MD_ROWS##C(MD_DOT_MAC##R)                                       \
                 }                                                                                  \
             }                                                                                      \
-            MD_ROWS##C(MD_DOT_PUT##R) for (int64_t at = 0; at < R * C; at++) {                     \
+            MD_ROWS##C(MD_DOT_PUT##R) MD_FOLD(8) MD_FOLD(4) MD_FOLD(2) MD_FOLD(1)                  \
+            for (int64_t at = 0; at < R * C; at++) {                                               \
                 const int64_t r = at / C, c = col + at % C;                                        \
                 if (c < cols) {                                                                    \
                     MD_REAL *to = strip + r * ld + c;                                              \
-                    const MD_REAL sum = MD_TN(dot_end)(part[r][at % C], x + r * xr2, xk1,          \
+                    const MD_REAL sum = MD_TN(dot_end)(part[r][at % C][0], x + r * xr2, xk1,       \
                                                        y + c * yc, yk1, nk1, nk2);                 \
                     *to = first ? sum : *to + sum;                                                 \
                 }                                                                                  \
@@ -491,24 +492,22 @@ MD_NOINLINE void MD_TN(scatter)(const md_tile *s, const MD_REAL *MD_RESTRICT str
 
 /* ---- dot products ---------------------------------------------------------------------------- */
 
-/* The same sums for up to four rows and operands contiguous along k2, where vectors run: eight
- * columns times one row or four times more. Lanes are added by halves at the end, then the rest. */
+/* Vectors along k2: eight columns times a row, or four times more; lanes are added by halves. */
 #if MD_VBYTES > 0
-MD_INLINE MD_REAL MD_TN(dot_end)(MD_REAL *part, const MD_REAL *x, int64_t xk1, const MD_REAL *y,
+#define MD_FOLD(half)                                                                              \
+    for (size_t at = 0; (half) < MD_LANES && at < sizeof part / MD_ELEM; at += MD_LANES) {         \
+        typedef MD_REAL some __attribute__((vector_size(MD_ELEM * (half)), aligned(4)));           \
+        MD_REAL *to = part[0][0] + at;                                                             \
+        *(some *)(void *)to += *(const some *)(const void *)(to + (half));                         \
+    }
+MD_INLINE MD_REAL MD_TN(dot_end)(MD_REAL sum, const MD_REAL *x, int64_t xk1, const MD_REAL *y,
                                  int64_t yk1, int64_t nk1, int64_t nk2) {
-    for (int half = MD_LANES / 2; half > 0; half /= 2) {
-        for (int l = 0; l < half; l++) {
-            part[l] += part[l + half];
-        }
-    }
-    for (int64_t i = 0; i < nk1; i++) {
-        MD_REAL rest = 0;
+    for (int64_t i = 0; i < nk1 && nk2 % MD_LANES != 0; i++) {
         for (int64_t j = nk2 / MD_LANES * MD_LANES; j < nk2; j++) {
-            rest = MD_TN(mad)(x[i * xk1 + j], y[i * yk1 + j], rest);
+            sum = MD_TN(mad)(x[i * xk1 + j], y[i * yk1 + j], sum);
         }
-        part[0] += rest;
     }
-    return part[0];
+    return sum;
 }
 
 /* if: DOTS1 */
@@ -528,21 +527,21 @@ MD_INLINE void MD_TN(dots)(int64_t rows, int64_t cols, const MD_REAL *x, int64_t
                            const MD_REAL *y, int64_t yc, int64_t yk1, int64_t nk1, int64_t nk2,
                            MD_REAL *strip, int64_t ld, int first) {
 #define MD_DOT_CASE(R)                                                                             \
-    case R: MD_TN(dots##R)(cols, x, xr2, xk1, y, yc, yk1, nk1, nk2, strip, ld, first); break;
-    switch (rows) {
-        /* if: DOTS1 */
-        MD_DOT_CASE(1)
-        /* end: DOTS1 */
-        /* if: DOTS2 */
-        MD_DOT_CASE(2)
-        /* end: DOTS2 */
-        /* if: DOTS3 */
-        MD_DOT_CASE(3)
-        /* end: DOTS3 */
-        /* if: DOTS4 */
-        MD_DOT_CASE(4)
-        /* end: DOTS4 */
+    if (rows == (R)) {                                                                             \
+        MD_TN(dots##R)(cols, x, xr2, xk1, y, yc, yk1, nk1, nk2, strip, ld, first);                 \
     }
+    /* if: DOTS1 */
+    MD_DOT_CASE(1)
+    /* end: DOTS1 */
+    /* if: DOTS2 */
+    MD_DOT_CASE(2)
+    /* end: DOTS2 */
+    /* if: DOTS3 */
+    MD_DOT_CASE(3)
+    /* end: DOTS3 */
+    /* if: DOTS4 */
+    MD_DOT_CASE(4)
+    /* end: DOTS4 */
 #undef MD_DOT_CASE
 }
 #else

@@ -35,6 +35,7 @@ enum {
      * second-level cache of one core, a team must first bring it over: that pays from 20 us on. */
     MD_TILE_SERIAL = MD_TUNED(262144, 1),
     MD_TILE_SERIAL_NEAR = MD_TUNED(1572864, 1),
+    MD_TILE_BOTH = MD_TUNED(1 << 18, 1 << 10), /* bytes of X, most, that workers read all of */
     MD_TILE_NEAR = MD_TUNED(524288, 1), /* bytes of the operands and the result */
     MD_TILE_PITCH = MD_TUNED(4096, 8),  /* bytes: rows so far apart evict each other */
     MD_TILE_KEEP_BATCHES =
@@ -233,6 +234,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     const int made = half && md_tile_makes_x(&p); /* X is read where it is */
     const int taken = half && !made && (lone || !paired);
     p.is |= taken ? MD_TILE_TAKEN : 0;
+    p.is |= md_tile_whole(&p) && rows * sums * elem > MD_TILE_BOTH ? MD_TILE_UNCUT : 0;
     p.is |= made && !paired ? MD_TILE_SINGLE : 0;
     p.chunks = 1;
     if (chunked) {

@@ -26,7 +26,7 @@ static void streams_wide_linear_epilogue(void *ctx, int64_t batch, int64_t m0, i
 static const md_tile streams_wide_linear_tile = {
     MD_TILE_ROWS(384, /* B */ 512, /* C */ 1), MD_TILE_COLUMNS(64, /* A */ 512, /* C */ 384),
     MD_TILE_SUM(512, /* B */ 1, /* A */ 1), MD_TILE_NO_BATCH, sizeof(float),
-    MD_TILE_SHARED | MD_TILE_IN_PLACE | MD_TILE_SWAPPED | MD_TILE_PACKED,
+    MD_TILE_SHARED | MD_TILE_IN_PLACE | MD_TILE_SWAPPED | MD_TILE_PACKED | MD_TILE_UNCUT,
     MD_TILE_BLOCKS(/* rows */ 224, /* columns */ 64, /* vectors */ 2, /* sum */ 512),
     MD_TILE_WORK(/* strip */ 32768, /* turned */ 47104, /* all */ 47104)
 };
