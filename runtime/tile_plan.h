@@ -237,8 +237,9 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     p.is |= md_tile_whole(&p) && rows * sums * elem > MD_TILE_BOTH ? MD_TILE_UNCUT : 0;
     p.is |= made && !paired ? MD_TILE_SINGLE : 0;
     p.chunks = 1;
-    if (chunked) {
-        p.chunks = md_tile_min((15 + tiles) / tiles, kblocks);
+    if (chunked) { /* of few blocks each is one: some of them beside pairs would be waited for */
+        const int64_t want = (15 + tiles) / tiles;
+        p.chunks = md_tile_min(kblocks < 2 * want && want < 8 ? kblocks : want, kblocks);
     }
 
     /* A block is what is multiplied by one set of panels and what the epilogue gets: small enough
