@@ -302,6 +302,11 @@ bench: $(BUILD)/mdlc
 bench-cnf: $(BUILD)/mdlc
 	@$(TEST_ENV) sh tests/bench/cnf.sh
 
+# TABLES="products depthwise" measures these alone.
+bench-kernels: $(BUILD)/mdlc
+	@mkdir -p $(BUILD)/bench
+	@python3 tests/bench/kernels.py $(BUILD)/mdlc "$(CC)" "$$($(BUILD)/mdlc flags)" $(BUILD)/bench $(TABLES)
+
 # `make before BASE=REV`: the same nets beside those from an earlier compiler.
 before: $(BUILD)/mdlc
 	@$(TEST_ENV) BASE="$(BASE)" sh tests/bench/before.sh
@@ -315,7 +320,7 @@ clean:
 	rm -rf build
 
 FORCE:
-.PHONY: all deps demo test lint analyze asan cover golden mutants replay bench before busy accept dqn cnf bench-cnf clean FORCE \
+.PHONY: all deps demo test lint analyze asan cover golden mutants replay bench before busy accept dqn cnf bench-cnf bench-kernels clean FORCE \
         fuzz-binaries fuzzers libfuzzers soak odd odd-binaries odd-few odd-tests
 .SECONDARY:
 

@@ -311,7 +311,8 @@ static const char *flags_text(Arena *arena, int64_t is) {
                  {MD_TILE_NO_C, "NO_C"},       {MD_TILE_IN_PLACE, "IN_PLACE"},
                  {MD_TILE_SWAPPED, "SWAPPED"}, {MD_TILE_PACKED, "PACKED"},
                  {MD_TILE_DOTS, "DOTS"},       {MD_TILE_KEPT, "KEPT"},
-                 {MD_TILE_UNCUT, "UNCUT"},     {MD_TILE_TAKEN, "TAKEN"},
+                 {MD_TILE_UNCUT, "UNCUT"},     {MD_TILE_LISTED, "LISTED"},
+                 {MD_TILE_TAKEN, "TAKEN"},
                  {MD_TILE_HALF, "HALF"},       {MD_TILE_F16, "F16"},
                  {MD_TILE_EXACT, "EXACT"},     {MD_TILE_SINGLE, "SINGLE"},
                  {MD_TILE_SPAN, "SPAN"},       {MD_TILE_MADE, "MADE"},
@@ -339,7 +340,7 @@ static const char *numbers_text(Arena *arena, const char *name, const char *cons
 
 /* The fields in their order, in words of runtime/tile.h. */
 static Text tile_text(Arena *arena, const md_tile *p) {
-    bool swapped = p->is & MD_TILE_SWAPPED, one = p->k1.n == 1;
+    bool swapped = p->is & MD_TILE_SWAPPED, one = p->k1.n == 1 && !(p->is & MD_TILE_LISTED);
     bool batched = p->b1.n != 1 || p->b2.n != 1;
     static const char *const blocks[] = {"rows", "columns", "vectors", "sum", "sum"};
     static const char *const work[] = {"chunks", "partial sums", "group", "at",
@@ -407,6 +408,7 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
     add_feature(arena, list, "DOTS", dots);
     add_feature(arena, list, "PACKED", packed);
     add_feature(arena, list, "KEPT", p->is & MD_TILE_KEPT);
+    add_feature(arena, list, "LISTED", p->is & MD_TILE_LISTED);
     add_feature(arena, list, "COPIED", tile->halo != NULL);
     bool scattered = stored && (!in_place || (!turned && p->chunks > 1));
     add_feature(arena, list, "TURNED",

@@ -65,7 +65,7 @@ typedef struct {
     int64_t is;                  /* MD_TILE_ADD and so on */
     int64_t block_rows;          /* what the epilogue gets at most */
     int64_t block_cols, wide;    /* the same, and vectors across a panel: 2, 3 or 4 */
-    int64_t kb1, kb2;            /* blocks of k1 and k2 */
+    int64_t kb1, kb2;            /* blocks of k1 and k2; listed: steps at one stride of Y, of all */
     int64_t chunks, partial;     /* of the summed axes, added in order; elements for their sums */
     int64_t group, group_at;     /* blocks that are added one to another; where, in the slice */
     int64_t strip_at, turned_at; /* the same of the strip and its transpose */
@@ -92,6 +92,7 @@ enum {
     MD_TILE_MADE = 131072, /* A is made for the product alone, in lanes where these are single */
     MD_TILE_SPAN = 65536,  /* rows of X overlap, as windows do: all that lies between is widened */
     MD_TILE_STREAMS = 262144, /* ctx begins with its epilogue's md_tile_stream */
+    MD_TILE_LISTED = 1048576, /* steps of the sum go as Y lies, those of X by a list in the slice */
     MD_TILE_UNCUT = 524288, /* X is large: tasks have all columns, whose panels are packed first */
     MD_TILE_ACROSS = 4096  /* rows lie side by side in C: the epilogue gets the transpose */
 };
@@ -269,12 +270,41 @@ typedef struct {
 } md_tile_sums;
 
 MD_INLINE md_tile_sums md_tile_sums_of(const md_tile *s, int64_t q) {
+    /* if: LISTED */
+    if (s->is & MD_TILE_LISTED) {
+        const int64_t all = s->k0.n * s->k1.n * s->k2.n, at = q * s->kb2;
+        const int64_t steps = md_tile_min(s->kb2, all - at), run = md_tile_min(s->kb1, steps);
+        return (md_tile_sums){at / s->kb1, 0, at % s->kb1, steps / run, run};
+    }
+    /* end: LISTED */
     const int64_t n1 = (s->k1.n + s->kb1 - 1) / s->kb1, n2 = (s->k2.n + s->kb2 - 1) / s->kb2;
     md_tile_sums b = {q / n2 / n1, q / n2 % n1 * s->kb1, q % n2 * s->kb2, 0, 0};
     b.nk1 = md_tile_min(s->kb1, s->k1.n - b.i1);
     b.nk2 = md_tile_min(s->kb2, s->k2.n - b.i2);
     return b;
 }
+
+/* if: LISTED */
+MD_INLINE int64_t md_tile_list_blocks(const md_tile *s) {
+    return (s->k0.n * s->k1.n * s->k2.n + s->kb2 - 1) / s->kb2;
+}
+
+/* The list: where X has each step of the sum. It is the last of a worker's slice. */
+MD_INLINE int64_t md_tile_list_count(const md_tile *s) {
+    const int64_t bytes = s->k0.n * s->k1.n * s->k2.n * (int64_t)sizeof(int32_t);
+    return s->is & MD_TILE_LISTED ? (bytes + 63) / 64 * 64 / s->elem : 0;
+}
+
+MD_INLINE void md_tile_list(const md_tile *s, int32_t *to) {
+    for (int64_t i = 0; i < s->k0.n; i++) {
+        for (int64_t j = 0; j < s->k1.n; j++) {
+            for (int64_t k = 0; k < s->k2.n; k++) {
+                *to++ = (int32_t)(i * s->k0.x + j * s->k1.x + k * s->k2.x);
+            }
+        }
+    }
+}
+/* end: LISTED */
 
 /* Rows that a block of operands of 16 bits has: with chunks all of them. */
 MD_INLINE int64_t md_tile_taken_rows(const md_tile *s) {

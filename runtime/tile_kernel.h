@@ -62,12 +62,12 @@ MD_FN void MD_TN(none)(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64
 
 /* ---- register tiles -------------------------------------------------------------------------- */
 
-/* Rows r of a tile lie at x + r / rm * xr1 + r % rm * xr2. Sums are stored, or, but for the `first`
- * block, added; `lanes` of the last vector are loaded and stored. `ask`: an md_tile_ask or NULL. */
+/* Rows r lie at x + r / rm * xr1 + r % rm * xr2, steps at `list` if not NULL. Sums are stored,
+ * or, but for the `first` block, added; `lanes` of the last vector are loaded and stored. */
 #define MD_TILE_PARAMS                                                                             \
     const MD_REAL *x, int64_t rm, int64_t xr1, int64_t xr2, int64_t xk1, int64_t xk2,              \
         const MD_REAL *y, int64_t yk1, int64_t yk2, int64_t nk1, int64_t nk2, MD_REAL *strip,      \
-        int64_t ld, int64_t lanes, int first, const void *ask
+        int64_t ld, int64_t lanes, int first, const int32_t *list, const void *ask
 
 typedef void (*MD_TN(body_fn))(MD_TILE_PARAMS);
 
@@ -200,6 +200,9 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
             const MD_REAL *MD_RESTRICT p = x + i * xk1;                                            \
             const MD_REAL *MD_RESTRICT q = y + i * yk1;                                            \
             for (int64_t j = 0; j < nk2; j++) {                                                    \
+                /* if: LISTED */                                                                   \
+                p = list != NULL ? x + list[j] : p;                                                \
+                /* end: LISTED */                                                                  \
                 if (xr2 == 1 && xk2 * MD_ELEM >= MD_TILE_LEAP) {                                   \
                     MD_AHEAD(p, MD_TILE_AHEAD * xk2);                                              \
                     MD_AHEAD(p, MD_TILE_AHEAD * xk2 + R - 1);                                      \
@@ -221,7 +224,7 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
             MD_VEC old;                                                                            \
             MD_ROWS##R(MD_GET##V)                                                                  \
         }                                                                                          \
-        MD_ROWS##R(MD_PUT##V)(void) ask;                                                           \
+        MD_ROWS##R(MD_PUT##V)(void) ask, (void)list;                                               \
     }
 
 /* if: DOTS */
@@ -264,8 +267,7 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 
 MD_TILE_BODIES(MD_BODY)
 
-/* The body for rows x nv vectors. Both are constants after inlining, so what comes back is one
- * function, and that alone is inlined in its turn: a switch over calls would copy them all. */
+/* The body for constant rows and vectors: one function, inlined alone, not a switch over calls. */
 MD_INLINE MD_TN(body_fn) MD_TN(body)(int64_t rows, int64_t nv) {
     switch (rows * 8 + nv) {
         MD_TILE_BODIES(MD_CASE)
@@ -297,7 +299,7 @@ MD_INLINE MD_TN(body_fn) MD_TN(pick)(int64_t rows, int64_t nv) {
 
 /* Plain loops for any number of rows and columns. */
 MD_FN void MD_TN(plain)(int64_t rows, int64_t nv, MD_TILE_PARAMS) {
-    (void)ask;
+    (void)ask, (void)list;
     int64_t cols = (nv - 1) * MD_LANES + lanes;
     for (int64_t r = 0; r < rows; r++) {
         const MD_REAL *row = x + r / rm * xr1 + r % rm * xr2;
@@ -305,7 +307,8 @@ MD_FN void MD_TN(plain)(int64_t rows, int64_t nv, MD_TILE_PARAMS) {
             MD_REAL sum = 0;
             for (int64_t i = 0; i < nk1; i++) {
                 for (int64_t j = 0; j < nk2; j++) {
-                    sum = MD_TN(mad)(row[i * xk1 + j * xk2], y[i * yk1 + j * yk2 + c], sum);
+                    const int64_t at = list != NULL ? list[j] : i * xk1 + j * xk2;
+                    sum = MD_TN(mad)(row[at], y[i * yk1 + j * yk2 + c], sum);
                 }
             }
             strip[r * ld + c] = first ? sum : strip[r * ld + c] + sum;
@@ -400,8 +403,7 @@ MD_NOINLINE void MD_TN(few)(MD_REAL *MD_RESTRICT to, const MD_REAL *MD_RESTRICT 
 }
 #undef MD_FEW
 
-/* to[j * to_ld + i] (+)= from[i * from_ld + j], i < rows, j < cols. `pad`: rows of `to` have
- * room for whole vectors, and zeros are wanted there. */
+/* to[j * to_ld + i] (+)= from[i * from_ld + j]. `pad`: rows of `to` get zeros up to a vector. */
 MD_NOINLINE void MD_TN(turn)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
                              const MD_REAL *MD_RESTRICT from, int64_t from_ld, int64_t rows,
                              int64_t cols, int add, int pad) {
@@ -586,8 +588,9 @@ MD_INLINE void MD_TN(keep)(const md_tile *s, MD_REAL *panels, const MD_REAL *y, 
         const MD_REAL *yq = y + b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y;
         for (int64_t p = 0; p * nr < s->cols.n; p++) {
             MD_TN(pack)
-            (MD_TN(kept)(s, panels, nr, b, p), nr, yq + p * nr * s->cols.y, s->k1.y, s->k2.y,
-             s->cols.y, b.nk1, b.nk2, md_tile_min(nr, s->cols.n - p * nr));
+            (MD_TN(kept)(s, panels, nr, b, p), nr, yq + p * nr * s->cols.y,
+             s->is & MD_TILE_LISTED ? s->k0.y : s->k1.y, s->k2.y, s->cols.y, b.nk1, b.nk2,
+             md_tile_min(nr, s->cols.n - p * nr));
         }
     }
 }
@@ -616,8 +619,16 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
     const int64_t inner = held ? p1 - p0 : t1 - t0;
     for (int64_t q = q0; q < q1; q++) {
         const md_tile_sums b = md_tile_sums_of(s, q);
-        const int64_t nk1 = b.nk1, nk2 = b.nk2;
+        int64_t nk1 = b.nk1, nk2 = b.nk2, yk1 = s->k1.y;
         const MD_REAL *xq = x + b.i0 * s->k0.x + b.i1 * s->k1.x + b.i2 * s->k2.x;
+        const int32_t *list = NULL;
+        /* if: LISTED */
+        if (s->is & MD_TILE_LISTED) {
+            const MD_REAL *lists = panels + s->slice - md_tile_list_count(s);
+            list = (const int32_t *)(const void *)lists + b.i0 * s->kb1 + b.i2;
+            xq = x, yk1 = s->k0.y, nk2 *= nk1, nk1 = 1;
+        }
+        /* end: LISTED */
         const MD_REAL *yq = y + b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y;
         const int first = q == q0 && !add;
         for (int64_t i = 0; i < outer; i++) {
@@ -645,7 +656,7 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
 #define MD_TILE_RUN(ROWS)                                                                          \
     MD_TILE_BODY(ROWS, vectors, xt, u.rm, s->r1.x, s->r2.x, s->k1.x, s->k2.x,                      \
                  through ? panel : yp, through ? nk2 *width : s->k1.y, through ? width : s->k2.y,  \
-                 nk1, nk2, st, ld, room ? MD_LANES : last, first, ask)
+                 nk1, nk2, st, ld, room ? MD_LANES : last, first, list, ask)
 #define MD_TILE_PANEL(COLS)                                                                        \
     {                                                                                              \
         const int64_t vectors = ((COLS) + MD_LANES - 1) / MD_LANES;                                \
@@ -654,7 +665,7 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
         const int through = (s->is & MD_TILE_PACKED) || last != MD_LANES;                          \
         /* if: PACKED */                                                                           \
         if (through && !kept && (held ? i : j) == 0) {                                             \
-            MD_TN(pack)(panel, width, yp, s->k1.y, s->k2.y, s->cols.y, nk1, nk2, (COLS));          \
+            MD_TN(pack)(panel, width, yp, yk1, s->k2.y, s->cols.y, b.nk1, b.nk2, (COLS));          \
         }                                                                                          \
         /* end: PACKED */                                                                          \
         if (u.big == u.little || rows == u.big) {                                                  \
@@ -723,7 +734,7 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
     const md_tile_cut u = md_tile_cut_rows(s, MD_LANES, MD_VBYTES, MD_TILE_MANY);
     const int64_t panels = (s->cols.n + u.nr - 1) / u.nr;
     const int64_t batches = s->b1.n * s->b2.n;
-    const int64_t kblocks =
+    int64_t kblocks =
         s->k0.n * ((s->k1.n + s->kb1 - 1) / s->kb1) * ((s->k2.n + s->kb2 - 1) / s->kb2);
     MD_REAL *slice = (MD_REAL *)call->work + s->partial + part * s->slice;
     void *ask = NULL;
@@ -739,6 +750,12 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
     tasks *= summing ? 1 : s->chunks;
     /* end: CHUNKS */
     const int64_t end = md_split(tasks, part + 1, call->parts);
+    /* if: LISTED */
+    if (s->is & MD_TILE_LISTED) {
+        md_tile_list(s, (int32_t *)(void *)(slice + s->slice - md_tile_list_count(s)));
+        kblocks = md_tile_list_blocks(s);
+    }
+    /* end: LISTED */
     /* if: KEPT */
     if ((s->is & MD_TILE_KEPT) && md_split(tasks, part, call->parts) < end) {
         block(s, NULL, call->b, 0, 0, 0, panels, 0, kblocks, NULL, 0, slice, 0, 0, 0, NULL);

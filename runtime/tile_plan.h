@@ -9,6 +9,8 @@
 
 #include "runtime/tile.h"
 
+#include <stdlib.h>
+
 /* Extents of absent axes are 1. Strides count elements, may be zero or negative, and are those of
  * whole indices: A[b1, b2, m1, m2, k0, k1, k2] lies at a + b1 * a_b1 + ... . Flat row
  * m = i1 * m2 + i2. */
@@ -35,6 +37,8 @@ enum {
      * second-level cache of one core, a team must first bring it over: that pays from 20 us on. */
     MD_TILE_SERIAL = MD_TUNED(262144, 1),
     MD_TILE_SERIAL_NEAR = MD_TUNED(1572864, 1),
+    MD_TILE_LIST = 4096,      /* steps of a sum, most, that are listed, */
+    MD_TILE_LIST_ROWS = 1024, /* for so many rows, most */
     MD_TILE_BOTH = MD_TUNED(1 << 18, 1 << 10), /* bytes of X, most, that workers read all of */
     MD_TILE_NEAR = MD_TUNED(524288, 1), /* bytes of the operands and the result */
     MD_TILE_PITCH = MD_TUNED(4096, 8),  /* bytes: rows so far apart evict each other */
@@ -137,6 +141,50 @@ MD_FN md_tile_axis md_tile_turned(md_tile_axis a) {
     return turned;
 }
 
+/* Is all of Y, the same in all batches, worth to be kept in panels, and little enough? */
+MD_FN int md_tile_keeps(const md_tile *p) {
+    const int64_t rows = p->r1.n * p->r2.n, batches = p->b1.n * p->b2.n;
+    const int64_t panel = p->wide * (64 / p->elem);
+    const int64_t count = p->k0.n * p->k1.n * p->k2.n * md_tile_up(p->cols.n, panel);
+    return batches >= MD_TILE_KEEP_BATCHES && (p->b1.n == 1 || p->b1.y == 0) &&
+           (p->b2.n == 1 || p->b2.y == 0) && rows <= MD_TILE_KEEP_ROWS &&
+           count * p->elem <= MD_TILE_KEEP_BYTES &&
+           MD_TILE_KEEP_PART * count <= batches * rows * p->cols.n;
+}
+
+/* Sorts the summed axes of `p` as Y lies in memory. Gives how many steps of the sum lie there at a
+ * stride: all of them, or those of k1 and k2 within each of k0; 0: neither, or no list is made. */
+MD_FN int64_t md_tile_listed_run(md_tile *p) {
+    md_tile_axis axis[3], none = {1, 0, 0, 0};
+    int64_t count = 0, all = p->k0.n * p->k1.n * p->k2.n, far = 0;
+    const md_tile_axis given[3] = {p->k0, p->k1, p->k2};
+    for (int i = 0; i < 3; i++) {
+        int64_t at = count;
+        if (given[i].n > 1) {
+            for (; at > 0 && llabs(axis[at - 1].y) < llabs(given[i].y); at--) {
+                axis[at] = axis[at - 1];
+            }
+            axis[at] = given[i];
+            count++;
+            far += (given[i].n - 1) * llabs(given[i].x);
+        }
+    }
+    if (count < 2 || all > MD_TILE_LIST || far > INT32_MAX || axis[count - 1].y == 0) {
+        return 0;
+    }
+    int64_t run = axis[count - 1].n, inner = count - 1;
+    for (; inner > 0 && axis[inner - 1].y == run * axis[count - 1].y; inner--) {
+        run *= axis[inner - 1].n;
+    }
+    if (inner > 1) {
+        return 0;
+    }
+    p->k2 = axis[count - 1];
+    p->k1 = count - inner > 1 ? axis[count - 2] : none;
+    p->k0 = count - inner > 2 || inner == 1 ? axis[0] : none;
+    return run;
+}
+
 /* The plan of a shape in normal form (see md_tile_normal; others are right but slower). elem is
  * sizeof(float) or sizeof(double); with MD_TILE_HALF in its flags, whose strides of A and B count
  * elements of 16 bits, sizeof(float). */
@@ -183,14 +231,24 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
                      p.cols.y != 1 && p.k2.y == 1 && p.k2.x == 1 && p.k2.n >= lanes;
     packed = packed && !dots;
 
+    const int64_t sums = p.k0.n * p.k1.n * p.k2.n;
+
     /* More vectors for few rows, to keep enough sums in flight; for a row pitch of 4096 bytes of X,
      * where fewer rows share a set of the first-level cache; and for large products, which then
      * load 11 times for 24 multiply-adds and not 16 times for 28. */
-    const int64_t vectors = (p.cols.n + lanes - 1) / lanes, sums = p.k0.n * p.k1.n * p.k2.n;
+    const int64_t vectors = (p.cols.n + lanes - 1) / lanes;
     const int fits = vectors >= MD_TILE_WIDE || vectors % 3 == 0;
     const int pitched = p.r2.x != 0 && p.r2.x * elem % MD_TILE_PITCH == 0;
     const int high = inplace && !turned && rows >= MD_TILE_WIDE_ROWS && sums >= MD_TILE_K_PART;
     p.wide = rows <= 3 ? 4 : rows > 8 && (pitched || (high && fits)) ? 3 : 2;
+
+    /* Weights of a convolution lie elsewhere than the windows that they multiply: the sum goes as
+     * they lie, so that they are packed by runs, and its short axes are one loop. Where a step
+     * multiplies one vector, or packing is little, one more load a step is too many. */
+    const int plain = half || dots || swapped || !packed || p.cols.y == 1;
+    const int listed =
+        !plain && vectors > 1 && rows <= MD_TILE_LIST_ROWS && !md_tile_keeps(&p);
+    const int64_t run = listed ? md_tile_listed_run(&p) : 0;
 
     /* Blocks of the summed axes: some of k2 at a time, or several k1 where k2 is short. */
     int once = packed && rows <= MD_TILE_HIGH; /* little would be gained by larger panels */
@@ -212,11 +270,19 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     if (chunked && p.k0.n * p.k1.n == 1 && p.k2.n >= 2 * MD_TILE_K_PART) {
         most = md_tile_min(most, (p.k2.n + 1) / 2);
     }
-    int64_t blocks = (p.k2.n + most - 1) / most;
-    p.kb2 = blocks <= 1 ? p.k2.n : md_tile_up((p.k2.n + blocks - 1) / blocks, MD_TILE_K_UNIT);
-    most /= p.k2.n > 0 ? p.k2.n : 1;
-    blocks = most <= 1 ? p.k1.n : (p.k1.n + most - 1) / most;
-    p.kb1 = blocks <= 1 ? p.k1.n : (p.k1.n + blocks - 1) / blocks;
+    int64_t blocks = (k2.n + most - 1) / most;
+    p.kb2 = blocks <= 1 ? k2.n : md_tile_up((k2.n + blocks - 1) / blocks, MD_TILE_K_UNIT);
+    most /= k2.n > 0 ? k2.n : 1;
+    blocks = most <= 1 ? k1.n : (k1.n + most - 1) / most;
+    p.kb1 = blocks <= 1 ? k1.n : (k1.n + blocks - 1) / blocks;
+    if (run > 0) { /* with the list such a block takes no more room than another */
+        const int64_t unit = run == sums ? MD_TILE_K_UNIT : run;
+        const int64_t room = p.kb1 * p.kb2 - sums / (p.wide * lanes) - 1;
+        blocks = (sums + (room > unit ? room : unit) - 1) / (room > unit ? room : unit);
+        p.kb1 = run;
+        p.kb2 = md_tile_up((sums + blocks - 1) / blocks, unit);
+        p.kb2 = p.kb2 > room && p.kb2 > unit ? p.kb2 - unit : p.kb2;
+    }
 
     double bytes =
         (double)elem * (double)p.b1.n * (double)p.b2.n *
@@ -225,8 +291,11 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     const int far_dots = dots && bytes > MD_TILE_NEAR; /* which takes as long as it takes to read */
     const int shared =
         far_dots || products > (bytes > MD_TILE_NEAR ? MD_TILE_SERIAL : MD_TILE_SERIAL_NEAR);
-    int64_t kblocks = p.k0.n * ((p.k1.n + p.kb1 - 1) / p.kb1) * ((p.k2.n + p.kb2 - 1) / p.kb2);
-    p.is = s.flags | (shared ? MD_TILE_SHARED : 0) | (inplace ? MD_TILE_IN_PLACE : 0) |
+    p.is = run > 0 ? MD_TILE_LISTED : 0;
+    int64_t kblocks = run > 0 ? md_tile_list_blocks(&p)
+                              : p.k0.n * ((p.k1.n + p.kb1 - 1) / p.kb1) *
+                                    ((p.k2.n + p.kb2 - 1) / p.kb2);
+    p.is |= s.flags | (shared ? MD_TILE_SHARED : 0) | (inplace ? MD_TILE_IN_PLACE : 0) |
            (swapped ? MD_TILE_SWAPPED : 0) | (packed ? MD_TILE_PACKED : 0) |
            (dots ? MD_TILE_DOTS : 0);
     const int wide = swapped ? MD_TILE_WIDE_B : MD_TILE_WIDE_A;
@@ -294,13 +363,10 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
      * needs one for last columns that do not fill a vector), strip, transposed strip. A panel of
      * few columns is as wide as whole vectors need; narrower vectors never need more. */
     const int64_t width = md_tile_up(p.cols.n, panel);
-    if (packed && !swapped && p.chunks == 1 && p.b1.n * p.b2.n >= MD_TILE_KEEP_BATCHES &&
-        (p.b1.n == 1 || p.b1.y == 0) && (p.b2.n == 1 || p.b2.y == 0) && rows <= MD_TILE_KEEP_ROWS &&
-        sums * width * elem <= MD_TILE_KEEP_BYTES &&
-        MD_TILE_KEEP_PART * sums * width <= p.b1.n * p.b2.n * rows * p.cols.n) {
+    if (packed && !swapped && p.chunks == 1 && md_tile_keeps(&p)) {
         p.is |= MD_TILE_KEPT;
     }
-    int64_t k = p.kb1 * p.kb2;
+    int64_t k = run > 0 ? p.kb2 : p.kb1 * p.kb2;
     int64_t rest = p.cols.n % lanes != 0 && !dots ? md_tile_up(p.cols.n % panel, lanes) : 0;
     p.strip_at = k * (!packed   ? rest
                       : swapped ? p.block_cols
@@ -316,6 +382,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         p.slice += p.chunks > 1 ? rows * md_tile_up(p.cols.n, panel) : p.block_rows * p.block_cols;
     }
     p.slice += half ? md_tile_up(md_tile_taken_count(&p), lanes) : 0;
+    p.slice += md_tile_list_count(&p);
     p.partial = p.chunks > 1 ? p.chunks * p.b1.n * p.b2.n * rows * md_tile_up(p.cols.n, lanes) : 0;
     return p;
 }
