@@ -117,7 +117,7 @@ typedef struct {
 extern const TileMachine tile_machine[TILE_MACHINES];
 
 /* What an epilogue reads of memory that lies far off: element (m, n) of batch b lies b * batch +
- * m * row + n elements behind the first. */
+ * m * row + n elements behind the first. Of a loop: `row` elements from `at` on. */
 typedef struct {
     const Arg *arg;
     const Index *at; /* the first element */
@@ -175,6 +175,7 @@ struct Stmt {
     bool simd;
     bool unroll;        /* FOR of a constant number of turns: written out inside a simd loop */
     bool held;          /* FOR: the few sums that it adds to are local variables meanwhile */
+    StreamList ahead;   /* FOR: lines that each turn asks for, which later ones read */
     StmtList body;      /* FOR; FOLD: what each iteration does before it accumulates */
     const Expr *expr;   /* LET: what is bound; STORE: the value */
     const Expr *as;     /* LET: how it is computed here; NULL: as `expr` says */

@@ -160,6 +160,10 @@ static void write_stmt(Writer *w, const Stmt *s) {
         number(w, facts[i]);
     }
     write_index(w, s->begin);
+    for (int i = 0; i < s->ahead.count; i++) {
+        write_arg(w, s->ahead.at[i].arg);
+        write_index(w, s->ahead.at[i].at);
+    }
     write_list(w, &s->body);
     write_expr(w, s->expr);
     write_expr(w, s->as);

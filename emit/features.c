@@ -3,6 +3,7 @@
  * "end: NAME" in the files of runtime/. Needs a finished module, changes nothing. */
 #include "emit/features.h"
 
+#include "compiler/kernel.h"
 #include "emit/api.h"
 #include "emit/host.h"
 #include "runtime/format.h"
@@ -15,6 +16,7 @@ typedef struct {
     int paths;                           /* all of them */
     bool trains, rings, hypers, scalars; /* entries */
     bool halves;                         /* anywhere */
+    bool fetches;                        /* memory that is asked for before it is read */
 } Has;
 
 /* Has a name characters that JSON writes, or may write, in another way? */
@@ -92,6 +94,22 @@ static void look_at_entries(const Emit *e, Has *has) {
 }
 
 /* Is a region large enough for huge pages? (MD_HUGE_FROM) */
+static bool has_ahead(const StmtList *list) {
+    bool has = false;
+    for (int i = 0; i < list->count && !has; i++) {
+        has = list->at[i]->ahead.count > 0 || has_ahead(&list->at[i]->body);
+    }
+    return has;
+}
+
+static void look_at_kernels(const Emit *e, Has *has) {
+    for (int i = 0; i < e->p->kernel.count; i++) {
+        const Kernel *k = e->p->kernel.at[i];
+        const Tile *tile = kernel_tile(k);
+        has->fetches = has->fetches || has_ahead(&k->body) || (tile && tile->stream.count > 0);
+    }
+}
+
 static bool has_huge(const Program *p) {
     const int64_t from = 8 << 20;
     return p->params_bytes >= from || p->state_bytes >= from || p->io_bytes >= from ||
@@ -109,6 +127,7 @@ void features_add(const Emit *e, NameList *features) {
     look_at_slots(e, &has);
     look_at_data(e, &has);
     look_at_entries(e, &has);
+    look_at_kernels(e, &has);
     bool main = !e->c->opt.no_main;
     const struct {
         const char *name;
@@ -139,6 +158,7 @@ void features_add(const Emit *e, NameList *features) {
         {"hypers", has.hypers},                          /* scalars of --set beside inputs */
         {"scalars", has.scalars},                        /* inputs, by --set */
         {"halves", has.halves},                     /* f16, bf16 of the model, not only of files */
+        {"fetches", has.fetches},
         {"phases", e->p->module->phase.count > 0 || host_has_passes(e->p)},
         {"several", e->p->module->phase.count > 1}, /* trains in one run */
         {"partial", has.rings || host_has_scaled(e->p)}, /* batches that give no update */

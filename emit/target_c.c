@@ -307,6 +307,21 @@ static void print_parallel(Style *s, const Stmt *st) {
     line(s, "}");
 }
 
+/* Numbers, not pointers: what is asked for may lie behind the tensor. */
+static void print_ahead(Style *s, const StreamList *ahead) {
+    for (int i = 0; i < ahead->count; i++) {
+        const Stream *of = &ahead->at[i];
+        const int64_t bytes = (int64_t)elem_bytes(of->arg->elem);
+        const char *name = s->arg[of->arg->id], *at = index_text(s, of->at);
+        for (int64_t line_at = 0; line_at < of->row * bytes; line_at += MD_ALIGN) {
+            const char *more =
+                line_at == 0 ? "" : str_printf(s->out->arena, " + %" PRId64, line_at);
+            line(s, "    MD_FETCH((uintptr_t)%s + (size_t)(%s) * %" PRId64 "%s);", name, at, bytes,
+                 more);
+        }
+    }
+}
+
 static void print_for(Style *s, const Stmt *st) {
     if (st->parallel > 0) {
         s->target->parallel(s, st);
@@ -333,6 +348,7 @@ static void print_for(Style *s, const Stmt *st) {
         line(s, "MD_UNROLL(8)");
     }
     line(s, "for (int64_t %s = %s; %s < %s; %s++) {", name, first, name, end, name);
+    print_ahead(s, &st->ahead);
     block_print(s, &st->body);
     line(s, "}");
     draws_close(s, &draws);

@@ -111,6 +111,21 @@ typedef float md_vf32_u __attribute__((vector_size(MD_VBYTES), aligned(4), may_a
 typedef double md_vf64_u __attribute__((vector_size(MD_VBYTES), aligned(8), may_alias));
 #endif
 
+/* if: fetches */
+/* MD_FETCH: asks for the line at an address. Nothing need be there. */
+/* if: TEMPLATE */
+#ifndef MD_FETCH
+/* end: TEMPLATE */
+#if MD_VBYTES > 0
+#define MD_FETCH(at) __builtin_prefetch((const void *)(at))
+#else
+#define MD_FETCH(at) (void)(at)
+#endif
+/* if: TEMPLATE */
+#endif
+/* end: TEMPLATE */
+/* end: fetches */
+
 /* Multiply-adds. A C compiler may join products and sums in one copy of a loop and not in another,
  * so programs are compiled without that (-ffp-contract=off) and say where they want it. */
 #if defined(__clang__)

@@ -119,15 +119,6 @@ enum {
     chunks, partial, group, at, strip, turned, slice
 
 /* if: STREAMS */
-/* if: TEMPLATE */
-#ifndef MD_FETCH
-/* end: TEMPLATE */
-/* Asks for the line at an address. Nothing need be there. */
-#define MD_FETCH(at) __builtin_prefetch((const void *)(at))
-/* if: TEMPLATE */
-#endif
-/* end: TEMPLATE */
-
 /* What an epilogue reads of memory, element by element: element (m, n) of batch b lies at
  * at + b * batch + m * row bytes, n elements on. NULL ends a list. */
 typedef struct {

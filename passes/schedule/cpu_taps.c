@@ -6,14 +6,16 @@
  * places of the window are registers of their own.
  * Needs the axes of a column (cpu_column.c); gives its innermost loops; changes no values: sums
  * keep their order. */
-#include "passes/schedule/schedule.h"
+#include "passes/schedule/product.h"
 
 enum {
     TAPS = TUNED(25, 9),       /* most places of a window, of 32 registers */
     TAPS_TWICE = TUNED(12, 4), /* most of which two registers run along the picture side by side */
     TAPS_LEAST = 4,            /* fewer are soon loaded and stored */
     TAP_TURNS = 8,             /* most along one axis: what MD_UNROLL writes out */
-    TURNS_LEAST = TUNED(4, 2)  /* of the loop that shares them */
+    TURNS_LEAST = TUNED(4, 2), /* of the loop that shares them */
+    AHEAD = 16,                /* turns, that the lines of far tensors are asked for */
+    FAR = TUNED(1 << 19, 64)   /* bytes of such a tensor: the second-level cache does not hold it */
 };
 
 /* Loads without a condition, along `last` or apart from it, and what is computed of them. */
@@ -32,6 +34,37 @@ static bool is_straight(const KernelBuild *b, const Expr *e, int last, size_t by
         fits = is_straight(b, e->kid[i], last, bytes);
     }
     return fits;
+}
+
+/* What asks for the lines that a turn will read. */
+typedef struct {
+    KernelBuild *b;
+    const int *tap;
+    int n, turn, last;
+    int64_t lanes;
+    StreamList *to;
+} Ahead;
+
+/* Of a window, the place that lies farthest: the others have been read for it before. */
+static void add_ahead(void *ctx, const Expr *e) {
+    const Ahead *a = ctx;
+    IndexTable *t = &a->b->k->index;
+    int64_t stride;
+    if (e->nin > 0 || !(e->axes >> a->last & 1) || !index_stride(e->index, a->turn, &stride) ||
+        stride == 0 ||
+        type_count(*kernel_buf(a->b->k, e->arg)->type) * (int64_t)elem_bytes(e->arg->elem) < FAR) {
+        return;
+    }
+    const Index *at = index_offset(t, e->index, AHEAD * stride);
+    for (int i = 0; i < a->n; i++) {
+        const int64_t extent = a->b->k->axis[a->tap[i]].extent;
+        if (!index_stride(e->index, a->tap[i], &stride)) {
+            return;
+        }
+        at = index_subst(t, at, a->tap[i], index_const(t, stride > 0 ? extent - 1 : 0));
+    }
+    const Stream stream = {e->arg, at, 0, a->lanes};
+    VEC_PUSH(a->b->k->arena, a->to, stream);
 }
 
 bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turn *turn, const int *tap,
@@ -66,6 +99,15 @@ bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turn *turn, 
     scope |= (AxisSet)1 << turn->axis;
     nest_lets(b, list, scope, roots);
     Stmt *vector = nest_written_out(b, list, scope, last, tap, n, first, roots);
+    Stmt *loop = outer->at[outer->count - 1];
+    const Ahead ahead = {b, tap, n, turn->axis, last, lanes, &loop->ahead};
+    product_loads(root->value, ARENA_ARRAY(b->scratch, bool, b->k->expr.count + 1), add_ahead,
+                  (void *)(uintptr_t)&ahead);
+    const Index *begin = index_const(&b->k->index, 0);
+    begin = piece < 0 ? begin : index_scale(&b->k->index, kernel_axis_index(b->k, piece), lanes);
+    for (int i = 0; i < loop->ahead.count; i++) {
+        loop->ahead.at[i].at = index_subst(&b->k->index, loop->ahead.at[i].at, last, begin);
+    }
     if (piece >= 0) {
         nest_piece(b, vector, piece, lanes);
     }

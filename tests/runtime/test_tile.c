@@ -457,8 +457,7 @@ static void test_random(void **state) {
         kept += (t.plan.is & MD_TILE_KEPT) != 0;
         chunks += t.plan.chunks > 1;
         listed += (t.plan.is & MD_TILE_LISTED) != 0;
-        short_runs += (t.plan.is & MD_TILE_LISTED) &&
-                      t.plan.kb1 < t.plan.k0.n * t.plan.k1.n * t.plan.k2.n;
+        short_runs += (t.plan.is & MD_TILE_LISTED) && t.plan.kb1 < s.k0 * s.k1 * s.k2;
         f16 += (t.plan.is & MD_TILE_LONE) != 0;
         half += (t.plan.is & MD_TILE_HALF) && !(t.plan.is & MD_TILE_LONE);
         taken += (t.plan.is & MD_TILE_TAKEN) && !(t.plan.is & MD_TILE_LONE);
@@ -472,14 +471,13 @@ static void test_random(void **state) {
         case_free(&t);
     }
     printf("  of 1000: swapped %d, packed %d, kept %d, wide %d, short rows %d, chunked %d, "
-           "of bf16 %d, their rows packed %d, of lone lanes %d, across %d, swapped too %d, "
-           "listed %d, by short runs %d\n",
-           swapped, packed, kept, wide, groups, chunks, half, taken, f16,
+           "of bf16 %d, their rows packed %d, of lone lanes %d, across %d, swapped too %d, listed "
+           "%d, by runs %d\n", swapped, packed, kept, wide, groups, chunks, half, taken, f16,
            across, both, listed, short_runs);
     assert_true(across > 100 && both > 5 && f16 > 50 && made_x > 50 && made_y > 2);
     assert_true(half > taken + 5 && taken > 20 && swapped > 20);
-    assert_true(packed > 100 && kept > 10 && wide > 20 && groups > 20);
-    assert_true(short_runs > 20 && listed > short_runs + 10);
+    assert_true(packed > 100 && kept > 10 && wide > 20 && groups > 20 && short_runs > 20 &&
+                listed > short_runs + 10);
 }
 
 /* Dense operands: 'n' as they are written, 't' transposed. */

@@ -10,11 +10,12 @@
 #include "compiled.h"
 #include "passes/schedule/schedule.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* What the statements of an entry are made of. */
 typedef struct {
-    int tiles, loops, parallel, unrolled;
+    int tiles, loops, parallel, unrolled, ahead;
 } Shape;
 
 static void count_list(const StmtList *list, Shape *shape) {
@@ -24,6 +25,7 @@ static void count_list(const StmtList *list, Shape *shape) {
         shape->loops += s->kind == STMT_FOR;
         shape->parallel += s->kind == STMT_FOR && s->parallel > 0;
         shape->unrolled += s->unroll;
+        shape->ahead += s->ahead.count;
         count_list(&s->body, shape);
     }
 }
@@ -96,6 +98,23 @@ static void test_shared_rows(void **state) {
     assert_int_equal(shape_of(text, &free_work).unrolled, 1);
 }
 
+/* Windows along vectors of channels ask for lines of a tensor that no cache holds: of those of a
+ * window the last one alone. */
+static void test_ahead(void **state) {
+    (void)state;
+    const char *window =
+        "y[b, i < %d, j < %d, c] = sum[p < 3, q < 3] x[b, i + p, j + q, c] * w[p, q, c];";
+    char line[160], text[320];
+    const int side[] = {32, 8}, batch[] = {8, 1};
+    for (int i = 0; i < 2; i++) {
+        snprintf(line, sizeof line, window, side[i], side[i]);
+        snprintf(text, sizeof text,
+                 "entry f(x: [%d, %d, %d, 64], w: [3, 3, 64]) {\n    %s\n    return y;\n}\n",
+                 batch[i], side[i] + 2, side[i] + 2, line);
+        assert_int_equal(shape_of(text, &target_cpu).ahead, ODD_SIZES || i == 0 ? 1 : 0);
+    }
+}
+
 /* What the kernels of the text launch on a graphics processor: parallel loops and products, and
  * nothing stands beside them. */
 static Shape launches_of(const char *text) {
@@ -144,8 +163,7 @@ static void test_launches(void **state) {
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         Shape shape = launches_of(cases[i].text);
-        if (!ODD_SIZES &&
-            (shape.parallel != cases[i].parallel || shape.tiles != cases[i].tiles)) {
+        if (!ODD_SIZES && (shape.parallel != cases[i].parallel || shape.tiles != cases[i].tiles)) {
             fail_msg("%d launches and %d products: %s", shape.parallel, shape.tiles, cases[i].text);
         }
     }
@@ -153,9 +171,9 @@ static void test_launches(void **state) {
 
 int main(void) {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_product),  cmocka_unit_test(test_threads),
-        cmocka_unit_test(test_blocks),   cmocka_unit_test(test_shared_rows),
-        cmocka_unit_test(test_launches),
+        cmocka_unit_test(test_product), cmocka_unit_test(test_threads),
+        cmocka_unit_test(test_blocks),  cmocka_unit_test(test_shared_rows),
+        cmocka_unit_test(test_ahead),   cmocka_unit_test(test_launches),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
