@@ -583,10 +583,13 @@ static void collect_stacks(Run *r, const Step *loop, const StepList *list, Stack
 
 static bool run_list(Run *r, const StepList *list, const Step *loop) {
     Step *const *at = list->at;
+    int count = list->count;
     for (int i = 0; i < r->x->list.count && !r->planned; i++) {
-        at = r->x->list.at[i] == list ? r->x->order.at[i].at : at;
+        bool meant = r->x->list.at[i] == list;
+        at = meant ? r->x->order.at[i].at : at;
+        count = meant ? r->x->order.at[i].count : count;
     }
-    for (int i = 0; i < list->count; i++) {
+    for (int i = 0; i < count; i++) {
         const Step *step = at[i];
         if (step->kind != STEP_LOOP) {
             if (!run_step(r, step)) {
