@@ -41,7 +41,7 @@ units() {
     ls tests/unit/test_*.c | sed 's|tests/||; s|\.c$||' |
         awk '/test_(parse|mutants|base)$/ { next }
              /test_(ops|library|alloc)$/ { $2 = 1 } /test_(dump|plan_random|vjp_mutants|module)$/ { $2 = 3 }
-             /test_share$/ { $2 = 4 } /test_(lower|random)$/ { $2 = 5 }
+             /test_share$/ { $2 = 4 } /test_(again|plan_budget)$/ { $2 = 4 } /test_(lower|random)$/ { $2 = 5 }
              { print $2 + 0, $1 } END { print 0, "cases"; print 0, "structure" }' | sort -n | cut -d ' ' -f 2
 }
 quick_suites() { # FILE

@@ -32,10 +32,13 @@ struct Poison {
     const Step **of; /* whose they are */
     int nmeant;
     VEC(const StepList *) list;
-    VEC(Order) order; /* as meant, of each list */
-    bool *lasting;    /* by id: reads of its value cannot be counted */
-    Digests *ends;    /* by id: its value at the end of each turn of its list */
-    Counts *reads;    /* by id: how often each of its values is read */
+    VEC(Order) order;  /* as meant, of each list */
+    bool *lasting;     /* by id: reads of its value cannot be counted */
+    Digests *ends;     /* by id: its value at the end of each turn of its list */
+    VEC(Digests) last; /* by loop with a last index: that of each time it begins */
+    Order ending;      /* these loops */
+    Counts nlast;      /* how often they have begun in the planned run */
+    Counts *reads;     /* by id: how often each of its values is read */
 };
 
 typedef struct {
@@ -66,6 +69,7 @@ typedef struct {
     int64_t *nread, *nvalue; /* by id: reads of the current value, values before it */
     Arena *arena;
     bool **written; /* by id: elements of a Buf in parts */
+    bool *ranged;   /* by id: an input whose range was looked at */
     const char *harm;
 } Run;
 
@@ -378,6 +382,14 @@ static bool read_operand(Run *r, Meant *m, int k, Block block) {
                                  m->step->name != NULL ? m->step->name : "-", buf->name);
 }
 
+/* By rule an index that is given is held against its range before anything else reads it. */
+static bool looked_at(Run *r, const Step *step, const Buf *buf) {
+    bool ranged = buf->kind == BUF_INPUT && input_is_ranged(r->x->e->entry, buf->slot);
+    r->ranged[buf->id] |= step->kind == STEP_RANGE;
+    return !r->planned || !ranged || r->ranged[buf->id] ||
+           harm(r, "step %d reads %s before its range is looked at", step->id, buf->name);
+}
+
 /* The value of a Buf ends: written again, or its list is done. */
 static void value_ends(Run *r, const Buf *buf) {
     if (!r->planned) {
@@ -505,7 +517,8 @@ static bool run_step(Run *r, const Step *step) {
     }
     for (int k = 0; k < n; k++) {
         bool reads = (m->access.at[k].mode & ACCESS_READ) && m->access.at[k].buf->kind != BUF_WORK;
-        if (reads && !read_operand(r, m, k, block[k])) {
+        if (reads &&
+            (!looked_at(r, step, m->access.at[k].buf) || !read_operand(r, m, k, block[k]))) {
             return false;
         }
     }
@@ -548,6 +561,31 @@ static bool end_list(Run *r, const Step *loop) {
         value_ends(r, buf);
     }
     return true;
+}
+
+/* A loop reads its last index as it begins. */
+static bool read_last(Run *r, const Step *loop) {
+    Poison *x = r->x;
+    if (loop->last == NULL) {
+        return true;
+    }
+    int k = 0;
+    while (k < x->ending.count && x->ending.at[k] != loop) {
+        k++;
+    }
+    if (k == x->ending.count) {
+        VEC_PUSH(x->arena, &x->ending, (Step *)(uintptr_t)loop);
+        VEC_PUSH(x->arena, &x->last, (Digests){0});
+        VEC_PUSH(x->arena, &x->nlast, 0);
+    }
+    const unsigned char *at = place(r, loop->last, 0, loop->last->bytes);
+    const uint64_t hash = at != NULL ? digest(at, loop->last->bytes) : 0;
+    if (!r->planned) {
+        VEC_PUSH(x->arena, &x->last.at[k], hash);
+        return true;
+    }
+    return hash == x->last.at[k].at[x->nlast.at[k]++] ||
+           harm(r, "loop %d ends by wrong bytes in %s", loop->id, loop->last->name);
 }
 
 /* The stacks of which `loop` writes slices. */
@@ -600,6 +638,9 @@ static bool run_list(Run *r, const StepList *list, const Step *loop) {
         if (r->depth == DEPTH) {
             BUG("loops too deep");
         }
+        if (!read_last(r, step)) {
+            return false;
+        }
         int d = r->depth++;
         r->loop[d] = step;
         r->stacks[d].count = 0;
@@ -623,6 +664,7 @@ static Run open_run(Poison *x, Arena *arena, uint64_t seed, bool planned) {
     const Program *p = x->p;
     Run r = {.x = x, .seed = seed, .planned = planned, .arena = arena};
     r.written = ARENA_ARRAY(arena, bool *, p->nbuf + 1);
+    r.ranged = ARENA_ARRAY(arena, bool, p->nbuf + 1);
     r.bytes[PARAMS] = p->params_bytes;
     r.bytes[STATE] = p->state_bytes;
     r.bytes[IO] = x->e->io_bytes;
@@ -656,6 +698,10 @@ static Run open_run(Poison *x, Arena *arena, uint64_t seed, bool planned) {
     }
     for (int id = 0; id < p->nbuf && !planned; id++) {
         x->reads[id].count = x->ends[id].count = 0;
+    }
+    for (int k = 0; k < x->ending.count; k++) {
+        x->last.at[k].count = planned ? x->last.at[k].count : 0;
+        x->nlast.at[k] = 0;
     }
     for (int i = 0; i < x->nmeant; i++) {
         x->meant[i].turn = 0;
