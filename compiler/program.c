@@ -594,6 +594,11 @@ int64_t access_bytes(const Access *access) {
     return count_add(0, times, bytes);
 }
 
+int64_t access_needs(const Access *access) {
+    int64_t bytes = access_bytes(access);
+    return access->most > 0 && access->most < bytes ? access->most : bytes;
+}
+
 void step_own(Program *p, Step *loop, Buf *buf, int mode, const Step *const *slice, int nslice) {
     Access access = {.buf = buf, .mode = mode};
     for (int i = 0; i < nslice && i < ACCESS_SLICES; i++) {

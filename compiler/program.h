@@ -101,7 +101,7 @@ typedef struct {
     Buf *buf;
     int mode;
     const Step *slice[ACCESS_SLICES]; /* NULL from the first axis on that is not sliced */
-    int64_t most; /* bytes that are looked up, at most, where data decides which; 0: all are read */
+    int64_t most; /* bytes that are read at most; 0: all of them */
 } Access;
 typedef VEC(Access) AccessList;
 
@@ -172,6 +172,7 @@ struct Step {
     int64_t flops, bytes_moved; /* of one execution */
     int64_t products;           /* KERNEL: FLOPs that its products need */
     int64_t borders;            /* KERNEL: of `flops`, those on zeros around operands */
+    int64_t dear;               /* additions that functions and draws take beyond one FLOP each */
     bool wide;                  /* KERNEL: its products are of f64 */
     int team;                   /* KERNEL: the most threads that run a part of it */
     VEC(LayerFlops) layer;      /* KERNEL: the flops by layer */
@@ -192,12 +193,16 @@ typedef struct {
     int64_t io_bytes;      /* staged inputs, of a device a status, then results */
     int64_t status_offset; /* in io: where kernels of a device find whether they may run */
     int64_t flops, bytes_moved;
+    int64_t dear;        /* as of steps */
     int64_t flops_again; /* of them those of steps that run again */
     int steps_again;
     int peak_step;
     const char *order_name; /* which order won */
     bool rounds;            /* something is rounded to a float of 16 bits */
 } ProgramEntry;
+
+/* FLOPs of a product that take as long as one of `dear`. */
+enum { DEAR_FLOPS = 4 };
 
 /* What is in memory while a phase runs. */
 typedef struct {
@@ -288,6 +293,8 @@ static inline bool step_ends_itself(const Step *loop) {
 void step_access_body(Program *p, Step *loop);
 /* What one execution moves: what it touches of the Buf, once to read it, once to write it. */
 int64_t access_bytes(const Access *access);
+/* The same where an access reads but a part of it. */
+int64_t access_needs(const Access *access);
 const Access *step_find(const Step *step, const Buf *buf);
 /* The step says that `out` may take over the bytes of `in`. */
 bool step_pairs(const Step *step, const Buf *in, const Buf *out);

@@ -7,11 +7,6 @@
 #include "emit/live_set.h"
 #include "emit/uses.h"
 
-static int64_t access_needs(const Access *access) {
-    int64_t bytes = access_bytes(access);
-    return access->most > 0 && access->most < bytes ? access->most : bytes;
-}
-
 /* Of one execution; workspaces are no part of what must move. */
 static int64_t step_bytes(const Step *step) {
     if (step->kind != STEP_KERNEL) {
@@ -36,6 +31,7 @@ static void set_times(const Emit *e, CallCost *cost) {
     bool tile = step->kernel != NULL && kernel_tile(step->kernel) != NULL;
     int64_t loops = cost->flops - (tile ? cost->products : 0);
     int64_t work = count_add(0, loops > 0 ? loops : 0, times->loop);
+    work = count_add(work, step->dear, times->tile * DEAR_FLOPS);
     work = count_add(work, tile ? cost->products + step->borders : step->borders,
                      tile ? times->tile : times->loop);
     cost->predicted = count_add(work / team, cost->bytes, times->byte);

@@ -23,9 +23,10 @@ typedef struct {
     int64_t times; /* iterations of the current block */
     VEC(Reach) reach;
     bool *arg_used;
-    int64_t *looked_up; /* by Arg.id: elements loaded at places that data decides */
-    bool *swept;        /* by Arg.id: it is loaded at other places too */
+    int64_t *loaded; /* by Arg.id: elements loaded one by one */
+    bool *swept;     /* by Arg.id: it is read as a whole too */
     int64_t flops;
+    int64_t dear; /* what functions and draws take beyond it */
     const Tile *sum; /* C is added to: it may begin as the storage of what is added */
 } Walk;
 
@@ -61,14 +62,10 @@ static int map_flops(OpCode op) {
     return op == OP_FMA ? 2 : op != OP_NEG;
 }
 
-static bool is_looked_up(const Index *index) {
-    for (int i = 0; index && i < index->nterm; i++) {
-        const Atom *atom = index->term[i].atom;
-        if (atom->kind == ATOM_VALUE || (atom->of && is_looked_up(atom->of))) {
-            return true;
-        }
-    }
-    return false;
+/* Additions that take as long as one number of a draw. */
+static int draw_cost(Dist dist) {
+    enum { BITS = 14, NORMAL = 80 };
+    return dist == DIST_NORMAL ? NORMAL : BITS;
 }
 
 static void walk_expr(Walk *w, const Expr *e) {
@@ -82,11 +79,7 @@ static void walk_expr(Walk *w, const Expr *e) {
         Reach r = {.arg = e->arg, .index = e->index, .loop = w->loop};
         VEC_PUSH(w->b->w.scratch, &w->reach, r);
         w->arg_used[e->arg->id] = true;
-        if (is_looked_up(e->index)) {
-            w->looked_up[e->arg->id] = count_add(w->looked_up[e->arg->id], 1, w->times);
-        } else {
-            w->swept[e->arg->id] = true;
-        }
+        w->loaded[e->arg->id] = count_add(w->loaded[e->arg->id], 1, w->times);
     }
     if (e->kind == EXPR_KEY) {
         w->b->w.k->site.at[e->site] = true;
@@ -95,7 +88,12 @@ static void walk_expr(Walk *w, const Expr *e) {
         BUG("a fold is used outside of its scope");
     }
     if (e->kind == EXPR_MAP && elem_is_float(e->elem)) {
+        const int beyond = op_info[e->op].cost - map_flops(e->op);
         count_flops(w, e->owner, map_flops(e->op) * w->times);
+        w->dear = count_add(w->dear, w->times, beyond > 0 ? beyond : 0);
+    }
+    if (e->kind == EXPR_DRAW) {
+        w->dear = count_add(w->dear, w->times, draw_cost(e->dist));
     }
     for (int i = 0; i < e->nkid; i++) {
         walk_expr(w, e->kid[i]);
@@ -303,18 +301,20 @@ static void add_pair(WorkBuild *b, const Arg *in, const Arg *out) {
     VEC_PUSH_FROM(k->arena, &k->pair, ((ArgPair){in->id, out->id}), 1);
 }
 
-/* Of a table whose rows data picks, not all is read. */
-static void set_looked_up(WorkBuild *b, const Walk *w) {
+/* Of a table whose rows data picks, and of a stack of which a turn reads its own part that is no
+ * slice of memory, not all is read. */
+static void set_loaded(WorkBuild *b, const Walk *w) {
     for (int i = 0; i < b->w.k->arg.count; i++) {
         const Arg *arg = b->w.k->arg.at[i];
-        if (w->looked_up[arg->id] == 0 || w->swept[arg->id]) {
+        if (w->loaded[arg->id] == 0 || w->swept[arg->id]) {
             continue;
         }
         const Buf *buf = kernel_buf(b->w.k, arg);
+        const int64_t bytes = count_add(0, w->loaded[arg->id], (int64_t)elem_bytes(arg->elem));
         for (int k = 0; k < b->step->access.count; k++) {
-            if (b->step->access.at[k].buf == buf && b->step->access.at[k].mode == ACCESS_READ) {
-                b->step->access.at[k].most =
-                    count_add(0, w->looked_up[arg->id], (int64_t)elem_bytes(arg->elem));
+            Access *access = &b->step->access.at[k];
+            if (access->buf == buf && access->mode == ACCESS_READ && bytes < access_bytes(access)) {
+                access->most = bytes;
             }
         }
     }
@@ -342,11 +342,11 @@ static void set_accesses(WorkBuild *b, const Walk *w) {
             step_access(p, step, kernel_buf(b->w.k, arg), ACCESS_READ | ACCESS_WRITE);
         }
     }
-    set_looked_up(b, w);
+    set_loaded(b, w);
     for (int i = 0; i < step->access.count; i++) {
         const Access *access = &step->access.at[i];
         step->bytes_moved =
-            count_add(step->bytes_moved, access->buf->kind != BUF_WORK, access_bytes(access));
+            count_add(step->bytes_moved, access->buf->kind != BUF_WORK, access_needs(access));
     }
     step->bytes_moved = count_add(step->bytes_moved, 2, b->copied);
     if (w->sum) {
@@ -466,7 +466,7 @@ void kernel_finish(WorkBuild *b) {
     Walk w = {.b = b, .times = 1};
     w.bound = ARENA_ARRAY(b->w.scratch, bool, k->expr.count + 1);
     w.arg_used = ARENA_ARRAY(b->w.scratch, bool, k->nargs + 1);
-    w.looked_up = ARENA_ARRAY(b->w.scratch, int64_t, k->nargs + 1);
+    w.loaded = ARENA_ARRAY(b->w.scratch, int64_t, k->nargs + 1);
     w.swept = ARENA_ARRAY(b->w.scratch, bool, k->nargs + 1);
     for (int i = 0; i < k->loop.count; i++) {
         k->loop.at[i].used = false;
@@ -476,6 +476,7 @@ void kernel_finish(WorkBuild *b) {
     }
     walk_list(&w, &k->body);
     b->step->flops = w.flops;
+    b->step->dear = w.dear;
     count_products(b);
     b->step->team = (int)kernel_team(k);
     trim_rows(b);

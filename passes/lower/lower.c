@@ -202,6 +202,7 @@ static void sum_steps(Step *loop) {
     for (int i = 0; i < loop->body.count; i++) {
         const Step *step = loop->body.at[i];
         loop->flops = count_add(loop->flops, loop->trip, step->flops);
+        loop->dear = count_add(loop->dear, loop->trip, step->dear);
         loop->bytes_moved = count_add(loop->bytes_moved, loop->trip, step->bytes_moved);
     }
 }
@@ -618,6 +619,7 @@ static void lower_entry(Compile *c, Program *p, Entry *entry) {
     }
     for (int i = 0; i < e->step.count; i++) {
         e->flops = count_add(e->flops, 1, e->step.at[i]->flops);
+        e->dear = count_add(e->dear, 1, e->step.at[i]->dear);
         e->bytes_moved = count_add(e->bytes_moved, 1, e->step.at[i]->bytes_moved);
     }
     arena_free(&scratch);

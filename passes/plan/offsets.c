@@ -41,6 +41,7 @@ static void add_work(ProgramEntry *e, const StepList *list, int64_t times) {
             add_work(e, &step->body, count_add(0, times, step->trip));
         } else {
             e->flops = count_add(e->flops, times, step->flops);
+            e->dear = count_add(e->dear, times, step->dear);
             e->bytes_moved = count_add(e->bytes_moved, times, step->bytes_moved);
             e->flops_again = count_add(e->flops_again, times, step->again ? step->flops : 0);
             e->steps_again += step->again != NULL;
@@ -68,7 +69,7 @@ void plan_offsets(ProgramEntry *e) {
     for (int i = 0; i < n; i++) {
         owner[i]->offset = offset[i] + e->band_bytes;
     }
-    e->flops = e->bytes_moved = e->flops_again = e->steps_again = 0;
+    e->flops = e->dear = e->bytes_moved = e->flops_again = e->steps_again = 0;
     add_work(e, &e->step, 1);
     arena_free(&scratch);
 }

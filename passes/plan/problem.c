@@ -13,7 +13,7 @@
  * integer, so that all hosts find the same plan. */
 static int64_t step_cost(const Step *step) {
     enum { FLOPS_A_BYTE = 8, CALL = 4096 };
-    int64_t work = step->flops / FLOPS_A_BYTE;
+    int64_t work = count_add(step->flops, step->dear, DEAR_FLOPS) / FLOPS_A_BYTE;
     return count_add(CALL, 1, work > step->bytes_moved ? work : step->bytes_moved);
 }
 
