@@ -29,6 +29,7 @@ enum {
     WORTH_ROWS = 4,   /* chunks that a value must be to be taken apart without a budget */
     SAME_WORK = 1000, /* FLOPs in so many that do not count */
     BOTH = 6,         /* choices that are tried with steps that run again as well, */
+    LEVELS = 32,      /* parts of the usual arena for which what is needless is kept */
     LEAST_PART = 8,   /* rows: products of few rows add up in another order */
     LEAST_OF = 2,     /* and where none fits, until no fewer bytes are found */
     LEAST_ROWS = TUNED(128 << 10, 1024)
@@ -41,7 +42,7 @@ typedef struct {
 
 typedef struct {
     GradPlan plan;
-    int64_t arena;
+    Cost cost;
 } Tried;
 
 typedef struct {
@@ -104,24 +105,43 @@ static Cost try_plan(const Search *s, const GradPlan *plan, int64_t limit, bool 
     pass_plan_arenas(p, limit, least);
     const ProgramEntry *e = p->entry.at[0];
     Cost cost = {e->arena_bytes, e->flops,
-                 (double)e->flops + FLOPS_PER_BYTE * (double)e->bytes_moved};
+                 (double)e->flops + DEAR_FLOPS * (double)e->dear +
+                     FLOPS_PER_BYTE * (double)e->bytes_moved};
     s->entry->keep = before;
     arena_free(&scratch);
     return cost;
 }
 
 static void note_tried(Search *s, const GradPlan *plan, Cost cost) {
-    Tried tried = {*plan, cost.arena};
+    Tried tried = {*plan, cost};
     VEC_PUSH(&s->c->arena, &s->tried, tried);
+}
+
+static bool same_plan(const GradPlan *a, const GradPlan *b) {
+    bool same = a->save == b->save && a->late == b->late && a->segment == b->segment &&
+                a->rows == b->rows && a->parts == b->parts && a->nagain == b->nagain;
+    for (int i = 0; i < a->nagain && same; i++) {
+        same = a->again[i].op == b->again[i].op && loc_equal(a->again[i].loc, b->again[i].loc);
+    }
+    return same;
+}
+
+/* What the plan costs where no step runs again, found once. */
+static Cost cost_of(Search *s, const GradPlan *plan) {
+    for (int i = 0; i < s->tried.count; i++) {
+        if (same_plan(&s->tried.at[i].plan, plan)) {
+            return s->tried.at[i].cost;
+        }
+    }
+    Cost cost = try_plan(s, plan, ANY, false);
+    note_tried(s, plan, cost);
+    return cost;
 }
 
 /* Takes the plan if it is the better one; gives what it costs. */
 static Cost take_by(Search *s, const GradPlan *plan, int64_t limit, bool least) {
-    Cost cost = try_plan(s, plan, limit, least);
+    Cost cost = limit == ANY ? cost_of(s, plan) : try_plan(s, plan, limit, least);
     bool fits = cost.arena <= s->limit;
-    if (limit == ANY) {
-        note_tried(s, plan, cost);
-    }
     bool better = fits != s->fits ? fits
                   : fits          ? cost.work < s->cost.work
                                   : cost.arena < s->cost.arena;
@@ -170,7 +190,7 @@ static void try_both(Search *s) {
     for (int k = 0; k < BOTH && k < s->tried.count; k++) {
         int least = k;
         for (int i = k + 1; i < s->tried.count; i++) {
-            least = s->tried.at[i].arena < s->tried.at[least].arena ? i : least;
+            least = s->tried.at[i].cost.arena < s->tried.at[least].cost.arena ? i : least;
         }
         Tried one = s->tried.at[least];
         s->tried.at[least] = s->tried.at[k];
@@ -183,19 +203,53 @@ static void try_both(Search *s) {
     }
 }
 
+/* The plan without its k-th of what is made again. */
+static GradPlan plan_without(const Search *s, const GradPlan *plan, int k) {
+    Kept *again = ARENA_ARRAY(&s->c->arena, Kept, plan->nagain);
+    GradPlan without = *plan;
+    without.again = again;
+    without.nagain = 0;
+    for (int i = 0; i < plan->nagain; i++) {
+        if (i != k) {
+            again[without.nagain++] = plan->again[i];
+        }
+    }
+    return without;
+}
+
 /* Without one of what the best plan makes again, the dearest first. */
 static void drop_needless(Search *s) {
     for (int k = s->best.nagain - 1; k >= 0; k--) {
-        Kept *without = ARENA_ARRAY(&s->c->arena, Kept, s->best.nagain);
-        GradPlan plan = s->best;
-        plan.again = without;
-        plan.nagain = 0;
-        for (int i = 0; i < s->best.nagain; i++) {
-            if (i != k) {
-                without[plan.nagain++] = s->best.again[i];
+        const GradPlan without = plan_without(s, &s->best, k);
+        take(s, &without, s->limit);
+    }
+}
+
+/* Of the plans that were tried the one that fits with the least work; NULL: none does. */
+static const Tried *best_tried(const Search *s, int64_t limit) {
+    const Tried *best = NULL;
+    for (int i = 0; i < s->tried.count; i++) {
+        const Tried *one = &s->tried.at[i];
+        bool less = best == NULL || one->cost.work < best->cost.work;
+        best = one->cost.arena <= limit && less ? one : best;
+    }
+    return best;
+}
+
+/* Keeps what plans make again needlessly, for limits that are the same whatever the budget: else
+ * a smaller one, for which other things are kept, could find what costs less work. */
+static void drop_by_levels(Search *s) {
+    for (int level = 1; level < LEVELS; level++) {
+        const int64_t limit = s->usual.arena / LEVELS * level;
+        const Tried *best = limit <= s->limit ? best_tried(s, limit) : NULL;
+        Tried now = best != NULL ? *best : (Tried){.cost = s->usual};
+        for (int k = now.plan.nagain - 1; k >= 0; k--) {
+            const GradPlan without = plan_without(s, &now.plan, k);
+            const Cost cost = take(s, &without, ANY);
+            if (cost.arena <= limit && cost.work < now.cost.work) {
+                now = (Tried){without, cost};
             }
         }
-        take(s, &plan, s->limit);
     }
 }
 
@@ -271,6 +325,7 @@ static KeptList find_kept(Search *s, const GradPlan *usual, bool late) {
 }
 
 static void finish(Search *s) {
+    drop_by_levels(s);
     try_both(s);
     drop_needless(s);
 }

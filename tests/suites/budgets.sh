@@ -117,6 +117,40 @@ for name in ${LOOPED:-kalman gpt}; do
     *) fail "$name" "without the word: $(head -n 1 "$scratch/err")" ;;
     esac
 done
+# More budgets than one by one: each is met, or refused with the least, which is met when asked for; less memory never
+# takes less time but for what the search for steps that run again misses (BUDGETS of them, 50 with LONG=1).
+: "${BUDGETS:=$([ "${LONG:-0}" = 0 ] && echo 4 || echo 50)}"
+planned() { # FILE OPTION...: total and predicted nanoseconds of its train
+    "$MDLC" report --report=json --threads=2 "$@" 2>"$scratch/err" | tr '{,' '\n\n' | awk -F: '
+        $1 == "\"total\"" && !total { total = $2 + 0 }
+        $1 == "\"kind\"" { inside = $2 == "\"train\"" }
+        $1 == "\"predicted_ns\"" && inside { print total, $2 + 0; exit }'
+}
+curve() { # FILE OPTION...
+    curve_name=${1##*/} whole=$(planned "$@")
+    low=$("$MDLC" --threads=2 "$@" --budget=1 -o "$scratch/none.c" 2>&1 | sed -n 's/.*needs \([0-9]*\) bytes.*/\1/p')
+    time=${whole#* } total=${whole% *} i=$BUDGETS
+    [ -n "$low" ] && [ "$low" -lt "$total" ] || { fail "$curve_name" "the least is '$low' bytes, $total without a budget"; return; }
+    while [ "$i" -ge 0 ]; do
+        budget=$((low + (total - low) * i / BUDGETS))
+        found=$(planned "$@" --budget=$budget)
+        [ -n "$found" ] && [ "${found% *}" -le $budget ] && pass || fail "$curve_name in $budget" "not met: $found"
+        awk -v a="$time" -v b="${found#* }" 'BEGIN { exit !(b >= 0.98 * a) }' && pass || fail "$curve_name in $budget" "${found#* } ns, $time with more bytes"
+        [ "${found#* }" -gt "$time" ] && time=${found#* }
+        i=$((i - 1))
+    done
+    [ "${found% *}" = "$low" ] && pass || fail "$curve_name" "the least, $low bytes, takes ${found% *}"
+    found=$("$MDLC" --threads=2 "$@" --budget=$((low - 1)) -o "$scratch/none.c" 2>&1 | sed -n 's/.*needs \([0-9]*\) bytes.*/\1/p')
+    [ "$found" = "$low" ] && pass || fail "$curve_name" "a byte less than $low is told to need '$found'"
+}
+curve tests/bench/gpt.mdl
+curve tests/bench/unet.mdl
+if [ "${LONG:-0}" != 0 ]; then
+    curve tests/unit/programs/04_resnet20.mdl -DB=8
+    curve tests/unit/programs/06_chargru.mdl
+    curve tests/unit/programs/07_lstm_lm.mdl
+    curve tests/suites/feedback.mdl
+fi
 # A batch in parts of its rows: what an evaluation gives keeps its bits, sums over the rows of a train need the word.
 file=tests/suites/parts.mdl
 of_entry() { # KIND FIELD BUDGET

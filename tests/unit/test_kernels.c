@@ -223,12 +223,53 @@ static void test_nodes_are_freed(void **state) {
     dumped_done(&m);
 }
 
+typedef struct {
+    int64_t dear, turn; /* of all steps; bytes that the largest step in a loop moves */
+} Times;
+
+static void add_times(void *ctx, Step *step, int depth) {
+    Times *t = ctx;
+    bool kernel = step->kind == STEP_KERNEL;
+    t->dear += kernel ? step->dear : 0;
+    t->turn = kernel && depth > 0 && step->bytes_moved > t->turn ? step->bytes_moved : t->turn;
+}
+
+static Times times_of(const char *text) {
+    Model x;
+    model_open(&x, text);
+    Times t = {0};
+    steps_visit(&x.e->step, add_times, &t);
+    model_close(&x);
+    return t;
+}
+
+/* What a function takes beyond one FLOP is that of its row in op.def, what a draw takes its own;
+ * a turn that reads one column of each row moves these, not the rows. */
+static void test_times(void **state) {
+    (void)state;
+    const int64_t n = 8 * 24;
+    assert_int_equal(times_of("entry f(x: [8, 24]) { return y = x + 2 * x; }").dear, 0);
+    assert_int_equal(times_of("entry f(x: [8, 24]) { return y = sin(x); }").dear,
+                     n * (op_info[OP_SIN].cost - 1));
+    assert_int_equal(times_of("entry f(x: [8, 24]) { return y = exp(x) + x; }").dear,
+                     n * (op_info[OP_EXP].cost - 1));
+    const int64_t uniform = times_of("entry f() { return y = uniform(0, 1, [8, 24]); }").dear;
+    const int64_t normal = times_of("entry f() { return y = normal(0, 1, [8, 24]); }").dear;
+    assert_true(uniform >= 8 * n && normal >= 4 * uniform);
+    const Times t =
+        times_of("entry f(x: [8, 24], w: [8]) {\n"
+                 "    scan t < 24 carry h = w { v[b] = x[b, t]; h <- h / (1 + v ^ 2); }\n"
+                 "    return y = h;\n"
+                 "}\n");
+    assert_int_equal(t.turn, 3 * 8 * 4); /* the column, the carry and its next value */
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_plain_product),   cmocka_unit_test(test_reversed_axes),
         cmocka_unit_test(test_thread_rows),     cmocka_unit_test(test_transposed_copy),
         cmocka_unit_test(test_ring_of_windows), cmocka_unit_test(test_empty_part),
-        cmocka_unit_test(test_nodes_are_freed),
+        cmocka_unit_test(test_nodes_are_freed), cmocka_unit_test(test_times),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
