@@ -237,6 +237,10 @@ int run_entry(Compile *c, const Module *module, FILE *out) {
                 path = c->opt.binding[k].path;
             }
         }
+        if (!path && slot->optional) {
+            eval_bind(r->eval, slot, &slot->initial);
+            continue;
+        }
         if (!path) {
             return fail(r, EXIT_USAGE,
                         str_printf(&r->arena, "'%s' needs the input '%s': give --in %s=FILE.npy",
