@@ -341,6 +341,13 @@ static int at_most_many(int64_t count) {
     return count < MANY ? (int)count : MANY;
 }
 
+/* Does it read operand `k` at places that are not its own? */
+static bool moves(const Node *node, int k) {
+    return node->op == OP_GATHER ? k == 0
+                                 : op_info[node->op].cls == CLASS_VIEW && node->op != OP_RESHAPE &&
+                                       node->op != OP_BROADCAST;
+}
+
 /* How often the users read each element, about: a broadcast or a window makes it more than once. */
 static void count_uses(Fuse *s) {
     const Region *region = s->f->region;
@@ -358,6 +365,10 @@ static void count_uses(Fuse *s) {
             bool again = reads > type_count(*node->in[k]->type);
             bool seen = view && !n->sink && !n->copied;
             in->uses = at_most_many(in->uses + (seen ? n->uses : 1) * (again ? 2 : 1));
+            in->moved = in->moved || moves(node, k) || (seen && n->moved);
+            int64_t all = type_count(*node->in[k]->type);
+            bool picked = view || (node->op == OP_GATHER && k == 0) || reads > all;
+            in->reads = count_add(in->reads, 1, seen ? n->reads : picked ? reads : all);
         }
     }
 }
@@ -419,8 +430,12 @@ static void choose_atoms(Fuse *s, bool apart) {
         const Node *whole = node->op == OP_CAST ? node->in[0] : node;
         first = first || ((whole->op == OP_ARGMAX || whole->op == OP_ARGMIN) &&
                           elem_bytes(node->type->elem) < elem_bytes(whole->type->elem));
+        /* What is made of no memory its users make again, as a mask in the backward pass; a table
+         * that is read at other places would be made again at each of them, and those of chains
+         * of tables for each way through the chain. */
+        bool anew = n->moved && n->reads / 2 >= type_count(*node->type);
         n->atom = n->sink || fold_is_loop(node) || node_has_kernel(node) || first ||
-                  (map && !n->made && n->uses > 1 && dear) ||
+                  (map && (!n->made || anew) && n->uses > 1 && dear) ||
                   (map && !n->made && n->repeated && n->cost >= (n->often ? 2 : ROOT)) ||
                   (op_rounds(node->op) && n->plain && !rounds_leaf(node)) ||
                   (map && n->written > MOST_NODES) ||

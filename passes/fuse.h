@@ -49,11 +49,13 @@ typedef struct {
     bool repeated : 1; /* many rows of a value read it */
     bool often : 1;    /* thousands of rows do */
     bool made : 1;     /* depends on no tensor in memory: draws, indices, constants */
+    bool moved : 1;    /* someone reads it at other places than its own */
     Unit *unit;
-    int uses;    /* by nodes that are no views; repeated reads count more */
-    int cost;    /* of computing one element from atoms and leaves */
-    int loads;   /* tensors that are read for it */
-    int written; /* nodes that the expression of one element holds */
+    int uses;      /* by nodes that are no views; repeated reads count more */
+    int64_t reads; /* of elements, by those nodes */
+    int cost;      /* of computing one element from atoms and leaves */
+    int loads;     /* tensors that are read for it */
+    int written;   /* nodes that the expression of one element holds */
 } NodeInfo;
 
 typedef struct {
