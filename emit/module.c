@@ -279,12 +279,11 @@ static void print_save_load(const Emit *e, Text *out) {
         "what != %s_SAVE_PARAMS && (what | %s_SAVE_RINGS) != (%s_SAVE_ALL | %s_SAVE_RINGS)", X, X,
         X, X);
     api_refusals(e, str_printf(e->arena, "write == NULL || (%s)", kinds), out);
-    text_printf(
-        out,
-        "    const md_memory memory = %s_regions(m);\n"
-        "    return md_save_tensors(%s, &memory, what, NULL, NULL, write, user);\n"
-        "}\n\n",
-        x, api_tensors(e));
+    text_printf(out,
+                "    const md_memory memory = %s_regions(m);\n"
+                "    return md_save_tensors(%s, &memory, what, NULL, NULL, write, user);\n"
+                "}\n\n",
+                x, api_tensors(e));
     text_printf(out, "int %s_load(%s *m, md_read_fn read, void *user) {\n", x, x);
     api_refusals(e, "read == NULL", out);
     text_printf(out,
@@ -695,15 +694,27 @@ static bool is_identifier(const char *s) {
 static bool is_declared(const char *s) {
     /* clang-format off */
     static const char *const names[] = {
-        "abs", "access", "alarm", "brk", "calloc", "chdir", "chmod", "chown", "clock", "close",
-        "creat", "daemon", "div_t", "drand48", "dup", "environ", "fcntl", "ffs", "fileno",
-        "flock", "fork", "fputs", "fread", "fstat", "getc", "getenv", "gets", "int8_t",
-        "ioctl", "isatty", "kill", "labs", "link", "lockf", "lseek", "lstat", "mkdir", "mlock",
-        "mmap", "nice", "open", "optarg", "pause", "perror", "pipe", "putc", "puts", "qsort",
-        "raise", "random", "realloc", "remove", "rename", "rmdir", "scanf", "select", "send",
-        "setenv", "sleep", "srand", "stat", "strcat", "strcpy", "strdup", "strtod", "swab",
-        "symlink", "sync", "times", "truncate", "umask", "ungetc", "unlink", "usleep", "vfork",
-        "wait",
+        "BUFSIZ", "EOF", "FILE", "INFINITY", "MD", "NAN", "SNAN", "abort", "abs", "access", "acct",
+        "alarm", "alloca", "basename", "be16", "be32", "be64", "brk", "calloc", "canonicalize",
+        "cbrt", "chdir", "chmod", "chown", "chroot", "clock", "close", "copysign", "creat", "crypt",
+        "ctime", "daemon", "drand48", "drem", "dup", "dup2", "environ", "erfc", "execv", "exp10",
+        "exp2", "fadd", "fchown", "fclose", "fcntl", "fdim", "fdiv", "feof", "fflush", "ffma",
+        "ffs", "fgets", "fileno", "finite", "flock", "fma", "fmul", "fopen", "fork", "fprintf",
+        "fputc", "fputs", "fread", "frexp", "fseek", "fsqrt", "fstat", "fsub", "fsync", "ftell",
+        "fwrite", "getc", "getenv", "getline", "getopt", "getpid", "gets", "ilogb", "initstate",
+        "ioctl", "isatty", "kill", "labs", "ldexp", "le16", "le32", "le64", "link", "llrint",
+        "llround", "localtime", "lockf", "log10", "log1p", "log2", "lrint", "lround", "lseek",
+        "lstat", "madvise", "mkdir", "mktemp", "mktime", "mlock", "mmap", "modf", "munmap", "nan",
+        "nearbyint", "nextafter", "nextdown", "nextup", "nice", "open", "optarg", "pause", "pclose",
+        "perror", "pipe", "popen", "pread", "profil", "putc", "putchar", "putenv", "puts", "pwrite",
+        "qsort", "raise", "random", "readlink", "realloc", "realpath", "remove", "remquo", "rename",
+        "revoke", "rewind", "rmdir", "roundeven", "s16", "s32", "s8", "scalbn", "scanf", "select",
+        "send", "setbuf", "setenv", "setstate", "sigaction", "sigset", "sincos", "sleep",
+        "snprintf", "splice", "sprintf", "srand", "srandom", "sscanf", "stat", "statx", "strcat",
+        "strchr", "strcmp", "strcpy", "strdup", "strfry", "strftime", "strstr", "strtod", "strtok",
+        "strtol", "swab", "symlink", "symlinkat", "sync", "syscall", "tee", "times", "tmpfile",
+        "totalorder", "truncate", "ttyname", "u16", "u32", "u8", "uint", "ulong", "umask", "ungetc",
+        "unlink", "unsetenv", "ushort", "usleep", "vfork", "vprintf", "wait",
     };
     /* clang-format on */
     for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
@@ -712,6 +723,17 @@ static bool is_declared(const char *s) {
         }
     }
     return false;
+}
+
+/* A word of C, or what its headers declare: functions, those of other floats (expf, expl) and types
+ * (all that end so belong to POSIX). */
+static bool is_system(Arena *arena, const char *s) {
+    size_t n = strlen(s);
+    bool other = n > 2 && (s[n - 1] == 'f' || s[n - 1] == 'l');
+    const char *plain = other ? str_ndup(arena, s, n - 1) : s;
+    bool type = n > 2 && strcmp(s + n - 2, "_t") == 0;
+    return type || name_is_reserved(s) || is_declared(s) || name_is_reserved(plain) ||
+           is_declared(plain);
 }
 
 /* R_OK of unistd.h and its like, which the codes of the emitted file would be called too. */
@@ -736,14 +758,14 @@ static bool is_local(const char *s) {
     return false;
 }
 
-static bool is_taken(const char *s) {
-    return is_mode(s) || is_local(s) || name_is_reserved(s) || is_declared(s) ||
-           strcmp(s, "md") == 0 || strncmp(s, "md_", 3) == 0 || s[0] == '_';
+static bool is_taken(Arena *arena, const char *s) {
+    return is_mode(s) || is_local(s) || is_system(arena, s) || strcmp(s, "md") == 0 ||
+           strncmp(s, "md_", 3) == 0 || s[0] == '_';
 }
 
 const char *emit_prefix(Compile *c) {
     if (c->opt.prefix != NULL) {
-        if (!is_identifier(c->opt.prefix) || is_taken(c->opt.prefix)) {
+        if (!is_identifier(c->opt.prefix) || is_taken(&c->arena, c->opt.prefix)) {
             diag_error(&c->diag, LOC_NONE, 701, "--prefix=%s is not a free C identifier",
                        c->opt.prefix);
             return NULL;
@@ -757,5 +779,6 @@ const char *emit_prefix(Compile *c) {
             *s = '_';
         }
     }
-    return !is_identifier(name) || is_taken(name) ? str_printf(&c->arena, "net_%s", name) : name;
+    return !is_identifier(name) || is_taken(&c->arena, name) ? str_printf(&c->arena, "net_%s", name)
+                                                             : name;
 }

@@ -33,6 +33,9 @@ status "prefix" 2 "$MDLC" --prefix=2fast samples/digits.mdl -o "$scratch/x.c"
 says "prefix: its id" E0701
 status "prefix that is a word of C" 2 "$MDLC" --prefix=int samples/digits.mdl -o "$scratch/x.c"
 says "prefix that is a word of C: its id" E0701
+for word in nan fma log2f double_t EOF MD; do
+    status "prefix $word, of C's headers" 2 "$MDLC" --prefix=$word samples/digits.mdl -o "$scratch/x.c"
+done
 status "prefix whose codes are macros" 2 "$MDLC" --prefix=r samples/digits.mdl -o "$scratch/x.c"
 status "unknown -D" 1 "$MDLC" -D Q=3 samples/digits.mdl -o "$scratch/x.c"
 printf 'model net(x: [4, 8]) -> [4, 2] {\n    return head: linear(y, out = 2);\n}\n' >"$scratch/bad.mdl"
