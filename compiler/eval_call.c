@@ -117,15 +117,17 @@ static void arg_fold(EvalCall *c, bool largest) {
         for (int64_t j = 0; j < l.inner; j++) {
             const Num *x = c->in[0].at + o * l.n * l.inner + j;
             int64_t best = 0;
-            for (int64_t i = 1; i < l.n; i++) {
+            bool number = !is_float || !isnan(x[0].f); /* a NaN is the extreme, and equals none */
+            for (int64_t i = 1; i < l.n && number; i++) {
                 Num a = x[i * l.inner], b = x[best * l.inner];
+                number = !is_float || !isnan(a.f);
                 bool above = is_float ? a.f > b.f : a.i > b.i,
                      below = is_float ? a.f < b.f : a.i < b.i;
                 if (largest ? above : below) {
                     best = i;
                 }
             }
-            out[o * l.inner + j].i = best;
+            out[o * l.inner + j].i = number ? best : 0;
         }
     }
 }
