@@ -661,6 +661,7 @@ Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out, bool 
     units_connect(&s);
     if (!apart) {
         merge_units(&s);
+        units_make_anew(&s);
     }
     decide_stored(&s);
     order_units(&s);

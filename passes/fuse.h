@@ -22,6 +22,7 @@ struct Unit {
     int64_t count;          /* NEST of rows 0: elements of every atom */
     Unit *into;             /* merged into that one */
     VEC(uint32_t) dep;      /* ids of what it reads, ascending: atoms and leaves in memory */
+    VEC(uint32_t) anew;     /* atoms of others that it makes again of these */
     int written;            /* nodes that its expressions hold */
     bool early, late;       /* some atom is */
     bool pick;              /* its atom is: it merges with nothing and comes as soon as it can */
@@ -75,6 +76,8 @@ Fusion *pass_fuse(Arena *arena, const Region *region, const EntryOut *out, bool 
 /* The copy that the product makes of its operand `k` for itself; NULL: it makes none. */
 const Node *fuse_copied(const Fusion *f, const Node *contract, int k);
 
+/* Whether the unit makes the atom, which memory holds, again of what it reads anyway. */
+bool unit_makes_anew(const Unit *u, const Node *atom);
 /* The first fold of a COLUMN or TOTAL unit. */
 const Node *unit_fold(const Unit *u);
 /* Whether an atom of a COLUMN unit is made on the way, element by element of what is folded. */

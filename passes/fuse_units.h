@@ -58,6 +58,10 @@ bool path_between(Fuse *s, const Unit *from, const Unit *to);
  * much to renumber, and nothing has changed. */
 bool unit_absorb(Fuse *s, Unit *a, Unit *b, int64_t rows);
 
+/* --- fuse_anew.c --- */
+/* Which large values merged units make again instead of reading them: Unit.anew. */
+void units_make_anew(Fuse *s);
+
 /* --- fuse_map.c --- */
 const ReadMap *read_map(Fuse *s, const Node *root, int64_t rows);
 

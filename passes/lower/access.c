@@ -232,7 +232,8 @@ const Expr *kernel_stored(void *ctx, Values *v, const Node *node, const Index *c
     const NodeInfo *info = &f->fusion->info[node->id];
     bool own = f == b->frame && info->unit == b->unit;
     bool named = b->unit->kind == UNIT_TOTAL; /* the fold itself */
-    if (!info->atom || info->again || (own && (named || !kernel_known(b, node)))) {
+    bool anew = f == b->frame && unit_makes_anew(b->unit, node);
+    if (!info->atom || info->again || anew || (own && (named || !kernel_known(b, node)))) {
         return NULL;
     }
     if (own && b->strip) {
