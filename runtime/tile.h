@@ -90,7 +90,7 @@ enum {
     MD_TILE_SINGLE = 32768, /* no machine multiplies them in pairs */
     MD_TILE_LONE = MD_TILE_F16 | MD_TILE_EXACT | MD_TILE_SINGLE, /* any of these */
     MD_TILE_MADE = 131072, /* A is made for the product alone, in lanes where these are single */
-    MD_TILE_SPAN = 65536,  /* rows of X overlap, as windows do: all that lies between is widened */
+    MD_TILE_SPAN = 65536,  /* rows of X overlap, as windows do: lanes are made of all between */
     MD_TILE_STREAMS = 262144, /* ctx begins with its epilogue's md_tile_stream */
     MD_TILE_LISTED = 1048576, /* steps of the sum go as Y lies, those of X by a list in the slice */
     MD_TILE_UNCUT = 524288, /* X is large: tasks have all columns, whose panels are packed first */

@@ -47,7 +47,7 @@ typedef float md_tile_lane;
 #define MD_TILE_HALF_PART(name, plan, epilogue, copy)                                              \
     static void name##_part(const md_tile_call *call, int part) {                                  \
         md_tile_share_f32(&(plan), call, part, epilogue, md_tile_block_half,                       \
-                          (plan).is & MD_TILE_WIDE_A ? 4 : 2, (plan).is & MD_TILE_WIDE_B ? 4 : 2,  \
+                          (plan).is &MD_TILE_WIDE_A ? 4 : 2, (plan).is &MD_TILE_WIDE_B ? 4 : 2,    \
                           copy);                                                                   \
     }
 
@@ -66,6 +66,20 @@ MD_INLINE uint32_t md_tile_short(const void *y, int64_t at, int wide) {
 MD_INLINE uint32_t md_tile_pair(const void *y, int64_t at, int64_t step, int two, int wide) {
     const uint32_t second = two ? md_tile_short(y, at + step, wide) : 0;
     return md_tile_short(y, at, wide) | second << 16;
+}
+
+/* to[i] = the pair that begins with element from + i. */
+MD_INLINE void md_tile_pairs_beside(uint32_t *MD_RESTRICT to, const void *MD_RESTRICT y,
+                                    int64_t from, int64_t step, int64_t n, int wide) {
+    int64_t i = 0;
+    for (; i + MD_LANES_F32 <= n; i += MD_LANES_F32) { /* whole vectors, however few there are */
+        for (int k = 0; k < MD_LANES_F32; k++) {
+            to[i + k] = md_tile_pair(y, from + i + k, step, 1, wide);
+        }
+    }
+    for (; i < n; i++) {
+        to[i] = md_tile_pair(y, from + i, step, 1, wide);
+    }
 }
 
 #ifdef MD_TURN_VECTORS
@@ -116,9 +130,7 @@ MD_INLINE void md_tile_pairs_of(uint32_t *MD_RESTRICT to, int64_t width, int64_t
                 const int64_t from = i * yk1 + 2 * j * yk2;
                 uint32_t *at = to + j * width;
                 if (yc == 1 && 2 * j + 1 < nk2) {
-                    for (int64_t c = 0; c < cols; c++) {
-                        at[c] = md_tile_pair(y, from + c, yk2, 1, wide);
-                    }
+                    md_tile_pairs_beside(at, y, from, yk2, cols, wide);
                 } else {
                     for (int64_t c = c0; c < c1; c++) {
                         at[c] = md_tile_pair(y, from + c * yc, yk2, 2 * j + 1 < nk2, wide);
@@ -280,6 +292,16 @@ MD_NOINLINE void md_tile_span_of(float *MD_RESTRICT to, const void *x, int64_t f
 #define MD_TILE_SPAN_OF(as) md_tile_widen(to, x, from, count, as)
     MD_TILE_FORMS(MD_TILE_SPAN_OF);
 #undef MD_TILE_SPAN_OF
+}
+/* to[i] = the pair that begins with element from + i, its second one `step` behind it: whichever
+ * place a row begins at, its pairs are among them. */
+MD_NOINLINE void md_tile_span_pairs(uint32_t *MD_RESTRICT to, const void *MD_RESTRICT x,
+                                    int64_t from, int64_t count, int64_t step, int wide) {
+    if (wide) {
+        md_tile_pairs_beside(to, x, from, step, count - step, 1);
+    } else {
+        md_tile_pairs_beside(to, x, from, step, count - step, 0);
+    }
 }
 
 /* A panel of Y, or rows of X. */
@@ -462,8 +484,8 @@ MD_INLINE md_tile_reach md_tile_reach_of(const md_tile *s, int64_t row0, int64_t
     const int64_t a = row0 / s->r2.n, z = (row1 - 1) / s->r2.n; /* along r1, the last one too */
     const int64_t from = a * s->r1.x + (a == z ? row0 % s->r2.n : 0) * s->r2.x;
     const int64_t last = z * s->r1.x + (a == z ? (row1 - 1) % s->r2.n : s->r2.n - 1) * s->r2.x;
-    const md_tile_reach reach = {from, last - from + (b.nk1 - 1) * s->k1.x +
-                                           (b.nk2 - 1) * s->k2.x + 1};
+    const md_tile_reach reach = {from,
+                                 last - from + (b.nk1 - 1) * s->k1.x + (b.nk2 - 1) * s->k2.x + 1};
     return reach;
 }
 
@@ -495,8 +517,8 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
     const int made = lone && md_tile_makes_x(s); /* X is floats already; or Y is: */
     const int y_made = lone && !made && (s->is & MD_TILE_MADE);
     const int x_wide = (s->is & (swapped ? MD_TILE_WIDE_B : MD_TILE_WIDE_A)) != 0;
-    const int y_wide = y_made ? (int)MD_TILE_AS_IT_IS
-                              : (s->is & (swapped ? MD_TILE_WIDE_A : MD_TILE_WIDE_B)) != 0;
+    const int y_wide =
+        y_made ? (int)MD_TILE_AS_IT_IS : (s->is & (swapped ? MD_TILE_WIDE_A : MD_TILE_WIDE_B)) != 0;
     const int64_t x_bytes = x_wide || made ? 4 : 2, y_bytes = y_wide ? 4 : 2;
     const md_tile_cut u = md_tile_cut_rows(s, MD_LANES_F32, MD_VBYTES, MD_TILE_MANY);
     const int64_t nr = u.nr;
@@ -506,8 +528,9 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
     const int64_t row0 = md_tile_row(s, u, t0), row1 = md_tile_row(s, u, t1);
     const int64_t outer = held ? t1 - t0 : p1 - p0;
     const int64_t inner = held ? p1 - p0 : t1 - t0;
-    const int span = lone && (s->is & MD_TILE_SPAN);
-    const int floats = span || made; /* at the strides of X */
+    const int span = taken && (s->is & MD_TILE_SPAN);
+    const int lanes = span || made;    /* at the strides of X */
+    const int64_t step = lone ? 1 : 2; /* elements of a lane */
     uint32_t *panels = (uint32_t *)(void *)slice;
     uint32_t *own = panels + s->slice - (md_tile_taken_count(s) + 15) / 16 * 16;
     int kept = 0;
@@ -523,10 +546,10 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
         const int64_t pairs = lone ? b.nk2 : (b.nk2 + 1) / 2;
         const md_tile_pitch pitch = md_tile_taken(s, row1 - row0, b.nk1, pairs);
         /* From row to row of a tile, and along the sum, in units of 16 bits. */
-        const int64_t r1 = floats ? 2 * s->r1.x : s->r1.x;
-        const int64_t row_step = floats ? 2 * s->r2.x : taken ? 2 * pitch.row : s->r2.x;
-        const int64_t k1 = floats ? 2 * s->k1.x : taken ? 2 * pitch.k1 : s->k1.x;
-        const int64_t k2 = floats ? 2 * s->k2.x : taken ? 2 * pitch.k2 : 2;
+        const int64_t r1 = lanes ? 2 * s->r1.x : s->r1.x;
+        const int64_t row_step = lanes ? 2 * s->r2.x : taken ? 2 * pitch.row : s->r2.x;
+        const int64_t k1 = lanes ? 2 * s->k1.x : taken ? 2 * pitch.k1 : s->k1.x;
+        const int64_t k2 = lanes ? 2 * step * s->k2.x : taken ? 2 * pitch.k2 : 2;
         const md_tile_reach reach = md_tile_reach_of(s, row0, row1, b);
         const int64_t xk = b.i0 * s->k0.x + b.i1 * s->k1.x + b.i2 * s->k2.x;
         const int64_t yk = b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y;
@@ -534,8 +557,12 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
         const char *yq = (const char *)ys + yk * y_bytes;
         const int first = q == q0 && !add;
         if (span && !(again && whole)) {
-            md_tile_span_of((float *)(void *)own, xq, reach.from, reach.count,
-                            md_tile_form(s, x_wide));
+            if (lone) {
+                md_tile_span_of((float *)(void *)own, xq, reach.from, reach.count,
+                                md_tile_form(s, x_wide));
+            } else {
+                md_tile_span_pairs(own, xq, reach.from, reach.count, s->k2.x, x_wide);
+            }
         } else if (taken && !(again && whole)) {
             md_tile_take(s, own, xq, row0, row1, b, pitch, x_wide);
         }

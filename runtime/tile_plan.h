@@ -299,7 +299,8 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
            (swapped ? MD_TILE_SWAPPED : 0) | (packed ? MD_TILE_PACKED : 0) |
            (dots ? MD_TILE_DOTS : 0);
     const int wide = swapped ? MD_TILE_WIDE_B : MD_TILE_WIDE_A;
-    const int paired = !(p.is & wide) && p.k2.x == 1 && p.k2.n % 2 == 0 && p.kb2 % 2 == 0;
+    const int even = p.k2.n % 2 == 0 && p.kb2 % 2 == 0;
+    const int paired = !(p.is & wide) && p.k2.x == 1 && even;
     const int made = half && md_tile_makes_x(&p); /* X is read where it is */
     const int taken = half && !made && (lone || !paired);
     p.is |= taken ? MD_TILE_TAKEN : 0;
@@ -352,7 +353,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     const int runs = p.k2.x == 1 || (p.r2.x == 1 && p.r2.n >= lanes);
     const int64_t read = md_tile_taken_rows(&p) * p.kb1 * p.kb2;
     if (span > 0 && span <= (runs ? read / MD_TILE_SPAN_READS : read * MD_TILE_SPAN_GAPS)) {
-        p.is |= MD_TILE_SPAN | (paired ? 0 : MD_TILE_SINGLE);
+        p.is |= MD_TILE_SPAN | (even ? 0 : MD_TILE_SINGLE);
     }
     if (turned && p.chunks > 1) { /* the sum of all chunks is turned at once */
         p.block_rows = rows;

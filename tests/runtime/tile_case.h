@@ -1,0 +1,394 @@
+/* tile_case: one product of runtime/tile_kernel.h, run and held against plain loops in double, for
+ * test_tile.c.
+ *
+ * Gives a Case with its operands, case_fill, case_check (every value, canaries around C and the
+ * workspace, the same bits for any number of workers, operands that are made in lanes) and
+ * case_free. */
+#ifndef TILE_CASE_H
+#define TILE_CASE_H
+
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+#include "runtime/half.h"
+#include "runtime/tile_half.h"
+#include "runtime/tile_kernel.h"
+#ifndef TEST_F32_ONLY
+#define MD_TILE_REAL 64
+#include "runtime/tile_kernel.h"
+#endif
+#include "runtime/tile_plan.h"
+
+static uint64_t seed = 1;
+
+static int64_t draw(int64_t from, int64_t to) { /* inclusive */
+    seed = seed * UINT64_C(6364136223846793005) + UINT64_C(1442695040888963407);
+    return from + (int64_t)((seed >> 33) % (uint64_t)(to - from + 1));
+}
+
+/* Small multiples of 1/8, so that short sums are exact in any order. */
+static double value(void) {
+    return (double)draw(-16, 16) / 8.0;
+}
+
+/* One product, the same code for both types: arrays are kept as double and converted. */
+typedef struct {
+    md_tile_shape shape;
+    md_tile plan;
+    int elem;
+    double *a, *b;                                          /* a_size, b_size elements */
+    double *c;                                              /* before */
+    double *want;                                           /* after, without the epilogue */
+    double *bound;                                          /* sum of |a b|, for the tolerance */
+    int64_t a_size, b_size, c_size, a_zero, b_zero, c_zero; /* element index of (0, ..., 0) */
+    unsigned char *seen;                                    /* by the epilogue, [batch][m][n] */
+    double *taken;                                          /* values that the epilogue saw */
+    int scale;                                              /* the epilogue doubles the strip */
+} Case;
+
+/* ---- part functions -------------------------------------------------------------------------- */
+
+static void look(Case *t, int64_t batch, int64_t m, int64_t n, double x) {
+    int64_t rows = t->shape.m1 * t->shape.m2;
+    if (t->shape.flags & MD_TILE_ACROSS) {
+        int64_t column = m;
+        m = n;
+        n = column;
+    }
+    assert_true(batch >= 0 && batch < t->shape.b1 * t->shape.b2);
+    assert_true(m >= 0 && m < rows && n >= 0 && n < t->shape.n);
+    int64_t at = (batch * rows + m) * t->shape.n + n;
+    t->seen[at]++;
+    t->taken[at] = x;
+}
+
+static void epi_f32(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0, int64_t cols,
+                    float *strip, int64_t ld) {
+    Case *t = (Case *)ctx;
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t j = 0; j < cols; j++) {
+            look(t, batch, m0 + r, n0 + j, (double)strip[r * ld + j]);
+            strip[r * ld + j] *= t->scale ? 2.0f : 1.0f;
+        }
+    }
+}
+
+static void part_f32(const md_tile_call *call, int part) {
+    md_tile_part_f32(&((const Case *)call->ctx)->plan, call, part, epi_f32);
+}
+
+/* A comes batch element by batch element from a function; the call knows nothing of it. Of 16 bits
+ * it is made in lanes. */
+static const void *copied_from;
+static int made_x, made_y; /* how often that was which operand of the plan */
+static const void *copy_of(void *ctx, int64_t batch, int part) {
+    const md_tile *s = &((const Case *)ctx)->plan;
+    const int swapped = (s->is & MD_TILE_SWAPPED) != 0;
+    const int bytes = (s->is & MD_TILE_HALF) && !md_tile_lone(s) ? 2 : 4;
+    (void)part;
+    return (const char *)copied_from + (batch / s->b2.n * (swapped ? s->b1.y : s->b1.x) +
+                                        batch % s->b2.n * (swapped ? s->b2.y : s->b2.x)) *
+                                           bytes;
+}
+static void part_copied(const md_tile_call *call, int part) {
+    md_tile_call own = *call;
+    own.a = own.b;
+    copied_from = call->a;
+    md_tile_part_copied_f32(&((const Case *)call->ctx)->plan, &own, part, epi_f32, copy_of);
+}
+
+static void part_half(const md_tile_call *call, int part) {
+    const md_tile *s = &((const Case *)call->ctx)->plan;
+    md_tile_share_f32(s, call, part, epi_f32, md_tile_block_half, s->is & MD_TILE_WIDE_A ? 4 : 2,
+                      s->is & MD_TILE_WIDE_B ? 4 : 2, s->is & MD_TILE_MADE ? copy_of : NULL);
+}
+
+#ifndef TEST_F32_ONLY
+static void epi_f64(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64_t n0, int64_t cols,
+                    double *strip, int64_t ld) {
+    Case *t = (Case *)ctx;
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t j = 0; j < cols; j++) {
+            look(t, batch, m0 + r, n0 + j, strip[r * ld + j]);
+            strip[r * ld + j] *= t->scale ? 2.0 : 1.0;
+        }
+    }
+}
+
+static void part_f64(const md_tile_call *call, int part) {
+    md_tile_part_f64(&((const Case *)call->ctx)->plan, call, part, epi_f64);
+}
+enum { ELEM_MAX = 8 };
+#else
+#define part_f64 part_f32
+enum { ELEM_MAX = 4 };
+#endif
+
+/* ---- cases ----------------------------------------------------------------------------------- */
+
+/* Random strides for the axes that matter: axes are laid out in random order with random gaps;
+ * `broadcast` allows stride 0, reversed axes get negative strides. Gives the size and the place of
+ * index zero. */
+static void lay_out(int64_t *const *stride, const int64_t *extent, int n, int broadcast,
+                    int64_t *size, int64_t *zero) {
+    int order[8];
+    for (int i = 0; i < n; i++) {
+        order[i] = i;
+    }
+    for (int i = n - 1; i > 0; i--) {
+        int j = (int)draw(0, i);
+        int o = order[i];
+        order[i] = order[j];
+        order[j] = o;
+    }
+    int64_t step = draw(0, 9) == 0 ? 2 : 1;
+    *zero = 0;
+    for (int i = 0; i < n; i++) {
+        int axis = order[i];
+        *stride[axis] = step;
+        if (broadcast && draw(0, 15) == 0) {
+            *stride[axis] = 0;
+            continue;
+        }
+        if (draw(0, 15) == 0) {
+            *zero += step * (extent[axis] - 1);
+            *stride[axis] = -step;
+        }
+        step *= extent[axis];
+        step += draw(0, 5) == 0 ? draw(1, 3) : 0;
+    }
+    *size = step;
+}
+
+static double *doubles(int64_t n) {
+    double *p = (double *)calloc((size_t)(n > 0 ? n : 1), sizeof *p);
+    assert_non_null(p);
+    return p;
+}
+
+static int64_t index3(int64_t batch, const md_tile_shape *s, int64_t s1, int64_t s2) {
+    return batch / s->b2 * s1 + batch % s->b2 * s2;
+}
+
+/* Fills the operands and computes what must come out. */
+static void case_fill(Case *t) {
+    md_tile_shape *s = &t->shape;
+    int64_t rows = s->m1 * s->m2;
+    int64_t batches = s->b1 * s->b2;
+    t->a = doubles(t->a_size);
+    t->b = doubles(t->b_size);
+    t->c = doubles(t->c_size);
+    t->want = doubles(t->c_size);
+    t->bound = doubles(t->c_size);
+    t->seen = (unsigned char *)calloc((size_t)(batches * rows * s->n), 1);
+    t->taken = doubles(batches * rows * s->n);
+    assert_non_null(t->seen);
+    for (int64_t i = 0; i < t->a_size; i++) {
+        t->a[i] = value();
+    }
+    for (int64_t i = 0; i < t->b_size; i++) {
+        t->b[i] = value();
+    }
+    const int fine = (s->flags & MD_TILE_EXACT) != 0; /* what 16 bits do not hold */
+    for (int64_t i = 0; i < t->a_size && fine && (s->flags & MD_TILE_WIDE_A); i++) {
+        t->a[i] = (double)(float)(t->a[i] * (1 + 1.0 / 3));
+    }
+    for (int64_t i = 0; i < t->b_size && fine && (s->flags & MD_TILE_WIDE_B); i++) {
+        t->b[i] = (double)(float)(t->b[i] * (1 + 1.0 / 3));
+    }
+    for (int64_t i = 0; i < t->c_size; i++) {
+        t->c[i] = value();
+        t->want[i] = t->c[i];
+    }
+    for (int64_t i = 0; i < batches * rows * s->n; i++) {
+        int64_t batch = i / s->n / rows;
+        int64_t m = i / s->n % rows;
+        int64_t n = i % s->n;
+        int64_t pa = t->a_zero + index3(batch, s, s->a_b1, s->a_b2) + m / s->m2 * s->a_m1 +
+                     m % s->m2 * s->a_m2;
+        int64_t pb = t->b_zero + index3(batch, s, s->b_b1, s->b_b2) + n * s->b_n;
+        int64_t pc = t->c_zero + index3(batch, s, s->c_b1, s->c_b2) + m / s->m2 * s->c_m1 +
+                     m % s->m2 * s->c_m2 + n * s->c_n;
+        double sum = (s->flags & MD_TILE_ADD) != 0 ? t->c[pc] : 0.0;
+        double size = fabs(sum);
+        for (int64_t k0 = 0; k0 < s->k0; k0++) {
+            for (int64_t k1 = 0; k1 < s->k1; k1++) {
+                for (int64_t k2 = 0; k2 < s->k2; k2++) {
+                    double x = t->a[pa + k0 * s->a_k0 + k1 * s->a_k1 + k2 * s->a_k2] *
+                               t->b[pb + k0 * s->b_k0 + k1 * s->b_k1 + k2 * s->b_k2];
+                    sum += x;
+                    size += fabs(x);
+                }
+            }
+        }
+        t->want[pc] = sum;
+        t->bound[pc] = size;
+    }
+}
+
+static void case_free(Case *t) {
+    free(t->a);
+    free(t->b);
+    free(t->c);
+    free(t->want);
+    free(t->bound);
+    free(t->seen);
+    free(t->taken);
+}
+
+/* As md_tile_run, with a given number of workers, one after another. */
+static void run_parts(const md_tile *p, md_tile_part_fn fn, const void *a, const void *b, void *c,
+                      void *ctx, void *work, int parts) {
+    md_tile_call call = {a, b, c, ctx, work, 1, 1, parts, 0};
+    if (parts > 1) {
+        md_tile_grid(p, &call);
+    }
+    assert_true(call.parts >= 1 && call.parts <= parts);
+    for (call.sum = 0; call.sum < (p->chunks > 1 ? 2 : 1); call.sum++) {
+        for (int part = 0; part < call.parts; part++) {
+            fn(&call, part);
+        }
+    }
+}
+
+enum { CANARY = 64 };
+
+static void put(void *p, int elem, int64_t i, double x) {
+    if (elem == 4) {
+        ((float *)p)[i] = (float)x;
+    } else {
+        ((double *)p)[i] = x;
+    }
+}
+
+/* An element of an operand; all values are such that 16 bits of both kinds hold them. */
+static void put_operand(const Case *t, int wide, void *p, int64_t i, double x) {
+    if ((t->shape.flags & MD_TILE_HALF) && !(t->shape.flags & wide)) {
+        const int f16 = (t->shape.flags & MD_TILE_F16) != 0;
+        ((uint16_t *)p)[i] = f16 ? md_to_f16((float)x) : md_to_bf16((float)x);
+    } else {
+        put(p, t->elem, i, x);
+    }
+}
+
+static double get(const void *p, int elem, int64_t i) {
+    return elem == 4 ? (double)((const float *)p)[i] : ((const double *)p)[i];
+}
+
+/* Runs a filled case with `parts` workers (0: md_tile_run with three threads) and checks all of it.
+ * Gives the bytes of C. */
+static unsigned char *case_run(Case *t, md_tile_part_fn fn, int parts) {
+    size_t elem = (size_t)t->elem;
+    void *a = malloc((size_t)(t->a_size + 1) * elem);
+    void *b = malloc((size_t)(t->b_size + 1) * elem);
+    unsigned char *c = (unsigned char *)malloc((size_t)(t->c_size + 1) * elem);
+    size_t bytes = md_tile_workspace(&t->plan, parts == 0 ? 3 : parts);
+    unsigned char *memory = (unsigned char *)malloc(bytes + 2 * CANARY + 64);
+    assert_true(a != NULL && b != NULL && c != NULL && memory != NULL);
+    unsigned char *work = memory + CANARY;
+    work += (64 - (uintptr_t)work % 64) % 64;
+    memset(memory, 0xA5, bytes + 2 * CANARY + 64); /* also poisons the workspace with odd numbers */
+    memset(work, 0xFF, bytes);                     /* NaN */
+    for (int64_t i = 0; i < t->a_size; i++) {
+        put_operand(t, MD_TILE_WIDE_A, a, i, t->a[i]);
+    }
+    for (int64_t i = 0; i < t->b_size; i++) {
+        put_operand(t, MD_TILE_WIDE_B, b, i, t->b[i]);
+    }
+    for (int64_t i = 0; i < t->c_size; i++) {
+        put(c, t->elem, i, t->c[i]);
+    }
+    const md_tile_shape *s = &t->shape;
+    int64_t count = s->b1 * s->b2 * s->m1 * s->m2 * s->n;
+    memset(t->seen, 0, (size_t)count);
+    int stored = (s->flags & MD_TILE_NO_C) == 0;
+    const int half = (t->shape.flags & MD_TILE_HALF) != 0;
+    const int a_bytes = half && !(t->shape.flags & MD_TILE_WIDE_A) ? 2 : t->elem;
+    const int b_bytes = half && !(t->shape.flags & MD_TILE_WIDE_B) ? 2 : t->elem;
+    const void *a0 = (const char *)a + t->a_zero * a_bytes;
+    const void *b0 = (const char *)b + t->b_zero * b_bytes;
+    void *c0 = stored ? c + t->c_zero * t->elem : NULL;
+    if (parts == 0) {
+        md_tile_run(&t->plan, fn, a0, b0, c0, t, work, NULL, 3);
+    } else {
+        run_parts(&t->plan, fn, a0, b0, c0, t, work, parts);
+    }
+    for (size_t i = 0; i < CANARY; i++) {
+        assert_int_equal(work[(ptrdiff_t)i - CANARY], 0xA5);
+        assert_int_equal(work[bytes + i], 0xA5);
+    }
+    double eps = t->elem == 4 ? 3e-7 : 1e-15;
+    eps *= s->a_k2 == 0 && s->b_k2 == 0 ? 4 : 1; /* one number again and again rounds to one side */
+    for (int64_t i = 0; i < count; i++) {
+        int64_t batch = i / s->n / (s->m1 * s->m2);
+        int64_t m = i / s->n % (s->m1 * s->m2);
+        int64_t pc = t->c_zero + index3(batch, s, s->c_b1, s->c_b2) + m / s->m2 * s->c_m1 +
+                     m % s->m2 * s->c_m2 + i % s->n * s->c_n;
+        assert_int_equal(t->seen[i], 1);
+        assert_true(fabs(t->taken[i] - t->want[pc]) <= eps * t->bound[pc]);
+        if (stored) {
+            assert_true(get(c, t->elem, pc) == (t->scale ? 2.0 : 1.0) * t->taken[i]);
+            put(c, t->elem, pc, t->c[pc]); /* what is left must be as before */
+        }
+    }
+    for (int64_t i = 0; i < t->c_size; i++) {
+        assert_true(get(c, t->elem, i) == t->c[i]);
+    }
+    for (int64_t i = 0; i < count; i++) {
+        put(c, t->elem, i < t->c_size ? i : 0, t->taken[i]);
+    }
+    free(a);
+    free(b);
+    free(memory);
+    return c;
+}
+
+/* All numbers of workers give the same bits. */
+static void case_check(Case *t) {
+    const int half = (t->shape.flags & MD_TILE_HALF) != 0;
+    md_tile_part_fn fn = half ? part_half : t->elem == 4 ? part_f32 : part_f64;
+    size_t bytes = (size_t)(t->c_size * t->elem);
+    unsigned char *first = case_run(t, fn, 1);
+    static const int workers[] = {2, 3, 7, 0};
+    for (int i = 0; i < 4; i++) {
+        unsigned char *next = case_run(t, fn, workers[i]);
+        assert_memory_equal(first, next, bytes);
+        free(next);
+    }
+    for (int parts = 1; parts <= 3 && fn == part_f32; parts += 2) {
+        unsigned char *next = case_run(t, part_copied, parts);
+        assert_memory_equal(first, next, bytes);
+        free(next);
+    }
+    free(first);
+    /* Of 16 bits A may be made in lanes. */
+    if (half && !(t->shape.flags & (MD_TILE_WIDE_A | MD_TILE_EXACT))) {
+        const md_tile plan = t->plan;
+        t->shape.flags |= MD_TILE_MADE;
+        t->plan = md_tile_plan(t->shape, t->elem);
+        const int pairs = !md_tile_lone(&t->plan);
+        float *lanes = calloc((size_t)t->a_size + 1, sizeof *lanes); /* pairs are read at an end */
+        for (int64_t at = 0; at < t->a_size; at++) {
+            put_operand(t, pairs ? 0 : MD_TILE_HALF, lanes, at, t->a[at]);
+        }
+        copied_from = (const char *)lanes + t->a_zero * (pairs ? 2 : 4);
+        made_x += md_tile_makes_x(&t->plan);
+        made_y += !md_tile_makes_x(&t->plan);
+        first = case_run(t, fn, 1);
+        unsigned char *next = case_run(t, fn, 3);
+        assert_memory_equal(first, next, bytes);
+        free(next);
+        free(first);
+        free(lanes);
+        t->shape.flags &= ~MD_TILE_MADE;
+        t->plan = plan;
+    }
+}
+
+#endif
