@@ -410,6 +410,7 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
     add_feature(arena, list, "KEPT", p->is & MD_TILE_KEPT);
     add_feature(arena, list, "LISTED", p->is & MD_TILE_LISTED);
     add_feature(arena, list, "COPIED", tile->halo != NULL);
+    add_feature(arena, list, "HELD", md_tile_whole(p) && p->r1.n * p->r2.n > p->block_rows);
     bool scattered = stored && (!in_place || (!turned && p->chunks > 1));
     add_feature(arena, list, "TURNED",
                 (packed && p->cols.y != 1 && p->k2.y == 1) ||

@@ -43,6 +43,9 @@ typedef struct {
 /* Fewer rows or columns do not pay for packing the other operand; between windows, which overlap,
  * less is packed. */
 enum { LEAST_SIDE = TUNED(32, 2), LEAST_CHANNELS = TUNED(8, 2) };
+/* Sums of fewer terms multiply each element too rarely; of one term they are no products at all,
+ * but as large as what is made of them. */
+enum { LEAST_SUM = TUNED(16, 2) };
 /* What less comes from: bytes that a machine keeps near. */
 enum { CACHED = TUNED(64 << 20, 0) };
 /* Operations of a loop that it takes to round an element while it is packed, for each product that
@@ -65,7 +68,12 @@ static bool is_product(const Node *n, int64_t least) {
     }
     const Attr *a = n->attr;
     const Type *x = n->in[0]->type, *y = n->in[1]->type;
-    return side_of(a->la, x, a->lb, y->rank) >= least && side_of(a->lb, y, a->la, x->rank) >= least;
+    int64_t sum = 1;
+    for (int i = 0; i < x->rank; i++) {
+        sum *= find_label(a->lo_, n->type->rank, a->la[i]) < 0 ? x->dim[i] : 1;
+    }
+    return sum >= LEAST_SUM && side_of(a->la, x, a->lb, y->rank) >= least &&
+           side_of(a->lb, y, a->la, x->rank) >= least;
 }
 
 /* A bias or a number, repeated. */

@@ -230,6 +230,14 @@ MD_INLINE int md_tile_whole(const md_tile *s) {
     return (s->is & MD_TILE_SWAPPED) && (s->is & MD_TILE_PACKED);
 }
 
+/* if: HELD */
+/* Of a block with the columns of the one before: are their panels packed, each with all its sum? */
+MD_INLINE int md_tile_lies(const md_tile *s, int again) {
+    const int one = s->k0.n == 1 && s->kb1 == s->k1.n && s->kb2 == s->k2.n;
+    return md_tile_whole(s) && (again & 2) && one;
+}
+/* end: HELD */
+
 /* Is the strip's transpose what the epilogue gets? */
 MD_INLINE int md_tile_turns(const md_tile *s) {
     return ((s->is & MD_TILE_SWAPPED) != 0) != ((s->is & MD_TILE_ACROSS) != 0);

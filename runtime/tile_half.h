@@ -154,6 +154,27 @@ MD_NOINLINE void md_tile_pairs_wide(uint32_t *MD_RESTRICT to, int64_t width, int
     md_tile_pairs_of(to, width, room, y, yk1, yk2, yc, nk1, nk2, cols, 1);
 }
 
+/* Rows that lie along the sum, pair behind pair. */
+MD_NOINLINE void md_tile_pairs_rows(uint32_t *MD_RESTRICT to, const void *MD_RESTRICT x, int64_t xr,
+                                    int64_t xk, int64_t rows, int64_t nk1, int64_t nk2, int wide) {
+    uint16_t *MD_RESTRICT half = (uint16_t *)(void *)to;
+    for (int64_t r = 0; r < rows; r++) {
+        for (int64_t i = 0; i < nk1; i++, half += (nk2 + 1) / 2 * 2) {
+            const int64_t from = r * xr + i * xk;
+            if (wide) {
+                for (int64_t k = 0; k < nk2; k++) {
+                    half[k] = (uint16_t)md_tile_short(x, from + k, 1);
+                }
+            } else {
+                memcpy(half, (const uint16_t *)x + from, (size_t)nk2 * sizeof *half);
+            }
+            if (nk2 % 2 != 0) {
+                half[nk2] = 0;
+            }
+        }
+    }
+}
+
 /* What an operand of lanes of one element is in memory, and what is made of it. */
 enum {
     MD_TILE_FROM_F16,
@@ -445,16 +466,15 @@ MD_FN void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, int64_
 }
 #endif
 
-/* Where the rows of X lie that are packed, in lanes: from row to row, along k1 and along k2. Single
- * elements keep their order where they lie along the sum, else lanes of a row are `rows` apart. */
+/* Where the rows of X lie that are packed, in lanes: from row to row, along k1 and along k2. They
+ * keep their order where they lie along the sum, else lanes of a row are `rows` apart. */
 typedef struct {
     int64_t row, k1, k2;
 } md_tile_pitch;
 MD_INLINE md_tile_pitch md_tile_taken(const md_tile *s, int64_t rows, int64_t nk1, int64_t lanes) {
-    const int along = md_tile_lone(s) && s->k2.x == 1;
     const md_tile_pitch row = {nk1 * lanes, lanes, 1};
     const md_tile_pitch lane = {1, lanes * rows, rows};
-    return along ? row : lane;
+    return s->k2.x == 1 ? row : lane;
 }
 
 /* Rows row0 .. row1 of X, packed. */
@@ -468,6 +488,8 @@ MD_INLINE void md_tile_take(const md_tile *s, uint32_t *to, const char *x, int64
         if (md_tile_lone(s) && s->k2.x == 1) {
             md_tile_singles_along((float *)(void *)row, from, s->r2.x, s->k1.x, run, b.nk1, b.nk2,
                                   md_tile_form(s, wide));
+        } else if (s->k2.x == 1) {
+            md_tile_pairs_rows(row, from, s->r2.x, s->k1.x, run, b.nk1, b.nk2, wide);
         } else {
             md_tile_lanes(s, row, rows, run, from, s->k1.x, s->k2.x, s->r2.x, b.nk1, b.nk2, run,
                           wide);
@@ -534,8 +556,11 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
     uint32_t *panels = (uint32_t *)(void *)slice;
     uint32_t *own = panels + s->slice - (md_tile_taken_count(s) + 15) / 16 * 16;
     int kept = 0;
+    /* if: HELD */
+    kept = md_tile_lies(s, again);
+    /* end: HELD */
     /* if: KEPT */
-    kept = (s->is & MD_TILE_KEPT) != 0;
+    kept |= (s->is & MD_TILE_KEPT) != 0;
     if (t0 == t1) {
         md_tile_keep_half(s, slice, (const char *)ys, nr, q1, y_wide);
         return;
@@ -556,14 +581,14 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
         const char *xq = (const char *)xs + xk * x_bytes;
         const char *yq = (const char *)ys + yk * y_bytes;
         const int first = q == q0 && !add;
-        if (span && !(again && whole)) {
+        if (span && !((again & 1) && whole)) {
             if (lone) {
                 md_tile_span_of((float *)(void *)own, xq, reach.from, reach.count,
                                 md_tile_form(s, x_wide));
             } else {
                 md_tile_span_pairs(own, xq, reach.from, reach.count, s->k2.x, x_wide);
             }
-        } else if (taken && !(again && whole)) {
+        } else if (taken && !((again & 1) && whole)) {
             md_tile_take(s, own, xq, row0, row1, b, pitch, x_wide);
         }
         for (int64_t i = 0; i < outer; i++) {
@@ -578,7 +603,7 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
                                            : (const uint16_t *)(const void *)(xq + to * x_bytes);
                 uint32_t *panel = panels + (held ? (p - p0) * b.nk1 * pairs * nr : 0);
                 /* if: KEPT */
-                if (kept) {
+                if (s->is & MD_TILE_KEPT) {
                     panel = (uint32_t *)(void *)md_tile_kept_f32(s, slice, nr, b, p);
                 }
                 /* end: KEPT */

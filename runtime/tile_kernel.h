@@ -8,9 +8,8 @@
  * the vectors of the column operand. Every row count has a body of its own; md_tile_part_* is
  * inlined into its caller, whose constant plan chooses the bodies, turns strides into
  * displacements and drops all other code. Without vector extensions plain loops take the place
- * of the bodies. Needs tile.h.
- *
- * Gives md_tile_part_f32, md_tile_none_f32 (an epilogue that does nothing) and md_tile_epi_f32. */
+ * of the bodies. Needs tile.h, gives md_tile_part_f32, md_tile_none_f32 (an epilogue that does
+ * nothing) and md_tile_epi_f32. */
 #include "runtime/tile.h"
 #include "runtime/tile_turn.h"
 
@@ -597,8 +596,8 @@ MD_INLINE void MD_TN(keep)(const md_tile *s, MD_REAL *panels, const MD_REAL *y, 
 /* end: KEPT */
 
 /* Row tiles t0 .. t1 x panels p0 .. p1 over the blocks q0 .. q1 of the summed axes, into a strip
- * from row t0 of panel p0 on. `room`: its last panel has room for full vectors. `again`: the rows
- * are those of the call before. `ask`: an md_tile_ask or NULL. Without tiles: packs all of Y. */
+ * from row t0 of panel p0 on. `room`: its last panel has room for full vectors. `again`: bit 0, with
+ * the rows of the call before, bit 1, the columns. `ask`: or NULL. Without tiles: packs all of Y. */
 MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, int64_t t0,
                             int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
                             MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room,
@@ -643,6 +642,9 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
                 kept = (s->is & MD_TILE_KEPT) != 0;
                 panel = kept ? MD_TN(kept)(s, panels, nr, b, p) : panel;
                 /* end: KEPT */
+                /* if: HELD */
+                kept = kept || md_tile_lies(s, again);
+                /* end: HELD */
                 const MD_REAL *yp = yq + p * nr * s->cols.y;
                 const MD_REAL *xt = xq + row / s->r2.n * s->r1.x + row % s->r2.n * s->r2.x;
                 MD_REAL *st = strip + (row - row0) * ld + (p - p0) * nr;
@@ -806,11 +808,13 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
                 const int64_t pe = md_tile_min(p + dp, p1);
                 const int64_t col = p * u.nr;
                 const int64_t cols = md_tile_min(pe * u.nr, s->cols.n) - col;
-                /* Where the products go. */
-                int64_t ld = direct ? s->r2.c : s->block_cols;
+                int64_t ld = direct ? s->r2.c : s->block_cols; /* where the products go */
                 MD_REAL *strip = direct ? c + row * s->r2.c + col : slice + s->strip_at;
                 int64_t q = q0;
-                int adds = 0;
+                int adds = 0, again = p > p0;
+                /* if: HELD */
+                again |= t > md_split(u.count, im, call->gm) ? 2 : 0;
+                /* end: HELD */
                 /* if: CHUNKS */
                 if (s->chunks > 1) {
                     ld = pitch;
@@ -837,7 +841,7 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
                     }
                 }
                 /* end: GROUPS */
-                block(s, x, y, t, te, p, pe, q, q1, strip, ld, slice, adds, !direct, p > p0, ask);
+                block(s, x, y, t, te, p, pe, q, q1, strip, ld, slice, adds, !direct, again, ask);
                 /* if: CHUNKS */
                 if (s->chunks > 1) {
                     if (!summing) {
