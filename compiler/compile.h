@@ -75,14 +75,14 @@ typedef struct {
     int64_t calls;       /* run: how many times */
     Binding *binding;    /* run: --in NAME=FILE.npy */
     int nbinding;
-    const char *machine;   /* flags: --for; NULL: this one */
-    const char *compiler;  /* flags: --cc; NULL: cc */
-    bool libraries;        /* flags: --libs */
-    const char *data;      /* init: --data */
-    const char *column;    /* --target as given; init: NULL is the last one */
-    bool force, templates; /* init: --force, --list */
-    int64_t growth;        /* diff: --max-growth in bytes, */
-    double growth_share;   /* or in percent; -1: in bytes */
+    const struct Machine *machine; /* --for; NULL: flags: this one, else any */
+    const char *compiler;          /* flags: --cc; NULL: cc */
+    bool libraries;                /* flags: --libs */
+    const char *data;              /* init: --data */
+    const char *column;            /* --target as given; init: NULL is the last one */
+    bool force, templates;         /* init: --force, --list */
+    int64_t growth;                /* diff: --max-growth in bytes, */
+    double growth_share;           /* or in percent; -1: in bytes */
 } Options;
 
 typedef struct Compile {

@@ -6,10 +6,15 @@
 #include <string.h>
 
 const Machine machines[] = {
-    {"native", "-march=native", "-arch=native"}, {"generic", "", ""},
-    {"x86-64", "-march=x86-64", NULL},           {"x86-64-v2", "-march=x86-64-v2", NULL},
-    {"x86-64-v3", "-march=x86-64-v3", NULL},     {"x86-64-v4", "-march=x86-64-v4", NULL},
-    {"aarch64", "-march=armv8-a", NULL},
+    {"native", "-march=native", "-arch=native", false},
+    {"generic", "", "", false},
+    {"x86-64", "-march=x86-64", NULL, false},
+    {"x86-64-v2", "-march=x86-64-v2", NULL, false},
+    {"x86-64-v3", "-march=x86-64-v3", NULL, false},
+    {"x86-64-v4", "-march=x86-64-v4", NULL, false},
+    /* By its parts: compilers learn the name later than the instructions. */
+    {"znver4", "-march=x86-64-v4 -mavx512bf16", NULL, true},
+    {"aarch64", "-march=armv8-a", NULL, false},
 };
 const int nmachines = sizeof machines / sizeof *machines;
 
@@ -45,6 +50,20 @@ const Machine *flags_machine(const char *name) {
         }
     }
     return NULL;
+}
+
+/* As runtime/tile_half.h settles it for a C compiler: of those with the instruction, AMD's. */
+static bool has_pairs(void) {
+#if defined(__x86_64__) && defined(__GNUC__)
+    __builtin_cpu_init();
+    return __builtin_cpu_is("amd") && __builtin_cpu_supports("avx512bf16");
+#else
+    return false;
+#endif
+}
+
+bool flags_pairs(const Machine *machine) {
+    return machine && (machine->pairs || (machine == &machines[0] && has_pairs()));
 }
 
 /* In front of a compiler's name may stand a folder and a target, behind it a version. */

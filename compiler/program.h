@@ -210,9 +210,10 @@ typedef struct {
 } PhaseNeed;
 
 /* What planning knows of a machine, in picoseconds: an operation of a loop, one of a tile of
- * registers, a byte, waking the threads. */
+ * registers, a byte, waking the threads; and whether it multiplies bfloat16 in pairs. */
 typedef struct {
     int64_t loop, tile, byte, launch;
+    bool pairs;
 } MachineTimes;
 
 typedef struct {

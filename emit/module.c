@@ -39,6 +39,9 @@ static void print_options(const Emit *e, Text *out) {
                     elem_name(opt->half != TY_ERROR ? opt->half : opt->float_type),
                     opt->no_master ? "(master=false)" : "", opt->always ? ", always" : "");
     }
+    if (opt->machine) {
+        text_printf(out, " --for=%s", opt->machine->name);
+    }
     if (opt->openblas) {
         text_add(out, " --blas=openblas");
     }
@@ -68,7 +71,7 @@ static void print_build(const Emit *e, Text *out) {
     const char *to = stem(e->arena, name);
     text_add(out, " * Build:\n *     ");
     text_add(out, e->p->device ? "nvcc " : "cc ");
-    flags_compile(out, e->p->device ? CC_NVCC : CC_GNU, &machines[0]);
+    flags_compile(out, e->p->device ? CC_NVCC : CC_GNU, opt->machine ? opt->machine : &machines[0]);
     text_add(out, " ");
     text_comment(out, name);
     if (e->p->device) {

@@ -48,10 +48,17 @@ enum { LEAST_SIDE = TUNED(32, 2), LEAST_CHANNELS = TUNED(8, 2) };
 enum { LEAST_SUM = TUNED(16, 2) };
 /* What less comes from: bytes that a machine keeps near. */
 enum { CACHED = TUNED(64 << 20, 0) };
-/* Operations of a loop that it takes to round an element while it is packed, for each product that
- * reads it, and to round it once and widen it; and the share of the time of multiplications that
- * may go into that: a fifteenth, since a step is more than products. */
-static const double ROUNDED = 1.5, WIDENED = 0.4, SHARE = TUNED(15, 0);
+/* What 16 bits cost, by what a machine multiplies them with: one by one, no faster than floats, or
+ * bfloat16 in pairs. `rounded`, `made`: operations of a loop that it takes to round an element
+ * while it is packed, for each product that reads it, and to round it once and read it in pairs or
+ * widened. `share`: 1 / what of the time of multiplications in f32 may go into that: a fifteenth,
+ * since a step is more than products; where pairs halve that time, a fifth, as strips and
+ * epilogues take what they took. `convolved`: bytes of convolutions from which those pay. */
+typedef struct {
+    double rounded, made, share;
+    int64_t convolved;
+} Paid;
+static const Paid lone = {1.5, 0.4, TUNED(15, 0), CACHED}, pairs = {1, 1, TUNED(5, 0), CACHED / 16};
 
 /* Rows or columns of a product: the axes of one operand alone. */
 static int64_t side_of(const int8_t *own, const Type *type, const int8_t *other, int other_rank) {
@@ -172,11 +179,12 @@ int64_t precision_pays(const Region *region, Elem half, const MachineTimes *mach
     Traffic t = {0};
     add_traffic(&scratch, region, 1, 1, &t);
     arena_free(&scratch);
-    double converted = (double)machine->loop * (ROUNDED * t.read + WIDENED * t.made);
+    const Paid *paid = machine->pairs && half == TY_BF16 ? &pairs : &lone;
+    double converted = (double)machine->loop * (paid->rounded * t.read + paid->made * t.made);
     double saved = t.bytes >= (double)CACHED ? 2 * (double)machine->byte * t.made : 0;
     double multiplied = (double)machine->tile * t.flops;
-    bool products = t.flops > 0 && SHARE * (converted - saved) <= multiplied;
-    bool convolutions = half == TY_BF16 && t.convolved >= (int64_t)CACHED;
+    bool products = t.flops > 0 && paid->share * (converted - saved) <= multiplied;
+    bool convolutions = half == TY_BF16 && t.convolved >= paid->convolved;
     return (products ? ROUND_PRODUCTS : 0) | (convolutions ? ROUND_CONVOLUTIONS : 0);
 }
 

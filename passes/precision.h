@@ -5,7 +5,7 @@
 #include "compiler/program.h"
 
 /* Which products of such a region (ROUND_PRODUCTS and so on, 0: none) pay in 16 bits on a machine
- * that multiplies them no faster. */
+ * with such times, in pairs or no faster than floats. */
 int64_t precision_pays(const Region *region, Elem half, const MachineTimes *machine);
 /* Needs a region at STAGE_BUILT in which products are CONTRACT nodes; gives one of that stage whose
  * products round what they multiply and what they give. */

@@ -596,8 +596,8 @@ MD_INLINE void MD_TN(keep)(const md_tile *s, MD_REAL *panels, const MD_REAL *y, 
 /* end: KEPT */
 
 /* Row tiles t0 .. t1 x panels p0 .. p1 over the blocks q0 .. q1 of the summed axes, into a strip
- * from row t0 of panel p0 on. `room`: its last panel has room for full vectors. `again`: bit 0, with
- * the rows of the call before, bit 1, the columns. `ask`: or NULL. Without tiles: packs all of Y. */
+ * from row t0 of panel p0 on. `room`: its last panel has room for full vectors. `again`: bit 0,
+ * the rows are those of the call before, bit 1, the columns. Without tiles: packs all of Y. */
 MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, int64_t t0,
                             int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
                             MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room,

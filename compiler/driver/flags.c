@@ -11,14 +11,9 @@ static int flags_error(Compile *c, const char *message) {
 
 int flags_print(Compile *c) {
     const Options *opt = &c->opt;
-    const Machine *machine = opt->machine ? flags_machine(opt->machine) : &machines[0];
+    const Machine *machine = opt->machine ? opt->machine : &machines[0];
     CcFamily family = CC_GNU;
     Text out = {.arena = &c->arena};
-    if (!machine) {
-        flags_machine_names(&out);
-        return flags_error(c, str_printf(&c->arena, "--for knows no machine '%s'; it knows %s",
-                                         opt->machine, out.at));
-    }
     if (opt->compiler && !flags_family(opt->compiler, &family)) {
         return flags_error(c, str_printf(&c->arena,
                                          "--cc knows no C compiler '%s'; it knows %s, also with a "

@@ -2,6 +2,7 @@
  * together is looked at when all are there. */
 #include "compiler/driver/options.h"
 
+#include "compiler/flags.h"
 #include "passes/schedule/schedule.h"
 
 #include <errno.h>
@@ -38,6 +39,8 @@ const char options_usage[] =
     "nothing);\n"
     "                     'bf16, always': also for products that it makes slower;\n"
     "                     'bf16(master=false)': parameters are kept in 16 bits, too\n"
+    "  --for=MACHINE      that 16 bits shall pay on: generic (default), native, znver4 and what\n"
+    "                     else 'mdlc flags' takes; flags: whose options to print (native)\n"
     "  --blas=LIBRARY     builtin (default) or openblas\n"
     "  --runtime=PART     used (default): the functions that are used, behind the model; whole:\n"
     "                     all, in front of it, so that one C file may include several models\n"
@@ -148,7 +151,7 @@ static const struct {
     {"--in", RUNS},
     {"--calls", RUNS},
     {"--seed", RUNS | 1u << COMMAND_TEST},
-    {"--for", FLAGS},
+    {"--for", OF_MODEL | FLAGS},
     {"--cc", FLAGS},
     {"--libs", FLAGS},
     {"--data", INIT},
@@ -177,7 +180,7 @@ static const struct {
 
 /* Options that mean something to programs of the host only. */
 enum { HOST_OPTION = 40 }; /* bit of the first in Options.given */
-static const char *const host_options[] = {"--threads", "--blas", "--runtime"};
+static const char *const host_options[] = {"--for", "--threads", "--blas", "--runtime"};
 
 static const char *command_name(Command command) {
     size_t k = 0;
@@ -396,6 +399,17 @@ static int name_index(const char *const *names, const char *name) {
     return -1;
 }
 
+static int set_machine(Compile *c, const char *name) {
+    c->opt.machine = flags_machine(name);
+    if (c->opt.machine) {
+        return EXIT_OK;
+    }
+    Text names = {.arena = &c->arena};
+    flags_machine_names(&names);
+    return usage_error(
+        str_printf(&c->arena, "--for knows no machine '%s'; it knows %s", name, names.at), NULL);
+}
+
 static int set_value(Compile *c, ValueOption id, const char *value) {
     Options *opt = &c->opt;
     int64_t n;
@@ -452,7 +466,7 @@ static int set_value(Compile *c, ValueOption id, const char *value) {
         opt->whole_runtime = str_eq(value, "whole");
         break;
     case O_CHECKS: return set_checks(opt, value);
-    case O_FOR: opt->machine = value; break;
+    case O_FOR: return set_machine(c, value);
     case O_CC: opt->compiler = value; break;
     case O_DATA: opt->data = value; break;
     case O_GROWTH: return set_growth(opt, value);

@@ -1,6 +1,7 @@
 /* stages: the graph passes in order. See the header. */
 #include "compiler/driver/stages.h"
 
+#include "compiler/flags.h"
 #include "compiler/keep.h"
 #include "passes/chunk.h"
 #include "passes/final.h"
@@ -221,7 +222,8 @@ static Elem multiplies_in(const Compile *c, const Entry *entry) {
 /* Which of its products do: an evaluation's as its train's, so that both see the same values. */
 static void settle_rounds(const Compile *c, Module *module) {
     const Target *target = c->opt.target ? c->opt.target : &target_cpu;
-    const MachineTimes machine = target_times(target);
+    MachineTimes machine = target_times(target);
+    machine.pairs = !target->device && flags_pairs(c->opt.machine);
     for (int i = 0; i < module->entry.count; i++) {
         Entry *entry = module->entry.at[i];
         const Entry *says = entry->train ? entry->train : entry;

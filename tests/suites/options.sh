@@ -78,11 +78,12 @@ a band of a device|'--checks=canary' does not go with '--target=cuda'|--target=c
 a note of a device|'--checks=nan' does not go with '--target=cuda'|--target=cuda --no-main --checks=nan
 a header of a device|'-H' does not go with '--target=cuda'|--target=cuda --no-main -H none.h
 a runtime of a device|'--runtime' does not go with '--target=cuda'|--target=cuda --no-main --runtime=whole
+a machine of a device|'--for' does not go with '--target=cuda'|--target=cuda --no-main --for=native
 no target|unknown target 'pdf'|--target=pdf
 no checks|--checks is none, or a list of nan and canary, got 'all'|--checks=all
 no check in a list|got 'nan,all'|--checks=nan,all
 no stage|there is no stage 'tree'; stages: ast build match orders turns lookups parts chunk precision grad operands simplify hoist clean merge halo layout narrow sums fma eval_parts remat sink thin final lower plan|--dump=tree
-a machine of a compile|'--for' means nothing to 'compile'|--for=native
+a machine of two reports|'--for' means nothing to 'diff'|diff --for=native a.json b.json
 a compiler of a check|'--cc' means nothing to 'check'|check --cc gcc
 libraries of a report|'--libs' means nothing to 'report'|report --libs
 data of a compile|'--data' means nothing to 'compile'|--data d.csv
@@ -131,7 +132,7 @@ while IFS='|' read -r name pattern words; do
     is "flags: $name" 2 "$pattern" "$MDLC" flags $words
     [ "$(grep -c '^mdlc: ' "$scratch/said")" -eq 1 ] && pass || fail "flags: $name" "more than one message"
 done <<'END'
-an unknown machine|--for knows no machine 'mips'; it knows native, generic, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, aarch64$|--for=mips
+an unknown machine|--for knows no machine 'mips'; it knows native, generic, x86-64, x86-64-v2, x86-64-v3, x86-64-v4, znver4, aarch64$|--for=mips
 no machine|--for knows no machine ''|--for=
 an unknown compiler|--cc knows no C compiler 'msvc'; it knows cc, gcc, clang, tcc, nvcc|--cc=msvc
 a version alone|--cc knows no C compiler '-12'|--cc=-12

@@ -39,6 +39,20 @@ done
 sed "s/\[64, 64\]/[2048, 512]/; s/linear(64)/linear(512)/; s/\[64, /[2048, /g" "$scratch/narrow.mdl" >"$scratch/rows.mdl"
 "$MDLC" --stats --precision=bf16 "$scratch/rows.mdl" -o "$scratch/rows.c" | grep -q '_fit.rounded: products$' && grep -q '^MD_TILE_HALF_PART' "$scratch/rows.c" && pass ||
     fail "many rows" "multiply in f32"
+# For a machine that multiplies pairs more of them pay; for others --for changes nothing, and without it this machine is not asked.
+sed 's/x: \[64, 64\]/x: [256, 256]/; s/-> \[64, 10\]/-> [256, 10]/; s/linear(64)/linear(256)/' "$scratch/narrow.mdl" >"$scratch/paired.mdl"
+for machine in znver4:products x86-64-v4:none generic:none; do
+    "$MDLC" --stats --precision=bf16 --for="${machine%:*}" "$scratch/paired.mdl" -o "$scratch/${machine%:*}.c" | grep -q "^paired_fit.rounded: ${machine#*:}\$" && pass || fail "--for=${machine%:*}" "is not ${machine#*:}"
+done
+"$MDLC" --precision=bf16 "$scratch/paired.mdl" -o "$scratch/any.c"
+for machine in any generic x86-64-v4; do # but for the comment at the head
+    sed '1,/^ \*\//d' "$scratch/$machine.c" >"$scratch/$machine.body"
+done
+cmp -s "$scratch/any.body" "$scratch/generic.body" && cmp -s "$scratch/any.body" "$scratch/x86-64-v4.body" && [ -s "$scratch/any.body" ] && pass || fail "--for" "changes a program for any machine"
+grep -q '^ \* Options: .* --for=znver4$' "$scratch/znver4.c" && grep -q '^ \*     cc -O3 -march=x86-64-v4 -mavx512bf16 ' "$scratch/znver4.c" && pass || fail "--for=znver4" "is not in the head"
+"$MDLC" --stats --precision=f16 --for=znver4 "$scratch/paired.mdl" -o "$scratch/any.c" | grep -q '^paired_fit.rounded: none$' && pass || fail "--for=znver4" "has f16 in pairs"
+native=$("$MDLC" --stats --precision=bf16 --for=native "$scratch/paired.mdl" -o "$scratch/any.c" | sed -n 's/^paired_fit.rounded: //p')
+case $native in products | none) pass ;; *) fail "--for=native" "says '$native'" ;; esac
 "$MDLC" --stats --precision="bf16, always" "$scratch/narrow.mdl" -o "$scratch/narrow.c" | grep -q '^narrow_fit.rounded: all$' && pass || fail always "is not all"
 "$MDLC" report --precision=bf16 --format=json "$scratch/rows.mdl" | grep -q '"precision":"bf16","rounded":"products"' && pass || fail json "does not say what is rounded"
 

@@ -165,18 +165,21 @@ static void test_products(void **state) {
 
 /* Rows, columns and the sum decide, by what a machine takes for an operation of a loop and for one
  * of a product; what is converted counts less where it is made in 16 bits, and a byte that no cache
- * holds is won. */
+ * holds is won. Where bfloat16 multiplies in pairs more of it pays. */
 static void test_pays(void **state) {
     (void)state;
     static const MachineTimes machine = {.loop = 150, .tile = 10, .byte = 50};
+    static const MachineTimes pairs = {.loop = 150, .tile = 10, .byte = 50, .pairs = true};
     static const struct {
         int64_t rows, columns, sum;
         bool made; /* the first operand is */
-        bool pays;
-    } rows[] = {{64, 512, 784, false, false},  {128, 128, 128, true, false},
-                {256, 3072, 768, true, true},  {128, 3072, 768, false, false},
-                {4096, 512, 512, false, true}, {768, 128, 64, true, false},
-                {32768, 128, 64, true, false}, {131072, 128, 64, true, true}};
+        bool pays, in_pairs;
+    } rows[] = {{64, 512, 784, false, false, true},  {128, 128, 128, true, false, true},
+                {256, 3072, 768, true, true, true},  {128, 3072, 768, false, false, true},
+                {4096, 512, 512, false, true, true}, {768, 128, 64, true, false, true},
+                {32768, 128, 64, true, false, true}, {131072, 128, 64, true, true, true},
+                {32, 64, 64, false, false, false},   {128, 84, 120, true, false, false},
+                {512, 64, 32, true, false, false}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
         Fixture f;
         fixture_open(&f, TY_F32, 950 + i);
@@ -186,6 +189,10 @@ static void test_pays(void **state) {
         region_result(f.region, product(&f, a, b));
         int64_t pays = precision_pays(f.region, TY_BF16, &machine);
         assert_int_equal(pays & ROUND_PRODUCTS, rows[i].pays || ODD_SIZES ? ROUND_PRODUCTS : 0);
+        pays = precision_pays(f.region, TY_BF16, &pairs);
+        assert_int_equal(pays & ROUND_PRODUCTS, rows[i].in_pairs || ODD_SIZES ? ROUND_PRODUCTS : 0);
+        assert_int_equal(precision_pays(f.region, TY_F16, &pairs),
+                         precision_pays(f.region, TY_F16, &machine));
         arena_free(&f.arena);
     }
 }
