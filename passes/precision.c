@@ -45,7 +45,7 @@ typedef struct {
 enum { LEAST_SIDE = TUNED(32, 2), LEAST_CHANNELS = TUNED(8, 2) };
 /* Sums of fewer terms multiply each element too rarely; of one term they are no products at all,
  * but as large as what is made of them. */
-enum { LEAST_SUM = TUNED(16, 2) };
+enum { LEAST_SUM = TUNED(8, 2) };
 /* What less comes from: bytes that a machine keeps near. */
 enum { CACHED = TUNED(64 << 20, 0) };
 /* What 16 bits cost, by what a machine multiplies them with: one by one, no faster than floats, or

@@ -28,7 +28,7 @@ model net(x: [64, 64]) -> [64, 10] { return x |> fc: linear(64) |> relu |> head:
 train fit(x: [64, 64]) of net { loss mean(net(x)^2); optimizer sgd(lr = 0.1); steps 10; }
 END
 for half in bf16 f16; do
-    "$MDLC" --no-main --precision="$half, always" "$scratch/narrow.mdl" -o "$scratch/narrow.c" && [ "$(grep -c '^MD_TILE_HALF_PART(' "$scratch/narrow.c")" = 4 ] &&
+    "$MDLC" --no-main --precision="$half, always" "$scratch/narrow.mdl" -o "$scratch/narrow.c" && [ "$(grep -c '^MD_TILE_HALF_PART(' "$scratch/narrow.c")" = 5 ] &&
         [ "$(grep -c 'MD_TILE_EXACT.*MD_TILE_WIDE' "$scratch/narrow.c")" = 2 ] && pass || fail "narrow in $half" "$(grep -c '^MD_TILE_HALF_PART(' "$scratch/narrow.c") tiles"
 done
 

@@ -144,8 +144,8 @@ static void test_products(void **state) {
         int before, after; /* roundings in front of derivatives, and behind them */
     } rows[] = {{64, 64, 64, 3, 2},
                 {64, 64, 1, 0, 0},
-                {32, 48, 16, 3, 2},
-                {32, 48, 15, ODD_SIZES ? 3 : 0, ODD_SIZES ? 2 : 0},
+                {32, 48, 8, 3, 2},
+                {32, 48, 7, ODD_SIZES ? 3 : 0, ODD_SIZES ? 2 : 0},
                 {31, 64, 64, ODD_SIZES ? 3 : 0, ODD_SIZES ? 2 : 0},
                 {64, 1, 64, 0, 0}};
     for (size_t i = 0; i < sizeof rows / sizeof *rows; i++) {
