@@ -193,8 +193,9 @@ typedef struct {
     int64_t io_bytes;      /* staged inputs, of a device a status, then results */
     int64_t status_offset; /* in io: where kernels of a device find whether they may run */
     int64_t flops, bytes_moved;
-    int64_t dear;        /* as of steps */
-    int64_t flops_again; /* of them those of steps that run again */
+    int64_t dear;         /* as of steps */
+    int64_t spared_bytes; /* by steps that run again since they cost hardly any time */
+    int64_t flops_again;  /* of them those of steps that run again */
     int steps_again;
     int peak_step;
     const char *order_name; /* which order won */

@@ -424,8 +424,14 @@ static void print_entry(const Emit *e, const ProgramEntry *entry, Text *out) {
                     (long long)parameters(e->p->module));
     }
     if (entry->steps_again > 0) {
-        text_printf(out, "  %d of them run again, %lld FLOPs: the budget asks for that\n",
-                    entry->steps_again, (long long)entry->flops_again);
+        text_printf(out, "  %d of them run again, %lld FLOPs: ", entry->steps_again,
+                    (long long)entry->flops_again);
+        if (entry->spared_bytes > 0) {
+            text_printf(out, "hardly any time for %lld bytes less\n",
+                        (long long)entry->spared_bytes);
+        } else {
+            text_printf(out, "the budget asks for that\n");
+        }
     }
     if (entry->entry->parts > 1) {
         text_printf(out, "  its %lld rows are made in %lld parts: the budget asks for that\n",

@@ -194,7 +194,16 @@ static void plan_entry(Program *p, ProgramEntry *e, int64_t limit, bool least) {
     PlanEval eval;
     prepare(p, e);
     Plan plan = find_plan(p, &shared, NULL, &e->step, limit, &eval, &e->order_name);
-    if (limit > LEAST && limit < NO_LIMIT && plan_height(&eval, &plan) > limit) {
+    Plan little = {.call = {0}};
+    int64_t spared = 0;
+    if (e->entry->kind == ENTRY_TRAIN) { /* whatever its budget, so a larger one costs no more */
+        spared = plan_repeat_little(&eval, &plan, problem_cost(&e->step), &little);
+    }
+    e->spared_bytes = 0;
+    if (spared > 0 && plan_height(&eval, &little) <= limit) {
+        plan = little;
+        e->spared_bytes = spared;
+    } else if (limit > LEAST && limit < NO_LIMIT && plan_height(&eval, &plan) > limit) {
         plan_repeat(&eval, &plan, limit);
     }
     if (least && limit < NO_LIMIT && plan_height(&eval, &plan) > limit) {

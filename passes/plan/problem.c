@@ -17,6 +17,17 @@ static int64_t step_cost(const Step *step) {
     return count_add(CALL, 1, work > step->bytes_moved ? work : step->bytes_moved);
 }
 
+int64_t problem_cost(const StepList *list) {
+    int64_t cost = 0;
+    for (int i = 0; i < list->count; i++) {
+        const Step *step = list->at[i];
+        bool loop = step->kind == STEP_LOOP;
+        cost = count_add(cost, loop ? step->trip : 1,
+                         loop ? problem_cost(&step->body) : step_cost(step));
+    }
+    return cost;
+}
+
 /* ---- dependencies --------------------------------------------------------------------------- */
 
 bool problem_declares(const Problem *s, const Buf *buf) {

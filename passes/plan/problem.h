@@ -76,6 +76,8 @@ bool problem_declares(const Problem *s, const Buf *buf);
  * it have their orders. Slices of parameters and states of more than `above` bytes in all are read
  * before they are written. */
 Problem *problem_open(ProblemShared *shared, Step *loop, StepList *list, int64_t above);
+/* What all steps of the list cost, and of the loops in it, as often as they run. */
+int64_t problem_cost(const StepList *list);
 /* Bytes of those that are not, with the items at these places. */
 int64_t problem_lost(const Problem *s, const int *place);
 Sim sim_new(const Problem *s);

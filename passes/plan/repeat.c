@@ -12,7 +12,11 @@ enum {
     DEPTH = 6,
     AIMS = 4,
     HALVINGS = 12,
-    NOISE = 16, /* parts of a score that chance may take away or add, and of calls */
+    NOISE = 16,        /* parts of a score that chance may take away or add, and of calls */
+    LITTLE = 200,      /* one in so many of all that is done */
+    LITTLE_WORTH = 50, /* bytes: one in so many, */
+    LITTLE_LEAST = TUNED(1 << 20, 256), /* and so many */
+    LITTLE_TOUCHES = 4000000,
     CHEAPER_TOUCHES = 8000000,
     REPEAT_TOUCHES = 400000000
 };
@@ -316,4 +320,27 @@ void plan_repeat(PlanEval *e, Plan *plan, int64_t limit) {
     } else if (above <= 0) {
         fit_cheaper_placed(&r, limit);
     }
+}
+
+int64_t plan_repeat_little(PlanEval *e, const Plan *plan, int64_t cost, Plan *less) {
+    const Problem *s = e->s;
+    Plan trial = {.call = {0}};
+    Repeat r = repeat_open(e, &trial, 0);
+    const int64_t whole = plan_height(e, plan);
+    int64_t height = whole;
+    plan_copy(s, &trial, plan);
+    plan_copy(s, less, plan);
+    r.left = LITTLE_TOUCHES;
+    for (bool more = true; more;) {
+        const int64_t worth =
+            height / LITTLE_WORTH > LITTLE_LEAST ? height / LITTLE_WORTH : LITTLE_LEAST;
+        r.limit = height - worth;
+        more = fit(&r) && try_plan(&r, &trial).cost <= cost / LITTLE &&
+               plan_height(e, &trial) <= r.limit;
+        if (more) {
+            plan_copy(s, less, &trial);
+            height = plan_height(e, less);
+        }
+    }
+    return whole - height;
 }

@@ -164,7 +164,34 @@ static void test_optima(void **state) {
     assert_int_equal(worse, 0);
 }
 
+/* What is done whatever the budget: clearly less for hardly any work, or nothing at all. */
+static void test_little(void **state) {
+    (void)state;
+    static const char *const names[] = {"vgg16", "vgg19", "fcn8", "unet", "resnet50"};
+    int fewer = 0, count = sizeof names / sizeof *names;
+    for (int i = 0; i < count; i++) {
+        Arena arena = {0};
+        Net *net = read_net(&arena, names[i]);
+        Plan less = {.call = {0}};
+        double none, again;
+        int64_t saved = plan_repeat_little(&net->eval, &net->once, (int64_t)net->cost, &less);
+        int64_t before = peak_by_hand(net, &net->once, &none);
+        int64_t after = peak_by_hand(net, &less, &again);
+        print_message("%-9s %lld of %lld bytes less for %.4f %% more\n", names[i],
+                      (long long)(before - after), (long long)before, 100 * again / net->cost);
+        assert_true(none == 0 && again <= net->cost / 200);
+        assert_true(saved == 0 ? again == 0 && after == before : after <= before - before / 50);
+        assert_int_equal(plan_repeat_little(&net->eval, &net->once, 0, &less),
+                         0); /* no time at all */
+        assert_int_equal(less.call.count, net->once.call.count);
+        fewer += saved > 0;
+        arena_free(&arena);
+    }
+    assert_in_range(fewer, 1, count);
+}
+
 int main(void) {
-    const struct CMUnitTest tests[] = {cmocka_unit_test(test_optima)};
+    const struct CMUnitTest tests[] = {cmocka_unit_test(test_optima),
+                                       cmocka_unit_test(test_little)};
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
