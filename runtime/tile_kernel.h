@@ -657,7 +657,7 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
 /* The panel and the tile with constants for rows and columns. */
 #define MD_TILE_RUN(ROWS)                                                                          \
     MD_TILE_BODY(ROWS, vectors, xt, u.rm, s->r1.x, s->r2.x, s->k1.x, s->k2.x,                      \
-                 through ? panel : yp, through ? nk2 *width : s->k1.y, through ? width : s->k2.y,  \
+                 through ? panel : yp, through ? nk2 *width : yk1, through ? width : s->k2.y,      \
                  nk1, nk2, st, ld, room ? MD_LANES : last, first, list, ask)
 #define MD_TILE_PANEL(COLS)                                                                        \
     {                                                                                              \

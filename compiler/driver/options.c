@@ -151,7 +151,7 @@ static const struct {
     {"--in", RUNS},
     {"--calls", RUNS},
     {"--seed", RUNS | 1u << COMMAND_TEST},
-    {"--for", OF_MODEL | FLAGS},
+    {"--for", (OF_MODEL & ~(1u << COMMAND_FMT | 1u << COMMAND_EXPLAIN)) | FLAGS},
     {"--cc", FLAGS},
     {"--libs", FLAGS},
     {"--data", INIT},

@@ -83,7 +83,7 @@ no target|unknown target 'pdf'|--target=pdf
 no checks|--checks is none, or a list of nan and canary, got 'all'|--checks=all
 no check in a list|got 'nan,all'|--checks=nan,all
 no stage|there is no stage 'tree'; stages: ast build match orders turns lookups parts chunk precision grad operands simplify hoist clean merge halo layout narrow sums fma eval_parts remat sink thin final lower plan|--dump=tree
-a machine of two reports|'--for' means nothing to 'diff'|diff --for=native a.json b.json
+a machine of a layout|'--for' means nothing to 'fmt'|fmt --for=native
 a compiler of a check|'--cc' means nothing to 'check'|check --cc gcc
 libraries of a report|'--libs' means nothing to 'report'|report --libs
 data of a compile|'--data' means nothing to 'compile'|--data d.csv
