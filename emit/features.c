@@ -93,7 +93,6 @@ static void look_at_entries(const Emit *e, Has *has) {
     }
 }
 
-/* Is a region large enough for huge pages? (MD_HUGE_FROM) */
 static bool has_ahead(const StmtList *list) {
     bool has = false;
     for (int i = 0; i < list->count && !has; i++) {
@@ -110,6 +109,7 @@ static void look_at_kernels(const Emit *e, Has *has) {
     }
 }
 
+/* Is a region large enough for huge pages? (MD_HUGE_FROM) */
 static bool has_huge(const Program *p) {
     const int64_t from = 8 << 20;
     return p->params_bytes >= from || p->state_bytes >= from || p->io_bytes >= from ||

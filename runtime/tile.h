@@ -208,6 +208,22 @@ MD_INLINE int64_t md_tile_min(int64_t a, int64_t b) {
 #define MD_LANES_F64 (MD_VBYTES > 0 ? MD_VBYTES / 8 : 4)
 
 /* if: TEMPLATE */
+/* F for each of some rows, written out. */
+#define MD_ROWS1(F) F(0)
+#define MD_ROWS2(F) F(0) F(1)
+#define MD_ROWS3(F) F(0) F(1) F(2)
+#define MD_ROWS4(F) F(0) F(1) F(2) F(3)
+#define MD_ROWS5(F) F(0) F(1) F(2) F(3) F(4)
+#define MD_ROWS6(F) F(0) F(1) F(2) F(3) F(4) F(5)
+#define MD_ROWS7(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6)
+#define MD_ROWS8(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
+#define MD_ROWS9(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8)
+#define MD_ROWS10(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9)
+#define MD_ROWS11(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10)
+#define MD_ROWS12(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11)
+#define MD_ROWS13(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12)
+#define MD_ROWS14(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13)
+
 /* F for the rows and vectors of every register tile. */
 #define MD_FEW_ROWS(F, V) F(1, V) F(2, V) F(3, V)
 #define MD_SIX_ROWS(F, V) MD_FEW_ROWS(F, V) F(4, V) F(5, V) F(6, V)

@@ -95,21 +95,6 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
 /* if: TEMPLATE */
 #ifndef MD_TILE_MACROS
 #define MD_TILE_MACROS
-/* F for each of some rows, written out. */
-#define MD_ROWS1(F) F(0)
-#define MD_ROWS2(F) F(0) F(1)
-#define MD_ROWS3(F) F(0) F(1) F(2)
-#define MD_ROWS4(F) F(0) F(1) F(2) F(3)
-#define MD_ROWS5(F) F(0) F(1) F(2) F(3) F(4)
-#define MD_ROWS6(F) F(0) F(1) F(2) F(3) F(4) F(5)
-#define MD_ROWS7(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6)
-#define MD_ROWS8(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7)
-#define MD_ROWS9(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8)
-#define MD_ROWS10(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9)
-#define MD_ROWS11(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10)
-#define MD_ROWS12(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11)
-#define MD_ROWS13(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12)
-#define MD_ROWS14(F) F(0) F(1) F(2) F(3) F(4) F(5) F(6) F(7) F(8) F(9) F(10) F(11) F(12) F(13)
 /* end: TEMPLATE */
 #define MD_PUT(r, v, n) MD_TN(store)(strip + r * ld + v * MD_LANES, &c##r##_##v, n);
 /* What the strip holds is one term more: blocks of the sum are added, not one long chain. */
@@ -595,9 +580,8 @@ MD_INLINE void MD_TN(keep)(const md_tile *s, MD_REAL *panels, const MD_REAL *y, 
 }
 /* end: KEPT */
 
-/* Row tiles t0 .. t1 x panels p0 .. p1 over the blocks q0 .. q1 of the summed axes, into a strip
- * from row t0 of panel p0 on. `room`: its last panel has room for full vectors. `again`: bit 0,
- * the rows are those of the call before, bit 1, the columns. Without tiles: packs all of Y. */
+/* Row tiles t0 .. t1 x panels p0 .. p1 over blocks q0 .. q1 of the sum, into a strip from there on,
+ * with `room` for full vectors. `again`: rows (1), columns (2) as before. No tiles: packs Y. */
 MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, int64_t t0,
                             int64_t t1, int64_t p0, int64_t p1, int64_t q0, int64_t q1,
                             MD_REAL *strip, int64_t ld, MD_REAL *panels, int add, int room,

@@ -41,7 +41,7 @@ for file in $hand_written; do
     lines=$(wc -l <"$file")
     case $file in # tables and grammars have the length of what they list
     *.y | *.l | *.def | *.md | */defaults.txt) cap=1000 ;;
-    runtime/tile_kernel.h) cap=950 ;; # a template, whose parts share macros that end with it
+    runtime/tile_kernel.h) cap=900 ;; # a template, whose parts share macros that end with it
     *) cap=800 ;;
     esac
     if [ "$lines" -gt "$cap" ]; then

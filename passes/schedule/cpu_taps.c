@@ -100,9 +100,9 @@ bool nest_taps(KernelBuild *b, StmtList *list, AxisSet scope, const Turn *turn, 
     nest_lets(b, list, scope, roots);
     Stmt *vector = nest_written_out(b, list, scope, last, tap, n, first, roots);
     Stmt *loop = outer->at[outer->count - 1];
-    const Ahead ahead = {b, tap, n, turn->axis, last, lanes, &loop->ahead};
+    Ahead ahead = {b, tap, n, turn->axis, last, lanes, &loop->ahead};
     product_loads(root->value, ARENA_ARRAY(b->scratch, bool, b->k->expr.count + 1), add_ahead,
-                  (void *)(uintptr_t)&ahead);
+                  &ahead);
     const Index *begin = index_const(&b->k->index, 0);
     begin = piece < 0 ? begin : index_scale(&b->k->index, kernel_axis_index(b->k, piece), lanes);
     for (int i = 0; i < loop->ahead.count; i++) {

@@ -448,9 +448,9 @@ int main(void) {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_normal),      cmocka_unit_test(test_tails),
         cmocka_unit_test(test_few_rows),    cmocka_unit_test(test_window),
-        cmocka_unit_test(test_taps),        cmocka_unit_test(test_blocks),
-        cmocka_unit_test(test_pitches),     cmocka_unit_test(test_groups),
-        cmocka_unit_test(test_specialised), cmocka_unit_test(test_random),
+        cmocka_unit_test(test_blocks),      cmocka_unit_test(test_pitches),
+        cmocka_unit_test(test_groups),      cmocka_unit_test(test_specialised),
+        cmocka_unit_test(test_random),      cmocka_unit_test(test_taps),
     };
     return cmocka_run_group_tests_name("runtime tile", tests, NULL, NULL);
 }
