@@ -299,6 +299,9 @@ mutants: $(BUILD)/tests/tools/mutate
 bench: $(BUILD)/mdlc
 	@$(TEST_ENV) sh tests/bench/bench.sh
 
+bench-cuda: $(BUILD)/mdlc
+	@$(TEST_ENV) sh tests/bench/cuda.sh
+
 bench-cnf: $(BUILD)/mdlc
 	@$(TEST_ENV) sh tests/bench/cnf.sh
 
@@ -320,7 +323,7 @@ clean:
 	rm -rf build
 
 FORCE:
-.PHONY: all deps demo test lint analyze asan cover golden mutants replay bench before busy accept dqn cnf bench-cnf bench-kernels clean FORCE \
+.PHONY: all deps demo test lint analyze asan cover golden mutants replay bench before busy accept dqn cnf bench-cnf bench-cuda bench-kernels clean FORCE \
         fuzz-binaries fuzzers libfuzzers soak odd odd-binaries odd-few odd-tests
 .SECONDARY:
 

@@ -143,7 +143,7 @@ static void print_comment(const Emit *e, Text *out) {
 
 /* ---- services: bind, save, load, tensors, strerror ------------------------------------------- */
 
-static void print_bind(const Emit *e, Text *out) {
+static void print_bind(const Emit *e, const Printer *printer, Text *out) {
     static const char *const region[] = {"params", "state", "io", "arena", "host"};
     static const char *const upper[] = {"PARAMS", "STATE", "IO", "ARENA", "HOST"};
     const int64_t bytes[] = {e->p->params_bytes, e->p->state_bytes, e->p->io_bytes,
@@ -182,6 +182,9 @@ static void print_bind(const Emit *e, Text *out) {
                     "            return region[i].at == NULL ? %s_ERR_ARGUMENT : small ? "
                     "%s_ERR_SIZE : %s_ERR_ALIGN;\n        }\n    }\n",
                     asked, X, X, X, X);
+    }
+    if (printer->device != NULL) {
+        printer->device->load(out, e);
     }
     for (int i = 0; i < regions; i++) {
         text_printf(out, "    m->%s = (unsigned char *)mem->%s;\n", region[i], region[i]);
@@ -440,7 +443,7 @@ static void print_model(const Emit *e, const Printer *printer, Printed *done, Te
 }
 
 /* What else the model part has: nobody needs to read it to follow a step. */
-static void print_services(const Emit *e, Text *out) {
+static void print_services(const Emit *e, const Printer *printer, Text *out) {
     for (int i = 0; i < e->p->entry.count; i++) {
         if (!e->c->opt.nan) { /* then their train uses them */
             trace_table(e, e->p->entry.at[i], out);
@@ -450,7 +453,7 @@ static void print_services(const Emit *e, Text *out) {
         print_setters(e, out);
     }
     print_tensors(e, out);
-    print_bind(e, out);
+    print_bind(e, printer, out);
     if (!e->p->device && api_is_called(e)) {
         print_save_load(e, out);
     }
@@ -562,7 +565,7 @@ void emit_module_with(Text *out, Compile *c, const Program *p, const Source *sou
     if (behind) {
         api_print_files(&e, &parts.services);
     }
-    print_services(&e, behind ? &parts.services : out);
+    print_services(&e, printer, behind ? &parts.services : out);
     if (!c->opt.no_main) {
         for (int i = 0; i < p->entry.count; i++) {
             if (is_main_only(p->entry.at[i]->entry->kind)) {

@@ -29,6 +29,8 @@ typedef struct {
     void (*step)(Text *out, const Emit *e, const Step *step, const char *indent);
     /* Waits for the steps, fetches the results and hands them out. */
     void (*close)(Text *out, const Emit *e, const ProgramEntry *entry);
+    /* In NAME_bind, behind the whole model: the code of its kernels is brought there. */
+    void (*load)(Text *out, const Emit *e);
 } DevicePrinter;
 
 typedef struct {

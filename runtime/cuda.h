@@ -70,6 +70,18 @@ static inline int md_take(cudaStream_t stream, void *to, const void *from, size_
            cudaStreamSynchronize(stream) != cudaSuccess;
 }
 
+/* Code comes to the device when a model is bound, not with the first launch of each kernel: what is
+ * free there stays so from then on. */
+static inline int md_load(const void *const *kernel, int count) {
+    for (int i = 0; i < count; i++) {
+        cudaFuncAttributes loaded;
+        if (cudaFuncGetAttributes(&loaded, kernel[i]) != cudaSuccess) {
+            return 1;
+        }
+    }
+    return 0;
+}
+
 /* The call may begin. */
 static inline int md_begin(cudaStream_t stream, int32_t *status) {
     return cudaMemsetAsync(status, 0, sizeof *status, stream) != cudaSuccess;

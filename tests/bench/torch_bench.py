@@ -3,6 +3,8 @@
 
     torch_bench.py digits|mlp|dqn|wide|lenet|lenet5|resnet|mobile|unet|lstm|gpt|gpt2|gpt2long|mse THREADS fit|predict
 
+With DEVICE=cuda on a graphics processor, in f32 throughout (no TF32), where a step ends when the device has.
+
 Prints the names of what it can time in one line; then for each of them that it reads the median time of
 a step over a second, in microseconds.
 """
@@ -22,7 +24,10 @@ from torch.nn import functional as F  # noqa: E402
 LETTERS = 50257 if case in ("gpt2", "gpt2long") else 65
 TEXTS = {"lstm": (32, 129), "gpt": (12, 65), "gpt2": (4, 65), "gpt2long": (1, 1025)}  # batch, letters
 SECONDS, BATCHES = 1.0, 4 if case == "mse" and not predicts else 64  # batches take turns, see step.c
+DEVICE = os.environ.get("DEVICE", "cpu")
 torch.set_num_threads(threads)
+torch.set_default_device(DEVICE)
+torch.backends.cudnn.allow_tf32 = False
 torch.manual_seed(0)
 
 
@@ -265,6 +270,8 @@ def median_of(step):
     while time.perf_counter() < end:
         start = time.perf_counter()
         step()
+        if DEVICE != "cpu":
+            torch.cuda.synchronize()
         took.append(time.perf_counter() - start)
     return 1e6 * sorted(took)[len(took) // 2]
 

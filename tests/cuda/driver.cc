@@ -4,11 +4,13 @@
  * MODEL is the emitted file, PREFIX and UPPER its prefix, TRAIN and TRAIN_UPPER its train; FIRST and
  * SECOND are the fields of its input, of COUNT_1 and COUNT_2 elements; integers are below LIMIT.
  * Where HOLDOUT is defined, a metric, its evaluation runs too. At the end stands what persists, by tensor. What
- * the device has free before and behind the steps goes to standard error.
+ * the device has free before and behind the steps goes to standard error, and the median time of a call.
  *
  *     driver STEPS */
 #include MODEL
 
+#include <algorithm>
+#include <chrono>
 #include <cstdio>
 #include <cstdlib>
 #include <type_traits>
@@ -120,6 +122,7 @@ int main(int argc, char **argv) {
     say("init", NAME(init)(&m, 7), 0);
     say("set", NAME(JOIN(TRAIN, set_steps))(&m, 200), 0);
     report("before");
+    std::vector<double> took;
     for (int i = 0; i < steps; i++) {
         draw(first);
         draw(second);
@@ -132,10 +135,14 @@ int main(int argc, char **argv) {
             say("spoilt", JOIN(PREFIX, TRAIN)(&m, &in, &out), 0);
             second[1] = two;
         }
+        auto start = std::chrono::steady_clock::now();
         int code = JOIN(PREFIX, TRAIN)(&m, &in, &out);
+        took.push_back(std::chrono::duration<double, std::micro>(std::chrono::steady_clock::now() - start).count());
         say("loss", code, out.loss);
     }
     report("behind");
+    std::nth_element(took.begin(), took.begin() + took.size() / 2, took.end());
+    fprintf(stderr, "step: %.1f us\n", took.empty() ? 0.0 : took[took.size() / 2]);
 #ifdef HOLDOUT
     FIT(eval_out) part = {};
     FIT(eval_sums) sums = {};

@@ -180,6 +180,10 @@ static inline cudaError_t cudaStreamSynchronize(cudaStream_t) {
 static inline cudaError_t cudaGetLastError(void) {
     return cudaSuccess;
 }
+struct cudaFuncAttributes {};
+static inline cudaError_t cudaFuncGetAttributes(cudaFuncAttributes *, const void *kernel) {
+    return kernel == NULL ? cudaErrorMemoryAllocation : cudaSuccess;
+}
 template <typename T> static inline cudaError_t cudaGetSymbolAddress(void **at, const T &table) {
     *at = const_cast<void *>(static_cast<const void *>(&table));
     return cudaSuccess;

@@ -15,6 +15,10 @@ nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 [ -x "$nvcc" ] || nvcc=
 gpu=no
 nvidia-smi >/dev/null 2>&1 && gpu=yes
+# gcc 13 puts values for vectors of 64 bytes at places that are not aligned so when a frame lies on the
+# heap, where ASan looks for uses of it behind its return (gcc bug 110027).
+ASAN_OPTIONS=detect_stack_use_after_return=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
+export ASAN_OPTIONS
 sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all"
 echo 'int main() { return 0; }' >"$scratch/empty.cc"
 
@@ -41,7 +45,7 @@ model() {
     host="$CXX -std=c++17 -ffp-contract=off -march=native"
     # shellcheck disable=SC2086
     $host -O1 $defines -DMODEL="\"$scratch/$name.c\"" tests/cuda/driver.cc -o "$scratch/$name.host" 2>"$scratch/err" &&
-        "$scratch/$name.host" $steps >"$scratch/$name.expected" || { fail "$name: in C" "$(head -n 3 "$scratch/err")"; return; }
+        "$scratch/$name.host" $steps >"$scratch/$name.expected" 2>/dev/null || { fail "$name: in C" "$(head -n 3 "$scratch/err")"; return; }
     # shellcheck disable=SC2086
     check "$name: over the shim" $host -O1 -g -Wall -Wextra -Werror $checks $defines -DMODEL="\"$scratch/$name.cu\"" \
         -include tests/cuda/shim.h tests/cuda/driver.cc -o "$scratch/$name.shim"
