@@ -16,7 +16,7 @@ nvcc=$(command -v nvcc || echo /usr/local/cuda/bin/nvcc)
 gpu=no
 nvidia-smi >/dev/null 2>&1 && gpu=yes
 # gcc 13 puts values for vectors of 64 bytes at places that are not aligned so when a frame lies on the
-# heap, where ASan looks for uses of it behind its return (gcc bug 110027).
+# heap, where ASan looks for uses of it behind its return.
 ASAN_OPTIONS=detect_stack_use_after_return=0${ASAN_OPTIONS:+:$ASAN_OPTIONS}
 export ASAN_OPTIONS
 sanitize="-fsanitize=address,undefined -fno-sanitize-recover=all"
