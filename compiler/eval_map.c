@@ -81,6 +81,7 @@ BINARY(mul, x *y, wrap_mul(x, y))
 BINARY(min, num_min(x, y), x < y ? x : y)
 BINARY(max, num_max(x, y), x > y ? x : y)
 UNARY(neg, -x, wrap_sub(0, x))
+UNARY(again, x, x)
 UNARY(abs, fabs(x), x < 0 ? wrap_sub(0, x) : x)
 UNARY(sign, isnan(x) ? x : (double)((x > 0) - (x < 0)), (x > 0) - (x < 0))
 

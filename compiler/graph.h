@@ -320,6 +320,8 @@ struct Entry {
     int64_t budget;        /* TRAIN: bytes or -1 */
     bool rounding;         /* for it sums may be made in another order */
     int64_t flops_more;    /* that its loops take, since they keep less for it */
+    int64_t total_count;   /* of the target, see pass_fuse */
+    int copies;            /* the same */
     int64_t parts;         /* > 1: for it so many parts of the rows are made one by one */
     Elem half;             /* in what products multiply; TY_ERROR: as they are */
     bool always;           /* also where that costs time */

@@ -337,7 +337,7 @@ static const Expr *map_simpler(Kernel *k, OpCode op, Elem elem, const Expr *cons
     if (op == OP_NOT && in[0]->kind == EXPR_CONST) {
         return expr_const(k, TY_BOOL, in[0]->value == 0);
     }
-    if (op == OP_CAST && in[0]->elem == elem) {
+    if (op == OP_AGAIN || (op == OP_CAST && in[0]->elem == elem)) {
         return in[0];
     }
     if (op == OP_CAST && in[0]->kind == EXPR_CONST && elem_is_int(elem) &&

@@ -460,6 +460,7 @@ static void collect_deps(Fuse *s, const Node *node, Unit *u, int *seen) {
             continue;
         }
         seen[in->id] = u->id + 1;
+        u->again = u->again || (in->op == OP_AGAIN && !n->atom);
         if ((n->atom && !n->again) || n->leaf) {
             VEC_PUSH(s->arena, &u->dep, in->id);
             if (in->op == OP_PICK && seen[in->in[0]->id] != u->id + 1) { /* the loop makes it */
@@ -502,6 +503,8 @@ static void make_units(Fuse *s) {
         u->written = n->written;
         u->early = n->early;
         u->late = n->late;
+        u->forward = n->forward;
+        u->again = node->op == OP_AGAIN;
         u->pick = n->pick;
         if (n->leaf) { /* a copy of what memory holds; loops put their results in place */
             VEC_PUSH(s->arena, &u->dep, node->id);

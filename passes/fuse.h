@@ -25,6 +25,8 @@ struct Unit {
     VEC(uint32_t) anew;     /* atoms of others that it makes again of these */
     int written;            /* nodes that its expressions hold */
     bool early, late;       /* some atom is */
+    bool forward;           /* the loss depends on some atom, and it is no adjoint */
+    bool again;             /* makes something of an AGAIN: it comes behind the loss */
     bool pick;              /* its atom is: it merges with nothing and comes as soon as it can */
     int level;              /* above the levels of all that it reads */
     int changed, tried;     /* when it last merged, when it was last tried with all before it */

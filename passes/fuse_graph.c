@@ -181,6 +181,8 @@ bool unit_absorb(Fuse *s, Unit *a, Unit *b, int64_t rows) {
     a->written += b->written;
     a->early = a->early || b->early;
     a->late = a->late || b->late;
+    a->forward = a->forward || b->forward;
+    a->again = a->again || b->again;
     a->changed = ++s->clock;
     for (int i = 0; i < a->atom.count; i++) {
         info_of(s, a->atom.at[i])->unit = a;

@@ -100,6 +100,11 @@ static bool check_between(const Unit *a, const Unit *b) {
     return (a->early || b->early) && (a->late || b->late);
 }
 
+/* What is made again for adjoints is not made with what comes before them: it would be kept. */
+static bool loss_between(const Unit *a, const Unit *b) {
+    return (a->again && b->forward) || (b->again && a->forward);
+}
+
 /* One row is worth a kernel of rows only when all of it has one length. */
 static bool single_row_fits(const Unit *a, const Unit *b) {
     int64_t length = 0;
@@ -190,7 +195,7 @@ static bool nests_fit(Fuse *s, const Unit *a, const Unit *b, int64_t *rows) {
 
 static bool try_merge(Fuse *s, Unit *a, Unit *b, int *trials) {
     if (a->atom.count + b->atom.count > MOST_ATOMS || a->written + b->written > MOST_WRITTEN ||
-        a->pick || b->pick || check_between(a, b)) {
+        a->pick || b->pick || check_between(a, b) || loss_between(a, b)) {
         return false;
     }
     int64_t rows = 0, map_rows = 0; /* 0: nothing to look at */

@@ -51,11 +51,11 @@ static bool is_short(const Halves *h, double value) {
 /* Operands whose elements, and those alone, an op gives; its own value stands in a border. */
 typedef enum { FROM_NONE, FROM_ALL, FROM_FIRST, FROM_CHOICES, FROM_BORDER } From;
 static const From from[OP_COUNT] = {
-    [OP_RESHAPE] = FROM_ALL,  [OP_PERMUTE] = FROM_ALL,   [OP_SLICE] = FROM_ALL,
-    [OP_FLIP] = FROM_ALL,     [OP_CONCAT] = FROM_ALL,    [OP_BROADCAST] = FROM_ALL,
-    [OP_NEG] = FROM_ALL,      [OP_ABS] = FROM_ALL,       [OP_MIN] = FROM_ALL,
-    [OP_MAX] = FROM_ALL,      [OP_PAD] = FROM_BORDER,    [OP_WINDOW] = FROM_BORDER,
-    [OP_GATHER] = FROM_FIRST, [OP_SELECT] = FROM_CHOICES};
+    [OP_RESHAPE] = FROM_ALL,   [OP_PERMUTE] = FROM_ALL,  [OP_SLICE] = FROM_ALL,
+    [OP_FLIP] = FROM_ALL,      [OP_CONCAT] = FROM_ALL,   [OP_BROADCAST] = FROM_ALL,
+    [OP_NEG] = FROM_ALL,       [OP_AGAIN] = FROM_ALL,    [OP_ABS] = FROM_ALL,
+    [OP_MIN] = FROM_ALL,       [OP_MAX] = FROM_ALL,      [OP_PAD] = FROM_BORDER,
+    [OP_WINDOW] = FROM_BORDER, [OP_GATHER] = FROM_FIRST, [OP_SELECT] = FROM_CHOICES};
 
 static bool holds(const Halves *h, const Node *n, const bool *half) {
     if (n->op == OP_CONST) {

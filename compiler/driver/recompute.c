@@ -37,7 +37,8 @@ enum {
 
 typedef struct {
     int64_t arena, flops;
-    double work; /* in FLOPs, with what moves */
+    double work;   /* in FLOPs, with what moves */
+    int64_t again; /* of the FLOPs those of steps that run again */
 } Cost;
 
 typedef struct {
@@ -106,7 +107,8 @@ static Cost try_plan(const Search *s, const GradPlan *plan, int64_t limit, bool 
     const ProgramEntry *e = p->entry.at[0];
     Cost cost = {e->arena_bytes, e->flops,
                  (double)e->flops + DEAR_FLOPS * (double)e->dear +
-                     FLOPS_PER_BYTE * (double)e->bytes_moved};
+                     FLOPS_PER_BYTE * (double)e->bytes_moved,
+                 e->flops_again};
     s->entry->keep = before;
     arena_free(&scratch);
     return cost;
@@ -307,7 +309,8 @@ static GradPlan usual_plan(const Search *s) {
     by_rows.rows = MOST_ROWS;
     if (chunk_largest(s->entry->region) >= WORTH_ROWS * MOST_ROWS) {
         Cost whole = try_plan(s, &plan, ANY, false), rows = try_plan(s, &by_rows, ANY, false);
-        bool same = rows.flops - whole.flops <= whole.flops / SAME_WORK;
+        int64_t more = (rows.flops - rows.again) - (whole.flops - whole.again);
+        bool same = more <= whole.flops / SAME_WORK;
         plan = same && rows.arena < whole.arena ? by_rows : plan;
     }
     return plan;

@@ -3,6 +3,7 @@
 
 #include "compiler/flags.h"
 #include "compiler/keep.h"
+#include "passes/again.h"
 #include "passes/chunk.h"
 #include "passes/final.h"
 #include "passes/fma.h"
@@ -167,9 +168,23 @@ static bool applies_final(const Region *region, const Entry *entry) {
     return final_applies(region, final_least);
 }
 
-static Region *final(Graph *g, const Region *region, const Entry *entry) {
+static Region * final(Graph *g, const Region *region, const Entry *entry) {
     (void)entry;
     return pass_final(g, region, final_least);
+}
+
+static AgainLimits again_limits(const Entry *entry) {
+    return (AgainLimits){again_least, again_part, entry->total_count, entry->copies};
+}
+
+/* Not where every value has a place of its own, see Options.nan: then `copies` is -1. */
+static bool applies_again(const Region *region, const Entry *entry) {
+    return entry->kind == ENTRY_TRAIN && entry->copies >= 0 &&
+           again_applies(region, entry->out.at, again_limits(entry));
+}
+
+static Region *again(Graph *g, const Region *region, const Entry *entry) {
+    return pass_again(g, region, entry->out.at, again_limits(entry));
 }
 
 /* The graph passes in order. A name may be given to --dump. */
@@ -207,6 +222,7 @@ static const struct {
     {"sink", sink, STAGE_OPTIMISED, applies_sink, false, false, false},
     {"thin", thin, STAGE_OPTIMISED, applies_thin, false, false, false},
     {"final", final, STAGE_OPTIMISED, applies_final, false, false, false},
+    {"again", again, STAGE_OPTIMISED, applies_again, false, false, false},
 };
 enum { STAGES = sizeof graph_passes / sizeof *graph_passes };
 static const char *const other_stages[] = {"ast", "build", "lower", "plan"};
@@ -231,6 +247,15 @@ static void settle_rounds(const Compile *c, Module *module) {
         entry->rounds = entry->half == TY_ERROR ? 0
                         : always                ? ROUND_ALL
                                  : precision_pays(says->region, entry->half, &machine);
+    }
+}
+
+/* How lowering will fuse. */
+static void settle_fusion(const Compile *c, Module *module) {
+    const Target *target = c->opt.target ? c->opt.target : &target_cpu;
+    for (int i = 0; i < module->entry.count; i++) {
+        module->entry.at[i]->total_count = target->total_count;
+        module->entry.at[i]->copies = c->opt.nan ? -1 : target->copies ? c->opt.threads : 0;
     }
 }
 
@@ -284,6 +309,8 @@ bool stages_run(Compile *c, Module *module, Arena *built, int from, int to, bool
     for (int p = from; p < to && p < STAGES; p++) {
         if (graph_passes[p].run == precision) {
             settle_rounds(c, module);
+        } else if (graph_passes[p].run == again) {
+            settle_fusion(c, module);
         }
         for (int i = 0; i < module->entry.count; i++) {
             Entry *entry = module->entry.at[i];

@@ -3,6 +3,7 @@
 #include "compiler/equal.h"
 #include "compiler/gradcheck.h"
 #include "directional.h"
+#include "passes/again.h"
 #include "passes/chunk.h"
 #include "passes/final.h"
 #include "passes/fma.h"
@@ -371,6 +372,7 @@ void oracle_add(OracleReport *to, const OracleReport *r) {
     to->remade += r->remade;
     to->thinned += r->thinned;
     to->ended += r->ended;
+    to->behind += r->behind;
     for (int op = 0; op < OP_COUNT; op++) {
         for (int k = 0; k < SEEN_KINDS; k++) {
             to->seen[op][k] += r->seen[op][k];
@@ -561,6 +563,20 @@ static Region **ended(Oracle *o, Region *const *region) {
     return end;
 }
 
+/* The same with what is read behind a result made again for that, to the bit. */
+static Region **made_again(Oracle *o, Region *const *region) {
+    const AgainLimits limits = {.least = 1, .total = 1 << 20, .copies = 2};
+    Region **made = ARENA_ARRAY(&o->arena, Region *, o->n);
+    for (int i = 0; i < o->n; i++) {
+        EntryOut *out = ARENA_ARRAY(&o->arena, EntryOut, region[i]->out.count + 1);
+        out[0].role = OUT_LOSS;
+        o->r->behind += again_applies(region[i], out, limits);
+        made[i] = pass_again(o->c->module->graph, region[i], out, limits);
+    }
+    compare_bits(o, region, made, "made again behind a result");
+    return made;
+}
+
 static void write_c(Oracle *o, Region *const *region) {
     Trace want =
         oracle_trace(o->c, &o->arena, o->plain, ORACLE_CALLS, (EvalOptions){.round = o->low});
@@ -649,7 +665,7 @@ void oracle_check(GraphCase *c, const OracleOptions *opt, OracleReport *r) {
         Region **more = apply(&o, pass_fma, apply(&o, pass_simplify, o.plain));
         rematerialised(&o, more);
         ended(&o, thinned(&o, more));
-        done = ended(&o, thinned(&o, done));
+        done = made_again(&o, ended(&o, thinned(&o, done)));
         again = ended(&o, thinned(&o, again));
     }
     if (!failed(&o)) {

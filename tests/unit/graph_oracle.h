@@ -41,6 +41,7 @@ typedef struct {
     int64_t calls;                  /* of emitted entries */
     int remade;                     /* stacks of loops that went away */
     int thinned;                    /* regions whose loops stack less */
+    int behind;                     /* regions that make values again behind a result */
     int ended;                      /* regions that read last values of carries of stacks */
 } OracleReport;
 

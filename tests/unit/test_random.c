@@ -99,9 +99,9 @@ static void test_stages(void **state) {
     }
     session_close(&s);
     printf("%d graphs, %d results, %d loose, %d slopes, %d unclear, %d stacks made again, "
-           "%d thinner, %d with ends of stacks\n",
+           "%d thinner, %d with ends of stacks, %d made again behind a result\n",
            s.executions, s.all.compared, s.all.loose, s.all.slopes, s.all.unclear, s.all.remade,
-           s.all.thinned, s.all.ended);
+           s.all.thinned, s.all.ended, s.all.behind);
     assert_int_equal(s.findings, 0);
     if (count >= 200) {
         check_coverage(&s.all, 3);

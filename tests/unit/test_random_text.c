@@ -236,16 +236,19 @@ static void test_texts(void **state) {
     }
     session_flush(&s, SESSION_BATCH / 4);
     session_close(&s);
-    printf("%d texts, %d refused, %d results, %d by meaning, %d loose, %d slopes, %d unclear, %lld "
-           "calls, %d stacks made again, %d thinner, %d with ends of stacks\n",
-           s.executions, s.all.refused, s.all.compared, s.all.meant, s.all.loose, s.all.slopes,
-           s.all.unclear, (long long)s.all.calls, s.all.remade, s.all.thinned, s.all.ended);
+    printf(
+        "%d texts, %d refused, %d results, %d by meaning, %d loose, %d slopes, %d unclear, %lld "
+        "calls, %d stacks made again, %d thinner, %d with ends of stacks, %d made again behind a "
+        "result\n",
+        s.executions, s.all.refused, s.all.compared, s.all.meant, s.all.loose, s.all.slopes,
+        s.all.unclear, (long long)s.all.calls, s.all.remade, s.all.thinned, s.all.ended,
+        s.all.behind);
     assert_int_equal(s.findings, 0);
     assert_true(s.all.refused * 50 <= s.executions);
     if (count >= 60) {
         assert_true(s.all.meant > 3 * s.executions && s.all.slopes > s.executions);
         assert_true(s.all.loose * 10 < s.all.compared && s.all.unclear * 10 <= s.all.slopes);
-        assert_true(s.all.remade > s.executions / 2 && s.all.thinned > 0);
+        assert_true(s.all.remade > s.executions / 2 && s.all.thinned > 0 && s.all.behind > 0);
     }
 }
 
