@@ -96,6 +96,18 @@ static bool *reach(Sweep *b, const Node *loop, bool *wanted) {
 
 /* --- replay ----------------------------------------------------------------------------------- */
 
+/* Is it a contraction of few terms, of less than it gives? To multiply again takes less than a stack
+ * of it, which goes to memory and comes back. */
+static bool is_short(const Node *n) {
+    enum { TERMS = 8, LESS = 4 };
+    if (n->op != OP_CONTRACT) {
+        return false;
+    }
+    double count = (double)type_count(*n->type), least = count / LESS;
+    return node_flops(n) <= 2 * TERMS * count && (double)type_count(*n->in[0]->type) <= least &&
+           (double)type_count(*n->in[1]->type) <= least;
+}
+
 /* What the policy says: is `n` of a forward body computed again in the adjoint (from what it
  * reads), or stacked by the forward loop? `constant`: it is the same in every iteration. */
 static bool computed_again(GradSave save, const Node *n, bool constant) {
@@ -109,7 +121,7 @@ static bool computed_again(GradSave save, const Node *n, bool constant) {
     }
     switch (save) {
     case GRAD_SAVE_ALL: return false;
-    case GRAD_SAVE_CALLS: return cls == CLASS_MAP || cls == CLASS_PLACE;
+    case GRAD_SAVE_CALLS: return cls == CLASS_MAP || cls == CLASS_PLACE || is_short(n);
     case GRAD_SAVE_CARRIES: return true;
     }
     return false;
@@ -318,7 +330,8 @@ static bool made_again(Replay *r, const Node *n) {
         return !hint->keep;
     }
     return (!r->run->plan->late && plan_makes_again(r->run->plan, what)) || looked_up_again(r, n) ||
-           (computed_again(r->save, decides, same) && !(r->save == GRAD_SAVE_CALLS && call));
+           (computed_again(r->save, decides, same) &&
+            !(r->save == GRAD_SAVE_CALLS && call && !is_short(call)));
 }
 
 Node *replay_value(Replay *r, Node *n) {
