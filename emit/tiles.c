@@ -409,6 +409,7 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
     add_feature(arena, list, "PACKED", packed);
     add_feature(arena, list, "KEPT", p->is & MD_TILE_KEPT);
     add_feature(arena, list, "LISTED", p->is & MD_TILE_LISTED);
+    add_feature(arena, list, "BESIDE", !half && (p->is & MD_TILE_TAKEN));
     add_feature(arena, list, "COPIED", tile->halo != NULL);
     add_feature(arena, list, "HELD", md_tile_whole(p) && p->r1.n * p->r2.n > p->block_rows);
     bool scattered = stored && (!in_place || (!turned && p->chunks > 1));

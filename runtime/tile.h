@@ -82,7 +82,7 @@ enum {
     MD_TILE_DOTS = 64,     /* few rows: vectors run along k2 */
     MD_TILE_KEPT = 128,    /* Y is the same in all batches: a worker packs all of it, once */
     MD_TILE_HALF = 256,    /* A and B are floats of 16 bits, read in pairs along k2 (tile_half.h) */
-    MD_TILE_TAKEN = 512,   /* such an X that does not lie in pairs: its rows are packed too */
+    MD_TILE_TAKEN = 512,   /* rows of X are packed too: not in pairs, or side by side, far steps */
     MD_TILE_WIDE_A = 1024, /* A is float, rounded while it is packed */
     MD_TILE_WIDE_B = 2048, /* and so is B */
     MD_TILE_F16 = 8192,    /* the 16 bits are IEEE's: widened, one by one, while they are packed */
@@ -380,6 +380,32 @@ MD_INLINE int64_t md_tile_row(const md_tile *s, md_tile_cut u, int64_t t) {
     }
     return t / u.cuts * s->r2.n + md_split(s->r2.n, t % u.cuts, u.cuts);
 }
+
+/* if: BESIDE */
+/* Packs rows of X that lie side by side, tile by tile, `big` elements for each step of a block of
+ * the sum; x is the first row of tile t0. A few steps at a time: some of their lines are still
+ * there for the next tile. */
+MD_INLINE void md_tile_beside(const md_tile *s, md_tile_cut u, void *to, const void *x, int64_t t0,
+                              int64_t t1, int64_t nk1, int64_t nk2) {
+    const size_t big = (size_t)(u.big * s->elem), little = (size_t)(u.little * s->elem);
+    for (int64_t at = 0; at < nk1 * nk2; at += MD_TILE_AHEAD) {
+        const int64_t end = md_tile_min(at + MD_TILE_AHEAD, nk1 * nk2);
+        for (int64_t t = t0; t < t1; t++) {
+            const int64_t row = md_tile_row(s, u, t), rows = md_tile_row(s, u, t + 1) - row;
+            const char *from = (const char *)x + (row - md_tile_row(s, u, t0)) * s->elem;
+            char *tile = (char *)to + (t - t0) * nk1 * nk2 * u.big * s->elem;
+            for (int64_t k = at; k < end; k++) { /* in registers: both sizes are constants */
+                const int64_t step = (k / nk2 * s->k1.x + k % nk2 * s->k2.x) * s->elem;
+                if (rows == u.big) {
+                    memcpy(tile + k * u.big * s->elem, from + step, big);
+                } else {
+                    memcpy(tile + k * u.big * s->elem, from + step, little);
+                }
+            }
+        }
+    }
+}
+/* end: BESIDE */
 
 /* The most workers that a product has, of `threads`: small ones do not pay for a team. */
 MD_FN int md_tile_workers(const md_tile *s, int threads) {

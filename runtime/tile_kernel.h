@@ -631,6 +631,16 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
                 /* end: HELD */
                 const MD_REAL *yp = yq + p * nr * s->cols.y;
                 const MD_REAL *xt = xq + row / s->r2.n * s->r1.x + row % s->r2.n * s->r2.x;
+                int64_t xk1 = s->k1.x, xk2 = s->k2.x;
+                /* if: BESIDE */
+                if (s->is & MD_TILE_TAKEN) {
+                    MD_REAL *own = panels + s->slice - md_tile_taken_count(s);
+                    if (i == 0 && j == 0) {
+                        md_tile_beside(s, u, own, xt, t0, t1, nk1, nk2);
+                    }
+                    xk2 = u.big, xk1 = nk2 * u.big, xt = own + (t - t0) * nk1 * xk1;
+                }
+                /* end: BESIDE */
                 MD_REAL *st = strip + (row - row0) * ld + (p - p0) * nr;
                 /* if: STREAMS */
                 if (ask != NULL) {
@@ -640,7 +650,7 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
                 /* end: STREAMS */
 /* The panel and the tile with constants for rows and columns. */
 #define MD_TILE_RUN(ROWS)                                                                          \
-    MD_TILE_BODY(ROWS, vectors, xt, u.rm, s->r1.x, s->r2.x, s->k1.x, s->k2.x,                      \
+    MD_TILE_BODY(ROWS, vectors, xt, u.rm, s->r1.x, s->r2.x, xk1, xk2,                              \
                  through ? panel : yp, through ? nk2 *width : yk1, through ? width : s->k2.y,      \
                  nk1, nk2, st, ld, room ? MD_LANES : last, first, list, ask)
 #define MD_TILE_PANEL(COLS)                                                                        \
@@ -675,19 +685,6 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
                 }
 #undef MD_TILE_RUN
 #undef MD_TILE_PANEL
-            }
-        }
-    }
-}
-
-/* Adds the partial sums of the other chunks, in order, to those of the first. */
-MD_NOINLINE void MD_TN(sum)(const md_tile *s, MD_REAL *total, int64_t ld, int64_t step,
-                            int64_t rows, int64_t cols) {
-    for (int64_t chunk = 1; chunk < s->chunks; chunk++) {
-        const MD_REAL *next = total + chunk * step;
-        for (int64_t r = 0; r < rows; r++) {
-            for (int64_t i = 0; i < cols; i++) {
-                total[r * ld + i] += next[r * ld + i];
             }
         }
     }
@@ -831,7 +828,9 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
                     if (!summing) {
                         continue;
                     }
-                    MD_TN(sum)(s, strip, ld, step, rows, cols);
+                    for (int64_t more = 1; more < s->chunks; more++) { /* in order */
+                        MD_TN(join)(strip, ld, strip + more * step, ld, rows, cols);
+                    }
                     /* if: ADD */
                     if ((s->is & MD_TILE_ADD) && !turned) {
                         MD_TN(gather)(s, strip, ld, c, row, rows, col, cols, 1);

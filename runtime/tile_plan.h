@@ -65,6 +65,10 @@ enum {
     MD_TILE_BLOCK_HALF = MD_TUNED(2, 1),      /* and of operands of 16 bits */
     MD_TILE_WIDE = MD_TUNED(8, 3),            /* vectors of a row from which three make a panel, */
     MD_TILE_WIDE_ROWS = MD_TUNED(192, 9),     /* for at least so many rows */
+    MD_TILE_TAKEN_ROWS = MD_TUNED(48, 4),     /* side by side that are packed, least, */
+    MD_TILE_TAKEN_COLS = MD_TUNED(128, 4),    /* for so many columns, least, */
+    MD_TILE_TAKEN_FROM = MD_TUNED(524288, 1), /* and products, */
+    MD_TILE_TAKEN_MOST = 1 << 22,             /* of an X of so many bytes, most */
     MD_TILE_TAKEN_BYTES = MD_TUNED(32768, 1), /* of their packed rows, but of large products */
     MD_TILE_SPAN_READS = 2, /* of each element of X, least, for which the rows are not packed */
     MD_TILE_SPAN_GAPS = 4   /* elements for each that is read, most, where those have no runs */
@@ -303,7 +307,13 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     const int paired = !(p.is & wide) && p.k2.x == 1 && even;
     const int made = half && md_tile_makes_x(&p); /* X is read where it is */
     const int taken = half && !made && (lone || !paired);
-    p.is |= taken ? MD_TILE_TAKEN : 0;
+    /* Of rows that lie side by side few steps of the sum fit the first-level cache, if these lie
+     * 4096 bytes apart. Packed they lie one behind another, for all panels of a block. From memory
+     * they are better fetched step by step, while others are multiplied. */
+    const int beside = !half && !dots && !swapped && !listed && !chunked && far && p.r1.n == 1 &&
+                       rows >= MD_TILE_TAKEN_ROWS && p.cols.n >= MD_TILE_TAKEN_COLS &&
+                       products >= MD_TILE_TAKEN_FROM && rows * sums * elem <= MD_TILE_TAKEN_MOST;
+    p.is |= taken || beside ? MD_TILE_TAKEN : 0;
     p.is |= md_tile_whole(&p) && rows * sums * elem > MD_TILE_BOTH ? MD_TILE_UNCUT : 0;
     p.is |= made && !paired ? MD_TILE_SINGLE : 0;
     p.chunks = 1;
@@ -322,14 +332,14 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         const int64_t most_panels = inplace          ? MD_TILE_BLOCK_IN
                                     : half && !taken ? MD_TILE_BLOCK_HALF
                                                      : MD_TILE_BLOCK_OUT;
-        int64_t beside = most_panels;
+        int64_t side = most_panels;
         if (inplace && packed && !turned && !half) {
             const int64_t cuts = (rows + MD_TILE_BLOCK_HIGH - 1) / MD_TILE_BLOCK_HIGH;
             p.block_rows = md_tile_up((rows + cuts - 1) / cuts, MD_TILE_HIGH);
-            beside = MD_TILE_BLOCK_SIZE / (p.block_rows * panel);
-            beside = beside < 1 ? 1 : md_tile_min(beside, most_panels);
+            side = MD_TILE_BLOCK_SIZE / (p.block_rows * panel);
+            side = side < 1 ? 1 : md_tile_min(side, most_panels);
         }
-        p.block_cols = md_tile_min(p.block_cols, panel * beside);
+        p.block_cols = md_tile_min(p.block_cols, panel * side);
     }
     /* Streams are fetched row by row of the strip, over sums that are long enough to hide them. */
     if ((p.is & MD_TILE_STREAMS) && (dots || p.chunks > 1 || sums < MD_TILE_K_PART)) {
@@ -382,7 +392,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
         p.group_at = end;
         p.slice += p.chunks > 1 ? rows * md_tile_up(p.cols.n, panel) : p.block_rows * p.block_cols;
     }
-    p.slice += half ? md_tile_up(md_tile_taken_count(&p), lanes) : 0;
+    p.slice += half || beside ? md_tile_up(md_tile_taken_count(&p), lanes) : 0;
     p.slice += md_tile_list_count(&p);
     p.partial = p.chunks > 1 ? p.chunks * p.b1.n * p.b2.n * rows * md_tile_up(p.cols.n, lanes) : 0;
     return p;

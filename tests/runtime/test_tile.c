@@ -78,7 +78,8 @@ static void test_random(void **state) {
         short_runs += (t.plan.is & MD_TILE_LISTED) && t.plan.kb1 < s.k0 * s.k1 * s.k2;
         f16 += (t.plan.is & MD_TILE_LONE) != 0;
         half += (t.plan.is & MD_TILE_HALF) && !(t.plan.is & MD_TILE_LONE);
-        taken += (t.plan.is & MD_TILE_TAKEN) && !(t.plan.is & MD_TILE_LONE);
+        const int64_t pairs = MD_TILE_TAKEN | MD_TILE_HALF;
+        taken += (t.plan.is & (pairs | MD_TILE_LONE)) == pairs;
         across += (t.plan.is & MD_TILE_ACROSS) != 0;
         both += (t.plan.is & MD_TILE_ACROSS) && (t.plan.is & MD_TILE_SWAPPED);
         wide += t.plan.wide > 2;
@@ -210,7 +211,8 @@ static void test_blocks(void **state) {
 }
 
 /* The gradient of a recurrent layer's weights: the sum runs over steps and samples, at pitches of
- * 4096 and 128 Ki bytes. Columns are packed, and blocks of the sum are short. */
+ * 4096 and 128 Ki bytes. Columns are packed, rows too where less is read, and blocks of the sum are
+ * short. */
 static void test_pitches(void **state) {
     (void)state;
     const int64_t b = 32, t = 128, m = 1024, n = 256;
@@ -222,7 +224,23 @@ static void test_pitches(void **state) {
     s.c_m2 = n, s.c_n = 1;
     const md_tile plan = md_tile_plan(md_tile_normal(s), 4);
     assert_true((plan.is & MD_TILE_PACKED) && !(plan.is & MD_TILE_SWAPPED));
-    assert_true(plan.kb1 * plan.kb2 <= 256 && plan.chunks == 1);
+    assert_true(!(plan.is & MD_TILE_TAKEN) && plan.kb1 * plan.kb2 <= 256 && plan.chunks == 1);
+    for (int i = 0; i < 8; i++) { /* tiles of two heights, several blocks, a sum of two axes */
+        static const int flags[] = {0, MD_TILE_ADD, MD_TILE_NO_C, MD_TILE_ACROSS};
+        Case c = case_dense('t', 'n', i % 3 == 0 ? 1001 : 230, 143 + i % 3 * 16, 300, flags[i % 4],
+                            i < 4 ? 4 : ELEM_MAX);
+        md_tile_shape *at = &c.shape;
+        at->a_k2 = 1024;
+        if (i % 2 != 0) {
+            at->k1 = 10, at->k2 = 30, at->a_k1 = 31 * 1024, at->b_k1 = 30 * at->b_k2;
+        }
+        c.a_size = 310 * 1024;
+        c.plan = md_tile_plan(md_tile_normal(*at), c.elem);
+        assert_true((c.plan.is & MD_TILE_TAKEN) && c.plan.k1.n == at->k1);
+        case_fill(&c);
+        case_check(&c);
+        case_free(&c);
+    }
 }
 
 /* Sums over more blocks than a group holds, as over a batch and the places of an image: in one go,
