@@ -305,10 +305,10 @@ bench-cuda: $(BUILD)/mdlc
 bench-cnf: $(BUILD)/mdlc
 	@$(TEST_ENV) sh tests/bench/cnf.sh
 
-# TABLES="products depthwise" measures these alone.
+# TABLES="products depthwise" measures these alone; attention stands beside PyTorch of MDLC_VENV.
 bench-kernels: $(BUILD)/mdlc
 	@mkdir -p $(BUILD)/bench
-	@python3 tests/bench/kernels.py $(BUILD)/mdlc "$(CC)" "$$($(BUILD)/mdlc flags)" $(BUILD)/bench $(TABLES)
+	@$${MDLC_VENV:+$$MDLC_VENV/bin/}python3 tests/bench/kernels.py $(BUILD)/mdlc "$(CC)" "$$($(BUILD)/mdlc flags)" $(BUILD)/bench $(TABLES)
 
 # `make before BASE=REV`: the same nets beside those from an earlier compiler.
 before: $(BUILD)/mdlc

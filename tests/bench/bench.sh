@@ -2,7 +2,7 @@
 # `make bench`: the time of a training step beside PyTorch, eager and compiled, and JAX, on this machine.
 #
 # Twelve nets: digits (batch 128), 784-512-512-10 (batch 64, AdamW), the update of a DQN (batch 128,
-# Adam), 4-8096-4 (batch 32, SGD), two convolutions and pools (batch 64, AdamW), LeNet-5 (batch 128, SGD
+# Adam), 4-8096-4 (batch 64, SGD), two convolutions and pools (batch 64, AdamW), LeNet-5 (batch 128, SGD
 # with momentum), ResNet-20 and a stack of MobileNet blocks (batch 32, SGD), a U-Net (64 x 64, batch 8,
 # AdamW; no JAX), an LSTM of 256 units (128 steps, batch 32, AdamW) and a GPT of four
 # layers of 128 (64 letters, batch 12, AdamW) and GPT-2 of 124 million parameters (64 words, batch 4,
@@ -69,7 +69,7 @@ needed() { sed -n "/\"kind\":\"train\"/,/\"calls\":/s/^.*,\"$2\":\([0-9]*\).*/\1
 build digits samples/digits.mdl 128 64 10
 build mlp tests/bench/mlp.mdl 64 784 10
 build dqn tests/bench/dqn.mdl 128 10 2
-build wide tests/bench/wide.mdl 32 4 4
+build wide tests/bench/wide.mdl 64 4 4
 build lenet tests/bench/lenet.mdl 64 784 10
 build lenet5 tests/bench/lenet5.mdl 128 784 10
 build resnet tests/bench/resnet.mdl 32 3072 10

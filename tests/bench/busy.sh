@@ -45,7 +45,7 @@ for name in $NETS; do
         digits) compiled digits step:samples/digits.mdl -DBATCH=128 -DWIDTH=64 -DCLASSES=10 ;;
         mlp) compiled mlp step:tests/bench/mlp.mdl -DBATCH=64 -DWIDTH=784 -DCLASSES=10 ;;
         dqn) compiled dqn step:tests/bench/dqn.mdl -DBATCH=128 -DWIDTH=10 -DCLASSES=2 ;;
-        wide) compiled wide step:tests/bench/wide.mdl -DBATCH=32 -DWIDTH=4 -DCLASSES=4 ;;
+        wide) compiled wide step:tests/bench/wide.mdl -DBATCH=64 -DWIDTH=4 -DCLASSES=4 ;;
         gru) compiled gru step:tests/bench/gru.mdl -DBATCH=64 -DWIDTH=4096 -DCLASSES=10 ;;
         lenet) compiled lenet step:tests/bench/lenet.mdl -DBATCH=64 -DWIDTH=784 -DCLASSES=10 ;;
         resnet) compiled resnet step:tests/bench/resnet.mdl -DBATCH=32 -DWIDTH=3072 -DCLASSES=10 ;;

@@ -128,7 +128,7 @@ def dqn():
 def wide():
     def loss(p, state, x, step):
         return jnp.mean((run_chain(p, x) - 1) ** 2), state
-    return chain((4, 8096, 4)), (), loss, (32, 4), lambda p, state, x: run_chain(p, x)
+    return chain((4, 8096, 4)), (), loss, (64, 4), lambda p, state, x: run_chain(p, x)
 
 
 def lenet():

@@ -3,12 +3,23 @@
 Each row is a small train whose layer `kernel` is measured by its own profile (`mdlc --profile`), where it
 stands: between layers that read and write what it does, behind them in memory. The limit is that of
 profiles: FLOPs that are needed over the rate of multiply-adds, or bytes that must move once over that of
-memory, whichever takes longer. Without NAMEs all tables: products, convolutions, depthwise.
+memory, whichever takes longer.
+
+Functions of rows and attention are entries instead, called by ops.c. Their limit is the rate at which memory
+is copied, for what must be read and written once, forward and backward; that of attention the rate of
+multiply-adds, half of them where it is causal, and beside it stands PyTorch's fused attention where this
+Python has PyTorch, in turn. Without NAMEs all tables.
 """
 import json
 import os
 import subprocess
 import sys
+import time
+
+try:
+    import torch
+except ImportError:
+    torch = None
 
 # m, n, k: rows of the batch, columns, sum
 PRODUCTS = [(64, 512, 784), (64, 512, 512), (64, 2048, 512), (64, 512, 2048), (128, 128, 128), (128, 1024, 256),
@@ -24,6 +35,13 @@ CONVOLUTIONS = [(64, 32, 64, 14, 3, 1, 1), (64, 16, 16, 32, 3, 1, 1), (32, 16, 3
 # batch, channels, side, kernel, stride
 DEPTHWISE = [(32, 64, 32, 3, 1), (32, 128, 16, 3, 1), (32, 128, 32, 3, 2), (32, 256, 16, 3, 1), (32, 256, 8, 3, 1),
              (16, 32, 56, 3, 1), (16, 96, 56, 3, 2), (16, 144, 28, 3, 1), (16, 64, 28, 5, 1), (8, 512, 14, 3, 1)]
+# rows, columns
+ROWS = [(16384, 768), (131072, 96), (256, 50257)]
+# what is made of them in a model, the same as an op
+FUNCTIONS = [("softmax", "softmax(x)"), ("layernorm", "ln: layernorm(x)"), ("rmsnorm", "ln: rmsnorm(x)"), ("gelu", "gelu(x)"),
+             ("gelu_tanh", "gelu_tanh(x)"), ("silu", "silu(x)")]
+# batch, heads, words, width of a head
+ATTENTION = [(32, 8, 64, 32), (32, 4, 64, 64), (16, 4, 128, 64), (8, 4, 256, 64), (4, 4, 512, 64), (2, 4, 1024, 64), (1, 4, 2048, 64)]
 
 
 def program(body):
@@ -62,7 +80,93 @@ model net() -> [{b}, 8, {after}, {after}] {{
 }}"""
 
 
+def called(mdlc, cc, flags, folder, text, sizes):
+    """Compiles entry `go` of `text` with float inputs of such sizes; gives the program."""
+    path = os.path.join(folder, "op")
+    with open(path + ".mdl", "w") as out:
+        out.write("use nn;\n" + text)
+    subprocess.check_call([mdlc, "--no-main", "--prefix", "op", path + ".mdl", "-o", path + ".c", "-H", path + ".h"])
+    names = [f"in{i}" for i in range(len(sizes))]
+    fill = " ".join(f"FILL({name}, float, {size}, 0)" for name, size in zip(names, sizes))
+    program = f"{path}-{abs(hash(text)):x}"
+    subprocess.check_call([cc, *flags.split(), "-D_POSIX_C_SOURCE=200809L", "-std=gnu11", "-I" + folder, f"-DFILLED={fill}",
+                           "-DGIVEN=" + ", ".join(names), "tests/bench/ops.c", path + ".c", "-lm", "-o", program])
+    return program
+
+
+def limits(cc, flags, folder):
+    """GFLOP/s and GB/s on as many threads as there are."""
+    path = os.path.join(folder, "limit")
+    subprocess.check_call([cc, *flags.split(), "-D_POSIX_C_SOURCE=200809L", "-I.", "tests/bench/limit.c", "-o", path, "-lm"])
+    return [float(word) for word in subprocess.check_output([path], text=True).split()]
+
+
+def milliseconds(program):
+    """The median of three."""
+    return sorted(float(subprocess.check_output([program])) for _ in range(3))[1]
+
+
+def rows(mdlc, cc, flags, folder, threads):
+    print(f"{'rows':34} threads   forward ms   backward ms   of copying: forward   backward   (GB/s)")
+    for m, n in ROWS:
+        for name, text in FUNCTIONS:
+            shape = f"[{m}, {n}]"
+            net = f"model net(x: {shape}) -> {shape} {{ return {text}; }}\n"
+            weights = [w for w in ("weight", "bias") if "ln:" in text and (w, name) != ("bias", "rmsnorm")]
+            results = "".join(f", d_{w} = vjp(y, net.ln.{w}, d)" for w in weights)
+            forward = called(mdlc, cc, flags, folder, net + f"entry go(x: f32{shape}) {{ return net(x); }}\n", [m * n])
+            back = called(mdlc, cc, flags, folder, net + f"entry go(x: f32{shape}, d: f32{shape}) {{ y = net(x); "
+                          f"return dx = vjp(y, x, d){results}; }}\n", [m * n, m * n])
+            rate = limits(cc, flags, folder)[1]
+            taken = milliseconds(forward), milliseconds(back)
+            share = [4e-6 * m * n * times / rate / ms for times, ms in zip((2, 3), taken)]
+            print(f"{f'{name} {m} x {n}':34} {threads:>7} {taken[0]:12.3f} {taken[1]:13.3f} {share[0]:21.2f} {share[1]:10.2f}   "
+                  f"({rate:.0f})", flush=True)
+
+
+def fused(b, h, t, d, causal, backward):
+    """Milliseconds of PyTorch's fused attention, the least of those in 0.3 s."""
+    if torch is None:
+        return float("nan")
+    q, k, v, u = (torch.rand(b, h, t, d, requires_grad=backward) for _ in range(4))
+
+    def step():
+        y = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=causal)
+        if backward:
+            torch.autograd.grad(y, (q, k, v), u)
+
+    best, end = float("inf"), time.perf_counter() + 0.3
+    while time.perf_counter() < end:
+        start = time.perf_counter()
+        step()
+        best = min(best, time.perf_counter() - start)
+    return best * 1e3
+
+
+def attention(mdlc, cc, flags, folder, threads):
+    if torch is not None and threads != "all":
+        torch.set_num_threads(int(threads))
+    print(f"{'attention':34} threads   forward ms   fused ms   ratio   share   with backward ms   fused ms   ratio   share   (GFLOP/s)")
+    for b, h, t, d in ATTENTION:
+        for causal in (False, True):
+            size, shape = b * h * t * d, f"f32[{b}, {h}, {t}, {d}]"
+            y = f"attend(q, k, v, causal = {str(causal).lower()})"
+            inputs = ", ".join(f"{name}: {shape}" for name in "qkv")
+            forward = called(mdlc, cc, flags, folder, f"entry go({inputs}) {{ return {y}; }}\n", [size] * 3)
+            both = called(mdlc, cc, flags, folder, f"entry go({inputs}, u: {shape}) {{ y = {y}; return y = y, "
+                          + ", ".join(f"d_{name} = vjp(y, {name}, u)" for name in "qkv") + "; }\n", [size] * 4)
+            rate = limits(cc, flags, folder)[0]
+            turns = [[milliseconds(forward), fused(b, h, t, d, causal, False), milliseconds(both), fused(b, h, t, d, causal, True)]
+                     for _ in range(3)]
+            mine, theirs, mine_both, theirs_both = (sorted(column)[1] for column in zip(*turns))
+            flops = 4e-6 * size * t * (0.5 if causal else 1) / rate
+            print(f"{f'{b} x {h} x {t} x {d}' + (' causal' if causal else ''):34} {threads:>7} {mine:12.3f} {theirs:10.3f} "
+                  f"{theirs / mine:7.2f} {flops / mine:7.2f} {mine_both:18.3f} {theirs_both:10.3f} {theirs_both / mine_both:7.2f} "
+                  f"{3 * flops / mine_both:7.2f}   ({rate:.0f})", flush=True)
+
+
 TABLES = {"products": products, "convolutions": convolutions, "depthwise": depthwise}
+OTHERS = {"rows": rows, "attention": attention}
 
 
 def calls_of(mdlc, cc, flags, folder, body):
@@ -91,7 +195,10 @@ def role(call):
 
 def main(mdlc, cc, flags, folder, *names):
     threads = os.environ.get("OMP_NUM_THREADS", "all")
-    for table in names or TABLES:
+    for table in names or [*TABLES, *OTHERS]:
+        if table in OTHERS:
+            OTHERS[table](mdlc, cc, flags, folder, threads)
+            continue
         print(f"{table:34} threads   forward   by input   by weights   of the limit (GFLOP/s, GB/s)")
         for name, body in TABLES[table]():
             rate, calls = calls_of(mdlc, cc, flags, folder, body)

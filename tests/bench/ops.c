@@ -1,10 +1,11 @@
 /* ops: calls the entry `go` of op.c for 0.3 s and prints the least time of a call in milliseconds.
- * FILLED lists FILL(type, count, most) of its inputs, random numbers in 0..1 or below `most`; GIVEN
- * names them, given_float and given_int32_t. */
+ * FILLED lists FILL(name, type, count, most) of its inputs, random numbers in 0..1 or below `most`;
+ * GIVEN names them in order. Parameters are 0. */
 #include "op.h"
 
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 #include <time.h>
 
 static double now(void) {
@@ -18,14 +19,15 @@ static void *room(size_t bytes) {
     if (at == NULL) {
         exit(1);
     }
+    memset(at, 0, bytes);
     return at;
 }
 
-#define FILL(type, count, most)                                                                    \
-    type *given_##type = room(sizeof(type) * (count));                                             \
+#define FILL(name, type, count, most)                                                              \
+    type *name = room(sizeof(type) * (count));                                                     \
     for (long i = 0; i < (count); i++) {                                                           \
-        given_##type[i] = (most) > 0 ? (type)(rand() % ((most) + !(most)))                         \
-                                     : (type)((float)rand() / (float)RAND_MAX);                    \
+        name[i] = (most) > 0 ? (type)(rand() % ((most) + !(most)))                                 \
+                             : (type)((float)rand() / (float)RAND_MAX);                            \
     }
 
 int main(void) {

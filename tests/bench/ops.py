@@ -79,7 +79,7 @@ def main(mdlc, cc, flags, folder, threads):
             out.write(f"entry go({inputs}) {{ {results} }}\n")
         subprocess.check_call([mdlc, "--no-main", "--prefix", "op", file, "-o", folder + "/op.c", "-H", folder + "/op.h"])
         taken = list(inputs_of(inputs))
-        fill = " ".join(f"FILL({t}, {n}, {most})" for (shape, most), t, n in
+        fill = " ".join(f"FILL(given_{t}, {t}, {n}, {most})" for (shape, most), t, n in
                         zip(taken, ("float", "int32_t"), (torch.Size(s).numel() for s, _ in taken)))
         give = ", ".join(f"given_{t}" for _, t in zip(taken, ("float", "int32_t")))
         subprocess.check_call([cc, *flags.split(), "-D_POSIX_C_SOURCE=200809L", "-std=gnu11", "-I" + folder, f"-DFILLED={fill}",

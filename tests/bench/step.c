@@ -7,11 +7,13 @@
  * y u8 [BATCH], or, with -DPREDICT and -DBATCH=1, an entry `predict` with x. Batches take turns, as
  * in training: on one batch alone gradients vanish, and the averages of optimizers end in subnormal
  * numbers, which processors multiply slowly. */
+#define _DEFAULT_SOURCE /* madvise */
 #include MODEL_HEADER
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <time.h>
 
 enum { WARM_UP = 50, LEAST = 5, MOST = 200000, BATCHES = WIDTH < 10000 || BATCH == 1 ? 64 : 4 };
@@ -23,12 +25,21 @@ static double now(void) {
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* Large ones as a program's own main maps them (runtime/regions.h), in huge pages where the system
+ * gives these to those who ask. */
 static void *block(size_t bytes) {
-    size_t rounded = (bytes + M_MACRO(ALIGN) - 1) / M_MACRO(ALIGN) * M_MACRO(ALIGN);
-    void *p = aligned_alloc(M_MACRO(ALIGN), rounded ? rounded : M_MACRO(ALIGN));
+    enum { HUGE_PAGE = 2 << 20, HUGE_FROM = 8 << 20 };
+    const size_t unit = bytes >= HUGE_FROM ? HUGE_PAGE : M_MACRO(ALIGN);
+    size_t rounded = (bytes + unit - 1) / unit * unit;
+    void *p = aligned_alloc(unit, rounded ? rounded : unit);
     if (p == NULL) {
         exit(5);
     }
+#ifdef MADV_HUGEPAGE
+    if (unit == HUGE_PAGE) {
+        (void)madvise(p, rounded, MADV_HUGEPAGE);
+    }
+#endif
     memset(p, 0, rounded);
     return p;
 }

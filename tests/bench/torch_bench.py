@@ -166,7 +166,7 @@ def small_step(compiled):
     """The update of a DQN on a batch that is there, or of 4-8096-4."""
     dqn = case == "dqn"
     net, target = (Chain(4, 120, 84, 2), Chain(4, 120, 84, 2)) if dqn else (Chain(4, 8096, 4), None)
-    batches = itertools.cycle(torch.rand(BATCHES, 128, 10) if dqn else torch.rand(BATCHES, 32, 4))
+    batches = itertools.cycle(torch.rand(BATCHES, 128, 10) if dqn else torch.rand(BATCHES, 64, 4))
     act = torch.arange(128)[:, None] % 2
     optimizer = (torch.optim.Adam(net.parameters(), lr=2.5e-4, fused=True) if dqn
                  else torch.optim.SGD(net.parameters(), lr=1e-4, fused=True))
