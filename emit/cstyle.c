@@ -264,6 +264,17 @@ static void int_call(Style *s, Elem elem, const char *name, const Expr *const *i
     call(s, name, in, nin);
 }
 
+/* The function of the smaller or larger of two numbers, in words where these fit: through 64 bits C
+ * compilers make no vectors of a loop over words. */
+static const char *extreme_name(Arena *arena, OpCode op, Elem elem) {
+    bool most = op == OP_MAX || op == OP_FMAX, wide = elem == TY_I64 || elem == TY_U32;
+    return str_printf(arena, "md_%s%s", most ? "max" : "min",
+                      elem == TY_F64        ? ""
+                      : elem_is_float(elem) ? "f"
+                      : wide                ? "_i64"
+                                            : "_i32");
+}
+
 static const char *float_function(Arena *arena, const char *name, Elem elem) {
     return str_printf(arena, "%s%s", name, elem == TY_F64 ? "" : "f");
 }
@@ -407,13 +418,11 @@ static void map_text(Style *s, const Expr *e) {
                  : int_call(s, e->elem, "md_sign_i64", in, 1);
         break;
     case OP_MIN:
-        is_float ? call(s, float_function(arena, "md_min", e->elem), in, 2)
-                 : int_call(s, e->elem, "md_min_i64", in, 2);
+    case OP_MAX: {
+        const char *name = extreme_name(arena, e->op, e->elem);
+        is_float ? call(s, name, in, 2) : int_call(s, e->elem, name, in, 2);
         break;
-    case OP_MAX:
-        is_float ? call(s, float_function(arena, "md_max", e->elem), in, 2)
-                 : int_call(s, e->elem, "md_max_i64", in, 2);
-        break;
+    }
     case OP_IDIV: int_call(s, e->elem, "md_idiv", in, 2); break;
     case OP_IREM: int_call(s, e->elem, "md_irem", in, 2); break;
     case OP_SELECT:
@@ -576,9 +585,8 @@ void style_expr(Style *s, const Expr *e) {
 
 void style_combine(Style *s, OpCode op, Elem elem, const char *a, const char *b) {
     bool is_float = elem_is_float(elem);
-    const char *type = elem_c_name(elem), *f = elem == TY_F64 ? "" : "f";
+    const char *type = elem_c_name(elem);
     const char *wide = elem_bytes(elem) == 8 ? "uint64_t" : "uint32_t";
-    const char *what = op == OP_MAX || op == OP_FMAX ? "max" : "min";
     switch (op) {
     case OP_SUM:
     case OP_ADD:
@@ -593,11 +601,11 @@ void style_combine(Style *s, OpCode op, Elem elem, const char *a, const char *b)
         break;
     }
     default:
-        if (is_float) {
-            text_printf(s->out, "%s = md_%s%s(%s, %s);", a, what, f, b, a);
-        } else {
-            text_printf(s->out, "%s = (%s)md_%s_i64(%s, %s);", a, type, what, b, a);
+        text_printf(s->out, "%s = ", a);
+        if (!is_float) {
+            text_printf(s->out, "(%s)", type);
         }
+        text_printf(s->out, "%s(%s, %s);", extreme_name(s->out->arena, op, elem), b, a);
         break;
     }
 }

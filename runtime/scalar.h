@@ -104,6 +104,12 @@ MD_INLINE int64_t md_max_i64(int64_t a, int64_t b) {
 MD_INLINE int64_t md_min_i64(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
+MD_INLINE int32_t md_max_i32(int32_t a, int32_t b) {
+    return a > b ? a : b;
+}
+MD_INLINE int32_t md_min_i32(int32_t a, int32_t b) {
+    return a < b ? a : b;
+}
 MD_INLINE int64_t md_abs_i64(int64_t a) {
     return a < 0 ? (int64_t)(0 - (uint64_t)a) : a;
 }
