@@ -93,6 +93,8 @@ enum {
     MD_TILE_SPAN = 65536,  /* rows of X overlap, as windows do: lanes are made of all between */
     MD_TILE_STREAMS = 262144, /* ctx begins with its epilogue's md_tile_stream */
     MD_TILE_LISTED = 1048576, /* steps of the sum go as Y lies, those of X by a list in the slice */
+    MD_TILE_NEXT = 2097152,    /* X and Y come from memory: fetched one block of the sum ahead */
+    MD_TILE_CLAIMED = 4194304, /* C goes there: its lines are asked for before they are made */
     MD_TILE_UNCUT = 524288, /* X is large: tasks have all columns, whose panels are packed first */
     MD_TILE_ACROSS = 4096  /* rows lie side by side in C: the epilogue gets the transpose */
 };
@@ -202,6 +204,19 @@ enum {
 MD_INLINE int64_t md_tile_min(int64_t a, int64_t b) {
     return a < b ? a : b;
 }
+
+/* if: CLAIMED */
+/* Asks for the lines of `bytes` that will be written. */
+MD_INLINE void md_tile_claim(const void *at, int64_t bytes) {
+#if MD_VBYTES > 0
+    for (int64_t i = 0; i < bytes; i += 64) {
+        __builtin_prefetch((const void *)((uintptr_t)at + (size_t)i), 1);
+    }
+#else
+    (void)at, (void)bytes;
+#endif
+}
+/* end: CLAIMED */
 
 /* Elements of a vector; of what plain loops take in its place. */
 #define MD_LANES_F32 (MD_VBYTES > 0 ? MD_VBYTES / 4 : 4)

@@ -3,13 +3,12 @@
  * once more after `#define MD_TILE_REAL 64` for f64: each type has a guard of its own.
  *
  * A register tile of up to 14 rows x 2 vectors (6 x 2 where there are 16 registers; also x 1 for
- * the last columns, 8 x 3 and 3 x 4, see `wide` in tile_plan.h) keeps its sums in named
- * variables and runs over two nested summed axes: one broadcast element of the row operand times
- * the vectors of the column operand. Every row count has a body of its own; md_tile_part_* is
- * inlined into its caller, whose constant plan chooses the bodies, turns strides into
- * displacements and drops all other code. Without vector extensions plain loops take the place
- * of the bodies. Needs tile.h, gives md_tile_part_f32, md_tile_none_f32 (an epilogue that does
- * nothing) and md_tile_epi_f32. */
+ * the last columns, 8 x 3 and 3 x 4, see `wide` in tile_plan.h) keeps its sums in named variables
+ * and runs over two nested summed axes: one broadcast element of the row operand times the vectors
+ * of the column operand. Every row count has a body of its own; md_tile_part_* is inlined into its
+ * caller, whose constant plan chooses the bodies, turns strides into displacements and drops all
+ * other code. Without vector extensions plain loops take their place. Needs tile.h, gives
+ * md_tile_part_f32, md_tile_none_f32 (an epilogue that does nothing) and md_tile_epi_f32. */
 #include "runtime/tile.h"
 #include "runtime/tile_turn.h"
 
@@ -62,11 +61,12 @@ MD_FN void MD_TN(none)(void *ctx, int64_t batch, int64_t m0, int64_t rows, int64
 /* ---- register tiles -------------------------------------------------------------------------- */
 
 /* Rows r lie at x + r / rm * xr1 + r % rm * xr2, steps at `list` if not NULL. Sums are stored,
- * or, but for the `first` block, added; `lanes` of the last vector are loaded and stored. */
+ * or, but for the `first` block, added; `lanes` of the last vector are loaded and stored. Far steps
+ * are fetched `ahead`. */
 #define MD_TILE_PARAMS                                                                             \
     const MD_REAL *x, int64_t rm, int64_t xr1, int64_t xr2, int64_t xk1, int64_t xk2,              \
         const MD_REAL *y, int64_t yk1, int64_t yk2, int64_t nk1, int64_t nk2, MD_REAL *strip,      \
-        int64_t ld, int64_t lanes, int first, const int32_t *list, const void *ask
+        int64_t ld, int64_t lanes, int first, const int32_t *list, int64_t ahead, const void *ask
 
 typedef void (*MD_TN(body_fn))(MD_TILE_PARAMS);
 
@@ -188,11 +188,11 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
                 p = list != NULL ? x + list[j] : p;                                                \
                 /* end: LISTED */                                                                  \
                 if (xr2 == 1 && xk2 * MD_ELEM >= MD_TILE_LEAP) {                                   \
-                    MD_AHEAD(p, MD_TILE_AHEAD * xk2);                                              \
-                    MD_AHEAD(p, MD_TILE_AHEAD * xk2 + R - 1);                                      \
+                    MD_AHEAD(p, ahead * xk2);                                                      \
+                    MD_AHEAD(p, ahead * xk2 + R - 1);                                              \
                 }                                                                                  \
                 for (int v = 0; v < V && yk2 * MD_ELEM >= MD_TILE_LEAP; v++) {                     \
-                    MD_AHEAD(q, MD_TILE_AHEAD * yk2 + v * MD_LANES);                               \
+                    MD_AHEAD(q, ahead * yk2 + v * MD_LANES);                                       \
                 }                                                                                  \
                 /* if: STREAMS */                                                                  \
                 if (ask != NULL && --left == 0 && row < asked->rows) {                             \
@@ -208,7 +208,7 @@ MD_INLINE void MD_TN(store)(MD_REAL *p, const MD_VEC *v, int64_t lanes) {
             MD_VEC old;                                                                            \
             MD_ROWS##R(MD_GET##V)                                                                  \
         }                                                                                          \
-        MD_ROWS##R(MD_PUT##V)(void) ask, (void)list;                                               \
+        MD_ROWS##R(MD_PUT##V)(void) ask, (void)list, (void)ahead;                                  \
     }
 
 /* if: DOTS */
@@ -283,7 +283,7 @@ MD_INLINE MD_TN(body_fn) MD_TN(pick)(int64_t rows, int64_t nv) {
 
 /* Plain loops for any number of rows and columns. */
 MD_FN void MD_TN(plain)(int64_t rows, int64_t nv, MD_TILE_PARAMS) {
-    (void)ask, (void)list;
+    (void)ask, (void)list, (void)ahead;
     int64_t cols = (nv - 1) * MD_LANES + lanes;
     for (int64_t r = 0; r < rows; r++) {
         const MD_REAL *row = x + r / rm * xr1 + r % rm * xr2;
@@ -313,8 +313,7 @@ MD_NOINLINE void MD_TN(square)(MD_REAL *MD_RESTRICT to, int64_t to_ld,
                                int add) {
     enum { N = MD_LANES, E = 16 / MD_ELEM };
     const MD_VEC zero = {0};
-    MD_VEC u[N];
-    MD_VEC w[N];
+    MD_VEC u[N], w[N];
     for (int i = 0; i < N; i++) {
         u[i] = zero;
         if (i < rows) {
@@ -598,8 +597,7 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
     /* end: KEPT */
     const int held = md_tile_whole(s); /* all panels packed first, then tiles outermost */
     const int64_t row0 = md_tile_row(s, u, t0);
-    const int64_t outer = held ? t1 - t0 : p1 - p0;
-    const int64_t inner = held ? p1 - p0 : t1 - t0;
+    const int64_t outer = held ? t1 - t0 : p1 - p0, inner = held ? p1 - p0 : t1 - t0;
     for (int64_t q = q0; q < q1; q++) {
         const md_tile_sums b = md_tile_sums_of(s, q);
         int64_t nk1 = b.nk1, nk2 = b.nk2, yk1 = s->k1.y;
@@ -614,6 +612,7 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
         /* end: LISTED */
         const MD_REAL *yq = y + b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y;
         const int first = q == q0 && !add;
+        const int64_t ahead = s->is & MD_TILE_NEXT ? nk2 : (int64_t)MD_TILE_AHEAD;
         for (int64_t i = 0; i < outer; i++) {
             for (int64_t j = 0; j < inner; j++) {
                 const int64_t t = t0 + (held ? i : j);
@@ -642,6 +641,11 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
                 }
                 /* end: BESIDE */
                 MD_REAL *st = strip + (row - row0) * ld + (p - p0) * nr;
+                /* if: CLAIMED */
+                for (int64_t r = 0; (s->is & MD_TILE_CLAIMED) && r < rows; r++) {
+                    md_tile_claim(st + r * ld, nr * MD_ELEM);
+                }
+                /* end: CLAIMED */
                 /* if: STREAMS */
                 if (ask != NULL) {
                     md_tile_ask_of((md_tile_ask *)ask, s, row, rows, p * nr, nr,
@@ -652,7 +656,7 @@ MD_INLINE void MD_TN(block)(const md_tile *s, const void *xs, const void *ys, in
 #define MD_TILE_RUN(ROWS)                                                                          \
     MD_TILE_BODY(ROWS, vectors, xt, u.rm, s->r1.x, s->r2.x, xk1, xk2,                              \
                  through ? panel : yp, through ? nk2 *width : yk1, through ? width : s->k2.y,      \
-                 nk1, nk2, st, ld, room ? MD_LANES : last, first, list, ask)
+                 nk1, nk2, st, ld, room ? MD_LANES : last, first, list, ahead, ask)
 #define MD_TILE_PANEL(COLS)                                                                        \
     {                                                                                              \
         const int64_t vectors = ((COLS) + MD_LANES - 1) / MD_LANES;                                \
@@ -711,8 +715,7 @@ typedef void (*MD_TN(block_fn))(const md_tile *s, const void *x, const void *y, 
 MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part, MD_TN(epi) epi,
                             MD_TN(block_fn) block, int64_t a_bytes, int64_t b_bytes,
                             md_tile_copy_fn copy) {
-    const int swapped = (s->is & MD_TILE_SWAPPED) != 0;
-    const int turned = md_tile_turns(s);
+    const int swapped = (s->is & MD_TILE_SWAPPED) != 0, turned = md_tile_turns(s);
     const int direct = (s->is & MD_TILE_IN_PLACE) && !turned && s->chunks == 1;
     const md_tile_cut u = md_tile_cut_rows(s, MD_LANES, MD_VBYTES, MD_TILE_MANY);
     const int64_t panels = (s->cols.n + u.nr - 1) / u.nr;
@@ -721,8 +724,7 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
         s->k0.n * ((s->k1.n + s->kb1 - 1) / s->kb1) * ((s->k2.n + s->kb2 - 1) / s->kb2);
     MD_REAL *slice = (MD_REAL *)call->work + s->partial + part * s->slice;
     void *ask = NULL;
-    int64_t dt = s->block_rows / u.big;
-    int64_t dp = s->block_cols / u.nr;
+    int64_t dt = s->block_rows / u.big, dp = s->block_cols / u.nr;
     int64_t tasks = batches * call->gm * call->gn;
     /* if: CHUNKS */
     const int64_t pitch = (s->cols.n + 64 / MD_ELEM - 1) / (64 / MD_ELEM) * (64 / MD_ELEM);
@@ -750,12 +752,10 @@ MD_INLINE void MD_TN(share)(const md_tile *s, const md_tile_call *call, int part
     int64_t made_of = -1;
     /* end: COPIED */
     for (int64_t i = md_split(tasks, part, call->parts); i < end; i++) {
-        const int64_t in = i % call->gn;
-        const int64_t im = i / call->gn % call->gm;
+        const int64_t in = i % call->gn, im = i / call->gn % call->gm;
         const int64_t batch = i / call->gn / call->gm % batches;
         const int64_t i1 = batch / s->b2.n, i2 = batch % s->b2.n;
-        const int64_t x_bytes = swapped ? b_bytes : a_bytes;
-        const int64_t y_bytes = swapped ? a_bytes : b_bytes;
+        const int64_t x_bytes = swapped ? b_bytes : a_bytes, y_bytes = a_bytes + b_bytes - x_bytes;
         const char *x =
             (const char *)(swapped ? call->b : call->a) + (i1 * s->b1.x + i2 * s->b2.x) * x_bytes;
         const char *y =

@@ -37,19 +37,24 @@ enum {
      * second-level cache of one core, a team must first bring it over: that pays from 20 us on. */
     MD_TILE_SERIAL = MD_TUNED(262144, 1),
     MD_TILE_SERIAL_NEAR = MD_TUNED(1572864, 1),
-    MD_TILE_LIST = 4096,      /* steps of a sum, most, that are listed, */
-    MD_TILE_LIST_ROWS = 1024, /* for so many rows, most */
+    MD_TILE_LIST = 4096,                       /* steps of a sum, most, that are listed, */
+    MD_TILE_LIST_ROWS = 1024,                  /* for so many rows, most */
     MD_TILE_BOTH = MD_TUNED(1 << 18, 1 << 10), /* bytes of X, most, that workers read all of */
-    MD_TILE_NEAR = MD_TUNED(524288, 1), /* bytes of the operands and the result */
-    MD_TILE_PITCH = MD_TUNED(4096, 8),  /* bytes: rows so far apart evict each other */
+    MD_TILE_NEAR = MD_TUNED(524288, 1),        /* bytes of the operands and the result */
+    MD_TILE_PITCH = MD_TUNED(4096, 8),         /* bytes: rows so far apart evict each other */
     MD_TILE_KEEP_BATCHES =
         MD_TUNED(4, 2),           /* least, for which a worker keeps the panels of all of Y */
     MD_TILE_KEEP_ROWS = 1024,     /* most of one batch: more pay for packing again */
     MD_TILE_KEEP_PART = 3,        /* least elements of C for each of them */
     MD_TILE_KEEP_BYTES = 1 << 18, /* most, which the second-level cache holds */
-    MD_TILE_K_BYTES = MD_TUNED(3072, 40), /* of a block of the summed axes, about */
-    MD_TILE_K_ONCE = MD_TUNED(320, 40),   /* the same where packed panels are read once */
-    MD_TILE_K_FAR = MD_TUNED(1024, 40),   /* the same where rows of the sum evict each other */
+    MD_TILE_K_BYTES = MD_TUNED(3072, 40),   /* of a block of the summed axes, about */
+    MD_TILE_K_ONCE = MD_TUNED(320, 40),     /* the same where packed panels are read once */
+    MD_TILE_K_FAR = MD_TUNED(1024, 40),     /* the same where rows of the sum evict each other */
+    MD_TILE_K_NEXT = MD_TUNED(192, 16),     /* the same where the next one is fetched meanwhile, */
+    MD_TILE_NEXT_C = MD_TUNED(16384, 4096), /* for so many results, most, */
+    MD_TILE_NEXT_BYTES = MD_TUNED(1 << 22, 4096), /* and operands that no near cache holds, */
+    MD_TILE_CLAIM_BYTES = MD_TUNED(1 << 22, 256), /* as it does not such a result; its sums have */
+    MD_TILE_CLAIM_STEPS = 256,            /* so many terms, most: longer ones hide what it takes */
     MD_TILE_K_DOTS = MD_TUNED(16384, 40), /* the same where vectors run along it */
     MD_TILE_LONG = MD_TUNED(256, 4),   /* of dot products, so that adding their lanes is little */
     MD_TILE_K_UNIT = MD_TUNED(16, 3),  /* such blocks are multiples of this */
@@ -250,8 +255,7 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
      * they lie, so that they are packed by runs, and its short axes are one loop. Where a step
      * multiplies one vector, or packing is little, one more load a step is too many. */
     const int plain = half || dots || swapped || !packed || p.cols.y == 1;
-    const int listed =
-        !plain && vectors > 1 && rows <= MD_TILE_LIST_ROWS && !md_tile_keeps(&p);
+    const int listed = !plain && vectors > 1 && rows <= MD_TILE_LIST_ROWS && !md_tile_keeps(&p);
     const int64_t run = listed ? md_tile_listed_run(&p) : 0;
 
     /* Blocks of the summed axes: some of k2 at a time, or several k1 where k2 is short. */
@@ -259,7 +263,14 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     /* Rows side by side, and a pitch of 4096 bytes along the sum: a line that tiles share is gone
      * before the next one where a block is long. */
     const int far = p.r2.x == 1 && p.k2.n > 1 && p.k2.x * elem % MD_TILE_PITCH == 0;
+    /* A small result of operands that come from memory and are read once: what the next block
+     * reads is fetched under this one, all of it by the time that it begins. */
+    const int next = !half && !packed && !dots && sums == p.k2.n && p.r1.n == 1 && p.r2.x == 1 &&
+                     p.k2.x * elem >= MD_TILE_LEAP && p.k2.y * elem >= MD_TILE_LEAP &&
+                     rows * p.cols.n <= MD_TILE_NEXT_C &&
+                     (double)(rows + p.cols.n) * (double)sums * elem >= MD_TILE_NEXT_BYTES;
     int64_t most = (dots   ? MD_TILE_K_DOTS
+                    : next ? MD_TILE_K_NEXT
                     : once ? MD_TILE_K_ONCE
                     : far  ? MD_TILE_K_FAR
                            : MD_TILE_K_BYTES) /
@@ -296,12 +307,12 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     const int shared =
         far_dots || products > (bytes > MD_TILE_NEAR ? MD_TILE_SERIAL : MD_TILE_SERIAL_NEAR);
     p.is = run > 0 ? MD_TILE_LISTED : 0;
-    int64_t kblocks = run > 0 ? md_tile_list_blocks(&p)
-                              : p.k0.n * ((p.k1.n + p.kb1 - 1) / p.kb1) *
-                                    ((p.k2.n + p.kb2 - 1) / p.kb2);
+    int64_t kblocks =
+        run > 0 ? md_tile_list_blocks(&p)
+                : p.k0.n * ((p.k1.n + p.kb1 - 1) / p.kb1) * ((p.k2.n + p.kb2 - 1) / p.kb2);
     p.is |= s.flags | (shared ? MD_TILE_SHARED : 0) | (inplace ? MD_TILE_IN_PLACE : 0) |
-           (swapped ? MD_TILE_SWAPPED : 0) | (packed ? MD_TILE_PACKED : 0) |
-           (dots ? MD_TILE_DOTS : 0);
+            (swapped ? MD_TILE_SWAPPED : 0) | (packed ? MD_TILE_PACKED : 0) |
+            (dots ? MD_TILE_DOTS : 0);
     const int wide = swapped ? MD_TILE_WIDE_B : MD_TILE_WIDE_A;
     const int even = p.k2.n % 2 == 0 && p.kb2 % 2 == 0;
     const int paired = !(p.is & wide) && p.k2.x == 1 && even;
@@ -310,10 +321,15 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     /* Of rows that lie side by side few steps of the sum fit the first-level cache, if these lie
      * 4096 bytes apart. Packed they lie one behind another, for all panels of a block. From memory
      * they are better fetched step by step, while others are multiplied. */
-    const int beside = !half && !dots && !swapped && !listed && !chunked && far && p.r1.n == 1 &&
-                       rows >= MD_TILE_TAKEN_ROWS && p.cols.n >= MD_TILE_TAKEN_COLS &&
-                       products >= MD_TILE_TAKEN_FROM && rows * sums * elem <= MD_TILE_TAKEN_MOST;
+    const int beside = !half && !dots && !swapped && !listed && !chunked && !next && far &&
+                       p.r1.n == 1 && rows >= MD_TILE_TAKEN_ROWS &&
+                       p.cols.n >= MD_TILE_TAKEN_COLS && products >= MD_TILE_TAKEN_FROM &&
+                       rows * sums * elem <= MD_TILE_TAKEN_MOST;
     p.is |= taken || beside ? MD_TILE_TAKEN : 0;
+    const double results = (double)p.b1.n * (double)p.b2.n * (double)rows * (double)p.cols.n * elem;
+    const int claims = inplace && !turned && !half && !dots && sums <= MD_TILE_CLAIM_STEPS &&
+                       !(s.flags & MD_TILE_ADD) && results >= MD_TILE_CLAIM_BYTES;
+    p.is |= (next ? MD_TILE_NEXT : 0) | (claims ? MD_TILE_CLAIMED : 0);
     p.is |= md_tile_whole(&p) && rows * sums * elem > MD_TILE_BOTH ? MD_TILE_UNCUT : 0;
     p.is |= made && !paired ? MD_TILE_SINGLE : 0;
     p.chunks = 1;
@@ -353,8 +369,8 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
     }
     p.block_rows = md_tile_min(p.block_rows, rows);
     if (half && !made) { /* an eighth of what a large one reads and writes */
-        const int64_t most_bytes = bytes / 8 > MD_TILE_TAKEN_BYTES ? (int64_t)(bytes / 8)
-                                                                   : (int64_t)MD_TILE_TAKEN_BYTES;
+        const int64_t most_bytes =
+            bytes / 8 > MD_TILE_TAKEN_BYTES ? (int64_t)(bytes / 8) : (int64_t)MD_TILE_TAKEN_BYTES;
         const int64_t room = most_bytes / (p.kb1 * p.kb2 * elem + 1);
         p.block_rows = md_tile_min(p.block_rows, room > MD_TILE_HIGH ? room : MD_TILE_HIGH);
     }

@@ -354,6 +354,40 @@ static void test_taps(void **state) {
     assert_true(spans > pairs + 5 && pairs > 20 && wide > 5);
 }
 
+/* Small results of long sums: what lies apart comes from memory, and is fetched a block ahead. */
+static Case case_long(int64_t m, int64_t n, int64_t k, int64_t apart) {
+    Case t = case_dense('t', 'n', m, n, k, 0, 4);
+    t.shape.a_k2 = t.shape.b_k2 = apart;
+    t.a_size = t.b_size = apart * k;
+    t.plan = md_tile_plan(md_tile_normal(t.shape), t.elem);
+    return t;
+}
+
+/* Results that memory takes are asked for, where sums are short. */
+static void test_from_memory(void **state) {
+    (void)state;
+    Case t[] = {case_long(7, 40, 22400, 64), case_long(20, 33, 20000, 70),
+                case_dense('n', 'n', 16500, 64, 5, 0, 4),
+                case_dense('t', 't', 32900, 33, 3, MD_TILE_NO_C, 4)};
+    assert_true(t[0].plan.is & MD_TILE_NEXT && t[1].plan.is & MD_TILE_NEXT);
+    assert_true(t[0].plan.kb2 < 64 && t[0].plan.chunks > 1);
+    assert_true(t[2].plan.is & MD_TILE_CLAIMED);
+    assert_false(t[3].plan.is & MD_TILE_CLAIMED);
+    for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
+        case_fill(&t[i]);
+        case_check(&t[i]);
+        case_free(&t[i]);
+    }
+#ifndef MDLC_ODD_SIZES
+    assert_false(case_long(7, 40, 22000, 64).plan.is & MD_TILE_NEXT); /* less to read */
+    assert_false(case_long(7, 40, 99999, 63).plan.is & MD_TILE_NEXT); /* side by side */
+    assert_false(case_long(256, 256, 8192, 256).plan.is & MD_TILE_NEXT);
+    assert_false(case_dense('n', 'n', 16300, 64, 5, 0, 4).plan.is & MD_TILE_CLAIMED);
+    assert_false(case_dense('n', 'n', 16500, 64, 300, 0, 4).plan.is & MD_TILE_CLAIMED);
+    assert_false(case_dense('n', 'n', 16500, 64, 5, MD_TILE_ADD, 4).plan.is & MD_TILE_CLAIMED);
+#endif
+}
+
 /* ---- specialised as in an emitted program ---------------------------------------------------- */
 
 /* What the compiler prints for linear(128 -> 128) of a batch of 128, [out, in] weights, and for the
@@ -469,6 +503,7 @@ int main(void) {
         cmocka_unit_test(test_blocks),      cmocka_unit_test(test_pitches),
         cmocka_unit_test(test_groups),      cmocka_unit_test(test_specialised),
         cmocka_unit_test(test_random),      cmocka_unit_test(test_taps),
+        cmocka_unit_test(test_from_memory),
     };
     return cmocka_run_group_tests_name("runtime tile", tests, NULL, NULL);
 }
