@@ -15,6 +15,10 @@
  * Where both operands have the channels (depthwise convolutions, and their adjoints), a product is
  * no matrix: each channel is multiplied by numbers of its own. Vectors then run along the channels,
  * which become the last axis of the result and of the few numbers.
+ *
+ * Where such an adjoint has few columns (the channels of a first picture), most lanes of a vector
+ * would be empty: several neighbouring places are columns beside one another then, whose numbers
+ * are zero for taps that they do not have.
  * Needs and gives: see halo.h. */
 #include "passes/halo.h"
 
@@ -27,7 +31,8 @@ enum {
     LEAST_RESULTS = TUNED(4, 2), /* of each element, in the axes of the other operand alone */
     LEAST_READS = TUNED(2, 1),   /* of each element by windows, where both operands have channels */
     LEAST_CHANNELS = TUNED(8, 2), /* that lie side by side */
-    LEAST_ROWS = TUNED(32, 4)     /* of the other operand for a row */
+    LEAST_ROWS = TUNED(32, 4),    /* of the other operand for a row */
+    LEAST_WORK = TUNED(1 << 22, 1 << 12) /* multiplications worth numbers in another order */
 };
 
 /* --- channels of both operands ---------------------------------------------------------------- */
@@ -82,8 +87,21 @@ static bool is_row_in_order(const Node *contract, int k) {
            type_count(*x->type) <= type_count(*y->type) / LEAST_ROWS;
 }
 
+/* Is operand `k` few numbers with a border around them? */
+static bool is_few_padded(const Node *contract, int k) {
+    const Node *x = contract->in[k];
+    bool few = type_count(*x->type) <= type_count(*contract->in[!k]->type) / LEAST_ROWS;
+    while (few && op_info[x->op].cls == CLASS_VIEW && x->op != OP_PAD) {
+        x = x->in[0];
+    }
+    return few && x->op == OP_PAD;
+}
+
 bool halo_turns(const Node *contract, int k) {
     const Node *x = contract->in[k];
+    if (is_few_padded(contract, k)) {
+        return true;
+    }
     bool few = type_count(*x->type) <= type_count(*contract->type) / LEAST_RESULTS;
     return (few && x->op == OP_PERMUTE && shares_channels(contract, !k)) ||
            is_row_in_order(contract, k);
@@ -300,6 +318,169 @@ static Node *unbordered(Graph *g, const Node *n, Node *const *in) {
                    : NULL;
 }
 
+/* --- few columns ------------------------------------------------------------------------------ */
+
+/* Windows whose places along `axis` are every `by`-th with all that the places between read, too:
+ * by - 1 taps more. *tap: the axis of these. NULL: no such windows. */
+static Node *stepped(Graph *g, Node *n, int axis, int64_t by, int *tap) {
+    const Attr *a = n->attr;
+    if (n->op == OP_PERMUTE) {
+        Node *below = stepped(g, n->in[0], a->map[axis], by, tap);
+        for (int i = 0; below && i < n->type->rank; i++) {
+            if (a->map[i] == *tap) {
+                *tap = i;
+                return node_permute(g, below, a->map);
+            }
+        }
+        return NULL;
+    }
+    if (n->op != OP_WINDOW || has_border(n) || axis == a->axis + 1) {
+        return NULL;
+    }
+    if (axis == a->axis) {
+        bool plain = a->s == 1 && a->d == 1 && a->count % by == 0;
+        *tap = axis + 1;
+        return plain ? node_window(g, n->in[0], axis, by, 1, a->p, a->count / by, a->taps + by - 1,
+                                   BORDER_NONE, 0)
+                     : NULL;
+    }
+    Node *below = stepped(g, n->in[0], axis > a->axis ? axis - 1 : axis, by, tap);
+    *tap += below && *tap > a->axis;
+    return below ? node_window(g, below, a->axis, a->s, a->d, a->p, a->count, a->taps, BORDER_NONE,
+                               0)
+                 : NULL;
+}
+
+/* How many neighbouring places share a vector: of few columns most of one would be empty. Each of
+ * them multiplies the taps of all by numbers that are zero where it has none. */
+static int64_t places_beside(int64_t lanes, int64_t columns, int64_t places, int64_t taps) {
+    enum { WORTH = 70 }; /* percent of the time, most */
+    int64_t best = 1, least = taps * WORTH;
+    for (int64_t by = 2; by * columns <= lanes; by++) {
+        int64_t time = (taps + by - 1) * 100 / by;
+        if (places % by == 0 && time < least) {
+            best = by;
+            least = time;
+        }
+    }
+    return best;
+}
+
+/* Where an axis of windows is in what they show. */
+static int axis_below(const Node *n, int axis) {
+    for (; axis >= 0 && (n->op == OP_WINDOW || n->op == OP_PERMUTE); n = n->in[0]) {
+        axis = n->op == OP_PERMUTE ? n->attr->map[axis] : axis - (axis > n->attr->axis);
+    }
+    return axis;
+}
+
+/* Of a product over windows: which operand has them, the last axis of the result that they have,
+ * where they have that, and where the other operand has its taps; places that go together. */
+typedef struct {
+    int k, last, axis, taps;
+    int64_t by;
+} Beside;
+
+/* False: few columns are not what it has, or nothing would be gained. */
+static bool find_beside(Graph *g, const Node *n, int k, Beside *b) {
+    const Node *x = n->in[k], *y = n->in[!k];
+    int64_t columns = 1, lanes = MD_ALIGN / (int64_t)elem_bytes(n->type->elem);
+    bool shared = false;
+    *b = (Beside){.k = k, .last = -1, .by = 1};
+    for (int i = 0; i < n->type->rank; i++) {
+        bool own = has_label(n, k, n->attr->lo_[i]), other = has_label(n, !k, n->attr->lo_[i]);
+        b->last = own && n->type->dim[i] > 1 ? i : b->last;
+        shared = shared || (own && other);
+        columns *= other ? n->type->dim[i] : 1;
+    }
+    bool room = n->type->rank < MD_RANK && y->type->rank < MD_RANK;
+    if (b->last < 0 || shared || columns == 1 || !room ||
+        type_count(*x->type) < LEAST_WORK / columns) {
+        return false;
+    }
+    int tap = -1;
+    b->axis = find_label(labels(n, k), x->type->rank, n->attr->lo_[b->last]);
+    if (!stepped(g, n->in[k], b->axis, 1, &tap)) {
+        return false;
+    }
+    b->taps = find_label(labels(n, !k), y->type->rank, labels(n, k)[tap]);
+    if (b->taps >= 0) {
+        b->by = places_beside(lanes, columns, n->type->dim[b->last], x->type->dim[tap]);
+    }
+    return b->by > 1;
+}
+
+/* The numbers of each of `by` places beside one another, for the taps of all, with the labels of
+ * the result (`to`, of them) in front, so that columns lie at one stride, and those of the sum as
+ * what the windows show lies. *list: their labels, the places' being `place`. */
+static Node *numbers_beside(Graph *g, const Node *n, const Beside *b, const int8_t *to, int of,
+                            int8_t place, int8_t *list) {
+    Node *y = n->in[!b->k];
+    const Node *x = n->in[b->k];
+    int64_t around[MD_RANK] = {0}, taps = y->type->dim[b->taps];
+    int8_t label[MD_RANK];
+    int rank = y->type->rank + 1, map[MD_RANK], at = 0;
+    around[b->taps] = b->by - 1;
+    for (int i = 0; i < rank; i++) {
+        label[i] = i == b->taps ? place : labels(n, !b->k)[i - (i > b->taps)];
+    }
+    for (int i = 0; i < of; i++) {
+        int there = find_label(label, rank, to[i]);
+        if (there >= 0) {
+            list[at] = to[i];
+            map[at++] = there;
+        }
+    }
+    for (int below = -1; below < x->type->rank; below++) { /* -1: what y alone sums */
+        for (int i = 0; i < rank; i++) {
+            int there = find_label(labels(n, b->k), x->type->rank, label[i]);
+            if (find_label(to, of, label[i]) < 0 && axis_below(x, there) == below) {
+                list[at] = label[i];
+                map[at++] = i;
+            }
+        }
+    }
+    Node *wide = node_pad(g, y, around, around, BORDER_VALUE, 0);
+    Node *beside = node_window(g, wide, b->taps, -1, 1, 1 - b->by, b->by, taps + b->by - 1,
+                               BORDER_NONE, 0);
+    return node_permute(g, beside, map);
+}
+
+/* A product over windows (operand `k`) with few columns, several places at a time; itself where
+ * that gains nothing. The result lies with its columns last. */
+static Node *with_places_beside(Graph *g, Node *n, int k) {
+    Beside b;
+    if (!find_beside(g, n, k, &b)) {
+        return n;
+    }
+    int8_t list[MD_RANK], to[MD_RANK], place = 0;
+    int64_t dim[MD_RANK];
+    int back[MD_RANK], count = 0, made = 0, tap;
+    for (int i = 0; i < 3 * MD_RANK; i++) { /* a label that is free */
+        bool used = has_label(n, 0, place) || has_label(n, 1, place);
+        place = (int8_t)(place + used);
+    }
+    for (int kind = 0; kind < 3; kind++) { /* of the windows, the places beside, columns */
+        for (int i = 0; i < n->type->rank; i++) {
+            int8_t label = n->attr->lo_[i];
+            if ((i == b.last ? 1 : has_label(n, k, label) ? 0 : 2) == kind) {
+                to[made++] = label;
+                dim[count] = n->type->dim[i];
+                back[i] = count++;
+            }
+        }
+        if (kind == 1) {
+            to[made++] = place;
+        }
+    }
+    Node *in[2];
+    in[k] = stepped(g, n->in[k], b.axis, b.by, &tap);
+    in[!k] = numbers_beside(g, n, &b, to, made, place, list);
+    Node *product = node_contract(g, in[0], in[1], k == 0 ? n->attr->la : list,
+                                  k == 0 ? list : n->attr->lb, to, made);
+    return node_permute(g, node_reshape(g, product, n->type->rank, dim), back);
+}
+
 /* --- overlapping windows ---------------------------------------------------------------------- */
 
 /* An OVERLAP_ADD of a CONTRACT that has the windows from operand `a` alone and the taps from the
@@ -393,6 +574,7 @@ static Node *product_of_windows(Graph *g, const Node *n, Node *terms) {
     Node *made = node_contract(g, in[0], in[1], lists[0], lists[1], to, n->type->rank);
     Node *plain = made->op == OP_CONTRACT ? unbordered(g, made, made->in) : NULL;
     made = plain ? plain : made;
+    made = made->op == OP_CONTRACT ? with_places_beside(g, made, a) : made;
     return by ? node_map2(g, OP_MUL, made, by) : made;
 }
 

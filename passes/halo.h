@@ -16,8 +16,8 @@ bool halo_applies(const Region *region);
 bool halo_is_worth(const Node *contract, int k);
 /* The first of these reasons: it is an operand of a tile. */
 bool halo_is_tiled(const Node *contract, int k);
-/* Is operand `k` a few numbers seen with the channels last that both operands have, or in the order
- * in which the other one has the sum? They are worth a copy in that order. */
+/* Is operand `k` a few numbers seen with the channels last that both operands have, in the order in
+ * which the other one has the sum, or with a border? They are worth a copy as they are seen. */
 bool halo_turns(const Node *contract, int k);
 
 #endif
