@@ -6,6 +6,7 @@
 #include "compiler/kernel.h"
 #include "emit/api.h"
 #include "emit/host.h"
+#include "emit/stmts.h"
 #include "runtime/format.h"
 
 typedef struct {
@@ -105,7 +106,7 @@ static void look_at_kernels(const Emit *e, Has *has) {
     for (int i = 0; i < e->p->kernel.count; i++) {
         const Kernel *k = e->p->kernel.at[i];
         const Tile *tile = kernel_tile(k);
-        has->fetches = has->fetches || has_ahead(&k->body) || (tile && tile->stream.count > 0);
+        has->fetches = has->fetches || has_ahead(&k->body) || (tile && tile_asks(tile));
     }
 }
 

@@ -77,6 +77,8 @@ void block_unbind(Style *s, const StmtList *list); /* its names end */
 void tile_print(Style *s, const Tile *tile);
 /* Parts of runtime/tile_kernel.h that it uses, by the names of their regions. */
 void tile_features(Arena *arena, const Tile *tile, NameList *list);
+bool tile_pairs(const Tile *tile); /* multiplies bfloat16 in pairs, where a machine does that */
+bool tile_asks(const Tile *tile); /* for memory that something else reads later */
 /* What stands in front of the kernel's function. Sets the kernels by which its plan and its
  * epilogue are called, its own or one of `known`; of the epilogue NULL: it has none. */
 void tile_print_plan(Style *s, Text *out, const Tile *tile, Products *known);

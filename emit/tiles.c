@@ -392,6 +392,18 @@ static void add_feature(Arena *arena, NameList *list, const char *name, bool has
     }
 }
 
+bool tile_pairs(const Tile *tile) {
+    return tile_is_half(tile) && (tile_plan(tile).is & MD_TILE_LONE) == 0;
+}
+
+bool tile_asks(const Tile *tile) {
+    if (tile->blas || tile->stream.count > 0) {
+        return tile->stream.count > 0;
+    }
+    const md_tile plan = tile_plan(tile);
+    return md_tile_far(&plan);
+}
+
 void tile_features(Arena *arena, const Tile *tile, NameList *list) {
     static const char *const vectors[] = {"VECTORS1", "VECTORS2", "VECTORS3", "VECTORS4"};
     static const char *const dot_rows[] = {"DOTS1", "DOTS2", "DOTS3", "DOTS4"};
@@ -420,6 +432,7 @@ void tile_features(Arena *arena, const Tile *tile, NameList *list) {
     add_feature(arena, list, "SHARED", p->is & MD_TILE_SHARED);
     add_feature(arena, list, "STREAMS", p->is & MD_TILE_STREAMS);
     add_feature(arena, list, "CLAIMED", p->is & MD_TILE_CLAIMED);
+    add_feature(arena, list, "FAR", md_tile_far(p));
     add_feature(arena, list, "TRANSPOSED", turned);
     add_feature(arena, list, "ADD", p->is & MD_TILE_ADD);
     add_feature(arena, list, "CHUNKS", p->chunks > 1);

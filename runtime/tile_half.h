@@ -15,23 +15,7 @@
 #ifndef MD_TILE_HALF_H
 #define MD_TILE_HALF_H
 
-#include "runtime/half.h"
-#include "runtime/tile_kernel.h"
-
-/* Are two products of bfloat16 added to a sum at once? Intel's processors have the instruction at
- * less than half the rate of two multiply-adds; those that know FP16 as well are Intel's. */
-#ifndef MD_TILE_PAIRS
-#if defined(__AVX512BF16__) && MD_VBYTES == 64 && !defined(__AVX512FP16__) &&                      \
-    !defined(__cooperlake__)
-#define MD_TILE_PAIRS 1
-#else
-#define MD_TILE_PAIRS 0
-#endif
-#endif
-
-#if defined(__F16C__) || MD_TILE_PAIRS
-#include <immintrin.h>
-#endif
+#include "runtime/tile_pairs.h"
 
 /* What bfloat16 holds, as an A that a product makes for itself has it; float where all lanes are
  * single. */
@@ -58,122 +42,6 @@ typedef float md_tile_lane;
 #else
 #define MD_TILE_UNROLL
 #endif
-
-/* Element `at`, rounded where they are `wide`; of two neighbours a pair, 0 for an absent second. */
-MD_INLINE uint32_t md_tile_short(const void *y, int64_t at, int wide) {
-    return wide ? md_to_bf16(((const float *)y)[at]) : ((const uint16_t *)y)[at];
-}
-MD_INLINE uint32_t md_tile_pair(const void *y, int64_t at, int64_t step, int two, int wide) {
-    const uint32_t second = two ? md_tile_short(y, at + step, wide) : 0;
-    return md_tile_short(y, at, wide) | second << 16;
-}
-
-/* to[i] = the pair that begins with element from + i. */
-MD_INLINE void md_tile_pairs_beside(uint32_t *MD_RESTRICT to, const void *MD_RESTRICT y,
-                                    int64_t from, int64_t step, int64_t n, int wide) {
-    int64_t i = 0;
-    for (; i + MD_LANES_F32 <= n; i += MD_LANES_F32) { /* whole vectors, however few there are */
-        for (int k = 0; k < MD_LANES_F32; k++) {
-            to[i + k] = md_tile_pair(y, from + i + k, step, 1, wide);
-        }
-    }
-    for (; i < n; i++) {
-        to[i] = md_tile_pair(y, from + i, step, 1, wide);
-    }
-}
-
-#ifdef MD_TURN_VECTORS
-/* Pairs that lie one behind another in each column: as many as fill squares of a vector's lanes,
- * turned in registers. Gives how many of each column. */
-MD_INLINE int64_t md_tile_pairs_along(uint32_t *MD_RESTRICT to, int64_t width, const void *y,
-                                      int64_t at, int64_t yc, int64_t pairs, int64_t cols,
-                                      int wide) {
-    enum { N = MD_LANES_F32 };
-    const int64_t whole = pairs / N * N;
-    for (int64_t c0 = 0; c0 < cols; c0 += N) {
-        const int64_t n = md_tile_min(N, cols - c0);
-        for (int64_t j = 0; j < whole; j += N) {
-            float part[N * N];
-            for (int64_t c = 0; c < n; c++) {
-                const int64_t from = at + (c0 + c) * yc + 2 * j;
-                uint16_t row[2 * N];
-                for (int k = 0; k < 2 * N; k++) {
-                    row[k] = (uint16_t)md_tile_short(y, from + k, wide);
-                }
-                memcpy(part + c * N, row, sizeof row);
-            }
-            md_tile_square_f32((float *)(void *)(to + j * width + c0), width, part, N, n, 0);
-        }
-    }
-    return whole;
-}
-#endif
-
-/* to[(i * pairs + j) * width + c] = elements 2 j and 2 j + 1 along k2 of column c, 0 behind the
- * last of them and from column `cols` to `room`. */
-MD_INLINE void md_tile_pairs_of(uint32_t *MD_RESTRICT to, int64_t width, int64_t room,
-                                const void *y, int64_t yk1, int64_t yk2, int64_t yc, int64_t nk1,
-                                int64_t nk2, int64_t cols, int wide) {
-    const int64_t pairs = (nk2 + 1) / 2;
-    for (int64_t i = 0; i < nk1; i++, to += pairs * width) {
-        int64_t done = 0;
-#ifdef MD_TURN_VECTORS
-        if (yc != 1 && yk2 == 1 && room % MD_LANES_F32 == 0) {
-            done = md_tile_pairs_along(to, width, y, i * yk1, yc, nk2 / 2, cols, wide);
-        }
-#endif
-        const int64_t near = 16; /* columns at a time: so many lines of the cache */
-        const int64_t side = yc == 1 ? cols : near;
-        for (int64_t c0 = 0; c0 < cols; c0 += side) {
-            const int64_t c1 = md_tile_min(cols, c0 + side);
-            for (int64_t j = done; j < pairs; j++) {
-                const int64_t from = i * yk1 + 2 * j * yk2;
-                uint32_t *at = to + j * width;
-                if (yc == 1 && 2 * j + 1 < nk2) {
-                    md_tile_pairs_beside(at, y, from, yk2, cols, wide);
-                } else {
-                    for (int64_t c = c0; c < c1; c++) {
-                        at[c] = md_tile_pair(y, from + c * yc, yk2, 2 * j + 1 < nk2, wide);
-                    }
-                }
-            }
-        }
-        for (int64_t j = 0; cols < room && j < pairs; j++) {
-            memset(to + j * width + cols, 0, (size_t)(room - cols) * sizeof *to);
-        }
-    }
-}
-MD_NOINLINE void md_tile_pairs(uint32_t *MD_RESTRICT to, int64_t width, int64_t room, const void *y,
-                               int64_t yk1, int64_t yk2, int64_t yc, int64_t nk1, int64_t nk2,
-                               int64_t cols) {
-    md_tile_pairs_of(to, width, room, y, yk1, yk2, yc, nk1, nk2, cols, 0);
-}
-MD_NOINLINE void md_tile_pairs_wide(uint32_t *MD_RESTRICT to, int64_t width, int64_t room,
-                                    const void *y, int64_t yk1, int64_t yk2, int64_t yc,
-                                    int64_t nk1, int64_t nk2, int64_t cols) {
-    md_tile_pairs_of(to, width, room, y, yk1, yk2, yc, nk1, nk2, cols, 1);
-}
-
-/* Rows that lie along the sum, pair behind pair. */
-MD_NOINLINE void md_tile_pairs_rows(uint32_t *MD_RESTRICT to, const void *MD_RESTRICT x, int64_t xr,
-                                    int64_t xk, int64_t rows, int64_t nk1, int64_t nk2, int wide) {
-    uint16_t *MD_RESTRICT half = (uint16_t *)(void *)to;
-    for (int64_t r = 0; r < rows; r++) {
-        for (int64_t i = 0; i < nk1; i++, half += (nk2 + 1) / 2 * 2) {
-            const int64_t from = r * xr + i * xk;
-            if (wide) {
-                for (int64_t k = 0; k < nk2; k++) {
-                    half[k] = (uint16_t)md_tile_short(x, from + k, 1);
-                }
-            } else {
-                memcpy(half, (const uint16_t *)x + from, (size_t)nk2 * sizeof *half);
-            }
-            if (nk2 % 2 != 0) {
-                half[nk2] = 0;
-            }
-        }
-    }
-}
 
 /* What an operand of lanes of one element is in memory, and what is made of it. */
 enum {
@@ -314,17 +182,6 @@ MD_NOINLINE void md_tile_span_of(float *MD_RESTRICT to, const void *x, int64_t f
     MD_TILE_FORMS(MD_TILE_SPAN_OF);
 #undef MD_TILE_SPAN_OF
 }
-/* to[i] = the pair that begins with element from + i, its second one `step` behind it: whichever
- * place a row begins at, its pairs are among them. */
-MD_NOINLINE void md_tile_span_pairs(uint32_t *MD_RESTRICT to, const void *MD_RESTRICT x,
-                                    int64_t from, int64_t count, int64_t step, int wide) {
-    if (wide) {
-        md_tile_pairs_beside(to, x, from, step, count - step, 1);
-    } else {
-        md_tile_pairs_beside(to, x, from, step, count - step, 0);
-    }
-}
-
 /* A panel of Y, or rows of X. */
 MD_INLINE void md_tile_lanes(const md_tile *s, void *to, int64_t width, int64_t room, const void *y,
                              int64_t yk1, int64_t yk2, int64_t yc, int64_t nk1, int64_t nk2,
@@ -337,6 +194,49 @@ MD_INLINE void md_tile_lanes(const md_tile *s, void *to, int64_t width, int64_t 
                                                     nk1, nk2, cols);
     }
 }
+
+/* if: FAR */
+/* The panel that is packed next, whose lines register tiles ask for, one every `pause` steps:
+ * `runs` of `lines` each, a `skip` behind one another. A panel is packed far faster than memory
+ * gives what it is made of, and multiplied more slowly. */
+typedef struct {
+    uintptr_t at;
+    int64_t lines, line, skip, runs, pause, wait;
+} md_tile_soon;
+
+MD_INLINE void md_tile_soon_line(md_tile_soon *soon) {
+    MD_FETCH(soon->at);
+    soon->at += 64;
+    if (++soon->line == soon->lines) {
+        soon->line = 0;
+        soon->runs--;
+        soon->at += (uintptr_t)soon->skip;
+    }
+}
+
+/* Panel p of block q, over so many steps of what is multiplied before. */
+MD_INLINE md_tile_soon md_tile_soon_of(const md_tile *s, const void *y, int64_t bytes, int64_t q,
+                                       int64_t p, int64_t nr, int64_t steps) {
+    md_tile_soon soon = {0, 0, 0, 0, 0, 0, 0};
+    const md_tile_sums b = md_tile_sums_of(s, q);
+    const int64_t cols = md_tile_min(nr, s->cols.n - p * nr), turned = s->cols.y != 1;
+    const int64_t run = (turned ? b.nk2 : cols) * bytes;
+    if (cols <= 0 || b.nk1 > 1 || (turned && s->k2.y != 1)) {
+        return soon;
+    }
+    soon.at = (uintptr_t)y + (uintptr_t)((b.i0 * s->k0.y + b.i1 * s->k1.y + b.i2 * s->k2.y +
+                                          p * nr * s->cols.y) *
+                                         bytes);
+    const int64_t stride = (turned ? s->cols.y : s->k2.y) * bytes;
+    soon.lines = ((stride % 64 == 0 ? (int64_t)(soon.at % 64) : 63) + run + 63) / 64;
+    soon.skip = stride - soon.lines * 64;
+    soon.runs = turned ? cols : b.nk2;
+    soon.pause = steps / (soon.lines * soon.runs);
+    soon.pause = soon.pause > 0 ? soon.pause : 1;
+    soon.wait = soon.pause;
+    return soon;
+}
+/* end: FAR */
 
 #if MD_VBYTES > 0
 typedef uint32_t md_tile_vpair __attribute__((vector_size(MD_VBYTES)));
@@ -355,14 +255,18 @@ typedef float md_tile_single_u __attribute__((aligned(4), may_alias));
 #endif
 
 /* The register tile of `rows` x `nv` vectors, both constants where this is inlined: row r lies at
- * x + r / rm * xr1 + r % rm * xr2. `ask`: an md_tile_ask or NULL. */
+ * x + r / rm * xr1 + r % rm * xr2. `ask`: an md_tile_ask or NULL; `soon` may be NULL. */
 MD_INLINE void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, int64_t rm,
                                  int64_t xr1, int64_t xr2, int64_t xk1, int64_t xk2,
                                  const uint32_t *y, int64_t width, int64_t nk1, int64_t pairs,
                                  float *strip, int64_t ld, int64_t lanes, int first, int lone,
-                                 const void *ask) {
+                                 const void *ask, void *far) {
     const md_vf32 zero = {0};
-    (void)ask;
+    (void)ask, (void)far;
+    /* if: FAR */
+    md_tile_soon *soon = (md_tile_soon *)far;
+    int64_t wait = soon != NULL ? soon->wait : 0;
+    /* end: FAR */
     /* if: STREAMS */
     const md_tile_ask *asked = (const md_tile_ask *)ask;
     int64_t left = ask != NULL && asked->pause > 0, asking = 0;
@@ -385,6 +289,12 @@ MD_INLINE void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, in
                 md_tile_ask_row(asked, asking++);
             }
             /* end: STREAMS */
+            /* if: FAR */
+            if (soon != NULL && --wait <= 0 && soon->runs > 0) {
+                wait = soon->pause;
+                md_tile_soon_line(soon);
+            }
+            /* end: FAR */
             md_tile_vpair b[4];
             MD_TILE_UNROLL
             for (int64_t v = 0; v < nv; v++) {
@@ -409,6 +319,11 @@ MD_INLINE void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, in
             }
         }
     }
+    /* if: FAR */
+    if (soon != NULL) {
+        soon->wait = wait;
+    }
+    /* end: FAR */
     MD_TILE_UNROLL
     for (int64_t r = 0; r < rows; r++) {
         MD_TILE_UNROLL
@@ -438,8 +353,8 @@ MD_INLINE float md_tile_wide(uint32_t bits) {
 MD_FN void md_tile_rows_half(int64_t rows, int64_t nv, const uint16_t *x, int64_t rm, int64_t xr1,
                              int64_t xr2, int64_t xk1, int64_t xk2, const uint32_t *y,
                              int64_t width, int64_t nk1, int64_t pairs, float *strip, int64_t ld,
-                             int64_t lanes, int first, int lone, const void *ask) {
-    (void)ask;
+                             int64_t lanes, int first, int lone, const void *ask, void *far) {
+    (void)ask, (void)far;
     for (int64_t r = 0; r < rows; r++) {
         const uint16_t *row = x + r / rm * xr1 + r % rm * xr2;
         for (int64_t c = 0; c < (nv - 1) * MD_LANES_F32 + lanes; c++) {
@@ -553,6 +468,11 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
     const int span = taken && (s->is & MD_TILE_SPAN);
     const int lanes = span || made;    /* at the strides of X */
     const int64_t step = lone ? 1 : 2; /* elements of a lane */
+    void *far = NULL; /* what register tiles ask for */
+    /* if: FAR */
+    md_tile_soon soon = {0, 0, 0, 0, 0, 0, 0};
+    far = MD_VBYTES > 0 && md_tile_far(s) ? &soon : NULL;
+    /* end: FAR */
     uint32_t *panels = (uint32_t *)(void *)slice;
     uint32_t *own = panels + s->slice - (md_tile_taken_count(s) + 15) / 16 * 16;
     int kept = 0;
@@ -615,11 +535,19 @@ MD_INLINE void md_tile_block_half(const md_tile *s, const void *xs, const void *
                                    q + 1 == q1 ? b.nk1 * pairs : 0);
                 }
                 /* end: STREAMS */
+                /* if: FAR */
+                if (far != NULL && (held ? i : j) == 0) { /* while this panel is multiplied */
+                    const int same = p + 1 < p1, more = q + 1 < q1;
+                    soon = md_tile_soon_of(s, ys, y_bytes, same ? q : more ? q + 1 : q0,
+                                           same ? p + 1 : more ? p0 : p1, nr,
+                                           inner * b.nk1 * pairs);
+                }
+                /* end: FAR */
 /* The panel and the tile with constants for rows and columns. */
 #define MD_HALF_RUN(ROWS)                                                                          \
     md_tile_rows_half(ROWS, vectors, xt, taken && !span ? (int64_t)MD_TILE_HIGH : u.rm, r1,        \
                       row_step, k1, k2, panel, width, b.nk1, pairs, st, ld,                        \
-                      room ? MD_LANES_F32 : last, first, lone, ask)
+                      room ? MD_LANES_F32 : last, first, lone, ask, far)
 #define MD_HALF_PANEL(COLS)                                                                        \
     {                                                                                              \
         const int64_t vectors = ((COLS) + MD_LANES_F32 - 1) / MD_LANES_F32;                        \

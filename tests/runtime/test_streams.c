@@ -1,7 +1,8 @@
 /* test_streams: what products with MD_TILE_STREAMS ask for while they multiply. Checked: every line
  * of the streams has been asked for before the epilogue gets its element, for any number of
  * workers; blocks are other ones than without streams, bits are not; plans keep the flag where
- * there is something to hide them behind. */
+ * there is something to hide them behind. And what products of 16 bits ask for of an operand that
+ * comes from memory: all of it but what a worker begins with, and nothing else. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -14,7 +15,7 @@
 void note_fetch(uintptr_t at);
 #define MD_FETCH(at) note_fetch(at)
 
-#include "runtime/tile_kernel.h"
+#include "runtime/tile_half.h"
 #include "runtime/tile_plan.h"
 
 enum { STREAMS = 2, STREAM = 1 << 21, LINE = 64 };
@@ -22,7 +23,21 @@ enum { STREAMS = 2, STREAM = 1 << 21, LINE = 64 };
 static const uintptr_t stream_at[STREAMS] = {(uintptr_t)1 << 24, (uintptr_t)1 << 26};
 static unsigned char fetched[STREAMS][STREAM / LINE];
 
+/* An operand in memory, and its lines. */
+static uintptr_t far_at;
+static int64_t far_lines, far_outside;
+static unsigned char *far_asked;
+
 void note_fetch(uintptr_t at) {
+    if (far_asked != NULL) {
+        const int64_t line = (int64_t)(at / LINE) - (int64_t)(far_at / LINE);
+        if (line >= 0 && line < far_lines) {
+            far_asked[line] = 1;
+        } else if (line != far_lines) { /* of a last run that begins within a line */
+            far_outside++;
+        }
+        return;
+    }
     for (int i = 0; i < STREAMS; i++) {
         if (at >= stream_at[i] && at < stream_at[i] + STREAM) {
             fetched[i][(at - stream_at[i]) / LINE] = 1;
@@ -154,8 +169,75 @@ static void test_refused(void **state) {
 #endif
 }
 
+static md_tile far_plan;
+static int far_count;
+MD_TILE_HALF_PART(far, far_plan, md_tile_none_f32, NULL)
+
+/* B of k x n floats or halves, [k, n] or, `along` the sum, [n, k]. */
+static void check_far(int along, int wide, int64_t m, int64_t n, int64_t k) {
+    const int64_t bytes = wide ? 4 : 2;
+    const md_tile_shape s = {.b1 = 1, .b2 = 1, .m1 = 1, .m2 = m, .n = n, .k0 = 1, .k1 = 1, .k2 = k,
+                             .a_m2 = k, .a_k2 = 1, .b_k2 = along ? 1 : n, .b_n = along ? k : 1,
+                             .c_m2 = n, .c_n = 1,
+                             .flags = MD_TILE_HALF | (wide ? MD_TILE_WIDE_B : 0)};
+    far_plan = md_tile_plan(md_tile_normal(s), 4);
+    const int swapped = (far_plan.is & MD_TILE_SWAPPED) != 0;
+    assert_true(md_tile_far(&far_plan) == (!swapped && n * k * bytes >= MD_TILE_FAR));
+    far_count += md_tile_far(&far_plan);
+    uint16_t *a = (uint16_t *)calloc((size_t)(m * k), sizeof *a);
+    float *b = floats(n * k * bytes / 4 + 16), *c = floats(m * n);
+    assert_non_null(a);
+    far_at = (uintptr_t)b;
+    far_lines = (int64_t)((far_at + (uintptr_t)(n * k * bytes) - 1) / LINE - far_at / LINE) + 1;
+    for (int parts = 1; parts < 4; parts++) {
+        far_asked = (unsigned char *)calloc((size_t)far_lines, 1);
+        far_outside = 0;
+        void *memory = malloc(md_tile_workspace(&far_plan, parts) + 64);
+        assert_true(far_asked != NULL && memory != NULL);
+        char *work = (char *)memory + (64 - (uintptr_t)memory % 64) % 64;
+        md_tile_call call = {a, b, c, NULL, work, 1, 1, parts, 0};
+        if (parts > 1) {
+            md_tile_grid(&far_plan, &call);
+        }
+        for (int i = 0; i < call.parts; i++) {
+            far_part(&call, i);
+        }
+        int64_t left = 0;
+        for (int64_t i = 0; i < far_lines; i++) {
+            left += far_asked[i] == 0;
+        }
+        const md_tile_cut u = md_tile_cut_rows(&far_plan, MD_LANES_F32, MD_VBYTES, MD_TILE_MANY);
+        const int64_t first = (far_plan.kb2 + 1) * (u.nr * bytes / LINE + 2) * call.parts;
+        assert_int_equal(far_outside, 0);
+        if (md_tile_far(&far_plan) && MD_VBYTES > 0) {
+            assert_true(left <= first && left < far_lines);
+        } else {
+            assert_int_equal(left, far_lines);
+        }
+        free(memory);
+        free(far_asked);
+        far_asked = NULL;
+    }
+    free(a);
+    free(b);
+    free(c);
+}
+
+/* Columns side by side and along the sum, sums in blocks, columns that fill no panel. */
+static void test_far(void **state) {
+    (void)state;
+    static const int64_t size[][3] = {{176, 512, 1100}, {64, 1024, 700}, {70, 999, 1800},
+                                      {64, 300, 300}, {200, 5000, 80}};
+    for (size_t i = 0; i < sizeof size / sizeof *size; i++) {
+        for (int way = 0; way < 4; way++) {
+            check_far(way & 1, way >> 1, size[i][0], size[i][1], size[i][2]);
+        }
+    }
+    assert_true(far_count > 8);
+}
+
 int main(void) {
     const struct CMUnitTest tests[] = {cmocka_unit_test(test_fetched),
-                                       cmocka_unit_test(test_refused)};
+                                       cmocka_unit_test(test_refused), cmocka_unit_test(test_far)};
     return cmocka_run_group_tests_name("runtime streams", tests, NULL, NULL);
 }
