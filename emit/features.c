@@ -6,6 +6,7 @@
 #include "compiler/kernel.h"
 #include "emit/api.h"
 #include "emit/host.h"
+#include "emit/profile.h"
 #include "emit/stmts.h"
 #include "runtime/format.h"
 
@@ -160,6 +161,7 @@ void features_add(const Emit *e, NameList *features) {
         {"scalars", has.scalars},                        /* inputs, by --set */
         {"halves", has.halves},                     /* f16, bf16 of the model, not only of files */
         {"fetches", has.fetches},
+        {"pairs", profile_has_pairs(e)}, /* that a profile measures */
         {"phases", e->p->module->phase.count > 0 || host_has_passes(e->p)},
         {"several", e->p->module->phase.count > 1}, /* trains in one run */
         {"partial", has.rings || host_has_scaled(e->p)}, /* batches that give no update */

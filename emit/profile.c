@@ -5,6 +5,9 @@
 
 #include "compiler/names.h"
 #include "emit/calls.h"
+#include "emit/stmts.h"
+
+#include <string.h>
 
 static bool is_timed(const ProgramEntry *entry) {
     EntryKind kind = entry->entry->kind;
@@ -51,6 +54,22 @@ void profile_close(const Emit *e, const ProgramEntry *entry, Text *out) {
     }
 }
 
+/* What products multiply, as runtime/profiled.h counts. */
+enum { OF_F32, OF_F64, OF_BF16, RATES };
+static int rate_of(const Step *step) {
+    const Tile *tile = step->kernel ? kernel_tile(step->kernel) : NULL;
+    return step->wide ? OF_F64 : tile && tile_pairs(tile) ? OF_BF16 : OF_F32;
+}
+
+bool profile_has_pairs(const Emit *e) {
+    bool has = false;
+    for (int i = 0; i < e->p->kernel.count && e->c->opt.profile; i++) {
+        const Tile *tile = kernel_tile(e->p->kernel.at[i]);
+        has = has || (tile && tile_pairs(tile));
+    }
+    return has;
+}
+
 /* ---- tables --------------------------------------------------------------------------------- */
 
 static int number_of(const Emit *e, NameList *list, const char *name) {
@@ -76,7 +95,7 @@ static void print_steps(const Emit *e, const ProgramEntry *entry, const CallCost
                         NameList *kernels, NameList *layers, Text *out) {
     text_printf(out,
                 "static const md_profiled_step %s_profile_steps[] = {\n"
-                "    /* kernel, layer, line, wide, part, flops, products, bytes */\n",
+                "    /* kernel, layer, line, as, part, flops, products, bytes */\n",
                 entry->c_name);
     int next = 0;
     for (int i = 0; i < all->at.count; i++, next++) {
@@ -86,21 +105,20 @@ static void print_steps(const Emit *e, const ProgramEntry *entry, const CallCost
         }
         text_printf(out, "    {%d, %d, %d, %d, \"%s\", %lld, %lld, %lld}, /* %d */\n",
                     number_of(e, kernels, cost->name), number_of(e, layers, cost->layer),
-                    loc_line_of(e, cost->step->loc), cost->step->wide, cost->part,
+                    loc_line_of(e, cost->step->loc), rate_of(cost->step), cost->part,
                     (long long)cost->flops, (long long)cost->products, (long long)cost->bytes,
                     cost->step->id);
     }
     text_add(out, "};\n");
 }
 
-/* FLOPs of products by their element type. */
-static void products_of(const CallCosts *all, int64_t products[2]) {
-    products[0] = products[1] = 0;
+/* FLOPs of products by what they multiply. */
+static void products_of(const CallCosts *all, int64_t products[RATES]) {
+    memset(products, 0, sizeof *products * RATES);
     for (int i = 0; i < all->at.count; i++) {
         const CallCost *cost = &all->at.at[i];
-        int wide = cost->step->wide;
-        products[wide] =
-            count_add(products[wide], cost->step->again ? 0 : cost->times, cost->products);
+        int64_t *sum = &products[rate_of(cost->step)];
+        *sum = count_add(*sum, cost->step->again ? 0 : cost->times, cost->products);
     }
 }
 
@@ -118,7 +136,7 @@ void profile_tables(const Emit *e, Text *out) {
         }
         CallCosts all = calls_of(e, entry);
         int first;
-        int64_t products[2];
+        int64_t products[RATES];
         (void)place_of(e, entry, &first);
         products_of(&all, products);
         if (all.at.count > 0) {
@@ -126,14 +144,14 @@ void profile_tables(const Emit *e, Text *out) {
         }
         text_add(&rows, "    {");
         text_literal(&rows, entry->entry->name);
-        text_printf(&rows, ", \"%s\", %s, %d, %d, {%lld, %lld}, %lld},\n",
+        text_printf(&rows, ", \"%s\", %s, %d, %d, {%lld, %lld, %lld}, %lld},\n",
                     entry->entry->kind == ENTRY_TRAIN  ? "train"
                     : entry->entry->kind == ENTRY_EVAL ? "eval"
                                                        : "entry",
                     all.at.count > 0 ? str_printf(e->arena, "%s_profile_steps", entry->c_name)
                                      : "NULL",
                     all.at.count > 0 ? entry->nstep : 0, first, (long long)products[0],
-                    (long long)products[1], (long long)all.bytes_once);
+                    (long long)products[1], (long long)products[2], (long long)all.bytes_once);
     }
     if (kernels.name.count == 0) {
         names_push(e->arena, &kernels, "");
@@ -145,7 +163,7 @@ void profile_tables(const Emit *e, Text *out) {
         "static const md_profile_names %s_profile_names = {%s_profile_kernels, %d,\n"
         "                                                  %s_profile_layers, %d};\n"
         "static const md_profiled %s_profiled[] = {\n"
-        "    /* name, kind, steps, count, first, {products, of f64}, bytes_once */\n%s};\n\n",
+        "    /* name, kind, steps, count, first, {products, f64, bf16}, bytes_once */\n%s};\n\n",
         e->prefix, e->prefix, kernels.name.count, e->prefix, layers.name.count, e->prefix, rows.at);
 }
 

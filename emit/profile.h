@@ -16,5 +16,7 @@ void profile_close(const Emit *e, const ProgramEntry *entry, Text *out);
 /* The tables, in front of main, and what the descriptor says of them, its last line. */
 void profile_tables(const Emit *e, Text *out);
 void profile_descriptor(const Emit *e, Text *out);
+/* Multiplies a program that is to be profiled pairs of 16 bits? */
+bool profile_has_pairs(const Emit *e);
 
 #endif

@@ -103,7 +103,7 @@ typedef struct md_run {
     md_block_mem marks; /* what is noted of calls, and memory to measure the machine with */
     md_profile profile;
     md_profile_row *profile_rows;
-    double rate_bytes, rate_flops[2]; /* of the machine, a second: of f32, of f64 */
+    double rate_bytes, rate_flops[MD_RATES]; /* of the machine, a second */
     double rate_clock;                /* nanoseconds of a reading */
     int64_t profile_start;            /* when it began; 0: not yet */
     /* end: profile */

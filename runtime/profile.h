@@ -62,12 +62,12 @@ MD_COLD int md_profile_setup(md_run *r) {
     r->profile.room = (int64_t)events;
     char *memory = (char *)md_take(b, far);
     r->rate_bytes = md_rate_bytes(memory, far, r->threads);
-    for (int wide = 0; wide < 2; wide++) {
+    for (int of = 0; of < MD_RATES; of++) {
         int used = 0;
         for (int i = 0; i < m->profiled_count; i++) {
-            used |= m->profiled[i].products[wide] > 0;
+            used |= m->profiled[i].products[of] > 0;
         }
-        r->rate_flops[wide] = used ? md_rate_flops(wide, r->threads) : 0;
+        r->rate_flops[of] = used ? md_rate_flops(of, r->threads) : 0;
     }
     int64_t start = md_nanoseconds();
     for (int i = 0; i < 1000; i++) {
@@ -93,10 +93,14 @@ MD_COLD void md_profile_value(md_text *t, const char *key, double value) {
 
 /* ---- tables --------------------------------------------------------------------------------- */
 
+MD_COLD const char *md_profile_as(int of) {
+    return of == MD_RATE_OF_F32 ? "f32" : of == MD_RATE_OF_F64 ? "f64" : "bf16";
+}
+
 MD_COLD double md_profile_limit(const md_run *r, const int64_t *products, int64_t bytes) {
     double limit = r->rate_bytes > 0 ? (double)bytes / r->rate_bytes : 0, work = 0;
-    for (int wide = 0; wide < 2; wide++) {
-        work += products[wide] > 0 ? (double)products[wide] / r->rate_flops[wide] : 0;
+    for (int of = 0; of < MD_RATES; of++) {
+        work += products[of] > 0 ? (double)products[of] / r->rate_flops[of] : 0;
     }
     return work > limit ? work : limit;
 }
@@ -105,8 +109,8 @@ MD_COLD double md_profile_limit(const md_run *r, const int64_t *products, int64_
 MD_COLD void md_profile_add(const md_run *r, const md_profiled *e, int i, md_profile_row *row) {
     const md_profiled_step *step = &e->steps[i];
     const md_profile_sum *sum = &r->profile.all[e->first + i];
-    int64_t products[2] = {0, 0};
-    products[step->wide] = step->products;
+    int64_t products[MD_RATES] = {0};
+    products[step->as] = step->products;
     row->times += sum->times;
     row->took += sum->took;
     row->flops += (double)sum->times * (double)step->flops;
@@ -220,6 +224,14 @@ MD_COLD void md_profile_table(md_run *r, const md_profiled *e, md_profile_by by,
     md_print(r);
 }
 
+MD_COLD int64_t md_profile_products(const md_profiled *e) {
+    int64_t sum = 0;
+    for (int of = 0; of < MD_RATES; of++) {
+        sum += e->products[of];
+    }
+    return sum;
+}
+
 MD_COLD double md_profile_entry_limit(const md_run *r, const md_profiled *e) {
     return (double)r->profile.all[e->first + e->count].times *
            md_profile_limit(r, e->products, e->bytes_once);
@@ -234,7 +246,7 @@ MD_COLD void md_profile_text(md_run *r, const md_profiled *e) {
     md_text_format(t,
                    "  a call needs %.6g MFLOP in products and must move %lld bytes once: at least "
                    "%.4g us here, %.0f %% of its time\n",
-                   1e-6 * ((double)e->products[0] + (double)e->products[1]),
+                   1e-6 * (double)md_profile_products(e),
                    (long long)e->bytes_once, 1e6 * limit / (double)calls->times,
                    seconds > 0 ? 100 * limit / seconds : 0.0);
     md_print(r);
@@ -251,7 +263,7 @@ MD_COLD void md_profile_json(md_run *r, const md_profiled *e) {
                    e->kind);
     md_json_count(t, "calls", (uint64_t)calls->times);
     md_profile_value(t, "seconds", 1e-9 * (double)calls->took);
-    md_json_count(t, "flops_of_products", (uint64_t)(e->products[0] + e->products[1]));
+    md_json_count(t, "flops_of_products", (uint64_t)md_profile_products(e));
     md_json_count(t, "bytes_once", (uint64_t)e->bytes_once);
     md_profile_value(t, "limit_seconds", md_profile_entry_limit(r, e));
     md_text_add(t, "}\n");
@@ -268,6 +280,9 @@ MD_COLD void md_profile_json(md_run *r, const md_profiled *e) {
                        names->layers[step->layer], step->part, step->line);
         md_json_count(t, "count", (uint64_t)row->times);
         md_profile_value(t, "seconds", 1e-9 * (double)row->took);
+        if (step->products > 0) {
+            md_text_format(t, ",\"multiplies\":\"%s\"", md_profile_as(step->as));
+        }
         md_json_count(t, "flops", (uint64_t)row->flops);
         md_json_count(t, "bytes", (uint64_t)row->bytes);
         md_profile_value(t, "limit_seconds", row->limit);
@@ -323,11 +338,12 @@ MD_COLD int md_profile_trace(md_run *r) {
     md_text_format(t,
                    "{\"displayTimeUnit\":\"ns\",\"otherData\":{\"model\":\"%s\",\"threads\":%d,"
                    "\"f32_flops_per_second\":%.6g,\"f64_flops_per_second\":%.6g,"
+                   "\"bf16_flops_per_second\":%.6g,"
                    "\"bytes_per_second\":%.6g,\"events_seen\":%lld},\n\"traceEvents\":[\n"
                    "{\"name\":\"process_name\",\"ph\":\"M\",\"pid\":1,\"tid\":1,"
                    "\"args\":{\"name\":\"%s\"}}",
-                   r->model->name, r->threads, r->rate_flops[0], r->rate_flops[1], r->rate_bytes,
-                   (long long)p->seen, r->model->name);
+                   r->model->name, r->threads, r->rate_flops[0], r->rate_flops[1],
+                   r->rate_flops[2], r->rate_bytes, (long long)p->seen, r->model->name);
     (void)md_out_write(&r->out, t->at, t->used);
     for (int64_t i = md_profile_oldest(p); i < p->seen; i++) {
         md_profile_put(r, &p->events[i % p->room], ",\n");
@@ -344,6 +360,7 @@ MD_COLD void md_profile_head(md_run *r, double seconds, double inside) {
         md_text_format(t, "{\"event\":\"profile\",\"threads\":%d", r->threads);
         md_profile_value(t, "f32_flops_per_second", r->rate_flops[0]);
         md_profile_value(t, "f64_flops_per_second", r->rate_flops[1]);
+        md_profile_value(t, "bf16_flops_per_second", r->rate_flops[2]);
         md_profile_value(t, "bytes_per_second", r->rate_bytes);
         md_profile_value(t, "clock_ns", r->rate_clock);
         md_profile_value(t, "seconds", seconds);
@@ -351,10 +368,10 @@ MD_COLD void md_profile_head(md_run *r, double seconds, double inside) {
         md_text_add(t, "}\n");
     } else {
         md_text_format(t, "profile: threads %d; multiply-adds", r->threads);
-        for (int wide = 0; wide < 2; wide++) {
-            if (r->rate_flops[wide] > 0) {
-                md_text_format(t, " %.4g GFLOP/s (%s),", 1e-9 * r->rate_flops[wide],
-                               wide ? "f64" : "f32");
+        for (int of = 0; of < MD_RATES; of++) {
+            if (r->rate_flops[of] > 0) {
+                md_text_format(t, " %.4g GFLOP/s (%s),", 1e-9 * r->rate_flops[of],
+                               md_profile_as(of));
             }
         }
         md_text_format(t,

@@ -6,11 +6,14 @@
 
 #include <stdint.h>
 
+/* What products multiply: floats, doubles, pairs of bfloat16. */
+enum { MD_RATE_OF_F32, MD_RATE_OF_F64, MD_RATE_OF_BF16, MD_RATES };
+
 /* A step of an entry, by its number; numbers are of one execution. */
 typedef struct md_profiled_step {
     int kernel, layer; /* in the names of the program; kernel -1: a loop, which is not timed */
     int line;          /* of the source, 0: none */
-    int wide;          /* its products are of f64 */
+    int as;            /* its products multiply so: MD_RATE_... */
     const char *part;  /* "forward", or "" */
     int64_t flops, products, bytes;
 } md_profiled_step;
@@ -19,8 +22,8 @@ typedef struct md_profiled {
     const char *name, *kind; /* "fit", "train" */
     const md_profiled_step *steps;
     int count, first; /* of its notes among all: one a step, then one of whole calls */
-    /* FLOPs that the products of a call need, of f32 and of f64, and bytes that must move once */
-    int64_t products[2], bytes_once;
+    /* FLOPs that the products of a call need, by what they multiply; bytes that must move once */
+    int64_t products[MD_RATES], bytes_once;
 } md_profiled;
 
 typedef struct md_profile_names {

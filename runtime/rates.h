@@ -8,7 +8,11 @@
 
 #include <time.h>
 
+#include "runtime/profiled.h"
 #include "runtime/tile.h"
+/* if: pairs */
+#include "runtime/tile_half.h"
+/* end: pairs */
 
 enum { MD_RATE_TURNS = 1 << 20, MD_RATE_TRIES = 5 };
 
@@ -71,10 +75,55 @@ MD_NOINLINE double md_rate_sums_f64(double seed) {
     return total;
 }
 
-/* FLOPs a second in multiply-adds of f32, or (`wide`) of f64. A team of one is never asked for:
- * OpenMP libraries take memory for each of those. */
-MD_NOINLINE double md_rate_flops(int wide, int threads) {
-    const double each = 2.0 * MD_RATE_SUMS * MD_RATE_TURNS * (wide ? MD_RATE_F64 : MD_RATE_F32);
+/* if: pairs */
+/* Products of bfloat16 in pairs, by the instruction of tile_half.h; false: they are multiplied as
+ * floats here. */
+#if MD_TILE_PAIRS && defined(__AVX512BF16__) && MD_VBYTES == 64
+/* It takes half as long again as a multiply-add, and there are 32 registers. */
+#define MD_RATE_MORE(F) F(12) F(13) F(14) F(15) F(16) F(17) F(18) F(19)
+#define MD_RATE_NEXT_PAIR(i) a##i = md_tile_add_pair(b, c, a##i);
+#define MD_RATE_PAIRS 20 /* sums */
+MD_NOINLINE double md_rate_sums_pairs(float seed) {
+    md_vf32 zero = {0};
+    const md_tile_vpair none = {0}, b = none + 0x3F003F00u, c = none + 0x3F003F00u;
+    double total = 0;
+    MD_RATE_EACH(MD_RATE_ZERO_32)
+    MD_RATE_MORE(MD_RATE_ZERO_32)
+    MD_RATE_EACH(MD_RATE_START)
+    MD_RATE_MORE(MD_RATE_START)
+    for (int turn = 0; turn < MD_RATE_TURNS; turn++) {
+        MD_RATE_EACH(MD_RATE_NEXT_PAIR)
+        MD_RATE_MORE(MD_RATE_NEXT_PAIR)
+    }
+    MD_RATE_EACH(MD_RATE_SUM)
+    MD_RATE_MORE(MD_RATE_SUM)
+    return total;
+}
+#endif
+/* end: pairs */
+#ifndef MD_RATE_PAIRS
+#define MD_RATE_PAIRS 0
+#endif
+
+MD_FN double md_rate_sums(int of, double seed) {
+    /* if: pairs */
+#ifdef MD_RATE_MORE
+    if (of == MD_RATE_OF_BF16) {
+        return md_rate_sums_pairs((float)seed);
+    }
+#endif
+    /* end: pairs */
+    return of == MD_RATE_OF_F64 ? md_rate_sums_f64(seed) : md_rate_sums_f32((float)seed);
+}
+
+/* FLOPs a second in multiply-adds of f32, of f64, or of pairs of bfloat16 to f32. A team of one is
+ * never asked for: OpenMP libraries take memory for each of those. */
+MD_NOINLINE double md_rate_flops(int of, int threads) {
+    double each = 2.0 * MD_RATE_SUMS * MD_RATE_TURNS *
+                  (of == MD_RATE_OF_F64 ? MD_RATE_F64 : MD_RATE_F32);
+    each = of == MD_RATE_OF_BF16 && MD_RATE_PAIRS > 0
+               ? 4.0 * MD_RATE_PAIRS * MD_RATE_TURNS * MD_RATE_F32
+               : each;
     double best = 0;
     for (int tries = 0; tries < MD_RATE_TRIES; tries++) {
         volatile double seed = 0;
@@ -84,10 +133,10 @@ MD_NOINLINE double md_rate_flops(int wide, int threads) {
         if (threads > 1) {
             MD_OMP(parallel for num_threads(threads) reduction(+ : total) schedule(static))
             for (int t = 0; t < threads; t++) {
-                total += wide ? md_rate_sums_f64(from) : md_rate_sums_f32((float)from);
+                total += md_rate_sums(of, from);
             }
         } else {
-            total = wide ? md_rate_sums_f64(from) : md_rate_sums_f32((float)from);
+            total = md_rate_sums(of, from);
         }
         double seconds = 1e-9 * (double)(md_nanoseconds() - start);
         seed = total;

@@ -1,12 +1,13 @@
-"""Holds the profile of a run to the report of its model: profile.py REPORT.json RUN.log TRACE.json
+"""Holds the profile of a run to the report of its model: profile.py REPORT.json RUN.log TRACE.json [KIND...]
 
 Counts, FLOPs and bytes of every call; sums of times; limits from the rates that the run has measured;
-and that the events of the trace nest and leave no gap. Says what is wrong and exits 1.
+that the events of the trace nest and leave no gap; and that products multiply these KINDs (f32, f64,
+bf16), if any are given. Says what is wrong and exits 1.
 """
 import json
 import sys
 
-REPORT, LOG, TRACE = sys.argv[1:]
+REPORT, LOG, TRACE, *KINDS = sys.argv[1:]
 report = json.load(open(REPORT))
 lines = [json.loads(line) for line in open(LOG) if line.startswith("{")]
 trace = json.load(open(TRACE))
@@ -26,12 +27,13 @@ head = [line for line in lines if line["event"] == "profile"]
 expect(len(head) == 1, "one line for the machine")
 head = head[0]
 wide = report["options"]["precision"] == "f64"
-flops_rate = head["f64_flops_per_second" if wide else "f32_flops_per_second"]
+rates = {kind: head[kind + "_flops_per_second"] for kind in ("f32", "f64", "bf16")}
+expect(wide or rates["f64"] == 0, "a rate of f64 that nothing is multiplied in")
 bytes_rate = head["bytes_per_second"]
 expect(bytes_rate > 0, "no rate of memory")
 entries = [line for line in lines if line["event"] == "profile_entry"]
 expect(entries, "nothing was timed")
-seconds, events = 0, 0
+seconds, events, seen = 0, 0, set()
 for entry in entries:
     key = entry["entry"], entry["kind"]
     model = [e for e in report["entries"] if (e["name"], e["kind"]) == key]
@@ -39,6 +41,7 @@ for entry in entries:
     model = model[0]
     calls = [line for line in lines if line["event"] == "profile_call" and (line["entry"], line["kind"]) == key]
     expect({c["step"] for c in calls} == {c["step"] for c in model["calls"]}, f"{key}: other steps")
+    needed = {}
     for call in calls:
         cost = [c for c in model["calls"] if c["step"] == call["step"]][0]
         where = f"{key}, step {call['step']}"
@@ -47,17 +50,28 @@ for entry in entries:
         expect(call["count"] == entry["calls"] * cost["times"], f"{where}: count")
         expect(call["flops"] == call["count"] * cost["flops_needed"], f"{where}: FLOPs")
         expect(call["bytes"] == call["count"] * cost["bytes"], f"{where}: bytes")
-        least = max(cost["flops_of_products"] / flops_rate if cost["flops_of_products"] else 0, cost["bytes"] / bytes_rate)
+        kind = call.get("multiplies")
+        expect((kind is None) == (cost["flops_of_products"] == 0), f"{where}: products of {kind}")
+        expect(kind is None or (kind == "f64") == wide, f"{where}: products of {kind}")
+        work = cost["flops_of_products"] / rates[kind] if kind else 0
+        needed[kind] = needed.get(kind, 0) + cost["flops_of_products"] * cost["times"]
+        least = max(work, cost["bytes"] / bytes_rate)
         expect(near(call["limit_seconds"], call["count"] * least), f"{where}: limit")
         events += call["count"]
     expect([c["seconds"] for c in calls] == sorted((c["seconds"] for c in calls), reverse=True), f"{key}: not by time")
     expect(sum(c["seconds"] for c in calls) <= entry["seconds"] * (1 + 1e-9), f"{key}: its steps take longer than it does")
     for field in ("flops_of_products", "bytes_once"):
         expect(entry[field] == model[field], f"{key}: {field}")
-    least = max(entry["flops_of_products"] / flops_rate if entry["flops_of_products"] else 0, entry["bytes_once"] / bytes_rate)
+    expect(sum(needed.values()) == entry["flops_of_products"], f"{key}: FLOPs of its calls")
+    least = max(sum(n / rates[kind] for kind, n in needed.items() if kind), entry["bytes_once"] / bytes_rate)
+    seen |= {kind for kind in needed if kind}
     expect(near(entry["limit_seconds"], entry["calls"] * least), f"{key}: limit")
     seconds += entry["seconds"]
     events += entry["calls"]
+expect(not KINDS or seen == set(KINDS), f"products multiply {sorted(seen)}")
+for kind, rate in rates.items():
+    expect(rate > 0 or kind not in seen, f"no rate of {kind}")
+    expect(near(trace["otherData"][kind + "_flops_per_second"], rate), f"another rate of {kind} in the trace")
 expect(near(seconds, head["seconds_in_calls"]), "seconds in calls")
 expect(seconds <= head["seconds"], "calls take longer than the run")
 

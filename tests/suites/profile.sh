@@ -149,6 +149,25 @@ END
 "$MDLC" --runtime=whole samples/digits.mdl -o "$scratch/all.c" && $CC $STRICT_FLAGS -fopenmp -fsyntax-only "$scratch/all.c" &&
     pass || fail "the whole runtime" "without --profile does not compile"
 
+# 16 bits beside a product that stays f32, and f16, which is multiplied as floats.
+cat >"$scratch/halves.mdl" <<'END'
+use nn;
+dim B = 64;
+model net(x: [B, 64]) -> [B, 40] {
+    h = x |> a: linear(out = 96) |> relu |> b: linear(out = 64);
+    param w: [40, 64] ~ normal(0, 0.1);
+    @f32 y[b, o] = sum[c] h[b, c] * w[o, c];
+    return y;
+}
+train fit(x: [B, 64], y: [B, 40]) of net {
+    loss mean((net(x) - y)^2); optimizer sgd(lr = 0.1); precision bf16, always; steps 5;
+}
+END
+sed 's/precision bf16/precision f16/' "$scratch/halves.mdl" >"$scratch/f16.mdl"
+for name in halves f16; do
+    "$MDLC" --profile "$scratch/$name.mdl" -o "$scratch/$name.c" && emitted "$scratch/$name.c" "$scratch/$name" -O1 $STRICT_FLAGS || fail "$name" "is not built"
+done
+
 # A model with the name of the member.
 cp tests/bench/wide.mdl "$scratch/profile.mdl"
 "$MDLC" --profile "$scratch/profile.mdl" -o "$scratch/profile.c" && check "a model called profile" $CC $STRICT_FLAGS -fopenmp -fsyntax-only "$scratch/profile.c"
@@ -216,19 +235,35 @@ wait $run
 
 # ---- numbers ----
 have "$PYTHON" || { skip "numbers of the profiles" "no $PYTHON"; summary profile; exit; }
-numbers() { # NAME MODEL LOG TRACE THREADS OPTION...
-    numbers_name=$1 numbers_model=$2 numbers_log=$3 numbers_trace=$4
-    shift 4
+numbers() { # NAME KINDS MODEL LOG TRACE OPTION...
+    numbers_name=$1 numbers_kinds=$2 numbers_model=$3 numbers_log=$4 numbers_trace=$5
+    shift 5
     "$MDLC" report --format=json "$@" "$numbers_model" >"$scratch/numbers.json"
-    "$PYTHON" -B tests/suites/profile.py "$scratch/numbers.json" "$numbers_log" "$numbers_trace" >"$scratch/said" 2>&1 && pass ||
+    # shellcheck disable=SC2086
+    "$PYTHON" -B tests/suites/profile.py "$scratch/numbers.json" "$numbers_log" "$numbers_trace" $numbers_kinds >"$scratch/said" 2>&1 && pass ||
         fail "$numbers_name" "$(tail -n 3 "$scratch/said")"
 }
 "$digits" --steps 40 --eval-every 20 --log json --profile-trace "$scratch/digits.trace" >"$scratch/digits.log"
-numbers digits samples/digits.mdl "$scratch/digits.log" "$scratch/digits.trace"
-numbers chars samples/chars.mdl "$scratch/chars.log" "$scratch/chars.trace"
-numbers gan samples/gan.mdl "$scratch/gan.log" "$scratch/gan.trace"
-numbers eval samples/digits.mdl "$scratch/eval.log" "$scratch/eval.trace"
-numbers entry "$scratch/entry.mdl" "$scratch/entry.log" "$scratch/entry.trace" --precision=f64 --checks=nan,canary
+"$PYTHON" -c 'import struct, sys
+for path, columns in ((sys.argv[1], 64), (sys.argv[2], 40)):
+    head = ("{\"descr\": \"<f4\", \"fortran_order\": False, \"shape\": (64, %d), }" % columns).replace("\"", "\x27").ljust(117) + "\n"
+    with open(path, "wb") as out:
+        out.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + head.encode())
+        out.write(struct.pack("<%df" % (64 * columns), *(i % 7 / 7 for i in range(64 * columns))))
+' "$scratch/hx.npy" "$scratch/hy.npy"
+for name in halves f16; do
+    "$scratch/$name" --in x="$scratch/hx.npy" --in y="$scratch/hy.npy" --log json --profile-trace "$scratch/$name.trace" >"$scratch/$name.log" 2>"$scratch/err" ||
+        fail "$name" "$(cat "$scratch/err")"
+done
+numbers "bf16 beside f32" "bf16 f32" "$scratch/halves.mdl" "$scratch/halves.log" "$scratch/halves.trace"
+numbers f16 f32 "$scratch/f16.mdl" "$scratch/f16.log" "$scratch/f16.trace"
+"$scratch/halves" --in x="$scratch/hx.npy" --in y="$scratch/hy.npy" | grep -q '^profile: threads .* GFLOP/s (f32), .* GFLOP/s (bf16), memory' && pass ||
+    fail "bf16 beside f32" "has no rate in words"
+numbers digits f32 samples/digits.mdl "$scratch/digits.log" "$scratch/digits.trace"
+numbers chars f32 samples/chars.mdl "$scratch/chars.log" "$scratch/chars.trace"
+numbers gan f32 samples/gan.mdl "$scratch/gan.log" "$scratch/gan.trace"
+numbers eval f32 samples/digits.mdl "$scratch/eval.log" "$scratch/eval.trace"
+numbers entry "" "$scratch/entry.mdl" "$scratch/entry.log" "$scratch/entry.trace" --precision=f64 --checks=nan,canary
 # That a wrong number is seen.
 wrong() { # NAME SED of the log or trace
     cp "$scratch/digits.log" "$scratch/wrong.log"
