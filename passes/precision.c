@@ -51,14 +51,14 @@ enum { CACHED = TUNED(64 << 20, 0) };
 /* What 16 bits cost, by what a machine multiplies them with: one by one, no faster than floats, or
  * bfloat16 in pairs. `rounded`, `made`: operations of a loop that it takes to round an element
  * while it is packed, for each product that reads it, and to round it once and read it in pairs or
- * widened. `share`: 1 / what of the time of multiplications in f32 may go into that: a fifteenth,
+ * widened. `share`: 1 / what of the time of multiplications in f32 may go into that: a twentieth,
  * since a step is more than products; where pairs halve that time, a fifth, as strips and
  * epilogues take what they took. `convolved`: bytes of convolutions from which those pay. */
 typedef struct {
     double rounded, made, share;
     int64_t convolved;
 } Paid;
-static const Paid lone = {1.5, 0.4, TUNED(15, 0), CACHED}, pairs = {1, 1, TUNED(5, 0), CACHED / 16};
+static const Paid lone = {1.5, 0.4, TUNED(20, 0), CACHED}, pairs = {1, 1, TUNED(5, 0), CACHED / 16};
 
 /* Rows or columns of a product: the axes of one operand alone. */
 static int64_t side_of(const int8_t *own, const Type *type, const int8_t *other, int other_rank) {

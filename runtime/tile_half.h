@@ -114,7 +114,11 @@ MD_INLINE void md_tile_singles_of(float *MD_RESTRICT to, int64_t width, int64_t 
             for (int64_t j = 0; j < nk2; j += DEEP) {
                 const int64_t deep = md_tile_min(DEEP, nk2 - j);
                 for (int64_t c = 0; c < cols; c++) {
-                    md_tile_widen(part + c * DEEP, y, i * yk1 + j + c * yc, deep, form);
+                    if (deep == DEEP) { /* whole vectors */
+                        md_tile_widen(part + c * DEEP, y, i * yk1 + j + c * yc, DEEP, form);
+                    } else {
+                        md_tile_widen(part + c * DEEP, y, i * yk1 + j + c * yc, deep, form);
+                    }
                 }
                 md_tile_turn_f32(to + j * width, width, part, DEEP, cols, deep, 0, 1);
             }

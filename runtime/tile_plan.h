@@ -244,11 +244,13 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
 
     /* More vectors for few rows, to keep enough sums in flight; for a row pitch of 4096 bytes of X,
      * where fewer rows share a set of the first-level cache; and for large products, which then
-     * load 11 times for 24 multiply-adds and not 16 times for 28. */
+     * load 11 times for 24 multiply-adds and not 16 times for 28: in place, and all of
+     * 16 bits, whose strips and packed rows would else be passed over more often. */
     const int64_t vectors = (p.cols.n + lanes - 1) / lanes;
     const int fits = vectors >= MD_TILE_WIDE || vectors % 3 == 0;
     const int pitched = p.r2.x != 0 && p.r2.x * elem % MD_TILE_PITCH == 0;
-    const int high = inplace && !turned && rows >= MD_TILE_WIDE_ROWS && sums >= MD_TILE_K_PART;
+    const int high =
+        (inplace || half) && !turned && rows >= MD_TILE_WIDE_ROWS && sums >= MD_TILE_K_PART;
     p.wide = rows <= 3 ? 4 : rows > 8 && (pitched || (high && fits)) ? 3 : 2;
 
     /* Weights of a convolution lie elsewhere than the windows that they multiply: the sum goes as
