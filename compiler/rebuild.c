@@ -1,5 +1,6 @@
 /* rebuild: copies what is needed of a region through the builder. Dead nodes, unused results of
- * loops, loops without iterations, carries that never change and what only they needed stay behind.
+ * loops, loops without iterations, carries that never change, stacks of what a loop that runs once
+ * begins with, and what only they needed stay behind.
  * Contract: needs a verified region; gives an equal one (up to what `visit` changes); changes no
  * values. */
 #include "compiler/graph.h"
@@ -330,6 +331,23 @@ static Node *slice_of(Rebuild *r, const Copy *c, LoopBuilder *lb, Again **again,
     return one->value[loop->body->out.at[x->attr->axis]->id];
 }
 
+/* The carry or invariant whose value as turns begin is result k of a loop that runs once: a stack of
+ * one slice, which is there before the loop is. -1: it is something else. */
+static int given_stack(const Node *loop, int k) {
+    const Attr *at = loop->attr;
+    const Node *out = loop->body->out.at[k];
+    bool given = k >= at->ncarry && at->trip == 1 && !loop_ends_itself(at) &&
+                 out->op == OP_BODY_PARAM && out->attr->axis >= 1 &&
+                 out->attr->axis <= at->ncarry + at->ninv;
+    return given ? out->attr->axis - 1 : -1;
+}
+
+static Node *stack_of_one(Graph *g, Node *x) {
+    int64_t dim[MD_RANK] = {1};
+    memcpy(dim + 1, x->type->dim, sizeof *dim * (size_t)x->type->rank);
+    return node_reshape(g, x, x->type->rank + 1, dim);
+}
+
 static LoopMap *copy_loop(Rebuild *r, const Region *old, const Node *loop, Copy *c) {
     const LoopLive *ll = c->live->loop[loop->id];
     Node **map = c->map;
@@ -391,7 +409,7 @@ static LoopMap *copy_loop(Rebuild *r, const Region *old, const Node *loop, Copy 
                 loop_next(lb, carry[k], turn_behind(g, value, turn[k]));
                 emitted[k] = ends && ends[k] ? loop_emit(lb, value) : 0;
             }
-        } else if (ll->result[k]) {
+        } else if (ll->result[k] && given_stack(loop, k) < 0) {
             turn[k] = crossing(r, value);
             emitted[k] = loop_emit(lb, turn_behind(g, value, turn[k]));
         }
@@ -419,7 +437,10 @@ static LoopMap *copy_loop(Rebuild *r, const Region *old, const Node *loop, Copy 
         if (!ll->result[k]) {
             continue;
         }
-        if (k >= at->ncarry) {
+        int given = given_stack(loop, k);
+        if (given >= 0) {
+            lm->result[k] = stack_of_one(g, map[loop->in[given]->id]);
+        } else if (k >= at->ncarry) {
             lm->result[k] = turn_view(g, loop_stack(g, copy, emitted[k]), turn_shifted(turn[k], 1));
         } else if (body->out.at[k] == body->param.at[1 + k]) {
             lm->result[k] = map[loop->in[k]->id];

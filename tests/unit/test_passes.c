@@ -437,6 +437,49 @@ static void test_loop_saves_what_changes(void **state) {
     arena_free(&f.arena);
 }
 
+static bool has_loop(const Region *region) {
+    bool any = false;
+    for (int i = 0; i < region->node.count; i++) {
+        any = any || region->node.at[i]->op == OP_LOOP;
+    }
+    return any;
+}
+
+/* A loop that stacks what its turns begin with: where it runs once, that is what it starts from,
+ * and nobody needs the loop. `reads_next`: somebody reads what it makes as well. */
+static bool loop_stays(int64_t trip, bool reads_next) {
+    Fixture f;
+    fixture_open(&f, TY_F64, 6);
+    Node *x = matrix(&f, 3, 3), *w = matrix(&f, 3, 3);
+    LoopBuilder *l = loop_open(f.g, trip, false);
+    int c = loop_carry(l, x);
+    Node *carry = loop_carry_value(l, c), *fixed = graph_import(f.g, w);
+    loop_next(l, c, node_map2(f.g, OP_MUL, node_map1(f.g, OP_TANH, carry), fixed));
+    int begun = loop_emit(l, carry), same = loop_emit(l, fixed);
+    Node *loop = loop_close(l);
+    region_result(f.region, loop_stack(f.g, loop, begun));
+    region_result(f.region, loop_stack(f.g, loop, same));
+    if (reads_next) {
+        region_result(f.region, loop_final(f.g, loop, c));
+    }
+    Region *after = pass_simplify(f.g, f.region);
+    region_verify(after, STAGE_GRAD);
+    for (int k = 0; k < f.region->out.count; k++) {
+        assert_true(type_equal(*after->out.at[k]->type, *f.region->out.at[k]->type));
+    }
+    assert_true(difference(&f, f.region, after) == 0);
+    bool stays = has_loop(after);
+    arena_free(&f.arena);
+    return stays;
+}
+
+static void test_stack_of_start(void **state) {
+    (void)state;
+    assert_false(loop_stays(1, false));
+    assert_true(loop_stays(1, true));
+    assert_true(loop_stays(2, false));
+}
+
 /* Which sums and differences of products become one operation. */
 static void test_fma(void **state) {
     (void)state;
@@ -785,6 +828,7 @@ int main(void) {
         cmocka_unit_test(test_late_rules),
         cmocka_unit_test(test_hoist),
         cmocka_unit_test(test_loop_saves_what_changes),
+        cmocka_unit_test(test_stack_of_start),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
