@@ -44,6 +44,8 @@ enum {
     MD_TILE_PITCH = MD_TUNED(4096, 8),         /* bytes: rows so far apart evict each other */
     MD_TILE_KEEP_BATCHES =
         MD_TUNED(4, 2),           /* least, for which a worker keeps the panels of all of Y */
+    MD_TILE_SWAP_MOST = 1 << 16,  /* elements of many rows that are packed to change roles */
+    MD_TILE_DOTS_LEAST = 64,      /* steps of a sum, where there are as many columns */
     MD_TILE_KEEP_ROWS = 1024,     /* most of one batch: more pay for packing again */
     MD_TILE_KEEP_PART = 3,        /* least elements of C for each of them */
     MD_TILE_KEEP_BYTES = 1 << 18, /* most, which the second-level cache holds */
@@ -137,7 +139,7 @@ MD_FN int md_tile_swaps(const md_tile_shape *s, int64_t lanes) {
                      turn * (double)m * (double)s->n;
     if (s->a_m2 != 1) {
         swapped += turn * (double)m * (double)k;
-        if (m > 160) {
+        if (m > 160 && m * k > MD_TILE_SWAP_MOST) {
             return 0; /* the packed A would leave the second-level cache */
         }
     }
@@ -235,9 +237,12 @@ MD_FN md_tile md_tile_plan(md_tile_shape s, int elem) {
                   p.k2.y * elem % MD_TILE_PITCH == 0);
 
     /* One to four rows times a Y that is contiguous along k (a weight stored [out, in]): packing
-     * would cost more than the product, so these are dot products. */
-    const int dots = !half && (rows <= 3 || (rows == 4 && p.k2.n >= MD_TILE_LONG)) && p.r1.n == 1 &&
-                     p.cols.y != 1 && p.k2.y == 1 && p.k2.x == 1 && p.k2.n >= lanes;
+     * would cost more than the product, so these are dot products. Not for many short sums of
+     * more than one row: the lanes of each would be added up one by one. */
+    const int brief =
+        rows > 1 && p.cols.n >= MD_TILE_DOTS_LEAST && p.k2.n < MD_TILE_DOTS_LEAST;
+    const int dots = !half && !brief && (rows <= 3 || (rows == 4 && p.k2.n >= MD_TILE_LONG)) &&
+                     p.r1.n == 1 && p.cols.y != 1 && p.k2.y == 1 && p.k2.x == 1 && p.k2.n >= lanes;
     packed = packed && !dots;
 
     const int64_t sums = p.k0.n * p.k1.n * p.k2.n;

@@ -243,6 +243,25 @@ static void test_pitches(void **state) {
     }
 }
 
+/* Many rows times two or three columns: the rows become vectors. They are packed where sums are
+ * short, and dot products where they are long. */
+static void test_few_columns(void **state) {
+    (void)state;
+    static const struct {
+        int64_t m, n, k;
+        int swapped, dots;
+    } of[] = {{200, 2, 32, 1, 0}, {500, 3, 48, 1, 0},   {200, 2, 160, 1, 1}, {40, 2, 32, 1, 1},
+              {333, 1, 32, 0, 0}, {70000, 2, 32, 0, 0}, {200, 12, 32, 0, 0}, {1, 90, 40, 0, 1}};
+    for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+        Case t = case_dense('n', 't', of[i].m, of[i].n, of[i].k, 0, 4);
+        assert_int_equal((t.plan.is & MD_TILE_SWAPPED) != 0, of[i].swapped);
+        assert_int_equal((t.plan.is & MD_TILE_DOTS) != 0, of[i].dots);
+        case_fill(&t);
+        case_check(&t);
+        case_free(&t);
+    }
+}
+
 /* Sums over more blocks than a group holds, as over a batch and the places of an image: in one go,
  * in chunks, transposed, added to what is there. */
 static void test_groups(void **state) {
@@ -501,6 +520,7 @@ int main(void) {
         cmocka_unit_test(test_normal),      cmocka_unit_test(test_tails),
         cmocka_unit_test(test_few_rows),    cmocka_unit_test(test_window),
         cmocka_unit_test(test_blocks),      cmocka_unit_test(test_pitches),
+        cmocka_unit_test(test_few_columns),
         cmocka_unit_test(test_groups),      cmocka_unit_test(test_specialised),
         cmocka_unit_test(test_random),      cmocka_unit_test(test_taps),
         cmocka_unit_test(test_from_memory),
