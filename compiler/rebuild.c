@@ -331,8 +331,8 @@ static Node *slice_of(Rebuild *r, const Copy *c, LoopBuilder *lb, Again **again,
     return one->value[loop->body->out.at[x->attr->axis]->id];
 }
 
-/* The carry or invariant whose value as turns begin is result k of a loop that runs once: a stack of
- * one slice, which is there before the loop is. -1: it is something else. */
+/* The carry or invariant whose value as turns begin is result k of a loop that runs once: a stack
+ * of one slice, which is there before the loop is. -1: it is something else. */
 static int given_stack(const Node *loop, int k) {
     const Attr *at = loop->attr;
     const Node *out = loop->body->out.at[k];
