@@ -96,8 +96,8 @@ static bool *reach(Sweep *b, const Node *loop, bool *wanted) {
 
 /* --- replay ----------------------------------------------------------------------------------- */
 
-/* Is it a contraction of few terms, of less than it gives? To multiply again takes less than a stack
- * of it, which goes to memory and comes back. */
+/* Is it a contraction of few terms, of less than it gives? To multiply again takes less than a
+ * stack of it, which goes to memory and comes back. */
 static bool is_short(const Node *n) {
     enum { TERMS = 8, LESS = 4 };
     if (n->op != OP_CONTRACT) {
