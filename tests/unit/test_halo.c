@@ -1,0 +1,184 @@
+/* Convolutions as products over windows: what becomes of them and of their adjoints, and that
+ * values are those of loops. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <cmocka.h>
+
+#include "pass_fixture.h"
+#include "passes/grad.h"
+#include "passes/halo.h"
+#include "passes/simplify.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static bool is_bordered_window(const Node *node) {
+    return node->op == OP_WINDOW && node->attr->border != BORDER_NONE;
+}
+
+static bool is_overlap(const Node *node) {
+    return node->op == OP_OVERLAP_ADD;
+}
+
+static bool is_turned_pad(const Node *node) {
+    return node->op == OP_PAD && node->in[0]->op == OP_PERMUTE;
+}
+
+static bool has_places_beside(const Node *node) {
+    return node->op == OP_CONTRACT && node->type->rank == 5;
+}
+
+/* Few columns: the adjoint by four channels multiplies two places at a time, whose numbers have
+ * zeros between them; not where places are odd, strides leave some out, or there is little to do.
+ */
+static void test_halo_of_few(void **state) {
+    (void)state;
+    static const struct {
+        int64_t b, c, n, k, stride;
+        int made;
+    } row[] = {{9, 4, 18, 5, 1, 1}, {24, 4, 18, 3, 1, 1}, {9, 4, 19, 5, 1, 0},
+               {9, 4, 18, 5, 2, 0}, {9, 5, 18, 5, 1, 0},  {2, 4, 18, 3, 1, ODD_SIZES}};
+    static const int8_t la[] = {0, 1, 2, 3, 4, 5}, lb[] = {6, 1, 3, 5}, lo[] = {0, 6, 2, 4};
+    for (size_t i = 0; i < sizeof row / sizeof *row; i++) {
+        Fixture f;
+        fixture_open(&f, TY_F64, 3000 + i);
+        Graph *g = f.g;
+        int64_t k = row[i].k, n = row[i].n, pad = k / 2;
+        int64_t count = (n + 2 * pad - k) / row[i].stride + 1;
+        Type tx = {.elem = TY_F64, .rank = 4, .dim = {row[i].b, row[i].c, n, n}};
+        Type tw = {.elem = TY_F64, .rank = 4, .dim = {16, row[i].c, k, k}};
+        Node *x = sample_input(&f.s, tx, -1, 1), *w = sample_input(&f.s, tw, -1, 1);
+        Node *win = node_window(g, x, 2, row[i].stride, 1, pad, count, k, BORDER_VALUE, 0);
+        win = node_window(g, win, 4, row[i].stride, 1, pad, count, k, BORDER_VALUE, 0);
+        region_result(f.region, node_contract(g, win, w, la, lb, lo, 4));
+        add_gradients(&f);
+        Region *before = optimise(&f, pass_grad(g, f.region, GRAD_SAVE_CALLS));
+        Region *after = pass_halo(g, before);
+        region_verify(after, STAGE_OPTIMISED);
+        assert_int_equal(fixture_count(&f, after, has_places_beside), row[i].made);
+        assert_true(difference(&f, before, after) < 1e-12);
+        arena_free(&f.arena);
+    }
+}
+
+/* Convolutions of every stride, dilation, padding and border, with their derivatives: the same
+ * values; and where there are enough results, no border is left under a product, nor, at stride 1,
+ * a sum over windows. */
+static void test_halo(void **state) {
+    (void)state;
+    for (uint64_t i = 0; i < 60; i++) {
+        Fixture f;
+        fixture_open(&f, TY_F64, 1000 + i);
+        Sample *s = &f.s;
+        Graph *g = f.g;
+        int64_t b = 2, c = sample_below(s, 2) ? 9 : 2, o = sample_below(s, 3) ? 8 : 3;
+        int64_t n = 5 + (int64_t)sample_below(s, 5), k = 1 + (int64_t)sample_below(s, 4);
+        int64_t stride = 1 + (int64_t)sample_below(s, 2), d = 1 + (int64_t)sample_below(s, 2);
+        int64_t pad = (int64_t)sample_below(s, 4), reach = d * (k - 1) + 1;
+        Border border = sample_below(s, 3)   ? BORDER_VALUE
+                        : sample_below(s, 2) ? BORDER_EDGE
+                                             : BORDER_WRAP;
+        double value = sample_below(s, 3) ? 0 : 0.5;
+        if (n + 2 * pad < reach) {
+            arena_free(&f.arena);
+            continue;
+        }
+        int64_t count = (n + 2 * pad - reach) / stride + 1;
+        Type tx = {.elem = TY_F64, .rank = 4, .dim = {b, c, n, n}};
+        Type tw = {.elem = TY_F64, .rank = 4, .dim = {o, c, k, k}};
+        Node *x = sample_input(s, tx, -1, 1), *w = sample_input(s, tw, -1, 1);
+        Node *win = node_window(g, x, 2, stride, d, pad, count, k, border, value);
+        win = node_window(g, win, 4, stride, d, pad, count, k, border, value);
+        static const int8_t la[] = {0, 1, 2, 3, 4, 5}, lb[] = {6, 1, 3, 5}, lo[] = {0, 6, 2, 4};
+        region_result(f.region, node_contract(g, win, w, la, lb, lo, 4));
+        add_gradients(&f);
+        Region *before = optimise(&f, pass_grad(g, f.region, GRAD_SAVE_CALLS));
+        Region *after = pass_halo(g, before);
+        region_verify(after, STAGE_OPTIMISED);
+        bool wide = o >= 8 && pad > 0 && !ODD_SIZES;
+        if (wide && fixture_count(&f, after, is_bordered_window) > 0) {
+            fail_msg("%d: windows have borders", (int)i);
+        }
+        if (wide && c >= 8 && fixture_count(&f, after, is_turned_pad) == 0) {
+            fail_msg("%d: channels do not lie side by side", (int)i);
+        }
+        if (wide && c >= 8 && stride == 1 && border == BORDER_VALUE &&
+            fixture_count(&f, after, is_overlap) > 0) {
+            fail_msg("%d: sums over windows are left", (int)i);
+        }
+        assert_true(difference(&f, before, after) < 1e-12);
+        arena_free(&f.arena);
+    }
+}
+
+static bool has_channels_last(const Node *node) {
+    const Attr *a = node->attr;
+    int axis = node->type->rank - 1;
+    while (axis > 0 && node->type->dim[axis] == 1) {
+        axis--;
+    }
+    int last = node->op == OP_CONTRACT && axis >= 0 ? a->lo_[axis] : -1;
+    return last >= 0 && find_label(a->la, node->in[0]->type->rank, last) >= 0 &&
+           find_label(a->lb, node->in[1]->type->rank, last) >= 0;
+}
+
+/* Convolutions whose operands share the channels, with their derivatives: the same values; three
+ * products with the channels last, and no sum over windows at strides up to the window. */
+static void test_halo_of_channels(void **state) {
+    (void)state;
+    for (uint64_t i = 0; i < 60; i++) {
+        Fixture f;
+        fixture_open(&f, TY_F64, 1500 + i);
+        Sample *s = &f.s;
+        Graph *g = f.g;
+        int64_t c = sample_below(s, 4) ? 9 : 2, n = 5 + (int64_t)sample_below(s, 5);
+        int64_t k = 2 + (int64_t)sample_below(s, 3), pad = (int64_t)sample_below(s, 4);
+        int64_t stride = 1 + (int64_t)sample_below(s, 3), d = 1 + (int64_t)sample_below(s, 2);
+        int64_t reach = d * (k - 1) + 1;
+        Border border = sample_below(s, 3) ? BORDER_VALUE : BORDER_EDGE;
+        if (n + 2 * pad < reach + stride) {
+            arena_free(&f.arena);
+            continue;
+        }
+        bool line = sample_below(s, 3) == 0, unit = sample_below(s, 2) != 0;
+        int64_t count = (n + 2 * pad - reach) / stride + 1;
+        Type tx = type_make(TY_F64, line ? 3 : 4, (int64_t[]){2, c, n, n});
+        Type tw = type_make(TY_F64, line ? 2 : 3, (int64_t[]){c, k, k});
+        Node *x = sample_input(s, tx, -1, 1), *w = sample_input(s, tw, -1, 1);
+        Node *win = node_window(g, x, 2, stride, d, pad, count, k, border, 0);
+        win = line ? win : node_window(g, win, 4, stride, d, pad, count, k, border, 0);
+        static const int8_t la[] = {0, 1, 2, 3, 4, 5}, lb[] = {1, 3, 5}, lo[] = {0, 1, 2, 4};
+        const int8_t own = line ? 4 : 6, one[] = {1, own, 3, 5}, to[] = {0, 1, own, 2, 4};
+        if (unit) { /* as a group of one result is written */
+            w = node_reshape(g, w, line ? 3 : 4, (int64_t[]){c, 1, k, k});
+        }
+        region_result(f.region, node_contract(g, win, w, la, unit ? one : lb, unit ? to : lo,
+                                              (line ? 3 : 4) + unit));
+        add_gradients(&f);
+        Region *before = optimise(&f, pass_grad(g, f.region, GRAD_SAVE_CALLS));
+        Region *after = pass_halo(g, before);
+        region_verify(after, STAGE_OPTIMISED);
+        bool turned = c >= 8 && count > 1 && !ODD_SIZES;
+        int products = fixture_count(&f, after, has_channels_last);
+        int sums = fixture_count(&f, after, is_overlap);
+        bool plain = stride <= k && border == BORDER_VALUE;
+        if (turned && (products < (plain ? 3 : 2) || (plain && sums > 0))) {
+            fail_msg("%d: %d products have channels last, %d sums", (int)i, products, sums);
+        }
+        assert_true(difference(&f, before, after) < 1e-12);
+        arena_free(&f.arena);
+    }
+}
+
+int main(void) {
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(test_halo),
+        cmocka_unit_test(test_halo_of_few),
+        cmocka_unit_test(test_halo_of_channels),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
