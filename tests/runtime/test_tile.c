@@ -388,8 +388,6 @@ static void test_from_memory(void **state) {
     Case t[] = {case_long(7, 40, 22400, 64), case_long(20, 33, 20000, 70),
                 case_dense('n', 'n', 16500, 64, 5, 0, 4),
                 case_dense('t', 't', 32900, 33, 3, MD_TILE_NO_C, 4)};
-    assert_true(t[0].plan.is & MD_TILE_NEXT && t[1].plan.is & MD_TILE_NEXT);
-    assert_true(t[0].plan.kb2 < 64 && t[0].plan.chunks > 1);
     assert_true(t[2].plan.is & MD_TILE_CLAIMED);
     assert_false(t[3].plan.is & MD_TILE_CLAIMED);
     for (size_t i = 0; i < sizeof t / sizeof *t; i++) {
@@ -397,7 +395,9 @@ static void test_from_memory(void **state) {
         case_check(&t[i]);
         case_free(&t[i]);
     }
-#ifndef MDLC_ODD_SIZES
+#ifndef MDLC_ODD_SIZES /* there all but a few products are packed */
+    assert_true(t[0].plan.is & MD_TILE_NEXT && t[1].plan.is & MD_TILE_NEXT);
+    assert_true(t[0].plan.kb2 < 64 && t[0].plan.chunks > 1);
     assert_false(case_long(7, 40, 22000, 64).plan.is & MD_TILE_NEXT); /* less to read */
     assert_false(case_long(7, 40, 99999, 63).plan.is & MD_TILE_NEXT); /* side by side */
     assert_false(case_long(256, 256, 8192, 256).plan.is & MD_TILE_NEXT);
